@@ -26,7 +26,7 @@ from manschema import schema_page  # noqa: E402
 DATE = "November 21, 2026"
 EXIT = """\
 0 done; 1 something failed while running; 2 the command line is wrong or names what does not exist; 3 the kernel lacks
-something; 4 nothing matched; 5 rights are missing; 6 the store is locked, damaged, full, or of a newer schema; 130
+something; 4 nothing matched; 5 no permission; 6 the store is locked, damaged, full, or of a newer schema; 130
 interrupted before any data.
 """
 TABLES = ("options", "json", "store", "range", "filters", "common")

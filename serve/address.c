@@ -29,7 +29,7 @@ static int unix_parse(const char *text, struct address *a, struct err *e)
 	const char *path = text + strlen(UNIX);
 
 	if (!*path || strlen(path) >= sizeof(a->unix_.sun_path))
-		return bad(text, "a path of 1 to 107 characters stands behind unix:", e);
+		return bad(text, "after unix: a path of 1 to 107 characters is needed", e);
 	a->unix_.sun_family = AF_UNIX;
 	strcpy(a->unix_.sun_path, path);
 	a->len = sizeof(a->unix_);
@@ -78,14 +78,14 @@ int address_parse(const char *text, struct address *a, struct err *e)
 	if (!strncmp(text, UNIX, strlen(UNIX)))
 		return unix_parse(text, a, e);
 	if (!colon || port_parse(colon + 1, &port))
-		return bad(text, "a port, 0 to 65535, stands behind the last colon", e);
+		return bad(text, "after the last colon a port from 0 to 65535 is needed", e);
 	len = (size_t)(colon - text);
 	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
 		from++;
 		len -= 2;
 	}
 	if (len >= sizeof(host))
-		return bad(text, "that is no address", e);
+		return bad(text, "this is not an address", e);
 	if (len) {
 		memcpy(host, from, len);
 		host[len] = '\0';
@@ -103,9 +103,10 @@ int address_parse(const char *text, struct address *a, struct err *e)
 		a->len = sizeof(*v6);
 		a->loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 	} else {
-		return bad(text,
-			   "that is no address (IPv4 in numbers, IPv6 in brackets, or localhost)",
-			   e);
+		return bad(
+			text,
+			"this is not an address (IPv4 or IPv6 in numbers, IPv6 in brackets, or localhost)",
+			e);
 	}
 	show(a);
 	return 0;
@@ -153,7 +154,7 @@ int address_listen(struct address *a, struct err *e)
 			"cannot listen at %s: %s", a->shown, strerror(-rc));
 		if (rc == -EADDRINUSE)
 			err_fix(e,
-				"another program listens there, perhaps another sonde serve: choose another one with --listen");
+				"another program listens there, perhaps another sonde serve: choose another address with --listen");
 		else if (rc == -EADDRNOTAVAIL)
 			err_fix(e, "choose an address of this host: ip address");
 		return rc;

@@ -100,17 +100,17 @@ static enum MHD_Result refuse(struct MHD_Connection *c, enum guard_answer why)
 	struct err e = {0};
 
 	if (why == GUARD_ORIGIN) {
-		err_set(&e, -EPERM, EXIT_PERMISSION, "this was asked by a page of another site");
+		err_set(&e, -EPERM, EXIT_PERMISSION, "a page of another site sent this request");
 		return reply_error(c, MHD_HTTP_FORBIDDEN, &e, 0);
 	}
 	if (why == GUARD_TOKEN) {
-		err_set(&e, -EACCES, EXIT_PERMISSION, "a token is needed");
-		err_fix(&e, "Authorization: Bearer TOKEN, or open the page once: it asks for it");
+		err_set(&e, -EACCES, EXIT_PERMISSION, "this server needs a token");
+		err_fix(&e,
+			"send Authorization: Bearer TOKEN, or open the page once and enter the token");
 		return reply_error(c, MHD_HTTP_UNAUTHORIZED, &e, 0);
 	}
-	err_set(&e, -EPERM, EXIT_PERMISSION, "this server is not called '%.100s'",
-		host ? host : "");
-	err_fix(&e, "use its address in numbers, or start it with: sonde serve --host NAME");
+	err_set(&e, -EPERM, EXIT_PERMISSION, "host name '%.100s' is not allowed", host ? host : "");
+	err_fix(&e, "use a numeric address, or start the server with: sonde serve --host NAME");
 	return reply_error(
 		c, why == GUARD_HOST ? MHD_HTTP_MISDIRECTED_REQUEST : MHD_HTTP_BAD_REQUEST, &e, 0);
 }
@@ -126,7 +126,8 @@ static enum MHD_Result refuse_body(struct MHD_Connection *c)
 {
 	struct err e = {0};
 
-	err_set(&e, -EINVAL, EXIT_USAGE, "a question has no body: all of it stands in the address");
+	err_set(&e, -EINVAL, EXIT_USAGE,
+		"request bodies are not supported; put everything in the URL");
 	return reply_error(c, MHD_HTTP_BAD_REQUEST, &e, 0);
 }
 
@@ -163,7 +164,7 @@ static void error_of(const struct child_answer *a, struct err *e)
 		line += len + (line[len] == '\n');
 	}
 	err_set(e, -EIO, (enum sonde_exit)a->exit, "%s",
-		*what ? what : "sonde failed without a word");
+		*what ? what : "sonde failed without a message");
 	if (*fix)
 		err_fix(e, "%s", fix);
 }
@@ -196,27 +197,28 @@ static enum MHD_Result failed(const struct server *s, struct MHD_Connection *c,
 		return reply_error(c, status_of(a->exit), &e, 0);
 	case CHILD_OVER_TIME:
 		status = MHD_HTTP_GATEWAY_TIMEOUT;
-		err_set(&e, -ETIME, EXIT_RUNTIME, "the question was stopped after %u s",
+		err_set(&e, -ETIME, EXIT_RUNTIME, "the request was stopped after %u s",
 			s->limits.seconds);
-		err_fix(&e, "ask about less time, or start it with: sonde serve --timeout TIME");
+		err_fix(&e,
+			"ask for a shorter range, or start the server with: sonde serve --timeout TIME");
 		break;
 	case CHILD_KILLED:
 		err_set(&e, -ENOMEM, EXIT_RUNTIME,
 			a->signal == SIGXFSZ ?
-				"the answer is longer than %llu MB" :
-				"the question was ended: it took more memory than %llu MB, or failed",
+				"the answer is larger than %llu MB" :
+				"the request was stopped: it needed more than %llu MB of memory, or failed",
 			(unsigned long long)((a->signal == SIGXFSZ ? s->limits.answer_bytes :
 								     s->limits.memory_bytes) >>
 					     20));
-		err_fix(&e, "ask about less time or fewer rows");
+		err_fix(&e, "ask for a shorter range or fewer rows");
 		break;
 	case CHILD_LEFT:
 		err_set(&e, -ECONNRESET, EXIT_RUNTIME,
-			"the connection was closed before there was an answer");
+			"the connection was closed before the answer");
 		break;
 	case CHILD_STOPPED:
 		status = MHD_HTTP_SERVICE_UNAVAILABLE;
-		err_set(&e, -ESHUTDOWN, EXIT_RUNTIME, "sonde serve ends");
+		err_set(&e, -ESHUTDOWN, EXIT_RUNTIME, "the server is shutting down");
 		break;
 	}
 	return reply_error(c, status, &e, 0);
@@ -226,8 +228,9 @@ static enum MHD_Result too_many(struct MHD_Connection *c)
 {
 	struct err e = {0};
 
-	err_set(&e, -EBUSY, EXIT_RUNTIME, "too many questions at a time");
-	err_fix(&e, "wait for the others, or start it with: sonde serve --questions N");
+	err_set(&e, -EBUSY, EXIT_RUNTIME, "too many requests at a time");
+	err_fix(&e,
+		"try again when others are done, or start the server with: sonde serve --questions N");
 	return reply_error(c, MHD_HTTP_SERVICE_UNAVAILABLE, &e, 2);
 }
 

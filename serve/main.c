@@ -46,17 +46,17 @@ static const struct program PROGRAM = {
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{"store", 0, OPTION_STRING, "DIR", "the store's folder (default: as sonde finds it)", OPTION_AT(struct options, store)},
-	{"watch", 0, OPTION_STRING, "DIR", "the folder whose changes are told to who looks on live (default: that of --store)",
+	{"store", 0, OPTION_STRING, "DIR", "store folder (default: the one that sonde finds)", OPTION_AT(struct options, store)},
+	{"watch", 0, OPTION_STRING, "DIR", "folder to watch for changes that live pages show (default: that of --store)",
 	 OPTION_AT(struct options, watch)},
-	{"sonde", 0, OPTION_STRING, "PATH", "the program that is asked (default: the one beside this)", OPTION_AT(struct options, sonde)},
-	{"listen", 0, OPTION_STRING, "ADDRESS", "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default " ADDRESS_DEFAULT "); others need a token",
+	{"sonde", 0, OPTION_STRING, "PATH", "the sonde program that answers (default: the one next to this program)", OPTION_AT(struct options, sonde)},
+	{"listen", 0, OPTION_STRING, "ADDRESS", "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default " ADDRESS_DEFAULT "); other addresses need a token",
 	 OPTION_AT(struct options, listen)},
-	{"token-file", 0, OPTION_STRING, "FILE", "whoever asks needs the token in this file", OPTION_AT(struct options, token_file)},
-	{"host", 0, OPTION_LIST, "NAME", "one more name that this is asked by, as behind a reverse proxy; again for more", OPTION_AT(struct options, hosts)},
-	{"timeout", 0, OPTION_UINT, "SECONDS", "what one question may take (default 30)", OPTION_AT(struct options, timeout_s), .min = 1, .max = 3600},
-	{"memory", 0, OPTION_UINT, "MB", "the same of memory (default 768)", OPTION_AT(struct options, memory_mb), .min = 1, .max = 65536},
-	{"questions", 0, OPTION_UINT, "N", "at a time (default 4)", OPTION_AT(struct options, questions), .min = 1, .max = CONNECTIONS},
+	{"token-file", 0, OPTION_STRING, "FILE", "clients must send the token in this file", OPTION_AT(struct options, token_file)},
+	{"host", 0, OPTION_LIST, "NAME", "accept this host name too, e.g. that of a reverse proxy (repeatable)", OPTION_AT(struct options, hosts)},
+	{"timeout", 0, OPTION_UINT, "SECONDS", "time limit of a request (default 30)", OPTION_AT(struct options, timeout_s), .min = 1, .max = 3600},
+	{"memory", 0, OPTION_UINT, "MB", "memory limit of a request (default 768)", OPTION_AT(struct options, memory_mb), .min = 1, .max = 65536},
+	{"questions", 0, OPTION_UINT, "N", "how many requests at a time (default 4)", OPTION_AT(struct options, questions), .min = 1, .max = CONNECTIONS},
 	{0},
 };
 /* clang-format on */
@@ -72,8 +72,8 @@ static int token_read(const char *path, char **token, struct err *e)
 		return err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_USAGE,
 			       "cannot read the token in %s: %s", path, strerror(errno));
 	if (st.st_mode & 0007) {
-		err_set(e, -EPERM, EXIT_PERMISSION, "%s: everybody on this host may read the token",
-			path);
+		err_set(e, -EPERM, EXIT_PERMISSION,
+			"%s: every user of this host can read the token", path);
 		err_fix(e, "chmod o= '%s'", path);
 		return -EPERM;
 	}
@@ -82,7 +82,7 @@ static int token_read(const char *path, char **token, struct err *e)
 	line[strcspn(line, "\r\n")] = '\0';
 	if (!guard_token_fits(line)) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"%s: a token is a line of 16 to 200 letters and digits", path);
+			"%s: the first line must be a token of 16 to 200 letters and digits", path);
 		err_fix(e, "(umask 077; head -c 24 /dev/urandom | base64 > '%s')", path);
 		return -EINVAL;
 	}
@@ -95,7 +95,7 @@ static int token_needed(const struct address *a, const char *token, struct err *
 	if (a->loopback || token)
 		return 0;
 	err_set(e, -EPERM, EXIT_USAGE,
-		"%s can be reached from elsewhere: whoever reaches it could see everything in the store",
+		"%s can be reached from other hosts: without a token, anyone there could read the whole store",
 		a->shown);
 	err_fix(e,
 		"(umask 077; head -c 24 /dev/urandom | base64 > token); sonde serve --listen ADDRESS --token-file token");
@@ -175,7 +175,7 @@ static int serve(struct server *s, struct address *a, int signals, struct err *e
 		return err_set(e, -EIO, EXIT_RUNTIME, "cannot start the HTTP server: %s",
 			       strerror(errno));
 	}
-	fprintf(stderr, "%s    (Ctrl-C ends it)\n", a->shown);
+	fprintf(stderr, "%s    (Ctrl-C stops it)\n", a->shown);
 	wait_for_end(s, signals);
 	eventfd_write(s->stop_fd, 1);
 	gate_close(&s->gate);

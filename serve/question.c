@@ -128,7 +128,7 @@ int questions_read(const char *json, size_t len, struct questions **out, struct 
 	if (!q->n) {
 		questions_free(q);
 		err_set(e, -EBADMSG, EXIT_PREREQUISITE,
-			"`sonde help --json` does not tell which verbs there are");
+			"`sonde help --json` does not list the verbs");
 		err_fix(e, "sonde and sonde-serve are of different versions: make install");
 		return -EBADMSG;
 	}
@@ -175,8 +175,8 @@ static int no_verb(const struct questions *q, const char *name, struct err *e)
 	for (size_t i = 0; i < q->n; i++)
 		if (!q->verbs[i].page)
 			strbuf_addf(&names, "%s%s", names.len ? ", " : "", q->verbs[i].name);
-	err_set(e, -ENOENT, EXIT_USAGE, "'%.100s' is not answered here", name);
-	err_fix(e, "ask one of %.300s", strbuf_str(&names));
+	err_set(e, -ENOENT, EXIT_USAGE, "'%.100s' is not available here", name);
+	err_fix(e, "choose one of %.300s", strbuf_str(&names));
 	return -ENOENT;
 }
 
@@ -198,7 +198,7 @@ static int no_option(const struct served_verb *v, const char *name, struct err *
 static int value_check(const struct question_value *x, struct err *e)
 {
 	if (strlen(x->name) != x->name_len || (x->value && strlen(x->value) != x->value_len))
-		return err_set(e, -EINVAL, EXIT_USAGE, "there is a zero byte in '%.100s'", x->name);
+		return err_set(e, -EINVAL, EXIT_USAGE, "'%.100s' contains a zero byte", x->name);
 	if (x->value && x->value_len > QUESTION_VALUE)
 		return err_set(e, -EINVAL, EXIT_USAGE, "'%.100s' is longer than %d bytes", x->name,
 			       QUESTION_VALUE);
@@ -225,8 +225,7 @@ static int option_add(const struct served_verb *v, const struct question_value *
 	given[i] = true;
 	if (v->options[i].flag && x->value && *x->value && strcmp(x->value, "1"))
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "'%s' is on or not there: write %s=1, or leave it out", x->name,
-			       x->name);
+			       "'%s' is a flag: write %s=1, or leave it out", x->name, x->name);
 	if (!v->options[i].flag && !x->value)
 		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' needs a value: %s=...", x->name,
 			       x->name);
@@ -246,10 +245,9 @@ static int word_add(const struct served_verb *v, const struct question_value *x,
 		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' needs a value: %s=...", x->name,
 			       x->name);
 	if (v->words == WORDS_WHAT && *x->value == '-')
-		return err_set(
-			e, -EINVAL, EXIT_USAGE,
-			"what='%.60s': no container or command is searched by a word that begins with a dash; use container= or comm=",
-			x->value);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "what='%.60s' starts with a dash: use container= or comm= instead",
+			       x->value);
 	strbuf_add(&line->words, x->value, x->value_len + 1);
 	line->n_words++;
 	return 0;
@@ -274,7 +272,8 @@ static int values_add(const struct served_verb *v, const struct question_value *
 	}
 	if (!rc && v->words == WORDS_QUERY && !line->n_words) {
 		err_set(e, -EINVAL, EXIT_USAGE, "%s needs a query", v->name);
-		err_fix(e, "%s?query=select+1, or query=@ for those that ship", v->name);
+		err_fix(e, "%s?query=select+1, or query=@ for the queries that ship with sonde",
+			v->name);
 		return -EINVAL;
 	}
 	return rc;

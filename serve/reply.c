@@ -96,7 +96,7 @@ enum MHD_Result reply_error(struct MHD_Connection *c, unsigned status, const str
 enum MHD_Result reply_method(struct MHD_Connection *c)
 {
 	static const char text[] =
-		"{\"error\":\"only GET and HEAD: nothing is changed here\",\"fix\":null,\"exit\":2}";
+		"{\"error\":\"only GET and HEAD are allowed\",\"fix\":null,\"exit\":2}";
 	struct MHD_Response *r = MHD_create_response_from_buffer(
 		strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
 
@@ -211,8 +211,8 @@ enum MHD_Result reply_login(struct MHD_Connection *c, int wrong)
 	"<link rel=\"icon\" href=\"data:,\"><title>sonde</title><link rel=\"stylesheet\" href=\"/app.css\"><main class=\"login\"><h1>sonde</h1><form action=\"/\">" \
 	"<label>Token <input name=\"token\" type=\"password\" autocomplete=\"current-password\" autofocus required></label> <button>Open</button></form>"           \
 	"<p>" word "</p></main></html>"
-		LOGIN("It stands in the file that <code>sonde serve --token-file</code> was given."),
-		LOGIN("That is not the token. It stands in the file that <code>sonde serve --token-file</code> was given."),
+		LOGIN("The token is in the file given to <code>sonde serve --token-file</code>."),
+		LOGIN("This is not the token. It is in the file given to <code>sonde serve --token-file</code>."),
 	};
 	struct MHD_Response *r = MHD_create_response_from_buffer(
 		strlen(page[wrong]), (void *)(uintptr_t)page[wrong], MHD_RESPMEM_PERSISTENT);

@@ -64,30 +64,28 @@ FACT_MINUTES(CGROUP_FACT, cgroup_columns, "cgroup_row",
 	     "containers, units, slices and other cgroups, each with all that is below it");
 FACT_MINUTES(CGROUP_DISK_FACT, cgroup_disk_columns, "cgroup_disk_row",
 	     "what cgroups read and wrote, by disk; only where something was");
-FACT_MINUTES(PROCESS_FACT, process_columns, "process_row",
-	     "processes, in buckets in which something moved");
+FACT_MINUTES(PROCESS_FACT, process_columns, "process_row", "processes, in buckets with changes");
 FACT(EVENT_FACT, event_columns, "event_row",
      "what happened to containers, cgroups, file systems and the host");
-FACT(OOM_FACT, oom_columns, "oom_row", "kills for want of memory, as the kernel explains them");
+FACT(OOM_FACT, oom_columns, "oom_row", "out-of-memory kills, as the kernel explains them");
 FACT(OOM_TASK_FACT, oom_task_columns, "oom_task_row",
-     "who held memory at such a kill, as the kernel lists them");
+     "processes that held memory at such a kill, as the kernel lists them");
 FACT_MINUTES(FDS_FACT, fds_columns, "fds_row",
-	     "processes that have half of the files open that they may have");
+	     "processes with at least half as many files open as allowed");
 FACT_MINUTES(ENDED_FACT, ended_columns, "ended_row",
 	     "processes that lived between two readings, by cgroup and command");
 FACT_BESIDE(EVENT_LOG_FACT, event_log_columns, "event_log_row",
-	    "what containers wrote last before they ended badly; only where it is asked for");
+	    "the last output of containers before they ended badly; only if configured");
 FACT(GPU_FACT, gpu_columns, "gpu_row", "GPUs");
 FACT(GPU_PROCESS_FACT, gpu_process_columns, "gpu_process_row",
      "processes that have something of a GPU");
-FACT(JVM_FACT, jvm_columns, "jvm_row",
-     "Java's virtual machines, in buckets in which something moved");
+FACT(JVM_FACT, jvm_columns, "jvm_row", "Java virtual machines, in buckets with changes");
 FACT(FLOW_FACT, flow_columns, "flow_row",
-     "connections by process, side, peer and port, in buckets in which something moved");
+     "connections by process, side, peer and port, in buckets with changes");
 FACT(LISTENER_FACT, listener_columns, "listener_row",
      "sockets that others can open connections to");
 FACT(NETNS_FACT, netns_columns, "netns_row",
-     "network namespaces: what the kernel counted, and how much of it was told with its process");
+     "network namespaces: what the kernel counted, and how much of it was recorded with its process");
 FACT(CONNECTION_FACT, connection_columns, "connection_row",
      "single connections that ended: those that failed, and the longest; bounded");
 FACT(FLOW_MARK_FACT, flow_mark_columns, "flow_mark_row",
@@ -97,14 +95,14 @@ FACT(PEER_NAME_FACT, peer_name_columns, "peer_name_row",
 FACT(REQUEST_LOG_FACT, request_log_columns, "request_log_row",
      "single requests: failed ones, the slowest, and a sample of the others; bounded");
 FACT(REQUEST_BYTES_FACT, request_bytes_columns, "request_bytes_row",
-     "what became of the bytes that connections moved: seen = parsed + skipped + blind");
+     "how the bytes of connections were treated: seen = parsed + skipped + blind");
 FACT_BESIDE(
 	REQUEST_TAG_FACT, request_tag_columns, "request_tag_row",
 	"single requests of request_log_row that were answered here: how their samples are found");
 FACT_BESIDE(REQUEST_SAMPLE_FACT, request_sample_columns, "request_sample_row",
 	    "CPU samples and waits of threads while they served a request");
 FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row",
-	    "single requests of request_log_row: which was made for which");
+	    "single requests of request_log_row: which one caused which");
 
 const struct fact *const FACTS[] = {&HOST_FACT,
 				    &DISK_FACT,

@@ -38,7 +38,7 @@
 	X(HOST_SWAP_IN, "swap_in", NUMBER, COUNTER, "pages", "read back from swap")            \
 	X(HOST_SWAP_OUT, "swap_out", NUMBER, COUNTER, "pages", "written to swap")              \
 	X(HOST_OOM_KILLS, "oom_kills", NUMBER, COUNTER, "",                                    \
-	  "processes killed for want of memory, in containers too")                            \
+	  "processes killed because memory ran out, in containers too")                        \
 	X(HOST_PSI_CPU, "psi_cpu_us", NUMBER, COUNTER, "us", "some thread waited for a CPU")   \
 	X(HOST_PSI_MEM, "psi_mem_us", NUMBER, COUNTER, "us", "some thread waited for memory")  \
 	X(HOST_PSI_MEM_FULL, "psi_mem_full_us", NUMBER, COUNTER, "us",                         \
@@ -50,12 +50,12 @@
 
 #define DISK_COLUMNS(X)                                                                            \
 	X(DISK_NAME, "disk", TEXT, KEY, "", "text.id: sda, nvme0n1, dm-0, loop0")                  \
-	X(DISK_READS, "reads", NUMBER, TALLY, "", "reads that were completed")                     \
+	X(DISK_READS, "reads", NUMBER, TALLY, "", "completed reads")                               \
 	X(DISK_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read")                         \
-	X(DISK_READ_US, "read_us", NUMBER, COUNTER, "us", "the reads took, all together")          \
-	X(DISK_WRITES, "writes", NUMBER, TALLY, "", "writes that were completed")                  \
+	X(DISK_READ_US, "read_us", NUMBER, COUNTER, "us", "time of the reads, summed")             \
+	X(DISK_WRITES, "writes", NUMBER, TALLY, "", "completed writes")                            \
 	X(DISK_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "written")                    \
-	X(DISK_WRITE_US, "write_us", NUMBER, COUNTER, "us", "the writes took, all together")       \
+	X(DISK_WRITE_US, "write_us", NUMBER, COUNTER, "us", "time of the writes, summed")          \
 	X(DISK_BUSY_US, "busy_us", NUMBER, COUNTER, "us", "something was under way")               \
 	X(DISK_WAIT_US, "wait_us", NUMBER, COUNTER, "us", "the same times how much was under way") \
 	X(DISK_IN_FLIGHT, "in_flight", NUMBER, GAUGE, "", "requests under way")
@@ -79,23 +79,23 @@
 	X(NIC_RX_BYTES, "rx_bytes", NUMBER, COUNTER, "bytes", "received")                    \
 	X(NIC_RX_PACKETS, "rx_packets", NUMBER, TALLY, "", "packets received")               \
 	X(NIC_RX_ERRORS, "rx_errors", NUMBER, COUNTER, "", "packets received damaged")       \
-	X(NIC_RX_DROPS, "rx_drops", NUMBER, COUNTER, "", "packets received and thrown away") \
+	X(NIC_RX_DROPS, "rx_drops", NUMBER, COUNTER, "", "packets received and dropped")     \
 	X(NIC_TX_BYTES, "tx_bytes", NUMBER, COUNTER, "bytes", "sent")                        \
 	X(NIC_TX_PACKETS, "tx_packets", NUMBER, TALLY, "", "packets sent")                   \
 	X(NIC_TX_ERRORS, "tx_errors", NUMBER, COUNTER, "", "packets that could not be sent") \
-	X(NIC_TX_DROPS, "tx_drops", NUMBER, COUNTER, "", "packets thrown away instead of sent")
+	X(NIC_TX_DROPS, "tx_drops", NUMBER, COUNTER, "", "packets dropped instead of sent")
 
 #define SENSOR_COLUMNS(X)                                                                        \
 	X(SENSOR_NAME, "sensor", TEXT, KEY, "", "text.id: x86_pkg_temp, acpitz, ...")            \
 	X(SENSOR_TEMPERATURE, "temperature_m", NUMBER, GAUGE, "thousandths of a degree Celsius", \
-	  "how warm")
+	  "temperature")
 
 #define CGROUP_COLUMNS(X)                                                                          \
 	X(CGROUP_PATH, "cgroup", TEXT, KEY, "", "text.id: its path in the hierarchy")              \
 	X(CGROUP_CONTAINER, "container", CONTAINER, GAUGE, "",                                     \
-	  "container.id: whose own it is; 0: of none")                                             \
+	  "container.id, if it is a container's; 0: none")                                         \
 	X(CGROUP_UNIT, "unit", TEXT, GAUGE, "",                                                    \
-	  "text.id: systemd unit whose own it is; 0: of none")                                     \
+	  "text.id: systemd unit, if it is a unit's; 0: none")                                     \
 	X(CGROUP_USER, "user_us", NUMBER, COUNTER, "us", "CPU time of programs")                   \
 	X(CGROUP_SYSTEM, "system_us", NUMBER, COUNTER, "us", "CPU time in the kernel")             \
 	X(CGROUP_PERIODS, "periods", NUMBER, TALLY, "",                                            \
@@ -117,9 +117,9 @@
 	X(CGROUP_MAJFLT, "majflt", NUMBER, COUNTER, "", "page faults that read from a disk")       \
 	X(CGROUP_MEM_HIGH, "mem_high", NUMBER, COUNTER, "",                                        \
 	  "times it was slowed down at its upper mark")                                            \
-	X(CGROUP_MEM_MAX, "mem_max", NUMBER, COUNTER, "", "times it met its limit")                \
+	X(CGROUP_MEM_MAX, "mem_max", NUMBER, COUNTER, "", "times it reached its limit")            \
 	X(CGROUP_OOM_KILLS, "oom_kills", NUMBER, COUNTER, "",                                      \
-	  "processes killed for want of memory")                                                   \
+	  "processes killed because memory ran out")                                               \
 	X(CGROUP_PSI_CPU, "psi_cpu_us", NUMBER, TALLY, "us", "some thread waited for a CPU")       \
 	X(CGROUP_PSI_MEM, "psi_mem_us", NUMBER, COUNTER, "us", "some thread waited for memory")    \
 	X(CGROUP_PSI_MEM_FULL, "psi_mem_full_us", NUMBER, COUNTER, "us",                           \
@@ -152,7 +152,7 @@
 
 #define PROCESS_COLUMNS(X)                                                                        \
 	X(PROCESS_ID, "process", PROCESS, KEY, "", "process.id")                                  \
-	X(PROCESS_USER, "user_us", NUMBER, COUNTER, "us", "CPU time of its own code")             \
+	X(PROCESS_USER, "user_us", NUMBER, COUNTER, "us", "CPU time in user mode")                \
 	X(PROCESS_SYSTEM, "system_us", NUMBER, COUNTER, "us", "CPU time in the kernel")           \
 	X(PROCESS_DELAY, "runq_us", NUMBER, TALLY, "us",                                          \
 	  "could run and waited for a CPU; NULL: it has more threads than one")                   \
@@ -174,7 +174,7 @@
 	  "container.id: whose they were; 0: of none")                                          \
 	X(ENDED_SELF, "self", NUMBER, GAUGE, "", "1: they were sonde's own")                    \
 	X(ENDED_N, "n", NUMBER, COUNTER, "", "how many ended")                                  \
-	X(ENDED_USER, "user_us", NUMBER, COUNTER, "us", "CPU time of their own code")           \
+	X(ENDED_USER, "user_us", NUMBER, COUNTER, "us", "CPU time in user mode")                \
 	X(ENDED_SYSTEM, "system_us", NUMBER, COUNTER, "us", "CPU time in the kernel")           \
 	X(ENDED_DELAY, "runq_us", NUMBER, TALLY, "us",                                          \
 	  "could run and waited for a CPU, those of one thread")                                \
@@ -182,9 +182,9 @@
 	X(ENDED_MAJFLT, "majflt", NUMBER, COUNTER, "", "page faults that read from a disk")     \
 	X(ENDED_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read from disks")          \
 	X(ENDED_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "to be written to disks") \
-	X(ENDED_LIVED, "lived_us", NUMBER, TALLY, "us", "from start to end, all together")      \
+	X(ENDED_LIVED, "lived_us", NUMBER, TALLY, "us", "from start to end, summed")            \
 	X(ENDED_RSS_MAX, "rss_max", NUMBER, GAUGE, "bytes",                                     \
-	  "most memory that one of them had, as wait4(2) tells it")
+	  "highest memory use of one of them, as of wait4(2)")
 
 #define EVENT_COLUMNS(X)                                                                 \
 	X(EVENT_KIND, "kind", TEXT, KEY, "",                                             \
@@ -192,25 +192,24 @@
 	X(EVENT_SUBJECT, "subject", TEXT, KEY, "",                                       \
 	  "text.id: to what: container, unit, cgroup, file system, process, host")       \
 	X(EVENT_NAME, "name", TEXT, KEY, "", "text.id: its name")                        \
-	X(EVENT_DETAIL, "detail", TEXT, KEY, "", "text.id: more of it in words")         \
+	X(EVENT_DETAIL, "detail", TEXT, KEY, "", "text.id: details in words")            \
 	X(EVENT_WHICH, "which", TEXT, GAUGE, "",                                         \
 	  "text.id: id of the container, path of the cgroup, source of the file system") \
 	X(EVENT_PROCESS, "process", PROCESS, GAUGE, "",                                  \
 	  "process.id: a container's first one, who was killed; 0: none")                \
-	X(EVENT_BY, "caused_by", TEXT, GAUGE, "", "text.id: who did it")                 \
+	X(EVENT_BY, "caused_by", TEXT, GAUGE, "", "text.id: the cause")                  \
 	X(EVENT_N, "n", NUMBER, COUNTER, "", "how often")                                \
 	X(EVENT_AT, "at_us", NUMBER, GAUGE, "us", "when, for the last time, since 1970")
 
 #define OOM_COLUMNS(X)                                                                          \
 	X(OOM_VICTIM, "victim", PROCESS, KEY, "", "process.id: who was killed")                 \
 	X(OOM_CGROUP, "cgroup", TEXT, GAUGE, "",                                                \
-	  "text.id: whose limit was met; empty: the host had none left")                        \
+	  "text.id: whose limit was reached; empty: the host had no memory left")               \
 	X(OOM_OF, "victim_cgroup", TEXT, GAUGE, "", "text.id: in which cgroup it was")          \
 	X(OOM_ASKED, "asked_by", TEXT, GAUGE, "", "text.id: command that asked for the memory") \
-	X(OOM_LIMIT, "mem_limit", NUMBER, GAUGE, "bytes",                                       \
-	  "the limit; NULL: the kernel did not tell")                                           \
-	X(OOM_USAGE, "mem", NUMBER, GAUGE, "bytes", "what the cgroup had")                      \
-	X(OOM_ANON, "anon", NUMBER, GAUGE, "bytes", "memory of the victim's own")               \
+	X(OOM_LIMIT, "mem_limit", NUMBER, GAUGE, "bytes", "the limit; NULL: unknown")           \
+	X(OOM_USAGE, "mem", NUMBER, GAUGE, "bytes", "memory of the cgroup")                     \
+	X(OOM_ANON, "anon", NUMBER, GAUGE, "bytes", "private memory of the victim")             \
 	X(OOM_FILE, "file", NUMBER, GAUGE, "bytes", "files in the victim's memory")             \
 	X(OOM_SHMEM, "shmem", NUMBER, GAUGE, "bytes", "shared memory of the victim")            \
 	X(OOM_AT, "at_us", NUMBER, GAUGE, "us", "when, since 1970")

@@ -16,7 +16,7 @@
 	X(JVM_FULL_GCS, "full_gcs", NUMBER, TALLY, "", "collections of all generations")         \
 	X(JVM_FULL_GC_US, "full_gc_us", NUMBER, COUNTER, "us", "they took")                      \
 	X(JVM_CONCURRENT_GCS, "concurrent_gcs", NUMBER, TALLY, "",                               \
-	  "pauses and cycles of a collector that works beside the program")                      \
+	  "pauses and cycles of a concurrent collector")                                         \
 	X(JVM_CONCURRENT_GC_US, "concurrent_gc_us", NUMBER, COUNTER, "us", "they took")          \
 	X(JVM_SAFEPOINTS, "safepoints", NUMBER, TALLY, "",                                       \
 	  "times that all its threads were stopped")                                             \
@@ -28,7 +28,7 @@
 	X(JVM_YOUNG_COMMITTED, "young_committed", NUMBER, GAUGE, "bytes", "had from the system") \
 	X(JVM_YOUNG_MAX, "young_max", NUMBER, GAUGE, "bytes", "what it may have")                \
 	X(JVM_OLD_USED, "old_used", NUMBER, GAUGE, "bytes",                                      \
-	  "old generation, or all of the heap where there are none: in use, as above")           \
+	  "old generation, or the whole heap if it has no generations: in use, as above")        \
 	X(JVM_OLD_COMMITTED, "old_committed", NUMBER, GAUGE, "bytes", "had from the system")     \
 	X(JVM_OLD_MAX, "old_max", NUMBER, GAUGE, "bytes", "what it may have")                    \
 	X(JVM_META_USED, "metaspace_used", NUMBER, GAUGE, "bytes", "classes' own data: in use")  \

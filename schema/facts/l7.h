@@ -11,7 +11,7 @@
 	X(REQUEST_LOG_SIDE, "side", TEXT, KEY, "", "text.id: client, server")                                        \
 	X(REQUEST_LOG_PROTOCOL, "protocol", TEXT, KEY, "", "text.id")                                                \
 	X(REQUEST_LOG_SERVICE, "service", TEXT, KEY, "",                                                             \
-	  "text.id: address and port of who answers, or its path")                                                   \
+	  "text.id: address and port of the server, or its path")                                                    \
 	X(REQUEST_LOG_OPERATION, "operation", TEXT, KEY, "", "text.id")                                              \
 	X(REQUEST_LOG_NTH, "nth", TEXT, KEY, "", "text.id: which of the bucket")                                     \
 	X(REQUEST_LOG_AT, "at_us", NUMBER, GAUGE, "us",                                                              \
@@ -22,7 +22,7 @@
 	X(REQUEST_LOG_WHY, "why", TEXT, GAUGE, "",                                                                   \
 	  "text.id: why this one is kept: failed, slow (the slowest of the bucket), sample (drawn from all others)") \
 	X(REQUEST_LOG_WEIGHT, "weight", NUMBER, GAUGE, "",                                                           \
-	  "requests that it stands for: 1, and of a sample how many others there were to one that was drawn")        \
+	  "requests that it represents: 1, or for a sample the number of requests per sampled one")                  \
 	X(REQUEST_LOG_TID, "tid", NUMBER, GAUGE, "",                                                                 \
 	  "thread that moved the connection's last bytes before it was answered")                                    \
 	X(REQUEST_LOG_FIRST, "first_us", NUMBER, GAUGE, "us",                                                        \
@@ -34,23 +34,22 @@
 	X(REQUEST_LOG_TRACE, "trace", TEXT, GAUGE, "",                                                               \
 	  "text.id: id of the trace that it carried; empty: none")
 
-#define REQUEST_BYTES_COLUMNS(X)                                                                   \
-	X(REQUEST_BYTES_PROCESS, "process", PROCESS, KEY, "",                                      \
-	  "process.id whose end of the connections it is; 0: nobody's that is known")              \
-	X(REQUEST_BYTES_SIDE, "side", TEXT, KEY, "", "text.id: client, server")                    \
-	X(REQUEST_BYTES_PROTOCOL, "protocol", TEXT, KEY, "",                                       \
-	  "text.id: what they speak; empty: nobody knows")                                         \
-	X(REQUEST_BYTES_SERVICE, "service", TEXT, KEY, "",                                         \
-	  "text.id: address and port of who answers, or its path")                                 \
-	X(REQUEST_BYTES_SEEN, "seen", NUMBER, COUNTER, "bytes",                                    \
-	  "that these connections moved: parsed + skipped + blind")                                \
-	X(REQUEST_BYTES_PARSED, "parsed", NUMBER, COUNTER, "bytes", "of those, read")              \
-	X(REQUEST_BYTES_SKIPPED, "skipped", NUMBER, COUNTER, "bytes",                              \
-	  "passed over, for nobody needs to read them: bodies, and what speaks no known protocol") \
-	X(REQUEST_BYTES_BLIND, "blind", NUMBER, COUNTER, "bytes",                                  \
-	  "missing, or could not be made sense of: requests among them are not counted")           \
-	X(REQUEST_BYTES_REQUESTS, "blind_requests", NUMBER, COUNTER, "",                           \
-	  "requests that were seen, and what became of them was not")
+#define REQUEST_BYTES_COLUMNS(X)                                                                  \
+	X(REQUEST_BYTES_PROCESS, "process", PROCESS, KEY, "",                                     \
+	  "process.id whose end of the connections it is; 0: unknown")                            \
+	X(REQUEST_BYTES_SIDE, "side", TEXT, KEY, "", "text.id: client, server")                   \
+	X(REQUEST_BYTES_PROTOCOL, "protocol", TEXT, KEY, "", "text.id: protocol; empty: unknown") \
+	X(REQUEST_BYTES_SERVICE, "service", TEXT, KEY, "",                                        \
+	  "text.id: address and port of the server, or its path")                                 \
+	X(REQUEST_BYTES_SEEN, "seen", NUMBER, COUNTER, "bytes",                                   \
+	  "that these connections moved: parsed + skipped + blind")                               \
+	X(REQUEST_BYTES_PARSED, "parsed", NUMBER, COUNTER, "bytes", "of those, read")             \
+	X(REQUEST_BYTES_SKIPPED, "skipped", NUMBER, COUNTER, "bytes",                             \
+	  "skipped because they are not needed: bodies, and unknown protocols")                   \
+	X(REQUEST_BYTES_BLIND, "blind", NUMBER, COUNTER, "bytes",                                 \
+	  "missing, or not understood: requests in them are not counted")                         \
+	X(REQUEST_BYTES_REQUESTS, "blind_requests", NUMBER, COUNTER, "",                          \
+	  "requests that were seen, but whose outcome was not")
 
 /* A tag is when the request's first bytes were read, in ns of the boot clock: with the process it
  * tells one. One that was not alone on its connection has none. REQUEST_TAG_GOROUTINE in it: it is
@@ -63,13 +62,13 @@
 	X(REQUEST_TAG_RESULT, "result", TEXT, GAUGE, "", "text.id: ok, error")             \
 	X(REQUEST_TAG_TOTAL, "total_us", NUMBER, GAUGE, "us", "to the last byte of its answer")
 
-#define REQUEST_SAMPLE_COLUMNS(X)                                                                    \
-	X(REQUEST_SAMPLE_TAG, "tag", TAG, KEY, "",                                                   \
-	  "of the request that the thread served: request_tag_row.tag of the same process")          \
-	X(REQUEST_SAMPLE_SERIES, "series", SERIES, KEY, "",                                          \
-	  "series.id that they are counted in, too")                                                 \
-	X(REQUEST_SAMPLE_N, "n", NUMBER, COUNTER, "",                                                \
-	  "samples, or waits: those alone whose stack was taken, whatever they stand for in amount") \
+#define REQUEST_SAMPLE_COLUMNS(X)                                                           \
+	X(REQUEST_SAMPLE_TAG, "tag", TAG, KEY, "",                                          \
+	  "of the request that the thread served: request_tag_row.tag of the same process") \
+	X(REQUEST_SAMPLE_SERIES, "series", SERIES, KEY, "",                                 \
+	  "series.id that they are counted in, too")                                        \
+	X(REQUEST_SAMPLE_N, "n", NUMBER, COUNTER, "",                                       \
+	  "samples, or waits: only those whose stack was taken, unweighted")                \
 	X(REQUEST_SAMPLE_VALUE, "value", NUMBER, COUNTER, "ns", "their sum")
 
 /* Ids of 60 bits: of an answer made of who gave it and when it was asked, of a question of its
@@ -81,7 +80,7 @@
 	X(REQUEST_SPAN_NTH, "nth", TEXT, GAUGE, "",                                                                                                                                       \
 	  "text.id: request_log_row.nth of the same bucket, run and process")                                                                                                             \
 	X(REQUEST_SPAN_PARENT, "parent", NUMBER, GAUGE, "",                                                                                                                               \
-	  "of an answer the span of its question, of a question that of the request that its thread served; NULL: nobody knows")                                                          \
+	  "server side: the span of the client's request; client side: the span of the request that its thread served; NULL: unknown")                                                    \
 	X(REQUEST_SPAN_CALLER, "caller", NUMBER, GAUGE, "",                                                                                                                               \
 	  "of who sent it, as the header of its trace says, the lowest 60 bits; NULL: it does not")                                                                                       \
 	X(REQUEST_SPAN_HOW, "how", TEXT, GAUGE, "",                                                                                                                                       \

@@ -15,7 +15,7 @@
 	X(FLOW_PORT, "port", TEXT, KEY, "",                                                                \
 	  "text.id: the server's port, whichever end this is; empty: it has none")                         \
 	X(FLOW_MATE, "mate", PROCESS, KEY, "",                                                             \
-	  "process.id: who has the other end, on this host; 0: nobody, or not known")                      \
+	  "process.id of the other end, on this host; 0: none, or unknown")                                \
 	X(FLOW_OWNER, "owner", TEXT, GAUGE, "",                                                            \
 	  "text.id: how the process is known: opener, closer, holder (of a descriptor), listener")         \
 	X(FLOW_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                \
@@ -23,9 +23,10 @@
 	  "connections that a client began to open")                                                       \
 	X(FLOW_OPENED, "opened", NUMBER, COUNTER, "",                                                      \
 	  "of those, established; of a server accepted")                                                   \
-	X(FLOW_REFUSED, "refused", NUMBER, COUNTER, "", "not opened: the other end said no")               \
+	X(FLOW_REFUSED, "refused", NUMBER, COUNTER, "", "not opened: the other end refused")               \
 	X(FLOW_TIMED_OUT, "timed_out", NUMBER, COUNTER, "", "not opened: no answer in time")               \
-	X(FLOW_UNREACHABLE, "unreachable", NUMBER, COUNTER, "", "not opened: no way to there")             \
+	X(FLOW_UNREACHABLE, "unreachable", NUMBER, COUNTER, "",                                            \
+	  "not opened: the other end was unreachable")                                                     \
 	X(FLOW_GIVEN_UP, "given_up", NUMBER, COUNTER, "",                                                  \
 	  "not opened: the program closed it before there was an answer")                                  \
 	X(FLOW_FAILED, "failed", NUMBER, COUNTER, "", "not opened for another reason")                     \
@@ -34,19 +35,19 @@
 	X(FLOW_RESET_OUT, "reset_out", NUMBER, COUNTER, "",                                                \
 	  "ended by a reset from this end: closed with data unread, or by wish")                           \
 	X(FLOW_BROKEN, "broken", NUMBER, COUNTER, "",                                                      \
-	  "ended because the other end answered no more")                                                  \
+	  "ended because the other end no longer answered")                                                \
 	X(FLOW_OPEN_NOW, "open_now", NUMBER, GAUGE, "", "open at the last reading")                        \
 	X(FLOW_TX, "tx_bytes", NUMBER, COUNTER, "bytes", "sent, and received by the other end")            \
 	X(FLOW_RX, "rx_bytes", NUMBER, COUNTER, "bytes", "received")                                       \
 	X(FLOW_SEGS_OUT, "segs_out", NUMBER, TALLY, "", "segments sent")                                   \
 	X(FLOW_SEGS_IN, "segs_in", NUMBER, TALLY, "", "segments received")                                 \
-	X(FLOW_RETRANS, "retrans", NUMBER, COUNTER, "", "segments sent anew")                              \
-	X(FLOW_LOST, "lost", NUMBER, TALLY, "", "segments that were taken for lost")                       \
+	X(FLOW_RETRANS, "retrans", NUMBER, COUNTER, "", "segments retransmitted")                          \
+	X(FLOW_LOST, "lost", NUMBER, TALLY, "", "segments considered lost")                                \
 	X(FLOW_RTT_SUM, "rtt_sum_us", NUMBER, COUNTER, "us",                                               \
 	  "smoothed round-trip times, one of each connection and reading, together")                       \
 	X(FLOW_RTT_N, "rtt_n", NUMBER, COUNTER, "", "how many those are")                                  \
 	X(FLOW_CONNECT_US, "connect_us", NUMBER, COUNTER, "us",                                            \
-	  "opening took, all together; of a client")                                                       \
+	  "time to open, summed; of a client")                                                             \
 	X(FLOW_CONNECT_1MS, "connect_1ms", NUMBER, TALLY, "", "opened in less than 1 ms")                  \
 	X(FLOW_CONNECT_10MS, "connect_10ms", NUMBER, TALLY, "", "in less than 10 ms")                      \
 	X(FLOW_CONNECT_100MS, "connect_100ms", NUMBER, TALLY, "", "in less than 100 ms")                   \
@@ -54,7 +55,7 @@
 	X(FLOW_CONNECT_LONG, "connect_long", NUMBER, TALLY, "",                                            \
 	  "in 1 s or more: the first packet was lost")                                                     \
 	X(FLOW_LIFE_US, "life_us", NUMBER, COUNTER, "us",                                                  \
-	  "how long those that ended were open, all together")
+	  "how long those that ended were open, summed")
 
 #define LISTENER_COLUMNS(X)                                                                     \
 	X(LISTENER_PROCESS, "process", PROCESS, KEY, "", "process.id")                          \
@@ -68,11 +69,10 @@
 	X(LISTENER_HOLDERS, "holders", NUMBER, GAUGE, "", "processes that have it")             \
 	X(LISTENER_BACKLOG, "backlog", NUMBER, GAUGE, "",                                       \
 	  "connections that wait to be accepted, at the last reading")                          \
-	X(LISTENER_BACKLOG_MAX, "backlog_max", NUMBER, GAUGE, "", "so many may wait")           \
+	X(LISTENER_BACKLOG_MAX, "backlog_max", NUMBER, GAUGE, "", "how many may wait")          \
 	X(LISTENER_DROPPED, "dropped", NUMBER, COUNTER, "",                                     \
 	  "connections and packets that it had no room for")                                    \
-	X(LISTENER_REPEATED, "repeated", NUMBER, COUNTER, "",                                   \
-	  "answers to opens that were sent anew")
+	X(LISTENER_REPEATED, "repeated", NUMBER, COUNTER, "", "retransmitted answers to opens")
 
 #define NETNS_COLUMNS(X)                                                                           \
 	X(NETNS_ID, "netns", TEXT, KEY, "", "text.id: inode number of the network namespace")      \
@@ -86,7 +86,8 @@
 	X(NETNS_RESETS, "estab_resets", NUMBER, COUNTER, "",                                       \
 	  "the kernel's: established connections that ended by a reset")                           \
 	X(NETNS_OUT_RSTS, "out_rsts", NUMBER, COUNTER, "", "the kernel's: resets sent")            \
-	X(NETNS_RETRANS, "retrans_segs", NUMBER, COUNTER, "", "the kernel's: segments sent anew")  \
+	X(NETNS_RETRANS, "retrans_segs", NUMBER, COUNTER, "",                                      \
+	  "the kernel's: segments retransmitted")                                                  \
 	X(NETNS_ESTAB, "curr_estab", NUMBER, GAUGE, "", "the kernel's: connections that are open") \
 	X(NETNS_OVERFLOWS, "listen_overflows", NUMBER, COUNTER, "",                                \
 	  "the kernel's: a backlog was full")                                                      \
@@ -95,11 +96,11 @@
 	X(NETNS_UDP_IN, "udp_in", NUMBER, TALLY, "", "the kernel's: datagrams received")           \
 	X(NETNS_UDP_OUT, "udp_out", NUMBER, TALLY, "", "the kernel's: datagrams sent")             \
 	X(NETNS_UDP_NO_PORT, "udp_no_ports", NUMBER, COUNTER, "",                                  \
-	  "the kernel's: datagrams for ports where nobody listens")                                \
+	  "the kernel's: datagrams for ports without a listener")                                  \
 	X(NETNS_UDP_ERRORS, "udp_errors", NUMBER, COUNTER, "",                                     \
 	  "the kernel's: datagrams received and not delivered")                                    \
 	X(NETNS_SEEN_ATTEMPTS, "seen_attempts", NUMBER, COUNTER, "",                               \
-	  "of active_opens, told with their process")                                              \
+	  "of active_opens, recorded with their process")                                          \
 	X(NETNS_SEEN_ACCEPTED, "seen_accepted", NUMBER, COUNTER, "", "of passive_opens")           \
 	X(NETNS_SEEN_FAILS, "seen_fails", NUMBER, COUNTER, "", "of attempt_fails")                 \
 	X(NETNS_SEEN_RESETS, "seen_resets", NUMBER, COUNTER, "", "of estab_resets")                \
@@ -121,7 +122,7 @@
 	X(CONNECTION_CONNECT, "connect_us", NUMBER, GAUGE, "us", "opening took, or its failure") \
 	X(CONNECTION_TX, "tx_bytes", NUMBER, GAUGE, "bytes", "sent")                             \
 	X(CONNECTION_RX, "rx_bytes", NUMBER, GAUGE, "bytes", "received")                         \
-	X(CONNECTION_RETRANS, "retrans", NUMBER, GAUGE, "", "segments sent anew")                \
+	X(CONNECTION_RETRANS, "retrans", NUMBER, GAUGE, "", "segments retransmitted")            \
 	X(CONNECTION_RTT, "rtt_us", NUMBER, GAUGE, "us", "smoothed round-trip time")
 
 #define PEER_NAME_COLUMNS(X)                                                                        \
@@ -132,7 +133,8 @@
 	X(PEER_NAME_NAME, "name", TEXT, KEY, "", "text.id: name that was asked for")                \
 	X(PEER_NAME_HOW, "how", TEXT, KEY, "",                                                      \
 	  "text.id: dns (an answer that family l7 saw), hosts (/etc/hosts as the process sees it)") \
-	X(PEER_NAME_COUNT, "n", NUMBER, COUNTER, "", "buckets and readings in which it was told")
+	X(PEER_NAME_COUNT, "n", NUMBER, COUNTER, "",                                                \
+	  "buckets and readings in which it was recorded")
 
 #define FLOW_MARK_COLUMNS(X)                                                                                                                                  \
 	X(FLOW_MARK_PROCESS, "process", PROCESS, KEY, "",                                                                                                     \
@@ -142,7 +144,7 @@
 	X(FLOW_MARK_PORT, "port", TEXT, KEY, "", "text.id: as in flow_row")                                                                                   \
 	X(FLOW_MARK_MARK, "mark", TAG, KEY, "",                                                                                                               \
 	  "of one of its connections: a number that its other end comes to as well, whatever host that is on and whatever translates addresses between them") \
-	X(FLOW_MARK_COUNT, "n", NUMBER, COUNTER, "", "how often it was told in the bucket")
+	X(FLOW_MARK_COUNT, "n", NUMBER, COUNTER, "", "how often it was recorded in the bucket")
 
 enum peer_name_column { PEER_NAME_COLUMNS(FACT_ID) PEER_NAME_N };
 enum flow_mark_column { FLOW_MARK_COLUMNS(FACT_ID) FLOW_MARK_N };

@@ -40,7 +40,7 @@ CREATE TABLE run(          -- one capture of one family
   recording INTEGER NOT NULL DEFAULT 0 -- the same for runs that were begun together (one for each family), 0: it was begun alone
 ) STRICT;
 
-CREATE TABLE run_period(   -- what one sample stands for; may change while a run goes on
+CREATE TABLE run_period(   -- sampling period; may change during a run
   run INTEGER NOT NULL,    -- run.id
   from_ns INTEGER NOT NULL,    -- for buckets that begin here or later; 0 for the first
   period_ns INTEGER NOT NULL,  -- CPU time of one sample; 0: the value is itself
@@ -69,7 +69,7 @@ CREATE VIEW run_edge AS -- the E of a coarse bucket that the finer run covers in
   WHERE max(bucket, coarse_from) < fine_to AND min(bucket + coarse_width, coarse_to) > fine_from
     AND (max(bucket, coarse_from) < fine_from OR min(bucket + coarse_width, coarse_to) > fine_to);
 
-CREATE VIEW run_hidden AS -- buckets (seconds since 1970, both included) of a process that another run stands for
+CREATE VIEW run_hidden AS -- buckets (seconds since 1970, both included) of a process for which another run's rows are used
   SELECT p.coarse AS run, k.process AS process, -- rule 1
          iif(p.coarse_from >= p.fine_from, 0, (p.fine_from + 999999999) / 1000000000) AS first_ts,
          iif(p.coarse_to <= p.fine_to, 1 << 40, (p.fine_to - p.coarse_width) / 1000000000) AS last_ts

@@ -11,7 +11,7 @@ CREATE TABLE text(         -- long strings that processes share
   value TEXT NOT NULL      -- the string
 ) STRICT;
 
-CREATE TABLE image(        -- files (and what stands for one) that frames lie in
+CREATE TABLE image(        -- files (or substitutes for files) that contain frames
   id INTEGER PRIMARY KEY,  -- number within this file
   hash INTEGER NOT NULL,   -- as in container
   kind INTEGER NOT NULL,   -- 0 ELF file, 1 kernel, 2 vDSO, 3 JIT code, 4 BPF program, 5 kernel module, 6 unknown
@@ -40,7 +40,7 @@ CREATE TABLE function(     -- functions by name
 ) STRICT;
 CREATE INDEX function_by_hash ON function(hash);
 
-CREATE TABLE frame(        -- places in code; equal ones of two writers may stand here twice
+CREATE TABLE frame(        -- places in code; two writers may have stored equal ones
   id INTEGER PRIMARY KEY,  -- number within this file
   image INTEGER NOT NULL,  -- image.id, 0 none
   offset INTEGER NOT NULL, -- within the file; an address where image is 0 or JIT code
@@ -76,7 +76,7 @@ CREATE VIEW frames AS
 CREATE VIEW stack_part AS -- what a stack adds to its base, as a JSON list of frames
   SELECT id, base, keep, '[' || tail || iif(tail = '', '', ',') || leaf || ']' AS own FROM stack;
 
-CREATE VIEW stack_list AS -- stacks that have samples, or woke somebody, their frames as a JSON list, root first
+CREATE VIEW stack_list AS -- stacks that have samples, or that woke a thread, with their frames as a JSON list, root first
   SELECT k.id AS stack_id,
          (WITH RECURSIVE part(base, keep, own, upto) AS (
             SELECT k.base, k.keep, k.own, 1 << 30

@@ -28,9 +28,9 @@ CREATE TABLE process(      -- processes that had samples; an exec begins a new o
   comm TEXT NOT NULL,      -- command name
   exe INTEGER NOT NULL,    -- text.id of the executable's path, 0 none
   args_base INTEGER NOT NULL,  -- text.id of a command line like this one, 0 none. The command line (masked) is:
-  args_keep INTEGER NOT NULL,  -- so many first characters of that,
+  args_keep INTEGER NOT NULL,  -- this many first characters of that,
   args TEXT NOT NULL,      -- then this,
-  args_end INTEGER NOT NULL,   -- then so many last characters of that
+  args_end INTEGER NOT NULL,   -- then this many last characters of that
   cgroup INTEGER NOT NULL, -- text.id of the cgroup's path, 0 none
   unit INTEGER NOT NULL,   -- text.id of the systemd unit, 0 none
   container INTEGER NOT NULL,  -- container.id, 0 none
@@ -45,7 +45,7 @@ CREATE TABLE process(      -- processes that had samples; an exec begins a new o
 ) STRICT;
 CREATE INDEX process_by_pid ON process(pid);
 
-CREATE TABLE process_note(  -- what a family knows of a process beside its amounts; the last one holds
+CREATE TABLE process_note(  -- what a family knows about a process in addition to its amounts; the last one is valid
   run INTEGER NOT NULL,     -- run.id
   process INTEGER NOT NULL, -- process.id
   key TEXT NOT NULL,        -- what it is: 'version', 'state', 'reason', ...
@@ -68,7 +68,7 @@ INSERT INTO end_kind VALUES
 CREATE TABLE end_row(      -- how many processes ended
   ts INTEGER NOT NULL,     -- start of the ten seconds, seconds since t0
   run INTEGER NOT NULL,    -- run.id
-  comm INTEGER NOT NULL,   -- text.id of the command name; 0: of more names than are told apart
+  comm INTEGER NOT NULL,   -- text.id of the command name; 0: names beyond the limit
   container INTEGER NOT NULL,  -- container.id, 0 none
   how INTEGER NOT NULL,    -- end_kind.id
   status INTEGER NOT NULL, -- as in process

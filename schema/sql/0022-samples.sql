@@ -59,7 +59,7 @@ CREATE TABLE amount(       -- amounts by bucket
   PRIMARY KEY(ts, series)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE rate_row(     -- where values are of a sample by size (Go's heap profile): one in so many bytes
+CREATE TABLE rate_row(     -- values sampled by size (Go's heap profile): one in this many bytes
   run INTEGER NOT NULL,    -- run.id
   process INTEGER NOT NULL, -- process.id
   ts INTEGER NOT NULL,     -- from this bucket on, seconds since t0

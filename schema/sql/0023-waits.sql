@@ -54,7 +54,7 @@ CREATE TABLE culprit_row(  -- who had the CPU while a thread was ready
   ts INTEGER NOT NULL,     -- as in wait_row
   task INTEGER NOT NULL,   -- task.id of who was ready, of kind 2
   culprit INTEGER NOT NULL, -- task.id of who ran, of kind 2; 0: see kind
-  kind INTEGER NOT NULL,   -- 0 a thread; 1 nobody: the CPU was idle; 2 not known: it was on another CPU, or too long ago
+  kind INTEGER NOT NULL,   -- 0 a thread; 1 the CPU was idle; 2 unknown: it was on another CPU, or too long ago
   n INTEGER NOT NULL,      -- stretches of time
   total_ns INTEGER NOT NULL,   -- their sum
   PRIMARY KEY(ts, task, culprit, kind)

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Migration 24: Go's heap as views over amounts.
 
-CREATE VIEW go_readings AS -- each reading of a process, and how long it stands for
+CREATE VIEW go_readings AS -- each reading of a process, and the time it covers
   SELECT ts, run_id, process_id,
          ts - lag(ts) OVER (PARTITION BY run_id, process_id ORDER BY ts) AS seconds
   FROM amounts WHERE type = 'inuse' AND label = 0;
 
-CREATE VIEW go_amounts AS -- allocations and what stands, as read, with the factor that undoes the sampling
+CREATE VIEW go_amounts AS -- allocations and memory in use, as read, with the factor that undoes the sampling
   SELECT ts, container, comm, pid, type, function, module, file, line, label AS object_bytes, n, value, rate,
          iif(rate > 1, 1 / (1 - exp(-1.0 * label / rate)), 1.0) AS factor, stack_id, process_id, run_id, self
   FROM amounts WHERE type IN ('alloc', 'inuse') AND label > 0;
 
-CREATE VIEW go_heap AS -- by process, stack and size: all that was allocated, and what stands at the last reading
+CREATE VIEW go_heap AS -- by process, stack and size: all that was allocated, and what is in use at the last reading
   WITH part AS (
     SELECT max(ts) AS ts, container, comm, pid, function, module, file, line, stack_id, object_bytes, process_id, run_id, self,
            sum(n * factor) AS alloc_objects, sum(value * factor) AS alloc_bytes, 0 AS inuse_objects, 0 AS inuse_bytes,
@@ -30,7 +30,7 @@ CREATE VIEW go_heap AS -- by process, stack and size: all that was allocated, an
          process_id, run_id, self
   FROM part GROUP BY run_id, process_id, stack_id, object_bytes;
 
-CREATE VIEW go_heap_growth AS -- by process and stack: how what stands has changed from the first reading to the last
+CREATE VIEW go_heap_growth AS -- by process and stack: how memory in use changed from the first reading to the last
   WITH ends AS (
     SELECT run_id, process_id, min(ts) AS first_ts, max(ts) AS last_ts FROM go_readings GROUP BY 1, 2),
   first AS (

@@ -5,7 +5,7 @@
 -- extension have: the same names, columns and rows, out of packed_column and packed_block. A question about ten minutes decodes
 -- the blocks of these ten minutes.
 
-CREATE TABLE packed_table( -- tables that are packed; empty: all stand as rows
+CREATE TABLE packed_table( -- tables that are packed; empty: all are rows
   name TEXT PRIMARY KEY,   -- of the virtual table
   rows INTEGER NOT NULL,   -- how many it has
   sql TEXT NOT NULL,        -- what makes the table and its indexes, to hold rows

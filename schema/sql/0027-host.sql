@@ -37,7 +37,7 @@ CREATE TABLE host_row( -- the host: CPU time by mode, load, memory, pressure
   majflt INTEGER, -- counter: page faults that read from a disk
   swap_in INTEGER, -- counter, pages: read back from swap
   swap_out INTEGER, -- counter, pages: written to swap
-  oom_kills INTEGER, -- counter: processes killed for want of memory, in containers too
+  oom_kills INTEGER, -- counter: processes killed because memory ran out, in containers too
   psi_cpu_us INTEGER, -- counter, us: some thread waited for a CPU
   psi_mem_us INTEGER, -- counter, us: some thread waited for memory
   psi_mem_full_us INTEGER, -- counter, us: all that could run waited for memory
@@ -51,12 +51,12 @@ CREATE TABLE disk_row( -- disks and their partitions
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   disk INTEGER NOT NULL, -- text.id: sda, nvme0n1, dm-0, loop0
-  reads INTEGER, -- counter: reads that were completed
+  reads INTEGER, -- counter: completed reads
   read_bytes INTEGER, -- counter, bytes: read
-  read_us INTEGER, -- counter, us: the reads took, all together
-  writes INTEGER, -- counter: writes that were completed
+  read_us INTEGER, -- counter, us: time of the reads, summed
+  writes INTEGER, -- counter: completed writes
   write_bytes INTEGER, -- counter, bytes: written
-  write_us INTEGER, -- counter, us: the writes took, all together
+  write_us INTEGER, -- counter, us: time of the writes, summed
   busy_us INTEGER, -- counter, us: something was under way
   wait_us INTEGER, -- counter, us: the same times how much was under way
   in_flight INTEGER, -- gauge: requests under way
@@ -87,11 +87,11 @@ CREATE TABLE nic_row( -- network interfaces, of the host and of containers
   rx_bytes INTEGER, -- counter, bytes: received
   rx_packets INTEGER, -- counter: packets received
   rx_errors INTEGER, -- counter: packets received damaged
-  rx_drops INTEGER, -- counter: packets received and thrown away
+  rx_drops INTEGER, -- counter: packets received and dropped
   tx_bytes INTEGER, -- counter, bytes: sent
   tx_packets INTEGER, -- counter: packets sent
   tx_errors INTEGER, -- counter: packets that could not be sent
-  tx_drops INTEGER, -- counter: packets thrown away instead of sent
+  tx_drops INTEGER, -- counter: packets dropped instead of sent
   PRIMARY KEY(ts, run, interface, container)
 ) STRICT, WITHOUT ROWID;
 
@@ -99,7 +99,7 @@ CREATE TABLE sensor_row( -- temperatures
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   sensor INTEGER NOT NULL, -- text.id: x86_pkg_temp, acpitz, ...
-  temperature_m INTEGER, -- gauge, thousandths of a degree Celsius: how warm
+  temperature_m INTEGER, -- gauge, thousandths of a degree Celsius: temperature
   PRIMARY KEY(ts, run, sensor)
 ) STRICT, WITHOUT ROWID;
 
@@ -107,8 +107,8 @@ CREATE TABLE cgroup_row( -- containers, units, slices and other cgroups, each wi
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   cgroup INTEGER NOT NULL, -- text.id: its path in the hierarchy
-  container INTEGER NOT NULL, -- container.id: whose own it is; 0: of none
-  unit INTEGER NOT NULL, -- text.id: systemd unit whose own it is; 0: of none
+  container INTEGER NOT NULL, -- container.id, if it is a container's; 0: none
+  unit INTEGER NOT NULL, -- text.id: systemd unit, if it is a unit's; 0: none
   user_us INTEGER, -- counter, us: CPU time of programs
   system_us INTEGER, -- counter, us: CPU time in the kernel
   periods INTEGER, -- counter: periods of its CPU limit in which it ran
@@ -125,8 +125,8 @@ CREATE TABLE cgroup_row( -- containers, units, slices and other cgroups, each wi
   swap_limit INTEGER, -- gauge, bytes: limit of swap; NULL: none
   majflt INTEGER, -- counter: page faults that read from a disk
   mem_high INTEGER, -- counter: times it was slowed down at its upper mark
-  mem_max INTEGER, -- counter: times it met its limit
-  oom_kills INTEGER, -- counter: processes killed for want of memory
+  mem_max INTEGER, -- counter: times it reached its limit
+  oom_kills INTEGER, -- counter: processes killed because memory ran out
   psi_cpu_us INTEGER, -- counter, us: some thread waited for a CPU
   psi_mem_us INTEGER, -- counter, us: some thread waited for memory
   psi_mem_full_us INTEGER, -- counter, us: all that could run waited for memory
@@ -159,11 +159,11 @@ CREATE TABLE cgroup_disk_row( -- what cgroups read and wrote, by disk; only wher
   PRIMARY KEY(ts, run, cgroup, disk)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE process_row( -- processes, in buckets in which something moved
+CREATE TABLE process_row( -- processes, in buckets with changes
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   process INTEGER NOT NULL, -- process.id
-  user_us INTEGER, -- counter, us: CPU time of its own code
+  user_us INTEGER, -- counter, us: CPU time in user mode
   system_us INTEGER, -- counter, us: CPU time in the kernel
   runq_us INTEGER, -- counter, us: could run and waited for a CPU; NULL: it has more threads than one
   minflt INTEGER, -- counter: page faults that read from no disk
@@ -177,7 +177,7 @@ CREATE TABLE process_row( -- processes, in buckets in which something moved
   PRIMARY KEY(ts, run, process)
 ) STRICT, WITHOUT ROWID;
 
-CREATE VIEW fact_hidden AS -- buckets (seconds since 1970, both included) that another run, `by`, stands for: rules 1, 2 of migration 2
+CREATE VIEW fact_hidden AS -- buckets (seconds since 1970, both included) for which the rows of another run, `by`, are used: rules 1, 2 of migration 2
   SELECT coarse AS run, fine AS by, fine_scope AS by_scope,
          iif(coarse_from >= fine_from, 0, (fine_from + 999999999) / 1000000000) AS first_ts,
          iif(coarse_to <= fine_to, 1 << 40, (fine_to - coarse_width) / 1000000000) AS last_ts
@@ -279,32 +279,32 @@ CREATE TABLE event_row( -- what happened to containers, cgroups, file systems an
   kind INTEGER NOT NULL, -- text.id: what happened: started, stopped, throttled, full, ...
   subject INTEGER NOT NULL, -- text.id: to what: container, unit, cgroup, file system, process, host
   name INTEGER NOT NULL, -- text.id: its name
-  detail INTEGER NOT NULL, -- text.id: more of it in words
+  detail INTEGER NOT NULL, -- text.id: details in words
   which INTEGER NOT NULL, -- text.id: id of the container, path of the cgroup, source of the file system
   process INTEGER NOT NULL, -- process.id: a container's first one, who was killed; 0: none
-  caused_by INTEGER NOT NULL, -- text.id: who did it
+  caused_by INTEGER NOT NULL, -- text.id: the cause
   n INTEGER, -- counter: how often
   at_us INTEGER, -- gauge, us: when, for the last time, since 1970
   PRIMARY KEY(ts, run, kind, subject, name, detail)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE oom_row( -- kills for want of memory, as the kernel explains them
+CREATE TABLE oom_row( -- out-of-memory kills, as the kernel explains them
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   victim INTEGER NOT NULL, -- process.id: who was killed
-  cgroup INTEGER NOT NULL, -- text.id: whose limit was met; empty: the host had none left
+  cgroup INTEGER NOT NULL, -- text.id: whose limit was reached; empty: the host had no memory left
   victim_cgroup INTEGER NOT NULL, -- text.id: in which cgroup it was
   asked_by INTEGER NOT NULL, -- text.id: command that asked for the memory
-  mem_limit INTEGER, -- gauge, bytes: the limit; NULL: the kernel did not tell
-  mem INTEGER, -- gauge, bytes: what the cgroup had
-  anon INTEGER, -- gauge, bytes: memory of the victim's own
+  mem_limit INTEGER, -- gauge, bytes: the limit; NULL: unknown
+  mem INTEGER, -- gauge, bytes: memory of the cgroup
+  anon INTEGER, -- gauge, bytes: private memory of the victim
   file INTEGER, -- gauge, bytes: files in the victim's memory
   shmem INTEGER, -- gauge, bytes: shared memory of the victim
   at_us INTEGER, -- gauge, us: when, since 1970
   PRIMARY KEY(ts, run, victim)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE oom_task_row( -- who held memory at such a kill, as the kernel lists them
+CREATE TABLE oom_task_row( -- processes that held memory at such a kill, as the kernel lists them
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   victim INTEGER NOT NULL, -- process.id: as in oom_row
@@ -316,7 +316,7 @@ CREATE TABLE oom_task_row( -- who held memory at such a kill, as the kernel list
   PRIMARY KEY(ts, run, victim, holder)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE fds_row( -- processes that have half of the files open that they may have
+CREATE TABLE fds_row( -- processes with at least half as many files open as allowed
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   process INTEGER NOT NULL, -- process.id
@@ -325,7 +325,7 @@ CREATE TABLE fds_row( -- processes that have half of the files open that they ma
   PRIMARY KEY(ts, run, process)
 ) STRICT, WITHOUT ROWID;
 
-CREATE VIEW descriptor_stats AS -- processes that have half of the files open that they may have, by bucket
+CREATE VIEW descriptor_stats AS -- processes with at least half as many files open as allowed, by bucket
   SELECT datetime(x.ts + t0.value, 'unixepoch') AS time, x.ts + t0.value AS ts, r.bucket_s AS seconds,
          coalesce(c.name, '') AS container, p.comm, p.pid, x.fds, x.fds_limit, x.process AS process_id, x.run AS run_id
   FROM fds_row x JOIN meta t0 ON t0.key = 't0' JOIN run r ON r.id = x.run
@@ -333,7 +333,7 @@ CREATE VIEW descriptor_stats AS -- processes that have half of the files open th
   LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts
   WHERE h.run IS NULL;
 
-CREATE VIEW oom_kills AS -- kills for want of memory, as the kernel explains them
+CREATE VIEW oom_kills AS -- out-of-memory kills, as the kernel explains them
   SELECT datetime(x.at_us / 1000000, 'unixepoch') AS time, x.at_us / 1000000 AS ts, x.at_us * 1000 AS at_ns, p.comm, p.pid,
          coalesce(c.name, '') AS container, coalesce(g.value, '') AS cgroup, coalesce(o.value, '') AS victim_cgroup,
          coalesce(a.value, '') AS asked_by, x.mem_limit, x.mem, x.anon, x.file, x.shmem, x.victim AS process_id, x.run AS run_id
@@ -343,7 +343,7 @@ CREATE VIEW oom_kills AS -- kills for want of memory, as the kernel explains the
   LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts
   WHERE h.run IS NULL;
 
-CREATE VIEW oom_tasks AS -- who held memory at a kill for want of it
+CREATE VIEW oom_tasks AS -- who held memory at an out-of-memory kill
   SELECT k.at_ns, coalesce(m.value, '') AS comm, x.pid, x.rss, x.swap, x.victim AS process_id, x.run AS run_id
   FROM oom_task_row x JOIN oom_kills k ON k.process_id = x.victim AND k.run_id = x.run LEFT JOIN text m ON m.id = x.comm;
 

@@ -2,7 +2,7 @@
 -- Migration 28: family net: connections, listeners, and what the kernel counted of each network namespace, as schema/facts/net.h
 -- declares them.
 
-CREATE TABLE flow_row( -- connections by process, side, peer and port, in buckets in which something moved
+CREATE TABLE flow_row( -- connections by process, side, peer and port, in buckets with changes
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   process INTEGER NOT NULL, -- process.id: whose end it is
@@ -10,36 +10,36 @@ CREATE TABLE flow_row( -- connections by process, side, peer and port, in bucket
   protocol INTEGER NOT NULL, -- text.id: tcp, udp, unix
   peer INTEGER NOT NULL, -- text.id: address of the other end; of a Unix socket its path; ~other: of those past the limit
   port INTEGER NOT NULL, -- text.id: the server's port, whichever end this is; empty: it has none
-  mate INTEGER NOT NULL, -- process.id: who has the other end, on this host; 0: nobody, or not known
+  mate INTEGER NOT NULL, -- process.id of the other end, on this host; 0: none, or unknown
   owner INTEGER NOT NULL, -- text.id: how the process is known: opener, closer, holder (of a descriptor), listener
   container INTEGER NOT NULL, -- container.id of the process
   attempts INTEGER, -- counter: connections that a client began to open
   opened INTEGER, -- counter: of those, established; of a server accepted
-  refused INTEGER, -- counter: not opened: the other end said no
+  refused INTEGER, -- counter: not opened: the other end refused
   timed_out INTEGER, -- counter: not opened: no answer in time
-  unreachable INTEGER, -- counter: not opened: no way to there
+  unreachable INTEGER, -- counter: not opened: the other end was unreachable
   given_up INTEGER, -- counter: not opened: the program closed it before there was an answer
   failed INTEGER, -- counter: not opened for another reason
   closed INTEGER, -- counter: established ones that ended in good order
   reset_in INTEGER, -- counter: ended by a reset from the other end
   reset_out INTEGER, -- counter: ended by a reset from this end: closed with data unread, or by wish
-  broken INTEGER, -- counter: ended because the other end answered no more
+  broken INTEGER, -- counter: ended because the other end no longer answered
   open_now INTEGER, -- gauge: open at the last reading
   tx_bytes INTEGER, -- counter, bytes: sent, and received by the other end
   rx_bytes INTEGER, -- counter, bytes: received
   segs_out INTEGER, -- counter: segments sent
   segs_in INTEGER, -- counter: segments received
-  retrans INTEGER, -- counter: segments sent anew
-  lost INTEGER, -- counter: segments that were taken for lost
+  retrans INTEGER, -- counter: segments retransmitted
+  lost INTEGER, -- counter: segments considered lost
   rtt_sum_us INTEGER, -- counter, us: smoothed round-trip times, one of each connection and reading, together
   rtt_n INTEGER, -- counter: how many those are
-  connect_us INTEGER, -- counter, us: opening took, all together; of a client
+  connect_us INTEGER, -- counter, us: time to open, summed; of a client
   connect_1ms INTEGER, -- counter: opened in less than 1 ms
   connect_10ms INTEGER, -- counter: in less than 10 ms
   connect_100ms INTEGER, -- counter: in less than 100 ms
   connect_1s INTEGER, -- counter: in less than 1 s
   connect_long INTEGER, -- counter: in 1 s or more: the first packet was lost
-  life_us INTEGER, -- counter, us: how long those that ended were open, all together
+  life_us INTEGER, -- counter, us: how long those that ended were open, summed
   PRIMARY KEY(ts, run, process, side, protocol, peer, port, mate)
 ) STRICT, WITHOUT ROWID;
 
@@ -54,13 +54,13 @@ CREATE TABLE listener_row( -- sockets that others can open connections to
   open_to INTEGER NOT NULL, -- text.id: who can reach it by its address: host, network
   holders INTEGER, -- gauge: processes that have it
   backlog INTEGER, -- gauge: connections that wait to be accepted, at the last reading
-  backlog_max INTEGER, -- gauge: so many may wait
+  backlog_max INTEGER, -- gauge: how many may wait
   dropped INTEGER, -- counter: connections and packets that it had no room for
-  repeated INTEGER, -- counter: answers to opens that were sent anew
+  repeated INTEGER, -- counter: retransmitted answers to opens
   PRIMARY KEY(ts, run, process, protocol, address, port)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE netns_row( -- network namespaces: what the kernel counted, and how much of it was told with its process
+CREATE TABLE netns_row( -- network namespaces: what the kernel counted, and how much of it was recorded with its process
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   netns INTEGER NOT NULL, -- text.id: inode number of the network namespace
@@ -70,15 +70,15 @@ CREATE TABLE netns_row( -- network namespaces: what the kernel counted, and how 
   attempt_fails INTEGER, -- counter: the kernel's: opens that failed
   estab_resets INTEGER, -- counter: the kernel's: established connections that ended by a reset
   out_rsts INTEGER, -- counter: the kernel's: resets sent
-  retrans_segs INTEGER, -- counter: the kernel's: segments sent anew
+  retrans_segs INTEGER, -- counter: the kernel's: segments retransmitted
   curr_estab INTEGER, -- gauge: the kernel's: connections that are open
   listen_overflows INTEGER, -- counter: the kernel's: a backlog was full
   listen_drops INTEGER, -- counter: the kernel's: opens dropped by listeners
   udp_in INTEGER, -- counter: the kernel's: datagrams received
   udp_out INTEGER, -- counter: the kernel's: datagrams sent
-  udp_no_ports INTEGER, -- counter: the kernel's: datagrams for ports where nobody listens
+  udp_no_ports INTEGER, -- counter: the kernel's: datagrams for ports without a listener
   udp_errors INTEGER, -- counter: the kernel's: datagrams received and not delivered
-  seen_attempts INTEGER, -- counter: of active_opens, told with their process
+  seen_attempts INTEGER, -- counter: of active_opens, recorded with their process
   seen_accepted INTEGER, -- counter: of passive_opens
   seen_fails INTEGER, -- counter: of attempt_fails
   seen_resets INTEGER, -- counter: of estab_resets
@@ -101,7 +101,7 @@ CREATE TABLE connection_row( -- single connections that ended: those that failed
   connect_us INTEGER, -- gauge, us: opening took, or its failure
   tx_bytes INTEGER, -- gauge, bytes: sent
   rx_bytes INTEGER, -- gauge, bytes: received
-  retrans INTEGER, -- gauge: segments sent anew
+  retrans INTEGER, -- gauge: segments retransmitted
   rtt_us INTEGER, -- gauge, us: smoothed round-trip time
   PRIMARY KEY(ts, run, process, side, protocol, peer, port, client_port)
 ) STRICT, WITHOUT ROWID;

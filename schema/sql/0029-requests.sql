@@ -7,14 +7,14 @@ CREATE TABLE request_log_row( -- single requests: failed ones, the slowest, and 
   process INTEGER NOT NULL, -- process.id whose it is
   side INTEGER NOT NULL, -- text.id: client, server
   protocol INTEGER NOT NULL, -- text.id
-  service INTEGER NOT NULL, -- text.id: address and port of who answers, or its path
+  service INTEGER NOT NULL, -- text.id: address and port of the server, or its path
   operation INTEGER NOT NULL, -- text.id
   nth INTEGER NOT NULL, -- text.id: which of the bucket
   at_us INTEGER, -- gauge, us: when its first byte was seen, since 1970
   status INTEGER NOT NULL, -- text.id; empty: the protocol has none
   result INTEGER NOT NULL, -- text.id: ok, error, one-way, opened, no-answer, blind
   why INTEGER NOT NULL, -- text.id: why this one is kept: failed, slow (the slowest of the bucket), sample (drawn from all others)
-  weight INTEGER, -- gauge: requests that it stands for: 1, and of a sample how many others there were to one that was drawn
+  weight INTEGER, -- gauge: requests that it represents: 1, or for a sample the number of requests per sampled one
   tid INTEGER, -- gauge: thread that moved the connection's last bytes before it was answered
   first_us INTEGER, -- gauge, us: to the first byte of its answer; NULL: it had none
   total_us INTEGER, -- gauge, us: to the last byte of its answer; NULL: it had none
@@ -24,18 +24,18 @@ CREATE TABLE request_log_row( -- single requests: failed ones, the slowest, and 
   PRIMARY KEY(ts, run, process, side, protocol, service, operation, nth)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE request_bytes_row( -- what became of the bytes that connections moved: seen = parsed + skipped + blind
+CREATE TABLE request_bytes_row( -- how the bytes of connections were treated: seen = parsed + skipped + blind
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
-  process INTEGER NOT NULL, -- process.id whose end of the connections it is; 0: nobody's that is known
+  process INTEGER NOT NULL, -- process.id whose end of the connections it is; 0: unknown
   side INTEGER NOT NULL, -- text.id: client, server
-  protocol INTEGER NOT NULL, -- text.id: what they speak; empty: nobody knows
-  service INTEGER NOT NULL, -- text.id: address and port of who answers, or its path
+  protocol INTEGER NOT NULL, -- text.id: protocol; empty: unknown
+  service INTEGER NOT NULL, -- text.id: address and port of the server, or its path
   seen INTEGER, -- counter, bytes: that these connections moved: parsed + skipped + blind
   parsed INTEGER, -- counter, bytes: of those, read
-  skipped INTEGER, -- counter, bytes: passed over, for nobody needs to read them: bodies, and what speaks no known protocol
-  blind INTEGER, -- counter, bytes: missing, or could not be made sense of: requests among them are not counted
-  blind_requests INTEGER, -- counter: requests that were seen, and what became of them was not
+  skipped INTEGER, -- counter, bytes: skipped because they are not needed: bodies, and unknown protocols
+  blind INTEGER, -- counter, bytes: missing, or not understood: requests in them are not counted
+  blind_requests INTEGER, -- counter: requests that were seen, but whose outcome was not
   PRIMARY KEY(ts, run, process, side, protocol, service)
 ) STRICT, WITHOUT ROWID;
 

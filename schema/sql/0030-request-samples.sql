@@ -18,7 +18,7 @@ CREATE TABLE request_sample_row( -- CPU samples and waits of threads while they 
   run INTEGER NOT NULL, -- run.id
   tag INTEGER NOT NULL, -- of the request that the thread served: request_tag_row.tag of the same process
   series INTEGER NOT NULL, -- series.id that they are counted in, too
-  n INTEGER, -- counter: samples, or waits: those alone whose stack was taken, whatever they stand for in amount
+  n INTEGER, -- counter: samples, or waits: only those whose stack was taken, unweighted
   value INTEGER, -- counter, ns: their sum
   PRIMARY KEY(ts, run, tag, series)
 ) STRICT, WITHOUT ROWID;

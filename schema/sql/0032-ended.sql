@@ -10,15 +10,15 @@ CREATE TABLE ended_row( -- processes that lived between two readings, by cgroup 
   container INTEGER NOT NULL, -- container.id: whose they were; 0: of none
   self INTEGER, -- gauge: 1: they were sonde's own
   n INTEGER, -- counter: how many ended
-  user_us INTEGER, -- counter, us: CPU time of their own code
+  user_us INTEGER, -- counter, us: CPU time in user mode
   system_us INTEGER, -- counter, us: CPU time in the kernel
   runq_us INTEGER, -- counter, us: could run and waited for a CPU, those of one thread
   minflt INTEGER, -- counter: page faults that read from no disk
   majflt INTEGER, -- counter: page faults that read from a disk
   read_bytes INTEGER, -- counter, bytes: read from disks
   write_bytes INTEGER, -- counter, bytes: to be written to disks
-  lived_us INTEGER, -- counter, us: from start to end, all together
-  rss_max INTEGER, -- gauge, bytes: most memory that one of them had, as wait4(2) tells it
+  lived_us INTEGER, -- counter, us: from start to end, summed
+  rss_max INTEGER, -- gauge, bytes: highest memory use of one of them, as of wait4(2)
   PRIMARY KEY(ts, run, cgroup, comm)
 ) STRICT, WITHOUT ROWID;
 
@@ -122,7 +122,7 @@ CREATE VIEW process_stats AS -- processes by bucket in which something moved
   WHERE h.run IS NULL;
 
 DROP VIEW descriptor_stats;
-CREATE VIEW descriptor_stats AS -- processes that have half of the files open that they may have, by bucket
+CREATE VIEW descriptor_stats AS -- processes with at least half as many files open as allowed, by bucket
   SELECT datetime(x.ts + t0.value, 'unixepoch') AS time, x.ts + t0.value AS ts, iif(r.bucket_s < 60, r.bucket_s, min(r.bucket_s - (x.ts + t0.value) % r.bucket_s, max(1, (r.to_ns + 999999999) / 1000000000 - x.ts - t0.value))) AS seconds,
          coalesce(c.name, '') AS container, p.comm, p.pid, x.fds, x.fds_limit, x.process AS process_id, x.run AS run_id
   FROM fds_row x JOIN meta t0 ON t0.key = 't0' JOIN run r ON r.id = x.run

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Migration 33: GPUs, Java's virtual machines, and what a container wrote last. The tables are declared in schema/facts/gpu.h, jvm.h and host.h.
 
-CREATE TABLE event_log_row( -- what containers wrote last before they ended badly; only where it is asked for
+CREATE TABLE event_log_row( -- the last output of containers before they ended badly; only if configured
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   which INTEGER NOT NULL, -- text.id: id of the container, as in event_row
@@ -15,27 +15,27 @@ CREATE TABLE event_log_row( -- what containers wrote last before they ended badl
 CREATE TABLE gpu_row( -- GPUs
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
-  uuid INTEGER NOT NULL, -- text.id: what the driver calls the device for always
+  uuid INTEGER NOT NULL, -- text.id: permanent id of the device from the driver
   gpu INTEGER NOT NULL, -- text.id: its number, as nvidia-smi has it; 0:1 is instance 1 of device 0
   name INTEGER NOT NULL, -- text.id: its model
-  busy_us INTEGER, -- counter, us: some kernel ran on it, by the driver's samples
+  busy_us INTEGER, -- counter, us: time in which a kernel ran on it, by the driver's samples
   mem_busy_us INTEGER, -- counter, us: its memory was read or written
   encoder_us INTEGER, -- counter, us: the video encoder was busy
   decoder_us INTEGER, -- counter, us: the video decoder was busy
   mem_total INTEGER, -- gauge, bytes: memory of the device
-  mem_used INTEGER, -- gauge, bytes: of it in use; of drivers before 510 with what the driver keeps for itself
-  power_mw INTEGER, -- gauge, mW: what it draws
-  power_limit_mw INTEGER, -- gauge, mW: what it may draw
-  energy_mj INTEGER, -- counter, mJ: what it drew
-  temperature_m INTEGER, -- gauge, thousandths of a degree Celsius: how warm
-  temperature_limit_m INTEGER, -- gauge, thousandths of a degree Celsius: where it slows itself down
+  mem_used INTEGER, -- gauge, bytes: of it in use; for drivers before 510 including what the driver reserves
+  power_mw INTEGER, -- gauge, mW: power draw
+  power_limit_mw INTEGER, -- gauge, mW: power limit
+  energy_mj INTEGER, -- counter, mJ: energy used
+  temperature_m INTEGER, -- gauge, thousandths of a degree Celsius: temperature
+  temperature_limit_m INTEGER, -- gauge, thousandths of a degree Celsius: temperature at which it throttles
   fan_percent INTEGER, -- gauge, percent: speed of its fan
   clock_mhz INTEGER, -- gauge, MHz: clock of its processors
-  clock_max_mhz INTEGER, -- gauge, MHz: the most of it
+  clock_max_mhz INTEGER, -- gauge, MHz: its maximum
   mem_clock_mhz INTEGER, -- gauge, MHz: clock of its memory
-  throttle_reasons INTEGER, -- gauge: why its clock is lower than it could be: the driver's bits; gpu_stats has words
-  hot_us INTEGER, -- counter, us: slowed down because it was hot
-  capped_us INTEGER, -- counter, us: slowed down at its power limit
+  throttle_reasons INTEGER, -- gauge: reasons for a lower clock: the driver's bits; gpu_stats has words
+  hot_us INTEGER, -- counter, us: throttled because it was hot
+  capped_us INTEGER, -- counter, us: throttled at its power limit
   ecc_errors INTEGER, -- counter: memory errors that could not be corrected
   PRIMARY KEY(ts, run, uuid)
 ) STRICT, WITHOUT ROWID;
@@ -46,15 +46,15 @@ CREATE TABLE gpu_process_row( -- processes that have something of a GPU
   uuid INTEGER NOT NULL, -- text.id: as in gpu_row
   process INTEGER NOT NULL, -- process.id; 0: not known
   gpu INTEGER NOT NULL, -- text.id: as in gpu_row
-  mem INTEGER, -- gauge, bytes: the device's memory that it has
-  busy_us INTEGER, -- counter, us: its kernels ran, by the driver's samples
+  mem INTEGER, -- gauge, bytes: device memory it uses
+  busy_us INTEGER, -- counter, us: time its kernels ran, by the driver's samples
   mem_busy_us INTEGER, -- counter, us: it read or wrote the device's memory
   encoder_us INTEGER, -- counter, us: it had the video encoder busy
   decoder_us INTEGER, -- counter, us: it had the video decoder busy
   PRIMARY KEY(ts, run, uuid, process)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE jvm_row( -- Java's virtual machines, in buckets in which something moved
+CREATE TABLE jvm_row( -- Java virtual machines, in buckets with changes
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   process INTEGER NOT NULL, -- process.id
@@ -64,7 +64,7 @@ CREATE TABLE jvm_row( -- Java's virtual machines, in buckets in which something 
   young_gc_us INTEGER, -- counter, us: they took
   full_gcs INTEGER, -- counter: collections of all generations
   full_gc_us INTEGER, -- counter, us: they took
-  concurrent_gcs INTEGER, -- counter: pauses and cycles of a collector that works beside the program
+  concurrent_gcs INTEGER, -- counter: pauses and cycles of a concurrent collector
   concurrent_gc_us INTEGER, -- counter, us: they took
   safepoints INTEGER, -- counter: times that all its threads were stopped
   safepoint_us INTEGER, -- counter, us: they were stopped
@@ -72,7 +72,7 @@ CREATE TABLE jvm_row( -- Java's virtual machines, in buckets in which something 
   young_used INTEGER, -- gauge, bytes: young generation: in use, as of its last collection or later
   young_committed INTEGER, -- gauge, bytes: had from the system
   young_max INTEGER, -- gauge, bytes: what it may have
-  old_used INTEGER, -- gauge, bytes: old generation, or all of the heap where there are none: in use, as above
+  old_used INTEGER, -- gauge, bytes: old generation, or the whole heap if it has no generations: in use, as above
   old_committed INTEGER, -- gauge, bytes: had from the system
   old_max INTEGER, -- gauge, bytes: what it may have
   metaspace_used INTEGER, -- gauge, bytes: classes' own data: in use

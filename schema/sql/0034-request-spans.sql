@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Migration 34: which request was made for which other one. The table is declared in schema/facts/l7.h.
 
-CREATE TABLE request_span_row( -- single requests of request_log_row: which was made for which
+CREATE TABLE request_span_row( -- single requests of request_log_row: which one caused which
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
   run INTEGER NOT NULL, -- run.id
   process INTEGER NOT NULL, -- process.id whose it is
   side INTEGER NOT NULL, -- text.id: client, server
   span INTEGER NOT NULL, -- its own id
   nth INTEGER NOT NULL, -- text.id: request_log_row.nth of the same bucket, run and process
-  parent INTEGER, -- gauge: of an answer the span of its question, of a question that of the request that its thread served; NULL: nobody knows
+  parent INTEGER, -- gauge: server side: the span of the client's request; client side: the span of the request that its thread served; NULL: unknown
   caller INTEGER, -- gauge: of who sent it, as the header of its trace says, the lowest 60 bits; NULL: it does not
   how INTEGER NOT NULL, -- text.id: how the parent is known: thread (it asked while it served the parent), opener (it opened the connection then), bytes (both ends are of this host); empty: it is not
   partial INTEGER, -- gauge: 1: some that were asked for it may be missing

@@ -8,7 +8,7 @@ CREATE TABLE peer_name_row( -- addresses and what programs called them: of famil
   address INTEGER NOT NULL, -- text.id: address that it was answered with
   name INTEGER NOT NULL, -- text.id: name that was asked for
   how INTEGER NOT NULL, -- text.id: dns (an answer that family l7 saw), hosts (/etc/hosts as the process sees it)
-  n INTEGER, -- counter: buckets and readings in which it was told
+  n INTEGER, -- counter: buckets and readings in which it was recorded
   PRIMARY KEY(ts, run, process, address, name, how)
 ) STRICT, WITHOUT ROWID;
 

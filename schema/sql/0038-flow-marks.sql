@@ -9,7 +9,7 @@ CREATE TABLE flow_mark_row( -- marks of connections whose other end is not on th
   peer INTEGER NOT NULL, -- text.id: as in flow_row
   port INTEGER NOT NULL, -- text.id: as in flow_row
   mark INTEGER NOT NULL, -- of one of its connections: a number that its other end comes to as well, whatever host that is on and whatever translates addresses between them
-  n INTEGER, -- counter: how often it was told in the bucket
+  n INTEGER, -- counter: how often it was recorded in the bucket
   PRIMARY KEY(ts, run, process, side, peer, port, mark)
 ) STRICT, WITHOUT ROWID;
 

@@ -27,7 +27,7 @@ async function ask(verb, params, signal) {
 	} catch (e) {
 		if (e.name === 'AbortError')
 			return new Promise(() => {});
-		return {ok: false, status: 0, error: 'sonde serve does not answer: it was ended, or the way to it is broken', fix: 'sonde serve'};
+		return {ok: false, status: 0, error: 'sonde serve does not answer: it has stopped, or the network is down', fix: 'sonde serve'};
 	}
 }
 

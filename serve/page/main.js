@@ -194,7 +194,7 @@ function mainStart() {
 		note('table-note', answer);
 		const rows = said;
 		if (answer.ok && !rows.length)
-			note('table-note', {ok: false, error: app.tab === 'changes' ? 'Nothing changed by more than noise against the time before.' : 'Nothing to show for this range.', fix: ''});
+			note('table-note', {ok: false, error: app.tab === 'changes' ? 'Nothing changed by more than noise since the time before.' : 'Nothing to show for this range.', fix: ''});
 		grid.set(rows, columns, p.sort || t.sort, p.find, (r) => ['container', 'comm', 'pid'].every((k) => !p[k] || String(r[k]) === p[k]) && Boolean(p.container || p.comm || p.pid));
 	}
 	function showPicture(p, {answers, stats}) {
@@ -225,22 +225,22 @@ function mainStart() {
 		const lost = flame && flame.ok ? flame.data.losses.reduce((v, l) => v + l.n, 0) : 0, losses = t.events.filter((e) => e.event === 'lost');
 		const all_lost = Math.max(lost, losses.reduce((v, e) => v + (e.n || 0), 0));
 		if (gap)
-			facts.push([`Nothing was recorded for ${wordsFor(gap)} of this range: there the strip is hatched.`, much]), brief.push(`not recorded: ${wordsFor(gap)}`);
+			facts.push([`${wordsFor(gap)} of this range were not recorded (hatched in the strip).`, much]), brief.push(`not recorded: ${wordsFor(gap)}`);
 		if (flame && flame.ok) {
 			const d = flame.data, all = d.cpu_ns === undefined ? d.value : d.cpu_ns, unnamed = d.unnamed_ns === undefined ? d.unnamed_value : d.unnamed_ns;
-			facts.push([lost ? `${formatCount(lost)} ${d.count_unit} of what is drawn were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Of what is drawn nothing was lost.', lost > 0]);
+			facts.push([lost ? `${formatCount(lost)} ${d.count_unit} shown here were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Nothing shown here was lost.', lost > 0]);
 			facts.push(...losses.map((e) => [`At ${wordsClock(e.from_ns)}: ${formatSeen(e.text)}.`, true]));
 			brief.push(all_lost ? `${formatCount(all_lost)} lost` : 'nothing lost');
-			facts.push([all && unnamed ? `${wordsShare(unnamed / all)} is in functions without a name.` : 'Every function has its name.']);
+			facts.push([all && unnamed ? `${wordsShare(unnamed / all)} is in functions without a name.` : 'Every function has a name.']);
 			if (d.elided)
-				facts.push([`The ${formatCount(d.elided)} smallest frames are drawn as \u201c(smaller frames)\u201d: a choice of less time or of one process has them.`]);
-			facts.push([`${formatCount(d.samples === undefined ? d.n : d.samples)} ${d.count_unit}${d.period_ns ? ` at ${Number((1e9 / d.period_ns).toPrecision(3))} Hz` : ''}; kernel ${d.kernel || 'not known'}; ${d.cpus} CPUs.`]);
+				facts.push([`The ${formatCount(d.elided)} smallest frames are drawn as \u201c(smaller frames)\u201d: choose a shorter range or one process to see them.`]);
+			facts.push([`${formatCount(d.samples === undefined ? d.n : d.samples)} ${d.count_unit}${d.period_ns ? ` at ${Number((1e9 / d.period_ns).toPrecision(3))} Hz` : ''}; kernel ${d.kernel || 'unknown'}; ${d.cpus} CPUs.`]);
 			$('host').textContent = formatSeen(d.host || '');
 			document.title = `sonde${d.host ? ' \u00b7 ' + formatSeen(d.host) : ''}`;
 		}
 		if (app.status && app.status.ok) {
 			const s = app.status.data;
-			facts.push([`The store ${s.store.path}: ${formatBytes(s.store.bytes)}, from ${wordsClock(s.from_ns)} to ${wordsClock(s.to_ns)}; ${s.sonded ? 'sonded records' : 'sonded does not run: nothing is added but by sonde record'}.`]);
+			facts.push([`The store ${s.store.path}: ${formatBytes(s.store.bytes)}, from ${wordsClock(s.from_ns)} to ${wordsClock(s.to_ns)}; ${s.sonded ? 'sonded is recording' : 'sonded is not running: only sonde record adds data'}.`]);
 			brief.push(formatBytes(s.store.bytes));
 		}
 		$('about-brief').textContent = `About what was recorded: ${brief.join(' \u00b7 ')}`;
@@ -471,7 +471,7 @@ function mainStart() {
 			if (navigator.clipboard)
 				navigator.clipboard.writeText(text).then(() => say('Command copied.'), () => say('This browser does not let the page copy.'));
 			else
-				say('This browser lets pages copy only at https or at this host itself.');
+				say('This browser lets pages copy only over https or from this host.');
 		});
 	addEventListener('popstate', () => {
 		app.place = placeRead(location.search);

@@ -20,22 +20,22 @@ function marksInit(on) {
 		try {
 			localStorage.setItem(MARKS_KEY, JSON.stringify(marks));
 		} catch (e) {
-			on.say('This browser does not let the page keep anything.');
+			on.say('This browser does not let the page store anything.');
 		}
 		draw();
 	}
 	function draw() {
 		const marks = marksRead();
-		list.replaceChildren(new Option(marks.length ? `Bookmarks (${marks.length})` : 'Bookmarks', ''), new Option('Keep this view', '+'),
-			...marks.map((m) => new Option(drawShorten(m.name, 70), m.at)), ...(marks.length ? [new Option('Forget this view', '-')] : []));
+		list.replaceChildren(new Option(marks.length ? `Bookmarks (${marks.length})` : 'Bookmarks', ''), new Option('Add this view', '+'),
+			...marks.map((m) => new Option(drawShorten(m.name, 70), m.at)), ...(marks.length ? [new Option('Remove this view', '-')] : []));
 	}
 	function toggle(keep) {
 		const here = on.here(), marks = marksRead(), others = marks.filter((m) => m.at !== here.at), had = others.length < marks.length;
 		if (keep === false || (keep === undefined && had)) {
-			on.say(had ? 'This view is forgotten.' : 'This view is no bookmark.');
+			on.say(had ? 'Bookmark removed.' : 'This view has no bookmark.');
 			write(others);
 		} else {
-			on.say('This view is kept in this browser.');
+			on.say('Bookmark saved in this browser.');
 			write([here, ...others].slice(0, MARKS_MOST));
 		}
 	}

@@ -14,7 +14,7 @@ const SERVICES_COLUMNS = [
 	{key: 'out', title: 'Out', kind: 'num', value: (r) => r.tx_bytes, text: (r) => formatBytes(r.tx_bytes), keep: true},
 	{key: 'in', title: 'In', kind: 'num', value: (r) => r.rx_bytes, text: (r) => formatBytes(r.rx_bytes), keep: true},
 	{key: 'rtt', title: 'Round trip', kind: 'num', value: (r) => r.rtt_us, text: (r) => (r.rtt_us ? formatTime(r.rtt_us * 1000) : '')},
-	{key: 'retrans', title: 'Sent again', kind: 'num', value: (r) => r.retrans},
+	{key: 'retrans', title: 'Retransmits', kind: 'num', value: (r) => r.retrans},
 	{key: 'requests', title: 'Requests', kind: 'num', value: (r) => r.requests},
 	{key: 'p95', title: 'p95', kind: 'num', value: (r) => r.p95_ns, text: (r) => (r.p95_ns ? formatTime(r.p95_ns) : '')},
 	{key: 'trouble', title: 'Trouble', value: (r) => SERVICES_TROUBLE.filter((k) => r[k]).map((k) => `${formatCount(r[k])} ${k.replaceAll('_', ' ')}`).join(', ')},
@@ -71,14 +71,14 @@ function servicesInit(on) {
 		// is(node): it is what is looked at
 		show(data, is) {
 			const d = data.drawing, svg = document.createElementNS(ns, 'svg');
-			for (const [k, v] of [['width', d.width + 8], ['height', d.height + 8], ['viewBox', `-4 -4 ${d.width + 8} ${d.height + 8}`], ['role', 'group'], ['aria-label', `Map of services: ${d.nodes.length} who talk, ${d.links.length} lines; the table holds the same`]])
+			for (const [k, v] of [['width', d.width + 8], ['height', d.height + 8], ['viewBox', `-4 -4 ${d.width + 8} ${d.height + 8}`], ['role', 'group'], ['aria-label', `Map of services: ${d.nodes.length} services, ${d.links.length} lines; the table holds the same`]])
 				svg.setAttribute(k, v);
 			const links = d.links.map((l) => link(svg, l));
 			d.nodes.forEach((n, i) => node(svg, n, links.filter((g, k) => d.links[k].from === i || d.links[k].to === i), is(n)));
 			box.replaceChildren(svg);
 			grid.set(data.rows, SERVICES_COLUMNS, '', '');
-			$('map-brief').textContent = `The same as a table: ${data.rows.length}`;
-			$('map-left').textContent = d.left_out ? `${d.links.length} of ${d.links.length + d.left_out} lines are drawn, those with the most bytes and connections; the table has all.` : '';
+			$('map-brief').textContent = `As a table: ${data.rows.length}`;
+			$('map-left').textContent = d.left_out ? `${d.links.length} of ${d.links.length + d.left_out} lines are drawn: those with the most bytes and connections; the table has all.` : '';
 			$('map-left').hidden = !d.left_out;
 		},
 		none() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sql: questions in SQL, read-only: views and the queries that ship beside it; the answer as a table, as CSV and JSON, and as a line where it has a time.
+// sql: questions in SQL, read-only: views and the queries that ship with it; the answer as a table, as CSV and JSON, and as a line where it has a time.
 
 const SQL_FIRST = 'select function, sum(samples) n\nfrom cpu_samples\ngroup by 1 order by 2 desc limit 10';
 
@@ -55,7 +55,7 @@ function sqlSave(name, text, type) {
 function sqlInit(on) {
 	const grid = gridInit($('sql-rows'), {}), s = {rows: [], asked: '', known: false, running: null};
 
-	// What the view is made of, as it stands in the store.
+	// The definition of the view, from the store.
 	async function schema(name) {
 		const a = await ask('sql', {query: `.schema ${name}`});
 		$('sql-schema-of').hidden = $('sql-schema').hidden = !a.ok;

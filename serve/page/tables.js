@@ -18,7 +18,7 @@ const TABLES = {
 			{key: 'name', title: 'Container', value: (r) => r.container, text: (r) => (r.container === HOST ? 'not in a container' : formatSeen(r.container)), pick: true},
 			...tablesCpu((r) => sparks && sparks.of.get(`${r.container === HOST ? 'host' : 'container'}\n${r.container}`)),
 			{key: 'processes', title: 'Processes', kind: 'num', value: (r) => r.processes},
-			{key: 'top', title: 'Most by', value: (r) => r.top_comm},
+			{key: 'top', title: 'Top command', value: (r) => r.top_comm},
 			{key: 'fn', title: 'Hottest function', kind: 'fn', value: (r) => r.top_function},
 			{key: 'mem', title: 'Memory', kind: 'num', value: (r) => r.mem_bytes, text: (r) => tablesBytes(r.mem_bytes)},
 			{key: 'net', title: 'Net', kind: 'num', value: (r) => (r.rx_bytes || 0) + (r.tx_bytes || 0), text: (r) => tablesBytes((r.rx_bytes || 0) + (r.tx_bytes || 0))},
@@ -80,7 +80,7 @@ const TABLES = {
 			...(d.happened || []).map((x) => ({text: x.text, since_ns: x.time_ns})),
 			...(d.new_connections || []).map((x) => ({text: `New: ${x.text}`, since_ns: x.since_ns, about: x.from.kind, name: x.from.name}))],
 		columns: () => [
-			{key: 'text', title: 'What changed, against the time before', value: (r) => r.text, pick: true},
+			{key: 'text', title: 'What changed since the time before', value: (r) => r.text, pick: true},
 			{key: 'since', title: 'Since', value: (r) => r.since_ns, text: (r) => (r.since_ns ? wordsClock(r.since_ns) : '')},
 			{key: 'cause', title: 'Because', value: (r) => (r.causes || []).map((c) => `${c.what} ${formatSeen(c.name || '')}`).join('; ')},
 			{key: 'q', title: 'By chance', kind: 'num', value: (r) => r.q, text: (r) => (r.q === null || r.q === undefined ? '' : r.q < 1e-4 ? '< 0.01 %' : wordsShare(r.q))},

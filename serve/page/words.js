@@ -75,13 +75,13 @@ function wordsSentence({cpus, ps, chosen, who, from, to}) {
 	const when = `${wordsClock(from, near)} to ${wordsClock(to, to - from < 864e11 ? from : near)} (${wordsFor(to - from)})`;
 	const name = who ? formatSeen(who) : 'This host', of = cpus ? ` of ${cpus}` : '';
 	if (!rows.length || !cores)
-		return [`${name} used no CPU that was sampled`, ` ${chosen ? 'in the chosen part' : 'in this range'}, ${when}.`];
+		return [`${name} used no sampled CPU time`, ` ${chosen ? 'in the chosen part' : 'in this range'}, ${when}.`];
 	const named = users.length > 4 ? 3 : 4, parts = users.slice(0, named).map((u) => `${drawShorten(u.name, 60)} ${wordsShare(u.share)}`);
 	const rest = users.slice(named).reduce((v, u) => v + u.share, 0);
 	if (users.length > named)
 		parts.push(`${users.length - named} others ${wordsShare(rest)}`);
 	const top = rows.reduce((a, b) => ((b.cpu_ns || 0) > (a.cpu_ns || 0) ? b : a));
-	const said = who && users.length === 1 ? `, ${wordsShare(users[0].share)} of all that was used then` : `: ${parts.join(', ')}${who ? ' of all that was used then' : ''}`;
+	const said = who && users.length === 1 ? `, ${wordsShare(users[0].share)} of all use` : `: ${parts.join(', ')}${who ? ' of all use' : ''}`;
 	return [`${name} used ${wordsCores(cores)}${of} cores`, ` from ${when}${said}.`,
 		top.top_function ? ` Hottest function: ${drawShorten(top.top_function, 80)} (${wordsShare(top.top_share || 0)} of ${formatSeen(top.comm)}).` : ''];
 }

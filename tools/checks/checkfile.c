@@ -21,7 +21,7 @@
 static int bad_line(const char *origin, size_t line, const char *why, struct err *e)
 {
 	err_set(e, -EINVAL, EXIT_USAGE, "%.300s:%zu: %s", origin, line, why);
-	err_fix(e, "sonde check --list --json   shows those that ship");
+	err_fix(e, "sonde check --list --json   shows the checks that ship with sonde");
 	return -EINVAL;
 }
 
@@ -43,7 +43,7 @@ static const char *minutes_set(const char *value, int *out)
 	double n;
 
 	if (!number_of(value, &n, what, sizeof(what)) || n < 1 || n > CHECKFILE_WINDOW_MIN)
-		return "minutes are a number from 1 to 1440";
+		return "minutes must be a number from 1 to 1440";
 	*out = (int)n;
 	return NULL;
 }
@@ -66,19 +66,20 @@ static const char *key_set(struct checkfile *c, const char *key, const char *val
 	if (!strcmp(key, "threshold"))
 		return number_of(value, &c->threshold, c->threshold_is, sizeof(c->threshold_is)) ?
 			       NULL :
-			       "threshold is no number";
+			       "threshold must be a number";
 	if (!strcmp(key, "for"))
 		return minutes_set(value, &c->for_min);
 	if (!strcmp(key, "window"))
 		return minutes_set(value, &c->window_min);
 	if (strcmp(key, "level") != 0)
-		return "keys are level, threshold, for, window, unit, needs and next";
+		return "unknown key (known: level, threshold, for, window, unit, needs, next)";
 	c->critical = !strcmp(value, "critical");
-	return c->critical || !strcmp(value, "warning") ? NULL : "level is warning or critical";
+	return c->critical || !strcmp(value, "warning") ? NULL :
+							  "level must be warning or critical";
 }
 
 #define NO_NAME \
-	"the head begins with '-- NAME: what it finds', NAME as the file is called without .sql"
+	"the file must begin with '-- NAME: what it finds', where NAME is the file name without .sql"
 
 /* "-- NAME: words" or "-- key = value" */
 static const char *head_line(struct checkfile *c, const char *line)
@@ -116,9 +117,10 @@ int checkfile_parse(const char *name, const char *origin, const char *text, size
 	size_t n = 0;
 
 	if (!is_name(name))
-		return bad_line(origin, 1, "a check's name has a-z, 0-9, - and _, at most 63", e);
+		return bad_line(origin, 1,
+				"a check's name may contain a-z, 0-9, - and _, at most 63", e);
 	if (strlen(copy) != len)
-		return bad_line(origin, 1, "it holds a NUL", e);
+		return bad_line(origin, 1, "it contains a NUL byte", e);
 	snprintf(c.name, sizeof(c.name), "%s", name);
 	while (!why && !strncmp(line, "--", 2)) {
 		char *end = line + strcspn(line, "\n");
@@ -179,7 +181,7 @@ static int file_read(const char *path, char **text, size_t *len, struct err *e)
 		free(buf);
 		return err_set(e, -EINVAL, EXIT_USAGE, "cannot read %.300s: %s", path,
 			       n < 0 ? strerror(errno ? errno : EINVAL) :
-				       "it has more than 64 KiB");
+				       "it is larger than 64 KiB");
 	}
 	*text = buf;
 	return 0;

@@ -60,7 +60,7 @@ static int refused(struct running *r, const struct checkfile *c, struct err *e)
 {
 	err_set(e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME, "check %s: %s", c->name,
 		sqlite3_errmsg(r->db));
-	err_fix(e, "sonde check --list --json   shows those that ship");
+	err_fix(e, "sonde check --list --json   shows the checks that ship with sonde");
 	return -EINVAL;
 }
 
@@ -161,7 +161,8 @@ static int ask(struct running *r, const struct checkfile *c, int64_t to_s, size_
 	if (subject < 0 || value < 0) {
 		sqlite3_finalize(st);
 		return err_set(r->e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME,
-			       "check %s: its query has no columns subject and value", c->name);
+			       "check %s: its query must return the columns subject and value",
+			       c->name);
 	}
 	bind(st, c, to_s, NULL);
 	for (int n = 0; (rc = sqlite3_step(st)) == SQLITE_ROW && n < SUBJECTS_MAX; n++)

@@ -58,7 +58,7 @@ static const char *percent_set(const char *value, double *out)
 	*out = strtod(value, &end);
 	if (end == value || (*end && strcmp(end, "%") && strcmp(end, " %")) ||
 	    !(*out > 0 && *out < 100))
-		return "a target is a percentage between 0 and 100: 99.9";
+		return "a target must be a percentage between 0 and 100, such as 99.9";
 	return NULL;
 }
 
@@ -74,15 +74,15 @@ static const char *key_set(struct slo *s, const char *key, const char *value)
 		if (strcmp(texts[i].key, key) != 0)
 			continue;
 		snprintf(texts[i].to, CHECK_TEXT, "%s", value);
-		return strlen(value) < CHECK_TEXT ? NULL : "that is too long";
+		return strlen(value) < CHECK_TEXT ? NULL : "this is too long";
 	}
 	if (!strcmp(key, "availability"))
 		return percent_set(value, &s->availability);
 	if (!strcmp(key, "latency-target"))
 		return percent_set(value, &s->latency_target);
 	if (strcmp(key, "latency") != 0)
-		return "keys are availability, latency, latency-target, service, container and operation";
-	return quantity_ns(value, &s->latency_ns) ? "latency is a time: 300ms" : NULL;
+		return "unknown key (known: availability, latency, latency-target, service, container, operation)";
+	return quantity_ns(value, &s->latency_ns) ? "latency must be a time, such as 300ms" : NULL;
 }
 
 /* "key = value"; what is cut off or empty is no line. NULL: it is taken. */
@@ -97,12 +97,12 @@ static const char *line_take(struct slo *s, char *line)
 		return NULL;
 	value = strchr(key, '=');
 	if (!value)
-		return "a line is key = value";
+		return "a line must be key = value";
 	for (end = value; end > key && strchr(" \t", end[-1]); end--)
 		;
 	value += 1 + strspn(value + 1, " \t");
 	*end = '\0';
-	return *value ? key_set(s, key, value) : "there is no value";
+	return *value ? key_set(s, key, value) : "the value is missing";
 }
 
 static int bad_line(const char *origin, size_t line, const char *why, struct err *e)
@@ -117,7 +117,7 @@ static const char *slo_whole(struct slo *s)
 	if (s->latency_target > 0 && !s->latency_ns)
 		return "latency-target needs latency";
 	if (!(s->availability > 0) && !s->latency_ns)
-		return "availability or latency is missing: what is promised";
+		return "availability or latency is missing";
 	s->latency_target = s->latency_ns && !(s->latency_target > 0) ? 99 : s->latency_target;
 	return NULL;
 }
@@ -154,11 +154,11 @@ static void check_make(struct checkfile *c, const char *name, const struct slo *
 	snprintf(c->name, sizeof(c->name), "%s-%s-%s", name, latency ? "latency" : "availability",
 		 a->name);
 	snprintf(c->summary, sizeof(c->summary), "%s: %s", name,
-		 latency ? "too many requests are slower than promised" :
-			   "too many requests fail for what is promised");
+		 latency ? "too many requests are slower than the target allows" :
+			   "more requests fail than the target allows");
 	snprintf(c->threshold_is, sizeof(c->threshold_is),
-		 "times as many as %g %% allow, over %d and over %d minutes", target, a->long_min,
-		 a->short_min);
+		 "times the failures that %g %% allows, over %d and over %d minutes", target,
+		 a->long_min, a->short_min);
 	snprintf(c->unit, sizeof(c->unit), "x");
 	snprintf(c->needs, sizeof(c->needs), "l7");
 	snprintf(c->next, sizeof(c->next), "sonde requests --side server%s",
@@ -186,8 +186,8 @@ int checkslo_parse(const char *name, const char *origin, const char *text, size_
 {
 	cleanup_free char *copy = mem_strndup(text, len);
 	struct slo s = {0};
-	const char *why = is_name(name) ? strlen(copy) == len ? NULL : "it holds a NUL" :
-					  "its name has a-z, 0-9, - and _, at most 40";
+	const char *why = is_name(name) ? strlen(copy) == len ? NULL : "it contains a NUL byte" :
+					  "its name may contain a-z, 0-9, - and _, at most 40";
 	size_t line = 1;
 
 	for (char *at = copy; !why && *at; line++) {

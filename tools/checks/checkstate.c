@@ -59,7 +59,7 @@ static int cannot(const char *what, const char *path, struct err *e)
 
 	err_set(e, -code, code == EACCES || code == EPERM ? EXIT_PERMISSION : EXIT_RUNTIME,
 		"cannot %s %.300s: %s", what, path, strerror(code));
-	err_fix(e, "name a file that can be written: --state FILE");
+	err_fix(e, "name a file that you can write: --state FILE");
 	return -code;
 }
 

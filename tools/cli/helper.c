@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* helper: finding and running the capture side's programs. */
 #include "tools/cli/helper.h"
 
 #include <errno.h>
@@ -25,8 +24,8 @@ static int start(char *const *argv, int from_fd, int to_fd, bool apart, pid_t *p
 	sigset_t pipe_only;
 	int rc;
 
-	/* sonde ignores SIGPIPE for itself; the helper, and the command that it may start, have it
-	 * as everybody has */
+	/* sonde itself ignores SIGPIPE; the helper, and a command that it starts, get the
+	 * default */
 	sigemptyset(&pipe_only);
 	sigaddset(&pipe_only, SIGPIPE);
 	posix_spawnattr_init(&attr);
@@ -63,13 +62,13 @@ int helper_wait(pid_t pid, const char *name, int *exit, struct err *e)
 		if (errno != EINTR)
 			return err_set(e, -errno, EXIT_RUNTIME, "cannot wait for %s: %s", name,
 				       strerror(errno));
-	/* whoever read its output has what he wanted */
+	/* the reader of its output had enough */
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) {
 		*exit = EXIT_OK;
 		return 0;
 	}
 	if (!WIFEXITED(status))
-		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was ended by signal %d", name,
+		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was killed by signal %d", name,
 			       WTERMSIG(status));
 	*exit = WEXITSTATUS(status);
 	return 0;

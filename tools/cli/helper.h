@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper: running the programs of the capture side (found by schema/base/sibling.h). sonde itself
+ * helper: runs the programs of the capture side (schema/base/sibling.h finds them). sonde itself
  * neither records nor reads ELF.
  */
 #ifndef SONDE_TOOLS_HELPER_H
@@ -13,21 +13,21 @@
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
 
-/* Start argv[0] (a path). `keep_fd` (or -1) stays open in it under the same number; all else is as
- * in this process, but that SIGPIPE has its default. */
+/* Starts argv[0] (a path). `keep_fd` (or -1) stays open in the child under the same number;
+ * everything else is inherited, except SIGPIPE, which has its default action. */
 int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e);
-/* The same, in a group of its own: what a terminal or timeout(1) sends to ours does not reach it.
- * It must end by keep_fd. */
+/* The same in a new process group: signals from the terminal or timeout(1) to this group do not
+ * reach it. The child must end when keep_fd closes. */
 int helper_start_apart(char *const *argv, int keep_fd, pid_t *pid, struct err *e);
-/* Run to its end with this process's streams; *exit is its exit code. EXIT_RUNTIME where a signal
- * ended it. */
+/* Runs it to its end with this process's streams; *exit is its exit code, or EXIT_RUNTIME if a
+ * signal ended it. */
 int helper_run(char *const *argv, int *exit, struct err *e);
-/* Start it with a pipe as its standard input, whose other end is *in; after fclose(*in),
+/* Starts it with a pipe as its standard input, whose other end is *in; call fclose(*in), then
  * helper_wait. */
 int helper_feed(char *const *argv, FILE **in, pid_t *pid, struct err *e);
-/* *exit is its exit code. EXIT_RUNTIME where a signal ended it. */
+/* Waits for it; *exit is its exit code, or EXIT_RUNTIME if a signal ended it. */
 int helper_wait(pid_t pid, const char *name, int *exit, struct err *e);
-/* Run to its end: what it wrote to stdout (1 MiB at most) goes to `out`; *status as of wait(2). */
+/* Runs it to its end: its stdout (1 MiB at most) goes to `out`; *status is that of wait(2). */
 int helper_output(char *const *argv, struct strbuf *out, int *status, struct err *e);
 
 #endif

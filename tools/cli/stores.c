@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stores: see the header. */
 #include "tools/cli/stores.h"
 
 #include <errno.h>
@@ -35,7 +34,8 @@ int stores_join(const struct option_list *given, struct strbuf *out, struct err 
 		const char *path = given->items[i];
 
 		if (strchr(path, STORE_LIST))
-			rc = err_set(e, -EINVAL, EXIT_USAGE, "--store: a path has no line feed");
+			rc = err_set(e, -EINVAL, EXIT_USAGE,
+				     "--store: a path cannot contain a line feed");
 		else if (strpbrk(path, "*?[") && access(path, F_OK) < 0)
 			rc = add_pattern(out, path, e);
 		else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stores: what --store says: one store, or several. It may be given again and again, and be a
- * pattern (* ? [ ]) of names where nothing has that very name.
+ * stores: what --store names: one store or several. The option may be repeated, and its value may
+ * be a pattern (* ? [ ]) if nothing has exactly that name.
  */
 #ifndef SONDE_TOOLS_STORES_H
 #define SONDE_TOOLS_STORES_H
@@ -12,10 +12,10 @@
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
 
-/* All of them, with STORE_LIST (schema/store/read/reader.h) between them, into `out`; "" where none
- * was given. EXIT_STORE where a pattern matches nothing. */
+/* Joins them with STORE_LIST (schema/store/read/reader.h) into `out`; "" if none was given.
+ * EXIT_STORE if a pattern matches nothing. */
 int stores_join(const struct option_list *given, struct strbuf *out, struct err *e);
-/* Are these several? */
+/* Does it name several stores? */
 bool stores_several(const char *store);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verb: what `sonde VERB` is made of. main parses the command line by the verb's table and the
- * shared ones that it asks for by `uses`, resolves the selection, prints help, and reports errors;
- * the verb only answers.
+ * verb: the description of `sonde VERB`. main parses the command line with the verb's table and the
+ * shared tables that `uses` selects, resolves the selection, prints help, and reports errors; the
+ * verb only answers.
  *
- * A new verb: a file verb_NAME.c that defines `const struct verb verb_NAME`, and a line in verbs.c.
+ * To add a verb: a file verb_NAME.c that defines `const struct verb verb_NAME`, and a line in
+ * verbs.c.
  */
 #ifndef SONDE_TOOLS_VERB_H
 #define SONDE_TOOLS_VERB_H
@@ -24,19 +25,18 @@ enum verb_uses {
 	VERB_SELECT = 4, /* range and filters (implies VERB_STORE); verb_call.sel is set and
 			    resolved before run */
 	VERB_SELECT_WORD =
-		8, /* the words before `--` are bare words for the selection, not for the verb */
-	VERB_WORDS = 16,         /* takes words of its own; without it words are an error */
-	VERB_RANGE_ONLY = 32,    /* with VERB_SELECT: no filters, only the range */
-	VERB_OWN_WORD = 64,      /* with VERB_SELECT_WORD: but the first of them is the verb's */
+		8,       /* words before `--` are bare words of the selection, not of the verb */
+	VERB_WORDS = 16, /* the verb takes words; without this, words are an error */
+	VERB_RANGE_ONLY = 32,    /* with VERB_SELECT: only the range, no filters */
+	VERB_OWN_WORD = 64,      /* with VERB_SELECT_WORD: but the first word is the verb's */
 	VERB_SELECT_LATER = 128, /* with VERB_SELECT: the verb resolves verb_call.select itself, and
-				    has all words */
-	VERB_PAGES = 256,        /* what it prints may be longer than a screen: through a pager
-				    (tools/print/pager.h) */
-	VERB_WRITES = 1024, /* the store: without --store it is the user's own, where others find
-			       the system's */
-	VERB_HOSTS = 2048,  /* answers over several stores at once (tools/cli/stores.h) */
-	VERB_READS = 512 /* only reads the store, though it is neither of the two before: it may be
-			    run again */
+				    gets all words */
+	VERB_PAGES = 256,        /* long output goes through a pager (tools/print/pager.h) */
+	VERB_WRITES = 1024, /* writes the store: without --store it is the user's own, where other
+			       verbs use the system's */
+	VERB_HOSTS = 2048,  /* works with several stores at once (tools/cli/stores.h) */
+	VERB_READS = 512    /* only reads the store, so it may run again after a damaged file;
+			       VERB_SELECT and VERB_PAGES imply it */
 };
 
 struct verb_call {
@@ -44,43 +44,49 @@ struct verb_call {
 	void *args; /* the verb's own struct, filled by its options */
 	const char *
 		store; /* folder or .db file, or several (STORE_LIST); never NULL with VERB_STORE */
-	const char *hint_store; /* the same where commands in hints must name it, NULL where they
-				   find it by themselves */
+	const char *hint_store; /* the same if commands in hints must name it, NULL if they find it
+				   by default */
 	struct selection *sel;  /* NULL without VERB_SELECT, and with VERB_SELECT_LATER */
 	const struct select_args *select; /* range and filters as typed; NULL without VERB_SELECT */
 	bool json, quiet, wide;
 	char **words; /* the verb's own words */
 	size_t n_words, n_before_dashes;
 	bool dashes; /* `--` was given */
-	char **what; /* the words that the selection took */
+	char **what; /* words that the selection took */
 	size_t n_what;
-	bool begun; /* set by a verb that prints while it reads: part of the answer is out */
+	bool begun; /* set by a verb that prints while it reads: part of the output is printed
+		       already */
 	int status; /* exit code when run returns 0; EXIT_OK at first */
 };
 
 struct verb {
 	const char *name;
-	const char *summary; /* "where the CPU time went, as a flame graph" */
-	const char *usage;   /* after the name: "[WHAT] [-o FILE]"; "" */
+	const char
+		*summary; /* imperative, lowercase: "draw CPU time as a flame graph, in one file" */
+	const char *usage; /* after the name: "[WHAT] [-o FILE]", or "" */
 	const char *const
-		*examples; /* at least two, whole lines without the prompt, NULL-terminated */
-	const char *more;  /* a line for the end of the help, NULL */
-	const struct option *options; /* NULL: none of its own */
+		*examples; /* at least two complete lines without a prompt, NULL-terminated */
+	const char *more;  /* last line of the help, or NULL */
+	const struct option *options; /* NULL: no options of this verb */
 	size_t args_size;
 	unsigned uses; /* enum verb_uses */
-	/* With VERB_PAGES: does it, called like this? NULL: always. */
+	/* With VERB_PAGES: whether this call uses the pager; NULL: always. */
 	bool (*pages)(const struct verb_call *call);
 	/* 0 (exit with call->status), or -errno with `e` filled: main prints it and exits with
 	 * e->exit. */
 	int (*run)(struct verb_call *call, struct err *e);
 };
 
-/* All of them, NULL-terminated, in the order of the help. */
+/* Flush standard output at the end of a verb. `rc` is what the verb would return: an error that has
+ * a message in `e` stays; a failed print without one, and a failed flush, become "cannot write
+ * standard output". */
+int verb_flush(int rc, struct err *e);
+
+/* All verbs, NULL-terminated, in the order of the help. */
 extern const struct verb *const VERBS[];
-/* NULL if there is none. */
+/* NULL: there is no such verb. */
 const struct verb *verb_find(const char *name);
-/* The tables that its command line is parsed by: its own, JSON, the store, range, filters, common.
- * NULL: not for it. */
+/* The tables for its command line: its own, JSON, store, range, filters, common. NULL: not used. */
 #define VERB_TABLES 6
 void verb_tables(const struct verb *v, const struct option *out[VERB_TABLES]);
 

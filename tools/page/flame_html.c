@@ -157,7 +157,7 @@ static void fact_unnamed(const struct fold *f, struct strbuf *s)
 	size_t n;
 
 	if (!f->frames_unnamed_ns) {
-		strbuf_addstr(s, "<li>every function has its name</li>\n");
+		strbuf_addstr(s, "<li>every function has a name</li>\n");
 		return;
 	}
 	strbuf_addstr(s, "<li>");
@@ -180,8 +180,8 @@ static void fact_unnamed(const struct fold *f, struct strbuf *s)
 		strbuf_addstr(
 			s,
 			n > 1 || v[0].ns != f->frames_unnamed_ns ?
-				": these files have no symbols; with their debug packages, sonde symbolize names them" :
-				" the file has no symbols; with its debug package, sonde symbolize names them");
+				": these files have no symbols; install their debug packages, then run sonde symbolize" :
+				" the file has no symbols; install its debug package, then run sonde symbolize");
 	strbuf_addstr(s, "</li>\n");
 }
 
@@ -203,7 +203,7 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	if (f->own.cpu_ns + f->own.edges_ns && fold_is_cores(f))
 		strbuf_addf(
 			s,
-			"<li>sonde itself took %.2f %% of one core, and %.2f s to start and end (its processes are %s)</li>\n",
+			"<li>sonde itself used %.2f %% of one core, and %.2f s to start and end (its processes are %s)</li>\n",
 			100 * fold_cores(f, f->own.cpu_ns), (double)f->own.edges_ns / 1e9,
 			p->self ? "shown here" : "left out");
 }
@@ -219,7 +219,7 @@ static void fact_cut_short(const struct flame_page *p, struct strbuf *s)
 		    *p->filters ? " (all processes)" : "");
 	if (x->programs[0].cut) {
 		endings_say(x, 0, &worst);
-		strbuf_addstr(s, "; most are cut short in ");
+		strbuf_addstr(s, "; most incomplete ones are in ");
 		page_add_text(s, strbuf_str(&worst));
 	}
 	strbuf_addstr(s, "</li>\n");

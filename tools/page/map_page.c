@@ -83,9 +83,10 @@ static void add_picture(const struct netdraw *d, struct strbuf *s)
 static void add_left_out(const struct netdraw *d, struct strbuf *s)
 {
 	if (d->left_out)
-		strbuf_addf(s,
-			    "%zu of %zu lines are drawn, those with the most bytes and connections",
-			    d->n_links, d->n_links + d->left_out);
+		strbuf_addf(
+			s,
+			"only %zu of %zu lines are drawn: those with the most bytes and connections",
+			d->n_links, d->n_links + d->left_out);
 }
 
 void map_page_svg(const struct netmap *m, const char *title, const char *range, FILE *out)
@@ -186,12 +187,11 @@ static void add_drawing(const struct netmap *m, struct strbuf *s)
 	if (d.left_out) {
 		strbuf_addstr(s, "<p class=\"half\">");
 		add_left_out(&d, s);
-		strbuf_addstr(s, "; the table has all.</p>");
+		strbuf_addstr(s, "; the table has all of them.</p>");
 	}
 	strbuf_addf(
 		s,
-		"<div class=\"map\" tabindex=\"0\" role=\"group\" aria-label=\"The map of services; wide ones scroll\">"
-		"<svg width=\"%d\" height=\"%d\" viewBox=\"-4 -4 %d %d\" role=\"img\" aria-label=\"Map of services: %zu who talk, %zu lines; the table holds the same.\">\n",
+		"<div class=\"map\" tabindex=\"0\" role=\"group\" aria-label=\"The map of services; wide ones scroll\"><svg width=\"%d\" height=\"%d\" viewBox=\"-4 -4 %d %d\" role=\"img\" aria-label=\"Map of services: %zu services, %zu lines; the table shows the same.\">\n",
 		d.size.w + 8, d.size.h + 8, d.size.w + 8, d.size.h + 8, d.n_nodes, d.n_links);
 	add_picture(&d, s);
 	strbuf_addstr(s, "</svg></div>\n");
@@ -202,11 +202,10 @@ void map_page_section(const struct netmap *m, struct strbuf *s)
 {
 	if (!m->n_edges)
 		return;
-	strbuf_addstr(
-		s,
-		"<section id=\"map\" aria-label=\"Who talks to whom\">\n<h2>Who talks to whom</h2>\n");
+	strbuf_addstr(s, "<section id=\"map\" aria-label=\"Who talks to whom\">\n"
+			 "<h2>Who talks to whom</h2>\n");
 	add_drawing(m, s);
-	strbuf_addf(s, "<details><summary>The same as a table: %zu</summary>", m->n_edges);
+	strbuf_addf(s, "<details><summary>As a table: %zu</summary>", m->n_edges);
 	add_table(m, s);
 	strbuf_addstr(s, "</details></section>\n");
 }
@@ -231,7 +230,7 @@ void map_page_html(const struct netmap *m, const char *title, const char *range,
 	page_add_text(&s, range);
 	strbuf_addstr(&s, "</p></header>\n<main>\n");
 	add_drawing(m, &s);
-	strbuf_addstr(&s, "<h2>The same as a table</h2>\n");
+	strbuf_addstr(&s, "<h2>As a table</h2>\n");
 	add_table(m, &s);
 	strbuf_addstr(&s, "</main>\n</body>\n</html>\n");
 	fwrite(s.buf, 1, s.len, out);

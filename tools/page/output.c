@@ -47,8 +47,7 @@ int output_form_of(const char *path, enum output_form *form, struct err *e)
 		}
 	}
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"cannot tell the format of '%s' from its name: known are .html, .svg, .folded, .pb.gz (pprof), .perf, .speedscope.json "
-		"and .json",
+		"cannot tell the format from the name '%s' (known: .html, .svg, .folded, .pb.gz (pprof), .perf, .speedscope.json and .json)",
 		path);
 	err_fix(e, "sonde flame -o x.html");
 	return -EINVAL;
@@ -65,7 +64,7 @@ int output_group_of(const char *name, enum fold_group *group, struct err *e)
 	if (!name)
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"unknown group '%s': known are none, container, process and thread", name);
+		"unknown group '%s' (known: none, container, process and thread)", name);
 	err_fix(e, "sonde flame --group container");
 	return -EINVAL;
 }
@@ -125,13 +124,13 @@ static int not_for_pprof(const struct fold_opts *o, struct err *e)
 {
 	if (o->group != FOLD_BY_NONE) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"a pprof file has no groups: it has labels (container, comm, pid, thread, tid)");
+			"pprof files have no groups; they have labels instead (container, comm, pid, thread, tid)");
 		err_fix(e, "sonde flame -o x.pb.gz; go tool pprof -tags x.pb.gz");
 		return -EINVAL;
 	}
 	if (o->lines) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"a pprof file has its lines in any case: --lines is for the other forms");
+			"pprof files always contain lines: --lines is for the other formats");
 		err_fix(e, "sonde flame -o x.pb.gz; go tool pprof -lines -top x.pb.gz");
 		return -EINVAL;
 	}
@@ -144,7 +143,7 @@ static int for_perfscript(struct fold_opts *o, struct err *e)
 	if (o->group != FOLD_BY_NONE || o->lines || o->wall || o->count ||
 	    (o->kind && o->kind != STORE_KIND_CPU)) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"the form of perf script has CPU samples: no other type or unit, no groups, no lines");
+			"the perf script format holds only CPU samples: no other type or unit, no groups, no lines");
 		err_fix(e, "sonde export perf-script -o x.perf");
 		return -EINVAL;
 	}

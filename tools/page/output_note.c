@@ -61,7 +61,7 @@ int output_note_open(const char *path, struct err *e)
 		return 0;
 	err_set(e, -ENOENT, EXIT_RUNTIME, "wrote %s, but cannot open a browser: xdg-open %s", path,
 		error ? "is missing" : "failed");
-	err_fix(e, "open the file in a browser by hand");
+	err_fix(e, "open the file in a browser yourself");
 	return -ENOENT;
 }
 

@@ -76,7 +76,7 @@ void report_spikes(const struct report *r, struct strbuf *s)
 	if (!n) {
 		strbuf_addf(
 			s,
-			"<p class=\"half\">No spikes: nobody used %.1f cores and %.0f deviations more than is usual.</p>\n",
+			"<p class=\"half\">No spikes: nothing used %.1f cores and %.0f deviations more than usual.</p>\n",
 			TIMELINE_LEAST, SPIKES_SIGMAS);
 		return;
 	}
@@ -88,15 +88,12 @@ void report_spikes(const struct report *r, struct strbuf *s)
 	add_range(r->t, r->spikes[0].from_ns, r->spikes[0].to_ns, s);
 	strbuf_addstr(
 		s,
-		"</summary><div class=\"wide\"><table id=\"spikes\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">Who</th>"
-		"<th scope=\"col\" class=\"num\">Cores</th><th scope=\"col\" class=\"num amount\">Usual</th>"
-		"<th scope=\"col\" class=\"num\">Of all</th><th scope=\"col\">Most by</th>"
-		"<th scope=\"col\" class=\"mod\">On that host</th></tr></thead><tbody>\n");
+		"</summary><div class=\"wide\"><table id=\"spikes\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">Who</th><th scope=\"col\" class=\"num\">Cores</th><th scope=\"col\" class=\"num amount\">Usual</th><th scope=\"col\" class=\"num\">Of all</th><th scope=\"col\">Top command</th><th scope=\"col\" class=\"mod\">On that host</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < n; i++)
 		spike_row(r->t, &r->spikes[i], s);
 	strbuf_addstr(s, "</tbody></table></div>\n");
 	if (r->n_spikes > n)
-		strbuf_addf(s, "<p>%zu smaller ones are left out.</p>\n", r->n_spikes - n);
+		strbuf_addf(s, "<p>%zu smaller ones are not shown.</p>\n", r->n_spikes - n);
 	strbuf_addstr(s, "</details>\n");
 }
 
@@ -106,7 +103,8 @@ void report_events(const struct timeline *t, struct strbuf *s)
 {
 	if (!t->n_events)
 		return;
-	strbuf_addstr(s, "<h2>What happened</h2>\n<ul id=\"events\">\n");
+	strbuf_addstr(s, "<h2>Events</h2>\n"
+			 "<ul id=\"events\">\n");
 	for (size_t i = 0; i < t->n_events && i < REPORT_EVENTS; i++) {
 		strbuf_addstr(s, "<li><b>");
 		add_range(t, t->events[i].from_ns, t->events[i].to_ns, s);
@@ -161,9 +159,9 @@ void report_processes(const struct report *r, struct strbuf *s)
 
 	strbuf_addf(
 		s,
-		"<h2>Processes</h2>\n<p class=\"half\">%zu, the most CPU time first.</p>\n"
-		"<div class=\"line live\"><input id=\"procs-filter\" type=\"search\" placeholder=\"Filter\" "
-		"aria-label=\"Filter the processes by regular expression\" autocomplete=\"off\" spellcheck=\"false\"></div>\n"
+		"<h2>Processes</h2>\n"
+		"<p class=\"half\">%zu, sorted by CPU time.</p>\n"
+		"<div class=\"line live\"><input id=\"procs-filter\" type=\"search\" placeholder=\"Filter\" aria-label=\"Filter the processes by regular expression\" autocomplete=\"off\" spellcheck=\"false\"></div>\n"
 		"<div class=\"wide\"><table id=\"procs\"><thead><tr>",
 		r->procs->n);
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
@@ -176,7 +174,8 @@ void report_processes(const struct report *r, struct strbuf *s)
 		s,
 		"</tbody></table></div>\n<button id=\"procs-more\" type=\"button\" class=\"live\" hidden>Show all</button>\n");
 	if (r->procs->n > n)
-		strbuf_addf(s, "<p>%zu smaller ones are left out: sonde ps -n %zu lists all.</p>\n",
+		strbuf_addf(s,
+			    "<p>%zu smaller ones are not shown: sonde ps -n %zu lists all.</p>\n",
 			    r->procs->n - n, r->procs->n);
 }
 
@@ -186,7 +185,7 @@ void report_above(const struct report *r, struct strbuf *s)
 	if (!r->t || !r->cpu) {
 		strbuf_addstr(
 			s,
-			"<p>No CPU time was recorded in this range: there is no timeline, and nobody to list.</p>\n");
+			"<p>No CPU time was recorded in this range: there is no timeline and no list of processes.</p>\n");
 	} else {
 		report_drawing(r, s);
 		report_spikes(r, s);
@@ -198,7 +197,7 @@ void report_below(const struct report *r, struct strbuf *s)
 {
 	if (!r->t || !r->cpu)
 		return;
-	strbuf_addstr(s, "<section id=\"ran\" aria-label=\"What happened, and who ran\">\n");
+	strbuf_addstr(s, "<section id=\"ran\" aria-label=\"Events and processes\">\n");
 	report_events(r->t, s);
 	report_processes(r, s);
 	strbuf_addstr(s, "</section>\n");

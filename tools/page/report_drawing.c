@@ -257,9 +257,7 @@ static void add_table(const struct plot *p, struct strbuf *s)
 {
 	strbuf_addstr(
 		s,
-		"<details><summary>The same as a table</summary><div class=\"wide\"><table id=\"use\"><thead><tr>"
-		"<th scope=\"col\">From</th><th scope=\"col\" class=\"num\">Cores</th><th scope=\"col\" class=\"num\">CPU s</th>"
-		"<th scope=\"col\">Most by</th></tr></thead><tbody>\n");
+		"<details><summary>As a table</summary><div class=\"wide\"><table id=\"use\"><thead><tr><th scope=\"col\">From</th><th scope=\"col\" class=\"num\">Cores</th><th scope=\"col\" class=\"num\">CPU s</th><th scope=\"col\">Top command</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < p->columns; i++) {
 		size_t first, end;
 
@@ -290,9 +288,7 @@ void report_drawing(const struct report *r, struct strbuf *s)
 	below = mem_array(p.columns + 1, sizeof(*below));
 	strbuf_addf(
 		s,
-		"<p class=\"half\">Cores; the top is %.2f of %u.</p><svg id=\"drawing\" class=\"drawing\" viewBox=\"0 0 %zu %d\" "
-		"preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Cores used over time by container; the table below holds "
-		"the same.\">",
+		"<p class=\"half\">Cores; the top is %.2f of %u.</p><svg id=\"drawing\" class=\"drawing\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Cores used over time by container; the table below shows the same.\">",
 		p.top, t->cpus, p.columns, HEIGHT);
 	for (size_t i = 0; i <= REPORT_NAMED; i++)
 		if (p.top > 0 && (i < p.n_named || i == REPORT_NAMED))

@@ -16,11 +16,11 @@ int svg_width_of(uint64_t asked, bool picture, unsigned *width, struct err *e)
 	if (!asked || (picture && asked >= SVG_WIDTH_MIN && asked <= SVG_WIDTH_MAX))
 		return 0;
 	if (!picture)
-		err_set(e, -EINVAL, EXIT_USAGE,
-			"--width is of a picture: the other forms have none");
+		err_set(e, -EINVAL, EXIT_USAGE, "--width applies only to .svg");
 	else
-		err_set(e, -EINVAL, EXIT_USAGE, "a picture is %d to %d pixels wide, not %" PRIu64,
-			SVG_WIDTH_MIN, SVG_WIDTH_MAX, asked);
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"an .svg must be %d to %d pixels wide, not %" PRIu64, SVG_WIDTH_MIN,
+			SVG_WIDTH_MAX, asked);
 	err_fix(e, "-o x.svg --width 1920");
 	return -EINVAL;
 }

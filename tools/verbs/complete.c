@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* complete: see the header. */
 #include "tools/verbs/complete.h"
 
 #include <sqlite3.h>
@@ -17,17 +16,17 @@
 #include "tools/sql/namedquery.h"
 
 #define A_FILE        "<file>"
-#define FUNCTIONS_MAX "500" /* more is no help */
+#define FUNCTIONS_MAX "500" /* a longer list does not help */
 
 struct completing {
 	const struct verb *verb;
 	const struct option *tables[VERB_TABLES];
-	const char *typed; /* so far */
-	const char *store; /* as --store says */
+	const char *typed; /* the word typed so far */
+	const char *store; /* the value of --store */
 	FILE *out;
 };
 
-/* One word that may fit. A name with a control byte would tear the protocol, and could not be typed
+/* Prints a word if it fits. Names with a control byte would break the protocol, and cannot be typed
  * anyway. */
 static void offer(const struct completing *c, const char *word, const char *help)
 {
@@ -95,7 +94,7 @@ static void offer_names(const struct completing *c, unsigned kinds)
 	names_release(&l);
 }
 
-/* Of the newest segment, those that begin as it was typed. */
+/* Functions of the newest segment whose names begin with the typed word. */
 static void offer_functions(const struct completing *c)
 {
 	static const char *const query =
@@ -147,7 +146,7 @@ static bool list_has(const char *list, size_t len, const char *word)
 	return false;
 }
 
-/* A list with commas: one more behind those that are typed already. */
+/* A comma-separated list: offers one more family after those already typed. */
 static void offer_families(const struct completing *c)
 {
 	const char *comma = strrchr(c->typed, ',');
@@ -163,10 +162,10 @@ static void offer_families(const struct completing *c)
 
 static const struct value_set {
 	const char *option;
-	const char *words[12];                     /* fixed ones */
-	unsigned kinds;                            /* or of these names */
+	const char *words[12];                     /* fixed words */
+	unsigned kinds;                            /* or names of these kinds */
 	bool file;                                 /* or a path */
-	void (*offer)(const struct completing *c); /* or what this one offers */
+	void (*offer)(const struct completing *c); /* or words from this function */
 } VALUES[] = {
 	{.option = "type", .offer = offer_types},
 	{.option = "sort", .words = {"cpu", "pid", "name", "start"}, .offer = offer_sortable},
@@ -247,7 +246,7 @@ static void offer_words(const struct completing *c, size_t before)
 		offer_names(c, 1u << FILTER_CONTAINER | 1u << FILTER_UNIT | 1u << FILTER_COMM);
 }
 
-/* What the words before the last one say: the verb's own words so far, and the option whose value
+/* Evaluates the words before the last one: the verb's own words so far, and the option whose value
  * is being typed. */
 static const struct option *read_words(struct completing *c, char *const *words, size_t n,
 				       size_t *before)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help: texts made from the tables. */
 #include "tools/verbs/help.h"
 
 #include <errno.h>
@@ -27,13 +26,13 @@ const struct option COMMON_OPTIONS[] = {
 
 const struct option STORE_OPTIONS[] = {
 	{"store", 0, OPTION_LIST, "DIR",
-	 "the store's folder, or one .db file (else $SONDE_STORE); 'hosts/*': of several",
+	 "store folder or one .db file (default: $SONDE_STORE); 'hosts/*' reads several",
 	 OPTION_AT(struct common_args, store)},
 	{0},
 };
 
 const struct option JSON_OPTIONS[] = {
-	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct common_args, json)},
+	{"json", 0, OPTION_FLAG, NULL, "print JSON", OPTION_AT(struct common_args, json)},
 	{0},
 };
 
@@ -55,7 +54,7 @@ static void print_selection(const struct verb *v, FILE *out)
 	fprintf(out, " --self\n  '!x' not, '~x' regex, repeatable   (sonde help filters)\n");
 	if (v->uses & VERB_SELECT_WORD)
 		fprintf(out,
-			"WHAT: a container's, unit's or command's name, or a part of it, or a pid\n");
+			"WHAT: name of a container, unit or command (or a part of it), or a pid\n");
 }
 
 void help_verb(const struct verb *v, FILE *out)
@@ -80,29 +79,29 @@ void help_verb(const struct verb *v, FILE *out)
 
 void help_all(FILE *out)
 {
-	fprintf(out,
-		"sonde: what one Linux host is doing, down to the line of code\nusage: sonde VERB [options]\n");
+	fprintf(out, "sonde: see what a Linux host is doing, down to the line of code\n"
+		     "usage: sonde VERB [options]\n");
 	for (const struct verb *const *v = VERBS; *v; v++)
 		fprintf(out, "  %-11s %s\n", (*v)->name, (*v)->summary);
 	fputs("examples:\n"
 	      "  sudo sonde record -d 10s\n"
 	      "  sonde flame --last 15m nginx\n"
 	      "more: sonde VERB --help, sonde help range, sonde help filters, man sonde\n"
-	      "exit codes: 0 ok, 1 failed, 2 usage, 3 kernel lacks something, 4 nothing matched, 5 rights, 6 store\n",
+	      "exit codes: 0 ok, 1 failed, 2 usage, 3 kernel lacks something, 4 nothing matched, 5 no permission, 6 store\n",
 	      out);
 }
 
 static const char RANGE_TEXT[] =
-	"ranges, the same for every verb; times are local unless they say otherwise\n"
+	"time ranges, the same for every verb; times are local unless they name a zone\n"
 	"  --last 15m               the last 15 minutes\n"
-	"  --from T --to T          between two times; --to may be left out (now)\n"
-	"  --at T                   30 seconds before and after\n"
+	"  --from T --to T          between two times; without --to: until now\n"
+	"  --at T                   from 30 seconds before to 30 seconds after\n"
 	"  --rec 17 | last | last~1 one recording, by number or counted from the newest\n"
 	"  (none)                   the newest recording, at most its last 15 minutes\n"
 	"T is one of\n"
 	"  2026-11-20T03:10:00Z  2026-11-20T03:10:00+01:00   RFC 3339\n"
-	"  2026-11-20 03:10[:30]  2026-11-20                 a day alone is its midnight\n"
-	"  03:10  today 03:10  yesterday 03:10  yesterday    03:10 is the last one that was\n"
+	"  2026-11-20 03:10[:30]  2026-11-20                 a date alone means 00:00\n"
+	"  03:10  today 03:10  yesterday 03:10  yesterday    03:10 is the most recent 03:10\n"
 	"  -2h  -1h30m  now                                  before now\n"
 	"  1795144200  1795144200000                         seconds or milliseconds since 1970\n"
 	"durations: 250ms 10s 15m 2h 3d 1w 1h30m\n"
@@ -112,20 +111,21 @@ static const char RANGE_TEXT[] =
 
 static const char FILTER_TEXT[] =
 	"filters, the same for every verb\n"
-	"  --container NAME   name, id, or the first 6 or more digits of the id\n"
+	"  --container NAME   name, id, or at least the first 6 digits of the id\n"
 	"  --image NAME       the container's image\n"
-	"  --pid N  --tid N   process or thread, as the host counts them\n"
-	"  --comm NAME        the process's command name\n"
-	"  --exe PATH         the executable's path, or its last component\n"
+	"  --pid N  --tid N   process or thread, as numbered on the host\n"
+	"  --comm NAME        command name of the process\n"
+	"  --exe PATH         path of the executable, or its last component\n"
 	"  --user NAME        name or number\n"
-	"  --unit NAME        systemd unit, with or without .service; but samples, events, objects, time and bytes are\n"
-	"                     what flame, stacks and export rank by (see --type)\n"
-	"  --cgroup PATH      that cgroup and those inside it\n"
+	"  --unit NAME        systemd unit, with or without .service; but in flame, stacks and export the words\n"
+	"                     samples, events, objects, time and bytes choose the unit to rank by (see --type)\n"
+	"  --cgroup PATH      that cgroup and those below it\n"
 	"  --lang NAME        python, go, java (or jvm), node, ruby, php, perl, dotnet, c++; or a runtime: python3.11\n"
-	"  --host NAME        of several stores: that host's\n"
-	"  --self             sonde's own processes too\n"
-	"values of one kind are OR, kinds are AND; '!x' is NOT; '~re' is an extended regular expression\n"
-	"a bare word is looked for in containers, units, commands and pids: the whole name, then a part of it\n"
+	"  --host NAME        one host, when several stores are read\n"
+	"  --self             include sonde's own processes\n"
+	"several values of one filter: any may match; different filters: all must match; '!x': not x;\n"
+	"'~re': extended regular expression. A bare word is looked up in containers, units, commands and pids:\n"
+	"first as the whole name, then as a part of it.\n"
 	"examples:\n"
 	"  sonde flame --container web --comm '!nginx'\n"
 	"  sonde stacks --comm '~^(gcc|cc1)' --user build\n";
@@ -141,7 +141,7 @@ int help_topic(const char *topic, FILE *out)
 	return 0;
 }
 
-/* "recording now: rec 3 (pid 812)", or what to do next. */
+/* "recorder: running, rec 3 (pid 812)", or how many recordings there are. */
 static void print_recorder(const char *store, FILE *out)
 {
 	struct select_recording *r = NULL;
@@ -149,7 +149,7 @@ static void print_recorder(const char *store, FILE *out)
 	int rc = select_recordings(store, &r, &n, NULL);
 
 	if (rc == -EACCES || rc == -EPERM)
-		fprintf(out, "recorder: unknown, the store is not readable for you\n");
+		fprintf(out, "recorder: unknown (you may not read the store)\n");
 	for (i = n; i-- > 0;) {
 		if (!recorder_is_live(&r[i]))
 			continue;
@@ -170,18 +170,20 @@ void help_summary(const char *store, FILE *out)
 	static const struct {
 		const char *command, *what;
 	} first[] = {
-		{"sudo sonde doctor", "what this host can do, and what is missing"},
-		{"sudo sonde record -d 10s", "record ten seconds of everything"},
-		{"sonde flame", "the newest recording as a flame graph, in one HTML file"},
-		{"sonde stacks -n 10", "the functions that used most, as text"},
+		{"sudo sonde doctor", "check what this host can record, and what is missing"},
+		{"sudo sonde record -d 10s", "record CPU samples for ten seconds"},
+		{"sonde flame", "draw the newest recording as a flame graph, in one HTML file"},
+		{"sonde stacks -n 10", "print the functions that used the most CPU time"},
 	};
 	const size_t n = ARRAY_SIZE(first);
 
 	struct strbuf command cleanup_strbuf = STRBUF_INIT;
 	int width = 26;
 
-	fputs("sonde shows what this host is doing, down to the line of code.\n\n", out);
-	for (size_t i = 0; i < 2 * n; i++) { /* first how wide, then the lines */
+	fputs("sonde shows what a Linux host is doing, down to the line of code.\n"
+	      "\n",
+	      out);
+	for (size_t i = 0; i < 2 * n; i++) { /* first pass: the width; second pass: the lines */
 		strbuf_reset(&command);
 		typed_add(&command, first[i % n].command);
 		width = (int)command.len > width ? (int)command.len : width;

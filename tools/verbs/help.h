@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help: texts made from the tables: of one verb, of all, of the shared grammars. At most 24 lines
- * each. */
+/* help: texts made from the option tables: for one verb, for all verbs, and for the shared
+ * grammars. Each has at most 24 lines. */
 #ifndef SONDE_TOOLS_HELP_H
 #define SONDE_TOOLS_HELP_H
 
@@ -8,11 +8,11 @@
 
 #include "tools/cli/verb.h"
 
-/* Options that every verb takes. */
+/* Options of every verb. */
 struct common_args {
 	bool help, quiet, wide, json, no_pager;
 	const char *color;
-	struct option_list store; /* as typed: tools/cli/stores.h */
+	struct option_list store; /* as typed, see tools/cli/stores.h */
 };
 extern const struct option COMMON_OPTIONS[]; /* --help --quiet --color --wide --no-pager */
 extern const struct option STORE_OPTIONS[];  /* --store */
@@ -20,12 +20,13 @@ extern const struct option JSON_OPTIONS[];   /* --json */
 
 void help_verb(const struct verb *v, FILE *out);
 void help_all(FILE *out);
-/* The verbs (NULL: all of them) with usage, examples and options: the envelope "sonde.help/1". 0 or
+/* Prints the verbs (NULL: all) with usage, examples and options as envelope "sonde.help/1". 0 or
  * -EIO. */
 int help_json(const struct verb *only, FILE *out);
-/* "range", "filters". -ENOENT: no such topic. */
+/* topic: "range" or "filters". -ENOENT: unknown topic. */
 int help_topic(const char *topic, FILE *out);
-/* `sonde` alone: what it is, four examples, the store, whether something records. */
+/* `sonde` without a verb: what it is, four examples, the store, and whether a recorder is
+ * running. */
 void help_summary(const char *store, FILE *out);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help, as JSON: the verbs and their options, as the tables have them. The man pages are made from
- * it, and tests go by it. */
+/* The verbs and their options as JSON. Man pages are made from it, and tests read it. */
 #include "tools/verbs/help.h"
 
 #include "tools/print/json.h"

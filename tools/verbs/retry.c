@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* again: see the header. */
 #include "tools/verbs/retry.h"
 
 #include <errno.h>
@@ -11,10 +10,10 @@
 #include "schema/store/read/reader.h"
 #include "schema/store/read/unreadable.h"
 
-/* that a file goes between two looks at the folder happens, but not each time */
+/* a file may disappear between two reads of the folder, but not every time */
 #define REMOVED_TRIES 3
 
-/* What has other files: a folder, or several stores. */
+/* Does the store have other files? True for a folder or several stores. */
 static bool has_others(const char *store)
 {
 	struct stat st;
@@ -34,7 +33,7 @@ bool retry_worth(const char *store, int tries, struct err *e)
 	}
 	if ((e->code != -EBADMSG && e->code != -EIO) || !unreadable_find(store, e->what, path))
 		return false;
-	log_warn("%s is damaged or cannot be read, and is left out (%s)", path, e->what);
+	log_warn("%s is damaged or unreadable and is skipped (%s)", path, e->what);
 	unreadable_add(path);
 	*e = (struct err){0};
 	return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retry: a question that met a damaged file of the store is asked again without that file: it costs
- * itself only. And one that met a file which retention or sealing had just removed is asked again
- * of those that are there.
+ * retry: runs a query again after it met a damaged file of the store, without that file: only its
+ * data is lost. A query that met a file which retention or archiving had just removed runs again on
+ * the files that are there.
  */
 #ifndef SONDE_TOOLS_RETRY_H
 #define SONDE_TOOLS_RETRY_H
@@ -11,8 +11,8 @@
 
 #include "schema/base/err.h"
 
-/* After a verb failed with `e` at try `tries` (from 0), and had printed nothing. What is left out
- * is said on stderr; `e` is cleared. */
+/* Call this after a verb failed with `e` at try number `tries` (from 0) without having printed
+ * anything. Skipped files are reported on stderr; `e` is cleared. */
 bool retry_worth(const char *store, int tries, struct err *e);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde completion: the script that a shell loads, and what that script asks for. */
+/* sonde completion: prints the script that a shell loads, and answers the script's requests. */
 #include <errno.h>
 #include <string.h>
 
 #include "schema/base/array.h"
 #include "tools/cli/verb.h"
 #include "tools/verbs/complete.h"
-#include "tools/verbs/completion.h" /* made: COMPLETIONS */
+#include "tools/verbs/completion.h" /* generated: COMPLETIONS */
 
 static const char *const EXAMPLES[] = {
 	"source <(sonde completion bash)",
@@ -25,17 +25,17 @@ static int completion_run(struct verb_call *call, struct err *e)
 			fputs(COMPLETIONS[i].text, stdout);
 			return 0;
 		}
-	err_set(e, -EINVAL, EXIT_USAGE, "for which shell? There is bash, zsh and fish");
+	err_set(e, -EINVAL, EXIT_USAGE, "name a shell: bash, zsh or fish");
 	err_fix(e, "source <(sonde completion bash)");
 	return -EINVAL;
 }
 
 const struct verb verb_completion = {
 	.name = "completion",
-	.summary = "what makes a shell complete sonde's words: bash, zsh or fish",
+	.summary = "print the completion script for a shell: bash, zsh or fish",
 	.usage = "bash | zsh | fish",
 	.examples = EXAMPLES,
-	.more = "`make install` puts them where the shells look.",
+	.more = "`make install` puts these scripts where the shells look for them.",
 	.uses = VERB_WORDS,
 	.run = completion_run,
 };

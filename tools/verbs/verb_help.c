@@ -34,8 +34,7 @@ static int help_run(struct verb_call *call, struct err *e)
 	suggest_add(&near, "range");
 	suggest_add(&near, "filters");
 	suggest_say(&near, &hint, "");
-	err_set(e, -ENOENT, EXIT_USAGE, "there is no help on '%.100s'%s", call->words[0],
-		strbuf_str(&hint));
+	err_set(e, -ENOENT, EXIT_USAGE, "no help on '%.100s'%s", call->words[0], strbuf_str(&hint));
 	err_fix(e, "sonde help");
 	return -ENOENT;
 }
@@ -45,7 +44,7 @@ static const char *const EXAMPLES[] = {"sonde help flame", "sonde help range", "
 
 const struct verb verb_help = {
 	.name = "help",
-	.summary = "help on a verb, on ranges, on filters",
+	.summary = "show help on a verb, on time ranges or on filters",
 	.usage = "[VERB|range|filters]",
 	.examples = EXAMPLES,
 	.uses = VERB_WORDS | VERB_JSON,

@@ -26,7 +26,7 @@ static const char *const EXAMPLES[] = {"sonde version", "sonde version --json", 
 
 const struct verb verb_version = {
 	.name = "version",
-	.summary = "which sonde this is",
+	.summary = "print the version",
 	.usage = "",
 	.examples = EXAMPLES,
 	.uses = VERB_JSON,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs: the table of them, in the order of the help. */
+/* The table of verbs, in the order of the help. */
 #include <string.h>
 
 #include "tools/cli/verb.h"

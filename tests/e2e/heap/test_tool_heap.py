@@ -86,7 +86,7 @@ def test_its_json(sonde, planted):
 
 
 @pytest.mark.parametrize("args,code,says", [
-    (["--growth", "--alloc"], 2, "--growth and --alloc do not go together"),
+    (["--growth", "--alloc"], 2, "--growth and --alloc cannot be combined"),
     (["--last", "1h", "nobody"], 2, "nobody"),
     (["--from", str(AT + 5000), "--to", str(AT + 6000)], 4, ""),
     (["--growth", "--from", str(AT), "--to", str(AT + 30)], 4, "changed 2 times in"),

@@ -203,8 +203,8 @@ def test_a_check_of_ones_own_is_asked_and_takes_the_place_of_one_that_ships(fine
 
 
 @pytest.mark.parametrize("text,says", [
-    ("SELECT 1;", "the head begins with"), ("-- x: y\n-- level = loud\nSELECT 1;", "x.sql:2: level is"), ("-- x: y\n-- for = 0: m\nSELECT 1;", "x.sql:2: minutes"),
-    ("-- x: y\n", "there is no query"), ("-- x: y\nSELECT 1 AS a;", "no columns subject and value"), ("-- x: y\nSELEKT;", "syntax error"),
+    ("SELECT 1;", "the file must begin with"), ("-- x: y\n-- level = loud\nSELECT 1;", "x.sql:2: level must be"), ("-- x: y\n-- for = 0: m\nSELECT 1;", "x.sql:2: minutes"),
+    ("-- x: y\n", "there is no query"), ("-- x: y\nSELECT 1 AS a;", "must return the columns subject and value"), ("-- x: y\nSELEKT;", "syntax error"),
     ("-- x: y\nDELETE FROM events;", "not authorized"), ("-- x: y\nATTACH '/tmp/x' AS y;", "not authorized"), ("-- x: y\nSELECT * FROM nowhere;", None),
 ])
 def test_a_check_that_cannot_be_is_told_with_its_file(fine, tmp_path, text, says):
@@ -240,7 +240,7 @@ def test_a_program_is_told_once_of_each_change_of_state_and_again_where_it_did_n
     assert notified(store, tmp_path, tell, *words).returncode == 0 and not log.exists()
     set_bad(True)
     failed = notified(store, tmp_path, "exit 3", *words)
-    assert failed.returncode == 1 and "told again" in failed.stderr
+    assert failed.returncode == 1 and "sent again" in failed.stderr
     for _ in range(3):
         assert notified(store, tmp_path, tell, *words).returncode == 1
     assert log.read_text() == 'bad|switch|lamp "x" $(id)|switch: lamp "x" $(id), 60 W (on)\n'
@@ -257,7 +257,7 @@ def test_people_are_shown_what_is_bad_first_and_how_many_were_asked(tmp_path):
                           env={**os.environ, "SONDE_STORE": store, "SONDE_CONFIG": "/nonexistent", "TZ": "UTC"})
     assert done.returncode == 1
     assert done.stdout.startswith("CRITICAL      disk-space: /, 1 % (1024 of 102400 MiB left)\n")
-    assert f"{len(SHIPPED)} checks at " in done.stdout.splitlines()[-1] and "2 bad" in done.stdout
+    assert f"{len(SHIPPED)} checks at " in done.stdout.splitlines()[-1] and "2 failed" in done.stdout
 
 
 # ---- what a service promises ----
@@ -315,10 +315,10 @@ def test_only_the_requests_that_are_meant_count(sonde, tmp_path):
     assert set(burning(sonde, store, folder)) == {"shop-availability-fast", "shop-availability-slow"}
 
 
-@pytest.mark.parametrize("text, says", [("", "availability or latency is missing"), ("availability = 100\n", "shop.slo:1: a target is a percentage"),
-                                        ("availability = 99\nlatency = soon\n", "shop.slo:2: latency is a time"), ("latency-target = 9\n", "latency-target needs latency"),
-                                        ("availability 99\n", "a line is key = value"), ("availability =\n", "there is no value"), ("x = 1\n", "keys are availability"),
-                                        ("availability = nan\n", "a target is a percentage"), ("service = " + "x" * 300, "that is too long")])
+@pytest.mark.parametrize("text, says", [("", "availability or latency is missing"), ("availability = 100\n", "shop.slo:1: a target must be a percentage"),
+                                        ("availability = 99\nlatency = soon\n", "shop.slo:2: latency must be a time"), ("latency-target = 9\n", "latency-target needs latency"),
+                                        ("availability 99\n", "a line must be key = value"), ("availability =\n", "the value is missing"), ("x = 1\n", "unknown key (known: availability"),
+                                        ("availability = nan\n", "a target must be a percentage"), ("service = " + "x" * 300, "this is too long")])
 def test_a_promise_that_makes_no_sense_is_refused_with_its_line(sonde, tmp_path, text, says):
     store, folder = promised(tmp_path, text)
     out = sonde("check", "--store", store, "--at", TO, "--checks", folder)

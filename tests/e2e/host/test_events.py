@@ -82,7 +82,7 @@ def test_a_container_that_is_killed_at_its_limit_is_explained(capture, sonde, st
     assert story["pid"] == kill["pid"] and story["limit_bytes"] == 32 << 20 and story["own_limit"] and story["container"] == name
     assert story["tasks"][0]["pid"] == kill["pid"]
     said = sonde("oom", store=store, check=True).stdout
-    assert f"the memory limit of {name}, 32 MiB was met" in said and "who held memory, of" in said
+    assert f"{name} reached its memory limit of 32 MiB" in said and "largest of" in said
 
 
 def test_a_container_that_is_killed_says_by_whom(capture, sonde, store):

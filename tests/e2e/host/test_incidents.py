@@ -102,7 +102,7 @@ def test_explain_says_what_happened_and_whether_it_did_before(sonde, homelab):
     by = {x["container"]: x for x in told["incidents"]}
     assert by["hog"]["oom"] == 1 and by["hog"]["oom_before"] == 3 and by["loop"]["restarts"] == 2
     text = sonde("explain", "--from", AT - 150, "--to", AT, "--before", "150s", store=homelab, check=True).stdout
-    assert "hog: out of memory (tail)" in text and "before too" in text
+    assert "hog: out of memory (tail)" in text and "also before" in text
 
 
 def test_a_bare_command_is_about_all_that_records_always(sonde, homelab):

@@ -184,7 +184,7 @@ def test_what_changed_has_its_colour(page, planted, tmp_path):
     page.do("select", css="#colour", value="redgreen")
     r, g, b = colour("planted_gone", "elided")
     assert g > r and g > b
-    assert "gone" in page.text("#legend") and "no more than noise" in page.text("#legend")
+    assert "gone" in page.text("#legend") and "within the noise" in page.text("#legend")
 
 
 # --- views ---

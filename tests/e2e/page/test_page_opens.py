@@ -295,7 +295,7 @@ def test_what_has_no_name_is_told_by_file(page, pages, made):
     assert "13.3 % is in functions without a name, all of it in libc.so.6: the file has no symbols" in page.text("#facts")
     assert "4 lost" in page.text("#about summary b:last-child")
     page.open(made[1]["cpu"])
-    assert "every function has its name" in page.text("#facts")
+    assert "every function has a name" in page.text("#facts")
 
 
 # --- pictures ---

@@ -90,7 +90,7 @@ def test_what_the_page_says_is_what_the_command_says(page, serve, sonde, made):
         words = page.text(css)
         assert words.startswith("sonde ") and sonde(*words.split()[1:], *(["--json"] if "flame" in words else []), store=made[0]).returncode == 0, words
     page.js("document.querySelectorAll('#about')[0].open = true")
-    assert "12 samples of what is drawn were lost (ring 12)" in page.text("#facts") and "lost 12 of cpu: ring" in page.text("#facts") and "Every function has its name" in page.text("#facts")
+    assert "12 samples shown here were lost (ring 12)" in page.text("#facts") and "lost 12 of cpu: ring" in page.text("#facts") and "Every function has a name" in page.text("#facts")
 
 
 def test_two_clicks_from_an_hour_ago_to_the_culprit_and_its_function(page, serve, made):
@@ -453,7 +453,7 @@ def test_bookmarks_keep_a_moment_and_the_view_of_it(page, serve, made):
     page.keys("Escape")
     page.js("localStorage.setItem('sonde-marks', '[{\"name\": 1}, null, {\"name\": \"<b>x\", \"at\": \"?last=1h\"}, {\"name\": \"y\", \"at\": \"javascript:alert(1)\"}]')")
     show(page, serve, "?last=20m")
-    assert page.js("return [...document.querySelectorAll('#marks option')].map((o) => o.textContent)") == ["Bookmarks (1)", "Keep this view", "<b>x", "Forget this view"]
+    assert page.js("return [...document.querySelectorAll('#marks option')].map((o) => o.textContent)") == ["Bookmarks (1)", "Add this view", "<b>x", "Remove this view"]
     quiet(page, serve)
     page.start()
 

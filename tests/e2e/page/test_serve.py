@@ -278,7 +278,7 @@ def test_every_option_of_a_verb_is_served_or_is_known_not_to_be(serve, sonde):
     for verb, table in verbs.items():
         path = f"/api/v1/{verb}"
         if verb not in SERVED:
-            assert "is not answered here" in serve.error(path, 404)["error"]
+            assert "is not available here" in serve.error(path, 404)["error"]
             continue
         names = {o["name"] for part in ("options", "range", "filters") for o in table[part]}
         for name in sorted(names | COMMON):
@@ -338,7 +338,7 @@ def test_sql_that_takes_all_memory_ends_by_itself(start):
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", "", "localhost:80:80"])
 def test_another_name_is_refused(serve, host):
     for path in ("/", "/app.js", "/api/v1/ps"):
-        assert "not called" in serve.error(path, 421, headers={"Host": host})["error"]
+        assert "is not allowed" in serve.error(path, 421, headers={"Host": host})["error"]
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9999", "[::1]:1", "10.1.2.3", socket.gethostname()])
@@ -365,7 +365,7 @@ def test_a_link_from_elsewhere_opens_the_page(serve):
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT", "FOO"])
 def test_only_get_and_head(serve, method):
     status, heads, body = serve.ask("/api/v1/ps", method)
-    assert (status, heads["Allow"]) == (405, "GET, HEAD") and b"nothing is changed" in body
+    assert (status, heads["Allow"]) == (405, "GET, HEAD") and b"only GET and HEAD" in body
 
 
 def test_a_question_with_a_body_is_refused(serve):
@@ -508,11 +508,11 @@ def ended(*args, store="/nonexistent"):
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"])
 def test_an_address_that_others_reach_needs_a_token(listen):
     done = ended("--listen", listen)
-    assert done.returncode == 2 and "could see everything" in done.stderr and "--token-file" in done.stderr
+    assert done.returncode == 2 and "could read the whole store" in done.stderr and "--token-file" in done.stderr
 
 
 @pytest.mark.parametrize("args,code,word", [
-    (["--listen", "nonsense"], 2, "port"), (["--listen", "example.org:80"], 2, "no address"), (["--listen", "127.0.0.1:99999"], 2, "port"),
+    (["--listen", "nonsense"], 2, "port"), (["--listen", "example.org:80"], 2, "not an address"), (["--listen", "127.0.0.1:99999"], 2, "port"),
     (["--listen", "192.0.2.1:0", "--token-file", "TOKEN"], 1, "192.0.2.1"), (["--token-file", "/nonexistent/x"], 2, "cannot read the token"),
     (["--listen", "unix:/nonexistent/x"], 1, "/nonexistent/x"), (["--questions", "9999"], 2, "questions"), (["extra"], 2, "extra"),
 ])
@@ -528,7 +528,7 @@ def test_an_address_that_is_taken_is_said(serve):
 
 def test_a_token_that_is_weak_or_that_everybody_reads_is_refused(tmp_path):
     path = tmp_path / "t"
-    for text, mode, word in (("short", 0o600, "16 to 200"), ("", 0o600, "16 to 200"), ("with blanks in between it", 0o600, "letters"), (TOKEN, 0o644, "everybody")):
+    for text, mode, word in (("short", 0o600, "16 to 200"), ("", 0o600, "16 to 200"), ("with blanks in between it", 0o600, "letters"), (TOKEN, 0o644, "every user")):
         path.write_text(text)
         path.chmod(mode)
         done = ended("--token-file", path)

@@ -124,7 +124,7 @@ def test_topics_and_the_whole_help(sonde):
     (["status", "extra"], 2, "takes no 'extra'"),
     (["export", "folded", "web-1", "db-1"], 2, "one word"),
     (["export", "folded", "--", "web-1"], 2, "takes no 'web-1'"),
-    (["export", "web-1"], 2, "unknown form 'web-1'"),
+    (["export", "web-1"], 2, "unknown format 'web-1'"),
     (["help", "flmae"], 2, "did you mean 'flame'?"),
     (["sql", "selct 1"], 2, "SQL:"),
     (["stacks", "--last", "1s"], 4, "no CPU samples"),

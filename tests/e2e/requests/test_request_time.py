@@ -133,7 +133,7 @@ def test_waits_by_request_have_the_lock_of_that_endpoint_alone(made, ask, sonde)
     whole = ask("waits", "--comm", "serves", "--idle", "-n", 99)["rows"]
     assert sum(r["total_ns"] for r in rows) < sum(r["total_ns"] for r in whole)
     text = sonde("waits", *LOCK, store=made[0], check=True)
-    assert f"{len(kept(made[0], 'GET /lock'))} kept requests 'GET /lock'" in text.stderr and "of it waited; the other" in text.stderr and "serve_locked" in text.stdout
+    assert f"{len(kept(made[0], 'GET /lock'))} kept requests 'GET /lock'" in text.stderr and "of that were waits; the other" in text.stderr and "serve_locked" in text.stdout
 
 
 def test_waits_by_request_have_the_wait_for_the_query(made, ask):

@@ -255,9 +255,9 @@ def test_up_status_logs_and_down(store, sonde):
         done = sonde("down", store=store)
     assert done.returncode == 0, done.stderr
     unwell = sonde("status", "--check", store=store)
-    assert unwell.returncode == 4 and "no sonded keeps" in unwell.stderr and "sonde up" in unwell.stderr
+    assert unwell.returncode == 4 and "no sonded is running for" in unwell.stderr and "sonde up" in unwell.stderr
     gone = sonde("logs", store=store)
-    assert gone.returncode == 4 and "no sonded keeps" in gone.stderr and "fix:" in gone.stderr
+    assert gone.returncode == 4 and "no sonded is running for" in gone.stderr and "fix:" in gone.stderr
     log = open(os.path.join(store, "sonded.log"), encoding="utf-8").read()
     assert "ended" in log and all(line.startswith("ts=") for line in log.splitlines())
 

@@ -77,7 +77,7 @@ def test_up_and_down_say_which_family_was_probably_meant(sonde, store):
         assert done.returncode == 2 and "'cpuu'" in done.stderr and f"fix: sonde {verb} cpu" in done.stderr, done.stderr
     assert not os.path.exists(os.path.join(store, "sonded.log"))
     done = sonde("down", store=store)
-    assert done.returncode == 4 and "no sonded keeps" in done.stderr and "fix:" in done.stderr and "sonde up" not in done.stderr
+    assert done.returncode == 4 and "no sonded is running for" in done.stderr and "fix:" in done.stderr and "sonde up" not in done.stderr
 
 
 def reachable():

@@ -88,7 +88,7 @@ def test_a_lock_is_what_a_function_calls_so_and_a_timer_ends_no_lock(sonde, tmp_
     said, table, _ = shown(sonde, store, "wakers")
     assert said[0] == "mutex's waits (lock): 1.00 s, ended by postgres of db (100 %)"
     assert [(r["NAME"], r["WOKEN BY"]) for r in table] == [("mutex", "postgres"), ("bare", "postgres"),
-                                                           ("ticker", "[a timer or a device]")]
+                                                           ("ticker", "[timer or device]")]
     assert {r["by_comm"] for r in rows(sonde, store, "wakers")["rows"]} == {"postgres"}  # JSON says who was on the CPU
 
 

@@ -118,11 +118,11 @@ TEST(values_become_words_of_their_own)
 
 TEST(what_is_not_listed_is_not_there)
 {
-	refused("record", "", -ENOENT, "not answered");
-	refused("report", "", -ENOENT, "not answered");
-	refused("", "", -ENOENT, "not answered");
-	refused("../ps", "", -ENOENT, "not answered");
-	refused("PS", "", -ENOENT, "not answered");
+	refused("record", "", -ENOENT, "not available");
+	refused("report", "", -ENOENT, "not available");
+	refused("", "", -ENOENT, "not available");
+	refused("../ps", "", -ENOENT, "not available");
+	refused("PS", "", -ENOENT, "not available");
 	refused("ps", "evil=1", -EINVAL, "takes no 'evil'");
 	refused("ps", "store=/etc", -EINVAL, "takes no 'store'");
 	refused("flame", "output=x", -EINVAL, "takes no 'output'");
@@ -141,7 +141,7 @@ TEST(values_that_cannot_be_meant_are_refused)
 
 	refused("ps", "last=1&last=2", -EINVAL, "twice");
 	refused("ps", "last", -EINVAL, "needs a value");
-	refused("ps", "self=yes", -EINVAL, "on or not there");
+	refused("ps", "self=yes", -EINVAL, "is a flag");
 	refused("ps", "what=-x", -EINVAL, "dash");
 	refused("ps", "what=", -EINVAL, "needs a value");
 	refused("sql", "", -EINVAL, "needs a query");

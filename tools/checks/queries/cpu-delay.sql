@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cpu-delay: a container or unit waits for a CPU most of the time
 -- level = warning
--- threshold = 50: percent of the time in which some thread of it could run and had no CPU (pressure)
+-- threshold = 50: percent of the time in which one of its threads was ready but had no CPU (pressure)
 -- for = 5: minutes
 -- unit = %
 -- needs = host

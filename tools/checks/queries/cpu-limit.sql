@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- cpu-limit: a container or unit uses nearly all the CPU time that it may use
+-- cpu-limit: a container or unit uses nearly all of its CPU limit
 -- level = warning
 -- threshold = 90: percent of its limit
 -- for = 5: minutes

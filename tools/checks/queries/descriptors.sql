@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- descriptors: a process has nearly all the files open that it may have
+-- descriptors: a process has nearly reached its limit of open files
 -- level = warning
 -- threshold = 80: percent of its limit
 -- for = 5: minutes

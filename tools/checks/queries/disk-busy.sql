@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- disk-busy: a disk has something to do nearly all the time, and what it does takes long
+-- disk-busy: a disk is busy nearly all the time, and its requests are slow
 -- level = warning
 -- threshold = 95: percent of the time
 -- for = 10: minutes

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- disk-full-soon: a file system will be full in a few days if it goes on like that
+-- disk-full-soon: a file system will be full in a few days at its current growth
 -- level = warning
 -- threshold = 3: days
 -- for = 60: minutes

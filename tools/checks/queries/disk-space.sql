@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- disk-space: a file system is nearly full
 -- level = critical
--- threshold = 5: percent that programs can still write
+-- threshold = 5: percent of space that programs can still use
 -- for = 3: minutes
 -- window = 10: minutes
 -- unit = %

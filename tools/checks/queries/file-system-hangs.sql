@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- file-system-hangs: a file system does not answer, as one of a server that is gone
+-- file-system-hangs: a file system does not respond (for example, its server is gone)
 -- level = critical
 -- threshold = 1: readings
 -- for = 3: minutes

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- gpu-hot: a GPU is nearly as hot as where it slows itself down
+-- gpu-hot: a GPU is close to the temperature at which it throttles
 -- level = warning
--- threshold = 5: degrees Celsius from there
+-- threshold = 5: degrees Celsius below that temperature
 -- for = 5: minutes
 -- unit = °C
 -- needs = gpu

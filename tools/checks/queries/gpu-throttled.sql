@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- gpu-throttled: a GPU is slowed down because it is hot, or by its hardware
+-- gpu-throttled: a GPU is throttled by heat or by its hardware
 -- level = warning
--- threshold = 50: percent of the readings; a GPU that only meets its power limit is well
+-- threshold = 50: percent of the readings; the power limit alone does not count
 -- for = 5: minutes
 -- unit = %
 -- needs = gpu

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- host-memory: the host has hardly any memory left
 -- level = critical
--- threshold = 5: percent that programs could still get
+-- threshold = 5: percent of memory still available to programs
 -- for = 3: minutes
 -- window = 5: minutes
 -- unit = %

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- inodes: a file system can hardly have more files
+-- inodes: a file system has hardly any inodes left
 -- level = critical
 -- threshold = 5: percent of its inodes that are free
 -- for = 3: minutes

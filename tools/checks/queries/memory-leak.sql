@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- memory-leak: memory of a container or unit that only grows
+-- memory-leak: the memory of a container or unit only grows
 -- level = warning
--- threshold = 5: percent of its limit in an hour; without a limit 50 MiB
+-- threshold = 5: percent of its limit per hour; without a limit 50 MiB per hour
 -- for = 60: minutes
 -- window = 90: minutes
 -- unit = MiB/h
@@ -11,7 +11,7 @@ WITH reading AS (
   SELECT cgroup, iif(kind = 'container', container, unit) AS subject, ts, working / 1048576.0 AS mib, mem_limit / 1048576.0 AS limit_mib,
          lag(working) OVER (PARTITION BY cgroup ORDER BY ts) / 1048576.0 AS before
   FROM cgroup_stats WHERE kind IN ('container', 'unit') AND working IS NOT NULL AND ts >= :from AND ts < :to),
-began AS ( -- it was made anew where half of it went at once
+began AS ( -- restarted if half of it disappeared at once
   SELECT cgroup, max(ts) AS ts FROM reading WHERE mib < before / 2 GROUP BY cgroup),
 kept AS (
   SELECT r.cgroup, r.subject, r.ts, r.mib, r.limit_mib, max(r.ts) OVER (PARTITION BY r.cgroup) AS last,
@@ -22,7 +22,7 @@ line AS (
          (count(*) * sum((ts - first) / 3600.0 * mib) - sum((ts - first) / 3600.0) * sum(mib)) /
          nullif(count(*) * sum((ts - first) / 3600.0 * ((ts - first) / 3600.0)) - sum((ts - first) / 3600.0) * sum((ts - first) / 3600.0), 0) AS slope
   FROM kept GROUP BY cgroup),
-late AS ( -- of its last quarter: a cache that was filled grows no more
+late AS ( -- of the last quarter: a full cache no longer grows
   SELECT cgroup, (count(*) * sum((ts - first) / 3600.0 * mib) - sum((ts - first) / 3600.0) * sum(mib)) /
          nullif(count(*) * sum((ts - first) / 3600.0 * ((ts - first) / 3600.0)) - sum((ts - first) / 3600.0) * sum((ts - first) / 3600.0), 0) AS slope
   FROM kept WHERE ts >= last - (last - first) / 4 GROUP BY cgroup)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- memory-limit: a container or unit has nearly all the memory that it may have
+-- memory-limit: a container or unit uses nearly all of its memory limit
 -- level = warning
--- threshold = 90: percent of its limit, without files that were not used lately
+-- threshold = 90: percent of its limit, without recently unused files
 -- for = 5: minutes
 -- window = 10: minutes
 -- unit = %

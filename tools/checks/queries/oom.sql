@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- oom: something was killed for want of memory
+-- oom: a process was killed because memory ran out
 -- level = critical
 -- threshold = 1: kills
 -- for = 60: minutes

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- read-only: a file system became read-only, as one does after an error of its disk
+-- read-only: a file system became read-only (for example, after a disk error)
 -- level = critical
 -- threshold = 1: times
 -- for = 1440: minutes

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- requests-failing: of the requests that a service answers, too many fail
+-- requests-failing: too many requests to a service fail
 -- level = warning
 -- threshold = 5: percent of its requests
 -- for = 5: minutes

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- requests-slow: a service takes long to answer, on the average of a minute
+-- requests-slow: a service answers slowly (mean of each minute)
 -- level = warning
 -- threshold = 1000: ms of mean latency
 -- for = 5: minutes

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- restart-loop: a container starts again and again
+-- restart-loop: a container restarts again and again
 -- level = critical
 -- threshold = 3: starts
 -- for = 30: minutes

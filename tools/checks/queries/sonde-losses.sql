@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- sonde-losses: sonde itself lost much of what it recorded
+-- sonde-losses: sonde lost many events
 -- level = warning
 -- threshold = 5000: events lost
 -- for = 60: minutes

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- sonde-recording: what records always was killed, or stores nothing any more
+-- sonde-recording: the background recorder was killed, or has stopped storing data
 -- level = critical
--- threshold = 5: minutes without anything
+-- threshold = 5: minutes without data
 -- for = 5: minutes
 -- window = 1440: minutes
 -- unit = min

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- swap-thrash: memory goes to swap and comes back all the time
+-- swap-thrash: memory is swapped out and in all the time
 -- level = warning
--- threshold = 100: pages a second each way
+-- threshold = 100: pages per second in each direction
 -- for = 5: minutes
 -- unit = pages/s
 -- needs = host

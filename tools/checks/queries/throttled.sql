@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- throttled: a CPU limit stops a container or unit again and again
+-- throttled: a CPU limit throttles a container or unit again and again
 -- level = warning
 -- threshold = 25: percent of the periods in which it ran
 -- for = 5: minutes

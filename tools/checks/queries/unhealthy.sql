@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- unhealthy: a container's own check says that it is not well
+-- unhealthy: a container's health check fails
 -- level = critical
 -- threshold = 1: times
 -- for = 1440: minutes

@@ -76,21 +76,22 @@ static void fact_change(const struct diff *d, struct strbuf *s)
 	if (diff_in_shares(d)) {
 		strbuf_addstr(
 			s,
-			"<li>compared <b>per sample</b>: shares of all, changes in points of a hundred</li>\n");
+			"<li>compared <b>per sample</b>: shares of the total; changes are in percentage points</li>\n");
 		return;
 	}
 	diff_add_change(&change, d, all->v[1] - all->v[0]);
 	diff_add_percent(&percent, all);
 	diff_add_amount(&noise, d, diff_detectable(all));
 	strbuf_addf(s, "<li>compared <b>%s</b>: %s</li>\n<li>change <b>%s%s%s (%s)</b>, ",
-		    f->kind->class == STORE_GAUGE ? "as it stood on average" : "per second",
+		    f->kind->class == STORE_GAUGE ? "as an average over time" : "per second",
 		    diff_unit(d), strbuf_str(&change), fold_is_cores(f) ? " cores" : "",
 		    diff_per_second(d), strbuf_str(&percent));
 	if (all->significant)
 		strbuf_addf(s, "more than noise (p %s %.2g)</li>\n", all->p < 1e-4 ? "&#60;" : "=",
 			    all->p < 1e-4 ? 1e-4 : all->p);
 	else
-		strbuf_addf(s, "within the noise: %s would have shown</li>\n", strbuf_str(&noise));
+		strbuf_addf(s, "within the noise: %s would have been detected</li>\n",
+			    strbuf_str(&noise));
 }
 
 /* All that most people want to know, in one line. */
@@ -115,14 +116,14 @@ static void fact_test(const struct diff *d, struct strbuf *s)
 {
 	strbuf_addf(
 		s,
-		"<li><b>%zu of %zu functions</b> changed by more than noise (of those at most %.0f %% by chance): ",
+		"<li><b>%zu of %zu functions</b> changed by more than noise (at most %.0f %% of them by chance): ",
 		d->n_significant, d->n_tested, 100 * d->alpha);
 	if (d->by_slices)
 		strbuf_addf(s, "Welch's test over %zu and %zu slices of %.0f and %.0f s</li>\n",
 			    d->side[0].n_slices, d->side[1].n_slices, d->side[0].slice_s,
 			    d->side[1].slice_s);
 	else
-		strbuf_addstr(s, "by counts, if samples are independent of each other</li>\n");
+		strbuf_addstr(s, "by counts, assuming that samples are independent</li>\n");
 }
 
 static void fact_unseen(const struct diff *d, struct strbuf *s)
@@ -151,8 +152,9 @@ static void add_facts(const struct diff_view *v, const struct flame_tree *t, str
 	fact_test(v->d, s);
 	fact_unseen(v->d, s);
 	if (v->d->names_only)
-		strbuf_addstr(s,
-			      "<li>one side does not say modules: names alone are compared</li>\n");
+		strbuf_addstr(
+			s,
+			"<li>one side has no modules: functions are compared by name only</li>\n");
 	if (t->elided)
 		strbuf_addf(s,
 			    "<li>the %s smallest frames are drawn as \"(smaller frames)\"</li>\n",

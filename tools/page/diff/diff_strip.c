@@ -85,8 +85,7 @@ static void add_drawing(const struct diff_view *v, int side, const double *level
 	add_level(v, top, s);
 	strbuf_addf(
 		s,
-		"</p><svg class=\"drawing\" data-side=\"%d\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s over time; "
-		"the table below holds the same.\"><path class=\"%s\" d=\"",
+		"</p><svg class=\"drawing\" data-side=\"%d\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s over time; the table below shows the same.\"><path class=\"%s\" d=\"",
 		side, f->n_slices, HEIGHT, side ? "After" : "Before", side ? "s0" : "s1");
 	for (size_t i = 0; i < f->n_slices; i++)
 		if (level[i] > 0)
@@ -118,8 +117,7 @@ static void add_table(const struct diff_view *v, double *const level[2], struct 
 {
 	strbuf_addstr(
 		s,
-		"<details><summary>The same as a table</summary><div class=\"wide\"><table id=\"over-time\"><thead><tr><th scope=\"col\">"
-		"Side</th><th scope=\"col\">From</th><th scope=\"col\" class=\"num\">Amount</th></tr></thead><tbody>\n");
+		"<details><summary>As a table</summary><div class=\"wide\"><table id=\"over-time\"><thead><tr><th scope=\"col\">Side</th><th scope=\"col\">From</th><th scope=\"col\" class=\"num\">Amount</th></tr></thead><tbody>\n");
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < v->d->side[side].f->n_slices; i++) {
 			strbuf_addf(s, "<tr><td>%s</td><td>", side ? "B" : "A");

@@ -104,8 +104,8 @@ static void add_title(const struct picture *p, const struct diff_value *x,
 		strbuf_addstr(&part, ", ");
 	}
 	diff_add_percent(&part, x);
-	strbuf_addstr(&part,
-		      sure ? "; more than noise" : "; the function's change is no more than noise");
+	strbuf_addstr(&part, sure ? "; more than noise" :
+				    "; the change of the function is within the noise");
 	page_add_text(s, strbuf_str(&part));
 }
 
@@ -196,7 +196,7 @@ static void head_add(const struct picture *p, struct strbuf *s)
 	}
 	strbuf_addf(
 		&part,
-		"%zu of %zu functions changed by more than noise; blue: less, orange: more, pale: no more than noise",
+		"%zu of %zu functions changed by more than noise; blue: less, orange: more, pale: within the noise",
 		d->n_significant, d->n_tested);
 	if (p->left_out)
 		strbuf_addf(&part, "; %zu frames are too narrow to be drawn", p->left_out);
@@ -220,7 +220,7 @@ void diff_svg_write(const struct diff_view *v, unsigned width, FILE *out)
 	gone = draw_gone(&p, height + SVG_ROW);
 	if (gone > height + SVG_ROW)
 		svg_text(&p.body, 3, height + SVG_ROW + 13, 0,
-			 "gone: what was there before, as wide as it was");
+			 "gone: what is missing now, as wide as it was before");
 	head_add(&p, &head);
 	svg_write(width, (gone > height + SVG_ROW ? gone : height) + 4, &head, &p.body, out);
 	strbuf_release(&p.body);

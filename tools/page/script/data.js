@@ -10,7 +10,7 @@ function dataReader(bytes, at) {
 			let v = 0, unit = 1, b;
 			do {
 				if (at >= bytes.length)
-					throw new Error('the data ends early');
+					throw new Error('the data is incomplete');
 				b = bytes[at++];
 				v += (b & 127) * unit;
 				unit *= 128;
@@ -87,7 +87,7 @@ function dataDecode(bytes) {
 	const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
 	const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
 	if (head.v !== 2)
-		throw new Error('data of an unknown version');
+		throw new Error('the data has an unknown version');
 	const r = dataReader(bytes, 4 + size);
 	for (const p of head.profiles)
 		dataProfile(head, p, r);

@@ -89,14 +89,14 @@ function diffPalette(looks, diff, dark, forced, scheme) {
 
 function diffLegend(dark, scheme) {
 	return [...DIFF_WORDS.map((name, i) => ({name: (i < 4 ? '\u25bc ' : i > 4 ? '\u25b2 ' : '') + name, fill: diffColour(i - 4, true, dark, scheme)})),
-		{name: 'pale: no more than noise', fill: diffColour(1, false, dark, scheme)},
+		{name: 'pale: within the noise', fill: diffColour(1, false, dark, scheme)},
 		{name: 'container, process: not tested', fill: colourOf('', '', GROUP, dark, 'origin')}];
 }
 
 // Numbers of both sides in the unit of the difference; `all`: the tree's sums, `whole`: what they are divided by.
 function diffFormat(format, p, all, whole) {
 	const d = p.diff, bytes = p.value_unit === 'bytes', digits = Math.max(all[DIFF_A], all[DIFF_B]) / whole < 1 ? 4 : 3;
-	const word = d.unit === 'cores' ? ' cores' : d.unit.endsWith('per second') ? bytes ? '/s' : d.unit === 'seconds per second' ? ' s each second'
+	const word = d.unit === 'cores' ? ' cores' : d.unit.endsWith('per second') ? bytes ? '/s' : d.unit === 'seconds per second' ? ' s per second'
 		: ` ${p.count_unit}/s` : bytes || d.unit === 'share' ? '' : ` ${p.count_unit}`;
 	const level = (v) => (d.unit === 'share' ? `${(100 * v / whole).toFixed(2)} %` : bytes ? formatBytes(v / whole)
 		: (v / whole).toFixed(p.value_unit === 'ns' ? digits : 1));
@@ -112,7 +112,7 @@ function diffSay(stat, format, what) {
 		return `more than noise (q ${s.q < 1e-4 ? '< 0.0001' : '= ' + s.q.toFixed(4)})`;
 	if (!s.tested)
 		return 'too few samples to tell';
-	return 'no more than noise' + (s.least ? `; ${format.main(s.least * format.diffWhole)} would have shown` : '');
+	return 'within the noise' + (s.least ? `; ${format.main(s.least * format.diffWhole)} would have been detected` : '');
 }
 
 function diffWhy(stat) {

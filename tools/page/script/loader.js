@@ -7,7 +7,7 @@
 // The base64 text of an element, decompressed.
 async function sondeUnpack(id, format) {
 	if (typeof DecompressionStream === 'undefined')
-		throw new Error('this browser is too old for it (no DecompressionStream; Chrome 80, Firefox 113, Safari 16.4 have it)');
+		throw new Error('this browser is too old (it lacks DecompressionStream; Chrome 80, Firefox 113, Safari 16.4 have it)');
 	const raw = atob(document.getElementById(id).textContent.trim()), packed = new Uint8Array(raw.length);
 	for (let i = 0; i < raw.length; i++)
 		packed[i] = raw.charCodeAt(i);
@@ -17,7 +17,7 @@ async function sondeUnpack(id, format) {
 
 function sondeFailed(e) {
 	const note = document.getElementById('note');
-	note.textContent = 'The graph cannot be shown: ' + e.message + '. The table below stands by itself.';
+	note.textContent = 'The graph cannot be shown: ' + e.message + '. The table below still works.';
 	note.hidden = false;
 	document.documentElement.dataset.state = 'failed';
 }

@@ -22,11 +22,11 @@ function reportInit(page) {
 		return;
 	const slot = (ns) => Math.max(0, Math.min(p.slots - 1, Math.floor((ns - p.slots_from_ns) / p.slot_ns)));
 	for (const tr of document.querySelectorAll('#spikes tbody tr'))
-		go(tr, 'The stacks of that time', {from: slot(Number(tr.dataset.from)), to: slot(Number(tr.dataset.to) - 1e6)});
+		go(tr, 'Show the stacks of that time', {from: slot(Number(tr.dataset.from)), to: slot(Number(tr.dataset.to) - 1e6)});
 	for (const tr of table.tBodies[0].rows) {
 		const owner = p.owners.findIndex((o) => o.pid === Number(tr.dataset.pid));
 		if (owner >= 0)
-			go(tr, 'The stacks of this process', {group: 'process', zoom: p.rows[p.groups.process[owner]]});
+			go(tr, 'Show the stacks of this process', {group: 'process', zoom: p.rows[p.groups.process[owner]]});
 	}
 
 	const rows = [...table.tBodies[0].rows], heads = [...table.tHead.rows[0].cells], more = $('procs-more');

@@ -113,7 +113,7 @@ function tableInit(kind, onPick) {
 
 // A place in the source, with a link where the report has a template: {file} and {line} are filled in.
 function tablePlace(file, line, template) {
-	const text = file ? formatSeen(file) + (line ? ':' + line : '') : 'line not known';
+	const text = file ? formatSeen(file) + (line ? ':' + line : '') : 'line unknown';
 	const url = template && file ? template.replaceAll('{file}', encodeURI(file).replace(/[?#]/g, encodeURIComponent))
 		.replaceAll('{line}', String(line)) : '';
 	if (!/^(https?|file|vscode|vscodium|idea|jetbrains|txmt|emacs|subl):/i.test(url))
@@ -122,7 +122,7 @@ function tablePlace(file, line, template) {
 }
 
 function tableLines(name, lines, format, template) {
-	$('lines-of').textContent = name ? `Lines of ${drawShorten(name, 120)}: where it stood itself, and with what it called.`
+	$('lines-of').textContent = name ? `Lines of ${drawShorten(name, 120)}: self time, and total time with what it called.`
 		: 'Choose a function in the graph, the table or the tree.';
 	$('lines').hidden = !name;
 	const sides = lines.length ? lines[0].self.length : 1, show = sides > 1 ? format.level : format.share;

@@ -163,9 +163,9 @@ function pageShow(page, forced) {
 	function sides(zoom) {
 		const t = page.forward, f = page.format, say = (c) => `${f.main(t.total[c][zoom])}, ${f.count(t.total[c - 1][zoom])}`;
 		const whole = zoom ? `Within ${drawShorten(looks.name[t.look[zoom]], 90)}: ` : '';
-		const none = page.trees[1].total[1][0] ? '' : ` ${{elided: 'Nothing of A is gone in B.', delta: 'Nothing differs.'}[page.state.show] || 'Nothing was counted there.'}`;
+		const none = page.trees[1].total[1][0] ? '' : ` ${{elided: 'Nothing of A is gone in B.', delta: 'Nothing differs.'}[page.state.show] || 'There are no samples.'}`;
 		$('scope').textContent = `${whole}A (before) ${say(DIFF_A)}; B (after) ${say(DIFF_B)}.${none} `
-			+ 'Sure: more than noise; q: adjusted for all tests; both of the two sides whole.';
+			+ 'Sure: more than noise; q: probability of a chance change, adjusted for all tests; computed for both whole sides.';
 		if (!$('panel-lines').hidden)
 			page.lines();
 	}
@@ -180,9 +180,9 @@ function pageShow(page, forced) {
 			return;
 		}
 		const what = `${f.count(t.total[0][0])}, ${f.main(t.total[1][0])}`;
-		$('scope').textContent = !t.total[1][0] ? 'Nothing was counted in what is chosen.'
+		$('scope').textContent = !t.total[1][0] ? 'There are no samples in this selection.'
 			: zoom ? `Within ${drawShorten(looks.name[t.look[zoom]], 90)} (${f.share(t.total[1][zoom])} of ${what}).`
-				: `Of ${what}. A click on a function finds it in the graph.`;
+				: `Of ${what}. Click a function to find it in the graph.`;
 		if (!$('panel-lines').hidden)
 			page.lines();
 	}

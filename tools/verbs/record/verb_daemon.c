@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* up, down, logs, config: what people say to sonded, the supervisor that records for always. */
+/* up, down, logs, config: commands to sonded, the supervisor that records continuously. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +27,13 @@ static const struct option FAMILY_OPTIONS[] = {
 	{.name = "families",
 	 .type = OPTION_STRING,
 	 .arg = "LIST",
-	 .help = "the same as words: cpu,offcpu",
+	 .help = "the same as the words: cpu,offcpu",
 	 .offset = offsetof(struct family_args, families)},
 	{0},
 };
 
-/* Families in words, in lists with commas, and by --families become words, one each. They live as
- * long as `text`. */
+/* Turns families given as words, as comma-separated lists or by --families into single words, which
+ * live as long as `text`. */
 static void words_split(struct verb_call *call, struct strbuf *text, char ***words)
 {
 	const struct family_args *a = call->args;
@@ -53,8 +53,7 @@ static void words_split(struct verb_call *call, struct strbuf *text, char ***wor
 	call->n_words = n;
 }
 
-/* The words are families, or it is said which one was probably meant, for all that would be asked
- * or started. */
+/* Checks that all words are families before any is started; an error suggests the probable one. */
 static int words_are_families(const struct verb_call *call, const char *verb, struct err *e)
 {
 	struct strbuf said cleanup_strbuf = STRBUF_INIT;
@@ -69,7 +68,7 @@ static int words_are_families(const struct verb_call *call, const char *verb, st
 		for (const struct probe_family *f = FAMILIES; f->name; f++)
 			strbuf_addf(&said, "%s%s", f == FAMILIES ? "" : ", ", f->name);
 		suggest_say(&n, &said, "");
-		err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s': known are %.150s",
+		err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s' (known: %.150s)",
 			call->words[i], strbuf_str(&said));
 		err_fix(e, "sonde %s %s", verb, n.n ? n.best[0] : "cpu");
 		return -EINVAL;
@@ -107,7 +106,7 @@ static json_t *request(const char *what, const struct verb_call *call)
 	return o;
 }
 
-/* Where systemd runs and knows sonded, it is the one to start it. */
+/* If systemd runs and knows sonded's unit, it has to start it. */
 static bool systemd_knows(void)
 {
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
@@ -120,7 +119,7 @@ static bool systemd_knows(void)
 	       strstr(strbuf_str(&out), "LoadState=loaded");
 }
 
-/* What `sonde status` says of a service. */
+/* What `sonde status` says about a service. */
 static const char *told(const json_t *service, const char *key)
 {
 	return json_string_value(json_object_get(service, key)) ?: "";
@@ -135,8 +134,8 @@ static bool is_asked(const struct verb_call *call, const char *name)
 }
 
 struct began {
-	unsigned int recording, failed, open; /* of the families that were asked for */
-	struct err first;                     /* failure */
+	unsigned int recording, failed, open; /* number of requested families */
+	struct err first;                     /* number of failures */
 };
 
 static void count_began(const struct verb_call *call, const json_t *services, bool say,
@@ -169,8 +168,8 @@ static void count_began(const struct verb_call *call, const json_t *services, bo
 	}
 }
 
-/* What a sonded that is there already makes of it: which of the families fail is said; it is an
- * error if all do. */
+/* Prints how a running sonded handled the request: it reports families that fail, and returns an
+ * error if all fail. */
 static int await_began(const struct verb_call *call, struct err *e)
 {
 	struct began b = {.open = 1};
@@ -196,7 +195,7 @@ static int await_began(const struct verb_call *call, struct err *e)
 	return rc;
 }
 
-/* Started by systemd it is asked what became of it; else it has said so itself. */
+/* If systemd started sonded, queries the outcome; otherwise sonded has already reported it. */
 static int start(struct verb_call *call, struct err *e)
 {
 	struct strbuf families cleanup_strbuf = STRBUF_INIT;
@@ -242,8 +241,8 @@ static int begin(struct verb_call *call, struct err *e)
 		return rc;
 	rc = await_began(call, e);
 	if (!rc && !call->quiet)
-		fprintf(stderr, "sonded keeps %s already%s\n", call->store,
-			call->n_words ? "; it records these, too" : "");
+		fprintf(stderr, "sonded is already running for %s%s", call->store,
+			call->n_words ? "; added these families" : "");
 	return rc;
 }
 
@@ -256,7 +255,7 @@ static const char *const UP_EXAMPLES[] = {"sudo sonde up", "sudo sonde up cpu of
 
 const struct verb verb_up = {
 	.name = "up",
-	.summary = "record for always, in the background (sonded)",
+	.summary = "record continuously in the background (sonded)",
 	.usage = "[FAMILY...]",
 	.examples = UP_EXAMPLES,
 	.options = FAMILY_OPTIONS,
@@ -280,8 +279,9 @@ static int end(struct verb_call *call, struct err *e)
 	rc = daemon_ask(call->store, request("stop", call), &answer, e);
 	json_decref(answer);
 	if (rc == -ENOENT)
-		err_fix(e, "sonde status    shows what there is; another store: --store DIR");
-	/* it answers until its children have ended; its socket goes last */
+		err_fix(e,
+			"sonde status shows what is still running; for another store: --store DIR");
+	/* sonded answers until its children have ended; it removes its socket last */
 	for (int i = 0; !rc && i < 100 &&
 			!daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, NULL);
 	     i++) {
@@ -300,7 +300,7 @@ static const char *const DOWN_EXAMPLES[] = {"sudo sonde down", "sudo sonde down 
 
 const struct verb verb_down = {
 	.name = "down",
-	.summary = "end what `sonde up` began, or some families of it",
+	.summary = "stop the background recorder, or some of its families",
 	.usage = "[FAMILY...]",
 	.examples = DOWN_EXAMPLES,
 	.options = FAMILY_OPTIONS,
@@ -328,7 +328,7 @@ static int logs_run(struct verb_call *call, struct err *e)
 	if (rc) {
 		if (rc == -ENOENT)
 			err_fix(e,
-				"of the last one: journalctl -u sonded    or    less %s/sonded.log",
+				"for older messages: journalctl -u sonded    or    less %s/sonded.log",
 				call->store);
 		return rc;
 	}
@@ -340,7 +340,7 @@ static int logs_run(struct verb_call *call, struct err *e)
 
 /* clang-format off */
 static const struct option LOGS_OPTIONS[] = {
-	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "the last N lines (default 50, at most 500)",
+	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N lines (default 50, at most 500)",
 	 .offset = offsetof(struct logs_args, n)},
 	{0},
 };
@@ -350,7 +350,7 @@ static const char *const LOGS_EXAMPLES[] = {"sonde logs", "sonde logs -n 500 | g
 
 const struct verb verb_logs = {
 	.name = "logs",
-	.summary = "what sonded and its loaders said lately",
+	.summary = "show recent log lines of sonded and its loaders",
 	.usage = "[-n N]",
 	.examples = LOGS_EXAMPLES,
 	.options = LOGS_OPTIONS,
@@ -375,7 +375,7 @@ static int config_run(struct verb_call *call, struct err *e)
 	int rc;
 
 	if (strcmp(what, "show") && strcmp(what, "check")) {
-		err_set(e, -EINVAL, EXIT_USAGE, "config takes one word, show or check");
+		err_set(e, -EINVAL, EXIT_USAGE, "config needs one word: show or check");
 		err_fix(e, "sonde config show --origin");
 		return -EINVAL;
 	}
@@ -388,7 +388,7 @@ static int config_run(struct verb_call *call, struct err *e)
 static const struct option CONFIG_OPTIONS[] = {
 	{.name = "origin",
 	 .type = OPTION_FLAG,
-	 .help = "and where each value comes from",
+	 .help = "also show where each value comes from",
 	 .offset = offsetof(struct config_args, origin)},
 	{0},
 };
@@ -397,7 +397,7 @@ static const char *const CONFIG_EXAMPLES[] = {"sonde config show --origin", "son
 
 const struct verb verb_config = {
 	.name = "config",
-	.summary = "what sonded is told, by which file, line or variable",
+	.summary = "show sonded's settings, and where each comes from",
 	.usage = "show|check [--origin]",
 	.examples = CONFIG_EXAMPLES,
 	.options = CONFIG_OPTIONS,

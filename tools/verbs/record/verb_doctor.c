@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor: what this host can and cannot do, each thing once, with the command that mends it. The
- * loaders check what they need themselves (`sonde-cpu --check --json`); here the host and the store
- * are added.
+ * doctor: what this host can and cannot record, each item once, with the command that fixes it. The
+ * loaders check their own requirements (`sonde-cpu --check --json`); this file adds the host and
+ * the store.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -94,7 +94,7 @@ json_t *doctor_item(const char *family, const char *name, const char *state, con
 	return row;
 }
 
-/* What the loader of a family says of itself. */
+/* What the loader of a family reports about itself. */
 static void ask_loader(const struct probe_family *f, const char *store, json_t *rows,
 		       struct counts *c)
 {
@@ -122,7 +122,7 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	list = json_object_get(said, "items");
 	if (!json_is_array(list))
 		json_array_append_new(rows, doctor_item(family, program, "fail",
-							"its check ended without an answer", NULL));
+							"its check ended without a result", NULL));
 	json_array_foreach (list, i, row) {
 		json_object_set_new(row, "fix",
 				    fix_typed(json_string_value(json_object_get(row, "fix"))));
@@ -137,7 +137,7 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	json_decref(said);
 }
 
-/* Can what is there be read by whoever asks? */
+/* Can the current user read the stored data? */
 static void check_store(const char *store, json_t *rows)
 {
 	cleanup_free struct store_segment_info *segments = NULL;
@@ -169,7 +169,7 @@ static bool same(const json_t *a, const json_t *b, const char *key)
 	return json_equal(json_object_get(a, key), json_object_get(b, key));
 }
 
-/* What another family has said before: each looks at the host by itself. */
+/* Already reported by another family: each family checks the host itself. */
 static bool said_before(const json_t *rows, size_t at)
 {
 	const json_t *row = json_array_get(rows, at);
@@ -229,7 +229,7 @@ static void print_text(json_t *rows, const struct counts *c)
 	json_array_foreach (rows, i, row)
 		if (!said_before(rows, i))
 			doctor_print(row);
-	typed_add(&next, c->fail ? "mend what is marked fail, then sudo sonde doctor" :
+	typed_add(&next, c->fail ? "fix what is marked fail, then: sudo sonde doctor" :
 				   "sudo sonde record -d 10s");
 	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready,
 	       families_count(), c->fail, c->warn, strbuf_str(&next));
@@ -265,7 +265,7 @@ static int doctor_run(struct verb_call *call, struct err *e)
 /* clang-format off */
 static const struct option OPTIONS[] = {
 	{.name = "pid", .letter = 'p', .type = OPTION_UINT, .arg = "PID",
-	 .help = "say how the stacks of this process can be followed", .offset = offsetof(struct doctor_args, pid)},
+	 .help = "report how sonde can unwind the stacks of this process", .offset = offsetof(struct doctor_args, pid)},
 	{0},
 };
 /* clang-format on */
@@ -279,7 +279,7 @@ static const char *const EXAMPLES[] = {
 
 const struct verb verb_doctor = {
 	.name = "doctor",
-	.summary = "what this host can be asked, what is missing, and how to mend it",
+	.summary = "check what this host can record, and how to fix what is missing",
 	.usage = "",
 	.examples = EXAMPLES,
 	.options = OPTIONS,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde pstack: runs sonde-pstack, which looks at the threads of this host as they stand and prints
- * what it sees. */
+/* sonde pstack: runs sonde-pstack, which reads the threads of this host as they are now. */
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
@@ -18,9 +17,9 @@ static const struct option PSTACK_OPTIONS[] = {
 	 .offset = offsetof(struct pstack_args, pid)},
 	{.name = "container", .type = OPTION_LIST, .arg = "NAME", .help = "only this container, by name or id",
 	 .offset = offsetof(struct pstack_args, container)},
-	{.name = "kernel-threads", .type = OPTION_FLAG, .help = "kernel threads too",
+	{.name = "kernel-threads", .type = OPTION_FLAG, .help = "include kernel threads",
 	 .offset = offsetof(struct pstack_args, kernel_threads)},
-	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions only", .offset = offsetof(struct pstack_args, no_lines)},
+	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions only, no source lines", .offset = offsetof(struct pstack_args, no_lines)},
 	{0},
 };
 /* clang-format on */
@@ -69,7 +68,7 @@ static int pstack_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_pstack = {
 	.name = "pstack",
-	.summary = "where threads wait at this moment, and how long already",
+	.summary = "show where threads wait right now, and for how long",
 	.usage = "[-p PID] [--container NAME]",
 	.examples = PSTACK_EXAMPLES,
 	.options = PSTACK_OPTIONS,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record: a capture in the foreground. The loaders do the work, one for each family (loaderset);
- * this shows their progress, and at the end says who was hottest and what to type next.
+ * record: a recording in the foreground. The loaders do the work, one for each family (loaderset);
+ * this file shows their progress and, at the end, the hottest functions and the next commands to
+ * try.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -100,7 +101,7 @@ static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, i
 
 /* --- progress --- */
 
-/* The largest: of what they have in common. */
+/* The maximum over the loaders, for values that they share. */
 static double max_of(const struct record *r, const char *key)
 {
 	double max = 0;
@@ -112,7 +113,7 @@ static double max_of(const struct record *r, const char *key)
 	return max;
 }
 
-/* Of several with a length: since the last one was ready. */
+/* With several loaders and a duration: since the last one was ready. */
 static double elapsed_s(const struct record *r)
 {
 	double left = (double)(r->loaders.end_ns - clock_boot_ns()) / 1e9;
@@ -145,7 +146,7 @@ static void say_progress(struct record *r)
 	if (r->asked_s > 0)
 		snprintf(left, sizeof(left), "%.1f/%.0f s", elapsed, r->asked_s);
 	else
-		snprintf(left, sizeof(left), "%.1f s (Ctrl-C ends)", elapsed);
+		snprintf(left, sizeof(left), "%.1f s (Ctrl-C stops)", elapsed);
 	fprintf(stderr, " %s   %s   %.0f lost   own CPU %.1f %% of one core   store %s%s", left,
 		strbuf_str(&counts), record_sum(r, 'p', "lost"),
 		100 * record_sum(r, 'p', "self_cores"), store, r->tty ? "\033[K" : "\n");
@@ -161,7 +162,7 @@ static void say_ready(const struct record *r, const struct loader *l, const json
 	fprintf(stderr, " (%s) → %s\n", clock, r->call->store);
 }
 
-/* One of several fails: the others go on, so it is said at once. */
+/* If one of several loaders fails, the others go on, so the error is reported at once. */
 static void say_failed(const struct record *r, const struct loader *l)
 {
 	const char *what = json_string_value(json_object_get(l->error, "what"));
@@ -201,13 +202,13 @@ static int check_args(const struct verb_call *call, const struct probe_family *c
 
 	if ((o->mode || o->rate) && !has_mode(families, n_families)) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"--mode and --rate are for goheap, which is not recorded");
+			"--mode and --rate need family goheap, which --families does not list");
 		err_fix(e, "sudo sonde record --families cpu,goheap --mode force -d 30s");
 		return -EINVAL;
 	}
 
 	if (call->n_before_dashes) {
-		err_set(e, -EINVAL, EXIT_USAGE, "record takes no word before `--`: %s",
+		err_set(e, -EINVAL, EXIT_USAGE, "record takes no words before `--`: %s",
 			call->words[0]);
 		err_fix(e, "sonde record -- %s ...    or    sonde record --container %s",
 			call->words[0], call->words[0]);
@@ -215,18 +216,18 @@ static int check_args(const struct verb_call *call, const struct probe_family *c
 	}
 	if (call->n_words && n_families > 1) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"a command is recorded by one family at a time: each loader would start its own");
-		err_fix(e, "start it apart, then sudo sonde record --families %s --pid PID",
+			"several families cannot record a command: each would start its own copy");
+		err_fix(e, "start it yourself, then: sudo sonde record --families %s --pid PID",
 			o->families);
 		return -EINVAL;
 	}
 	if (o->freq > FREQ_MAX)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--freq takes 1 to %d, not %llu", FREQ_MAX,
+		return err_set(e, -EINVAL, EXIT_USAGE, "--freq must be 1 to %d, not %llu", FREQ_MAX,
 			       (unsigned long long)o->freq);
 	if (o->args && strcmp(o->args, "full") && strcmp(o->args, "masked") &&
 	    strcmp(o->args, "none"))
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "--args takes full, masked or none, not '%.60s'", o->args);
+			       "--args must be full, masked or none, not '%.60s'", o->args);
 	return 0;
 }
 
@@ -261,8 +262,9 @@ static double ended_s(const struct record *r)
 	return last;
 }
 
-/* How threads stood at the end, beside what the loaders recorded. A command has ended; sonde-pstack
- * knows no names and cgroups to choose by. What it cannot do it says; the recording stands. */
+/* Stores where threads wait at the end, in addition to what the loaders recorded. Not after a
+ * command, because it has ended, and not with names or cgroups, because sonde-pstack cannot filter
+ * by them. A failure is reported, and the recording stays. */
 static int keep_standing(const struct record *r, struct err *e)
 {
 	const struct record_args *o = r->call->args;
@@ -291,7 +293,7 @@ static int keep_standing(const struct record *r, struct err *e)
 	return rc;
 }
 
-/* All or none. */
+/* Starts all loaders or none. */
 static int start_all(struct record *r, const struct probe_family *const *families, size_t n,
 		     struct err *e)
 {
@@ -360,12 +362,10 @@ static int record_run(struct verb_call *call, struct err *e)
 /* clang-format off */
 static const struct option OPTIONS[] = {
 	{.name = "duration", .letter = 'd', .type = OPTION_DURATION, .arg = "TIME",
-	 .help = "how long: 10s, 5m (default: until Ctrl-C, or the command ends)",
+	 .help = "how long to record: 10s, 5m (default: until Ctrl-C, or until the command ends)",
 	 .offset = offsetof(struct record_args, duration_ns)},
-	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "of cpu, offcpu, goheap, host, gpu, scrape, net, l7, with commas "
-	 "(default cpu)", .offset = offsetof(struct record_args, families)},
-	{.name = "freq", .letter = 'F', .type = OPTION_UINT, .arg = "HZ", .help = "samples a second and CPU, 1 to 4999 "
-	 "(default 99)", .offset = offsetof(struct record_args, freq)},
+	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "comma-separated: cpu, offcpu, goheap, host, gpu, scrape, net, l7 (default cpu)", .offset = offsetof(struct record_args, families)},
+	{.name = "freq", .letter = 'F', .type = OPTION_UINT, .arg = "HZ", .help = "samples per second on each CPU, 1 to 4999 (default 99)", .offset = offsetof(struct record_args, freq)},
 	{.name = "pid", .letter = 'p', .type = OPTION_LIST, .arg = "PID", .help = "only this process (repeatable)",
 	 .offset = offsetof(struct record_args, pid)},
 	{.name = "container", .type = OPTION_LIST, .arg = "NAME", .help = "only this container, by name or id",
@@ -374,18 +374,18 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct record_args, cgroup)},
 	{.name = "comm", .type = OPTION_LIST, .arg = "NAME", .help = "only threads of this name",
 	 .offset = offsetof(struct record_args, comm)},
-	{.name = "args", .type = OPTION_STRING, .arg = "HOW", .help = "keep command lines: full, masked (default), none",
+	{.name = "args", .type = OPTION_STRING, .arg = "HOW", .help = "how to store command lines: full, masked (default), none",
 	 .offset = offsetof(struct record_args, args)},
-	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions alone: no source lines, no inlined functions",
+	{.name = "no-lines", .type = OPTION_FLAG, .help = "store functions only: no source lines, no inlined functions",
 	 .offset = offsetof(struct record_args, no_lines)},
 	{.name = "mode", .type = OPTION_STRING, .arg = "MODE",
-	 .help = "goheap: disabled, enabled (default: only reads), force: switches profiling on",
+	 .help = "goheap: disabled, enabled (default: only read), force (turn profiling on)",
 	 .offset = offsetof(struct record_args, mode)},
 	{.name = "rate", .type = OPTION_UINT, .arg = "BYTES",
-	 .help = "goheap: what force writes into a process: bytes a sample (default 524288)",
+	 .help = "goheap with --mode force: one sample per this many bytes (default 524288)",
 	 .offset = offsetof(struct record_args, rate)},
 	{.name = "debuginfod", .type = OPTION_FLAG,
-	 .help = "then ask the servers in $DEBUGINFOD_URLS for what has no lines", .offset = offsetof(struct record_args, debuginfod)},
+	 .help = "afterwards, ask the servers in $DEBUGINFOD_URLS for missing debug information", .offset = offsetof(struct record_args, debuginfod)},
 	{0},
 };
 /* clang-format on */
@@ -400,7 +400,7 @@ static const char *const EXAMPLES[] = {
 
 const struct verb verb_record = {
 	.name = "record",
-	.summary = "record where the CPU time goes, into the store",
+	.summary = "record CPU samples, or other families of data, into the store",
 	.usage = "[-d TIME] [-- COMMAND...]",
 	.examples = EXAMPLES,
 	.options = OPTIONS,

@@ -17,16 +17,16 @@ struct replay_args {
 
 /* clang-format off */
 static const struct option REPLAY_OPTIONS[] = {
-	{.name = "requests", .letter = 'r', .type = OPTION_FLAG, .help = "each request, a line each, instead of the table",
+	{.name = "requests", .letter = 'r', .type = OPTION_FLAG, .help = "print one line per request instead of the table",
 	 .offset = offsetof(struct replay_args, requests)},
-	{.name = "limit", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "rows of the table (default 50)",
+	{.name = "limit", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "how many rows of the table (default 50)",
 	 .offset = offsetof(struct replay_args, limit)},
-	{.name = "all", .type = OPTION_FLAG, .help = "all rows of the table", .offset = offsetof(struct replay_args, all)},
+	{.name = "all", .type = OPTION_FLAG, .help = "print all rows of the table", .offset = offsetof(struct replay_args, all)},
 	{.name = "payload", .type = OPTION_STRING, .arg = "HOW",
-	 .help = "masked (default): names without anybody's data; full: paths, keys and statements as they were; none: commands alone",
+	 .help = "masked (default): no user data; full: paths, keys, statements as sent; none: only commands",
 	 .offset = offsetof(struct replay_args, payload)},
 	{.name = "output", .letter = 'o', .type = OPTION_STRING, .arg = "STORE",
-	 .help = "put them, summed by second, into the store in this folder (made if need be), where sonde sql answers",
+	 .help = "also add the requests, summed per second, to this store (created if missing)",
 	 .offset = offsetof(struct replay_args, output)},
 	{0},
 };
@@ -48,7 +48,7 @@ static int replay_run(struct verb_call *call, struct err *e)
 
 	if (call->n_words != 1) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"which capture? One file of tcpdump or Wireshark (pcap, pcapng)");
+			"name one capture file of tcpdump or Wireshark (pcap, pcapng)");
 		err_fix(e, "tcpdump -i any -w x.pcap, then: sonde replay x.pcap");
 		return -EINVAL;
 	}
@@ -81,7 +81,7 @@ static int replay_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_replay = {
 	.name = "replay",
-	.summary = "the requests in a packet capture: operations, errors, latency",
+	.summary = "show the requests in a packet capture: operations, errors, latency",
 	.usage = "FILE [--requests] [--payload HOW] [-o STORE]",
 	.examples = REPLAY_EXAMPLES,
 	.options = REPLAY_OPTIONS,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde check: is anything not as it should be? (tools/checks/checks.h) */
+/* sonde check: runs health checks (tools/checks/checks.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "tools/print/wrap.h"
 
 #define INDENT 14
-#define LATE_S 20 /* what records always stores a bucket so long after it at the latest */
+#define LATE_S 20 /* the background recorder stores a bucket at most this much later */
 
 struct check_args {
 	const char *at, *notify, *state, *dir;
@@ -28,12 +28,12 @@ struct check_args {
 
 /* clang-format off */
 static const struct option CHECK_OPTIONS[] = {
-	{"at", 0, OPTION_STRING, "TIME", "as it was then (default: now)", offsetof(struct check_args, at)},
-	{"all", 0, OPTION_FLAG, NULL, "what is fine, and what is not measured, too", offsetof(struct check_args, all)},
-	{"list", 0, OPTION_FLAG, NULL, "the checks, with their thresholds", offsetof(struct check_args, list)},
-	{"notify", 0, OPTION_STRING, "CMD", "run this once for each change of state", offsetof(struct check_args, notify)},
-	{"state", 0, OPTION_STRING, "FILE", "what --notify was told so far (default: a file of your own)", offsetof(struct check_args, state)},
-	{"checks", 0, OPTION_STRING, "DIR", "checks of your own (default: /etc/sonde/checks.d)", offsetof(struct check_args, dir)},
+	{"at", 0, OPTION_STRING, "TIME", "check the host as it was at this time (default: now)", offsetof(struct check_args, at)},
+	{"all", 0, OPTION_FLAG, NULL, "also show checks that pass or are not measured", offsetof(struct check_args, all)},
+	{"list", 0, OPTION_FLAG, NULL, "list the checks and their thresholds", offsetof(struct check_args, list)},
+	{"notify", 0, OPTION_STRING, "CMD", "run CMD once for each change of state", offsetof(struct check_args, notify)},
+	{"state", 0, OPTION_STRING, "FILE", "file that remembers what --notify has sent (default: one per user)", offsetof(struct check_args, state)},
+	{"checks", 0, OPTION_STRING, "DIR", "folder of local checks (default: /etc/sonde/checks.d)", offsetof(struct check_args, dir)},
 	{0},
 };
 /* clang-format on */
@@ -67,7 +67,7 @@ static int keep_named(struct checkfiles *all, char *const *words, size_t n_words
 			continue;
 		suggest_say(&near, &hint, "");
 		free(keep);
-		err_set(e, -ENOENT, EXIT_USAGE, "there is no check %.60s%s", words[k],
+		err_set(e, -ENOENT, EXIT_USAGE, "there is no check named %.60s%s", words[k],
 			strbuf_str(&hint));
 		err_fix(e, "sonde check --list");
 		return -ENOENT;
@@ -88,7 +88,7 @@ static int time_of(const struct check_args *a, int64_t *to_s, struct err *e)
 	int64_t now = clock_utc_ns(), at;
 
 	if (a->at && when_parse(a->at, now, &at)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--at '%.60s' is no time", a->at);
+		err_set(e, -EINVAL, EXIT_USAGE, "--at: '%.60s' is not a valid time", a->at);
 		err_fix(e, "sonde help range");
 		return -EINVAL;
 	}
@@ -257,11 +257,12 @@ static void print_text(const struct check_results *all, const struct verb_call *
 	for (size_t i = 0; a->all && i < all->n; i++)
 		if (all->rows[i].state == CHECK_FINE)
 			print_result(&all->rows[i], call);
-	strbuf_addf(&line,
-		    "%zu check%s at %s: %zu bad, %zu recovered within the hour, %zu not measured",
-		    all->n_checks, all->n_checks == 1 ? "" : "s",
-		    when_local(all->to_s * NSEC_PER_SEC, clock_utc_ns(), at, sizeof(at)), all->bad,
-		    all->recovered, all->unmeasured);
+	strbuf_addf(
+		&line,
+		"%zu check%s at %s: %zu failed, %zu recovered within the last hour, %zu not measured",
+		all->n_checks, all->n_checks == 1 ? "" : "s",
+		when_local(all->to_s * NSEC_PER_SEC, clock_utc_ns(), at, sizeof(at)), all->bad,
+		all->recovered, all->unmeasured);
 	wrap_print(stdout, strbuf_str(&line), 4);
 }
 
@@ -275,7 +276,7 @@ static int notify(const struct verb_call *call, const struct check_results *r,
 	if (!rc && failed)
 		rc = err_set(
 			e, -EIO, EXIT_RUNTIME,
-			"the program of --notify did not take %zu of %zu changes: they are told again the next time",
+			"the --notify program failed for %zu of %zu changes; they will be sent again",
 			failed, told + failed);
 	return rc;
 }
@@ -292,8 +293,9 @@ static int check_run(struct verb_call *call, struct err *e)
 		return rc;
 	rc = keep_named(&checks, call->words, call->n_words, e);
 	if (!rc && a->notify && a->at)
-		rc = err_set(e, -EINVAL, EXIT_USAGE,
-			     "--notify tells what changes now: it does not go with --at");
+		rc = err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"--notify reports changes as they happen; it cannot be combined with --at");
 	if (!rc && a->list) {
 		rc = list(call, &checks);
 		checkfiles_release(&checks);
@@ -316,8 +318,7 @@ static int check_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_check = {
 	.name = "check",
-	.summary =
-		"is anything not as it should be: memory, disks, limits, restarts; exit code for cron",
+	.summary = "run health checks: memory, disks, limits, restarts (exit code 1 if one fails)",
 	.usage = "[CHECK...] [--at TIME] [--notify CMD]",
 	.examples = CHECK_EXAMPLES,
 	.options = CHECK_OPTIONS,

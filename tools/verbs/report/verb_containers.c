@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde containers: containers of a window (tools/processes/process_report.h). */
+/* sonde containers: containers of a range (tools/processes/process_report.h). */
 #include "tools/processes/process_report.h"
 
 static const char *const EXAMPLES[] = {
@@ -16,7 +16,7 @@ static int containers_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_containers = {
 	.name = "containers",
-	.summary = "the same by container, with what runs outside of containers as one row",
+	.summary = "list containers of any time; processes outside of containers are one row",
 	.usage = "[WHAT] [--at TIME | --last 1h] [-n N] [--sort KEY]",
 	.examples = EXAMPLES,
 	.options = WHO_CONTAINER_OPTIONS,

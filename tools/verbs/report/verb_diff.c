@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde diff: what changed between two profiles, function by function, and whether it is more than
- * noise. */
+/* sonde diff: compares two profiles function by function, and tells changes from noise. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -35,31 +34,31 @@ struct diff_args {
 static const struct option DIFF_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct diff_args, type),
 	{"request", 0, OPTION_STRING, "OPERATION",
-	 "of such alone; --slow: the slow ones (--slower-than p95) against the rest",
+	 "compare only these requests; --slow: slow ones (--slower-than p95) with the rest",
 	 offsetof(struct diff_args, request)},
 	{"slower-than", 0, OPTION_STRING, "TIME", NULL, offsetof(struct diff_args, slower)},
 	{"slow", 0, OPTION_FLAG, NULL, NULL, offsetof(struct diff_args, slow)},
-	{"baseline", 0, OPTION_DURATION, "TIME", "compare with the same range, that much earlier",
+	{"baseline", 0, OPTION_DURATION, "TIME", "compare with the same range, this much earlier",
 	 offsetof(struct diff_args, baseline_ns)},
 	{"before", 0, OPTION_STRING, "FILE",
-	 "compare with a pprof or folded file, or a store; --after: this as the later one",
+	 "compare with a pprof or folded file, or a store; --after FILE: the later profile",
 	 offsetof(struct diff_args, before)},
 	{"after", 0, OPTION_STRING, "FILE", NULL, offsetof(struct diff_args, after)},
 	{"per", 0, OPTION_STRING, "UNIT",
-	 "second (cores) or sample (shares); default: second, if both have times",
+	 "second (cores) or sample (shares); default: second if both have times",
 	 offsetof(struct diff_args, per)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
 	 offsetof(struct diff_args, rows)},
 	{"output", 'o', OPTION_STRING, "FILE",
-	 "x.html, .svg, .json (a tree), .folded (2 columns), .pb.gz (as -diff_base)",
+	 "x.html, .svg, .json (a tree), .folded (2 columns), .pb.gz (for -diff_base)",
 	 offsetof(struct diff_args, output)},
 	{"source-url", 0, OPTION_STRING, "URL",
-	 "the page's links to source; {file} and {line} are filled in",
+	 "how the page links to source; {file} and {line} are filled in",
 	 offsetof(struct diff_args, source_url)},
-	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)",
+	{"width", 0, OPTION_UINT, "PIXELS", "width of an .svg (default 1200)",
 	 offsetof(struct diff_args, width)},
 	{"no-inline", 0, OPTION_FLAG, NULL,
-	 "as if nothing were inlined; --interpreter: also an interpreter's own frames",
+	 "count inlined functions as their caller; --interpreter: keep interpreter frames",
 	 offsetof(struct diff_args, no_inline)},
 	{"interpreter", 0, OPTION_FLAG, NULL, NULL, offsetof(struct diff_args, interpreter)},
 	{"vs-last", 0, OPTION_DURATION, "TIME", NULL, VS(last_ns)},
@@ -114,13 +113,13 @@ static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 		}
 	}
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"cannot tell the format of '%.200s' from its name: known are .html, .svg, .json, .folded and .pb.gz (pprof)",
+		"cannot tell the format from the name '%.200s' (known: .html, .svg, .json, .folded and .pb.gz)",
 		a->output);
 	err_fix(e, "sonde diff -o x.html");
 	return -EINVAL;
 }
 
-/* As asked; else per second where both have times. */
+/* The --per option; by default per second if both sides have times. */
 static int per_of(const char *text, const struct diff_sides *s, enum diff_per *per, struct err *e)
 {
 	bool times = true;
@@ -132,13 +131,13 @@ static int per_of(const char *text, const struct diff_sides *s, enum diff_per *p
 	if (!text)
 		return 0;
 	if (strcmp(text, "second") && strcmp(text, "sample"))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--per takes second or sample, not '%.100s'",
-			       text);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--per must be second or sample, not '%.100s'", text);
 	*per = !strcmp(text, "second") ? DIFF_PER_SECOND : DIFF_PER_SAMPLE;
 	return 0;
 }
 
-/* The base is made as long as the other one, or as large. */
+/* Scales the base to the length, or the size, of the other profile. */
 static void write_pprof(const struct diff *d, FILE *out)
 {
 	const struct diff_side *a = &d->side[DIFF_BEFORE], *b = &d->side[DIFF_AFTER];
@@ -148,7 +147,7 @@ static void write_pprof(const struct diff *d, FILE *out)
 						   b->seconds / a->seconds;
 	struct fold *both = fold_join(a->f, scale, b->f);
 
-	pprof_write(both, out); /* a stream that refuses bytes says so at the end */
+	pprof_write(both, out); /* a write error is reported at the end */
 	fold_free(both);
 }
 
@@ -184,7 +183,7 @@ static int write_file(const struct verb_call *call, const struct diff_view *v, e
 		fprintf(stderr, "wrote %s (%s)\n", a->output,
 			term_bytes(bytes, size, sizeof(size)));
 	if (!call->quiet && form == FORM_HTML)
-		fputs("open in a browser: colours are changes, d shows A, B, the change; ? lists all keys\n",
+		fputs("open it in a browser: colours show the change, d switches between A, B and the change, ? lists all keys\n",
 		      stderr);
 	if (!call->quiet && form == FORM_PPROF)
 		fprintf(stderr, "next: go tool pprof -top %s\n", a->output);
@@ -199,13 +198,11 @@ static int print_stdout(const struct verb_call *call, const struct diff_view *v,
 		ret = diff_json(v, stdout);
 	else
 		diff_text(v, stdout);
-	if (ret || fflush(stdout) || ferror(stdout))
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			       strerror(errno));
-	return 0;
+	return verb_flush(ret, e);
 }
 
-/* Of two ranges of one store and choice: two containers talk to others anyway. */
+/* Connections, for two ranges of one store and selection: two containers always have different
+ * peers. */
 static int talk_read(const struct diff_sides *s, struct diff_view *v, struct netnew *talk,
 		     struct err *e)
 {
@@ -259,7 +256,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 		ret = per_of(a->per     ? a->per :
 			     a->request ? "sample" :
 					  NULL,
-			     &sides, &per, e); /* of how many requests they are says nothing */
+			     &sides, &per, e); /* how many requests they represent is unknown */
 	if (!ret)
 		ret = diff_make(sides.fold[DIFF_BEFORE], sides.fold[DIFF_AFTER], per, ALPHA, &d, e);
 	v.d = d;
@@ -275,10 +272,10 @@ static int diff_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_diff = {
 	.name = "diff",
-	.summary = "what changed between two profiles, and whether it is more than noise",
+	.summary = "compare two profiles, and tell changes from noise",
 	.usage = "[WHAT] [BEFORE AFTER] [-o FILE]",
 	.examples = DIFF_EXAMPLES,
-	.more = "--vs-RANGE, --vs-FILTER: the same options for what it is compared with (--vs-from, --vs-container)",
+	.more = "--vs-RANGE, --vs-FILTER: the same options for the profile to compare with (--vs-from, --vs-container)",
 	.options = DIFF_OPTIONS,
 	.args_size = sizeof(struct diff_args),
 	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON |

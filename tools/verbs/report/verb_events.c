@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde events: what happened, in order of time (tools/events/event_list.h). */
+/* sonde events: lists events in order of time (tools/events/event_list.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +26,10 @@ struct events_args {
 
 /* clang-format off */
 static const struct option EVENTS_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many rows, the newest (default 40)", offsetof(struct events_args, rows)},
-	{"kind", 0, OPTION_STRING, "KIND", "only these: started, stopped, restarted, 'oom kill', full, throttled, ...",
+	{"number", 'n', OPTION_UINT, "N", "show the newest N (default 40)", offsetof(struct events_args, rows)},
+	{"kind", 0, OPTION_STRING, "KIND", "only this kind: started, stopped, restarted, 'oom kill', full, throttled, ...",
 	 offsetof(struct events_args, kind)},
-	{"all", 0, OPTION_FLAG, NULL, "each by itself, and processes that failed early on", offsetof(struct events_args, all)},
+	{"all", 0, OPTION_FLAG, NULL, "one row per event, also for processes that failed soon after they started", offsetof(struct events_args, all)},
 	{0},
 };
 /* clang-format on */
@@ -45,7 +45,8 @@ struct view {
 	const struct verb_call *call;
 	struct event_list all;
 	struct eventlogs logs;
-	size_t shown, first; /* of those that pass: how many, and the first that is shown */
+	size_t shown,
+		first; /* events that pass the filters: their number, and the first one shown */
 };
 
 static bool passes(const struct view *v, const struct listed_event *x)
@@ -71,7 +72,7 @@ static json_t *text_or_null(const char *s)
 	return *s ? json_text(s) : json_null();
 }
 
-/* NULL: none is known of it. Of a row that stands for several ends, the last one's. */
+/* NULL: no log is known. For a row of several ends, the log of the last one. */
 static const struct eventlog *log_of(const struct view *v, const struct listed_event *x)
 {
 	bool ends = !strcmp(x->kind, "stopped") || !strcmp(x->kind, "restart loop");
@@ -123,7 +124,7 @@ static int print_json(const struct view *v)
 	if (!v->all.recorded)
 		json_warn(
 			j,
-			"family host was not recorded then: only ends of processes and changes of the clock are known");
+			"family host was not recorded then: only ends of processes and clock changes are known");
 	return json_print(j, stdout, 1);
 }
 
@@ -150,7 +151,7 @@ static void row_text(struct table *t, const struct listed_event *x)
 	table_row_color(t, listed_event_is_bad(x) ? TERM_RED : TERM_PLAIN);
 }
 
-/* Of the newest rows that have some. */
+/* Logs of the newest rows that have one. */
 static void print_logs(const struct view *v)
 {
 	size_t n = 0, first = v->all.n;
@@ -167,7 +168,9 @@ static void print_logs(const struct view *v)
 
 		if (!log)
 			continue;
-		printf("\n%s wrote last before %s:\n", v->all.rows[i].name,
+		printf("\n"
+		       "last lines %s wrote before %s:\n",
+		       v->all.rows[i].name,
 		       when_local(log->at_ns, clock_utc_ns(), time, sizeof(time)));
 		eventlog_print(log, stdout);
 	}
@@ -204,10 +207,10 @@ static void print_text(const struct view *v)
 	if (left)
 		fprintf(stderr, "%zu earlier: -n %zu shows them\n", left, v->shown);
 	if (ooms)
-		fprintf(stderr, "what happened at a kill for want of memory: sonde oom\n");
+		fprintf(stderr, "details of out-of-memory kills: sonde oom\n");
 	if (!v->all.recorded)
 		fprintf(stderr,
-			"family host was not recorded then: only ends of processes and changes of the clock are known\n");
+			"family host was not recorded then: only ends of processes and clock changes are known\n");
 }
 
 static int nothing(const struct view *v, struct err *e)
@@ -215,10 +218,9 @@ static int nothing(const struct view *v, struct err *e)
 	const struct events_args *a = v->call->args;
 	const struct selection *sel = v->call->sel;
 
-	err_set(e, -ENOENT, EXIT_NOTHING, "nothing happened%s%s%s%s in %s%s",
-		a->kind ? " of kind " : "", a->kind ? a->kind : "", *sel->what ? " to " : "",
-		sel->what, sel->range,
-		v->all.recorded ? "" : ", as far as was recorded: family host was not");
+	err_set(e, -ENOENT, EXIT_NOTHING, "no events%s%s%s%s in %s%s", a->kind ? " of kind " : "",
+		a->kind ? a->kind : "", *sel->what ? " of " : "", sel->what, sel->range,
+		v->all.recorded ? "" : ", but family host was not recorded");
 	err_fix(e, v->all.recorded ? "sonde events --last 7d" :
 				     "sudo sonde record --families cpu,host -d 30s");
 	return -ENOENT;
@@ -248,7 +250,7 @@ static int events_run(struct verb_call *call, struct err *e)
 const struct verb verb_events = {
 	.name = "events",
 	.summary =
-		"what happened: containers that stopped or started again, kills, limits, full disks, the clock",
+		"list events: containers that start and stop, kills, limits, full disks, clock changes",
 	.usage = "[WHAT] [--last 24h] [--kind KIND] [--all]",
 	.examples = EVENTS_EXAMPLES,
 	.options = EVENTS_OPTIONS,

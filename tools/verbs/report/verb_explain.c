@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde explain: what is different from the time before, in words and numbers
+/* sonde explain: what changed since the time before, in words and numbers
  * (tools/explain/explain.h). */
 #include <errno.h>
 #include <math.h>
@@ -30,10 +30,10 @@ static const struct option EXPLAIN_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many statements (default 5)",
 	 offsetof(struct explain_args, rows)},
 	{"before", 0, OPTION_DURATION, "TIME",
-	 "how long the time before is (default 10m, or as long as the window)",
+	 "compare with this much time before (default 10m, or the length of the range)",
 	 offsetof(struct explain_args, before_ns)},
 	REQTAGS_OPTIONS(struct explain_args, request, slower),
-	{"sql", 0, OPTION_FLAG, NULL, "the query behind each number too",
+	{"sql", 0, OPTION_FLAG, NULL, "also print the query behind each number",
 	 offsetof(struct explain_args, sql)},
 	{0},
 };
@@ -46,8 +46,8 @@ static const char *const EXPLAIN_EXAMPLES[] = {
 	NULL,
 };
 
-/* The change of all CPU time (else of the first kind) that would have been seen four times in five.
- */
+/* The smallest change of the total CPU time (or of the first kind) that would be detected 80 % of
+ * the time. */
 static double detectable(const struct explain *x)
 {
 	return diff_detectable(&x->diff[0]->functions[0].total);
@@ -176,7 +176,7 @@ static json_t *incidents_json(const struct explain *x)
 	return list;
 }
 
-/* All else that happened then: limits, full disks, images, the clock. */
+/* All other events of that time: limits, full disks, images, the clock. */
 static json_t *happened_json(const struct explain *x)
 {
 	json_t *list = json_array();
@@ -215,7 +215,7 @@ static int print_json(const struct explain *x, size_t shown, const char *store)
 	json_object_set_new(j, "happened", happened_json(x));
 	json_object_set_new(j, "new_connections", netnew_json(&x->talk));
 	if (x->uncompared.len)
-		json_warn(j, "not compared, too little was recorded: %s",
+		json_warn(j, "not compared because too little was recorded: %s",
 			  strbuf_str(&x->uncompared));
 	if (shown < x->n)
 		json_warn(j, "%zu more statements: -n %zu shows them", x->n - shown, x->n);
@@ -261,7 +261,7 @@ static void print_statement(const struct explain *x, const struct explain_statem
 		print_queries(x, s, side);
 }
 
-/* All else that happened then. `begun`: the headline stands. */
+/* All other events of that time. `begun`: the headline is already printed. */
 static void print_happened(const struct explain *x, bool begun)
 {
 	size_t n = 0;
@@ -274,7 +274,7 @@ static void print_happened(const struct explain *x, bool begun)
 		if (listed_event_is_incident(h) || ++n > HAPPENED_MOST)
 			continue;
 		if (!begun)
-			printf("what happened in the window:\n");
+			printf("events in this range:\n");
 		begun = true;
 		listed_event_say(h, &text);
 		strbuf_addf(&text, ", at %s",
@@ -283,10 +283,10 @@ static void print_happened(const struct explain *x, bool begun)
 		wrap_print(stdout, strbuf_str(&shown), 3);
 	}
 	if (n > HAPPENED_MOST)
-		printf("%zu more things happened: sonde events\n", n - HAPPENED_MOST);
+		printf("%zu more events: sonde events\n", n - HAPPENED_MOST);
 }
 
-/* What happened to containers in the window, and whether it did before. */
+/* Events of containers in the range, and whether they also occurred before. */
 static void print_incidents(const struct explain *x)
 {
 	bool any = false;
@@ -302,11 +302,11 @@ static void print_incidents(const struct explain *x)
 		if (!text.len)
 			continue;
 		if (!any)
-			printf("what happened in the window:\n");
+			printf("events in this range:\n");
 		any = true;
 		if (b)
 			incidents_say(b, &before);
-		strbuf_addf(&text, before.len ? "; before too" : "; not before");
+		strbuf_addf(&text, before.len ? "; also before" : "; not before");
 		wrap_print(stdout, strbuf_str(&text), 3);
 	}
 	print_happened(x, any);
@@ -317,8 +317,8 @@ static void print_text(const struct explain *x, size_t shown, bool sql, const ch
 	char amount[48];
 
 	if (!x->n)
-		printf("nothing changed: no difference from the time before is more than noise and %.0f %% of all there is\n"
-		       "(%s of all together would have been seen four times in five)\n",
+		printf("nothing changed: no difference is both above noise and above %.0f %% of the total\n"
+		       "(a change of %s or more in the total would be detected 80 %% of the time)\n",
 		       100 * EXPLAIN_LEAST,
 		       explain_amount(x->diff[0], detectable(x), amount, sizeof(amount)));
 	for (size_t i = 0; i < shown; i++)
@@ -340,7 +340,8 @@ static void print_range(const struct explain *x)
 	if (!x->uncompared.len)
 		return;
 	strbuf_reset(&text);
-	strbuf_addf(&text, "not compared, too little was recorded: %s", strbuf_str(&x->uncompared));
+	strbuf_addf(&text, "not compared because too little was recorded: %s",
+		    strbuf_str(&x->uncompared));
 	wrap_print(stderr, strbuf_str(&text), 2);
 }
 
@@ -396,7 +397,7 @@ static void request_text(const struct explain_args *a, const struct reqexplain *
 
 		if (x->parts[i].what == REQPART_ASKED &&
 		    (!i || x->parts[i - 1].what != REQPART_ASKED))
-			puts("meanwhile, mostly within its waits:");
+			puts("at the same time, mostly while it waited:");
 		strbuf_addstr(&line, "  ");
 		explain_request_say(x, &x->parts[i], &line);
 		wrap_print(stdout, strbuf_str(&line), 5);
@@ -411,8 +412,9 @@ static int request_run(struct verb_call *call, struct err *e)
 	int ret = 0;
 
 	if (a->before_ns || a->sql)
-		ret = err_set(e, -EINVAL, EXIT_USAGE,
-			      "--request does not go with --before and --sql: it compares nothing");
+		ret = err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"--request cannot be combined with --before or --sql: it does not compare");
 	if (!ret)
 		ret = select_new(call->select, call->store, call->words, call->n_words,
 				 call->quiet || call->json, &sel, e);
@@ -454,15 +456,12 @@ static int explain_run(struct verb_call *call, struct err *e)
 	else
 		print_text(&x, shown, a->sql, store);
 	explain_release(&x);
-	if (ret || fflush(stdout) || ferror(stdout))
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			       strerror(errno));
-	return 0;
+	return verb_flush(ret, e);
 }
 
 const struct verb verb_explain = {
 	.name = "explain",
-	.summary = "what is different from the time before, most important first",
+	.summary = "show what changed compared with the time before, most important first",
 	.usage = "[WHAT] [--before TIME] [-n N]",
 	.examples = EXPLAIN_EXAMPLES,
 	.options = EXPLAIN_OPTIONS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde flame: the selection as a flame graph in one file; the end of its name says in which form.
- */
+/* sonde flame: the selection as a flame graph in one file; the suffix of its name decides the
+ * format. */
 #include <errno.h>
 #include <langinfo.h>
 #include <stdlib.h>
@@ -29,19 +29,19 @@ struct flame_args {
 static const struct option FLAME_OPTIONS[] = {
 	FOLD_KIND_OR_WALL_OPTION(struct flame_args, type),
 	REQTAGS_OPTIONS(struct flame_args, request, slower),
-	{"output", 'o', OPTION_STRING, "FILE", "x.html, .svg, .folded, .pb.gz (pprof) or .json; the end says which",
+	{"output", 'o', OPTION_STRING, "FILE", "output file: x.html, .svg, .folded, .pb.gz (pprof) or .json; the suffix decides",
 	 offsetof(struct flame_args, output)},
-	{"text", 0, OPTION_FLAG, NULL, "draw it here, in the terminal", offsetof(struct flame_args, text)},
-	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
+	{"text", 0, OPTION_FLAG, NULL, "draw it in the terminal", offsetof(struct flame_args, text)},
+	{"source-url", 0, OPTION_STRING, "URL", "how the page links to source; {file} and {line} are filled in",
 	 offsetof(struct flame_args, source_url)},
-	{"group", 0, OPTION_STRING, "BY", "first row: none, container, process or thread",
+	{"group", 0, OPTION_STRING, "BY", "bottom row: none, container, process or thread",
 	 offsetof(struct flame_args, group)},
-	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)", offsetof(struct flame_args, width)},
-	{"nodes", 0, OPTION_UINT, "N", "of --json: the N largest frames; others are summed as (smaller frames)", offsetof(struct flame_args, nodes)},
-	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)", offsetof(struct flame_args, lines)},
-	{"no-inline", 0, OPTION_FLAG, NULL, "as if nothing were inlined; --interpreter: also an interpreter's own frames", offsetof(struct flame_args, no_inline)},
+	{"width", 0, OPTION_UINT, "PIXELS", "width of an .svg (default 1200)", offsetof(struct flame_args, width)},
+	{"nodes", 0, OPTION_UINT, "N", "in .json: only the N largest frames; sum the others as (smaller frames)", offsetof(struct flame_args, nodes)},
+	{"lines", 0, OPTION_FLAG, NULL, "separate functions by line: name (file.c:12)", offsetof(struct flame_args, lines)},
+	{"no-inline", 0, OPTION_FLAG, NULL, "count inlined functions as their caller; --interpreter: keep interpreter frames", offsetof(struct flame_args, no_inline)},
 	{"interpreter", 0, OPTION_FLAG, NULL, NULL, offsetof(struct flame_args, interpreter)},
-	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser", offsetof(struct flame_args, open)},
+	{"open", 0, OPTION_FLAG, NULL, "open the page in a browser", offsetof(struct flame_args, open)},
 	{0},
 };
 /* clang-format on */
@@ -64,7 +64,7 @@ static int text_run(const struct verb_call *call, const struct fold_opts *opts, 
 	flame_text_write(f, stdout, call->wide || !terminal ? 0 : term_width(stdout),
 			 terminal && !strcmp(nl_langinfo(CODESET), "UTF-8"));
 	fold_free(f);
-	return ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;
+	return verb_flush(0, e);
 }
 
 static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
@@ -89,14 +89,14 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 	if (!ret)
 		ret = svg_width_of(a->width, form == OUTPUT_SVG, &look.width, e);
 	page = form == OUTPUT_HTML && !a->text &&
-	       (a->output || !call->json); /* it groups by itself */
+	       (a->output || !call->json); /* the page groups by itself */
 	if (!ret && opts.wall && !a->group && form != OUTPUT_PPROF && !page)
-		opts.group = FOLD_BY_THREAD; /* each is as long as the wall time */
+		opts.group = FOLD_BY_THREAD; /* each thread is as long as the wall time */
 	if (ret)
 		return ret;
 	if (a->text && a->output) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"--text is for the terminal, -o for a file: one of the two");
+			"--text draws in the terminal and -o writes a file: choose one");
 		err_fix(e, "sonde flame --text > FILE");
 		return -EINVAL;
 	}
@@ -104,9 +104,7 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 		return text_run(call, &opts, e);
 	if (call->json && !a->output) {
 		ret = output_write(OUTPUT_JSON, call->sel, &opts, &look, stdout, e);
-		return ret            ? ret :
-		       ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") :
-					0;
+		return verb_flush(ret, e);
 	}
 	ret = outfile_open(&out, path, e);
 	if (!ret)
@@ -130,7 +128,7 @@ static int flame_run(struct verb_call *call, struct err *e)
 	if (!ret && a->request && opts.wall)
 		ret = err_set(
 			e, -EINVAL, EXIT_USAGE,
-			"--request goes with --type cpu, offcpu or runqueue: whole threads are in wall, not requests");
+			"--request needs --type cpu, offcpu or runqueue: type wall has whole threads, not requests");
 	if (!ret)
 		ret = reqtags_find(call->sel, a->request, a->slower, &tags, e);
 	opts.tags = a->request ? &tags.tags : NULL;
@@ -144,7 +142,7 @@ static int flame_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_flame = {
 	.name = "flame",
-	.summary = "where the CPU time went, as a flame graph in one file",
+	.summary = "draw CPU time (or another --type) as a flame graph, in one file",
 	.usage = "[WHAT] [-o FILE]",
 	.examples = FLAME_EXAMPLES,
 	.options = FLAME_OPTIONS,

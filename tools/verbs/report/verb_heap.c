@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde heap: which lines hold memory, allocate it, or hold more and more
+/* sonde heap: lines of code that hold memory, allocate it, or hold more and more
  * (tools/fold/ranking/heapsites.h). */
 #include <errno.h>
 #include <stdio.h>
@@ -26,9 +26,10 @@ struct heap_args {
 static const struct option HEAP_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
 	 offsetof(struct heap_args, rows)},
-	{"growth", 0, OPTION_FLAG, NULL, "what holds more and more: candidates for a leak first",
+	{"growth", 0, OPTION_FLAG, NULL, "sort by growth: leak candidates first",
 	 offsetof(struct heap_args, growth)},
-	{"alloc", 0, OPTION_FLAG, NULL, "what allocated most", offsetof(struct heap_args, alloc)},
+	{"alloc", 0, OPTION_FLAG, NULL, "sort by allocated bytes",
+	 offsetof(struct heap_args, alloc)},
 	{0},
 };
 
@@ -124,26 +125,23 @@ static int heap_run(struct verb_call *call, struct err *e)
 	int ret;
 
 	if (a->growth && a->alloc)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--growth and --alloc do not go together");
+		return err_set(e, -EINVAL, EXIT_USAGE, "--growth and --alloc cannot be combined");
 	ret = heapsites_make(call->sel, order, &h, e);
 	if (ret)
 		return ret;
 	if (a->growth && !h.n && !call->quiet)
-		fprintf(stderr, "nothing holds more than before\n");
+		fprintf(stderr, "nothing holds more memory than before\n");
 	if (call->json)
 		ret = heap_json(&h, rows, a->growth);
 	else
 		heap_table(call, &h, rows, a->growth);
 	heapsites_release(&h);
-	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			      strerror(errno));
-	return ret;
+	return verb_flush(ret, e);
 }
 
 const struct verb verb_heap = {
 	.name = "heap",
-	.summary = "which lines hold memory, and which hold more and more",
+	.summary = "show code that holds memory, and where it grows",
 	.usage = "[WHAT] [--growth | --alloc] [-n N]",
 	.examples = HEAP_EXAMPLES,
 	.options = HEAP_OPTIONS,

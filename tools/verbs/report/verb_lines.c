@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde lines: self and total of each source line of a function, with the text where it can be read
- * here. */
+/* sonde lines: self and total of each source line of a function, with the text if the file can be
+ * read here. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +27,15 @@ struct lines_args {
 };
 
 static const struct option LINES_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many functions, where several match (default 5)",
+	{"number", 'n', OPTION_UINT, "N", "how many functions to show if several match (default 5)",
 	 offsetof(struct lines_args, functions)},
-	{"context", 0, OPTION_STRING, "N", "lines of text around each measured one (default 2)",
+	{"context", 0, OPTION_STRING, "N", "lines of source around each measured one (default 2)",
 	 offsetof(struct lines_args, context)},
 	{"source-dir", 0, OPTION_LIST, "DIR",
-	 "where the source stands; OLD=NEW puts NEW for the path's beginning OLD",
+	 "where the source files are; OLD=NEW replaces OLD at the start of a path by NEW",
 	 offsetof(struct lines_args, source_dir)},
 	{"interpreter", 0, OPTION_FLAG, NULL,
-	 "with an interpreter's own frames, among those of its scripts",
+	 "show the interpreter's own frames among those of its scripts",
 	 offsetof(struct lines_args, interpreter)},
 	{0},
 };
@@ -74,21 +74,20 @@ static int no_lines(const struct view *v, const struct hotlines *h, struct err *
 	const struct fold_frame *fr = &v->f->frames[h->functions[0].frame];
 	const char *file = *fr->module_path ? fr->module_path : fr->module;
 
-	err_set(e, -ENODATA, EXIT_NOTHING, "no source line is known of '%.200s' (%.100s): %s",
+	err_set(e, -ENODATA, EXIT_NOTHING, "no source lines are known for '%.200s' (%.100s): %s",
 		fr->name, fr->module,
 		fr->origin == FOLD_KERNEL ?
-			"functions of the kernel have none here" :
+			"sonde stores no source lines for kernel functions" :
 		fr->origin == FOLD_JIT ?
-			"compiled while running, its perf map tells names alone" :
+			"it was compiled at run time, and its perf map contains only names" :
 		fr->origin == FOLD_UNKNOWN ?
-			"it lies in no file" :
+			"its code belongs to no file" :
 		module_has_lines(v->f, fr->module) ?
-			"the debug information of its file leaves this function out" :
-			"no debug information of its file was found when it was recorded");
+			"the debug information of its file does not cover this function" :
+			"no debug information for its file was found during the recording");
 	if (fr->origin == FOLD_NATIVE || fr->origin == FOLD_GO)
 		err_fix(e,
-			"install the debug symbols of %.200s (on Debian a package NAME-dbgsym or NAME-dbg), then:"
-			" sudo sonde symbolize",
+			"install the debug symbols of %.200s (on Debian: package NAME-dbgsym or NAME-dbg), then: sudo sonde symbolize",
 			file);
 	else
 		err_fix(e, "sonde stacks --callees '%.200s'", fr->name);
@@ -199,7 +198,7 @@ static void print_around(const struct shown *s, uint32_t from, uint32_t to)
 		print_row(s->v, s->fn, NULL, k, strbuf_str(&text));
 }
 
-/* One measured line; `until`: the next one, or UINT32_MAX. */
+/* Prints one measured line; `until` is the next one, or UINT32_MAX. */
 static void print_line(struct shown *s, const struct hotline *l, uint32_t until)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -220,7 +219,8 @@ static void print_line(struct shown *s, const struct hotline *l, uint32_t until)
 	s->next = behind;
 }
 
-/* The measured lines of one file, [from, to) of the function's, and what stands around them. */
+/* Prints the measured lines of one file, [from, to) of the function's lines, with the lines around
+ * them. */
 static void print_file(const struct view *v, const struct hotfunction *fn, size_t from, size_t to)
 {
 	const char *file = fn->lines[from].file, *why = "";
@@ -231,10 +231,11 @@ static void print_file(const struct view *v, const struct hotfunction *fn, size_
 	if (*file)
 		term_printf(stdout, "%s\n", file);
 	if (*file && !source && !v->call->quiet)
-		term_printf(stderr, "no text of %s: %s (--source-dir DIR says where)\n", file, why);
-	if (source && sourcefile_mtime_ns(source) > v->f->to_ns && !v->call->quiet)
 		term_printf(stderr,
-			    "%s was changed after the recording: its lines may have moved\n",
+			    "cannot show %s: %s (--source-dir DIR sets where the source is)\n",
+			    file, why);
+	if (source && sourcefile_mtime_ns(source) > v->f->to_ns && !v->call->quiet)
+		term_printf(stderr, "%s changed after the recording: its lines may have moved\n",
 			    sourcefile_path(source));
 	for (size_t i = from; i < to; i++)
 		print_line(&s, &fn->lines[i], i + 1 < to ? fn->lines[i + 1].line : UINT32_MAX);
@@ -249,7 +250,7 @@ static void print_function(const struct view *v, const struct hotfunction *fn)
 
 	strbuf_addf(
 		&head,
-		"%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is its total",
+		"%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is this function's total",
 		term_on(stdout, TERM_BOLD), fr->name, term_off(stdout), *fr->module ? " (" : "",
 		fr->module, *fr->module ? ")" : "", fn->inlined ? ", inlined" : "",
 		percent(fn->self_ns, whole), percent(fn->total_ns, whole));
@@ -283,7 +284,7 @@ static int context_of(const char *text, uint32_t *out, struct err *e)
 
 	if (text && (*text < '0' || *text > '9' || *end || n > MAX_CONTEXT))
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "--context takes a number up to %d, not '%.100s'", MAX_CONTEXT,
+			       "--context must be a number up to %d, not '%.100s'", MAX_CONTEXT,
 			       text);
 	*out = (uint32_t)n;
 	return 0;
@@ -300,7 +301,7 @@ static int answer(struct view *v, const char *text, struct err *e)
 	n = v->args->functions ? (size_t)v->args->functions : DEFAULT_FUNCTIONS;
 	if (n > h.n)
 		n = h.n;
-	while (n > 1 && !h.functions[n - 1].has_lines) /* those without come last */
+	while (n > 1 && !h.functions[n - 1].has_lines) /* functions without lines come last */
 		n--;
 	if (!h.functions[0].has_lines)
 		ret = no_lines(v, &h, e);
@@ -320,8 +321,9 @@ static int lines_run(struct verb_call *call, struct err *e)
 
 	if (call->n_words != 1) {
 		err_set(e, -EINVAL, EXIT_USAGE, "%s",
-			call->n_words ? "lines takes one function; filters narrow the rest" :
-					"which function? its name, or a regular expression");
+			call->n_words ?
+				"lines takes only one function; use filters to narrow the rest" :
+				"name a function, or give a regular expression");
 		err_fix(e,
 			"sonde stacks (the hottest functions)    sonde lines NAME --container web");
 		return -EINVAL;
@@ -340,7 +342,7 @@ static int lines_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_lines = {
 	.name = "lines",
-	.summary = "CPU time by source line of a function",
+	.summary = "show CPU time by source line of a function",
 	.usage = "FUNCTION",
 	.examples = LINES_EXAMPLES,
 	.options = LINES_OPTIONS,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde map: the map of services of a window: which container or command opens connections to which
+/* sonde map: the map of services of a range: which container or command connects to which
  * (tools/net/netmap.h). */
 #include <errno.h>
 #include <stdio.h>
@@ -25,11 +25,11 @@ struct map_args {
 
 /* clang-format off */
 static const struct option MAP_OPTIONS[] = {
-	{"output", 'o', OPTION_STRING, "FILE", "a drawing: FILE.svg, FILE.html (with the table), FILE.dot", offsetof(struct map_args, output)},
-	{"open", 0, OPTION_FLAG, NULL, "show the file in a browser", offsetof(struct map_args, open)},
-	{"live", 0, OPTION_FLAG, NULL, "then each new edge as it comes, until Ctrl-C", offsetof(struct map_args, live)},
-	{"dot", 0, OPTION_FLAG, NULL, "for Graphviz: sonde map --dot | dot -Tsvg", offsetof(struct map_args, dot)},
-	{"drawing", 0, OPTION_FLAG, NULL, "with --json: where a drawing has its boxes and lines", offsetof(struct map_args, drawing)},
+	{"output", 'o', OPTION_STRING, "FILE", "draw into FILE.svg, FILE.html (with the table) or FILE.dot", offsetof(struct map_args, output)},
+	{"open", 0, OPTION_FLAG, NULL, "open the file in a browser", offsetof(struct map_args, open)},
+	{"live", 0, OPTION_FLAG, NULL, "then print each new connection as it appears, until Ctrl-C", offsetof(struct map_args, live)},
+	{"dot", 0, OPTION_FLAG, NULL, "print for Graphviz: sonde map --dot | dot -Tsvg", offsetof(struct map_args, dot)},
+	{"drawing", 0, OPTION_FLAG, NULL, "with --json: add the positions of boxes and lines", offsetof(struct map_args, drawing)},
 	{0},
 };
 /* clang-format on */
@@ -59,10 +59,9 @@ static int form_of(const struct map_args *a, enum map_form *form, struct err *e)
 		}
 	if (a->output)
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"a map's name ends in .svg, .html or .dot, not as '%.200s' does",
-			a->output);
+			"the name of a map must end in .svg, .html or .dot: '%.200s'", a->output);
 	else
-		err_set(e, -EINVAL, EXIT_USAGE, "--open needs a file to show");
+		err_set(e, -EINVAL, EXIT_USAGE, "--open needs a file (-o)");
 	err_fix(e, "sonde map -o map.html");
 	return -EINVAL;
 }
@@ -74,13 +73,13 @@ static int args_check(const struct verb_call *call, struct err *e)
 
 	if (a->live && (a->output || a->open || a->dot || a->drawing)) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"--live prints lines; a drawing that follows is in sonde serve");
+			"--live only prints lines; sonde serve shows a drawing that updates");
 		err_fix(e, "sonde map --live");
 		return -EINVAL;
 	}
 	if (a->live && store_names_hosts()) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"--live follows one store: connections between hosts are joined when both have told of them");
+			"--live follows one store; connections between hosts need the data of both");
 		err_fix(e, "sonde map --last 5m --store DIR --store DIR");
 		return -EINVAL;
 	}
@@ -90,7 +89,7 @@ static int args_check(const struct verb_call *call, struct err *e)
 		return form_of(a, &form, e);
 	if (!a->drawing || call->json)
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--drawing is a part of JSON");
+	err_set(e, -EINVAL, EXIT_USAGE, "--drawing needs --json");
 	err_fix(e, "sonde map --json --drawing; a picture: sonde map -o map.svg");
 	return -EINVAL;
 }
@@ -174,7 +173,7 @@ static int map_run(struct verb_call *call, struct err *e)
 		;
 	else if (!rc && !m.n_edges)
 		rc = select_nothing(call->sel, m.known ? NULL : "net", "connections",
-				    "nobody talked to anybody", "sonde net --listen", e);
+				    "no connections", "sonde net --listen", e);
 	else if (!rc && a->output)
 		rc = map_file(call, &m, e);
 	else if (!rc && call->json)
@@ -186,10 +185,7 @@ static int map_run(struct verb_call *call, struct err *e)
 	netmap_release(&m);
 	if (!rc && a->live)
 		return netlive_run(call, e);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
-	return rc;
+	return verb_flush(rc, e);
 }
 
 static bool map_pages(const struct verb_call *call)
@@ -199,7 +195,7 @@ static bool map_pages(const struct verb_call *call)
 
 const struct verb verb_map = {
 	.name = "map",
-	.summary = "the map of services: which container or command opens connections to which",
+	.summary = "map the services: which container or command connects to which",
 	.usage = "[WHAT] [-o FILE | --live]",
 	.examples = MAP_EXAMPLES,
 	.options = MAP_OPTIONS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde neighbours and sonde wakers: who had the CPU while a process was ready to run, and who
- * ended its waits (tools/waits/waitpairs.h). Two verbs with one table.
+ * ended its waits (tools/waits/waitpairs.h). Two verbs that share one table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,13 +21,14 @@
 
 #define STACKS_SHOWN 3
 #define END_MAX      64
-/* for people, of one that waited: who ran, or woke it, by 1 % or more; the rest is one row */
+/* in text, at most this many others per waiting process, with 1 % or more each; the rest is one
+ * row */
 #define OTHERS_SHOWN 5
 
 struct pairs_args {
 	uint64_t rows;
 	const char *by;
-	bool stacks, idle; /* of wakers */
+	bool stacks, idle; /* for wakers */
 };
 
 #define ROWS_OPTION                                                            \
@@ -35,10 +36,11 @@ struct pairs_args {
 		"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", \
 			offsetof(struct pairs_args, rows)                      \
 	}
-#define BY_OPTION                                                                                 \
-	{                                                                                         \
-		"by", 0, OPTION_STRING, "WHAT", "command (default), process (default of --json)", \
-			offsetof(struct pairs_args, by)                                           \
+#define BY_OPTION                                                             \
+	{                                                                     \
+		"by", 0, OPTION_STRING, "WHAT",                               \
+			"command (default) or process (default with --json)", \
+			offsetof(struct pairs_args, by)                       \
 	}
 
 static const struct option PAIRS_OPTIONS[] = {
@@ -50,9 +52,8 @@ static const struct option PAIRS_OPTIONS[] = {
 static const struct option WAKERS_OPTIONS[] = {
 	ROWS_OPTION,
 	BY_OPTION,
-	{"idle", 0, OPTION_FLAG, NULL, "who ended idle waits, too",
-	 offsetof(struct pairs_args, idle)},
-	{"stacks", 0, OPTION_FLAG, NULL, "the stacks in which they woke",
+	{"idle", 0, OPTION_FLAG, NULL, "include idle waits", offsetof(struct pairs_args, idle)},
+	{"stacks", 0, OPTION_FLAG, NULL, "show the stacks that did the waking",
 	 offsetof(struct pairs_args, stacks)},
 	{0},
 };
@@ -68,17 +69,17 @@ struct view {
 	enum waitpairs_what what;
 	size_t n;
 	bool stacks;
-	size_t hidden; /* idle rows that are not shown */
+	size_t hidden; /* idle rows not shown */
 	uint64_t hidden_ns;
 };
 
 static const char *by_name(const struct view *v, const struct waitpairs_row *r)
 {
 	if (v->what == WAITPAIRS_WAKERS)
-		return r->by.pid || *r->by.comm ? r->by.comm : "[a timer or a device]";
+		return r->by.pid || *r->by.comm ? r->by.comm : "[timer or device]";
 	if (r->kind == STORE_CULPRIT_THREAD)
-		return *r->by.comm ? r->by.comm : "[not known]";
-	return r->kind == STORE_CULPRIT_IDLE ? "[nobody: the CPU was idle]" : "[not known]";
+		return *r->by.comm ? r->by.comm : "[unknown]";
+	return r->kind == STORE_CULPRIT_IDLE ? "[CPU was idle]" : "[unknown]";
 }
 
 static void brief_of(const struct view *v, struct strbuf *out)
@@ -173,7 +174,7 @@ static int print_json(const struct view *v)
 
 /* --- for people --- */
 
-/* Who waited: said once, in the first of its rows. */
+/* The waiting process is named only in the first of its rows. */
 static void who_text(struct table *t, const struct view *v, const struct waitpairs_row *r,
 		     bool first)
 {
@@ -229,8 +230,8 @@ static bool is_same_who(const struct waitpairs_row *a, const struct waitpairs_ro
 	       !strcmp(a->who.container, b->who.container) && !strcmp(a->reason, b->reason);
 }
 
-/* Rows from..to are of one that waited: the first of them, and the rest as one. Returns how many
- * rows of the table that is. */
+/* Rows from..to belong to one waiting process: prints the first of them, and the rest as one.
+ * Returns the number of printed rows. */
 static size_t one_text(struct table *t, const struct view *v, size_t from, size_t to)
 {
 	const struct waitpairs_row *rows = v->w->rows;
@@ -240,7 +241,7 @@ static size_t one_text(struct table *t, const struct view *v, size_t from, size_
 	while (from + shown < to && shown < OTHERS_SHOWN &&
 	       rows[from + shown].total_ns * 100 >= rows[from].whole_ns)
 		shown++;
-	shown += from + shown + 1 == to; /* a rest of one is itself */
+	shown += from + shown + 1 == to; /* a rest of one row is printed as itself */
 	for (size_t i = from; i < from + shown; i++)
 		row_text(t, v, &rows[i], i == from);
 	for (size_t i = from + shown; i < to; i++) {
@@ -252,7 +253,7 @@ static size_t one_text(struct table *t, const struct view *v, size_t from, size_
 	return shown + (from + shown < to);
 }
 
-/* Returns how many that waited are left out. The rows of one are not torn apart. */
+/* Returns how many waiting processes were omitted. The rows of one process stay together. */
 static size_t all_text(struct table *t, const struct view *v)
 {
 	size_t told = 0, left = 0;
@@ -268,7 +269,7 @@ static size_t all_text(struct table *t, const struct view *v)
 	return left;
 }
 
-/* "812 postgres", "postgres" of several. */
+/* "812 postgres", or "postgres" for several processes. */
 static const char *end_text(const struct waitpairs_end *x, const char *name, char buf[END_MAX])
 {
 	if (x->pid)
@@ -278,8 +279,8 @@ static const char *end_text(const struct waitpairs_end *x, const char *name, cha
 	return buf;
 }
 
-/* Those who woke longest, below the table: each with its share of the wake-ups whose stack was
- * taken, by time. */
+/* Prints the wakers with the longest waits below the table, each stack with its share by time of
+ * the wake-ups whose stack was taken. */
 static void stacks_text(const struct view *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
@@ -313,13 +314,13 @@ static void held_text(const struct waitheld *h)
 
 		waitbrief_held_name(&name, &h->rows[i]);
 		term_printf(stdout,
-			    "held back by its CPU quota: %s for %.2f s, in %llu of %llu periods\n",
+			    "throttled by its CPU quota: %s for %.2f s, in %llu of %llu periods\n",
 			    strbuf_str(&name), (double)h->rows[i].throttled_ns / 1e9,
 			    (unsigned long long)h->rows[i].throttled,
 			    (unsigned long long)h->rows[i].periods);
 	}
 	if (h->cpu_ns && h->steal_ns * 1000 >= h->cpu_ns)
-		printf("taken by the hypervisor: %.1f %% of the CPUs' time\n",
+		printf("stolen by the hypervisor: %.1f %% of the CPU time\n",
 		       100 * (double)h->steal_ns / (double)h->cpu_ns);
 }
 
@@ -362,7 +363,7 @@ static void print_text(const struct view *v)
 	if (v->call->quiet)
 		return;
 	if (left)
-		fprintf(stderr, "%zu more that waited: -n %zu shows them\n", left, v->w->n);
+		fprintf(stderr, "%zu more waiting: -n %zu shows them\n", left, v->w->n);
 	if (v->hidden)
 		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n",
 			v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
@@ -376,12 +377,12 @@ static int by_of(const char *word, const struct verb_call *call, enum waitsum_by
 		*by = WAITSUM_BY_COMMAND;
 	if (rc || *by == WAITSUM_BY_PROCESS || *by == WAITSUM_BY_COMMAND)
 		return rc;
-	err_set(e, -EINVAL, EXIT_USAGE, "--by %s: it is command or process here", word);
+	err_set(e, -EINVAL, EXIT_USAGE, "--by must be command or process here, not %s", word);
 	err_fix(e, "--by process");
 	return -EINVAL;
 }
 
-/* Idle rows are freed: who ends a wait for work has brought the work. */
+/* Frees idle rows: the waker that ends a wait for work brings the work. */
 static void hide_idle(struct view *v, struct waitpairs *w)
 {
 	size_t n = 0;
@@ -398,7 +399,7 @@ static void hide_idle(struct view *v, struct waitpairs *w)
 	w->n = n;
 }
 
-/* By name; `w` is taken. */
+/* Sums rows by name; takes `w`. */
 static struct waitpairs *folded(struct waitpairs *w)
 {
 	struct waitpairs *f = waitpairs_fold(w);
@@ -426,7 +427,8 @@ static int pairs_run(struct verb_call *call, enum waitpairs_what what, struct er
 	if (!rc && !a->idle && !call->json)
 		hide_idle(&v, w);
 	if (!rc && !w->n) {
-		rc = err_set(e, -ENOENT, EXIT_NOTHING, "all %zu rows are of idle waits", v.hidden);
+		rc = err_set(e, -ENOENT, EXIT_NOTHING, "only idle waits were found (%zu rows)",
+			     v.hidden);
 		err_fix(e, "sonde %s --idle", call->verb->name);
 	}
 	if (!rc) {
@@ -440,10 +442,7 @@ static int pairs_run(struct verb_call *call, enum waitpairs_what what, struct er
 	}
 	if (w)
 		waitpairs_free(w);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
-	return rc;
+	return verb_flush(rc, e);
 }
 
 static int neighbours_run(struct verb_call *call, struct err *e)
@@ -458,7 +457,7 @@ static int wakers_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_neighbours = {
 	.name = "neighbours",
-	.summary = "who had the CPU while others were ready to run",
+	.summary = "show which processes took CPU time from others",
 	.usage = "[WHAT] [--by WHAT] [-n N]",
 	.examples = NEIGHBOURS_EXAMPLES,
 	.options = PAIRS_OPTIONS,
@@ -469,7 +468,7 @@ const struct verb verb_neighbours = {
 
 const struct verb verb_wakers = {
 	.name = "wakers",
-	.summary = "who ended the waits of whom",
+	.summary = "show which thread woke which",
 	.usage = "[WHAT] [--by WHAT] [--idle] [--stacks] [-n N]",
 	.examples = WAKERS_EXAMPLES,
 	.options = WAKERS_OPTIONS,

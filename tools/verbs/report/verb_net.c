@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde net: connections of a window: who talks to whom, how much, how well, and what failed
+/* sonde net: connections of a range: who talks to whom, how much, how well, and what failed
  * (tools/net/netflows.h). */
 #include <errno.h>
 #include <stdio.h>
@@ -20,11 +20,11 @@ struct net_args {
 
 /* clang-format off */
 static const struct option NET_OPTIONS[] = {
-	{"by", 0, OPTION_STRING, "WHAT", "command (default), process, container, peer", offsetof(struct net_args, by)},
-	{"failed", 0, OPTION_FLAG, NULL, "what was not opened, or ended by a reset or without an answer", offsetof(struct net_args, failed)},
-	{"retrans", 0, OPTION_FLAG, NULL, "what was sent anew", offsetof(struct net_args, retrans)},
-	{"listen", 0, OPTION_FLAG, NULL, "who listens where, open to whom, with the backlog", offsetof(struct net_args, listen)},
-	{"live", 0, OPTION_FLAG, NULL, "then each new edge as it comes, until Ctrl-C", offsetof(struct net_args, live)},
+	{"by", 0, OPTION_STRING, "WHAT", "command (default), process, container or peer", offsetof(struct net_args, by)},
+	{"failed", 0, OPTION_FLAG, NULL, "only connections that failed, were reset or got no answer", offsetof(struct net_args, failed)},
+	{"retrans", 0, OPTION_FLAG, NULL, "only connections with retransmissions", offsetof(struct net_args, retrans)},
+	{"listen", 0, OPTION_FLAG, NULL, "show listening sockets: who may connect, and the backlog", offsetof(struct net_args, listen)},
+	{"live", 0, OPTION_FLAG, NULL, "then print each new connection as it appears, until Ctrl-C", offsetof(struct net_args, live)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct net_args, rows)},
 	{0},
 };
@@ -43,7 +43,7 @@ static int missing(const struct verb_call *call, bool known, const char *what, s
 	return select_nothing(call->sel, known ? NULL : "net", "connections", what, "sonde net", e);
 }
 
-/* Keeps the rows that are asked for. */
+/* Keeps only the rows that the options select. */
 static void keep(struct netflows *f, const struct net_args *a)
 {
 	size_t n = 0;
@@ -83,8 +83,8 @@ static int flows_run(struct verb_call *call, const struct net_args *a, enum netf
 	if (!rc && !f.shown)
 		rc = missing(call, f.known,
 			     a->failed  ? "nothing failed" :
-			     a->retrans ? "nothing was sent anew" :
-					  "nobody talked to anybody",
+			     a->retrans ? "there were no retransmissions" :
+					  "no connections",
 			     e);
 	else if (!rc && call->json)
 		rc = flows_json(call, &f);
@@ -110,7 +110,7 @@ static int listeners_run(struct verb_call *call, const struct net_args *a, struc
 	int rc = netlisteners_read(call->sel, &l, e);
 
 	if (!rc && !l.n)
-		rc = missing(call, l.known, "nobody listened", e);
+		rc = missing(call, l.known, "no listening sockets", e);
 	else if (!rc && call->json)
 		rc = listeners_json(call, &l);
 	else if (!rc)
@@ -125,12 +125,12 @@ static int by_of(const struct net_args *a, enum netflows_by *by, struct err *e)
 	*by = NETFLOWS_BY_COMMAND;
 	if (!a->by || netflows_by(a->by, by))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--by %s: it is one of " NETFLOWS_BY_NAMES, a->by);
+	err_set(e, -EINVAL, EXIT_USAGE, "--by %s: must be one of " NETFLOWS_BY_NAMES, a->by);
 	err_fix(e, "sonde net --by peer");
 	return -EINVAL;
 }
 
-/* What there is by now, if it is for people, then what comes. */
+/* Prints the connections so far (not as JSON), then each new one. */
 static int live_run(struct verb_call *call, const struct net_args *a, enum netflows_by by,
 		    struct err *e)
 {
@@ -138,7 +138,7 @@ static int live_run(struct verb_call *call, const struct net_args *a, enum netfl
 
 	if (a->failed || a->retrans || a->listen) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"--live tells of new edges and their first trouble; it goes with none of --failed, --retrans, --listen");
+			"--live prints new connections and their first problem; it cannot be combined with --failed, --retrans or --listen");
 		err_fix(e, "sonde net --live");
 		return -EINVAL;
 	}
@@ -160,10 +160,7 @@ static int net_run(struct verb_call *call, struct err *e)
 		return live_run(call, a, by, e);
 	if (!rc)
 		rc = a->listen ? listeners_run(call, a, e) : flows_run(call, a, by, e);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
-	return rc;
+	return verb_flush(rc, e);
 }
 
 static bool net_pages(const struct verb_call *call)
@@ -173,7 +170,7 @@ static bool net_pages(const struct verb_call *call)
 
 const struct verb verb_net = {
 	.name = "net",
-	.summary = "connections: who talks to whom, how much, how well, and what failed",
+	.summary = "show connections: who talks to whom, how much, how well, and what failed",
 	.usage = "[WHAT] [--by WHAT] [--failed | --retrans | --listen | --live] [-n N]",
 	.examples = NET_EXAMPLES,
 	.options = NET_OPTIONS,

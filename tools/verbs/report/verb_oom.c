@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde oom: each kill for want of memory, explained (tools/events/oomstory.h). */
+/* sonde oom: explains each out-of-memory kill (tools/events/oomstory.h). */
 #include <errno.h>
 #include <langinfo.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 #define DEFAULT_ROWS 3
 #define COMMAND_NS   (60 * NSEC_PER_SEC)
-/* a container ends so soon after one of its processes was killed, if it does */
+/* a container ends within this time after one of its processes was killed, if it does */
 #define ENDED_NS (10 * NSEC_PER_SEC)
 
 struct oom_args {
@@ -27,7 +27,7 @@ struct oom_args {
 };
 
 static const struct option OOM_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many kills, the newest (default 3)",
+	{"number", 'n', OPTION_UINT, "N", "show the newest N (default 3)",
 	 offsetof(struct oom_args, rows)},
 	{0},
 };
@@ -163,21 +163,20 @@ static void print_why(const struct oomstory *x, struct strbuf *line)
 	char limit[32], bytes[32];
 
 	if (!x->cgroup)
-		strbuf_addstr(
-			line,
-			"  why: not known, the kernel's log could not be read or did not tell");
+		strbuf_addstr(line,
+			      "  why: unknown, the kernel log could not be read or did not say");
 	else if (*x->cgroup)
-		strbuf_addf(line, "  why: the memory limit of %.200s%s%s was met",
+		strbuf_addf(line, "  why: %.200s reached its memory limit%s%s",
 			    x->own_limit && *x->container ? x->container : x->cgroup,
-			    x->limit >= 0 ? ", " : "",
+			    x->limit >= 0 ? " of " : "",
 			    x->limit >= 0 ? term_bytes((uint64_t)x->limit, limit, sizeof(limit)) :
 					    "");
 	else
-		strbuf_addstr(line, "  why: the host had no memory left");
+		strbuf_addstr(line, "  why: the host ran out of memory");
 	if (x->asked_by && *x->asked_by)
 		strbuf_addf(line, "; %.32s asked for more", x->asked_by);
 	if (x->anon >= 0)
-		strbuf_addf(line, "; %.32s had %s of its own", x->comm,
+		strbuf_addf(line, "; %.32s held %s itself", x->comm,
 			    term_bytes((uint64_t)x->anon, bytes, sizeof(bytes)));
 	print_line(line);
 }
@@ -189,7 +188,7 @@ static void print_curve(const struct oomstory *x, struct strbuf *line)
 
 	if (x->most < 0)
 		return;
-	strbuf_addstr(line, "  memory in 15 min: |");
+	strbuf_addstr(line, "  memory over 15 min: |");
 	spark_add(line, x->curve, OOMSTORY_POINTS, x->limit > 0 ? (double)x->limit : x->most,
 		  unicode);
 	strbuf_addf(line, "| most %s", term_bytes((uint64_t)x->most, most, sizeof(most)));
@@ -226,25 +225,25 @@ static void print_story(const struct oomstory *x, const struct verb_call *call,
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 	char time[32];
 
-	strbuf_addf(&line, "%s  %.64s%s%.64s (%u) was killed for want of memory",
+	strbuf_addf(&line, "%s  %.64s%s%.64s (%u) was killed: out of memory",
 		    when_local(x->at_ns, clock_utc_ns(), time, sizeof(time)), x->container,
 		    *x->container ? ": " : "", x->comm, x->pid);
 	print_line(&line);
 	print_why(x, &line);
 	if (x->n_tasks) {
 		strbuf_addf(&line,
-			    "  who held memory, of %zu that could be killed: ", x->all_tasks);
+			    "  largest of %zu processes that could be killed: ", x->all_tasks);
 		add_holders(&line, x->tasks, x->n_tasks);
 		print_line(&line);
 	}
 	print_curve(x, &line);
 	if (x->n_others) {
-		strbuf_addstr(&line, "  other containers then: ");
+		strbuf_addstr(&line, "  other containers at that time: ");
 		add_holders(&line, x->others, x->n_others);
 		print_line(&line);
 	}
 	if (log_of(logs, x)) {
-		puts("  it wrote last:");
+		puts("  its last lines:");
 		eventlog_print(log_of(logs, x), stdout);
 	}
 	print_stacks(x, call, &line);
@@ -261,8 +260,7 @@ static int oom_run(struct verb_call *call, struct err *e)
 		return rc;
 	rc = eventlogs_read(call->sel, &logs, e);
 	if (!rc && !all.n) {
-		rc = err_set(e, -ENOENT, EXIT_NOTHING,
-			     "nothing%s%s was killed for want of memory in %s",
+		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no out-of-memory kills%s%s in %s",
 			     *call->sel->what ? " of " : "", call->sel->what, call->sel->range);
 		err_fix(e, "sonde oom --last 7d");
 	} else if (!rc && call->json) {
@@ -280,8 +278,7 @@ static int oom_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_oom = {
 	.name = "oom",
-	.summary =
-		"kills for want of memory, explained: whose limit, who held memory, what ran before",
+	.summary = "explain out-of-memory kills: whose limit, who held memory, what ran before",
 	.usage = "[WHAT] [--last 24h] [-n N]",
 	.examples = OOM_EXAMPLES,
 	.options = OOM_OPTIONS,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde ps: processes of a window (tools/processes/process_report.h). */
+/* sonde ps: processes of a range (tools/processes/process_report.h). */
 #include "tools/processes/process_report.h"
 
 static const char *const EXAMPLES[] = {
@@ -15,7 +15,7 @@ static int ps_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_ps = {
 	.name = "ps",
-	.summary = "who ran, then or now: processes with their CPU and top function",
+	.summary = "list processes of any time, with their CPU use and hottest function",
 	.usage = "[WHAT] [--at TIME | --last 1h] [-n N] [--sort KEY]",
 	.examples = EXAMPLES,
 	.options = WHO_OPTIONS,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde report: timeline, processes and flame graphs of a range in one page, for an issue or a mail
+/* sonde report: timeline, processes and flame graphs of a range in one page
  * (tools/page/report.h). */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,12 +23,12 @@ struct report_args {
 
 static const struct option REPORT_OPTIONS[] = {
 	{"output", 'o', OPTION_STRING, "FILE",
-	 "the page (default ./sonde-report-WHAT-HHMM.html); - is standard output",
+	 "output file (default ./sonde-report-WHAT-HHMM.html); - is standard output",
 	 offsetof(struct report_args, output)},
 	{"source-url", 0, OPTION_STRING, "URL",
-	 "the page's links to source; {file} and {line} are filled in",
+	 "how the page links to source; {file} and {line} are filled in",
 	 offsetof(struct report_args, source_url)},
-	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser",
+	{"open", 0, OPTION_FLAG, NULL, "open the page in a browser",
 	 offsetof(struct report_args, open)},
 	{0},
 };
@@ -45,13 +45,12 @@ static int check_name(const char *path, struct err *e)
 
 	if (!strcmp(path, "-") || (!output_form_of(path, &form, NULL) && form == OUTPUT_HTML))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE,
-		"a report is a page: its name ends in .html, not as '%.200s' does", path);
+	err_set(e, -EINVAL, EXIT_USAGE, "the name of a report must end in .html: '%.200s'", path);
 	err_fix(e, "sonde report -o x.html");
 	return -EINVAL;
 }
 
-/* What of the report is of CPU time; a range without any has none. */
+/* The parts of the report about CPU time; a range without CPU time has none. */
 static int parts_make(struct report *r, const struct selection *sel, const struct page_folds *folds,
 		      struct process_rows *procs, struct timeline **t, struct err *e)
 {
@@ -144,7 +143,7 @@ static int report_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_report = {
 	.name = "report",
-	.summary = "timeline, processes and flame graphs in one page, for an issue or a mail",
+	.summary = "write timeline, processes and flame graphs into one page, to attach or mail",
 	.usage = "[WHAT] [-o FILE]",
 	.examples = REPORT_EXAMPLES,
 	.options = REPORT_OPTIONS,

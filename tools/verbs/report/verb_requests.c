@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde requests: what programs asked one another in a window: how many, how long, what failed
+/* sonde requests: requests between programs in a range: how many, how long they took, what failed
  * (tools/requests). */
 #include <errno.h>
 #include <poll.h>
@@ -29,10 +29,10 @@ struct requests_args {
 /* clang-format off */
 static const struct option REQUESTS_OPTIONS[] = {
 	{"by", 0, OPTION_STRING, "WHAT", "operation (default), service, command, process, container, protocol, status", offsetof(struct requests_args, by)},
-	{"side", 0, OPTION_STRING, "SIDE", "client or server: as who asked saw it, or who answered; both by default", offsetof(struct requests_args, side)},
-	{"slowest", 0, OPTION_FLAG, NULL, "single requests, the slowest first", offsetof(struct requests_args, slowest)},
-	{"failed", 0, OPTION_FLAG, NULL, "what has errors; with --slowest single ones that failed", offsetof(struct requests_args, failed)},
-	{"live", 0, OPTION_FLAG, NULL, "of the last 30 s (or --last), drawn anew every 2 s, until Ctrl-C", offsetof(struct requests_args, live)},
+	{"side", 0, OPTION_STRING, "SIDE", "client or server: as seen by the caller or by the callee (default: both)", offsetof(struct requests_args, side)},
+	{"slowest", 0, OPTION_FLAG, NULL, "show single requests, slowest first", offsetof(struct requests_args, slowest)},
+	{"failed", 0, OPTION_FLAG, NULL, "only operations with errors; with --slowest: only failed requests", offsetof(struct requests_args, failed)},
+	{"live", 0, OPTION_FLAG, NULL, "show the last 30 s (or --last), updated every 2 s, until Ctrl-C", offsetof(struct requests_args, live)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct requests_args, rows)},
 	{0},
 };
@@ -75,8 +75,7 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 	if (!rc)
 		rc = requnread_read(call->sel, &unread, e);
 	if (!rc && !r.shown)
-		rc = missing(call, r.known, a->failed ? "nothing failed" : "nobody asked anybody",
-			     e);
+		rc = missing(call, r.known, a->failed ? "nothing failed" : "no requests", e);
 	else if (!rc && call->json)
 		rc = rows_json(call, &r, &unread);
 	else if (!rc)
@@ -107,8 +106,7 @@ static int singles_run(struct verb_call *call, const struct requests_args *a, st
 
 	r.shown = r.n;
 	if (!rc && !r.n)
-		rc = missing(call, r.known, a->failed ? "nothing failed" : "nobody asked anybody",
-			     e);
+		rc = missing(call, r.known, a->failed ? "nothing failed" : "no requests", e);
 	else if (!rc && call->json)
 		rc = singles_json(call, &r);
 	else if (!rc)
@@ -122,12 +120,12 @@ static int words_of(const struct requests_args *a, enum reqrows_by *by, struct e
 {
 	*by = REQROWS_BY_OPERATION;
 	if (a->by && !reqrows_by(a->by, by)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--by %s: it is one of " REQROWS_BY_NAMES, a->by);
+		err_set(e, -EINVAL, EXIT_USAGE, "--by %s: must be one of " REQROWS_BY_NAMES, a->by);
 		err_fix(e, "sonde requests --by service");
 		return -EINVAL;
 	}
 	if (a->side && strcmp(a->side, "client") && strcmp(a->side, "server")) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--side %s: it is client or server", a->side);
+		err_set(e, -EINVAL, EXIT_USAGE, "--side %s: must be client or server", a->side);
 		err_fix(e, "sonde requests --side server");
 		return -EINVAL;
 	}
@@ -136,7 +134,7 @@ static int words_of(const struct requests_args *a, enum reqrows_by *by, struct e
 
 /* ---- live ---- */
 
-/* false: nobody reads any more. */
+/* false: standard output was closed. */
 static bool live_wait(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO};
@@ -144,8 +142,8 @@ static bool live_wait(void)
 	return poll(&out, 1, LIVE_EVERY_MS) <= 0 || !(out.revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
-/* The window up to now, once. That nothing was asked in it is an answer, and so is that who is
- * meant is not there by now, but for the first time. */
+/* Prints the range up to now, once. A range without requests is a valid answer, and so is a
+ * selected process that does not exist yet, except the first time. */
 static int live_draw(struct verb_call *call, const struct requests_args *a, enum reqrows_by by,
 		     bool first, struct err *e)
 {
@@ -179,7 +177,7 @@ static int live_run(struct verb_call *call, const struct requests_args *a, enum 
 
 	if (r->from || r->to || r->at || r->rec) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"--live follows the clock: of ranges it takes --last");
+			"--live follows the clock: it takes no other range than --last");
 		err_fix(e, "sonde requests --live --last 1m");
 		return -EINVAL;
 	}
@@ -188,10 +186,7 @@ static int live_run(struct verb_call *call, const struct requests_args *a, enum 
 	for (bool first = true; !rc && (first || live_wait()); first = false) {
 		rc = live_draw(call, a, by, first, e);
 		if (!rc && (fflush(stdout) || ferror(stdout)))
-			return errno == EPIPE ?
-				       0 :
-				       err_set(e, -EIO, EXIT_RUNTIME,
-					       "cannot write standard output: %s", strerror(errno));
+			return errno == EPIPE ? 0 : verb_flush(-EIO, e);
 	}
 	return rc;
 }
@@ -215,15 +210,12 @@ static int requests_run(struct verb_call *call, struct err *e)
 		rc = a->slowest ? singles_run(call, a, e) : rows_run(call, a, by, e);
 	call->sel = NULL;
 	select_free(sel);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
-	return rc;
+	return verb_flush(rc, e);
 }
 
 const struct verb verb_requests = {
 	.name = "requests",
-	.summary = "what programs asked one another: how many, how long it took, what failed",
+	.summary = "show requests between programs: how many, how long they took, what failed",
 	.usage = "[WHAT] [--by WHAT] [--side SIDE] [--failed] [--slowest] [--live] [-n N]",
 	.examples = REQUESTS_EXAMPLES,
 	.options = REQUESTS_OPTIONS,

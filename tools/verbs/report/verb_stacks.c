@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde stacks: the hottest functions as text; who calls one (--callers), what it calls
+/* sonde stacks: the hottest functions as text, their callers (--callers) and callees
  * (--callees). */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,18 +39,18 @@ static const struct option STACKS_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
 	 offsetof(struct stacks_args, rows)},
 	{"callers", 0, OPTION_STRING, "FUNC",
-	 "the paths to a function: its name, or a regular expression",
+	 "show the paths that lead to a function (name or regular expression)",
 	 offsetof(struct stacks_args, callers)},
 	{"callees", 0, OPTION_STRING, "FUNC",
-	 "the paths from a function to where the time was spent",
+	 "show the paths from a function to where the time was spent",
 	 offsetof(struct stacks_args, callees)},
 	REQTAGS_OPTIONS(struct stacks_args, request, slower),
-	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)",
+	{"lines", 0, OPTION_FLAG, NULL, "separate functions by line: name (file.c:12)",
 	 offsetof(struct stacks_args, lines)},
-	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
+	{"no-inline", 0, OPTION_FLAG, NULL, "count inlined functions as their caller",
 	 offsetof(struct stacks_args, no_inline)},
 	{"interpreter", 0, OPTION_FLAG, NULL,
-	 "with an interpreter's own frames, among those of its scripts",
+	 "show the interpreter's own frames among those of its scripts",
 	 offsetof(struct stacks_args, interpreter)},
 	{0},
 };
@@ -63,7 +63,7 @@ static const char *const STACKS_EXAMPLES[] = {
 	NULL,
 };
 
-struct view { /* what all prints need */
+struct view { /* what all print functions need */
 	const struct verb_call *call;
 	const struct fold *f;
 	struct flame_tree tree;
@@ -85,7 +85,8 @@ static void set_number(json_t *o, const char *key, uint64_t v)
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-/* "self" and "total", or "" for both numbers of a whole: CPU time has names of its own. */
+/* "self" and "total" prefix the field names, "" for totals of the answer; CPU time has special
+ * names. */
 static void set_amount(const struct view *v, json_t *o, const char *which, uint64_t n,
 		       uint64_t amount)
 {
@@ -151,7 +152,7 @@ static void function_cell(struct table *t, const char *name, bool inlined)
 		table_cell(t, name);
 }
 
-/* How many: SAMPLES, EVENTS, OBJECTS. */
+/* The title of the count column: SAMPLES, EVENTS, OBJECTS. */
 static const char *count_title(const struct view *v)
 {
 	struct fold counted = {.kind = v->f->kind, .unit = v->f->kind->unit_n};
@@ -159,7 +160,7 @@ static const char *count_title(const struct view *v)
 	return fold_amount_title(&counted);
 }
 
-/* The lines of the hottest function, where they are known: the command that shows them. */
+/* Prints the command that shows the lines of the hottest function, if its lines are known. */
 static void say_lines(const struct view *v, const struct top *top)
 {
 	const struct fold_frame *fr = top->n_rows ? &v->tree.frames[top->rows[0].frame] : NULL;
@@ -331,7 +332,7 @@ static int stacks_run(struct verb_call *call, struct err *e)
 
 	if (a->callers && a->callees)
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "--callers and --callees do not go together");
+			       "--callers and --callees cannot be combined");
 	ret = fold_kind_of(a->type, call->sel, &opts, e);
 	if (!ret)
 		ret = reqtags_find(call->sel, a->request, a->slower, &tags, e);
@@ -353,15 +354,12 @@ static int stacks_run(struct verb_call *call, struct err *e)
 		ret = top_print(&v);
 	flame_tree_release(&v.tree);
 	fold_free(f);
-	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			      strerror(errno));
-	return ret;
+	return verb_flush(ret, e);
 }
 
 const struct verb verb_stacks = {
 	.name = "stacks",
-	.summary = "the hottest functions as text, their callers and callees",
+	.summary = "print the hottest functions, their callers and callees",
 	.usage = "[WHAT] [-n N] [--callers FUNC | --callees FUNC]",
 	.examples = STACKS_EXAMPLES,
 	.options = STACKS_OPTIONS,

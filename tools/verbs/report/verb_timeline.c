@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde timeline: what was used when, who stood out, and the command that shows their stacks
+/* sonde timeline: resource use over time, spikes, and the command that shows their stacks
  * (tools/timeline/timeline.h). */
 #include <errno.h>
 #include <langinfo.h>
@@ -28,11 +28,11 @@ struct timeline_args {
 
 /* clang-format off */
 static const struct option TIMELINE_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many spikes (default 5), with --of strips (default 12)", offsetof(struct timeline_args, rows)},
+	{"number", 'n', OPTION_UINT, "N", "how many spikes (default 5), or with --of how many strips (default 12)", offsetof(struct timeline_args, rows)},
 	{"of", 0, OPTION_STRING, "WHAT", "cpu, mem, io, net, pressure, disk, gpu, jvm, gc, requests, errors, latency", offsetof(struct timeline_args, of)},
-	{"by", 0, OPTION_STRING, "WHAT", "container, command, process; default: containers, and commands outside of them",
+	{"by", 0, OPTION_STRING, "WHAT", "container, command or process (default: containers, and commands outside)",
 	 offsetof(struct timeline_args, by)},
-	{"events", 0, OPTION_FLAG, NULL, "all that happened, not the first lines of it", offsetof(struct timeline_args, events)},
+	{"events", 0, OPTION_FLAG, NULL, "show all events, not only the first few", offsetof(struct timeline_args, events)},
 	{0},
 };
 /* clang-format on */
@@ -62,21 +62,13 @@ static int by_of(const char *text, enum timeline_by *by, struct err *e)
 			*by = words[i].by;
 	if (text && *by == TIMELINE_BY_BOTH)
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "--by takes container, command or process, not '%.100s'", text);
+			       "--by must be container, command or process, not '%.100s'", text);
 	return 0;
 }
 
 static bool has_blocks(void)
 {
 	return term_is_tty(stdout) && !strcmp(nl_langinfo(CODESET), "UTF-8");
-}
-
-static int written(int ret, struct err *e)
-{
-	if (ret || fflush(stdout) || ferror(stdout))
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			       strerror(errno));
-	return 0;
 }
 
 static int print(const struct verb_call *call, struct timeline_view *v, struct err *e)
@@ -89,10 +81,10 @@ static int print(const struct verb_call *call, struct timeline_view *v, struct e
 		ret = timeline_json(v, stdout);
 	else
 		timeline_text(v, stdout);
-	return written(ret, e);
+	return verb_flush(ret, e);
 }
 
-/* No more columns than the range has seconds. */
+/* At most as many columns as the range has seconds. */
 static int used_run(const struct verb_call *call, struct err *e)
 {
 	const struct timeline_args *a = call->args;
@@ -111,7 +103,7 @@ static int used_run(const struct verb_call *call, struct err *e)
 	else
 		timeline_used_text(&u, n, has_blocks(), stdout);
 	timeline_used_release(&u);
-	return written(ret, e);
+	return verb_flush(ret, e);
 }
 
 static int timeline_run(struct verb_call *call, struct err *e)
@@ -144,7 +136,7 @@ static int timeline_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_timeline = {
 	.name = "timeline",
-	.summary = "what was used when, which spikes there were, and whose",
+	.summary = "show resource use over time, its spikes and who caused them",
 	.usage = "[WHAT] [-n N] [--by WHAT] [--of WHAT] [--events]",
 	.examples = TIMELINE_EXAMPLES,
 	.options = TIMELINE_OPTIONS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde top: who runs now, again and again, and who ran at any time before
- * (tools/processes/live.h). One table where it is piped. */
+/* sonde top: running processes, live or at an earlier time (tools/processes/live.h). Prints one
+ * table if the output is not a terminal. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +18,15 @@
 #define LEAST_EVERY_NS (NSEC_PER_SEC / 2)
 
 struct top_args {
-	struct process_report_args who; /* first: process_report_run takes them */
+	struct process_report_args who; /* must be first: process_report_run takes it */
 	int64_t every_ns;
 };
 
 /* clang-format off */
 static const struct option TOP_OPTIONS[] = {
-	{"every", 0, OPTION_DURATION, "TIME", "how often it is drawn anew (default 2s)", offsetof(struct top_args, every_ns)},
-	{"number", 'n', OPTION_UINT, "N", "how many rows where it is piped (default 20)", offsetof(struct top_args, who.rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a kind recorded: offcpu, inuse", offsetof(struct top_args, who.sort)},
+	{"every", 0, OPTION_DURATION, "TIME", "how often to refresh (default 2s)", offsetof(struct top_args, every_ns)},
+	{"number", 'n', OPTION_UINT, "N", "how many rows if the output is not a terminal (default 20)", offsetof(struct top_args, who.rows)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a recorded kind: offcpu, inuse", offsetof(struct top_args, who.sort)},
 	{0},
 };
 /* clang-format on */
@@ -44,7 +44,7 @@ static bool is_screen(const struct verb_call *call)
 	       strcmp(term, "dumb");
 }
 
-/* What `ps` says of the window. */
+/* The answer of `ps` for the range. */
 static int once(struct verb_call *call, const struct live *l, struct err *e)
 {
 	struct live_window w;
@@ -65,10 +65,10 @@ static int top_run(struct verb_call *call, struct err *e)
 	struct process_rows none = {0};
 	int ret = process_rows_sort(&none, l.sort, e);
 
-	if (ret == -ENODATA) /* another window may have it */
+	if (ret == -ENODATA) /* another range may contain it */
 		ret = 0;
 	if (!ret && a->every_ns && a->every_ns < LEAST_EVERY_NS)
-		ret = err_set(e, -EINVAL, EXIT_USAGE, "--every takes half a second at least");
+		ret = err_set(e, -EINVAL, EXIT_USAGE, "--every must be at least half a second");
 	if (!ret)
 		ret = live_init(&l, e);
 	if (ret)
@@ -77,7 +77,7 @@ static int top_run(struct verb_call *call, struct err *e)
 		return once(call, &l, e);
 	reading_quiet();
 	live_read(&l);
-	if (l.why.exit == EXIT_USAGE || l.why.exit == EXIT_STORE) { /* no window has an answer */
+	if (l.why.exit == EXIT_USAGE || l.why.exit == EXIT_STORE) { /* no range would help */
 		*e = l.why;
 		ret = l.why.code;
 	} else {
@@ -89,10 +89,10 @@ static int top_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_top = {
 	.name = "top",
-	.summary = "who runs now, drawn again and again, or ran at any time before",
+	.summary = "show running processes live, or those of an earlier time",
 	.usage = "[WHAT] [--last 30s | --at TIME] [--every TIME]",
 	.examples = TOP_EXAMPLES,
-	.more = "on a terminal: arrows choose a row and step through time, Enter shows stacks, ? lists all keys",
+	.more = "on a terminal: arrow keys choose a row and step through time, Enter shows stacks, ? lists all keys",
 	.options = TOP_OPTIONS,
 	.args_size = sizeof(struct top_args),
 	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON,

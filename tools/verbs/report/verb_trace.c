@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde trace: one request with all that was asked for it, as a tree (tools/requests/traces.h). */
+/* sonde trace: one request with the requests it caused, as a tree (tools/requests/traces.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tools/requests/traceprint.h"
 #include "tools/select/select.h"
 
-#define NAMED_MOST 20 /* trees of one trace's id, unless -n says otherwise */
+#define NAMED_MOST 20 /* trees of one trace id, without -n */
 
 struct trace_args {
 	uint64_t trees;
@@ -20,9 +20,9 @@ struct trace_args {
 
 /* clang-format off */
 static const struct option TRACE_OPTIONS[] = {
-	{"slowest", 0, OPTION_FLAG, NULL, "the slowest that is not known to be made for another one (default)", offsetof(struct trace_args, slowest)},
-	{"id", 0, OPTION_STRING, "ID", "a trace's id from the requests' headers, or a span's; the same as a word", offsetof(struct trace_args, id)},
-	{"number", 'n', OPTION_UINT, "N", "how many trees (default 1; 20 of a trace's id)", offsetof(struct trace_args, trees)},
+	{"slowest", 0, OPTION_FLAG, NULL, "show the slowest request that no other request caused (default)", offsetof(struct trace_args, slowest)},
+	{"id", 0, OPTION_STRING, "ID", "show this trace id or span id (from the request headers); same as a bare word", offsetof(struct trace_args, id)},
+	{"number", 'n', OPTION_UINT, "N", "how many trees (default 1; for a trace id 20)", offsetof(struct trace_args, trees)},
 	{0},
 };
 /* clang-format on */
@@ -39,9 +39,9 @@ static int id_of(const struct verb_call *call, const char **id, struct err *e)
 
 	*id = a->id ? a->id : call->n_words ? call->words[0] : NULL;
 	if (call->n_words + (a->id != NULL) > 1)
-		return err_set(e, -EINVAL, EXIT_USAGE, "one ID can be asked for");
+		return err_set(e, -EINVAL, EXIT_USAGE, "trace takes only one ID");
 	if (*id && a->slowest)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--slowest and an ID do not go together");
+		return err_set(e, -EINVAL, EXIT_USAGE, "--slowest and an ID cannot be combined");
 	if (*id && !**id)
 		return err_set(e, -EINVAL, EXIT_USAGE, "the ID is empty");
 	return 0;
@@ -52,14 +52,14 @@ static int nothing(const struct verb_call *call, const struct traces *t, const c
 {
 	if (!t->known || !id)
 		return select_nothing(call->sel, t->known ? NULL : "l7", "single requests",
-				      "no request was kept", "sonde requests", e);
-	err_set(e, -ENOENT, EXIT_NOTHING, "no request that was kept in %s has the ID %.100s",
+				      "no single requests were stored", "sonde requests", e);
+	err_set(e, -ENOENT, EXIT_NOTHING, "no stored request in %s has the ID %.100s",
 		call->sel->range, id);
-	err_fix(e, "sonde requests --slowest --json (they have their traces' IDs there)");
+	err_fix(e, "sonde requests --slowest --json (it prints the trace IDs)");
 	return -ENOENT;
 }
 
-/* The trees to show, the slowest first. */
+/* Chooses the trees to show, slowest first. */
 static size_t choose(const struct traces *t, const char *id, uint64_t most, uint32_t *out)
 {
 	size_t n = 0;
@@ -105,8 +105,7 @@ static void print_text(const struct verb_call *call, const struct traces *t, con
 		traceprint_notes(t, trees[i], stdout);
 	}
 	if (!call->quiet && t->unlinked)
-		fprintf(stderr,
-			"%zu of %zu requests that were made and kept are unlinked: nobody knows for which other one they were made, if for any\n",
+		fprintf(stderr, "%zu of %zu stored client requests have no known parent request\n",
 			t->unlinked, t->asked);
 }
 
@@ -133,15 +132,12 @@ static int trace_run(struct verb_call *call, struct err *e)
 		print_text(call, &t, trees, n);
 	free(trees);
 	traces_release(&t);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
-	return rc;
+	return verb_flush(rc, e);
 }
 
 const struct verb verb_trace = {
 	.name = "trace",
-	.summary = "a request with all that was asked for it, as a tree",
+	.summary = "show a request and the requests that it caused, as a tree",
 	.usage = "[--slowest | ID] [-n N]",
 	.examples = TRACE_EXAMPLES,
 	.options = TRACE_OPTIONS,

@@ -29,9 +29,9 @@ struct waits_args {
 /* clang-format off */
 static const struct option WAITS_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct waits_args, rows)},
-	{"by", 0, OPTION_STRING, "WHAT", "command (default), process (default of --json), thread, container", offsetof(struct waits_args, by)},
+	{"by", 0, OPTION_STRING, "WHAT", "command (default), process (default with --json), thread or container", offsetof(struct waits_args, by)},
 	REQTAGS_OPTIONS(struct waits_args, request, slower),
-	{"idle", 0, OPTION_FLAG, NULL, "idle waits too: event loops, workers without work, daemons that wait on", offsetof(struct waits_args, idle)},
+	{"idle", 0, OPTION_FLAG, NULL, "include idle waits: event loops, workers without work, waiting daemons", offsetof(struct waits_args, idle)},
 	{0},
 };
 /* clang-format on */
@@ -48,12 +48,13 @@ struct view {
 	const struct waits_args *a;
 	enum waitsum_by by;
 	struct waitsum *w;
-	struct waitsum_row *rows; /* for people: in their order, those that would look the same as
-				     one; strings are w's */
+	struct waitsum_row *rows; /* in text: sorted, with rows that look the same merged; strings
+				     belong to w */
 	size_t n;
-	size_t shown, hidden; /* rows that pass; idle ones that do not */
+	size_t shown, hidden; /* rows that pass the filter; idle rows that do not */
 	uint64_t hidden_ns, most;
-	size_t lasting; /* nor pass, for people, those that are not over, and not idle */
+	size_t lasting; /* in text: rows that do not pass because they are not over, and are not
+			   idle */
 	uint64_t lasting_ns;
 };
 
@@ -99,7 +100,8 @@ static int compare_looks(const struct waitsum_row *x, const struct waitsum_row *
 	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Of the same looks those with most time first: its place and its object stand for all. */
+/* Among rows that look the same, the one with the most time comes first: its function and object
+ * are shown for all. */
 static int by_looks(const void *a, const void *b)
 {
 	const struct waitsum_row *x = a, *y = b;
@@ -138,8 +140,8 @@ static bool is_timed(const struct waitsum_row *r)
 	return r->timer_ns * 2 > r->total_ns;
 }
 
-/* What is in the way of something first; then what was to take its time, what is not over, what is
- * idle. */
+/* First waits that hold something up, then waits that were meant to take time, then those not over,
+ * then idle ones. */
 static int tier(const struct waitsum_row *r)
 {
 	return r->idle       ? 4 :
@@ -175,7 +177,8 @@ static void rows_make(struct view *v)
 	qsort(v->rows, v->n, sizeof(*v->rows), by_matter);
 }
 
-/* No quantile lies above the longest, which is known better than a slot's bounds. */
+/* No quantile can exceed the longest wait, which is known more exactly than the bounds of a
+ * histogram slot. */
 static uint64_t quantile(const struct waitsum_row *r, double q)
 {
 	uint64_t ns = r->hist ? (uint64_t)hist_quantile(r->hist, q) : 0;
@@ -278,11 +281,10 @@ static void notes(const struct view *v, bool about)
 			v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
 	if (v->lasting)
 		fprintf(stderr,
-			"%zu row%s of waits that are not over (%.1f s), as a daemon's, hidden: --idle shows them\n",
+			"%zu row%s of waits that are not over (%.1f s), such as a daemon's, hidden: --idle shows them\n",
 			v->lasting, v->lasting == 1 ? "" : "s", (double)v->lasting_ns / 1e9);
 	if (about)
-		fputs("~ is shared out as a sample of stacks says, of a sum that is exact\n",
-		      stderr);
+		fputs("~: an exact total was divided by sampled stacks\n", stderr);
 }
 
 static void print_text(const struct view *v)
@@ -315,13 +317,13 @@ static int nothing_but_idle(const struct view *v, struct err *e)
 {
 	if (v->shown)
 		return 0;
-	err_set(e, -ENOENT, EXIT_NOTHING, "all %zu rows are idle waits%s", v->hidden + v->lasting,
-		v->lasting ? ", or not over" : "");
+	err_set(e, -ENOENT, EXIT_NOTHING, "only idle%s waits were found (%zu rows)",
+		v->lasting ? " or unfinished" : "", v->hidden + v->lasting);
 	err_fix(e, "sonde waits --idle");
 	return -ENOENT;
 }
 
-/* What the requests took, and what of that is in no wait: on the CPU, or not known. */
+/* The total time of the requests, and the part that is in no wait: CPU time, or unknown. */
 static void tell_whole(const struct view *v, const struct reqtags *tags)
 {
 	cleanup_free char *text = reqtags_text(tags, v->a->request);
@@ -330,8 +332,10 @@ static void tell_whole(const struct view *v, const struct reqtags *tags)
 
 	for (size_t i = 0; i < v->w->n; i++)
 		waited += v->w->rows[i].total_ns;
-	fprintf(stderr, "%s, %s of it waited; the other %s it ran, or has no tag\n", text,
-		waitcell_time(waited, sum), waitcell_time(took > waited ? took - waited : 0, rest));
+	fprintf(stderr,
+		"%s; %s of that were waits; the other %s were CPU time or could not be matched\n",
+		text, waitcell_time(waited, sum),
+		waitcell_time(took > waited ? took - waited : 0, rest));
 }
 
 static int waits_run(struct verb_call *call, struct err *e)
@@ -361,15 +365,12 @@ static int waits_run(struct verb_call *call, struct err *e)
 		print_text(&v);
 	free(v.rows);
 	waitsum_free(v.w);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
-	return rc;
+	return verb_flush(rc, e);
 }
 
 const struct verb verb_waits = {
 	.name = "waits",
-	.summary = "what threads waited for, how often and how long",
+	.summary = "show what threads waited for, how often and how long",
 	.usage = "[WHAT] [--by WHAT] [--idle] [-n N]",
 	.examples = WAITS_EXAMPLES,
 	.options = WAITS_OPTIONS,

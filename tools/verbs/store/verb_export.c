@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde export: the selection in a form that other programs read, or the store itself as plain
+/* sonde export: writes the selection in formats of other programs, or the store itself as plain
  * files. */
 #include <errno.h>
 #include <limits.h>
@@ -24,13 +24,13 @@ struct export_args {
 /* clang-format off */
 static const struct option EXPORT_OPTIONS[] = {
 	FOLD_KIND_OR_WALL_OPTION(struct export_args, type),
-	{"output", 'o', OPTION_STRING, "FILE", "where to; without it standard output. db: a file, or a folder",
+	{"output", 'o', OPTION_STRING, "FILE", "output file (default: standard output); for db: a file or a folder",
 	 offsetof(struct export_args, output)},
-	{"lines", 0, OPTION_FLAG, NULL, "folded, json: functions told apart by line: name (file.c:12)",
+	{"lines", 0, OPTION_FLAG, NULL, "folded, json: separate functions by line: name (file.c:12)",
 	 offsetof(struct export_args, lines)},
-	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
+	{"no-inline", 0, OPTION_FLAG, NULL, "count inlined functions as their caller",
 	 offsetof(struct export_args, no_inline)},
-	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct export_args, interpreter)},
+	{"interpreter", 0, OPTION_FLAG, NULL, "show the interpreter's own frames among those of its scripts", offsetof(struct export_args, interpreter)},
 	{"schema", 0, OPTION_FLAG, NULL, "clickhouse: print the tables that sonde-push fills there", offsetof(struct export_args, schema)},
 	{0},
 };
@@ -72,7 +72,7 @@ static int export_fold(struct verb_call *call, enum output_form form, const char
 	int ret;
 
 	if (!path && form == OUTPUT_PPROF && term_is_tty(stdout)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "a pprof file is not for a terminal");
+		err_set(e, -EINVAL, EXIT_USAGE, "refusing to write a pprof file to the terminal");
 		err_fix(e, "sonde export pprof -o cpu.pb.gz");
 		return -EINVAL;
 	}
@@ -94,7 +94,7 @@ static int export_store(struct verb_call *call, const char *path, struct err *e)
 	int ret;
 
 	if (!path && term_is_tty(stdout)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "a database is not for a terminal");
+		err_set(e, -EINVAL, EXIT_USAGE, "refusing to write a database to the terminal");
 		err_fix(e, "sonde export db -o copy.db");
 		return -EINVAL;
 	}
@@ -104,7 +104,7 @@ static int export_store(struct verb_call *call, const char *path, struct err *e)
 	return ret;
 }
 
-/* sonde-push knows them, which sends the rows. */
+/* sonde-push sends the rows, so it knows the tables. */
 static int export_schema(struct verb_call *call, struct err *e)
 {
 	const struct export_args *a = call->args;
@@ -113,8 +113,9 @@ static int export_schema(struct verb_call *call, struct err *e)
 	int rc = sibling_find("sonde-push", path, e);
 
 	if (!a->schema) {
-		rc = err_set(e, -EINVAL, EXIT_USAGE,
-			     "rows go to ClickHouse by sonde-push; here are its tables: --schema");
+		rc = err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"export prints only the ClickHouse tables (--schema); sonde-push sends the rows");
 		err_fix(e, "sonde export clickhouse --schema | clickhouse-client -n");
 	}
 	return rc ? rc : helper_run(argv, &call->status, e);
@@ -134,11 +135,11 @@ static int export_run(struct verb_call *call, struct err *e)
 			return export_fold(call, KINDS[i].form, a->output, e);
 	if (kind)
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"unknown form '%s': known are pprof, folded, speedscope, perf-script, json, db and clickhouse",
+			"unknown format '%s' (known: pprof, folded, speedscope, perf-script, json, db and clickhouse)",
 			kind);
 	else
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"which form? pprof, folded, speedscope, perf-script, json, db or clickhouse");
+			"name a format: pprof, folded, speedscope, perf-script, json, db or clickhouse");
 	err_fix(e, "sonde export pprof -o cpu.pb.gz");
 	return -EINVAL;
 }
@@ -146,7 +147,7 @@ static int export_run(struct verb_call *call, struct err *e)
 const struct verb verb_export = {
 	.name = "export",
 	.summary =
-		"the samples for other programs: pprof, folded, speedscope, perf-script, json, db",
+		"convert recorded data for other programs: pprof, folded, speedscope, perf-script, json, db",
 	.usage = "pprof|folded|speedscope|perf-script|json|db|clickhouse [WHAT] [-o FILE]",
 	.examples = EXPORT_EXAMPLES,
 	.options = EXPORT_OPTIONS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde import: a profile of another program into a store, where every verb answers about it.
- * sonde-import writes it. */
+/* sonde import: reads a profile of another program; sonde-import writes it into a store, where
+ * every verb works with it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,13 +30,13 @@ struct import_args {
 
 static const struct option IMPORT_OPTIONS[] = {
 	{"type", 0, OPTION_STRING, "KIND",
-	 "of a pprof file: this kind of value (default: what the file says)",
+	 "kind of value to read from a pprof file (default: the file's choice)",
 	 offsetof(struct import_args, type)},
 	{"at", 0, OPTION_STRING, "T",
-	 "when it ended, if the file does not say (default: when it was written)",
+	 "when it ended, if the file does not say (default: modification time)",
 	 offsetof(struct import_args, at)},
 	{"freq", 0, OPTION_UINT, "HZ",
-	 "samples a second, if the file does not say what one stands for (default 99)",
+	 "sampling rate, if the file does not give a sample's length (default 99)",
 	 offsetof(struct import_args, hz)},
 	{0},
 };
@@ -50,12 +50,12 @@ static const char *const IMPORT_EXAMPLES[] = {
 struct importing {
 	const struct verb_call *call;
 	const char *path;
-	char name[64]; /* of processes that have none */
+	char name[64]; /* name for processes without one */
 	uint64_t hz;
 	int64_t to_ns;
 	struct fold *folds[2];
 	struct import_when when;
-	int call_status; /* of sonde-import */
+	int call_status; /* exit code of sonde-import */
 };
 
 static int read_args(struct importing *m, struct err *e)
@@ -66,7 +66,7 @@ static int read_args(struct importing *m, struct err *e)
 
 	if (m->call->n_words != 1) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"which file? pprof, folded stacks, or the output of perf script");
+			"name one file: pprof, folded stacks, or the output of perf script");
 		err_fix(e, "%s", IMPORT_EXAMPLES[0]);
 		return -EINVAL;
 	}
@@ -76,7 +76,7 @@ static int read_args(struct importing *m, struct err *e)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--freq %llu is more than %d",
 			       (unsigned long long)m->hz, MOST_HZ);
 	if (a->at && when_parse(a->at, clock_utc_ns(), &m->to_ns))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--at: '%.100s' is no time", a->at);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--at: '%.100s' is not a valid time", a->at);
 	if (!a->at)
 		m->to_ns = stat(m->path, &st) ?
 				   clock_utc_ns() :
@@ -87,7 +87,7 @@ static int read_args(struct importing *m, struct err *e)
 	return 0;
 }
 
-/* The kind that was asked for or is the file's own; with it what stands in the same file
+/* Reads the requested kind or the file's default kind, and the kind that belongs with it
  * (allocated, in use). */
 static int read_file(struct importing *m, struct err *e)
 {
@@ -98,7 +98,7 @@ static int read_file(struct importing *m, struct err *e)
 	int rc;
 
 	if (a->type && !kind)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--type: there is no kind '%.40s'", a->type);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--type: unknown kind '%.40s'", a->type);
 	rc = import_file(m->path, &opts, &m->folds[0], e);
 	if (rc || a->type || !m->folds[0]->kind->with)
 		return rc;
@@ -132,7 +132,8 @@ static int hand_over(struct importing *m, struct err *e)
 	failed |= fclose(in) != 0;
 	rc = helper_wait(pid, "sonde-import", &m->call_status, e);
 	if (!rc && failed && !m->call_status)
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "sonde-import ended too early");
+		rc = err_set(e, -EIO, EXIT_RUNTIME,
+			     "sonde-import ended before it had read everything");
 	return rc;
 }
 
@@ -179,7 +180,7 @@ static int import_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_import = {
 	.name = "import",
-	.summary = "another program's profile (pprof, folded, perf script) into a store",
+	.summary = "import another program's profile (pprof, folded, perf script) into a store",
 	.usage = "FILE [--at T] [--freq HZ]",
 	.examples = IMPORT_EXAMPLES,
 	.options = IMPORT_OPTIONS,

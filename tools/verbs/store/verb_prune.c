@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde prune: runs sonde-prune, which removes the oldest segments of the store until it is within
- * its budget. */
+/* sonde prune: runs sonde-prune, which deletes the oldest segments until the store fits its
+ * budget. */
 #include <string.h>
 
 #include "schema/base/array.h"
@@ -15,19 +15,19 @@ struct prune_args {
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{.name = "dry-run", .letter = 'n', .type = OPTION_FLAG, .help = "say what would go, remove nothing",
+	{.name = "dry-run", .letter = 'n', .type = OPTION_FLAG, .help = "print what would be deleted, delete nothing",
 	 .offset = offsetof(struct prune_args, dry_run)},
 	{.name = "budget", .type = OPTION_STRING, .arg = "SIZE",
-	 .help = "what all of the store may take (default: 2G, or 5 % of the disk if that is less)",
+	 .help = "size limit of the whole store (default: 2G, or 5 % of the disk if that is less)",
 	 .offset = offsetof(struct prune_args, budget)},
 	{.name = "reserve", .type = OPTION_STRING, .arg = "SIZE",
-	 .help = "what must be free on its disk (default: 512M, or 5 %)", .offset = offsetof(struct prune_args, reserve)},
-	{.name = "age", .type = OPTION_STRING, .arg = "TIME", .help = "nothing older than this stays (default 14d)",
+	 .help = "free space to leave on its disk (default: 512M, or 5 %)", .offset = offsetof(struct prune_args, reserve)},
+	{.name = "age", .type = OPTION_STRING, .arg = "TIME", .help = "delete segments older than this (default 14d)",
 	 .offset = offsetof(struct prune_args, age)},
 	{.name = "keep-days", .type = OPTION_STRING, .arg = "N",
-	 .help = "the newest N days that there is anything of stay, however old (default 2)", .offset = offsetof(struct prune_args, keep_days)},
+	 .help = "always keep the newest N days that have data, however old (default 2)", .offset = offsetof(struct prune_args, keep_days)},
 	{.name = "fine", .type = OPTION_STRING, .arg = "TIME",
-	 .help = "of archives older than this minutes are kept, before anything is removed (default 1d, 0: never)", .offset = offsetof(struct prune_args, fine)},
+	 .help = "first reduce archives older than this to one-minute sums (default 1d, 0: never)", .offset = offsetof(struct prune_args, fine)},
 	{0},
 };
 /* clang-format on */
@@ -70,7 +70,7 @@ static int prune_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_prune = {
 	.name = "prune",
-	.summary = "remove the oldest of the store until it is within its budget",
+	.summary = "delete the oldest segments until the store fits its budget",
 	.usage = "[--dry-run] [--budget SIZE] [--age TIME] [--keep-days N]",
 	.examples = EXAMPLES,
 	.options = OPTIONS,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rotate: ends the file that is being written, for whoever wants to take it away, and waits until
- * it is whole. */
+/* rotate: closes the current segment, so that it can be copied, and waits until it is complete. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,9 +12,9 @@
 #include "tools/record/daemon.h"
 
 #define LOOK_US 50000
-#define WAIT_S  30 /* a loader commits each ten seconds */
+#define WAIT_S  30 /* a loader commits every ten seconds */
 
-/* A later file has begun, and the log of this one is folded in: nobody writes it any more. */
+/* A later segment exists and this one's write-ahead log is gone: it has no more writers. */
 static bool is_left(const char *store, const char *name)
 {
 	char(*names)[SEGMENT_NAME_MAX] = NULL;
@@ -37,9 +36,9 @@ static int wait_for(const char *store, const char *name, struct err *e)
 		usleep(LOOK_US);
 	}
 	err_set(e, -ETIMEDOUT, EXIT_NOTHING,
-		"%s/%s is still open after %d s: it is left once its writers have something to write",
-		store, name, WAIT_S);
-	err_fix(e, "sonde export db -o copy.db    takes a copy without waiting");
+		"%s/%s is still open after %d s: its writers close it with their next write", store,
+		name, WAIT_S);
+	err_fix(e, "sonde export db -o copy.db    copies the data without waiting");
 	return -ETIMEDOUT;
 }
 
@@ -51,14 +50,15 @@ static int rotate_run(struct verb_call *call, struct err *e)
 
 	if (rc == -ENOENT)
 		err_fix(e,
-			"only sonded's files are ended on demand; sonde export db -o copy.db    copies any");
+			"only sonded closes files on demand; this copies any store: sonde export db -o copy.db");
 	if (rc)
 		return rc;
 	name = json_string_value(json_object_get(answer, "segment")) ?: "";
 	rc = wait_for(call->store, name, e);
-	if (!rc && printf("%s/%s\n", call->store, name) < 0)
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
+	if (!rc) {
+		printf("%s/%s\n", call->store, name);
+		rc = verb_flush(0, e);
+	}
 	json_decref(answer);
 	return rc;
 }
@@ -68,7 +68,7 @@ static const char *const ROTATE_EXAMPLES[] = {"sudo sonde rotate",
 
 const struct verb verb_rotate = {
 	.name = "rotate",
-	.summary = "end the file that is being written, and print its path",
+	.summary = "close the current segment, and print its path",
 	.usage = "",
 	.examples = ROTATE_EXAMPLES,
 	.uses = VERB_STORE,

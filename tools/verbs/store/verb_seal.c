@@ -12,15 +12,15 @@ struct seal_args {
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{.name = "plain", .type = OPTION_STRING, .arg = "SIZE", .help = "the newest segments stay as they are, up to this many bytes (default 0)",
+	{.name = "plain", .type = OPTION_STRING, .arg = "SIZE", .help = "leave the newest segments as they are, up to this many bytes (default 0)",
 	 .offset = offsetof(struct seal_args, plain)},
-	{.name = "keep", .type = OPTION_STRING, .arg = "TIME", .help = "as do those finished less than this ago, up to twice as many bytes (default 0)",
+	{.name = "keep", .type = OPTION_STRING, .arg = "TIME", .help = "leave segments finished less than this ago, up to twice as many bytes (default 0)",
 	 .offset = offsetof(struct seal_args, keep)},
-	{.name = "fine", .type = OPTION_STRING, .arg = "TIME", .help = "of archives older than this minutes are kept, of what was used and waited for (default 0: never)",
+	{.name = "fine", .type = OPTION_STRING, .arg = "TIME", .help = "reduce use and wait data older than this to one-minute sums (default 0: never)",
 	 .offset = offsetof(struct seal_args, fine)},
 	{.name = "room", .type = OPTION_STRING, .arg = "SIZE",
-	 .help = "the file being made may take so much (default: any); a larger one is left for later", .offset = offsetof(struct seal_args, room)},
-	{.name = "idle", .type = OPTION_FLAG, .help = "archive only when nobody else wants the CPU or the disk",
+	 .help = "size limit of a file being written (default: none); leave larger ones for later", .offset = offsetof(struct seal_args, room)},
+	{.name = "idle", .type = OPTION_FLAG, .help = "work only when nothing else needs the CPU or the disk",
 	 .offset = offsetof(struct seal_args, idle)},
 	{0},
 };
@@ -59,7 +59,7 @@ static int seal_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_seal = {
 	.name = "seal",
-	.summary = "archive the finished segments of the store: a fifth of the bytes",
+	.summary = "archive finished segments, at about a fifth of their size",
 	.usage = "[--plain SIZE] [--keep TIME]",
 	.examples = EXAMPLES,
 	.options = OPTIONS,

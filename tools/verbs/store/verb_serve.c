@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde serve: becomes sonde-serve, which shows the store in a browser. */
+/* sonde serve: executes sonde-serve, which shows the store in a browser. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@ struct serve_args {
 
 /* clang-format off */
 static const struct option SERVE_OPTIONS[] = {
-	{"listen", 'l', OPTION_STRING, "ADDRESS", "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default 127.0.0.1:7766); others need a token",
+	{"listen", 'l', OPTION_STRING, "ADDRESS", "127.0.0.1:PORT, [::1]:PORT, unix:PATH (default 127.0.0.1:7766); others need a token",
 	 offsetof(struct serve_args, listen)},
-	{"token-file", 0, OPTION_STRING, "FILE", "whoever asks needs the token in this file", offsetof(struct serve_args, token_file)},
-	{"host", 0, OPTION_LIST, "NAME", "one more name that it is asked by, as behind a reverse proxy", offsetof(struct serve_args, host)},
-	{"timeout", 0, OPTION_DURATION, "TIME", "what one question may take (default 30s)", offsetof(struct serve_args, timeout_ns)},
-	{"memory", 0, OPTION_UINT, "MB", "the same of memory (default 768)", offsetof(struct serve_args, memory_mb)},
-	{"questions", 0, OPTION_UINT, "N", "how many at a time (default 4)", offsetof(struct serve_args, questions)},
+	{"token-file", 0, OPTION_STRING, "FILE", "clients must send the token in this file", offsetof(struct serve_args, token_file)},
+	{"host", 0, OPTION_LIST, "NAME", "accept this host name too, e.g. that of a reverse proxy", offsetof(struct serve_args, host)},
+	{"timeout", 0, OPTION_DURATION, "TIME", "time limit of a request (default 30s)", offsetof(struct serve_args, timeout_ns)},
+	{"memory", 0, OPTION_UINT, "MB", "memory limit of a request (default 768)", offsetof(struct serve_args, memory_mb)},
+	{"questions", 0, OPTION_UINT, "N", "how many requests at a time (default 4)", offsetof(struct serve_args, questions)},
 	{0},
 };
 /* clang-format on */
@@ -88,10 +88,10 @@ static int serve_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_serve = {
 	.name = "serve",
-	.summary = "the host in a browser, live and in the past, from the store",
+	.summary = "show this host in a browser, live and in the past",
 	.usage = "[--listen ADDRESS] [--token-file FILE]",
 	.examples = SERVE_EXAMPLES,
-	.more = "Read-only. /api/v1/VERB?name=value answers as sonde VERB --json does. Stop it with Ctrl-C.",
+	.more = "Read-only. /api/v1/VERB?name=value answers like sonde VERB --json. Ctrl-C stops it.",
 	.options = SERVE_OPTIONS,
 	.args_size = sizeof(struct serve_args),
 	.uses = VERB_STORE,

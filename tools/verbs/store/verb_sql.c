@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sql: ask the store in SQL, read-only: a query as argument, statements from a pipe, or a prompt.
- */
+/* sql: queries the store in SQL, read-only: a query as argument, statements from a pipe, or a
+ * prompt. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -30,16 +30,17 @@ struct session {
 	struct sqlview *view;
 	sqlite3 *db;
 	enum sqlprint_form form;
-	json_t *rows; /* of the envelope, with --json */
+	json_t *rows; /* rows of the envelope, with --json */
 	int64_t timeout_ns, deadline_ns;
 	uint64_t n;
 	bool timed_out;
 
 	const struct verb_call *call;
 	struct selection *sel;    /* of `window` */
-	struct sqlwindow *window; /* NULL: not asked for yet */
+	struct sqlwindow *window; /* NULL: not requested yet */
 
-	const struct namedquery *named; /* whose parameters are bound, from `words`; NULL: none */
+	const struct namedquery
+		*named; /* the named query whose parameters are bound, from `words`; NULL: none */
 	char *const *words;
 	size_t n_words;
 };
@@ -52,8 +53,8 @@ static int over_time(void *ctx)
 	return s->timed_out;
 }
 
-/* Of a packed table inside of a view SQLite keeps the words alone (schema/store/packed/module.c).
- */
+/* For a packed table inside a view, SQLite keeps only the message
+ * (schema/store/packed/module.c). */
 static bool is_damage(const struct session *s, int rc)
 {
 	static const char words[] = "the file is damaged";
@@ -75,15 +76,14 @@ static int refused(struct session *s, int rc, struct err *e)
 		return -ETIME;
 	}
 	if (rc == SQLITE_AUTH || rc == SQLITE_READONLY) {
-		err_set(e, -EPERM, EXIT_USAGE, "the store is read-only here: %s",
-			sqlite3_errmsg(s->db));
+		err_set(e, -EPERM, EXIT_USAGE, "the store is read-only: %s", sqlite3_errmsg(s->db));
 		err_fix(e, "to change a copy: sonde export db -o copy.db, then sqlite3 copy.db");
 		return -EPERM;
 	}
 	if ((rc & 0xff) == SQLITE_ERROR && s->named) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "@%s: the store has nothing of this kind: %s",
+		err_set(e, -ENODATA, EXIT_NOTHING, "@%s: the store does not have this data: %s",
 			s->named->name, sqlite3_errmsg(s->db));
-		err_fix(e, "it was written by an older sonde: ask a newer recording");
+		err_fix(e, "an older sonde wrote it: query a newer recording");
 		return -ENODATA;
 	}
 	if ((rc & 0xff) == SQLITE_ERROR) {
@@ -102,8 +102,8 @@ static bool narrows(const struct select_args *a)
 	       a->cgroup.n || a->lang.n || a->self;
 }
 
-/* The win_ views, with the first statement that asks one. Without a range it is that of every verb.
- */
+/* Creates the win_ views when the first statement uses one. Without a range they cover the default
+ * range of every verb. */
 static int need_window(struct session *s, const char *sql, struct err *e)
 {
 	const bool named = strstr(sql, "win_") || (s->named && narrows(s->call->select));
@@ -115,12 +115,13 @@ static int need_window(struct session *s, const char *sql, struct err *e)
 	if (!rc)
 		rc = sqlwindow_make(s->view, s->sel, &s->window, e);
 	if (!rc && !named && !strstr(sql, ":from") && !strstr(sql, ":to") && !s->call->quiet)
-		fputs("note: range and filters narrow the views win_NAME, and :from and :to; all else here is the whole store\n",
+		fputs("note: range and filters narrow the views win_NAME, :from and :to; everything else covers the whole store\n",
 		      stderr);
 	return rc;
 }
 
-/* Stored tables are of one segment each: an answer of the newest alone would look like one. */
+/* A stored table belongs to one segment: the rows of the newest segment alone would look like the
+ * whole answer. */
 static int of_all(struct session *s, struct err *e)
 {
 	const char *name = sqlview_of_one(s->view);
@@ -128,13 +129,13 @@ static int of_all(struct session *s, struct err *e)
 	if (!name)
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"SQL: table %s is of one file of the store, and this store has several", name);
+		"SQL: table %s belongs to one file, and this store has several", name);
 	err_fix(e,
-		"ask a view (echo .views | sonde sql), or one file: sonde sql --store FILE.db, or all in one: sonde export db -o x.db");
+		"query a view (echo .views | sonde sql), or one file: sonde sql --store FILE.db, or a merged copy: sonde export db -o x.db");
 	return -EINVAL;
 }
 
-/* Run each statement of `sql` in turn. */
+/* Runs each statement of `sql` in turn. */
 static int run_statements(struct session *s, const char *sql, struct err *e)
 {
 	struct strbuf narrowed cleanup_strbuf = STRBUF_INIT;
@@ -147,7 +148,7 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 	if (s->named && s->window) {
 		if (!sqlwindow_rewrite(s->window, sql, &narrowed)) {
 			err_set(e, -EINVAL, EXIT_USAGE,
-				"@%s is about the whole store: no range or filter narrows it",
+				"@%s covers the whole store: ranges and filters do not apply",
 				s->named->name);
 			err_fix(e, "sonde sql @%s", s->named->name);
 			return -EINVAL;
@@ -170,7 +171,7 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 			return rc;
 		}
 		if (!st)
-			continue; /* a comment, or blanks */
+			continue; /* only a comment or blanks */
 		if (!sqlite3_stmt_readonly(st) || !sqlite3_column_count(st)) {
 			sqlite3_finalize(st);
 			return refused(s, SQLITE_READONLY, e);
@@ -190,8 +191,8 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 	return 0;
 }
 
-/* As it was written, line by line: no form of a table is any good for that. What an archive's was
- * made by is in packed_view. */
+/* Prints the statements line by line, as they were written: a table format would break them. For an
+ * archive they are in packed_view. */
 static int print_schema(struct session *s, const char *name, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
@@ -212,22 +213,22 @@ static int print_schema(struct session *s, const char *name, struct err *e)
 	return rc == SQLITE_DONE ? 0 : refused(s, rc, e);
 }
 
-/* But for parts of the others. */
+/* hides internal views */
 #define NO_PARTS \
 	"name NOT LIKE 'run\\_%' ESCAPE '\\' AND name NOT IN ('stack_list', 'stack_part', 'stack_place', 'unwinding_reason')"
 
-/* An archive keeps its views as text. */
+/* an archive stores its views as text */
 #define IN_FILE \
 	"SELECT name, type FROM sqlite_master UNION SELECT name, 'view' FROM main.packed_view WHERE sql LIKE 'CREATE VIEW%'"
 
 static const char DOT_HELP[] =
-	".views           the views, which stay the same from one release to the next (man sonde-schema)\n"
-	".tables          they, and the tables below them\n"
-	".schema [NAME]   how they are made\n"
-	".quit            ends; so does the end of the input\n"
-	"@NAME            only as an argument: sonde sql @ lists the queries that ship\n"
-	"win_NAME         with --last, --container and the other ranges and filters: the view NAME, narrowed to them; without\n"
-	"                 any: to the newest recording. win_waits, win_wait_objects, win_wait_totals say which waits were idle\n"
+	".views           list the views; they stay the same from release to release (man sonde-schema)\n"
+	".tables          list the views and the tables below them\n"
+	".schema [NAME]   print the CREATE statements\n"
+	".quit            end (as does the end of the input)\n"
+	"@NAME            only as an argument: sonde sql @ lists the queries that ship with sonde\n"
+	"win_NAME         view NAME narrowed by --last, --container and the other ranges and filters; without any: to the\n"
+	"                 newest recording. win_waits, win_wait_objects and win_wait_totals mark idle waits\n"
 	":from, :to       that range, in seconds since 1970\n";
 
 static int dot_command(struct session *s, const char *line, struct err *e)
@@ -241,7 +242,7 @@ static int dot_command(struct session *s, const char *line, struct err *e)
 			"SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND " NO_PARTS
 			" ORDER BY 1",
 			e);
-	/* views first: they are what stays the same from one release to the next */
+	/* views first: they are stable across releases */
 	if (!strcmp(line, ".tables"))
 		return run_statements(
 			s,
@@ -257,13 +258,13 @@ static int dot_command(struct session *s, const char *line, struct err *e)
 	}
 	if (sscanf(line, ".schema %127s", name) == 1 || !strcmp(line, ".schema"))
 		return print_schema(s, name, e);
-	err_set(e, -EINVAL, EXIT_USAGE, "no command called %s", line);
+	err_set(e, -EINVAL, EXIT_USAGE, "unknown command %s", line);
 	err_fix(e, ".views   .tables   .schema [NAME]   .help   .quit");
 	return -EINVAL;
 }
 
-/* Statements from standard input, each as it is complete. On a terminal an error is told and the
- * prompt goes on. */
+/* Runs statements from standard input, each when it is complete. On a terminal, an error is printed
+ * and the prompt continues. */
 static int run_input(struct session *s, struct err *e)
 {
 	struct strbuf pending cleanup_strbuf = STRBUF_INIT;
@@ -274,7 +275,7 @@ static int run_input(struct session *s, struct err *e)
 	int rc = 0;
 
 	if (tty)
-		fputs("read-only; end a query with ;   .views lists the views, .schema NAME shows one, .help tells more, .quit ends\n",
+		fputs("read-only; end a query with ;   .views lists the views, .schema NAME shows one, .help explains more, .quit ends\n",
 		      stderr);
 	for (;;) {
 		if (tty)
@@ -291,7 +292,8 @@ static int run_input(struct session *s, struct err *e)
 		} else {
 			strbuf_addf(&pending, "%s\n", line);
 			if (pending.len > INPUT_MAX)
-				rc = err_set(e, -E2BIG, EXIT_USAGE, "a query of more than 1 MiB");
+				rc = err_set(e, -E2BIG, EXIT_USAGE,
+					     "the query is larger than 1 MiB");
 			else if (sqlite3_complete(strbuf_str(&pending)))
 				rc = run_statements(s, strbuf_str(&pending), e);
 			else
@@ -354,7 +356,7 @@ static int choose_form(const struct verb_call *call, const struct sql_args *a,
 {
 	if (call->json + a->csv + a->ndjson + a->box > 1)
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "one of --box, --csv, --json, --ndjson, not several");
+			       "--box, --csv, --json and --ndjson cannot be combined");
 	*form = call->json ? SQLPRINT_JSON :
 		a->ndjson  ? SQLPRINT_NDJSON :
 		a->csv     ? SQLPRINT_CSV :
@@ -379,7 +381,7 @@ static int sql_run(struct verb_call *call, struct err *e)
 	json_t *envelope = NULL;
 	int rc;
 
-	if (call->n_words && !strcmp(call->words[0], "@")) /* needs no store */
+	if (call->n_words && !strcmp(call->words[0], "@")) /* works without a store */
 		return list_named();
 	rc = choose_form(call, a, &s.form, e);
 	if (rc == 0)
@@ -410,10 +412,10 @@ static int sql_run(struct verb_call *call, struct err *e)
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{.name = "box", .type = OPTION_FLAG, .help = "a table in a frame (the default)",
+	{.name = "box", .type = OPTION_FLAG, .help = "a table with borders (the default)",
 	 .offset = offsetof(struct sql_args, box)},
 	{.name = "csv", .type = OPTION_FLAG, .help = "comma-separated, RFC 4180", .offset = offsetof(struct sql_args, csv)},
-	{.name = "ndjson", .type = OPTION_FLAG, .help = "one JSON object a line",
+	{.name = "ndjson", .type = OPTION_FLAG, .help = "one JSON object per line",
 	 .offset = offsetof(struct sql_args, ndjson)},
 	{.name = "timeout", .type = OPTION_DURATION, .arg = "TIME", .help = "stop a query after this long (default 30s)",
 	 .offset = offsetof(struct sql_args, timeout_ns)},
@@ -432,12 +434,12 @@ static const char *const EXAMPLES[] = {
 
 const struct verb verb_sql = {
 	.name = "sql",
-	.summary = "ask the store in SQL, read-only",
+	.summary = "query the store in SQL, read-only",
 	.usage = "[QUERY | @NAME [KEY=VALUE...] | @ | .views | .tables | .schema NAME | .help]",
 	.examples = EXAMPLES,
-	.more = "Without a query: statements from standard input, or a prompt. @ lists the queries that ship.\n"
+	.more = "Without a query: read statements from standard input, or prompt. @ lists the queries that ship with sonde.\n"
 		"Range and filters narrow those, and the views win_NAME of any query (.help). Views: man sonde-schema.\n"
-		"One file in sqlite3: sqlite3 -cmd '.load /usr/lib/sonde/sonde' FILE (sonde export db: rows for any).",
+		"One file in sqlite3: sqlite3 -cmd '.load /usr/lib/sonde/sonde' FILE (for other tools: sonde export db).",
 	.options = OPTIONS,
 	.args_size = sizeof(struct sql_args),
 	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_LATER | VERB_JSON | VERB_WORDS | VERB_READS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * status: what records now, the last recordings with what they lost and cost, and what the store
- * holds. This is what people paste into a bug report.
+ * status: what is recording, the last recordings with their losses and cost, and what the store
+ * contains. Users paste this into bug reports.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct status_args {
 	bool check;
 };
 
-/* For --check: one family records at least. */
+/* For --check: at least one family is recording. */
 static int is_recording(const char *store, const json_t *daemon, struct err *e)
 {
 	const json_t *service;
@@ -33,8 +33,8 @@ static int is_recording(const char *store, const json_t *daemon, struct err *e)
 			return 0;
 	}
 	err_set(e, -ENOENT, EXIT_NOTHING,
-		daemon ? "the sonded that keeps %s records nothing" :
-			 "no sonded keeps the store %s",
+		daemon ? "sonded is running for %s but records nothing" :
+			 "no sonded is running for the store %s",
 		store);
 	err_fix(e, daemon ? "sonde status" : "sudo sonde up");
 	return -ENOENT;
@@ -48,12 +48,11 @@ static int status_run(struct verb_call *call, struct err *e)
 	struct status_store about = {0};
 	json_t *daemon = NULL;
 	struct status_facts *f = NULL;
-	bool begun; /* or sonded is there, but could not store anything yet: then that is what to
-		       say */
+	bool begun; /* or sonded runs but has stored nothing yet, which is worth showing */
 	int rc;
 
 	(void)daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &daemon,
-			 NULL); /* there may be none */
+			 NULL); /* there may be no sonded */
 	rc = status_store_fill(&about, call->store, e);
 	begun = rc != -ENOENT || !daemon;
 	if (rc == 0)
@@ -88,7 +87,7 @@ static int status_run(struct verb_call *call, struct err *e)
 static const struct option OPTIONS[] = {
 	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N recordings (default 5)",
 	 .offset = offsetof(struct status_args, n)},
-	{.name = "check", .type = OPTION_FLAG, .help = "exit 4 unless sonded records: for health checks",
+	{.name = "check", .type = OPTION_FLAG, .help = "exit with 4 unless sonded is recording (for health checks)",
 	 .offset = offsetof(struct status_args, check)},
 	{0},
 };
@@ -104,7 +103,7 @@ static const char *const EXAMPLES[] = {
 
 const struct verb verb_status = {
 	.name = "status",
-	.summary = "what records now, what was lost, what it costs, what the store holds",
+	.summary = "show what is recording, what was lost, what it costs, and what the store holds",
 	.usage = "",
 	.examples = EXAMPLES,
 	.options = OPTIONS,

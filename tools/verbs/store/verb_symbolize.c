@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde symbolize: runs sonde-symbolize, which writes into the store what debug information
- * installed since tells. */
+/* sonde symbolize: runs sonde-symbolize, which adds to the store what newly installed debug
+ * information provides. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct symbolize_args {
 
 static const struct option SYMBOLIZE_OPTIONS[] = {
 	{"debuginfod", 0, OPTION_FLAG, NULL,
-	 "also ask the servers in $DEBUGINFOD_URLS for what is not here",
+	 "also ask the servers in $DEBUGINFOD_URLS for debug information missing here",
 	 offsetof(struct symbolize_args, debuginfod)},
 	{0},
 };
@@ -76,14 +76,15 @@ int symbolize_quietly(const char *store, struct err *e)
 	if (!rc)
 		rc = helper_output(argv, &out, &status, e);
 	if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME,
-			     "sonde-symbolize failed (see above); the recording stands");
+		rc = err_set(
+			e, -EIO, EXIT_RUNTIME,
+			"sonde-symbolize failed (see above); the recording itself is complete");
 	return rc;
 }
 
 const struct verb verb_symbolize = {
 	.name = "symbolize",
-	.summary = "names and lines for what is stored, from debug packages installed since",
+	.summary = "add names and lines to stored data, from debug packages installed since",
 	.usage = "[--debuginfod]",
 	.examples = SYMBOLIZE_EXAMPLES,
 	.options = SYMBOLIZE_OPTIONS,
