@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address: see the header. */
 #include "serve/address.h"
 
 #include <arpa/inet.h>
@@ -112,7 +111,7 @@ int address_parse(const char *text, struct address *a, struct err *e)
 	return 0;
 }
 
-/* A socket file that is left over from one that was killed. */
+/* A leftover socket file of a killed server. */
 static bool is_left_over(const struct address *a)
 {
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -131,7 +130,7 @@ static int bind_it(int fd, const struct address *a)
 		return bind(fd, &a->any, a->len) < 0 ? -errno : 0;
 	if (is_left_over(a))
 		unlink(a->unix_.sun_path);
-	mask = umask(0117); /* its owner and group may connect */
+	mask = umask(0117); /* owner and group may connect */
 	rc = bind(fd, &a->any, a->len) < 0 ? -errno : 0;
 	umask(mask);
 	return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * address: where sonde-serve listens: 127.0.0.1:7766, [::1]:7766, 0.0.0.0:80, localhost:7766, :7766
- * (127.0.0.1), or unix:/run/x.sock. No names are looked up but `localhost`.
+ * (127.0.0.1), or unix:/run/x.sock. The only name it accepts is `localhost`.
  */
 #ifndef SONDE_SERVE_ADDRESS_H
 #define SONDE_SERVE_ADDRESS_H
@@ -25,10 +25,10 @@ struct address {
 	char shown[160]; /* "http://127.0.0.1:7766/", "unix:/run/x.sock" */
 };
 
-/* Pure. EXIT_USAGE with what is understood. */
+/* Pure. EXIT_USAGE with the accepted forms. */
 int address_parse(const char *text, struct address *a, struct err *e);
-/* A listening socket, or -errno. Port 0 takes a free one: a->shown then has it. A socket file that
- * nobody listens at is replaced. */
+/* A listening socket, or -errno. Port 0 takes a free port, which a->shown then contains. A socket
+ * file without a listener is replaced. */
 int address_listen(struct address *a, struct err *e);
 /* Removes the socket file. */
 void address_leave(const struct address *a);

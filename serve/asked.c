@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* asked: see the header. */
 #include "serve/asked.h"
 
 #include <errno.h>
@@ -13,7 +12,7 @@
 
 struct asked_one {
 	struct asked_one *next;
-	struct strbuf question; /* its words, each ended by a NUL */
+	struct strbuf question; /* the words of the request, each ended by a NUL */
 	unsigned users;
 	bool over;
 	int rc;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* asset: see the header. What stands between the marks is what the Makefile made of serve/page and
- * tools/page. */
+/* The data between the marks is made by the Makefile from serve/page and tools/page. */
 #include "serve/asset.h"
 
 #include <pthread.h>

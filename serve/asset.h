@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* asset: the page itself, as it stands in the program: each file plain and packed by gzip. */
+/* asset: the files of the page, which are part of the program: each one plain and gzipped. */
 #ifndef SONDE_SERVE_ASSET_H
 #define SONDE_SERVE_ASSET_H
 
@@ -12,7 +12,7 @@ struct asset {
 	char tag[24]; /* ETag, with its quotes: a hash of the content */
 };
 
-/* NULL: there is none. */
+/* NULL: unknown. */
 const struct asset *asset_find(const char *path);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* child: see the header. */
 #include "serve/child.h"
 
 #include <errno.h>
@@ -29,7 +28,7 @@ static void limit(int resource, rlim_t soft, rlim_t hard)
 	setrlimit(resource, &r);
 }
 
-/* Between fork and exec of a program with threads: nothing but system calls. */
+/* Between fork and exec of a program with threads: only system calls. */
 static void be_child(const char *const *argv, const struct child_limits *limits, int in, int out,
 		     int say)
 {
@@ -50,14 +49,14 @@ static void be_child(const char *const *argv, const struct child_limits *limits,
 		_exit(NOT_STARTED);
 	if (limits->spans_fd < CHILD_SPANS || dup2(limits->spans_fd, CHILD_SPANS) < 0)
 		syscall(SYS_close_range, CHILD_SPANS, ~0u,
-			0);                       /* what this program itself was given open */
+			0);                       /* descriptors that this program inherited */
 	else if (!fcntl(CHILD_SPANS, F_SETFD, 0)) /* it may have had that number */
 		syscall(SYS_close_range, CHILD_SPANS + 1, ~0u, 0);
 	execv(argv[0], (char *const *)(uintptr_t)argv);
 	_exit(NOT_STARTED);
 }
 
-/* Why there is nothing more to wait for. */
+/* Why waiting ends. */
 static enum child_end wait_end(int pid_fd, int stop_fd, int client_fd, int64_t deadline_ns)
 {
 	struct pollfd fds[] = {{.fd = pid_fd, .events = POLLIN},
@@ -81,13 +80,12 @@ static enum child_end wait_end(int pid_fd, int stop_fd, int client_fd, int64_t d
 	}
 }
 
-/* Its status, once it has ended or was killed, and with it whatever it had started. */
+/* Reaps it, once it has ended or was killed, and kills everything it had started. */
 static void reap(pid_t pid, enum child_end end, struct child_answer *answer)
 {
 	int status = 0;
 
-	kill(-pid, SIGKILL); /* one that has ended is still there until it is waited for: its number
-				is nobody else's */
+	kill(-pid, SIGKILL); /* a process that has ended keeps its number until it is waited for */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	answer->end = end;
@@ -126,7 +124,7 @@ int child_ask(const char *const *argv, const struct child_limits *limits, int st
 			       strerror(errno));
 	if (!pid)
 		be_child(argv, limits, in, out, say);
-	setpgid(pid, pid); /* whoever of the two comes first */
+	setpgid(pid, pid); /* whichever of the two comes first */
 	pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	reap(pid, pid_fd < 0 ? CHILD_OVER_TIME : wait_end(pid_fd, stop_fd, client_fd, deadline_ns),
 	     answer);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* connections: see the header. */
 #include "serve/connections.h"
 
 #include <errno.h>

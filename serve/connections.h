@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connections: those that are open, and since when each one owes the head of a request. The library
- * closes one that sends nothing for a while; one that sends a byte now and then it would keep for
- * ever. Whoever takes longer than CONNECTIONS_HEAD_S over a head is shut down by the one thread
- * that calls connections_check().
+ * connections: the open connections, with the time since which each one owes the head of a request.
+ * The library closes a connection that sends nothing for a while, but one that sends a byte now and
+ * then would stay forever. The one thread that calls connections_check() shuts down any that take
+ * longer than CONNECTIONS_HEAD_S for a head.
  */
 #ifndef SONDE_SERVE_CONNECTIONS_H
 #define SONDE_SERVE_CONNECTIONS_H
@@ -29,11 +29,11 @@ struct connections {
 int connections_init(struct connections *c);
 void connections_release(struct connections *c);
 struct connection *connections_add(struct connections *c, int fd);
-/* Before its descriptor is closed. */
+/* Call before its descriptor is closed. */
 void connections_remove(struct connections *c, struct connection *x);
-/* owes: from now on a head is waited for; else it is there. */
+/* owes: a head is expected from now on; otherwise it has arrived. */
 void connections_mark(struct connections *c, struct connection *x, bool owes);
-/* Shuts down those that take too long. False: none is open. */
+/* Shuts down those that take too long. False: no connection is open. */
 bool connections_check(struct connections *c);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate: see the header. */
 #include "serve/gate.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate: so many questions at a time; others wait for a while. */
+/* gate: limits the number of requests at a time; others wait for a while. */
 #ifndef SONDE_SERVE_GATE_H
 #define SONDE_SERVE_GATE_H
 
@@ -15,7 +15,7 @@ struct gate {
 
 void gate_init(struct gate *g, unsigned room);
 void gate_release(struct gate *g);
-/* False: after so many seconds there still was no room, or it was closed. */
+/* False: there was no room within this many seconds, or the gate was closed. */
 bool gate_enter(struct gate *g, unsigned seconds);
 void gate_leave(struct gate *g);
 void gate_close(struct gate *g);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: see the header. */
 #include "serve/guard.h"
 
 #include <arpa/inet.h>
@@ -8,7 +7,7 @@
 
 #define NAME_MAX_ 255
 
-/* The name of "name", "name:80", "1.2.3.4:80", "[::1]:80"; false if it is none of them. */
+/* The name in "name", "name:80", "1.2.3.4:80", "[::1]:80"; false for anything else. */
 static bool host_name(const char *host, char name[NAME_MAX_ + 1], bool *v6)
 {
 	const char *end;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer: see the header. */
 #include "serve/http_answer.h"
 
 #include <errno.h>
@@ -18,9 +17,9 @@
 #define REPORT        "/report.html"
 #define LIVE          API "live"
 #define METRICS       "/metrics"
-#define WAIT_S        20 /* for room among the questions */
+#define WAIT_S        20 /* wait for room this long */
 #define WRONG_TOKEN_S 1
-#define LIVE_QUIET_S  5 /* by then one who has gone is noticed */
+#define LIVE_QUIET_S  5 /* a client that has gone is noticed within this time */
 
 /* --- connections --- */
 
@@ -148,8 +147,8 @@ static enum MHD_Result take_value(void *cls, enum MHD_ValueKind kind, const char
 	return v->n <= QUESTION_VALUES;
 }
 
-/* The last "PROG: WHAT" and "  fix: FIX" of what it said on stderr; what stands before them (the
- * range, notes) is talk. */
+/* Takes the last "PROG: WHAT" and "  fix: FIX" from stderr; what precedes them (the range, notes)
+ * is ignored. */
 static void error_of(const struct child_answer *a, struct err *e)
 {
 	char what[sizeof(e->what)] = "", fix[sizeof(e->fix)] = "";
@@ -247,8 +246,8 @@ static int ask_child(struct server *s, struct MHD_Connection *c, const char *con
 	return rc;
 }
 
-/* Of its own child, or of somebody's with the same question; where that one has hung up, of its own
- * after all. */
+/* The answer of this request's child, or of another client's child with the same request; if that
+ * client hung up, of a new child. */
 static int ask_once(struct server *s, struct MHD_Connection *c, const char *const *argv,
 		    struct child_answer *a, struct err *e)
 {
@@ -334,7 +333,7 @@ static bool has_gone(int socket)
 	return recv(socket, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* Words of a stream of events; a comment where nothing was written, so that one who has gone is
+/* Writes events; a comment if nothing was written to the store, so that a client that has gone is
  * noticed. */
 static ssize_t look_on(void *cls, uint64_t pos, char *buf, size_t max)
 {
@@ -461,8 +460,7 @@ enum MHD_Result http_answer(void *cls, struct MHD_Connection *c, const char *url
 	*request = s;
 	if (connection_of(c))
 		connections_mark(&s->connections, connection_of(c), false);
-	/* What is answered at the first call ends the connection: its body, if there is one, is
-	 * never read. */
+	/* A reply at the first call ends the connection: a body is never read. */
 	if (first && strcmp(method, "GET") && strcmp(method, "HEAD"))
 		return reply_method(c);
 	if (first && has_body(c))

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer: one request, from its head to its reply. GET and HEAD only.
+ * http_answer: one request, from its head to its reply. GET and HEAD only.
  *
- *   /, /app.js, /app.css     the page
- *   /api/v1/VERB?...         `sonde VERB --json`, byte for byte (question.h); where that failed,
- * {"error", "fix", "exit"} with its exit code and a status: 400 the question, 403 no right, 404
- * nothing there, 503 the store or too many at a time, 504 over time, 500 all else /api/v1/ which
- * verbs there are: {"verbs": [...]} /api/v1/live             server-sent events: `changed`,
- * whenever something was written into the store (watch.h) /report.html?...         the range as the
- * page of `sonde report`, to be saved /metrics                 `sonde-export metrics`, in
- * OpenMetrics' format for who accepts it
+ *   /, /app.js, /app.css   the page
+ *   /api/v1/VERB?...       `sonde VERB --json`, byte for byte (question.h); if that failed,
+ *                          {"error", "fix", "exit"} with its exit code and a status: 400 wrong
+ *                          request, 403 no permission, 404 nothing found, 503 store error or too
+ *                          many requests, 504 timeout, 500 anything else
+ *   /api/v1/               the available verbs: {"verbs": [...]}
+ *   /api/v1/live           server-sent events: `changed` whenever something was written to the
+ *                          store (store_watch.h)
+ *   /report.html?...       the range as the page of `sonde report`, to save
+ *   /metrics               `sonde-export metrics`, in OpenMetrics format if the client accepts it
  */
 #ifndef SONDE_SERVE_HTTP_ANSWER_H
 #define SONDE_SERVE_HTTP_ANSWER_H
@@ -25,9 +27,9 @@
 #include "serve/store_watch.h"
 
 struct server {
-	const char *sonde;    /* the program that is asked */
-	const char *exporter; /* sonde-export; NULL: it is not there */
-	const char *store;    /* NULL: none is named */
+	const char *sonde;    /* the sonde program */
+	const char *exporter; /* sonde-export; NULL: not installed */
+	const char *store;    /* NULL: default */
 	struct guard guard;
 	bool check_host;
 	struct child_limits limits;
@@ -43,7 +45,8 @@ struct server {
 enum MHD_Result http_answer(void *cls, struct MHD_Connection *c, const char *url,
 			    const char *method, const char *version, const char *upload,
 			    size_t *upload_size, void **request);
-/* MHD_NotifyConnectionCallback and MHD_RequestCompletedCallback: who owes a head. */
+/* MHD_NotifyConnectionCallback and MHD_RequestCompletedCallback: track which connections owe a
+ * head. */
 void http_answer_connection(void *cls, struct MHD_Connection *c, void **own,
 			    enum MHD_ConnectionNotificationCode what);
 void http_answer_done(void *cls, struct MHD_Connection *c, void **request,

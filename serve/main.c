@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-serve: the store in a browser, read-only. libmicrohttpd speaks HTTP; each question is a
- * child of its own that runs `sonde`, with limits (child.h). This program opens no store.
+ * sonde-serve: shows the store in a browser, read-only. libmicrohttpd speaks HTTP; each request
+ * runs `sonde` in a child with limits (child.h). This program opens no store.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +61,7 @@ static const struct option OPTIONS[] = {
 };
 /* clang-format on */
 
-/* The token of a file: its first line. *token is the caller's. */
+/* Reads the token, the first line of a file. The caller owns *token. */
 static int token_read(const char *path, char **token, struct err *e)
 {
 	cleanup_file FILE *f = fopen(path, "re");
@@ -136,7 +136,7 @@ static struct MHD_Daemon *start(struct server *s, int fd)
 	return MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
 					MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG,
 				0, NULL, NULL, http_answer, s, MHD_OPTION_EXTERNAL_LOGGER,
-				say_nothing, NULL, /* first: it is for the options, too */
+				say_nothing, NULL, /* first, because it applies to options too */
 				MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 				CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
@@ -146,7 +146,7 @@ static struct MHD_Daemon *start(struct server *s, int fd)
 				http_answer_done, s, MHD_OPTION_END);
 }
 
-/* Until a signal says that it is enough. While nobody is connected, nothing wakes. */
+/* Runs until a signal. Without connections nothing wakes up. */
 static void wait_for_end(struct server *s, int signals)
 {
 	struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
@@ -180,12 +180,12 @@ static int serve(struct server *s, struct address *a, int signals, struct err *e
 	eventfd_write(s->stop_fd, 1);
 	gate_close(&s->gate);
 	store_watch_close(&s->watch);
-	MHD_stop_daemon(d); /* waits for all that is being answered */
+	MHD_stop_daemon(d); /* waits for all requests in progress */
 	address_leave(a);
 	return 0;
 }
 
-/* Threads inherit that these signals are blocked: they come to signalfd alone. */
+/* Threads inherit that these signals are blocked: only signalfd receives them. */
 static int signals_take(void)
 {
 	sigset_t set;
@@ -199,8 +199,8 @@ static int signals_take(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Where the children remember what finished files span: each would open all of them else. -1: then
- * they do. */
+/* A file in which children remember the time spans of finished segments: otherwise each would open
+ * all of them. -1: then they do. */
 static int spans_make(void)
 {
 	char number[16];

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* question: see the header. */
 #include "serve/question.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@
 enum words { WORDS_NONE, WORDS_WHAT, WORDS_QUERY };
 
 /* Not `lines`: it reads files that a profiled program names. Words of `diff` are files. `top` is
- * `ps` over and over. */
+ * `ps`, repeated. */
 static const struct {
 	const char *name;
 	enum words words;
@@ -194,7 +193,7 @@ static int no_option(const struct served_verb *v, const char *name, struct err *
 	return -EINVAL;
 }
 
-/* Values come with their lengths: a NUL in one would cut it short. */
+/* Values come with their lengths: a NUL inside would cut one short. */
 static int value_check(const struct question_value *x, struct err *e)
 {
 	if (strlen(x->name) != x->name_len || (x->value && strlen(x->value) != x->value_len))
@@ -205,7 +204,8 @@ static int value_check(const struct question_value *x, struct err *e)
 	return 0;
 }
 
-/* Options and words grow in one block: pointers are made at the end, when it stands still. */
+/* Options and words are in one growing block: pointers are made at the end, when it no longer
+ * moves. */
 struct line {
 	struct strbuf options, words; /* each ended by a NUL */
 	size_t n_options, n_words;
@@ -236,8 +236,8 @@ static int option_add(const struct served_verb *v, const struct question_value *
 	return 0;
 }
 
-/* A word that begins with a dash would be an option. Behind `--` words are not what a selection is
- * made by. */
+/* A word that begins with a dash would be an option, and words after `--` do not select
+ * anything. */
 static int word_add(const struct served_verb *v, const struct question_value *x, struct line *line,
 		    struct err *e)
 {
@@ -315,7 +315,7 @@ int question_argv(const struct questions *q, const char *sonde, const char *stor
 
 	if (!rc && v->words == WORDS_QUERY) {
 		snprintf(timeout, sizeof(timeout), "--timeout=%us",
-			 seconds + 1); /* the limit of all questions comes first */
+			 seconds + 1); /* the overall limit comes first */
 		strbuf_add(&line.options, timeout, strlen(timeout) + 1);
 		line.n_options++;
 	}

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply: see the header. */
 #include "serve/reply.h"
 
 #include <jansson.h>
@@ -18,7 +17,7 @@
 #define POLICY                                                                                                                 \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; " \
 	"form-action 'self'; frame-ancestors 'none'"
-#define PACK_FROM    1400 /* bytes: what is shorter is one packet anyhow */
+#define PACK_FROM    1400 /* bytes: anything shorter fits in one packet anyway */
 #define COOKIE_DAYS  90
 #define STREAM_PIECE 256
 
@@ -124,7 +123,7 @@ enum MHD_Result reply_asset(struct MHD_Connection *c, const struct asset *a)
 	return send_reply(c, same ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r, a->type, "no-cache");
 }
 
-/* A memory file with the same, packed; -1 where that cannot be. */
+/* A memory file with the same content, gzipped; -1 if that fails. */
 static int pack(int fd, uint64_t *bytes)
 {
 	cleanup_fd int out = memfd_create("packed", MFD_CLOEXEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reply: what goes back to a browser. Every reply has the same strict heads: no script, style or
- * request but this server's own, no frame, no guessing of types, no address passed on; data is
- * never kept by a cache.
+ * reply: the replies to a browser. Every reply has the same strict headers: no script, style or
+ * request except from this server, no frames, no guessing of types, no referrer; caches never store
+ * data.
  */
 #ifndef SONDE_SERVE_REPLY_H
 #define SONDE_SERVE_REPLY_H
@@ -16,22 +16,22 @@
 /* {"error": ..., "fix": ... or null, "exit": ...}; retry_s: Retry-After, 0 for none. */
 enum MHD_Result reply_error(struct MHD_Connection *c, unsigned status, const struct err *e,
 			    unsigned retry_s);
-/* 405, with what is allowed. */
+/* 405, with the allowed methods. */
 enum MHD_Result reply_method(struct MHD_Connection *c);
 /* Unchanged: 304. */
 enum MHD_Result reply_asset(struct MHD_Connection *c, const struct asset *a);
-/* The content of a file (taken), packed where the browser takes that. download: a name to save it
- * as, NULL for none. */
+/* The content of a file (taken), gzipped if the browser accepts that. download: a file name to save
+ * it as, or NULL. */
 enum MHD_Result reply_file(struct MHD_Connection *c, const char *type, int fd, uint64_t bytes,
 			   const char *download);
-/* 303 to the page with the cookie that says who may ask. */
+/* 303 to the page, with the cookie that holds the token. */
 enum MHD_Result reply_cookie(struct MHD_Connection *c, const char *token);
-/* 401: a page that asks for the token. wrong: one was given. */
+/* 401: a page that asks for the token. wrong: a wrong one was given. */
 enum MHD_Result reply_login(struct MHD_Connection *c, int wrong);
 
-/* JSON; `text` is taken, NULL is no memory. */
+/* JSON; `text` is taken, NULL means out of memory. */
 enum MHD_Result reply_text(struct MHD_Connection *c, char *text);
-/* What `read` says, piece by piece, until its end; `done` in any case, with `cls`. */
+/* The data from `read`, piece by piece, until its end; `done` is called in any case, with `cls`. */
 enum MHD_Result reply_stream(struct MHD_Connection *c, const char *type,
 			     MHD_ContentReaderCallback read, MHD_ContentReaderFreeCallback done,
 			     void *cls);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch: see the header. */
 #include "serve/store_watch.h"
 
 #include <errno.h>
@@ -17,8 +16,8 @@
 
 #define EVENTS (IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_TO)
 
-/* A descriptor that becomes readable at writes; -1: they are not told. Of a file, its folder is
- * watched: what is new stands in its log first. */
+/* A descriptor that becomes readable on writes; -1: there are no notifications. For a file, its
+ * folder is watched, because new data goes to its log first. */
 static int notice(const char *path)
 {
 	cleanup_fd int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -66,7 +65,7 @@ static void tell(struct store_watch *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* One round, while somebody looks: until something was written, or who looks has changed. */
+/* One round, while there are viewers: until something was written, or viewers came or went. */
 static void look(struct store_watch *w, int *fd)
 {
 	struct pollfd fds[] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = *fd, .events = POLLIN}};
@@ -79,7 +78,7 @@ static void look(struct store_watch *w, int *fd)
 	if (*fd < 0 && n < 0)
 		return;
 	if (*fd >= 0)
-		drain(*fd); /* what comes from now on is told in the next round */
+		drain(*fd); /* later writes are reported in the next round */
 	tell(w);
 	poll(fds, 1, STORE_WATCH_STEP_MS);
 }
@@ -95,7 +94,7 @@ static void *run(void *cls)
 		if (lookers && fd < 0) {
 			fd = notice(w->path);
 			if (fd >= 0)
-				tell(w); /* what was written before */
+				tell(w); /* earlier writes */
 		}
 		if (!lookers && fd >= 0) {
 			close(fd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ask: questions to /api/v1/VERB. The names are the command line's; undefined and '' are left out.
+// ask: requests to /api/v1/VERB. Names are those of the command line; undefined and '' are omitted.
 
 const $ = (id) => document.getElementById(id);
 
@@ -12,7 +12,7 @@ function askQuery(params) {
 	return q.toString();
 }
 
-// {ok: true, data, text} or {ok: false, status, error, fix}. Never throws, but for one that was given up: it is never answered.
+// {ok: true, data, text} or {ok: false, status, error, fix}. Never throws; an aborted request never resolves.
 async function ask(verb, params, signal) {
 	try {
 		const r = await fetch(`/api/v1/${verb}?${askQuery(params)}`, {signal, credentials: 'same-origin'});
@@ -31,10 +31,10 @@ async function ask(verb, params, signal) {
 	}
 }
 
-// Whenever something was written into the store: told by the server, which tells nothing while nobody listens. on(); returns what ends it.
+// Calls on() whenever something was written to the store: the server reports it, and does so only while a client listens. Returns a function that stops it.
 function askLive(on) {
 	const source = new EventSource('/api/v1/live');
 	source.addEventListener('changed', on);
-	source.addEventListener('open', on); // also after a break: what came meanwhile
+	source.addEventListener('open', on); // also after a reconnect, for changes meanwhile
 	return () => source.close();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// band: the strip of time: CPU by container and command, stacked; marks for what happened; spikes as buttons; a part that is chosen, by dragging, by
-// two sliders, or by a click on a spike. What was not recorded is hatched, never drawn as idle.
+// band: the time strip: CPU by container and command, stacked; marks for events; spikes as buttons; a part is chosen by dragging, by
+// two sliders, or by a click on a spike. Times that were not recorded are hatched, never drawn as idle.
 
 const BAND_NAMED = 7, BAND_HEAD = 20;
 
@@ -14,7 +14,7 @@ function bandSums(t) {
 		names: [...named.map((g) => formatSeen(g.who)), ...(more ? ['all others'] : [])], sums: [...sums, ...(more ? [rest] : [])], all};
 }
 
-// What `timeline --of` answers, in the shape of the one of CPU time: stacked by container; where there is none, what there is of the host.
+// The answer of `timeline --of`, in the form of the one of CPU time: stacked by container, or the host's values without containers.
 function bandUsed(t, cpu) {
 	const n = t.rows.length ? t.rows[0].by_column.length : 0, step = (t.to_ns - t.from_ns) / Math.max(n, 1);
 	const inside = t.rows.filter((r) => r.who[0] !== '['), shown = inside.length ? inside : t.rows;
@@ -147,7 +147,7 @@ function bandInit(on) {
 		else
 			on.choose(edge(s.a), edge(s.b + 1), spike || null);
 	}
-	// Who is under the pointer.
+	// The group under the pointer.
 	function groupAt(x, y) {
 		const i = column(x), h = canvas.clientHeight;
 		let up = (h - y) / (h - BAND_HEAD) * s.top;
@@ -265,7 +265,7 @@ function bandInit(on) {
 				s.a = s.b = -1;
 			this.paint(s.dark, s.forced);
 		},
-		// What is chosen, in ns; 0: all.
+		// The chosen part, in ns; 0: all.
 		chosen(a, b) {
 			if (!s.sums || !s.sums.n)
 				return;

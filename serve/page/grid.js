@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// grid: a table that sorts and filters, of containers, processes, functions, waits, or whatever SQL answers. Text goes in as text nodes only. On a narrow
+// grid: a table that sorts and filters, for containers, processes, functions, waits, or SQL results. Text is inserted as text nodes only. On a narrow
 // screen each row is a card (serve.css), which names its values.
 
 const GRID_STEP = 30;
 
-// A line as small as a word: what one used over time.
+// A small line: use over time.
 function gridSpark(values) {
 	const ns = 'http://www.w3.org/2000/svg', svg = document.createElementNS(ns, 'svg'), path = document.createElementNS(ns, 'path');
 	const step = Math.max(1, Math.ceil(values.length / 60)), sums = [];
@@ -19,8 +19,8 @@ function gridSpark(values) {
 	return svg;
 }
 
-// columns: [{key, title, kind: 'num' | 'fn' | 'mod' | 'text', value(row), text(row), bar(row): 0 to 1, spark(row): [...]}]; those that are empty in all rows are left out.
-// on: {pick(row), sort(key)}; picked(row): is it what is looked at
+// columns: [{key, title, kind: 'num' | 'fn' | 'mod' | 'text', value(row), text(row), bar(row): 0 to 1, spark(row): [...]}]; columns that are empty in all rows are omitted.
+// on: {pick(row), sort(key)}; picked(row): is it selected
 function gridInit(box, on) {
 	const s = {rows: [], columns: [], sort: '', down: true, find: null, shown: GRID_STEP, picked: () => false};
 	const table = document.createElement('table'), head = table.createTHead(), body = table.createTBody(), more = Object.assign(document.createElement('button'), {type: 'button', className: 'more', hidden: true});

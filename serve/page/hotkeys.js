@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hotkeys: what each key means; the list that `?` shows is this table. graph: only while the picture has the keyboard.
+// hotkeys: what each key does; the list that `?` shows is this table. graph: only while the picture has the keyboard focus.
 
 const HOTKEYS = [
 	{keys: ['k'], act: 'jump', show: 'Ctrl-K, k', say: 'go to a container, process, function or tab'},

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// main: from the address to questions, from answers to what is seen. Only what depends on what has changed is asked anew; an answer that
-// is no longer wanted is given up.
+// main: from the address to requests, from answers to the display. Only what depends on changes is requested again; a request that
+// is no longer needed is aborted.
 
 const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000,  MAIN_NOTHING_THERE = 404;
-// What each tab of the picture is: a kind of value, or the map.
+// The tabs of the picture: each a kind of value, or the map.
 const MAIN_PICTURES = [{id: 'pic-flame', pic: '', type: 'cpu'}, {id: 'pic-waits', pic: '', type: 'offcpu'}, {id: 'pic-heap', pic: '', type: 'inuse'}, {id: 'pic-map', pic: 'map'}];
-const MAIN_LIVE = {least: 5000, most: 30000, times: 100, quiet: 60000, picture: 3}; // ms between two rounds; so many times as long as the answers took: whoever looks costs little, however busy the host
+const MAIN_LIVE = {least: 5000, most: 30000, times: 100, quiet: 60000, picture: 3}; // ms between two rounds; at least this many times the duration of the answers: viewers cost little, even on a busy host
 
 const MAIN_OF = {cpu: 'CPU', mem: 'memory', io: 'read and written', net: 'network', pressure: 'pressure', disk: 'disks busy', requests: 'requests', errors: 'failed requests'};
 const MAIN_EDGES = 'select container, comm, protocol, port, peer_container, peer_comm, peer, sum(opened) opened, sum(tx_bytes) tx_bytes, sum(rx_bytes) rx_bytes\nfrom win_edges\ngroup by 1, 2, 3, 4, 5, 6, 7 order by tx_bytes + rx_bytes desc limit 50';
@@ -34,7 +34,7 @@ function mainStart() {
 		$(id).append(formatSeen(answer.error), ...(answer.fix ? [' \u2014 ', code] : []));
 	};
 
-	// replace: not a step of the history; quiet: what is shown has it already
+	// replace: no new step in the history; quiet: the display is already up to date
 	function change(patch, replace, quiet) {
 		if (patch.last)
 			Object.assign(patch, {from: '', to: ''});
@@ -48,7 +48,7 @@ function mainStart() {
 			show();
 	}
 
-	// Who a spike or a group of the strip is.
+	// The container or process of a spike or a group of the strip.
 	const whoOf = (x) => (!x || !x.who ? {} : x.who_is === 'container' ? {container: x.who} : x.who_is === 'command' ? {comm: x.who}
 		: x.who_is === 'process' ? {pid: String(x.top_pid || (/\((\d+)\)$/.exec(x.who) || [])[1] || '')} : {});
 	const nobody = {container: '', comm: '', pid: ''};
@@ -84,10 +84,10 @@ function mainStart() {
 	}});
 	const sql = sqlInit({change: (patch) => change(patch, false, true), range: () => ({...placeChosen(app.place), ...placeWho(app.place)})});
 
-	// --- what is asked ---
+	// --- requests ---
 
 	const key = (...k) => JSON.stringify(k);
-	// An answer, asked for only where the question is another one, or all is asked anew; what is under way is waited for.
+	// An answer; requested only if the request differs, or everything is refreshed; a request in progress is awaited.
 	function asked(name, verb, params, anew) {
 		const k = key(verb, params), under = app.under[name], run = app.running;
 		if (under && under.k === k && under.run === run)
@@ -105,7 +105,7 @@ function mainStart() {
 		return answer;
 	}
 	const byOf = (p) => ({by: p.by === 'both' ? '' : p.by});
-	// The table that is looked at: one of the page's own, or what any verb answers.
+	// The current table: one of the page's own, or the answer of any verb.
 	function tableOf() {
 		const about = app.about.find((v) => v.verb === app.tab);
 		app.of = TABLES[app.tab] || (app.of && app.of.verb === app.tab && app.of.known ? app.of
@@ -122,7 +122,7 @@ function mainStart() {
 		const ns = p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t ? t.to_ns - t.from_ns : 36e11;
 		return `${Math.max(1, Math.round(ns / 1e9))}s`;
 	}
-	// [before, after] and what diff says, or [after] alone.
+	// [before, after] and the answer of diff, or only [after].
 	async function pictures(p, t, anew) {
 		if (!p.compare || p.type === 'wall')
 			return {answers: [await asked('flame', 'flame', flameParams(p), anew)], stats: null};
@@ -135,9 +135,9 @@ function mainStart() {
 		return {stats, answers: await Promise.all([asked('flameA', 'flame', side(stats.data.before), anew), asked('flameB', 'flame', side(stats.data.after), anew)])};
 	}
 
-	// --- what is seen ---
+	// --- display ---
 
-	// t: what the strip says; rest: table and picture are there for all that, as where no CPU was sampled
+	// t: the answer of the strip; rest: table and picture are shown anyway, e.g. without CPU samples
 	function showNothing(t, rest) {
 		$('nothing').hidden = t.ok;
 		$('nothing-there').hidden = true;
@@ -152,7 +152,7 @@ function mainStart() {
 		if (t.status && !rest)
 			offerStored(app.place);
 	}
-	// The last hour of what is stored, where that is another range.
+	// The last hour of the stored data, if that is another range.
 	async function offerStored(p) {
 		const answer = await asked('status', 'status', {}), d = answer.data, now = Date.now() * 1e6;
 
@@ -165,7 +165,7 @@ function mainStart() {
 		there.onclick = () => change({from, to, last: ''});
 	}
 	const ofParams = (p) => ({...placeRange(p), of: p.of, number: 20});
-	// used: what is drawn where that is not CPU time
+	// used: what is drawn if it is not CPU time
 	function showTime(t, p, used) {
 		const d = t.data;
 		$('band-command').textContent = wordsCommand('timeline', used ? {...ofParams(p), number: ''} : {...placeRange(p), ...byOf(p)});
@@ -261,7 +261,7 @@ function mainStart() {
 			...(p.in ? [chip(`only ${wordsClock(Date.parse(p.in) * 1e6)} to ${wordsClock(Date.parse(p.until) * 1e6, Date.parse(p.in) * 1e6)}`, {in: '', until: '', zoom: ''})] : []));
 		$('chips').hidden = !who && !p.in;
 	}
-	// Which tab is chosen: of other kinds of value it is the flame graph's.
+	// Which tab is active: other kinds of value use the flame graph's.
 	const pictureOf = (p) => Math.max(0, MAIN_PICTURES.findIndex((x) => x.pic === p.pic && (!x.type || x.type === p.type)));
 	function controls(p) {
 		tabsShow($('pages'), [], ['host', 'sql'].indexOf(p.page), (i) => change({page: ['host', 'sql'][i]}), [$('page-host'), $('page-sql')]);
@@ -308,7 +308,7 @@ function mainStart() {
 		app.drawn = question;
 		return got.answers;
 	}
-	// anew: the same questions again
+	// anew: repeat the same requests
 	async function show(anew) {
 		const began = performance.now();
 		const p = app.place, run = new AbortController();
@@ -331,13 +331,13 @@ function mainStart() {
 		const map = p.pic === 'map' ? asked('map', 'map', {...mapParams(p), drawing: true}, anew) : null;
 		if (p.of !== 'cpu')
 			asked('used', 'timeline', ofParams(p), anew);
-		const afresh = anew && !(p.live && app.round++ % MAIN_LIVE.picture); // the picture is the dearest: while it is live, not in each round
+		const afresh = anew && !(p.live && app.round++ % MAIN_LIVE.picture); // the picture is the most expensive: while live, not in each round
 		const first = p.compare || map ? null : pictures(p, null, afresh);
 		if (!p.tab && app.tab === 'containers')
-			asked('table', 'containers', {...placeChosen(p), ...TABLES.containers.params}, anew); // most likely
+			asked('table', 'containers', {...placeChosen(p), ...TABLES.containers.params}, anew); // most likely tab
 		if (!TABLES[app.tab])
 			await app.known;
-		if (!p.tab || !(TABLES[app.tab] || app.about.some((v) => v.verb === app.tab))) { // which one it is goes by what there is
+		if (!p.tab || !(TABLES[app.tab] || app.about.some((v) => v.verb === app.tab))) { // the tab depends on what exists
 			const t = await time;
 			app.tab = t.ok ? tablesFirst(t.data) : 'functions';
 		}
@@ -365,10 +365,10 @@ function mainStart() {
 		app.period = Math.round(Math.min(MAIN_LIVE.most, Math.max(MAIN_LIVE.least, MAIN_LIVE.times * (performance.now() - began))));
 		schedule();
 		if (!app.status && t.ok)
-			asked('status', 'status', {}).then(() => showFacts(map ? null : app.flame)); // not before what is seen first
+			asked('status', 'status', {}).then(() => showFacts(map ? null : app.flame)); // after everything that is visible at first
 		document.documentElement.dataset.asked = Number(document.documentElement.dataset.asked || 0) + 1;
 	}
-	// While it is live and looked at, the server says when something was recorded; then all is asked anew, at most once in a period.
+	// While the page is live and visible, the server reports new data; then everything is requested again, at most once per period.
 	function schedule() {
 		const live = Boolean(app.place.live && app.place.page === 'host' && !document.hidden);
 		clearTimeout(app.live);
@@ -387,11 +387,11 @@ function mainStart() {
 	}
 	function soon() {
 		clearTimeout(app.live);
-		// where nothing was recorded, the range still moves on
+		// without recorded data, the range still moves on
 		app.live = setTimeout(() => app.listening && show(true), Math.max(0, app.asked + (app.changed ? app.period : MAIN_LIVE.quiet) - performance.now()));
 	}
 
-	// --- what is pressed ---
+	// --- user actions ---
 
 	const marks = marksInit({
 		here() {
@@ -480,7 +480,7 @@ function mainStart() {
 	document.addEventListener('visibilitychange', schedule);
 	forced.addEventListener('change', theme.apply);
 	hotkeysInit(actions);
-	// Which kinds of value and which verbs there are is sonde's to say.
+	// sonde defines the kinds of value and the verbs.
 	async function know() {
 		const [h, list] = await Promise.all([ask('help', {}), ask('', {})]), flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
 		$('type').replaceChildren(...(type ? type.help.split(/,\s*|\s+or\s+/) : ['cpu']).map((k) => new Option({cpu: 'CPU', offcpu: 'waits (off CPU)', wall: 'wall time', alloc: 'memory allocated', inuse: 'memory in use'}[k] || k, k)));
@@ -499,7 +499,7 @@ function mainStart() {
 	});
 	document.documentElement.classList.add('js');
 	theme.apply();
-	app.known = app.place.tab && !TABLES[app.place.tab] ? know() : new Promise((done) => setTimeout(() => done(know()), 500)); // not before what is seen first
+	app.known = app.place.tab && !TABLES[app.place.tab] ? know() : new Promise((done) => setTimeout(() => done(know()), 500)); // after everything that is visible at first
 	show();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// marks: bookmarks: views that are kept in this browser, by their addresses. A range that moves with the clock is kept as it stands, as a moment of the past.
+// marks: bookmarks: views stored in this browser, by address. A range that moves with the clock is stored with its current times.
 
 const MARKS_KEY = 'sonde-marks', MARKS_MOST = 100;
 
-// Anything may stand there: what is not understood is left out.
+// The stored text may be anything: unknown entries are ignored.
 function marksRead() {
 	try {
 		const list = JSON.parse(localStorage.getItem(MARKS_KEY) || '[]');

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// picture: the flame graph of what is looked at, drawn by tools/page's modules; with two sides where it is compared. The state is the address's (place.js);
-// functions stand there by their names.
+// picture: the flame graph of the view, drawn by tools/page's modules; with two sides if it is compared. The state is in the address (place.js);
+// it contains functions by name.
 
-const PICTURE_ALL = {type: 0, focus: [], drop: [], hide: [], show: 'after', from: -1, to: -1, fromA: -1, toA: -1}; // what build.js asks for besides
+const PICTURE_ALL = {type: 0, focus: [], drop: [], hide: [], show: 'after', from: -1, to: -1, fromA: -1, toA: -1}; // further input of build.js
 const PICTURE_FOLDS = ['start', 'kernel', 'runtime', 'merge', 'idle', 'flame'];
 
 // on: {change(patch, replace)}
@@ -36,9 +36,9 @@ function pictureInit(on, theme, forced) {
 			s.view = 'callees';
 		return s;
 	}
-	// Of what is drawn: the other one may still hold a tree of an older answer.
+	// For what is drawn: the other graph may still have a tree of an older answer.
 	const shown = () => [pic.upper, pic.lower].filter((g) => g.tree && pic.trees && pic.trees.includes(g.tree));
-	// The hottest node of a name.
+	// The hottest node with a name.
 	function named(t, name) {
 		let best = 0;
 		for (let i = 1; name && i < t.n; i++)
@@ -199,7 +199,7 @@ function pictureInit(on, theme, forced) {
 	let made = 0;
 	return {
 		actions, paint,
-		// answers: one, or before and after; stats: what diff says of them, or null
+		// answers: one, or before and after; stats: the answer of diff, or null
 		show(answers, ps, stats, place) {
 			const {profile, looks} = profileOf(answers, ps, stats);
 			profile.made = ++made;
@@ -208,7 +208,7 @@ function pictureInit(on, theme, forced) {
 			$('graph').classList.remove('bare');
 			this.again(place, true);
 		},
-		// The same answers, looked at otherwise.
+		// Shows the same answers in another way.
 		again(place, fresh) {
 			pic.place = place;
 			if (!pic.profile)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// place: what is looked at, as it stands in the address, in the words of the command line. Anybody may write an address: what is not
-// understood is left at its start, and what values mean is told by the server.
+// place: the view, as it is in the address, in the words of the command line. Anyone may write an address: unknown
+// parts keep their defaults, and the server interprets values.
 //
-//   last, from, to            the range of the strip (last=1h where there is none)
-//   in, until                 a part of it that was chosen
-//   container, comm, pid      who is looked at
-//   page, query               host or sql, and what is asked there
-//   tab, sort, find           the table: one of the page's, or any verb; without a tab containers, where there are any, else processes
-//   by, of                    the strip: both, container, process, command; what it is of, as timeline --of has it
+// last, from, to            the range of the strip (default last=1h)
+// in, until                 the chosen part of it
+// container, comm, pid      the selected processes
+// page, query               host or sql, and the query there
+// tab, sort, find           the table: one of the page's, or any verb; default: containers if there are any, otherwise processes
+// by, of                    the strip: both, container, process, command; its resource, as in timeline --of
 //   pic                       the picture: '' the flame graph, or map
 //   type, view, group, colour, fold, fn, zoom, q    the picture
-//   compare                   '', previous, or a time that the same range is compared with so much earlier
+// compare                   '', previous, or how much earlier the compared range is
 //   live
 
 const PLACE_START = {page: 'host', last: '1h', from: '', to: '', in: '', until: '', container: '', comm: '', pid: '', tab: '', sort: '', find: '',
@@ -33,7 +33,7 @@ function placeRead(search) {
 	return p;
 }
 
-// Only what differs from the start.
+// Only what differs from the defaults.
 function placeWrite(p) {
 	const q = new URLSearchParams();
 	for (const [k, v] of Object.entries(p))
@@ -43,9 +43,9 @@ function placeWrite(p) {
 	return text ? '?' + text : location.pathname;
 }
 
-// The range of the strip, and of what is chosen in it, as the command line has them; who is looked at.
+// The range of the strip, and of the chosen part, as on the command line; the selected processes.
 const placeRange = (p) => (p.from || p.to ? {from: p.from, to: p.to} : {last: p.last});
 const placeChosen = (p) => (p.in ? {from: p.in, to: p.until} : placeRange(p));
 const placeWho = (p) => ({container: p.container, comm: p.comm, pid: p.pid});
-// An instant as it stands there.
+// A time as in the address.
 const placeTime = (ns) => new Date(Math.round(ns / 1e6)).toISOString().replace('.000Z', 'Z');

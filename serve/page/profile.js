@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// profile: what `flame --json --group process` answers as the profile that tools/page draws (data.js has it from a report): nodes, owners, and a
-// row for each node that was counted in. Two answers are two sides, A before and B after. No DOM.
+// profile: converts the answer of `flame --json --group process` to the profile that tools/page draws (data.js has it from a report): nodes, owners, and a
+// row for each node with self time. Two answers are two sides, A before and B after. No DOM.
 
 const PROFILE_ORIGIN = {native: 0, kernel: 1, go: 2, jit: 3, group: GROUP, unknown: 5, off: 6};
 
-// "nginx (812)" and ps's rows -> who that is.
+// "nginx (812)" and ps's rows -> which process that is.
 function profileOwner(name, ps) {
 	const found = /^([^]*) \((\d+)\)$/.exec(name), comm = found ? found[1] : name, pid = found ? Number(found[2]) : 0;
 	const all = (ps || []).filter((r) => r.pid === pid), one = all.find((r) => r.comm === comm) || all[0];
 	return {pid, tid: pid, comm, thread: comm, container: one && one.container || HOST};
 }
 
-// The statistics of `diff --json` as diff.js has them.
+// The statistics of `diff --json` in the form of diff.js.
 function profileStats(looks, stats) {
 	const none = {tested: false, sure: false, q: 1, least: 0}, nothing = {self: none, total: none, sure: false, since: 0, callers: []};
 	const one = (x) => ({tested: x.tested, sure: x.significant, q: x.q === null ? 1 : x.q, least: x.detectable || 0}), at = new Map();
@@ -32,7 +32,7 @@ function profileMake(answers, ps) {
 		a.rows.forEach((r, i) => {
 			if (!i)
 				return;
-			if (r.origin === 'group') { // of processes: they become rows of the picture again, below their containers
+			if (r.origin === 'group') { // processes become rows of the picture again, below their containers
 				owner[i] = owners.push(profileOwner(r.name, ps)) - 1;
 				place[i] = 0;
 			} else {
@@ -59,7 +59,7 @@ function profileMake(answers, ps) {
 		recorded_ns: last.recorded_ns || (last.to_ns - last.from_ns), frames, tree, owners, sides};
 }
 
-// {profile, looks}: ready to be built from. stats: of two answers, what diff said; null: it could not tell.
+// {profile, looks}: input for build.js. stats: the answer of diff for two answers; null: none.
 function profileOf(answers, ps, stats) {
 	const p = profileMake(answers, ps), two = answers.length > 1;
 	if (two) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// services: the map of services as a picture, drawn from what `sonde map --json --drawing` says where everything is, and the same as a table. Who talks is a
-// button: it becomes what is looked at.
+// services: the map of services as a picture, drawn with the positions from `sonde map --json --drawing`, and as a table. Each service is a
+// button that selects it.
 
 const SERVICES_SHAPE = {container: 5, command: 0, address: 17, class: 17};
 const SERVICES_TROUBLE = ['refused', 'timed_out', 'unreachable', 'given_up', 'failed', 'reset_in', 'reset_out', 'broken', 'errors'];
@@ -48,7 +48,7 @@ function servicesInit(on) {
 			add(g, 'title', {}, formatSeen(n.name));
 		add(g, 'rect', {x: n.x, y: n.y, width: n.w, height: n.h, rx: SERVICES_SHAPE[n.kind], ...(here ? {} : {'stroke-dasharray': '4 3'})});
 		add(g, 'text', {class: 'name', x: middle, y: n.y + n.h / 2 - 2, 'text-anchor': 'middle', 'font-weight': 'bold'}, n.label);
-		g.append(' '); // between the words of its name
+		g.append(' '); // separates the words of its name
 		add(g, 'text', {class: 'said', x: middle, y: n.y + n.h / 2 + 12, 'text-anchor': 'middle'}, n.said);
 		const lit = (is) => {
 			svg.classList.toggle('some', is);
@@ -68,7 +68,7 @@ function servicesInit(on) {
 		});
 	}
 	return {
-		// is(node): it is what is looked at
+		// is(node): it is selected
 		show(data, is) {
 			const d = data.drawing, svg = document.createElementNS(ns, 'svg');
 			for (const [k, v] of [['width', d.width + 8], ['height', d.height + 8], ['viewBox', `-4 -4 ${d.width + 8} ${d.height + 8}`], ['role', 'group'], ['aria-label', `Map of services: ${d.nodes.length} services, ${d.links.length} lines; the table holds the same`]])

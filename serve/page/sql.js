@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sql: questions in SQL, read-only: views and the queries that ship with it; the answer as a table, as CSV and JSON, and as a line where it has a time.
+// sql: read-only SQL queries: views and named queries; the result as a table, as CSV and JSON, and as a line chart if it has a time.
 
 const SQL_FIRST = 'select function, sum(samples) n\nfrom cpu_samples\ngroup by 1 order by 2 desc limit 10';
 
@@ -8,14 +8,14 @@ function sqlCsv(rows) {
 	return [names, ...rows.map((r) => names.map((n) => r[n]))].map((line) => line.map(field).join(',') + '\r\n').join('');
 }
 
-// The column of time and those of numbers, or null: what a line can be drawn of.
+// The column of time and those of numbers, or null: input for a line chart.
 function sqlSeries(rows) {
 	const names = rows.length > 2 ? Object.keys(rows[0]) : [], time = names.find((n) => /^(ts|time|minute|hour|day|at|from|from_ns|ts_ns)$/i.test(n));
 	const ms = (v) => (typeof v === 'number' ? (v > 1e17 ? v / 1e6 : v > 1e11 ? v : v * 1000) : Date.parse(v));
 	const numbers = names.filter((n) => n !== time && !/^(ts|pid|tid|line|port)$|(^|_)id$/.test(n) && rows.every((r) => r[n] === null || typeof r[n] === 'number')).slice(0, 4);
 	if (!time || !numbers.length || rows.some((r) => !Number.isFinite(ms(r[time]))))
 		return null;
-	const at = new Map(); // several rows of one time are added up
+	const at = new Map(); // several rows with the same time are summed
 	for (const r of rows) {
 		const p = at.get(ms(r[time])) || {t: ms(r[time]), v: numbers.map(() => 0)};
 		numbers.forEach((n, k) => { p.v[k] += r[n] || 0; });
@@ -35,7 +35,7 @@ function sqlChart(series) {
 	svg.setAttribute('class', 'chart');
 	svg.setAttribute('role', 'img');
 	svg.setAttribute('aria-label', sqlRange(series));
-	const steps = points.slice(1).map((p, i) => p.t - points[i].t).sort((a, b) => a - b), gap = 4 * steps[steps.length >> 1]; // where nothing is, there is no line
+	const steps = points.slice(1).map((p, i) => p.t - points[i].t).sort((a, b) => a - b), gap = 4 * steps[steps.length >> 1]; // gaps have no line
 	numbers.forEach((n, k) => {
 		const path = document.createElementNS(ns, 'path');
 		path.setAttribute('d', points.map((p, i) => `${i && p.t - points[i - 1].t <= gap ? 'L' : 'M'}${((p.t - from) / long * 1000).toFixed(1)} ${(155 - p.v[k] / top * 150).toFixed(1)}`).join(''));
@@ -51,7 +51,7 @@ function sqlSave(name, text, type) {
 	setTimeout(() => URL.revokeObjectURL(a.href), 1000);
 }
 
-// on: {change(patch), range(): what is looked at}
+// on: {change(patch), range(): the current range}
 function sqlInit(on) {
 	const grid = gridInit($('sql-rows'), {}), s = {rows: [], asked: '', known: false, running: null};
 
@@ -60,7 +60,7 @@ function sqlInit(on) {
 		const a = await ask('sql', {query: `.schema ${name}`});
 		$('sql-schema-of').hidden = $('sql-schema').hidden = !a.ok;
 		$('sql-schema-of').textContent = name;
-		$('sql-schema').textContent = a.ok ? formatSeen(a.text.split('\n{\n')[0]) : ''; // behind it an answer without rows
+		$('sql-schema').textContent = a.ok ? formatSeen(a.text.split('\n{\n')[0]) : ''; // the rest is an answer without rows
 	}
 	function pick(list, items, label, fill) {
 		$(list).replaceChildren(...items.map((x) => {

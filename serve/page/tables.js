@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// tables: which verb each tab asks, its columns, and what a pick of a row means. No DOM.
+// tables: the verb of each tab, its columns, and the effect of selecting a row. No DOM.
 
 const tablesCpu = (spark) => [
 	{key: 'cpu', title: 'CPU', kind: 'num', value: (r) => r.cpu_ns, text: (r) => `${wordsCores(r.cpu_cores || 0)} cores`, bar: (r) => r.share || 0, keep: true},
 	{key: 'share', title: 'Share', kind: 'num', value: (r) => r.share, text: (r) => wordsShare(r.share || 0), keep: true},
 	{key: 'spark', title: 'Over time', kind: 'over', spark},
 ];
-// Which tab there is to begin with: containers, where there are any.
+// The initial tab: containers, if there are any.
 const tablesFirst = (timeline) => (timeline.groups.some((g) => g.who_is === 'container') ? 'containers' : 'processes');
 const tablesBytes = (v) => (v ? formatBytes(v) : '');
 const tablesTime = (v) => (v ? formatTime(v) : '');
@@ -75,7 +75,7 @@ const TABLES = {
 	},
 	changes: {
 		verb: 'explain', sort: '', narrow: true, params: {number: 20},
-		// statements, then what happened, and who is new to whom
+		// statements, then events, and new connections
 		rows: (d) => [...d.rows, ...(d.incidents || []).map((x) => ({text: x.text, about: 'container', name: x.container})),
 			...(d.happened || []).map((x) => ({text: x.text, since_ns: x.time_ns})),
 			...(d.new_connections || []).map((x) => ({text: `New: ${x.text}`, since_ns: x.since_ns, about: x.from.kind, name: x.from.name}))],
@@ -91,11 +91,11 @@ const TABLES = {
 
 // --- any other verb ---
 
-// What is shown elsewhere on the page, or is no table.
+// Verbs shown elsewhere on the page, or without a table.
 const TABLES_ELSEWHERE = ['timeline', 'flame', 'diff', 'map', 'sql', 'status', 'help', 'version', ...Object.values(TABLES).map((t) => t.verb)];
-const TABLES_DEEP = 2, TABLES_FIRST = ['text', 'function', 'operation', 'comm', 'who comm', 'name']; // what stands first, where it is there
+const TABLES_DEEP = 2, TABLES_FIRST = ['text', 'function', 'operation', 'comm', 'who comm', 'name']; // columns that come first, if present
 
-// A value as people read it, by its key: durations, instants, bytes, shares.
+// A readable value, by its key: durations, times, bytes, shares.
 function tablesSay(key, v) {
 	if (v === null || v === undefined)
 		return '';
@@ -118,7 +118,7 @@ function tablesSay(key, v) {
 	return /share$/.test(key) ? wordsShare(v) : Number.isInteger(v) ? formatCount(v) : String(Number(v.toPrecision(4)));
 }
 
-// {who: {comm}} as "who comm"; an instant that stands there in both ways stands once; what is null or 0 in all is left out by the grid.
+// {who: {comm}} becomes "who comm"; a time given in two forms appears once; the grid omits columns that are null or 0 in all rows.
 function tablesFlat(row, before = '', deep = 0) {
 	const out = {};
 	for (const [k, v] of Object.entries(row)) {
@@ -132,7 +132,7 @@ function tablesFlat(row, before = '', deep = 0) {
 	return out;
 }
 
-// about: what `sonde help --json` says of the verb
+// about: the verb's entry in `sonde help --json`
 function tablesOfVerb(about) {
 	const has = (part, name) => about[part].some((o) => o.name === name);
 	return {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// words: numbers, times and commands as people read and type them. No DOM.
+// words: numbers, times and commands in readable form. No DOM.
 
 const WORDS_CLOCK = new Intl.DateTimeFormat([], {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23'});
 const WORDS_MINUTE = new Intl.DateTimeFormat([], {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
 const WORDS_DAY = new Intl.DateTimeFormat([], {weekday: 'short', day: 'numeric', month: 'short'});
 
-// Of this browser's zone: "03:10:20", with the day where it is not that of `near_ns`.
+// In the browser's time zone: "03:10:20", with the date if it is not that of `near_ns`.
 function wordsClock(ns, near_ns, fine = true) {
 	const d = new Date(ns / 1e6), day = WORDS_DAY.format(d);
 	return (near_ns !== undefined && day === WORDS_DAY.format(new Date(near_ns / 1e6)) ? '' : day + ' ') + (fine ? WORDS_CLOCK : WORDS_MINUTE).format(d);
@@ -31,7 +31,7 @@ function wordsFor(ns) {
 const wordsCores = (v) => (v >= 9.95 ? v.toFixed(1) : v >= 0.01 ? v.toFixed(2) : v > 0 ? '<0.01' : '0');
 const wordsShare = (v) => (v >= 0.0995 ? Math.round(100 * v) + ' %' : v >= 0.001 ? (100 * v).toFixed(1) + ' %' : v > 0 ? '<0.1 %' : '0 %');
 
-// As a shell takes it as one word; what is not seen, or would turn the order of the text, as bash and zsh write it.
+// Quoted as one shell word; invisible characters, or those that change the direction of text, are written in bash and zsh syntax.
 function wordsQuote(text) {
 	if (/^[\w@%+=:,.\/-]+$/.test(text))
 		return text;
@@ -40,7 +40,7 @@ function wordsQuote(text) {
 	return `$'${formatSeen(text.replace(/[\\']/g, '\\$&')).replace(/[\x00-\x1f\x7f]/g, (c) => '\\x' + c.charCodeAt(0).toString(16).padStart(2, '0'))}'`;
 }
 
-// The command that answers the same. `what` and `query` are words.
+// The command with the same answer. `what` and `query` are words.
 function wordsCommand(verb, params) {
 	const out = ['sonde', verb], behind = [];
 	for (const [name, value] of Object.entries(params))
@@ -55,7 +55,7 @@ function wordsCommand(verb, params) {
 	return [...out, ...behind].join(' ');
 }
 
-// Of ps's rows, by container, then command: [{name, cores, share}], the most first.
+// From ps's rows, by container, then command: [{name, cores, share}], largest first.
 function wordsUsers(rows) {
 	const by = new Map();
 	for (const r of rows) {
@@ -69,7 +69,7 @@ function wordsUsers(rows) {
 		.map((u) => ({...u, name: `${formatSeen(u.comm)}${u.n > 1 ? ` (${u.n} processes)` : ''}${u.container ? ' in ' + formatSeen(u.container) : ''}`}));
 }
 
-// The sentence on top: who uses what.
+// The sentence at the top: who uses what.
 function wordsSentence({cpus, ps, chosen, who, from, to}) {
 	const rows = ps.rows, cores = rows.reduce((v, r) => v + (r.cpu_cores || 0), 0), users = wordsUsers(rows), near = Date.now() * 1e6;
 	const when = `${wordsClock(from, near)} to ${wordsClock(to, to - from < 864e11 ? from : near)} (${wordsFor(to - from)})`;

@@ -14,7 +14,7 @@
 #include "tools/sql/sqlview.h"
 
 #define COLUMNS_MAX 128
-#define SLACK_S     70 /* a reading holds so long */
+#define SLACK_S     70 /* a reading is valid this long */
 #define STEPS       100000
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 
@@ -25,7 +25,7 @@ struct filling {
 	struct err *e;
 };
 
-/* --- what is asked --- */
+/* --- which views and columns --- */
 
 static bool names(const char *sql, const char *view)
 {
@@ -38,7 +38,7 @@ static bool names(const char *sql, const char *view)
 	return false;
 }
 
-/* How many minutes of the view are read; 0: none. */
+/* How many minutes of the view to read; 0: none. */
 static int minutes_of(const struct checkfiles *all, const char *view)
 {
 	int most = 0;
@@ -69,7 +69,7 @@ static int table_make(struct filling *f, const char *view, sqlite3_stmt *from)
 		       failed(f, f->db, view);
 }
 
-/* The columns that both have, by name. */
+/* Columns that both have, by name. */
 static sqlite3_stmt *insert_make(struct filling *f, const char *view, sqlite3_stmt *from,
 				 int column[COLUMNS_MAX])
 {
@@ -147,12 +147,12 @@ static int view_copy(struct filling *f, struct store_segment *seg, size_t segmen
 
 	strbuf_addf(&sql, "SELECT * FROM %s WHERE ts BETWEEN ?1 AND ?2", view);
 	rc = sqlite3_prepare_v2(db, strbuf_str(&sql), -1, &st, NULL);
-	if (rc == SQLITE_ERROR) { /* it has no time: as runs and containers */
+	if (rc == SQLITE_ERROR) { /* views without a time: runs and containers */
 		strbuf_reset(&sql);
 		strbuf_addf(&sql, "SELECT * FROM %s", view);
 		rc = sqlite3_prepare_v2(db, strbuf_str(&sql), -1, &st, NULL);
 	}
-	if (rc == SQLITE_ERROR) /* the segment is older than it */
+	if (rc == SQLITE_ERROR) /* the segment's schema is older than the view */
 		return 0;
 	if (rc != SQLITE_OK)
 		return failed(f, db, view);
@@ -196,7 +196,7 @@ static int segment_copy(struct filling *f, const char *path, size_t segment)
 	size_t n;
 	int rc = store_segment_open(path, &seg, f->e);
 
-	if (rc == -ENOENT) { /* retention took it meanwhile */
+	if (rc == -ENOENT) { /* retention deleted it meanwhile */
 		*f->e = (struct err){0};
 		return 0;
 	}
@@ -251,14 +251,14 @@ int checkdata_open(const char *store, const struct checkfiles *checks, int64_t t
 	if (rc)
 		return rc;
 	if (sqlite3_open(":memory:", &f.db) != SQLITE_OK ||
-	    /* json_each is made at its first use, which may_read would take for the making of a
-	       table */
+	    /* json_each is created at its first use, which may_read would mistake for creating a
+	     * table */
 	    sqlite3_exec(
 		    f.db,
 		    "SELECT 1 FROM json_each('[]'); CREATE TABLE check_last(family, ts); BEGIN",
 		    NULL, NULL, NULL) != SQLITE_OK)
 		rc = failed(&f, f.db, ":memory:");
-	/* the newest first: its columns are all that there are */
+	/* newest segment first: it has all columns */
 	for (size_t i = n; !rc && i-- > 0;)
 		rc = segment_copy(&f, segments[i].path, n - 1 - i);
 	if (!rc && sqlite3_exec(f.db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)

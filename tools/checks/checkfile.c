@@ -14,7 +14,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/checks/checkslo.h"
-#include "tools/checks/shipped.h" /* made: SHIPPED_CHECKS */
+#include "tools/checks/shipped.h" /* generated: SHIPPED_CHECKS */
 
 /* --- its head --- */
 
@@ -48,7 +48,7 @@ static const char *minutes_set(const char *value, int *out)
 	return NULL;
 }
 
-/* NULL: it is taken; else what is wrong. */
+/* NULL: accepted; otherwise the error. */
 static const char *key_set(struct checkfile *c, const char *key, const char *value)
 {
 	static const struct {
@@ -95,7 +95,7 @@ static const char *head_line(struct checkfile *c, const char *line)
 	if (!strncmp(line, "SPDX-", 5))
 		return NULL;
 	if (sscanf(line, "%23[a-z] = %399[^\n]", key, value) != 2)
-		return c->summary[0] ? NULL : NO_NAME; /* a remark */
+		return c->summary[0] ? NULL : NO_NAME; /* a plain comment */
 	return key_set(c, key, value);
 }
 

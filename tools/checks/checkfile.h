@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkfile: one check, as its file says it (tools/checks/queries/README.md). */
+/* checkfile: one check, as defined by its file (tools/checks/queries/README.md). */
 #ifndef SONDE_TOOLS_CHECKFILE_H
 #define SONDE_TOOLS_CHECKFILE_H
 
@@ -15,7 +15,7 @@
 #define CHECK_TEXT  200
 #define CHECK_BINDS 8
 
-/* What a query has beside :from, :to, :threshold, :for and :subject. */
+/* Parameters of a query in addition to :from, :to, :threshold, :for and :subject. */
 struct check_bind {
 	char name[24], text[CHECK_TEXT];
 	double number;
@@ -24,15 +24,15 @@ struct check_bind {
 
 struct checkfile {
 	char name[64], summary[200], unit[24], threshold_is[120], next[300], needs[24];
-	bool critical, own; /* own: of a checks.d folder */
+	bool critical, own; /* own: from a checks.d folder */
 	double threshold;
 	int for_min, window_min;
 	struct check_bind binds[CHECK_BINDS];
 	size_t n_binds;
-	char *sql; /* of its two statements the first begins here */
+	char *sql; /* start of the first of its two statements */
 };
 
-/* Pure. `name`: the file's, without .sql; `origin` is for the error: "/etc/sonde/checks.d/x.sql".
+/* Pure. `name`: the file name without .sql; `origin` is for errors: "/etc/sonde/checks.d/x.sql".
  * EXIT_USAGE with the line. */
 int checkfile_parse(const char *name, const char *origin, const char *text, size_t len,
 		    struct checkfile *out, struct err *e);
@@ -40,11 +40,11 @@ void checkfile_release(struct checkfile *c);
 
 struct checkfiles {
 	struct checkfile *rows;
-	size_t n; /* by name */
+	size_t n; /* sorted by name */
 };
-/* Those that ship, and those of `dir` (NAME.sql, and NAME.slo: checkslo.h), which take the place of
- * one of the same name. `dir` NULL: checks.d below $SONDE_CONFIG or /etc/sonde, if it is there; one
- * that is named has to be. */
+/* The shipped checks, and those of `dir` (NAME.sql, and NAME.slo: checkslo.h), which replace
+ * shipped ones of the same name. `dir` NULL: checks.d below $SONDE_CONFIG or /etc/sonde, if it
+ * exists; a folder given by name must exist. */
 int checkfiles_read(const char *dir, struct checkfiles *out, struct err *e);
 void checkfiles_release(struct checkfiles *c);
 

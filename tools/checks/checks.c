@@ -13,8 +13,8 @@
 #include "tools/print/json.h"
 #include "tools/select/filter.h"
 
-#define SUBJECTS_MAX 1000 /* of one check: the rest is not told */
-#define STALE_S      180  /* what records always has stored something since */
+#define SUBJECTS_MAX 1000 /* rows of one check; the rest is dropped */
+#define STALE_S      180  /* the background recorder has stored something within this time */
 
 struct running {
 	sqlite3 *db;
@@ -38,7 +38,7 @@ static void bind(sqlite3_stmt *st, const struct checkfile *c, int64_t to_s, cons
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		at = sqlite3_bind_parameter_index(st, numbers[i].name);
-		/* so that ts / 60 stays whole */
+		/* a multiple of 60, so that ts / 60 stays a whole minute */
 		if (at && numbers[i].value == floor(numbers[i].value))
 			sqlite3_bind_int64(st, at, (int64_t)numbers[i].value);
 		else if (at)
@@ -64,7 +64,7 @@ static int refused(struct running *r, const struct checkfile *c, struct err *e)
 	return -EINVAL;
 }
 
-/* A view that this store has not: nothing of it was ever recorded. */
+/* A view that this store does not have: its data was never recorded. */
 static bool is_missing(sqlite3 *db)
 {
 	return !strncmp(sqlite3_errmsg(db), "no such table: ", strlen("no such table: "));
@@ -146,7 +146,7 @@ static const char *text_at(sqlite3_stmt *st, int i)
 	return i < 0 ? NULL : (const char *)sqlite3_column_text(st, i);
 }
 
-/* The rows of a time, those that are bad already left out. */
+/* The rows at an earlier time, without subjects that still fail. */
 static int ask(struct running *r, const struct checkfile *c, int64_t to_s, size_t first,
 	       enum check_state as, const char **rest)
 {

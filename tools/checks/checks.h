@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checks: what is not as it should be, at a time: each check's query is asked, and asked again for
- * an hour before: a subject that was bad then and is not now has recovered. The same store and the
- * same time give the same answer.
+ * checks: runs each check's query for a time, and again for an hour before it: a subject that
+ * failed then and passes now has recovered. The same store and the same time give the same answer.
  */
 #ifndef SONDE_TOOLS_CHECKS_H
 #define SONDE_TOOLS_CHECKS_H
@@ -24,28 +23,28 @@ enum check_state { CHECK_FINE, CHECK_BAD, CHECK_RECOVERED, CHECK_UNMEASURED };
 struct check_result {
 	const struct checkfile *check;
 	enum check_state state;
-	char *subject, *text; /* "" where there is none */
+	char *subject, *text; /* "" if there is none */
 	double value;
 	json_t *evidence; /* rows, an array of objects; NULL: none */
 };
 
 struct check_results {
 	struct check_result *rows;
-	size_t n; /* by check, then subject; of a check that is fine or not measured one, without a
-		     subject */
+	size_t n; /* sorted by check, then subject; a check that passes or is not measured has one
+		     row without a subject */
 	size_t n_checks, bad, critical, recovered, unmeasured;
 	int64_t to_s;
 };
 
-/* `to_s`: a whole minute. A query that SQLite refuses: EXIT_USAGE of an own check, else
- * EXIT_RUNTIME. */
+/* `to_s` is a whole minute. If SQLite refuses a query: EXIT_USAGE for the user's own check,
+ * otherwise EXIT_RUNTIME. */
 int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s,
 	       struct check_results *out, struct err *e);
 void check_results_release(struct check_results *r);
 const char *check_state_name(enum check_state s); /* "fine", "bad", "recovered", "not measured" */
 /* "memory-limit: web, 93.1 % (480 of 512 MiB)" */
 void check_say(const struct check_result *r, struct strbuf *out);
-/* Its command that shows more, ready for a shell; "" where it names none. */
+/* The command that shows more, quoted for a shell; "" if the check has none. */
 void check_next(const struct check_result *r, struct strbuf *out);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkslo: see the header. */
 #include "tools/checks/checkslo.h"
 
 #include <errno.h>
@@ -85,7 +84,7 @@ static const char *key_set(struct slo *s, const char *key, const char *value)
 	return quantity_ns(value, &s->latency_ns) ? "latency must be a time, such as 300ms" : NULL;
 }
 
-/* "key = value"; what is cut off or empty is no line. NULL: it is taken. */
+/* "key = value"; lines that are empty or only a comment are skipped. NULL: accepted. */
 static const char *line_take(struct slo *s, char *line)
 {
 	char *key = line + strspn(line, " \t"), *value, *end = line + strcspn(line, "#\r");

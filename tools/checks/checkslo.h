@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checkslo: what a service promises (an SLO), as checks of how fast its budget of failures is used
- * up.
+ * checkslo: service level objectives (SLO), as checks of how fast the error budget is used up.
  *
- * A file NAME.slo has lines "key = value"; what follows # is a remark:
+ * A file NAME.slo has lines "key = value"; # starts a comment:
  *
- *   availability = 99.9      percent of requests that do not fail
- *   latency = 300ms          so long at most ...
- *   latency-target = 99      ... for so many percent of those that are answered (default 99)
- *   service, container, operation   which requests; all that servers of this host answered where
- * none is given
+ *   availability = 99.9      percent of requests that must not fail
+ *   latency = 300ms          the limit ...
+ *   latency-target = 99      ... for this percentage of answered requests (default 99)
+ *   service, container, operation   which requests (default: all answered here)
  *
- * Availability, latency or both. Of each two checks: the burn rate is the part that failed (or was
- * slow) over the part that may. `fast` (critical) is 14.4 over an hour and over 5 minutes: in two
- * days all that a month may have; `slow` (warning) is 6 over 6 hours and 30 minutes. Both windows
- * must be over it: the short one, so that it ends soon after the trouble does. Windows and factors:
- * Google, The Site Reliability Workbook, chapter 5. Latencies come in steps of an eighth of a power
- * of two: a request counts as slow where its whole step is.
+ * Availability, latency or both. Each gives two checks of the burn rate: the share that failed (or
+ * was slow) divided by the share that may. `fast` (critical) is 14.4 over an hour and over 5
+ * minutes: the budget of a month in two days; `slow` (warning) is 6 over 6 hours and 30 minutes.
+ * Both windows must exceed it: the short one ends the alert soon after the trouble ends. Windows
+ * and factors: Google, The Site Reliability Workbook, chapter 5. Latencies come in steps of an
+ * eighth of a power of two: a request counts as slow if its whole step is above the limit.
  */
 #ifndef SONDE_TOOLS_CHECKSLO_H
 #define SONDE_TOOLS_CHECKSLO_H
@@ -26,11 +24,12 @@
 #include "schema/base/err.h"
 #include "tools/checks/checkfile.h"
 
-#define CHECKSLO_MOST  4
-#define CHECKSLO_LEAST 20 /* requests in the long window: of fewer nothing is said */
+#define CHECKSLO_MOST 4
+#define CHECKSLO_LEAST \
+	20 /* minimum number of requests in the long window; with fewer there is no result */
 
-/* Pure. `name`: the file's, without .slo. `out`: CHECKSLO_MOST of them, *n are made, the caller's
- * (checkfile_release). EXIT_USAGE with the line. */
+/* Pure. `name`: the file name without .slo. `out` has room for CHECKSLO_MOST; *n are made, which
+ * belong to the caller (checkfile_release). EXIT_USAGE with the line. */
 int checkslo_parse(const char *name, const char *origin, const char *text, size_t len,
 		   struct checkfile *out, size_t *n, struct err *e);
 

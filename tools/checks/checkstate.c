@@ -44,7 +44,8 @@ static void usual_path(const char *store, char *out, size_t size)
 		snprintf(out, size, "%s", state);
 	else
 		snprintf(out, size, "%s/.local/state", home);
-	for (char *at = out + 1; (at = strchr(at, '/')); *at++ = '/') { /* what is missing of it */
+	for (char *at = out + 1; (at = strchr(at, '/'));
+	     *at++ = '/') { /* the part of the path that is missing */
 		*at = '\0';
 		mkdir(out, 0755);
 	}
@@ -63,7 +64,7 @@ static int cannot(const char *what, const char *path, struct err *e)
 	return -code;
 }
 
-/* {} where there is none yet. */
+/* {} if there is no file yet. */
 static json_t *state_load(const char *path)
 {
 	json_t *state = json_load_file(path, 0, NULL);
@@ -108,13 +109,13 @@ static void child_main(const char *command, const struct check_result *r, const 
 	set_env("SONDE_TEXT", text);
 	set_env("SONDE_NEXT", next);
 	dup2(in, STDIN_FILENO);
-	dup2(STDERR_FILENO, STDOUT_FILENO); /* ours is the answer */
+	dup2(STDERR_FILENO, STDOUT_FILENO); /* this process has the answer */
 	setpgid(0, 0);
 	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 	_exit(127);
 }
 
-/* It ended by itself within its time; else it and what it started is killed. */
+/* Did it end by itself within its time? Otherwise it is killed, with everything it started. */
 static bool is_done(pid_t child)
 {
 	cleanup_fd int fd = (int)syscall(SYS_pidfd_open, child, 0);
@@ -147,8 +148,8 @@ static bool tell(const char *command, const struct check_result *r)
 	close(in[0]);
 	if (child > 0) {
 		strbuf_addch(&text, '\n');
-		signal(SIGPIPE,
-		       SIG_IGN); /* one that does not read it is fine; a pipe takes it whole */
+		signal(SIGPIPE, SIG_IGN); /* a program that does not read it is fine; the pipe has
+					     room for all of it */
 		if (write(in[1], text.buf, text.len) < 0)
 			errno = 0;
 	}
@@ -176,7 +177,7 @@ static const struct check_result *bad_of(const struct check_results *r, const ch
 	return NULL;
 }
 
-/* The check of a key; NULL: it was not asked, or it is not measured. */
+/* The check of a key; NULL: it was not run, or is not measured. */
 static const struct checkfile *asked(const struct check_results *r, const struct checkfiles *checks,
 				     const char *key)
 {
@@ -253,7 +254,8 @@ int checkstate_notify(const char *path, const char *store, const char *command,
 	}
 	snprintf(lock, sizeof(lock), "%.*s.lock", PATH_ROOM - 1, path);
 	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0 || flock(fd, LOCK_EX)) /* one that runs still tells the same */
+	if (fd < 0 ||
+	    flock(fd, LOCK_EX)) /* another process that is running reports the same changes */
 		return cannot("write", lock, e);
 	state = state_load(path);
 	tell_bad(state, command, r, told, failed);

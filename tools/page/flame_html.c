@@ -54,7 +54,7 @@ static uint64_t lost_of(const struct fold *f)
 	return lost;
 }
 
-/* All that most people want to know, in one line. */
+/* The most important facts, in one line. */
 static void brief_make(const struct flame_page *p, struct strbuf *s)
 {
 	const struct fold *f = p->folds[0];
@@ -123,7 +123,7 @@ static int by_amount(const void *a, const void *b)
 	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : strcmp(x->module, y->module);
 }
 
-/* What stood itself in functions without a name, by file; returns how many files. */
+/* Self time in functions without a name, by file; returns the number of files. */
 static size_t unnamed_files(const struct fold *f, struct unnamed **out)
 {
 	struct unnamed *v = NULL;
@@ -149,7 +149,7 @@ static size_t unnamed_files(const struct fold *f, struct unnamed **out)
 	return n;
 }
 
-/* How much has no name, of which files it is, and what gives them names. */
+/* How much has no name, in which files, and how to get names. */
 static void fact_unnamed(const struct fold *f, struct strbuf *s)
 {
 	cleanup_free struct unnamed *v = NULL;
@@ -260,7 +260,7 @@ static void add_amount(struct strbuf *s, const struct fold *f, uint64_t amount)
 		strbuf_addstr(s, fold_amount(f, amount, text, sizeof(text)));
 }
 
-/* The heads of the table; the script makes them buttons that sort. */
+/* The table's head; the script makes its cells buttons that sort. */
 static void columns_make(const struct fold *f, struct strbuf *s)
 {
 	const char *unit = fold_is_cores(f) ? "cores" : "amount";
@@ -317,7 +317,7 @@ static void rows_begin(void *ctx)
 	flame_rows_begin(b->rows, b->f);
 }
 
-/* The tree by this thread, which has just touched all nodes. */
+/* This thread packs the tree, because it has just touched all nodes. */
 static void trees_init(struct trees *x, const struct flame_page *p)
 {
 	*x = (struct trees){mem_array(p->n_folds, sizeof(*x->tree)),
@@ -375,7 +375,7 @@ static void pack(void *ctx)
 	k->ret = data_make(k->p, k->x, &k->data);
 }
 
-/* What people read is made while the data is packed. */
+/* The readable parts are made while the data is packed. */
 static int page_write(const struct flame_page *p, const struct trees *x, FILE *out, struct err *e)
 {
 	cleanup_strbuf struct strbuf title = STRBUF_INIT, brief = STRBUF_INIT, facts = STRBUF_INIT,

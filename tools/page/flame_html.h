@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flame_html: the flame graph page: one file that opens from disk and asks nobody for anything. The
- * template and its parts stand in tools/page; here they are filled in: what the page is (in words,
- * as text), the top functions as a plain table (for those without scripting), and the packed tree.
- * Every name is escaped; nothing from the profile is ever markup or script.
+ * flame_html: the flame graph page: one file that opens from disk and makes no network requests. It
+ * fills in the template and parts from tools/page: a description of the page in text, the top
+ * functions as a plain table (for browsers without scripting), and the packed tree. Every name is
+ * escaped; nothing from the profile is ever markup or script.
  */
 #ifndef SONDE_TOOLS_FLAME_HTML_H
 #define SONDE_TOOLS_FLAME_HTML_H
@@ -19,17 +19,17 @@
 #define FLAME_HTML_MAX_ROWS  400000
 
 struct flame_page {
-	/* One a kind of value, not grouped (the page groups), with leaves and, of what adds up over
-	 * time, slices. The first is what the head and the plain table tell of. */
+	/* One per kind of value, not grouped (the page groups), with leaves and, for what adds up
+	 * over time, slices. The head and the plain table show the first. */
 	const struct fold *const *folds;
 	size_t n_folds;
-	const char *what;    /* "immich-ml"; "" for everything */
-	const char *range;   /* for people */
-	const char *filters; /* "" if none */
-	const char *group;   /* what the page begins with: "container", "process", "thread", "none";
-				"": container, then process */
+	const char *what;       /* "immich-ml"; "" for everything */
+	const char *range;      /* for people */
+	const char *filters;    /* "" if none */
+	const char *group;      /* initial grouping: "container", "process", "thread", "none"; "":
+				   container, then process */
 	const char *source_url; /* a template with {file} and {line}, NULL: none */
-	const char *title;      /* what stands before "of WHAT on HOST", NULL: what is counted */
+	const char *title;      /* the text before "of WHAT on HOST", NULL: the kind of value */
 	const struct strbuf *report, *report_below; /* HTML above and below the graphs
 						       (tools/page/report.h), NULL: none */
 	bool self;                                  /* sonde's own processes are in the fold */

@@ -28,10 +28,10 @@ struct text {
 };
 
 struct packer {
-	const struct flame_tree *t; /* of the profile at hand, as the four last */
+	const struct flame_tree *t; /* of the current profile, as are the last four */
 	struct strbuf columns;
 	struct text *texts;
-	const struct text *recent[RECENT]; /* by address: modules and files come again and again */
+	const struct text *recent[RECENT]; /* by address: modules and files repeat */
 	json_t *strings;
 	uint32_t n_strings;
 	uint32_t *order;  /* packed frame -> tree frame */
@@ -163,7 +163,7 @@ static void owners_add(struct packer *p, json_t *owners, const struct flame_rows
 	}
 }
 
-/* Of samples by time; what else is sampled has values of its own. */
+/* For samples in time; other kinds have their own values. */
 static uint64_t period_of(const struct fold *f)
 {
 	return f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME ? f->period_ns : 0;
@@ -249,7 +249,7 @@ static json_t *profile_pack(struct packer *p, const struct flame_pack_profile *p
 	return j;
 }
 
-/* u32 length, header. The strings are known when all profiles are packed. */
+/* u32 length, header. The strings are complete when all profiles are packed. */
 static int head_make(struct packer *p, const struct flame_pack_head *head, json_t *profiles,
 		     struct strbuf *raw)
 {
@@ -273,7 +273,7 @@ static int head_make(struct packer *p, const struct flame_pack_head *head, json_
 	return 0;
 }
 
-/* `to` has room for four characters of each three bytes begun. */
+/* `to` has room for four characters per started group of three bytes. */
 static void base64_write(char *to, const uint8_t *data, size_t len)
 {
 	static const char digit[] =
@@ -305,7 +305,7 @@ static void deflate_part(void *part)
 	zstream_deflate(part);
 }
 
-/* The columns are deflated while the header is made. */
+/* The columns are compressed while the header is made. */
 static int deflate_base64(struct packer *p, const struct flame_pack_head *head, json_t *profiles,
 			  struct strbuf *out)
 {

@@ -20,8 +20,8 @@
 struct svg {
 	const struct fold *f;
 	struct flame_tree t;
-	double *x;    /* by node: where it begins, in points */
-	double scale; /* points an amount */
+	double *x;    /* by node: its left edge, in points */
+	double scale; /* points per amount */
 	size_t left_out;
 	struct strbuf body;
 };
@@ -53,7 +53,7 @@ static void colour_of(const struct fold_frame *fr, char out[8])
 	snprintf(out, 8, "#%02x%02x%02x", rgb[0] & 255, rgb[1] & 255, rgb[2] & 255);
 }
 
-/* Callees stand side by side from where their caller begins. */
+/* Callees are side by side from the left edge of their caller. */
 static void places_make(struct svg *s, unsigned width)
 {
 	cleanup_free double *next = mem_array(s->t.n_nodes + 1, sizeof(*next));

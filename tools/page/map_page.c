@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map_page: see the header. */
 #include "tools/page/map_page.h"
 
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "tools/print/term.h"
 
 #define MARGIN 12
-#define HEAD   44 /* of a picture alone: its title and range */
+#define HEAD   44 /* only for a picture without a page: its title and range */
 
 /* --- the picture --- */
 

@@ -90,7 +90,7 @@ static void print_form(enum output_form form, const struct selection *sel, const
 	else if (form == OUTPUT_FOLDED)
 		folded_write(f, out);
 	else if (form == OUTPUT_PPROF)
-		pprof_write(f, out); /* a stream that refuses bytes says so at the end */
+		pprof_write(f, out); /* a write error is reported at the end */
 	else if (form == OUTPUT_PERFSCRIPT)
 		perfscript_write(f, out);
 	else if (form == OUTPUT_SPEEDSCOPE)
@@ -119,7 +119,7 @@ static int html_write(const struct selection *sel, const struct fold_opts *asked
 	return ret;
 }
 
-/* What the reader of a pprof file chooses for himself. */
+/* Options that the reader of a pprof file chooses there. */
 static int not_for_pprof(const struct fold_opts *o, struct err *e)
 {
 	if (o->group != FOLD_BY_NONE) {
@@ -137,7 +137,7 @@ static int not_for_pprof(const struct fold_opts *o, struct err *e)
 	return 0;
 }
 
-/* perf script has samples of processes in time, and nothing else. */
+/* perf script has only samples of processes in time. */
 static int for_perfscript(struct fold_opts *o, struct err *e)
 {
 	if (o->group != FOLD_BY_NONE || o->lines || o->wall || o->count ||

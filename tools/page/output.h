@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output: the forms in which a fold leaves sonde, and which one a file name asks for. `flame -o`
- * and `export` share it.
+ * output: the formats in which a fold leaves sonde, chosen by file name. `flame -o` and `export`
+ * share it.
  */
 #ifndef SONDE_TOOLS_OUTPUT_H
 #define SONDE_TOOLS_OUTPUT_H
@@ -22,21 +22,21 @@ enum output_form {
 	OUTPUT_PERFSCRIPT
 };
 
-struct output_look {            /* how it looks; all zero: as usual */
+struct output_look {            /* appearance; all zero: defaults */
 	const char *source_url; /* the page's template for links to lines, NULL: none */
-	const char *group; /* what the page begins with, as output_group_of has it, NULL: container,
+	const char *group; /* initial grouping of the page, from output_group_of, NULL: container,
 			      then process */
-	unsigned width;    /* of a picture (.svg), in pixels (svg_width_of) */
-	size_t nodes;      /* of JSON: so many frames at most, the largest; 0: all */
+	unsigned width;    /* width of an .svg, in pixels (svg_width_of) */
+	size_t nodes;      /* for JSON: at most this many frames, the largest; 0: all */
 };
 
-/* By the end of the name: .html .htm, .svg, .folded .collapsed, .pb.gz .pprof, .perf,
- * .speedscope.json, .json. EXIT_USAGE with the list. */
+/* Chooses by suffix: .html .htm, .svg, .folded .collapsed, .pb.gz .pprof, .perf, .speedscope.json,
+ * .json. EXIT_USAGE with the list. */
 int output_form_of(const char *path, enum output_form *form, struct err *e);
 /* "none", "container", "process", "thread"; NULL is none. EXIT_USAGE. */
 int output_group_of(const char *name, enum fold_group *group, struct err *e);
-/* Fold the selection and print it. pprof takes no groups (it has labels) and has its lines apart
- * from names: EXIT_USAGE. */
+/* Folds the selection and prints it. pprof takes no groups (it has labels) and stores lines
+ * separately: EXIT_USAGE. */
 int output_write(enum output_form form, const struct selection *sel, const struct fold_opts *opts,
 		 const struct output_look *look, FILE *out, struct err *e);
 

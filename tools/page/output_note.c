@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* written: see the header. */
 #include "tools/page/output_note.h"
 
 #include <errno.h>
@@ -44,8 +43,7 @@ char *output_note_default_path(const char *verb, const struct selection *sel)
 	return strbuf_take(&s);
 }
 
-/* xdg-open may stay as long as the browser does: after a moment without bad news it is left alone.
- */
+/* xdg-open may run as long as the browser: after a moment without an error it is left alone. */
 int output_note_open(const char *path, struct err *e)
 {
 	char *argv[] = {(char *)"xdg-open", (char *)path, NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The assembler looks for these files where the compiler looks for headers; tools/page/room.mk
- * knows of the dependency. */
+/* The assembler finds these files where the compiler finds headers; tools/page/room.mk declares the
+ * dependency. */
 #include "tools/page/page_blob.h"
 
 #define BLOB(name, file)                                    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_blob: template, style, loader and script of the flame graph page, as they stand in
- * tools/page, within the binary. Not NUL-terminated: each goes from its begin to its end.
+ * page_blob: template, style, loader and script of the flame graph page, from tools/page, as part
+ * of the binary. Not NUL-terminated: each one extends from its begin to its end.
  */
 #ifndef SONDE_TOOLS_PAGE_BLOB_H
 #define SONDE_TOOLS_PAGE_BLOB_H

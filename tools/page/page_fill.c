@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_fill: see the header. */
 #include "tools/page/page_fill.h"
 
 #include <string.h>
@@ -37,8 +36,7 @@ struct part {
 	size_t len;
 };
 
-/* The template with each @@NAME@@ replaced by its part. What is filled in is not looked at again.
- */
+/* The template with each @@NAME@@ replaced by its part. Replaced text is not searched again. */
 static void template_fill(const struct part *parts, size_t n_parts, FILE *out)
 {
 	const char *at = page_html_begin, *end = page_html_end;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_folds: see the header. */
 #include "tools/page/page_folds.h"
 
 #include <errno.h>
@@ -15,8 +14,9 @@ int page_folds_make(struct page_folds *p, const struct selection *sel,
 
 	*p = (struct page_folds){0};
 	ret = asked->kind || asked->wall ? 0 : fold_kinds_there(sel, &kinds, e);
-	kinds = asked->wall || !kinds ? 1u << STORE_KIND_CPU :
-					kinds; /* wall is one; none says that there is none */
+	kinds = asked->wall || !kinds ?
+			1u << STORE_KIND_CPU :
+			kinds; /* wall is one kind; an empty selection is reported */
 	for (int i = 1; !ret && i < STORE_KINDS; i++) {
 		struct fold_opts opts = *asked;
 		bool gauge = store_kind_info((enum store_kind)i)->class == STORE_GAUGE;
@@ -27,7 +27,7 @@ int page_folds_make(struct page_folds *p, const struct selection *sel,
 		opts.kind = asked->wall ? 0 : (enum store_kind)i;
 		opts.group = FOLD_BY_NONE;
 		opts.leaves = true;
-		opts.reasons = true; /* what is idle is hidden at first */
+		opts.reasons = true; /* idle waits are hidden at first */
 		opts.slices = gauge ? 0 : FLAME_HTML_MAX_SLOTS;
 		ret = fold_make(sel, &opts, &p->fold[p->n], e);
 		p->n += !ret;

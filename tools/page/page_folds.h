@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_folds: what a page is made of: one fold for each kind of value, the one asked for, or all
- * that the selection has. They have leaves and, of what adds up over time, slices; they are not
- * grouped, for the page groups by itself.
+ * page_folds: the data of a page: one fold for each kind of value, the requested one or all that
+ * the selection has. They have leaves and, for what adds up over time, slices; they are not
+ * grouped, because the page groups.
  */
 #ifndef SONDE_TOOLS_PAGE_FOLDS_H
 #define SONDE_TOOLS_PAGE_FOLDS_H
@@ -18,7 +18,7 @@ struct page_folds {
 	size_t n;
 };
 
-/* EXIT_NOTHING where there is none at all. Release in any case. */
+/* EXIT_NOTHING if there is none. Release in any case. */
 int page_folds_make(struct page_folds *p, const struct selection *sel,
 		    const struct fold_opts *asked, struct err *e);
 void page_folds_release(struct page_folds *p);

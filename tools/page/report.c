@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report: see the header. */
 #include "tools/page/report.h"
 
 #include <inttypes.h>

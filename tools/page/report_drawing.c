@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_drawing: the use of the CPUs over time as SVG, and as a table.
+ * report_drawing: CPU use over time as SVG, and as a table.
  *
- *  1. A column has some steps of the timeline; its height is the mean of its recorded time, in
- * cores: ns / recorded ns. It is stacked by container, and outside of containers by command: the
- * REPORT_NAMED with the most CPU time and all others.
- *  2. A column of which nothing was recorded is a gap: crossed out, never drawn as idle. One
- * recorded in part has the mean of that part, so that ten seconds within a day are seen.
- *  3. The drawing has no text and is stretched to the page's width; times and scale stand beside
- * it. Its unit is a column by a thousandth of the height.
+ *   1. A column has some steps of the timeline; its height is the mean of its recorded time, in
+ *      cores: ns / recorded ns. It is stacked by container, and outside of containers by command:
+ *      the REPORT_NAMED with the most CPU time and all others.
+ *   2. A column without recorded data is a gap: crossed out, never drawn as idle. A partly
+ *      recorded column shows the mean of that part, so that ten seconds within a day are visible.
+ *   3. The drawing has no text and is stretched to the page's width; times and scale are next to
+ *      it. Its unit is a column by a thousandth of the height.
  */
 #include <stdlib.h>
 
@@ -24,10 +24,10 @@ struct plot {
 	const struct timeline *t;
 	size_t columns, steps, n_named; /* steps of a column; the last may have fewer */
 	uint32_t named[REPORT_NAMED];   /* groups */
-	uint64_t others;                /* how many more */
-	uint64_t *ns[REPORT_NAMED + 1]; /* of each column; the last are all others */
+	uint64_t others;                /* how many groups have no colour */
+	uint64_t *ns[REPORT_NAMED + 1]; /* for each column; the last are all others */
 	uint64_t *sum, *covered;
-	uint32_t *most; /* whose column it is most; UINT32_MAX: nobody's */
+	uint32_t *most; /* the group with most of the column; UINT32_MAX: none */
 	double top;     /* cores at full height */
 };
 
@@ -87,7 +87,7 @@ static void choose(struct plot *p)
 	p->others = with - p->n_named;
 }
 
-/* A process's cells are in order of time. */
+/* The cells of a process are in order of time. */
 static void add_process(struct plot *p, uint32_t process, size_t series, uint64_t *high)
 {
 	const struct timeline_cell *c = p->t->cells[TIMELINE_CPU];
@@ -157,7 +157,7 @@ static void plot_release(struct plot *p)
 
 /* --- the drawing --- */
 
-/* One path a series, so that 120 columns of eight stay small. */
+/* One path per series, so that 120 columns of eight stay small. */
 static void add_series(const struct plot *p, size_t series, uint64_t *below, struct strbuf *s)
 {
 	strbuf_addf(s, "<path class=\"s%zu\" d=\"", series);
@@ -206,7 +206,7 @@ static void add_name(const struct plot *p, uint32_t process, struct strbuf *s)
 	strbuf_addf(s, " (%u)", p->t->processes[process].pid);
 }
 
-/* What a column says when the pointer is on it. */
+/* The text of a column under the pointer. */
 static void add_titles(const struct plot *p, struct strbuf *s)
 {
 	strbuf_addstr(s, "<g class=\"hover\">");

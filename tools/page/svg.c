@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svg: see the header. */
 #include "tools/page/svg.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_html: both folds are joined (fold_join), and frames are made to look alike as diff.c
- * compares them: by name and module. So a function is one frame on both sides, whatever a file says
- * of its origin.
+ * The two folds are joined (fold_join), and frames that diff.c compares as equal (by name and
+ * module) are made to look alike. So a function is one frame on both sides, whatever a file says
+ * about its origin.
  */
 #include "tools/page/diff/diff_html.h"
 
@@ -94,7 +94,7 @@ static void fact_change(const struct diff *d, struct strbuf *s)
 			    strbuf_str(&noise));
 }
 
-/* All that most people want to know, in one line. */
+/* The most important facts, in one line. */
 static void add_brief(const struct diff *d, struct strbuf *s)
 {
 	const struct diff_value *all = &d->functions[0].total;

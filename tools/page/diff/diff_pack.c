@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_pack: see the header. */
 #include "tools/page/diff/diff_pack.h"
 
 #include <math.h>
@@ -18,7 +17,7 @@ static json_t *pair(double before, double after)
 	return a;
 }
 
-/* JSON has no infinities: what never would be found is 0. */
+/* JSON has no infinities: 0 means that no change would be detected. */
 static void add_real(json_t *column, double v)
 {
 	json_array_append_new(column, json_real(isfinite(v) ? v : 0));

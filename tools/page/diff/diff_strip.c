@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_strip: see the header. A drawing's unit is a column by a thousandth of the height; the page
- * stretches it. */
+/* A drawing's unit is a column by a thousandth of the height; the page stretches it. */
 #include "tools/page/diff/diff_strip.h"
 
 #include <stdlib.h>
@@ -14,8 +13,8 @@
 
 #define HEIGHT 1000
 
-/* Amount of each slice in the unit of the difference; -1: less than half of it was recorded. The
- * caller's. */
+/* Amount of each slice in the unit of the difference; -1: less than half of it was recorded. Owned
+ * by the caller. */
 static double *levels(const struct diff_side *side)
 {
 	const struct fold *f = side->f;
@@ -63,7 +62,7 @@ static void add_level(const struct diff_view *v, double level, struct strbuf *s)
 	page_add_text(s, strbuf_str(&text));
 }
 
-/* What the script narrows the side with (tools/page/script/brush.js). */
+/* The controls with which the script narrows the side (tools/page/script/brush.js). */
 static void add_sliders(char side, struct strbuf *s)
 {
 	strbuf_addf(

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_svg: see the header. */
 #include "tools/page/diff/diff_svg.h"
 
 #include <math.h>
@@ -14,7 +13,7 @@
 
 #define TOP    62
 #define NARROW 0.2
-#define STEPS  4 /* of colour, on each side of the same */
+#define STEPS  4 /* steps of colour, on each side of "the same" */
 
 static const char *const COLOURS[2 * STEPS + 1] = {
 	"#53a6f7", "#78bafc", "#9fccfb", "#c1defe", "#e8e8e8",
@@ -25,13 +24,13 @@ static const char *const PALE[2] = {"#dee9f5", "#f2e5db"};
 struct picture {
 	const struct diff_view *v;
 	const struct diff *d;
-	uint32_t *first, *next; /* children of each node, the widest first; 0: none */
-	double scale;           /* points for the whole of a side as it is compared */
+	uint32_t *first, *next; /* children of each node, widest first; 0: none */
+	double scale;           /* points for the whole of a side */
 	size_t left_out;
 	struct strbuf body;
 };
 
-/* What is drawn of a node: what it is after; of what is gone, what it was. */
+/* The drawn amount of a node: its value after; for what is gone, its value before. */
 static double width_of(const struct picture *p, uint32_t node, int side)
 {
 	const struct diff_side *s = &p->d->side[side];
@@ -53,7 +52,7 @@ static int widest_last(const void *a, const void *b)
 	return x->node > y->node ? -1 : x->node < y->node;
 }
 
-/* Put in front one after the other, the widest at last. */
+/* Inserted one after the other, so that the widest ends up first. */
 static void order(struct picture *p, int side)
 {
 	size_t n = p->d->n_nodes;
@@ -71,7 +70,7 @@ static void order(struct picture *p, int side)
 		}
 }
 
-/* As the page: within 2 %, to a tenth, to half as much again, above, and new or gone. */
+/* As in the page: within 2 %, to a tenth, to half as much again, above, and new or gone. */
 static int step_of(double a, double b)
 {
 	double times;
@@ -133,8 +132,8 @@ static void frame_add(struct picture *p, uint32_t node, double x, double width, 
 		  strbuf_str(&title), strbuf_str(&label));
 }
 
-/* A node and all below it: those that are there after (side 1), or those that are gone. The deepest
- * row's lower edge. */
+/* Draws a node and everything below it: frames that exist after (side 1), or those that are gone.
+ * Returns the lower edge of the deepest row. */
 static unsigned draw(struct picture *p, uint32_t node, int side, double x, unsigned y)
 {
 	double width = width_of(p, node, side);
@@ -154,7 +153,7 @@ static unsigned draw(struct picture *p, uint32_t node, int side, double x, unsig
 	return lowest;
 }
 
-/* The highest frames that are not there any more, side by side. */
+/* The topmost frames that are gone, side by side. */
 static unsigned draw_gone(struct picture *p, unsigned y)
 {
 	const struct diff_node *nodes = p->d->nodes;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// actions: what keys, buttons and the address do to the state. Each step that Back should undo is a step in the history.
+// actions: how keys, buttons and the address change the state. Each step that Back should undo is a step in the history.
 
 function pageActions(page, limits) {
 	const {looks} = page;
 
-	// replace: not a step of its own
+	// replace: no new step
 	page.change = (patch, replace) => {
 		Object.assign(page.state, patch);
 		if (patch.view || patch.type !== undefined || patch.group)
@@ -26,7 +26,7 @@ function pageActions(page, limits) {
 	page.brush = (a, b, done) => {
 		const all = a < 0 || (a === 0 && b === page.profile.slots - 1);
 		const patch = all ? {from: -1, to: -1} : {from: a, to: b};
-		if (!done) { // while it is dragged: shown, not yet a step
+		if (!done) { // while dragging: shown, but not yet a step
 			page.strip.range(patch.from, patch.to);
 			return;
 		}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// brush: a range of time of either side of a difference, by dragging on its drawing (tools/page/diff/diff_strip.h) or by two sliders.
-// Drawings have a column a slice; rows have slots, which may be two, four, ... of these.
+// brush: chooses a time range of either side of a difference, by dragging on its drawing (tools/page/diff/diff_strip.h) or by two sliders.
+// A drawing has a column per slice; rows have slots, which may be two, four, ... slices.
 
-const BRUSH = [{from: 'fromA', to: 'toA', side: 'A'}, {from: 'from', to: 'to', side: 'B'}]; // in the state
+const BRUSH = [{from: 'fromA', to: 'toA', side: 'A'}, {from: 'from', to: 'to', side: 'B'}]; // names in the state
 
-// What an amount of each side is divided by (tools/page/diff/diff_pack.h), of what is chosen of it: as much of it as was recorded then.
+// What an amount of each side is divided by (tools/page/diff/diff_pack.h): the recorded part of what is chosen.
 function brushWhole(p, state) {
 	return p.sides.map((rows, i) => {
 		const a = state[BRUSH[i].from], b = state[BRUSH[i].to], all = rows.covered.reduce((v, c) => v + c, 0);
@@ -13,7 +13,7 @@ function brushWhole(p, state) {
 	});
 }
 
-// on(side, from, to, done): slots, -1 for all; done: the pointer was let go.
+// on(side, from, to, done): slots, -1 for all; done: the pointer was released.
 function brushOne(svg, rows, side, on) {
 	const [from, to, range, all] = ['from', 'to', 'range', 'all'].map((id) => $(id + side)), veil = svg.querySelector('.veil');
 	const columns = svg.viewBox.baseVal.width, high = svg.viewBox.baseVal.height, last = rows.slots - 1;
@@ -58,7 +58,7 @@ function brushOne(svg, rows, side, on) {
 	};
 }
 
-// on(patch, done); show(state) says what is chosen. Nothing where there are no drawings.
+// on(patch, done); show(state) marks what is chosen. Does nothing without drawings.
 function brushInit(p, on) {
 	const shown = [...document.querySelectorAll('.drawing[data-side]')].map((svg) => {
 		const i = Number(svg.dataset.side), k = BRUSH[i], rows = p.sides[i];

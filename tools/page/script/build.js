@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: the tree that is looked at, computed from the rows: a range of slots, a grouping, frames hidden or joined,
+// build: computes the displayed tree from the rows: a range of slots, a grouping, frames hidden or joined,
 // callers first, callers and callees of one function. No DOM here.
 //
-// A tree is in preorder: node i's subtree is [i, end[i]); children stand hottest first, then by name. `self` and `total`
-// are arrays of columns: [counts, values]; where there are two sides, those that are drawn, then those of each (diff.js).
+// A tree is in preorder: node i's subtree is [i, end[i]); children are ordered hottest first, then by name. `self` and `total`
+// are arrays of columns: [counts, values]; with two sides, first the drawn columns, then those of each side (diff.js).
 
 // Growing arrays, and the child of a node by look.
 function buildTree(columns) {
@@ -42,7 +42,7 @@ function buildTree(columns) {
 	return t;
 }
 
-// Sums, order and places of a grown tree.
+// Computes sums, order and places of a grown tree.
 function buildFinish(t, looks) {
 	const n = t.n, k = t.self.length, total = t.self.map((c) => Float64Array.from(c));
 	const children = new Int32Array(n).fill(-1), next = new Int32Array(n).fill(-1);
@@ -93,17 +93,17 @@ function buildFinish(t, looks) {
 	return out;
 }
 
-// By way to group, the group of each owner; profile.rows: the looks of each group, the outermost first. Numbered once, at
-// the start: addresses hold these numbers. Below a container stand its commands: processes of one name are one, as a
-// server's hundred workers are; where nothing ran in a container, there is no row for containers. profile.whoOf: container and
-// process of a group, in words, by its looks.
+// For each kind of grouping, the group of each owner; profile.rows: the looks of each group, outermost first. Numbered once, at
+// the start, because addresses contain these numbers. Below a container are its commands: processes with one name are one group, like a
+// server's hundred workers. Without containers there is no row for containers. profile.whoOf: container and
+// process of a group, as text, by its looks.
 function buildGroups(profile, looks) {
 	const pids = new Map(), contained = profile.owners.some((o) => o.container !== HOST), known = new Map();
-	const place = (o) => `${o.container}\n${o.comm}`, bare = profile.diff && profile.owners.some((o) => !o.comm); // a file of stacks knows no process
+	const place = (o) => `${o.container}\n${o.comm}`, bare = profile.diff && profile.owners.some((o) => !o.comm); // a file of stacks has no processes
 	for (const o of profile.owners)
 		pids.set(place(o), (pids.get(place(o)) || new Set()).add(o.pid));
 	const one = (o) => `${o.comm} (${o.pid})`;
-	const command = (o) => { // pids say nothing of two times
+	const command = (o) => { // pids mean nothing across two times
 		const n = pids.get(place(o)).size;
 		return profile.diff ? o.comm : n > 1 ? `${o.comm} (${formatCount(n)} processes)` : one(o);
 	};
@@ -129,7 +129,7 @@ function buildGroups(profile, looks) {
 		});
 }
 
-// Which nodes are idle waits, or below one.
+// The nodes that are idle waits, or below one.
 function buildIdle(profile, looks) {
 	const t = profile.tree, idle = new Uint8Array(t.n);
 	for (let i = 1; i < t.n; i++)
@@ -137,7 +137,7 @@ function buildIdle(profile, looks) {
 	profile.idle = idle.some(Boolean) ? idle : null;
 }
 
-// Which nodes are what starts a program, from the root on; what a wait was for may stand before it.
+// The nodes that are start-up code, from the root on; the reason of a wait may precede them.
 function buildStart(profile, looks) {
 	const t = profile.tree, start = new Uint8Array(t.n), calls = new Uint8Array(t.n), look = (i) => profile.frames.look[t.frame[i]];
 	const cached = (f) => ((known) => (l) => (known[l] === undefined ? known[l] = f(l) : known[l]))([]);
@@ -152,7 +152,7 @@ function buildStart(profile, looks) {
 	profile.start = start;
 }
 
-// Which nodes' stacks stay: those through every function of `focus` and through none of `drop`.
+// The nodes whose stacks stay: those through every function of `focus` and through none of `drop`.
 function buildKept(profile, looks, focus, drop) {
 	const t = profile.tree, bit = new Map(focus.map((fn, i) => [fn, 1 << i])), out = new Set(drop);
 	const want = (1 << focus.length) - 1, mask = new Int32Array(t.n);
@@ -167,7 +167,7 @@ function buildKept(profile, looks, focus, drop) {
 	return (i) => mask[i] >= 0 && (mask[i] & want) === want;
 }
 
-// Sums by (node, group) of the rows in range that stay: {node, group, sums}; group is a look, -1 for none.
+// Sums by (node, group) of the rows in range that stay: {node, group, sums}; group is a look, or -1.
 function buildLeaves(profile, looks, o) {
 	const groups = profile.groups[o.group], columns = profile.sides.length * 2;
 	const kept = o.focus.length || o.drop.length ? buildKept(profile, looks, o.focus, o.drop) : () => true;
@@ -197,7 +197,7 @@ function buildLeaves(profile, looks, o) {
 	return leaves;
 }
 
-// By look: what stands for it; -1: nothing.
+// By look: the look that replaces it; -1: none.
 function buildStandIns(looks, o) {
 	const hide = new Set(o.hide);
 	return (look) => {
@@ -209,7 +209,7 @@ function buildStandIns(looks, o) {
 	};
 }
 
-// Callers first, as the rows are.
+// Callers first, like the rows.
 function buildForward(profile, looks, leaves, o) {
 	const drawn = profile.diff ? 2 : 0;
 	const base = profile.tree, start = profile.start, t = buildTree(leaves.sums.length + drawn), stand = buildStandIns(looks, o);
@@ -235,7 +235,7 @@ function buildForward(profile, looks, leaves, o) {
 			known[0] = group < 0 ? 0 : profile.rows[group].reduce((at, look) => t.child(at, look), 0);
 		}
 		let i = leaves.node[l];
-		const bare = o.start && start[i]; // nothing but the start of a program: its last frame stays, so that its time has a name
+		const bare = o.start && start[i]; // only start-up code: its last frame stays, so that its time has a name
 		for (path.length = 0; known[i] < 0; i = base.parent[i])
 			path.push(i);
 		let at = known[i];
@@ -253,7 +253,7 @@ function buildForward(profile, looks, leaves, o) {
 	return buildFinish(t, looks);
 }
 
-// The tree turned over: leaves first, groups stay on top.
+// The inverted tree: leaves first, groups stay on top.
 function buildInverted(f, looks) {
 	const t = buildTree(f.self.length);
 	t.add(0, f.look[0]);
@@ -275,7 +275,7 @@ function buildInverted(f, looks) {
 	return buildFinish(t, looks);
 }
 
-// One function: {callees, callers}, each with it as the root. Its outermost calls only: nothing counts twice.
+// One function: {callees, callers}, each with the function as root. Only its outermost calls, so that nothing counts twice.
 function buildSandwich(f, looks, fn) {
 	const down = buildTree(f.self.length), up = buildTree(f.self.length), at = new Int32Array(f.n);
 	down.add(0, looks.fnLook[fn]);

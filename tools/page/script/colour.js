@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// colour: three schemes. By package: hue by where a frame comes from, shade by its package: the same package has the same
-// colour in every report. By origin: one colour each, apart in lightness too, so that colour-blind eyes tell them apart.
-// By module: one colour a file. Fills keep a contrast of at least 4.5 to the text drawn on them in both themes (OKLCH
-// holds the lightness still).
+// colour: three schemes. By package: the hue shows where a frame comes from, the shade its package: a package has the same
+// colour in every report. By origin: one colour each, also different in lightness, so that colour-blind people can distinguish them.
+// By module: one colour per file. Fills have a contrast of at least 4.5 to the text on them in both themes (OKLCH
+// keeps the lightness constant).
 
 const ORIGINS = [ // enum fold_origin, scripts by runtime (looks.js); light, dark: lightness in the scheme by origin
 	{name: 'native', from: 205, to: 300, chroma: 0.1, light: 0.76, dark: 0.395, hue: 240},
@@ -75,7 +75,7 @@ function colourOf(name, module, origin, dark, scheme) {
 	return colourOklch(base + shade, o.chroma * (0.8 + (p >>> 14) % 5 * 0.08), hue);
 }
 
-// What a graph is drawn with: fill(look), and the colours around it.
+// The colours of a graph: fill(look), and those around it.
 function colourPalette(looks, dark, forced, scheme) {
 	if (forced)
 		return {fill: () => 'Canvas', quiet: 'Canvas', text: 'CanvasText', hit: 'Highlight', hitText: 'HighlightText',
@@ -87,7 +87,7 @@ function colourPalette(looks, dark, forced, scheme) {
 		ring: dark ? '#ffffff' : '#000000', border: false};
 }
 
-// [{name, fill}]: the origins that are there, or the ten modules with the most samples of their own.
+// [{name, fill}]: the origins that occur, or the ten modules with the most self samples.
 function colourLegend(looks, tree, dark, scheme) {
 	const sums = new Map();
 	for (let i = 1; i < tree.n; i++) {
@@ -101,7 +101,7 @@ function colourLegend(looks, tree, dark, scheme) {
 		: colourOklch(dark ? 0.43 : 0.82, o.chroma, (o.from + o.to) / 2)})).filter((o) => sums.has(o.i) && o.i !== GROUP);
 }
 
-// For the strip: eight that stay apart for every kind of colour sight (after Okabe and Ito), the last for all the rest.
+// For the strip: eight colours that are distinct for every kind of colour vision (after Okabe and Ito), the last for all others.
 function colourStrip(dark) {
 	return dark ? ['#e69f00', '#56b4e9', '#009e73', '#f0e442', '#4d8fd1', '#d55e00', '#cc79a7', '#8a9096']
 		: ['#e69f00', '#56b4e9', '#009e73', '#c7b800', '#0072b2', '#d55e00', '#cc79a7', '#9aa0a6'];

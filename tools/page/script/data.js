@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // data: from the packed text in the page to typed arrays. The format is specified in tools/page/flame_pack.h. No DOM here.
 
-const HOST = '[host]'; // where processes outside of containers are
+const HOST = '[host]'; // parent of processes outside of containers
 
 // Reads varints; numbers may be larger than 32 bits, so no shifts.
 function dataReader(bytes, at) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// diff: a report with two sides, A (before) and B (after): what is drawn of them, what a change is called, how it is
-// coloured, what the statistics said of a function. A tree has six columns then: what is drawn (counts, values), A's, B's;
+// diff: a report with two sides, A (before) and B (after): what is drawn, what a change is called, how it is
+// coloured, and the statistics of a function. A tree then has six columns: the drawn ones (counts, values), A's, B's.
 // A's values are made comparable (per second or per sample) once, when they are read. No DOM here.
 
-const DIFF_A = 3, DIFF_B = 5; // the columns of values; those of counts stand before them
+const DIFF_A = 3, DIFF_B = 5; // columns of values; those of counts precede them
 const DIFF_SHOW = [['after', 'B: after'], ['before', 'A: before'], ['delta', 'Change'], ['elided', 'Gone']];
 
 // report.strings and the looks of all profiles are known.
@@ -22,7 +22,7 @@ function diffInit(p, looks, strings) {
 	});
 }
 
-// What is drawn: B, A, how much each place changed, or those places of A that B does not have. Callers stand first in t.
+// What is drawn: B, A, how much each node changed, or the nodes of A that B does not have. Callers come first in t.
 function diffDraw(t, show) {
 	const [count, value, countA, valueA, countB, valueB] = t.self;
 	const there = Float64Array.from(countB);
@@ -46,7 +46,7 @@ function diffStep(a, b) {
 const DIFF_WORDS = ['gone', 'a third less and below', 'to a third less', 'to 9 % less', 'the same within 2 %', 'to 10 % more', 'to half as much again',
 	'above that', 'new'];
 
-// As the terminal says it.
+// The same words as on the terminal.
 function diffPercent(a, b) {
 	if (!(a > 0) || !(b > 0))
 		return a > 0 ? 'gone' : b > 0 ? 'new' : '';
@@ -54,8 +54,8 @@ function diffPercent(a, b) {
 	return p >= 1000 ? `x ${Math.round(b / a)}` : `${p < 0 ? '-' : '+'}${Math.abs(p).toFixed(Math.abs(p) < 99.95 ? 1 : 0)} %`;
 }
 
-// Blue for less and orange for more, which every kind of colour sight tells apart, or green and red; the further from the
-// same, the further in lightness, too. What is no more than noise stays near grey.
+// Blue for less and orange for more, which every kind of colour vision distinguishes, or green and red; larger changes
+// also differ more in lightness. Changes within the noise stay near grey.
 function diffColour(step, sure, dark, scheme) {
 	const [less, more] = scheme === 'redgreen' ? [150, 25] : [250, 60], far = Math.abs(step), hue = step < 0 ? less : more;
 	const light = dark ? [0.39, 0.42, 0.46, 0.51, 0.55] : [0.93, 0.89, 0.83, 0.77, 0.71];
@@ -64,9 +64,9 @@ function diffColour(step, sure, dark, scheme) {
 	return colourOklch(light[far], [0, 0.06, 0.1, 0.13, 0.16][far], hue);
 }
 
-// What a graph is drawn with beside the colours around it: node(tree, node) and the words behind a name.
+// What a graph needs in addition to the colours around it: node(tree, node) and the words after a name.
 function diffPalette(looks, diff, dark, forced, scheme) {
-	// all of both sides was tested, and so were functions; containers and commands were not
+	// the totals of both sides were tested, like functions; containers and commands were not
 	const group = (t, i) => i > 0 && looks.origin[t.look[i]] === GROUP, whole = (t, i) => !i && looks.origin[t.look[0]] === GROUP;
 	const made = new Map(), sure = (t, i) => (whole(t, i) ? diff.all_sure : diff.of[looks.fn[t.look[i]]].sure);
 	const step = (t, i) => diffStep(t.total[DIFF_A][i], t.total[DIFF_B][i]);
@@ -93,7 +93,7 @@ function diffLegend(dark, scheme) {
 		{name: 'container, process: not tested', fill: colourOf('', '', GROUP, dark, 'origin')}];
 }
 
-// Numbers of both sides in the unit of the difference; `all`: the tree's sums, `whole`: what they are divided by.
+// Numbers of both sides in the unit of the difference; `all`: the tree's sums, `whole`: their divisors.
 function diffFormat(format, p, all, whole) {
 	const d = p.diff, bytes = p.value_unit === 'bytes', digits = Math.max(all[DIFF_A], all[DIFF_B]) / whole < 1 ? 4 : 3;
 	const word = d.unit === 'cores' ? ' cores' : d.unit.endsWith('per second') ? bytes ? '/s' : d.unit === 'seconds per second' ? ' s per second'
@@ -105,7 +105,7 @@ function diffFormat(format, p, all, whole) {
 		changed: (v) => change(v) + (d.unit === 'share' ? ' points' : word)};
 }
 
-// What the statistics say, of the whole of both sides.
+// The statistics, over both whole sides.
 function diffSay(stat, format, what) {
 	const s = stat[what];
 	if (s.sure)

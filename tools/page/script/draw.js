@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// draw: the visible part of the tree onto a canvas. Frames narrower than half a pixel are drawn as a grey run, their
-// subtrees are skipped: the cost goes with what is seen, not with the size of the profile.
+// draw: draws the visible part of the tree on a canvas. Frames narrower than half a pixel become a grey run and their
+// subtrees are skipped: the cost depends on what is visible, not on the size of the profile.
 
 const ROW = 20;
 const FONT = '12px ui-monospace, "SF Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace';
 
-// Cut to so many characters, in the middle, so that both the package and the function's last word stay.
+// Shortens to this many characters, in the middle, so that both the package and the function's last word stay.
 function drawShorten(name, chars) {
 	const text = formatSeen(name);
 	if (text.length <= chars)
@@ -16,7 +16,7 @@ function drawShorten(name, chars) {
 	return text.slice(0, chars - 1 - tail) + '\u2026' + (tail ? text.slice(-tail) : '');
 }
 
-// The name, and where there is a difference its direction; how much, where there is room for it.
+// The name, with the direction of a change, and how much if there is room.
 function drawText(s, i, chars) {
 	const name = s.looks.name[s.tree.look[i]], mark = s.palette.mark ? s.palette.mark(s.tree, i) : null;
 	if (!mark || chars < 4)
@@ -64,7 +64,7 @@ function drawBox(ctx, s, i, x, w, y) {
 		for (let k = x + 1; k < x + width - 2; k += 6)
 			ctx.fillRect(k, y, 3, 1);
 	}
-	if (s.looks.origin[look] >= SCRIPT && w > 6) { // a bar at its left: what tells a script without colour
+	if (s.looks.origin[look] >= SCRIPT && w > 6) { // a bar at the left marks script frames without using colour
 		ctx.fillStyle = hit ? p.hitText : p.text;
 		ctx.fillRect(x, y, 2, ROW - 1);
 	}
@@ -73,7 +73,7 @@ function drawBox(ctx, s, i, x, w, y) {
 	drawLabel(ctx, s, i, x, y, width);
 }
 
-// Where a row stands: from the top, or from the bottom of the whole graph.
+// Position of a row: from the top, or from the bottom of the whole graph.
 function drawRow(s, depth) {
 	return (s.flip ? s.tree.maxDepth - depth : depth) * ROW - s.scroll;
 }

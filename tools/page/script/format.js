@@ -3,8 +3,8 @@
 
 const THIN = '\u202f';
 
-// For whatever a person sees: what would turn the order of the text beside it, or is not seen at all, is shown, as
-// strbuf_addshown does it.
+// For all displayed text: characters that would change the direction of the text, or that are invisible, are shown like
+// strbuf_addshown does.
 function formatSeen(text) {
 	return text.replace(/[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
 		(c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
@@ -28,7 +28,7 @@ function formatBytes(v) {
 	return `${i && v < 10 ? v.toFixed(2) : i && v < 100 ? v.toFixed(1) : Math.round(v)} ${units[i]}`;
 }
 
-// Of one profile, looked at over so many seconds, with `whole` as 100 %.
+// For one profile, over this many seconds, with `whole` as 100 %.
 function formatInit(profile, seconds, whole) {
 	const f = {
 		whole,
@@ -39,7 +39,7 @@ function formatInit(profile, seconds, whole) {
 		},
 		value: profile.value_unit === 'bytes' ? formatBytes : profile.value_unit === 'ns' ? formatTime : formatCount,
 		count: (v) => `${formatCount(v)} ${profile.count_unit}`,
-		// what it is called where there is room for one word
+		// its name if there is room for one word
 		rateUnit: profile.value_unit === 'ns' ? (profile.type === 'cpu' ? 'cores' : 'at once') : 'per s',
 		rate(v) {
 			if (profile.value_unit !== 'ns')
@@ -48,14 +48,14 @@ function formatInit(profile, seconds, whole) {
 			return c >= 0.01 ? c.toFixed(2) : v ? '<0.01' : '0';
 		},
 	};
-	// "0.41 cores" of a sum over time, "12.3 MiB" of what stands at one moment
+	// "0.41 cores" for a sum over time, "12.3 MiB" for a gauge
 	f.main = (v) => (f.rated ? `${f.rate(v)} ${f.rateUnit}` : f.value(v));
 	f.short = (v) => (f.rated ? f.rate(v) : f.value(v));
 	f.unit = f.rated ? f.rateUnit : '';
 	return f;
 }
 
-// UTC, as in the head.
+// UTC, as in the heading.
 function formatClock(ns, fine) {
 	const text = new Date(ns / 1e6).toISOString();
 	return text.slice(11, fine ? 23 : 19);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// graph: one flame graph on one canvas: what is zoomed, what has the focus, where the pointer is. The page tells it what
-// to draw, and is told of clicks and moves.
+// graph: one flame graph on one canvas: zoom, focus, pointer. The page passes it the tree to
+// draw, and gets clicks and moves through `on`.
 
 // on: {zoom(graph, node), focus(graph, node), tip(graph, node, x, y) (node -1: none)}
 function graphInit(box, looks, on) {
@@ -40,7 +40,7 @@ function graphInit(box, looks, on) {
 		g.charWidth = ctx.measureText('MMMMMMMMMM').width / 10;
 		g.redraw();
 	};
-	// for printing: all rows at once, drawn at once
+	// for printing: all rows, immediately
 	g.showWhole = (yes, palette) => {
 		whole = yes;
 		g.palette = palette;
@@ -48,7 +48,7 @@ function graphInit(box, looks, on) {
 		if (g.tree)
 			g.paint();
 	};
-	// A new tree: nothing glides; zoom and focus are given as nodes of it.
+	// Shows a new tree without animation; zoom and focus are nodes of it.
 	g.show = (tree, flip, zoom, focus) => {
 		const bottom = flip && (!g.flip || g.tree !== tree);
 		Object.assign(g, {tree, flip, zoom, focus, x0: tree.x[zoom], x1: tree.x[zoom] + (tree.total[1][zoom] || 1)});

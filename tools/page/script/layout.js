@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// layout: where a node is, which one is at a place, what a search matches, what a function or a line adds up to. No DOM.
+// layout: the position of a node, the node at a position, matches of a search, sums of a function or a line. No DOM.
 
 // The innermost node at offset v and row `depth`, or -1.
 function layoutAt(t, v, depth) {
@@ -17,7 +17,7 @@ function layoutAt(t, v, depth) {
 	return i;
 }
 
-// Children come hottest first.
+// Children are sorted hottest first.
 function layoutFirstChild(t, i) {
 	return i + 1 < t.end[i] ? i + 1 : -1;
 }
@@ -39,7 +39,7 @@ function layoutIsAncestor(t, a, i) {
 	return a <= i && i < t.end[a];
 }
 
-// The looks from below the root to a node, and the node at the end of such a path from one node on, as far as it goes.
+// The looks from below the root to a node; and the node at the end of such a path from a given node, as far as it exists.
 function layoutPath(t, i) {
 	const path = [];
 	for (; i; i = t.parent[i])
@@ -59,7 +59,7 @@ function layoutFind(t, path, i = 0) {
 	return i;
 }
 
-// A search text as a regular expression, or as plain text where it is none.
+// A search text as a regular expression, or as plain text if it is not valid.
 function layoutPattern(text) {
 	try {
 		return {re: new RegExp(text, 'i'), literal: false};
@@ -118,7 +118,7 @@ function layoutTop(looks, t, root) {
 	return rows;
 }
 
-// Self and total of each line of a function, of the leaves that a view was made of: arrays, one number a side.
+// Self and total of each line of a function, from the leaves of a view: arrays, one number per side.
 function layoutLines(profile, looks, leaves, fn) {
 	const base = profile.tree, frames = profile.frames, lines = new Map(), end = new Uint32Array(base.n);
 	const sides = profile.sides.length, none = () => new Array(sides).fill(0);

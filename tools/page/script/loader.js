@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loader: unpacks the page's script and runs it. The policy names the hash of both: what is put in here runs only if it is
+// loader: unpacks the page's script and runs it. The policy names the hash of both: the script runs only if it is
 // byte for byte what the Makefile packed.
 
 'use strict';

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// looks: what a person sees of a frame (name, module, origin, inlined) has one number in all profiles of a report; a
+// looks: the visible properties of a frame (name, module, origin, inlined) have one number in all profiles of a report; a
 // function is (name, module). No DOM here.
 
 const GROUP = 4; // enum fold_origin
-const SCRIPT = 7; // the last of them; from here on by runtime (schema/base/runtimes.c)
+const SCRIPT = 7; // the last origin; runtimes follow (schema/base/runtimes.c)
 
 function looksOrigin(flags) {
 	return (flags & 7) === SCRIPT ? SCRIPT + (flags >> 5) : flags & 7;
@@ -44,7 +44,7 @@ function looksInit(profiles) {
 		const f = p.frames;
 		f.look = new Uint32Array(f.n);
 		for (let i = 0; i < f.n; i++) {
-			const why = /^\[(idle|waits)\]$/.exec(f.module[i]); // what a wait was for, as wall time has it
+			const why = /^\[(idle|waits)\]$/.exec(f.module[i]); // the reason of a wait, in wall time
 			if (why)
 				[f.name[i], f.module[i], f.file[i]] = [`[${why[1]}: ${f.name[i]}]`, '', ''];
 			f.look[i] = looks.add(f.name[i], f.module[i], looksOrigin(f.flags[i]), (f.flags[i] & 16) !== 0, f.file[i], f.line[i]);
@@ -55,7 +55,7 @@ function looksInit(profiles) {
 	return looks;
 }
 
-// What a language's runtime and the C library do on behalf of a program, rather than the program itself.
+// Functions that a language's runtime and the C library run on behalf of a program, rather than the program itself.
 function looksIsRuntime(looks, i) {
 	if (looks.origin[i] === 2)
 		return /^(internal\/)?runtime(\/[^.]*)?\./.test(looks.name[i]);
@@ -63,7 +63,7 @@ function looksIsRuntime(looks, i) {
 		.test(looks.module[i]);
 }
 
-// What stands between the start of a process or thread and the program's own first function: C libraries, the kernel's
+// Functions between the start of a process or thread and the program's first function: C libraries, the kernel's
 // threads, C++ and Java threads, the Go runtime, Python's and Node's own entries. Only at the root of a stack (build.js).
 const LOOKS_START = new RegExp('^(?:' + [
 	'_+start(?:_c)?', '__libc_start_(?:main|call_main)(?:@.*|_impl)?', 'libc_start_main_stage2', '_*clone3?(?:@.*)?', 'start_thread', 'thread_start', 'start',
@@ -76,11 +76,11 @@ const LOOKS_START = new RegExp('^(?:' + [
 	'ThreadJavaMain', 'JavaMain', 'thread_native_entry.*', 'java_start.*', 'Thread::call_run.*', 'JavaThread::(?:run|thread_main_inner).*',
 ].join('|') + ')$');
 
-// What is called by nothing but the start of a program, whatever that is called: a stripped file's _start has no name.
+// Called only by start-up code, whatever its name: the _start of a stripped file has no name.
 const LOOKS_STARTED = /^(?:__libc_start_main(?:@.*|_impl)?|std::rt::lang_start(?:_internal)?(?:<.*|::.*)?|Py_BytesMain|Py_Main|node::Start\b.*|JLI_Launch)$/;
 
 const looksIsStart = (looks, i) => LOOKS_START.test(looks.name[i]);
 
-// A wait, by what it was for; an idle one is for somebody to ask for something (tools/waits/waitrules.h).
+// A wait, by its reason; an idle one is for new work (tools/waits/waitrules.h).
 const looksIsReason = (looks, i) => looks.origin[i] === 6 && /^\[(?:idle|waits): /.test(looks.name[i]);
 const looksIsIdle = (looks, i) => looks.origin[i] === 6 && looks.name[i].startsWith('[idle: ');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main: from the state to what is seen: the trees are computed anew where what they depend on has changed, then drawn.
+// main: from the state to the display: trees whose inputs have changed are recomputed, then drawn.
 
 const $ = (id) => document.getElementById(id);
 
@@ -46,7 +46,7 @@ function pageStart(report) {
 	page.strip = stripInit({range: (a, b, done) => page.brush(a, b, done)});
 	page.sides = diff ? brushInit(profiles[0], (patch, done) => (done ? page.change(patch) : page.sides.show({...page.state, ...patch}))) : null;
 	page.theme = themeInit(() => page.profile && page.paint());
-	// what the state says, from the widest to the narrowest
+	// the parts of the state, from the widest to the narrowest
 	page.selected = () => {
 		const g = page.active, fn = g.focus > 0 ? looks.fn[g.tree.look[g.focus]] : page.state.fn;
 		return g.focus > 0 && looks.origin[g.tree.look[g.focus]] === GROUP ? -1 : fn;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// report: what stands above the graphs in a report (tools/page/report.h): processes to sort and filter, and from a spike or a
-// process to its stacks. Without it they are plain tables.
+// report: what is above the graphs in a report (tools/page/report.h): makes processes sortable and filterable, and links spikes and
+// processes to their stacks. Without it they are plain tables.
 
 const REPORT_ROWS = 20;
 

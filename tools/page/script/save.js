@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// save: the view as SVG or PNG, a stack as text. Files go out as downloads made here: nothing is sent.
+// save: the view as SVG or PNG, a stack as text. Files are downloads made here: nothing is sent.
 
 function saveFile(name, blob) {
 	const a = document.createElement('a');
@@ -12,11 +12,11 @@ function saveFile(name, blob) {
 }
 
 function saveEscape(text) {
-	// what XML cannot hold at all becomes a question mark
+	// characters that XML cannot contain become a question mark
 	return text.replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '?').replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
-// What a graph shows, as wide and zoomed as it is, with titles; frames narrower than a fifth of a point are left out.
+// What a graph shows, with its width and zoom, and titles; frames narrower than a fifth of a point are omitted.
 function saveSvg(g, title, describe) {
 	const t = g.tree, width = Math.round(g.width), total = t.total[1], x0 = t.x[g.zoom], scale = width / (total[g.zoom] || 1), out = [];
 	const tall = (t.maxDepth + 1) * ROW + 30;
@@ -39,7 +39,7 @@ function saveSvg(g, title, describe) {
 		+ `<text x="3" y="16" fill="${getComputedStyle(document.body).color}">${saveEscape(title)}</text>\n${out.join('\n')}\n</svg>\n`;
 }
 
-// All rows, also those that are scrolled away, as far as a canvas can be tall.
+// All rows, also those scrolled away, up to the maximum height of a canvas.
 function savePng(g, done) {
 	const canvas = document.createElement('canvas'), ratio = 2, height = Math.min((g.tree.maxDepth + 1) * ROW, 16000 / ratio);
 	canvas.width = g.width * ratio;
@@ -47,7 +47,7 @@ function savePng(g, done) {
 	const ctx = canvas.getContext('2d');
 	ctx.fillStyle = getComputedStyle(document.body).backgroundColor;
 	ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-	const x0 = g.tree.x[g.zoom]; // where a zoom comes to rest
+	const x0 = g.tree.x[g.zoom]; // the end of a zoom animation
 	drawTree(ctx, {...g, x0, x1: x0 + (g.tree.total[1][g.zoom] || 1), height, scroll: 0, focus: -1});
 	ctx.globalCompositeOperation = 'destination-over';
 	ctx.fillRect(0, 0, g.width, height);
@@ -58,7 +58,7 @@ async function saveText(text) {
 	try {
 		await navigator.clipboard.writeText(text);
 		return true;
-	} catch (e) { // not allowed here: the old way
+	} catch (e) { // not allowed here: use the old way
 		const area = document.createElement('textarea'), had = document.activeElement;
 		area.value = text;
 		document.body.append(area);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// spread: time off CPU is stored with the moment at which a wait ended, however long it was. What is more than a thread can
-// have been in a slot belongs to the slots before: each thread is somewhere, once, at every moment. No DOM here.
+// spread: off-CPU time is stored at the end of a wait, however long the wait was. Time that exceeds what a thread can
+// have spent in a slot belongs to the slots before: each thread is in one place at every moment. No DOM here.
 
 const SPREAD_TYPES = ['wall', 'offcpu', 'runqueue'];
 
@@ -17,7 +17,7 @@ function spreadOrder(rows, owners, slots) {
 	return {first, row};
 }
 
-// How much more than its slots hold a thread has up to any of them: by chance, where waits are sampled.
+// The largest excess of a thread over its slots so far: by chance, if waits are sampled.
 function spreadScale(rows, order, at, room) {
 	let scale = 1, has = 0, holds = 0;
 	for (let slot = 0; slot < room.length; slot++) {
@@ -30,7 +30,7 @@ function spreadScale(rows, order, at, room) {
 	return scale;
 }
 
-// From the last slot of one thread to its first one; more(row, slot, value): what a row has in a slot before its own.
+// From the last slot of one thread to its first one; more(row, slot, value): the part of a row in an earlier slot.
 function spreadOwner(rows, order, at, room, more) {
 	const scale = spreadScale(rows, order, at, room);
 	let carried = [];
@@ -53,7 +53,7 @@ function spreadOwner(rows, order, at, room, more) {
 	}
 }
 
-// In place. Sums stay, and how many stays with the end of a wait.
+// In place. Sums stay the same, and the count stays at the end of the wait.
 function spreadWaits(p) {
 	const rows = p.sides[0], more = new Map();
 	let n = rows.n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// state: what is looked at, in the address, so that Back works and a link returns to the same view. Functions and looks
-// stand there as numbers, which hold within one report.
+// state: the view, in the address, so that Back works and a link returns to the same view. Functions and looks
+// are numbers in it, which are valid within one report.
 
 const STATE_START = {type: 0, view: 'callees', fn: -1, group: 'nested', colour: 'package', flame: false, merge: false,
 	start: true, idle: false, runtime: false, kernel: false, hide: [], focus: [], drop: [], from: -1, to: -1, fromA: -1, toA: -1, q: '', zoom: [], upZoom: [],
@@ -9,7 +9,7 @@ const STATE_WORDS = {view: ['callees', 'callers', 'sandwich'], group: ['nested',
 	colour: ['package', 'origin', 'module', 'change', 'redgreen'], show: ['after', 'before', 'delta', 'elided'], panel: ['functions', 'tree', 'lines']};
 
 const STATE_TOGGLES = Object.keys(STATE_START).filter((k) => typeof STATE_START[k] === 'boolean');
-const STATE_CHECKED = STATE_TOGGLES.filter((k) => k !== 'idle'); // by boxes
+const STATE_CHECKED = STATE_TOGGLES.filter((k) => k !== 'idle'); // have a checkbox
 
 // diff: the report has two sides
 function stateNew(group, diff) {
@@ -19,7 +19,7 @@ function stateNew(group, diff) {
 	return s;
 }
 
-// Only what differs from how the report begins.
+// Only what differs from the initial state.
 function stateWrite(s, start) {
 	const parts = [];
 	for (const [k, v] of Object.entries(s)) {
@@ -31,7 +31,7 @@ function stateWrite(s, start) {
 	return '#' + parts.join('&');
 }
 
-// Hostile: anybody may write an address. What is out of range is left at its start.
+// Hostile: anyone may write an address. Values out of range keep their defaults.
 function stateRead(hash, start, limits) {
 	const got = new URLSearchParams(hash.replace(/^#/, '')), s = {...start};
 	const number = (text, below) => (/^\d{1,9}$/.test(text) && Number(text) < below ? Number(text) : -1);

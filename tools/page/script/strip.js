@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// strip: what was counted over time, stacked by what the graph is grouped by (containers first), with a range to choose: by
+// strip: amounts over time, stacked by what the graph is grouped by (containers first), with a range to choose by
 // dragging, or by two sliders.
 
 const STRIP_NAMED = 7;
 
-// By slot: sums of the hottest and of all others, of what is shown. {names, sums: [Float64Array by slot]}
+// By slot: sums of the hottest and of all others, of the shown data. {names, sums: [Float64Array by slot]}
 function stripSums(profile, looks, state) {
 	const rows = profile.sides[0], by = new Map(), groups = profile.groups[state.group] || profile.groups.nested;
 	const name = groups.map((id) => formatSeen(profile.rows[id].length ? looks.name[profile.rows[id][0]] : HOST)), idle = state.idle ? null : profile.idle;
@@ -22,12 +22,12 @@ function stripSums(profile, looks, state) {
 	return {names: shown, sums};
 }
 
-// Seconds of slots [a, b] in which something recorded.
+// Recorded seconds of slots [a, b].
 function stripSeconds(profile, a, b) {
 	return Math.max(profile.covered_ns.slice(a, b + 1).reduce((v, c) => v + c, 0) / 1e9, 1e-9);
 }
 
-// on.range(from, to, done): slots, -1 for all; done: the pointer was let go.
+// on.range(from, to, done): slots, -1 for all; done: the pointer was released.
 function stripInit(on) {
 	const canvas = $('strip'), ctx = canvas.getContext('2d'), from = $('from'), to = $('to');
 	const s = {profile: null, sums: null, a: -1, b: -1, palette: [], ink: '#000', soft: '#888', veil: '#fff'};
@@ -40,7 +40,7 @@ function stripInit(on) {
 			most = Math.max(most, s.sums.sums.reduce((v, c) => v + c[i], 0) / stripSeconds(s.profile, i, i));
 		return most || 1;
 	}
-	// Where nothing was recorded: crossed out, never drawn as idle.
+	// Times that were not recorded: crossed out, never drawn as idle.
 	function drawGaps(step, h) {
 		const covered = s.profile.covered_ns;
 		ctx.strokeStyle = s.ink;

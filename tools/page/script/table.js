@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// table: the functions of what is shown, sortable, filterable, and the lines of one function, as ordinary tables. Text
-// goes in as text nodes only.
+// table: the functions of the view, sortable, filterable, and the lines of one function, as ordinary tables. Text
+// is inserted as text nodes only.
 
 function tableCell(row, text, kind) {
 	const td = document.createElement('td');
@@ -10,7 +10,7 @@ function tableCell(row, text, kind) {
 	return td;
 }
 
-// What stands in the columns before the function: of one profile, and of a difference. compare: by `data-sort`.
+// The columns before the function: of one profile, and of a difference. compare: by `data-sort`.
 const TABLE_ONE = {
 	sort: 'self', start: 'self total',
 	compare: {
@@ -111,7 +111,7 @@ function tableInit(kind, onPick) {
 	};
 }
 
-// A place in the source, with a link where the report has a template: {file} and {line} are filled in.
+// A source location, with a link if the report has a template: {file} and {line} are filled in.
 function tablePlace(file, line, template) {
 	const text = file ? formatSeen(file) + (line ? ':' + line : '') : 'line unknown';
 	const url = template && file ? template.replaceAll('{file}', encodeURI(file).replace(/[?#]/g, encodeURIComponent))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tabs: a row of tabs, by mouse and by arrow keys; `own`: the buttons that stand there already, else they are made of `names`.
+// tabs: a row of tabs, for mouse and arrow keys; `own`: existing buttons, otherwise they are made from `names`.
 
 function tabsShow(box, names, now, onPick, own) {
 	const tabs = own || names.map((name) => Object.assign(document.createElement('button'), {type: 'button', textContent: name}));

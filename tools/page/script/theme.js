@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// theme: light or dark, by the system or by hand; the choice is remembered where the browser lets it.
+// theme: light or dark, by system or by hand; the choice is stored if the browser allows it.
 
 function themeInit(onChange) {
 	const names = ['system', 'light', 'dark'];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// tip: what the pointer is on.
+// tip: text for the frame under the pointer.
 
 function tipHide() {
 	$('tip').hidden = true;
 }
 
-// Of a node with two sides.
+// For a node with two sides.
 function tipSides(page, t, i) {
 	const f = page.format, stat = page.profile.diff.of[page.looks.fn[t.look[i]]], [a, b] = [t.total[DIFF_A][i], t.total[DIFF_B][i]];
 	const own = [t.self[DIFF_A][i], t.self[DIFF_B][i]], facts = [];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// tree: the graph as a tree of text, for those who cannot see the canvas; the two stay in step. Only what is unfolded is
+// tree: the graph as a text tree, for those who cannot see the canvas; the two stay in step. Only unfolded nodes are
 // in the document, the hottest hundred callees of each node first.
 
 const TREE_STEP = 100;
 
-// on: {focus(node), zoom(node), words(tree, node): what stands before and behind the name}
+// on: {focus(node), zoom(node), words(tree, node): the text before and after the name}
 function treeInit(on) {
 	const list = $('tree');
 	const s = {t: null, looks: null, open: new Set(), more: new Map(), at: 0, stale: true, key: null};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// view: puts on the screen what the state says: controls, chips, graphs, hits, the twin in words.
+// view: displays the state: controls, chips, graphs, hits, the text version.
 
-// The node of a new tree that stands for one of an old: the same path, else the hottest of the same look.
+// The node of a new tree that corresponds to one of an old: the same path, or else the hottest of the same look.
 function viewSame(old, i, t) {
 	if (!old || i < 0)
 		return -1;
@@ -82,7 +82,7 @@ function pageShow(page, forced) {
 		for (const k of panels)
 			$('panel-' + k).hidden = k !== s.panel;
 	}
-	// How much of time off CPU is left out, or that it is not.
+	// How much off-CPU time is hidden, or that it is not.
 	function idle() {
 		const {profile: p, state: s} = page, rows = p.sides[0];
 		let hidden = 0, all = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// who: which process in which container a frame's time is of. Where the graph's rows do not say it, the same view grouped by
-// both does, which is made when it is first asked for.
+// who: which process in which container a frame's time belongs to. If the graph's rows do not show it, the same view grouped by
+// both does, which is made on first use.
 
 const WHO_NAMED = 2;
 
@@ -22,7 +22,7 @@ function whoInner(looks, t) {
 	return out;
 }
 
-// page.who(graph, node): in words, '' where it cannot be told.
+// page.who(graph, node): as text, '' if it cannot be determined.
 function whoInit(page) {
 	const {looks} = page, kept = {key: null, tree: null};
 
