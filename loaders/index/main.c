@@ -2,13 +2,12 @@
 /*
  * sonde-index: one ELF file in, its image index out (schema/image/format.h).
  *
- *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]   child of sonde-maps:
- *                                                                          loaders/lib/host/maps/indexproto.h
- *   sonde-index FILE -o INDEX [--no-lines]              by hand
- *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of
- *                                                       addresses
- *   sonde-index --dump-rows INDEX, --dump-tls INDEX     print its unwind rows, its probe sites of
- *                                                       TLS
+ *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]
+ *                                                  child of sonde-maps (indexproto.h)
+ *   sonde-index FILE -o INDEX [--no-lines]         by hand
+ *   sonde-index --dump INDEX, --at INDEX           print an index, or what it knows of addresses
+ *   sonde-index --dump-rows INDEX, --dump-tls INDEX
+ *                                                  print its unwind rows, its probe sites of TLS
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -120,7 +119,8 @@ static int find_build_id(const struct index_msg *m)
 	return open_regular(strbuf_str(&path));
 }
 
-/* gdb's order: beside the file, in .debug/ beside it, in /usr/lib/debug under its own folder. */
+/* In gdb's order: next to the file, in .debug/ there, below /usr/lib/debug with the file's folder.
+ */
 static int find_debuglink(const struct index_msg *m, const char *dir)
 {
 	static const char *const places[] = {"%s/%s", "%s/.debug/%s", "/usr/lib/debug%s/%s"};
@@ -275,8 +275,8 @@ static int index_into(const char *path, int elf, int out, enum index_lines lines
 	return 0;
 }
 
-/* Index `path` into `out` (replaced only by a whole index), with debug files from /usr/lib/debug
- * and beside the file; prints the key. */
+/* Index `path` into `out` (replaced only by a complete index), with debug files from /usr/lib/debug
+ * and the file's folder; prints the key. A sandboxed child does the work. */
 static int byhand_index(const char *path, const char *out, enum index_lines lines, struct err *e)
 {
 	cleanup_strbuf struct strbuf tmp = STRBUF_INIT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* explain: see the header. A client like any other, for as long as its answer takes. */
+/* A client like any other, while it collects its answer. */
 #include "loaders/maps/explain.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwread: see the header. */
 #include "loaders/index/lines/dwread.h"
 
 #include <dwarf.h>
@@ -31,7 +30,7 @@ struct reader {
 	struct dwunit unit;
 	struct dwline_sections sections;
 	Dwarf_Off offset; /* of the next unit */
-	bool split;       /* a unit's functions stand in a .dwo file */
+	bool split;       /* a unit's functions are in a .dwo file */
 	bool done;
 	const char *note;
 };
