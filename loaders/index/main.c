@@ -69,10 +69,10 @@ static const struct option OPTIONS[] = {
 	{"at", 0, OPTION_STRING, "INDEX", "for each address read from standard input (hexadecimal): function, file, line, column, inlined functions first",
 	 OPTION_AT(struct options, at)},
 	{"no-lines", 0, OPTION_SET, NULL, "no files, lines and inlined functions", OPTION_AT(struct options, lines), .min = INDEX_LINES_NONE},
-	{"all-lines", 0, OPTION_SET, NULL, "(child) those of large debug information too; FILE does so anyway", OPTION_AT(struct options, lines),
+	{"all-lines", 0, OPTION_SET, NULL, "(child) read lines of large debug information too; with FILE this is the default", OPTION_AT(struct options, lines),
 	 .min = INDEX_LINES_ALL},
-	{"rows-first", 0, OPTION_FLAG, NULL, "(child) rows as soon as there are some, all else when it is told to go on", OPTION_AT(struct options, rows_first)},
-	{"lost-lines", 0, OPTION_SET, NULL, "(child) none, and the index says that reading them failed", OPTION_AT(struct options, lines),
+	{"rows-first", 0, OPTION_FLAG, NULL, "(child) write the rows first; the rest when the parent asks for it", OPTION_AT(struct options, rows_first)},
+	{"lost-lines", 0, OPTION_SET, NULL, "(child) leave lines out, and note in the index that reading them failed", OPTION_AT(struct options, lines),
 	 .min = INDEX_LINES_LOST},
 	{0},
 };

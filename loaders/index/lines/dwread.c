@@ -180,9 +180,9 @@ static const char *judge(const struct reader *r)
 	if (r->unit.late)
 		return "reading its debug information took too long: lines of a part are missing";
 	if (r->split)
-		return "its inlined functions stand in .dwo files, which were not read";
+		return "its inlined functions are in .dwo files, which were not read";
 	if (r->unit.nameless && r->in->alt_missing)
-		return "names of inlined functions stand in a file of dwz's that was not found";
+		return "names of inlined functions are in a dwz file that was not found";
 	return NULL;
 }
 
