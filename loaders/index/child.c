@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* child: see the header. */
 #include "loaders/index/child.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* child: the sandboxed side of indexproto.h: descriptors 3, 4, 5 in, an index in 5 out. */
+/* child: the sandboxed side of indexproto.h: reads from descriptors 3, 4, 5 and writes an index to
+ * 5. */
 #ifndef SONDE_INDEX_CHILD_H
 #define SONDE_INDEX_CHILD_H
 

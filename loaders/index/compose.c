@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compose: see the header. */
 #include "loaders/index/compose.h"
 
 #include <errno.h>
@@ -84,7 +83,7 @@ static int records_fill(const struct symset *set, const struct symset_piece *pie
 			uint64_t base, struct namer *n, struct image_symbol_record *records,
 			size_t *filled)
 {
-	/* the pieces of one function stand close together: name each once */
+	/* the pieces of one function are close together: name each once */
 	cleanup_free uint32_t *names = calloc(set->count + 1, sizeof(*names));
 	size_t k = 0;
 

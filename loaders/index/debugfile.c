@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* debugfile: see the header. */
 #include "loaders/index/debugfile.h"
 
 #include <errno.h>
@@ -33,7 +32,7 @@ static bool take(struct debugfile *d, int fd, const struct elf_file *f, const ui
 	return true;
 }
 
-/* A section of that name, if it is as small as a link is. NULL: there is none. */
+/* A section of that name, if it is small enough for a link. NULL: none. */
 static int link_read(struct elf_file *f, const char *section, void **raw, size_t *size)
 {
 	const Elf64_Shdr *s = elf_section_by_name(f, section);

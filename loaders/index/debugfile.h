@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * debugfile: the separate debug file of an ELF file: by build-id, which must be the same, then by
- * .gnu_debuglink, whose CRC must fit; and the file that dwz shares among several of them
- * (.gnu_debugaltlink), by the build-id that stands there. The finder opens them; here is checked
- * that it is the right one.
+ * .gnu_debuglink, whose CRC must match; and the file that dwz shares among several of them
+ * (.gnu_debugaltlink), by the build-id in that section. The finder opens them; this file checks
+ * that they are the right ones.
  */
 #ifndef SONDE_INDEX_DEBUGFILE_H
 #define SONDE_INDEX_DEBUGFILE_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump: see the header. */
 #include "loaders/index/dump.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elfsyms: see the header. */
 #include "loaders/index/elfsyms.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* indexer: see the header. */
 #include "loaders/index/indexer.h"
 
 #include <errno.h>
@@ -60,8 +59,7 @@ struct job {
 	size_t edge_count;
 };
 
-/* The .symtab of another ELF file that stands for this one. Returns the number of its functions, or
- * -errno. */
+/* The .symtab of another ELF file, for this one. Returns the number of its functions, or -errno. */
 static long add_debug(struct job *j)
 {
 	int rc = debugfile_find(&j->debug, &j->elf, j->finder);
@@ -282,7 +280,7 @@ static void key_format(const struct image_ident_record *id, char *key)
 		 id->build_id_len ? "" : "nobuildid", id->content_hash);
 }
 
-/* The rows, and what they tell of symbols. */
+/* The rows, and the symbols that they imply. */
 static int make_rows(struct job *j)
 {
 	int rc = unwind_finish(&j->unwind, &j->elf, &j->set, &j->row_bytes, &j->row_size);
@@ -304,7 +302,7 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 				   .extra = extra};
 	const struct {
 		uint32_t kind;
-		const __u32 *format; /* its first member; 0: there is none */
+		const __u32 *format; /* its first member; 0: none */
 		size_t size;
 	} parts[] = {
 		{IMAGE_SECTION_PYTHON, &j->python.format, sizeof(j->python)},

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * indexer: one ELF file (and what debug files there are) in, the bytes of an image index out.
- * Touches nothing but its sources: no path, no /proc, no clock but its own CPU time.
+ * indexer: one ELF file (and its debug files) in, the bytes of an image index out. It uses only its
+ * sources: no path, no /proc, no clock but its own CPU time.
  *
- * Symbols come from: .symtab; where the file has none, or one without functions, the separate debug
- * file (by build-id, which must be the same, then by debuglink, whose CRC must fit), then
+ * Symbols come from: .symtab; if the file has none, or one without functions, the separate debug
+ * file (by build-id, which must be the same, then by debuglink, whose CRC must match), then
  * .gnu_debugdata; always .dynsym, PLT stubs and Go's pclntab. Lines and inlined functions come from
- * the file's own .debug_info, else from the separate debug file's.
+ * the file's .debug_info, else from the separate debug file's.
  */
 #ifndef SONDE_INDEX_INDEXER_H
 #define SONDE_INDEX_INDEXER_H
@@ -40,8 +40,8 @@ struct index_result {
 	bool lines_later; /* there are lines, which INDEX_LINES_ALL would read */
 };
 
-/* What the parent gives: who finds debug files (each returns a descriptor, which the indexer
- * closes, or -1; each may be NULL), and what is asked for. */
+/* From the parent: functions that find debug files (each returns a descriptor, which the indexer
+ * closes, or -1; each may be NULL), and what to make. */
 struct index_finder {
 	void *ctx;
 	int (*by_build_id)(void *ctx, const uint8_t *id, size_t len);

@@ -2,13 +2,12 @@
 /*
  * sonde-index: one ELF file in, its image index out (schema/image/format.h).
  *
- *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]   child of sonde-maps:
- *                                                                          loaders/lib/host/maps/indexproto.h
- *   sonde-index FILE -o INDEX [--no-lines]              by hand
- *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of
- *                                                       addresses
- *   sonde-index --dump-rows INDEX, --dump-tls INDEX     print its unwind rows, its probe sites of
- *                                                       TLS
+ *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]
+ *                                                  child of sonde-maps (indexproto.h)
+ *   sonde-index FILE -o INDEX [--no-lines]         by hand
+ *   sonde-index --dump INDEX, --at INDEX           print an index, or what it knows of addresses
+ *   sonde-index --dump-rows INDEX, --dump-tls INDEX
+ *                                                  print its unwind rows, its probe sites of TLS
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,10 +69,10 @@ static const struct option OPTIONS[] = {
 	{"at", 0, OPTION_STRING, "INDEX", "for each address read from standard input (hexadecimal): function, file, line, column, inlined functions first",
 	 OPTION_AT(struct options, at)},
 	{"no-lines", 0, OPTION_SET, NULL, "no files, lines and inlined functions", OPTION_AT(struct options, lines), .min = INDEX_LINES_NONE},
-	{"all-lines", 0, OPTION_SET, NULL, "(child) those of large debug information too; FILE does so anyway", OPTION_AT(struct options, lines),
+	{"all-lines", 0, OPTION_SET, NULL, "(child) read lines of large debug information too; with FILE this is the default", OPTION_AT(struct options, lines),
 	 .min = INDEX_LINES_ALL},
-	{"rows-first", 0, OPTION_FLAG, NULL, "(child) rows as soon as there are some, all else when it is told to go on", OPTION_AT(struct options, rows_first)},
-	{"lost-lines", 0, OPTION_SET, NULL, "(child) none, and the index says that reading them failed", OPTION_AT(struct options, lines),
+	{"rows-first", 0, OPTION_FLAG, NULL, "(child) write the rows first; the rest when the parent asks for it", OPTION_AT(struct options, rows_first)},
+	{"lost-lines", 0, OPTION_SET, NULL, "(child) leave lines out, and note in the index that reading them failed", OPTION_AT(struct options, lines),
 	 .min = INDEX_LINES_LOST},
 	{0},
 };
@@ -120,7 +119,8 @@ static int find_build_id(const struct index_msg *m)
 	return open_regular(strbuf_str(&path));
 }
 
-/* gdb's order: beside the file, in .debug/ beside it, in /usr/lib/debug under its own folder. */
+/* In gdb's order: next to the file, in .debug/ there, below /usr/lib/debug with the file's folder.
+ */
 static int find_debuglink(const struct index_msg *m, const char *dir)
 {
 	static const char *const places[] = {"%s/%s", "%s/.debug/%s", "/usr/lib/debug%s/%s"};
@@ -275,8 +275,8 @@ static int index_into(const char *path, int elf, int out, enum index_lines lines
 	return 0;
 }
 
-/* Index `path` into `out` (replaced only by a whole index), with debug files from /usr/lib/debug
- * and beside the file; prints the key. */
+/* Index `path` into `out` (replaced only by a complete index), with debug files from /usr/lib/debug
+ * and the file's folder; prints the key. A sandboxed child does the work. */
 static int byhand_index(const char *path, const char *out, enum index_lines lines, struct err *e)
 {
 	cleanup_strbuf struct strbuf tmp = STRBUF_INIT;

@@ -13,8 +13,8 @@ static const struct program PROGRAM = {
 	.name = "sonde-maps",
 	.usage = "[--socket PATH | --print] [options]",
 	.about =
-		"Tells which processes run, what is mapped where in each, and makes the image index of each file.\n"
-		"The loaders start it for themselves.\n\n"
+		"Reports which processes run and what is mapped where in each, and makes the image index of each file.\n"
+		"Loaders start it automatically.\n\n"
 		"  sonde-maps --print                   show processes and mappings as they come and go\n"
 		"  sonde-maps --socket /run/sonde/maps  serve several loaders",
 };
@@ -23,23 +23,23 @@ static const struct program PROGRAM = {
 static const struct option OPTIONS[] = {
 	{"socket", 0, OPTION_STRING, "PATH", "listen there (mode 0600; root and the same user may connect)", OPTION_AT(struct cmdline, socket)},
 	{"fd", 0, OPTION_UINT, "N", "serve the client at this inherited socket, end when it goes", OPTION_AT(struct cmdline, fd), .max = INT_MAX},
-	{"rows-mb", 0, OPTION_UINT, "N", "room for unwind rows (default 21)", OPTION_AT(struct cmdline, rows_mb), .min = 1, .max = TABLEMAPS_ROWS_MB_MAX},
+	{"rows-mb", 0, OPTION_UINT, "N", "MB of memory for unwind rows (default 21)", OPTION_AT(struct cmdline, rows_mb), .min = 1, .max = TABLEMAPS_ROWS_MB_MAX},
 	{"tables-fd", 0, OPTION_UINT, "N", "take over the BPF maps at the inherited descriptors N to N + 7", OPTION_AT(struct cmdline, tables_fd),
 	 .max = INT_MAX},
 	{"store", 0, OPTION_STRING, "DIR", "keep indexes in DIR/images (default: none are kept)", OPTION_AT(struct cmdline, store)},
-	{"images-mb", 0, OPTION_UINT, "N", "keep at most so much there (default 256)", OPTION_AT(struct cmdline, images_mb), .min = 1,
+	{"images-mb", 0, OPTION_UINT, "N", "keep at most N MB of them (default 256)", OPTION_AT(struct cmdline, images_mb), .min = 1,
 	 .max = CACHE_MAX_BYTES >> 20},
 	{"no-lines", 0, OPTION_FLAG, NULL, "indexes without source lines and inlined functions", OPTION_AT(struct cmdline, no_lines)},
 	{"args", 0, OPTION_WORD, "full|masked|none", "arguments of processes (default masked)", OPTION_AT(struct cmdline, args)},
 	{"print", 0, OPTION_FLAG, NULL, "print the stream", OPTION_AT(struct cmdline, print)},
 	{"json", 0, OPTION_FLAG, NULL, "with --print: as JSON, one object a line", OPTION_AT(struct cmdline, json)},
-	{"index", 0, OPTION_STRING, "PATH", "sonde-index, if it is not beside this program", OPTION_AT(struct cmdline, index)},
+	{"index", 0, OPTION_STRING, "PATH", "path of sonde-index (default: in this program's folder)", OPTION_AT(struct cmdline, index)},
 	{"dump-tables", 0, OPTION_UINT, "PID", "print what the sonde-maps at --socket has published of a process (0: of none), as JSON",
 	 OPTION_AT(struct cmdline, dump), .max = INT_MAX},
 	{"explain", 0, OPTION_UINT, "PID", "say how the stacks of a process can be unwound, as JSON, and end", OPTION_AT(struct cmdline, explain),
 	 .max = INT64_MAX},
 	{"check", 0, OPTION_FLAG, NULL, "say what this host allows, and end", OPTION_AT(struct cmdline, check)},
-	{"verbose", 'v', OPTION_FLAG, NULL, "more talk", OPTION_AT(struct cmdline, verbose)},
+	{"verbose", 'v', OPTION_FLAG, NULL, "log more", OPTION_AT(struct cmdline, verbose)},
 	{0},
 };
 /* clang-format on */
@@ -62,7 +62,7 @@ int cmdline_parse(int argc, char **argv, struct cmdline *o, struct err *e)
 	if (o->dump >= 0 && !o->socket)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--dump-tables needs --socket");
 	if (!o->socket && o->fd < 0 && !o->print && !o->check && o->explain < 0) {
-		err_set(e, -EINVAL, EXIT_USAGE, "nobody to talk to");
+		err_set(e, -EINVAL, EXIT_USAGE, "neither --print nor --socket is given");
 		err_fix(e, "sonde-maps --print, or --socket PATH");
 		return -EINVAL;
 	}

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* dump: see the header. */
 #include "loaders/maps/dump.h"
 
 #include <bpf/bpf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* explain: see the header. A client like any other, for as long as its answer takes. */
+/* A client like any other, while it collects its answer. */
 #include "loaders/maps/explain.h"
 
 #include <errno.h>
@@ -189,7 +189,7 @@ static const struct {
 	{"libnss3.so", "nss",
 	 "NSS reads files and sockets by the same functions, in clear and inside TLS"},
 	{"envoy", "boringssl",
-	 "BoringSSL in Envoy does no input and output of its own: which connection a call is for is not known"},
+	 "Envoy does the input and output for BoringSSL: which connection a call belongs to is unknown"},
 };
 
 static json_t *unread(const struct hostmaps_image *img)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* print: see the header. One translation, into a JSON object; the text form walks over it. */
+/* Each message becomes a JSON object; the text form prints that object's members. */
 #include "loaders/maps/print.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codeflow: see the header; numbers in comments are its conditions. */
+/* Numbers in comments are the header's conditions. */
 #include "loaders/index/code/codeflow.h"
 
 #include <stdlib.h>
@@ -172,7 +172,7 @@ static void edge_add(struct codeflow *f, uint32_t from, uint32_t to, bool jumps)
 	f->insns[to].before = (uint32_t)f->edge_count++;
 }
 
-/* Control may go from `from` to the instruction at `at`. false: there is none. */
+/* Control may go from `from` to the instruction at `at`. false: it cannot be followed. */
 static bool follow(struct codeflow *f, const struct codeflow_reader *r, struct work *w,
 		   uint32_t from, uint64_t at, bool jumps)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codeflow: the instructions of one x86-64 function as control reaches them, what its arguments'
- * registers hold at each, and who comes before whom. Pure over the bytes that the reader hands out.
+ * codeflow: the instructions of one x86-64 function that control can reach, the content of the
+ * argument registers at each, and their predecessors. Pure over the bytes that the reader returns.
  *
- * 1. Followed from the function's first byte: both ways of a jcc, behind each call. A jump leaves
- *    the function where its target lies outside of [start, end); one that a jcc makes leads to a
- *    part that the compiler put aside, which is followed and may come back.
- * 2. At each instruction each register holds: an argument as it was given; a number; the place of
- *    the frame (RSP at entry plus something); or what is not known. Where two ways meet, what
- *    differs is not known.
- * 3. Behind a call what the called function may change is not known, rax is its result.
- * 4. A jump through a table is followed where the instructions before it tell the table and its
+ * 1. Starts at the function's first byte and follows both ways of a jcc, and the code after each
+ *    call. A jump to a target outside of [start, end) leaves the function; but a jcc's leads to a
+ *    part that the compiler moved away, which is followed and may come back.
+ * 2. At each instruction each register holds: an argument as it was passed; a number; the place of
+ *    the frame (RSP at entry plus something); or is unknown. Where two paths meet, registers that
+ *    differ are unknown.
+ * 3. After a call the registers that the called function may change are unknown; rax is its result.
+ * 4. A jump through a table is followed if the instructions before it give the table and its
  *    length: a comparison with a number and ja, lea of the table, whose entries are distances from
- *    itself. Others leave the function.
+ *    the table. Other indirect jumps leave the function.
  */
 #ifndef SONDE_INDEX_CODEFLOW_H
 #define SONDE_INDEX_CODEFLOW_H
@@ -62,7 +62,7 @@ struct codeflow_edge {
 };
 
 struct codeflow {
-	bool restarts; /* set before: a jump to the first byte begins the function anew, with its
+	bool restarts; /* set before: a jump to the first byte starts the function again with its
 			  arguments (Go, with more stack) */
 	uint64_t start, end;
 	struct codeflow_insn *insns; /* own; the first is the function's first */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tlscode: see the header; numbers in comments are its conditions. */
+/* Numbers in comments are the header's conditions. */
 #include "loaders/index/code/tlscode.h"
 
 #include <stdlib.h>
@@ -249,8 +249,8 @@ static bool is_nop(const struct codeflow_insn *i)
 	       (!i->x.map && i->x.opcode == 0x90);
 }
 
-/* 5. The first instruction from `n` on that is none of several bytes without effect. NULL: none
- * within the function. */
+/* 5. The first instruction from `n` on that is not a multi-byte no-op. NULL: none within the
+ *    function. */
 static const struct codeflow_insn *beyond(const struct codeflow *f, uint64_t n)
 {
 	for (unsigned k = 0; k < 8; k++) {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tlscode: in one function that reads or writes clear text, where a probe learns its arguments, and
- * where it learns what it returns, on instructions that the kernel emulates. Pure over a codeflow.
+ * tlscode: finds, in one function that reads or writes clear text, where a probe learns its
+ * arguments and where it learns its result, on instructions that the kernel emulates. Pure over a
+ * codeflow.
  *
- * 1. Entry: the first emulated instruction of those that each call comes by, at which each argument
- *    asked for stands in a register.
- * 2. Result: from each `ret` backwards, along each way that leads there, with the place of the
- *    value that is returned, to the first emulated instruction. The place is a register, a word of
- *    the frame, or, where the way decides it, a number; the value may be the sum of two. Of a jcc
- *    only one direction may lead there: the site says which.
- * 3. A way is open where no such instruction lies between the value's origin (a call, arithmetic)
- *    and the `ret`, or where the function ends in a jump to another one: `leads` says to whom the
- *    value leads, so that the caller may look there.
- * 4. No site lies outside of the function's own bytes.
- * 5. Where a jcc decides that nothing was read or written, the site stands behind it, on that way,
- *    though the kernel may not emulate what stands there: it is hit only then, the jcc each time.
- *    Never on an instruction without effect of several bytes, which newer kernels replace by a
- *    call, which writes below the stack pointer.
+ * 1. Entry: the first emulated instruction that every call passes, with each requested argument in
+ *    a register.
+ * 2. Result: backwards from each `ret`, along each path that leads there, following the returned
+ *    value, to the first emulated instruction. The value is in a register, in a word of the frame,
+ *    or, where the path decides it, a number; it may be the sum of two. Only one direction of a jcc
+ *    may lead there: the site says which.
+ * 3. A path is open if there is no such instruction between the value's origin (a call, arithmetic)
+ *    and the `ret`, or if the function ends in a jump to another one: `leads` says where the value
+ *    comes from, so that the caller may look there.
+ * 4. Every site is inside the function's own bytes.
+ * 5. If a jcc decides that nothing was read or written, the site is after it, on that path, even if
+ *    the kernel cannot emulate that instruction: the site is only hit in this case, but the jcc
+ *    each time. Never on a multi-byte no-op, which newer kernels replace by a call, which writes
+ *    below the stack pointer.
  */
 #ifndef SONDE_INDEX_TLSCODE_H
 #define SONDE_INDEX_TLSCODE_H
@@ -46,8 +47,8 @@ struct tlscode_site {
 	uint8_t condition;             /* of a jcc */
 	bool slow;                     /* not emulated */
 	uint8_t args[TLSCODE_ARGS];    /* entry: registers; 0xff: not asked for */
-	struct tlscode_place value[2]; /* result: of rax; of the second register where that is asked
-					  for, else what is to be added */
+	struct tlscode_place value[2]; /* result: of rax; of the second register if that is
+					  requested, else what must be added */
 };
 
 /* Whose result is returned. */

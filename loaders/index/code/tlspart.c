@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tlspart: see the header; numbers in comments are its conditions. */
+/* Numbers in comments are the header's conditions. */
 #include "loaders/index/code/tlspart.h"
 
 #include <errno.h>

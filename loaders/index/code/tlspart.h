@@ -3,25 +3,25 @@
  * tlspart: the index's section TLS (schema/image/format.h, condition 16): where probes in this file
  * see clear text go into TLS and come out of it.
  *
- * Which functions those are is a table (tlspart.c): library, operation, name, the registers of the
- * connection, the buffer and its size, how it says how many bytes went. They are found by symbols,
- * Go's by its own table.
+ * A table (tlspart.c) lists the functions: library, operation, name, the registers of the
+ * connection, the buffer and its size, how the function returns the number of bytes. They are found
+ * by symbols, Go's by its own table.
  *
- * 1. Of each function: entry and result by tlscode. Where each way to its end has a site, these are
+ * 1. For each function: entry and result by tlscode. If each path to its end has a site, these are
  *    its sites.
  * 2. Else the result comes from other functions (tlscode_lead): called or jumped to with these
- *    arguments, by a pointer too, which is looked up in the table that OpenSSL's TLS_method()
- *    returns. Their sites are taken, with the arguments where they were given on. A function that
- *    returns a length must hand on theirs as it is; one that returns success may change it. Where
- *    numbers are among the arguments, only calls with the first two of them count, for others use
- *    that function too: with other types of records than 23, application data; to look at what is
- *    there, and leave it.
- * 3. If one function of an operation needs that, the inner ones stand for all of the operation: all
+ *    arguments, also through a pointer, which is looked up in the table that OpenSSL's TLS_method()
+ *    returns. Their sites are used, with the arguments as they were passed on. A function that
+ *    returns a length must pass on theirs unchanged; one that returns success may change it. If
+ *    numbers are among the arguments, only calls with the first two of them count, since others use
+ *    that function too: for other types of records than 23, application data; or to peek at the
+ *    data.
+ * 3. If one function of an operation needs that, the inner ones represent the whole operation: all
  *    its functions call them.
  * 4. Else, and only then, instructions that the kernel does not emulate: the function's first, and
  *    each `ret`.
- * 5. Where nothing of this holds, the operation is BLIND.
- * 6. Functions that end a connection have an entry alone (FORGET), on their first instruction where
+ * 5. If nothing of this works, the operation is BLIND.
+ * 6. Functions that end a connection have only an entry (FORGET), on their first instruction if
  *    none is emulated.
  *
  * A function that calls another one of the table has sites in both: the inner result ends the call
@@ -57,8 +57,8 @@ struct tls_part {
 	size_t count;
 };
 
-/* `rows` NULL: there are none; go_registers: Go's functions take their arguments in registers (1.17
- * on). -ENOENT: none of these functions is there. Else as source_read. */
+/* `rows` NULL: no rows; go_registers: Go's functions take their arguments in registers (1.17 on).
+ * -ENOENT: none of these functions exists. Else as source_read. */
 int tlspart_make(struct elf_file *f, const struct tls_symbols *syms, const struct rows *rows,
 		 int go_registers, struct tls_part *out);
 

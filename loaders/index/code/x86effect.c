@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* x86effect: see the header. */
 #include "loaders/index/code/x86effect.h"
 
 #include <string.h>
@@ -45,7 +44,7 @@ static uint8_t width(const uint8_t *code, const struct x86insn *x)
 	return x->rex & 8 ? 8 : has_prefix(code, 0x66) ? 2 : 4;
 }
 
-/* The operand of ModRM is changed: a register, or memory of so many bytes. */
+/* The operand of ModRM is changed: a register, or memory of this many bytes. */
 static void changes_rm(const struct x86insn *x, struct x86effect *e, uint8_t bytes)
 {
 	if (x->mod == 3)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * x86effect: what an x86-64 instruction does to the general registers and to memory, as far as
- * following a value needs: where it goes on, which registers it may change, and whether it moves
- * one value as it is. What is not known changes everything. Pure. Source: Intel SDM volume 2,
+ * following a value needs: where it continues, which registers it may change, and whether it moves
+ * one value unchanged. An unknown instruction changes everything. Pure. Source: Intel SDM volume 2,
  * appendix A.
  */
 #ifndef SONDE_INDEX_X86EFFECT_H
@@ -67,8 +67,8 @@ struct x86effect {
 /* `code`: the instruction's bytes, for its prefixes. */
 void x86effect_of(const uint8_t *code, const struct x86insn *x, struct x86effect *out);
 /* The kernel emulates it when a probe is hit there (arch/x86/kernel/uprobes.c, since 5.0): push of
- * a register, nop of one byte, jcc, jmp and call to an address in the instruction. All else is
- * executed beside its place, which costs a debug trap. */
+ * a register, nop of one byte, jcc, jmp and call to an address in the instruction. All others are
+ * single-stepped out of line, which costs a debug trap. */
 bool x86effect_emulated(const uint8_t *code, const struct x86insn *x);
 /* Of a jcc: its condition, 0 to 15. */
 static inline uint8_t x86effect_condition(const struct x86insn *x)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* debuglink: see the header. */
 #include "loaders/index/elf/debuglink.h"
 
 #include <string.h>

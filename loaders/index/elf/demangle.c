@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demangle: see the header. The callback forms of libiberty are used: they keep all their state on
- * the stack (CP_DYNAMIC_ARRAYS, so with gcc), which allows to leave them by longjmp as soon as the
- * output is too long.
+ * Uses the callback forms of libiberty, which keep all their state on the stack (CP_DYNAMIC_ARRAYS,
+ * so with gcc): so longjmp can leave them as soon as the output is too long.
  */
 #include "loaders/index/elf/demangle.h"
 

@@ -15,8 +15,8 @@
 
 #define DEMANGLE_INPUT_MAX 4096
 
-/* The readable form into `out` (which is emptied first). false: there is none, show the name
- * itself. */
+/* Writes the readable form into `out` (emptied first). false: there is none, show the name itself.
+ */
 bool demangle(const char *mangled, struct strbuf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elffile: see the header, and docs/decisions/0080 for why this is not libelf. */
+/* docs/decisions/0080 says why this is not libelf. */
 #include "loaders/index/elf/elffile.h"
 
 #include <errno.h>
@@ -184,7 +184,7 @@ static int segments_read(struct elf_file *f, const Elf64_Ehdr *h, uint32_t n)
 		else
 			phdr_widen(&f->segments[i],
 				   (const void *)((const uint8_t *)raw + i * size));
-		/* an address range that wraps round is none */
+		/* ignore a segment whose address range wraps around */
 		if (add_overflows(f->segments[i].p_vaddr, f->segments[i].p_memsz) ||
 		    f->segments[i].p_filesz > f->segments[i].p_memsz)
 			f->segments[i].p_type = PT_NULL;

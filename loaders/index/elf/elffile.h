@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * elffile: the skeleton of one ELF file (32 and 64 bit, little endian): header, segments, sections,
- * and access to their bytes. What does not fit in the file is left out, not followed. Nothing is
- * interpreted here but the tables.
+ * and access to their bytes. Parts outside of the file are ignored. Interprets only these tables.
  */
 #ifndef SONDE_INDEX_ELFFILE_H
 #define SONDE_INDEX_ELFFILE_H
@@ -50,9 +49,9 @@ int elf_open(struct elf_file *f, const struct source *src, struct err *e);
 int elf_open_debug(struct elf_file *f, const struct source *src, struct err *e);
 void elf_release(struct elf_file *f);
 
-/* The first entry of that tag. false: there is none. */
+/* The first entry of that tag. false: none. */
 bool elf_dynamic_value(const struct elf_file *f, int64_t tag, uint64_t *value);
-/* "" if there is none. */
+/* "" if it has none. */
 const char *elf_section_name(const struct elf_file *f, const Elf64_Shdr *s);
 /* NULL: none. */
 const Elf64_Shdr *elf_section_by_name(const struct elf_file *f, const char *name);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* minidebug: see the header. */
 #include "loaders/index/elf/minidebug.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * minidebug: .gnu_debugdata, an xz stream that holds a small ELF file with the symbols that were
- * stripped (Fedora's MiniDebugInfo). Pure over (bytes, len). What unpacks to more than
- * MINIDEBUG_MAX is refused, and so is what needs more than 128 MiB of dictionary.
+ * stripped (Fedora's MiniDebugInfo). Pure over (bytes, len). It refuses content larger than
+ * MINIDEBUG_MAX, and dictionaries larger than 128 MiB.
  */
 #ifndef SONDE_INDEX_MINIDEBUG_H
 #define SONDE_INDEX_MINIDEBUG_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* note: see the header. */
 #include "loaders/index/elf/note.h"
 
 #include <elf.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region: see the header. */
 #include "loaders/index/elf/region.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region: a piece of a file's memory as the loader makes it: bytes of one segment, relative
- * relocations applied. */
+/* region: a piece of a file's memory as the dynamic loader sets it up: bytes of one segment,
+ * relative relocations applied. */
 #ifndef SONDE_INDEX_REGION_H
 #define SONDE_INDEX_REGION_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runsyms: see the header. */
 #include "loaders/index/elf/runsyms.h"
 #include "schema/base/array.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runsyms: the symbols by which runtimes other than Go's and Python's are found, as a file's tables
- * have them. */
+/* runsyms: the symbols in a file's tables by which runtimes other than Go's and Python's are found.
+ */
 #ifndef SONDE_INDEX_RUNSYMS_H
 #define SONDE_INDEX_RUNSYMS_H
 

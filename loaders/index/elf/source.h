@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source: where the bytes of a stranger's file come from: a descriptor (pread) or memory (tests,
- * unpacked debug data). Never a mapping: a file truncated while it is read gives an error, not a
- * SIGBUS.
+ * source: reads the bytes of an untrusted file, from a descriptor (pread) or from memory (tests,
+ * unpacked debug data). Never from a mapping: a file truncated while it is read gives an error, not
+ * a SIGBUS.
  *
- * Each byte handed out by source_read goes into `hash`, in the order of the reads. That is the
- * content hash of the index's key: two files from which the same would be read give the same index,
- * and no byte that matters can be forgotten. All reads of one index together are limited
- * (SOURCE_BUDGET), whatever the files claim.
+ * source_read adds each byte it returns to `hash`, in the order of the reads. That is the content
+ * hash of the index's key: two files with the same reads give the same index, and no byte that
+ * matters can be forgotten. All reads of one index together are limited (SOURCE_BUDGET), whatever
+ * the file claims.
  */
 #ifndef SONDE_INDEX_SOURCE_H
 #define SONDE_INDEX_SOURCE_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strtab: see the header. */
 #include "loaders/index/elf/strtab.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strtab: strings, each once, one after another with a NUL behind each; the first is "". A zeroed
- * struct is ready. */
+/* strtab: strings, each once, in a row, NUL-terminated; the first is "". A zeroed struct is ready.
+ */
 #ifndef SONDE_INDEX_STRTAB_H
 #define SONDE_INDEX_STRTAB_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symset: see the header for the rules. */
 #include "loaders/index/elf/symset.h"
 
 #include <errno.h>
@@ -157,7 +156,7 @@ static void choose_one_each(struct symset *s)
 	s->count = kept;
 }
 
-/* Rule 4: has it to be told where it ends? */
+/* Rule 4: does it need an end from elsewhere? */
 static bool is_loose(const struct symset_symbol *sym)
 {
 	return sym->kind == SYMSET_FUNC_ANY || sym->kind == SYMSET_LABEL;
@@ -194,7 +193,7 @@ static void end_at_edges(struct symset *s, const uint64_t *edges, size_t n)
 		end_at_edge(s, edges[i]);
 }
 
-/* Rule 4: a place for what has no size of its own; leave out what a sized function covers. */
+/* Rule 4: gives symbols without a size an end; drops those inside a sized function. */
 static void bound_unsized(struct symset *s)
 {
 	uint64_t covered = 0;

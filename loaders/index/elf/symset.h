@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symset: from all the symbols that a file's tables offer to one function for each address.
+ * symset: from all symbols in a file's tables to one function for each address.
  *
- * 1. Only what lies in code counts; a size is cut at the end of its code range.
- * 2. Of several at one address the best stays: by kind (enum below, lower is better), then global,
- *    local, weak, then fewer leading underscores, then the shorter, then the smaller by bytes. So
- *    the choice does not depend on order.
- * 3. A sized function holds [addr, addr + size). A function that begins inside another one takes
- *    over from there to its end, then the outer one goes on.
- * 4. What has no size, or is no function by type (hand-written assembler), or is a PLT stub without
- *    a table's word, counts only where no sized function lies, and ends, at the latest, at the next
- *    symbol, at the end of the code range (never across a gap), and at the next edge: where another
- *    table (.eh_frame, code that calls a function) says that one function ends or another begins.
- *    So musl's memset, which has no size, does not name the functions behind it.
+ * 1. Only symbols in code count; a size is cut at the end of its code range.
+ * 2. Of several at one address the best is kept: by kind (enum below, lower is better), then
+ *    global, local, weak, then fewer leading underscores, then the shorter, then the smaller by
+ *    bytes. So the choice does not depend on order.
+ * 3. A sized function holds [addr, addr + size). A function that begins inside another one replaces
+ *    it up to its own end, then the outer one continues.
+ * 4. A symbol without a size, or that is not a function by type (hand-written assembler), or is a
+ *    PLT stub not confirmed by a table, counts only where no sized function is, and ends, at the
+ *    latest, at the next symbol, at the end of the code range (never across a gap), and at the next
+ *    edge: where another table (.eh_frame, code that calls a function) says that one function ends
+ *    or another begins. So musl's memset, which has no size, does not name the functions behind it.
  */
 #ifndef SONDE_INDEX_SYMSET_H
 #define SONDE_INDEX_SYMSET_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unpack: see the header. */
 #include "loaders/index/elf/unpack.h"
 
 #include <endian.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unpack: a section's bytes, unpacked where the file has them packed by zlib: SHF_COMPRESSED with
- * ELFCOMPRESS_ZLIB (gABI), or the older form, a name that begins with .z and "ZLIB", the size in 8
- * bytes, big endian, before the stream.
+ * unpack: a section's bytes, decompressed if the file has them compressed by zlib: SHF_COMPRESSED
+ * with ELFCOMPRESS_ZLIB (gABI), or the older form, a name that begins with .z and "ZLIB", the size
+ * in 8 bytes, big endian, before the stream.
  */
 #ifndef SONDE_INDEX_UNPACK_H
 #define SONDE_INDEX_UNPACK_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gocode: see the header. */
 #include "loaders/index/go/gocode.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goframe: see the header. */
 #include "loaders/index/go/goframe.h"
 
 #include <string.h>
@@ -54,7 +53,7 @@ static uint32_t rule_injected(struct rows *r, int32_t depth, const struct saved 
 			saved->depth && depth >= saved->depth ? saved : &none);
 }
 
-/* CFA = RBP + cfa, wherever SP is. */
+/* CFA = RBP + cfa, whatever SP is. */
 static uint32_t rule_frame_pointer(struct rows *r, int32_t cfa)
 {
 	return rule_ext(r, ROW_EXT_SWITCH, ROW_REG_RBP, cfa,
@@ -160,7 +159,7 @@ static void shape_frame_pointer(const struct pclntab *t, const struct goframe_fu
 	}
 }
 
-/* Written by nobody we know: RBP may be a scratch register in it. */
+/* Not by Go's toolchain: RBP may be a scratch register in it. */
 static void shape_unknown(const struct pclntab *t, const struct goframe_func *f, struct rows *rows)
 {
 	const struct gocode code = {f->code, f->code_len};
@@ -215,7 +214,7 @@ static void shape_systemstack(const struct pclntab *t, const struct goframe_func
  * until the call. */
 struct cgocall {
 	size_t away, home; /* SP loaded from g0, and back */
-	size_t kept;       /* {g, depth} stand on the system stack */
+	size_t kept;       /* {g, depth} are on the system stack */
 	int32_t g, depth;
 	size_t align, kept_sp; /* the other branch: SP aligned, the old one kept */
 	size_t home_sp;

@@ -4,15 +4,14 @@
  * bytes.
  *
  * CFA: pcsp says for each address by how much the function has lowered SP: CFA = RSP + depth + 8.
- * Exact in prologues and epilogues too. RBP: two forms of code save it, and where one of them
- * stands it is saved from that instruction's end on, as long as SP does not go above the slot:
- *   from Go 1.21 on, and by hand:  push %rbp           (depth grows by 8)
- *   before Go 1.21:                mov %rbp, x(%rsp) right after the frame was opened; x = depth -
- *                                  8
- * Everywhere else it is as the caller left it, or is used as a scratch register; then a later frame
- * of Go, which all save it, says its own.
+ * Exact in prologues and epilogues too. RBP: two forms of code save it; after such an instruction
+ * it is saved as long as SP does not go above the slot:
+ *   from Go 1.21 on, and by hand:  push %rbp (depth grows by 8)
+ *   before Go 1.21:                mov %rbp, x(%rsp) right after the frame was opened, x = depth -
+ * 8 Everywhere else it is still the caller's, or is used as a scratch register; then the next Go
+ * frame, which always saves it, has the right value.
  *
- * Functions that do what pcsp cannot say, by name (symbols of the runtime, 1.2 to 1.27) or by their
+ * Functions for which pcsp is not enough, by name (symbols of the runtime, 1.2 to 1.27) or by their
  * flag SP_WRITE:
  *   outermost      goexit, mstart, rt0_go and the process's entry: ROW_ROOT
  *   no way back    gogo, mcall, clone's child, switchToCrashStack0: ordinary until they load SP,
@@ -28,9 +27,8 @@
  *                  goroutine's saved state
  *   asmcgocall     between the loads of SP: from what it left on the system stack; in its other
  *                  branch, which only aligns SP: from the saved SP
- *   other functions of runtime and time that write SP and have a frame pointer: CFA = RBP + 16
- *     throughout (the
- *                  clocks of 1.15 keep SP itself in RBP: gocode_frame_pointer)
+ *   others of runtime and time that write SP and have a frame pointer: CFA = RBP + 16 throughout
+ *                  (the clocks of 1.15 keep SP itself in RBP: gocode_frame_pointer)
  *   anything else that writes SP: unsupported from there on
  */
 #ifndef SONDE_INDEX_GOFRAME_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goinline: see the header. */
 #include "loaders/index/go/goinline.h"
 
 #include "schema/base/cursor.h"

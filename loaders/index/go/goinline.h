@@ -8,11 +8,11 @@
  *                          u8 0, i32 file (as pcfile's values), i32 line of the call, i32 name, i32
  *                          parentPc
  *   from 1.20  (16 bytes)  u8 funcID, u8 0[3], i32 name, i32 parentPc, i32 start line
- * name counts from the names (pclntab.h). parentPc, from the function's entry, is an instruction
- * whose own line and innermost call are those of the calling place: from 1.20 on they are looked up
- * there. (Before 1.12 records are of another form; pclntab_record tells of no funcdata then.) The
- * numbers of the pcdata and funcdata tables moved from version to version, and so does what
- * funcdata counts from: `struct goinline` says what holds for a file, and goinline_fits whether a
+ * name is an offset from the names (pclntab.h). parentPc, from the function's entry, is an
+ * instruction whose own line and innermost call are those of the calling place: from 1.20 on they
+ * are looked up there. (Before 1.12 records are of another form; pclntab_record reports no funcdata
+ * then.) The numbers of the pcdata and funcdata tables moved from version to version, and so does
+ * the base of funcdata: `struct goinline` has the values for a file, and goinline_fits whether a
  * function contradicts it.
  */
 #ifndef SONDE_INDEX_GOINLINE_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goline: see the header. */
 #include "loaders/index/go/goline.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * goline: lines and inlined functions of a Go file from its pclntab, with no DWARF. All of Go's
- * text is one sequence of the lineset, so that it holds against what DWARF says of the same
- * addresses; Go's line tables tell no columns.
+ * goline: lines and inlined functions of a Go file from its pclntab, without DWARF. All of Go's
+ * text is one sequence of the lineset, so that it has precedence over DWARF's lines of the same
+ * addresses; Go's line tables have no columns.
  */
 #ifndef SONDE_INDEX_GOLINE_H
 #define SONDE_INDEX_GOLINE_H

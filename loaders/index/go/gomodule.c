@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gomodule: see the header. */
 #include "loaders/index/go/gomodule.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gopart: see the header. */
 #include "loaders/index/go/gopart.h"
 
 #include <errno.h>
@@ -120,7 +119,7 @@ void gopart_modules(const char *text, size_t len, struct image_go_record *out)
 
 /* ---- where they stand ---- */
 
-/* The text behind a pointer to a Go string. -ENOENT: there is none. */
+/* The text behind a pointer to a Go string. -ENOENT: none. */
 static int string_follow(struct elf_file *f, uint64_t pointer, unsigned ptr_size, uint64_t max,
 			 struct region *text)
 {

@@ -8,10 +8,10 @@
  * as a varint: Go 1.18 on), else, at byte 16, a pointer to a Go string: the version. The
  * information begins at a multiple of 16.
  *
- * After the version stands, in the same way (length and bytes, or a second pointer to a string),
- * the text about modules: 16 bytes, lines, 16 bytes. Lines are words with tabs between them: "path
- * P", "mod PATH VERSION SUM", "dep ...", "build CGO_ENABLED=1" (Go 1.18 on). Without a module the
- * program is known by its path.
+ * After the version, in the same way (length and bytes, or a second pointer to a string), comes the
+ * text about modules: 16 bytes, lines, 16 bytes. Lines are words with tabs between them: "path P",
+ * "mod PATH VERSION SUM", "dep ...", "build CGO_ENABLED=1" (Go 1.18 on). Without a module the
+ * program is identified by its path.
  *
  * bss_start and bss_end are moduledata's bss and enoptrbss, words 18 and 21 in Go 1.2 to 1.15, 28
  * and 31 from 1.16 on.
@@ -31,7 +31,7 @@
  */
 void gopart_modules(const char *text, size_t len, struct image_go_record *out);
 
-/* Where version and modules stand. */
+/* Where version and modules are. */
 struct gopart_build {
 	const char *version; /* borrowed, not NUL-terminated; NULL: at `pointer` */
 	size_t len;

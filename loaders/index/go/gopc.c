@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gopc: see the header. */
 #include "loaders/index/go/gopc.h"
 
 struct gopc gopc_open(const struct pclntab *t, uint32_t place, uint64_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gopc: Go's pc tables, which say for each address of a function a number (depth of the stack,
+ * gopc: Go's pc tables, which give a number for each address of a function (depth of the stack,
  * file, line, inlined call). Pure over (bytes, len). Source: golang.org/s/go12symtab, "PC-value
  * tables".
  *
@@ -17,7 +17,7 @@
 
 #define GOPC_EMPTY_MAX 64
 
-/* One step, and where the next one stands. */
+/* One step, and where the next one is. */
 struct gopc {
 	uint64_t start, end; /* from the function's entry; end > start, never beyond the function */
 	int32_t value;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gorows: see the header. */
 #include "loaders/index/go/gorows.h"
 
 #include <errno.h>
@@ -74,8 +73,8 @@ static bool func_get(const struct go_table *t, uint32_t i, struct window *w,
 	return !*rc;
 }
 
-/* Both the assembler function and a wrapper of it may have this name: the assembler one tells what
- * is asked. */
+/* Both the assembler function and a wrapper of it may have this name: the assembler function has
+ * the answer. */
 static int runtime_learn(const struct go_table *t, struct window *w, struct goframe_runtime *out)
 {
 	uint8_t stack_code[1024], more_code[1024];
@@ -141,7 +140,8 @@ int gorows_add(struct elf_file *f, const struct go_table *t, struct rows *rows)
 {
 	cleanup_window struct window w = {.elf = f};
 	struct goframe_runtime rt = {0};
-	uint64_t told = 0; /* a table whose functions are not in order lies: none is told twice */
+	uint64_t told =
+		0; /* if a table's functions are not in order the table is wrong: add none twice */
 	int rc;
 
 	if (f->machine != EM_X86_64 || !f->is64)

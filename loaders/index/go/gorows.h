@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gorows: unwind rows for all functions of a Go file (amd64), from its pclntab and its code
- * (goframe.h). The range of Go's text is reserved: what .eh_frame says of it (external linkers keep
- * a little) does not count.
+ * (goframe.h). The range of Go's text is reserved: .eh_frame's rows for it (external linkers keep a
+ * few) do not count.
  */
 #ifndef SONDE_INDEX_GOROWS_H
 #define SONDE_INDEX_GOROWS_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gotable: see the header. */
 #include "loaders/index/go/gotable.h"
 
 #include <errno.h>
@@ -104,7 +103,7 @@ static int table_in_segment(struct elf_file *f, const Elf64_Phdr *p, struct go_t
 	return -ENOENT;
 }
 
-/* Data first; a linker without separate code puts read-only data beside the code. */
+/* Searches data first; a linker without separate code puts read-only data next to the code. */
 static int table_by_magic(struct elf_file *f, struct go_table *out, uint64_t *vaddr)
 {
 	for (unsigned exec = 0; exec < 2; exec++)

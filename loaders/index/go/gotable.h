@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gotable: finding Go's pclntab in an ELF file, and the address its entries count from.
+ * gotable: finds Go's pclntab in an ELF file, and the address its entries are relative to.
  *
  * The table, in this order: section .gopclntab or .data.rel.ro.gopclntab; the symbol
- * runtime.pclntab; its magic, in the loaded data of a file that says of itself that Go's linker
- * made it (programs linked by the C linker as PIE keep it inside .data.rel.ro; others have no
- * section table left). runtime.text, in this order: the table's header (Go 1.18 to 1.25; in a PIE
- * only after relocation); the module data (gomodule.h); the symbol.
+ * runtime.pclntab; its magic, in the loaded data of a file made by Go's linker (programs linked by
+ * the C linker as PIE keep it inside .data.rel.ro; others have no section table left).
+ * runtime.text, in this order: the table's header (Go 1.18 to 1.25; in a PIE only after
+ * relocation); the module data (gomodule.h); the symbol.
  */
 #ifndef SONDE_INDEX_GOTABLE_H
 #define SONDE_INDEX_GOTABLE_H

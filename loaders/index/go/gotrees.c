@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gotrees: goline_add: where a file's trees of inlined calls are, by trying.
+ * goline_add: finds a file's trees of inlined calls, by trial.
  *
- * Which tables hold them, and what funcdata counts from, differs between versions, and a file's
- * version may lie. So each possibility (from 1.18 on: each word of moduledata that could be gofunc)
- * is held against the trees of up to TRIED functions: all their records must name a function and a
- * place inside. The first that does is taken; in one that is not right already the first names do
- * not begin where a name begins.
+ * Which tables hold them, and the base of funcdata, differ between versions, and a file's version
+ * may be wrong. So each possibility (from 1.18 on: each word of moduledata that could be gofunc) is
+ * tried on the trees of up to TRIED functions: all their records must name a function and a place
+ * inside. The first that passes is used; with a wrong one, already the first names do not begin
+ * where a name begins.
  */
 #include "loaders/index/go/goline.h"
 

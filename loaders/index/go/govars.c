@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* govars: see the header. */
 #include "loaders/index/go/govars.h"
 
 #include <assert.h>
@@ -177,8 +176,8 @@ static void rate_find(const struct govars *u, govars_begins_fn begins, void *ctx
 	}
 }
 
-/* In `ticks` stand lock, padding, val (to Go 1.19); lock, val; lock, startTicks, startTime, val
- * (Go 1.22 on). */
+/* The layout of `ticks`: lock, padding, val (to Go 1.19); lock, val; lock, startTicks, startTime,
+ * val (Go 1.22 on). */
 static void ticks_find(const struct govars *u, struct image_go_record *r)
 {
 	const uint64_t val = first_load(u, TICKS, true, r);

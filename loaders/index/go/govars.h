@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * govars: variables of Go's runtime that no symbol names, found by the instructions that use them.
- * Functions are known by pclntab's names, which stripping leaves; what they do with the variables
- * has been the same from Go 1.15 to 1.27:
+ * govars: variables of Go's runtime without symbols, found by the instructions that use them.
+ * Functions are known by pclntab's names, which stripping keeps; their use of the variables is the
+ * same from Go 1.15 to 1.27:
  *
- *   mbuckets   the first 8-byte variable that mProf_FlushLocked loads; stkbucket uses it too
+ *   mbuckets        the first 8-byte variable that mProf_FlushLocked loads; stkbucket uses it too
  *   xbuckets, bbuckets  the next two that stkbucket uses after it
- *   mProfCycle the first 4-byte variable that mProf_Free loads; mProf_Malloc loads it too. If
- *     mProf_NextCycle
- *              touches what is 4 bytes behind it, it is mProf (Go before 1.19)
+ *   mProfCycle      the first 4-byte variable that mProf_Free loads; mProf_Malloc loads it too. If
+ *                   mProf_NextCycle uses what is 4 bytes after it, it is mProf (Go before 1.19)
  *   MemProfileRate  8 bytes that both allocmcache and profilealloc load, and that begin as 512 *
- *                   1024: in the file, or
- *              (Go 1.16 to 1.20) made so by runtime.init, which stores it and has that number
- *   ticks      the first 8-byte variable that ticksPerSecond loads is ticks.val, as far into ticks
- *              as the version says
+ *                   1024: in the file, or (Go 1.16 to 1.20) stored by runtime.init, which has that
+ *                   number
+ *   ticks           the first 8-byte variable that ticksPerSecond loads is ticks.val, at the
+ *                   version's offset in ticks
  *
- * All but MemProfileRate begin as 0: they lie between moduledata.bss and enoptrbss. What two
- * functions do not agree on is left unknown. Whoever reads a process proves what he finds there
- * before he believes it (loaders/goheap/buckets.h). Pure over (bytes, len); amd64 alone: the caller
- * asks for nothing else. Source: src/runtime/mprof.go, mcache.go, malloc.go, runtime.go.
+ * All but MemProfileRate begin as 0: they are between moduledata.bss and enoptrbss. If two
+ * functions disagree, the variable stays unknown. The reader of a process verifies what it finds
+ * there before it believes it (loaders/goheap/buckets.h). Pure over (bytes, len); amd64 only: the
+ * caller asks for nothing else. Source: src/runtime/mprof.go, mcache.go, malloc.go, runtime.go.
  */
 #ifndef SONDE_INDEX_GOVARS_H
 #define SONDE_INDEX_GOVARS_H

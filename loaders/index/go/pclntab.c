@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pclntab: see the header for the format. */
 #include "loaders/index/go/pclntab.h"
 
 #include <errno.h>
@@ -81,7 +80,7 @@ static bool header_read(struct pclntab *t, struct cursor *c, uint64_t *count)
 	return true;
 }
 
-/* Generation 2: where the array of files stands is said behind functab. */
+/* Generation 2: the word after functab says where the array of files is. */
 static size_t files_find(const struct pclntab *t)
 {
 	struct cursor c = cursor_init(t->data, t->len);

@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pclntab: the function table that every Go program carries, stripped or not. Pure over (bytes,
- * len). Sources: golang.org/s/go12symtab, src/debug/gosym/pclntab.go and
- * src/cmd/link/internal/ld/pcln.go of Go 1.26.
+ * pclntab: the function table that every Go program has, stripped or not. Pure over (bytes, len).
+ * Sources: golang.org/s/go12symtab, src/debug/gosym/pclntab.go and src/cmd/link/internal/ld/pcln.go
+ * of Go 1.26.
  *
  *   u32 magic, u8 0, u8 0, u8 quantum (1, 2, 4), u8 ptrsize (4, 8); then words of ptrsize:
- *   generation  magic words functab _func begins
- *   2           0xfffffffb  nfunc, functab at once word, word word entry, i32 name
- *   16          0xfffffffa nfunc, nfiles, names, cu, files, pctab, pcln word, word word entry, i32
- *               name
- *   18          0xfffffff0 nfunc, nfiles, textStart, names, cu, files, pctab, pcln u32, u32 u32
- *               entry, i32 name
- *   20          0xfffffff1 as 18; from Go 1.26 on textStart is always 0 u32, u32 u32 entry, i32
- *               name
  *
- * names ... pcln are offsets from the magic. functab lies at pcln: pairs (entry, offset of _func),
- * and one more entry, which is the end of the last function. In 2 offsets of _func and names count
- * from the magic, later from pcln and names. In 2 and 16 entries are addresses, later distances
- * from runtime.text.
+ *   generation  magic       functab     _func begins         words
+ *   2           0xfffffffb  word, word  word entry, i32 name  nfunc, functab at once
+ *   16          0xfffffffa  word, word  word entry, i32 name  nfunc, nfiles, names, cu, files,
+ *                                                             pctab, pcln
+ *   18          0xfffffff0  u32, u32    u32 entry, i32 name   nfunc, nfiles, textStart, names, cu,
+ *                                                             files, pctab, pcln
+ *   20          0xfffffff1  u32, u32    u32 entry, i32 name   as 18; from Go 1.26 on textStart is 0
+ *
+ * names ... pcln are offsets from the magic. functab is at pcln: pairs (entry, offset of _func),
+ * and one more entry, which is the end of the last function. In 2, offsets of _func and names are
+ * relative to the magic, later to pcln and names. In 2 and 16 entries are addresses, later
+ * distances from runtime.text.
  *
  * _func after entry (E bytes) and name: i32 args, u32 deferreturn, u32 pcsp, u32 pcfile, u32 pcln,
  * u32 npcdata;
- *   16 and later  u32 cu; 20 i32 start_line; then u8 funcID, u8 flags (0 before Go 1.17), u8 0, u8
- *                 nfuncdata;
- *   u32 pcdata[npcdata]; then funcdata[nfuncdata]: 2, 16: words, aligned, addresses (0: none);
- *   18 and later: u32, distances from go.func (0xffffffff: none). Before Go 1.12 what stands in
- *     place of the four
- *   bytes after npcdata is a u32 nfuncdata: no funcdata is told where they cannot be the later
- *     form.
- * pcsp, pcfile, pcln and pcdata are places of pc tables (gopc.h): in 2 from the magic, later from
- * pctab; 0: none. A value of pcfile is a file number: 2: from 1 on, files[number] is the name's
- * offset from the magic; the array follows functab's end, where a u32 says its offset from the
+ * - 16 and later: u32 cu; 20: i32 start_line; then u8 funcID, u8 flags (0 before Go 1.17), u8 0, u8
+ *   nfuncdata;
+ * - u32 pcdata[npcdata]; then funcdata[nfuncdata]: 2, 16: words, aligned, addresses (0: none); 18
+ *   and later: u32, distances from go.func (0xffffffff: none). Before Go 1.12 the four bytes after
+ *   npcdata are a u32 nfuncdata: no funcdata is reported if they cannot be the later form.
+ *
+ * pcsp, pcfile, pcln and pcdata are places of pc tables (gopc.h): in 2 relative to the magic, later
+ * to pctab; 0: none. A value of pcfile is a file number: 2: from 1 on, files[number] is the name's
+ * offset from the magic; the array follows functab's end, where a u32 has its offset from the
  * magic, and its first element is its length. 16 and later: from 0 on, cu[_func.cu + number] (u32)
  * is the name's offset from files; 0xffffffff: none.
  */
@@ -95,7 +94,7 @@ const char *pclntab_name(const struct pclntab *t, uint32_t offset);
  * NULL: none. */
 const char *pclntab_file(const struct pclntab *t, const struct pclntab_record *r, int32_t number,
 			 size_t *key);
-/* First place at or after `from` where eight bytes look like a table's beginning; `len` if there is
+/* First place at or after `from` where eight bytes look like the beginning of a table; `len` if
  * none. */
 size_t pclntab_scan(const void *data, size_t len, size_t from);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwelf: see the header. */
 #include "loaders/index/lines/dwelf.h"
 
 #include <assert.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwinline: the tree of a unit, walked for DW_TAG_inlined_subroutine. Each such DIE with code of
- * its own is a node of the lineset; its caller is the nearest one around it within the same
- * function. Its name is that of its origin, which may stand in another unit, or in the file that
- * dwz made; each origin is looked at once.
+ * Walks the tree of a unit for DW_TAG_inlined_subroutine. Each such DIE with code is a node of the
+ * lineset; its caller is the nearest one around it within the same function. Its name is that of
+ * its origin, which may be in another unit, or in the file that dwz made; each origin is read once.
  */
 #include <dwarf.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@ static bool names_grow(struct dwunit_memory *m)
 	size_t slots = m->name_slots ? m->name_slots * 2 : 1024;
 	struct dwunit_name *fresh;
 
-	if (m->name_count >= NAMES_MAX) { /* begin anew */
+	if (m->name_count >= NAMES_MAX) { /* start again */
 		memset(m->names, 0, m->name_slots * sizeof(*m->names));
 		m->name_count = 0;
 		return true;

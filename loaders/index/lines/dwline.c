@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwline: see the header. Numbers in comments are the sections of the DWARF 5 standard. */
+/* Numbers in comments are the sections of the DWARF 5 standard. */
 #include "loaders/index/lines/dwline.h"
 
 #include <dwarf.h>
@@ -68,7 +68,8 @@ static uint32_t path_number(struct lineset *set, const char *unit_dir, const cha
 	return lineset_file(set, path);
 }
 
-/* DWARF 2 to 4: lists that end in an empty name; directory 0 is the unit's, file 0 is none. */
+/* DWARF 2 to 4: lists that end in an empty name; directory 0 is the unit's, file 0 means no file.
+ */
 static bool names_read_old(struct dwline *t, struct cursor *c, struct dirs *dirs,
 			   const char *unit_dir, struct lineset *set)
 {

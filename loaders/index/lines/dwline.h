@@ -3,9 +3,9 @@
  * dwline: one line table of .debug_line (DWARF 2 to 5, 6.2) into a lineset. Pure over bytes,
  * bounded by them: each byte makes at most one row, each table is read once.
  *
- * Not libdw's: it sorts the rows of all sequences of a unit together, and where linkers leave
- * sequences of no length, or several for one merged function (COMDAT), nobody can tell any more
- * which row ends where (libjvm.so, built with LTO: 14 000 rows left of 2 million). See
+ * Not libdw's: it sorts the rows of all sequences of a unit together, and if linkers leave
+ * sequences of no length, or several for one merged function (COMDAT), it is no longer known which
+ * row ends where (libjvm.so, built with LTO: 14 000 rows left of 2 million). See
  * docs/decisions/0081.
  */
 #ifndef SONDE_INDEX_DWLINE_H
@@ -41,13 +41,13 @@ struct dwline {
 };
 
 /* The header of the table at `offset`, its files into `set`. `dir`: the unit's directory
- * (DW_AT_comp_dir), NULL: not told. false: it does not fit; then nothing is to be released. */
+ * (DW_AT_comp_dir), NULL: unknown. false: it does not fit; then release nothing. */
 bool dwline_open(struct dwline *t, const struct dwline_sections *s, uint64_t offset,
 		 const char *dir, struct lineset *set);
 void dwline_release(struct dwline *t);
 /* Its rows. What comes after a damaged instruction is left out. */
 void dwline_rows(const struct dwline *t, struct lineset *set);
-/* lineset's number of the unit's file; 0: there is none. */
+/* The unit's file as lineset's number; 0: none. */
 uint32_t dwline_file(const struct dwline *t, uint64_t number);
 
 #endif

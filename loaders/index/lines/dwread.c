@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwread: see the header. */
 #include "loaders/index/lines/dwread.h"
 
 #include <dwarf.h>
@@ -31,7 +30,7 @@ struct reader {
 	struct dwunit unit;
 	struct dwline_sections sections;
 	Dwarf_Off offset; /* of the next unit */
-	bool split;       /* a unit's functions stand in a .dwo file */
+	bool split;       /* a unit's functions are in a .dwo file */
 	bool done;
 	const char *note;
 };
@@ -181,9 +180,9 @@ static const char *judge(const struct reader *r)
 	if (r->unit.late)
 		return "reading its debug information took too long: lines of a part are missing";
 	if (r->split)
-		return "its inlined functions stand in .dwo files, which were not read";
+		return "its inlined functions are in .dwo files, which were not read";
 	if (r->unit.nameless && r->in->alt_missing)
-		return "names of inlined functions stand in a file of dwz's that was not found";
+		return "names of inlined functions are in a dwz file that was not found";
 	return NULL;
 }
 

@@ -3,8 +3,8 @@
  * dwread: lines and inlined functions of DWARF 2 to 5 into a lineset, by libdw.
  *
  * Time: units are read one after another until `until_cpu_ns` of the process's CPU time. Memory:
- * libdw keeps all that it has decoded, so a fresh handle is taken every DWREAD_BATCH_BYTES of
- * units; when an allocation fails all the same, what was collected stays. In both cases `note` says
+ * libdw keeps everything that it has decoded, so a new handle is opened every DWREAD_BATCH_BYTES of
+ * units; if an allocation fails nevertheless, what was collected stays. In both cases `note` says
  * that the rest is missing.
  */
 #ifndef SONDE_INDEX_DWREAD_H

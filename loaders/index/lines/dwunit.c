@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwunit: see the header. Here: line tables. */
 #include "loaders/index/lines/dwunit.h"
 
 #include <dwarf.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linecode: see the header. */
 #include "loaders/index/lines/linecode.h"
 
 #include <errno.h>
@@ -118,8 +117,7 @@ static int run_finish(const struct run *r, uint8_t **out, size_t *size)
 struct used {
 	const struct strtab *from;
 	const struct linecode_strings *to;
-	uint32_t *numbers; /* own; by offset in `from`: what stands for it in the index, 0: not used
-			      yet */
+	uint32_t *numbers; /* own; by offset in `from`: its number in the index, 0: not used yet */
 	uint32_t *files;   /* own; NULL for names */
 	size_t file_count;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linecode: the sections LINE_FILES, LINES and INLINES (schema/image/format.h, 8 to 12) of what a
- * lineset collected. */
+/* linecode: makes the sections LINE_FILES, LINES and INLINES (schema/image/format.h, 8 to 12) of
+ * what a lineset collected. */
 #ifndef SONDE_INDEX_LINECODE_H
 #define SONDE_INDEX_LINECODE_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lineset: see the header. */
 #include "loaders/index/lines/lineset.h"
 
 #include <errno.h>

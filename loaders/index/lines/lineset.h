@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lineset: what any source of lines (DWARF, Go's pclntab) tells of addresses, collected; linecode.h
- * makes the index's sections of it. Addresses are the file's own virtual ones; what lies outside of
- * its code is left out silently (a linker leaves the lines of functions that it dropped at address
- * 0).
+ * lineset: collects lines and inlined functions of addresses from any source (DWARF, Go's pclntab);
+ * linecode.h makes the index's sections of them. Addresses are the file's own virtual ones;
+ * addresses outside of its code are silently ignored (a linker leaves the lines of functions that
+ * it dropped at address 0).
  *
- * 1. Rows come in sequences: lineset_row with addresses that do not fall (one that does is left
- *    out), then lineset_end with the first address behind. Each row holds up to the next row; of
- *    several at one address the last counts. A sequence without its end is left out. Sequences come
- *    in any order; of two that overlap, the one that begins first (of two that begin together, the
- *    first told) keeps what it has.
+ * 1. Rows come in sequences: lineset_row with ascending or equal addresses (others are ignored),
+ *    then lineset_end with the first address behind. Each row holds up to the next row; of several
+ *    at one address the last counts. A sequence without an end is ignored. Sequences come in any
+ *    order; of two that overlap, the one that begins first (of two that begin together, the first
+ *    reported) wins.
  * 2. Inlined functions are a forest of nodes: one node for each call that was inlined, its parent
  *    the inlined call around it, 0 the physical function. Each range of addresses is given to one
- *    node; where ranges overlap, the one told last counts: so tell a node's ranges before those of
- *    its children. A range of node 0 takes away.
+ *    node; where ranges overlap, the last one counts: so add a node's ranges before those of its
+ *    children. A range of node 0 removes.
  * 3. More than IMAGE_INLINE_DEPTH_MAX functions in one another: the deeper ones count as part of
  *    the deepest kept.
- * 4. The first failure stays: after it nothing more is taken, and lineset_status says it. -ENOSPC:
- *    one of the limits below is reached; what is there is sound, and may be kept. -EFBIG: too many
- *    bytes of names. -ENOMEM.
+ * 4. The first failure stays: after it everything is ignored, and lineset_status returns it.
+ *    -ENOSPC: one of the limits below is reached; what was collected is sound, and may be kept.
+ *    -EFBIG: too many bytes of names. -ENOMEM.
  *
  *   lineset_init(&s, code, n);
  *   file = lineset_file(&s, "/src/a.c");

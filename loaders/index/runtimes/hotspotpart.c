@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspotpart: see the header. */
 #include "loaders/index/runtimes/hotspotpart.h"
 
 #include <errno.h>
@@ -17,8 +16,8 @@ enum table { STRUCTS, TYPES, CONSTANTS, TABLES };
 
 static const struct shape {
 	enum runsym symbol;
-	unsigned stride, second, number; /* of an entry; where the member's name stands, 0: it has
-					    none; where the number stands */
+	unsigned stride, second,
+		number; /* of an entry; where the member's name is, 0: none; where the number is */
 } SHAPES[TABLES] = {
 	[STRUCTS] = {RUNSYM_JVM_STRUCTS, 48, 8, 32},
 	[TYPES] = {RUNSYM_JVM_TYPES, 40, 0, 32},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hotspotpart: the index's section HOTSPOT (schema/image/format.h, condition 15) of a libjvm: where
- * HotSpot's tables about itself have which number.
+ * HotSpot's tables about itself have each number.
  *
  * gHotSpotVMStructs, gHotSpotVMTypes and gHotSpotVMIntConstants are pointers to arrays that end
  * with an entry without a name:
@@ -10,7 +10,7 @@
  *   types, 40 bytes:     name, super class (pointers), 3 x u32, u64 size at 32
  *   constants, 16 bytes: name (pointer), i32
  * Names and addresses are in the file; offsets and sizes are there or are written while the library
- * is loaded (JDK 12 on). What is taken is where they stand. Source: OpenJDK's
+ * is loaded (JDK 12 on). The section has their places. Source: OpenJDK's
  * src/hotspot/share/runtime/vmStructs.{hpp,cpp}.
  */
 #ifndef SONDE_INDEX_HOTSPOTPART_H

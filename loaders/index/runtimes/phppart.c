@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phppart: see the header. */
 #include "loaders/index/runtimes/phppart.h"
 
 #include <errno.h>

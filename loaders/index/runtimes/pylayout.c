@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pylayout: see the header. */
 #include "loaders/index/runtimes/pylayout.h"
 #include "schema/base/array.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pylayout: where the members of CPython's structures stand, by version: 2.7 and 3.6 to 3.12 from
- * tables, 3.13 to 3.15 from what the file itself says (struct _Py_DebugOffsets at the beginning of
- * _PyRuntime: "xdebugpy", then u64: the version that it was built as, whether it runs without a
- * GIL, then offsets, whose order is each version's own). Sources: the headers of each version;
+ * pylayout: the offsets in CPython's structures, by version: 2.7 and 3.6 to 3.12 from tables, 3.13
+ * to 3.15 from the file itself (struct _Py_DebugOffsets at the beginning of _PyRuntime: "xdebugpy",
+ * then u64: the version that it was built as, whether it runs without a GIL, then offsets, in an
+ * order of each version). Sources: the headers of each version;
  * tests/unit/loaders/index/runtimes/pylayout_test.c compiles them.
  *
- * No layout: any other version, a pre-release before its release candidates (structures still
- * change then), a build without a GIL (its objects and references differ), numbers that no
+ * No layout for any other version, a pre-release before its release candidates (structures still
+ * change then), a build without a GIL (its objects and references differ), and numbers that no
  * structure has.
  */
 #ifndef SONDE_INDEX_PYLAYOUT_H
@@ -19,10 +19,11 @@
 
 #include "probes/runtimes/python_layout.h"
 
-#define PYLAYOUT_OFFSETS_SIZE 1024u /* so much of _PyRuntime is enough for the second function */
+#define PYLAYOUT_OFFSETS_SIZE 1024u /* this much of _PyRuntime is enough for the second function \
+				     */
 
-/* Before 3.13. *interpreters_at: of the interpreters' list within _PyRuntime; 0: there is none
- * (before 3.7). out->gil: within _PyRuntime too. */
+/* Before 3.13. *interpreters_at: offset of the interpreters' list in _PyRuntime; 0: none (before
+ * 3.7). out->gil: offset in _PyRuntime too. */
 bool pylayout_of_version(uint32_t version, struct python_layout *out, uint64_t *interpreters_at);
 /* 3.13 on, by the first bytes of _PyRuntime. Pure over (bytes, len). */
 bool pylayout_of_offsets(const void *runtime, size_t len, struct python_layout *out,

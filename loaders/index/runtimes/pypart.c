@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pypart: see the header. */
 #include "loaders/index/runtimes/pypart.h"
 
 #include <errno.h>

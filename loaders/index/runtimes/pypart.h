@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pypart: the index's section PYTHON (schema/image/format.h, condition 15) of a file that holds a
- * CPython interpreter: the program where it is linked statically, else libpython.
+ * pypart: the index's section PYTHON (schema/image/format.h, condition 15) of a file that contains
+ * a CPython interpreter: the program if it is linked statically, else libpython.
  *
- * All of it is found by symbols that extension modules need, so that stripping leaves them:
+ * All of it is found by symbols that extension modules need, which stripping keeps:
  * _PyRuntime (3.7 on), Py_Version (3.11 on), the types, the loop itself. Before 3.11 the version is
  * the text that Py_GetVersion gives to PyOS_snprintf; before 3.7 the interpreters' list is the
  * variable that PyInterpreterState_Head loads.
  *
- * Code of the loop (2.7 to 3.10 need it): _PyEval_EvalFrameDefault, in 2.7 PyEval_EvalFrameEx; what
- * a symbol names as its part (".cold", ".part.0"); where no symbols are left, each span of
- * .eh_frame into the middle of which the loop jumps: nothing but a part of the same function is
- * entered there.
+ * Code of the loop (2.7 to 3.10 need it): _PyEval_EvalFrameDefault, in 2.7 PyEval_EvalFrameEx;
+ * symbols of its parts (".cold", ".part.0"); without symbols, each span of .eh_frame into whose
+ * middle the loop jumps: only parts of the same function are entered there.
  */
 #ifndef SONDE_INDEX_PYPART_H
 #define SONDE_INDEX_PYPART_H
@@ -36,8 +35,8 @@ struct py_symbols {
 /* A symbol that may be one of these. */
 void py_symbols_note(struct py_symbols *py, const char *name, uint64_t addr, uint64_t size);
 
-/* Spans of .eh_frame into whose middle code jumps that stands in [vaddr, vaddr + len) of it,
- * sorted, each once, at most `max`; returns how many. Pure. */
+/* Spans of .eh_frame into whose middle the code [vaddr, vaddr + len) jumps, sorted, each once, at
+ * most `max`; returns how many. Pure. */
 unsigned pypart_jumps(const uint8_t *code, size_t len, uint64_t vaddr, const struct rows *rows,
 		      struct elf_range *out, unsigned max);
 /* The first text that begins as a version, among the addresses that code of a function takes. Pure
@@ -45,8 +44,8 @@ unsigned pypart_jumps(const uint8_t *code, size_t len, uint64_t vaddr, const str
 uint32_t pypart_version(const uint8_t *code, size_t len, uint64_t vaddr,
 			const char *(*text_at)(void *ctx, uint64_t addr), void *ctx);
 
-/* `rows` NULL: there are none. -ENOENT: no interpreter, or one that is not known (pylayout.h). Else
- * as source_read. */
+/* `rows` NULL: no rows. -ENOENT: no interpreter, or an unknown one (pylayout.h). Else as
+ * source_read. */
 int pypart_make(struct elf_file *f, const struct py_symbols *py, const struct rows *rows,
 		struct python_layout *out);
 

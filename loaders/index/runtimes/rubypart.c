@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rubypart: see the header. */
 #include "loaders/index/runtimes/rubypart.h"
 
 #include <errno.h>

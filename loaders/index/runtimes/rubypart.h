@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rubypart: the index's section RUBY (schema/image/format.h, condition 15) of a file that holds a
- * Ruby interpreter: libruby, or the program where it is linked statically.
+ * rubypart: the index's section RUBY (schema/image/format.h, condition 15) of a file that contains
+ * a Ruby interpreter: libruby, or the program if it is linked statically.
  *
- * It is found by symbols that extensions need, so that stripping leaves them: ruby_version, a text;
+ * It is found by symbols that extensions need, which stripping keeps: ruby_version, a text;
  * the code of rb_thread_current, which takes the thread-local variable ruby_current_ec (by
  * __tls_get_addr of two words that the dynamic loader fills in, or from fs_base) or, in 2.7, leaves
  * it to the VM's list of threads; the code of rb_id2str, which uses ruby_global_symbols: of two
@@ -13,7 +13,7 @@
  * constants: the longest run of at least RUBYPART_LABELS words that all lie in one span of
  * .eh_frame. Its cold parts are found as pypart finds those of Python's loop.
  *
- * Where members stand: 2.7, 3.1, 3.3, by their headers (vm_core.h, iseq.h, method.h) as Debian
+ * Offsets of members: 2.7, 3.1, 3.3, by their headers (vm_core.h, iseq.h, method.h) as Debian
  * configures them.
  */
 #ifndef SONDE_INDEX_RUBYPART_H
@@ -41,8 +41,7 @@ uint64_t rubypart_pair(const uint64_t *addresses, size_t n);
 bool rubypart_labels(const uint64_t *words, size_t n, const struct rows *rows,
 		     struct elf_range *out);
 
-/* `rows` NULL: there are none. -ENOENT: no interpreter, or one that is not known. Else as
- * source_read. */
+/* `rows` NULL: no rows. -ENOENT: no interpreter, or an unknown one. Else as source_read. */
 int rubypart_make(struct elf_file *f, const struct runsyms *syms, const struct rows *rows,
 		  struct ruby_layout *out);
 

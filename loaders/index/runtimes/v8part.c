@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8part: see the header. */
 #include "loaders/index/runtimes/v8part.h"
 
 #include <errno.h>
@@ -95,7 +94,7 @@ struct given {
 	int32_t value;
 };
 
-/* What all that are known have alike and V8 does not say; and what is asked of its own numbers. */
+/* What all known versions share and V8 does not export; and the numbers that are read from V8. */
 /* clang-format off */
 static const struct given ALIKE[] = {
 	{V8_SHARED_DATA, 8}, {V8_SCRIPT_SOURCE, 8}, {V8_SCRIPT_LINE_OFFSET, 24}, {V8_EXTERNAL_DATA, 24}, {V8_BYTECODES_LENGTH, 8},

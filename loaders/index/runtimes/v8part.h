@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8part: the index's section V8 (schema/image/format.h, condition 15) of a file that holds V8:
+ * v8part: the index's section V8 (schema/image/format.h, condition 15) of a file that contains V8:
  * node, libnode.
  *
  * 1. Symbols v8dbg_NAME, which V8 exports for debuggers, are ints: offsets, types, constants. Names
@@ -8,14 +8,14 @@
  *    tools/gen-postmortem-metadata.py.
  * 2. V8's version is two ints, Version::major_ and minor_; where these have no symbol it is a text,
  *    to which V8::GetVersion() returns a pointer: its code is one mov from a variable.
- * 3. The code of builtins is one block; where it is at run time says a variable that
- *    Isolate::CurrentEmbeddedBlobCode() returns, its size another. Where these have no symbol,
+ * 3. The code of builtins is one block; its address at run time is a variable that
+ *    Isolate::CurrentEmbeddedBlobCode() returns, its size another one. Where these have no symbol,
  *    Isolate::GetEmbeddedCodeRange() calls them: size third, code fourth.
- * 4. Node's version stands in three u32, whose address napi_get_node_version() stores: the operand
+ * 4. Node's version is three u32, whose address napi_get_node_version() stores: the operand
  *    of a mov, or of a lea.
- * 5. What V8 does not say stands here by version: those of Node 16 (9.4), 18 (10.2), 20 (11.3), 22
+ * 5. What V8 does not export is in tables here, for Node 16 (9.4), 18 (10.2), 20 (11.3), 22
  *    (12.4), 24 (13.6). Another version, or one whose constants are not those of such a build
- *    (pointers that are compressed), is told as not known.
+ *    (pointers that are compressed), is reported as unknown.
  */
 #ifndef SONDE_INDEX_V8PART_H
 #define SONDE_INDEX_V8PART_H

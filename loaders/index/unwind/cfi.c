@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfi: see the header. */
 #include "loaders/index/unwind/cfi.h"
 
 #include <string.h>
@@ -92,7 +91,7 @@ bool cfi_pointer(struct cursor *c, uint8_t encoding, uint64_t at, uint64_t text,
 		encoding = PE_ABSPTR;
 		break;
 	default:
-		return false; /* funcrel: of a function that is just to be told */
+		return false; /* funcrel: relative to the function that is about to be reported */
 	}
 	if (!base && (encoding & 0x70))
 		return false;
@@ -259,7 +258,7 @@ static void cie_read(struct reader *rd, const struct entry *e, struct cfi_cie *c
 		initial_run(rd, &c, e, cie);
 }
 
-/* The CIE at this place of the section. NULL: there is none. */
+/* The CIE at this place of the section. NULL: none. */
 static const struct cfi_cie *cie_at(struct reader *rd, uint64_t at)
 {
 	struct cfi_cie *cie = &rd->cies[at / 4 % CIE_CACHE];

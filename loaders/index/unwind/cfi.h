@@ -7,15 +7,14 @@
  * 1. A section is a list of entries: length (u32; 0xffffffff: u64 follows), id or distance to the
  *    CIE, then the rest. In .eh_frame a CIE has id 0, an FDE the distance back from that field to
  *    its CIE (both u32 always); in .debug_frame all ones, or an offset from the section's start (of
- *    the length's width). A length of 0 is passed over (some linkers leave one in the middle), or
+ *    the length's width). A length of 0 is skipped (some linkers leave one in the middle), or
  *    is the end where the section's own length is not known.
  * 2. CIEs of version 1, 3, 4; augmentation "" or "eh" or z with L, P, R, S, B. A CIE that is of
  *    another kind has no FDEs. So has one whose first instructions are damaged.
  * 3. An FDE counts if its range is not empty, does not begin at 0 and lies inside one range of
  *    code.
  * 4. Instructions that are damaged, or unknown: from that address to the FDE's end
- *    ROW_UNSUPPORTED_BROKEN. remember_state as deep as CFI_REMEMBER_MAX. GNU_args_size is passed
- *    over.
+ *    ROW_UNSUPPORTED_BROKEN. remember_state as deep as CFI_REMEMBER_MAX. GNU_args_size is skipped.
  * 5. 'S', a signal frame: where its CFA is the context's RSP, ROW_SIGNAL from one byte before its
  *    start on (it is looked up at its first byte - 1, as a return address); else
  *    ROW_UNSUPPORTED_RA.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfiexpr: see the header. */
 #include "loaders/index/unwind/cfiexpr.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cfiexpr: a DWARF expression worked out with registers as unknowns. What rules can express is a
- * sum k + reg + 8 * reg2, or what stands in memory at such a sum, plus a number; everything else
- * has no answer. Pure over (bytes, len). Operations: DWARF 5, 7.7.1.
+ * cfiexpr: evaluates a DWARF expression with registers as unknowns. Rules can express a sum k + reg
+ * + 8 * reg2, or the memory at such a sum, plus a number; anything else has no result. Pure over
+ * (bytes, len). Operations: DWARF 5, 7.7.1.
  */
 #ifndef SONDE_INDEX_CFIEXPR_H
 #define SONDE_INDEX_CFIEXPR_H
@@ -13,7 +13,7 @@
 
 #define CFIEXPR_NO_REG (-1)
 #define CFIEXPR_CFA    17 /* the CFA itself, as if it were a register */
-/* bytes; those of real files have less than 32, and each row works its own out anew */
+/* bytes; those of real files have less than 32, and each row evaluates its own again */
 #define CFIEXPR_LEN_MAX 256u
 
 struct cfiexpr_sum {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfiprog: see the header. */
 #include "loaders/index/unwind/cfiprog.h"
 
 #include "loaders/index/unwind/leb.h"
@@ -51,7 +50,7 @@ struct run {
 	bool broken;
 };
 
-/* NULL: a register that nobody asks for. */
+/* NULL: a register that does not matter. */
 static struct cfi_value *value_of(struct cfi_state *s, uint64_t reg)
 {
 	switch (reg) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfiprog: call-frame instructions (DWARF 5, 6.4.2) step by step, as far as CFA, RBP, RBX, RSP and
- * return address go. */
+/* cfiprog: executes call-frame instructions (DWARF 5, 6.4.2) step by step, for CFA, RBP, RBX, RSP
+ * and return address only. */
 #ifndef SONDE_INDEX_CFIPROG_H
 #define SONDE_INDEX_CFIPROG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfirule: see the header. The numbers in comments are its conditions. */
+/* Numbers in comments are the header's conditions. */
 #include "loaders/index/unwind/cfirule.h"
 
 #include "loaders/index/unwind/cfiexpr.h"

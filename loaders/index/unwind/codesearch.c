@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codesearch: see the header. */
 #include "loaders/index/unwind/codesearch.h"
 
 #include <errno.h>
@@ -119,7 +118,7 @@ static struct elf_range code_part(const Elf64_Phdr *p, const struct elf_range *c
 	return part;
 }
 
-/* What is to be done with the code of a C library, or of a static program. */
+/* How to treat the code of a C library, or of a static program. */
 struct search {
 	bool contexts; /* knowncode.h, 5 */
 	bool follow;   /* knowncode.h, 1 and 2, then all that is left */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codesearch: rows for code that nothing describes, in a C library without a signal frame of its
- * own (musl) and in a static program: known pieces (knowncode.h, 1, 2, 5), then all the rest by
- * following it (stackdepth.h).
+ * codesearch: rows for code without call-frame information, in a C library without a signal frame
+ * (musl) and in a static program: known pieces (knowncode.h, 1, 2, 5), then the rest by following
+ * it (stackdepth.h).
  *
- * Code is what stands between the first executable section of a segment and its last; in a file
- * without sections all of an executable segment but the headers.
+ * Code is everything between the first executable section of a segment and its last; in a file
+ * without sections the whole executable segment except the headers.
  */
 #ifndef SONDE_INDEX_CODESEARCH_H
 #define SONDE_INDEX_CODESEARCH_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* knowncode: see the header. */
 #include "loaders/index/unwind/knowncode.h"
 
 #include <stdbool.h>

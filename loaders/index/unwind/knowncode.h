@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * knowncode: unwind rows for the few pieces of hand-written code that every stack passes and that
- * come without (sound) call-frame information, told by their bytes. Pure over (bytes, len). x86-64.
+ * come without (sound) call-frame information, recognised by their bytes. Pure over (bytes, len).
+ * x86-64.
  *
  * 1. Return from a signal handler, mov $15, %rax (or %eax); syscall: the kernel's frame lies at
  *    RSP.
@@ -23,7 +24,7 @@
 
 #include "loaders/index/unwind/rows.h"
 
-/* Code at `vaddr`: 1 and 2, wherever they stand in it. Returns how many it found. */
+/* Code at `vaddr`: finds 1 and 2 anywhere in it. Returns how many. */
 size_t knowncode_scan(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r);
 /* The bytes at the entry point: 3. */
 void knowncode_entry(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leb: LEB128 numbers (DWARF 5, 7.6) from a cursor. Bits above 64 are dropped; at most ten bytes
- * are taken, more is bad. */
+/* leb: reads LEB128 numbers (DWARF 5, 7.6) from a cursor. Bits above 64 are dropped; more than ten
+ * bytes are an error. */
 #ifndef SONDE_INDEX_LEB_H
 #define SONDE_INDEX_LEB_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rowprint: see the header. */
 #include "loaders/index/unwind/rowprint.h"
 
 #include <inttypes.h>

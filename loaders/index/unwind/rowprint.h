@@ -3,9 +3,9 @@
  * rowprint: unwind rows for people, one a line: address, CFA, the caller's RBP, return address, and
  * RBX unless it is unchanged.
  *
- *   0000000000001040 rsp+16 c-16 c-8           RBP stands at CFA - 16
- *   0000000000001044 rsp+24 c-16 c-8 rbx=c-24  RBX stands at CFA - 24; rbx=lost: it cannot be told
- *   0000000000001060 *(rbp-8)+0 [rbp+0] c-8    CFA read from memory; RBP stands at RBP + 0
+ *   0000000000001040 rsp+16 c-16 c-8           RBP is at CFA - 16
+ *   0000000000001044 rsp+24 c-16 c-8 rbx=c-24  RBX is at CFA - 24; rbx=lost: it is unknown
+ *   0000000000001060 *(rbp-8)+0 [rbp+0] c-8    CFA read from memory; RBP is at RBP + 0
  *   0000000000001080 rsp+0 same rdi            RBP is unchanged; the return address is in RDI
  *   00000000000010a0 plt:11                    or none, root, signal, fp, unsupported:REASON,
  *                                              go-stack, go-sched

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows: see the header. */
 #include "loaders/index/unwind/rows.h"
 
 #include <errno.h>

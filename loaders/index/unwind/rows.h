@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows: collects the unwind rules of one file from whoever knows some (call-frame information, Go's
+ * rows: collects the unwind rules of one file from several sources (call-frame information, Go's
  * tables, known code), and turns them into the bytes of the index's section UNWIND
  * (probes/lib/tables.h, points 1-3).
  *
- * A giver opens a span [start, end) of addresses, then adds rows in ascending order: each rule
- * holds to the next row or the span's end. What lies before a span's first row is not described.
+ * A source opens a span [start, end) of addresses, then adds rows in ascending order: each rule is
+ * valid up to the next row or the span's end. Addresses before a span's first row have no rule.
  *
  *   rows_span(r, f.start, f.end, ROWS_EH_FRAME);
  *   rows_add(r, f.start, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1));
@@ -13,12 +13,12 @@
  *   rows_add(r, f.start + 9, rows_ext(r, &x));
  *
  * 1. Spans may come in any order and may overlap. A better source (enum rows_source, lower is
- *    better) holds against a worse one. Within one source a span ends where a later one begins (as
+ *    better) wins over a worse one. Within one source a span ends where a later one begins (as
  *    a search in .eh_frame_hdr would find it); of several that begin at one address the first given
  *    stays.
  * 2. A gap between spans of up to ROWS_PADDING bytes belongs to the span before it (padding); a
  *    larger one is ROW_NONE.
- * 3. A row whose rule is that of the row before it vanishes.
+ * 3. A row with the same rule as the row before it is dropped.
  * 4. Spans outside [base, end) are left out. In a reserved range only spans of ROWS_SURE count.
  * 5. Equal rules and equal extensions are kept once. A rule beyond TABLES_RULES_MAX is
  *    ROW_UNSUPPORTED_RANGE.
@@ -97,7 +97,7 @@ void rows_span(struct rows *r, uint64_t start, uint64_t end, enum rows_source so
 /* A row of the open span. A second one at the same address replaces the first; what is not
  * ascending, or lies outside of the span, is left out. */
 void rows_add(struct rows *r, uint64_t addr, uint64_t rule);
-/* The rule that stands for this extension (equal ones share a number). Unused fields must be 0. */
+/* The rule for this extension (equal ones share a number). Unused fields must be 0. */
 uint32_t rows_ext(struct rows *r, const struct row_ext *x);
 /* A function begins there, by the code that calls it: an edge (rows_edges), no span. */
 void rows_start(struct rows *r, uint64_t addr);

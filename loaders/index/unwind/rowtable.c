@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rowtable: see the header. */
 #include "loaders/index/unwind/rowtable.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rowtable: the bytes of an UNWIND section (probes/lib/tables.h, 2 and 3) taken apart again, for
- * people and for tests: from which address on which rule holds. Pure over (bytes, len).
+ * rowtable: splits an UNWIND section (probes/lib/tables.h, 2 and 3) into a list of addresses and
+ * rules again, for people and for tests. Pure over (bytes, len).
  */
 #ifndef SONDE_INDEX_ROWTABLE_H
 #define SONDE_INDEX_ROWTABLE_H

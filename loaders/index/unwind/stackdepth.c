@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stackdepth: see the header. The numbers in comments are its conditions. */
+/* Numbers in comments are the header's conditions. */
 #include "loaders/index/unwind/stackdepth.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "schema/base/cleanup.h"
 
 /*
- * What is known at an instruction, in 32 bits: bit 31 set; 16-30 CFA - RSP in words (UNKNOWN: not
- * known); 8-15 where the caller's RBP was saved, in words below the CFA (0: not yet); 0-7 CFA - RBP
- * in words while RBP points into the frame (0: it does not). Bytes that no instruction begins at
- * have INSIDE, or 0.
+ * The state at an instruction, in 32 bits: bit 31 set; 16-30 CFA - RSP in words (UNKNOWN: unknown);
+ * 8-15 where the caller's RBP was saved, in words below the CFA (0: not yet); 0-7 CFA - RBP in
+ * words while RBP points into the frame (0: it does not). Bytes at which no instruction begins have
+ * INSIDE, or 0.
  */
 #define KNOWN   0x80000000u
 #define INSIDE  1u
@@ -50,7 +50,7 @@ static uint32_t state_rule(uint32_t v)
 
 enum { REG_SP = 4, REG_BP = 5 }; /* the processor's numbers, not DWARF's */
 
-/* RSP moves down by so many bytes (up: negative). */
+/* RSP moves down by this many bytes (up: negative). */
 static void depth_move(struct state *s, int64_t bytes)
 {
 	int64_t words = (int64_t)s->depth + bytes / WORD;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stackdepth: unwind rows for compiled code that nothing describes, by following it: how far the
- * stack pointer is from the return address at each instruction. Pure over (bytes, len). For musl
- * (Alpine's and Debian's are built without call-frame information and without frame pointers); any
- * compiler's code of that kind will do.
+ * stackdepth: unwind rows for compiled code without call-frame information, by following it: how
+ * far the stack pointer is from the return address at each instruction. Pure over (bytes, len). For
+ * musl (Alpine's and Debian's are built without call-frame information and without frame pointers);
+ * other compilers' code of that kind works too.
  *
- * 1. A function is entered with CFA = RSP + 8. push, pop, call, add and sub of RSP, lea of it,
- *    leave are followed; RBP is saved where it was pushed first, and stands for the CFA after mov
- *    %rsp, %rbp until it is written. Where RSP becomes unknown (and, alloca) RBP is used, or, where
- *    there is none, nothing is said from there on.
+ * 1. A function starts with CFA = RSP + 8. It follows push, pop, call, add and sub of RSP, lea of
+ *    it, leave; RBP is saved where it was pushed first, and can replace the CFA's base after mov
+ *    %rsp, %rbp until it is written. If RSP becomes unknown (and, alloca), RBP is used; without RBP
+ *    there are no rows from there on.
  * 2. Both ways of a branch are followed; a jump to another function's first byte ends the path. Of
- *    two ways to one instruction the first one found holds.
- * 3. Functions begin where the caller says, where calls go, where lea takes an address, and (last,
- *    weakest) where a word of data points. Better known ones are followed first.
- * 4. What stands behind a jump through a table is reached by it with the depth that it has there.
- * 5. What is reached by nothing is not described.
+ *    two paths to one instruction the first one counts.
+ * 3. Functions begin where the caller says, at targets of calls, at addresses taken by lea, and
+ *    (last, weakest) at addresses in words of data. Better known ones are followed first.
+ * 4. The targets of a jump through a table have the depth of the jump.
+ * 5. Code that nothing reaches gets no rows.
  */
 #ifndef SONDE_INDEX_STACKDEPTH_H
 #define SONDE_INDEX_STACKDEPTH_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind: see the header. */
 #include "loaders/index/unwind/unwind.h"
 
 #include <errno.h>
@@ -272,7 +271,7 @@ static int known_crt(struct unwind *u, struct elf_file *f)
 	return 0;
 }
 
-/* A program's first function, by name: where nothing better tells of it. */
+/* A program's first function, by name: if nothing better describes it. */
 static void known_start(struct unwind *u, const struct symset *set)
 {
 	for (size_t i = 0; i < set->count; i++) {

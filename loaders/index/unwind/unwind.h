@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind: the unwind rows of one ELF file, from all that it says of them. x86-64 alone; files for
- * other machines have none.
+ * unwind: the unwind rows of one ELF file, from everything the file has about them. x86-64 only;
+ * files for other machines have none.
  *
- * 1. .eh_frame by its section; where there is none, by PT_GNU_EH_FRAME, up to the end of its
+ * 1. .eh_frame by its section; without one, by PT_GNU_EH_FRAME, up to the end of its
  *    segment at most.
  * 2. .debug_frame, also packed, of the file itself, then of its separate debug file, where there
- *    are fewer than UNWIND_FEW FDEs and no Go tables; what both describe is as .eh_frame says.
+ *    are fewer than UNWIND_FEW FDEs and no Go tables; where both have rows, .eh_frame's count.
  * 3. Known pieces of code that none of them describes (knowncode.h): the entry point, PLT sections;
- *    and, in a program linked statically or a C library that tells nothing of its signal return
- *    (musl), clone, signal return, and all code that is left, by following it (stackdepth.h).
- * 4. Go's tables, by who reads them, through `rows`, after 1 and before 2.
+ *    and, in a program linked statically or a C library that does not describe its signal return
+ *    (musl), clone, signal return, and the rest of the code by following it (stackdepth.h).
+ * 4. Go's tables, added to `rows` by their reader, after 1 and before 2.
  *
  * A file whose code spans more than ROWS_SIZE_MAX, or that has more rows than ROWS_MAX, is refused
  * for rows only.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* x86insn: see the header. */
 #include "loaders/lib/code/x86insn.h"
 
 #include "schema/base/cursor.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * x86insn: where an x86-64 instruction ends, and its parts, as far as following code needs. Pure
+ * x86insn: the length of an x86-64 instruction and its parts, as far as following code needs. Pure
  * over (bytes, len). Source: Intel SDM volume 2, chapter 2 and appendix A (opcode maps; VEX and
- * EVEX prefixes included). Nothing is checked that does not change the length: what is no
+ * EVEX prefixes included). Checks nothing that does not change the length: bytes that are not an
  * instruction may be taken for one.
  */
 #ifndef SONDE_BASE_X86INSN_H

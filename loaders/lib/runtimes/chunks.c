@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunks: see the header. */
 #include "loaders/lib/runtimes/chunks.h"
 
 static bool in_loop(const struct chunks_loop *loop, uint64_t pc)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot: see the header. */
 #include "loaders/lib/runtimes/hotspot.h"
 
 #include <stdlib.h>
@@ -75,14 +74,14 @@ static bool is_constant(unsigned i)
 	return i == HOTSPOT_HAS_LINES || i == HOTSPOT_CALL_WRAPPER;
 }
 
-/* Those that were tried. Others have tables too, but not all is said there: the width of a number,
- * how it is packed. */
+/* Versions that were tested. Others have such tables too, but these do not say everything: the
+ * width of a number, how it is packed. */
 static bool is_known(uint32_t version)
 {
 	return version == 11 || version == 17 || version == 21 || version == 25;
 }
 
-/* Numbers as they stand in the process. */
+/* The numbers in the process's memory. */
 static bool numbers_read(struct hotspot *h, const struct hotspot_layout *l, uint64_t bias)
 {
 	for (unsigned i = 0; i < HOTSPOT_N; i++) {
@@ -188,7 +187,7 @@ static int by_id(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Others begin and end while this is read: a list that is changed may lose some. */
+/* Threads begin and end while this is read: a changing list may lose some. */
 static void threads_read(struct hotspot *h)
 {
 	uint64_t list = 0, threads = 0, thread = 0;
@@ -216,7 +215,7 @@ static void threads_read(struct hotspot *h)
 		qsort(h->threads, h->n_threads, sizeof(*h->threads), by_id);
 }
 
-/* 0: none. It is still that thread's. */
+/* 0: none. Checks that it is still that thread's. */
 static uint64_t thread_find(struct hotspot *h, uint64_t fs_base)
 {
 	const struct java_thread key = {.id = fs_base}, *t;
@@ -316,7 +315,7 @@ static bool interpreted(const struct hotspot *h, struct frame *f, uint64_t now, 
 	return true;
 }
 
-/* The pc that a compiled frame goes on at, though it is to be deoptimised. */
+/* The pc at which a compiled frame continues, even if deoptimisation is pending. */
 static uint64_t real_pc(const struct hotspot *h, const struct hotspot_blob *b,
 			const struct frame *f)
 {
@@ -440,7 +439,7 @@ bool hotspot_follow(struct hotspot *h, const struct runtime_native *native,
 
 /* ---- sampled threads ---- */
 
-/* A return address into code that HotSpot has made, or to who called Java. */
+/* Is it a return address into code that HotSpot generated, or into the native caller of Java? */
 static bool is_return(const struct hotspot *h, uint64_t pc)
 {
 	struct hotspot_blob b = {0};
@@ -454,8 +453,8 @@ static bool is_return_at(const struct hotspot *h, uint64_t addr, uint64_t *pc)
 	return word(h, addr, pc) && is_return(h, *pc);
 }
 
-/* Bytes of an instruction that looks whether the thread is to stop, at its method's end: cmp [r15 +
- * x], rsp; ja; test eax, [..]; mov r10, [r15 + x]; 0: it is another one. */
+/* Length of an instruction by which a method, at its end, checks whether the thread must stop: cmp
+ * [r15 + x], rsp; ja; test eax, [..]; mov r10, [r15 + x]; 0: another instruction. */
 static size_t poll_length(const uint8_t *c, size_t left)
 {
 	static const struct {
@@ -500,7 +499,8 @@ static bool leave(const struct hotspot *h, struct frame *f, uint64_t at, bool ke
 	return true;
 }
 
-/* From a frame of code that was interrupted: which part of it stands already, or still. */
+/* The caller of a frame of code that was interrupted: decides which part of the frame is set up, or
+ * still there. */
 static bool blob_leave(const struct hotspot *h, const struct hotspot_blob *b, const uint8_t *code,
 		       struct frame *f)
 {
@@ -516,8 +516,7 @@ static bool blob_leave(const struct hotspot *h, const struct hotspot_blob *b, co
 	       leave(h, f, f->fp + WORD, true);
 }
 
-/* An interpreted frame that is being made: its base stands, what it says of itself is not all there
- * yet. */
+/* An interpreted frame that is being made: its base is set up, but not all of its content. */
 static bool interpreted_begins(const struct hotspot *h, const struct hotspot_at *at,
 			       struct frame *f, struct script_stack *out, size_t place)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspotcode: see the header. */
 #include "loaders/lib/runtimes/hotspotcode.h"
 
 #include <stdlib.h>
@@ -217,7 +216,7 @@ int64_t hotspotcode_bci(const struct hotspotcode *c, uint64_t method, uint64_t b
 
 /* ---- compiled code ---- */
 
-/* Where a compiled method's tables stand. */
+/* Where a compiled method's tables are. */
 struct tables {
 	uint64_t pcs, pcs_end, scopes, scopes_end, metadata, metadata_end;
 };
@@ -256,8 +255,7 @@ static bool tables_find(const struct hotspotcode *c, const struct hotspot_blob *
 	       t->scopes < t->scopes_end && t->scopes_end - t->scopes <= TABLE_MAX;
 }
 
-/* One description: a place in the code, and its scope. false: there is none, or its numbers make no
- * sense. */
+/* One description: a place in the code, and its scope. false: none, or nonsensical numbers. */
 static bool pc_read(const struct hotspotcode *c, const struct tables *t, size_t i, int64_t *offset,
 		    uint32_t *scope)
 {
@@ -305,7 +303,7 @@ static uint32_t scope_find(const struct hotspotcode *c, const struct tables *t, 
 											    0;
 }
 
-/* One scope. false: cut off, or its method is none. *scope becomes the caller's. */
+/* One scope. false: cut off, or not a method. *scope becomes the caller's. */
 static bool scope_read(const struct hotspotcode *c, const struct tables *t, uint32_t *scope,
 		       uint64_t *method, struct script_place *out)
 {

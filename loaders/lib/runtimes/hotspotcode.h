@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hotspotcode: what HotSpot's structures say of a Java frame: class and method, source file, line;
- * of compiled code the methods that were inlined there. Their memory is a stranger's: lengths and
- * loops have bounds, a name must be a Utf8 entry of the method's own constant pool, a place must
- * lie in the method's code.
+ * for compiled code also the methods inlined there. The memory is untrusted: lengths and loops are
+ * bounded, a name must be a Utf8 entry of the method's own constant pool, a place must be in the
+ * method's code.
  *
  * Numbers in tables (UNSIGNED5): b0, b1, ... of up to five bytes, each less X: their sum, the i-th
- * shifted left by 6 i; one below 192 is the last. X: 0 to JDK 18, 1 from then on. Signed ones have
- * the sign in bit 0. A line table: pairs of distances, bci << 3 | line in one byte, or 0xff and two
- * signed numbers; 0 ends it. A scope: the caller's scope's place (0: none), the number of the
- * method, bci + 1. Sources: OpenJDK's src/hotspot/share/utilities/unsigned5.hpp,
+ * shifted left by 6 i; one below 192 is the last. X: 0 up to JDK 18, 1 from then on. Signed ones
+ * have the sign in bit 0. A line table: pairs of distances, bci << 3 | line in one byte, or 0xff
+ * and two signed numbers; 0 ends it. A scope: the caller's scope's place (0: none), the number of
+ * the method, bci + 1. Sources: OpenJDK's src/hotspot/share/utilities/unsigned5.hpp,
  * code/{compressedStream,debugInfo,scopeDesc,pcDesc}, oops/{method,constMethod,symbol}.
  */
 #ifndef SONDE_RUNTIMES_HOTSPOTCODE_H
@@ -20,7 +20,7 @@
 
 struct hotspotcode {
 	const struct runtime_memory *m;
-	uint64_t n[HOTSPOT_N]; /* the numbers themselves; a variable's is its address */
+	uint64_t n[HOTSPOT_N]; /* the numbers; for a variable its address */
 	bool has[HOTSPOT_N];
 	uint32_t version;
 };
@@ -45,7 +45,7 @@ bool hotspotcode_method(const struct hotspotcode *c, uint64_t method, int64_t bc
 			struct script_place *out);
 /* Where in an interpreted method an instruction lies; -1: outside of its code. */
 int64_t hotspotcode_bci(const struct hotspotcode *c, uint64_t method, uint64_t bcp);
-/* The method that was compiled, without a line. false: it is none. */
+/* The method that was compiled, without a line. false: not compiled code. */
 bool hotspotcode_own(const struct hotspotcode *c, const struct hotspot_blob *b,
 		     struct script_place *out);
 /* The methods that compiled code runs at a return address, innermost first, appended with `at`.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* php: see the header. */
 #include "loaders/lib/runtimes/php.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phpcode: see the header. */
 #include "loaders/lib/runtimes/phpcode.h"
 
 #include <stdlib.h>
@@ -21,7 +20,7 @@ static bool half(const struct phpcode *c, uint64_t addr, uint32_t *value)
 	return c->m->read(c->m->ctx, addr, value, sizeof(*value));
 }
 
-/* A string's text, as far as its first 0. NULL: it is none. */
+/* A string's text, up to its first 0. NULL: not a string. */
 static char *text_read(const struct phpcode *c, uint64_t string)
 {
 	char bytes[SCRIPT_TEXT_MAX + 4];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * phpcode: what PHP's functions say of themselves: name, class, file. Their memory is a stranger's:
- * a string says that it is one (its GC head) and ends with 0, lengths have bounds, and what cannot
- * be told is left out.
+ * phpcode: name, class and file of PHP functions. The memory is untrusted: a string must look like
+ * one (its GC head) and end with 0, lengths are bounded, and what cannot be determined is left out.
  *
  * Names: "f", "Class::f", "{main}", "{include}" and "{eval}" for code of a file or a text outside
- * of functions. A function of C has no file.
+ * of functions. A C function has no file.
  */
 #ifndef SONDE_RUNTIMES_PHPCODE_H
 #define SONDE_RUNTIMES_PHPCODE_H
@@ -18,8 +17,8 @@ struct phpcode {
 	const struct php_layout *l;
 };
 
-/* `type`: enum php_function. `outermost`: its frame returns to none. false: it is no function. The
- * line stays as it is. */
+/* `type`: enum php_function. `outermost`: no frame below it. false: not a function. Does not change
+ * the line. */
 bool phpcode_read(const struct phpcode *c, uint64_t func, uint32_t type, bool outermost,
 		  struct script_place *out);
 /* 0: not known, or a function of C. */

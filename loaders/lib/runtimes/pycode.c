@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pycode: see the header. */
 #include "loaders/lib/runtimes/pycode.h"
 
 #include <stdlib.h>
@@ -133,7 +132,7 @@ static bool instruction(const struct reader *r, uint64_t code, uint64_t at, int6
 	return *bytes >= -2 && *bytes < 2 * (int64_t)length && !(*bytes & 1);
 }
 
-/* The line table; NULL: there is none, or it cannot be read. */
+/* The line table; NULL: none, or it cannot be read. */
 static uint8_t *table_read(const struct reader *r, uint64_t code, size_t *len)
 {
 	cleanup_free uint8_t *table = NULL;

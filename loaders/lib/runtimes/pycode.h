@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pycode: what a CPython code object says of a place in it: function, file, line. Its memory is a
- * stranger's: each object that is followed must have the type that it should have (python_layout),
- * each length has a bound, and what cannot be told is left out: never a guess.
+ * pycode: function, file and line of a place in a CPython code object. The memory is untrusted:
+ * each object on the way must have the expected type (python_layout), each length is bounded, and
+ * what cannot be determined is left out, never guessed.
  *
  * Texts of 3.x are compact (PEP 393): after the head, one, two or four bytes a character. They
- * become UTF-8; the bytes of a file name that are no UTF-8 (PEP 383: U+DC80 to U+DCFF) become
- * themselves. 2.7's are bytes.
+ * become UTF-8; invalid bytes of a file name (PEP 383: U+DC80 to U+DCFF) stay as they are. Texts of
+ * 2.7 are bytes.
  */
 #ifndef SONDE_RUNTIMES_PYCODE_H
 #define SONDE_RUNTIMES_PYCODE_H
@@ -21,13 +21,13 @@
 
 #define PYCODE_TEXT_MAX  SCRIPT_TEXT_MAX /* characters, here */
 #define PYCODE_TABLE_MAX (1u << 20)      /* bytes of a line table; a longer one is not read */
-/* Where not all of a text or a line table is there (a copy has its beginning:
- * probes/runtimes/runtime.h), so many bytes do. */
+/* If a text or a line table is not complete (a copy has its beginning: probes/runtimes/runtime.h),
+ * this many bytes are enough. */
 #define PYCODE_TEXT_FIRST  400u
 #define PYCODE_TABLE_FIRST 8000u
 
 /* The code object at `code`; `at` as python_walk has it; `bias` is added to the layout's addresses.
- * false: it is none. */
+ * false: not a code object. */
 bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias,
 		 uint64_t code, uint64_t at, struct script_place *out);
 
@@ -40,11 +40,11 @@ struct pycode_object {
 	size_t table_len;
 };
 
-/* false: it is none; *out is untouched. */
+/* false: not a code object; *out is unchanged. */
 bool pycode_object_read(const struct runtime_memory *m, const struct python_layout *l,
 			uint64_t bias, uint64_t code, struct pycode_object *out);
-/* The line of the instruction that has so many bytes of code before it; negative: none was
- * executed. 0: not known. */
+/* The line of the instruction with this many bytes of code before it; negative: no instruction was
+ * executed yet. 0: unknown. */
 uint32_t pycode_object_line(const struct pycode_object *o, int64_t bytes);
 void pycode_object_release(struct pycode_object *o);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pylines: see the header. */
 #include "loaders/lib/runtimes/pylines.h"
 
 #include "probes/runtimes/python_layout.h"

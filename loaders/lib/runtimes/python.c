@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* python: see the header. */
 #include "loaders/lib/runtimes/python.h"
 
 #include <stdlib.h>

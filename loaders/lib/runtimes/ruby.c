@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ruby: see the header. */
 #include "loaders/lib/runtimes/ruby.h"
 
 #include <stdlib.h>

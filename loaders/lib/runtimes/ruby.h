@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ruby: the Ruby part of a thread's stack in user space, and where it stands in the native one.
- * probes/runtimes/ruby.h walks; this finds the thread's execution context, names what was walked,
- * and puts it in place.
+ * ruby: the Ruby part of a thread's stack in user space, and its place in the native stack.
+ * probes/runtimes/ruby.h walks; this finds the thread's execution context, names the frames and
+ * places them.
  *
- * 1. Places: chunks.h. Functions of C stand with the chunk that called them, before it.
- * 2. Names: a frame with instructions says its label ("block in f") and its file; a function of C
- *    its method's name, by Ruby's table of ids, which must say the same id back. 3.3: with the
- *    class, "A#f" and "A.f", as far as it has a name.
+ * 1. Places: chunks.h. C functions belong to the chunk that called them, and come before it.
+ * 2. Names: a frame with instructions has a label ("block in f") and a file; a C function has its
+ *    method's name, by Ruby's table of ids, which must map back to the same id. 3.3: with the
+ *    class, "A#f" and "A.f", if it has a name.
  *
- * Objects are checked: their types in their flags, an instruction lies among its iseq's, a text
- * ends with 0. The thread must not run meanwhile: who calls sees to that. What it says of a thread
- * that ran is void, but bounded.
+ * Objects are checked: the type in their flags; an instruction must be inside its iseq; a text must
+ * end with
+ * 0. The caller must make sure that the thread does not run meanwhile. The result for a running
+ *    thread is
+ * useless, but takes bounded time.
  */
 #ifndef SONDE_RUNTIMES_RUBY_H
 #define SONDE_RUNTIMES_RUBY_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rubycode: see the header. */
 #include "loaders/lib/runtimes/rubycode.h"
 
 #include <stdlib.h>
@@ -201,7 +200,7 @@ static uint32_t line_read(const struct rubycode *c, uint64_t body, uint64_t at)
 	return line_of(c, &t, (uint32_t)((at - t.code) / 8));
 }
 
-/* A path, or an array of it and of what it stands for. */
+/* A path, or an array of it and its real path. */
 static char *path_read(const struct rubycode *c, uint64_t object)
 {
 	uint64_t flags = 0;

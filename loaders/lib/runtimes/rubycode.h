@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rubycode: what Ruby's objects say of a frame: label, file, line, a method's name and its class.
- * Their memory is a stranger's: the type of each that is followed is checked, lengths have bounds,
- * and what cannot be told is left out.
+ * rubycode: label, file, line, method name and class of a frame, from Ruby's objects. The memory is
+ * untrusted: the type of each object on the way is checked, lengths are bounded, and what cannot be
+ * determined is left out.
  *
  * Sources: Ruby's include/ruby/internal/core (rstring.h, rarray.h), iseq.h, method.h, symbol.c,
  * internal/class.h, 2.7 to 3.3.
  *
  * Lines: the body of an iseq has a row for each place where the line changes, and a succinct index
- * from an instruction to its row (iseq.c): of the first 54 instructions 7 bits each, nine to a
+ * from an instruction to its row (iseq.c): for the first 54 instructions 7 bits each, nine to a
  * word; then blocks of 512 bits: u32 rank, u64 seven ranks of 9 bits, 8 words of bits; the row is
- * the number of bits up to the instruction. With one row there is no index to ask.
+ * the number of bits up to the instruction. With one row there is no index.
  */
 #ifndef SONDE_RUNTIMES_RUBYCODE_H
 #define SONDE_RUNTIMES_RUBYCODE_H
@@ -24,14 +24,14 @@ struct rubycode {
 	uint64_t bias;
 };
 
-/* A frame with instructions, at the address `at` of them. `method`: in which it lies; 0: not known.
- * false: it is none. */
+/* A frame with instructions, at the address `at` of them. `method`: the method it belongs to; 0:
+ * unknown. false: not such a frame. */
 bool rubycode_iseq(const struct rubycode *c, uint64_t iseq, uint64_t at, uint64_t method,
 		   struct script_place *out);
 /* A function of C. false: its method is not known. */
 bool rubycode_method(const struct rubycode *c, uint64_t method, struct script_place *out);
-/* The lines of so many instructions of an iseq as its frames say them, RUBYCODE_LINES + 1 at most;
- * NULL: not known. The caller frees it. */
+/* The lines of an iseq's instructions, as its frames show them, RUBYCODE_LINES + 1 at most; NULL:
+ * not known. The caller frees it. */
 #define RUBYCODE_LINES 8192u
 uint32_t *rubycode_lines(const struct rubycode *c, uint64_t iseq, uint32_t *n);
 /* The row of an instruction in a succinct index. 0: none. Pure but for reads. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtimes: see the header. */
 #include "loaders/lib/runtimes/runtimes.h"
 
 #include "loaders/lib/runtimes/hotspot.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtimes: the table of runtimes whose script frames can be read. Each is known by the section
- * that the index of its file has (schema/image/format.h); who walks threads knows no runtime by
- * name.
+ * runtimes: the table of runtimes whose script frames can be read. Each is recognised by a section
+ * of its file's index (schema/image/format.h); callers that walk threads know no runtime by name.
  */
 #ifndef SONDE_RUNTIMES_RUNTIMES_H
 #define SONDE_RUNTIMES_RUNTIMES_H
@@ -22,8 +21,9 @@ struct runtime_walker {
 	/* Appends the script frames of a thread that does not run; nothing where it runs none. `at`
 	 * never falls. */
 	void (*stack)(void *runtime, const struct runtime_native *native, struct script_stack *out);
-	/* In place of `stack`, where native stacks end in code of the runtime: one stretch of such
-	 * frames. false: there is none from f->from on, and the native frames stand as they are. */
+	/* Instead of `stack`, if native stacks end in code of the runtime: walks one stretch of
+	 * such frames. false: there is none from f->from on, and the native frames stay as they
+	 * are. */
 	bool (*follow)(void *runtime, const struct runtime_native *native, struct runtime_follow *f,
 		       struct script_stack *out);
 	/* Does it hold the runtime's lock, or wait for it? `futex`: on what it waits in the kernel;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* script: see the header. */
 #include "loaders/lib/runtimes/script.h"
 
 #include <stdlib.h>

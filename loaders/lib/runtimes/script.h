@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * script: what the readers of all runtimes have in common: a process's memory, a thread's native
- * stack, and the script frames that are found for it.
+ * script: common to the readers of all runtimes: a process's memory, a thread's native stack, and
+ * the script frames found for it.
  */
 #ifndef SONDE_RUNTIMES_SCRIPT_H
 #define SONDE_RUNTIMES_SCRIPT_H
@@ -13,7 +13,7 @@
 #define SCRIPT_STACK_MAX 1024u /* frames of one thread */
 /* of one process's memory until it is closed; a long one counts as several */
 #define SCRIPT_READS_MAX (1u << 20)
-/* what counts as one, and is kept: a word beside one that was read costs SCRIPT_READ_SHARE of it */
+/* one read, which is cached: another word of the same line costs a SCRIPT_READ_SHARE-th of it */
 #define SCRIPT_READ_BYTES 512u
 #define SCRIPT_READ_SHARE 16u
 #define SCRIPT_KEPT       128u  /* of these, until the next thread */
@@ -30,9 +30,8 @@ struct runtime_memory {
 };
 
 /*
- * Memory that can be read SCRIPT_READS_MAX times, so that a process which lies about itself costs
- * its own names in bounded time. Lines are kept while one thread is looked at, which stands still:
- * what its frames lead to stays.
+ * Memory with a limit of SCRIPT_READS_MAX reads, so that a process with misleading content costs
+ * bounded time, and only its own names. Lines are cached while one stopped thread is examined.
  */
 struct runtime_budget {
 	const struct runtime_memory *m; /* borrowed */
@@ -46,8 +45,8 @@ struct runtime_budget {
 void runtime_budget_begin(struct runtime_budget *b, const struct runtime_memory *m);
 /* Before each thread: forgets what is kept. */
 void runtime_budget_fresh(struct runtime_budget *b);
-/* The same, but what was used last is read anew at once, where memory has read_many: stacks are
- * much alike. */
+/* The same, but reads the recently used lines again at once, if the memory has read_many: stacks
+ * are much alike. */
 void runtime_budget_again(struct runtime_budget *b);
 
 static inline bool runtime_word(const struct runtime_memory *m, uint64_t addr, uint64_t *value)
@@ -70,11 +69,11 @@ struct runtime_native {
 	uint32_t tgid, tid; /* of the kernel; 0: not known */
 };
 
-/* Where not all of a text is there (a copy has its beginning: probes/runtimes/runtime.h), so many
- * bytes do. */
+/* If a text is not complete (a copy has its beginning: probes/runtimes/runtime.h), this many bytes
+ * are enough. */
 #define SCRIPT_TEXT_FIRST 400u
-/* A text of `length` bytes, which ends in "..." where that is not all of it. Returns how many of
- * its own there are; 0: it cannot be read. */
+/* A text of `length` bytes; ends in "..." if that is not all of it. Returns how many of its bytes
+ * there are; 0: it cannot be read. */
 size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length,
 		   char out[SCRIPT_TEXT_MAX + 4]);
 
@@ -94,7 +93,7 @@ void script_place_release(struct script_place *p);
 
 struct script_frame {
 	struct script_place place;
-	size_t at; /* it stands for this native frame, with its neighbours of the same number; n:
+	size_t at; /* it belongs to this native frame, with its neighbours of the same number; n:
 		      after all of them */
 	/* set by who asks several runtimes */
 	const struct runtime_walker *runtime;
@@ -115,8 +114,8 @@ void script_stack_release(struct script_stack *s);
 struct runtime_follow {
 	size_t from;     /* in: the first native frame to look at */
 	uint64_t cursor; /* the runtime's own; 0 at first */
-	size_t at;    /* out: the native frame that the script frames stand for; those behind it are
-			 void */
+	size_t at;    /* out: the native frame that the script frames belong to; those behind it are
+			 invalid */
 	bool unnamed; /* out: the first frame is code without a name */
 	bool goes_on; /* out: there, with these registers */
 	uint64_t pc, sp, bp;

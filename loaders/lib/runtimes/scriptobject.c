@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scriptobject: see the header. */
 #include "loaders/lib/runtimes/scriptobject.h"
 
 #include <errno.h>

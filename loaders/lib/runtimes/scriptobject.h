@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scriptobject: what a record of the ring `names` (probes/runtimes/runtime.h) says: one object of a
- * script language, with the name and file it has, and the line of each position in it. Pure over
- * (bytes, length): all in it is a stranger's memory.
+ * scriptobject: a record of the ring `names` (probes/runtimes/runtime.h): one object of a script
+ * language, with its name and file, and the line of each position in it. Pure over (bytes, length):
+ * the content is untrusted.
  */
 #ifndef SONDE_RUNTIMES_SCRIPTOBJECT_H
 #define SONDE_RUNTIMES_SCRIPTOBJECT_H
@@ -26,8 +26,8 @@ struct scriptobject {
 	uint32_t *lines, n_lines;    /* own; of positions, from 1 on: RUNTIME_RUBY */
 };
 
-/* 0, or -EBADMSG: it is none; *out is untouched. One whose memory makes no sense has no function
- * and no file. */
+/* 0, or -EBADMSG: not such a record; *out is unchanged. If the object's memory makes no sense it
+ * has no function and no file. */
 int scriptobject_read(const void *record, size_t size, struct scriptobject *out);
 const char *scriptobject_function(const struct scriptobject *o); /* NULL: not known; so below */
 const char *scriptobject_file(const struct scriptobject *o);

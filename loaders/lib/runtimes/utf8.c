@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8: see the header. */
 #include "loaders/lib/runtimes/utf8.h"
 
 void utf8_add(struct strbuf *to, uint32_t c)

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine: what a loader (and sonded, sonde-maps) may no longer do once it records, whoever has
- * taken it over. It keeps what it records with (its BPF programs and maps, other processes' files
- * and memory to read, the store to write); refused (EPERM) is what it never does:
+ * confine: removes rights from a loader (and sonded, sonde-maps) once it records, in case an
+ * attacker takes it over. It keeps what recording needs (its BPF programs and maps, reading other
+ * processes' files and memory, writing the store). It refuses (EPERM) what it never does:
  *
- *   run another program; load a further BPF program; write to another process or trace it; any
- *     socket but Unix and netlink ones (so no
- *   network); mounts, namespaces, modules, clocks, keys, io_uring, ports of the machine, another
- *     user; memory that is written and executed;
- *   typing into a terminal (TIOCSTI).
+ * - run another program
+ * - load another BPF program
+ * - write to another process or trace it
+ * - sockets other than Unix and netlink (so no network)
+ * - mounts, namespaces, modules, clocks, keys, io_uring, I/O ports, another user
+ * - memory that is both writable and executable
+ * - typing into a terminal (TIOCSTI)
  *
- * A list of what is refused, not of what is allowed: a recorder that lost data for a system call of
- * a new libc would be worse. It holds for all threads and for what they start.
+ * It is a list of refusals, not of permissions: a recorder that loses data because of a new libc's
+ * system call would be worse. It applies to all threads and to the programs they start.
  */
 #ifndef SONDE_CONFINE_H
 #define SONDE_CONFINE_H
 
 #include "schema/base/err.h"
 
-/* it starts programs later: sonde-maps, where nobody else does; a parser again */
+/* it starts programs later: sonde-maps, if no one else does; a parser again */
 #define CONFINE_EXECS 1u
 /* it loads or attaches programs later, which libbpf tries out by loading others */
 #define CONFINE_LOADS   2u

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox: see the header. */
 #include "loaders/lib/sandbox/sandbox.h"
 #include "schema/base/array.h"
 

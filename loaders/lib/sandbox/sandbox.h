@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox: what a process may still do once it reads a stranger's file: compute, read and write the
- * descriptors it has, and talk over its socket. Everything else kills it.
+ * sandbox: restricts a process before it reads an untrusted file: it may compute, read and write
+ * its open descriptors, and use its socket. Anything else kills it.
  *
  * No new privileges, no capability, an empty bounding set; 10 s of CPU, 1 GiB of address space
  * (SANDBOX_LARGE: 60 s, 2 GiB), 256 MiB a file, no core, no further process, 16 descriptors; a
- * seccomp allow-list whose default is to kill the process (readlink alone is answered: EACCES,
- * because libdw asks for the path of each file that it is given). Memory may never become
- * executable. Under sanitizers the address space is not limited and their own calls are allowed.
+ * seccomp allow-list whose default is to kill the process (except readlink: EACCES, because libdw
+ * asks for the path of each file that it is given). Memory may never become executable. Under
+ * sanitizers the address space is not limited and their system calls are allowed.
  */
 #ifndef SONDE_SANDBOX_H
 #define SONDE_SANDBOX_H

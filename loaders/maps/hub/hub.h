@@ -31,7 +31,7 @@ struct hub_ops {
 
 /* The hub adds client descriptors to epoll_fd, with data.ptr = the client, for hub_ready. tables
  * (borrowed while the hub lives): the descriptors that each client gets right after the hello, by
- * enum mp_tables_map; NULL: there are none. */
+ * enum mp_tables_map; NULL: none. */
 struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables,
 		    uint32_t generation);
 /* There is no BPF program: greet all clients again, and all later ones, without tables. */

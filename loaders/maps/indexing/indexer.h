@@ -67,7 +67,7 @@ int indexer_open(struct indexer *ix, struct mimage *img);
 /* The same for the rows alone (image_open_rows_fd); the caller closes *out. 0 or -errno. */
 int indexer_open_rows(struct indexer *ix, struct mimage *img, struct image **out);
 void indexer_drop(struct indexer *ix, struct mimage *img); /* the world is about to free it */
-/* Send what is known of the image's index (to a client that has just connected). */
+/* Send the state of the image's index (to a client that has just connected). */
 void indexer_tell(struct indexer *ix, struct mimage *img);
 bool indexer_ready(struct indexer *ix, void *ptr);
 /* Check deadlines, and close descriptors that were kept too long. */

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* linejobs: see the header. */
 #include "loaders/maps/indexing/linejobs.h"
 
 #include <errno.h>

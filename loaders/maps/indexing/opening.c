@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* opening: see the header. */
 #include "loaders/maps/indexing/opening.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* arena: see the header. */
 #include "loaders/maps/publish/arena.h"
 
 #include <stdlib.h>

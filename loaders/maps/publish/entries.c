@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* entries: see the header. */
 #include "loaders/maps/publish/entries.h"
 
 #include <bpf/bpf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* publish: see the header. */
 #include "loaders/maps/publish/publish.h"
 
 #include <stdlib.h>

@@ -144,8 +144,7 @@ static bool make_room(struct publish *pub, const struct pimage *pi, uint64_t now
 	uint32_t first;
 
 	if (!pub->told_rows && publish_is_used(pub, pi)) {
-		log_warn(
-			"the rows of all files do not fit (--rows-mb): those that are not used are given back");
+		log_warn("the unwind table is full; unused entries are evicted (raise --rows-mb)");
 		pub->told_rows = true;
 	}
 	publish_count_users(pub, now_ns);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * publish_take: takes over the tables of a predecessor that died. The probes keep using them: each
- * entry is valid as of its own time, and image ids are not reused. So nothing is overwritten until
- * all running processes have been published again; then the leftovers are freed, with the usual
- * grace. Rows that are needed again are recognised by their content and stay where they are.
+ * entry is valid as of the time it names, and image ids are not reused. So nothing is overwritten
+ * until all running processes have been published again; then the leftovers are freed, with the
+ * usual grace. Rows that are needed again are recognised by their content and stay where they are.
  */
 #include "loaders/maps/publish/private.h"
 

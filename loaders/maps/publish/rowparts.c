@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rowparts: see the header. Rows are written before the pages that lead to them, and pages one by
- * one: each is right or says that it is not there. */
+/* Rows are written before the pages that lead to them, and pages one by one: each is either valid
+ * or says that its rows are missing. */
 #include "loaders/maps/publish/rowparts.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rowsets: see the header. */
 #include "loaders/maps/publish/rowsets.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* slices: see the header. */
 #include "loaders/maps/publish/slices.h"
 
 #include <stdlib.h>
@@ -41,9 +40,9 @@ static struct slice *find(const struct slices *s, uint64_t hash)
 	return slice;
 }
 
-/* The slice with that content. NULL: there is none, and *hash is an unused hash. If two contents
- * share a hash, the second gets the next number; if the first is freed then, a third slice equal to
- * the second is written again, which only costs room. */
+/* The slice with that content. NULL: none, and *hash is an unused hash. If two contents share a
+ * hash, the second gets the next number; if the first is freed then, a third slice equal to the
+ * second is written again, which only costs room. */
 static struct slice *find_content(const struct slices *s, const uint64_t *words, uint32_t count,
 				  uint64_t *hash)
 {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tablemaps: see the header. */
 #include "loaders/maps/publish/tablemaps.h"
 
 #include <bpf/bpf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cgroups: see the header. */
 #include "loaders/maps/world/cgroups.h"
 
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* containers: see the header. One without a name is remembered too, so that its file is looked for
- * once. */
+/* Containers without a name are remembered too, so that its file is looked for once. */
 #include "loaders/maps/world/containers.h"
 
 #include <pthread.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* early: see the header. */
 #include "loaders/maps/world/exec_race.h"
 
 #include <bpf/libbpf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* procscan: see the header. */
 #include "loaders/maps/world/procscan.h"
 
 #include <dirent.h>

@@ -402,7 +402,7 @@ void side_band_feed_cost(struct side_band_feed *f, struct side_band_feed_cost *c
 
 /* ---- seed ---- */
 
-/* All processes, by the iterator. -errno where there is none. */
+/* All processes, by the iterator. -errno without an iterator. */
 static int read_tasks(const struct side_band_feed *f, struct maps_event **out, size_t *n)
 {
 	cleanup_fd int fd = f->iter ? bpf_iter_create(bpf_link__fd(f->iter)) : -ENOTSUP;

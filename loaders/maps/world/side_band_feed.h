@@ -43,7 +43,7 @@ void side_band_feed_poll(struct side_band_feed *f, int epoll_fd);
 void side_band_feed_seed(struct side_band_feed *f);
 /* Is it still the same process and exec? Asks the kernel for all processes. */
 bool side_band_feed_is_still(struct side_band_feed *f, const struct proc *p);
-/* The ring of execs for exec_race; -1: there is none. */
+/* The ring of execs for exec_race; -1: none. */
 int side_band_feed_urgent_fd(const struct side_band_feed *f);
 /* Read, apply everything up to T; returns T. */
 uint64_t side_band_feed_read(struct side_band_feed *f);

@@ -18,7 +18,7 @@ static int ring_watch(const struct capture_probes *p, int fd)
 	return epoll_ctl(p->wake_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-/* A family that reads by itself may have a ring of its own: this file only waits for its calls. */
+/* A family that reads by itself may have its own ring: this file only waits for its calls. */
 static int wake_open(struct capture_probes *p, const struct capture_config *config, struct err *e)
 {
 	int fd = config->f->wake_fd ? config->f->wake_fd(config->state) : -1, err;

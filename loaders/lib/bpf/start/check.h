@@ -21,7 +21,7 @@ enum check_state {
 };
 
 struct check_item {
-	char *name, *text, *fix; /* fix: "" if there is none */
+	char *name, *text, *fix; /* fix: "" if none */
 	enum check_state state;
 };
 

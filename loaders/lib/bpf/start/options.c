@@ -11,7 +11,7 @@
 
 #define FREQ_MAX        4999
 #define FREQ_DEFAULT    99
-#define TIMES_MAX       64 /* that one may be repeated */
+#define TIMES_MAX       64 /* of a repeated option */
 #define FD_MAX          (1 << 20)
 #define DURATION_MAX_NS (365ull * 86400 * NSEC_PER_SEC)
 
@@ -32,25 +32,25 @@ static const struct option LOADER_OPTIONS[] = {
 	{"store", 's', OPTION_STRING, "DIR", "the store's folder (default: $SONDE_STORE, else /var/lib/sonde for root)", AT(store)},
 	{"bucket", 0, OPTION_WORD, "1s|10s", "the store's time step (default 10s)", AT(bucket)},
 	{"args", 0, OPTION_WORD, "full|masked|none", "command lines (default masked)", AT(args)},
-	{"include", 0, OPTION_STRING, "RULES", "name only these processes, all others are [excluded]: container:web-* user:www", AT(include)},
-	{"exclude", 0, OPTION_STRING, "RULES", "and not these; also image:, command:, unit:; see sonde.conf(5)", AT(exclude)},
-	{"no-lines", 0, OPTION_FLAG, NULL, "functions alone: no source lines, no inlined functions", AT(no_lines)},
+	{"include", 0, OPTION_STRING, "RULES", "show only these processes, all others as [excluded]: container:web-* user:www", AT(include)},
+	{"exclude", 0, OPTION_STRING, "RULES", "never show these; also image:, command:, unit:; see sonde.conf(5)", AT(exclude)},
+	{"no-lines", 0, OPTION_FLAG, NULL, "functions only: no source lines, no inlined functions", AT(no_lines)},
 	{"maps-socket", 0, OPTION_STRING, "PATH", "use the sonde-maps that listens there (default: start one)", AT(maps_socket)},
 	{"progress-fd", 0, OPTION_UINT, "N", "write progress as JSON lines to this descriptor", AT(progress_fd), .max = FD_MAX},
-	{"targets-fd", 0, OPTION_UINT, "N", "of sonded: which processes to go into comes by this descriptor", AT(targets_fd), .max = FD_MAX},
-	{"recording", 0, OPTION_UINT, "N", "a number: captures that have the same one are one recording", AT(recording), .max = INT64_MAX},
-	{"segment-bytes", 0, OPTION_BYTES, "N", "begin a new file of the store past this size (default 64 MiB)", AT(segment_bytes)},
-	{"segment-age", 0, OPTION_DURATION, "TIME", "and past this age (default 1h)", AT(segment_ns), .min = NSEC_PER_SEC, .max = DURATION_MAX_NS},
-	{"store-budget", 0, OPTION_BYTES, "N", "bytes that the whole store may take (default: that is for sonde prune)", AT(budget_bytes)},
+	{"targets-fd", 0, OPTION_UINT, "N", "for sonded: read from this descriptor which processes to look into", AT(targets_fd), .max = FD_MAX},
+	{"recording", 0, OPTION_UINT, "N", "a number: captures with the same number are one recording", AT(recording), .max = INT64_MAX},
+	{"segment-bytes", 0, OPTION_BYTES, "N", "start a new segment of the store after this size (default 64 MiB)", AT(segment_bytes)},
+	{"segment-age", 0, OPTION_DURATION, "TIME", "and after this time (default 1h)", AT(segment_ns), .min = NSEC_PER_SEC, .max = DURATION_MAX_NS},
+	{"store-budget", 0, OPTION_BYTES, "N", "limit the whole store to this size (default: left to sonde prune)", AT(budget_bytes)},
 	{"check", 0, OPTION_FLAG, NULL, "say what this host can and cannot do, and stop", AT(check)},
 	{"json", 0, OPTION_FLAG, NULL, "with --check: as JSON", AT(json)},
-	{"verbose", 'v', OPTION_FLAG, NULL, "say more, and show libbpf's log", AT(verbose)},
+	{"verbose", 'v', OPTION_FLAG, NULL, "log more, also libbpf's messages", AT(verbose)},
 	{0},
 };
 /* clang-format on */
 
 static const char MORE[] =
-	"What it saw is in the store; ask with `sonde`. Exit: 0 ok, 1 failed, 2 usage, 3 kernel lacks something,\n"
+	"The results are in the store; query them with `sonde`. Exit: 0 ok, 1 failed, 2 usage, 3 kernel lacks something,\n"
 	"5 permission, 6 store, 130 interrupted before any data.";
 
 static int check_rules(const char *name, const char **rules, struct err *e)

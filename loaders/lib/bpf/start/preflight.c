@@ -30,8 +30,9 @@
 #define OFFSETS_PATH  "/proc/self/timens_offsets"
 /* lines: per-CPU data comes first, a few thousand symbols at most */
 #define KALLSYMS_LOOK 20000
-#define STORE_ROOM    (1u << 20) /* less free space counts as a full disk: no store can begin there \
-				  */
+#define STORE_ROOM                                                                    \
+	(1u << 20) /* less free space counts as a full disk: no store can begin there \
+		    */
 #define KERNEL_HALF (1ull << 63)
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
@@ -331,8 +332,7 @@ static void check_cgroups(struct check *c)
 	if (v2)
 		check_add(c, "cgroups", CHECK_OK, NULL, "v2");
 	else if (hybrid)
-		check_add(c, "cgroups", CHECK_OK, NULL,
-			  "v1 with v2 beside it (/sys/fs/cgroup/unified)");
+		check_add(c, "cgroups", CHECK_OK, NULL, "v1, and v2 at /sys/fs/cgroup/unified");
 	else if (!access("/sys/fs/cgroup/memory", F_OK))
 		check_add(c, "cgroups", CHECK_OK, NULL, "v1");
 	else
@@ -396,8 +396,8 @@ static void check_containers(struct check *c)
 	if (count.nameless)
 		check_add(
 			c, "containers", CHECK_WARN,
-			geteuid() ? "run it as root" : "none is needed: they are told by their ids",
-			"%zu of %zu have no name, as %s %s: no file of an engine that is known tells of them",
+			geteuid() ? "run it as root" : "nothing to do: their ids are shown instead",
+			"%zu of %zu have no name, as %s %s: no file of a known engine describes them",
 			count.nameless, count.n, count.runtime, count.id);
 	else if (count.n)
 		check_add(c, "containers", CHECK_OK, NULL, "%zu, all with names", count.n);

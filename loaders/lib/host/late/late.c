@@ -133,8 +133,8 @@ static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late 
 		return false;
 	}
 	q->out->ev = l->ev;
-	q->out->ev.flags &= (__u16) ~(
-		STACK_F_LATE | STACK_F_TABLES); /* its frames are addresses as of its own time */
+	q->out->ev.flags &= (__u16) ~(STACK_F_LATE |
+				      STACK_F_TABLES); /* its frames are addresses, of its time */
 	q->out->ev.flags |= end == STACK_END_DEPTH ? STACK_F_TRUNCATED : 0;
 	q->out->ev.n_user = (__u16)n;
 	q->out->ev.end = (__u16)end;

@@ -41,8 +41,7 @@ struct cache *cache_open(const char *store_dir, uint64_t max_bytes);
 void cache_close(struct cache *c);
 
 enum cache_answer { CACHE_UNKNOWN = 0, CACHE_KNOWN, CACHE_REFUSED };
-/* What is known of the file: *text is its key or the reason of its refusal (the caller frees it).
- */
+/* Look up the file: *text is its key or the reason of its refusal (the caller frees it). */
 enum cache_answer cache_find(struct cache *c, const struct stat *st, char **text);
 /* The link's name as a number: device, inode, size, times. Never 0. */
 uint64_t cache_file_id(const struct stat *st);

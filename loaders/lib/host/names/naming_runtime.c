@@ -30,7 +30,7 @@ bool naming_runtime(struct process_note *note, const struct hostmaps_process *p)
 	    now.libc == note->runtime.libc && !strcmp(now.version, note->runtime.version))
 		return false;
 	if (!*now.lang && note->runtime.lang && *note->runtime.lang)
-		return false; /* it is exiting and its files are gone: keep what is known */
+		return false; /* it is exiting and its files are gone: keep the previous result */
 	note->runtime = now;
 	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engines: the container engines that run on this host, and the folders where they keep their
- * containers' data, wherever a user has put them. From their processes alone:
+ * containers' data, even if a user has moved them. From their processes alone:
  *
  *   dockerd                --data-root (-g, --graph) of its command line, else "data-root" of its
  *                          --config-file, or of /etc/docker/daemon.json if it names none; read

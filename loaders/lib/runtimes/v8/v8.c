@@ -91,7 +91,7 @@ static bool between(struct v8heap *h, uint64_t object, enum v8_number first, enu
 	return type >= v8_n(h, first) && type <= v8_n(h, last);
 }
 
-/* What stands in place of the context in a frame of such a kind. */
+/* The word in place of the context in such a frame. */
 static bool is_continuation(const struct v8heap *h, uint64_t word)
 {
 	return word == 2 * (uint64_t)v8_n(h, V8_FRAME_CONTINUATION) ||
@@ -113,7 +113,7 @@ static uint64_t frame_function(struct v8 *v, uint64_t fp)
 	return v8_member(h, function, v8_n(h, V8_FUNCTION_SHARED), V8_TYPE_SHARED);
 }
 
-/* The bytecode that stands in the frame; 0: it is not this function's. */
+/* The frame's bytecode; 0: it is not this function's. */
 static uint64_t v8_frame_bytecodes(struct v8 *v, uint64_t fp, uint64_t shared)
 {
 	uint64_t code = 0;
@@ -190,8 +190,9 @@ void v8_stack(struct v8 *v, const struct runtime_native *native, struct script_s
 #define WORD        8ull
 #define READS       20000u      /* of memory, for one stack */
 #define HANDLER_MAX (64u << 10) /* bytes of a bytecode's handler */
-#define ENTRY_BYTES 160u        /* a function's instructions before its frame stands lie within */
-#define PUSHED      (2 * WORD)  /* below the frame pointer: context, function */
+#define ENTRY_BYTES 160u  /* a function's instructions before its frame is set up are within this \
+			   */
+#define PUSHED (2 * WORD) /* below the frame pointer: context, function */
 enum { RDI = 5, R9 = 9, R10 = 10, R12 = 12, R15 = 15 };
 
 uint64_t v8_builtins(struct v8 *v)
@@ -224,7 +225,7 @@ static int32_t type_then(struct v8heap *h, const struct stack_object *o)
 }
 
 struct function {
-	uint64_t shared; /* 0: there is none */
+	uint64_t shared; /* 0: none */
 	bool then;       /* as the frame had it when the sample was taken */
 };
 
@@ -245,7 +246,7 @@ static struct function function_of(struct v8heap *h, const struct v8_at *at, uin
 	return f;
 }
 
-/* Of the frame at fp; of frames of other kinds a number stands in the context's place. */
+/* The function of the frame at fp; frames of other kinds have a number in the context's place. */
 static struct function sampled_function(struct v8 *v, const struct v8_at *at)
 {
 	struct v8heap *h = &v->heap;
@@ -524,8 +525,8 @@ static bool interrupted_own(struct v8 *v, const struct v8_at *at, const struct v
 	return true;
 }
 
-/* A builtin that has no frame of its own was called from compiled code of the function that the
- * frame at fp is of: its return address is on top. */
+/* A builtin without a frame was called from compiled code of the function with the frame at fp: its
+ * return address is on top. */
 static bool builtin_called(struct v8 *v, const struct v8_at *at, struct function f,
 			   struct runtime_follow *to, struct script_stack *out)
 {
@@ -538,8 +539,7 @@ static bool builtin_called(struct v8 *v, const struct v8_at *at, struct function
 	       called(v, &from, &code, f, to->at, out);
 }
 
-/* In a builtin, which may have no frame of its own, or none yet: then that of who called it stands
- * there. */
+/* In a builtin, which may have no frame, or none yet: then the frame pointer is its caller's. */
 static bool interrupted_builtin(struct v8 *v, const struct v8_at *at, struct runtime_follow *to,
 				struct script_stack *out)
 {

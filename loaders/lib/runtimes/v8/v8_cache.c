@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8places: see the header. */
 #include "loaders/lib/runtimes/v8/v8_cache.h"
 
 #include <stdlib.h>
@@ -40,7 +39,7 @@ void v8_cache_release(struct v8_cache *p)
 		place_free(p, place);
 }
 
-/* 0: it cannot be read, or is none. */
+/* 0: it cannot be read, or is not a function. */
 static uint64_t cookie_read(struct v8heap *h, uint64_t shared, int64_t bytecode)
 {
 	struct {
@@ -62,8 +61,8 @@ static uint64_t cookie_read(struct v8heap *h, uint64_t shared, int64_t bytecode)
 	return hash_bytes(HASH_SEED, &of, sizeof(of)) | 1;
 }
 
-/* 0: it cannot be read, or changes all the time. The collector notes how long a function's bytecode
- * was not used: then once more. */
+/* 0: it cannot be read, or keeps changing. The collector notes in a function how long its bytecode
+ * was not used: try again then. */
 static uint64_t place_read(struct v8heap *h, struct runtime_budget *b, uint64_t shared,
 			   int64_t bytecode, uint64_t cookie, struct script_place *found)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8places: what functions of JavaScript are called and where, kept from one sampled stack to the
- * next.
+ * v8_cache: names and places of JavaScript functions, kept from one sampled stack to the next.
  *
- * 1. A place is found by the function's SharedFunctionInfo and the offset in its bytecode.
- * 2. It holds as long as what it was read from is there: the function's name, script and literal's
+ * 1. The key of a place is the function's SharedFunctionInfo and the offset in its bytecode.
+ * 2. It is valid as long as its sources are unchanged: the function's name, script and literal's
  *    number, the script's number, source and name, the bytecode and whether it has source
- *    positions. An object that was moved or freed, with another at its place, differs in these: the
- *    script's number is not given out twice.
- * 3. They are read before and after the place is: what changed meanwhile is no place.
+ *    positions. If an object was moved or freed and another took its place, these differ: the
+ *    script's number is not reused.
+ * 3. The sources are read before and after the place: if they change in between, there is no place.
  */
 #ifndef SONDE_RUNTIMES_V8_CACHE_H
 #define SONDE_RUNTIMES_V8_CACHE_H

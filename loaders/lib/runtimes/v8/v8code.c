@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8code: see the header. */
 #include "loaders/lib/runtimes/v8/v8code.h"
 
 #include <stdlib.h>
@@ -15,13 +14,13 @@
 #define ARRAY_MAX    (1 << 20)
 #define KIND(f)      ((f)&15)
 #define WORD         8
-#define WEAK         2u /* a weak reference has this bit beside that of an object */
+#define WEAK         2u /* marks a weak reference, in addition to an object's bit */
 #define ENTRY        3  /* numbers of one deoptimisation */
 #define SCALES       3u /* of bytecode's operands */
 #define PREFIXES     4u /* the first bytecodes: Wide, ExtraWide, twice */
 #define BYTECODE_MAX (1u << 20)
 
-#define TURNS 64u /* for so many an address that lies in no code is believed to */
+#define TURNS 64u /* an address outside of any code is not looked up again for this many stacks */
 
 void v8codes_fresh(struct v8codes *c)
 {

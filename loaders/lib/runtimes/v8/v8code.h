@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8code: code that V8 made: which object an address lies in, and which functions stand at it.
+ * v8code: code that V8 generated: which object an address is in, and which functions run there.
  *
- * Code is not in a list that can be read from outside. It begins at multiples of 32 bytes, behind
- * the head of its object, whose first word is the map of such objects: so the head is looked for
- * backwards from the address, and taken only if its type, its start and its size say that the
- * address lies in it.
+ * No list of code objects can be read from outside. Code begins at multiples of 32 bytes, after the
+ * head of its object, whose first word is the map of such objects: so this searches backwards from
+ * the address for the head, and accepts it only if its type, its start and its size show that the
+ * address is inside.
  */
 #ifndef SONDE_RUNTIMES_V8CODE_H
 #define SONDE_RUNTIMES_V8CODE_H
@@ -42,7 +42,7 @@ struct v8codes {
 	uint64_t map; /* of the objects that code lies in; 0: not met */
 };
 
-/* Before each thread that stands. */
+/* Before each stopped thread. */
 void v8codes_fresh(struct v8codes *c);
 /* Before each sampled stack: what is kept is looked at again before it is believed; which addresses
  * lie in no code is believed for a while. */
@@ -56,12 +56,12 @@ struct v8_function {
 	uint64_t shared;
 	int64_t bytecode; /* V8_NOWHERE: not known */
 };
-/* Which functions the `n` frames of a translation are, by the code's DeoptimizationData; how many
- * (some stand for none). 0: not known. */
+/* The functions of the `n` frames of a translation, by the code's DeoptimizationData; how many
+ * (some frames have none). 0: unknown. */
 size_t v8code_functions(struct v8heap *h, uint64_t data, const struct v8_inlined *frames, size_t n,
 			struct v8_function *out);
-/* The functions that optimised code stands for at a return address, outermost first, if that is
- * `shared`. 0: not known. */
+/* The functions that optimised code represents at a return address, outermost first, if that is
+ * `shared`. 0: unknown. */
 size_t v8code_inlined(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc,
 		      struct v8_function out[V8_INLINED_MAX]);
 /* The function that optimised code was made of; 0: not known. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8flow: see the header. */
 #include "loaders/lib/runtimes/v8/v8flow.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8flow_graph: see the header. Who is on every way to whom: Cooper, Harvey, Kennedy, "A Simple,
- * Fast Dominance Algorithm". */
+/* v8flow_graph: dominators by Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm". */
 #include "loaders/lib/runtimes/v8/v8flow_graph.h"
 
 #include <stdlib.h>
@@ -14,7 +13,7 @@ enum { RSP = 4, CMP = 7, R13 = 13 };
 #define TABLE_ENTRIES  64u
 /* instructions from the comparison with its length to the jump through a table */
 #define TABLE_STEPS 6u
-#define BEGIN_BYTES 64u /* of a function's code, before its frame stands */
+#define BEGIN_BYTES 64u /* of a function's code, before its frame is set up */
 #define ROUNDS_MAX  64u /* of a graph whose circles are loops few are needed */
 
 void v8flow_graph_release(struct v8flow_graph *g)
@@ -264,7 +263,7 @@ static void edge(struct v8flow_graph *g, uint32_t *n, uint32_t from, uint32_t to
 	g->next[(*n)++] = to;
 }
 
-/* An entry that leads nowhere in this code is none. */
+/* An entry that leads out of this code does not count. */
 static void table_edges(struct v8flow_graph *g, const struct v8flow_code *c, uint32_t i,
 			uint32_t *n)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8flow_graph: the instructions of optimised code, who comes before whom, and its loops. Part of
+ * v8flow_graph: the instructions of optimised code, their predecessors, and the loops. Part of
  * v8flow.
  *
- * Instructions are numbered as they stand. What is not reached from the first one (handlers of
- * exceptions, padding) is left out, as are ways on from it. A way that is left out makes nothing
- * wrong: in which inlined function an instruction is does not depend on the way to it, and a loop
- * keeps its head.
+ * Instructions are numbered in the order of their addresses. Instructions that are not reachable
+ * from the first one (exception handlers, padding) are left out, and so are paths from there.
+ * Leaving out a path does no harm: which inlined function an instruction belongs to does not depend
+ * on the path, and a loop keeps its head.
  */
 #ifndef SONDE_RUNTIMES_V8FLOW_GRAPH_H
 #define SONDE_RUNTIMES_V8FLOW_GRAPH_H

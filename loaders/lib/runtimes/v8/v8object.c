@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8object: see the header. */
 #include "loaders/lib/runtimes/v8/v8object.h"
 
 #include <stdlib.h>
@@ -82,7 +81,7 @@ int32_t v8_map_type(struct v8heap *h, uint64_t map)
 	if (!v8_is_object(map) || !v8_word(h, map, 0, &meta))
 		return -1;
 	if (!is_meta(h, meta)) {
-		/* another isolate of the process may have one of its own */
+		/* another isolate of the process may have a different one */
 		h->meta = 0;
 		if (!is_meta(h, meta))
 			return -1;
@@ -246,7 +245,7 @@ static bool flags_read(struct v8heap *h, uint64_t info, int64_t *flags)
 	return v8_n(h, V8_SHAPE) >= V8_SHAPE_13 || v8_small(word, flags);
 }
 
-/* Beside the names of variables, before that of the function. */
+/* Next to the names of variables, before that of the function. */
 static int64_t slots_before(const struct v8heap *h, int64_t flags)
 {
 	int32_t shape = v8_n(h, V8_SHAPE);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8object: what V8's objects say: of a function its name, its script, the line of a place in it.
- * Their memory is a stranger's: each object's type is checked (its map's, whose own map is the map
- * of maps), lengths and loops have bounds.
+ * v8object: V8's objects: a function's name, its script, the line of a place in it. The memory is
+ * untrusted: each object's type is checked (its map's, whose map must be the map of maps), lengths
+ * and loops are bounded.
  *
- * A tagged word is an object where its lowest two bits are 01, and a small number in its upper half
- * where the lowest is 0.
+ * A tagged word is an object if its lowest two bits are 01; if the lowest bit is 0 it is a small
+ * number in the upper half.
  */
 #ifndef SONDE_RUNTIMES_V8OBJECT_H
 #define SONDE_RUNTIMES_V8OBJECT_H
@@ -37,7 +37,7 @@ static inline bool v8_is_object(uint64_t tagged)
 {
 	return (tagged & 3) == 1;
 }
-/* A small number; false: it is none. */
+/* A small number; false: something else. */
 static inline bool v8_small(uint64_t tagged, int64_t *out)
 {
 	*out = (int64_t)tagged >> 32;
@@ -56,12 +56,12 @@ void v8heap_fresh(struct v8heap *h);
 /* A word of an object. */
 bool v8_word(const struct v8heap *h, uint64_t object, int32_t offset, uint64_t *out);
 bool v8_half(const struct v8heap *h, uint64_t object, int32_t offset, uint32_t *out);
-/* The type that an object's map says; -1: it is none. */
+/* The type in an object's map; -1: not an object. */
 int32_t v8_type(struct v8heap *h, uint64_t object);
 bool v8_is(struct v8heap *h, uint64_t object, enum v8_number type);
-/* The type that this map says; -1: it is none. */
+/* The type in this map; -1: not a map. */
 int32_t v8_map_type(struct v8heap *h, uint64_t map);
-/* A member that is an object of that type; 0: it is none. */
+/* A member that is an object of that type; 0: it is not. */
 uint64_t v8_member(struct v8heap *h, uint64_t object, int32_t offset, enum v8_number type);
 /* An array of bytes; own. NULL: none, or more than `max`. */
 uint8_t *v8_bytes(struct v8heap *h, uint64_t array, size_t max, size_t *len);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8running: see the header. */
 #include "loaders/lib/runtimes/v8/v8running.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8running: which functions ran where optimised code was interrupted, inlined ones too (v8flow.h
- * says how they are found). What was found of a piece of code is kept from one sampled stack to the
- * next: V8 does not change it, and gives each that it makes a number.
+ * v8running: which functions were running when optimised code was interrupted, including inlined
+ * ones (v8flow.h finds them). The result for a piece of code is kept from one sampled stack to the
+ * next: V8 does not change code, and numbers each piece.
  */
 #ifndef SONDE_RUNTIMES_V8RUNNING_H
 #define SONDE_RUNTIMES_V8RUNNING_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8string: see the header. */
 #include "loaders/lib/runtimes/v8/v8string.h"
 
 #include "loaders/lib/runtimes/utf8.h"

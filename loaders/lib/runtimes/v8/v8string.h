@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8string: V8's strings: characters of one byte (Latin-1) or two (UTF-16), in a row in the object
- * or elsewhere (external), a part of another (sliced), one that stands for another (thin), or two
- * put together (cons).
+ * v8string: V8's strings: characters of one byte (Latin-1) or two (UTF-16), stored in the object or
+ * elsewhere (external); part of another string (sliced), an alias of another (thin), or two joined
+ * (cons).
  */
 #ifndef SONDE_RUNTIMES_V8STRING_H
 #define SONDE_RUNTIMES_V8STRING_H
@@ -18,8 +18,8 @@ struct v8_text {
 
 /* Those that a string leads to; false: none, or it is of two parts. */
 bool v8_text_find(struct v8heap *h, uint64_t string, struct v8_text *t);
-/* One string, or the parts of one that was put together, as UTF-8; own. At most SCRIPT_TEXT_MAX
- * characters, then "...". NULL: it is none. */
+/* A string, or the parts of a joined one, as UTF-8; own. At most SCRIPT_TEXT_MAX characters, then
+ * "...". NULL: not a string. */
 char *v8_string_read(struct v8heap *h, uint64_t string);
 
 /* The i-th of characters that were read. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8tables: see the header. */
 #include "loaders/lib/runtimes/v8/v8tables.h"
 
 #include <string.h>
@@ -197,7 +196,7 @@ struct translation {
 	struct bytes b;
 	const struct opcodes *of;
 	unsigned n;    /* opcodes */
-	bool plain;    /* 9, 10: opcodes are numbers of their own kind, and none says "as before" */
+	bool plain;    /* 9, 10: opcodes are numbered differently, and none means "as before" */
 	size_t before; /* in the one before */
 	bool has_before;
 	uint32_t left; /* opcodes to take from there, and 1 */
