@@ -5,8 +5,8 @@
  *     goheap_read PID INDEX        one collection for each line of standard input, one line of JSON
  * each
  *
- * INDEX is the image index of the process's program. Besides the values, each bucket's frames as the
- * index names them, by the rules that buckets.h gives for each kind.
+ * INDEX is the image index of the process's program. Besides the values, each bucket's frames as
+ * the index names them, by the rules that buckets.h gives for each kind.
  */
 #include <fcntl.h>
 #include <inttypes.h>
