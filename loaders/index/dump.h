@@ -13,7 +13,7 @@ int dump_symbols(const char *path, struct err *e);
 int dump_lines(const char *path, struct err *e);
 /* The unwind rows, as rowprint.h writes them. Nothing is printed of an index without rows. */
 int dump_rows(const char *path, struct err *e);
-/* The probe sites of TLS, as tlsprint.h writes them. */
+/* The probe sites of TLS, one a line. */
 int dump_tls(const char *path, struct err *e);
 
 #endif

@@ -52,14 +52,14 @@ struct indexer;
 struct publish;
 struct wanted;
 
-/* What is done now and then: when next. */
+/* When each periodic task is due. */
 struct due {
 	int64_t reconcile_ns, act_ns, sweep_ns, cpus_ns, ask_ns, cost_ns, memory_ns;
 };
 
 struct maps {
 	int64_t soon_ns; /* read again then; 0: not before the next tick */
-	bool tell_soon;  /* and tell what was read */
+	bool tell_soon;  /* and send what was read */
 	struct pace pace;
 	struct due due;
 	struct cmdline o;
@@ -74,7 +74,7 @@ struct maps {
 	struct tablemaps tables;
 	struct publish *publish;
 	uint64_t good_ns; /* the last T at which nothing was lost */
-	uint64_t cpus_ns; /* the last T at which every CPU's event was known to live */
+	uint64_t cpus_ns; /* the last T at which the events of all CPUs were known to work */
 	uint64_t rss, private, tables_bytes;
 	bool stop;
 };
@@ -84,7 +84,7 @@ struct maps {
 /* quick from the start: rows are being published, loaders wait for them */
 #define BEGIN_NS (5 * NSEC_PER_SEC)
 #define SOON_NS  ((int64_t)SIDE_BAND_MARGIN_NS + 1000000)
-/* look; act ACT_NS later, when what the look saw has been told */
+/* look; act ACT_NS later, when the events that the look saw have arrived */
 #define RECONCILE_NS (5 * NSEC_PER_SEC)
 #define ACT_NS       (3 * NSEC_PER_SEC / 10)
 #define SWEEP_NS     (15 * NSEC_PER_SEC)
@@ -104,7 +104,7 @@ static uint64_t cpu_of(int who)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
 }
 
-/* Has its time come? Then it comes again `every_ns` from now. */
+/* Is it due? Then it is due again `every_ns` from now. */
 static bool is_due(int64_t *at_ns, int64_t every_ns)
 {
 	int64_t now = clock_boot_ns();
@@ -144,7 +144,7 @@ static void recover(struct maps *m, uint64_t since_ns, uint64_t lost)
 	hub_reseed_all(m->hub, since_ns, lost);
 }
 
-/* What happened is known here and in the tables; clients hear of it at the next tick. */
+/* Updates the world and the tables; clients get the changes at the next tick. */
 static void read_and_publish(struct maps *m)
 {
 	uint64_t until = side_band_feed_read(m->feed), since = m->good_ns,
@@ -170,7 +170,7 @@ static void read_and_tell(struct maps *m)
 	hub_emit(m->hub, MP_WATERMARK, &w, NULL);
 }
 
-/* One that comes had no event until now. */
+/* A new CPU had no event until now. */
 static void follow_cpus(struct maps *m)
 {
 	bool ask = is_due(&m->due.ask_ns, CPUS_ASK_NS);
@@ -196,7 +196,7 @@ static void reconcile(struct maps *m)
 static void tick(struct maps *m)
 {
 	if (pace_is_slow(&m->pace, clock_boot_ns()))
-		side_band_feed_sleep(m->feed); /* before it is read: what comes from now on calls */
+		side_band_feed_sleep(m->feed); /* before the read: later execs wake us */
 	if (is_due(&m->due.cpus_ns, CPUS_NS))
 		follow_cpus(m);
 	read_and_tell(m);
@@ -214,7 +214,7 @@ static void tick(struct maps *m)
 	pace_ticked(&m->pace, clock_boot_ns());
 }
 
-/* What was asked for SOON_NS ago: what was younger than the margin then. */
+/* SOON_NS after a request: now what was then younger than the margin can be read. */
 static void soon(struct maps *m)
 {
 	m->soon_ns = 0;
@@ -223,14 +223,14 @@ static void soon(struct maps *m)
 		return;
 	}
 	m->tell_soon = false;
-	tell_cost(m); /* before the watermark, which says that it has come */
+	tell_cost(m); /* before the watermark, which implies that it has arrived */
 	read_and_tell(m);
 	hub_flush(m->hub);
 }
 
 /* ---- the loop ---- */
 
-/* A client waits for what has happened up to now. */
+/* A client waits for everything that has happened up to now. */
 static void maps_hurry(void *ctx)
 {
 	struct maps *m = ctx;
@@ -250,7 +250,8 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 	} else if (ptr == m->wanted) {
 		wanted_take(m->wanted);
 		read_and_publish(m);
-		if (!m->tell_soon) /* what is younger than the margin: its newest mappings, say */
+		if (!m->tell_soon) /* what is younger than the margin, for example its newest
+				      mappings */
 			m->soon_ns = clock_boot_ns() + SOON_NS;
 	} else if (ptr == &m->listen_fd) {
 		hub_accept(m->hub);
@@ -258,7 +259,7 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 		if (read(m->signal_fd, &si, sizeof(si)) == sizeof(si))
 			m->stop = true;
 	} else if (indexer_ready(m->indexer, ptr)) {
-		publish_tick(m->publish, m->good_ns); /* at once, if rows came */
+		publish_tick(m->publish, m->good_ns); /* at once, if rows have arrived */
 	} else {
 		hub_ready(m->hub, ptr, ev->events);
 	}
@@ -361,8 +362,8 @@ static void watch(struct maps *m, int fd, void *ptr)
 	epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-/* Ctrl-C goes to the whole group; one who was started by a loader ends when that is done with it.
- */
+/* Ctrl-C goes to the whole group; a sonde-maps that a loader started ends when the loader closes
+ * its socket. */
 static void catch_signals(struct maps *m)
 {
 	sigset_t set;
@@ -396,7 +397,7 @@ static char *index_program(const struct cmdline *o)
 	return mem_strdup(path);
 }
 
-/* What a predecessor left, from --tables-fd on. */
+/* The maps of a predecessor, from --tables-fd on. */
 static void inherited(const struct cmdline *o, int from[MP_TABLES_N])
 {
 	for (int i = 0; i < MP_TABLES_N; i++) {
@@ -566,7 +567,7 @@ int main(int argc, char **argv)
 		m.good_ns = m.cpus_ns = side_band_feed_read(m.feed);
 		publish_tick(m.publish, m.good_ns);
 		hub_open(m.hub);
-		/* it goes on: what is recorded counts for more */
+		/* it goes on without: the recording matters more */
 		if (confine(CONFINE_EXECS | CONFINE_HANDLES, &e))
 			log_warn("%s", e.what);
 		maps_loop(&m);

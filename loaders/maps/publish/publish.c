@@ -73,12 +73,11 @@ static void put_mapping(uint64_t *words, uint32_t n, uint32_t i, const struct ma
 	w[2] = 0;
 	w[3] = pi ? pi->slot : 0;
 	if (pi && pi->n_segments && !publish_row_distance(pi, m, &w[2]))
-		w[3] = 0; /* a part of the file that is not meant to be executed: nothing is known
-			     of it */
+		w[3] = 0; /* not an executable part of the file: no rows */
 }
 
-/* A library of that name is HotSpot, which makes code; what it really is, who follows its frames
- * looks at. */
+/* A library of that name is HotSpot, which generates code; the walker of its frames checks what it
+ * really is. */
 static bool is_own_code(const struct mapping *m)
 {
 	static const char name[] = "/libjvm.so";
@@ -212,7 +211,7 @@ void publish_tick(struct publish *pub, uint64_t as_of_ns)
 	}
 	sweep(pub, now);
 	publish_let_go(pub, now);
-	/* only now: no entry points any more at what is free again */
+	/* only now: entries no longer point to freed room */
 	entries_tick(&pub->entries, now);
 	arena_tick(&pub->slices.arena, now);
 	slots_tick(&pub->slots, now);

@@ -2,13 +2,13 @@
 /*
  * publish_images: the rows of each file.
  *
- * 1. A file has a slot in state PENDING from when it is known. What is in the cache is published at
- *    once. What is not is asked of the indexer when it has been mapped for AGE_NS or a sample was
- *    in it; those that most processes map come first.
- * 2. Where its rows lie relative to a mapping is not known before its index is. So READY is another
- *    slot, and who maps the file gets a new slice: a program that still reads the old slice finds
- *    PENDING, never rows at a wrong distance.
- * 3. `rows` is full: publish_room.c.
+ * 1. A file gets a slot in state PENDING as soon as it is known. If the cache has its index, its
+ *    rows are published at once. If not, its index is requested when the file has been mapped for
+ *    AGE_NS or has a sample; files that most processes map come first.
+ * 2. The distance between a mapping and its rows is not known before the index is there. So READY
+ *    is another slot, and each process that maps the file gets a new slice: a program that still
+ *    reads the old slice finds PENDING, never rows at a wrong distance.
+ * 3. If `rows` is full: publish_room.c.
  */
 #include "loaders/maps/publish/private.h"
 
@@ -37,7 +37,7 @@ static void image_close_(struct image **img)
 
 /* ---- come and go ---- */
 
-/* What its frames say. Beyond two million files, those that come have addresses in their frames
+/* The image id in its frames. Beyond two million files, later ones have addresses in their frames
  * (0). */
 static uint32_t frame_id(const struct mimage *img)
 {
@@ -168,7 +168,7 @@ static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set
 	publish_set_state(pub, pi, TABLES_IMAGE_READY);
 }
 
-/* The index of the image, and its rows in it. false: it is settled otherwise, or another time. */
+/* Opens the image's index and its rows. false: the image is settled in another way, or not now. */
 static bool open_rows(struct publish *pub, struct pimage *pi, struct image **index,
 		      struct unwind_section *s)
 {
@@ -223,7 +223,7 @@ static bool is_library(const struct pimage *pi)
 	return strstr(pi->img->path, ".so") || pi->img->kind == MP_IMAGE_VDSO;
 }
 
-/* Those that samples were in, then what most processes map; libraries before programs. */
+/* Files with samples, then those that most processes map; libraries before programs. */
 static int by_use(const void *a, const void *b)
 {
 	const struct pimage *x = *(struct pimage *const *)a, *y = *(struct pimage *const *)b;
@@ -245,8 +245,8 @@ static void sort_by_use(struct publish *pub, struct pimage **list, size_t n, uin
 	qsort(list, n, sizeof(*list), by_use);
 }
 
-/* files at once: of fewer mapping each piece is cheaper than all rows (tablemaps.h), 21 MB of page
- * tables */
+/* files at once: for fewer, mapping each piece is cheaper than all rows (tablemaps.h), 21 MB of
+ * page tables */
 #define HOLD_FROM 4
 
 static void take_all(struct publish *pub, struct pimage **ready, size_t n, uint64_t now_ns)
@@ -280,7 +280,7 @@ static void look_at_open(struct publish *pub, uint64_t now_ns)
 		take_all(pub, ready, n, now_ns);
 }
 
-/* Who maps a file that moved to another slot gets a new slice. */
+/* Processes that map a file which moved to another slot get a new slice. */
 static void tell_users(struct publish *pub)
 {
 	struct pimage *pi;

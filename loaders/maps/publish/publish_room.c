@@ -46,7 +46,7 @@ static void clear_used(const struct publish *pub, const struct pimage *pi)
 	__atomic_store_n(&pub->maps->images[pi->slot].used, 0, __ATOMIC_RELAXED);
 }
 
-/* How many processes map each; not more often than COUNT_NS. */
+/* Counts how many processes map each file; at most every COUNT_NS. */
 void publish_count_users(struct publish *pub, uint64_t now_ns)
 {
 	struct pimage *pi;
@@ -67,7 +67,7 @@ void publish_count_users(struct publish *pub, uint64_t now_ns)
 		}
 }
 
-/* Who was used since the last look. */
+/* Notes which files were used since the last call. */
 void publish_sweep_use(struct publish *pub, uint64_t now_ns)
 {
 	struct pimage *pi;
@@ -107,8 +107,8 @@ bool publish_is_idle(const struct publish *pub, const struct pimage *pi, bool fo
 	return pi->used_ns ? now_ns - pi->used_ns > IDLE_NS : now_ns - pi->ready_ns > TRIAL_NS;
 }
 
-/* Rows are idle if all files that have them are; a part alone always, for one that is used: it
- * comes back elsewhere when it is asked for. */
+/* Rows are idle if all files that have them are. For a file in use, single parts always count as
+ * idle: they are loaded again elsewhere when a probe asks for them. */
 static void mark_idle(const struct publish *pub, bool for_used, uint64_t now_ns)
 {
 	struct rowset *set;
@@ -165,7 +165,7 @@ static void give_up(struct publish *pub, uint64_t now_ns)
 	pub->claimant = NULL;
 }
 
-/* Among those that are used and find no room, the one that waits longest. */
+/* Of the used files without room, the one that has waited longest. */
 void publish_choose_claimant(struct publish *pub, uint64_t now_ns)
 {
 	struct pimage *pi, *best = NULL;

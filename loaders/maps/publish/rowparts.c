@@ -26,7 +26,7 @@ uint32_t rowparts_look(struct rowset *set, uint64_t now_ns, uint32_t *wanted)
 	return n;
 }
 
-/* A part's pages [lo, hi), and the elements [first, end) that its rows lie in. */
+/* A part's pages [lo, hi), and the elements [first, end) of its rows. */
 struct extent {
 	uint32_t lo, hi, first, end;
 };
@@ -61,7 +61,7 @@ bool rowparts_match(const struct rowsets *rs, const struct rowset *set,
 				    s->rule_count + 2 * s->ext_count) == 1;
 }
 
-/* elements: the file's pages, whose rows moved by `by`; NULL: they are not there. */
+/* elements: the file's pages, whose rows moved by `by`; NULL: mark the rows as missing. */
 static int write_pages(const struct rowsets *rs, const struct rowset *set, uint32_t lo, uint32_t hi,
 		       const uint64_t *elements, uint32_t by)
 {

@@ -56,7 +56,7 @@ static uint64_t head_elements(uint32_t pages, uint32_t rules, uint32_t exts)
 	return elements_of(pages, rules, exts, 0) + (parts_of(pages) + 7) / 8;
 }
 
-/* One page's rows behind the other's: what is of one part lies together. */
+/* Are the rows of each page behind those of the previous one? Then a part's rows are adjacent. */
 static bool is_orderly(const struct unwind_section *s)
 {
 	uint32_t at = 0;
@@ -96,9 +96,9 @@ uint32_t rowsets_end(const struct rowset *set)
 	return set->first + size_of(set);
 }
 
-/* Each row's rule is there. Two rows a word and without a branch, for there are millions in a
- * start: who asks for a rule beyond the last leaves the top bit of its half set; what the lower
- * half borrows then matters no more. */
+/* Does each row's rule exist? Two rows a word and without a branch, since there are millions at a
+ * start: a rule number that is too high leaves the top bit of its half set; what the lower half
+ * borrows does not matter then. */
 static bool rows_sound(const uint64_t *words, uint32_t n, uint32_t rule_count)
 {
 	const uint64_t two = 1ull << 32 | 1, last = two * (rule_count - 1);
@@ -138,7 +138,7 @@ static uint64_t content_of(const struct unwind_section *s)
 	return hash_wide(s->page_count, s->elements, n * sizeof(*s->elements)) | 1;
 }
 
-/* content: 0 where it is in one piece. */
+/* content: 0 if it is in one piece. */
 static bool has_content(const struct rowsets *rs, const struct rowset *set,
 			const struct unwind_section *s, uint64_t content)
 {
@@ -179,7 +179,7 @@ static int make_parts(const struct rowsets *rs, struct rowset *set)
 				     &set->use);
 }
 
-/* All but the rows; no part is there. */
+/* Everything but the rows; no part is loaded. */
 static int write_head(const struct rowsets *rs, const struct rowset *set,
 		      const struct unwind_section *s)
 {
@@ -230,7 +230,7 @@ int rowsets_get(struct rowsets *rs, const struct unwind_section *s, struct rowse
 	return 0;
 }
 
-/* The place of a predecessor's part, as its pages say. */
+/* The place of a predecessor's part, from its pages. */
 static void part_take_at(struct rowsets *rs, struct rowset *set, uint32_t k, const uint64_t *pages)
 {
 	uint32_t lo = k << TABLES_PART_SHIFT, hi = lo + (1u << TABLES_PART_SHIFT);
@@ -329,8 +329,7 @@ static struct piece *pieces(const struct rowsets *rs, size_t *count)
 	return v;
 }
 
-/* What has to go for [first, first + n), whose first piece is v[i]. UINT64_MAX: it cannot be had.
- */
+/* The cost of freeing [first, first + n), whose first piece is v[i]. UINT64_MAX: impossible. */
 static uint64_t price(const struct piece *v, size_t count, size_t i, uint32_t first, uint32_t n)
 {
 	uint64_t sum = 0;
@@ -349,7 +348,7 @@ bool rowsets_window(const struct rowsets *rs, uint32_t n, uint32_t *first)
 	cleanup_free struct piece *v = pieces(rs, &count);
 	uint64_t best = UINT64_MAX;
 
-	for (size_t i = 0; i <= count; i++) { /* right behind each, and at the begin */
+	for (size_t i = 0; i <= count; i++) { /* directly after each piece, and at the beginning */
 		uint32_t at = i ? v[i - 1].end : 0;
 		uint64_t cost = n <= rs->maps->n_rows && at <= rs->maps->n_rows - n ?
 					price(v, count, i, at, n) :

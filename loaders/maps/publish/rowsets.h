@@ -22,10 +22,10 @@
 #define ROWSETS_PARTS_MIN 65536u /* 256 KiB of rows */
 
 struct rowpart {
-	uint32_t first, n; /* elements; n 0: it has no rows, or is not there */
+	uint32_t first, n; /* elements; n 0: no rows, or not loaded */
 	bool here;
 	bool idle;        /* the caller's mark, as that of a set */
-	uint64_t used_ns; /* last seen in use, or asked for; 0: never */
+	uint64_t used_ns; /* last seen in use, or requested; 0: never */
 };
 
 struct rowset {
@@ -36,7 +36,7 @@ struct rowset {
 	uint32_t use_first;          /* as in struct tables_image; 0: in one piece */
 	struct rowpart *parts;       /* own */
 	uint32_t part_count;         /* 0: in one piece */
-	uint64_t content;            /* hash, where it is in parts; 0: a predecessor's */
+	uint64_t content;            /* a hash, if it is in parts; 0: a predecessor's */
 	struct tablemaps_window use; /* the bytes, while it is in parts */
 	uint64_t looked_ns;          /* the caller's */
 	struct rowset *prev, *next;
@@ -51,13 +51,13 @@ struct rowsets {
 
 void rowsets_init(struct rowsets *rs, const struct tablemaps *maps, uint64_t grace_ns);
 void rowsets_release(struct rowsets *rs);
-/* Elements it takes in one piece. */
+/* Elements that it needs as one piece. */
 uint32_t rowsets_elements(const struct rowsets *rs, const struct unwind_section *s);
-/* Does every page point into the rows, and every page and row at a rule, every rule at an extension
- * that is there? */
+/* Does every page point into the rows, every page and row to an existing rule, every rule to an
+ * existing extension? */
 bool rowsets_sound(const struct unwind_section *s);
-/* A reference to a set with these rows; of one in parts, new, no part is there. -ENOSPC: there is
- * no gap that large now; -errno: the map cannot be written. */
+/* A reference to a set with these rows; a new one in parts has no part loaded. -ENOSPC: no gap is
+ * large enough now; -errno: the map cannot be written. */
 int rowsets_get(struct rowsets *rs, const struct unwind_section *s, struct rowset **out);
 /* What a predecessor wrote at as->first, with these counts and as->use_first: becomes a set, unless
  * there is one. NULL: not within the array, or partly taken. */
@@ -67,6 +67,6 @@ void rowsets_put(struct rowsets *rs, struct rowset *set, uint64_t now_ns); /* NU
 /* The range of `n` elements that costs the least: free, being freed, or held by idle sets or parts.
  * false: every range has something in use. */
 bool rowsets_window(const struct rowsets *rs, uint32_t n, uint32_t *first);
-uint32_t rowsets_end(const struct rowset *set); /* first element behind its one piece */
+uint32_t rowsets_end(const struct rowset *set); /* first element after its one piece */
 
 #endif

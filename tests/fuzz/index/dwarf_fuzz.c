@@ -6,7 +6,7 @@
  *
  * covers: loaders/index/lines/dwelf.c loaders/index/lines/dwread.c loaders/index/lines/dwunit.c
  *         loaders/index/lines/dwinline.c loaders/index/lines/dwline.c loaders/index/lines/lineset.c
- *         loaders/index/lines/linecode.c loaders/index/lines/linepaint.c
+ *         loaders/index/lines/linecode.c
  */
 #include <stdint.h>
 #include <stdlib.h>
