@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""manpages: what the man pages have from elsewhere, put there anew: of each verb the synopsis, the options' names and the
-examples, from the programs' own table (`sonde help --json`); sonde.conf(5)'s keys, from `sonded --show-config --origin`;
-sonde-schema(7), from docs/SCHEMA.md and the comments of schema/sql. What a page says of an option beside its name is its
-author's, and stays; an option that no page tells of gets the line of its help. A verb without a page gets one.
+"""manpages: updates the generated parts of the man pages: for each verb the synopsis, the names of its options and the
+examples, from the program's table (`sonde help --json`); the keys of sonde.conf(5), from `sonded --show-config --origin`;
+sonde-schema(7), from docs/SCHEMA.md and the comments of schema/sql. The author writes the text of an option, which stays; an
+option without text gets its help line. A verb without a page gets one.
 
-  scripts/manpages.py            say which pages would change; exit 1 if any (a test does this)
+  scripts/manpages.py            print which pages would change; exit 1 if any (a test does this)
   scripts/manpages.py --write    change them                                    (make man)
 """
 import json
@@ -41,7 +41,7 @@ def ask(*words):
 # --- a verb's page ---
 
 def told(verb):
-    """The options that the page of a verb lists: its own, --json, --store; not those that its help leaves to another line."""
+    """The options listed on the page of a verb: its own, --json, --store; not those without a help text."""
     return [o for o in verb["options"] + verb["json"] + verb["store"] if o["help"]]
 
 
@@ -52,13 +52,13 @@ def flag(option):
 
 
 def word_macros(word):
-    """One word of a usage line: capitals are for what is put there, all else is typed."""
+    """One word of a usage line: capitals are placeholders, everything else is typed."""
     parts = [f"Ar {x}" if x.isupper() else x if x == "=" else f"Cm {plain(x)}" for x in re.findall(r"[A-Z]{2,}|=|[^A-Z=]+", word)]
     return " Ns ".join(parts)
 
 
 def group_macros(tokens, depth=0):
-    """The macros up to the bracket that ends the group, which is taken from `tokens` with it."""
+    """The macros up to the bracket that ends the group; both are removed from `tokens`."""
     out = []
     while tokens and (token := tokens.pop(0)) != "]":
         if token == "[":
@@ -72,7 +72,7 @@ def group_macros(tokens, depth=0):
 
 
 def words_of(usage):
-    """The words of a usage line: not its options, which are listed one by one."""
+    """The words of a usage line, without its options, which are listed one by one."""
     out = []
     tokens = re.findall(r"\[|\]|\||\.\.\.|(?:(?!\.\.\.)[^\s\[\]|])+", usage)
     while tokens:
@@ -106,7 +106,7 @@ def synopsis(verb):
 
 
 def items(body):
-    """[(tag line, text)] of the outer list in `body`, which begins after its .Bl and ends with its .El."""
+    """[(tag line, text)] of the outer list in `body`, from after its .Bl to its .El."""
     out, depth = [], 0
     for line in body.splitlines(keepends=True):
         if line.startswith(".It ") and not depth:
@@ -119,7 +119,7 @@ def items(body):
 
 
 def option_list(verb, body, page):
-    """The list of options in a description, with the table's names, in the table's order."""
+    """The list of options in a description, with the names and in the order of the table."""
     if not told(verb):
         return body
     begin = "The options are as follows:\n.Bl -tag -width Ds\n"
@@ -171,7 +171,7 @@ def tool_page(verbs, text):
 
 
 def conf_page(text):
-    """sonde.conf(5): its keys, with the value that holds where nothing is said."""
+    """sonde.conf(5): its keys, with their default values."""
     begin, end = '.\\" keys: made from the table\n', '.\\" end of keys\n'
     head, rest = text.split(begin)
     shown = ask("sonded", "--show-config", "--origin")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""manschema: sonde-schema(7), made of docs/SCHEMA.md (the views, which tests hold it to) and of the comments in the
-store's own migrations (the tables)."""
+"""manschema: generates sonde-schema(7) from docs/SCHEMA.md (the views, which tests compare) and from the comments in the
+store's migrations (the tables)."""
 import glob
 import os
 import re
@@ -38,7 +38,7 @@ def words(text):
 
 
 def sentences(lines):
-    """A paragraph, each sentence on a line of its own."""
+    """A paragraph, one sentence per line."""
     text = unmarked(" ".join(lines))
     return "".join(plain(x) + "\n" for x in re.split(r"(?<=[.?])\s+(?=\S)|(?<=:)\s+(?=[A-Z])", text) if x.strip())
 
@@ -92,7 +92,7 @@ def from_markdown(text):
 
 
 def tables():
-    """Every table with its columns, as the migrations' comments tell them."""
+    """Every table with its columns, from the comments of the migrations."""
     db = sqlite3.connect(":memory:")
     for path in sorted(glob.glob(os.path.join(ROOT, "schema", "sql", "[0-9]*.sql"))):
         with open(path, encoding="utf-8") as f:

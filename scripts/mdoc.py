@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mdoc: text into the macros of a man page, and a page into its sections. Only what manpages.py needs."""
+"""mdoc: converts text to the macros of a man page, and splits a page into its sections. Only what manpages.py needs."""
 import re
 
 MACROS = re.compile(r"^(A[cdknopqrt]|B[cdfkloqtx]|C[dm]|D[1bcdlotvx]|E[cdfklmnorsv]|F[acdlnotrx]|Hf|I[cnt]|L[bikp]|M[st]|"
@@ -7,21 +7,21 @@ MACROS = re.compile(r"^(A[cdknopqrt]|B[cdfkloqtx]|C[dm]|D[1bcdlotvx]|E[cdfklmnor
 
 
 def plain(text):
-    """Text that no formatter takes for anything else: backslashes, a leading dot, words that are macros' names."""
+    """Escapes text for the formatter: backslashes, a leading dot, words that are names of macros."""
     text = text.replace("\\", "\\e")
     text = " ".join(f"\\&{w}" if MACROS.match(w) else w for w in text.split(" "))
     return "\\&" + text if text[:1] in (".", "'") else text
 
 
 def sentence(text):
-    """A line of help as a sentence, one line of the source."""
+    """A line of help as a sentence, on one source line."""
     text = text.strip()
     text = text[:1].upper() + text[1:]
     return plain(text) + ("" if text.endswith((".", "?", "!")) else ".") + "\n"
 
 
 def literal(lines):
-    """Lines as they are typed."""
+    """Literal lines."""
     def safe(line):
         line = line.replace("\\", "\\e")
         return "\\&" + line if line[:1] in (".", "'") else line
@@ -29,13 +29,13 @@ def literal(lines):
 
 
 def sections(text):
-    """(what stands before the first .Sh, {title: body}), in order."""
+    """(the text before the first .Sh, {title: body}), in order."""
     head, *rest = re.split(r"^\.Sh (.+)\n", text, flags=re.M)
     return head, dict(zip(rest[::2], rest[1::2]))
 
 
 def blocks(text):
-    """Up to the .El that ends the list that `text` stands in, and what follows it."""
+    """The text up to the .El that ends the current list, and the text after it."""
     depth, at = 0, 0
     for line in text.splitlines(keepends=True):
         if line.startswith(".El") and not depth:

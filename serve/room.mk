@@ -1,5 +1,5 @@
-# serve: sonde-serve, the store in a browser. Knows no BPF and opens no store: it asks `sonde`. Its page is made of serve/page and the
-# drawing modules of tools/page, joined and packed; asset.c takes them into the program as they are (.incbin).
+# serve: sonde-serve shows the store in a browser. It uses no BPF and opens no store: it runs `sonde`. Its page is made from serve/page and the
+# drawing modules of tools/page, joined and packed; asset.c includes them in the program (.incbin).
 SERVE_GEN := $(B)/gen/serve
 SERVE_JS  := $(patsubst %,tools/page/script/%.js,data looks build layout format colour diff draw graph theme tabs tree tip who) \
              $(patsubst %,serve/page/%.js,ask place words profile band grid tables picture services sql marks jump hotkeys main)
@@ -7,7 +7,7 @@ SERVE_CSS := tools/page/page.css serve/page/serve.css
 SERVE_GZ  := $(patsubst %,$(SERVE_GEN)/%.gz,index.html app.css app.js)
 GENERATED += $(SERVE_GZ)
 
-# A missing library is said in words, before the compiler says it in its own.
+# A clear message for a missing library, before the compiler's.
 SERVE_MHD := $(shell printf '\#include <microhttpd.h>\n' | $(CC) -E -xc - >/dev/null 2>&1 && echo yes)
 ifneq ($(SERVE_MHD),yes)
 $(if $(filter-out clean,$(or $(MAKECMDGOALS),all)),$(error libmicrohttpd is missing, which sonde-serve needs: scripts/deps.sh build, or apt-get install libmicrohttpd-dev))
@@ -26,7 +26,7 @@ $(SERVE_GEN)/%.gz: $(SERVE_GEN)/%
 	$(Q)gzip -9 -n -c $< > $@.tmp && mv $@.tmp $@
 
 CFLAGS_serve_asset := -DSERVE_GEN='"$(SERVE_GEN)"'
-# the compiler does not see .incbin
+# the compiler does not see the dependency on .incbin
 $(B)/obj/serve/asset.o: $(SERVE_GZ)
 
 $(eval $(call archive,serve,$(filter-out serve/main.c,$(wildcard serve/*.c))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion for sonde: `sonde completion words` says what fits. To load it: source <(sonde completion bash)
+# bash completion for sonde: `sonde completion words` prints the words that fit. To load it: source <(sonde completion bash)
 _sonde()
 {
 	local word line last cut=
@@ -8,7 +8,7 @@ _sonde()
 	word=${COMP_WORDS[COMP_CWORD]}
 	line=${COMP_LINE:0:COMP_POINT}
 	last=${line##*[[:space:]]}
-	if [[ $last == *:* && $last == *"$word" ]]; then # bash takes std::sort for three words, and puts in the last of them
+	if [[ $last == *:* && $last == *"$word" ]]; then # bash splits std::sort into three words, and replaces only the last
 		read -ra before <<< "${line%"$last"}"
 		before=("${before[@]:1}")
 		word=$last

@@ -1,6 +1,6 @@
 #compdef sonde
 # SPDX-License-Identifier: Apache-2.0
-# zsh completion for sonde: `sonde completion words` says what fits. To load it: source <(sonde completion zsh)
+# zsh completion for sonde: `sonde completion words` prints the words that fit. To load it: source <(sonde completion zsh)
 _sonde()
 {
 	local -a values

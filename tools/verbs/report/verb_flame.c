@@ -34,7 +34,7 @@ static const struct option FLAME_OPTIONS[] = {
 	{"text", 0, OPTION_FLAG, NULL, "draw it in the terminal", offsetof(struct flame_args, text)},
 	{"source-url", 0, OPTION_STRING, "URL", "how the page links to source; {file} and {line} are filled in",
 	 offsetof(struct flame_args, source_url)},
-	{"group", 0, OPTION_STRING, "BY", "bottom row: none, container, process or thread",
+	{"group", 0, OPTION_STRING, "BY", "group by none, container, process or thread",
 	 offsetof(struct flame_args, group)},
 	{"width", 0, OPTION_UINT, "PIXELS", "width of an .svg (default 1200)", offsetof(struct flame_args, width)},
 	{"nodes", 0, OPTION_UINT, "N", "in .json: only the N largest frames; sum the others as (smaller frames)", offsetof(struct flame_args, nodes)},
