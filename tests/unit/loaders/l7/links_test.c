@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* links: what was asked for a request comes with it, parents first, bounded; what may be forgotten
- * is told. */
+/* links: the requests made for a request are found with it, parents first, bounded; dropped ones
+ * are reported. */
 #include "loaders/l7/links.h"
 
 #include <setjmp.h>
@@ -109,13 +109,13 @@ static void a_circle_ends(void **state)
 
 static void a_tag_names_one_process(void **state)
 {
-	const struct said_who a = {.start_ns = 5, .tgid = 7, .exec_id = 1},
-			      b = {.start_ns = 6, .tgid = 7, .exec_id = 1};
+	const struct msg_process a = {.start_ns = 5, .tgid = 7, .exec_id = 1},
+				 b = {.start_ns = 6, .tgid = 7, .exec_id = 1};
 
 	(void)state;
 	assert_int_equal(
 		link_span(&a, 1000),
-		link_span(&(struct said_who){.start_ns = 5, .tgid = 7, .exec_id = 2}, 1000));
+		link_span(&(struct msg_process){.start_ns = 5, .tgid = 7, .exec_id = 2}, 1000));
 	assert_int_not_equal(link_span(&a, 1000), link_span(&b, 1000));
 	assert_int_not_equal(link_span(&a, 1000), link_span(&a, 1001));
 	assert_true(link_span(&a, 1000) >> LINK_BITS == 0 && link_id(0) != 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* outbox: what a socket does not take now waits, and goes in order. */
+/* Packets that a socket does not take yet wait, and are sent in order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
