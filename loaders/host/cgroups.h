@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "loaders/lib/bpf/run/meter.h"
+#include "loaders/host/blockdev.h"
 #include "schema/base/strbuf.h"
 
 enum cgroups_hierarchy {
@@ -44,7 +45,6 @@ enum cgroups_hierarchy {
 };
 
 struct cgroups_group;
-struct cgroups_device;
 struct dockerfiles;
 struct hostmaps_process;
 
@@ -52,7 +52,7 @@ struct cgroups {
 	struct meter meter, disk, nic;
 	char *root[CGROUPS_N];        /* where it is mounted; NULL: nowhere */
 	struct cgroups_group *groups; /* by path */
-	struct cgroups_device *devices;
+	struct blockdev *devices;
 	struct cgroups_orphan *orphans; /* what ended in cgroups that were never listed */
 	uint64_t round, serial;
 	bool incomplete; /* something could not be listed this time */

@@ -31,7 +31,6 @@
 #include "loaders/offcpu/join.h"
 #include "loaders/offcpu/quota.h"
 #include "loaders/offcpu/record.h"
-#include "loaders/offcpu/threadcount.h"
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
 #include "schema/base/cleanup.h"
@@ -59,6 +58,15 @@
 #define SLOTS_AT_ONCE 64 /* that a CPU takes from the queue */
 
 _Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
+
+/* Threads of this host: the fourth field of /proc/loadavg, "running/all". 0: unknown. */
+static uint64_t thread_count(void)
+{
+	cleanup_file FILE *f = fopen("/proc/loadavg", "re");
+	unsigned long long n;
+
+	return f && fscanf(f, "%*s %*s %*s %*u/%llu", &n) == 1 ? n : 0;
+}
 
 /* What maps hold until it is read: threads that got a number, and pairs of threads. */
 struct filling {
@@ -117,7 +125,7 @@ static bool switch_tells_state(void)
 
 static uint32_t map_room(void)
 {
-	uint64_t want = threadcount_now() * 4;
+	uint64_t want = thread_count() * 4;
 	uint32_t room = THREADS_LEAST;
 
 	while (room < want && room < THREADS_MOST)
@@ -559,7 +567,7 @@ static void offcpu_check(struct check *c, uint32_t freq)
 			"sched_switch tells the state in which a thread leaves" :
 			"sched_switch does not tell the state in which a thread leaves: it is read from the thread");
 	check_add(c, "threads", CHECK_OK, NULL, "%llu here now, room for %u",
-		  (unsigned long long)threadcount_now(), map_room());
+		  (unsigned long long)thread_count(), map_room());
 	if (!programs_iterates("task"))
 		check_add(
 			c, "sleepers", CHECK_WARN, "a kernel that accepts BPF iterators over tasks",
