@@ -151,10 +151,9 @@ static void phase_wait(int64_t begun, int64_t at, int64_t period)
 }
 
 /*
- * Let all events run, each CPU's at a phase of its own: clocks that start together would for ever
- * stop all CPUs at the same moment, and each would be seen only in the state that the stop of its
- * peers has put it in (a server whose client has just been stopped), all of them at the ring's
- * lock.
+ * Start all events, each CPU's at its own phase. Clocks that start together would always stop all
+ * CPUs at the same moment, and each CPU would be seen only in the state caused by the stop of its
+ * peers (a server whose client has just been stopped), all of them at the ring's lock.
  */
 static int cpus_enable(struct sampler *s, uint32_t count)
 {
@@ -254,8 +253,8 @@ static void cpu_come(struct sampler *s, uint32_t cpu)
 }
 
 /*
- * A CPU that goes takes its event's life with it, and its return does not bring that back. One that
- * went and came between two looks shows only in the event's time, which stands still.
+ * When a CPU goes offline, its event dies and does not come back with the CPU. If both happen
+ * between two checks, only the event's time shows it: it no longer advances.
  */
 static bool cpu_dead(struct sampler_cpu *c)
 {

@@ -27,7 +27,7 @@ struct force {
 	struct force_record record;
 	char name[NAME_LEN];
 	int memory; /* /proc/PID/mem */
-	int kept;   /* the record, locked; -1: there is none */
+	int kept;   /* the record, locked; -1: no record */
 	int dirfd;  /* borrowed */
 };
 
@@ -165,7 +165,8 @@ static int memory_open(uint32_t pid, int *out, struct force_record *who)
 	return 0;
 }
 
-/* From `from` to `to`. -ESRCH: its memory is gone; -EALREADY: something else stands there. */
+/* Writes `to` over `from`. -ESRCH: the process's memory is gone; -EALREADY: the word has another
+ * value. */
 static int word_change(int memory, uint64_t addr, uint64_t from, uint64_t to)
 {
 	uint64_t now;
@@ -250,7 +251,7 @@ void force_close(struct force *f)
 
 /* ---- the folder ---- */
 
-/* Is it this user's, and may nobody else write to it (4)? */
+/* Is it owned by this user and writable by no other (4)? */
 static bool is_ours(int fd, mode_t type)
 {
 	struct stat st;

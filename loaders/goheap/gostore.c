@@ -16,7 +16,7 @@
 #include "schema/image/go.h"
 #include "schema/store/write/writer.h"
 
-#define FRAMES_KEPT    65536      /* memory for more is given back after a reading */
+#define FRAMES_KEPT    65536      /* more memory than this is freed after a reading */
 #define SIZE_MAX_LABEL UINT32_MAX /* larger objects are all sampled: scaling is by 1 */
 #define PHYSICAL_SINCE 23         /* Go 1.23: block and mutex stacks are of physical frames */
 
@@ -26,7 +26,7 @@ struct telling {
 	struct hostmaps_process *hp;
 	int64_t time_ns;             /* boot clock */
 	uint64_t segment;            /* of the store */
-	const struct image *index;   /* of the executable, NULL: there is none */
+	const struct image *index;   /* of the executable; NULL: unknown */
 	uint64_t start, end, offset; /* its code, as it is mapped */
 	bool stale;
 };
@@ -49,7 +49,7 @@ static struct stack_event event_of(const struct telling *t)
 	return ev;
 }
 
-/* What cannot be told is new. */
+/* If it is unknown, it counts as new. */
 static unsigned int minor_of(const char *version)
 {
 	const unsigned int minor = image_go_minor(version);
@@ -148,7 +148,7 @@ static int counter_tell(struct telling *t, struct site *s)
 	return err;
 }
 
-/* Ids may become void while they are made: once more, then it is left to the next reading. */
+/* The store may invalidate ids meanwhile: one retry, then the next reading goes on. */
 static void site_tell(struct telling *t, struct site *s)
 {
 	int err = -ESTALE;
@@ -171,11 +171,10 @@ static void site_tell(struct telling *t, struct site *s)
 	t->stale |= err != 0;
 }
 
-/* ---- what stands ---- */
+/* ---- gauges ---- */
 
-/* Buckets whose stacks differ in the runtime's frames alone, or within a line, are one series: what
- * stands is told of all of them together, for a gauge's amount takes the place of the one before.
- */
+/* Buckets whose stacks differ only in the runtime's frames, or within a line, are one series: their
+ * gauges are added up and stored together, because a gauge's amount replaces the one before. */
 struct sums {
 	struct idmap places; /* gauge -> its place in `all` */
 	struct store_amount *all;
@@ -240,7 +239,7 @@ static int standing_tell(struct telling *t, struct site *s, const struct sums *s
 	return 0;
 }
 
-/* All, or what could not be told is left to the next reading. */
+/* All of them, or the rest is left to the next reading. */
 static void standings_tell(struct telling *t)
 {
 	struct sums sums = {0};
@@ -267,8 +266,8 @@ static void rate_tell(struct telling *t)
 	t->p->rate_told = rate;
 }
 
-/* A gauge stands as long as its process tells something: an empty amount of no stack at each
- * reading. */
+/* A gauge is valid as long as its process reports something: so each reading stores an empty amount
+ * without a stack. */
 static void alive_tell(struct telling *t)
 {
 	struct store_writer *w = t->h->store;
@@ -318,7 +317,7 @@ void gostore(struct goproc *p, struct family_host *h, struct hostmaps_process *h
 	gostore_state(p, h, hp);
 }
 
-/* ---- how it stands ---- */
+/* ---- notes ---- */
 
 static void note(const struct family_host *h, const struct goproc *p, const char *key,
 		 const char *value)

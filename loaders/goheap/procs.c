@@ -190,8 +190,7 @@ static bool is_due(const struct procs *ps, const struct goproc *p)
 	return is_read(p) && p->next_ns <= ps->now_ns;
 }
 
-/* When the first of them is due, not sooner than rings and signals have had their turn; 0: none is
- * to be read. */
+/* When the first reading is due, but after rings and signals have had their turn; 0: none is. */
 static int64_t next_turn(const struct procs *ps)
 {
 	int64_t next = INT64_MAX, now = clock_boot_ns();

@@ -65,7 +65,7 @@ static uint64_t environment_of(const struct line *f)
 	return f->offset ? f->offset : hash_u64(hash_str(HASH_SEED, f->name), f->line) >> 24;
 }
 
-/* `around`: the function that stands in the file there; `f` itself, or what it was inlined into. */
+/* `around`: the function at that place in the file: `f` itself, or the one it was inlined into. */
 static uint32_t frame_of(struct importing *m, const struct line *f, const struct line *around,
 			 uint32_t outer)
 {
@@ -106,8 +106,8 @@ static uint32_t process_of(struct importing *m, uint32_t index)
 	return store_process(m->w, &p);
 }
 
-/* What is inlined stands at the place of the function around it, and names that; the stack names
- * only the innermost. */
+/* An inlined function has the place and name of the function around it; the stack names only the
+ * innermost. */
 static uint32_t stack_of(struct importing *m, const struct line *l)
 {
 	uint32_t *ids = mem_array(l->n_stack + 1, sizeof(*ids)), stack;
@@ -144,7 +144,7 @@ static int add_one(struct importing *m, const struct line *l, uint32_t series,
 					   store_amount(m->w, series, t->at_ns, &amount);
 }
 
-/* After -ESTALE the series is to be interned anew. */
+/* After -ESTALE the series must be interned again. */
 static int add_times(struct importing *m, const struct line *l)
 {
 	uint32_t series = series_of(m, l);

@@ -22,9 +22,10 @@ struct hooks {
 	struct taps taps;
 	struct bpf_link *links[HOOKS_MOST], *sweep; /* of what is no perf event */
 	size_t n;
-	uint64_t untold_bytes; /* of sockets that hooks_sweep found gone and nobody was told of */
-	struct tables_state
-		*tables; /* sonde-maps' own; NULL: nobody reads which request a thread serves */
+	uint64_t untold_bytes; /* of closed sockets that hooks_sweep found and that had unreported
+				  bytes */
+	struct tables_state *tables; /* owned by sonde-maps; NULL: no loader reads which request a
+					thread serves */
 };
 
 #define HOOKS_NO_SWEEP                                                                                                                  \

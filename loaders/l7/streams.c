@@ -702,7 +702,7 @@ void streams_take(struct streams *s, int64_t now_ns)
 
 /*
  * The id that both ends of a connection give one request: by TCP's sequence number of its first
- * byte. There is none inside TLS: if the two libraries were not read from the same byte on, two
+ * byte. Inside TLS there is no id: if the two libraries were not read from the same byte on, two
  * requests would get one id.
  */
 static uint64_t exchange_of(const struct stream *x, uint8_t side, uint64_t pos)

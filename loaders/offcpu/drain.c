@@ -47,7 +47,7 @@ struct drain_count {
 	struct offcpu_count count;
 };
 
-struct removal { /* keys that are to be removed from a map */
+struct removal { /* keys to remove from a map */
 	uint8_t *keys;
 	size_t n, cap, size;
 };
@@ -137,15 +137,15 @@ static void briefs_judge(struct reading *r)
 					   idmap_get(&r->processes, w->who.tgid, NULL) ?
 				   DRAIN_BRIEF_THREAD :
 				   DRAIN_BRIEF_PROCESS;
-		w->task = 0; /* who asked for it meanwhile was told of it by itself */
+		w->task = 0; /* a task made of it meanwhile was its own */
 	}
 	idmap_release(&r->threads);
 	idmap_release(&r->processes);
 }
 
-/* Of which process and which thread it is told (thread.h). Where buckets are long, processes that
- * came and went are one by cgroup and command: on a host that starts a hundred programs a second
- * four fifths of the rows were of these. */
+/* Under which process and thread it is stored (thread.h). With long buckets, processes that came
+ * and went are stored as one by cgroup and command: on a host that starts a hundred programs a
+ * second they made four fifths of the rows. */
 static uint32_t who_process(struct reading *r, const struct drain_who *w,
 			    char thread[STACK_COMM_LEN + 1], uint32_t *tid)
 {
@@ -196,9 +196,9 @@ uint32_t drain_thread(struct drain *d, struct family_host *h, uint64_t id)
 	return who_task(&r, who_find(d, id));
 }
 
-/* Whoever this was, it has been forgotten, and something was still added afterwards (by who had
- * been a CPU's neighbour long ago): that entry goes too. The number of a thread tells when it was
- * given (thread_identify). */
+/* Its thread is already forgotten, and something was added later (by a thread that had been a CPU's
+ * neighbour long ago): that entry is removed, too. The thread's number contains when it was
+ * assigned (thread_identify). */
 static bool who_forgotten(const struct drain *d, uint64_t id)
 {
 	return ((id & ((1ull << 40) - 1)) << 16) + 5000000000ull < (uint64_t)d->read_ns;
@@ -246,7 +246,7 @@ static void sum_free(struct drain_sum *x)
 	free(x);
 }
 
-/* The program adds to it no more: the next sum may stand there. Nobody else takes totals out of
+/* The program no longer adds to it: its slot can be reused. Only this code removes totals from
  * their map. */
 static void sum_remove(struct reading *r, const struct offcpu_key *key, uint32_t slot)
 {
@@ -295,8 +295,8 @@ static int wait_put(struct reading *r, struct drain_who *who, const struct store
 	return err;
 }
 
-/* While no stacks are taken what is known by stack is that there is none: so sums by stack are
- * whole at any time. */
+/* While no stacks are taken, the time is stored without a stack: so the sums over stacks are
+ * complete at any time. */
 static void stackless_put(struct reading *r, struct drain_who *w, const struct store_wait *x)
 {
 	bool blocked = x->class < STORE_READY_WOKEN;
@@ -438,7 +438,7 @@ static void sums_forget(struct reading *r)
 
 /* ---- who woke whom, and who had the CPU while another was ready ---- */
 
-/* As read before; `other`: it tells of another thread too. NULL: it is not known whose it is. */
+/* As read before; `other`: the key names another thread, too. NULL: the thread is unknown. */
 static struct drain_count *count_before(struct drain *d, const struct offcpu_wake_key *key,
 					bool other)
 {
@@ -497,8 +497,8 @@ static void wake_read(void *ctx, const void *key_, const void *value)
 	}
 }
 
-/* What one took from another in a reading: less is told of nobody (30 to 60 % of rows, 0.5 % of the
- * time). */
+/* Least time that one thread took from another in a reading to be stored with its name (less makes
+ * 30 to 60 % of the rows, and 0.5 % of the time). */
 #define SMALL_NS       100000
 #define SMALL_BRIEF_NS 300000     /* where buckets are long, and readings rare */
 #define COUNT_CULPRIT  UINT32_MAX /* in place of a class: the two share a table */
@@ -626,7 +626,7 @@ static int slot_order(const void *a, const void *b)
 		       *(const uint32_t *)a > *(const uint32_t *)b;
 }
 
-/* Those beside one another are given back together. */
+/* Adjacent slots are returned together. */
 static void slots_free(struct removal *x, void *map, size_t size, int queue)
 {
 	uint32_t *slots = (uint32_t *)(void *)x->keys;
@@ -653,7 +653,7 @@ static void steps_unseen(struct drain *d, const struct removal *x)
 			d->seen[at[i]] = (struct offcpu_steps){0};
 }
 
-/* Keys first: a slot that is given back is another's at once. */
+/* Keys first: a returned slot is reused at once. */
 static void remove_all(struct reading *r)
 {
 	removal_do(&r->totals, r->d->maps.totals);

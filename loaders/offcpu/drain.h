@@ -41,8 +41,7 @@ struct drain {
 
 void drain_init(struct drain *d, const struct drain_maps *maps, int64_t begin_ns);
 void drain_release(struct drain *d);
-/* `reading` is the number under which the longest stretches of the time since the last reading
- * stand. */
+/* `reading` is the number of the slot with the longest stretches since the last reading. */
 void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_t now_ns);
 /* After detach, behind the last drain_read: what still lasts. */
 void drain_unfinished(struct drain *d, struct family_host *h, int64_t now_ns);

@@ -36,8 +36,8 @@ static void hooks_of(const struct offcpu_bpf *skel, struct hook out[HOOKS])
 		out[i] = all[i];
 }
 
-/* libbpf's own handler of such a section looks for type information even where the type of a
- * program is set anew. */
+/* libbpf's own handler of such a section looks for type information even if the program's type is
+ * set later. */
 int hooks_plain(void)
 {
 	static int registered;

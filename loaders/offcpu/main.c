@@ -40,7 +40,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/write/waits.h"
 
-#define STACK_RATE 1000 /* where buckets are short: somebody looks at this moment */
+#define STACK_RATE 1000 /* with short buckets: for live use */
 /* where they are FAMILY_ALWAYS_S long or longer: about as many as a profile of the CPUs has samples
  */
 #define STACK_RATE_ALWAYS 25
@@ -165,7 +165,7 @@ static void classes_fill(volatile __u8 *class)
 		class[i] = of[syscall_wait(i)];
 }
 
-/* So many a second, in a window; a rate below one in a window is one. */
+/* Per second, within a window; at least one in a window. */
 static uint32_t in_window(uint32_t rate)
 {
 	uint32_t n = (uint32_t)((uint64_t)rate * WINDOW_NS / NSEC_PER_SEC);
@@ -254,8 +254,7 @@ static void offcpu_close(void *state)
 	free(o);
 }
 
-/* An array is read where it stands; at the start all of it is free. `what` is set where this
- * succeeds. */
+/* Maps an array of which all slots are free at the start. Sets `what` on success. */
 static int array_map(const struct bpf_map *map, const struct bpf_map *queue, void **what,
 		     struct err *e)
 {
@@ -398,7 +397,7 @@ static int offcpu_attach(void *state, struct err *e)
 	return err;
 }
 
-/* Where it attaches anew nothing is lost: the programs look at the limits at each switch. */
+/* Attaching again loses nothing: the programs check the limits at each switch. */
 static void offcpu_reduce(void *state, uint32_t step)
 {
 	struct offcpu *o = state;
@@ -510,7 +509,7 @@ static void offcpu_store_record(void *state, struct family_host *h, const struct
 		join_stack(&o->join, h, ev, size, named);
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 static int offcpu_ring_fd(void *state)
 {
@@ -536,7 +535,7 @@ static const char *offcpu_clock(void *state)
 
 static void tally_add(struct family_tally *out, const struct offcpu_tally *t)
 {
-	/* of switches without a stack one in some is timed: their mean stands for all */
+	/* of switches without a stack, one in some is timed: their mean represents all */
 	uint64_t plain = t->switches > t->stack_runs ? t->switches - t->stack_runs : 0;
 
 	out->seen += t->stack_seen + t->lost;

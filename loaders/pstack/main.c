@@ -35,7 +35,7 @@
 #define SEED_NS     (10 * NSEC_PER_SEC)
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 #define LINES_NS    (5 * NSEC_PER_SEC)
-/* in place of both where they are kept: somebody waits for the end of a recording */
+/* in place of both with --keep: the user waits for the end of a recording */
 #define KEEP_NS     (3 * NSEC_PER_SEC)
 #define CATCH_UP_NS (NSEC_PER_SEC / 2)
 #define ROUNDS      3
@@ -163,7 +163,7 @@ static void await_lines(struct work *w)
 		listen_for(w, 50);
 }
 
-/* Until nothing is awaited. Names ask for indexes too: of frames whose rows nobody needs. */
+/* Until nothing is awaited. Names request indexes, too: of frames that need no unwind rows. */
 static int get_ready(struct work *w, struct err *e)
 {
 	int64_t until = clock_boot_ns() + (w->o->keep ? KEEP_NS : PATIENCE_NS);
@@ -410,7 +410,7 @@ int main(int argc, char **argv)
 	log_init("sonde-pstack", LOG_LEVEL_WARN);
 	rc = opts_read(argc, argv, &o, &e);
 	if (!rc && o.gone && !o.n_pids)
-		; /* nobody is left to stand anywhere */
+		; /* no threads are left */
 	else if (!rc && !(rc = preflight("sonde-pstack", &e)) && !(rc = pstack(&o, &report, &e)) &&
 		 !o.keep)
 		answer(&o, &report);

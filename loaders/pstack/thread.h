@@ -31,7 +31,7 @@ struct thread {
 	int64_t blocked_ns;             /* -1: not known */
 	const char *gil; /* "holds" or "waits" of CPython's; NULL: neither, or not known */
 	bool moved;      /* it ran while it was read: its user stack may be torn, and is left out */
-	const char *end; /* why the user part ends; NULL: complete, or there is none */
+	const char *end; /* why the user part ends; NULL: it is complete, or absent */
 	struct named_stack stack;
 };
 

@@ -15,7 +15,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
 
-#define REFUSALS_MAX 3 /* in a row: then nobody is there */
+#define REFUSALS_MAX 3 /* in a row: then no more requests are made */
 
 struct debuginfod {
 	char program[PATH_MAX];

@@ -152,7 +152,7 @@ static struct image *image_of(int fd)
 	return fd >= 0 && !image_open_fd(fd, &img, NULL) ? img : NULL;
 }
 
-/* Is there more in the new one? What is known of a file is never replaced by less. */
+/* Has the new one more? A known name or line is never replaced by less. */
 static bool is_better(const struct image *new, const struct image *old)
 {
 	if (!old || image_has_lines(new) != image_has_lines(old))
@@ -186,7 +186,7 @@ static int child_run(struct files *f, struct indexchild *c, char *reason, size_t
 	return indexchild_end(c, late, reason, size) == INDEXCHILD_MADE ? 0 : -EBADMSG;
 }
 
-/* The open file's index, made anew; the cache's if that is no worse. */
+/* The open file's index, made again; the cached one if that is as good. */
 static struct image *index_make(struct files *f, const struct wanted *w, struct indexchild *c,
 				struct image *cached, char *reason, size_t size)
 {

@@ -22,7 +22,7 @@ struct image;
 struct files *files_open(const char *store_dir, const char *program, struct debuginfod *server);
 void files_close(struct files *f);
 
-/* NULL: there is none, and *reason says why. Both live until files_close. A file is looked at once.
+/* NULL: not found, and *reason says why. Both live until files_close. Each file is searched once.
  */
 const struct image *files_index(struct files *f, const char *path, const char *build_id,
 				const char *key, const char **reason);

@@ -30,7 +30,7 @@
 #define LOOK_QUIET_NS  (3 * NSEC_PER_SEC)
 #define SWEEP_NS       (2 * NSEC_PER_SEC)
 #define SWEEP_QUIET_NS (10 * NSEC_PER_SEC)
-#define LEFT_NS        (10 * NSEC_PER_SEC) /* nobody has mapped it for so long: it is detached */
+#define LEFT_NS        (10 * NSEC_PER_SEC) /* detached if no process has mapped it for this long */
 #define FILES_MOST     8192                /* open descriptors */
 #define UNREAD_MOST    4096                /* processes */
 

@@ -17,7 +17,8 @@
 #include "schema/base/mem.h"
 
 #define VALUE_MOST 128
-#define STEPS_MOST 65536 /* a key that goes meanwhile makes the kernel begin anew */
+#define STEPS_MOST \
+	65536 /* if a key is deleted meanwhile, the kernel starts from the first one again */
 
 void tlssweep_process(struct bpf_object *obj, uint32_t tgid, bool go)
 {
