@@ -82,8 +82,8 @@ static void search_ended(void *ctx, struct hostmaps_process *p)
 		s->found = p;
 }
 
-/* Who has this pid; else who had it last. NULL: nobody, as far as is known (it is of another pid
- * namespace than ours). */
+/* The process that has this pid, else the last one that had it. NULL: unknown (it is in another pid
+ * namespace). */
 static struct hostmaps_process *process_of(struct hostmaps *maps, uint32_t pid)
 {
 	struct search s = {.tgid = pid, .found = hostmaps_running(maps, pid)};
@@ -98,8 +98,8 @@ static bool is_narrow(const struct family_target *t)
 	return t && (t->n_pids || t->n_cgroups || t->n_comms);
 }
 
-/* All that the driver lists and nobody knows is one row: their keys differ, so that each has a
- * difference of its own. */
+/* Unknown processes that the driver lists are one row: their keys differ, so that each has its own
+ * difference. */
 static void process_take(struct gpu *g, struct family_host *h, const struct gpuparse_process *x)
 {
 	struct device_names names = {&g->said, h, process_of(h->maps, x->pid)};
@@ -153,8 +153,7 @@ static bool answer_take(struct gpu *g, struct family_host *h)
 	return false;
 }
 
-/* What a difference stands for lies between two readings; after a sleep, in the bucket that is
- * over. */
+/* A difference belongs between two readings; after a sleep, into the bucket that has ended. */
 static int64_t middle(const struct gpu *g, const struct family_host *h, int64_t now_ns)
 {
 	int64_t width = (int64_t)h->bucket_s * NSEC_PER_SEC, from = now_ns - width;

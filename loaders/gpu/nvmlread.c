@@ -164,7 +164,7 @@ unsigned int nvmlread_look(struct nvmlread *r)
 
 /* ---- sums ---- */
 
-/* How much time a reading of now stands for. */
+/* How much time a reading made now covers. */
 static double since(struct sum *s, int64_t now_ns)
 {
 	int64_t ns = s->at_ns ? now_ns - s->at_ns : 0;
@@ -199,7 +199,7 @@ static double sample_value(const struct nvml_sample *x, int type)
 	}
 }
 
-/* The mean of the driver's samples since those of before; -1: there are none. */
+/* The mean of the driver's samples since the previous ones; -1: no new samples. */
 static double samples_mean(struct nvmlread *r, const struct device *d, int kind, struct sum *s)
 {
 	unsigned int n = SAMPLES_MAX, taken = 0;
@@ -316,7 +316,7 @@ static void use_sample(struct nvmlread *r, struct device *d, int64_t now_ns)
 	d->use.told = true;
 	for (size_t i = 0; i < d->n; i++)
 		for (int k = 0; k < 4; k++)
-			d->processes[i].told[k] = true; /* who is not told of did nothing */
+			d->processes[i].told[k] = true; /* a process without a sample did nothing */
 	for (unsigned int i = 0; !rc && i < n && i < PROCESSES_MAX; i++) {
 		const struct nvml_use *x = &r->use[i];
 		const unsigned int percent[4] = {x->sm, x->memory, x->encoder, x->decoder};
@@ -393,7 +393,7 @@ static void say_sum(const char *name, struct sum *s, int64_t now_ns)
 	if (s->told)
 		say(name, (uint64_t)s->us);
 	else if (s->at_ns)
-		s->at_ns = now_ns; /* what was not told of is over */
+		s->at_ns = now_ns; /* a process that the driver no longer lists has ended */
 	s->told = false;
 }
 

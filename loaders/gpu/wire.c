@@ -90,7 +90,7 @@ static void reaped(struct wire *t, const struct rusage *u)
 				      (u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000);
 }
 
-/* Room for one that was killed; NULL: there is none. */
+/* A free slot for a killed child; NULL: none. */
 static pid_t *stuck_room(struct wire *t)
 {
 	pid_t *room = NULL;

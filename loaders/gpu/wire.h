@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * talk: the talk with sonde-nvml, which may hang or die: nobody waits for it. It is a child without
- * any right, or, where systemd has one for us (the socket WIRE_SOCKET, sonde-nvml.socket), that.
- * One that does not answer is killed, or hung up on, and another one started WIRE_REST_NS later;
- * with WIRE_STUCK_MAX children that cannot be killed nothing more is started.
+ * wire: the connection to sonde-nvml, which may hang or die: sonde-gpu never waits for it. It is a
+ * child without any right, or systemd's instance if the socket WIRE_SOCKET exists
+ * (sonde-nvml.socket). If it does not answer, it is killed, or the connection is closed, and
+ * another one is started WIRE_REST_NS later; once WIRE_STUCK_MAX children cannot be killed, no more
+ * are started.
  */
 #ifndef SONDE_GPU_WIRE_H
 #define SONDE_GPU_WIRE_H
@@ -43,7 +44,7 @@ struct wire {
 		.to = -1, .from = -1 \
 	}
 
-/* Starts one, where there is none and it is time. 0, or what keeps it from that. */
+/* Starts one if none runs and it is time. 0, or what prevents it. */
 int wire_start(struct wire *t, int64_t now_ns, struct err *e);
 /* Waits for it to be ready, `patience_ns` at most. 0; -ETIMEDOUT: it is not yet; -EIO: it says why
  * it cannot. */

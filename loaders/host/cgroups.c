@@ -37,7 +37,7 @@ struct cgroups_process {
 /* Of processes that ended. */
 struct cgroups_ends {
 	uint64_t user_us, system_us, oom_kills;
-	int64_t last_ns;            /* the newest of them, boot clock; 0: there was none */
+	int64_t last_ns;            /* the newest of them, boot clock; 0: no process ended */
 	struct cgroups_process who; /* that one */
 	uint32_t container, epoch;  /* its container's row, as it was then, and the store's epoch
 				       (writer.h) that it is of */
@@ -46,20 +46,20 @@ struct cgroups_ends {
 struct cgroups_group {
 	enum cgroups_hierarchy in; /* the first one that has it */
 	uint64_t inode;            /* of its directory there */
-	uint64_t serial;           /* another one where it was made anew */
+	uint64_t serial;           /* changes if the directory was created again */
 	uint64_t round;            /* in which it was listed last */
 	uint64_t user, system;     /* CPU time in ns, as told last; of v1 */
 	uint64_t netns;            /* 0: not known, or the host's */
-	bool own_net, young;       /* netns is told here; it came to be since the round before */
+	bool own_net, young;       /* netns is counted here; created since the previous round */
 	bool born;  /* it came to be after the first round: its counters began at 0 */
 	bool quiet; /* has no rows */
 	struct container_ref ref;
 	bool is_container;          /* it is the container's own */
-	struct hostmaps_process *p; /* that runs in it; NULL: nobody was met */
+	struct hostmaps_process *p; /* that runs in it; NULL: no process was met */
 	struct change_throttle throttle;
 	struct change_limits limits;
-	struct fact_row reading; /* the last one: counters as the kernel has them; nothing set:
-				    there was none */
+	struct fact_row reading; /* the last one: counters as the kernel has them; nothing set: not
+				    read yet */
 	int64_t read_ns;         /* when it began, boot clock */
 	uint64_t oom_before; /* kills that the first reading had told, of one that is not born */
 	struct cgroups_ends ends; /* CPU time: since that reading; oom_kills: all */
@@ -132,8 +132,8 @@ static bool is_of(const struct cgroups_group *g, uint64_t id, uint64_t id1, bool
 	return below || !mine || mine == g->inode;
 }
 
-/* What a process used before the cgroup was read is in that reading: of one that was never read
- * nobody knows how much that is, but it cannot be more than the time that it had. */
+/* What a process used before the cgroup was read is in that reading. For a process that was never
+ * read this amount is unknown, but it cannot be more than the time that it had. */
 static void group_ended(struct cgroups *c, struct cgroups_group *g,
 			const struct hostmaps_process *p, const struct cgroups_end *e)
 {
@@ -420,7 +420,7 @@ static void group_met(struct cgroups *c, const char *path, enum cgroups_hierarch
 	struct cgroups_group *g;
 
 	HASH_FIND(hh, c->groups, path, len, g);
-	if (g && g->round != c->round && g->in == in && g->inode != inode) { /* made anew */
+	if (g && g->round != c->round && g->in == in && g->inode != inode) { /* created again */
 		group_close(c, g);
 		group_drop(c, g);
 		g = NULL;
@@ -516,7 +516,7 @@ struct group_file {
 	enum cgroups_hierarchy h;
 	const char *name;
 	enum form form;
-	const struct parse_key *keys; /* KEYS: so many */
+	const struct parse_key *keys; /* KEYS: number of keys */
 	int n;
 	int column, full; /* all others */
 	uint32_t div;     /* NUMBER */
@@ -868,8 +868,8 @@ static bool group_names(void *ctx, struct fact_row *row)
 
 	uint32_t container = n->g->is_container ? container_of(n) : 0;
 
-	/* nobody was met in it yet, or nobody is left: what it used goes to the next round that
-	 * knows whose it is */
+	/* no process was met in it yet, or none is left: its use goes to the next round that knows
+	 * the container */
 	if (n->g->is_container && !container && !n->c->last)
 		return false;
 	fact_put_text(row, CGROUP_PATH, n->g->path);

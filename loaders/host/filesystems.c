@@ -81,7 +81,7 @@ static void forget(struct filesystem *x)
 	free(x->type);
 }
 
-/* What is known of the one that was at this point before. */
+/* What is known of the file system that was mounted here before. */
 static const struct filesystem *before(const struct filesystem *old, size_t n,
 				       const struct filesystem *x)
 {
@@ -170,7 +170,7 @@ static void child_main(int fd)
 	_exit(0);
 }
 
-/* Room for one that was killed; those that are gone are reaped. NULL: there is none. */
+/* A free slot for a killed child; ended ones are reaped. NULL: none. */
 static pid_t *stuck_room(struct filesystems *f)
 {
 	pid_t *room = NULL;

@@ -111,8 +111,7 @@ static void process_read(void *ctx, struct hostmaps_process *p)
 	}
 }
 
-/* What a difference stands for lies between two readings; after a sleep, in the bucket that is
- * over. */
+/* A difference belongs between two readings; after a sleep, into the bucket that has ended. */
 static int64_t middle(const struct host *s, const struct family_host *h, int64_t now_ns)
 {
 	int64_t width = (int64_t)h->bucket_s * NSEC_PER_SEC, from = now_ns - width;
@@ -145,7 +144,7 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 	hostmaps_each(h->maps, process_meet, s);
 	container_events_round(&s->happened, h, now_ns);
 	h->processes = s->n_processes > h->processes ? s->n_processes : h->processes;
-	cgroups_read(&s->cgroups, &s->round); /* before its processes: what ends in it is told from
+	cgroups_read(&s->cgroups, &s->round); /* before its processes: their ends are counted from
 						 their readings on */
 	hostmaps_each(h->maps, process_read, s);
 	processes_end(&s->processes);
@@ -223,7 +222,7 @@ static void host_close(void *state)
 	free(s);
 }
 
-/* Whether a container's last lines could be had, beside those in its runtime's own files. */
+/* Whether the last lines of containers can be read from the journal. */
 static void journal_check(struct check *c)
 {
 	const char *folder = journallines_folder();

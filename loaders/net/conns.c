@@ -45,7 +45,7 @@ static void mates_join(struct conn *client, struct conn *server)
 	server->side = NET_SIDE_SERVER;
 }
 
-/* Where its side is not known, it stands under both. */
+/* If its side is unknown, it is listed under both. */
 static void pair_add(struct conns *cs, struct conn *c)
 {
 	for (int side = NET_SIDE_CLIENT; side <= NET_SIDE_SERVER && !c->mate; side++) {
@@ -180,7 +180,7 @@ static struct conn *closer(struct conns *cs, const struct net_record *r)
 	return c;
 }
 
-/* An end that had no entry in the map has no beginning: each is one of its own. */
+/* An end without an entry in the map has no start time: each is unique. */
 struct conn *conns_take(struct conns *cs, const struct net_record *r)
 {
 	struct conn_key key = {r->sk, r->flags & NET_F_NO_ENTRY ? r->time_ns : r->begin_ns};

@@ -35,7 +35,7 @@
 #define SWEEP_NS        (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
 #define OTHERS_NS       (30 * NSEC_PER_SEC) /* between two looks at Unix and UDP sockets */
 #define OTHERS_QUICK_NS (5 * NSEC_PER_SEC)  /* the same where buckets are of a second */
-/* they have one in so many of the time, but where that is longer than SWEEP_MOST_NS: */
+/* their share of the time is 1 in this; but if that is longer than SWEEP_MOST_NS: */
 #define SWEEP_PART      1000
 #define SWEEP_MOST_NS   (2 * NSEC_PER_SEC)
 #define SWEEP_PART_MOST 50
@@ -53,8 +53,9 @@ struct net {
 			 */
 	int64_t begun_ns; /* when that was; one that was begun before may count as one begun since,
 			     not the other way round */
-	uint64_t short_ones;   /* of those begun since, ended by now */
-	bool unsettled;        /* one was left for the next reading, for want of its process */
+	uint64_t short_ones; /* of those begun since, ended by now */
+	bool unsettled; /* one was left for the next reading, because its process is not known yet
+			 */
 	struct family_host *h; /* of the reading that goes on */
 	bool over;             /* the last reading: nothing is waited for */
 	int64_t known_ns;      /* sonde-maps has told all up to then */
@@ -63,7 +64,7 @@ struct net {
 
 /* ---- records ---- */
 
-/* What the kernel counted by this one, whoever's it is. */
+/* Counts of the kernel in this namespace, of any process. */
 static void counted(struct net *n, const struct conn *c, const struct net_record *r)
 {
 	struct netnses *ns = &n->netns;
@@ -124,7 +125,7 @@ static void ends_book(struct net *n, struct family_host *h, int64_t now_ns, bool
 	}
 }
 
-/* Has sonde-maps told of what began up to then? */
+/* Has sonde-maps reported the processes that began up to then? */
 static bool is_told(const struct net *n, const struct net_owner *o)
 {
 	return (int64_t)o->start_ns <= n->known_ns;
@@ -149,7 +150,7 @@ static void vanished(struct net *n, struct family_host *h, struct conn *c)
 	conns_forget(&n->conns, c);
 }
 
-/* So is its other end, and sonde-maps has told of both processes. */
+/* So is its other end, and sonde-maps has reported both processes. */
 static bool is_owned(const struct net *n, const struct conn *c)
 {
 	return c->r.how != NET_OWNER_NONE && is_told(n, &c->r.owner) &&
@@ -339,7 +340,7 @@ static void net_poll(void *state, struct family_host *h, int64_t now_ns)
 		h->next_ns = now_ns + (ends > 1000 ? QUICK_NS : QUIET_NS);
 }
 
-/* Who has begun just now is told of in a moment. */
+/* sonde-maps reports a new process within a moment. */
 static void maps_await(struct family_host *h, int64_t patience_ns)
 {
 	int64_t now = clock_boot_ns();

@@ -37,7 +37,7 @@ static bool has_peer(const struct net_other *o)
 	return o->r.family == AF_UNIX ? o->peer_sk != 0 : o->r.dport != 0;
 }
 
-/* An IPv4 loopback address that somebody chose: nobody else is meant by it. 0: it is none. */
+/* An IPv4 loopback address other than the usual one: unique to its listener. 0: it is not one. */
 static uint32_t chosen_loopback(uint16_t family, const uint8_t at[16])
 {
 	uint32_t v4;

@@ -12,8 +12,8 @@
 #include "probes/net.h"
 
 struct store_rows_proc {
-	struct net_owner who; /* the key. {0}: nobody that is known */
-	struct net_owner as;  /* who is told: the holder, where the owner is no more */
+	struct net_owner who; /* the key. {0}: unknown */
+	struct net_owner as;  /* the process to store: the holder, if the owner has ended */
 	char comm[16];
 	uint32_t row, container, epoch, flows, singles;
 	bool excluded, wanted;

@@ -485,7 +485,7 @@ void store_rows_other(struct store_rows *b, struct family_host *h, const struct 
 	f->read = f->moved = true;
 }
 
-/* Of a UDP socket; its own address stands where a Unix socket has its path. */
+/* Of a UDP socket; its own address takes the place of a Unix socket's path. */
 static void talk_udp(const struct talks_sum *x, const struct others *os, struct flow_key *key,
 		     struct net_owner *mate)
 {
@@ -648,7 +648,7 @@ static void flow_put(struct store_rows *b, struct family_host *h, const struct s
 	int err = -1;
 
 	edge_note(b, f);
-	for (int i = 0; i < 3 && err; i++) { /* ids of an epoch that is over are asked for anew */
+	for (int i = 0; i < 3 && err; i++) { /* after the epoch changed, ids are made again */
 		row.set = 0;
 		flow_names(f, h, &row, peer, port);
 		for (int c = FLOW_ATTEMPTS; c < FLOW_N; c++)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * book: from connections to rows of the store. Sums are kept by (bucket, process, side, protocol,
- * peer, port, other end's process) until they are flushed, which each reading does.
+ * store_rows: stores connections as rows. Sums are kept by (bucket, process, side, protocol, peer,
+ * port, other end's process) until they are flushed, which each reading does.
  *
  * Bounded: a process has STORE_ROWS_PEERS_OF flows in a flush, all together have STORE_ROWS_FLOWS,
- * and an hour has STORE_ROWS_NAMES different peers and ports; what is past that is counted under
- * "~other": sums stay exact. Of single connections those that failed and those that lived longest
- * have rows, STORE_ROWS_SINGLES_OF of a process and STORE_ROWS_SINGLES in all in a flush.
+ * and an hour has STORE_ROWS_NAMES different peers and ports; beyond that, flows are counted under
+ * "~other": sums stay exact. Single connections that failed, and those that lived longest, have
+ * rows: STORE_ROWS_SINGLES_OF of a process and STORE_ROWS_SINGLES in all in a flush.
  */
 #ifndef SONDE_NET_STORE_ROWS_H
 #define SONDE_NET_STORE_ROWS_H
@@ -40,7 +40,7 @@ struct store_rows {
 	struct hostnames hosts;
 	struct marks marks;
 	uint32_t mark_epoch;
-	struct idmap names, edges; /* of this hour; what was told so far */
+	struct idmap names, edges; /* of this hour; already stored */
 	struct idmap quic;         /* flows of UDP that began as QUIC does */
 	bool fresh;                /* there is one that was not told before */
 	int64_t hour;
@@ -64,7 +64,7 @@ void store_rows_waiting(struct store_rows *b, struct family_host *h, const struc
 /* What was said on Unix and UDP sockets since. `os`: as of the last reading of descriptors. */
 void store_rows_talk(struct store_rows *b, struct family_host *h, const struct talks_sum *x,
 		     const struct others *os, int64_t now_ns);
-/* A reading begins: how many are open is counted anew. */
+/* A reading begins: the number of open ones is counted from 0 again. */
 void store_rows_reading(struct store_rows *b, const struct family_host *h, int64_t now_ns);
 /* All sums go to the store; how many rows that are. */
 size_t store_rows_flush(struct store_rows *b, struct family_host *h);

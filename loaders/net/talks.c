@@ -84,7 +84,7 @@ static void take(struct talks *t, size_t i, int64_t known_ns,
 
 	told->reading = t->reading;
 	if (now->tx < told->tx || now->rx < told->rx)
-		told->tx = told->rx = 0; /* it was taken out, and began anew */
+		told->tx = told->rx = 0; /* it was removed, and began again */
 	x.tx = now->tx - told->tx;
 	x.rx = now->rx - told->rx;
 	x.mate = mate_of(t, i);

@@ -2,14 +2,14 @@
 /*
  * sonde-pstack: where threads wait at this moment.
  *
- *   1. sonde-maps is started and tells what is mapped where.
- *   2. All stacks are walked once or more, until every index that they meet is there, or
- * PATIENCE_NS is over. Lines of large files come in a second index: LINES_NS for those.
- *   3. The threads are read anew and walked, their script frames too: this is what is shown. Where
- * one's process was not known yet, what sonde-maps tells up to that instant is awaited.
- *   4. They are read once more. Whose switches have grown has run meanwhile: it is walked again
- * from the new record, up to ROUNDS times; one that never stands still for so long keeps its kernel
- * stack and loses its user stack.
+ *   1. sonde-maps is started and reports all mappings.
+ *   2. All stacks are walked, again if needed, until every index that they need is there, or
+ *      PATIENCE_NS is over. Lines of large files come in a second index: LINES_NS for those.
+ *   3. The threads are read again and walked, with their script frames: this is what is shown. If
+ *      a thread's process is not known yet, the program waits for sonde-maps up to that time.
+ *   4. They are read a last time. A thread with more context switches has run meanwhile: it is
+ *      walked again from the new record, up to ROUNDS times; if it never waits that long, it keeps
+ *      its kernel stack and loses its user stack.
  */
 #include <errno.h>
 #include <poll.h>

@@ -56,7 +56,7 @@ static struct wire_head *head(struct message *m)
 static void flush(struct message *m)
 {
 	if (m->len && write(m->to, m->bytes, m->len) != (ssize_t)m->len)
-		_exit(0); /* nobody listens any more */
+		_exit(0); /* the receiver has closed its end */
 	m->len = 0;
 }
 

@@ -27,7 +27,7 @@
 /* questions that are answered at once, all programs together */
 #define AT_ONCE     8
 #define CPU_AT_ONCE 32
-/* before Go 1.19 a program stands still while they are listed */
+/* before Go 1.19 a program is stopped while they are listed */
 #define GOROUTINES_MAX 100000
 #define FAILS_MAX      6
 
@@ -209,7 +209,7 @@ static void why_text(const struct fetch *f, char out[96])
 			 why < ARRAY_SIZE(WHY) && WHY[why] ? WHY[why] : WHY[WIRE_BROKEN]);
 }
 
-/* A program of an old Go stands still while they are listed. */
+/* A program of an old Go is stopped while they are listed. */
 static void goroutines_limit(struct goprog *p, uint64_t n)
 {
 	struct profile *x = &p->profiles[WIRE_ASK_GOROUTINE];
@@ -317,7 +317,8 @@ static void read_answers(struct goprogs *ps, struct goprog *p)
 
 /* ---- when ---- */
 
-/* One at a time of a program, beside its CPU profile: who does not answer holds up himself. */
+/* One request at a time to a program, apart from its CPU profile: a program that does not answer
+ * delays only itself. */
 static bool has_room(const struct goprogs *ps, const struct goprog *p, enum wire_ask what)
 {
 	if (what == WIRE_ASK_CPU)

@@ -20,7 +20,7 @@
 #define INTERVAL_ALWAYS_NS (60 * NSEC_PER_SEC)
 #define INTERVAL_MIN_NS    NSEC_PER_SEC
 #define CPU_S              10u
-/* of the interval, always: others shall find a moment in which nobody takes a CPU profile */
+/* of the interval, always: leaves time for others to take a CPU profile */
 #define CPU_PART 5
 
 static struct scrape_opts {

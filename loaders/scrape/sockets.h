@@ -34,7 +34,7 @@ size_t sockets_parse_unix(const char *text, size_t len, struct listening *out, s
 /* Connect to one, without waiting (unixconnect.c): a descriptor, or -errno. */
 int sockets_connect(uint32_t pid, const char *path);
 
-/* Where to connect to reach all[i] and no other. false: that cannot be told. */
+/* Where to connect to reach all[i] and no other. false: unknown. */
 bool sockets_reach(const struct listening *all, size_t n, size_t i, struct listening *out);
 
 struct sockets {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * files: the index of a file that the store names by path and build-id, made anew where the one in
- * the cache has no lines.
+ * files: the index of a file that the store names by path and build-id; made again if the cached
+ * one has no lines.
  *
- * The file is looked for at its path below our own root, then below the roots of what runs
+ * The file is searched at its path below our own root, then below the roots of running processes
  * (containers), then, if wanted, at a debuginfod server. It is the right one if its build-id is the
- * store's; a file that had none must have the very key that the capture saw.
+ * store's; a file without a build-id must have the key that the capture saw.
  */
 #ifndef SONDE_SYMBOLIZE_FILES_H
 #define SONDE_SYMBOLIZE_FILES_H

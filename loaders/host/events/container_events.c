@@ -33,7 +33,7 @@ struct container_events_oom {
 	int64_t boot_ns;
 };
 
-#define NOTED_MAX  4096 /* ends that wait to be told */
+#define NOTED_MAX  4096 /* ends not yet stored */
 #define ASKED_NS   (30 * NSEC_PER_SEC)
 #define ASLEEP_NS  (NSEC_PER_SEC)
 #define LOG_MAX    (1 << 20) /* bytes of the kernel's log, its newest */
@@ -153,7 +153,7 @@ void container_events_container_name(const struct family_host *h, const struct d
 	container_names_release(&n);
 }
 
-/* What its runtime says of a container beside what was seen of its processes. */
+/* What the runtime reports of a container. */
 struct told {
 	bool ended, oom_killed;
 	int exit_code;
@@ -210,7 +210,7 @@ static void ending_say(const struct container_life_event *e, const struct told *
 	const char *name = WIFSIGNALED(e->status) ? sigabbrev_np(WTERMSIG(e->status)) : NULL;
 
 	if (e->end == HOSTMAPS_GONE && s->ended)
-		snprintf(out, size, "exit %d", s->exit_code); /* nobody saw how, but its runtime */
+		snprintf(out, size, "exit %d", s->exit_code); /* only the runtime saw its end */
 	else if (e->end == HOSTMAPS_GONE)
 		out[0] = 0;
 	else if (e->end == HOSTMAPS_OOM)
@@ -237,8 +237,7 @@ static bool is_bad_end(const struct container_life_event *e, const struct told *
 	return code && code != 128 + SIGTERM && code != 128 + SIGINT;
 }
 
-/* When it was started again, as far as that waits to be told; what is later in its log is not of
- * this life. */
+/* Time of its next start, if that is still noted; later lines of its log are not from this life. */
 static int64_t next_start(const struct container_events *x, const struct container_events_end *n)
 {
 	for (size_t i = 0; i < x->n_ends; i++)

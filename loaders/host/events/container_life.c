@@ -12,7 +12,7 @@
 struct life {
 	struct container_ref ref;
 	struct container_life_leader leader;
-	bool runs, boxed; /* boxed: it has a pid namespace of its own; once so, always */
+	bool runs, boxed; /* boxed: it has its own pid namespace; never reset */
 	uint64_t round;   /* in which something was met in it */
 	uint32_t starts;
 	struct container_life_event end; /* how its leader ended, where others ran on */
