@@ -60,7 +60,7 @@ static int sampler_refused(int err, struct err *e)
 {
 	if (err == -EACCES || err == -EPERM) {
 		err_set(e, err, EXIT_PERMISSION,
-			"the kernel lets us sample no CPU: perf_event_open: %s (kernel.perf_event_paranoid=%lld; need CAP_PERFMON)",
+			"cannot sample any CPU: perf_event_open: %s (kernel.perf_event_paranoid=%lld; need CAP_PERFMON)",
 			strerror(-err), (long long)sysctl_kernel("perf_event_paranoid", -1));
 		err_fix(e,
 			"run it as root; in a container: cap_add: [PERFMON] and a seccomp profile that allows perf_event_open");
@@ -249,7 +249,7 @@ static void cpu_come(struct sampler *s, uint32_t cpu)
 	if (err)
 		log_warn("cannot sample CPU %u: %s", cpu, strerror(-err));
 	else
-		log_info("CPU %u is here", cpu);
+		log_info("CPU %u came online", cpu);
 }
 
 /*
@@ -284,7 +284,7 @@ void sampler_tick(struct sampler *s)
 			cpu_come(s, cpu);
 		} else if (!online.has[cpu] && s->cpus[cpu].fd >= 0) {
 			cpu_stop(s, cpu);
-			log_info("CPU %u has gone", cpu);
+			log_info("CPU %u went offline", cpu);
 		}
 	}
 }

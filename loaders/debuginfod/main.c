@@ -110,13 +110,14 @@ static bool is_build_id(const char *text)
 static const struct program PROGRAM = {
 	.name = "sonde-debuginfod",
 	.usage = "debuginfo|executable BUILDID | --check",
-	.about =
-		"Fetches a file from debug servers, and prints where it is. The servers are those of DEBUGINFOD_URLS.",
+	.about = "Fetches a file from the debug servers in DEBUGINFOD_URLS, and prints its path.",
 	.words = 2,
 };
 
 static const struct option OPTIONS[] = {
-	{.name = "check", .type = OPTION_FLAG, .help = "whether elfutils' client library is there"},
+	{.name = "check",
+	 .type = OPTION_FLAG,
+	 .help = "check whether elfutils' client library is installed"},
 	{0},
 };
 
@@ -130,8 +131,7 @@ static int run(bool check, const struct option_words *w, struct err *e)
 	    is_build_id(w->items[1]))
 		return fetch(program ? "debuginfod_find_executable" : "debuginfod_find_debuginfo",
 			     w->items[1], e);
-	err_set(e, -EINVAL, EXIT_USAGE,
-		"the command line is wrong: debuginfo or executable, and a build-id");
+	err_set(e, -EINVAL, EXIT_USAGE, "usage: debuginfo or executable, then a build-id");
 	err_fix(e, "%s --help", PROGRAM.name);
 	return -EINVAL;
 }

@@ -228,10 +228,9 @@ static bool put_back(int memory, const struct force_record *r)
 	if (!err)
 		log_info("process %u: MemProfileRate is 0 again", r->pid);
 	else if (err == -EALREADY)
-		log_info("process %u: has set its MemProfileRate itself: it is left as it is",
-			 r->pid);
+		log_info("process %u: it has set its own MemProfileRate, which stays", r->pid);
 	else if (err != -ESRCH)
-		log_warn("process %u: its MemProfileRate could not be put back to 0: %s", r->pid,
+		log_warn("process %u: cannot restore its MemProfileRate to 0: %s", r->pid,
 			 strerror(-err));
 	return !err || err == -EALREADY || err == -ESRCH;
 }
@@ -291,10 +290,10 @@ int force_dir_open(const char *path, int *out, struct err *e)
 		*out = take_fd(&fd);
 		return 0;
 	}
-	err_set(e, err, EXIT_PERMISSION,
-		"cannot keep on record in %s what --mode force changes: %s", path,
-		err == -EPERM ? "it is another user's, or others may write to it" : strerror(-err));
-	err_fix(e, "--record-dir DIR: a folder of your own");
+	err_set(e, err, EXIT_PERMISSION, "cannot record in %s what --mode force changes: %s", path,
+		err == -EPERM ? "it belongs to another user, or other users may write to it" :
+				strerror(-err));
+	err_fix(e, "--record-dir DIR: use a folder that you own");
 	return err;
 }
 
@@ -331,15 +330,14 @@ static void left_put_back(int dirfd, const char *name)
 	if (err == -EBUSY || err == -ENOENT)
 		return;
 	if (err) {
-		log_warn("the record %s of a changed process is not believed: %s", name,
+		log_warn("the record %s of a changed process is not trusted: %s", name,
 			 strerror(-err));
 		return;
 	}
 	err = memory_open(r.pid, &memory, &now);
 	if (err && err != -ESRCH) {
-		log_warn(
-			"process %u: what a killed sonde-goheap changed in it cannot be put back: %s",
-			r.pid, strerror(-err));
+		log_warn("process %u: cannot restore what a killed sonde-goheap changed: %s", r.pid,
+			 strerror(-err));
 		return;
 	}
 	done = err || !identity_same(&r, &now) || put_back(memory, &r);

@@ -248,8 +248,8 @@ static int gpu_open(const struct family_config *c, void **state, struct bpf_obje
 
 static int no_devices(struct err *e)
 {
-	err_set(e, -ENODEV, EXIT_PREREQUISITE, "NVIDIA's driver knows no GPU here");
-	err_fix(e, "nvidia-smi -L    lists them");
+	err_set(e, -ENODEV, EXIT_PREREQUISITE, "NVIDIA's driver finds no GPU here");
+	err_fix(e, "nvidia-smi -L    lists the GPUs");
 	return -ENODEV;
 }
 
@@ -306,7 +306,7 @@ static void check_library(struct check *c, const struct gpuparse_hello *x)
 	if (*x->missing)
 		check_add(
 			c, "NVIDIA's library", CHECK_WARN, "a newer driver",
-			"%s, of driver %s, is too old for some columns, which are NULL: it has no %.300s",
+			"%s, of driver %s, is too old for some columns, which are NULL: it lacks %.300s",
 			x->library, x->driver, x->missing);
 	else
 		check_add(c, "NVIDIA's library", CHECK_OK, NULL, "%s, of driver %s", x->library,
@@ -314,7 +314,7 @@ static void check_library(struct check *c, const struct gpuparse_hello *x)
 	if (x->devices)
 		check_add(c, "GPUs", CHECK_OK, NULL, "%u", x->devices);
 	else
-		check_add(c, "GPUs", CHECK_OFF, NULL, "NVIDIA's driver knows none here");
+		check_add(c, "GPUs", CHECK_OFF, NULL, "NVIDIA's driver finds no GPU here");
 }
 
 static bool has_driver(void)
@@ -344,8 +344,7 @@ static void gpu_check(struct check *c, uint32_t freq)
 	else if (has_driver())
 		check_add(c, "NVIDIA's library", CHECK_WARN, e.fix, "%s", e.what);
 	else
-		check_add(c, "NVIDIA's library", CHECK_OFF, NULL, "no GPU of NVIDIA's here: %s",
-			  e.what);
+		check_add(c, "NVIDIA's library", CHECK_OFF, NULL, "no NVIDIA GPU here: %s", e.what);
 	c->absent = rc && rc != -ETIMEDOUT && !has_driver();
 	wire_end(&t);
 }
@@ -353,7 +352,7 @@ static void gpu_check(struct check *c, uint32_t freq)
 static const struct family gpu_family = {
 	.name = "gpu",
 	.keeps = CONFINE_EXECS, /* sonde-nvml again */
-	.summary = "what GPUs and the processes on them used: time, memory, power, temperature",
+	.summary = "record use of GPUs, by process: time, memory, power, temperature",
 	.rights = gpu_rights,
 	.open = gpu_open,
 	.attach = gpu_attach,

@@ -24,7 +24,7 @@ static const struct program NVML = {
 	.name = "sonde-nvml",
 	.usage = "[options]",
 	.about =
-		"Of sonde-gpu: tells on standard output of NVIDIA's GPUs, each time that a byte comes on standard input. Try: echo | sonde-nvml",
+		"Part of sonde-gpu: prints the state of NVIDIA's GPUs for each byte on standard input. Try: echo | sonde-nvml",
 };
 
 static void text_or_none(int (*ask)(char *, unsigned int), char *out, unsigned int size)

@@ -344,7 +344,8 @@ static bool answered(struct filesystems *f, struct family_host *h, int64_t now_n
 	    now_ns - f->asked_ns < FILESYSTEMS_WAIT_NS)
 		return false;
 	if (n < 0 && errno == EAGAIN) {
-		log_warn("the file system at %s does not answer: its size is not told", x->point);
+		log_warn("the file system at %s does not respond; its size is not recorded",
+			 x->point);
 		x->rest_ns = now_ns + FILESYSTEMS_REST_NS;
 		take(f, h, x, NULL);
 	}

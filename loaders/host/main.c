@@ -53,7 +53,7 @@ static struct host_opts {
 
 static const struct option host_options[] = {
 	{"log-lines", 0, OPTION_ENUM, "on|off",
-	 "keep a container's last 20 lines where it ended badly, secrets masked (default off)",
+	 "keep the last 20 log lines of a container that failed, secrets masked (default off)",
 	 OPTION_AT(struct host_opts, log_lines)},
 	{0}};
 
@@ -246,10 +246,10 @@ static void host_check(struct check *c, uint32_t freq)
 	(void)freq;
 	if (access("/proc/pressure/memory", R_OK))
 		check_add(c, "pressure", CHECK_WARN, "boot with psi=1",
-			  "this kernel does not tell it: columns psi_* are NULL");
+			  "this kernel does not report it: columns psi_* are NULL");
 	else
 		check_add(c, "pressure", CHECK_OK, NULL,
-			  "/proc/pressure tells how long threads waited");
+			  "/proc/pressure reports how long threads waited");
 	cgroups_init(&g, 0);
 	if (cgroups_has_memory(&g))
 		check_add(c, "memory of cgroups", CHECK_OK, NULL, "the memory controller is on");
@@ -264,7 +264,7 @@ static void host_check(struct check *c, uint32_t freq)
 static const struct family host_family = {
 	.name = "host",
 	.summary =
-		"what the host, containers, units and processes used: CPU, memory, disks, network, pressure",
+		"record CPU, memory, disks, network and pressure of the host, containers, units and processes",
 	.options = {host_options, &opts},
 	.rights = host_rights,
 	.open = host_open,

@@ -28,9 +28,9 @@ struct hooks {
 					thread serves */
 };
 
-#define HOOKS_NO_SWEEP                                                                                                                  \
-	"this kernel does not list the descriptors of processes: Unix and UDP connections that nobody has any more keep their places, " \
-	"until there is none left"
+#define HOOKS_NO_SWEEP                                                                             \
+	"this kernel does not list the descriptors of processes: closed Unix and UDP connections " \
+	"keep their places until none is free"
 
 /* Does the kernel tell when bytes come to a socket (6.3)? */
 bool hooks_tells_came(void);

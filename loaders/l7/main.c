@@ -262,7 +262,7 @@ static void l7_check(struct check *c, uint32_t freq)
 			  "time that requests wait in the socket is not measured");
 	if (!programs_iterates("task_file"))
 		check_add(c, "descriptors", CHECK_WARN,
-			  "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
+			  "a kernel that supports BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static void l7_close(void *state)

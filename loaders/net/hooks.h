@@ -29,9 +29,10 @@ enum hook {
 	HOOKS
 };
 
-#define HOOKS_NO_SWEEP                                                                                                          \
-	"this kernel does not list the descriptors of processes: connections from before the capture, who has an accepted one " \
-	"that is open, and Unix and UDP sockets at rest are not known"
+#define HOOKS_NO_SWEEP                                                                           \
+	"this kernel does not list the descriptors of processes: connections from before the "   \
+	"capture, the owners of accepted ones that are open, and idle Unix and UDP sockets are " \
+	"not recorded"
 
 typedef void (*hooks_take)(void *ctx, const void *record, size_t size);
 

@@ -278,11 +278,9 @@ static void room_watch(struct net *n)
 	hooks_tally(&n->hooks, &t);
 	n->full = t.no_room + t.talks_lost > 0;
 	if (t.talks_lost)
-		log_warn(
-			"net: more Unix and UDP sockets talk than there is room for: bytes of some are not counted");
+		log_warn("net: too many Unix and UDP sockets; bytes of some are not counted");
 	if (t.no_room)
-		log_warn(
-			"net: more sockets are open than there is room for: some are known by their ends alone");
+		log_warn("net: too many open sockets; some are recorded only when they close");
 }
 
 static void reading(struct net *n, struct family_host *h, int64_t now_ns)
@@ -444,19 +442,19 @@ static void net_check(struct check *c, uint32_t freq)
 	(void)freq;
 	if (hooks_tells_talks())
 		check_add(c, "messages", CHECK_OK, NULL,
-			  "bytes on Unix and UDP sockets are told as they are sent");
+			  "bytes on Unix and UDP sockets are counted as they are sent");
 	else
 		check_add(
-			c, "messages", CHECK_WARN, "a kernel from 6.3 on tells of them",
-			"bytes on Unix and UDP sockets are not told (no sock_send_length): of those only what is open at a reading is known");
+			c, "messages", CHECK_WARN, "kernel 6.3 or later (sock_send_length)",
+			"bytes on Unix and UDP sockets are not counted; only those that are open at a reading are recorded");
 	if (!programs_iterates("task_file"))
 		check_add(c, "descriptors", CHECK_WARN,
-			  "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
+			  "a kernel that supports BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static const struct family net_family = {
 	.name = "net",
-	.summary = "connections: who talks to whom, how much, how well, and what failed",
+	.summary = "record connections: their ends, traffic, quality and failures",
 	.open = net_open,
 	.attach = net_attach,
 	.no_mappings = true,

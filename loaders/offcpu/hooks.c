@@ -90,7 +90,7 @@ void hooks_seed(struct offcpu_bpf *skel, bool plain)
 	}
 	if (fd < 0)
 		log_warn(
-			"offcpu: threads cannot be listed (%s): one that sleeps all the time is not seen",
+			"offcpu: threads cannot be listed (%s): threads that sleep all the time are not seen",
 			strerror(err));
 	while (fd >= 0 && read(fd, buf, sizeof(buf)) > 0)
 		;

@@ -98,7 +98,7 @@ static const struct option options[] = {
 	 "stacks a second on each CPU, half of them of one thread (default 1000, with --bucket 10s 100)",
 	 OPTION_AT(struct offcpu_opts, stack_rate), .max = STACK_RATE_MAX},
 	{"tracepoints", 0, OPTION_ENUM, "auto|plain",
-	 "typed ones, where those are refused plain ones (default auto); or only plain ones",
+	 "auto: typed ones, or plain ones if those are refused (the default); plain: only plain ones",
 	 OPTION_AT(struct offcpu_opts, plain)},
 	{0},
 };
@@ -346,8 +346,7 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 		err = 0;
 	if (err && !plain && !skel_load(c, true, false, &skel)) {
 		log_warn(
-			"offcpu: typed tracepoints are refused (%s): plain ones cost up to twice as much, and a thread that sleeps all "
-			"the time is not seen",
+			"offcpu: typed tracepoints are refused (%s): plain ones cost up to twice as much, and threads that sleep all the time are not seen",
 			strerror(-err));
 		plain = true;
 		err = 0;
@@ -563,19 +562,21 @@ static void offcpu_check(struct check *c, uint32_t freq)
 	check_add(
 		c, "switches", CHECK_OK, NULL,
 		switch_tells_state() ?
-			"sched_switch tells the state in which a thread leaves" :
-			"sched_switch does not tell the state in which a thread leaves: it is read from the thread");
+			"sched_switch reports the state in which a thread leaves the CPU" :
+			"sched_switch does not report the state in which a thread leaves the CPU: it is read from the thread");
 	check_add(c, "threads", CHECK_OK, NULL, "%llu here now, room for %u",
 		  (unsigned long long)thread_count(), map_room());
 	if (!programs_iterates("task"))
 		check_add(
-			c, "sleepers", CHECK_WARN, "a kernel that accepts BPF iterators over tasks",
-			"this kernel does not list threads: one that sleeps all the time is not seen");
+			c, "sleepers", CHECK_WARN,
+			"a kernel that supports BPF iterators over tasks",
+			"this kernel does not list threads: threads that sleep all the time are not seen");
 }
 
 static const struct family offcpu_family = {
 	.name = "offcpu",
-	.summary = "where threads wait, for what, and who has the CPU meanwhile",
+	.summary =
+		"record where threads wait and for what, and which threads have the CPU meanwhile",
 	.options = {options, &opts},
 	.open = offcpu_open,
 	.attach = offcpu_attach,

@@ -251,7 +251,7 @@ static const char *end_name(enum stack_end end)
 {
 	/* clang-format off */
 	static const char *const names[STACK_END_N] = {
-		[STACK_END_NO_PROCESS] = "its mappings are not known", [STACK_END_NO_MAPPING] = "no code is mapped there",
+		[STACK_END_NO_PROCESS] = "its mappings are unknown", [STACK_END_NO_MAPPING] = "no code is mapped there",
 		[STACK_END_PENDING] = "unwind rows of its file are not ready",
 		[STACK_END_UNSUPPORTED] = "a rule that cannot be expressed", [STACK_END_STACK_READ] = "its stack cannot be read",
 		[STACK_END_CFA] = "a rule led nowhere", [STACK_END_FRAME_POINTER] = "the chain of frame pointers ended",
@@ -275,7 +275,7 @@ static void sockets_look(struct work *w)
 			continue;
 		if (sockets_read(w->shots, &w->sockets, &e))
 			log_warn(
-				"which sockets threads in epoll_wait, poll and select wait for is not known: %s",
+				"cannot read which sockets threads in epoll_wait, poll and select wait for: %s",
 				e.what);
 		return;
 	}
@@ -355,7 +355,7 @@ static int nothing(const struct opts *o, const struct report *r, struct err *e)
 {
 	if (r->n)
 		return 0;
-	err_set(e, -ENOENT, EXIT_NOTHING, "no thread waits there: %zu run or are ready to",
+	err_set(e, -ENOENT, EXIT_NOTHING, "no thread waits there: %zu are running or ready",
 		r->running);
 	err_fix(e, o->n_pids ? "sudo sonde record -d 10s shows what runs" : "sudo sonde doctor");
 	return -ENOENT;

@@ -63,7 +63,7 @@ static int calibrate(struct snapshots *s, struct err *e)
 		n = read(fd, chunk, sizeof(chunk));
 		if (n < (ssize_t)sizeof(*r) || r->magic != PSTACK_MAGIC)
 			return err_set(e, n < 0 ? -errno : -EPROTO, EXIT_RUNTIME,
-				       "the task iterator gave no thread");
+				       "the task iterator returned no thread");
 		offsets[i] = now - (int64_t)r->now_ns;
 	}
 	qsort(offsets, CALIBRATIONS, sizeof(offsets[0]), compare);

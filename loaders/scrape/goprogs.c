@@ -177,29 +177,29 @@ static void search(struct goprogs *ps, struct goprog *p)
 static void why_text(const struct fetch *f, char out[96])
 {
 	static const char *const WHY[] = {
-		[WIRE_NO_HTTP] = "what listens there speaks no HTTP",
+		[WIRE_NO_HTTP] = "the listener there does not speak HTTP",
 		[WIRE_TLS] =
-			"it wants TLS there: serve the page on loopback or a Unix socket without it",
+			"it requires TLS there: serve the page on loopback or a Unix socket without it",
 		[WIRE_NO_INDEX] = "there is another page at /debug/pprof/",
 		[WIRE_TOO_LARGE] = "its answer is too large",
 		[WIRE_CUT] = "its answer was cut off",
 		[WIRE_SILENT] = "it did not answer in time",
-		[WIRE_NO_PROFILE] = "what it sent is no such profile",
-		[WIRE_BROKEN] = "what it sent could not be read",
+		[WIRE_NO_PROFILE] = "it sent another kind of data than this profile",
+		[WIRE_BROKEN] = "its profile could not be parsed",
 	};
 	uint32_t why = f->failed.why, detail = f->failed.detail;
 
 	if (why == WIRE_NO_CONNECTION)
 		snprintf(out, 96, "no connection: %s", strerror((int)(detail & 0xffff)));
 	else if (why == WIRE_NO_NETWORK)
-		snprintf(out, 96, "it is in a network of its own, which may not be entered: %s",
+		snprintf(out, 96, "it is in another network namespace, which cannot be entered: %s",
 			 strerror((int)(detail & 0xffff)));
 	else if (why == WIRE_STATUS && f->ask == WIRE_ASK_CPU && detail == 500)
-		snprintf(out, 96, "someone else takes its CPU profile");
+		snprintf(out, 96, "another client is taking its CPU profile");
 	else if (why == WIRE_STATUS && (detail == 401 || detail == 403))
 		snprintf(
 			out, 96,
-			"it wants a password or token (status %u): serve the page on loopback or a Unix socket without",
+			"it requires authentication (status %u): serve the page on loopback or a Unix socket without it",
 			detail);
 	else if (why == WIRE_STATUS)
 		snprintf(out, 96, "it answered with status %u%s", detail % 1000,
@@ -256,7 +256,7 @@ static void page_came(struct goprogs *ps, struct goprog *p, const struct fetch *
 static void lost(struct goprog *p)
 {
 	p->answers = false;
-	goprog_refuse(p, "it no longer listens where it did");
+	goprog_refuse(p, "it no longer listens at that address");
 	p->search_ns = 0;
 }
 
@@ -273,7 +273,7 @@ static void profile_came(struct goprogs *ps, struct goprog *p, struct profile *x
 		if (f->failed.why == WIRE_NO_CONNECTION && !goprog_holds(p))
 			lost(p);
 	} else if (!f->has_mapping) {
-		snprintf(x->reason, sizeof(x->reason), "what answers there is another program");
+		snprintf(x->reason, sizeof(x->reason), "another program answers there");
 		x->fails += x->fails < FAILS_MAX;
 		pause <<= x->fails;
 	} else if (hp && goprog_holds(p)) {

@@ -24,8 +24,7 @@
 static const struct program PPROF = {
 	.name = "sonde-pprof",
 	.usage = "[options]",
-	.about =
-		"Of sonde-scrape, which starts it: asks Go programs of this host for their /debug/pprof.",
+	.about = "Part of sonde-scrape: requests /debug/pprof from Go programs of this host.",
 };
 
 struct questions {
@@ -139,7 +138,7 @@ int main(int argc, char **argv)
 	log_init(PPROF.name, LOG_LEVEL_WARN);
 	if (is_asked())
 		return serve();
-	err_set(&e, -EINVAL, EXIT_USAGE, "standard input is no socket of sonde-scrape");
+	err_set(&e, -EINVAL, EXIT_USAGE, "standard input is not a socket of sonde-scrape");
 	err_fix(&e, "sudo sonde record --families scrape -d 30s");
 	return err_report(&e, PPROF.name);
 }

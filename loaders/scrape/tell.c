@@ -370,7 +370,7 @@ static void profile_text(const struct profile *x, char out[120])
 	if (x->reason[0])
 		snprintf(out, 120, "not read: %s", x->reason);
 	else if (x->left_out)
-		snprintf(out, 120, "read, without %llu stacks beyond the limit",
+		snprintf(out, 120, "complete except for %llu stacks beyond the limit",
 			 (unsigned long long)x->left_out);
 	else
 		snprintf(out, 120, "%s", x->readings ? "read" : "");

@@ -235,7 +235,7 @@ static void file_take(struct tls *t, struct seen *s, struct hostmaps_image *imag
 	if (f && f->n)
 		log_info("l7: %zu probes in %s", f->n, image->path);
 	if (!f)
-		log_warn("l7: what %s says inside TLS is not read: its probes cannot be attached",
+		log_warn("l7: cannot attach probes to %s: its TLS traffic is not read",
 			 image->path);
 }
 
@@ -288,7 +288,7 @@ static void leave(struct tls *t)
 			continue;
 		}
 		*at = f->next;
-		log_info("l7: %zu probes taken out of a file that nobody maps any more", f->n);
+		log_info("l7: detached %zu probes from a file that no process maps any more", f->n);
 		file_free(t, f, &gone);
 	}
 	taps_end(&gone);
