@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nvmlread: see the header. */
 #include "loaders/gpu/nvmlread.h"
 
 #include <stdbool.h>

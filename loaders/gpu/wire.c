@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* talk: see the header. */
 #include "loaders/gpu/wire.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* filesystems: see the header. The child does system calls and nothing else, since it is forked of
+/* The child does system calls and nothing else, since it is forked of
  * a program with threads. */
 #include "loaders/host/filesystems.h"
 

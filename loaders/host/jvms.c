@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jvms: see the header. */
 #include "loaders/host/jvms.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* parse: see the header. Each walks its bytes once, word by word. */
+/* Each walks its bytes once, word by word. */
 #include "loaders/host/parse.h"
 
 #include <string.h>

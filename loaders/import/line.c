@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* line: see the header. */
 #include "loaders/import/line.h"
 
 #include <errno.h>

@@ -26,7 +26,7 @@
 #define CONNS_FEW          4096          /* ends that wait for a reading */
 #define CONNS_OWNER_NS     500000000ll
 #define CONNS_MAPS_NS      3000000000ll
-#define CONNS_WAIT_MOST    32768 /* ends that may wait: past it the oldest is booked as it is */
+#define CONNS_WAIT_MOST    32768 /* ends that may wait: past it the oldest is stored as it is */
 
 struct conn_key {
 	uint64_t sk, begin_ns;

@@ -121,8 +121,8 @@ static const char *news(struct hostnames *h, const struct net_owner *who, const 
 	return (const char *)(uintptr_t)name;
 }
 
-void hostnames_book(struct hostnames *n, struct family_host *h, struct store_rows_proc *who,
-		    const char *address, int64_t ts)
+void hostnames_store(struct hostnames *n, struct family_host *h, struct store_rows_proc *who,
+		     const char *address, int64_t ts)
 {
 	const char *name = news(n, &who->as, address, clock_boot_ns(), ts / 3600);
 	struct fact_row row = {0};

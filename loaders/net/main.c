@@ -2,8 +2,8 @@
 /*
  * sonde-net: connections, who talks to whom, how much and how well. This file is the family's
  * translation between the common loop of loaders/lib/bpf and its parts: ends come through a ring
- * (hooks), are joined and wait for their process (conns), and become sums and rows (book); what is
- * open is read from time to time; netns has the kernel's own counts.
+ * (hooks), are joined and wait for their process (conns), and become sums and rows (store_rows);
+ * what is open is read from time to time; netns has the kernel's own counts.
  */
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -43,7 +43,7 @@
 struct net {
 	struct hooks hooks;
 	struct conns conns;
-	struct store_rows book;
+	struct store_rows rows;
 	struct netnses netns;
 	struct others others;
 	struct talks talks;
@@ -110,16 +110,16 @@ static void told(struct net *n, const struct conn *c)
 		netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, retrans - c->told.retrans);
 }
 
-static void ends_book(struct net *n, struct family_host *h, int64_t now_ns, bool all)
+static void ends_store(struct net *n, struct family_host *h, int64_t now_ns, bool all)
 {
 	struct conn *c;
 
 	while ((c = conns_next(&n->conns, now_ns, (int64_t)hostmaps_watermark(h->maps), all))) {
 		if (c->side != NET_SIDE_LISTENER) {
 			told(n, c);
-			store_rows_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
+			store_rows_conn(&n->rows, h, &n->conns, c, (int64_t)c->r.time_ns);
 		} else {
-			store_rows_listener(&n->book, h, c, now_ns);
+			store_rows_listener(&n->rows, h, c, now_ns);
 		}
 		conns_forget(&n->conns, c);
 	}
@@ -144,7 +144,7 @@ static void vanished(struct net *n, struct family_host *h, struct conn *c)
 		c->r.error = 0;
 		told(n, c);
 		c->ended = true;
-		store_rows_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
+		store_rows_conn(&n->rows, h, &n->conns, c, (int64_t)c->r.time_ns);
 		c->ended = false;
 	}
 	conns_forget(&n->conns, c);
@@ -157,7 +157,7 @@ static bool is_owned(const struct net *n, const struct conn *c)
 	       (!c->mate || (c->mate->r.how != NET_OWNER_NONE && is_told(n, &c->mate->r.owner)));
 }
 
-static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
+static void open_store(struct net *n, struct family_host *h, int64_t now_ns)
 {
 	n->unsettled = false;
 	CONNS_EACH(&n->conns, c, next)
@@ -169,12 +169,12 @@ static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 		} else if (c->side == NET_SIDE_LISTENER) {
 			netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS,
 				     c->r.repeated - (c->told.at_ns ? c->told.retrans : 0));
-			store_rows_listener(&n->book, h, c, now_ns);
+			store_rows_listener(&n->rows, h, c, now_ns);
 		} else if (!is_owned(n, c) && now_ns - (int64_t)c->r.begin_ns < OWNER_NS) {
 			n->unsettled = true;
 		} else {
 			told(n, c);
-			store_rows_conn(&n->book, h, &n->conns, c, now_ns);
+			store_rows_conn(&n->rows, h, &n->conns, c, now_ns);
 		}
 	}
 }
@@ -219,7 +219,7 @@ static void other_put(void *ctx, const struct others_edge *x)
 
 	/* else the next time */
 	if (is_told(n, &x->own->r.owner) && (!x->mate || is_told(n, &x->mate->r.owner)))
-		store_rows_other(&n->book, n->h, x, talks_quic(hooks_talks(&n->hooks), x->own),
+		store_rows_other(&n->rows, n->h, x, talks_quic(hooks_talks(&n->hooks), x->own),
 				 n->read_ns);
 }
 
@@ -228,11 +228,11 @@ static void waiting_put(void *ctx, const struct others_edge *x)
 	struct net *n = ctx;
 
 	if (is_told(n, &x->own->r.owner))
-		store_rows_waiting(&n->book, n->h, x, n->read_ns);
+		store_rows_waiting(&n->rows, n->h, x, n->read_ns);
 }
 
 /* Unix and UDP sockets, from the descriptors of not long ago. */
-static void others_book(struct net *n, struct family_host *h, int64_t now_ns)
+static void others_store(struct net *n, struct family_host *h, int64_t now_ns)
 {
 	int64_t every = h->bucket_s > 1 ? OTHERS_NS : OTHERS_QUICK_NS;
 
@@ -258,10 +258,10 @@ static void talk_put(void *ctx, const struct talks_sum *x)
 {
 	struct net *n = ctx;
 
-	store_rows_talk(&n->book, n->h, x, &n->others, n->talk_ns);
+	store_rows_talk(&n->rows, n->h, x, &n->others, n->talk_ns);
 }
 
-static void talks_book(struct net *n, struct family_host *h, int64_t now_ns)
+static void talks_store(struct net *n, struct family_host *h, int64_t now_ns)
 {
 	n->h = h;
 	n->talk_ns = now_ns;
@@ -294,16 +294,16 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 	if (unowned(n) && sweep(n, now_ns))
 		hooks_read(&n->hooks);
 	hooks_ends(&n->hooks);
-	ends_book(n, h, now_ns, false);
-	store_rows_reading(&n->book, h, now_ns);
-	others_book(n, h, now_ns);
-	talks_book(n, h, now_ns);
-	open_book(n, h, now_ns);
+	ends_store(n, h, now_ns, false);
+	store_rows_reading(&n->rows, h, now_ns);
+	others_store(n, h, now_ns);
+	talks_store(n, h, now_ns);
+	open_store(n, h, now_ns);
 	if (now_ns - n->netns_ns >= (int64_t)h->bucket_s * NSEC_PER_SEC - QUIET_NS) {
 		netnses_read(&n->netns, h, now_ns);
 		n->netns_ns = now_ns;
 	}
-	n->still = !store_rows_flush(&n->book, h);
+	n->still = !store_rows_flush(&n->rows, h);
 	room_watch(n);
 	h->processes = n->conns.n > h->processes ? n->conns.n : h->processes;
 	n->read_ns = now_ns;
@@ -331,7 +331,7 @@ static void net_poll(void *state, struct family_host *h, int64_t now_ns)
 		return;
 	}
 	ends = hooks_ends(&n->hooks);
-	ends_book(n, h, now_ns, false);
+	ends_store(n, h, now_ns, false);
 	if (reading_due(n, h, now_ns))
 		reading(n, h, now_ns);
 	if (ends || n->conns.n_waiting) /* else once a second, with the loop */
@@ -364,7 +364,7 @@ static void net_last_read(void *state, struct family_host *h, int64_t patience_n
 	n->conns.reading++;
 	hooks_read(&n->hooks);
 	hooks_ends(&n->hooks);
-	ends_book(n, h, clock_boot_ns(), true);
+	ends_store(n, h, clock_boot_ns(), true);
 	reading(n, h, clock_boot_ns());
 }
 
@@ -430,7 +430,7 @@ static void net_close(void *state)
 
 	hooks_close(&n->hooks);
 	conns_release(&n->conns);
-	store_rows_release(&n->book);
+	store_rows_release(&n->rows);
 	netnses_release(&n->netns);
 	others_release(&n->others);
 	talks_release(&n->talks);

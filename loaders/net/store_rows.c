@@ -365,7 +365,7 @@ void store_rows_conn(struct store_rows *b, struct family_host *h, const struct c
 		f->open_now += !is_leaving(&c->r);
 		f->moved = f->moved || now_ns - c->told.at_ns >= STORE_ROWS_IDLE_NS;
 	} else {
-		b->booked++;
+		b->stored++;
 		b->other += key.other;
 		f->sums[RESULTS[result ?: RECORD_CLOSED]]++;
 		f->sums[FLOW_LIFE_US] += life_us(&c->r);
@@ -663,8 +663,8 @@ static void flow_put(struct store_rows *b, struct family_host *h, const struct s
 		h->added++;
 	if (f->key.side != NET_SIDE_SERVER && !f->key.mate && !f->key.other && !f->key.excluded &&
 	    f->key.family != AF_UNIX)
-		hostnames_book(&b->hosts, h, f->key.who,
-			       record_address(f->key.family, f->key.peer, peer), f->key.ts);
+		hostnames_store(&b->hosts, h, f->key.who,
+				record_address(f->key.family, f->key.peer, peer), f->key.ts);
 }
 
 size_t store_rows_flush(struct store_rows *b, struct family_host *h)

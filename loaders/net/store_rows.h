@@ -45,7 +45,7 @@ struct store_rows {
 	bool fresh;                /* there is one that was not told before */
 	int64_t hour;
 	int64_t reading_ts;     /* bucket of the reading that goes on */
-	uint64_t booked, other; /* connections that ended, and those of them under ~other */
+	uint64_t stored, other; /* connections that ended, and those of them under ~other */
 };
 
 void store_rows_release(struct store_rows *b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask: see the header. The request is of HTTP/1.0, so that the answer is neither in chunks nor kept
+ * The request is of HTTP/1.0, so that the answer is neither in chunks nor kept
  * open; redirects are not followed. All but the connection and the socket of the answer is closed
  * before the first byte of a stranger's is read.
  */

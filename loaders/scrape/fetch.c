@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fetch: see the header. */
 #include "loaders/scrape/fetch.h"
 
 #include <errno.h>

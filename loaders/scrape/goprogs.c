@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goprogs: see the header. */
 #include "loaders/scrape/goprogs.h"
 
 #include <poll.h>

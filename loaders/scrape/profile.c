@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile: see the header. Two passes: tables first, as they may come after the samples that refer
+/* Two passes: tables first, as they may come after the samples that refer
  * to them. */
 #include "loaders/scrape/profile.h"
 

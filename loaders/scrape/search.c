@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* search: see the header. */
 #include "loaders/scrape/search.h"
 
 #include <string.h>

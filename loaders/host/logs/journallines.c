@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* journallines: see the header. */
 #include "loaders/host/logs/journallines.h"
 
 #include <dirent.h>

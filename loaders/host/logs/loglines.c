@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* loglines: see the header. */
 #include "loaders/host/logs/loglines.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* taps: see the header. */
 #include "loaders/l7/tls/taps.h"
 
 #include <bpf/bpf.h>

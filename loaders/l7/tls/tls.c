@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tls: see the header; numbers in comments are its conditions. */
+/* Numbers in comments are its conditions. */
 #include "loaders/l7/tls/tls.h"
 
 #include <bpf/bpf.h>

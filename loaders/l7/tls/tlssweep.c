@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tlssweep: see the header. */
 #include "loaders/l7/tls/tlssweep.h"
 
 #include <bpf/bpf.h>
