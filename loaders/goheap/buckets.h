@@ -61,9 +61,9 @@ struct buckets_range {
 };
 
 struct buckets_memory {
-	/* Reads ranges in their order, stops at the first that cannot be read whole. Returns how
-	 * many were read whole (0: not even the first: -EFAULT of the system is this), or -errno:
-	 * -ESRCH the process is gone, -EPERM. */
+	/* Reads ranges in order, and stops at the first that cannot be read completely. Returns how
+	 * many were read completely (0: not even the first; that is the system's -EFAULT), or
+	 * -errno: -ESRCH the process has ended, -EPERM. */
 	long (*read)(void *ctx, const struct buckets_range *ranges, size_t count);
 	void *ctx;
 };
@@ -170,10 +170,10 @@ struct buckets *buckets_open(const struct buckets_layout *layout,
 			     const struct buckets_memory *memory);
 void buckets_close(struct buckets *b);
 
-/* Read all: `each` is called for every bucket that was read soundly, in order of address. 0, or
- * -ENOMEM, or what `each` returned where that is not 0 (and the rest is not told). What else may
- * fail is in *sum, which is always set. Once state[0] is not BUCKETS_OK, or after an exec, close it
- * and open another. */
+/* Reads all buckets: calls `each` for every bucket that was read consistently, in order of address.
+ * 0, -ENOMEM, or the value of `each` that is not 0 (which stops it). All other failures are in
+ * *sum, which is always set. Once state[0] is not BUCKETS_OK, or after an exec, close it and open
+ * another. */
 int buckets_collect(struct buckets *b, int (*each)(void *ctx, const struct bucket *bucket),
 		    void *ctx, struct buckets_sum *sum);
 

@@ -116,7 +116,7 @@ static int record_keep(struct force *f)
 
 /* ---- a process ---- */
 
-/* Who it is, but for addr and rate. */
+/* Its identity, without addr and rate. */
 static int identity_read(uint32_t pid, struct force_record *out)
 {
 	cleanup_free char *auxv = NULL;
@@ -147,7 +147,7 @@ static bool identity_same(const struct force_record *a, const struct force_recor
 	       a->exe_ino == b->exe_ino && a->mark == b->mark;
 }
 
-/* Opened first, then looked at who it is (1). */
+/* Opened first, then identified (1). */
 static int memory_open(uint32_t pid, int *out, struct force_record *who)
 {
 	char path[32];
@@ -165,8 +165,7 @@ static int memory_open(uint32_t pid, int *out, struct force_record *who)
 	return 0;
 }
 
-/* Writes `to` over `from`. -ESRCH: the process's memory is gone; -EALREADY: the word has another
- * value. */
+/* Writes `to` over `from`. -ESRCH: the process has ended; -EALREADY: the word has another value. */
 static int word_change(int memory, uint64_t addr, uint64_t from, uint64_t to)
 {
 	uint64_t now;

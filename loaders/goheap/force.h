@@ -46,8 +46,8 @@ int force_dir_open(const char *path, int *out, struct err *e);
 void force_put_back_left(const char *path);
 
 struct force; /* one process; opaque */
-/* Open its memory; what is looked at from now on and then written to is of one program (1).
- * start_ns: of /proc/PID/stat. 0, -ESRCH: it is gone, or -errno. */
+/* Opens its memory; what is checked from now on and then written to belongs to one program (1).
+ * start_ns: of /proc/PID/stat. 0, -ESRCH: it has ended, or -errno. */
 int force_open(uint32_t pid, uint64_t start_ns, struct force **out);
 /* Put on record, then write. 0: written; -EBUSY: another sonde-goheap has it; -errno: not written.
  * Borrows `dirfd`. */

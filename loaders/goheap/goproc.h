@@ -28,11 +28,12 @@ struct goproc_key {
 	uint32_t tgid, exec_id;
 };
 
-enum goproc_found {               /* how far it is identified as a Go program */
-		    GOPROC_ASKED, /* its index is awaited */
-		    GOPROC_NO_GO,
-		    GOPROC_GO,
-		    GOPROC_NO_INDEX /* none can be made: see the reason */
+/* How far it is identified as a Go program. */
+enum goproc_found {
+	GOPROC_ASKED, /* its index is awaited */
+	GOPROC_NO_GO,
+	GOPROC_GO,
+	GOPROC_NO_INDEX /* none can be made: see the reason */
 };
 
 struct goproc {
@@ -72,7 +73,7 @@ void goproc_release(struct goproc *p); /* all but the struct itself */
 void goproc_find(struct goproc *p, struct hostmaps *hm, struct hostmaps_process *hp);
 /* Read, and keep what was read: p->sum, p->sites. */
 void goproc_collect(struct goproc *p, const struct family_host *h);
-/* Read, and add what has changed. false: it is gone, or another process has its number. */
+/* Reads it, and stores what has changed. false: it has ended, or its pid is reused. */
 bool goproc_read(struct goproc *p, struct family_host *h, struct hostmaps_process *hp,
 		 int64_t now_ns);
 

@@ -91,8 +91,9 @@ static bool is_runtime(const struct telling *t, uint64_t pc)
 	return !strncmp(name, "runtime.", 8) || !strncmp(name, "internal/runtime/", 17);
 }
 
-/* How an allocation is made says nothing of who made it: as Go's own profiles begin at the first
- * frame that is not the runtime's, and are whole where all are (runtime/pprof/protomem.go). */
+/* The runtime's own frames do not show who made an allocation: like Go's own profiles, stacks begin
+ * at the first frame outside the runtime, and are complete if all frames are the runtime's
+ * (runtime/pprof/protomem.go). */
 static uint32_t hidden(const struct telling *t, const struct site *s)
 {
 	const uint64_t *pcs = t->p->frames + s->stack_at;

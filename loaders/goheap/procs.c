@@ -13,7 +13,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-/* who came, who went: with each turn of the loop, but no more often */
+/* new and ended processes: with each turn of the loop, but no more often */
 #define LOOK_NS  (NSEC_PER_SEC * 2 / 5)
 #define READ_NS  (NSEC_PER_SEC / 20)
 #define FIRST_NS NSEC_PER_SEC
@@ -57,7 +57,7 @@ void procs_free(struct procs *ps)
 	free(ps);
 }
 
-/* ---- who there is ---- */
+/* ---- processes ---- */
 
 static struct goproc *add(struct procs *ps, const struct hostmaps_process *hp,
 			  const struct goproc_key *key)

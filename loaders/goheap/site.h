@@ -31,7 +31,7 @@ struct site {
 	uint64_t allocs_later, frees_later; /* pending */
 	uint64_t counted_n, counted_value;  /* of the counter: in the store, or its base */
 	uint64_t left_out;                  /* objects */
-	uint64_t standing;                  /* of the gauge, as told: objects */
+	uint64_t standing;                  /* of the gauge, as stored: objects */
 	uint64_t stack_at; /* index of its frames in this reading's, UINT64_MAX: not kept */
 	uint32_t depth;
 	uint32_t epoch, counter, gauge; /* series of the store, of that epoch; 0: none */

@@ -22,7 +22,7 @@ struct sum {
 	int64_t at_ns;      /* up to when; 0: it has not begun */
 	uint64_t cursor_us; /* of the driver's samples */
 	double us;
-	bool told; /* since it was said last */
+	bool told; /* since it was written last */
 };
 
 /* A counter of the driver's, from where it was first. */
@@ -276,7 +276,7 @@ static void listed(struct device *d, unsigned int pid, unsigned long long memory
 	p->listed = true;
 }
 
-/* True: the driver told. */
+/* true: the driver reported something. */
 static bool list_read(struct nvmlread *r, struct device *d,
 		      int (*ask)(nvml_device, unsigned int *, struct nvml_process *),
 		      int (*ask_v1)(nvml_device, unsigned int *, struct nvml_process_v1 *))
@@ -342,7 +342,7 @@ static void processes_sample(struct nvmlread *r, struct device *d, int64_t now_n
 		d->processes[i].listed = false;
 	told = list_read(r, d, r->api->compute, r->api->compute_v1);
 	told |= list_read(r, d, r->api->graphics, r->api->graphics_v1);
-	for (size_t i = 0; !told && i < d->n; i++) /* not known to be gone */
+	for (size_t i = 0; !told && i < d->n; i++) /* not known to have ended */
 		d->processes[i].listed = true;
 	if (d->n)
 		use_sample(r, d, now_ns);
@@ -453,7 +453,7 @@ static void say_process(struct process *p)
 	printf("\n");
 }
 
-/* Those that the driver lists no more are said for the last time. */
+/* Processes that the driver no longer lists are written a last time. */
 static void say_processes(struct device *d, int64_t now_ns)
 {
 	size_t kept = 0;

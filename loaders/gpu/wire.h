@@ -49,16 +49,15 @@ int wire_start(struct wire *t, int64_t now_ns, struct err *e);
 /* Waits for it to be ready, `patience_ns` at most. 0; -ETIMEDOUT: it is not yet; -EIO: it says why
  * it cannot. */
 int wire_await(struct wire *t, int64_t patience_ns, struct err *e);
-/* Takes in what has come, without waiting. -EIO: it said why it cannot go on, is gone, or did not
- * begin in time: it is let go. */
+/* Reads what has come, without waiting. -EIO: it reported an error, has ended, or did not start in
+ * time: it is dropped. */
 int wire_read(struct wire *t, int64_t now_ns, struct err *e);
 /* True: it is asked now. */
 bool wire_ask(struct wire *t, int64_t now_ns);
 /* The next device of the answer, and whether that ended with it. GPUPARSE_MORE: no more has come.
  */
 enum gpuparse_what wire_next(struct wire *t, struct gpuparse_device *out);
-/* One that was asked and has not said all within WIRE_ANSWER_NS is let go: -EIO. After wire_next.
- */
+/* Drops a child that has not answered in full within WIRE_ANSWER_NS: -EIO. After wire_next. */
 int wire_overdue(struct wire *t, int64_t now_ns, struct err *e);
 void wire_end(struct wire *t);
 /* CPU time of its child, those of before too. */

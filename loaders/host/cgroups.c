@@ -48,7 +48,7 @@ struct cgroups_group {
 	uint64_t inode;            /* of its directory there */
 	uint64_t serial;           /* changes if the directory was created again */
 	uint64_t round;            /* in which it was listed last */
-	uint64_t user, system;     /* CPU time in ns, as told last; of v1 */
+	uint64_t user, system;     /* CPU time in ns, as stored last; of v1 */
 	uint64_t netns;            /* 0: not known, or the host's */
 	bool own_net, young;       /* netns is counted here; created since the previous round */
 	bool born;  /* it came to be after the first round: its counters began at 0 */
@@ -58,10 +58,10 @@ struct cgroups_group {
 	struct hostmaps_process *p; /* that runs in it; NULL: no process was met */
 	struct change_throttle throttle;
 	struct change_limits limits;
-	struct fact_row reading; /* the last one: counters as the kernel has them; nothing set: not
-				    read yet */
-	int64_t read_ns;         /* when it began, boot clock */
-	uint64_t oom_before; /* kills that the first reading had told, of one that is not born */
+	struct fact_row reading;  /* the last one: counters as the kernel has them; nothing set: not
+				     read yet */
+	int64_t read_ns;          /* when it began, boot clock */
+	uint64_t oom_before;      /* kills in the first reading, of a cgroup that is not born */
 	struct cgroups_ends ends; /* CPU time: since that reading; oom_kills: all */
 	UT_hash_handle hh;
 	char path[];
@@ -107,7 +107,7 @@ static void read_note(struct cgroups_group *g, const struct fact_row *reading, i
 	g->ends.user_us = g->ends.system_us = 0;
 }
 
-/* ---- who ended ---- */
+/* ---- ended processes ---- */
 
 static void ends_add(struct cgroups *c, struct cgroups_ends *x, const struct hostmaps_process *p,
 		     const struct cgroups_end *e)
@@ -229,7 +229,7 @@ static void add(struct fact_row *row, int column, uint64_t n)
 			 (fact_has(row, column) ? (uint64_t)row->v[column].number : 0) + n);
 }
 
-/* `row` holds differences since what is stored; gauges of a thing that is gone are not told. */
+/* `row` holds differences since what is stored; gauges of a removed cgroup are not stored. */
 static void closing_put(struct closing *x, struct fact_row *row, uint64_t oom_kills)
 {
 	struct meter_round at = *x->c->at;
@@ -250,7 +250,7 @@ static void closing_put(struct closing *x, struct fact_row *row, uint64_t oom_ki
 	meter_put(&CGROUP_FACT, &at, row, closing_names, x);
 }
 
-/* Kills that its own counter had not told when it was read last. */
+/* Kills that its own counter did not contain when it was read last. */
 static uint64_t oom_untold(const struct cgroups_group *g)
 {
 	uint64_t told = fact_has(&g->reading, CGROUP_OOM_KILLS) ?

@@ -67,7 +67,7 @@ void cgroups_init(struct cgroups *c, int64_t idle_ns);
 void cgroups_release(struct cgroups *c);
 /* Is there a memory controller? */
 bool cgroups_has_memory(struct cgroups *c);
-/* The tree as it is now. A cgroup that is gone has its last row. */
+/* The tree as it is now. A removed cgroup gets its last row. */
 void cgroups_look(struct cgroups *c, struct family_host *h, const struct meter_round *r);
 /* A process runs in it: it may tell whose container that is, and which network it has. */
 void cgroups_meet(struct cgroups *c, struct hostmaps_process *p);

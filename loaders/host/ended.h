@@ -43,9 +43,9 @@ struct ended {
 	struct ended_sum *sums; /* of the bucket at hand */
 	int64_t bucket_s;       /* its start, UTC */
 	uint64_t dropped;       /* there were too many to be kept */
-	struct idmap open;      /* by tgid: ended, and it is not told yet what it used; at most
-				   ENDED_OPEN_MAX */
-	int64_t last_ns;        /* the last end reported, boot clock */
+	struct idmap
+		open; /* by tgid: ended, and its use is not reported yet; at most ENDED_OPEN_MAX */
+	int64_t last_ns; /* the last end reported, boot clock */
 };
 
 void ended_release(struct ended *x);

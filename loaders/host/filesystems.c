@@ -81,7 +81,7 @@ static void forget(struct filesystem *x)
 	free(x->type);
 }
 
-/* What is known of the file system that was mounted here before. */
+/* The state of the file system that was mounted here before. */
 static const struct filesystem *before(const struct filesystem *old, size_t n,
 				       const struct filesystem *x)
 {
@@ -264,8 +264,8 @@ static void tell(struct family_host *h, const struct filesystem *x, int64_t utc_
 }
 
 /* What changed since it was asked last. */
-static void watch(struct family_host *h, struct filesystem *x, const struct statfs *fs,
-		  int64_t utc_ns)
+static void changes_find(struct family_host *h, struct filesystem *x, const struct statfs *fs,
+			 int64_t utc_ns)
 {
 	bool full = !x->read_only && change_full(fs->f_blocks, fs->f_bavail, x->full.on);
 	bool no_inodes = !x->read_only && change_full(fs->f_files, fs->f_ffree, x->no_inodes.on);
@@ -302,7 +302,7 @@ static void take(struct filesystems *f, struct family_host *h, struct filesystem
 	}
 	f->round.h = h;
 	if (a)
-		watch(h, x, &a->fs, f->round.utc_ns);
+		changes_find(h, x, &a->fs, f->round.utc_ns);
 	meter_take(&f->meter, &f->round, &m, fs_names, x);
 }
 

@@ -42,8 +42,8 @@ struct filesystems {
 	struct meter_round round; /* of this look */
 	bool looking;
 	int64_t asked_ns;
-	pid_t child, killed[FILESYSTEMS_STUCK_MAX]; /* 0: none; killed: not gone yet, for the kernel
-						       waits too */
+	pid_t child, killed[FILESYSTEMS_STUCK_MAX]; /* 0: none; killed: it has not ended yet,
+						       because the kernel waits, too */
 	int fd;
 	struct strbuf text;
 };

@@ -28,7 +28,7 @@ struct jvmfile {
 	struct fact_row row; /* counters and gauges of jvm_row, as the file has them */
 	char collector[128], version[64];
 };
-/* False: it is no such file, or not to be read (yet). */
+/* false: it is not such a file, or must not be read (yet). */
 bool jvmfile_parse(const void *data, size_t len, struct jvmfile *out);
 
 /* Of /proc/PID/maps the path and inode of the one that is mapped. False: none is, or it is deleted.

@@ -37,7 +37,7 @@ struct host {
 	struct filesystems filesystems;
 	struct processes processes;
 	struct jvms jvms;
-	struct container_events happened;
+	struct container_events events;
 	struct ended ended;
 	int64_t read_ns, fs_ns; /* boot clock; 0: never */
 	int64_t begun_ns;       /* the first round */
@@ -75,9 +75,9 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	filesystems_init(&s->filesystems, IDLE_NS);
 	processes_init(&s->processes, IDLE_PROCESS_NS);
 	jvms_init(&s->jvms, IDLE_NS);
-	container_events_init(&s->happened);
-	s->happened.lines.on = !opts.log_lines;
-	s->cgroups.docker = &s->happened.docker;
+	container_events_init(&s->events);
+	s->events.lines.on = !opts.log_lines;
+	s->cgroups.docker = &s->events.docker;
 	s->ended.cgroups = &s->cgroups;
 	*state = s;
 	return 0;
@@ -97,7 +97,7 @@ static void process_meet(void *ctx, struct hostmaps_process *p)
 	struct host *s = ctx;
 
 	cgroups_meet(&s->cgroups, p);
-	container_events_meet(&s->happened, p);
+	container_events_meet(&s->events, p);
 	s->n_processes++;
 }
 
@@ -142,7 +142,7 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 	cgroups_look(&s->cgroups, h, &s->round);
 	s->n_processes = 0;
 	hostmaps_each(h->maps, process_meet, s);
-	container_events_round(&s->happened, h, now_ns);
+	container_events_round(&s->events, h, now_ns);
 	h->processes = s->n_processes > h->processes ? s->n_processes : h->processes;
 	cgroups_read(&s->cgroups, &s->round); /* before its processes: their ends are counted from
 						 their readings on */
@@ -166,7 +166,7 @@ static void host_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (now_ns >= s->due_ns && hostmaps_seeded(h->maps))
 		round_read(s, h, now_ns, h->bucket_s > 1 ? LITTLE_NS : 0);
 	if (s->read_ns)
-		container_events_poll(&s->happened, h, clock_boot_ns(), false);
+		container_events_poll(&s->events, h, clock_boot_ns(), false);
 	asks = filesystems_poll(&s->filesystems, h, clock_boot_ns());
 	s->due_ns = s->read_ns ? family_bucket_end(h, now_ns) : now_ns + SOON_NS;
 	h->next_ns = asks && now_ns + SOON_NS < s->due_ns ? now_ns + SOON_NS : s->due_ns;
@@ -177,7 +177,7 @@ static void host_process_ended(void *state, struct family_host *h, const struct 
 	struct host *s = state;
 
 	(void)h;
-	container_events_ended(&s->happened, p);
+	container_events_ended(&s->events, p);
 	ended_note(&s->ended, p);
 }
 
@@ -199,7 +199,7 @@ static void host_last_read(void *state, struct family_host *h, int64_t patience_
 		ended_poll(&s->ended, &s->processes, h, s->begun_ns);
 	s->cgroups.last = true;
 	round_read(s, h, clock_boot_ns(), 0); /* nothing is left */
-	container_events_poll(&s->happened, h, clock_boot_ns(), true);
+	container_events_poll(&s->events, h, clock_boot_ns(), true);
 }
 
 static const char *host_clock(void *state)
@@ -217,7 +217,7 @@ static void host_close(void *state)
 	filesystems_release(&s->filesystems);
 	processes_release(&s->processes);
 	jvms_release(&s->jvms);
-	container_events_release(&s->happened);
+	container_events_release(&s->events);
 	ended_release(&s->ended);
 	free(s);
 }

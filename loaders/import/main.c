@@ -39,7 +39,7 @@ struct importing {
 	struct store_writer *w;
 	uint32_t run;
 	uint32_t exec_id; /* of all its processes: what another import brings is another process */
-	struct line *frames, *processes; /* told once, and named by every later line */
+	struct line *frames, *processes; /* defined once, and referred to by later lines */
 	size_t n_frames, cap_frames, n_processes, cap_processes;
 	size_t n_added;
 };

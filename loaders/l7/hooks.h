@@ -43,17 +43,16 @@ void hooks_parser(struct hooks *k, uint32_t tgid);
 int hooks_attach(struct hooks *k, struct err *e);
 /* None of them runs when this returns; `with`: neither do these. */
 void hooks_detach(struct hooks *k, struct taps *with);
-/* We are here, for those who read which request a thread serves; 0: we go. Once a second or more
- * often. */
+/* Sign of life, for the families that read which request a thread serves; 0: this family ends. At
+ * least once a second. */
 void hooks_alive(struct hooks *k, uint64_t now_ns);
 void hooks_close(struct hooks *k);
 void hooks_tally(const struct hooks *k, struct l7_tally *sum);
 
 /*
- * Unix and UDP sockets that no process has a descriptor of any more: taken out of the map, and
- * given. How many connections of such sockets there are, or -errno (-ENOTSUP: the kernel does not
- * list descriptors). One that is on its way from one process to another (SCM_RIGHTS) counts as
- * gone.
+ * Unix and UDP sockets without a descriptor in any process: removes them from the map, and reports
+ * them. Returns the number of connections of such sockets, or -errno (-ENOTSUP: the kernel does not
+ * list descriptors). One in transit from one process to another (SCM_RIGHTS) counts as closed.
  */
 int hooks_sweep(struct hooks *k, void (*gone)(void *ctx, uint64_t sk, uint64_t ino), void *ctx);
 

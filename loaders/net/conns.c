@@ -241,7 +241,7 @@ struct conn *conns_next(struct conns *cs, int64_t now_ns, int64_t known_ns, bool
 		       NULL;
 }
 
-/* ---- who ---- */
+/* ---- processes ---- */
 
 struct conn *conns_listener(const struct conns *cs, uint32_t netns, uint16_t port)
 {
@@ -263,8 +263,9 @@ struct net_owner conns_owner(const struct conns *cs, const struct conn *c, enum 
 	if (!l)
 		return (struct net_owner){0};
 	*how = NET_OWNER_LISTENER;
-	return l->r.holder.start_ns ? l->r.holder :
-				      l->r.owner; /* who listened may have left it to a child */
+	return l->r.holder.start_ns ?
+		       l->r.holder :
+		       l->r.owner; /* the listener may have passed it on to a child */
 }
 
 struct net_owner conns_mate(const struct conns *cs, const struct conn *c)

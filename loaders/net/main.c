@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-net: connections, who talks to whom, how much and how well. This file is the family's
- * translation between the common loop of loaders/lib/bpf and its parts: ends come through a ring
- * (hooks), are joined and wait for their process (conns), and become sums and rows (store_rows);
- * what is open is read from time to time; netns has the kernel's own counts.
+ * sonde-net: connections, their traffic and their quality. This file connects the common loop of
+ * loaders/lib/bpf with the family's parts: ends come through a ring (hooks), are joined and wait
+ * for their process (conns), and become sums and rows (store_rows); what is open is read from time
+ * to time; netns has the kernel's own counts.
  */
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -58,7 +58,7 @@ struct net {
 			 */
 	struct family_host *h; /* of the reading that goes on */
 	bool over;             /* the last reading: nothing is waited for */
-	int64_t known_ns;      /* sonde-maps has told all up to then */
+	int64_t known_ns;      /* sonde-maps has reported all events up to then */
 	int64_t talk_ns, read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
 };
 
@@ -95,8 +95,8 @@ static void take(void *ctx, const void *record, size_t size)
 		counted(n, c, r);
 }
 
-/* What of a connection was not told yet, before it is: the kernel's counters are compared with
- * that. */
+/* The part of a connection's counts that is not stored yet, before it is stored: the kernel's
+ * counters are compared with that. */
 static void told(struct net *n, const struct conn *c)
 {
 	bool client = c->r.side == NET_SIDE_CLIENT, server = c->r.side == NET_SIDE_SERVER,
@@ -268,7 +268,7 @@ static void talks_store(struct net *n, struct family_host *h, int64_t now_ns)
 	talks_read(&n->talks, hooks_talks(&n->hooks), n->known_ns, talk_put, n);
 }
 
-/* Said once: what has no entry is known by its end alone. */
+/* Logged once: connections without an entry are only recorded when they close. */
 static void room_watch(struct net *n)
 {
 	struct net_tally t;
@@ -356,7 +356,8 @@ static void net_last_read(void *state, struct family_host *h, int64_t patience_n
 {
 	struct net *n = state;
 
-	maps_await(h, patience_ns / 2); /* before the detach: what ends after that is not told */
+	maps_await(h,
+		   patience_ns / 2); /* before the detach: what ends after that is not recorded */
 	hooks_sweep(&n->hooks);
 	hooks_detach(&n->hooks);
 	n->over = true;

@@ -137,7 +137,7 @@ static void unix_edge(const struct others *os, const struct net_other *o, struct
 	}
 }
 
-/* Who is bound to a port without a peer is asked by all. */
+/* A socket that is bound to a port and has no peer is looked up by all. */
 static void udp_edge(const struct others *os, const struct net_other *o, struct others_edge *x)
 {
 	x->mate = others_bound(os, o->r.netns, o->r.family, o->r.peer, o->r.local, o->r.dport);

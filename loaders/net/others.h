@@ -36,8 +36,8 @@ struct others_edge {
 void others_release(struct others *os);
 void others_clear(struct others *os); /* a reading begins */
 void others_add(struct others *os, const struct net_other *o);
-/* Who has that Unix socket; who is bound to the port of a UDP socket's other end (`peer`, IPv4 the
- * first four bytes), where that is on this host: as of the last reading. NULL: not known. */
+/* The owner of that Unix socket; or the owner of the port at a UDP socket's other end (`peer`, IPv4
+ * the first four bytes), if that is on this host: as of the last reading. NULL: unknown. */
 const struct net_other *others_socket(const struct others *os, uint64_t sk);
 const struct net_other *others_bound(const struct others *os, uint32_t netns, uint16_t family,
 				     const uint8_t peer[16], const uint8_t local[16],

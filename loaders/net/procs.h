@@ -20,7 +20,7 @@ struct store_rows_proc {
 	UT_hash_handle hh;
 };
 
-/* `holder` (may be NULL) is who has it where the owner is no more. */
+/* `holder` (may be NULL): the process that has it if the owner has ended. */
 struct store_rows_proc *procs_get(struct store_rows_proc **all, struct family_host *h,
 				  const struct net_owner *who, const struct net_owner *holder);
 void procs_clear(struct store_rows_proc **all);

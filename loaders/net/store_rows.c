@@ -332,8 +332,8 @@ static void mark_put(struct store_rows *b, struct family_host *h, const struct c
 
 /* ---- connections ---- */
 
-/* Its program has left it, and the kernel tries to tell the other end, which may be gone: for
- * minutes. */
+/* Its program has closed it, and the kernel goes on sending to the other end, which may be
+ * unreachable: for minutes. */
 static bool is_leaving(const struct net_record *r)
 {
 	return r->state == TCP_FIN_WAIT1 || r->state == TCP_CLOSING || r->state == TCP_LAST_ACK;
@@ -612,7 +612,7 @@ static void flow_names(const struct store_rows_flow *f, struct family_host *h, s
 	fact_put(row, FLOW_CONTAINER, procs_container(k->who, h));
 }
 
-/* Who looks on sees a new edge before its bucket is over. */
+/* Live views show a new edge before its bucket is over. */
 static void edge_note(struct store_rows *b, const struct store_rows_flow *f)
 {
 	struct flow_key key = f->key;

@@ -25,7 +25,7 @@
 #define STORE_ROWS_PEERS_OF   256
 #define STORE_ROWS_FLOWS      4096
 #define STORE_ROWS_NAMES      16384
-#define STORE_ROWS_SINGLES_OF 16 /* who scans hides no other's failures */
+#define STORE_ROWS_SINGLES_OF 16 /* a port scan does not hide other failures */
 #define STORE_ROWS_SINGLES    128
 #define STORE_ROWS_IDLE_NS    60000000000ll /* what is open and does not move has a row so often */
 #define STORE_ROWS_OTHER      "~other"
@@ -42,7 +42,7 @@ struct store_rows {
 	uint32_t mark_epoch;
 	struct idmap names, edges; /* of this hour; already stored */
 	struct idmap quic;         /* flows of UDP that began as QUIC does */
-	bool fresh;                /* there is one that was not told before */
+	bool fresh;                /* some are not stored yet */
 	int64_t hour;
 	int64_t reading_ts;     /* bucket of the reading that goes on */
 	uint64_t stored, other; /* connections that ended, and those of them under ~other */
@@ -61,7 +61,7 @@ void store_rows_other(struct store_rows *b, struct family_host *h, const struct 
 		      bool quic, int64_t now_ns);
 void store_rows_waiting(struct store_rows *b, struct family_host *h, const struct others_edge *x,
 			int64_t now_ns);
-/* What was said on Unix and UDP sockets since. `os`: as of the last reading of descriptors. */
+/* Traffic of Unix and UDP sockets since. `os`: as of the last reading of descriptors. */
 void store_rows_talk(struct store_rows *b, struct family_host *h, const struct talks_sum *x,
 		     const struct others *os, int64_t now_ns);
 /* A reading begins: the number of open ones is counted from 0 again. */

@@ -61,8 +61,9 @@ static size_t fetch(struct talks *t, int fd)
 	return !err || errno == ENOENT ? n : 0;
 }
 
-/* Who speaks at the other end's socket is better known than who opened it. Addresses of sockets
- * come back, of either end: both must name each other, as the two ends of one service. */
+/* The process that uses the other end's socket is better known than the one that opened it.
+ * Addresses of sockets are reused, at either end: both must name each other, as the two ends of one
+ * service. */
 static struct net_owner mate_of(const struct talks *t, size_t i)
 {
 	const struct net_talk *v = t->values;

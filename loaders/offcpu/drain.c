@@ -35,7 +35,7 @@ struct drain_who {
 struct drain_sum {
 	struct offcpu_key key;
 	struct drain_who
-		*who; /* in the table: who are gone leave it behind their sums and counts */
+		*who; /* in the table: an ended thread leaves it after its sums and counts */
 	uint32_t slot;
 	uint64_t n, total_ns;
 	uint32_t *coarse; /* OFFCPU_POWERS of them; NULL: it had steps for each */
@@ -62,7 +62,7 @@ struct reading {
 	struct idmap threads, processes; /* that are there: address of the task -> tid, tgid -> 1;
 					    where short-lived ones are one */
 	struct removal totals, wakes, culprits, slots, steps; /* at its end */
-	struct removal smalls; /* struct drain_who *: those who have some */
+	struct removal smalls; /* struct drain_who *: those with small counts */
 };
 
 static void removal_add(struct removal *x, const void *key, size_t size)
@@ -211,8 +211,8 @@ static bool who_gone(const struct drain *d, const struct drain_who *w)
 	return w && w->alive + 2 <= d->turn;
 }
 
-/* Those that are gone are known here for a while: a wait whose stack is unwound late tells then who
- * ended it. */
+/* Ended threads are kept here for a while: a wait whose stack is unwound late then still knows its
+ * waker. */
 static void who_forget(struct drain *d)
 {
 	size_t kept = 0;
@@ -396,7 +396,7 @@ static void sum_read(void *ctx, const void *key_, const void *value)
 	if (slot >= r->d->maps.n_sums)
 		return;
 	before = sum_before(r->d, &key, slot);
-	if (!before) { /* made since `who` was read: next time */
+	if (!before) { /* created since `who` was read: next time */
 		if (who_forgotten(r->d, key.id))
 			sum_remove(r, &key, slot);
 		return;
@@ -436,7 +436,7 @@ static void sums_forget(struct reading *r)
 	}
 }
 
-/* ---- who woke whom, and who had the CPU while another was ready ---- */
+/* ---- wake-ups, and who had the CPU while another thread was ready ---- */
 
 /* As read before; `other`: the key names another thread, too. NULL: the thread is unknown. */
 static struct drain_count *count_before(struct drain *d, const struct offcpu_wake_key *key,

@@ -38,8 +38,8 @@ struct join {
 	uint32_t turn;     /* calls of join_settle, and one */
 	struct kallsyms *symbols; /* the kernel's; NULL: not read, or hidden */
 	struct objects objects;
-	/* The store's id of the thread with the program's id `id`, 0: not known. NULL: wakers of
-	 * waits are not told. */
+	/* The store's id of the thread with the program's id `id`, 0: unknown. NULL: wakers of
+	 * waits are not stored. */
 	uint32_t (*thread)(void *ctx, struct family_host *h, uint64_t id);
 	void *ctx;
 };

@@ -44,7 +44,7 @@
 /* where they are FAMILY_ALWAYS_S long or longer: about as many as a profile of the CPUs has samples
  */
 #define STACK_RATE_ALWAYS 25
-/* of time that threads were ready in: so often it is looked for who had the CPU */
+/* of time that threads were ready: how often the CPU's current thread is sampled */
 #define CULPRIT_ALWAYS_NS 50000000
 #define STACK_RATE_MAX    1000000
 #define WAKES_PART        4          /* of the rate: stacks of wakers */
@@ -445,8 +445,8 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 	o->filled = filling_now(o);
 }
 
-/* Buckets are long: then so are most times between readings, as long as the maps have room for who
- * ends, and for pairs that meet, meanwhile: what is read is removed. */
+/* With long buckets, readings are usually as rare, as long as the maps have room for threads that
+ * end, and pairs that meet, in between: what is read is removed. */
 static bool reading_due(const struct offcpu *o, const struct family_host *h, int64_t second)
 {
 	const struct filling now = filling_now(o);

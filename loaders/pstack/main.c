@@ -182,7 +182,7 @@ static int get_ready(struct work *w, struct err *e)
 	return rc;
 }
 
-/* Who has run since it was read is walked again. Returns how many did, or -errno. */
+/* Threads that have run since they were read are walked again. Returns how many did, or -errno. */
 static int settle(struct work *w, struct err *e)
 {
 	struct snapshot after;
@@ -263,7 +263,7 @@ static const char *end_name(enum stack_end end)
 	return (unsigned)end < STACK_END_N ? names[end] : NULL;
 }
 
-/* Sockets of those who wait for many. Without them the rest is still told. */
+/* Sockets of threads that wait for many. Without them the rest is still shown. */
 static void sockets_look(struct work *w)
 {
 	struct err e = {0};

@@ -26,7 +26,7 @@ struct save_opts {
 
 /* `hm` is borrowed until save_close. */
 int save_open(const struct save_opts *o, struct hostmaps *hm, struct keep **out, struct err *e);
-/* `walk` NULL: its user part is not told. A wait that began after at_ns is left out. */
+/* `walk` NULL: its user part is unknown. A wait that began after at_ns is left out. */
 void save_thread(struct keep *k, const struct pstack_record *r, const struct thread *t,
 		 const struct walk *walk);
 /* Writes what was kept. NULL is fine. */

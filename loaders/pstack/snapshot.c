@@ -43,8 +43,8 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Who has just slept came onto its CPU a few microseconds ago. The median, because it may be put
- * off again between. */
+/* A thread that has just slept came onto its CPU a few microseconds ago. The median, because it may
+ * be preempted again in between. */
 static int calibrate(struct snapshots *s, struct err *e)
 {
 	int64_t offsets[CALIBRATIONS];

@@ -26,11 +26,12 @@ struct goprog_key {
 	uint32_t tgid, exec_id;
 };
 
-enum goprog_found {                 /* how far it is identified */
-		    GOPROG_UNKNOWN, /* its index is awaited */
-		    GOPROG_NO_GO,
-		    GOPROG_NO_PPROF, /* it links nothing that would offer profiles */
-		    GOPROG_OFFERS    /* it may */
+/* How far it is identified. */
+enum goprog_found {
+	GOPROG_UNKNOWN, /* its index is awaited */
+	GOPROG_NO_GO,
+	GOPROG_NO_PPROF, /* it links nothing that would offer profiles */
+	GOPROG_OFFERS    /* it may */
 };
 
 struct kept { /* a stack of a profile that is asked for again and again */

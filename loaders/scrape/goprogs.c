@@ -15,7 +15,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-/* who came, who went: with each turn of the loop, but no more often */
+/* new and ended processes: with each turn of the loop, but no more often */
 #define LOOK_NS        (NSEC_PER_SEC * 2 / 5)
 #define SOON_NS        (NSEC_PER_SEC / 20) /* an answer is awaited */
 #define READ_NS        (NSEC_PER_SEC / 20)
@@ -71,7 +71,7 @@ static struct hostmaps_process *process_of(const struct goprogs *ps, const struc
 	return hostmaps_process(ps->host->maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
 }
 
-/* ---- who there is ---- */
+/* ---- programs ---- */
 
 static struct goprog *add(struct goprogs *ps, const struct hostmaps_process *hp,
 			  const struct goprog_key *key)

@@ -53,7 +53,7 @@ struct reading {
 	uint64_t strings;          /* so far */
 	uint64_t path[WIRE_DEPTH]; /* of the sample at hand */
 	struct wire_end end;
-	uint64_t stacks, frames; /* told */
+	uint64_t stacks, frames; /* reported */
 	bool bad;
 };
 

@@ -6,8 +6,7 @@
 
 #include "loaders/scrape/goprog.h"
 
-/* Sets the next one in p->at, inode and other_network. false: there is none now, and p->reason says
- * why. */
+/* Sets the next one in p->at, inode and other_network. false: none now, and p->reason says why. */
 bool search_next(struct goprog *p, struct hostmaps *maps);
 /* There was no page at that one: it is not asked again. */
 void search_failed(struct goprog *p);

@@ -43,7 +43,7 @@ struct sockets {
 	bool *own; /* which of them it holds */
 };
 
-/* Nothing of one that is gone, or may not be looked at. Release it. */
+/* Nothing if the process has ended, or may not be read. Release it. */
 void sockets_of(uint32_t pid, struct sockets *out);
 void sockets_release(struct sockets *s);
 /* Has the process a descriptor of this socket? */

@@ -74,7 +74,7 @@ struct wire_end {
 enum wire_why {                         /* why there is no answer; `detail` below */
 		WIRE_NO_CONNECTION = 1, /* errno */
 		WIRE_NO_NETWORK,        /* errno: the namespace cannot be entered */
-		WIRE_NO_HTTP,           /* it said something else */
+		WIRE_NO_HTTP,           /* it sent something else */
 		WIRE_TLS,               /* it wants TLS */
 		WIRE_STATUS,            /* HTTP's status */
 		WIRE_NO_INDEX,          /* what came is not the page of net/http/pprof */

@@ -115,7 +115,7 @@ void files_close(struct files *f)
 
 struct wanted {
 	const char *path, *build_id, *key;
-	uint64_t file; /* cache_file_id of a file whose index was never told; 0: not known */
+	uint64_t file; /* cache_file_id of a file whose index was never reported; 0: unknown */
 };
 
 /* Of a key of a file whose index was not made in time: "pending-GENERATION-IMAGE-FILE"
@@ -129,8 +129,8 @@ static uint64_t pending_file(const char *key)
 		       0;
 }
 
-/* May it be the file? Where there is no build-id, and its index was never told, what it is on the
- * disk says so. */
+/* May it be the file? Without a build-id, and if its index was never reported, its state on disk
+ * decides. */
 static bool may_be(const struct wanted *w, const struct stat *st)
 {
 	return !w->file || *w->build_id || cache_file_id(st) == w->file;

@@ -44,12 +44,12 @@ static void on_life(void *ctx, const struct container_life_event *e);
 
 void container_events_init(struct container_events *x)
 {
-	*x = (struct container_events){.lives = {.tell = on_life, .ctx = x}};
+	*x = (struct container_events){.life = {.tell = on_life, .ctx = x}};
 }
 
 void container_events_release(struct container_events *x)
 {
-	container_life_release(&x->lives);
+	container_life_release(&x->life);
 	dockerfiles_release(&x->docker);
 	podmanlog_release(&x->podman);
 	loglines_release(&x->lines);
@@ -87,7 +87,7 @@ static void on_life(void *ctx, const struct container_life_event *e)
 
 void container_events_ended(struct container_events *x, const struct hostmaps_process *p)
 {
-	container_life_ended(&x->lives, p);
+	container_life_ended(&x->life, p);
 	if (p->end != HOSTMAPS_OOM)
 		return;
 	if (x->n_ooms >= NOTED_MAX) {
@@ -105,7 +105,7 @@ void container_events_meet(struct container_events *x, const struct hostmaps_pro
 {
 	struct container_ref ref;
 
-	container_life_meet(&x->lives, p);
+	container_life_meet(&x->life, p);
 	if (x->lines.on && *p->cgroup && container_parse(p->cgroup, strlen(p->cgroup), &ref))
 		loglines_meet(&x->lines, &x->docker, &ref, clock_boot_ns());
 }
@@ -118,8 +118,8 @@ static struct hostmaps_process *process_of(const struct container_events *x,
 	return hostmaps_process(x->h->maps, l->tgid, l->start_ns, l->exec_id);
 }
 
-/* A runtime starts a container's first process and executes the program in it then: who leads is
- * named by what runs there now. */
+/* A runtime starts a container's first process, which then executes the program: the leader has the
+ * name of the program that runs now. */
 static void leader_now(const struct container_events *x, struct container_life_leader *l)
 {
 	struct hostmaps_process *p = hostmaps_running(x->h->maps, l->tgid);
@@ -552,7 +552,7 @@ void container_events_round(struct container_events *x, struct family_host *h, i
 	x->h = h;
 	dockerfiles_look(&x->docker, now_ns, on_docker, x);
 	podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
-	container_life_round(&x->lives, (uint64_t)now_ns);
+	container_life_round(&x->life, (uint64_t)now_ns);
 	loglines_round(&x->lines, now_ns);
 }
 

@@ -28,7 +28,7 @@ struct container_events_oom;
 struct family_host;
 
 struct container_events {
-	struct container_life lives;
+	struct container_life life;
 	struct dockerfiles docker;
 	struct podmanlog podman;
 	struct loglines lines;

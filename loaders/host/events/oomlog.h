@@ -36,10 +36,10 @@ struct oomlog_task {
 };
 
 struct oomlog {
-	uint32_t pid; /* who was killed */
+	uint32_t pid; /* the killed process */
 	char comm[OOMLOG_COMM], asked_by[OOMLOG_COMM];
-	char cgroup[OOMLOG_PATH]; /* whose limit was met; "": the host's memory, or it is not told
-				   */
+	char cgroup[OOMLOG_PATH]; /* the cgroup whose limit was met; "": the host's memory, or
+				     unknown */
 	char victim_cgroup[OOMLOG_PATH];
 	bool has_limit, has_sizes,
 		is_told; /* limit and usage; anon, file, shmem; is_told: whose limit it was */

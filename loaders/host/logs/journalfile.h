@@ -36,7 +36,7 @@ struct journalfile {
 
 struct journalfile_entry {
 	int64_t utc_ns;
-	uint32_t uid; /* UINT32_MAX: not told */
+	uint32_t uid; /* UINT32_MAX: unknown */
 	int priority; /* as syslog's; -1: none */
 	bool partial; /* the line goes on in the next one (CONTAINER_PARTIAL_MESSAGE) */
 	bool unread;  /* there is a message, which is compressed in a way that is not known here */

@@ -182,7 +182,7 @@ static struct file *file_attach(struct tls *t, int fd, const struct stat *st,
 	return f;
 }
 
-/* ---- who maps what ---- */
+/* ---- mapped files ---- */
 
 static struct seen *seen_of(struct hostmaps_image *image)
 {

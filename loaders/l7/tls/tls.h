@@ -27,9 +27,9 @@ struct tls;
 /* Borrows the loaded object. */
 struct tls *tls_new(struct bpf_object *obj);
 void tls_free(struct tls *t); /* NULL is fine; after tls_detach */
-/* Looks who maps what. At most every LOOK_NS. */
+/* Checks which processes map which files. At most every LOOK_NS. */
 void tls_poll(struct tls *t, struct family_host *h, int64_t now_ns);
-/* A process said something inside TLS that was not read. */
+/* A process has TLS traffic that was not read. */
 void tls_unread(struct tls *t, uint32_t tgid);
 /* `to` takes the taps of all. */
 void tls_detach(struct tls *t, struct taps *to);

@@ -55,7 +55,7 @@ static bool thread_gone(const void *key, const void *value, int socks)
 	return syscall(SYS_tgkill, (pid_t)(who >> 32), (pid_t)(uint32_t)who, 0) && errno == ESRCH;
 }
 
-/* A goroutine is gone with its process at the latest. */
+/* A goroutine ends with its process at the latest. */
 static bool call_gone(const void *key, const void *value, int socks)
 {
 	struct tls_call_key k;
