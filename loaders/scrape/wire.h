@@ -71,18 +71,19 @@ struct wire_end {
 	uint64_t left_out;   /* stacks beyond the limits */
 };
 
-enum wire_why {                         /* why there is no answer; `detail` below */
-		WIRE_NO_CONNECTION = 1, /* errno */
-		WIRE_NO_NETWORK,        /* errno: the namespace cannot be entered */
-		WIRE_NO_HTTP,           /* it sent something else */
-		WIRE_TLS,               /* it wants TLS */
-		WIRE_STATUS,            /* HTTP's status */
-		WIRE_NO_INDEX,          /* what came is not the page of net/http/pprof */
-		WIRE_TOO_LARGE,
-		WIRE_CUT,        /* it ended before its end */
-		WIRE_NO_PROFILE, /* what came is no profile of that kind */
-		WIRE_SILENT,     /* it did not end in time */
-		WIRE_BROKEN      /* its reader was killed, by its limits or what it met */
+/* Why there is no answer; `detail` below. */
+enum wire_why {
+	WIRE_NO_CONNECTION = 1, /* errno */
+	WIRE_NO_NETWORK,        /* errno: the namespace cannot be entered */
+	WIRE_NO_HTTP,           /* it sent something else */
+	WIRE_TLS,               /* it wants TLS */
+	WIRE_STATUS,            /* HTTP's status */
+	WIRE_NO_INDEX,          /* what came is not the page of net/http/pprof */
+	WIRE_TOO_LARGE,
+	WIRE_CUT,        /* it ended before its end */
+	WIRE_NO_PROFILE, /* what came is no profile of that kind */
+	WIRE_SILENT,     /* it did not end in time */
+	WIRE_BROKEN      /* its reader was killed, by its limits or what it met */
 };
 
 struct wire_failed {

@@ -213,7 +213,7 @@ def test_an_answer_of_another_program_is_not_taken(scrapework, store):
     one = scrapework("-shared", "-rest")
     other = scrapework("-shared", "-rest", "-listen", f"127.0.0.1:{one.port}")
     rows = recorded(store, one, till=lambda rows: "another" in rows[one.pid]["reason"])
-    assert rows[one.pid]["state"] == "not asked" and "another process listens where it does" in rows[one.pid]["reason"]
+    assert rows[one.pid]["state"] == "not asked" and "another process listens at the same address" in rows[one.pid]["reason"]
     assert not one.handed("pprof") and not other.handed("pprof")
 
 
