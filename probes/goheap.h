@@ -2,8 +2,8 @@
 /*
  * goheap: the last profile of a Go process that ends. The loader leaves, for each process that it
  * reads, the addresses of its allocation records (128 bytes each, loaders/goheap/buckets.h); when
- * the process dies, the program reads them once more, in the process itself, while its memory is
- * still there, and sends them in pieces.
+ * the process dies, the program reads them again, in the process itself, while its memory still
+ * exists, and sends them in pieces.
  */
 #ifndef SONDE_PROBES_GOHEAP_H
 #define SONDE_PROBES_GOHEAP_H
@@ -14,7 +14,7 @@
 
 #define GOHEAP_RECORD      128
 #define GOHEAP_PIECE       32   /* records in one event */
-#define GOHEAP_PIECES      1024 /* so many of one process, at most */
+#define GOHEAP_PIECES      1024 /* of one process, at most */
 #define GOHEAP_PER_PROCESS (GOHEAP_PIECE * GOHEAP_PIECES)
 #define GOHEAP_ADDRESSES   (512 * 1024)
 
@@ -40,7 +40,7 @@ struct goheap_last {
 	__u64 start_ns;
 	__u32 tgid, exec_id;
 	__u32 cause, code; /* enum goheap_cause */
-	__u32 cycle;       /* runtime.mProfCycle, as it stands there */
+	__u32 cycle;       /* runtime.mProfCycle as read */
 	__u32 cycle_known;
 	__u32 first; /* of these records, within the process's */
 	__u32 count;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * l7: what programs read from and write to their sockets, at the system calls that move bytes, as
- * records in a ring that nobody is woken for. What becomes of bytes stands in l7_data.bpf.h; at
- * which calls the programs without a name in their section stand, in loaders/l7/hooks.c.
+ * records in a ring that wakes no reader. l7_data.bpf.h decides what happens to bytes;
+ * loaders/l7/hooks.c lists the calls to which the programs without a name in their section attach.
  *
- * 1. A call is looked at when it ends, for then it is known how many bytes it moved. Its arguments
- * still stand in the registers that the task entered the kernel with, so nothing is kept from its
- * begin but, of calls that write, the time: the answer to what is written may be read by another
- * thread before the call ends. That is kept in an array by the number of the thread; another thread
- * at the same place makes it the end's time. Where the kernel offers it, what is written is seen by
- * the socket's own event instead, which comes just before (l7_sent).
- * 2. From the descriptor the program walks to the file, and returns where that is no socket.
- * 3. accept and connect tell which side a connection is, and that nothing of it was missed. One
- * that was there before, or that was opened otherwise, has no side: what it says tells.
- * 4. TCP's ends come from its states. Of Unix and UDP sockets nobody tells an end: the loader reads
- * the descriptors of all processes from time to time (l7_sweep) and takes out of `socks` what none
- * has.
- * 5. Which request a thread serves is noted for whoever takes stacks (request_note,
- * inflight.bpf.h): nothing of it once the thread waits for any of its descriptors.
- * 6. io_uring moves bytes without such calls: l7_uring.bpf.h. Before 5.19, and where it tells no
- * request, they are known to be missing by TCP's sequence numbers, and told as blind.
+ * 1. A call is handled when it ends, because then the number of moved bytes is known. Its arguments
+ *    are still in the registers that the task entered the kernel with, so nothing is kept from its
+ *    begin except, of calls that write, the time: another thread may read the answer before the
+ *    call ends. The time is kept in an array by the thread's number; if another thread has the same
+ *    place, the end's time is used. If the kernel has it, the socket's own event is used for writes
+ *    instead, which comes just before (l7_sent).
+ * 2. From the descriptor the program walks to the file, and returns if that is not a socket.
+ * 3. accept and connect tell which side a connection is, and that nothing of it was missed. An
+ *    older one, or one that was opened otherwise, has no side: its protocol tells.
+ * 4. TCP's ends come from its states. Unix and UDP sockets report no end: the loader reads the
+ *    descriptors of all processes from time to time (l7_sweep) and removes from `socks` those
+ *    without a descriptor.
+ * 5. Which request a thread serves is noted for the families that take stacks (request_note,
+ *    inflight.bpf.h), until the thread waits for any of its descriptors.
+ * 6. io_uring moves bytes without such calls: l7_uring.bpf.h. Before 5.19, and if it reports no
+ *    request, TCP's sequence numbers show that bytes are missing, and they are reported as blind.
  */
 #include "probes/lib/kern.h"
 
@@ -276,7 +276,7 @@ int call_connects(struct sys_exit *x)
 
 /* ---- threads that wait for whatever comes next ---- */
 
-/* Go's runtime waits on a thread that runs no goroutine: nobody idles by that. */
+/* Go's runtime waits on a thread that runs no goroutine: that does not make a goroutine idle. */
 SEC("tracepoint")
 int thread_idles(void *ctx)
 {
@@ -321,7 +321,7 @@ TRACEPOINT(sched_process_exit, l7_exit, struct task_struct *task)
 
 /* ---- connections end ---- */
 
-/* What was moved since the last record of it: nobody told. */
+/* Bytes moved since its last record, which no record has. */
 static __always_inline void rest_take(struct sock *sk, struct l7_sock *e, __u32 dir)
 {
 	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN,
@@ -367,7 +367,7 @@ TRACEPOINT(inet_sock_set_state, l7_state, struct sock *sk, int old, int new)
 			untold(sk);
 		return 0;
 	}
-	/* another kind of socket had the address, and nobody told its end */
+	/* another kind of socket had the address, and its end was not reported */
 	if (e->protocol != SOCK_TCP) {
 		bpf_map_delete_elem(&socks, &key);
 		return 0;

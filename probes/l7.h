@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7: what the programs of family l7 and their loader share. How it works stands in l7.bpf.c.
+ * l7: what the programs of family l7 and their loader share. How it works is in l7.bpf.c.
  *
- * A connection is told apart by its socket's address and the inode of its file: an address comes
- * back, an inode number does not soon. Each direction has a position of 64 bits that begins at 0
- * where the connection is first seen: what lies between two records was not seen by system calls
- * that we know, or was not wanted.
+ * A connection is identified by its socket's address and the inode of its file: an address is
+ * reused, an inode number not for long. Each direction has a position of 64 bits that begins at 0
+ * when the connection is first seen: bytes between two records were moved by system calls that the
+ * programs do not see, or were not wanted.
  */
 #ifndef SONDE_PROBES_L7_H
 #define SONDE_PROBES_L7_H
@@ -30,7 +30,7 @@ enum l7_what {
 enum l7_flags {
 	L7_F_BEGUN = 1,     /* CONN: seen from its first byte */
 	L7_F_TLS = 2,       /* DATA: clear text from inside TLS; its positions are counted apart */
-	L7_F_DATAGRAM = 4,  /* DATA: a message of its own, to or from the remote address here */
+	L7_F_DATAGRAM = 4,  /* DATA: its own message, to or from the remote address here */
 	L7_F_FAULT = 8,     /* DATA: the program's memory could not be read: bytes are missing */
 	L7_F_IS_TLS = 16,   /* CONN: its clear text comes from TLS */
 	L7_F_TOGETHER = 64, /* DATA: all of its bytes came to the socket at came_ns */
@@ -66,9 +66,8 @@ _Static_assert(sizeof(struct l7_conn) == 216, "wire size");
 #define L7_CHUNK 4096
 struct l7_data { /* and behind it its bytes */
 	struct l7_head h;
-	__u64 pos; /* of its first byte */
-	__u32 size,
-		len; /* bytes of the stream that it stands for, and of these, those that follow */
+	__u64 pos;       /* of its first byte */
+	__u32 size, len; /* bytes of the stream that it represents, and how many of these follow */
 	__u16 family, port; /* of a datagram: the remote end; 0: the one that the socket is
 			       connected with */
 	__u32 seq;          /* of TCP, not of clear text: the sequence number at pos */
@@ -87,8 +86,8 @@ _Static_assert(sizeof(struct l7_end) == 56, "wire size");
 
 /*
  * What the loader wants of a connection: an array that it maps, at L7_WANT_SLOT of the socket's
- * address. An entry holds for the connection whose inode it has; another one at the same place has
- * none, and is told whole.
+ * address. An entry is valid for the connection whose inode it has; another connection at the same
+ * place has no entry, and is copied whole.
  */
 #define L7_WANTS (1u << 16)
 /* Behind them one whose `ino` counts how often one of the others was written: who has seen one need
@@ -99,14 +98,13 @@ _Static_assert(sizeof(struct l7_end) == 56, "wire size");
 #define L7_WANT_SLOT(sk_) ((__u32)(((__u64)(sk_)*0x9e3779b97f4a7c15ull) >> 48))
 enum l7_want_flags {
 	L7_WANT_NOTHING = 1, /* of what system calls move: only how the connection ends */
-	L7_WANT_CONN = 2,    /* its CONN record once more */
+	L7_WANT_CONN = 2,    /* its CONN record again */
 	L7_WANT_TLS = 4,     /* `until` are positions of clear text, and so is NOTHING */
 };
 struct l7_want {
 	__u64 ino;
 	__u64 until[2]; /* by enum l7_dir: up to there nothing but the record that reaches it */
-	__u16 limit[2]; /* of one call so much is copied, in L7_LIMIT_UNIT bytes; 0: it is not known
-			   yet */
+	__u16 limit[2]; /* bytes to copy of one call, in L7_LIMIT_UNIT; 0: unknown yet */
 	__u32 flags;    /* enum l7_want_flags */
 };
 _Static_assert(sizeof(struct l7_want) == 32, "wire size");
@@ -122,7 +120,7 @@ enum sock_flags_l7 {
 	S_IN_DONE = 32,
 	S_BEGUN = 64,
 	S_OPENED = 128, /* by us, and nothing was written on it yet */
-	S_UNTOLD = 256, /* it was shed before its CONN was told */
+	S_UNTOLD = 256, /* shed before its CONN record */
 	S_SHED = 512    /* shed_until holds */
 };
 
@@ -162,8 +160,9 @@ struct l7_sock {
 };
 _Static_assert(sizeof(struct l7_sock) == 136, "three lines with what is before it");
 
-/* What is copied of one call while nobody knows what the connection speaks: all of its first bytes,
- * of bulk that follows a little, but where its port has spoken before (L7_WANT_PORTS). */
+/* What is copied of one call while the connection's protocol is unknown: all of its first bytes,
+ * and a little of bulk that follows, unless a known protocol was seen on its port before
+ * (L7_WANT_PORTS). */
 #define L7_FIRST      262144
 #define L7_LIMIT      4096
 #define L7_LIMIT_MOST 262144
@@ -181,7 +180,7 @@ struct l7_tally {         /* by CPU, in the map `tally` */
 	__u64 unseen_bytes; /* theirs, and of connections that were shed from their first byte on */
 	__u64 faults;       /* calls whose memory could not be read */
 	__u64 ends_lost;    /* ends that were not told: the ring was full */
-	__u64 tls_calls;    /* reads and writes of clear text inside TLS that were told */
+	__u64 tls_calls;    /* reads and writes of clear text inside TLS that were reported */
 	__u64 tls_unknown;  /* and those whose socket is not known */
 	__u64 tls_unknown_bytes;
 	__u64 tls_no_room; /* calls and connections that found no room */

@@ -7,15 +7,15 @@
  * when the newest did (last_ns), with the sequence number that those begin with (TCP alone has
  * one).
  *
- * 1. What a call has read is as old as came_ns. All of it is (`together`) where nothing came after
- * that.
+ * 1. What a call has read is as old as came_ns. All of it is (`together`) if nothing came after
+ *    that.
  * 2. After it: nothing is left, and so nothing is old; or all that is left came last; or some of it
- * came in between, and then how old it is is not known until nothing is left. Not known is no
- * number; it is never a guess.
- * 3. Before accept there is no entry: what comes for a connection that waits is in `early`, by the
- * socket's address and, since nobody tells an end of a Unix socket, by its other end's inode.
+ *    came in between, and then its age is unknown until nothing is left. An unknown age is never
+ *    guessed.
+ * 3. Before accept there is no entry: bytes for a waiting connection are in `early`, by the
+ *    socket's address and, because Unix sockets report no end, by its other end's inode.
  *
- * Of datagrams nothing is told: several lie in one buffer, each with a time of its own.
+ * Datagrams have no age: several are in one buffer, each with its own time.
  */
 #ifndef SONDE_PROBES_L7_CAME_BPF_H
 #define SONDE_PROBES_L7_CAME_BPF_H
@@ -31,7 +31,7 @@
 
 #define EARLY_MOST 4096
 
-/* The oldest make room: of a Unix socket that nobody accepted nothing tells the end. */
+/* The oldest are evicted: a Unix socket that is never accepted reports no end. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, EARLY_MOST);

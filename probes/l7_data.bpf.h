@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_data: from bytes that a process moves on a socket to records in the ring. Whoever sees such
- * bytes (a system call's tracepoint, a probe inside a TLS library) says so here; what a connection
- * is, where in its streams the bytes stand, and how much of them is copied, is decided in this
- * file.
+ * l7_data: from bytes that a process moves on a socket to records in the ring. Each program that
+ * sees such bytes (at a system call's tracepoint, or inside a TLS library) calls this file, which
+ * decides which connection they belong to, their position in its streams, and how much of them is
+ * copied.
  *
  *   l7_bytes(sk, ino, dir, buf, n, at_ns, flags)   n bytes at the user's address buf. flags: 0, or
  * L7_F_TLS: clear text inside TLS l7_is_tls(sk, ino)                             (a connection that
- * is known) from now on its system calls move records of TLS: nothing of them is told, only the
+ * is known) from now on its system calls move records of TLS: those are not reported, only the
  * clear text that l7_bytes brings with L7_F_TLS
  *
  * `sk` is the socket, `ino` the inode number of its file (sock_ino of sock.bpf.h), `dir` L7_OUT or
@@ -16,21 +16,21 @@
  * here.
  *
  * 1. `socks` has an entry for each connection: its positions, and who moved bytes last. TCP's
- * positions are the kernel's own sequence numbers, so that what sendfile, splice and io_uring moved
- * is known to be missing; others' are counted here.
- * 2. `wants` is the loader's: see l7.h. An entry is a miss of the cache: it is looked at where one
- * was written since.
- * 3. Rather some of many connections are told not at all than each in part. Where seven eighths of
- * the ring are full, one that begins is shed: nothing of it is told, and its bytes are counted when
- * it ends (unseen_bytes). At fifteen sixteenths, half of those that are told are shed, at least for
- * SHED_NS and until a quarter of the ring is used: what they move meanwhile is missing in their
- * positions. So is what finds no room at all.
+ *    positions are the kernel's own sequence numbers, so that bytes moved by sendfile, splice and
+ *    io_uring are known to be missing; others' are counted here.
+ * 2. `wants` is the loader's: see l7.h. Reading an entry is a cache miss: it is read only if an
+ *    entry was written since.
+ * 3. Under overload, some connections are dropped whole rather than all in part. If seven eighths
+ *    of the ring are full, a new connection is shed: it has no records, and its bytes are counted
+ *    when it ends (unseen_bytes). At fifteen sixteenths, half of the others are shed, at least for
+ *    SHED_NS and until a quarter of the ring is used: their positions show the missing bytes. So do
+ *    those of records that find no room at all.
  * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU.
- * Tracepoints have slot 0, probes in user space the others. A tracepoint's program is not
- * interrupted by another thread's; a probe's is, where the kernel may be preempted: what finds all
- * slots in use is missing in its connection's positions, and counted.
- * 5. Nobody is woken, but for each part (WAKE_SHIFT) of the ring that fills: who reads may sleep
- * while little happens.
+ *    Tracepoints have slot 0, probes in user space the others. A tracepoint's program is not
+ *    interrupted by another thread's; a probe's is, if the kernel may be preempted: if all slots
+ *    are in use, the bytes are counted, and missing in the connection's positions.
+ * 5. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
+ *    while little happens.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
 #define SONDE_PROBES_L7_DATA_BPF_H
@@ -226,7 +226,7 @@ static __always_inline __u32 tcp_seq(struct sock *sk, __u32 dir)
 			       BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
 }
 
-/* Bytes that nobody has read yet; of TCP, from `seq` on. */
+/* Bytes that are not read yet; of TCP, from `seq` on. */
 static __always_inline bool bytes_left(struct sock *sk, bool tcp, __u32 seq)
 {
 	if (!tcp)
@@ -290,8 +290,8 @@ static __always_inline void shed_begin(struct l7_sock *e, __u64 at_ns)
 	e->shed_until = (__u32)((at_ns + SHED_NS) >> 20);
 }
 
-/* A connection that is new, or whose address had another one: entered and told. NULL: it is none,
- * or there is no room. */
+/* Enters and reports a connection that is new, or whose address had another one. NULL: it is not
+ * one, or there is no room. */
 static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __u32 side,
 						  __u64 at_ns)
 {
@@ -312,8 +312,7 @@ static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __
 	return e;
 }
 
-/* The entry of a connection, made if need be; `side` is what is known of it where it is new. NULL:
- * none. */
+/* The entry of a connection, made if needed; `side`: known side of a new one. NULL: none. */
 static __always_inline struct l7_sock *sock_entry(struct sock *sk, __u64 ino, __u32 side,
 						  __u64 at_ns)
 {
@@ -358,7 +357,7 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 		more--;
 		e->seq[dir & 1]++;
 	}
-	if (more > 0) { /* else a call that ended later was told before this one */
+	if (more > 0) { /* else a call that ended later would have been reported before this one */
 		e->seq[dir & 1] = seq;
 		e->pos[dir & 1] = begin + (__u64)more;
 	}
@@ -620,7 +619,7 @@ static __always_inline void came_tell(struct walk *w, struct l7_sock *e, __u32 d
 		e->came.taken_ns = 0;
 }
 
-/* What a connection moved that nobody was told of: it is told as blind, of nobody. */
+/* Bytes of a connection without records: reported as blind, without a process. */
 static __always_inline void untold_take(struct l7_sock *e)
 {
 	COUNT(unseen_bytes, e->pos[0] + e->pos[1] + e->tls_pos[0] + e->tls_pos[1]);
@@ -685,10 +684,10 @@ static __noinline int remote_read(struct walk *w, __u64 name)
 #define OPENER (1ull << 63)
 
 /*
- * For whose request do these bytes ask somebody else? That which the thread serves: its tag. A loop
- * that has waited for its new connection serves none by then: the first bytes are for what it
- * opened the connection for, and OPENER says so. The connection keeps the tag: who waits for its
- * answer is not idle.
+ * The request for which these bytes are sent: the one that the thread serves, by its tag. An event
+ * loop that has waited for its new connection serves none by then: the first bytes are for the
+ * request that it opened the connection for, and OPENER says so. The connection keeps the tag: a
+ * thread that waits for its answer is not idle.
  */
 static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
 {
@@ -739,7 +738,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	w->plain = w->r.len = 0;
 	if (!n || n > 0x7fffffff)
 		return 0;
-	/* before the connection is told: its record is no later than that of its bytes */
+	/* before the connection's record: it must not be later than that of its bytes */
 	if (dir == L7_IN)
 		at_ns &= ~1ull;
 	e = sock_entry(sk, ino, L7_SIDE_UNKNOWN, at_ns);
@@ -809,7 +808,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	return 0;
 }
 
-/* A slot that nobody uses meanwhile; 0: there is none. */
+/* A free slot; 0: none. */
 static __always_inline __u32 slot_take(void)
 {
 	for (__u32 slot = 1; slot < SLOTS; slot++) {

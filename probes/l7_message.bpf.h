@@ -185,7 +185,7 @@ static __noinline int connected(struct sock *sk, __u64 ino)
 	if (sock_kind(sk) < 0 || BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP)
 		return 0;
 	e = bpf_map_lookup_elem(&socks, &key);
-	if (e && e->ino == ino) /* it was asked once more whether it is there */
+	if (e && e->ino == ino) /* its existence was asked for again */
 		return 0;
 	e = sock_enter(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
 	if (e) {

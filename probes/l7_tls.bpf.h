@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_tls: clear text inside TLS, where it goes into a library and comes out of it. One program for
- * all sites (loaders/index/code/tlspart.h says how they are found), told apart by the cookie of its
+ * l7_tls: clear text inside TLS, where it enters and leaves a library. One program for all sites
+ * (loaders/index/code/tlspart.h says how they are found), distinguished by the cookie of its
  * attachment, before 5.15 by the place in the page.
  *
  * 1. An entry keeps connection, buffer and size of the call, by thread, or, in Go, by goroutine
- * (r14 there, and still in its system calls). A result says how many bytes went, ends the call, and
- * gives the bytes to l7_data. A call that another entry follows was handed on: the later one stands
- * for both.
+ *    (r14 there, and still in its system calls). A result says how many bytes went, ends the call,
+ *    and gives the bytes to l7_data. A call with another entry inside was passed on: only the later
+ *    one counts.
  * 2. Which socket: the one that a system call inside moved bytes on, in the call's direction, if
- * they begin as a record of TLS does. That is remembered for (process, connection), and is looked
- * at again with each such system call. A socket that is closed, or is another one by its inode, is
- * forgotten.
+ *    they begin as a record of TLS does. That is remembered for (process, connection), and checked
+ *    again with each such system call. A socket that is closed, or has another inode, is forgotten.
  * 3. Libraries that are given memory instead of a socket (Node, Python's asyncio) have no system
- * call inside. There the length of records decides: what a thread read from a socket last, or wrote
- * to one next, is a record of exactly the clear text's size and what ciphers add: 17 (1.3), 24
- * (1.2, AES-GCM), 16 (1.2, ChaCha20). Two connections at once are none. What is known so is looked
- * at again with each read. A connection that the library frees is forgotten.
+ *    call inside. There the length of records decides: what a thread read from a socket last, or
+ *    wrote to one next, is a record of exactly the clear text's size and what ciphers add: 17
+ *    (1.3), 24 (1.2, AES-GCM), 16 (1.2, ChaCha20). If two connections match, neither is taken. The
+ *    result is checked again with each read. A connection that the library frees is forgotten.
  * 4. Go reads ahead: after a handshake the first read may find its bytes already there. Then two
  * must agree: the socket that this goroutine read a record from last, outside, and the descriptor
  * where a net.TCPConn has it (tls.Conn: the interface conn at 0, its pointer at 8; there *netFD; 16
  * bytes in, Sysfd; Go 1.9 on).
- * 5. Whose socket is not known, its bytes are counted as unknown, and told as blind. Nothing is
- * guessed.
+ * 5. Without a known socket, bytes are counted as unknown, and reported as blind. Nothing is
+ *    guessed.
  * 6. A buffer on a goroutine's stack moves with it: it is kept as a distance from the stack's upper
  * end.
  */
@@ -267,7 +266,7 @@ static __always_inline bool tls_plain(struct sock *sk, __u64 ino, struct walk *w
 	return !header || !flags;
 }
 
-/* Where the first struct iovec begins. 0: there is none. */
+/* Address of the first struct iovec. 0: none. */
 static __always_inline __u64 tls_first(__u64 iov)
 {
 	__u64 buf = 0;
@@ -551,8 +550,8 @@ static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 	}
 }
 
-/* By the descriptor of a net.TCPConn: what is known must be that, what is not known was read last
- * by this goroutine. */
+/* By the descriptor of a net.TCPConn: a known socket must be that one, an unknown one must be the
+ * last that this goroutine read. */
 static __always_inline void tls_by_descriptor(struct tls_call *c)
 {
 	struct tls_call_key key = {.who = bpf_get_current_pid_tgid() & ~0xffffffffull, .g = c->g};

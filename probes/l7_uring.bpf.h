@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * l7_uring: what programs move on sockets by io_uring, by the tracepoint io_uring_complete (its
- * second argument is the request from 5.18 on, which has its result since 5.19). It costs who uses
- * io_uring, and nobody else.
+ * second argument is the request from 5.18 on, which has its result since 5.19). It costs only
+ * programs that use io_uring.
  *
  * 1. A request that is done still has its file, its operation and its result; from 6.0 on, too, the
- * beginning of what the operation was asked with: io_sr_msg (SEND, RECV, SENDMSG, RECVMSG, and SEND
- * and SENDMSG without a copy), io_rw (READ, WRITE, READV, WRITEV), io_accept. The program waits for
- * the completion, or has been told nothing yet: its buffer still is what was moved.
+ *    beginning of what the operation was asked with: io_sr_msg (SEND, RECV, SENDMSG, RECVMSG, and
+ *    SEND and SENDMSG without a copy), io_rw (READ, WRITE, READV, WRITEV), io_accept. The program
+ *    has not seen the completion yet: its buffer still holds the moved bytes.
  * 2. Where the kernel chose the buffer, the buffer was registered, or the request went on after a
- * part of it, where the bytes lie is not known: so many were moved, and could not be read
- * (L7_F_FAULT). What has no request (repeated ones tell each but their last so) is found missing by
- * TCP's numbers.
- * 3. When it began is not known: it is told as begun when it was done.
+ *    part of it, the address of the bytes is unknown: they are counted as moved and unreadable
+ *    (L7_F_FAULT). Completions without a request (all but the last of a repeated one) are found
+ *    missing by TCP's numbers.
+ * 3. Its begin is unknown: the time of completion is used.
  */
 #ifndef SONDE_PROBES_L7_URING_BPF_H
 #define SONDE_PROBES_L7_URING_BPF_H
@@ -90,7 +90,7 @@ static __always_inline bool uring_pieces(struct io_kiocb *req, __u8 op, __u64 n,
 	return w->iov;
 }
 
-/* A descriptor of the process; one of the ring's own table is told by what it moves. */
+/* A descriptor of the process; one of the ring's own table is identified by its bytes. */
 static __always_inline void uring_accepted(struct io_kiocb *req, __s32 fd)
 {
 	struct io_accept *a = (void *)((char *)req + bpf_core_field_offset(struct io_kiocb, cmd));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * maps: tells of processes as they begin, change their program and end, with what can only be read
- * there and then: identity, cgroups, the root they see, and the first MAPS_ARGS_MAX bytes of
+ * maps: reports processes as they begin, change their program and end, with what can only be read
+ * at that moment: identity, cgroups, the root they see, and the first MAPS_ARGS_MAX bytes of
  * arguments. A process may be gone 50 ms later, and /proc with it.
  *
  * Order within an exec (kernel/fs/exec.c): the COMM record with the exec flag, then the MMAP2
  * records of the new image, then this program's exec event. Nothing of the new program has run by
  * then.
  *
- * The ring wakes nobody: it is read on a timer; the reader is called when it is more than half
- * full, and by the first exec after a while in which nothing happened, when the timer is slow. The
- * ring of what is urgent wakes a thread of its own.
+ * The ring is read on a timer; it wakes the reader only when it is more than half full, and at the
+ * first exec after a quiet period, when the timer is slow. The ring of urgent events wakes a
+ * separate thread.
  */
 #include "probes/lib/kern.h"
 
@@ -171,9 +171,9 @@ static __always_inline void fill(struct maps_event *ev, struct task_struct___map
 #define URGENT_KEYS 64
 static __u64 urgent_ns[URGENT_KEYS]; /* the last, by mount namespace, more or less */
 
-/* A container's files go with its last process: what it executes is looked at at once, though not
- * more often than every MAPS_URGENT_NS. A namespace with our own root shows our files, whatever is
- * mounted there beside: they stay. */
+/* A container's files disappear with its last process: its executable is opened at once, though not
+ * more often than every MAPS_URGENT_NS. A mount namespace with our own root shows our files,
+ * whatever else is mounted there: they stay. */
 static __always_inline void send_urgent(const struct maps_event *ev)
 {
 	__u64 *last = &urgent_ns[ev->mntns % URGENT_KEYS];
@@ -346,10 +346,10 @@ static __always_inline void fill_used(struct maps_used *u, struct task_struct___
 	}
 }
 
-/* A task is freed once it has left its CPU for the last time and its parent has collected it
- * (kernel/exit.c: put_task_struct_rcu_user), so that here its counters stand still; at its exit it
- * has up to a tick yet to run that nobody has counted. The leader is released last. This may
- * interrupt the programs above: it has no part of `scratch`. */
+/* A task is freed once it has left its CPU for the last time and its parent has reaped it
+ * (kernel/exit.c: put_task_struct_rcu_user), so its counters are final here; at its exit it still
+ * has up to a tick to run that is not counted yet. The leader is released last. This may interrupt
+ * the programs above: it does not use `scratch`. */
 TRACEPOINT(sched_process_free, on_free, struct task_struct___maps *task)
 {
 	struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * maps: what the small program of sonde-maps tells of processes. One struct for all: an event of
+ * maps: what the small program of sonde-maps reports of processes. One struct for all: an event of
  * the ring buffer (fork, exec, exit), and an element of what the task iterator writes
  * (MAPS_EV_TASK, without arguments).
  *
@@ -81,8 +81,8 @@ enum maps_used_flags {
 	MAPS_USED_IO = 4
 };
 
-/* Who sent a process the last signal that asks it to end, or makes it. Of signals that the kernel
- * sends nobody is told. */
+/* Who sent a process the last signal that asks or forces it to end. Signals from the kernel are not
+ * recorded. */
 struct maps_sender {
 	__u64 time_ns;  /* CLOCK_BOOTTIME */
 	__u64 start_ns; /* of the one that it was sent to: a pid is given away again */

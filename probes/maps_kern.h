@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * maps_kern: the kernel types that probes/maps.bpf.c reads, beside those of kern.h. They are CO-RE
- * flavours (NAME___maps), so that other programs may describe other fields of the same struct.
- * Fields by kernel: nsproxy's mnt_ns.ns.inum and pid.numbers as they are from 5.10 to 6.18
+ * maps_kern: the kernel types that probes/maps.bpf.c reads, in addition to those of kern.h. They
+ * are CO-RE flavours (NAME___maps), so that other programs may describe other fields of the same
+ * struct. Fields by kernel: nsproxy's mnt_ns.ns.inum and pid.numbers as they are from 5.10 to 6.18
  * (mnt_namespace lost its leading counter in 5.11; relocated by name).
  */
 #ifndef SONDE_PROBES_MAPS_KERN_H

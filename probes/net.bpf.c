@@ -5,21 +5,22 @@
  * whenever the loader reads the map `conns`.
  *
  * 1. A connection begins with CLOSE -> SYN_SENT (a client, in its process), or with SYN_RECV ->
- * ESTABLISHED (a server, in an interrupt). Its end is -> CLOSE; a record of it goes through the
- * ring without waking anybody while that has room. What finds no room in `conns` has that record
- * still.
- * 2. Who it belongs to: who opened it. Of an accepted one nobody tells in the tracepoints; whoever
- * closes it, or its sending direction, does that in its own context (-> FIN_WAIT1, -> LAST_ACK, ->
- * CLOSE, the destruction), told from an interrupt by where the tracepoint's arguments lie. Where
- * CLOSE came from an interrupt (a reset) the destruction tells it later, in a record of its own
- * (NET_CLOSER). Who holds a descriptor of one that is open is told by the reading of descriptors.
+ *    ESTABLISHED (a server, in an interrupt). Its end is -> CLOSE; a record of it goes through the
+ *    ring without waking the reader while that has room. A connection without room in `conns` still
+ *    has that record.
+ * 2. Its owner: the process that opened it. For an accepted one the tracepoints do not have it; the
+ *    process that closes it, or its sending direction, does so in its own context (-> FIN_WAIT1, ->
+ *    LAST_ACK, -> CLOSE, the destruction), which the address of the tracepoint's arguments
+ *    distinguishes from an interrupt. If CLOSE came from an interrupt (a reset), the destruction
+ *    reports the owner later, in a separate record (NET_CLOSER). The holders of open connections
+ *    come from reading descriptors.
  * 3. A listening socket is an entry too: from -> LISTEN on.
- * 4. An entry ends with tcp_destroy_sock at the latest: an address is not used again before that.
+ * 4. An entry ends with tcp_destroy_sock at the latest: an address is not reused before that.
  * 5. Unix and UDP sockets: net_talk.bpf.h.
- * 6. `conns` is read by its iterator (net_read). Where the kernel refuses that, the loader looks up
- * the keys and net_look makes the same records of them.
- * 7. The reading of descriptors (iter/task_file) finds what was there before; it walks all
- * namespaces, which iter/tcp does not.
+ * 6. `conns` is read by its iterator (net_read). If the kernel refuses that, the loader looks up
+ *    the keys and net_look makes the same records of them.
+ * 7. The reading of descriptors (iter/task_file) finds older connections; it walks all namespaces,
+ *    which iter/tcp does not.
  */
 #include "probes/lib/kern.h"
 
@@ -111,7 +112,7 @@ static __always_inline void record_where(struct net_record *r, struct sock *sk, 
 	if (r->family != SOCK_INET && r->family != SOCK_INET6)
 		return;
 	r->lport = FIELD(typed, sk, __sk_common.skc_num);
-	if (!r->lport) /* given back before -> CLOSE is told */
+	if (!r->lport) /* freed before -> CLOSE is reported */
 		r->lport = bpf_ntohs(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
 	r->dport = bpf_ntohs(FIELD(typed, sk, __sk_common.skc_dport));
 	if (typed && r->family == SOCK_INET) {
@@ -147,9 +148,9 @@ static __always_inline void record_tcp(struct net_record *r, struct sock *sk, co
 }
 
 /*
- * One that is open goes on while it is read. What the program has read is told, and not what came:
- * a FIN counts with what came before the state says so. The state is read last: while it is
- * ESTABLISHED, neither end's FIN is in the numbers.
+ * An open one goes on while it is read. What the program has read counts, not what has arrived: a
+ * FIN counts as a byte until the state changes. The state is read last: while it is ESTABLISHED,
+ * neither end's FIN is in the numbers.
  */
 static __always_inline void record_open(struct net_record *r, struct sock *sk)
 {
@@ -224,7 +225,7 @@ static __always_inline void closer_send(const struct net_conn *c, __u64 sk)
 	struct net_record *r = bpf_ringbuf_reserve(&ends, sizeof(*r), 0);
 
 	if (!r)
-		return; /* who listens stands for it */
+		return; /* its listener represents it */
 	__builtin_memset(r, 0, sizeof(*r));
 	r->sk = sk;
 	r->begin_ns = c->begin_ns;
@@ -419,7 +420,7 @@ int net_read(struct bpf_iter__bpf_map_elem *ctx)
 }
 
 /* The loader puts the sockets' addresses (`sk`) into the first `n_looks`; the program makes records
- * of them, `what` 0 where there is none. */
+ * of them, with `what` 0 if there is no such socket. */
 struct net_record looks[NET_LOOKS];
 __u32 n_looks = 0;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * net: what the programs of family net and their loader share. How it works stands in net.bpf.c.
+ * net: what the programs of family net and their loader share. How it works is in net.bpf.c.
  *
- * A socket is told apart by its address and by when it was first seen (`begin_ns`, `serial`): an
- * address comes back.
+ * A socket is identified by its address and by when it was first seen (`begin_ns`, `serial`):
+ * addresses are reused.
  */
 #ifndef SONDE_PROBES_NET_H
 #define SONDE_PROBES_NET_H
@@ -31,7 +31,7 @@ enum net_owner_how {
 };
 
 struct net_owner {
-	__u64 start_ns; /* of the process, as in stack_event; 0: nobody */
+	__u64 start_ns; /* of the process, as in stack_event; 0: unknown */
 	__u32 tgid, exec_id;
 };
 
@@ -40,7 +40,7 @@ enum net_flags {
 	NET_F_FIN_SENT = 2,
 	NET_F_RESET_IN = 4,
 	NET_F_RESET_OUT = 8,
-	NET_F_CLOSED = 16,       /* its end was told; who closes it is still to come */
+	NET_F_CLOSED = 16,       /* its end was reported; its closer is still to come */
 	NET_F_CLOSED_FIRST = 32, /* it closed before the other end did */
 	NET_F_FIN_IN = 64,       /* of a record: the other end closed */
 	NET_F_NO_ENTRY = 128     /* of a record: there was no room for it, only its end is known */
@@ -50,8 +50,8 @@ struct net_conn {             /* value of the map `conns`, by the socket's addre
 	__u64 begin_ns;       /* first seen */
 	__u64 established_ns; /* 0: it is not, or was before */
 	struct net_owner owner, holder;
-	__u32 repeated;     /* what the kernel counted as sent anew before it was established; of a
-			       listener: answers sent anew */
+	__u32 repeated; /* retransmissions that the kernel counted before it was established; of a
+			   listener: retransmitted responses */
 	__u16 lport, dport; /* host's byte order */
 	__u16 flags;        /* enum net_flags */
 	__u8 side, how;     /* enum net_side, net_owner_how */
@@ -62,8 +62,8 @@ _Static_assert(sizeof(struct net_conn) == 72, "wire size");
 
 enum net_what {
 	NET_END = 1,    /* it is over */
-	NET_CLOSER = 2, /* who closed a socket whose end was told before: sk, begin_ns and owner are
-			   set */
+	NET_CLOSER = 2, /* the closer of a socket whose end was reported before: sk, begin_ns and
+			   owner are set */
 	NET_LIVE = 3,   /* how it is, where `conns` is read */
 	NET_OTHER = 4 /* a socket that is not in `conns` (Unix, UDP), where descriptors are read */
 };
@@ -109,7 +109,7 @@ _Static_assert(sizeof(struct net_other) == 192 + 128, "wire size");
 
 /* Bytes on Unix and UDP sockets: net_talk.bpf.h. */
 #define NET_TALKS 4096
-/* ports from here on nobody chooses: of two such ends of UDP who is the server nobody knows */
+/* ports from here on are ephemeral: if both ends of UDP have one, the server is unknown */
 #define NET_EPHEMERAL 32768
 struct net_talk_key {
 	struct net_owner owner;
@@ -129,8 +129,8 @@ struct net_talk {
 	__u32 path_len;
 	__u32 inode;         /* of the last one's file */
 	__u8 path[NET_PATH]; /* of a Unix socket as in net_other; else its own address: 16 bytes */
-	__u8 quic, looks;    /* of UDP. quic 1: a message began as QUIC does; looks: so many were
-				looked at */
+	__u8 quic, looks; /* of UDP. quic 1: a message began as QUIC does; looks: number of messages
+			     examined */
 	__u8 pad2[2];
 };
 _Static_assert(sizeof(struct net_talk) == 184, "wire size");
@@ -146,7 +146,7 @@ struct net_tally {               /* by CPU, in the map `tally` */
 	__u64 resets_out;        /* all that were sent */
 	__u64 resets_out_nobody; /* of those, of no socket */
 	__u64 resets_in;
-	__u64 synacks;    /* sent anew */
+	__u64 synacks;    /* retransmitted */
 	__u64 talks;      /* sums of Unix and UDP sockets that were begun */
 	__u64 talks_lost; /* messages on Unix and UDP sockets that found no room in `talks` */
 };

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * net_talk: what is said on Unix sockets and on UDP sockets that have a peer, in the caller's own
+ * net_talk: traffic of Unix sockets and of UDP sockets that have a peer, in the caller's own
  * context, by the tracepoints of each send and receive (sock_send_length, sock_recv_length: 6.3).
- * They fire for TCP as well: then one look at the socket is all that is done.
+ * They fire for TCP as well: then the program only reads the socket's kind and returns.
  *
  * 1. Bytes are summed by (process, side, the server's address): that of a Unix socket by its struct
- * unix_address, which the accepted sockets share with the one that listens. One of a pair, which
- * has no address, is no edge.
- * 2. Whose the other end is: who called connect or listen there (sk_peer_pid). The loader knows
- * better where that end has spoken, too: the last socket of each sum, and its other end, are told.
- * 3. What finds no room in `talks` is counted.
- * 4. QUIC: the first TALK_LOOKS messages of each sum of UDP are looked at, where the caller has
- * them (sendto, sendmsg, ...; not io_uring), until one has a long header (RFC 9000, 17.2; RFC
- * 9369): the two highest bits are set, a version that is known follows, and a connection id of at
- * most 20 bytes. A connection that was open before has short headers, which say nothing.
+ *    unix_address, which the accepted sockets share with the one that listens. A socket pair, which
+ *    has no address, is left out.
+ * 2. The other end's process: the one that called connect or listen there (sk_peer_pid). The loader
+ *    knows better if that end has traffic, too: each sum has its last socket and that one's other
+ *    end.
+ * 3. Traffic without room in `talks` is counted.
+ * 4. QUIC: the first TALK_LOOKS messages of each sum of UDP are examined, if the caller has them
+ *    (sendto, sendmsg, ...; not io_uring), until one has a long header (RFC 9000, 17.2; RFC 9369):
+ *    the two highest bits are set, a version that is known follows, and a connection id of at most
+ *    20 bytes. A connection that was open before has short headers, which cannot be recognized.
  */
 #ifndef SONDE_PROBES_NET_TALK_BPF_H
 #define SONDE_PROBES_NET_TALK_BPF_H

@@ -8,36 +8,36 @@
  * yielded)
  *
  * and each stretch, when it ends, is added to the sums of its thread (offcpu.h). That is exact, and
- * costs a few look-ups. Of some waits a stack is taken too, as the thread leaves the CPU, when
- * nobody knows yet how long it will be: see limit_weight. It goes through the ring at once; when
- * the wait is over, how long it was follows as a record of its own. Of some wake-ups a stack of the
- * waker is taken: these go through the ring one by one, all others into sums.
+ * costs a few look-ups. Some waits also get a stack, taken as the thread leaves the CPU, when the
+ * length of the wait is not known yet: see limit_weight. It goes through the ring at once; when the
+ * wait is over, its length follows as a separate record. Of some wake-ups a stack of the waker is
+ * taken: these go through the ring one by one, all others into sums.
  *
- * 1. The state at sched_switch is the tracepoint's argument where it has one (5.18), else the
- * task's, which a waker may have set anew by then: such a wait of no length counts as ready.
+ * 1. The state at sched_switch is the tracepoint's argument if it has one (5.18), else the task's,
+ *    which a waker may have changed by then: such a wait of no length counts as ready.
  * 2. A waker can be faster than the tracepoint of the thread that goes to sleep: it then finds it
- * running, and leaves a hint. A thread that was blocked and comes back with no more than that was
- * ready all the time. The same holds of one that is woken while its stack is taken: until that is
- * done it has the CPU. One that comes back with neither was woken where no tracepoint told: it was
- * blocked until then. (Who stays because of a signal is not blocked: its state says so.)
- * 3. Nothing counts before begin_ns is set, after the attachment. Threads that are there then are
- * read once, with the state they are in: what they began before is told apart, and counts from
- * begin_ns on.
+ *    running, and leaves a hint. A thread that was blocked and comes back with only a hint was
+ *    ready all the time. The same is true of one that is woken while its stack is taken: until that
+ *    is done it has the CPU. One that comes back with neither was woken without a tracepoint: it
+ *    was blocked until then. (A thread that stays because of a signal is not blocked: its state
+ *    says so.)
+ * 3. Nothing counts before begin_ns is set, after the attachment. Existing threads are read once,
+ *    with their state: waits that began before are marked, and count from begin_ns on.
  * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's
- * address: an exec that exchanges thread ids does not confuse it, and an address is not used again
- * before that switch.
- * 5. Who had a CPU is remembered by OFFCPU_STINTS last stints of each. A thread that was ready for
- * OFFCPU_CULPRIT_NS or longer blames them by their share of its time, or (culprit_ns, and where its
- * time goes back further than OFFCPU_WALKED of them) by who had it at moments in that time. Where
- * threads change often stints go back for milliseconds only: those that span a multiple of 4.2 ms
- * are remembered longer, and who had the CPU at that multiple stands for moments behind it. What
- * they do not explain (it waited at another CPU, or for longer) is unknown.
+ *    address: an exec that exchanges thread ids does not confuse it, and an address is not reused
+ *    before that switch.
+ * 5. The last OFFCPU_STINTS stints of each CPU record which threads had it. A thread that was ready
+ *    for OFFCPU_CULPRIT_NS or longer blames those threads by their share of its time, or (with
+ *    culprit_ns, and if its time goes back further than OFFCPU_WALKED stints) by samples of who had
+ *    the CPU in that time. If threads change often, stints go back for milliseconds only: those
+ *    that span a multiple of 4.2 ms are kept longer, and represent the moments after that multiple.
+ *    What they do not explain (it waited at another CPU, or for longer) is unknown.
  *
  * 6. Some kernels leave switches out of their own traces (seen in guests: one in 500). A thread
- * that leaves without having come did so right behind the last switch seen on its CPU, or its
- * wake-up; one that comes without having left waited all the time since, for an unknown reason.
+ *    that leaves without having come came right after the last switch seen on its CPU, or its
+ *    wake-up; one that comes without having left waited all the time since, for an unknown reason.
  *
- * Nothing that finds no room is lost without being counted: struct offcpu_tally.
+ * Everything lost for lack of room is counted: struct offcpu_tally.
  */
 #include "probes/lib/kern.h"
 
@@ -56,7 +56,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define OFFCPU_CULPRIT_NS 20000
-#define COST_EVERY        64 /* switches and wake-ups without a stack are timed one in so many */
+#define COST_EVERY        64 /* of switches and wake-ups without a stack, one in this many is timed */
 
 /* ---- threads ---- */
 
@@ -114,7 +114,7 @@ static __always_inline bool thread_renamed(const struct offcpu_thread *t, struct
 #define LIKE_WOKEN (1u << 24)
 #define LIKE_SEED  (1u << 25) /* by the reading at the start */
 
-/* `how`: BPF_ANY forgets what the address stood for. */
+/* `how`: BPF_ANY drops the previous value of the address. */
 static __noinline struct offcpu_thread *thread_new(struct task_struct *task, __u64 now, __u64 since,
 						   __u32 like, __u64 how)
 {
@@ -206,8 +206,8 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 	return true;
 }
 
-/* As the wait ends, not as it began: where another thread has answered meanwhile it was idle.
- * Beside stack_end: below it there is no stack left. */
+/* As the wait ends, not as it began: it was idle if another thread has answered meanwhile. Here,
+ * next to stack_end: below it there is no stack left. */
 static __noinline void tag_note(struct offcpu_thread *t, __u64 now)
 {
 	if (t)
@@ -274,7 +274,7 @@ static __always_inline void stint_add(struct offcpu_cpu *cpu, __u64 id, __u64 fr
  * that began by then is looked for in halves. */
 __noinline __u64 span_at(__u64 time)
 {
-	__u32 zero = 0, back = OFFCPU_SPANS; /* so many: the oldest */
+	__u32 zero = 0, back = OFFCPU_SPANS; /* number of entries; the oldest */
 	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
 	struct offcpu_stint *s;
 
@@ -342,9 +342,9 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 		culprits_of_long(id, from, until - from);
 }
 
-/* All time that threads were ready in on this CPU, one after the other, is looked at once in
- * culprit_ns, now a little earlier, now a little later: who had the CPU at that moment stands for
- * so much. It costs by how many wait, and hardly by how often. */
+/* The time that threads were ready on this CPU, one after the other, is sampled once in culprit_ns,
+ * with some jitter: the thread that had the CPU at that moment gets that share. The cost depends on
+ * how many wait, and hardly on how often. */
 __noinline int culprits_sample(__u64 id, __u64 from, __u64 len)
 {
 	__u64 step = culprit_ns ?: 1, at;
@@ -372,8 +372,8 @@ static __always_inline void culprits_blame(struct offcpu_cpu *cpu, __u64 id, __u
 		culprits_of_long(id, from, now - from);
 }
 
-/* A function of its own: in a larger one clang keeps what the macros leave open in the stack,
- * and 5.10 refuses to read it. */
+/* A separate function: in a larger one clang keeps values of the macros on the stack, and 5.10
+ * refuses to read them. */
 static __noinline bool waits_for_io(struct task_struct *task)
 {
 	if (plain)
@@ -416,14 +416,14 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 			       BPF_NOEXIST);
 	if (!t)
 		return 0;
-	/* nobody saw it leave: it was about to when it was read at the start */
+	/* its leaving was not seen: it was about to when it was read at the start */
 	if (t->state == OFFCPU_S_RUNNING) {
 		t->state = OFFCPU_S_BLOCKED;
 		t->class = OFFCPU_OTHER;
 		t->woken_ns = now;
 	}
 	blocked = t->state == OFFCPU_S_BLOCKED;
-	/* nobody saw it woken: not every wake-up is traced */
+	/* its wake-up was not seen: not every one is traced */
 	if (blocked && !t->woken_ns && !t->hinted)
 		t->woken_ns = now;
 	since = t->since_ns;
@@ -459,9 +459,9 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 	return t->id;
 }
 
-/* It had this CPU until its stack had been taken: its wait begins then. Who waits for what this CPU
- * does next waits that much longer where a stack is taken, and would stand for others of which none
- * is. */
+/* It had this CPU until its stack had been taken: its wait begins then. Threads that wait for this
+ * CPU's next action wait that much longer if a stack is taken, and would represent others without
+ * one. */
 static __noinline void ran_longer(struct offcpu_thread *t, __u64 until, struct offcpu_cpu *cpu)
 {
 	slot_extend(sum_slot(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, 0), until - t->since_ns);
@@ -482,7 +482,8 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 			       BPF_NOEXIST);
 	if (!t)
 		return false;
-	if (t->state != OFFCPU_S_RUNNING) /* nobody saw it come: it did behind what was seen last */
+	if (t->state !=
+	    OFFCPU_S_RUNNING) /* its coming was not seen: it came after the last switch seen */
 		thread_came(prev, cpu->last_ns > t->woken_ns ? cpu->last_ns : t->woken_ns, cpu, tl);
 	if (t->in_scope)
 		sum_add(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE,
@@ -496,7 +497,7 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 		thread_identify(t, prev, now, 0);
 	t->weight = 0;
 	t->woken_ns = 0;
-	t->waker = 0; /* whoever wakes it may do so as soon as its state is there */
+	t->waker = 0; /* a waker may act as soon as its state is set */
 	t->since_ns = now;
 	state_set(t, prev, preempt, state);
 	if (!t->in_scope || !stack_take(t, cpu, prev, now, ctx, tl))
@@ -584,10 +585,9 @@ int BPF_PROG(offcpu_switch_old, bool preempt, struct task_struct *prev, struct t
 /* ---- wake-ups ---- */
 
 /*
- * Does the thread on this CPU do this, or an interrupt that came upon it? Interrupts of the
- * kernel's code, and all soft ones, have a stack of their own; one of user code stands on the
- * thread's, which then has not come by a system call. The arguments of a tracepoint stand on the
- * stack.
+ * Does the thread on this CPU do this, or an interrupt on top of it? Interrupts of kernel code, and
+ * all soft ones, have their own stack; one of user code is on the thread's stack, which then has
+ * not come by a system call. The arguments of a tracepoint are on the stack.
  */
 static __always_inline __u32 context_of(struct task_struct *current, struct offcpu_cpu *cpu,
 					void *ctx)
@@ -615,8 +615,8 @@ static __always_inline __u32 context_of(struct task_struct *current, struct offc
 							       OFFCPU_IN_THREAD;
 }
 
-/* Behind the stack in `s`, of who wakes `t`. A function of its own: the unwinder leaves little
- * stack. 0: sent. */
+/* After the stack in `s`, of the thread that wakes `t`. A separate function: the unwinder leaves
+ * little stack. 0: sent. */
 static __noinline long wake_send(const struct offcpu_thread *t, const struct stack_scratch *s,
 				 const struct offcpu_wake_key *key, __u64 slept_ns, __u32 flags)
 {
@@ -665,7 +665,7 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	return !wake_send(t, s, key, slept_ns, LOAD(p, flags));
 }
 
-/* Who has this CPU; 0: nobody, or it is not known. No look-up, unless nobody saw it come. */
+/* The thread on this CPU; 0: none, or unknown. No look-up, unless its coming was not seen. */
 static __always_inline __u64 running_id(const struct offcpu_cpu *cpu, struct task_struct *current)
 {
 	struct offcpu_thread *t;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * offcpu: what the program and its loader share. How it works stands in offcpu.bpf.c.
+ * offcpu: what the program and its loader share. How it works is in offcpu.bpf.c.
  *
  * Every thread has a state since it left the CPU or came to it; each stretch in a state goes, when
  * it ends, into a sum kept by (thread, class, flags). Sums only grow: the loader reads them from
- * time to time and takes differences, so that nothing is lost between two readings. A thread is
- * told apart by a number of its own (`id`), which it gets anew at exec and when it changes its
- * name; the map `who` says who that is, and outlives it until the loader has read its last sums.
+ * time to time and takes differences, so that nothing is lost between two readings. A thread has a
+ * unique number (`id`), which changes at exec and when it changes its name; the map `who` says
+ * which thread that is, and outlives it until the loader has read its last sums.
  */
 #ifndef SONDE_PROBES_OFFCPU_H
 #define SONDE_PROBES_OFFCPU_H
@@ -54,10 +54,10 @@ enum offcpu_state { OFFCPU_S_RUNNING = 1, OFFCPU_S_BLOCKED = 2, OFFCPU_S_READY =
 /* How often something came lately, and which one of a block is chosen. See limit_weight. */
 struct offcpu_limit {
 	__u32 window;      /* number of the window */
-	__u32 now, before; /* so many came in it so far, and in the one before */
-	__u32 until;       /* the share is worked out anew where `now` is larger */
+	__u32 now, before; /* events in it so far, and in the one before */
+	__u32 until;       /* the share is computed again if `now` is larger */
 	__u32 shift;       /* one in 2^shift is chosen */
-	__u32 at, pick;    /* so many of a block of 2^shift came; the one that is chosen */
+	__u32 at, pick;    /* events of a block of 2^shift so far; the chosen one */
 	__u32 pad;
 };
 
@@ -82,7 +82,7 @@ struct offcpu_object {
 	__u8 pad[7];
 };
 
-/* Where a thread's sums stand: those it added to last. */
+/* The slots of a thread's sums: those used last. */
 enum offcpu_sum_of {
 	OFFCPU_SUM_RUNNING = 0,
 	OFFCPU_SUM_BLOCKED,
@@ -103,7 +103,7 @@ struct offcpu_thread {
 	__u64 woken_ns; /* blocked: ready since; 0: not yet woken */
 	__u64 start_ns; /* of the process, as in stack_event */
 	__u32 tgid, tid, exec_id;
-	__u32 weight; /* how many waits the stack of this one stands for; 0: none was taken */
+	__u32 weight; /* how many waits the stack of this one represents; 0: no stack */
 	__u64 comm[2];
 	struct offcpu_limit limit;
 	__u8 state; /* enum offcpu_state */
@@ -213,7 +213,8 @@ struct offcpu_end {
 	struct stack_event ev;
 	__u64 out_ns, blocked_ns, ready_ns;
 	__u32 weight;
-	__u8 class;   /* of the blocked part; OFFCPU_PREEMPTED or OFFCPU_YIELDED: there is none */
+	__u8 class;   /* of the blocked part; OFFCPU_PREEMPTED or OFFCPU_YIELDED: it was not blocked
+		       */
 	__u8 blocked; /* 1: there is one, even if it lasted no time */
 	__u8 pad[2];
 	__u64 waker; /* as in offcpu_thread */
@@ -221,9 +222,9 @@ struct offcpu_end {
 };
 _Static_assert(sizeof(struct offcpu_end) == 80 + 80, "wire size");
 
-/* Behind the stack of one who wakes another, likewise: found by the event's tid and time_ns, which
- * are that stack's. A wake-up that is told so is in no sum of `wakes`. `ev` is of who wakes, the
- * rest of who slept. */
+/* After the stack of a waker, likewise: found by the event's tid and time_ns, which are that
+ * stack's. A wake-up reported this way is in no sum of `wakes`. `ev` is of the waker, the rest of
+ * the sleeper. */
 #define OFFCPU_RECORD_WAKE 254
 struct offcpu_wake {
 	struct stack_event ev;
@@ -245,15 +246,15 @@ struct offcpu_tally {
 	__u64 stack_seen; /* amounts that the ended waits with a stack come to: weight x (blocked,
 			     ready) */
 	__u64 stack_lost; /* of those, lost: the ring was full */
-	__u64 lost;       /* stretches lost for want of room in a map */
+	__u64 lost;       /* stretches lost for lack of room in a map */
 	__u64 unfollowed; /* child processes that the set of --'s had no room for */
 	__u64 named;      /* threads that got a number */
 	__u64 pairs;      /* new ones of waker and woken, and of who ran and who waited */
 	__u64 late;       /* stacks sent to be unwound later */
 	__u64 plain_ns, plain_runs; /* switches without a stack */
 	__u64 stack_ns, stack_runs; /* those with one */
-	__u64 wake_ns; /* wake-ups; those without a stack are timed one in some, which stands for
-			  all */
+	__u64 wake_ns; /* wake-ups; of those without a stack, one in some is timed and represents
+			  the others */
 	__u64 slot[OFFCPU_TALLY_SLOTS];
 };
 

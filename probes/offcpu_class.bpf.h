@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * offcpu_class: what a thread waits for, told at the moment it leaves the CPU.
+ * offcpu_class: what a thread waits for, decided at the moment it leaves the CPU.
  *
  *   1. stopped or traced                                                     stop
- *   2. a kernel thread, or 32-bit code: not told apart                       other (disk if it
+ *   2. a kernel thread, or 32-bit code: not distinguished other (disk if it
  * waits for I/O)
  *   3. in the kernel by no system call: an exception of its own code         page fault
  *   4. in a system call: by the table that the loader fills; for calls on any descriptor by what

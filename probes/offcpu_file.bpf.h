@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * offcpu_file: the file behind a task's descriptor. A process that never had more than
- * NR_OPEN_DEFAULT open at a time has them in an array inside its files_struct: there the kernel
- * vouches for each, and they are loaded as from the program's own memory, if the place is a
- * constant (so the descriptor is told by comparisons, some six). All else is read by a helper,
- * thrice 15 ns.
+ * NR_OPEN_DEFAULT open at a time has them in an array inside its files_struct: the verifier trusts
+ * each of those, and they are loaded as from the program's own memory, if the index is a constant
+ * (so the descriptor is found by comparisons, some six). All else is read by a helper, thrice 15
+ * ns.
  */
 #ifndef SONDE_PROBES_OFFCPU_FILE_BPF_H
 #define SONDE_PROBES_OFFCPU_FILE_BPF_H
@@ -21,7 +21,7 @@
 #define AT_4(n_)  AT(n_) AT(n_ + 1) AT(n_ + 2) AT(n_ + 3)
 #define AT_16(n_) AT_4(n_) AT_4(n_ + 4) AT_4(n_ + 8) AT_4(n_ + 12)
 
-/* Of an array inside: its file's mode, 0 if there is none. */
+/* From the array inside: its file's mode, 0: none. */
 static __always_inline __u32 inside_mode(struct files_struct *open, __u32 fd)
 {
 	struct file *file = NULL;
@@ -37,7 +37,7 @@ static __always_inline __u32 inside_mode(struct files_struct *open, __u32 fd)
 	return inode ? inode->i_mode : 0;
 }
 
-/* NULL: there is none. */
+/* NULL: none. */
 static __always_inline struct file *file_read(struct task_struct *task, __u32 fd)
 {
 	struct files_struct *open = LOAD(task, files);

@@ -136,7 +136,7 @@ static __always_inline void tally_pair(void)
 
 /* The place of the highest bit, by a multiplication (de Bruijn's sequence B(2, 6)): six comparisons
  * would be guessed wrong too often. This and other steps are global functions of numbers alone:
- * they are verified once, not wherever they are called. */
+ * they are verified once, not at each call. */
 static const __u8 log2_table[64] = {0,  47, 1,  56, 48, 27, 2,  60, 57, 49, 41, 37, 28, 16, 3,  61,
 				    54, 58, 35, 52, 50, 42, 21, 44, 38, 32, 29, 23, 17, 11, 4,  62,
 				    46, 55, 26, 59, 40, 36, 15, 53, 34, 51, 20, 43, 31, 22, 10, 45,
@@ -162,7 +162,7 @@ static __always_inline __u32 slot_new(void)
 	return cpu->free.first++;
 }
 
-/* Where a sum stands, made if there is none. */
+/* The slot of a sum, created if needed. */
 __noinline __u32 slot_find(__u64 id, __u32 class, __u32 flags)
 {
 	struct offcpu_key key = {.id = id, .class = class, .flags = flags};
@@ -178,7 +178,7 @@ __noinline __u32 slot_find(__u64 id, __u32 class, __u32 flags)
 	return at ? *at : NO_SLOT;
 }
 
-/* 1 + the number of steps that nobody has, or OFFCPU_COARSE. */
+/* 1 + the number of free steps, or OFFCPU_COARSE. */
 static __always_inline __u32 steps_new(void)
 {
 	__u32 zero = 0;
@@ -211,9 +211,8 @@ static __always_inline void step_count(struct offcpu_sum *sum, __u64 ns)
 		s->n[step & (OFFCPU_STEPS - 1)]++;
 }
 
-/* One stretch more. A function of its own, as others that are called beside the unwinder: its steps
- * leave little stack. Only one CPU at a time has anything to say of one thread and class: no
- * atomics. */
+/* Adds a stretch. A separate function, like others that are called next to the unwinder: its steps
+ * leave little stack. Only one CPU at a time reports on one thread and class: no atomics. */
 __noinline int slot_add(__u32 slot, __u64 ns)
 {
 	struct offcpu_sum *sum = bpf_map_lookup_elem(&sums, &slot);
@@ -237,7 +236,7 @@ __noinline int slot_add(__u32 slot, __u64 ns)
 	return 0;
 }
 
-/* The stretch that was added last was so much longer. */
+/* The stretch added last was longer by this. */
 __noinline int slot_extend(__u32 slot, __u64 ns)
 {
 	struct offcpu_sum *sum = bpf_map_lookup_elem(&sums, &slot);
@@ -322,12 +321,11 @@ static __always_inline void limit_share(struct offcpu_limit *l, __u32 limit)
 }
 
 /*
- * How many events this one is to stand for, decided before anything is known of it: 0 for those
- * that are not chosen. All are, while fewer came than `limit` a window; above it one of each 2,
- * 4, 8... that follow one another, by chance, by what the last window had and what this one has had
- * so far. A choice depends on what was, not on how long this wait will be: sums of weights are
- * without bias, also where a block is broken off. A random number is asked for once a block: it
- * costs more than all the rest.
+ * How many events this one represents, decided before anything is known of it: 0 if it is not
+ * chosen. All are chosen while fewer came than `limit` in a window; above it one in each block of
+ * 2, 4, 8... consecutive ones, at random, by the counts of the last window and of this one so far.
+ * The choice depends on the past, not on how long this wait will be: sums of weights have no bias,
+ * even if a block is cut short. One random number a block: it costs more than all the rest.
  */
 static __always_inline __u32 limit_weight(struct offcpu_limit *l, __u64 now, __u32 limit)
 {

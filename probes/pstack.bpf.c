@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pstack: a task iterator that tells of each thread what is needed to show where it waits: who it
- * is, its state, since when, its kernel stack, and its registers in user space. It stops nobody.
- * The user stack is read by the loader, and holds if the thread's switches are the same before and
- * after.
+ * pstack: a task iterator that reports of each thread what is needed to show where it waits: its
+ * identity, its state, since when, its kernel stack, and its registers in user space. It stops no
+ * thread. The loader reads the user stack, which is valid if the thread's count of switches is the
+ * same before and after.
  *
  * When a thread left its CPU the kernel does not keep. It keeps when it came
  * (sched_info.last_arrival), and how long it has run in all and had run when it was picked

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pstack: what probes/pstack.bpf.c tells of each thread, one record a thread; read by
+ * pstack: what probes/pstack.bpf.c reports of each thread, one record a thread; read by
  * loaders/pstack.
  *
  * Clocks: the scheduler's own (sched_clock), which user space cannot read. now_ns is when the
- * reading thread itself came onto its CPU: who has just slept knows that instant by a clock of its
- * own too, and so the difference of both.
+ * reading thread itself came onto its CPU: if it has just slept, it knows that moment by its own
+ * clock, too, and so the difference of both.
  */
 #ifndef SONDE_PROBES_PSTACK_H
 #define SONDE_PROBES_PSTACK_H

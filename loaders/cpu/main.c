@@ -239,7 +239,7 @@ static void cpu_check(struct check *c, uint32_t freq)
 
 static const struct family cpu_family = {
 	.name = "cpu",
-	.summary = "where CPU time goes: stacks of every process, sampled",
+	.summary = "sample the stacks of all processes on the CPUs",
 	.has_freq = true,
 	.open = cpu_open,
 	.attach = cpu_attach,

@@ -60,7 +60,7 @@ static int sampler_refused(int err, struct err *e)
 {
 	if (err == -EACCES || err == -EPERM) {
 		err_set(e, err, EXIT_PERMISSION,
-			"the kernel lets us sample no CPU: perf_event_open: %s (kernel.perf_event_paranoid=%lld; need CAP_PERFMON)",
+			"cannot sample any CPU: perf_event_open: %s (kernel.perf_event_paranoid=%lld; need CAP_PERFMON)",
 			strerror(-err), (long long)sysctl_kernel("perf_event_paranoid", -1));
 		err_fix(e,
 			"run it as root; in a container: cap_add: [PERFMON] and a seccomp profile that allows perf_event_open");
@@ -151,10 +151,9 @@ static void phase_wait(int64_t begun, int64_t at, int64_t period)
 }
 
 /*
- * Let all events run, each CPU's at a phase of its own: clocks that start together would for ever
- * stop all CPUs at the same moment, and each would be seen only in the state that the stop of its
- * peers has put it in (a server whose client has just been stopped), all of them at the ring's
- * lock.
+ * Start all events, each CPU's at its own phase. Clocks that start together would always stop all
+ * CPUs at the same moment, and each CPU would be seen only in the state caused by the stop of its
+ * peers (a server whose client has just been stopped), all of them at the ring's lock.
  */
 static int cpus_enable(struct sampler *s, uint32_t count)
 {
@@ -250,12 +249,12 @@ static void cpu_come(struct sampler *s, uint32_t cpu)
 	if (err)
 		log_warn("cannot sample CPU %u: %s", cpu, strerror(-err));
 	else
-		log_info("CPU %u is here", cpu);
+		log_info("CPU %u came online", cpu);
 }
 
 /*
- * A CPU that goes takes its event's life with it, and its return does not bring that back. One that
- * went and came between two looks shows only in the event's time, which stands still.
+ * When a CPU goes offline, its event dies and does not come back with the CPU. If both happen
+ * between two checks, only the event's time shows it: it no longer advances.
  */
 static bool cpu_dead(struct sampler_cpu *c)
 {
@@ -285,7 +284,7 @@ void sampler_tick(struct sampler *s)
 			cpu_come(s, cpu);
 		} else if (!online.has[cpu] && s->cpus[cpu].fd >= 0) {
 			cpu_stop(s, cpu);
-			log_info("CPU %u has gone", cpu);
+			log_info("CPU %u went offline", cpu);
 		}
 	}
 }

@@ -16,7 +16,7 @@
 
 struct sampler_cpu {
 	int fd;                /* -1: not sampled */
-	void *ring;            /* where throttling is told; NULL: not mapped */
+	void *ring;            /* where the kernel reports throttling; NULL: not mapped */
 	uint64_t throttled_at; /* boot ns, 0: not now */
 	uint64_t enabled_ns;   /* how long it has run, as last read */
 };

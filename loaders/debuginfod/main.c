@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-debuginfod: fetch one file from debug servers by its build-id, through elfutils' client
- *library, which is loaded only here.
+ * library, which is loaded only here.
  *
- *	sonde-debuginfod debuginfo BUILDID      the file with its debug information
- *	sonde-debuginfod executable BUILDID     the program or library itself
- *	sonde-debuginfod --check                whether the library is there
+ * 	sonde-debuginfod debuginfo BUILDID      the file with its debug information
+ * 	sonde-debuginfod executable BUILDID     the program or library itself
+ * 	sonde-debuginfod --check                whether the library is there
  *
  * Prints the path of the file in the library's cache. Servers come from DEBUGINFOD_URLS, cache and
- *time limits from the library's other variables (debuginfod(8), debuginfod_find_debuginfo(3)).
- *Exit: 0 it is there, EXIT_NOTHING no server has it, EXIT_RUNTIME no server answered,
- *EXIT_PREREQUISITE no library, EXIT_USAGE.
+ * time limits from the library's other variables (debuginfod(8), debuginfod_find_debuginfo(3)).
+ * Exit: 0 it is there, EXIT_NOTHING no server has it, EXIT_RUNTIME no server answered,
+ * EXIT_PREREQUISITE no library, EXIT_USAGE.
  *
- * A program of its own: a library with curl below it stays out of those that write the store, and
- *those may be static.
+ * A separate program, so that a library which needs curl is not loaded into programs that write the
+ * store, and so that those can be linked statically.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -110,13 +110,14 @@ static bool is_build_id(const char *text)
 static const struct program PROGRAM = {
 	.name = "sonde-debuginfod",
 	.usage = "debuginfo|executable BUILDID | --check",
-	.about =
-		"Fetches a file from debug servers, and prints where it is. The servers are those of DEBUGINFOD_URLS.",
+	.about = "Fetches a file from the debug servers in DEBUGINFOD_URLS, and prints its path.",
 	.words = 2,
 };
 
 static const struct option OPTIONS[] = {
-	{.name = "check", .type = OPTION_FLAG, .help = "whether elfutils' client library is there"},
+	{.name = "check",
+	 .type = OPTION_FLAG,
+	 .help = "check whether elfutils' client library is installed"},
 	{0},
 };
 
@@ -130,8 +131,7 @@ static int run(bool check, const struct option_words *w, struct err *e)
 	    is_build_id(w->items[1]))
 		return fetch(program ? "debuginfod_find_executable" : "debuginfod_find_debuginfo",
 			     w->items[1], e);
-	err_set(e, -EINVAL, EXIT_USAGE,
-		"the command line is wrong: debuginfo or executable, and a build-id");
+	err_set(e, -EINVAL, EXIT_USAGE, "usage: debuginfo or executable, then a build-id");
 	err_fix(e, "%s --help", PROGRAM.name);
 	return -EINVAL;
 }

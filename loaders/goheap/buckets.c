@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets: see the header. Here: the runtime's variables, and the order of one collection. */
+/* Here: the runtime's variables, and the order of one collection. */
 #include "loaders/goheap/buckets.h"
 
 #include <errno.h>

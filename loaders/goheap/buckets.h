@@ -4,7 +4,7 @@
  * reads; knows no process: memory comes through a small vtable (bucketsmem.h has the one over
  * process_vm_readv). One `struct buckets` is one process from its start, or exec, to its end.
  *
- * What stands there (src/runtime/mprof.go, Go 1.15 to 1.27, 64 bit; little endian words of 8
+ * What the memory contains (src/runtime/mprof.go, Go 1.15 to 1.27, 64 bit; little endian words of 8
  * bytes): head     runtime.mbuckets, bbuckets, xbuckets: each points to the newest bucket of its
  * kind, 0: none yet bucket   +0 next in the hash chain, +8 allnext (the next older one of its
  * kind), +16 kind (1 memory, 2 block, 3 mutex), +24 hash, +32 size (bytes of one object; 0 for
@@ -15,10 +15,10 @@
  * before, runtime.mProf: u32 cycle, u8 flushed
  * 1. A bucket never moves, never goes, and of it only the record changes. New ones are put before
  * the head.
- * 2. hash is a function of pcs and size (buckets.c); a place whose hash is right is a bucket, and
- * nothing else is taken for one. So a layout of a Go of tomorrow is known as such, and no garbage
- * is read. Buckets are made one behind the other: the smallest distance of two says how long a
- * record is. Where none stand together the version says it.
+ * 2. hash is a function of pcs and size (buckets.c); only a place whose hash is right is taken for
+ *    a bucket. So the unknown layout of a later Go is recognized, and no garbage is read. Buckets
+ *    are allocated one after the other: the smallest distance between two gives the size of a
+ *    record. If none are adjacent, the Go version gives it.
  * 3. What runtime.MemProfile says of a bucket is active + future[cycle % 3] (the second is 0 but
  * for the moment between the end of a collection and its publication). The other two are pending:
  * allocations since, and frees found by the running sweep. Where all of active is 0 (no garbage
@@ -61,9 +61,9 @@ struct buckets_range {
 };
 
 struct buckets_memory {
-	/* Reads ranges in their order, stops at the first that cannot be read whole. Returns how
-	 * many were read whole (0: not even the first: -EFAULT of the system is this), or -errno:
-	 * -ESRCH the process is gone, -EPERM. */
+	/* Reads ranges in order, and stops at the first that cannot be read completely. Returns how
+	 * many were read completely (0: not even the first; that is the system's -EFAULT), or
+	 * -errno: -ESRCH the process has ended, -EPERM. */
 	long (*read)(void *ctx, const struct buckets_range *ranges, size_t count);
 	void *ctx;
 };
@@ -80,9 +80,9 @@ struct buckets_layout {
 	uint64_t mem_rate, block_rate,
 		mutex_rate;          /* MemProfileRate, blockprofilerate, mutexprofilerate */
 	uint64_t ticks;              /* runtime.ticks.val */
-	bool ticks_started;          /* before it stands where the clocks began (Go 1.22 on) */
+	bool ticks_started;          /* 0 before the clocks began (Go 1.22 on) */
 	uint32_t record_len;         /* of a memory record, by the version; 0: not known */
-	uint64_t search, search_len; /* variables: where heads that nobody names are searched */
+	uint64_t search, search_len; /* variables: searched for list heads that have no symbol */
 };
 
 /* From the index's record and the process's load bias (address - the file's own). false: nothing to
@@ -96,10 +96,10 @@ struct bucket_amounts {
 	uint64_t allocs, frees, alloc_bytes, free_bytes;
 };
 
-/* One bucket as it stood when it was read. Borrowed: during the call only. */
+/* One bucket as it was read. Borrowed: during the call only. */
 struct bucket {
-	uint32_t index; /* its own, from 0, for as long as `struct buckets` lives: a key for arrays
-			   beside */
+	uint32_t index; /* from 0, fixed as long as `struct buckets` lives: a key for arrays of the
+			   caller */
 	bool fresh;     /* was not in any collection before */
 	enum buckets_kind kind;
 	uint64_t addr;       /* of the bucket in the process */
@@ -130,7 +130,7 @@ struct bucket_amounts bucket_pending(const struct bucket *b);
 enum buckets_state {
 	BUCKETS_OK,
 	BUCKETS_EMPTY,     /* profiling is on, or may be; nothing was sampled yet */
-	BUCKETS_OFF,       /* MemProfileRate is 0: what was recorded before is told (a few, of the
+	BUCKETS_OFF,       /* MemProfileRate is 0: only earlier records are reported (a few, of the
 			      runtime's start) */
 	BUCKETS_NOT_FOUND, /* no address of a list, and none found by search */
 	BUCKETS_UNKNOWN_LAYOUT, /* a head points to what is no bucket */
@@ -138,7 +138,7 @@ enum buckets_state {
 	BUCKETS_GONE,           /* it ended, or is another program now */
 	BUCKETS_BROKEN,   /* a list that runs in a circle, or leads astray: what was sound of it is
 			     given */
-	BUCKETS_TOO_MANY, /* more than BUCKETS_MAX: the first so many are given */
+	BUCKETS_TOO_MANY, /* more than BUCKETS_MAX: only the first ones are reported */
 	BUCKETS_STATES
 };
 /* For people: "memory profiling is off in this program". */
@@ -155,8 +155,8 @@ struct buckets_sum {
 	bool mem_rate_known, found_by_search; /* searched: heads were found by what they point to */
 	int64_t mem_rate;                     /* bytes a sample, now */
 	uint64_t block_rate, mutex_rate;      /* 0: off, or not known */
-	double ticks_per_second; /* as the runtime itself divides; where it is not found and there
-				    are ticks to divide, measured here; 0: there are none */
+	double ticks_per_second; /* as the runtime itself divides; if that is not found and there
+				    are ticks to divide, measured here; 0: unknown */
 	uint32_t reads;          /* calls of `read` */
 	uint64_t read_bytes;
 };
@@ -170,10 +170,10 @@ struct buckets *buckets_open(const struct buckets_layout *layout,
 			     const struct buckets_memory *memory);
 void buckets_close(struct buckets *b);
 
-/* Read all: `each` is called for every bucket that was read soundly, in order of address. 0, or
- * -ENOMEM, or what `each` returned where that is not 0 (and the rest is not told). What else may
- * fail is in *sum, which is always set. Once state[0] is not BUCKETS_OK, or after an exec, close it
- * and open another. */
+/* Reads all buckets: calls `each` for every bucket that was read consistently, in order of address.
+ * 0, -ENOMEM, or the value of `each` that is not 0 (which stops it). All other failures are in
+ * *sum, which is always set. Once state[0] is not BUCKETS_OK, or after an exec, close it and open
+ * another. */
 int buckets_collect(struct buckets *b, int (*each)(void *ctx, const struct bucket *bucket),
 		    void *ctx, struct buckets_sum *sum);
 

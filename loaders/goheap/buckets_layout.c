@@ -82,15 +82,13 @@ const char *buckets_state_text(enum buckets_state s)
 		[BUCKETS_OK] = "read",
 		[BUCKETS_EMPTY] = "nothing was sampled yet",
 		[BUCKETS_OFF] = "memory profiling is off in this program (MemProfileRate is 0)",
-		[BUCKETS_NOT_FOUND] =
-			"its symbols are stripped, and its profile was not found by other means yet",
-		[BUCKETS_UNKNOWN_LAYOUT] =
-			"its profile is laid out in a way that is not known: a newer Go?",
+		[BUCKETS_NOT_FOUND] = "its symbols are stripped, and its profile is not found yet",
+		[BUCKETS_UNKNOWN_LAYOUT] = "its profile has an unknown layout: a newer Go?",
 		[BUCKETS_UNREADABLE] = "no permission to read its memory (CAP_SYS_PTRACE)",
 		[BUCKETS_GONE] = "it ended, or became another program",
 		[BUCKETS_BROKEN] =
-			"its profile is damaged: a list runs in a circle or leads astray",
-		[BUCKETS_TOO_MANY] = "it has more allocating stacks than are read",
+			"its profile is damaged: a list is circular or leaves its memory",
+		[BUCKETS_TOO_MANY] = "it has more allocating stacks than can be read",
 	};
 
 	return (unsigned)s < BUCKETS_STATES ? texts[s] : "?";

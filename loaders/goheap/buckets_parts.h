@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets_parts: what the pieces of buckets share, and nobody else sees. */
+/* buckets_parts: what the files of buckets share. */
 #ifndef SONDE_GOHEAP_BUCKETS_PARTS_H
 #define SONDE_GOHEAP_BUCKETS_PARTS_H
 
@@ -46,13 +46,13 @@ struct buckets {
 	uint32_t count, cap;
 	uint32_t counts[BUCKETS_KINDS];
 	uint64_t head[BUCKETS_KINDS];   /* the newest known one; 0: none */
-	bool unfinished[BUCKETS_KINDS]; /* memory was short: what is known does not reach down to
+	bool unfinished[BUCKETS_KINDS]; /* memory was short: the known list does not reach down to
 					   `head` */
 	enum buckets_state broken[BUCKETS_KINDS]; /* a list that was found to be: it stays so;
 						     BUCKETS_OK: sound */
 	struct idmap places;                      /* address -> its kind, of all known ones */
 	struct bucket_pages *pages;               /* own; only while walking */
-	unsigned pages_read;                      /* so many at once, up to BUCKETS_PAGES_READ */
+	unsigned pages_read;                      /* at once, up to BUCKETS_PAGES_READ */
 	uint32_t record_len;                      /* of memory buckets; 0: not known yet */
 	bool searched;                            /* layout.heads come from a search */
 	uint32_t search_wait;                     /* collections until the next search */
@@ -71,10 +71,11 @@ bool bucket_head_sound(const struct bucket_head *h, enum buckets_kind kind);
 uint64_t bucket_hash(const uint64_t *pcs, size_t depth, uint64_t size);
 uint32_t bucket_record_len(const struct buckets *b, const struct bucket_known *k);
 
-/* Follow the list of this kind from `head` to what is known, and know that too. 0 or -ENOMEM. */
+/* Follows the list of this kind from `head` to the known buckets, and adds the new ones. 0 or
+ * -ENOMEM. */
 int buckets_walk(struct buckets *b, enum buckets_kind kind, uint64_t head, struct buckets_sum *sum);
-/* Heads that nobody names: search the variables for what points to sound buckets. Wanted: now and
- * then. */
+/* List heads without a symbol: searches the variables for pointers to valid buckets. Only from time
+ * to time. */
 bool buckets_wants_search(struct buckets *b);
 void buckets_search(struct buckets *b, struct buckets_sum *sum);
 /* Reads pages that were read already in this walk only once. false: not all of it can be read. */

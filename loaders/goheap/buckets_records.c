@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buckets_records: one collection's records. Known buckets stand in order of their addresses;
- * neighbours make one span, spans make one batch, and a batch is one vectored read: cycle, spans,
- * cycle. So each batch says by itself whether the cycle changed while it was read.
+ * buckets_records: one collection's records. Known buckets are sorted by address; neighbours make
+ * one span, spans make one batch, and a batch is one vectored read: cycle, spans, cycle. So each
+ * batch shows whether the cycle changed while it was read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,9 +15,10 @@
 /* bytes between two buckets that are cheaper to read than to leave out */
 #define SPAN_GAP 1024u
 #define TRIES    4u
-/* so many half-written records of a batch are read alone; of more the whole batch */
+/* up to this many half-written records of a batch are read again alone; above that, the whole batch
+ * is */
 #define BAD_ONE_BY_ONE 32u
-/* a batch in which the cycle always changes is made smaller, down to so many */
+/* a batch in which the cycle always changes is halved, down to this */
 #define SPLIT_TO 16u
 /* buckets that cannot be read any more: then the process is not what it was */
 #define LOST_MAX      256u
@@ -151,7 +152,7 @@ static void batch_build(const struct buckets *b, struct batch *t, uint32_t start
 	}
 }
 
-/* Where bucket i stands in the buffer; `span` is moved on. */
+/* Position of bucket i in the buffer; advances `span`. */
 static const uint8_t *batch_at(const struct buckets *b, const struct batch *t, uint32_t i,
 			       size_t *span)
 {
@@ -322,8 +323,8 @@ static int batch_tell(struct buckets *b, struct batch *t, struct telling *tell,
 
 /* ---- all batches ---- */
 
-/* What could not be read: batches end before it, then it stands alone, then it is left out. Returns
- * where to go on. */
+/* Something could not be read: batches end before it, then it is read alone, then it is left out.
+ * Returns where to go on. */
 static uint32_t batch_shrink(const struct batch *t, long got, bool *join, uint32_t *limit,
 			     struct buckets_sum *sum)
 {

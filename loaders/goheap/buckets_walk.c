@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buckets_walk: finding the buckets: along a list, and, where nobody names the lists, by searching
- * the variables.
- *
- * Buckets are made one after the other in chunks of 256 KB (one chunk a processor), and the list
- * runs from the newest to the oldest: so a page is read together with those below it, and most
- * steps of a walk read nothing.
+ * buckets_walk: finds the buckets by following the lists, and, if the lists have no symbols, by
+ * searching the variables. Buckets are allocated one after the other in chunks of 256 KB (one chunk
+ * a processor), and the list runs from the newest to the oldest: so a page is read together with
+ * those below it, and most steps of a walk read nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -112,7 +110,7 @@ int buckets_walk(struct buckets *b, enum buckets_kind kind, uint64_t head, struc
 {
 	struct bucket_head h;
 	uint32_t again = b->unfinished[kind] ? b->counts[kind] :
-					       0; /* so many known ones may be passed once more */
+					       0; /* known buckets that may be passed again */
 	uint64_t met;
 	int rc = 0;
 

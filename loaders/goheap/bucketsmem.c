@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bucketsmem: see the header. */
 #include "loaders/goheap/bucketsmem.h"
 
 #include <errno.h>

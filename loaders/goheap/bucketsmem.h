@@ -10,8 +10,8 @@ struct bucketsmem {
 	int32_t pid;
 };
 
-/* `m` is borrowed for as long as the result is used. The pid may be another process's one day: who
- * watches processes says when it ended; what is read of another one is told as BUCKETS_GONE. */
+/* Borrows `m` for as long as the result is used. The pid may be reused by another process: the
+ * caller watches for its end; a failed read is reported as BUCKETS_GONE. */
 struct buckets_memory bucketsmem_init(struct bucketsmem *m, int32_t pid);
 
 #endif

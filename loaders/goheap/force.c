@@ -27,7 +27,7 @@ struct force {
 	struct force_record record;
 	char name[NAME_LEN];
 	int memory; /* /proc/PID/mem */
-	int kept;   /* the record, locked; -1: there is none */
+	int kept;   /* the record, locked; -1: no record */
 	int dirfd;  /* borrowed */
 };
 
@@ -116,7 +116,7 @@ static int record_keep(struct force *f)
 
 /* ---- a process ---- */
 
-/* Who it is, but for addr and rate. */
+/* Its identity, without addr and rate. */
 static int identity_read(uint32_t pid, struct force_record *out)
 {
 	cleanup_free char *auxv = NULL;
@@ -147,7 +147,7 @@ static bool identity_same(const struct force_record *a, const struct force_recor
 	       a->exe_ino == b->exe_ino && a->mark == b->mark;
 }
 
-/* Opened first, then looked at who it is (1). */
+/* Opened first, then identified (1). */
 static int memory_open(uint32_t pid, int *out, struct force_record *who)
 {
 	char path[32];
@@ -165,7 +165,7 @@ static int memory_open(uint32_t pid, int *out, struct force_record *who)
 	return 0;
 }
 
-/* From `from` to `to`. -ESRCH: its memory is gone; -EALREADY: something else stands there. */
+/* Writes `to` over `from`. -ESRCH: the process has ended; -EALREADY: the word has another value. */
 static int word_change(int memory, uint64_t addr, uint64_t from, uint64_t to)
 {
 	uint64_t now;
@@ -227,10 +227,9 @@ static bool put_back(int memory, const struct force_record *r)
 	if (!err)
 		log_info("process %u: MemProfileRate is 0 again", r->pid);
 	else if (err == -EALREADY)
-		log_info("process %u: has set its MemProfileRate itself: it is left as it is",
-			 r->pid);
+		log_info("process %u: it has set its own MemProfileRate, which stays", r->pid);
 	else if (err != -ESRCH)
-		log_warn("process %u: its MemProfileRate could not be put back to 0: %s", r->pid,
+		log_warn("process %u: cannot restore its MemProfileRate to 0: %s", r->pid,
 			 strerror(-err));
 	return !err || err == -EALREADY || err == -ESRCH;
 }
@@ -250,7 +249,7 @@ void force_close(struct force *f)
 
 /* ---- the folder ---- */
 
-/* Is it this user's, and may nobody else write to it (4)? */
+/* Is it owned by this user and writable by no other (4)? */
 static bool is_ours(int fd, mode_t type)
 {
 	struct stat st;
@@ -290,10 +289,10 @@ int force_dir_open(const char *path, int *out, struct err *e)
 		*out = take_fd(&fd);
 		return 0;
 	}
-	err_set(e, err, EXIT_PERMISSION,
-		"cannot keep on record in %s what --mode force changes: %s", path,
-		err == -EPERM ? "it is another user's, or others may write to it" : strerror(-err));
-	err_fix(e, "--record-dir DIR: a folder of your own");
+	err_set(e, err, EXIT_PERMISSION, "cannot record in %s what --mode force changes: %s", path,
+		err == -EPERM ? "it belongs to another user, or other users may write to it" :
+				strerror(-err));
+	err_fix(e, "--record-dir DIR: use a folder that you own");
 	return err;
 }
 
@@ -330,15 +329,14 @@ static void left_put_back(int dirfd, const char *name)
 	if (err == -EBUSY || err == -ENOENT)
 		return;
 	if (err) {
-		log_warn("the record %s of a changed process is not believed: %s", name,
+		log_warn("the record %s of a changed process is not trusted: %s", name,
 			 strerror(-err));
 		return;
 	}
 	err = memory_open(r.pid, &memory, &now);
 	if (err && err != -ESRCH) {
-		log_warn(
-			"process %u: what a killed sonde-goheap changed in it cannot be put back: %s",
-			r.pid, strerror(-err));
+		log_warn("process %u: cannot restore what a killed sonde-goheap changed: %s", r.pid,
+			 strerror(-err));
 		return;
 	}
 	done = err || !identity_same(&r, &now) || put_back(memory, &r);

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * force: one word of another process's memory is changed, is on record before it is changed, and is
- * put back. All that sonde ever writes into a process is written here: a sampling rate where there
- * was 0, and 0 again.
+ * force: changes one word of another process's memory: it is recorded before the change, and
+ * restored afterwards. All that sonde ever writes into a process is written here: a sampling rate
+ * where there was 0, and 0 again.
  *
  * On record: DIR/PID-START, one line of text (force_record_parse), synced before the process is
- * written to, and removed after it was put back. Whoever wrote it holds a lock on it (flock); a
- * record without a lock was left by one that was killed, and the next that starts puts it back.
- * 1. The process's memory is opened first, by /proc/PID/mem, and looked at afterwards: what is open
- * is the memory of one program, and writing to it after an exec or in another process of the same
- * number fails.
+ * written to, and removed after it was put back. The writer holds a lock on it (flock); a record
+ * without a lock was left by a killed writer, and the next one that starts restores the word.
+ * 1. The process's memory is opened first, by /proc/PID/mem, and checked afterwards: the descriptor
+ *    refers to the memory of one program, and a write fails after an exec or if the pid was reused.
  * 2. A record is about one program in one process: pid, its start, its executable (device, inode),
- * and a hash of its auxiliary vector, which an exec makes anew (random addresses). If one of them
- * differs, nothing is written.
- * 3. Put back is only what still is as it was written: what the program itself has changed since is
- * its own.
- * 4. A record says what is written into memory: it is believed only where DIR and the record belong
- * to this user, and nobody else may write there. What is put back is always 0.
+ *    and a hash of its auxiliary vector, which changes with each exec (random addresses). If one of
+ *    them differs, nothing is written.
+ * 3. Only a word that still has the written value is restored: the program may have changed it
+ *    since.
+ * 4. A record decides what is written into memory: it is trusted only if DIR and the record belong
+ *    to this user and no other user may write there. The restored value is always 0.
  */
 #ifndef SONDE_GOHEAP_FORCE_H
 #define SONDE_GOHEAP_FORCE_H
@@ -47,8 +46,8 @@ int force_dir_open(const char *path, int *out, struct err *e);
 void force_put_back_left(const char *path);
 
 struct force; /* one process; opaque */
-/* Open its memory; what is looked at from now on and then written to is of one program (1).
- * start_ns: of /proc/PID/stat. 0, -ESRCH: it is gone, or -errno. */
+/* Opens its memory; what is checked from now on and then written to belongs to one program (1).
+ * start_ns: of /proc/PID/stat. 0, -ESRCH: it has ended, or -errno. */
 int force_open(uint32_t pid, uint64_t start_ns, struct force **out);
 /* Put on record, then write. 0: written; -EBUSY: another sonde-goheap has it; -errno: not written.
  * Borrows `dirfd`. */

@@ -168,7 +168,7 @@ void goproc_collect(struct goproc *p, const struct family_host *h)
 		p->sites[i].read = false;
 	err = buckets_collect(p->buckets, on_bucket, &r, &p->sum);
 	if (err)
-		log_warn("process %u: its heap profile could not be taken in: %s", p->key.tgid,
+		log_warn("process %u: cannot store its heap profile: %s", p->key.tgid,
 			 strerror(-err));
 }
 

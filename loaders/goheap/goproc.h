@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * goproc: one Go process: where its profiles are, what was read of them, and what the store has.
+ * goproc: one Go process: where its profiles are, what was read of them, and what is already
+ * stored.
  *
  * A reading collects the buckets (buckets.h), keeps the frames of those that are new or whose ids
- * the store no longer knows, then names and adds what has changed, one by one: so a store that asks
- * for all ids anew in the middle of it has got that far, and the next reading goes on from there.
- * While the executable's source lines are still being read, only what was read is kept; nothing is
- * lost by it, since counts are cumulative.
+ * the store no longer knows, then names and stores what has changed, one by one: if the store
+ * invalidates all ids in between, the next reading goes on from there. While the executable's
+ * source lines are still being read, readings are kept and not stored; nothing is lost, since
+ * counts are cumulative.
  */
 #ifndef SONDE_GOHEAP_GOPROC_H
 #define SONDE_GOHEAP_GOPROC_H
@@ -27,11 +28,12 @@ struct goproc_key {
 	uint32_t tgid, exec_id;
 };
 
-enum goproc_found {               /* what is known of it as a Go program */
-		    GOPROC_ASKED, /* its index is awaited */
-		    GOPROC_NO_GO,
-		    GOPROC_GO,
-		    GOPROC_NO_INDEX /* none can be made: see the reason */
+/* How far it is identified as a Go program. */
+enum goproc_found {
+	GOPROC_ASKED, /* its index is awaited */
+	GOPROC_NO_GO,
+	GOPROC_GO,
+	GOPROC_NO_INDEX /* none can be made: see the reason */
 };
 
 struct goproc {
@@ -54,8 +56,8 @@ struct goproc {
 	uint64_t *frames; /* of this reading */
 	size_t n_frames, cap_frames;
 	uint32_t epoch, process; /* of the store */
-	uint64_t segment;        /* of the store: store_gauge_epoch + 1; 0: nothing was told yet */
-	int64_t rate_told;       /* -1: not yet in this segment */
+	uint64_t segment;    /* of the store: store_gauge_epoch + 1; 0: nothing was stored yet */
+	int64_t rate_told;   /* -1: not yet in this segment */
 	uint64_t state_told; /* a hash of what the notes say of it; 0: nothing in this segment */
 	uint64_t readings;
 	struct switchon switchon;
@@ -71,7 +73,7 @@ void goproc_release(struct goproc *p); /* all but the struct itself */
 void goproc_find(struct goproc *p, struct hostmaps *hm, struct hostmaps_process *hp);
 /* Read, and keep what was read: p->sum, p->sites. */
 void goproc_collect(struct goproc *p, const struct family_host *h);
-/* Read, and add what has changed. false: it is gone, or another process has its number. */
+/* Reads it, and stores what has changed. false: it has ended, or its pid is reused. */
 bool goproc_read(struct goproc *p, struct family_host *h, struct hostmaps_process *hp,
 		 int64_t now_ns);
 

@@ -16,7 +16,7 @@
 #include "schema/image/go.h"
 #include "schema/store/write/writer.h"
 
-#define FRAMES_KEPT    65536      /* memory for more is given back after a reading */
+#define FRAMES_KEPT    65536      /* more memory than this is freed after a reading */
 #define SIZE_MAX_LABEL UINT32_MAX /* larger objects are all sampled: scaling is by 1 */
 #define PHYSICAL_SINCE 23         /* Go 1.23: block and mutex stacks are of physical frames */
 
@@ -26,7 +26,7 @@ struct telling {
 	struct hostmaps_process *hp;
 	int64_t time_ns;             /* boot clock */
 	uint64_t segment;            /* of the store */
-	const struct image *index;   /* of the executable, NULL: there is none */
+	const struct image *index;   /* of the executable; NULL: unknown */
 	uint64_t start, end, offset; /* its code, as it is mapped */
 	bool stale;
 };
@@ -49,7 +49,7 @@ static struct stack_event event_of(const struct telling *t)
 	return ev;
 }
 
-/* What cannot be told is new. */
+/* If it is unknown, it counts as new. */
 static unsigned int minor_of(const char *version)
 {
 	const unsigned int minor = image_go_minor(version);
@@ -91,8 +91,9 @@ static bool is_runtime(const struct telling *t, uint64_t pc)
 	return !strncmp(name, "runtime.", 8) || !strncmp(name, "internal/runtime/", 17);
 }
 
-/* How an allocation is made says nothing of who made it: as Go's own profiles begin at the first
- * frame that is not the runtime's, and are whole where all are (runtime/pprof/protomem.go). */
+/* The runtime's own frames do not show who made an allocation: like Go's own profiles, stacks begin
+ * at the first frame outside the runtime, and are complete if all frames are the runtime's
+ * (runtime/pprof/protomem.go). */
 static uint32_t hidden(const struct telling *t, const struct site *s)
 {
 	const uint64_t *pcs = t->p->frames + s->stack_at;
@@ -148,7 +149,7 @@ static int counter_tell(struct telling *t, struct site *s)
 	return err;
 }
 
-/* Ids may become void while they are made: once more, then it is left to the next reading. */
+/* The store may invalidate ids meanwhile: one retry, then the next reading goes on. */
 static void site_tell(struct telling *t, struct site *s)
 {
 	int err = -ESTALE;
@@ -171,11 +172,10 @@ static void site_tell(struct telling *t, struct site *s)
 	t->stale |= err != 0;
 }
 
-/* ---- what stands ---- */
+/* ---- gauges ---- */
 
-/* Buckets whose stacks differ in the runtime's frames alone, or within a line, are one series: what
- * stands is told of all of them together, for a gauge's amount takes the place of the one before.
- */
+/* Buckets whose stacks differ only in the runtime's frames, or within a line, are one series: their
+ * gauges are added up and stored together, because a gauge's amount replaces the one before. */
 struct sums {
 	struct idmap places; /* gauge -> its place in `all` */
 	struct store_amount *all;
@@ -240,7 +240,7 @@ static int standing_tell(struct telling *t, struct site *s, const struct sums *s
 	return 0;
 }
 
-/* All, or what could not be told is left to the next reading. */
+/* All of them, or the rest is left to the next reading. */
 static void standings_tell(struct telling *t)
 {
 	struct sums sums = {0};
@@ -267,8 +267,8 @@ static void rate_tell(struct telling *t)
 	t->p->rate_told = rate;
 }
 
-/* A gauge stands as long as its process tells something: an empty amount of no stack at each
- * reading. */
+/* A gauge is valid as long as its process reports something: so each reading stores an empty amount
+ * without a stack. */
 static void alive_tell(struct telling *t)
 {
 	struct store_writer *w = t->h->store;
@@ -318,7 +318,7 @@ void gostore(struct goproc *p, struct family_host *h, struct hostmaps_process *h
 	gostore_state(p, h, hp);
 }
 
-/* ---- how it stands ---- */
+/* ---- notes ---- */
 
 static void note(const struct family_host *h, const struct goproc *p, const char *key,
 		 const char *value)

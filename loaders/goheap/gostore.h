@@ -5,11 +5,10 @@
 
 #include "loaders/goheap/goproc.h"
 
-/* In another segment than at the last time gauges, rate and notes are told whole. What finds no
- * place because ids have become void meanwhile is told after the next reading (goproc.unfinished).
- */
+/* In a new segment of the store, all gauges, the rate and the notes are stored again. What fails
+ * because the store invalidated its ids is stored after the next reading (goproc.unfinished). */
 void gostore(struct goproc *p, struct family_host *h, struct hostmaps_process *hp);
-/* The process has a row, and notes that say how it stands, also where nothing could be read. */
+/* Stores the process's row and the notes about its state, even if nothing could be read. */
 void gostore_state(struct goproc *p, struct family_host *h, struct hostmaps_process *hp);
 
 #endif

@@ -106,7 +106,7 @@ static void slice_drop(struct lastprof *l, size_t i)
 	memmove(&l->slices[i], &l->slices[i + 1], (--l->n_slices - i) * sizeof(*l->slices));
 }
 
-/* The first gap that is large enough. false: there is none. */
+/* The first gap that is large enough. false: none is. */
 static bool slice_take(struct lastprof *l, struct goproc *p, uint32_t size, struct slice *out)
 {
 	uint32_t from = 0;
@@ -122,7 +122,7 @@ static bool slice_take(struct lastprof *l, struct goproc *p, uint32_t size, stru
 	return true;
 }
 
-/* Of a process that has outgrown its room all is put anew. */
+/* If a process has outgrown its room, all is laid out again. */
 static bool slice_get(struct lastprof *l, struct goproc *p, uint32_t need, struct slice *out)
 {
 	size_t i = slice_of(l, p);

@@ -45,16 +45,15 @@ struct goheap {
 
 static const struct option goheap_options[] = {
 	{"mode", 0, OPTION_ENUM, "disabled|enabled|force",
-	 "only reads (default enabled); force: profiling that is off is switched on",
+	 "enabled only reads (the default); force switches profiling on where it is off",
 	 OPTION_AT(struct goheap_opts, mode)},
-	{"rate", 0, OPTION_UINT, "BYTES",
-	 "what force writes into a process: bytes a sample (default 524288)",
+	{"rate", 0, OPTION_UINT, "BYTES", "rate that force sets: bytes per sample (default 524288)",
 	 OPTION_AT(struct goheap_opts, rate), .min = 1, .max = RATE_MAX},
 	{"record-dir", 0, OPTION_STRING, "DIR",
-	 "where it is on record what force has changed (default " FORCE_DIR ")",
+	 "where changes by force are recorded (default " FORCE_DIR ")",
 	 OPTION_AT(struct goheap_opts, record_dir)},
 	{"interval", 0, OPTION_DURATION, "TIME",
-	 "read each process so often (default 10s, with --bucket 10s 1m)",
+	 "time between readings of a process (default 10s, with --bucket 10s 1m)",
 	 OPTION_AT(struct goheap_opts, interval_ns), .min = INTERVAL_MIN_NS},
 	{0}};
 
@@ -164,7 +163,7 @@ static void goheap_close(void *state)
 static const struct family goheap_family = {
 	.name = "goheap",
 	.keeps = CONFINE_LOADS,
-	.summary = "what Go programs allocate and hold: stacks, from their runtime's own profile",
+	.summary = "record what Go programs allocate and hold, from their runtime's heap profile",
 	.wants = "go",
 	.options = {goheap_options, &opts},
 	.rights = goheap_rights,

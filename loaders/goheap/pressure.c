@@ -12,7 +12,7 @@
 #include "schema/base/cleanup.h"
 
 #define NEAR_PERCENT 70
-#define NO_LIMIT     (1ull << 60) /* v1 writes a number like this where there is none */
+#define NO_LIMIT     (1ull << 60) /* v1 has a number like this if there is no limit */
 
 /* false: not there, or "max". */
 static bool number_read(const char *dir, const char *name, uint64_t *out)

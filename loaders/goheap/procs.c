@@ -13,7 +13,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-/* who came, who went: with each turn of the loop, but no more often */
+/* new and ended processes: with each turn of the loop, but no more often */
 #define LOOK_NS  (NSEC_PER_SEC * 2 / 5)
 #define READ_NS  (NSEC_PER_SEC / 20)
 #define FIRST_NS NSEC_PER_SEC
@@ -57,7 +57,7 @@ void procs_free(struct procs *ps)
 	free(ps);
 }
 
-/* ---- who there is ---- */
+/* ---- processes ---- */
 
 static struct goproc *add(struct procs *ps, const struct hostmaps_process *hp,
 			  const struct goproc_key *key)
@@ -190,8 +190,7 @@ static bool is_due(const struct procs *ps, const struct goproc *p)
 	return is_read(p) && p->next_ns <= ps->now_ns;
 }
 
-/* When the first of them is due, not sooner than rings and signals have had their turn; 0: none is
- * to be read. */
+/* When the first reading is due, but after rings and signals have had their turn; 0: none is. */
 static int64_t next_turn(const struct procs *ps)
 {
 	int64_t next = INT64_MAX, now = clock_boot_ns();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaders/goheap/site.h"
 
-/* A count of the runtime's as a whole number; what is none counts nothing. */
+/* A count of the runtime as a whole number; an invalid one is 0. */
 static uint64_t whole(double v)
 {
 	return v >= 0 && v < 9e18 ? (uint64_t)v : 0;

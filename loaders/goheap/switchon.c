@@ -51,7 +51,7 @@ static uint32_t processors_of(uint32_t pid)
 
 static void failed(struct goproc *p, const char *comm, int err)
 {
-	const char *why = err == -EBUSY ? "another sonde-goheap is about to" : strerror(-err);
+	const char *why = err == -EBUSY ? "another sonde-goheap is doing that" : strerror(-err);
 
 	if (err == -ESRCH)
 		return;

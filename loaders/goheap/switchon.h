@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * switchon: memory profiling of a Go process that has it off is switched on (--mode force), and off
- * again (force.h).
+ * switchon: memory profiling of a Go process that has it off is switched on (--mode force), and
+ * later off again (force.h).
  *
  * 1. Off is MemProfileRate 0, where its place is proven; nothing else is ever changed. Once in a
  * process.
- * 2. What stood in the profile before is left out: it is of the runtime's start.
- * 3. The first allocation of each of the runtime's Ps after the switch is recorded whatever its
- * size, and would stand for far too much. Which records these are cannot be seen: of the first that
- * come so many are left out as there may be Ps (CPUs that it may use, but not more than it has
- * threads), and of those that come in one reading the smallest objects': a sample takes large ones,
- * the first allocation is as small as most are. With rate 1 every allocation is recorded anyway.
+ * 2. What the profile contained before is left out: it is from the runtime's start.
+ * 3. The first allocation of each of the runtime's Ps after the switch is recorded regardless of
+ *    its size, and would be scaled up far too much. These records cannot be recognized. So as many
+ *    of the first records are left out as there may be Ps (the CPUs that the process may use, but
+ *    at most its threads); of those in one reading, the smallest objects': sampling prefers large
+ *    ones, but the first allocation is as small as most are. With rate 1 every allocation is
+ *    recorded anyway.
  */
 #ifndef SONDE_GOHEAP_SWITCHON_H
 #define SONDE_GOHEAP_SWITCHON_H
@@ -31,7 +32,7 @@ struct switchon {
 	char why[128];         /* for people; "": nothing to say */
 };
 
-/* so many come soon after each other, while there is something to leave out */
+/* readings in quick succession while there are records to leave out */
 #define SWITCHON_READINGS 10u
 
 struct switchon_opts {
@@ -42,9 +43,9 @@ struct switchon_opts {
 /* After a reading: is it off, and may be switched on? Then it is. */
 void switchon_try(const struct switchon_opts *o, struct goproc *p, const struct family_host *h,
 		  const char *comm);
-/* When its buckets were read, before they are told. */
+/* After its buckets were read, before they are stored. */
 void switchon_leave_out(struct goproc *p);
-/* Is there more to leave out, which is to be read soon? */
+/* Are there more records to leave out, so that it must be read again soon? */
 bool switchon_settles(const struct goproc *p);
 /* Put back. */
 void switchon_release(struct goproc *p);

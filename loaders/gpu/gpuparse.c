@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gpuparse: see the header. */
 #include "loaders/gpu/gpuparse.h"
 
 #include <errno.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuparse: what sonde-nvml says, from bytes alone. Lines, each a word, a blank, and the rest of
- * it:
+ * gpuparse: parses the output of sonde-nvml. Lines, each a word, a blank, and the rest of it:
  *
  *   greeting   driver VERSION, library VERSION, devices N, missing NAMES, and at its end: ready. Or
  * error TEXT, fix TEXT. device     device UUID, gpu NUMBER, name MODEL; COLUMN N for each column of
- * gpu_row that was told (schema/facts/gpu.h); process PID NTH MEM SM MEMORY ENCODER DECODER for
- * each process, "-": not told; and at its end: done. end        all devices were said.
+ * gpu_row that the library reported (schema/facts/gpu.h); process PID NTH MEM SM MEMORY ENCODER
+ * DECODER for each process, "-": unknown; and at its end: done. end        after all devices.
  *
- * A line that is not understood is passed by; a number that cannot be is not told.
+ * Unknown lines are skipped; an invalid number counts as unknown.
  */
 #ifndef SONDE_GPU_GPUPARSE_H
 #define SONDE_GPU_GPUPARSE_H

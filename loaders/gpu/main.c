@@ -31,7 +31,7 @@
 #define CHECK_NS (15 * NSEC_PER_SEC)
 
 struct gpu {
-	struct wire talk;
+	struct wire wire;
 	struct meter devices, processes;
 	struct meter_round round;    /* of the answer that is awaited */
 	struct gpuparse_device said; /* room for one */
@@ -82,8 +82,8 @@ static void search_ended(void *ctx, struct hostmaps_process *p)
 		s->found = p;
 }
 
-/* Who has this pid; else who had it last. NULL: nobody, as far as is known (it is of another pid
- * namespace than ours). */
+/* The process that has this pid, else the last one that had it. NULL: unknown (it is in another pid
+ * namespace). */
 static struct hostmaps_process *process_of(struct hostmaps *maps, uint32_t pid)
 {
 	struct search s = {.tgid = pid, .found = hostmaps_running(maps, pid)};
@@ -98,8 +98,8 @@ static bool is_narrow(const struct family_target *t)
 	return t && (t->n_pids || t->n_cgroups || t->n_comms);
 }
 
-/* All that the driver lists and nobody knows is one row: their keys differ, so that each has a
- * difference of its own. */
+/* Unknown processes that the driver lists are one row: their keys differ, so that each has its own
+ * difference. */
 static void process_take(struct gpu *g, struct family_host *h, const struct gpuparse_process *x)
 {
 	struct device_names names = {&g->said, h, process_of(h->maps, x->pid)};
@@ -110,7 +110,7 @@ static void process_take(struct gpu *g, struct family_host *h, const struct gpup
 		return;
 	snprintf(key, sizeof(key), "%s %u", g->said.uuid, x->pid);
 	m.key = key;
-	m.identity = hash_u64(hash_u64(HASH_SEED, (uint64_t)x->nth << 32 | g->talk.starts),
+	m.identity = hash_u64(hash_u64(HASH_SEED, (uint64_t)x->nth << 32 | g->wire.starts),
 			      names.p ? names.p->start_ns : 0);
 	meter_take(&g->processes, &g->round, &m, process_names, &names);
 	g->n_processes++;
@@ -120,7 +120,7 @@ static void device_take(struct gpu *g, struct family_host *h)
 {
 	struct device_names names = {.d = &g->said, .h = h};
 	struct meter_reading m = {
-		.key = g->said.uuid, .identity = g->talk.starts, .row = g->said.row};
+		.key = g->said.uuid, .identity = g->wire.starts, .row = g->said.row};
 
 	meter_take(&g->devices, &g->round, &m, device_names, &names);
 	for (size_t i = 0; i < g->said.n; i++)
@@ -140,7 +140,7 @@ static bool answer_take(struct gpu *g, struct family_host *h)
 	enum gpuparse_what what;
 
 	g->round.h = h;
-	while ((what = wire_next(&g->talk, &g->said)) != GPUPARSE_MORE) {
+	while ((what = wire_next(&g->wire, &g->said)) != GPUPARSE_MORE) {
 		if (what == GPUPARSE_DEVICE)
 			device_take(g, h);
 		if (what != GPUPARSE_END)
@@ -153,8 +153,7 @@ static bool answer_take(struct gpu *g, struct family_host *h)
 	return false;
 }
 
-/* What a difference stands for lies between two readings; after a sleep, in the bucket that is
- * over. */
+/* A difference belongs between two readings; after a sleep, into the bucket that has ended. */
 static int64_t middle(const struct gpu *g, const struct family_host *h, int64_t now_ns)
 {
 	int64_t width = (int64_t)h->bucket_s * NSEC_PER_SEC, from = now_ns - width;
@@ -165,7 +164,7 @@ static int64_t middle(const struct gpu *g, const struct family_host *h, int64_t 
 
 static bool ask(struct gpu *g, struct family_host *h, int64_t now_ns)
 {
-	if (!wire_ask(&g->talk, now_ns))
+	if (!wire_ask(&g->wire, now_ns))
 		return false;
 	g->round = (struct meter_round){.now_ns = now_ns, .utc_ns = middle(g, h, now_ns)};
 	g->asked_ns = now_ns;
@@ -184,20 +183,20 @@ static void gpu_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct gpu *g = state;
 	struct err e = {0};
-	int rc = wire_start(&g->talk, now_ns, &e);
+	int rc = wire_start(&g->wire, now_ns, &e);
 
 	if (!rc)
-		rc = wire_read(&g->talk, now_ns, &e);
+		rc = wire_read(&g->wire, now_ns, &e);
 	answer_take(g, h);
 	if (!rc)
-		rc = wire_overdue(&g->talk, now_ns, &e);
+		rc = wire_overdue(&g->wire, now_ns, &e);
 	if (rc)
 		tell(&e);
 	if (now_ns >= g->due_ns && hostmaps_seeded(h->maps)) {
 		ask(g, h, now_ns);
 		g->due_ns = bucket_end(h, now_ns);
 	}
-	h->next_ns = g->talk.state == WIRE_ASKED || g->talk.state == WIRE_STARTING ||
+	h->next_ns = g->wire.state == WIRE_ASKED || g->wire.state == WIRE_STARTING ||
 				     now_ns >= g->due_ns ?
 			     now_ns + SOON_NS :
 			     g->due_ns;
@@ -208,16 +207,16 @@ static void gpu_last_read(void *state, struct family_host *h, int64_t patience_n
 	struct gpu *g = state;
 	int64_t until = clock_mono_ns() + patience_ns, left;
 	struct err e = {0};
-	bool again = g->talk.state == WIRE_ASKED,
+	bool again = g->wire.state == WIRE_ASKED,
 	     done = false; /* what was asked is answered first */
 
 	if (!again && !ask(g, h, clock_boot_ns()))
 		return;
-	while (!done && g->talk.from >= 0 && (left = until - clock_mono_ns()) > 0) {
-		struct pollfd f = {.fd = g->talk.from, .events = POLLIN};
+	while (!done && g->wire.from >= 0 && (left = until - clock_mono_ns()) > 0) {
+		struct pollfd f = {.fd = g->wire.from, .events = POLLIN};
 
 		poll(&f, 1, (int)(left / 1000000) + 1);
-		if (wire_read(&g->talk, clock_boot_ns(), &e))
+		if (wire_read(&g->wire, clock_boot_ns(), &e))
 			return;
 		done = answer_take(g, h);
 		if (done && again)
@@ -240,7 +239,7 @@ static int gpu_open(const struct family_config *c, void **state, struct bpf_obje
 	(void)c;
 	(void)e;
 	*obj = NULL;
-	*g = (struct gpu){.talk = WIRE_INIT,
+	*g = (struct gpu){.wire = WIRE_INIT,
 			  .devices = {.fact = &GPU_FACT, .idle_ns = IDLE_NS},
 			  .processes = {.fact = &GPU_PROCESS_FACT, .idle_ns = IDLE_NS}};
 	*state = g;
@@ -249,8 +248,8 @@ static int gpu_open(const struct family_config *c, void **state, struct bpf_obje
 
 static int no_devices(struct err *e)
 {
-	err_set(e, -ENODEV, EXIT_PREREQUISITE, "NVIDIA's driver knows no GPU here");
-	err_fix(e, "nvidia-smi -L    lists them");
+	err_set(e, -ENODEV, EXIT_PREREQUISITE, "NVIDIA's driver finds no GPU here");
+	err_fix(e, "nvidia-smi -L    lists the GPUs");
 	return -ENODEV;
 }
 
@@ -258,13 +257,13 @@ static int no_devices(struct err *e)
 static int gpu_attach(void *state, struct err *e)
 {
 	struct gpu *g = state;
-	int rc = wire_start(&g->talk, clock_boot_ns(), e);
+	int rc = wire_start(&g->wire, clock_boot_ns(), e);
 
 	if (!rc)
-		rc = wire_await(&g->talk, BEGIN_NS, e);
+		rc = wire_await(&g->wire, BEGIN_NS, e);
 	if (rc == -ETIMEDOUT)
 		return 0;
-	return rc ? rc : g->talk.hello.devices ? 0 : no_devices(e);
+	return rc ? rc : g->wire.hello.devices ? 0 : no_devices(e);
 }
 
 static uint64_t gpu_period_ns(void *state)
@@ -283,8 +282,8 @@ static void gpu_tally(void *state, struct family_tally *out)
 {
 	const struct gpu *g = state;
 
-	*out = (struct family_tally){.helper = (uint32_t)g->talk.child,
-				     .helper_cpu_ns = wire_cpu_ns(&g->talk)};
+	*out = (struct family_tally){.helper = (uint32_t)g->wire.child,
+				     .helper_cpu_ns = wire_cpu_ns(&g->wire)};
 }
 
 static void gpu_detach(void *state)
@@ -296,7 +295,7 @@ static void gpu_close(void *state)
 {
 	struct gpu *g = state;
 
-	wire_end(&g->talk);
+	wire_end(&g->wire);
 	meter_release(&g->devices);
 	meter_release(&g->processes);
 	free(g);
@@ -307,7 +306,7 @@ static void check_library(struct check *c, const struct gpuparse_hello *x)
 	if (*x->missing)
 		check_add(
 			c, "NVIDIA's library", CHECK_WARN, "a newer driver",
-			"%s, of driver %s, is too old for some columns, which are NULL: it has no %.300s",
+			"%s, of driver %s, is too old for some columns, which are NULL: it lacks %.300s",
 			x->library, x->driver, x->missing);
 	else
 		check_add(c, "NVIDIA's library", CHECK_OK, NULL, "%s, of driver %s", x->library,
@@ -315,7 +314,7 @@ static void check_library(struct check *c, const struct gpuparse_hello *x)
 	if (x->devices)
 		check_add(c, "GPUs", CHECK_OK, NULL, "%u", x->devices);
 	else
-		check_add(c, "GPUs", CHECK_OFF, NULL, "NVIDIA's driver knows none here");
+		check_add(c, "GPUs", CHECK_OFF, NULL, "NVIDIA's driver finds no GPU here");
 }
 
 static bool has_driver(void)
@@ -345,8 +344,7 @@ static void gpu_check(struct check *c, uint32_t freq)
 	else if (has_driver())
 		check_add(c, "NVIDIA's library", CHECK_WARN, e.fix, "%s", e.what);
 	else
-		check_add(c, "NVIDIA's library", CHECK_OFF, NULL, "no GPU of NVIDIA's here: %s",
-			  e.what);
+		check_add(c, "NVIDIA's library", CHECK_OFF, NULL, "no NVIDIA GPU here: %s", e.what);
 	c->absent = rc && rc != -ETIMEDOUT && !has_driver();
 	wire_end(&t);
 }
@@ -354,7 +352,7 @@ static void gpu_check(struct check *c, uint32_t freq)
 static const struct family gpu_family = {
 	.name = "gpu",
 	.keeps = CONFINE_EXECS, /* sonde-nvml again */
-	.summary = "what GPUs and the processes on them used: time, memory, power, temperature",
+	.summary = "record use of GPUs, by process: time, memory, power, temperature",
 	.rights = gpu_rights,
 	.open = gpu_open,
 	.attach = gpu_attach,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-nvml: what NVIDIA's management library tells of the GPUs, as text on stdout (gpuparse.h),
- * each time that a byte comes on stdin. It loads that library, so that it is never static, and is a
- * program of its own: the library may hang, and needs none of sonde's rights. It ends when stdin
- * does, and by itself where it was not done with something for a minute.
+ * sonde-nvml: writes what NVIDIA's management library reports of the GPUs to stdout (gpuparse.h),
+ * each time a byte comes on stdin. It loads that library, so it is never linked statically. It is a
+ * separate program because the library may hang, and needs none of sonde's rights. It ends at the
+ * end of stdin, and also if one step takes longer than a minute.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,7 +24,7 @@ static const struct program NVML = {
 	.name = "sonde-nvml",
 	.usage = "[options]",
 	.about =
-		"Of sonde-gpu: tells on standard output of NVIDIA's GPUs, each time that a byte comes on standard input. Try: echo | sonde-nvml",
+		"Part of sonde-gpu: prints the state of NVIDIA's GPUs for each byte on standard input. Try: echo | sonde-nvml",
 };
 
 static void text_or_none(int (*ask)(char *, unsigned int), char *out, unsigned int size)
@@ -49,7 +49,7 @@ static void hello(const struct nvmlapi *api, unsigned int devices, const char *m
 	fflush(stdout);
 }
 
-/* -1: nobody asks any more; 0: nobody did until `until_ns`; 1: asked. */
+/* -1: stdin has ended; 0: nothing came until `until_ns`; 1: a request came. */
 static int await(int64_t until_ns)
 {
 	int64_t left = until_ns - clock_mono_ns();

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nvmlapi: see the header. */
 #include "loaders/gpu/nvmlapi.h"
 #include "schema/base/array.h"
 

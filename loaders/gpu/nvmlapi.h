@@ -92,7 +92,7 @@ _Static_assert(sizeof(struct nvml_process) == 24 && sizeof(struct nvml_process_v
 enum {
 	NVML_MORE,
 	NVML_NEEDED /* nothing works without it */,
-	NVML_FALLBACK /* nobody misses it */
+	NVML_FALLBACK /* optional */
 };
 #define NVML_FUNCTIONS(X)                                                                          \
 	X(init, NVML_NEEDED, (void), "nvmlInit_v2", "nvmlInit")                                    \
@@ -155,9 +155,9 @@ struct nvmlapi {
 	const char *(*error)(int);
 };
 
-/* Finds the library and its functions, and starts it. Names of what it lacks are added to
- * `missing`, with blanks between. EXIT_PREREQUISITE: there is none, it lacks what is needed, or it
- * finds no driver. It may take seconds, and where the driver hangs for ever. */
+/* Finds the library and its functions, and starts it. Names of missing functions are added to
+ * `missing`, with blanks between. EXIT_PREREQUISITE: there is no library, it lacks a required
+ * function, or it finds no driver. It may take seconds, and never return if the driver hangs. */
 int nvmlapi_open(struct nvmlapi *api, struct strbuf *missing, struct err *e);
 
 #endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nvmlread: see the header. */
 #include "loaders/gpu/nvmlread.h"
 
 #include <stdbool.h>
@@ -23,7 +22,7 @@ struct sum {
 	int64_t at_ns;      /* up to when; 0: it has not begun */
 	uint64_t cursor_us; /* of the driver's samples */
 	double us;
-	bool told; /* since it was said last */
+	bool told; /* since it was written last */
 };
 
 /* A counter of the driver's, from where it was first. */
@@ -164,7 +163,7 @@ unsigned int nvmlread_look(struct nvmlread *r)
 
 /* ---- sums ---- */
 
-/* How much time a reading of now stands for. */
+/* How much time a reading made now covers. */
 static double since(struct sum *s, int64_t now_ns)
 {
 	int64_t ns = s->at_ns ? now_ns - s->at_ns : 0;
@@ -199,7 +198,7 @@ static double sample_value(const struct nvml_sample *x, int type)
 	}
 }
 
-/* The mean of the driver's samples since those of before; -1: there are none. */
+/* The mean of the driver's samples since the previous ones; -1: no new samples. */
 static double samples_mean(struct nvmlread *r, const struct device *d, int kind, struct sum *s)
 {
 	unsigned int n = SAMPLES_MAX, taken = 0;
@@ -277,7 +276,7 @@ static void listed(struct device *d, unsigned int pid, unsigned long long memory
 	p->listed = true;
 }
 
-/* True: the driver told. */
+/* true: the driver reported something. */
 static bool list_read(struct nvmlread *r, struct device *d,
 		      int (*ask)(nvml_device, unsigned int *, struct nvml_process *),
 		      int (*ask_v1)(nvml_device, unsigned int *, struct nvml_process_v1 *))
@@ -316,7 +315,7 @@ static void use_sample(struct nvmlread *r, struct device *d, int64_t now_ns)
 	d->use.told = true;
 	for (size_t i = 0; i < d->n; i++)
 		for (int k = 0; k < 4; k++)
-			d->processes[i].told[k] = true; /* who is not told of did nothing */
+			d->processes[i].told[k] = true; /* a process without a sample did nothing */
 	for (unsigned int i = 0; !rc && i < n && i < PROCESSES_MAX; i++) {
 		const struct nvml_use *x = &r->use[i];
 		const unsigned int percent[4] = {x->sm, x->memory, x->encoder, x->decoder};
@@ -343,7 +342,7 @@ static void processes_sample(struct nvmlread *r, struct device *d, int64_t now_n
 		d->processes[i].listed = false;
 	told = list_read(r, d, r->api->compute, r->api->compute_v1);
 	told |= list_read(r, d, r->api->graphics, r->api->graphics_v1);
-	for (size_t i = 0; !told && i < d->n; i++) /* not known to be gone */
+	for (size_t i = 0; !told && i < d->n; i++) /* not known to have ended */
 		d->processes[i].listed = true;
 	if (d->n)
 		use_sample(r, d, now_ns);
@@ -393,7 +392,7 @@ static void say_sum(const char *name, struct sum *s, int64_t now_ns)
 	if (s->told)
 		say(name, (uint64_t)s->us);
 	else if (s->at_ns)
-		s->at_ns = now_ns; /* what was not told of is over */
+		s->at_ns = now_ns; /* a process that the driver no longer lists has ended */
 	s->told = false;
 }
 
@@ -454,7 +453,7 @@ static void say_process(struct process *p)
 	printf("\n");
 }
 
-/* Those that the driver lists no more are said for the last time. */
+/* Processes that the driver no longer lists are written a last time. */
 static void say_processes(struct device *d, int64_t now_ns)
 {
 	size_t kept = 0;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvmlread: what NVML tells of each device, as text (gpuparse.h has its form).
+ * nvmlread: what NVML reports of each device, as text (its form: gpuparse.h).
  *
- *   1. The driver keeps samples of how busy a device is for some seconds, and tells of a process's
- * use in the second before alone. So nvmlread_sample is called once a second, and sums up: percent
- * times the time since the sample before. Each device, and each sum of it, has a cursor of its own.
- *   2. A call that fails costs its value: what was not told since nvmlread_say said it last is not
- * said. Time in which nothing was told is in no sum.
+ *   1. The driver keeps samples of how busy a device is for some seconds, and reports a process's
+ *      use of the previous second only. So nvmlread_sample is called once a second, and adds up:
+ *      percent times the time since the previous sample. Each device, and each of its sums, has its
+ *      own cursor.
+ *   2. If a call fails, its value is left out: only values read since the last nvmlread_say are
+ *      written. Time without values is in no sum.
  *   3. Counters begin at 0 as the program begins.
- *   4. A process is known by its pid for as long as the driver lists it, and said once more after
- * that.
+ *   4. A process is known by its pid for as long as the driver lists it, and written once more
+ *      after that.
  */
 #ifndef SONDE_GPU_NVMLREAD_H
 #define SONDE_GPU_NVMLREAD_H

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* talk: see the header. */
 #include "loaders/gpu/wire.h"
 
 #include <errno.h>
@@ -53,7 +52,7 @@ static int child_start(struct wire *t, struct err *e)
 	if (rc)
 		return rc;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot talk to sonde-nvml: %s",
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket for sonde-nvml: %s",
 			       strerror(errno));
 	t->child = fork();
 	if (!t->child)
@@ -90,7 +89,7 @@ static void reaped(struct wire *t, const struct rusage *u)
 				      (u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000);
 }
 
-/* Room for one that was killed; NULL: there is none. */
+/* A free slot for a killed child; NULL: none. */
 static pid_t *stuck_room(struct wire *t)
 {
 	pid_t *room = NULL;
@@ -135,7 +134,7 @@ int wire_start(struct wire *t, int64_t now_ns, struct err *e)
 		return 0;
 	if (!stuck_room(t))
 		return err_set(e, -EBUSY, EXIT_RUNTIME,
-			       "NVIDIA's driver hangs: programs that asked it cannot be ended");
+			       "NVIDIA's driver hangs: programs that called it cannot be killed");
 	rc = service_start(t) ? 0 : child_start(t, e);
 	if (rc) {
 		t->rest_ns = now_ns + WIRE_REST_NS;
@@ -187,10 +186,9 @@ static int greeted(struct wire *t, int64_t now_ns, struct err *e)
 	if (what == GPUPARSE_MORE)
 		return 0;
 	if (what != GPUPARSE_READY) {
-		int rc = what == GPUPARSE_ERROR ?
-				 gpuparse_error(strbuf_str(&t->text), len, e) :
-				 err_set(e, -EIO, EXIT_RUNTIME,
-					 "sonde-nvml said something else than was asked");
+		int rc = what == GPUPARSE_ERROR ? gpuparse_error(strbuf_str(&t->text), len, e) :
+						  err_set(e, -EIO, EXIT_RUNTIME,
+							  "sonde-nvml sent an unexpected answer");
 
 		let_go(t, now_ns);
 		return rc;
@@ -204,7 +202,7 @@ static int greeted(struct wire *t, int64_t now_ns, struct err *e)
 static int gone(struct wire *t, int64_t now_ns, const char *why, struct err *e)
 {
 	err_set(e, -EIO, EXIT_RUNTIME, "sonde-nvml %s", why);
-	err_fix(e, "does nvidia-smi answer? sudo dmesg | grep NVRM    says what the driver met");
+	err_fix(e, "does nvidia-smi answer? sudo dmesg | grep NVRM    shows the driver's errors");
 	let_go(t, now_ns);
 	return -EIO;
 }
@@ -219,7 +217,7 @@ int wire_read(struct wire *t, int64_t now_ns, struct err *e)
 	while ((n = read(t->from, buf, sizeof(buf))) > 0) {
 		strbuf_add(&t->text, buf, (size_t)n);
 		if (t->text.len > WIRE_BYTES_MAX)
-			return gone(t, now_ns, "says more than can be", e);
+			return gone(t, now_ns, "sends too much", e);
 	}
 	if (t->state == WIRE_STARTING) {
 		int rc = greeted(t, now_ns, e);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * talk: the talk with sonde-nvml, which may hang or die: nobody waits for it. It is a child without
- * any right, or, where systemd has one for us (the socket WIRE_SOCKET, sonde-nvml.socket), that.
- * One that does not answer is killed, or hung up on, and another one started WIRE_REST_NS later;
- * with WIRE_STUCK_MAX children that cannot be killed nothing more is started.
+ * wire: the connection to sonde-nvml, which may hang or die: sonde-gpu never waits for it. It is a
+ * child without any right, or systemd's instance if the socket WIRE_SOCKET exists
+ * (sonde-nvml.socket). If it does not answer, it is killed, or the connection is closed, and
+ * another one is started WIRE_REST_NS later; once WIRE_STUCK_MAX children cannot be killed, no more
+ * are started.
  */
 #ifndef SONDE_GPU_WIRE_H
 #define SONDE_GPU_WIRE_H
@@ -43,21 +44,20 @@ struct wire {
 		.to = -1, .from = -1 \
 	}
 
-/* Starts one, where there is none and it is time. 0, or what keeps it from that. */
+/* Starts one if none runs and it is time. 0, or what prevents it. */
 int wire_start(struct wire *t, int64_t now_ns, struct err *e);
 /* Waits for it to be ready, `patience_ns` at most. 0; -ETIMEDOUT: it is not yet; -EIO: it says why
  * it cannot. */
 int wire_await(struct wire *t, int64_t patience_ns, struct err *e);
-/* Takes in what has come, without waiting. -EIO: it said why it cannot go on, is gone, or did not
- * begin in time: it is let go. */
+/* Reads what has come, without waiting. -EIO: it reported an error, has ended, or did not start in
+ * time: it is dropped. */
 int wire_read(struct wire *t, int64_t now_ns, struct err *e);
 /* True: it is asked now. */
 bool wire_ask(struct wire *t, int64_t now_ns);
 /* The next device of the answer, and whether that ended with it. GPUPARSE_MORE: no more has come.
  */
 enum gpuparse_what wire_next(struct wire *t, struct gpuparse_device *out);
-/* One that was asked and has not said all within WIRE_ANSWER_NS is let go: -EIO. After wire_next.
- */
+/* Drops a child that has not answered in full within WIRE_ANSWER_NS: -EIO. After wire_next. */
 int wire_overdue(struct wire *t, int64_t now_ns, struct err *e);
 void wire_end(struct wire *t);
 /* CPU time of its child, those of before too. */

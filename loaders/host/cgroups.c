@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loaders/host/cgroups_parts.h"
+#include "loaders/host/cgroups.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,24 +11,313 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "loaders/host/events/change_detect.h"
 #include "loaders/host/events/container_events.h"
 #include "loaders/host/parse.h"
 #include "loaders/host/textfile.h"
-#include "loaders/lib/bpf/run/events.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/proc/container.h"
+#include "loaders/lib/bpf/run/events.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
+#include "loaders/lib/host/proc/container.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
+#include "schema/store/write/writer.h"
 
-#define GROUPS_MAX  4096
-#define DEPTH_MAX   24
-#define DEVICES_MAX 4096
+/* A process, as it is found again in hostmaps. */
+struct cgroups_process {
+	uint32_t tgid, exec_id;
+	uint64_t start_ns;
+};
+
+/* Of processes that ended. */
+struct cgroups_ends {
+	uint64_t user_us, system_us, oom_kills;
+	int64_t last_ns;            /* the newest of them, boot clock; 0: no process ended */
+	struct cgroups_process who; /* that one */
+	uint32_t container, epoch;  /* its container's row, as it was then, and the store's epoch
+				       (writer.h) that it is of */
+};
+
+struct cgroups_group {
+	enum cgroups_hierarchy in; /* the first one that has it */
+	uint64_t inode;            /* of its directory there */
+	uint64_t serial;           /* changes if the directory was created again */
+	uint64_t round;            /* in which it was listed last */
+	uint64_t user, system;     /* CPU time in ns, as stored last; of v1 */
+	uint64_t netns;            /* 0: not known, or the host's */
+	bool own_net, young;       /* netns is counted here; created since the previous round */
+	bool born;  /* it came to be after the first round: its counters began at 0 */
+	bool quiet; /* has no rows */
+	struct container_ref ref;
+	bool is_container;          /* it is the container's own */
+	struct hostmaps_process *p; /* that runs in it; NULL: no process was met */
+	struct change_throttle throttle;
+	struct change_limits limits;
+	struct fact_row reading;  /* the last one: counters as the kernel has them; nothing set: not
+				     read yet */
+	int64_t read_ns;          /* when it began, boot clock */
+	uint64_t oom_before;      /* kills in the first reading, of a cgroup that is not born */
+	struct cgroups_ends ends; /* CPU time: since that reading; oom_kills: all */
+	UT_hash_handle hh;
+	char path[];
+};
+
+#define ORPHANS_MAX 4096
+
+/* A cgroup that no round has met: one that came and goes between two, or the one before of the same
+ * name. */
+struct cgroups_orphan {
+	uint64_t id, id1; /* as the processes had them; 0: they were below it */
+	struct cgroups_ends ends;
+	UT_hash_handle hh; /* by path: the newest of a name */
+	char path[];
+};
+
+/* ---- ends ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), len = strlen(end);
+
+	return n >= len && !strcmp(text + n - len, end);
+}
+
+static bool path_is_unit(const char *path, const struct container_ref *ref, bool is_container)
+{
+	return *ref->unit && !is_container &&
+	       (ends_with(path, ".service") || ends_with(path, ".scope"));
+}
+
+static bool is_unit(const struct cgroups_group *g)
+{
+	return path_is_unit(g->path, &g->ref, g->is_container);
+}
+
+static void read_note(struct cgroups_group *g, const struct fact_row *reading, int64_t begin_ns)
+{
+	if (!g->reading.set && !g->born && fact_has(reading, CGROUP_OOM_KILLS))
+		g->oom_before = (uint64_t)reading->v[CGROUP_OOM_KILLS].number;
+	g->reading = *reading;
+	g->read_ns = begin_ns;
+	g->ends.user_us = g->ends.system_us = 0;
+}
+
+/* ---- ended processes ---- */
+
+static void ends_add(struct cgroups *c, struct cgroups_ends *x, const struct hostmaps_process *p,
+		     const struct cgroups_end *e)
+{
+	x->user_us += e->user_us;
+	x->system_us += e->system_us;
+	x->oom_kills += e->oom_kill;
+	if ((int64_t)p->to_ns < x->last_ns)
+		return;
+	x->last_ns = (int64_t)p->to_ns;
+	x->who = (struct cgroups_process){p->tgid, p->exec_id, p->start_ns};
+	x->container = naming_container(c->h->naming, p);
+	x->epoch = store_epoch(c->h->store);
+}
+
+/* Was it in this one, and not in the one before of the same path? `below`: in one below it, whose
+ * number says nothing. */
+static bool is_of(const struct cgroups_group *g, uint64_t id, uint64_t id1, bool below)
+{
+	uint64_t mine = g->in == CGROUPS_MEMORY ? id1 : g->in == CGROUPS_V2 ? id : 0;
+
+	return below || !mine || mine == g->inode;
+}
+
+/* What a process used before the cgroup was read is in that reading. For a process that was never
+ * read this amount is unknown, but it cannot be more than the time that it had. */
+static void group_ended(struct cgroups *c, struct cgroups_group *g,
+			const struct hostmaps_process *p, const struct cgroups_end *e)
+{
+	struct cgroups_end x = *e;
+	uint64_t all = e->user_us + e->system_us, before = 0;
+
+	if (e->whole && (int64_t)p->start_ns < g->read_ns)
+		before = (uint64_t)(g->read_ns - (int64_t)p->start_ns) / 1000;
+	if ((int64_t)p->to_ns <= g->read_ns || before >= all)
+		x.user_us = x.system_us = 0;
+	else if (before) {
+		x.user_us = (uint64_t)((double)e->user_us * ((double)(all - before) / (double)all));
+		x.system_us = all - before - x.user_us;
+	}
+	ends_add(c, &g->ends, p, &x);
+}
+
+static void orphan_ended(struct cgroups *c, const char *path, size_t len,
+			 const struct hostmaps_process *p, const struct cgroups_end *e, bool below)
+{
+	struct cgroups_orphan *o;
+
+	HASH_FIND(hh, c->orphans, path, len, o);
+	if (!o && HASH_COUNT(c->orphans) >= ORPHANS_MAX)
+		return;
+	if (!o) {
+		o = mem_alloc(sizeof(*o) + len + 1);
+		memcpy(o->path, path, len);
+		HASH_ADD(hh, c->orphans, path, len, o);
+	}
+	if (!below) {
+		o->id = p->cgroup_id;
+		o->id1 = p->cgroup1_id;
+	}
+	ends_add(c, &o->ends, p, e);
+}
+
+void cgroups_ended(struct cgroups *c, const struct hostmaps_process *p, const struct cgroups_end *e)
+{
+	struct container_ref ref;
+	struct cgroups_group *g;
+	size_t len = strlen(p->cgroup);
+	bool below = container_parse(p->cgroup, len, &ref) && ref.end && ref.end < len;
+
+	if (below)
+		len = ref.end;
+	if (len < 2 || !c->h) /* the root is the host; before the first round nothing has begun */
+		return;
+	HASH_FIND(hh, c->groups, p->cgroup, len, g);
+	if (g && is_of(g, p->cgroup_id, p->cgroup1_id, below))
+		group_ended(c, g, p, e);
+	else
+		orphan_ended(c, p->cgroup, len, p, e, below);
+}
+
+/* ---- its row ---- */
+
+struct closing {
+	struct cgroups *c;
+	const char *path;
+	const struct container_ref *ref;
+	bool is_container;
+	const struct cgroups_ends *ends;
+};
+
+static uint32_t ends_container(const struct cgroups *c, const struct cgroups_ends *x)
+{
+	struct hostmaps_process *p =
+		x->last_ns ?
+			hostmaps_process(c->h->maps, x->who.tgid, x->who.start_ns, x->who.exec_id) :
+			NULL;
+
+	if (p)
+		return naming_container(c->h->naming, p);
+	return x->epoch == store_epoch(c->h->store) ? x->container : 0;
+}
+
+static bool closing_names(void *ctx, struct fact_row *row)
+{
+	struct closing *x = ctx;
+
+	fact_put_text(row, CGROUP_PATH, x->path);
+	fact_put(row, CGROUP_CONTAINER, x->is_container ? ends_container(x->c, x->ends) : 0);
+	fact_put_text(row, CGROUP_UNIT,
+		      path_is_unit(x->path, x->ref, x->is_container) ? x->ref->unit : "");
+	return true;
+}
+
+static void add(struct fact_row *row, int column, uint64_t n)
+{
+	if (n)
+		fact_put(row, column,
+			 (fact_has(row, column) ? (uint64_t)row->v[column].number : 0) + n);
+}
+
+/* `row` holds differences since what is stored; gauges of a removed cgroup are not stored. */
+static void closing_put(struct closing *x, struct fact_row *row, uint64_t oom_kills)
+{
+	struct meter_round at = *x->c->at;
+	uint64_t any = 0;
+
+	add(row, CGROUP_USER, x->ends->user_us);
+	add(row, CGROUP_SYSTEM, x->ends->system_us);
+	add(row, CGROUP_OOM_KILLS, oom_kills);
+	for (uint32_t i = 0; i < CGROUP_FACT.n; i++) {
+		if (CGROUP_FACT.columns[i].role == FACT_GAUGE)
+			row->set &= ~(1ull << i);
+		any |= row->set >> i & 1 ? (uint64_t)row->v[i].number : 0;
+	}
+	if (!any || !at.h || naming_excludes_cgroup(x->c->h->naming, x->path))
+		return;
+	if (x->ends->last_ns)
+		at.utc_ns = x->ends->last_ns + x->c->h->offset_ns;
+	meter_put(&CGROUP_FACT, &at, row, closing_names, x);
+}
+
+/* Kills that its own counter did not contain when it was read last. */
+static uint64_t oom_untold(const struct cgroups_group *g)
+{
+	uint64_t told = fact_has(&g->reading, CGROUP_OOM_KILLS) ?
+				(uint64_t)g->reading.v[CGROUP_OOM_KILLS].number - g->oom_before :
+				0;
+
+	return g->ends.oom_kills > told ? g->ends.oom_kills - told : 0;
+}
+
+static void group_close(struct cgroups *c, struct cgroups_group *g)
+{
+	struct closing x = {.c = c,
+			    .path = g->path,
+			    .ref = &g->ref,
+			    .is_container = g->is_container,
+			    .ends = &g->ends};
+	const struct fact_row *last = meter_last(&c->meter, g->path, g->serial);
+	struct fact_row row;
+
+	if (g->quiet)
+		return;
+	meter_difference(&CGROUP_FACT, last, g->born, &g->reading,
+			 &row); /* what was read and had not moved enough to be stored */
+	closing_put(&x, &row, oom_untold(g));
+}
+
+static void orphan_take(struct cgroups *c, struct cgroups_orphan *o)
+{
+	struct cgroups_group *g;
+	struct container_ref ref;
+	struct closing x = {.c = c, .path = o->path, .ref = &ref, .ends = &o->ends};
+	struct fact_row row = {0};
+	size_t len = strlen(o->path);
+
+	HASH_FIND(hh, c->groups, o->path, len, g);
+	/* it is young: its first reading tells all */
+	if (g && is_of(g, o->id, o->id1, !o->id && !o->id1)) {
+		g->ends.oom_kills += o->ends.oom_kills;
+		return;
+	}
+	x.is_container = container_parse(o->path, len, &ref) && ref.end == len;
+	closing_put(&x, &row, o->ends.oom_kills);
+}
+
+static void orphans_drop(struct cgroups *c)
+{
+	struct cgroups_orphan *o, *next;
+
+	HASH_ITER (hh, c->orphans, o, next) {
+		HASH_DEL(c->orphans, o);
+		free(o);
+	}
+}
+
+static void orphans_take(struct cgroups *c)
+{
+	struct cgroups_orphan *o, *next;
+
+	if (c->incomplete)
+		return;
+	HASH_ITER (hh, c->orphans, o, next)
+		orphan_take(c, o);
+	orphans_drop(c);
+}
+
+#define GROUPS_MAX 4096
+#define DEPTH_MAX  24
 
 /* ---- where ---- */
 
@@ -107,15 +396,11 @@ static void group_drop(struct cgroups *c, struct cgroups_group *g)
 void cgroups_release(struct cgroups *c)
 {
 	struct cgroups_group *g, *next;
-	struct cgroups_device *d, *next_device;
 
-	cgroups_orphans_drop(c);
+	orphans_drop(c);
 	HASH_ITER (hh, c->groups, g, next)
 		group_drop(c, g);
-	HASH_ITER (hh, c->devices, d, next_device) {
-		HASH_DEL(c->devices, d);
-		free(d);
-	}
+	blockdevs_release(&c->devices);
 	meter_release(&c->meter);
 	meter_release(&c->disk);
 	meter_release(&c->nic);
@@ -135,8 +420,8 @@ static void group_met(struct cgroups *c, const char *path, enum cgroups_hierarch
 	struct cgroups_group *g;
 
 	HASH_FIND(hh, c->groups, path, len, g);
-	if (g && g->round != c->round && g->in == in && g->inode != inode) { /* made anew */
-		cgroups_close(c, g);
+	if (g && g->round != c->round && g->in == in && g->inode != inode) { /* created again */
+		group_close(c, g);
 		group_drop(c, g);
 		g = NULL;
 	}
@@ -204,10 +489,10 @@ void cgroups_look(struct cgroups *c, struct family_host *h, const struct meter_r
 		g->p = NULL;
 		if (g->round == c->round || c->incomplete)
 			continue;
-		cgroups_close(c, g);
+		group_close(c, g);
 		group_drop(c, g);
 	}
-	cgroups_orphans_take(c);
+	orphans_take(c);
 }
 
 void cgroups_meet(struct cgroups *c, struct hostmaps_process *p)
@@ -231,7 +516,7 @@ struct group_file {
 	enum cgroups_hierarchy h;
 	const char *name;
 	enum form form;
-	const struct parse_key *keys; /* KEYS: so many */
+	const struct parse_key *keys; /* KEYS: number of keys */
 	int n;
 	int column, full; /* all others */
 	uint32_t div;     /* NUMBER */
@@ -425,45 +710,6 @@ static void working_make(struct fact_row *row)
 
 /* ---- its disks ---- */
 
-static bool has_entries(const char *path)
-{
-	cleanup_dir DIR *dir = opendir(path);
-	struct dirent *de;
-
-	while (dir && (de = readdir(dir)))
-		if (de->d_name[0] != '.')
-			return true;
-	return false;
-}
-
-static const struct cgroups_device *device_of(struct cgroups *c, uint32_t major, uint32_t minor)
-{
-	uint64_t number = (uint64_t)major << 32 | minor;
-	char path[128], target[512];
-	struct cgroups_device *d;
-	const char *slash;
-	ssize_t n;
-
-	HASH_FIND(hh, c->devices, &number, sizeof(number), d);
-	if (d || HASH_COUNT(c->devices) >= DEVICES_MAX)
-		return d;
-	d = mem_alloc(sizeof(*d));
-	d->number = number;
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major, minor);
-	n = readlink(path, target, sizeof(target) - 1);
-	target[n > 0 ? n : 0] = 0;
-	slash = strrchr(target, '/');
-	if (slash)
-		snprintf(d->name, sizeof(d->name), "%.63s", slash + 1);
-	else
-		snprintf(d->name, sizeof(d->name), "%u:%u", major, minor);
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/slaves", major, minor);
-	d->stacked = has_entries(path) || !strncmp(d->name, "loop", 4) ||
-		     !strncmp(d->name, "zram", 4) || !strncmp(d->name, "ram", 3);
-	HASH_ADD(hh, c->devices, number, sizeof(number), d);
-	return d;
-}
-
 struct disk_names {
 	const char *path, *disk;
 };
@@ -478,7 +724,7 @@ static bool disk_names(void *ctx, struct fact_row *row)
 }
 
 static void disk_take(struct cgroups *c, const struct meter_round *r, const struct cgroups_group *g,
-		      const struct parse_io *io, const struct cgroups_device *d)
+		      const struct parse_io *io, const struct blockdev *d)
 {
 	struct disk_names names = {g->path, d->name};
 	struct meter_reading x = {.identity = g->serial,
@@ -504,7 +750,7 @@ static void io_take(struct cgroups *c, const struct meter_round *r, const struct
 		return;
 	for (size_t i = 0; i < in->n_io; i++) {
 		const struct parse_io *io = &in->io[i];
-		const struct cgroups_device *d = device_of(c, io->major, io->minor);
+		const struct blockdev *d = blockdev_of(&c->devices, io->major, io->minor);
 
 		if (!d)
 			continue;
@@ -554,7 +800,7 @@ struct group_names {
 static uint32_t container_of(const struct group_names *n)
 {
 	return n->g->p ? naming_container(n->c->h->naming, n->g->p) :
-			 cgroups_ends_container(n->c, &n->g->ends);
+			 ends_container(n->c, &n->g->ends);
 }
 
 static bool nic_names(void *ctx, struct fact_row *row)
@@ -622,13 +868,13 @@ static bool group_names(void *ctx, struct fact_row *row)
 
 	uint32_t container = n->g->is_container ? container_of(n) : 0;
 
-	/* nobody was met in it yet, or nobody is left: what it used goes to the next round that
-	 * knows whose it is */
+	/* no process was met in it yet, or none is left: its use goes to the next round that knows
+	 * the container */
 	if (n->g->is_container && !container && !n->c->last)
 		return false;
 	fact_put_text(row, CGROUP_PATH, n->g->path);
 	fact_put(row, CGROUP_CONTAINER, container);
-	fact_put_text(row, CGROUP_UNIT, cgroups_is_unit(n->g) ? n->g->ref.unit : "");
+	fact_put_text(row, CGROUP_UNIT, is_unit(n->g) ? n->g->ref.unit : "");
 	return true;
 }
 
@@ -639,11 +885,11 @@ static void group_tell(struct cgroups *c, const struct meter_round *r,
 {
 	char name[300];
 	struct event e = {.kind = kind,
-			  .subject = g->is_container    ? "container" :
-				     cgroups_is_unit(g) ? "unit" :
-							  "cgroup",
+			  .subject = g->is_container ? "container" :
+				     is_unit(g)      ? "unit" :
+						       "cgroup",
 			  .detail = detail,
-			  .name = cgroups_is_unit(g) ? g->ref.unit : g->path,
+			  .name = is_unit(g) ? g->ref.unit : g->path,
 			  .which = g->is_container && *g->ref.id ? g->ref.id : g->path,
 			  .utc_ns = r->utc_ns};
 
@@ -690,7 +936,7 @@ static void group_read(struct cgroups *c, const struct meter_round *r, struct cg
 		return;
 	group_watch(c, r, g, &in.x.row);
 	meter_take(&c->meter, r, &in.x, group_names, &names);
-	cgroups_read_note(g, &in.x.row, begin_ns);
+	read_note(g, &in.x.row, begin_ns);
 }
 
 void cgroups_read(struct cgroups *c, const struct meter_round *r)

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cgroups: what each cgroup used, had and may have: v2, v1, and hosts that have both (a controller
- * is in one of them). A cgroup is its path below the mount points, the same in all hierarchies;
- * where it is missing in one, that one's columns are not measured.
+ * is in one of them). A cgroup is its path below the mount points, the same in all hierarchies; if
+ * it is missing in one, that one's columns stay empty.
  *
  * Cgroups below a container's own are part of it and have no rows; those of a container inside it
  * have. The root is the host. A container's network is that of the namespace of one of its
- * processes, where that is not the host's; of containers that share one, the first that was met has
- * it.
+ * processes, if that is not the host's; if containers share one, it is counted with the first that
+ * was met.
  *
- * A cgroup that is removed before it is read again has a last row (cgroups_ended.c), from what the
- * ends of its processes say:
+ * A cgroup that is removed before it is read again gets a last row from the ends of its processes:
  *
- *   1. CPU time: what those used that ended after the reading, since each was read itself. Never
- * more than the kernel charged; less by what they used between the two readings of one round, up to
- * 20 ms a process of several threads, and by processes of which no end was told.
- *   2. Kills for want of memory: the ends that the kernel's killer chose, as far as its own counter
- * had not told them. So they are those of `events`.
+ *   1. CPU time: what processes that ended after the reading used since each was read itself. Never
+ *      more than the kernel charged; less by what they used between the two readings of one round,
+ *      up to 20 ms a process of several threads, and by processes whose end was not reported.
+ *   2. Out-of-memory kills: those that the cgroup's own counter did not contain at its last
+ *      reading. So their number agrees with `events`.
  *   3. All else (memory, throttling, I/O, network, pressure) is as of the last reading: the kernel
  * keeps none of it for a cgroup that is gone.
  *
- * Disks: a device that lies over others (dm, md, loop) has rows of its own in cgroup_disk_row; the
- * sums of cgroup_row leave it out, since the kernel counts what goes through it at the others too.
+ * Disks: a device on top of others (dm, md, loop) has its own rows in cgroup_disk_row; the sums of
+ * cgroup_row leave it out, since the kernel also counts its traffic at the devices below.
  */
 #ifndef SONDE_HOST_FAMILY_CGROUPS_H
 #define SONDE_HOST_FAMILY_CGROUPS_H
@@ -31,6 +30,7 @@
 #include <stdint.h>
 
 #include "loaders/lib/bpf/run/meter.h"
+#include "loaders/host/blockdev.h"
 #include "schema/base/strbuf.h"
 
 enum cgroups_hierarchy {
@@ -44,7 +44,6 @@ enum cgroups_hierarchy {
 };
 
 struct cgroups_group;
-struct cgroups_device;
 struct dockerfiles;
 struct hostmaps_process;
 
@@ -52,11 +51,11 @@ struct cgroups {
 	struct meter meter, disk, nic;
 	char *root[CGROUPS_N];        /* where it is mounted; NULL: nowhere */
 	struct cgroups_group *groups; /* by path */
-	struct cgroups_device *devices;
+	struct blockdev *devices;
 	struct cgroups_orphan *orphans; /* what ended in cgroups that were never listed */
 	uint64_t round, serial;
 	bool incomplete; /* something could not be listed this time */
-	bool last;       /* no round comes behind this one: also what nobody was met in is told */
+	bool last;       /* no round follows: rows are written even if no process was met */
 	uint64_t host_netns;
 	struct strbuf path, text, key;
 	struct family_host *h;            /* of this round */
@@ -68,7 +67,7 @@ void cgroups_init(struct cgroups *c, int64_t idle_ns);
 void cgroups_release(struct cgroups *c);
 /* Is there a memory controller? */
 bool cgroups_has_memory(struct cgroups *c);
-/* The tree as it is now. A cgroup that is gone has its last row. */
+/* The tree as it is now. A removed cgroup gets its last row. */
 void cgroups_look(struct cgroups *c, struct family_host *h, const struct meter_round *r);
 /* A process runs in it: it may tell whose container that is, and which network it has. */
 void cgroups_meet(struct cgroups *c, struct hostmaps_process *p);

@@ -188,7 +188,8 @@ static void sums_store(struct ended *x, const struct meter_round *r)
 
 /* ---- stored ---- */
 
-/* For its cgroup, which may be gone by the next reading; whatever the capture is narrowed to. */
+/* For its cgroup, which may be removed by the next reading, even if the capture does not cover the
+ * process. */
 static void cgroup_take(struct ended *x, const struct processes *ps, const struct mp_used *u,
 			const struct hostmaps_process *p, int64_t begun_ns)
 {
@@ -247,7 +248,7 @@ void ended_poll(struct ended *x, struct processes *ps, struct family_host *h, in
 	sums_store(x, &r);
 }
 
-/* Until sonde-maps has told all that happened up to now: the last ends too. */
+/* Until sonde-maps has reported all events up to now, the last ends included. */
 static void watermark_await(struct family_host *h, int64_t now_ns, int64_t until_ns)
 {
 	hostmaps_hurry(h->maps);

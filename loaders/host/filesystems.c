@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* filesystems: see the header. The child does system calls and nothing else, since it is forked of
+/* The child does system calls and nothing else, since it is forked of
  * a program with threads. */
 #include "loaders/host/filesystems.h"
 
@@ -81,7 +81,7 @@ static void forget(struct filesystem *x)
 	free(x->type);
 }
 
-/* What is known of the one that was at this point before. */
+/* The state of the file system that was mounted here before. */
 static const struct filesystem *before(const struct filesystem *old, size_t n,
 				       const struct filesystem *x)
 {
@@ -170,7 +170,7 @@ static void child_main(int fd)
 	_exit(0);
 }
 
-/* Room for one that was killed; those that are gone are reaped. NULL: there is none. */
+/* A free slot for a killed child; ended ones are reaped. NULL: none. */
 static pid_t *stuck_room(struct filesystems *f)
 {
 	pid_t *room = NULL;
@@ -264,8 +264,8 @@ static void tell(struct family_host *h, const struct filesystem *x, int64_t utc_
 }
 
 /* What changed since it was asked last. */
-static void watch(struct family_host *h, struct filesystem *x, const struct statfs *fs,
-		  int64_t utc_ns)
+static void changes_find(struct family_host *h, struct filesystem *x, const struct statfs *fs,
+			 int64_t utc_ns)
 {
 	bool full = !x->read_only && change_full(fs->f_blocks, fs->f_bavail, x->full.on);
 	bool no_inodes = !x->read_only && change_full(fs->f_files, fs->f_ffree, x->no_inodes.on);
@@ -302,7 +302,7 @@ static void take(struct filesystems *f, struct family_host *h, struct filesystem
 	}
 	f->round.h = h;
 	if (a)
-		watch(h, x, &a->fs, f->round.utc_ns);
+		changes_find(h, x, &a->fs, f->round.utc_ns);
 	meter_take(&f->meter, &f->round, &m, fs_names, x);
 }
 
@@ -344,7 +344,8 @@ static bool answered(struct filesystems *f, struct family_host *h, int64_t now_n
 	    now_ns - f->asked_ns < FILESYSTEMS_WAIT_NS)
 		return false;
 	if (n < 0 && errno == EAGAIN) {
-		log_warn("the file system at %s does not answer: its size is not told", x->point);
+		log_warn("the file system at %s does not respond; its size is not recorded",
+			 x->point);
 		x->rest_ns = now_ns + FILESYSTEMS_REST_NS;
 		take(f, h, x, NULL);
 	}

@@ -90,7 +90,7 @@ void hostwide_release(struct hostwide *w)
 	strbuf_release(&w->key);
 }
 
-/* Each of these tables has one key of its own, a text, and it is the first column. */
+/* Each of these tables has one key, a text, which is its first column. */
 static bool name_put(void *ctx, struct fact_row *row)
 {
 	fact_put_text(row, 0, ctx);
@@ -142,7 +142,7 @@ static char *key_set(struct hostwide *w, const char *name, size_t len)
 	return w->key.buf;
 }
 
-/* A partition is part of a disk that is told already. */
+/* A partition is part of a disk that has a row. */
 static bool is_disk(const char *name)
 {
 	char path[300];

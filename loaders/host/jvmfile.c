@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jvmfile: see the header. */
 #include "loaders/host/jvmfile.h"
 
 #include <endian.h>

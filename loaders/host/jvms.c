@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jvms: see the header. */
 #include "loaders/host/jvms.h"
 
 #include <errno.h>
@@ -173,7 +172,7 @@ static bool names(void *ctx, struct fact_row *row)
 static void tell(struct jvms_known *k, const char *why)
 {
 	if (!k->told)
-		log_warn("heap of java %u is not told: %s: %s", k->tgid, k->path, why);
+		log_warn("the heap of java %u is not recorded: %s: %s", k->tgid, k->path, why);
 	k->told = true;
 }
 

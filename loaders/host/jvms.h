@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * jvms: heap, collections and safepoints of Java's virtual machines, of each that writes them into
- * its hsperfdata file (jvmfile.h). Nothing is asked of the machine, and nothing attached to it.
+ * its hsperfdata file (jvmfile.h). Nothing is sent to the machine or attached to it.
  *
- * Which file: the one that the process itself has mapped (/proc/PID/maps tells its path and inode),
+ * Which file: the one that the process itself has mapped (/proc/PID/maps has its path and inode),
  * opened below its own root, with that inode: neither a file that another process left there nor
- * one of another pid namespace. One that is damaged, or has gone (a cleaner of /tmp), is told once
- * in the log and has no rows; one with -XX:-UsePerfData has none.
+ * one of another pid namespace. If it is damaged or removed (by a cleaner of /tmp), the log says so
+ * once and the process has no rows; a machine with -XX:-UsePerfData has no file.
  *
- * A process is looked at when it has libjvm.so mapped: each time while it is young, then once a
- * minute.
+ * A process is checked if it has libjvm.so mapped: each time while it is young, then once a minute.
  */
 #ifndef SONDE_HOST_FAMILY_JVMS_H
 #define SONDE_HOST_FAMILY_JVMS_H
@@ -33,7 +32,7 @@ struct jvms {
 
 void jvms_init(struct jvms *j, int64_t idle_ns);
 void jvms_release(struct jvms *j);
-/* since_ns: of the round before, 0: there was none. */
+/* since_ns: of the previous round; 0: this is the first. */
 void jvms_read(struct jvms *j, const struct meter_round *r, struct hostmaps_process *p,
 	       int64_t since_ns);
 void jvms_end(struct jvms *j);

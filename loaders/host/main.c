@@ -37,7 +37,7 @@ struct host {
 	struct filesystems filesystems;
 	struct processes processes;
 	struct jvms jvms;
-	struct container_events happened;
+	struct container_events events;
 	struct ended ended;
 	int64_t read_ns, fs_ns; /* boot clock; 0: never */
 	int64_t begun_ns;       /* the first round */
@@ -53,7 +53,7 @@ static struct host_opts {
 
 static const struct option host_options[] = {
 	{"log-lines", 0, OPTION_ENUM, "on|off",
-	 "keep a container's last 20 lines where it ended badly, secrets masked (default off)",
+	 "keep the last 20 log lines of a container that failed, secrets masked (default off)",
 	 OPTION_AT(struct host_opts, log_lines)},
 	{0}};
 
@@ -75,9 +75,9 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	filesystems_init(&s->filesystems, IDLE_NS);
 	processes_init(&s->processes, IDLE_PROCESS_NS);
 	jvms_init(&s->jvms, IDLE_NS);
-	container_events_init(&s->happened);
-	s->happened.lines.on = !opts.log_lines;
-	s->cgroups.docker = &s->happened.docker;
+	container_events_init(&s->events);
+	s->events.lines.on = !opts.log_lines;
+	s->cgroups.docker = &s->events.docker;
 	s->ended.cgroups = &s->cgroups;
 	*state = s;
 	return 0;
@@ -97,7 +97,7 @@ static void process_meet(void *ctx, struct hostmaps_process *p)
 	struct host *s = ctx;
 
 	cgroups_meet(&s->cgroups, p);
-	container_events_meet(&s->happened, p);
+	container_events_meet(&s->events, p);
 	s->n_processes++;
 }
 
@@ -111,8 +111,7 @@ static void process_read(void *ctx, struct hostmaps_process *p)
 	}
 }
 
-/* What a difference stands for lies between two readings; after a sleep, in the bucket that is
- * over. */
+/* A difference belongs between two readings; after a sleep, into the bucket that has ended. */
 static int64_t middle(const struct host *s, const struct family_host *h, int64_t now_ns)
 {
 	int64_t width = (int64_t)h->bucket_s * NSEC_PER_SEC, from = now_ns - width;
@@ -143,9 +142,9 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 	cgroups_look(&s->cgroups, h, &s->round);
 	s->n_processes = 0;
 	hostmaps_each(h->maps, process_meet, s);
-	container_events_round(&s->happened, h, now_ns);
+	container_events_round(&s->events, h, now_ns);
 	h->processes = s->n_processes > h->processes ? s->n_processes : h->processes;
-	cgroups_read(&s->cgroups, &s->round); /* before its processes: what ends in it is told from
+	cgroups_read(&s->cgroups, &s->round); /* before its processes: their ends are counted from
 						 their readings on */
 	hostmaps_each(h->maps, process_read, s);
 	processes_end(&s->processes);
@@ -167,7 +166,7 @@ static void host_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (now_ns >= s->due_ns && hostmaps_seeded(h->maps))
 		round_read(s, h, now_ns, h->bucket_s > 1 ? LITTLE_NS : 0);
 	if (s->read_ns)
-		container_events_poll(&s->happened, h, clock_boot_ns(), false);
+		container_events_poll(&s->events, h, clock_boot_ns(), false);
 	asks = filesystems_poll(&s->filesystems, h, clock_boot_ns());
 	s->due_ns = s->read_ns ? family_bucket_end(h, now_ns) : now_ns + SOON_NS;
 	h->next_ns = asks && now_ns + SOON_NS < s->due_ns ? now_ns + SOON_NS : s->due_ns;
@@ -178,7 +177,7 @@ static void host_process_ended(void *state, struct family_host *h, const struct 
 	struct host *s = state;
 
 	(void)h;
-	container_events_ended(&s->happened, p);
+	container_events_ended(&s->events, p);
 	ended_note(&s->ended, p);
 }
 
@@ -200,7 +199,7 @@ static void host_last_read(void *state, struct family_host *h, int64_t patience_
 		ended_poll(&s->ended, &s->processes, h, s->begun_ns);
 	s->cgroups.last = true;
 	round_read(s, h, clock_boot_ns(), 0); /* nothing is left */
-	container_events_poll(&s->happened, h, clock_boot_ns(), true);
+	container_events_poll(&s->events, h, clock_boot_ns(), true);
 }
 
 static const char *host_clock(void *state)
@@ -218,12 +217,12 @@ static void host_close(void *state)
 	filesystems_release(&s->filesystems);
 	processes_release(&s->processes);
 	jvms_release(&s->jvms);
-	container_events_release(&s->happened);
+	container_events_release(&s->events);
 	ended_release(&s->ended);
 	free(s);
 }
 
-/* Whether a container's last lines could be had, beside those in its runtime's own files. */
+/* Whether the last lines of containers can be read from the journal. */
 static void journal_check(struct check *c)
 {
 	const char *folder = journallines_folder();
@@ -247,10 +246,10 @@ static void host_check(struct check *c, uint32_t freq)
 	(void)freq;
 	if (access("/proc/pressure/memory", R_OK))
 		check_add(c, "pressure", CHECK_WARN, "boot with psi=1",
-			  "this kernel does not tell it: columns psi_* are NULL");
+			  "this kernel does not report it: columns psi_* are NULL");
 	else
 		check_add(c, "pressure", CHECK_OK, NULL,
-			  "/proc/pressure tells how long threads waited");
+			  "/proc/pressure reports how long threads waited");
 	cgroups_init(&g, 0);
 	if (cgroups_has_memory(&g))
 		check_add(c, "memory of cgroups", CHECK_OK, NULL, "the memory controller is on");
@@ -265,7 +264,7 @@ static void host_check(struct check *c, uint32_t freq)
 static const struct family host_family = {
 	.name = "host",
 	.summary =
-		"what the host, containers, units and processes used: CPU, memory, disks, network, pressure",
+		"record CPU, memory, disks, network and pressure of the host, containers, units and processes",
 	.options = {host_options, &opts},
 	.rights = host_rights,
 	.open = host_open,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* parse: see the header. Each walks its bytes once, word by word. */
+/* Each walks its bytes once, word by word. */
 #include "loaders/host/parse.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "schema/facts/host.h"
 
 #define USEC         1000000ull
-#define NO_LIMIT     (1ull << 60) /* v1 writes PAGE_COUNTER_MAX pages; nobody has so much memory */
+#define NO_LIMIT     (1ull << 60) /* v1 writes PAGE_COUNTER_MAX pages: no limit */
 #define TASK_KTHREAD 0x00200000u  /* PF_KTHREAD */
 #define SECTOR       512
 
@@ -21,7 +21,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* The next line of a text; false: there is none. */
+/* The next line of a text; false: the end. */
 static bool line_next(const char *text, size_t len, size_t *pos, struct words *out)
 {
 	const char *stop;
@@ -35,7 +35,7 @@ static bool line_next(const char *text, size_t len, size_t *pos, struct words *o
 	return true;
 }
 
-/* The next word; its length, 0: there is none. */
+/* The next word; its length, 0: the end. */
 static size_t word_next(struct words *w, const char **word)
 {
 	while (w->p < w->end && is_blank(*w->p))
@@ -492,7 +492,7 @@ bool parse_task_stat(const char *text, size_t len, long ticks, long page, struct
 	fact_put(&t.row, PROCESS_MINFLT, v[MINFLT]);
 	fact_put(&t.row, PROCESS_MAJFLT, v[MAJFLT]);
 	fact_put(&t.row, PROCESS_THREADS, v[THREADS]);
-	/* one that is ending, or a thread of the kernel, has no memory to be told of */
+	/* a process that is ending, or a kernel thread, has no memory */
 	if (v[VSIZE])
 		put_scaled(&t.row, PROCESS_RSS, v[RSS], (uint64_t)page, 1);
 	t.start_ticks = v[START];

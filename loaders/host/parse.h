@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse: the kernel's own accounts as numbers, from bytes alone. What a file holds goes into
- * columns of a fact's row as it stands: a counter as the kernel counts it, since whenever (meter.h
- * makes differences of it).
+ * parse: parses the kernel's statistics. Numbers go into the columns of a fact's row unchanged: a
+ * counter as the kernel counts it (meter.h makes differences of it).
  *
- * A number that cannot be (no digits, too large for 64 bits) leaves its column unset; a line that
- * is not understood is passed by; what was set before stays. Nothing is allocated, nothing is read
- * beyond `len`.
+ * An invalid number (no digits, too large for 64 bits) leaves its column unset; unknown lines are
+ * skipped; columns set before stay. Nothing is allocated, nothing is read beyond `len`.
  */
 #ifndef SONDE_HOST_FAMILY_PARSE_H
 #define SONDE_HOST_FAMILY_PARSE_H
@@ -30,10 +28,10 @@ struct parse_key {
 void parse_keys(const char *text, size_t len, const struct parse_key *keys, size_t n,
 		struct fact_row *out);
 
-/* The first word of a file as a number; false: it is none ("max"). */
+/* The first word of a file as a number; false: it is not one ("max"). */
 bool parse_number(const char *text, size_t len, uint64_t *out);
-/* The same of a limit: false where it says that there is none: "max", -1, or what v1 writes for it,
- * 2^63 less a page. */
+/* The same for a limit; false if there is no limit: "max", -1, or v1's value for it, 2^63 less a
+ * page. */
 bool parse_limit(const char *text, size_t len, uint64_t *out);
 /* cpu.max, "QUOTA PERIOD": thousandths of a CPU. */
 bool parse_cpu_max(const char *text, size_t len, uint64_t *out);

@@ -22,7 +22,7 @@
 
 #define FILES_NS (60 * NSEC_PER_SEC)
 #define LIMIT_NS (600 * NSEC_PER_SEC) /* limits are read so often */
-#define FDS_FEW  32                   /* nobody has so low a limit */
+#define FDS_FEW  32                   /* no real limit is that low */
 #define WHOLE_NS (60 * NSEC_PER_SEC)  /* memory may be taken from one that does not run */
 
 static const struct parse_key IO[] = {{"read_bytes", PROCESS_READ_BYTES, 0, 0},
@@ -45,7 +45,7 @@ struct processes_known {
 	uint64_t rss;       /* while it had memory, at the last reading */
 	int64_t met_ns;     /* when it was met last */
 	bool single;        /* it had one thread */
-	bool spent;         /* all that it used is told */
+	bool spent;         /* all of its use is stored */
 	uint64_t cpu_us;    /* up to the last reading, rather more than less; with `read` */
 	bool read;
 	uint32_t tgid;
@@ -227,8 +227,8 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 	if (!file_read(ps, p->tgid, "stat") ||
 	    !parse_task_stat(strbuf_str(&ps->text), ps->text.len, sysconf(_SC_CLK_TCK),
 			     sysconf(_SC_PAGESIZE), &t) ||
-	    t.start_ticks != p->start_ns / tick) { /* it is gone, and its pid another one's; what it
-						      used is told yet */
+	    t.start_ticks != p->start_ns / tick) { /* it has ended, and its pid is reused; its use
+						      is not fully stored yet */
 		meter_keep(&ps->meter, key);
 		return;
 	}
@@ -327,7 +327,7 @@ bool processes_used(struct processes *ps, const struct meter_round *r, const str
 	last = meter_last(&ps->meter, key, p->start_ns);
 	if (!k || !last)
 		return false;
-	if (k->spent) /* it is told once */
+	if (k->spent) /* stored once */
 		return true;
 	k->spent = true;
 	row_of(u, last, &now);
@@ -350,8 +350,8 @@ void processes_whole(struct processes *ps, const struct meter_round *r, const st
 	meter_put(ps->meter.fact, r, &row, process_names, &names);
 }
 
-/* How one was read last is kept for a while after it was met last: its sums are told after its end,
- * and what sonde-maps had to find anew goes on from there. */
+/* A process's last reading is kept for a while after its end: its sums come later, and if
+ * sonde-maps had lost it and finds it again, counting goes on from there. */
 static void absent_keep(struct processes *ps)
 {
 	int64_t now = clock_boot_ns();

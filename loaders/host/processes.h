@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processes: what each process used. One with a single thread that has not run since the reading
- * before, as schedstat says to the nanosecond, has used nothing: it is read no further, but once a
- * minute.
+ * processes: what each process used. A process with a single thread that has not run since the
+ * previous reading, by schedstat to the nanosecond, has used nothing: it is read no further, except
+ * once a minute.
  *
- * CPU time is that of all its threads, those that ended too, as the kernel tells it in ticks; the
- * time that it could run and waited for a CPU is told by thread only, and here of those that have
- * one. What one used after the last reading before its end comes from the kernel's sums at its end
- * (ended.h); until these are there it is remembered how it was read last.
+ * CPU time is that of all its threads, ended ones included, as the kernel counts it in ticks; the
+ * kernel has the time in the run queue only by thread, so here it is only that of single-threaded
+ * processes. Its use between the last reading and its end comes from the kernel's sums at its end
+ * (ended.h); its last reading is kept until these arrive.
  */
 #ifndef SONDE_HOST_FAMILY_PROCESSES_H
 #define SONDE_HOST_FAMILY_PROCESSES_H
@@ -45,15 +45,16 @@ void processes_end(struct processes *ps);
 /* What it used in all. The difference to its last reading is stored; false: it was never read. */
 bool processes_used(struct processes *ps, const struct meter_round *r, const struct mp_used *u,
 		    struct hostmaps_process *p);
-/* CPU time in us that an ended one used after it was read last, rather less than more; what is told
- * already is not in it. *whole: it was never read, and this is over its life. */
+/* CPU time in us that an ended process used after its last reading, rather less than more, and
+ * without what is already stored. *whole: it was never read, and this is over its life. */
 uint64_t processes_since(const struct processes *ps, const struct mp_used *u,
 			 const struct hostmaps_process *p, bool *whole);
 /* One that was never read: all that it used. */
 void processes_whole(struct processes *ps, const struct meter_round *r, const struct mp_used *u,
 		     struct hostmaps_process *p);
-/* CPU time in us, in the proportion of its ticks; neither part is less than in its last reading
- * (NULL: there is none), and their sum is exact, where that is not less than the last one's. */
+/* CPU time in us, split in the proportion of its ticks; neither part is less than in its last
+ * reading (NULL: there is no last reading), and their sum is exact unless it is less than the last
+ * one's. */
 void processes_split(const struct mp_used *u, const struct fact_row *last, uint64_t *user_us,
 		     uint64_t *system_us);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* line: see the header. */
 #include "loaders/import/line.h"
 
 #include <errno.h>
@@ -165,7 +164,7 @@ int line_parse(const char *bytes, size_t len, struct line *out, struct err *e)
 			       LINE_MAX_BYTES);
 	out->json = json_loadb(bytes, len, 0, &why);
 	if (!json_is_object(out->json))
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line is no JSON object: %.100s",
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line is not a JSON object: %.100s",
 			       out->json ? "another value" : why.text);
 	f.o = out->json;
 	/* "add" has a process too, a number */
@@ -173,12 +172,12 @@ int line_parse(const char *bytes, size_t len, struct line *out, struct err *e)
 		what--;
 	if (what < 0)
 		return err_set(e, -EBADMSG, EXIT_RUNTIME,
-			       "a line is neither run, frame, process nor add");
+			       "unknown record type (expected run, frame, process or add)");
 	out->what = (enum line_what)what;
 	out->name = text(&f, kinds[what].key);
 	kinds[what].read(&f, out);
 	if (f.wrong)
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line of %s has a '%s' that cannot be",
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line of %s has an invalid '%s'",
 			       kinds[what].key, f.wrong);
 	return 0;
 }

@@ -26,8 +26,7 @@
 static const struct program PROGRAM = {
 	.name = "sonde-import",
 	.usage = "--store DIR < LINES",
-	.about =
-		"Puts a profile that `sonde import` has read into the store. Use sonde import FILE.",
+	.about = "Part of sonde import: stores a profile that it has read. Use sonde import FILE.",
 };
 
 static const struct option OPTIONS[] = {
@@ -40,7 +39,7 @@ struct importing {
 	struct store_writer *w;
 	uint32_t run;
 	uint32_t exec_id; /* of all its processes: what another import brings is another process */
-	struct line *frames, *processes; /* told once, and named by every later line */
+	struct line *frames, *processes; /* defined once, and referred to by later lines */
 	size_t n_frames, cap_frames, n_processes, cap_processes;
 	size_t n_added;
 };
@@ -65,7 +64,7 @@ static uint64_t environment_of(const struct line *f)
 	return f->offset ? f->offset : hash_u64(hash_str(HASH_SEED, f->name), f->line) >> 24;
 }
 
-/* `around`: the function that stands in the file there; `f` itself, or what it was inlined into. */
+/* `around`: the function at that place in the file: `f` itself, or the one it was inlined into. */
 static uint32_t frame_of(struct importing *m, const struct line *f, const struct line *around,
 			 uint32_t outer)
 {
@@ -106,8 +105,8 @@ static uint32_t process_of(struct importing *m, uint32_t index)
 	return store_process(m->w, &p);
 }
 
-/* What is inlined stands at the place of the function around it, and names that; the stack names
- * only the innermost. */
+/* An inlined function has the place and name of the function around it; the stack names only the
+ * innermost. */
 static uint32_t stack_of(struct importing *m, const struct line *l)
 {
 	uint32_t *ids = mem_array(l->n_stack + 1, sizeof(*ids)), stack;
@@ -144,7 +143,7 @@ static int add_one(struct importing *m, const struct line *l, uint32_t series,
 					   store_amount(m->w, series, t->at_ns, &amount);
 }
 
-/* After -ESTALE the series is to be interned anew. */
+/* After -ESTALE the series must be interned again. */
 static int add_times(struct importing *m, const struct line *l)
 {
 	uint32_t series = series_of(m, l);
@@ -178,14 +177,14 @@ static int add(struct importing *m, const struct line *l, struct err *e)
 	int rc;
 
 	if (l->process >= m->n_processes)
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "process %u was not told", l->process);
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "process %u was not defined", l->process);
 	for (uint32_t i = 0; i < l->n_stack; i++)
 		if (l->stack[i] >= m->n_frames)
-			return err_set(e, -EBADMSG, EXIT_RUNTIME, "frame %u was not told",
+			return err_set(e, -EBADMSG, EXIT_RUNTIME, "frame %u was not defined",
 				       l->stack[i]);
 	rc = add_times(m, l);
 	if (rc)
-		return err_set(e, rc, EXIT_STORE, "the store did not take it: %s", strerror(-rc));
+		return err_set(e, rc, EXIT_STORE, "cannot store the profile: %s", strerror(-rc));
 	m->n_added += l->n_times;
 	if (m->n_added < WAIT_EVERY)
 		return 0;
@@ -206,7 +205,7 @@ static int begin(struct importing *m, const struct line *l, struct err *e)
 				.boot_offset_ns = clock_boot_offset_ns()};
 
 	if (m->run)
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a second run was told");
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "there is a second run");
 	m->run = store_run_begin(m->w, &run);
 	m->exec_id = (uint32_t)(hash_u64(hash_u64(HASH_SEED, (uint64_t)clock_utc_ns()),
 					 (uint64_t)getpid()) >>
@@ -221,7 +220,7 @@ static int take(struct importing *m, const char *bytes, size_t len, struct err *
 	int rc = line_parse(bytes, len, &l, e);
 
 	if (!rc && l.what != LINE_RUN && !m->run)
-		rc = err_set(e, -EBADMSG, EXIT_RUNTIME, "no run was told before");
+		rc = err_set(e, -EBADMSG, EXIT_RUNTIME, "no run comes before");
 	if (!rc && l.what == LINE_FRAME && m->n_frames < FRAMES_MAX) {
 		mem_grow(m->frames, m->n_frames, m->cap_frames);
 		m->frames[m->n_frames++] = l;

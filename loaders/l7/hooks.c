@@ -133,8 +133,8 @@ void hooks_parser(struct hooks *k, uint32_t tgid)
 	k->skel->bss->parser_tgid = tgid;
 }
 
-/* Which programs stand at which system calls: words of the tracepoints' names. `may`: kernels
- * without it are as good. */
+/* Which programs attach to which system calls: words of the tracepoints' names. `may`: absent on
+ * some kernels, which is fine. */
 static const struct {
 	const char *program, *at, *calls, *may;
 	bool untold; /* where l7_sent is not there */

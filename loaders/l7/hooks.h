@@ -22,14 +22,15 @@ struct hooks {
 	struct taps taps;
 	struct bpf_link *links[HOOKS_MOST], *sweep; /* of what is no perf event */
 	size_t n;
-	uint64_t untold_bytes; /* of sockets that hooks_sweep found gone and nobody was told of */
-	struct tables_state
-		*tables; /* sonde-maps' own; NULL: nobody reads which request a thread serves */
+	uint64_t untold_bytes; /* of closed sockets that hooks_sweep found and that had unreported
+				  bytes */
+	struct tables_state *tables; /* owned by sonde-maps; NULL: no loader reads which request a
+					thread serves */
 };
 
-#define HOOKS_NO_SWEEP                                                                                                                  \
-	"this kernel does not list the descriptors of processes: Unix and UDP connections that nobody has any more keep their places, " \
-	"until there is none left"
+#define HOOKS_NO_SWEEP                                                                             \
+	"this kernel does not list the descriptors of processes: closed Unix and UDP connections " \
+	"keep their places until none is free"
 
 /* Does the kernel tell when bytes come to a socket (6.3)? */
 bool hooks_tells_came(void);
@@ -42,17 +43,16 @@ void hooks_parser(struct hooks *k, uint32_t tgid);
 int hooks_attach(struct hooks *k, struct err *e);
 /* None of them runs when this returns; `with`: neither do these. */
 void hooks_detach(struct hooks *k, struct taps *with);
-/* We are here, for those who read which request a thread serves; 0: we go. Once a second or more
- * often. */
+/* Sign of life, for the families that read which request a thread serves; 0: this family ends. At
+ * least once a second. */
 void hooks_alive(struct hooks *k, uint64_t now_ns);
 void hooks_close(struct hooks *k);
 void hooks_tally(const struct hooks *k, struct l7_tally *sum);
 
 /*
- * Unix and UDP sockets that no process has a descriptor of any more: taken out of the map, and
- * given. How many connections of such sockets there are, or -errno (-ENOTSUP: the kernel does not
- * list descriptors). One that is on its way from one process to another (SCM_RIGHTS) counts as
- * gone.
+ * Unix and UDP sockets without a descriptor in any process: removes them from the map, and reports
+ * them. Returns the number of connections of such sockets, or -errno (-ENOTSUP: the kernel does not
+ * list descriptors). One in transit from one process to another (SCM_RIGHTS) counts as closed.
  */
 int hooks_sweep(struct hooks *k, void (*gone)(void *ctx, uint64_t sk, uint64_t ino), void *ctx);
 

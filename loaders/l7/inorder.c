@@ -6,7 +6,7 @@
 
 #include "schema/base/mem.h"
 
-#define KEEP_BYTES (1u << 20) /* more than this is given back when it is not needed */
+#define KEEP_BYTES (1u << 20) /* a larger buffer is freed when it is empty */
 
 void inorder_release(struct inorder *h)
 {

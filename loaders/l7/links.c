@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* links: see the header. A ring, with a table of the newest by parent; older ones are found from
- * there. */
+/* A ring, and a table of the newest link in each slot of parents; older ones are chained from there
+ * by their numbers. */
 #include "loaders/l7/links.h"
 
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
-#define PLACES 8192
+#define SLOTS 8192
 
 struct links {
-	struct link *ring;       /* LINKS; NULL: there was none yet */
-	uint64_t n;              /* so far: the one of number i, from 1, stands at i % LINKS */
-	uint64_t newest[PLACES]; /* number, by parent; 0: none */
+	struct link *ring;      /* LINKS; NULL: none was put yet */
+	uint64_t n;             /* put so far; number i, from 1, is at i % LINKS */
+	uint64_t newest[SLOTS]; /* number, by slot; 0: none */
 	int64_t since_ns;
 };
 
@@ -43,14 +43,14 @@ uint64_t link_id(uint64_t hash)
 	return hash ? hash : 1;
 }
 
-uint64_t link_span(const struct said_who *who, uint64_t tag)
+uint64_t link_span(const struct msg_process *p, uint64_t tag)
 {
-	return link_id(hash_u64(hash_u64(hash_u64(HASH_SEED, who->start_ns), who->tgid), tag));
+	return link_id(hash_u64(hash_u64(hash_u64(HASH_SEED, p->start_ns), p->tgid), tag));
 }
 
-static uint32_t place(uint64_t parent)
+static uint32_t slot(uint64_t parent)
 {
-	return (uint32_t)(parent % PLACES);
+	return (uint32_t)(parent % SLOTS);
 }
 
 static void copy(struct link *to, const struct link *x)
@@ -72,8 +72,8 @@ void links_put(struct links *l, const struct link *x)
 		l->since_ns = to->end_ns > l->since_ns ? to->end_ns : l->since_ns;
 	link_release(to);
 	copy(to, x);
-	to->newer_than = l->newest[place(x->parent)];
-	l->newest[place(x->parent)] = l->n;
+	to->newer_than = l->newest[slot(x->parent)];
+	l->newest[slot(x->parent)] = l->n;
 }
 
 int64_t links_since(const struct links *l)
@@ -81,7 +81,7 @@ int64_t links_since(const struct links *l)
 	return l->since_ns;
 }
 
-/* NULL: it is forgotten, and so are all before it. */
+/* NULL: it was overwritten, and so were all before it. */
 static const struct link *at(const struct links *l, uint64_t number)
 {
 	return number && number + LINKS > l->n ? &l->ring[number % LINKS] : NULL;
@@ -96,7 +96,7 @@ struct link *links_kin(const struct links *l, uint64_t span, uint32_t *n, bool *
 	*n = 0;
 	*cut = false;
 	for (;;) {
-		for (uint64_t number = l->newest[place(span)]; (x = at(l, number));
+		for (uint64_t number = l->newest[slot(span)]; (x = at(l, number));
 		     number = x->newer_than) {
 			if (x->parent != span)
 				continue;

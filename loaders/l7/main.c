@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-l7: requests, as programs make and answer them. This file is the family's translation
- * between the common loop of loaders/lib/bpf and its parts: hooks has the programs, the parser (a
- * process without rights) reads what they tell and says what it found, book puts that into the
- * store.
+ * sonde-l7: the requests that programs make and answer. This file connects the common loop of
+ * loaders/lib/bpf with the family's parts: hooks has the BPF programs, the parser (a process
+ * without rights) reads their records and sends what it found, store_rows stores it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,49 +23,49 @@
 #include "schema/base/mem.h"
 
 #define POLL_NS       (NSEC_PER_SEC / 4)
-#define ANSWER_NS     (NSEC_PER_SEC / 10) /* what was asked for is read so long after */
-#define SAY_NS        (1 * NSEC_PER_SEC)
+#define ANSWER_NS     (NSEC_PER_SEC / 10) /* the parser has answered by then */
+#define WRITE_NS      (1 * NSEC_PER_SEC)
 #define SWEEP_NS      (2 * NSEC_PER_SEC)
 #define SWEEP_MOST_NS (30 * NSEC_PER_SEC)
-#define SWEEP_PART    1000 /* the reading of descriptors has one in so many of the time */
-#define STARTS        100  /* of parsers: one that dies again and again finds an end */
+#define SWEEP_PART    1000 /* reading descriptors takes at most 1/1000 of the time */
+#define STARTS        100  /* of parsers, at most */
 
 struct l7 {
 	struct hooks hooks;
 	struct parser parser;
 	struct tls *tls;
-	struct store_rows book;
-	struct family_host *h; /* of the call at hand */
+	struct store_rows rows;
+	struct family_host *h; /* of the current call */
 	struct parser_ask gone;
-	int64_t said_ns, swept_ns, sweep_took_ns,
-		sweep_rest_ns;                         /* rest: of one that found nothing new */
-	uint64_t unseen_bytes, records, swept_records; /* records: so far; of then */
+	int64_t asked_ns, swept_ns, sweep_took_ns;
+	int64_t sweep_rest_ns; /* least time between sweeps while no records come */
+	uint64_t unseen_bytes, records, swept_records; /* records: so far; at the last sweep */
 	bool started, full, shed;
 };
 
 static bool tls_off; /* --tls */
 
-static void hear(void *ctx, const struct heard *x)
+static void message_take(void *ctx, const struct message *x)
 {
 	struct l7 *l = ctx;
 
-	if (l->tls && x->s->what == SAID_BYTES && x->s->number[SAID_BLIND] &&
-	    !strcmp(x->text[SAID_PROTOCOL], "tls"))
-		tls_unread(l->tls, x->s->who.tgid);
-	store_rows_put(&l->book, l->h, x);
+	if (l->tls && x->kind == MSG_BYTES && x->bytes->count.blind &&
+	    !strcmp(x->text[MSG_PROTOCOL], "tls"))
+		tls_unread(l->tls, x->about->process.tgid);
+	store_rows_put(&l->rows, l->h, x);
 }
 
-/* true: it had something to say. */
+/* Reads the parser, starts it or another one. true: it had sent something. */
 static bool parser_keep(struct l7 *l, uint32_t bucket_s)
 {
 	struct err e = {0};
 	size_t n = 0;
 	int err;
 
-	if (l->started && parser_read(&l->parser, hear, l, &n))
+	if (l->started && parser_read(&l->parser, message_take, l, &n))
 		return n;
 	if (l->started)
-		log_warn("l7: the parser ended: what was under way is blind");
+		log_warn("l7: the parser ended; requests in flight are counted as blind");
 	if (l->started && l->parser.starts >= STARTS)
 		return n;
 	err = l->started ? parser_again(&l->parser, &e) :
@@ -79,7 +78,7 @@ static bool parser_keep(struct l7 *l, uint32_t bucket_s)
 	return n;
 }
 
-/* ---- sockets that are gone ---- */
+/* ---- closed sockets ---- */
 
 static void gone_send(struct l7 *l)
 {
@@ -101,7 +100,7 @@ static void gone(void *ctx, uint64_t sk, uint64_t ino)
 		gone_send(l);
 }
 
-/* Where nothing is told, little ends: then twice as long each time. */
+/* While no records come, few sockets close: the interval doubles each time. */
 static void sweep(struct l7 *l, int64_t now_ns)
 {
 	int64_t every = l->sweep_took_ns * SWEEP_PART, begin = clock_cpu_ns();
@@ -122,7 +121,7 @@ static void sweep(struct l7 *l, int64_t now_ns)
 	l->sweep_took_ns = clock_cpu_ns() - begin;
 }
 
-/* ---- what nobody told ---- */
+/* ---- bytes that no record has ---- */
 
 static void unseen(struct l7 *l, int64_t now_ns)
 {
@@ -133,45 +132,44 @@ static void unseen(struct l7 *l, int64_t now_ns)
 	l->records = t.records;
 	bytes = t.unseen_bytes + t.no_room_bytes + t.tls_unknown_bytes;
 	if (bytes > l->unseen_bytes)
-		store_rows_unseen(&l->book, l->h, bytes - l->unseen_bytes, now_ns);
+		store_rows_unseen(&l->rows, l->h, bytes - l->unseen_bytes, now_ns);
 	l->unseen_bytes = bytes;
 	if (t.no_room && !l->full)
-		log_warn(
-			"l7: more connections are open than there is room for: what some of them say is not read");
+		log_warn("l7: too many open connections; the traffic of some is not read");
 	l->full = l->full || t.no_room;
 	if (t.lost + t.shed && !l->shed)
 		log_warn(
-			"l7: more is said than can be read: some connections are not read for a while, which is told as lost and blind");
+			"l7: traffic exceeds capacity; some connections are skipped for a while and counted as lost and blind");
 	l->shed = l->shed || t.lost + t.shed;
 }
 
 static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct l7 *l = state;
-	bool said;
+	bool sent;
 
 	l->h = h;
 	h->next_ns = now_ns + POLL_NS;
 	hooks_alive(&l->hooks, (uint64_t)now_ns);
-	if (!hostmaps_seeded(h->maps) && now_ns - l->said_ns < 5 * NSEC_PER_SEC && l->started)
+	if (!hostmaps_seeded(h->maps) && now_ns - l->asked_ns < 5 * NSEC_PER_SEC && l->started)
 		return;
-	said = parser_keep(l, h->bucket_s);
+	sent = parser_keep(l, h->bucket_s);
 	if (!tls_off)
 		tls_poll(l->tls, h, now_ns);
-	if (now_ns - l->said_ns < SAY_NS) {
-		if (!said) /* it says something when it is asked; where it is much, it calls */
-			h->next_ns = l->said_ns + SAY_NS;
+	if (now_ns - l->asked_ns < WRITE_NS) {
+		if (!sent) /* it sends when asked; before that only if it has much (wake_fd) */
+			h->next_ns = l->asked_ns + WRITE_NS;
 		return;
 	}
 	h->next_ns = now_ns + ANSWER_NS;
-	store_rows_fresh(&l->book);
-	store_rows_unresolved(&l->book, h, now_ns);
-	parser_ask(&l->parser, &(struct parser_ask){.what = PARSER_SAY,
+	store_rows_fresh(&l->rows);
+	store_rows_unresolved(&l->rows, h, now_ns);
+	parser_ask(&l->parser, &(struct parser_ask){.what = PARSER_WRITE,
 						    .now_ns = now_ns,
 						    .offset_ns = h->offset_ns});
 	sweep(l, now_ns);
 	unseen(l, now_ns);
-	l->said_ns = now_ns;
+	l->asked_ns = now_ns;
 }
 
 static void l7_detach(void *state)
@@ -190,12 +188,11 @@ static void l7_last_read(void *state, struct family_host *h, int64_t patience_ns
 	l->h = h;
 	l7_detach(l);
 	parser_keep(l, h->bucket_s);
-	l->swept_ns = 0; /* what has ended by now has, and is not cut off by us */
+	l->swept_ns = 0; /* sockets closed by now count as closed, not as cut off by the end */
 	sweep(l, clock_boot_ns());
-	if (!parser_end(&l->parser, h->offset_ns, patience_ns, hear, l))
-		log_warn(
-			"l7: the parser did not say all that it had in time: what is missing was not counted");
-	store_rows_unresolved(&l->book, h, INT64_MAX);
+	if (!parser_end(&l->parser, h->offset_ns, patience_ns, message_take, l))
+		log_warn("l7: the parser did not send everything in time; the rest is not counted");
+	store_rows_unresolved(&l->rows, h, INT64_MAX);
 	unseen(l, clock_boot_ns());
 }
 
@@ -259,14 +256,13 @@ static void l7_check(struct check *c, uint32_t freq)
 	(void)freq;
 	if (hooks_tells_came())
 		check_add(c, "queues", CHECK_OK, NULL,
-			  "how long requests lie in their socket before they are read is measured");
+			  "time that requests wait in the socket is measured");
 	else
-		check_add(
-			c, "queues", CHECK_WARN, "a kernel from 6.3 on tells when bytes come",
-			"how long requests lie in their socket before they are read is not measured (no sk_data_ready)");
+		check_add(c, "queues", CHECK_WARN, "kernel 6.3 or later (sk_data_ready)",
+			  "time that requests wait in the socket is not measured");
 	if (!programs_iterates("task_file"))
 		check_add(c, "descriptors", CHECK_WARN,
-			  "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
+			  "a kernel that supports BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static void l7_close(void *state)
@@ -277,13 +273,13 @@ static void l7_close(void *state)
 	parser_release(&l->parser);
 	tls_free(l->tls);
 	hooks_close(&l->hooks);
-	store_rows_release(&l->book);
+	store_rows_release(&l->rows);
 	free(l);
 }
 
 static const struct option l7_options[] = {
 	{"tls", 0, OPTION_ENUM, "on|off",
-	 "probes in TLS libraries, for what is said inside TLS (default on)",
+	 "probes in TLS libraries, to read requests inside TLS (default on)",
 	 .size = sizeof(tls_off)},
 	{0}};
 
@@ -291,7 +287,7 @@ static const struct family l7_family = {
 	.name = "l7",
 	.keeps = CONFINE_EXECS | CONFINE_LOADS,
 	.options = {l7_options, &tls_off},
-	.summary = "requests: what programs ask one another, how long it takes, and what fails",
+	.summary = "record requests between programs: operations, latency and failures",
 	.open = l7_open,
 	.attach = l7_attach,
 	.poll = l7_poll,

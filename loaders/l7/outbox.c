@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* outbox: see the header. */
 #include "loaders/l7/outbox.h"
 
 #include <errno.h>
@@ -9,18 +8,18 @@
 
 #include "schema/base/mem.h"
 
-struct outbox_message {
-	struct outbox_message *next;
+struct outbox_packet {
+	struct outbox_packet *next;
 	size_t size;
 	unsigned char bytes[];
 };
 
-void outbox_put(struct outbox *o, const void *message, size_t size)
+void outbox_put(struct outbox *o, const void *packet, size_t size)
 {
-	struct outbox_message *m = mem_alloc(sizeof(*m) + size);
+	struct outbox_packet *m = mem_alloc(sizeof(*m) + size);
 
 	m->size = size;
-	memcpy(m->bytes, message, size);
+	memcpy(m->bytes, packet, size);
 	*(o->last ? &o->last->next : &o->first) = m;
 	o->last = m;
 	o->n++;
@@ -29,7 +28,7 @@ void outbox_put(struct outbox *o, const void *message, size_t size)
 
 static void first_drop(struct outbox *o)
 {
-	struct outbox_message *m = o->first;
+	struct outbox_packet *m = o->first;
 
 	o->first = m->next;
 	if (!o->first)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* parser: the loader's side. */
+/* The loader's side. */
 #include "loaders/l7/parser.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 
-/* Descriptors may lie where others are to be: all go out of the way first. */
+/* A descriptor may have a number that another one needs: all are moved out of the way first. */
 static void child_become(const int fds[4], const char *bucket)
 {
 	char *argv[] = {"sonde-l7", (char *)PARSER_OPTION, (char *)bucket, NULL}, *envp[] = {NULL};
@@ -44,7 +44,7 @@ static int start(struct parser *p, struct err *e)
 	char bucket[16];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot talk to a parser: %s",
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket for the parser: %s",
 			       strerror(errno));
 	snprintf(bucket, sizeof(bucket), "%u", p->bucket_s);
 	p->pid = fork();
@@ -56,7 +56,7 @@ static int start(struct parser *p, struct err *e)
 
 		close(pair[0]);
 		p->pid = 0;
-		return err_set(e, err, EXIT_RUNTIME, "cannot start a parser: %s", strerror(-err));
+		return err_set(e, err, EXIT_RUNTIME, "cannot start the parser: %s", strerror(-err));
 	}
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	p->fd = pair[0];
@@ -80,27 +80,27 @@ int parser_start(struct parser *p, int ring_fd, int wants_fd, uint32_t bucket_s,
 	return start(p, e);
 }
 
-/* 1: a message; 0: none now; -1: it is gone. */
-static int message_read(struct parser *p, parser_hear hear, void *ctx, bool *flushed)
+/* 1: read a packet; 0: none is there; -1: it has ended. */
+static int packet_read(struct parser *p, parser_take take, void *ctx, bool *flushed)
 {
 	ssize_t n = read(p->fd, p->buf, sizeof(p->buf));
-	struct heard x;
+	struct message x;
 	size_t at = 0;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0)
 		return -1;
-	while (said_next(p->buf, (size_t)n, &at, &x)) {
-		if (x.s->what == SAID_FLUSHED)
+	while (message_read(p->buf, (size_t)n, &at, &x)) {
+		if (x.kind == MSG_FLUSHED)
 			*flushed = true;
 		else
-			hear(ctx, &x);
+			take(ctx, &x);
 	}
 	return 1;
 }
 
-bool parser_read(struct parser *p, parser_hear hear, void *ctx, size_t *n)
+bool parser_read(struct parser *p, parser_take take, void *ctx, size_t *n)
 {
 	bool flushed = false;
 	int got;
@@ -108,7 +108,7 @@ bool parser_read(struct parser *p, parser_hear hear, void *ctx, size_t *n)
 	*n = 0;
 	if (p->fd < 0)
 		return false;
-	while ((got = message_read(p, hear, ctx, &flushed)) > 0)
+	while ((got = packet_read(p, take, ctx, &flushed)) > 0)
 		++*n;
 	return !got;
 }
@@ -121,7 +121,7 @@ bool parser_ask(const struct parser *p, const struct parser_ask *q)
 	       (send(p->fd, q, size, MSG_NOSIGNAL) == (ssize_t)size || errno == EAGAIN);
 }
 
-bool parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser_hear hear,
+bool parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser_take take,
 		void *ctx)
 {
 	const struct parser_ask q = {
@@ -135,7 +135,7 @@ bool parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser
 		struct pollfd f = {.fd = p->fd, .events = POLLIN};
 
 		if (poll(&f, 1, (int)((until - now) / 1000000) + 1) > 0 &&
-		    message_read(p, hear, ctx, &flushed) < 0)
+		    packet_read(p, take, ctx, &flushed) < 0)
 			return false;
 	}
 	return flushed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* parser_child: the side without rights: from the ring to what is said. */
+/* The parser's main loop, without rights: from the ring to messages. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,31 +23,31 @@
 #define FD_WANTS  5
 #define FD_MORE   6
 #define BUSY_MS   25
-#define CALM_MS   100 /* where no more than CALM records came */
+#define CALM_MS   100 /* after at most CALM records */
 #define CALM      256
-#define QUIET_MS  1000 /* where none came; a ring that fills wakes us (l7_data.bpf.h: 5) */
-#define LAST_MS   200  /* at the end: for programs that have begun a record */
+#define QUIET_MS  1000 /* after none; a ring that fills up wakes us (l7_data.bpf.h: 5) */
+#define LAST_MS   200  /* at the end, for probes that are still writing a record */
 
 struct child {
 	struct ring ring;
-	int woken; /* epoll's descriptor: readable once the ring's program wakes us, and not for all
-		      that is in the ring */
+	int woken; /* epoll's descriptor: readable when a probe wakes us, not while the ring has
+		      data */
 	struct streams *streams;
-	struct saying saying;
+	struct message_writer writer;
 	struct outbox outbox;
-	uint64_t n; /* records since this was last looked at */
+	uint64_t n; /* records of this turn */
 	bool over;
 };
 
-/* Who hears no more is gone, and so are we. */
-static void say(void *ctx, const void *message, size_t size)
+/* If the loader has closed the socket, this process ends, too. */
+static void packet_send(void *ctx, const void *packet, size_t size)
 {
 	const uint64_t one = 1;
 	struct child *c = ctx;
 
 	if (c->over)
 		return;
-	outbox_put(&c->outbox, message, size);
+	outbox_put(&c->outbox, packet, size);
 	c->over = outbox_send(&c->outbox, FD_SOCKET) < 0;
 	if (c->outbox.n && write(FD_MORE, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		c->over = true;
@@ -75,8 +75,8 @@ static int ring_take(struct child *c)
 		       ring_open(&c->ring, FD_RING, info.max_entries);
 }
 
-/* The ring is ready while anything is in it: only its changes count, which are told as another part
- * of it is full (l7_data.bpf.h: 5). */
+/* The ring is readable while anything is in it. Edge-triggered, it only signals when a probe has
+ * filled another part of it (l7_data.bpf.h: 5). */
 static int woken_open(struct child *c)
 {
 	struct epoll_event on = {.events = EPOLLIN | EPOLLET};
@@ -87,18 +87,17 @@ static int woken_open(struct child *c)
 
 static void flushed(struct child *c)
 {
-	struct said x = {.what = SAID_FLUSHED};
-	const char *const none[SAID_TEXTS] = {0};
+	struct msg_head x;
 
-	saying_add(&c->saying, &x, none, NULL);
-	saying_flush(&c->saying);
+	message_write(&c->writer, MSG_FLUSHED, &x, NULL);
+	message_flush(&c->writer);
 	while (!c->over && c->outbox.n) {
 		poll(&(struct pollfd){.fd = FD_SOCKET, .events = POLLOUT}, 1, -1);
 		c->over = outbox_send(&c->outbox, FD_SOCKET) < 0;
 	}
 }
 
-/* All that is in the ring, where a program may have begun a record and not be at its end. */
+/* Reads the ring until it is empty: a probe may still be writing a record. */
 static void ring_last(struct child *c)
 {
 	ring_read(&c->ring, record, c);
@@ -118,8 +117,8 @@ static void asked(struct child *c)
 		return;
 	}
 	streams_clock(c->streams, q.offset_ns);
-	if (q.what == PARSER_SAY) {
-		streams_say(c->streams, q.now_ns, false);
+	if (q.what == PARSER_WRITE) {
+		streams_write(c->streams, q.now_ns, false);
 	} else if (q.what == PARSER_GONE) {
 		for (uint32_t i = 0; i < q.n && i < PARSER_GONE_MOST; i++)
 			streams_gone(c->streams, q.gone[2 * i], q.gone[2 * i + 1], q.now_ns);
@@ -169,11 +168,14 @@ int parser_main(int argc, char **argv)
 		     FD_WANTS, 0);
 	if (bucket <= 0 || bucket > 3600 || wants == MAP_FAILED || ring_take(c) || woken_open(c))
 		return EXIT_RUNTIME;
-	c->saying = (struct saying){.send = say, .ctx = c};
+	c->writer = (struct message_writer){.send = packet_send, .ctx = c};
 	fcntl(FD_SOCKET, F_SETFL, O_NONBLOCK);
-	c->streams = streams_new(wants, &c->saying, (uint32_t)bucket, clock_boot_offset_ns());
+	c->streams = streams_new(wants, &c->writer, (uint32_t)bucket, clock_boot_offset_ns());
 	if (sandbox_enter(SANDBOX_STAYS, &e))
 		return err_report(&e, "sonde-l7");
 	run(c);
+	streams_free(c->streams);
+	outbox_release(&c->outbox);
+	free(c);
 	return 0;
 }

@@ -3,47 +3,72 @@
 
 #include <string.h>
 
+#include "schema/store/model/stored.h"
+
 static size_t up8(size_t n)
 {
 	return (n + 7) & ~(size_t)7;
 }
 
-void saying_flush(struct saying *to)
+/* Of the struct that begins a message of each kind. */
+static const uint16_t FIXED[MSG_KINDS] = {
+	[MSG_SUM] = sizeof(struct msg_sum),       [MSG_PART] = sizeof(struct msg_part),
+	[MSG_SINGLE] = sizeof(struct msg_single), [MSG_BYTES] = sizeof(struct msg_bytes),
+	[MSG_NAMED] = sizeof(struct msg_named),   [MSG_FLUSHED] = sizeof(struct msg_head),
+};
+
+_Static_assert(sizeof(struct msg_head) == 32 && sizeof(struct msg_about) == 32, "no padding");
+_Static_assert(sizeof(struct msg_sum) % 8 == 0 && sizeof(struct msg_part) % 8 == 0 &&
+		       sizeof(struct msg_single) % 8 == 0 && sizeof(struct msg_bytes) % 8 == 0 &&
+		       sizeof(struct msg_named) % 8 == 0,
+	       "messages follow each other");
+
+/* ---- writing ---- */
+
+void message_flush(struct message_writer *w)
 {
-	if (to->len)
-		to->send(to->ctx, to->buf, to->len);
-	to->len = 0;
+	if (w->len)
+		w->send(w->ctx, w->buf, w->len);
+	w->len = 0;
 }
 
-void saying_add(struct saying *to, struct said *s, const char *const text[SAID_TEXTS],
-		const uint32_t *steps)
+void message_write(struct message_writer *w, enum msg_kind kind, void *message,
+		   const struct message_tail *tail)
 {
-	size_t at = sizeof(*s), texts = 0;
+	struct msg_head *head = message;
+	static const struct message_tail none;
+	size_t at = FIXED[kind], texts = 0, steps;
 	uint8_t *p;
 
-	for (int i = 0; i < SAID_TEXTS; i++) {
-		s->text[i] = text[i] ? (uint16_t)(strnlen(text[i], SAID_TEXT - 1) + 1) : 0;
-		texts += s->text[i];
+	tail = tail ? tail : &none;
+	*head = (struct msg_head){.kind = (uint16_t)kind, .first_step = tail->first_step};
+	for (int i = 0; i < MSG_TEXTS; i++) {
+		const char *text = tail->text[i];
+
+		head->text[i] = text ? (uint16_t)(strnlen(text, MSG_TEXT_MAX - 1) + 1) : 0;
+		texts += head->text[i];
 	}
-	if (!steps)
-		s->n_steps = 0;
-	s->size = (uint32_t)(up8(at + texts) + up8(s->n_steps * sizeof(*steps)));
-	if (to->len + s->size > sizeof(to->buf))
-		saying_flush(to);
-	p = (uint8_t *)to->buf + to->len;
-	memset(p, 0, s->size);
-	memcpy(p, s, sizeof(*s));
-	for (int i = 0; i < SAID_TEXTS; i++) {
-		if (s->text[i])
-			memcpy(p + at, text[i], (size_t)s->text[i] - 1);
-		at += s->text[i];
+	head->n_steps = tail->steps ? tail->n_steps : 0;
+	steps = head->n_steps * sizeof(*tail->steps);
+	head->size = (uint32_t)(up8(at + texts) + up8(steps));
+	if (w->len + head->size > sizeof(w->buf))
+		message_flush(w);
+	p = (uint8_t *)w->buf + w->len;
+	memset(p, 0, head->size);
+	memcpy(p, message, at);
+	for (int i = 0; i < MSG_TEXTS; i++) {
+		if (head->text[i])
+			memcpy(p + at, tail->text[i], (size_t)head->text[i] - 1);
+		at += head->text[i];
 	}
-	if (s->n_steps)
-		memcpy(p + up8(at), steps, s->n_steps * sizeof(*steps));
-	to->len += s->size;
+	if (steps)
+		memcpy(p + up8(at), tail->steps, steps);
+	w->len += head->size;
 }
 
-/* Bytes of a character of UTF-8 that begins at p, 0: none does, or it is a control. */
+/* ---- reading ---- */
+
+/* Length of the UTF-8 character at p; 0: invalid, or a control character. */
 static size_t character(const uint8_t *p, size_t n)
 {
 	size_t k = *p < 0x80               ? 1 :
@@ -72,40 +97,67 @@ static void text_take(char *to, const uint8_t *from, size_t n)
 	to[at] = '\0';
 }
 
-static bool sound(const struct said *s, size_t left)
+/* Texts and steps lie within the message, and fill it. */
+static bool sizes_valid(const struct msg_head *h, size_t left)
 {
-	size_t texts = 0;
+	size_t texts = 0, steps;
 
-	if (left < sizeof(*s) || s->size > left || s->size < sizeof(*s) || s->size % 8)
+	if (left < sizeof(*h) || h->size > left || !h->kind || h->kind >= MSG_KINDS ||
+	    h->size < FIXED[h->kind])
 		return false;
-	for (int i = 0; i < SAID_TEXTS; i++) {
-		if (s->text[i] > SAID_TEXT)
+	for (int i = 0; i < MSG_TEXTS; i++) {
+		if (h->text[i] > MSG_TEXT_MAX)
 			return false;
-		texts += s->text[i];
+		texts += h->text[i];
 	}
-	if (s->n_steps > SAID_STEPS || s->first_step + s->n_steps > SAID_STEPS)
+	if (h->n_steps > MSG_STEPS_MAX || h->first_step + h->n_steps > MSG_STEPS_MAX)
 		return false;
-	return s->size == up8(sizeof(*s) + texts) + up8(s->n_steps * sizeof(uint32_t)) &&
-	       s->side <= 2 && s->result <= 5 && s->why <= SAID_LINKED &&
-	       s->flags <= (SAID_HOW | SAID_PARTIAL) && s->what >= SAID_SUM &&
-	       s->what <= SAID_PART && (s->what != SAID_PART || (s->why && s->why <= SAID_PARTS));
+	steps = h->n_steps * sizeof(uint32_t);
+	return h->size == up8(FIXED[h->kind] + texts) + up8(steps);
 }
 
-bool said_next(const void *message, size_t size, size_t *at, struct heard *out)
+static bool body_valid(const struct message *m)
 {
-	const uint8_t *p = (const uint8_t *)message + *at, *text = p + sizeof(struct said);
-	const struct said *s = (const struct said *)p;
-
-	if (*at >= size || !sound(s, size - *at))
+	if (m->about &&
+	    (m->about->side > STORE_SIDE_SERVER || m->about->result > STORE_RESULT_BLIND))
 		return false;
-	out->s = s;
-	for (int i = 0; i < SAID_TEXTS; i++) {
-		out->text[i][0] = '\0';
-		if (s->text[i])
-			text_take(out->text[i], text, (size_t)s->text[i] - 1);
-		text += s->text[i];
+	switch (m->kind) {
+	case MSG_PART:
+		return m->part->part && m->part->part <= REQUEST_PARTS;
+	case MSG_SINGLE:
+		return m->single->why && m->single->why <= SINGLE_LINKED &&
+		       m->single->how < LINK_HOWS && m->single->partial <= 1;
+	default:
+		return true;
 	}
-	out->steps = s->n_steps ? (const uint32_t *)(p + up8((size_t)(text - p))) : NULL;
-	*at += s->size;
+}
+
+bool message_read(const void *packet, size_t size, size_t *at, struct message *out)
+{
+	const struct msg_head *h;
+	const uint8_t *text;
+
+	if (*at >= size)
+		return false;
+	h = (const struct msg_head *)((const uint8_t *)packet + *at);
+	if (!sizes_valid(h, size - *at))
+		return false;
+	out->kind = (enum msg_kind)h->kind;
+	out->head = h;
+	out->about = h->kind == MSG_FLUSHED ? NULL : &out->named->about;
+	if (!body_valid(out))
+		return false;
+	text = (const uint8_t *)h + FIXED[h->kind];
+	for (int i = 0; i < MSG_TEXTS; i++) {
+		out->text[i][0] = '\0';
+		if (h->text[i])
+			text_take(out->text[i], text, (size_t)h->text[i] - 1);
+		text += h->text[i];
+	}
+	text = (const uint8_t *)h + up8((size_t)(text - (const uint8_t *)h));
+	out->steps = h->n_steps ? (const uint32_t *)text : NULL;
+	out->first_step = h->first_step;
+	out->n_steps = h->n_steps;
+	*at += h->size;
 	return true;
 }

@@ -1,134 +1,182 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * said: what the parser, a process without rights, says to the loader: sums of requests, single
- * ones, and what became of bytes.
+ * parser_message: the messages from the parser, a process without rights, to the loader: sums of
+ * requests, single requests, and how many bytes were parsed.
  *
- * A message is a run of entries, each a struct said with its numbers, its texts (each ended by
- * NUL), and steps of latency. Who reads them trusts nothing: said_next gives only what is whole and
- * within bounds, and texts that can be printed.
+ * A packet is a sequence of messages. A message is one of the structs below, by head.kind; then
+ * its texts, each ended by NUL, in the order of enum msg_text; then, from a multiple of 8 on, the
+ * steps of its latency histogram (uint32_t each). All sizes in the head are in bytes, except the
+ * steps. Both ends are the same program, so the layout has no version.
+ *
+ * The reader trusts nothing: message_read returns only messages whose sizes, enums and flags are
+ * valid, and replaces unprintable bytes of texts.
  */
-#ifndef SONDE_L7_SAID_H
-#define SONDE_L7_SAID_H
+#ifndef SONDE_L7_PARSER_MESSAGE_H
+#define SONDE_L7_PARSER_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAID_MESSAGE 32768
-#define SAID_TEXT    512
-#define SAID_STEPS   512
+#define MSG_PACKET_MAX 32768
+#define MSG_TEXT_MAX   512
+#define MSG_STEPS_MAX  512
 
-enum said_what {
-	SAID_SUM = 1,     /* requests of a bucket that have all names in common */
-	SAID_SINGLE = 2,  /* one request */
-	SAID_BYTES = 3,   /* bytes of a bucket, of connections that have process, side, protocol and
-			     service in common */
-	SAID_FLUSHED = 4, /* all that there was up to the question */
-	SAID_PART = 6, /* of a SUM's requests: a part of how long they took (why: enum said_part);
-			  N, TOTAL, MAX and steps */
-	SAID_NAMED = 5 /* a name that a process asked for (OPERATION), and an address that it was
-			  answered with (SERVICE) */
+enum msg_kind {
+	MSG_SUM = 1,
+	MSG_PART,
+	MSG_SINGLE,
+	MSG_BYTES,
+	MSG_NAMED,
+	MSG_FLUSHED, /* the head alone: the answer to PARSER_END is complete */
+	MSG_KINDS
 };
-enum said_part {
-	SAID_TO_FIRST = 1 /* byte of the answer */,
-	SAID_QUEUED = 2 /* in the socket's buffer, before it was read */
-};
-#define SAID_PARTS 2
-enum said_why {
-	SAID_FAILED = 1,
-	SAID_SLOW = 2,
-	SAID_SAMPLE = 3,
-	SAID_LINKED = 4 /* asked for one that is kept */
-};
-/* How a question is known to be asked for its parent: by the thread that asked, or by the one that
- * opened the connection for it. */
-enum said_how {
-	SAID_NO_LINK,
-	SAID_BY_THREAD,
-	SAID_BY_OPENER,
-	SAID_BY_BYTES /* an answer: both ends of its connection are here */,
-	SAID_BY_GOROUTINE /* as by thread or opener */
-};
-#define SAID_HOW     7
-#define SAID_PARTIAL 8 /* some that were asked for it may be missing */
 
-struct said_who { /* a process, as in stack_event */
+enum msg_text {
+	MSG_PROTOCOL,
+	MSG_SERVICE,
+	MSG_OPERATION,
+	MSG_STATUS,
+	MSG_TRACE,   /* of SINGLE */
+	MSG_NAME,    /* of NAMED */
+	MSG_ADDRESS, /* of NAMED */
+	MSG_TEXTS
+};
+
+/* Set by message_write. */
+struct msg_head {
+	uint32_t size; /* of the message with its texts and steps; a multiple of 8 */
+	uint16_t kind;
+	uint16_t text[MSG_TEXTS]; /* size of each with its NUL; 0: absent */
+	uint16_t first_step, n_steps;
+	uint16_t unused[4];
+};
+
+struct msg_process { /* as in stack_event */
 	uint64_t start_ns;
 	uint32_t tgid, exec_id;
 };
 
-enum said_number { /* by what it is */
-		   SAID_N,
-		   SAID_TOTAL,
-		   SAID_MAX,
-		   SAID_REQUEST_BYTES,
-		   SAID_RESPONSE_BYTES, /* of SUM */
-		   SAID_AT = 0,
-		   SAID_FIRST,
-		   SAID_WHOLE,
-		   SAID_ASKED,
-		   SAID_ANSWERED,
-		   SAID_WEIGHT,
-		   SAID_TID,
-		   SAID_TAG, /* of SINGLE; AT: utc; ns and bytes; TAG: of its samples, 0: none */
-		   SAID_SPAN,
-		   SAID_PARENT,
-		   SAID_CALLER, /* as in links.h; CALLER: as the request's header says */
-		   SAID_SEEN = 0,
-		   SAID_PARSED,
-		   SAID_SKIPPED,
-		   SAID_BLIND,
-		   SAID_BLIND_REQUESTS, /* of BYTES */
-		   SAID_NUMBERS = 11
-};
-enum said_texts {
-	SAID_PROTOCOL,
-	SAID_SERVICE,
-	SAID_OPERATION,
-	SAID_STATUS,
-	SAID_TRACE,
-	SAID_TEXTS
+/* Whose, and of which bucket. `side` and `result` are enum store_side and store_result. */
+struct msg_about {
+	struct msg_process process;
+	int64_t utc_ns; /* start of the bucket */
+	uint8_t side;
+	uint8_t result; /* of SUM, PART and SINGLE */
+	uint8_t unused[6];
 };
 
-struct said {
-	uint32_t size; /* of the entry, with all of it; a multiple of 8 */
-	uint8_t what, side, result,
-		why; /* side, result: as the store's (schema/store/write/requests.h) */
-	struct said_who who;
-	int64_t utc_ns; /* of the bucket */
-	uint64_t number[SAID_NUMBERS];
-	uint16_t text[SAID_TEXTS]; /* bytes of each with its NUL; 0: none */
-	uint16_t first_step, n_steps;
-	uint16_t flags; /* of SINGLE: enum said_how, SAID_PARTIAL */
-			/* texts, then from a multiple of 8 on the steps, uint32_t each */
+/* The requests of a bucket with the same process, side, texts and result. Steps: their duration. */
+struct msg_sum {
+	struct msg_head head;
+	struct msg_about about;
+	uint64_t n, total_ns, max_ns, request_bytes, response_bytes;
 };
 
-/* ---- who says ---- */
+/* How long one part of these requests took. Same keys as the MSG_SUM before it. */
+enum request_part {
+	PART_TO_FIRST = 1, /* until the first byte of the response */
+	PART_QUEUED = 2,   /* in the socket's buffer, before it was read */
+};
+#define REQUEST_PARTS 2
+struct msg_part {
+	struct msg_head head;
+	struct msg_about about;
+	uint64_t n, total_ns, max_ns;
+	uint8_t part; /* enum request_part */
+	uint8_t unused[7];
+};
 
-struct saying {
-	void (*send)(void *ctx, const void *message, size_t size);
+/* One request. */
+enum single_why {
+	SINGLE_FAILED = 1,
+	SINGLE_SLOW = 2,
+	SINGLE_SAMPLE = 3,
+	SINGLE_LINKED = 4, /* made while another single request was served */
+};
+/* What links a request to its parent. */
+enum link_how {
+	LINK_NONE,
+	LINK_BY_THREAD,    /* the thread that made it was serving the parent */
+	LINK_BY_OPENER,    /* so was the thread that opened the connection for it */
+	LINK_BY_BYTES,     /* of a server's side: both ends of the connection are on this host */
+	LINK_BY_GOROUTINE, /* as BY_THREAD or BY_OPENER, of a goroutine */
+	LINK_HOWS
+};
+struct msg_single {
+	struct msg_head head;
+	struct msg_about about;
+	int64_t at_ns; /* UTC */
+	uint64_t first_ns, total_ns, request_bytes, response_bytes;
+	uint64_t weight;               /* requests that it represents; 0: itself alone */
+	uint64_t tag;                  /* of its samples; 0: none */
+	uint64_t span, parent, caller; /* as in links.h; caller: from the request's header */
+	uint32_t tid;
+	uint8_t why;     /* enum single_why */
+	uint8_t how;     /* enum link_how */
+	uint8_t partial; /* 1: requests made for it may be missing */
+	uint8_t unused;
+};
+
+/* Bytes of a bucket, of connections with the same process, side, protocol and service. */
+struct byte_counts {
+	uint64_t seen, parsed, skipped, blind; /* seen = parsed + skipped + blind */
+	uint64_t blind_requests;
+};
+struct msg_bytes {
+	struct msg_head head;
+	struct msg_about about;
+	struct byte_counts count;
+};
+
+/* The process looked up MSG_NAME and got MSG_ADDRESS. */
+struct msg_named {
+	struct msg_head head;
+	struct msg_about about;
+};
+
+/* ---- writing ---- */
+
+struct message_writer {
+	void (*send)(void *ctx, const void *packet, size_t size);
 	void *ctx;
 	size_t len;
-	uint64_t buf[SAID_MESSAGE / 8];
+	uint64_t buf[MSG_PACKET_MAX / 8];
 };
 
-/* `s` with its texts (NULL: none) and steps; size and lengths are set here. Texts are cut to
- * SAID_TEXT. */
-void saying_add(struct saying *to, struct said *s, const char *const text[SAID_TEXTS],
-		const uint32_t *steps);
-void saying_flush(struct saying *to);
-
-/* ---- who hears ---- */
-
-struct heard {
-	const struct said *s;
-	char text[SAID_TEXTS]
-		 [SAID_TEXT];  /* "": none. What is no printable ASCII and no UTF-8 is '?' */
-	const uint32_t *steps; /* n_steps, NULL: none; from step first_step on */
+/* What varies in size: a NULL text is absent, a longer one than MSG_TEXT_MAX is cut. */
+struct message_tail {
+	const char *text[MSG_TEXTS];
+	const uint32_t *steps;
+	uint16_t first_step, n_steps;
 };
 
-/* The entry at *at of a message (aligned to 8); *at goes on. false: there is none, or it is not
- * sound. */
-bool said_next(const void *message, size_t size, size_t *at, struct heard *out);
+/* `message`: the struct of `kind`, whose head is filled in here. tail NULL: no texts, no steps. */
+void message_write(struct message_writer *w, enum msg_kind kind, void *message,
+		   const struct message_tail *tail);
+/* Sends what is buffered. */
+void message_flush(struct message_writer *w);
+
+/* ---- reading ---- */
+
+struct message {
+	enum msg_kind kind;
+	union { /* by kind; FLUSHED has only the head */
+		const struct msg_head *head;
+		const struct msg_sum *sum;
+		const struct msg_part *part;
+		const struct msg_single *single;
+		const struct msg_bytes *bytes;
+		const struct msg_named *named;
+	};
+	const struct msg_about *about;      /* NULL: FLUSHED */
+	char text[MSG_TEXTS][MSG_TEXT_MAX]; /* printable ASCII and UTF-8, else '?'; "": absent */
+	const uint32_t *steps;              /* n_steps of them, from first_step on; NULL: none */
+	uint16_t first_step, n_steps;
+};
+
+/* The message at *at of a packet (aligned to 8 bytes), borrowed from it; advances *at. false: the
+ * packet ends here, or the message is invalid. */
+bool message_read(const void *packet, size_t size, size_t *at, struct message *out);
 
 #endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ring: see the header. */
 #include "loaders/l7/ring.h"
 
 #include <errno.h>

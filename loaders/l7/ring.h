@@ -27,7 +27,7 @@ struct ring {
 
 typedef void (*ring_fn)(void *ctx, const void *record, size_t size);
 
-/* Of the map behind this descriptor, with so many bytes of data. 0 or -errno. */
+/* Maps the ring behind this descriptor, of `size` bytes of data. 0 or -errno. */
 int ring_open(struct ring *r, int fd, size_t size);
 bool ring_empty(const struct ring *r);
 /* All that is written whole by now, in order. A record is valid until fn returns. Stops for good at

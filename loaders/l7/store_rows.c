@@ -21,39 +21,39 @@
 #include "schema/store/write/requests.h"
 #include "schema/store/write/writer.h"
 
-/* more than one bucket has of single requests, in any order of buckets; each is a text of the
- * dictionary */
+/* More than the single requests of one bucket. Bounded, because each number is a text of the
+ * dictionary. */
 #define NTH_MOST 4096
 
 struct store_rows_who {
-	struct said_who who;
+	struct msg_process process;
 	uint32_t row, epoch;
 	bool excluded;
 	UT_hash_handle hh;
 };
 
-/* One that has executed another program since keeps its sockets. */
-static struct hostmaps_process *process_of(struct family_host *h, const struct said_who *who)
+/* A process that has executed another program keeps its sockets. */
+static struct hostmaps_process *process_of(struct family_host *h, const struct msg_process *process)
 {
-	struct hostmaps_process *p = hostmaps_process(h->maps, who->tgid, who->start_ns,
-						      who->exec_id),
+	struct hostmaps_process *p = hostmaps_process(h->maps, process->tgid, process->start_ns,
+						      process->exec_id),
 				*now;
 
 	if (p)
 		return p;
-	now = hostmaps_running(h->maps, who->tgid);
-	return now && now->start_ns == who->start_ns ? now : NULL;
+	now = hostmaps_running(h->maps, process->tgid);
+	return now && now->start_ns == process->start_ns ? now : NULL;
 }
 
 static void row_ask(struct store_rows_who *w, struct family_host *h)
 {
-	struct hostmaps_process *m = w->who.start_ns ? process_of(h, &w->who) : NULL;
+	struct hostmaps_process *m = w->process.start_ns ? process_of(h, &w->process) : NULL;
 	const struct store_process unknown = {
-		.pid = w->who.tgid,
-		.exec_id = w->who.exec_id,
-		.start_ticks = w->who.start_ns,
+		.pid = w->process.tgid,
+		.exec_id = w->process.exec_id,
+		.start_ticks = w->process.start_ns,
 		.comm = STORE_PROCESS_UNKNOWN,
-		.start_ns = w->who.start_ns ? (int64_t)w->who.start_ns + h->offset_ns : 0,
+		.start_ns = w->process.start_ns ? (int64_t)w->process.start_ns + h->offset_ns : 0,
 		.exe = "",
 		.args = "",
 		.cgroup = "",
@@ -61,21 +61,21 @@ static void row_ask(struct store_rows_who *w, struct family_host *h)
 
 	w->epoch = store_epoch(h->store);
 	w->excluded = m && naming_excludes(h->naming, m);
-	w->row = w->excluded     ? naming_excluded_process(h->naming) :
-		 m               ? naming_row(h->naming, m) :
-		 w->who.start_ns ? store_process(h->store, &unknown) :
-				   0;
+	w->row = w->excluded         ? naming_excluded_process(h->naming) :
+		 m                   ? naming_row(h->naming, m) :
+		 w->process.start_ns ? store_process(h->store, &unknown) :
+				       0;
 }
 
-static struct store_rows_who *who_get(struct store_rows *b, const struct said_who *who)
+static struct store_rows_who *who_get(struct store_rows *b, const struct msg_process *process)
 {
 	struct store_rows_who *w;
 
-	HASH_FIND(hh, b->all, who, sizeof(*who), w);
+	HASH_FIND(hh, b->all, process, sizeof(*process), w);
 	if (!w) {
 		w = mem_alloc(sizeof(*w));
-		w->who = *who;
-		HASH_ADD(hh, b->all, who, sizeof(w->who), w);
+		w->process = *process;
+		HASH_ADD(hh, b->all, process, sizeof(w->process), w);
 		row_ask(w, b->h);
 	} else if (w->epoch != store_epoch(b->h->store)) {
 		row_ask(w, b->h);
@@ -107,37 +107,53 @@ static const char *side_word(uint8_t side)
 
 static const char *const RESULTS[] = {"ok", "error", "one-way", "opened", "no-answer", "blind"};
 static const char *const WHY[] = {"", "failed", "slow", "sample", "linked"};
-static const char *const HOW[] = {"", "thread", "opener", "bytes", "goroutine", "", "", ""};
+static const char *const HOW[LINK_HOWS] = {"", "thread", "opener", "bytes", "goroutine"};
 
 _Static_assert(REQUEST_TAG_GOROUTINE == TABLES_TAG_GOROUTINE, "same bit");
-_Static_assert((int)SAID_TO_FIRST == (int)STORE_PART_FIRST &&
-		       (int)SAID_QUEUED == (int)STORE_PART_QUEUE,
+_Static_assert((int)PART_TO_FIRST == (int)STORE_PART_FIRST &&
+		       (int)PART_QUEUED == (int)STORE_PART_QUEUE,
 	       "same numbers");
 
 /* ---- rows ---- */
 
-static int sum_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
+/* Without its numbers. */
+static struct store_request request_of(const struct message *x, const struct store_rows_who *w)
 {
-	const uint64_t *n = x->s->number;
-	const struct store_request r = {
-		.part = x->s->what == SAID_PART ? (enum store_part)x->s->why : STORE_PART_WHOLE,
-		.process = w->row,
-		.side = (enum store_side)x->s->side,
-		.result = (enum store_result)x->s->result,
-		.protocol = x->text[SAID_PROTOCOL],
-		.service = w->excluded ? "" : x->text[SAID_SERVICE],
-		.operation = w->excluded ? NAMING_EXCLUDED : x->text[SAID_OPERATION],
-		.status = x->text[SAID_STATUS],
-		.n = n[SAID_N],
-		.total_ns = n[SAID_TOTAL],
-		.max_ns = n[SAID_MAX],
-		.request_bytes = n[SAID_REQUEST_BYTES],
-		.response_bytes = n[SAID_RESPONSE_BYTES],
-		.steps = x->steps,
-		.n_steps = x->s->n_steps,
-		.first_step = x->s->first_step};
+	return (struct store_request){.part = STORE_PART_WHOLE,
+				      .process = w->row,
+				      .side = (enum store_side)x->about->side,
+				      .result = (enum store_result)x->about->result,
+				      .protocol = x->text[MSG_PROTOCOL],
+				      .service = w->excluded ? "" : x->text[MSG_SERVICE],
+				      .operation = w->excluded ? NAMING_EXCLUDED :
+								 x->text[MSG_OPERATION],
+				      .status = x->text[MSG_STATUS],
+				      .steps = x->steps,
+				      .n_steps = x->n_steps,
+				      .first_step = x->first_step};
+}
 
-	return store_request(b->h->store, b->h->run, x->s->utc_ns, &r);
+static int sum_put(struct store_rows *b, const struct message *x, const struct store_rows_who *w)
+{
+	struct store_request r = request_of(x, w);
+
+	r.n = x->sum->n;
+	r.total_ns = x->sum->total_ns;
+	r.max_ns = x->sum->max_ns;
+	r.request_bytes = x->sum->request_bytes;
+	r.response_bytes = x->sum->response_bytes;
+	return store_request(b->h->store, b->h->run, x->about->utc_ns, &r);
+}
+
+static int part_put(struct store_rows *b, const struct message *x, const struct store_rows_who *w)
+{
+	struct store_request r = request_of(x, w);
+
+	r.part = (enum store_part)x->part->part;
+	r.n = x->part->n;
+	r.total_ns = x->part->total_ns;
+	r.max_ns = x->part->max_ns;
+	return store_request(b->h->store, b->h->run, x->about->utc_ns, &r);
 }
 
 static void unresolved_put(void *ctx, const struct unresolved_one *x)
@@ -150,7 +166,7 @@ static void unresolved_put(void *ctx, const struct unresolved_one *x)
 				.detail = detail,
 				.utc_ns = x->utc_ns,
 				.n = x->n,
-				.process = process_of(b->h, &x->who)};
+				.process = process_of(b->h, &x->process)};
 
 	snprintf(detail, sizeof(detail), *x->comm ? "%s, asked by %s" : "%s",
 		 *x->why ? x->why : "several reasons", x->comm);
@@ -163,69 +179,70 @@ void store_rows_unresolved(struct store_rows *b, struct family_host *h, int64_t 
 	unresolved_due(&b->unresolved, now_ns, unresolved_put, b);
 }
 
-/* Of who asked alone: a server of names that asks others is one, too. */
-static void unresolved_note(struct store_rows *b, const struct heard *x,
+/* Client side only: a name server that passes a query on would be counted twice. */
+static void unresolved_note(struct store_rows *b, const struct message *x,
 			    const struct store_rows_who *w)
 {
-	bool silent = x->s->result == STORE_RESULT_NO_ANSWER;
+	bool silent = x->about->result == STORE_RESULT_NO_ANSWER;
 	const struct hostmaps_process *p;
 	struct unresolved_one one = {
-		.who = x->s->who, .n = x->s->number[SAID_N], .utc_ns = x->s->utc_ns};
+		.process = x->about->process, .n = x->sum->n, .utc_ns = x->about->utc_ns};
 
-	if (w->excluded || x->s->side != STORE_SIDE_CLIENT ||
-	    strcmp(x->text[SAID_PROTOCOL], "dns") ||
-	    (!silent && (!*x->text[SAID_STATUS] || !strcmp(x->text[SAID_STATUS], "NOERROR"))))
+	if (w->excluded || x->about->side != STORE_SIDE_CLIENT ||
+	    strcmp(x->text[MSG_PROTOCOL], "dns") ||
+	    (!silent && (!*x->text[MSG_STATUS] || !strcmp(x->text[MSG_STATUS], "NOERROR"))))
 		return;
-	p = process_of(b->h, &x->s->who);
+	p = process_of(b->h, &x->about->process);
 	snprintf(one.name, sizeof(one.name), "%.*s", (int)sizeof(one.name) - 1,
-		 x->text[SAID_OPERATION]);
+		 x->text[MSG_OPERATION]);
 	snprintf(one.why, sizeof(one.why), "%.*s", (int)sizeof(one.why) - 1,
-		 silent ? "no answer" : x->text[SAID_STATUS]);
+		 silent ? "no answer" : x->text[MSG_STATUS]);
 	snprintf(one.comm, sizeof(one.comm), "%s", p ? p->comm : "");
 	unresolved_add(&b->unresolved, &one, clock_boot_ns(), unresolved_put, b);
 }
 
-/* How samples find it. */
-static int tag_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
+/* Links samples with this tag to the request. */
+static int tag_put(struct store_rows *b, const struct message *x, const struct store_rows_who *w)
 {
 	struct fact_row row = {0};
 
-	if (!x->s->number[SAID_TAG] ||
-	    (x->s->result != STORE_RESULT_OK && x->s->result != STORE_RESULT_ERROR))
+	if (!x->single->tag ||
+	    (x->about->result != STORE_RESULT_OK && x->about->result != STORE_RESULT_ERROR))
 		return 0;
 	fact_put(&row, REQUEST_TAG_PROCESS, w->row);
-	fact_put(&row, REQUEST_TAG_TAG, x->s->number[SAID_TAG]);
-	fact_put_text(&row, REQUEST_TAG_OPERATION, x->text[SAID_OPERATION]);
-	fact_put_text(&row, REQUEST_TAG_RESULT, RESULTS[x->s->result]);
-	fact_put(&row, REQUEST_TAG_TOTAL, x->s->number[SAID_WHOLE] / 1000);
-	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_TAG_FACT, &row);
+	fact_put(&row, REQUEST_TAG_TAG, x->single->tag);
+	fact_put_text(&row, REQUEST_TAG_OPERATION, x->text[MSG_OPERATION]);
+	fact_put_text(&row, REQUEST_TAG_RESULT, RESULTS[x->about->result]);
+	fact_put(&row, REQUEST_TAG_TOTAL, x->single->total_ns / 1000);
+	return store_fact(b->h->store, b->h->run, x->about->utc_ns, &REQUEST_TAG_FACT, &row);
 }
 
-static int span_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w,
+static int span_put(struct store_rows *b, const struct message *x, const struct store_rows_who *w,
 		    const char *nth)
 {
-	const uint64_t *n = x->s->number, most = (1ull << LINK_BITS) - 1;
+	const struct msg_single *s = x->single;
+	const uint64_t most = (1ull << LINK_BITS) - 1;
 	struct fact_row row = {0};
 
-	if (!n[SAID_SPAN])
+	if (!s->span)
 		return 0;
 	fact_put(&row, REQUEST_SPAN_PROCESS, w->row);
-	fact_put_text(&row, REQUEST_SPAN_SIDE, side_word(x->s->side));
-	fact_put(&row, REQUEST_SPAN_SPAN, n[SAID_SPAN] & most);
+	fact_put_text(&row, REQUEST_SPAN_SIDE, side_word(x->about->side));
+	fact_put(&row, REQUEST_SPAN_SPAN, s->span & most);
 	fact_put_text(&row, REQUEST_SPAN_NTH, nth);
-	if (n[SAID_PARENT])
-		fact_put(&row, REQUEST_SPAN_PARENT, n[SAID_PARENT] & most);
-	if (n[SAID_CALLER])
-		fact_put(&row, REQUEST_SPAN_CALLER, n[SAID_CALLER] & most);
-	fact_put_text(&row, REQUEST_SPAN_HOW, HOW[x->s->flags & SAID_HOW]);
-	if (x->s->flags & SAID_PARTIAL)
+	if (s->parent)
+		fact_put(&row, REQUEST_SPAN_PARENT, s->parent & most);
+	if (s->caller)
+		fact_put(&row, REQUEST_SPAN_CALLER, s->caller & most);
+	fact_put_text(&row, REQUEST_SPAN_HOW, HOW[s->how]);
+	if (s->partial)
 		fact_put(&row, REQUEST_SPAN_PARTIAL, 1);
-	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_SPAN_FACT, &row);
+	return store_fact(b->h->store, b->h->run, x->about->utc_ns, &REQUEST_SPAN_FACT, &row);
 }
 
-static int single_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
+static int single_put(struct store_rows *b, const struct message *x, const struct store_rows_who *w)
 {
-	const uint64_t *n = x->s->number;
+	const struct msg_single *s = x->single;
 	struct fact_row row = {0};
 	char nth[16];
 	int err;
@@ -234,79 +251,78 @@ static int single_put(struct store_rows *b, const struct heard *x, const struct 
 	snprintf(nth, sizeof(nth), "%u", b->singles);
 	fact_put_text(&row, REQUEST_LOG_NTH, nth);
 	fact_put(&row, REQUEST_LOG_PROCESS, w->row);
-	fact_put_text(&row, REQUEST_LOG_SIDE, side_word(x->s->side));
-	fact_put_text(&row, REQUEST_LOG_PROTOCOL, x->text[SAID_PROTOCOL]);
-	fact_put_text(&row, REQUEST_LOG_SERVICE, x->text[SAID_SERVICE]);
-	fact_put_text(&row, REQUEST_LOG_OPERATION, x->text[SAID_OPERATION]);
-	fact_put(&row, REQUEST_LOG_AT, n[SAID_AT] / 1000);
-	fact_put_text(&row, REQUEST_LOG_STATUS, x->text[SAID_STATUS]);
-	fact_put_text(&row, REQUEST_LOG_RESULT, RESULTS[x->s->result]);
-	fact_put_text(&row, REQUEST_LOG_WHY, WHY[x->s->why]);
-	fact_put(&row, REQUEST_LOG_WEIGHT, n[SAID_WEIGHT]);
-	fact_put(&row, REQUEST_LOG_TID, n[SAID_TID]);
-	if (x->s->result == STORE_RESULT_OK || x->s->result == STORE_RESULT_ERROR) {
-		fact_put(&row, REQUEST_LOG_FIRST, n[SAID_FIRST] / 1000);
-		fact_put(&row, REQUEST_LOG_TOTAL, n[SAID_WHOLE] / 1000);
+	fact_put_text(&row, REQUEST_LOG_SIDE, side_word(x->about->side));
+	fact_put_text(&row, REQUEST_LOG_PROTOCOL, x->text[MSG_PROTOCOL]);
+	fact_put_text(&row, REQUEST_LOG_SERVICE, x->text[MSG_SERVICE]);
+	fact_put_text(&row, REQUEST_LOG_OPERATION, x->text[MSG_OPERATION]);
+	fact_put(&row, REQUEST_LOG_AT, (uint64_t)s->at_ns / 1000);
+	fact_put_text(&row, REQUEST_LOG_STATUS, x->text[MSG_STATUS]);
+	fact_put_text(&row, REQUEST_LOG_RESULT, RESULTS[x->about->result]);
+	fact_put_text(&row, REQUEST_LOG_WHY, WHY[s->why]);
+	fact_put(&row, REQUEST_LOG_WEIGHT, s->weight);
+	fact_put(&row, REQUEST_LOG_TID, s->tid);
+	if (x->about->result == STORE_RESULT_OK || x->about->result == STORE_RESULT_ERROR) {
+		fact_put(&row, REQUEST_LOG_FIRST, s->first_ns / 1000);
+		fact_put(&row, REQUEST_LOG_TOTAL, s->total_ns / 1000);
 	}
-	fact_put(&row, REQUEST_LOG_ASKED, n[SAID_ASKED]);
-	fact_put(&row, REQUEST_LOG_ANSWERED, n[SAID_ANSWERED]);
-	fact_put_text(&row, REQUEST_LOG_TRACE, x->text[SAID_TRACE]);
-	err = store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_LOG_FACT, &row);
+	fact_put(&row, REQUEST_LOG_ASKED, s->request_bytes);
+	fact_put(&row, REQUEST_LOG_ANSWERED, s->response_bytes);
+	fact_put_text(&row, REQUEST_LOG_TRACE, x->text[MSG_TRACE]);
+	err = store_fact(b->h->store, b->h->run, x->about->utc_ns, &REQUEST_LOG_FACT, &row);
 	err = err ? err : tag_put(b, x, w);
 	return err ? err : span_put(b, x, w, nth);
 }
 
-static int bytes_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
+static int bytes_put(struct store_rows *b, const struct message *x, const struct store_rows_who *w)
 {
-	const uint64_t *n = x->s->number;
+	const struct byte_counts *n = &x->bytes->count;
 	struct fact_row row = {0};
 
 	fact_put(&row, REQUEST_BYTES_PROCESS, w->row);
-	fact_put_text(&row, REQUEST_BYTES_SIDE, side_word(x->s->side));
-	fact_put_text(&row, REQUEST_BYTES_PROTOCOL, x->text[SAID_PROTOCOL]);
-	fact_put_text(&row, REQUEST_BYTES_SERVICE, w->excluded ? "" : x->text[SAID_SERVICE]);
-	fact_put(&row, REQUEST_BYTES_SEEN, n[SAID_SEEN]);
-	fact_put(&row, REQUEST_BYTES_PARSED, n[SAID_PARSED]);
-	fact_put(&row, REQUEST_BYTES_SKIPPED, n[SAID_SKIPPED]);
-	fact_put(&row, REQUEST_BYTES_BLIND, n[SAID_BLIND]);
-	fact_put(&row, REQUEST_BYTES_REQUESTS, n[SAID_BLIND_REQUESTS]);
-	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_BYTES_FACT, &row);
+	fact_put_text(&row, REQUEST_BYTES_SIDE, side_word(x->about->side));
+	fact_put_text(&row, REQUEST_BYTES_PROTOCOL, x->text[MSG_PROTOCOL]);
+	fact_put_text(&row, REQUEST_BYTES_SERVICE, w->excluded ? "" : x->text[MSG_SERVICE]);
+	fact_put(&row, REQUEST_BYTES_SEEN, n->seen);
+	fact_put(&row, REQUEST_BYTES_PARSED, n->parsed);
+	fact_put(&row, REQUEST_BYTES_SKIPPED, n->skipped);
+	fact_put(&row, REQUEST_BYTES_BLIND, n->blind);
+	fact_put(&row, REQUEST_BYTES_REQUESTS, n->blind_requests);
+	return store_fact(b->h->store, b->h->run, x->about->utc_ns, &REQUEST_BYTES_FACT, &row);
 }
 
-static int named_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
+static int named_put(struct store_rows *b, const struct message *x, const struct store_rows_who *w)
 {
 	struct fact_row row = {0};
 
-	if (w->excluded || !*x->text[SAID_OPERATION] || !*x->text[SAID_SERVICE])
+	if (w->excluded || !*x->text[MSG_NAME] || !*x->text[MSG_ADDRESS])
 		return 0;
 	fact_put(&row, PEER_NAME_PROCESS, w->row);
-	fact_put_text(&row, PEER_NAME_ADDRESS, x->text[SAID_SERVICE]);
-	fact_put_text(&row, PEER_NAME_NAME, x->text[SAID_OPERATION]);
+	fact_put_text(&row, PEER_NAME_ADDRESS, x->text[MSG_ADDRESS]);
+	fact_put_text(&row, PEER_NAME_NAME, x->text[MSG_NAME]);
 	fact_put_text(&row, PEER_NAME_HOW, "dns");
 	fact_put(&row, PEER_NAME_COUNT, 1);
-	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &PEER_NAME_FACT, &row);
+	return store_fact(b->h->store, b->h->run, x->about->utc_ns, &PEER_NAME_FACT, &row);
 }
 
-void store_rows_put(struct store_rows *b, struct family_host *h, const struct heard *x)
+void store_rows_put(struct store_rows *b, struct family_host *h, const struct message *x)
 {
-	static int (*const put[])(struct store_rows * b, const struct heard *x,
-				  const struct store_rows_who *w) = {[SAID_SUM] = sum_put,
-								     [SAID_SINGLE] = single_put,
-								     [SAID_BYTES] = bytes_put,
-								     [SAID_NAMED] = named_put,
-								     [SAID_PART] = sum_put};
-	uint64_t events = x->s->what == SAID_SUM ? x->s->number[SAID_N] : x->s->what != SAID_PART;
+	static int (*const put[MSG_KINDS])(struct store_rows * b, const struct message *x,
+					   const struct store_rows_who *w) = {
+		[MSG_SUM] = sum_put,     [MSG_PART] = part_put,   [MSG_SINGLE] = single_put,
+		[MSG_BYTES] = bytes_put, [MSG_NAMED] = named_put,
+	};
+	uint64_t events = x->kind == MSG_SUM ? x->sum->n : x->kind != MSG_PART;
 	struct store_rows_who *w;
 	int err = -ESTALE;
 
 	b->h = h;
-	if (x->s->what == SAID_SINGLE && who_get(b, &x->s->who)->excluded)
+	if (x->kind == MSG_SINGLE && who_get(b, &x->about->process)->excluded)
 		return;
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
-		w = who_get(b, &x->s->who);
-		err = put[x->s->what](b, x, w);
+		w = who_get(b, &x->about->process);
+		err = put[x->kind](b, x, w);
 	}
-	if (!err && x->s->what == SAID_SUM)
+	if (!err && x->kind == MSG_SUM)
 		unresolved_note(b, x, w);
 	h->processes = HASH_COUNT(b->all) > h->processes ? HASH_COUNT(b->all) : h->processes;
 	if (err)
@@ -317,10 +333,9 @@ void store_rows_put(struct store_rows *b, struct family_host *h, const struct he
 
 void store_rows_unseen(struct store_rows *b, struct family_host *h, uint64_t bytes, int64_t now_ns)
 {
-	struct said s = {.what = SAID_BYTES,
-			 .utc_ns = now_ns + h->offset_ns,
-			 .number = {[SAID_SEEN] = bytes, [SAID_BLIND] = bytes}};
-	struct heard x = {.s = &s};
+	struct msg_bytes m = {.about.utc_ns = now_ns + h->offset_ns,
+			      .count = {.seen = bytes, .blind = bytes}};
+	struct message x = {.kind = MSG_BYTES, .bytes = &m, .about = &m.about};
 
 	store_rows_put(b, h, &x);
 }

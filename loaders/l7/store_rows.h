@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* book: what the parser says, as rows of the store: with the process's row, where it is part of the
- * capture and not left out. */
+/* store_rows: stores the parser's messages as rows, with the row of their process. Single requests
+ * of excluded processes are dropped; their sums go to one row without names. */
 #ifndef SONDE_L7_STORE_ROWS_H
 #define SONDE_L7_STORE_ROWS_H
 
@@ -12,19 +12,19 @@ struct store_rows_who;
 
 struct store_rows {
 	struct store_rows_who *all; /* processes of this bucket's rows */
-	struct family_host *h;      /* of the call at hand */
+	struct family_host *h;      /* of the current call */
 	struct unresolved unresolved;
 	uint32_t singles; /* number of the last single request, modulo NTH_MOST */
 };
 
 void store_rows_release(struct store_rows *b);
-/* Processes are looked up anew. */
+/* Forgets the rows of processes: they are looked up again. */
 void store_rows_fresh(struct store_rows *b);
-/* Names that were asked for in vain are told, where it is time (boot clock; INT64_MAX: all). */
+/* Stores the failed DNS lookups that are due at now_ns (boot clock; INT64_MAX: all). */
 void store_rows_unresolved(struct store_rows *b, struct family_host *h, int64_t now_ns);
-void store_rows_put(struct store_rows *b, struct family_host *h, const struct heard *x);
-/* Bytes of nobody that is known: connections that found no room, and those that only calls moved
- * that are not seen. */
+void store_rows_put(struct store_rows *b, struct family_host *h, const struct message *x);
+/* Blind bytes of no known process: connections that found no room in the map, or whose bytes were
+ * moved by calls that the probes do not see. */
 void store_rows_unseen(struct store_rows *b, struct family_host *h, uint64_t bytes, int64_t now_ns);
 
 #endif

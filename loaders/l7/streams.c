@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* streams: see the header. A connection is found by its socket's address, a datagram's by the
- * remote end too. */
+/* A connection is found by its socket's address, a datagram's also by the remote end. */
 #include "loaders/l7/streams.h"
 
 #include <arpa/inet.h>
@@ -15,23 +14,21 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 
-#define SERVICE_MAX 128
-/* so many datagrams of a socket, and nobody knows what they are: no more of it */
-#define SILENT_CALLS 64
-#define BULK_LEAST   1024 /* a call of less is small */
+#define SERVICE_MAX  128
+#define SILENT_CALLS 64   /* datagrams of an unknown protocol after which a socket is not copied */
+#define BULK_LEAST   1024 /* bytes of a large call */
 #define BULK_CALLS   8
 #define BULK_LIMIT   512
-/* so long after a request that was made for another one, requests may belong together */
-#define LINKED_NS  (60ll * 1000000000)
-#define SKIP_LEAST 8192 /* a body of less is copied: to say that it need not be costs as much */
+#define LINKED_NS    (60ll * 1000000000) /* links are kept this long after the last tagged request */
+#define SKIP_LEAST   8192 /* a smaller body is copied: asking to skip it costs as much */
 
-/* For whose request a client's piece was written: of the last ASKS pieces, by their time. */
+/* For which request a client's piece was written: the last ASKS pieces, by their time. */
 #define ASKS 8
 struct asks {
 	struct {
 		int64_t at_ns;
 		uint64_t tag;
-		uint8_t how; /* enum said_how */
+		uint8_t how; /* enum link_how */
 	} of[ASKS];
 	uint32_t n;
 };
@@ -39,47 +36,45 @@ struct asks {
 struct stream {
 	struct stream *newer, *older; /* by their last record */
 	uint64_t key, sk, ino;
-	struct said_who who;
+	struct msg_process process;
 	uint32_t tid;
-	struct proto_conn *conn; /* NULL: not made yet, or nobody knows what it speaks */
+	struct proto_conn *conn; /* NULL: not made yet, or its protocol is unknown */
 	char *service;
 	struct asks *asks; /* NULL: none of its pieces had a tag */
-	uint64_t ends;     /* its two ends, as both see them; 0: they cannot be known */
-	uint64_t pos[2];   /* the next one, by enum l7_dir */
+	uint64_t ends;     /* hash of its two ends, the same on both; 0: unknown */
+	uint64_t pos[2];   /* of the next byte, by enum l7_dir */
 	uint64_t tls_pos[2];
 	uint64_t copied;
-	uint64_t told_seen, told_blind, told_parsed, told_skipped, told_blind_requests,
-		blind_requests;
-	uint64_t lost; /* seen before the connection was told, or could not be read before it was
-			  known what it speaks */
+	uint64_t reported_seen, reported_blind, reported_parsed, reported_skipped,
+		reported_blind_requests, blind_requests;
+	uint64_t lost; /* seen before the connection's record, or unreadable before its protocol
+			  was known */
 	int64_t last_ns;
-	int64_t busy_ns; /* its last request but the one at hand was answered then */
+	int64_t busy_ns; /* when the request before the current one was answered */
 	uint32_t datagrams;
 	uint16_t family, lport, dport;
 	uint8_t local[16], peer[16];
-	uint8_t side,
-		service_side; /* enum l7_side: as its pieces are fed; that `service` was made for */
-	uint32_t limit[2],
-		needed[2]; /* bytes to copy of a call; the most that was looked at of one */
-	uint32_t seq0[2];  /* TCP's sequence number at position 0 */
-	uint8_t calls[2];  /* large ones since `limit` was set */
-	bool whole;        /* it was too little once */
+	uint8_t side, service_side; /* enum l7_side: as its pieces are fed; as `service` was made */
+	uint32_t limit[2], needed[2]; /* bytes to copy of a call; the most that was read of one */
+	uint32_t seq0[2];             /* TCP's sequence number at position 0 */
+	uint8_t calls[2];             /* large ones since `limit` was set */
+	bool whole;                   /* a limit was too small once */
 	bool seq_known[2];
-	bool told, begun, tls, datagram, silent, asked, ended;
+	bool described, begun, tls, datagram, silent, asked, ended;
 };
 
 struct streams {
 	struct protocols *protocols;
-	struct saying *to;
+	struct message_writer *to;
 	struct sums *sums;
 	struct l7_want *wants;
 	struct inorder hold;
 	struct idmap by_key; /* key -> struct stream * */
 	struct stream *newest, *oldest;
 	size_t n;
-	int64_t taken_ns; /* up to here records were taken */
+	int64_t taken_ns; /* records up to this time are taken */
 	int64_t now_ns;
-	int64_t tagged_ns; /* when a request was last made while another one was served; 0: never */
+	int64_t tagged_ns; /* of the last request made while another one was served; 0: none */
 	struct streams_stat stat;
 };
 
@@ -119,7 +114,7 @@ static void endpoint(char *to, size_t room, uint16_t family, const uint8_t at[16
 	snprintf(to, room, v4 ? "%s:%u" : "[%s]:%u", address, port);
 }
 
-/* Which side it is, as far as is known by now, and so who answers. */
+/* Its side as far as is known by now, and the service that follows from it. */
 static struct sums_of of_stream(struct stream *x)
 {
 	uint8_t side = x->side;
@@ -136,49 +131,51 @@ static struct sums_of of_stream(struct stream *x)
 		x->service = mem_strdup(service);
 		x->service_side = side;
 	}
-	return (struct sums_of){.who = x->who,
+	return (struct sums_of){.process = x->process,
 				.tid = x->tid,
 				.side = side,
 				.service = x->service ? x->service : ""};
 }
 
-/* What became of its bytes since this was last told. */
-static void bytes_tell(struct streams *s, struct stream *x)
+/* Reports what happened to its bytes since the last report. */
+static void bytes_report(struct streams *s, struct stream *x)
 {
 	bool known = x->conn && *proto_conn_protocol(x->conn);
 	uint64_t seen = x->pos[0] + x->pos[1] + x->tls_pos[0] + x->tls_pos[1],
 		 blind = x->lost + (known ? proto_conn_blind_bytes(x->conn) : 0), parsed, skipped;
-	uint64_t number[SAID_NUMBERS] = {0};
+	struct byte_counts more;
 	struct sums_of of = of_stream(x);
 
 	blind = blind < seen ? blind : seen;
 	parsed = !known ? 0 : x->copied < seen - blind ? x->copied : seen - blind;
 	skipped = seen - blind - parsed;
-	if (blind < x->told_blind || parsed < x->told_parsed || skipped < x->told_skipped) {
-		/* what was told as one of them is now another (a protocol became known): sums in
-		 * the store only grow */
-		uint64_t more = seen - x->told_seen;
+	if (blind < x->reported_blind || parsed < x->reported_parsed ||
+	    skipped < x->reported_skipped) {
+		/* bytes already reported as one are now another (the protocol became known), but
+		 * the store's sums only grow */
+		uint64_t since = seen - x->reported_seen;
 
-		parsed = known ? x->told_parsed + more : x->told_parsed;
-		skipped = known ? x->told_skipped : x->told_skipped + more;
-		blind = x->told_blind;
+		parsed = known ? x->reported_parsed + since : x->reported_parsed;
+		skipped = known ? x->reported_skipped : x->reported_skipped + since;
+		blind = x->reported_blind;
 	}
-	number[SAID_SEEN] = seen - x->told_seen;
-	number[SAID_PARSED] = parsed - x->told_parsed;
-	number[SAID_SKIPPED] = skipped - x->told_skipped;
-	number[SAID_BLIND] = blind - x->told_blind;
-	number[SAID_BLIND_REQUESTS] = x->blind_requests - x->told_blind_requests;
-	if (number[SAID_SEEN] || number[SAID_BLIND_REQUESTS])
+	more = (struct byte_counts){.seen = seen - x->reported_seen,
+				    .parsed = parsed - x->reported_parsed,
+				    .skipped = skipped - x->reported_skipped,
+				    .blind = blind - x->reported_blind,
+				    .blind_requests =
+					    x->blind_requests - x->reported_blind_requests};
+	if (more.seen || more.blind_requests)
 		sums_bytes(s->sums, &of,
 			   known  ? proto_conn_protocol(x->conn) :
 			   x->tls ? "tls" :
 				    "",
-			   s->now_ns, number);
-	x->told_seen = seen;
-	x->told_parsed = parsed;
-	x->told_skipped = skipped;
-	x->told_blind = blind;
-	x->told_blind_requests = x->blind_requests;
+			   s->now_ns, &more);
+	x->reported_seen = seen;
+	x->reported_parsed = parsed;
+	x->reported_skipped = skipped;
+	x->reported_blind = blind;
+	x->reported_blind_requests = x->blind_requests;
 }
 
 static struct l7_want *want_of(const struct streams *s, const struct stream *x)
@@ -186,7 +183,7 @@ static struct l7_want *want_of(const struct streams *s, const struct stream *x)
 	return s->wants ? &s->wants[L7_WANT_SLOT(x->sk)] : NULL;
 }
 
-/* An entry is written so that the probe never finds half of one under its inode. */
+/* The inode is cleared first and set last: the probe never uses a half-written entry. */
 static void want_set(const struct streams *s, const struct stream *x, uint32_t flags,
 		     uint64_t until_out, uint64_t until_in)
 {
@@ -206,7 +203,7 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 	__atomic_fetch_add(&s->wants[L7_WANTS].ino, 1, __ATOMIC_RELEASE);
 }
 
-/* Calls on later connections to this port are copied whole from the beginning on (L7_FIRST). */
+/* Later connections to this port are copied whole from their first call on (L7_FIRST). */
 static void port_set(const struct streams *s, uint16_t port, bool speaks)
 {
 	uint8_t *bits = s->wants ? (uint8_t *)&s->wants[L7_WANT_PORTS] : NULL,
@@ -224,7 +221,7 @@ static void stream_free(struct stream *x)
 	free(x);
 }
 
-/* An address as either end has it: IPv4 alike in a socket of IPv6. */
+/* IPv4 as mapped IPv6: the same for both ends, whichever family their sockets have. */
 static void address_plain(uint8_t to[16], uint16_t family, const uint8_t at[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -237,8 +234,8 @@ static void address_plain(uint8_t to[16], uint16_t family, const uint8_t at[16])
 }
 
 /*
- * The socket's, and the remote end's where that is another one than the socket is connected with: a
- * resolver sends to its peer without a name, and asks whom an answer is from.
+ * Of the socket, and of the remote end unless it is the connected peer: a resolver sends to its
+ * peer without an address, but receives with one.
  */
 static uint64_t datagram_key(const struct stream *sock, const struct l7_data *d)
 {
@@ -256,7 +253,7 @@ static uint64_t datagram_key(const struct stream *sock, const struct l7_data *d)
 
 static void drop(struct streams *s, struct stream *x);
 
-/* With whom it is connected ends with it; others when they are silent for long. */
+/* The connected peer's flow ends with the socket; others end by silence. */
 static void datagram_end(struct streams *s, const struct stream *sock)
 {
 	struct stream *x = sock->dport ? find(s, datagram_key(sock, &(struct l7_data){0})) : NULL;
@@ -269,11 +266,11 @@ static void drop(struct streams *s, struct stream *x)
 {
 	struct l7_want *w = want_of(s, x);
 
-	if (x->told && !x->datagram)
+	if (x->described && !x->datagram)
 		datagram_end(s, x);
 	if (x->conn)
 		proto_conn_close(x->conn, s->now_ns);
-	bytes_tell(s, x);
+	bytes_report(s, x);
 	if (w && w->ino == x->ino)
 		__atomic_store_n(&w->ino, 0, __ATOMIC_RELEASE);
 	idmap_del(&s->by_key, x->key);
@@ -300,7 +297,7 @@ static struct stream *stream_new(struct streams *s, uint64_t key, const struct l
 	return x;
 }
 
-/* The stream of a record's socket, anew where the address has another socket now. */
+/* The stream of a record's socket; a new one if the address was reused for another socket. */
 static struct stream *stream_of(struct streams *s, const struct l7_head *h)
 {
 	struct stream *x = find(s, h->sk);
@@ -318,7 +315,7 @@ static struct stream *stream_of(struct streams *s, const struct l7_head *h)
 	return x;
 }
 
-/* ---- what is told of them ---- */
+/* ---- descriptions ---- */
 
 static void path(char *to, size_t room, const struct l7_conn *c)
 {
@@ -341,7 +338,7 @@ static bool is_loopback(const uint8_t at[16])
 }
 
 /* The same number on both ends of a TCP connection, unless addresses are rewritten between them.
- * Loopback is one of each network namespace. */
+ * Each network namespace has its own loopback. */
 static uint64_t ends_of(const struct l7_conn *c)
 {
 	uint8_t end[2][18] = {0};
@@ -361,8 +358,7 @@ static uint64_t ends_of(const struct l7_conn *c)
 	return h ? h : 1;
 }
 
-/* Of a connection whose side is not known the lower port is taken for the server's, until its
- * protocol says. */
+/* If the side is unknown, the lower port counts as the server's until the protocol tells. */
 static void ends_set(struct stream *x, const struct l7_conn *c)
 {
 	x->family = c->family;
@@ -386,17 +382,17 @@ static void ends_set(struct stream *x, const struct l7_conn *c)
 static void take_conn(struct streams *s, const struct l7_conn *c)
 {
 	struct stream *x = stream_of(s, &c->h);
-	bool first = !x->told;
+	bool first = !x->described;
 
 	if (!first)
-		bytes_tell(s, x); /* what was before is the other's */
-	x->who = (struct said_who){
+		bytes_report(s, x); /* bytes so far belong to the previous process */
+	x->process = (struct msg_process){
 		.start_ns = c->start_ns, .tgid = c->h.tgid, .exec_id = c->exec_id};
 	x->tid = c->h.tid;
 	if (!first)
 		return;
 	s->stat.connections++;
-	x->told = true;
+	x->described = true;
 	x->begun = c->h.flags & L7_F_BEGUN && !x->lost;
 	ends_set(x, c);
 	if (x->asked && want_of(s, x))
@@ -416,7 +412,7 @@ static void conn_ready(struct streams *s, struct stream *x, bool begun)
 		x->conn = proto_conn_new(s->protocols, begun, x->datagram, server_port(x), x);
 }
 
-/* The protocol of nobody: it is not copied any more. */
+/* Its protocol is unknown: it is not copied any more. */
 static void silence(struct streams *s, struct stream *x)
 {
 	proto_conn_free(x->conn);
@@ -426,7 +422,7 @@ static void silence(struct streams *s, struct stream *x)
 	want_set(s, x, L7_WANT_NOTHING, 0, 0);
 }
 
-static void skip_say(struct streams *s, struct stream *x, enum proto_side from, uint8_t dir,
+static void skip_set(struct streams *s, struct stream *x, enum proto_side from, uint8_t dir,
 		     uint64_t pos)
 {
 	uint64_t n = proto_conn_skips(x->conn, from), until[2] = {0};
@@ -443,11 +439,11 @@ static void skip_say(struct streams *s, struct stream *x, enum proto_side from, 
 }
 
 /*
- * How much of a call is to be copied: where of BULK_CALLS large ones, one after the other, not half
- * was looked at, twice of what was; else all. Where that was too little once, all is copied from
- * then on. true: it changes.
+ * How much of a call the probes copy: after BULK_CALLS large calls in a row of which less than half
+ * was read, twice what was read; else all. After a limit was too small once, always all. true: the
+ * limit changes.
  */
-static bool limit_turns(struct stream *x, const struct l7_data *d)
+static bool limit_changes(struct stream *x, const struct l7_data *d)
 {
 	size_t needed = proto_conn_needed(x->conn);
 	uint32_t *most = &x->needed[d->h.dir], *limit = &x->limit[d->h.dir], was = *limit;
@@ -490,9 +486,9 @@ static void asks_note(struct streams *s, struct stream *x, const struct l7_data 
 		x->asks = mem_alloc(sizeof(*x->asks));
 	x->asks->of[x->asks->n % ASKS].at_ns = (int64_t)d->h.at_ns;
 	x->asks->of[x->asks->n % ASKS].tag = d->tag;
-	x->asks->of[x->asks->n++ % ASKS].how = d->tag & TABLES_TAG_GOROUTINE ? SAID_BY_GOROUTINE :
-					       d->h.flags & L7_F_OPENER      ? SAID_BY_OPENER :
-									       SAID_BY_THREAD;
+	x->asks->of[x->asks->n++ % ASKS].how = d->tag & TABLES_TAG_GOROUTINE ? LINK_BY_GOROUTINE :
+					       d->h.flags & L7_F_OPENER      ? LINK_BY_OPENER :
+									       LINK_BY_THREAD;
 	s->tagged_ns = s->now_ns;
 }
 
@@ -508,7 +504,7 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 					  .bytes = (const uint8_t *)(d + 1),
 					  .len = d->len,
 					  .size = d->size};
-	bool was = *proto_conn_protocol(x->conn), turns;
+	bool was = *proto_conn_protocol(x->conn), changes;
 
 	asks_note(s, x, d);
 	proto_conn_feed(x->conn, &piece);
@@ -519,14 +515,14 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 		silence(s, x);
 		return;
 	}
-	turns = *proto_conn_protocol(x->conn) && limit_turns(x, d);
+	changes = *proto_conn_protocol(x->conn) && limit_changes(x, d);
 	if (!x->datagram && *proto_conn_protocol(x->conn) &&
-	    (!was || turns || proto_conn_skips(x->conn, from) >= SKIP_LEAST))
-		skip_say(s, x, from, d->h.dir, *pos);
+	    (!was || changes || proto_conn_skips(x->conn, from) >= SKIP_LEAST))
+		skip_set(s, x, from, d->h.dir, *pos);
 }
 
-/* Its clear text comes from inside TLS from now on. What the parser made of the records is
- * forgotten. */
+/* From now on its clear text comes from the TLS library; what was parsed of the encrypted records
+ * is dropped. */
 static void tls_begin(struct stream *x)
 {
 	proto_conn_free(x->conn);
@@ -538,9 +534,9 @@ static void tls_begin(struct stream *x)
 
 static void datagram_remote(const struct stream *sock, const struct l7_data *d, struct stream *x)
 {
-	x->told = true;
+	x->described = true;
 	x->datagram = true;
-	x->who = sock->who;
+	x->process = sock->process;
 	x->family = d->port ? d->family : sock->family;
 	x->lport = sock->lport;
 	x->dport = d->port ? d->port : sock->dport;
@@ -557,7 +553,7 @@ static void take_datagram(struct streams *s, struct stream *sock, const struct l
 	uint64_t key = datagram_key(sock, d);
 	struct stream *x = find(s, key);
 
-	sock->pos[d->h.dir] = 0; /* bytes are told with the flows */
+	sock->pos[d->h.dir] = 0; /* bytes are counted by flow */
 	if (!x) {
 		x = stream_new(s, key, &d->h);
 		datagram_remote(sock, d, x);
@@ -576,7 +572,7 @@ static void take_datagram(struct streams *s, struct stream *sock, const struct l
 		want_set(s, sock, L7_WANT_NOTHING, 0, 0);
 }
 
-static void ask(struct streams *s, struct stream *x, const struct l7_data *d)
+static void describe(struct streams *s, struct stream *x, const struct l7_data *d)
 {
 	x->lost += d->size;
 	x->asked = true;
@@ -589,9 +585,9 @@ static void take_data(struct streams *s, const struct l7_data *d)
 	bool tls = d->h.flags & L7_F_TLS;
 
 	x->tid = d->h.tid;
-	if (!x->told) {
+	if (!x->described) {
 		x->pos[d->h.dir] = d->pos + d->size;
-		ask(s, x, d);
+		describe(s, x, d);
 		return;
 	}
 	if (d->h.flags & L7_F_DATAGRAM) {
@@ -705,9 +701,9 @@ void streams_take(struct streams *s, int64_t now_ns)
 /* ---- requests ---- */
 
 /*
- * What both ends of a connection call one request on it: by TCP's number of its first byte. Inside
- * TLS there is none: two ends whose libraries were not read from the same byte on would give two
- * requests one name.
+ * The id that both ends of a connection give one request: by TCP's sequence number of its first
+ * byte. Inside TLS there is no id: if the two libraries were not read from the same byte on, two
+ * requests would get one id.
  */
 static uint64_t exchange_of(const struct stream *x, uint8_t side, uint64_t pos)
 {
@@ -746,7 +742,7 @@ static void emit(void *ctx, const struct proto_request *r)
 	sums_request(s->sums, &of, r);
 }
 
-/* What a server of names answers to others is none of its own doing. */
+/* What a name server answers to others is not its own lookup. */
 static void named(void *ctx, const struct proto_named *n)
 {
 	struct streams *s = ctx;
@@ -771,14 +767,14 @@ static void idle_drop(struct streams *s, int64_t now_ns)
 	}
 }
 
-void streams_say(struct streams *s, int64_t now_ns, bool all)
+void streams_write(struct streams *s, int64_t now_ns, bool all)
 {
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	idle_drop(s, now_ns);
 	for (struct stream *x = s->newest; x; x = x->older)
-		if (x->told_seen != x->pos[0] + x->pos[1] + x->tls_pos[0] + x->tls_pos[1])
-			bytes_tell(s, x);
-	sums_say(s->sums, all ? 0 : now_ns - HOLD_NS);
+		if (x->reported_seen != x->pos[0] + x->pos[1] + x->tls_pos[0] + x->tls_pos[1])
+			bytes_report(s, x);
+	sums_write(s->sums, all ? 0 : now_ns - HOLD_NS);
 }
 
 void streams_gone(struct streams *s, uint64_t sk, uint64_t ino, int64_t now_ns)
@@ -794,11 +790,11 @@ void streams_end(struct streams *s, int64_t now_ns)
 	streams_take(s, INT64_MAX);
 	s->now_ns = now_ns;
 	for (struct stream *x = s->newest; x; x = x->older)
-		bytes_tell(s, x);
-	sums_say(s->sums, 0);
+		bytes_report(s, x);
+	sums_write(s->sums, 0);
 }
 
-struct streams *streams_new(struct l7_want *wants, struct saying *to, uint32_t bucket_s,
+struct streams *streams_new(struct l7_want *wants, struct message_writer *to, uint32_t bucket_s,
 			    int64_t offset_ns)
 {
 	struct streams *s = mem_alloc(sizeof(*s));
@@ -841,13 +837,4 @@ void streams_stat(const struct streams *s, struct streams_stat *out)
 {
 	*out = s->stat;
 	out->open = s->n;
-}
-
-size_t streams_memory(const struct streams *s)
-{
-	size_t sum = s->hold.cap;
-
-	for (const struct stream *x = s->newest; x; x = x->older)
-		sum += sizeof(*x) + (x->conn ? proto_conn_memory(x->conn) : 0);
-	return sum;
 }

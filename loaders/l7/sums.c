@@ -16,57 +16,68 @@
 #define SLOTS       (2 * SUMS_ROWS)
 #define SERVICE_MAX 128
 
-#define LATELY 64 /* a power of two */
+#define RECENT 64 /* a power of two */
 
-struct row {
-	int64_t bucket; /* seconds, utc */
-	struct said_who who;
-	const char *protocol, *operation; /* the protocols' */
+/* What the requests of one row have in common. */
+struct key {
+	int64_t bucket; /* seconds, UTC */
+	struct msg_process process;
+	const char *protocol, *operation; /* borrowed from the protocols */
 	char service[SERVICE_MAX], status[PROTO_STATUS_MAX];
 	uint8_t side, result;
-	uint64_t number[SAID_NUMBERS];
-	struct hist spread[1 + SAID_PARTS]; /* whole, and the parts; of these: */
-	uint64_t part_ns[SAID_PARTS], part_max[SAID_PARTS];
+};
+
+struct part {
+	uint64_t total_ns, max_ns;
+	struct hist spread;
+};
+
+struct row {
+	struct key key;
+	uint64_t n, total_ns, max_ns, request_bytes, response_bytes;
+	struct hist spread;
+	struct part parts[REQUEST_PARTS]; /* by enum request_part - 1 */
 };
 
 struct single {
-	struct row row; /* number: as of SAID_SINGLE */
+	struct key key;
+	struct msg_single numbers; /* without head, about and why */
 	char trace[64];
-	uint16_t flags;   /* of said */
-	struct link *kin; /* what was asked for it; n_kin */
+	struct link *kin; /* requests made while it was served; n_kin */
 	uint32_t n_kin;
 };
 
 struct bytes {
 	int64_t bucket;
-	struct said_who who;
+	struct msg_process process;
 	uint8_t side;
 	const char *protocol;
 	char service[SERVICE_MAX];
-	uint64_t number[SAID_NUMBERS];
+	struct byte_counts count;
 };
 
 struct sums {
 	struct protocols *protocols;
-	struct saying *to;
+	struct message_writer *to;
 	int64_t bucket_s, offset_ns, singles_bucket;
 	struct row rows[SUMS_ROWS];
 	struct bytes bytes[SUMS_BYTES];
 	uint32_t n, n_bytes, slots[SLOTS], byte_slots[2 * SUMS_BYTES]; /* index + 1 */
 	struct links *links;
-	struct idmap said; /* spans of this bucket that are said */
+	struct idmap written; /* spans of this bucket's singles that are written */
 	uint32_t n_linked;
-	struct row *lately[LATELY]; /* where requests as these were counted; NULL: look */
+	struct row *recent[RECENT]; /* a cache in front of `slots`; NULL: look there */
 	struct single failed[SUMS_FAILED], slow[SUMS_SLOW], sample[SUMS_SAMPLE];
 	uint32_t n_failed, n_slow, n_sample;
-	uint64_t slow_ns; /* all of `slow` took this long or longer; 0: not known */
-	uint64_t others;  /* that the sample stands for */
+	uint64_t slow_ns; /* each of `slow` took at least this long; 0: unknown */
+	uint64_t others;  /* requests that the sample represents */
 	uint64_t random;
-	struct idmap named; /* that were said, of the bucket named_bucket */
+	struct idmap named; /* names of named_bucket that are written */
 	int64_t named_bucket;
 };
 
-struct sums *sums_new(struct protocols *p, struct saying *to, uint32_t bucket_s, int64_t offset_ns)
+struct sums *sums_new(struct protocols *p, struct message_writer *to, uint32_t bucket_s,
+		      int64_t offset_ns)
 {
 	struct sums *s = mem_alloc(sizeof(*s));
 
@@ -100,8 +111,9 @@ static void kin_drop_all(struct sums *s)
 
 static void spread_release(struct row *r)
 {
-	for (int i = 0; i <= SAID_PARTS; i++)
-		hist_release(&r->spread[i]);
+	hist_release(&r->spread);
+	for (int i = 0; i < REQUEST_PARTS; i++)
+		hist_release(&r->parts[i].spread);
 }
 
 void sums_free(struct sums *s)
@@ -110,7 +122,7 @@ void sums_free(struct sums *s)
 		return;
 	kin_drop_all(s);
 	links_free(s->links);
-	idmap_release(&s->said);
+	idmap_release(&s->written);
 	for (uint32_t i = 0; i < s->n; i++)
 		spread_release(&s->rows[i]);
 	idmap_release(&s->named);
@@ -134,13 +146,16 @@ static int64_t bucket_of(const struct sums *s, int64_t boot_ns)
 void sums_named(struct sums *s, const struct sums_of *of, const char *name, const char *address,
 		int64_t at_ns)
 {
-	struct said x = {.what = SAID_NAMED, .side = of->side, .who = of->who};
-	const char *text[SAID_TEXTS] = {[SAID_SERVICE] = address, [SAID_OPERATION] = name};
-	uint64_t key = hash_str(
-		hash_str(hash_u64(HASH_SEED, of->who.start_ns ^ (uint64_t)of->who.tgid << 32),
-			 name),
-		address);
+	const struct message_tail tail = {.text = {[MSG_NAME] = name, [MSG_ADDRESS] = address}};
 	int64_t bucket = bucket_of(s, at_ns);
+	struct msg_named x = {.about = {.process = of->process,
+					.utc_ns = bucket * NSEC_PER_SEC,
+					.side = of->side}};
+	uint64_t key =
+		hash_str(hash_str(hash_u64(HASH_SEED,
+					   of->process.start_ns ^ (uint64_t)of->process.tgid << 32),
+				  name),
+			 address);
 	bool fresh;
 
 	if (s->named_bucket != bucket)
@@ -149,55 +164,70 @@ void sums_named(struct sums *s, const struct sums_of *of, const char *name, cons
 	if (s->named.n >= SUMS_NAMED)
 		return;
 	idmap_ref(&s->named, key, &fresh);
-	x.utc_ns = bucket * NSEC_PER_SEC;
 	if (fresh)
-		saying_add(s->to, &x, text, NULL);
+		message_write(s->to, MSG_NAMED, &x, &tail);
 }
 
-/* ---- saying ---- */
+/* ---- writing ---- */
 
-static void say(struct sums *s, uint8_t what, const struct row *r, uint8_t why, const char *trace,
-		uint16_t flags)
+static struct msg_about about_key(const struct key *k)
 {
-	struct said x = {.what = what,
-			 .side = r->side,
-			 .result = r->result,
-			 .why = why,
-			 .flags = flags,
-			 .who = r->who,
-			 .utc_ns = r->bucket * NSEC_PER_SEC};
-	const char *text[SAID_TEXTS] = {r->protocol, r->service,
-					protocols_operation_now(s->protocols, r->operation,
-								r->protocol,
-								proto_service_port(r->service)),
-					r->status, trace};
-	const struct hist *h = &r->spread[what == SAID_PART ? why : 0];
-	uint32_t steps[HIST_STEPS];
+	return (struct msg_about){.process = k->process,
+				  .utc_ns = k->bucket * NSEC_PER_SEC,
+				  .side = k->side,
+				  .result = k->result};
+}
 
-	memcpy(x.number, r->number, sizeof(x.number));
-	if (what == SAID_PART) {
-		memset(x.number, 0, sizeof(x.number));
-		x.number[SAID_N] = hist_total(h);
-		x.number[SAID_TOTAL] = r->part_ns[why - 1];
-		x.number[SAID_MAX] = r->part_max[why - 1];
-	}
-	x.first_step = (uint16_t)(h->n ? h->first - HIST_FINE : 0);
-	x.n_steps = h->n;
+static struct message_tail tail_key(const struct sums *s, const struct key *k)
+{
+	return (struct message_tail){.text = {[MSG_PROTOCOL] = k->protocol,
+					      [MSG_SERVICE] = k->service,
+					      [MSG_OPERATION] = protocols_operation_now(
+						      s->protocols, k->operation, k->protocol,
+						      proto_service_port(k->service)),
+					      [MSG_STATUS] = k->status}};
+}
+
+/* `room`: HIST_STEPS of them, for the tail to point at. */
+static void tail_steps(struct message_tail *tail, const struct hist *h, uint32_t *room)
+{
 	for (uint32_t i = 0; i < h->n; i++)
-		steps[i] = h->count[i] < UINT32_MAX ? (uint32_t)h->count[i] : UINT32_MAX;
-	saying_add(s->to, &x, text, h->n ? steps : NULL);
+		room[i] = h->count[i] < UINT32_MAX ? (uint32_t)h->count[i] : UINT32_MAX;
+	tail->first_step = (uint16_t)(h->n ? h->first - HIST_FINE : 0);
+	tail->n_steps = h->n;
+	tail->steps = h->n ? room : NULL;
 }
 
-static void say_row(struct sums *s, struct row *r)
+static void row_write(struct sums *s, struct row *r)
 {
-	say(s, SAID_SUM, r, 0, NULL, 0);
-	for (uint8_t part = 1; part <= SAID_PARTS; part++)
-		if (r->spread[part].n)
-			say(s, SAID_PART, r, part, NULL, 0);
+	struct message_tail tail = tail_key(s, &r->key);
+	uint32_t steps[HIST_STEPS];
+	struct msg_sum sum = {.about = about_key(&r->key),
+			      .n = r->n,
+			      .total_ns = r->total_ns,
+			      .max_ns = r->max_ns,
+			      .request_bytes = r->request_bytes,
+			      .response_bytes = r->response_bytes};
+
+	tail_steps(&tail, &r->spread, steps);
+	message_write(s->to, MSG_SUM, &sum, &tail);
+	for (uint8_t i = 0; i < REQUEST_PARTS; i++) {
+		const struct part *p = &r->parts[i];
+		struct msg_part part = {.about = sum.about,
+					.n = hist_total(&p->spread),
+					.total_ns = p->total_ns,
+					.max_ns = p->max_ns,
+					.part = i + 1};
+
+		if (!p->spread.n)
+			continue;
+		tail_steps(&tail, &p->spread, steps);
+		message_write(s->to, MSG_PART, &part, &tail);
+	}
 	spread_release(r);
 }
 
-static void say_rows(struct sums *s, int64_t before)
+static void rows_write(struct sums *s, int64_t before)
 {
 	uint32_t kept = 0;
 
@@ -205,97 +235,115 @@ static void say_rows(struct sums *s, int64_t before)
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct row *r = &s->rows[i];
 
-		if (r->bucket < before) {
-			say_row(s, r);
+		if (r->key.bucket < before) {
+			row_write(s, r);
 		} else if (i != kept++) {
 			s->rows[kept - 1] = *r;
 		}
 	}
 	s->n = kept;
-	memset(s->lately, 0, sizeof(s->lately));
+	memset(s->recent, 0, sizeof(s->recent));
 }
 
-static void say_bytes(struct sums *s)
+static void bytes_write(struct sums *s)
 {
 	for (uint32_t i = 0; i < s->n_bytes; i++) {
 		const struct bytes *b = &s->bytes[i];
-		struct said x = {.what = SAID_BYTES,
-				 .side = b->side,
-				 .who = b->who,
-				 .utc_ns = b->bucket * NSEC_PER_SEC};
-		const char *text[SAID_TEXTS] = {b->protocol, b->service};
+		const struct message_tail tail = {
+			.text = {[MSG_PROTOCOL] = b->protocol, [MSG_SERVICE] = b->service}};
+		struct msg_bytes x = {.about = {.process = b->process,
+						.utc_ns = b->bucket * NSEC_PER_SEC,
+						.side = b->side},
+				      .count = b->count};
 
-		memcpy(x.number, b->number, sizeof(x.number));
-		saying_add(s->to, &x, text, NULL);
+		message_write(s->to, MSG_BYTES, &x, &tail);
 	}
 	s->n_bytes = 0;
 	memset(s->byte_slots, 0, sizeof(s->byte_slots));
 }
 
-static void say_single(struct sums *s, const struct single *x, uint8_t why)
+static void single_write(struct sums *s, const struct key *k, const struct msg_single *numbers,
+			 const char *trace, enum single_why why)
+{
+	struct message_tail tail = tail_key(s, k);
+	struct msg_single x = *numbers;
+
+	x.about = about_key(k);
+	x.why = (uint8_t)why;
+	tail.text[MSG_TRACE] = trace;
+	message_write(s->to, MSG_SINGLE, &x, &tail);
+}
+
+static void kept_write(struct sums *s, const struct single *x, enum single_why why)
 {
 	bool fresh;
 
-	say(s, SAID_SINGLE, &x->row, why, x->trace, x->flags);
-	*idmap_ref(&s->said, x->row.number[SAID_SPAN], &fresh) = 1;
+	single_write(s, &x->key, &x->numbers, x->trace, why);
+	*idmap_ref(&s->written, x->numbers.span, &fresh) = 1;
 }
 
-static void numbers_of(const struct sums *s, const struct link *x, uint64_t number[SAID_NUMBERS])
+static uint64_t since(int64_t from_ns, int64_t to_ns)
 {
-	number[SAID_AT] = (uint64_t)(x->begin_ns + s->offset_ns);
-	number[SAID_FIRST] = x->first_ns > x->begin_ns ? (uint64_t)(x->first_ns - x->begin_ns) : 0;
-	number[SAID_WHOLE] = x->end_ns > x->begin_ns ? (uint64_t)(x->end_ns - x->begin_ns) : 0;
-	number[SAID_ASKED] = x->asked;
-	number[SAID_ANSWERED] = x->answered;
-	number[SAID_TID] = x->tid;
-	number[SAID_SPAN] = x->span;
-	number[SAID_PARENT] = x->parent;
-	number[SAID_CALLER] = x->caller;
+	return to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
 }
 
-/* They stand for no other one. */
-static void say_kin(struct sums *s, struct single *x)
+static struct msg_single link_numbers(const struct sums *s, const struct link *x)
+{
+	return (struct msg_single){.at_ns = x->begin_ns + s->offset_ns,
+				   .first_ns = since(x->begin_ns, x->first_ns),
+				   .total_ns = since(x->begin_ns, x->end_ns),
+				   .request_bytes = x->request_bytes,
+				   .response_bytes = x->response_bytes,
+				   .span = x->span,
+				   .parent = x->parent,
+				   .caller = x->caller,
+				   .tid = x->tid,
+				   .how = x->how};
+}
+
+/* Their weight is 0: they represent no other request. */
+static void kin_write(struct sums *s, struct single *x)
 {
 	for (uint32_t i = 0; i < x->n_kin && s->n_linked < SUMS_LINKED; i++) {
 		const struct link *l = &x->kin[i];
-		struct row r = {.bucket = x->row.bucket,
-				.who = l->who,
+		struct key k = {.bucket = x->key.bucket,
+				.process = l->process,
 				.protocol = l->protocol,
 				.operation = l->operation,
 				.side = l->side,
 				.result = l->result};
+		struct msg_single numbers = link_numbers(s, l);
 		bool fresh;
 
-		idmap_ref(&s->said, l->span, &fresh);
+		idmap_ref(&s->written, l->span, &fresh);
 		if (!fresh)
 			continue;
 		s->n_linked++;
-		snprintf(r.service, sizeof(r.service), "%s", l->service);
-		memcpy(r.status, l->status, sizeof(r.status));
-		numbers_of(s, l, r.number);
-		say(s, SAID_SINGLE, &r, SAID_LINKED, l->trace, l->how);
+		snprintf(k.service, sizeof(k.service), "%s", l->service);
+		memcpy(k.status, l->status, sizeof(k.status));
+		single_write(s, &k, &numbers, l->trace, SINGLE_LINKED);
 	}
 }
 
-/* All before what was asked for them: of what is both, the reason that it has by itself holds. */
-static void say_singles(struct sums *s)
+/* Kin come last: a request that was also kept for itself is written with that reason. */
+static void singles_write(struct sums *s)
 {
 	for (uint32_t i = 0; i < s->n_failed; i++)
-		say_single(s, &s->failed[i], SAID_FAILED);
+		kept_write(s, &s->failed[i], SINGLE_FAILED);
 	for (uint32_t i = 0; i < s->n_slow; i++)
-		say_single(s, &s->slow[i], SAID_SLOW);
+		kept_write(s, &s->slow[i], SINGLE_SLOW);
 	for (uint32_t i = 0; i < s->n_sample; i++) {
-		s->sample[i].row.number[SAID_WEIGHT] = (s->others + s->n_sample - 1) / s->n_sample;
-		say_single(s, &s->sample[i], SAID_SAMPLE);
+		s->sample[i].numbers.weight = (s->others + s->n_sample - 1) / s->n_sample;
+		kept_write(s, &s->sample[i], SINGLE_SAMPLE);
 	}
 	for (uint32_t i = 0; i < s->n_slow; i++)
-		say_kin(s, &s->slow[i]);
+		kin_write(s, &s->slow[i]);
 	for (uint32_t i = 0; i < s->n_failed; i++)
-		say_kin(s, &s->failed[i]);
+		kin_write(s, &s->failed[i]);
 	for (uint32_t i = 0; i < s->n_sample; i++)
-		say_kin(s, &s->sample[i]);
+		kin_write(s, &s->sample[i]);
 	kin_drop_all(s);
-	idmap_clear(&s->said);
+	idmap_clear(&s->written);
 	s->n_failed = s->n_slow = s->n_sample = s->n_linked = 0;
 	s->slow_ns = 0;
 	s->others = 0;
@@ -303,9 +351,9 @@ static void say_singles(struct sums *s)
 
 /* ---- rows ---- */
 
-static uint32_t row_hash(const struct row *x)
+static uint32_t key_hash(const struct key *x)
 {
-	uint64_t h = hash_bytes(HASH_SEED, &x->who, sizeof(x->who));
+	uint64_t h = hash_bytes(HASH_SEED, &x->process, sizeof(x->process));
 
 	h = hash_str(hash_u64(hash_u64(h, (uint64_t)x->bucket), (uint64_t)(uintptr_t)x->operation),
 		     x->service);
@@ -313,32 +361,32 @@ static uint32_t row_hash(const struct row *x)
 	return (uint32_t)hash_u64(h, (uint64_t)x->side << 8 | x->result);
 }
 
-static bool row_same(const struct row *a, const struct row *b)
+static bool key_same(const struct key *a, const struct key *b)
 {
 	return a->bucket == b->bucket && a->operation == b->operation &&
 	       a->protocol == b->protocol && a->side == b->side && a->result == b->result &&
-	       !memcmp(&a->who, &b->who, sizeof(a->who)) && !strcmp(a->service, b->service) &&
-	       !strcmp(a->status, b->status);
+	       !memcmp(&a->process, &b->process, sizeof(a->process)) &&
+	       !strcmp(a->service, b->service) && !strcmp(a->status, b->status);
 }
 
-static struct row *row_find(struct sums *s, const struct row *key)
+static struct row *row_find(struct sums *s, const struct key *key)
 {
-	uint32_t at = row_hash(key) & (SLOTS - 1);
+	uint32_t at = key_hash(key) & (SLOTS - 1);
 
 	for (; s->slots[at]; at = (at + 1) & (SLOTS - 1))
-		if (row_same(&s->rows[s->slots[at] - 1], key))
+		if (key_same(&s->rows[s->slots[at] - 1].key, key))
 			return &s->rows[s->slots[at] - 1];
 	s->slots[at] = ++s->n;
-	s->rows[s->n - 1] = *key;
+	s->rows[s->n - 1] = (struct row){.key = *key};
 	return &s->rows[s->n - 1];
 }
 
-/* Rows that were kept have new places. */
-static void rows_again(struct sums *s)
+/* rows_write moved the rows that it kept. */
+static void rows_rehash(struct sums *s)
 {
 	memset(s->slots, 0, sizeof(s->slots));
 	for (uint32_t i = 0; i < s->n; i++) {
-		uint32_t at = row_hash(&s->rows[i]) & (SLOTS - 1);
+		uint32_t at = key_hash(&s->rows[i].key) & (SLOTS - 1);
 
 		while (s->slots[at])
 			at = (at + 1) & (SLOTS - 1);
@@ -355,10 +403,10 @@ static void text_put(char *to, size_t room, const char *text)
 }
 
 static void key_make(const struct sums *s, const struct sums_of *of, const struct proto_request *r,
-		     struct row *key)
+		     struct key *key)
 {
-	*key = (struct row){.bucket = bucket_of(s, r->begin_ns),
-			    .who = of->who,
+	*key = (struct key){.bucket = bucket_of(s, r->begin_ns),
+			    .process = of->process,
 			    .protocol = r->protocol,
 			    .operation = r->operation,
 			    .side = of->side,
@@ -367,36 +415,35 @@ static void key_make(const struct sums *s, const struct sums_of *of, const struc
 	text_put(key->status, sizeof(key->status), r->status);
 }
 
-static bool row_is(const struct row *x, int64_t bucket, const struct sums_of *of,
-		   const struct proto_request *r)
+static bool key_matches(const struct key *x, int64_t bucket, const struct sums_of *of,
+			const struct proto_request *r)
 {
 	return x->bucket == bucket && x->operation == r->operation && x->protocol == r->protocol &&
 	       x->side == of->side && x->result == r->result &&
-	       !memcmp(&x->who, &of->who, sizeof(x->who)) &&
+	       !memcmp(&x->process, &of->process, sizeof(x->process)) &&
 	       !strncmp(x->service, of->service, sizeof(x->service) - 1) &&
 	       !strncmp(x->status, r->status, sizeof(x->status) - 1);
 }
 
-/* A row is large: it is made and looked for where none of a request like this one was met lately.
- */
+/* The row of a request. A key is large: it is made only when the cache misses. */
 static struct row *row_of(struct sums *s, const struct sums_of *of, const struct proto_request *r)
 {
 	int64_t bucket = bucket_of(s, r->begin_ns);
-	struct row **lately = &s->lately[((uintptr_t)r->operation >> 4 ^ (uintptr_t)of->side << 3 ^
+	struct row **recent = &s->recent[((uintptr_t)r->operation >> 4 ^ (uintptr_t)of->side << 3 ^
 					  (uintptr_t)r->result) &
-					 (LATELY - 1)];
-	struct row key;
+					 (RECENT - 1)];
+	struct key key;
 
-	if (*lately && row_is(*lately, bucket, of, r))
-		return *lately;
+	if (*recent && key_matches(&(*recent)->key, bucket, of, r))
+		return *recent;
 	key_make(s, of, r, &key);
 	if (s->n == SUMS_ROWS)
-		say_rows(s, INT64_MAX);
-	*lately = row_find(s, &key);
-	return *lately;
+		rows_write(s, INT64_MAX);
+	*recent = row_find(s, &key);
+	return *recent;
 }
 
-/* ---- single ones ---- */
+/* ---- single requests ---- */
 
 static struct single *slowest_place(struct sums *s, uint64_t ns)
 {
@@ -407,13 +454,13 @@ static struct single *slowest_place(struct sums *s, uint64_t ns)
 	if (ns <= s->slow_ns)
 		return NULL;
 	for (uint32_t i = 1; i < s->n_slow; i++)
-		if (s->slow[i].row.number[SAID_WHOLE] < least->row.number[SAID_WHOLE])
+		if (s->slow[i].numbers.total_ns < least->numbers.total_ns)
 			least = &s->slow[i];
-	s->slow_ns = least->row.number[SAID_WHOLE];
+	s->slow_ns = least->numbers.total_ns;
 	return s->slow_ns < ns ? least : NULL;
 }
 
-/* Vitter's algorithm R: each of the others has the same chance. */
+/* Vitter's algorithm R: each of the other requests has the same chance to be kept. */
 static struct single *sample_place(struct sums *s)
 {
 	uint64_t at;
@@ -433,35 +480,33 @@ static struct single *failed_place(struct sums *s, const char *operation)
 	uint32_t same = 0;
 
 	for (uint32_t i = 0; i < s->n_failed; i++)
-		same += s->failed[i].row.operation == operation;
+		same += s->failed[i].key.operation == operation;
 	return same < SUMS_FAILED_EACH && s->n_failed < SUMS_FAILED ? &s->failed[s->n_failed++] :
 								      NULL;
 }
 
-static void single_numbers(const struct sums *s, const struct sums_of *of,
-			   const struct proto_request *r, const struct link *l,
-			   uint64_t number[SAID_NUMBERS])
+static struct msg_single single_numbers(const struct sums *s, const struct sums_of *of,
+					const struct proto_request *r, const struct link *l)
 {
 	bool answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
+	struct msg_single x = link_numbers(s, l);
 
-	numbers_of(s, l, number);
 	if (!answered)
-		number[SAID_FIRST] = 0;
-	number[SAID_WEIGHT] = 1;
-	number[SAID_TAG] = of->side == STORE_SIDE_SERVER && of->alone ?
-				   TABLES_TAG_OF(r->begin_ns) :
-				   0; /* as probes/l7_data.bpf.h makes it */
+		x.first_ns = 0;
+	x.weight = 1;
+	if (of->side == STORE_SIDE_SERVER && of->alone)
+		x.tag = TABLES_TAG_OF(r->begin_ns); /* as in probes/l7_data.bpf.h */
+	return x;
 }
 
-/* With what was asked for it. SAID_PARTIAL: what was there once may be forgotten, or was too much.
- */
+/* Partial: some of its kin are already forgotten, or were more than are kept. */
 static void kin_take(const struct sums *s, struct single *x, const struct link *l)
 {
 	bool cut = false;
 
 	x->kin = links_kin(s->links, l->span, &x->n_kin, &cut);
 	if (cut || links_since(s->links) > l->begin_ns)
-		x->flags |= SAID_PARTIAL;
+		x->numbers.partial = 1;
 }
 
 static void single_put(struct single *to, const struct single *x)
@@ -470,30 +515,29 @@ static void single_put(struct single *to, const struct single *x)
 	*to = *x;
 }
 
-/* What was slow and had to make room for a slower one is one of the others. */
+/* A slow request that is displaced by a slower one becomes a candidate for the sample. */
 static void single_take(struct sums *s, const struct sums_of *of, const struct proto_request *r,
 			const struct link *l)
 {
 	bool failed = r->result == PROTO_ERROR || r->result == PROTO_NO_ANSWER,
 	     answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
-	struct single *place = failed ? failed_place(s, r->operation) : NULL, *slow = NULL,
-		      x = {.flags = l->how}, out;
+	struct single *place = failed ? failed_place(s, r->operation) : NULL, *slow = NULL, x = {0},
+		      out;
 
 	if (!place && answered)
-		slow = slowest_place(
-			s, r->end_ns > r->begin_ns ? (uint64_t)(r->end_ns - r->begin_ns) : 0);
+		slow = slowest_place(s, since(r->begin_ns, r->end_ns));
 	if (!place && !slow)
 		place = sample_place(s);
 	if (!place && !slow)
 		return;
-	key_make(s, of, r, &x.row);
-	single_numbers(s, of, r, l, x.row.number);
+	key_make(s, of, r, &x.key);
+	x.numbers = single_numbers(s, of, r, l);
 	text_put(x.trace, sizeof(x.trace), r->trace ? r->trace : "");
 	kin_take(s, &x, l);
 	if (slow) {
 		out = *slow;
 		*slow = x;
-		if (!out.row.operation)
+		if (!out.key.operation)
 			return;
 		x = out;
 		place = sample_place(s);
@@ -504,22 +548,22 @@ static void single_take(struct sums *s, const struct sums_of *of, const struct p
 		kin_drop(&x);
 }
 
-/* ---- what comes ---- */
+/* ---- adding ---- */
 
 static void link_make(const struct sums_of *of, const struct proto_request *r, struct link *l)
 {
 	bool server = of->side == STORE_SIDE_SERVER;
-	uint64_t here = hash_u64(
-		hash_u64(hash_bytes(HASH_SEED, &of->who, sizeof(of->who)), (uint64_t)r->begin_ns),
-		r->begin_pos);
+	uint64_t here = hash_u64(hash_u64(hash_bytes(HASH_SEED, &of->process, sizeof(of->process)),
+					  (uint64_t)r->begin_ns),
+				 r->begin_pos);
 
-	*l = (struct link){.who = of->who,
+	*l = (struct link){.process = of->process,
 			   .caller = r->caller,
 			   .begin_ns = r->begin_ns,
 			   .first_ns = r->first_ns,
 			   .end_ns = r->end_ns,
-			   .asked = r->request_bytes,
-			   .answered = r->response_bytes,
+			   .request_bytes = r->request_bytes,
+			   .response_bytes = r->response_bytes,
 			   .protocol = r->protocol,
 			   .operation = r->operation,
 			   .service = (char *)of->service,
@@ -529,14 +573,14 @@ static void link_make(const struct sums_of *of, const struct proto_request *r, s
 			   .result = (uint8_t)r->result};
 	text_put(l->status, sizeof(l->status), r->status);
 	if (server) {
-		l->span = of->alone ? link_span(&of->who, TABLES_TAG_OF(r->begin_ns)) :
+		l->span = of->alone ? link_span(&of->process, TABLES_TAG_OF(r->begin_ns)) :
 				      link_id(hash_u64(here, of->exchange));
 		l->parent = of->exchange;
-		l->how = of->exchange ? SAID_BY_BYTES : SAID_NO_LINK;
+		l->how = of->exchange ? LINK_BY_BYTES : LINK_NONE;
 	} else {
 		l->span = of->exchange ? of->exchange : link_id(here);
-		l->parent = of->tag ? link_span(&of->who, of->tag) : 0;
-		l->how = of->tag ? of->how : SAID_NO_LINK;
+		l->parent = of->tag ? link_span(&of->process, of->tag) : 0;
+		l->how = of->tag ? of->how : LINK_NONE;
 	}
 }
 
@@ -545,29 +589,30 @@ static void spread_add(struct hist *h, uint64_t ns)
 	hist_add(h, hist_slot(ns), &(uint32_t){1}, 1);
 }
 
-static void part_add(struct row *x, enum said_part part, int64_t from_ns, int64_t to_ns)
+static void part_add(struct row *x, enum request_part part, int64_t from_ns, int64_t to_ns)
 {
-	uint64_t ns = to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
+	struct part *p = &x->parts[part - 1];
+	uint64_t ns = since(from_ns, to_ns);
 
 	if (!from_ns || !to_ns)
 		return;
-	spread_add(&x->spread[part], ns);
-	x->part_ns[part - 1] += ns;
-	x->part_max[part - 1] = ns > x->part_max[part - 1] ? ns : x->part_max[part - 1];
+	spread_add(&p->spread, ns);
+	p->total_ns += ns;
+	p->max_ns = ns > p->max_ns ? ns : p->max_ns;
 }
 
-static void took_add(struct row *x, const struct sums_of *of, const struct proto_request *r)
+static void duration_add(struct row *x, const struct sums_of *of, const struct proto_request *r)
 {
-	uint64_t ns = r->end_ns > r->begin_ns ? (uint64_t)(r->end_ns - r->begin_ns) : 0;
+	uint64_t ns = since(r->begin_ns, r->end_ns);
 
 	if (of->side == STORE_SIDE_SERVER)
-		part_add(x, SAID_QUEUED, r->came_ns, r->begin_ns);
+		part_add(x, PART_QUEUED, r->came_ns, r->begin_ns);
 	if (r->result != PROTO_OK && r->result != PROTO_ERROR)
 		return;
-	spread_add(&x->spread[0], ns);
-	x->number[SAID_TOTAL] += ns;
-	x->number[SAID_MAX] = ns > x->number[SAID_MAX] ? ns : x->number[SAID_MAX];
-	part_add(x, SAID_TO_FIRST, r->begin_ns, r->first_ns);
+	spread_add(&x->spread, ns);
+	x->total_ns += ns;
+	x->max_ns = ns > x->max_ns ? ns : x->max_ns;
+	part_add(x, PART_TO_FIRST, r->begin_ns, r->first_ns);
 }
 
 void sums_request(struct sums *s, const struct sums_of *of, const struct proto_request *r)
@@ -575,14 +620,14 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 	struct row *x = row_of(s, of, r);
 	struct link l;
 
-	x->number[SAID_N]++;
-	x->number[SAID_REQUEST_BYTES] += r->request_bytes;
-	x->number[SAID_RESPONSE_BYTES] += r->response_bytes;
-	took_add(x, of, r);
-	if (x->bucket > s->singles_bucket) {
-		say_singles(s);
+	x->n++;
+	x->request_bytes += r->request_bytes;
+	x->response_bytes += r->response_bytes;
+	duration_add(x, of, r);
+	if (x->key.bucket > s->singles_bucket) {
+		singles_write(s);
 		memset(s->slow, 0, sizeof(s->slow));
-		s->singles_bucket = x->bucket;
+		s->singles_bucket = x->key.bucket;
 	}
 	link_make(of, r, &l);
 	single_take(s, of, r, &l);
@@ -591,15 +636,15 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 }
 
 void sums_bytes(struct sums *s, const struct sums_of *of, const char *protocol, int64_t at_ns,
-		const uint64_t number[SAID_NUMBERS])
+		const struct byte_counts *more)
 {
 	struct bytes key = {.bucket = bucket_of(s, at_ns),
-			    .who = of->who,
+			    .process = of->process,
 			    .side = of->side,
 			    .protocol = protocol},
 		     *b = NULL;
-	uint64_t h =
-		hash_u64(hash_bytes(HASH_SEED, &of->who, sizeof(of->who)), (uint64_t)key.bucket);
+	uint64_t h = hash_u64(hash_bytes(HASH_SEED, &of->process, sizeof(of->process)),
+			      (uint64_t)key.bucket);
 	uint32_t at = (uint32_t)hash_str(hash_str(hash_u64(h, of->side), protocol), of->service) &
 		      (2 * SUMS_BYTES - 1);
 
@@ -608,8 +653,8 @@ void sums_bytes(struct sums *s, const struct sums_of *of, const char *protocol, 
 		struct bytes *x = &s->bytes[s->byte_slots[at] - 1];
 
 		if (x->bucket == key.bucket && x->side == key.side &&
-		    !memcmp(&x->who, &key.who, sizeof(x->who)) && !strcmp(x->protocol, protocol) &&
-		    !strcmp(x->service, key.service))
+		    !memcmp(&x->process, &key.process, sizeof(x->process)) &&
+		    !strcmp(x->protocol, protocol) && !strcmp(x->service, key.service))
 			b = x;
 	}
 	if (!b) {
@@ -617,22 +662,25 @@ void sums_bytes(struct sums *s, const struct sums_of *of, const char *protocol, 
 		b = &s->bytes[s->n_bytes - 1];
 		*b = key;
 	}
-	for (int i = 0; i < SAID_NUMBERS; i++)
-		b->number[i] += number[i];
+	b->count.seen += more->seen;
+	b->count.parsed += more->parsed;
+	b->count.skipped += more->skipped;
+	b->count.blind += more->blind;
+	b->count.blind_requests += more->blind_requests;
 	if (s->n_bytes == SUMS_BYTES)
-		say_bytes(s);
+		bytes_write(s);
 }
 
-void sums_say(struct sums *s, int64_t now_ns)
+void sums_write(struct sums *s, int64_t now_ns)
 {
 	int64_t before = now_ns ? bucket_of(s, now_ns) : INT64_MAX;
 
-	say_rows(s, before);
-	rows_again(s);
-	say_bytes(s);
+	rows_write(s, before);
+	rows_rehash(s);
+	bytes_write(s);
 	if (s->singles_bucket < before) {
-		say_singles(s);
+		singles_write(s);
 		memset(s->slow, 0, sizeof(s->slow));
 	}
-	saying_flush(s->to);
+	message_flush(s->to);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sums: requests of the bucket at hand, summed by what they have in common; of single ones those
- * that failed, the slowest, and a fair sample of the others; and what became of bytes. Bounded:
- * when there is no more room, what is there is said, and adds up in the store.
+ * sums: adds up the requests of the current bucket by what they have in common, keeps single ones
+ * (those that failed, the slowest, and a random sample of the rest), and counts bytes. Memory is
+ * bounded: when a table is full, it is written early; the store adds up rows with the same key.
  */
 #ifndef SONDE_L7_SUMS_H
 #define SONDE_L7_SUMS_H
@@ -13,44 +13,43 @@
 
 #define SUMS_ROWS  4096
 #define SUMS_BYTES 4096
-/* of a bucket, told one by one; of each operation at most FAILED_EACH */
+/* Single requests of a bucket. */
 #define SUMS_FAILED      30
-#define SUMS_FAILED_EACH 5
+#define SUMS_FAILED_EACH 5 /* of one operation */
 #define SUMS_SLOW        10
 #define SUMS_SAMPLE      10
-#define SUMS_LINKED      256 /* of a bucket: what was asked for those */
+#define SUMS_LINKED      256 /* made while those were served */
 #define SUMS_NAMED       2048
 
 /* Whose requests, and with whom. */
 struct sums_of {
-	struct said_who who;
+	struct msg_process process;
 	uint32_t tid;
 	uint8_t side;
-	bool alone; /* its connection had no other request meanwhile: what its threads did was for
-		       this one */
+	bool alone; /* no other request was open on its connection: what its threads did in that
+		       time was for this one */
 	const char *service;
-	uint64_t tag; /* of a question: when the request that its thread served began to be read; 0:
-			 none is known */
-	uint64_t exchange; /* links.h; 0: it cannot be known */
-	uint8_t how;       /* enum said_how, of `tag` */
-	bool linked;       /* requests of this host belong together: it may be of them */
+	uint64_t tag; /* of a client's request: when the first bytes of the request that its thread
+			 served were read; 0: unknown */
+	uint64_t exchange; /* links.h; 0: unknown */
+	uint8_t how;       /* enum link_how, of `tag` */
+	bool linked;       /* this host links requests now: this one may be part of a tree */
 };
 
 struct sums;
 
-/* `offset_ns`: utc = boot clock + that. */
-struct sums *sums_new(struct protocols *s, struct saying *to, uint32_t bucket_s, int64_t offset_ns);
+/* `offset_ns`: UTC = boot clock + that. */
+struct sums *sums_new(struct protocols *s, struct message_writer *to, uint32_t bucket_s,
+		      int64_t offset_ns);
 void sums_free(struct sums *s);
 void sums_clock(struct sums *s, int64_t offset_ns);
 void sums_request(struct sums *s, const struct sums_of *of, const struct proto_request *r);
-/* This name was answered with this address. Once each in a bucket, SUMS_NAMED of all in it. */
+/* A lookup of `name` returned `address`. Written once a bucket, SUMS_NAMED names at most. */
 void sums_named(struct sums *s, const struct sums_of *of, const char *name, const char *address,
 		int64_t at_ns);
-/* More bytes: number[SAID_SEEN] to [SAID_BLIND_REQUESTS]. */
 void sums_bytes(struct sums *s, const struct sums_of *of, const char *protocol, int64_t at_ns,
-		const uint64_t number[SAID_NUMBERS]);
-/* All that is there is said; with `now_ns` (boot clock) only what lies in buckets that have ended.
- */
-void sums_say(struct sums *s, int64_t now_ns);
+		const struct byte_counts *more);
+/* Writes the buckets that ended before now_ns (boot clock); 0: everything. */
+void sums_write(struct sums *s, int64_t now_ns);
 
 #endif

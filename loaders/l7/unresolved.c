@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* unresolved: see the header. */
 #include "loaders/l7/unresolved.h"
 
 #include <stdbool.h>
@@ -13,20 +12,20 @@ static bool same(const struct unresolved_one *a, const struct unresolved_one *b)
 	return !strcmp(a->name, b->name) && !strcmp(a->why, b->why) && !strcmp(a->comm, b->comm);
 }
 
-static void tell_one(struct unresolved *u, uint32_t i, int64_t now_ns, unresolved_tell tell,
-		     void *ctx)
+static void report_one(struct unresolved *u, uint32_t i, int64_t now_ns, unresolved_report report,
+		       void *ctx)
 {
-	if (!u->all[i].told.n)
+	if (!u->all[i].one.n)
 		return;
-	tell(ctx, &u->all[i].told);
-	u->all[i].told.n = 0;
-	u->all[i].told_ns = now_ns;
+	report(ctx, &u->all[i].one);
+	u->all[i].one.n = 0;
+	u->all[i].reported_ns = now_ns;
 }
 
 static void forget(struct unresolved *u, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < u->n;)
-		if (!u->all[i].told.n && now_ns - u->all[i].told_ns >= UNRESOLVED_FORGET_NS)
+		if (!u->all[i].one.n && now_ns - u->all[i].reported_ns >= UNRESOLVED_FORGET_NS)
 			u->all[i] = u->all[--u->n];
 		else
 			i++;
@@ -35,37 +34,37 @@ static void forget(struct unresolved *u, int64_t now_ns)
 static void more(struct unresolved_one *to, const struct unresolved_one *x)
 {
 	to->n += x->n;
-	to->who = x->who;
+	to->process = x->process;
 	to->utc_ns = x->utc_ns > to->utc_ns ? x->utc_ns : to->utc_ns;
 }
 
 void unresolved_add(struct unresolved *u, const struct unresolved_one *x, int64_t now_ns,
-		    unresolved_tell tell, void *ctx)
+		    unresolved_report report, void *ctx)
 {
 	uint32_t i = 0;
 
-	while (i < u->n && !same(&u->all[i].told, x))
+	while (i < u->n && !same(&u->all[i].one, x))
 		i++;
 	if (i == u->n && u->n < UNRESOLVED_MOST) {
-		u->all[u->n].told = *x;
-		tell_one(u, u->n++, now_ns, tell, ctx);
+		u->all[u->n].one = *x;
+		report_one(u, u->n++, now_ns, report, ctx);
 		return;
 	}
-	if (i == u->n) { /* the last place */
+	if (i == u->n) { /* other names */
 		i = UNRESOLVED_MOST;
-		if (!*u->all[i].told.name)
-			u->all[i].told_ns = now_ns;
-		snprintf(u->all[i].told.name, sizeof(u->all[i].told.name), "%s", OTHERS);
+		if (!*u->all[i].one.name)
+			u->all[i].reported_ns = now_ns;
+		snprintf(u->all[i].one.name, sizeof(u->all[i].one.name), "%s", OTHERS);
 	}
-	more(&u->all[i].told, x);
+	more(&u->all[i].one, x);
 }
 
-void unresolved_due(struct unresolved *u, int64_t now_ns, unresolved_tell tell, void *ctx)
+void unresolved_due(struct unresolved *u, int64_t now_ns, unresolved_report report, void *ctx)
 {
 	for (uint32_t i = 0; i <= UNRESOLVED_MOST; i++)
 		if ((i < u->n || i == UNRESOLVED_MOST) &&
-		    (now_ns == INT64_MAX || now_ns - u->all[i].told_ns >= UNRESOLVED_EVERY_NS))
-			tell_one(u, i, now_ns, tell, ctx);
+		    (now_ns == INT64_MAX || now_ns - u->all[i].reported_ns >= UNRESOLVED_EVERY_NS))
+			report_one(u, i, now_ns, report, ctx);
 	if (now_ns != INT64_MAX)
 		forget(u, now_ns);
 }

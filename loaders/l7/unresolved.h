@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unresolved: names that were asked for in vain (NXDOMAIN, SERVFAIL, no answer...), as events. A
- * storm is few of them:
+ * unresolved: DNS lookups that failed (NXDOMAIN, SERVFAIL, no answer...), as events. Many failures
+ * make few events:
  *
- * 1. The first time that a program (by its command) asks for a name in vain is told at once, with
- * how often in its bucket.
- * 2. What follows is told together, once in UNRESOLVED_EVERY_NS.
- * 3. Of UNRESOLVED_MOST names in UNRESOLVED_FORGET_NS; what is more has "other names" as its name.
+ * 1. The first failure of a name in a program (by its command name) is reported at once, with the
+ *    count of its bucket.
+ * 2. Further ones are added up and reported once in UNRESOLVED_EVERY_NS.
+ * 3. At most UNRESOLVED_MOST names in UNRESOLVED_FORGET_NS; the rest is reported as "other names".
  */
 #ifndef SONDE_L7_UNRESOLVED_H
 #define SONDE_L7_UNRESOLVED_H
@@ -19,25 +19,25 @@
 
 struct unresolved_one {
 	char name[128], why[32], comm[17];
-	struct said_who who; /* who asked last */
+	struct msg_process process; /* the last one that asked */
 	uint64_t n;
-	int64_t utc_ns; /* when it asked last */
+	int64_t utc_ns; /* of its last lookup */
 };
 
 struct unresolved {
 	struct {
-		struct unresolved_one told; /* n: not told yet */
-		int64_t told_ns;            /* when it was told last */
-	} all[UNRESOLVED_MOST + 1];
-	uint32_t n; /* the last place is that of other names */
+		struct unresolved_one one; /* n: not reported yet */
+		int64_t reported_ns;
+	} all[UNRESOLVED_MOST + 1]; /* the last one is for other names */
+	uint32_t n;
 };
 
-typedef void (*unresolved_tell)(void *ctx, const struct unresolved_one *x);
+typedef void (*unresolved_report)(void *ctx, const struct unresolved_one *x);
 
-/* `x->n` more. now_ns: any clock that goes on. */
+/* Adds x->n failures. now_ns: any monotonic clock. */
 void unresolved_add(struct unresolved *u, const struct unresolved_one *x, int64_t now_ns,
-		    unresolved_tell tell, void *ctx);
-/* Tells what is due; INT64_MAX: all that is there. */
-void unresolved_due(struct unresolved *u, int64_t now_ns, unresolved_tell tell, void *ctx);
+		    unresolved_report report, void *ctx);
+/* Reports what is due; INT64_MAX: everything. */
+void unresolved_due(struct unresolved *u, int64_t now_ns, unresolved_report report, void *ctx);
 
 #endif

@@ -45,7 +45,7 @@ static void mates_join(struct conn *client, struct conn *server)
 	server->side = NET_SIDE_SERVER;
 }
 
-/* Where its side is not known, it stands under both. */
+/* If its side is unknown, it is listed under both. */
 static void pair_add(struct conns *cs, struct conn *c)
 {
 	for (int side = NET_SIDE_CLIENT; side <= NET_SIDE_SERVER && !c->mate; side++) {
@@ -180,7 +180,7 @@ static struct conn *closer(struct conns *cs, const struct net_record *r)
 	return c;
 }
 
-/* An end that had no entry in the map has no beginning: each is one of its own. */
+/* An end without an entry in the map has no start time: each is unique. */
 struct conn *conns_take(struct conns *cs, const struct net_record *r)
 {
 	struct conn_key key = {r->sk, r->flags & NET_F_NO_ENTRY ? r->time_ns : r->begin_ns};
@@ -241,7 +241,7 @@ struct conn *conns_next(struct conns *cs, int64_t now_ns, int64_t known_ns, bool
 		       NULL;
 }
 
-/* ---- who ---- */
+/* ---- processes ---- */
 
 struct conn *conns_listener(const struct conns *cs, uint32_t netns, uint16_t port)
 {
@@ -263,8 +263,9 @@ struct net_owner conns_owner(const struct conns *cs, const struct conn *c, enum 
 	if (!l)
 		return (struct net_owner){0};
 	*how = NET_OWNER_LISTENER;
-	return l->r.holder.start_ns ? l->r.holder :
-				      l->r.owner; /* who listened may have left it to a child */
+	return l->r.holder.start_ns ?
+		       l->r.holder :
+		       l->r.owner; /* the listener may have passed it on to a child */
 }
 
 struct net_owner conns_mate(const struct conns *cs, const struct conn *c)

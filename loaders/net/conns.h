@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conns: the connections that are open, and those whose end waits to be told.
+ * conns: open connections, and closed ones that are not stored yet.
  *
- * 1. An end waits until sonde-maps has told all that happened before it (who its process is), until
- * who closed it is known where that comes apart, and for the other end, if that is on this host:
- * for CONNS_MATE_NS, and where not many wait, until what is open has been read since, where that
- * is, however late its process closes it. Then it is booked, and forgotten.
+ * 1. A closed one waits until sonde-maps has reported all events before it (so that its process is
+ *    known), until it is known who closed it if that comes separately, and for the other end if
+ *    that is on this host: for CONNS_MATE_NS, and, while few wait, until the open connections have
+ *    been read since, however late the other end's process closes it. Then it is stored and
+ *    forgotten.
  * 2. Both ends are found by their first sequence numbers (record_pair).
- * 3. One that is open is booked at each reading, with what moved since the one before.
- * 4. One whose end was lost (the ring was full) is not there any more at two readings: it is booked
- * as closed.
+ * 3. An open one is stored at each reading, with what moved since the previous one.
+ * 4. One whose end was lost (the ring was full) is missing at two readings: it is stored as closed.
  */
 #ifndef SONDE_NET_CONNS_H
 #define SONDE_NET_CONNS_H
@@ -26,13 +26,13 @@
 #define CONNS_FEW          4096          /* ends that wait for a reading */
 #define CONNS_OWNER_NS     500000000ll
 #define CONNS_MAPS_NS      3000000000ll
-#define CONNS_WAIT_MOST    32768 /* ends that may wait: past it the oldest is booked as it is */
+#define CONNS_WAIT_MOST    32768 /* ends that may wait: past it the oldest is stored as it is */
 
 struct conn_key {
 	uint64_t sk, begin_ns;
 };
 
-/* What the store has been told of it. */
+/* What is already stored of it. */
 struct conn_told {
 	bool attempt, open;
 	uint64_t tx, rx;
@@ -46,7 +46,7 @@ struct conn {
 	struct conn_told told;
 	struct conn *mate; /* the other end, while it is known here */
 	struct net_owner mate_owner;
-	uint64_t pair[3]; /* what it stands under in conns.pairs, by side; 0: nothing */
+	uint64_t pair[3]; /* its keys in conns.pairs, by side; 0: none */
 	enum net_side side;
 	uint32_t reading; /* the last one that it was seen at */
 	bool ended;
@@ -72,17 +72,17 @@ struct conns {
 void conns_release(struct conns *cs);
 /* Take a record in; the connection, NULL: it is of none that is known. */
 struct conn *conns_take(struct conns *cs, const struct net_record *r);
-/* The end that is to be booked now; NULL: none. `known_ns`: sonde-maps has told all before; `all`:
- * nothing is waited for. */
+/* The next closed one to store; NULL: none. `known_ns`: sonde-maps has reported all events before;
+ * `all`: do not wait. */
 struct conn *conns_next(struct conns *cs, int64_t now_ns, int64_t known_ns, bool all);
 void conns_forget(struct conns *cs, struct conn *c);
-/* Who listens at that port of its namespace; NULL: nobody. */
+/* The listener at that port of its namespace; NULL: unknown. */
 struct conn *conns_listener(const struct conns *cs, uint32_t netns, uint16_t port);
 /* Whose it is, as far as it is known; *how says how. */
 struct net_owner conns_owner(const struct conns *cs, const struct conn *c, enum net_owner_how *how);
-/* The other end's, of this host; {0}: nobody's. */
+/* The other end's process, on this host; {0}: unknown. */
 struct net_owner conns_mate(const struct conns *cs, const struct conn *c);
-/* Client or server, as far as it can be told. */
+/* Client or server, if that is known. */
 enum net_side conns_side(const struct conns *cs, const struct conn *c);
 
 #endif

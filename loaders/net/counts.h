@@ -8,8 +8,8 @@
 
 #include "schema/facts/fact.h"
 
-/* The columns of NETNS_FACT that the text has ("Tcp: A B\nTcp: 1 2\n") go into `row`; a number that
- * is none (-1) leaves its column alone. */
+/* Stores the columns of NETNS_FACT that the text has ("Tcp: A B\nTcp: 1 2\n") in `row`; an invalid
+ * number (-1) leaves its column unset. */
 void counts_parse(const char *text, size_t len, struct fact_row *row);
 
 #endif

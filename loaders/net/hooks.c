@@ -42,8 +42,7 @@ static struct bpf_program *program(const struct hooks *k, enum hook hook)
 	return all[hook];
 }
 
-/* Four times as many as there are TCP sockets now, as /proc/net/sockstat tells of this namespace.
- */
+/* Four times as many as there are TCP sockets now, by /proc/net/sockstat of this namespace. */
 static uint32_t conns_room(void)
 {
 	FILE *f = fopen("/proc/net/sockstat", "re");
@@ -179,9 +178,10 @@ int hooks_attach(struct hooks *k, struct err *e)
 }
 
 /*
- * Each takes a grace period of the kernel's. A socket that is destroyed after its last state was
- * missed would be told as it is, its FIN as a byte: ends by destruction go first. One that is reset
- * after that is not to be told as something else: the resets go last.
+ * Each takes a grace period of the kernel. A socket that is destroyed after its last state was
+ * missed would be reported as it is, its FIN counted as a byte: so the programs for destruction are
+ * detached first. One that is reset after that must not be reported as something else: so those for
+ * resets are last.
  */
 void hooks_detach(struct hooks *k)
 {
@@ -265,10 +265,10 @@ static int looks_make(struct hooks *k, const uint64_t *keys, uint32_t n)
 
 /*
  * By batches of keys. The kernel copies a bucket of the hash under its lock, goes on with the next
- * one, and says where it is by the bucket's number. So the walk ends whatever comes and goes, and
- * gives a key that stays once. To ask for the key after a key would not do: where that one is gone,
- * the kernel begins anew. A bucket that is longer than the buffer is -ENOSPC, and asked for again
- * with more room.
+ * one, and returns the bucket's number as its position. So the walk ends whatever is added or
+ * deleted meanwhile, and returns a key that stays exactly once. Asking for the key after a key
+ * would not do: if that key is deleted, the kernel starts from the beginning. A bucket that is
+ * longer than the buffer gives -ENOSPC, and is read again with more room.
  */
 static int look_up(struct hooks *k)
 {

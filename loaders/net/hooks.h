@@ -15,7 +15,7 @@ struct bpf_link;
 struct bpf_object;
 struct ring_buffer;
 
-/* In the order in which they are attached: what the states are told with comes first. */
+/* In the order in which they are attached: the programs that the states depend on come first. */
 enum hook {
 	HOOK_RESET_IN,
 	HOOK_RESET_OUT,
@@ -29,9 +29,10 @@ enum hook {
 	HOOKS
 };
 
-#define HOOKS_NO_SWEEP                                                                                                          \
-	"this kernel does not list the descriptors of processes: connections from before the capture, who has an accepted one " \
-	"that is open, and Unix and UDP sockets at rest are not known"
+#define HOOKS_NO_SWEEP                                                                           \
+	"this kernel does not list the descriptors of processes: connections from before the "   \
+	"capture, the owners of accepted ones that are open, and idle Unix and UDP sockets are " \
+	"not recorded"
 
 typedef void (*hooks_take)(void *ctx, const void *record, size_t size);
 
@@ -57,15 +58,15 @@ void hooks_close(struct hooks *k);
 /* Becomes readable when the ring fills faster than it is read. */
 int hooks_wake_fd(const struct hooks *k);
 
-/* Does this kernel tell of each send and receive? */
+/* Does this kernel have tracepoints for each send and receive? */
 bool hooks_tells_talks(void);
 /* Of the map `talks`; -1: the kernel has no tracepoints for it (before 6.3). */
 int hooks_talks(const struct hooks *k);
 
 /* All ends that wait in the ring; how many. */
 int hooks_ends(struct hooks *k);
-/* Each entry of the map as it is, once; one that comes or goes meanwhile may be told or not. 0, or
- * -errno where some may be missing. */
+/* Each entry of the map, once; one that is added or deleted meanwhile may be missing. 0, or -errno
+ * if others may be missing, too. */
 int hooks_read(struct hooks *k);
 /* Descriptors of all processes. 0 or -errno; -ENOTSUP: the kernel refuses to list them. */
 int hooks_sweep(struct hooks *k);

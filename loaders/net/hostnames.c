@@ -101,7 +101,7 @@ static const struct hostnames_file *file_of(struct hostnames *h, const struct ne
 	return at && at <= h->n ? &h->files[at - 1] : NULL;
 }
 
-/* NULL: it has none, or it was told in this hour. */
+/* NULL: it has no name, or was stored in this hour. */
 static const char *news(struct hostnames *h, const struct net_owner *who, const char *address,
 			int64_t now_ns, int64_t hour)
 {
@@ -121,14 +121,14 @@ static const char *news(struct hostnames *h, const struct net_owner *who, const 
 	return (const char *)(uintptr_t)name;
 }
 
-void hostnames_book(struct hostnames *n, struct family_host *h, struct store_rows_proc *who,
-		    const char *address, int64_t ts)
+void hostnames_store(struct hostnames *n, struct family_host *h, struct store_rows_proc *who,
+		     const char *address, int64_t ts)
 {
 	const char *name = news(n, &who->as, address, clock_boot_ns(), ts / 3600);
 	struct fact_row row = {0};
 	int err = -1;
 
-	/* ids of an epoch that is over are asked for anew */
+	/* after the epoch changed, ids are made again */
 	for (int i = 0; name && i < 3 && err; i++) {
 		row.set = 0;
 		fact_put(&row, PEER_NAME_PROCESS, procs_row(who, h));

@@ -36,7 +36,7 @@ struct hostnames {
 void hostnames_release(struct hostnames *h);
 /* A process talks to that address (as text): its name goes to the store, where there is one, once
  * an hour. `ts`: the bucket, seconds. */
-void hostnames_book(struct hostnames *n, struct family_host *h, struct store_rows_proc *who,
-		    const char *address, int64_t ts);
+void hostnames_store(struct hostnames *n, struct family_host *h, struct store_rows_proc *who,
+		     const char *address, int64_t ts);
 
 #endif

@@ -14,8 +14,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The next word of the line [*at, end), NUL-terminated in `to`; false: there is none, or it is too
- * long. */
+/* The next word of the line [*at, end), NUL-terminated in `to`; false: none, or it is too long. */
 static bool word(const char **at, const char *end, char *to, size_t room)
 {
 	const char *s = *at;
@@ -32,7 +31,7 @@ static bool word(const char **at, const char *end, char *to, size_t room)
 	return true;
 }
 
-/* false: it is none, or names nobody. */
+/* false: it is not an address, or useless as one. */
 static bool address(const char *text, char out[RECORD_ADDRESS])
 {
 	static const uint8_t none[16];

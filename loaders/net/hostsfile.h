@@ -4,7 +4,7 @@
  *
  * A line is ADDRESS NAME [ALIAS...], with blanks between, up to a '#'. The first name of an address
  * counts. Addresses that lead nowhere (0.0.0.0, ::) or to the host itself (loopback) are left out:
- * they name nobody whom it talks to.
+ * they name no peer.
  */
 #ifndef SONDE_NET_HOSTSFILE_H
 #define SONDE_NET_HOSTSFILE_H

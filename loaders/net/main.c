@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-net: connections, who talks to whom, how much and how well. This file is the family's
- * translation between the common loop of loaders/lib/bpf and its parts: ends come through a ring
- * (hooks), are joined and wait for their process (conns), and become sums and rows (book); what is
- * open is read from time to time; netns has the kernel's own counts.
+ * sonde-net: connections, their traffic and their quality. This file connects the common loop of
+ * loaders/lib/bpf with the family's parts: ends come through a ring (hooks), are joined and wait
+ * for their process (conns), and become sums and rows (store_rows); what is open is read from time
+ * to time; netns has the kernel's own counts.
  */
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -35,7 +35,7 @@
 #define SWEEP_NS        (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
 #define OTHERS_NS       (30 * NSEC_PER_SEC) /* between two looks at Unix and UDP sockets */
 #define OTHERS_QUICK_NS (5 * NSEC_PER_SEC)  /* the same where buckets are of a second */
-/* they have one in so many of the time, but where that is longer than SWEEP_MOST_NS: */
+/* their share of the time is 1 in this; but if that is longer than SWEEP_MOST_NS: */
 #define SWEEP_PART      1000
 #define SWEEP_MOST_NS   (2 * NSEC_PER_SEC)
 #define SWEEP_PART_MOST 50
@@ -43,7 +43,7 @@
 struct net {
 	struct hooks hooks;
 	struct conns conns;
-	struct store_rows book;
+	struct store_rows rows;
 	struct netnses netns;
 	struct others others;
 	struct talks talks;
@@ -53,17 +53,18 @@ struct net {
 			 */
 	int64_t begun_ns; /* when that was; one that was begun before may count as one begun since,
 			     not the other way round */
-	uint64_t short_ones;   /* of those begun since, ended by now */
-	bool unsettled;        /* one was left for the next reading, for want of its process */
+	uint64_t short_ones; /* of those begun since, ended by now */
+	bool unsettled; /* one was left for the next reading, because its process is not known yet
+			 */
 	struct family_host *h; /* of the reading that goes on */
 	bool over;             /* the last reading: nothing is waited for */
-	int64_t known_ns;      /* sonde-maps has told all up to then */
+	int64_t known_ns;      /* sonde-maps has reported all events up to then */
 	int64_t talk_ns, read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
 };
 
 /* ---- records ---- */
 
-/* What the kernel counted by this one, whoever's it is. */
+/* Counts of the kernel in this namespace, of any process. */
 static void counted(struct net *n, const struct conn *c, const struct net_record *r)
 {
 	struct netnses *ns = &n->netns;
@@ -94,8 +95,8 @@ static void take(void *ctx, const void *record, size_t size)
 		counted(n, c, r);
 }
 
-/* What of a connection was not told yet, before it is: the kernel's counters are compared with
- * that. */
+/* The part of a connection's counts that is not stored yet, before it is stored: the kernel's
+ * counters are compared with that. */
 static void told(struct net *n, const struct conn *c)
 {
 	bool client = c->r.side == NET_SIDE_CLIENT, server = c->r.side == NET_SIDE_SERVER,
@@ -109,22 +110,22 @@ static void told(struct net *n, const struct conn *c)
 		netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, retrans - c->told.retrans);
 }
 
-static void ends_book(struct net *n, struct family_host *h, int64_t now_ns, bool all)
+static void ends_store(struct net *n, struct family_host *h, int64_t now_ns, bool all)
 {
 	struct conn *c;
 
 	while ((c = conns_next(&n->conns, now_ns, (int64_t)hostmaps_watermark(h->maps), all))) {
 		if (c->side != NET_SIDE_LISTENER) {
 			told(n, c);
-			store_rows_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
+			store_rows_conn(&n->rows, h, &n->conns, c, (int64_t)c->r.time_ns);
 		} else {
-			store_rows_listener(&n->book, h, c, now_ns);
+			store_rows_listener(&n->rows, h, c, now_ns);
 		}
 		conns_forget(&n->conns, c);
 	}
 }
 
-/* Has sonde-maps told of what began up to then? */
+/* Has sonde-maps reported the processes that began up to then? */
 static bool is_told(const struct net *n, const struct net_owner *o)
 {
 	return (int64_t)o->start_ns <= n->known_ns;
@@ -143,20 +144,20 @@ static void vanished(struct net *n, struct family_host *h, struct conn *c)
 		c->r.error = 0;
 		told(n, c);
 		c->ended = true;
-		store_rows_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
+		store_rows_conn(&n->rows, h, &n->conns, c, (int64_t)c->r.time_ns);
 		c->ended = false;
 	}
 	conns_forget(&n->conns, c);
 }
 
-/* So is its other end, and sonde-maps has told of both processes. */
+/* So is its other end, and sonde-maps has reported both processes. */
 static bool is_owned(const struct net *n, const struct conn *c)
 {
 	return c->r.how != NET_OWNER_NONE && is_told(n, &c->r.owner) &&
 	       (!c->mate || (c->mate->r.how != NET_OWNER_NONE && is_told(n, &c->mate->r.owner)));
 }
 
-static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
+static void open_store(struct net *n, struct family_host *h, int64_t now_ns)
 {
 	n->unsettled = false;
 	CONNS_EACH(&n->conns, c, next)
@@ -168,12 +169,12 @@ static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 		} else if (c->side == NET_SIDE_LISTENER) {
 			netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS,
 				     c->r.repeated - (c->told.at_ns ? c->told.retrans : 0));
-			store_rows_listener(&n->book, h, c, now_ns);
+			store_rows_listener(&n->rows, h, c, now_ns);
 		} else if (!is_owned(n, c) && now_ns - (int64_t)c->r.begin_ns < OWNER_NS) {
 			n->unsettled = true;
 		} else {
 			told(n, c);
-			store_rows_conn(&n->book, h, &n->conns, c, now_ns);
+			store_rows_conn(&n->rows, h, &n->conns, c, now_ns);
 		}
 	}
 }
@@ -218,7 +219,7 @@ static void other_put(void *ctx, const struct others_edge *x)
 
 	/* else the next time */
 	if (is_told(n, &x->own->r.owner) && (!x->mate || is_told(n, &x->mate->r.owner)))
-		store_rows_other(&n->book, n->h, x, talks_quic(hooks_talks(&n->hooks), x->own),
+		store_rows_other(&n->rows, n->h, x, talks_quic(hooks_talks(&n->hooks), x->own),
 				 n->read_ns);
 }
 
@@ -227,11 +228,11 @@ static void waiting_put(void *ctx, const struct others_edge *x)
 	struct net *n = ctx;
 
 	if (is_told(n, &x->own->r.owner))
-		store_rows_waiting(&n->book, n->h, x, n->read_ns);
+		store_rows_waiting(&n->rows, n->h, x, n->read_ns);
 }
 
 /* Unix and UDP sockets, from the descriptors of not long ago. */
-static void others_book(struct net *n, struct family_host *h, int64_t now_ns)
+static void others_store(struct net *n, struct family_host *h, int64_t now_ns)
 {
 	int64_t every = h->bucket_s > 1 ? OTHERS_NS : OTHERS_QUICK_NS;
 
@@ -257,17 +258,17 @@ static void talk_put(void *ctx, const struct talks_sum *x)
 {
 	struct net *n = ctx;
 
-	store_rows_talk(&n->book, n->h, x, &n->others, n->talk_ns);
+	store_rows_talk(&n->rows, n->h, x, &n->others, n->talk_ns);
 }
 
-static void talks_book(struct net *n, struct family_host *h, int64_t now_ns)
+static void talks_store(struct net *n, struct family_host *h, int64_t now_ns)
 {
 	n->h = h;
 	n->talk_ns = now_ns;
 	talks_read(&n->talks, hooks_talks(&n->hooks), n->known_ns, talk_put, n);
 }
 
-/* Said once: what has no entry is known by its end alone. */
+/* Logged once: connections without an entry are only recorded when they close. */
 static void room_watch(struct net *n)
 {
 	struct net_tally t;
@@ -277,11 +278,9 @@ static void room_watch(struct net *n)
 	hooks_tally(&n->hooks, &t);
 	n->full = t.no_room + t.talks_lost > 0;
 	if (t.talks_lost)
-		log_warn(
-			"net: more Unix and UDP sockets talk than there is room for: bytes of some are not counted");
+		log_warn("net: too many Unix and UDP sockets; bytes of some are not counted");
 	if (t.no_room)
-		log_warn(
-			"net: more sockets are open than there is room for: some are known by their ends alone");
+		log_warn("net: too many open sockets; some are recorded only when they close");
 }
 
 static void reading(struct net *n, struct family_host *h, int64_t now_ns)
@@ -295,16 +294,16 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 	if (unowned(n) && sweep(n, now_ns))
 		hooks_read(&n->hooks);
 	hooks_ends(&n->hooks);
-	ends_book(n, h, now_ns, false);
-	store_rows_reading(&n->book, h, now_ns);
-	others_book(n, h, now_ns);
-	talks_book(n, h, now_ns);
-	open_book(n, h, now_ns);
+	ends_store(n, h, now_ns, false);
+	store_rows_reading(&n->rows, h, now_ns);
+	others_store(n, h, now_ns);
+	talks_store(n, h, now_ns);
+	open_store(n, h, now_ns);
 	if (now_ns - n->netns_ns >= (int64_t)h->bucket_s * NSEC_PER_SEC - QUIET_NS) {
 		netnses_read(&n->netns, h, now_ns);
 		n->netns_ns = now_ns;
 	}
-	n->still = !store_rows_flush(&n->book, h);
+	n->still = !store_rows_flush(&n->rows, h);
 	room_watch(n);
 	h->processes = n->conns.n > h->processes ? n->conns.n : h->processes;
 	n->read_ns = now_ns;
@@ -332,14 +331,14 @@ static void net_poll(void *state, struct family_host *h, int64_t now_ns)
 		return;
 	}
 	ends = hooks_ends(&n->hooks);
-	ends_book(n, h, now_ns, false);
+	ends_store(n, h, now_ns, false);
 	if (reading_due(n, h, now_ns))
 		reading(n, h, now_ns);
 	if (ends || n->conns.n_waiting) /* else once a second, with the loop */
 		h->next_ns = now_ns + (ends > 1000 ? QUICK_NS : QUIET_NS);
 }
 
-/* Who has begun just now is told of in a moment. */
+/* sonde-maps reports a new process within a moment. */
 static void maps_await(struct family_host *h, int64_t patience_ns)
 {
 	int64_t now = clock_boot_ns();
@@ -357,7 +356,8 @@ static void net_last_read(void *state, struct family_host *h, int64_t patience_n
 {
 	struct net *n = state;
 
-	maps_await(h, patience_ns / 2); /* before the detach: what ends after that is not told */
+	maps_await(h,
+		   patience_ns / 2); /* before the detach: what ends after that is not recorded */
 	hooks_sweep(&n->hooks);
 	hooks_detach(&n->hooks);
 	n->over = true;
@@ -365,7 +365,7 @@ static void net_last_read(void *state, struct family_host *h, int64_t patience_n
 	n->conns.reading++;
 	hooks_read(&n->hooks);
 	hooks_ends(&n->hooks);
-	ends_book(n, h, clock_boot_ns(), true);
+	ends_store(n, h, clock_boot_ns(), true);
 	reading(n, h, clock_boot_ns());
 }
 
@@ -431,7 +431,7 @@ static void net_close(void *state)
 
 	hooks_close(&n->hooks);
 	conns_release(&n->conns);
-	store_rows_release(&n->book);
+	store_rows_release(&n->rows);
 	netnses_release(&n->netns);
 	others_release(&n->others);
 	talks_release(&n->talks);
@@ -443,19 +443,19 @@ static void net_check(struct check *c, uint32_t freq)
 	(void)freq;
 	if (hooks_tells_talks())
 		check_add(c, "messages", CHECK_OK, NULL,
-			  "bytes on Unix and UDP sockets are told as they are sent");
+			  "bytes on Unix and UDP sockets are counted as they are sent");
 	else
 		check_add(
-			c, "messages", CHECK_WARN, "a kernel from 6.3 on tells of them",
-			"bytes on Unix and UDP sockets are not told (no sock_send_length): of those only what is open at a reading is known");
+			c, "messages", CHECK_WARN, "kernel 6.3 or later (sock_send_length)",
+			"bytes on Unix and UDP sockets are not counted; only those that are open at a reading are recorded");
 	if (!programs_iterates("task_file"))
 		check_add(c, "descriptors", CHECK_WARN,
-			  "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
+			  "a kernel that supports BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static const struct family net_family = {
 	.name = "net",
-	.summary = "connections: who talks to whom, how much, how well, and what failed",
+	.summary = "record connections: their ends, traffic, quality and failures",
 	.open = net_open,
 	.attach = net_attach,
 	.no_mappings = true,

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* marks: see the header. */
 #include "loaders/net/marks.h"
 
 void marks_release(struct marks *m)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * marks: which of a flow's connections are told by their marks (record_mark), so that two hosts'
- * rows of them can be joined later. Both hosts choose the same ones, and neither knows of the
- * other: of all that a flow has in a minute the least mark, and on the way to it each that is less
- * than those before, which are as many as the logarithm of the connections. What was told is not
- * told again in that hour.
+ * marks: which of a flow's connections are stored by their marks (record_mark), so that the rows of
+ * two hosts can be joined later. Both hosts choose the same ones without communicating: the lowest
+ * mark of a flow in a minute, and each mark that was the lowest when it came; their number grows
+ * with the logarithm of the connections. A stored mark is not stored again in that hour.
  */
 #ifndef SONDE_NET_MARKS_H
 #define SONDE_NET_MARKS_H
@@ -22,10 +21,10 @@ struct marks {
 	int64_t minute, hour;
 };
 
-/* What was told counts no more: the store began another file. */
+/* The store began another file: all marks count as not stored. */
 void marks_again(struct marks *m);
 void marks_release(struct marks *m);
-/* Is it to be told? `flow`: a hash of it; `ts`: UTC seconds. */
+/* Must this one be stored? `flow`: a hash of it; `ts`: UTC seconds. */
 bool marks_take(struct marks *m, uint64_t flow, uint64_t mark, int64_t ts);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * netns: the network namespaces that processes are in, with what the kernel counts in each
- * (/proc/PID/net/snmp and netstat), and how much of that was told with its process: the rest is
- * what nobody is to blame for.
+ * (/proc/PID/net/snmp and netstat), and how much of that was attributed to a process: the rest has
+ * no known process.
  */
 #ifndef SONDE_NET_NETNS_H
 #define SONDE_NET_NETNS_H

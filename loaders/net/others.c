@@ -37,7 +37,7 @@ static bool has_peer(const struct net_other *o)
 	return o->r.family == AF_UNIX ? o->peer_sk != 0 : o->r.dport != 0;
 }
 
-/* An IPv4 loopback address that somebody chose: nobody else is meant by it. 0: it is none. */
+/* An IPv4 loopback address other than the usual one: unique to its listener. 0: it is not one. */
 static uint32_t chosen_loopback(uint16_t family, const uint8_t at[16])
 {
 	uint32_t v4;
@@ -137,7 +137,7 @@ static void unix_edge(const struct others *os, const struct net_other *o, struct
 	}
 }
 
-/* Who is bound to a port without a peer is asked by all. */
+/* A socket that is bound to a port and has no peer is looked up by all. */
 static void udp_edge(const struct others *os, const struct net_other *o, struct others_edge *x)
 {
 	x->mate = others_bound(os, o->r.netns, o->r.family, o->r.peer, o->r.local, o->r.dport);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * others: Unix and UDP sockets, which no tracepoint tells of: they are found by the reading of
- * descriptors, so those that are open at that moment. Of a Unix socket both ends are known by their
- * addresses in the kernel; the server's has the path, for the client's mostly has none. Of a UDP
- * socket that has a peer, the other end is the socket that is bound there, in the same namespace;
- * where nobody is bound to that port, who is bound to that very address at another one, to which
- * the kernel translates: Docker's resolver at 127.0.0.11.
+ * others: Unix and UDP sockets, which have no tracepoint: they are found by reading descriptors, so
+ * only those that are open at that moment. Of a Unix socket both ends are known by their addresses
+ * in the kernel; the server's has the path, for the client's mostly has none. Of a UDP socket that
+ * has a peer, the other end is the socket that is bound there, in the same namespace; if no socket
+ * is bound to that port, one that is bound to the same address with another port, to which the
+ * kernel redirects: Docker's resolver at 127.0.0.11.
  */
 #ifndef SONDE_NET_OTHERS_H
 #define SONDE_NET_OTHERS_H
@@ -28,7 +28,7 @@ struct others {
 
 /* One end of an open connection, or a socket that others can reach. */
 struct others_edge {
-	const struct net_other *own, *mate; /* mate NULL: not on this host, or nobody has it */
+	const struct net_other *own, *mate; /* mate NULL: not on this host, or closed */
 	enum net_side side;
 	char peer[NET_PATH + 4]; /* the path of a Unix socket ("@..." abstract), "" of none */
 };
@@ -36,8 +36,8 @@ struct others_edge {
 void others_release(struct others *os);
 void others_clear(struct others *os); /* a reading begins */
 void others_add(struct others *os, const struct net_other *o);
-/* Who has that Unix socket; who is bound to the port of a UDP socket's other end (`peer`, IPv4 the
- * first four bytes), where that is on this host: as of the last reading. NULL: not known. */
+/* The owner of that Unix socket; or the owner of the port at a UDP socket's other end (`peer`, IPv4
+ * the first four bytes), if that is on this host: as of the last reading. NULL: unknown. */
 const struct net_other *others_socket(const struct others *os, uint64_t sk);
 const struct net_other *others_bound(const struct others *os, uint32_t netns, uint16_t family,
 				     const uint8_t peer[16], const uint8_t local[16],

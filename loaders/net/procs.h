@@ -12,15 +12,15 @@
 #include "probes/net.h"
 
 struct store_rows_proc {
-	struct net_owner who; /* the key. {0}: nobody that is known */
-	struct net_owner as;  /* who is told: the holder, where the owner is no more */
+	struct net_owner who; /* the key. {0}: unknown */
+	struct net_owner as;  /* the process to store: the holder, if the owner has ended */
 	char comm[16];
 	uint32_t row, container, epoch, flows, singles;
 	bool excluded, wanted;
 	UT_hash_handle hh;
 };
 
-/* `holder` (may be NULL) is who has it where the owner is no more. */
+/* `holder` (may be NULL): the process that has it if the owner has ended. */
 struct store_rows_proc *procs_get(struct store_rows_proc **all, struct family_host *h,
 				  const struct net_owner *who, const struct net_owner *holder);
 void procs_clear(struct store_rows_proc **all);

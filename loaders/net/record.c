@@ -48,8 +48,8 @@ static enum record_result unopened(const struct net_record *r)
 	}
 }
 
-/* A close that sends a reset goes from an open state to CLOSE at once, and its reset is sent after
- * that; no error stands then. */
+/* A close that sends a reset goes from an open state to CLOSE at once, and sends the reset after
+ * that; the error is not set yet. */
 enum record_result record_result(const struct net_record *r)
 {
 	if (r->what != NET_END)

@@ -35,7 +35,7 @@ enum record_result record_result(const struct net_record *r);
  * (net/ipv4/tcp_input.c counts them). */
 uint64_t record_tx(const struct net_record *r);
 uint64_t record_rx(const struct net_record *r);
-/* Segments sent anew by it, without the answers that its listener sent. */
+/* Segments that it retransmitted, without the responses that its listener sent. */
 uint32_t record_retrans(const struct net_record *r);
 
 /*
@@ -47,8 +47,8 @@ uint32_t record_retrans(const struct net_record *r);
  */
 uint64_t record_pair(const struct net_record *r, enum net_side as);
 
-/* The same for the store, for both ends on two hosts: nobody learns the sequence numbers from it.
- * 60 bits, never 0. */
+/* The same for the store, for both ends on two hosts: it does not reveal the sequence numbers. 60
+ * bits, never 0. */
 uint64_t record_mark(const struct net_record *r, enum net_side as);
 
 #define RECORD_ADDRESS 48

@@ -332,8 +332,8 @@ static void mark_put(struct store_rows *b, struct family_host *h, const struct c
 
 /* ---- connections ---- */
 
-/* Its program has left it, and the kernel tries to tell the other end, which may be gone: for
- * minutes. */
+/* Its program has closed it, and the kernel goes on sending to the other end, which may be
+ * unreachable: for minutes. */
 static bool is_leaving(const struct net_record *r)
 {
 	return r->state == TCP_FIN_WAIT1 || r->state == TCP_CLOSING || r->state == TCP_LAST_ACK;
@@ -365,7 +365,7 @@ void store_rows_conn(struct store_rows *b, struct family_host *h, const struct c
 		f->open_now += !is_leaving(&c->r);
 		f->moved = f->moved || now_ns - c->told.at_ns >= STORE_ROWS_IDLE_NS;
 	} else {
-		b->booked++;
+		b->stored++;
 		b->other += key.other;
 		f->sums[RESULTS[result ?: RECORD_CLOSED]]++;
 		f->sums[FLOW_LIFE_US] += life_us(&c->r);
@@ -485,7 +485,7 @@ void store_rows_other(struct store_rows *b, struct family_host *h, const struct 
 	f->read = f->moved = true;
 }
 
-/* Of a UDP socket; its own address stands where a Unix socket has its path. */
+/* Of a UDP socket; its own address takes the place of a Unix socket's path. */
 static void talk_udp(const struct talks_sum *x, const struct others *os, struct flow_key *key,
 		     struct net_owner *mate)
 {
@@ -612,7 +612,7 @@ static void flow_names(const struct store_rows_flow *f, struct family_host *h, s
 	fact_put(row, FLOW_CONTAINER, procs_container(k->who, h));
 }
 
-/* Who looks on sees a new edge before its bucket is over. */
+/* Live views show a new edge before its bucket is over. */
 static void edge_note(struct store_rows *b, const struct store_rows_flow *f)
 {
 	struct flow_key key = f->key;
@@ -648,7 +648,7 @@ static void flow_put(struct store_rows *b, struct family_host *h, const struct s
 	int err = -1;
 
 	edge_note(b, f);
-	for (int i = 0; i < 3 && err; i++) { /* ids of an epoch that is over are asked for anew */
+	for (int i = 0; i < 3 && err; i++) { /* after the epoch changed, ids are made again */
 		row.set = 0;
 		flow_names(f, h, &row, peer, port);
 		for (int c = FLOW_ATTEMPTS; c < FLOW_N; c++)
@@ -663,8 +663,8 @@ static void flow_put(struct store_rows *b, struct family_host *h, const struct s
 		h->added++;
 	if (f->key.side != NET_SIDE_SERVER && !f->key.mate && !f->key.other && !f->key.excluded &&
 	    f->key.family != AF_UNIX)
-		hostnames_book(&b->hosts, h, f->key.who,
-			       record_address(f->key.family, f->key.peer, peer), f->key.ts);
+		hostnames_store(&b->hosts, h, f->key.who,
+				record_address(f->key.family, f->key.peer, peer), f->key.ts);
 }
 
 size_t store_rows_flush(struct store_rows *b, struct family_host *h)

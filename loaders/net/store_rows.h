@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * book: from connections to rows of the store. Sums are kept by (bucket, process, side, protocol,
- * peer, port, other end's process) until they are flushed, which each reading does.
+ * store_rows: stores connections as rows. Sums are kept by (bucket, process, side, protocol, peer,
+ * port, other end's process) until they are flushed, which each reading does.
  *
  * Bounded: a process has STORE_ROWS_PEERS_OF flows in a flush, all together have STORE_ROWS_FLOWS,
- * and an hour has STORE_ROWS_NAMES different peers and ports; what is past that is counted under
- * "~other": sums stay exact. Of single connections those that failed and those that lived longest
- * have rows, STORE_ROWS_SINGLES_OF of a process and STORE_ROWS_SINGLES in all in a flush.
+ * and an hour has STORE_ROWS_NAMES different peers and ports; beyond that, flows are counted under
+ * "~other": sums stay exact. Single connections that failed, and those that lived longest, have
+ * rows: STORE_ROWS_SINGLES_OF of a process and STORE_ROWS_SINGLES in all in a flush.
  */
 #ifndef SONDE_NET_STORE_ROWS_H
 #define SONDE_NET_STORE_ROWS_H
@@ -25,7 +25,7 @@
 #define STORE_ROWS_PEERS_OF   256
 #define STORE_ROWS_FLOWS      4096
 #define STORE_ROWS_NAMES      16384
-#define STORE_ROWS_SINGLES_OF 16 /* who scans hides no other's failures */
+#define STORE_ROWS_SINGLES_OF 16 /* a port scan does not hide other failures */
 #define STORE_ROWS_SINGLES    128
 #define STORE_ROWS_IDLE_NS    60000000000ll /* what is open and does not move has a row so often */
 #define STORE_ROWS_OTHER      "~other"
@@ -40,12 +40,12 @@ struct store_rows {
 	struct hostnames hosts;
 	struct marks marks;
 	uint32_t mark_epoch;
-	struct idmap names, edges; /* of this hour; what was told so far */
+	struct idmap names, edges; /* of this hour; already stored */
 	struct idmap quic;         /* flows of UDP that began as QUIC does */
-	bool fresh;                /* there is one that was not told before */
+	bool fresh;                /* some are not stored yet */
 	int64_t hour;
 	int64_t reading_ts;     /* bucket of the reading that goes on */
-	uint64_t booked, other; /* connections that ended, and those of them under ~other */
+	uint64_t stored, other; /* connections that ended, and those of them under ~other */
 };
 
 void store_rows_release(struct store_rows *b);
@@ -61,10 +61,10 @@ void store_rows_other(struct store_rows *b, struct family_host *h, const struct 
 		      bool quic, int64_t now_ns);
 void store_rows_waiting(struct store_rows *b, struct family_host *h, const struct others_edge *x,
 			int64_t now_ns);
-/* What was said on Unix and UDP sockets since. `os`: as of the last reading of descriptors. */
+/* Traffic of Unix and UDP sockets since. `os`: as of the last reading of descriptors. */
 void store_rows_talk(struct store_rows *b, struct family_host *h, const struct talks_sum *x,
 		     const struct others *os, int64_t now_ns);
-/* A reading begins: how many are open is counted anew. */
+/* A reading begins: the number of open ones is counted from 0 again. */
 void store_rows_reading(struct store_rows *b, const struct family_host *h, int64_t now_ns);
 /* All sums go to the store; how many rows that are. */
 size_t store_rows_flush(struct store_rows *b, struct family_host *h);

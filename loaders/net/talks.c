@@ -61,8 +61,9 @@ static size_t fetch(struct talks *t, int fd)
 	return !err || errno == ENOENT ? n : 0;
 }
 
-/* Who speaks at the other end's socket is better known than who opened it. Addresses of sockets
- * come back, of either end: both must name each other, as the two ends of one service. */
+/* The process that uses the other end's socket is better known than the one that opened it.
+ * Addresses of sockets are reused, at either end: both must name each other, as the two ends of one
+ * service. */
 static struct net_owner mate_of(const struct talks *t, size_t i)
 {
 	const struct net_talk *v = t->values;
@@ -84,7 +85,7 @@ static void take(struct talks *t, size_t i, int64_t known_ns,
 
 	told->reading = t->reading;
 	if (now->tx < told->tx || now->rx < told->rx)
-		told->tx = told->rx = 0; /* it was taken out, and began anew */
+		told->tx = told->rx = 0; /* it was removed, and began again */
 	x.tx = now->tx - told->tx;
 	x.rx = now->rx - told->rx;
 	x.mate = mate_of(t, i);

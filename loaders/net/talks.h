@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * talks: what was said on Unix and UDP sockets since the last reading, from the sums of
- * probes/net_talk.bpf.h. A sum stays in the kernel's map while it moves; one that did not move
- * between TALKS_STILL readings is taken out: what is said at that very moment is lost, and nothing
- * else.
+ * talks: the traffic of Unix and UDP sockets since the last reading, from the sums of
+ * probes/net_talk.bpf.h. A sum stays in the kernel's map while it changes; one that did not change
+ * in TALKS_STILL readings is removed: only traffic at that exact moment is lost.
  */
 #ifndef SONDE_NET_TALKS_H
 #define SONDE_NET_TALKS_H

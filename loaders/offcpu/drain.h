@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drain: the program's sums, read from time to time (every second or every few), into the store.
- * Sums only grow, so a reading is taken against the one before. Entries of threads that are gone
- * are removed once a whole reading has passed since: nothing is added to them any more; who they
- * were is known for DRAIN_KEPT_NS more, to drain_thread. At the end, what threads are doing is
- * added up to the end, and told apart as unfinished.
+ * drain: stores the program's sums, which it reads from time to time (every second or every few).
+ * Sums only grow, so the difference to the previous reading is stored. Entries of ended threads are
+ * removed after one more reading: nothing is added to them any more; drain_thread knows their
+ * identity for DRAIN_KEPT_NS more. At the end, current states are counted up to the end, and marked
+ * as unfinished.
  */
 #ifndef SONDE_OFFCPU_DRAIN_H
 #define SONDE_OFFCPU_DRAIN_H
@@ -18,7 +18,7 @@
 struct family_host;
 
 #define DRAIN_KEPT_NS   15000000000 /* JOIN_PATIENCE_NS */
-#define DRAIN_KEPT_MOST 16384       /* threads that are gone: 2 MB */
+#define DRAIN_KEPT_MOST 16384       /* ended threads: 2 MB */
 
 struct drain_maps {
 	int threads, who, totals, wakes, culprits, free_slots, free_steps; /* descriptors */
@@ -41,8 +41,7 @@ struct drain {
 
 void drain_init(struct drain *d, const struct drain_maps *maps, int64_t begin_ns);
 void drain_release(struct drain *d);
-/* `reading` is the number under which the longest stretches of the time since the last reading
- * stand. */
+/* `reading` is the number of the slot with the longest stretches since the last reading. */
 void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_t now_ns);
 /* After detach, behind the last drain_read: what still lasts. */
 void drain_unfinished(struct drain *d, struct family_host *h, int64_t now_ns);

@@ -36,8 +36,8 @@ static void hooks_of(const struct offcpu_bpf *skel, struct hook out[HOOKS])
 		out[i] = all[i];
 }
 
-/* libbpf's own handler of such a section looks for type information even where the type of a
- * program is set anew. */
+/* libbpf's own handler of such a section looks for type information even if the program's type is
+ * set later. */
 int hooks_plain(void)
 {
 	static int registered;
@@ -90,7 +90,7 @@ void hooks_seed(struct offcpu_bpf *skel, bool plain)
 	}
 	if (fd < 0)
 		log_warn(
-			"offcpu: threads cannot be listed (%s): one that sleeps all the time is not seen",
+			"offcpu: threads cannot be listed (%s): threads that sleep all the time are not seen",
 			strerror(err));
 	while (fd >= 0 && read(fd, buf, sizeof(buf)) > 0)
 		;

@@ -19,11 +19,11 @@ struct bpf_link;
 /* The programs of objects that are opened from now on are those of plain tracepoints. 0 or -errno.
  */
 int hooks_plain(void);
-/* Those that are loaded. On an error, what is attached stands in `links`. */
+/* Attaches the loaded programs. On an error, `links` holds those already attached. */
 int hooks_attach(struct offcpu_bpf *skel, bool plain, struct bpf_link *links[HOOKS], struct err *e);
 void hooks_detach(struct bpf_link *links[HOOKS]);
-/* Reads the threads that are there; none where tracepoints are plain, or the kernel lists none
- * (that is said). */
+/* Reads the existing threads; none with plain tracepoints, or if the kernel does not list them
+ * (which is logged). */
 void hooks_seed(struct offcpu_bpf *skel, bool plain);
 
 #endif

@@ -25,7 +25,7 @@ struct join_wait {
 	uint32_t epoch;             /* of the ids in `named` */
 	bool told;
 	uint32_t over; /* the turn in which a younger stack of its thread was there; 0: none is */
-	union {        /* what was told of it, by ev.end */
+	union {        /* the message with its length, by ev.end */
 		struct stack_event ev;
 		struct offcpu_end end;
 		struct offcpu_wake wake;
@@ -165,13 +165,13 @@ static int amount_put(struct family_host *h, const struct naming_result *named,
 	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack,
 				       x->kind, x->label);
 	err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
-	if (!err) /* this one alone, not those that it stands for: they were of other requests */
+	if (!err) /* this one alone, not the requests that it represents: those were others */
 		inflight_store(h->store, h->run, (int64_t)e->ev.time_ns + h->offset_ns, e->ev.tag,
 			       series, 1, x->ns);
 	return err;
 }
 
-/* The names that hold now: anew where the store's ids have changed, or `again`. */
+/* The names that are valid now: made again if the store's ids have changed, or `again`. */
 static const struct naming_result *named_now(struct join *j, struct family_host *h,
 					     struct join_wait *w, bool again)
 {
@@ -295,9 +295,9 @@ static struct join_wait *wait_new(struct join *j, uint64_t key, const struct sta
 	return w;
 }
 
-/* A thread that left the CPU anew is through with what it left it for before. That one's end may
- * still come: the younger stack may have been unwound later, and so have overtaken it in the other
- * ring. See join_settle. */
+/* A thread that left the CPU again has finished its previous wait. That one's end may still come:
+ * the younger stack may have been unwound later, and so have overtaken it in the other ring. See
+ * join_settle. */
 static void last_set(struct join *j, struct join_wait *w)
 {
 	uint32_t tid = w->stack->tid;
@@ -323,7 +323,7 @@ void join_stack(struct join *j, struct family_host *h, const struct stack_event 
 	struct join_wait *end = wait_find(j, key), *w;
 
 	if (end && end->size)
-		return; /* the same once more */
+		return; /* the same again */
 	if (end)
 		idmap_del(&j->waiting, key);
 	w = wait_new(j, key, ev, size);
@@ -341,7 +341,7 @@ void join_stack(struct join *j, struct family_host *h, const struct stack_event 
 	wait_store(j, h, w);
 }
 
-/* `e`: `size` bytes of what is told of the stack `key`. */
+/* `e`: `size` bytes, the message for the stack `key`. */
 static void told(struct join *j, struct family_host *h, uint64_t key, const struct stack_event *e,
 		 size_t size)
 {
@@ -377,7 +377,7 @@ void join_settle(struct join *j, struct family_host *h, int64_t now_ns)
 		struct join_wait *w = s->used ? (struct join_wait *)(uintptr_t)s->value : NULL;
 
 		if (w && w->told && (int64_t)w->of.ev.time_ns < now_ns - JOIN_PATIENCE_NS)
-			wait_store(j, h, w); /* what stood behind it may now stand here */
+			wait_store(j, h, w); /* the entry after it may have moved here */
 		else if (w && !w->told && w->over && w->over + JOIN_OVER_TURNS <= j->turn)
 			wait_forget(j, w); /* here too */
 		else

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join: stacks, and what is told of each: how long a wait was, or whom a waker woke. A wait's stack
- * comes when it begins, its length when it ends, each through the ring, told apart by (thread id,
- * when the stack was taken); who is woken comes right behind the waker's stack. Most often the
- * stack comes first; one that is unwound later comes after. A wait that has both is an amount of
- * kind offcpu, one of kind runqueue, or both, and what it waited on stands beside. What never gets
- * its stack (JOIN_PATIENCE_NS) is stored without one. A stack whose wait does not end is none;
- * where a younger one of its thread has come, its end was lost, or is in the ring still, and is
+ * join: brings each stack together with its message: how long the wait was, or whom the waker woke.
+ * A wait's stack comes when it begins, its length when it ends, each through the ring, identified
+ * by (thread id, time of the stack); the woken thread comes right after the waker's stack. Most
+ * often the stack comes first; one that is unwound later comes after. A wait that has both is an
+ * amount of kind offcpu, one of kind runqueue, or both, with what it waited on. A message that gets
+ * no stack within JOIN_PATIENCE_NS is stored without one. A stack whose wait has not ended is not
+ * stored; if a younger one of its thread has come, its end was lost or is still in the ring, and is
  * awaited for JOIN_OVER_TURNS.
  *
  * Stacks are named when they come: their process may be gone, and its mappings forgotten, when the
- * wait ends. Where the store's ids have changed by then, they are named once more.
+ * wait ends. If the store's ids have changed by then, they are named again.
  */
 #ifndef SONDE_OFFCPU_JOIN_H
 #define SONDE_OFFCPU_JOIN_H
@@ -38,8 +38,8 @@ struct join {
 	uint32_t turn;     /* calls of join_settle, and one */
 	struct kallsyms *symbols; /* the kernel's; NULL: not read, or hidden */
 	struct objects objects;
-	/* The store's id of the thread with the program's id `id`, 0: not known. NULL: wakers of
-	 * waits are not told. */
+	/* The store's id of the thread with the program's id `id`, 0: unknown. NULL: wakers of
+	 * waits are not stored. */
 	uint32_t (*thread)(void *ctx, struct family_host *h, uint64_t id);
 	void *ctx;
 };
@@ -52,8 +52,8 @@ void join_stack(struct join *j, struct family_host *h, const struct stack_event 
 		struct naming_result *named);
 void join_end(struct join *j, struct family_host *h, const struct offcpu_end *e);
 void join_wake(struct join *j, struct family_host *h, const struct offcpu_wake *e);
-/* What was told JOIN_PATIENCE_NS before `now_ns` and still has no stack does without; stacks whose
- * end was lost go. */
+/* Messages older than JOIN_PATIENCE_NS at `now_ns` are stored without a stack; stacks whose end was
+ * lost are dropped. */
 void join_settle(struct join *j, struct family_host *h, int64_t now_ns);
 /* No more comes: all that still waits for a stack does without. */
 void join_finish(struct join *j, struct family_host *h);

@@ -31,7 +31,6 @@
 #include "loaders/offcpu/join.h"
 #include "loaders/offcpu/quota.h"
 #include "loaders/offcpu/record.h"
-#include "loaders/offcpu/threadcount.h"
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
 #include "schema/base/cleanup.h"
@@ -41,11 +40,11 @@
 #include "schema/base/mem.h"
 #include "schema/store/write/waits.h"
 
-#define STACK_RATE 1000 /* where buckets are short: somebody looks at this moment */
+#define STACK_RATE 1000 /* with short buckets: for live use */
 /* where they are FAMILY_ALWAYS_S long or longer: about as many as a profile of the CPUs has samples
  */
 #define STACK_RATE_ALWAYS 25
-/* of time that threads were ready in: so often it is looked for who had the CPU */
+/* of time that threads were ready: how often the CPU's current thread is sampled */
 #define CULPRIT_ALWAYS_NS 50000000
 #define STACK_RATE_MAX    1000000
 #define WAKES_PART        4          /* of the rate: stacks of wakers */
@@ -59,6 +58,15 @@
 #define SLOTS_AT_ONCE 64 /* that a CPU takes from the queue */
 
 _Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
+
+/* Threads of this host: the fourth field of /proc/loadavg, "running/all". 0: unknown. */
+static uint64_t thread_count(void)
+{
+	cleanup_file FILE *f = fopen("/proc/loadavg", "re");
+	unsigned long long n;
+
+	return f && fscanf(f, "%*s %*s %*s %*u/%llu", &n) == 1 ? n : 0;
+}
 
 /* What maps hold until it is read: threads that got a number, and pairs of threads. */
 struct filling {
@@ -90,7 +98,7 @@ static const struct option options[] = {
 	 "stacks a second on each CPU, half of them of one thread (default 1000, with --bucket 10s 100)",
 	 OPTION_AT(struct offcpu_opts, stack_rate), .max = STACK_RATE_MAX},
 	{"tracepoints", 0, OPTION_ENUM, "auto|plain",
-	 "typed ones, where those are refused plain ones (default auto); or only plain ones",
+	 "auto: typed ones, or plain ones if those are refused (the default); plain: only plain ones",
 	 OPTION_AT(struct offcpu_opts, plain)},
 	{0},
 };
@@ -117,7 +125,7 @@ static bool switch_tells_state(void)
 
 static uint32_t map_room(void)
 {
-	uint64_t want = threadcount_now() * 4;
+	uint64_t want = thread_count() * 4;
 	uint32_t room = THREADS_LEAST;
 
 	while (room < want && room < THREADS_MOST)
@@ -157,7 +165,7 @@ static void classes_fill(volatile __u8 *class)
 		class[i] = of[syscall_wait(i)];
 }
 
-/* So many a second, in a window; a rate below one in a window is one. */
+/* Per second, within a window; at least one in a window. */
 static uint32_t in_window(uint32_t rate)
 {
 	uint32_t n = (uint32_t)((uint64_t)rate * WINDOW_NS / NSEC_PER_SEC);
@@ -246,8 +254,7 @@ static void offcpu_close(void *state)
 	free(o);
 }
 
-/* An array is read where it stands; at the start all of it is free. `what` is set where this
- * succeeds. */
+/* Maps an array of which all slots are free at the start. Sets `what` on success. */
 static int array_map(const struct bpf_map *map, const struct bpf_map *queue, void **what,
 		     struct err *e)
 {
@@ -339,8 +346,7 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 		err = 0;
 	if (err && !plain && !skel_load(c, true, false, &skel)) {
 		log_warn(
-			"offcpu: typed tracepoints are refused (%s): plain ones cost up to twice as much, and a thread that sleeps all "
-			"the time is not seen",
+			"offcpu: typed tracepoints are refused (%s): plain ones cost up to twice as much, and threads that sleep all the time are not seen",
 			strerror(-err));
 		plain = true;
 		err = 0;
@@ -390,7 +396,7 @@ static int offcpu_attach(void *state, struct err *e)
 	return err;
 }
 
-/* Where it attaches anew nothing is lost: the programs look at the limits at each switch. */
+/* Attaching again loses nothing: the programs check the limits at each switch. */
 static void offcpu_reduce(void *state, uint32_t step)
 {
 	struct offcpu *o = state;
@@ -439,8 +445,8 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 	o->filled = filling_now(o);
 }
 
-/* Buckets are long: then so are most times between readings, as long as the maps have room for who
- * ends, and for pairs that meet, meanwhile: what is read is removed. */
+/* With long buckets, readings are usually as rare, as long as the maps have room for threads that
+ * end, and pairs that meet, in between: what is read is removed. */
 static bool reading_due(const struct offcpu *o, const struct family_host *h, int64_t second)
 {
 	const struct filling now = filling_now(o);
@@ -502,7 +508,7 @@ static void offcpu_store_record(void *state, struct family_host *h, const struct
 		join_stack(&o->join, h, ev, size, named);
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 static int offcpu_ring_fd(void *state)
 {
@@ -528,7 +534,7 @@ static const char *offcpu_clock(void *state)
 
 static void tally_add(struct family_tally *out, const struct offcpu_tally *t)
 {
-	/* of switches without a stack one in some is timed: their mean stands for all */
+	/* of switches without a stack, one in some is timed: their mean represents all */
 	uint64_t plain = t->switches > t->stack_runs ? t->switches - t->stack_runs : 0;
 
 	out->seen += t->stack_seen + t->lost;
@@ -556,19 +562,21 @@ static void offcpu_check(struct check *c, uint32_t freq)
 	check_add(
 		c, "switches", CHECK_OK, NULL,
 		switch_tells_state() ?
-			"sched_switch tells the state in which a thread leaves" :
-			"sched_switch does not tell the state in which a thread leaves: it is read from the thread");
+			"sched_switch reports the state in which a thread leaves the CPU" :
+			"sched_switch does not report the state in which a thread leaves the CPU: it is read from the thread");
 	check_add(c, "threads", CHECK_OK, NULL, "%llu here now, room for %u",
-		  (unsigned long long)threadcount_now(), map_room());
+		  (unsigned long long)thread_count(), map_room());
 	if (!programs_iterates("task"))
 		check_add(
-			c, "sleepers", CHECK_WARN, "a kernel that accepts BPF iterators over tasks",
-			"this kernel does not list threads: one that sleeps all the time is not seen");
+			c, "sleepers", CHECK_WARN,
+			"a kernel that supports BPF iterators over tasks",
+			"this kernel does not list threads: threads that sleep all the time are not seen");
 }
 
 static const struct family offcpu_family = {
 	.name = "offcpu",
-	.summary = "where threads wait, for what, and who has the CPU meanwhile",
+	.summary =
+		"record where threads wait and for what, and which threads have the CPU meanwhile",
 	.options = {options, &opts},
 	.open = offcpu_open,
 	.attach = offcpu_attach,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * object: what a thread waited on, for people: "/var/lib/x/data", "pipe:[4711]", "10.0.0.5:5432",
- * "[::1]:80", "port 8080", "futex 0x7f12ab34". A file's path is asked of /proc, and taken only
- * where that descriptor still is the same inode: else "inode 4711". An address that a program chose
- * for a file is text of its own making: the store cleans it.
+ * "[::1]:80", "port 8080", "futex 0x7f12ab34". A file's path is read from /proc, and used only if
+ * that descriptor still has the same inode: else "inode 4711". A program may choose any bytes for a
+ * path: the store replaces unprintable ones.
  *
- * A program may wait on ever new objects: from OBJECTS_HOURLY different ones in an hour on, new
- * ones are "[others]".
+ * A program may wait on new objects all the time: after OBJECTS_HOURLY different ones in an hour,
+ * new ones are "[others]".
  */
 #ifndef SONDE_OFFCPU_OBJECT_H
 #define SONDE_OFFCPU_OBJECT_H

@@ -29,7 +29,7 @@ static ssize_t file_read(const char *path, char *buf, size_t size)
 	return fd < 0 ? -1 : read(fd, buf, size);
 }
 
-/* Where the hierarchy is whose cpu.stat tells of quotas. */
+/* The hierarchy whose cpu.stat reports quotas. */
 void quota_init(struct quota *q)
 {
 	static const char *const mounts[] = {"/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu",

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quota: what holds threads back that is no contention: CPU quota of cgroups (cpu.stat, v1 and v2)
- * and time that the hypervisor took (/proc/stat). Read with the sums; a group that is there at the
- * first look counts from then on, one that is made later from its beginning, which may be told up
- * to 5 s late.
+ * quota: what delays threads other than contention: CPU quota of cgroups (cpu.stat, v1 and v2) and
+ * time that the hypervisor took (/proc/stat). Read with the sums; a group that exists at the first
+ * reading counts from then on, one that is created later from its beginning, up to 5 s late.
  *
  * cpu.stat is lines "NAME NUMBER": nr_periods, nr_throttled, and throttled_usec (v2) or
  * throttled_time in ns (v1). /proc/stat begins "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL
@@ -38,8 +37,7 @@ struct quota {
 
 void quota_init(struct quota *q);
 void quota_release(struct quota *q);
-/* What has been added since the last time goes to the store; `h` NULL: there was none, take it as
- * the beginning. */
+/* Stores the difference since the last call; `h` NULL: this is the first reading. */
 void quota_read(struct quota *q, struct family_host *h, int64_t now_ns);
 
 /* Pure. false: it is not such a file. */

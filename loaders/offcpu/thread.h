@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread: under which name and number a thread is told. Where buckets are long (FAMILY_ALWAYS_S),
- * those of one name in a process are one, without a number; a process's first thread is told by
- * itself. */
+/* thread: the name and number under which a thread is stored. With long buckets (FAMILY_ALWAYS_S),
+ * threads of one name in a process are one, without a number; a process's first thread stays on its
+ * own. */
 #ifndef SONDE_OFFCPU_THREAD_H
 #define SONDE_OFFCPU_THREAD_H
 

@@ -2,14 +2,14 @@
 /*
  * sonde-pstack: where threads wait at this moment.
  *
- *   1. sonde-maps is started and tells what is mapped where.
- *   2. All stacks are walked once or more, until every index that they meet is there, or
- * PATIENCE_NS is over. Lines of large files come in a second index: LINES_NS for those.
- *   3. The threads are read anew and walked, their script frames too: this is what is shown. Where
- * one's process was not known yet, what sonde-maps tells up to that instant is awaited.
- *   4. They are read once more. Whose switches have grown has run meanwhile: it is walked again
- * from the new record, up to ROUNDS times; one that never stands still for so long keeps its kernel
- * stack and loses its user stack.
+ *   1. sonde-maps is started and reports all mappings.
+ *   2. All stacks are walked, again if needed, until every index that they need is there, or
+ *      PATIENCE_NS is over. Lines of large files come in a second index: LINES_NS for those.
+ *   3. The threads are read again and walked, with their script frames: this is what is shown. If
+ *      a thread's process is not known yet, the program waits for sonde-maps up to that time.
+ *   4. They are read a last time. A thread with more context switches has run meanwhile: it is
+ *      walked again from the new record, up to ROUNDS times; if it never waits that long, it keeps
+ *      its kernel stack and loses its user stack.
  */
 #include <errno.h>
 #include <poll.h>
@@ -35,7 +35,7 @@
 #define SEED_NS     (10 * NSEC_PER_SEC)
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 #define LINES_NS    (5 * NSEC_PER_SEC)
-/* in place of both where they are kept: somebody waits for the end of a recording */
+/* in place of both with --keep: the user waits for the end of a recording */
 #define KEEP_NS     (3 * NSEC_PER_SEC)
 #define CATCH_UP_NS (NSEC_PER_SEC / 2)
 #define ROUNDS      3
@@ -163,7 +163,7 @@ static void await_lines(struct work *w)
 		listen_for(w, 50);
 }
 
-/* Until nothing is awaited. Names ask for indexes too: of frames whose rows nobody needs. */
+/* Until nothing is awaited. Names request indexes, too: of frames that need no unwind rows. */
 static int get_ready(struct work *w, struct err *e)
 {
 	int64_t until = clock_boot_ns() + (w->o->keep ? KEEP_NS : PATIENCE_NS);
@@ -182,7 +182,7 @@ static int get_ready(struct work *w, struct err *e)
 	return rc;
 }
 
-/* Who has run since it was read is walked again. Returns how many did, or -errno. */
+/* Threads that have run since they were read are walked again. Returns how many did, or -errno. */
 static int settle(struct work *w, struct err *e)
 {
 	struct snapshot after;
@@ -251,7 +251,7 @@ static const char *end_name(enum stack_end end)
 {
 	/* clang-format off */
 	static const char *const names[STACK_END_N] = {
-		[STACK_END_NO_PROCESS] = "its mappings are not known", [STACK_END_NO_MAPPING] = "no code is mapped there",
+		[STACK_END_NO_PROCESS] = "its mappings are unknown", [STACK_END_NO_MAPPING] = "no code is mapped there",
 		[STACK_END_PENDING] = "unwind rows of its file are not ready",
 		[STACK_END_UNSUPPORTED] = "a rule that cannot be expressed", [STACK_END_STACK_READ] = "its stack cannot be read",
 		[STACK_END_CFA] = "a rule led nowhere", [STACK_END_FRAME_POINTER] = "the chain of frame pointers ended",
@@ -263,7 +263,7 @@ static const char *end_name(enum stack_end end)
 	return (unsigned)end < STACK_END_N ? names[end] : NULL;
 }
 
-/* Sockets of those who wait for many. Without them the rest is still told. */
+/* Sockets of threads that wait for many. Without them the rest is still shown. */
 static void sockets_look(struct work *w)
 {
 	struct err e = {0};
@@ -275,7 +275,7 @@ static void sockets_look(struct work *w)
 			continue;
 		if (sockets_read(w->shots, &w->sockets, &e))
 			log_warn(
-				"which sockets threads in epoll_wait, poll and select wait for is not known: %s",
+				"cannot read which sockets threads in epoll_wait, poll and select wait for: %s",
 				e.what);
 		return;
 	}
@@ -355,7 +355,7 @@ static int nothing(const struct opts *o, const struct report *r, struct err *e)
 {
 	if (r->n)
 		return 0;
-	err_set(e, -ENOENT, EXIT_NOTHING, "no thread waits there: %zu run or are ready to",
+	err_set(e, -ENOENT, EXIT_NOTHING, "no thread waits there: %zu are running or ready",
 		r->running);
 	err_fix(e, o->n_pids ? "sudo sonde record -d 10s shows what runs" : "sudo sonde doctor");
 	return -ENOENT;
@@ -410,7 +410,7 @@ int main(int argc, char **argv)
 	log_init("sonde-pstack", LOG_LEVEL_WARN);
 	rc = opts_read(argc, argv, &o, &e);
 	if (!rc && o.gone && !o.n_pids)
-		; /* nobody is left to stand anywhere */
+		; /* no threads are left */
 	else if (!rc && !(rc = preflight("sonde-pstack", &e)) && !(rc = pstack(&o, &report, &e)) &&
 		 !o.keep)
 		answer(&o, &report);

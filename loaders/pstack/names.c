@@ -119,8 +119,7 @@ static void anonymous(struct names *n, const struct hostmaps_process *p,
 	}
 }
 
-/* The functions that stand at one place, innermost first. `back`: at->offset is that of the byte
- * before. */
+/* The functions at one place, innermost first. `back`: at->offset is that of the byte before. */
 static void in_file(const struct hostmaps_frame *at, bool back, struct named_stack *out)
 {
 	const struct hostmaps_image *image = at->image;
@@ -158,7 +157,7 @@ static void native(struct names *n, struct hostmaps *hm, struct hostmaps_process
 		anonymous(n, p, &at, FRAME_ADDRESS(frame) - back, out);
 }
 
-/* Those that stand for native frame `at`, from *next on. false: none. */
+/* The script frames that native frame `at` represents, from *next on. false: none. */
 static bool script(const struct names *n, const struct script_stack *s, size_t at, size_t *next,
 		   struct named_stack *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names: frames as people read them: function, module, file and line, those that were inlined there
- * as frames of their own. By the same indexes and rules as what the families store
+ * names: frames as people read them: function, module, file and line; inlined functions as frames
+ * of their own. Same indexes and rules as the names that the families store
  * (loaders/lib/host/names/naming.h), but stored nowhere.
  */
 #ifndef SONDE_PSTACK_NAMES_H
@@ -37,7 +37,7 @@ struct named_stack { /* leaf first; kernel frames before user frames */
  * then. */
 struct names *names_open(const char *store_dir, bool no_lines);
 void names_close(struct names *n);
-/* Both append. The kernel's leaf is a return address too: nobody here is running. */
+/* Both append. The kernel's leaf is a return address, too: none of these threads runs. */
 void names_kernel(struct names *n, const __u64 *frames, size_t count, struct named_stack *out);
 /* Script frames come in place of the native frame that runs them. */
 void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p,

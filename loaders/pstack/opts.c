@@ -13,7 +13,7 @@
 static const struct program PROGRAM = {
 	.name = "sonde-pstack",
 	.usage = "[options]",
-	.about = "Where threads wait at this moment, and how long already. Stops nobody.",
+	.about = "Shows where threads wait at this moment, and since when. Stops no thread.",
 };
 
 /* clang-format off */
@@ -25,10 +25,10 @@ static const struct option OPTIONS[] = {
 	{"kernel-threads", 0, OPTION_FLAG, NULL, "kernel threads too", OPTION_AT(struct opts, kernel_threads)},
 	{"no-lines", 0, OPTION_FLAG, NULL, "functions only, no lines and inlined functions", OPTION_AT(struct opts, no_lines)},
 	{"store", 0, OPTION_STRING, "DIR", "where indexes of files are kept (images/ in it; else $SONDE_STORE)", OPTION_AT(struct opts, store)},
-	{"keep", 0, OPTION_FLAG, NULL, "write them into the store (kind standing) instead of telling", OPTION_AT(struct opts, keep)},
-	{"recording", 0, OPTION_UINT, "N", "with --keep: a number: what has the same one is one recording", OPTION_AT(struct opts, recording),
+	{"keep", 0, OPTION_FLAG, NULL, "store the waits (kind standing) instead of printing them", OPTION_AT(struct opts, keep)},
+	{"recording", 0, OPTION_UINT, "N", "with --keep: a number that is the same for all parts of one recording", OPTION_AT(struct opts, recording),
 	 .max = INT64_MAX},
-	{"at", 0, OPTION_UINT, "NS", "with --keep: as of then (UTC, past): waits that began later are left out", OPTION_AT(struct opts, at_ns),
+	{"at", 0, OPTION_UINT, "NS", "with --keep: as of this time (UTC, past), without waits that began later", OPTION_AT(struct opts, at_ns),
 	 .max = INT64_MAX},
 	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct opts, json)},
 	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct opts, quiet)},
@@ -84,7 +84,7 @@ static int container_find(struct opts *o, const char *word, struct err *e)
 	for (size_t i = 0; i < found.n_pids; i++)
 		pid_add(o, found.pids[i]);
 	if (!found.n_pids) {
-		rc = err_set(e, -ESRCH, EXIT_NOTHING, "nothing runs in the container '%.100s'",
+		rc = err_set(e, -ESRCH, EXIT_NOTHING, "no process runs in the container '%.100s'",
 			     word);
 		err_fix(e, "sonde pstack shows the whole host");
 	}

@@ -21,7 +21,7 @@ struct opts {
 	size_t n_pids, cap_pids;
 };
 
-/* 1: help was asked for and printed. A process or container that is not there: EXIT_USAGE; with
+/* 1: help was requested and printed. A process or container that does not exist: EXIT_USAGE; with
  * --keep: see `gone`. */
 int opts_read(int argc, char **argv, struct opts *o, struct err *e);
 void opts_release(struct opts *o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report: threads for people, those that stand at the same place in one process folded into one, or
+/* report: prints threads for people, those with the same stack in one process folded into one; or
  * as JSON, each alone. */
 #ifndef SONDE_PSTACK_REPORT_H
 #define SONDE_PSTACK_REPORT_H
@@ -13,7 +13,7 @@
 struct report {
 	struct thread *threads;
 	size_t n, cap;
-	int64_t utc_ns;    /* when they stood so */
+	int64_t utc_ns;    /* when they had these stacks */
 	size_t running;    /* threads in scope that do not wait, and are not shown */
 	char warning[256]; /* "" */
 };

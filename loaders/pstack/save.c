@@ -23,7 +23,7 @@ struct keep {
 	uint32_t run;
 	uint64_t time_ns;
 	int64_t utc_ns;   /* as of when */
-	int64_t since_ns; /* from then to when they stood so */
+	int64_t since_ns; /* from then to the time of the stacks */
 	struct {
 		struct stack_event ev;
 		uint64_t frames[PSTACK_KERNEL_MAX + STACK_USER_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scripts: the script frames of threads that stand, by loaders/lib/runtimes: which files of the
- * process hold runtimes say the indexes of those that its native frames lie in.
+ * scripts: the script frames of threads, by loaders/lib/runtimes. The indexes of the files in which
+ * their native frames lie tell which of them contain a runtime.
  */
 #ifndef SONDE_PSTACK_SCRIPTS_H
 #define SONDE_PSTACK_SCRIPTS_H
@@ -30,11 +30,11 @@ struct scripts_native {
 	uint64_t futex; /* on which it waits; 0: on none */
 };
 
-/* Appends to `out`; *gil where a runtime has one. What is known of a process is kept for its next
+/* Appends to `out`; *gil: if the runtime has one. The state of a process is kept for its next
  * thread, until scripts_forget. */
 void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, struct scripts_native *native,
 		  uint64_t time_ns, struct script_stack *out, enum runtime_gil *gil);
-/* Threads may have come and gone since. */
+/* Threads may have started and ended since. */
 void scripts_forget(void);
 
 #endif

@@ -43,8 +43,8 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Who has just slept came onto its CPU a few microseconds ago. The median, because it may be put
- * off again between. */
+/* A thread that has just slept came onto its CPU a few microseconds ago. The median, because it may
+ * be preempted again in between. */
 static int calibrate(struct snapshots *s, struct err *e)
 {
 	int64_t offsets[CALIBRATIONS];
@@ -63,7 +63,7 @@ static int calibrate(struct snapshots *s, struct err *e)
 		n = read(fd, chunk, sizeof(chunk));
 		if (n < (ssize_t)sizeof(*r) || r->magic != PSTACK_MAGIC)
 			return err_set(e, n < 0 ? -errno : -EPROTO, EXIT_RUNTIME,
-				       "the task iterator gave no thread");
+				       "the task iterator returned no thread");
 		offsets[i] = now - (int64_t)r->now_ns;
 	}
 	qsort(offsets, CALIBRATIONS, sizeof(offsets[0]), compare);

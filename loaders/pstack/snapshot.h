@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot: all threads as they stand, and sockets of theirs, by the iterators of
- * probes/pstack.bpf.c. */
+/* snapshot: all threads at one moment, and their sockets, by the iterators of probes/pstack.bpf.c.
+ */
 #ifndef SONDE_PSTACK_SNAPSHOT_H
 #define SONDE_PSTACK_SNAPSHOT_H
 
@@ -38,7 +38,7 @@ struct sockets {
 };
 int sockets_read(struct snapshots *s, struct sockets *out, struct err *e);
 void sockets_release(struct sockets *s);
-/* NULL: it is no socket, or was none then. */
+/* NULL: not a socket, or it was not one then. */
 const struct pstack_socket *sockets_find(const struct sockets *s, uint32_t tgid, uint32_t fd);
 
 #endif

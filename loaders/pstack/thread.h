@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread: what is shown of one thread that does not run: who, why, since when, where. */
+/* thread: what is shown of one waiting thread: which one, why, since when, and its stack. */
 #ifndef SONDE_PSTACK_THREAD_H
 #define SONDE_PSTACK_THREAD_H
 
@@ -21,7 +21,7 @@ struct thread {
 	char *wchan;         /* NULL: not known */
 	char *on; /* the socket that it sleeps on: "10.0.0.5:5432", "port 80", "/run/x.sock"; NULL:
 		     on none that is known */
-	char *peer; /* who has the other end of that: "postgres 812"; NULL: not known */
+	char *peer; /* the process at the other end: "postgres 812"; NULL: unknown */
 	struct {
 		char *on, *peer;
 	} watches[THREAD_WATCHES];      /* the same of a thread in epoll_wait, poll or select: its
@@ -31,7 +31,7 @@ struct thread {
 	int64_t blocked_ns;             /* -1: not known */
 	const char *gil; /* "holds" or "waits" of CPython's; NULL: neither, or not known */
 	bool moved;      /* it ran while it was read: its user stack may be torn, and is left out */
-	const char *end; /* why the user part ends; NULL: complete, or there is none */
+	const char *end; /* why the user part ends; NULL: it is complete, or absent */
 	struct named_stack stack;
 };
 

@@ -16,7 +16,7 @@
 #include "probes/lib/stack.h"
 
 struct walk {
-	uint64_t *frames; /* allocated; NULL: there are none */
+	uint64_t *frames; /* allocated; NULL: empty */
 	uint64_t *sp;     /* each one's stack pointer; allocated */
 	size_t n;
 	enum stack_end end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask: see the header. The request is of HTTP/1.0, so that the answer is neither in chunks nor kept
+ * The request is of HTTP/1.0, so that the answer is neither in chunks nor kept
  * open; redirects are not followed. All but the connection and the socket of the answer is closed
  * before the first byte of a stranger's is read.
  */
@@ -56,7 +56,7 @@ static struct wire_head *head(struct message *m)
 static void flush(struct message *m)
 {
 	if (m->len && write(m->to, m->bytes, m->len) != (ssize_t)m->len)
-		_exit(0); /* nobody listens any more */
+		_exit(0); /* the receiver has closed its end */
 	m->len = 0;
 }
 

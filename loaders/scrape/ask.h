@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ask: one question, asked and answered by a process of its own, which ends with it. */
+/* ask: one request, made and read by its own process, which ends with it. */
 #ifndef SONDE_SCRAPE_ASK_H
 #define SONDE_SCRAPE_ASK_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fetch: see the header. */
 #include "loaders/scrape/fetch.h"
 
 #include <errno.h>
@@ -64,7 +63,7 @@ static int child_start(struct asker *a, struct err *e)
 	if (rc)
 		return rc;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot talk to sonde-pprof: %s",
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket for sonde-pprof: %s",
 			       strerror(errno));
 	a->child = fork();
 	if (!a->child)
@@ -174,7 +173,7 @@ int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_questi
 	}
 	if (network >= 0)
 		close(network);
-	return err ? err_set(e, err, EXIT_RUNTIME, "sonde-pprof cannot be asked: %s",
+	return err ? err_set(e, err, EXIT_RUNTIME, "cannot send a request to sonde-pprof: %s",
 			     strerror(-err)) :
 		     0;
 }

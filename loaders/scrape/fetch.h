@@ -17,7 +17,7 @@
 #include "schema/base/err.h"
 
 struct asker {
-	int fd;      /* -1: there is none */
+	int fd;      /* -1: none */
 	pid_t child; /* 0: it is not ours */
 	uint64_t ended_cpu_ns;
 };
@@ -39,7 +39,7 @@ struct fetch {
 	enum fetch_state state;
 	int fd, connection;         /* -1: none */
 	int64_t asked_ns, until_ns; /* boot clock */
-	bool has_mapping;           /* `exe` is among the mappings that it told of */
+	bool has_mapping;           /* `exe` is among the mappings that it reported */
 	struct wire_mapping exe;
 	uint64_t goroutines; /* of the page */
 	struct fetch_stack *stacks;
@@ -50,15 +50,15 @@ struct fetch {
 	struct wire_failed failed;
 };
 
-/* Ask. `pid`: in the network namespace of that process, where it is not ours (0: it is).
- * `connection`: by that one instead, to a Unix socket; it is taken (-1: there is none). 0, or what
- * keeps it from that. */
+/* Sends a request. `pid`: in the network namespace of that process, if it is another one (0: ours).
+ * `connection`: over that one instead, to a Unix socket; taken over (-1: none). 0, or what prevents
+ * it. */
 int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid,
 		int connection, int64_t now_ns, struct err *e);
 void fetch_release(struct fetch *f);
 /* Takes in what has come, without waiting. */
 void fetch_read(struct fetch *f, int64_t now_ns);
-/* Pure: one message. false: it is none that can be. */
+/* Pure: one message. false: it is invalid. */
 bool fetch_take(struct fetch *f, const void *message, size_t len);
 /* Says to the program that nothing more will be asked: a CPU profile ends at once, and comes. */
 void fetch_hurry(struct fetch *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goprog: see the header. tell.c brings what was read to the store. */
+/* Tell.c brings what was read to the store. */
 #include "loaders/scrape/goprog.h"
 
 #include <stdio.h>

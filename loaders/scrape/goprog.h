@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * goprog: one Go program: whether and where it offers profiles, what was read of them, and what the
- * store has.
+ * goprog: one Go program: whether and where it offers profiles, what was read of them, and what is
+ * stored.
  *
- * Counts of a program are cumulative: the first answer of one that ran before the capture is its
- * base, and each later one adds what is more than before (Go scales times by a clock rate that it
- * learns: what is less than before adds nothing). What stands (inuse, goroutines) is told as it is.
- * A CPU profile is of its own while.
+ * Counts of a program are cumulative: if a program ran before the capture, its first answer is the
+ * base; each later one adds the increase (Go scales times by a clock rate that it learns: a
+ * decrease adds nothing). Current values (inuse, goroutines) are stored as they are. A CPU profile
+ * covers its own period.
  */
 #ifndef SONDE_SCRAPE_GOPROG_H
 #define SONDE_SCRAPE_GOPROG_H
@@ -26,11 +26,12 @@ struct goprog_key {
 	uint32_t tgid, exec_id;
 };
 
-enum goprog_found {                 /* what is known of it */
-		    GOPROG_UNKNOWN, /* its index is awaited */
-		    GOPROG_NO_GO,
-		    GOPROG_NO_PPROF, /* it links nothing that would offer profiles */
-		    GOPROG_OFFERS    /* it may */
+/* How far it is identified. */
+enum goprog_found {
+	GOPROG_UNKNOWN, /* its index is awaited */
+	GOPROG_NO_GO,
+	GOPROG_NO_PPROF, /* it links nothing that would offer profiles */
+	GOPROG_OFFERS    /* it may */
 };
 
 struct kept { /* a stack of a profile that is asked for again and again */

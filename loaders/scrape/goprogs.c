@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goprogs: see the header. */
 #include "loaders/scrape/goprogs.h"
 
 #include <poll.h>
@@ -16,7 +15,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-/* who came, who went: with each turn of the loop, but no more often */
+/* new and ended processes: with each turn of the loop, but no more often */
 #define LOOK_NS        (NSEC_PER_SEC * 2 / 5)
 #define SOON_NS        (NSEC_PER_SEC / 20) /* an answer is awaited */
 #define READ_NS        (NSEC_PER_SEC / 20)
@@ -27,7 +26,7 @@
 /* questions that are answered at once, all programs together */
 #define AT_ONCE     8
 #define CPU_AT_ONCE 32
-/* before Go 1.19 a program stands still while they are listed */
+/* before Go 1.19 a program is stopped while they are listed */
 #define GOROUTINES_MAX 100000
 #define FAILS_MAX      6
 
@@ -72,7 +71,7 @@ static struct hostmaps_process *process_of(const struct goprogs *ps, const struc
 	return hostmaps_process(ps->host->maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
 }
 
-/* ---- who there is ---- */
+/* ---- programs ---- */
 
 static struct goprog *add(struct goprogs *ps, const struct hostmaps_process *hp,
 			  const struct goprog_key *key)
@@ -177,29 +176,29 @@ static void search(struct goprogs *ps, struct goprog *p)
 static void why_text(const struct fetch *f, char out[96])
 {
 	static const char *const WHY[] = {
-		[WIRE_NO_HTTP] = "what listens there speaks no HTTP",
+		[WIRE_NO_HTTP] = "the listener there does not speak HTTP",
 		[WIRE_TLS] =
-			"it wants TLS there: serve the page on loopback or a Unix socket without it",
+			"it requires TLS there: serve the page on loopback or a Unix socket without it",
 		[WIRE_NO_INDEX] = "there is another page at /debug/pprof/",
 		[WIRE_TOO_LARGE] = "its answer is too large",
 		[WIRE_CUT] = "its answer was cut off",
 		[WIRE_SILENT] = "it did not answer in time",
-		[WIRE_NO_PROFILE] = "what it sent is no such profile",
-		[WIRE_BROKEN] = "what it sent could not be read",
+		[WIRE_NO_PROFILE] = "it sent another kind of data than this profile",
+		[WIRE_BROKEN] = "its profile could not be parsed",
 	};
 	uint32_t why = f->failed.why, detail = f->failed.detail;
 
 	if (why == WIRE_NO_CONNECTION)
 		snprintf(out, 96, "no connection: %s", strerror((int)(detail & 0xffff)));
 	else if (why == WIRE_NO_NETWORK)
-		snprintf(out, 96, "it is in a network of its own, which may not be entered: %s",
+		snprintf(out, 96, "it is in another network namespace, which cannot be entered: %s",
 			 strerror((int)(detail & 0xffff)));
 	else if (why == WIRE_STATUS && f->ask == WIRE_ASK_CPU && detail == 500)
-		snprintf(out, 96, "someone else takes its CPU profile");
+		snprintf(out, 96, "another client is taking its CPU profile");
 	else if (why == WIRE_STATUS && (detail == 401 || detail == 403))
 		snprintf(
 			out, 96,
-			"it wants a password or token (status %u): serve the page on loopback or a Unix socket without",
+			"it requires authentication (status %u): serve the page on loopback or a Unix socket without it",
 			detail);
 	else if (why == WIRE_STATUS)
 		snprintf(out, 96, "it answered with status %u%s", detail % 1000,
@@ -209,7 +208,7 @@ static void why_text(const struct fetch *f, char out[96])
 			 why < ARRAY_SIZE(WHY) && WHY[why] ? WHY[why] : WHY[WIRE_BROKEN]);
 }
 
-/* A program of an old Go stands still while they are listed. */
+/* A program of an old Go is stopped while they are listed. */
 static void goroutines_limit(struct goprog *p, uint64_t n)
 {
 	struct profile *x = &p->profiles[WIRE_ASK_GOROUTINE];
@@ -256,7 +255,7 @@ static void page_came(struct goprogs *ps, struct goprog *p, const struct fetch *
 static void lost(struct goprog *p)
 {
 	p->answers = false;
-	goprog_refuse(p, "it no longer listens where it did");
+	goprog_refuse(p, "it no longer listens at that address");
 	p->search_ns = 0;
 }
 
@@ -273,7 +272,7 @@ static void profile_came(struct goprogs *ps, struct goprog *p, struct profile *x
 		if (f->failed.why == WIRE_NO_CONNECTION && !goprog_holds(p))
 			lost(p);
 	} else if (!f->has_mapping) {
-		snprintf(x->reason, sizeof(x->reason), "what answers there is another program");
+		snprintf(x->reason, sizeof(x->reason), "another program answers there");
 		x->fails += x->fails < FAILS_MAX;
 		pause <<= x->fails;
 	} else if (hp && goprog_holds(p)) {
@@ -317,7 +316,8 @@ static void read_answers(struct goprogs *ps, struct goprog *p)
 
 /* ---- when ---- */
 
-/* One at a time of a program, beside its CPU profile: who does not answer holds up himself. */
+/* One request at a time to a program, apart from its CPU profile: a program that does not answer
+ * delays only itself. */
 static bool has_room(const struct goprogs *ps, const struct goprog *p, enum wire_ask what)
 {
 	if (what == WIRE_ASK_CPU)

@@ -19,8 +19,8 @@ struct goprogs_opts {
 
 struct goprogs *goprogs_new(const struct goprogs_opts *o);
 void goprogs_free(struct goprogs *ps); /* NULL is fine */
-/* As family.h's `poll` and `finish`; the latter asks once more for what counts up, and ends CPU
- * profiles. */
+/* As `poll` and `last_read` of family.h; the latter asks a last time for cumulative profiles, and
+ * ends CPU profiles. */
 void goprogs_poll(struct goprogs *ps, struct family_host *h, int64_t now_ns);
 void goprogs_finish(struct goprogs *ps, struct family_host *h, int64_t until_ns);
 

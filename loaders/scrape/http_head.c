@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer: see the header. */
 #include "loaders/scrape/http_head.h"
 
 #include <string.h>

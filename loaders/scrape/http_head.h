@@ -29,8 +29,8 @@ struct http_head {
 
 enum http_head_state http_head_head(const char *bytes, size_t len, struct http_head *out);
 
-/* The page /debug/pprof/ of net/http/pprof, in any of its forms: a row a profile, whose number
- * stands before its link. *goroutines: how many there are. false: it is another page. */
+/* The page /debug/pprof/ of net/http/pprof, in any of its forms: a row a profile, with its number
+ * before its link. *goroutines: how many there are. false: it is another page. */
 bool http_head_index(const char *page, size_t len, uint64_t *goroutines);
 
 #endif

@@ -20,7 +20,7 @@
 #define INTERVAL_ALWAYS_NS (60 * NSEC_PER_SEC)
 #define INTERVAL_MIN_NS    NSEC_PER_SEC
 #define CPU_S              10u
-/* of the interval, always: others shall find a moment in which nobody takes a CPU profile */
+/* of the interval, always: leaves time for others to take a CPU profile */
 #define CPU_PART 5
 
 static struct scrape_opts {
@@ -36,10 +36,10 @@ struct scrape {
 
 static const struct option scrape_options[] = {
 	{"profiles", 0, OPTION_STRING, "LIST",
-	 "of cpu, heap, goroutine, block, mutex, with commas (default all; with --bucket 10s all but cpu)",
+	 "comma-separated list of cpu, heap, goroutine, block, mutex (default all; with --bucket 10s all but cpu)",
 	 OPTION_AT(struct scrape_opts, profiles)},
 	{"interval", 0, OPTION_DURATION, "TIME",
-	 "ask each program so often (default 10s, with --bucket 10s 1m)",
+	 "time between requests to a program (default 10s, with --bucket 10s 1m)",
 	 OPTION_AT(struct scrape_opts, interval_ns), .min = INTERVAL_MIN_NS},
 	{0}};
 
@@ -70,7 +70,7 @@ static int asks_of(const char *list, bool asks[WIRE_ASKS], struct err *e)
 		if (!ask_named(list, len, asks))
 			return err_set(
 				e, -EINVAL, EXIT_USAGE,
-				"unknown profile '%.*s': known are cpu, heap, goroutine, block, mutex",
+				"unknown profile '%.*s' (expected cpu, heap, goroutine, block or mutex)",
 				(int)(len < 40 ? len : 40), list);
 		list = list[len] ? list + len + 1 : NULL;
 	}
@@ -187,18 +187,18 @@ static void scrape_check(struct check *c, uint32_t freq)
 	else if (a.child)
 		check_add(
 			c, "sonde-pprof", CHECK_OK, NULL,
-			"asks Go programs for /debug/pprof, in their networks too where it may enter them");
+			"requests /debug/pprof from Go programs, also in other network namespaces that it may enter");
 	else
 		check_add(
 			c, "sonde-pprof", CHECK_OK, NULL,
-			"asks Go programs of the host's network for /debug/pprof, by its own unit");
+			"requests /debug/pprof from Go programs in the host's network, through its own unit");
 	asker_end(&a);
 }
 
 static const struct family scrape_family = {
 	.name = "scrape",
 	.summary =
-		"the profiles that Go programs offer over HTTP: CPU, heap, goroutines, blocking, locks",
+		"record the profiles that Go programs offer over HTTP: CPU, heap, goroutines, blocking, locks",
 	.wants = "go",
 	.options = {scrape_options, &opts},
 	.rights = scrape_rights,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-pprof: asks Go programs for what net/http/pprof offers, for sonde-scrape (wire.h), which
- * may read any process and so has no network. Questions come on standard input, a socket; each is
- * asked by a child of its own (ask.h), which gives up every right before it reads a stranger's
- * first byte. It ends when standard input does.
+ * sonde-pprof: requests the profiles of net/http/pprof from Go programs, for sonde-scrape (wire.h),
+ * which may read any process and so has no network. Requests come on standard input, a socket; a
+ * child makes each (ask.h), and gives up every right before it reads the first byte of the answer.
+ * It ends at the end of standard input.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,8 +24,7 @@
 static const struct program PPROF = {
 	.name = "sonde-pprof",
 	.usage = "[options]",
-	.about =
-		"Of sonde-scrape, which starts it: asks Go programs of this host for their /debug/pprof.",
+	.about = "Part of sonde-scrape: requests /debug/pprof from Go programs of this host.",
 };
 
 struct questions {
@@ -51,7 +50,7 @@ static void fds_take(struct questions *s, struct msghdr *msg)
 									  sizeof(int));
 }
 
-/* 1: a question; 0: nothing that is one; -1: nobody asks any more. */
+/* 1: a request; 0: an invalid one; -1: the end. */
 static int receive(struct questions *s, struct wire_question *q)
 {
 	struct iovec v = {q, sizeof(*q)};
@@ -139,7 +138,7 @@ int main(int argc, char **argv)
 	log_init(PPROF.name, LOG_LEVEL_WARN);
 	if (is_asked())
 		return serve();
-	err_set(&e, -EINVAL, EXIT_USAGE, "standard input is no socket of sonde-scrape");
+	err_set(&e, -EINVAL, EXIT_USAGE, "standard input is not a socket of sonde-scrape");
 	err_fix(&e, "sudo sonde record --families scrape -d 30s");
 	return err_report(&e, PPROF.name);
 }

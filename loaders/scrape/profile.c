@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile: see the header. Two passes: tables first, as they may come after the samples that refer
+/* Two passes: tables first, as they may come after the samples that refer
  * to them. */
 #include "loaders/scrape/profile.h"
 
@@ -53,7 +53,7 @@ struct reading {
 	uint64_t strings;          /* so far */
 	uint64_t path[WIRE_DEPTH]; /* of the sample at hand */
 	struct wire_end end;
-	uint64_t stacks, frames; /* told */
+	uint64_t stacks, frames; /* reported */
 	bool bad;
 };
 

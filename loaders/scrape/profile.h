@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile: profile.proto, as Go's runtime/pprof writes it, read for its addresses: names are found
- * by the store's own rules. Pure over bytes that anybody may have written; nothing is kept of them
- * but what `profile_out` is told.
+ * profile: profile.proto, as Go's runtime/pprof writes it, read for its addresses: sonde finds the
+ * names by its own rules. Pure over untrusted bytes; only what `profile_out` gets is kept.
  *
  *  1. Values are found by the names of their types: cpu "samples", "cpu"; heap "alloc_objects",
  * "alloc_space", "inuse_objects", "inuse_space"; goroutine "goroutine"; block and mutex
  * "contentions", "delay". Times are in nanoseconds.
  *  2. A sample's locations are leaf first; a location's address lies within the call, or is the
- * instruction that was met.
- *  3. Labels are passed over: two samples of one stack are told one after the other.
- *  4. A negative value, a location that is not there, a message that does not end, or another kind
- * of profile is an error.
+ *     sampled instruction.
+ *  3. Labels are skipped: two samples of one stack are reported one after the other.
+ *  4. A negative value, a missing location, a truncated message, or another kind of profile is an
+ *     error.
  */
 #ifndef SONDE_SCRAPE_PROFILE_H
 #define SONDE_SCRAPE_PROFILE_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* search: see the header. */
 #include "loaders/scrape/search.h"
 
 #include <string.h>
@@ -58,7 +57,7 @@ bool search_next(struct goprog *p, struct hostmaps *maps)
 		return false;
 	sockets_of(p->key.tgid, &s);
 	if (!p->n_tried)
-		goprog_refuse(p, "it listens on no TCP port and at no path");
+		goprog_refuse(p, "it listens on no TCP port and no Unix socket path");
 	for (size_t i = 0; i < s.n && !found; i++) {
 		p->listens |= s.own[i];
 		if (!s.own[i] || was_tried(p, s.all[i].inode))
@@ -68,7 +67,7 @@ bool search_next(struct goprog *p, struct hostmaps *maps)
 		if (!found)
 			goprog_refuse(
 				p,
-				"another process listens where it does: it cannot be told which would answer");
+				"another process listens at the same address: either could answer");
 	}
 	sockets_release(&s);
 	p->other_network = !sockets_same_network(p->key.tgid);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sockets: see the header. */
 #include "loaders/scrape/sockets.h"
 
 #include <dirent.h>

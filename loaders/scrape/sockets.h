@@ -34,7 +34,7 @@ size_t sockets_parse_unix(const char *text, size_t len, struct listening *out, s
 /* Connect to one, without waiting (unixconnect.c): a descriptor, or -errno. */
 int sockets_connect(uint32_t pid, const char *path);
 
-/* Where to connect to reach all[i] and no other. false: that cannot be told. */
+/* Where to connect to reach all[i] and no other. false: unknown. */
 bool sockets_reach(const struct listening *all, size_t n, size_t i, struct listening *out);
 
 struct sockets {
@@ -43,7 +43,7 @@ struct sockets {
 	bool *own; /* which of them it holds */
 };
 
-/* Nothing of one that is gone, or may not be looked at. Release it. */
+/* Nothing if the process has ended, or may not be read. Release it. */
 void sockets_of(uint32_t pid, struct sockets *out);
 void sockets_release(struct sockets *s);
 /* Has the process a descriptor of this socket? */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tell: see the header. Stacks are named as those of every other family, by their addresses: an
- * address lies within a call, and is told as the return address behind it, so that the same place
- * is the same frame as in a sample.
+ * Stacks are named by their addresses, as in every family: an address lies within a call, and is
+ * stored as the return address behind it, so that the same place is the same frame as in a sample.
  */
 #include "loaders/scrape/tell.h"
 
@@ -99,7 +98,7 @@ static void series_make(struct telling *t, struct kept *k)
 	k->epoch = store_epoch(t->h->store);
 }
 
-/* ---- a profile of its own while ---- */
+/* ---- CPU profiles ---- */
 
 static void sample_tell(struct telling *t, const struct fetch *f, const struct fetch_stack *s)
 {
@@ -127,7 +126,7 @@ static void samples_tell(struct telling *t, const struct fetch *f)
 		sample_tell(t, f, &f->stacks[i]);
 }
 
-/* ---- what counts up, and what stands ---- */
+/* ---- cumulative profiles and gauges ---- */
 
 static struct kept *kept_of(struct profile *x, const uint64_t *frames, uint32_t n)
 {
@@ -205,8 +204,8 @@ static void counters_tell(struct telling *t)
 	t->x->has_base = true;
 }
 
-/* Stacks that differ within a line are one series, and a gauge's amount takes the place of the one
- * before: they are told together. */
+/* Stacks that differ within a line are one series, and a gauge's amount replaces the one before: so
+ * they are added up first. */
 static struct gauge *gauge_of(struct profile *x, uint32_t id)
 {
 	uint64_t at;
@@ -281,7 +280,7 @@ static bool gauges_tell(struct telling *t)
 	return true;
 }
 
-/* What is told to be gone is forgotten, unless it has counts. */
+/* A stack that has gone is dropped after that is stored, unless it has counts. */
 static void standing_end(struct telling *t)
 {
 	struct kept *k, *next;
@@ -295,8 +294,8 @@ static void standing_end(struct telling *t)
 	}
 }
 
-/* A gauge stands as long as its process tells something: an empty amount of no stack at each
- * reading. */
+/* A gauge is valid as long as its process reports something: so each reading stores an empty amount
+ * without a stack. */
 static void alive_tell(struct telling *t)
 {
 	struct store_writer *w = t->h->store;
@@ -314,7 +313,7 @@ static void standing_tell(struct telling *t)
 	for (int i = 0; i < TRIES && !told; i++)
 		told = gauges_tell(t);
 	if (!told)
-		return; /* the next answer is told whole */
+		return; /* the next answer is stored in full */
 	alive_tell(t);
 	standing_end(t);
 }
@@ -337,7 +336,7 @@ void tell_answer(struct goprog *p, struct profile *x, const struct fetch *f, str
 		return;
 	}
 	keep(x, f);
-	named = goprog_named(p, t.time_ns); /* else it is told with the next answer: with lines */
+	named = goprog_named(p, t.time_ns); /* else it is stored with the next answer: with lines */
 	if (t.kinds->counter && (named || !x->has_base))
 		counters_tell(&t);
 	if (t.kinds->gauge && named)
@@ -371,7 +370,7 @@ static void profile_text(const struct profile *x, char out[120])
 	if (x->reason[0])
 		snprintf(out, 120, "not read: %s", x->reason);
 	else if (x->left_out)
-		snprintf(out, 120, "read, without %llu stacks beyond the limit",
+		snprintf(out, 120, "complete except for %llu stacks beyond the limit",
 			 (unsigned long long)x->left_out);
 	else
 		snprintf(out, 120, "%s", x->readings ? "read" : "");

@@ -8,7 +8,7 @@
 /* Takes an answer in: its stacks are kept, a CPU profile is stored. */
 void tell_answer(struct goprog *p, struct profile *x, const struct fetch *f, struct family_host *h,
 		 struct hostmaps_process *hp);
-/* The process has a row, and notes that say how it stands. Cheap when nothing has changed. */
+/* Stores the process's row and the notes about its state. Cheap if nothing has changed. */
 void tell_state(struct goprog *p, struct family_host *h, struct hostmaps_process *hp);
 /* How a profile is called: "cpu", "heap"; NULL past the last. */
 const char *tell_name(enum wire_ask ask);

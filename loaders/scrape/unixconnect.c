@@ -14,7 +14,7 @@
 #include "loaders/lib/host/proc/openin.h"
 #include "loaders/scrape/sockets.h"
 
-/* The socket itself, by the process's own root, wherever its links lead there. */
+/* Connects to the socket itself, below the process's own root, even through links. */
 static int socket_at(uint32_t pid, const char *path)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC,

@@ -2,8 +2,8 @@
 /*
  * unixsockets: Unix sockets of sockets.h. A line of /proc/net/unix is `NUM: REFS PROTOCOL FLAGS
  * TYPE STATE INODE PATH`, in hexadecimal digits but INODE, and PATH what it was bound to: a name
- * that a program chose. Only whole ones from / on are taken: an abstract one cannot be told from
- * another with a NUL in it.
+ * that a program chose. Only absolute paths are used: an abstract name cannot be distinguished from
+ * another one with a NUL in it.
  */
 #include <stdio.h>
 #include <string.h>

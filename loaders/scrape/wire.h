@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire: what sonde-scrape and sonde-pprof say to each other. Sockets are of type SOCK_SEQPACKET: a
+ * wire: the protocol between sonde-scrape and sonde-pprof. Sockets are of type SOCK_SEQPACKET: a
  * message is whole.
  *
  * sonde-scrape sends a struct wire_question, with a descriptor: the socket that the answer goes to;
  * and perhaps a second one: the network namespace to ask in, or, `connected`, the connection to ask
- * by, to a Unix socket. Of the answer come, in this order:
+ * by, to a Unix socket. The answer is, in this order:
  *
- *   WIRE_CONNECTED   once, with a descriptor: the connection, on which the asker may say that it
- * sends no more (a CPU profile ends at once then) WIRE_INDEX       u64: goroutines that the page
- * tells of          of the page alone WIRE_MAPPINGS    struct wire_mapping each all others of
- * profiles: where the program has its files WIRE_STACKS      u64: depth, then WIRE_VALUES values,
- * then `depth` addresses, leaf first; many in one message WIRE_END         struct wire_end
+ *   WIRE_CONNECTED   once, with a descriptor: the connection, on which the asker may close its
+ * sending side (a CPU profile then ends at once) WIRE_INDEX       u64: goroutines that the page
+ * lists          of the page alone WIRE_MAPPINGS    struct wire_mapping each all others of
+ * profiles: where the program's files are mapped WIRE_STACKS      u64: depth, then WIRE_VALUES
+ * values, then `depth` addresses, leaf first; many in one message WIRE_END         struct wire_end
  *
- * or at any point, as the last, WIRE_FAILED: struct wire_failed. An answer that ends with neither
- * was broken: its reader was killed. Each message begins with a struct wire_head. Numbers are this
- * machine's. Whoever reads them takes them for a stranger's.
+ * or at any point, as the last, WIRE_FAILED: struct wire_failed. An answer without either of them
+ * is incomplete: its reader was killed. Each message begins with a struct wire_head. Numbers are
+ * this machine's. The reader does not trust them.
  */
 #ifndef SONDE_SCRAPE_WIRE_H
 #define SONDE_SCRAPE_WIRE_H
@@ -71,18 +71,19 @@ struct wire_end {
 	uint64_t left_out;   /* stacks beyond the limits */
 };
 
-enum wire_why {                         /* why there is no answer; `detail` below */
-		WIRE_NO_CONNECTION = 1, /* errno */
-		WIRE_NO_NETWORK,        /* errno: the namespace cannot be entered */
-		WIRE_NO_HTTP,           /* it said something else */
-		WIRE_TLS,               /* it wants TLS */
-		WIRE_STATUS,            /* HTTP's status */
-		WIRE_NO_INDEX,          /* what came is not the page of net/http/pprof */
-		WIRE_TOO_LARGE,
-		WIRE_CUT,        /* it ended before its end */
-		WIRE_NO_PROFILE, /* what came is no profile of that kind */
-		WIRE_SILENT,     /* it did not end in time */
-		WIRE_BROKEN      /* its reader was killed, by its limits or what it met */
+/* Why there is no answer; `detail` below. */
+enum wire_why {
+	WIRE_NO_CONNECTION = 1, /* errno */
+	WIRE_NO_NETWORK,        /* errno: the namespace cannot be entered */
+	WIRE_NO_HTTP,           /* it sent something else */
+	WIRE_TLS,               /* it wants TLS */
+	WIRE_STATUS,            /* HTTP's status */
+	WIRE_NO_INDEX,          /* what came is not the page of net/http/pprof */
+	WIRE_TOO_LARGE,
+	WIRE_CUT,        /* it ended before its end */
+	WIRE_NO_PROFILE, /* what came is no profile of that kind */
+	WIRE_SILENT,     /* it did not end in time */
+	WIRE_BROKEN      /* its reader was killed, by its limits or what it met */
 };
 
 struct wire_failed {

@@ -15,7 +15,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
 
-#define REFUSALS_MAX 3 /* in a row: then nobody is there */
+#define REFUSALS_MAX 3 /* in a row: then no more requests are made */
 
 struct debuginfod {
 	char program[PATH_MAX];
@@ -126,7 +126,7 @@ static int ask(struct debuginfod *d, const char *what, const char *build_id)
 	if (rc == EXIT_OK || rc == EXIT_NOTHING)
 		d->refusals = 0;
 	else if (++d->refusals == REFUSALS_MAX)
-		log_warn("no answer from the debuginfod servers: not asked any more");
+		log_warn("no answer from the debuginfod servers: no more requests are made");
 	if (rc != EXIT_OK)
 		return rc == EXIT_NOTHING ? -ENOENT : -EHOSTUNREACH;
 	path[strcspn(path, "\n")] = '\0';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuginfod: asking debug servers for files by build-id, through sonde-debuginfod, one run of it a
- * file. Servers come from DEBUGINFOD_URLS. After three in a row without an answer nobody is asked
- * any more.
+ * debuginfod: requests files by build-id from debug servers, through sonde-debuginfod, one run of
+ * it a file. Servers come from DEBUGINFOD_URLS. After three in a row without an answer it makes no
+ * more requests.
  */
 #ifndef SONDE_SYMBOLIZE_DEBUGINFOD_H
 #define SONDE_SYMBOLIZE_DEBUGINFOD_H

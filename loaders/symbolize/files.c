@@ -115,7 +115,7 @@ void files_close(struct files *f)
 
 struct wanted {
 	const char *path, *build_id, *key;
-	uint64_t file; /* cache_file_id of a file whose index was never told; 0: not known */
+	uint64_t file; /* cache_file_id of a file whose index was never reported; 0: unknown */
 };
 
 /* Of a key of a file whose index was not made in time: "pending-GENERATION-IMAGE-FILE"
@@ -129,8 +129,8 @@ static uint64_t pending_file(const char *key)
 		       0;
 }
 
-/* May it be the file? Where there is no build-id, and its index was never told, what it is on the
- * disk says so. */
+/* May it be the file? Without a build-id, and if its index was never reported, its state on disk
+ * decides. */
 static bool may_be(const struct wanted *w, const struct stat *st)
 {
 	return !w->file || *w->build_id || cache_file_id(st) == w->file;
@@ -152,7 +152,7 @@ static struct image *image_of(int fd)
 	return fd >= 0 && !image_open_fd(fd, &img, NULL) ? img : NULL;
 }
 
-/* Is there more in the new one? What is known of a file is never replaced by less. */
+/* Has the new one more? A known name or line is never replaced by less. */
 static bool is_better(const struct image *new, const struct image *old)
 {
 	if (!old || image_has_lines(new) != image_has_lines(old))
@@ -186,7 +186,7 @@ static int child_run(struct files *f, struct indexchild *c, char *reason, size_t
 	return indexchild_end(c, late, reason, size) == INDEXCHILD_MADE ? 0 : -EBADMSG;
 }
 
-/* The open file's index, made anew; the cache's if that is no worse. */
+/* The open file's index, made again; the cached one if that is as good. */
 static struct image *index_make(struct files *f, const struct wanted *w, struct indexchild *c,
 				struct image *cached, char *reason, size_t size)
 {
@@ -228,7 +228,7 @@ static struct image *index_of(struct files *f, const struct wanted *w, int fd, i
 	c.root_fd = root >= 0 ? fcntl(root, F_DUPFD_CLOEXEC, 3) : -1;
 	if (c.have_st && cache_find(f->cache, &c.st, &text) == CACHE_KNOWN) {
 		if (!is_it(w, text)) {
-			snprintf(reason, size, "another file stands at its path by now");
+			snprintf(reason, size, "another file is at its path now");
 			free(text);
 			indexchild_clear(&c);
 			return NULL;
@@ -242,7 +242,7 @@ static struct image *index_of(struct files *f, const struct wanted *w, int fd, i
 	img = cached && image_has_lines(cached) ? cached :
 						  index_make(f, w, &c, cached, reason, size);
 	if (!img && c.done && !c.status)
-		snprintf(reason, size, "another file stands at its path by now");
+		snprintf(reason, size, "another file is at its path now");
 	indexchild_clear(&c);
 	return img;
 }
@@ -252,12 +252,12 @@ static struct image *find_index(struct files *f, const struct wanted *w, char *r
 	struct image *img = NULL;
 	struct stat st;
 
-	snprintf(reason, size, "it is not there any more");
+	snprintf(reason, size, "it no longer exists");
 	for (size_t i = 0; i < f->n_roots && !img && w->path[0] == '/'; i++) {
 		int fd = openin(f->roots[i], w->path, OPENIN_MAX_BYTES, &st);
 
 		if (fd >= 0 && !may_be(w, &st)) {
-			snprintf(reason, size, "another file stands at its path by now");
+			snprintf(reason, size, "another file is at its path now");
 			close(fd);
 		} else if (fd >= 0)
 			img = index_of(f, w, fd, f->roots[i], reason, size);
@@ -290,14 +290,14 @@ const struct image *files_index(struct files *f, const char *path, const char *b
 		if (!*build_id && !w.file && (!*key || !strncmp(key, "pending-", 8)))
 			snprintf(
 				why, sizeof(why),
-				"it has no build-id to know it by, and was not opened while it ran");
+				"it has no build-id to identify it, and was not opened while it ran");
 		else
 			k->image = find_index(f, &w, why, sizeof(why));
 		if (k->image && !image_has_lines(k->image))
 			snprintf(why, sizeof(why), "%s",
 				 image_lines_note(k->image) ?
 					 image_lines_note(k->image) :
-					 "no debug information of it was found");
+					 "no debug information was found for it");
 		k->reason = mem_strdup(k->image && image_has_lines(k->image) ? "" : why);
 		HASH_ADD_KEYPTR(hh, f->known, k->name, strlen(k->name), k);
 	}

@@ -38,7 +38,7 @@ static const struct program PROGRAM = {
 /* clang-format off */
 static const struct option OPTIONS[] = {
 	{"store", 0, OPTION_STRING, "DIR", "the store's folder, or one .db file of it (else $SONDE_STORE)", OPTION_AT(struct opts, store)},
-	{"debuginfod", 0, OPTION_FLAG, NULL, "also ask the servers in $DEBUGINFOD_URLS for what is not here", OPTION_AT(struct opts, debuginfod)},
+	{"debuginfod", 0, OPTION_FLAG, NULL, "also request missing files from the servers in $DEBUGINFOD_URLS", OPTION_AT(struct opts, debuginfod)},
 	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct opts, json)},
 	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct opts, quiet)},
 	{0},

@@ -165,8 +165,7 @@ int report_print(const struct report *r, bool json, bool asked_servers, unsigned
 	print_reasons(r);
 	if (!files) {
 		err_set(e, -ENODATA, EXIT_NOTHING,
-			"nothing gained: %zu file%s, and nothing is known of %s now that was not"
-			" when they were recorded",
+			"nothing gained: %zu file%s, and no more is known of %s than when they were recorded",
 			r->n, r->n == 1 ? " lacks names or lines" : "s lack names or lines",
 			r->n == 1 ? "it" : "them");
 		err_fix(e, "install debug symbols (on Debian packages NAME-dbgsym or NAME-dbg)%s",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * arch_x86: all that the unwinder knows of x86-64 beside the rows: registers as the kernel keeps
- * them, a signal's frame, where a task's registers stand. Another architecture is another file of
- * this form (docs/decisions/0090).
+ * arch_x86: all that the unwinder knows of x86-64 apart from the rows: registers as the kernel
+ * keeps them, a signal's frame, where a task's registers are. Another architecture needs another
+ * file of this form (docs/decisions/0090).
  *
  * Sources: System V psABI for x86-64, figure 3.36 (DWARF numbers);
  * arch/x86/include/uapi/asm/ptrace.h (struct pt_regs, stable) and asm/sigcontext.h (struct
@@ -89,7 +89,7 @@ static __always_inline void arch_dwarf(const struct arch_regs *r, __u64 *to)
 	to[15] = r->r15;
 }
 
-/* Where the registers stand with which the current task was in user space. */
+/* Address of the registers with which the current task entered the kernel from user space. */
 static __always_inline void *arch_current_entry(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
@@ -109,7 +109,7 @@ struct arch_entry {
 	__s64 call;  /* number of the system call, < 0: none */
 };
 
-/* false: not from 64-bit user code. `regs` is where the task's registers stand. */
+/* false: not from 64-bit user code. `regs`: address of the task's registers. */
 static __always_inline bool arch_entry_read(const void *regs, struct arch_entry *to)
 {
 	struct {
@@ -126,8 +126,8 @@ static __always_inline bool arch_entry_read(const void *regs, struct arch_entry 
 	return true;
 }
 
-/* The same of a task that the kernel vouches for (an argument of tp_btf, or of an iterator): by
- * plain loads where it tells where the registers stand (5.15). */
+/* The same for a task that the verifier trusts (an argument of tp_btf, or of an iterator): by plain
+ * loads if the kernel offers the registers' address (5.15). */
 static __always_inline bool arch_task_entry_read(struct task_struct *task, struct arch_entry *to)
 {
 	const volatile struct arch_regs *regs;

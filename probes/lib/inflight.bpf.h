@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * inflight: which request a thread serves, or, in Go, a goroutine. One map (tables.h), which
- * sonde-maps makes and hands out, sonde-l7 writes, and whoever takes stacks reads (stack.bpf.h).
+ * sonde-maps makes and hands out, sonde-l7 writes, and the families that take stacks read
+ * (stack.bpf.h).
  *
  * A thread writes its own entry, but for the end of an answer that another thread wrote. Two may
  * have one place: who finds another's number there has no tag.
  *
- * Goroutines move between threads where nobody sees it, and several share one. In a process that
- * sonde-maps says is Go's (tables_process.flags) who serves is the goroutine that the current
- * thread runs at this moment, by its number, which is never given out again. Where it cannot be
- * read nobody serves.
+ * Goroutines move between threads unseen, and several share one. In a process that sonde-maps marks
+ * as Go's (tables_process.flags), the request belongs to the goroutine that the current thread runs
+ * at this moment, by its number, which is never reused. If the number cannot be read, there is no
+ * tag.
  */
 #ifndef SONDE_PROBES_INFLIGHT_BPF_H
 #define SONDE_PROBES_INFLIGHT_BPF_H
@@ -45,8 +46,8 @@ static __always_inline __u64 inflight_word(__u64 at)
 	return value;
 }
 
-/* The goroutine on the current thread, which may stand on the thread's own stack for it. 0: none,
- * or it is not known. */
+/* The goroutine on the current thread, which may be running on the thread's own stack for it. 0:
+ * none, or unknown. */
 static __noinline __u64 inflight_goroutine(__u32 flags)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * kern: the few kernel types the BPF programs read, written by hand; libbpf relocates each field
- * against the running kernel's BTF (CO-RE). Only fields that are read stand here. Differences
+ * against the running kernel's BTF (CO-RE). Only fields that are read are listed. Differences
  * between kernels go to core_fixes.bpf.h.
  *
  * All of these hold from 5.10 on: task_struct.start_boottime since 5.5, self_exec_id as 64 bits

@@ -2,21 +2,20 @@
 /*
  * kstack: the kernel part of a stack that an interrupt took, by the kernel's own ORC tables, as
  * bpf_get_stack finds it too. That looks up each frame in tables of some 5 MB, half a dozen misses
- * of cache and TLB a frame at a hundred samples a second. What an address of the kernel's own text
- * says never changes: here it is remembered, and a frame is one line of memory.
+ * of cache and TLB a frame at a hundred samples a second. The entry of an address in the kernel's
+ * own text never changes: here it is cached, and a frame costs one cache line.
  *
- * What is not plain here is left to bpf_get_stack, for the whole stack: addresses outside of the
+ * All else is left to bpf_get_stack, for the whole stack: addresses outside of the
  * kernel's text (modules, BPF programs, trampolines), registers other than RSP and RBP, return
- * addresses that a probe has replaced, kernels whose tables have another form (before 6.4), or of
- * which nobody has said where they are.
+ * addresses that a probe has replaced, kernels whose tables have another form (before 6.4), or
+ * whose location is unknown.
  *
  * The tables (arch/x86/include/asm/orc_types.h): `ips` holds sorted 32-bit distances from each
- * element to the address it stands for, `entries` struct orc_entry at the same index; an entry
- * holds from its address to the next one's. A frame's CFA is sp_reg + sp_offset (or what stands
- * there); the return address stands at CFA - 8 (CALL), or the registers of who was interrupted at
- * the CFA (REGS; REGS_PARTIAL: as the CPU leaves them); RBP where bp_reg + bp_offset says. Of a
- * return address the instruction before it is looked up, of one that was interrupted (`signal`)
- * itself.
+ * element to its address, `entries` struct orc_entry at the same index; an entry holds from its
+ * address to the next one's. A frame's CFA is sp_reg + sp_offset (or the value there); the return
+ * address is at CFA - 8 (CALL), or the registers of the interrupted code at the CFA (REGS;
+ * REGS_PARTIAL: as the CPU leaves them); RBP is at bp_reg + bp_offset. Of a return address the
+ * instruction before it is looked up, of an interrupted pc (`signal`) the pc itself.
  */
 #ifndef SONDE_PROBES_KSTACK_BPF_H
 #define SONDE_PROBES_KSTACK_BPF_H
@@ -157,7 +156,7 @@ static __always_inline bool kstack_bp(struct kstack *k, __u64 entry, __u64 cfa)
 	return false;
 }
 
-/* Who was interrupted: its registers stand at `at`. */
+/* Interrupted code: its registers are at `at`. */
 static __always_inline enum kstack_how kstack_interrupted(struct kstack *k, __u64 at, bool whole)
 {
 	struct arch_iret frame;

@@ -19,7 +19,7 @@ struct kstack_tables {
 	__u64 text_bytes;
 	__u64 ips;     /* __start_orc_unwind_ip */
 	__u64 entries; /* __start_orc_unwind */
-	__u64 hook;    /* return addresses that kretprobes replace say this; 0: there are none */
+	__u64 hook;    /* kretprobes replace return addresses by this one; 0: no kretprobes */
 	__u32 count;   /* entries; 0: not known. Written last */
 	__u32 pad;
 };

@@ -39,7 +39,7 @@ enum sock_tcp_state {
 	SOCK_CLOSING
 };
 
-/* NULL: there is none. */
+/* NULL: none. */
 static __always_inline struct file *sock_fd_file(struct task_struct *task, __u32 fd)
 {
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
@@ -89,8 +89,7 @@ static __always_inline void sock_local(struct sock *sk, __u16 family, __u8 *to)
 		bpf_core_read(to, 16, &sk->__sk_common.skc_v6_rcv_saddr);
 }
 
-/* Which socket that is: the same for whoever asks while it is there, but that a cookie may be made
- * meanwhile. */
+/* The socket's cookie: fixed as long as the socket exists, but it may be made only now. */
 static __always_inline __u64 sock_id(struct sock *sk)
 {
 	__u64 cookie = (__u64)BPF_CORE_READ(sk, __sk_common.skc_cookie.counter), ino;
@@ -101,8 +100,8 @@ static __always_inline __u64 sock_id(struct sock *sk)
 	return ino ? SOCK_ID_INODE | ino : 0;
 }
 
-/* Of a Unix socket: who had the other end's number when it was connected, if it still is. NULL:
- * nobody. */
+/* Of a Unix socket: the process that had the other end's number when it was connected, if it still
+ * has. NULL: unknown. */
 static __always_inline struct task_struct *sock_mate(struct sock *sk)
 {
 	struct pid *pid = BPF_CORE_READ(sk, sk_peer_pid);
@@ -114,7 +113,7 @@ static __always_inline struct task_struct *sock_mate(struct sock *sk)
 		       NULL;
 }
 
-/* The address of a Unix socket: so many bytes of `to`, which has SOCK_PATH. 0: it has none. */
+/* The address of a Unix socket: its length in `to`, which has SOCK_PATH. 0: none. */
 static __always_inline __u32 sock_path(struct unix_address *addr, __u8 *to)
 {
 	int len = BPF_CORE_READ(addr, len) - 2;

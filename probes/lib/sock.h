@@ -16,8 +16,8 @@
 struct sock_end {
 	__u64 id;     /* the kernel's cookie where it has made one, else SOCK_ID_INODE | the inode
 			 number of its file; 0: none */
-	__u16 family; /* 0: it is no socket of a kind that is told */
-	__u16 port;   /* the other end's, 0: there is none; host's byte order */
+	__u16 family; /* 0: not a socket of a kind that is recorded */
+	__u16 port;   /* the other end's, 0: none; host byte order */
 	__u16 lport;
 	__u8 listens, pad;
 	__u32 mate; /* of a Unix socket: the process that has the other end, of a server who began

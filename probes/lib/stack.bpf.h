@@ -50,7 +50,7 @@ struct {
 
 /* Kernel frames asked for: min(STACK_KERNEL_MAX, kernel.perf_event_max_stack), set before load. */
 const volatile __u32 stack_depth = STACK_KERNEL_MAX;
-/* Somebody reads `late`. */
+/* A loader reads `late`. */
 const volatile bool stack_late_read = true;
 
 static __always_inline bool stack_tagged(__u64 now)
@@ -61,14 +61,14 @@ static __always_inline bool stack_tagged(__u64 now)
 	return state && now < state->inflight_ns + TABLES_INFLIGHT_NS;
 }
 
-/* Who serves requests on this thread (inflight.bpf.h); 0 where nobody says. A function of its own:
- * older kernels give little stack. */
+/* The thread's number for inflight.bpf.h; 0: unknown. A separate function: older kernels give
+ * little stack. */
 static __noinline __u64 stack_serves(__u64 now)
 {
 	return stack_tagged(now) ? inflight_who() : 0;
 }
 
-/* The request that `who` serves now; 0 where nobody says. */
+/* The request that `who` serves now; 0: unknown. */
 static __noinline __u64 stack_tag(__u64 who, __u64 now)
 {
 	return who && stack_tagged(now) ? inflight_get(who) : 0;
@@ -99,7 +99,7 @@ static __always_inline void stack_fill_task(struct stack_event *ev, struct task_
 #ifdef UNWIND_REMEMBERS
 #include "probes/lib/kstack.bpf.h"
 
-struct { /* beside `scratch`: an element of such a map has 32 KB at most */
+struct { /* next to `scratch`: an element of such a map has 32 KB at most */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
@@ -120,7 +120,7 @@ __noinline int stack_next_kernel(__u32 i)
 	return k->how == KSTACK_MORE;
 }
 
-/* false: bpf_get_stack is to be asked. */
+/* false: bpf_get_stack must be used. */
 static __always_inline bool stack_walk_kernel(struct stack_scratch *s, const struct arch_regs *regs)
 {
 	__u32 zero = 0, n = 0;
@@ -173,7 +173,7 @@ static __always_inline void stack_fill_kernel(struct stack_scratch *s, void *ctx
 	ev->n_kernel = (__u16)n;
 }
 
-/* The kernel's own walk by frame pointers: where nobody publishes tables. */
+/* The kernel's own walk by frame pointers: if no tables are published. */
 static __always_inline void stack_fill_pointers(struct stack_scratch *s, void *ctx)
 {
 	__u32 n = 0, at = s->ev.n_kernel;
@@ -215,8 +215,8 @@ static __always_inline __u32 stack_copy(__u8 *to, __u64 from, __u64 until)
 	return done;
 }
 
-/* A part of what a deep stack has beyond its record: from so many bytes above RSP on. How many
- * bytes; 0: there is no memory, or no room. A function of its own, as the next. */
+/* A part of a deep stack beyond its record: from this many bytes above RSP on. Returns the size; 0:
+ * no memory, or no room. A separate function, as the next. */
 __noinline int stack_more_send(__u32 from)
 {
 	__u32 zero = 0, done = 0;
@@ -240,8 +240,8 @@ __noinline int stack_more_send(__u32 from)
 	return done;
 }
 
-/* The objects of V8's frames that the walk has met: their functions, which its collector moves. A
- * function of its own: 5.10 verifies it once. */
+/* The objects of V8's frames on the stack: their functions, which the collector moves. A separate
+ * function: 5.10 verifies it once. */
 __noinline int stack_objects(__u32 unused)
 {
 	__u32 zero = 0, n;
@@ -279,8 +279,8 @@ static __always_inline void stack_send_more(__u32 from)
 	}
 }
 
-/* What the walk begins with, and memory from there on to `until`. A function of its own, of numbers
- * alone. 0: sent. */
+/* The registers at the start of the walk, and memory from there to `until`. A separate function, of
+ * scalars only. 0: sent. */
 __noinline int stack_late_send(__u32 why, __u32 own, __u64 until)
 {
 	__u32 zero = 0, size;
@@ -329,9 +329,9 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	return !stack_late_send(why, own, until);
 }
 
-/* Is it worth waiting for tables? The leaf of a file mapped just now lies in no mapping known. A
- * caller that does is more likely a wrong one, unless the process has just begun or changed its
- * mappings: the dynamic linker calls what it has mapped since, and main's caller stands in a C
+/* Is it worth waiting for tables? The leaf in a file mapped just now lies in no known mapping. A
+ * caller in no known mapping is more likely wrong, unless the process has just begun or changed its
+ * mappings: the dynamic linker calls code that it has mapped since, and main's caller is in a C
  * library that was mapped after the program. */
 static __always_inline bool stack_is_early(const struct stack_event *ev)
 {
@@ -369,7 +369,8 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 	enum unwind_known known;
 	bool own;
 
-	if (!perf || !arch_user(&perf->regs)) /* else there is none, and being told so takes 5 us */
+	if (!perf || !arch_user(&perf->regs)) /* user code has no kernel stack, and the failing call
+						 takes 5 us */
 		stack_fill_kernel(s, ctx, perf);
 	if (s->ev.flags & STACK_F_KTHREAD)
 		return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stack: what every family's event carries about who it happened to and where. Read by BPF programs
- * and loaders. The BPF side includes probes/lib/kern.h before it, user space <linux/types.h>.
+ * stack: what every family's event carries about its thread and its stack. Read by BPF programs and
+ * loaders. The BPF side includes probes/lib/kern.h before it, user space <linux/types.h>.
  *
  * A process is (tgid, start_ns, exec_id): start_ns is the group leader's start_boottime (what
  * /proc/PID/stat shows in clock ticks), exec_id the leader's self_exec_id, which the kernel raises
@@ -10,13 +10,13 @@
  * Frames: leaf first, kernel part before user part. A kernel frame is an address. A user frame is
  *   FRAME_IMAGE | image id << FRAME_OFFSET_BITS | offset within the file    where a published
  * mapping held its pc, or the address itself where none did (JIT code, unknown process), or
- *   FRAME_SCRIPT and what runtimes/runtime.h says                            of a script, in the
- * place of its interpreter's frame. A frame with FRAME_EXACT is a pc that was interrupted there:
- * the leaf of an interrupt or a fault, and what a signal interrupted. One without is a return
- * address, or lies behind a system call instruction: names are looked up at - 1. Image ids are
- * sonde-maps' (mp_image.id). They hold as of tables_ns: where the process's mappings changed
- * between tables_ns and time_ns, the frames are turned back into addresses and named anew, and what
- * was unwound beyond a changed mapping is cut off (end STACK_END_STALE).
+ *   FRAME_SCRIPT and what runtimes/runtime.h defines for a script, in place of its interpreter's
+ * frame. A frame with FRAME_EXACT is a pc that was interrupted there: the leaf of an interrupt or a
+ * fault, and what a signal interrupted. One without is a return address, or lies behind a system
+ * call instruction: names are looked up at - 1. Image ids are sonde-maps' (mp_image.id). They hold
+ * as of tables_ns: where the process's mappings changed between tables_ns and time_ns, the frames
+ * are turned back into addresses and named again, and what was unwound beyond a changed mapping is
+ * cut off (end STACK_END_STALE).
  */
 #ifndef SONDE_PROBES_STACK_H
 #define SONDE_PROBES_STACK_H
@@ -51,9 +51,9 @@ enum stack_flags {
 	STACK_F_TABLES = 16, /* tables_ns holds */
 	STACK_F_LATE = 32, /* a struct stack_late: registers and raw stack instead of user frames */
 	STACK_F_MORE = 128,  /* a struct stack_more */
-	STACK_F_LOGICAL = 64 /* not from a probe: each user frame stands for one function, the
-				innermost at its place, and those it was inlined into have frames of
-				their own; the leaf is a return address too */
+	STACK_F_LOGICAL = 64 /* not from a probe: each user frame represents one function, the
+				innermost at its place, and the functions it was inlined into have
+				their own frames; the leaf is a return address, too */
 };
 
 /* Why the user part ends where it does. Stored: never renumbered. */
@@ -101,7 +101,7 @@ struct stack_event {
 };
 _Static_assert(sizeof(struct stack_event) == 80, "wire size");
 
-#define STACK_LATE_PAGES 4 /* so many, and the rest of the one that RSP points into */
+#define STACK_LATE_PAGES 4 /* this many, and the rest of the one that RSP points into */
 #define STACK_LATE_BYTES ((STACK_LATE_PAGES + 1) * 4096)
 #define STACK_LATE_CODE  32
 #define STACK_MORE_BYTES (4 * 4096u)
@@ -121,7 +121,7 @@ struct stack_late {
 	__u32 exact; /* 1: pc was interrupted; 0: it lies behind a system call instruction */
 	__u32 size;  /* bytes of `stack` that are filled */
 	struct stack_object objects[STACK_OBJECTS];
-	__u8 code[STACK_LATE_CODE]; /* what stood at pc; 0 where it could not be read */
+	__u8 code[STACK_LATE_CODE]; /* the bytes at pc; 0 if they could not be read */
 	__u8 stack[STACK_LATE_ALL]; /* memory from regs[7] (RSP) on; the record ends with what is
 				       filled, STACK_LATE_BYTES at most */
 };
@@ -136,7 +136,7 @@ _Static_assert(sizeof(struct stack_late) ==
  */
 struct stack_more {
 	struct stack_event ev; /* time_ns, tid and cpu; flags is STACK_F_MORE */
-	__u32 from;            /* bytes from RSP on that stand before it */
+	__u32 from;            /* bytes from RSP on that come before it */
 	__u32 size;
 	__u8 stack[STACK_MORE_BYTES]; /* the record ends with what is filled */
 };

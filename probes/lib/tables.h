@@ -2,27 +2,26 @@
 /*
  * tables: what sonde-maps publishes for unwinding, in BPF maps that all families share: which files
  * a process has mapped where, and for each file the rules to find a caller's frame. Read by BPF
- * programs, by the same unwinder built for user space (unwind.h), and by those who write it
- * (sonde-index makes rows, sonde-maps publishes them). The BPF side includes probes/lib/kern.h
- * before it, user space <linux/types.h>.
+ * programs, by the same unwinder built for user space (unwind.h), and by its writers (sonde-index
+ * makes rows, sonde-maps publishes them). The BPF side includes probes/lib/kern.h before it, user
+ * space <linux/types.h>.
  *
  * 1. Rules
  *
  * A rule says how to find the caller's frame. Tracked are the CFA (the stack pointer before the
- * call), the caller's RBP and RBX, and the return address, which stands at CFA - 8 unless the rule
- * says otherwise. (RBX is what the dynamic linker's trampolines keep their CFA in while they call
- * on.) A rule is 64 bits; an image has each once, by number, and rule 0 is ROW_NONE.
+ * call), the caller's RBP and RBX, and the return address, which is at CFA - 8 unless the rule says
+ * otherwise. (RBX is what the dynamic linker's trampolines keep their CFA in while they call on.) A
+ * rule is 64 bits; an image has each once, by number, and rule 0 is ROW_NONE.
  *
  *   bits 0-1  kind:  ROW_RSP   CFA = RSP + 8 * offset      ROW_RBP  CFA = RBP + 8 * offset
  *                    ROW_EXT   bits 2-31 are the number of a struct row_ext of this image
  *                    ROW_SPECIAL   bits 2-9 are an enum row_special, bits 10-17 its argument
  *   ROW_RSP, ROW_RBP:
- *   bits 2-3  caller's RBP: enum row_bp;  bits 4-15  for ROW_BP_SAVED: it stands at CFA - 8 * saved
+ *   bits 2-3  caller's RBP: enum row_bp;  bits 4-15 for ROW_BP_SAVED: it is at CFA - 8 * saved
  *   bits 16-31  offset
  *   all but ROW_SPECIAL:
- *   bits 32-33  caller's RBX: enum row_bx;  bits 36-47  for ROW_BX_SAVED: it stands at CFA - 8 *
- * saved All other bits are 0. ROW_PLT leaves RBX as it is; behind the other special ones it is
- * lost.
+ *   bits 32-33  caller's RBX: enum row_bx;  bits 36-47  for ROW_BX_SAVED: it is at CFA - 8 * saved
+ * All other bits are 0. ROW_PLT leaves RBX as it is; behind the other special ones it is lost.
  *
  * What these do not express (negative or odd offsets, expressions, registers other than RSP and
  * RBP) is a row_ext.
@@ -38,9 +37,9 @@
  * caller's frame is looked up at its return address - 1.
  *
  * 3. The image index (schema/image/format.h, kind UNWIND) holds all this as it is published: one
- * array of 64-bit elements, pages first, then rules, then extensions (2 each), then rows (two an
- * element, the lower half first; an odd number leaves a half that is 0); struct unwind_head stands
- * before it.
+ *    array of 64-bit elements, pages first, then rules, then extensions (2 each), then rows (two an
+ *    element, the lower half first; an odd number leaves a half that is 0); struct unwind_head
+ *    comes before it.
  *
  * 4. Maps
  *
@@ -50,7 +49,7 @@
  *   processes  hash, tgid -> struct tables_process
  *   tables_state  array of one struct tables_state, mmap-able
  *   runtimes   array of struct tables_runtime: the interpreters of script languages that are known,
- * each once (runtimes/runtime.h); what stands there stays there inflight   array of struct
+ * each once (runtimes/runtime.h); an element never moves inflight   array of struct
  * tables_inflight: which request a thread, or a goroutine, serves. sonde-l7 writes it
  * (inflight.bpf.h) wanted     ring of __u64, which wakes sonde-maps: the tgid of a young process
  * that a probe met and that is not published, or has no mapping or no rows where it runs; or of any
@@ -58,19 +57,20 @@
  *
  * A slice of n mappings: n start addresses, sorted; then n times MAPPING_WORDS: end; address ->
  * offset in the file (what to add to the address); address -> row address (what to add); image
- * slot. Several processes may share a slice. What is no longer needed is written over
- * TABLES_GRACE_NS after the last pointer to it went, not before. An element of `processes` is
- * another matter: the kernel may use it for another process while it is read. Who has read it looks
- * it up again: at the same address it was this one all along.
+ * slot. Several processes may share a slice. Unused space is overwritten TABLES_GRACE_NS after the
+ * last pointer to it was removed, not before. An element of `processes` is different: the kernel
+ * may reuse it for another process while it is read. The reader looks it up again afterwards: if
+ * the address is the same, it was this process all along.
  *
  * 5. A file of very many rows is published in parts of 2^TABLES_PART_SHIFT pages: behind its
- * extensions, from element use_first on, stands a byte for each part, which the unwinder sets when
- * it asks for a row there. The rows of a part lie anywhere in `rows`: the indexes in its pages
- * count from the array's first element. The pages of a part that is not there have ROW_PAGE_ABSENT
- * for their number of rows: the stack is PENDING, and the part comes because its byte is set.
+ *    extensions, from element use_first on, there is a byte for each part, which the unwinder sets
+ *    when it asks for a row there. The rows of a part lie anywhere in `rows`: the indexes in its
+ *    pages count from the array's first element. The pages of an unpublished part have
+ *    ROW_PAGE_ABSENT as their number of rows: the stack is PENDING, and the part comes because its
+ *    byte is set.
  *
- * A file whose rows come gets another slot, and who maps it another slice: READY is never seen with
- * the row address of a mapping that was written before the rows were known.
+ * A file whose rows arrive gets another slot, and the processes that map it another slice: READY is
+ * never seen with the row address of a mapping that was written before the rows were known.
  */
 #ifndef SONDE_PROBES_TABLES_H
 #define SONDE_PROBES_TABLES_H
@@ -171,7 +171,7 @@ enum row_ext_kind {
 	ROW_EXT_INDEX = 3,  /* CFA = *(reg + 8 * reg2 + a) + b; registers as above */
 	ROW_EXT_RA_REG = 4, /* CFA = reg + a, the return address is in register reg2; interrupted
 			       frame only */
-	/* Go, on the system stack of a thread: the caller stands on the goroutine's stack. g = *(FS
+	/* Go, on the system stack of a thread: the caller is on the goroutine's stack. g = *(FS
 	 * base + a); curg = *(*(g + 48) + b); its saved state is curg.sched at curg + 56: sp, pc,
 	 * ..., bp at curg + 56 + bp_offset. curg = 0: this frame is the outermost one. */
 	ROW_EXT_GO_STACK =
@@ -181,15 +181,15 @@ enum row_ext_kind {
 	ROW_EXT_SWITCH = 7,   /* CFA = reg + a, on another stack: it may be below RSP */
 	ROW_EXT_GO_DEPTH = 8, /* asmcgocall: CFA = *(*(reg + a) + 8) - *(reg + b) + 8 * reg2, on
 				 another stack */
-	ROW_EXT_INJECTED = 9  /* CFA = reg + a; at CFA - 8 stands where the caller was interrupted,
-				 no return address */
+	ROW_EXT_INJECTED = 9 /* CFA = reg + a; at CFA - 8 is the interrupted pc of the caller, not a
+				return address */
 };
 
 enum row_ext_bp {
 	ROW_EXT_BP_SAME = 0,
-	ROW_EXT_BP_CFA = 1, /* stands at CFA + bp_offset */
-	ROW_EXT_BP_RBP = 2, /* stands at RBP + bp_offset */
-	ROW_EXT_BP_RSP = 3, /* stands at RSP + bp_offset */
+	ROW_EXT_BP_CFA = 1, /* at CFA + bp_offset */
+	ROW_EXT_BP_RBP = 2, /* at RBP + bp_offset */
+	ROW_EXT_BP_RSP = 3, /* at RSP + bp_offset */
 	ROW_EXT_BP_LOST = 4
 };
 
@@ -257,9 +257,9 @@ struct tables_image {
 };
 _Static_assert(sizeof(struct tables_image) == 48, "wire size");
 
-/* it runs machine code of its own that only user space can follow: HotSpot's */
+/* it runs machine code that only user space can unwind: HotSpot's */
 #define TABLES_PROCESS_OWN_CODE 1u
-/* its threads run goroutines. How one is found stands in the other bits of `flags` */
+/* its threads run goroutines. The other bits of `flags` tell how to find one */
 #define TABLES_PROCESS_GO 4u
 /* its own code, and what no row describes, is followed by the frame pointer and named by user
  * space: V8's */
@@ -289,12 +289,11 @@ struct tables_process {
 _Static_assert(sizeof(struct tables_process) == 32, "wire size");
 
 struct tables_state {
-	__u64 heartbeat_ns; /* boot clock; 0: nobody publishes */
+	__u64 heartbeat_ns; /* boot clock; 0: no publisher */
 	__u32 generation;   /* of sonde-maps */
 	__u32 last_image;   /* highest image id given out: a successor goes on above it */
 	__u64 wanted_ns;    /* when a probe last wrote to `wanted`; probes write this */
-	__u64 inflight_ns;  /* when somebody who writes `inflight` was last there; sonde-l7 writes
-			       this */
+	__u64 inflight_ns;  /* last sign of life of the writer of `inflight`; written by sonde-l7 */
 };
 
 #define TABLES_INFLIGHT    (1u << 16)

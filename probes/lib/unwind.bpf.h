@@ -8,8 +8,8 @@
  * They find the state in a per-CPU map. Arrays have 8-byte elements, whose look-up the verifier
  * turns into a load.
  *
- * Without tables (nobody publishes, or the process is not known) the kernel's own walk by frame
- * pointers stands in.
+ * Without tables (nothing is published, or the process is unknown) the kernel's own walk by frame
+ * pointers is used.
  */
 #ifndef SONDE_PROBES_UNWIND_BPF_H
 #define SONDE_PROBES_UNWIND_BPF_H
@@ -39,9 +39,9 @@ __noinline int unwind_next(__u32 unused)
 	return runtimes_on ? script_after(&s->unwind, more) : more;
 }
 
-/* One step of the walk: some of a script's, or a native frame. A function of its own, which has
- * next to nothing on its stack: the verifier follows the loop over it, and older kernels give all
- * that call one another 512 bytes. */
+/* One step of the walk: some frames of a script, or a native frame. A separate function with almost
+ * nothing on its stack: the verifier follows the loop over it, and older kernels give a whole chain
+ * of calls 512 bytes. */
 __noinline int unwind_turn(__u32 i)
 {
 	__u32 zero = 0;

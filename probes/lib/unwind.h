@@ -4,13 +4,13 @@
  * programs (unwind.bpf.h) and into the loaders (loaders/lib/host/unwind/unwind.c), which unwind
  * what came before its rows, and the tests.
  *
- * A frame is (pc, sp, bp), and where its RBX stands, which is read only by a rule that asks for it.
- * `exact` says that pc was interrupted there: then the row is that of pc itself, and mostly all
+ * A frame is (pc, sp, bp), and the address of its RBX, which is read only by a rule that asks for
+ * it. `exact` says that pc was interrupted there: then the row is that of pc itself, and mostly all
  * registers are known. A return address is looked up at pc - 1, so that a call that ends its
  * function stays in it.
  *
  * Where a row says nothing, the frame pointer is followed, and the next pc is looked up in the rows
- * again. A chain of frame pointers that ends is no root: only a row can say that.
+ * again. The end of a chain of frame pointers is not a root: only a row can say that.
  *
  * A CFA must lie above the stack pointer, so each step moves up the stack. Those that change the
  * stack (a signal's frame, Go's systemstack) take their target from memory. The number of frames is
@@ -18,7 +18,7 @@
  *
  * The includer defines, before unwind_step:
  *   int   unwind_place(u, at)       find the mapping that holds `at`, fill u->map_* and u->rows; 0:
- * there is none
+ * none
  *   __u32 unwind_number(u, row_pc)  the number of the rule that holds there; 0: none;
  * UNWIND_ABSENT: not there yet
  *   __u64 unwind_element(u, i)      element i of the image's array (tables.h, 3 and 4); 0: none
@@ -119,7 +119,7 @@ static __always_inline int unwind_move(struct unwind *u, __u64 pc, __u64 sp, __u
 	return 1;
 }
 
-/* {caller's RBP, return address} stand at RBP. */
+/* {caller's RBP, return address} are at RBP. */
 static __always_inline int unwind_by_pointer(struct unwind *u)
 {
 	__u64 at = u->bp, bp = 0, pc = 0;
@@ -134,8 +134,8 @@ static __always_inline int unwind_by_pointer(struct unwind *u)
 	return unwind_move(u, pc, at + 16, bp);
 }
 
-/* A frame of which CFA and the address of RBP (0: it is in `bp`) are known; the return address
- * stands at CFA - 8. */
+/* A frame with known CFA and address of RBP (0: it is in `bp`); the return address is at CFA - 8.
+ */
 static __always_inline int unwind_across(struct unwind *u, __u64 cfa, __u64 bp_at, __u64 bp)
 {
 	__u64 pc = 0;
@@ -155,7 +155,7 @@ static __always_inline int unwind_to(struct unwind *u, __u64 cfa, __u64 bp_at, _
 	return unwind_across(u, cfa, bp_at, bp);
 }
 
-/* Where the caller's RBX stands. */
+/* Address of the caller's RBX. */
 static __always_inline void unwind_bx(struct unwind *u, __u64 rule, __u64 cfa)
 {
 	if (ROW_RULE_BX(rule) == ROW_BX_SAVED) {
@@ -213,7 +213,7 @@ static __always_inline int unwind_go(struct unwind *u, __u32 kind, __s32 tls, __
 	if (unwind_read(u, u->fs_base + tls, &g) || unwind_read(u, g + UNWIND_GO_M, &m) ||
 	    unwind_read(u, m + curg_at, &curg))
 		return unwind_stop(u, STACK_END_STACK_READ);
-	if (!curg) /* the scheduler's own work: nobody called it */
+	if (!curg) /* the scheduler itself: it has no caller */
 		return unwind_stop(u, STACK_END_ROOT);
 	if (unwind_read(u, curg + UNWIND_GO_SCHED, &sp) ||
 	    unwind_read(u, curg + UNWIND_GO_SCHED + bp_at, &bp))
@@ -372,7 +372,7 @@ static __always_inline int unwind_step(struct unwind *u)
 
 /* The number in the last row at or before byte `in_page` of a page among its `count` rows (at most
  * 1023), of which the first is the lower or upper half of an element: `first` counts halves.
- * `number` where there is none. */
+ * `number` if there is no such row. */
 #define UNWIND_SEARCH(element, first, count, in_page, number)                      \
 	({                                                                         \
 		__u32 found_ = (number), at_ = (first), left_ = (count);           \

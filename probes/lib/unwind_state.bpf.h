@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_state: what a walk of a user stack in a BPF program stands on (unwind.bpf.h): its state in
- * a per-CPU map, the published tables, memory, and where frames go. Frames of scripts
+ * unwind_state: what a walk of a user stack in a BPF program needs (unwind.bpf.h): its state in a
+ * per-CPU map, the published tables, memory, and where frames go. Frames of scripts
  * (runtimes/runtime.bpf.h) have it in common with native ones.
  */
 #ifndef SONDE_PROBES_UNWIND_STATE_BPF_H
@@ -15,17 +15,17 @@
 #include "probes/lib/tables.h"
 #include "probes/lib/unwind.h"
 
-/* where each frame of a script has a native one of its own, two beside what the native ones take */
+/* if each frame of a script has its own native one, two more than the native frames take */
 #define UNWIND_STEPS (STACK_USER_MAX * 2)
-/* beside the rules, in the 32 KB that an element of a per-CPU map has */
+/* next to the rules, in the 32 KB that an element of a per-CPU map has */
 #define UNWIND_FRAMES (STACK_KERNEL_MAX + STACK_USER_MAX)
 
 /*
  * Rules found before, by image and place in it. A stack's callers are much the same from one sample
  * to the next, and at a hundred samples a second each search in the rows, a few hundred
- * nanoseconds, is three misses of cache and TLB; this is one. What an image id says once it says
- * for ever: ids are not used again, nor are a file's rows made in another way. Only in programs
- * that define UNWIND_REMEMBERS before: beside what offcpu does, 5.10 does not load it.
+ * nanoseconds, is three misses of cache and TLB; this is one. The rules of an image id never
+ * change: ids are not reused, nor are a file's rows made in another way. Only in programs that
+ * define UNWIND_REMEMBERS before: in offcpu, 5.10 does not load it.
  */
 #define UNWIND_RULE_BITS 10
 #define UNWIND_ASK_NS    0x7000ull /* of the time: one sample in eight */
@@ -226,7 +226,7 @@ static __always_inline __u64 unwind_rule_at(struct unwind *u, __u64 pc)
 }
 #endif
 
-/* Reads the window anew, from addr on. 0: done. */
+/* Reads the window again, from addr on. 0: done. */
 __noinline int unwind_fill(__u64 addr)
 {
 	__u32 zero = 0,

@@ -3,8 +3,8 @@
  * hotspot_layout: what must be known of one libjvm to walk Java's frames
  * (loaders/lib/runtimes/hotspot.h). HotSpot describes itself in tables for its own debugger
  * (gHotSpotVMStructs and others); from JDK 12 on their numbers are only there while it runs. So
- * loaders/index says for each number where it stands, the section HOTSPOT of the file's index, and
- * who walks reads it in the process.
+ * loaders/index records the address of each number, in the section HOTSPOT of the file's index, and
+ * the walker reads it in the process.
  */
 #ifndef SONDE_PROBES_RUNTIMES_HOTSPOT_LAYOUT_H
 #define SONDE_PROBES_RUNTIMES_HOTSPOT_LAYOUT_H
@@ -15,7 +15,7 @@
 
 #define HOTSPOT_FORMAT 1u /* of struct hotspot_layout */
 
-/* Stands in indexes: only appended to, with HOTSPOT_FORMAT. The tables' own names are in
+/* Part of indexes: only appended to, with HOTSPOT_FORMAT. The tables' own names are in
  * loaders/index/runtimes/hotspotpart.c. */
 enum hotspot_number {
 	/* variables: `at` is the variable itself */
@@ -96,8 +96,7 @@ enum hotspot_number {
 struct hotspot_layout {
 	__u32 format; /* HOTSPOT_FORMAT */
 	__u32 pad;
-	__u64 at[HOTSPOT_N]; /* the file's own address of each number; 0: there is none of that name
-			      */
+	__u64 at[HOTSPOT_N]; /* the address of each number in the file; 0: it has no such name */
 };
 
 #endif

@@ -15,8 +15,8 @@
 #define STACK_OBJECTS      64
 #define STACK_OBJECT_WORDS 6
 
-/* What stood two words below a frame pointer in V8's own code (its function, where it is a frame of
- * JavaScript): the object, as it was then. */
+/* The word two below a frame pointer in V8's own code (the function, in a frame of JavaScript): the
+ * object at that time. */
 struct stack_object {
 	__u64 at; /* its address; 0: none is there */
 	__u64 word[STACK_OBJECT_WORDS];

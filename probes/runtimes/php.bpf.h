@@ -32,8 +32,8 @@ static __always_inline bool php_in_loop(const struct php_layout *l, __u64 at)
 
 /* ---- functions ---- */
 
-/* A text's hash and length: of names that stand in one another's place after a request has ended,
- * no two have the same. */
+/* Hash and length of a text: names that take each other's address after a request has ended have
+ * different ones. */
 static __always_inline __u64 php_text_mix(__u64 cookie, __u64 string)
 {
 	__u64 hash[2] = {0, 0};

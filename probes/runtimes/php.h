@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * php: the frames of PHP's engine, innermost first. Compiled into BPF programs (php.bpf.h) and into
- * the loaders (loaders/lib/runtimes): no allocation, no recursion, loops with bounds (who calls
- * php_next has one of its own), reads of one word.
+ * the loaders (loaders/lib/runtimes): no allocation, no recursion, bounded loops (the caller of
+ * php_next has its own bound), reads of one word.
  *
  * Sources: php-src's Zend/zend_compile.h (struct _zend_execute_data, ZEND_CALL_*; alike from 7.4
  * to 8.4), zend_globals.h, zend_generators.c.
@@ -10,18 +10,18 @@
  * 1. executor_globals leads to the innermost frame, a struct _zend_execute_data; each leads to the
  * one it returns to. Without thread safety (which layouts are made for) a process has one.
  * 2. A frame has a function: of a script (PHP_SCRIPT, PHP_EVAL), or of C (PHP_INTERNAL), which has
- * no instructions. A frame without a function stands between a generator and who resumed it, and
- * says the generator that was resumed. The one that runs may be another one, for which that one
- * waits (yield from): those that wait have frames too, and stand between.
+ *    no instructions. A frame without a function lies between a generator and its resumer, and
+ *    names the generator that was resumed. The one that runs may be another one, for which that one
+ *    waits (yield from): those that wait have frames, too, which lie between.
  * 3. One call of the engine's loop, execute_ex, runs frames of scripts that call each other. The
- * outermost of them has PHP_CALL_TOP: the chunk closes there, and native frames go on with who
- * called the loop.
- * 4. An instruction says its line. One that is none of its function's (an exception is on its way)
- * has none. A frame says the instruction that was last kept, which is right wherever it has called
- * something; while the loop itself runs, the frame is in the register r14 and the instruction in
- * r15.
+ *    outermost of them has PHP_CALL_TOP: the chunk closes there, and native frames go on with the
+ *    loop's caller.
+ * 4. An instruction has its line. One outside its function (an exception is being thrown) has none.
+ *    A frame has the instruction that was last saved, which is right whenever it has called
+ *    something; while the loop itself runs, the frame is in the register r14 and the instruction in
+ *    r15.
  *
- * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by PHP_FAULT
+ * All of it is untrusted memory: any word may have any value. A walk over garbage ends by PHP_FAULT
  * or by the caller's bound.
  *
  * The includer defines, before php_next:
@@ -51,7 +51,7 @@ struct php_walk {
 	__u64 next;    /* 0: none is left */
 	__u64 waiting; /* the generator that was resumed */
 	void *ctx;     /* user space: the includer's */
-	__u32 waits;   /* so many of those that wait are left */
+	__u32 waits;   /* how many of the waiting ones are left */
 	__u32 cut;     /* some could not be said */
 	__u64 loop_frame,
 		loop_at; /* r14 and r15, where the loop itself was interrupted; 0: it was not */
@@ -82,7 +82,7 @@ static __always_inline int php_half(struct php_walk *w, __u64 addr, __u32 *value
 	return 0;
 }
 
-/* `globals`: where executor_globals stands in this process. != 0: not readable. */
+/* `globals`: address of executor_globals in this process. != 0: not readable. */
 static __always_inline int php_begin(struct php_walk *w, const struct php_layout *l, __u64 globals)
 {
 	w->next = 0;
@@ -112,7 +112,7 @@ static __always_inline int php_place(struct php_walk *w, const struct php_layout
 	return 0;
 }
 
-/* Its function. != 0: it is none. */
+/* Its function. != 0: it has none. */
 static __always_inline int php_function(struct php_walk *w, const struct php_layout *l)
 {
 	__u64 head = 0;
@@ -128,7 +128,7 @@ static __always_inline int php_function(struct php_walk *w, const struct php_lay
 	return w->type != PHP_SCRIPT && w->type != PHP_EVAL ? -1 : php_place(w, l);
 }
 
-/* Finds out how many generators wait for the one that runs. Where they cannot be told, none. */
+/* Finds out how many generators wait for the one that runs. If unknown, 0. */
 static __always_inline void php_resumed(struct php_walk *w, const struct php_layout *l, __u64 info)
 {
 	__u64 generator = 0, parent = 0;

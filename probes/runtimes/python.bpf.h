@@ -98,9 +98,9 @@ static __always_inline int python_is_gil(struct script_walk *w, const struct pyt
 
 /* ---- code objects ---- */
 
-/* The code of the frame at hand: what tells it from others is made its key. Its names, its file's
- * and its line table's addresses stand side by side in all versions (publish_runtimes.c sees to
- * that). */
+/* The code of the current frame: makes its key of what identifies it. The addresses of its name,
+ * its file's name and its line table are adjacent in all versions (publish_runtimes.c checks that).
+ */
 static __always_inline bool python_object(struct script_walk *w, const struct python_layout *l)
 {
 	__u64 code = w->python.code, cookie = 0;
@@ -137,7 +137,7 @@ static __always_inline __u64 python_position(const struct script_walk *w,
 	return bytes > 0 && bytes <= (__s64)SCRIPT_POSITION_MAX ? (__u64)bytes : 0;
 }
 
-/* Does the interpreter's loop stand there? An address of its file; 3.10 and before. */
+/* Does this address belong to the interpreter's loop? An address of its file; 3.10 and before. */
 static __always_inline bool python_in_loop(const struct python_layout *l, __u64 at)
 {
 	bool in = false;
@@ -176,7 +176,7 @@ enum { PYTHON_PIECE_HEAD, PYTHON_PIECE_NAME, PYTHON_PIECE_FILE, PYTHON_PIECE_LIN
 #define PYTHON_LINES_FROM (PYTHON_FILE_FROM + SCRIPT_TEXT_BYTES)
 enum { PYTHON_PIECES_FIT = 1 / (PYTHON_LINES_FROM + SCRIPT_LINES_BYTES <= SCRIPT_DATA_BYTES) };
 
-/* What names the object at hand, as it stands in the process. How many bytes there are. */
+/* What names the current object, as it is in the process. Returns its size. */
 static __always_inline __u32 python_take(struct script_names *out, const struct python_layout *l)
 {
 	__u64 code = out->key.object, name = 0, file = 0, lines = 0, length = 0;

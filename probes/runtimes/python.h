@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * python: CPython's own frames of one thread, innermost first. Compiled into the loaders
- * (loaders/lib/runtimes) and made for BPF programs too: no allocation, no recursion, no loop (who
- * calls python_next bounds it), reads of one word.
+ * (loaders/lib/runtimes) and made for BPF programs too: no allocation, no recursion, no loop (the
+ * caller of python_next bounds it), reads of one word.
  *
  * Sources: CPython's Include/cpython/frameobject.h and code.h (2.7 to 3.10),
  * Include/internal/pycore_frame.h (3.11 to 3.13), pycore_interpframe_structs.h (3.14 on),
- * pycore_debug_offsets.h (3.13 on). Where a member stands in each version says struct python_layout
- * (python_layout.h).
+ * pycore_debug_offsets.h (3.13 on). struct python_layout (python_layout.h) has the offset of each
+ * member in each version.
  *
  * 1. A thread has a struct PyThreadState, which leads to its innermost frame; each frame leads to
  * the one it returns to.
- * 2. PYTHON_OBJECTS (2.7 to 3.10): frames are objects, in order of the calls. Each is run by one
- * call of the interpreter's loop of its own: the k-th frame belongs to the k-th native frame that
- * lies in the loop's code.
+ * 2. PYTHON_OBJECTS (2.7 to 3.10): frames are objects, in order of the calls. Each is run by its
+ *    own call of the interpreter's loop: the k-th frame belongs to the k-th native frame that lies
+ *    in the loop's code.
  * 3. From 3.11 on the loop runs calls from Python to Python itself. Frames that one call of the
  * loop runs are a chunk, and something in the loop's own native frame leads to them: so a chunk's
  * native frame is the one whose part of the stack holds that address, `mark`. Nothing needs to be
@@ -25,7 +25,7 @@
  * instructions) or a pointer into the code. What code objects say is for user space
  * (loaders/lib/runtimes/pycode.h).
  *
- * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by
+ * All of it is untrusted memory: any word may have any value. A walk over garbage ends by
  * PYTHON_FAULT or by the caller's bound.
  *
  * The includer defines, before python_next:
@@ -121,7 +121,7 @@ static __always_inline enum python_step python_next(struct python_walk *w,
 		return PYTHON_FAULT;
 	w->code &= ~PYTHON_TAGS;
 	if (l->shape == PYTHON_OBJECTS) {
-		w->at = (__u64)(__s64)(__s32)w->at; /* an int; f_lineno stands beside it */
+		w->at = (__u64)(__s64)(__s32)w->at; /* an int; f_lineno is next to it */
 		return PYTHON_CLOSES;
 	}
 	if (python_byte(w, w->frame + l->frame_owner, &owner))

@@ -23,12 +23,12 @@ enum python_lines {                       /* how a code object's line table is w
 		    PYTHON_LINES_311 = 4  /* co_linetable, PEP 657 */
 };
 
-/* Where members stand, in bytes. 0 of a member that a version lacks; addresses are the file's own.
+/* Offsets of members, in bytes. 0 for a member that a version lacks; addresses are the file's own.
  */
 struct python_layout {
 	__u32 format;       /* PYTHON_FORMAT */
 	__u32 version;      /* PY_VERSION_HEX: 0x030b02f0 */
-	__u64 interpreters; /* where the address of the newest interpreter stands */
+	__u64 interpreters; /* address of the pointer to the newest interpreter */
 	__u64 code_type;    /* PyCode_Type, by which objects are known to be what they should be; so
 			       the others */
 	__u64 frame_type;   /* PYTHON_OBJECTS */
@@ -39,7 +39,7 @@ struct python_layout {
 		loop_end[PYTHON_RANGES]; /* PYTHON_OBJECTS: the interpreter's loop; end 0: no more
 					  */
 	__u16 interp_next, interp_threads;
-	__u16 interp_gil; /* 3.12 on: where the address of an interpreter's stands; 0: see gil */
+	__u16 interp_gil; /* 3.12 on: address of the pointer to an interpreter; 0: see gil */
 	__u16 thread_next, thread_id; /* thread_id: its pthread_self(), which is fs_base */
 	__u16 thread_frame;           /* PYTHON_CFRAMES, and PYTHON_SHIMS with cframe_frame !=
 					 PYTHON_NO_CFRAME: of the _PyCFrame */

@@ -251,7 +251,7 @@ static __always_inline void ruby_text_take(struct script_names *out, const struc
 		    length < SCRIPT_TEXT_BYTES ? length + 1 : SCRIPT_TEXT_BYTES);
 }
 
-/* Where an array of so many bytes of data that was copied has its elements. */
+/* Address of the elements of a copied array of `size` bytes of data. */
 static __always_inline __u64 ruby_elements(const struct script_names *out, __u32 from, __u64 object)
 {
 	return script_copied(out, from) & RUBY_ARRAY_SHORT ?

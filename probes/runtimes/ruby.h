@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ruby: CRuby's own frames of one thread, innermost first. Compiled into BPF programs (ruby.bpf.h)
- * and into the loaders (loaders/lib/runtimes): no allocation, no recursion, loops with bounds (who
- * calls ruby_next, ruby_search has one of its own), reads of one word.
+ * and into the loaders (loaders/lib/runtimes): no allocation, no recursion, bounded loops (the
+ * callers of ruby_next and ruby_search have their own bounds), reads of one word.
  *
  * Sources: Ruby's vm_core.h (struct rb_execution_context_struct, rb_control_frame_struct,
  * VM_FRAME_*, VM_ENV_*), method.h, 2.7 to 3.3.
  *
- * 1. A thread (a fiber, while it runs) has an execution context, with a stack of its own. Control
- * frames grow from its end downwards, one beside the other; the context says which is the
- * innermost. It is the thread-local variable ruby_current_ec (3.0 on), by way of fs_base; in 2.7
- * that of the thread in the VM's list whose pthread_self() is fs_base. Either must belong to a
- * thread whose context it is.
+ * 1. A thread (a fiber, while it runs) has an execution context, with its own stack. Control frames
+ *    grow from its end downwards, one next to the other; the context points to the innermost. It is
+ *    the thread-local variable ruby_current_ec (3.0 on), by way of fs_base; in 2.7 that of the
+ *    thread in the VM's list whose pthread_self() is fs_base. Either must belong to a thread whose
+ *    context it is.
  * 2. A frame with instructions has an iseq and says how far in it is; one of a function of C has
  * RUBY_FLAG_C.
  * 3. One call of the interpreter's loop, vm_exec_core, runs frames that call each other. The
- * outermost of them has RUBY_FLAG_FINISH: the chunk closes there, and native frames go on with who
- * called the loop.
+ *    outermost of them has RUBY_FLAG_FINISH: the chunk closes there, and native frames go on with
+ *    the loop's caller.
  * 4. A frame's environment leads to its method; that of a block by way of those around it.
  *
- * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by
+ * All of it is untrusted memory: any word may have any value. A walk over garbage ends by
  * RUBY_FAULT or by the caller's bound.
  *
  * The includer defines, before ruby_next:
@@ -113,7 +113,7 @@ static __always_inline __u64 ruby_context_of(struct ruby_walk *w, const struct r
 	return ec;
 }
 
-/* 2.7: by the list of threads, whose head is in the VM. 0: there is none. */
+/* 2.7: by the list of threads, whose head is in the VM. 0: not found. */
 static __always_inline int ruby_search_begin(struct ruby_walk *w, const struct ruby_layout *l,
 					     __u64 bias)
 {
@@ -143,7 +143,7 @@ static __always_inline int ruby_search(struct ruby_walk *w, const struct ruby_la
 
 /* ---- frames ---- */
 
-/* `ec`: an execution context. != 0: it is none. */
+/* `ec`: an execution context. != 0: it is not one. */
 static __always_inline int ruby_begin(struct ruby_walk *w, const struct ruby_layout *l, __u64 ec)
 {
 	__u64 stack = 0, size = 0;

@@ -73,7 +73,7 @@
 struct ruby_layout {
 	__u32 format;   /* RUBY_FORMAT */
 	__u32 version;  /* 0x0301 */
-	__u64 vm;       /* 2.7: where the VM's address stands; 0: see tls_slot and tls_offset */
+	__u64 vm;       /* 2.7: address of the pointer to the VM; 0: see tls_slot and tls_offset */
 	__u64 tls_slot; /* 3.0 on: two words, the module's number and the offset in its thread-local
 			   block of the thread's context; 0: see tls_offset */
 	__s64 tls_offset; /* of a program: from fs_base */
@@ -86,8 +86,8 @@ struct ruby_layout {
 	__u16 lines, lines_count, lines_index; /* in an iseq's body: insns_info */
 	__u16 line_size;                       /* of one of them; the line is its first word */
 	__u16 text_length;                     /* of a short string; 0: in its flags */
-	__u16 text_short; /* a short string's bytes; a long one's address stands in its fourth word
-			   */
+	__u16 text_short; /* a short string's bytes; the address of a long one's is in its fourth
+			     word */
 	__u16 last_op;    /* tLAST_OP_ID: ids up to it are their own serial numbers */
 	__u16 class_path; /* of a class: its name; 0: elsewhere */
 	__u16 pad[2];

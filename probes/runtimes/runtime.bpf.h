@@ -2,14 +2,15 @@
 /*
  * runtime.bpf: frames of scripts in the walk of a user stack (unwind.bpf.h). When the walk comes to
  * the first frame of a file that holds an interpreter, the thread's script frames are walked too, a
- * chunk at a time (python.h, 3), and said behind the native frame that they stand for. What is the
- * language's own stands in NAME.bpf.h; the words, and what goes to the loader, in runtime.h.
+ * chunk at a time (python.h, 3), and emitted after the native frame that they belong to. The
+ * language's own part is in NAME.bpf.h; frames and records for the loader are defined in runtime.h.
  *
  * A runtime is three global functions of NAME.bpf.h: NAME_start finds the thread's script frames,
- * NAME_pop walks some, NAME_meet copies what names an object that is met for the first time; and
- * which native frames its loop's are. Each has one scalar argument and finds its state in a per-CPU
- * map, so that the verifier looks at each by itself. `runtimes_on` and `runtime_kinds` are
- * constants of the program: what they leave out the verifier does not follow.
+ * NAME_pop walks some, NAME_meet copies what names an object that is met for the first time;
+ * NAME.bpf.h also says which native frames belong to its loop. Each function has one scalar
+ * argument and finds its state in a per-CPU map, so that the verifier checks each separately.
+ * `runtimes_on` and `runtime_kinds` are constants of the program: what they leave out the verifier
+ * does not follow.
  */
 #ifndef SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
 #define SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
@@ -115,7 +116,7 @@ static __always_inline enum script_place script_place(struct script_walk *w,
 	return SCRIPT_HERE;
 }
 
-/* Some frames of the chunk at hand, if it stands here. 0: a native one is next. */
+/* Some frames of the current chunk, if it belongs here. 0: a native one is next. */
 __noinline int script_say(__u32 unused)
 {
 	struct script_walk *w = script_walk();

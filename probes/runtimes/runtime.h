@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * runtime: frames of scripts, as BPF programs say them and loaders name them. Nothing here knows a
+ * runtime: frames of scripts, as BPF programs emit them and loaders name them. Nothing here knows a
  * language; a runtime's walker (python.h) does.
  *
- * 1. What is known of an interpreter's file is an element of the map `runtimes` (tables.h), which
- * the file's slot leads to. The process has it loaded `bias` above its own addresses, which its
- * mapping says. So a process is walked as soon as its mappings are published, and nobody has to
- * look into its memory before.
+ * 1. The layout of an interpreter's file is an element of the map `runtimes` (tables.h), which
+ *    the file's slot leads to. The process has it loaded `bias` above its own addresses, by its
+ *    mapping. So a process is walked as soon as its mappings are published, without reading its
+ *    memory before.
  *
- * 2. A frame is one word: FRAME_SCRIPT | kind << 56 | id << 24 | position. The id stands for one
- * object (a function's code) of one process: each capture's program gives one out when it meets the
- * object first, and not again for another. It is kept in the map `objects` by struct script_key:
- * process, address, and a cookie over what the object is made of. An object that was freed, with
- * another at its place, has another cookie, so another id. Id 0: the object could not be given one,
- * its frame has no name. The position says where in the object it was; what that means is the
- * runtime's: python   0: not known; else bytes of code before the instruction + 3 (so that -2, "not
- * begun", is 1) php      the line; 0: not known ruby     0: not known; else how many instructions
- * there are before where it says it is, + 1
+ * 2. A frame is one word: FRAME_SCRIPT | kind << 56 | id << 24 | position. The id identifies one
+ * object (a function's code) of one process: each capture's program assigns it when it first meets
+ * the object, and does not reuse it. It is kept in the map `objects` by struct script_key: process,
+ * address, and a cookie over what the object is made of. An object that was freed, with another at
+ * its place, has another cookie, so another id. Id 0: the object could not get one, its frame has
+ * no name. The position says where in the object it was; what that means is the runtime's: python
+ * 0: not known; else bytes of code before the instruction + 3 (so that -2, "not begun", is 1) php
+ * the line; 0: not known ruby     0: not known; else how many instructions there are before where
+ * it says it is, + 1
  *
  * 3. With the id goes what names it: pieces of the process's memory, as they were at that moment,
  * in the ring `names`. The loader reads them as it would read the process
@@ -84,7 +84,7 @@ struct script_key {
 };
 _Static_assert(sizeof(struct script_key) == 32, "wire size");
 
-/* A piece of the process's memory, as it was: `size` bytes from `at` on, which stand at `from` in
+/* A piece of the process's memory, as it was: `size` bytes from `at` on, which are at `from` in
  * `data`. */
 struct script_piece {
 	__u64 at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* script: what a walk of script frames stands on (runtime.bpf.h): its maps, and its state in one of
+/* script: what a walk of script frames needs (runtime.bpf.h): its maps, and its state in one of
  * them. */
 #ifndef SONDE_PROBES_RUNTIMES_SCRIPT_BPF_H
 #define SONDE_PROBES_RUNTIMES_SCRIPT_BPF_H
@@ -54,8 +54,8 @@ struct {
 	__type(value, struct script_names);
 } names_scratch SEC(".maps");
 
-/* Where a thread's state was found. CPUs may write over one another: it is only believed when the
- * thread's id stands in it. Threads that come and go have the same stacks, and so the same fs_base,
+/* The address of a thread's state. CPUs may overwrite each other's entries: it is trusted only if
+ * it has the thread's id. Threads that come and go have the same stacks, and so the same fs_base,
  * one after the other. */
 struct script_thread {
 	__u64 fs_base, state;
@@ -76,7 +76,7 @@ struct {
 #define SCRIPT_FRAMES 1024 /* of one chunk; a power of two */
 #define SCRIPT_POPS   8    /* frames in a step */
 #define SCRIPT_SAYS   8
-/* words; frames of one chunk stand close together, callers below callees */
+/* words; frames of one chunk are close together, callers below callees */
 #define SCRIPT_WINDOW 512
 #define SCRIPT_FIRST  128 /* words of the first of them: most stacks are not deep */
 #define SCRIPT_NEAR   32  /* words of an object */
@@ -93,7 +93,7 @@ enum script_phase {
 	SCRIPT_OVER
 };
 
-/* What tells where a chunk stands. */
+/* What identifies a chunk's place. */
 enum script_by {
 	SCRIPT_BY_MARK, /* an address in its native frame */
 	SCRIPT_BY_LOOP, /* the k-th chunk belongs to the k-th native frame of the interpreter's loop
@@ -138,7 +138,7 @@ struct script_walk {
 	__u32 next_id;
 	__u32 mode; /* enum python_shape */
 	__u32 more; /* 1: the frame at hand is not its chunk's last */
-	__u32 deep; /* the chunk has more than fit: it stands here, without a caller */
+	__u32 deep; /* the chunk has more frames than fit: it ends here, without a caller */
 	struct script_key key;
 	__u64 now_ns;
 	struct script_known known[SCRIPT_KNOWN];
@@ -299,8 +299,8 @@ static __always_inline void script_end(struct script_walk *w, struct unwind *u, 
 	u->script = SCRIPT_OVER;
 }
 
-/* Does the chunk have another frame, and room for it? Where there is none, those that are there are
- * said at once: which native frame is theirs is not known before the chunk's end. */
+/* Does the chunk have another frame, and room for it? If there is no room, those already found are
+ * emitted at once: their native frame is unknown before the chunk's end. */
 static __always_inline bool script_goes_on(struct script_walk *w, bool another)
 {
 	if (another && w->n >= SCRIPT_FRAMES - 1) {
@@ -342,8 +342,8 @@ static __always_inline bool script_is_known(const struct script_walk *w,
 	       k->key.exec_id == w->key.exec_id && w->now_ns - k->confirmed_ns < SCRIPT_KNOWN_NS;
 }
 
-/* The object's id, where this walk has met it already: the frame that it has met keeps it, and
- * nobody puts another at its place. 0: it has not. */
+/* The object's id, if this walk has met it already: the frame keeps the object alive, so its
+ * address is not reused. 0: it has not. */
 static __always_inline __u32 script_met(struct script_walk *w, __u64 object)
 {
 	const struct script_known *k = script_known_at(w, object);
@@ -404,7 +404,7 @@ static __always_inline struct script_names *script_names_begin(struct script_wal
 	return out;
 }
 
-/* Copies so many bytes, a constant. != 0: not readable. */
+/* Copies `size` bytes, a constant. != 0: not readable. */
 static __always_inline int script_piece(struct script_names *out, __u32 i, __u64 addr, __u32 from,
 					__u32 bytes)
 {
@@ -449,8 +449,7 @@ static __always_inline __u64 script_copied(const struct script_names *out, __u32
 	return *(const __u64 *)(const void *)(out->data + from);
 }
 
-/* The record goes to the loader, with so many bytes of data. Returns its id; 0: there was no room.
- */
+/* Sends the record to the loader, with `size` bytes of data. Returns its id; 0: no room. */
 static __always_inline __u32 script_names_send(struct script_walk *w, struct script_names *out,
 					       __u32 bytes)
 {

@@ -15,8 +15,8 @@
 #define V8_FORMAT 1u       /* of struct v8_layout */
 #define V8_ABSENT (-32768) /* a number that this version does not have */
 
-/* Stands in indexes: only appended to, with V8_FORMAT. Offsets in objects are from the object
- * itself, not from a tagged pointer to it. */
+/* Part of indexes: only appended to, with V8_FORMAT. Offsets in objects are from the object itself,
+ * not from a tagged pointer to it. */
 enum v8_number {
 	/* from a frame's base */
 	V8_FP_CONTEXT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch: from readings to what happened. Pure: each takes a reading and what it knows of the one
- * before, and says what changed.
+ * change_detect: finds events in readings. Pure: each function takes a reading and its state from
+ * the previous one, and reports what changed.
  *
  *   1. Throttling has begun when a CPU limit stopped a cgroup in a tenth of the periods it ran in,
  * and in CHANGE_THROTTLED_LEAST, between two readings; it has ended after CHANGE_QUIET readings

@@ -1,37 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loaders/host/events/container_events_parts.h"
+#include "loaders/host/events/container_events.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/klog.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/run/events.h"
+#include "loaders/host/events/container_life.h"
+#include "loaders/host/events/oomlog.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/proc/containernames.h"
+#include "loaders/lib/bpf/run/events.h"
 #include "loaders/lib/host/names/naming.h"
+#include "loaders/lib/host/proc/container.h"
+#include "loaders/lib/host/proc/containernames.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
 #include "schema/store/write/writer.h"
 
-#define NOTED_MAX 4096 /* ends that wait to be told */
-#define ASKED_NS  (30 * NSEC_PER_SEC)
-#define ASLEEP_NS (NSEC_PER_SEC)
+struct container_events_end {
+	struct container_life_event e;
+	struct container_ref ref;
+	char path[512];
+};
+
+struct container_events_oom {
+	struct container_life_leader who;
+	int64_t boot_ns;
+};
+
+#define NOTED_MAX  4096 /* ends not yet stored */
+#define ASKED_NS   (30 * NSEC_PER_SEC)
+#define ASLEEP_NS  (NSEC_PER_SEC)
+#define LOG_MAX    (1 << 20) /* bytes of the kernel's log, its newest */
+#define LOG_READ   3         /* SYSLOG_ACTION_READ_ALL */
+#define TASKS_TOLD 32
 
 static void on_life(void *ctx, const struct container_life_event *e);
 
 void container_events_init(struct container_events *x)
 {
-	*x = (struct container_events){.lives = {.tell = on_life, .ctx = x}};
+	*x = (struct container_events){.life = {.tell = on_life, .ctx = x}};
 }
 
 void container_events_release(struct container_events *x)
 {
-	container_life_release(&x->lives);
+	container_life_release(&x->life);
 	dockerfiles_release(&x->docker);
 	podmanlog_release(&x->podman);
 	loglines_release(&x->lines);
@@ -69,7 +87,7 @@ static void on_life(void *ctx, const struct container_life_event *e)
 
 void container_events_ended(struct container_events *x, const struct hostmaps_process *p)
 {
-	container_life_ended(&x->lives, p);
+	container_life_ended(&x->life, p);
 	if (p->end != HOSTMAPS_OOM)
 		return;
 	if (x->n_ooms >= NOTED_MAX) {
@@ -87,21 +105,21 @@ void container_events_meet(struct container_events *x, const struct hostmaps_pro
 {
 	struct container_ref ref;
 
-	container_life_meet(&x->lives, p);
+	container_life_meet(&x->life, p);
 	if (x->lines.on && *p->cgroup && container_parse(p->cgroup, strlen(p->cgroup), &ref))
 		loglines_meet(&x->lines, &x->docker, &ref, clock_boot_ns());
 }
 
 /* ---- containers ---- */
 
-struct hostmaps_process *container_events_process(const struct container_events *x,
-						  const struct container_life_leader *l)
+static struct hostmaps_process *process_of(const struct container_events *x,
+					   const struct container_life_leader *l)
 {
 	return hostmaps_process(x->h->maps, l->tgid, l->start_ns, l->exec_id);
 }
 
-/* A runtime starts a container's first process and executes the program in it then: who leads is
- * named by what runs there now. */
+/* A runtime starts a container's first process, which then executes the program: the leader has the
+ * name of the program that runs now. */
 static void leader_now(const struct container_events *x, struct container_life_leader *l)
 {
 	struct hostmaps_process *p = hostmaps_running(x->h->maps, l->tgid);
@@ -110,7 +128,7 @@ static void leader_now(const struct container_events *x, struct container_life_l
 		*l = container_life_leader_of(p);
 }
 
-int64_t container_events_utc(const struct container_events *x, int64_t boot_ns)
+static int64_t utc_of(const struct container_events *x, int64_t boot_ns)
 {
 	return boot_ns + x->h->offset_ns;
 }
@@ -135,7 +153,7 @@ void container_events_container_name(const struct family_host *h, const struct d
 	container_names_release(&n);
 }
 
-/* What its runtime says of a container beside what was seen of its processes. */
+/* What the runtime reports of a container. */
 struct told {
 	bool ended, oom_killed;
 	int exit_code;
@@ -158,8 +176,8 @@ static struct told told_of(const struct container_events *x, const char *id)
 	return (struct told){0};
 }
 
-void container_events_name(const struct container_events *x, const struct container_ref *ref,
-			   char *out, size_t size)
+static void name_of(const struct container_events *x, const struct container_ref *ref, char *out,
+		    size_t size)
 {
 	const struct podmanlog_state *p = podmanlog_state(&x->podman, ref->id);
 
@@ -192,7 +210,7 @@ static void ending_say(const struct container_life_event *e, const struct told *
 	const char *name = WIFSIGNALED(e->status) ? sigabbrev_np(WTERMSIG(e->status)) : NULL;
 
 	if (e->end == HOSTMAPS_GONE && s->ended)
-		snprintf(out, size, "exit %d", s->exit_code); /* nobody saw how, but its runtime */
+		snprintf(out, size, "exit %d", s->exit_code); /* only the runtime saw its end */
 	else if (e->end == HOSTMAPS_GONE)
 		out[0] = 0;
 	else if (e->end == HOSTMAPS_OOM)
@@ -219,14 +237,13 @@ static bool is_bad_end(const struct container_life_event *e, const struct told *
 	return code && code != 128 + SIGTERM && code != 128 + SIGINT;
 }
 
-/* When it was started again, as far as that waits to be told; what is later in its log is not of
- * this life. */
+/* Time of its next start, if that is still noted; later lines of its log are not from this life. */
 static int64_t next_start(const struct container_events *x, const struct container_events_end *n)
 {
 	for (size_t i = 0; i < x->n_ends; i++)
 		if (!x->ends[i].e.stopped && x->ends[i].e.boot_ns > n->e.boot_ns &&
 		    !strcmp(x->ends[i].path, n->path))
-			return container_events_utc(x, x->ends[i].e.boot_ns);
+			return utc_of(x, x->ends[i].e.boot_ns);
 	return INT64_MAX;
 }
 
@@ -259,13 +276,13 @@ static void life_tell(struct container_events *x, const struct container_events_
 			  .detail = detail,
 			  .which = *n->ref.id ? n->ref.id : n->path,
 			  .by = by,
-			  .process = container_events_process(x, &n->e.leader),
-			  .utc_ns = container_events_utc(x, n->e.boot_ns)};
+			  .process = process_of(x, &n->e.leader),
+			  .utc_ns = utc_of(x, n->e.boot_ns)};
 
 	if (naming_excludes_cgroup(x->h->naming, n->path) ||
 	    (v.process && naming_excludes(x->h->naming, v.process)))
 		return;
-	container_events_name(x, &n->ref, name, sizeof(name));
+	name_of(x, &n->ref, name, sizeof(name));
 	v.kind = n->e.stopped ? "stopped" : again ? "restarted" : "started";
 	if (n->e.stopped) {
 		ending_say(&n->e, &s, detail, sizeof(detail));
@@ -379,6 +396,137 @@ static void on_podman(void *ctx, const struct container_happened *p, const char 
 	event_put(x->h, &v);
 }
 
+/* ---- out-of-memory kills ---- */
+
+/* The newest of the kernel's log; "": it may not be read. The caller's. */
+static char *log_read(size_t *len)
+{
+	char *text = mem_alloc(LOG_MAX + 1);
+	int n = klogctl(LOG_READ, text, LOG_MAX);
+
+	*len = n > 0 ? (size_t)n : 0;
+	text[*len] = 0;
+	return text;
+}
+
+/* One that is left out, or of which it is not known: with all others of those, in one row. */
+static void tasks_put(struct container_events *x, const struct oomlog *o, int64_t utc_ns,
+		      struct hostmaps_process *victim)
+{
+	struct oomlog_task out = {.comm = NAMING_EXCLUDED};
+	size_t told = 0;
+
+	for (size_t i = 0; i <= o->n_tasks && told < TASKS_TOLD; i++) {
+		const struct oomlog_task *t = i < o->n_tasks ? &o->tasks[i] : &out;
+		struct fact_row row = {0};
+		char holder[40];
+
+		if (i == o->n_tasks && !out.rss_bytes)
+			break;
+		if (i < o->n_tasks &&
+		    naming_excludes(x->h->naming, t->pid == o->pid ?
+							  victim :
+							  hostmaps_running(x->h->maps, t->pid))) {
+			out.rss_bytes += t->rss_bytes;
+			out.swap_bytes += t->swap_bytes;
+			continue;
+		}
+		snprintf(holder, sizeof(holder), "%s %u", t->comm, t->pid);
+		fact_put_text(&row, OOM_TASK_HOLDER, holder);
+		fact_put_text(&row, OOM_TASK_COMM, t->comm);
+		fact_put(&row, OOM_TASK_PID, t->pid);
+		fact_put(&row, OOM_TASK_RSS, t->rss_bytes);
+		fact_put(&row, OOM_TASK_SWAP, t->swap_bytes);
+		event_row_put(x->h, utc_ns, &OOM_TASK_FACT, &row, OOM_TASK_VICTIM, victim);
+		told++;
+	}
+}
+
+static void kill_put(struct container_events *x, const struct oomlog *o, int64_t utc_ns,
+		     struct hostmaps_process *victim)
+{
+	struct fact_row row = {0};
+
+	fact_put_text(&row, OOM_CGROUP, o->cgroup);
+	fact_put_text(&row, OOM_OF, o->victim_cgroup);
+	fact_put_text(&row, OOM_ASKED, o->asked_by);
+	if (o->has_limit) {
+		fact_put(&row, OOM_LIMIT, o->limit_bytes);
+		fact_put(&row, OOM_USAGE, o->usage_bytes);
+	}
+	if (o->has_sizes) {
+		fact_put(&row, OOM_ANON, o->anon_bytes);
+		fact_put(&row, OOM_FILE, o->file_bytes);
+		fact_put(&row, OOM_SHMEM, o->shmem_bytes);
+	}
+	fact_put(&row, OOM_AT, (uint64_t)(utc_ns / 1000));
+	event_row_put(x->h, utc_ns, &OOM_FACT, &row, OOM_VICTIM, victim);
+	tasks_put(x, o, utc_ns, victim);
+}
+
+/* `own`: the container's cgroup, whose limit needs no name; NULL: of no container. */
+static void limit_say(const struct oomlog *o, const char *own, char *out, size_t size)
+{
+	size_t len;
+
+	if (!o->cgroup[0]) {
+		snprintf(out, size, "the host had no memory left");
+		return;
+	}
+	if (own && !strcmp(o->cgroup, own))
+		snprintf(out, size, "met its limit");
+	else
+		snprintf(out, size, "met the limit of %.400s", o->cgroup);
+	len = strlen(out);
+	if (o->has_limit)
+		snprintf(out + len, size - len, ", %.4g MiB", (double)o->limit_bytes / (1 << 20));
+}
+
+static void oom_tell(struct container_events *x, const struct container_events_oom *v,
+		     const char *log, size_t len, struct oomlog *o)
+{
+	struct hostmaps_process *p = process_of(x, &v->who);
+	bool told = oomlog_find(log, len, v->who.tgid, (uint32_t)sysconf(_SC_PAGESIZE), o);
+	char name[300] = "", detail[480] = "";
+	struct event e = {.kind = "oom kill",
+			  .subject = "process",
+			  .name = name,
+			  .detail = detail,
+			  .process = p,
+			  .utc_ns = utc_of(x, v->boot_ns)};
+	struct container_ref ref;
+
+	if (!p || naming_excludes(x->h->naming, p))
+		return; /* its end is on record, as far as it may be */
+	snprintf(name, sizeof(name), "%s", p->comm);
+	if (*p->cgroup && container_parse(p->cgroup, strlen(p->cgroup), &ref) && ref.end) {
+		name_of(x, &ref, name, sizeof(name));
+		e.subject = "container";
+		e.which = *ref.id ? ref.id : p->cgroup;
+	}
+	if (told) {
+		limit_say(o, e.which ? p->cgroup : NULL, detail, sizeof(detail));
+		kill_put(x, o, e.utc_ns, p);
+	}
+	event_put(x->h, &e);
+}
+
+static void ooms_put(struct container_events *x)
+{
+	cleanup_free char *log = NULL;
+	struct oomlog *o;
+	size_t len;
+
+	if (!x->n_ooms)
+		return;
+	log = log_read(&len);
+	o = mem_alloc(sizeof(*o));
+	for (size_t i = 0; i < x->n_ooms; i++)
+		oom_tell(x, &x->ooms[i], log, len, o);
+	free(o);
+	x->n_ooms = 0;
+}
+
 /* ---- the host ---- */
 
 static void asleep_look(struct container_events *x, int64_t now_ns)
@@ -391,7 +539,7 @@ static void asleep_look(struct container_events *x, int64_t now_ns)
 				  .subject = "host",
 				  .name = "",
 				  .detail = detail,
-				  .utc_ns = container_events_utc(x, now_ns)};
+				  .utc_ns = utc_of(x, now_ns)};
 
 		snprintf(detail, sizeof(detail), "%.0f s", 1e-9 * (double)(asleep - x->asleep_ns));
 		event_put(x->h, &e);
@@ -404,7 +552,7 @@ void container_events_round(struct container_events *x, struct family_host *h, i
 	x->h = h;
 	dockerfiles_look(&x->docker, now_ns, on_docker, x);
 	podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
-	container_life_round(&x->lives, (uint64_t)now_ns);
+	container_life_round(&x->life, (uint64_t)now_ns);
 	loglines_round(&x->lines, now_ns);
 }
 
@@ -420,5 +568,5 @@ void container_events_poll(struct container_events *x, struct family_host *h, in
 		podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
 		container_life_tell(x, now_ns, all);
 	}
-	container_events_ooms_tell(x);
+	ooms_put(x);
 }

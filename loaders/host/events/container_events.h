@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * happened: what happens to containers and to the host, as events: containers that start, stop and
- * start again (lives.h), what Docker's files and Podman's log say beside (dockerfiles.h,
- * podmanlog.h), kills for want of memory with the kernel's own account of them (oomlog.h), the time
+ * container_events: what happens to containers and to the host, as events: containers that start,
+ * stop and restart (container_life.h), with what Docker's files and Podman's log report
+ * (dockerfiles.h, podmanlog.h); out-of-memory kills with the kernel's report (oomlog.h); the time
  * that the host was suspended.
  *
- * What ends is noted at once and told CONTAINER_EVENTS_SETTLE_NS later, when the runtime has
- * written down what it knows. Whatever the rules of [targets] leave out is not told; in a list of
- * who held memory it is one row.
+ * An end is noted at once and stored CONTAINER_EVENTS_SETTLE_NS later, when the runtime has written
+ * its own record. What the rules of [targets] exclude is not stored; in a list of memory users it
+ * is one row.
  */
 #ifndef SONDE_HOST_FAMILY_CONTAINER_EVENTS_H
 #define SONDE_HOST_FAMILY_CONTAINER_EVENTS_H
@@ -28,7 +28,7 @@ struct container_events_oom;
 struct family_host;
 
 struct container_events {
-	struct container_life lives;
+	struct container_life life;
 	struct dockerfiles docker;
 	struct podmanlog podman;
 	struct loglines lines;

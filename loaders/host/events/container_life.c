@@ -12,12 +12,12 @@
 struct life {
 	struct container_ref ref;
 	struct container_life_leader leader;
-	bool runs, boxed; /* boxed: it has a pid namespace of its own; once so, always */
+	bool runs, boxed; /* boxed: it has its own pid namespace; never reset */
 	uint64_t round;   /* in which something was met in it */
 	uint32_t starts;
 	struct container_life_event end; /* how its leader ended, where others ran on */
 	bool leader_ended;
-	const struct hostmaps_process *met; /* of this round: who may lead */
+	const struct hostmaps_process *met; /* of this round: candidates to lead */
 	UT_hash_handle hh;
 	char path[];
 };
@@ -135,7 +135,7 @@ void container_life_ended(struct container_life *l, const struct hostmaps_proces
 		l->tell(l->ctx, &x->end);
 }
 
-/* Who leads, of two. */
+/* The leader of two candidates. */
 static bool is_before(const struct hostmaps_process *p, const struct hostmaps_process *q)
 {
 	if ((p->nspid == 1) != (q->nspid == 1))

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lives: when containers start and stop, from their processes alone. Pure over what hostmaps tells
- * of them.
+ * container_life: when containers start and stop, from their processes alone. Pure over the
+ * processes of hostmaps.
  *
  *   1. A container lives as long as its leader: the process that is number 1 in the container's pid
- * namespace. In one that has the host's, the first process that was met leads; it has stopped once
- * nothing runs in it, with how its leader ended. The runtime's own processes are in the cgroup for
- * some milliseconds before the first one of the namespace, and some until it ends: so a process
- * that is not number 1 leads only if it has run for CONTAINER_LIFE_WAY_IN_NS and is not called as a
- * runtime is, and never where one that is number 1 has led before.
- *   2. A process that is number 1 in a namespace made inside the container is no leader: the one
- * that leads already is older.
- *   3. One that came and went between two rounds is told by its leader's end. All that ran when the
- * first round began are not told to have started.
- *   4. One that stopped and has a leader again has started anew, and is told so: `starts` counts,
- * for as long as it is remembered.
+ *      namespace. If it has the host's, the first process that was met leads; it has stopped once
+ *      no process runs in it, with its leader's exit status. The runtime's own processes are in the
+ *      cgroup for some milliseconds before the first one of the namespace, and for some after it
+ *      ends: so a process that is not number 1 leads only if it has run for
+ *      CONTAINER_LIFE_WAY_IN_NS and does not have a runtime's name, and never in a container that a
+ *      number 1 has led before.
+ *   2. A process that is number 1 in a namespace made inside the container does not lead: the
+ *      leader is older.
+ *   3. A container that came and went between two rounds is reported by its leader's end. No start
+ *      is reported for those that ran when the first round began.
+ *   4. One that stopped and has a leader again is reported as restarted: `starts` counts, for as
+ *      long as it is remembered.
  *
  * Use: container_life_ended for each end; container_life_meet for each process that runs, then
  * container_life_round.

@@ -18,7 +18,7 @@ static struct piece next_line(struct piece *rest)
 	return line;
 }
 
-/* What stands behind the first `words` in it; at NULL: they are not there. */
+/* The text after the first `words` in it; at NULL: not found. */
 static struct piece after(struct piece in, const char *words)
 {
 	const char *found = memmem(in.at, (size_t)(in.end - in.at), words, strlen(words));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oomlog: what the kernel's log says of a kill for want of memory. Pure: from the log's text, as
- * syslog(2) gives it: lines "<6>[  12.345678] ...".
+ * oomlog: what the kernel's log says of an out-of-memory kill. Pure, over the log's text as
+ * syslog(2) returns it: lines "<6>[ 12.345678] ...".
  *
  * The lines of one kill (mm/oom_kill.c, mm/memcontrol.c; 4.19 to 6.18), in this order; each but the
- * last may be missing, since the kernel limits how often it writes them:
+ * last may be missing, since the kernel limits their rate:
  *
  *   tail invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0
  *   memory: usage 65536kB, limit 65536kB, failcnt 25
@@ -14,8 +14,8 @@
  *   Memory cgroup out of memory: Killed process 1234 (tail) total-vm:68000kB, anon-rss:64000kB,
  * file-rss:4kB, shmem-rss:0kB, ...
  *
- * The table's columns are found by its head: 6.8 has rss_anon, rss_file and rss_shmem more. Its
- * numbers are pages, swapents too.
+ * The table's columns are found by its head: 6.8 adds rss_anon, rss_file and rss_shmem. Its numbers
+ * are pages, swapents too.
  */
 #ifndef SONDE_HOST_FAMILY_OOMLOG_H
 #define SONDE_HOST_FAMILY_OOMLOG_H
@@ -36,10 +36,10 @@ struct oomlog_task {
 };
 
 struct oomlog {
-	uint32_t pid; /* who was killed */
+	uint32_t pid; /* the killed process */
 	char comm[OOMLOG_COMM], asked_by[OOMLOG_COMM];
-	char cgroup[OOMLOG_PATH]; /* whose limit was met; "": the host's memory, or it is not told
-				   */
+	char cgroup[OOMLOG_PATH]; /* the cgroup whose limit was met; "": the host's memory, or
+				     unknown */
 	char victim_cgroup[OOMLOG_PATH];
 	bool has_limit, has_sizes,
 		is_told; /* limit and usage; anon, file, shmem; is_told: whose limit it was */

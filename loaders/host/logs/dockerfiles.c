@@ -199,7 +199,7 @@ static void folder_look(struct look *l, const char *root)
 		l->folders[l->n_folders++] = folder;
 }
 
-/* Root's own engines alone: others choose what stands at that path. */
+/* Only engines that root runs: other users choose what is at that path. */
 static void engines_folders(struct look *l, int64_t now_ns)
 {
 	struct engine all[ENGINES_MAX];

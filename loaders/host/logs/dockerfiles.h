@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dockerfiles: what Docker writes of its containers in its own folder
- * (containers/ID/config.v2.json): which there are, how often it started each again, whether it was
- * killed for memory, its health. A file is read again when it is another one; no engine is asked.
+ * dockerfiles: what Docker writes about its containers in its folder
+ * (containers/ID/config.v2.json): which exist, how often it restarted each, whether it was killed
+ * for memory, its health. A file is read again when it changes; no engine is asked.
  *
- * Where: the usual root, the snap's, and those of engines of root's that run (engines.h), each
- * folder once. What stood in a folder that cannot be listed now (an engine that stopped had it
- * below a root of its own) is not gone for that.
+ * Where: the usual root, the snap's, and those of running engines of root's (engines.h), each
+ * folder once. If a folder cannot be listed any more (it was below the own root of an engine that
+ * stopped), its containers do not count as removed.
  */
 #ifndef SONDE_HOST_FAMILY_DOCKERFILES_H
 #define SONDE_HOST_FAMILY_DOCKERFILES_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* journalfile: see the header. All numbers in the file are little-endian; an object begins with its
+/* All numbers in the file are little-endian; an object begins with its
  * type, its flags and, 8 bytes on, its size. */
 #include "loaders/host/logs/journalfile.h"
 

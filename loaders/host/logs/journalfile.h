@@ -5,13 +5,13 @@
  * from there along its arrays of entries. Pure over a reader of bytes; a file that is being written
  * may be read.
  *
- *   1. Of the arrays only their heads are read, and of entries the ones that are asked for: the
- * size of the file does not matter. In all JOURNALFILE_READS reads are made at most: a file that is
- * not what it should be ends there.
- *   2. Read are regular and compact files, with either hash; data that is compressed by zstd, or
- * not. By LZ4 or XZ (systemd before 246) a long message is not told: `unread`.
- *   3. Of a message JOURNALFILE_MESSAGE bytes are told at most.
- *   4. Who sent an entry is journald's own word (_UID), which no sender can set.
+ *   1. Only the heads of arrays are read, and the entries asked for: the size of the file does not
+ *      matter. At most JOURNALFILE_READS reads are made: a damaged file ends there.
+ *   2. It reads regular and compact files, with either hash; data compressed by zstd, or
+ *      uncompressed. A message compressed by LZ4 or XZ (systemd before 246) is only counted:
+ *      `unread`.
+ *   3. A message is cut at JOURNALFILE_MESSAGE bytes.
+ *   4. The sender (_UID) is set by journald; no sender can forge it.
  */
 #ifndef SONDE_HOST_FAMILY_JOURNALFILE_H
 #define SONDE_HOST_FAMILY_JOURNALFILE_H
@@ -36,7 +36,7 @@ struct journalfile {
 
 struct journalfile_entry {
 	int64_t utc_ns;
-	uint32_t uid; /* UINT32_MAX: not told */
+	uint32_t uid; /* UINT32_MAX: unknown */
 	int priority; /* as syslog's; -1: none */
 	bool partial; /* the line goes on in the next one (CONTAINER_PARTIAL_MESSAGE) */
 	bool unread;  /* there is a message, which is compressed in a way that is not known here */

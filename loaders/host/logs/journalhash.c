@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* journalhash: see the header. Both are written from their authors' descriptions; words are
+/* Both are written from their authors' descriptions; words are
  * little-endian in both. */
 #include "loaders/host/logs/journalhash.h"
 

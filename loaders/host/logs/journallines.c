@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* journallines: see the header. */
 #include "loaders/host/logs/journallines.h"
 
 #include <dirent.h>
@@ -174,7 +173,7 @@ static int later_first(const void *a, const void *b)
 
 static void entry_take(struct containerlog_joint *j, const struct journalfile_entry *e)
 {
-	static const char packed[] = "(a long line, compressed in a way that is not read here)";
+	static const char packed[] = "(a long line, with unsupported compression)";
 	int stream = e->priority >= 0 && e->priority <= 3 ?
 			     CONTAINERLOG_ERR :
 			     CONTAINERLOG_OUT; /* as both runtimes say it */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * journallines: what a container wrote into systemd's journal last (Docker's and Podman's log
- * driver journald), from the journal's own files; no program is run and nobody is asked.
+ * driver journald), from the journal's own files; it runs no program and asks no service.
  *
- *   1. Looked at are the newest JOURNALLINES_FILES files of the system's journal, of
- * /var/log/journal and /run/log/journal (where there is none, of the host's, seen from a
- * container); of a user's container that user's files too. They are read as the files of Docker
- * are: a part of each, and whoever keeps the host's logs on a server that does not answer waits.
+ *   1. It reads the newest JOURNALLINES_FILES files of the system's journal, in /var/log/journal
+ *      and /run/log/journal (or the host's, seen from a container); of a user's container that
+ *      user's files, too. Like Docker's files they are read in part, and reading blocks if the logs
+ *      are on a server that does not answer.
  *   2. A container's lines are those with its id, as its runtime wrote it, from the user who runs
- * the runtime: whoever else writes the same id into the journal is not heard.
+ *      the runtime: lines of other users with the same id are ignored.
  */
 #ifndef SONDE_HOST_FAMILY_JOURNALLINES_H
 #define SONDE_HOST_FAMILY_JOURNALLINES_H

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* loglines: see the header. */
 #include "loaders/host/logs/loglines.h"
 
 #include <errno.h>
@@ -166,7 +165,7 @@ static void tail_read(struct containerlog *log, enum containerlog_form form, int
 	containerlog_read(log, form, text, len, from == 0, until_ns);
 }
 
-/* What was rotated away stands before it; compressed it is not read. */
+/* Rotated files hold the lines before it; compressed ones are not read. */
 static void file_read(struct containerlog *log, enum containerlog_form form, const char *path,
 		      int64_t until_ns)
 {
@@ -185,7 +184,7 @@ static void file_read(struct containerlog *log, enum containerlog_form form, con
 		tail_read(log, form, fd, until_ns);
 }
 
-/* One that has no log of its own. */
+/* A container without its own log. */
 static void journal_read(struct containerlog *log, const struct container_ref *ref,
 			 int64_t until_ns)
 {

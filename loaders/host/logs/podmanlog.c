@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* podmanlog: see the header. */
 #include "loaders/host/logs/podmanlog.h"
 
 #include <fcntl.h>

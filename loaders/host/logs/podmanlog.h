@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * podmanlog: what Podman writes of its containers into the log of its events, where it keeps that
- * in a file (events_logger = file, the default without systemd; with it, it is in the journal,
- * which is not read): their creation and removal, how each ended, how often it was started again,
- * its health. Podman has no file else that tells of it: its state is in a database. No engine is
- * asked.
+ * podmanlog: what Podman writes about its containers into its event log, if that is a file
+ * (events_logger = file, the default without systemd; with it, it is in the journal, which is not
+ * read): their creation and removal, how each ended, how often it was restarted, its health. Podman
+ * has no other file with that: its state is in a database. No engine is asked.
  *
- *   1. What stands in the log at the first look is known, and not told. Later each line is told
- * once: those past the place of the look before, and later than all told before, since Podman makes
- * the file anew when it is too long.
- *   2. A line that is being written is read when it is whole.
+ *   1. Lines that are in the log at the first look are known, and not reported. Later each new line
+ *      is reported once: it is past the end of the previous look, or later than all reported
+ *      before, since Podman starts a new file when it is too long.
+ *   2. A line is read when it is complete.
  */
 #ifndef SONDE_HOST_FAMILY_PODMANLOG_H
 #define SONDE_HOST_FAMILY_PODMANLOG_H

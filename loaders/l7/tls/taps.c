@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* taps: see the header. */
 #include "loaders/l7/tls/taps.h"
 
 #include <bpf/bpf.h>
@@ -157,8 +156,8 @@ static int by_number(const void *a, const void *b)
 
 /*
  * The grandchild ends after we have closed them (it waits for the end of our pipe), and the events
- * with it; nobody has to wait for that. It never has anything else: a lock of ours, least of all.
- * Without a pipe or a child we wait.
+ * end with it; no process waits for that. It holds nothing else, in particular no lock of ours. If
+ * the pipe or the child cannot be made, we wait.
  */
 static void events_leave(int *events, size_t n)
 {

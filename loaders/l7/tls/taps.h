@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * taps: programs on tracepoints and uprobes, which are perf events, and how to be rid of many of
- * them in no time.
+ * taps: programs on tracepoints and uprobes, which are perf events, and how to detach many of them
+ * quickly.
  *
- * The kernel lets go of each in two steps, and waits in each until nobody can be in it any more
- * (some 40 ms, up to 120 on a busy machine):
+ * The kernel releases each in two steps, and in each waits until no CPU can be in it any more (some
+ * 40 ms, up to 120 on a busy machine):
  *
- * 1. The program is taken off. Many are taken off beside each other, each by a thread of its own:
- * the waits are one. After that no program runs.
- * 2. The event is freed, under a lock of the whole kernel: those waits are one after the other,
- * whoever does it. What they are good for is the memory of events that do nothing any more, so we
- * do not stay for them: a child that has nothing but the events ends, and the kernel closes them
- * there.
+ * 1. The program is detached. Many are detached at the same time, each by its own thread, so that
+ *    the waits overlap. After that no program runs.
+ * 2. The event is freed, under a global lock of the kernel: these waits cannot overlap. They only
+ *    free the memory of events that do nothing any more, so we do not wait for them: a child that
+ *    holds nothing but the events ends, and the kernel closes them there.
  *
- * Kernels before 5.15 have no program apart from its event: there both steps are one, and waited
- * for.
+ * Kernels before 5.15 do not separate the program from its event: there both steps are one, and we
+ * wait for it.
  */
 #ifndef SONDE_L7_TAPS_H
 #define SONDE_L7_TAPS_H

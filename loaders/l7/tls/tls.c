@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tls: see the header; numbers in comments are its conditions. */
+/* Numbers in comments are its conditions. */
 #include "loaders/l7/tls/tls.h"
 
 #include <bpf/bpf.h>
@@ -30,7 +30,7 @@
 #define LOOK_QUIET_NS  (3 * NSEC_PER_SEC)
 #define SWEEP_NS       (2 * NSEC_PER_SEC)
 #define SWEEP_QUIET_NS (10 * NSEC_PER_SEC)
-#define LEFT_NS        (10 * NSEC_PER_SEC) /* nobody has mapped it for so long: it is detached */
+#define LEFT_NS        (10 * NSEC_PER_SEC) /* detached if no process has mapped it for this long */
 #define FILES_MOST     8192                /* open descriptors */
 #define UNREAD_MOST    4096                /* processes */
 
@@ -182,7 +182,7 @@ static struct file *file_attach(struct tls *t, int fd, const struct stat *st,
 	return f;
 }
 
-/* ---- who maps what ---- */
+/* ---- mapped files ---- */
 
 static struct seen *seen_of(struct hostmaps_image *image)
 {
@@ -235,7 +235,7 @@ static void file_take(struct tls *t, struct seen *s, struct hostmaps_image *imag
 	if (f && f->n)
 		log_info("l7: %zu probes in %s", f->n, image->path);
 	if (!f)
-		log_warn("l7: what %s says inside TLS is not read: its probes cannot be attached",
+		log_warn("l7: cannot attach probes to %s: its TLS traffic is not read",
 			 image->path);
 }
 
@@ -288,7 +288,7 @@ static void leave(struct tls *t)
 			continue;
 		}
 		*at = f->next;
-		log_info("l7: %zu probes taken out of a file that nobody maps any more", f->n);
+		log_info("l7: detached %zu probes from a file that no process maps any more", f->n);
 		file_free(t, f, &gone);
 	}
 	taps_end(&gone);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls: probes on the functions of TLS libraries, attached and detached as files come to be mapped.
- * Where they go stands in each file's image index (schema/image/tls.h); what they do in
+ * The places are in each file's image index (schema/image/tls.h); the program is in
  * probes/l7_tls.bpf.h.
  *
- * 1. Asked for are the indexes of executables, and of libraries whose name says that they may hold
- * TLS (a table in tls.c). They are made within the share of the CPU that reading files has; of a
- * process that is heard to talk TLS that is not read, at once.
- * 2. A file is opened as the very one that is mapped (/proc/PID/map_files), and its bytes are
- * compared with the index's at each site before any probe is attached; if one differs, none is.
- * 3. Probes belong to the file, not to a process: attached once, for all containers. They go when
- * nobody maps it any more.
- * 4. Results are attached before entries; all of a file go at once (taps.h). A call that ends
- * meanwhile is not told.
+ * 1. It requests the indexes of executables, and of libraries whose name suggests TLS (a table in
+ *    tls.c). They are made within the CPU share of indexing; but at once for a process whose TLS
+ *    traffic is seen and not read.
+ * 2. A file is opened as the one that is mapped (/proc/PID/map_files), and its bytes are compared
+ *    with the index's at each site before any probe is attached; if one differs, none is.
+ * 3. Probes belong to the file, not to a process: attached once, for all containers. They are
+ *    detached when no process maps it any more.
+ * 4. Results are attached before entries; all of a file are detached at once (taps.h). A call that
+ *    ends meanwhile is not recorded.
  */
 #ifndef SONDE_L7_TLS_H
 #define SONDE_L7_TLS_H
@@ -27,9 +27,9 @@ struct tls;
 /* Borrows the loaded object. */
 struct tls *tls_new(struct bpf_object *obj);
 void tls_free(struct tls *t); /* NULL is fine; after tls_detach */
-/* Looks who maps what. At most every LOOK_NS. */
+/* Checks which processes map which files. At most every LOOK_NS. */
 void tls_poll(struct tls *t, struct family_host *h, int64_t now_ns);
-/* A process said something inside TLS that was not read. */
+/* A process has TLS traffic that was not read. */
 void tls_unread(struct tls *t, uint32_t tgid);
 /* `to` takes the taps of all. */
 void tls_detach(struct tls *t, struct taps *to);

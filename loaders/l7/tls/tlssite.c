@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tlssite: see the header. */
 #include "loaders/l7/tls/tlssite.h"
 
 #include <bpf/bpf.h>

@@ -34,7 +34,7 @@ void tlssite_convert(const struct image_tls_site *from, struct tls_site *to);
  * site has that place in its page. */
 int tlssite_attach(struct tlssite *t, const char *path, const struct image_tls_site *site,
 		   struct tlssite_link *out);
-/* `to` takes the tap over, and is to be ended before anything else is attached. */
+/* Moves the tap to `to`; the caller ends it before it attaches anything else. */
 void tlssite_detach(struct tlssite *t, struct tlssite_link *l, struct taps *to);
 
 #endif

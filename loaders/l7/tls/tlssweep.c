@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tlssweep: see the header. */
 #include "loaders/l7/tls/tlssweep.h"
 
 #include <bpf/bpf.h>
@@ -17,7 +16,8 @@
 #include "schema/base/mem.h"
 
 #define VALUE_MOST 128
-#define STEPS_MOST 65536 /* a key that goes meanwhile makes the kernel begin anew */
+#define STEPS_MOST \
+	65536 /* if a key is deleted meanwhile, the kernel starts from the first one again */
 
 void tlssweep_process(struct bpf_object *obj, uint32_t tgid, bool go)
 {
@@ -55,7 +55,7 @@ static bool thread_gone(const void *key, const void *value, int socks)
 	return syscall(SYS_tgkill, (pid_t)(who >> 32), (pid_t)(uint32_t)who, 0) && errno == ESRCH;
 }
 
-/* A goroutine is gone with its process at the latest. */
+/* A goroutine ends with its process at the latest. */
 static bool call_gone(const void *key, const void *value, int socks)
 {
 	struct tls_call_key k;

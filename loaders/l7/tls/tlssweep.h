@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tlssweep: what the programs remember of processes, threads and connections that are gone, taken
- * out of their maps. */
+/* tlssweep: removes entries of ended processes, threads and connections from the programs' maps. */
 #ifndef SONDE_L7_TLSSWEEP_H
 #define SONDE_L7_TLSSWEEP_H
 

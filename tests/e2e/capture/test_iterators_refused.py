@@ -75,8 +75,8 @@ def test_bytes_of_an_open_connection_and_its_owner_are_read_while_it_is_open(cap
 
 LACKS = {  # which program is refused, and whether doctor says so
     "sonde-net": ("net_sweep", "connections from before the capture"),
-    "sonde-l7": ("l7_sweep", "Unix and UDP connections"),
-    "sonde-offcpu": ("offcpu_seed", "one that sleeps all the time is not seen"),
+    "sonde-l7": ("l7_sweep", "closed Unix and UDP connections"),
+    "sonde-offcpu": ("offcpu_seed", "threads that sleep all the time are not seen"),
 }
 
 

@@ -186,11 +186,11 @@ def test_whatever_a_program_answers_costs_its_own_profiles_only(scrapework, sond
     bad.update({name: scrapework("-rest", f"-{name}") for name in ("plain", "hidden", "tls", "locked", "moved", "slow", "huge")})
     good = scrapework()
     names = {w.pid: name for name, w in bad.items()}
-    heap = {"nonsense": "not read: what it sent is no such profile", "bomb": "not read: its answer is too large", "cut": "not read: its answer was cut off",
-            "other": "not read: what answers there is another program", "huge": "not read: its answer is too large"}
-    reasons = {"plain": "what listens there speaks no HTTP", "hidden": "it answered with status 404", "moved": "it answered with status 301, a redirect, which is not followed",
-               "locked": "it wants a password or token (status 401): serve the page on loopback or a Unix socket without",
-               "tls": "it wants TLS there: serve the page on loopback or a Unix socket without it"}
+    heap = {"nonsense": "not read: it sent another kind of data than this profile", "bomb": "not read: its answer is too large", "cut": "not read: its answer was cut off",
+            "other": "not read: another program answers there", "huge": "not read: its answer is too large"}
+    reasons = {"plain": "the listener there does not speak HTTP", "hidden": "it answered with status 404", "moved": "it answered with status 301, a redirect, which is not followed",
+               "locked": "it requires authentication (status 401): serve the page on loopback or a Unix socket without it",
+               "tls": "it requires TLS there: serve the page on loopback or a Unix socket without it"}
 
     def told(rows):
         return {n: rows[p]["heap"] for p, n in names.items() if n in heap and rows[p]["heap"]}
@@ -213,7 +213,7 @@ def test_an_answer_of_another_program_is_not_taken(scrapework, store):
     one = scrapework("-shared", "-rest")
     other = scrapework("-shared", "-rest", "-listen", f"127.0.0.1:{one.port}")
     rows = recorded(store, one, till=lambda rows: "another" in rows[one.pid]["reason"])
-    assert rows[one.pid]["state"] == "not asked" and "another process listens where it does" in rows[one.pid]["reason"]
+    assert rows[one.pid]["state"] == "not asked" and "another process listens at the same address" in rows[one.pid]["reason"]
     assert not one.handed("pprof") and not other.handed("pprof")
 
 
@@ -255,7 +255,7 @@ def test_who_may_enter_no_network_says_so(scrapework, store):
     w = scrapework("-listen", ":0", prefix=OWN_NETWORK)
     few = ("setpriv", "--inh-caps", "-all", "--bounding-set", "-all,+sys_ptrace,+dac_read_search,+bpf,+perfmon,+syslog")
     rows = recorded(store, w, prefix=few, till=lambda rows: "network" in rows[w.pid]["reason"])
-    assert rows[w.pid]["state"] == "not asked" and "in a network of its own, which may not be entered" in rows[w.pid]["reason"]
+    assert rows[w.pid]["state"] == "not asked" and "in another network namespace, which cannot be entered" in rows[w.pid]["reason"]
 
 
 @pytest.mark.long

@@ -110,7 +110,7 @@ def test_each_machine_has_its_own_file_whatever_others_lie_there(capture, sonde,
         told = settled(store, damaged.pid)
         with open(own, "r+b") as f:
             f.write(b"\0\0\0\0")
-        assert until(lambda: f"heap of java {damaged.pid} is not told: {own}: it is damaged" in c.said(), 30)
+        assert until(lambda: f"the heap of java {damaged.pid} is not recorded: {own}: it is damaged" in c.said(), 30)
         c.stop()
         assert perf_file(pid) != own and rows(store, pid)[-1]["old_used"] > 0
     finally:

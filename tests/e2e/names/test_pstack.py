@@ -173,7 +173,7 @@ def test_what_is_not_there_is_told(sonde, store):
     burn = subprocess.Popen([os.path.join(WORKLOADS, "burn"), "60000"], stdout=subprocess.DEVNULL)
     try:
         done = sonde("pstack", "-p", burn.pid, store=store)
-        assert done.returncode == 4 and "run or are ready" in done.stderr and "fix:" in done.stderr
+        assert done.returncode == 4 and "are running or ready" in done.stderr and "fix:" in done.stderr
     finally:
         burn.kill()
         burn.wait()

@@ -124,7 +124,7 @@ def test_what_stands_at_the_path_now_must_be_the_same_file(sonde, stripped, scra
     assert not row["names"] and "another file" in row["reason"]
     os.unlink(program)
     row = symbolize(sonde, store)[program]
-    assert not row["names"] and "not there any more" in row["reason"]
+    assert not row["names"] and "no longer exists" in row["reason"]
     assert not any(f in ("hot", "outer", "main") for f, _ in leaves(store, told["pid"]))
 
 
@@ -151,7 +151,7 @@ def test_a_file_without_a_build_id_whose_index_never_came_is_known_by_what_it_is
     rows = symbolize(sonde, store)
     assert rows[kept]["names"] and rows[kept]["lines"] and not rows[kept]["reason"], rows[kept]
     assert_shares({k: n for k, n in leaves(store, told[0]["pid"]).items() if not k[0].startswith("[")}, told[0])
-    assert not rows[changed]["names"] and "another file stands at its path by now" in rows[changed]["reason"]
+    assert not rows[changed]["names"] and "another file is at its path now" in rows[changed]["reason"]
     assert not any(f in ("hot", "outer", "main") for f, _ in leaves(store, told[1]["pid"]))
 
 

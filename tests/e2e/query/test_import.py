@@ -311,8 +311,8 @@ def test_usage_and_a_missing_helper(sonde, tmp_path):
 
 
 @pytest.mark.parametrize("lines, says", [
-    ('{"frame": "x"}', "no run"), ("[1]", "no JSON object"), ('{"run": "x", "from_ns": 5, "to_ns": 5, "bucket_s": 1}', "to_ns"),
-    ('{"run": "x", "from_ns": 0, "to_ns": 5, "bucket_s": 1}\n{"add": "cpu", "process": 3, "times": []}', "process 3 was not told"),
+    ('{"frame": "x"}', "no run"), ("[1]", "not a JSON object"), ('{"run": "x", "from_ns": 5, "to_ns": 5, "bucket_s": 1}', "to_ns"),
+    ('{"run": "x", "from_ns": 0, "to_ns": 5, "bucket_s": 1}\n{"add": "cpu", "process": 3, "times": []}', "process 3 was not defined"),
     ('{"run": "x", "from_ns": 0, "to_ns": 5, "bucket_s": 1}\n{"process": "a"}\n{"add": "cpu", "process": 0, "stack": [9], "times": []}', "frame 9"),
     ('{"run": "x", "from_ns": 0, "to_ns": 5, "bucket_s": 1}\n{"add": "cpu", "process": 0, "times": [1, 2]}', "'times'"),
     ('{"run": "x", "from_ns": 0, "to_ns": 5, "bucket_s": 1}\n{"add": "colour", "process": 0}', "'add'"),

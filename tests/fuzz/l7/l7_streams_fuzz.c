@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * l7_streams_fuzz: records of any kind and any bytes are read within their bounds; the requests
- * that come out are sound, and each byte seen is parsed, skipped or blind. Input: records, each
- * with its length in two bytes before it; few sockets and times.
+ * l7_streams_fuzz: records of any kind and any bytes are read within their bounds; the messages
+ * written are valid, and of the bytes seen each is parsed, skipped or blind. Input: records, each
+ * with its length as two bytes before it; few sockets and times.
  *
  * covers: loaders/l7/streams.c loaders/l7/sums.c loaders/l7/inorder.c
  */
@@ -14,16 +14,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static void hear(void *ctx, const void *message, size_t size)
+static void take(void *ctx, const void *packet, size_t size)
 {
-	struct heard h;
+	static struct message m;
 	size_t at = 0;
 
 	(void)ctx;
-	while (said_next(message, size, &at, &h))
-		if (h.s->what == SAID_BYTES &&
-		    h.s->number[SAID_SEEN] != h.s->number[SAID_PARSED] + h.s->number[SAID_SKIPPED] +
-						      h.s->number[SAID_BLIND])
+	while (message_read(packet, size, &at, &m))
+		if (m.kind == MSG_BYTES && m.bytes->count.seen != m.bytes->count.parsed +
+									  m.bytes->count.skipped +
+									  m.bytes->count.blind)
 			abort();
 	if (at != size)
 		abort();
@@ -51,11 +51,11 @@ static void tame(uint8_t *record, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct saying *to = calloc(1, sizeof(*to));
+	struct message_writer *to = calloc(1, sizeof(*to));
 	struct l7_want *wants = calloc(L7_WANT_ENTRIES, sizeof(*wants));
 	struct streams *s;
 
-	to->send = hear;
+	to->send = take;
 	s = streams_new(wants, to, 10, 0);
 	while (len > 2) {
 		size_t n = data[0] | (size_t)data[1] << 8;
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (!n)
 			break;
 	}
-	streams_say(s, 60000000000, false);
+	streams_write(s, 60000000000, false);
 	streams_end(s, 200000000000);
 	streams_free(s);
 	free(wants);

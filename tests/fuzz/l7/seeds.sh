@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# seeds.sh OUTDIR: a record of a connection, a request and its answer; a message of one entry.
+# seeds.sh OUTDIR: a connection with a request and its answer; a packet of one message.
 set -eu
-mkdir -p "$1/l7_streams_fuzz" "$1/l7_said_fuzz"
+mkdir -p "$1/l7_streams_fuzz" "$1/l7_message_fuzz"
 python3 - "$1" <<'END'
 import struct, sys
 def head(what, direction=0, flags=0, at=1000):
@@ -15,6 +15,8 @@ def data(direction, b, at):
 q, a = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 with open(sys.argv[1] + "/l7_streams_fuzz/http", "wb") as f:
     f.write(record(conn) + record(data(1, q, 2000)) + record(data(0, a, 3000)) + record(head(4) + bytes(16)))
-with open(sys.argv[1] + "/l7_said_fuzz/entry", "wb") as f:
-    f.write(struct.pack("<IBBBBQIIq8Q5HHHH", 128, 1, 1, 0, 0, 1, 2, 3, 4, *range(8), 5, 0, 0, 0, 0, 9, 2, 0).ljust(117, b"a").ljust(128, b"\0"))
+with open(sys.argv[1] + "/l7_message_fuzz/entry", "wb") as f:
+    # msg_head (texts: "http", no others), msg_about, five numbers, the text, two steps
+    head = struct.pack("<IH7H2H8x", 32 + 32 + 40 + 8 + 8, 1, 5, 0, 0, 0, 0, 0, 0, 9, 2)
+    f.write(head + struct.pack("<QIIqBB6x5Q", 1, 2, 3, 4, 1, 0, *range(5)) + b"http\0\0\0\0" + struct.pack("<2I", 7, 8))
 END

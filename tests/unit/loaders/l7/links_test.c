@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* links: a request comes with the requests made on its behalf, parents first, bounded; links_since
- * says from when on none is missing. */
+/* links: the requests made for a request are found with it, parents first, bounded; dropped ones
+ * are reported. */
 #include "loaders/l7/links.h"
 #include "tests/unit/test.h"
 
@@ -100,12 +100,12 @@ TEST(a_circle_ends)
 
 TEST(a_tag_names_one_process)
 {
-	const struct said_who a = {.start_ns = 5, .tgid = 7, .exec_id = 1},
-			      b = {.start_ns = 6, .tgid = 7, .exec_id = 1};
+	const struct msg_process a = {.start_ns = 5, .tgid = 7, .exec_id = 1},
+				 b = {.start_ns = 6, .tgid = 7, .exec_id = 1};
 
 	assert_int_equal(
 		link_span(&a, 1000),
-		link_span(&(struct said_who){.start_ns = 5, .tgid = 7, .exec_id = 2}, 1000));
+		link_span(&(struct msg_process){.start_ns = 5, .tgid = 7, .exec_id = 2}, 1000));
 	assert_int_not_equal(link_span(&a, 1000), link_span(&b, 1000));
 	assert_int_not_equal(link_span(&a, 1000), link_span(&a, 1001));
 	assert_true(link_span(&a, 1000) >> LINK_BITS == 0 && link_id(0) != 0);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* outbox: messages that the socket does not accept yet wait and are sent in order. */
+/* Packets that a socket does not take yet wait, and are sent in order. */
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-# Unit tests of loaders/l7: records of the probes become requests, what the parser says is heard whole or not at all.
+# Unit tests of loaders/l7: records of the probes become requests, messages of the parser are read whole or refused.
 $(eval $(call unit_test,l7_streams_test,tests/unit/loaders/l7/streams_test.c,l7parts protocols store image base,-lsqlite3 -lz -lpthread -lm))
 $(eval $(call unit_test,l7_parser_message_test,tests/unit/loaders/l7/parser_message_test.c,l7parts protocols store image base,-lsqlite3 -lz -lpthread -lm))
 $(eval $(call unit_test,l7_links_test,tests/unit/loaders/l7/links_test.c,l7parts protocols store image base,-lsqlite3 -lz -lpthread -lm))

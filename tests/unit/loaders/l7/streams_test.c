@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the probes become requests: in order of time, by side, across gaps. The probes need
- * not copy bodies, nor connections of an unknown protocol. */
+/* Records of the probes become requests: in order of time, by side, over gaps; bodies and unknown
+ * protocols are not wanted. */
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,27 +20,44 @@ static const char Q[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n",
 
 struct fixture {
 	struct streams *s;
-	struct saying to;
+	struct message_writer to;
 	struct l7_want *wants;
-	struct {
-		struct said s;
-		char operation[SAID_TEXT], service[SAID_TEXT], protocol[SAID_TEXT];
-	} said[64];
+	struct written {
+		enum msg_kind kind;
+		struct msg_about about;
+		union {
+			struct msg_sum sum;
+			struct msg_part part;
+			struct msg_single single;
+			struct msg_bytes bytes;
+		};
+		char operation[MSG_TEXT_MAX], service[MSG_TEXT_MAX], protocol[MSG_TEXT_MAX];
+	} written[64];
 	size_t n;
 };
 
-static void hear(void *ctx, const void *message, size_t size)
+static void take(void *ctx, const void *packet, size_t size)
 {
 	struct fixture *f = ctx;
-	struct heard h;
+	struct message m;
 
-	for (size_t at = 0; said_next(message, size, &at, &h);) {
-		assert_true(f->n < 64);
-		f->said[f->n].s = *h.s;
-		snprintf(f->said[f->n].operation, SAID_TEXT, "%s", h.text[SAID_OPERATION]);
-		snprintf(f->said[f->n].service, SAID_TEXT, "%s", h.text[SAID_SERVICE]);
-		snprintf(f->said[f->n].protocol, SAID_TEXT, "%s", h.text[SAID_PROTOCOL]);
-		f->n++;
+	for (size_t at = 0; message_read(packet, size, &at, &m);) {
+		struct written *w = &f->written[f->n++];
+
+		assert_true(f->n <= 64);
+		w->kind = m.kind;
+		w->about = *m.about;
+		if (m.kind == MSG_SUM)
+			w->sum = *m.sum;
+		else if (m.kind == MSG_PART)
+			w->part = *m.part;
+		else if (m.kind == MSG_SINGLE)
+			w->single = *m.single;
+		else if (m.kind == MSG_BYTES)
+			w->bytes = *m.bytes;
+		snprintf(w->operation, MSG_TEXT_MAX, "%s", m.text[MSG_OPERATION]);
+		snprintf(w->service, MSG_TEXT_MAX, "%s", m.text[MSG_SERVICE]);
+		snprintf(w->protocol, MSG_TEXT_MAX, "%s", m.text[MSG_PROTOCOL]);
 	}
 }
 
@@ -47,7 +66,7 @@ static int setup(void **state)
 	struct fixture *f = mem_alloc(sizeof(*f));
 
 	f->wants = mem_array(L7_WANT_ENTRIES, sizeof(*f->wants));
-	f->to = (struct saying){.send = hear, .ctx = f};
+	f->to = (struct message_writer){.send = take, .ctx = f};
 	f->s = streams_new(f->wants, &f->to, 1, 0);
 	*state = f;
 	return 0;
@@ -113,13 +132,38 @@ static void end(struct fixture *f, uint64_t sk, uint64_t out, uint64_t in, int64
 	streams_record(f->s, &e, sizeof(e));
 }
 
-static uint64_t sum(const struct fixture *f, enum said_what what, int number)
+static struct msg_sum sums(const struct fixture *f)
 {
-	uint64_t n = 0;
+	struct msg_sum all = {0};
 
-	for (size_t i = 0; i < f->n; i++)
-		n += f->said[i].s.what == what ? f->said[i].s.number[number] : 0;
-	return n;
+	for (size_t i = 0; i < f->n; i++) {
+		const struct msg_sum *x = &f->written[i].sum;
+
+		if (f->written[i].kind != MSG_SUM)
+			continue;
+		all.n += x->n;
+		all.total_ns += x->total_ns;
+		all.response_bytes += x->response_bytes;
+	}
+	return all;
+}
+
+static struct byte_counts bytes(const struct fixture *f)
+{
+	struct byte_counts all = {0};
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct byte_counts *x = &f->written[i].bytes.count;
+
+		if (f->written[i].kind != MSG_BYTES)
+			continue;
+		all.seen += x->seen;
+		all.parsed += x->parsed;
+		all.skipped += x->skipped;
+		all.blind += x->blind;
+		all.blind_requests += x->blind_requests;
+	}
+	return all;
 }
 
 /* Has a server on this port spoken a protocol that is parsed? */
@@ -138,14 +182,14 @@ TEST_WITH(a_question_and_its_answer_are_a_request_of_the_server, setup, teardown
 	data(f, 100, L7_OUT, 0, A, 0, 0, 1 * S + 5 * MS);
 	end(f, 100, sizeof(A) - 1, sizeof(Q) - 1, 1 * S + 6 * MS);
 	streams_end(f->s, 3 * S);
-	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1);
-	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 4 * MS);
-	assert_string_equal(f->said[0].operation, "GET h/a");
-	assert_string_equal(f->said[0].service, "127.0.0.1:8080");
+	assert_int_equal(sums(f).n, 1);
+	assert_int_equal(sums(f).total_ns, 4 * MS);
+	assert_string_equal(f->written[0].operation, "GET h/a");
+	assert_string_equal(f->written[0].service, "127.0.0.1:8080");
 	assert_true(port_speaks(f, 8080) && !port_speaks(f, 8081) && !port_speaks(f, 8072));
-	assert_int_equal(f->said[0].s.side, L7_SIDE_SERVER);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sizeof(Q) + sizeof(A) - 2);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_PARSED), sizeof(Q) + sizeof(A) - 2);
+	assert_int_equal(f->written[0].about.side, L7_SIDE_SERVER);
+	assert_int_equal(bytes(f).seen, sizeof(Q) + sizeof(A) - 2);
+	assert_int_equal(bytes(f).parsed, sizeof(Q) + sizeof(A) - 2);
 }
 
 /* A read that brings `bytes`, which (the first of them at least) have lain there since `came`. */
@@ -170,15 +214,20 @@ static void came(struct fixture *f, const char *bytes, uint64_t pos, uint16_t fl
 	streams_record(f->s, &r, sizeof(r.d) + r.d.len);
 }
 
-static uint64_t part(const struct fixture *f, enum said_part which, int number)
+static struct msg_part part(const struct fixture *f, enum request_part which)
 {
-	uint64_t n = 0;
+	struct msg_part all = {0};
 
-	for (size_t i = 0; i < f->n; i++)
-		n += f->said[i].s.what == SAID_PART && f->said[i].s.why == which ?
-			     f->said[i].s.number[number] :
-			     0;
-	return n;
+	for (size_t i = 0; i < f->n; i++) {
+		const struct msg_part *x = &f->written[i].part;
+
+		if (f->written[i].kind != MSG_PART || x->part != which)
+			continue;
+		all.n += x->n;
+		all.total_ns += x->total_ns;
+		all.max_ns += x->max_ns;
+	}
+	return all;
 }
 
 TEST_WITH(how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time, setup, teardown)
@@ -195,12 +244,12 @@ TEST_WITH(how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time, 
 	for (uint64_t i = 0; i < 5; i++)
 		data(f, 100, L7_OUT, i * (sizeof(A) - 1), A, 0, 0, 1 * S + (20 + (int64_t)i) * MS);
 	streams_end(f->s, 2 * S);
-	assert_int_equal(sum(f, SAID_SUM, SAID_N), 5);
-	assert_int_equal(part(f, SAID_QUEUED, SAID_N), 3);
-	assert_int_equal(part(f, SAID_QUEUED, SAID_TOTAL), (4 + 3 + 3) * MS);
-	assert_int_equal(part(f, SAID_QUEUED, SAID_MAX), 4 * MS);
-	assert_int_equal(part(f, SAID_TO_FIRST, SAID_N), 5);
-	assert_int_equal(part(f, SAID_TO_FIRST, SAID_TOTAL), (15 + 16 + 13 + 14 + 14) * MS);
+	assert_int_equal(sums(f).n, 5);
+	assert_int_equal(part(f, PART_QUEUED).n, 3);
+	assert_int_equal(part(f, PART_QUEUED).total_ns, (4 + 3 + 3) * MS);
+	assert_int_equal(part(f, PART_QUEUED).max_ns, 4 * MS);
+	assert_int_equal(part(f, PART_TO_FIRST).n, 5);
+	assert_int_equal(part(f, PART_TO_FIRST).total_ns, (15 + 16 + 13 + 14 + 14) * MS);
 }
 
 TEST_WITH(an_answer_that_is_told_before_its_question_comes_after_it, setup, teardown)
@@ -212,9 +261,9 @@ TEST_WITH(an_answer_that_is_told_before_its_question_comes_after_it, setup, tear
 	data(f, 100, L7_OUT, 0, Q, 0, 0, 1 * S + MS);
 	streams_take(f->s, 1 * S + 5 * MS); /* too young */
 	streams_end(f->s, 3 * S);
-	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1);
-	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 4 * MS);
-	assert_string_equal(f->said[0].service, "127.0.0.1:40000");
+	assert_int_equal(sums(f).n, 1);
+	assert_int_equal(sums(f).total_ns, 4 * MS);
+	assert_string_equal(f->written[0].service, "127.0.0.1:40000");
 }
 
 TEST_WITH(of_a_connection_without_a_side_what_it_says_tells, setup, teardown)
@@ -230,12 +279,11 @@ TEST_WITH(of_a_connection_without_a_side_what_it_says_tells, setup, teardown)
 	}
 	streams_end(f->s, 3 * S);
 	for (size_t i = 0; i < f->n; i++) {
-		assert_int_equal(f->said[i].s.side, L7_SIDE_CLIENT);
-		assert_string_equal(f->said[i].service, "127.0.0.1:40000");
+		assert_int_equal(f->written[i].about.side, L7_SIDE_CLIENT);
+		assert_string_equal(f->written[i].service, "127.0.0.1:40000");
 	}
-	assert_int_equal(sum(f, SAID_SUM, SAID_N), 3);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_BLIND_REQUESTS),
-			 1); /* the first: what was before is not known */
+	assert_int_equal(sums(f).n, 3);
+	assert_int_equal(bytes(f).blind_requests, 1); /* the first: what was before is not known */
 }
 
 TEST_WITH(of_a_body_no_more_is_wanted_than_that_it_ends, setup, teardown)
@@ -254,10 +302,10 @@ TEST_WITH(of_a_body_no_more_is_wanted_than_that_it_ends, setup, teardown)
 	assert_int_equal(w->until[L7_IN], 0);
 	data(f, 100, L7_OUT, whole - 10, "", 10, 0, 1 * S + 9 * MS);
 	streams_end(f->s, 3 * S);
-	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 8 * MS);
-	assert_int_equal(sum(f, SAID_SUM, SAID_RESPONSE_BYTES), whole);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_SKIPPED), 100000);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_BLIND), 0);
+	assert_int_equal(sums(f).total_ns, 8 * MS);
+	assert_int_equal(sums(f).response_bytes, whole);
+	assert_int_equal(bytes(f).skipped, 100000);
+	assert_int_equal(bytes(f).blind, 0);
 }
 
 TEST_WITH(of_what_nobody_knows_nothing_is_wanted, setup, teardown)
@@ -274,8 +322,8 @@ TEST_WITH(of_what_nobody_knows_nothing_is_wanted, setup, teardown)
 	assert_true(w->flags & L7_WANT_NOTHING);
 	assert_false(port_speaks(f, 8080));
 	streams_end(f->s, 3 * S);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), 100600);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_SKIPPED), 100600);
+	assert_int_equal(bytes(f).seen, 100600);
+	assert_int_equal(bytes(f).skipped, 100600);
 	assert_int_equal(w->ino, 0);
 }
 
@@ -295,11 +343,9 @@ TEST_WITH(a_connection_that_was_not_told_is_asked_for_and_read_from_then_on, set
 		     1 * S + (41 + 2 * i) * MS);
 	}
 	streams_end(f->s, 3 * S);
-	assert_true(sum(f, SAID_SUM, SAID_N) >= 2);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sum(f, SAID_BYTES, SAID_PARSED) +
-								sum(f, SAID_BYTES, SAID_SKIPPED) +
-								sum(f, SAID_BYTES, SAID_BLIND));
-	assert_true(sum(f, SAID_BYTES, SAID_BLIND) >= sizeof(Q) - 1);
+	assert_true(sums(f).n >= 2);
+	assert_int_equal(bytes(f).seen, bytes(f).parsed + bytes(f).skipped + bytes(f).blind);
+	assert_true(bytes(f).blind >= sizeof(Q) - 1);
 }
 
 TEST_WITH(clear_text_of_tls_is_read_and_its_records_are_not, setup, teardown)
@@ -312,11 +358,9 @@ TEST_WITH(clear_text_of_tls_is_read_and_its_records_are_not, setup, teardown)
 	data(f, 100, L7_IN, 0, A, 0, L7_F_TLS, 1 * S + 4 * MS);
 	end(f, 100, 500, 700, 1 * S + 5 * MS);
 	streams_end(f->s, 3 * S);
-	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1);
-	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 2 * MS);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sum(f, SAID_BYTES, SAID_PARSED) +
-								sum(f, SAID_BYTES, SAID_SKIPPED) +
-								sum(f, SAID_BYTES, SAID_BLIND));
+	assert_int_equal(sums(f).n, 1);
+	assert_int_equal(sums(f).total_ns, 2 * MS);
+	assert_int_equal(bytes(f).seen, bytes(f).parsed + bytes(f).skipped + bytes(f).blind);
 }
 
 TEST_WITH(an_address_that_has_another_socket_is_another_connection, setup, teardown)
@@ -341,7 +385,7 @@ TEST_WITH(an_address_that_has_another_socket_is_another_connection, setup, teard
 	streams_stat(f->s, &stat);
 	assert_int_equal(stat.open, 1);
 	assert_int_equal(stat.connections, 2);
-	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1); /* without an answer */
+	assert_int_equal(sums(f).n, 1); /* without an answer */
 }
 
 /* ---- requests that are made for others ---- */
@@ -388,15 +432,15 @@ static void moves(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t dir, co
 	streams_record(f->s, &r, sizeof(r.d) + r.d.len);
 }
 
-static const struct said *single(const struct fixture *f, uint32_t tgid, uint8_t side)
+static const struct msg_single *single(const struct fixture *f, uint32_t tgid, uint8_t side)
 {
-	const struct said *found = NULL;
+	const struct msg_single *found = NULL;
 
 	for (size_t i = 0; i < f->n; i++)
-		if (f->said[i].s.what == SAID_SINGLE && f->said[i].s.who.tgid == tgid &&
-		    f->said[i].s.side == side) {
+		if (f->written[i].kind == MSG_SINGLE && f->written[i].about.process.tgid == tgid &&
+		    f->written[i].about.side == side) {
 			assert_null(found);
-			found = &f->said[i].s;
+			found = &f->written[i].single;
 		}
 	assert_non_null(found);
 	return found;
@@ -422,18 +466,16 @@ TEST_WITH(what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_qu
 	  teardown)
 {
 	struct fixture *f = *state;
-	const struct said *front, *asked, *back;
+	const struct msg_single *front, *asked, *back;
 
 	front_and_back(f, 1 * S + MS, 7000);
 	front = single(f, 7, L7_SIDE_SERVER);
 	asked = single(f, 7, L7_SIDE_CLIENT);
 	back = single(f, 8, L7_SIDE_SERVER);
-	assert_true(asked->number[SAID_PARENT] == front->number[SAID_SPAN] &&
-		    front->number[SAID_SPAN]);
-	assert_true(back->number[SAID_PARENT] == asked->number[SAID_SPAN] &&
-		    asked->number[SAID_SPAN]);
-	assert_int_equal(asked->flags, SAID_BY_THREAD);
-	assert_int_equal(back->flags, SAID_BY_BYTES);
+	assert_true(asked->parent == front->span && front->span);
+	assert_true(back->parent == asked->span && asked->span);
+	assert_int_equal(asked->how, LINK_BY_THREAD);
+	assert_int_equal(back->how, LINK_BY_BYTES);
 }
 
 TEST_WITH(a_thread_that_serves_nobody_asks_for_nobody, setup, teardown)
@@ -441,8 +483,8 @@ TEST_WITH(a_thread_that_serves_nobody_asks_for_nobody, setup, teardown)
 	struct fixture *f = *state;
 
 	front_and_back(f, 0, 7000);
-	assert_int_equal(single(f, 7, L7_SIDE_CLIENT)->number[SAID_PARENT], 0);
-	assert_int_equal(single(f, 7, L7_SIDE_CLIENT)->flags, SAID_NO_LINK);
+	assert_int_equal(single(f, 7, L7_SIDE_CLIENT)->parent, 0);
+	assert_int_equal(single(f, 7, L7_SIDE_CLIENT)->how, LINK_NONE);
 }
 
 TEST_WITH(an_answer_to_another_byte_is_no_answer_to_this_question, setup, teardown)
@@ -450,6 +492,5 @@ TEST_WITH(an_answer_to_another_byte_is_no_answer_to_this_question, setup, teardo
 	struct fixture *f = *state;
 
 	front_and_back(f, 1 * S + MS, 7001);
-	assert_true(single(f, 8, L7_SIDE_SERVER)->number[SAID_PARENT] !=
-		    single(f, 7, L7_SIDE_CLIENT)->number[SAID_SPAN]);
+	assert_true(single(f, 8, L7_SIDE_SERVER)->parent != single(f, 7, L7_SIDE_CLIENT)->span);
 }

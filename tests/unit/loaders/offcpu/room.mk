@@ -1,5 +1,5 @@
 # Unit tests of loaders/offcpu, on maps and a store that are made up.
 $(foreach t,drain join,$(eval $(call unit_test,offcpu_$(t)_test,tests/unit/loaders/offcpu/$(t)_test.c \
-  tests/unit/loaders/offcpu/fakes.c loaders/offcpu/$(t).c $(if $(filter join,$(t)),loaders/offcpu/object.c,$(wildcard loaders/offcpu/drain_*.c)),store base,-lsqlite3 -lz)))
+  tests/unit/loaders/offcpu/fakes.c loaders/offcpu/$(t).c $(if $(filter join,$(t)),loaders/offcpu/object.c,),store base,-lsqlite3 -lz)))
 $(eval $(call unit_test,offcpu_parse_test,tests/unit/loaders/offcpu/parse_test.c $(addprefix loaders/offcpu/,quota_parse.c record.c),\
   base,))
