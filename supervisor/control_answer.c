@@ -55,8 +55,8 @@ static json_t *status(struct sup *s)
 	sonded = json_pack("{s:i, s:f, s:b, s:f, s:I, s:i, s:i, s:o}", "pid", (int)getpid(),
 			   "for_seconds", (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready",
 			   s->ready, "limit_cores", s->conf.cpu / 100, "limit_bytes",
-			   (json_int_t)s->conf.memory_bytes, "step", cost_steps_held(s, RELIEF_CPU),
-			   "memory_step", cost_steps_held(s, RELIEF_MEMORY), "steps",
+			   (json_int_t)s->conf.memory_bytes, "step", cost_steps_held(s, SHED_CPU),
+			   "memory_step", cost_steps_held(s, SHED_MEMORY), "steps",
 			   cost_steps_json(s));
 	json_object_update_new(sonded, cost_json(s));
 	return json_pack("{s:b, s:o, s:o, s:o}", "ok", 1, "sonded", sonded, "services", services,
@@ -70,10 +70,10 @@ static json_t *logs(const json_t *request)
 	size_t have = 0;
 
 	n = n > 0 ? n : LOGS_DEFAULT;
-	while (talk_line(have))
+	while (log_line_kept(have))
 		have++;
 	for (size_t i = have > (size_t)n ? have - (size_t)n : 0; i < have; i++) {
-		json_t *line = json_string(talk_line(i));
+		json_t *line = json_string(log_line_kept(i));
 
 		json_array_append_new(lines, line ? line : json_string("(a line that is no text)"));
 	}
@@ -145,7 +145,7 @@ static json_t *rotate(const struct sup *s)
 
 	if (folder_turn(s->store, name, &e))
 		return refuse(&e);
-	talk(LOG_LEVEL_INFO, "sonded", "%s is ended on demand", name);
+	log_line(LOG_LEVEL_INFO, "sonded", "%s is ended on demand", name);
 	return json_pack("{s:b, s:s}", "ok", 1, "segment", name);
 }
 

@@ -70,7 +70,7 @@ static uint64_t child_memory(const struct sup *s)
 /* One without a rate is told while it runs how much to do; one with a rate is started with it. */
 static void tell_step(struct sup *s, struct service *l)
 {
-	unsigned int step = relief_step(&s->relief, (unsigned int)(l - s->loader), l->family);
+	unsigned int step = shed_step(&s->shed, (unsigned int)(l - s->loader), l->family);
 
 	if (l->family->has_freq) {
 		l->step = step;
@@ -108,15 +108,15 @@ static void start_loader(struct sup *s, struct service *l)
 	struct child_fd feed = {targets_begin(s->targets, l), TARGETS_FD};
 	char *rules[] = {"--include", s->conf.value[CONF_INCLUDE].text, "--exclude",
 			 s->conf.value[CONF_EXCLUDE].text};
-	char *argv[32] = {NULL};
+	char *argv[32 + 2 * FAMILY_SETTINGS_MAX] = {NULL};
 	int n = 1;
 
 	snprintf(bytes, sizeof(bytes), "%llu",
 		 (unsigned long long)retain_segment_bytes(&s->retain));
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)s->retain.limits.bytes);
 	snprintf(age, sizeof(age), "%llds", (long long)(s->conf.segment_age_ns / NSEC_PER_SEC));
-	l->freq = l->family->has_freq ? relief_freq(&s->relief, (unsigned int)(l - s->loader),
-						    l->family, s->conf.freq) :
+	l->freq = l->family->has_freq ? shed_freq(&s->shed, (unsigned int)(l - s->loader),
+						  l->family, s->conf.freq) :
 					0;
 	l->step = 0;
 	tell_step(s, l);
@@ -131,15 +131,7 @@ static void start_loader(struct sup *s, struct service *l)
 			argv[n++] = rules[i];
 			argv[n++] = rules[i + 1];
 		}
-	if (s->conf.log_lines && !strcmp(l->name, "host")) {
-		argv[n++] = (char *)"--log-lines";
-		argv[n++] = (char *)"on";
-	}
-	if (s->conf.scrape && !strcmp(l->name, "scrape") &&
-	    strcmp(s->conf.value[CONF_SCRAPE].text, "on")) {
-		argv[n++] = (char *)"--profiles";
-		argv[n++] = s->conf.value[CONF_SCRAPE].text;
-	}
+	n += (int)conf_family_options(&s->conf, l->family, argv + n);
 	memcpy(argv + n, own,
 	       sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
 	l->memory_bytes = child_memory(s);
@@ -174,11 +166,12 @@ void sup_follow(struct sup *s, const struct conf *c)
 	uint64_t budget_before = s->retain.limits.bytes;
 	bool rules = strcmp(c->value[CONF_INCLUDE].text, s->conf.value[CONF_INCLUDE].text) ||
 		     strcmp(c->value[CONF_EXCLUDE].text, s->conf.value[CONF_EXCLUDE].text);
-	bool profiles = strcmp(c->value[CONF_SCRAPE].text, s->conf.value[CONF_SCRAPE].text) != 0;
-	bool all = args || c->segment_age_ns != s->conf.segment_age_ns ||
-		   c->log_lines != s->conf.log_lines;
+	bool all = args || c->segment_age_ns != s->conf.segment_age_ns;
+	bool own[FAMILIES_MAX] = {false};
 	size_t n = 0;
 
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		own[i] = conf_family_differs(&s->conf, c, s->loader[i].family);
 	s->conf = *c;
 	retain_limits(&s->retain, c);
 	sealer_follow(&s->sealer, c->seal, c->segment_age_ns, c->fine_age_ns);
@@ -190,11 +183,9 @@ void sup_follow(struct sup *s, const struct conf *c)
 		want(s, out[i]);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool other_freq =
-			l->freq && l->freq != relief_freq(&s->relief, i, l->family, c->freq);
+		bool other_freq = l->freq && l->freq != shed_freq(&s->shed, i, l->family, c->freq);
 
-		if (l->pid && (!l->wanted || all || other_freq || rules ||
-			       (profiles && !strcmp(l->name, "scrape"))))
+		if (l->pid && (!l->wanted || all || other_freq || rules || own[i]))
 			service_stop(l, SERVICE_STOP_NS); /* one that is wanted is started again by
 							     the next turn */
 		else if (l->state == SERVICE_FAILED)
@@ -226,10 +217,10 @@ int sup_reload(struct sup *s, struct err *e)
 	if (rc)
 		return rc;
 	if (strcmp(c.value[CONF_STORE].text, s->conf.value[CONF_STORE].text))
-		talk(LOG_LEVEL_WARN, "sonded", "another store takes effect at the next start");
+		log_line(LOG_LEVEL_WARN, "sonded", "another store takes effect at the next start");
 	keep_families(s, &c);
 	sup_follow(s, &c);
-	talk(LOG_LEVEL_INFO, "sonded", "configuration read again");
+	log_line(LOG_LEVEL_INFO, "sonded", "configuration read again");
 	return 0;
 }
 
@@ -297,7 +288,7 @@ static void start_due(struct sup *s)
 				retain_images_mb(&s->retain), CAPS_MAPS);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool may = l->wanted && !relief_stopped(&s->relief, i, l->family);
+		bool may = l->wanted && !shed_stopped(&s->shed, i, l->family);
 
 		if (may && is_time(l) && s->maps.service.state == SERVICE_RUNNING)
 			start_loader(s, l);
@@ -376,8 +367,8 @@ static void tell_systemd(struct sup *s)
 	}
 	s->ready = true;
 	notify_send("READY=1");
-	talk(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running, wanted,
-	     s->store);
+	log_line(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running,
+		 wanted, s->store);
 	tell_failures(s);
 	if (s->o->ready)
 		s->o->ready(s->o->ctx);
@@ -421,8 +412,9 @@ static void take_signals(struct sup *s)
 		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
 			sup_stop(s);
 		else if (si.ssi_signo == SIGHUP && !s->stopping && sup_reload(s, &e))
-			talk(LOG_LEVEL_ERROR, "sonded", "%s; the configuration stays as it was%s%s",
-			     e.what, e.fix[0] ? "; fix: " : "", e.fix);
+			log_line(LOG_LEVEL_ERROR, "sonded",
+				 "%s; the configuration stays as it was%s%s", e.what,
+				 e.fix[0] ? "; fix: " : "", e.fix);
 	}
 	reap(s);
 }
@@ -444,7 +436,7 @@ static int if_starting(const struct service *v, int fd)
 static size_t service_fds(const struct service *v, int says_fd, struct pollfd *out)
 {
 	out[0] = (struct pollfd){.fd = if_starting(v, says_fd), .events = POLLIN};
-	out[1] = (struct pollfd){.fd = v->talk_fd, .events = POLLIN};
+	out[1] = (struct pollfd){.fd = v->stderr_fd, .events = POLLIN};
 	return 2;
 }
 
@@ -469,12 +461,12 @@ static void wait_and_take(struct sup *s)
 {
 	wait_for_any(s);
 	mapsowner_read(&s->maps);
-	service_read_talk(&s->maps.service);
+	service_read_stderr(&s->maps.service);
 	pass_read(&s->retain.prune);
 	pass_read(&s->sealer.pass);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		service_read_progress(&s->loader[i]);
-		service_read_talk(&s->loader[i]);
+		service_read_stderr(&s->loader[i]);
 	}
 	take_signals(s);
 }
@@ -517,8 +509,8 @@ static int open_all(struct sup *s, struct err *e)
 		return rc;
 	killed = leftover_end(s->store, LEFT_MS);
 	if (killed)
-		talk(LOG_LEVEL_WARN, "sonded",
-		     "%d children of a sonded before this one hung: killed", killed);
+		log_line(LOG_LEVEL_WARN, "sonded",
+			 "%d children of a sonded before this one hung: killed", killed);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot take signals: %s", strerror(errno));
@@ -567,7 +559,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 			turn(&s);
 			wait_and_take(&s);
 		}
-		talk(LOG_LEVEL_INFO, "sonded", "ended");
+		log_line(LOG_LEVEL_INFO, "sonded", "ended");
 		rc = s.failure.code;
 		if (rc && e)
 			*e = s.failure;

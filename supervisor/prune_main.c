@@ -54,7 +54,7 @@ static const struct option OPTIONS[] = {
 	 OPTION_AT(struct prune, fine_ns), .zero = true},
 	{"dry-run", 0, OPTION_FLAG, NULL, "say what would go, remove nothing", OPTION_AT(struct prune, dry_run)},
 	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct prune, json)},
-	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct prune, quiet)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "print nothing but errors", OPTION_AT(struct prune, quiet)},
 	{0},
 };
 /* clang-format on */

@@ -47,7 +47,7 @@ static const struct option OPTIONS[] = {
 	{"idle", 0, OPTION_FLAG, NULL, "archive only when nobody else wants the CPU or the disk",
 	 OPTION_AT(struct seal_args, opts.idle)},
 	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct seal_args, json)},
-	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct seal_args, quiet)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "print nothing but errors", OPTION_AT(struct seal_args, quiet)},
 	{0},
 };
 
@@ -83,7 +83,7 @@ static void print_json(const struct seal_report *r)
 	json_decref(o);
 }
 
-static void talk(const struct seal_report *r)
+static void report(const struct seal_report *r)
 {
 	if (r->busy)
 		fprintf(stderr, "somebody else is sealing\n");
@@ -127,6 +127,6 @@ int main(int argc, char **argv)
 	if (!rc && a.json)
 		print_json(&r);
 	else if (!rc && !a.quiet)
-		talk(&r);
+		report(&r);
 	return program_end(PROGRAM.name, rc, &e);
 }

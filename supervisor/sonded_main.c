@@ -26,7 +26,7 @@
 #include "supervisor/retention/madestore.h"
 #include "supervisor/control/log_lines.h"
 
-#define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this (talk.h) */
+#define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this (log_lines.h) */
 
 struct sonded {
 	const char *dir, *flags[CONF_KEYS];
@@ -61,13 +61,16 @@ static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 	struct option keys[CONF_KEYS + 1] = {0};
 	const struct option_set sets[] = {{keys, d}, {OPTIONS, d}};
 
-	for (size_t i = 0; i < CONF_KEYS; i++)
-		keys[i] = (struct option){.name = conf_name((enum conf_key)i),
+	for (size_t i = 0; i < conf_count(); i++) {
+		enum conf_key key = conf_shown(i);
+
+		keys[i] = (struct option){.name = conf_setting(key)->name,
 					  .type = OPTION_STRING,
 					  .arg = "VALUE",
-					  .help = conf_help((enum conf_key)i),
+					  .help = conf_setting(key)->help,
 					  .offset = offsetof(struct sonded, flags) +
-						    i * sizeof(d->flags[0])};
+						    (size_t)key * sizeof(d->flags[0])};
+	}
 	return program_options(&PROGRAM, argc, argv, sets, 2, NULL, e);
 }
 
@@ -82,7 +85,7 @@ static void on_ready(void *ctx)
 	if (d->told < 0)
 		return;
 	if (write(d->told, &zero, 1) != 1)
-		talk(LOG_LEVEL_WARN, "sonded", "who started us has gone");
+		log_line(LOG_LEVEL_WARN, "sonded", "who started us has gone");
 	close(d->told);
 	close(d->before);
 	d->told = d->before = -1;
@@ -154,7 +157,7 @@ static int64_t patience(void)
 	const char *text = getenv("SONDE_PATIENCE");
 	int64_t ns;
 
-	return text && !quantity_ns(text, &ns) ? ns : GOVERNOR_WHILE_NS;
+	return text && !quantity_ns(text, &ns) ? ns : LOAD_LIMIT_WHILE_NS;
 }
 
 static int run(struct sonded *d, struct conf *c, struct err *e)
@@ -180,7 +183,7 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 		d->before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 		dup2(log, STDOUT_FILENO);
 		dup2(log, STDERR_FILENO);
-		talk_init_file(LOG_BYTES_MAX);
+		log_lines_init_file(LOG_BYTES_MAX);
 	}
 	rc = loop_run(&o, e);
 	if (rc && d->told >= 0) {
@@ -198,7 +201,7 @@ int main(int argc, char **argv)
 	int rc = parse(argc, argv, &d, &e);
 
 	log_init("sonded", LOG_LEVEL_WARN);
-	talk_init();
+	log_lines_init();
 	if (rc > 0)
 		return program_end(PROGRAM.name, rc, &e);
 	if (!rc)

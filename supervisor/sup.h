@@ -18,7 +18,7 @@
 
 struct cost_step { /* what was done because of a limit */
 	int64_t utc_ns;
-	enum relief_limit limit;
+	enum shed_limit limit;
 	char family[24];   /* "all": every one */
 	uint32_t freq;     /* that it samples at from then on, 0: it is stopped, or has no rate */
 	unsigned int step; /* how much less than all it does from then on */
@@ -40,8 +40,8 @@ struct sup {
 	struct control control;
 	struct retain retain;
 	struct sealer sealer;
-	struct governor cpu_held, memory_held;
-	struct relief relief;
+	struct load_limit cpu_held, memory_held;
+	struct shed shed;
 	struct cost_step steps[COST_STEPS]; /* oldest first */
 	unsigned int n_steps;
 	pid_t noted[SUP_CHILDREN]; /* in STORE/children (leftover.h) */
@@ -69,12 +69,12 @@ int sup_reload(struct sup *s, struct err *e);
 struct service *sup_service(struct sup *s, const char *family);
 void sup_stop(struct sup *s);
 /* cost.c: every ten seconds, what all of sonde takes; over its limits (but for what runs in bursts)
- * for a minute, less is done (relief.h). */
+ * for a minute, less is done (load_shed.h). */
 void cost_look(struct sup *s);
 json_t *cost_json(const struct sup *s);
 json_t *cost_steps_json(const struct sup *s);
 /* How many steps of a limit hold. */
-int cost_steps_held(const struct sup *s, enum relief_limit limit);
+int cost_steps_held(const struct sup *s, enum shed_limit limit);
 /* answer.c */
 json_t *sup_answer(void *ctx, const json_t *request, bool trusted);
 

@@ -48,9 +48,9 @@ struct service {
 	char why[256], fix[160];       /* of its last failure, "" */
 	char said[256], said_fix[160]; /* its last words, "": none; for one that has no progress to
 					  tell it by */
-	int progress_fd, talk_fd;      /* ours, -1: none */
-	struct strbuf line, talk;      /* begun */
-	double samples, lost;          /* of the one that runs, as it told last */
+	int progress_fd, stderr_fd;    /* ours, -1: none */
+	struct strbuf line, stderr_line; /* begun */
+	double samples, lost;            /* of the one that runs, as it told last */
 	uint64_t helpers_ns; /* of told_ns, what its helpers took: they have a limit of their own */
 	uint64_t told_ns, bpf_ns, map_bytes; /* the same: its CPU time where it tells that, that of
 						its BPF programs; what its maps take */
@@ -78,7 +78,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *fds, s
 		   uint64_t caps);
 /* Take in what it says. */
 void service_read_progress(struct service *s);
-void service_read_talk(struct service *s);
+void service_read_stderr(struct service *s);
 void service_ready(struct service *s);
 /* a loader's time to flush: it gives itself less (capture.c), this is for one that gets no CPU */
 #define SERVICE_STOP_NS (5 * NSEC_PER_SEC)

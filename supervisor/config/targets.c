@@ -120,7 +120,7 @@ int targets_begin(struct targets *t, const struct service *s)
 	}
 	feed_clear(f);
 	if (pipe2(fds, O_CLOEXEC) < 0) {
-		talk(LOG_LEVEL_WARN, s->program, "it is given no targets: %s", strerror(errno));
+		log_line(LOG_LEVEL_WARN, s->program, "it is given no targets: %s", strerror(errno));
 		return -1;
 	}
 	fcntl(fds[1], F_SETFL, O_NONBLOCK);

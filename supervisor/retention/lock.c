@@ -61,7 +61,7 @@ static int replace_other(const char *store, int fd, const char *pid, struct err 
 
 	for (int ms = 0; !rc && ms < REPLACE_MS; ms += LOOK_MS) {
 		if (try_lock(fd)) {
-			talk(LOG_LEVEL_INFO, "sonded", "took the store over from pid %s", pid);
+			log_line(LOG_LEVEL_INFO, "sonded", "took the store over from pid %s", pid);
 			return 0;
 		}
 		poll(NULL, 0, LOOK_MS);
@@ -123,8 +123,8 @@ int lock_take(const char *store, bool replace, int *out, struct err *e)
 	folder_own(fd, 0640);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
-		talk(LOG_LEVEL_WARN, "sonded", "cannot write %s: %s", path,
-		     strerror(errno)); /* a full disk: the lock holds */
+		log_line(LOG_LEVEL_WARN, "sonded", "cannot write %s: %s", path,
+			 strerror(errno)); /* a full disk: the lock holds */
 	*out = take_fd(&fd);
 	return 0;
 }

@@ -84,14 +84,14 @@ static void start(struct sealer *s, const struct seal_opts *o)
 	s->state = "at work";
 	if (!pass_start(&s->pass, "sonde-seal", argv, &e))
 		return;
-	talk(LOG_LEVEL_ERROR, "sonded",
-	     "%s: segments are not archived; it is tried again in %d min", e.what, failed(s));
+	log_line(LOG_LEVEL_ERROR, "sonded",
+		 "%s: segments are not archived; it is tried again in %d min", e.what, failed(s));
 }
 
 static void wait_for(struct sealer *s, const char *what)
 {
 	if (s->state != what)
-		talk(LOG_LEVEL_INFO, "sonded", "archiving %s", what);
+		log_line(LOG_LEVEL_INFO, "sonded", "archiving %s", what);
 	s->state = what;
 }
 
@@ -149,16 +149,17 @@ static void take(struct sealer *s, const json_t *o)
 	uint64_t segments = number(o, "segments"), thinned = number(o, "thinned");
 
 	if (thinned)
-		talk(LOG_LEVEL_INFO, "sonded",
-		     "of %llu archive%s minutes are kept: %.1f MiB are %.1f MiB",
-		     (unsigned long long)thinned, thinned == 1 ? "" : "s",
-		     (double)number(o, "fine_before") / MIB, (double)number(o, "fine_after") / MIB);
+		log_line(LOG_LEVEL_INFO, "sonded",
+			 "of %llu archive%s minutes are kept: %.1f MiB are %.1f MiB",
+			 (unsigned long long)thinned, thinned == 1 ? "" : "s",
+			 (double)number(o, "fine_before") / MIB,
+			 (double)number(o, "fine_after") / MIB);
 	s->thinned += thinned;
 	if (!segments)
 		return;
-	talk(LOG_LEVEL_INFO, "sonded", "archived %llu segment%s: %.1f MiB are %.1f MiB",
-	     (unsigned long long)segments, segments == 1 ? "" : "s",
-	     (double)number(o, "bytes_before") / MIB, (double)number(o, "bytes_after") / MIB);
+	log_line(LOG_LEVEL_INFO, "sonded", "archived %llu segment%s: %.1f MiB are %.1f MiB",
+		 (unsigned long long)segments, segments == 1 ? "" : "s",
+		 (double)number(o, "bytes_before") / MIB, (double)number(o, "bytes_after") / MIB);
 	s->segments += segments;
 	s->bytes_before += number(o, "bytes_before");
 	s->bytes_after += number(o, "bytes_after");
@@ -175,8 +176,9 @@ void sealer_ended(struct sealer *s, int status)
 		s->failures = 0;
 		take(s, o);
 	} else if (s->wanted) {
-		talk(LOG_LEVEL_WARN, "sonded",
-		     "sonde-seal failed (code %d): it is tried again in %d min", code, failed(s));
+		log_line(LOG_LEVEL_WARN, "sonded",
+			 "sonde-seal failed (code %d): it is tried again in %d min", code,
+			 failed(s));
 	}
 	json_decref(o);
 }

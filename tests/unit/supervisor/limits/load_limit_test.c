@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* governor: over its limit for a minute, less is to be done; with room for five, more again. */
+/* load_limit: over its limit for a minute, less is to be done; with room for five, more again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,42 +15,42 @@
 
 #define S 1000000000ll
 
-#define MINUTE GOVERNOR_WHILE_NS
+#define MINUTE LOAD_LIMIT_WHILE_NS
 
 static void a_peak_changes_nothing_a_minute_does_and_room_brings_it_back(void **state)
 {
-	struct governor g = {0};
+	struct load_limit g = {0};
 	int64_t t = 1000 * S;
 
 	(void)state;
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t), 0);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 50 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 70 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 131 * S), 1);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 140 * S), 0);
-	assert_int_equal(governor_look(&g, 0.03, 0.05, MINUTE, t + 500 * S),
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, t), 0);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 50 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, t + 70 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, t + 131 * S), 1);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, t + 140 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.03, 0.05, MINUTE, t + 500 * S),
 			 0); /* neither over nor half */
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 510 * S), 0);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 809 * S), 0);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 811 * S), -1);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 812 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 510 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 809 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 811 * S), -1);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 812 * S), 0);
 }
 
 static void where_one_step_was_not_enough_the_next_is_asked_for_sooner(void **state)
 {
-	struct governor g = {0};
+	struct load_limit g = {0};
 
 	(void)state;
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 1 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 61 * S), 1);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 71 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 90 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 91 * S), 1);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, 101 * S),
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 1 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 61 * S), 1);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 71 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 90 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 91 * S), 1);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, 101 * S),
 			 0); /* enough: a whole minute again */
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 111 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 141 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 171 * S), 1);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 111 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 141 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 171 * S), 1);
 }
 
 static void switches_of_the_host_only_grow(void **state)
@@ -65,15 +65,15 @@ static void switches_of_the_host_only_grow(void **state)
 
 static void a_limit_that_is_lifted_is_room_at_once(void **state)
 {
-	struct governor g = {0};
+	struct load_limit g = {0};
 
 	(void)state;
-	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, S), 0);
-	assert_int_equal(governor_look(&g, 1, 0, MINUTE, 2 * S), -1);
-	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 3 * S), 0);
-	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 62 * S),
+	assert_int_equal(load_limit_look(&g, 1, 0.05, MINUTE, S), 0);
+	assert_int_equal(load_limit_look(&g, 1, 0, MINUTE, 2 * S), -1);
+	assert_int_equal(load_limit_look(&g, 1, 0.05, MINUTE, 3 * S), 0);
+	assert_int_equal(load_limit_look(&g, 1, 0.05, MINUTE, 62 * S),
 			 0); /* the minute begins anew */
-	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 63 * S), 1);
+	assert_int_equal(load_limit_look(&g, 1, 0.05, MINUTE, 63 * S), 1);
 }
 
 static void the_cpu_time_of_a_process_is_that_of_its_own_clock(void **state)
@@ -120,5 +120,5 @@ int main(void)
 		cmocka_unit_test(the_memory_of_children_is_theirs_while_they_run),
 	};
 
-	return cmocka_run_group_tests_name("governor", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("load_limit", tests, NULL, NULL);
 }
