@@ -15,10 +15,4 @@ void scope_configure(struct bpf_object *obj, const struct family_target *t,
 /* After it: what stands in them. 0 or -errno. */
 int scope_fill(struct bpf_object *obj, const struct family_target *t);
 
-/* All of it, of a skeleton that needs nothing else: it is configured, loaded and filled. 0, or
- * -errno with why. */
-struct bpf_object_skeleton;
-int scope_load(const struct bpf_object_skeleton *s, const struct family_config *c,
-	       struct scope_config *config, struct err *e);
-
 #endif
