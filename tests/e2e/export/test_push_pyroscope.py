@@ -168,7 +168,7 @@ def test_a_profile_that_will_never_be_taken_holds_up_none_of_the_others(store, r
 
     receiver.answers.append(too_large)
     done = push(receiver, store, scratch, "tenant = ours")
-    assert "will not have it" in done.stderr and "too large" not in done.stderr
+    assert "refused it for good" in done.stderr and "too large" not in done.stderr
     assert receiver.heads[0]["X-Scope-OrgID"] == "ours"
     assert not receiver.deduped("offcpu") and len(receiver.deduped("memory")) == len(receiver.deduped("process_cpu", comm="app")) == 9
     assert re.search(r"flames +\d+ s behind, 54 rows sent, 0 s missed, 9 refused for good", push(receiver, store, scratch, args=["--status"]).stdout)
