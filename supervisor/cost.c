@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cost: what all of sonde takes, and what is done when that is more than its limits (load_limit.h).
- */
+/* cost: what all sonde processes use together, and the steps taken when that exceeds the limits
+ * (load_limit.h). */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #define LOOKS 6 /* in the time that sonde may be over a limit */
 #define MIB   1048576.0
 
-/* Cores since the last look, where `*before` stood; one that is just ending can be in no account
- * for a moment. */
+/* Cores since the last look, at which the sum was `*before`. The sum can fall for a moment while a
+ * process ends. */
 static double rate(uint64_t cpu_ns, uint64_t *before, int64_t wall_ns)
 {
 	uint64_t grown = cpu_ns > *before ? cpu_ns - *before : 0;
@@ -27,7 +27,7 @@ static uint64_t private_of(pid_t pid)
 	return pid ? process_private_bytes(pid) : 0;
 }
 
-/* Its memory; its recent rate is noted in it, without its helpers'. */
+/* Returns its memory; stores its recent rate, without its helpers', in it. */
 static uint64_t look_at(struct service *v, int64_t wall_ns, double *cores)
 {
 	uint64_t helpers = v->ended_helpers_ns + v->helpers_ns, all = service_cpu_ns(v);
@@ -47,7 +47,7 @@ static void switches_look(struct sup *s, int64_t wall_ns)
 	s->cost.switched = now;
 }
 
-/* What runs in bursts is in the sums, and apart: sampling less would not lessen it. */
+/* What runs in bursts is in the sums, and listed separately: sampling less would not reduce it. */
 static void measure(struct sup *s, int64_t now)
 {
 	struct service *maps = &s->maps.service;
@@ -87,7 +87,7 @@ json_t *cost_json(const struct sup *s)
 			 "burst_bytes", (json_int_t)s->cost.burst_bytes);
 }
 
-/* What the limits are about. */
+/* What the limits apply to. */
 static double held_cores(const struct sup *s)
 {
 	return s->cost.cores - s->cost.store_cores - s->cost.index_cores;
@@ -149,8 +149,8 @@ static void tell(struct sup *s, const struct cost_step *step)
 		 step->what, detail);
 }
 
-/* One at another rate is started anew; who is to be told, stopped or started, the next turn sees.
- */
+/* A loader with another rate is restarted; the next turn of the loop reduces, stops or starts the
+ * others. */
 static void take_step(struct sup *s, const struct shed_step *step, bool more)
 {
 	struct service *l = &s->loader[step->family];
@@ -172,14 +172,14 @@ static void take_step(struct sup *s, const struct shed_step *step, bool more)
 		service_stop(l, SERVICE_STOP_NS);
 }
 
-/* The last step against too much memory is to begin anew: a loader or sonde-maps that has grown is
- * small again then. */
+/* The last step against too much memory is to restart everything: a loader or sonde-maps that has
+ * grown is small again then. */
 static void begin_anew(struct sup *s)
 {
 	tell(s, &(struct cost_step){.utc_ns = clock_utc_ns(),
 				    .limit = SHED_MEMORY,
 				    .family = "all",
-				    .what = "begins anew"});
+				    .what = "is restarted"});
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		if (s->loader[i].pid)
 			service_stop(&s->loader[i], SERVICE_STOP_NS);

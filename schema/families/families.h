@@ -35,20 +35,20 @@ struct family_setting { /* a key of section [record] in sonde.conf */
 };
 
 struct probe_family {
-	const char *name;   /* its loader is sonde-NAME; runs in the store carry this name */
-	const char *word;   /* a second name; NULL: none */
-	bool by_default;    /* `sonde record` records it where --families is not given */
-	bool always;        /* sonded does where `families` is not set */
-	bool has_freq;      /* its loader takes --freq */
-	unsigned int steps; /* how often its loader can be told to do less while it runs, before it
-			     * is stopped; one with a rate is restarted at half of it instead */
-	bool by_switches;   /* its cost grows with the rate of context switches */
-	bool has_mode;      /* its loader takes --mode and --rate */
+	const char *name; /* its loader is sonde-NAME; runs in the store carry this name */
+	const char *word; /* a second name; NULL: none */
+	bool by_default;  /* `sonde record` records it where --families is not given */
+	bool always;      /* sonded does where `families` is not set */
+	bool has_freq;    /* its loader takes --freq */
+	unsigned int
+		steps; /* how many steps its loader can be reduced by while it runs, before sonded
+			  stops it; a loader with a rate is restarted at half of it instead */
+	bool by_switches; /* its cost grows with the rate of context switches */
+	bool has_mode;    /* its loader takes --mode and --rate */
 	enum family_rights rights;
 	const char *event;   /* what its loader counts: "sample", "event" */
 	const char *nothing; /* the message where it recorded nothing; NULL: a general one */
-	bool standing; /* at the end of a recording sonde-pstack stores where threads wait (kind
-			  standing) */
+	bool standing;       /* at the end of a recording sonde-pstack stores where threads wait */
 	const struct family_setting *settings; /* ended by one without a name; NULL: none */
 };
 
@@ -62,7 +62,7 @@ const struct probe_family *family_named(const char *name);
 /* "cpu,offcpu" (NULL: the default ones) -> out[FAMILIES_MAX], each once, in the order given.
  * EXIT_USAGE. */
 int families_of(const char *list, const struct probe_family **out, size_t *n, struct err *e);
-/* The n-th setting of all families, and whose it is (`of` may be NULL). NULL: there is none. */
+/* The n-th setting of all families, and its family (`of` may be NULL). NULL past the last. */
 const struct family_setting *family_setting(size_t n, const struct probe_family **of);
 
 #endif

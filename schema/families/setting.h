@@ -27,7 +27,7 @@ struct setting {
 	enum setting_type type;
 	const char *words, *list; /* "on|off" */
 	double min, max;
-	bool zero;            /* a duration or size may be 0: for ever, no limit */
+	bool zero;            /* a duration or size may be 0: no limit */
 	bool empty;           /* it may be empty */
 	const char *fallback; /* what holds where nothing is set, as one would write it */
 	const char *like;     /* ends the refusal "KEY 'VALUE' is not ..." */

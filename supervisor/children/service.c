@@ -65,7 +65,7 @@ static void fail(struct service *s, bool was_ready)
 	s->failures++;
 	if (policy_gives_up(s->failures, was_ready, s->exit)) {
 		enter(s, SERVICE_FAILED);
-		log_line(LOG_LEVEL_ERROR, s->program, "given up: %s%s%s", s->why,
+		log_line(LOG_LEVEL_ERROR, s->program, "will not be restarted: %s%s%s", s->why,
 			 s->fix[0] ? "; fix: " : "", s->fix);
 		return;
 	}
@@ -73,7 +73,7 @@ static void fail(struct service *s, bool was_ready)
 		chance = (uint32_t)clock_mono_ns();
 	enter(s, SERVICE_WAITING);
 	s->again_ns = clock_mono_ns() + policy_delay_ns(s->failures, was_ready, chance);
-	log_line(LOG_LEVEL_WARN, s->program, "%s; started again in %.1f s", s->why,
+	log_line(LOG_LEVEL_WARN, s->program, "%s; restarting in %.1f s", s->why,
 		 (double)(s->again_ns - clock_mono_ns()) / 1e9);
 }
 
@@ -173,11 +173,11 @@ static double number(const json_t *ev, const char *key)
 static void take_store_error(struct service *s, const char *text)
 {
 	if (!*text && s->store_error[0])
-		log_line(LOG_LEVEL_INFO, s->program, "the store takes what it writes again");
+		log_line(LOG_LEVEL_INFO, s->program, "it can write to the store again");
 	snprintf(s->store_error, sizeof(s->store_error), "%.63s", text);
 }
 
-/* The last line of one that ends says nothing of that. */
+/* The last line of a loader that ends has no cost. */
 static void take_cost(struct service *s, const json_t *ev)
 {
 	json_int_t ns = json_integer_value(json_object_get(ev, "bpf_ns")),
@@ -242,7 +242,7 @@ static void take_stderr_line(struct service *s, const char *text, size_t len)
 		log_line(LOG_LEVEL_WARN, s->program, "%.*s", (int)(len < 800 ? len : 800), text);
 }
 
-/* Whole lines of what stands in *fd go to `take`; at its end *fd becomes -1. */
+/* Passes whole lines from *fd to `take`; at the end of file *fd becomes -1. */
 static void read_lines(struct service *s, int *fd, struct strbuf *begun,
 		       void (*take)(struct service *s, const char *text, size_t len))
 {
@@ -252,7 +252,7 @@ static void read_lines(struct service *s, int *fd, struct strbuf *begun,
 
 	while (*fd >= 0 && (n = read(*fd, bytes, sizeof(bytes))) != 0) {
 		if (n < 0)
-			return; /* nothing there now */
+			return; /* nothing to read now */
 		for (at = bytes; (nl = memchr(at, '\n', (size_t)(bytes + n - at))); at = nl + 1) {
 			strbuf_add(begun, at, (size_t)(nl - at));
 			take(s, strbuf_str(begun), begun->len);
@@ -305,7 +305,7 @@ int service_failure(const struct service *s, struct err *e)
 	return -EIO;
 }
 
-/* One that has helpers tells of those that run, too. */
+/* A service with helpers reports the CPU time of those that still run, too. */
 static uint64_t with_helpers(const struct service *s, uint64_t cpu_ns)
 {
 	return cpu_ns > s->told_ns ? cpu_ns : s->told_ns;
@@ -339,7 +339,7 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 	if (was_ready && clock_mono_ns() - s->ready_ns >= POLICY_HEALTHY_NS)
 		s->failures = 0;
 	if (!s->why[0] && hung)
-		snprintf(s->why, sizeof(s->why), "it gave no sign of life and was killed");
+		snprintf(s->why, sizeof(s->why), "it did not respond and was killed");
 	else if (!s->why[0] && WIFSIGNALED(status))
 		snprintf(s->why, sizeof(s->why), "ended by signal %d (%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
@@ -359,7 +359,7 @@ void service_watch(struct service *s)
 	if (!s->pid)
 		return;
 	if (s->state == SERVICE_STOPPING && now >= s->kill_ns) {
-		log_line(LOG_LEVEL_WARN, s->program, "did not end in time: killed");
+		log_line(LOG_LEVEL_WARN, s->program, "did not stop in time: killed");
 		kill(s->pid, SIGKILL);
 		s->kill_ns = now + NSEC_PER_SEC;
 	} else if ((s->state == SERVICE_RUNNING && now - s->heard_ns > POLICY_HUNG_NS) ||

@@ -33,7 +33,7 @@
 #define CONF_TEXT_MAX   512
 
 /* clang-format off */
-enum conf_key { /* keys of one section stand together */
+enum conf_key { /* keys of one section are adjacent */
 	CONF_STORE,
 	CONF_BUDGET,
 	CONF_RESERVE,
@@ -64,7 +64,7 @@ struct conf {
 	uint64_t budget_bytes, reserve_bytes; /* 0: the disk decides */
 	int64_t age_ns, segment_age_ns;
 	bool seal;
-	int64_t fine_age_ns; /* 0: for ever */
+	int64_t fine_age_ns; /* 0: no limit */
 	uint32_t freq;
 	double cpu;            /* limit of all of sonde, in percent of one core; 0: none */
 	uint64_t memory_bytes; /* the same of memory; 0: none */

@@ -246,7 +246,7 @@ static void suggest(const char *section, const char *name, struct err *e)
 static void say_form(struct err *e)
 {
 	err_fix(e,
-		"lines are [section], key = value of at most %d bytes, and # comments; a list of rules goes on in the next line, "
+		"lines are [section], key = value of at most %d bytes, and # comments; a list of rules continues in the next line, "
 		"after a blank",
 		LINE_MOST);
 }
@@ -284,9 +284,9 @@ static int take_value(struct file *f, enum conf_key key, const char *value, cons
 			    value);
 		return conf_set(f->c, key, strbuf_str(&all), origin, f->e);
 	}
-	err_set(f->e, -EINVAL, EXIT_USAGE, "%s: %s is set once more, after line %d%s", origin,
+	err_set(f->e, -EINVAL, EXIT_USAGE, "%s: %s is already set in line %d%s", origin,
 		conf_setting(key)->name, f->set[key],
-		f->goes_on ? ": a line that begins with a blank goes on with the one before" : "");
+		f->goes_on ? ": a line that begins with a blank continues the one before" : "");
 	if (list)
 		say_form(f->e);
 	else

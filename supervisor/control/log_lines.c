@@ -18,7 +18,7 @@ static const int priorities[] = {3, 4, 6, 7};
 static bool journal;
 static char *kept[LOG_LINES_KEPT];
 static size_t said;
-static size_t file_most, file_bytes; /* 0: stderr is no file of ours */
+static size_t file_most, file_bytes; /* 0: stderr is not a file of ours */
 
 void log_lines_init(void)
 {
@@ -65,12 +65,12 @@ void log_line_format(struct strbuf *out, long long utc_ns, enum log_level level,
 static void say(const struct strbuf *text)
 {
 	if (write(STDERR_FILENO, text->buf, text->len) < 0) {
-		/* nobody is left to be told; it is kept all the same */
+		/* stderr is gone; the line is still kept for `sonde logs` */
 	}
 	file_bytes += text->len;
 }
 
-/* `sonde logs` has no more than these either. */
+/* `sonde logs` shows only these, too. */
 static void begin_file_anew(void)
 {
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load_shed: what is done less while sonde takes more than its limits: one step at a time, each
- * about one family. Pure.
+ * load_shed: what sonde gives up while it exceeds its limits: one step at a time, each about one
+ * family. Pure.
  *
- *   CPU     1. the dearest family that runs does less: as often as it can be told to (its steps:
- * schema/families/families.h); two steps at once where twice the limit is taken
- *           2. it does as little as it can: the dearest of those that can do less, where that would
- * be enough
- *           3. it would not: the dearest is stopped, the most valued of those that run at the very
- * end. One that does as little as it can goes on up to SHED_STOP limits: sums without stacks are
- * worth more than nothing memory  the last family that still runs is stopped, but for the first:
- * sampling less takes no less memory
+ * CPU:
+ *   1. The most expensive running family is reduced, by at most as many steps as it has
+ *      (schema/families/families.h); by two at once where sonde takes twice the limit.
+ *   2. If that family is at its last step: the most expensive of those that can still be reduced,
+ *      if reducing would be enough.
+ *   3. If it would not: the most expensive family is stopped; the most valued of those that run
+ *      only at the very end. A family at its last step runs on up to SHED_STOP limits: sums without
+ *      stacks are better than nothing.
  *
- * Back again, under the limit of CPU: the first in the order of value (that of FAMILIES) that fits,
- * as many steps at once as fit: where all of sonde would take 9/10 of the limit at most for a
- * while. What it would take is what it took there last, by the switches of then and now where it
- * grows with them; or twice as much as now for each step, of one that samples at a rate. Each time
- * that one goes over the limit soon after it came back, it waits twice as long the next time.
+ * Memory: the last running family of the list is stopped, but never the first: sampling less takes
+ * no less memory. These steps are undone in reverse order.
  *
- * Steps against memory are taken back in reverse order.
+ * Back again, under the CPU limit: the first family in order of value (that of FAMILIES) that fits,
+ * by as many steps at once as fit: all of sonde would take at most 9/10 of the limit for a while.
+ * The estimate is what the family took at that step last time, scaled by the context switches of
+ * then and now where its cost grows with them; of a family with a sampling rate it is twice the
+ * present cost for each step. A family that exceeds the limit soon after it came back waits twice
+ * as long the next time.
  */
 #ifndef SONDE_SUPERVISOR_LOAD_SHED_H
 #define SONDE_SUPERVISOR_LOAD_SHED_H
@@ -31,7 +33,7 @@
 #define SHED_STEPS    4 /* at most that a family has */
 #define SHED_PATIENCE 5 /* doublings of the while, at most */
 #define SHED_STOP     2.5
-#define SHED_SOON     10 /* whiles: over the limit within so many after it came back */
+#define SHED_SOON     10 /* whiles: over the limit again this soon after it came back */
 
 enum shed_limit { SHED_CPU, SHED_MEMORY };
 
@@ -70,22 +72,22 @@ struct shed {
 	} of[FAMILIES_MAX];
 };
 
-/* At each look, before anything else: what each takes where it is. */
+/* At each look, before anything else: notes what each family uses at its present step. */
 void shed_note(struct shed *r, const struct shed_look *l);
-/* Less is to be done. false: there is no step. */
+/* Sheds load: reduces or stops a family. false: there is no step left. */
 bool shed_more(struct shed *r, const struct shed_look *l, struct shed_step *out);
-/* At each look: does one come back now? */
+/* At each look: does a family come back now? */
 bool shed_less(struct shed *r, const struct shed_look *l, struct shed_step *out);
 bool shed_more_memory(struct shed *r, const struct shed_family *f, unsigned int n,
 		      struct shed_step *out);
 bool shed_less_memory(struct shed *r, const struct shed_family *f, unsigned int n,
 		      struct shed_step *out);
 
-/* How many steps of a limit hold. */
+/* How many steps are in force because of a limit. */
 unsigned int shed_count(const struct shed *r, const struct shed_family *f, unsigned int n,
 			enum shed_limit limit);
 bool shed_stopped(const struct shed *r, unsigned int family, const struct probe_family *f);
-/* How much less it does: 0 all. */
+/* How many steps it is reduced by; 0: none. */
 unsigned int shed_step(const struct shed *r, unsigned int family, const struct probe_family *f);
 /* Its rate now; at least 1 Hz. */
 uint32_t shed_freq(const struct shed *r, unsigned int family, const struct probe_family *f,

@@ -78,8 +78,8 @@ static struct retention_limits headroom(const struct retain *r)
 	return l;
 }
 
-/* A clock that was set may be set right soon, and so may the one that a host comes up with: all
- * history is not to go for a mistake of a minute. */
+/* After the clock was set, or the host booted with a wrong one, it may soon be corrected: a
+ * minute's mistake must not delete all history. */
 static void mind_clock(struct retain *r)
 {
 	int64_t offset = clock_boot_offset_ns(), moved = offset - r->offset_ns;
@@ -90,7 +90,7 @@ static void mind_clock(struct retain *r)
 		r->doubt_until_ns = clock_mono_ns() + DOUBT_NS;
 		log_line(
 			LOG_LEVEL_WARN, "sonded",
-			"the wall clock was set by %.0f s: no file is removed for its age in the next hour",
+			"the wall clock jumped by %.0f s: no segment is removed by age for an hour",
 			(double)moved / 1e9);
 	}
 	r->offset_ns = offset;
@@ -120,7 +120,7 @@ static void start(struct retain *r)
 	snprintf(age, sizeof(age), "%llds", (long long)(headroom(r).age_ns / NSEC_PER_SEC ?: 1));
 	if (!pass_start(&r->prune, "sonde-prune", argv, &e))
 		return;
-	log_line(LOG_LEVEL_ERROR, "sonded", "%s: the store is not kept within its limits", e.what);
+	log_line(LOG_LEVEL_ERROR, "sonded", "%s: the store may exceed its limits", e.what);
 	r->look_ns = clock_mono_ns() + IN_VAIN_NS;
 }
 
@@ -148,7 +148,7 @@ static const char *text(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key)) ?: "?";
 }
 
-/* One without a time had no rows of its own: it was empty. */
+/* A segment without a time was empty. */
 static void tell_removed(const json_t *row)
 {
 	double mib = json_number_value(json_object_get(row, "bytes")) / 1048576;
@@ -157,7 +157,7 @@ static void tell_removed(const json_t *row)
 		log_line(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %s",
 			 text(row, "segment"), text(row, "why"), mib,
 			 json_is_true(json_object_get(row, "counted")) ?
-				 "no rows of its own" :
+				 "empty" :
 				 "its rows could not be counted");
 	else
 		log_line(LOG_LEVEL_INFO, "sonded",
@@ -178,13 +178,12 @@ void retain_ended(struct retain *r, int status)
 	root = pass_ended(&r->prune, status, &code);
 	rows = json_object_get(root, "rows");
 	if (!root)
-		log_line(LOG_LEVEL_WARN, "sonded",
-			 "sonde-prune failed (code %d): it is tried again", code);
+		log_line(LOG_LEVEL_WARN, "sonded", "sonde-prune failed (code %d), retrying", code);
 	json_array_foreach (rows, i, row)
 		tell_removed(row);
 	if (json_array_size(json_object_get(root, "unmet")) && !r->unmet)
 		log_line(LOG_LEVEL_WARN, "sonded",
-			 "the store is over its limits, and nothing more in it may go");
+			 "the store exceeds its limits, and nothing more may be removed");
 	r->unmet = json_array_size(json_object_get(root, "unmet")) > 0;
 	r->look_ns = clock_mono_ns() + (json_array_size(rows) ? LOOK_NS : IN_VAIN_NS);
 	(void)usage_measure(r->store, &r->use);

@@ -210,11 +210,11 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 		 "sonde config show"}, /* no 'cpu' was meant */
 		{"[record]\nfrq = 1\n", "x:2: unknown key 'frq'", "[record]  freq"},
 		{"[store]\nage = 1d\nbudget = 1G\nage = 2d\n",
-		 "x:4: age is set once more, after line 2", "leave one"},
+		 "x:4: age is already set in line 2", "leave one"},
 		{"[targets]\ninclude = user:root\ninclude = user:root\n",
-		 "x:3: include is set once more", "after a blank"},
+		 "x:3: include is already set", "after a blank"},
 		{"[record]\nfamilies = cpu\n  offcpu\n",
-		 "x:3: families is set once more, after line 2: a line that begins", "leave one"},
+		 "x:3: families is already set in line 2: a line that begins", "leave one"},
 		{"[targets]\nexclude = command:a\n  comand:b\n",
 		 "x:3: exclude 'command:a comand:b' is not", ""},
 	};
@@ -322,7 +322,7 @@ static void bytes_that_are_no_text_are_refused_and_long_lines_too(void **state)
 	memset(text, 'a', sizeof(text));
 	assert_true(conf_parse(&c, "x", text, sizeof(text), &e) < 0);
 	assert_non_null(strstr(e.what, "x:1: the line is too long"));
-	assert_non_null(strstr(e.fix, "goes on in the next line"));
+	assert_non_null(strstr(e.fix, "continues in the next line"));
 	assert_int_equal(conf_parse(&c, "x", "", 0, NULL), 0);
 	assert_int_equal(conf_parse(&c, "x", "[store]\nage = 1d", 16, NULL),
 			 0); /* no newline at its end */
