@@ -53,8 +53,7 @@ int state_folder(const char *given, char path[PATH_MAX], struct err *e)
 			 home && *home == '/' ? home : "/nonexistent");
 	rc = make_folders(path);
 	if (rc) {
-		err_set(e, rc, EXIT_PERMISSION,
-			"cannot create the folder %s for counters: %s",
+		err_set(e, rc, EXIT_PERMISSION, "cannot create the folder %s for counters: %s",
 			path, strerror(-rc));
 		err_fix(e, "name another one: --state DIR");
 	}

@@ -94,8 +94,7 @@ int http_new(struct http **out, struct err *e)
 		return 0;
 	}
 	free(h);
-	err_set(e, -ENOENT, EXIT_PREREQUISITE, "cannot load %s, which sonde-push needs",
-		LIBRARY);
+	err_set(e, -ENOENT, EXIT_PREREQUISITE, "cannot load %s, which sonde-push needs", LIBRARY);
 	err_fix(e, "install curl's library (on Debian package libcurl4)");
 	return -ENOENT;
 }

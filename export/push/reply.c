@@ -126,7 +126,7 @@ static const char *status_means(long status)
 		return "a redirect, which is not followed: url must name the receiver itself";
 	switch (status) {
 	case 200:
-		return "with a text, which it would not send";
+		return "unexpected text in the answer";
 	case 401:
 	case 403:
 	case 407:
@@ -150,14 +150,14 @@ int reply_judge(const struct reply *r, const struct target *t, long status, uint
 	*rejected = 0;
 	if (r->endless)
 		return err_set(e, -EAGAIN, EXIT_RUNTIME,
-			       "%s: %s answered %ld, with a longer text than sonde-push reads", t->name,
-			       t->url, status);
+			       "%s: %s answered %ld, with a longer text than sonde-push reads",
+			       t->name, t->url, status);
 	if (status == 200 && (t->type == TARGET_OTLP ? otlp_taken(r, rejected) : !r->all))
 		return 0;
 	if (is_final(r, t, status))
 		return err_set(e, -EBADMSG, EXIT_RUNTIME,
-			       "%s: %s refused it for good: it answered %ld", t->name,
-			       t->url, status);
+			       "%s: %s refused it for good: it answered %ld", t->name, t->url,
+			       status);
 	if (t->type == TARGET_CLICKHOUSE && sscanf(r->text, "Code: %9u.", &code) == 1) {
 		means = clickhouse_means(code);
 		return err_set(e, -EAGAIN, EXIT_RUNTIME,

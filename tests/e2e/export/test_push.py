@@ -97,7 +97,7 @@ REFUSALS = [
     (lambda h, body: h.say(503, Retry_After="99999999999999999999"), "answered 503"),
     (lambda h, body: h.say(500, b"Code: 241. DB::Exception: Memory limit"), "ClickHouse's code 241"),
     (lambda h, body: h.say(404, b"Code: 60. DB::Exception: " + SECRET.encode()), "code 60: it has no such table"),
-    (lambda h, body: h.say(200, b"<html>please log in"), "answered 200: and a text"),
+    (lambda h, body: h.say(200, b"<html>please log in"), "answered 200: unexpected text"),
     (lambda h, body: h.say(401, str(h.headers).encode()), "check user, password-file"),
     (lambda h, body: h.say(413), "no bodies of this size"),
     (lambda h, body: h.say(302, Location=f"http://127.0.0.1:{h.server.elsewhere}/"), "a redirect, which is not followed"),
@@ -108,7 +108,7 @@ REFUSALS = [
     (raw(OK + b"Content-Length: -1\r\n\r\n"), "http://127.0.0.1"),
     (raw(OK + b"Transfer-Encoding: chunked\r\n\r\nnonsense\r\n"), "http://127.0.0.1"),
     (raw(OK + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n"), "http://127.0.0.1"),
-    (raw(OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + b"\x1f\x8b" + 18 * b"\0"), "answered 200: and a text"),
+    (raw(OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + b"\x1f\x8b" + 18 * b"\0"), "answered 200: unexpected text"),
     (until_hung_up(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000), "longer text than sonde-push reads"),
     (until_hung_up(b"X-More: and more\r\n" * 1000, OK), "longer text than sonde-push reads"),
     (raw(OK + b"X: " + 300_000 * b"x"), "http://127.0.0.1"),
@@ -271,11 +271,11 @@ def test_a_secret_is_in_the_head_of_a_request_and_nowhere_else(made, scratch):
 
 
 WRONG = (
-    ("[export.a]\nevery = 5m\n", "has no url"), ("[export.a]\nurl = ftp://x\n", "url = http://HOST:PORT"), ("[export.a]\nurl = http://u:p@x\n", "no value"),
+    ("[export.a]\nevery = 5m\n", "has no url"), ("[export.a]\nurl = ftp://x\n", "url = http://HOST:PORT"), ("[export.a]\nurl = http://u:p@x\n", "not a valid value"),
     ("[other]\nurl = http://x\n", "not an [export.NAME] section"), ("[export.a]\nulr = 1\n", "did you mean 'url'"), ("[export.a]\nurl = http://x\nevery = 0\n", "not a valid value"),
-    ("[export.a]\nurl = http://x\ntables = none\n", "wrong.conf:3: "), ("", "nobody"), ("[export.a]\nurl = http://x\npassword-file = /x\n", "no user"),
-    ("[export.a]\nurl = http://x\ntoken-file = /x\nuser = me\n", "one of the two"), (f"[export.a]\nurl = {SECRET}\n", "no value"), ("garbage", "line 1"),
-    ("[export.a]\n  url = http://x\n  url = http://y\n", "once more, after line 2"), ("[export.a]\nurl = http://x\ntables = " + 99 * "cost, ", "too long"),
+    ("[export.a]\nurl = http://x\ntables = none\n", "wrong.conf:3: "), ("", "no section that says where to send"), ("[export.a]\nurl = http://x\npassword-file = /x\n", "without user"),
+    ("[export.a]\nurl = http://x\ntoken-file = /x\nuser = me\n", "only one is allowed"), (f"[export.a]\nurl = {SECRET}\n", "not a valid value"), ("garbage", "line 1"),
+    ("[export.a]\n  url = http://x\n  url = http://y\n", "already set in line 2"), ("[export.a]\nurl = http://x\ntables = " + 99 * "cost, ", "too long"),
     (70000 * "#", "larger than 64 KB"), ("[export.a]\n\0url", "NUL byte"))
 
 

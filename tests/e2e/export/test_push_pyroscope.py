@@ -175,6 +175,6 @@ def test_a_profile_that_will_never_be_taken_holds_up_none_of_the_others(store, r
 
 
 def test_a_configuration_of_the_wrong_type_says_so(store, receiver, scratch):
-    for more, words in (("tables = events", "none of clickhouse"), ("profiles = wall", "no value"), ("signals = logs", "none of otlp"), ("type = otlp", "once more")):
+    for more, words in (("tables = events", "only type clickhouse supports"), ("profiles = wall", "not a valid value"), ("signals = logs", "only type otlp supports"), ("type = otlp", "already set in line")):
         done = push(receiver, store, scratch, more, ok=False)
         assert done.returncode == 2 and words in done.stderr

@@ -114,7 +114,7 @@ def test_a_configuration_that_cannot_be_read_is_said(scratch, store):
     conf, more = os.path.join(scratch, "sonde.conf"), os.path.join(scratch, "conf.d")
     with open(conf, "w", encoding="ascii") as f:
         f.write("x" * 300000)
-    told(refused("--config", scratch, "--store", store), 2, "is no file of at most", conf)
+    told(refused("--config", scratch, "--store", store), 2, "is not a regular file of at most", conf)
     os.chmod(conf, 0)
     told(refused("--config", scratch, "--store", store, prefix=NOBODY), 5, "cannot read", conf)
     os.unlink(conf)
