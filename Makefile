@@ -78,8 +78,8 @@ $(B)/static/$(1): $$($(1)_OBJS) $(patsubst %,$(B)/lib/%.a,$(3)) $$(STATIC_OBJS)
 	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -static-pie $$(LDFLAGS) -o $$@ $$^ -Wl,--start-group $(4) $(call store_libs,$(3)) $$(STATIC_LIBS) -Wl,--end-group
 endef
 
-# The families: each has its loader in loaders/NAME, and programs in probes/NAME.bpf.c if it loads any.
-FAMILIES := cpu offcpu goheap host net l7
+# The families, as families.c lists them: each has its loader in loaders/NAME, and programs in probes/NAME.bpf.c if it loads any.
+FAMILIES := $(shell sed -n 's/^\t{\.name = "\([a-z0-9]*\)".*/\1/p' schema/families/families.c)
 
 # $(call loader,NAME,SOURCES,ARCHIVES): build/bin/sonde-NAME, a program upon the common loop
 loader = $(call program,sonde-$(1),$(2),$(3) bpf sandbox host runtimes image store base,-lbpf -lseccomp -lsqlite3 -ljansson -lz -lpthread -lm)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command: see the header. */
 #include "export/command.h"
 
 #include <errno.h>
@@ -79,7 +78,7 @@ static void status_text(struct totals *t, size_t series, int64_t now_ts)
 			source = source_name(i);
 		}
 	if (!t->begun_ts) {
-		puts("metrics    nobody has asked for them yet");
+		puts("metrics    not requested yet");
 		return;
 	}
 	printf("metrics    %zu series, of %zu at most; %" PRIu64 " values under " TOTALS_OTHER

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expose: see the header. */
 #include "export/expose.h"
 
 #include <inttypes.h>
@@ -42,8 +41,8 @@ static void sample(struct strbuf *out, const struct metric *m, const char *end, 
 	strbuf_addch(out, '\n');
 }
 
-/* The rows of one histogram of one set of labels: from `r` on, `n` of them. A bound that no row
- * tells of has what the one before has. */
+/* The `n` rows from `r` on: one histogram of one set of labels. A bound without a row has the value
+ * of the bound before. */
 static void histogram(struct strbuf *out, const struct totals_row *r, size_t n)
 {
 	const struct metric *m = &METRICS[r->metric];
@@ -99,7 +98,7 @@ static void series(struct strbuf *out, const struct totals_row *rows, size_t n, 
 	}
 }
 
-/* What sonde tells of itself, and of the store. */
+/* Metrics of sonde itself and of the store. */
 #define OWN 10
 
 static void own(struct strbuf *out, const struct totals *t, const struct update_store *about,
@@ -109,17 +108,17 @@ static void own(struct strbuf *out, const struct totals *t, const struct update_
 		const char *name, *type, *help;
 		uint64_t value;
 	} items[] = {
-		{"sonde_export_begun_timestamp_seconds", "gauge", "Since when counters count.",
+		{"sonde_export_begun_timestamp_seconds", "gauge", "When the counters started.",
 		 (uint64_t)t->begun_ts},
 		{"sonde_export_folded_values_total", "counter",
 		 "Values that were counted under ~other, or left out, because there are too many series.",
 		 t->folded},
 		{"sonde_export_missed_seconds_total", "counter",
-		 "At most so much time was removed from the store before it was counted.",
+		 "Upper bound of the time that was removed from the store before it was counted.",
 		 t->missed_s},
 		{"sonde_export_series", "gauge", "Series, this one too.", n},
 		{"sonde_export_series_limit", "gauge",
-		 "From so many series on, new things are counted under ~other.", t->max_series},
+		 "Limit of series; above it new ones are counted under ~other.", t->max_series},
 		{"sonde_store_bytes", "gauge", "Size of the store's files, with their logs.",
 		 about->bytes},
 		{"sonde_store_newest_timestamp_seconds", "gauge", "The newest bucket in the store.",

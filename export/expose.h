@@ -2,7 +2,7 @@
 /*
  * expose: totals as Prometheus reads them: its text format 0.0.4, or OpenMetrics 1.0 (which has
  * units, counters named without _total in their heads, and "# EOF" at the end). Each metric's
- * series stand together, sorted; a histogram has all its bounds.
+ * series are adjacent and sorted; a histogram has all its bounds.
  */
 #ifndef SONDE_EXPORT_EXPOSE_H
 #define SONDE_EXPORT_EXPOSE_H

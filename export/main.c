@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde-export: what the store has, in the forms of other engines. It only reads the store; what it
- * remembers is in a folder of its own. */
+/* sonde-export: metrics of the store in the formats of other systems. It only reads the store; its
+ * state is in another folder. */
 #include <errno.h>
 #include <locale.h>
 #include <sqlite3.h>
@@ -27,9 +27,9 @@ static const struct program PROGRAM = {
 /* clang-format off */
 static const struct option OPTIONS[] = {
 	{"store", 0, OPTION_STRING, "DIR", "the store's folder, or a file of it (else as sonde finds it)", OPTION_AT(struct command_args, store)},
-	{"state", 0, OPTION_STRING, "DIR", "where counters are kept from one time to the next", OPTION_AT(struct command_args, state)},
+	{"state", 0, OPTION_STRING, "DIR", "where to keep counters between runs", OPTION_AT(struct command_args, state)},
 	{"openmetrics", 0, OPTION_FLAG, NULL, "metrics: in OpenMetrics' format", OPTION_AT(struct command_args, openmetrics)},
-	{"series", 0, OPTION_UINT, "N", "metrics: from so many series on new things are counted as ~other (default 5000)",
+	{"series", 0, OPTION_UINT, "N", "metrics: limit of series; above it new ones are counted as ~other (default 5000)",
 	 OPTION_AT(struct command_args, max_series), .min = 1, .max = 1000000},
 	{"json", 0, OPTION_FLAG, NULL, "status: as JSON", OPTION_AT(struct command_args, json)},
 	{0},

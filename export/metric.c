@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metric: see the header. */
 #include "export/metric.h"
 #include "schema/base/array.h"
 
@@ -11,7 +10,7 @@
 #define G METRIC_GAUGE
 #define H METRIC_HISTOGRAM
 
-/* What is told of a container, and in the same words of a unit. */
+/* Metrics of a container and, under another name, of a unit. */
 #define CGROUP(x, of)                                                                          \
 	{"sonde_" x "_cpu_limit", G, 3, "CPUs that " of " may use.", NULL},                    \
 		{"sonde_" x "_cpu_periods_total", C, 0,                                        \
@@ -60,7 +59,7 @@ const struct metric METRICS[] = {
 	{"sonde_connection_attempts_total", C, 0, "Connections that clients began to open.", NULL},
 	{"sonde_connection_bytes_total", C, 0, "Bytes of connections: sent and acknowledged, received.", NULL},
 	{"sonde_connection_failures_total", C, 0, "Connections that were not opened, by reason.", NULL},
-	{"sonde_connection_retransmitted_segments_total", C, 0, "Segments of connections that were sent anew.", NULL},
+	{"sonde_connection_retransmitted_segments_total", C, 0, "Retransmitted segments of connections.", NULL},
 	{"sonde_connection_round_trip_seconds_total", C, 6, "Smoothed round-trip times of connections, one for each reading, added up.", NULL},
 	{"sonde_connection_round_trips_total", C, 0, "How many round-trip times were added up.", NULL},
 	{"sonde_connection_segments_total", C, 0, "Segments of connections.", NULL},
@@ -100,10 +99,10 @@ const struct metric METRICS[] = {
 	{"sonde_host_cpu_seconds_total", C, 6, "Time of the host's CPUs by mode, all CPUs together.", NULL},
 	{"sonde_host_cpus", G, 0, "CPUs of the host.", NULL},
 	{"sonde_host_forks_total", C, 0, "Processes and threads that were started.", NULL},
-	{"sonde_host_load_average", G, 3, "Load average of the host over so many minutes.", NULL},
+	{"sonde_host_load_average", G, 3, "Load average of the host over this many minutes.", NULL},
 	{"sonde_host_major_faults_total", C, 0, "Page faults that read from a disk.", NULL},
 	{"sonde_host_memory_bytes", G, 0, "Memory of the host, by kind.", NULL},
-	{"sonde_host_oom_kills_total", C, 0, "Processes killed for want of memory, in containers too.", NULL},
+	{"sonde_host_oom_kills_total", C, 0, "Processes killed by the out-of-memory killer, containers included.", NULL},
 	{"sonde_host_pressure_seconds_total", C, 6, "How long threads of the host waited for a resource: some of them, or all.", NULL},
 	{"sonde_host_swap_bytes", G, 0, "Swap of the host.", NULL},
 	{"sonde_host_swap_pages_total", C, 0, "Pages read back from swap, and written to it.", NULL},
@@ -118,7 +117,7 @@ const struct metric METRICS[] = {
 	{"sonde_jvm_safepoint_seconds_total", C, 6, "How long all threads of Java's virtual machines were stopped.", NULL},
 	{"sonde_jvm_safepoints_total", C, 0, "How often all threads of Java's virtual machines were stopped.", NULL},
 	{"sonde_listener_dropped_total", C, 0, "Connections and packets that listening sockets had no room for.", NULL},
-	{"sonde_listener_repeated_answers_total", C, 0, "Answers to opening connections that were sent anew.", NULL},
+	{"sonde_listener_repeated_answers_total", C, 0, "Retransmitted SYN-ACKs of opening connections.", NULL},
 	{"sonde_lost_total", C, 0, "What sonde could not see or keep, by family and reason.", NULL},
 	{"sonde_process_ends_total", C, 0, "Processes that ended, by how they ended.", NULL},
 	{"sonde_profile_cpu_seconds_total", C, 9, "CPU time by samples of stacks, without sonde's own.", NULL},

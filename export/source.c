@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source: see the header. */
 #include "export/source.h"
 
 #include <errno.h>

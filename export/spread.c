@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spread: see the header. */
 #include "export/spread.h"
 
 #include <sqlite3.h>

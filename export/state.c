@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state: see the header. */
 #include "export/state.h"
 
 #include <errno.h>
@@ -54,8 +53,7 @@ int state_folder(const char *given, char path[PATH_MAX], struct err *e)
 			 home && *home == '/' ? home : "/nonexistent");
 	rc = make_folders(path);
 	if (rc) {
-		err_set(e, rc, EXIT_PERMISSION,
-			"cannot make the folder %s, where counters are kept from one time to the next: %s",
+		err_set(e, rc, EXIT_PERMISSION, "cannot create the folder %s for counters: %s",
 			path, strerror(-rc));
 		err_fix(e, "name another one: --state DIR");
 	}
@@ -83,7 +81,7 @@ static int state_read(const struct state *s, struct totals *t, struct err *e)
 	if (rc)
 		return err_set(e, rc, EXIT_RUNTIME, "cannot read %s: %s", s->path, strerror(-rc));
 	if (state_parse(t, strbuf_str(&text), text.len))
-		log_warn("%s is damaged: counters begin anew", s->path);
+		log_warn("%s is damaged: counters start from zero", s->path);
 	return 0;
 }
 

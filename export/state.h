@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * state: totals in a file, so that counters go on where they were (statetext.h has its form). One
- * file for each store, in a folder of ours (never the store's).
- */
+/* state: totals in a file, so that counters survive a restart (statetext.h has its form). One file
+ * for each store, never in the store's folder. */
 #ifndef SONDE_EXPORT_STATE_H
 #define SONDE_EXPORT_STATE_H
 
@@ -12,17 +10,16 @@
 #include "export/totals.h"
 #include "schema/base/err.h"
 
-/* The folder that states are in: `given`, $STATE_DIRECTORY (systemd), /var/lib/sonde-export for
- * root, else $XDG_STATE_HOME/sonde or
- * ~/.local/state/sonde. It is made if it is not there. */
+/* The folder of states: `given`, $STATE_DIRECTORY (systemd), /var/lib/sonde-export for root, else
+ * $XDG_STATE_HOME/sonde or ~/.local/state/sonde. Created if missing. */
 int state_folder(const char *given, char path[PATH_MAX], struct err *e);
 
 struct state {
 	char path[PATH_MAX];
 	int lock_fd;
 };
-/* Waits for whoever has the state of this store, and reads it. `dir` as state_folder told;
- * state_close in any case. */
+/* Locks the state of this store, waiting for another process that has it, and reads it. `dir` is
+ * that of state_folder; call state_close in any case. */
 int state_open(struct state *s, const char *dir, const char *store, struct totals *t,
 	       struct err *e);
 int state_save(const struct state *s, struct totals *t, struct err *e);

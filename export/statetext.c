@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* statetext: see the header. */
 #include "export/statetext.h"
 
 #include <errno.h>
@@ -15,7 +14,7 @@
 #define HEAD    "sonde-metrics 1\n"
 #define TS_MOST (1ll << 40)
 
-/* A number and the blank, or the end, behind it. NULL: there is none. */
+/* A number and the blank or the end after it. NULL: not a number. */
 static char *number(char *p, uint64_t *out)
 {
 	char *end;

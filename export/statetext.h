@@ -17,8 +17,8 @@
 #include "export/totals.h"
 #include "schema/base/strbuf.h"
 
-/* The text of a file into `t`, which is new. -EBADMSG: it is none of ours, or damaged; `t` is then
- * as it was made. */
+/* Reads the text of a file into `t`, which is new. -EBADMSG: not such a file, or damaged; `t` is
+ * unchanged. */
 int state_parse(struct totals *t, const char *text, size_t len);
 void state_print(struct totals *t, struct strbuf *out);
 

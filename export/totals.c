@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* totals: see the header. */
 #include "export/totals.h"
 
 #include <stdlib.h>

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * totals: the series of all metrics, and what each has come to.
+ * totals: the series of all metrics, with their values.
  *
- * The store holds differences, bucket by bucket, and removes the oldest; who scrapes wants sums
- * that never fall. A counter here is
+ * The store holds differences, bucket by bucket, and removes the oldest; a scraper needs sums that
+ * never fall. A counter here is the sum of two parts:
  *
- *   settled   the sum of all buckets before a time that its source has passed (struct
- * totals.settled_ts) open      the sum of those since, read anew each time: buckets that are being
- * written still grow
+ *   settled   all buckets before a time that its source has passed (totals.settled_ts)
+ *   open      the buckets since, read again each time, since they may still grow
  *
- * and is shown as settled + open, or as it was shown last where that is more (a finer capture that
- * takes the place of a coarser one may have counted a little less). A gauge is its latest value.
+ * If that sum is less than the value shown last, the last value is shown: a finer capture that
+ * replaces a coarser one may have counted a little less. A gauge is its latest value.
  *
- *  1. Names of things (containers, units, disks...) are made up by strangers: from max_series on a
- * thing that has no series yet is counted as "~other", gauges of it are left out, and `folded`
- * counts these values once they settle.
- *  2. A gauge that nothing was told of for 3 minutes is not shown, a counter is forgotten after a
- * day: a series that ends must end.
+ *  1. Names of things (containers, units, disks...) come from outside: once there are max_series, a
+ * thing without a series is counted as "~other", its gauges are left out, and `folded` counts these
+ * values once they settle.
+ *  2. A gauge without a value for 3 minutes is not shown; a counter without one for a day is
+ * forgotten: a series that ends must end.
  */
 #ifndef SONDE_EXPORT_TOTALS_H
 #define SONDE_EXPORT_TOTALS_H
@@ -38,10 +37,10 @@ struct totals_series; /* of uthash */
 struct totals {
 	struct totals_series *series;
 	size_t n, max_series;
-	int64_t begun_ts;                   /* since when it counts; 0: nothing was read yet */
+	int64_t begun_ts;                   /* start of counting; 0: nothing was read yet */
 	int64_t settled_ts[TOTALS_SOURCES]; /* by source (export/source.h) */
 	uint64_t missed_s, folded;          /* removed from the store before it was read; rule 1 */
-	bool clamped;                       /* something would have fallen */
+	bool clamped;                       /* a counter would have fallen */
 };
 
 /* One value of a row. `labels`: `a="x",b="y"`, escaped; `other`: the same with TOTALS_OTHER for the
@@ -55,12 +54,12 @@ struct totals_value {
 
 void totals_init(struct totals *t, size_t max_series);
 void totals_release(struct totals *t);
-/* What is open begins anew. */
+/* Clears the open parts. */
 void totals_reopen(struct totals *t);
-/* A value of a bucket that is open; `settled`: it was added as an open one since totals_reopen, and
- * is none any more. */
+/* A value of an open bucket; `settled`: it was added as an open one since totals_reopen, and has
+ * settled. */
 void totals_add(struct totals *t, const struct totals_value *v, bool settled);
-/* After all values: what is shown, and what is forgotten. */
+/* After all values: computes what is shown, and forgets old series. */
 void totals_close(struct totals *t, int64_t now_ts);
 
 /* A line of each series, for a file, and back; see export/state.h. */

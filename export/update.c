@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update: see the header. */
 #include "export/update.h"
 
 #include <errno.h>
@@ -152,7 +151,7 @@ static int files_open(struct files *f, int64_t from_ts, struct err *e)
 			return rc;
 		}
 		if (rc && rc != -ENODATA && rc != -ENOENT)
-			log_warn("%s; left out", why.what);
+			log_warn("%s; skipped", why.what);
 	}
 	return 0;
 }

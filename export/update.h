@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * update: totals brought up to what a store has now.
+ * update: brings totals up to date with a store.
  *
- *  1. Counting begins a minute before the newest file that there is at the first time.
+ *  1. At the first run, counting begins a minute before the newest file.
  *  2. Each source is read from its settled_ts on. Once its newest bucket is UPDATE_AHEAD_S beyond
  * that, all that is older than UPDATE_BEHIND_S before it settles: writers put rows of all their
  * programs into the store every few seconds. A source that has nothing new follows the others at a
@@ -24,7 +24,7 @@
 #define UPDATE_AHEAD_S  70
 #define UPDATE_IDLE_S   600
 
-/* What is told of the store itself. */
+/* Facts about the store itself. */
 struct update_store {
 	uint64_t bytes; /* of its files, with their logs */
 	uint64_t segments;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer: what sonded says and does when it is asked (control.h). */
+/* control_answer: answers the requests of the control socket (control.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static json_t *refuse(const struct err *e)
 	return o;
 }
 
-/* With how many processes it has been given to go into; null: it looks for itself. */
+/* Adds how many processes it was given to look into; null: it finds them itself. */
 static json_t *loader_json(const struct sup *s, const struct service *l)
 {
 	json_t *o = service_json(l);
@@ -55,8 +55,8 @@ static json_t *status(struct sup *s)
 	sonded = json_pack("{s:i, s:f, s:b, s:f, s:I, s:i, s:i, s:o}", "pid", (int)getpid(),
 			   "for_seconds", (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready",
 			   s->ready, "limit_cores", s->conf.cpu / 100, "limit_bytes",
-			   (json_int_t)s->conf.memory_bytes, "step", cost_steps_held(s, RELIEF_CPU),
-			   "memory_step", cost_steps_held(s, RELIEF_MEMORY), "steps",
+			   (json_int_t)s->conf.memory_bytes, "step", cost_steps_held(s, SHED_CPU),
+			   "memory_step", cost_steps_held(s, SHED_MEMORY), "steps",
 			   cost_steps_json(s));
 	json_object_update_new(sonded, cost_json(s));
 	return json_pack("{s:b, s:o, s:o, s:o}", "ok", 1, "sonded", sonded, "services", services,
@@ -70,12 +70,13 @@ static json_t *logs(const json_t *request)
 	size_t have = 0;
 
 	n = n > 0 ? n : LOGS_DEFAULT;
-	while (talk_line(have))
+	while (log_line_kept(have))
 		have++;
 	for (size_t i = have > (size_t)n ? have - (size_t)n : 0; i < have; i++) {
-		json_t *line = json_string(talk_line(i));
+		json_t *line = json_string(log_line_kept(i));
 
-		json_array_append_new(lines, line ? line : json_string("(a line that is no text)"));
+		json_array_append_new(lines,
+				      line ? line : json_string("(a line that is not valid text)"));
 	}
 	return json_pack("{s:b, s:o}", "ok", 1, "lines", lines);
 }
@@ -88,7 +89,7 @@ static void add_once(const struct probe_family **of, size_t *n, const struct pro
 	of[(*n)++] = f;
 }
 
-/* The families that run, with those of the request, or without. */
+/* The running families with those of the request added or removed. */
 static json_t *change(struct sup *s, const json_t *request, bool up)
 {
 	struct strbuf list cleanup_strbuf = STRBUF_INIT;
@@ -119,8 +120,8 @@ static json_t *change(struct sup *s, const json_t *request, bool up)
 	for (i = 0; up && i < n_of; i++)
 		strbuf_addf(&list, "%s%s", list.len ? "," : "", of[i]->name);
 	if (!list.len) {
-		err_set(&e, -EINVAL, EXIT_USAGE, "no family would be left");
-		err_fix(&e, "sonde down    ends all of it");
+		err_set(&e, -EINVAL, EXIT_USAGE, "this would stop all families");
+		err_fix(&e, "sonde down    stops all of them");
 		return refuse(&e);
 	}
 	if (list.len >= CONF_TEXT_MAX)
@@ -145,7 +146,7 @@ static json_t *rotate(const struct sup *s)
 
 	if (folder_turn(s->store, name, &e))
 		return refuse(&e);
-	talk(LOG_LEVEL_INFO, "sonded", "%s is ended on demand", name);
+	log_line(LOG_LEVEL_INFO, "sonded", "%s is closed on demand", name);
 	return json_pack("{s:b, s:s}", "ok", 1, "segment", name);
 }
 

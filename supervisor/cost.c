@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cost: what all of sonde takes, and what is done when that is more than its limits (governor.h).
- */
+/* cost: what all sonde processes use together, and the steps taken when that exceeds the limits
+ * (load_limit.h). */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #define LOOKS 6 /* in the time that sonde may be over a limit */
 #define MIB   1048576.0
 
-/* Cores since the last look, where `*before` stood; one that is just ending can be in no account
- * for a moment. */
+/* Cores since the last look, at which the sum was `*before`. The sum can fall for a moment while a
+ * process ends. */
 static double rate(uint64_t cpu_ns, uint64_t *before, int64_t wall_ns)
 {
 	uint64_t grown = cpu_ns > *before ? cpu_ns - *before : 0;
@@ -27,7 +27,7 @@ static uint64_t private_of(pid_t pid)
 	return pid ? process_private_bytes(pid) : 0;
 }
 
-/* Its memory; its recent rate is noted in it, without its helpers'. */
+/* Returns its memory; stores its recent rate, without its helpers', in it. */
 static uint64_t look_at(struct service *v, int64_t wall_ns, double *cores)
 {
 	uint64_t helpers = v->ended_helpers_ns + v->helpers_ns, all = service_cpu_ns(v);
@@ -47,7 +47,7 @@ static void switches_look(struct sup *s, int64_t wall_ns)
 	s->cost.switched = now;
 }
 
-/* What runs in bursts is in the sums, and apart: sampling less would not lessen it. */
+/* What runs in bursts is in the sums, and listed separately: sampling less would not reduce it. */
 static void measure(struct sup *s, int64_t now)
 {
 	struct service *maps = &s->maps.service;
@@ -87,7 +87,7 @@ json_t *cost_json(const struct sup *s)
 			 "burst_bytes", (json_int_t)s->cost.burst_bytes);
 }
 
-/* What the limits are about. */
+/* What the limits apply to. */
 static double held_cores(const struct sup *s)
 {
 	return s->cost.cores - s->cost.store_cores - s->cost.index_cores;
@@ -102,12 +102,12 @@ static uint64_t held_bytes(const struct sup *s)
 
 /* `before_ns`: of the look before this one. */
 static void families_now(const struct sup *s, int64_t before_ns,
-			 struct relief_family out[FAMILIES_MAX])
+			 struct shed_family out[FAMILIES_MAX])
 {
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		const struct service *l = &s->loader[i];
 
-		out[i] = (struct relief_family){
+		out[i] = (struct shed_family){
 			.family = l->family,
 			.wanted = l->wanted && l->state != SERVICE_FAILED,
 			.settled = l->state == SERVICE_RUNNING && l->ready_ns < before_ns &&
@@ -129,7 +129,7 @@ static void remember(struct sup *s, const struct cost_step *step)
 static void tell(struct sup *s, const struct cost_step *step)
 {
 	char detail[64] = "", takes[48], most[48];
-	bool cpu = step->limit == RELIEF_CPU;
+	bool cpu = step->limit == SHED_CPU;
 	const struct probe_family *f = family_named(step->family);
 
 	remember(s, step);
@@ -144,14 +144,14 @@ static void tell(struct sup *s, const struct cost_step *step)
 		snprintf(takes, sizeof(takes), "%.1f MiB of memory", (double)held_bytes(s) / MIB);
 		snprintf(most, sizeof(most), "%.1f MiB", (double)s->conf.memory_bytes / MIB);
 	}
-	talk(LOG_LEVEL_WARN, "sonded", "sonde takes %s, its limit is %s: %s %s%s", takes,
-	     (cpu ? s->conf.cpu > 0 : s->conf.memory_bytes > 0) ? most : "none", step->family,
-	     step->what, detail);
+	log_line(LOG_LEVEL_WARN, "sonded", "sonde takes %s, its limit is %s: %s %s%s", takes,
+		 (cpu ? s->conf.cpu > 0 : s->conf.memory_bytes > 0) ? most : "none", step->family,
+		 step->what, detail);
 }
 
-/* One at another rate is started anew; who is to be told, stopped or started, the next turn sees.
- */
-static void take_step(struct sup *s, const struct relief_step *step, bool more)
+/* A loader with another rate is restarted; the next turn of the loop reduces, stops or starts the
+ * others. */
+static void take_step(struct sup *s, const struct shed_step *step, bool more)
 {
 	struct service *l = &s->loader[step->family];
 	struct cost_step told = {.utc_ns = clock_utc_ns(),
@@ -163,23 +163,23 @@ static void take_step(struct sup *s, const struct relief_step *step, bool more)
 	snprintf(told.family, sizeof(told.family), "%s", l->name);
 	if (!step->stop || !more) {
 		told.freq = l->family->has_freq ?
-				    relief_freq(&s->relief, step->family, l->family, s->conf.freq) :
+				    shed_freq(&s->shed, step->family, l->family, s->conf.freq) :
 				    0;
-		told.step = relief_step(&s->relief, step->family, l->family);
+		told.step = shed_step(&s->shed, step->family, l->family);
 	}
 	tell(s, &told);
 	if (!step->stop && l->pid && l->family->has_freq)
 		service_stop(l, SERVICE_STOP_NS);
 }
 
-/* The last step against too much memory is to begin anew: a loader or sonde-maps that has grown is
- * small again then. */
+/* The last step against too much memory is to restart everything: a loader or sonde-maps that has
+ * grown is small again then. */
 static void begin_anew(struct sup *s)
 {
 	tell(s, &(struct cost_step){.utc_ns = clock_utc_ns(),
-				    .limit = RELIEF_MEMORY,
+				    .limit = SHED_MEMORY,
 				    .family = "all",
-				    .what = "begins anew"});
+				    .what = "is restarted"});
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		if (s->loader[i].pid)
 			service_stop(&s->loader[i], SERVICE_STOP_NS);
@@ -187,24 +187,23 @@ static void begin_anew(struct sup *s)
 		service_stop(&s->maps.service, SERVICE_STOP_NS);
 }
 
-static void hold_cpu(struct sup *s, const struct relief_look *l)
+static void hold_cpu(struct sup *s, const struct shed_look *l)
 {
-	int which = governor_look(&s->cpu_held, l->used, l->limit, l->while_ns, l->now_ns);
-	struct relief_step step;
+	int which = load_limit_look(&s->cpu_held, l->used, l->limit, l->while_ns, l->now_ns);
+	struct shed_step step;
 
-	relief_note(&s->relief, l);
-	if (which > 0 ? relief_more(&s->relief, l, &step) : relief_less(&s->relief, l, &step))
+	shed_note(&s->shed, l);
+	if (which > 0 ? shed_more(&s->shed, l, &step) : shed_less(&s->shed, l, &step))
 		take_step(s, &step, which > 0);
 }
 
-static void hold_memory(struct sup *s, const struct relief_look *l)
+static void hold_memory(struct sup *s, const struct shed_look *l)
 {
-	int which = governor_look(&s->memory_held, (double)held_bytes(s),
-				  (double)s->conf.memory_bytes, l->while_ns, l->now_ns);
-	struct relief_step step;
+	int which = load_limit_look(&s->memory_held, (double)held_bytes(s),
+				    (double)s->conf.memory_bytes, l->while_ns, l->now_ns);
+	struct shed_step step;
 
-	if (which &&
-	    (which > 0 ? relief_more_memory : relief_less_memory)(&s->relief, l->f, l->n, &step))
+	if (which && (which > 0 ? shed_more_memory : shed_less_memory)(&s->shed, l->f, l->n, &step))
 		take_step(s, &step, which > 0);
 	else if (which > 0)
 		begin_anew(s);
@@ -213,31 +212,31 @@ static void hold_memory(struct sup *s, const struct relief_look *l)
 void cost_look(struct sup *s)
 {
 	int64_t now = clock_mono_ns(), before = s->cost.looked_ns;
-	struct relief_family f[FAMILIES_MAX];
+	struct shed_family f[FAMILIES_MAX];
 
 	if (now - before < s->o->patience_ns / LOOKS)
 		return;
 	measure(s, now);
 	families_now(s, before, f);
 
-	struct relief_look l = {.f = f,
-				.n = s->n_loaders,
-				.used = held_cores(s),
-				.limit = s->conf.cpu / 100,
-				.switches = s->cost.switches,
-				.now_ns = now,
-				.while_ns = s->o->patience_ns};
+	struct shed_look l = {.f = f,
+			      .n = s->n_loaders,
+			      .used = held_cores(s),
+			      .limit = s->conf.cpu / 100,
+			      .switches = s->cost.switches,
+			      .now_ns = now,
+			      .while_ns = s->o->patience_ns};
 
 	hold_cpu(s, &l);
 	hold_memory(s, &l);
 }
 
-int cost_steps_held(const struct sup *s, enum relief_limit limit)
+int cost_steps_held(const struct sup *s, enum shed_limit limit)
 {
-	struct relief_family f[FAMILIES_MAX];
+	struct shed_family f[FAMILIES_MAX];
 
 	families_now(s, 0, f);
-	return (int)relief_count(&s->relief, f, s->n_loaders, limit);
+	return (int)shed_count(&s->shed, f, s->n_loaders, limit);
 }
 
 json_t *cost_steps_json(const struct sup *s)
@@ -249,7 +248,7 @@ json_t *cost_steps_json(const struct sup *s)
 
 		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:s, s:o, s:i}", "ts",
 						      (json_int_t)t->utc_ns, "limit",
-						      t->limit == RELIEF_CPU ? "cpu" : "memory",
+						      t->limit == SHED_CPU ? "cpu" : "memory",
 						      "family", t->family, "what", t->what, "hz",
 						      t->freq ? json_integer(t->freq) : json_null(),
 						      "step", (int)t->step));

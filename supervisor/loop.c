@@ -6,12 +6,16 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,12 +25,11 @@
 #include "schema/store/write/writer.h"
 #include "supervisor/children/leftover.h"
 #include "supervisor/retention/lock.h"
-#include "supervisor/children/notify.h"
 #include "supervisor/sup.h"
 #include "supervisor/control/log_lines.h"
 
-/* Turns fall on multiples of TURN_NS of the boot clock, and TURN_PHASE_NS: when sonde-maps and the
- * loaders have just had theirs (loaders/lib/host/budget/pace.h), and said what they say. */
+/* Turns fall on multiples of TURN_NS of the boot clock plus TURN_PHASE_NS: just after those of
+ * sonde-maps and the loaders (loaders/lib/host/budget/pace.h), so that their reports are there. */
 #define TURN_NS            (NSEC_PER_SEC / 2)
 #define TURN_PHASE_NS      (NSEC_PER_SEC / 16)
 #define LEFT_MS            2500
@@ -35,15 +38,53 @@
 #define READY_LATEST_NS    (30 * NSEC_PER_SEC)
 
 #define CAP(x) (1ull << CAP_##x)
-/* What reads processes and files of others; giving the store's files to its group; being on time on
+/* To read other users' processes and files, give the store's files to its group, and run on time on
  * a busy host. */
 #define CAPS_READ (CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(CHOWN) | CAP(SYS_NICE))
-/* What loads programs. */
+/* To load BPF programs. */
 #define CAPS_LOAD  (CAPS_READ | 1ull << 38 /* PERFMON */ | 1ull << 39 /* BPF */ | CAP(SYS_RESOURCE))
 #define CAPS_PROBE (CAPS_LOAD | CAP(SYSLOG)) /* and names the kernel's functions */
-/* Before 6.6 the process connector, which tells of processes where no BPF program of sonde-maps
- * loads, asks for one more. Where we have it, as root: the unit's user goes without. */
+/* Before 6.6 the process connector, which reports processes where no BPF program of sonde-maps
+ * loads, needs one more. Root has it; the unit's user goes without. */
 #define CAPS_MAPS (CAPS_PROBE | CAP(NET_ADMIN))
+
+/* --- systemd --- */
+
+/* Sends "READY=1\nSTATUS=..." to $NOTIFY_SOCKET; 0, also where there is none, or -errno. */
+__attribute__((format(printf, 1, 2))) static int notify_send(const char *fmt, ...)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	const char *path = getenv("NOTIFY_SOCKET");
+	cleanup_fd int fd = -1;
+	char text[512];
+	socklen_t len;
+	va_list ap;
+
+	if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof(to.sun_path))
+		return 0;
+	memcpy(to.sun_path, path, strlen(path));
+	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+	if (*path == '@')
+		to.sun_path[0] = '\0';
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 ||
+	    sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, (void *)&to, len) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Half the interval in which systemd expects WATCHDOG=1; 0: it expects none. */
+static int64_t notify_watchdog_ns(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+
+	if (!usec || (pid && strtol(pid, NULL, 10) != (long)getpid()))
+		return 0;
+	return strtoll(usec, NULL, 10) * 1000 / 2;
+}
 
 /* --- children --- */
 
@@ -59,7 +100,7 @@ static void note_children(struct sup *s)
 	leftover_note(s->store, pids, SUP_CHILDREN);
 }
 
-/* Twice what all of them together may take for a minute: for what grows within that. */
+/* Twice the limit of all sonde processes: room to grow within the minute. */
 static uint64_t child_memory(const struct sup *s)
 {
 	uint64_t most = 2 * s->conf.memory_bytes;
@@ -67,10 +108,10 @@ static uint64_t child_memory(const struct sup *s)
 	return most && most < CHILD_MEMORY_LEAST ? CHILD_MEMORY_LEAST : most;
 }
 
-/* One without a rate is told while it runs how much to do; one with a rate is started with it. */
+/* Sends its step to a running loader without a rate; one with a rate is started with it. */
 static void tell_step(struct sup *s, struct service *l)
 {
-	unsigned int step = relief_step(&s->relief, (unsigned int)(l - s->loader), l->family);
+	unsigned int step = shed_step(&s->shed, (unsigned int)(l - s->loader), l->family);
 
 	if (l->family->has_freq) {
 		l->step = step;
@@ -108,15 +149,15 @@ static void start_loader(struct sup *s, struct service *l)
 	struct child_fd feed = {targets_begin(s->targets, l), TARGETS_FD};
 	char *rules[] = {"--include", s->conf.value[CONF_INCLUDE].text, "--exclude",
 			 s->conf.value[CONF_EXCLUDE].text};
-	char *argv[32] = {NULL};
+	char *argv[32 + 2 * FAMILY_SETTINGS_MAX] = {NULL};
 	int n = 1;
 
 	snprintf(bytes, sizeof(bytes), "%llu",
 		 (unsigned long long)retain_segment_bytes(&s->retain));
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)s->retain.limits.bytes);
 	snprintf(age, sizeof(age), "%llds", (long long)(s->conf.segment_age_ns / NSEC_PER_SEC));
-	l->freq = l->family->has_freq ? relief_freq(&s->relief, (unsigned int)(l - s->loader),
-						    l->family, s->conf.freq) :
+	l->freq = l->family->has_freq ? shed_freq(&s->shed, (unsigned int)(l - s->loader),
+						  l->family, s->conf.freq) :
 					0;
 	l->step = 0;
 	tell_step(s, l);
@@ -125,21 +166,13 @@ static void start_loader(struct sup *s, struct service *l)
 		argv[n++] = "--freq";
 		argv[n++] = freq;
 	}
-	/* one that is fed tells of other processes too: how they ended */
+	/* loaders that get targets report other processes too: how they ended */
 	for (size_t i = 0; i < 4; i += 2)
 		if (*rules[i + 1]) {
 			argv[n++] = rules[i];
 			argv[n++] = rules[i + 1];
 		}
-	if (s->conf.log_lines && !strcmp(l->name, "host")) {
-		argv[n++] = (char *)"--log-lines";
-		argv[n++] = (char *)"on";
-	}
-	if (s->conf.scrape && !strcmp(l->name, "scrape") &&
-	    strcmp(s->conf.value[CONF_SCRAPE].text, "on")) {
-		argv[n++] = (char *)"--profiles";
-		argv[n++] = s->conf.value[CONF_SCRAPE].text;
-	}
+	n += (int)conf_family_options(&s->conf, l->family, argv + n);
 	memcpy(argv + n, own,
 	       sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
 	l->memory_bytes = child_memory(s);
@@ -174,11 +207,12 @@ void sup_follow(struct sup *s, const struct conf *c)
 	uint64_t budget_before = s->retain.limits.bytes;
 	bool rules = strcmp(c->value[CONF_INCLUDE].text, s->conf.value[CONF_INCLUDE].text) ||
 		     strcmp(c->value[CONF_EXCLUDE].text, s->conf.value[CONF_EXCLUDE].text);
-	bool profiles = strcmp(c->value[CONF_SCRAPE].text, s->conf.value[CONF_SCRAPE].text) != 0;
-	bool all = args || c->segment_age_ns != s->conf.segment_age_ns ||
-		   c->log_lines != s->conf.log_lines;
+	bool all = args || c->segment_age_ns != s->conf.segment_age_ns;
+	bool own[FAMILIES_MAX] = {false};
 	size_t n = 0;
 
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		own[i] = conf_family_differs(&s->conf, c, s->loader[i].family);
 	s->conf = *c;
 	retain_limits(&s->retain, c);
 	sealer_follow(&s->sealer, c->seal, c->segment_age_ns, c->fine_age_ns);
@@ -190,13 +224,11 @@ void sup_follow(struct sup *s, const struct conf *c)
 		want(s, out[i]);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool other_freq =
-			l->freq && l->freq != relief_freq(&s->relief, i, l->family, c->freq);
+		bool other_freq = l->freq && l->freq != shed_freq(&s->shed, i, l->family, c->freq);
 
-		if (l->pid && (!l->wanted || all || other_freq || rules ||
-			       (profiles && !strcmp(l->name, "scrape"))))
-			service_stop(l, SERVICE_STOP_NS); /* one that is wanted is started again by
-							     the next turn */
+		if (l->pid && (!l->wanted || all || other_freq || rules || own[i]))
+			service_stop(
+				l, SERVICE_STOP_NS); /* the next turn restarts one that is wanted */
 		else if (l->state == SERVICE_FAILED)
 			service_try_anew(l);
 	}
@@ -206,8 +238,8 @@ void sup_follow(struct sup *s, const struct conf *c)
 		service_stop(&s->maps.service, SERVICE_STOP_NS);
 }
 
-/* A reload changes what the configuration changed: what `sonde up` and `down` made of it since
- * holds otherwise. */
+/* A reload applies what changed in the configuration; otherwise the families set by `sonde up` and
+ * `down` stay. */
 static void keep_families(struct sup *s, struct conf *c)
 {
 	char read[CONF_TEXT_MAX];
@@ -226,10 +258,10 @@ int sup_reload(struct sup *s, struct err *e)
 	if (rc)
 		return rc;
 	if (strcmp(c.value[CONF_STORE].text, s->conf.value[CONF_STORE].text))
-		talk(LOG_LEVEL_WARN, "sonded", "another store takes effect at the next start");
+		log_line(LOG_LEVEL_WARN, "sonded", "the new store takes effect at the next start");
 	keep_families(s, &c);
 	sup_follow(s, &c);
-	talk(LOG_LEVEL_INFO, "sonded", "configuration read again");
+	log_line(LOG_LEVEL_INFO, "sonded", "configuration reloaded");
 	return 0;
 }
 
@@ -297,7 +329,7 @@ static void start_due(struct sup *s)
 				retain_images_mb(&s->retain), CAPS_MAPS);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool may = l->wanted && !relief_stopped(&s->relief, i, l->family);
+		bool may = l->wanted && !shed_stopped(&s->shed, i, l->family);
 
 		if (may && is_time(l) && s->maps.service.state == SERVICE_RUNNING)
 			start_loader(s, l);
@@ -349,7 +381,7 @@ static void tell_failures(const struct sup *s)
 	}
 }
 
-/* How it is comes before that it is ready: whoever waits for that finds it there. */
+/* Status comes before READY=1, so that a client that waits for READY can read it. */
 static void tell_systemd(struct sup *s)
 {
 	unsigned int wanted = 0, running = count(s, SERVICE_RUNNING),
@@ -376,8 +408,8 @@ static void tell_systemd(struct sup *s)
 	}
 	s->ready = true;
 	notify_send("READY=1");
-	talk(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running, wanted,
-	     s->store);
+	log_line(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running,
+		 wanted, s->store);
 	tell_failures(s);
 	if (s->o->ready)
 		s->o->ready(s->o->ctx);
@@ -421,8 +453,8 @@ static void take_signals(struct sup *s)
 		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
 			sup_stop(s);
 		else if (si.ssi_signo == SIGHUP && !s->stopping && sup_reload(s, &e))
-			talk(LOG_LEVEL_ERROR, "sonded", "%s; the configuration stays as it was%s%s",
-			     e.what, e.fix[0] ? "; fix: " : "", e.fix);
+			log_line(LOG_LEVEL_ERROR, "sonded", "%s; keeping the old configuration%s%s",
+				 e.what, e.fix[0] ? "; fix: " : "", e.fix);
 	}
 	reap(s);
 }
@@ -434,8 +466,7 @@ static int wait_ms(void)
 	return (int)((TURN_NS - into + 999999) / 1000000);
 }
 
-/* What a service that runs says of itself has time until the next turn; one that starts is waited
- * for. */
+/* A running service's messages can wait until the next turn; those of a starting one are polled. */
 static int if_starting(const struct service *v, int fd)
 {
 	return v->state == SERVICE_STARTING ? fd : -1;
@@ -444,7 +475,7 @@ static int if_starting(const struct service *v, int fd)
 static size_t service_fds(const struct service *v, int says_fd, struct pollfd *out)
 {
 	out[0] = (struct pollfd){.fd = if_starting(v, says_fd), .events = POLLIN};
-	out[1] = (struct pollfd){.fd = v->talk_fd, .events = POLLIN};
+	out[1] = (struct pollfd){.fd = v->stderr_fd, .events = POLLIN};
 	return 2;
 }
 
@@ -469,17 +500,17 @@ static void wait_and_take(struct sup *s)
 {
 	wait_for_any(s);
 	mapsowner_read(&s->maps);
-	service_read_talk(&s->maps.service);
+	service_read_stderr(&s->maps.service);
 	pass_read(&s->retain.prune);
 	pass_read(&s->sealer.pass);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		service_read_progress(&s->loader[i]);
-		service_read_talk(&s->loader[i]);
+		service_read_stderr(&s->loader[i]);
 	}
 	take_signals(s);
 }
 
-/* Loaders, then sonde-maps; false: nothing is left. */
+/* Loaders first, then sonde-maps; false: none is left. */
 static bool going_down(struct sup *s)
 {
 	bool loaders = false;
@@ -517,8 +548,8 @@ static int open_all(struct sup *s, struct err *e)
 		return rc;
 	killed = leftover_end(s->store, LEFT_MS);
 	if (killed)
-		talk(LOG_LEVEL_WARN, "sonded",
-		     "%d children of a sonded before this one hung: killed", killed);
+		log_line(LOG_LEVEL_WARN, "sonded", "killed %d hung children of an earlier sonded",
+			 killed);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot take signals: %s", strerror(errno));
@@ -544,7 +575,7 @@ static void close_all(struct sup *s)
 
 int loop_run(const struct loop_opts *o, struct err *e)
 {
-	static struct sup s; /* large: a packet's buffer is in it */
+	static struct sup s; /* large: contains a packet buffer */
 	int rc;
 
 	s = (struct sup){.o = o,
@@ -567,7 +598,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 			turn(&s);
 			wait_and_take(&s);
 		}
-		talk(LOG_LEVEL_INFO, "sonded", "ended");
+		log_line(LOG_LEVEL_INFO, "sonded", "ended");
 		rc = s.failure.code;
 		if (rc && e)
 			*e = s.failure;

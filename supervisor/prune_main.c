@@ -54,7 +54,7 @@ static const struct option OPTIONS[] = {
 	 OPTION_AT(struct prune, fine_ns), .zero = true},
 	{"dry-run", 0, OPTION_FLAG, NULL, "say what would go, remove nothing", OPTION_AT(struct prune, dry_run)},
 	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct prune, json)},
-	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct prune, quiet)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "print nothing but errors", OPTION_AT(struct prune, quiet)},
 	{0},
 };
 /* clang-format on */
@@ -68,8 +68,8 @@ static int settle(struct prune *p, struct err *e)
 	if (!p->store)
 		p->store = store_default_dir();
 	if (stat(p->store, &st) == 0 && !S_ISDIR(st.st_mode)) {
-		err_set(e, -ENOTDIR, EXIT_USAGE, "%s is one file: retention is of a whole store",
-			p->store);
+		err_set(e, -ENOTDIR, EXIT_USAGE,
+			"%s is a single file; retention works on a store folder", p->store);
 		err_fix(e, "name the store's folder: --store DIR");
 		return -ENOTDIR;
 	}
@@ -83,7 +83,8 @@ static int settle(struct prune *p, struct err *e)
 	return 0;
 }
 
-/* What is fine goes first. Whoever archives at this moment does so too. */
+/* Removes ten-second data before whole segments. An archiver that runs at the same time does so,
+ * too. */
 static int make_minutes(struct prune *p, struct err *e)
 {
 	struct seal_opts o = {.dir = p->store,

@@ -39,15 +39,16 @@ static const struct option OPTIONS[] = {
 	 "as do those finished less than this ago, up to twice as many bytes (default 0)",
 	 OPTION_AT(struct seal_args, keep_ns), .zero = true},
 	{"fine", 0, OPTION_DURATION, "TIME",
-	 "of archives older than this minutes are kept, of what was used and waited for (default 0: never)",
+	 "in archives older than this keep only one-minute sums of resources and waits (default 0: never)",
 	 OPTION_AT(struct seal_args, fine_ns), .zero = true},
 	{"room", 0, OPTION_BYTES, "SIZE",
-	 "the file being made may take so much (default: any); a larger one is left for later",
+	 "size limit of the archive to be written (default: none); a larger one is left for later",
 	 OPTION_AT(struct seal_args, opts.room)},
-	{"idle", 0, OPTION_FLAG, NULL, "archive only when nobody else wants the CPU or the disk",
+	{"idle", 0, OPTION_FLAG, NULL, "archive only when the CPU and the disk are idle",
 	 OPTION_AT(struct seal_args, opts.idle)},
 	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct seal_args, json)},
-	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct seal_args, quiet)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "print nothing but errors",
+	 OPTION_AT(struct seal_args, quiet)},
 	{0},
 };
 
@@ -62,8 +63,8 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 	if (!a->opts.dir)
 		a->opts.dir = store_default_dir();
 	if (!rc && stat(a->opts.dir, &st) == 0 && !S_ISDIR(st.st_mode)) {
-		rc = err_set(e, -ENOTDIR, EXIT_USAGE, "%s is one file: sealing is of a whole store",
-			     a->opts.dir);
+		rc = err_set(e, -ENOTDIR, EXIT_USAGE,
+			     "%s is a single file; sealing works on a store folder", a->opts.dir);
 		err_fix(e, "name the store's folder: --store DIR");
 	}
 	return rc;
@@ -83,10 +84,10 @@ static void print_json(const struct seal_report *r)
 	json_decref(o);
 }
 
-static void talk(const struct seal_report *r)
+static void report(const struct seal_report *r)
 {
 	if (r->busy)
-		fprintf(stderr, "somebody else is sealing\n");
+		fprintf(stderr, "another process is already sealing\n");
 	else if (!r->segments && !r->thinned)
 		fprintf(stderr, "nothing to archive\n");
 	else if (r->segments)
@@ -127,6 +128,6 @@ int main(int argc, char **argv)
 	if (!rc && a.json)
 		print_json(&r);
 	else if (!rc && !a.quiet)
-		talk(&r);
+		report(&r);
 	return program_end(PROGRAM.name, rc, &e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonded: records for always. Command line, configuration, going into the background; all else is
- * in loop.c. */
+/* sonded: the continuous recorder. Command line, configuration, going into the background; loop.c
+ * does the rest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,14 +26,15 @@
 #include "supervisor/retention/madestore.h"
 #include "supervisor/control/log_lines.h"
 
-#define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this (talk.h) */
+#define LOG_BYTES_MAX (1 << 20) /* sonded.log is truncated past this (log_lines.h) */
 
 struct sonded {
 	const char *dir, *flags[CONF_KEYS];
 	bool check, show, origin, background, replace;
-	int told;                   /* the end of a pipe to whoever started us, -1: none */
-	int before;                 /* their stderr, until we are ready; -1 */
-	struct madestore madestore; /* in the background: of a store that no recording began in */
+	int told;   /* a pipe to the process that started sonded; -1: none */
+	int before; /* its stderr, until sonded is ready; -1 */
+	struct madestore
+		madestore; /* in the background: undoes a store in which no recording began */
 };
 
 static const struct program PROGRAM = {
@@ -46,11 +47,11 @@ static const struct program PROGRAM = {
 /* clang-format off */
 static const struct option OPTIONS[] = {
 	{"config", 0, OPTION_STRING, "DIR", "read DIR/sonde.conf and DIR/conf.d instead of " CONF_DIR, OPTION_AT(struct sonded, dir)},
-	{"check-config", 0, OPTION_FLAG, NULL, "say what is wrong with the configuration, and stop", OPTION_AT(struct sonded, check)},
-	{"show-config", 0, OPTION_FLAG, NULL, "print what holds, and stop", OPTION_AT(struct sonded, show)},
-	{"origin", 0, OPTION_FLAG, NULL, "with --show-config: and where each value comes from", OPTION_AT(struct sonded, origin)},
-	{"background", 0, OPTION_FLAG, NULL, "return once it records; it goes on", OPTION_AT(struct sonded, background)},
-	{"replace", 0, OPTION_FLAG, NULL, "take over from a sonded that keeps the store: it ends in order first", OPTION_AT(struct sonded, replace)},
+	{"check-config", 0, OPTION_FLAG, NULL, "check the configuration, and exit", OPTION_AT(struct sonded, check)},
+	{"show-config", 0, OPTION_FLAG, NULL, "print the settings in effect, and exit", OPTION_AT(struct sonded, show)},
+	{"origin", 0, OPTION_FLAG, NULL, "with --show-config: also print where each value comes from", OPTION_AT(struct sonded, origin)},
+	{"background", 0, OPTION_FLAG, NULL, "return once it records, and keep running", OPTION_AT(struct sonded, background)},
+	{"replace", 0, OPTION_FLAG, NULL, "take over from a running sonded, which stops cleanly first", OPTION_AT(struct sonded, replace)},
 	{0},
 };
 /* clang-format on */
@@ -61,19 +62,22 @@ static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 	struct option keys[CONF_KEYS + 1] = {0};
 	const struct option_set sets[] = {{keys, d}, {OPTIONS, d}};
 
-	for (size_t i = 0; i < CONF_KEYS; i++)
-		keys[i] = (struct option){.name = conf_name((enum conf_key)i),
+	for (size_t i = 0; i < conf_count(); i++) {
+		enum conf_key key = conf_shown(i);
+
+		keys[i] = (struct option){.name = conf_setting(key)->name,
 					  .type = OPTION_STRING,
 					  .arg = "VALUE",
-					  .help = conf_help((enum conf_key)i),
+					  .help = conf_setting(key)->help,
 					  .offset = offsetof(struct sonded, flags) +
-						    i * sizeof(d->flags[0])};
+						    (size_t)key * sizeof(d->flags[0])};
+	}
 	return program_options(&PROGRAM, argc, argv, sets, 2, NULL, e);
 }
 
 /* --- the background --- */
 
-/* From now on nobody reads our terminal: what is said goes to the store's log. */
+/* From now on the terminal is not used: messages go to the store's log. */
 static void on_ready(void *ctx)
 {
 	struct sonded *d = ctx;
@@ -82,7 +86,7 @@ static void on_ready(void *ctx)
 	if (d->told < 0)
 		return;
 	if (write(d->told, &zero, 1) != 1)
-		talk(LOG_LEVEL_WARN, "sonded", "who started us has gone");
+		log_line(LOG_LEVEL_WARN, "sonded", "the process that started sonded is gone");
 	close(d->told);
 	close(d->before);
 	d->told = d->before = -1;
@@ -123,7 +127,7 @@ static int open_log(struct sonded *d, const struct conf *c, struct err *e)
 	return fd;
 }
 
-/* In the parent: wait for the child's word. -1: we are the child, and go on. */
+/* In the parent: waits for the child's byte. -1: this is the child, which continues. */
 static int leave_to_child(struct sonded *d)
 {
 	int fds[2], status;
@@ -154,7 +158,7 @@ static int64_t patience(void)
 	const char *text = getenv("SONDE_PATIENCE");
 	int64_t ns;
 
-	return text && !quantity_ns(text, &ns) ? ns : GOVERNOR_WHILE_NS;
+	return text && !quantity_ns(text, &ns) ? ns : LOAD_LIMIT_WHILE_NS;
 }
 
 static int run(struct sonded *d, struct conf *c, struct err *e)
@@ -180,11 +184,12 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 		d->before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 		dup2(log, STDOUT_FILENO);
 		dup2(log, STDERR_FILENO);
-		talk_init_file(LOG_BYTES_MAX);
+		log_lines_init_file(LOG_BYTES_MAX);
 	}
 	rc = loop_run(&o, e);
 	if (rc && d->told >= 0) {
-		dup2(d->before, STDERR_FILENO); /* who started us is still there to read why */
+		dup2(d->before,
+		     STDERR_FILENO); /* the process that started sonded still reads this */
 		madestore_remove(&d->madestore);
 	}
 	return rc;
@@ -198,7 +203,7 @@ int main(int argc, char **argv)
 	int rc = parse(argc, argv, &d, &e);
 
 	log_init("sonded", LOG_LEVEL_WARN);
-	talk_init();
+	log_lines_init();
 	if (rc > 0)
 		return program_end(PROGRAM.name, rc, &e);
 	if (!rc)
@@ -218,7 +223,7 @@ int main(int argc, char **argv)
 		if (code >= 0)
 			return code;
 	}
-	/* where the kernel cannot, it records all the same */
+	/* a kernel that cannot confine it is no reason not to record */
 	if (confine(CONFINE_EXECS | CONFINE_LOADS | CONFINE_HANDLES | CONFINE_OTHERS, &e))
 		log_warn("%s", e.what);
 	return run(&d, &c, &e) ? err_report(&e, "sonded") : EXIT_OK;

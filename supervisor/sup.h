@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sup: what loop.c, cost.c and answer.c share: sonded's state. */
+/* sup: sonded's state, shared by loop.c, cost.c and control_answer.c. */
 #ifndef SONDE_SUPERVISOR_SUP_H
 #define SONDE_SUPERVISOR_SUP_H
 
@@ -16,40 +16,40 @@
 #define SUP_CHILDREN (3 + FAMILIES_MAX) /* sonde-maps, sonde-prune, sonde-seal, loaders */
 #define COST_STEPS   32                 /* remembered for `sonde status` */
 
-struct cost_step { /* what was done because of a limit */
+struct cost_step { /* a step taken because of a limit */
 	int64_t utc_ns;
-	enum relief_limit limit;
+	enum shed_limit limit;
 	char family[24];   /* "all": every one */
-	uint32_t freq;     /* that it samples at from then on, 0: it is stopped, or has no rate */
-	unsigned int step; /* how much less than all it does from then on */
+	uint32_t freq;     /* its rate from then on; 0: it is stopped or has no rate */
+	unsigned int step; /* how far it is reduced from then on */
 	const char *what;
 };
 
 struct sup {
 	const struct loop_opts *o;
 	struct conf conf;
-	char families_read[CONF_TEXT_MAX]; /* as configured at the last reading; `sonde up` and
-					      `down` change them in conf */
+	char families_read[CONF_TEXT_MAX]; /* as last read from the configuration; `sonde up` and
+					      `down` change conf */
 	char store[PATH_MAX], maps_socket[PATH_MAX + 16];
 	int lock_fd, signal_fd;
 	struct mapsowner maps;
-	struct service loader[FAMILIES_MAX]; /* of families that were wanted at some time, in the
-						order of the list */
+	struct service
+		loader[FAMILIES_MAX]; /* of all families wanted so far, in the order of the list */
 	unsigned int n_loaders;
 	struct targets *targets;
 	struct control control;
 	struct retain retain;
 	struct sealer sealer;
-	struct governor cpu_held, memory_held;
-	struct relief relief;
+	struct load_limit cpu_held, memory_held;
+	struct shed shed;
 	struct cost_step steps[COST_STEPS]; /* oldest first */
 	unsigned int n_steps;
 	pid_t noted[SUP_CHILDREN]; /* in STORE/children (leftover.h) */
-	struct err failure; /* what it ends for, code 0: for nothing (loop_opts.must_record) */
+	struct err failure;        /* why it ends; code 0: no failure (loop_opts.must_record) */
 	bool stopping, ready, prune_now;
 	int64_t began_ns, watchdog_ns,
-		watched_ns;        /* monotonic clock; how often systemd is told, and when it was */
-	struct cost {              /* what all of sonde takes, as of the last look (cost.c) */
+		watched_ns; /* monotonic clock; how often systemd is notified, and the last time */
+	struct cost {       /* what all of sonde uses, at the last look (cost.c) */
 		int64_t looked_ns; /* monotonic clock */
 		uint64_t own_ns, store_ns,
 			index_ns; /* CPU time since the start of sonded, of sonde-seal and
@@ -63,19 +63,19 @@ struct sup {
 	} cost;
 };
 
-/* Follow a new configuration: start, stop or restart what changed, and nothing else. */
+/* Applies a new configuration: starts, stops or restarts what changed, and nothing else. */
 void sup_follow(struct sup *s, const struct conf *c);
 int sup_reload(struct sup *s, struct err *e);
 struct service *sup_service(struct sup *s, const char *family);
 void sup_stop(struct sup *s);
-/* cost.c: every ten seconds, what all of sonde takes; over its limits (but for what runs in bursts)
- * for a minute, less is done (relief.h). */
+/* cost.c: every ten seconds measures all of sonde; when it has exceeded its limits for a minute
+ * (not counting what runs in bursts), it sheds load (load_shed.h). */
 void cost_look(struct sup *s);
 json_t *cost_json(const struct sup *s);
 json_t *cost_steps_json(const struct sup *s);
-/* How many steps of a limit hold. */
-int cost_steps_held(const struct sup *s, enum relief_limit limit);
-/* answer.c */
+/* How many steps are in force because of a limit. */
+int cost_steps_held(const struct sup *s, enum shed_limit limit);
+/* control_answer.c */
 json_t *sup_answer(void *ctx, const json_t *request, bool trusted);
 
 #endif

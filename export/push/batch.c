@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch: see the header. */
 #include "export/push/batch.h"
 
 #include <errno.h>

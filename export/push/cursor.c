@@ -43,7 +43,7 @@ int push_cursor_read(const char *dir, const char *store, const char *target,
 	    c.sent_ts >= 0 && c.sent_ts < 1ll << 40)
 		*out = c;
 	else
-		log_warn("%s is damaged: what was sent of late is sent again", path);
+		log_warn("%s is damaged: recent data will be sent again", path);
 	return 0;
 }
 

@@ -9,15 +9,15 @@
 #include "schema/base/err.h"
 
 struct cursor_state {
-	int64_t sent_ts;   /* all before it was taken by the receiver; 0: nothing yet */
+	int64_t sent_ts;   /* everything before it was accepted by the receiver; 0: nothing yet */
 	int64_t trying_ts; /* where the range that begins there ends, once it was tried; 0: it was
 			      not, or it is a whole one */
-	uint64_t rows, missed_s; /* sent; removed from the store before they were */
-	uint64_t refused;        /* rows that the receiver will never take */
+	uint64_t rows, missed_s; /* sent; removed from the store before they were sent */
+	uint64_t refused;        /* rows that the receiver refused for good */
 	bool fresh;              /* where it begins is not in the file yet; not in it either */
 };
 
-/* A file that is not there, or is none of ours, is one that says nothing. */
+/* A missing or foreign file reads as an empty one. */
 int push_cursor_read(const char *dir, const char *store, const char *target,
 		     struct cursor_state *out, struct err *e);
 int push_cursor_write(const char *dir, const char *store, const char *target,

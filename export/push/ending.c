@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ending: see the header. */
 #include "export/push/ending.h"
 
 #include <stddef.h>

@@ -94,8 +94,7 @@ int http_new(struct http **out, struct err *e)
 		return 0;
 	}
 	free(h);
-	err_set(e, -ENOENT, EXIT_PREREQUISITE, "%s cannot be loaded, which sonde-push sends by",
-		LIBRARY);
+	err_set(e, -ENOENT, EXIT_PREREQUISITE, "cannot load %s, which sonde-push needs", LIBRARY);
 	err_fix(e, "install curl's library (on Debian package libcurl4)");
 	return -ENOENT;
 }
@@ -180,7 +179,7 @@ static int judge(const struct http *h, const struct target *t, int curl, long st
 	if (curl == CURL_ABORTED)
 		return err_set(
 			e, -ECANCELED, EXIT_RUNTIME,
-			"%s: %s: it had not answered when sonde-push was ended; it is sent again the next time",
+			"%s: %s: no answer before sonde-push ended; the data will be sent again",
 			t->name, t->url);
 	if (curl && !(curl == CURL_WRITE_ERROR && r->endless))
 		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s: %s", t->name, t->url,

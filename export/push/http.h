@@ -19,22 +19,19 @@
 struct http;
 
 struct http_answer {
-	uint32_t retry_s;  /* what Retry-After asks for, at most an hour, else 0 */
-	uint64_t rejected; /* of what was taken all but so many items */
+	uint32_t retry_s;  /* Retry-After, at most an hour; else 0 */
+	uint64_t rejected; /* items of an accepted request that the receiver rejected */
 };
 
 /* EXIT_PREREQUISITE: libcurl is not there. */
 int http_new(struct http **out, struct err *e);
 void http_free(struct http *h); /* NULL is fine */
-/*
- * POST `body` to the target's url + `path`, as targets of its type have it. 0: the receiver took
- * it: status 200 with an empty body, which is what ClickHouse answers to an INSERT, and Pyroscope
- * to a push; whatever else it says (a page of a gateway, an exception told after the head) is a
- * refusal. Of OTLP it is an answer of its protocol, which may tell of rejected items
- * (partial_success). -EBADMSG: it will never take it, as Pyroscope says of profiles that are too
- * old or too large, and OTLP of bad data. -EAGAIN: to be tried again. -ECANCELED: this program is
- * to end.
- */
+/* POSTs `body` to the target's url + `path`. 0: the receiver accepted it, which is status 200 with
+ * an empty body from ClickHouse (INSERT) and Pyroscope (push); any other answer (a gateway's page,
+ * an exception after the head) is a refusal. An OTLP receiver answers with a message that may count
+ * rejected items (partial_success). -EBADMSG: it will never accept this, as Pyroscope says of
+ * profiles that are too old or too large and OTLP of bad data. -EAGAIN: try again. -ECANCELED: this
+ * program is about to end. */
 int http_post(struct http *h, const struct target *t, const char *path, const void *body,
 	      size_t len, struct http_answer *a, struct err *e);
 

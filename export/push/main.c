@@ -45,15 +45,15 @@ static const struct program PROGRAM = {
 	.name = "sonde-push",
 	.usage = "[options]",
 	.about =
-		"Sends what the store has to ClickHouse or Pyroscope, or by OTLP, as it settles. It only reads the store.",
+		"Sends the store's data to ClickHouse or Pyroscope, or by OTLP. It only reads the store.",
 };
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{"config", 0, OPTION_STRING, "FILE", "whom to send what (default " CONFIG_DEFAULT ")", OPTION_AT(struct options, config)},
+	{"config", 0, OPTION_STRING, "FILE", "what to send where (default " CONFIG_DEFAULT ")", OPTION_AT(struct options, config)},
 	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else as sonde finds it)", OPTION_AT(struct options, store)},
-	{"state", 0, OPTION_STRING, "DIR", "where it is kept how far each target is", OPTION_AT(struct options, state)},
-	{"once", 0, OPTION_SET, NULL, "one round, then end; exit 1 where something was not taken", OPTION_AT(struct options, what), .min = ONCE},
+	{"state", 0, OPTION_STRING, "DIR", "where to keep how far each target is", OPTION_AT(struct options, state)},
+	{"once", 0, OPTION_SET, NULL, "one round, then exit; code 1 if some data was not accepted", OPTION_AT(struct options, what), .min = ONCE},
 	{"status", 0, OPTION_SET, NULL, "how far each target is", OPTION_AT(struct options, what), .min = STATUS},
 	{"schema", 0, OPTION_SET, NULL, "print the tables for ClickHouse", OPTION_AT(struct options, what), .min = SCHEMA},
 	{0},
@@ -102,7 +102,7 @@ static void say(struct due *d, const char *what)
 static void turn_ended(struct due *d, const struct target *t, bool more)
 {
 	if (d->pause_s)
-		log_warn("%s: it takes everything again", t->name);
+		log_warn("%s: it accepts data again", t->name);
 	*d = (struct due){.at_ns = clock_boot_ns() + (more ? 0 : t->every_s * NSEC_PER_SEC)};
 }
 
@@ -172,7 +172,7 @@ static void secrets_warn(const struct targets *targets)
 		secret_warn(path, t->name);
 		if (!strncmp(t->url, "http:", 5) && !on_this_host(t->url))
 			log_warn(
-				"%s: the secret goes to %s without TLS: whoever is on the way can read it",
+				"%s: the secret is sent to %s without TLS: anyone on the path can read it",
 				t->name, t->url);
 	}
 }
@@ -204,7 +204,7 @@ static int send_all(const struct options *o, const struct round_where *w,
 	return first.code ? first.code :
 	       o->what == ONCE && failed ?
 			    err_set(e, -EAGAIN, EXIT_RUNTIME,
-				    "not everything was taken; it is sent again the next time") :
+				    "some data was not accepted; it will be sent again") :
 			    0;
 }
 
@@ -218,7 +218,7 @@ static int status(const struct round_where *w, const struct targets *targets, st
 
 		rc = push_cursor_read(w->state, w->store, targets->items[i].name, &c, e);
 		if (!rc && !c.sent_ts)
-			printf("%-12s nothing was sent yet\n", targets->items[i].name);
+			printf("%-12s nothing sent yet\n", targets->items[i].name);
 		else if (!rc)
 			printf("%-12s %" PRId64 " s behind, %" PRIu64 " rows sent, %" PRIu64
 			       " s missed, %" PRIu64 " refused for good\n",

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack: see the header. */
 #include "export/push/pack.h"
 
 #include <errno.h>

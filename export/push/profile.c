@@ -46,7 +46,7 @@ static int each_alone(struct sending *s, struct err *e)
 	for (size_t i = 0; !rc && i < s->n; at = s->ends[i++]) {
 		rc = s->take(s->ctx, s->request.buf + at, s->ends[i] - at, 1, e);
 		if (rc == -EBADMSG) {
-			log_warn("%s; a profile is left out", e->what);
+			log_warn("%s; a profile was skipped", e->what);
 			++*s->refused;
 			--*s->rows;
 			rc = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile: samples as Pyroscope takes them: messages PushRequest of its push.v1 (POST
+ * profile: samples in Pyroscope's format: messages PushRequest of its push.v1 (POST
  * /push.v1.PusherService/Push), with a pprof profile for each series and range.
  *
  *  1. A series is what one command used in one container (profilegroup.h): labels __name__
  * (process_cpu, memory, and else the kind's name), service_name (the container, else the systemd
  * unit, else the command), comm, container, unit, host. Never a pid or a thread, so that series are
  * as many as programs. Of a kernel thread's name what is before '/' is taken.
- *  2. A profile has what was told in its range alone, and of what stands (memory in use,
- * goroutines) how it stood at the end of it. So it says
- *     __delta__ = false: there is no difference to be made of it any more.
- *  3. Samples have no labels, which Pyroscope would make series of; one for each stack.
+ *  2. A profile of a counter has the sum over its range alone, one of a gauge (memory in use,
+ * goroutines) the value at its end. So it sets __delta__ = false: the receiver must not subtract
+ * the profile before.
+ *  3. Samples have no labels, which Pyroscope would turn into series; there is one for each stack.
  *  4. A profile that is sent again has the same ID.
  *  5. sonde's own samples are not sent, as all verbs leave them out.
  */

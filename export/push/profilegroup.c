@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profilegroup: see the header. */
 #include "export/push/profilegroup.h"
 
 #include <errno.h>
@@ -8,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -16,24 +14,6 @@
 #include "tools/fold/fold_kind.h"
 #include "tools/print/reading.h"
 #include "tools/select/select.h"
-
-static const struct profile {
-	const char *name, *series; /* in the configuration; __name__ */
-	enum store_kind kind, or ; /* `or`: where there is nothing of the first */
-} PROFILES[] = {
-	{"cpu", "process_cpu", STORE_KIND_CPU, 0},
-	{"offcpu", "offcpu", STORE_KIND_OFFCPU, 0},
-	{"runqueue", "runqueue", STORE_KIND_RUNQUEUE, 0},
-	{"memory", "memory", STORE_KIND_INUSE, STORE_KIND_ALLOC},
-	{"mutex", "mutex", STORE_KIND_MUTEX, 0},
-	{"block", "block", STORE_KIND_BLOCK, 0},
-	{"goroutine", "goroutine", STORE_KIND_GOROUTINE, 0},
-	{"threadcreate", "threadcreate", STORE_KIND_THREADCREATE, 0},
-	{"gocpu", "gocpu", STORE_KIND_GOCPU, 0},
-	{"gomemory", "gomemory", STORE_KIND_GOINUSE, STORE_KIND_GOALLOC},
-	{"goblock", "goblock", STORE_KIND_GOBLOCK, 0},
-	{"gomutex", "gomutex", STORE_KIND_GOMUTEX, 0},
-};
 
 struct grouping {
 	int64_t from_ts, to_ts;
@@ -43,9 +23,12 @@ struct grouping {
 
 bool profile_named(const char *name, size_t len)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(PROFILES); i++)
-		if (strlen(PROFILES[i].name) == len && !strncmp(PROFILES[i].name, name, len))
+	for (enum store_kind kind = 1; kind < STORE_KINDS; kind++) {
+		const char *push = store_kind_info(kind)->push;
+
+		if (push && strlen(push) == len && !strncmp(push, name, len))
 			return true;
+	}
 	return false;
 }
 
@@ -148,11 +131,12 @@ static int groups_add(const struct grouping *s, const struct fold *f, const char
 
 /* --- ranges --- */
 
-static int kind_add(const struct grouping *s, const struct selection *sel, const struct profile *p,
-		    uint32_t kinds, struct err *e)
+/* The profile of `kind`; where the store has nothing of it, that of the kind it goes with. */
+static int kind_add(const struct grouping *s, const struct selection *sel,
+		    const struct store_kind_info *kind, uint32_t kinds, struct err *e)
 {
 	struct fold_opts opts = {.leaves = true, .with = true};
-	const enum store_kind tries[] = {p->kind, p->or };
+	const enum store_kind tries[] = {kind->kind, kind->with};
 	struct fold *f = NULL;
 	struct err why = {0};
 	int rc = -ENODATA;
@@ -169,7 +153,7 @@ static int kind_add(const struct grouping *s, const struct selection *sel, const
 	}
 	if (rc)
 		return 0;
-	rc = groups_add(s, f, p->series, e);
+	rc = groups_add(s, f, kind->series ? kind->series : kind->push, e);
 	if (!rc && s->sink->end)
 		rc = s->sink->end(s->ctx, e);
 	fold_free(f);
@@ -210,9 +194,12 @@ int profile_groups(const char *store, const struct target *t, int64_t from_ts, i
 		rc = segments_narrow(sel, e);
 	if (!rc)
 		rc = fold_kinds_there(sel, &kinds, e);
-	for (size_t i = 0; !rc && i < ARRAY_SIZE(PROFILES); i++)
-		if (target_wants(t->profiles, PROFILES[i].name))
-			rc = kind_add(&s, sel, &PROFILES[i], kinds, e);
+	for (enum store_kind kind = 1; !rc && kind < STORE_KINDS; kind++) {
+		const struct store_kind_info *info = store_kind_info(kind);
+
+		if (info->push && target_wants(t->profiles, info->push))
+			rc = kind_add(&s, sel, info, kinds, e);
+	}
 	select_free(sel);
 	return rc;
 }

@@ -16,7 +16,7 @@
 #include "schema/base/err.h"
 #include "tools/fold/fold.h"
 
-struct profile_group { /* whose it is: "" where there is none */
+struct profile_group { /* whose samples these are; "": none */
 	const char *container, *unit, *comm;
 	size_t comm_len;
 };

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply: see the header. */
 #include "export/push/reply.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 
 /* --- listening --- */
 
-/* What stands behind the name of a head, if it is that one. */
+/* The value of a header line, if it has this name. */
 static const char *value_of(const char *line, size_t len, const char *name, size_t *value_len)
 {
 	size_t n = strlen(name);
@@ -64,7 +63,7 @@ bool reply_body(struct reply *r, const char *data, size_t len)
 
 /* --- what it means --- */
 
-/* By Connect's codes of errors; of gateways and the like nothing is final. */
+/* By Connect's error codes; errors of gateways are never final. */
 static bool is_final(const struct reply *r, const struct target *t, long status)
 {
 	if (t->type == TARGET_OTLP)
@@ -73,8 +72,8 @@ static bool is_final(const struct reply *r, const struct target *t, long status)
 	       (strstr(r->text, "\"invalid_argument\"") || strstr(r->text, "\"out_of_range\""));
 }
 
-/* Export...ServiceResponse: partial_success (1) has how many were rejected (1). false: it is none.
- */
+/* Export...ServiceResponse: partial_success (1) has the number of rejected items (1). false: not
+ * such a message. */
 static bool otlp_taken(const struct reply *r, uint64_t *rejected)
 {
 	struct cursor c = cursor_init(r->text, r->len);
@@ -97,7 +96,7 @@ static bool otlp_taken(const struct reply *r, uint64_t *rejected)
 	return true;
 }
 
-/* ClickHouse's own codes; the text beside them is not shown. */
+/* ClickHouse's error codes; the text that comes with them is not shown. */
 static const char *clickhouse_means(unsigned code)
 {
 	switch (code) {
@@ -112,10 +111,10 @@ static const char *clickhouse_means(unsigned code)
 	case 193:
 	case 194:
 	case 516:
-		return "it does not know that user or password";
+		return "unknown user or wrong password";
 	case 164:
 	case 497:
-		return "that user may not write there";
+		return "the user may not write there";
 	default:
 		return NULL;
 	}
@@ -127,16 +126,16 @@ static const char *status_means(long status)
 		return "a redirect, which is not followed: url must name the receiver itself";
 	switch (status) {
 	case 200:
-		return "and a text, as it would not";
+		return "unexpected text in the answer";
 	case 401:
 	case 403:
 	case 407:
-		return "it wants another user, password-file or token-file";
+		return "check user, password-file or token-file";
 	case 404:
 	case 405:
-		return "there is no such receiver at that address: type, url, path";
+		return "no such receiver at that address: check type, url, path";
 	case 413:
-		return "it, or what is before it, takes no bodies of this size";
+		return "it, or a proxy before it, accepts no bodies of this size";
 	default:
 		return NULL;
 	}
@@ -151,14 +150,14 @@ int reply_judge(const struct reply *r, const struct target *t, long status, uint
 	*rejected = 0;
 	if (r->endless)
 		return err_set(e, -EAGAIN, EXIT_RUNTIME,
-			       "%s: %s answered %ld, and said more than is listened to", t->name,
-			       t->url, status);
+			       "%s: %s answered %ld, with a longer text than sonde-push reads",
+			       t->name, t->url, status);
 	if (status == 200 && (t->type == TARGET_OTLP ? otlp_taken(r, rejected) : !r->all))
 		return 0;
 	if (is_final(r, t, status))
 		return err_set(e, -EBADMSG, EXIT_RUNTIME,
-			       "%s: %s will not have it: it answered %ld, which is final", t->name,
-			       t->url, status);
+			       "%s: %s refused it for good: it answered %ld", t->name, t->url,
+			       status);
 	if (t->type == TARGET_CLICKHOUSE && sscanf(r->text, "Code: %9u.", &code) == 1) {
 		means = clickhouse_means(code);
 		return err_set(e, -EAGAIN, EXIT_RUNTIME,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* round: see the header. */
 #include "export/push/round.h"
 
 #include <errno.h>
@@ -88,9 +87,9 @@ static int send_otlp(void *ctx, const char *path, const void *body, size_t len, 
 	if (rc && rc != -EBADMSG)
 		return rc;
 	if (rc)
-		log_warn("%s; %zu items are left out", e->what, n);
+		log_warn("%s; %zu items were skipped", e->what, n);
 	else if (refused)
-		log_warn("%s: it rejected %llu of %zu items, which are left out", s->target->name,
+		log_warn("%s: it rejected %llu of %zu items, which were skipped", s->target->name,
 			 (unsigned long long)refused, n);
 	s->cursor->rows += n - refused;
 	s->cursor->refused += refused;
@@ -214,7 +213,7 @@ static void begin(const struct target *t, int64_t oldest_ts, int64_t newest_ts,
 {
 	if (c->sent_ts > newest_ts + ROUND_AHEAD_S) {
 		log_warn(
-			"%s: what was sent last is %lld s ahead of the store's newest, as where the clock was wrong: it begins anew",
+			"%s: the last data sent is %lld s newer than anything in the store (was the clock wrong?): starting over",
 			t->name, (long long)(c->sent_ts - newest_ts));
 		c->sent_ts = c->trying_ts = 0;
 	}

@@ -12,7 +12,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 
-/* O_NONBLOCK: a pipe that nobody writes to would hold up all. */
+/* O_NONBLOCK: a pipe without a writer would block the program. */
 static int secret_open(const char *path, struct stat *st)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
@@ -43,7 +43,7 @@ static const char *line_of(char secret[SECRET_MOST], size_t len)
 
 	while (n < len && secret[n] != '\n' && secret[n] != '\r')
 		if ((unsigned char)secret[n] < 0x20 || secret[n++] == 0x7f)
-			return "it is no text";
+			return "it is not text";
 	if (!n)
 		return len ? "its first line is empty" : "it is empty";
 	if (n == SECRET_MOST)
@@ -57,7 +57,7 @@ int secret_read(const char *path, const char *who, char secret[SECRET_MOST], str
 	struct stat st;
 	cleanup_fd int fd = secret_open(path, &st);
 	const char *why = fd < 0               ? strerror(-fd) :
-			  !S_ISREG(st.st_mode) ? "it is no regular file" :
+			  !S_ISREG(st.st_mode) ? "it is not a regular file" :
 						 NULL;
 
 	if (!why) {
@@ -76,5 +76,5 @@ void secret_warn(const char *path, const char *who)
 	struct stat st;
 
 	if (!stat(path, &st) && st.st_mode & S_IROTH)
-		log_warn("%s: everybody on this host may read the secret in %s", who, path);
+		log_warn("%s: the secret in %s is readable by every user of this host", who, path);
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table: see the header. */
 #include "export/push/table.h"
 
 #include <errno.h>
@@ -78,7 +77,7 @@ static bool is_left_out(const char *column)
 	       (len > 3 && !strcmp(column + len - 3, "_id") && strcmp(column, "container_id"));
 }
 
-/* The text of a view, what stands behind its AS. NULL: there is none. */
+/* The text of a view after its AS. NULL: no such view. */
 static char *view_text(sqlite3 *db, const char *name)
 {
 	static const char *const places[] = {
@@ -102,9 +101,9 @@ static char *view_text(sqlite3 *db, const char *name)
 	return text;
 }
 
-/* What has the rows of a view in the range, to be put behind FROM. A comparison with the sum that
- * is a view's `ts` would read all rows of the file; most views end with the one condition behind
- * which that of their own table's x.ts can be put. */
+/* A subquery for the rows of a view in the range, to follow FROM. Comparing the view's `ts`, which
+ * is a sum, would read all rows of the file. Most views end with one condition after which a
+ * comparison of their table's x.ts can be inserted. */
 static char *view_range(sqlite3 *db, const char *name)
 {
 	static const char end[] = ".run IS NULL";

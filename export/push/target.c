@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target: see the header. */
 #include "export/push/target.h"
 
 #include <ctype.h>
@@ -276,15 +275,15 @@ static int take_value(struct parsing *p, struct target *t, const struct key *k, 
 	*set = p->line;
 	if (before && !is_list(k)) {
 		err_set(p->e, -EINVAL, EXIT_USAGE,
-			"%s:%d: [export.%s] %s is set once more, after line %d", p->what, p->line,
+			"%s:%d: [export.%s] %s is already set in line %d", p->what, p->line,
 			t->name, k->name, before);
 		err_fix(p->e, "leave one of the lines");
 		return -EINVAL;
 	}
 	if (before ? list_add(t, k, value) : value_take(t, k, value))
 		return 0;
-	err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: [export.%s] %s: that is no value for it",
-		p->what, p->line, t->name, k->name);
+	err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: [export.%s] %s: not a valid value", p->what,
+		p->line, t->name, k->name);
 	err_fix(p->e, "%s = %s; man sonde-push", k->name, FORMS[k->form]);
 	return -EINVAL;
 }
@@ -316,9 +315,10 @@ static int take(void *ctx, const char *section, const char *name, const char *va
 		return 1;
 	}
 	if (!t)
-		p->rc = err_set(p->e, -EINVAL, EXIT_USAGE,
-				"%s:%d: [%.60s] is no section [export.NAME], or one too many",
-				p->what, p->line, section);
+		p->rc = err_set(
+			p->e, -EINVAL, EXIT_USAGE,
+			"%s:%d: [%.60s] is not an [export.NAME] section, or there are too many",
+			p->what, p->line, section);
 	else
 		p->rc = unknown(p, section, name);
 	err_fix(p->e, "man sonde-push");
@@ -361,28 +361,29 @@ static int check(const struct target *t, const char *what, struct err *e)
 	if (*t->token_file && (*t->password_file || *t->user))
 		return err_set(
 			e, -EINVAL, EXIT_USAGE,
-			"%s: [export.%s] has a token-file and a user or password-file: one of the two",
+			"%s: [export.%s] sets both token-file and user or password-file; only one is allowed",
 			what, t->name);
 	if (*t->password_file && !*t->user)
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "%s: [export.%s] has a password-file, and no user", what, t->name);
+			       "%s: [export.%s] sets password-file without user", what, t->name);
 	if (*t->tables && t->type != TARGET_CLICKHOUSE)
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "%s: [export.%s] has tables, and is none of clickhouse", what,
-			       t->name);
+			       "%s: [export.%s] sets tables, which only type clickhouse supports",
+			       what, t->name);
 	if (*t->tenant && t->type != TARGET_PYROSCOPE)
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "%s: [export.%s] has a tenant, and is none of pyroscope", what,
-			       t->name);
+			       "%s: [export.%s] sets tenant, which only type pyroscope supports",
+			       what, t->name);
 	if (*t->profiles && t->type != TARGET_PYROSCOPE && !target_wants_profiles(t))
 		return err_set(
 			e, -EINVAL, EXIT_USAGE,
-			"%s: [export.%s] has profiles, and is none of pyroscope, nor has it signals = " TARGET_PROFILES,
+			"%s: [export.%s] sets profiles, which need type pyroscope or signals = " TARGET_PROFILES,
 			what, t->name);
 	if ((*t->signals || *t->path) && t->type != TARGET_OTLP)
-		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "%s: [export.%s] has signals or a path, and is none of otlp", what,
-			       t->name);
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"%s: [export.%s] sets signals or path, which only type otlp supports", what,
+			t->name);
 	return 0;
 }
 
@@ -394,12 +395,13 @@ int targets_parse(const char *text, const char *what, struct targets *out, struc
 	out->n = 0;
 	line = ini_parse_stream(next_line, &p, take, &p);
 	if (!p.rc && line)
-		p.rc = err_set(e, -EINVAL, EXIT_USAGE, "%s: line %d is no section, key or comment",
-			       what, line);
+		p.rc = err_set(e, -EINVAL, EXIT_USAGE,
+			       "%s: line %d is not a section, key or comment", what, line);
 	for (size_t i = 0; !p.rc && i < out->n; i++)
 		p.rc = check(&out->items[i], what, e);
 	if (!p.rc && !out->n) {
-		p.rc = err_set(e, -EINVAL, EXIT_USAGE, "%s names nobody to send to", what);
+		p.rc = err_set(e, -EINVAL, EXIT_USAGE, "%s has no section that says where to send",
+			       what);
 		err_fix(e, "a section [export.NAME]; man sonde-push");
 	}
 	return p.rc;
@@ -429,7 +431,7 @@ int targets_read(const char *path, struct targets *out, struct err *e)
 		return targets_parse(strbuf_str(&text), path, out, e);
 	err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_USAGE, "cannot read %s: %s", path,
 		rc == -EFBIG  ? "it is larger than 64 KB" :
-		rc == -EILSEQ ? "it is no text" :
+		rc == -EILSEQ ? "it contains a NUL byte" :
 				strerror(-rc));
 	err_fix(e, "name the configuration: --config FILE; man sonde-push");
 	return rc;

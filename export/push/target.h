@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target: whom sonde-push sends to: sections [export.NAME] of a configuration file.
+ * target: the receivers of sonde-push: sections [export.NAME] of a configuration file.
  *
  *   type = clickhouse | pyroscope | otlp    (without it clickhouse)
  *   url = https://HOST:PORT    http or https, without user, path or query
  *   database = sonde           letters, digits and _
  *   user = NAME   password-file = FILE   token-file = FILE     (Bearer; one of the two ways)
- *   ca-file = FILE             who may vouch for the server, instead of the host's own
+ *   ca-file = FILE             certificate authorities to trust instead of the host's
  *   every = 60s   timeout = 30s   backfill = 1h     (how far back the first round goes)
  *   tables = host_stats, cpu   (of clickhouse; default: all)
  *   profiles = cpu, memory     (of pyroscope; default: all, see export/push/profile.h)
  *   tenant = NAME              (of pyroscope: X-Scope-OrgID)
- *   signals = metrics, logs, traces  (of otlp; default: these; profiles-v1development only where it
- * is named) path = /otlp               (of otlp: what stands before /v1/metrics and so on)
- *   compression = gzip | none
+ *   signals = metrics, logs, traces  (of otlp; default: these three; profiles-v1development must be
+ * named) path = /otlp               (of otlp: the path before /v1/metrics and so on) compression =
+ * gzip | none
  */
 #ifndef SONDE_PUSH_TARGET_H
 #define SONDE_PUSH_TARGET_H
@@ -38,8 +38,8 @@ struct target {
 	bool plain; /* not compressed */
 };
 
-/* The word of `signals` for what OpenTelemetry has in development: it may change without notice, so
- * nobody gets it by default. */
+/* The word in `signals` for a signal that OpenTelemetry still develops and may change without
+ * notice; off by default. */
 #define TARGET_PROFILES "profiles-v1development"
 
 struct targets {
@@ -47,8 +47,8 @@ struct targets {
 	size_t n;
 };
 
-/* EXIT_USAGE: a key, a value or a section that there is none of, with its line. `what` names the
- * text in errors. */
+/* EXIT_USAGE, with the line: an unknown key or section, or a wrong value. `what` names the text in
+ * messages. */
 int targets_parse(const char *text, const char *what, struct targets *out, struct err *e);
 int targets_read(const char *path, struct targets *out, struct err *e);
 /* Is it in the list, of tables, profiles or signals, or is that empty? */

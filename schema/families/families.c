@@ -5,20 +5,51 @@
 #include <stdio.h>
 #include <string.h>
 
-/* `record` takes cpu alone by default: each further family adds its cost, and `sonde status` shows
- * it once it was measured here. sonded takes host too: 0.3 % of a core with 30 containers and 500
- * processes. */
+/* `record` records only cpu by default: each further family adds its cost, which `sonde status`
+ * shows once it has been measured on this host. sonded also records host: 0.3 % of a core with 30
+ * containers and 500 processes. The order is that of value: where sonde takes too much, sonded
+ * stops later ones first (supervisor/limits/load_shed.h). */
 /* clang-format off */
+static const struct family_setting HOST_SETTINGS[] = {
+	{{"log-lines", .words = "on|off", .fallback = "off", .like = "on or off",
+	  .help = "on: when a container fails, store the last 20 lines of its log, with secrets masked"},
+	 .option = "--log-lines"},
+	{{0}},
+};
+
+static const struct family_setting GPU_SETTINGS[] = {
+	{{"gpu", .words = "auto|on|off", .fallback = "auto", .like = "auto, on or off",
+	  .help = "on: record GPUs (same as adding gpu to families); auto: only if there is a GPU driver and families is not set"},
+	 .enables = true, .auto_file = "/proc/driver/nvidia/version"},
+	{{0}},
+};
+
+static const struct family_setting SCRAPE_SETTINGS[] = {
+	{{"scrape", SETTING_LIST, .words = "on|off", .list = "cpu|heap|goroutine|block|mutex", .fallback = "off",
+	  .like = "on, off, or of cpu, heap, goroutine, block, mutex, with commas",
+	  .help = "on: record what Go programs serve at /debug/pprof (same as adding scrape to families), all but cpu; or a list of profiles"},
+	 .enables = true, .option = "--profiles"},
+	{{0}},
+};
+
+static const struct family_setting L7_SETTINGS[] = {
+	{{"requests", .words = "on|off", .fallback = "off", .like = "on or off", .help = "on: record requests (same as adding l7 to families)"},
+	 .enables = true},
+	{{0}},
+};
+
+/* The Makefile reads names from here: each entry begins with .name. */
 const struct probe_family FAMILIES[] = {
-	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample", .nothing = "no samples: nothing that was asked for ran on a CPU"},
+	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample",
+	 .nothing = "no samples: nothing that was asked for ran on a CPU"},
 	{.name = "offcpu", .event = "event", .steps = 3, .by_switches = true, .standing = true},
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event"},
-	{.name = "host", .always = true, .rights = FAMILY_READS, .event = "row"},
-	{.name = "gpu", .rights = FAMILY_READS, .event = "row"},
-	{.name = "scrape", .rights = FAMILY_READS, .event = "event",
+	{.name = "host", .always = true, .rights = FAMILY_READS, .event = "row", .settings = HOST_SETTINGS},
+	{.name = "gpu", .rights = FAMILY_READS, .event = "row", .settings = GPU_SETTINGS},
+	{.name = "scrape", .rights = FAMILY_READS, .event = "event", .settings = SCRAPE_SETTINGS,
 	 .nothing = "no profiles: no Go program offered one; sonde sql \"SELECT comm, pid, reason FROM scraped\" says why"},
 	{.name = "net", .rights = FAMILY_LOADS, .event = "row"},
-	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event"},
+	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS},
 	{0},
 };
 /* clang-format on */
@@ -89,4 +120,17 @@ int families_of(const char *list, const struct probe_family **out, size_t *n, st
 		list = list[len] ? list + len + 1 : NULL;
 	}
 	return 0;
+}
+
+const struct family_setting *family_setting(size_t n, const struct probe_family **of)
+{
+	for (const struct probe_family *f = FAMILIES; f->name; f++)
+		for (const struct family_setting *s = f->settings; s && s->setting.name; s++) {
+			if (n--)
+				continue;
+			if (of)
+				*of = f;
+			return s;
+		}
+	return NULL;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * families: the one list of probe families. `record --families`, `doctor`, `status` and sonded go
- * by it. Each has a loader, sonde-NAME, with the options and the progress protocol that all loaders
- * share (loaders/lib/bpf/family.h, progress.h). A new family is one line in families.c.
+ * families: the one list of probe families. `record --families`, `doctor`, `status` and sonded read
+ * it, and so does the Makefile, which builds a family's loader, sonde-NAME. All loaders share their
+ * common options and the progress protocol (loaders/lib/bpf/family.h, run/progress.h). A new family
+ * is one line in families.c.
  */
 #ifndef SONDE_BASE_FAMILIES_H
 #define SONDE_BASE_FAMILIES_H
@@ -11,41 +12,57 @@
 #include <stddef.h>
 
 #include "schema/base/err.h"
+#include "schema/families/setting.h"
 
-#define FAMILIES_MAX 16
+#define FAMILIES_MAX        16
+#define FAMILY_SETTINGS_MAX 16 /* of all families together */
 
-enum family_rights {                /* what its loader may do under sonded */
-		     FAMILY_PROBES, /* load programs, read processes and name the kernel's functions
-				     */
-		     FAMILY_LOADS,  /* all but the last */
-		     FAMILY_READS   /* read processes, files and the kernel's log */
+/* clang-format off */
+enum family_rights { /* what its loader may do under sonded */
+	FAMILY_PROBES, /* load programs, read processes, resolve the kernel's functions */
+	FAMILY_LOADS,  /* the same without the kernel's functions */
+	FAMILY_READS   /* read processes, files and the kernel's log */
+};
+/* clang-format on */
+
+struct family_setting { /* a key of section [record] in sonde.conf */
+	struct setting setting;
+	bool enables; /* any value but "off" adds the family to those that sonded records */
+	const char *auto_file; /* with enables: "auto" adds the family where this file exists and
+				  `families` is not set */
+	const char *option; /* the loader's option that gets the value, unless that is the default
+			       or, of one that enables, "on"; NULL: none */
 };
 
 struct probe_family {
-	const char *name;   /* its loader is sonde-NAME, its runs are of this family */
-	const char *word;   /* what it may be called as well; NULL: nothing */
-	bool by_default;    /* recorded when nobody says which */
-	bool always;        /* and by sonded, which runs for always */
-	bool has_freq;      /* its loader takes --freq */
-	unsigned int steps; /* how often its loader can be told to do less while it runs, before it
-			     * is stopped; one with a rate is started anew at half of it instead */
-	bool by_switches;   /* what it takes grows with how often threads switch */
-	bool has_mode;      /* its loader takes --mode and --rate */
+	const char *name; /* its loader is sonde-NAME; runs in the store carry this name */
+	const char *word; /* a second name; NULL: none */
+	bool by_default;  /* `sonde record` records it where --families is not given */
+	bool always;      /* sonded does where `families` is not set */
+	bool has_freq;    /* its loader takes --freq */
+	unsigned int
+		steps; /* how many steps its loader can be reduced by while it runs, before sonded
+			  stops it; a loader with a rate is restarted at half of it instead */
+	bool by_switches; /* its cost grows with the rate of context switches */
+	bool has_mode;    /* its loader takes --mode and --rate */
 	enum family_rights rights;
 	const char *event;   /* what its loader counts: "sample", "event" */
-	const char *nothing; /* what is said where it found nothing; NULL: that nothing happened */
-	bool standing;       /* at the end of a recording sonde-pstack keeps how threads stand (kind
-				standing) */
+	const char *nothing; /* the message where it recorded nothing; NULL: a general one */
+	bool standing;       /* at the end of a recording sonde-pstack stores where threads wait */
+	const struct family_setting *settings; /* ended by one without a name; NULL: none */
 };
 
 extern const struct probe_family FAMILIES[]; /* ended by one without a name */
 
 size_t families_count(void);
-const char *families_always(
-	void); /* the list that sonded records where nothing else is said: "cpu,host" */
-const struct probe_family *family_named(const char *name); /* or its other word; NULL: unknown */
+/* The list that sonded records by default: "cpu,host". */
+const char *families_always(void);
+/* By name or second name; NULL: unknown. */
+const struct probe_family *family_named(const char *name);
 /* "cpu,offcpu" (NULL: the default ones) -> out[FAMILIES_MAX], each once, in the order given.
  * EXIT_USAGE. */
 int families_of(const char *list, const struct probe_family **out, size_t *n, struct err *e);
+/* The n-th setting of all families, and its family (`of` may be NULL). NULL past the last. */
+const struct family_setting *family_setting(size_t n, const struct probe_family **of);
 
 #endif

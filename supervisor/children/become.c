@@ -22,7 +22,7 @@
 	(BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | \
 	 BIT(CAP_SYSLOG))
 
-/* Of the rights that we have, those: for us, and for what we execute. */
+/* Keeps only RIGHTS of the capabilities, for this process and what it executes. */
 static int keep_rights(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -70,16 +70,17 @@ int become_store_user(const char *store, char **argv, struct err *e)
 		return 0;
 	pw = getpwuid(st.st_uid);
 	if (!pw || strcmp(pw->pw_name, USER))
-		return 0; /* somebody else's: lock.c refuses it */
+		return 0; /* another user's: lock.c refuses it */
 	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	rc = len > 0 ? change_user(pw) : -ENOENT;
 	if (rc)
 		return err_set(e, rc, EXIT_PERMISSION,
-			       "cannot go on as the user %s, whose the store %s is: %s", USER,
-			       store, strerror(-rc));
+			       "cannot switch to user %s, who owns the store %s: %s", USER, store,
+			       strerror(-rc));
 	self[len] = '\0';
 	setenv("HOME", pw->pw_dir, 1);
 	setenv("SONDE_STORE", store, 1);
-	execv(self, argv); /* so that all of it is that user's, also what /proc shows of it */
+	execv(self,
+	      argv); /* so that every part of the process, /proc included, belongs to that user */
 	return err_set(e, -errno, EXIT_RUNTIME, "cannot execute %s: %s", self, strerror(errno));
 }

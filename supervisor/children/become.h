@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * become: whom sonded runs as. In a store of the user `sonde`, which a package makes, root's sonded
- * goes on as that user, with the rights that the unit gives it (supervisor/systemd/sonded.service)
- * and no others: what it starts could not write there.
+ * become: the user that sonded runs as. In a store owned by the user `sonde`, which the package
+ * creates, a sonded started by root switches to that user, with the capabilities that the unit
+ * grants (supervisor/systemd/sonded.service) and no others: its children could not write to the
+ * store otherwise.
  */
 #ifndef SONDE_SUPERVISOR_BECOME_H
 #define SONDE_SUPERVISOR_BECOME_H
 
 #include "schema/base/err.h"
 
-/* 0: nothing is to be done. Otherwise the program is executed anew as that user, with the same
- * `argv`, and this returns only if that fails. */
+/* 0: no switch is needed. Otherwise executes the program again as that user with the same `argv`;
+ * returns only if that fails. */
 int become_store_user(const char *store, char **argv, struct err *e);
 
 #endif

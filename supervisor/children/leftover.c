@@ -30,10 +30,11 @@ void leftover_note(const char *store, const pid_t *pids, size_t n)
 	snprintf(path, sizeof(path), "%s/children", store);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd >= 0 && write(fd, strbuf_str(&text), text.len) < 0)
-		return; /* a full disk: then a hung child of a killed sonded is left to people */
+		return; /* the disk is full: a child that hangs after sonded was killed then stays
+			 */
 }
 
-/* A descriptor of that very process, -1: it is gone. */
+/* A pidfd of that process; -1: it is gone. */
 static int open_process(int pid, unsigned long long ticks)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leftover: children of a sonded that was killed. They end by themselves (child.h); one that hangs
- * does not. STORE/children lists those of the living sonded, a line each: pid, start time in clock
- * ticks. Whoever has the store's supervisor lock next ends what is left of them, by that identity.
+ * leftover: children of a sonded that was killed. They end by themselves (child.h), unless they
+ * hang. STORE/children lists the children of the running sonded, one a line: pid and start time in
+ * clock ticks, which together identify a process. The next sonded that takes the store's supervisor
+ * lock ends those that are left.
  */
 #ifndef SONDE_SUPERVISOR_LEFTOVER_H
 #define SONDE_SUPERVISOR_LEFTOVER_H
@@ -10,9 +11,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Write the list anew. 0 in `pids`: none. */
+/* Rewrites the list. 0 in `pids`: none. */
 void leftover_note(const char *store, const pid_t *pids, size_t n);
-/* Wait for those of the list, up to `patience_ms`, then kill. How many had to be killed. */
+/* Waits up to `patience_ms` for the processes of the list, then kills them. Returns how many it
+ * killed. */
 int leftover_end(const char *store, int patience_ms);
 
 #endif

@@ -60,7 +60,7 @@ void mapsowner_start(struct mapsowner *m, const char *store, const char *socket,
 	snprintf(megabytes, sizeof(megabytes), "%u", images_mb);
 	mapsowner_hang_up(m);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		talk(LOG_LEVEL_ERROR, "sonded", "cannot make a socket: %s", strerror(errno));
+		log_line(LOG_LEVEL_ERROR, "sonded", "cannot make a socket: %s", strerror(errno));
 		return; /* it stays as it is: tried again at the next turn */
 	}
 	fds[n_fds++] = (struct child_fd){pair[1], SOCKET_FD};
@@ -77,13 +77,13 @@ void mapsowner_start(struct mapsowner *m, const char *store, const char *socket,
 		mapsowner_hang_up(m);
 }
 
-/* One that took the tables over counts on from their generation; one that made new ones begins
- * anew. */
+/* A sonde-maps that took over the tables continues their generation; one that made new tables
+ * starts again. */
 static void on_hello(struct mapsowner *m, const struct mp_hello *h)
 {
 	if (h->generation && m->generation && h->generation <= m->generation) {
-		talk(LOG_LEVEL_WARN, "sonded",
-		     "sonde-maps made new tables: the loaders are started anew");
+		log_line(LOG_LEVEL_WARN, "sonded",
+			 "sonde-maps created new tables: restarting the loaders");
 		m->replaced = true;
 	}
 	m->generation = h->generation;

@@ -14,8 +14,8 @@
 
 #define OUTPUT_MAX  (4u << 20)
 #define MEMORY_MOST (512ull << 20)
-/* Files of a store that others have written to, and giving what it makes to the group: root's, the
- * unit's user has none of them. */
+/* For files of a store that others wrote, and for giving new ones to the store's group. Root has
+ * these; the unit's user has none of them. */
 #define CAPS (1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER)
 
 void pass_init(struct pass *p)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy: when a child that ended is started again, and when not. Pure.
+ * policy: when sonded restarts a child that ended, and when it gives up. Pure.
  *
- *   1. It waits 0.5 s, 1 s, 2 s, ... to 60 s (10 s for one that had been ready: whoever kills it is
- * not its fault), each a quarter more or less by chance, so that several do not come back in step.
- *   2. One that was ready for POLICY_HEALTHY_NS begins anew.
- *   3. It is given up at once where nothing will change by itself: a wrong command line, a kernel
- * that lacks something, a right that is missing. Else after POLICY_TRIES in a row that never became
- * ready; one that did, after POLICY_CRASHES. A store that is full, locked or damaged is no reason:
- * it is tried on.
+ *   1. It waits 0.5 s, 1 s, 2 s, ... up to 60 s (up to 10 s for a child that had been ready: being
+ * killed is not its fault), each varied at random by up to a quarter, so that several children do
+ * not restart in step.
+ *   2. The delays start again for a child that was ready for POLICY_HEALTHY_NS.
+ *   3. It gives up at once where a retry cannot help: a wrong command line, a kernel that lacks a
+ * feature, a missing privilege. Otherwise it gives up after POLICY_TRIES failures in a row of a
+ * child that never became ready, or POLICY_CRASHES of one that did. It never gives up because the
+ * store is full, locked or damaged.
  */
 #ifndef SONDE_SUPERVISOR_POLICY_H
 #define SONDE_SUPERVISOR_POLICY_H
@@ -19,8 +20,8 @@
 #define POLICY_HEALTHY_NS 10000000000ll
 #define POLICY_TRIES      8
 #define POLICY_CRASHES    50
-#define POLICY_HUNG_NS    20000000000ll /* ready, and silent for so long: it hangs */
-#define POLICY_SLOW_NS    60000000000ll /* started, and not ready for so long */
+#define POLICY_HUNG_NS    20000000000ll /* ready, but silent for this long: it hangs */
+#define POLICY_SLOW_NS    60000000000ll /* started, but not ready after this long */
 
 /* `failures`: in a row, this one included (from 1). `random`: any 32 bits. */
 int64_t policy_delay_ns(unsigned int failures, bool was_ready, uint32_t random);

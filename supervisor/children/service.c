@@ -29,7 +29,7 @@ const char *service_state_name(enum service_state s)
 
 void service_init(struct service *s, const char *name, const struct probe_family *f)
 {
-	*s = (struct service){.family = f, .progress_fd = -1, .talk_fd = -1};
+	*s = (struct service){.family = f, .progress_fd = -1, .stderr_fd = -1};
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	snprintf(s->program, sizeof(s->program), "sonde-%.20s", name);
 }
@@ -38,16 +38,16 @@ static void close_fds(struct service *s)
 {
 	if (s->progress_fd >= 0)
 		close(s->progress_fd);
-	if (s->talk_fd >= 0)
-		close(s->talk_fd);
-	s->progress_fd = s->talk_fd = -1;
+	if (s->stderr_fd >= 0)
+		close(s->stderr_fd);
+	s->progress_fd = s->stderr_fd = -1;
 }
 
 void service_release(struct service *s)
 {
 	close_fds(s);
 	strbuf_release(&s->line);
-	strbuf_release(&s->talk);
+	strbuf_release(&s->stderr_line);
 }
 
 static void enter(struct service *s, enum service_state state)
@@ -65,16 +65,16 @@ static void fail(struct service *s, bool was_ready)
 	s->failures++;
 	if (policy_gives_up(s->failures, was_ready, s->exit)) {
 		enter(s, SERVICE_FAILED);
-		talk(LOG_LEVEL_ERROR, s->program, "given up: %s%s%s", s->why,
-		     s->fix[0] ? "; fix: " : "", s->fix);
+		log_line(LOG_LEVEL_ERROR, s->program, "will not be restarted: %s%s%s", s->why,
+			 s->fix[0] ? "; fix: " : "", s->fix);
 		return;
 	}
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
 		chance = (uint32_t)clock_mono_ns();
 	enter(s, SERVICE_WAITING);
 	s->again_ns = clock_mono_ns() + policy_delay_ns(s->failures, was_ready, chance);
-	talk(LOG_LEVEL_WARN, s->program, "%s; started again in %.1f s", s->why,
-	     (double)(s->again_ns - clock_mono_ns()) / 1e9);
+	log_line(LOG_LEVEL_WARN, s->program, "%s; restarting in %.1f s", s->why,
+		 (double)(s->again_ns - clock_mono_ns()) / 1e9);
 }
 
 static void fail_start(struct service *s, const struct err *e)
@@ -100,7 +100,7 @@ static int pipe_for(int *ours, int *theirs)
 void service_start(struct service *s, char **argv, const struct child_fd *more, size_t n_more,
 		   uint64_t caps)
 {
-	int talk_end = -1, progress_end = -1, rc;
+	int stderr_end = -1, progress_end = -1, rc;
 	struct child_fd fds[16];
 	char path[PATH_MAX];
 	struct err e = {0};
@@ -115,15 +115,15 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->wants[0] = '\0';
 	s->store_error[0] = s->said[0] = s->said_fix[0] = '\0';
 	strbuf_reset(&s->line);
-	strbuf_reset(&s->talk);
+	strbuf_reset(&s->stderr_line);
 	rc = sibling_find(s->program, path, &e);
 	if (!rc)
-		rc = pipe_for(&s->talk_fd, &talk_end);
+		rc = pipe_for(&s->stderr_fd, &stderr_end);
 	if (!rc && s->family)
 		rc = pipe_for(&s->progress_fd, &progress_end);
 	if (!rc) {
 		argv[0] = path;
-		fds[n++] = (struct child_fd){talk_end, 2};
+		fds[n++] = (struct child_fd){stderr_end, 2};
 		if (s->family)
 			fds[n++] = (struct child_fd){progress_end, 3};
 		for (size_t i = 0; i < n_more && n < 16; i++)
@@ -135,8 +135,8 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 						      .memory_bytes = s->memory_bytes},
 				 &s->pid, &e);
 	}
-	if (talk_end >= 0)
-		close(talk_end);
+	if (stderr_end >= 0)
+		close(stderr_end);
 	if (progress_end >= 0)
 		close(progress_end);
 	if (rc) {
@@ -160,7 +160,7 @@ void service_ready(struct service *s)
 		return;
 	enter(s, SERVICE_RUNNING);
 	s->ready_ns = s->since_ns;
-	talk(LOG_LEVEL_INFO, s->program, "ready, pid %d", (int)s->pid);
+	log_line(LOG_LEVEL_INFO, s->program, "ready, pid %d", (int)s->pid);
 }
 
 /* --- words --- */
@@ -173,11 +173,11 @@ static double number(const json_t *ev, const char *key)
 static void take_store_error(struct service *s, const char *text)
 {
 	if (!*text && s->store_error[0])
-		talk(LOG_LEVEL_INFO, s->program, "the store takes what it writes again");
+		log_line(LOG_LEVEL_INFO, s->program, "it can write to the store again");
 	snprintf(s->store_error, sizeof(s->store_error), "%.63s", text);
 }
 
-/* The last line of one that ends says nothing of that. */
+/* The last line of a loader that ends has no cost. */
 static void take_cost(struct service *s, const json_t *ev)
 {
 	json_int_t ns = json_integer_value(json_object_get(ev, "bpf_ns")),
@@ -222,7 +222,7 @@ static void take_progress_line(struct service *s, const char *text, size_t len)
 	json_decref(ev);
 }
 
-static void take_talk_line(struct service *s, const char *text, size_t len)
+static void take_stderr_line(struct service *s, const char *text, size_t len)
 {
 	size_t prefix = strlen(s->program);
 
@@ -239,10 +239,10 @@ static void take_talk_line(struct service *s, const char *text, size_t len)
 		s->said_fix[0] = '\0';
 	}
 	if (len)
-		talk(LOG_LEVEL_WARN, s->program, "%.*s", (int)(len < 800 ? len : 800), text);
+		log_line(LOG_LEVEL_WARN, s->program, "%.*s", (int)(len < 800 ? len : 800), text);
 }
 
-/* Whole lines of what stands in *fd go to `take`; at its end *fd becomes -1. */
+/* Passes whole lines from *fd to `take`; at the end of file *fd becomes -1. */
 static void read_lines(struct service *s, int *fd, struct strbuf *begun,
 		       void (*take)(struct service *s, const char *text, size_t len))
 {
@@ -252,7 +252,7 @@ static void read_lines(struct service *s, int *fd, struct strbuf *begun,
 
 	while (*fd >= 0 && (n = read(*fd, bytes, sizeof(bytes))) != 0) {
 		if (n < 0)
-			return; /* nothing there now */
+			return; /* nothing to read now */
 		for (at = bytes; (nl = memchr(at, '\n', (size_t)(bytes + n - at))); at = nl + 1) {
 			strbuf_add(begun, at, (size_t)(nl - at));
 			take(s, strbuf_str(begun), begun->len);
@@ -271,9 +271,9 @@ void service_read_progress(struct service *s)
 	read_lines(s, &s->progress_fd, &s->line, take_progress_line);
 }
 
-void service_read_talk(struct service *s)
+void service_read_stderr(struct service *s)
 {
-	read_lines(s, &s->talk_fd, &s->talk, take_talk_line);
+	read_lines(s, &s->stderr_fd, &s->stderr_line, take_stderr_line);
 }
 
 /* --- ending --- */
@@ -305,7 +305,7 @@ int service_failure(const struct service *s, struct err *e)
 	return -EIO;
 }
 
-/* One that has helpers tells of those that run, too. */
+/* A service with helpers reports the CPU time of those that still run, too. */
 static uint64_t with_helpers(const struct service *s, uint64_t cpu_ns)
 {
 	return cpu_ns > s->told_ns ? cpu_ns : s->told_ns;
@@ -323,7 +323,7 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 	bool hung = s->state != SERVICE_STOPPING && s->kill_ns;
 
 	service_read_progress(s);
-	service_read_talk(s);
+	service_read_stderr(s);
 	close_fds(s);
 	s->pid = 0;
 	s->ended_ns += with_helpers(s, used_ns) + s->bpf_ns;
@@ -339,7 +339,7 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 	if (was_ready && clock_mono_ns() - s->ready_ns >= POLICY_HEALTHY_NS)
 		s->failures = 0;
 	if (!s->why[0] && hung)
-		snprintf(s->why, sizeof(s->why), "it gave no sign of life and was killed");
+		snprintf(s->why, sizeof(s->why), "it did not respond and was killed");
 	else if (!s->why[0] && WIFSIGNALED(status))
 		snprintf(s->why, sizeof(s->why), "ended by signal %d (%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
@@ -359,7 +359,7 @@ void service_watch(struct service *s)
 	if (!s->pid)
 		return;
 	if (s->state == SERVICE_STOPPING && now >= s->kill_ns) {
-		talk(LOG_LEVEL_WARN, s->program, "did not end in time: killed");
+		log_line(LOG_LEVEL_WARN, s->program, "did not stop in time: killed");
 		kill(s->pid, SIGKILL);
 		s->kill_ns = now + NSEC_PER_SEC;
 	} else if ((s->state == SERVICE_RUNNING && now - s->heard_ns > POLICY_HUNG_NS) ||

@@ -1,36 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conf: all places where something may be said, weakest first. */
+/* conf: the sources of settings, weakest first, and what the families' settings come to. */
 #include "supervisor/config/conf.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/families/families.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
-#include "supervisor/config/conf_parts.h"
 
 #define FILE_MAX (256u << 10)
 
-const char *conf_name(enum conf_key key)
+size_t conf_count(void)
 {
-	return key < CONF_KEYS ? conf_rows[key].name : NULL;
+	size_t n = CONF_FAMILY;
+
+	while (conf_setting((enum conf_key)n))
+		n++;
+	return n;
 }
 
-const char *conf_help(enum conf_key key)
+enum conf_key conf_shown(size_t n)
 {
-	return conf_rows[key].help;
-}
+	size_t of_families = conf_count() - CONF_FAMILY;
 
-const char *conf_section(enum conf_key key)
-{
-	return conf_rows[key].section;
+	if (n <= CONF_FAMILIES)
+		return (enum conf_key)n;
+	if (n <= CONF_FAMILIES + of_families)
+		return (enum conf_key)(CONF_FAMILY + n - CONF_FAMILIES - 1);
+	return (enum conf_key)(n - of_families);
 }
 
 static int refuse_path(const char *path, int error, struct err *e)
@@ -59,7 +64,7 @@ static int load_file(struct conf *c, const char *path, struct err *e)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return refuse_path(path, errno, e);
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%s is no file of at most %u KiB", path,
+		err_set(e, -EINVAL, EXIT_USAGE, "%s is not a regular file of at most %u KiB", path,
 			FILE_MAX >> 10);
 		err_fix(e,
 			"put the configuration there, or remove it; another folder: --config DIR");
@@ -101,7 +106,7 @@ static int load_files(struct conf *c, const char *dir, struct err *e)
 	return rc;
 }
 
-/* systemd's StateDirectory= is a default: a list with colons, the first of which is meant. */
+/* systemd's StateDirectory= is a default: a list with colons, of which the first counts. */
 static int take_state_directory(struct conf *c, struct err *e)
 {
 	const char *list = getenv("STATE_DIRECTORY");
@@ -113,13 +118,24 @@ static int take_state_directory(struct conf *c, struct err *e)
 	return conf_set(c, CONF_STORE, path, "STATE_DIRECTORY", e);
 }
 
-const char *conf_gpu_driver = "/proc/driver/nvidia/version";
-
-/* `requests = on`, `gpu = on` and `scrape = on` are words of families; once all has been said they
- * stand among them. */
-static int take_family(struct conf *c, enum conf_key key, struct err *e)
+/* "log-lines" -> "SONDE_LOG_LINES" */
+static const char *variable(const char *name, char *buf, size_t size)
 {
-	const struct probe_family *out[FAMILIES_MAX], *family = family_named(conf_name(key));
+	size_t n = (size_t)snprintf(buf, size, "SONDE_%s", name);
+
+	for (size_t i = 0; i < n && i < size; i++)
+		buf[i] = buf[i] == '-' ? '_' : (char)toupper((unsigned char)buf[i]);
+	return buf;
+}
+
+/* --- settings of families --- */
+
+const char *conf_host_root = "";
+
+static int add_family(struct conf *c, const struct probe_family *family, enum conf_key key,
+		      struct err *e)
+{
+	const struct probe_family *out[FAMILIES_MAX];
 	struct conf_value *families = &c->value[CONF_FAMILIES];
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	char origin[2 * CONF_ORIGIN_MAX];
@@ -132,49 +148,101 @@ static int take_family(struct conf *c, enum conf_key key, struct err *e)
 	if (rc)
 		return rc;
 	strbuf_addf(&text, "%s,%s", families->text, family->name);
-	snprintf(origin, sizeof(origin), "%.70s, %s: %.70s", families->origin, conf_name(key),
-		 c->value[key].origin);
+	snprintf(origin, sizeof(origin), "%.70s, %s: %.70s", families->origin,
+		 conf_setting(key)->name, c->value[key].origin);
 	return conf_set(c, CONF_FAMILIES, strbuf_str(&text), origin, e);
 }
 
-static int take_words(struct conf *c, struct err *e)
+static bool is_enabled(const struct family_setting *f, const char *value, bool chosen)
 {
-	bool found = c->gpu_auto && !strcmp(c->value[CONF_FAMILIES].origin, "default") &&
-		     !access(conf_gpu_driver, F_OK);
-	int rc = c->requests ? take_family(c, CONF_REQUESTS, e) : 0;
+	char path[PATH_MAX];
 
-	if (!rc && (c->gpu || found))
-		rc = take_family(c, CONF_GPU, e);
-	return !rc && c->scrape ? take_family(c, CONF_SCRAPE, e) : rc;
+	if (!f->enables || !strcmp(value, "off"))
+		return false;
+	if (!f->auto_file || strcmp(value, "auto"))
+		return true;
+	snprintf(path, sizeof(path), "%s%s", conf_host_root, f->auto_file);
+	return !chosen && !access(path, F_OK);
 }
+
+/* Once all sources are read: adds the families that settings enable to `families`. */
+static int add_enabled(struct conf *c, struct err *e)
+{
+	bool chosen = strcmp(c->value[CONF_FAMILIES].origin, "default") != 0;
+	const struct family_setting *f;
+	const struct probe_family *of;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && (f = family_setting(i, &of)); i++) {
+		enum conf_key key = (enum conf_key)(CONF_FAMILY + i);
+
+		if (is_enabled(f, c->value[key].text, chosen))
+			rc = add_family(c, of, key, e);
+	}
+	return rc;
+}
+
+size_t conf_family_options(const struct conf *c, const struct probe_family *f, char **argv)
+{
+	const struct family_setting *s;
+	const struct probe_family *of;
+	size_t n = 0;
+
+	for (size_t i = 0; (s = family_setting(i, &of)); i++) {
+		const char *value = c->value[CONF_FAMILY + i].text;
+
+		if (of != f || !s->option || !strcmp(value, s->setting.fallback) ||
+		    (s->enables && !strcmp(value, "on")))
+			continue;
+		argv[n++] = (char *)s->option;
+		argv[n++] = (char *)value;
+	}
+	return n;
+}
+
+bool conf_family_differs(const struct conf *a, const struct conf *b, const struct probe_family *f)
+{
+	const struct probe_family *of;
+	bool differs = false;
+
+	for (size_t i = 0; family_setting(i, &of); i++)
+		differs |= of == f &&
+			   strcmp(a->value[CONF_FAMILY + i].text, b->value[CONF_FAMILY + i].text);
+	return differs;
+}
+
+/* --- all of it --- */
 
 int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *out, struct err *e)
 {
 	const char *env = getenv("SONDE_CONFIG");
+	const size_t n = conf_count();
 	struct conf c = {0};
 	char origin[CONF_ORIGIN_MAX];
 	int rc = 0;
 
-	for (int i = 0; i < CONF_KEYS && !rc; i++)
+	for (size_t i = 0; i < n && !rc; i++)
 		rc = conf_set(&c, (enum conf_key)i, conf_fallback((enum conf_key)i), "default", e);
 	if (!rc)
 		rc = take_state_directory(&c, e);
-	/* who names one means it; the environment may be older than the folder */
+	/* --config must name a directory that exists; $SONDE_CONFIG may be outdated */
 	if (!rc && dir && access(dir, F_OK) < 0)
 		rc = refuse_path(dir, errno, e);
 	if (!rc)
 		rc = load_files(&c, dir ? dir : env && *env ? env : CONF_DIR, e);
-	for (int i = 0; i < CONF_KEYS && !rc; i++) {
-		env = getenv(conf_rows[i].env);
+	for (size_t i = 0; i < n && !rc; i++) {
+		const char *name = conf_setting((enum conf_key)i)->name;
+
+		env = getenv(variable(name, origin, sizeof(origin)));
 		if (env && *env)
-			rc = conf_set(&c, (enum conf_key)i, env, conf_rows[i].env, e);
+			rc = conf_set(&c, (enum conf_key)i, env, origin, e);
 		if (rc || !flags || !flags[i])
 			continue;
-		snprintf(origin, sizeof(origin), "--%s", conf_rows[i].name);
+		snprintf(origin, sizeof(origin), "--%s", name);
 		rc = conf_set(&c, (enum conf_key)i, flags[i], origin, e);
 	}
 	if (!rc)
-		rc = take_words(&c, e);
+		rc = add_enabled(&c, e);
 	if (!rc)
 		*out = c;
 	return rc;
@@ -184,16 +252,17 @@ void conf_print(const struct conf *c, bool origin, FILE *out)
 {
 	const char *section = "";
 
-	for (int i = 0; i < CONF_KEYS; i++) {
-		const char *text = c->value[i].text;
+	for (size_t i = 0; i < conf_count(); i++) {
+		enum conf_key key = conf_shown(i);
+		const struct setting *s = conf_setting(key);
 
-		if (strcmp(section, conf_rows[i].section))
-			fprintf(out, "%s[%s]\n", *section ? "\n" : "", conf_rows[i].section);
-		section = conf_rows[i].section;
+		if (strcmp(section, conf_section(key)))
+			fprintf(out, "%s[%s]\n", *section ? "\n" : "", conf_section(key));
+		section = conf_section(key);
 		if (origin)
-			fprintf(out, "%-12s = %-20s # %s: %s\n", conf_rows[i].name, text,
-				c->value[i].origin, conf_rows[i].help);
+			fprintf(out, "%-12s = %-20s # %s: %s\n", s->name, c->value[key].text,
+				c->value[key].origin, s->help);
 		else
-			fprintf(out, "%-12s = %s\n", conf_rows[i].name, text);
+			fprintf(out, "%-12s = %s\n", s->name, c->value[key].text);
 	}
 }

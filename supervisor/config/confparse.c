@@ -1,221 +1,205 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confparse: the keys there are, and one file's bytes. Pure. */
+/* confparse: sonded's own keys, what a value may be, and one file's bytes. Pure. */
 #include <errno.h>
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/lib/host/names/rules.h"
-#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/cli/quantity.h"
-#include "schema/families/families.h"
+#include "schema/base/cli/suggest.h"
 #include "schema/base/strbuf.h"
-#include "supervisor/config/conf_parts.h"
+#include "supervisor/config/conf.h"
 
-#define FREQ_MAX 4999
-#define LINE_MOST                                                                      \
-	198 /* INI_MAX_LINE of libinih as Debian builds it, less a newline and the end \
-	     */
+/* INI_MAX_LINE of libinih as Debian builds it, less a newline and the end */
+#define LINE_MOST 198
 
-static int check_store(struct conf *c, const char *text)
-{
-	(void)c;
-	return *text == '/' || !*text ? 0 : -EINVAL;
-}
+struct key {
+	const char *section;
+	struct setting setting;
+	size_t at; /* of its field in struct conf; 0: it has none but value[] */
+};
 
-static int check_budget(struct conf *c, const char *text)
-{
-	return *text ? quantity_bytes(text, &c->budget_bytes) : 0;
-}
-
-static int check_reserve(struct conf *c, const char *text)
-{
-	return *text ? quantity_bytes(text, &c->reserve_bytes) : 0;
-}
-
-static int check_age(struct conf *c, const char *text)
-{
-	return quantity_ns(text, &c->age_ns);
-}
-
-static int check_segment_age(struct conf *c, const char *text)
-{
-	int64_t ns;
-
-	if (quantity_ns(text, &ns) || ns < 1000000000)
-		return -EINVAL;
-	c->segment_age_ns = ns;
-	return 0;
-}
-
-static int check_yes(const char *text, bool *yes)
-{
-	*yes = !strcmp(text, "yes");
-	return *yes || !strcmp(text, "no") ? 0 : -EINVAL;
-}
-
-static int check_seal(struct conf *c, const char *text)
-{
-	return check_yes(text, &c->seal);
-}
-
-static int check_fine_age(struct conf *c, const char *text)
-{
-	c->fine_age_ns = 0;
-	return strcmp(text, "0") ? quantity_ns(text, &c->fine_age_ns) : 0;
-}
-
-static int check_families(struct conf *c, const char *text)
-{
-	const struct probe_family *out[FAMILIES_MAX];
-	size_t n;
-
-	(void)c;
-	return families_of(text, out, &n, NULL);
-}
-
-static int check_requests(struct conf *c, const char *text)
-{
-	c->requests = !strcmp(text, "on");
-	return c->requests || !strcmp(text, "off") ? 0 : -EINVAL;
-}
-
-static int check_gpu(struct conf *c, const char *text)
-{
-	c->gpu = !strcmp(text, "on");
-	c->gpu_auto = !strcmp(text, "auto");
-	return c->gpu || c->gpu_auto || !strcmp(text, "off") ? 0 : -EINVAL;
-}
-
-/* Words of sonde-scrape's --profiles. */
-static int check_scrape(struct conf *c, const char *text)
-{
-	static const char *const known[] = {"cpu", "heap", "goroutine", "block", "mutex"};
-	bool found = true;
-
-	c->scrape = strcmp(text, "off") != 0;
-	if (!c->scrape || !strcmp(text, "on"))
-		return 0;
-	for (size_t len; found && text; text = text[len] ? text + len + 1 : NULL) {
-		len = strcspn(text, ",");
-		found = false;
-		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-			found |= strlen(known[i]) == len && !memcmp(known[i], text, len);
-	}
-	return found ? 0 : -EINVAL;
-}
-
-static int check_log_lines(struct conf *c, const char *text)
-{
-	c->log_lines = !strcmp(text, "on");
-	return c->log_lines || !strcmp(text, "off") ? 0 : -EINVAL;
-}
-
-static int check_freq(struct conf *c, const char *text)
-{
-	char *end;
-	long v = strtol(text, &end, 10);
-
-	if (*end || *text < '0' || *text > '9' || v < 1 || v > FREQ_MAX)
-		return -EINVAL;
-	c->freq = (uint32_t)v;
-	return 0;
-}
-
-static int check_args(struct conf *c, const char *text)
-{
-	(void)c;
-	return !strcmp(text, "full") || !strcmp(text, "masked") || !strcmp(text, "none") ? 0 :
-											   -EINVAL;
-}
-
-static int check_cpu(struct conf *c, const char *text)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (*end || end == text || !(v >= 0 && v <= 100000))
-		return -EINVAL;
-	c->cpu = v;
-	return 0;
-}
-
-static int check_memory(struct conf *c, const char *text)
-{
-	c->memory_bytes = 0;
-	return strcmp(text, "0") ? quantity_bytes(text, &c->memory_bytes) : 0;
-}
-
-static int check_rules(struct conf *c, const char *text)
-{
-	(void)c;
-	return rules_check(text);
-}
-
+#define AT(field) offsetof(struct conf, field)
 #define RULES_LIKE \
 	"a list of container:, image:, command:, user: (of this host) or unit: with a pattern each"
 
 /* clang-format off */
-const struct conf_row conf_rows[CONF_KEYS] = {
-	[CONF_STORE] = {"store", "store", "SONDE_STORE", "", "a path that begins with /", "the store's folder", check_store},
-	[CONF_BUDGET] = {"store", "budget", "SONDE_BUDGET", "", "2G or 500M",
-			 "what all of the store may take (default: 2G, or 5 % of the disk if that is less)", check_budget},
-	[CONF_RESERVE] = {"store", "reserve", "SONDE_RESERVE", "", "512M",
-			  "what must be free on its disk (default: 512M, or 5 % of the disk if that is less)", check_reserve},
-	[CONF_AGE] = {"store", "age", "SONDE_AGE", "14d", "14d or 12h", "nothing older than this stays, but the newest two days", check_age},
-	[CONF_SEGMENT_AGE] = {"store", "segment-age", "SONDE_SEGMENT_AGE", "1h", "1h or 90s", "a file of the store is left after this",
-			      check_segment_age},
-	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are archived, a fifth of the size", check_seal},
-	[CONF_FINE_AGE] = {"store", "fine-age", "SONDE_FINE_AGE", "1d", "1d or 12h, 0 for always",
-			   "of what was used and waited for there are ten seconds for so long, then minutes", check_fine_age},
-	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", NULL, "cpu,offcpu,host", "what is recorded, with commas", check_families},
-	[CONF_REQUESTS] = {"record", "requests", "SONDE_REQUESTS", "off", "on or off", "on: requests, too, as if families named l7", check_requests},
-	[CONF_GPU] = {"record", "gpu", "SONDE_GPU", "auto", "auto, on or off",
-		      "on: GPUs, too, as if families named gpu; auto: where there is a driver for them and families is not set", check_gpu},
-	[CONF_SCRAPE] = {"record", "scrape", "SONDE_SCRAPE", "off", "on, off, or of cpu, heap, goroutine, block, mutex, with commas",
-			 "on: what Go programs offer at /debug/pprof, too, as if families named scrape; all but cpu, or what is listed", check_scrape},
-	[CONF_LOG_LINES] = {"record", "log-lines", "SONDE_LOG_LINES", "off", "on or off",
-			    "on: a container's last 20 lines of its log are kept where it ended badly, secrets masked", check_log_lines},
-	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},
-	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},
-	[CONF_INCLUDE] = {"targets", "include", "SONDE_INCLUDE", "", RULES_LIKE,
-			  "only these processes are told of or gone into (default: all): container:web-* user:postgres", check_rules},
-	[CONF_EXCLUDE] = {"targets", "exclude", "SONDE_EXCLUDE", "", RULES_LIKE,
-			  "and not these, they are [excluded] all together: command:vault unit:secret.service", check_rules},
-	[CONF_CPU] = {"limits", "cpu", "SONDE_CPU", "3", "a number of percent, 0 for no limit",
-		      "what all of sonde may take, in percent of one core; over it for a minute, sampling is slowed", check_cpu},
-	[CONF_MEMORY] = {"limits", "memory", "SONDE_MEMORY", "256M", "256M, 0 for no limit",
-			 "what all of sonde may take of memory; over it for a minute, families are ended", check_memory},
+static const struct key KEYS[CONF_FAMILY] = {
+	[CONF_STORE] = {"store", {"store", SETTING_PATH, .empty = true, .fallback = "", .like = "a path that begins with /",
+		.help = "the store's folder"}},
+	[CONF_BUDGET] = {"store", {"budget", SETTING_BYTES, .empty = true, .fallback = "", .like = "2G or 500M",
+		.help = "maximum size of the store (default: 2G, or 5 % of the disk if that is less)"}, AT(budget_bytes)},
+	[CONF_RESERVE] = {"store", {"reserve", SETTING_BYTES, .empty = true, .fallback = "", .like = "512M",
+		.help = "space to leave free on the store's disk (default: 512M, or 5 % of the disk if that is less)"}, AT(reserve_bytes)},
+	[CONF_AGE] = {"store", {"age", SETTING_DURATION, .fallback = "14d", .like = "14d or 12h",
+		.help = "remove what is older than this; always keep the newest two days"}, AT(age_ns)},
+	[CONF_SEGMENT_AGE] = {"store", {"segment-age", SETTING_DURATION, .min = 1e9, .fallback = "1h", .like = "1h or 90s",
+		.help = "start a new segment after this long"}, AT(segment_age_ns)},
+	[CONF_SEAL] = {"store", {"seal", SETTING_WORD, .words = "yes|no", .fallback = "yes", .like = "yes or no",
+		.help = "compress finished segments to about a fifth of their size"}, AT(seal)},
+	[CONF_FINE_AGE] = {"store", {"fine-age", SETTING_DURATION, .zero = true, .fallback = "1d", .like = "1d or 12h, 0 for always",
+		.help = "keep 10-second resource and wait data this long, then one-minute sums"}, AT(fine_age_ns)},
+	[CONF_FAMILIES] = {"record", {"families", SETTING_FAMILIES, .like = "cpu,offcpu,host",
+		.help = "families to record, with commas"}},
+	[CONF_FREQ] = {"record", {"freq", SETTING_NUMBER, .min = 1, .max = 4999, .fallback = "19", .like = "a number from 1 to 4999",
+		.help = "samples a second on each CPU"}, AT(freq)},
+	[CONF_ARGS] = {"record", {"args", SETTING_WORD, .words = "full|masked|none", .fallback = "masked", .like = "full, masked or none",
+		.help = "how to store command lines of processes"}},
+	[CONF_INCLUDE] = {"targets", {"include", SETTING_RULES, .fallback = "", .like = RULES_LIKE,
+		.help = "record only these processes (default: all): container:web-* user:postgres"}},
+	[CONF_EXCLUDE] = {"targets", {"exclude", SETTING_RULES, .fallback = "", .like = RULES_LIKE,
+		.help = "never record these; they appear together as [excluded]: command:vault unit:secret.service"}},
+	[CONF_CPU] = {"limits", {"cpu", SETTING_FRACTION, .max = 100000, .fallback = "3", .like = "a number of percent, 0 for no limit",
+		.help = "CPU limit for all sonde processes, in percent of one core; after a minute above it, sampling slows down"}, AT(cpu)},
+	[CONF_MEMORY] = {"limits", {"memory", SETTING_BYTES, .zero = true, .fallback = "256M", .like = "256M, 0 for no limit",
+		.help = "memory limit for all sonde processes; after a minute above it, families are stopped"}, AT(memory_bytes)},
 };
 /* clang-format on */
 
+static const struct family_setting *of_family(enum conf_key key)
+{
+	return key < CONF_FAMILY ? NULL : family_setting(key - CONF_FAMILY, NULL);
+}
+
+const struct setting *conf_setting(enum conf_key key)
+{
+	const struct family_setting *f = of_family(key);
+
+	return key < CONF_FAMILY ? &KEYS[key].setting : f ? &f->setting : NULL;
+}
+
+const char *conf_section(enum conf_key key)
+{
+	return KEYS[key < CONF_FAMILY ? key : CONF_FAMILIES].section;
+}
+
 const char *conf_fallback(enum conf_key key)
 {
-	return key == CONF_FAMILIES ? families_always() : conf_rows[key].fallback;
+	return key == CONF_FAMILIES ? families_always() : conf_setting(key)->fallback;
+}
+
+/* --- values --- */
+
+/* Is `text` (of `len` bytes) one of "a|b|c"? Its place, -1: no. */
+static int word_at(const char *words, const char *text, size_t len)
+{
+	int at = 0;
+
+	for (size_t n; words; words = words[n] ? words + n + 1 : NULL, at++) {
+		n = strcspn(words, "|");
+		if (n == len && !memcmp(words, text, len))
+			return at;
+	}
+	return -1;
+}
+
+static bool are_listed(const char *words, const char *text)
+{
+	bool all = true;
+
+	for (size_t n; all && text; text = text[n] ? text + n + 1 : NULL) {
+		n = strcspn(text, ",");
+		all = word_at(words, text, n) >= 0;
+	}
+	return all;
+}
+
+static int number(const struct setting *s, const char *text, double *out)
+{
+	bool whole = s->type == SETTING_NUMBER;
+	char *end;
+
+	*out = strtod(text, &end);
+	if (!*text || *end || (whole && text[strspn(text, "0123456789")]))
+		return -EINVAL;
+	return *out >= s->min && *out <= s->max ? 0 : -EINVAL;
+}
+
+/* A value as its type has it. */
+union value {
+	bool first; /* SETTING_WORD: it is the first of the words */
+	uint32_t number;
+	double fraction;
+	int64_t ns;
+	uint64_t bytes;
+};
+
+/* 0, and how many bytes of *v are set; -EINVAL. */
+static int check(const struct setting *s, const char *text, union value *v, size_t *size)
+{
+	const struct probe_family *of[FAMILIES_MAX];
+	bool none = (s->zero && !strcmp(text, "0")) || (s->empty && !*text);
+	double n = 0;
+	size_t count;
+	int at, rc = 0;
+
+	*v = (union value){0};
+	*size = 0;
+	switch (s->type) {
+	case SETTING_WORD:
+		at = word_at(s->words, text, strlen(text));
+		v->first = !at;
+		*size = sizeof(v->first);
+		return at < 0 ? -EINVAL : 0;
+	case SETTING_LIST:
+		return word_at(s->words, text, strlen(text)) < 0 && !are_listed(s->list, text) ?
+			       -EINVAL :
+			       0;
+	case SETTING_NUMBER:
+		rc = number(s, text, &n);
+		v->number = rc ? 0 : (uint32_t)n;
+		*size = sizeof(v->number);
+		return rc;
+	case SETTING_FRACTION:
+		rc = number(s, text, &n);
+		v->fraction = n;
+		*size = sizeof(v->fraction);
+		return rc;
+	case SETTING_DURATION:
+		rc = none ? 0 : quantity_ns(text, &v->ns);
+		*size = sizeof(v->ns);
+		return rc || (double)v->ns < s->min ? -EINVAL : 0;
+	case SETTING_BYTES:
+		*size = sizeof(v->bytes);
+		return none ? 0 : quantity_bytes(text, &v->bytes);
+	case SETTING_PATH:
+		return none || *text == '/' ? 0 : -EINVAL;
+	case SETTING_RULES:
+		return rules_check(text);
+	case SETTING_FAMILIES:
+		return families_of(text, of, &count, NULL);
+	}
+	return -EINVAL;
 }
 
 static int refuse_value(enum conf_key key, const char *text, const char *origin, struct err *e)
 {
-	const struct conf_row *r = &conf_rows[key];
+	const struct setting *s = conf_setting(key);
 	const struct probe_family *out[FAMILIES_MAX];
 	struct err why = {0};
 	size_t n;
 
-	if (key == CONF_FAMILIES && families_of(text, out, &n, &why))
+	if (s->type == SETTING_FAMILIES && families_of(text, out, &n, &why))
 		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s", origin, why.what);
 	else
-		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, r->name, text,
-			r->like);
-	err_fix(e, "sonde config show    lists %s%s%s, and all others", r->name,
+		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, s->name, text,
+			s->like);
+	err_fix(e, "sonde config show    lists %s%s%s, and all others", s->name,
 		*conf_fallback(key) ? ", by default " : "", conf_fallback(key));
 	return -EINVAL;
 }
 
 int conf_set(struct conf *c, enum conf_key key, const char *text, const char *origin, struct err *e)
 {
-	if (strlen(text) >= CONF_TEXT_MAX || conf_rows[key].check(c, text))
+	union value v;
+	size_t size;
+
+	if (strlen(text) >= CONF_TEXT_MAX || check(conf_setting(key), text, &v, &size))
 		return refuse_value(key, text, origin, e);
+	if (key < CONF_FAMILY && KEYS[key].at)
+		memcpy((char *)c + KEYS[key].at, &v, size);
 	snprintf(c->value[key].text, CONF_TEXT_MAX, "%s", text);
 	snprintf(c->value[key].origin, CONF_ORIGIN_MAX, "%s", origin);
 	return 0;
@@ -227,57 +211,34 @@ struct file {
 	struct conf *c;
 	const char *name, *text;
 	size_t len, at;
-	int set[CONF_KEYS]; /* the line that said something of a key, 0: none has */
-	bool goes_on; /* the line begins with a blank: libinih hands its text out as one more value
-			 of the key before */
-	int line; /* libinih does not tell it to its reader: lines are counted as they are handed
-		     out */
+	int set[CONF_KEYS]; /* the line that set a key; 0: none has */
+	bool goes_on; /* the line begins with a blank: libinih hands it out as one more value of
+			 the key before */
+	int line;     /* counted here: libinih does not pass it to its callback */
 	struct err *e;
 	int rc;
 };
 
-/* How many letters differ, roughly: for a suggestion. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[64], la = strlen(a), lb = strlen(b);
-
-	if (la >= 64 || lb >= 64)
-		return 64;
-	for (size_t j = 0; j <= lb; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= la; i++) {
-		size_t before = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= lb; j++) {
-			size_t here = row[j], cost = before + (a[i - 1] != b[j - 1]);
-
-			cost = row[j] + 1 < cost ? row[j] + 1 : cost;
-			row[j] = row[j - 1] + 1 < cost ? row[j - 1] + 1 : cost;
-			before = here;
-		}
-	}
-	return row[lb];
-}
-
 static void suggest(const char *section, const char *name, struct err *e)
 {
-	size_t best = SIZE_MAX;
+	size_t best = SIZE_MAX, d, limit;
 	int found = -1;
 
-	for (int i = 0; i < CONF_KEYS; i++) {
-		size_t d = distance(name, conf_rows[i].name), len = strlen(conf_rows[i].name);
+	for (int i = 0; conf_setting((enum conf_key)i); i++) {
+		const char *key = conf_setting((enum conf_key)i)->name;
 
-		if (d > len / 3) /* else each short word would be like any other */
+		limit = strlen(key) / 3; /* with more, any short word would be close to any other */
+		d = suggest_distance(name, key, limit);
+		if (d > limit)
 			continue;
-		if (d < best || (d == 0 && strcmp(section, conf_rows[i].section))) {
+		if (d < best || (d == 0 && strcmp(section, conf_section((enum conf_key)i)))) {
 			best = d;
 			found = i;
 		}
 	}
 	if (found >= 0)
-		err_fix(e, "did you mean:  [%s]  %s = ...", conf_rows[found].section,
-			conf_rows[found].name);
+		err_fix(e, "did you mean:  [%s]  %s = ...", conf_section((enum conf_key)found),
+			conf_setting((enum conf_key)found)->name);
 	else
 		err_fix(e, "sonde config show    lists all keys");
 }
@@ -285,7 +246,7 @@ static void suggest(const char *section, const char *name, struct err *e)
 static void say_form(struct err *e)
 {
 	err_fix(e,
-		"lines are [section], key = value of at most %d bytes, and # comments; a list of rules goes on in the next line, "
+		"lines are [section], key = value of at most %d bytes, and # comments; a list of rules continues in the next line, "
 		"after a blank",
 		LINE_MOST);
 }
@@ -295,7 +256,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* libinih leaves it where a value goes on. */
+/* The length of a value without its comment, which libinih leaves in continued lines. */
 static size_t until_comment(const char *value)
 {
 	size_t n = 0;
@@ -307,12 +268,12 @@ static size_t until_comment(const char *value)
 	return n;
 }
 
-/* A list of rules may go on in further lines; else a key is said once in a file, or the first would
- * be lost in silence. */
+/* A list of rules may continue in further lines. Any other key that is set twice in a file is an
+ * error: its first value would be lost silently. */
 static int take_value(struct file *f, enum conf_key key, const char *value, const char *origin)
 {
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;
-	bool list = key == CONF_INCLUDE || key == CONF_EXCLUDE;
+	bool list = conf_setting(key)->type == SETTING_RULES;
 
 	if (!f->set[key]) {
 		f->set[key] = f->line;
@@ -323,9 +284,9 @@ static int take_value(struct file *f, enum conf_key key, const char *value, cons
 			    value);
 		return conf_set(f->c, key, strbuf_str(&all), origin, f->e);
 	}
-	err_set(f->e, -EINVAL, EXIT_USAGE, "%s: %s is set once more, after line %d%s", origin,
-		conf_rows[key].name, f->set[key],
-		f->goes_on ? ": a line that begins with a blank goes on with the one before" : "");
+	err_set(f->e, -EINVAL, EXIT_USAGE, "%s: %s is already set in line %d%s", origin,
+		conf_setting(key)->name, f->set[key],
+		f->goes_on ? ": a line that begins with a blank continues the one before" : "");
 	if (list)
 		say_form(f->e);
 	else
@@ -341,8 +302,9 @@ static int on_value(void *user, const char *section, const char *name, const cha
 	if (f->rc)
 		return 1;
 	snprintf(origin, sizeof(origin), "%.140s:%d", f->name, f->line);
-	for (int i = 0; i < CONF_KEYS; i++)
-		if (!strcmp(section, conf_rows[i].section) && !strcmp(name, conf_rows[i].name)) {
+	for (int i = 0; conf_setting((enum conf_key)i); i++)
+		if (!strcmp(section, conf_section((enum conf_key)i)) &&
+		    !strcmp(name, conf_setting((enum conf_key)i)->name)) {
 			f->rc = take_value(f, (enum conf_key)i, value, origin);
 			return 1;
 		}
@@ -365,8 +327,8 @@ static char *next_line(char *out, int size, void *stream)
 	if (n >= (size_t)size || memchr(f->text + f->at, 0, n)) {
 		if (!f->rc) {
 			f->rc = err_set(f->e, -EINVAL, EXIT_USAGE,
-					"%s:%d: the line is too long, or no text", f->name,
-					f->line);
+					"%s:%d: the line is too long or contains a NUL byte",
+					f->name, f->line);
 			say_form(f->e);
 		}
 		n = 0;

@@ -23,7 +23,7 @@
 #define PATHS_MAX 256
 /* so long a process is looked at in each turn: its executable is being read */
 #define YOUNG_NS (10 * NSEC_PER_SEC)
-/* and then so often, if nothing is told of it: it may have loaded a library */
+/* then this often if nothing changes: it may have loaded a library */
 #define AGAIN_NS (5 * NSEC_PER_SEC)
 
 struct key {
@@ -52,13 +52,13 @@ struct feed {
 };
 
 struct targets {
-	struct hostmaps *hm; /* NULL: nobody wants anything, or sonde-maps is not there */
+	struct hostmaps *hm; /* NULL: no loader wants processes, or sonde-maps is not there */
 	struct feed feed[FAMILIES_MAX];
 	const struct service *service[FAMILIES_MAX];
 	size_t n;
 	int64_t next_ns;
 	uint64_t turn;
-	uint32_t round;               /* grows when everything is to be looked at anew */
+	uint32_t round;               /* grows when all processes have to be checked again */
 	char rules[2][CONF_TEXT_MAX]; /* that round's */
 	uint64_t wanting;             /* a bit for each loader */
 	int64_t now_ns;
@@ -120,7 +120,7 @@ int targets_begin(struct targets *t, const struct service *s)
 	}
 	feed_clear(f);
 	if (pipe2(fds, O_CLOEXEC) < 0) {
-		talk(LOG_LEVEL_WARN, s->program, "it is given no targets: %s", strerror(errno));
+		log_line(LOG_LEVEL_WARN, s->program, "cannot send it targets: %s", strerror(errno));
 		return -1;
 	}
 	fcntl(fds[1], F_SETFL, O_NONBLOCK);
@@ -307,7 +307,7 @@ static void take_back(struct targets *t, struct feed *f)
 	}
 }
 
-/* Listen to sonde-maps while somebody wants something. */
+/* Listens to sonde-maps while any loader wants processes. */
 static bool listen_to_maps(struct targets *t, const char *store, const char *socket)
 {
 	struct hostmaps_opts o = {.store_dir = store, .socket_path = socket};

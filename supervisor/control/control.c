@@ -29,15 +29,15 @@ int control_open(struct control *c, const char *store, struct err *e)
 	    sizeof(addr.sun_path)) {
 		err_set(e, -ENAMETOOLONG, EXIT_USAGE,
 			"the store's path is too long for a socket in it: %s", store);
-		err_fix(e, "name one of fewer than 90 letters: --store DIR");
+		err_fix(e, "use a path of fewer than 90 characters: --store DIR");
 		return -ENAMETOOLONG;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket: %s",
 			       strerror(errno));
-	(void)unlink(addr.sun_path); /* the store's supervisor lock is ours: nobody answers there
-					any more */
+	(void)unlink(addr.sun_path); /* we hold the store's supervisor lock: no other sonded listens
+					there */
 	old = umask(0117);
 	rc = bind(fd, (void *)&addr, sizeof(addr)) < 0 ? -errno : 0;
 	umask(old);

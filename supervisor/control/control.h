@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control: the socket by which people ask and tell sonded: STORE/control.sock, a stream, mode 0660
- * with the store's group. A client sends one JSON object and a newline, and gets one; then the
- * connection ends.
+ * control: the socket for requests to sonded: STORE/control.sock, a stream, mode 0660 with the
+ * store's group. A client sends one JSON object and a newline, and gets one back; then the
+ * connection closes.
  *
- *   {"do": "status"}                    who may read the store may ask these two
+ *   {"do": "status"}                    for all users who may read the store
  *   {"do": "logs", "n": 100}
- *   {"do": "up", "families": ["cpu"]}   these are for root and the user that sonded runs as
+ *   {"do": "up", "families": ["cpu"]}   these: for root and the user that sonded runs as
  *   {"do": "down", "families": [...]}
  *   {"do": "stop"}, {"do": "reload"}, {"do": "prune"}
- *   {"do": "rotate"}                    the file that is written is left by all writers; its name
- * is in "segment"
+ *   {"do": "rotate"}                    all writers close the current segment; the answer has its
+ * name in "segment"
  *
  * The answer has "ok": true, or "error" and perhaps "fix", with the exit code in "exit".
  */
@@ -26,7 +26,7 @@
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
 
-#define CONTROL_CLIENTS     8 /* one more takes the place of who has been silent longest */
+#define CONTROL_CLIENTS     8 /* a further one replaces the client that has been silent longest */
 #define CONTROL_REQUEST_MAX 4096
 
 struct control {
@@ -34,7 +34,7 @@ struct control {
 	char path[108];
 	struct control_client {
 		int fd;        /* -1: free */
-		uint64_t came; /* which one it was of all */
+		uint64_t came; /* its number among all clients */
 		bool trusted;  /* root, or our own user */
 		char request[CONTROL_REQUEST_MAX];
 		size_t n;
@@ -42,7 +42,7 @@ struct control {
 	/* Answers one request; `trusted`: it may change things. Never NULL. */
 	json_t *(*answer)(void *ctx, const json_t *request, bool trusted);
 	void *ctx;
-	uint64_t came; /* so many */
+	uint64_t came; /* how many came so far */
 };
 
 int control_open(struct control *c, const char *store, struct err *e);

@@ -16,11 +16,11 @@ static const char *const names[] = {"error", "warn", "info", "debug"};
 static const int priorities[] = {3, 4, 6, 7};
 
 static bool journal;
-static char *kept[TALK_LINES];
+static char *kept[LOG_LINES_KEPT];
 static size_t said;
-static size_t file_most, file_bytes; /* 0: stderr is no file of ours */
+static size_t file_most, file_bytes; /* 0: stderr is not a file of ours */
 
-void talk_init(void)
+void log_lines_init(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long dev, ino;
@@ -31,17 +31,17 @@ void talk_init(void)
 	file_most = 0;
 }
 
-void talk_init_file(size_t most)
+void log_lines_init_file(size_t most)
 {
 	struct stat st;
 
-	talk_init();
+	log_lines_init();
 	file_bytes = fstat(STDERR_FILENO, &st) == 0 ? (size_t)st.st_size : 0;
 	file_most = most;
 }
 
-void talk_format(struct strbuf *out, long long utc_ns, enum log_level level, const char *from,
-		 const char *msg)
+void log_line_format(struct strbuf *out, long long utc_ns, enum log_level level, const char *from,
+		     const char *msg)
 {
 	time_t s = utc_ns / NSEC_PER_SEC;
 	char stamp[32] = "?";
@@ -65,12 +65,12 @@ void talk_format(struct strbuf *out, long long utc_ns, enum log_level level, con
 static void say(const struct strbuf *text)
 {
 	if (write(STDERR_FILENO, text->buf, text->len) < 0) {
-		/* nobody is left to be told; it is kept all the same */
+		/* stderr is gone; the line is still kept for `sonde logs` */
 	}
 	file_bytes += text->len;
 }
 
-/* `sonde logs` has no more than these either. */
+/* `sonde logs` shows only these, too. */
 static void begin_file_anew(void)
 {
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;
@@ -78,13 +78,13 @@ static void begin_file_anew(void)
 	if (ftruncate(STDERR_FILENO, 0) < 0)
 		return;
 	file_bytes = 0;
-	for (size_t i = 0; talk_line(i); i++)
-		strbuf_addf(&all, "%s\n", talk_line(i));
+	for (size_t i = 0; log_line_kept(i); i++)
+		strbuf_addf(&all, "%s\n", log_line_kept(i));
 	if (all.len)
 		say(&all);
 }
 
-void talk(enum log_level level, const char *from, const char *fmt, ...)
+void log_line(enum log_level level, const char *from, const char *fmt, ...)
 {
 	struct strbuf line = STRBUF_INIT, plain cleanup_strbuf = STRBUF_INIT;
 	char msg[900];
@@ -93,7 +93,7 @@ void talk(enum log_level level, const char *from, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
-	talk_format(&line, clock_utc_ns(), level, from, msg);
+	log_line_format(&line, clock_utc_ns(), level, from, msg);
 	if (journal) {
 		strbuf_addf(&plain, "<%d>%s: ", priorities[level], from);
 		strbuf_addshown(&plain, msg, strlen(msg));
@@ -104,13 +104,13 @@ void talk(enum log_level level, const char *from, const char *fmt, ...)
 	if (file_most && file_bytes > file_most)
 		begin_file_anew();
 	say(&plain);
-	free(kept[said % TALK_LINES]);
-	kept[said++ % TALK_LINES] = strbuf_take(&line);
+	free(kept[said % LOG_LINES_KEPT]);
+	kept[said++ % LOG_LINES_KEPT] = strbuf_take(&line);
 }
 
-const char *talk_line(size_t i)
+const char *log_line_kept(size_t i)
 {
-	size_t n = said < TALK_LINES ? said : TALK_LINES;
+	size_t n = said < LOG_LINES_KEPT ? said : LOG_LINES_KEPT;
 
-	return i < n ? kept[(said - n + i) % TALK_LINES] : NULL;
+	return i < n ? kept[(said - n + i) % LOG_LINES_KEPT] : NULL;
 }

@@ -10,23 +10,24 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 
-static int begin_anew(struct governor *g, int by)
+static int begin_anew(struct load_limit *g, int by)
 {
 	g->over_ns = g->under_ns = 0;
 	g->again = by > 0;
 	return by;
 }
 
-int governor_look(struct governor *g, double used, double limit, int64_t while_ns, int64_t now_ns)
+int load_limit_look(struct load_limit *g, double used, double limit, int64_t while_ns,
+		    int64_t now_ns)
 {
 	if (limit <= 0)
 		return begin_anew(g, -1);
 	g->over_ns = used > limit ? g->over_ns ?: now_ns : 0;
 	g->under_ns = used < limit / 2 ? g->under_ns ?: now_ns : 0;
 	g->again = g->again && g->over_ns;
-	if (g->over_ns && now_ns - g->over_ns >= (g->again ? while_ns / GOVERNOR_NEXT : while_ns))
+	if (g->over_ns && now_ns - g->over_ns >= (g->again ? while_ns / LOAD_LIMIT_NEXT : while_ns))
 		return begin_anew(g, 1);
-	if (g->under_ns && now_ns - g->under_ns >= GOVERNOR_ROOM * while_ns)
+	if (g->under_ns && now_ns - g->under_ns >= LOAD_LIMIT_ROOM * while_ns)
 		return begin_anew(g, -1);
 	return 0;
 }

@@ -3,44 +3,44 @@
 
 #define ROOM 0.9 /* of the limit: what may be taken with one that comes back */
 
-bool relief_stopped(const struct relief *r, unsigned int family, const struct probe_family *f)
+bool shed_stopped(const struct shed *r, unsigned int family, const struct probe_family *f)
 {
 	return r->of[family].step > f->steps || r->of[family].stopped_for_memory;
 }
 
-unsigned int relief_step(const struct relief *r, unsigned int family, const struct probe_family *f)
+unsigned int shed_step(const struct shed *r, unsigned int family, const struct probe_family *f)
 {
 	return r->of[family].step < f->steps ? r->of[family].step : f->steps;
 }
 
-uint32_t relief_freq(const struct relief *r, unsigned int family, const struct probe_family *f,
-		     uint32_t asked)
+uint32_t shed_freq(const struct shed *r, unsigned int family, const struct probe_family *f,
+		   uint32_t asked)
 {
-	uint32_t freq = asked >> relief_step(r, family, f);
+	uint32_t freq = asked >> shed_step(r, family, f);
 
 	return freq ? freq : 1;
 }
 
-unsigned int relief_count(const struct relief *r, const struct relief_family *f, unsigned int n,
-			  enum relief_limit limit)
+unsigned int shed_count(const struct shed *r, const struct shed_family *f, unsigned int n,
+			enum shed_limit limit)
 {
 	unsigned int sum = 0;
 
 	for (unsigned int i = 0; i < n; i++)
 		if (f[i].wanted)
-			sum += limit == RELIEF_CPU ? r->of[i].step : r->of[i].stopped_for_memory;
+			sum += limit == SHED_CPU ? r->of[i].step : r->of[i].stopped_for_memory;
 	return sum;
 }
 
-static bool runs(const struct relief *r, const struct relief_family *f, unsigned int i)
+static bool runs(const struct shed *r, const struct shed_family *f, unsigned int i)
 {
-	return f[i].wanted && !relief_stopped(r, i, f[i].family);
+	return f[i].wanted && !shed_stopped(r, i, f[i].family);
 }
 
-void relief_note(struct relief *r, const struct relief_look *l)
+void shed_note(struct shed *r, const struct shed_look *l)
 {
 	for (unsigned int i = 0; i < l->n; i++) {
-		struct relief_state *s = &r->of[i];
+		struct shed_state *s = &r->of[i];
 
 		if (!runs(r, l->f, i) || !l->f[i].settled || l->f[i].cores <= 0)
 			continue;
@@ -51,16 +51,16 @@ void relief_note(struct relief *r, const struct relief_look *l)
 
 /* --- less is done --- */
 
-static bool more_valued(const struct relief_family *f, unsigned int a, unsigned int b)
+static bool more_valued(const struct shed_family *f, unsigned int a, unsigned int b)
 {
 	return f[a].family < f[b].family;
 }
 
 /* Of two that take as much the less valued. `slower`: one that can do less; not `but`. -1: there is
  * none. */
-static int dearest(const struct relief *r, const struct relief_look *l, bool slower, int but)
+static int dearest(const struct shed *r, const struct shed_look *l, bool slower, int but)
 {
-	const struct relief_family *f = l->f;
+	const struct shed_family *f = l->f;
 	int found = -1;
 
 	for (unsigned int i = 0; i < l->n; i++) {
@@ -75,7 +75,7 @@ static int dearest(const struct relief *r, const struct relief_look *l, bool slo
 }
 
 /* -1: none runs. */
-static int most_valued(const struct relief *r, const struct relief_look *l)
+static int most_valued(const struct shed *r, const struct shed_look *l)
 {
 	int found = -1;
 
@@ -86,7 +86,7 @@ static int most_valued(const struct relief *r, const struct relief_look *l)
 }
 
 /* That all who can do less would take less, at half for each step. */
-static double could_spare(const struct relief *r, const struct relief_look *l)
+static double could_spare(const struct shed *r, const struct shed_look *l)
 {
 	double sum = 0;
 
@@ -97,23 +97,23 @@ static double could_spare(const struct relief *r, const struct relief_look *l)
 	return sum;
 }
 
-static void go_down(struct relief *r, const struct relief_look *l, unsigned int i, unsigned int to,
-		    struct relief_step *out)
+static void go_down(struct shed *r, const struct shed_look *l, unsigned int i, unsigned int to,
+		    struct shed_step *out)
 {
-	struct relief_state *s = &r->of[i];
-	bool soon = s->back_ns && l->now_ns - s->back_ns < RELIEF_SOON * l->while_ns;
+	struct shed_state *s = &r->of[i];
+	bool soon = s->back_ns && l->now_ns - s->back_ns < SHED_SOON * l->while_ns;
 
 	if (s->back_ns)
-		s->patience = !soon                         ? 0 :
-			      s->patience < RELIEF_PATIENCE ? s->patience + 1 :
-							      s->patience;
+		s->patience = !soon                       ? 0 :
+			      s->patience < SHED_PATIENCE ? s->patience + 1 :
+							    s->patience;
 	s->step = to;
 	s->room_ns = s->back_ns = 0;
-	*out = (struct relief_step){
-		.family = i, .stop = to > l->f[i].family->steps, .limit = RELIEF_CPU};
+	*out = (struct shed_step){
+		.family = i, .stop = to > l->f[i].family->steps, .limit = SHED_CPU};
 }
 
-bool relief_more(struct relief *r, const struct relief_look *l, struct relief_step *out)
+bool shed_more(struct shed *r, const struct shed_look *l, struct shed_step *out)
 {
 	int i = dearest(r, l, false, -1), other;
 	unsigned int steps, to;
@@ -131,7 +131,7 @@ bool relief_more(struct relief *r, const struct relief_look *l, struct relief_st
 	to = r->of[i].step + (l->used > 2 * l->limit ? 2 : 1);
 	if (r->of[i].step < steps && to > steps)
 		to = steps;
-	if (to > steps && steps && l->used <= RELIEF_STOP * l->limit)
+	if (to > steps && steps && l->used <= SHED_STOP * l->limit)
 		return false;
 	go_down(r, l, (unsigned int)i, to > steps + 1 ? steps + 1 : to, out);
 	return true;
@@ -140,10 +140,10 @@ bool relief_more(struct relief *r, const struct relief_look *l, struct relief_st
 /* --- and more again --- */
 
 /* What it would take at a step above the one where it is. */
-static double would_take(const struct relief *r, const struct relief_look *l, unsigned int i,
+static double would_take(const struct shed *r, const struct shed_look *l, unsigned int i,
 			 unsigned int step)
 {
-	const struct relief_state *s = &r->of[i];
+	const struct shed_state *s = &r->of[i];
 	const struct probe_family *family = l->f[i].family;
 	unsigned int last = step;
 
@@ -160,9 +160,9 @@ static double would_take(const struct relief *r, const struct relief_look *l, un
 }
 
 /* The furthest that one may come back; its own step: not at all. */
-static unsigned int fits(const struct relief *r, const struct relief_look *l, unsigned int i)
+static unsigned int fits(const struct shed *r, const struct shed_look *l, unsigned int i)
 {
-	const struct relief_state *s = &r->of[i];
+	const struct shed_state *s = &r->of[i];
 	unsigned int to = 0;
 
 	while (to < s->step && l->limit > 0 &&
@@ -171,25 +171,25 @@ static unsigned int fits(const struct relief *r, const struct relief_look *l, un
 	return to;
 }
 
-static void come_back(struct relief *r, const struct relief_look *l, unsigned int i,
-		      unsigned int to, struct relief_step *out)
+static void come_back(struct shed *r, const struct shed_look *l, unsigned int i, unsigned int to,
+		      struct shed_step *out)
 {
-	struct relief_state *s = &r->of[i];
+	struct shed_state *s = &r->of[i];
 
-	*out = (struct relief_step){
-		.family = i, .stop = s->step > l->f[i].family->steps, .limit = RELIEF_CPU};
+	*out = (struct shed_step){
+		.family = i, .stop = s->step > l->f[i].family->steps, .limit = SHED_CPU};
 	s->step = to;
 	s->room_ns = 0;
 	s->back_ns = l->now_ns;
 }
 
 /* The first in the order of value that fits; -1: none does. Who does not has no room any more. */
-static int first_that_fits(struct relief *r, const struct relief_look *l)
+static int first_that_fits(struct shed *r, const struct shed_look *l)
 {
 	int found = -1;
 
 	for (unsigned int i = 0; i < l->n; i++) {
-		struct relief_state *s = &r->of[i];
+		struct shed_state *s = &r->of[i];
 
 		if (!l->f[i].wanted || s->stopped_for_memory || fits(r, l, i) >= s->step)
 			s->room_ns = 0;
@@ -199,10 +199,10 @@ static int first_that_fits(struct relief *r, const struct relief_look *l)
 	return found;
 }
 
-bool relief_less(struct relief *r, const struct relief_look *l, struct relief_step *out)
+bool shed_less(struct shed *r, const struct shed_look *l, struct shed_step *out)
 {
 	int i = first_that_fits(r, l);
-	struct relief_state *s = i >= 0 ? &r->of[i] : NULL;
+	struct shed_state *s = i >= 0 ? &r->of[i] : NULL;
 
 	if (!s)
 		return false;
@@ -215,8 +215,8 @@ bool relief_less(struct relief *r, const struct relief_look *l, struct relief_st
 
 /* --- memory --- */
 
-bool relief_more_memory(struct relief *r, const struct relief_family *f, unsigned int n,
-			struct relief_step *out)
+bool shed_more_memory(struct shed *r, const struct shed_family *f, unsigned int n,
+		      struct shed_step *out)
 {
 	int last = -1, running = 0;
 
@@ -228,19 +228,18 @@ bool relief_more_memory(struct relief *r, const struct relief_family *f, unsigne
 	if (running < 2)
 		return false;
 	r->of[last].stopped_for_memory = true;
-	*out = (struct relief_step){
-		.family = (unsigned int)last, .stop = true, .limit = RELIEF_MEMORY};
+	*out = (struct shed_step){.family = (unsigned int)last, .stop = true, .limit = SHED_MEMORY};
 	return true;
 }
 
-bool relief_less_memory(struct relief *r, const struct relief_family *f, unsigned int n,
-			struct relief_step *out)
+bool shed_less_memory(struct shed *r, const struct shed_family *f, unsigned int n,
+		      struct shed_step *out)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		if (!f[i].wanted || !r->of[i].stopped_for_memory)
 			continue;
 		r->of[i].stopped_for_memory = false;
-		*out = (struct relief_step){.family = i, .stop = true, .limit = RELIEF_MEMORY};
+		*out = (struct shed_step){.family = i, .stop = true, .limit = SHED_MEMORY};
 		return true;
 	}
 	return false;

@@ -39,7 +39,7 @@ static int tell_to_end(const char *store, struct err *e)
 
 	if ((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/control.sock", store) >=
 	    sizeof(a.sun_path))
-		return err_set(e, -ENAMETOOLONG, EXIT_STORE, "%s is too long a path for a socket",
+		return err_set(e, -ENAMETOOLONG, EXIT_STORE, "the path %s is too long for a socket",
 			       store);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
@@ -48,10 +48,10 @@ static int tell_to_end(const char *store, struct err *e)
 		rc = -errno;
 	if (rc)
 		return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
-			       "cannot ask the sonded of %s to end: %s", store, strerror(-rc));
+			       "cannot ask the sonded of %s to stop: %s", store, strerror(-rc));
 	if (!strstr(answer, "\"ok\":true"))
 		return err_set(e, -EPERM, EXIT_PERMISSION,
-			       "the sonded of %s did not agree to end: %.200s", store, answer);
+			       "the sonded of %s refused to stop: %.200s", store, answer);
 	return 0;
 }
 
@@ -61,21 +61,22 @@ static int replace_other(const char *store, int fd, const char *pid, struct err 
 
 	for (int ms = 0; !rc && ms < REPLACE_MS; ms += LOOK_MS) {
 		if (try_lock(fd)) {
-			talk(LOG_LEVEL_INFO, "sonded", "took the store over from pid %s", pid);
+			log_line(LOG_LEVEL_INFO, "sonded", "took the store over from pid %s", pid);
 			return 0;
 		}
 		poll(NULL, 0, LOOK_MS);
 	}
 	return rc ? rc :
-		    err_set(e, -ETIMEDOUT, EXIT_STORE, "sonded, pid %s, did not end within %d s",
+		    err_set(e, -ETIMEDOUT, EXIT_STORE, "sonded, pid %s, did not stop within %d s",
 			    pid, REPLACE_MS / 1000);
 }
 
 static int refuse(const char *store, const char *pid, struct err *e)
 {
-	err_set(e, -EBUSY, EXIT_STORE, "another sonded%s%s keeps the store %s",
+	err_set(e, -EBUSY, EXIT_STORE, "another sonded%s%s is using the store %s",
 		*pid ? ", pid " : "", pid, store);
-	err_fix(e, "ask it: sonde status    end it: sudo sonde down    keep another: --store DIR");
+	err_fix(e,
+		"ask it: sonde status    stop it: sudo sonde down    use another store: --store DIR");
 	return -EBUSY;
 }
 
@@ -90,9 +91,10 @@ static int check_owner(const char *store, struct err *e)
 		return 0;
 	pw = getpwuid(st.st_uid);
 	err_set(e, -EPERM, EXIT_PERMISSION,
-		"the store %s belongs to another user (%s): what root's sonded starts has no right to write there",
+		"the store %s belongs to another user (%s): what root's sonded starts may not write there",
 		store, pw ? pw->pw_name : "unknown");
-	err_fix(e, "systemctl start sonded, which runs as that user; or keep another: --store DIR");
+	err_fix(e,
+		"systemctl start sonded, which runs as that user; or use another store: --store DIR");
 	return -EPERM;
 }
 
@@ -109,7 +111,7 @@ int lock_take(const char *store, bool replace, int *out, struct err *e)
 	if (fd < 0) {
 		err_set(e, -errno, errno == EACCES || errno == EROFS ? EXIT_PERMISSION : EXIT_STORE,
 			"cannot open %s: %s", path, strerror(errno));
-		err_fix(e, errno == EROFS ? "keep a store that can be written: --store DIR" :
+		err_fix(e, errno == EROFS ? "use a store that can be written: --store DIR" :
 					    "run it with sudo, or as the store's owner");
 		return -errno;
 	}
@@ -123,8 +125,8 @@ int lock_take(const char *store, bool replace, int *out, struct err *e)
 	folder_own(fd, 0640);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
-		talk(LOG_LEVEL_WARN, "sonded", "cannot write %s: %s", path,
-		     strerror(errno)); /* a full disk: the lock holds */
+		log_line(LOG_LEVEL_WARN, "sonded", "cannot write %s: %s", path,
+			 strerror(errno)); /* a full disk: the lock holds */
 	*out = take_fd(&fd);
 	return 0;
 }

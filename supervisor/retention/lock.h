@@ -7,9 +7,9 @@
 
 #include "schema/base/err.h"
 
-/* *fd is the caller's. EXIT_STORE: another one has it; with `replace` that one is told to end, and
- * waited for: it flushes first, and all that can be made ready before is. EXIT_PERMISSION: the file
- * cannot be written. */
+/* *fd is the caller's. EXIT_STORE: another sonded has the lock; with `replace` it first asks that
+ * one to end and waits for it, since that one flushes. EXIT_PERMISSION: the file cannot be written.
+ */
 int lock_take(const char *store, bool replace, int *fd, struct err *e);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* madestore: see the header. */
 #include "supervisor/retention/madestore.h"
 
 #include <dirent.h>

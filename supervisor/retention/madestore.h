@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * madestore: what sonded makes of the store's folder before it records. A `sonde up` that fails
- * leaves nothing behind. What is where the store is to be is looked at before anything is made; if
- * no recording began, what was made since is removed: the store's folder where there was none, with
- * those of its parents that were missing, or what is in it where it was empty. A folder with
- * anything in it, and one that holds a recording, is left as it is.
+ * madestore: undoes what sonded creates in the store's folder if it records nothing, so that a
+ * failed `sonde up` leaves nothing behind. madestore_note looks at the folder before anything is
+ * created. madestore_remove removes the folder if it did not exist, with those of its parents that
+ * were missing, or its contents if it was empty. It keeps a folder that was not empty or that has a
+ * recording by now.
  */
 #ifndef SONDE_SUPERVISOR_MADESTORE_H
 #define SONDE_SUPERVISOR_MADESTORE_H
@@ -14,8 +14,8 @@
 
 struct madestore {
 	char store[PATH_MAX];
-	char first[PATH_MAX]; /* the outermost folder that was missing; "": the store's was there */
-	bool empty;           /* it was there, and empty */
+	char first[PATH_MAX]; /* the outermost folder that was missing; "": the store's existed */
+	bool empty;           /* it existed and was empty */
 };
 
 void madestore_note(struct madestore *l, const char *store);

@@ -78,8 +78,8 @@ static struct retention_limits headroom(const struct retain *r)
 	return l;
 }
 
-/* A clock that was set may be set right soon, and so may the one that a host comes up with: all
- * history is not to go for a mistake of a minute. */
+/* After the clock was set, or the host booted with a wrong one, it may soon be corrected: a
+ * minute's mistake must not delete all history. */
 static void mind_clock(struct retain *r)
 {
 	int64_t offset = clock_boot_offset_ns(), moved = offset - r->offset_ns;
@@ -88,9 +88,10 @@ static void mind_clock(struct retain *r)
 		r->doubt_until_ns = clock_mono_ns() + DOUBT_NS;
 	if (r->offset_ns && (moved > DOUBTFUL_NS || moved < -DOUBTFUL_NS)) {
 		r->doubt_until_ns = clock_mono_ns() + DOUBT_NS;
-		talk(LOG_LEVEL_WARN, "sonded",
-		     "the wall clock was set by %.0f s: no file is removed for its age in the next hour",
-		     (double)moved / 1e9);
+		log_line(
+			LOG_LEVEL_WARN, "sonded",
+			"the wall clock jumped by %.0f s: no segment is removed by age for an hour",
+			(double)moved / 1e9);
 	}
 	r->offset_ns = offset;
 }
@@ -119,7 +120,7 @@ static void start(struct retain *r)
 	snprintf(age, sizeof(age), "%llds", (long long)(headroom(r).age_ns / NSEC_PER_SEC ?: 1));
 	if (!pass_start(&r->prune, "sonde-prune", argv, &e))
 		return;
-	talk(LOG_LEVEL_ERROR, "sonded", "%s: the store is not kept within its limits", e.what);
+	log_line(LOG_LEVEL_ERROR, "sonded", "%s: the store may exceed its limits", e.what);
 	r->look_ns = clock_mono_ns() + IN_VAIN_NS;
 }
 
@@ -147,24 +148,25 @@ static const char *text(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key)) ?: "?";
 }
 
-/* One without a time had no rows of its own: it was empty. */
+/* A segment without a time was empty. */
 static void tell_removed(const json_t *row)
 {
 	double mib = json_number_value(json_object_get(row, "bytes")) / 1048576;
 
 	if (!json_is_string(json_object_get(row, "to")))
-		talk(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %s",
-		     text(row, "segment"), text(row, "why"), mib,
-		     json_is_true(json_object_get(row, "counted")) ?
-			     "no rows of its own" :
-			     "its rows could not be counted");
+		log_line(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %s",
+			 text(row, "segment"), text(row, "why"), mib,
+			 json_is_true(json_object_get(row, "counted")) ?
+				 "empty" :
+				 "its rows could not be counted");
 	else
-		talk(LOG_LEVEL_INFO, "sonded",
-		     "removed %s (%s): %.1f MiB, %lld rows, %lld events, %lld lost, up to %s",
-		     text(row, "segment"), text(row, "why"), mib,
-		     (long long)json_integer_value(json_object_get(row, "rows")),
-		     (long long)json_integer_value(json_object_get(row, "events")),
-		     (long long)json_integer_value(json_object_get(row, "lost")), text(row, "to"));
+		log_line(LOG_LEVEL_INFO, "sonded",
+			 "removed %s (%s): %.1f MiB, %lld rows, %lld events, %lld lost, up to %s",
+			 text(row, "segment"), text(row, "why"), mib,
+			 (long long)json_integer_value(json_object_get(row, "rows")),
+			 (long long)json_integer_value(json_object_get(row, "events")),
+			 (long long)json_integer_value(json_object_get(row, "lost")),
+			 text(row, "to"));
 }
 
 void retain_ended(struct retain *r, int status)
@@ -176,13 +178,12 @@ void retain_ended(struct retain *r, int status)
 	root = pass_ended(&r->prune, status, &code);
 	rows = json_object_get(root, "rows");
 	if (!root)
-		talk(LOG_LEVEL_WARN, "sonded", "sonde-prune failed (code %d): it is tried again",
-		     code);
+		log_line(LOG_LEVEL_WARN, "sonded", "sonde-prune failed (code %d), retrying", code);
 	json_array_foreach (rows, i, row)
 		tell_removed(row);
 	if (json_array_size(json_object_get(root, "unmet")) && !r->unmet)
-		talk(LOG_LEVEL_WARN, "sonded",
-		     "the store is over its limits, and nothing more in it may go");
+		log_line(LOG_LEVEL_WARN, "sonded",
+			 "the store exceeds its limits, and nothing more may be removed");
 	r->unmet = json_array_size(json_object_get(root, "unmet")) > 0;
 	r->look_ns = clock_mono_ns() + (json_array_size(rows) ? LOOK_NS : IN_VAIN_NS);
 	(void)usage_measure(r->store, &r->use);

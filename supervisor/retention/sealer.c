@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sealer: see the header; the numbers are its rules. */
+/* The numbers are the rules of the header. */
 #include "supervisor/retention/sealer.h"
 
 #include <signal.h>
@@ -47,7 +47,7 @@ void sealer_follow(struct sealer *s, bool wanted, int64_t segment_age_ns, int64_
 	s->wanted = wanted;
 }
 
-/* Rule 3. In how many minutes it is tried again. */
+/* Rule 3. Returns the minutes until the retry. */
 static int failed(struct sealer *s)
 {
 	int64_t wait = FAILED_NS << (s->failures < 6 ? s->failures : 6);
@@ -59,7 +59,7 @@ static int failed(struct sealer *s)
 	return (int)(wait / FAILED_NS);
 }
 
-/* What sonde-seal is asked for. */
+/* The options of sonde-seal. */
 static struct seal_opts asked_of(const struct sealer *s, const struct retain *r)
 {
 	const bool doubt = clock_mono_ns() < r->doubt_until_ns;
@@ -84,14 +84,14 @@ static void start(struct sealer *s, const struct seal_opts *o)
 	s->state = "at work";
 	if (!pass_start(&s->pass, "sonde-seal", argv, &e))
 		return;
-	talk(LOG_LEVEL_ERROR, "sonded",
-	     "%s: segments are not archived; it is tried again in %d min", e.what, failed(s));
+	log_line(LOG_LEVEL_ERROR, "sonded", "%s: segments are not archived; retrying in %d min",
+		 e.what, failed(s));
 }
 
 static void wait_for(struct sealer *s, const char *what)
 {
 	if (s->state != what)
-		talk(LOG_LEVEL_INFO, "sonded", "archiving %s", what);
+		log_line(LOG_LEVEL_INFO, "sonded", "archiving %s", what);
 	s->state = what;
 }
 
@@ -134,7 +134,8 @@ void sealer_tick(struct sealer *s, struct retain *r)
 void sealer_stop(struct sealer *s)
 {
 	if (s->pass.pid)
-		kill(s->pass.pid, SIGTERM); /* what it had begun has no name, and is done anew */
+		kill(s->pass.pid,
+		     SIGTERM); /* its unfinished archive has no name and is written again later */
 }
 
 static uint64_t number(const json_t *o, const char *key)
@@ -149,16 +150,17 @@ static void take(struct sealer *s, const json_t *o)
 	uint64_t segments = number(o, "segments"), thinned = number(o, "thinned");
 
 	if (thinned)
-		talk(LOG_LEVEL_INFO, "sonded",
-		     "of %llu archive%s minutes are kept: %.1f MiB are %.1f MiB",
-		     (unsigned long long)thinned, thinned == 1 ? "" : "s",
-		     (double)number(o, "fine_before") / MIB, (double)number(o, "fine_after") / MIB);
+		log_line(LOG_LEVEL_INFO, "sonded",
+			 "reduced %llu archive%s to one-minute sums: %.1f MiB to %.1f MiB",
+			 (unsigned long long)thinned, thinned == 1 ? "" : "s",
+			 (double)number(o, "fine_before") / MIB,
+			 (double)number(o, "fine_after") / MIB);
 	s->thinned += thinned;
 	if (!segments)
 		return;
-	talk(LOG_LEVEL_INFO, "sonded", "archived %llu segment%s: %.1f MiB are %.1f MiB",
-	     (unsigned long long)segments, segments == 1 ? "" : "s",
-	     (double)number(o, "bytes_before") / MIB, (double)number(o, "bytes_after") / MIB);
+	log_line(LOG_LEVEL_INFO, "sonded", "archived %llu segment%s: %.1f MiB to %.1f MiB",
+		 (unsigned long long)segments, segments == 1 ? "" : "s",
+		 (double)number(o, "bytes_before") / MIB, (double)number(o, "bytes_after") / MIB);
 	s->segments += segments;
 	s->bytes_before += number(o, "bytes_before");
 	s->bytes_after += number(o, "bytes_after");
@@ -175,8 +177,8 @@ void sealer_ended(struct sealer *s, int status)
 		s->failures = 0;
 		take(s, o);
 	} else if (s->wanted) {
-		talk(LOG_LEVEL_WARN, "sonded",
-		     "sonde-seal failed (code %d): it is tried again in %d min", code, failed(s));
+		log_line(LOG_LEVEL_WARN, "sonded",
+			 "sonde-seal failed (code %d), retrying in %d min", code, failed(s));
 	}
 	json_decref(o);
 }

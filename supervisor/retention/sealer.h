@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sealer: has the finished segments of the store archived (schema/store/archive/seal.h) while
- * sonded runs, one sonde-seal at a time.
+ * sealer: archives the finished segments of the store (schema/store/archive/seal.h) while sonded
+ * runs, with one sonde-seal at a time.
  *
- *   1. It looks four times in the life of a file, every 5 s to 10 min. The newest segments stay
- * rows while they take less than a quarter of the budget, and the last two hours while they take
- * less than half of it.
- *   2. What the largest archive to be made may take (at most half of the budget) has to be free
- * within the budget, else retention makes that room first; and on the disk above its reserve, else
- * it waits.
- *   3. A pass that failed is tried again a minute later, then twice as late each time, an hour at
- * most: a disk that someone else fills is soon empty again, a helper that is not there may never
- * come.
- *   4. Archives that are older than the fine age get minutes (schema/store/archive/minutes.h), but
- * in the hour after the wall clock was set. It archives at the lowest priority, and holds locks as
- * everybody else does.
+ *   1. It looks four times in the life of a segment, every 5 s to 10 min. The newest segments stay
+ * as rows while they take less than a quarter of the budget, those of the last two hours while they
+ * take less than half of it.
+ *   2. The largest archive to be written (at most half of the budget) must fit into the budget,
+ * else retention first makes room; and into the disk above its reserve, else the sealer waits.
+ *   3. It retries a failed pass after a minute, then after twice as long each time, at most an
+ * hour: a disk filled by another program is often free again soon; a missing helper may never
+ * appear.
+ *   4. Archives older than the fine age are reduced to one-minute sums
+ * (schema/store/archive/minutes.h), except in the hour after the wall clock was set. sonde-seal
+ * runs at the lowest priority and takes the same locks as all writers.
  */
 #ifndef SONDE_SUPERVISOR_SEALER_H
 #define SONDE_SUPERVISOR_SEALER_H

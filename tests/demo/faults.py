@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's workload: touches PAGES new pages, once it is told to; says how many, and what the kernel counted of it at the end."""
+"""The demo's workload: at the first line of its input it touches PAGES new pages and prints how many, and how many page faults the kernel
+counted; at the second it ends."""
 import json
 import mmap
 import os
@@ -16,4 +17,5 @@ for i in range(PAGES):
     memory[i * mmap.PAGESIZE] = 1
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({"pages": PAGES, "all": used.ru_minflt + used.ru_majflt}), flush=True)
+sys.stdin.readline()
 os._exit(0)

@@ -66,7 +66,7 @@ record() {
 }
 
 given_up() {
-	sonde logs --store $store | grep -q "given up"
+	sonde logs --store $store | grep -q "will not be restarted"
 }
 
 # As the kernel comes, where that is stricter than others: what is said then?

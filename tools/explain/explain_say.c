@@ -12,38 +12,10 @@
 #include "tools/select/filter.h"
 #include "tools/waits/waitcells.h"
 
-/* How each kind is said: "used 0.3 cores more". */
-static const struct words {
-	const char *verb, *began, *gone;
-} WORDS[STORE_KINDS] = {
-	[STORE_KIND_CPU] = {"used", "began to use", "used before"},
-	[STORE_KIND_OFFCPU] = {"was blocked for", "began to be blocked for",
-			       "was blocked before for"},
-	[STORE_KIND_RUNQUEUE] = {"waited for a CPU",
-				 "began to wait for a CPU:", "waited for a CPU before:"},
-	[STORE_KIND_ALLOC] = {"allocated", "began to allocate", "allocated before"},
-	[STORE_KIND_INUSE] = {"held", "began to hold", "held before"},
-	[STORE_KIND_MUTEX] = {"waited for locks",
-			      "began to wait for locks:", "waited for locks before:"},
-	[STORE_KIND_BLOCK] = {"was blocked for", "began to be blocked for",
-			      "was blocked before for"},
-	[STORE_KIND_STANDING] = {"had been waiting for",
-				 "had begun to wait:", "had been waiting before for"},
-	[STORE_KIND_GOROUTINE] = {"had", "began to have", "had before"},
-	[STORE_KIND_THREADCREATE] = {"created", "began to create", "created before"},
-	[STORE_KIND_GOCPU] = {"used", "began to use", "used before"},
-	[STORE_KIND_GOALLOC] = {"allocated", "began to allocate", "allocated before"},
-	[STORE_KIND_GOINUSE] = {"held", "began to hold", "held before"},
-	[STORE_KIND_GOBLOCK] = {"was blocked for", "began to be blocked for",
-				"was blocked before for"},
-	[STORE_KIND_GOMUTEX] = {"waited for locks",
-				"began to wait for locks:", "waited for locks before:"},
-};
-
 /* Of what waits were for. */
 static const struct {
 	const char *reason;
-	struct words words;
+	struct store_kind_words words;
 } REASONS[] = {
 	{"lock", {"waited for locks", "began to wait for locks:", "waited for locks before:"}},
 	{"disk",
@@ -61,12 +33,12 @@ static const struct {
 	 {"waited for children", "began to wait for children:", "waited for children before:"}},
 };
 
-static const struct words *words_of(const struct explain_statement *s)
+static const struct store_kind_words *words_of(const struct explain_statement *s)
 {
 	for (size_t i = 0; s->about == EXPLAIN_REASON && i < ARRAY_SIZE(REASONS); i++)
 		if (!strcmp(REASONS[i].reason, s->name))
 			return &REASONS[i].words;
-	return &WORDS[s->d->side[DIFF_AFTER].f->kind->kind];
+	return &s->d->side[DIFF_AFTER].f->kind->words;
 }
 
 const char *explain_amount(const struct diff *d, double v, char *buf, size_t size)
@@ -102,7 +74,7 @@ static void say_name(const struct explain_statement *s, struct strbuf *out)
 
 static void say_change(const struct explain_statement *s, struct strbuf *out)
 {
-	const struct words *w = words_of(s);
+	const struct store_kind_words *w = words_of(s);
 	double difference = s->v.v[1] > s->v.v[0] ? s->v.v[1] - s->v.v[0] : s->v.v[0] - s->v.v[1];
 	char change[48], before[48], after[48];
 

@@ -318,8 +318,8 @@ static int host_take(void *ctx, sqlite3_stmt *st, const char *host, struct err *
 	return 0;
 }
 
-/* Which container had a name last in the range; of one that no cgroup tells of, the only one of
- * that name. And on which host it was. */
+/* Reads which container had a name last in the range, or, where no cgroup row names it, the only
+ * container of that name; and the host's name. */
 static int names_read(struct metrics *m, struct err *e)
 {
 	static const struct table containers = {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otlp: what the store has as OTLP (opentelemetry-proto): metrics, events as logs, and requests as
- * spans.
+ * otlp: the store's data as OTLP (opentelemetry-proto): metrics, events as logs, requests as spans,
+ * and profiles.
  *
- *  1. Metrics are those of sonde-export (export/metric.h), by the same queries. Sums and histograms
- * are what came up in the range (temporality delta, from the range's begin to its end), gauges how
- * they stood last in it. A range that is sent again has the same points at the same times.
- *  2. Each container and each unit that a metric is told of is a resource: host.name, service.name
- * (its name), container.name, container.id, container.image.name or systemd.unit. All else is of
+ *  1. The metrics are those of sonde-export (export/metric.h), from the same queries. Sums and
+ * histograms cover the range (temporality delta, from its begin to its end); gauges have their last
+ * value in it. A range that is sent again has the same points at the same times.
+ *  2. Each container and each unit with metrics is a resource: host.name, service.name (its name),
+ * container.name, container.id, container.image.name or systemd.unit. Everything else belongs to
  * the host: host.name, service.name = sonde.
- *  3. An event is a log record: what happened as its name and its text, with log.record.uid, which
- * stays the same when it is sent again.
- *  4. A span is one side's view of a request that was kept (view request_spans): a server's or a
- * client's, each with the id that the store has for it. Below a client's stands the server's, below
- * that what it asked, where sonde knows it (tools/requests/traces.h): `sonde trace` shows the same.
- *  5. Its trace is the one that its header names; else that of what it stands below; of what stands
- * highest that of the first below it that has one; else one that is made of the highest one's id.
- * What stands below a span of another trace has a link to it instead of a parent.
- *  6. What it was asked for and was not kept is its parent all the same. Who asked from elsewhere
- * is not known: such a span is a root, with sonde.exchange, by which the two ends of a TCP
- * connection know a request alike, whichever host they are on.
- *  7. Its status is an error where all verbs count one; its end is its begin where it had no
- * answer.
- *  8. A profile is one number (samples, CPU time, bytes in use ...) of what one command used in one
- * container, unit or the host (profilegroup.h), which is its resource, stack by stack: of counters
- * what came up in the range, of gauges how they stood at its end. Its id stays the same.
- *  9. A request has the profiles of one kind, and the dictionary of what they name (otlpdict.h).
+ *  3. An event is a log record: what happened is its name and its text. Its log.record.uid is the
+ * same when it is sent again.
+ *  4. A span is one side's view of a kept request (view request_spans): the server's or the
+ * client's, each with its id in the store. A server's span is a child of the client's, and requests
+ * that the server makes meanwhile are its children, where sonde knows that
+ * (tools/requests/traces.h), as `sonde trace` shows them.
+ *  5. Its trace id is the one in its header; else its parent's; a topmost span without one takes
+ * that of the first span below it that has one, else one made from its own id. A child of a span of
+ * another trace has a link to it instead of a parent.
+ *  6. A request that was not kept is the parent of those made for it all the same. A request from
+ * elsewhere has no known parent: its span is a root with sonde.exchange, an id that both ends of a
+ * TCP connection compute alike, on whichever hosts they are.
+ *  7. Its status is an error where all verbs count one; without an answer, it ends where it begins.
+ *  8. A profile is one quantity (samples, CPU time, bytes in use ...) of one command in one
+ * container, unit or the host (profilegroup.h), which is its resource, by stack: of a counter the
+ * sum over the range, of a gauge its value at the end. Its id stays the same.
+ *  9. A request has the profiles of one kind and the dictionary they refer to (otlpdict.h).
  */
 #ifndef SONDE_PUSH_OTLP_H
 #define SONDE_PUSH_OTLP_H

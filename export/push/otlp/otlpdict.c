@@ -51,8 +51,8 @@ struct key { /* bytes -> index in a table */
 
 struct otlpdict {
 	const struct fold *f;
-	struct strbuf out; /* of all tables: fields may stand in any order, those of one table in
-			      theirs */
+	struct strbuf
+		out; /* of all tables: fields may come in any order, those of one table in theirs */
 	uint32_t n[TABLES_END];
 	struct key *texts, *chains;
 	struct idmap functions, mappings, attributes; /* two indexes of texts -> index */

@@ -2,7 +2,7 @@
 /*
  * otlpdict: the dictionary of a request of OTLP's profiles (ProfilesDictionary of
  * profiles/v1development): texts, functions, mappings, locations, stacks and attributes, each once,
- * of the nodes of one fold. Index 0 of each table is what is none.
+ * of the nodes of one fold. Index 0 of each table means none.
  *
  *  1. A mapping is a file (path, build-id); it begins at 0, so that a location's address is its
  * place in the file, or the kernel's or the JIT's own.

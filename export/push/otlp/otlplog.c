@@ -50,7 +50,7 @@ static int64_t number_of(sqlite3_stmt *st, const char *column)
 	return 0;
 }
 
-/* What somebody would want to be woken for. */
+/* Events that call for a person's attention. */
 static bool is_bad(const char *kind)
 {
 	static const char *const bad[] = {"oom kill",  "killed", "failed",   "unhealthy",

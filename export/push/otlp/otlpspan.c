@@ -182,7 +182,7 @@ static bool header_of(const struct traces *t, uint32_t node, uint8_t out[OTLP_TR
 	return (q && otlp_trace_id(q->trace, out)) || (a && otlp_trace_id(a->trace, out));
 }
 
-/* What stands highest of what is known: the request that it was made for, if that was not kept. */
+/* The topmost known span: the request that the root was made for, if that was not kept. */
 static uint64_t top_of(const struct traces *t, uint32_t root)
 {
 	const struct trace_row *r = traces_row(t, root);
@@ -285,8 +285,8 @@ static void id_put(struct strbuf *out, unsigned field, uint64_t id)
 	proto_bytes(out, field, bytes, sizeof(bytes));
 }
 
-/* The span that it stands below: of an answer its question, of a question the answer during which
- * it was asked. *node: in whose trace that is. */
+/* Its parent span: of a server's side the client's; of a client's side the server's during which it
+ * was made. *of: the node whose trace that is. */
 static uint64_t parent_of(const struct traces *t, uint32_t row, uint32_t node, uint32_t *of)
 {
 	const struct trace_node *n = &t->nodes[node];

@@ -63,8 +63,7 @@ static bool is_number(const char *s)
 	return *s && strlen(s) < 10 && !s[strspn(s, "0123456789")];
 }
 
-/* HOST/ROUTE: an address is none of it (route.h), so that what stands before the first / is a name.
- */
+/* HOST/ROUTE: it never contains an address (route.h), so the part before the first / is a name. */
 static void http_add(struct strbuf *out, unsigned field, const struct otlp_span *s,
 		     const struct known *k)
 {

@@ -25,13 +25,13 @@ struct otlp_span { /* strings are never NULL */
 	bool server;
 };
 
-/* Is what became of it an error? As all verbs count it: it failed, or had no answer. */
+/* Did it fail, or get no answer? All verbs count that as an error. */
 bool otlp_span_failed(const struct otlp_span *s);
-/* Its attributes, as field `field` each; the span's name is the operation, or the protocol where
- * there is none. */
+/* Its attributes, each as field `field`. The span's name is the operation or, without one, the
+ * protocol. */
 void otlp_span_attributes(struct strbuf *out, unsigned field, const struct otlp_span *s);
-/* A header's trace: up to 32 hexadecimal digits, perhaps as a UUID, 0 in front; all 0, or anything
- * else, is none (false). */
+/* A header's trace id: up to 32 hexadecimal digits, perhaps as a UUID, padded with 0 in front.
+ * false: all 0, or not an id. */
 bool otlp_trace_id(const char *text, uint8_t out[OTLP_TRACE_BYTES]);
 
 #endif

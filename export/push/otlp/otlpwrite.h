@@ -19,8 +19,8 @@ struct otlp_request {
 /* A KeyValue as field `field` of a message. Left out where the value is empty. */
 void otlp_text(struct strbuf *out, unsigned field, const char *key, const char *value);
 void otlp_int(struct strbuf *out, unsigned field, const char *key, int64_t value);
-/* One Resource... with its one Scope...: `attributes` of the resource, `items` of the scope as they
- * stand in the message, `n` of them. */
+/* One Resource... with its one Scope...: `attributes` of the resource, and `n` encoded `items` of
+ * the scope. */
 int otlp_resource(struct otlp_request *r, const struct strbuf *attributes,
 		  const struct strbuf *items, size_t n, struct err *e);
 /* The same, and nothing is sent however large it has become. */

@@ -105,5 +105,5 @@ def test_soon_after_a_start_and_after_the_clock_was_set_nothing_goes_for_its_age
     with Sonded(store, "--age", "1d", "--seal", "no", env=clock.env) as d:
         assert d.running("cpu") and looked_at(d, 3), d.said()
         clock.set(utc=3 * 86400)
-        assert until(lambda: "no file is removed for its age" in d.said()), d.said()
+        assert until(lambda: "no segment is removed by age" in d.said()), d.said()
         assert looked_at(d, 3), d.said()

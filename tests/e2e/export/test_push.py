@@ -97,8 +97,8 @@ REFUSALS = [
     (lambda h, body: h.say(503, Retry_After="99999999999999999999"), "answered 503"),
     (lambda h, body: h.say(500, b"Code: 241. DB::Exception: Memory limit"), "ClickHouse's code 241"),
     (lambda h, body: h.say(404, b"Code: 60. DB::Exception: " + SECRET.encode()), "code 60: it has no such table"),
-    (lambda h, body: h.say(200, b"<html>please log in"), "answered 200: and a text"),
-    (lambda h, body: h.say(401, str(h.headers).encode()), "wants another user"),
+    (lambda h, body: h.say(200, b"<html>please log in"), "answered 200: unexpected text"),
+    (lambda h, body: h.say(401, str(h.headers).encode()), "check user, password-file"),
     (lambda h, body: h.say(413), "no bodies of this size"),
     (lambda h, body: h.say(302, Location=f"http://127.0.0.1:{h.server.elsewhere}/"), "a redirect, which is not followed"),
     (lambda h, body: h.say(308, Location=f"http://127.0.0.1:{h.server.elsewhere}/"), "a redirect, which is not followed"),
@@ -108,11 +108,11 @@ REFUSALS = [
     (raw(OK + b"Content-Length: -1\r\n\r\n"), "http://127.0.0.1"),
     (raw(OK + b"Transfer-Encoding: chunked\r\n\r\nnonsense\r\n"), "http://127.0.0.1"),
     (raw(OK + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n"), "http://127.0.0.1"),
-    (raw(OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + b"\x1f\x8b" + 18 * b"\0"), "answered 200: and a text"),
-    (until_hung_up(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000), "more than is listened to"),
-    (until_hung_up(b"X-More: and more\r\n" * 1000, OK), "more than is listened to"),
+    (raw(OK + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + b"\x1f\x8b" + 18 * b"\0"), "answered 200: unexpected text"),
+    (until_hung_up(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000), "longer text than sonde-push reads"),
+    (until_hung_up(b"X-More: and more\r\n" * 1000, OK), "longer text than sonde-push reads"),
     (raw(OK + b"X: " + 300_000 * b"x"), "http://127.0.0.1"),
-    (until_hung_up(65536 * b"x", OK + b"Content-Length: 1000000000000\r\n\r\n"), "more than is listened to"),
+    (until_hung_up(65536 * b"x", OK + b"Content-Length: 1000000000000\r\n\r\n"), "longer text than sonde-push reads"),
     (until_hung_up(b"x", OK + b"X: ", pause=0.05), "Timeout"),
 ]
 
@@ -171,7 +171,7 @@ def secrets(scratch):
         return f"{scratch}/{name}"
     os.mkfifo(f"{scratch}/pipe")
     return [(made_of("empty", b""), "it is empty"), (made_of("line", b"\n" + SECRET.encode()), "first line is empty"), (made_of("long", SECRET.encode() * 400), "too long"),
-            (made_of("bytes", SECRET.encode() + b"\0"), "no text"), (scratch, "Is a directory"), (f"{scratch}/pipe", "no regular file"), ("/dev/zero", "no regular file"),
+            (made_of("bytes", SECRET.encode() + b"\0"), "not text"), (scratch, "Is a directory"), (f"{scratch}/pipe", "not a regular file"), ("/dev/zero", "not a regular file"),
             (f"{scratch}/none", "No such file")]
 
 
@@ -186,7 +186,7 @@ def test_a_file_that_holds_no_secret_is_told_and_nothing_is_sent_without_it(made
         f.write(SECRET.encode() + b"\r\nmore\n")
     os.chmod(f"{scratch}/line", 0o644)
     done = push(config(scratch, receiver.url, f"token-file = {scratch}/line"), store.dir, scratch)
-    assert "everybody on this host may read" in done.stderr and receiver.heads[0]["Authorization"] == f"Bearer {SECRET}"
+    assert "is readable by every user of this host" in done.stderr and receiver.heads[0]["Authorization"] == f"Bearer {SECRET}"
 
 
 def test_one_that_is_to_end_ends_what_was_begun_and_goes_on_there(made, receiver, scratch):
@@ -232,7 +232,7 @@ def test_after_a_clock_that_was_ahead_it_begins_anew(made, receiver, scratch):
     with open(path, "w", encoding="ascii") as f:
         f.write(re.sub(r"^sonde-push 1 \d+", f"sonde-push 1 {now + 10 * 86400}", line))
     receiver.rows.clear()
-    assert "it begins anew" in push(conf, store.dir, scratch).stderr
+    assert "starting over" in push(conf, store.dir, scratch).stderr
     assert whole(receiver, now) and push(conf, store.dir, scratch).stderr == ""
 
 
@@ -271,12 +271,12 @@ def test_a_secret_is_in_the_head_of_a_request_and_nowhere_else(made, scratch):
 
 
 WRONG = (
-    ("[export.a]\nevery = 5m\n", "has no url"), ("[export.a]\nurl = ftp://x\n", "url = http://HOST:PORT"), ("[export.a]\nurl = http://u:p@x\n", "no value"),
-    ("[other]\nurl = http://x\n", "no section"), ("[export.a]\nulr = 1\n", "did you mean 'url'"), ("[export.a]\nurl = http://x\nevery = 0\n", "no value"),
-    ("[export.a]\nurl = http://x\ntables = none\n", "wrong.conf:3: "), ("", "nobody"), ("[export.a]\nurl = http://x\npassword-file = /x\n", "no user"),
-    ("[export.a]\nurl = http://x\ntoken-file = /x\nuser = me\n", "one of the two"), (f"[export.a]\nurl = {SECRET}\n", "no value"), ("garbage", "line 1"),
-    ("[export.a]\n  url = http://x\n  url = http://y\n", "once more, after line 2"), ("[export.a]\nurl = http://x\ntables = " + 99 * "cost, ", "too long"),
-    (70000 * "#", "larger than 64 KB"), ("[export.a]\n\0url", "no text"))
+    ("[export.a]\nevery = 5m\n", "has no url"), ("[export.a]\nurl = ftp://x\n", "url = http://HOST:PORT"), ("[export.a]\nurl = http://u:p@x\n", "not a valid value"),
+    ("[other]\nurl = http://x\n", "not an [export.NAME] section"), ("[export.a]\nulr = 1\n", "did you mean 'url'"), ("[export.a]\nurl = http://x\nevery = 0\n", "not a valid value"),
+    ("[export.a]\nurl = http://x\ntables = none\n", "wrong.conf:3: "), ("", "no section that says where to send"), ("[export.a]\nurl = http://x\npassword-file = /x\n", "without user"),
+    ("[export.a]\nurl = http://x\ntoken-file = /x\nuser = me\n", "only one is allowed"), (f"[export.a]\nurl = {SECRET}\n", "not a valid value"), ("garbage", "line 1"),
+    ("[export.a]\n  url = http://x\n  url = http://y\n", "already set in line 2"), ("[export.a]\nurl = http://x\ntables = " + 99 * "cost, ", "too long"),
+    (70000 * "#", "larger than 64 KB"), ("[export.a]\n\0url", "NUL byte"))
 
 
 def test_a_configuration_that_is_wrong_says_where(scratch):
@@ -305,7 +305,7 @@ def test_a_running_one_goes_on_when_the_receiver_is_there_again(made, scratch):
                                  stderr=subprocess.PIPE, text=True)
         try:
             assert "answered 500" in child.stderr.readline()
-            assert "takes everything again" in child.stderr.readline()
+            assert "accepts data again" in child.stderr.readline()
             assert whole(receiver, now)
             child.terminate()
             assert child.wait(20) == 0

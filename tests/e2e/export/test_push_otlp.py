@@ -213,7 +213,7 @@ def test_what_is_rejected_is_counted_and_holds_up_nothing(made, receiver, scratc
 
     receiver.answers += [partial, lambda h, body: h.say(400, b"\x08\x03", Content_Type="application/x-protobuf"), whole]
     done = push(receiver, store, scratch, "signals = metrics")
-    assert "rejected 2 of" in done.stderr and "which is final" in done.stderr and "old" not in done.stderr
+    assert "rejected 2 of" in done.stderr and "refused it for good" in done.stderr and "old" not in done.stderr
     refused = int(re.search(r"(\d+) refused for good", push(receiver, store, scratch, "signals = metrics", ["--status"]).stdout)[1])
     ranges = {p[6] for p in receiver.points if p[3] == 1}
     assert len(ranges) == 8 and refused > 2 + len(receiver.points) / 8 / 2  # one of nine was not taken at all
@@ -233,7 +233,7 @@ def test_opentelemetrys_own_messages_know_every_field(made, receiver, scratch):
         assert message.ByteSize() == size == len(body)
 
 
-WRONG = (("signals = profiles", "no value"), ("profiles = cpu", "none of pyroscope"), ("path = nowhere", "no value"), ("path = /a?b", "no value"), ("tables = events", "none of clickhouse"))
+WRONG = (("signals = profiles", "not a valid value"), ("profiles = cpu", "need type pyroscope"), ("path = nowhere", "not a valid value"), ("path = /a?b", "not a valid value"), ("tables = events", "only type clickhouse supports"))
 
 
 def test_a_configuration_of_the_wrong_type_says_so(made, receiver, scratch):

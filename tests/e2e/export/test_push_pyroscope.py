@@ -168,13 +168,13 @@ def test_a_profile_that_will_never_be_taken_holds_up_none_of_the_others(store, r
 
     receiver.answers.append(too_large)
     done = push(receiver, store, scratch, "tenant = ours")
-    assert "will not have it" in done.stderr and "too large" not in done.stderr
+    assert "refused it for good" in done.stderr and "too large" not in done.stderr
     assert receiver.heads[0]["X-Scope-OrgID"] == "ours"
     assert not receiver.deduped("offcpu") and len(receiver.deduped("memory")) == len(receiver.deduped("process_cpu", comm="app")) == 9
     assert re.search(r"flames +\d+ s behind, 54 rows sent, 0 s missed, 9 refused for good", push(receiver, store, scratch, args=["--status"]).stdout)
 
 
 def test_a_configuration_of_the_wrong_type_says_so(store, receiver, scratch):
-    for more, words in (("tables = events", "none of clickhouse"), ("profiles = wall", "no value"), ("signals = logs", "none of otlp"), ("type = otlp", "once more")):
+    for more, words in (("tables = events", "only type clickhouse supports"), ("profiles = wall", "not a valid value"), ("signals = logs", "only type otlp supports"), ("type = otlp", "already set in line")):
         done = push(receiver, store, scratch, more, ok=False)
         assert done.returncode == 2 and words in done.stderr

@@ -72,7 +72,7 @@ def test_a_loader_that_hangs_is_killed_and_started_again(store):
         time.sleep(15)
         assert alive(cpu) and d.service("cpu")["state"] == "running"  # it is given its time
         assert d.running("cpu", other_than=cpu, seconds=15), d.said()
-        assert not alive(cpu) and "it gave no sign of life and was killed" in d.said()
+        assert not alive(cpu) and "it did not respond and was killed" in d.said()
 
 
 SHORT = """import os, sys
@@ -201,7 +201,7 @@ def test_a_reload_changes_only_what_changed(store, scratch):
             f.write("[record]\nfamilies = goheap\n[stor]\n")
             f.write("budgt = 1G\n")
         d.child.send_signal(signal.SIGHUP)
-        assert until(lambda: re.search("unknown key .*stays as it was; fix: ", d.said())), d.said()
+        assert until(lambda: re.search("unknown key .*keeping the old configuration; fix: ", d.said())), d.said()
         assert d.running("cpu") == cpu
         with open(conf, "w", encoding="ascii") as f:  # other things of it change, the families do not
             f.write("[record]\nfamilies = cpu,goheap\n[store]\nage = 3d\n")

@@ -99,7 +99,7 @@ def test_over_its_limit_of_memory_sonde_stops_a_family_then_begins_anew_and_come
         assert d.running("cpu") and d.running("goheap"), d.said()
         configure(scratch, "cpu = 0\nmemory = 1M\n")
         d.child.send_signal(signal.SIGHUP)
-        assert until(lambda: ("memory", "all", "begins anew", None) in steps(d), 60), (steps(d), d.said())
+        assert until(lambda: ("memory", "all", "is restarted", None) in steps(d), 60), (steps(d), d.said())
         assert steps(d)[0] == ("memory", "goheap", "is stopped", None)
         configure(scratch, "cpu = 0\nmemory = 0\n")
         d.child.send_signal(signal.SIGHUP)

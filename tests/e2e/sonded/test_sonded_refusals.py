@@ -104,7 +104,7 @@ def test_a_bad_configuration_names_its_line(scratch, store):
     told(done, 2, "is not", "sonde.conf:2", "256M")
     told(configured(scratch, "[store\n"), 2, "neither [section] nor key = value", "sonde.conf:1")
     told(configured(scratch, "[store]\nage = 1d" + " " * 300), 2, "the line is too long", "sonde.conf:2")
-    told(configured(scratch, "[store]\nage = 1d\nage = 2d\n"), 2, "is set once more", "sonde.conf:3", "line 2")
+    told(configured(scratch, "[store]\nage = 1d\nage = 2d\n"), 2, "is already set", "sonde.conf:3", "line 2")
     assert not os.path.exists(store) or not os.listdir(store)
 
 
@@ -114,7 +114,7 @@ def test_a_configuration_that_cannot_be_read_is_said(scratch, store):
     conf, more = os.path.join(scratch, "sonde.conf"), os.path.join(scratch, "conf.d")
     with open(conf, "w", encoding="ascii") as f:
         f.write("x" * 300000)
-    told(refused("--config", scratch, "--store", store), 2, "is no file of at most", conf)
+    told(refused("--config", scratch, "--store", store), 2, "is not a regular file of at most", conf)
     os.chmod(conf, 0)
     told(refused("--config", scratch, "--store", store, prefix=NOBODY), 5, "cannot read", conf)
     os.unlink(conf)
@@ -209,7 +209,7 @@ def test_a_family_that_cannot_be_started_is_said_with_its_fix_and_the_others_rec
         assert re.search(r"sonde-offcpu does not record: sonde-offcpu is not installed.*\n  fix: install", done.stderr), done.stderr
         assert "sonde-cpu" not in done.stderr and "recording into" in done.stderr
         with open(os.path.join(store, "sonded.log"), encoding="utf-8") as f:
-            assert re.search(r"given up: sonde-offcpu is not installed.*; fix: install", f.read())
+            assert re.search(r"will not be restarted: sonde-offcpu is not installed.*; fix: install", f.read())
         told(call("sonde", "up", "goheap", "--store", store), 3, "is not installed", "sonde-goheap")
         again = call("sonde", "up", "offcpu", "cpu", "--store", store)
         assert again.returncode == 0 and "sonde-offcpu is not installed" in again.stderr and "fix:" in again.stderr, again.stderr
@@ -234,7 +234,7 @@ def test_a_capability_that_is_missing_is_said_with_the_family_that_lacks_it(scra
     os.chmod(scratch, 0o777)
     store = os.path.join(scratch, "store")
     with Sonded(store, prefix=NOBODY, ready=False) as d:
-        assert until(lambda: "given up" in d.said(), 40), d.said()
+        assert until(lambda: "will not be restarted" in d.said(), 40), d.said()
         service = until(lambda: failed(d, "cpu"))
         assert service and "CAP_" in service["why"] + service["fix"] and service["fix"] and service["exit"] == 5, (service, d.said())
     told(refused("--background", "--families", "cpu", "--store", store, prefix=NOBODY), 5, "this needs privileges", "CAP_")

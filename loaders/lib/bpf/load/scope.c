@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "loaders/lib/bpf/load/load.h"
-#include "loaders/lib/bpf/load/programs.h"
 #include "probes/lib/stack.h"
 
 #define FOLLOW_MAX 16384 /* live processes of `-- command` at one time */
@@ -66,17 +64,4 @@ int scope_fill(struct bpf_object *obj, const struct family_target *t)
 		err = map_add(obj, "comms", key);
 	}
 	return err;
-}
-
-int scope_load(const struct bpf_object_skeleton *s, const struct family_config *c,
-	       struct scope_config *config, struct err *e)
-{
-	int err;
-
-	scope_configure(*s->obj, c->target, config);
-	programs_keep_still(*s->obj);
-	err = bpf_object__load_skeleton((struct bpf_object_skeleton *)s);
-	if (!err)
-		err = scope_fill(*s->obj, c->target);
-	return err ? load_error(err, s->name, e) : 0;
 }

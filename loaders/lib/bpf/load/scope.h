@@ -15,9 +15,4 @@ void scope_configure(struct bpf_object *obj, const struct family_target *t,
 /* After load: fill these maps. 0 or -errno. */
 int scope_fill(struct bpf_object *obj, const struct family_target *t);
 
-/* Configure, load and fill a skeleton that needs nothing else. 0, or -errno with `e`. */
-struct bpf_object_skeleton;
-int scope_load(const struct bpf_object_skeleton *s, const struct family_config *c,
-	       struct scope_config *config, struct err *e);
-
 #endif

@@ -10,13 +10,13 @@
 #include "supervisor/config/conf.h"
 #include "tests/unit/test.h"
 
-struct source_location {
+struct folder {
 	char dir[64];
 };
 
 static int setup(void **state)
 {
-	struct source_location *p = calloc(1, sizeof(*p));
+	struct folder *p = calloc(1, sizeof(*p));
 	char sub[80];
 
 	snprintf(p->dir, sizeof(p->dir), "/tmp/sonde-conf-XXXXXX");
@@ -26,20 +26,21 @@ static int setup(void **state)
 	unsetenv("STATE_DIRECTORY");
 	snprintf(sub, sizeof(sub), "%s/conf.d", p->dir);
 	mkdir(sub, 0755);
-	for (int i = 0; i < CONF_KEYS; i++) {
+	for (int i = 0; conf_setting((enum conf_key)i); i++) {
 		char env[40] = "SONDE_";
 
-		for (const char *c = conf_name((enum conf_key)i); *c; c++)
+		for (const char *c = conf_setting((enum conf_key)i)->name; *c; c++)
 			strncat(env, (char[2]){*c == '-' ? '_' : (char)(*c - 32)}, 1);
 		unsetenv(env);
 	}
+	conf_host_root = p->dir;
 	*state = p;
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	struct source_location *p = *state;
+	struct folder *p = *state;
 	char cmd[120];
 
 	snprintf(cmd, sizeof(cmd), "rm -r %s", p->dir);
@@ -49,7 +50,16 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void put(const struct source_location *p, const char *name, const char *text)
+/* The value of a family's setting. */
+static const char *value_of(const struct conf *c, const char *name)
+{
+	for (int i = 0; conf_setting((enum conf_key)i); i++)
+		if (!strcmp(conf_setting((enum conf_key)i)->name, name))
+			return c->value[i].text;
+	return NULL;
+}
+
+static void put(const struct folder *p, const char *name, const char *text)
 {
 	char path[128];
 	FILE *f;
@@ -74,7 +84,7 @@ TEST_WITH(without_any_file_the_defaults_hold, setup, teardown)
 
 TEST_WITH(the_strongest_holds_and_its_origin_is_known, setup, teardown)
 {
-	struct source_location *p = *state;
+	struct folder *p = *state;
 	const char *flags[CONF_KEYS] = {[CONF_FREQ] = "49"};
 	char origin[128];
 	struct conf c;
@@ -100,7 +110,7 @@ TEST_WITH(the_strongest_holds_and_its_origin_is_known, setup, teardown)
 
 TEST_WITH(requests_are_a_word_for_a_family, setup, teardown)
 {
-	struct source_location *p = *state;
+	struct folder *p = *state;
 	struct conf c;
 
 	put(p, "sonde.conf", "[record]\nrequests = on\n");
@@ -113,20 +123,28 @@ TEST_WITH(requests_are_a_word_for_a_family, setup, teardown)
 	put(p, "conf.d/1.conf",
 	    "[record]\nfamilies = requests,cpu\nrequests = off\n"); /* off takes nothing away */
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
-	assert_false(c.requests);
+	assert_string_equal(value_of(&c, "requests"), "off");
 	assert_string_equal(c.value[CONF_FAMILIES].text, "requests,cpu");
+}
+
+static void driver_install(const struct folder *p)
+{
+	char cmd[160];
+
+	snprintf(cmd, sizeof(cmd), "d=%s/proc/driver/nvidia && mkdir -p $d && touch $d/version",
+		 p->dir);
+	assert_int_equal(system(cmd), 0);
 }
 
 TEST_WITH(gpus_are_recorded_where_there_are_some_and_nobody_chose, setup, teardown)
 {
-	struct source_location *p = *state;
+	struct folder *p = *state;
 	const char *flags[CONF_KEYS] = {[CONF_FAMILIES] = "cpu"};
 	struct conf c;
 
-	conf_gpu_driver = "/nonexistent";
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
 	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host");
-	conf_gpu_driver = "/proc/version";
+	driver_install(p);
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
 	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,gpu");
 	assert_int_equal(conf_load(p->dir, flags, &c, NULL), 0);
@@ -136,24 +154,23 @@ TEST_WITH(gpus_are_recorded_where_there_are_some_and_nobody_chose, setup, teardo
 	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host");
 	put(p, "sonde.conf", "[record]\ngpu = on\nrequests = on\n");
 	assert_int_equal(conf_load(p->dir, flags, &c, NULL), 0);
-	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,l7,gpu");
-	conf_gpu_driver = "/nonexistent";
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,gpu,l7");
 }
 
 TEST_WITH(what_programs_offer_is_asked_for_by_a_word_or_a_list, setup, teardown)
 {
-	struct source_location *p = *state;
+	struct folder *p = *state;
 	struct conf c;
 
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
-	assert_false(c.scrape);
+	assert_string_equal(value_of(&c, "scrape"), "off");
 	put(p, "sonde.conf", "[record]\nscrape = on\n");
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
 	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,scrape");
 	put(p, "sonde.conf", "[record]\nscrape = heap,cpu\n");
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
 	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,scrape");
-	assert_string_equal(c.value[CONF_SCRAPE].text, "heap,cpu");
+	assert_string_equal(value_of(&c, "scrape"), "heap,cpu");
 }
 
 TEST_WITH(what_is_wrong_is_said_with_its_line_and_what_was_meant, setup, teardown)
@@ -187,11 +204,11 @@ TEST_WITH(what_is_wrong_is_said_with_its_line_and_what_was_meant, setup, teardow
 		 "sonde config show"}, /* no 'cpu' was meant */
 		{"[record]\nfrq = 1\n", "x:2: unknown key 'frq'", "[record]  freq"},
 		{"[store]\nage = 1d\nbudget = 1G\nage = 2d\n",
-		 "x:4: age is set once more, after line 2", "leave one"},
+		 "x:4: age is already set in line 2", "leave one"},
 		{"[targets]\ninclude = user:root\ninclude = user:root\n",
-		 "x:3: include is set once more", "after a blank"},
+		 "x:3: include is already set", "after a blank"},
 		{"[record]\nfamilies = cpu\n  offcpu\n",
-		 "x:3: families is set once more, after line 2: a line that begins", "leave one"},
+		 "x:3: families is already set in line 2: a line that begins", "leave one"},
 		{"[targets]\nexclude = command:a\n  comand:b\n",
 		 "x:3: exclude 'command:a comand:b' is not", ""},
 	};
@@ -205,6 +222,54 @@ TEST_WITH(what_is_wrong_is_said_with_its_line_and_what_was_meant, setup, teardow
 			fail_msg("'%s' said '%s', fix '%s'", wrong[i].text, e.what, e.fix);
 		assert_int_equal(e.exit, EXIT_USAGE);
 	}
+}
+
+TEST_WITH(a_family_s_settings_are_its_loader_s_options, setup, teardown)
+{
+	struct folder *p = *state;
+	char *argv[2 * FAMILY_SETTINGS_MAX];
+	struct conf before, c;
+
+	assert_int_equal(conf_load(p->dir, NULL, &before, NULL), 0);
+	for (const struct probe_family *f = FAMILIES; f->name; f++)
+		assert_int_equal(conf_family_options(&before, f, argv), 0);
+	put(p, "sonde.conf", "[record]\nlog-lines = on\nscrape = heap,cpu\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_int_equal(conf_family_options(&c, family_named("host"), argv), 2);
+	assert_string_equal(argv[0], "--log-lines");
+	assert_string_equal(argv[1], "on");
+	assert_int_equal(conf_family_options(&c, family_named("scrape"), argv), 2);
+	assert_string_equal(argv[0], "--profiles");
+	assert_string_equal(argv[1], "heap,cpu");
+	assert_true(conf_family_differs(&before, &c, family_named("host")));
+	assert_false(conf_family_differs(&before, &c, family_named("l7")));
+	put(p, "sonde.conf", "[record]\nscrape = on\n"); /* all of them: the loader's default */
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_int_equal(conf_family_options(&c, family_named("scrape"), argv), 0);
+}
+
+TEST_WITH(each_setting_of_a_family_can_be_set_and_is_explained, setup, teardown)
+{
+	struct folder *p = *state;
+	const struct family_setting *f;
+	struct conf c;
+	size_t n = 0;
+
+	for (; (f = family_setting(n, NULL)); n++) {
+		enum conf_key key = (enum conf_key)(CONF_FAMILY + n);
+		char text[120];
+
+		assert_ptr_equal(conf_setting(key), &f->setting);
+		assert_non_null(f->setting.like);
+		assert_non_null(f->setting.help);
+		snprintf(text, sizeof(text), "[record]\n%s = %s\n", f->setting.name,
+			 f->setting.fallback);
+		put(p, "sonde.conf", text);
+		assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+		assert_string_not_equal(c.value[key].origin, "default");
+	}
+	assert_in_range(n, 1, FAMILY_SETTINGS_MAX);
+	assert_int_equal(conf_count(), CONF_FAMILY + n);
 }
 
 TEST_WITH(each_section_is_printed_once, setup, teardown)
@@ -247,7 +312,7 @@ TEST_WITH(bytes_that_are_no_text_are_refused_and_long_lines_too, setup, teardown
 	memset(text, 'a', sizeof(text));
 	assert_true(conf_parse(&c, "x", text, sizeof(text), &e) < 0);
 	assert_non_null(strstr(e.what, "x:1: the line is too long"));
-	assert_non_null(strstr(e.fix, "goes on in the next line"));
+	assert_non_null(strstr(e.fix, "continues in the next line"));
 	assert_int_equal(conf_parse(&c, "x", "", 0, NULL), 0);
 	assert_int_equal(conf_parse(&c, "x", "[store]\nage = 1d", 16, NULL),
 			 0); /* no newline at its end */
@@ -267,7 +332,7 @@ TEST_WITH(a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank, setup, teard
 
 TEST_WITH(a_folder_that_is_named_has_to_be_there_and_readable, setup, teardown)
 {
-	struct source_location *p = *state;
+	struct folder *p = *state;
 	struct err e = {0};
 	struct conf c;
 	char path[80];
@@ -286,7 +351,7 @@ TEST_WITH(a_folder_that_is_named_has_to_be_there_and_readable, setup, teardown)
 
 TEST_WITH(the_folder_that_systemd_made_is_the_default, setup, teardown)
 {
-	struct source_location *p = *state;
+	struct folder *p = *state;
 	struct conf c;
 
 	setenv("STATE_DIRECTORY", "/var/lib/one:/var/lib/two", 1);

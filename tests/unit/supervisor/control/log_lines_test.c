@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_lines: the form of a line depends on where it goes, and a log file has a bounded size. */
+/* log_lines: the form of a line by where it goes, and a file that does not grow without end. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,11 +57,11 @@ TEST_WITH(the_journal_gets_priorities, NULL, to_terminal)
 {
 	to_file();
 	set_stream(0);
-	talk_init();
-	talk(LOG_LEVEL_ERROR, "sonded", "bad");
-	talk(LOG_LEVEL_WARN, "sonde-cpu", "odd");
-	talk(LOG_LEVEL_INFO, "sonded", "well");
-	talk(LOG_LEVEL_DEBUG, "sonded", "so");
+	log_lines_init();
+	log_line(LOG_LEVEL_ERROR, "sonded", "bad");
+	log_line(LOG_LEVEL_WARN, "sonde-cpu", "odd");
+	log_line(LOG_LEVEL_INFO, "sonded", "well");
+	log_line(LOG_LEVEL_DEBUG, "sonded", "so");
 	assert_string_equal(what_the_file_says(),
 			    "<3>sonded: bad\n<4>sonde-cpu: odd\n<6>sonded: well\n<7>sonded: so\n");
 }
@@ -70,8 +70,8 @@ TEST_WITH(a_file_gets_logfmt_whatever_stream_was_inherited, NULL, to_terminal)
 {
 	to_file();
 	set_stream(1);
-	talk_init();
-	talk(LOG_LEVEL_INFO, "sonded", "hello");
+	log_lines_init();
+	log_line(LOG_LEVEL_INFO, "sonded", "hello");
 	assert_true(strncmp(what_the_file_says(), "ts=", 3) == 0);
 	assert_non_null(strstr(text, "level=info from=sonded msg=\"hello\"\n"));
 }
@@ -81,9 +81,9 @@ TEST_WITH(a_file_of_ours_is_begun_anew_with_the_last_lines, NULL, to_terminal)
 	struct stat st;
 
 	to_file();
-	talk_init_file(MOST);
+	log_lines_init_file(MOST);
 	for (int i = 0; i < 10000; i++) {
-		talk(LOG_LEVEL_INFO, "sonded", "this is line %d", i);
+		log_line(LOG_LEVEL_INFO, "sonded", "this is line %d", i);
 		fstat(STDERR_FILENO, &st);
 		assert_true(st.st_size < (off_t)MOST + 1000);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load_limit: after a minute over the limit do less; after five minutes with room do more again. */
+/* load_limit: over its limit for a minute, less is to be done; with room for five, more again. */
+#include <stddef.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -10,40 +11,40 @@
 
 #define S 1000000000ll
 
-#define MINUTE GOVERNOR_WHILE_NS
+#define MINUTE LOAD_LIMIT_WHILE_NS
 
 TEST(a_peak_changes_nothing_a_minute_does_and_room_brings_it_back)
 {
-	struct governor g = {0};
+	struct load_limit g = {0};
 	int64_t t = 1000 * S;
 
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t), 0);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 50 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 70 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 131 * S), 1);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 140 * S), 0);
-	assert_int_equal(governor_look(&g, 0.03, 0.05, MINUTE, t + 500 * S),
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, t), 0);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 50 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, t + 70 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, t + 131 * S), 1);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, t + 140 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.03, 0.05, MINUTE, t + 500 * S),
 			 0); /* neither over nor half */
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 510 * S), 0);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 809 * S), 0);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 811 * S), -1);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 812 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 510 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 809 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 811 * S), -1);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 812 * S), 0);
 }
 
 TEST(where_one_step_was_not_enough_the_next_is_asked_for_sooner)
 {
-	struct governor g = {0};
+	struct load_limit g = {0};
 
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 1 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 61 * S), 1);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 71 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 90 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 91 * S), 1);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, 101 * S),
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 1 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 61 * S), 1);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 71 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 90 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 91 * S), 1);
+	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, 101 * S),
 			 0); /* enough: a whole minute again */
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 111 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 141 * S), 0);
-	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 171 * S), 1);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 111 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 141 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, 171 * S), 1);
 }
 
 TEST(switches_of_the_host_only_grow)
@@ -57,14 +58,14 @@ TEST(switches_of_the_host_only_grow)
 
 TEST(a_limit_that_is_lifted_is_room_at_once)
 {
-	struct governor g = {0};
+	struct load_limit g = {0};
 
-	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, S), 0);
-	assert_int_equal(governor_look(&g, 1, 0, MINUTE, 2 * S), -1);
-	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 3 * S), 0);
-	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 62 * S),
-			 0); /* the minute begins again */
-	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 63 * S), 1);
+	assert_int_equal(load_limit_look(&g, 1, 0.05, MINUTE, S), 0);
+	assert_int_equal(load_limit_look(&g, 1, 0, MINUTE, 2 * S), -1);
+	assert_int_equal(load_limit_look(&g, 1, 0.05, MINUTE, 3 * S), 0);
+	assert_int_equal(load_limit_look(&g, 1, 0.05, MINUTE, 62 * S),
+			 0); /* the minute begins anew */
+	assert_int_equal(load_limit_look(&g, 1, 0.05, MINUTE, 63 * S), 1);
 }
 
 TEST(the_cpu_time_of_a_process_is_that_of_its_own_clock)

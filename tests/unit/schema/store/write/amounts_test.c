@@ -58,7 +58,14 @@ STORE_TEST(the_table_of_kinds_is_the_same_in_sql)
 	for (int i = 1; i < STORE_KINDS; i++) {
 		const struct store_kind_info *k = store_kind_info((enum store_kind)i);
 
+		assert_int_equal(k->kind, i);
 		assert_ptr_equal(store_kind_named(k->name), k);
+		assert_non_null(k->pprof_n);
+		assert_non_null(k->pprof_value);
+		assert_non_null(k->what);
+		assert_non_null(k->words.verb);
+		assert_non_null(k->words.began);
+		assert_non_null(k->words.gone);
 		snprintf(
 			sql, sizeof(sql),
 			"SELECT count(*) FROM kinds WHERE id = %d AND name = '%s' AND class = '%s' AND"
