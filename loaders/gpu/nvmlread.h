@@ -9,7 +9,7 @@
  *   2. If a call fails, its value is left out: only values read since the last nvmlread_say are
  *      written. Time without values is in no sum.
  *   3. Counters begin at 0 as the program begins.
- *   4. A process is known by its pid for as long as the driver lists it, and written once more
+ *   4. A process is known by its pid for as long as the driver lists it, and written a last time
  *      after that.
  */
 #ifndef SONDE_GPU_NVMLREAD_H

@@ -3,7 +3,7 @@
  * store_rows: stores connections as rows. Sums are kept by (bucket, process, side, protocol, peer,
  * port, other end's process) until they are flushed, which each reading does.
  *
- * Bounded: a process has STORE_ROWS_PEERS_OF flows in a flush, all together have STORE_ROWS_FLOWS,
+ * Bounded: a process has STORE_ROWS_PEERS_OF flows in a flush, all processes have STORE_ROWS_FLOWS,
  * and an hour has STORE_ROWS_NAMES different peers and ports; beyond that, flows are counted under
  * "~other": sums stay exact. Single connections that failed, and those that lived longest, have
  * rows: STORE_ROWS_SINGLES_OF of a process and STORE_ROWS_SINGLES in all in a flush.

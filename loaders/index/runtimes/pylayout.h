@@ -19,8 +19,9 @@
 
 #include "probes/runtimes/python_layout.h"
 
-#define PYLAYOUT_OFFSETS_SIZE 1024u /* this much of _PyRuntime is enough for the second function \
-				     */
+#define PYLAYOUT_OFFSETS_SIZE                                              \
+	1024u /* this much of _PyRuntime is enough for the second function \
+	       */
 
 /* Before 3.13. *interpreters_at: offset of the interpreters' list in _PyRuntime; 0: none (before
  * 3.7). out->gil: offset in _PyRuntime too. */

@@ -37,7 +37,7 @@ enum cfi_how {
 	CFI_UNSET = 0,
 	CFI_SAME,
 	CFI_UNDEFINED,
-	CFI_OFFSET, /* at CFA + n */
+	CFI_OFFSET,     /* at CFA + n */
 	CFI_VAL_OFFSET, /* is CFA + n */
 	CFI_REGISTER,   /* is in register n */
 	CFI_EXPRESSION, /* at the address that the expression gives */

@@ -65,9 +65,10 @@ static void client_reseed(struct client *c, uint64_t time_ns, uint64_t records);
 static void client_write(struct client *c);
 static void client_read(struct client *c);
 
-#define CLIENTS_MAX  64
-#define PACKET_BYTES 32768 /* flush before a packet grows larger; a single message may exceed it \
-			    */
+#define CLIENTS_MAX 64
+#define PACKET_BYTES                                                                \
+	32768 /* flush before a packet grows larger; a single message may exceed it \
+	       */
 
 struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables, uint32_t generation)
 {

@@ -16,8 +16,9 @@
 #include "loaders/maps/publish/slots.h"
 #include "schema/image/image.h"
 
-#define PIMAGE_SEGMENTS 8 /* executable segments of a file; mappings of further ones have no rows \
-			   */
+#define PIMAGE_SEGMENTS                                                           \
+	8 /* executable segments of a file; mappings of further ones have no rows \
+	   */
 
 /* What the tables have of one file. */
 struct pimage {

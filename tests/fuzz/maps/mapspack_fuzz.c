@@ -54,7 +54,7 @@ static void ask(struct hostmaps *hm, const struct mapspack_msg *m)
 		FRAME_IMAGE | (uint64_t)(m->m.map.image & FRAME_IMAGE_MAX) << FRAME_OFFSET_BITS | 1,
 		m->m.map.time_ns, UINT64_MAX, &f);
 	hostmaps_frame_owner(hm, p, FRAME_IMAGE | FRAME_EXACT | 1ull << FRAME_OFFSET_BITS, 0,
-		       m->m.map.time_ns, &f);
+			     m->m.map.time_ns, &f);
 }
 
 /* Small numbers, so that ranges overlap. */

@@ -190,7 +190,8 @@ void v8_stack(struct v8 *v, const struct runtime_native *native, struct script_s
 #define WORD        8ull
 #define READS       20000u      /* of memory, for one stack */
 #define HANDLER_MAX (64u << 10) /* bytes of a bytecode's handler */
-#define ENTRY_BYTES 160u  /* a function's instructions before its frame is set up are within this \
+#define ENTRY_BYTES                                                                               \
+	160u              /* a function's instructions before its frame is set up are within this \
 			   */
 #define PUSHED (2 * WORD) /* below the frame pointer: context, function */
 enum { RDI = 5, R9 = 9, R10 = 10, R12 = 12, R15 = 15 };

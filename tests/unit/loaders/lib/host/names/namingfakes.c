@@ -338,7 +338,7 @@ struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, ui
 
 /* Frames of tables lie in the library; with tables of time 1 they are stale. */
 void hostmaps_frame_owner(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame,
-		    uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
+			  uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
 	uint64_t addr = FRAME_ADDRESS(frame), at = addr - !(frame & FRAME_EXACT);
 
