@@ -8,12 +8,12 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "tools/diff/diff_print.h"
 #include "tools/diff/diff_words.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/table.h"
 #include "tools/print/term.h"
-#include "tools/print/when.h"
 
 static void head_side(const struct diff_view *v, int side, FILE *out)
 {
@@ -29,13 +29,12 @@ static void head_side(const struct diff_view *v, int side, FILE *out)
 		fprintf(out, "%s, ", strbuf_str(&amount));
 	}
 	if (s->f->kind->class != STORE_GAUGE)
-		fprintf(out, "%s %s", term_count(s->samples, samples, sizeof(samples)),
+		fprintf(out, "%s %s", units_count(s->samples, samples, sizeof(samples)),
 			store_unit_name(s->f->kind->unit_n));
 	else
 		fprintf(out, "%s", s->f->kind->what);
 	if (s->seconds > 0)
-		fprintf(out, " in %s",
-			when_duration((int64_t)(s->seconds * 1e9), span, sizeof(span)));
+		fprintf(out, " in %s", units_seconds(s->seconds, span, sizeof(span)));
 	fputc('\n', out);
 }
 

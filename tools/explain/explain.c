@@ -11,6 +11,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "schema/store/model/stored.h"
 #include "schema/store/read/waits.h"
 #include "tools/fold/fold_kind.h"
@@ -344,7 +345,7 @@ static void add_seconds(struct strbuf *s, double seconds)
 {
 	char text[32];
 
-	strbuf_addstr(s, when_duration((int64_t)(seconds * NSEC_PER_SEC), text, sizeof(text)));
+	strbuf_addstr(s, units_ns((int64_t)(seconds * NSEC_PER_SEC), text, sizeof(text)));
 }
 
 /* Rule 6. */

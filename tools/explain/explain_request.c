@@ -8,6 +8,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "schema/store/model/kinds.h"
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold.h"
@@ -271,11 +272,11 @@ static void say_asked(const struct reqpart *p, struct strbuf *out)
 
 void explain_request_say(const struct reqexplain *x, const struct reqpart *p, struct strbuf *out)
 {
-	char time[24];
+	char share[UNITS_MAX], time[UNITS_MAX];
 
-	strbuf_addf(out,
-		    "%.1f %%, %s: ", x->took_ns ? 100.0 * (double)p->ns / (double)x->took_ns : 0,
-		    waitcell_time(p->ns, time));
+	strbuf_addf(out, "%s, %s: ",
+		    units_share((double)p->ns, (double)x->took_ns, share, sizeof(share)),
+		    units_ns(p->ns, time, sizeof(time)));
 	switch (p->what) {
 	case REQPART_CPU:
 		strbuf_addstr(out, "ran");

@@ -5,9 +5,9 @@
 
 #include "schema/base/array.h"
 #include "schema/base/typed.h"
+#include "schema/base/units.h"
 #include "tools/explain/explain.h"
 #include "tools/fold/fold_kind.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/filter.h"
 #include "tools/waits/waitcells.h"
@@ -77,7 +77,7 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 	if (fold_is_cores(f))
 		snprintf(buf, size, "%.2f cores", v);
 	else if (f->unit == STORE_BYTES)
-		snprintf(buf, size, "%s%s", term_bytes((uint64_t)v, bytes, sizeof(bytes)),
+		snprintf(buf, size, "%s%s", units_bytes((uint64_t)v, bytes, sizeof(bytes)),
 			 f->kind->class == STORE_GAUGE ? "" : "/s");
 	else if (f->unit != STORE_TIME)
 		snprintf(buf, size, "%.1f %s%s", v, store_unit_name(f->unit),

@@ -10,8 +10,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
+#include "schema/base/units.h"
 #include "tools/fold/fold_wall.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/word.h"
 
@@ -330,28 +330,6 @@ const char *fold_amount_title(const struct fold *f)
 	return fold_is_cores(f) ? "CORES" : titles[f->unit];
 }
 
-static const char *time_text(double ns, char *buf, size_t size)
-{
-	static const struct {
-		double ns;
-		const char *unit;
-	} steps[] = {{3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
-		if (ns >= steps[i].ns) {
-			double v = ns / steps[i].ns;
-
-			snprintf(buf, size,
-				 v < 10  ? "%.2f %s" :
-				 v < 100 ? "%.1f %s" :
-					   "%.0f %s",
-				 v, steps[i].unit);
-			return buf;
-		}
-	snprintf(buf, size, "%.0f ns", ns);
-	return buf;
-}
-
 const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t size)
 {
 	if (fold_is_cores(f)) {
@@ -359,7 +337,7 @@ const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t
 		return buf;
 	}
 	if (f->unit == STORE_TIME)
-		return time_text((double)amount, buf, size);
-	return f->unit == STORE_BYTES ? term_bytes(amount, buf, size) :
-					term_count(amount, buf, size);
+		return units_ns((int64_t)amount, buf, size);
+	return f->unit == STORE_BYTES ? units_bytes(amount, buf, size) :
+					units_count(amount, buf, size);
 }

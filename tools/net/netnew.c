@@ -9,9 +9,9 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/net/netprint.h"
 #include "tools/print/json.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 
 #define KNOWN_SEEN    1
@@ -164,7 +164,7 @@ void netnew_say(const struct netnew *x, size_t i, struct strbuf *out)
 		strbuf_addf(out, " %lld", (long long)edge->port);
 	netprint_troubles(&troubles, edge->sums);
 	if (edge->sums[NET_OPENED])
-		strbuf_addf(out, ": %s opened", term_count(edge->sums[NET_OPENED], n, sizeof(n)));
+		strbuf_addf(out, ": %s opened", units_count(edge->sums[NET_OPENED], n, sizeof(n)));
 	if (troubles.len)
 		strbuf_addf(out, "%s%s", edge->sums[NET_OPENED] ? ", " : ": ",
 			    strbuf_str(&troubles));

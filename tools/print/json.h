@@ -9,6 +9,7 @@
 #define SONDE_TOOLS_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -20,6 +21,8 @@ void json_warn(json_t *envelope, const char *fmt, ...) __attribute__((format(pri
 /* Any bytes: made valid UTF-8 (U+FFFD for what is not); control bytes stay, as JSON escapes. NULL
  * gives null. */
 json_t *json_text(const char *s);
+json_t *json_text_or_null(const char *s); /* null for "", too */
+json_t *json_number_or_null(int64_t n, bool known);
 /* obj[key] = RFC 3339 and obj[key "_ns"] = integer; null for 0. */
 void json_set_time(json_t *obj, const char *key, int64_t ns);
 /* One line (compact when `compact`, else indented), a newline, and the reference is dropped. 0 or

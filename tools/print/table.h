@@ -34,6 +34,8 @@ struct table_column {
 };
 
 struct table *table_new(const struct table_column *columns, size_t n);
+/* One more column, before its cell of the first row. */
+void table_column_add(struct table *t, const char *title, enum table_align align);
 void table_free(struct table *t);
 /* Cells go in row by row; each is copied. */
 void table_cell(struct table *t, const char *text);

@@ -44,9 +44,4 @@ void term_add_middle(struct strbuf *out, const char *s, size_t columns);
 /* printf of lines that hold names: what a terminal would obey is shown instead. */
 void term_printf(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Numbers for people; buffers of 32 bytes. */
-const char *term_bytes(uint64_t n, char *buf, size_t size);   /* "412 KiB" */
-const char *term_count(uint64_t n, char *buf, size_t size);   /* "7 921" */
-const char *term_cores(double cores, char *buf, size_t size); /* "1.37 cores" */
-
 #endif

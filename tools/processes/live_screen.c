@@ -19,6 +19,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/keys.h"
 #include "tools/print/term.h"
@@ -92,7 +93,7 @@ static void put_title(const struct screen *s)
 	date = to[date] && !strncmp(from, to, date) ? date + 1 : 0; /* the same day is said once */
 	snprintf(line, sizeof(line), "sonde top  %s  %s to %s (%s)",
 		 l->follows ? "live" : "stopped at", from, to + date,
-		 when_duration(l->window_ns, length, sizeof(length)));
+		 units_ns(l->window_ns, length, sizeof(length)));
 
 	put_line(s, line, "\033[1m");
 }

@@ -13,12 +13,12 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "schema/store/read/reader.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/endings.h"
 #include "tools/print/json.h"
-#include "tools/print/term.h"
 #include "tools/record/doctor.h"
 #include "tools/select/select.h"
 
@@ -70,10 +70,10 @@ static void add_file(json_t *rows, const json_t *f)
 	char n[32], b[32];
 
 	if (!strcmp(state, "ready")) {
-		strbuf_addf(&text, "%s rows", term_count(rows_n, n, sizeof(n)));
+		strbuf_addf(&text, "%s rows", units_count(rows_n, n, sizeof(n)));
 		if (bad)
 			strbuf_addf(&text, "; %s places that no row can express",
-				    term_count(bad, b, sizeof(b)));
+				    units_count(bad, b, sizeof(b)));
 		json_array_append_new(rows, doctor_item(NULL, name, "ok", strbuf_str(&text), NULL));
 		return;
 	}
@@ -179,11 +179,11 @@ static void add_anonymous(json_t *rows, const json_t *a)
 		return;
 	strbuf_addf(&text,
 		    "%s of code without a file, in %llu region%s: frame pointers are followed; ",
-		    term_bytes(number_of(a, "bytes"), bytes, sizeof(bytes)),
+		    units_bytes(number_of(a, "bytes"), bytes, sizeof(bytes)),
 		    (unsigned long long)regions, regions == 1 ? "" : "s");
 	if (read)
 		strbuf_addf(&text, "%s names from its %s",
-			    term_count(number_of(map, "names"), n, sizeof(n)),
+			    units_count(number_of(map, "names"), n, sizeof(n)),
 			    text_of(map, "kind"));
 	else if (*text_of(map, "reason"))
 		strbuf_addf(&text, "no names (perf map: %s, %s)", text_of(map, "state"),
@@ -248,12 +248,12 @@ static void add_endings(json_t *rows, const char *store, const json_t *process)
 	}
 	endings_sort(&p.endings);
 	strbuf_addf(&text, "%.1f %% of %s complete in rec %lld", 100 * endings_share(&p.endings),
-		    term_count(p.endings.n, n, sizeof(n)), (long long)rec);
+		    units_count(p.endings.n, n, sizeof(n)), (long long)rec);
 	for (size_t i = 0; i < p.endings.programs[0].n_cuts && i < 3; i++) {
 		const struct endings_cut *c = &p.endings.programs[0].cuts[i];
 
 		strbuf_addf(&text, "%s %s: %s%s%s",
-			    i ? "," : "; others:", term_count(c->n, n, sizeof(n)), c->reason,
+			    i ? "," : "; others:", units_count(c->n, n, sizeof(n)), c->reason,
 			    *c->module ? ", in " : "", c->module);
 	}
 	json_array_append_new(rows, doctor_item(NULL, "recorded stacks",

@@ -11,8 +11,8 @@
 #include "schema/base/cli/quantity.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "schema/facts/l7.h"
-#include "tools/print/when.h"
 #include "tools/requests/reqrows.h"
 #include "tools/select/askrows.h"
 
@@ -191,8 +191,8 @@ char *reqtags_text(const struct reqtags *t, const char *request)
 	strbuf_addf(&out, "%zu kept request%s '%s'", t->n, t->n == 1 ? "" : "s", request);
 	if (us >= 0)
 		strbuf_addf(&out, " %sslower than %s", t->slower_us >= 0 ? "" : "not ",
-			    when_duration(us * 1000, limit, sizeof(limit)));
-	strbuf_addf(&out, ": %s together", when_duration(t->total_us * 1000, total, sizeof(total)));
+			    units_ns(us * 1000, limit, sizeof(limit)));
+	strbuf_addf(&out, ": %s together", units_ns(t->total_us * 1000, total, sizeof(total)));
 	return strbuf_take(&out);
 }
 

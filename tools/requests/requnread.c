@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/print/json.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/askrows.h"
 
@@ -84,7 +84,7 @@ void requnread_print(const struct requnread *u, FILE *out)
 		char bytes[32], when[40];
 
 		fprintf(out, "%s %s of %s", i ? "," : "",
-			term_bytes(r->bytes, bytes, sizeof(bytes)),
+			units_bytes(r->bytes, bytes, sizeof(bytes)),
 			*r->comm ? r->comm : "nobody known");
 		if (r->pid)
 			fprintf(out, " (%lld)", (long long)r->pid);

@@ -15,6 +15,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "schema/store/read/unreadable.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
@@ -247,7 +248,7 @@ static void describe_range(struct selection *s, int64_t now)
 	snprintf(s->range, sizeof(s->range), "%s%s to %s (%s)", rec,
 		 when_local(s->from_ns, now, from, sizeof(from)),
 		 when_local(s->to_ns, now, to, sizeof(to)),
-		 when_duration(s->to_ns - s->from_ns, length, sizeof(length)));
+		 units_ns(s->to_ns - s->from_ns, length, sizeof(length)));
 }
 
 /* --- filters and words --- */

@@ -156,7 +156,7 @@ static json_t *events_json(const struct timeline *t)
 		json_set_time(o, "to", x->to_ns);
 		json_object_set_new(o, "event", json_string(x->kind));
 		json_object_set_new(o, "who", json_text(x->who));
-		json_object_set_new(o, "n", x->n ? json_integer((json_int_t)x->n) : json_null());
+		json_object_set_new(o, "n", json_number_or_null(x->n, x->n));
 		json_object_set_new(o, "text", json_text(x->text));
 		json_array_append_new(list, o);
 	}

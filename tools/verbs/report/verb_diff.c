@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "schema/base/array.h"
+#include "schema/base/units.h"
 #include "tools/cli/verb.h"
 #include "tools/diff/diff.h"
 #include "tools/diff/diff_print.h"
@@ -182,7 +183,7 @@ static int write_file(const struct verb_call *call, const struct diff_view *v, e
 		return ret;
 	if (!call->quiet)
 		fprintf(stderr, "wrote %s (%s)\n", a->output,
-			term_bytes(bytes, size, sizeof(size)));
+			units_bytes(bytes, size, sizeof(size)));
 	if (!call->quiet && form == FORM_HTML)
 		fputs("open in a browser: colours are changes, d shows A, B, the change; ? lists all keys\n",
 		      stderr);

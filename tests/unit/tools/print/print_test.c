@@ -49,23 +49,6 @@ static void the_envelope_has_its_five_parts(void **state)
 	json_decref(o);
 }
 
-static void numbers_are_printed_for_people(void **state)
-{
-	char b[32];
-
-	(void)state;
-	assert_string_equal(term_bytes(0, b, sizeof(b)), "0 B");
-	assert_string_equal(term_bytes(1023, b, sizeof(b)), "1023 B");
-	assert_string_equal(term_bytes(1536, b, sizeof(b)), "1.5 KiB");
-	assert_string_equal(term_bytes(421888, b, sizeof(b)), "412 KiB");
-	assert_string_equal(term_count(7, b, sizeof(b)), "7");
-	assert_string_equal(term_count(7921, b, sizeof(b)), "7 921");
-	assert_string_equal(term_count(1234567, b, sizeof(b)), "1 234 567");
-	assert_string_equal(term_count(UINT64_MAX, b, sizeof(b)), "18 446 744 073 709 551 615");
-	assert_string_equal(term_cores(1.37, b, sizeof(b)), "1.37 cores");
-	assert_string_equal(term_cores(0.004, b, sizeof(b)), "0.004 cores");
-}
-
 static void long_names_are_cut_in_the_middle_at_whole_characters(void **state)
 {
 	struct strbuf s = STRBUF_INIT;
@@ -176,7 +159,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_bytes_become_a_json_string),
 		cmocka_unit_test(the_envelope_has_its_five_parts),
-		cmocka_unit_test(numbers_are_printed_for_people),
 		cmocka_unit_test(long_names_are_cut_in_the_middle_at_whole_characters),
 		cmocka_unit_test(columns_are_aligned_and_cut_to_the_width),
 		cmocka_unit_test(columns_that_say_nothing_are_left_out),
