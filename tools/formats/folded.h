@@ -14,8 +14,6 @@
 #include "schema/base/strbuf.h"
 #include "tools/fold/flame/flame_tree.h"
 
-/* Add the path to a node, outermost first: `a;b;c`. The root itself has no name. */
-void folded_addpath(struct strbuf *s, const struct flame_tree *t, uint32_t node);
 /* Errors of the stream are left on the stream (ferror). */
 void folded_write(const struct fold *f, FILE *out);
 

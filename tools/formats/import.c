@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -17,6 +16,7 @@
 #include "tools/formats/perfscript_read.h"
 #include "tools/formats/pprof_legacy.h"
 #include "tools/formats/pprof_read.h"
+#include "tools/print/outfile.h"
 
 #define GZIP_WINDOW (15 + 16)
 
@@ -32,14 +32,9 @@ bool import_is_file(const char *path)
 
 bool import_knows(const char *name)
 {
-	size_t n = strlen(name);
-
-	for (size_t i = 0; i < ARRAY_SIZE(ENDS); i++) {
-		size_t m = strlen(ENDS[i]);
-
-		if (n > m && !strcasecmp(name + n - m, ENDS[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(ENDS); i++)
+		if (outfile_ends_with(name, ENDS[i]))
 			return true;
-	}
 	return false;
 }
 

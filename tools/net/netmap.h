@@ -46,11 +46,19 @@ struct netmap {
 	struct netmap_edge *edges;
 	size_t n_edges; /* sorted by names */
 	bool known;
-	bool asked_known;  /* requests were recorded in the range (netasked.h) */
+	bool asked_known;  /* requests were recorded in the range */
 	uint64_t unplaced; /* requests that are no edge's: who asked whom is not known */
 };
 
 int netmap_make(const struct selection *sel, struct netmap *out, struct err *e);
+/*
+ * Adds the requests of the selection (tools/requests/reqrows.h) to the edges that carried them.
+ * What a client saw belongs to the edge from it to the service that it asked, by port and, where
+ * several match, by address. What a server saw belongs to the one edge that leads to its port, if
+ * the client's end was not recorded. If several edges match, the client is unknown: those requests
+ * are only counted (`unplaced`), no edge gets a guess.
+ */
+int netmap_add_requests(const struct selection *sel, struct netmap *m, struct err *e);
 void netmap_release(struct netmap *m);
 /* Of rows that were read by process. */
 void netmap_of(const struct netflows *f, struct netmap *out);

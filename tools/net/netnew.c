@@ -170,7 +170,7 @@ void netnew_say(const struct netnew *x, size_t i, struct strbuf *out)
 			    strbuf_str(&troubles));
 }
 
-int64_t netnew_since_ns(const struct netnew *x, size_t i)
+static int64_t since_ns(const struct netnew *x, size_t i)
 {
 	return x->map.edges[x->edges[i]].at * NSEC_PER_SEC;
 }
@@ -182,7 +182,7 @@ json_t *netnew_edge_json(const struct netnew *x, size_t i)
 
 	netnew_say(x, i, &text);
 	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
-	json_set_time(o, "since", netnew_since_ns(x, i));
+	json_set_time(o, "since", since_ns(x, i));
 	return o;
 }
 
@@ -204,7 +204,7 @@ void netnew_print(const struct netnew *x, FILE *out)
 		netnew_say(x, i, &text);
 		fprintf(out, "%s   new since %s: %s\n",
 			i ? "" : "who talks to whom that did not before:\n",
-			when_local(netnew_since_ns(x, i), clock_utc_ns(), since, sizeof(since)),
+			when_local(since_ns(x, i), clock_utc_ns(), since, sizeof(since)),
 			strbuf_str(&text));
 	}
 	if (x->n > NETNEW_MOST)

@@ -31,8 +31,6 @@ int netnew_read(const struct selection *before, const struct selection *after, s
 void netnew_release(struct netnew *x);
 /* "nextcloud to 1.2.3.4, tcp 443: 3 opened, 1 refused". Names are shown. */
 void netnew_say(const struct netnew *x, size_t i, struct strbuf *out);
-/* UTC. */
-int64_t netnew_since_ns(const struct netnew *x, size_t i);
 /* As in `map`, with the text and since when. */
 json_t *netnew_edge_json(const struct netnew *x, size_t i);
 json_t *netnew_json(const struct netnew *x);

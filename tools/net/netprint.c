@@ -27,7 +27,8 @@ static const char *const TROUBLE_WORDS[NET_SUMS] = {
 static const int TROUBLES[] = {FLOW_TROUBLES};
 #define N_TROUBLES ARRAY_SIZE(TROUBLES)
 
-void netprint_end(struct strbuf *out, const struct netflows_end *x)
+/* "nginx", "web (nginx)": an end as one word. */
+static void add_end(struct strbuf *out, const struct netflows_end *x)
 {
 	if (*x->container && *x->comm)
 		strbuf_addf(out, "%s (%s)", x->container, x->comm);
@@ -35,10 +36,10 @@ void netprint_end(struct strbuf *out, const struct netflows_end *x)
 		strbuf_addstr(out, *x->container ? x->container : *x->comm ? x->comm : "-");
 }
 
-void netprint_peer(struct strbuf *out, const struct netflows_row *r)
+static void add_peer(struct strbuf *out, const struct netflows_row *r)
 {
 	if (*r->mate.comm || *r->mate.container)
-		netprint_end(out, &r->mate);
+		add_end(out, &r->mate);
 	else if (r->name && *r->peer)
 		strbuf_addf(out, "%s (%s)", r->name, r->peer);
 	else
@@ -121,8 +122,8 @@ static void flow_row(struct row *o, const struct netflows_row *r)
 		*r->mate.comm || *r->mate.container; /* else the path is the other end's name */
 	const uint64_t connects = client ? r->sums[NET_OPENED] : 0;
 
-	netprint_end(&who, &r->who);
-	netprint_peer(&peer, r);
+	add_end(&who, &r->who);
+	add_peer(&peer, r);
 	add_service(&service, r->protocol, r->port, has_mate && r->peers == 1 ? r->peer : NULL);
 	netprint_troubles(&troubles, r->sums);
 	row_number(o, "PID", TABLE_RIGHT, NULL, r->who.pid, r->who.pid);

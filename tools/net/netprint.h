@@ -11,9 +11,6 @@
 #include "tools/net/netmap.h"
 #include "tools/print/table.h"
 
-/* "nginx", "web (812 nginx)", "10.0.0.5": an end as one word. */
-void netprint_end(struct strbuf *out, const struct netflows_end *x);
-void netprint_peer(struct strbuf *out, const struct netflows_row *r);
 /* "3 refused, 1 timed out", "" of none. `sums` as in a row. */
 void netprint_troubles(struct strbuf *out, const uint64_t sums[NET_SUMS]);
 

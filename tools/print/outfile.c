@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,4 +101,11 @@ void outfile_release(struct outfile *o)
 	free(o->temp);
 	free(o->path);
 	*o = (struct outfile)OUTFILE_INIT;
+}
+
+bool outfile_ends_with(const char *path, const char *end)
+{
+	const size_t n = strlen(path), m = strlen(end);
+
+	return n > m && !strcasecmp(path + n - m, end);
 }

@@ -7,6 +7,7 @@
 #ifndef SONDE_TOOLS_OUTFILE_H
 #define SONDE_TOOLS_OUTFILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -33,5 +34,7 @@ void outfile_release(struct outfile *o);
 
 /* "x.db" -> ".x.db.PID.tmp" in the same folder; the caller's. */
 char *outfile_temp_name(const char *path);
+/* Does a file's name end so, in any case of letters, and have more before it? */
+bool outfile_ends_with(const char *path, const char *end);
 
 #endif

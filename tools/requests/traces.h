@@ -60,8 +60,6 @@ void traces_link(struct traces *t);
 /* What all of a node's sides agree in: that of who asked, else of who answered. */
 const struct trace_row *traces_row(const struct traces *t, uint32_t node);
 int64_t traces_us(const struct traces *t, uint32_t node);
-/* The root above a node. */
-uint32_t traces_root(const struct traces *t, uint32_t node);
 /* The next node in the order in which a tree is read, from `root` down; *depth goes with it (0 at
  * the root). TRACE_NONE: that was the last. */
 uint32_t traces_next(const struct traces *t, uint32_t root, uint32_t node, unsigned *depth);

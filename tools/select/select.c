@@ -20,7 +20,6 @@
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/filter.h"
-#include "tools/select/select_open.h"
 #include "tools/select/word.h"
 
 #define DEFAULT_NS (15ll * 60 * NSEC_PER_SEC)
@@ -37,21 +36,109 @@ const struct option SELECT_RANGE_OPTIONS[] = {
 	{0},
 };
 
+#define FILTER_OPTION(name, letter, value) {#name, letter, OPTION_LIST, value, NULL, ARG(name)},
+
 const struct option SELECT_FILTER_OPTIONS[] = {
-	{"container", 0, OPTION_LIST, "NAME", NULL, ARG(container)},
-	{"image", 0, OPTION_LIST, "NAME", NULL, ARG(image)},
-	{"pid", 'p', OPTION_LIST, "PID", NULL, ARG(pid)},
-	{"tid", 0, OPTION_LIST, "TID", NULL, ARG(tid)},
-	{"comm", 0, OPTION_LIST, "NAME", NULL, ARG(comm)},
-	{"exe", 0, OPTION_LIST, "PATH", NULL, ARG(exe)},
-	{"user", 0, OPTION_LIST, "NAME", NULL, ARG(user)},
-	{"unit", 0, OPTION_LIST, "NAME", NULL, ARG(unit)},
-	{"cgroup", 0, OPTION_LIST, "PATH", NULL, ARG(cgroup)},
-	{"lang", 0, OPTION_LIST, "NAME", NULL, ARG(lang)},
-	{"host", 0, OPTION_LIST, "NAME", NULL, ARG(host)},
-	{"self", 0, OPTION_FLAG, NULL, NULL, ARG(self)},
+	SELECT_FILTERS(FILTER_OPTION){"self", 0, OPTION_FLAG, NULL, NULL, ARG(self)},
 	{0},
 };
+
+bool select_has_range(const struct select_args *a)
+{
+	return a->last_ns || a->from || a->to || a->at || a->rec;
+}
+
+bool select_has_filters(const struct select_args *a)
+{
+#define HAS_FILTER(name, letter, value) || a->name.n
+	return false SELECT_FILTERS(HAS_FILTER);
+}
+
+void select_filters_replace(struct select_args *to, const struct select_args *from)
+{
+#define REPLACE_FILTER(name, letter, value) \
+	if (from->name.n)                   \
+		to->name = from->name;
+	SELECT_FILTERS(REPLACE_FILTER)
+}
+
+/* --- the segments that it holds open --- */
+
+#define SELECT_HELD 2 /* a window of minutes is in one segment, or in two */
+
+struct select_open {
+	struct held {
+		char *path; /* NULL: free */
+		struct store_segment *segment;
+	} held[SELECT_HELD]; /* the one used last is first */
+};
+
+static struct select_open *open_new(void)
+{
+	return mem_alloc(sizeof(struct select_open));
+}
+
+static void held_release(struct held *h)
+{
+	free(h->path);
+	store_segment_close(h->segment);
+	*h = (struct held){0};
+}
+
+static void release_all(struct select_open *o)
+{
+	for (int i = 0; o && i < SELECT_HELD; i++)
+		held_release(&o->held[i]);
+}
+
+static void open_free(struct select_open *o)
+{
+	release_all(o);
+	free(o);
+}
+
+void select_segments_close(const struct selection *s)
+{
+	release_all(s->open);
+}
+
+static void move_to_front(struct select_open *o, int i)
+{
+	struct held h = o->held[i];
+
+	memmove(&o->held[1], &o->held[0], (size_t)i * sizeof(h));
+	o->held[0] = h;
+}
+
+/* A segment that was opened to look at it: it is held from here on. */
+static void open_take(struct select_open *o, const char *path, struct store_segment *segment)
+{
+	held_release(&o->held[SELECT_HELD - 1]);
+	o->held[SELECT_HELD - 1] = (struct held){mem_strdup(path), segment};
+	move_to_front(o, SELECT_HELD - 1);
+}
+
+int select_segment(const struct selection *s, const char *path, struct store_segment **out,
+		   struct err *e)
+{
+	struct select_open *o = s->open;
+	struct store_segment *new;
+	int rc;
+
+	for (int i = 0; i < SELECT_HELD; i++) {
+		if (!o->held[i].path || strcmp(o->held[i].path, path))
+			continue;
+		move_to_front(o, i);
+		*out = o->held[0].segment;
+		return 0;
+	}
+	rc = store_segment_open(path, &new, e);
+	if (rc)
+		return rc;
+	open_take(o, path, new);
+	*out = new;
+	return 0;
+}
 
 /* --- the range --- */
 
@@ -263,7 +350,7 @@ static int add_list(struct filters *f, enum filter_kind kind, const struct optio
 	return rc;
 }
 
-bool select_is_measure(const char *word)
+static bool is_measure(const char *word)
 {
 	static const char *const words[] = {"samples", "events", "objects", "time", "bytes"};
 
@@ -279,7 +366,7 @@ static int add_units(struct selection *s, const struct option_list *l, struct er
 	int rc = 0;
 
 	for (size_t i = 0; i < l->n && !rc; i++)
-		if (select_is_measure(l->items[i]))
+		if (is_measure(l->items[i]))
 			s->measure = l->items[i];
 		else
 			rc = filters_add(s->filters, FILTER_UNIT, l->items[i], e);
@@ -454,7 +541,7 @@ static int find_segments(struct selection *s, struct err *e)
 		struct store_segment_info *info = &s->segments[i];
 
 		if (info->open)
-			select_open_take(s->open, info->path, info->open);
+			open_take(s->open, info->path, info->open);
 		info->open = NULL;
 	}
 	return rc;
@@ -506,7 +593,7 @@ int select_new(const struct select_args *a, const char *store, char *const *word
 	s->store = store;
 	s->self = a->self;
 	s->filters = filters_new();
-	s->open = select_open_new();
+	s->open = open_new();
 	rc = resolve(s, a, words, n_words, quiet, e);
 	if (rc) {
 		select_free(s);
@@ -520,7 +607,7 @@ void select_free(struct selection *s)
 {
 	if (!s)
 		return;
-	select_open_free(s->open);
+	open_free(s->open);
 	filters_free(s->filters);
 	free(s->runs);
 	free(s->segments);

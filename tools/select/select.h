@@ -46,15 +46,36 @@
 #include "schema/base/err.h"
 #include "schema/store/read/reader.h"
 
+/* The filters: X(name, short option or 0, what its value is called). Each is a list in select_args
+ * and an option. */
+#define SELECT_FILTERS(X)       \
+	X(container, 0, "NAME") \
+	X(image, 0, "NAME")     \
+	X(pid, 'p', "PID")      \
+	X(tid, 0, "TID")        \
+	X(comm, 0, "NAME")      \
+	X(exe, 0, "PATH")       \
+	X(user, 0, "NAME")      \
+	X(unit, 0, "NAME")      \
+	X(cgroup, 0, "PATH")    \
+	X(lang, 0, "NAME")      \
+	X(host, 0, "NAME")
+#define SELECT_FILTER_FIELD(name, letter, value) struct option_list name;
+
 /* What the command line said. The two tables fill it; both may be used alone. */
 struct select_args {
 	int64_t last_ns;
 	const char *from, *to, *at, *rec;
-	struct option_list container, image, pid, tid, comm, exe, user, unit, cgroup, lang, host;
+	SELECT_FILTERS(SELECT_FILTER_FIELD)
 	bool self;
 };
 extern const struct option SELECT_RANGE_OPTIONS[];
 extern const struct option SELECT_FILTER_OPTIONS[];
+/* Does it name a range or a recording; has it a filter (--self is none)? */
+bool select_has_range(const struct select_args *a);
+bool select_has_filters(const struct select_args *a);
+/* Each filter that `from` has replaces the one in `to`. Borrowed. */
+void select_filters_replace(struct select_args *to, const struct select_args *from);
 
 #define SELECT_OPEN 384 /* segments of a store that stay open while its recordings are listed */
 
@@ -108,8 +129,6 @@ bool select_wants(const struct selection *s, const struct store_process_row *p, 
 /* Which runs to ask of this segment, `nth` from 0: 0 for no restriction, -1: there is no (other)
  * one. */
 int64_t select_run_in(const struct selection *s, const char *segment_path, size_t nth);
-/* Is it one of the words of rule 5? */
-bool select_is_measure(const char *word);
 /* Does a filter narrow anything? */
 bool select_is_narrow(const struct selection *s);
 

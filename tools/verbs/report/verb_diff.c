@@ -3,7 +3,6 @@
  * noise. */
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 
 #include "schema/base/array.h"
 #include "schema/base/units.h"
@@ -101,19 +100,15 @@ static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 		{".pb.gz", FORM_PPROF}, {".pprof", FORM_PPROF},
 	};
 	const struct diff_args *a = call->args;
-	size_t n = a->output ? strlen(a->output) : 0;
 
 	*form = call->json ? FORM_JSON : FORM_TEXT;
 	if (!a->output)
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		size_t end = strlen(forms[i].end);
-
-		if (n > end && !strcasecmp(a->output + n - end, forms[i].end)) {
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (outfile_ends_with(a->output, forms[i].end)) {
 			*form = forms[i].form;
 			return 0;
 		}
-	}
 	err_set(e, -EINVAL, EXIT_USAGE,
 		"cannot tell the format of '%.200s' from its name: known are .html, .svg, .json, .folded and .pb.gz (pprof)",
 		a->output);

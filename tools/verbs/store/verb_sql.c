@@ -97,9 +97,7 @@ static int refused(struct session *s, int rc, struct err *e)
 
 static bool narrows(const struct select_args *a)
 {
-	return a->last_ns || a->from || a->to || a->at || a->rec || a->container.n || a->image.n ||
-	       a->pid.n || a->tid.n || a->comm.n || a->exe.n || a->user.n || a->unit.n ||
-	       a->cgroup.n || a->lang.n || a->self;
+	return select_has_range(a) || select_has_filters(a) || a->self;
 }
 
 /* The win_ views, with the first statement that asks one. Without a range it is that of every verb.
