@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_json: a difference for programs; the schemas stand in the header. */
+/* diff_json: a difference for programs; the header has the schemas. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -78,9 +78,7 @@ static json_t *head_json(const struct diff_view *v, const char *schema)
 					  (unsigned long long)f->losses[i].n, f->losses[i].reason);
 	}
 	if (!v->d->by_slices)
-		json_warn(
-			j,
-			"no slices of time on both sides: samples are taken as independent of each other");
+		json_warn(j, "one side has no time slices: samples are assumed to be independent");
 	json_object_set_new(j, "all", value_json(&v->d->functions[0].total));
 	set_number(j, "functions_tested", v->d->n_tested);
 	set_number(j, "functions_significant", v->d->n_significant);

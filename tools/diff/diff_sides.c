@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_sides: see the header. */
 #include "tools/diff/diff_sides.h"
 
 #include <errno.h>
@@ -60,7 +59,7 @@ static int take_words(struct making *m, struct err *e)
 			if (m->n_words)
 				return err_set(
 					e, -EINVAL, EXIT_USAGE,
-					"one word can be searched for, not '%.60s' and '%.60s'",
+					"only one word can be searched for, not '%.60s' and '%.60s'",
 					m->words[0], word);
 			m->words[m->n_words++] = word;
 		} else if (!m->source[DIFF_BEFORE]) {
@@ -204,8 +203,8 @@ static int side_from_file(struct making *m, int side, struct err *e)
 static int side_select(struct making *m, int side, const struct select_args *args, struct err *e)
 {
 	const char *store = m->source[side] ? m->source[side] : m->a->store;
-	/* words were typed for what is compared; where "before" has a filter of its own they are
-	 * not for it */
+	/* words on the command line are for "after"; they apply to "before" unless that has its own
+	 * filter */
 	size_t n_words = side == DIFF_BEFORE && select_has_filters(&m->a->vs) ? 0 : m->n_words;
 	struct strbuf label = STRBUF_INIT;
 	int rc = select_new(args, store, m->words, n_words, true, &m->out->sel[side], e);
@@ -331,7 +330,7 @@ static bool fold_archive(struct making *m)
 	return true;
 }
 
-/* Both at once, each with files of its own. */
+/* Both at once, each with its own files. */
 static void fold_stores(struct making *m)
 {
 	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
@@ -378,7 +377,7 @@ static int check_one_baseline(const struct diff_side_args *a, struct err *e)
 {
 	if (!a->baseline_ns || (!select_has_range(&a->vs) && !a->before))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--baseline and %s both say what to compare with",
+	err_set(e, -EINVAL, EXIT_USAGE, "--baseline and %s both select what to compare with",
 		a->before ? "--before" : "--vs-...");
 	err_fix(e, "sonde diff --help");
 	return -EINVAL;
@@ -390,11 +389,11 @@ static int check_requests(const struct diff_side_args *a, struct err *e)
 		return a->slow ? err_set(e, -EINVAL, EXIT_USAGE, "--slow needs --request") : 0;
 	if (a->before || a->after)
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "--request is of a store: a file has no requests");
+			       "--request needs a store; profile files contain no requests");
 	if (!a->slow || !(a->baseline_ns || select_has_range(&a->vs) || select_has_filters(&a->vs)))
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"--slow compares with the other requests of the same range: it goes without --baseline and --vs-...");
+		"--slow compares with the other requests of the same range; it cannot be combined with --baseline or --vs-...");
 	err_fix(e, "sonde diff --request 'GET /checkout' --slow");
 	return -EINVAL;
 }
@@ -412,7 +411,7 @@ int diff_sides_make(const struct diff_side_args *a, struct diff_sides *out, stru
 		rc = take_words(&m, e);
 	if (!rc && a->request && m.source[DIFF_BEFORE])
 		rc = err_set(e, -EINVAL, EXIT_USAGE,
-			     "--request is of a store: a file has no requests");
+			     "--request needs a store; profile files contain no requests");
 	if (!rc)
 		rc = side_find(&m, DIFF_AFTER, e);
 	if (!rc)

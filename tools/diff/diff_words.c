@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_words: see the header. */
 #include "tools/diff/diff_words.h"
 
 #include <math.h>

@@ -185,7 +185,7 @@ static void add_store(const char *store, struct strbuf *out)
 	filter_word(store, out);
 }
 
-/* What waits were for is told by the table of waits. */
+/* `sonde waits` says what waits were for. */
 static void waits_command(const struct selection *sel, const struct explain_statement *s,
 			  const char *store, struct strbuf *out)
 {

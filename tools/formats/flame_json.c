@@ -22,7 +22,7 @@ static void set_number(json_t *o, const char *key, uint64_t v)
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-/* CPU time has names of its own. */
+/* CPU time has other key names. */
 static void set_amounts(json_t *o, const struct fold *f, const struct flame_node *n)
 {
 	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;

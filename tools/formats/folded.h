@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * folded: a fold as lines `root;caller;leaf N`, N in samples: what flamegraph.pl, speedscope and
- * many others read. One line a stack that has samples of its own; the sum of all N is the fold's
+ * many others read. One line for each stack that has own samples; the sum of all N is the fold's
  * samples. Bytes that would break a line are written as \xNN: `;` in a name is \x3b, control bytes
  * and newlines likewise; what is not seen otherwise as \uNNNN (strbuf_addshown). A stack without
  * frames is `[no stack]`.

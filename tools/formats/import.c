@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import: see the header. */
 #include "tools/formats/import.h"
 
 #include <errno.h>

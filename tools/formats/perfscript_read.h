@@ -8,12 +8,12 @@
  * event's name and a colon; the period; seconds and a colon; [cpu]; tid or pid/tid; all before is
  * the command. cpu, time, period and event may be missing (perf script -F), the ids may not.
  *  2. A frame is a hexadecimal address, a name, perhaps +0x offset, and the file in brackets at the
- * end; `[unknown]` has no name. `(inlined)` marks what stands within the next frame. Without a name
+ * end; `[unknown]` has no name. `(inlined)` marks a frame inlined into the next one. Without a name
  * it is "file+0xaddress".
- *  3. Of clock events the period is time in ns. Of other events only samples are counted: nothing
- * says what one stands for.
+ *  3. Of clock events the period is time in ns. Of other events only samples are counted: their
+ * period is not a time.
  *  4. Times are those of perf's clock. leaf.slice is the second of a sample, counted from the
- * first, and slice_ns a second; without times slice_ns is 0. There are no slices beside.
+ * first, and slice_ns a second; without times slice_ns is 0. There are no other slices.
  *  5. Lines that begin with # are skipped. Any other line is an error.
  */
 #ifndef SONDE_TOOLS_PERFSCRIPT_READ_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netdraw: see the header. */
 #include "tools/net/netdraw.h"
 
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 #define PADDING          10
 #define HEAD             7
 #define DOT              " \xc2\xb7 "
-#define CONNECTION_BYTES 4096 /* what a connection weighs beside its bytes */
+#define CONNECTION_BYTES 4096 /* what a connection weighs in addition to its bytes */
 
 static const char *const SAID[] = {
 	[NETMAP_CONTAINER] = "container",
@@ -188,7 +187,7 @@ static int by_edge(const void *a, const void *b)
 	return (x->first_edge > y->first_edge) - (x->first_edge < y->first_edge);
 }
 
-/* The map's edges stand in the order of names: those of a pair beside each other. */
+/* The map's edges are sorted by names, so those of a pair are neighbours. */
 static void choose_links(struct netdraw *d)
 {
 	const struct netmap *m = d->map;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netmap: see the header. */
 #include "tools/net/netmap.h"
 
 #include <stdio.h>
@@ -114,8 +113,8 @@ static bool has_edge(const struct netmap *m, size_t from, size_t to, const char 
 	return false;
 }
 
-/* Who asks at a Unix socket is on this host, and has a row of its own: where any has one of that
- * path, the server's row says the same once more. */
+/* The client of a Unix socket is on this host and has its own row: if any client has a row for that
+ * path, the server's row would count it twice. */
 static bool is_told_by_clients(const struct netmap *m, size_t to, const struct netflows_row *r)
 {
 	if (strcmp(r->protocol, "unix") || *r->mate.comm || *r->mate.container || !*r->peer)
@@ -130,7 +129,7 @@ static bool is_told_by_clients(const struct netmap *m, size_t to, const struct n
 	return false;
 }
 
-/* Both ends are known, and a client's row tells of it by another port: it is translated on the way.
+/* Both ends are known, and the client's row has another port: it is translated on the way.
  */
 static bool is_translated(struct netmap *m, size_t from, size_t to, const struct netflows_row *r)
 {
@@ -173,15 +172,15 @@ static const struct netflows_row *proxied(const struct netflows *f,
 	return NULL;
 }
 
-/* Neither end of it is known, nor where it was: nobody learns anything from it. */
+/* Neither end is known, nor a port: the row says nothing. */
 static bool is_nobodys(const struct netflows_row *r)
 {
 	return !strcmp(r->who.comm, "[unknown]") && !*r->mate.comm && !*r->mate.container &&
 	       !*r->peer;
 }
 
-/* Who asks a docker-proxy asks whom it leads to; what it asks itself, and who is asked by it, is
- * the same conversation once more. */
+/* A client of docker-proxy talks to the container that it leads to; the proxy's own connections are
+ * the same conversation again. */
 static bool is_way(const struct netflows *f, const struct netflows_row *r)
 {
 	if (r->apart || is_nobodys(r))
@@ -399,7 +398,7 @@ static bool same_server(const struct reqrows_row *a, const struct reqrows_row *b
 	       (x.port || !strcmp(x.address, y.address));
 }
 
-/* What a server saw at one port, at any of its addresses, and no client's row told of. */
+/* What a server saw at one port, at any of its addresses, without a client's row. */
 static void add_server(const struct reqrows_row *sum, const struct service *s, struct netmap *m)
 {
 	size_t found = SIZE_MAX, n = 0, n_told = 0;

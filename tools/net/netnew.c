@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netnew: see the header. */
 #include "tools/net/netnew.h"
 
 #include <stdlib.h>
@@ -27,8 +26,8 @@ static uint64_t edge_hash(const struct netmap *m, const struct netmap_edge *x, c
 	return hash_u64(hash_str(h, x->protocol), (uint64_t)x->port);
 }
 
-/* What is known of an edge, once `more` is, too: by the name of who is asked, and where that is an
- * address, by each that it has: a name may be told later. */
+/* Marks an edge as known, with `more` also its parts: by the name of the server, and where that is
+ * an address by each address, since a name may be recorded later. */
 static uint64_t edge_bits(const struct netmap *m, const struct netmap_edge *x, struct idmap *known,
 			  uint64_t more)
 {
@@ -54,8 +53,7 @@ static uint64_t edge_known(const struct netmap *m, const struct netmap_edge *x, 
 	return was;
 }
 
-/* What one asked for, or what had been said: an edge that only stands open is none of the window's
- * doing. */
+/* Something was opened or sent: an edge that was merely open did not begin in the window. */
 static bool is_talk(const struct netmap_edge *x)
 {
 	return x->sums[NET_ATTEMPTS] || x->sums[NET_OPENED] || x->sums[NET_TX] || x->sums[NET_RX];
@@ -202,8 +200,7 @@ void netnew_print(const struct netnew *x, FILE *out)
 		char since[32];
 
 		netnew_say(x, i, &text);
-		fprintf(out, "%s   new since %s: %s\n",
-			i ? "" : "who talks to whom that did not before:\n",
+		fprintf(out, "%s   new since %s: %s\n", i ? "" : "new connections:\n",
 			when_local(since_ns(x, i), clock_utc_ns(), since, sizeof(since)),
 			strbuf_str(&text));
 	}

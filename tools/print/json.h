@@ -2,8 +2,8 @@
 /*
  * json: the envelope of every `--json` answer, on jansson:
  *   {"schema":"sonde.VERB/1","from":"RFC3339","to":..,"from_ns":..,"to_ns":..,"rows":[..],"warnings":[..]}
- * Times are RFC 3339 UTC with an integer `_ns` beside; what is not known is null. Within /1 keys
- * are only added.
+ * Each time is RFC 3339 UTC and, with `_ns` after its key, an integer; what is not known is null.
+ * Within /1 keys are only added.
  */
 #ifndef SONDE_TOOLS_JSON_H
 #define SONDE_TOOLS_JSON_H

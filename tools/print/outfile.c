@@ -22,7 +22,7 @@ static int say(struct err *e, int error, const char *path)
 	else if (error == ENOENT)
 		err_fix(e, "make the folder first, or write elsewhere with -o FILE");
 	else if (error == EACCES || error == EPERM || error == EROFS)
-		err_fix(e, "write where you may, with -o FILE");
+		err_fix(e, "choose a place that you may write, with -o FILE");
 	return -error;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outfile: a file that is there whole or not at all. It is written under another name beside its
- * place and renamed at the end, so that a full disk, a kill or an error leaves what stood there
- * before. What is not a regular file (a pipe, /dev/stdout, a link) is written directly.
+ * outfile: a file that is written whole or not at all. It is written under another name in the same
+ * folder and renamed at the end, so that a full disk, a kill or an error leaves the old file. What
+ * is not a regular file (a pipe, /dev/stdout, a link) is written directly.
  */
 #ifndef SONDE_TOOLS_OUTFILE_H
 #define SONDE_TOOLS_OUTFILE_H

@@ -15,7 +15,7 @@
 #define TIGHT_MIN 6  /* on a narrow terminal columns are not cut narrower than this */
 #define LEFT_OUT  SIZE_MAX
 
-#define ROWS_SHOWN 30 /* where nobody says how many */
+#define ROWS_SHOWN 30 /* default of -n */
 
 struct table {
 	struct table_column *columns;

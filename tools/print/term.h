@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * term: what a stream can show: colours, width. Colours only on a terminal; NO_COLOR, TERM=dumb and
- * --color=never switch them off, --color=always and CLICOLOR_FORCE on. Never colour alone: a word
- * or a sign stands beside it.
+ * --color=never switch them off, --color=always and CLICOLOR_FORCE on. Colour is never the only
+ * sign: a word or a character says the same.
  */
 #ifndef SONDE_TOOLS_TERM_H
 #define SONDE_TOOLS_TERM_H

@@ -140,8 +140,8 @@ static void set_more(json_t *o, const struct view *v, const struct process_rows_
 	}
 }
 
-/* Of a container: how many of its processes lived between two readings, and what of its CPU time no
- * process was told to have used. */
+/* Of a container: how many of its processes lived between two readings, and how much of its CPU
+ * time is attributed to no process. */
 static void set_told(json_t *o, const struct view *v, const char *container,
 		     const struct process_usage_row *u)
 {
@@ -276,7 +276,7 @@ struct used_shown {
 };
 #define USED_COLUMNS 7
 
-/* As samples say; where there are none, nothing. */
+/* By samples; "-" without any. */
 static void cores_cells(struct table *t, const struct view *v, const struct process_rows_row *r)
 {
 	const uint64_t whole = v->f->nodes[0].total_ns;
@@ -368,7 +368,7 @@ static void used_cells(struct table *t, const struct used_shown *s,
 
 #define ENDED_ROWS 5
 
-/* A row that is no process's: what is known of it beside its CPU time stands under COMMAND. */
+/* A row that is not one process: COMMAND says what it is. */
 static void sum_row(struct table *t, const struct used_shown *used, size_t n_kinds, bool ended,
 		    const struct shortlived_row *x, const char *what)
 {
@@ -392,8 +392,8 @@ static void sum_row(struct table *t, const struct used_shown *used, size_t n_kin
 		table_cell(t, "-");
 }
 
-/* Processes that lived between two readings, and what nobody was told to have used: below the
- * others, however many of these are shown. */
+/* Processes that lived between two readings, and the unattributed CPU time: below the others,
+ * whatever -n is. */
 static void sum_rows(struct table *t, const struct view *v, const struct used_shown *used,
 		     size_t n_kinds, bool ended)
 {
@@ -588,7 +588,7 @@ static struct fold *fold_of_nothing(const struct selection *sel)
 	return fold_end(b);
 }
 
-/* CPU time, and what was used beside it: one of them may have been recorded without the other. */
+/* CPU time and other use: either may have been recorded without the other. */
 static int read_both(const struct verb_call *call, enum process_rows_by by, struct fold **f,
 		     struct process_usage *used, struct err *e)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* procs_more: see the header. */
 #include "tools/processes/procs_more.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shortlived: see the header. */
 #include "tools/processes/shortlived.h"
 
 #include <sqlite3.h>

@@ -91,7 +91,7 @@ int daemon_ask(const char *store, json_t *request, json_t **answer, struct err *
 		err_set(e, -EIO,
 			root ? (enum sonde_exit)json_integer_value(json_object_get(root, "exit")) :
 			       EXIT_RUNTIME,
-			"%s", error ?: "sonded gave no answer");
+			"%s", error ?: "sonded did not answer");
 		if (json_string_value(json_object_get(root, "fix")))
 			err_fix(e, "%s", json_string_value(json_object_get(root, "fix")));
 		json_decref(root);
@@ -113,7 +113,7 @@ static const char *text_of(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key)) ?: "";
 }
 
-/* How much less it does, of one that is told so while it runs; one with a rate has that. */
+/* How much less it does, for one that can be slowed while it runs; one with a rate shows that. */
 static void print_less(const json_t *o, const char *family)
 {
 	const struct probe_family *f = family_named(family);
@@ -146,7 +146,7 @@ static void print_service(const json_t *s)
 		printf(", started %.0f times", number(s, "starts"));
 	putchar('\n');
 	if (*text_of(s, "store_error"))
-		printf("           keeps in memory what it can: the store is not written (%s)\n",
+		printf("           keeps what it can in memory: the store cannot be written (%s)\n",
 		       text_of(s, "store_error"));
 	if (*why)
 		printf("           %s\n", why);
@@ -199,7 +199,7 @@ static void print_store(const json_t *o)
 	       units_bytes((uint64_t)number(o, "budget_bytes"), budget, sizeof(budget)),
 	       units_bytes((uint64_t)number(o, "free_bytes"), left, sizeof(left)),
 	       json_is_true(json_object_get(o, "unmet")) ?
-		       ": over its limits, and nothing more may go" :
+		       ": over its limits, and nothing more may be removed" :
 		       "");
 	if (history)
 		printf("; history begins %s (%.0f segments removed)",

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hottest: see the header. */
 #include "tools/record/hottest.h"
 
 #include <stdlib.h>

@@ -152,7 +152,7 @@ static double processes_of(const struct record *r)
 	return most;
 }
 
-/* `f`: its CPU samples; NULL: there are none. */
+/* `f`: its CPU samples, or NULL. */
 static void say_sums(const struct record *r, const char *rec, const struct fold *f)
 {
 	double frames = record_sum(r, 'd', "frames"), user = record_sum(r, 'd', "user_samples");
@@ -313,7 +313,7 @@ static int say_nothing(const struct record *r, struct err *e)
 		return err_set(e, -EINTR, EXIT_INTERRUPTED,
 			       "interrupted before any sample was stored");
 	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %s",
-		nothing ? nothing : "nothing of what was asked for happened",
+		nothing ? nothing : "nothing that was asked for happened",
 		units_seconds(seconds, took, sizeof(took)));
 	err_fix(e,
 		"sudo sonde record --families cpu,offcpu -d 10s (what does not run waits), or for longer: -d 30s, or without a filter");

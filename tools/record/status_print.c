@@ -132,8 +132,8 @@ static void print_live(const struct status_facts *f, size_t n)
 		printf("recording  nothing at the moment\n");
 }
 
-/* As typed, without what tells nothing: the program's folder, and what `sonde record` adds for
- * itself (it stands together, see verb_record.c). */
+/* As typed, without what is of no interest: the program's folder, and the options that `sonde
+ * record` adds itself (as one block, see verb_record.c). */
 static void add_options(struct strbuf *out, const char *options)
 {
 	const char *added = strstr(options, " --store "),
@@ -157,14 +157,14 @@ static const char *loss_words(const char *reason)
 	static const struct {
 		const char *reason, *words;
 	} all[] = {
-		{"ring", "more came at once than was read"},
-		{"hold", "more waited for their mappings than there is room for"},
+		{"ring", "more came at once than the loader could read"},
+		{"hold", "more samples waited for their mappings than there is room for"},
 		{"malformed", "records that the loader does not know"},
 		{"store", "the disk was full or too slow"},
 		{"throttled", "the kernel held samples back"},
 		{"missed", "the kernel left out runs of a program, since one had not ended"},
-		{"maps", "what told of mappings was lost: read again"},
-		{"killed", "held by a program that was killed"},
+		{"maps", "mapping events were lost: mappings were read again"},
+		{"killed", "lost when a program was killed"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

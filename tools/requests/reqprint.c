@@ -130,7 +130,7 @@ void reqprint_bytes(const struct reqrows *r, FILE *out)
 		units_bytes(r->skipped, skipped, sizeof(skipped)),
 		units_bytes(r->blind, blind, sizeof(blind)));
 	if (r->blind_requests)
-		fprintf(out, "; what became of %llu requests was not seen",
+		fprintf(out, "; the outcome of %llu requests is unknown",
 			(unsigned long long)r->blind_requests);
 	fprintf(out, "\n");
 }
@@ -155,7 +155,7 @@ static void single_row(struct row *o, const struct reqsingle *r)
 	row_us(o, "FIRST BYTE", TABLE_SPARE_RIGHT, "first_us", r->first_us, r->first_us >= 0);
 	row_us(o, "WHOLE", TABLE_RIGHT, "total_us", r->total_us, r->total_us >= 0);
 	row_word(o, "KEPT AS", TABLE_LEFT, "why", r->why);
-	row_number(o, "STANDS FOR", TABLE_SPARE_RIGHT, "weight", (int64_t)r->weight, true);
+	row_number(o, "WEIGHT", TABLE_SPARE_RIGHT, "weight", (int64_t)r->weight, true);
 	row_bytes(o, NULL, TABLE_RIGHT, "request_bytes", r->request_bytes, true);
 	row_bytes(o, NULL, TABLE_RIGHT, "response_bytes", r->response_bytes, true);
 	row_text(o, "TRACE", TABLE_SPARE, "trace", r->trace);

@@ -178,19 +178,18 @@ void traceprint_notes(const struct traces *t, uint32_t root, FILE *out)
 	struct noted n = notes_of(t, root);
 
 	if (t->nodes[root].lost_parent)
-		wrap_print(out, "it was asked for another request, which was not kept", 2);
+		wrap_print(out, "it is part of another request, which was not kept", 2);
 	else if (t->nodes[root].asked == TRACE_NONE)
-		wrap_print(
-			out,
-			r->caller ?
-				"unlinked: who asked for it was not seen, but its header names one" :
-				"unlinked: who asked for it was not seen",
-			2);
+		wrap_print(out,
+			   r->caller ?
+				   "unlinked: no known parent request, but its header names one" :
+				   "unlinked: no known parent request",
+			   2);
 	if (n.partial)
-		wrap_print(out, "more was asked for it than was kept, or may have been", 2);
+		wrap_print(out, "some requests made for it may not have been kept", 2);
 	if (n.go)
 		wrap_print(
 			out,
-			"of what programs in Go asked that is in it which the goroutine asked that read the request: net/http's client asks from goroutines of its own",
+			"of Go programs only requests made by the goroutine that read this request are included: net/http's client uses other goroutines",
 			2);
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* traces: see the header. */
 #include "tools/requests/traces.h"
 
 #include <stdio.h>

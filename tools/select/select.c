@@ -147,7 +147,7 @@ static int parse_time(const char *option, const char *text, int64_t now, int64_t
 {
 	if (!when_parse(text, now, out))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--%s: '%.100s' is no time", option, text);
+	err_set(e, -EINVAL, EXIT_USAGE, "--%s: '%.100s' is not a time", option, text);
 	err_fix(e, "sonde help range    for example --%s 03:10, --%s 'yesterday 03:10', --%s -2h",
 		option, option, option);
 	return -EINVAL;
@@ -251,7 +251,7 @@ static void range_recording(struct selection *s, struct select_recording *r, boo
 	r->n_runs = 0;
 }
 
-/* Its families begin and end each for itself, and anew after each restart. */
+/* Each family begins and ends by itself, and again after each restart. */
 static void range_always(struct selection *s, const struct select_recording *list, size_t n)
 {
 	int64_t from_ns = INT64_MAX;
@@ -300,7 +300,7 @@ static int range_of_hosts(struct selection *s, struct err *e)
 			s->to_ns = all[i].to_ns;
 	free(all);
 	if (!rc && !s->to_ns)
-		rc = err_set(e, -ENODATA, EXIT_NOTHING, "these stores hold nothing");
+		rc = err_set(e, -ENODATA, EXIT_NOTHING, "these stores are empty");
 	s->from_ns = s->to_ns - DEFAULT_NS;
 	return rc;
 }
@@ -439,8 +439,9 @@ static int resolve_words(struct selection *s, char *const *words, size_t n, bool
 {
 	if (n <= 1)
 		return n ? resolve_word(s, words[0], quiet, e) : 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "one word can be searched for, not %zu: '%.60s', '%.60s'",
-		n, words[0], words[1]);
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"only one word can be searched for, not %zu: '%.60s', '%.60s'", n, words[0],
+		words[1]);
 	err_fix(e,
 		"--container, --comm, --unit and --pid can be given again and again; sonde help filters");
 	return -EINVAL;
@@ -480,7 +481,7 @@ static void say_unknown(const struct selection *s)
 		for (size_t k = 0; k < s->n_segments && !known; k++)
 			known = segment_knows(s->segments[k].path, checks[i].sql);
 		if (!known)
-			log_warn("--%s matches nothing: no process in this range has one on record",
+			log_warn("--%s matches nothing: no process in this range has this recorded",
 				 filter_kind_name(checks[i].kind));
 	}
 }
@@ -507,7 +508,8 @@ static int check_hosts(const struct selection *s, struct err *e)
 {
 	if (!filters_have(s->filters, FILTER_HOST) || store_names_hosts())
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--host tells several stores apart, and this is one");
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"--host selects among several stores, and this is only one");
 	err_fix(e, "--store DIR --store DIR --host NAME");
 	return -EINVAL;
 }
@@ -651,8 +653,9 @@ int select_nothing(const struct selection *sel, const char *family, const char *
 		   const char *what, const char *next, struct err *e)
 {
 	if (family) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no %s were recorded in %s: family %s was not",
-			things, sel->range, family);
+		err_set(e, -ENOENT, EXIT_NOTHING,
+			"no %s were recorded in %s: family %s was not recorded", things, sel->range,
+			family);
 		err_fix(e, "sudo sonde record --families %s", family);
 	} else {
 		err_set(e, -ENOENT, EXIT_NOTHING, "%s in %s%s%s", what, sel->range,

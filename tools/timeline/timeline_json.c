@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_json: a timeline as JSON: spikes are its rows; beside them the groups with their use
- * over time, and events. */
+/* timeline_json: a timeline as JSON: spikes are its rows; it also has the groups with their use
+ * over time, and the events. */
 #include <stdlib.h>
 
 #include "schema/base/cleanup.h"
@@ -81,8 +81,7 @@ static json_t *spike_json(const struct timeline_view *v, const struct timeline_s
 	return o;
 }
 
-/* Sums by column; null where nothing was recorded. What stands is told as it stood at the column's
- * end. */
+/* Sums by column; null where nothing was recorded. A gauge has its value at the column's end. */
 static json_t *values_json(const struct timeline *t, enum timeline_of of, uint32_t group,
 			   size_t columns, uint64_t *series)
 {

@@ -3,9 +3,9 @@
  * timeline_text: strips of the use over time, the spikes with the command that shows each, and what
  * happened.
  *
- *  1. A strip has a column for some steps; its height is the highest of them. All strips of CPU use
- * have one scale, the top being the highest step of all together; memory has a scale of its own.
- *  2. A column of which nothing was recorded is blank; one without any use has the lowest sign.
+ *  1. Each column of a strip is several steps; its height is the highest of them. All strips of CPU
+ * use have one scale, whose top is the highest step of the total; memory has another scale.
+ *  2. A column without recorded data is blank; one without any use has the lowest sign.
  *  3. With unicode, heights are blocks of eighths, else `_.:-=+*#@`.
  */
 #include <stdlib.h>
@@ -207,7 +207,7 @@ static void put_spikes(const struct drawing *d)
 		return;
 	if (!v->n_spikes) {
 		fprintf(d->out,
-			"\nno spikes: nobody used %.1f cores and %.0f deviations more than is usual\n",
+			"\nno spikes: nothing exceeded its usual use by %.1f cores and %.0f deviations\n",
 			TIMELINE_LEAST, SPIKES_SIGMAS);
 		return;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * timeline_used: `sonde timeline --of mem|io|net|pressure|disk|gpu|jvm|gc|requests|errors|latency`:
- * what families host, gpu and l7 measured over time, a strip for each container and for what the
- * host has of it, those with the highest peak first.
+ * what families host, gpu and l7 measured over time, a strip for each container and for the host,
+ * those with the highest peak first.
  *
  *   mem       memory of containers without files not used lately; of the host what programs cannot
  * get io        bytes a second that containers and disks read and wrote net       bytes a second
@@ -17,10 +17,9 @@
  * them were answered, bucket by bucket, of a column the longest
  *
  * A column is a part of the range; a counter's bucket is shared by the columns that it touches, a
- * gauge holds until the next reading. Of what goes on there is one within a minute and ten seconds:
- * after that, and where a container is told to have stopped, a line has ended at its last one.
- * (What requests are told of, and GPUs, has no readings while nothing happens: it was nothing
- * then.)
+ * gauge holds until the next reading. A running thing has a reading at least every 70 seconds:
+ * after that, or when its container's stop was recorded, a line ends at its last one. (Requests and
+ * GPUs have no readings while nothing happens: they count as 0 then.)
  */
 #ifndef SONDE_TOOLS_TIMELINE_USED_H
 #define SONDE_TOOLS_TIMELINE_USED_H

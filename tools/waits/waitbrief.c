@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitbrief: see the header. */
 #include "tools/waits/waitbrief.h"
 
 #include <stdlib.h>

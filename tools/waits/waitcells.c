@@ -125,7 +125,7 @@ static void row_reason(struct row *o, const struct waitsum_row *r)
 	row_ns(o, NULL, TABLE_LEFT, "purpose_ns", (int64_t)r->purpose_ns, r->purpose != NULL);
 }
 
-/* How often, and how long all together: "~" where a sum is shared out by a sample of stacks. */
+/* How often, and how long in total: "~" where a sum is divided in proportion to sampled stacks. */
 static void row_sums(struct row *o, const struct waitsum_row *r)
 {
 	const char *about = r->exact ? "" : "~";

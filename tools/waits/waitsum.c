@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitsum: see the header. Groups are told apart by their text, so that segments with ids of their
- * own add up. */
+/* Groups are distinguished by their text, since ids differ from segment to segment. */
 #include "tools/waits/waitsum.h"
 #include "schema/base/array.h"
 #include "tools/print/reading.h"
@@ -26,7 +25,7 @@
 /* --- time by what was waited on (or where), and by which thread ended the waits --- */
 
 struct waitobject_top {
-	const char *object; /* borrowed; NULL: there is none */
+	const char *object; /* borrowed; NULL: none */
 	const char *peer;   /* who has the other end of it; NULL: not known */
 	uint64_t total_ns;  /* weighted */
 	const char *by;     /* name of the thread that ended most of that, NULL: not known */
@@ -323,9 +322,9 @@ static struct part *part_of(struct cell *c, const char *reason, bool idle)
 }
 
 /*
- * A kernel's thread that nobody has woken has nothing to do: what holds up its work is a disk or a
- * lock, and has a class. A thread of a Go program is at a futex because it has no goroutine to run:
- * what goroutines wait for is no wait of a thread.
+ * A kernel thread that was not woken is idle: if a disk or a lock holds up its work, the wait has
+ * that class. A thread of a Go program is at a futex because it has no goroutine to run: waits of
+ * goroutines are not waits of threads.
  */
 static bool idle_by_class(const struct cell *c)
 {
@@ -340,8 +339,8 @@ static struct part *part_by_stack(struct cell *c, const struct waitrule *rule)
 		       rule ? rule->idle : idle_by_class(c));
 }
 
-/* Of the stacks of waits that ended, or of those that stood at the end: these say what the waits
- * that are not over are. */
+/* From the stacks of waits that ended, or of those that were open at the end: the latter say what
+ * the waits are that are not over. */
 static int add_stack_to(struct summing *s, const struct store_total *t, bool partial)
 {
 	const struct store_process_row *p = &s->dict->processes[t->process];
@@ -393,7 +392,7 @@ static int add_object(void *ctx, const struct store_wait_object *o)
 	return 0;
 }
 
-/* Nobody but a timer wakes from an interrupt who waits for a lock. */
+/* An interrupt that wakes a thread which waits for a lock is a timer. */
 static int add_waker(void *ctx, const struct store_wait_by *b)
 {
 	struct summing *s = ctx;
@@ -412,7 +411,7 @@ static uint64_t place_key(uint32_t process, uint32_t stack)
 	return (uint64_t)process << 32 | stack;
 }
 
-/* Nothing stands for others: what is exact is what its stacks say. */
+/* No stack represents others: the stacks' numbers are exact. */
 static int add_tagged(void *ctx, const struct store_total *t)
 {
 	struct summing *s = ctx;
@@ -557,7 +556,7 @@ static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
 	return r;
 }
 
-/* A wait that lasts on tells of trouble where others are known to be in the way. */
+/* A wait that is not over is a problem only if other waits are known to hold up work. */
 static bool in_background(const struct waitsum_row *r)
 {
 	static const char *const in_the_way[] = {"lock", "disk", "page fault", RUN_QUEUE};
@@ -660,7 +659,7 @@ static void rows_shared(struct waitsum *w, struct cell *c)
 		r->total_ns = share(c->exact.value, p->stacks.value, value);
 		r->background = in_background(r);
 		if (c->partial)
-			continue; /* it would be of all the time that it stands, longer than the
+			continue; /* it would cover the whole wait, which may be longer than the
 				     recording */
 		row_purpose(r, p);
 		r->timer_ns = share(c->timer_ns < c->exact.value ? c->timer_ns : c->exact.value,
@@ -679,8 +678,8 @@ static int most_time(const void *a, const void *b)
 	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : strcmp(x->reason, y->reason);
 }
 
-/* A wait that has not ended has no stack, unless a recording kept what stood at its end: it is
- * taken to be as the ended ones of its group and class are, if these agree. */
+/* A wait that has not ended has no stack, unless a recording stored the stacks at its end: it is
+ * classified like the ended ones of its group and class, if these agree. */
 static const struct part *part_like(struct summing *s, const struct cell *c)
 {
 	struct strbuf key cleanup_strbuf = STRBUF_INIT;

@@ -183,7 +183,7 @@ def test_all_that_fail_are_one_error(host):
 
 def test_nothing_at_all_is_said_as_such(host):
     done, _ = host("record", "--families", "cpu,offcpu", "-d", "1s", cpu={"n": 0}, offcpu={"n": 0})
-    assert done.returncode == 4 and "nothing of what was asked for happened in 10 s" in done.stderr
+    assert done.returncode == 4 and "nothing that was asked for happened in 10 s" in done.stderr
 
 
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])

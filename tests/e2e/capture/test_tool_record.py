@@ -103,7 +103,7 @@ def test_who_tells_the_mappings_may_die_and_what_begins_later_has_its_names(stor
         pass
     maps = subprocess.run(["pgrep", "-P", str(child.pid), "sonde-maps"], capture_output=True, text=True, check=True).stdout.strip()
     os.kill(int(maps), signal.SIGKILL)
-    while "sonde-maps ended; it is started again" not in child.stderr.readline():
+    while "sonde-maps ended; it is restarted" not in child.stderr.readline():
         pass
     subprocess.run([BURN, "8000"], stdout=subprocess.DEVNULL, check=True)
     child.send_signal(signal.SIGINT)

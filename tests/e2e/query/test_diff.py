@@ -151,7 +151,7 @@ def test_two_filters_two_recordings_two_stores(sonde, tmp_path):
     (["--baseline", "30d"], 4, "before: no CPU samples"),
     (["--baselin", "soon"], 2, "takes a duration"),
     (["--basline", "1h"], 2, "did you mean '--baseline'"),
-    (["--vs-at", "noonish"], 2, "before: --at: 'noonish' is no time"),
+    (["--vs-at", "noonish"], 2, "before: --at: 'noonish' is not a time"),
     (["--type", "memory"], 2, "memory"),
     (["--type", "inuse"], 4, "after: "),
     (["lod"], 2, "did you mean 'load'"),

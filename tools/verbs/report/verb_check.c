@@ -88,7 +88,7 @@ static int time_of(const struct check_args *a, int64_t *to_s, struct err *e)
 	int64_t now = clock_utc_ns(), at;
 
 	if (a->at && when_parse(a->at, now, &at)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--at '%.60s' is no time", a->at);
+		err_set(e, -EINVAL, EXIT_USAGE, "--at '%.60s' is not a time", a->at);
 		err_fix(e, "sonde help range");
 		return -EINVAL;
 	}

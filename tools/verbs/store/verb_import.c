@@ -77,7 +77,7 @@ static int read_args(struct importing *m, struct err *e)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--freq %llu is more than %d",
 			       (unsigned long long)m->hz, MOST_HZ);
 	if (a->at && when_parse(a->at, clock_utc_ns(), &m->to_ns))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--at: '%.100s' is no time", a->at);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--at: '%.100s' is not a time", a->at);
 	if (!a->at)
 		m->to_ns = stat(m->path, &st) ?
 				   clock_utc_ns() :
