@@ -90,7 +90,7 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 static void say_name(const struct explain_statement *s, struct strbuf *out)
 {
 	if (s->about == EXPLAIN_ALL || s->about == EXPLAIN_REASON) {
-		strbuf_addstr(out, "all together");
+		strbuf_addstr(out, "all processes");
 		return;
 	}
 	strbuf_addshown(out, s->name, strlen(s->name));
@@ -112,7 +112,7 @@ static void say_change(const struct explain_statement *s, struct strbuf *out)
 	if (s->change == EXPLAIN_BEGAN)
 		strbuf_addf(out, " %s %s", w->began, after);
 	else if (s->change == EXPLAIN_GONE)
-		strbuf_addf(out, " %s %s, and no more", w->gone, before);
+		strbuf_addf(out, " %s %s, now none", w->gone, before);
 	else
 		strbuf_addf(out, " %s %s %s: %s, before %s (%+.0f %%)", w->verb, change,
 			    s->change == EXPLAIN_MORE ? "more" : "less", after, before,

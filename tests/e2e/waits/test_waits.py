@@ -197,7 +197,7 @@ def test_what_people_see(sonde, made):
     assert ["poll,", "idle"] == text[-2].split()[3:5] == text[-1].split()[3:5]
     text = sonde("neighbours", *RANGE, "--wide", store=made, check=True).stdout
     assert "75.0 %" in text and "burner" in text and "[nobody: the CPU was idle]" in text
-    assert "held back by its CPU quota: /docker/abc for 1.50 s, in 40 of 50 periods" in text
+    assert "held back by its CPU quota: /docker/abc for 1.5 s, in 40 of 50 periods" in text
     assert "taken by the hypervisor: 2.0 % of the CPUs' time" in text
     text = sonde("wakers", *RANGE, "--wide", store=made, check=True).stdout
     # who was on the CPU when a disk was ready has not brought that about
