@@ -109,7 +109,7 @@ def test_topics_and_the_whole_help(sonde):
     (["stacks", "-n"], 2, "needs a value"),
     (["stacks", "-n", "many"], 2, "takes a number"),
     (["stacks", "--pid", "nginx"], 2, "takes a number"),
-    (["stacks", "--comm", "~("], 2, "no regular expression"),
+    (["stacks", "--comm", "~("], 2, "is not a valid regular expression"),
     (["stacks", "--at", "noonish"], 2, "is not a time"),
     (["stacks", "--last", "soon"], 2, "takes a duration"),
     (["stacks", "--last", "1h", "--rec", "1"], 2, "only one of"),

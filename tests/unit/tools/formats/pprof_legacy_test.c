@@ -42,7 +42,7 @@ static void old_text_is_named_with_what_makes_it_new(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		refused(heads[i], strlen(heads[i]), "old text form", "go tool pprof -proto");
-	refused(dump, strlen(dump), "for people", "debug=0");
+	refused(dump, strlen(dump), "text dump", "debug=0");
 }
 
 static void old_binary_is_of_both_sizes_and_orders(void **state)

@@ -153,7 +153,7 @@ static void bad_values_are_usage_errors(void **state)
 		{FILTER_COMM, "", "needs a value"},
 		{FILTER_COMM, "!", "needs a value"},
 		{FILTER_COMM, "~", "needs a value"},
-		{FILTER_COMM, "~(", "no regular expression"},
+		{FILTER_COMM, "~(", "not a valid regular expression"},
 	};
 
 	(void)state;
