@@ -88,7 +88,7 @@ static int run_until_answered(struct verb_call *call, const struct select_args *
 	return rc;
 }
 
-/* Of two stores the one that is not asked may be what was meant. */
+/* A hint: the store that was not asked has newer recordings. */
 static void say_newer(const char *store)
 {
 	const char *newer = store_newer(store);
@@ -98,7 +98,7 @@ static void say_newer(const char *store)
 			newer, newer);
 }
 
-/* Of what --store says, else of where stores are. */
+/* The store that --store names, else the default one. */
 static int find_store(struct verb_call *call, const struct option_list *given,
 		      struct strbuf *joined, struct err *e)
 {
@@ -116,9 +116,9 @@ static int find_store(struct verb_call *call, const struct option_list *given,
 	store_name_hosts(true);
 	if (v->uses & VERB_HOSTS)
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s answers of one store at a time", v->name);
+	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s reads one store at a time", v->name);
 	err_fix(e,
-		"of several: sonde containers, ps, flame, stacks, lines, heap, map, diff, export or sql");
+		"these read several: sonde containers, ps, flame, stacks, lines, heap, map, diff, export or sql");
 	return -EINVAL;
 }
 

@@ -21,14 +21,14 @@
 #define DEFAULT_ROWS 20
 
 /* clang-format off */
-const struct option WHO_OPTIONS[] = {
+const struct option PROCESS_REPORT_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind: offcpu, inuse", offsetof(struct process_report_args, sort)},
 	{0},
 };
 /* clang-format on */
 /* clang-format off */
-const struct option WHO_CONTAINER_OPTIONS[] = {
+const struct option PROCESS_REPORT_CONTAINER_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, gpu, restarts, oom, throttled", offsetof(struct process_report_args, sort)},
 	{0},

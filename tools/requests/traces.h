@@ -2,12 +2,16 @@
 /*
  * traces: which request was made for which (view request_spans), as trees.
  *
- * A node is one exchange: who asked, who answered, or both where both were kept. Its parent is the
- * request that the asking thread served meanwhile. How that is known: thread   it asked while it
- * served the parent opener   it opened the connection while it served the parent, and these were
- * the first bytes on it bytes    both ends of one connection: the same byte of the same stream
- *   header   no connection says so, but both carry the same trace and span, and no other kept
- * request does. Nothing is guessed: a node without a parent says why it has none.
+ * A node is one exchange: of the side that asked, the side that answered, or of both if both were
+ * kept. Its parent is the request that the asking thread was serving. The link is one of
+ *
+ *   - thread: it asked while it served the parent
+ *   - opener: it opened the connection while it served the parent, and these were its first bytes
+ *   - bytes: both ends of one connection have the same byte of the same stream
+ *   - header: no connection shows it, but both carry the same trace and span, and no other kept
+ *     request does
+ *
+ * Nothing is guessed: a node without a parent says why it has none.
  */
 #ifndef SONDE_TOOLS_TRACES_H
 #define SONDE_TOOLS_TRACES_H

@@ -128,7 +128,7 @@ def test_two_hosts_are_compared(stores):
 @pytest.mark.parametrize("verb", ["timeline", "waits", "top", "record", "seal", "status", "check"])
 def test_who_answers_of_one_store_says_so(stores, verb):
     done = sonde(verb, *several(stores), ok=False)
-    assert done.returncode == 2 and "only one store can be copied" in done.stderr
+    assert done.returncode == 2 and "one store at a time" in done.stderr
 
 
 def test_host_is_no_filter_of_one_store(stores):
