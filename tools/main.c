@@ -88,7 +88,7 @@ static int run_until_answered(struct verb_call *call, const struct select_args *
 	return rc;
 }
 
-/* Of two stores the one that is not asked may be what was meant. */
+/* A hint: the store that was not asked has newer recordings. */
 static void say_newer(const char *store)
 {
 	const char *newer = store_newer(store);
@@ -98,7 +98,7 @@ static void say_newer(const char *store)
 			newer, newer);
 }
 
-/* Of what --store says, else of where stores are. */
+/* The store that --store names, else the default one. */
 static int find_store(struct verb_call *call, const struct option_list *given,
 		      struct strbuf *joined, struct err *e)
 {
@@ -116,9 +116,9 @@ static int find_store(struct verb_call *call, const struct option_list *given,
 	store_name_hosts(true);
 	if (v->uses & VERB_HOSTS)
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s answers of one store at a time", v->name);
+	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s reads one store at a time", v->name);
 	err_fix(e,
-		"of several: sonde containers, ps, flame, stacks, lines, heap, map, diff, export or sql");
+		"these read several: sonde containers, ps, flame, stacks, lines, heap, map, diff, export or sql");
 	return -EINVAL;
 }
 
@@ -186,7 +186,7 @@ static int no_such_verb(const char *name, struct err *e)
 	return -EINVAL;
 }
 
-/* What stands before any verb: `sonde`, `sonde --help`, `sonde --version`, `sonde --store DIR`. */
+/* What comes before any verb: `sonde`, `sonde --help`, `sonde --version`, `sonde --store DIR`. */
 static int run_bare(int argc, char **argv, struct err *e, int *status)
 {
 	struct {
@@ -228,8 +228,8 @@ static int run(int argc, char **argv, struct err *e, int *status)
 	return v ? run_verb(v, argc - 1, argv + 1, e, status) : no_such_verb(argv[1], e);
 }
 
-/* `sonde ps | head`: a write to standard output failed because nobody reads any more, who has what
- * he wanted. */
+/* `sonde ps | head`: a write to standard output failed because the reader has all it wanted and is
+ * gone. */
 static bool reader_left(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -246,8 +246,9 @@ int main(int argc, char **argv)
 	if (MB_CUR_MAX == 1)
 		setlocale(LC_CTYPE, "C.UTF-8");
 	mem_use_huge_pages();
-	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks for it, and threads would wait
-						       for each other at each allocation */
+	sqlite3_config(
+		SQLITE_CONFIG_MEMSTATUS,
+		0); /* it is not used, and threads would wait for each other at each allocation */
 	log_init("sonde", LOG_LEVEL_WARN);
 	signal(SIGPIPE, SIG_IGN); /* `sonde stacks | head`: the write fails, see reader_left */
 	rc = run(argc, argv, &e, &status);

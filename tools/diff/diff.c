@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff: see the header. */
 #include "tools/diff/diff.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@ static bool is_gauge(const struct fold *f)
 	return f->kind->class == STORE_GAUGE;
 }
 
-/* Folded stacks do not say modules: beside them names alone are compared. */
+/* Folded stacks have no modules: compared with them, only names count. */
 static bool has_modules(const struct fold *f)
 {
 	for (size_t i = 1; i < f->n_frames; i++)
@@ -109,15 +108,15 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 	if (before->kind != after->kind) {
 		free(d);
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"before is %s, after is %s: they cannot be compared", before->kind->what,
-			after->kind->what);
+			"before is %s, after is %s: different kinds cannot be compared",
+			before->kind->what, after->kind->what);
 		err_fix(e, "sonde diff --type %s ...", after->kind->name);
 		return -EINVAL;
 	}
 	if (per == DIFF_PER_SECOND && (d->pub.side[0].whole <= 0 || d->pub.side[1].whole <= 0)) {
 		free(d);
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"one of the two has no length of time: it cannot be compared per second");
+			"one of the profiles has no duration, so they cannot be compared per second");
 		err_fix(e, "sonde diff --per sample ...");
 		return -EINVAL;
 	}

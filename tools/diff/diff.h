@@ -5,17 +5,17 @@
  * recursion counts once in its total.
  *
  *  1. Values are amounts per second in which something recorded (CPU time: cores), or shares of
- * all, as asked. Of a gauge (memory in use) they are the mean of how it stood at the end of each
- * slice, and so are the numbers of each node.
+ * all, as asked. Of a gauge (memory in use) they are the mean of its values at the ends of slices,
+ * and so are the numbers of each node.
  *  2. Where both sides have slices of time (tools/fold/fold_slices.h), a function's self and total
- * are compared by Welch's test over slices (what is on one side only: by in how many slices it
- * was), else (a profile from a file, a window of a few buckets) by the test of two counts, which
- * takes samples as independent. Slices less than half recorded are not compared.
- *  3. What has fewer than DIFF_LEAST samples on both sides together is not tested. All that is
- * tested is adjusted together, so that of the rows called significant at most `alpha` are expected
- * to be noise: 62 % of alpha are for self, 10 % for total (mostly the same changes, seen from
- * above), 8 % for callers, the rest is held back; within each, a quarter is shared equally, the
- * rest by samples.
+ * are compared by Welch's test over slices (what is on one side only: by the number of slices that
+ * have it), else (a profile from a file, a window of a few buckets) by the test of two counts,
+ * which assumes that samples are independent. Slices less than half recorded are not compared.
+ *  3. What has fewer than DIFF_LEAST samples on both sides together is not tested. All tests are
+ * adjusted together, so that at most `alpha` of the rows called significant are expected to be
+ * noise: 62 % of alpha are for self, 10 % for total (mostly the same changes, seen from above), 8 %
+ * for callers, the rest is held back; within each, a quarter is shared equally, the rest by
+ * samples.
  *  4. Callers are pairs (caller, function) seen on one side only, tested alike.
  *  5. Of a function that changed, `since_ns` is where its level moved: over both sides where they
  * follow each other, else within the later one.
@@ -41,7 +41,8 @@ struct diff_side {
 	uint64_t ns, samples;
 	double whole;    /* what amounts are divided by */
 	size_t n_slices; /* that are compared */
-	uint64_t means;  /* amounts of the fold are sums of so many moments (a gauge); else 1 */
+	uint64_t
+		means; /* number of moments that the fold's amounts are sums of (a gauge); else 1 */
 	double slice_s;
 };
 
@@ -55,7 +56,7 @@ struct diff_value {
 
 struct diff_function {
 	const struct fold_frame *frame; /* one of its frames; function 0: all */
-	bool inlined;                   /* wherever it is seen */
+	bool inlined;                   /* also as a caller */
 	struct diff_value self, total;
 	int64_t since_ns;            /* 0: no place found */
 	uint32_t callers, n_callers; /* those of `callers` that are its own, most samples first */

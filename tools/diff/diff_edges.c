@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * diff_edges: pairs of caller and function that are on one side only, often enough to be tested.
- * Function by function: its pairs are told apart by a mark at the caller, and most are forgotten
- * again.
+ * Function by function: a mark at the caller distinguishes its pairs, and most are dropped again.
  */
 #include <stdlib.h>
 

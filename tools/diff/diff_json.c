@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_json: a difference for programs; the schemas stand in the header. */
+/* diff_json: a difference for programs; the header has the schemas. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,11 +20,6 @@ static void set_number(json_t *o, const char *key, uint64_t v)
 static void set_real(json_t *o, const char *key, double v)
 {
 	json_object_set_new(o, key, isfinite(v) ? json_real(v) : json_null());
-}
-
-static json_t *text_or_null(const char *s)
-{
-	return *s ? json_text(s) : json_null();
 }
 
 static json_t *value_json(const struct diff_value *v)
@@ -83,9 +78,7 @@ static json_t *head_json(const struct diff_view *v, const char *schema)
 					  (unsigned long long)f->losses[i].n, f->losses[i].reason);
 	}
 	if (!v->d->by_slices)
-		json_warn(
-			j,
-			"no slices of time on both sides: samples are taken as independent of each other");
+		json_warn(j, "one side has no time slices: samples are assumed to be independent");
 	json_object_set_new(j, "all", value_json(&v->d->functions[0].total));
 	set_number(j, "functions_tested", v->d->n_tested);
 	set_number(j, "functions_significant", v->d->n_significant);
@@ -105,7 +98,7 @@ static json_t *callers_json(const struct diff *d, const struct diff_function *f,
 		o = json_object();
 		json_object_set_new(o, "function", json_text(d->functions[c->caller].frame->name));
 		json_object_set_new(o, "module",
-				    text_or_null(d->functions[c->caller].frame->module));
+				    json_text_or_null(d->functions[c->caller].frame->module));
 		set_number(o, "samples", c->samples);
 		set_real(o, "p", c->p);
 		set_real(o, "q", c->q);
@@ -120,8 +113,8 @@ static json_t *function_json(const struct diff *d, const struct diff_function *f
 	json_t *o = json_object();
 
 	json_object_set_new(o, "function", json_text(f->frame->name));
-	json_object_set_new(o, "module", text_or_null(f->frame->module));
-	json_object_set_new(o, "file", text_or_null(f->frame->file));
+	json_object_set_new(o, "module", json_text_or_null(f->frame->module));
+	json_object_set_new(o, "file", json_text_or_null(f->frame->file));
 	json_object_set_new(o, "inlined", json_boolean(f->inlined));
 	json_object_set_new(o, "significant",
 			    json_boolean(f->self.significant || f->total.significant));
@@ -155,7 +148,7 @@ static json_t *node_json(const struct diff *d, size_t i)
 	set_number(o, "id", i);
 	json_object_set_new(o, "parent", i ? json_integer(n->parent) : json_null());
 	json_object_set_new(o, "name", json_text(f->frame->name));
-	json_object_set_new(o, "module", text_or_null(f->frame->module));
+	json_object_set_new(o, "module", json_text_or_null(f->frame->module));
 	json_object_set_new(o, "origin", json_string(flame_json_origin(f->frame->origin)));
 	json_object_set_new(o, "inlined", json_boolean(f->inlined));
 	set_number(o, "before_self_ns", n->self_ns[0]);

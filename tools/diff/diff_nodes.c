@@ -126,7 +126,7 @@ static void take_callees(struct joining *j, uint32_t at)
 			take_callee(j, at, k);
 }
 
-/* What the root has of its own stands below it here: the first callee, if there is any. */
+/* The root's own samples are below it here: its first callee, if there are any. */
 static void take_no_stack(struct joining *j)
 {
 	for (int side = 0; side < 2; side++)

@@ -41,8 +41,8 @@ void diff_nodes_sum(struct diffing *d);
 void diff_outer_find(struct diffing *d);
 /* Pairs worth a test. */
 void diff_edges_make(struct diffing *d);
-/* Cells in the order of nodes: it touches nothing that is made of the nodes, and may be done
- * beside. */
+/* Cells in the order of nodes: it touches nothing that is made from the nodes, so another thread
+ * may do it meanwhile. */
 struct diff_series;
 struct diff_series *diff_series_new(struct diffing *d);
 void diff_series_sort(void *series);

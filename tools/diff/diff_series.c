@@ -17,7 +17,7 @@
 #include "tools/diff/diff_parts.h"
 
 #define SERIES_LEAST 5 /* slices a side, for a test that knows a variance */
-#define LANES        8 /* rows are so many columns, times something */
+#define LANES        8 /* rows have this many columns, times something */
 #define LARGE        4 /* with cells for this part of its columns a node has a row */
 
 /* --- columns --- */
@@ -132,7 +132,7 @@ static void add_cells(const struct summing *s, float *to, uint32_t from_node, ui
 		to[s->own[i].column] += s->own[i].n;
 }
 
-/* A row of its own is worth it. */
+/* Worth a separate row? */
 static bool is_large(const struct summing *s, uint32_t node)
 {
 	return s->begin[s->d->end[node]] - s->begin[node] > s->width / LARGE;
@@ -237,7 +237,7 @@ static void series_init(struct diffing *d, const struct summing s[2])
 		}
 }
 
-/* Each side has columns of its own: it is summed up without the other. */
+/* Each side has its own columns: it is summed without the other. */
 static void sum_up(struct diffing *d, struct summing s[2])
 {
 	struct worker other;

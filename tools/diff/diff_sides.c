@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_sides: see the header. */
 #include "tools/diff/diff_sides.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "schema/base/array.h"
 #include "schema/base/worker.h"
@@ -16,6 +14,7 @@
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/fold_pair.h"
 #include "tools/formats/import.h"
+#include "tools/print/outfile.h"
 #include "tools/print/reading.h"
 
 struct instant {
@@ -40,33 +39,15 @@ struct making {
 	struct side_folding folding[2];
 };
 
-static bool has_range(const struct select_args *a)
-{
-	return a->last_ns || a->from || a->to || a->at || a->rec;
-}
-
-static bool has_filters(const struct select_args *a)
-{
-	return a->container.n || a->image.n || a->pid.n || a->tid.n || a->comm.n || a->exe.n ||
-	       a->user.n || a->unit.n || a->cgroup.n || a->lang.n || a->host.n;
-}
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n > m && !strcasecmp(s + n - m, end);
-}
-
 static bool is_store(const char *source)
 {
-	return ends_with(source, ".db") || !import_is_file(source);
+	return outfile_ends_with(source, ".db") || !import_is_file(source);
 }
 
 /* A word that cannot be a container's or command's name. */
 static bool names_a_file(const char *word)
 {
-	return strchr(word, '/') || ends_with(word, ".db") || import_knows(word);
+	return strchr(word, '/') || outfile_ends_with(word, ".db") || import_knows(word);
 }
 
 static int take_words(struct making *m, struct err *e)
@@ -78,7 +59,7 @@ static int take_words(struct making *m, struct err *e)
 			if (m->n_words)
 				return err_set(
 					e, -EINVAL, EXIT_USAGE,
-					"one word can be searched for, not '%.60s' and '%.60s'",
+					"only one word can be searched for, not '%.60s' and '%.60s'",
 					m->words[0], word);
 			m->words[m->n_words++] = word;
 		} else if (!m->source[DIFF_BEFORE]) {
@@ -168,45 +149,31 @@ static int before_range(struct making *m, struct select_args *a, struct err *e)
 
 	if (in->slow)
 		return 0;
-	if (has_range(&in->vs)) {
+	if (select_has_range(&in->vs)) {
 		copy_range(a, &in->vs);
 		return 0;
 	}
 	if (m->source[DIFF_BEFORE]) {
-		if (!has_range(in->select))
+		if (!select_has_range(in->select))
 			a->rec = "last";
 		return 0;
 	}
 	if (!after) {
-		if (!has_range(a))
+		if (!select_has_range(a))
 			a->rec = "last";
 		return 0;
 	}
 	if (in->baseline_ns)
 		set_span(m, a, after->from_ns - in->baseline_ns, after->to_ns - in->baseline_ns);
-	else if (has_filters(&in->vs) && after->rec)
+	else if (select_has_filters(&in->vs) && after->rec)
 		return 0;
-	else if (has_filters(&in->vs))
+	else if (select_has_filters(&in->vs))
 		set_span(m, a, after->from_ns, after->to_ns);
 	else if (after->rec)
 		return set_recording_before(m, a, after, e);
 	else
 		set_span(m, a, 2 * after->from_ns - after->to_ns, after->from_ns);
 	return 0;
-}
-
-static void before_filters(struct select_args *a, const struct select_args *vs)
-{
-	struct option_list *const to[] = {&a->container, &a->image, &a->pid,  &a->tid,
-					  &a->comm,      &a->exe,   &a->user, &a->unit,
-					  &a->cgroup,    &a->lang,  &a->host};
-	const struct option_list *const from[] = {&vs->container, &vs->image, &vs->pid,  &vs->tid,
-						  &vs->comm,      &vs->exe,   &vs->user, &vs->unit,
-						  &vs->cgroup,    &vs->lang,  &vs->host};
-
-	for (size_t i = 0; i < ARRAY_SIZE(to); i++)
-		if (from[i]->n)
-			*to[i] = *from[i];
 }
 
 /* --- a side --- */
@@ -236,9 +203,9 @@ static int side_from_file(struct making *m, int side, struct err *e)
 static int side_select(struct making *m, int side, const struct select_args *args, struct err *e)
 {
 	const char *store = m->source[side] ? m->source[side] : m->a->store;
-	/* words were typed for what is compared; where "before" has a filter of its own they are
-	 * not for it */
-	size_t n_words = side == DIFF_BEFORE && has_filters(&m->a->vs) ? 0 : m->n_words;
+	/* words on the command line are for "after"; they apply to "before" unless that has its own
+	 * filter */
+	size_t n_words = side == DIFF_BEFORE && select_has_filters(&m->a->vs) ? 0 : m->n_words;
 	struct strbuf label = STRBUF_INIT;
 	int rc = select_new(args, store, m->words, n_words, true, &m->out->sel[side], e);
 
@@ -296,9 +263,9 @@ static int side_find(struct making *m, int side, struct err *e)
 	if (m->source[side] && !is_store(m->source[side]))
 		return say_which(side, e, side_from_file(m, side, e));
 	if (side == DIFF_BEFORE) {
-		before_filters(&args, &m->a->vs);
+		select_filters_replace(&args, &m->a->vs);
 		rc = before_range(m, &args, e);
-	} else if (m->source[side] && !has_range(&args)) {
+	} else if (m->source[side] && !select_has_range(&args)) {
 		args.rec = "last";
 	}
 	if (!rc)
@@ -363,7 +330,7 @@ static bool fold_archive(struct making *m)
 	return true;
 }
 
-/* Both at once, each with files of its own. */
+/* Both at once, each with its own files. */
 static void fold_stores(struct making *m)
 {
 	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
@@ -408,9 +375,9 @@ static int sides_fold(struct making *m, struct err *e)
 
 static int check_one_baseline(const struct diff_side_args *a, struct err *e)
 {
-	if (!a->baseline_ns || (!has_range(&a->vs) && !a->before))
+	if (!a->baseline_ns || (!select_has_range(&a->vs) && !a->before))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--baseline and %s both say what to compare with",
+	err_set(e, -EINVAL, EXIT_USAGE, "--baseline and %s both select what to compare with",
 		a->before ? "--before" : "--vs-...");
 	err_fix(e, "sonde diff --help");
 	return -EINVAL;
@@ -422,11 +389,11 @@ static int check_requests(const struct diff_side_args *a, struct err *e)
 		return a->slow ? err_set(e, -EINVAL, EXIT_USAGE, "--slow needs --request") : 0;
 	if (a->before || a->after)
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "--request is of a store: a file has no requests");
-	if (!a->slow || !(a->baseline_ns || has_range(&a->vs) || has_filters(&a->vs)))
+			       "--request needs a store; profile files contain no requests");
+	if (!a->slow || !(a->baseline_ns || select_has_range(&a->vs) || select_has_filters(&a->vs)))
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"--slow compares with the other requests of the same range: it goes without --baseline and --vs-...");
+		"--slow compares with the other requests of the same range; it cannot be combined with --baseline or --vs-...");
 	err_fix(e, "sonde diff --request 'GET /checkout' --slow");
 	return -EINVAL;
 }
@@ -444,7 +411,7 @@ int diff_sides_make(const struct diff_side_args *a, struct diff_sides *out, stru
 		rc = take_words(&m, e);
 	if (!rc && a->request && m.source[DIFF_BEFORE])
 		rc = err_set(e, -EINVAL, EXIT_USAGE,
-			     "--request is of a store: a file has no requests");
+			     "--request needs a store; profile files contain no requests");
 	if (!rc)
 		rc = side_find(&m, DIFF_AFTER, e);
 	if (!rc)

@@ -12,8 +12,8 @@
  *   4. --vs-FILTER only: the same range, with the other filter
  *   5. nothing: the window of equal length just before; of a recording: the recording of its family
  * before it With --request: what threads did while they served such requests, on both sides; with
- * --slow the slow ones against the others, of one range. A filter that is not given anew for
- * "before" (--vs-container, ...) is the same on both sides. Files have no filters.
+ * --slow the slow ones against the others, of one range. A filter without its own form for "before"
+ * (--vs-container, ...) is the same on both sides. Files have no filters.
  */
 #ifndef SONDE_TOOLS_DIFF_SIDES_H
 #define SONDE_TOOLS_DIFF_SIDES_H

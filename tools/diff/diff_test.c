@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_test: which of the differences are more than noise. What is tested, and how it is adjusted,
- * stands in diff.h. */
+/* diff_test: which of the differences are more than noise. diff.h says what is tested, and how it
+ * is adjusted. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -173,7 +173,7 @@ static void test_selves(void *ctx)
 	test_functions(ctx, false, SELF_PART);
 }
 
-/* The whole of it is one question of its own. Shares of all are all, always. */
+/* The total is tested separately. As a share it is always the whole. */
 static void test_all(struct diffing *d)
 {
 	struct diff_value *v = &d->pub.functions[0].total;

@@ -8,12 +8,12 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "tools/diff/diff_print.h"
 #include "tools/diff/diff_words.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/table.h"
 #include "tools/print/term.h"
-#include "tools/print/when.h"
 
 static void head_side(const struct diff_view *v, int side, FILE *out)
 {
@@ -29,13 +29,12 @@ static void head_side(const struct diff_view *v, int side, FILE *out)
 		fprintf(out, "%s, ", strbuf_str(&amount));
 	}
 	if (s->f->kind->class != STORE_GAUGE)
-		fprintf(out, "%s %s", term_count(s->samples, samples, sizeof(samples)),
+		fprintf(out, "%s %s", units_count(s->samples, samples, sizeof(samples)),
 			store_unit_name(s->f->kind->unit_n));
 	else
 		fprintf(out, "%s", s->f->kind->what);
 	if (s->seconds > 0)
-		fprintf(out, " in %s",
-			when_duration((int64_t)(s->seconds * 1e9), span, sizeof(span)));
+		fprintf(out, " in %s", units_seconds(s->seconds, span, sizeof(span)));
 	fputc('\n', out);
 }
 
@@ -52,7 +51,7 @@ static void head_change(const struct diff *d, FILE *out)
 				     noise = STRBUF_INIT;
 
 	if (diff_in_shares(d)) {
-		fprintf(out, "change: of shares of all, in points");
+		fprintf(out, "change: in percentage points of the whole");
 		head_count(d, out);
 		return;
 	}
@@ -66,7 +65,8 @@ static void head_change(const struct diff *d, FILE *out)
 		fprintf(out, "more than noise (p %s %.2g)", v->p < 1e-4 ? "<" : "=",
 			fmax(v->p, 1e-4));
 	else
-		fprintf(out, "within the noise: %s would have shown", strbuf_str(&noise));
+		fprintf(out, "within the noise: a change of %s would have shown",
+			strbuf_str(&noise));
 	head_count(d, out);
 }
 
@@ -122,8 +122,8 @@ static void legend(const struct diff_view *v, size_t n_movers)
 			d->side[1].slice_s, 100 * d->alpha);
 	else
 		fprintf(stderr,
-			"* more than noise, if samples are independent of each other (without slices of\n"
-			"  time the noise itself cannot be measured); of those rows at most %.0f %% are\n  expected to be chance   ~ not more\n",
+			"* more than noise, if samples are independent (without slices of\n"
+			"  time the noise itself cannot be measured); of those rows at most %.0f %% are\n  expected to be chance   ~ not more than noise\n",
 			100 * d->alpha);
 	if (n_movers > shown)
 		fprintf(stderr, "%zu more: -n %zu\n", n_movers - shown, n_movers);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_words: see the header. */
 #include "tools/diff/diff_words.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "schema/base/units.h"
 #include "schema/store/read/reader.h"
 #include "tools/fold/fold_kind.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 
 bool diff_in_shares(const struct diff *d)
@@ -35,7 +34,7 @@ void diff_add_amount(struct strbuf *s, const struct diff *d, double v)
 		strbuf_addf(s, "%.2f%s", v,
 			    fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : " s each second");
 	else if (unit_of(d) == STORE_BYTES)
-		strbuf_addf(s, "%s%s", term_bytes((uint64_t)v, text, sizeof(text)),
+		strbuf_addf(s, "%s%s", units_bytes((uint64_t)v, text, sizeof(text)),
 			    diff_per_second(d));
 	else
 		strbuf_addf(s, "%.1f %s%s", v, store_unit_name(unit_of(d)), diff_per_second(d));
@@ -54,7 +53,7 @@ void diff_add_change(struct strbuf *s, const struct diff *d, double change)
 		strbuf_addf(s, "%+.*f", all->v[0] < 1 && all->v[1] < 1 ? 4 : 3, change);
 	else if (unit_of(d) == STORE_BYTES)
 		strbuf_addf(s, "%c%s", change < 0 ? '-' : '+',
-			    term_bytes((uint64_t)fabs(change), text, sizeof(text)));
+			    units_bytes((uint64_t)fabs(change), text, sizeof(text)));
 	else
 		strbuf_addf(s, "%+.1f", change);
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats: see the header. */
 #include "tools/diff/stats.h"
 
 #include <math.h>
@@ -92,7 +91,7 @@ double stats_t_quantile(double upper, double df)
 /* --- two series --- */
 
 #define LAGS 8
-#define FEW  128 /* values that need no memory of their own */
+#define FEW  128 /* values that fit on the stack */
 
 struct moments {
 	double mean, squares, lagged[LAGS]; /* sums of squared deviations, and of products of those
@@ -100,8 +99,8 @@ struct moments {
 	size_t n;
 };
 
-/* Deviations stand in reverse, with nothing behind the first: those before the one at hand follow
- * it, all lags in one step. */
+/* Deviations are in reverse order, zeros after the first: the previous ones follow each, so that
+ * one step covers all lags. */
 static struct moments moments_of(const double *x, size_t n)
 {
 	struct moments m = {.n = n};
@@ -123,9 +122,9 @@ static struct moments moments_of(const double *x, size_t n)
 	return m;
 }
 
-/* (1 + r) / (1 - r), with r of neighbours. Means of its own make each r too small by about (1 + 3
- * r) / n (Kendall 1954). An r that stands out of its own error is taken as that much larger: what
- * is marked among many is what was guessed low. */
+/* (1 + r) / (1 - r), with r of neighbours. Estimated means make each r too small by about (1 + 3 r)
+ * / n (Kendall 1954). An r above its own error is corrected by that much: among many tests, those
+ * with a low estimate would be marked. */
 static double inflation_next(double r, double n)
 {
 	if (r <= 0)

@@ -3,15 +3,15 @@
  * stats: is a difference more than noise? Pure arithmetic; docs/decisions/0062 says why these
  * tests.
  *
- *  1. Welch's t-test: two series of equal slices of time, each with a variance of its own. Slices
+ *  1. Welch's t-test: two series of equal slices of time with different variances. Slices
  * that follow each other are alike in most programs, so fewer of them are independent: the variance
  * of a mean grows by the larger of (1 + r) / (1 - r), r being the correlation of neighbours over
  * both series, and Bartlett's weighted sum of up to 8 lags; never below 1; the degrees of freedom
  * shrink by as much. A mean is never known better than to one sample
  *     (`unit`).
  *  2. The exact conditional test of two counts, where there is no series: given n = a + b, b is
- * binomial. What was never seen on one side is compared by in how many slices it was on the other
- * (hypergeometric).
+ * binomial. What is missing on one side is compared by the number of slices that have it on the
+ * other (hypergeometric).
  *  3. Benjamini and Hochberg's adjustment for many tests, weighted (Genovese, Roeder, Wasserman
  * 2006): what takes more of the time gets more of the error budget. Weights may depend on the sum
  * of both sides only.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* happenings: see the header. */
 #include "tools/events/event_list.h"
 
 #include <stdlib.h>
@@ -150,7 +149,7 @@ int event_list_read(const struct selection *sel, bool every, struct event_list *
 	return rc;
 }
 
-/* --- what is told twice --- */
+/* --- events that are recorded twice --- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -180,7 +179,7 @@ static void sort(struct event_list *x)
 		qsort(x->rows, n, sizeof(*x->rows), by_time);
 }
 
-/* an event's time is kept to the microsecond, and the clock's offset is read anew */
+/* an event's time is kept to the microsecond, and each segment has its own clock offset */
 #define SAME_NS 1000000
 
 /* Is there an event of a container by this process's end? */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * happenings: what happened in a range, from the view `events`, in order of time.
+ * event_list: what happened in a range, from the view `events`, in order of time.
  *
- *   1. The end of a container's first process is told by the container's own event; of a process
- * that just failed (exit code, no signal) nothing is told where it lived less than
- * EVENT_LIST_FAILED_NS.
+ *   1. The end of a container's first process is left out: the container has an event for it. So is
+ * a process that just failed (exit code, no signal) after less than EVENT_LIST_FAILED_NS.
  *   2. A container that started again EVENT_LIST_LOOP times or more, with at most EVENT_LIST_GAP_NS
- * from one to the next, is one row, "restart loop", with how often, and how it ended as a rule.
- *   3. What is the same (kind, subject, name, detail) within EVENT_LIST_GAP_NS is one row.
+ * from one to the next, is one row, "restart loop", with the number of restarts, and how it usually
+ * ended.
+ *   3. Equal events (kind, subject, name, detail) within EVENT_LIST_GAP_NS are one row.
  *
- * `every`: rules 2 and 3 are left out, and of rule 1 what is told of failed processes.
+ * `every`: without rules 2 and 3, and without the second part of rule 1.
  */
 #ifndef SONDE_TOOLS_EVENT_LIST_H
 #define SONDE_TOOLS_EVENT_LIST_H
@@ -30,7 +30,7 @@ struct listed_event {
 	int64_t first_ns, last_ns;                                            /* UTC; equal: once */
 	char *kind, *subject, *name, *detail, *which, *comm, *container, *by; /* never NULL */
 	uint32_t pid;                                                         /* 0: none */
-	int64_t lived_ns; /* of a process that ended; -1: it is none */
+	int64_t lived_ns; /* of a process that ended; -1: not one */
 	uint64_t n;
 	bool gone; /* while it is made */
 };
@@ -49,7 +49,7 @@ void event_list_fold(struct event_list *x, bool every);
 void listed_event_say(const struct listed_event *x, struct strbuf *out);
 /* Its kind as a word that outlives it. */
 const char *listed_event_kind(const struct listed_event *x);
-/* Does tools/timeline/incidents.h tell it: an end of a process, a kill for want of memory, a start?
+/* Does tools/timeline/incidents.h cover it: the end of a process, an out-of-memory kill, a start?
  */
 bool listed_event_is_incident(const struct listed_event *x);
 /* Is it bad news: killed, failed, stopped by an error, full, throttled, ...? */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eventlogs: see the header. */
 #include "tools/events/eventlogs.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eventlogs: what containers wrote last before they ended badly in a range (view event_logs), for
- * the events that tell of it. */
+/* eventlogs: the last lines that containers wrote before they failed in a range (view event_logs),
+ * for the events of these failures. */
 #ifndef SONDE_TOOLS_EVENTLOGS_H
 #define SONDE_TOOLS_EVENTLOGS_H
 
@@ -29,8 +29,7 @@ struct eventlogs {
 /* None is no error: it was not asked for. Release in any case. */
 int eventlogs_read(const struct selection *sel, struct eventlogs *out, struct err *e);
 void eventlogs_release(struct eventlogs *x);
-/* The newest of this container (by its id or name) between these times, both included; NULL: there
- * is none. */
+/* The newest of this container (by its id or name) between these times, both included, or NULL. */
 const struct eventlog *eventlogs_find(const struct eventlogs *x, const char *who, int64_t from_ns,
 				      int64_t to_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oomstory: see the header. Kills are read segment by segment; what stands around each is asked of
- * the store for its own range. */
+/* Kills are read segment by segment; the circumstances of each are read from the store for its own
+ * range. */
 #include "tools/events/oomstory.h"
 
 #include <errno.h>

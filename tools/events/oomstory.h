@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oomstory: kills for want of memory in a range, each with what explains it: whose limit was met,
- * who held memory then (the kernel's own list), how much the container had in the time before and
- * what others had, and the functions that used most CPU time before. A kill that the kernel's log
- * told nothing of has what is on record alone.
+ * oomstory: out-of-memory kills in a range, each with its explanation: which limit was reached,
+ * which processes held memory then (the kernel's list), how much memory the container and the
+ * others had before, and the functions that used most CPU time before. A kill that is not in the
+ * kernel's log has only what sonde recorded.
  */
 #ifndef SONDE_TOOLS_OOMSTORY_H
 #define SONDE_TOOLS_OOMSTORY_H
@@ -37,7 +37,7 @@ struct oomstory {
 	int64_t at_ns;
 	char *comm, *container; /* "": in none */
 	uint32_t pid;
-	char *cgroup, *asked_by; /* whose limit: "": the host's memory, or nobody knows; NULL: the
+	char *cgroup, *asked_by; /* whose limit: "": the host's memory, or unknown; NULL: the
 				    kernel's log was not read */
 	bool own_limit;          /* it is that of the cgroup that the victim was in */
 	int64_t limit, usage, anon, file, shmem; /* bytes; -1: not known */

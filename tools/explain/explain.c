@@ -11,6 +11,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "schema/store/model/stored.h"
 #include "schema/store/read/waits.h"
 #include "tools/fold/fold_kind.h"
@@ -344,7 +345,7 @@ static void add_seconds(struct strbuf *s, double seconds)
 {
 	char text[32];
 
-	strbuf_addstr(s, when_duration((int64_t)(seconds * NSEC_PER_SEC), text, sizeof(text)));
+	strbuf_addstr(s, units_ns((int64_t)(seconds * NSEC_PER_SEC), text, sizeof(text)));
 }
 
 /* Rule 6. */
@@ -408,7 +409,7 @@ static int say_alone(const struct explain *x, struct err *e)
 		return rc;
 	fold_free(f);
 	err_set(e, -ENODATA, EXIT_NOTHING,
-		"%s ran in %s and not in %s before: there is nothing to compare it with",
+		"%s ran in %s but not in %s before: there is nothing to compare it with",
 		*after->what ? after->what : "what the filters name", after->range,
 		x->sel[DIFF_BEFORE]->range);
 	err_fix(e, "sonde stacks %s --from %s --to %s (all of it is new)",
@@ -424,8 +425,8 @@ static int say_uncomparable(const struct explain *x, struct err *e)
 	char from[40], to[40];
 
 	err_set(e, -ENODATA, EXIT_NOTHING,
-		"nothing in %s can be compared with %s: too little of both was recorded: %s",
-		after->range, x->sel[DIFF_BEFORE]->range, strbuf_str(&x->uncompared));
+		"%s cannot be compared with %s: too little was recorded: %s", after->range,
+		x->sel[DIFF_BEFORE]->range, strbuf_str(&x->uncompared));
 	err_fix(e,
 		"sonde stacks --from %s --to %s (what there is)    sonde status (what was recorded when)",
 		when_zoned(after->from_ns, from, sizeof(from)),
@@ -440,7 +441,7 @@ static int say_no_before(const struct explain *x, struct err *e)
 	char from[40], to[40];
 
 	err_set(e, -ENODATA, EXIT_NOTHING,
-		"there is nothing to compare %s with: of the time before it, %s, no samples are on record",
+		"there is nothing to compare %s with: no samples were recorded in the time before it, %s",
 		after->range, x->sel[DIFF_BEFORE]->range);
 	err_fix(e,
 		"sonde stacks --from %s --to %s (what there is)    sonde status (what was recorded when)",

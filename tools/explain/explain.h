@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * explain: what is different in a window from the time before it, as statements, the most important
- * first. From the store alone; what is told is what tools/diff/diff.h calls significant.
+ * first. From the store alone; statements are what tools/diff/diff.h calls significant.
  *
  *  1. Each kind of value that both windows have is folded with containers (and commands outside of
  * them) as its first level, and compared by diff: so groups, and functions over all groups, are
  * tested by the same statistics (docs/decisions/0062). The error rate (5 %) is shared by the kinds.
- * Groups are asked about among themselves, too, at half of that rate: a container that began is not
- * lost among a build's thousands of functions.
+ * Groups are also tested among themselves, at half of that rate, so that a container that started
+ * is not lost among a build's thousands of functions.
  *  2. A statement is of a group, with the function in it that changed most in the same direction;
- * of a function that no stated group stands for; or of everything, where no group makes up half of
- * its change.
- *  3. What is not EXPLAIN_LEAST of all that there is of the kind is no statement.
- *  4. Of waits what they were for (tools/waits/waitrules.h) is a statement of its own, by all that
- * is no idle wait.
- *  5. A statement of waits for a CPU, or of a reason, has its causes: who ran meanwhile, the quota
- * that held it back, who ended the waits (explain_cause.c).
+ * of a function that no stated group covers; or of the total, if no group makes up half of its
+ * change.
+ *  3. What is less than EXPLAIN_LEAST of its kind's total is not a statement.
+ *  4. What waits were for (tools/waits/waitrules.h) is a separate statement, over all waits that
+ * are not idle.
+ *  5. A statement of waits for a CPU, or of a reason, has its causes: what ran meanwhile, the CPU
+ * quota, which threads ended the waits (explain_cause.c).
  *  6. Only what was recorded long enough on both sides is compared: EXPLAIN_LEAST_S, two buckets,
- * and of the time before at least half as long as of the window. What is left out for that is
+ * and of the time before at least half as long as of the window. Kinds left out for that reason are
  * named.
- *  7. Statements are ranked by their part of all there is of their kind, the larger of both
- * windows; time blocked counts a quarter where idle waits are in it.
+ *  7. Statements are ranked by their share of their kind's total, the larger of both
+ * windows; blocked time that includes idle waits counts a quarter.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_H
 #define SONDE_TOOLS_EXPLAIN_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explain_cause: who or what made the waits of a statement longer, from what was counted beside
- * them: who had the CPU, what a CPU quota held back, who ended the waits. Of each the one that
- * changed most, where that is CAUSE_LEAST of the change.
+ * explain_cause: what made the waits of a statement longer, by other counters of the same time:
+ * what had the CPU, the time lost to a CPU quota, which threads ended the waits. Of each the one
+ * that changed most, if that is CAUSE_LEAST of the change.
  */
 #include <errno.h>
 #include <math.h>
@@ -35,7 +35,7 @@ static int pairs_read(struct causes *c, enum waitpairs_what what, struct err *e)
 
 	for (int side = 0; side < 2 && !rc && !c->read[what]; side++) {
 		rc = waitpairs_make(c->x->sel[side], what, &c->pairs[what][side], &why);
-		if (rc == -ENOENT) /* nobody waited then */
+		if (rc == -ENOENT) /* nothing waited then */
 			rc = 0;
 	}
 	if (rc && e)
@@ -175,7 +175,7 @@ static void add_quotas(struct candidates *l, const struct causes *c,
 	}
 }
 
-/* --- the one that stands for it --- */
+/* --- the one that represents it --- */
 
 static double change_of(const struct explain_statement *s, struct explain_cause *x)
 {

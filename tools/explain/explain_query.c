@@ -130,7 +130,7 @@ bool explain_query(const struct explain *x, const struct explain_statement *s, i
 			    "SELECT sum(cpu_ns) FROM cpu_samples WHERE ts >= %lld AND ts < %lld",
 			    from, to);
 	else if (kind ==
-		 STORE_KIND_INUSE) /* as it stands at the end; figures are means over the window */
+		 STORE_KIND_INUSE) /* value at the end; the figures are means over the window */
 		strbuf_addf(
 			out,
 			"SELECT sum(%s) FROM (SELECT *, row_number() OVER (PARTITION BY series_id ORDER BY ts DESC) AS age"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_request: see the header. */
 #include "tools/explain/explain_request.h"
 
 #include <errno.h>
@@ -8,6 +7,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "schema/store/model/kinds.h"
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold.h"
@@ -232,8 +232,8 @@ static void add_shown(struct strbuf *out, const char *before, const char *name)
 	strbuf_addshown(out, name, strlen(name));
 }
 
-/* Reasons as schema/store/waitread.c and tools/waits/waitrules.h call them; one that is not here
- * stands behind "waited:". */
+/* Reasons as schema/store/read/waits.h and tools/waits/waitrules.h call them; any other one follows
+ * "waited:". */
 static void say_wait(const struct reqpart *p, struct strbuf *out)
 {
 	/* clang-format off */
@@ -271,11 +271,11 @@ static void say_asked(const struct reqpart *p, struct strbuf *out)
 
 void explain_request_say(const struct reqexplain *x, const struct reqpart *p, struct strbuf *out)
 {
-	char time[24];
+	char share[UNITS_MAX], time[UNITS_MAX];
 
-	strbuf_addf(out,
-		    "%.1f %%, %s: ", x->took_ns ? 100.0 * (double)p->ns / (double)x->took_ns : 0,
-		    waitcell_time(p->ns, time));
+	strbuf_addf(out, "%s, %s: ",
+		    units_share((double)p->ns, (double)x->took_ns, share, sizeof(share)),
+		    units_ns(p->ns, time, sizeof(time)));
 	switch (p->what) {
 	case REQPART_CPU:
 		strbuf_addstr(out, "ran");
@@ -285,11 +285,11 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 		say_wait(p, out);
 		break;
 	case REQPART_READY:
-		strbuf_addf(out, "%s was ready and had no CPU", p->who);
-		add_shown(out, "; of all such waits of it most were for ", p->by);
+		strbuf_addf(out, "%s was ready to run but had no CPU", p->who);
+		add_shown(out, "; most of its waits of this kind were for ", p->by);
 		break;
 	case REQPART_UNTAGGED:
-		strbuf_addstr(out, "untagged: no sample says what was done in it");
+		strbuf_addstr(out, "untagged: no sample shows what was done in it");
 		if (x->tags.goroutines)
 			strbuf_addstr(
 				out,

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * explain_request: where the time of some requests went, as statements: on the CPU, ready without
- * one, in which waits, and what was asked meanwhile.
+ * one, in which waits, and in which requests to others.
  *
  *  1. The requests are those that tools/requests/reqtags.h finds: single ones that were kept.
- *  2. Time is of the threads that served them, by the tags of their samples: of the CPU estimated
- * by samples, of waits as it was, for those whose stack was taken.
- *  3. What is left of the time that the requests took is untagged, and said to be so: what threads
- * did that were handed the work, what came between the first and the last write of an answer, and
- * waits without a stack.
- *  4. What was asked is of the requests' own trees (tools/requests/traces.h). Its time lies within
- * that of waits, for as a rule a thread waits for the answer.
- *  5. Who had the CPU meanwhile is of all waits for one of the same command, for of single ones
- * nobody keeps that.
+ *  2. Time is that of the threads that served them, by the tags of their samples: CPU time
+ * estimated from samples, exact times of those waits whose stack was taken.
+ *  3. The rest of the requests' time is shown as untagged: work handed to other threads, the time
+ * between the first and the last write of an answer, and waits without a stack.
+ *  4. Requests to others come from the requests' trees (tools/requests/traces.h). Their time is
+ * part of the waits, since a thread usually waits for the answer.
+ *  5. What had the CPU meanwhile is known for all CPU waits of the same command, not for single
+ * ones.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_REQUEST_H
 #define SONDE_TOOLS_EXPLAIN_REQUEST_H
@@ -30,7 +29,7 @@ enum reqpart_what { REQPART_CPU, REQPART_WAIT, REQPART_READY, REQPART_UNTAGGED, 
 struct reqpart {
 	enum reqpart_what what;
 	uint64_t ns, n; /* n: waits, samples, requests asked; 0: not known */
-	char *who; /* command of the threads; of ASKED whoever answered, else the service; NULL */
+	char *who; /* command of the threads; of ASKED that of the server, else the service; NULL */
 	char *reason;   /* of WAIT: "lock", ... */
 	char *function; /* where it was mostly; NULL */
 	char *object, *peer,

@@ -5,9 +5,9 @@
 
 #include "schema/base/array.h"
 #include "schema/base/typed.h"
+#include "schema/base/units.h"
 #include "tools/explain/explain.h"
 #include "tools/fold/fold_kind.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/filter.h"
 #include "tools/waits/waitcells.h"
@@ -49,7 +49,7 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 	if (fold_is_cores(f))
 		snprintf(buf, size, "%.2f cores", v);
 	else if (f->unit == STORE_BYTES)
-		snprintf(buf, size, "%s%s", term_bytes((uint64_t)v, bytes, sizeof(bytes)),
+		snprintf(buf, size, "%s%s", units_bytes((uint64_t)v, bytes, sizeof(bytes)),
 			 f->kind->class == STORE_GAUGE ? "" : "/s");
 	else if (f->unit != STORE_TIME)
 		snprintf(buf, size, "%.1f %s%s", v, store_unit_name(f->unit),
@@ -62,7 +62,7 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 static void say_name(const struct explain_statement *s, struct strbuf *out)
 {
 	if (s->about == EXPLAIN_ALL || s->about == EXPLAIN_REASON) {
-		strbuf_addstr(out, "all together");
+		strbuf_addstr(out, "all processes");
 		return;
 	}
 	strbuf_addshown(out, s->name, strlen(s->name));
@@ -84,7 +84,7 @@ static void say_change(const struct explain_statement *s, struct strbuf *out)
 	if (s->change == EXPLAIN_BEGAN)
 		strbuf_addf(out, " %s %s", w->began, after);
 	else if (s->change == EXPLAIN_GONE)
-		strbuf_addf(out, " %s %s, and no more", w->gone, before);
+		strbuf_addf(out, " %s %s, now none", w->gone, before);
 	else
 		strbuf_addf(out, " %s %s %s: %s, before %s (%+.0f %%)", w->verb, change,
 			    s->change == EXPLAIN_MORE ? "more" : "less", after, before,
@@ -157,7 +157,7 @@ static void add_store(const char *store, struct strbuf *out)
 	filter_word(store, out);
 }
 
-/* What waits were for is told by the table of waits. */
+/* `sonde waits` says what waits were for. */
 static void waits_command(const struct selection *sel, const struct explain_statement *s,
 			  const char *store, struct strbuf *out)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* childmap: see the header. */
 #include "tools/fold/childmap.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * list, newest first, that is walked, and lies where its parent was just looked at. Only the
  * children of nodes with many are hashed.
  *
- * Nodes are numbers, 0 is the root, each is told once, after its parent. A zeroed struct is a valid
- * empty map.
+ * Nodes are numbers, 0 is the root; each is added once, after its parent. A zeroed struct is a
+ * valid empty map.
  */
 #ifndef SONDE_TOOLS_CHILDMAP_H
 #define SONDE_TOOLS_CHILDMAP_H
@@ -27,9 +27,9 @@ struct childmap {
 };
 
 void childmap_release(struct childmap *m);
-/* Room for nodes below n: what is known to come needs not grow there. */
+/* Makes room for nodes below n at once, if their number is known. */
 void childmap_expect(struct childmap *m, size_t n);
-/* The child; 0: there is none. */
+/* The child, or 0. */
 uint32_t childmap_find(const struct childmap *m, uint32_t parent, uint32_t key);
 /* A child that was not there. */
 void childmap_add(struct childmap *m, uint32_t parent, uint32_t key, uint32_t child);

@@ -33,7 +33,7 @@ int endings_add(void *ctx, const struct store_ending_row *r);
 void endings_sort(struct endings *x);
 void endings_release(struct endings *x);
 
-double endings_share(const struct endings *x); /* that is complete, 0 to 1; 0 where there is none */
+double endings_share(const struct endings *x); /* that is complete, 0 to 1; 0 without stacks */
 /* "compile, where 12.3 % end early, in libc.so.6: the chain of frame pointers ended": the i-th
  * program's share of cut stacks and its first cause. */
 void endings_say(const struct endings *x, size_t i, struct strbuf *out);

@@ -49,7 +49,7 @@ static void read_meta(struct folding *f, sqlite3 *db)
 	sqlite3_finalize(st);
 }
 
-/* What was summed by series goes to where it stands. */
+/* Sums by series go to the nodes of the series. */
 static void sum_series(struct folding *f)
 {
 	for (size_t i = 0; f->seg_series && i < f->dict->n_series; i++) {

@@ -43,7 +43,7 @@ struct fold_frame {         /* merged by content over segments */
 	const char *module_path; /* "" if not known */
 	const char *build_id;    /* hex, "" */
 	const char *file;        /* "" if not known */
-	uint32_t line;           /* where execution stood; 0 if not known */
+	uint32_t line;           /* line of execution; 0: not known */
 	uint32_t function_line;  /* the function's first line, 0 if not known */
 	uint64_t offset;         /* within the file */
 	bool named, inlined; /* inlined: into the frame before it in the stack, at the same place */
@@ -67,9 +67,9 @@ enum fold_group {
 		       FOLD_CONTAINER or FOLD_COMMAND */
 };
 /*
- * Below its group each wait stands under what it was for, where that is asked for: a frame named by
+ * If asked for, each wait is below a frame, under its group, that says what it was for: named by
  * the reason, of module FOLD_WAITS or FOLD_IDLE (tools/waits/waitrules.h); file is the class,
- * build_id the function that decided, "" where none did.
+ * build_id the function that decided, or "".
  */
 #define FOLD_WAITS     "[waits]"
 #define FOLD_IDLE      "[idle]"
@@ -165,10 +165,10 @@ struct fold_opts {
 	bool no_inline;   /* inlined functions count as the function they were inlined into */
 	bool interpreter; /* frames of an interpreter, between those of its scripts and beyond, too
 			   */
-	uint32_t slices;  /* at most so many; 0: none */
+	uint32_t slices;  /* at most this many; 0: none */
 	bool cells;       /* what each stack used in each slice; needs `slices` */
-	bool functions; /* a function is one frame, wherever execution stood: told apart by name and
-			   module */
+	bool functions;   /* a function is one frame, whatever its line: distinguished by name and
+			     module */
 	const struct idmap *tags; /* only what threads did while they served these requests
 				     (store_query.tags); NULL: all */
 	bool lines; /* names are "name (file.c:12)" where the line is known: told apart by line */

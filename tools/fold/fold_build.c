@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_build: see the header. */
 #include "tools/fold/fold_build.h"
 
 #include <stdio.h>
@@ -191,7 +190,7 @@ void fold_take_tree(struct fold_build *b, const struct fold_build *of)
 	b->pub.n_frames = of->pub.n_frames;
 	b->borrows = true;
 	fold_expect_nodes(b, of->pub.n_nodes);
-	/* whose sums somebody else may be adding to */
+	/* whose sums another thread may be adding to */
 	for (size_t i = b->pub.n_nodes; i < of->pub.n_nodes; i++)
 		fold_add_child(b, of->pub.nodes[i].parent, of->pub.nodes[i].frame);
 }
@@ -296,7 +295,7 @@ uint32_t fold_group_node(struct fold_build *b, enum fold_group by, uint32_t proc
 	return fold_child(b, 0, fold_add_frame(b, &group));
 }
 
-/* Room for those of all leaves: what was not told of is 0. */
+/* Room for all leaves: those that were not set are 0. */
 static void grow_with(struct fold_build *b)
 {
 	if (b->cap_with >= b->cap_leaves)
@@ -385,7 +384,7 @@ static void mark_go(struct fold *f)
 	}
 }
 
-/* Parents stand before their children. */
+/* Parents are before their children. */
 static void sum_up(struct fold *f)
 {
 	for (size_t i = f->n_nodes; i-- > 0;) {

@@ -38,12 +38,12 @@ uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *f);
 /* The frame of its function: inlined where all that were added are. Not in one fold with
  * fold_add_frame, but for the root. */
 uint32_t fold_add_function(struct fold_build *b, const struct fold_frame *f);
-/* At most so many come: room for them is made once. */
+/* At most `n` follow: makes room for them once. */
 void fold_expect_nodes(struct fold_build *b, size_t n);
 void fold_expect_frames(struct fold_build *b, size_t n);
 /* The node of a frame below a node; its own sums are the caller's to add to. */
 uint32_t fold_child(struct fold_build *b, uint32_t parent, uint32_t frame);
-/* The same where it is known that there is none yet. */
+/* The same for one that is known to be new. */
 uint32_t fold_add_child(struct fold_build *b, uint32_t parent, uint32_t frame);
 /* Frames and nodes of `of`, which lives as long, instead of the root alone. No frames are added
  * from here on. */
@@ -57,13 +57,13 @@ uint32_t fold_add_process(struct fold_build *b, uint64_t identity, const struct 
 /* Of a store's row: told apart by (pid, start, exec). */
 uint64_t fold_store_identity(const struct store_process_row *row);
 uint32_t fold_store_process(struct fold_build *b, const struct store_process_row *row);
-/* The node below the root that a thread's stacks stand under; 0, the root, without groups. */
+/* The node that is the root of a thread's stacks: its group, or 0, the root, without groups. */
 uint32_t fold_group_node(struct fold_build *b, enum fold_group group, uint32_t process,
 			 const char *thread, uint32_t tid);
 void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf);
 void fold_add_leaf_with(struct fold_build *b, const struct fold_leaf *leaf,
 			const struct fold_with *with);
-/* The same where two kinds are told: what differs in no more than its numbers is one leaf. */
+/* The same for two kinds: leaves that differ only in their numbers are one. */
 void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *leaf,
 		     const struct fold_with *with);
 void fold_add_cell(struct fold_build *b, const struct fold_cell *cell);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_kind: see the header. */
 #include "tools/fold/fold_kind.h"
 
 #include <errno.h>
@@ -10,8 +9,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
+#include "schema/base/units.h"
 #include "tools/fold/fold_wall.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/word.h"
 
@@ -111,7 +110,7 @@ int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e
 	return rc;
 }
 
-/* What is shown where nobody said what, the first that there is. */
+/* What is shown without --type: the first of these that the selection has. */
 static const enum store_kind TELLING[] = {STORE_KIND_CPU,      STORE_KIND_OFFCPU,  STORE_KIND_INUSE,
 					  STORE_KIND_ALLOC,    STORE_KIND_MUTEX,   STORE_KIND_BLOCK,
 					  STORE_KIND_RUNQUEUE, STORE_KIND_STANDING};
@@ -174,7 +173,7 @@ static int nothing_else(const struct selection *sel, const struct store_kind_inf
 	names_of(kinds, names, sizeof(names));
 	err_set(e, -ENODATA, EXIT_NOTHING, "no %s (%s)%s%s in %s: %s%s%s%s", k->what, k->name,
 		*sel->what ? " of " : "", sel->what, sel->range,
-		select_is_narrow(sel) ? "nothing of what the filters name, or it was not recorded" :
+		select_is_narrow(sel) ? "nothing that the filters name, or it was not recorded" :
 					"it was not recorded then",
 		*names ? "; there is " : "", names, there);
 	if (kinds & 1u << k->kind)
@@ -273,7 +272,7 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 	tell_span(sel, there, sizeof(there));
 	add_near(sel, &near);
 	if (near.len) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "nothing in %s is called as the filters say%s",
+		err_set(e, -ENODATA, EXIT_NOTHING, "nothing in %s matches the filters%s",
 			sel->range, strbuf_str(&near));
 		err_fix(e, "sonde ps (who ran then)");
 		return -ENODATA;
@@ -330,28 +329,6 @@ const char *fold_amount_title(const struct fold *f)
 	return fold_is_cores(f) ? "CORES" : titles[f->unit];
 }
 
-static const char *time_text(double ns, char *buf, size_t size)
-{
-	static const struct {
-		double ns;
-		const char *unit;
-	} steps[] = {{3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
-		if (ns >= steps[i].ns) {
-			double v = ns / steps[i].ns;
-
-			snprintf(buf, size,
-				 v < 10  ? "%.2f %s" :
-				 v < 100 ? "%.1f %s" :
-					   "%.0f %s",
-				 v, steps[i].unit);
-			return buf;
-		}
-	snprintf(buf, size, "%.0f ns", ns);
-	return buf;
-}
-
 const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t size)
 {
 	if (fold_is_cores(f)) {
@@ -359,7 +336,7 @@ const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t
 		return buf;
 	}
 	if (f->unit == STORE_TIME)
-		return time_text((double)amount, buf, size);
-	return f->unit == STORE_BYTES ? term_bytes(amount, buf, size) :
-					term_count(amount, buf, size);
+		return units_ns((int64_t)amount, buf, size);
+	return f->unit == STORE_BYTES ? units_bytes(amount, buf, size) :
+					units_count(amount, buf, size);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_kind: which kind of value a verb answers about, and what to say where there is none.
+ * fold_kind: which kind of value a verb answers about, and the message if there is none.
  *
  *   --type NAME   a kind of store/model/kinds.h: cpu, offcpu, alloc, ...; without it cpu, or the
  * only one that there is
- *   --unit UNIT   by which of its two numbers things are ranked: samples, events, objects (how
- * many), time, bytes (how much). Without it the kind's usual one. (select.h tells it from a systemd
- * unit.)
+ *   --unit UNIT   the number of the two by which rows are ranked: samples, events, objects (how
+ * many), time, bytes (how much). Without it the kind's usual one. (select.h distinguishes it from a
+ * systemd unit.)
  */
 #ifndef SONDE_TOOLS_FOLD_KIND_H
 #define SONDE_TOOLS_FOLD_KIND_H
@@ -41,7 +41,7 @@ int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e
 int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e);
 /* Of a window where nothing was found: is CPU time of sonde's own there, left out? */
 bool fold_only_self(const struct selection *sel);
-/* EXIT_NOTHING: why there is none of it, and the next command to try. */
+/* EXIT_NOTHING: why nothing was found, and the next command to try. */
 int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *e);
 
 /* An amount in the fold's unit, for people: "1.37 s", "412 KiB", "7 921". A buffer of 32 bytes. */

@@ -7,7 +7,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-/* of so many stacks one is kept by group: from the nearest one on, nodes are found again quickly */
+/* one in this many stacks is remembered by group, so that its nodes are found again quickly */
 #define WAYMARK 16
 
 /* --- frames --- */

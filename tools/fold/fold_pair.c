@@ -30,7 +30,7 @@ static bool are_one_archive(const struct selection *const sel[2])
 	       select_run_in(sel[1], sel[1]->segments[0].path, 0) >= 0;
 }
 
-/* Each has a connection of its own; the second takes the first one's dictionary. */
+/* Each has its own connection; the second uses the first one's dictionary. */
 static int open_both(struct half h[2])
 {
 	struct store_segment *second;

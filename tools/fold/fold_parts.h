@@ -33,7 +33,7 @@ struct folding {
 	size_t first_leaf, first_cell;         /* its own among those of the fold */
 	int64_t seg_run;                       /* the run at hand, or 0: all */
 	bool is_with;                          /* the second kind is being told */
-	size_t n_told;                         /* processes that later segments have told of */
+	size_t n_told;                         /* processes that later segments have */
 	struct fold_spans spans;               /* when something recorded, if there are slices */
 	struct fold_spans heard;               /* when the runs did that have some of it */
 	const struct store_run_row *heard_run; /* the one noted last, of the segment at hand */

@@ -102,7 +102,7 @@ static void add_leaf(struct folding *f, uint32_t node, uint32_t process,
 		fold_add_leaf(f->b, &leaf);
 }
 
-/* First of a series: where it stands, and what all its rows have in common. */
+/* First row of a series: its node, and what all its rows have in common. */
 static void meet_series(struct folding *f, struct seg_series *x, const struct store_total *t)
 {
 	const struct store_process_row *row = &f->dict->processes[t->process];
@@ -167,7 +167,7 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 	(void)thread;
 	if (f->pub->kind->class == STORE_GAUGE &&
 	    fold_known_process(f->b, fold_store_identity(p), &i) && i < f->n_told)
-		return false; /* a later segment told how it stands */
+		return false; /* a later segment has its newest value */
 	return p->self || select_wants(f->sel, p, tid);
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_slices: see the header. */
 #include "tools/fold/fold_slices.h"
 
 #include <sqlite3.h>

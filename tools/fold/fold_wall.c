@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_wall: see the header. What ran is put into the tree first, so that what waited finds the
+/* fold_wall: What ran is put into the tree first, so that what waited finds the
  * callers in common. */
 #include "tools/fold/fold_wall.h"
 
@@ -48,8 +48,8 @@ struct wall {
 	struct fold_opts opts;
 	struct wallparts parts;
 	struct shape shape[SHAPES];
-	struct idmap process_of; /* pid and command -> process of the tree: kinds are recorded by
-				    programs of their own */
+	struct idmap process_of; /* pid and command -> process of the tree: each kind is recorded by
+				    another program */
 	struct fold_spans spans;
 	const struct store_dict *dict;
 	uint32_t slice; /* at hand */

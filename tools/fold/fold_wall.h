@@ -3,20 +3,19 @@
  * fold_wall: on and off CPU in one tree, adding up to the wall time of each process and thread
  * name.
  *
- * Amounts are the scheduler's own account of each thread (table wait_row): running, blocked by
- * class, ready by class. Stacks only share them out: samples of kind cpu what it ran, amounts of
- * kinds offcpu and runqueue what it waited, each within its thread and class (and slice, where
- * there are some that stacks of it fall into). What no stack is known of stands right below the
- * thread.
+ * Amounts are the scheduler's account of each thread (table wait_row): running, blocked by class,
+ * ready by class. Stacks only divide them: samples of kind cpu the time it ran, amounts of kinds
+ * offcpu and runqueue the time it waited, each within its thread and class (and slice, if there are
+ * slices with stacks). Time without a stack is directly below the thread.
  *
  *   1. Time on CPU is in the stack's own frames.
- *   2. Time off CPU ends in one frame more, which says why: "[waits: lock]", "[idle: poll]"
- * (tools/waits/waitrules.h), "[ready: preempted]"; "[waits: sleep, not over]" for what began before
- * the capture or outlasts it.
- *   3. A frame below which nothing ran is of origin FOLD_OFF: callers in common are shared, from
- * there on the two are apart.
+ *   2. Time off CPU has one more frame at its end, which says why: "[waits: lock]", "[idle: poll]"
+ * (tools/waits/waitrules.h), "[ready: preempted]"; "[waits: sleep, not over]" for waits that began
+ * before the capture or outlast it.
+ *   3. A frame below which nothing ran is of origin FOLD_OFF: common callers are shared, below them
+ * the two are separate.
  *
- * Of the two numbers n is how many stretches of time. A thread that was never sampled while it ran
+ * The number n counts stretches of time. A thread that was never sampled while it ran
  * shows "[on CPU]".
  */
 #ifndef SONDE_TOOLS_FOLD_WALL_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wallparts: see the header. */
 #include "tools/fold/wallparts.h"
 
 #include <stdlib.h>
@@ -23,7 +22,7 @@ static bool same(const struct wallkey *a, const struct wallkey *b)
 	       a->class == b->class && a->partial == b->partial;
 }
 
-/* NULL: there is none; `hash` is where it would stand. */
+/* NULL: not found; `hash` is where it would be. */
 static struct wallpart *part_find(const struct wallparts *p, const struct wallkey *k,
 				  uint64_t *hash)
 {

@@ -66,8 +66,8 @@ static int change(sqlite3 *db, const struct selection *sel, const char *sql)
 	return rc;
 }
 
-/* Rows of each table that has times. A gauge's from before say how things stood then, and sampling
- * rates hold on: they stay. */
+/* Rows of each table that has times. Earlier rows of gauges stay, since they are the values at the
+ * start, and so do sampling rates, which remain valid. */
 static int cut_rows(sqlite3 *db, const struct selection *sel)
 {
 	sqlite3_stmt *tables = NULL;
@@ -259,17 +259,18 @@ static int copy_to_stdout(const struct selection *sel, const char *from, uint64_
 int export_db(const struct selection *sel, const char *path, uint64_t *bytes, struct err *e)
 {
 	if (store_names_hosts()) {
-		err_set(e, -EINVAL, EXIT_USAGE, "a copy is of one store at a time");
+		err_set(e, -EINVAL, EXIT_USAGE, "only one store can be copied at a time");
 		err_fix(e, "sonde export db --store DIR -o copy/");
 		return -EINVAL;
 	}
 	if (!sel->n_segments)
-		return err_set(e, -ENOENT, EXIT_NOTHING, "no part of the store touches this range");
+		return err_set(e, -ENOENT, EXIT_NOTHING,
+			       "no segment of the store is in this range");
 	if (path && !*path)
-		return err_set(e, -EINVAL, EXIT_USAGE, "-o needs the name of a file or a folder");
+		return err_set(e, -EINVAL, EXIT_USAGE, "-o needs a file or a folder");
 	if (!path && sel->n_segments > 1) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%zu files touch this range: they need a folder",
-			sel->n_segments);
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"%zu files are in this range: name a folder for them", sel->n_segments);
 		err_fix(e, "sonde export db -o copy/");
 		return -EINVAL;
 	}

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * export_db: consistent copies of the segments that touch a selection's range, by SQLite's backup:
- * also of a store that is being written. Copies are plain files without -wal beside them. Where a
- * range was asked for they have only its rows (and, of gauges, those before it, which say how
- * things stood); names, stacks and processes stay all, filters do not apply, and an archive becomes
- * rows.
+ * also of a store that is being written. Copies are plain files without a -wal file. If a range was
+ * given they have only its rows (and, of gauges, the rows before it, which are the values at its
+ * start); all names, stacks and processes stay, filters do not apply, and an archive becomes rows.
  */
 #ifndef SONDE_TOOLS_EXPORT_DB_H
 #define SONDE_TOOLS_EXPORT_DB_H

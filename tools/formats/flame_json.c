@@ -22,12 +22,7 @@ static void set_number(json_t *o, const char *key, uint64_t v)
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-static json_t *text_or_null(const char *s)
-{
-	return s && *s ? json_text(s) : json_null();
-}
-
-/* CPU time has names of its own. */
+/* CPU time has other key names. */
 static void set_amounts(json_t *o, const struct fold *f, const struct flame_node *n)
 {
 	bool cpu = f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
@@ -55,9 +50,9 @@ static json_t *node_row(void *ctx, size_t i)
 	set_number(o, "id", i);
 	json_object_set_new(o, "parent", i ? json_integer(n->parent) : json_null());
 	json_object_set_new(o, "name", json_text(fr->name));
-	json_object_set_new(o, "module", text_or_null(fr->module));
-	json_object_set_new(o, "file", text_or_null(fr->file));
-	json_object_set_new(o, "line", fr->line ? json_integer(fr->line) : json_null());
+	json_object_set_new(o, "module", json_text_or_null(fr->module));
+	json_object_set_new(o, "file", json_text_or_null(fr->file));
+	json_object_set_new(o, "line", json_number_or_null(fr->line, fr->line));
 	json_object_set_new(o, "origin", json_string(ORIGIN[fr->origin]));
 	if (fr->runtime)
 		json_object_set_new(o, "runtime", json_string(runtime_name(fr->runtime)));
@@ -89,8 +84,8 @@ int flame_json_write(const struct fold *f, size_t max_nodes, FILE *out)
 	int rc;
 
 	flame_tree_init(&nodes.t, f, max_nodes, false);
-	json_object_set_new(j, "host", text_or_null(f->host));
-	json_object_set_new(j, "kernel", text_or_null(f->kernel));
+	json_object_set_new(j, "host", json_text_or_null(f->host));
+	json_object_set_new(j, "kernel", json_text_or_null(f->kernel));
 	set_number(j, "cpus", f->cpus);
 	set_number(j, "period_ns", f->period_ns);
 	json_object_set_new(j, "type", json_string(f->kind->name));

@@ -3,10 +3,10 @@
  * flame_text: a flame graph in lines of text, callers above callees, hottest first: share, amount,
  * a bar, the function.
  *
- *  1. A node with less than FLAME_TEXT_SHARE of everything is not shown; the last line says how
- * many these are.
- *  2. A caller's only callee stands right below it: a long chain stays upright. Where several are
- * shown, each has a `+` (a branch, with unicode), and what it calls stands deeper.
+ *  1. A node with less than FLAME_TEXT_SHARE of everything is not shown; the last line has their
+ * number.
+ *  2. A caller's only callee is in the same column below it, so a long chain stays upright. If
+ * several are shown, each has a `+` (a branch, with unicode), and its callees are indented.
  *  3. From the root on, the hottest callee of each caller on the hottest path is marked with `>`.
  *  4. With `unicode` bars have eighths of a cell, else they are of `#`. Colours are the stream's
  * (term.h).

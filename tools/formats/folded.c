@@ -8,7 +8,7 @@
 #include "schema/base/mem.h"
 #include "tools/print/framename.h"
 
-void folded_addpath(struct strbuf *s, const struct flame_tree *t, uint32_t node)
+static void add_path(struct strbuf *s, const struct flame_tree *t, uint32_t node)
 {
 	cleanup_free uint32_t *path = mem_array(t->nodes[node].depth + 1, sizeof(*path));
 	size_t n = 0;
@@ -38,7 +38,7 @@ void folded_write(const struct fold *f, FILE *out)
 		if (!amount_of(f, &t.nodes[i]))
 			continue;
 		strbuf_reset(&line);
-		folded_addpath(&line, &t, (uint32_t)i);
+		add_path(&line, &t, (uint32_t)i);
 		strbuf_addf(&line, " %llu\n", (unsigned long long)amount_of(f, &t.nodes[i]));
 		fwrite(line.buf, 1, line.len, out);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * folded: a fold as lines `root;caller;leaf N`, N in samples: what flamegraph.pl, speedscope and
- * many others read. One line a stack that has samples of its own; the sum of all N is the fold's
+ * many others read. One line for each stack that has own samples; the sum of all N is the fold's
  * samples. Bytes that would break a line are written as \xNN: `;` in a name is \x3b, control bytes
  * and newlines likewise; what is not seen otherwise as \uNNNN (strbuf_addshown). A stack without
  * frames is `[no stack]`.
@@ -14,8 +14,6 @@
 #include "schema/base/strbuf.h"
 #include "tools/fold/flame/flame_tree.h"
 
-/* Add the path to a node, outermost first: `a;b;c`. The root itself has no name. */
-void folded_addpath(struct strbuf *s, const struct flame_tree *t, uint32_t node);
 /* Errors of the stream are left on the stream (ferror). */
 void folded_write(const struct fold *f, FILE *out);
 

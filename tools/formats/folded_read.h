@@ -3,8 +3,8 @@
  * folded_read: folded stacks (one a line: `main;work;small 30`, root first) as a fold. Pure over
  * bytes; bounded.
  *
- *  1. The count is what stands after the last space; it counts samples, and as nothing says what a
- * sample stands for, the fold has no length of time: only shares of it mean something.
+ *  1. The count is the number after the last space. It counts samples; as the time that a sample
+ * represents is unknown, the fold has no duration: only shares are meaningful.
  *  2. `\x3b` in a name is a semicolon, as tools/formats/folded.h writes it. The marks of
  * stackcollapse (`_[k]` kernel, `_[j]` JIT,
  *     `_[i]` inlined) are taken off.

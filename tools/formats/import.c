@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import: see the header. */
 #include "tools/formats/import.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -17,6 +15,7 @@
 #include "tools/formats/perfscript_read.h"
 #include "tools/formats/pprof_legacy.h"
 #include "tools/formats/pprof_read.h"
+#include "tools/print/outfile.h"
 
 #define GZIP_WINDOW (15 + 16)
 
@@ -32,14 +31,9 @@ bool import_is_file(const char *path)
 
 bool import_knows(const char *name)
 {
-	size_t n = strlen(name);
-
-	for (size_t i = 0; i < ARRAY_SIZE(ENDS); i++) {
-		size_t m = strlen(ENDS[i]);
-
-		if (n > m && !strcasecmp(name + n - m, ENDS[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(ENDS); i++)
+		if (outfile_ends_with(name, ENDS[i]))
 			return true;
-	}
 	return false;
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import_tell: see the header. */
 #include "tools/formats/import_tell.h"
 
 #include <stdlib.h>
@@ -42,7 +41,7 @@ void import_plan(const struct fold *f, int64_t to_ns, uint64_t hz, struct import
 	out->period_ns = is_cpu(f) ? period_of(f, hz) : 0;
 	if (!span && is_cpu(f))
 		span = (int64_t)((double)f->nodes[0].total_samples * (double)out->period_ns);
-	/* perf's samples have times, and nothing they stand for */
+	/* perf's samples have times, but no duration */
 	if (!f->period_ns && !has_time(f) && f->slice_ns)
 		for (size_t i = 0; i < f->n_leaves; i++)
 			span = (f->leaves[i].slice + 1) * NSEC_PER_SEC > span ?

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfscript: see the header. */
 #include "tools/formats/perfscript.h"
 
 #include <stdlib.h>
@@ -24,7 +23,7 @@ static int by_time(const void *a, const void *b)
 	return (x->leaf > y->leaf) - (x->leaf < y->leaf);
 }
 
-/* What ends a line, or is not seen, stands as \xNN or \uNNNN. */
+/* Line ends and invisible characters are written as \xNN or \uNNNN. */
 static void put_clean(const char *s, FILE *out)
 {
 	struct strbuf clean cleanup_strbuf = STRBUF_INIT;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfscript: CPU samples as `perf script` prints them, for programs that read that. The form is
- * that of tools/formats/perfscript_read.h: a block a sample, in order of time. Times are UTC, to
- * the slice of the fold; within one, samples stand at equal distances. The CPU is not on record:
- * [000].
+ * perfscript: CPU samples as `perf script` prints them, for programs that read it. The form is that
+ * of tools/formats/perfscript_read.h: a block a sample, in order of time. Times are UTC, to the
+ * slice of the fold; within one, samples are evenly spaced. The CPU is not recorded: [000].
  */
 #ifndef SONDE_TOOLS_PERFSCRIPT_H
 #define SONDE_TOOLS_PERFSCRIPT_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfscript_read: see the header. */
 #include "tools/formats/perfscript_read.h"
 
 #include <ctype.h>
@@ -152,7 +151,7 @@ static const char *read_header(struct reading *r, const char *line, size_t len)
 	if (n && is_cpu(parts[n - 1]))
 		n--;
 	if (n < 2 || !ids(parts[n - 1], s))
-		return "is no sample: it lacks a command, or a pid before its time";
+		return "is not a sample: it lacks a command, or a pid before its time";
 	s->comm = (struct part){parts[0].at,
 				(size_t)(parts[n - 2].at + parts[n - 2].len - parts[0].at)};
 	return NULL;
@@ -203,7 +202,7 @@ static struct part without_offset(struct part name)
 	return name;
 }
 
-/* The last "(...)" of a line, and what stands before it. */
+/* The last "(...)" of a line, and the text before it. */
 static bool take_brackets(struct part *line, struct part *inside)
 {
 	size_t depth = 0;
@@ -245,7 +244,7 @@ static const char *read_frame(struct reading *r, const char *at, size_t len)
 							    line.at[digits] - '0' :
 							    (line.at[digits] | 32) - 'a' + 10);
 	if (!digits || (digits < line.len && !isspace((unsigned char)line.at[digits])))
-		return "is no frame: it does not begin with an address";
+		return "is not a frame: it does not begin with an address";
 	line = (struct part){line.at + digits, line.len - digits};
 	while (line.len && isspace((unsigned char)*line.at))
 		line = (struct part){line.at + 1, line.len - 1};
@@ -263,7 +262,7 @@ static const char *read_frame(struct reading *r, const char *at, size_t len)
 	fr.name = fold_text(b, strbuf_str(&s));
 	fr.offset = fr.named ? 0 : address;
 	if (r->n_frames == FRAMES_MAX)
-		return "is one too many of a stack";
+		return "is one frame more than a stack may have";
 	r->frames[r->n_frames++] = fold_add_frame(b, &fr);
 	return NULL;
 }
@@ -306,7 +305,7 @@ static const char *end_sample(struct reading *r)
 		return NULL;
 	r->open = false;
 	if (++r->n_samples > SAMPLES_MAX)
-		return "ends one sample too many";
+		return "is an empty line without a sample before it";
 	r->timed = ns && (r->timed || r->n_samples == 1);
 	for (size_t i = r->n_frames; i-- > 0;)
 		node = fold_child(b, node, r->frames[i]);
@@ -395,7 +394,7 @@ int perfscript_read(const void *data, size_t len, const char *name, const struct
 	f = fold_end(r.b);
 	if (why) {
 		fold_free(f);
-		err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is no output of perf script: line %lu %s",
+		err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is not perf script output: line %lu %s",
 			name, line, why);
 		err_fix(e, "perf script -i perf.data > x.perf");
 		return -EBADMSG;

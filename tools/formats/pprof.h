@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof: a fold as a gzipped profile.proto (google/pprof), for `go tool pprof`, speedscope, and
- * whatever else reads it.
+ * pprof: a fold as a gzipped profile.proto (google/pprof), for `go tool pprof`, speedscope and
+ * others.
  *
  *  1. Sample types are [samples/count, cpu/nanoseconds], the default is cpu; period is that of the
  * finest run used.
- *  2. One Sample a (stack, process, thread), locations leaf first, with the labels pid, tid
+ *  2. One Sample for each (stack, process, thread), locations leaf first, with the labels pid, tid
  * (numbers), thread, comm, container, container_id (strings; left out when empty).
  *  3. A Location is one physical frame with the frames inlined into it: lines go from the innermost
  * outwards. What has no name is a function called "module+0x1a2b", never a bare address.
@@ -14,11 +14,11 @@
  * other, address = start + offset, so that address - start + file offset 0 is the place in the
  * file. Kernel and JIT addresses are kept as they are. The first mapping is the executable that
  * used most CPU time.
- *  5. has_functions is said only of a mapping whose frames all have names; likewise has_filenames,
+ *  5. has_functions is set only for a mapping whose frames all have names; likewise has_filenames,
  * has_line_numbers.
  *  6. Leaves that are a base (fold_join) have negative values and the label pprof::base=true: what
  * `go tool pprof -diff_base` makes of two files.
- *  7. A stack without frames is the function "[no stack]". Losses, host and kernel stand in the
+ *  7. A stack without frames is the function "[no stack]". Losses, host and kernel are in the
  * comments.
  *
  * The fold must have been made with leaves and without groups.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_kind: see the header. */
 #include "tools/formats/pprof_kind.h"
 
 #include <errno.h>
@@ -235,7 +234,7 @@ static int refuse(const struct pprof_names *p, const struct store_kind_info *ask
 		err_set(e, -EINVAL, EXIT_USAGE,
 			"%.300s has no values of --type %s (%s, %s): it holds %.200s", name,
 			asked->name, asked->pprof_n, asked->pprof_value, holds);
-		err_fix(e, "sonde import %.200s (without --type it is what the file says)", name);
+		err_fix(e, "sonde import %.200s (without --type the file decides)", name);
 	} else {
 		err_set(e, -EINVAL, EXIT_USAGE,
 			"%.300s holds %.200s: a store has no such kind of value", name, holds);
@@ -256,7 +255,7 @@ static int choose(const struct pprof_names *p, enum store_kind asked, const char
 	list_types(p, &holds);
 	if (!p->n_types)
 		return err_set(e, -EBADMSG, EXIT_USAGE,
-			       "%.300s is no pprof profile that can be read: it has no sample type",
+			       "%.300s is not a readable pprof profile: it has no sample type",
 			       name);
 	if (asked)
 		return take_asked(p, store_kind_info(asked), out) ?
@@ -272,8 +271,8 @@ static int choose(const struct pprof_names *p, enum store_kind asked, const char
 	return 0;
 }
 
-/* A period of another sort than the value (each so many cycles, each contention) is no period of
- * it. */
+/* A period of another type than the value (a number of cycles, a contention) is not the value's
+ * period. */
 static uint64_t period_of(const struct pprof_names *p, const struct pprof_kind *k)
 {
 	const bool has = k->kind->sized || (k->kind->kind == STORE_KIND_CPU && k->timed);

@@ -39,7 +39,7 @@ struct pprof_names { /* what a file says; strings are never NULL */
 	const char *default_type; /* "" if it says none */
 	struct pprof_type period_type;
 	uint64_t period;
-	const char *comment;       /* the first, "" if there is none */
+	const char *comment;       /* the first, or "" */
 	const char *const *leaves; /* names of the functions that stacks end in */
 	size_t n_leaves;
 };

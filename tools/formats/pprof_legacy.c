@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_legacy: see the header. */
 #include "tools/formats/pprof_legacy.h"
 
 #include <errno.h>
@@ -72,8 +71,8 @@ int pprof_legacy_refuse(const void *data, size_t len, const char *path, struct e
 		memcpy(line, data, len < sizeof(line) ? len : sizeof(line) - 1);
 	if (is_dump(line)) {
 		err_set(e, -ENOTSUP, EXIT_USAGE,
-			"%.300s is a dump of goroutines for people (debug=2), no profile", path);
-		err_fix(e, "take the same with debug=0, and import that");
+			"%.300s is a text dump of goroutines (debug=2), not a profile", path);
+		err_fix(e, "fetch it with debug=0 and import that");
 		return -ENOTSUP;
 	}
 	if (!binary && !is_text(line))

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof_legacy: tells profiles in pprof's old forms (before profile.proto), which `go tool pprof
- * -proto` can turn into the new one. Pure over bytes.
+ * pprof_legacy: recognizes profiles in pprof's old forms (before profile.proto), which `go tool
+ * pprof -proto` can turn into the new one. Pure over bytes.
  *
  *  1. Text begins with "heap profile:", "NAME profile: total N", or "--- NAME" and a line's end
  * (--- contention:, --- mutex:,
- *     --- symbol, --- heapz 1 ---): what debug=1 of Go and gperftools write. MAPPED_LIBRARIES does
- * not stand first.
+ *     --- symbol, --- heapz 1 ---): what debug=1 of Go and gperftools write. MAPPED_LIBRARIES is
+ * not the first line.
  *  2. Binary is gperftools' CPU profile: words of 4 or 8 bytes in either order: 0, 3 or more, 0,
  * the period in us, 0.
- *  3. A dump of goroutines for people (debug=2) begins with "goroutine N [state]:"; nothing reads
- * it back.
+ *  3. A text dump of goroutines (debug=2) begins with "goroutine N [state]:"; no program reads it
+ * back.
  */
 #ifndef SONDE_TOOLS_PPROF_LEGACY_H
 #define SONDE_TOOLS_PPROF_LEGACY_H

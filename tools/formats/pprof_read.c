@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_read: see the header. Two passes: tables first, as they may come after the samples that
+/* pprof_read: Two passes: tables first, as they may come after the samples that
  * refer to them. */
 #include "tools/formats/pprof_read.h"
 
@@ -78,7 +78,7 @@ static void wrong(struct reading *r, const char *why)
 #define ADD(r, list, n_list, cap_list, ...)                              \
 	do {                                                             \
 		if ((r)->n_list >= PPROF_ITEMS) {                        \
-			wrong(r, "there is too much of it");             \
+			wrong(r, "it is too large");                     \
 		} else {                                                 \
 			mem_grow((r)->list, (r)->n_list, (r)->cap_list); \
 			(r)->list[(r)->n_list++] = (__VA_ARGS__);        \
@@ -116,7 +116,7 @@ static void numbers(struct reading *r, const struct proto_field *message, uint64
 	struct proto_field f;
 
 	if (message->type != 2)
-		wrong(r, "a message is no message");
+		wrong(r, "a field that must be a message is not");
 	while (message->type == 2 && proto_next(&c, &f))
 		if (f.number <= max && f.type == 0)
 			by_field[f.number] = f.value;
@@ -189,7 +189,7 @@ static void read_field(struct reading *r, const struct proto_field *f)
 		break;
 	case 6:
 		if (f->type != 2)
-			wrong(r, "a string is no string");
+			wrong(r, "a field that must be a string is not");
 		ADD(r, strings, n_strings, cap_strings, (struct string){f->data, f->len});
 		break;
 	case 9:
@@ -361,7 +361,7 @@ static uint32_t node_of_path(struct reading *r)
 			node = fold_child(r->b, node, r->frames[l->frame + k]);
 		r->steps += l->n_frames;
 		if (r->b->pub.n_nodes > PPROF_ITEMS || r->steps > MAX_STEPS)
-			wrong(r, "there is too much of it");
+			wrong(r, "it is too large");
 	}
 	return node;
 }
@@ -410,7 +410,7 @@ static void add_sample(struct reading *r, const struct proto_field *m)
 
 	read_sample(r, m, values, &labels);
 	if (values[0] < 0 || values[1] < 0)
-		wrong(r, "it has negative values: a difference is no profile");
+		wrong(r, "it has negative values: it is a difference of profiles");
 	ns = (double)values[0] * r->kind.scale;
 	r->all_ns += ns;
 	r->all_samples += (double)values[1];
@@ -448,7 +448,7 @@ static void read_all(struct reading *r, const void *data, size_t len, bool sampl
 			read_field(r, &f);
 	}
 	if (c.bad)
-		wrong(r, "it does not end, or is no pprof profile");
+		wrong(r, "it is truncated, or not a pprof profile");
 }
 
 /* --- which values --- */
@@ -545,8 +545,7 @@ static void release(struct reading *r)
 
 static int no_profile(const char *name, const char *why, struct err *e)
 {
-	err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is no pprof profile that can be read: %s", name,
-		why);
+	err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is not a readable pprof profile: %s", name, why);
 	err_fix(e,
 		"go tool pprof -raw %.200s    protoc --decode perftools.profiles.Profile profile.proto",
 		name);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* speedscope: see the header. */
 #include "tools/formats/speedscope.h"
 
 #include <stdlib.h>

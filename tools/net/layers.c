@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers: see the header, whose numbers stand at the parts. */
+/* layers: the numbers at the parts are those of the header. */
 #include "tools/net/layers.h"
 
 #include <stdint.h>
@@ -63,8 +63,8 @@ static bool is_bow(const struct layers_link *x)
 
 enum { UNSEEN, ON_PATH, DONE };
 
-/* A search in depth without recursion: `next` is the link that is to be looked at of each box on
- * the path. */
+/* A search in depth without recursion: `next` is the next link to look at of each box on the path.
+ */
 static void search(struct graph *g, size_t root, uint8_t *state, size_t *path, size_t *next)
 {
 	size_t depth = 1;
@@ -98,7 +98,7 @@ static void turn_circles(struct graph *g)
 
 	for (size_t i = 0; i < g->n_links; i++)
 		reached[g->links[i].to] |= !is_bow(&g->links[i]);
-	for (int all = 0; all < 2; all++) /* first from those that nobody asks */
+	for (int all = 0; all < 2; all++) /* first from those that no box asks */
 		for (size_t i = 0; i < g->n_boxes; i++)
 			if (state[i] == UNSEEN && (all || !reached[i]))
 				search(g, i, state, path, next);
@@ -357,7 +357,7 @@ static void heights(struct graph *g)
 	double top = 1e9;
 
 	for (int layer = 0; layer < g->n_layers; layer++)
-		settle(g, layer); /* all wishes are equal: as they stand above each other */
+		settle(g, layer); /* all wishes are equal: they keep their order */
 	for (int round = 0; round < PLACE_ROUNDS; round++)
 		for (int i = 0; i < g->n_layers; i++) {
 			int layer = round & 1 ? g->n_layers - 1 - i : i;

@@ -24,7 +24,7 @@
 #include <stddef.h>
 
 #define LAYERS_SWEEPS 12
-#define LAYERS_GAP    14 /* between what stands above each other */
+#define LAYERS_GAP    14 /* vertically, between boxes of one layer */
 
 struct layers_box {
 	int w, h; /* in: the least; out: as wide as its column, as high as its links need */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netdraw: see the header. */
 #include "tools/net/netdraw.h"
 
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/net/netprint.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
@@ -18,7 +18,7 @@
 #define PADDING          10
 #define HEAD             7
 #define DOT              " \xc2\xb7 "
-#define CONNECTION_BYTES 4096 /* what a connection weighs beside its bytes */
+#define CONNECTION_BYTES 4096 /* what a connection weighs in addition to its bytes */
 
 static const char *const SAID[] = {
 	[NETMAP_CONTAINER] = "container",
@@ -45,10 +45,10 @@ static void add_requests(const struct netmap_edge *x, struct strbuf *out)
 
 	if (x->asked.requests)
 		strbuf_addf(out, DOT "%s requests",
-			    term_count(x->asked.requests, buf, sizeof(buf)));
+			    units_count(x->asked.requests, buf, sizeof(buf)));
 	if (x->asked.answered)
 		strbuf_addf(out, DOT "p95 %s",
-			    netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, us));
+			    units_ns((int64_t)reqrows_quantile(&x->asked, 0.95), us, sizeof(us)));
 }
 
 static void edge_service(const struct netmap_edge *x, struct strbuf *out)
@@ -70,12 +70,12 @@ static void edge_brief(const struct netmap_edge *x, struct strbuf *out)
 	}
 	if (x->sums[NET_OPENED])
 		strbuf_addf(out, DOT "%s opened",
-			    term_count(x->sums[NET_OPENED], buf, sizeof(buf)));
+			    units_count(x->sums[NET_OPENED], buf, sizeof(buf)));
 	else if (x->open_now > 0)
 		strbuf_addf(out, DOT "%s open",
-			    term_count((uint64_t)x->open_now, buf, sizeof(buf)));
+			    units_count((uint64_t)x->open_now, buf, sizeof(buf)));
 	if (edge_bytes(x))
-		strbuf_addf(out, DOT "%s", term_bytes(edge_bytes(x), buf, sizeof(buf)));
+		strbuf_addf(out, DOT "%s", units_bytes(edge_bytes(x), buf, sizeof(buf)));
 }
 
 static void edge_title(const struct netdraw *d, const struct netmap_edge *x, const char *trouble,
@@ -89,12 +89,13 @@ static void edge_title(const struct netdraw *d, const struct netmap_edge *x, con
 	strbuf_addshown(out, to, strlen(to));
 	strbuf_addstr(out, ", ");
 	edge_service(x, out);
-	strbuf_addf(out, ": %s opened", term_count(x->sums[NET_OPENED], buf, sizeof(buf)));
-	strbuf_addf(out, ", %s out", term_bytes(x->sums[NET_TX], buf, sizeof(buf)));
-	strbuf_addf(out, ", %s in", term_bytes(x->sums[NET_RX], buf, sizeof(buf)));
+	strbuf_addf(out, ": %s opened", units_count(x->sums[NET_OPENED], buf, sizeof(buf)));
+	strbuf_addf(out, ", %s out", units_bytes(x->sums[NET_TX], buf, sizeof(buf)));
+	strbuf_addf(out, ", %s in", units_bytes(x->sums[NET_RX], buf, sizeof(buf)));
 	if (x->sums[NET_RTT_N])
-		strbuf_addf(out, ", round trip %.2f ms",
-			    (double)x->sums[NET_RTT_SUM] / (double)x->sums[NET_RTT_N] / 1e3);
+		strbuf_addf(out, ", round trip %s",
+			    units_ns((int64_t)(x->sums[NET_RTT_SUM] / x->sums[NET_RTT_N] * 1000),
+				     buf, sizeof(buf)));
 	add_requests(x, out);
 	if (*trouble)
 		strbuf_addf(out, "; %s", trouble);
@@ -186,7 +187,7 @@ static int by_edge(const void *a, const void *b)
 	return (x->first_edge > y->first_edge) - (x->first_edge < y->first_edge);
 }
 
-/* The map's edges stand in the order of names: those of a pair beside each other. */
+/* The map's edges are sorted by names, so those of a pair are neighbours. */
 static void choose_links(struct netdraw *d)
 {
 	const struct netmap *m = d->map;

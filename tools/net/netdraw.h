@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netdraw: the map of services as a drawing: boxes for who talks, lines with what each service
- * said, placed by layers.h. Text is measured as a monospaced font of NETDRAW_GLYPH pixels a letter.
- * tools/page/map_svg draws it in C, the served page from `sonde map --json --drawing`.
+ * netdraw: the map of services as a drawing: boxes for clients and servers, lines for the services
+ * between them, placed by layers.h. Text is measured as a monospaced font of NETDRAW_GLYPH pixels a
+ * letter. tools/page/map_svg draws it in C, the served page from `sonde map --json --drawing`.
  *
- * A line stands for all edges of a pair of nodes. Of more than NETDRAW_LINKS lines the ones with
- * the most bytes and connections are drawn; how many are left out is said. A line is dashed and
- * says what, where something failed.
+ * A line represents all edges of a pair of nodes. Of more than NETDRAW_LINKS lines those with the
+ * most bytes and connections are drawn, and the number of the others is shown. A line is dashed and
+ * says what failed, if something did.
  */
 #ifndef SONDE_TOOLS_NETDRAW_H
 #define SONDE_TOOLS_NETDRAW_H
@@ -18,7 +18,7 @@
 #include "tools/net/netmap.h"
 
 #define NETDRAW_LINKS 60
-#define NETDRAW_EDGES 3 /* of a line, with words of their own */
+#define NETDRAW_EDGES 3 /* of a line, each with its own text */
 #define NETDRAW_LINES (2 * NETDRAW_EDGES + 1)
 #define NETDRAW_GLYPH 6.7 /* pixels, of 11 points */
 #define NETDRAW_ROW   14  /* pixels, of a line of text */
@@ -62,7 +62,7 @@ void netdraw_release(struct netdraw *d);
 void netdraw_path(const struct netdraw *d, size_t i, struct strbuf *out);
 void netdraw_head(const struct netdraw *d, size_t i, struct strbuf *out);
 /* {width, height, left_out, nodes, links}; nodes and links have their places, links the rows of
- * `sonde map --json` that they stand for. */
+ * `sonde map --json` that they represent. */
 json_t *netdraw_json(const struct netdraw *d);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netfar: see the header. */
 #include "tools/net/netfar.h"
 
 #include <stdlib.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netfar: connections between hosts whose stores are asked together. Each host has rows of its own
- * end, with an address for the other: addresses do not tell whose they are (two hosts may both have
- * 172.17.0.2, and one be translated). What tells is a mark that both have of the same connection
- * (view flow_marks): never two of different ones.
+ * netfar: connections between hosts whose stores are read together. Each host recorded its end,
+ * with an address for the other one. An address does not identify a host (two hosts may both have
+ * 172.17.0.2, and one may be translated). What identifies a connection is a mark that both hosts
+ * recorded of it (view flow_marks): different connections never share one.
  *
  * 1. A client's row that shares a mark with another host's server has that server as its other end,
  * and the other way round.
  * 2. So has a client's row to the same address and port, from the same container or from outside of
- * containers of the same host, where no mark of its own is known and those of the others say one
+ * containers of the same host, if it has no known mark and the marks of the others all lead to one
  * server.
- * 3. A client's row that several servers share marks with (one address, and who divides what comes
- * there) stands for none of them: theirs do.
+ * 3. A client's row that several servers share marks with (one address with a load balancer) is
+ * left out: the servers' own rows count.
  */
 #ifndef SONDE_TOOLS_NETFAR_H
 #define SONDE_TOOLS_NETFAR_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netflows: see the header. */
 #include "tools/net/netflows.h"
 
 #include <arpa/inet.h>
@@ -29,7 +28,8 @@ const char *const NETFLOWS_SUMS[NET_SUMS] = {
 
 static const char RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
-/* A column beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
+/* A bare column next to max() has the value of the row with the maximum (SQLite's
+ * lang_select.html). */
 #define FLOWS_HEAD(which)                                                                                                                       \
 	"SELECT process_id, peer_process_id, side, protocol, peer, coalesce(port, 0), peer_container, peer_comm, coalesce(peer_pid, 0), " which \
 	"(ts),"                                                                                                                                 \
@@ -122,7 +122,7 @@ static uint64_t end_hash(uint64_t h, const char *container, const char *comm, in
 	return by == NETFLOWS_BY_PROCESS ? hash_u64(h, (uint64_t)pid) : h;
 }
 
-/* The client's ephemeral addresses of a server are one row each peer; peers of this host are told
+/* Of a server there is one row for each peer, whatever its ephemeral ports; peers on this host go
  * by name. */
 static uint64_t row_hash(const struct reading *r, const struct store_process_row *p,
 			 sqlite3_stmt *st)
@@ -164,7 +164,7 @@ static void end_more(struct netflows_end *x, const char *comm, int64_t pid)
 		x->pid = 0;
 }
 
-/* Whoever is asked for may have a name; who asks us has none that we would know. */
+/* A server that we ask may have a name; a client that asks us has none that we would know. */
 static char *name_of(const struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
 {
 	const char *name = strcmp(askrows_text(st, 2), "server") ?

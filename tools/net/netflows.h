@@ -67,13 +67,13 @@ struct netflows_row {
 	char *side, *protocol, *peer; /* peer: an address, of several that were added the first */
 	char *name; /* what its process calls that address (netnames.h); NULL: nothing that is known
 		     */
-	char *more_peers; /* those of a server beside it, a line each; NULL: none */
+	char *more_peers; /* of a server: the other peers, a line each; NULL: none */
 	int64_t port;     /* 0: none */
 	uint64_t sums[NET_SUMS];
 	uint64_t peers;       /* different addresses that were added */
 	int64_t open_now, at; /* at: of the last reading, seconds */
 	bool self;
-	bool apart; /* its other ends are several, on other hosts, whose rows tell of them
+	bool apart; /* it has several other ends, on other hosts, whose rows count instead
 		       (netfar.h) */
 };
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netlive: see the header. */
 #include "tools/net/netlive.h"
 
 #include <errno.h>
@@ -22,7 +21,7 @@
 /* what is read again: a row may be written late, under its bucket's begin */
 #define WINDOW_NS  (90 * (int64_t)NSEC_PER_SEC)
 #define EVERY_NS   ((int64_t)NSEC_PER_SEC)
-#define SHARE      20 /* it reads in one so many of the time */
+#define SHARE      20 /* it spends at most one part in this many reading */
 #define LINES_MOST 50 /* at a time */
 #define KNOWN_MOST 262144
 
@@ -50,7 +49,7 @@ int netlive_check(const struct verb_call *call, struct err *e)
 	if (!a->from && !a->to && !a->at && !a->rec)
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"--live follows the clock: of ranges it takes --last, the time before that edges are not new in");
+		"--live follows the clock: the only range it takes is --last; edges of that time are not new");
 	err_fix(e, "sonde %s --live --last 1h", call->verb->name);
 	return -EINVAL;
 }
@@ -102,7 +101,7 @@ static void say(const struct verb_call *call, const struct netnew *x)
 		printf("%s  and %zu more: sonde map --last 1m\n", now, x->n - LINES_MOST);
 }
 
-/* false: nobody reads any more. */
+/* false: the reader has closed its end. */
 static bool wait_for(int64_t ns)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netmap: the map of services. A node is a container, or outside of containers a command; what is
- * not on this host is a node by what its client calls it, else by its address, where it is the
- * server, and by its class (lan, public, ...) where it is a client of ours. An edge goes from who
- * opened connections to who accepted them, one for each pair, protocol and port. Of a connection
- * with both ends here the client's row counts; a server's rows count where no client's row of that
- * edge is in the selection. docker-proxy is a way and no end: who asks it asks the container that
- * it leads to. Where a port is translated on the way (a published one), the edge has the one that
- * was asked for.
+ * netmap: the map of services. A node is a container, or outside of containers a command. A server
+ * that is not on this host is a node by the name that its client uses, else by its address; a
+ * client that is not on this host by its class (lan, public, ...). An edge goes from who opened
+ * connections to who accepted them, one for each pair, protocol and port. Of a connection with both
+ * ends here the client's row counts; a server's rows count where no client's row of that edge is in
+ * the selection. docker-proxy is not an end: its clients talk to the container that it leads to.
+ * Where a port is translated on the way (a published one), the edge has the one that was asked for.
  *
  * Of several stores a node of this host is HOST/NAME, and a private address too: those of two hosts
  * are never one. Connections between hosts are one edge where netfar.h has proof of it.
@@ -34,7 +33,7 @@ struct netmap_edge {
 			     0: not so */
 	uint64_t sums[NET_SUMS]; /* as the client sees it: tx_bytes goes from `from` to `to` */
 	int64_t open_now;
-	bool of_client;           /* clients' rows stand for it */
+	bool of_client;           /* counted from clients' rows */
 	int64_t at;               /* seconds: the earliest `at` of its rows */
 	char *addresses;          /* at which clients asked it, a line each; NULL: none is known */
 	struct reqrows_row asked; /* only its sums: .requests 0: none is known */
@@ -46,11 +45,19 @@ struct netmap {
 	struct netmap_edge *edges;
 	size_t n_edges; /* sorted by names */
 	bool known;
-	bool asked_known;  /* requests were recorded in the range (netasked.h) */
+	bool asked_known;  /* requests were recorded in the range */
 	uint64_t unplaced; /* requests that are no edge's: who asked whom is not known */
 };
 
 int netmap_make(const struct selection *sel, struct netmap *out, struct err *e);
+/*
+ * Adds the requests of the selection (tools/requests/reqrows.h) to the edges that carried them.
+ * What a client saw belongs to the edge from it to the service that it asked, by port and, where
+ * several match, by address. What a server saw belongs to the one edge that leads to its port, if
+ * the client's end was not recorded. If several edges match, the client is unknown: those requests
+ * are only counted (`unplaced`), no edge gets a guess.
+ */
+int netmap_add_requests(const struct selection *sel, struct netmap *m, struct err *e);
 void netmap_release(struct netmap *m);
 /* Of rows that were read by process. */
 void netmap_of(const struct netflows *f, struct netmap *out);

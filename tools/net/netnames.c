@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netnames: see the header. */
 #include "tools/net/netnames.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * netnames: what programs call the addresses that they talk to (view peer_names): names that they
- * asked for and were answered with that address, and those of /etc/hosts.
+ * resolved to that address, and those of /etc/hosts.
  *
  * Of several, in this order: an answer to the same process; one to its container (outside of
- * containers: to any process there, as it may ask a resolver of its own); the process's /etc/hosts.
- * Of one kind the newest that was there at the time, else the next one.
+ * containers: to any process there, which may have its own resolver); the process's /etc/hosts. Of
+ * one kind the newest that was valid at the time, else the next one.
  */
 #ifndef SONDE_TOOLS_NETNAMES_H
 #define SONDE_TOOLS_NETNAMES_H
@@ -19,7 +19,7 @@
 
 struct netnames_entry {
 	char *name;
-	int64_t first, last; /* seconds: when it was told */
+	int64_t first, last; /* seconds: when the answer came */
 	size_t next;         /* of the same key: its place + 1, 0: none */
 };
 
@@ -32,7 +32,7 @@ struct netnames {
 /* Of the selection's time, and of what is before it in the same segments. Release in any case. */
 int netnames_read(const struct selection *sel, struct netnames *out, struct err *e);
 void netnames_release(struct netnames *n);
-/* At that second; NULL: nobody has a name for it. Borrowed. */
+/* At that second; NULL: no name is known. Borrowed. */
 const char *netnames_find(const struct netnames *n, const struct store_process_row *p,
 			  const char *address, int64_t at);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netnew: see the header. */
 #include "tools/net/netnew.h"
 
 #include <stdlib.h>
@@ -9,9 +8,9 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/net/netprint.h"
 #include "tools/print/json.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 
 #define KNOWN_SEEN    1
@@ -27,8 +26,8 @@ static uint64_t edge_hash(const struct netmap *m, const struct netmap_edge *x, c
 	return hash_u64(hash_str(h, x->protocol), (uint64_t)x->port);
 }
 
-/* What is known of an edge, once `more` is, too: by the name of who is asked, and where that is an
- * address, by each that it has: a name may be told later. */
+/* Marks an edge as known, with `more` also its parts: by the name of the server, and where that is
+ * an address by each address, since a name may be recorded later. */
 static uint64_t edge_bits(const struct netmap *m, const struct netmap_edge *x, struct idmap *known,
 			  uint64_t more)
 {
@@ -54,8 +53,7 @@ static uint64_t edge_known(const struct netmap *m, const struct netmap_edge *x, 
 	return was;
 }
 
-/* What one asked for, or what had been said: an edge that only stands open is none of the window's
- * doing. */
+/* Something was opened or sent: an edge that was merely open did not begin in the window. */
 static bool is_talk(const struct netmap_edge *x)
 {
 	return x->sums[NET_ATTEMPTS] || x->sums[NET_OPENED] || x->sums[NET_TX] || x->sums[NET_RX];
@@ -164,13 +162,13 @@ void netnew_say(const struct netnew *x, size_t i, struct strbuf *out)
 		strbuf_addf(out, " %lld", (long long)edge->port);
 	netprint_troubles(&troubles, edge->sums);
 	if (edge->sums[NET_OPENED])
-		strbuf_addf(out, ": %s opened", term_count(edge->sums[NET_OPENED], n, sizeof(n)));
+		strbuf_addf(out, ": %s opened", units_count(edge->sums[NET_OPENED], n, sizeof(n)));
 	if (troubles.len)
 		strbuf_addf(out, "%s%s", edge->sums[NET_OPENED] ? ", " : ": ",
 			    strbuf_str(&troubles));
 }
 
-int64_t netnew_since_ns(const struct netnew *x, size_t i)
+static int64_t since_ns(const struct netnew *x, size_t i)
 {
 	return x->map.edges[x->edges[i]].at * NSEC_PER_SEC;
 }
@@ -182,7 +180,7 @@ json_t *netnew_edge_json(const struct netnew *x, size_t i)
 
 	netnew_say(x, i, &text);
 	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
-	json_set_time(o, "since", netnew_since_ns(x, i));
+	json_set_time(o, "since", since_ns(x, i));
 	return o;
 }
 
@@ -202,9 +200,8 @@ void netnew_print(const struct netnew *x, FILE *out)
 		char since[32];
 
 		netnew_say(x, i, &text);
-		fprintf(out, "%s   new since %s: %s\n",
-			i ? "" : "who talks to whom that did not before:\n",
-			when_local(netnew_since_ns(x, i), clock_utc_ns(), since, sizeof(since)),
+		fprintf(out, "%s   new since %s: %s\n", i ? "" : "new connections:\n",
+			when_local(since_ns(x, i), clock_utc_ns(), since, sizeof(since)),
 			strbuf_str(&text));
 	}
 	if (x->n > NETNEW_MOST)

@@ -21,9 +21,8 @@ struct netnew {
 	size_t n; /* of the map, the earliest first */
 };
 
-/* For who follows: the edges of the window that `known` (by what an edge is) has not, and those
- * that are in trouble for the first time; then it has them. Where net was not recorded there is
- * none. */
+/* To follow: the edges of the window that are not in `known`, and those with their first trouble;
+ * both are then added to it. None if net was not recorded. */
 int netnew_follow(const struct selection *sel, struct idmap *known, struct netnew *out,
 		  struct err *e);
 int netnew_read(const struct selection *before, const struct selection *after, struct netnew *out,
@@ -31,12 +30,10 @@ int netnew_read(const struct selection *before, const struct selection *after, s
 void netnew_release(struct netnew *x);
 /* "nextcloud to 1.2.3.4, tcp 443: 3 opened, 1 refused". Names are shown. */
 void netnew_say(const struct netnew *x, size_t i, struct strbuf *out);
-/* UTC. */
-int64_t netnew_since_ns(const struct netnew *x, size_t i);
 /* As in `map`, with the text and since when. */
 json_t *netnew_edge_json(const struct netnew *x, size_t i);
 json_t *netnew_json(const struct netnew *x);
-/* Lines of text, with a headline; nothing where there is none. */
+/* Lines of text, with a headline; nothing if there are no edges. */
 void netnew_print(const struct netnew *x, FILE *out);
 
 #endif

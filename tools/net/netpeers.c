@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netpeers: see the header. */
 #include "tools/net/netpeers.h"
 
 #include <arpa/inet.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netpeers: who has the other end of a connection, where only its address is at hand
- * ("10.0.0.5:5432", "[::1]:80"), as a process that waits on it tells (view wait_objects).
+ * netpeers: who is at the other end of a connection of which only the address is known
+ * ("10.0.0.5:5432", "[::1]:80"), as recorded for a process that waits on it (view wait_objects).
  *
- * 1. The process opened connections to that address and port, and family net knows who has the
- * other end: "container db", "postgres".
+ * 1. The process opened connections to that address and port, and family net knows the other end:
+ * "container db", "postgres".
  * 2. It accepted one from there: by a single connection of that client's port, else by the address,
  * where all of its clients there are the same.
  * 3. Else what the process calls that address (netnames.h).
- * Where several would do, nobody is named.
+ * If several match, none is named.
  */
 #ifndef SONDE_TOOLS_NETPEERS_H
 #define SONDE_TOOLS_NETPEERS_H
@@ -30,7 +30,7 @@ struct netpeers {
 /* Of the selection's time, whatever else it selects. Release in any case. */
 int netpeers_read(const struct selection *sel, struct netpeers *out, struct err *e);
 void netpeers_release(struct netpeers *n);
-/* NULL: `object` is no address with a port, or nobody knows. Borrowed. */
+/* NULL: `object` is not an address with a port, or the other end is unknown. Borrowed. */
 const char *netpeers_find(const struct netpeers *n, const struct store_process_row *p,
 			  const char *object);
 

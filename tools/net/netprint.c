@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* netprint: see the header. */
 #include "tools/net/netprint.h"
 
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/units.h"
 #include "tools/print/json.h"
-#include "tools/print/term.h"
+#include "tools/print/row.h"
 
 #define PATH_SHOWN 128
 
@@ -27,9 +27,8 @@ static const char *const TROUBLE_WORDS[NET_SUMS] = {
 static const int TROUBLES[] = {FLOW_TROUBLES};
 #define N_TROUBLES ARRAY_SIZE(TROUBLES)
 
-/* ---- cells ---- */
-
-void netprint_end(struct strbuf *out, const struct netflows_end *x)
+/* "nginx", "web (nginx)": an end as one word. */
+static void add_end(struct strbuf *out, const struct netflows_end *x)
 {
 	if (*x->container && *x->comm)
 		strbuf_addf(out, "%s (%s)", x->container, x->comm);
@@ -37,10 +36,10 @@ void netprint_end(struct strbuf *out, const struct netflows_end *x)
 		strbuf_addstr(out, *x->container ? x->container : *x->comm ? x->comm : "-");
 }
 
-void netprint_peer(struct strbuf *out, const struct netflows_row *r)
+static void add_peer(struct strbuf *out, const struct netflows_row *r)
 {
 	if (*r->mate.comm || *r->mate.container)
-		netprint_end(out, &r->mate);
+		add_end(out, &r->mate);
 	else if (r->name && *r->peer)
 		strbuf_addf(out, "%s (%s)", r->name, r->peer);
 	else
@@ -56,207 +55,160 @@ void netprint_troubles(struct strbuf *out, const uint64_t sums[NET_SUMS])
 				    TROUBLE_WORDS[TROUBLES[i]]);
 }
 
-static void count_cell(struct table *t, uint64_t n)
-{
-	char buf[32];
-
-	table_cell(t, n ? term_count(n, buf, sizeof(buf)) : "-");
-}
-
-static void bytes_cell(struct table *t, uint64_t n)
-{
-	char buf[32];
-
-	table_cell(t, n ? term_bytes(n, buf, sizeof(buf)) : "-");
-}
-
-const char *netprint_us(uint64_t us, char buf[24])
-{
-	if (us < 1000)
-		snprintf(buf, 24, "%llu us", (unsigned long long)us);
-	else if (us < 1000000)
-		snprintf(buf, 24, "%.1f ms", (double)us / 1e3);
-	else
-		snprintf(buf, 24, "%.2f s", (double)us / 1e6);
-	return buf;
-}
-
-static void mean_cell(struct table *t, uint64_t us, uint64_t n)
-{
-	char buf[24];
-
-	table_cell(t, n ? netprint_us(us / n, buf) : "-");
-}
-
-static void pid_cell(struct table *t, const struct netflows_end *x)
-{
-	if (x->pid)
-		table_cellf(t, "%lld", (long long)x->pid);
-	else
-		table_cell(t, "-");
-}
-
-/* "tcp 80", "unix /run/x.sock", "udp 443 (QUIC?)" of what the port alone says. `path` NULL, "": it
- * has none, or there are several. */
-static void service_cell(struct table *t, const char *protocol, int64_t port, const char *path)
+/* "tcp 80", "unix /run/x.sock", "udp 443 (QUIC?)" where only the port suggests QUIC. `path` NULL or
+ * "": it has none, or there are several. */
+static void add_service(struct strbuf *out, const char *protocol, int64_t port, const char *path)
 {
 	const char *quic = netflows_quic(protocol, port);
 
 	if (port)
-		table_cellf(t, "%s %lld%s", protocol, (long long)port,
+		strbuf_addf(out, "%s %lld%s", protocol, (long long)port,
 			    quic && !strcmp(quic, "port") ? " (QUIC?)" : "");
 	else if (path && *path)
-		table_cellf(t, "%s %s", protocol, path);
+		strbuf_addf(out, "%s %s", protocol, path);
 	else
-		table_cell(t, protocol);
+		strbuf_addstr(out, protocol);
+}
+
+static json_t *end_json(const struct netflows_end *x)
+{
+	return json_pack("{s:o, s:o, s:o}", "container", json_text_or_null(x->container), "comm",
+			 json_text_or_null(x->comm), "pid", json_number_or_null(x->pid, x->pid));
+}
+
+static void row_sum(struct row *o, const char *title, const uint64_t sums[NET_SUMS],
+		    enum netflows_sum which)
+{
+	const enum table_align align = which == NET_RETRANS ? TABLE_SPARE_RIGHT : TABLE_RIGHT;
+
+	if (which == NET_TX || which == NET_RX)
+		row_bytes(o, title, align, NETFLOWS_SUMS[which], sums[which], true);
+	else
+		row_count(o, title, align, NETFLOWS_SUMS[which], sums[which], true);
+}
+
+/* The columns of an edge and of a connection. The sums that the table does not show are in JSON. */
+static void row_sums(struct row *o, const uint64_t sums[NET_SUMS], int64_t open_now,
+		     const char *sent, const char *received)
+{
+	row_sum(o, "OPENED", sums, NET_OPENED);
+	row_count(o, "OPEN", TABLE_RIGHT, "open_now", (uint64_t)open_now, true);
+	row_sum(o, sent, sums, NET_TX);
+	row_sum(o, received, sums, NET_RX);
+	row_us(o, "RTT", TABLE_SPARE_RIGHT, "rtt_us",
+	       sums[NET_RTT_N] ? (int64_t)(sums[NET_RTT_SUM] / sums[NET_RTT_N]) : 0,
+	       sums[NET_RTT_N]);
+	for (int i = 0; o->json && i < NET_SUMS; i++)
+		if (!json_object_get(o->json, NETFLOWS_SUMS[i]))
+			row_sum(o, NULL, sums, i);
+}
+
+static void row_troubles(struct row *o, const struct strbuf *troubles, bool warn)
+{
+	row_cell(o, "TROUBLE", TABLE_MIDDLE, troubles->len ? strbuf_str(troubles) : NULL);
+	if (warn)
+		row_color(o, TERM_YELLOW);
 }
 
 /* ---- connections ---- */
 
-static void flow_text(struct table *t, const struct netflows_row *r)
+static void flow_row(struct row *o, const struct netflows_row *r)
 {
 	struct strbuf who cleanup_strbuf = STRBUF_INIT, peer cleanup_strbuf = STRBUF_INIT,
+			  service cleanup_strbuf = STRBUF_INIT,
 			  troubles cleanup_strbuf = STRBUF_INIT;
+	const bool client = !strcmp(r->side, "client"), server = !strcmp(r->side, "server");
 	const bool has_mate =
 		*r->mate.comm || *r->mate.container; /* else the path is the other end's name */
+	const uint64_t connects = client ? r->sums[NET_OPENED] : 0;
 
-	pid_cell(t, &r->who);
-	netprint_end(&who, &r->who);
-	table_cell(t, strbuf_str(&who));
-	table_cell(t, !strcmp(r->side, "client") ? "to" :
-		      !strcmp(r->side, "server") ? "from" :
-						   "with");
-	netprint_peer(&peer, r);
-	table_cell(t, strbuf_str(&peer));
-	service_cell(t, r->protocol, r->port, has_mate && r->peers == 1 ? r->peer : NULL);
-	count_cell(t, r->sums[NET_OPENED]);
-	count_cell(t, (uint64_t)r->open_now);
-	bytes_cell(t, r->sums[NET_TX]);
-	bytes_cell(t, r->sums[NET_RX]);
-	mean_cell(t, r->sums[NET_RTT_SUM], r->sums[NET_RTT_N]);
-	mean_cell(t, r->sums[NET_CONNECT_US], !strcmp(r->side, "client") ? r->sums[NET_OPENED] : 0);
-	count_cell(t, r->sums[NET_RETRANS]);
+	add_end(&who, &r->who);
+	add_peer(&peer, r);
+	add_service(&service, r->protocol, r->port, has_mate && r->peers == 1 ? r->peer : NULL);
 	netprint_troubles(&troubles, r->sums);
-	table_cell(t, troubles.len ? strbuf_str(&troubles) : "-");
-	if (netflows_failed(r) + netflows_broken(r))
-		table_row_color(t, TERM_YELLOW);
+	row_number(o, "PID", TABLE_RIGHT, NULL, r->who.pid, r->who.pid);
+	row_cell(o, "NAME", TABLE_MIDDLE, strbuf_str(&who));
+	row_json(o, "who", end_json(&r->who));
+	row_cell(o, "", TABLE_LEFT, client ? "to" : server ? "from" : "with");
+	row_word(o, NULL, TABLE_LEFT, "side", r->side);
+	row_cell(o, "OTHER END", TABLE_MIDDLE, strbuf_str(&peer));
+	row_json(o, "other", end_json(&r->mate));
+	row_text(o, NULL, TABLE_LEFT, "peer", r->peer);
+	row_text(o, NULL, TABLE_LEFT, "peer_name", r->name);
+	row_text(o, NULL, TABLE_LEFT, "class", netflows_class(r->peer));
+	row_cell(o, "SERVICE", TABLE_MIDDLE, strbuf_str(&service));
+	row_word(o, NULL, TABLE_LEFT, "protocol", r->protocol);
+	row_number(o, NULL, TABLE_LEFT, "port", r->port, r->port);
+	row_text(o, NULL, TABLE_LEFT, "quic", netflows_quic(r->protocol, r->port));
+	row_sums(o, r->sums, r->open_now, "SENT", "RECEIVED");
+	row_us(o, "CONNECT", TABLE_SPARE_RIGHT, NULL,
+	       connects ? (int64_t)(r->sums[NET_CONNECT_US] / connects) : 0, connects);
+	row_sum(o, "RETRANS", r->sums, NET_RETRANS);
+	row_troubles(o, &troubles, netflows_failed(r) + netflows_broken(r));
+	row_end(o);
 }
 
 struct table *netprint_flows(const struct netflows *f, size_t n)
 {
-	static const struct table_column columns[] = {
-		{"PID", TABLE_RIGHT},
-		{"NAME", TABLE_MIDDLE},
-		{"", TABLE_LEFT},
-		{"OTHER END", TABLE_MIDDLE},
-		{"SERVICE", TABLE_MIDDLE},
-		{"OPENED", TABLE_RIGHT},
-		{"OPEN", TABLE_RIGHT},
-		{"SENT", TABLE_RIGHT},
-		{"RECEIVED", TABLE_RIGHT},
-		{"RTT", TABLE_SPARE_RIGHT},
-		{"CONNECT", TABLE_SPARE_RIGHT},
-		{"RETRANS", TABLE_SPARE_RIGHT},
-		{"TROUBLE", TABLE_MIDDLE},
-	};
-	struct table *t = table_new(columns, ARRAY_SIZE(columns));
+	struct row o = row_of_table();
 
 	for (size_t i = 0; i < n; i++)
-		flow_text(t, &f->rows[i]);
-	table_omit_empty(t);
-	return t;
-}
-
-static json_t *text_or_null(const char *s)
-{
-	return s && *s ? json_text(s) : json_null();
-}
-
-static void end_json(json_t *o, const char *key, const struct netflows_end *x)
-{
-	json_object_set_new(o, key,
-			    json_pack("{s:o, s:o, s:o}", "container", text_or_null(x->container),
-				      "comm", text_or_null(x->comm), "pid",
-				      x->pid ? json_integer(x->pid) : json_null()));
-}
-
-static void sums_json(json_t *o, const uint64_t sums[NET_SUMS], int64_t open_now)
-{
-	for (int i = 0; i < NET_SUMS; i++)
-		json_object_set_new(o, NETFLOWS_SUMS[i], json_integer((json_int_t)sums[i]));
-	json_object_set_new(o, "open_now", json_integer(open_now));
-	json_object_set_new(
-		o, "rtt_us",
-		sums[NET_RTT_N] ? json_integer((json_int_t)(sums[NET_RTT_SUM] / sums[NET_RTT_N])) :
-				  json_null());
+		flow_row(&o, &f->rows[i]);
+	table_omit_empty(o.table);
+	return o.table;
 }
 
 json_t *netprint_flow_json(const struct netflows_row *r)
 {
-	json_t *o = json_object();
+	struct row o = row_of_json();
 
-	end_json(o, "who", &r->who);
-	json_object_set_new(o, "side", json_text(r->side));
-	end_json(o, "other", &r->mate);
-	json_object_set_new(o, "peer", text_or_null(r->peer));
-	json_object_set_new(o, "peer_name", text_or_null(r->name));
-	json_object_set_new(o, "class", text_or_null(netflows_class(r->peer)));
-	json_object_set_new(o, "protocol", json_text(r->protocol));
-	json_object_set_new(o, "port", r->port ? json_integer(r->port) : json_null());
-	json_object_set_new(o, "quic", text_or_null(netflows_quic(r->protocol, r->port)));
-	sums_json(o, r->sums, r->open_now);
-	return o;
+	flow_row(&o, r);
+	return o.json;
 }
 
 /* ---- listeners ---- */
 
+static void listener_row(struct row *o, const struct netlisteners_row *r)
+{
+	struct strbuf service cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&service, r->protocol);
+	if (r->port)
+		strbuf_addf(&service, " %lld", (long long)r->port);
+	row_number(o, "PID", TABLE_RIGHT, NULL, r->who.pid, r->who.pid);
+	row_cell(o, "NAME", TABLE_MIDDLE, r->who.comm);
+	row_text(o, "CONTAINER", TABLE_MIDDLE, NULL, r->who.container);
+	row_json(o, "who", end_json(&r->who));
+	row_cell(o, "SERVICE", TABLE_LEFT, strbuf_str(&service));
+	row_word(o, NULL, TABLE_LEFT, "protocol", r->protocol);
+	row_text(o, "ADDRESS", TABLE_MIDDLE, "address", r->address);
+	row_number(o, NULL, TABLE_LEFT, "port", r->port, r->port);
+	row_text(o, "OPEN TO", TABLE_LEFT, "open_to", r->open_to);
+	row_count(o, "WAITING", TABLE_RIGHT, "backlog", (uint64_t)r->backlog, true);
+	row_count(o, "ROOM", TABLE_RIGHT, "backlog_max", (uint64_t)r->backlog_max, true);
+	row_count(o, "DROPPED", TABLE_RIGHT, "dropped", (uint64_t)r->dropped, true);
+	row_count(o, "REPEATED", TABLE_RIGHT, "repeated", (uint64_t)r->repeated, true);
+	if (r->dropped)
+		row_color(o, TERM_YELLOW);
+	row_end(o);
+}
+
 struct table *netprint_listeners(const struct netlisteners *l, size_t n)
 {
-	static const struct table_column columns[] = {
-		{"PID", TABLE_RIGHT},      {"NAME", TABLE_MIDDLE},    {"CONTAINER", TABLE_MIDDLE},
-		{"SERVICE", TABLE_LEFT},   {"ADDRESS", TABLE_MIDDLE}, {"OPEN TO", TABLE_LEFT},
-		{"WAITING", TABLE_RIGHT},  {"ROOM", TABLE_RIGHT},     {"DROPPED", TABLE_RIGHT},
-		{"REPEATED", TABLE_RIGHT},
-	};
-	struct table *t = table_new(columns, ARRAY_SIZE(columns));
+	struct row o = row_of_table();
 
-	for (size_t i = 0; i < n; i++) {
-		const struct netlisteners_row *r = &l->rows[i];
-
-		pid_cell(t, &r->who);
-		table_cell(t, r->who.comm);
-		table_cell(t, *r->who.container ? r->who.container : "-");
-		if (r->port)
-			table_cellf(t, "%s %lld", r->protocol, (long long)r->port);
-		else
-			table_cell(t, r->protocol);
-		table_cell(t, *r->address ? r->address : "-");
-		table_cell(t, r->open_to);
-		count_cell(t, (uint64_t)r->backlog);
-		count_cell(t, (uint64_t)r->backlog_max);
-		count_cell(t, (uint64_t)r->dropped);
-		count_cell(t, (uint64_t)r->repeated);
-		if (r->dropped)
-			table_row_color(t, TERM_YELLOW);
-	}
-	table_omit_empty(t);
-	return t;
+	for (size_t i = 0; i < n; i++)
+		listener_row(&o, &l->rows[i]);
+	table_omit_empty(o.table);
+	return o.table;
 }
 
 json_t *netprint_listener_json(const struct netlisteners_row *r)
 {
-	json_t *o = json_object();
+	struct row o = row_of_json();
 
-	end_json(o, "who", &r->who);
-	json_object_set_new(o, "protocol", json_text(r->protocol));
-	json_object_set_new(o, "address", text_or_null(r->address));
-	json_object_set_new(o, "port", r->port ? json_integer(r->port) : json_null());
-	json_object_set_new(o, "open_to", text_or_null(r->open_to));
-	json_object_set_new(o, "backlog", json_integer(r->backlog));
-	json_object_set_new(o, "backlog_max", json_integer(r->backlog_max));
-	json_object_set_new(o, "dropped", json_integer(r->dropped));
-	json_object_set_new(o, "repeated", json_integer(r->repeated));
-	return o;
+	listener_row(&o, r);
+	return o.json;
 }
 
 /* ---- the map ---- */
@@ -274,8 +226,8 @@ void netprint_unplaced(struct strbuf *out, const struct netmap *m)
 	char buf[32];
 
 	if (m->unplaced)
-		strbuf_addf(out, "%s requests stand on no line: who asked whom is not known",
-			    term_count(m->unplaced, buf, sizeof(buf)));
+		strbuf_addf(out, "%s requests are not shown: their client or server is unknown",
+			    units_count(m->unplaced, buf, sizeof(buf)));
 }
 
 /* The path of a Unix socket, where it is one. */
@@ -286,50 +238,6 @@ static void path_of(const struct netmap_edge *x, char *buf, size_t size)
 	*buf = '\0';
 	if (end && !strcmp(x->protocol, "unix") && !end[1])
 		snprintf(buf, size, "%.*s", (int)(end - x->addresses), x->addresses);
-}
-
-static void edge_text(struct table *t, const struct netmap *m, const struct netmap_edge *x,
-		      bool again)
-{
-	char buf[24], path[PATH_SHOWN];
-	struct strbuf troubles cleanup_strbuf = STRBUF_INIT;
-
-	table_cell(t, again ? "" : m->nodes[x->from].name);
-	table_cell(t, "->");
-	table_cell(t, m->nodes[x->to].name);
-	path_of(x, path, sizeof(path));
-	service_cell(t, x->protocol, x->port, m->nodes[x->to].kind == NETMAP_ADDRESS ? NULL : path);
-	count_cell(t, x->sums[NET_OPENED]);
-	count_cell(t, (uint64_t)x->open_now);
-	bytes_cell(t, x->sums[NET_TX]);
-	bytes_cell(t, x->sums[NET_RX]);
-	mean_cell(t, x->sums[NET_RTT_SUM], x->sums[NET_RTT_N]);
-	count_cell(t, x->sums[NET_RETRANS]);
-	count_cell(t, x->asked.requests);
-	table_cell(t, x->asked.answered ?
-			      netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, buf) :
-			      "-");
-	netprint_edge_troubles(&troubles, x);
-	table_cell(t, troubles.len ? strbuf_str(&troubles) : "-");
-	if (troubles.len)
-		table_row_color(t, TERM_YELLOW);
-}
-
-struct table *netprint_map(const struct netmap *m)
-{
-	/* clang-format off */
-	static const struct table_column columns[] = {
-		{"FROM", TABLE_MIDDLE}, {"", TABLE_LEFT}, {"TO", TABLE_MIDDLE}, {"SERVICE", TABLE_MIDDLE}, {"OPENED", TABLE_RIGHT},
-		{"OPEN", TABLE_RIGHT}, {"OUT", TABLE_RIGHT}, {"IN", TABLE_RIGHT}, {"RTT", TABLE_SPARE_RIGHT}, {"RETRANS", TABLE_SPARE_RIGHT},
-		{"REQUESTS", TABLE_RIGHT}, {"P95", TABLE_RIGHT}, {"TROUBLE", TABLE_MIDDLE},
-	};
-	/* clang-format on */
-	struct table *t = table_new(columns, ARRAY_SIZE(columns));
-
-	for (size_t i = 0; i < m->n_edges; i++)
-		edge_text(t, m, &m->edges[i], i && m->edges[i].from == m->edges[i - 1].from);
-	table_omit_empty(t);
-	return t;
 }
 
 static const char *kind_word(enum netmap_kind kind)
@@ -344,30 +252,54 @@ static json_t *node_json(const struct netmap_node *x)
 	return json_pack("{s:o, s:s}", "name", json_text(x->name), "kind", kind_word(x->kind));
 }
 
-json_t *netprint_edge_json(const struct netmap *m, const struct netmap_edge *x)
+/* `again`: FROM is the same as in the row above. Requests are in JSON where they were recorded. */
+static void edge_row(struct row *o, const struct netmap *m, const struct netmap_edge *x, bool again)
 {
+	const struct netmap_node *from = &m->nodes[x->from], *to = &m->nodes[x->to];
+	struct strbuf service cleanup_strbuf = STRBUF_INIT, troubles cleanup_strbuf = STRBUF_INIT;
 	char path[PATH_SHOWN];
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o}", "from", node_json(&m->nodes[x->from]), "to",
-			      node_json(&m->nodes[x->to]), "protocol", json_text(x->protocol),
-			      "port", x->port ? json_integer(x->port) : json_null());
 
 	path_of(x, path, sizeof(path));
-	json_object_set_new(o, "quic", text_or_null(netflows_quic(x->protocol, x->port)));
-	json_object_set_new(o, "path", *path ? json_text(path) : json_null());
-	sums_json(o, x->sums, x->open_now);
-	if (!m->asked_known)
-		return o;
-	json_object_set_new(o, "requests",
-			    x->asked.requests ? json_integer((json_int_t)x->asked.requests) :
-						json_null());
-	json_object_set_new(o, "errors",
-			    x->asked.requests ? json_integer((json_int_t)x->asked.errors) :
-						json_null());
-	json_object_set_new(o, "p95_ns",
-			    x->asked.answered ?
-				    json_integer((json_int_t)reqrows_quantile(&x->asked, 0.95)) :
-				    json_null());
-	return o;
+	add_service(&service, x->protocol, x->port, to->kind == NETMAP_ADDRESS ? NULL : path);
+	netprint_edge_troubles(&troubles, x);
+	row_cell(o, "FROM", TABLE_MIDDLE, again ? "" : from->name);
+	row_json(o, "from", node_json(from));
+	row_cell(o, "", TABLE_LEFT, "->");
+	row_cell(o, "TO", TABLE_MIDDLE, to->name);
+	row_json(o, "to", node_json(to));
+	row_cell(o, "SERVICE", TABLE_MIDDLE, strbuf_str(&service));
+	row_word(o, NULL, TABLE_LEFT, "protocol", x->protocol);
+	row_number(o, NULL, TABLE_LEFT, "port", x->port, x->port);
+	row_text(o, NULL, TABLE_LEFT, "quic", netflows_quic(x->protocol, x->port));
+	row_text(o, NULL, TABLE_LEFT, "path", path);
+	row_sums(o, x->sums, x->open_now, "OUT", "IN");
+	row_sum(o, "RETRANS", x->sums, NET_RETRANS);
+	row_count(o, "REQUESTS", TABLE_RIGHT, m->asked_known ? "requests" : NULL, x->asked.requests,
+		  x->asked.requests);
+	row_count(o, NULL, TABLE_LEFT, m->asked_known ? "errors" : NULL, x->asked.errors,
+		  x->asked.requests);
+	row_ns(o, "P95", TABLE_RIGHT, m->asked_known ? "p95_ns" : NULL,
+	       (int64_t)reqrows_quantile(&x->asked, 0.95), x->asked.answered);
+	row_troubles(o, &troubles, troubles.len);
+	row_end(o);
+}
+
+struct table *netprint_map(const struct netmap *m)
+{
+	struct row o = row_of_table();
+
+	for (size_t i = 0; i < m->n_edges; i++)
+		edge_row(&o, m, &m->edges[i], i && m->edges[i].from == m->edges[i - 1].from);
+	table_omit_empty(o.table);
+	return o.table;
+}
+
+json_t *netprint_edge_json(const struct netmap *m, const struct netmap_edge *x)
+{
+	struct row o = row_of_json();
+
+	edge_row(&o, m, x, false);
+	return o.json;
 }
 
 /* A name in quotes: those and backslashes are escaped, and what is no letter is shown. */

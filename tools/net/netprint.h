@@ -11,18 +11,13 @@
 #include "tools/net/netmap.h"
 #include "tools/print/table.h"
 
-/* "nginx", "web (812 nginx)", "10.0.0.5": an end as one word. */
-void netprint_end(struct strbuf *out, const struct netflows_end *x);
-void netprint_peer(struct strbuf *out, const struct netflows_row *r);
 /* "3 refused, 1 timed out", "" of none. `sums` as in a row. */
 void netprint_troubles(struct strbuf *out, const uint64_t sums[NET_SUMS]);
 
 /* The same of an edge, and how many requests over it were errors. */
 void netprint_edge_troubles(struct strbuf *out, const struct netmap_edge *x);
-/* "12 requests stand on no line: ..."; "" where each has one. */
+/* "12 requests are not shown: ..."; "" where each has one. */
 void netprint_unplaced(struct strbuf *out, const struct netmap *m);
-/* "90 us", "1.2 ms", "3.00 s" */
-const char *netprint_us(uint64_t us, char buf[24]);
 
 struct table *netprint_flows(const struct netflows *f, size_t n);
 json_t *netprint_flow_json(const struct netflows_row *r);

@@ -9,6 +9,7 @@
 #include "schema/base/worker.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/ranking/top.h"
@@ -63,16 +64,16 @@ static void brief_make(const struct flame_page *p, struct strbuf *s)
 
 	strbuf_addstr(s, "<b>");
 	page_add_text(s, *p->range ? p->range :
-				     when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
+				     units_ns(f->to_ns - f->from_ns, length, sizeof(length)));
 	strbuf_addstr(s, "</b> · ");
 	if (fold_is_cores(f))
 		strbuf_addf(s, "%.2f of %u cores", fold_cores(f, all->total_ns), f->cpus);
 	else
 		strbuf_addstr(s, fold_amount(f, all->total_ns, n, sizeof(n)));
-	strbuf_addf(s, " · %s %s", term_count(all->total_samples, n, sizeof(n)),
+	strbuf_addf(s, " · %s %s", units_count(all->total_samples, n, sizeof(n)),
 		    store_unit_name(f->kind->unit_n));
 	if (lost_of(f))
-		strbuf_addf(s, " · <b>%s lost</b>", term_count(lost_of(f), n, sizeof(n)));
+		strbuf_addf(s, " · <b>%s lost</b>", units_count(lost_of(f), n, sizeof(n)));
 	if (*p->filters) {
 		strbuf_addstr(s, " · only ");
 		page_add_text(s, p->filters);
@@ -86,7 +87,7 @@ static void fact_time(const struct flame_page *p, struct strbuf *s)
 
 	strbuf_addstr(s, "<li><b>");
 	page_add_text(s, *p->range ? p->range :
-				     when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
+				     units_ns(f->to_ns - f->from_ns, length, sizeof(length)));
 	strbuf_addf(s, "</b>; %s to %s</li>\n", when_utc(f->from_ns, from, sizeof(from)),
 		    when_utc(f->to_ns, to, sizeof(to)));
 }
@@ -99,13 +100,13 @@ static void fact_load(const struct flame_page *p, struct strbuf *s)
 
 	if (!fold_is_cores(f)) {
 		strbuf_addf(s, "<li><b>%s</b>, ", fold_amount(f, all->total_ns, n, sizeof(n)));
-		strbuf_addf(s, "%s %s</li>\n", term_count(all->total_samples, n, sizeof(n)),
+		strbuf_addf(s, "%s %s</li>\n", units_count(all->total_samples, n, sizeof(n)),
 			    store_unit_name(f->kind->unit_n));
 		return;
 	}
 	strbuf_addf(s, "<li><b>%.2f cores</b> of %u busy", fold_cores(f, all->total_ns), f->cpus);
 	strbuf_addf(s, ", %.2f s of CPU time</li>\n", (double)all->total_ns / 1e9);
-	strbuf_addf(s, "<li><b>%s samples</b>", term_count(all->total_samples, n, sizeof(n)));
+	strbuf_addf(s, "<li><b>%s samples</b>", units_count(all->total_samples, n, sizeof(n)));
 	if (f->period_ns)
 		strbuf_addf(s, " at %.4g Hz", 1e9 / (double)f->period_ns);
 	strbuf_addstr(s, "</li>\n");
@@ -192,11 +193,11 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	char n[32];
 
 	strbuf_addf(s, "<li%s>%s lost", lost ? " class=\"warn\"" : "",
-		    term_count(lost, n, sizeof(n)));
+		    units_count(lost, n, sizeof(n)));
 	for (size_t i = 0; lost && i < f->n_losses; i++) {
 		strbuf_addstr(s, i ? ", " : " (");
 		page_add_text(s, f->losses[i].reason);
-		strbuf_addf(s, " %s", term_count(f->losses[i].n, n, sizeof(n)));
+		strbuf_addf(s, " %s", units_count(f->losses[i].n, n, sizeof(n)));
 	}
 	strbuf_addstr(s, lost ? ")</li>\n" : "</li>\n");
 	fact_unnamed(f, s);
@@ -241,7 +242,7 @@ static void facts_make(const struct flame_page *p, const struct flame_tree *t, s
 	if (t->elided)
 		strbuf_addf(s,
 			    "<li>the %s smallest frames are drawn as \"(smaller frames)\"</li>\n",
-			    term_count(t->elided, n, sizeof(n)));
+			    units_count(t->elided, n, sizeof(n)));
 	if (p->folds[0]->kernel && *p->folds[0]->kernel) {
 		strbuf_addstr(s, "<li>kernel ");
 		page_add_text(s, p->folds[0]->kernel);

@@ -7,6 +7,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/page/page_fill.h"
@@ -84,7 +85,7 @@ static void frame_add(struct svg *s, size_t i)
 		    fold_amount(s->f, n->total_ns, amount, sizeof(amount)),
 		    fold_is_cores(s->f) ? " cores" : "");
 	strbuf_addf(&title, "%s %s; self %.2f %%",
-		    term_count(n->total_samples, count, sizeof(count)),
+		    units_count(n->total_samples, count, sizeof(count)),
 		    store_unit_name(s->f->kind->unit_n), 100 * (double)n->self_ns / whole);
 	svg_frame(&s->body, s->x[i], TOP + n->depth * SVG_ROW, (double)n->total_ns * s->scale,
 		  colour, strbuf_str(&title), fr->name);
@@ -119,7 +120,7 @@ static void head_add(const struct flame_page *p, const struct svg *s, struct str
 	strbuf_addf(out, "%s%s, %s %s",
 		    fold_amount(f, f->nodes[0].total_ns, amount, sizeof(amount)),
 		    fold_is_cores(f) ? " cores" : "",
-		    term_count(f->nodes[0].total_samples, count, sizeof(count)),
+		    units_count(f->nodes[0].total_samples, count, sizeof(count)),
 		    store_unit_name(f->kind->unit_n));
 	if (*p->filters) {
 		strbuf_addstr(out, "; only ");

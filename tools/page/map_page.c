@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/units.h"
 #include "tools/net/netdraw.h"
 #include "tools/net/netprint.h"
 #include "tools/page/hash.h"
@@ -124,8 +125,9 @@ static void add_p95(struct strbuf *s, const struct netmap_edge *x)
 	char buf[24];
 
 	strbuf_addf(s, "<td class=\"num\">%s</td>",
-		    x->asked.answered ? netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, buf) :
-					"");
+		    x->asked.answered ?
+			    units_ns(reqrows_quantile(&x->asked, 0.95), buf, sizeof(buf)) :
+			    "");
 }
 
 static void edge_row(const struct netmap *m, const struct netmap_edge *x, struct strbuf *s)
@@ -141,11 +143,11 @@ static void edge_row(const struct netmap *m, const struct netmap_edge *x, struct
 	if (x->port)
 		strbuf_addf(s, " %lld", (long long)x->port);
 	strbuf_addstr(s, "</td>");
-	add_count(s, x->sums[NET_OPENED], term_count);
-	add_count(s, x->open_now > 0 ? (uint64_t)x->open_now : 0, term_count);
-	add_count(s, x->sums[NET_TX], term_bytes);
-	add_count(s, x->sums[NET_RX], term_bytes);
-	add_count(s, x->asked.requests, term_count);
+	add_count(s, x->sums[NET_OPENED], units_count);
+	add_count(s, x->open_now > 0 ? (uint64_t)x->open_now : 0, units_count);
+	add_count(s, x->sums[NET_TX], units_bytes);
+	add_count(s, x->sums[NET_RX], units_bytes);
+	add_count(s, x->asked.requests, units_count);
 	add_p95(s, x);
 	netprint_edge_troubles(&trouble, x);
 	strbuf_addstr(s, "<td>");

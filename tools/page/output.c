@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 
 #include "schema/base/array.h"
 #include "tools/fold/fold_kind.h"
@@ -15,6 +14,7 @@
 #include "tools/page/flame_html.h"
 #include "tools/page/flame_svg.h"
 #include "tools/page/page_folds.h"
+#include "tools/print/outfile.h"
 
 static const struct {
 	const char *end;
@@ -36,16 +36,11 @@ static const char *const GROUPS[] = {
 
 int output_form_of(const char *path, enum output_form *form, struct err *e)
 {
-	size_t len = strlen(path);
-
-	for (size_t i = 0; i < ARRAY_SIZE(FORMS); i++) {
-		size_t end = strlen(FORMS[i].end);
-
-		if (len > end && !strcasecmp(path + len - end, FORMS[i].end)) {
+	for (size_t i = 0; i < ARRAY_SIZE(FORMS); i++)
+		if (outfile_ends_with(path, FORMS[i].end)) {
 			*form = FORMS[i].form;
 			return 0;
 		}
-	}
 	err_set(e, -EINVAL, EXIT_USAGE,
 		"cannot tell the format from the name '%s' (known: .html, .svg, .folded, .pb.gz (pprof), .perf, .speedscope.json and .json)",
 		path);

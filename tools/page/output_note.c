@@ -11,6 +11,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 
@@ -80,7 +81,7 @@ void output_note_say(const struct verb_call *call, const char *path, enum output
 		json_print(j, stdout, 1);
 		return;
 	}
-	printf("wrote %s (%s%s)\n", path, term_bytes(bytes, size, sizeof(size)),
+	printf("wrote %s (%s%s)\n", path, units_bytes(bytes, size, sizeof(size)),
 	       form == OUTPUT_HTML ? ", works offline" : "");
 	fflush(stdout);
 	if (call->quiet)

@@ -37,6 +37,16 @@ json_t *json_text(const char *s)
 	return json_stringn(strbuf_str(&clean), clean.len);
 }
 
+json_t *json_text_or_null(const char *s)
+{
+	return s && *s ? json_text(s) : json_null();
+}
+
+json_t *json_number_or_null(int64_t n, bool known)
+{
+	return known ? json_integer(n) : json_null();
+}
+
 void json_set_time(json_t *obj, const char *key, int64_t ns)
 {
 	char text[32], name[64];

@@ -2,13 +2,14 @@
 /*
  * json: the envelope of every `--json` answer, on jansson:
  *   {"schema":"sonde.VERB/1","from":"RFC3339","to":..,"from_ns":..,"to_ns":..,"rows":[..],"warnings":[..]}
- * Times are RFC 3339 UTC with an integer `_ns` beside; what is not known is null. Within /1 keys
- * are only added.
+ * Each time is RFC 3339 UTC and, with `_ns` after its key, an integer; what is not known is null.
+ * Within /1 keys are only added.
  */
 #ifndef SONDE_TOOLS_JSON_H
 #define SONDE_TOOLS_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -20,6 +21,8 @@ void json_warn(json_t *envelope, const char *fmt, ...) __attribute__((format(pri
 /* Any bytes: made valid UTF-8 (U+FFFD for what is not); control bytes stay, as JSON escapes. NULL
  * gives null. */
 json_t *json_text(const char *s);
+json_t *json_text_or_null(const char *s); /* null for "", too */
+json_t *json_number_or_null(int64_t n, bool known);
 /* obj[key] = RFC 3339 and obj[key "_ns"] = integer; null for 0. */
 void json_set_time(json_t *obj, const char *key, int64_t ns);
 /* One line (compact when `compact`, else indented), a newline, and the reference is dropped. 0 or

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keys: see the header. */
 #include "tools/print/keys.h"
 #include "schema/base/array.h"
 

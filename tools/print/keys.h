@@ -2,11 +2,11 @@
 /*
  * keys: from what a terminal sends to keys. Pure.
  *
- *  1. UTF-8 is the character; a byte that is none is dropped (KEY_NONE).
+ *  1. UTF-8 is the character; an invalid byte is dropped (KEY_NONE).
  *  2. CR and LF are Enter, DEL and ^H Backspace; other control bytes are dropped.
  *  3. ESC [ parameters final, and ESC O final, are the keys with a name below, whatever modifiers
- * stand in the parameters; another one is dropped as a whole. One of more than 32 bytes is no key:
- * its ESC is dropped.
+ * the parameters have; any other sequence is dropped as a whole. One of more than 32 bytes is not a
+ * key: its ESC is dropped.
  *  4. ESC alone is Escape, once the caller knows that nothing follows it.
  */
 #ifndef SONDE_TOOLS_KEYS_H

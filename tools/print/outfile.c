@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ static int say(struct err *e, int error, const char *path)
 	else if (error == ENOENT)
 		err_fix(e, "make the folder first, or write elsewhere with -o FILE");
 	else if (error == EACCES || error == EPERM || error == EROFS)
-		err_fix(e, "write where you may, with -o FILE");
+		err_fix(e, "choose a place that you may write, with -o FILE");
 	return -error;
 }
 
@@ -100,4 +101,11 @@ void outfile_release(struct outfile *o)
 	free(o->temp);
 	free(o->path);
 	*o = (struct outfile)OUTFILE_INIT;
+}
+
+bool outfile_ends_with(const char *path, const char *end)
+{
+	const size_t n = strlen(path), m = strlen(end);
+
+	return n > m && !strcasecmp(path + n - m, end);
 }

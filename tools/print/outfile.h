@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outfile: a file that is there whole or not at all. It is written under another name beside its
- * place and renamed at the end, so that a full disk, a kill or an error leaves what stood there
- * before. What is not a regular file (a pipe, /dev/stdout, a link) is written directly.
+ * outfile: a file that is written whole or not at all. It is written under another name in the same
+ * folder and renamed at the end, so that a full disk, a kill or an error leaves the old file. What
+ * is not a regular file (a pipe, /dev/stdout, a link) is written directly.
  */
 #ifndef SONDE_TOOLS_OUTFILE_H
 #define SONDE_TOOLS_OUTFILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -33,5 +34,7 @@ void outfile_release(struct outfile *o);
 
 /* "x.db" -> ".x.db.PID.tmp" in the same folder; the caller's. */
 char *outfile_temp_name(const char *path);
+/* Does a file's name end so, in any case of letters, and have more before it? */
+bool outfile_ends_with(const char *path, const char *end);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pager: see the header. */
 #include "tools/print/pager.h"
 
 #include <errno.h>

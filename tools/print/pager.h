@@ -3,12 +3,12 @@
  * pager: long text on a terminal goes through a program that shows it by screens.
  *
  *  1. $SONDE_PAGER, else $PAGER, else `less -FRX` (with $LESS unset it is FRX for any less: what
- * fits on one screen is just printed). Empty, or `cat`: none. Words are split at spaces; one with
- * other signs of a shell is given to sh.
- *  2. None where stdout is no terminal, TERM is dumb, --no-pager was given, or the program is not
- * there.
- *  3. What is said on stderr meanwhile goes with the text if it would go to the terminal.
- *  4. Who leaves the pager early ends sonde with 0, silently. Ctrl-C is the pager's; sonde stops
+ * fits on one screen is just printed). Empty, or `cat`: no pager. Words are split at spaces; a
+ * command with other shell characters is run by sh.
+ *  2. No pager if stdout is not a terminal, TERM is dumb, --no-pager was given, or the program does
+ * not exist.
+ *  3. What is written to stderr meanwhile goes to the pager, too, if stderr is the terminal.
+ *  4. Leaving the pager early ends sonde with 0, silently. Ctrl-C is the pager's; sonde stops
  * reading, and waits for it.
  */
 #ifndef SONDE_TOOLS_PAGER_H

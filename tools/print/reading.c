@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reading: see the header. A thread watches the time: one file alone may take seconds. */
+/* reading: A thread watches the time: one file alone may take seconds. */
 #include "tools/print/reading.h"
 
 #include <errno.h>

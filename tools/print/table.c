@@ -15,11 +15,11 @@
 #define TIGHT_MIN 6  /* on a narrow terminal columns are not cut narrower than this */
 #define LEFT_OUT  SIZE_MAX
 
-#define ROWS_SHOWN 30 /* where nobody says how many */
+#define ROWS_SHOWN 30 /* default of -n */
 
 struct table {
 	struct table_column *columns;
-	size_t n_columns;
+	size_t n_columns, cap_columns;
 	char **cells; /* row by row */
 	size_t n, cap;
 	enum term_color *colors; /* of rows, as far as any was set */
@@ -36,10 +36,15 @@ struct table *table_new(const struct table_column *columns, size_t n)
 {
 	struct table *t = mem_alloc(sizeof(*t));
 
-	t->columns = mem_array(n, sizeof(*columns));
-	memcpy(t->columns, columns, n * sizeof(*columns));
-	t->n_columns = n;
+	for (size_t i = 0; i < n; i++)
+		table_column_add(t, columns[i].title, columns[i].align);
 	return t;
+}
+
+void table_column_add(struct table *t, const char *title, enum table_align align)
+{
+	mem_grow(t->columns, t->n_columns, t->cap_columns);
+	t->columns[t->n_columns++] = (struct table_column){.title = title, .align = align};
 }
 
 void table_free(struct table *t)

@@ -4,9 +4,9 @@
  * Cells are escaped (control bytes become \xNN). Where a line would not fit:
  *   1. the columns marked TABLE_MIDDLE and SPARE are cut in the middle, as long as they can still
  * be read;
- *   2. on a terminal those marked SPARE are left out, from the right: rather a column less than
- * letters;
- *   3. on a terminal the rest is cut shorter, and stands closer together.
+ *   2. on a terminal those marked SPARE are left out, from the right: better one column less than
+ * unreadable ones;
+ *   3. on a terminal the rest is cut shorter, with one space between columns.
  */
 #ifndef SONDE_TOOLS_TABLE_H
 #define SONDE_TOOLS_TABLE_H
@@ -34,6 +34,8 @@ struct table_column {
 };
 
 struct table *table_new(const struct table_column *columns, size_t n);
+/* One more column, before its cell of the first row. */
+void table_column_add(struct table *t, const char *title, enum table_align align);
 void table_free(struct table *t);
 /* Cells go in row by row; each is copied. */
 void table_cell(struct table *t, const char *text);
@@ -52,7 +54,7 @@ size_t table_rows(uint64_t asked, size_t n);
 /* As an answer: on standard output, as wide as that is, and freed; where it has `n` rows `of` more,
  * how to see them is said, unless `quiet`. */
 void table_answer(struct table *t, size_t n, size_t of, bool quiet);
-/* The same as on a terminal of that width, wherever it is written. */
+/* As on a terminal of that width, whatever `out` is. */
 void table_print_fit(const struct table *t, FILE *out, unsigned width);
 
 #endif

@@ -179,38 +179,3 @@ void term_printf(FILE *f, const char *fmt, ...)
 	strbuf_addlines(&shown, strbuf_str(&raw));
 	fputs(strbuf_str(&shown), f);
 }
-
-const char *term_bytes(uint64_t n, char *buf, size_t size)
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-	double v = (double)n;
-	size_t u = 0;
-
-	while (v >= 1024 && u + 1 < ARRAY_SIZE(units)) {
-		v /= 1024;
-		u++;
-	}
-	snprintf(buf, size, u && v < 10 ? "%.1f %s" : "%.0f %s", v, units[u]);
-	return buf;
-}
-
-const char *term_count(uint64_t n, char *buf, size_t size)
-{
-	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n), i;
-	size_t pos = 0;
-
-	for (i = 0; i < len && pos + 2 < size; i++) {
-		if (i && (len - i) % 3 == 0)
-			buf[pos++] = ' ';
-		buf[pos++] = digits[i];
-	}
-	buf[pos] = '\0';
-	return buf;
-}
-
-const char *term_cores(double cores, char *buf, size_t size)
-{
-	snprintf(buf, size, cores < 0.0995 && cores > 0 ? "%.3f cores" : "%.2f cores", cores);
-	return buf;
-}

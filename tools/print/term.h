@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * term: what a stream can show: colours, width. Colours only on a terminal; NO_COLOR, TERM=dumb and
- * --color=never switch them off, --color=always and CLICOLOR_FORCE on. Never colour alone: a word
- * or a sign stands beside it.
+ * --color=never switch them off, --color=always and CLICOLOR_FORCE on. Colour is never the only
+ * sign: a word or a character says the same.
  */
 #ifndef SONDE_TOOLS_TERM_H
 #define SONDE_TOOLS_TERM_H
@@ -43,10 +43,5 @@ void term_add_middle(struct strbuf *out, const char *s, size_t columns);
 
 /* printf of lines that hold names: what a terminal would obey is shown instead. */
 void term_printf(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* Numbers for people; buffers of 32 bytes. */
-const char *term_bytes(uint64_t n, char *buf, size_t size);   /* "412 KiB" */
-const char *term_count(uint64_t n, char *buf, size_t size);   /* "7 921" */
-const char *term_cores(double cores, char *buf, size_t size); /* "1.37 cores" */
 
 #endif

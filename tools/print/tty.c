@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tty: see the header. What runs in signal handlers is write, tcsetattr, sigaction and raise: all
+/* tty: What runs in signal handlers is write, tcsetattr, sigaction and raise: all
  * async-signal-safe. */
 #include "tools/print/tty.h"
 
@@ -75,7 +75,7 @@ static void on_stop(int sig)
 	errno = error;
 }
 
-/* After a SIGSTOP that nobody could see, too. */
+/* Also after a SIGSTOP, which cannot be caught. */
 static void on_change(int sig)
 {
 	int error = errno;
@@ -102,7 +102,7 @@ int tty_enter(struct err *e)
 
 	if (tcgetattr(STDIN_FILENO, &before))
 		return err_set(e, -errno, EXIT_RUNTIME,
-			       "cannot read keys: standard input is no terminal");
+			       "cannot read keys: standard input is not a terminal");
 	raw = before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
 	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tty: the whole terminal for a program that draws it anew and reads single keys
- * (docs/decisions/0067): the other screen, no echo, no cursor. However the program ends, but by
- * SIGKILL, the terminal is as before: tty_leave, exit(), a signal that ends or stops it, an abort.
- * Ctrl-C ends it with 0 once something was drawn.
+ * tty: the whole terminal for a program that redraws it and reads single keys
+ * (docs/decisions/0067): the alternate screen, no echo, no cursor. However the program ends, except
+ * by SIGKILL, the terminal is restored: tty_leave, exit(), a signal that ends or stops it, an
+ * abort. Ctrl-C ends it with 0 once something was drawn.
  */
 #ifndef SONDE_TOOLS_TTY_H
 #define SONDE_TOOLS_TTY_H
@@ -13,7 +13,12 @@
 
 #include "schema/base/err.h"
 
-enum tty_event { TTY_KEY, TTY_RESIZED /* or brought back: draw anew */, TTY_TIMEOUT, TTY_GONE };
+enum tty_event {
+	TTY_KEY,
+	TTY_RESIZED /* or continued after a stop: redraw */,
+	TTY_TIMEOUT,
+	TTY_GONE
+};
 
 /* stdin and stdout are terminals. Once a process. */
 int tty_enter(struct err *e);

@@ -285,24 +285,3 @@ const char *when_local(int64_t ns, int64_t now_ns, char *buf, size_t size)
 	strftime(buf, size, same ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &tm);
 	return buf;
 }
-
-const char *when_duration(int64_t ns, char *buf, size_t size)
-{
-	long long s = (ns + NSEC_PER_SEC / 2) / NSEC_PER_SEC;
-
-	if (ns < NSEC_PER_SEC)
-		snprintf(buf, size, "%lld ms", (long long)ns / 1000000);
-	else if (ns < 10 * NSEC_PER_SEC && ns % NSEC_PER_SEC)
-		snprintf(buf, size, "%.1f s", (double)ns / NSEC_PER_SEC);
-	else if (s < 120)
-		snprintf(buf, size, "%lld s", s);
-	else if (s < 7200)
-		snprintf(buf, size, s % 60 ? "%lld min %lld s" : "%lld min", s / 60, s % 60);
-	else if (s < 172800)
-		snprintf(buf, size, s / 60 % 60 ? "%lld h %lld min" : "%lld h", s / 3600,
-			 s / 60 % 60);
-	else
-		snprintf(buf, size, s / 3600 % 24 ? "%lld d %lld h" : "%lld d", s / 86400,
-			 s / 3600 % 24);
-	return buf;
-}

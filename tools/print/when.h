@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * when: times as people write them (durations: schema/base/cli/quantity.h). Times without a zone
- * are local (TZ). Pure but for TZ.
+ * when: times as people write them (durations: schema/base/units.h, schema/base/cli/quantity.h).
+ * Times without a zone are local (TZ). Pure but for TZ.
  *
  * T is one of
  *   2026-11-20T03:10:00Z, ...+01:00, ...03:10:00.250Z      RFC 3339
@@ -25,12 +25,10 @@ int when_parse(const char *s, int64_t now_ns, int64_t *out_ns);
 
 /* "2026-11-20T02:10:00.250Z" (fraction only if there is one); 32 bytes are enough. */
 const char *when_utc(int64_t ns, char *buf, size_t size);
-/* "2026-11-20T03:10:00+01:00": local, to the second, but the same instant wherever it is typed; 40
- * bytes. */
+/* "2026-11-20T03:10:00+01:00": local, to the second, with its zone, so that it is the same instant
+ * on any host; 40 bytes. */
 const char *when_zoned(int64_t ns, char *buf, size_t size);
 /* "14:10:03", with the date in front unless it is today's; 32 bytes. */
 const char *when_local(int64_t ns, int64_t now_ns, char *buf, size_t size);
-/* "10 s", "15 min", "3 h 4 min", "2 d 1 h", "250 ms"; 32 bytes. */
-const char *when_duration(int64_t ns, char *buf, size_t size);
 
 #endif

@@ -10,8 +10,8 @@
 #include "schema/base/strbuf.h"
 
 /* Adds `text`, broken at spaces into lines of at most `width` columns (0: not at all), those after
- * the first with `indent` spaces before. A word that is longer stands on a line of its own. Escape
- * sequences of colours take no room. */
+ * the first with `indent` spaces before. A longer word gets its own line. Colour escape sequences
+ * take no columns. */
 void wrap_add(struct strbuf *out, const char *text, unsigned width, unsigned indent);
 /* The same and a newline, as wide as the terminal is. */
 void wrap_print(FILE *out, const char *text, unsigned indent);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zstream: see the header. A deflate stream that ends on a byte, not in a last block, goes on with
+/* zstream: A deflate stream that ends on a byte, not in a last block, goes on with
  * the next one's bytes. */
 #include "tools/print/zstream.h"
 
@@ -42,7 +42,7 @@ void zstream_deflate(struct zstream_part *p)
 	deflateEnd(&z);
 }
 
-/* The header says how hard it was tried: nobody reads that. */
+/* The header's compression level is only informative. */
 static size_t head_put(uint8_t *to)
 {
 	const unsigned cmf = 0x78; /* deflate, a window of 32 KB */

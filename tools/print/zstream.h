@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zstream: a zlib stream (RFC 1950) of several parts, each deflated by itself as suits it: so two
- * threads can do it, and the first to be there need not wait for those that stand before it.
+ * zstream: a zlib stream (RFC 1950) of several parts, each deflated separately, so that two threads
+ * can work on them and a part that is ready first need not wait for those before it.
  */
 #ifndef SONDE_TOOLS_ZSTREAM_H
 #define SONDE_TOOLS_ZSTREAM_H

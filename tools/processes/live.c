@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* live: see the header. */
 #include "tools/processes/live.h"
 
 #include <errno.h>

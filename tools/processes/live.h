@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live: what `sonde top` shows: who ran in a window of time, which follows the clock or was moved
- * through stored time, as rows that are sorted and filtered, and the stacks of one of them.
- * Everything is read anew from the store each time, as `ps` does it, so that the numbers are those
- * of `ps` in the same window. No terminal here.
+ * live: what `sonde top` shows: what ran in a window of time, which follows the clock or was moved
+ * through stored time, as rows that are sorted and filtered, and the stacks of one of them. Each
+ * time everything is read from the store as `ps` does it, so the numbers are those of `ps` for the
+ * same window. No terminal here.
  *
  * The window ends at a whole second and is as long as --last (30 s), or as what --at, --from or
- * --rec say. It follows the clock while something records here; else it begins at the end of what
- * was recorded last.
+ * --rec say. It follows the clock while something records here; else it starts at the end of the
+ * last recording.
  */
 #ifndef SONDE_TOOLS_LIVE_H
 #define SONDE_TOOLS_LIVE_H
@@ -54,12 +54,12 @@ struct live {
 /* Finds the window. Errors are those of select_new: no store, wrong words. */
 int live_init(struct live *l, struct err *e);
 void live_release(struct live *l);
-/* Reads the window anew; one that follows the clock moves to now. What is wrong stands in `why`. */
+/* Reads the window again; one that follows the clock moves to now. `why` has the error. */
 void live_read(struct live *l);
 /* Sorts and filters what was read. */
 void live_arrange(struct live *l);
-/* By so many windows, over times at which nothing was recorded, not beyond the first and the last.
- * False: it is there already. Forward to now, the window follows the clock again. */
+/* Moves by that many windows, across times without a recording, but not beyond the first and the
+ * last. False: it is there already. Forward to now, the window follows the clock again. */
 bool live_step(struct live *l, int windows);
 void live_follow(struct live *l);
 /* Fills in what selects this window and the filters asked for. pid: of this process only; 0: all.

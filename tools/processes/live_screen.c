@@ -19,6 +19,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/keys.h"
 #include "tools/print/term.h"
@@ -28,7 +29,7 @@
 
 #define GUTTER      2 /* columns left of a row: the mark of the chosen one */
 #define FEWEST_ROWS 6
-#define CALM        5 /* after a reading, at least so many times its length is left in peace */
+#define CALM        5 /* after a reading, pause at least this many times its length */
 
 enum showing { SHOW_ROWS, SHOW_STACKS, SHOW_KEYS };
 
@@ -50,14 +51,14 @@ static const char *const SORTS[] = {"cpu", "pid", "name", "start"};
 
 static const char *const KEYS[] = {
 	"up, down    choose a row; PageUp, PageDown a screen; g, G first, last",
-	"Enter       the stacks of the chosen process; Escape leads back",
+	"Enter       the stacks of the chosen process; Escape goes back",
 	"left, right a window earlier, later; [ and ] ten windows",
 	"Home        the first window that is recorded",
 	"l, End      follow the clock",
 	"Space       stop here",
 	"1 2 3 4     sort by cpu, pid, name, start; 5 and on by the columns after SHARE; s the next",
 	"/           filter by a part of command, container, unit, pid; Escape: none",
-	"r           read anew",
+	"r           read again",
 	"q, Ctrl-C   quit",
 	NULL,
 };
@@ -92,7 +93,7 @@ static void put_title(const struct screen *s)
 	date = to[date] && !strncmp(from, to, date) ? date + 1 : 0; /* the same day is said once */
 	snprintf(line, sizeof(line), "sonde top  %s  %s to %s (%s)",
 		 l->follows ? "live" : "stopped at", from, to + date,
-		 when_duration(l->window_ns, length, sizeof(length)));
+		 units_ns(l->window_ns, length, sizeof(length)));
 
 	put_line(s, line, "\033[1m");
 }
@@ -178,12 +179,10 @@ static void put_rows(struct screen *s)
 		line += end + (line[end] == '\n');
 	}
 	if (!l->rows.n)
-		put_line(
-			s,
-			l->n_all ?
-				"nobody whom the filter lets in: / changes it, Escape takes it away" :
-				"nobody used CPU time",
-			"");
+		put_line(s,
+			 l->n_all ? "nothing passes the filter: / changes it, Escape removes it" :
+				    "no CPU time was used",
+			 "");
 }
 
 static const char *skip_lines(const char *text, size_t n)
@@ -208,7 +207,7 @@ static void put_body(struct screen *s)
 			strbuf_addf(&fix, "  fix: %s", l->why.fix);
 			put_line(s, strbuf_str(&fix), "");
 		}
-		put_line(s, "left: the time before that was recorded", "");
+		put_line(s, "left: the recorded time before", "");
 	} else if (s->showing == SHOW_STACKS) {
 		put_text(s, skip_lines(s->stacks ? s->stacks : "", s->line), body_rows(s) + 1);
 	} else {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* who: see the header. */
 #include "tools/processes/process_report.h"
 
 #include <errno.h>
@@ -10,26 +9,26 @@
 
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/units.h"
 #include "tools/fold/fold_build.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/json.h"
 #include "tools/print/table.h"
 #include "tools/print/term.h"
-#include "tools/print/when.h"
 #include "tools/processes/shortlived.h"
 #include "tools/timeline/ended.h"
 
 #define DEFAULT_ROWS 20
 
 /* clang-format off */
-const struct option WHO_OPTIONS[] = {
+const struct option PROCESS_REPORT_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind: offcpu, inuse", offsetof(struct process_report_args, sort)},
 	{0},
 };
 /* clang-format on */
 /* clang-format off */
-const struct option WHO_CONTAINER_OPTIONS[] = {
+const struct option PROCESS_REPORT_CONTAINER_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, gpu, restarts, oom, throttled", offsetof(struct process_report_args, sort)},
 	{0},
@@ -52,11 +51,6 @@ static double share(uint64_t part, uint64_t whole)
 
 /* --- JSON --- */
 
-static json_t *text_or_null(const char *s)
-{
-	return *s ? json_text(s) : json_null();
-}
-
 static void set_end(json_t *o, const struct fold_process *p)
 {
 	char how[ENDED_MAX];
@@ -66,8 +60,8 @@ static void set_end(json_t *o, const struct fold_process *p)
 		json_set_time(o, "ended", p->end_ns);
 	else
 		json_object_set_new(o, "ended", json_null());
-	json_object_set_new(o, "how", text_or_null(how));
-	json_object_set_new(o, "status", p->how ? json_integer(p->status) : json_null());
+	json_object_set_new(o, "how", json_text_or_null(how));
+	json_object_set_new(o, "status", json_number_or_null(p->status, p->how));
 }
 
 /* By the names of this host; in a container there are others: the number, as where there is no
@@ -91,13 +85,13 @@ static void set_process(json_t *o, const struct process_rows *procs, const struc
 	json_object_set_new(o, "uid", json_integer(p->uid));
 	set_user(o, p);
 	json_object_set_new(o, "comm", json_text(p->comm));
-	json_object_set_new(o, "exe", text_or_null(p->exe));
-	json_object_set_new(o, "args", text_or_null(p->args));
-	json_object_set_new(o, "container", text_or_null(p->container));
-	json_object_set_new(o, "container_id", text_or_null(p->container_id));
-	json_object_set_new(o, "unit", text_or_null(p->unit));
-	json_object_set_new(o, "lang", text_or_null(p->lang));
-	json_object_set_new(o, "runtime", text_or_null(p->lang_runtime));
+	json_object_set_new(o, "exe", json_text_or_null(p->exe));
+	json_object_set_new(o, "args", json_text_or_null(p->args));
+	json_object_set_new(o, "container", json_text_or_null(p->container));
+	json_object_set_new(o, "container_id", json_text_or_null(p->container_id));
+	json_object_set_new(o, "unit", json_text_or_null(p->unit));
+	json_object_set_new(o, "lang", json_text_or_null(p->lang));
+	json_object_set_new(o, "runtime", json_text_or_null(p->lang_runtime));
 	json_set_time(o, "started", p->start_ns);
 	set_end(o, p);
 }
@@ -111,13 +105,11 @@ static void set_incidents(json_t *o, const struct view *v, const struct process_
 	const bool throttling_known = v->incidents->throttling_known || r->used;
 
 	json_object_set_new(o, "restarts",
-			    is_one ? json_integer((json_int_t)incident_restarts(c)->n) :
-				     json_null());
-	json_object_set_new(o, "oom", is_one ? json_integer((json_int_t)c->oom.n) : json_null());
+			    json_number_or_null((int64_t)incident_restarts(c)->n, is_one));
+	json_object_set_new(o, "oom", json_number_or_null((int64_t)c->oom.n, is_one));
 	json_object_set_new(o, "throttled_ns",
-			    is_one && throttling_known ?
-				    json_integer((json_int_t)process_rows_throttled_ns(r)) :
-				    json_null());
+			    json_number_or_null((int64_t)process_rows_throttled_ns(r),
+						is_one && throttling_known));
 }
 
 static void set_container(json_t *o, const struct view *v, const struct process_rows_row *r)
@@ -126,10 +118,10 @@ static void set_container(json_t *o, const struct view *v, const struct process_
 
 	json_object_set_new(o, "container", json_text(r->container));
 	json_object_set_new(o, "container_id",
-			    text_or_null(p            ? p->container_id :
-					 r->incidents ? r->incidents->id :
-							r->used->id));
-	json_object_set_new(o, "image", text_or_null(p ? p->container_image : ""));
+			    json_text_or_null(p            ? p->container_id :
+					      r->incidents ? r->incidents->id :
+							     r->used->id));
+	json_object_set_new(o, "image", json_text_or_null(p ? p->container_image : ""));
 	json_object_set_new(o, "processes", json_integer((json_int_t)r->n_processes));
 	json_object_set_new(o, "top_comm", p ? json_text(p->comm) : json_null());
 	json_object_set_new(o, "top_pid", p ? json_integer(p->pid) : json_null());
@@ -148,22 +140,18 @@ static void set_more(json_t *o, const struct view *v, const struct process_rows_
 	}
 }
 
-static json_t *bytes_or_null(bool known, uint64_t n)
-{
-	return known ? json_integer((json_int_t)n) : json_null();
-}
-
-/* Of a container: how many of its processes lived between two readings, and what of its CPU time no
- * process was told to have used. */
+/* Of a container: how many of its processes lived between two readings, and how much of its CPU
+ * time is attributed to no process. */
 static void set_told(json_t *o, const struct view *v, const char *container,
 		     const struct process_usage_row *u)
 {
 	const struct shortlived_told *t = shortlived_of(v->ended, container);
 
 	json_object_set_new(o, "ended_processes", t ? json_integer((json_int_t)t->n) : json_null());
-	json_object_set_new(o, "cpu_unattributed_ns",
-			    bytes_or_null(t && u->cpu_us,
-					  t ? shortlived_rest(u->cpu_us, t->cpu_us) * 1000 : 0));
+	json_object_set_new(
+		o, "cpu_unattributed_ns",
+		json_number_or_null(t ? shortlived_rest(u->cpu_us, t->cpu_us) * 1000 : 0,
+				    t && u->cpu_us));
 }
 
 /* Where family host was recorded. */
@@ -173,25 +161,26 @@ static void set_used(json_t *o, const struct view *v, const struct process_rows_
 	const struct process_usage_row *u = r->used ? r->used : &none;
 
 	if (v->procs->used && v->procs->used->net_known) {
-		json_object_set_new(o, "rx_bytes", bytes_or_null(u->has_net, u->rx_bytes));
-		json_object_set_new(o, "tx_bytes", bytes_or_null(u->has_net, u->tx_bytes));
+		json_object_set_new(o, "rx_bytes", json_number_or_null(u->rx_bytes, u->has_net));
+		json_object_set_new(o, "tx_bytes", json_number_or_null(u->tx_bytes, u->has_net));
 	}
 	if (v->procs->used && v->procs->used->gpu_known) {
 		json_object_set_new(o, "gpu_ns", json_integer((json_int_t)u->gpu_us * 1000));
-		json_object_set_new(o, "gpu_mem_bytes", bytes_or_null(u->has_gpu, u->gpu_mem));
+		json_object_set_new(o, "gpu_mem_bytes",
+				    json_number_or_null(u->gpu_mem, u->has_gpu));
 	}
 	if (!v->procs->used || !v->procs->used->known)
 		return;
-	json_object_set_new(o, "cpu_used_ns", bytes_or_null(r->used, u->cpu_us * 1000));
-	json_object_set_new(o, "mem_bytes", bytes_or_null(u->has_mem, u->mem));
-	json_object_set_new(o, "read_bytes", bytes_or_null(u->has_io, u->read_bytes));
-	json_object_set_new(o, "write_bytes", bytes_or_null(u->has_io, u->write_bytes));
+	json_object_set_new(o, "cpu_used_ns", json_number_or_null(u->cpu_us * 1000, r->used));
+	json_object_set_new(o, "mem_bytes", json_number_or_null(u->mem, u->has_mem));
+	json_object_set_new(o, "read_bytes", json_number_or_null(u->read_bytes, u->has_io));
+	json_object_set_new(o, "write_bytes", json_number_or_null(u->write_bytes, u->has_io));
 	if (!r->container)
 		return;
 	set_told(o, v, r->container, u);
-	json_object_set_new(o, "mem_limit_bytes", bytes_or_null(u->mem_limit, u->mem_limit));
-	json_object_set_new(o, "rx_bytes", bytes_or_null(u->has_net, u->rx_bytes));
-	json_object_set_new(o, "tx_bytes", bytes_or_null(u->has_net, u->tx_bytes));
+	json_object_set_new(o, "mem_limit_bytes", json_number_or_null(u->mem_limit, u->mem_limit));
+	json_object_set_new(o, "rx_bytes", json_number_or_null(u->rx_bytes, u->has_net));
+	json_object_set_new(o, "tx_bytes", json_number_or_null(u->tx_bytes, u->has_net));
 }
 
 static int print_json(const struct view *v, const char *verb)
@@ -287,14 +276,15 @@ struct used_shown {
 };
 #define USED_COLUMNS 7
 
-/* As samples say; where there are none, nothing. */
+/* By samples; "-" without any. */
 static void cores_cells(struct table *t, const struct view *v, const struct process_rows_row *r)
 {
 	const uint64_t whole = v->f->nodes[0].total_ns;
+	char share[UNITS_MAX];
 
 	if (whole) {
 		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
-		table_cellf(t, "%.1f %%", 100 * share(r->ns, whole));
+		table_cell(t, units_share((double)r->ns, (double)whole, share, sizeof(share)));
 	} else {
 		table_cell(t, "-");
 		table_cell(t, "-");
@@ -340,7 +330,7 @@ static void bytes_cell(struct table *t, bool known, uint64_t n)
 {
 	char text[32];
 
-	table_cell(t, known ? term_bytes(n, text, sizeof(text)) : "-");
+	table_cell(t, known ? units_bytes(n, text, sizeof(text)) : "-");
 }
 
 /* As the kernel charged it, whatever samples say. */
@@ -348,7 +338,7 @@ static void cpu_cell(struct table *t, uint64_t us)
 {
 	char text[32];
 
-	table_cell(t, us ? when_duration((int64_t)us * 1000, text, sizeof(text)) : "-");
+	table_cell(t, us ? units_ns((int64_t)us * 1000, text, sizeof(text)) : "-");
 }
 
 static void used_cells(struct table *t, const struct used_shown *s,
@@ -370,16 +360,15 @@ static void used_cells(struct table *t, const struct used_shown *s,
 	if (s->gpu) {
 		char time[32];
 
-		table_cell(t, u->gpu_us ?
-				      when_duration((int64_t)u->gpu_us * 1000, time, sizeof(time)) :
-				      "-");
+		table_cell(t, u->gpu_us ? units_ns((int64_t)u->gpu_us * 1000, time, sizeof(time)) :
+					  "-");
 		bytes_cell(t, u->has_gpu, u->gpu_mem);
 	}
 }
 
 #define ENDED_ROWS 5
 
-/* A row that is no process's: what is known of it beside its CPU time stands under COMMAND. */
+/* A row that is not one process: COMMAND says what it is. */
 static void sum_row(struct table *t, const struct used_shown *used, size_t n_kinds, bool ended,
 		    const struct shortlived_row *x, const char *what)
 {
@@ -403,8 +392,8 @@ static void sum_row(struct table *t, const struct used_shown *used, size_t n_kin
 		table_cell(t, "-");
 }
 
-/* Processes that lived between two readings, and what nobody was told to have used: below the
- * others, however many of these are shown. */
+/* Processes that lived between two readings, and the unattributed CPU time: below the others,
+ * whatever -n is. */
 static void sum_rows(struct table *t, const struct view *v, const struct used_shown *used,
 		     size_t n_kinds, bool ended)
 {
@@ -523,7 +512,7 @@ static void throttled_cell(struct table *t, uint64_t ns)
 {
 	char time[32];
 
-	table_cell(t, ns ? when_duration((int64_t)ns, time, sizeof(time)) : "-");
+	table_cell(t, ns ? units_ns((int64_t)ns, time, sizeof(time)) : "-");
 }
 
 static struct table *container_table(const struct view *v)
@@ -599,7 +588,7 @@ static struct fold *fold_of_nothing(const struct selection *sel)
 	return fold_end(b);
 }
 
-/* CPU time, and what was used beside it: one of them may have been recorded without the other. */
+/* CPU time and other use: either may have been recorded without the other. */
 static int read_both(const struct verb_call *call, enum process_rows_by by, struct fold **f,
 		     struct process_usage *used, struct err *e)
 {

@@ -15,7 +15,7 @@ struct process_report_args {
 	uint64_t rows;
 	const char *sort;
 };
-extern const struct option WHO_OPTIONS[], WHO_CONTAINER_OPTIONS[];
+extern const struct option PROCESS_REPORT_OPTIONS[], PROCESS_REPORT_CONTAINER_OPTIONS[];
 
 /* The table of `sonde ps`: the first n rows; the caller's (table_free). */
 struct table *process_report_table(const struct fold *f, const struct process_rows *p, size_t n);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* procs: see the header. */
 #include "tools/processes/process_rows.h"
 
 #include <errno.h>
@@ -353,7 +352,7 @@ static int compare(const void *a, const void *b, void *ctx)
 	return c ? c : by_pid(x, y);
 }
 
-/* --- beside CPU time --- */
+/* --- other than CPU time --- */
 
 static uint64_t process_key(const struct fold_process *p)
 {

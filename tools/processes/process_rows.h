@@ -29,7 +29,7 @@ struct process_rows_row {
 	uint64_t more[STORE_KINDS]; /* by fold of procs_more */
 	const struct incident_container *incidents; /* of a container, borrowed; NULL: none */
 	const struct process_usage_row
-		*used; /* what it used beside CPU time, borrowed; NULL: not known */
+		*used; /* use other than CPU time, borrowed; NULL: not known */
 };
 
 enum process_rows_by { PROCESS_ROWS_BY_PROCESS, PROCESS_ROWS_BY_CONTAINER };
@@ -38,7 +38,7 @@ struct process_rows {
 	struct process_rows_row
 		*rows; /* most CPU time first, until process_rows_sort says otherwise */
 	size_t n;
-	const struct procs_more *more;    /* borrowed; NULL: nothing beside CPU time */
+	const struct procs_more *more;    /* borrowed; NULL: only CPU time */
 	const struct process_usage *used; /* the same; NULL: not asked */
 	const struct fold *f;             /* that it was made of */
 	uint32_t *by_pid; /* its processes, by pid and start: process_rows_parent; NULL where rows
@@ -48,8 +48,8 @@ struct process_rows {
 /* `f` was made with leaves and outlives `p`. */
 void process_rows_init(struct process_rows *p, const struct fold *f, enum process_rows_by by);
 void process_rows_release(struct process_rows *p);
-/* Rows of processes, not of containers: fill in what each has beside CPU time. `more` and its folds
- * outlive `p`. */
+/* Rows of processes, not of containers: fills in what each has in addition to CPU time. `more` and
+ * its folds outlive `p`. */
 void process_rows_add(struct process_rows *p, const struct procs_more *more);
 /* Rows of containers: fill in what happened to each; those that used no CPU while something
  * happened to them get rows. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* used: see the header. A range may lie in several segments: sums add up, of memory the last
+/* used: A range may lie in several segments: sums add up, of memory the last
  * reading holds. */
 #include "tools/processes/process_usage.h"
 
@@ -16,8 +16,8 @@
 #define TEXT_OF(n) TEXT_(n)
 #define TEXT_(n)   #n
 
-/* The columns that both have, from number 2 on. A row that lies in the range in part counts in
- * part: a minute is told whole. A gauge beside max() is that of the row that has the maximum
+/* The columns that both have, from number 2 on. A row that is partly in the range counts in part,
+ * as rows may be whole minutes. A gauge next to max() has the value of the row with the maximum
  * (SQLite's lang_select.html). */
 #define PART        "max(0, min(ts + seconds, ?2 + 1) - max(ts, ?1)) / (1.0 * seconds)"
 #define SUM(column) "CAST(round(sum((" column ") * " PART ")) AS INTEGER), "
@@ -152,7 +152,7 @@ static void take_container(void *ctx, sqlite3_stmt *st)
 		take_numbers(x, st);
 }
 
-/* Strings of its own: the segment may be closed. */
+/* Its own strings: the segment may be closed. */
 static struct fold_process who_of(const struct store_process_row *p)
 {
 	return (struct fold_process){.pid = p->pid,

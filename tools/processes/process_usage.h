@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * used: what processes or containers used in a range beside CPU time, as family host recorded it
- * (views process_stats and container_stats; of processes what went over their connections, as
- * family net did: view flows): sums of what was read, written, received and sent, and how much
- * memory they had at its end; of GPUs the same, as family gpu recorded it (view gpu_process_stats).
+ * process_usage: what processes or containers used in a range other than CPU time: as family host
+ * recorded it (views process_stats and container_stats), and for processes the bytes of their
+ * connections, as family net did (view flows): sums of what was read, written, received and sent,
+ * and how much memory they had at its end; of GPUs the same, as family gpu recorded it (view
+ * gpu_process_stats).
  *
  * Memory is that of the last reading before the range's end, where that is at most
- * PROCESS_USAGE_PROCESS_S or PROCESS_USAGE_CONTAINER_S before its beginning: what does not move has
- * a row so often only (loaders/host).
+ * PROCESS_USAGE_PROCESS_S or PROCESS_USAGE_CONTAINER_S before its beginning: what does not change
+ * has a row only that often (loaders/host).
  */
 #ifndef SONDE_TOOLS_PROCESS_USAGE_H
 #define SONDE_TOOLS_PROCESS_USAGE_H

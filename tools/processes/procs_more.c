@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* procs_more: see the header. */
 #include "tools/processes/procs_more.h"
 
 #include <ctype.h>
@@ -7,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/units.h"
 #include "tools/fold/fold_kind.h"
-#include "tools/print/term.h"
 
 bool procs_more_takes(const struct store_kind_info *kind)
 {
@@ -78,7 +77,7 @@ const char *procs_more_say(const struct fold *f, uint64_t amount, char *buf, siz
 	if (!amount || (f->unit != STORE_BYTES && !fold_recorded_ns(f)))
 		snprintf(buf, size, "-");
 	else if (f->unit == STORE_BYTES)
-		term_bytes(amount, buf, size);
+		units_bytes(amount, buf, size);
 	else if (fold_cores(f, amount) < 0.005)
 		snprintf(buf, size, "<0.01");
 	else

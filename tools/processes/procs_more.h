@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * procs_more: what the processes of a window have beside CPU time, as far as it was recorded: a
- * fold for each kind of value that takes time (durations: waits) or that stands at the window's end
- * in bytes (memory).
+ * procs_more: what the processes of a window have in addition to CPU time, as far as it was
+ * recorded: a fold for each kind of value that is a duration (waits) or bytes at the window's end
+ * (memory).
  */
 #ifndef SONDE_TOOLS_PROCS_MORE_H
 #define SONDE_TOOLS_PROCS_MORE_H

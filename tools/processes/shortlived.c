@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shortlived: see the header. */
 #include "tools/processes/shortlived.h"
 
 #include <sqlite3.h>
@@ -190,9 +189,8 @@ void shortlived_json(const struct shortlived *s, json_t *envelope)
 		const struct shortlived_row *x = &s->rows[i];
 		json_t *o = json_object();
 
-		json_object_set_new(o, "comm", *x->comm ? json_text(x->comm) : json_null());
-		json_object_set_new(o, "container",
-				    *x->container ? json_text(x->container) : json_null());
+		json_object_set_new(o, "comm", json_text_or_null(x->comm));
+		json_object_set_new(o, "container", json_text_or_null(x->container));
 		json_object_set_new(o, "processes", json_integer((json_int_t)x->n));
 		json_object_set_new(o, "cpu_used_ns", ns(x->cpu_us));
 		json_object_set_new(o, "read_bytes", json_integer((json_int_t)x->read_bytes));

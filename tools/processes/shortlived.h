@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shortlived: processes that lived between two readings of family host, by container and command,
- * and what of the CPU time that was charged no process was told to have used: of the host against
- * what the kernel sampled (/proc/stat, with interrupts), of a container against its cgroup's own
- * counter, which is exact.
+ * and the CPU time that is attributed to no process: for the host the difference to what the kernel
+ * sampled (/proc/stat, with interrupts), for a container to its cgroup's counter, which is exact.
  */
 #ifndef SONDE_TOOLS_SHORTLIVED_H
 #define SONDE_TOOLS_SHORTLIVED_H
@@ -21,7 +20,7 @@ struct shortlived_row {
 	uint64_t n, cpu_us, read_bytes, write_bytes, lived_us, rss_max;
 };
 
-/* Of a container: all that its processes were told to have used, those of `rows` too. */
+/* Of a container: the CPU time of all its processes, those of `rows` included. */
 struct shortlived_told {
 	char *container;
 	uint64_t n, cpu_us; /* n: of those in `rows` */
@@ -39,7 +38,7 @@ struct shortlived {
 /* None of it is no error. Release in any case. */
 int shortlived_read(const struct selection *sel, struct shortlived *out, struct err *e);
 void shortlived_release(struct shortlived *s);
-/* NULL: nothing was told of it. */
+/* NULL: nothing was recorded of it. */
 const struct shortlived_told *shortlived_of(const struct shortlived *s, const char *container);
 uint64_t shortlived_rest(uint64_t charged_us, uint64_t told_us);
 /* Keys of the envelope: ended, and of the host cpu_charged_ns, cpu_unattributed_ns. */

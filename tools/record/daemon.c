@@ -13,8 +13,8 @@
 #include "schema/base/clock.h"
 #include "schema/families/families.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "schema/store/read/reader.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 
 #define PATIENCE_S  10
@@ -91,7 +91,7 @@ int daemon_ask(const char *store, json_t *request, json_t **answer, struct err *
 		err_set(e, -EIO,
 			root ? (enum sonde_exit)json_integer_value(json_object_get(root, "exit")) :
 			       EXIT_RUNTIME,
-			"%s", error ?: "sonded gave no answer");
+			"%s", error ?: "sonded did not answer");
 		if (json_string_value(json_object_get(root, "fix")))
 			err_fix(e, "%s", json_string_value(json_object_get(root, "fix")));
 		json_decref(root);
@@ -113,7 +113,7 @@ static const char *text_of(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key)) ?: "";
 }
 
-/* How much less it does, of one that is told so while it runs; one with a rate has that. */
+/* How much less it does, for one that can be slowed while it runs; one with a rate shows that. */
 static void print_less(const json_t *o, const char *family)
 {
 	const struct probe_family *f = family_named(family);
@@ -134,19 +134,19 @@ static void print_service(const json_t *s)
 	if (!strcmp(state, "off"))
 		return;
 	printf("  %-8s %s for %s", text_of(s, "name"), state,
-	       when_duration((int64_t)(number(s, "for_seconds") * 1e9), took, sizeof(took)));
+	       units_seconds(number(s, "for_seconds"), took, sizeof(took)));
 	if (number(s, "pid") > 0)
 		printf(", pid %.0f", number(s, "pid"));
 	print_less(s, text_of(s, "name"));
 	if (strcmp(text_of(s, "name"), "maps"))
 		printf(", %s events, %s lost",
-		       term_count((uint64_t)number(s, "samples"), samples, sizeof(samples)),
-		       term_count((uint64_t)number(s, "lost"), lost, sizeof(lost)));
+		       units_count((uint64_t)number(s, "samples"), samples, sizeof(samples)),
+		       units_count((uint64_t)number(s, "lost"), lost, sizeof(lost)));
 	if (number(s, "starts") > 1)
 		printf(", started %.0f times", number(s, "starts"));
 	putchar('\n');
 	if (*text_of(s, "store_error"))
-		printf("           keeps in memory what it can: the store is not written (%s)\n",
+		printf("           keeps what it can in memory: the store cannot be written (%s)\n",
 		       text_of(s, "store_error"));
 	if (*why)
 		printf("           %s\n", why);
@@ -184,8 +184,8 @@ static void print_sealing(const json_t *o)
 	printf("  sealing  %s", text_of(o, "state"));
 	if (number(o, "segments") > 0)
 		printf("; %.0f segments archived, %s are %s", number(o, "segments"),
-		       term_bytes((uint64_t)number(o, "bytes_before"), before, sizeof(before)),
-		       term_bytes((uint64_t)number(o, "bytes_after"), after, sizeof(after)));
+		       units_bytes((uint64_t)number(o, "bytes_before"), before, sizeof(before)),
+		       units_bytes((uint64_t)number(o, "bytes_after"), after, sizeof(after)));
 	putchar('\n');
 }
 
@@ -195,11 +195,11 @@ static void print_store(const json_t *o)
 	int64_t history = json_integer_value(json_object_get(o, "history_begins_ns"));
 
 	printf("  budget   %s of %s, %s free on its disk%s",
-	       term_bytes((uint64_t)number(o, "bytes"), own, sizeof(own)),
-	       term_bytes((uint64_t)number(o, "budget_bytes"), budget, sizeof(budget)),
-	       term_bytes((uint64_t)number(o, "free_bytes"), left, sizeof(left)),
+	       units_bytes((uint64_t)number(o, "bytes"), own, sizeof(own)),
+	       units_bytes((uint64_t)number(o, "budget_bytes"), budget, sizeof(budget)),
+	       units_bytes((uint64_t)number(o, "free_bytes"), left, sizeof(left)),
 	       json_is_true(json_object_get(o, "unmet")) ?
-		       ": over its limits, and nothing more may go" :
+		       ": over its limits, and nothing more may be removed" :
 		       "");
 	if (history)
 		printf("; history begins %s (%.0f segments removed)",
@@ -219,7 +219,7 @@ static void print_bursts(const json_t *d)
 		printf("; of it %.2f %% to seal, prune and index", 100 * cores);
 	if (number(d, "burst_bytes") > 0)
 		printf("%s%s to seal, prune and index", cores > 0 ? ", " : "; of it ",
-		       term_bytes((uint64_t)number(d, "burst_bytes"), memory, sizeof(memory)));
+		       units_bytes((uint64_t)number(d, "burst_bytes"), memory, sizeof(memory)));
 	putchar('\n');
 }
 
@@ -230,12 +230,11 @@ void daemon_print(const json_t *status)
 	size_t i;
 
 	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core lately (limit %.3g %%), %s (limit %s)",
-	       number(d, "pid"),
-	       when_duration((int64_t)(number(d, "for_seconds") * 1e9), took, sizeof(took)),
+	       number(d, "pid"), units_seconds(number(d, "for_seconds"), took, sizeof(took)),
 	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting",
 	       100 * number(d, "cores"), 100 * number(d, "limit_cores"),
-	       term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
-	       term_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
+	       units_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
+	       units_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
 	print_bursts(d);
 	if (number(d, "step") + number(d, "memory_step") > 0)
 		print_steps(json_object_get(d, "steps"));

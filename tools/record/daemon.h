@@ -13,7 +13,7 @@
  * EXIT_NOTHING: no sonded keeps this store. What sonded refuses comes as its own error, with its
  * exit code. */
 int daemon_ask(const char *store, json_t *request, json_t **answer, struct err *e);
-/* Lines for `sonde status`: who records, since when, at what cost; how the store stands. */
+/* Lines for `sonde status`: the recorders, since when, at what cost; the state of the store. */
 void daemon_print(const json_t *status);
 
 #endif

@@ -13,12 +13,12 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "schema/store/read/reader.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/endings.h"
 #include "tools/print/json.h"
-#include "tools/print/term.h"
 #include "tools/record/doctor.h"
 #include "tools/select/select.h"
 
@@ -70,20 +70,19 @@ static void add_file(json_t *rows, const json_t *f)
 	char n[32], b[32];
 
 	if (!strcmp(state, "ready")) {
-		strbuf_addf(&text, "%s rows", term_count(rows_n, n, sizeof(n)));
+		strbuf_addf(&text, "%s rows", units_count(rows_n, n, sizeof(n)));
 		if (bad)
-			strbuf_addf(&text, "; %s places that no row can express",
-				    term_count(bad, b, sizeof(b)));
+			strbuf_addf(&text, "; %s places that unwind rows cannot express",
+				    units_count(bad, b, sizeof(b)));
 		json_array_append_new(rows, doctor_item(NULL, name, "ok", strbuf_str(&text), NULL));
 		return;
 	}
 	if (!strcmp(state, "pending"))
 		strbuf_addstr(&text, "its rows are still being made");
 	else if (!strcmp(state, "refused"))
-		strbuf_addf(&text, "no rows: %s; frame pointers are followed",
-			    text_of(f, "reason"));
+		strbuf_addf(&text, "no rows: %s; frame pointers are used", text_of(f, "reason"));
 	else
-		strbuf_addstr(&text, "it describes no stack frames; frame pointers are followed");
+		strbuf_addstr(&text, "it describes no stack frames; frame pointers are used");
 	json_array_append_new(rows, doctor_item(NULL, name, "warn", strbuf_str(&text), NULL));
 }
 
@@ -92,15 +91,15 @@ static const struct unwalked {
 	const char *name, *why, *fix;
 } UNWALKED[] = {
 	{"python",
-	 "how this build keeps them is not known (a pre-release, a build without a GIL of 3.14 or later, or one without its symbols)",
+	 "their layout in this build is unknown (a pre-release, a build without a GIL of 3.14 or later, or one without its symbols)",
 	 "a released build of 2.7 or 3.6 to 3.15, with its dynamic symbols"},
 	{"php",
-	 "how this build keeps them is not known (one with thread safety, or of another version)",
+	 "their layout in this build is unknown (one with thread safety, or of another version)",
 	 "a PHP 7.4 to 8.4 without thread safety"},
-	{"ruby", "how this version keeps them is not known", "a Ruby 2.7, 3.1 or 3.3"},
-	{"java", "how this version keeps them is not known", "a JDK 11, 17, 21 or 25"},
+	{"ruby", "their layout in this version is unknown", "a Ruby 2.7, 3.1 or 3.3"},
+	{"java", "their layout in this version is unknown", "a JDK 11, 17, 21 or 25"},
 	{"javascript",
-	 "how this V8 keeps them is not known (of another version, or without its v8dbg_ symbols)",
+	 "their layout in this V8 is unknown (another version, or without its v8dbg_ symbols)",
 	 "Node 16, 18, 20, 22 or 24; or node --perf-basic-prof: its functions then have names"},
 };
 
@@ -130,7 +129,7 @@ static void add_runtime(json_t *rows, const json_t *f, bool another)
 						strbuf_str(&text), fix));
 }
 
-/* A program that only starts a library is not told of, where the library is. */
+/* A program that only starts a library is left out if the library is listed. */
 static void add_runtimes(json_t *rows, const json_t *files)
 {
 	bool walked = false;
@@ -155,8 +154,7 @@ static void add_tls(json_t *rows, const json_t *f)
 	if (!t)
 		return;
 	if (blind)
-		strbuf_addf(&text, "what %s says is not read: %s", text_of(t, "library"),
-			    text_of(t, "why"));
+		strbuf_addf(&text, "%s is not read: %s", text_of(t, "library"), text_of(t, "why"));
 	else
 		strbuf_addf(&text, "%s, read at %llu places in %s%s", text_of(t, "library"),
 			    (unsigned long long)number_of(t, "probes"), slash ? slash + 1 : path,
@@ -177,13 +175,12 @@ static void add_anonymous(json_t *rows, const json_t *a)
 
 	if (!regions)
 		return;
-	strbuf_addf(&text,
-		    "%s of code without a file, in %llu region%s: frame pointers are followed; ",
-		    term_bytes(number_of(a, "bytes"), bytes, sizeof(bytes)),
+	strbuf_addf(&text, "%s of code without a file, in %llu region%s: frame pointers are used; ",
+		    units_bytes(number_of(a, "bytes"), bytes, sizeof(bytes)),
 		    (unsigned long long)regions, regions == 1 ? "" : "s");
 	if (read)
 		strbuf_addf(&text, "%s names from its %s",
-			    term_count(number_of(map, "names"), n, sizeof(n)),
+			    units_count(number_of(map, "names"), n, sizeof(n)),
 			    text_of(map, "kind"));
 	else if (*text_of(map, "reason"))
 		strbuf_addf(&text, "no names (perf map: %s, %s)", text_of(map, "state"),
@@ -192,9 +189,10 @@ static void add_anonymous(json_t *rows, const json_t *a)
 		strbuf_addf(&text, "no names (perf map: %s)", text_of(map, "state"));
 	json_array_append_new(
 		rows,
-		doctor_item(NULL, "[jit]", read ? "ok" : "warn", strbuf_str(&text),
-			    read ? NULL :
-				   "start it with what makes its runtime write /tmp/perf-PID.map"));
+		doctor_item(
+			NULL, "[jit]", read ? "ok" : "warn", strbuf_str(&text),
+			read ? NULL :
+			       "start it with the option that makes its runtime write /tmp/perf-PID.map"));
 }
 
 struct of_program {
@@ -248,12 +246,12 @@ static void add_endings(json_t *rows, const char *store, const json_t *process)
 	}
 	endings_sort(&p.endings);
 	strbuf_addf(&text, "%.1f %% of %s complete in rec %lld", 100 * endings_share(&p.endings),
-		    term_count(p.endings.n, n, sizeof(n)), (long long)rec);
+		    units_count(p.endings.n, n, sizeof(n)), (long long)rec);
 	for (size_t i = 0; i < p.endings.programs[0].n_cuts && i < 3; i++) {
 		const struct endings_cut *c = &p.endings.programs[0].cuts[i];
 
 		strbuf_addf(&text, "%s %s: %s%s%s",
-			    i ? "," : "; others:", term_count(c->n, n, sizeof(n)), c->reason,
+			    i ? "," : "; others:", units_count(c->n, n, sizeof(n)), c->reason,
 			    *c->module ? ", in " : "", c->module);
 	}
 	json_array_append_new(rows, doctor_item(NULL, "recorded stacks",

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hottest: see the header. */
 #include "tools/record/hottest.h"
 
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/term.h"
 
@@ -89,7 +89,7 @@ static void print_group(const struct fold *f, const struct groups *g, uint32_t i
 		snprintf(who, sizeof(who), "%zu procs", v->n);
 	fprintf(out, "  %-8s %s%*s %-11s %-11s %s %.0f %%\n", first ? "hottest" : "",
 		strbuf_str(&name), NAME_COLUMNS - (int)term_columns(strbuf_str(&name)), "", who,
-		term_cores(fold_cores(f, v->ns), cpu, sizeof(cpu)), strbuf_str(&function),
+		units_cores(fold_cores(f, v->ns), cpu, sizeof(cpu)), strbuf_str(&function),
 		100 * share);
 }
 

@@ -7,10 +7,10 @@
 
 #include "tools/fold/fold.h"
 
-/* `f` (with leaves) by container, or by command where there is none: a build's two hundred
+/* `f` (with leaves) by container, or by command outside of containers: a build's two hundred
  * compilers are one line. Prints the three that used most, with their pid or their number of
- * processes, and the function that each was in most. sonde's own processes are left out. The first
- * one's name (borrowed from `f`); NULL: nothing ran. */
+ * processes, and the function with most of their time. sonde's own processes are left out. The
+ * first one's name (borrowed from `f`); NULL: nothing ran. */
 const char *hottest_print(const struct fold *f, FILE *out);
 
 #endif

@@ -121,7 +121,7 @@ static void take_bytes(struct loaderset *s, struct loader *l, const char *bytes,
 		strbuf_add(&l->line, bytes, n);
 }
 
-/* The loader at `index` is gone, or nobody listens any more. */
+/* The loader at `index` is gone, or its reader has closed. */
 static void await(struct loaderset *s, size_t index)
 {
 	struct loader *l = &s->v[index];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loaderset: the loaders of one recording, one for each family: started, followed, ended together.
- * Each tells its progress as JSON lines on a pipe of its own (loaders/lib/bpf/run/progress.h).
+ * Each reports its progress as JSON lines on its own pipe (loaders/lib/bpf/run/progress.h).
  *
- *   1. Ctrl-C and SIGTERM reach all of them: a terminal sends them itself, what came from one
- * process is passed on.
+ *   1. Ctrl-C and SIGTERM reach all of them: a terminal sends them to all; a signal to one process
+ * is passed on.
  *   2. One that fails does not end the others.
  *   3. All are waited for, also when the reader gives up.
  *   4. With `length_ns` they are ended that long after the last of them was ready, so that all
@@ -63,7 +63,7 @@ int loaderset_start(struct loaderset *s, const struct probe_family *f, loaderset
 		    void *ctx, struct err *e);
 /* Until all have ended. */
 void loaderset_follow(struct loaderset *s);
-/* End and await those that run: nobody follows them. */
+/* Ends those that run and waits for them, without reading their progress. */
 void loaderset_stop(struct loaderset *s);
 void loaderset_release(struct loaderset *s);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mapshare: see the header. */
 #include "tools/record/mapshare.h"
 
 #include <errno.h>
@@ -17,9 +16,10 @@
 
 #define READY_MS   60000
 #define HURRY      (-10) /* nice, as a loader has it that starts sonde-maps itself */
-#define AGAIN_MOST 10    /* one that cannot run is not started for ever */
+#define AGAIN_MOST 10    /* one that cannot run is not restarted without end */
 
-/* On a busy host mappings would be told late, and what their stacks need would not be made in time.
+/* On a busy host mappings would arrive late, and the tables for their stacks would not be ready in
+ * time.
  */
 static void start_hurried(struct mapshare *m, char *const argv[], int fd)
 {
@@ -63,7 +63,7 @@ static void wait_for_end(struct mapshare *m)
 	m->pid = 0;
 }
 
-/* It speaks first when whoever comes by the socket finds everything ready. */
+/* Its first message means that the socket accepts clients and everything is ready. */
 static bool is_ready(struct mapshare *m)
 {
 	struct pollfd p = {.fd = m->fd, .events = POLLIN};
@@ -101,7 +101,7 @@ void mapshare_drain(struct mapshare *m)
 	wait_for_end(m);
 	if (m->again++ == AGAIN_MOST)
 		return;
-	fputs("sonde-maps ended; it is started again\n", stderr);
+	fputs("sonde-maps ended; it is restarted\n", stderr);
 	launch(m);
 }
 

@@ -11,10 +11,10 @@
 #include <sys/types.h>
 
 struct mapshare {
-	pid_t pid; /* 0: there is none, and each loader starts its own */
-	int fd; /* ours: sonde-maps ends when it is closed, also by our death. What it says there is
-		   for nobody */
-	unsigned int again; /* how often it was started anew */
+	pid_t pid; /* 0: none, and each loader starts its own */
+	int fd; /* ours: sonde-maps ends when it is closed, also when we die. What it writes there
+		   is ignored */
+	unsigned int again; /* how often it was restarted */
 	const char *store, *args;
 	bool no_lines; /* borrowed: what it is started with */
 	char dir[64], socket[96];

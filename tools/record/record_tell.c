@@ -8,10 +8,10 @@
 
 #include "schema/base/array.h"
 #include "schema/base/typed.h"
+#include "schema/base/units.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/json.h"
-#include "tools/print/term.h"
 #include "tools/record/hottest.h"
 #include "tools/record/record.h"
 #include "tools/record/unnamed.h"
@@ -42,7 +42,7 @@ void record_counts(const struct record *r, char which, struct strbuf *out)
 
 		strbuf_addf(out, "%s%s%s%s %ss", out->len ? ", " : "",
 			    r->loaders.n > 1 ? l->family->name : "", r->loaders.n > 1 ? " " : "",
-			    term_count((uint64_t)record_num(ev, "samples"), n, sizeof(n)),
+			    units_count((uint64_t)record_num(ev, "samples"), n, sizeof(n)),
 			    l->family->event);
 	}
 }
@@ -152,29 +152,32 @@ static double processes_of(const struct record *r)
 	return most;
 }
 
-/* `f`: its CPU samples; NULL: there are none. */
+/* `f`: its CPU samples, or NULL. */
 static void say_sums(const struct record *r, const char *rec, const struct fold *f)
 {
 	double frames = record_sum(r, 'd', "frames"), user = record_sum(r, 'd', "user_samples");
 	const struct loader *l = first_done(r);
 	struct strbuf counts cleanup_strbuf = STRBUF_INIT;
-	char own[32];
+	char own[UNITS_MAX], took[UNITS_MAX], edges[UNITS_MAX];
 
 	record_counts(r, 'd', &counts);
 	if (f && f->self_program_samples)
 		strbuf_addf(&counts, " (%s %s sonde's own)",
-			    term_count(f->self_program_samples, own, sizeof(own)),
+			    units_count(f->self_program_samples, own, sizeof(own)),
 			    r->loaders.n > 1 ? "samples" : "of them");
-	fprintf(stderr, "%s%s done: %s of %.0f process%s in %.1f s; %.0f lost; ",
+	fprintf(stderr, "%s%s done: %s of %.0f process%s in %s; %.0f lost; ",
 		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts),
 		processes_of(r), processes_of(r) == 1 ? "" : "es",
-		record_num(l->done, "to") - record_num(l->done, "from"), lost_total(r));
+		units_seconds(record_num(l->done, "to") - record_num(l->done, "from"), took,
+			      sizeof(took)),
+		lost_total(r));
 	if (!only_reads(r))
 		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ",
 			frames > 0 ? 100 * record_sum(r, 'd', "frames_named") / frames : 100,
 			user > 0 ? 100 * record_sum(r, 'd', "user_complete") / user : 100);
-	fprintf(stderr, "own CPU %.1f %% of one core, and %.2f s to start and end\n",
-		100 * record_sum(r, 'd', "self_cores"), record_sum(r, 'd', "edges_cpu_s"));
+	fprintf(stderr, "own CPU %.1f %% of one core, and %s to start and end\n",
+		100 * record_sum(r, 'd', "self_cores"),
+		units_seconds(record_sum(r, 'd', "edges_cpu_s"), edges, sizeof(edges)));
 }
 
 static void say_done(struct record *r)
@@ -210,7 +213,7 @@ static json_t *row_json(const struct record *r, const struct loader *l)
 	json_t *row = json_object();
 
 	json_object_set_new(row, "family", json_string(l->family->name));
-	json_object_set_new(row, "rec", r->rec ? json_integer(r->rec) : json_null());
+	json_object_set_new(row, "rec", json_number_or_null(r->rec, r->rec));
 	json_set_time(row, "from", r->from_ns);
 	json_set_time(row, "to", r->to_ns);
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
@@ -220,7 +223,7 @@ static json_t *row_json(const struct record *r, const struct loader *l)
 	}
 	json_object_set_new(row, "first_sample_seconds", json_real(record_num(l->done, "first_s")));
 	json_object_set_new(row, "command_status",
-			    r->command_status >= 0 ? json_integer(r->command_status) : json_null());
+			    json_number_or_null(r->command_status, r->command_status >= 0));
 	return row;
 }
 
@@ -304,12 +307,14 @@ static int say_nothing(const struct record *r, struct err *e)
 	const json_t *done = first_done(r)->done;
 	double seconds = record_num(done, "to") - record_num(done, "from");
 	const char *nothing = r->loaders.n == 1 ? r->loaders.v[0].family->nothing : NULL;
+	char took[UNITS_MAX];
 
 	if (interrupted(r))
 		return err_set(e, -EINTR, EXIT_INTERRUPTED,
 			       "interrupted before any sample was stored");
-	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %.1f s",
-		nothing ? nothing : "nothing of what was asked for happened", seconds);
+	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %s",
+		nothing ? nothing : "nothing that was asked for happened",
+		units_seconds(seconds, took, sizeof(took)));
 	err_fix(e,
 		"sudo sonde record --families cpu,offcpu -d 10s (what does not run waits), or for longer: -d 30s, or without a filter");
 	return -ENODATA;

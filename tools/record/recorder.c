@@ -7,7 +7,7 @@
 
 #include "schema/base/cleanup.h"
 
-/* A pid alone may be somebody else's by now (or another host's): the name must fit too. */
+/* A pid alone may have been reused (or be another host's): the name must match too. */
 static bool part_is_live(const struct select_part *p)
 {
 	char path[64], comm[32] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status: what `sonde status` tells of recordings and of the store: reading it (status_facts.c),
- * telling it (status_print.c). */
+/* status: what `sonde status` says of recordings and of the store: status_facts.c reads it,
+ * status_print.c prints it. */
 #ifndef SONDE_TOOLS_STATUS_H
 #define SONDE_TOOLS_STATUS_H
 

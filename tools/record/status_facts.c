@@ -101,8 +101,8 @@ static bool is_packed(sqlite3 *db)
 	       packed;
 }
 
-/* The share of the samples whose leaf has a name: of its last ten minutes in its newest segment,
- * and of so many rows; of all it has there if it did not run on a CPU since. */
+/* The share of the samples whose leaf has a name: of its last ten minutes in its newest segment, of
+ * at most that many rows; of all its rows there if it had no samples in that time. */
 static int add_named(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
 	sqlite3 *db = store_segment_tables(s);
@@ -278,8 +278,8 @@ int status_store_fill(struct status_store *s, const char *store, struct err *e)
 	for (size_t i = 0; i < s->n_segments; i++) {
 		const struct store_segment_info *info = &s->segments[i];
 
-		/* one transaction for all that is asked of it: SQLite locks the file and looks
-		 * beside it once */
+		/* one transaction for all queries: SQLite locks the file and checks for a journal
+		 * only once */
 		if (info->open)
 			sqlite3_exec(store_segment_tables(info->open), "BEGIN", NULL, NULL, NULL);
 		s->bytes += info->bytes;

@@ -6,6 +6,7 @@
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "tools/print/json.h"
 #include "tools/print/table.h"
 #include "tools/print/term.h"
@@ -123,16 +124,16 @@ static void print_live(const struct status_facts *f, size_t n)
 		live++;
 		printf("recording  %s, pid %lld, since %s: rec %lld, %.2f %% of one core, %s private\n",
 		       f[i].rec->family, (long long)f[i].rec->pid,
-		       when_duration(clock_utc_ns() - f[i].rec->from_ns, took, sizeof(took)),
+		       units_ns(clock_utc_ns() - f[i].rec->from_ns, took, sizeof(took)),
 		       (long long)f[i].rec->number, 100 * cores(&f[i]),
-		       term_bytes(f[i].private_bytes, memory, sizeof(memory)));
+		       units_bytes(f[i].private_bytes, memory, sizeof(memory)));
 	}
 	if (!live)
 		printf("recording  nothing at the moment\n");
 }
 
-/* As typed, without what tells nothing: the program's folder, and what `sonde record` adds for
- * itself (it stands together, see verb_record.c). */
+/* As typed, without what is of no interest: the program's folder, and the options that `sonde
+ * record` adds itself (as one block, see verb_record.c). */
 static void add_options(struct strbuf *out, const char *options)
 {
 	const char *added = strstr(options, " --store "),
@@ -156,14 +157,14 @@ static const char *loss_words(const char *reason)
 	static const struct {
 		const char *reason, *words;
 	} all[] = {
-		{"ring", "more came at once than was read"},
-		{"hold", "more waited for their mappings than there is room for"},
+		{"ring", "more came at once than the loader could read"},
+		{"hold", "more samples waited for their mappings than there is room for"},
 		{"malformed", "records that the loader does not know"},
 		{"store", "the disk was full or too slow"},
 		{"throttled", "the kernel held samples back"},
 		{"missed", "the kernel left out runs of a program, since one had not ended"},
-		{"maps", "what told of mappings was lost: read again"},
-		{"killed", "held by a program that was killed"},
+		{"maps", "mapping events were lost: mappings were read again"},
+		{"killed", "lost when a program was killed"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -202,21 +203,22 @@ static void print_recordings(const struct status_facts *f, size_t n)
 
 		table_cellf(t, "%lld", (long long)r->number);
 		table_cell(t, when_local(r->from_ns, clock_utc_ns(), buf, sizeof(buf)));
-		table_cell(t, when_duration(r->to_ns - r->from_ns, buf, sizeof(buf)));
+		table_cell(t, units_ns(r->to_ns - r->from_ns, buf, sizeof(buf)));
 		table_cell(t, state_of(&f[i]));
 		if (r->period_ns)
 			table_cellf(t, "%.0f", 1e9 / (double)r->period_ns);
 		else
 			table_cell(t, "-");
 		table_cell(t, r->family);
-		table_cell(t, term_count(f[i].samples + f[i].events, buf, sizeof(buf)));
-		table_cell(t, term_count(facts_lost(&f[i]), buf, sizeof(buf)));
+		table_cell(t, units_count(f[i].samples + f[i].events, buf, sizeof(buf)));
+		table_cell(t, units_count(facts_lost(&f[i]), buf, sizeof(buf)));
 		if (f[i].looked_at)
-			table_cellf(t, "%.1f %%", 100 * named_share(&f[i]));
+			table_cell(t, units_share(named_share(&f[i]), 1, buf, sizeof(buf)));
 		else
 			table_cell(t, "-");
 		if (f[i].endings.n)
-			table_cellf(t, "%.1f %%", 100 * endings_share(&f[i].endings));
+			table_cell(t,
+				   units_share(endings_share(&f[i].endings), 1, buf, sizeof(buf)));
 		else
 			table_cell(t, "-");
 		table_cellf(t, "%.2f %%", 100 * cores(&f[i]));
@@ -267,7 +269,7 @@ void status_print(const char *store, const struct status_store *s, const struct 
 
 	print_live(f, n);
 	printf("store      %s, %s in %zu segment%s, oldest data %s\n", store,
-	       term_bytes(s->bytes, size, sizeof(size)), s->n_segments,
+	       units_bytes(s->bytes, size, sizeof(size)), s->n_segments,
 	       s->n_segments == 1 ? "" : "s",
 	       s->from_ns ? when_local(s->from_ns, clock_utc_ns(), from, sizeof(from)) : "none");
 	for (size_t i = 0; i < s->n_aside; i++)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unnamed: see the header. */
 #include "tools/record/unnamed.h"
 
 #include <stdlib.h>
@@ -37,7 +36,7 @@ static uint64_t by_frame(const struct fold *f, uint64_t *used)
 	return all;
 }
 
-/* One file: the first frame of it stands for all. */
+/* One file: its first frame represents it. */
 static uint32_t first_of_file(const struct fold *f, uint32_t frame)
 {
 	const struct fold_frame *fr = &f->frames[frame];

@@ -9,7 +9,7 @@
 
 #include "tools/fold/fold.h"
 
-#define UNNAMED_TELL 0.2 /* so much of all that was used, in one file, is worth a word */
+#define UNNAMED_TELL 0.2 /* share of the CPU time, in one file, from which it is reported */
 
 /* The frame (index into f->frames) of the file, neither kernel nor made at run time, in whose
  * unnamed functions most was used, sonde's own processes left out, and how much that is of all. `f`

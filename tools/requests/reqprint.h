@@ -10,7 +10,7 @@
 
 struct table *reqprint_rows(const struct reqrows *r, size_t n);
 json_t *reqprint_row_json(const struct reqrows *all, const struct reqrows_row *r);
-/* seen = parsed + skipped + blind; NULL: nobody recorded it. */
+/* seen = parsed + skipped + blind; NULL: it was not recorded. */
 json_t *reqprint_bytes_json(const struct reqrows *r);
 void reqprint_bytes(const struct reqrows *r, FILE *out);
 

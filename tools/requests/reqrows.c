@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reqrows: see the header. */
 #include "tools/requests/reqrows.h"
 
 #include <stdlib.h>
@@ -74,8 +73,8 @@ static bool in_container(const struct store_process_row *p)
 	return *p->container && (!store_names_hosts() || strchr(p->container, '/'));
 }
 
-/* The process of a row; *in: it is asked for. NULL with *in: nobody knows whose it is, and nobody
- * asks for a certain one. */
+/* The process of a row; *in: the selection wants it. NULL with *in: the process is unknown, and the
+ * selection has no filter. */
 static const struct store_process_row *process_of(const struct reading *r, int64_t id, bool *in)
 {
 	const struct store_process_row *p =

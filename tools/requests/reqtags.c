@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reqtags: see the header. */
 #include "tools/requests/reqtags.h"
 
 #include <errno.h>
@@ -11,8 +10,8 @@
 #include "schema/base/cli/quantity.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "schema/facts/l7.h"
-#include "tools/print/when.h"
 #include "tools/requests/reqrows.h"
 #include "tools/select/askrows.h"
 
@@ -20,7 +19,7 @@ static const char TAGS[] =
 	"SELECT x.process, x.tag, coalesce(o.value, ''), coalesce(x.total_us, 0) FROM request_tag_row x JOIN meta t0 ON t0.key = 't0'"
 	" LEFT JOIN text o ON o.id = x.operation WHERE x.ts + t0.value BETWEEN ?1 AND ?2";
 
-/* Its whole name, or its method and path: what stands between them is a host. */
+/* Its whole name, or its method and path: a host may be between them. */
 bool reqtags_meant(const char *request, const char *operation)
 {
 	const char *path = strchr(request, ' ');
@@ -123,13 +122,13 @@ static int nothing(const struct reqtags *t, const struct selection *sel, const c
 {
 	if (t->go) {
 		err_set(e, -ENODATA, EXIT_NOTHING,
-			"'%s' was served by programs in Go, and which goroutine read it is not known",
+			"'%s' was served by Go programs, and the goroutine that read it is unknown",
 			request);
 		err_fix(e, "sonde stacks");
 	} else {
 		err_set(e, -ENODATA, EXIT_NOTHING, "no request '%s'%s was kept in %s", request,
-			t->slower_us >= 0 ? " that took so long" :
-			t->most_us >= 0   ? " that did not take so long" :
+			t->slower_us >= 0 ? " that took that long" :
+			t->most_us >= 0   ? " that took less time" :
 					    "",
 			sel->range);
 		err_fix(e, "sonde requests --side server");
@@ -191,8 +190,8 @@ char *reqtags_text(const struct reqtags *t, const char *request)
 	strbuf_addf(&out, "%zu kept request%s '%s'", t->n, t->n == 1 ? "" : "s", request);
 	if (us >= 0)
 		strbuf_addf(&out, " %sslower than %s", t->slower_us >= 0 ? "" : "not ",
-			    when_duration(us * 1000, limit, sizeof(limit)));
-	strbuf_addf(&out, ": %s together", when_duration(t->total_us * 1000, total, sizeof(total)));
+			    units_ns(us * 1000, limit, sizeof(limit)));
+	strbuf_addf(&out, ": %s together", units_ns(t->total_us * 1000, total, sizeof(total)));
 	return strbuf_take(&out);
 }
 
@@ -200,9 +199,8 @@ void reqtags_tell(const struct reqtags *t, const char *request)
 {
 	cleanup_free char *text = reqtags_text(t, request);
 
-	fprintf(stderr,
-		"%s; what is in none of the kinds (--type) of it has no tag, or no sample\n", text);
+	fprintf(stderr, "%s; time in none of its kinds (--type) has no tag or no sample\n", text);
 	if (t->goroutines)
-		fputs("in Go: what the goroutine did that read it; while it waits for a lock, a channel or a connection no thread waits for it\n",
+		fputs("in Go: what the goroutine that read the request did; while it waits for a lock, a channel or a connection, no thread waits\n",
 		      stderr);
 }

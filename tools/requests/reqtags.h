@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reqtags: which single requests were meant, as the tags of their samples (store_query.tags).
+ * reqtags: the single requests that --request selects, as the tags of their samples
+ * (store_query.tags).
  *
- * What is meant by --request: an operation as `sonde requests` has it, or its method and path alone
- * ("GET /checkout", of any host). By
- * --slower-than: a time, or a quantile of these operations' latencies (p50 to p99.9) as they were
- * counted, not as they were kept. Requests are kept as rows to a limit: the slowest, those that
- * failed, and a sample of the others. Go's threads change what they work on where nobody sees it:
- * of its requests those count whose goroutine is known.
+ * --request selects an operation as `sonde requests` has it, or its method and path alone
+ * ("GET /checkout", of any host). --slower-than is a time, or a quantile (p50 to p99.9) of the
+ * latencies of all these requests, not only of the kept ones. Requests are kept as rows to a limit:
+ * the slowest, those that failed, and a sample of the others. Go's threads switch between
+ * goroutines unseen: of Go's requests those count whose goroutine is known.
  */
 #ifndef SONDE_TOOLS_REQTAGS_H
 #define SONDE_TOOLS_REQTAGS_H
@@ -40,8 +40,8 @@ struct reqtags {
 	int64_t most_us;       /* and not more than that; -1: no matter */
 };
 
-/* request NULL: nothing is asked, and nothing found. EXIT_USAGE, or EXIT_NOTHING where there is
- * none. Release in any case. */
+/* request NULL: `out` is empty. EXIT_USAGE, or EXIT_NOTHING if no request matches. Release in any
+ * case. */
 int reqtags_find(const struct selection *sel, const char *request, const char *slower,
 		 struct reqtags *out, struct err *e);
 /* The others: those that took no longer than `than`'s slower_us. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* requnread: see the header. */
 #include "tools/requests/requnread.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/print/json.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/askrows.h"
 
@@ -84,8 +83,8 @@ void requnread_print(const struct requnread *u, FILE *out)
 		char bytes[32], when[40];
 
 		fprintf(out, "%s %s of %s", i ? "," : "",
-			term_bytes(r->bytes, bytes, sizeof(bytes)),
-			*r->comm ? r->comm : "nobody known");
+			units_bytes(r->bytes, bytes, sizeof(bytes)),
+			*r->comm ? r->comm : "unknown process");
 		if (r->pid)
 			fprintf(out, " (%lld)", (long long)r->pid);
 		fprintf(out, " until %s", when_zoned(r->until_s * 1000000000, when, sizeof(when)));
@@ -93,7 +92,7 @@ void requnread_print(const struct requnread *u, FILE *out)
 	if (u->n > SHOWN)
 		fprintf(out, ", and of %zu more", u->n - SHOWN);
 	fprintf(out,
-		"; a file's probes come when it has been indexed: sonde doctor --pid says how it is read\n");
+		"; a file gets its probes once it is indexed: sonde doctor --pid shows how it is read\n");
 }
 
 json_t *requnread_json(const struct requnread *u)

@@ -15,8 +15,8 @@
 #include "tools/select/select.h"
 
 struct requnread_row {
-	char *comm;  /* "": nobody knows */
-	int64_t pid; /* 0: nobody knows */
+	char *comm;  /* "": unknown */
+	int64_t pid; /* 0: unknown */
 	uint64_t bytes;
 	int64_t until_s; /* utc: the last bucket of them */
 };

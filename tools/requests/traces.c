@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* traces: see the header. */
 #include "tools/requests/traces.h"
 
 #include <stdio.h>
@@ -256,14 +255,6 @@ static void children_link(struct traces *t)
 }
 
 /* ---- trees ---- */
-
-uint32_t traces_root(const struct traces *t, uint32_t node)
-{
-	/* a store that is wrong may go in a circle */
-	for (size_t i = 0; i < t->n_nodes && t->nodes[node].parent != TRACE_NONE; i++)
-		node = t->nodes[node].parent;
-	return node;
-}
 
 uint32_t traces_next(const struct traces *t, uint32_t root, uint32_t node, unsigned *depth)
 {

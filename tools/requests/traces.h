@@ -2,12 +2,16 @@
 /*
  * traces: which request was made for which (view request_spans), as trees.
  *
- * A node is one exchange: who asked, who answered, or both where both were kept. Its parent is the
- * request that the asking thread served meanwhile. How that is known: thread   it asked while it
- * served the parent opener   it opened the connection while it served the parent, and these were
- * the first bytes on it bytes    both ends of one connection: the same byte of the same stream
- *   header   no connection says so, but both carry the same trace and span, and nobody else kept
- * does Nothing is guessed: a node without a parent says why it has none.
+ * A node is one exchange: of the side that asked, the side that answered, or of both if both were
+ * kept. Its parent is the request that the asking thread was serving. The link is one of
+ *
+ *   - thread: it asked while it served the parent
+ *   - opener: it opened the connection while it served the parent, and these were its first bytes
+ *   - bytes: both ends of one connection have the same byte of the same stream
+ *   - header: no connection shows it, but both carry the same trace and span, and no other kept
+ *     request does
+ *
+ * Nothing is guessed: a node without a parent says why it has none.
  */
 #ifndef SONDE_TOOLS_TRACES_H
 #define SONDE_TOOLS_TRACES_H
@@ -32,7 +36,7 @@ struct trace_node {
 	uint32_t asked, answered; /* rows; TRACE_NONE */
 	uint32_t parent, child,
 		next;     /* nodes: the first child, the next of the same parent, by time */
-	const char *how;  /* static; of the parent; "" where there is none */
+	const char *how;  /* static; of the parent; "" without a parent */
 	bool by_header;   /* that asked and answered are the same one */
 	bool lost_parent; /* it was made for a request that was not kept */
 	uint32_t size;    /* nodes from here down */
@@ -45,23 +49,20 @@ struct traces {
 	size_t n_nodes;
 	uint32_t *roots;
 	size_t n_roots;         /* the slowest first */
-	size_t asked, unlinked; /* requests that were asked and kept; those of them whose parent
-				   nobody knows */
+	size_t asked, unlinked; /* kept requests; those whose parent is unknown */
 	bool known;             /* family l7 was recorded in the range */
 };
 
 /* Trees in which a process of the selection takes part. Release in any case. */
 int traces_read(const struct selection *sel, struct traces *out, struct err *e);
 void traces_release(struct traces *t);
-/* Nodes and trees of rows that somebody else has read, each span and side once: what traces_read
- * does with its own. */
+/* Nodes and trees of rows that the caller has read, each span and side once; traces_read does the
+ * same with its rows. */
 void traces_link(struct traces *t);
 
 /* What all of a node's sides agree in: that of who asked, else of who answered. */
 const struct trace_row *traces_row(const struct traces *t, uint32_t node);
 int64_t traces_us(const struct traces *t, uint32_t node);
-/* The root above a node. */
-uint32_t traces_root(const struct traces *t, uint32_t node);
 /* The next node in the order in which a tree is read, from `root` down; *depth goes with it (0 at
  * the root). TRACE_NONE: that was the last. */
 uint32_t traces_next(const struct traces *t, uint32_t root, uint32_t node, unsigned *depth);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* askrows: see the header. */
 #include "tools/select/askrows.h"
 
 #include <errno.h>
@@ -20,7 +19,7 @@ int askrows(const struct selection *sel, struct store_segment *seg, const char *
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
 
-	if (rc == SQLITE_ERROR) /* older than what is asked for */
+	if (rc == SQLITE_ERROR) /* older than the view */
 		return 0;
 	if (rc == SQLITE_OK) {
 		sqlite3_bind_int64(st, 1, sel->from_ns / NSEC_PER_SEC);

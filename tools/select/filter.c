@@ -15,7 +15,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define CONTAINER_ID_MIN 6 /* so many digits of an id name a container */
+#define CONTAINER_ID_MIN 6 /* the least digits of an id that name a container */
 
 struct filter_value {
 	char *given;      /* as typed */
@@ -106,8 +106,8 @@ static int read_value(struct filter_value *v, enum filter_kind kind, struct err 
 		regerror(rc, &v->re, why, sizeof(why));
 		v->regex = false;
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "--%s: '%.100s' is no regular expression: %s", KIND_NAMES[kind],
-			       v->text, why);
+			       "--%s: '%.100s' is not a valid regular expression: %s",
+			       KIND_NAMES[kind], v->text, why);
 	}
 	read_number(v);
 	if ((kind == FILTER_PID || kind == FILTER_TID) && !v->is_number)

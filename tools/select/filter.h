@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter: the values of --container, --comm, ... and whether a process has them. The grammar stands
- * in select.h. */
+/* filter: the values of --container, --comm, ... and whether a process has them. select.h has the
+ * grammar. */
 #ifndef SONDE_TOOLS_FILTER_H
 #define SONDE_TOOLS_FILTER_H
 

@@ -15,11 +15,11 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "schema/store/read/unreadable.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/select/filter.h"
-#include "tools/select/select_open.h"
 #include "tools/select/word.h"
 
 #define DEFAULT_NS (15ll * 60 * NSEC_PER_SEC)
@@ -36,21 +36,109 @@ const struct option SELECT_RANGE_OPTIONS[] = {
 	{0},
 };
 
+#define FILTER_OPTION(name, letter, value) {#name, letter, OPTION_LIST, value, NULL, ARG(name)},
+
 const struct option SELECT_FILTER_OPTIONS[] = {
-	{"container", 0, OPTION_LIST, "NAME", NULL, ARG(container)},
-	{"image", 0, OPTION_LIST, "NAME", NULL, ARG(image)},
-	{"pid", 'p', OPTION_LIST, "PID", NULL, ARG(pid)},
-	{"tid", 0, OPTION_LIST, "TID", NULL, ARG(tid)},
-	{"comm", 0, OPTION_LIST, "NAME", NULL, ARG(comm)},
-	{"exe", 0, OPTION_LIST, "PATH", NULL, ARG(exe)},
-	{"user", 0, OPTION_LIST, "NAME", NULL, ARG(user)},
-	{"unit", 0, OPTION_LIST, "NAME", NULL, ARG(unit)},
-	{"cgroup", 0, OPTION_LIST, "PATH", NULL, ARG(cgroup)},
-	{"lang", 0, OPTION_LIST, "NAME", NULL, ARG(lang)},
-	{"host", 0, OPTION_LIST, "NAME", NULL, ARG(host)},
-	{"self", 0, OPTION_FLAG, NULL, NULL, ARG(self)},
+	SELECT_FILTERS(FILTER_OPTION){"self", 0, OPTION_FLAG, NULL, NULL, ARG(self)},
 	{0},
 };
+
+bool select_has_range(const struct select_args *a)
+{
+	return a->last_ns || a->from || a->to || a->at || a->rec;
+}
+
+bool select_has_filters(const struct select_args *a)
+{
+#define HAS_FILTER(name, letter, value) || a->name.n
+	return false SELECT_FILTERS(HAS_FILTER);
+}
+
+void select_filters_replace(struct select_args *to, const struct select_args *from)
+{
+#define REPLACE_FILTER(name, letter, value) \
+	if (from->name.n)                   \
+		to->name = from->name;
+	SELECT_FILTERS(REPLACE_FILTER)
+}
+
+/* --- the segments that it holds open --- */
+
+#define SELECT_HELD 2 /* a window of minutes is in one segment, or in two */
+
+struct select_open {
+	struct held {
+		char *path; /* NULL: free */
+		struct store_segment *segment;
+	} held[SELECT_HELD]; /* the one used last is first */
+};
+
+static struct select_open *open_new(void)
+{
+	return mem_alloc(sizeof(struct select_open));
+}
+
+static void held_release(struct held *h)
+{
+	free(h->path);
+	store_segment_close(h->segment);
+	*h = (struct held){0};
+}
+
+static void release_all(struct select_open *o)
+{
+	for (int i = 0; o && i < SELECT_HELD; i++)
+		held_release(&o->held[i]);
+}
+
+static void open_free(struct select_open *o)
+{
+	release_all(o);
+	free(o);
+}
+
+void select_segments_close(const struct selection *s)
+{
+	release_all(s->open);
+}
+
+static void move_to_front(struct select_open *o, int i)
+{
+	struct held h = o->held[i];
+
+	memmove(&o->held[1], &o->held[0], (size_t)i * sizeof(h));
+	o->held[0] = h;
+}
+
+/* A segment that was opened to look at it: it is held from here on. */
+static void open_take(struct select_open *o, const char *path, struct store_segment *segment)
+{
+	held_release(&o->held[SELECT_HELD - 1]);
+	o->held[SELECT_HELD - 1] = (struct held){mem_strdup(path), segment};
+	move_to_front(o, SELECT_HELD - 1);
+}
+
+int select_segment(const struct selection *s, const char *path, struct store_segment **out,
+		   struct err *e)
+{
+	struct select_open *o = s->open;
+	struct store_segment *new;
+	int rc;
+
+	for (int i = 0; i < SELECT_HELD; i++) {
+		if (!o->held[i].path || strcmp(o->held[i].path, path))
+			continue;
+		move_to_front(o, i);
+		*out = o->held[0].segment;
+		return 0;
+	}
+	rc = store_segment_open(path, &new, e);
+	if (rc)
+		return rc;
+	open_take(o, path, new);
+	*out = new;
+	return 0;
+}
 
 /* --- the range --- */
 
@@ -59,7 +147,7 @@ static int parse_time(const char *option, const char *text, int64_t now, int64_t
 {
 	if (!when_parse(text, now, out))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--%s: '%.100s' is no time", option, text);
+	err_set(e, -EINVAL, EXIT_USAGE, "--%s: '%.100s' is not a time", option, text);
 	err_fix(e, "sonde help range    for example --%s 03:10, --%s 'yesterday 03:10', --%s -2h",
 		option, option, option);
 	return -EINVAL;
@@ -163,7 +251,7 @@ static void range_recording(struct selection *s, struct select_recording *r, boo
 	r->n_runs = 0;
 }
 
-/* Its families begin and end each for itself, and anew after each restart. */
+/* Each family begins and ends by itself, and again after each restart. */
 static void range_always(struct selection *s, const struct select_recording *list, size_t n)
 {
 	int64_t from_ns = INT64_MAX;
@@ -212,7 +300,7 @@ static int range_of_hosts(struct selection *s, struct err *e)
 			s->to_ns = all[i].to_ns;
 	free(all);
 	if (!rc && !s->to_ns)
-		rc = err_set(e, -ENODATA, EXIT_NOTHING, "these stores hold nothing");
+		rc = err_set(e, -ENODATA, EXIT_NOTHING, "these stores are empty");
 	s->from_ns = s->to_ns - DEFAULT_NS;
 	return rc;
 }
@@ -247,7 +335,7 @@ static void describe_range(struct selection *s, int64_t now)
 	snprintf(s->range, sizeof(s->range), "%s%s to %s (%s)", rec,
 		 when_local(s->from_ns, now, from, sizeof(from)),
 		 when_local(s->to_ns, now, to, sizeof(to)),
-		 when_duration(s->to_ns - s->from_ns, length, sizeof(length)));
+		 units_ns(s->to_ns - s->from_ns, length, sizeof(length)));
 }
 
 /* --- filters and words --- */
@@ -262,7 +350,7 @@ static int add_list(struct filters *f, enum filter_kind kind, const struct optio
 	return rc;
 }
 
-bool select_is_measure(const char *word)
+static bool is_measure(const char *word)
 {
 	static const char *const words[] = {"samples", "events", "objects", "time", "bytes"};
 
@@ -278,7 +366,7 @@ static int add_units(struct selection *s, const struct option_list *l, struct er
 	int rc = 0;
 
 	for (size_t i = 0; i < l->n && !rc; i++)
-		if (select_is_measure(l->items[i]))
+		if (is_measure(l->items[i]))
 			s->measure = l->items[i];
 		else
 			rc = filters_add(s->filters, FILTER_UNIT, l->items[i], e);
@@ -351,8 +439,9 @@ static int resolve_words(struct selection *s, char *const *words, size_t n, bool
 {
 	if (n <= 1)
 		return n ? resolve_word(s, words[0], quiet, e) : 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "one word can be searched for, not %zu: '%.60s', '%.60s'",
-		n, words[0], words[1]);
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"only one word can be searched for, not %zu: '%.60s', '%.60s'", n, words[0],
+		words[1]);
 	err_fix(e,
 		"--container, --comm, --unit and --pid can be given again and again; sonde help filters");
 	return -EINVAL;
@@ -392,7 +481,7 @@ static void say_unknown(const struct selection *s)
 		for (size_t k = 0; k < s->n_segments && !known; k++)
 			known = segment_knows(s->segments[k].path, checks[i].sql);
 		if (!known)
-			log_warn("--%s matches nothing: no process in this range has one on record",
+			log_warn("--%s matches nothing: no process in this range has this recorded",
 				 filter_kind_name(checks[i].kind));
 	}
 }
@@ -419,7 +508,8 @@ static int check_hosts(const struct selection *s, struct err *e)
 {
 	if (!filters_have(s->filters, FILTER_HOST) || store_names_hosts())
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--host tells several stores apart, and this is one");
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"--host selects among several stores, and this is only one");
 	err_fix(e, "--store DIR --store DIR --host NAME");
 	return -EINVAL;
 }
@@ -453,7 +543,7 @@ static int find_segments(struct selection *s, struct err *e)
 		struct store_segment_info *info = &s->segments[i];
 
 		if (info->open)
-			select_open_take(s->open, info->path, info->open);
+			open_take(s->open, info->path, info->open);
 		info->open = NULL;
 	}
 	return rc;
@@ -505,7 +595,7 @@ int select_new(const struct select_args *a, const char *store, char *const *word
 	s->store = store;
 	s->self = a->self;
 	s->filters = filters_new();
-	s->open = select_open_new();
+	s->open = open_new();
 	rc = resolve(s, a, words, n_words, quiet, e);
 	if (rc) {
 		select_free(s);
@@ -519,7 +609,7 @@ void select_free(struct selection *s)
 {
 	if (!s)
 		return;
-	select_open_free(s->open);
+	open_free(s->open);
 	filters_free(s->filters);
 	free(s->runs);
 	free(s->segments);
@@ -563,8 +653,9 @@ int select_nothing(const struct selection *sel, const char *family, const char *
 		   const char *what, const char *next, struct err *e)
 {
 	if (family) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no %s were recorded in %s: family %s was not",
-			things, sel->range, family);
+		err_set(e, -ENOENT, EXIT_NOTHING,
+			"no %s were recorded in %s: family %s was not recorded", things, sel->range,
+			family);
 		err_fix(e, "sudo sonde record --families %s", family);
 	} else {
 		err_set(e, -ENOENT, EXIT_NOTHING, "%s in %s%s%s", what, sel->range,

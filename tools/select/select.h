@@ -6,27 +6,26 @@
  * Range (at most one of these; times by tools/print/when.h):
  *   --last 15m | --from T [--to T] | --to T (the 15 min before it) | --at T (30 s before and after)
  *   --rec ID | --rec last | --rec last~1
- * Without any: the newest recording that somebody made (at most its last 15 min); where what
- * records always is newer, the last 15 min of that, all its families together.
+ * Without any: the newest recording by `sonde record` (at most its last 15 min); if sonded's
+ * recording is newer, the last 15 min of that, all its families.
  *
- * A recording's ID is its place among all runs of the store, counted from 1 in order of their
- * beginning; a run that goes on over several segments is one, and so are runs of several families
- * that `sonde record` began together. When retention removes old segments, the count begins at what
- * is left.
+ * A recording's ID is its number among all runs of the store, from 1 in order of their start; a run
+ * over several segments is one, and so are the runs of several families that `sonde record` started
+ * together. When retention removes old segments, counting starts at the oldest that remains.
  *
  * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup --lang --host, each
  * repeatable.
  *   1. Values of one kind are OR, kinds are AND.
- *   2. A leading `!` is NOT: whatever it matches is out. A kind with only `!` values lets the rest
- * in.
+ *   2. A leading `!` is NOT: what it matches is excluded. A kind with only `!` values includes the
+ * rest.
  *   3. `~re` (`!~re`) is a POSIX extended regular expression, found anywhere; else the whole value
  * must be equal. Also equal: container: an id, or 6 or more first digits of it; exe: its last
  * component; user: name or number; unit: without `.service`; cgroup: a path inside that one; lang:
  * in any case of letters, by what else it is called (jvm), or by the runtime with its version
  * (go1.22.1).
  *   4. comm matches the process's command name. tid is the thread's id.
- *   5. samples, events, objects, time and bytes are no systemd units: `--unit bytes` says by which
- * of its numbers a kind of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a name
+ *   5. samples, events, objects, time and bytes are not systemd units: `--unit bytes` selects the
+ * number by which a kind of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a name
  * is given as bytes.service.
  *   6. host: of several stores (store_name_hosts) those of that host. There a container is called
  * HOST/NAME, and by --container also NAME alone. A bare word is searched over containers, units,
@@ -46,19 +45,40 @@
 #include "schema/base/err.h"
 #include "schema/store/read/reader.h"
 
+/* The filters: X(name, short option or 0, what its value is called). Each is a list in select_args
+ * and an option. */
+#define SELECT_FILTERS(X)       \
+	X(container, 0, "NAME") \
+	X(image, 0, "NAME")     \
+	X(pid, 'p', "PID")      \
+	X(tid, 0, "TID")        \
+	X(comm, 0, "NAME")      \
+	X(exe, 0, "PATH")       \
+	X(user, 0, "NAME")      \
+	X(unit, 0, "NAME")      \
+	X(cgroup, 0, "PATH")    \
+	X(lang, 0, "NAME")      \
+	X(host, 0, "NAME")
+#define SELECT_FILTER_FIELD(name, letter, value) struct option_list name;
+
 /* What the command line said. The two tables fill it; both may be used alone. */
 struct select_args {
 	int64_t last_ns;
 	const char *from, *to, *at, *rec;
-	struct option_list container, image, pid, tid, comm, exe, user, unit, cgroup, lang, host;
+	SELECT_FILTERS(SELECT_FILTER_FIELD)
 	bool self;
 };
 extern const struct option SELECT_RANGE_OPTIONS[];
 extern const struct option SELECT_FILTER_OPTIONS[];
+/* Does it name a range or a recording; has it a filter (--self does not count)? */
+bool select_has_range(const struct select_args *a);
+bool select_has_filters(const struct select_args *a);
+/* Each filter that `from` has replaces the one in `to`. Borrowed. */
+void select_filters_replace(struct select_args *to, const struct select_args *from);
 
 #define SELECT_OPEN 384 /* segments of a store that stay open while its recordings are listed */
 
-/* Where one run stands in one segment. */
+/* One run in one segment. */
 struct select_run {
 	char segment[512]; /* path */
 	int64_t run;       /* its id there */
@@ -97,19 +117,17 @@ void select_free(struct selection *s);
  * dictionary once. */
 int select_segment(const struct selection *s, const char *path, struct store_segment **out,
 		   struct err *e);
-/* Whoever keeps a selection, but has all of its data, gives the memory back. */
+/* Frees memory: for a caller that keeps the selection but has read all of its data. */
 void select_segments_close(const struct selection *s);
 
-/* Is this process in, is this thread in? Both must be. Whoever asks for many series remembers the
- * first by process. */
+/* Does the selection have this process, this thread? Both must be in. A caller with many series
+ * caches the first by process. */
 bool select_wants_process(const struct selection *s, const struct store_process_row *p);
 bool select_wants_thread(const struct selection *s, uint32_t tid);
 bool select_wants(const struct selection *s, const struct store_process_row *p, uint32_t tid);
 /* Which runs to ask of this segment, `nth` from 0: 0 for no restriction, -1: there is no (other)
  * one. */
 int64_t select_run_in(const struct selection *s, const char *segment_path, size_t nth);
-/* Is it one of the words of rule 5? */
-bool select_is_measure(const char *word);
 /* Does a filter narrow anything? */
 bool select_is_narrow(const struct selection *s);
 

@@ -66,7 +66,7 @@ struct parameter {
 	bool text;
 };
 
-/* "n = 20: how many rows", "comm = '': of this command only". The files are ours, and a test reads
+/* "n = 20: how many rows", "comm = '': only this command". The files are ours, and a test reads
  * them all. */
 static bool parameter_get(const struct namedquery *q, size_t n, struct parameter *p)
 {
@@ -141,14 +141,14 @@ static int bind_number(const struct namedquery *q, struct sqlite3_stmt *st, int 
 	if (time && value != p->value) {
 		if (when_parse(value, now_ns, &ns))
 			return err_set(e, -EINVAL, EXIT_USAGE,
-				       "@%s: %s=%.60s is no time (sonde help range)", q->name,
+				       "@%s: %s=%.60s is not a time (sonde help range)", q->name,
 				       p->key, value);
 		sqlite3_bind_double(st, at, (double)ns / NSEC_PER_SEC);
 		return 0;
 	}
 	sqlite3_bind_double(st, at, strtod(value, &end));
 	if (end == value || *end)
-		return err_set(e, -EINVAL, EXIT_USAGE, "@%s: %s=%.60s is no number", q->name,
+		return err_set(e, -EINVAL, EXIT_USAGE, "@%s: %s=%.60s is not a number", q->name,
 			       p->key, value);
 	return 0;
 }

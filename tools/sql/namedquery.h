@@ -22,7 +22,7 @@ extern const struct namedquery NAMEDQUERIES[]; /* by name, the last one's name i
 
 /* "@hottest" or "hottest". EXIT_USAGE with the nearest name. */
 int namedquery_find(const char *name, const struct namedquery **out, struct err *e);
-/* "functions by CPU time of their own"; points to `buf`. */
+/* "functions by self CPU time"; points to `buf`. */
 const char *namedquery_summary(const struct namedquery *q, char *buf, size_t size);
 /* Give each parameter its value: of `words` ("n=5", each a key that the query has), else its
  * default. `now_ns` is what relative times count from; `ranged`: from and to are bound already, and

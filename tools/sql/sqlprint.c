@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sqlprint: see the header. */
 #include "tools/sql/sqlprint.h"
 
 #include <sqlite3.h>

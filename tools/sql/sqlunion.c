@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sqlunion: see the header. Written after SQLite's "The Virtual Table Mechanism Of SQLite"
+/* sqlunion: Written after SQLite's "The Virtual Table Mechanism Of SQLite"
  * (vtab.html). */
 #include "tools/sql/sqlunion.h"
 

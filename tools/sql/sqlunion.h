@@ -3,11 +3,11 @@
  * sqlunion: a view of many segments as one table, for stores of more segments than SQLite can
  * attach.
  *
- * A virtual table: each scan asks the segments one after the other, each through a connection of
- * its own, with the columns that the query uses and the comparisons (=, <, <=, >, >=) that it
- * makes. SQLite checks each row again, so what is passed down makes a query fast, never wrong. Ids
- * mean something in one segment only: each is raised by its segment's number << SQLUNION_ID_SHIFT,
- * and a comparison with one id asks one segment, which is what a join does.
+ * A virtual table: each scan reads the segments one after the other, each through its own
+ * connection, with the columns and the comparisons (=, <, <=, >, >=) that the query uses. SQLite
+ * checks each row again, so passing comparisons down makes a query faster, never wrong. Ids mean
+ * something in one segment only: each is raised by its segment's number << SQLUNION_ID_SHIFT, and a
+ * comparison with one id, as in a join, reads one segment.
  *
  * Its columns are those that the view has in the segment of the newest schema (the model). A
  * segment of an older schema may lack some, which are NULL there, or the view, and then has no
@@ -22,8 +22,8 @@
 #include "schema/base/err.h"
 
 #define SQLUNION_ID_SHIFT 40
-/* Where names are told apart by hosts (schema/store/read/reader.h) each table has a column `host`
- * behind its others: this function of the connection to a segment, which `prepare` makes. */
+/* If names are qualified by host (schema/store/read/reader.h), each table has a last column `host`:
+ * this function of the connection to a segment, which `prepare` makes. */
 #define SQLUNION_HOST "sonde_host"
 
 struct sqlite3;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sqlview: see the header. After the views stand, an authorizer allows reading and nothing else. */
+/* Once the views are made, an authorizer allows only reading. */
 #include "tools/sql/sqlview.h"
 
 #include <ctype.h>
@@ -102,7 +102,7 @@ static const char *const STABLE_VIEWS[] = {"runs",
 					   "request_bytes",
 					   "request_spans"};
 
-/* Each file has sums of its own: these are summed again, the same columns in the same order. */
+/* Each file has its own sums: these are summed again, the same columns in the same order. */
 static const struct summed {
 	const char *view, *keys,
 		*parts; /* parts: the table of all files' rows where they are not attached */
@@ -496,7 +496,8 @@ static int join(struct sqlview *v, const struct store_segment_info *segments, si
 	return rc ? rc : run_sql(v->db, "PRAGMA query_only=1", e);
 }
 
-/* The tables over all are made in its connection: in it no names are told apart. */
+/* The tables over all segments are made in its connection, where names are not qualified by host.
+ */
 static int open_newest(const char *path, struct store_segment **out, struct err *e)
 {
 	bool hosts = store_names_hosts();

@@ -29,9 +29,9 @@ const char *const *sqlview_views(size_t *n);
 /* Lets `make` add TEMP views and tables, which nothing that is asked later may do. */
 int sqlview_change(struct sqlview *v, int (*make)(struct sqlite3 *db, void *ctx, struct err *e),
 		   void *ctx, struct err *e);
-/* Before and after a statement is prepared: the table that it names and reads of the newest segment
- * alone, where there are several: no answer over the store. NULL: there is none. `sql` is borrowed
- * until the next call. */
+/* Call both, before and after a statement is prepared. Returns a table that the statement reads
+ * from the newest segment only, although there are several: its result is not that of the whole
+ * store. Else NULL. `sql` is borrowed until the next call. */
 void sqlview_asks(struct sqlview *v, const char *sql);
 const char *sqlview_of_one(const struct sqlview *v);
 /* A query ends once `over`, called now and then while it runs, does not return 0. */

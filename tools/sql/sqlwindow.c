@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sqlwindow: see the header. */
 #include "tools/sql/sqlwindow.h"
 
 #include <ctype.h>
@@ -35,7 +34,7 @@ struct sqlwindow {
 
 static int refused(const struct sqlwindow *w, struct err *e)
 {
-	return err_set(e, -EIO, EXIT_STORE, "cannot narrow the store's views: %s",
+	return err_set(e, -EIO, EXIT_STORE, "cannot restrict the store's views: %s",
 		       sqlite3_errmsg(w->db));
 }
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlwindow: the views of a store narrowed to what a command line selects, for `sonde sql --last
+ * sqlwindow: the views of a store, restricted to what a command line selects, for `sonde sql --last
  * 10m --container web`.
  *
  *  1. For each stable view that has times, processes or both there is a TEMP view win_NAME of the
- * same columns: what begins in [from, to), of the processes that the filters want (sonde's own only
- * with --self). processes: those that ran in the range; containers: theirs, and what they used;
- * runs: those that touch it; throttling: of their cgroups; loss, cost, steal: of the range alone.
- *  2. win_waits and win_wait_objects have a column more: idle, 1 where the wait was for somebody to
- * ask for something, by the rules of tools/waits/waitrules.h; win_wait_totals too, which has no
- * stacks: there by the wait's class alone.
+ * same columns: rows that begin in [from, to), of the processes that the filters select (sonde's
+ * own only with --self). processes: those that ran in the range; containers: theirs, and what they
+ * used; runs: those that touch it; throttling: of their cgroups; loss, cost, steal: of the range
+ * alone.
+ *  2. win_waits and win_wait_objects have one more column: idle, 1 if the wait was for a request,
+ * by the rules of tools/waits/waitrules.h; win_wait_totals, which has no stacks, has it by the
+ * wait's class alone.
  *  3. :from and :to in any statement are the range, in seconds since 1970.
- *  4. A query that ships asks the win_ views instead of those it names, and sonde_totals and
- * sonde_steps of the range and of the processes that are wanted.
+ *  4. A shipped query reads the win_ views instead of those it names, and sonde_totals and
+ * sonde_steps for the range and the selected processes.
  */
 #ifndef SONDE_TOOLS_SQLWINDOW_H
 #define SONDE_TOOLS_SQLWINDOW_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* incidents: see the header. */
 #include "tools/timeline/incidents.h"
 
 #include <stdio.h>
@@ -133,7 +132,7 @@ static void take_oom(void *ctx, sqlite3_stmt *st)
 	c->oom_comm = mem_strdup(comm);
 }
 
-/* Family host has each restart; where it does not record, instances tell of those that were met. */
+/* Family host records each restart; without it, the instances show those that were seen. */
 static void take_restart(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -223,8 +222,8 @@ static void count_inside(const struct reading *r, struct incident_count *c, uint
 		count(c, n, at_ns, at_ns);
 }
 
-/* On a busy host a process is named when its container has been started anew already, and is told
- * of as the later instance's. */
+/* On a busy host a process may be named only after its container has restarted, and is then
+ * recorded as the later instance's. */
 static void place_instances(struct reading *r)
 {
 	for (size_t i = 0; i < r->n_instances; i++) {

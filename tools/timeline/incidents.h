@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * incidents: what happened to each container in a range: starts over, kills for want of memory,
- * time held back by its CPU quota. From what the store counts, not from processes that happened to
- * be sampled.
+ * incidents: what happened to each container in a range: restarts, out-of-memory kills, time lost
+ * to its CPU quota. From the store's counters, not from processes that happened to be sampled.
  *
  *  1. An instance of a container is (id, when it was started). One that follows another of the same
- * id is a restart; so is a first one whose runtime counts restarts already. Restarts that nobody
- * saw are taken from the runtime's own count.
- *  2. One of the same name with another id was made anew.
+ * id is a restart; so is a first one whose runtime counts restarts already. Restarts that were not
+ * seen are taken from the runtime's count.
+ *  2. One of the same name with another id was recreated.
  *  3. Kills for memory are the ends of processes (view process_ends). Time held back is cpu.stat's
  * (tools/waits/waitheld.h).
  */
@@ -49,7 +48,7 @@ struct incidents {
 
 enum incident { INCIDENT_OOM, INCIDENT_RESTART, INCIDENT_MADE_ANEW, INCIDENTS };
 
-/* How often it was started again: of the two that tell of it the one that tells of more. */
+/* The number of restarts: the larger of the two counts. */
 static inline const struct incident_count *incident_restarts(const struct incident_container *c)
 {
 	return c->restarted.n > c->restarts.n ? &c->restarted : &c->restarts;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spikes: see the header. */
 #include "tools/timeline/spikes.h"
 
 #include <math.h>

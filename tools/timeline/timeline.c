@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline: see the header. What happened besides is read in timeline_events.c, while each segment
+/* timeline: What happened besides is read in timeline_events.c, while each segment
  * is open. */
 #include "tools/timeline/timeline.h"
 

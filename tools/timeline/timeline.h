@@ -91,8 +91,8 @@ int timeline_make(const struct selection *sel, enum timeline_by by, struct timel
 		  struct err *e);
 void timeline_free(struct timeline *t);
 
-/* Sum of a group, or TIMELINE_ALL, into n_steps values. Memory in use stands from one reading to
- * the next. */
+/* Sum of a group, or TIMELINE_ALL, into n_steps values. Memory in use holds from one reading to the
+ * next. */
 void timeline_series(const struct timeline *t, enum timeline_of of, uint32_t group, uint64_t *out);
 /* Cores in each step; -1 where less than half of it was recorded. */
 void timeline_cores(const struct timeline *t, const uint64_t *ns, double *out);

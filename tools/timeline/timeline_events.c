@@ -89,8 +89,8 @@ static void tell_run(void *ctx, sqlite3_stmt *st)
 			 family, CUT);
 }
 
-/* What was told of the same hour, family and reason from another segment, which ends where it
- * happens to end. */
+/* The losses of the same hour, family and reason in another segment: an hour may be split between
+ * segments. */
 static struct timeline_event *loss_known(struct timelining *l, int64_t from_ns, const char *of)
 {
 	for (size_t i = 0; i < l->pub.n_events; i++) {
@@ -170,7 +170,7 @@ static void tell_process_end(void *ctx, sqlite3_stmt *st)
 	tell_row_ended(l, row, how);
 }
 
-/* When: as it told of its memory for the last time, which is known when all is read. */
+/* When: at its last reading of memory, which is known after all is read. */
 static void tell_end(void *ctx, sqlite3_stmt *st)
 {
 	struct timelining *l = ctx;
@@ -267,7 +267,7 @@ static void add_incidents(struct timelining *l)
 		}
 }
 
-/* Starts anew are told by the containers' instances, of those that had processes on record. */
+/* Restarts come from the containers' instances, of containers with recorded processes. */
 static bool is_unknown_restart(const struct timelining *l, const struct listed_event *x)
 {
 	const struct incident_container *c = incidents_named(&l->incidents, x->name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_json: a timeline as JSON: spikes are its rows; beside them the groups with their use
- * over time, and events. */
+/* timeline_json: a timeline as JSON: spikes are its rows; it also has the groups with their use
+ * over time, and the events. */
 #include <stdlib.h>
 
 #include "schema/base/cleanup.h"
@@ -81,8 +81,7 @@ static json_t *spike_json(const struct timeline_view *v, const struct timeline_s
 	return o;
 }
 
-/* Sums by column; null where nothing was recorded. What stands is told as it stood at the column's
- * end. */
+/* Sums by column; null where nothing was recorded. A gauge has its value at the column's end. */
 static json_t *values_json(const struct timeline *t, enum timeline_of of, uint32_t group,
 			   size_t columns, uint64_t *series)
 {
@@ -156,7 +155,7 @@ static json_t *events_json(const struct timeline *t)
 		json_set_time(o, "to", x->to_ns);
 		json_object_set_new(o, "event", json_string(x->kind));
 		json_object_set_new(o, "who", json_text(x->who));
-		json_object_set_new(o, "n", x->n ? json_integer((json_int_t)x->n) : json_null());
+		json_object_set_new(o, "n", json_number_or_null(x->n, x->n));
 		json_object_set_new(o, "text", json_text(x->text));
 		json_array_append_new(list, o);
 	}

@@ -24,7 +24,7 @@ struct timeline_view {
 void timeline_text(const struct timeline_view *v, FILE *out);
 int timeline_json(const struct timeline_view *v, FILE *out);
 
-/* The same of what was used beside CPU time: the first n lines. */
+/* The same for resources other than CPU time: the first n lines. */
 void timeline_used_text(const struct timeline_used *u, size_t n, bool unicode, FILE *out);
 int timeline_used_json(const struct timeline_used *u, size_t n, FILE *out);
 /* How many columns fit into a line of that width. */

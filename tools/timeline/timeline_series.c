@@ -21,8 +21,8 @@ static void add_process(const struct timeline *t, enum timeline_of of, uint32_t 
 		out[t->cells[of][i].step] += t->cells[of][i].value;
 }
 
-/* What it held stands until it is told anew; every reading of a process is on record, so it ends
- * with the last one. */
+/* A value holds until the next reading; every reading of a process is recorded, so it ends with the
+ * last one. */
 static void add_standing(const struct timeline *t, uint32_t process, uint64_t *out)
 {
 	const struct timeline_cell *c = t->cells[TIMELINE_INUSE];

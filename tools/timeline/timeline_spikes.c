@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_spikes: see the header. */
 #include "tools/timeline/timeline_spikes.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline_spikes: whose CPU use stood out, and when: the spikes (tools/timeline/spikes.h) of each
- * group of a timeline, most first by the CPU time above what is usual for that group. A spike of
- * all together that no group explains by half is told too. What adds less than TIMELINE_LEAST cores
- * is none.
+ * timeline_spikes: whose CPU use was unusual, and when: the spikes (tools/timeline/spikes.h) of
+ * each group of a timeline, sorted by the CPU time above what is usual for that group. A spike of
+ * the total that no group explains by half is listed too. Less than TIMELINE_LEAST cores is not a
+ * spike.
  */
 #ifndef SONDE_TOOLS_TIMELINE_SPIKES_H
 #define SONDE_TOOLS_TIMELINE_SPIKES_H

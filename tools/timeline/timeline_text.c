@@ -3,9 +3,9 @@
  * timeline_text: strips of the use over time, the spikes with the command that shows each, and what
  * happened.
  *
- *  1. A strip has a column for some steps; its height is the highest of them. All strips of CPU use
- * have one scale, the top being the highest step of all together; memory has a scale of its own.
- *  2. A column of which nothing was recorded is blank; one without any use has the lowest sign.
+ *  1. Each column of a strip is several steps; its height is the highest of them. All strips of CPU
+ * use have one scale, whose top is the highest step of the total; memory has another scale.
+ *  2. A column without recorded data is blank; one without any use has the lowest sign.
  *  3. With unicode, heights are blocks of eighths, else `_.:-=+*#@`.
  */
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/print/spark.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
@@ -115,8 +116,8 @@ static void memory_strip(const struct drawing *d, const char *name, enum timelin
 		most = d->value[i] > most ? d->value[i] : most;
 		last = d->series[i] ? d->value[i] : last;
 	}
-	term_bytes((uint64_t)most, high, sizeof(high));
-	term_bytes((uint64_t)last, now, sizeof(now));
+	units_bytes((uint64_t)most, high, sizeof(high));
+	units_bytes((uint64_t)last, now, sizeof(now));
 	if (of == TIMELINE_ALLOC)
 		snprintf(tail, sizeof(tail), "max %s/s", high);
 	else
@@ -169,8 +170,8 @@ static void put_strips(struct drawing *d)
 	memory_strip(d, "Go: in use", TIMELINE_INUSE);
 	put_axis(d);
 	fprintf(d->out, "each column %s%s\n",
-		when_duration((int64_t)((t->n_steps + d->columns - 1) / d->columns) * t->step_ns,
-			      each, sizeof(each)),
+		units_ns((int64_t)((t->n_steps + d->columns - 1) / d->columns) * t->step_ns, each,
+			 sizeof(each)),
 		t->n_cells[TIMELINE_CPU] ? ", its highest step; blank: nothing recorded" : "");
 }
 
@@ -188,7 +189,7 @@ static void put_spike(const struct drawing *d, const struct timeline_spike *s)
 		    when_local(s->from_ns, d->now_ns, from, sizeof(from)),
 		    when_local(s->to_ns, d->now_ns, to, sizeof(to)), term_on(d->out, TERM_BOLD),
 		    strbuf_str(&name), term_off(d->out),
-		    term_cores(s->at.mean, cores, sizeof(cores)), s->at.usual,
+		    units_cores(s->at.mean, cores, sizeof(cores)), s->at.usual,
 		    s->all_ns ? 100 * (double)s->cpu_ns / (double)s->all_ns : 0);
 	strbuf_reset(&name);
 	term_add_middle(&name, p->comm, 24);
@@ -206,7 +207,7 @@ static void put_spikes(const struct drawing *d)
 		return;
 	if (!v->n_spikes) {
 		fprintf(d->out,
-			"\nno spikes: nobody used %.1f cores and %.0f deviations more than is usual\n",
+			"\nno spikes: nothing exceeded its usual use by %.1f cores and %.0f deviations\n",
 			TIMELINE_LEAST, SPIKES_SIGMAS);
 		return;
 	}
@@ -238,7 +239,7 @@ static void put_events(const struct drawing *d)
 		/* of what lasted, not of what happened so often */
 		if (x->to_ns > x->from_ns && !x->n)
 			strbuf_addf(&s, " (%s)",
-				    when_duration(x->to_ns - x->from_ns, length, sizeof(length)));
+				    units_ns(x->to_ns - x->from_ns, length, sizeof(length)));
 		strbuf_addstr(&s, "  ");
 		room = d->v->width > s.len + EVENT_LEAST ? d->v->width - s.len : EVENT_LEAST;
 		term_add_middle(&s, x->text, d->v->width ? room : 200);
@@ -264,7 +265,7 @@ static void say_used(double x, enum timeline_used_unit unit, char *buf, size_t s
 	if (x < 0)
 		snprintf(buf, size, "-");
 	else if (unit == TIMELINE_USED_SHARE)
-		snprintf(buf, size, "%.1f %%", 100 * x);
+		units_share(x, 1, buf, size);
 	else if (unit == TIMELINE_USED_COUNT)
 		snprintf(buf, size, "%.3g/s", x);
 	else if (unit == TIMELINE_USED_TIME)
@@ -276,7 +277,7 @@ static void say_used(double x, enum timeline_used_unit unit, char *buf, size_t s
 			 x < 1    ? 1e3 * x :
 				    x);
 	else
-		snprintf(buf, size, "%s%s", term_bytes((uint64_t)x, bytes, sizeof(bytes)),
+		snprintf(buf, size, "%s%s", units_bytes((uint64_t)x, bytes, sizeof(bytes)),
 			 unit == TIMELINE_USED_RATE ? "/s" : "");
 }
 

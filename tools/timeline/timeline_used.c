@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_used: see the header. One question a segment gives rows (ts, seconds, name, container or
+/* timeline_used: One question a segment gives rows (ts, seconds, name, container or
  * "", value). */
 #include "tools/timeline/timeline_used.h"
 
@@ -197,8 +197,8 @@ static void fill(const struct reading *r, struct timeline_used_line *line, int64
 
 		if (!r->q->gauge)
 			line->value[i] = was + value * part_of(u, i, from, to);
-		else /* rows come in order of time: it holds until the next one, and of a column the
-			highest is told */
+		else /* rows come in order of time: it holds until the next one; a column shows the
+			highest */
 			line->value[i] =
 				(i == first || r->q->requests) && was > value ? was : value;
 	}
@@ -270,8 +270,8 @@ static void take_time(void *ctx, sqlite3_stmt *st)
 		r->out->covered[i] = true;
 }
 
-/* What came after its newest reading: it goes on, or has ended; in the bucket of that, where it is
- * told when. */
+/* After its newest reading a line goes on, or has ended; it ends in the bucket of its recorded end,
+ * if there is one. */
 static void line_end(const struct reading *r, struct timeline_used_line *x)
 {
 	int64_t to = go_on(r, x, r->covered_ns), stopped = 0;
@@ -315,7 +315,7 @@ static void line_release(struct timeline_used_line *x)
 	free(x->value);
 }
 
-/* Lines that are nothing in the range are none: they were read before it, or where nothing was
+/* Drops lines without a value in the range: they were read before it, or where nothing was
  * recorded. */
 static void finish(const struct reading *r)
 {
@@ -341,7 +341,7 @@ static int by_peak(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* NULL, and without an error: there is none of flows. */
+/* NULL without an error: no flows were recorded. */
 static const struct question *question_of(const char *of, bool flows, struct err *e)
 {
 	for (size_t i = 0; i < N_QUESTIONS; i++)

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * timeline_used: `sonde timeline --of mem|io|net|pressure|disk|gpu|jvm|gc|requests|errors|latency`:
- * what families host, gpu and l7 measured over time, a strip for each container and for what the
- * host has of it, those with the highest peak first.
+ * what families host, gpu and l7 measured over time, a strip for each container and for the host,
+ * those with the highest peak first.
  *
- *   mem       memory of containers without files not used lately; of the host what programs cannot
- * get io        bytes a second that containers and disks read and wrote net       bytes a second
- * that containers and the host's interfaces received and sent; where family host recorded none of
- * it, what went over the connections of containers, and of commands outside of them, as family net
- * did pressure  part of the time in which some thread waited, for a CPU, memory or a disk disk part
- * of the time in which a disk had something to do gpu       part of the time in which a GPU was
- * busy, and had kernels of containers, and of commands outside of them jvm       heap in use of
- * each of Java's virtual machines gc        part of the time that these spent in collections
- *   requests  how many a second containers, and commands outside of them, were asked ("NAME asks":
- * and asked others) errors    how many of those a second failed latency   within which time 95 % of
- * them were answered, bucket by bucket, of a column the longest
+ *   - mem: memory of containers without files not used lately; of the host what programs cannot get
+ *   - io: bytes a second that containers and disks read and wrote
+ *   - net: bytes a second that containers and the host's interfaces received and sent; if family
+ *     host recorded none, those of the connections of containers, and of commands outside of them,
+ *     as family net recorded them
+ *   - pressure: share of the time in which some thread waited for a CPU, memory or a disk
+ *   - disk: share of the time in which a disk was busy
+ *   - gpu: share of the time in which a GPU was busy, and in which it ran kernels of containers,
+ *     and of commands outside of them
+ *   - jvm: heap in use of each Java virtual machine
+ *   - gc: share of the time that these spent in collections
+ *   - requests: requests a second to containers, and to commands outside of them ("NAME asks":
+ *     from them)
+ *   - errors: how many of those a second failed
+ *   - latency: the time within which 95 % of them were answered, by bucket; a column shows the
+ *     longest
  *
  * A column is a part of the range; a counter's bucket is shared by the columns that it touches, a
- * gauge holds until the next reading. Of what goes on there is one within a minute and ten seconds:
- * after that, and where a container is told to have stopped, a line has ended at its last one.
- * (What requests are told of, and GPUs, has no readings while nothing happens: it was nothing
- * then.)
+ * gauge holds until the next reading. A running thing has a reading at least every 70 seconds:
+ * after that, or when its container's stop was recorded, a line ends at its last one. (Requests and
+ * GPUs have no readings while nothing happens: they count as 0 then.)
  */
 #ifndef SONDE_TOOLS_TIMELINE_USED_H
 #define SONDE_TOOLS_TIMELINE_USED_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitbrief: see the header. */
 #include "tools/waits/waitbrief.h"
 
 #include <stdlib.h>
@@ -7,8 +6,8 @@
 
 #include "schema/base/array.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "schema/store/model/stored.h"
-#include "tools/print/term.h"
 #include "tools/waits/waitcells.h"
 
 #define FACTS       3        /* told at most, and as many quotas */
@@ -97,7 +96,7 @@ static void say_facts(struct strbuf *out, struct facts *f)
 			waitcell_addname(out, *x->who ? x->who : "the host");
 			strbuf_addstr(out, i ? " " : " waited ");
 		}
-		strbuf_addf(out, "%s %s %s%s", waitcell_time(x->ns, time),
+		strbuf_addf(out, "%s %s %s%s", units_ns(x->ns, time, sizeof(time)),
 			    strcmp(x->what, "page faults") && strcmp(x->what, "futexes") ? "for" :
 											   "in",
 			    x->own ? "its " : "", x->what);
@@ -122,8 +121,8 @@ static void say_held(struct strbuf *out, const struct waitheld *h)
 		strbuf_addstr(out, told ? ", " : any ? "; " : "");
 		waitbrief_held_name(out, r);
 		strbuf_addf(out, " lost %s to its CPU quota, in %llu of %llu periods",
-			    waitcell_time(r->throttled_ns, time), (unsigned long long)r->throttled,
-			    (unsigned long long)r->periods);
+			    units_ns(r->throttled_ns, time, sizeof(time)),
+			    (unsigned long long)r->throttled, (unsigned long long)r->periods);
 		told++;
 	}
 }
@@ -184,7 +183,7 @@ void waitbrief_neighbours(struct strbuf *out, const struct waitpairs *w)
 	if (w->n && w->rows[0].whole_ns >= LEAST_NS) {
 		say_end(out, &w->rows[0].who);
 		strbuf_addf(out, " waited %s %s for a CPU", w->estimated ? "about" : "at least",
-			    waitcell_time(w->rows[0].whole_ns, time));
+			    units_ns(w->rows[0].whole_ns, time, sizeof(time)));
 		say_others(out, w, ", meanwhile had by ");
 	}
 	say_held(out, &w->held);
@@ -202,5 +201,5 @@ void waitbrief_wakers(struct strbuf *out, const struct waitpairs *w)
 		return;
 	say_end(out, &w->rows[0].who);
 	strbuf_addf(out, "'s waits (%s): %s%s", w->rows[0].reason,
-		    waitcell_time(w->rows[0].whole_ns, time), strbuf_str(&by));
+		    units_ns(w->rows[0].whole_ns, time, sizeof(time)), strbuf_str(&by));
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waitbrief: what a table of waits comes to, as one sentence for people: "db waited 10.7 s for its
- * WAL, sh 3.20 s for a CPU; throttled lost 51.0 s to its CPU quota, in 480 of 500 periods".
+ * waitbrief: a table of waits in one sentence: "db waited 10.7 s for its
+ * WAL, sh 3.2 s for a CPU; throttled lost 51 s to its CPU quota, in 480 of 500 periods".
  *
- * A wait at a futex is for a lock where a named function says so; else it is told as a futex's.
- * Only waits that have ended and in which something is in the way: CPU, locks, disk, page faults,
- * the network. What is idle, a sleep, what a timer ended, a parent that waits for its child, and
- * pipes, whose other end is slow or has nothing to say, are in the table.
+ * A wait at a futex is called a lock if a named function says so, else a futex.
+ * Only waits that have ended and were for something that held up work: CPU, locks, disk, page
+ * faults, the network. Idle waits, sleeps, waits that a timer ended, a parent that waits for its
+ * child, and pipes, whose other end may be slow or have no data, are only in the table.
  */
 #ifndef SONDE_TOOLS_WAITBRIEF_H
 #define SONDE_TOOLS_WAITBRIEF_H

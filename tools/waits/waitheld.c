@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitheld: see the header. */
 #include "tools/waits/waitheld.h"
 
 #include <stdlib.h>
@@ -51,7 +50,7 @@ static void know(struct waitheld_row *r, const struct selection *sel, const stru
 		if (!p->present || !holds(r, p))
 			continue;
 		r->wanted = r->wanted || select_wants_process(sel, p);
-		/* a slice above several containers is none of them */
+		/* a slice that contains several containers is not one of them */
 		if (!*r->container && *p->container_id && strstr(r->cgroup, p->container_id)) {
 			free(r->container);
 			r->container = mem_strdup(*p->container ? p->container : p->container_id);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitpairs: see the header. */
 #include "tools/waits/waitpairs.h"
 #include "tools/print/reading.h"
 
@@ -246,7 +245,7 @@ int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct
 	order(w, false);
 	waitheld_sort(&w->held);
 	if (!rc && !w->n) {
-		rc = err_set(e, -ENOENT, EXIT_NOTHING, "nobody %s in %s%s%s",
+		rc = err_set(e, -ENOENT, EXIT_NOTHING, "nothing %s in %s%s%s",
 			     what == WAITPAIRS_WAKERS ? "was woken" : "waited for a CPU",
 			     sel->range, *sel->what ? " of " : "", sel->what);
 		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s");
@@ -393,7 +392,7 @@ int waitpairs_know_idle(struct waitpairs *w, const struct selection *sel, struct
 		uint64_t h = hash_waits(r->container, r->comm, r->class);
 		bool fresh;
 
-		if (r->partial) /* nobody has ended it */
+		if (r->partial) /* no thread ended it */
 			continue;
 		*idmap_ref(&total, h, &fresh) += r->total_ns;
 		*idmap_ref(&idle, h, &fresh) += r->idle ? r->total_ns : 0;

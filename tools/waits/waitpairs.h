@@ -53,9 +53,10 @@ enum waitpairs_what { WAITPAIRS_NEIGHBOURS, WAITPAIRS_WAKERS };
 /* EXIT_NOTHING, with what to do, where there are no rows. */
 int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct waitpairs **out,
 		   struct err *e);
-/* The same by name and container: processes of one name are one, and who happened to be on the CPU
- * when a timer or a device came is nobody (of waits for the network and polls it may have sent what
- * came, and stays). The caller's (waitpairs_free); without `held`. */
+/* The same by name and container: processes of one name are one, and a process that merely happened
+ * to be on the CPU when a timer or a device interrupted it is not a waker (for waits for the
+ * network and polls it may have sent the data, and stays). The caller's (waitpairs_free); without
+ * `held`. */
 struct waitpairs *waitpairs_fold(const struct waitpairs *w);
 /* Fills in `idle` of each row. */
 int waitpairs_know_idle(struct waitpairs *w, const struct selection *sel, struct err *e);

@@ -48,7 +48,7 @@ static const struct waitrule RULES[] = {
 	{"lock", "__GI___pthread_mutex_lock", NULL, false},
 	{"lock", "__pthread_rwlock_rdlock", NULL, false},
 	{"lock", "__pthread_rwlock_wrlock", NULL, false},
-	/* nobody has called yet */
+	/* it is not called yet */
 	{"network", "accept", NULL, true},
 	{"network", "accept4", NULL, true},
 	{"network", "do_accept", NULL, true},

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waitrules: what a named frame says of a wait beyond its class: PostgreSQL's ProcSleep waits in
- * epoll, and is a lock; a pool's worker waits in a futex, and has nothing to do. One table; a new
- * program is a new line.
+ * waitrules: what a function name says about a wait beyond its class: PostgreSQL's ProcSleep waits
+ * in epoll, but is a lock; a pool's worker waits in a futex, but is idle. One table; a new program
+ * is a new line.
  *
  *   1. From the leaf on, the first frame whose function a rule of this class names decides.
- *   2. Else the first that a weak rule names: a condition of the C library is a worker's, unless a
- * function further out says what it is for.
+ *   2. Else the first that a weak rule names: a condition variable of the C library is taken as a
+ * worker's, unless an outer function says what it is for.
  *   3. No such frame, or no stack: a poll is idle (an event loop with no event), all else is work.
- * Idle is a wait for somebody to ask for something; work is a wait in the way of something that was
- * asked for.
+ * Idle is a wait for a request; work is a wait that delays something requested.
  */
 #ifndef SONDE_TOOLS_WAITRULES_H
 #define SONDE_TOOLS_WAITRULES_H
@@ -20,7 +19,7 @@
 struct waitrule {
 	const char *class; /* of the wait; NULL: any */
 	const char *function;
-	const char *reason; /* instead of the class; NULL: the class stands */
+	const char *reason; /* instead of the class; NULL: keep the class */
 	bool idle;
 };
 

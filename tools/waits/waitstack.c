@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitstack: see the header. */
 #include "tools/waits/waitstack.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitsum: see the header. Groups are told apart by their text, so that segments with ids of their
- * own add up. */
+/* Groups are distinguished by their text, since ids differ from segment to segment. */
 #include "tools/waits/waitsum.h"
 #include "schema/base/array.h"
 #include "tools/print/reading.h"
@@ -18,11 +17,103 @@
 #include "schema/store/read/waits.h"
 #include "tools/net/netpeers.h"
 #include "tools/select/select.h"
-#include "tools/waits/waitobjects.h"
 #include "tools/waits/waitrules.h"
 #include "tools/waits/waitstack.h"
 
 #define RUN_QUEUE "run queue"
+
+/* --- time by what was waited on (or where), and by which thread ended the waits --- */
+
+struct waitobject_top {
+	const char *object; /* borrowed; NULL: none */
+	const char *peer;   /* who has the other end of it; NULL: not known */
+	uint64_t total_ns;  /* weighted */
+	const char *by;     /* name of the thread that ended most of that, NULL: not known */
+	uint32_t by_tid;
+};
+
+struct by {
+	char *name;
+	uint32_t tid;
+	uint64_t ns;
+};
+
+struct waitobject {
+	char *key; /* object and peer, a line each */
+	char *object;
+	char *peer; /* NULL: not known */
+	uint64_t ns;
+	struct by *by;
+	size_t n_by, cap_by;
+	UT_hash_handle hh;
+};
+
+static struct by *by_of(struct waitobject *o, const char *name, uint32_t tid)
+{
+	for (size_t i = 0; i < o->n_by; i++)
+		if (o->by[i].tid == tid && !strcmp(o->by[i].name, name))
+			return &o->by[i];
+	mem_grow(o->by, o->n_by, o->cap_by);
+	o->by[o->n_by] = (struct by){.name = mem_strdup(name), .tid = tid};
+	return &o->by[o->n_by++];
+}
+
+/* *all: NULL at first. `peer` NULL: not known; objects with different peers are summed apart. `tid`
+ * 0: the thread that ended the wait is not known. */
+static void waitobjects_add(struct waitobject **all, const char *object, const char *peer,
+			    const char *by, uint32_t tid, uint64_t ns)
+{
+	struct strbuf key cleanup_strbuf = STRBUF_INIT;
+	struct waitobject *o;
+
+	strbuf_addf(&key, "%s\n%s", object, peer ? peer : "");
+	HASH_FIND_STR(*all, strbuf_str(&key), o);
+	if (!o) {
+		o = mem_alloc(sizeof(*o));
+		o->key = strbuf_take(&key);
+		o->object = mem_strdup(object);
+		o->peer = peer ? mem_strdup(peer) : NULL;
+		HASH_ADD_KEYPTR(hh, *all, o->key, strlen(o->key), o);
+	}
+	o->ns += ns;
+	if (tid)
+		by_of(o, by, tid)->ns += ns;
+}
+
+static struct waitobject_top waitobjects_top(struct waitobject *all)
+{
+	const struct waitobject *top = NULL;
+	const struct by *by = NULL;
+
+	for (const struct waitobject *o = all; o; o = o->hh.next)
+		if (!top || o->ns > top->ns || (o->ns == top->ns && strcmp(o->key, top->key) < 0))
+			top = o;
+	for (size_t i = 0; top && i < top->n_by; i++)
+		if (!by || top->by[i].ns > by->ns ||
+		    (top->by[i].ns == by->ns && top->by[i].tid < by->tid))
+			by = &top->by[i];
+	return (struct waitobject_top){.object = top ? top->object : NULL,
+				       .peer = top ? top->peer : NULL,
+				       .total_ns = top ? top->ns : 0,
+				       .by = by ? by->name : NULL,
+				       .by_tid = by ? by->tid : 0};
+}
+
+static void waitobjects_free(struct waitobject *all)
+{
+	struct waitobject *o, *tmp;
+
+	HASH_ITER (hh, all, o, tmp) {
+		HASH_DEL(all, o);
+		for (size_t i = 0; i < o->n_by; i++)
+			free(o->by[i].name);
+		free(o->by);
+		free(o->key);
+		free(o->object);
+		free(o->peer);
+		free(o);
+	}
+}
 
 struct amount {
 	uint64_t n, value, max;
@@ -231,9 +322,9 @@ static struct part *part_of(struct cell *c, const char *reason, bool idle)
 }
 
 /*
- * A kernel's thread that nobody has woken has nothing to do: what holds up its work is a disk or a
- * lock, and has a class. A thread of a Go program is at a futex because it has no goroutine to run:
- * what goroutines wait for is no wait of a thread.
+ * A kernel thread that was not woken is idle: if a disk or a lock holds up its work, the wait has
+ * that class. A thread of a Go program is at a futex because it has no goroutine to run: waits of
+ * goroutines are not waits of threads.
  */
 static bool idle_by_class(const struct cell *c)
 {
@@ -248,8 +339,8 @@ static struct part *part_by_stack(struct cell *c, const struct waitrule *rule)
 		       rule ? rule->idle : idle_by_class(c));
 }
 
-/* Of the stacks of waits that ended, or of those that stood at the end: these say what the waits
- * that are not over are. */
+/* From the stacks of waits that ended, or of those that were open at the end: the latter say what
+ * the waits are that are not over. */
 static int add_stack_to(struct summing *s, const struct store_total *t, bool partial)
 {
 	const struct store_process_row *p = &s->dict->processes[t->process];
@@ -301,7 +392,7 @@ static int add_object(void *ctx, const struct store_wait_object *o)
 	return 0;
 }
 
-/* Nobody but a timer wakes from an interrupt who waits for a lock. */
+/* An interrupt that wakes a thread which waits for a lock is a timer. */
 static int add_waker(void *ctx, const struct store_wait_by *b)
 {
 	struct summing *s = ctx;
@@ -320,7 +411,7 @@ static uint64_t place_key(uint32_t process, uint32_t stack)
 	return (uint64_t)process << 32 | stack;
 }
 
-/* Nothing stands for others: what is exact is what its stacks say. */
+/* No stack represents others: the stacks' numbers are exact. */
 static int add_tagged(void *ctx, const struct store_total *t)
 {
 	struct summing *s = ctx;
@@ -465,7 +556,7 @@ static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
 	return r;
 }
 
-/* A wait that lasts on tells of trouble where others are known to be in the way. */
+/* A wait that is not over is a problem only if other waits are known to hold up work. */
 static bool in_background(const struct waitsum_row *r)
 {
 	static const char *const in_the_way[] = {"lock", "disk", "page fault", RUN_QUEUE};
@@ -568,7 +659,7 @@ static void rows_shared(struct waitsum *w, struct cell *c)
 		r->total_ns = share(c->exact.value, p->stacks.value, value);
 		r->background = in_background(r);
 		if (c->partial)
-			continue; /* it would be of all the time that it stands, longer than the
+			continue; /* it would cover the whole wait, which may be longer than the
 				     recording */
 		row_purpose(r, p);
 		r->timer_ns = share(c->timer_ns < c->exact.value ? c->timer_ns : c->exact.value,
@@ -587,8 +678,8 @@ static int most_time(const void *a, const void *b)
 	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : strcmp(x->reason, y->reason);
 }
 
-/* A wait that has not ended has no stack, unless a recording kept what stood at its end: it is
- * taken to be as the ended ones of its group and class are, if these agree. */
+/* A wait that has not ended has no stack, unless a recording stored the stacks at its end: it is
+ * classified like the ended ones of its group and class, if these agree. */
 static const struct part *part_like(struct summing *s, const struct cell *c)
 {
 	struct strbuf key cleanup_strbuf = STRBUF_INIT;

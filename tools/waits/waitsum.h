@@ -3,10 +3,9 @@
  * waitsum: what threads waited for in a window, over all its segments, by group and reason.
  *
  * Count, total and longest are exact, by class. Stacks say more (tools/waits/waitrules.h): where
- * the waits of one class in one group fall apart by that, the class's exact numbers are shared out
- * as those of the stacks are, and the rows say so
- * (`exact` false). What began before the capture or had not ended at its end is in rows of its own
- * (`partial`): only the part inside the window is known of it.
+ * they divide the waits of one class in one group, the class's exact numbers are divided in the
+ * same proportion, and the rows say so (`exact` false). Waits that began before the capture or had
+ * not ended at its end have separate rows (`partial`): only their part inside the window is known.
  */
 #ifndef SONDE_TOOLS_WAITSUM_H
 #define SONDE_TOOLS_WAITSUM_H
@@ -30,9 +29,10 @@ struct waitsum_row {
 	uint32_t pid;       /* 0: grouped by command or container */
 	size_t n_processes; /* of which it is the sum */
 	uint32_t one_pid;   /* where that is one; else 0 */
-	char *class;        /* what the kernel tells of it */
+	char *class;        /* the kernel's class */
 	char *reason;       /* "lock", ...; "run queue": ready, and not running */
-	char *function; /* innermost of its own code where it waited most; NULL: no stack is known
+	char *function; /* innermost function of the program's code where it waited most; NULL: no
+			 * stack is known
 			 */
 	char *object;   /* what it waited on most, of those waits whose stack is known; NULL: not
 			   known */
@@ -65,8 +65,8 @@ int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum
 		 struct err *e);
 /*
  * Only waits of threads while they served these requests (store_query.tags): those whose stack was
- * taken, each for itself alone, so that each row's numbers are exact, and neither its longest nor a
- * spread is known. An object is told where all waits of the thread in that place are on one.
+ * taken, one by one, so that each row's numbers are exact, but its longest and its distribution are
+ * unknown. An object is given if all waits of the thread in that place are on the same one.
  */
 int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const struct idmap *tags,
 			struct waitsum **out, struct err *e);

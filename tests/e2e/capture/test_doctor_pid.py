@@ -58,7 +58,7 @@ def test_code_without_a_file_and_the_recorded_ends_are_told(sonde, store, work, 
     c.stop()
     assert anonymous > 0
     assert told["process"]["anonymous"]["bytes"] == anonymous
-    assert any(r["name"] == "[jit]" and "frame pointers are followed" in r["text"] for r in told["rows"])
+    assert any(r["name"] == "[jit]" and "frame pointers are used" in r["text"] for r in told["rows"])
     text = sonde("doctor", "--pid", w.pid, store=store, check=True).stdout
     assert re.search(r"recorded stacks +[\d.]+ % of [\d ]+ complete in rec 1", text), text
 

@@ -41,23 +41,23 @@ def planted(tmp_path_factory):
 
 GOLDEN = {
     (): """\
-ALLOCATED   IN USE  OBJECTS  FUNCTION  LINE
-  3.1 MiB  3.1 MiB    51601  leak      app.go:12
-  4.5 MiB  833 KiB      104  cache     app.go:30
-      0 B  128 KiB        2  late      app.go:44
+ALLOCATED    IN USE  OBJECTS  FUNCTION  LINE
+ 3.15 MiB  3.15 MiB    51601  leak      app.go:12
+ 4.52 MiB   833 KiB      104  cache     app.go:30
+      0 B   128 KiB        2  late      app.go:44
 """,
     ("--alloc",): """\
-ALLOCATED   IN USE  OBJECTS  FUNCTION  LINE
-  4.5 MiB  833 KiB      104  cache     app.go:30
-  3.1 MiB  3.1 MiB    51601  leak      app.go:12
+ALLOCATED    IN USE  OBJECTS  FUNCTION  LINE
+ 4.52 MiB   833 KiB      104  cache     app.go:30
+ 3.15 MiB  3.15 MiB    51601  leak      app.go:12
 """,
     ("--growth",): """\
-    GROWTH   IN USE  OBJECTS  FUNCTION  LINE
-+142 MiB/h  3.1 MiB    51601  leak      app.go:12
+    GROWTH    IN USE  OBJECTS  FUNCTION  LINE
++142 MiB/h  3.15 MiB    51601  leak      app.go:12
 """,
     ("-n", "1"): """\
-ALLOCATED   IN USE  OBJECTS  FUNCTION  LINE
-  3.1 MiB  3.1 MiB    51601  leak      app.go:12
+ALLOCATED    IN USE  OBJECTS  FUNCTION  LINE
+ 3.15 MiB  3.15 MiB    51601  leak      app.go:12
 """,
 }
 

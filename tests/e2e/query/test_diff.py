@@ -151,7 +151,7 @@ def test_two_filters_two_recordings_two_stores(sonde, tmp_path):
     (["--baseline", "30d"], 4, "before: no CPU samples"),
     (["--baselin", "soon"], 2, "takes a duration"),
     (["--basline", "1h"], 2, "did you mean '--baseline'"),
-    (["--vs-at", "noonish"], 2, "before: --at: 'noonish' is no time"),
+    (["--vs-at", "noonish"], 2, "before: --at: 'noonish' is not a time"),
     (["--type", "memory"], 2, "memory"),
     (["--type", "inuse"], 4, "after: "),
     (["lod"], 2, "did you mean 'load'"),
@@ -170,7 +170,7 @@ def test_files_that_are_no_profile(sonde, tmp_path):
     good.write_text("main;work 5\n# a comment\n\nmain;a\\x3bb 7\r\n")
     for name, data, says in (("a.folded", b"main;work\n", "line 1 does not end"),
                              ("b.pb.gz", gzip.compress(b"\x0a\x04\x08\x01\x10\x02")[:-9], "damaged or ends early"),
-                             ("c.pb.gz", gzip.compress(b"\x12\x04\x0a\x02\x01\x02"), "is no pprof profile"),
+                             ("c.pb.gz", gzip.compress(b"\x12\x04\x0a\x02\x01\x02"), "is not a readable pprof profile"),
                              ("d.folded", b"\n", "holds no samples")):
         (tmp_path / name).write_bytes(data)
         done = sonde("diff", tmp_path / name, good)

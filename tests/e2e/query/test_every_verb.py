@@ -52,7 +52,7 @@ def masked(text, store):
     text = re.sub(r"\d{8}T\d{6}Z-\d{4}", "SEGMENT", text)
     text = re.sub(r'("kernel": ?)"[^"]*"', r'\1"KERNEL"', text)
     text = re.sub(r'"(?:own_bytes|bytes|free_bytes|budget_bytes|reserve_bytes|disk_bytes)": \d+', '"bytes": N', text)
-    return re.sub(r"\b\d+(?:\.\d)? [KMG]iB (in|of|free|at)\b", r"SIZE \1", text)
+    return re.sub(r"\b\d+(?:\.\d+)? [KMG]iB (in|of|free|at)\b", r"SIZE \1", text)
 
 
 def say(verb, *more, store, env=None, words=None):

@@ -145,7 +145,7 @@ def test_a_lock_convoy_is_said_to_be_one_and_who_held_it(sonde, tmp_path):
     row = said["rows"][0]
     assert (row["about"], row["name"], row["type"], row["mostly"]["who"], row["mostly"]["who_is"]) == (
         "reason", "lock", "offcpu", "db", "[command]"), said["rows"]
-    assert row["text"].startswith("all together waited for locks 0.80 s each second more: "), row["text"]
+    assert row["text"].startswith("all processes waited for locks 0.80 s each second more: "), row["text"]
     assert "; ended mostly by db 4242 (0.79 s each second, before 0.00 s each second)" in row["text"]
     assert not [r for r in said["rows"] if r["type"] == "runqueue"], said["rows"]
     assert not [r for r in said["rows"] if r["name"] == "poll"]

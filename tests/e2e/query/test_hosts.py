@@ -133,7 +133,7 @@ def test_who_answers_of_one_store_says_so(stores, verb):
 
 def test_host_is_no_filter_of_one_store(stores):
     done = sonde("stacks", "--store", stores[0], "--host", "red", ok=False)
-    assert done.returncode == 2 and "tells several stores apart" in done.stderr
+    assert done.returncode == 2 and "selects among several stores" in done.stderr
 
 
 def test_what_is_missing_among_several_is_an_error(stores):

@@ -285,8 +285,8 @@ def test_profiles_that_go_wrote(sonde, tmp_path):
 
 @pytest.mark.parametrize("name, text, code, says", [
     ("x.perf", "x 1 5.0: c:\n\t  abcdef main (/bin/x)\n\t zz main (/bin/x)\n", 2, "does not begin with an address"),
-    ("x.perf", "\t  abcdef main (/bin/x)\n", 2, "is no sample"),
-    ("x.perf", "word\n\t  abcdef main (/bin/x)\n", 2, "line 1 is no sample"),
+    ("x.perf", "\t  abcdef main (/bin/x)\n", 2, "is not a sample"),
+    ("x.perf", "word\n\t  abcdef main (/bin/x)\n", 2, "line 1 is not a sample"),
     ("x.folded", "no number here\n", 2, "line 1"), ("x.folded", "", 4, "holds no samples"),
     ("x.pb", "\x0a\x05abc", 2, ""),
 ])

@@ -109,8 +109,8 @@ def test_topics_and_the_whole_help(sonde):
     (["stacks", "-n"], 2, "needs a value"),
     (["stacks", "-n", "many"], 2, "takes a number"),
     (["stacks", "--pid", "nginx"], 2, "takes a number"),
-    (["stacks", "--comm", "~("], 2, "no regular expression"),
-    (["stacks", "--at", "noonish"], 2, "is no time"),
+    (["stacks", "--comm", "~("], 2, "is not a valid regular expression"),
+    (["stacks", "--at", "noonish"], 2, "is not a time"),
     (["stacks", "--last", "soon"], 2, "takes a duration"),
     (["stacks", "--last", "1h", "--rec", "1"], 2, "only one of"),
     (["stacks", "--from", "-1h", "--to", "-2h"], 2, "the range is empty"),
@@ -316,7 +316,7 @@ def test_a_bare_word_finds_containers_commands_and_pids(sonde, made):
 def test_a_filter_that_this_store_cannot_answer_says_so(sonde, made):
     done = sonde("stacks", "--unit", "ssh", store=made[0])
     assert done.returncode == 4
-    assert "--unit matches nothing: no process in this range has one on record" in done.stderr
+    assert "--unit matches nothing: no process in this range has this recorded" in done.stderr
 
 
 # --- streams ---

@@ -155,7 +155,7 @@ def test_waits_and_memory_have_columns_where_they_were_recorded(sonde, several, 
     assert done.returncode == 4 and "memory in use" in done.stderr and "fix: sonde status" in done.stderr
     t = top(terminal, several, columns=130)
     first = t.until(lambda s: "OFFCPU" in s and "INUSE" in s)
-    assert re.search(r"^> +10 +0\.61 +66\.7 % +- +62 KiB +web", first, re.M) and re.search(r"^ +11 +0\.30 +33\.3 % +0\.80 +- +db", first, re.M), first
+    assert re.search(r"^> +10 +0\.61 +66\.7 % +- +62\.5 KiB +web", first, re.M) and re.search(r"^ +11 +0\.30 +33\.3 % +0\.80 +- +db", first, re.M), first
     t.keys("6")
     t.until(lambda s: "sorted by inuse" in s and [r[1] for r in rows(s)] == [12, 10, 11])
     t.keys("5")

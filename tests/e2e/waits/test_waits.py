@@ -184,20 +184,20 @@ def test_where_wakers_woke(sonde, made):
 def test_what_people_see(sonde, made):
     done = sonde("waits", *RANGE, "--wide", store=made, check=True)
     text = done.stdout.splitlines()
-    assert text[0] == ("app waited 1.00 s for a CPU, db 600.0 ms for locks, app 240.0 ms for locks;"
-                       " /docker/abc lost 1.50 s to its CPU quota, in 40 of 50 periods")
+    assert text[0] == ("app waited 1 s for a CPU, db 600 ms for locks, app 240 ms for locks;"
+                       " /docker/abc lost 1.5 s to its CPU quota, in 40 of 50 periods")
     assert text[1].split() == ["PID", "NAME", "CONTAINER", "WAITED", "FOR", "TIMES", "TOTAL", "LONGEST", "MOSTLY", "IN", "MOSTLY",
                                "ON", "P50", "P95", "P99"]
     assert [x.split()[0:2] for x in text[2:]] == [["7", "app"], ["41", "postgres"], ["7", "app"], ["7", "app"]]
-    assert "lock" in text[3] and "~20" in text[3] and "~600.0 ms" in text[3] and "  epoll_wait  -  " in text[3]
+    assert "lock" in text[3] and "~20" in text[3] and "~600 ms" in text[3] and "  epoll_wait  -  " in text[3]
     assert " futex_wait  futex 0x20, ended by postgres 41  " in text[4], text[4]
-    assert "1 row of waits that are not over (5.0 s), such as a daemon's, hidden" in done.stderr and "~: an exact total was divided" in done.stderr
+    assert "1 row of waits that are not over (5 s), such as a daemon's, hidden" in done.stderr and "~: an exact total was divided" in done.stderr
     text = sonde("waits", *RANGE, "--wide", "--idle", store=made, check=True).stdout.splitlines()
-    assert text[-3].split()[:8] == ["7", "app", "-", "sleep,", "not", "over", "1", "5.00"]
+    assert text[-3].split()[:8] == ["7", "app", "-", "sleep,", "not", "over", "1", "5"]
     assert ["poll,", "idle"] == text[-2].split()[3:5] == text[-1].split()[3:5]
     text = sonde("neighbours", *RANGE, "--wide", store=made, check=True).stdout
     assert "75.0 %" in text and "burner" in text and "[CPU was idle]" in text
-    assert "throttled by its CPU quota: /docker/abc for 1.50 s, in 40 of 50 periods" in text
+    assert "throttled by its CPU quota: /docker/abc for 1.5 s, in 40 of 50 periods" in text
     assert "stolen by the hypervisor: 2.0 % of the CPU time" in text
     text = sonde("wakers", *RANGE, "--wide", store=made, check=True).stdout
     # who was on the CPU when a disk was ready has not brought that about

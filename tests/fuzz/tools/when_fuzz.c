@@ -12,6 +12,7 @@
 
 #include "schema/base/cli/quantity.h"
 #include "schema/base/clock.h"
+#include "schema/base/units.h"
 #include "tools/print/when.h"
 
 #define NOW_NS (1795183803ll * NSEC_PER_SEC)
@@ -57,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!quantity_ns(text, &d)) {
 		if (d <= 0)
 			abort();
-		when_duration(d, printed, sizeof(printed));
+		units_ns(d, printed, sizeof(printed));
 	}
 	return 0;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flame_merge: see the header. */
 #include "tools/fold/flame/flame_merge.h"
 
 #include <stdlib.h>

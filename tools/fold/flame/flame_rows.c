@@ -30,8 +30,8 @@ static bool rows_ordered(const struct flame_rows *r, int which)
 	return true;
 }
 
-/* By one number below `below`, those of equal numbers as they stood: counting instead of comparing,
- * for half a million. */
+/* Stable sort by one number below `below`: counting instead of comparing, since there may be half a
+ * million. */
 static void rows_sort_by(struct flame_rows *r, int which, size_t below)
 {
 	cleanup_free size_t *first = NULL;

@@ -38,7 +38,7 @@ struct flame_rows {
 	uint64_t means;
 };
 
-/* What does not need the tree: so long, that may be made beside. */
+/* The part that does not need the tree: it may be made by another thread meanwhile. */
 void flame_rows_begin(struct flame_rows *r, const struct fold *f);
 /* Of a difference (fold_join): the leaves of one side, in that side's slots. Values of a gauge are
  * divided by `means` (how many moments were added): 0 of all else. */

@@ -28,16 +28,16 @@ static const struct fold_frame SMALLER = {.name = "(smaller frames)",
 
 struct kept {
 	const struct flame_merged *m;
-	uint32_t *of, *parent; /* which merged node, NO_STACK: what the root has of its own; whose
-				  callee here */
+	uint32_t *of, *parent; /* which merged node, NO_STACK: the root's own samples; whose callee
+				  here */
 	size_t n;
 	uint32_t *first, *n_children; /* children[first] to children[first + n_children - 1] */
 	uint32_t *children;
 	struct rest {
 		uint64_t ns, samples;
 	} * rest;                         /* of callees that are left out */
-	uint32_t *emitted, *emitted_rest; /* where it, and its "(smaller frames)", stand in the
-					     tree; 0: none, but for the root */
+	uint32_t *emitted, *emitted_rest; /* its place in the tree, and that of its "(smaller
+					     frames)"; 0: none, except for the root */
 	uint32_t *place;   /* by merged node: which one it is, or LEFT_OUT and whose callee */
 	uint32_t no_stack; /* the child of the root that has what has no stack; 0: see `place` of
 			      the root */
@@ -109,7 +109,7 @@ static void leave_out(struct kept *k, uint32_t parent, uint64_t ns, uint64_t sam
 	k->elided++;
 }
 
-/* What the root has of its own is shown as a callee. */
+/* The root's own samples are shown as a callee. */
 static void keep_no_stack(struct kept *k, uint64_t above)
 {
 	const struct fold_node *root = &k->m->nodes[0];
@@ -294,8 +294,8 @@ static void walk_preorder(struct flame_tree *t, struct kept *k, uint32_t smaller
 	}
 }
 
-/* What is left out stands in the "(smaller frames)" of its nearest caller that is shown; what is
- * nothing, in that caller. */
+/* A node that is left out counts in the "(smaller frames)" of its nearest shown caller; an empty
+ * one in that caller. */
 static uint32_t where(const struct kept *k, uint32_t place)
 {
 	uint32_t at = place & ~LEFT_OUT;

@@ -25,7 +25,7 @@ struct flame_tree {
 	size_t n_frames; /* copies; their strings are the fold's, or constants */
 	struct flame_node *nodes;
 	size_t n_nodes;
-	uint32_t *node_of; /* by node of the fold: where its own samples stand */
+	uint32_t *node_of; /* by node of the fold: where its own samples are */
 	size_t elided;     /* nodes left out, their time kept in frames called "(smaller frames)" */
 };
 

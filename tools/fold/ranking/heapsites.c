@@ -58,7 +58,7 @@ static struct heapsite *site_of(struct entry **all, const struct fold_frame *fr)
 	return &x->site;
 }
 
-/* What was allocated in the range; nothing of it is no error: what stands may be older. */
+/* What was allocated in the range; it may be nothing, for memory in use may be older. */
 static int add_alloc(const struct selection *sel, struct entry **all, struct err *e)
 {
 	const struct fold_opts o = {.kind = STORE_KIND_ALLOC};
@@ -97,7 +97,7 @@ static void add_inuse(const struct fold *f, struct entry **all)
 	}
 }
 
-/* What stood at one step: the range is cut there. */
+/* Memory in use at one step: the range is cut there. */
 static int add_step(const struct selection *sel, int64_t to_ns, size_t step, struct entry **all,
 		    struct err *e)
 {
@@ -120,7 +120,7 @@ static int add_step(const struct selection *sel, int64_t to_ns, size_t step, str
 	return ret;
 }
 
-/* How often what stands was another at one step than at the one before. */
+/* The number of steps at which memory in use changed. */
 static unsigned changes_of(const struct entry *all)
 {
 	unsigned changes = 0;

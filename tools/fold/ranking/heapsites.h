@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapsites: memory by the line that allocated it: what stands at the end of a range, what was
- * allocated in it, and how what stands grew. A leak goes on growing; what is allocated and freed
- * goes up and down: growth is the median of the slopes between each two of STEPS points in time
- * (Theil and Sen's estimate), which neither a start nor a peak moves.
+ * heapsites: memory by the line that allocated it: memory in use at the end of a range, what was
+ * allocated in it, and the growth. A leak keeps growing; a cache goes up and down: growth is the
+ * median of the slopes between each two of STEPS points in time (Theil and Sen's estimate), which
+ * neither a start nor a peak moves.
  */
 #ifndef SONDE_TOOLS_HEAPSITES_H
 #define SONDE_TOOLS_HEAPSITES_H
@@ -22,7 +22,7 @@ struct heapsite {
 	char *function, *module, *file; /* never NULL */
 	uint32_t line;                  /* 0: not known */
 	uint64_t inuse_bytes, inuse_objects, alloc_bytes, alloc_objects;
-	uint64_t at[HEAPSITES_STEPS]; /* bytes that stood at each step; the last is the end */
+	uint64_t at[HEAPSITES_STEPS]; /* bytes in use at each step; the last is the end */
 	double growth;                /* bytes a second */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotlines: self and total of each source line of functions. A function is (name, module), wherever
- * it was inlined too.
+ * hotlines: self and total of each source line of functions. A function is (name, module),
+ * including its inlined copies.
  *
  * Self of a line: time spent in the function right there. Total: also in what was called (or
  * inlined) from there. A function that is in a stack several times counts once in its total, and so
@@ -26,7 +26,7 @@ struct hotline {
 
 struct hotfunction {
 	uint32_t frame; /* one of its frames */
-	bool inlined;   /* wherever it is seen */
+	bool inlined;   /* also as a caller */
 	bool has_lines;
 	uint64_t self_ns, total_ns, self_samples, total_samples;
 	struct hotline *lines; /* by file and line; what is not known comes last */

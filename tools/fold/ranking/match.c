@@ -27,9 +27,10 @@ static int match_regex(const struct fold_frame *frames, size_t n, const char *te
 
 	if (rc) {
 		regerror(rc, &re, why, sizeof(why));
-		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "no function is called '%s', and it is no regular expression: %s",
-			       text, why);
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"no function is called '%s', and it is not a valid regular expression: %s",
+			text, why);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (frames[i].origin != FOLD_GROUP && !regexec(&re, frames[i].name, 0, NULL, 0))

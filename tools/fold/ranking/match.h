@@ -13,7 +13,8 @@
 #include "tools/fold/fold.h"
 
 /* hit[i] becomes 1 for each of the `n` frames that is meant; groups never are. -ENOENT with
- * EXIT_NOTHING and did-you-mean if none is, EXIT_USAGE if the text is no regular expression either.
+ * EXIT_NOTHING and did-you-mean if none is, EXIT_USAGE if the text is not a valid regular
+ * expression either.
  */
 int match_functions(const struct fold_frame *frames, size_t n, const char *text, uint8_t *hit,
 		    struct err *e);

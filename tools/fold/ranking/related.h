@@ -34,7 +34,8 @@ struct related {
 
 enum related_side { RELATED_CALLERS, RELATED_CALLEES };
 
-/* EXIT_NOTHING if no function matches, EXIT_USAGE if the text is no regular expression either. */
+/* EXIT_NOTHING if no function matches, EXIT_USAGE if the text is not a valid regular expression
+ * either. */
 int related_init(struct related *r, const struct flame_tree *t, const char *text,
 		 enum related_side side, struct err *e);
 void related_release(struct related *r);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sourcefile: the text of a source file, to be shown beside what was measured. The path is what
- * debug information says, which anybody may have written: only regular files of at most
- * SOURCEFILE_MAX bytes are read, and nothing is executed or followed but symbolic links of the file
- * system.
+ * sourcefile: the text of a source file, to show next to measurements. The path comes from debug
+ * information, which is untrusted: only regular files of at most SOURCEFILE_MAX bytes are read, and
+ * nothing is executed or followed but symbolic links of the file system.
  *
- * Where it is looked for, the first that exists:
+ * The file is the first of these that exists:
  *   1. for each "OLD=NEW" of `dirs`: the path, if it lies below OLD, with NEW for OLD;
  *   2. for each "DIR" of `dirs`: DIR and the path, then DIR and ever shorter ends of the path;
  *   3. the path itself, if it begins with '/'.

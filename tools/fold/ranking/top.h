@@ -11,7 +11,7 @@
 struct top_row {
 	uint32_t frame; /* one of its frames */
 	uint64_t self_ns, total_ns, self_samples, total_samples;
-	bool inlined; /* wherever it is seen */
+	bool inlined; /* also as a caller */
 };
 
 struct top {

@@ -14,6 +14,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "tools/diff/diff_words.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/page/diff/diff_strip.h"
@@ -56,13 +57,12 @@ static void fact_side(const struct diff_view *v, int side, struct strbuf *s)
 		strbuf_addstr(s, ", ");
 	}
 	if (x->f->kind->class != STORE_GAUGE)
-		strbuf_addf(s, "%s %s", term_count(x->samples, n, sizeof(n)),
+		strbuf_addf(s, "%s %s", units_count(x->samples, n, sizeof(n)),
 			    store_unit_name(x->f->kind->unit_n));
 	else
 		strbuf_addstr(s, x->f->kind->what);
 	if (x->seconds > 0)
-		strbuf_addf(s, " in %s",
-			    when_duration((int64_t)(x->seconds * 1e9), span, sizeof(span)));
+		strbuf_addf(s, " in %s", units_seconds(x->seconds, span, sizeof(span)));
 	strbuf_addstr(s, "</li>\n");
 }
 
@@ -137,7 +137,7 @@ static void fact_unseen(const struct diff *d, struct strbuf *s)
 			lost += f->losses[i].n;
 		strbuf_addf(s, "<li%s>%s: %s lost, %.2f %% in functions without a name</li>\n",
 			    lost ? " class=\"warn\"" : "", SIDE[side],
-			    term_count(lost, n, sizeof(n)),
+			    units_count(lost, n, sizeof(n)),
 			    all ? 100.0 * (double)f->frames_unnamed_ns / (double)all : 0);
 	}
 }
@@ -158,7 +158,7 @@ static void add_facts(const struct diff_view *v, const struct flame_tree *t, str
 	if (t->elided)
 		strbuf_addf(s,
 			    "<li>the %s smallest frames are drawn as \"(smaller frames)\"</li>\n",
-			    term_count(t->elided, n, sizeof(n)));
+			    units_count(t->elided, n, sizeof(n)));
 }
 
 /* --- the plain table --- */

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- growth: functions whose memory in use grew, from their process's first reading to the last (heap families)
 -- n = 20: how many rows
--- comm = '': of this command only
+-- comm = '': only this command
 WITH
 readings AS (
   SELECT comm, function, file, line, value, ts, min(ts) OVER (PARTITION BY process_id) AS began,

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- hottest: functions by CPU time of their own
 -- n = 20: how many rows
--- comm = '': of this command only
+-- comm = '': only this command
 -- from = 0: not before this time
 -- to = 9e18: before this time
 SELECT function, module, sum(samples) AS samples, round(sum(cpu_ns) / 1e9, 3) AS cpu_s,

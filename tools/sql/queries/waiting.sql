@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- waiting: what programs wait for, exact totals (off-CPU family)
 -- n = 20: how many rows
--- comm = '': of this command only
+-- comm = '': only this command
 -- from = 0: not before this time
 -- to = 9e18: before this time
 SELECT comm, pid, state, reason, sum(count) AS count, round(sum(total_ns) / 1e9, 3) AS total_s, round(max(max_ns) / 1e6, 3) AS max_ms

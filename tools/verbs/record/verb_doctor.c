@@ -18,6 +18,7 @@
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
+#include "schema/base/units.h"
 #include "schema/store/read/reader.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
@@ -70,7 +71,7 @@ static void host_line(struct strbuf *out)
 	os_name(os, sizeof(os));
 	strbuf_addf(out, "kernel %s %s · %s · %s · %ld CPUs · %s", u.release, u.machine, os,
 		    cgroup_kind(), sysconf(_SC_NPROCESSORS_ONLN),
-		    term_bytes((uint64_t)info.totalram * info.mem_unit, memory, sizeof(memory)));
+		    units_bytes((uint64_t)info.totalram * info.mem_unit, memory, sizeof(memory)));
 }
 
 static json_t *fix_typed(const char *fix)
@@ -86,7 +87,7 @@ json_t *doctor_item(const char *family, const char *name, const char *state, con
 {
 	json_t *row = json_object();
 
-	json_object_set_new(row, "family", family ? json_text(family) : json_null());
+	json_object_set_new(row, "family", json_text(family));
 	json_object_set_new(row, "name", json_text(name));
 	json_object_set_new(row, "state", json_text(state));
 	json_object_set_new(row, "text", json_text(text));
@@ -159,8 +160,8 @@ static void check_store(const char *store, json_t *rows)
 	}
 	for (size_t i = 0; i < n; i++)
 		bytes += segments[i].bytes;
-	strbuf_addf(&text, "%s · %s in %zu segment%s", store, term_bytes(bytes, size, sizeof(size)),
-		    n, n == 1 ? "" : "s");
+	strbuf_addf(&text, "%s · %s in %zu segment%s", store,
+		    units_bytes(bytes, size, sizeof(size)), n, n == 1 ? "" : "s");
 	json_array_append_new(rows, doctor_item(NULL, "recordings", "ok", strbuf_str(&text), NULL));
 }
 

@@ -15,6 +15,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/print/term.h"
@@ -137,7 +138,7 @@ static void say_progress(struct record *r)
 		return;
 	r->said_ns = now;
 	record_counts(r, 'p', &counts);
-	term_bytes((uint64_t)max_of(r, "store_bytes"), store, sizeof(store));
+	units_bytes((uint64_t)max_of(r, "store_bytes"), store, sizeof(store));
 	if (r->tty) {
 		fputs("\r ", stderr);
 		for (int i = 0; i < BAR && r->asked_s > 0; i++)

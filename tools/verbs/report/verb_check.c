@@ -110,7 +110,7 @@ static json_t *about_json(const struct checkfile *c)
 	json_object_set_new(o, "unit", json_text(c->unit));
 	json_object_set_new(o, "for_minutes", json_integer(c->for_min));
 	json_object_set_new(o, "window_minutes", json_integer(c->window_min));
-	json_object_set_new(o, "needs", c->needs[0] ? json_text(c->needs) : json_null());
+	json_object_set_new(o, "needs", json_text_or_null(c->needs));
 	json_object_set_new(o, "own", json_boolean(c->own));
 	json_object_set_new(o, "query", json_text(c->sql));
 	return o;

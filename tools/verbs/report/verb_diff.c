@@ -2,9 +2,9 @@
 /* sonde diff: compares two profiles function by function, and tells changes from noise. */
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 
 #include "schema/base/array.h"
+#include "schema/base/units.h"
 #include "tools/cli/verb.h"
 #include "tools/diff/diff.h"
 #include "tools/diff/diff_print.h"
@@ -99,19 +99,15 @@ static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 		{".pb.gz", FORM_PPROF}, {".pprof", FORM_PPROF},
 	};
 	const struct diff_args *a = call->args;
-	size_t n = a->output ? strlen(a->output) : 0;
 
 	*form = call->json ? FORM_JSON : FORM_TEXT;
 	if (!a->output)
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		size_t end = strlen(forms[i].end);
-
-		if (n > end && !strcasecmp(a->output + n - end, forms[i].end)) {
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (outfile_ends_with(a->output, forms[i].end)) {
 			*form = forms[i].form;
 			return 0;
 		}
-	}
 	err_set(e, -EINVAL, EXIT_USAGE,
 		"cannot tell the format from the name '%.200s' (known: .html, .svg, .json, .folded and .pb.gz)",
 		a->output);
@@ -181,7 +177,7 @@ static int write_file(const struct verb_call *call, const struct diff_view *v, e
 		return ret;
 	if (!call->quiet)
 		fprintf(stderr, "wrote %s (%s)\n", a->output,
-			term_bytes(bytes, size, sizeof(size)));
+			units_bytes(bytes, size, sizeof(size)));
 	if (!call->quiet && form == FORM_HTML)
 		fputs("open it in a browser: colours show the change, d switches between A, B and the change, ? lists all keys\n",
 		      stderr);

@@ -67,11 +67,6 @@ static void count(struct view *v)
 			v->first = i;
 }
 
-static json_t *text_or_null(const char *s)
-{
-	return *s ? json_text(s) : json_null();
-}
-
 /* NULL: no log is known. For a row of several ends, the log of the last one. */
 static const struct eventlog *log_of(const struct view *v, const struct listed_event *x)
 {
@@ -92,13 +87,13 @@ static json_t *row_json(const struct view *v, const struct listed_event *x)
 	json_set_time(o, "last", x->last_ns);
 	json_object_set_new(o, "kind", json_text(x->kind));
 	json_object_set_new(o, "subject", json_text(x->subject));
-	json_object_set_new(o, "name", text_or_null(x->name));
-	json_object_set_new(o, "which", text_or_null(x->which));
-	json_object_set_new(o, "detail", text_or_null(x->detail));
-	json_object_set_new(o, "container", text_or_null(x->container));
-	json_object_set_new(o, "comm", text_or_null(x->comm));
-	json_object_set_new(o, "pid", x->pid ? json_integer(x->pid) : json_null());
-	json_object_set_new(o, "caused_by", text_or_null(x->by));
+	json_object_set_new(o, "name", json_text_or_null(x->name));
+	json_object_set_new(o, "which", json_text_or_null(x->which));
+	json_object_set_new(o, "detail", json_text_or_null(x->detail));
+	json_object_set_new(o, "container", json_text_or_null(x->container));
+	json_object_set_new(o, "comm", json_text_or_null(x->comm));
+	json_object_set_new(o, "pid", json_number_or_null(x->pid, x->pid));
+	json_object_set_new(o, "caused_by", json_text_or_null(x->by));
 	json_object_set_new(o, "count", json_integer((json_int_t)x->n));
 	json_object_set_new(o, "bad", json_boolean(listed_event_is_bad(x)));
 	json_object_set_new(o, "text", json_text(strbuf_str(&text)));

@@ -101,8 +101,8 @@ static json_t *causes_json(const struct explain *x, const struct explain_stateme
 
 		json_object_set_new(o, "what", json_string(what[c->what]));
 		json_object_set_new(o, "name", json_text(c->name));
-		json_object_set_new(o, "container", c->of ? json_text(c->of) : json_null());
-		json_object_set_new(o, "pid", c->pid ? json_integer(c->pid) : json_null());
+		json_object_set_new(o, "container", json_text(c->of));
+		json_object_set_new(o, "pid", json_number_or_null(c->pid, c->pid));
 		for (int side = 0; side < 2; side++) {
 			struct strbuf query cleanup_strbuf = STRBUF_INIT;
 
@@ -192,7 +192,7 @@ static json_t *happened_json(const struct explain *x)
 		listed_event_say(h, &text);
 		json_set_time(o, "time", h->first_ns);
 		json_object_set_new(o, "kind", json_text(h->kind));
-		json_object_set_new(o, "name", *h->name ? json_text(h->name) : json_null());
+		json_object_set_new(o, "name", json_text_or_null(h->name));
 		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
 		json_array_append_new(list, o);
 	}
@@ -359,14 +359,14 @@ static json_t *part_json(const struct reqexplain *x, const struct reqpart *p)
 	json_object_set_new(o, "share",
 			    x->took_ns ? json_real((double)p->ns / (double)x->took_ns) :
 					 json_null());
-	json_object_set_new(o, "n", p->n ? json_integer((json_int_t)p->n) : json_null());
+	json_object_set_new(o, "n", json_number_or_null(p->n, p->n));
 	json_object_set_new(o, "who", json_text(p->who));
 	json_object_set_new(o, "reason", json_text(p->reason));
 	json_object_set_new(o, "function", json_text(p->function));
 	json_object_set_new(o, "object", json_text(p->object));
 	json_object_set_new(o, "peer", json_text(p->peer));
 	json_object_set_new(o, "by", json_text(p->by));
-	json_object_set_new(o, "by_tid", p->by_tid ? json_integer(p->by_tid) : json_null());
+	json_object_set_new(o, "by_tid", json_number_or_null(p->by_tid, p->by_tid));
 	json_object_set_new(o, "operation", json_text(p->operation));
 	json_object_set_new(o, "service", json_text(p->service));
 	json_object_set_new(o, "protocol", json_text(p->protocol));
@@ -380,7 +380,7 @@ static int request_json(const struct verb_call *call, const struct reqexplain *x
 	json_object_set_new(j, "requests", json_integer((json_int_t)x->tags.n));
 	json_object_set_new(j, "took_ns", json_integer((json_int_t)x->took_ns));
 	json_object_set_new(j, "slower_us",
-			    x->tags.slower_us >= 0 ? json_integer(x->tags.slower_us) : json_null());
+			    json_number_or_null(x->tags.slower_us, x->tags.slower_us >= 0));
 	for (size_t i = 0; i < x->n; i++)
 		json_array_append_new(json_rows(j), part_json(x, &x->parts[i]));
 	return json_print(j, stdout, 1);

@@ -58,12 +58,11 @@ static int heap_json(const struct heapsites *h, size_t rows, bool growth)
 		const struct heapsite *s = &h->rows[i];
 		json_t *o = json_pack(
 			"{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "function",
-			json_text(s->function), "module",
-			s->module[0] ? json_text(s->module) : json_null(), "file",
-			s->file[0] ? json_text(s->file) : json_null(), "line", (json_int_t)s->line,
-			"inuse_bytes", (json_int_t)s->inuse_bytes, "inuse_objects",
-			(json_int_t)s->inuse_objects, "alloc_bytes", (json_int_t)s->alloc_bytes,
-			"alloc_objects", (json_int_t)s->alloc_objects);
+			json_text(s->function), "module", json_text_or_null(s->module), "file",
+			json_text_or_null(s->file), "line", (json_int_t)s->line, "inuse_bytes",
+			(json_int_t)s->inuse_bytes, "inuse_objects", (json_int_t)s->inuse_objects,
+			"alloc_bytes", (json_int_t)s->alloc_bytes, "alloc_objects",
+			(json_int_t)s->alloc_objects);
 
 		json_object_set_new(o, "growth_bytes_per_s",
 				    growth ? json_real(s->growth) : json_null());

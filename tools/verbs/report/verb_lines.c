@@ -110,9 +110,9 @@ static json_t *line_row(const struct view *v, const struct hotfunction *fn, cons
 	json_t *o = json_object();
 
 	json_object_set_new(o, "function", json_text(fr->name));
-	json_object_set_new(o, "module", *fr->module ? json_text(fr->module) : json_null());
-	json_object_set_new(o, "file", *l->file ? json_text(l->file) : json_null());
-	json_object_set_new(o, "line", l->line ? json_integer(l->line) : json_null());
+	json_object_set_new(o, "module", json_text_or_null(fr->module));
+	json_object_set_new(o, "file", json_text_or_null(l->file));
+	json_object_set_new(o, "line", json_number_or_null(l->line, l->line));
 	json_object_set_new(o, "inlined", json_boolean(fn->inlined));
 	set_number(o, "self_ns", l->self_ns);
 	set_number(o, "total_ns", l->total_ns);

@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "schema/base/array.h"
 #include "tools/cli/verb.h"
-#include "tools/net/netasked.h"
 #include "tools/net/netdraw.h"
 #include "tools/net/netlive.h"
 #include "tools/net/netprint.h"
@@ -49,11 +47,9 @@ static int form_of(const struct map_args *a, enum map_form *form, struct err *e)
 		const char *end;
 		enum map_form form;
 	} forms[] = {{".svg", MAP_SVG}, {".html", MAP_HTML}, {".htm", MAP_HTML}, {".dot", MAP_DOT}};
-	size_t len = a->output ? strlen(a->output) : 0;
 
 	for (size_t i = 0; a->output && i < ARRAY_SIZE(forms); i++)
-		if (len > strlen(forms[i].end) &&
-		    !strcasecmp(a->output + len - strlen(forms[i].end), forms[i].end)) {
+		if (outfile_ends_with(a->output, forms[i].end)) {
 			*form = forms[i].form;
 			return 0;
 		}
@@ -168,7 +164,7 @@ static int map_run(struct verb_call *call, struct err *e)
 	if (!rc)
 		rc = netmap_make(call->sel, &m, e);
 	if (!rc)
-		rc = netasked_read(call->sel, &m, e);
+		rc = netmap_add_requests(call->sel, &m, e);
 	if (!rc && a->live && (call->json || !m.n_edges))
 		;
 	else if (!rc && !m.n_edges)

@@ -9,6 +9,7 @@
 
 #include "schema/base/array.h"
 #include "schema/store/model/stored.h"
+#include "schema/base/units.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
@@ -97,14 +98,14 @@ static void end_json(json_t *o, const char *prefix, const struct waitpairs_end *
 	char key[32];
 
 	snprintf(key, sizeof(key), "%scontainer", prefix);
-	json_object_set_new(o, key, waitcell_text(x->container));
+	json_object_set_new(o, key, json_text_or_null(x->container));
 	snprintf(key, sizeof(key), "%scomm", prefix);
-	json_object_set_new(o, key, waitcell_text(x->comm));
+	json_object_set_new(o, key, json_text_or_null(x->comm));
 	snprintf(key, sizeof(key), "%spid", prefix);
-	json_object_set_new(o, key,
-			    waitcell_number(x->pid, x->pid || (*x->comm && x->n_processes == 1)));
+	json_object_set_new(
+		o, key, json_number_or_null(x->pid, x->pid || (*x->comm && x->n_processes == 1)));
 	snprintf(key, sizeof(key), "%sprocesses", prefix);
-	json_object_set_new(o, key, waitcell_number(x->n_processes, x->n_processes != 0));
+	json_object_set_new(o, key, json_number_or_null(x->n_processes, x->n_processes != 0));
 }
 
 static json_t *stacks_json(const struct waitpairs_row *r)
@@ -137,7 +138,7 @@ static json_t *row_json(const struct view *v, const struct waitpairs_row *r)
 		json_object_set_new(o, "context",
 				    json_text(contexts[r->kind == STORE_WAKE_INTERRUPT]));
 		json_object_set_new(o, "function",
-				    r->n_stacks ? waitcell_text(r->stacks[0].function) :
+				    r->n_stacks ? json_text_or_null(r->stacks[0].function) :
 						  json_null());
 		if (v->stacks)
 			json_object_set_new(o, "stacks", stacks_json(r));
@@ -157,15 +158,16 @@ static int print_json(const struct view *v)
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;
 
 	brief_of(v, &brief);
-	json_object_set_new(j, "summary", waitcell_text(strbuf_str(&brief)));
+	json_object_set_new(j, "summary", json_text_or_null(strbuf_str(&brief)));
 	for (size_t i = 0; i < v->n; i++)
 		json_array_append_new(json_rows(j), row_json(v, &v->w->rows[i]));
 	if (v->what == WAITPAIRS_NEIGHBOURS) {
 		json_object_set_new(j, "throttled", waitcell_held(&v->w->held));
-		json_object_set_new(j, "steal_ns",
-				    waitcell_number(v->w->held.steal_ns, v->w->held.cpu_ns != 0));
+		json_object_set_new(
+			j, "steal_ns",
+			json_number_or_null(v->w->held.steal_ns, v->w->held.cpu_ns != 0));
 		json_object_set_new(j, "cpu_time_ns",
-				    waitcell_number(v->w->held.cpu_ns, v->w->held.cpu_ns != 0));
+				    json_number_or_null(v->w->held.cpu_ns, v->w->held.cpu_ns != 0));
 	}
 	if (v->n < v->w->n)
 		json_warn(j, "%zu more rows: -n %zu shows them", v->w->n - v->n, v->w->n);
@@ -311,11 +313,13 @@ static void held_text(const struct waitheld *h)
 {
 	for (size_t i = 0; i < h->n; i++) {
 		struct strbuf name cleanup_strbuf = STRBUF_INIT;
+		char time[UNITS_MAX];
 
 		waitbrief_held_name(&name, &h->rows[i]);
 		term_printf(stdout,
-			    "throttled by its CPU quota: %s for %.2f s, in %llu of %llu periods\n",
-			    strbuf_str(&name), (double)h->rows[i].throttled_ns / 1e9,
+			    "throttled by its CPU quota: %s for %s, in %llu of %llu periods\n",
+			    strbuf_str(&name),
+			    units_ns((int64_t)h->rows[i].throttled_ns, time, sizeof(time)),
 			    (unsigned long long)h->rows[i].throttled,
 			    (unsigned long long)h->rows[i].periods);
 	}
@@ -349,6 +353,7 @@ static void print_text(const struct view *v)
 					 };
 	bool woken = v->what == WAITPAIRS_WAKERS;
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;
+	char time[UNITS_MAX];
 	size_t left;
 	struct table *t = table_new(woken ? wakers : neighbours,
 				    woken ? ARRAY_SIZE(wakers) : ARRAY_SIZE(neighbours));
@@ -365,8 +370,9 @@ static void print_text(const struct view *v)
 	if (left)
 		fprintf(stderr, "%zu more waiting: -n %zu shows them\n", left, v->w->n);
 	if (v->hidden)
-		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n",
-			v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
+		fprintf(stderr, "%zu row%s of idle waits (%s) hidden: --idle shows them\n",
+			v->hidden, v->hidden == 1 ? "" : "s",
+			units_ns((int64_t)v->hidden_ns, time, sizeof(time)));
 }
 
 static int by_of(const char *word, const struct verb_call *call, enum waitsum_by *by, struct err *e)

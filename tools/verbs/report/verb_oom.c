@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/units.h"
 #include "tools/cli/verb.h"
 #include "tools/events/eventlogs.h"
 #include "tools/events/oomstory.h"
@@ -48,11 +49,6 @@ static const char *who(const struct oomstory *x)
 static json_t *bytes_or_null(int64_t n)
 {
 	return n < 0 ? json_null() : json_integer((json_int_t)n);
-}
-
-static json_t *text_or_null(const char *s)
-{
-	return s && *s ? json_text(s) : json_null();
 }
 
 static json_t *holders_json(const struct oomstory_holder *h, size_t n)
@@ -100,11 +96,11 @@ static json_t *row_json(const struct oomstory *x, const struct eventlogs *logs)
 	json_set_time(o, "time", x->at_ns);
 	json_object_set_new(o, "comm", json_text(x->comm));
 	json_object_set_new(o, "pid", json_integer(x->pid));
-	json_object_set_new(o, "container", text_or_null(x->container));
+	json_object_set_new(o, "container", json_text_or_null(x->container));
 	json_object_set_new(o, "kernel_told", json_boolean(x->cgroup != NULL));
-	json_object_set_new(o, "cgroup", text_or_null(x->cgroup));
+	json_object_set_new(o, "cgroup", json_text_or_null(x->cgroup));
 	json_object_set_new(o, "own_limit", json_boolean(x->own_limit));
-	json_object_set_new(o, "asked_by", text_or_null(x->asked_by));
+	json_object_set_new(o, "asked_by", json_text_or_null(x->asked_by));
 	json_object_set_new(o, "limit_bytes", bytes_or_null(x->limit));
 	json_object_set_new(o, "used_bytes", bytes_or_null(x->usage));
 	json_object_set_new(o, "anon_bytes", bytes_or_null(x->anon));
@@ -145,7 +141,7 @@ static void add_holders(struct strbuf *out, const struct oomstory_holder *h, siz
 		strbuf_addf(out, "%s%.64s", i ? ", " : "", h[i].name);
 		if (h[i].pid)
 			strbuf_addf(out, " (%u)", h[i].pid);
-		strbuf_addf(out, " %s", term_bytes(h[i].bytes, bytes, sizeof(bytes)));
+		strbuf_addf(out, " %s", units_bytes(h[i].bytes, bytes, sizeof(bytes)));
 	}
 }
 
@@ -169,7 +165,7 @@ static void print_why(const struct oomstory *x, struct strbuf *line)
 		strbuf_addf(line, "  why: %.200s reached its memory limit%s%s",
 			    x->own_limit && *x->container ? x->container : x->cgroup,
 			    x->limit >= 0 ? " of " : "",
-			    x->limit >= 0 ? term_bytes((uint64_t)x->limit, limit, sizeof(limit)) :
+			    x->limit >= 0 ? units_bytes((uint64_t)x->limit, limit, sizeof(limit)) :
 					    "");
 	else
 		strbuf_addstr(line, "  why: the host ran out of memory");
@@ -177,7 +173,7 @@ static void print_why(const struct oomstory *x, struct strbuf *line)
 		strbuf_addf(line, "; %.32s asked for more", x->asked_by);
 	if (x->anon >= 0)
 		strbuf_addf(line, "; %.32s held %s itself", x->comm,
-			    term_bytes((uint64_t)x->anon, bytes, sizeof(bytes)));
+			    units_bytes((uint64_t)x->anon, bytes, sizeof(bytes)));
 	print_line(line);
 }
 
@@ -191,9 +187,9 @@ static void print_curve(const struct oomstory *x, struct strbuf *line)
 	strbuf_addstr(line, "  memory over 15 min: |");
 	spark_add(line, x->curve, OOMSTORY_POINTS, x->limit > 0 ? (double)x->limit : x->most,
 		  unicode);
-	strbuf_addf(line, "| most %s", term_bytes((uint64_t)x->most, most, sizeof(most)));
+	strbuf_addf(line, "| most %s", units_bytes((uint64_t)x->most, most, sizeof(most)));
 	if (x->limit > 0)
-		strbuf_addf(line, " of %s", term_bytes((uint64_t)x->limit, most, sizeof(most)));
+		strbuf_addf(line, " of %s", units_bytes((uint64_t)x->limit, most, sizeof(most)));
 	printf("%s\n", strbuf_str(line));
 	strbuf_reset(line);
 }

@@ -8,7 +8,7 @@
 #include "schema/base/cleanup.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/fold_kind.h"
-#include "tools/net/netasked.h"
+#include "tools/net/netmap.h"
 #include "tools/page/flame_html.h"
 #include "tools/page/map_page.h"
 #include "tools/page/page_folds.h"
@@ -109,7 +109,7 @@ static int make_and_write(const struct verb_call *call, const char *path, struct
 	if (!ret)
 		ret = netmap_make(call->sel, &m, e);
 	if (!ret)
-		ret = netasked_read(call->sel, &m, e);
+		ret = netmap_add_requests(call->sel, &m, e);
 	if (!ret)
 		ret = outfile_open(&out, path, e);
 	if (!ret)

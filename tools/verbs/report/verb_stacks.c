@@ -117,11 +117,6 @@ static json_t *envelope(const struct view *v)
 	return j;
 }
 
-static json_t *text_or_null(const char *s)
-{
-	return *s ? json_text(s) : json_null();
-}
-
 /* --- the top --- */
 
 static int top_json(const struct view *v, const struct top *top)
@@ -134,8 +129,8 @@ static int top_json(const struct view *v, const struct top *top)
 		json_t *o = json_object();
 
 		json_object_set_new(o, "function", json_text(fr->name));
-		json_object_set_new(o, "module", text_or_null(fr->module));
-		json_object_set_new(o, "file", text_or_null(fr->file));
+		json_object_set_new(o, "module", json_text_or_null(fr->module));
+		json_object_set_new(o, "file", json_text_or_null(fr->file));
 		json_object_set_new(o, "inlined", json_boolean(r->inlined));
 		set_amount(v, o, "self", r->self_samples, r->self_ns);
 		set_amount(v, o, "total", r->total_samples, r->total_ns);

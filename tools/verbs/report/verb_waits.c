@@ -9,8 +9,10 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
+#include "tools/print/row.h"
 #include "tools/print/term.h"
 #include "tools/requests/reqtags.h"
 #include "tools/select/select.h"
@@ -135,11 +137,6 @@ static void merge(struct waitsum_row *to, const struct waitsum_row *r)
 		hist_merge(to->hist, r->hist);
 }
 
-static bool is_timed(const struct waitsum_row *r)
-{
-	return r->timer_ns * 2 > r->total_ns;
-}
-
 /* First waits that hold something up, then waits that were meant to take time, then those not over,
  * then idle ones. */
 static int tier(const struct waitsum_row *r)
@@ -147,7 +144,7 @@ static int tier(const struct waitsum_row *r)
 	return r->idle       ? 4 :
 	       r->background ? 3 :
 	       r->partial    ? 2 :
-			       is_timed(r) || !strcmp(r->reason, "sleep") ||
+			       waitcell_is_timed(r) || !strcmp(r->reason, "sleep") ||
 				    !strcmp(r->reason, "child");
 }
 
@@ -177,47 +174,6 @@ static void rows_make(struct view *v)
 	qsort(v->rows, v->n, sizeof(*v->rows), by_matter);
 }
 
-/* No quantile can exceed the longest wait, which is known more exactly than the bounds of a
- * histogram slot. */
-static uint64_t quantile(const struct waitsum_row *r, double q)
-{
-	uint64_t ns = r->hist ? (uint64_t)hist_quantile(r->hist, q) : 0;
-
-	return r->max_ns && ns > r->max_ns ? r->max_ns : ns;
-}
-
-static json_t *row_json(const struct waitsum_row *r)
-{
-	bool hist = r->hist != NULL;
-	json_t *o = json_object();
-
-	json_object_set_new(o, "container", waitcell_text(r->container));
-	json_object_set_new(o, "comm", waitcell_text(r->comm));
-	json_object_set_new(o, "pid", waitcell_number(r->pid, r->pid != 0));
-	json_object_set_new(o, "thread", waitcell_text(r->thread));
-	json_object_set_new(o, "processes", json_integer((json_int_t)r->n_processes));
-	json_object_set_new(o, "reason", json_text(r->reason));
-	json_object_set_new(o, "purpose", waitcell_text(r->purpose));
-	json_object_set_new(o, "purpose_ns", waitcell_number(r->purpose_ns, r->purpose != NULL));
-	json_object_set_new(o, "function", waitcell_text(r->function));
-	json_object_set_new(o, "object", waitcell_text(r->object));
-	json_object_set_new(o, "peer", waitcell_text(r->peer));
-	json_object_set_new(o, "by_thread", waitcell_text(r->by));
-	json_object_set_new(o, "by_tid", waitcell_number(r->by_tid, r->by != NULL));
-	json_object_set_new(o, "idle", json_boolean(r->idle));
-	json_object_set_new(o, "timer_ns", json_integer((json_int_t)r->timer_ns));
-	json_object_set_new(o, "background", json_boolean(r->background));
-	json_object_set_new(o, "partial", json_boolean(r->partial));
-	json_object_set_new(o, "exact", json_boolean(r->exact));
-	json_object_set_new(o, "count", json_integer((json_int_t)r->n));
-	json_object_set_new(o, "total_ns", json_integer((json_int_t)r->total_ns));
-	json_object_set_new(o, "p50_ns", waitcell_number(quantile(r, 0.5), hist));
-	json_object_set_new(o, "p95_ns", waitcell_number(quantile(r, 0.95), hist));
-	json_object_set_new(o, "p99_ns", waitcell_number(quantile(r, 0.99), hist));
-	json_object_set_new(o, "max_ns", waitcell_number(r->max_ns, r->max_ns != 0));
-	return o;
-}
-
 static int print_json(const struct view *v)
 {
 	json_t *j = json_envelope("waits", v->call->sel->from_ns, v->call->sel->to_ns);
@@ -225,12 +181,15 @@ static int print_json(const struct view *v)
 	uint64_t left = v->most;
 
 	waitbrief_waits(&brief, v->w);
-	json_object_set_new(j, "summary", waitcell_text(strbuf_str(&brief)));
+	json_object_set_new(j, "summary", json_text_or_null(strbuf_str(&brief)));
 	json_object_set_new(j, "throttled", waitcell_held(&v->w->held));
 
 	for (size_t i = 0; i < v->n && left; i++)
 		if (passes(v, &v->rows[i])) {
-			json_array_append_new(json_rows(j), row_json(&v->rows[i]));
+			struct row o = row_of_json();
+
+			waitcell_row(&o, &v->rows[i]);
+			json_array_append_new(json_rows(j), o.json);
 			left--;
 		}
 	json_object_set_new(j, "idle_hidden", json_integer((json_int_t)v->hidden));
@@ -241,61 +200,29 @@ static int print_json(const struct view *v)
 	return json_print(j, stdout, 1);
 }
 
-static void row_text(struct table *t, const struct waitsum_row *r)
-{
-	const char *about = r->exact ? "" : "~";
-	bool hist = r->hist && !r->partial;
-	char time[24];
-
-	waitcell_pid(t, r->pid ? r->pid : r->one_pid, r->n_processes);
-	table_cell(t, r->thread ? r->thread : *r->comm ? r->comm : "-");
-	waitcell_name(t, r->container);
-	table_cellf(t, "%s%s%s%s%s%s", r->reason, is_timed(r) ? ", timed" : "",
-		    r->purpose_ns * 2 > r->total_ns ? ": " : "",
-		    r->purpose_ns * 2 > r->total_ns ? r->purpose : "", r->idle ? ", idle" : "",
-		    r->partial ? ", not over" : "");
-	table_cellf(t, "%s%llu", about, (unsigned long long)r->n);
-	table_cellf(t, "%s%s", about, waitcell_time(r->total_ns, time));
-	waitcell_duration(t, r->max_ns, r->max_ns != 0);
-	table_cell(t, r->function ? r->function : "-");
-	if (!r->object)
-		table_cell(t, "-");
-	else if (r->by && !strcmp(r->reason, "lock"))
-		table_cellf(t, "%s, ended by %s %u", r->object, r->by, r->by_tid);
-	else if (r->peer)
-		table_cellf(t, "%s (%s)", r->object, r->peer);
-	else
-		table_cell(t, r->object);
-	waitcell_duration(t, quantile(r, 0.5), hist);
-	waitcell_duration(t, quantile(r, 0.95), hist);
-	waitcell_duration(t, quantile(r, 0.99), hist);
-}
-
 static void notes(const struct view *v, bool about)
 {
+	char time[UNITS_MAX];
+
 	if (v->shown > v->most)
 		fprintf(stderr, "%zu more: -n %zu shows them\n", v->shown - (size_t)v->most,
 			v->shown);
 	if (v->hidden)
-		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n",
-			v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
+		fprintf(stderr, "%zu row%s of idle waits (%s) hidden: --idle shows them\n",
+			v->hidden, v->hidden == 1 ? "" : "s",
+			units_ns((int64_t)v->hidden_ns, time, sizeof(time)));
 	if (v->lasting)
 		fprintf(stderr,
-			"%zu row%s of waits that are not over (%.1f s), such as a daemon's, hidden: --idle shows them\n",
-			v->lasting, v->lasting == 1 ? "" : "s", (double)v->lasting_ns / 1e9);
+			"%zu row%s of waits that are not over (%s), such as a daemon's, hidden: --idle shows them\n",
+			v->lasting, v->lasting == 1 ? "" : "s",
+			units_ns((int64_t)v->lasting_ns, time, sizeof(time)));
 	if (about)
 		fputs("~: an exact total was divided by sampled stacks\n", stderr);
 }
 
 static void print_text(const struct view *v)
 {
-	static const struct table_column columns[] = {
-		{"PID", TABLE_RIGHT},       {"NAME", TABLE_MIDDLE},     {"CONTAINER", TABLE_MIDDLE},
-		{"WAITED FOR", TABLE_LEFT}, {"TIMES", TABLE_RIGHT},     {"TOTAL", TABLE_RIGHT},
-		{"LONGEST", TABLE_RIGHT},   {"MOSTLY IN", TABLE_SPARE}, {"MOSTLY ON", TABLE_SPARE},
-		{"P50", TABLE_SPARE_RIGHT}, {"P95", TABLE_SPARE_RIGHT}, {"P99", TABLE_SPARE_RIGHT},
-	};
-	struct table *t = table_new(columns, ARRAY_SIZE(columns));
+	struct row o = row_of_table();
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;
 	uint64_t left = v->most;
 	bool about = false;
@@ -303,12 +230,12 @@ static void print_text(const struct view *v)
 	waitbrief_waits(&brief, v->w);
 	for (size_t i = 0; i < v->n && left; i++)
 		if (passes(v, &v->rows[i])) {
-			row_text(t, &v->rows[i]);
+			waitcell_row(&o, &v->rows[i]);
 			about = about || !v->rows[i].exact;
 			left--;
 		}
-	waitcell_print(t, &brief, v->call);
-	table_free(t);
+	waitcell_print(o.table, &brief, v->call);
+	table_free(o.table);
 	if (!v->call->quiet)
 		notes(v, about);
 }
@@ -334,8 +261,8 @@ static void tell_whole(const struct view *v, const struct reqtags *tags)
 		waited += v->w->rows[i].total_ns;
 	fprintf(stderr,
 		"%s; %s of that were waits; the other %s were CPU time or could not be matched\n",
-		text, waitcell_time(waited, sum),
-		waitcell_time(took > waited ? took - waited : 0, rest));
+		text, units_ns(waited, sum, sizeof(sum)),
+		units_ns(took > waited ? took - waited : 0, rest, sizeof(rest)));
 }
 
 static int waits_run(struct verb_call *call, struct err *e)

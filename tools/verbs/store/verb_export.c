@@ -7,6 +7,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/sibling.h"
+#include "schema/base/units.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/fold_kind.h"
@@ -58,7 +59,7 @@ static void say_written(const struct verb_call *call, const char *path, uint64_t
 	char size[32];
 
 	if (!call->quiet)
-		fprintf(stderr, "wrote %s (%s)\n", path, term_bytes(bytes, size, sizeof(size)));
+		fprintf(stderr, "wrote %s (%s)\n", path, units_bytes(bytes, size, sizeof(size)));
 }
 
 static int export_fold(struct verb_call *call, enum output_form form, const char *path,

@@ -11,6 +11,7 @@
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
+#include "schema/base/units.h"
 #include "schema/store/model/kinds.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
@@ -153,9 +154,9 @@ static void say(const struct importing *m)
 		filter_word(m->call->hint_store, &next);
 	}
 	fprintf(stderr, "imported %s %s (%s) of %s, %s\nnext:  %s stacks %s\n",
-		term_count(m->folds[0]->nodes[0].total_samples, n, sizeof(n)),
+		units_count(m->folds[0]->nodes[0].total_samples, n, sizeof(n)),
 		store_unit_name(m->folds[0]->kind->unit_n), m->folds[0]->kind->what, m->path,
-		when_duration(m->when.to_ns - m->when.from_ns, length, sizeof(length)),
+		units_ns(m->when.to_ns - m->when.from_ns, length, sizeof(length)),
 		typed_sonde(false), strbuf_str(&next));
 }
 

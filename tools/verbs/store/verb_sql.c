@@ -97,9 +97,7 @@ static int refused(struct session *s, int rc, struct err *e)
 
 static bool narrows(const struct select_args *a)
 {
-	return a->last_ns || a->from || a->to || a->at || a->rec || a->container.n || a->image.n ||
-	       a->pid.n || a->tid.n || a->comm.n || a->exe.n || a->user.n || a->unit.n ||
-	       a->cgroup.n || a->lang.n || a->self;
+	return select_has_range(a) || select_has_filters(a) || a->self;
 }
 
 /* Creates the win_ views when the first statement uses one. Without a range they cover the default

@@ -36,7 +36,7 @@ TEST(old_text_is_named_with_what_makes_it_new)
 
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		refused(heads[i], strlen(heads[i]), "old text form", "go tool pprof -proto");
-	refused(dump, strlen(dump), "for people", "debug=0");
+	refused(dump, strlen(dump), "text dump", "debug=0");
 }
 
 TEST(old_binary_is_of_both_sizes_and_orders)

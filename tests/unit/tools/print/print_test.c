@@ -42,22 +42,6 @@ TEST(the_envelope_has_its_five_parts)
 	json_decref(o);
 }
 
-TEST(numbers_are_printed_for_people)
-{
-	char b[32];
-
-	assert_string_equal(term_bytes(0, b, sizeof(b)), "0 B");
-	assert_string_equal(term_bytes(1023, b, sizeof(b)), "1023 B");
-	assert_string_equal(term_bytes(1536, b, sizeof(b)), "1.5 KiB");
-	assert_string_equal(term_bytes(421888, b, sizeof(b)), "412 KiB");
-	assert_string_equal(term_count(7, b, sizeof(b)), "7");
-	assert_string_equal(term_count(7921, b, sizeof(b)), "7 921");
-	assert_string_equal(term_count(1234567, b, sizeof(b)), "1 234 567");
-	assert_string_equal(term_count(UINT64_MAX, b, sizeof(b)), "18 446 744 073 709 551 615");
-	assert_string_equal(term_cores(1.37, b, sizeof(b)), "1.37 cores");
-	assert_string_equal(term_cores(0.004, b, sizeof(b)), "0.004 cores");
-}
-
 TEST(long_names_are_cut_in_the_middle_at_whole_characters)
 {
 	struct strbuf s = STRBUF_INIT;

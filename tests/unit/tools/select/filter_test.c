@@ -144,7 +144,7 @@ TEST(bad_values_are_usage_errors)
 		{FILTER_COMM, "", "needs a value"},
 		{FILTER_COMM, "!", "needs a value"},
 		{FILTER_COMM, "~", "needs a value"},
-		{FILTER_COMM, "~(", "no regular expression"},
+		{FILTER_COMM, "~(", "not a valid regular expression"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
