@@ -250,7 +250,7 @@ static void print_function(const struct view *v, const struct hotfunction *fn)
 
 	strbuf_addf(
 		&head,
-		"%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is this function's total",
+		"%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is its total",
 		term_on(stdout, TERM_BOLD), fr->name, term_off(stdout), *fr->module ? " (" : "",
 		fr->module, *fr->module ? ")" : "", fn->inlined ? ", inlined" : "",
 		percent(fn->self_ns, whole), percent(fn->total_ns, whole));
