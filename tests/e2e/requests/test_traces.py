@@ -94,7 +94,7 @@ def test_an_id_finds_the_trees_of_its_trace_and_a_span_its_own(tmp_path, sonde, 
     assert shape(trees(store, TRACE)) == shape(trees(store, "--id", TRACE[:8])) == [(0, "GET /2", None), (0, "GET /3", None)]
     assert shape(trees(store, "70")) == [(0, "GET /1", None)]
     assert shape(trees(store, "--pid", 9)) == [(0, "GET /3", None)]
-    for args, code, says in (((TRACE[:7],), 4, "no request that was kept"), (("--slowest", TRACE), 2, "do not go together"), ((TRACE, "--id", "70"), 2, "one ID"),
+    for args, code, says in (((TRACE[:7],), 4, "no stored request"), (("--slowest", TRACE), 2, "cannot be combined"), ((TRACE, "--id", "70"), 2, "one ID"),
                              (("",), 2, "the ID is empty")):
         out = sonde("trace", *args, store=store)
         assert (out.returncode, says in out.stderr) == (code, True), out.stderr
