@@ -64,7 +64,7 @@ def test_what_is_not_known_is_said_to_be_unlinked(tmp_path, sonde, trees):
     assert [(r["operation"], r["parent_lost"]) for r in said["rows"]] == [("GET /1", False), ("GET /2", False), ("GET /3", True)] and said["unlinked"] == 1
     text = sonde("trace", "-n", 9, store=store, check=True)
     assert "unlinked: who asked for it was not seen" in text.stdout and "it was asked for another request, which was not kept" in text.stdout
-    assert "1 of 2 requests that were made and kept are unlinked" in text.stderr
+    assert "1 of 2 stored client requests have no known parent request" in text.stderr
 
 
 def test_what_threads_of_go_ask_is_asked_for_nobody(tmp_path, sonde, trees):

@@ -231,9 +231,7 @@ static void print_file(const struct view *v, const struct hotfunction *fn, size_
 	if (*file)
 		term_printf(stdout, "%s\n", file);
 	if (*file && !source && !v->call->quiet)
-		term_printf(stderr,
-			    "cannot show %s: %s (--source-dir DIR sets where the source is)\n",
-			    file, why);
+		term_printf(stderr, "cannot show %s: %s (see --source-dir)\n", file, why);
 	if (source && sourcefile_mtime_ns(source) > v->f->to_ns && !v->call->quiet)
 		term_printf(stderr, "%s changed after the recording: its lines may have moved\n",
 			    sourcefile_path(source));
