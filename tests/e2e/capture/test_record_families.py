@@ -213,7 +213,7 @@ def test_what_does_not_go_together_is_refused(host):
     for args, word in ((["--mode", "force"], "--mode and --rate need family goheap, which --families does not list"),
                        (["--families", "cpu,nothing"], "unknown family 'nothing' (known: cpu, offcpu, goheap"),
                        (["--families", ""], "unknown family ''"),
-                       (["--families", "cpu,offcpu", "--", "true"], "a command is recorded by one family at a time")):
+                       (["--families", "cpu,offcpu", "--", "true"], "several families cannot record a command")):
         done, started = host("record", *args)
         assert done.returncode == 2 and word in done.stderr and not started
     done, started = host("record", "--families", "cpu,cpu", "-d", "1s", cpu=CPU)

@@ -309,7 +309,7 @@ def test_a_picture_is_as_wide_as_asked(sonde, made, tmp_path, verb):
         frames = [r for r in svg.iter("{http://www.w3.org/2000/svg}rect") if r.get("x")]
         assert int(svg.get("width")) == (width or 1200) and svg.get("viewBox").split()[2] == svg.get("width")
         assert max(float(r.get("x")) + float(r.get("width")) for r in frames) == pytest.approx(width or 1200, abs=1)
-    for width, name, say in ((199, "x.svg", "200 to 20000"), (20001, "x.svg", "20001"), (800, "x.html", "--width is of a picture")):
+    for width, name, say in ((199, "x.svg", "200 to 20000"), (20001, "x.svg", "20001"), (800, "x.html", "--width applies only to .svg")):
         done = sonde(*args, "--width", width, "-o", tmp_path / name, store=made[0])
         assert done.returncode == 2 and say in done.stderr and "fix:" in done.stderr
 

@@ -151,8 +151,8 @@ def test_a_name_that_is_not_there(made, words, near):
 
 @pytest.mark.parametrize("words, said", [
     (["record", "--args", "ful"], "full, masked or none"), (["record", "-F", "10000"], "1 to 4999"), (["config", "shw"], "show or check"),
-    (["ps", "--sort", "naem"], "--sort"), (["timeline", "--by", "procss"], "--by takes"), (["import", "/nonexistent"], "cannot read"),
-    (["report", "-o", "x.pdf"], "ends in .html"), (["completion", "tcsh"], "bash, zsh and fish")])
+    (["ps", "--sort", "naem"], "--sort"), (["timeline", "--by", "procss"], "--by must be"), (["import", "/nonexistent"], "cannot read"),
+    (["report", "-o", "x.pdf"], "must end in .html"), (["completion", "tcsh"], "bash, zsh or fish")])
 def test_a_value_that_is_wrong_says_what_is_right_and_where_help_is(made, words, said):
     assert_said(run(*words, store=made), 2, [said], "sonde ")
 

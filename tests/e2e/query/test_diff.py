@@ -142,7 +142,7 @@ def test_two_filters_two_recordings_two_stores(sonde, tmp_path):
 
 
 @pytest.mark.parametrize("args, code, says", [
-    (["--per", "mile"], 2, "--per takes"),
+    (["--per", "mile"], 2, "--per must be"),
     (["a.folded", "b.folded", "c.folded"], 2, "not three"),
     (["-o", "x.html5"], 2, "cannot tell the format"),
     (["--before", "/nonexistent/x.pb.gz"], 2, "before: cannot read /nonexistent/x.pb.gz"),

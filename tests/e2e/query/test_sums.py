@@ -330,7 +330,7 @@ def test_what_is_of_one_file_is_refused_of_archives_too(made, tmp_path):
         store = mix(made, tmp_path, states)
         for sql in ("SELECT * FROM run_order", "SELECT count(*) FROM run_order", "SELECT sum(n) FROM sample"):
             done = subprocess.run([os.path.join(BIN, "sonde"), "sql", *store, sql], capture_output=True, text=True, timeout=60, check=False)
-            assert done.returncode == 2 and "is of one file of the store" in done.stderr, (states, sql, done)
+            assert done.returncode == 2 and "belongs to one file" in done.stderr, (states, sql, done)
         said = [subprocess.run([os.path.join(BIN, "sonde"), "sql", *at, text], capture_output=True, text=True, timeout=60, check=True).stdout
                 for at in (store, ["--store", made[0][0, "plain"]]) for text in (".views", ".schema cpu_samples")]
         assert said[:2] == said[2:] and "CREATE VIEW cpu_samples" in said[1]

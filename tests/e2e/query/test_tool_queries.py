@@ -216,7 +216,7 @@ def test_ranges_and_filters_narrow_the_queries_that_ship(stores):
     for name in sorted(set(NAMES) - OF_KINDS):
         done = ask(store, "--json", f"@{name}", *when)
         assert done.returncode == (2 if name == "incomplete" else 0), (name, done.stderr)
-    assert "about the whole store" in ask(store, "@incomplete", *when).stderr
+    assert "covers the whole store" in ask(store, "@incomplete", *when).stderr
     container = rows(store, "@containers", "n=1")[0]["container"]
     where = f"WHERE NOT self AND ts >= {AT - 300} AND ts < {AT - 180}"
     for more, sql in (([], where), (["--container", container], f"{where} AND container = '{container}'"),

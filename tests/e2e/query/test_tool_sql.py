@@ -158,7 +158,7 @@ def test_a_table_of_one_file_is_no_answer_of_several(sonde, request, which):
     path = request.getfixturevalue(which)[0]
     for sql in ("SELECT count(*) FROM sample", "SELECT value FROM meta", "SELECT p.comm FROM process p, processes q WHERE p.pid = q.pid"):
         done = sonde("sql", sql, store=path)
-        assert done.returncode == 2 and "is of one file of the store" in done.stderr and "export db" in done.stderr, sql
+        assert done.returncode == 2 and "belongs to one file" in done.stderr and "export db" in done.stderr, sql
         assert not done.stdout
     assert sonde("sql", "WITH sample AS (SELECT 1 AS n) SELECT count(*) FROM kinds, processes", store=path).returncode == 0
 
@@ -211,7 +211,7 @@ def test_one_file_is_a_store(sonde, segmented):
 
 def test_two_forms_at_once_are_refused(sonde, hostile):
     done = sonde("sql", "--csv", "--json", "select 1", store=hostile[0])
-    assert done.returncode == 2 and "not several" in done.stderr
+    assert done.returncode == 2 and "cannot be combined" in done.stderr
 
 
 # --- ranges and filters ---

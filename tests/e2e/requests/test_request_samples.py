@@ -180,7 +180,7 @@ def test_what_cannot_be_answered_is_told(served):
         out = sonde("stacks", "--store", store, *args)
         assert out.returncode == code and says in out.stderr, out.stderr
     out = sonde("flame", "--store", store, "--type", "wall", "--request", "GET /burn", "-o", "/dev/null")
-    assert out.returncode == 2 and "--request goes with --type cpu" in out.stderr
+    assert out.returncode == 2 and "--request needs --type cpu" in out.stderr
 
 
 def test_an_archive_answers_the_same(served, tmp_path):

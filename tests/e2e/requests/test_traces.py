@@ -64,7 +64,7 @@ def test_what_is_not_known_is_said_to_be_unlinked(tmp_path, sonde, trees):
     assert [(r["operation"], r["parent_lost"]) for r in said["rows"]] == [("GET /1", False), ("GET /2", False), ("GET /3", True)] and said["unlinked"] == 1
     text = sonde("trace", "-n", 9, store=store, check=True)
     assert "unlinked: no known parent request" in text.stdout and "it is part of another request, which was not kept" in text.stdout
-    assert "1 of 2 requests that were made and kept are unlinked" in text.stderr
+    assert "1 of 2 stored client requests have no known parent request" in text.stderr
 
 
 def test_what_threads_of_go_ask_is_asked_for_nobody(tmp_path, sonde, trees):
@@ -94,7 +94,7 @@ def test_an_id_finds_the_trees_of_its_trace_and_a_span_its_own(tmp_path, sonde, 
     assert shape(trees(store, TRACE)) == shape(trees(store, "--id", TRACE[:8])) == [(0, "GET /2", None), (0, "GET /3", None)]
     assert shape(trees(store, "70")) == [(0, "GET /1", None)]
     assert shape(trees(store, "--pid", 9)) == [(0, "GET /3", None)]
-    for args, code, says in (((TRACE[:7],), 4, "no request that was kept"), (("--slowest", TRACE), 2, "do not go together"), ((TRACE, "--id", "70"), 2, "one ID"),
+    for args, code, says in (((TRACE[:7],), 4, "no stored request"), (("--slowest", TRACE), 2, "cannot be combined"), ((TRACE, "--id", "70"), 2, "one ID"),
                              (("",), 2, "the ID is empty")):
         out = sonde("trace", *args, store=store)
         assert (out.returncode, says in out.stderr) == (code, True), out.stderr

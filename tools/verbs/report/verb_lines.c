@@ -231,9 +231,7 @@ static void print_file(const struct view *v, const struct hotfunction *fn, size_
 	if (*file)
 		term_printf(stdout, "%s\n", file);
 	if (*file && !source && !v->call->quiet)
-		term_printf(stderr,
-			    "cannot show %s: %s (--source-dir DIR sets where the source is)\n",
-			    file, why);
+		term_printf(stderr, "cannot show %s: %s (see --source-dir)\n", file, why);
 	if (source && sourcefile_mtime_ns(source) > v->f->to_ns && !v->call->quiet)
 		term_printf(stderr, "%s changed after the recording: its lines may have moved\n",
 			    sourcefile_path(source));
@@ -250,7 +248,7 @@ static void print_function(const struct view *v, const struct hotfunction *fn)
 
 	strbuf_addf(
 		&head,
-		"%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is this function's total",
+		"%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is its total",
 		term_on(stdout, TERM_BOLD), fr->name, term_off(stdout), *fr->module ? " (" : "",
 		fr->module, *fr->module ? ")" : "", fn->inlined ? ", inlined" : "",
 		percent(fn->self_ns, whole), percent(fn->total_ns, whole));
