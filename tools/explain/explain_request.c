@@ -232,7 +232,7 @@ static void add_shown(struct strbuf *out, const char *before, const char *name)
 	strbuf_addshown(out, name, strlen(name));
 }
 
-/* Reasons as schema/store/waitread.c and tools/waits/waitrules.h call them; one that is not here
+/* Reasons as schema/store/read/waits.c and tools/waits/waitrules.h call them; one that is not here
  * stands behind "waited:". */
 static void say_wait(const struct reqpart *p, struct strbuf *out)
 {

@@ -2,7 +2,7 @@
 /*
  * netdraw: the map of services as a drawing: boxes for who talks, lines with what each service
  * said, placed by layers.h. Text is measured as a monospaced font of NETDRAW_GLYPH pixels a letter.
- * tools/page/map_svg draws it in C, the served page from `sonde map --json --drawing`.
+ * tools/page/map_page draws it in C, the served page from `sonde map --json --drawing`.
  *
  * A line stands for all edges of a pair of nodes. Of more than NETDRAW_LINKS lines the ones with
  * the most bytes and connections are drawn; how many are left out is said. A line is dashed and
