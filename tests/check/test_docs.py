@@ -117,3 +117,12 @@ def test_install_and_uninstall(tmp_path):
     done = run("make", "-s", "uninstall", f"DESTDIR={tmp_path}", "PREFIX=/usr", f"B={os.path.relpath(BUILD, ROOT)}")
     assert done.returncode == 0, done.stderr
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+@pytest.mark.parametrize("note", [f for f in FILES if re.match(r"docs/decisions/(old/)?\d{4}-.+\.md$", f)])
+def test_a_decision_says_its_status_and_stands_in_the_table(note):
+    lines = text(note).splitlines()
+    old = "/old/" in note
+    assert re.match(rf"# {os.path.basename(note)[:4]}: \S", lines[0])
+    assert re.match(r"status: superseded by \[\d{4}\]" if old else r"status: accepted(; .*)?$", lines[2]), lines[2]
+    assert f"]({note.removeprefix('docs/decisions/')})" in text("docs/decisions/README.md")
