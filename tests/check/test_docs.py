@@ -126,3 +126,12 @@ def test_a_decision_says_its_status_and_stands_in_the_table(note):
     assert re.match(rf"# {os.path.basename(note)[:4]}: \S", lines[0])
     assert re.match(r"status: superseded by \[\d{4}\]" if old else r"status: accepted(; .*)?$", lines[2]), lines[2]
     assert f"]({note.removeprefix('docs/decisions/')})" in text("docs/decisions/README.md")
+
+
+def test_the_tours_breakpoints_are_functions_of_its_programs():
+    """gdb knows a function that was inlined everywhere by no symbol of its own."""
+    first, second = text("docs/TOUR.md").split("build/bin/sonde flame")[0:2]
+    for part, name in ((first, "sonde-cpu"), (second.split("\n    gdb")[0], "sonde")):
+        there = set(re.findall(r" [TU] (\w+)", run("nm", program(name)).stdout))
+        stops = re.findall(r"tbreak (\w+)", part)
+        assert len(stops) > 2 and not set(stops) - there, name
