@@ -144,7 +144,7 @@ $(B)/obj/%.o: %.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_) $(CFLAGS) $(CFLAGS_$(subst /,_,$*)) -MMD -MP -c $< -o $@
 
-# Minimal kernel types stand in probes/lib/kern.h; the BPF programs include nothing of the host but libbpf's headers.
+# probes/lib/kern.h has minimal kernel types; the BPF programs include nothing of the host but libbpf's headers.
 $(B)/obj/probes/%.bpf.o: probes/%.bpf.c
 	@mkdir -p $(@D)
 	@echo "  BPF   $<"
@@ -165,7 +165,7 @@ dev:
 	build/san/tests/unit/base_test
 	@echo "dev: build/san/bin/sonde is ready; next: CONTRIBUTING.md, docs/TOUR.md"
 
-# always made anew: a source may have come or gone
+# made every time: sources may have come or gone
 compile_commands.json:
 	$(Q)$(MAKE) --no-print-directory -n -B V=1 objects | $(PYTHON) scripts/compile-commands.py > $@.tmp && mv $@.tmp $@
 

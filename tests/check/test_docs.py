@@ -135,3 +135,11 @@ def test_the_tours_breakpoints_are_functions_of_its_programs():
         there = set(re.findall(r" [TU] (\w+)", run("nm", program(name)).stdout))
         stops = re.findall(r"tbreak (\w+)", part)
         assert len(stops) > 2 and not set(stops) - there, name
+
+
+def test_make_help_names_targets_that_there_are():
+    lines = re.findall(r"^make (\S.*?)(?:  |$)", run("make", "-s", "help").stdout, re.M)
+    targets = {t for line in lines for t in re.split(r",? +", line) if re.fullmatch(r"[a-z][a-z_.-]+", t)}
+    assert len(targets) > 15
+    done = run("make", "-n", *sorted(targets), "DESTDIR=/nonexistent")
+    assert done.returncode == 0, done.stderr
