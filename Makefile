@@ -1,13 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # sonde: one non-recursive makefile. It knows how to build an archive, a program, a BPF skeleton, a unit test and
-# a fuzzer; what is built from what stands in the room.mk of each room.
+# a fuzzer; each room's room.mk says what is built from which sources. `make help` prints the lines that begin with ##:
 #
-#   make                 the programs, in build/bin
-#   make check           the everyday tests          make long-NAME, make long    the long ones (tests/long.tsv)
-#   make SAN=1 ...       with ASan and UBSan, in build/san
-#   make CC=clang B=build/clang ...
-#   make deb, make static                what people install (packaging/)
+## make                     the programs, in build/bin
+## make dev                 packages, a build with sanitizers, one unit test, compile_commands.json
+## make check               the everyday tests (as root also those that record)
+## make unit-tests          the unit tests' programs, in build/tests/unit
+## make build/tests/unit/NAME   one of them
+## make check-layout        the rules of the house (tests/check)
+## make check-e2e           end-to-end tests; E2E=tests/e2e/query runs a part
+## make check-clang         compiles all sources with clang
+## make long-for-change     the long tests that a change touches
+## make long-NAME           one long test; make long runs all (tests/long.tsv)
+## make FUZZ=1 fuzzers      the fuzzers, in build/fuzz/tests/fuzz
+## make bench               the benchmarks (tests/bench)
+## make score               the questions of a newcomer's first hour
+## make man                 writes into the man pages what comes from tables
+## make compile_commands.json   for clangd and clang-tidy
+## make deb, tarball, image, release   what people install (packaging/)
+## make install, uninstall  DESTDIR=, PREFIX=/usr
+## make clean               removes build/
+##
+## SAN=1       with ASan and UBSan, in build/san        CC=clang   another compiler (with B=build/clang)
+## WERROR=1    warnings are errors                      V=1        prints the commands
 
 .DEFAULT_GOAL := all
 SHELL := /bin/bash
@@ -128,7 +144,7 @@ $(B)/obj/%.o: %.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_) $(CFLAGS) $(CFLAGS_$(subst /,_,$*)) -MMD -MP -c $< -o $@
 
-# Minimal kernel types stand in probes/lib/kern.h; the BPF programs include nothing of the host but libbpf's headers.
+# probes/lib/kern.h has minimal kernel types; the BPF programs include nothing of the host but libbpf's headers.
 $(B)/obj/probes/%.bpf.o: probes/%.bpf.c
 	@mkdir -p $(@D)
 	@echo "  BPF   $<"
@@ -138,10 +154,25 @@ $(B)/obj/probes/%.bpf.o: probes/%.bpf.c
 # every object may need a skeleton or generated header: make them first
 $(OBJECTS): | $(SKELETONS) $(GENERATED)
 
+help:
+	@sed -n 's/^## \{0,1\}//p' Makefile
+
+# a newcomer's first command: what is missing is installed (as root), the programs are built with sanitizers
+dev:
+	@sh scripts/deps.sh test
+	@$(MAKE) --no-print-directory compile_commands.json
+	@$(MAKE) --no-print-directory SAN=1 all build/san/tests/unit/base_test
+	build/san/tests/unit/base_test
+	@echo "dev: build/san/bin/sonde is ready; next: CONTRIBUTING.md, docs/TOUR.md"
+
+# made every time: sources may have come or gone
+compile_commands.json:
+	$(Q)$(MAKE) --no-print-directory -n -B V=1 objects | $(PYTHON) scripts/compile-commands.py > $@.tmp && mv $@.tmp $@
+
 clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
-.PHONY: all static unit-tests objects fuzzers clean
+.PHONY: all static unit-tests objects fuzzers clean help dev compile_commands.json
 .SECONDARY:

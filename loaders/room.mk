@@ -1,2 +1,2 @@
-# A family's loader is made of all sources in its folder, but where that has a room.mk of its own.
+# A family's loader is built from all sources in its folder, unless the folder has its own room.mk.
 $(foreach f,$(FAMILIES),$(if $(wildcard loaders/$(f)/room.mk),,$(eval $(call loader,$(f),$(wildcard loaders/$(f)/*.c)))))

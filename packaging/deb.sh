@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # deb: build Debian's package of this tree, in a copy of it, by debian/: deb.sh BUILD leaves BUILD/sonde_VERSION_ARCH.deb.
-# Two builds of one tree give the same bytes, wherever it stands: all times are those of debian/changelog.
+# Two builds of one tree give the same bytes, wherever it lies: all times are those of debian/changelog.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1

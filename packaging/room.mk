@@ -1,6 +1,6 @@
 # packaging: what people install: Debian's package, the static tarball, the container image, a release of all of them.
 .PHONY: deb tarball image release
-# what a static program has beside its own objects and libraries: theirs
+# the objects and libraries that a static program needs in addition to its own
 STATIC_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard packaging/static/*.c))
 STATIC_LIBS := -lelf -llzma -lbz2 -lzstd -lz -lm
 OBJECTS += $(STATIC_OBJS)

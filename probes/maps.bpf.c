@@ -50,7 +50,7 @@ struct {
 	__uint(max_entries, RING_BYTES);
 } events SEC(".maps");
 
-/* Copies of those that cannot wait for their turn: loaders/maps/early. */
+/* Copies of those that cannot wait for their turn: loaders/maps/world/exec_race. */
 struct {
 	__uint(type, MAPS_TYPE_RINGBUF);
 	__uint(max_entries, 16 * 1024);

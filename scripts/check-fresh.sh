@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# check-fresh: README's two command lines, as they stand there, on a new and empty Debian 12: a debootstrap minbase
+# check-fresh: README's two command lines, verbatim, on a new and empty Debian 12: a debootstrap minbase
 # chroot with /proc, /sys and /dev of this host, the host's package sources, and a clone of what is committed here.
 #
 #   scripts/check-fresh.sh [--keep] [LINE...]      LINE: 1 or 2, or newcomer; 1, newcomer, 2 by default

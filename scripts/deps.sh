@@ -8,9 +8,9 @@
 #   live    the servers and compilers whose stacks are looked at
 #   package what packages, and what tries the packages on new systems
 #   export  the engines that sonde-export feeds
-#   bench   the peers that the benches stand beside  kernels  the tests on other kernels, in qemu
+#   bench   the peers that the benches compare with  kernels  the tests on other kernels, in qemu
 # Usage: scripts/deps.sh SET...     Says nothing and asks for nothing where all is there already. Exit 1: something
-# is missing and could not be installed; what it is stands in the last line.
+# is missing and could not be installed; the last line names it.
 set -eu
 
 build="ca-certificates make gcc libc6-dev pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev libsqlite3-dev
@@ -30,7 +30,7 @@ openssl openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
 export="prometheus clickhouse-server libcurl4"
 bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools libssl-dev openssl"
 
-# A toolchain that stands on the path is as good as Debian's.
+# A toolchain on the PATH is as good as Debian's.
 command -v go >/dev/null 2>&1 || test="$test golang-go"
 command -v rustc >/dev/null 2>&1 || test="$test rustc"
 command -v node >/dev/null 2>&1 || live="$live nodejs"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# readme-line N: print README.md's N-th command line, as it stands there: the text of its N-th ```sh block, which
+# readme-line N: print README.md's N-th command line, verbatim: the text of its N-th ```sh block, which
 # holds exactly one line.
 set -eu
 awk -v want="$1" '

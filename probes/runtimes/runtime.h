@@ -20,7 +20,7 @@
  *
  * 3. With the id goes what names it: pieces of the process's memory, as they were at that moment,
  * in the ring `names`. The loader reads them as it would read the process
- * (loaders/lib/host/scriptnames.h). A name is there before the frame that has it.
+ * (loaders/lib/runtimes/scriptobject.h). A name is there before the frame that has it.
  *
  * An object is what frames of one function have in common: python its code object, php its
  * instructions (of a function of C itself), ruby its iseq (of a function of C its method).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cleanup: ownership visible in one function. Locals marked with these release themselves on every
- * way out; take_ptr / take_fd hand them to somebody else. Descriptors start at -1 and are
+ * way out; take_ptr / take_fd pass ownership on. Descriptors start at -1 and are
  * O_CLOEXEC.
  */
 #ifndef SONDE_BASE_CLEANUP_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * clock: kernel stamps are CLOCK_BOOTTIME nanoseconds, the store holds UTC. utc = boot +
- * clock_boot_offset_ns(). The offset changes when the wall clock is set: whoever stores data reads
- * it again and keeps it on record.
+ * clock_boot_offset_ns(). The offset changes when the wall clock is set: writers read it again and
+ * record it.
  */
 #ifndef SONDE_BASE_CLOCK_H
 #define SONDE_BASE_CLOCK_H
@@ -13,9 +13,9 @@
 
 int64_t clock_boot_ns(void);
 int64_t clock_utc_ns(void);
-/* Stands still while the machine sleeps: for patience with others, who slept too. */
+/* Stops while the machine sleeps: for timeouts on other processes, which sleep too. */
 int64_t clock_mono_ns(void);
-/* Sleep until that clock says mono_ns; at once where it does already. */
+/* Sleeps until that clock reaches mono_ns; returns at once if it has. */
 void clock_sleep_until(int64_t mono_ns);
 /* CPU time of this process, user and system, all threads. */
 int64_t clock_cpu_ns(void);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cursor: reading numbers from bytes that somebody else wrote. Every read checks the range; the
- * first one that does not fit sets `bad` and from then on all reads return 0 and move nothing.
- * Little endian (x86-64, aarch64).
+ * cursor: reading numbers from untrusted bytes. Every read checks the range; the first that does
+ * not fit sets `bad`; from then on reads return 0 and do not move. Little endian (x86-64, aarch64).
  */
 #ifndef SONDE_BASE_CURSOR_H
 #define SONDE_BASE_CURSOR_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash: see the header for the function. */
 #include "schema/base/hash.h"
 
 #include <string.h>

@@ -24,11 +24,12 @@ struct idmap_slot {
 };
 
 void idmap_release(struct idmap *m);
-void idmap_reserve(struct idmap *m,
-		   size_t n);      /* room for n keys in all: memory is used as keys come */
+void idmap_reserve(
+	struct idmap *m,
+	size_t n); /* reserves address space for n keys; memory is used as keys are added */
 void idmap_clear(struct idmap *m); /* keeps the memory */
 bool idmap_get(const struct idmap *m, uint64_t key, uint64_t *value);
-/* The value of a key that may be new (*fresh: then it is 0 so far), found once for both. Valid
+/* Finds a key or adds it (*fresh: added, value 0) in one look-up. Valid
  * until the map changes. */
 uint64_t *idmap_ref(struct idmap *m, uint64_t key, bool *fresh);
 void idmap_set(struct idmap *m, uint64_t key, uint64_t value);

@@ -33,5 +33,5 @@ void log_at(enum log_level level, const char *fmt, ...)
 	strbuf_addshown(&line, msg, strlen(msg));
 	strbuf_addch(&line, '\n');
 	if (write(STDERR_FILENO, line.buf, line.len) < 0)
-		return; /* nobody is left to be told */
+		return; /* there is nowhere left to report it */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log: talk on stderr, one line an event: "sonde-maps: cannot open /proc/812/maps: permission
- * denied". Data never goes here; losses are counted in the store, not only logged.
+ * log: messages on stderr, one line for each event: "sonde-maps: cannot open /proc/812/maps:
+ * permission denied". Data never goes here; losses are counted in the store, not only logged.
  */
 #ifndef SONDE_BASE_LOG_H
 #define SONDE_BASE_LOG_H

@@ -36,8 +36,8 @@ void mem_use_huge_pages(void)
 	mallopt(M_TOP_PAD, 128 * 1024);
 }
 
-/* All pages that it lies in: of one that is a mapping of its own, all of that, which can be moved
- * only in one piece. Where the kernel has no huge ones, or none to give, they stay small. */
+/* All pages of the block. A block that is a separate mapping is advised as a whole, since mremap
+ * can move it only in one piece. If the kernel has no huge pages, they stay small. */
 static void *advised(void *p, size_t size)
 {
 	uintptr_t from, to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mem: allocation that does not fail. For what is small or bounded by its caller; whoever reads a
- * size from outside checks it before. Out of memory prints one line and aborts.
+ * mem: allocation that does not fail. For sizes that are small or that the caller bounds; check
+ * sizes from outside first. Out of memory prints one line and aborts.
  */
 #ifndef SONDE_BASE_MEM_H
 #define SONDE_BASE_MEM_H
@@ -13,9 +13,9 @@ void *mem_array(size_t n, size_t size); /* zeroed, overflow checked */
 void *mem_realloc(void *p, size_t size);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
-/* From here on what is large lies in huge pages where the kernel lets it (madvise): a first touch
- * each 2 MB, not each 4 KB. For programs that fill what they ask for, and end soon; not for those
- * whose memory is to stay small. */
+/* From now on large blocks use huge pages if the kernel allows it (madvise): one page fault per 2
+ * MB instead of 4 KB. For short-lived programs that fill what they allocate; not for those whose
+ * memory must stay small. */
 void mem_use_huge_pages(void);
 
 /* Make room for one more element in a growing array: mem_grow(v->items, v->n, v->cap). */

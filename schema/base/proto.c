@@ -104,7 +104,7 @@ bool proto_next(struct cursor *c, struct proto_field *f)
 	case 5:
 		f->value = cursor_u32(c);
 		break;
-	default: /* groups: nobody writes them any more */
+	default: /* groups: obsolete */
 		c->bad = true;
 	}
 	return !c->bad;

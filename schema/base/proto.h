@@ -30,7 +30,7 @@ void proto_eight(struct strbuf *s, uint64_t v);
 /* A string, a message or a packed field; written even if it is empty. */
 void proto_bytes(struct strbuf *s, unsigned field, const void *data, size_t len);
 
-/* One field of a message that somebody else wrote. */
+/* One field of an untrusted message. */
 struct proto_field {
 	uint32_t number;
 	unsigned type;    /* 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes */
@@ -38,7 +38,7 @@ struct proto_field {
 	const void *data; /* of type 2: borrowed from the message */
 	size_t len;
 };
-/* False at the end, or at what is no message: then the cursor is bad. */
+/* False at the end, or if the bytes are not a message: then the cursor is bad. */
 bool proto_next(struct cursor *c, struct proto_field *f);
 /* A bare varint; bad if it is longer than ten bytes. */
 uint64_t proto_read_varint(struct cursor *c);

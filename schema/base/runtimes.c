@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtimes: see the header. As probes/runtimes/runtime.h numbers them; the view `frames` has the
+/* runtimes: As probes/runtimes/runtime.h numbers them; the view `frames` has the
  * same names. */
 #include "schema/base/runtimes.h"
 

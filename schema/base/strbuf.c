@@ -106,7 +106,7 @@ char *strbuf_take(struct strbuf *s)
 	return took;
 }
 
-/* Length of the valid UTF-8 sequence at p (Unicode 15, table 3-7), 0 if there is none. */
+/* Length of the valid UTF-8 sequence at p (Unicode 15, table 3-7), 0: not valid. */
 static size_t utf8_len(const uint8_t *p, size_t n)
 {
 	uint8_t c = p[0];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * strbuf: a growing string, always NUL-terminated. strbuf_init / strbuf_release pair up; a zeroed
- * struct is a valid empty one. Out of memory aborts the program: what grows here is small and
- * bounded by its caller.
+ * struct is a valid empty one. Out of memory aborts the program: callers keep these strings small.
  */
 #ifndef SONDE_BASE_STRBUF_H
 #define SONDE_BASE_STRBUF_H
@@ -29,7 +28,7 @@ void strbuf_add(struct strbuf *s, const void *data, size_t len);
 void strbuf_addch(struct strbuf *s, char c);
 void strbuf_addstr(struct strbuf *s, const char *str);
 void strbuf_addu(struct strbuf *s,
-		 uint64_t v); /* in decimal digits: addf's "%u", without its price */
+		 uint64_t v); /* in decimal digits: like addf's "%u", but faster */
 void strbuf_addf(struct strbuf *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vaddf(struct strbuf *s, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
@@ -41,13 +40,13 @@ char *strbuf_take(struct strbuf *s);
  * become \xNN. */
 void strbuf_addutf8(struct strbuf *s, const void *data, size_t len);
 /*
- * The same for people's eyes, on a terminal or in a log: what a terminal obeys or what turns the
- * order of what stands beside it is seen and does nothing. Beside the above, C1 controls, line and
- * paragraph separators, and Unicode's Bidi_Control characters become \u009b and the like. It makes
- * nothing that it would change again.
+ * The same for terminals and logs: control characters and those that reorder text become visible
+ * and have no effect. In addition to the above, C1 controls, line and paragraph separators, and
+ * Unicode's Bidi_Control characters become escapes such as \u009b. Applying it twice changes
+ * nothing.
  */
 void strbuf_addshown(struct strbuf *s, const void *data, size_t len);
 void strbuf_addlines(struct strbuf *s,
-		     const char *text); /* the same of text whose line ends stay */
+		     const char *text); /* the same for text of several lines: keeps line ends */
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* typed: see the header. */
 #include "schema/base/typed.h"
 
 #include <ctype.h>
@@ -16,8 +15,8 @@
 
 #define NAME "sonde"
 
-/* Where `sonde` stands, as seen from this program: beside it, or in the bin that its libexec
- * belongs to. */
+/* Where `sonde` is, seen from this program: in the same folder, or in the bin that belongs to its
+ * libexec. */
 static bool sonde_path(char path[PATH_MAX])
 {
 	static const char *const places[] = {"%s/" NAME, "%s/../../bin/" NAME};

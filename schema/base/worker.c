@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beside: see the header. */
 #include "schema/base/worker.h"
 
 #include <signal.h>

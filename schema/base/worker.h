@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beside: work that a second thread does while the first goes on. What it touches is its own until
- * worker_join. Signals stay the first thread's. Where no thread can be had, the work is done at
- * once.
+ * worker: work that a second thread does while the first goes on. Only the worker may touch its
+ * data until worker_join. Signals go to the first thread. If no thread can be created, the work is
+ * done at once.
  */
 #ifndef SONDE_BASE_WORKER_H
 #define SONDE_BASE_WORKER_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blocks: see the header. */
 #include "schema/extension/blocks.h"
 
 #include <sqlite3ext.h>
@@ -86,8 +85,8 @@ int blocks_open(struct blocks *b, sqlite3 *db, int64_t first, int64_t last)
 	return rc;
 }
 
-/* SQLITE_ROW with n > 0, SQLITE_DONE, or what is wrong. A statement that has ended would begin
- * anew. */
+/* SQLITE_ROW with n > 0, SQLITE_DONE, or an error. Not to be called after SQLITE_DONE: the
+ * statement would start again. */
 static int more_rows(struct blocks *b)
 {
 	if (b->ended == SQLITE_DONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extension: see the header. In a library to load, SQLite calls sqlite3_sonde_init; sonde calls the
+/* extension: In a library to load, SQLite calls sqlite3_sonde_init; sonde calls the
  * other two. */
 #include "schema/extension/extension.h"
 
@@ -13,7 +13,8 @@
 
 SQLITE_EXTENSION_INIT1
 
-/* As in schema/sql/0019-runs.sql, what counts and what it stands for being known already. */
+/* As in schema/sql/0019-runs.sql, but which samples count, and for how long, is computed
+ * beforehand. */
 static const char VIEWS[] =
 	"CREATE TEMP VIEW IF NOT EXISTS cpu_samples AS"
 	"  SELECT datetime(x.ts, 'unixepoch') AS time, x.ts, coalesce(c.name, '') AS container, p.comm, p.pid, t.thread, t.tid,"
@@ -32,7 +33,7 @@ static void release(void *p)
 	sqlite3_free(t);
 }
 
-/* Each has a state of its own: SQLite ends modules in no order that is told. */
+/* Each module has its own state: SQLite destroys modules in no defined order. */
 int extension_tables(sqlite3 *db)
 {
 	static const struct {
@@ -77,8 +78,8 @@ int sqlite3_sonde_init(sqlite3 *db, char **why, const sqlite3_api_routines *api)
 	if (rc == SQLITE_OK)
 		rc = extension_tables(db);
 	if (rc == SQLITE_OK)
-		(void)extension_views(db); /* of a damaged file there are none; to fail now would
-					      unload what is registered already */
+		(void)extension_views(db); /* a damaged file has none; failing now would unload the
+					      modules that are registered already */
 	if (rc != SQLITE_OK)
 		*why = sqlite3_mprintf("%s", sqlite3_errmsg(db));
 	return rc;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde_frames(stack): the frames of one stack, depth 0 being its root: their ids in view `frames`.
+ * sonde_frames(stack): the frames of one stack, depth 0 being its root: as ids of view `frames`.
  * A stack is the first `keep` frames of its base, then `tail`, then `leaf`
- * (schema/sql/0020-code.sql); before a function that was inlined stand those that it was inlined
- * into.
+ * (schema/sql/0020-code.sql); an inlined function comes after those that it was inlined into.
  */
 #include <sqlite3ext.h>
 #include <stdlib.h>
@@ -90,7 +89,7 @@ static int cursor_close(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/* One place, if it is below `upto` and nothing stands there yet. */
+/* Sets one place if it is below `upto` and still empty. */
 static bool put(struct cursor *c, int64_t place, int64_t upto, int64_t frame)
 {
 	if (place >= upto)
@@ -228,16 +227,4 @@ static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 	return SQLITE_OK;
 }
 
-const sqlite3_module FRAMES_TABLE = {
-	.iVersion = 1,
-	.xConnect = table_connect,
-	.xBestIndex = best_index,
-	.xDisconnect = tables_disconnect,
-	.xOpen = cursor_open,
-	.xClose = cursor_close,
-	.xFilter = cursor_filter,
-	.xNext = cursor_next,
-	.xEof = cursor_eof,
-	.xColumn = cursor_column,
-	.xRowid = cursor_rowid,
-};
+const sqlite3_module FRAMES_TABLE = TABLES_MODULE;

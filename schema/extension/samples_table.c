@@ -235,16 +235,4 @@ static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 	return SQLITE_OK;
 }
 
-const sqlite3_module SAMPLES_TABLE = {
-	.iVersion = 1,
-	.xConnect = table_connect,
-	.xBestIndex = best_index,
-	.xDisconnect = tables_disconnect,
-	.xOpen = cursor_open,
-	.xClose = cursor_close,
-	.xFilter = cursor_filter,
-	.xNext = cursor_next,
-	.xEof = cursor_eof,
-	.xColumn = cursor_column,
-	.xRowid = cursor_rowid,
-};
+const sqlite3_module SAMPLES_TABLE = TABLES_MODULE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series: see the header. Ids in a file are dense (schema/sql/0022-samples.sql): arrays by id,
+/* series: Ids in a file are dense (schema/sql/0022-samples.sql): arrays by id,
  * refused where they are not. */
 #include "schema/extension/series.h"
 
@@ -11,8 +11,8 @@
 SQLITE_EXTENSION_INIT3
 
 #define NS           1000000000ll
-#define SPARSE_ROWS  65536 /* ids up to so many are taken as they are */
-#define SPARSE_TIMES 16    /* and beyond that so many a row */
+#define SPARSE_ROWS  65536 /* ids up to this are accepted as they are */
+#define SPARSE_TIMES 16    /* and beyond that so many for each row */
 
 void series_drop(struct series_map *m)
 {

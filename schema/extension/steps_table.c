@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde_steps(step_s, from, to): what each task has in each step of time: from <= ts < to, seconds
- * since 1970, either of which may be left out. A step is so many seconds, from a multiple of them
- * since 1970; a bucket is in the step that it begins in. Only what counts of two captures at once.
- * One step is held at a time: rows come in order of buckets.
+ * since 1970, either of which may be left out. A step is step_s seconds, and begins at a multiple
+ * of step_s; a bucket belongs to the step in which it begins. If two captures overlap, only the one
+ * that counts. Only one step is in memory at a time: rows come in order of buckets.
  */
 #include <sqlite3ext.h>
 #include <string.h>
@@ -36,7 +36,7 @@ enum argument { ARG_STEP, ARG_FROM, ARG_TO, ARGS };
 
 struct sum {
 	uint64_t samples, cpu_ns;
-	bool unknown; /* for how long a part of them stands */
+	bool unknown; /* the time that a part of them lasts */
 };
 struct cursor {
 	sqlite3_vtab_cursor base;
@@ -44,7 +44,7 @@ struct cursor {
 	struct blocks blocks;
 	struct task_columns whose;
 	struct tables_args args;
-	const struct sample_row *row; /* the first one of a later step; NULL: there is none */
+	const struct sample_row *row; /* the first one of a later step; NULL: no later one */
 	int64_t step_s, ts;           /* the step that is held */
 	struct sum *sums;             /* by task */
 	uint32_t *met;                /* the tasks that it has */
@@ -275,16 +275,4 @@ static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 	return SQLITE_OK;
 }
 
-const sqlite3_module STEPS_TABLE = {
-	.iVersion = 1,
-	.xConnect = table_connect,
-	.xBestIndex = best_index,
-	.xDisconnect = tables_disconnect,
-	.xOpen = cursor_open,
-	.xClose = cursor_close,
-	.xFilter = cursor_filter,
-	.xNext = cursor_next,
-	.xEof = cursor_eof,
-	.xColumn = cursor_column,
-	.xRowid = cursor_rowid,
-};
+const sqlite3_module STEPS_TABLE = TABLES_MODULE;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* whose: see the header. */
 #include "schema/extension/task_columns.h"
 
 #include <sqlite3ext.h>
@@ -14,7 +13,7 @@ static const char PLACE[] =
 	"SELECT f.function, f.module, f.file, coalesce(f.line, 0) FROM main.stack k JOIN frames f ON f.id = k.leaf"
 	" WHERE k.id = ?1";
 
-/* The statement at the row of this id; `at` is whose it stands at. */
+/* Moves the statement to the row of this id; `at` is the id of its current row. */
 static int stand_at(sqlite3 *db, sqlite3_stmt **st, const char *sql, uint32_t *at, uint32_t id)
 {
 	int rc = *st ? SQLITE_OK : sqlite3_prepare_v2(db, sql, -1, st, NULL);

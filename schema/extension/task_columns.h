@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* whose: who a task is, and where a stack ends, in the words of view cpu_samples; looked up when a
- * row is asked for them. */
+/* task_columns: who a task is and where a stack ends, in the columns of view cpu_samples; looked up
+ * when a query reads them. */
 #ifndef SONDE_EXTENSION_TASK_COLUMNS_H
 #define SONDE_EXTENSION_TASK_COLUMNS_H
 
@@ -14,15 +14,15 @@ struct sqlite3_context;
 	"container TEXT, comm TEXT, pid INTEGER, thread TEXT, tid INTEGER, self INTEGER"
 #define TASK_COLUMNS_ALL \
 	TASK_COLUMNS_OF_TASK ", function TEXT, module TEXT, file TEXT, line INTEGER"
-#define TASK_COLUMNS_TASK  6 /* the first so many are of a task, */
+#define TASK_COLUMNS_TASK  6 /* the first columns describe a task, */
 #define TASK_COLUMNS_STACK 4 /* the others of a stack */
 
 struct task_columns {                     /* zeroed at first */
-	struct sqlite3_stmt *who, *place; /* standing at the row of these */
+	struct sqlite3_stmt *who, *place; /* the rows where the statements are */
 	uint32_t task, stack;
 };
 
-/* The result of column i of those; SQLite's code. NULL where there is no such task. */
+/* Sets the result to column i of TASK_COLUMNS; NULL if there is no such task. SQLite's code. */
 int task_columns_task(struct task_columns *n, struct sqlite3 *db, uint32_t task, int i,
 		      struct sqlite3_context *out);
 int task_columns_stack(struct task_columns *n, struct sqlite3 *db, uint32_t stack, int i,

@@ -39,10 +39,10 @@ enum shown {
 struct sum {
 	uint64_t samples, cpu_ns;
 	int64_t first, last; /* buckets */
-	int64_t plain_from;  /* from there on each sample counts and stands for the same time; see
-				plain */
+	int64_t plain_from;  /* from there on each sample counts and lasts the same time; see plain
+			      */
 	uint64_t plain;      /* how many of those are not in cpu_ns yet */
-	bool met, unknown;   /* unknown: for how long a part of them stands */
+	bool met, unknown;   /* unknown: the time that a part of them lasts */
 };
 struct cursor {
 	sqlite3_vtab_cursor base;
@@ -102,7 +102,7 @@ static int cursor_close(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/* Where no other capture stands for any of it, and its one period was always the same. */
+/* If no other capture covers any of it, and its period never changed. */
 static void meet(const struct cursor *c, struct sum *s, uint32_t series)
 {
 	const struct series_task *t = series_task(c->map, series);
@@ -283,16 +283,4 @@ static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 	return SQLITE_OK;
 }
 
-const sqlite3_module TOTALS_TABLE = {
-	.iVersion = 1,
-	.xConnect = table_connect,
-	.xBestIndex = best_index,
-	.xDisconnect = tables_disconnect,
-	.xOpen = cursor_open,
-	.xClose = cursor_close,
-	.xFilter = cursor_filter,
-	.xNext = cursor_next,
-	.xEof = cursor_eof,
-	.xColumn = cursor_column,
-	.xRowid = cursor_rowid,
-};
+const sqlite3_module TOTALS_TABLE = TABLES_MODULE;

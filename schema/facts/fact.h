@@ -4,14 +4,14 @@
  * disk, a cgroup, a process) did and how it was in one bucket of one run.
  *
  *   1. Each table has ts (start of the bucket, seconds since t0) and run (run.id) before the
- * columns declared here; with the keys, which come first, they are its primary key.
+ *      columns declared here; with the keys, which come first, they are its primary key.
  *   2. A counter holds the difference over the bucket: rows of a bucket add up, and what was reset
- * (a thing that was made anew, a loader that began later) gives no step. A tally is a counter that
- * says little by itself (packets beside bytes). A gauge holds how it was at the last reading of the
- * bucket.
+ *      (a thing that was created again, a loader that started later) gives no step. A tally is a
+ *      counter that says little by itself (packets next to bytes). A gauge holds how it was at the
+ *      last reading of the bucket.
  *   3. NULL: not measured. A number is never negative.
  *   4. A reference (text, process, container, series) is an id of the segment's dictionary; 0:
- * none.
+ *      none.
  *
  * From a declaration come the INSERT of the writer and the row in memory
  * (schema/store/write/facts.h); a migration makes the table, and a test holds the two equal,
@@ -32,7 +32,7 @@ enum fact_type {
 	FACT_PROCESS,
 	FACT_CONTAINER,
 	FACT_SERIES,
-	FACT_TAG /* a number that rows are told apart by */
+	FACT_TAG /* a number that identifies rows */
 };
 enum fact_role { FACT_KEY, FACT_COUNTER, FACT_TALLY, FACT_GAUGE };
 

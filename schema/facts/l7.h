@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* l7: what family l7 stores beside sums of requests (request_row): single ones, and what became of
- * bytes. */
+/* l7: what family l7 stores in addition to sums of requests (request_row): single requests, and
+ * what happened to bytes. */
 #ifndef SONDE_FACTS_L7_H
 #define SONDE_FACTS_L7_H
 

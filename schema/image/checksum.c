@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checksum: see the header. */
 #include "schema/image/checksum.h"
 
 #include <string.h>

@@ -2,72 +2,75 @@
 /*
  * format: the bytes of an image index. One file for one ELF file, written once by sonde-index,
  * mapped read-only by everybody else and searched in place. Little endian, position independent:
- * places are offsets from the file's first byte. A file of another version is refused whole (it is
- * only a cache: it is made anew).
+ * places are offsets from the file's first byte. A file of another version is refused as a whole
+ * (it is only a cache: it will be made again).
  *
  *   header    struct image_header, 48 bytes
  *   table     `section_count` times struct image_section
  *   sections  each 8-aligned, inside the file, in any order, in no part overlapping header and
- * table
+ *             table
  *
  * 1. magic and version are IMAGE_MAGIC and IMAGE_VERSION; total_size is the size of the file.
- * 2. The header's checksum = hash_wide(HASH_SEED, all bytes from `total_size` on, to the end of the
- * table). Each section has its own, in the table: = hash_wide(HASH_SEED, its bytes and the zeros
- * that fill it up to a multiple of 8). So who publishes the rows of a file reads these alone.
- * 3. A kind stands in the table at most once. Readers skip the kinds they do not know; a section
- * whose meaning changes gets a new kind. IDENT, SEGMENTS, SYMBOLS and STRINGS are always there.
+ * 2. The header's checksum = hash_wide(HASH_SEED, all bytes from `total_size` on, to the end of
+ *    the table). Each section has its own, in the table: = hash_wide(HASH_SEED, its bytes and the
+ *    zeros that fill it up to a multiple of 8). So a program that publishes a file's rows reads
+ *    only these.
+ * 3. A kind occurs in the table at most once. Readers skip the kinds they do not know; a section
+ *    whose meaning changes gets a new kind. IDENT, SEGMENTS, SYMBOLS and STRINGS are always there.
  * 4. `stride` is the size of one element; a reader takes elements of exactly its own size, or
- * refuses.
+ *    refuses.
  * 5. STRINGS: each string once, NUL-terminated; the section's last byte is NUL; offset 0 is "".
  * 6. SYMBOLS: sorted by `start`, none overlaps the next, none is empty. Addresses are the file's
- * own virtual ones, less `symbol_base` of the ident, so that they fit in 32 bits. A function that
- * is interrupted by another one (a cold part placed inside, an assembler label with a size) is
- * written as several pieces: `back` is the distance from the piece's start to the function's first
- * byte, 0 in nearly all.
+ *    own virtual ones, less `symbol_base` of the ident, so that they fit in 32 bits. A function
+ *    that is interrupted by another one (a cold part placed inside, an assembler label with a
+ *    size) is written as several pieces: `back` is the distance from the piece's start to the
+ *    function's first byte, 0 in nearly all.
  * 7. SEGMENTS: the loadable segments in the order of the file's program headers.
  *
  * Where each address came from in the source (all three sections or none; how to ask: lines.h):
- * 8. LINE_FILES: for each source file the offset of its name in STRINGS. Files are numbered from 1;
- * 0 is "not known".
+ * 8. LINE_FILES: for each source file the offset of its name in STRINGS. Files are numbered from
+ *    1; 0 is "not known".
  * 9. LINES and INLINES are runs: a sorted list of addresses, where each row holds from its own
- * address to the next row's. Stride 1; struct image_runs, then `block_count` struct image_block,
- * then `rows_size` bytes of rows, then (INLINES) `nodes_size` bytes of nodes. A block holds at most
- * IMAGE_BLOCK_ROWS rows and can be read alone: they begin `at` bytes into the rows and end where
- * the next block's begin. Blocks are sorted by `start`, the address of their first row less
- * `symbol_base`. Numbers are LEB128: unsigned `u`, zigzag (0, -1, 1, -2, ...) `z`.
+ *    address to the next row's. Stride 1; struct image_runs, then `block_count` struct
+ *    image_block, then `rows_size` bytes of rows, then (INLINES) `nodes_size` bytes of nodes. A
+ *    block holds at most IMAGE_BLOCK_ROWS rows and can be read alone: they begin `at` bytes into
+ *    the rows and end where the next block's begin. Blocks are sorted by `start`, the address of
+ *    their first row less `symbol_base`. Numbers are LEB128: unsigned `u`, zigzag (0, -1, 1, -2,
+ *    ...) `z`.
  * 10. A row of LINES: one byte, then the numbers that it announces, in this order. State at the
- * block's begin: address `start`, file 0, line 0, column 0. bits 0-3  0..14: what is added to the
- * address; 15: `u` follows, 15 + u is added bits 4-5  0: the line stays; 1: line + 1; 2: `z`
- * follows, line + z; 3: from here on nothing is known (the state stays for the next row; bits 6 and
- * 7 are 0) bit 6     `u` follows: the column;  bit 7  `u` follows: the file Line 0 with a file:
- * code of that file without a line of its own.
+ *     block's begin: address `start`, file 0, line 0, column 0.
+ *      bits 0-3  0..14: what is added to the address; 15: `u` follows, 15 + u is added
+ *      bits 4-5  0: the line stays; 1: line + 1; 2: `z` follows, line + z; 3: from here on nothing
+ *                is known (the state stays for the next row; bits 6 and 7 are 0)
+ *      bit 6     `u` follows: the column;  bit 7  `u` follows: the file
+ *    Line 0 with a file: code of that file that has no line.
  * 11. A row of INLINES: `u`, added to the address; `u`: 0: no function is inlined from here on,
- * else `z` + 1, added to the node, which is the innermost inlined function's. State at the block's
- * begin: `start`, node 0. A row with 0 leaves the state's node as it is.
+ *     else `z` + 1, added to the node, which is the innermost inlined function's. State at the
+ *     block's begin: `start`, node 0. A row with 0 leaves the state's node as it is.
  * 12. A node, known by its offset in the nodes: five `u`: how many bytes before it its caller's
- * node lies (0: the caller is the physical function), its name (offset in STRINGS), and file, line
- * and column of the call (0: not known). No chain is longer than IMAGE_INLINE_DEPTH_MAX.
+ *     node lies (0: the caller is the physical function), its name (offset in STRINGS), and file,
+ *     line and column of the call (0: not known). No chain is longer than IMAGE_INLINE_DEPTH_MAX.
  *
  * 13. UNWIND, not always there, stride 1: the rules to find a caller's frame, made to be published
- * as they are. Who publishes and who unwinds agree on their meaning elsewhere (the kernel's side
- * knows nothing of this room); here only the sizes count. A head of IMAGE_UNWIND_HEAD bytes: u64
- * the address that rows count from, then u32: version, number of pages, of rules, of extensions, of
- * rows, of what is not supported, flags, 0; then 8 bytes a page, 8 a rule, 16 an extension, 4 a
- * row, filled up to 8; nothing after that.
+ *     as they are. The publisher and the unwinder agree on their meaning elsewhere (the kernel's
+ *     side knows nothing of this room); here only the sizes count. A head of IMAGE_UNWIND_HEAD
+ *     bytes: u64 the address that rows count from, then u32: version, number of pages, of rules,
+ *     of extensions, of rows, of what is not supported, flags, 0; then 8 bytes a page, 8 a rule,
+ *     16 an extension, 4 a row, filled up to 8; nothing after that.
  *
  * 14. GO, where the file says that it is Go: one struct image_go_record. What is not known is 0;
- * all but the version, the modules and what symbols name, where its table of functions could not be
- * read (IMAGE_IDENT_GO is not set then).
+ *     all but the version, the modules and what symbols name, where its table of functions could
+ *     not be read (IMAGE_IDENT_GO is not set then).
  *
  * 15. PYTHON, PHP, RUBY, HOTSPOT, V8, where the file holds such a runtime that is known, stride 1:
- * how to walk its frames and read what they say. As with UNWIND, who writes it and who walks agree
- * on its meaning elsewhere (probes/runtimes).
+ *     how to walk its frames and read what they say. As with UNWIND, its writer and the walker
+ *     agree on its meaning elsewhere (probes/runtimes).
  *
  * 16. TLS, where the file holds functions that read or write clear text inside TLS: struct
- * image_tls_site, in no order, at most IMAGE_TLS_SITES. A probe at an entry site finds the
- * arguments, one at a result site what the function returns (loaders/index/code/tlspart.h). Who
- * attaches a probe compares the bytes first. IMAGE_TLS_BLIND is no site: the file holds such a
- * function, and no way to read it is known.
+ *     image_tls_site, in no order, at most IMAGE_TLS_SITES. A probe at an entry site finds the
+ *     arguments, one at a result site what the function returns (loaders/index/code/tlspart.h).
+ *     Before attaching a probe, compare the bytes. IMAGE_TLS_BLIND is not a site: the file holds
+ *     such a function, and no way to read it is known.
  */
 #ifndef SONDE_IMAGE_FORMAT_H
 #define SONDE_IMAGE_FORMAT_H
@@ -162,7 +165,7 @@ enum image_go_variable {
 	IMAGE_GO_BBUCKETS,
 	IMAGE_GO_MEM_PROFILE_RATE,   /* bytes a sample; 0: off */
 	IMAGE_GO_BLOCK_PROFILE_RATE, /* CPU ticks */
-	IMAGE_GO_MUTEX_PROFILE_RATE, /* one in so many */
+	IMAGE_GO_MUTEX_PROFILE_RATE, /* one row in so many */
 	IMAGE_GO_MPROF_CYCLE,        /* Go 1.19 on; before: in mProf */
 	IMAGE_GO_MPROF,              /* to Go 1.18 */
 	IMAGE_GO_ALLGS,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go: see the header. */
 #include "schema/image/go.h"
 
 #include <stdio.h>

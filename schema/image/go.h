@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go: what an image index knows of a Go program beside its functions, lines and rows (format.h,
- * condition 14). */
+/* go: what an image index knows about a Go program in addition to its functions, lines and rows
+ * (format.h, condition 14). */
 #ifndef SONDE_IMAGE_GO_H
 #define SONDE_IMAGE_GO_H
 

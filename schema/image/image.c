@@ -41,7 +41,8 @@ static int header_check(const uint8_t *data, size_t len, struct image_header *h,
 	return 0;
 }
 
-/* The one section of this kind: where it lies and how many elements it has. -ENOENT: there is none.
+/* The one section of this kind: where it lies and how many elements it has. -ENOENT: no such
+ * section.
  */
 static int section_find(const uint8_t *data, const struct image_header *h, uint32_t kind,
 			size_t stride, const void **out, size_t *count)
@@ -333,7 +334,7 @@ static int open_fd(int fd, enum scope scope, struct image **out, struct err *e)
 		munmap(map, (size_t)st.st_size);
 		return rc;
 	}
-	if (scope != ROWS) /* all of it was read once: what is asked for comes back */
+	if (scope != ROWS) /* all of it was read once: later reads hit the page cache */
 		madvise(map, (size_t)st.st_size, MADV_DONTNEED);
 	(*out)->map = map;
 	(*out)->map_size = (size_t)st.st_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * image: reading an image index, the file in which sonde-index wrote what sonde needs to know of
- * one ELF file. The layout stands in format.h. The reader depends on schema/base alone, trusts
+ * one ELF file. format.h has the layout. The reader depends on schema/base alone, trusts
  * nothing (an index may be damaged or hostile), copies nothing: names are borrowed from the mapping
  * and live until image_close.
  *
@@ -48,8 +48,8 @@ int image_open_fd(int fd, struct image **out, struct err *e);
  * right (sonde-maps, of each index that it hands out). What keeps look-ups within the mapping is
  * checked all the same. */
 int image_open_sound_fd(int fd, struct image **out, struct err *e);
-/* The same with identity, segments, unwind rows and what is known of an interpreter alone, of which
- * nothing else is read or checked: it has no name and no line. */
+/* The same with only identity, segments, unwind rows and interpreter data; nothing else is read or
+ * checked, so it has no names and no lines. */
 int image_open_rows_fd(int fd, struct image **out, struct err *e);
 /* The same over bytes that the caller keeps alive. Pure: for tests and fuzzing. */
 int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e);
@@ -60,8 +60,7 @@ const struct image_ident *image_ident(const struct image *img);
 bool image_offset_to_vaddr(const struct image *img, uint64_t offset, uint64_t *vaddr);
 
 struct image_exec {
-	uint64_t vaddr, offset,
-		size; /* of an executable segment, as far as it stands in the file */
+	uint64_t vaddr, offset, size; /* of an executable segment: the part that is in the file */
 };
 /* The executable segments, `max` at most. Returns how many. */
 size_t image_exec_segments(const struct image *img, struct image_exec *out, size_t max);
@@ -75,7 +74,7 @@ bool image_exec_vaddr(const struct image_exec *segments, size_t n, uint64_t offs
 bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbol *out);
 size_t image_symbol_count(const struct image *img);
 /* The i-th piece in order of address (a function that another one interrupts has several). false:
- * there is none. */
+ * no such piece. */
 bool image_symbol_get(const struct image *img, size_t i, struct image_symbol *out);
 
 /* The unwind rows as they are published (format.h, condition 13): 8-aligned, borrowed. Only the

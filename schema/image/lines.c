@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lines: see the header; the bytes stand in format.h, 8 to 12. Rows and nodes are not looked at
- * when the index is opened: each number is bounded where it is used, and a row that does not fit
- * ends its block.
+ * lines: format.h, 8 to 12, specifies the bytes. Opening an index does not check rows and nodes:
+ * each number is bounded where it is used, and a row that does not fit ends its block.
  */
 #include "schema/image/lines.h"
 

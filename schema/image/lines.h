@@ -38,9 +38,9 @@ const char *image_lines_note(const struct image *img);
 
 /* The frames at `vaddr`, innermost first: up to `max` of them into `out`. The last frame of the
  * whole chain is the physical function (function NULL, inlined false); of a chain longer than `max`
- * the innermost frames come. Each frame's line is where execution stands in that function: at the
+ * the innermost frames come. Each frame's line is the line being executed in that function: at the
  * address itself in the innermost one, at the call of the one before in the others. Returns how
- * many were written; 0: nothing is known of this address (or max is 0).
+ * many were written; 0: this address is unknown (or max is 0).
  *
  * For a return address, ask with the address less one. */
 size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_source_frame *out,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tls: see the header. */
 #include "schema/image/tls.h"
 
 #include "schema/image/inside.h"

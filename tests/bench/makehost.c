@@ -6,7 +6,7 @@
  *   makehost DIR [MINUTES]        (60)
  *
  * Who does something has a row in each bucket, who does little one a minute, who sleeps one in ten
- * (loaders/host/meter.h). Of the containers 18 do something, of the other cgroups 10, of the
+ * (loaders/lib/bpf/run/meter.h). Of the containers 18 do something, of the other cgroups 10, of the
  * processes 40; 60 more do little. Counters are random about a mean of their own, sizes walk:
  * nothing in it repeats that would not repeat in life.
  */

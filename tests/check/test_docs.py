@@ -117,3 +117,29 @@ def test_install_and_uninstall(tmp_path):
     done = run("make", "-s", "uninstall", f"DESTDIR={tmp_path}", "PREFIX=/usr", f"B={os.path.relpath(BUILD, ROOT)}")
     assert done.returncode == 0, done.stderr
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+@pytest.mark.parametrize("note", [f for f in FILES if re.match(r"docs/decisions/(old/)?\d{4}-.+\.md$", f)])
+def test_a_decision_says_its_status_and_stands_in_the_table(note):
+    lines = text(note).splitlines()
+    old = "/old/" in note
+    assert re.match(rf"# {os.path.basename(note)[:4]}: \S", lines[0])
+    assert re.match(r"status: superseded by \[\d{4}\]" if old else r"status: accepted(; .*)?$", lines[2]), lines[2]
+    assert f"]({note.removeprefix('docs/decisions/')})" in text("docs/decisions/README.md")
+
+
+def test_the_tours_breakpoints_are_functions_of_its_programs():
+    """gdb knows a function that was inlined everywhere by no symbol of its own."""
+    first, second = text("docs/TOUR.md").split("build/bin/sonde flame")[0:2]
+    for part, name in ((first, "sonde-cpu"), (second.split("\n    gdb")[0], "sonde")):
+        there = set(re.findall(r" [TU] (\w+)", run("nm", program(name)).stdout))
+        stops = re.findall(r"tbreak (\w+)", part)
+        assert len(stops) > 2 and not set(stops) - there, name
+
+
+def test_make_help_names_targets_that_there_are():
+    lines = re.findall(r"^make (\S.*?)(?:  |$)", run("make", "-s", "help").stdout, re.M)
+    targets = {t for line in lines for t in re.split(r",? +", line) if re.fullmatch(r"[a-z][a-z_.-]+", t)}
+    assert len(targets) > 15
+    done = run("make", "-n", *sorted(targets), "DESTDIR=/nonexistent")
+    assert done.returncode == 0, done.stderr

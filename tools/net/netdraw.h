@@ -2,7 +2,7 @@
 /*
  * netdraw: the map of services as a drawing: boxes for clients and servers, lines for the services
  * between them, placed by layers.h. Text is measured as a monospaced font of NETDRAW_GLYPH pixels a
- * letter. tools/page/map_svg draws it in C, the served page from `sonde map --json --drawing`.
+ * letter. tools/page/map_page draws it in C, the served page from `sonde map --json --drawing`.
  *
  * A line represents all edges of a pair of nodes. Of more than NETDRAW_LINKS lines those with the
  * most bytes and connections are drawn, and the number of the others is shown. A line is dashed and

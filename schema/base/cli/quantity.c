@@ -24,7 +24,7 @@ static int digits(const char **s, uint64_t *out)
 	return n ? 0 : -EINVAL;
 }
 
-/* "", "K", "KB", "KiB", "B", whatever the case; the shift it stands for, -1 if none */
+/* "", "K", "KB", "KiB", "B", in any case: the shift that the unit means; -1: unknown unit */
 static int unit_shift(const char *s)
 {
 	static const char letters[] = "kmgt";

@@ -13,7 +13,7 @@ size_t suggest_distance(const char *a, const char *b, size_t limit);
 
 struct suggest {
 	const char *typed;
-	size_t limit; /* how far may be: grows with the length of what was typed */
+	size_t limit; /* the allowed distance, which grows with the length of the typed word */
 	size_t best_distance[3];
 	const char *best[3]; /* borrowed, nearest first */
 	size_t n;
@@ -21,7 +21,7 @@ struct suggest {
 
 void suggest_init(struct suggest *n, const char *typed);
 void suggest_add(struct suggest *n, const char *candidate);
-/* Adds "; did you mean 'a', 'b'?", or nothing. */
+/* Adds "; did you mean 'a', 'b'?" if a name is close enough. */
 void suggest_say(const struct suggest *n, struct strbuf *out, const char *prefix);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* archive: see the header; the numbers are its steps. */
+/* Numbers in comments are the header's steps. */
 #include "schema/store/archive/archive.h"
 
 #include <sqlite3.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* background: see the header. */
 #include "schema/store/archive/background.h"
 
 #include <linux/ioprio.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * background: long work that nobody waits for, in a thread of the lowest priority (nice 19: on a
- * busy host a hundredth of a CPU, where the idle class would have none for months) and of the
- * disk's idle class. No lock that a writer waits for may be held meanwhile. A thread, because
- * whoever has no rights may go down there and not come back.
+ * background: long work without a deadline, in a thread of the lowest priority (nice 19: a
+ * hundredth of a CPU on a busy host, where the idle class could get nothing for months) and of the
+ * disk's idle class. It must not hold a lock that a writer waits for. It is a thread because an
+ * unprivileged process can lower its priority but not raise it again.
  */
 #ifndef SONDE_STORE_ARCHIVE_BACKGROUND_H
 #define SONDE_STORE_ARCHIVE_BACKGROUND_H
 
-/* What work(arg) returns; it is done here, as everything else, where no thread can be had. */
+/* Returns what work(arg) returns; runs it in this thread if none can be created. */
 int background_run(int (*work)(void *arg), void *arg);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* minutes: see the header; the numbers are its steps. */
+/* Numbers in comments are the header's steps. */
 #include "schema/store/archive/minutes.h"
 
 #include <fcntl.h>
@@ -107,7 +107,7 @@ static int sum_table(sqlite3 *db, const struct fact *f)
 
 /* ---- waits ---- */
 
-/* temp.wait_run, and of each run where its first row stands. */
+/* temp.wait_run, and the place of each run's first row. */
 static int find_wait_runs(sqlite3 *db)
 {
 	int rc = sql_exec(

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remake: see the header. */
 #include "schema/store/archive/remake.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remake: a file of the store made anew under another name: copied, changed, compared with what it
- * was made of, synced. The file means nothing until the caller gives it a name of the store
- * (seal.h): whoever dies before that leaves all as it was.
+ * remake: rewrites a file of the store under another name: copies it, changes it, compares it with
+ * the original, syncs it. The new file is ignored until the caller gives it a name of the store
+ * (seal.h), so a crash before that changes nothing.
  */
 #ifndef SONDE_STORE_ARCHIVE_REMAKE_H
 #define SONDE_STORE_ARCHIVE_REMAKE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal: see the header; the numbers are its rules. */
+/* Numbers in comments are the header's rules. */
 #include "schema/store/archive/seal.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static void path_of(const struct seal_opts *o, const char *name, char out[PATH_M
 	snprintf(out, PATH_MAX, "%s/%s", o->dir, name);
 }
 
-/* What an archive takes while it is made: the copy, and beside it what VACUUM writes. */
+/* The space that making an archive takes: the copy, and what VACUUM writes. */
 static uint64_t room_of(uint64_t bytes)
 {
 	return bytes / 4 * 5;
@@ -163,7 +163,7 @@ static bool is_at_rest(const char *path)
 	return version == migrate_known();
 }
 
-/* Lock held. Nobody writes it any more: its log folded in, of this schema. */
+/* Lock held. No writer has it any more: log checkpointed, schema migrated to ours. */
 static int finish_segment(const char *path, struct source *s, struct err *e)
 {
 	struct segment *segment;
@@ -179,7 +179,7 @@ static int finish_segment(const char *path, struct source *s, struct err *e)
 	return stat(path, &s->st) < 0 ? -errno : 0;
 }
 
-/* Lock held. Still as it was, and nobody writes it? */
+/* Lock held. Is it unchanged, and without a writer? */
 static bool is_unchanged(const struct source *s)
 {
 	struct stat st;
@@ -330,7 +330,7 @@ static int minutes_one(struct work *w, const char *name, struct err *e)
 
 /* --- rule 1 --- */
 
-/* -EAGAIN: somebody holds it. */
+/* -EAGAIN: another process holds it. */
 static int lock_sealing(const char *dir, struct err *e)
 {
 	cleanup_fd int fd = -1;
@@ -355,8 +355,8 @@ static int lock_sealing(const char *dir, struct err *e)
 	return take_fd(&fd);
 }
 
-/* Nobody asks SQLite how much memory it has, and to count takes a lock each time that it asks for
- * some. No more than a hint: where SQLite is in use already it goes on counting. */
+/* Turns SQLite's memory statistics off: nothing reads them, and counting takes a lock at each
+ * allocation. Only a hint: if SQLite is in use already, it goes on counting. */
 static void count_no_memory(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seal: archives the finished segments of a store, one by one (archive.h), the newest of them later
- * than the others.
+ * seal: archives the finished segments of a store, one by one (archive.h), the newest of them
+ * later than the others.
  *
- *   1. Who seals holds the lock of STORE/sealing; a second one does nothing.
+ *   1. The sealer holds the lock of STORE/sealing; a second sealer does nothing.
  *   2. Finished is what is not the newest segment and what no writer, living or killed, needs for
- * its account (tally_segments.h).
+ *      its account (tally_segments.h).
  *   3. Of these the newest stay rows, which are quicker to ask and to write: as many as take
- * `plain` bytes, and those that were finished less than `keep_s` ago, up to twice as many bytes.
- * All others that are no archives yet, and have SEAL_LEAST bytes, are due, oldest first.
- *   4. With the folder's lock held, a segment's log is folded in and an older schema is migrated.
- * STORE/sealing.db becomes its archive, without any lock that a writer waits for. With the lock
- * held again, if the segment is as it was (names may have come late), the archive takes its name.
- * Whoever has the segment open goes on reading it; whoever dies before that instant leaves all as
- * it was.
+ *      `plain` bytes, and those that were finished less than `keep_s` ago, up to twice as many
+ *      bytes. All others that are no archives yet, and have SEAL_LEAST bytes, are due, oldest
+ *      first.
+ *   4. With the folder's lock held, a segment's log is checkpointed and an older schema is
+ *      migrated. STORE/sealing.db becomes its archive, without any lock that a writer waits for.
+ *      With the lock held again, if the segment is as it was (names may have come late), the
+ *      archive takes its name. Readers that have the segment open go on reading it; a crash before
+ *      that instant changes nothing.
  *   5. A segment that turns out to be damaged is set aside (NAME.bad).
  *   6. An archive that was begun more than `fine_s` ago gets minutes (minutes.h), in the same way,
- * oldest first, until `gain` bytes were gained.
+ *      oldest first, until `gain` bytes were gained.
  */
 #ifndef SONDE_STORE_ARCHIVE_SEAL_H
 #define SONDE_STORE_ARCHIVE_SEAL_H
@@ -53,7 +54,7 @@ struct seal_report {
 	uint64_t bytes_before, bytes_after; /* of those that were archived */
 	uint32_t thinned;                   /* archives that got minutes */
 	uint64_t fine_before, fine_after;   /* bytes of those */
-	bool busy;                          /* somebody else is sealing: nothing was done */
+	bool busy;                          /* another process is sealing: nothing was done */
 };
 
 int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ballast: see the header. */
 #include "schema/store/files/ballast.h"
 
 #include <errno.h>

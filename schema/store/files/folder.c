@@ -44,7 +44,8 @@ void folder_own(int fd, mode_t mode)
 {
 	gid_t group = folder_group();
 
-	/* whoever may not give files to the group writes for himself alone: no reason to stop */
+	/* if the files cannot be given to the group, only this user can read them: no reason to
+	 * stop */
 	if (group != (gid_t)-1 && fchown(fd, (uid_t)-1, group) < 0)
 		log_debug("cannot give the store's file to group %u: %s", group, strerror(errno));
 	if (fchmod(fd, mode) < 0)
@@ -287,7 +288,7 @@ static int folder_newest(const char *dir, char name[SEGMENT_NAME_MAX], struct er
 	return rc;
 }
 
-/* Under another name first: nobody reads half of it. */
+/* Under another name first, so that no reader sees half of it. */
 int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
 {
 	char path[PATH_MAX], made[PATH_MAX];
@@ -308,8 +309,8 @@ int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
 	return 0;
 }
 
-/* A name that stands for no file says nothing of others: after a clock that went back, of an
- * emptied folder, all would be before it. */
+/* A name without a file says nothing about others: after the clock went back, or in an emptied
+ * folder, all files would come before it. */
 bool folder_is_turned(const char *dir, const char *name)
 {
 	char path[PATH_MAX], turned[SEGMENT_NAME_MAX];

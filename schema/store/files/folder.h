@@ -3,16 +3,20 @@
  * folder: the store's folder and the names in it. Knows no SQL.
  *
  *   YYYYMMDDTHHMMSSZ-NNNN.db   a segment: the UTC instant it was begun, and a number for those of
- * one second. Names sort by age; a new one always sorts last, even if the wall clock went back. An
- * archive keeps the name of the segment that it was made of (archive.h). sealing, sealing.db who
- * seals holds the lock of the first, and writes the second, which becomes an archive NAME.db.bad a
- * damaged segment, set aside lock                       flock: the queue of those who write
+ *                              one second. Names sort by age; a new one always sorts last, even if
+ *                              the wall clock went back. An archive keeps the name of the segment
+ *                              that it was made of (archive.h).
+ *   sealing, sealing.db        the sealer holds the lock of the first, and writes the second, which
+ *                              becomes an archive
+ *   NAME.db.bad                a damaged segment, set aside
+ *   lock                       flock: the queue of those who write
  *   writers/                   one tally file a living writer (tally.h)
  *   images/                    image indexes, and the kernel's symbols; not ours
  *   removed                    what retention took away, and since when the history is whole
- * (removed.h) ballast                    room that is given up when the disk is full (ballast.h)
- *   turn                       the name of a segment that was ended on demand: its writers leave it
- * with their next batch
+ *                              (removed.h)
+ *   ballast                    room that is given up when the disk is full (ballast.h)
+ *   turn                       the name of a segment that was ended on demand: its writers leave
+ *                              it with their next batch
  *
  * The folder is 0750, files are 0640, whatever the umask; their group is `sonde` where there is
  * one, else, under sudo, the group of the user who called it.
@@ -29,35 +33,36 @@
 
 #define SEGMENT_NAME_MAX 32 /* with NUL */
 
-/* Make the folder and writers/ in it if need be. */
+/* Makes the folder and writers/ in it if they are missing. */
 int folder_prepare(const char *dir, struct err *e);
-/* Give an open file of ours its group and mode. */
+/* Gives an open file of ours its group and mode. */
 void folder_own(int fd, mode_t mode);
-/* Wait for the writers' lock. The descriptor (close it to let go), or -errno. */
+/* Waits for the writers' lock. Returns the descriptor (close it to release the lock), or -errno. */
 int folder_lock(const char *dir);
 bool folder_is_segment_name(const char *name);
-/* When it was begun, by its name, UTC; INT64_MAX: its name does not say. */
+/* Its start in UTC, from its name; INT64_MAX: the name does not say. */
 int64_t folder_begun_ns(const char *name);
 /* Is this segment an archive (archive.h)? By the application id in the header of SQLite's file
  * format, section 1.3. */
 #define FOLDER_ARCHIVED      0x736e6461
 #define FOLDER_ARCHIVED_TEXT "1936614497" /* the same, for a PRAGMA */
 bool folder_is_archived(const char *path);
-/* The bytes of a file into an empty one. -errno. */
+/* Copies the bytes of a file into an empty one. 0 or -errno. */
 int folder_copy(const char *from, int to);
-/* Names of all segments, oldest first. The array is the caller's (free). */
+/* Names of all segments, oldest first. The array is the caller's (free). 0 or -errno. 0 or -errno.
+ */
 int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
-/* The same of damaged ones that were set aside: NAME.bad, NAME.bad.2. */
+/* The same for damaged segments that were set aside: NAME.bad, NAME.bad.2. */
 bool folder_is_aside_name(const char *name);
 int folder_aside(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
-/* Create an empty segment file whose name sorts last; `path` gets it. Call with the lock held. */
+/* Creates an empty segment file whose name sorts last; `path` gets it. Call with the lock held. */
 int folder_new_segment(const char *dir, char path[PATH_MAX], struct err *e);
-/* Have the newest segment left by its writers, each with its next batch; `name` gets its name.
- * -ENOENT with EXIT_NOTHING: nothing is written. */
+/* Makes the writers leave the newest segment, each with its next batch; `name` gets its name.
+ * -ENOENT with EXIT_NOTHING: there is no segment in use. */
 int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e);
-/* Was it, or a later one that is still there, ended on demand? */
+/* Was this segment, or a later one that still exists, ended on demand? */
 bool folder_is_turned(const char *dir, const char *name);
-/* Rename a damaged segment (and its -wal, -shm) to NAME.bad, NAME.bad.2, ... */
+/* Renames a damaged segment (and its -wal, -shm) to NAME.bad, NAME.bad.2, ... 0 or -errno. */
 int folder_set_aside(const char *path, char aside[PATH_MAX]);
 /* "store full: ..." with what the file system says. Returns -ENOSPC. */
 int folder_full(const char *dir, struct err *e);

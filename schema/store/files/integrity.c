@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* integrity: see the header. */
 #include "schema/store/files/integrity.h"
 
 #include <sqlite3.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* location: see the header. */
 #include "schema/store/files/location.h"
 
 #include <errno.h>

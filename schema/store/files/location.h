@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* location: which folder is the store, and what to say where there is none, or none that may be
- * read. */
+/* location: which folder is the store, and the error if there is no store or it cannot be read. */
 #ifndef SONDE_STORE_FILES_LOCATION_H
 #define SONDE_STORE_FILES_LOCATION_H
 
@@ -14,8 +13,8 @@ const char *store_default_dir(void);
 const char *store_read_dir(void);
 /* /var/lib/sonde, where `dir` is the user's own and older than that; else NULL. */
 const char *store_newer(const char *dir);
-/* Says that there is no store, or that it may not be read (EACCES), with what to do about it.
- * Returns -error. */
+/* Fills `e`: there is no store, or it may not be read (EACCES), and what to do about it. Returns
+ * -error. */
 int store_none(const char *dir, int error, struct err *e);
 /* The fix of "permission denied" on the store, or a file of it: sudo, and the group if it may read.
  */

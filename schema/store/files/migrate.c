@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* migrate: applies schema/sql/NNNN-*.sql in order, to a new file what they come to
- * (schema/sql/flatten.c); the version stands in meta, where people can read it. */
+ * (schema/sql/flatten.c); the version is in meta, where people can read it. */
 #include "schema/store/files/migrate.h"
 
 #include <errno.h>

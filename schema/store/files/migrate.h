@@ -10,7 +10,7 @@ struct sqlite3;
 
 /* The newest schema version this program knows. */
 int migrate_known(void);
-/* May a program that knows so much use a file of schema `version`? 0 (nothing in it yet) is left to
+/* May this program use a file of schema `version`? 0 (nothing in it yet) is left to
  * the caller; else -EPROTO, e says why. */
 int migrate_check(const char *path, int version, struct err *e);
 /* The file's schema version; 0: nothing in it yet; negative: -(SQLite result code). */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* readonly: see the header. */
 #include "schema/store/files/readonly.h"
 
 #include <errno.h>
@@ -48,7 +47,7 @@ static bool in_live_folder(const char *path)
 	return access(name, F_OK) == 0;
 }
 
-/* WAL by its header, but no log beside it, and none comes. */
+/* The header says WAL, but there is no log, and none appears. */
 static bool is_lone_wal_file(const char *path)
 {
 	int tries = in_live_folder(path) ? WAIT_TRIES : 1;

@@ -315,9 +315,9 @@ static uint32_t segment_written(sqlite3 *db)
 
 /*
  * Called by SQLite at the end of a commit, folder's lock held, with the pages that the log has now.
- * Whose commit passes a multiple of fold_pages folds it in once it has let go of the lock: folding
- * in waits for the disk, and so would everybody. But a log to which others write meanwhile does not
- * begin anew; past LOG_FOLDS of them it is folded in here and now.
+ * The writer whose commit passes a multiple of fold_pages checkpoints the log after releasing the
+ * lock, because a checkpoint waits for the disk, and so would everybody else. But a log that others
+ * keep writing does not restart; past LOG_FOLDS multiples it is checkpointed here, at once.
  */
 static int segment_committed(void *arg, sqlite3 *db, const char *name, int pages)
 {
@@ -384,8 +384,8 @@ void segment_leave(struct segment *s)
 		sqlite3_busy_timeout(s->db, 100);
 		sqlite3_exec(s->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
 	} else {
-		segment_keep_log(
-			s); /* set aside or removed by somebody: not ours to change any more */
+		segment_keep_log(s); /* another process set it aside or removed it: not ours to
+					change any more */
 	}
 	segment_free(s);
 }
@@ -398,7 +398,7 @@ void segment_leave_damaged(struct segment *s)
 	snprintf(path, sizeof(path), "%s", s->path);
 	segment_keep_log(s);
 	segment_free(s);
-	if (there) /* else somebody else has set it aside */
+	if (there) /* else another process has set it aside */
 		segment_warn_set_aside(path);
 }
 

@@ -34,7 +34,7 @@ struct segment {
 	uint32_t fold_pages; /* its log is folded in each time it has grown so far */
 	bool fold_is_due;
 	struct sqlite3_stmt
-		*stmt[SEGMENT_STMTS]; /* prepared at first use by whoever owns the SQL */
+		*stmt[SEGMENT_STMTS]; /* prepared at first use by the code that owns the SQL */
 };
 
 struct segment_limits {
@@ -45,12 +45,12 @@ struct segment_limits {
 /* Lock held. Never the one at `but_path` (NULL: none), which the caller has just left. */
 int segment_acquire(const char *dir, const struct segment_limits *l, const char *but_path,
 		    struct segment **out, struct err *e);
-/* Lock held. Opens one file that is there, as it is. NULL `e` is fine. */
+/* Lock held. Opens an existing file as it is. `e` may be NULL. */
 int segment_open(const char *path, struct segment **out, struct err *e);
-/* After a commit, best with no lock held: fold the log in if that is due. Who writes meanwhile goes
- * on. */
+/* After a commit, best without any lock: checkpoints the log if that is due. Other writers go on
+ * meanwhile. */
 void segment_fold(struct segment *s);
-/* Lock held. Fold the log in if nobody else has it open, close. */
+/* Lock held. Checkpoint the log if no other process has it open, then close. */
 void segment_leave(struct segment *s);
 /* Lock held. Close, rename to NAME.bad. */
 void segment_leave_damaged(struct segment *s);
@@ -62,11 +62,11 @@ bool segment_is_there(const struct segment *s);
 bool segment_is_due(const struct segment *s, const struct segment_limits *l);
 /* File and log. */
 uint64_t segment_bytes(const char *path);
-/* The file says that it is an archive (folder_is_archived), and of when. SQLite's code. */
+/* Marks the file as an archive (folder_is_archived), with the time. SQLite's code. */
 int segment_mark_archived(struct sqlite3 *db);
 /* Borrowed; NULL on error (ask sqlite3_errcode). */
 struct sqlite3_stmt *segment_stmt(struct segment *s, int index, const char *sql);
-/* -errno for what SQLite said last: -ENOSPC, -EAGAIN (busy), -EBADMSG (damaged), -EIO, ... */
+/* -errno for SQLite's last error: -ENOSPC, -EAGAIN (busy), -EBADMSG (damaged), -EIO, ... */
 int segment_errno(struct sqlite3 *db, int sqlite_rc);
 
 #endif

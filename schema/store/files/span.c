@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* span: see the header. */
 #include "schema/store/files/span.h"
 
 #include <sqlite3.h>

@@ -303,7 +303,7 @@ static void tally_recover_one(const char *dir, int dirfd, const char *name, stru
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return; /* it lives */
 	if (fstat(fd, &st) < 0 || !st.st_nlink || !S_ISREG(st.st_mode))
-		return; /* somebody was faster */
+		return; /* another process was faster */
 	if (pread(fd, &d, sizeof(d), 0) == sizeof(d) && !memcmp(d.magic, magic, sizeof(magic)) &&
 	    d.version == 1) {
 		d.reason[sizeof(d.reason) - 1] = '\0';

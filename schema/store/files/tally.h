@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally: what a living writer has taken in, in a small file that survives it, so that what it held
- * when it was killed can be counted by whoever comes next. Exactly once, in one transaction.
+ * tally: what a running writer has taken in, in a small file that survives it, so that the next
+ * writer can count what it held when it was killed. Exactly once, in one transaction.
  *
- * writers/<pid>-<boot clock ns>.tally, TALLY_BYTES long, mapped, locked with flock while its writer
- * lives:
+ * writers/<pid>-<boot clock ns>.tally, TALLY_BYTES long, mapped, locked with flock while its
+ * writer lives:
  *   1. `seen` of a run is raised by the producer for each event before it is held in memory.
  *   2. run.accounted in the segment is raised within the transaction that stores events, or their
- * loss.
- *   3. `segment` names the file in which run.accounted was last written; it is set before the first
- * commit there, and the one before it is kept in `before` until that commit is through: the larger
- * of the two holds. Retention spares both.
- *   4. A file whose lock can be taken belonged to a dead writer. seen - accounted is booked as loss
- * of its run (reason "killed", or what `reason` says), accounted = seen, state = killed; then the
- * file is removed. A crash between the two finds a difference of 0.
+ *      loss.
+ *   3. `segment` names the file in which run.accounted was last written; it is set before the
+ *      first commit there, and the one before it is kept in `before` until that commit is through:
+ *      the larger of the two holds. Retention spares both.
+ *   4. A file whose lock can be taken belonged to a dead writer. seen - accounted is booked as
+ *      loss of its run (reason "killed", or what `reason` says), accounted = seen, state = killed;
+ *      then the file is removed. A crash between the two finds a difference of 0.
  *   5. A run that was killed before its first commit has no row anywhere: it gets one in the
- * current segment, whose name is put into `booked` before, so that a crash does not let the next
- * one book it again elsewhere. The file's blocks are allocated at the start: a full disk cannot
- * make the mapping fail later.
+ *      current segment, whose name is put into `booked` before, so that a crash does not let the
+ *      next one book it again elsewhere.
+ * The file's blocks are allocated at the start: a full disk cannot make the mapping fail later.
  */
 #ifndef SONDE_STORE_FILES_TALLY_H
 #define SONDE_STORE_FILES_TALLY_H

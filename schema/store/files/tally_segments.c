@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tally_segments: see the header. */
 #include "schema/store/files/tally_segments.h"
 
 #include <dirent.h>

@@ -6,8 +6,7 @@
 #include <stdint.h>
 
 struct usage {
-	uint64_t
-		bytes; /* of all files below the folder, as `du` counts them: blocks, not lengths */
+	uint64_t bytes;        /* of all files below the folder: blocks, as `du` counts them */
 	uint64_t images_bytes; /* of those, images/ */
 	uint64_t wal_bytes;    /* logs of segments */
 	uint64_t free_bytes;   /* what an ordinary user may still write on that file system */
@@ -17,13 +16,12 @@ struct usage {
 
 /* -errno: the folder cannot be read. */
 int usage_measure(const char *dir, struct usage *out);
-/* The same, but images_bytes is taken to be what `u` says it was: images/, with its many files, is
- * not looked through. */
+/* The same, but keeps images_bytes of `u`: does not look through the many files of images/. */
 int usage_measure_again(const char *dir, struct usage *u);
 /* Free and disk bytes alone: one system call. */
 int usage_disk(const char *dir, struct usage *out);
-/* Remove the least recently used of images/ until it takes at most max_bytes. What is removed is
- * made again when needed. */
+/* Removes the least recently used files of images/ until it takes at most max_bytes. They are made
+ * again when needed. */
 uint64_t usage_trim_images(const char *dir, uint64_t max_bytes);
 
 #endif

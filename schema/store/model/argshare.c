@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argshare: the longest prefix, then the longest suffix, cut at characters; the stem that is told
+/* argshare: the longest prefix, then the longest suffix, cut at characters; the stem that occurs
  * most often. */
 #include "schema/store/model/argshare.h"
 
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define STEMS  8 /* how many names of files are told apart */
+#define STEMS  8 /* how many file names are distinguished */
 #define SUFFIX 4 /* letters behind the dot, at most */
 
 static bool continues(char c)
@@ -132,7 +132,7 @@ static size_t bytes_of_last(const char *s, size_t len, size_t characters)
 	return len - i;
 }
 
-/* The stem stands at its marks again. */
+/* Puts the stem back at its marks. */
 static void add_unmarked(struct strbuf *out, const char *s, size_t len, const char *stem,
 			 size_t stem_len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice: one run for each (process, bucket); the rules stand in the header. */
+/* choice: one run for each (process, bucket); the header has the rules. */
 #include "schema/store/model/choice.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static bool rule_1(const struct choice *c, uint32_t run, uint32_t process, struc
 	return false;
 }
 
-/* Does the bucket [ts, ...) of the finer run touch a bucket of the coarser one that stands? One
+/* Does the bucket [ts, ...) of the finer run touch a visible bucket of the coarser one? One
  * bucket of the finer run may touch several only where widths do not divide each other. */
 static bool touches_standing(const struct choice *c, uint32_t coarse, uint32_t process,
 			     struct span e)

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * choice: where several runs covered the same process at the same time, which one a bucket is taken
- * from. Pure: no SQL. The view run_hidden (schema/sql) says the same; a test compares the two.
+ * choice: where several runs covered the same process at the same time, which one a bucket is
+ * taken from. Pure: no SQL. The view run_hidden (schema/sql) says the same; a test compares the
+ * two.
  *
  * Runs of one family are ordered, finest first: bucket width, smallest period, id. E is what a
  * bucket really holds: the bucket cut to its run's [from, to). A run covers a process if it covers
- * the whole host, or has it (narrow). 0. If a finer run covered the process for the whole window
- * asked for (cut to what its family has), that run is taken.
+ * the whole host, or has it (narrow).
+ *   0. If a finer run covered the process for the whole window asked for (cut to what its family
+ *      has), that run is taken.
  *   1. A bucket is hidden where a finer run covered its process for the whole of E.
  *   2. A finer run's bucket is hidden where it touches the E of a coarser run's bucket that rule 1
- * leaves standing.
+ *      leaves visible.
  *   3. A run that covers no process wholly (partial) is hidden wherever it touches a run that
- * covers the process; towards others of its kind it follows 1 and 2, as if it covered the processes
- * that it has. A period is that of the last change at or before the start of the bucket.
+ *      covers the process; among other partial runs it follows 1 and 2, as if it covered the
+ *      processes that it has.
+ * A period is that of the last change at or before the start of the bucket.
  */
 #ifndef SONDE_STORE_MODEL_CHOICE_H
 #define SONDE_STORE_MODEL_CHOICE_H

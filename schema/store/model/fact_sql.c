@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fact_sql: see the header. */
 #include "schema/store/model/fact_sql.h"
 
 void fact_columns_sql(const struct fact *f, struct strbuf *out)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hist: see the header. */
 #include "schema/store/model/hist.h"
 
 #include <sqlite3.h>

@@ -3,17 +3,17 @@
  * hist: how values spread, log-linear, and the stored form.
  *
  *   1. A step is one number each below 8, then an eighth of a power of two: 8 to 15 have one each,
- * 16 to 31 two numbers each, and so on. To take a step's middle is wrong by 6 % at most. HIST_STEPS
- * of them hold every uint64.
+ *      16 to 31 two numbers each, and so on. To take a step's middle is wrong by 6 % at most.
+ *      HIST_STEPS of them hold every uint64.
  *   2. A slot is a place in a list: 0 to 63 are [2^i, 2^(i+1)), slot 0 with 0, as programs before
- * schema 31 counted; from HIST_FINE on stand the steps. One list may have both, where two such
- * programs wrote into one bucket.
+ *      schema 31 counted; from HIST_FINE on are the steps. One list may have both, where two such
+ *      programs wrote into one bucket.
  *   3. Stored as a JSON list that plain sqlite3 reads with json_each: [k, c, c, ...]: c in slot k
- * and on from there. In table request_row, which never had powers of two, k is a step: what is read
- * there has HIST_FINE as its `base`, all else 0.
+ *      and on from there. In table request_row, which never had powers of two, k is a step: what
+ *      is read there has HIST_FINE as its `base`, all else 0.
  *   4. No count is beyond the last slot. Numbers are decimal, without sign or fraction, at most
- * 2^63 - 1; blanks may stand between tokens.
- *      [] and what breaks these rules is no histogram.
+ *      2^63 - 1; blanks between tokens are allowed. [] and what breaks these rules is no
+ *      histogram.
  */
 #ifndef SONDE_STORE_MODEL_HIST_H
 #define SONDE_STORE_MODEL_HIST_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sql: see the header. */
 #include "schema/store/model/sql.h"
 
 #include <sqlite3.h>

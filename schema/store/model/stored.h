@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stored: numbers that stand for something in the store's tables, for who writes and who reads.
- * Never renumbered; most are explained by a table of their own. */
+/* stored: the numeric codes in the store's tables, for writers and readers. Never renumbered; most
+ * have a table that explains them. */
 #ifndef SONDE_STORE_MODEL_STORED_H
 #define SONDE_STORE_MODEL_STORED_H
 
-enum store_scope { /* which processes a run covered wholly; stored, never renumbered */
-		   STORE_SCOPE_HOST = 0,
-		   STORE_SCOPE_NARROW = 1, /* wholly covers each process that has a series in it
-					      (--pid, --cgroup, --container) */
-		   STORE_SCOPE_PARTIAL = 2 /* covers no process wholly (--comm) */
+/* Which processes a run covered wholly; stored, never renumbered. */
+enum store_scope {
+	STORE_SCOPE_HOST = 0,
+	STORE_SCOPE_NARROW = 1, /* wholly covers each process that has a series in it
+				   (--pid, --cgroup, --container) */
+	STORE_SCOPE_PARTIAL = 2 /* covers no process wholly (--comm) */
 };
 
 /* How a process ended; stored, never renumbered (table end_kind). */
@@ -40,7 +41,7 @@ enum store_image_kind {
 };
 
 /*
- * What sonde itself takes, its own cost, is one thing wherever it is told: CPU time of a
+ * What sonde itself takes, its own cost, is defined once for all reports: CPU time of a
  * recording's loader, of its share of sonde-maps and of that one's sonde-index children, and the
  * run time of their BPF programs. While it records this is booked by program, in the bucket where
  * it was measured, every 10 s; so much of it as fell before the capture was ready, and after it was
@@ -51,22 +52,22 @@ enum store_image_kind {
 #define STORE_COST_START "start"
 #define STORE_COST_END   "end"
 
-enum store_wait_class { /* stored: never renumbered; the same as table wait_class */
-			STORE_WAIT_OTHER = 0,
-			STORE_WAIT_LOCK = 1, /* futex */
-			STORE_WAIT_DISK = 2,
-			STORE_WAIT_NETWORK = 3, /* sockets, those of one host too */
-			STORE_WAIT_PIPE = 4,
-			STORE_WAIT_POLL = 5, /* poll, select, epoll */
-			STORE_WAIT_SLEEP = 6,
-			STORE_WAIT_FAULT = 7,   /* page fault */
-			STORE_WAIT_STOP = 8,    /* stopped, or traced */
-			STORE_WAIT_CHILD = 9,   /* wait(2) */
-			STORE_READY_WOKEN = 16, /* from its wake-up until it ran */
-			STORE_READY_PREEMPTED =
-				17,               /* it could have gone on: involuntary switches */
-			STORE_READY_YIELDED = 18, /* it gave way */
-			STORE_RUNNING = 32
+/* Stored: never renumbered; the same as table wait_class. */
+enum store_wait_class {
+	STORE_WAIT_OTHER = 0,
+	STORE_WAIT_LOCK = 1, /* futex */
+	STORE_WAIT_DISK = 2,
+	STORE_WAIT_NETWORK = 3, /* sockets, those of one host too */
+	STORE_WAIT_PIPE = 4,
+	STORE_WAIT_POLL = 5, /* poll, select, epoll */
+	STORE_WAIT_SLEEP = 6,
+	STORE_WAIT_FAULT = 7,       /* page fault */
+	STORE_WAIT_STOP = 8,        /* stopped, or traced */
+	STORE_WAIT_CHILD = 9,       /* wait(2) */
+	STORE_READY_WOKEN = 16,     /* from its wake-up until it ran */
+	STORE_READY_PREEMPTED = 17, /* it could have gone on: involuntary switches */
+	STORE_READY_YIELDED = 18,   /* it gave way */
+	STORE_RUNNING = 32
 };
 
 enum store_wait_flags {

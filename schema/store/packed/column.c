@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* column: see the header; the numbers of the rules are those of the header. */
+/* Numbers in comments are the header's rules. */
 #include "schema/store/packed/column.h"
 
 #include <errno.h>
@@ -412,7 +412,7 @@ char *column_put_number(char *p, uint32_t v)
 	return p;
 }
 
-/* Each number takes a byte at least: so much room is enough. */
+/* Each number takes at least a byte, so this much room is enough. */
 static int read_lists(struct input *in, struct column *c)
 {
 	size_t size = (size_t)(in->end - in->p) * ITEM_MAX + 1;

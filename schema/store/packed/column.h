@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * column: one column of a table as bytes, for what stands in packed_column
+ * column: one column of a table as bytes, as packed_column stores it
  * (schema/sql/0025-archives.sql).
  *
- *   1. Byte 0 is the form of its values, then comes the length of what follows when it is inflated,
- * then that, as a Zstandard frame (RFC 8878) with a checksum.
+ *   1. Byte 0 is the form of its values, then comes the length of what follows when it is
+ *      inflated, then that, as a Zstandard frame (RFC 8878) with a checksum.
  *   2. Form 1: numbers, each as the distance to the one before (the first: to 0). Form 2: numbers
- * as they are. Both in zigzag: 2 * v where v >= 0, else -2 * v - 1.
+ *      as they are. Both in zigzag: 2 * v where v >= 0, else -2 * v - 1.
  *   3. Form 3: texts that are lists of numbers below 2^32 with commas, '12,7,9': how many, then
- * each as the distance to the one before, which may be of an earlier text (the first: to 0), in
- * zigzag. None: ''.
+ *      each as the distance to the one before, which may be of an earlier text (the first: to 0),
+ *      in zigzag. None: ''.
  *   4. Form 4: texts of any kind, a NUL behind each.
  *   5. Form 5: numbers, each as the distance down from one more than the greatest one so far (of
- * the first: from 1), in zigzag: what is new is 0.
+ *      the first: from 1), in zigzag: what is new is 0.
  *   6. Forms 17, 18, 21: as 1, 2 and 5, but all first bytes of the numbers come first, then the
- * second bytes of those that have more than one, and so on: bytes of one weight are alike.
+ *      second bytes of those that have more than one, and so on: bytes of one weight are alike.
  *   7. Lengths and numbers are LEB128 (7 bits a byte, the lowest first, at most 10 bytes); sums
- * wrap around at 2^64.
+ *      wrap around at 2^64.
  *   8. It inflates to at most COLUMN_MAX bytes, all of which belong to its values.
  *
  * Forms 6 to 9 are no column by themselves (packed/columns.h). Pure functions over bytes; nothing
@@ -36,7 +36,7 @@ struct column {
 	int64_t *numbers; /* NULL: it is texts */
 	char *text;       /* text i is from text + at[i] on, a NUL behind it */
 	uint32_t *at;     /* n + 1 of them */
-	uint8_t *null;    /* by value: 1 it is NULL, and stands as 0 or ''; NULL: none is
+	uint8_t *null;    /* for each value: 1: it is NULL, stored as 0 or ''. NULL: no value is
 			     (packed/columns.h, form 10) */
 };
 
@@ -58,8 +58,8 @@ int column_encode(const struct column *c, uint8_t **out, size_t *len);
 int column_decode(const void *data, size_t len, size_t n, struct column *out);
 void column_release(struct column *c);
 
-/* The next number of "12,7,9", and what is behind its comma; false: it is none that form 3 would
- * write so. */
+/* The next number of "12,7,9", and the text after its comma; false: form 3 would not write it like
+ * this. */
 bool column_list_next(const char **p, uint32_t *out);
 /* Writes the digits; returns what is behind them. At most COLUMN_DIGITS_MAX. */
 #define COLUMN_DIGITS_MAX 10

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns: see the header; the numbers of the forms are those of the header. */
+/* Numbers in comments are the header's forms. */
 #include "schema/store/packed/columns.h"
 
 #include <errno.h>

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * columns: the columns of one packed table (schema/sql/0025-archives.sql), each from its bytes.
- * Most stand alone (column.h); some are told by others. Byte 0 is the form:
+ * Most are self-contained (column.h); some are stored relative to another column. Byte 0 is the
+ * form:
  *
  *   6. Hashes of texts: then the number of the column that has the texts, all but 31 bits of
- * hash_str cut off.
+ *      hash_str cut off.
  *   7. Numbers as distances to another column's of the same row: then that one's number, then a
- * column of numbers.
- *   8. Column `tail` of stacks, which stands behind base, keep and leaf: then what stack_columns.h
- * tells.
+ *      column of numbers.
+ *   8. Column `tail` of stacks, which comes after base, keep and leaf: then what stack_columns.h
+ *      specifies.
  *   9. What a column of form 8 has of this one: then that one's number.
  *  10. A column of which some values are NULL: then four bytes, the lowest first, how long what
- * follows them is: a column of numbers, 1 where it is NULL, else 0; then the column, with 0 or ''
- * there.
+ *      follows them is: a column of numbers, 1 where it is NULL, else 0; then the column, with 0
+ *      or '' there.
  *  11. Numbers as distances to what the row before had that has the same number in another column
- * (the first of each: to 0): then that one's number, then a column of numbers. For tables in order
- * of time, whose rows are of many things. The number of a column is one byte. What it points to
- * stands alone, in forms 6, 7 and 11. Column 0 is of form 6 or 7, or stands alone.
+ *      (the first of each: to 0): then that one's number, then a column of numbers. For tables in
+ *      order of time, whose rows are of many things.
+ * The number of a column is one byte. In forms 6, 7 and 11 the column that it points to is
+ * self-contained. Column 0 is of form 6 or 7, or self-contained.
  */
 #ifndef SONDE_STORE_PACKED_COLUMNS_H
 #define SONDE_STORE_PACKED_COLUMNS_H
@@ -29,7 +31,7 @@ struct packedcolumns {
 	size_t n_rows;
 	int n;
 	struct column c[PACKEDCOLUMNS_MAX]; /* n 0: not read yet */
-	/* The bytes of column i, to be freed. 0 or -errno, -ENOENT where there is none. */
+	/* The bytes of column i, to be freed. 0 or -errno, -ENOENT: no such column. */
 	int (*fetch)(void *ctx, int i, uint8_t **data, size_t *len);
 	void *ctx;
 };

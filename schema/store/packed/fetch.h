@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch: a packed table (packed/table.h) from the file that has it. Functions in a header, since
- * the extension calls SQLite by other names than the store: there sqlite3ext.h is to be included
- * before.
+ * fetch: a packed table (packed/table.h) from the file that has it. Functions in a header, because
+ * the extension calls SQLite by other names than the store does: it includes sqlite3ext.h first.
  */
 #ifndef SONDE_STORE_PACKED_FETCH_H
 #define SONDE_STORE_PACKED_FETCH_H

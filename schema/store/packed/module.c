@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module: see the header. Written after SQLite's "The Virtual Table Mechanism Of SQLite"
+/* module: Written after SQLite's "The Virtual Table Mechanism Of SQLite"
  * (vtab.html). What it does not find exactly SQLite compares again, so that a plan may only leave
  * out what cannot match. */
 #include "schema/store/packed/module.h"
@@ -34,7 +34,7 @@ struct table {
 
 struct cursor {
 	sqlite3_vtab_cursor base;
-	const uint32_t *order; /* NULL: rows as they stand */
+	const uint32_t *order; /* NULL: rows in their stored order */
 	size_t at, end;
 	bool reverse;
 	size_t block; /* that the row before was in */
@@ -422,7 +422,7 @@ static size_t row_of(const struct cursor *c)
 	return c->order ? c->order[at] : at;
 }
 
-/* Who reads all rows has not all of them decoded at once, unless another cursor is among them too.
+/* A scan of all rows decodes them block by block, unless another cursor is in the table too.
  */
 static void leave_block(struct cursor *c, struct table *t, size_t block)
 {
@@ -461,7 +461,7 @@ static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 	int64_t v = 0;
 	struct table *t = (struct table *)base->pVtab;
 	size_t row = row_of((struct cursor *)base);
-	int rc = value_at(t, 0, row, &v); /* column 0 has no order of its own */
+	int rc = value_at(t, 0, row, &v); /* column 0 is not sorted */
 
 	*out = v;
 	return rc;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack_table: see the header. */
 #include "schema/store/packed/pack_table.h"
 
 #include <errno.h>
@@ -104,7 +103,7 @@ static void more_room(struct column *c, bool is_number, size_t *cap)
 	*cap = more;
 }
 
-/* NULL stands as 0 or '' and is marked. */
+/* NULL is stored as 0 or '' and marked. */
 static int take_value(struct columns *x, sqlite3_stmt *st, int i)
 {
 	struct column *c = &x->c[i];
@@ -217,7 +216,7 @@ static int told_by(const char *table, const struct columns *x, int number)
 	return -1;
 }
 
-/* the place of the first key of wide rows: ts and run stand before it (schema/facts/fact.h) */
+/* the place of the first key of wide rows: after ts and run (schema/facts/fact.h) */
 #define WIDE_KEY 2
 
 static bool is_wide(const struct columns *x)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing: see the header. */
 #include "schema/store/packed/packing.h"
 
 #include <errno.h>
@@ -38,7 +37,7 @@ struct names {
 	size_t n, cap;
 };
 
-/* The first column of all rows; what is longer than a name may be is none of ours. */
+/* The first column of all rows. A text longer than a name is not one of ours. */
 static int names_of(sqlite3 *db, const char *sql, struct names *out)
 {
 	sqlite3_stmt *st = NULL;
@@ -65,7 +64,7 @@ static int names_of(sqlite3 *db, const char *sql, struct names *out)
 	" AND NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE type NOT IN ('INTEGER', 'TEXT'))"                                           \
 	" AND EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE cid = 0 AND type = 'INTEGER' AND pk <= 1"                                       \
 	" AND (pk = 1 OR NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE pk > 0)))"
-/* By the key, or all columns where there is none. */
+/* By the key, or by all columns if there is no key. */
 #define ORDER                                                                                                            \
 	"SELECT group_concat(n, ', ') FROM (SELECT cid + 1 AS n FROM pragma_table_info(%Q) i WHERE pk > 0 OR NOT EXISTS" \
 	" (SELECT 1 FROM pragma_table_info(%Q) WHERE pk > 0) ORDER BY pk, cid)"
@@ -138,8 +137,8 @@ int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 
 /* --- and back --- */
 
-/* The text of one row; NULL: no such row. Nothing is being read after it: a table that is to be
- * dropped may not be. */
+/* The text of one row; NULL: no such row. The statement is finished afterwards: a table cannot be
+ * dropped while it is being read. */
 static char *text_of(sqlite3 *db, const char *sql, const char *name)
 {
 	sqlite3_stmt *st = NULL;
@@ -192,9 +191,10 @@ int packing_unpack_one(sqlite3 *db, const char *table)
 
 int packing_pack_one(sqlite3 *db, const char *table)
 {
-	int rc = pack_any(db, table, 1, PACKING_BLOCK_ROWS); /* whoever was packed is worth it */
+	int rc = pack_any(db, table, 1,
+			  PACKING_BLOCK_ROWS); /* a table that was packed before is packed again */
 
-	/* what makes it stands in packed_view still, if it was packed with the others */
+	/* if it was packed with the others, packed_view still has the statement that makes it */
 	return rc != SQLITE_OK ?
 		       rc :
 		       pack_table_exec(

@@ -23,8 +23,8 @@ static int fetch(void *ctx, int i, size_t block, uint8_t **data, size_t *len)
 	return packed_fetch(&s, &r->t, i, block, data, len);
 }
 
-/* The word that `columns` begins with, and what is behind its comma; false: there is none, or it is
- * too long. */
+/* The word that `columns` begins with, and the text after its comma; false: no word, or too long.
+ */
 static bool next_name(const char **columns, char name[COLUMN_NAME_MAX])
 {
 	size_t n;

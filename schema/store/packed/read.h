@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read: the columns of a packed table (packed/columns.h) as they are, for whoever reads all of its
- * rows: SQLite would ask for each value by itself. In the order in which a SELECT gives them.
+ * read: the columns of a packed table (packed/columns.h) as they are, for readers of all its rows:
+ * SQLite would ask for each value separately. In the order of a SELECT.
  */
 #ifndef SONDE_STORE_PACKED_READ_H
 #define SONDE_STORE_PACKED_READ_H
@@ -25,7 +25,7 @@ struct packedread {
  * the table is not packed, has no such columns, or they cannot be read: SQLite then says why. */
 bool packedread_open(struct packedread *r, struct sqlite3 *db, const char *table,
 		     const char *columns);
-/* Decodes those columns of a block: r->c. As packedtable_column. */
+/* Decodes those columns of a block into r->c. 0 or -errno, as packedtable_column. */
 int packedread_block(struct packedread *r, size_t block);
 /* Both, of a table in one block: of the dictionary. */
 bool packedread_open_whole(struct packedread *r, struct sqlite3 *db, const char *table,

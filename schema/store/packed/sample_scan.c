@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample_scan: see the header. */
 #include "schema/store/packed/sample_scan.h"
 
 #include <errno.h>

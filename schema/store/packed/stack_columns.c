@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_columns: see the header; the numbers of the rules are those of the header. */
+/* Numbers in comments are the header's rules. */
 #include "schema/store/packed/stack_columns.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static int path_room(struct path *p)
 	return 0;
 }
 
-/* Rule 2: where the next frame's distance is taken from, and where it is to be remembered. */
+/* Rule 2: the base of the next frame's distance, and where that frame is remembered. */
 static uint32_t expected(const struct path *p, uint32_t **last)
 {
 	uint32_t caller = p->frame[p->depth];
@@ -187,7 +187,7 @@ struct decoding {
 	size_t len, cap; /* of the tails' text */
 };
 
-/* The next column of so many numbers. */
+/* The next column of that many numbers. */
 static int take_part(const uint8_t **p, const uint8_t *end, size_t n, struct column *out)
 {
 	uint64_t size = 0;

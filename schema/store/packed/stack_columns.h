@@ -3,14 +3,14 @@
  * stack_columns: the columns base, keep, leaf and tail of table `stack` (stacktree.h) together:
  * stacks in order of a tree, each as what it has that the one before it has not.
  *
- *   1. Three columns of numbers (column.h), each behind its length in bytes (LEB128): of each stack
- * how many frames at the end of the one before it it has not; of each how many it has beyond those,
- * less one; and all these frames, one after the other.
- *   2. A frame is its distance to the last one that came behind the same frame of a caller, or to
- * that caller where there was none. "The same" goes by 18 bits of a hash: what two callers share
- * costs bytes, no more.
+ *   1. Three columns of numbers (column.h), each behind its length in bytes (LEB128): of each
+ *      stack how many frames at the end of the one before it it has not; of each how many it has
+ *      beyond those, less one; and all these frames, one after the other.
+ *   2. A frame is its distance to the last one that came after the same caller's frame, or to that
+ *      caller if there was no such frame. "The same" goes by 18 bits of a hash: what two callers
+ *      share costs bytes, no more.
  *   3. The base of a stack is the latest one before it that brought in, or ended in, the frame at
- * depth `keep`; 0 where that is 0.
+ *      depth `keep`; 0 where that is 0.
  *   4. Stack i is row i, from 1 on. Frames are below 2^32.
  *
  * Pure functions over bytes; nothing aborts.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table: see the header; the numbers of the rules are those of the header. */
+/* Numbers in comments are the header's rules. */
 #include "schema/store/packed/table.h"
 
 #include <errno.h>

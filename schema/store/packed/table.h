@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * table: one packed table (schema/sql/0025-archives.sql): its rows in blocks, each block's columns
- * by themselves (packed/columns.h), so that who asks for a range of time decodes the blocks of that
- * range only.
+ * by themselves (packed/columns.h), so that a query for a time range decodes only the blocks of
+ * that range.
  *
  *   1. All blocks have block_rows rows but the last one, which has what is left, at least one.
- * Where block_rows is 0 there is one.
+ *      Where block_rows is 0 there is one.
  *   2. Rows are in the order of column 0, which is numbers. Where there are several blocks, each
- * says its first and last one. Pure: bytes come from `fetch`.
+ *      says its first and last one.
+ * Pure: bytes come from `fetch`.
  */
 #ifndef SONDE_STORE_PACKED_TABLE_H
 #define SONDE_STORE_PACKED_TABLE_H

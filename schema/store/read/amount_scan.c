@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amount_scan: walking over amounts, scaling them, and what stands of gauges. */
+/* amount_scan: walks over amounts, scales them, and keeps the latest values of gauges. */
 #include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -101,7 +101,7 @@ int amount_scan_next(struct row_scan *p, struct amount_seen *out)
 	return rc;
 }
 
-/* --- what stands --- */
+/* --- gauges: the latest values --- */
 
 void standing_init(struct standing *g, const struct store_segment *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amount_totals: amounts of a range, summed by series; of gauges, how they stand at its end. */
+/* amount_totals: amounts of a range, summed by series; for gauges, their values at its end. */
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -17,8 +17,7 @@ struct amount_sum {
 
 struct summing {
 	struct row_scan scan;
-	struct amount_sum
-		*sums; /* of those that have any, which are few of a file's; none is the first */
+	struct amount_sum *sums; /* of the series that have amounts; [0] is unused */
 	size_t n, cap;
 	uint32_t *place; /* by series: its sum; 0: none */
 	struct standing standing;

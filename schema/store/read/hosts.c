@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hosts: see the header. A temporary view goes before the file's table of its name, but not within
- * the file's own views: so these are made anew as temporary ones, too. (An archive's are always
- * temporary.)
+ * A temporary view hides the file's table of the same name, but not inside the file's own views. So
+ * those are created again as temporary views, too. (An archive's are always temporary.)
  */
 #include "schema/store/read/hosts.h"
 

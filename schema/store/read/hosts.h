@@ -9,8 +9,8 @@
 struct sqlite3;
 
 /*
- * Several stores at once, as of several hosts: wherever a store is named, a list of paths with
- * STORE_LIST between them is all of them. Who asks such a list has names told apart first: with
+ * Several stores at once, such as those of several hosts: a list of paths with STORE_LIST between
+ * them can take the place of one store. Before querying such a list, make names unique: with
  * store_name_hosts(true) each file that is opened says "HOST/NAME" for its containers, and "HOST"
  * for the container of a process (struct store_process_row) that runs in none.
  */

@@ -120,7 +120,7 @@ struct sqlite3 *store_segment_tables(struct store_segment *s)
 
 struct sqlite3 *store_segment_db(struct store_segment *s)
 {
-	reading_views(s, NULL, NULL); /* who asks then hears of it */
+	reading_views(s, NULL, NULL); /* the query itself will fail and report it */
 	return s->db;
 }
 

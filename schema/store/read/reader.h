@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader: asking the store. Read-only, from any number of programs, while it is written, after a
+ * reader: queries the store. Read-only, from any number of programs, while it is written, after a
  * clean end and after a kill -9, by a member of the store's group without root.
  *
- * A store is a folder of segments; each is opened on its own and has its own ids. Whoever asks over
- * several segments merges by content (names), not by id.
+ * A store is a folder of segments; each is opened on its own and has its own ids. Queries over
+ * several segments merge by content (names), not by id.
  */
 #ifndef SONDE_STORE_READ_READER_H
 #define SONDE_STORE_READ_READER_H
@@ -28,7 +28,7 @@ struct store_segment_info {
 	int64_t from_ns, to_ns;     /* UTC: what its samples span; both 0 if it holds none */
 	uint64_t bytes;             /* db + wal */
 	int schema;                 /* the version of its tables and views */
-	char host[65];              /* whose it is, where names are told apart by hosts; else "" */
+	char host[65];              /* its host, if names carry hosts; else "" */
 	struct store_segment *open; /* of store_segments_open, else NULL */
 };
 /* All segments whose samples touch [from_ns, to_ns), oldest first; (0, INT64_MAX) for all. `dir`
@@ -37,7 +37,7 @@ struct store_segment_info {
 int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out,
 		   size_t *n, struct err *e);
 
-/* The same, the first `keep` of them open: to open a file takes longer than to ask for a few rows.
+/* The same, the first `keep` of them open: opening a file takes longer than a query for a few rows.
  */
 int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep,
 			struct store_segment_info **out, size_t *n, struct err *e);
@@ -48,16 +48,16 @@ void store_segments_close(struct store_segment_info *info,
 int store_segment_open(const char *path, struct store_segment **out, struct err *e);
 void store_segment_close(struct store_segment *s);
 struct sqlite3 *store_segment_db(struct store_segment *s); /* borrowed */
-/* The same for who asks tables only: an archive's views are not made, which takes longer than to
- * open it. */
+/* The same for queries of tables only: it does not make an archive's views, which takes longer than
+ * to open it. */
 struct sqlite3 *store_segment_tables(struct store_segment *s);
 /* The version of its tables and views. */
 int store_segment_schema(const struct store_segment *s);
 /* Are its tables columns (archive.h)? */
 bool store_segment_archived(const struct store_segment *s);
 
-/* Of a copy that nobody else has open, for writing: the tables of an archive become rows; of a
- * plain one nothing is done. SQLite's code. */
+/* For a copy that no one else has open, opened for writing: turns an archive's tables into rows; a
+ * plain file stays as it is. SQLite's code. */
 int store_copy_plain(struct sqlite3 *copy);
 
 /* The dictionary, whole, as dense arrays indexed by id (index 0 unused). Loaded at the first call,
@@ -118,12 +118,12 @@ struct store_dict {
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
 /* Before its dictionary is there: it is to have only what rows of kinds of value between the two
  * refer to, so that it takes as much time and memory as these are, not as the segment is. All else
- * is missing in it, as rows of a damaged file are: for who asks about that range alone, by
+ * is missing in it, as rows of a damaged file are: for queries of that range only, by
  * store_totals and store_kinds_in. Archives are read whole. */
 void store_segment_narrow(struct store_segment *s, int64_t from_ns, int64_t to_ns);
 /* The dictionary of `of`, which is loaded and outlives `s`, is that of `s` too: another connection
- * to the same archive, so that two threads can read its rows. -EAGAIN: it was made anew between the
- * two, or is no archive. */
+ * to the same archive, so that two threads can read its rows. -EAGAIN: the file was rewritten
+ * between the two, or is not an archive. */
 int store_segment_share(struct store_segment *s, const struct store_segment *of);
 
 struct idmap;
@@ -139,9 +139,9 @@ struct store_query {
 	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread,
 		     uint32_t tid);
 	void *ctx;
-	/* store_totals tells the range in so many parts, one after the other: part i ends with
-	 * (before) part_to_ns[i]; in order of time. What begins behind the last one is of the last
-	 * one. 0: in one. */
+	/* store_totals reports the range in n_parts parts, in order of time: part i ends before
+	 * part_to_ns[i]. What begins after the last part belongs to the last one. 0: a single part.
+	 */
 	const int64_t *part_to_ns;
 	size_t n_parts;
 	/* store_totals tells only what was counted of threads while they served these requests:
@@ -161,8 +161,8 @@ struct store_total { /* one series, summed over the range, or the part */
 	uint64_t n;         /* samples, events, objects */
 	uint64_t value;     /* ns, bytes; cpu: n x the period in force then */
 	/* The same as they are without the sampling by size (store_rate): n / (1 - exp(-size /
-	 * rate)), size being the label, or value / n where there is none. Equal to n and value
-	 * where nothing was sampled so. */
+	 * rate)), size being the label, or value / n if there is no label. Equal to n and value if
+	 * nothing was sampled by size. */
 	uint64_t whole_n, whole_value;
 	uint64_t max;            /* 0: not known */
 	const struct hist *hist; /* store/model/hist.h, NULL: not known; borrowed for the call */
@@ -174,16 +174,16 @@ struct store_total { /* one series, summed over the range, or the part */
  * Nothing is counted twice. Runs of other families change nothing.
  *
  * Counters and durations are summed over the range; max is the largest, hist the sum. Of a gauge it
- * is how it stands at the end of the range: the latest amount of each series before `to`, of those
- * processes that have an amount within the range; of a process that ended, how it last stood. All
- * come from the run of the process's latest amount. Who asks several segments takes each process
- * from the latest one that tells of it. */
+ * is the value at the end of the range: the latest amount of each series before `to`, of those
+ * processes that have an amount within the range; of a process that ended, its last value. All
+ * come from the run of the process's latest amount. A query over several segments takes each
+ * process from the latest segment that has it. */
 int store_totals(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e);
 
 /* value by step after the same choice, for strips and sparklines: called in order of time. Of a
- * gauge: how the process stands at the end of each step in which something of it was told. Values
- * whole, as in store_total. */
+ * gauge: the process's value at the end of each step in which a value was stored. Values whole, as
+ * in store_total. */
 int store_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s,
 		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t value),
 		   void *ctx, struct err *e);
@@ -212,9 +212,9 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 		  int (*each)(void *ctx, const struct store_ending_row *r), void *ctx,
 		  struct err *e);
 
-/* What sonde itself took, added to *sum: all runs of the segment, in the buckets of a time (0,
- * INT64_MAX: all); what it is stands at store_cost (writer.h). Of one recording, by the token of
- * its runs: over all its time, from the sums that the file keeps. */
+/* What sonde itself took, added to *sum: all runs of the segment, in the buckets of a time range
+ * (0, INT64_MAX: all); store_cost (writer.h) defines it. Of one recording, by the token of its
+ * runs: over all its time, from the sums that the file keeps. */
 struct store_own_cost {
 	uint64_t cpu_ns;   /* while it recorded */
 	uint64_t edges_ns; /* to start and to end */

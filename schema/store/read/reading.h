@@ -54,9 +54,9 @@ struct store_segment {
 
 /* Prepare; NULL with `e` filled. */
 struct sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, struct err *e);
-/* Finalize; says what went wrong if `rc` is not SQLITE_DONE. */
+/* Finalizes; fills `e` if `rc` is not SQLITE_DONE. 0 or -errno. */
 int reading_finish(struct store_segment *s, struct sqlite3_stmt *st, int rc, struct err *e);
-/* An archive's views, all or that one: nothing of it can be asked by them before. */
+/* Makes an archive's views, all or that one; until then no query can use them. */
 int reading_views(struct store_segment *s, const char *name, struct err *e);
 int reading_load(struct store_segment *s, struct err *e); /* dictionary.c */
 void reading_unload(struct store_segment *s);

@@ -9,8 +9,8 @@
 #include "schema/store/read/reading.h"
 #include "schema/store/read/samples.h"
 
-/* What is to be done with a row of a series. PLAIN: count it; its run has one period, which can
- * wait to the end. */
+/* What to do with a row of a series. PLAIN: count it; its run has one period, which can be applied
+ * at the end. */
 enum { SERIES_NEW = 0, SERIES_OUT, SERIES_PLAIN, SERIES_PERIODS, SERIES_CHOSEN };
 
 struct row_scan {
@@ -29,7 +29,7 @@ void row_scan_range(const struct store_segment *s, const struct store_query *q, 
 int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
 		  const char *sql, struct err *e);
 int row_scan_close(struct row_scan *p, int rc, struct err *e);
-/* The same over the samples of the range, which stand in `c`: end with row_scan_release and
+/* The same over the samples of the range, which are in `c`: end with row_scan_release and
  * samples_close. */
 int row_scan_open_samples(struct row_scan *p, struct store_segment *s, const struct store_query *q,
 			  struct samples *c, struct err *e);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* samples: see the header. */
 #include "schema/store/read/samples.h"
 
 #include <errno.h>

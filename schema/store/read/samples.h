@@ -25,11 +25,11 @@ struct samples {
 						  - 1), n is not 0 */
 };
 
-/* `c` is not to be moved until it is closed. Those with first <= ts <= last (relative to t0), in
+/* Do not move `c` until it is closed. Those with first <= ts <= last (relative to t0), in
  * order of time. After store_segment_dict. */
 int samples_open(struct samples *c, struct store_segment *s, int64_t first, int64_t last,
 		 struct err *e);
-/* The next chunk: SQLITE_ROW with n > 0, SQLITE_DONE, or what is wrong. */
+/* The next chunk: SQLITE_ROW with n > 0, SQLITE_DONE, or an error of SQLite's. */
 int samples_next(struct samples *c);
 /* Finishes; `rc` as samples_next said last (SQLITE_ROW: enough). 0 or -errno with `e` filled. */
 int samples_close(struct samples *c, int rc, struct err *e);

@@ -26,7 +26,7 @@
 struct looking {
 	const char *dir;
 	int64_t from_ns, to_ns;
-	size_t keep; /* so many may stay open: of both threads, atomic */
+	size_t keep; /* how many more may stay open: shared by both threads, atomic */
 };
 
 struct looked {

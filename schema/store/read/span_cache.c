@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* span_cache: see the header. */
 #include "schema/store/read/span_cache.h"
 
 #include <fcntl.h>
@@ -104,5 +103,5 @@ void span_cache_put(const struct span_cache_file *f, const struct span_cache_spa
 		return;
 	r.sum = sum_of(&r);
 	if (write(cache_fd, &r, sizeof(r)) < 0)
-		return; /* asked anew next time */
+		return; /* read again next time */
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * span_cache: what finished segments span, remembered from one process to the next, so that a file
- * that is not of the range is not opened: to parse its schema takes longer than most questions.
- * Whoever starts many (sonde-serve) hands them one file (a memfd) in $SONDE_SPANS, a descriptor's
- * number; without it nothing is remembered.
+ * that is not of the range is not opened: to parse its schema takes longer than most questions. A
+ * program that starts many of them (sonde-serve) passes them one file (a memfd) in $SONDE_SPANS, a
+ * descriptor's number; without it nothing is remembered.
  *
  *  1. A record is of a file as it is: device, inode, size, times of change of data and of inode.
- * Any write changes the last.
- *  2. Only a file without a log beside it (-wal, -journal) is looked up or remembered: all that it
- * holds stands in itself.
+ *     Any write changes the last.
+ *  2. Only a file without a log (-wal, -journal) is looked up or remembered: such a file is
+ *     complete in itself.
  *  3. A file that was changed less than SPAN_CACHE_SETTLED_S ago is not remembered: another write
- * may leave the same stamp.
- *  4. Records are appended in one write each, and have a sum: a torn or strange one is none.
- * SPAN_CACHE_MOST of them at most.
+ *     may leave the same stamp.
+ *  4. Records are appended in one write each, and carry a checksum: a torn or foreign record is
+ *     ignored. SPAN_CACHE_MOST of them at most.
  */
 #ifndef SONDE_STORE_READ_SPAN_CACHE_H
 #define SONDE_STORE_READ_SPAN_CACHE_H

@@ -7,7 +7,7 @@
  * base is the stack that brought in the frame at depth `keep`, so that chains are as short as the
  * stacks branch. There is no index for look-up: a writer knows what it put there itself. Two
  * writers, or one before and after its epoch, may put the same stack twice, which is harmless,
- * because whoever asks compares by content. base < id always.
+ * because queries compare by content. base < id always.
  *
  * In memory, on both sides, stacks are a tree of (parent, frame).
  */

@@ -77,7 +77,7 @@ static inline void timeline_put(struct timeline *x, int64_t ts, uint32_t process
 
 /* A series of which each row counts, for the same. */
 struct steady {
-	double period; /* 0: it is none, or has not been met yet */
+	double period; /* 0: not one, or not met yet */
 	uint32_t process;
 };
 

@@ -23,27 +23,28 @@ struct amount_seen {
 	uint32_t series;
 	int64_t ts; /* seconds since 1970 */
 	uint64_t n, value, max;
-	double scale;     /* what n and value are to be multiplied with to be whole */
+	double scale;     /* the factors that scale n and value to whole numbers */
 	const char *hist; /* NULL: none; borrowed until the next one */
 	size_t hist_len;
 };
-/* Amounts of q->kind. Of a gauge also what was told before the range. */
+/* Amounts of q->kind. Of a gauge also those before the range. */
 int amount_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
 		     struct err *e);
-/* SQLITE_ROW with *out, or what ended it. */
+/* SQLITE_ROW with *out, else SQLITE_DONE or an error of SQLite's. */
 int amount_scan_next(struct row_scan *p, struct amount_seen *out);
 
-/* Gauges: what stands, by process. All that a process has comes from the run that told last. */
+/* Gauges: the current values, by process. All values of a process come from the run that stored one
+ * last. */
 struct standing {
 	struct standing_process {
 		uint32_t run, round;
 	} * process;
-	uint32_t *round; /* by series: stands if it is its process's */
+	uint32_t *round; /* by series: valid if it is its process's */
 };
 void standing_init(struct standing *g, const struct store_segment *s);
 void standing_release(struct standing *g);
-/* This series has a new amount. true: the first one that its run tells of the process, so that
- * nothing else stands. */
+/* This series has a new amount. true: it is the first one that its run stored of the process, so
+ * all earlier values are void. */
 bool standing_take(struct standing *g, const struct row_scan *p, uint32_t series);
 bool standing_has(const struct standing *g, const struct row_scan *p, uint32_t series);
 

@@ -129,7 +129,7 @@ static int sample_totals(struct store_segment *s, const struct store_query *q, t
 	return rc ? rc : x.told;
 }
 
-/* --- parts of amounts: each is a question of its own --- */
+/* --- parts of amounts: each is a separate query --- */
 
 struct parted {
 	totals_each *each;

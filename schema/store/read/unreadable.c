@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unreadable: see the header. */
 #include "schema/store/read/unreadable.h"
 
 #include <limits.h>

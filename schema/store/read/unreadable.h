@@ -15,8 +15,8 @@ void unreadable_add(const char *path);
 /* The i-th of them; NULL: there are no more. */
 const char *unreadable_path(size_t i);
 /* One of the folder's files, or of those of several stores (STORE_LIST), that `said`, an error's
- * text, names, or that is not sound; false: none that is not left out yet. A file that is the whole
- * store is none. */
+ * text, names, or that is not sound; false: no such file that is not left out already. A file that
+ * is the whole store does not count. */
 bool unreadable_find(const char *store, const char *said, char path[]);
 
 #endif

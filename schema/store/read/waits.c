@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/store/read/waits.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "schema/store/read/reading.h"
 
 #define CLASSES 64
-/* Behind a table x of times and tasks: its rows in the window that no other run stands for. That is
- * worked out once. */
+/* Joined to a table x of times and tasks: keeps the rows in the window that no other run covers.
+ * Which those are is computed once. */
 #define CHOSEN                                                                                            \
 	" JOIN task t ON t.id = x.task LEFT JOIN run_hidden h ON h.run = t.run AND h.process = t.process" \
 	" AND x.ts + ?4 BETWEEN h.first_ts AND h.last_ts WHERE h.run IS NULL AND x.ts BETWEEN ?1 AND ?2 AND (?3 = 0 OR t.run = ?3)"

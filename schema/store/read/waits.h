@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * waits: reading what threads waited for (store/write/waits.h), after the same choice of runs as
- * store_totals. Each function tells bucket by bucket, in no order; who asks sums up. Ids are of
+ * store_totals. Each function reports bucket by bucket, in no order; the caller sums up. Ids are of
  * this segment, strings borrowed from it. A segment of a schema that has none of this tells
  * nothing.
  */
@@ -26,8 +26,7 @@ struct store_wait_total {
 	const char *reason; /* the class's name, "class 40" for one that this store does not name */
 	uint32_t flags;     /* enum store_wait_flags */
 	uint64_t n, total_ns, max_ns;
-	const char
-		*hist; /* as stored (store/model/hist.h), NULL: not known; borrowed for the call */
+	const char *hist; /* as stored (model/hist.h), borrowed for the call; NULL: not known */
 };
 int store_wait_totals(struct store_segment *s, const struct store_query *q,
 		      int (*each)(void *ctx, const struct store_wait_total *t), void *ctx,
@@ -67,8 +66,8 @@ struct store_held {         /* summed over the range */
 int store_held_back(struct store_segment *s, const struct store_query *q,
 		    int (*each)(void *ctx, const struct store_held *h), void *ctx, struct err *e);
 
-/* The name of a class of blocked threads (a label of series of kind OFFCPU); "other" for one that
- * is none. */
+/* The name of a class of blocked threads (a label of series of kind OFFCPU); "other" for an unknown
+ * class. */
 const char *store_wait_reason(uint32_t class);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * budget: holds a writer to the budget of its store. Retention looks now and then; a batch is large
- * and sudden. So before each one the writer looks whether it fits, all that may still come of what
- * is there included:
+ * budget: holds a writer to the budget of its store. Retention looks now and then; a batch is
+ * large and sudden. So before each one the writer looks whether it fits, all that may still come
+ * of what is there included:
  *
- *   bytes of the folder + its logs once more (folding one in writes it a second time) + the most
- * that one batch of ours took up to now <= budget
+ *   bytes of the folder + its logs again (a checkpoint writes them a second time) + the most that
+ *   one batch of ours took up to now <= budget
  *
- * Where it does not, the oldest segments go at once (retention.h); where none may go, the batch
- * waits in memory.
+ * Where it does not, the oldest segments go at once (retention.h); if none may be deleted, the
+ * batch waits in memory.
  */
 #ifndef SONDE_STORE_RETENTION_BUDGET_H
 #define SONDE_STORE_RETENTION_BUDGET_H

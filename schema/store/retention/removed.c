@@ -177,9 +177,8 @@ int removed_remove(const char *dir, int fd, struct removed_page *page, const str
 	rc = unlink_segment(dir, o->segment);
 	if (rc) {
 		page_clear(page);
-		(void)page_store(
-			fd,
-			page); /* it is still there, which whoever comes next sees for himself */
+		(void)page_store(fd,
+				 page); /* it is still there, and the next program will see that */
 		err_set(e, rc,
 			rc == -EACCES || rc == -EPERM || rc == -EROFS ? EXIT_PERMISSION :
 									EXIT_STORE,

@@ -6,11 +6,11 @@
  *
  * STORE/removed, REMOVED_FILE_BYTES, its blocks allocated when it is made and never given back:
  *   1. Two pages of 4096 bytes, each a struct removed_page. The valid one (magic, version, check)
- * with the larger `sequence` holds; the other is the next to be written. A torn write costs
- * nothing.
- *   2. To remove a segment: write it as `pending`, with what is in it; unlink; write the page again
- * with pending empty and the sums raised. Whoever finds a pending one: if its file is there,
- * nothing was removed; else it counts.
+ *      with the larger `sequence` holds; the other is the next to be written. A torn write costs
+ *      nothing.
+ *   2. To remove a segment: write it as `pending`, with what is in it; unlink; write the page
+ *      again with pending empty and the sums raised. A program that finds a pending one checks its
+ *      file: if the file exists, nothing was removed; else the removal counts.
  *   3. Only with the folder's lock held.
  */
 #ifndef SONDE_STORE_RETENTION_REMOVED_H
@@ -46,11 +46,9 @@ struct removed_page {
 	uint32_t n_families;
 	uint64_t sequence;
 	uint64_t segments, uncounted, bytes;
-	int64_t history_ns; /* nothing was removed of what came later; 0: nothing was removed at all
-			     */
+	int64_t history_ns; /* data from here on is complete; 0: nothing was removed at all */
 	struct segcount_family family[SEGCOUNT_FAMILIES]; /* sums over all removals */
-	struct removed_one
-		last[REMOVED_LAST]; /* the i-th removal (from 0) stands at i % REMOVED_LAST */
+	struct removed_one last[REMOVED_LAST]; /* removal i (from 0) is at i % REMOVED_LAST */
 	struct removed_one pending;
 	struct segcount_family pending_family[SEGCOUNT_FAMILIES];
 	uint32_t pending_families, pad;

@@ -161,7 +161,8 @@ static uint64_t blocks_of(const char *dir, const char *name)
 	return n;
 }
 
-/* Lock held. A log that nobody folded in may need more rights, or more room, than reading has. */
+/* Lock held. A log that was not checkpointed may need more rights, or more space, than a reader
+ * has. */
 static void fold_log(const char *path)
 {
 	char wal[PATH_MAX + 8];
@@ -172,7 +173,7 @@ static void fold_log(const char *path)
 		segment_leave(s);
 }
 
-/* Of a file that cannot be asked: what it held is older than what was begun after it. */
+/* For a file that cannot be read: its data is older than files that were begun after it. */
 static int64_t ended_before(const struct work *w, const char *name)
 {
 	int64_t at = folder_begun_ns(name), next = clock_utc_ns();

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * retention: keeps a store within its budget by removing whole segments, oldest first, until all
- * three hold: budget   the folder's own bytes (segments, logs, images, all else in it) are at most
- * `bytes`; images/ at most an eighth of it disk     at least `reserve_bytes` of the file system are
- * free, whoever fills it age      no segment's newest row is older than `age_ns`; but the newest
- * `keep_days` UTC days that there is anything of stay however old they are: a host that was off for
- * a month still shows how it was before The newest segment stays, and so does each that a writer,
- * living or killed, still needs for its own account (tally.h): nothing is counted both as removed
- * and as lost. Each removal is recorded (removed.h). Removing needs no free space. What is
- * quarantined (NAME.bad) goes before anything else.
+ * three hold:
+ *   budget   the folder's own bytes (segments, logs, images, all else in it) are at most `bytes`;
+ *            images/ at most an eighth of it
+ *   disk     at least `reserve_bytes` of the file system are free, whatever else fills it
+ *   age      no segment's newest row is older than `age_ns`; but the newest `keep_days` UTC days
+ *            that there is anything of stay however old they are: a host that was off for a month
+ *            still shows how it was before
+ * The newest segment stays, and so does each that a writer, living or killed, still needs for its
+ * own account (tally.h): nothing is counted both as removed and as lost. Each removal is recorded
+ * (removed.h). Removing needs no free space. What is quarantined (NAME.bad) goes before anything
+ * else.
  */
 #ifndef SONDE_STORE_RETENTION_RETENTION_H
 #define SONDE_STORE_RETENTION_RETENTION_H

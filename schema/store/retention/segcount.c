@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segcount: see the header. Rows are summed by series first, so that each series is looked up once.
+/* segcount: Rows are summed by series first, so that each series is looked up once.
  */
 #include "schema/store/retention/segcount.h"
 

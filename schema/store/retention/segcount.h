@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segcount: what stands in one segment, in numbers, so that its removal can be recorded. Reads
- * only. */
+/* segcount: counts what one segment holds, so that its removal can be recorded. Only reads. */
 #ifndef SONDE_STORE_RETENTION_SEGCOUNT_H
 #define SONDE_STORE_RETENTION_SEGCOUNT_H
 
@@ -19,8 +18,7 @@ struct segcount_family {
 };
 
 struct segcount {
-	struct segcount_family
-		family[SEGCOUNT_FAMILIES]; /* the last one takes all that find no room, named "" */
+	struct segcount_family family[SEGCOUNT_FAMILIES]; /* the last, "": all others */
 	uint32_t n;
 	int64_t from_ns, to_ns; /* UTC: what its rows span; 0: it has none */
 };

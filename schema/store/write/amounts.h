@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amounts: sums of amounts in memory, by (bucket, series): what a batch has beside counts. */
+/* amounts: sums of amounts in memory, by (bucket, series): what a batch has in addition to counts.
+ */
 #ifndef SONDE_STORE_WRITE_AMOUNTS_H
 #define SONDE_STORE_WRITE_AMOUNTS_H
 

@@ -93,8 +93,8 @@ struct batch {
 	int64_t begun_ns; /* boot clock */
 };
 
-#define BATCH_ENDS_NAMED                                                        \
-	256 /* ends that are told apart by command name; of more, all have none \
+#define BATCH_ENDS_NAMED                                                 \
+	256 /* ends that keep their command name; of more, all have none \
 	     */
 
 struct batch *batch_new(struct dict *dict); /* takes over the reference */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dict: interning. One open-addressing table of indexes a kind; hash and equality of a kind stand
- * in one small table. */
+/* dict: interning. One open-addressing table of indexes a kind; one small table has hash and
+ * equality of each kind. */
 #include "schema/store/write/dict.h"
 
 #include <stdlib.h>

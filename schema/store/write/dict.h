@@ -4,9 +4,9 @@
  *
  * Two threads meet here. The producer adds entries (dict_intern) and looks them up; an entry's
  * content never changes afterwards, except where dict_lock guards it (what is learnt later of
- * processes and frames). The writer thread reads entries that it was told of through a queue with a
- * lock, and keeps in `row` the id each has in the current segment; nobody else touches `row`. So
- * neither waits for the other.
+ * processes and frames). The writer thread reads entries that it received through a queue with a
+ * lock, and keeps in `row` the id of each in the current segment; only that thread touches `row`.
+ * So neither waits for the other.
  *
  * Memory: an entry, its strings and a slot of its table. A stack is a node of a tree, (parent,
  * frame), 16 bytes and a slot: equal stacks are one node, and a new stack of a known program adds
@@ -95,7 +95,7 @@ struct dict_series {
 
 struct dict_slot {
 	uint32_t index; /* of the entry, 0: free */
-	uint32_t hash;  /* of the entry: most strangers are passed by without a look at it */
+	uint32_t hash;  /* of the entry: most others are skipped without reading the entry */
 };
 struct dict_table {
 	struct dict_slot *slot;
@@ -114,7 +114,7 @@ struct dict {
 	struct strbuf scratch[DICT_SCRATCH]; /* strings made valid UTF-8 */
 
 	pthread_mutex_t lock;
-	/* entries that learnt something after they were stored */
+	/* entries that gained values after they were stored */
 	struct dict_dirty {
 		uint32_t *items;
 		uint32_t n, cap;
@@ -130,14 +130,13 @@ struct dict {
 struct dict *dict_new(void);
 void dict_free(struct dict *d);
 
-/* The index of the entry equal to `key` (an entry of that kind, strings borrowed), added if need
- * be. */
+/* The index of the entry equal to `key` (an entry of that kind, strings borrowed); adds it if it is
+ * new. */
 uint32_t dict_intern(struct dict *d, enum dict_kind kind, const void *key);
 /* `s` with at most 16 KiB, as valid UTF-8; borrowed until the next call with the same `slot` (below
  * DICT_SCRATCH). NULL is "". */
 const char *dict_clean(struct dict *d, int slot, const char *s);
-/* More is known of a process than what it was interned with: not empty replaces empty, and what
- * differs. */
+/* Updates a process with newer values; empty ones do not replace others. */
 void dict_process_learn(struct dict *d, uint32_t index, const struct dict_process *more);
 void dict_image_learn(struct dict *d, uint32_t index, const char *build_id);
 void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events: the producer's side of store/write/writer.h where things are counted, and the queue to
- * the writer thread, which writer_state.h tells of. */
+ * the writer thread (writer_state.h). */
 #include <errno.h>
 #include <stdio.h>
 
@@ -314,9 +314,9 @@ static bool writer_is_behind(struct store_writer *w)
 	return behind;
 }
 
-/* The producer's batch is to be handed over; unless `whole`, without the minute that is not over: a
- * page or two less to write. While the disk stalls batches are dropped: then how stacks ended stays
- * with its samples. */
+/* Hands over the producer's batch; unless `whole`, without the minute that is not over, which saves
+ * a page or two. While the disk stalls, batches are dropped: then stack endings stay with their
+ * samples. */
 static struct batch *writer_take_current(struct store_writer *w, bool whole)
 {
 	struct batch *b = writer_current(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts: storing rows of the facts that schema/facts declares. One row is one event of its run, but
- * for those that stand beside others (fact.beside). */
+/* facts: stores rows of the facts that schema/facts declares. Each row counts as one event of its
+ * run, except rows of supplementary tables (fact.beside). */
 #ifndef SONDE_STORE_WRITE_FACTS_H
 #define SONDE_STORE_WRITE_FACTS_H
 
@@ -26,7 +26,7 @@ int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struc
 /* The place of `f` in FACTS[]. */
 uint32_t facts_index(const struct fact *f);
 
-/* What a batch has: numbers as they came; of a text and of references the index in the batch's
+/* The rows of a batch: numbers unchanged; texts and references as indexes in the batch's
  * dictionary. */
 struct factrow {
 	int64_t ts; /* start of the bucket, seconds since 1970 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool: a growing array whose elements never move, so that one thread may add while another reads
- * what it was told of. Index 0 is never given out. Zeroed elements. A pool is zeroed memory plus
- * the element size.
+ * elements that it knows of. Index 0 is never given out. Zeroed elements. A pool is zeroed memory
+ * plus the element size.
  */
 #ifndef SONDE_STORE_WRITE_POOL_H
 #define SONDE_STORE_WRITE_POOL_H

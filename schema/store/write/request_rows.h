@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request_rows: what a batch has of store/write/requests.h, as it came. */
+/* request_rows: the request rows of a batch, in their order of arrival. */
 #ifndef SONDE_STORE_WRITE_REQUEST_ROWS_H
 #define SONDE_STORE_WRITE_REQUEST_ROWS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* requests: see the headers. The producer's side, and the rows of a batch. */
+/* requests: The producer's side, and the rows of a batch. */
 #include "schema/store/write/requests.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * requests: what became of requests, summed; the tables and views of schema/sql/0026-requests.sql
+ * requests: outcomes of requests, summed; the tables and views of schema/sql/0026-requests.sql
  * and 0037-request-phases.sql (docs/SCHEMA.md).
  *
- * Events of the run: `n` each. What has the same bucket and the same names adds up in the segment.
- * A number past 2^56 is not kept: it counts as one lost, reason "range".
+ * Events of the run: `n` each. Rows of the same bucket and names add up in the segment. A row with
+ * a number past 2^56 is not stored: it counts as one lost, reason "range".
  */
 #ifndef SONDE_STORE_WRITE_REQUESTS_H
 #define SONDE_STORE_WRITE_REQUESTS_H
@@ -16,8 +16,8 @@
 
 struct store_writer;
 
-/* A row of requests, or a part of how long they took: of that n, total_ns, max_ns and steps alone.
- * It is no event. */
+/* A row of requests, or one phase of their latency: then only n, total_ns, max_ns and steps are
+ * set, and the row is not an event. */
 enum store_part {
 	STORE_PART_WHOLE,
 	STORE_PART_FIRST /* to the answer's first byte */,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbolizer: see the header. Rows are found and added by the same hashes as commit_dict does it,
+ * symbolizer: Rows are found and added by the same hashes as commit_dict does it,
  * so that writers go on sharing them.
  */
 #include "schema/store/write/symbolizer.h"
@@ -58,7 +58,7 @@ static const char *const sql[] = {
 struct symbolizer {
 	char *dir;
 	struct segment *seg;
-	bool was_packed; /* its tables are rows now, and are to be packed again */
+	bool was_packed; /* its tables are rows now, to pack again later */
 	int rc;          /* SQLite code; sticky within one transaction */
 };
 
@@ -301,8 +301,8 @@ static void exec(struct symbolizer *r, const char *text)
 		r->rc = sqlite3_exec(r->seg->db, text, NULL, NULL, NULL);
 }
 
-/* It stays so until symbolizer_close. Whoever is killed meanwhile leaves a segment of rows, which
- * the next sealing archives. */
+/* It stays so until symbolizer_close. A crash meanwhile leaves a segment of rows, which the next
+ * sealing archives. */
 static void unpack(struct symbolizer *r)
 {
 	bool any = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbolizer: frames that are in the store gain names and lines. A frame may gain, never lose: one
+ * symbolizer: adds names and lines to frames in the store. A frame only gains, never loses: one
  * that has a function keeps it as its physical function, one that has a line is left alone. Stacks
- * stay as they are (a stack names the innermost function of a place, and what that was inlined into
- * hangs on it), so this works while the segment is written: each symbolizer_image is one
+ * do not change (a stack names the innermost function of a place, and that frame leads to those it
+ * was inlined into), so this works while the segment is written: each symbolizer_image is one
  * transaction, with the folder's lock held.
  */
 #ifndef SONDE_STORE_WRITE_SYMBOLIZER_H
@@ -27,7 +27,7 @@ struct symbolizer_want {
 	const char *path, *build_id, *key;
 	uint64_t unnamed, lineless; /* frames without a name; with one, but without line */
 };
-/* ELF files that have frames which could gain something. Strings are borrowed for the call. */
+/* ELF files with frames that could gain something. Strings are borrowed for the call. */
 int symbolizer_wants(struct symbolizer *r, int (*each)(void *ctx, const struct symbolizer_want *w),
 		     void *ctx, struct err *e);
 
@@ -41,19 +41,19 @@ struct symbolizer_frame {
 struct symbolizer_name {
 	const char *function;
 	const char *file;    /* "" if not known */
-	uint32_t line;       /* where execution stood; 0 */
+	uint32_t line;       /* the line being executed; 0 */
 	uint32_t first_line; /* of the function; 0 */
 };
 #define SYMBOLIZER_MAX 40
-/* What stands at the frame: innermost first, the last is the physical function. 0: nothing is
- * known. */
+/* The functions at the frame: innermost first, the last is the physical function. 0: unknown. */
 typedef size_t symbolizer_find(void *ctx, const struct symbolizer_frame *f,
 			       struct symbolizer_name out[SYMBOLIZER_MAX]);
 
 struct symbolizer_gain {
 	uint64_t names, lines, inlined; /* frames that gained a name; a line; inlined functions */
 };
-/* Ask `find` for each frame of the image that could gain, and write what it gained. Adds to *g. */
+/* Calls `find` for each frame of the image that could gain something, and writes the result. Adds
+ * to *g. */
 int symbolizer_image(struct symbolizer *r, uint32_t image, symbolizer_find *find, void *ctx,
 		     struct symbolizer_gain *g, struct err *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait_rows: what a batch has of store/write/waits.h. Rows of one bucket and key add up, here and
+/* wait_rows: the wait rows of a batch. Rows of one bucket and key add up, here and
  * in the segment. */
 #ifndef SONDE_STORE_WRITE_WAIT_ROWS_H
 #define SONDE_STORE_WRITE_WAIT_ROWS_H
@@ -55,7 +55,7 @@ void wait_rows_release(struct wait_rows *w);
 size_t wait_rows_bytes(const struct wait_rows *w);
 /* Copies the row and its histogram, or adds them to the one of its key. */
 void wait_rows_add(struct wait_rows *w, const struct wait_row *row);
-/* No number of it is past WAIT_ROW_MOST. */
+/* All its numbers are at most WAIT_ROW_MOST. */
 bool wait_row_believable(const struct wait_row *row);
 /* Events of one run; 0: of all. */
 uint64_t wait_rows_events(const struct wait_rows *w, uint32_t run);

@@ -52,8 +52,8 @@ static bool row_sums(const struct wait_row *r)
 	       r->table == WAIT_ROW_CULPRIT || r->table == WAIT_ROW_ON;
 }
 
-/* The row that it is to be added to; NULL: it is one of its own. A sum past WAIT_ROW_MOST is left
- * to the segment. */
+/* The row to add it to; NULL: it becomes a new row. A sum past WAIT_ROW_MOST is left to the
+ * segment. */
 static struct wait_row *row_find(const struct wait_rows *w, uint64_t hash,
 				 const struct wait_row *row)
 {

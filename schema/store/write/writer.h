@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer: putting profiles into the store, from any number of programs at once.
+ * writer: puts profiles into the store, from any number of programs at once.
  *
  * One producer thread calls everything here; a thread inside writes to SQLite, so that no call
- * below ever waits for the disk. What waits is bounded (`max_bytes`); past it the oldest batch is
+ * below ever waits for the disk. The queue is bounded (`max_bytes`); past that the oldest batch is
  * dropped and counted in `loss`, reason "store". Commits are whole batches: a kill leaves a batch
  * in or out, never half.
  *
@@ -14,7 +14,7 @@
  *
  * Bounded memory: when the interned dictionary is past its share, or the segment is rotated,
  * store_add refuses with -ESTALE; the caller then forgets its cached ids (store_epoch() has grown)
- * and interns anew.
+ * and interns again.
  */
 #ifndef SONDE_STORE_WRITE_WRITER_H
 #define SONDE_STORE_WRITE_WRITER_H
@@ -32,21 +32,21 @@ struct store_writer;
 
 struct store_writer_opts {
 	const char *dir;        /* the store's folder; NULL: store_default_dir() */
-	size_t max_bytes;       /* what may wait in memory; 0: 16 MiB */
-	uint64_t segment_bytes; /* begin a new segment past this; 0: 64 MiB */
+	size_t max_bytes;       /* the largest size of the queue in memory; 0: 16 MiB */
+	uint64_t segment_bytes; /* start a new segment above this size; 0: 64 MiB */
 	uint32_t segment_s;     /* and past this age; 0: 3600 */
-	uint64_t budget_bytes;  /* what the whole store may take (budget.h); 0: that is somebody
-				   else's matter */
+	uint64_t budget_bytes;  /* what the whole store may take (budget.h); 0: the writer does not
+				   enforce it */
 };
 
-/* Create the folder (0750) if need be, open or create the current segment (0640), migrate it, start
- * the writer thread. Errors: EXIT_STORE for a newer schema, a full disk, a folder that cannot be
- * made; EXIT_PERMISSION. A damaged segment is set aside under another name (NAME.bad) with a
- * warning, and a new one begun. */
+/* Creates the folder (0750) if it is missing, opens or creates the current segment (0640), migrates
+ * it, starts the writer thread. Errors: EXIT_STORE for a newer schema, a full disk, a folder that
+ * cannot be made; EXIT_PERMISSION. A damaged segment is set aside under another name (NAME.bad)
+ * with a warning, and a new one started. */
 int store_writer_open(const struct store_writer_opts *o, struct store_writer **out, struct err *e);
-/* Commit what waits, for at most `deadline_ms`; what could not be written is counted as lost where
- * that can still be written. Ends the runs begun here. 0, or -ETIMEDOUT / -ENOSPC / -EIO with `e`
- * filled. */
+/* Commits the queue, for at most `deadline_ms`; counts the rest as lost if that can still be
+ * written. Ends the runs that this writer began. 0, or -ETIMEDOUT / -ENOSPC / -EIO with `e` filled.
+ */
 int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e);
 
 /* Grows whenever ids given out before are no longer valid. Run ids survive. */
@@ -57,18 +57,18 @@ struct store_run {
 	const char *options; /* the command line as typed, for people */
 	enum store_scope scope;
 	uint32_t bucket_s;  /* 1 in `record`, 10 always-on */
-	uint64_t period_ns; /* what one sample stands for; 0: the value is itself */
+	uint64_t period_ns; /* ns of CPU time for each sample; 0: values are stored directly */
 	uint32_t cpus;
 	int64_t from_ns;        /* UTC; data holds from here */
-	int64_t boot_offset_ns; /* by which kernel stamps are UTC when it begins; as
-				   store_clock_changed */
+	int64_t boot_offset_ns; /* UTC minus the kernel's clock at its start; as store_clock_changed
+				 */
 	uint64_t recording; /* the same for runs that were begun together, 0: alone; 63 bits of it
 			       are stored */
 };
 uint32_t store_run_begin(struct store_writer *w, const struct store_run *r);
 void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uint64_t period_ns);
-/* From `utc_ns` on kernel stamps become UTC by another offset: the wall clock was set. On record
- * with the next batch, each change of the many that there may be until then. */
+/* The wall clock was set: from `utc_ns` on, kernel time stamps have another offset to UTC. The next
+ * batch records it; there may be several changes until then. */
 void store_clock_changed(struct store_writer *w, int64_t utc_ns, int64_t boot_offset_ns);
 /* UTC; data holds up to here. Written with every batch too, so that a killed run ends where its
  * data ended. */
@@ -105,10 +105,9 @@ struct store_process {
 	enum store_linking linking;
 	enum store_libc libc;
 };
-/* comm of one that nobody could name in time: it takes no other's place, whoever wrote that */
+/* comm of a process that ended before it could be named; it never replaces another name */
 #define STORE_PROCESS_UNKNOWN "[unknown]"
-/* Identity is (pid, start_ticks, exec_id). Called again with more known (comm, exe, args,
- * container), it adds that. */
+/* Identity is (pid, start_ticks, exec_id). A later call may add comm, exe, args and container. */
 uint32_t store_process(struct store_writer *w, const struct store_process *p);
 
 struct store_image {
@@ -119,8 +118,8 @@ struct store_image {
 	const char *key;      /* image index key, "" if none */
 };
 uint32_t store_image(struct store_writer *w, const struct store_image *i);
-/* An image stored before its file was read gains its build-id, by which readers know it for the
- * same as others of that file. */
+/* Adds the build-id to an image that was stored before its file was read; readers merge images of
+ * one file by it. */
 void store_image_build_id(struct store_writer *w, uint32_t image, const char *build_id);
 
 struct store_function {
@@ -131,13 +130,12 @@ struct store_function {
 };
 uint32_t store_function(struct store_writer *w, const struct store_function *f);
 
-/* A frame is a place: (image, offset), and what stands there: function, line, and, where that
- * function was inlined, `outer`: the frame of the function it was inlined into, at the same place,
- * with the line of the call; and so on to the physical function. A stack names only the innermost;
- * who reads it gets the others as frames of their own. For a leaf folded to its function or line,
- * offset is that of the physical function's first byte and `leaf` is true. `exact`: not a return
- * address but the interrupted instruction itself. function 0: not named (yet); people then see
- * "module+0x1a2b". */
+/* A frame is a place: (image, offset), and what is there: function, line, and, if that function was
+ * inlined, `outer`: the frame of the function it was inlined into, at the same place, with the line
+ * of the call; and so on to the physical function. A stack names only the innermost; readers get
+ * the others as separate frames. For a leaf folded to its function or line, offset is that of the
+ * physical function's first byte and `leaf` is true. `exact`: not a return address but the
+ * interrupted instruction itself. function 0: not named (yet); people then see "module+0x1a2b". */
 struct store_frame {
 	uint32_t image;
 	uint64_t offset;
@@ -159,8 +157,8 @@ uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n);
 
 uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread,
 		      uint32_t tid, uint32_t stack, enum store_kind kind);
-/* The same with what else tells it apart: series.label in the store; its meaning is the kind's.
- * alloc, inuse: bytes of one object (what a sample by size is scaled by); 0: none. */
+/* The same with a further key: series.label in the store; its meaning depends on the kind.
+ * alloc, inuse: bytes of one object (samples by size are scaled by it); 0: none. */
 uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process,
 			       const char *thread, uint32_t tid, uint32_t stack,
 			       enum store_kind kind, uint32_t label);
@@ -170,40 +168,38 @@ uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t pr
 int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n);
 
 struct store_amount {
-	uint64_t
-		n; /* how many: events, objects. Where events are weighted, the estimate, rounded */
-	uint64_t value;       /* their sum: ns, bytes */
-	uint64_t max;         /* the largest, 0: not known */
-	const uint32_t *hist; /* how many lay in the slots from first_slot on (model/hist.h); NULL:
-				 not known */
+	uint64_t n;     /* how many: events, objects; of weighted events the rounded estimate */
+	uint64_t value; /* their sum: ns, bytes */
+	uint64_t max;   /* the largest, 0: not known */
+	const uint32_t *hist; /* counts of slots from first_slot on (model/hist.h); NULL: unknown */
 	size_t n_hist;
 	unsigned first_slot;
 };
 /* All other kinds. A counter's and a duration's amounts are added to the bucket that holds
- * `utc_ns`. A gauge's replace what the bucket has: they say how the series stands from then on,
- * until its next amount; {0} says that nothing is left of it. Only what changed needs to be told
- * again, except where store_gauge_epoch() has changed: then a reading of a process is to be whole
- * once, since a segment is complete in itself. Returns as store_add does. Events, for loss and
- * accounting: n for counters and durations, 1 for each amount of a gauge. */
+ * `utc_ns`. A gauge's replace what the bucket has: they are the series' value from then on, until
+ * its next amount; {0}: nothing is left of it. Only changes need to be stored again, except after
+ * store_gauge_epoch() has changed: then store all values of a process once, because each segment is
+ * complete in itself. Returns as store_add does. Events, for loss and accounting: n for counters
+ * and durations, 1 for each amount of a gauge. */
 int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns,
 		 const struct store_amount *a);
-/* Changes whenever gauges are to be told whole: the writer has gone on in another segment, or
- * dropped a batch. */
+/* Changes when all gauges must be stored again: the writer has started another segment, or dropped
+ * a batch. */
 uint64_t store_gauge_epoch(struct store_writer *w);
-/* From `utc_ns` on, the amounts of this process are of a sample by size, one in `bytes` on average;
- * 0: not known. */
+/* From `utc_ns` on, the amounts of this process come from sampling by size, once every `bytes` on
+ * average; 0: not known. */
 void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t utc_ns,
 		uint64_t bytes);
 
-/* What a family knows of a process beside its amounts, by a word of at most 31 characters: the
- * program's version, why it cannot be read. The last one holds; in each segment anew. "" is kept
- * too. */
+/* What a family knows about a process besides its amounts, under a key of at most 31 characters:
+ * the program's version, why it cannot be read. The last one wins, in each segment separately. ""
+ * is kept too. */
 void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key,
 			const char *value);
 
 /* A process ended at `utc_ns`: counted by (run, ten seconds, comm, container, how, status), of at
- * most 256 names a batch; with `process` that one's row is written too, even if nothing was ever
- * counted of it. Ends are no events of the run. 0, -ESTALE. */
+ * most 256 names a batch; with `process`, its row is written too, even if it has no samples. Ends
+ * are not events of the run. 0, -ESTALE. */
 struct store_end {
 	uint32_t process; /* 0: only counted */
 	const char *comm;
@@ -221,8 +217,8 @@ void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char
 
 /* `n` user stacks of a process with this executable ("" if not known) ended for `reason` (enum
  * stack_end of probes/lib/stack.h; unwound_row.reason) in `image` (0: none); summed by (run,
- * minute, executable, image, reason). Only of samples that store_add took: with a batch that is
- * dropped these go too. `image` is an id of the present epoch. */
+ * minute, executable, image, reason). Only for samples that store_add accepted: a dropped batch
+ * drops these too. `image` is an id of the current epoch. */
 void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe,
 		   uint32_t image, uint32_t reason, uint64_t n);
 
@@ -233,14 +229,15 @@ struct store_cost {          /* since the last one; counters are differences, si
 };
 void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_cost *c);
 
-/* Hand everything added so far to the writer thread as one batch, but for how stacks ended in the
- * minute that is not over: that goes with a later one, or when the writer is closed. Never blocks.
+/* Hands everything added so far to the writer thread as one batch, except stack endings of the
+ * minute that is not over: they go with a later batch, or when the writer is closed. Never blocks.
  */
 void store_flush(struct store_writer *w);
 
 struct store_writer_stat {
-	uint64_t batches, rows, dropped; /* dropped: events lost in here, already booked as loss */
-	uint64_t stored;                 /* sum of n committed */
+	uint64_t batches, rows,
+		dropped; /* dropped: events lost in the writer, already booked as loss */
+	uint64_t stored; /* sum of n committed */
 	uint64_t waiting_bytes, segment_bytes;
 	int last_error; /* 0, or the errno of the last failed commit (ENOSPC...), cleared by success
 			 */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer_state: a writer, as its three files see it. Not for other rooms.
+ * writer_state: the state of a writer, for its three files. Not for other rooms.
  *
  *   writer.c     the producer's side: opening and closing, interning, runs
  *   events.c     the producer's side: what is counted, and handing it over
  *   committer.c  the writer thread: segments, commits, trying again, leaving
  *
- * They meet at a queue under `lock`, and nowhere does the producer wait for the disk.
+ * They share a queue under `lock`; the producer never waits for the disk.
  *
  * Counting. Of each event taken in, tally.seen is raised first. It is then in the batch being
  * filled, in the queue, in the one being written, committed (run.accounted), or dropped
- * (run.dropped, which the next commit books as loss, reason "store"). What a dead writer had taken
- * in beyond `accounted` is booked by the next one (tally.h).
+ * (run.dropped, which the next commit books as loss, reason "store"). After a writer was killed,
+ * the next one books what it had taken in beyond `accounted` (tally.h).
  */
 #ifndef SONDE_STORE_WRITE_WRITER_STATE_H
 #define SONDE_STORE_WRITE_WRITER_STATE_H
@@ -75,7 +75,7 @@ struct store_writer {
 	struct batch *head, **tail;
 	size_t inflight_bytes;
 	bool closing, finished,
-		abandoned; /* abandoned: nobody waits any more, the thread frees it all */
+		abandoned; /* abandoned: no caller waits any more, the thread frees everything */
 	int64_t deadline_ns;
 	struct store_writer_stat stat;
 	uint64_t gauge_epoch;
@@ -94,29 +94,30 @@ void writer_until(struct store_writer *w, struct writer_run *r, int64_t to_ns);
 /* `id` if it is of this epoch, else 0. */
 uint32_t writer_known(const struct store_writer *w, enum dict_kind kind, uint32_t id);
 uint32_t writer_text(struct store_writer *w, const char *s); /* DICT_TEXT, 0: "" */
-/* For waits.c. -ESTALE: the dictionary is full, and an epoch has begun. */
+/* For waits.c. -ESTALE: the dictionary is full, and a new epoch has begun. */
 int events_room(struct store_writer *w);
-/* The row goes into its run's bucket that holds utc_ns; what it accounts for is taken in. One with
- * a number that cannot be is one lost, reason "range". */
+/* Adds the row to its run's bucket that holds utc_ns, and counts its events as taken in. A row with
+ * an impossible number counts as one lost, reason "range". */
 void events_take(struct store_writer *w, struct wait_row *row, int64_t utc_ns);
-/* The same of a request: it goes into its run's bucket that holds utc_ns. */
+/* The same for a request. */
 void events_request(struct store_writer *w, struct request_row *row, int64_t utc_ns);
 /* For facts.c: where the row's values go, then the row itself. */
 struct factrows *events_facts(struct store_writer *w);
 void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_ns);
-/* What was taken in goes to the queue; unless `whole`, without how stacks ended in the minute that
- * is not over. */
+/* Moves what was taken in to the queue; unless `whole`, without the stack endings of the minute
+ * that is not over. */
 void events_hand_over(struct store_writer *w, bool whole);
-/* Lock held: let go of a reference. */
+/* Lock held: releases a reference. */
 void writer_dict_put(struct dict *d);
-/* Bytes of all that waits: batches, and dictionaries that only they still need. Lock held. */
+/* Bytes of everything in the queue: batches, and dictionaries that only they still need. Lock held.
+ */
 size_t writer_waiting(const struct store_writer *w);
 void writer_free(struct store_writer *w);
 
-/* Store lock held: the segment that the next batch goes to; w->error says why there is none. */
+/* Store lock held: the segment that the next batch goes to; NULL: w->error says why. */
 int committer_segment(struct store_writer *w, bool may_rotate);
-/* The thread. It ends once w->closing is set and all is written or w->deadline_ns is over; then
- * w->finished is set. */
+/* The thread. It ends when w->closing is set and everything is written or w->deadline_ns has
+ * passed; then w->finished is set. */
 void *committer_main(void *writer);
 int64_t committer_now_ns(void);                           /* the clock of deadline_ns */
 void committer_deadline(struct timespec *ts, int64_t ns); /* that many from now, on that clock */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# seeds.sh OUTDIR: how many bytes of series and stacks, those, then a block as schema/store/pack.h has it
+# seeds.sh OUTDIR: how many bytes of series and stacks, those, then a block of a packed table
 set -eu
 mkdir -p "$1/extension"
 printf '\10\1\1\0\0\2\2\1\1\1\0\2\1\2\1\3\3\1\0\1' >"$1/extension/1"

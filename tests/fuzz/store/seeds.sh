@@ -8,10 +8,6 @@ for form in '[0,1]' '[9,6,0,3]' '[63,9223372036854775807]' ' [ 20 , 3 , 1 ] ' '[
 	n=$((n + 1))
 	printf '%s' "$form" > "$1/hist/$n"
 done
-# blocks as schema/store/pack.h has them: a ts, then form, buckets, rows
-mkdir -p "$1/pack"
-printf '\0\0\0\0\0\0\0\0\1\0\2\0\3\5\12\1\1\2' > "$1/pack/1"
-printf '\0\0\0\0\2\0\0\0\1\0\1\376\377\3\1\1\1\200\200\4' > "$1/pack/2"
 # columns as schema/store/packed/column.h has them, inflated: form, how many values, then those
 mkdir -p "$1/column"
 printf '\1\4\0\2\2\2\7' > "$1/column/1"

@@ -1,4 +1,4 @@
-# Unit tests of the query tool's frame. What leaves sonde (pages, pprof) is tested from tests/unit/output.
+# Unit tests of the query tool's frame. What leaves sonde (pages, pprof) is built by tests/unit/tools/page.
 TOOL_LIBS := -lsqlite3 -ljansson -lz -lm
 $(eval $(call unit_test,endings_test,tests/unit/tools/fold/endings_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,when_test,tests/unit/tools/print/when_test.c,tools store image base,$(TOOL_LIBS)))

@@ -42,7 +42,7 @@ static void source_row(struct store_segment *s, const struct dict_row *r, uint32
 	f->source[id] = dict_rows_text(s, r, 1);
 }
 
-/* Its file stands in the table of sources, or with it. */
+/* Its file is in the table of sources, or in its own row. */
 static void function_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	struct functions *f = ctx;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dict_rows: see the header. */
 #include "schema/store/read/dict/dict_rows.h"
 
 #include <errno.h>

@@ -18,7 +18,7 @@ const char *dict_rows_keep(struct strings **list, const char *s, size_t len);
 /* Of a row: of a statement, or, where an archive has the table packed, of its columns. */
 struct dict_row;
 int64_t dict_rows_int(const struct dict_row *r, int col);
-uint32_t dict_rows_u32(const struct dict_row *r, int col); /* 0 if it is none */
+uint32_t dict_rows_u32(const struct dict_row *r, int col); /* 0: not one */
 uint32_t dict_rows_id(const struct dict_row *r, int col,
 		      size_t n); /* of a table with `n` slots; 0 if it is not */
 const char *dict_rows_raw(const struct dict_row *r, int col); /* good for the call; never NULL */
@@ -73,15 +73,14 @@ struct dict_nodes {
 	uint32_t *script; /* by frame's id: its image, if that is of a script, else 0 */
 	size_t n_frames;  /* slots of the table */
 };
-/* Their frames, with what they were inlined into, and their functions. Frames are numbered anew,
- * one after the other. */
+/* Their frames, with what they were inlined into, and their functions. Frames get new numbers,
+ * without gaps. */
 int dict_frames_some(struct store_segment *s, const struct dict_nodes *nodes, struct err *e);
 
 /*
- * What needs no stacks (dict_thread.c): images, functions, frames, and series with the stacks' ids
- * as they stand there. Where there are many, in a thread with a connection of its own. What it
- * reads is as old as the segment's snapshot, or newer, if that has begun. Each begin needs an end,
- * which fills them in.
+ * What needs no stacks (dict_thread.c): images, functions, frames, and series with the stacks'
+ * stored ids. If there are many, a thread with a separate connection reads them; its snapshot is as
+ * old as the segment's, or newer. Each begin needs an end, which fills them in.
  */
 struct dict_thread;
 struct dict_thread *dict_thread_begin(struct store_segment *s);

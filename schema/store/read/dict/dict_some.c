@@ -2,18 +2,18 @@
 /*
  * dict_some: what rows of a range refer to, of a file that is not archived; see dict_rows.h.
  *
- *  1. Series that have a row in the range. Of what stands (gauges) a row of any time before it
- * counts as well: all series of those kinds, where there are.
+ *  1. Series that have a row in the range. For gauges a row of any earlier time counts as well:
+ *     all series of those kinds, where there are.
  *  2. Their tasks; and all tasks of runs that do not cover the whole host, for these say which
- * processes such a run covers.
+ *     processes such a run covers.
  *  3. Their processes; their stacks, with the stacks that these begin as; their frames.
- *  4. Where there are frames of scripts: whether an interpreter's own frame is shown depends on all
- * that was called from it at any time (tools/fold/fold_scripts.c). So all stacks are read for how
- * deep each leads to scripts, and which frames are of scripts; a node that is wanted, and leads to
- * one that is not, gets a child of a script.
+ *  4. Where there are frames of scripts: whether an interpreter's own frame is shown depends on
+ *     all that was called from it at any time (tools/fold/fold_scripts.c). So all stacks are read
+ *     for how deep each leads to scripts, and which frames are of scripts; a node that is wanted,
+ *     and leads to one that is not, gets a child of a script.
  *
- * Arrays are by id, as of a whole one; of what is not put into them no memory is touched. Nodes and
- * frames, of which the others would be most, are numbered anew.
+ * Arrays are by id, as of a whole one; of what is not put into them no memory is touched. Nodes
+ * and frames, most of which are not needed, get new numbers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -187,7 +187,7 @@ static bool any_scripts(const struct store_segment *s)
 	return false;
 }
 
-/* reach: as scripts_reach; NULL where there is none. */
+/* reach: as scripts_reach; NULL: not needed. */
 static int load_stacks(struct store_segment *s, struct dict_nodes *nodes, uint16_t **reach,
 		       struct err *e)
 {
@@ -245,8 +245,8 @@ static uint8_t *nodes_lead(const struct stacktree *t, const uint16_t *reach)
 	return leads;
 }
 
-/* All others go; what is left is numbered anew. A node's parent comes before it, and is kept where
- * it is. */
+/* Drops all others and renumbers the rest. A node's parent comes before it, and is kept whenever
+ * the node is. */
 static void nodes_prune(struct store_segment *s, struct dict_nodes *nodes, uint8_t *leads)
 {
 	struct stacktree *t = &s->tree;

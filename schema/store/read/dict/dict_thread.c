@@ -36,8 +36,8 @@ struct dict_thread {
 	int rc;
 };
 
-/* All of one instant. An archive that was made anew since it was opened is another file, with other
- * ids. */
+/* Everything comes from one snapshot. An archive that was rewritten since it was opened is another
+ * file, with other ids. */
 static void load_part(void *ctx)
 {
 	struct dict_thread *d = ctx;

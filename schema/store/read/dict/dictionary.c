@@ -266,7 +266,7 @@ static void dict_point(struct store_segment *s)
 	s->dict.stack_frame = s->tree.frame;
 }
 
-/* What needs no stacks is read beside them. */
+/* Whatever does not need the stacks is read in parallel with them. */
 static int load_all(struct store_segment *s, struct err *e)
 {
 	struct err other_err = {0};

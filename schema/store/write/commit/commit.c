@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit: see the header. */
 #include "schema/store/write/commit/commit.h"
 
 #include <stdlib.h>
@@ -116,7 +115,7 @@ static void commit_run_one(struct commit *c, struct commit_run *r)
 		commit_loss(c, r->dropped_ts, r->row, "store", r->dropped);
 }
 
-/* Where it differs from *last, or there is none yet. */
+/* If it differs from *last, or is the first. */
 static void clock_put(struct commit *c, int64_t utc_ns, int64_t offset, bool *any, int64_t *last)
 {
 	sqlite3_stmt *st;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit_args: see the header. */
 #include "schema/store/write/commit/commit_args.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit_dict: see the header. */
 #include "schema/store/write/commit/commit_dict.h"
 
 #include "schema/base/hash.h"
@@ -160,7 +159,7 @@ static uint32_t commit_function(struct commit *c, uint32_t index)
 			     f, &found);
 }
 
-/* What stands at the frame, as far as is known now: ids of the segment. */
+/* The functions at the frame, as far as known now: ids of the segment. */
 struct commit_place {
 	uint32_t function, line, outer;
 };
@@ -249,7 +248,7 @@ static void bind_process(struct commit *c, sqlite3_stmt *st, const void *entry)
 	sqlite3_bind_int64(st, 24, p->libc);
 }
 
-/* What is known of it now. */
+/* The current values. */
 static struct commit_process commit_process_now(struct commit *c, uint32_t index)
 {
 	struct dict_process *p = dict_at(c->dict, DICT_PROCESS, dict_process, index);
@@ -455,7 +454,7 @@ void commit_learnt_process(struct commit *c, uint32_t index)
 	uint32_t row = dict_at(c->dict, DICT_PROCESS, dict_process, index)->row;
 
 	if (!row)
-		return; /* what is known now is written at first use */
+		return; /* current values are written at first use */
 	now = commit_process_now(c, index);
 	commit_process_learn(c, row, &now);
 }

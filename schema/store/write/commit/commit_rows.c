@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit_rows: see the header. */
 #include "schema/store/write/commit/commit_rows.h"
 
 #include <stdlib.h>

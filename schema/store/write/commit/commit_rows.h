@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit_rows: what a batch has beside its dictionary, into the segment's tables. */
+/* commit_rows: writes everything of a batch but its dictionary into the segment's tables. */
 #ifndef SONDE_STORE_WRITE_COMMIT_ROWS_H
 #define SONDE_STORE_WRITE_COMMIT_ROWS_H
 

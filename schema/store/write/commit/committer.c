@@ -19,7 +19,7 @@
 #define RETRY_FIRST_MS 50
 #define RETRY_LAST_MS  2000
 
-/* Lock held: run i as it is to be written with batch `b` into segment `seg`. */
+/* Lock held: the row of run i that batch `b` writes into segment `seg`. */
 static struct commit_run run_now(struct store_writer *w, uint32_t i, const struct batch *b,
 				 int state)
 {
@@ -135,7 +135,7 @@ int committer_segment(struct store_writer *w, bool may_rotate)
 		(void)committer_commit_in(
 			w, NULL, 3); /* the runs go on elsewhere; no harm if it cannot be noted */
 		memcpy(left, w->seg->path,
-		       sizeof(left)); /* smaller once its log is folded in, but its time is over */
+		       sizeof(left)); /* smaller after a checkpoint, but the time is up */
 		committer_leave(w);
 	}
 	if (w->seg)
@@ -214,7 +214,7 @@ int64_t committer_now_ns(void)
 	return (int64_t)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-/* Wait before the next try. false: the writer is closing and its time is over. */
+/* Waits before the next try. false: the writer is closing and its time is up. */
 static bool committer_pause(struct store_writer *w, int ms)
 {
 	struct timespec until;
@@ -240,7 +240,7 @@ static void committer_note(struct store_writer *w, int rc)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Commit, trying again until it works or the writer's time is over. */
+/* Commits, trying again until it works or the writer's time is up. */
 static int committer_commit_retry(struct store_writer *w, const struct batch *b, int state)
 {
 	int ms = RETRY_FIRST_MS;
@@ -257,7 +257,7 @@ static int committer_commit_retry(struct store_writer *w, const struct batch *b,
 	}
 }
 
-/* The next batch; NULL: the writer is closing and there is none. */
+/* The next batch; NULL: the writer is closing and the queue is empty. */
 static struct batch *committer_next(struct store_writer *w)
 {
 	struct batch *b;
@@ -285,8 +285,8 @@ static void committer_done_with(struct store_writer *w, struct batch *b)
 	batch_free(b);
 }
 
-/* Leave the store: what could not be written is left to be counted by the next writer. true: nobody
- * waits for us. */
+/* Leaves the store; the next writer will count what could not be written. true: no caller waits for
+ * this thread. */
 static bool committer_finish(struct store_writer *w)
 {
 	cleanup_fd int lock = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transaction: see the header. The SQL of writing is in the table below and nowhere else, but for
+/* transaction: The SQL of writing is in the table below and nowhere else, but for
  * facts, which declare theirs. */
 #include "schema/store/write/commit/transaction.h"
 

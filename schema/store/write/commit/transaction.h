@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * transaction: one transaction in one segment: its statements, which ids were given in it, and what
- * it adds to the counts of runs. A failure stands in c->rc and makes all that follow do nothing.
+ * it adds to the counts of runs. A failure is kept in c->rc, and all later calls do nothing.
  * `index` is an entry of c->dict (0: none), and what comes back is its id in the segment: given at
  * first use, 0 for none or on failure.
  */
@@ -14,56 +14,57 @@
 #include "schema/store/files/segment.h"
 #include "schema/store/write/batch.h"
 
-enum commit_stmt { /* indexes of segment->stmt */
-		   ST_BEGIN,
-		   ST_COMMIT,
-		   ST_ROLLBACK,
-		   ST_TEXT,
-		   ST_CONTAINER_FIND,
-		   ST_CONTAINER_SAME,
-		   ST_CONTAINER_NAME,
-		   ST_CONTAINER,
-		   ST_IMAGE_FIND,
-		   ST_IMAGE,
-		   ST_IMAGE_LEARN,
-		   ST_PROCESS_FIND,
-		   ST_PROCESS,
-		   ST_PROCESS_LEARN,
-		   ST_SOURCE_FIND,
-		   ST_SOURCE,
-		   ST_FUNCTION_FIND,
-		   ST_FUNCTION,
-		   ST_FRAME,
-		   ST_FRAME_NAME,
-		   ST_STACK,
-		   ST_TASK,
-		   ST_SERIES,
-		   ST_SAMPLE,
-		   ST_LOSS,
-		   ST_COST,
-		   ST_RUN_FIND,
-		   ST_RUN,
-		   ST_RUN_UPDATE,
-		   ST_RUN_PERIOD,
-		   ST_CLOCK,
-		   ST_UNWOUND,
-		   ST_END,
-		   ST_AMOUNT,
-		   ST_GAUGE,
-		   ST_GAUGE_AGAIN,
-		   ST_RATE,
-		   ST_NOTE,
-		   ST_RUN_COUNT,
-		   ST_WAIT,
-		   ST_WAKE,
-		   ST_CULPRIT,
-		   ST_THROTTLE,
-		   ST_STEAL,
-		   ST_WAIT_ON,
-		   ST_SLOWED,
-		   ST_REQUEST,
-		   ST_REQUEST_PHASE,
-		   ST_N
+/* Indexes of segment->stmt. */
+enum commit_stmt {
+	ST_BEGIN,
+	ST_COMMIT,
+	ST_ROLLBACK,
+	ST_TEXT,
+	ST_CONTAINER_FIND,
+	ST_CONTAINER_SAME,
+	ST_CONTAINER_NAME,
+	ST_CONTAINER,
+	ST_IMAGE_FIND,
+	ST_IMAGE,
+	ST_IMAGE_LEARN,
+	ST_PROCESS_FIND,
+	ST_PROCESS,
+	ST_PROCESS_LEARN,
+	ST_SOURCE_FIND,
+	ST_SOURCE,
+	ST_FUNCTION_FIND,
+	ST_FUNCTION,
+	ST_FRAME,
+	ST_FRAME_NAME,
+	ST_STACK,
+	ST_TASK,
+	ST_SERIES,
+	ST_SAMPLE,
+	ST_LOSS,
+	ST_COST,
+	ST_RUN_FIND,
+	ST_RUN,
+	ST_RUN_UPDATE,
+	ST_RUN_PERIOD,
+	ST_CLOCK,
+	ST_UNWOUND,
+	ST_END,
+	ST_AMOUNT,
+	ST_GAUGE,
+	ST_GAUGE_AGAIN,
+	ST_RATE,
+	ST_NOTE,
+	ST_RUN_COUNT,
+	ST_WAIT,
+	ST_WAKE,
+	ST_CULPRIT,
+	ST_THROTTLE,
+	ST_STEAL,
+	ST_WAIT_ON,
+	ST_SLOWED,
+	ST_REQUEST,
+	ST_REQUEST_PHASE,
+	ST_N
 };
 _Static_assert(ST_N <= SEGMENT_STMTS, "room for the statements");
 
@@ -75,7 +76,7 @@ struct commit_period {
 	uint64_t period_ns;
 };
 
-/* One run, as it is to be written now. */
+/* One run, as it will be written. */
 struct commit_run {
 	uint64_t token, recording;
 	const char *family, *options;
@@ -84,8 +85,7 @@ struct commit_run {
 	uint64_t accounted; /* including this batch */
 	uint64_t dropped;   /* of batches that never got here: a loss, reason "store" */
 	int64_t dropped_ts;
-	const struct commit_period
-		*periods; /* those not written yet; the first of a run is from 0 */
+	const struct commit_period *periods; /* not written yet; a run's first is from 0 */
 	uint32_t n_periods;
 	int64_t row; /* its id in the segment, 0: not there yet; set by commit_batch on success */
 	int state;   /* 0 going on, 1 ended, 3 goes on in the next segment */
@@ -138,7 +138,7 @@ struct commit {
 	uint64_t boot_offset_segment;
 };
 
-/* A failure of the segment's connection, as it stands there now. */
+/* The current error of the segment's connection. */
 void commit_fail(struct commit *c, int rc);
 /* A statement ready for binding, or NULL (rc is set). */
 sqlite3_stmt *commit_stmt(struct commit *c, enum commit_stmt which);
