@@ -8,8 +8,9 @@
  *
  *   ts                              the latest bucket of the row, seconds since t0
  *   sonde_NAME{label="value",...}   a value of that metric (export/metric.h); NULL: not measured.
- * Of a histogram NAME_bucket{le="..."} and NAME_sum, or NAME itself, which is a text of hist_all
- * (export/spread.h) anything else                   a label of the row, left out where it is empty
+ *                                   Of a histogram NAME_bucket{le="..."} and NAME_sum, or NAME
+ *                                   itself, which is a text of hist_all (export/spread.h)
+ *   anything else                   a label of the row, left out where it is empty
  */
 #ifndef SONDE_EXPORT_SOURCE_H
 #define SONDE_EXPORT_SOURCE_H

@@ -4,8 +4,8 @@
  * SQLite:
  *
  *   hist_all(hist, steps, n)   hist: as stored, or NULL; steps: 8 of table request_row, 1 of the
- * others; n: how many values there are. Text: how many values lie below each bound of
- * export/metric.h, then all: "3 5 5 ... 6".
+ *                              others; n: how many values there are. Text: how many values lie
+ *                              below each bound of export/metric.h, then all: "3 5 5 ... 6".
  */
 #ifndef SONDE_EXPORT_SPREAD_H
 #define SONDE_EXPORT_SPREAD_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * cpu: on-CPU samples. A perf event on every CPU (cycles, or cpu-clock) runs cpu_sample at each
  * overflow; what is in the capture's scope becomes one record in the ring `events`, without a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * goheap: what a Go process held when it ended. signal_deliver runs in each thread of a process
  * that is about to die of a signal (a kill for memory is one), before it gives up its memory; the

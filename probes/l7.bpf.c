@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * l7: what programs read from and write to their sockets, at the system calls that move bytes, as
  * records in a ring that wakes no reader. l7_data.bpf.h decides what happens to bytes;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * maps: reports processes as they begin, change their program and end, with what can only be read
  * at that moment: identity, cgroups, the root they see, and the first MAPS_ARGS_MAX bytes of

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * net: the life of TCP connections, from the tracepoints of their states, at no cost per packet:
  * bytes, segments and round trips are what the kernel counts in its tcp_sock, read at the end and

@@ -3,15 +3,15 @@
  * round: one target brought up to date.
  *
  *  1. What is sent is settled: buckets that are ROUND_BEHIND_S older than the newest one of the
- * store.
+ *     store.
  *  2. It goes in ranges of ROUND_RANGE_S (rows, to whom is far behind, of ROUND_ROWS_S: a file is
- * asked for each of them), all tables of a range before the cursor moves on. What is not taken is
- * sent again from the range's begin to the same end, which the cursor keeps before the first try:
- * points, spans and profiles of a range then are the same again, and rows have ids, by which the
- * receiver drops doubles.
+ *     asked for each of them), all tables of a range before the cursor moves on. What is not taken
+ *     is sent again from the range's begin to the same end, which the cursor keeps before the first
+ *     try: points, spans and profiles of a range then are the same again, and rows have ids, by
+ *     which the receiver drops doubles.
  *  3. A new target begins `backfill` before the newest bucket. What retention removed before it was
- * sent is missed_s of the cursor. So does one whose cursor is more than ROUND_AHEAD_S ahead of the
- * newest bucket: the clock was wrong, and what was stored then is gone.
+ *     sent is missed_s of the cursor. So does one whose cursor is more than ROUND_AHEAD_S ahead of
+ *     the newest bucket: the clock was wrong, and what was stored then is gone.
  */
 #ifndef SONDE_PUSH_ROUND_H
 #define SONDE_PUSH_ROUND_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-cpu: where CPU time goes, by sampling every CPU. This file is the cpu family's translation
  * between its BPF program and the common loop of loaders/lib/bpf.

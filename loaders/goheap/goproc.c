@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* goproc: finding and reading one process; gostore.c brings what was read to the store. */
 #include "loaders/goheap/goproc.h"
 

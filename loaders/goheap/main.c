@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-goheap: what Go programs allocate and hold, by stack, from the profile that their runtime
  * keeps anyway. This file is the family's translation between the common loop of loaders/lib/bpf

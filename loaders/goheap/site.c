@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/goheap/site.h"
 
 /* A count of the runtime as a whole number; an invalid one is 0. */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-gpu: what GPUs and the processes on them used, as NVIDIA's management library tells
  * sonde-nvml (talk.h), at the end of each bucket. It loads no program. This file is the family's

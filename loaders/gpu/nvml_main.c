@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-nvml: writes what NVIDIA's management library reports of the GPUs to stdout (gpuparse.h),
  * each time a byte comes on stdin. It loads that library, so it is never linked statically. It is a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The child does system calls and nothing else, since it is forked of
  * a program with threads. */
 #include "loaders/host/filesystems.h"

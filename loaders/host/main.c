@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-host: what the host, its containers, units and processes used, read from the kernel's own
  * accounts at the end of each bucket. It loads no program. This file is the family's translation

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Each walks its bytes once, word by word. */
 #include "loaders/host/parse.h"
 

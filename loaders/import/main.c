@@ -59,7 +59,7 @@ static uint32_t image_of(struct importing *m, const struct line *f)
 }
 
 /* Where the file says no place, one is made of name and line: two lines of a function are two. */
-static uint64_t environment_of(const struct line *f)
+static uint64_t frame_offset(const struct line *f)
 {
 	return f->offset ? f->offset : hash_u64(hash_str(HASH_SEED, f->name), f->line) >> 24;
 }
@@ -70,7 +70,7 @@ static uint32_t frame_of(struct importing *m, const struct line *f, const struct
 {
 	struct store_frame frame = {.image = image_of(m, around),
 				    .line = f->line,
-				    .offset = environment_of(around),
+				    .offset = frame_offset(around),
 				    .outer = outer};
 	struct store_function function = {.name = f->name, .image = frame.image, .file = f->file};
 

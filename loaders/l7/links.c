@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A ring, and a table of the newest link in each slot of parents; older ones are chained from there
  * by their numbers. */
 #include "loaders/l7/links.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-l7: the requests that programs make and answer. This file connects the common loop of
  * loaders/lib/bpf with the family's parts: hooks has the BPF programs, the parser (a process

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parser's main loop, without rights: from the ring to messages. */
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A connection is found by its socket's address, a datagram's also by the remote end. */
 #include "loaders/l7/streams.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A client like any other, while it collects its answer. */
 #include "loaders/maps/explain.h"
 

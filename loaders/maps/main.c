@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-maps: tells its clients which processes run, what is mapped where in each, and the index of
  * each file.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Each message becomes a JSON object; the text form prints that object's members. */
 #include "loaders/maps/print.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-net: connections, their traffic and their quality. This file connects the common loop of
  * loaders/lib/bpf with the family's parts: ends come through a ring (hooks), are joined and wait

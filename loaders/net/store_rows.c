@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/net/store_rows.h"
 
 #include <arpa/inet.h>

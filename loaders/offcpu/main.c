@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-offcpu: where time goes that is not spent on a CPU. This file is the translation between
  * the family's BPF program and the common loop of loaders/lib/bpf; its sums are read by drain.c,

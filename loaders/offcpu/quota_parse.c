@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* quota_parse: the two files of quota.h, from bytes alone. */
 #include <string.h>
 

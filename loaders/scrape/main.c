@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-scrape: the profiles that Go programs offer over HTTP, as the programs themselves tell
  * them. It loads no program and has no network: sonde-pprof asks. This file is the family's

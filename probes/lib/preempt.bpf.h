@@ -7,7 +7,7 @@
  * take the CPU away in the middle of a program. Then
  *
  *   1. a second run of the same program there is left out (bpf_prog.active, told as
- * recursion_misses), and what it was to see is lost;
+ *      recursion_misses), and what it was to see is lost;
  *   2. a run of another program finds the first one's scratch and counters in use.
  *
  * TRACEPOINT(hook, name, arguments...) { body } is for each program at a tracepoint that a process

@@ -6,7 +6,8 @@
  * stacks.
  *
  *   makeday DIR [--hours N] [--raw N] [--hz N]      ends at 2026-11-20T03:10:00Z; N samples a
- * bucket (5790, a mix of hosts; 3040 are of 16 busy CPUs at 19 Hz)
+ *   bucket (5790, a mix of hosts; 3040 are of 16
+ *                                                   busy CPUs at 19 Hz)
  */
 #include <errno.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # Each is replaced by a verb with an actor: "the loader reports", not "it is told"; "beside" is "next to" or "with".
 PHRASES = [
-    r"stands?", r"stood", r"standing", r"nobody", r"somebody", r"whoever", r"(?:is|are|was|were) none",
+    r"stands?", r"stood", r"nobody", r"somebody", r"whoever", r"(?:is|are|was|were) none",
     r"(?:is|are|was|were|be) told", r"(?:tells?|told) of", r"of (?:its|their|his|our|your|one's) own", r"anew", r"beside",
     r"so (?:many|much)(?! as)", r"for want of", r"(?:is|are) to be", r"once more", r"for ever", r"(?:is|are|was|were|be) given back",
     r"the like", r"all together", r"what is (?:told|asked|said|known)", r"in vain", r"lest", r"wherever",

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stepper: runs `stepper SONDE-INDEX DIR -- PROGRAM [ARG...]` one instruction at a time and
  * compares the unwinder with the calls it watched (shadow.h). Prints one JSON object:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * steps: does what makes stacks hard, a little of each: leaves, prologues, alloca, realignment,
  * calls through the PLT, a callback out of libc, 300 frames, tail calls, longjmp, coroutines, a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fakenvml: a libnvidia-ml.so.1 with two devices and known readings. Built four times: KIND 1
  * answers everything; 2 fails half of its calls; 3 is old: it has the former names and lacks later

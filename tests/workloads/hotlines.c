@@ -26,32 +26,32 @@ static volatile uint64_t sink;
 
 static NOINLINE uint64_t hot(uint64_t turns, uint64_t x)
 {
-	line_of[HOT_70] = __LINE__;
+	line_of[HOT_70] = __LINE__ + 1;
 	SPIN(x, turns / 10 * 7);
-	line_of[HOT_30] = __LINE__;
+	line_of[HOT_30] = __LINE__ + 1;
 	SPIN(x, turns / 10 * 3);
 	return x;
 }
 
 INLINED uint64_t nano(uint64_t turns, uint64_t x)
 {
-	line_of[NANO] = __LINE__;
+	line_of[NANO] = __LINE__ + 1;
 	SPIN(x, turns);
 	return x;
 }
 
 INLINED uint64_t step(uint64_t turns, uint64_t x)
 {
-	line_of[STEP_CALL] = __LINE__;
+	line_of[STEP_CALL] = __LINE__ + 1;
 	x = nano(turns, x);
 	return x + 1;
 }
 
 static NOINLINE uint64_t outer(uint64_t turns, uint64_t x)
 {
-	line_of[OUTER_CALL] = __LINE__;
+	line_of[OUTER_CALL] = __LINE__ + 1;
 	x = step(turns / 2, x);
-	line_of[OUTER_OWN] = __LINE__;
+	line_of[OUTER_OWN] = __LINE__ + 1;
 	SPIN(x, turns / 2);
 	return x;
 }

@@ -4,16 +4,16 @@
  * reads a store.
  *
  *   makestore DIR [--rows N] [--at UTC_SECONDS] [--hostile] [--two-runs] [--segments N] [--stacks
- * N] [--live]
+ *   N] [--live]
  *
  * It prints, as JSON, what it put there. The plain store: 10 processes (pid 1000...) in three
  * containers and none, two threads each, `--stacks` stacks (default 200) of 3 to 30 frames over
  * five modules; one sample in eight is unnamed. Row i falls on second i * span / N of the 600 s
- * that end at --at (default: now), adds 1 + i % 3 samples, at 99 Hz.
- * --hostile adds a process and frames with names that try to break out of their surroundings.
- * --two-runs adds a run at 499 Hz, 1 s buckets, over the middle 100 s, with the same processes: in
- * both runs each process is busy all the time (one core), so that cpu_ns is known for every window.
- * --live does not close the store: it ends as a kill -9 would.
+ * that end at --at (default: now), adds 1 + i % 3 samples, at 99 Hz. --hostile adds a process and
+ * frames with names that try to break out of their surroundings. --two-runs adds a run at 499 Hz, 1
+ * s buckets, over the middle 100 s, with the same processes: in both runs each process is busy all
+ * the time (one core), so that cpu_ns is known for every window. --live does not close the store:
+ * it ends as a kill -9 would.
  */
 #include <errno.h>
 #include <signal.h>

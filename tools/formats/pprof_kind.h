@@ -4,20 +4,20 @@
  * the file gives.
  *
  *  1. A kind of value is in the file if both its sample types are (store/model/kinds.h has their
- * names: alloc_objects with alloc_space); of cpu the time alone is enough.
+ *     names: alloc_objects with alloc_space); of cpu the time alone is enough.
  *  2. What is taken is the kind that was asked for; else the one that the file's default type is of
- * (default_sample_type, or the last sample type where that is not said, as `go tool pprof` takes
- * it).
+ *     (default_sample_type, or the last sample type where that is not said, as `go tool pprof`
+ *     takes it).
  *  3. Where several kinds have the same names (contentions and delay are what both a block and a
- * mutex profile of Go have), the comment that sonde's own exports have decides, then the leaves of
- * the stacks: Go books a contended mutex where it is unlocked, and a wait where it waits. Else the
- * answer is that --type must say it.
+ *     mutex profile of Go have), the comment that sonde's own exports have decides, then the leaves
+ *     of the stacks: Go books a contended mutex where it is unlocked, and a wait where it waits.
+ *     Else the answer is that --type must say it.
  *  4. CPU time has other forms: counts of "samples" with a period of time (count x period), and
- * counts of cycles that say no time at all ("cycles_sample", by perf_to_profile).
+ *     counts of cycles that say no time at all ("cycles_sample", by perf_to_profile).
  *  5. Where the default is of no kind --type cpu takes any time, or any count, as that; --type
- * inuse and alloc take "objects" and "space", which may be either.
+ *     inuse and alloc take "objects" and "space", which may be either.
  *  6. All else (wall time, a count of the program's own) is no kind that the store has: refused,
- * with what the file holds.
+ *     with what the file holds.
  */
 #ifndef SONDE_TOOLS_PPROF_KIND_H
 #define SONDE_TOOLS_PPROF_KIND_H

@@ -5,15 +5,15 @@
  * here.
  *
  *  1. Which of its values are taken, and as what: tools/formats/pprof_kind.h. Of CPU samples
- * without any time the unit is samples.
+ *     without any time the unit is samples.
  *  2. Locations are leaf first; a location's lines are innermost first, all but the last inlined
- * into the next.
+ *     into the next.
  *  3. A frame without a name is "module+0xaddress"; a module is the last component of its mapping's
- * file, but "[kernel.kallsyms]" is "[kernel]", and a perf map "[jit]", as the store calls them.
+ *     file, but "[kernel.kallsyms]" is "[kernel]", and a perf map "[jit]", as the store calls them.
  *  4. Labels pid, tid, comm, thread, container and container_id are taken over into leaves, of
- * memory also bytes (the size of one object).
+ *     memory also bytes (the size of one object).
  *  5. Negative values (a difference is no profile), references to what is not there, and a message
- * that does not end are errors.
+ *     that does not end are errors.
  */
 #ifndef SONDE_TOOLS_PPROF_READ_H
 #define SONDE_TOOLS_PPROF_READ_H

@@ -4,16 +4,16 @@
  * Pure, and the same for the same input.
  *
  *  1. Links that would close a circle are turned around for the drawing (a search in depth, in the
- * order of boxes and links).
+ *     order of boxes and links).
  *  2. A box's column is one more than that of any box with a link to it; one without such is drawn
- * next to the first that it has a link to.
+ *     next to the first that it has a link to.
  *  3. Between two columns of boxes there is one of labels: each link has its label in that behind
- * its left box, and a thread in each column that it crosses. So no label covers another one or a
- * box.
+ *     its left box, and a thread in each column that it crosses. So no label covers another one or
+ *     a box.
  *  4. Within a column the order is by the mean place of what they are joined with, from left to
- * right and back, LAYERS_SWEEPS times; of these the order with the fewest crossings is taken.
+ *     right and back, LAYERS_SWEEPS times; of these the order with the fewest crossings is taken.
  *  5. Heights: each wants to be level with the mean of what it is joined with; where they would
- * overlap they move by the least sum of squares.
+ *     overlap they move by the least sum of squares.
  *
  * Units are pixels; the drawing begins at 0, 0. A link from a box to itself is a bow to its right.
  */

@@ -319,7 +319,7 @@ void incident_say(const struct incident_container *c, enum incident what, struct
 {
 	static const char *const words[] = {[INCIDENT_OOM] = "out of memory",
 					    [INCIDENT_RESTART] = "restarted",
-					    [INCIDENT_MADE_ANEW] = "made anew"};
+					    [INCIDENT_MADE_ANEW] = "created again"};
 	const uint64_t n = incident_count(c, what)->n;
 
 	if (!n)

@@ -7,10 +7,11 @@
  * what was asked for one that is kept is written with that one, into its bucket. So of a range are
  * sent those that
  *   1. began in it and took less than LATE_S, or were asked for one that did: they are there, since
- * the range has settled;
+ *      the range has settled;
  *   2. took longer and ended in it, from buckets of up to LATE_MOST_S before, with what was asked
- * for them. Parents and traces are looked for among the requests of AROUND_S before and behind the
- * range as well: what is sent does not depend on when.
+ *      for them.
+ * Parents and traces are looked for among the requests of AROUND_S before and behind the range as
+ * well: what is sent does not depend on when.
  */
 #include <inttypes.h>
 #include <sqlite3.h>

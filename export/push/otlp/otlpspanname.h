@@ -4,11 +4,14 @@
  * databases, messaging, RPC and DNS spans. What these have no name for is under sonde.*. Pure.
  *
  *   http, http2, fastcgi   http.request.method, http.route (of a server) or url.template (of a
- * client), http.response.status_code GRPC of http2, dubbo   rpc.system.name, rpc.method,
- * rpc.response.status_code databases              db.system.name, db.operation.name,
- * db.query.summary, db.response.status_code kafka, amqp, mqtt, nats  messaging.system,
- * messaging.operation.name, messaging.destination.name dns                    dns.question.name all
- * server.address, server.port, network.protocol.name, error.type, sonde.operation, sonde.status
+ *                          client), http.response.status_code
+ *   GRPC of http2, dubbo   rpc.system.name, rpc.method, rpc.response.status_code
+ *   databases              db.system.name, db.operation.name, db.query.summary,
+ *                          db.response.status_code
+ *   kafka, amqp, mqtt, nats  messaging.system, messaging.operation.name, messaging.destination.name
+ *   dns                    dns.question.name
+ *   all                    server.address, server.port, network.protocol.name, error.type,
+ *                          sonde.operation, sonde.status
  */
 #ifndef SONDE_PUSH_OTLPSPANNAME_H
 #define SONDE_PUSH_OTLPSPANNAME_H

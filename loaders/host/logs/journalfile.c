@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All numbers in the file are little-endian; an object begins with its
  * type, its flags and, 8 bytes on, its size. */
 #include "loaders/host/logs/journalfile.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Both are written from their authors' descriptions; words are
  * little-endian in both. */
 #include "loaders/host/logs/journalhash.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/host/logs/journallines.h"
 
 #include <dirent.h>
@@ -15,10 +15,10 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define ENTRIES             64 /* that are read of one container: lines of 16 KiB come in pieces */
-#define FOLDERS_MAX         16 /* machines whose journals are in one place */
-#define LOOKED_AT           4096 /* names in a folder */
-#define SOURCE_LOCATION_MAX 48
+#define ENTRIES        64   /* that are read of one container: lines of 16 KiB come in pieces */
+#define FOLDERS_MAX    16   /* machines whose journals are in one place */
+#define LOOKED_AT      4096 /* names in a folder */
+#define PLACE_NAME_MAX 48
 
 static const char *const hosts[] = {"", "/proc/1/root"}; /* the host, as seen from a container */
 static const char *const folders[] = {"/var/log/journal", "/run/log/journal"};
@@ -119,7 +119,7 @@ static bool is_machine(const char *name)
 	return strspn(name, "0123456789abcdef") == 32 && !name[32];
 }
 
-static void place_look(struct sources *s, const char place[SOURCE_LOCATION_MAX])
+static void place_look(struct sources *s, const char place[PLACE_NAME_MAX])
 {
 	DIR *d = opendir(place);
 	struct dirent *e;
@@ -135,28 +135,28 @@ static void place_look(struct sources *s, const char place[SOURCE_LOCATION_MAX])
 		closedir(d);
 }
 
-static const char *environment_of(size_t i, char buf[SOURCE_LOCATION_MAX])
+static const char *place_name(size_t i, char buf[PLACE_NAME_MAX])
 {
-	snprintf(buf, SOURCE_LOCATION_MAX, "%s%s", hosts[i / N_FOLDERS], folders[i % N_FOLDERS]);
+	snprintf(buf, PLACE_NAME_MAX, "%s%s", hosts[i / N_FOLDERS], folders[i % N_FOLDERS]);
 	return buf;
 }
 
 /* Of both folders of the first host that has any. */
 static void sources_look(struct sources *s)
 {
-	char place[SOURCE_LOCATION_MAX];
+	char place[PLACE_NAME_MAX];
 
 	for (size_t i = 0; i < N_HOSTS * N_FOLDERS && (!s->n || i % N_FOLDERS); i++)
-		place_look(s, environment_of(i, place));
+		place_look(s, place_name(i, place));
 }
 
 const char *journallines_folder(void)
 {
-	static char place[SOURCE_LOCATION_MAX];
+	static char place[PLACE_NAME_MAX];
 	struct sources s = {.n = 0};
 
 	for (size_t i = 0; i < N_HOSTS * N_FOLDERS && !s.n; i++)
-		place_look(&s, environment_of(i, place));
+		place_look(&s, place_name(i, place));
 	for (size_t f = 0; f < s.n; f++)
 		close(s.all[f].fd);
 	return s.n ? place : NULL;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/l7/tls/taps.h"
 
 #include <bpf/bpf.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers in comments are its conditions. */
 #include "loaders/l7/tls/tls.h"
 

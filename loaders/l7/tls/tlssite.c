@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/l7/tls/tlssite.h"
 
 #include <bpf/bpf.h>
@@ -12,7 +12,7 @@
 /* By the processor's number: the word in struct pt_regs (probes/lib/arch_x86.h). */
 static const uint8_t PLACES[16] = {10, 11, 12, 5, 19, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0};
 
-static uint16_t environment_of(uint8_t reg)
+static uint16_t register_offset(uint8_t reg)
 {
 	return reg < 16 ? (uint16_t)(8 * PLACES[reg]) : TLS_NO_REG;
 }
@@ -26,13 +26,13 @@ void tlssite_convert(const struct image_tls_site *from, struct tls_site *to)
 				.when = from->when,
 				.condition = from->condition};
 	for (unsigned i = 0; i < 4; i++)
-		to->args[i] = environment_of(from->args[i]);
+		to->args[i] = register_offset(from->args[i]);
 	for (unsigned i = 0; i < 2; i++) {
-		to->check_reg[i] = environment_of(from->check_reg[i]);
+		to->check_reg[i] = register_offset(from->check_reg[i]);
 		to->check_value[i] = from->check_value[i];
 		to->value[i] = (struct tls_value){.place = from->value[i].place,
 						  .bytes = from->value[i].bytes,
-						  .reg = environment_of(from->value[i].reg),
+						  .reg = register_offset(from->value[i].reg),
 						  .at = from->value[i].at};
 	}
 }

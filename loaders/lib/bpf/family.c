@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * family: the program around a capture: command line, checks, target, the capture, the summary at
  * the end.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/maps/publish/publish.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * publish_runtimes: what the walkers of script frames need to know of an interpreter's file
  * (probes/runtimes/runtime.h), from its index. Files with equal content share an element. Elements

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * publish_take: takes over the tables of a predecessor that died. The probes keep using them: each
  * entry is valid as of the time it names, and image ids are not reused. So nothing is overwritten

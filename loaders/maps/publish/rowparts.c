@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows are written before the pages that lead to them, and pages one by one: each is either valid
  * or says that its rows are missing. */
 #include "loaders/maps/publish/rowparts.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/maps/publish/slots.h"
 
 void slots_init(struct slots *s, struct tables_image *memory, uint64_t grace_ns)

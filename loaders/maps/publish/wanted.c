@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ring's content does not matter here (the process that wants its tables): everything new is
  * published. */
 #include "loaders/maps/publish/wanted.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Containers without a name are remembered too, so that its file is looked for once. */
 #include "loaders/maps/world/containers.h"
 

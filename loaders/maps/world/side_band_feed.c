@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/maps/world/side_band_feed.h"
 
 #include <bpf/bpf.h>

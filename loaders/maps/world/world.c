@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How an exec arrives (probes/maps.bpf.c explains the order of the events):
  * 1. The COMM record opens the exec.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chain: a stack of known depth, without frame pointers unless built with them. `chain SECONDS
  * DEPTH` spins in the leaf of one stack; `chain SECONDS DEPTH varied` goes another way through 16

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pingpong: on each CPU two processes that hand a byte back and forth through pipes, so that every
  * hand-over is a switch. pingpong SECONDS [LOOPS] -> "SWITCHES NS", how many there were and in what

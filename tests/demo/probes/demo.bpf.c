@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* demo: takes the stack of one in `every` page faults of programs (not of the kernel for them). */
 #include "probes/lib/kern.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A record of what --mode force changed: what it is parsed to, written out again, is the same text.
  */
 #include <inttypes.h>

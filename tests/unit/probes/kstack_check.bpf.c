@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* kstack_check: each kernel stack twice, by kstack.bpf.h and by bpf_get_stack, and whether they are
  * the same. */
 #include "probes/lib/kern.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* python_check: the Python frames of one thread at each sample, by probes/runtimes/python.h. */
 #include "probes/lib/kern.h"
 

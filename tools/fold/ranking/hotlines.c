@@ -12,7 +12,7 @@
 
 #define NONE UINT32_MAX
 
-struct source_location {   /* by frame */
+struct frame_line {        /* by frame */
 	uint32_t function; /* NONE: does not match */
 	uint32_t line;     /* index into the function's lines */
 };
@@ -48,7 +48,7 @@ static uint32_t line_of(struct hotfunction *fn, const struct fold_frame *fr)
 }
 
 static void places_make(struct hotlines *h, const struct fold *f, const uint8_t *hit,
-			struct source_location *places)
+			struct frame_line *places)
 {
 	struct idmap known = {0};
 
@@ -69,25 +69,25 @@ static void places_make(struct hotlines *h, const struct fold *f, const uint8_t 
 }
 
 /* Is the function, or the very line, already there further out in this stack? */
-static void above(const struct fold *f, const struct source_location *places, uint32_t node,
+static void above(const struct fold *f, const struct frame_line *places, uint32_t node,
 		  bool *function, bool *line)
 {
-	const struct source_location *me = &places[f->nodes[node].frame];
+	const struct frame_line *me = &places[f->nodes[node].frame];
 
 	*function = *line = false;
 	while (!*line && (node = f->nodes[node].parent)) {
-		const struct source_location *p = &places[f->nodes[node].frame];
+		const struct frame_line *p = &places[f->nodes[node].frame];
 
 		*function |= p->function == me->function;
 		*line |= p->function == me->function && p->line == me->line;
 	}
 }
 
-static void node_add(struct hotlines *h, const struct fold *f, const struct source_location *places,
+static void node_add(struct hotlines *h, const struct fold *f, const struct frame_line *places,
 		     uint32_t node)
 {
 	const struct fold_node *n = &f->nodes[node];
-	const struct source_location *p = &places[n->frame];
+	const struct frame_line *p = &places[n->frame];
 	struct hotfunction *fn = &h->functions[p->function];
 	struct hotline *l = &fn->lines[p->line];
 	bool function, line;
@@ -134,7 +134,7 @@ static int hottest_first(const void *a, const void *b, void *ctx)
 int hotlines_init(struct hotlines *h, const struct fold *f, const char *text, struct err *e)
 {
 	cleanup_free uint8_t *hit = mem_array(f->n_frames + 1, 1);
-	cleanup_free struct source_location *places = mem_array(f->n_frames + 1, sizeof(*places));
+	cleanup_free struct frame_line *places = mem_array(f->n_frames + 1, sizeof(*places));
 	int ret = match_functions(f->frames, f->n_frames, text, hit, e);
 
 	if (ret)

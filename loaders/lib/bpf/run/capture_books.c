@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capture_books: what was seen, stored and lost, what that cost, and when it goes to the store. */
 #include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/bpf/run/private.h"

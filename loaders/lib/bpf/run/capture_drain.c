@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capture_drain: the end of a capture: store and name what is still on its way, each step within a
  * time limit. */
 #include <poll.h>

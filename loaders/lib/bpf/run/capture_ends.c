@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * capture_ends: processes that end while a capture runs. It counts each end within the capture's
  * scope, and notes it in the row of a process that has one. A process that ended badly (a signal,

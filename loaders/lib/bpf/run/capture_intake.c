@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capture_intake: records on their way from a ring to the store. */
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capture_probes: the rings of the family's programs, and what is passed on to the family. */
 #include <bpf/libbpf.h>
 #include <errno.h>

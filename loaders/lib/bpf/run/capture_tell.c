@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capture_tell: progress messages to a parent or a person while a capture runs. */
 #include <jansson.h>
 #include <string.h>

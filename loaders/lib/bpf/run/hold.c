@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hold: each record is an 8-byte head (its size) and its bytes, padded to 8. A record never wraps:
  * when the end of the buffer is too short for it, a head of HOLD_SKIP says that the rest is empty,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cgroupdir: /proc/self/mountinfo, see proc_pid_mountinfo(5):
  *   36 35 98:0 /root /mount/point rw,noatime master:1 - FSTYPE SOURCE rw,memory

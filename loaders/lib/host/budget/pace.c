@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/lib/host/budget/pace.h"
 
 void pace_busy(struct pace *p, int64_t now)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * This file has the processes and reads sonde-maps' messages; hostmaps_link.c has the connection,
  * hostmaps_images.c and frame_owner.c the rest.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hostmaps_images: the files in sonde-maps' messages, and their indexes.
  *

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hostmaps_link: the connection to sonde-maps: how it begins and ends, and what happens when
  * sonde-maps is gone. */
 #include <errno.h>

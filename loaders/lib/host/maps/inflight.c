@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/lib/host/maps/inflight.h"
 
 #include "schema/facts/l7.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A sorted array: a process has tens of executable mappings, rarely thousands. */
 #include "loaders/lib/host/maps/mapset.h"
 

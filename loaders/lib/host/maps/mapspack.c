@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One table describes the layout of each type. */
 #include "loaders/lib/host/maps/mapspack.h"
 

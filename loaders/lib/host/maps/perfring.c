@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Buffer protocol (perf_event_open(2)): the kernel writes data_head, which we read with acquire; we
  * write data_tail with release. A record that wraps is assembled in `wrap`.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every read is checked; the tail is read from the end, where the kernel puts it. */
 #include "loaders/lib/host/maps/sideband.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the text becomes the table: each line gives a raw entry that points into the text; these are
  * sorted, one is chosen for each address, and only then are names copied into a pool. The many

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * naming_runtime: languages and runtimes of processes (runtime.h), from what hostmaps knows. A
  * process is first seen when it has hardly begun: its libraries are not mapped yet, its

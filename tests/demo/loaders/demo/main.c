@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sonde-demo: stacks of page faults (kind fault), and how much memory each process has (a gauge).
  */
 #include <bpf/bpf.h>

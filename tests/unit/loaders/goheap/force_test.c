@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* force: changes a word in a child's memory and restores it, under the conditions of its header. */
 #include <errno.h>
 #include <fcntl.h>

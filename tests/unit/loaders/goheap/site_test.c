@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* site: the rules of its header, by number. pressure: a folder takes the place of the cgroup's
  * files. */
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* links: the requests made for a request are found with it, parents first, bounded; dropped ones
  * are reported. */
 #include "loaders/l7/links.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packets that a socket does not take yet wait, and are sent in order. */
 #include <stddef.h>
 #include <stdint.h>

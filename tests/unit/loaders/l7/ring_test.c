@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ring: records arrive in order and whole, also across the end of the data; a record that is still
  * being written is not read. */
 #include <linux/bpf.h>

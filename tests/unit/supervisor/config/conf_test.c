@@ -203,8 +203,8 @@ TEST_WITH(what_is_wrong_is_said_with_its_line_and_what_was_meant, setup, teardow
 		{"[record]\nabc = 1\n", "x:2: unknown key 'abc'",
 		 "sonde config show"}, /* no 'cpu' was meant */
 		{"[record]\nfrq = 1\n", "x:2: unknown key 'frq'", "[record]  freq"},
-		{"[store]\nage = 1d\nbudget = 1G\nage = 2d\n",
-		 "x:4: age is already set in line 2", "leave one"},
+		{"[store]\nage = 1d\nbudget = 1G\nage = 2d\n", "x:4: age is already set in line 2",
+		 "leave one"},
 		{"[targets]\ninclude = user:root\ninclude = user:root\n",
 		 "x:3: include is already set", "after a blank"},
 		{"[record]\nfamilies = cpu\n  offcpu\n",

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* traceid: trace headers as their specifications define them; any other header names no trace. */
 #include "loaders/lib/protocols/traceid.h"
 #include "tests/unit/test.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arena: allocations never overlap, and freed elements stay unused for the grace period. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* goroutine_offsets: how a goroutine is found, by Go's version and by the rows. */
 #include <string.h>
 

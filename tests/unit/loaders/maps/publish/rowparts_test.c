@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rowparts: whatever of a set is there, a probe finds in it the rule that the file has, or that the
  * part is not there. */
 #include <errno.h>

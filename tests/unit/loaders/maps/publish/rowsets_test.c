@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rowsets: equal rows are stored once, whoever added them; rows that point outside themselves are
  * refused. */
 #include <errno.h>

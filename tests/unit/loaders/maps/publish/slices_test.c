@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* slices: equal sets of mappings are stored once, each process holds a reference, and the last one
  * frees the room. */
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* procevents: messages of the process connector, whole and cut, and the kernel's own. */
 #include <linux/cn_proc.h>
 #include <linux/connector.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The small parts of the common loop: CPU lists, cgroup directories, the command after `--`,
  * progress, checks. */
 #include <errno.h>

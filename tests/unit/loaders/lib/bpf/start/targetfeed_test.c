@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* targetfeed: the targets that sonded adds and removes, with the stream cut anywhere. */
 #include <fcntl.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rules: whom [targets] includes and excludes. */
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runtime: which language runtime a process has, on a table of what real programs of Debian, of
  * python.org's images and of Microsoft's have mapped. */
 #include <string.h>
