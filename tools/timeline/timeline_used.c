@@ -423,7 +423,7 @@ static int none(const struct timeline_used *u, const struct question *q, struct 
 
 	err_set(e, -ENODATA, EXIT_NOTHING, "no %s%s%s in %s: %s", of, *sel->what ? " of " : "",
 		sel->what, sel->range,
-		known && (q->requests || strstr("gpu jvm gc", q->of)) ? "there was no such event" :
+		known && (q->requests || strstr("gpu jvm gc", q->of)) ? "none was recorded" :
 		q->requests   ? "requests were not recorded then" :
 		is_of_gpus(q) ? "GPUs were not recorded then" :
 				"what the host and its containers used was not recorded then");

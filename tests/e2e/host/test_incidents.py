@@ -87,7 +87,7 @@ def test_each_is_one_line_of_the_timeline_with_the_container_s_name(sonde, homel
     assert said["hog: out of memory 4 times (tail)"]["n"] == 4 and said["hog: out of memory 4 times (tail)"]["who"] == "hog"
     loop = said["loop: restarted 6 times (exit 1)"]
     assert (loop["from_ns"] // 10**9, loop["to_ns"] // 10**9, loop["n"]) == (AT - 250, AT - 100, 6)
-    assert "job: made anew" in said
+    assert "job: created again" in said
     assert "loop: restarted 6 times (exit 1)" in sonde("timeline", *RANGE, store=homelab, check=True).stdout
 
 

@@ -333,7 +333,7 @@ def test_requests_their_errors_and_how_long_they_took_are_drawn_by_who_was_asked
     assert p95["web"][15] == pytest.approx(0.008, rel=0.06) and p95["web"][35] == pytest.approx(1, rel=0.07) and p95["web"][25] is None
     assert p95["cron asks"][35] == pytest.approx(0.003, rel=0.06)
     assert re.search(r"^web +\|.*/s at ", sonde("timeline", "--of", "requests", "--from", str(AT), "--to", str(AT + 60), store=store, check=True).stdout, re.M)
-    for args, word in ((["--container", "nosuch"], "there were none"), (["--from", str(AT + 20), "--to", str(AT + 25)], "there were none")):
+    for args, word in ((["--container", "nosuch"], "none was recorded"), (["--from", str(AT + 20), "--to", str(AT + 25)], "none was recorded")):
         done = sonde("timeline", "--of", "errors", *(args if "--from" in args else ["--from", str(AT), "--to", str(AT + 60), *args]), store=store)
         assert done.returncode == 4 and word in done.stderr
 
