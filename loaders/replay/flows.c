@@ -34,6 +34,7 @@ struct stream {
 	size_t held_bytes;
 	uint64_t fin_pos;
 	bool ended;
+	bool unseen; /* the other side acknowledged what lies behind the last byte that was seen */
 };
 
 struct flow {
@@ -116,10 +117,10 @@ static void held_free(struct stream *s)
 	s->held_bytes = 0;
 }
 
-/* The account of a connection that is over. */
+/* The account of a connection that is over, or that is not looked at any more. */
 static void account(struct flows *f, struct flow *w)
 {
-	f->stat.unfinished += proto_conn_open(w->conn);
+	f->stat.unfinished += proto_conn_stop(w->conn, w->last_ns);
 	if (*proto_conn_protocol(w->conn)) {
 		f->stat.blind_bytes += proto_conn_blind_bytes(w->conn);
 	} else if (w->bytes) {
@@ -144,9 +145,13 @@ static void flow_drop(struct flows *f, struct flow *w)
 	f->n--;
 }
 
-/* What is held and has its turn now. `give_up`: what is missing before it will not come. */
-static void release_held(struct flows *f, struct flow *w, int side, uint64_t give_up)
+/* What is held and has its turn now. `give_up`: what is missing before it will not come. What came
+ * before its turn came with what filled the hole, at `now_ns`; where nothing did, when it came. */
+static void release_held(struct flows *f, struct flow *w, int side, uint64_t give_up,
+			 int64_t now_ns)
 {
+	bool filled = !give_up;
+
 	struct stream *s = &w->stream[side];
 
 	while (s->held && (s->held->pos <= s->next || s->next < give_up)) {
@@ -159,7 +164,8 @@ static void release_held(struct flows *f, struct flow *w, int side, uint64_t giv
 		if (h->pos + h->size > s->next) {
 			s->next_seq += (uint32_t)(h->pos + h->size - s->next);
 			s->next = h->pos + h->size;
-			feed(f, w, side, h->pos, h->at_ns, h->bytes, h->len, h->size);
+			feed(f, w, side, h->pos, filled ? now_ns : h->at_ns, h->bytes, h->len,
+			     h->size);
 		}
 		free(h);
 	}
@@ -197,7 +203,7 @@ static void stream_data(struct flows *f, struct flow *w, int side, const struct 
 	if (ahead > 0) {
 		hold(s, pos, at_ns, p);
 		if (s->held_bytes > HELD_MAX)
-			release_held(f, w, side, UINT64_MAX);
+			release_held(f, w, side, UINT64_MAX, at_ns);
 		return;
 	}
 	f->stat.again_bytes += (uint64_t) - (int64_t)ahead;
@@ -205,7 +211,21 @@ static void stream_data(struct flows *f, struct flow *w, int side, const struct 
 	s->next_seq = p->seq + (uint32_t)p->size;
 	w->bytes += p->size;
 	feed(f, w, side, pos, at_ns, p->bytes, p->len, p->size);
-	release_held(f, w, side, 0);
+	release_held(f, w, side, 0, at_ns);
+}
+
+/* Was the whole of it seen that the server said? Else there may have been an answer. */
+static void close_flow(struct flows *f, struct flow *w, int64_t at_ns, bool is_reset)
+{
+	const struct stream *server =
+		&w->stream[proto_conn_swapped(w->conn) ? w->opener : !w->opener];
+
+	if (!server->met || server->unseen)
+		f->stat.unfinished += proto_conn_stop(w->conn, at_ns);
+	else if (is_reset)
+		proto_conn_reset(w->conn, at_ns);
+	else
+		proto_conn_close(w->conn, at_ns);
 }
 
 static void side_ended(struct flows *f, struct flow *w, int side, int64_t at_ns)
@@ -214,11 +234,10 @@ static void side_ended(struct flows *f, struct flow *w, int side, int64_t at_ns)
 
 	if (s->ended || s->fin_pos == FIN_POS_NONE || s->next < s->fin_pos)
 		return;
-	(void)f;
 	s->ended = true;
 	proto_conn_end(w->conn, side == w->opener ? PROTO_CLIENT : PROTO_SERVER, at_ns);
 	if (w->stream[0].ended && w->stream[1].ended) {
-		proto_conn_close(w->conn, at_ns);
+		close_flow(f, w, at_ns, false);
 		w->closed = true;
 	}
 }
@@ -226,19 +245,20 @@ static void side_ended(struct flows *f, struct flow *w, int side, int64_t at_ns)
 static void reset(struct flows *f, struct flow *w, int64_t at_ns)
 {
 	for (int i = 0; i < 2; i++)
-		release_held(f, w, i, UINT64_MAX);
+		release_held(f, w, i, UINT64_MAX, at_ns);
 	if (!w->closed)
-		proto_conn_close(w->conn, at_ns);
+		close_flow(f, w, at_ns, true);
 	w->closed = true;
 }
 
-static void acknowledged(struct flows *f, struct flow *w, int side, uint32_t ack)
+static void acknowledged(struct flows *f, struct flow *w, int side, uint32_t ack, int64_t at_ns)
 {
 	struct stream *s = &w->stream[side];
 	int32_t ahead = (int32_t)(ack - s->next_seq);
 
 	if (s->held && ahead > 0)
-		release_held(f, w, side, s->next + (uint32_t)ahead);
+		release_held(f, w, side, s->next + (uint32_t)ahead, at_ns);
+	s->unseen = s->met && (int32_t)(ack - s->next_seq) > 1; /* 1: the end counts as a byte */
 }
 
 /* Which side opened the connection, where its beginning was not seen: the one with the higher port,
@@ -304,7 +324,7 @@ static void tcp(struct flows *f, struct flow *w, int side, const struct packet *
 		s->next_seq = p->seq;
 	}
 	if (p->flags & PACKET_ACK)
-		acknowledged(f, w, !side, p->ack);
+		acknowledged(f, w, !side, p->ack, at_ns);
 	if (data.size)
 		stream_data(f, w, side, &data, at_ns);
 	if (p->flags & PACKET_FIN && s->fin_pos == FIN_POS_NONE) {
@@ -404,7 +424,7 @@ void flows_end(struct flows *f)
 	give_up(f, f->newest ? f->newest->last_ns : 0, true);
 	for (struct flow *w = f->oldest; w; w = w->newer) {
 		for (int i = 0; i < 2; i++)
-			release_held(f, w, i, UINT64_MAX);
+			release_held(f, w, i, UINT64_MAX, w->last_ns);
 		if (w->udp)
 			proto_conn_close(w->conn, w->last_ns);
 	}

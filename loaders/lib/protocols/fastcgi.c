@@ -84,9 +84,18 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 		char *const to[] = {method, host, uri, script};
 		const size_t cap[] = {sizeof(method), sizeof(host), sizeof(uri), sizeof(script)};
 
-		for (int i = 0; i < 4; i++)
-			if (strlen(known[i].name) == name && !memcmp(known[i].name, p + at, name))
-				keep(to[i], cap[i], p + at + name, value);
+		for (int i = 0; i < 4; i++) {
+			const uint8_t *text = p + at + name;
+			size_t len = value;
+
+			if (strlen(known[i].name) != name || memcmp(known[i].name, p + at, name))
+				continue;
+			if (known[i].which == 1)
+				route_host(&text, &len);
+			if (known[i].which == 2)
+				route_absolute(&text, &len, NULL, NULL);
+			keep(to[i], cap[i], text, len);
+		}
 		at += name + value;
 	}
 	if (proto_payload(c) == PROTO_NONE)

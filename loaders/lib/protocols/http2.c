@@ -89,6 +89,7 @@ static void trace_field(struct fields *f, enum traceid_form form, const char *va
 
 static void take_field(void *ctx, enum hpack_name name, const char *value, size_t n)
 {
+	const uint8_t *host = (const uint8_t *)value;
 	struct fields *f = ctx;
 
 	if (name == HPACK_UNKNOWN)
@@ -100,6 +101,8 @@ static void take_field(void *ctx, enum hpack_name name, const char *value, size_
 		keep(f->method, sizeof(f->method), value, n);
 		break;
 	case HPACK_PATH:
+		route_absolute(&host, &n, NULL, NULL);
+		value = (const char *)host;
 		keep(f->path, sizeof(f->path), value, n);
 		f->has_path = true;
 		break;
@@ -108,6 +111,8 @@ static void take_field(void *ctx, enum hpack_name name, const char *value, size_
 			break;
 		/* fall through */
 	case HPACK_AUTHORITY:
+		route_host(&host, &n);
+		value = (const char *)host;
 		keep(f->authority, sizeof(f->authority), value, n);
 		break;
 	case HPACK_STATUS:
@@ -314,6 +319,8 @@ static bool headers(struct proto_conn *c, enum proto_side from, const uint8_t *p
 		return false;
 	if (flags & END_HEADERS)
 		block_over(c, from);
+	else
+		proto_goes_on(c);
 	return true;
 }
 

@@ -11,7 +11,9 @@
  * What is counted: each Q, each E, a connection's start, a function call, and a Sync whose batch
  * executes nothing (a prepare, a close). The server answers each Q and each Sync with one Z; of a
  * batch of executes the last is told at Z, those before at the next one's completion. After an
- * error the rest of a batch is skipped ("skipped"). A statement that was prepared before anything
+ * error the rest of a batch is skipped ("skipped"). An error before the first Z, or of severity
+ * FATAL or PANIC, ends the connection: no Z follows. P, B, D and C are part of the E or S that
+ * follows them. A statement that was prepared before anything
  * was seen is <prepared NAME>. An error's status is its SQLSTATE.
  */
 #include <stdio.h>
@@ -44,6 +46,9 @@ struct postgres {
 	uint8_t first_type;                /* of the batch: what it is if nothing is executed */
 	struct idtable statements, portals;
 	char status[8];
+	bool connected; /* the first Z was seen, or was before */
+	bool fatal;     /* so the last error says: the connection ends with it */
+	bool flushed;   /* what was prepared so far is answered before it is executed */
 };
 
 static const char CLIENT_TYPES[] = "QPBEDCHSdcfFpX", SERVER_TYPES[] = "RKSNA123ntTDGHWdcCIsEZVv";
@@ -248,6 +253,12 @@ static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	see = see < n - 5 ? see : n - 5;
 	if (!s->first_type && strchr("PBDC", p[0]))
 		s->first_type = p[0];
+	/* they belong to the E or S behind them */
+	if (strchr("PBDC", p[0]) || (p[0] == 'H' && s->first_type && !s->n_executes))
+		proto_goes_on(c);
+	if (s->flushed)
+		proto_begins_here(c);
+	s->flushed = p[0] == 'H';
 	switch (p[0]) {
 	case 'Q':
 		query(c, s, p + 5, see);
@@ -281,6 +292,7 @@ static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p
 static void sqlstate(struct postgres *s, const uint8_t *p, size_t n)
 {
 	s->status[0] = '\0';
+	s->fatal = false;
 	for (size_t at = 0; at < n && p[at];) {
 		size_t len = text_size(p + at + 1, n - at - 1);
 
@@ -288,6 +300,11 @@ static void sqlstate(struct postgres *s, const uint8_t *p, size_t n)
 			memcpy(s->status, p + at + 1, 5);
 			s->status[5] = '\0';
 		}
+		/* V: as S, in English whatever the server's language (9.6 and later) */
+		if ((p[at] == 'V' || p[at] == 'S') &&
+		    ((len == 5 && !memcmp(p + at + 1, "FATAL", 5)) ||
+		     (len == 5 && !memcmp(p + at + 1, "PANIC", 5))))
+			s->fatal = true;
 		at += len + 2;
 	}
 }
@@ -329,6 +346,7 @@ static void ready(struct proto_conn *c, struct postgres *s)
 	for (; q && q->id == batch; q = proto_oldest(c))
 		settle(c, s, q);
 	s->failed = false;
+	s->connected = true;
 }
 
 static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n,
@@ -364,6 +382,9 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 		sqlstate(s, p + 5, see < n - 5 ? see : n - 5);
 		complete(c, s, TAG_ERROR);
 		s->failed = true;
+		q = proto_oldest(c);
+		if (q && (s->fatal || !s->connected))
+			settle(c, s, q);
 		break;
 	case 'C':
 	case 'I':
@@ -405,9 +426,10 @@ static void postgres_lost(struct proto_conn *c, enum proto_side from)
 
 	if (from == PROTO_SERVER)
 		s->failed = false;
-	s->started = true;
+	s->started = s->connected = true;
 	s->n_executes = 0;
 	s->first_type = 0;
+	s->flushed = false;
 	if (from == PROTO_CLIENT) /* what was bound meanwhile is not known */
 		s->unnamed_portal = 0;
 	if (from == PROTO_CLIENT) {
@@ -420,7 +442,17 @@ static void postgres_begin(struct proto_conn *c, bool begun)
 {
 	struct postgres *s = proto_state(c);
 
-	s->started = !begun;
+	s->started = s->connected = !begun;
+}
+
+/* An error that nothing followed was the last word. */
+static void postgres_ended(struct proto_conn *c, enum proto_side from)
+{
+	struct postgres *s = proto_state(c);
+	struct proto_pending *q = from == PROTO_SERVER ? proto_oldest(c) : NULL;
+
+	if (q && q->tag == TAG_ERROR)
+		settle(c, s, q);
 }
 
 static void postgres_release(struct proto_conn *c)
@@ -440,5 +472,6 @@ const struct protocol protocol_postgres = {
 	.step = postgres_step,
 	.starts = postgres_starts,
 	.lost = postgres_lost,
+	.ended = postgres_ended,
 	.release = postgres_release,
 };

@@ -189,7 +189,7 @@ static void the_server_refuses_and_tells_why(void **state)
 					    END};
 
 	(void)state;
-	talk_expect(turns, "postgres", "CONNECT no-answer\n");
+	talk_expect(turns, "postgres", "CONNECT error 28P01\n");
 }
 
 static void a_connection_in_the_middle_says_what_it_did_not_see_prepared(void **state)
