@@ -402,9 +402,22 @@ static void give_up(struct flows *f, int64_t at_ns, bool all)
 
 	while (fragments_give_up(f->fragments, at_ns, all, &first, &n)) {
 		f->stat.fragments += n;
-		if (first.what != PACKET_OTHER)
+		if (first.what != PACKET_OTHER && first.what != PACKET_FRAGMENT)
 			whole_packet(f, &first, at_ns);
 	}
+}
+
+/* A packet in a tunnel that is put together may itself be a fragment. */
+static void put_together(struct flows *f, const struct packet *p, int64_t at_ns)
+{
+	struct packet whole, part = *p;
+
+	while (part.what == PACKET_FRAGMENT) { /* each time within one more tunnel */
+		if (!fragments_add(f->fragments, &part, at_ns, &whole))
+			return;
+		part = whole;
+	}
+	whole_packet(f, &part, at_ns);
 }
 
 void flows_packet(struct flows *f, const struct packet *p, int64_t at_ns)
@@ -416,7 +429,7 @@ void flows_packet(struct flows *f, const struct packet *p, int64_t at_ns)
 	if (p->what != PACKET_FRAGMENT)
 		whole_packet(f, p, at_ns);
 	else if (fragments_add(f->fragments, p, at_ns, &whole))
-		whole_packet(f, &whole, at_ns);
+		put_together(f, &whole, at_ns);
 }
 
 void flows_end(struct flows *f)

@@ -160,7 +160,11 @@ static int show(struct replay *m, struct err *e)
 	err_set(e, -ENODATA, EXIT_NOTHING,
 		"%.300s holds no request of a known protocol (%llu packets, %llu connections)",
 		m->path, (unsigned long long)stat.packets, (unsigned long long)stat.connections);
-	err_fix(e, "sonde replay reads what is not encrypted; tcpdump -s 0 keeps whole packets");
+	err_fix(e,
+		stat.others ?
+			"%llu packets are neither TCP nor UDP, nor tunnels of them that are read (VXLAN, Geneve, GRE, IP in IP, MPLS, PPPoE)" :
+			"sonde replay reads what is not encrypted; tcpdump -s 0 keeps whole packets",
+		(unsigned long long)stat.others);
 	return -ENODATA;
 }
 

@@ -257,3 +257,111 @@ def test_a_password_in_a_target_is_not_told(made, target, args):
     assert len(made.rows()) == 3
     done = subprocess.run([os.path.join(BIN, "sonde"), "replay", made.path, "--json", *args], capture_output=True, text=True, check=True, timeout=60)
     assert "h" in done.stdout and "fern" not in done.stdout and "ann" not in done.stdout
+
+
+# tunnels
+
+def outer(protocol, payload, v6=False):
+    return plain(ipv6("fd09::1", "fd09::2", protocol, payload) if v6 else ipv4("192.0.2.1", "192.0.2.2", protocol, payload))
+
+
+def outer_udp(port, payload, v6=False):
+    return outer(17, struct.pack("!HHHH", 40404, port, 8 + len(payload), 0) + payload, v6)
+
+
+def kind(ip):
+    return 0x86dd if ip[0] >> 4 == 6 else 0x0800
+
+
+def gre(flags, protocol, rest, payload):
+    return struct.pack("!HH", flags, protocol) + rest + payload
+
+
+def label(n, bottom):
+    return struct.pack("!I", n << 12 | bottom << 8 | 64)
+
+
+VXLAN = struct.pack("!II", 0x08000000, 9 << 8)
+TUNNELS = {
+    "vxlan": lambda ip: outer_udp(4789, VXLAN + plain(ip)),
+    "vxlan of Linux": lambda ip: outer_udp(8472, VXLAN + plain(ip)),
+    "vxlan over v6": lambda ip: outer_udp(4789, VXLAN + plain(ip), True),
+    "vxlan gpe": lambda ip: outer_udp(4790, struct.pack("!II", 0x0c000000 | (2 if ip[0] >> 4 == 6 else 1), 9 << 8) + ip),
+    "vxlan of a vlan": lambda ip: outer_udp(4789, VXLAN + ether(0x8100, struct.pack("!HH", 3, kind(ip)) + ip)),
+    "geneve": lambda ip: outer_udp(6081, struct.pack("!BBHI", 0, 0, 0x6558, 9 << 8) + plain(ip)),
+    "geneve with options": lambda ip: outer_udp(6081, struct.pack("!BBHI", 2, 0, kind(ip), 9 << 8) + bytes(8) + ip),
+    "gre": lambda ip: outer(47, gre(0, kind(ip), b"", ip)),
+    "gre over v6": lambda ip: outer(47, gre(0, kind(ip), b"", ip), True),
+    "gre with all": lambda ip: outer(47, gre(0xb000, kind(ip), bytes(12), ip)),
+    "nvgre": lambda ip: outer(47, gre(0x2000, 0x6558, struct.pack("!I", 9 << 8), plain(ip))),
+    "erspan 1": lambda ip: outer(47, gre(0, 0x88be, b"", plain(ip))),
+    "erspan 2": lambda ip: outer(47, gre(0x1000, 0x88be, bytes(4) + struct.pack("!II", 0x10000000, 0), plain(ip))),
+    "erspan 3": lambda ip: outer(47, gre(0x1000, 0x22eb, bytes(4) + struct.pack("!III", 0x20000000, 0, 0), plain(ip))),
+    "pptp": lambda ip: outer(47, gre(0x3081, 0x880b, bytes(12), b"\xff\3" + (b"\0\x57" if ip[0] >> 4 == 6 else b"\x21") + ip)),
+    "ip in ip": lambda ip: outer(41 if ip[0] >> 4 == 6 else 4, ip),
+    "ip in v6": lambda ip: outer(41 if ip[0] >> 4 == 6 else 4, ip, True),
+    "mpls": lambda ip: ether(0x8847, label(16, 0) + label(17, 1) + ip),
+    "mpls of ethernet": lambda ip: ether(0x8847, label(16, 1) + bytes(4) + plain(ip)),
+    "pppoe": lambda ip: ether(0x8864, struct.pack("!BBHHH", 0x11, 0, 1, len(ip) + 2, 0x57 if ip[0] >> 4 == 6 else 0x21) + ip),
+    "qinq": lambda ip: ether(0x88a8, struct.pack("!HHHH", 1, 0x8100, 2, kind(ip)) + ip),
+    "qinq of old": lambda ip: ether(0x9100, struct.pack("!HHHH", 1, 0x8100, 2, kind(ip)) + ip),
+    "pppoe in a vlan": lambda ip: ether(0x8100, struct.pack("!HHBBHHH", 1, 0x8864, 0x11, 0, 1, len(ip) + 2, 0x57 if ip[0] >> 4 == 6 else 0x21) + ip),
+    "gre in vxlan": lambda ip: outer_udp(4789, VXLAN + outer(47, gre(0, kind(ip), b"", ip))),
+}
+
+
+@pytest.mark.parametrize("v6", (False, True), ids=("v4", "v6"))
+@pytest.mark.parametrize("tunnel", TUNNELS)
+def test_what_is_in_a_tunnel_is_told(tmp_path, tunnel, v6):
+    made = Made(tmp_path / "x.pcap", TUNNELS[tunnel], v6)
+    x = made.connect(80)
+    for us in (1000, 2000):
+        x.ask(HTTP, us)
+        x.answer(FINE, us + 300)
+    x.fin()
+    rows = made.rows()
+    assert [(r["operation"], r["result"], r["latency_ns"], r["service"]) for r in rows] == 2 * [
+        ("GET x/a", "ok", 300_000, "[fd00::2]:80" if v6 else "10.1.0.2:80")]
+
+
+def nested(ip, deep):
+    for _ in range(deep):
+        ip = ipv4("192.0.2.1", "192.0.2.2", 4, ip)
+    return plain(ip)
+
+
+def test_tunnels_are_in_each_other_up_to_a_depth(tmp_path):
+    for deep, told in ((8, [("GET x/a", "ok", "200")]), (9, []), (500, [])):
+        made = Made(tmp_path / "x.pcap", lambda ip, deep=deep: nested(ip, deep))
+        x = made.connect(80)
+        x.ask(HTTP)
+        x.answer(FINE)
+        x.fin()
+        assert made.told() == told
+        assert told or "IP in IP" in made.said
+
+
+def test_a_tunnel_whose_packets_come_in_fragments_is_put_together(tmp_path):
+    made = Made(tmp_path / "x.pcap", TUNNELS["vxlan"])
+    x = made.connect(80)
+    x.ask(HTTP)
+    x.answer(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + b"z" * 900)
+    x.fin()
+    cut = []
+    for n, (us, frame) in enumerate(made.frames):
+        packet, size = frame[34:], 200
+        for at in range(0, len(packet), size):
+            part = packet[at:at + size]
+            head = struct.pack("!HHH", 20 + len(part), n + 1, at // 8 | (0x2000 if at + size < len(packet) else 0))
+            cut.append((us, frame[:16] + head + frame[22:34] + part))
+    made.frames = cut
+    assert made.told() == [("GET x/a", "ok", "200")]
+
+
+def test_a_datagram_to_a_tunnels_port_may_be_none(made):
+    x = made.connect(80)
+    x.ask(HTTP)
+    x.answer(FINE)
+    x.fin()
+    made.frames += [(made.now, outer_udp(port, b"\x08" + bytes(n))) for port in (4789, 8472, 4790, 6081, 6635) for n in (0, 3, 7, 8, 40)]
+    assert made.told() == [("GET x/a", "ok", "200")]
