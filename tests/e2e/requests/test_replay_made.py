@@ -365,3 +365,29 @@ def test_a_datagram_to_a_tunnels_port_may_be_none(made):
     x.fin()
     made.frames += [(made.now, outer_udp(port, b"\x08" + bytes(n))) for port in (4789, 8472, 4790, 6081, 6635) for n in (0, 3, 7, 8, 40)]
     assert made.told() == [("GET x/a", "ok", "200")]
+
+
+# Kafka
+
+def text16(s):
+    return struct.pack("!h", len(s)) + s
+
+
+def kafka(x, api, version, n, answer):
+    ask = struct.pack("!hhi", api, version, n) + text16(b"cl") + bytes(8)
+    x.ask(struct.pack("!i", len(ask)) + ask)
+    answer = struct.pack("!ii", len(answer) + 4, n) + answer
+    for i in range(0, len(answer), 60_000):
+        x.answer(answer[i:i + 60_000])
+
+
+def test_a_code_of_kafka_is_found_behind_the_records_of_other_partitions(made):
+    x = made.connect(9092)
+    kafka(x, 18, 0, 1, bytes(6))
+    for n, codes in enumerate(((0, 0, 6), (0, 0, 0), (1, 0, 0)), 2):
+        fetched = b"".join(struct.pack("!ihqqii", i, code, 0, 0, 0, 300_000) + bytes(300_000) for i, code in enumerate(codes))
+        kafka(x, 1, 4, n, struct.pack("!ii", 0, 1) + text16(b"t") + struct.pack("!i", len(codes)) + fetched)
+    x.fin()
+    rows = made.rows()
+    assert [(r["result"], r["status"]) for r in rows[1:]] == [("error", "6"), ("ok", ""), ("error", "1")]
+    assert {r["response_bytes"] for r in rows[1:]} == {8 + 8 + 3 + 4 + 3 * 300_030}
