@@ -211,6 +211,8 @@ static int64_t framed(struct proto_conn *c, enum proto_side from, const uint8_t 
 	struct side *s = &((struct cassandra *)proto_state(c))->side[from];
 	int64_t k;
 
+	if (s->envelope_left) /* it goes on in the next frame */
+		proto_goes_on(c);
 	if (s->at_checksum) {
 		s->at_checksum = false;
 		return 4;
@@ -233,6 +235,8 @@ static int64_t framed(struct proto_conn *c, enum proto_side from, const uint8_t 
 	}
 	s->left -= (uint32_t)k;
 	s->at_checksum = !s->left;
+	if (s->envelope_left)
+		proto_goes_on(c);
 	return k;
 }
 
@@ -244,6 +248,23 @@ static int64_t cassandra_step(struct proto_conn *c, enum proto_side from, const 
 	if (s->side[from].sealed)
 		return PROTO_LOST;
 	return s->side[from].framed ? framed(c, from, p, n, last) : envelope(c, from, p, n, last);
+}
+
+/* Whole envelopes to the end, one of them with a statement. */
+static bool is_chain(const uint8_t *p, size_t n)
+{
+	bool statement = false;
+
+	for (size_t at = 0; at < n;) {
+		if (!is_envelope(PROTO_CLIENT, p + at, n - at) || be32(p + at + 5) > n - at - HEAD)
+			return false;
+		if (p[at + 4] == QUERY || p[at + 4] == PREPARE)
+			statement |= be32(p + at + 5) > 8 &&
+				     be32(p + at + HEAD) <= be32(p + at + 5) - 4 &&
+				     byte_is_letter(p[at + HEAD + 4]);
+		at += HEAD + be32(p + at + 5);
+	}
+	return statement;
 }
 
 static enum proto_guess cassandra_recognise(const struct proto_first *f)
@@ -258,6 +279,8 @@ static enum proto_guess cassandra_recognise(const struct proto_first *f)
 		return PROTO_MAYBE;
 	if (!is_envelope(PROTO_CLIENT, f->client, f->n_client))
 		return PROTO_NO;
+	if (f->last && !f->n_server && f->client[4] != STARTUP)
+		return is_chain(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
 	len = be32(f->client + 5);
 	if (f->client[4] == OPTIONS)
 		return len ? PROTO_NO :

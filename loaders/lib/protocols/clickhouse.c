@@ -587,7 +587,9 @@ static enum proto_guess clickhouse_recognise(const struct proto_first *f)
 	if (f->client[0] != C_QUERY)
 		return PROTO_NO;
 	if (!f->n_server)
-		return f->n_client < 1024 ? PROTO_MAYBE : PROTO_NO;
+		return f->last && client_begins(&s, f->client, f->n_client) ? PROTO_YES :
+		       f->n_client < 1024                                   ? PROTO_MAYBE :
+									      PROTO_NO;
 	return client_begins(&s, f->client, f->n_client) && server_begins(f->server, f->n_server) ?
 		       PROTO_YES :
 		       PROTO_NO;

@@ -127,7 +127,7 @@ static enum proto_guess http_recognise(const struct proto_first *first)
 		return PROTO_NO;
 	if (m == SIZE_MAX)
 		return PROTO_MAYBE;
-	if (bytes_line(f->client, f->n_client, &whole) == SIZE_MAX &&
+	if (!f->last && bytes_line(f->client, f->n_client, &whole) == SIZE_MAX &&
 	    method_known(f->client, f->n_client))
 		return PROTO_MAYBE;
 	return is_request_line(f->client, f->n_client) ? PROTO_YES : PROTO_NO;

@@ -471,6 +471,8 @@ static enum proto_guess http2_recognise(const struct proto_first *f)
 	if (f->n_server && !frames_are(f->server, f->n_server, PROTO_SERVER, 2))
 		return PROTO_NO;
 	/* who asks opens odd streams with HEADERS that carry more than a status */
+	if (f->last && !f->n_server && f->n_client)
+		return f->client[3] == HEADERS && f->client[8] & 1 ? PROTO_YES : PROTO_NO;
 	if (!f->n_client || !f->n_server)
 		return f->n_client + f->n_server < 4096 ? PROTO_MAYBE : PROTO_NO;
 	return f->client[3] == HEADERS && !(f->client[8] & 1) ? PROTO_NO : PROTO_YES;

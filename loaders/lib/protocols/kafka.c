@@ -623,6 +623,13 @@ static enum proto_guess kafka_recognise(const struct proto_first *f)
 	if (!is_request(f->client, f->n_client) ||
 	    (!be32(f->client + 8) && (int16_t)be16(f->client + 12) <= 0))
 		return PROTO_NO;
+	if (f->last && !f->n_server) {
+		while (at + 14 <= f->n_client && is_request(f->client + at, f->n_client - at) &&
+		       api_of(be16(f->client + at + 4)))
+			at += be32(f->client + at) + 4u;
+		return at == f->n_client && (int16_t)be16(f->client + 12) > 0 ? PROTO_YES :
+										PROTO_NO;
+	}
 	if (f->n_server < 8)
 		return PROTO_MAYBE;
 	if (be32(f->server) < 4 || be32(f->server) > LENGTH_MAX)

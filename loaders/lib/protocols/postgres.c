@@ -113,6 +113,8 @@ static enum proto_guess postgres_recognise(const struct proto_first *f)
 	r = f->n_server ? chain(PROTO_SERVER, f->server, f->n_server, &ready) : 0;
 	if (q == SIZE_MAX || r == SIZE_MAX || f->n_client + f->n_server > 8000)
 		return PROTO_NO;
+	if (f->last && !f->n_server && q && strchr("QP", f->client[0]))
+		return PROTO_YES;
 	return q && r && ready ? PROTO_YES : PROTO_MAYBE;
 }
 
