@@ -321,6 +321,18 @@ void proto_begins_here(struct proto_conn *c)
 	c->at_pos = d->message_pos = c->step_pos;
 }
 
+void proto_begins_anew(struct proto_conn *c)
+{
+	struct proto_dir *d = &c->dir[c->from];
+
+	if (!d->going)
+		return;
+	proto_tell(c, c->from);
+	d->going = d->spoken = false;
+	d->lead_bytes = 0;
+	proto_begins_here(c);
+}
+
 void proto_goes_on(struct proto_conn *c)
 {
 	c->goes_on = true;

@@ -134,6 +134,18 @@ static void params(struct proto_conn *c, uint16_t id, const uint8_t *p, size_t n
 	params_drop(s);
 }
 
+/* A record that goes on with a request. */
+static void more(struct proto_conn *c, const uint8_t *p, uint64_t size)
+{
+	struct proto_pending *q = proto_find(c, be16(p + 2));
+
+	if (!q)
+		return;
+	q->request_bytes += size;
+	if (!q->first_ns)
+		q->sent_ns = c->now_ns;
+}
+
 /* The status in the headers of a response. */
 static void headers(struct proto_pending *q, const uint8_t *p, size_t n)
 {
@@ -195,8 +207,10 @@ static int64_t fastcgi_step(struct proto_conn *c, enum proto_side from, const ui
 		params_drop(s);
 		s->id = be16(p + 2);
 		proto_ask(c, 0, s->id);
-	} else if (p[1] == PARAMS) {
-		params(c, be16(p + 2), p + HEAD, see);
+	} else {
+		more(c, p, (uint64_t)HEAD + body + p[6]);
+		if (p[1] == PARAMS)
+			params(c, be16(p + 2), p + HEAD, see);
 	}
 	return (int64_t)(HEAD + body + p[6]);
 }

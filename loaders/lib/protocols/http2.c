@@ -11,9 +11,10 @@
  * the stream of bytes
  *
  * A question is a stream: it begins with the client's HEADERS and is answered by the server's
- * END_STREAM or RST_STREAM. Matched by stream number. gRPC's own status comes in the last HEADERS.
- * Of a connection that was begun before, headers that refer to what was not seen have no name: the
- * operation says `?` there. After a loss the table of that direction begins anew.
+ * END_STREAM or RST_STREAM, or refused by a GOAWAY. Matched by stream number. gRPC's own status
+ * comes in the last HEADERS. Of a connection that was begun before, headers that refer to what was
+ * not seen have no name: the operation says `?` there. After a loss the table of that direction
+ * begins anew.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,8 @@ enum { TAG_STATUS = 0xfff, TAG_GRPC = 0x1000, TAG_OPENED = 0x2000, TAG_BODY = 0x
 
 struct http2 {
 	bool preface; /* still to come, from the client */
+	bool going_away;
+	uint32_t why; /* GOAWAY's code */
 	struct http2_side {
 		struct hpack hpack;
 		uint8_t *block; /* fragments so far */
@@ -357,6 +360,32 @@ static void reset(struct proto_conn *c, const uint8_t *p, size_t n)
 	proto_answer(c, q, PROTO_ERROR, status);
 }
 
+/* Streams from `low` on will not be answered. */
+static void refuse(struct proto_conn *c, uint32_t low, uint32_t why)
+{
+	struct proto_pending *q;
+	char status[16];
+
+	snprintf(status, sizeof(status), "goaway %u", why & 0xff);
+	while ((q = proto_between(c, low, 0x7fffffff)))
+		if (q->tag & TAG_OPENED)
+			proto_forget(c, q);
+		else
+			proto_answer(c, q, PROTO_ERROR, status);
+}
+
+/* LAST:32, the last stream that is still answered, CODE:32 */
+static void goaway(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	struct http2 *h = proto_state(c);
+
+	if (n < FRAME_HEAD + 8)
+		return;
+	h->going_away = true;
+	h->why = be32(p + FRAME_HEAD + 4);
+	refuse(c, (be32(p + FRAME_HEAD) & 0x7fffffff) + 1, h->why);
+}
+
 /* ---- frames ---- */
 
 static bool frame_is(const uint8_t *p, size_t n, enum proto_side from)
@@ -452,6 +481,12 @@ static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint
 			return PROTO_MORE;
 		reset(c, p, n);
 		break;
+	case GOAWAY:
+		if (n < FRAME_HEAD + 8 && !last)
+			return PROTO_MORE;
+		if (from == PROTO_SERVER)
+			goaway(c, p, n);
+		break;
 	}
 	return FRAME_HEAD + len;
 }
@@ -496,6 +531,14 @@ static void http2_lost(struct proto_conn *c, enum proto_side from)
 	s->n_block = 0;
 }
 
+static void http2_ended(struct proto_conn *c, enum proto_side from)
+{
+	const struct http2 *h = proto_state(c);
+
+	if (from == PROTO_SERVER && h->going_away && h->why)
+		refuse(c, 1, h->why);
+}
+
 static void http2_begin(struct proto_conn *c, bool begun)
 {
 	struct http2 *h = proto_state(c);
@@ -523,5 +566,6 @@ const struct protocol protocol_http2 = {
 	.step = http2_step,
 	.starts = http2_starts,
 	.lost = http2_lost,
+	.ended = http2_ended,
 	.release = http2_release,
 };

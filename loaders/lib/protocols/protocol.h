@@ -186,6 +186,8 @@ void proto_refused(struct proto_conn *c, uint32_t operation, const char *status)
  * it. It began with the first of them, its bytes are those of all, and it has passed with the last.
  */
 void proto_goes_on(struct proto_conn *c);
+/* What went on before is over: the message at hand begins with this step. */
+void proto_begins_anew(struct proto_conn *c);
 /* It goes on after a pause in which it was answered: its time begins here. */
 void proto_begins_here(struct proto_conn *c);
 /* From the next byte on, both sides speak this. NULL: what they speak is to be found out anew. */
