@@ -334,11 +334,13 @@ static int reply_is(const uint8_t *p, size_t n)
 
 #define REFUSAL "ERROR Too many open connections\r\n"
 
-/* All that a server says that has too many connections. */
-static bool is_refusal(const struct proto_first *f)
+/* All that a server says that has too many connections? */
+static enum proto_guess refusal(const struct proto_first *f)
 {
-	return f->begun && f->n_server == strlen(REFUSAL) &&
-	       bytes_begin(f->server, f->n_server, REFUSAL);
+	if (!f->begun || f->n_client || f->n_server > strlen(REFUSAL) ||
+	    !bytes_agree(f->server, f->n_server, REFUSAL))
+		return PROTO_NO;
+	return f->n_server == strlen(REFUSAL) ? PROTO_YES : PROTO_MAYBE;
 }
 
 static enum proto_guess memcached_recognise(const struct proto_first *f)
@@ -347,7 +349,7 @@ static enum proto_guess memcached_recognise(const struct proto_first *f)
 	    r = f->n_server ? reply_is(f->server, f->n_server) : -1;
 
 	if (!q || !r || (!f->n_client && f->n_server && f->begun))
-		return is_refusal(f) ? PROTO_YES : PROTO_NO;
+		return refusal(f);
 	return q > 0 && (r > 0 || (f->last && !f->n_server)) ? PROTO_YES : PROTO_MAYBE;
 }
 

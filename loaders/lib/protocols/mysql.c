@@ -225,6 +225,9 @@ static enum proto_guess mysql_recognise(const struct proto_first *f)
 						    f->server[4] == 0xff)) ?
 				       PROTO_MAYBE :
 				       PROTO_NO;
+		if (f->server[4] == 0xff && !f->server[3] && le24(f->server) < 512 &&
+		    le24(f->server) + 4 > f->n_server)
+			return PROTO_MAYBE;
 		return is_greeting(f->server, f->n_server) ? PROTO_YES : PROTO_NO;
 	}
 	if (!f->n_client)

@@ -307,6 +307,16 @@ static void fails(struct redis *s, const uint8_t *word, size_t n)
 	s->status[m] = '\0';
 }
 
+/* A string from its head on: is as much of it here as is ever looked at? */
+static bool string_is_here(const uint8_t *p, size_t n)
+{
+	int64_t len = 0;
+	size_t line = number_line(p, n, &len);
+
+	return line == SIZE_MAX ||
+	       (line && (len < 0 || n - line >= (size_t)(len < WORD ? len : WORD)));
+}
+
 /* One item's head (with the data of a string). 0: not whole, SIZE_MAX: wrong. */
 static uint64_t item(struct redis *s, const uint8_t *p, size_t n)
 {
@@ -334,6 +344,8 @@ static uint64_t item(struct redis *s, const uint8_t *p, size_t n)
 		line = number_line(p, n, &v);
 		if (!line || line == SIZE_MAX)
 			return line;
+		if (p[0] == '!' && !string_is_here(p, n))
+			return 0;
 		if (p[0] == '!')
 			fails(s, p + line, n - line);
 		s->items_left--;
@@ -351,16 +363,6 @@ static uint64_t item(struct redis *s, const uint8_t *p, size_t n)
 		return s->items_left > ITEMS_MAX ? SIZE_MAX : line;
 	}
 	return SIZE_MAX;
-}
-
-/* A string from its head on: is as much of it here as is ever looked at? */
-static bool string_is_here(const uint8_t *p, size_t n)
-{
-	int64_t len = 0;
-	size_t line = number_line(p, n, &len);
-
-	return line == SIZE_MAX ||
-	       (line && (len < 0 || n - line >= (size_t)(len < WORD ? len : WORD)));
 }
 
 /* What a reply is (an error's word, a push's or a subscription's kind) stands in its first string.

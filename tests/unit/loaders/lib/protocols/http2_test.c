@@ -160,6 +160,23 @@ static void a_preface_alone_is_no_request(void **state)
 	talk_expect_nothing(turns);
 }
 
+static void a_goaway_refuses_the_streams_that_it_does_not_answer(void **state)
+{
+	static const struct turn turns[] = {
+		C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x03\x01\x05\x00"
+		  "\x00\x00\x01\x82\x86\x84\x00\x00\x03\x01\x05\x00\x00\x00\x03\x82\x86\x84\x00\x00\x03\x01\x05"
+		  "\x00\x00\x00\x05\x82\x86\x84"),
+		S("\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00"
+		  "\x00\x00\x0b\x00\x00\x01\x01\x05\x00\x00\x00\x01\x88"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "http2",
+		    "GET / error goaway 11\n"
+		    "GET / ok 200\n"
+		    "GET / error goaway 11\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +188,7 @@ int main(void)
 			begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_its_own),
 		cmocka_unit_test(what_grpc_said_in_a_table_that_nobody_saw_is_no_error),
 		cmocka_unit_test(a_preface_alone_is_no_request),
+		cmocka_unit_test(a_goaway_refuses_the_streams_that_it_does_not_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

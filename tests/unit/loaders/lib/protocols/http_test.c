@@ -348,6 +348,24 @@ static void an_idle_connection_is_small_and_an_endless_head_is_bounded(void **st
 	free(t);
 }
 
+static void a_message_of_websocket_is_all_of_its_frames(void **state)
+{
+	static const struct turn turns[] = {
+		C("GET /w HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n"),
+		S("HTTP/1.1 101 S\r\nUpgrade: websocket\r\n\r\n\x01\x02"
+		  "ab\x89\x00\x00\x02"
+		  "cd\x80\x02"
+		  "ef"
+		  "\x82\x01x"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "websocket",
+		    "GET x/w opened 101\n"
+		    "text to client one-way\n"
+		    "binary to client one-way\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +391,7 @@ int main(void)
 		cmocka_unit_test(a_place_with_many_siblings_becomes_one_name),
 		cmocka_unit_test(a_service_folds_its_own_names_alone),
 		cmocka_unit_test(an_idle_connection_is_small_and_an_endless_head_is_bounded),
+		cmocka_unit_test(a_message_of_websocket_is_all_of_its_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

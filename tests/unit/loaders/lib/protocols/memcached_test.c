@@ -68,6 +68,14 @@ static void a_mail_server_is_none(void **state)
 	talk_expect_nothing(turns);
 }
 
+static void a_server_that_has_too_many_clients_says_so_unasked(void **state)
+{
+	static const struct turn turns[] = {S("ERROR Too many open connections\r\n"), END};
+
+	(void)state;
+	talk_expect(turns, "memcached", "CONNECT error ERROR\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -75,6 +83,7 @@ int main(void)
 		cmocka_unit_test(meta_commands_quiet_ones_too),
 		cmocka_unit_test(the_binary_form_is_matched_by_its_number),
 		cmocka_unit_test(a_mail_server_is_none),
+		cmocka_unit_test(a_server_that_has_too_many_clients_says_so_unasked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,12 +67,55 @@ static void a_refused_login_is_an_error(void **state)
 	talk_expect(turns, "mqtt", "CONNECT error 5\n");
 }
 
+static void one_filter_of_several_that_is_refused_is_an_error(void **state)
+{
+	static const struct turn turns[] = {C("\x10\r\x00\x04MQTT\x04\x02\x00<\x00\x01"
+					      "a"),
+					    S(" \x02\x00\x00"),
+					    C("\x82\n\x00\x01\x00\x01"
+					      "a\x00\x00\x01"
+					      "b\x00"),
+					    S("\x90\x04\x00\x01\x80\x01"),
+					    C("\x82\n\x00\x02\x00\x01"
+					      "a\x00\x00\x01"
+					      "b\x00"),
+					    S("\x90\x04\x00\x02\x00\x01"),
+					    END};
+
+	(void)state;
+	talk_expect(turns, "mqtt",
+		    "CONNECT ok\n"
+		    "SUBSCRIBE a error 128\n"
+		    "SUBSCRIBE a ok\n");
+}
+
+static void a_server_that_disconnects_says_why(void **state)
+{
+	static const struct turn turns[] = {C("\x10\x0e\x00\x04MQTT\x05\x02\x00<\x00\x00\x01"
+					      "a"),
+					    S(" \x03\x00\x00\x00"),
+					    C("\x82\x07\x00\x01\x00\x00\x01"
+					      "a\x00"),
+					    S("\x90\x07\x00\x01\x03\x1f\x00\x00\x87"),
+					    C("2\x07\x00\x01t\x00\x02\x00x"),
+					    S("\xe0\x02\x8b\x00"),
+					    END};
+
+	(void)state;
+	talk_expect(turns, "mqtt",
+		    "CONNECT ok\n"
+		    "SUBSCRIBE a error 135\n"
+		    "PUBLISH t error 139\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quality_says_what_is_answered),
 		cmocka_unit_test(version_5_has_numbers_for_topics_and_reasons),
 		cmocka_unit_test(a_refused_login_is_an_error),
+		cmocka_unit_test(one_filter_of_several_that_is_refused_is_an_error),
+		cmocka_unit_test(a_server_that_disconnects_says_why),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,37 @@ static void a_connection_in_the_middle_is_found_by_its_commands(void **state)
 		       false, false, 0, PROTO_MASKED);
 }
 
+static void a_server_that_refuses_the_connection_says_why(void **state)
+{
+	static const struct turn turns[] = {S("\x17\x00\x00\x00\xff\x10\x04Too many connections"),
+					    END};
+
+	(void)state;
+	talk_expect(turns, "mysql", "CONNECT error 1040\n");
+}
+
+static void a_connection_of_a_pool_is_known_by_its_ping(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x01\x00\x00\x00\x0e"),
+		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"),
+		C("\x09\x00\x00\x00\x03select 1"),
+		S("\x01\x00\x00\x01\x01\x01\x00\x00\x02"
+		  "d\x05\x00\x00\x03\xfe\x00\x00\x02\x00\x02\x00\x00\x04"
+		  "\x01"
+		  "1\x05\x00\x00\x05\xfe\x00\x00\x02\x00"),
+		C("\x01\x00\x00\x00\x1f"),
+		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"),
+		END};
+
+	(void)state;
+	talk_expect_of(turns, "mysql",
+		       "PING blind\n"
+		       "select ? ok\n"
+		       "RESET CONNECTION ok\n",
+		       false, false, 0, PROTO_MASKED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +303,8 @@ int main(void)
 		cmocka_unit_test(compressed_packets_may_be_cut_anywhere),
 		cmocka_unit_test(a_login_may_ask_for_more_and_fail),
 		cmocka_unit_test(a_connection_in_the_middle_is_found_by_its_commands),
+		cmocka_unit_test(a_server_that_refuses_the_connection_says_why),
+		cmocka_unit_test(a_connection_of_a_pool_is_known_by_its_ping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,10 +27,41 @@ static void a_publish_is_one_way_and_a_request_has_its_answer(void **state)
 		    "REQUEST svc.gone error 503\n");
 }
 
+static void an_error_refuses_the_login_or_what_is_open(void **state)
+{
+	static const struct turn turns[] = {S("INFO {\"server_id\":\"x\"}\r\n"),
+					    C("CONNECT {}\r\nPING\r\n"),
+					    S("-ERR 'Authorization Violation'\r\n"), END};
+
+	(void)state;
+	talk_expect(turns, "nats", "CONNECT error Authorization Violation\n");
+}
+
+static void an_error_that_names_a_subject_does_not_tell_it(void **state)
+{
+	static const struct turn turns[] = {
+		S("INFO {\"server_id\":\"x\"}\r\n"),
+		C("CONNECT {}\r\nPING\r\n"),
+		S("PONG\r\n"),
+		C("PUB secret 1\r\nx\r\n"),
+		S("-ERR 'Permissions Violation for Publish to \"secret\"'\r\n"),
+		C("PUB a _INBOX.1 1\r\nx\r\n"),
+		S("-ERR 'Stale Connection'\r\n"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "nats",
+		    "PUB secret one-way\n"
+		    "PUB error Permissions Violation\n"
+		    "REQUEST a error Stale Connection\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_publish_is_one_way_and_a_request_has_its_answer),
+		cmocka_unit_test(an_error_refuses_the_login_or_what_is_open),
+		cmocka_unit_test(an_error_that_names_a_subject_does_not_tell_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,6 +236,44 @@ static void statements_without_end_stay_bounded(void **state)
 	free(t);
 }
 
+static void an_error_that_ends_the_connection_is_the_answer(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x00\x00\x00\x11\x00\x03\x00\x00user\x00"
+		  "ann\x00"),
+		S("R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I"),
+		C("Q\x00\x00\x00\rselect 1\x00"),
+		S("C\x00\x00\x00\rSELECT 1\x00Z\x00\x00\x00\x05I"),
+		C("Q\x00\x00\x00\rselect 2\x00"),
+		S("T\x00\x00\x00\x06\x00\x00"
+		  "E\x00\x00\x00\x1dSFATAL\x00VFATAL\x00"
+		  "C57P01\x00Mx\x00\x00"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "postgres",
+		    "CONNECT ok\n"
+		    "select ? ok\n"
+		    "select ? error 57P01\n");
+}
+
+static void the_last_word_of_a_server_is_an_answer_in_any_language(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x00\x00\x00\x11\x00\x03\x00\x00user\x00"
+		  "ann\x00"),
+		S("R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I"),
+		C("Q\x00\x00\x00\rselect 2\x00"),
+		S("E\x00\x00\x00\x13S\xd0\xa4\x00"
+		  "C57P02\x00Mx\x00\x00"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "postgres",
+		    "CONNECT ok\n"
+		    "select ? error 57P02\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +285,8 @@ int main(void)
 		cmocka_unit_test(the_server_refuses_and_tells_why),
 		cmocka_unit_test(a_connection_in_the_middle_says_what_it_did_not_see_prepared),
 		cmocka_unit_test(statements_without_end_stay_bounded),
+		cmocka_unit_test(an_error_that_ends_the_connection_is_the_answer),
+		cmocka_unit_test(the_last_word_of_a_server_is_an_answer_in_any_language),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

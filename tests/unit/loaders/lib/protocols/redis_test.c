@@ -194,6 +194,49 @@ static void a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded(void **state
 	free(t);
 }
 
+static void an_error_within_a_reply_is_one(void **state)
+{
+	static const struct turn turns[] = {C("*1\r\n$5\r\nMULTI\r\n"),
+					    S("+OK\r\n"),
+					    C("*1\r\n$4\r\nEXEC\r\n"),
+					    S("*3\r\n+OK\r\n-WRONGTYPE no\r\n-ERR no\r\n"),
+					    C("*1\r\n$4\r\nEXEC\r\n"),
+					    S("*2\r\n*1\r\n!11\r\nNOPERM huhu\r\n:1\r\n"),
+					    C("*1\r\n$4\r\nEXEC\r\n"),
+					    S("*1\r\n$9\r\n-ERR text\r\n"),
+					    C("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"),
+					    S("$-1\r\n"),
+					    END};
+
+	(void)state;
+	talk_expect(turns, "redis",
+		    "MULTI ok\n"
+		    "EXEC error WRONGTYPE\n"
+		    "EXEC error NOPERM\n"
+		    "EXEC ok\n"
+		    "GET k ok\n");
+}
+
+static void a_server_that_has_too_many_clients_says_so_unasked(void **state)
+{
+	static const struct turn turns[] = {S("-ERR max number of clients reached\r\n"),
+					    C("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), END};
+
+	(void)state;
+	talk_expect(turns, "redis",
+		    "CONNECT error ERR\n"
+		    "GET k no-answer\n");
+}
+
+static void an_empty_line_before_the_first_command_is_none(void **state)
+{
+	static const struct turn turns[] = {C("\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), S("$-1\r\n"),
+					    END};
+
+	(void)state;
+	talk_expect(turns, "redis", "GET k ok\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +250,9 @@ int main(void)
 		cmocka_unit_test(a_large_value_is_passed_over_and_its_pieces_need_not_be_copied),
 		cmocka_unit_test(a_message_that_begins_in_one_piece_may_end_within_the_next),
 		cmocka_unit_test(a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded),
+		cmocka_unit_test(an_error_within_a_reply_is_one),
+		cmocka_unit_test(a_server_that_has_too_many_clients_says_so_unasked),
+		cmocka_unit_test(an_empty_line_before_the_first_command_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
