@@ -18,6 +18,7 @@
 #define APPEND      4096
 #define SEEN_BYTES  16384 /* kept until the protocol is known */
 #define SEEN_PIECES 48
+#define SEEN_APART  24 /* of more, those that go on with the one before are put together */
 #define TRIES       8
 /* a later protocol's yes stands after so much, though an earlier one still asks for more */
 #define MAYBE_BYTES 1024
@@ -26,9 +27,9 @@ struct proto_seen {
 	struct seen_piece {
 		enum proto_side from;
 		uint64_t pos;
-		int64_t at_ns, came_ns;
+		int64_t at_ns, came_ns, last_ns; /* last_ns: of the bytes from `last` on */
 		bool together;
-		uint32_t at, len;
+		uint32_t at, len, last; /* last: 0: all are of at_ns */
 		size_t size;
 		uint64_t missing; /* before it */
 	} pieces[SEEN_PIECES];
@@ -448,6 +449,23 @@ static const struct protocol *recognise(const struct proto_first *f, bool *maybe
 	return NULL;
 }
 
+static void feed_seen(struct proto_conn *c, const struct proto_seen *seen,
+		      const struct seen_piece *s, size_t from, size_t to, int64_t at_ns)
+{
+	const struct proto_piece piece = {.from = s->from,
+					  .pos = s->pos + from,
+					  .at_ns = at_ns,
+					  .bytes = seen->bytes + s->at + from,
+					  .len = to - from,
+					  .size = to < s->len ? to - from : s->size - from};
+
+	c->now_ns = at_ns;
+	c->came_ns = from ? 0 : s->came_ns;
+	c->together = s->together;
+	if (c->protocol)
+		feed_known(c, &piece);
+}
+
 /* The pieces that were kept go in as if they came now. */
 static void replay_seen(struct proto_conn *c)
 {
@@ -456,20 +474,13 @@ static void replay_seen(struct proto_conn *c)
 	c->seen = NULL;
 	for (uint32_t i = 0; i < seen->n; i++) {
 		const struct seen_piece *s = &seen->pieces[i];
-		const struct proto_piece piece = {.from = s->from,
-						  .pos = s->pos,
-						  .at_ns = s->at_ns,
-						  .bytes = seen->bytes + s->at,
-						  .len = s->len,
-						  .size = s->size};
 
 		c->now_ns = s->at_ns;
-		c->came_ns = s->came_ns;
-		c->together = s->together;
 		if (s->missing && c->protocol)
 			hole(c, s->from, s->missing);
-		if (c->protocol)
-			feed_known(c, &piece);
+		if (s->last)
+			feed_seen(c, seen, s, 0, s->last, s->at_ns);
+		feed_seen(c, seen, s, s->last, s->len, s->last ? s->last_ns : s->at_ns);
 	}
 	free(seen);
 }
@@ -546,8 +557,10 @@ static void feed_unknown(struct proto_conn *c, const struct proto_piece *piece, 
 	s = c->seen;
 	room = SEEN_BYTES - s->n_bytes;
 	n = piece->len < room ? piece->len : room;
-	if (s->n && !c->datagram && continues(&s->pieces[s->n - 1], piece, missing) &&
+	if (s->n >= SEEN_APART && !c->datagram && continues(&s->pieces[s->n - 1], piece, missing) &&
 	    n == piece->len) {
+		s->pieces[s->n - 1].last = s->pieces[s->n - 1].len;
+		s->pieces[s->n - 1].last_ns = piece->at_ns;
 		s->pieces[s->n - 1].len += (uint32_t)n;
 		s->pieces[s->n - 1].size += piece->size;
 		s->pieces[s->n - 1].together = false;

@@ -375,7 +375,8 @@ static enum proto_guess mqtt_recognise(const struct proto_first *f)
 				       !f->server[1] ?
 			       PROTO_YES :
 			       PROTO_NO;
-	return f->n_client + f->n_server > 24 && is_chain(PROTO_CLIENT, f->client, f->n_client) &&
+	return (f->n_client + f->n_server > 24 || (f->last && has_topic(f->client[0] >> 4))) &&
+			       is_chain(PROTO_CLIENT, f->client, f->n_client) &&
 			       is_chain(PROTO_SERVER, f->server, f->n_server) ?
 		       PROTO_YES :
 		       PROTO_NO;
