@@ -283,6 +283,11 @@ static int64_t client(struct proto_conn *c, struct clickhouse *s, const uint8_t 
 		s->greeting = false;
 		s->addendum = s->in_use >= 54458;
 	}
+	/* nothing of the server is seen: it is as new as its client */
+	if (!s->in_use && s->revision[PROTO_CLIENT] && !c->dir[PROTO_SERVER].met) {
+		s->in_use = s->revision[PROTO_CLIENT];
+		s->addendum = s->in_use >= 54458;
+	}
 	if (s->addendum)
 		return addendum(s, p, n);
 	if (s->parameters)
