@@ -121,6 +121,8 @@ static void held_free(struct stream *s)
 static void account(struct flows *f, struct flow *w)
 {
 	f->stat.unfinished += proto_conn_stop(w->conn, w->last_ns);
+	f->stat.answers_only +=
+		!w->udp && !w->stream[proto_conn_swapped(w->conn) ? !w->opener : w->opener].met;
 	if (*proto_conn_protocol(w->conn)) {
 		f->stat.blind_bytes += proto_conn_blind_bytes(w->conn);
 	} else if (w->bytes) {

@@ -34,6 +34,7 @@ struct flows_stat {
 				   sense of, missing ones with it */
 	uint64_t unknown;       /* connections with payload that no protocol knows */
 	uint64_t unknown_bytes;
+	uint64_t answers_only; /* connections of which the client's side was not seen */
 	uint64_t unfinished; /* questions that were open when the capture ended, or of connections
 				of which the server's side was not seen */
 };

@@ -157,6 +157,12 @@ static int show(struct replay *m, struct err *e)
 			(unsigned long long)m->n, m->path, m->store);
 	if (m->n)
 		return 0;
+	if (stat.answers_only)
+		return err_set(
+			e, -ENODATA, EXIT_NOTHING,
+			"%.300s holds answers, and no request: of %llu of %llu connections only the server's side was captured",
+			m->path, (unsigned long long)stat.answers_only,
+			(unsigned long long)stat.connections);
 	err_set(e, -ENODATA, EXIT_NOTHING,
 		"%.300s holds no request of a known protocol (%llu packets, %llu connections)",
 		m->path, (unsigned long long)stat.packets, (unsigned long long)stat.connections);

@@ -149,6 +149,20 @@ static void begin_frames(struct proto_conn *c)
 	}
 }
 
+/* LEN:16 TYPE ..., one that was registered for. */
+static void event(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	size_t len = n >= 2 ? be16(p) : 0;
+
+	for (size_t i = 0; i < len && len <= n - 2; i++)
+		if (!byte_is_letter(p[2 + i]) && p[2 + i] != '_')
+			len = 0;
+	if (!len || len > n - 2 || len > 32)
+		proto_one_way(c, proto_name(c, "EVENT", 5));
+	else
+		proto_one_way(c, proto_namef(c, "EVENT %.*s", (int)len, (const char *)p + 2));
+}
+
 static void server(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n)
 {
 	struct proto_pending *q = proto_find(c, be16(head + 2));
@@ -158,6 +172,8 @@ static void server(struct proto_conn *c, const uint8_t *head, const uint8_t *p, 
 
 	if ((head[4] == READY || head[4] == AUTHENTICATE) && (head[0] & 0x7f) == 5)
 		begin_frames(c);
+	if (head[4] == EVENT)
+		event(c, p, plain ? n : 0);
 	if (!q || head[4] == EVENT)
 		return;
 	p += skip < n ? skip : n;

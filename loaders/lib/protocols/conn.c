@@ -730,8 +730,6 @@ static void guess_at_last(struct proto_conn *c)
 	if (c->protocol || !c->seen)
 		return;
 	guess(c, true);
-	if (c->protocol)
-		c->dir[0].ended = c->dir[1].ended = false;
 }
 
 void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns)
@@ -739,18 +737,26 @@ void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns)
 	end_side(c, c->turned ? !from : from, at_ns, false);
 }
 
+/* What a question without an answer is: the server has said its last word? */
+static enum proto_result unanswered(const struct proto_conn *c, bool ended)
+{
+	bool hole = c->count && c->protocol->in_order && proto_slot(c, 0)->hole;
+
+	return ended && c->dir[PROTO_SERVER].synced && !hole ? PROTO_NO_ANSWER : PROTO_BLIND;
+}
+
 static void close_both(struct proto_conn *c, int64_t at_ns, bool reset)
 {
-	guess_at_last(c);
+	if (!c->protocol) {
+		guess_at_last(c);
+		c->dir[0].ended = c->dir[1].ended = false;
+	}
 	end_side(c, PROTO_CLIENT, at_ns, reset);
 	end_side(c, PROTO_SERVER, at_ns, reset);
 	if (!c->protocol)
 		return;
 	proto_tell_all(c);
-	proto_all_blind(c, c->dir[PROTO_SERVER].synced && !(c->count && c->protocol->in_order &&
-							    proto_slot(c, 0)->hole) ?
-				   PROTO_NO_ANSWER :
-				   PROTO_BLIND);
+	proto_all_blind(c, unanswered(c, true));
 }
 
 void proto_conn_close(struct proto_conn *c, int64_t at_ns)
@@ -783,7 +789,7 @@ size_t proto_conn_stop(struct proto_conn *c, int64_t at_ns)
 	proto_tell_all(c);
 	c->cutting = false;
 	if (c->protocol)
-		proto_all_blind(c, PROTO_BLIND);
+		proto_all_blind(c, unanswered(c, c->dir[PROTO_SERVER].ended));
 	return open;
 }
 

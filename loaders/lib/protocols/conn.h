@@ -112,8 +112,8 @@ void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns);
 void proto_conn_close(struct proto_conn *c, int64_t at_ns);
 /* As proto_conn_close, by a reset: what ends with the connection is not whole either. */
 void proto_conn_reset(struct proto_conn *c, int64_t at_ns);
-/* Nobody looks any more, while the connection goes on: what has no answer so far is blind. How many
- * those are. */
+/* Nobody looks any more, while the connection goes on: what has no answer so far is blind, unless
+ * the server's side has ended. How many those are. */
 size_t proto_conn_stop(struct proto_conn *c, int64_t at_ns);
 
 const char *proto_conn_protocol(const struct proto_conn *c); /* "" while it is not known */

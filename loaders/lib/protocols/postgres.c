@@ -13,13 +13,14 @@
  * batch of executes the last is told at Z, those before at the next one's completion. After an
  * error the rest of a batch is skipped ("skipped"). An error before the first Z, or of severity
  * FATAL or PANIC, ends the connection: no Z follows. P, B, D and C are part of the E or S that
- * follows them. A statement that was prepared before anything
- * was seen is <prepared NAME>. An error's status is its SQLSTATE.
+ * follows them. A notification (A) is one way, replication (W) an opened stream. A statement that
+ * was prepared before anything was seen is <prepared NAME>. An error's status is its SQLSTATE.
  */
 #include <stdio.h>
 
 #include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/sql.h"
 #include "loaders/lib/protocols/table.h"
 
@@ -351,6 +352,20 @@ static void ready(struct proto_conn *c, struct postgres *s)
 	s->connected = true;
 }
 
+/* PROCESS:32 CHANNEL\0 TEXT\0, whenever somebody notifies. */
+static void notify(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	char channel[ROUTE_MAX];
+	size_t len = n > 4 ? text_size(p + 4, n - 4) : 0;
+
+	if (!len || len > 63 || proto_payload(c) == PROTO_NONE) {
+		proto_one_way(c, proto_name(c, "NOTIFICATION", 12));
+		return;
+	}
+	proto_route(c, NULL, 0, p + 4, len, '.', channel);
+	proto_one_way(c, proto_namef(c, "NOTIFICATION %s", channel));
+}
+
 static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n,
 		      bool last)
 {
@@ -374,7 +389,7 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	if (len < 4 || len > LENGTH_MAX)
 		return PROTO_LOST;
 	see = len - 4 < 1024 ? len - 4 : 1024;
-	if (p[0] == 'E' && n - 5 < see && !last)
+	if (strchr("EA", p[0]) && n - 5 < see && !last)
 		return PROTO_MORE;
 	q = proto_oldest(c);
 	if (q && !strchr("SNA", p[0]))
@@ -393,6 +408,13 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	case 's':
 	case 'V':
 		complete(c, s, TAG_OK);
+		break;
+	case 'A':
+		notify(c, p + 5, see < n - 5 ? see : n - 5);
+		break;
+	case 'W': /* replication: a stream of both sides */
+		if (q)
+			proto_opened(c, q, "");
 		break;
 	case 'Z':
 		if (len != 5)

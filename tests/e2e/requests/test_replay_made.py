@@ -180,6 +180,14 @@ def test_what_hangs_at_the_end_and_what_is_seen_of_one_side_alone_is_unknown(mad
     assert whole.told() == [("GET x/a", "ok", "200"), ("GET x/a", "blind", "")]
 
 
+def test_answers_alone_are_told_to_be_that(made):
+    x = made.connect(80, sides="s")
+    x.ask(HTTP)
+    x.answer(FINE)
+    x.fin()
+    assert made.told() == [] and "only the server's side was captured" in made.said
+
+
 # what is cut off
 
 @pytest.mark.parametrize("how", ("fin", "reset"))
@@ -391,3 +399,66 @@ def test_a_code_of_kafka_is_found_behind_the_records_of_other_partitions(made):
     rows = made.rows()
     assert [(r["result"], r["status"]) for r in rows[1:]] == [("error", "6"), ("ok", ""), ("error", "1")]
     assert {r["response_bytes"] for r in rows[1:]} == {8 + 8 + 3 + 4 + 3 * 300_030}
+
+
+# what belongs to a question
+
+def my(seq, b):
+    return len(b).to_bytes(3, "little") + bytes([seq]) + b
+
+
+def test_the_data_of_a_parameter_is_part_of_what_is_executed(made):
+    x = made.connect(3306, opened=False)
+    x.ask(my(0, b"\x16insert into t values (?)"), 1000)
+    x.answer(my(1, b"\0" + struct.pack("<IHHBH", 7, 0, 1, 0, 0)) + my(2, b"d") + my(3, b"\xfe\0\0\2\0"), 1100)
+    for us in (2000, 3000):
+        x.ask(my(0, b"\x18" + struct.pack("<IH", 7, 0) + b"v" * 1000), us)
+    execute = my(0, b"\x17" + struct.pack("<IBI", 7, 0, 1) + b"\0\1\xfc\0")
+    x.ask(execute, 4000)
+    x.answer(my(1, bytes([0, 1, 0, 2, 0, 0, 0])), 5000)
+    row = made.rows()[-1]
+    assert (row["result"], row["request_bytes"], row["latency_ns"]) == ("ok", 2 * 1011 + len(execute), 3_000_000)
+
+
+def test_a_message_of_several_packets_is_one(made):
+    x = made.connect(3306, opened=False)
+    x.ask(my(0, b"\x0e"))
+    x.answer(my(1, bytes([0, 0, 0, 2, 0, 0, 0])))
+    ask = my(0, b"\3insert into t values ('" + b"v" * (0xffffff - 24)) + my(1, b"v" * 99 + b"')")
+    for i in range(0, len(ask), 60_000):
+        x.ask(ask[i:i + 60_000])
+    x.answer(my(2, bytes([0, 1, 0, 2, 0, 0, 0])))
+    row = made.rows()[-1]
+    assert (row["operation"][:13], row["result"], row["request_bytes"]) == ("insert into t", "ok", len(ask))
+
+
+def amqp(kind, channel, body):
+    return struct.pack("!BHI", kind, channel, len(body)) + body + b"\xce"
+
+
+@pytest.mark.parametrize("pushed", (True, False))
+def test_a_message_of_amqp_is_its_content_too(made, pushed):
+    def content(method, args):
+        return (amqp(1, 1, struct.pack("!HH", 60, method) + args), amqp(2, 1, struct.pack("!HHQH", 60, 0, 5000, 0)), amqp(3, 1, bytes(4000)), amqp(3, 1, bytes(1000)))
+    x = made.connect(5672, opened=False)
+    x.ask(amqp(1, 1, struct.pack("!HH", 20, 10) + b"\0"), 500)
+    x.answer(amqp(1, 1, struct.pack("!HH", 20, 11) + bytes(4)), 600)
+    parts = content(60, b"\1t" + bytes(9) + b"\2ex\1k") if pushed else content(40, b"\0\0\2ex\1k\0")
+    for i, part in enumerate(parts):
+        x.say(int(pushed), part, 7000 + i * 1000)
+    row = made.rows()[-1]
+    whole = sum(map(len, parts))
+    assert (row["operation"], row["result"], row["begin_ns"] // 1000 - START) == ("DELIVER ex k" if pushed else "PUBLISH ex k", "one-way", 7000)
+    assert (row["request_bytes"], row["response_bytes"]) == ((0, whole) if pushed else (whole, 0)) and row["sent_ns"] // 1000 - START == 10_000
+
+
+def test_what_a_server_says_last_is_told_whoever_speaks_first(made):
+    for port, first, told in ((3306, b"\x17\0\0\0\xff\x10\x04Too many connections", ("CONNECT", "error", "1040")),
+                              (6379, b"-ERR max number of clients reached\r\n", ("CONNECT", "error", "ERR")),
+                              (6379, b"-DENIED Redis is running in protected mode\r\n", ("CONNECT", "error", "DENIED")),
+                              (11211, b"ERROR Too many open connections\r\n", ("CONNECT", "error", "ERROR"))):
+        one = Made(made.path)
+        x = one.connect(port)
+        x.answer(first)
+        x.fin()
+        assert one.told() == [told]

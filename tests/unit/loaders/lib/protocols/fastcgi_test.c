@@ -57,11 +57,27 @@ static void a_request_is_named_by_its_parameters_and_its_status_is_the_responses
 		    "GET h/b error end 2\n");
 }
 
+static void a_password_in_an_authority_is_not_told(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x01\x01\x00\x01\x00\x08\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01\x04\x00\x01\x00H\x00\x00"
+		  "\x0e\x03REQUEST_METHODGET\x09\nHTTP_HOSTann:fern@h\x0b\x13REQUEST_URIhttp://ann:fern@h/a\x01"
+		  "\x04\x00\x01\x00\x00\x00\x00\x01\x05\x00\x01\x00\x00\x00\x00"),
+		S("\x01\x06\x00\x01\x00\x08\x00\x00"
+		  "A: b\r\n\r\n\x01\x03\x00\x01\x00\x08\x00\x00\x00\x00\x00"
+		  "\x00\x00\x00\x00\x00"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "fastcgi", "GET h/a ok 200\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_request_is_named_by_its_parameters_and_its_status_is_the_responses),
+		cmocka_unit_test(a_password_in_an_authority_is_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

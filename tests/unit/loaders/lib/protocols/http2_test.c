@@ -177,6 +177,23 @@ static void a_goaway_refuses_the_streams_that_it_does_not_answer(void **state)
 		    "GET / error goaway 11\n");
 }
 
+static void a_password_in_an_authority_is_not_told(void **state)
+{
+	static const struct turn turns[] = {
+		C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x14\x01\x05\x00"
+		  "\x00\x00\x01\x82\x86\x84"
+		  "A\x0f"
+		  "ann:fern-77@h:8\x00\x00\x1a\x01\x05\x00\x00\x00\x03\x82\x86"
+		  "\x04\x13http://ann:pw@h/a?bA\x01h"),
+		S("\x00\x00\x01\x01\x05\x00\x00\x00\x01\x88\x00\x00\x01\x01\x05\x00\x00\x00\x03\x88"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "http2",
+		    "GET h:8/ ok 200\n"
+		    "GET h/a ok 200\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +206,7 @@ int main(void)
 		cmocka_unit_test(what_grpc_said_in_a_table_that_nobody_saw_is_no_error),
 		cmocka_unit_test(a_preface_alone_is_no_request),
 		cmocka_unit_test(a_goaway_refuses_the_streams_that_it_does_not_answer),
+		cmocka_unit_test(a_password_in_an_authority_is_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,6 +168,7 @@ static void copy_and_notices_belong_to_their_query(void **state)
 	talk_expect(turns, "postgres",
 		    "CONNECT ok\n"
 		    "COPY t FROM STDIN ok\n"
+		    "NOTIFICATION ch one-way\n"
 		    "(empty) ok\n");
 }
 
@@ -274,6 +275,33 @@ static void the_last_word_of_a_server_is_an_answer_in_any_language(void **state)
 		    "select ? error 57P02\n");
 }
 
+static void a_notification_comes_at_any_time_and_replication_is_a_stream(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x00\x00\x00\x11\x00\x03\x00\x00user\x00"
+		  "ann\x00"),
+		S("R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I"),
+		S("A\x00\x00\x00\x14\x00\x00\x00Mjobs\x00secret\x00"),
+		C("Q\x00\x00\x00\rselect 1\x00"),
+		S("A\x00\x00\x00\x14\x00\x00\x00Mjobs\x00secret\x00"
+		  "C\x00\x00\x00\rSELECT 1\x00Z\x00\x00\x00"
+		  "\x05I"),
+		C("Q\x00\x00\x00\x1aSTART_REPLICATION 0/0\x00"),
+		S("W\x00\x00\x00\x07\x00\x00\x00"),
+		S("d\x00\x00\x00\x08w123"),
+		C("d\x00\x00\x00\x08r123"),
+		S("d\x00\x00\x00\x08w123"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "postgres",
+		    "CONNECT ok\n"
+		    "NOTIFICATION jobs one-way\n"
+		    "NOTIFICATION jobs one-way\n"
+		    "select ? ok\n"
+		    "START_REPLICATION ?/? opened\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +315,7 @@ int main(void)
 		cmocka_unit_test(statements_without_end_stay_bounded),
 		cmocka_unit_test(an_error_that_ends_the_connection_is_the_answer),
 		cmocka_unit_test(the_last_word_of_a_server_is_an_answer_in_any_language),
+		cmocka_unit_test(a_notification_comes_at_any_time_and_replication_is_a_stream),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
