@@ -34,7 +34,7 @@ struct stream {
 	size_t held_bytes;
 	uint64_t fin_pos;
 	bool ended;
-	bool unseen; /* the other side acknowledged what lies behind the last byte that was seen */
+	bool unseen; /* the other side acknowledged bytes that the capture lacks */
 };
 
 struct flow {
@@ -117,7 +117,7 @@ static void held_free(struct stream *s)
 	s->held_bytes = 0;
 }
 
-/* The account of a connection that is over, or that is not looked at any more. */
+/* Adds a connection that has ended, or is dropped, to the totals. */
 static void account(struct flows *f, struct flow *w)
 {
 	f->stat.unfinished += proto_conn_stop(w->conn, w->last_ns);
@@ -147,8 +147,9 @@ static void flow_drop(struct flows *f, struct flow *w)
 	f->n--;
 }
 
-/* What is held and has its turn now. `give_up`: what is missing before it will not come. What came
- * before its turn came with what filled the hole, at `now_ns`; where nothing did, when it came. */
+/* Feeds held segments whose turn has come; up to position `give_up`, also those behind bytes that
+ * will not come. A segment behind a hole counts as arrived when the hole was filled, at now_ns; if
+ * it never was, when it arrived. */
 static void release_held(struct flows *f, struct flow *w, int side, uint64_t give_up,
 			 int64_t now_ns)
 {
@@ -216,7 +217,7 @@ static void stream_data(struct flows *f, struct flow *w, int side, const struct 
 	release_held(f, w, side, 0, at_ns);
 }
 
-/* Was the whole of it seen that the server said? Else there may have been an answer. */
+/* If the server's bytes are not all in the capture, there may have been an answer. */
 static void close_flow(struct flows *f, struct flow *w, int64_t at_ns, bool is_reset)
 {
 	const struct stream *server =
@@ -260,7 +261,7 @@ static void acknowledged(struct flows *f, struct flow *w, int side, uint32_t ack
 
 	if (s->held && ahead > 0)
 		release_held(f, w, side, s->next + (uint32_t)ahead, at_ns);
-	s->unseen = s->met && (int32_t)(ack - s->next_seq) > 1; /* 1: the end counts as a byte */
+	s->unseen = s->met && (int32_t)(ack - s->next_seq) > 1; /* 1: a FIN counts as one byte */
 }
 
 /* Which side opened the connection, where its beginning was not seen: the one with the higher port,
@@ -409,12 +410,12 @@ static void give_up(struct flows *f, int64_t at_ns, bool all)
 	}
 }
 
-/* A packet in a tunnel that is put together may itself be a fragment. */
+/* A reassembled packet may be a tunnel that carries a fragment. */
 static void put_together(struct flows *f, const struct packet *p, int64_t at_ns)
 {
 	struct packet whole, part = *p;
 
-	while (part.what == PACKET_FRAGMENT) { /* each time within one more tunnel */
+	while (part.what == PACKET_FRAGMENT) { /* each time one tunnel deeper, so it ends */
 		if (!fragments_add(f->fragments, &part, at_ns, &whole))
 			return;
 		part = whole;

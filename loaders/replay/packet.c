@@ -24,9 +24,9 @@
 #define ETHER_VLAN        0x8100
 #define ETHER_QINQ        0x88a8
 #define ETHER_MPLS        0x8847
-#define ETHER_MPLS_UP     0x8848 /* multicast, or labels of the one who receives them */
+#define ETHER_MPLS_UP     0x8848 /* multicast or upstream-assigned labels */
 #define ETHER_PPPOE       0x8864
-#define ETHER_TRANSPARENT 0x6558 /* of GRE: Ethernet */
+#define ETHER_TRANSPARENT 0x6558 /* Ethernet in GRE and Geneve */
 #define ETHER_PPP         0x880b
 #define ETHER_ERSPAN      0x88be
 #define ETHER_ERSPAN3     0x22eb
@@ -47,7 +47,7 @@
 #define LABELS_MAX     16
 
 #define PORT_VXLAN     4789
-#define PORT_VXLAN_OLD 8472 /* Linux' before it had a number */
+#define PORT_VXLAN_OLD 8472 /* Linux's default before IANA assigned one */
 #define PORT_VXLAN_GPE 4790
 #define PORT_GENEVE    6081
 #define PORT_MPLS      6635
@@ -55,7 +55,7 @@
 struct cursor {
 	const uint8_t *p;
 	size_t len, size; /* captured, on the wire */
-	int tunnels;      /* that it is in */
+	int tunnels;      /* depth of tunnels around it */
 };
 
 static enum packet_what ether(uint16_t type, struct cursor c, struct packet *out);
@@ -149,7 +149,8 @@ static enum packet_what ppp(struct cursor c, struct packet *out)
 		skip(&c, 2);
 	if (c.len < 2)
 		return PACKET_OTHER;
-	protocol = c.p[0] & 1 ? c.p[0] : be16(c.p); /* an odd one may be of one byte */
+	protocol = c.p[0] & 1 ? c.p[0] :
+				be16(c.p); /* an odd first byte is a compressed protocol number */
 	if (!into(&c, c.p[0] & 1 ? 1 : 2))
 		return PACKET_OTHER;
 	return protocol == PPP_IPV4 || protocol == PPP_IPV6 ? network(c, out) :
@@ -159,7 +160,7 @@ static enum packet_what ppp(struct cursor c, struct packet *out)
 
 static enum packet_what pppoe(struct cursor c, struct packet *out)
 {
-	if (c.len < 8 || c.p[0] != 0x11 || c.p[1]) /* 1: a version; 0: of a session */
+	if (c.len < 8 || c.p[0] != 0x11 || c.p[1]) /* version 1, type 1; code 0: session data */
 		return PACKET_OTHER;
 	if (be16(c.p + 4) >= 2)
 		trim(&c, 6u + be16(c.p + 4));
@@ -176,13 +177,14 @@ static enum packet_what gre(struct cursor c, struct packet *out)
 		return PACKET_OTHER;
 	flags = be16(c.p);
 	type = be16(c.p + 2);
-	if ((flags & 7) > 1 || flags & 0x4000) /* another version; routes within (RFC 1701) */
+	if ((flags & 7) > 1 || flags & 0x4000) /* unknown version, or source routes (RFC 1701) */
 		return PACKET_OTHER;
 	head += flags & 0x8000 ? 4 : 0;
 	head += flags & 0x2000 ? 4 : 0;
 	head += flags & 0x1000 ? 4 : 0;
 	head += (flags & 7) == 1 && flags & 0x80 ? 4 : 0;
-	if (type == ETHER_ERSPAN && flags & 0x1000) /* II; without a sequence I, that has no head */
+	if (type == ETHER_ERSPAN && flags & 0x1000) /* type II; without a sequence number it is type
+						       I, which has no header */
 		head += 8;
 	if (type == ETHER_ERSPAN3) {
 		if (c.len < head + 12)
@@ -222,7 +224,7 @@ static enum packet_what geneve(struct cursor c, struct packet *out)
 	return type == ETHER_TRANSPARENT ? ethernet(c, out) : ether(type, c, out);
 }
 
-/* What a datagram to such a port holds, if it is that: else it is a datagram. */
+/* The packet inside a datagram to a tunnel's port; PACKET_OTHER: it is no tunnel. */
 static enum packet_what carried(uint16_t port, struct cursor c, struct packet *out)
 {
 	switch (port) {
@@ -319,7 +321,7 @@ static enum packet_what ipv4(struct cursor c, struct packet *out)
 					 .protocol = protocol,
 					 .tunnels = (uint8_t)(c.tunnels + 1),
 					 .more = part & 0x2000};
-	*out = (struct packet){0}; /* of what it is in */
+	*out = (struct packet){0}; /* forget the outer packet's addresses */
 	memcpy(out->from.address, c.p + 12, 4);
 	memcpy(out->to.address, c.p + 16, 4);
 	if (total >= head) /* 0 where the network card cuts it up later */

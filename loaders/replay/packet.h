@@ -3,11 +3,11 @@
  * packet: a captured packet's addresses, ports and payload. Pure over bytes.
  *
  * Links: Ethernet, Linux cooked 1 and 2 ("any"), raw IP, BSD loopback; up to 8 VLAN tags; IPv4,
- * IPv6 with its extension headers; TCP and UDP. What is in a tunnel is told as it is in there:
- * VXLAN, Geneve, GRE (NVGRE, PPTP, ERSPAN), IP in IP, MPLS, PPPoE, in each other up to
- * PACKET_TUNNELS deep. A datagram to such a port that holds nothing of the kind is a datagram.
- * PACKET_FRAGMENT: a part of an IP packet, without ports (fragments.h). Checksums are not looked at
- * (captures of the sender have none yet).
+ * IPv6 with its extension headers; TCP and UDP. Of a tunnel, the inner packet counts: VXLAN,
+ * Geneve, GRE (NVGRE, PPTP, ERSPAN), IP in IP, MPLS, PPPoE, nested up to PACKET_TUNNELS deep. A
+ * datagram to a tunnel's port without such content is a plain datagram. PACKET_FRAGMENT: a part of
+ * an IP packet, without ports (fragments.h). Checksums are not looked at (captures of the sender
+ * have none yet).
  */
 #ifndef SONDE_REPLAY_PACKET_H
 #define SONDE_REPLAY_PACKET_H
@@ -38,7 +38,7 @@ struct packet {
 		uint32_t id;
 		uint16_t offset; /* bytes */
 		uint8_t protocol;
-		uint8_t tunnels; /* that it is in, and itself */
+		uint8_t tunnels; /* depth of tunnels, the reassembled packet included */
 		bool more;       /* it is not the last */
 	} fragment;
 };

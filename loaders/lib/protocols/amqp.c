@@ -13,8 +13,9 @@
  *
  * A synchronous method's answer is the method with the next number on the same channel. A publish
  * is one way; on a channel in confirm mode it is answered by the ack or nack with its number, which
- * counts from 1. A close by the server answers what is open there, as an error; where nothing is
- * open it is one itself. What a publish, a deliver, a return and a get-ok bring is part of them.
+ * counts from 1. When the server closes a channel or the connection, each open question there ends
+ * as an error; if none is open, the close itself is reported as an error. The content frames behind
+ * a publish, deliver, return or get-ok belong to that message.
  */
 #include <stdio.h>
 
@@ -46,12 +47,12 @@ enum { METHOD = 1, HEADER, BODY, HEARTBEAT = 8 };
 
 struct amqp {
 	bool preamble; /* still to come */
-	bool open;     /* the connection was opened, or was before */
+	bool open;     /* connection.open was answered, or happened before the capture */
 	struct content {
 		bool comes, head_came;
 		uint16_t channel;
 		uint64_t left;
-	} content[2];             /* of the method before, by who sends it */
+	} content[2];             /* frames still expected, per sender */
 	struct idtable published; /* by channel in confirm mode: how many, and one */
 };
 
@@ -260,7 +261,8 @@ static void confirmed(struct proto_conn *c, struct method *m, bool yes)
 		proto_answer(c, q, yes ? PROTO_OK : PROTO_ERROR, yes ? "" : "nack");
 }
 
-/* What refuses nothing that is open refuses a login, or what was sent one way. */
+/* A close that ends no open question refuses the login, or rejects a message that was sent one way.
+ */
 static void closed(struct proto_conn *c, const struct amqp *s, const struct method *m)
 {
 	uint64_t base = (uint64_t)m->channel << 32;
@@ -325,8 +327,7 @@ static bool has_content(enum proto_side from, const struct method *m)
 				       m->method == 60 || m->method == 50 || m->method == 71);
 }
 
-/* A frame that follows: of the content, or of something else, which is then a message of its own.
- */
+/* The next frame continues the content, or starts another message. */
 static void content(struct proto_conn *c, struct content *t, const uint8_t *p, size_t n)
 {
 	uint32_t size = be32(p + 3);

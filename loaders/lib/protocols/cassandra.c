@@ -149,7 +149,7 @@ static void begin_frames(struct proto_conn *c)
 	}
 }
 
-/* LEN:16 TYPE ..., one that was registered for. */
+/* LEN:16 TYPE ...: an event that the client registered for. */
 static void event(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	size_t len = n >= 2 ? be16(p) : 0;
@@ -227,7 +227,7 @@ static int64_t framed(struct proto_conn *c, enum proto_side from, const uint8_t 
 	struct side *s = &((struct cassandra *)proto_state(c))->side[from];
 	int64_t k;
 
-	if (s->envelope_left) /* it goes on in the next frame */
+	if (s->envelope_left) /* the envelope continues in the next frame */
 		proto_goes_on(c);
 	if (s->at_checksum) {
 		s->at_checksum = false;
@@ -266,7 +266,7 @@ static int64_t cassandra_step(struct proto_conn *c, enum proto_side from, const 
 	return s->side[from].framed ? framed(c, from, p, n, last) : envelope(c, from, p, n, last);
 }
 
-/* Whole envelopes to the end, one of them with a statement. */
+/* Only complete envelopes, at least one of which carries a statement. */
 static bool is_chain(const uint8_t *p, size_t n)
 {
 	bool statement = false;

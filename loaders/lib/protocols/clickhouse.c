@@ -283,7 +283,7 @@ static int64_t client(struct proto_conn *c, struct clickhouse *s, const uint8_t 
 		s->greeting = false;
 		s->addendum = s->in_use >= 54458;
 	}
-	/* nothing of the server is seen: it is as new as its client */
+	/* no byte of the server was captured: assume it speaks the client's revision */
 	if (!s->in_use && s->revision[PROTO_CLIENT] && !c->dir[PROTO_SERVER].met) {
 		s->in_use = s->revision[PROTO_CLIENT];
 		s->addendum = s->in_use >= 54458;

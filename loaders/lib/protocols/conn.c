@@ -18,7 +18,7 @@
 #define APPEND      4096
 #define SEEN_BYTES  16384 /* kept until the protocol is known */
 #define SEEN_PIECES 48
-#define SEEN_APART  24 /* of more, those that go on with the one before are put together */
+#define SEEN_APART  24 /* from here on, adjacent pieces of one side are merged */
 #define TRIES       8
 /* a later protocol's yes stands after so much, though an earlier one still asks for more */
 #define MAYBE_BYTES 1024
@@ -27,9 +27,10 @@ struct proto_seen {
 	struct seen_piece {
 		enum proto_side from;
 		uint64_t pos;
-		int64_t at_ns, came_ns, last_ns; /* last_ns: of the bytes from `last` on */
+		int64_t at_ns, came_ns,
+			last_ns; /* last_ns: time of the bytes from offset `last` on */
 		bool together;
-		uint32_t at, len, last; /* last: 0: all are of at_ns */
+		uint32_t at, len, last; /* last: 0: all bytes came at at_ns */
 		size_t size;
 		uint64_t missing; /* before it */
 	} pieces[SEEN_PIECES];
@@ -70,7 +71,7 @@ static void buffer_cut(struct proto_dir *d, size_t off)
 		buffer_drop(d);
 }
 
-/* A message (with what was passed over) is over, or a part of it. */
+/* A message, or a part of one, has ended, including the bytes that were skipped. */
 static void passed(struct proto_conn *c, enum proto_side from)
 {
 	struct proto_dir *d = &c->dir[from];
@@ -78,7 +79,7 @@ static void passed(struct proto_conn *c, enum proto_side from)
 	struct proto_pending *p;
 
 	d->in_message = false;
-	c->cutting = false; /* this one is whole */
+	c->cutting = false; /* this one is complete */
 	if (!d->going)
 		proto_tell(c, from);
 	c->cutting = cutting;
@@ -89,8 +90,8 @@ static void passed(struct proto_conn *c, enum proto_side from)
 	}
 }
 
-/* The step at hand took k bytes. Those of a message that nothing was made of so far wait for what
- * it turns out to be. */
+/* The current step consumed k bytes. The bytes of a message that has produced no question yet are
+ * kept aside until it does. */
 static void count_bytes(struct proto_conn *c, enum proto_side from, uint64_t k)
 {
 	struct proto_dir *d = &c->dir[from];
@@ -201,7 +202,7 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 /* A message of this side begins with the piece at hand (`first`), or somewhere in it. */
 static void begins(struct proto_conn *c, enum proto_side from, bool first)
 {
-	if (c->dir[from].going) /* it began before */
+	if (c->dir[from].going) /* the message started in an earlier step */
 		return;
 	c->dir[from].begin_ns = c->now_ns;
 	c->dir[from].came_ns = first || c->together ? c->came_ns : 0;
@@ -431,7 +432,7 @@ static struct proto_first first_of(const struct proto_conn *c, uint8_t side[2][S
 	return f;
 }
 
-/* `maybe`: one that was asked before wants more bytes. */
+/* Sets *maybe if a protocol that is asked earlier needs more bytes to decide. */
 static const struct protocol *recognise(const struct proto_first *f, bool *maybe)
 {
 	for (const struct protocol *const *p = PROTOCOLS; *p; p++) {
@@ -497,7 +498,7 @@ static void swap_seen(struct proto_conn *c)
 	c->turned = !c->turned;
 }
 
-/* `last`: no more will come. */
+/* `last`: no more bytes will come. */
 static void guess(struct proto_conn *c, bool last)
 {
 	uint8_t(*side)[SEEN_BYTES] = mem_alloc(2 * SEEN_BYTES);
@@ -690,7 +691,7 @@ void proto_conn_feed(struct proto_conn *c, const struct proto_piece *given)
 		feed_unknown(c, &piece, missing);
 }
 
-/* This side is over. What was told of a message whose end is not there is not so. */
+/* This side has ended. An answer whose last bytes never came becomes `cut`. */
 static void side_over(struct proto_conn *c, enum proto_side from, enum proto_result cut, bool reset)
 {
 	struct proto_dir *d = &c->dir[from];
@@ -724,7 +725,7 @@ static void end_side(struct proto_conn *c, enum proto_side from, int64_t at_ns, 
 	side_over(c, from, PROTO_NO_ANSWER, reset);
 }
 
-/* What it speaks may be clear only now that no more comes. */
+/* No more bytes will come: accept a protocol that fits what is there. */
 static void guess_at_last(struct proto_conn *c)
 {
 	if (c->protocol || !c->seen)
@@ -737,7 +738,7 @@ void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns)
 	end_side(c, c->turned ? !from : from, at_ns, false);
 }
 
-/* What a question without an answer is: the server has said its last word? */
+/* The result of a question that has no answer; `ended`: the server will send no more. */
 static enum proto_result unanswered(const struct proto_conn *c, bool ended)
 {
 	bool hole = c->count && c->protocol->in_order && proto_slot(c, 0)->hole;

@@ -108,12 +108,13 @@ void proto_conn_free(struct proto_conn *c);
 void proto_conn_feed(struct proto_conn *c, const struct proto_piece *piece);
 /* This side will send no more (FIN). */
 void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns);
-/* Both; what has no answer now has none, and one that is not whole is none. */
+/* Both sides have ended. Questions without a complete answer become no-answer. */
 void proto_conn_close(struct proto_conn *c, int64_t at_ns);
-/* As proto_conn_close, by a reset: what ends with the connection is not whole either. */
+/* The connection was reset. As proto_conn_close, and an answer that would have ended with the
+ * connection is incomplete, too. */
 void proto_conn_reset(struct proto_conn *c, int64_t at_ns);
-/* Nobody looks any more, while the connection goes on: what has no answer so far is blind, unless
- * the server's side has ended. How many those are. */
+/* The capture ends while the connection goes on. Open questions become blind, or no-answer if the
+ * server's side has ended. Returns how many were open. */
 size_t proto_conn_stop(struct proto_conn *c, int64_t at_ns);
 
 const char *proto_conn_protocol(const struct proto_conn *c); /* "" while it is not known */

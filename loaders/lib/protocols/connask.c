@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * connask: a connection's questions, from the one that is asked to what is told of it; and what may
- * be asked of a connection (conn.h).
+/* connask: the questions of a connection, from proto_ask to the report; and the getters of conn.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -338,7 +336,7 @@ void proto_goes_on(struct proto_conn *c)
 	c->goes_on = true;
 }
 
-/* ---- what may be asked of a connection ---- */
+/* ---- getters ---- */
 
 const char *proto_conn_protocol(const struct proto_conn *c)
 {

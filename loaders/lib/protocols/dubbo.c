@@ -7,17 +7,23 @@
  *   body       of a request: the strings Dubbo's version, service, its version, method, ... as the
  *              serialization writes a string
  *
- *   2, 10 Hessian 2   LEN:8 (0..31) BYTES | 30..33: two bits and a byte of length
- *   3, 4 Java         an object stream, in it (a block: 77 LEN:8 or 7a LEN:32) COUNT:32 LEN:16
- * BYTES 7 Java            the same without COUNT 6, 16, 21 JSON    "TEXT" LF 8, 25 Kryo ASCII, bit
- * 7 set in the last byte; else 80 + COUNT + 1 (6 bits, 40: a byte of 7 more follows) BYTES 9 FST
- * COUNT (a byte; 80: of 16 bits, 81: of 32, little endian), a byte each 11 Avro           LEN
- * (zigzag, 7 bits a byte) BYTES 12 Protostuff     LEN:32 BYTES 22 Protobuf       SIZE, of a
- * StringValue: 0a LEN BYTES 23 Fastjson 2     SIZE:32, of JSONB: 49 + LEN BYTES | 79 LEN BYTES 27
- * MessagePack    a0 + LEN BYTES | d9 LEN:8 BYTES | da LEN:16 BYTES
+ * A string, by the number of the serialization:
+ * - 2, 10 (Hessian 2): LEN:8 (0..31) BYTES, or 30..33: two bits and a byte of length
+ * - 3, 4 (Java): in the first block (77 LEN:8 or 7a LEN:32) of an object stream, COUNT:32 LEN:16
+ *   BYTES
+ * - 7 (native Java): the same without COUNT
+ * - 6, 16, 21 (JSON): "TEXT" LF
+ * - 8, 25 (Kryo): ASCII with bit 7 set in the last byte; or 80 + COUNT + 1 in 6 bits (40: a byte of
+ *   7 more bits follows) BYTES
+ * - 9 (FST): COUNT (a byte; 80: then 16 bits, 81: then 32, little endian), a byte each
+ * - 11 (Avro): LEN (zigzag, 7 bits a byte) BYTES
+ * - 12 (Protostuff): LEN:32 BYTES
+ * - 22 (Protobuf): SIZE of a StringValue: 0a LEN BYTES
+ * - 23 (Fastjson 2): SIZE:32 of JSONB: 49 + LEN BYTES, or 79 LEN BYTES
+ * - 27 (MessagePack): a0 + LEN BYTES, or d9 LEN:8 BYTES, or da LEN:16 BYTES
  *
- * Matched by id. Operation: SERVICE/METHOD; of another serialization, or where those are no names,
- * REQUEST. Status 20 is fine. Heartbeats (EVENT) are not counted.
+ * Matched by id. Operation: SERVICE/METHOD; REQUEST for another serialization, or if
+ * these are no names. Status 20 is fine. Heartbeats (EVENT) are not counted.
  */
 #include <stdio.h>
 

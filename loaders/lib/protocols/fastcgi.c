@@ -134,7 +134,7 @@ static void params(struct proto_conn *c, uint16_t id, const uint8_t *p, size_t n
 	params_drop(s);
 }
 
-/* A record that goes on with a request. */
+/* Adds a record to the request that it continues. */
 static void more(struct proto_conn *c, const uint8_t *p, uint64_t size)
 {
 	struct proto_pending *q = proto_find(c, be16(p + 2));

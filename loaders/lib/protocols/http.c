@@ -27,7 +27,7 @@
 #define METHOD_MAX 20
 #define HOST_MAX   100
 #define CHUNK_LINE 1024
-#define BLANK_MAX  16 /* of empty lines alone */
+#define BLANK_MAX  16 /* bytes of empty lines, with nothing behind them */
 
 enum phase { AT_HEAD, AT_CHUNK, AT_TRAILERS };
 enum { TAG_HEAD = 1, TAG_CONNECT = 2 };
@@ -107,7 +107,7 @@ static enum proto_guess http_recognise(const struct proto_first *first)
 	struct proto_first lines = *first, *f = &lines;
 	size_t whole, m;
 
-	while (f->n_client && (f->client[0] == '\r' || f->client[0] == '\n')) /* empty ones */
+	while (f->n_client && (f->client[0] == '\r' || f->client[0] == '\n')) /* empty lines */
 		f->client++, f->n_client--;
 	if (first->n_client && !f->n_client)
 		return first->n_client <= BLANK_MAX ? PROTO_MAYBE : PROTO_NO;
@@ -288,7 +288,7 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size
 	}
 	if (host)
 		route_host(&host, &n_host);
-	if (!of_head && cut && !n) /* a part of a host may be a user's name */
+	if (!of_head && cut && !n) /* a truncated authority may be a user name */
 		n_host = 0;
 	n_host = n_host < HOST_MAX ? n_host : HOST_MAX;
 	if (of_head && proto_payload(c) != PROTO_FULL && route_is_address(host, n_host))
@@ -486,8 +486,8 @@ static int64_t http_step(struct proto_conn *c, enum proto_side from, const uint8
 	return from == PROTO_CLIENT ? request(c, p, n, last) : response(c, p, n, last);
 }
 
-/* Of a response whose chunks were cut off the status is known. That the connection ended before it
- * did the connection knows itself. */
+/* The status of a response is known even if its chunks are lost. The connection itself turns an
+ * answer that its end cuts off into a no-answer. */
 static void http_lost(struct proto_conn *c, enum proto_side from)
 {
 	struct http *s = proto_state(c);

@@ -13,8 +13,8 @@
  * A question is a stream: it begins with the client's HEADERS and is answered by the server's
  * END_STREAM or RST_STREAM, or refused by a GOAWAY. Matched by stream number. gRPC's own status
  * comes in the last HEADERS. Of a connection that was begun before, headers that refer to what was
- * not seen have no name: the operation says `?` there. After a loss the table of that direction
- * begins anew.
+ * not seen have no name: the operation says `?` there. After a loss, the HPACK table of that
+ * direction is reset.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -360,7 +360,7 @@ static void reset(struct proto_conn *c, const uint8_t *p, size_t n)
 	proto_answer(c, q, PROTO_ERROR, status);
 }
 
-/* Streams from `low` on will not be answered. */
+/* The server will not answer the streams from `low` on. */
 static void refuse(struct proto_conn *c, uint32_t low, uint32_t why)
 {
 	struct proto_pending *q;
@@ -374,7 +374,7 @@ static void refuse(struct proto_conn *c, uint32_t low, uint32_t why)
 			proto_answer(c, q, PROTO_ERROR, status);
 }
 
-/* LAST:32, the last stream that is still answered, CODE:32 */
+/* LAST:32 (the last stream that the server still answers) CODE:32 */
 static void goaway(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	struct http2 *h = proto_state(c);

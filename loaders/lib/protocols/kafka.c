@@ -14,9 +14,10 @@
  * first, "+N" for more). What topic an id stands for is known from a Metadata response on any
  * connection; else it is <topic id>.
  *
- * An error is the first code of a response that is not 0, wherever it stands in it: its own, a
- * topic's, a partition's. SHAPES says where they are, by version. A response is walked as it comes,
- * records and texts are passed over, so that a code behind many megabytes is found as well.
+ * A response is an error if it contains a nonzero error code: its own, or that of a topic or
+ * partition; the first one is the status. APIS describes where the codes are, by version. The walk
+ * over a response keeps its state between steps and skips records and strings, so that it also
+ * finds a code behind megabytes of records.
  */
 #include <stdio.h>
 
@@ -36,11 +37,13 @@
 enum { PRODUCE = 0, FETCH = 1, METADATA = 3, API_VERSIONS = 18 };
 
 /*
- * An API: its name, from which version on it is flexible (FIXED: never), and its responses as far
- * as the last code in them. A field is a letter, and the versions that have it (none: all; 3: from
- * 3 on; 0-9): b h i l u  a number of 1, 2, 4, 8 bytes, 16 of a uuid      E  a code, of 2 s y a
- * string, bytes                                 a  an array of numbers of 4 bytes [ ... ]    an
- * array of what stands within
+ * An API: its name, the first flexible version (FIXED: none is), and the shape of its responses up
+ * to the last error code. A field is a letter, optionally with the versions that have it: 3 (from 3
+ * on), 0-9. Letters:
+ * - b h i l u: a number of 1, 2, 4, 8 bytes, a uuid of 16
+ * - E: an error code, of 2 bytes; P: a partition's in Metadata
+ * - s y: a string, bytes; a: an array of numbers of 4 bytes
+ * - [ ... ]: an array of what is inside
  */
 #define FIXED 127
 
@@ -120,23 +123,22 @@ static const struct api {
 };
 /* clang-format on */
 
-/* Codes that are no errors. A partition's in Metadata (P): a replica is not there, which clients
- * leave be. */
+/* REPLICA_NOT_AVAILABLE in a partition of Metadata (P) is no error: clients ignore it. */
 #define NOT_AVAILABLE 9
 
 #define DEPTH 4
 
-/* A response as far as it was walked. */
+/* The state of the walk over a response. */
 struct walk {
-	const char *at; /* in the shape; NULL: no walk is on */
+	const char *at; /* in the shape; NULL: no walk is in progress */
 	uint32_t id;
 	int version, code;
 	bool flexible;
-	uint32_t left; /* of the response */
+	uint32_t left; /* bytes of the response */
 	int depth;
 	struct {
 		const char *from; /* behind its '[' */
-		int32_t left;     /* elements, with the one at hand */
+		int32_t left;     /* elements, including the current one */
 	} in[DEPTH];
 };
 
@@ -383,7 +385,7 @@ static void learn_topics(struct proto_conn *c, struct cursor *b, int version)
 	}
 }
 
-/* A field's letter at *at, and whether this version has it; *at moves behind it. */
+/* Reads a field's letter at *at and whether this version has the field; advances *at. */
 static char field(const char **at, int version, bool *has)
 {
 	int low = 0, high = FIXED;
@@ -411,8 +413,8 @@ static const char *behind_array(const char *at)
 	return at;
 }
 
-/* So many bytes of this kind; *looked: how many of them are read at b, SIZE_MAX: they are not here.
- * What is passed over may go on beyond b. */
+/* The size of a field of this kind, which may exceed b. *looked: how many bytes were read to know
+ * it; SIZE_MAX: they are not all here. */
 static uint64_t field_size(struct cursor b, char kind, size_t *looked)
 {
 	const struct cursor begin = b;
@@ -447,8 +449,8 @@ static uint64_t field_size(struct cursor b, char kind, size_t *looked)
 	return (uint64_t)(b.p - begin.p) + (n > 0 ? (uint64_t)n : 0);
 }
 
-/* One field or bracket of the shape: bytes of b that it takes, which may be more than there are;
- * -1: its own are not here; w->at is NULL at the end of the shape or at a code. */
+/* Walks over one field or bracket of the shape. Returns its size, which may exceed b; -1: more
+ * bytes are needed. Sets w->at to NULL at the end of the shape or at an error code. */
 static int64_t walk_field(struct walk *w, struct cursor b)
 {
 	const struct cursor begin = b;
@@ -515,7 +517,7 @@ static int64_t walk_over(struct proto_conn *c, struct walk *w, uint64_t done)
 	return (int64_t)(done + w->left);
 }
 
-/* On with the walk; `done` bytes of p are behind it. */
+/* Continues the walk at p + done. */
 static int64_t walk(struct proto_conn *c, struct walk *w, const uint8_t *p, size_t n, size_t done,
 		    bool last)
 {
@@ -526,7 +528,7 @@ static int64_t walk(struct proto_conn *c, struct walk *w, const uint8_t *p, size
 		const struct cursor b = {.p = p + at, .n = here, .flexible = w->flexible};
 		int64_t k = walk_field(w, b);
 
-		/* a shape that does not fit, of a version that is not known here */
+		/* the shape does not fit: probably a newer version */
 		if (k > (int64_t)w->left || (k < 0 && here == w->left))
 			return walk_over(c, w, at);
 		if (k < 0) {

@@ -334,7 +334,7 @@ static int reply_is(const uint8_t *p, size_t n)
 
 #define REFUSAL "ERROR Too many open connections\r\n"
 
-/* All that a server says that has too many connections? */
+/* Is it all that a server sends that has too many connections? */
 static enum proto_guess refusal(const struct proto_first *f)
 {
 	if (!f->begun || f->n_client || f->n_server > strlen(REFUSAL) ||

@@ -38,8 +38,8 @@
 struct document {
 	char command[40], collection[80], database[64];
 	double ok;
-	bool has_ok, failed;  /* failed: a part of it did */
-	int32_t code, within; /* within: of such a part */
+	bool has_ok, failed;  /* failed: a part of it failed */
+	int32_t code, within; /* within: the code of that part */
 };
 
 static bool opcode_known(uint32_t op)
@@ -121,8 +121,8 @@ static void text_value(const uint8_t *p, size_t n, char *out, size_t cap)
 	out[i] = '\0';
 }
 
-/* The first code that is not 0 in a document and those within it, as far as it is here; a cursor's
- * are those of its first batch. */
+/* The first nonzero `code` in a document, in the documents of an array, or in a cursor's first
+ * batch, as far as the bytes are here. */
 static int32_t code_within(const uint8_t *p, size_t n, int depth)
 {
 	size_t at = 4;
@@ -145,7 +145,7 @@ static int32_t code_within(const uint8_t *p, size_t n, int depth)
 			code = (int32_t)le32(p + at);
 		else if (type == 0x04 && !strcmp(name, "firstBatch"))
 			code = code_within(p + at, n - at, depth + 1);
-		else if (type == 0x03 && byte_is_digit((uint8_t)*name)) /* of an array */
+		else if (type == 0x03 && byte_is_digit((uint8_t)*name)) /* an array's element */
 			code = code_within(p + at, n - at, depth + 1);
 		if (code || size == SIZE_MAX || size > n - at)
 			return code;
@@ -191,9 +191,10 @@ static bool document_read(const uint8_t *p, size_t n, struct document *d)
 		}
 		if (!strcmp(name, "code") && type == 0x10)
 			d->code = (int32_t)le32(p + at);
-		if (!strcmp(name, "err") && type == 0x02) /* of getLastError: `ok` is its own */
+		if (!strcmp(name, "err") &&
+		    type == 0x02) /* getLastError's `ok` says only that it ran itself */
 			d->failed = true;
-		if (!strcmp(name, "nErrors") && size) /* of bulkWrite */
+		if (!strcmp(name, "nErrors") && size) /* bulkWrite */
 			d->failed |= real(p + at, type) > 0;
 		if ((!strcmp(name, "writeErrors") && type == 0x04) ||
 		    (!strcmp(name, "writeConcernError") && type == 0x03) ||

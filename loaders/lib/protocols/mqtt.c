@@ -220,9 +220,8 @@ static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8
 	}
 }
 
-/* Of the codes behind an id (and properties, of 5), one for each filter, the first that is an
- * error.
- */
+/* The first error among the reason codes, one per filter, that follow the packet id (and, in MQTT
+ * 5, the properties). */
 static unsigned worst(const uint8_t *p, size_t n, bool properties)
 {
 	uint32_t len = 0;
@@ -239,7 +238,7 @@ static unsigned worst(const uint8_t *p, size_t n, bool properties)
 	return 0;
 }
 
-/* A server that ends the connection says why: of what is open nothing will be answered. */
+/* The server ends the connection and says why. Open questions end with that reason. */
 static void disconnected(struct proto_conn *c, unsigned reason)
 {
 	struct proto_pending *q = proto_between(c, 0, UINT64_MAX);

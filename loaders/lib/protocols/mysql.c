@@ -85,7 +85,7 @@ struct mysql {
 	bool attributes, deprecate_eof, knows_eof;
 	bool compressed, compress_later;
 	bool file;    /* the client sends a file */
-	bool data;    /* and a parameter's, which is part of the execute that follows */
+	bool data;    /* the client sends a parameter's data, part of the EXECUTE that follows */
 	bool more[2]; /* a packet of 0xffffff went before */
 	enum expects expects;
 	uint32_t columns, params;
@@ -166,8 +166,8 @@ static bool is_command(const uint8_t *p, size_t n)
 	return n > 7 && (p[5] == '/' || p[5] == '(') && p[6] >= ' ' && p[6] < 0x7f;
 }
 
-/* The first command that is answered, of those that stand one behind the other: where; n: it is not
- * here; SIZE_MAX: these are no commands. */
+/* The offset of the first command that the server answers; n: not here yet; SIZE_MAX: these are no
+ * commands. */
 static size_t first_answered(const uint8_t *p, size_t n)
 {
 	size_t at = 0;
@@ -184,7 +184,7 @@ static size_t first_answered(const uint8_t *p, size_t n)
 	return n;
 }
 
-/* Is this the answer's first packet, to such a command? */
+/* Can this be the first packet of the answer to `cmd`? */
 static bool answers(uint8_t cmd, const uint8_t *p, size_t n)
 {
 	uint32_t len = le24(p);
@@ -197,7 +197,7 @@ static bool answers(uint8_t cmd, const uint8_t *p, size_t n)
 		return p[4] == 0 || len <= 9;
 	if (cmd == COM_STATISTICS)
 		return p[4] == 'U' && n >= 11 && !memcmp(p + 4, "Uptime:", 7);
-	/* OK: no rows, no id */
+	/* OK: 0 rows, insert id 0 */
 	return (p[4] == 0 && len >= 7 && (n < 7 || (!p[5] && !p[6]))) || (p[4] == 0xfe && len == 5);
 }
 
@@ -374,7 +374,7 @@ static int64_t client(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 		return PROTO_MORE;
 	see = see < n - 4 ? see : n - 4;
 	if (s->handshake && s->sent_login && !s->greeted && !p[3])
-		s->handshake = false; /* nothing of the server is seen */
+		s->handshake = false; /* the server's side was not captured */
 	if (!s->more[PROTO_CLIENT])
 		s->data = false;
 	if (s->handshake) {
@@ -564,7 +564,7 @@ static void handshake(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 	struct proto_pending *q = proto_oldest(c);
 	char status[8];
 
-	if (!s->greeted && p[0] == 0xff) { /* too many connections, a host that may not */
+	if (!s->greeted && p[0] == 0xff) { /* too many connections, host not allowed */
 		s->greeted = true;
 		code_of(p, n, status);
 		proto_refused(c, proto_name(c, "CONNECT", 7), status);

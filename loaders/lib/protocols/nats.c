@@ -10,8 +10,8 @@
  *
  * A PUB is one way. With a reply subject it is a question: its answer is the first MSG to that
  * subject on the same connection; the answers of a JetStream publish and of request-reply look the
- * same. An -ERR tells what it refuses. MSG without such is told as a one-way delivery. Subjects
- * have ids in them: each part as a part of a key (route.h, '.').
+ * same. An -ERR ends the login, a PUB, a SUB or the open questions as an error. Any other MSG is a
+ * one-way delivery. Subjects have ids in them: each part as a part of a key (route.h, '.').
  */
 #include <strings.h>
 
@@ -26,7 +26,7 @@
 #define NOBODY   "NATS/1.0 503"
 
 struct nats {
-	bool in_use; /* the login is over */
+	bool in_use; /* the server has accepted the login */
 };
 
 static bool verb(const struct byte_words *w, const char *name)
@@ -77,9 +77,9 @@ static int64_t publish(struct proto_conn *c, const struct byte_words *w, size_t 
 	return (int64_t)(whole + bytes + 2);
 }
 
-/* -ERR 'TEXT': before the login is over it refuses that. What it names behind " for " is
- * somebody's. All but a missing permission and a subject that is none end the connection: nothing
- * that is open will be answered. */
+/* -ERR 'TEXT': during the login it refuses the login. The text behind " for " names a subject and
+ * is not stored. All errors but a missing permission and an invalid subject end the connection, so
+ * open questions get no other answer. */
 static void refuse(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	struct nats *s = proto_state(c);
@@ -164,7 +164,7 @@ static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8
 
 static enum proto_guess nats_recognise(const struct proto_first *f)
 {
-	bool small = false; /* what says little: what comes then does */
+	bool small = false; /* a line that other protocols have, too: wait for more */
 	size_t whole;
 
 	if (f->n_server && bytes_agree(f->server, f->n_server, "INFO {"))

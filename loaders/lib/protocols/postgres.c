@@ -12,9 +12,9 @@
  * executes nothing (a prepare, a close). The server answers each Q and each Sync with one Z; of a
  * batch of executes the last is told at Z, those before at the next one's completion. After an
  * error the rest of a batch is skipped ("skipped"). An error before the first Z, or of severity
- * FATAL or PANIC, ends the connection: no Z follows. P, B, D and C are part of the E or S that
- * follows them. A notification (A) is one way, replication (W) an opened stream. A statement that
- * was prepared before anything was seen is <prepared NAME>. An error's status is its SQLSTATE.
+ * FATAL or PANIC, ends the connection: no Z follows. P, B, D and C belong to the next E or S. A
+ * notification (A) is one-way, replication (W) an opened stream. A statement that was prepared
+ * before anything was seen is <prepared NAME>. An error's status is its SQLSTATE.
  */
 #include <stdio.h>
 
@@ -47,9 +47,9 @@ struct postgres {
 	uint8_t first_type;                /* of the batch: what it is if nothing is executed */
 	struct idtable statements, portals;
 	char status[8];
-	bool connected; /* the first Z was seen, or was before */
-	bool fatal;     /* so the last error says: the connection ends with it */
-	bool flushed;   /* what was prepared so far is answered before it is executed */
+	bool connected; /* the first Z came, or the capture began later */
+	bool fatal;     /* the last error ends the connection */
+	bool flushed;   /* the server answers the P, B and D so far before the E comes */
 };
 
 static const char CLIENT_TYPES[] = "QPBEDCHSdcfFpX", SERVER_TYPES[] = "RKSNA123ntTDGHWdcCIsEZVv";
@@ -256,7 +256,7 @@ static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	see = see < n - 5 ? see : n - 5;
 	if (!s->first_type && strchr("PBDC", p[0]))
 		s->first_type = p[0];
-	/* they belong to the E or S behind them */
+	/* these belong to the next E or S */
 	if (strchr("PBDC", p[0]) || (p[0] == 'H' && s->first_type && !s->n_executes))
 		proto_goes_on(c);
 	if (s->flushed)
@@ -303,7 +303,7 @@ static void sqlstate(struct postgres *s, const uint8_t *p, size_t n)
 			memcpy(s->status, p + at + 1, 5);
 			s->status[5] = '\0';
 		}
-		/* V: as S, in English whatever the server's language (9.6 and later) */
+		/* V is the severity in English, S in the server's language; V exists since 9.6 */
 		if ((p[at] == 'V' || p[at] == 'S') &&
 		    ((len == 5 && !memcmp(p + at + 1, "FATAL", 5)) ||
 		     (len == 5 && !memcmp(p + at + 1, "PANIC", 5))))
@@ -352,7 +352,7 @@ static void ready(struct proto_conn *c, struct postgres *s)
 	s->connected = true;
 }
 
-/* PROCESS:32 CHANNEL\0 TEXT\0, whenever somebody notifies. */
+/* PROCESS:32 CHANNEL\0 TEXT\0, at any time. */
 static void notify(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	char channel[ROUTE_MAX];
@@ -412,7 +412,7 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	case 'A':
 		notify(c, p + 5, see < n - 5 ? see : n - 5);
 		break;
-	case 'W': /* replication: a stream of both sides */
+	case 'W': /* replication: both sides stream */
 		if (q)
 			proto_opened(c, q, "");
 		break;
@@ -469,7 +469,7 @@ static void postgres_begin(struct proto_conn *c, bool begun)
 	s->started = s->connected = !begun;
 }
 
-/* An error that nothing followed was the last word. */
+/* An error without a Z behind it was the final answer. */
 static void postgres_ended(struct proto_conn *c, enum proto_side from)
 {
 	struct postgres *s = proto_state(c);

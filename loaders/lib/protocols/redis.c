@@ -10,7 +10,7 @@
  *
  * A reply is over when as many items have passed as its heads announced: a counter, whatever the
  * nesting. Replies come in order. SUBSCRIBE has a reply for each channel; messages of channels are
- * no replies. A reply with an error among its items (EXEC) is one. PSYNC and SYNC turn the
+ * no replies. A reply that contains an error (EXEC) is an error. PSYNC and SYNC turn the
  * connection into a stream.
  *
  * Operation: COMMAND KEY, the key by route.h with ':'. An error's status is its first word.
@@ -286,12 +286,13 @@ static void reply_over(struct proto_conn *c)
 			proto_answer(c, q, PROTO_OK, "");
 	} else if (!s->push && q) {
 		proto_answer(c, q, s->error ? PROTO_ERROR : PROTO_OK, s->status);
-	} else if (s->error && c->begun && !s->asked) { /* it has too many, or wants none */
+	} else if (s->error && c->begun && !s->asked) { /* too many clients, or protected mode */
 		proto_refused(c, proto_name(c, "CONNECT", 7), s->status);
 	}
 }
 
-/* An error: the reply, or one within it (of EXEC: the others were done). The first tells. */
+/* The reply, or an item in it (EXEC runs the other commands all the same), is an error. The first
+ * one is the status. */
 static void fails(struct redis *s, const uint8_t *word, size_t n)
 {
 	size_t m = 0;
@@ -307,7 +308,7 @@ static void fails(struct redis *s, const uint8_t *word, size_t n)
 	s->status[m] = '\0';
 }
 
-/* A string from its head on: is as much of it here as is ever looked at? */
+/* Are the bytes of this string here that the parser looks at? */
 static bool string_is_here(const uint8_t *p, size_t n)
 {
 	int64_t len = 0;
@@ -484,7 +485,7 @@ static int reply_begins_here(const uint8_t *p, size_t n)
 	return line == SIZE_MAX ? (n < 512 ? -1 : 0) : p[line] == '\r';
 }
 
-/* What a server says before it was asked anything: "-ERR max number of clients reached", "-DENIED
+/* What a server sends before the first command: "-ERR max number of clients reached", "-DENIED
  * Redis is running in protected mode ...". */
 static bool is_refusal(const struct proto_first *f)
 {

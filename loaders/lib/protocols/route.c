@@ -249,7 +249,7 @@ void route_host(const uint8_t **p, size_t *n)
 	*n -= from;
 	for (from = *n; from && byte_is_digit((*p)[from - 1]);)
 		from--;
-	/* what is no port is a part of a password that holds what must not stand there */
+	/* not a port: part of a password with an unescaped '/', '?' or '#' */
 	if (from && memchr(*p, ':', *n) && (*p)[0] != '[' && (*p)[from - 1] != ':')
 		*n = 0;
 }

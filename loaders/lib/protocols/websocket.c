@@ -3,12 +3,12 @@
  * websocket: RFC 6455, after HTTP's 101. A frame:
  *   FIN:1 RSV:3 OPCODE:4 | MASK:1 LEN:7 | 126: LEN:16, 127: LEN:64 (big endian) | MASK: KEY:32 |
  * DATA Opcodes: 0 continuation, 1 text, 2 binary, 8 close, 9 ping, 10 pong. Each message of data is
- * told as a one-way one, with all of its frames; there is no latency, as there is no question.
+ * reported as one-way, including all of its frames; there is no latency, as there is no question.
  */
 #include "loaders/lib/protocols/table.h"
 
 struct websocket {
-	bool goes_on[2]; /* a message, with the next frames of that side */
+	bool goes_on[2]; /* a fragmented message is in progress */
 };
 
 static bool plausible(enum proto_side from, const uint8_t *p, size_t n)
@@ -61,7 +61,7 @@ static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const 
 	}
 	if ((p[0] & 15) <= 2)
 		s->goes_on[from] = !(p[0] & 0x80);
-	if (s->goes_on[from]) /* control frames come between */
+	if (s->goes_on[from]) /* control frames may come in between */
 		proto_goes_on(c);
 	return (int64_t)(head + len);
 }

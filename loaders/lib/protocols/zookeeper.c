@@ -8,9 +8,9 @@
  * LEN:32 BYTES ...] response   LEN:32 XID:32 ZXID:64 ERROR:32 ...; XID -1: a watch's event, -2: a
  * ping's, -4 auth's, -8 set watches'
  *
- * Matched by xid, in order. Operation: the op and its path, as a route. An error is told by its
- * name; of a multi, whose own is 0, its results have one. "no node" and "node exists" are answers
- * like others.
+ * Matched by xid, in order. Operation: the op and its path, as a route. An error is reported by its
+ * name; a failed multi has code 0 itself, the code is in its results. "no node" and "node exists"
+ * are answers like others.
  */
 #include <stdio.h>
 
@@ -25,7 +25,7 @@
 #define CONNECT_ID    (1ull << 40)
 #define OP_MULTI      14
 #define OP_MULTI_READ 22
-#define STAT          68 /* bytes of one */
+#define STAT          68 /* bytes of a Stat record */
 
 struct zookeeper {
 	bool connected[2];
@@ -145,8 +145,9 @@ static int64_t client(struct proto_conn *c, struct zookeeper *s, const uint8_t *
 	return (int64_t)len + 4;
 }
 
-/* Of a multi's results (TYPE:32 DONE:8 ERROR:32, then what the type has) the first error. Of one
- * that failed all have the type -1: 0 and what was undone (-2) are not why. */
+/* The first error among a multi's results: TYPE:32 DONE:8 ERROR:32, then the type's own fields. In
+ * a failed multi all results have type -1; those with code 0, and -2 (rolled back), are not the
+ * cause. */
 static int32_t error_within(const uint8_t *p, size_t n)
 {
 	size_t at = 20, len;
@@ -230,7 +231,7 @@ static int64_t zookeeper_step(struct proto_conn *c, enum proto_side from, const 
 	return from == PROTO_CLIENT ? client(c, s, p, n, last) : server(c, s, p, n, last);
 }
 
-/* Whole requests to the end, one of them with a path. */
+/* Only complete requests, at least one of which has a path. */
 static bool is_chain(const uint8_t *p, size_t n)
 {
 	bool path = false, one = false;
