@@ -373,6 +373,8 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	uint32_t len;
 	size_t see;
 
+	if ((s->wait_tls || s->wait_gss) && p[0] == 'E' && !s->connected)
+		s->wait_tls = s->wait_gss = false; /* not even the request for TLS is answered */
 	if (s->wait_tls || s->wait_gss) {
 		bool yes = p[0] == 'S' || p[0] == 'G', tls = s->wait_tls;
 
@@ -400,6 +402,8 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 		complete(c, s, TAG_ERROR);
 		s->failed = true;
 		q = proto_oldest(c);
+		if (!q && !s->connected)
+			proto_refused(c, proto_name(c, "CONNECT", 7), s->status);
 		if (q && (s->fatal || !s->connected))
 			settle(c, s, q);
 		break;

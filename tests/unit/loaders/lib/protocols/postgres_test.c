@@ -302,6 +302,17 @@ static void a_notification_comes_at_any_time_and_replication_is_a_stream(void **
 		    "START_REPLICATION ?/? opened\n");
 }
 
+static void a_server_may_refuse_in_place_of_an_answer_about_tls(void **state)
+{
+	static const struct turn turns[] = {C("\x00\x00\x00\x08\x04\xd2\x16/"),
+					    S("E\x00\x00\x00\x1dSFATAL\x00VFATAL\x00"
+					      "C53300\x00Mx\x00\x00"),
+					    END};
+
+	(void)state;
+	talk_expect(turns, "postgres", "CONNECT error 53300\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +327,7 @@ int main(void)
 		cmocka_unit_test(an_error_that_ends_the_connection_is_the_answer),
 		cmocka_unit_test(the_last_word_of_a_server_is_an_answer_in_any_language),
 		cmocka_unit_test(a_notification_comes_at_any_time_and_replication_is_a_stream),
+		cmocka_unit_test(a_server_may_refuse_in_place_of_an_answer_about_tls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
