@@ -95,7 +95,7 @@ void proto_all_blind(struct proto_conn *c, enum proto_result result)
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct proto_pending *p = proto_slot(c, i);
 
-		if (p->live)
+		if (p->live && !p->told)
 			emit(c, p, p->doubt ? PROTO_BLIND : result, "", 0);
 		p->live = p->hole = false;
 	}
@@ -115,7 +115,7 @@ struct proto_pending *proto_ask(struct proto_conn *c, uint32_t operation, uint64
 
 	if (c->count >= PENDING_MAX) { /* the oldest will not be known */
 		p = proto_slot(c, 0);
-		if (p->live)
+		if (p->live && !p->told)
 			emit(c, p, PROTO_BLIND, "", 0);
 		p->live = p->hole = false;
 		pop_answered(c);
@@ -385,6 +385,6 @@ size_t proto_conn_open(const struct proto_conn *c)
 	size_t n = c->done.set;
 
 	for (uint32_t i = 0; i < c->count; i++)
-		n += c->pending[(c->head + i) & (c->cap - 1)].live;
+		n += proto_slot(c, i)->live && !proto_slot(c, i)->told;
 	return n;
 }

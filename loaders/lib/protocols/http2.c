@@ -258,6 +258,7 @@ static void server_headers(struct proto_conn *c, const struct http2_side *s, con
 		q = proto_ask(c, stream.operation,
 			      stream.id); /* its frames are still to be known */
 		q->tag = TAG_OPENED;
+		q->told = true;
 	}
 	if (s->flags & END_STREAM)
 		finish(c, q, f);

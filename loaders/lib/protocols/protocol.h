@@ -54,6 +54,7 @@ struct proto_pending {
 	uint64_t caller;    /* proto_request.caller */
 	uint64_t begin_pos; /* of its message's first byte */
 	bool live, hole;    /* answered ones stay until those before them are; hole: see above */
+	bool told;          /* reported already: its end is not */
 	bool doubt;         /* its answer may have been among bytes that are missing */
 };
 

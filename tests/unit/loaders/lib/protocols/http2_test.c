@@ -194,6 +194,20 @@ static void a_password_in_an_authority_is_not_told(void **state)
 		    "GET h/a ok 200\n");
 }
 
+static void an_opened_stream_is_told_once(void **state)
+{
+	static const struct turn turns[] = {
+		C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x03\x01\x05\x00"
+		  "\x00\x00\x01\x82\x86\x84"),
+		S("\x00\x00\x15\x01\x04\x00\x00\x00\x01\x88\x0f\x10\x11text/event-stream\x00\x00\x09\x00\x00\x00"
+		  "\x00\x00\x01"
+		  "data: x\n\n"),
+		END};
+
+	(void)state;
+	talk_expect(turns, "http2", "GET / opened 200\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +221,7 @@ int main(void)
 		cmocka_unit_test(a_preface_alone_is_no_request),
 		cmocka_unit_test(a_goaway_refuses_the_streams_that_it_does_not_answer),
 		cmocka_unit_test(a_password_in_an_authority_is_not_told),
+		cmocka_unit_test(an_opened_stream_is_told_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
