@@ -34,6 +34,7 @@ struct stream {
 	size_t held_bytes;
 	uint64_t fin_pos;
 	bool ended;
+	bool unseen; /* the other side acknowledged bytes that the capture lacks */
 };
 
 struct flow {
@@ -116,10 +117,12 @@ static void held_free(struct stream *s)
 	s->held_bytes = 0;
 }
 
-/* The account of a connection that is over. */
+/* Adds a connection that has ended, or is dropped, to the totals. */
 static void account(struct flows *f, struct flow *w)
 {
-	f->stat.unfinished += proto_conn_open(w->conn);
+	f->stat.unfinished += proto_conn_stop(w->conn, w->last_ns);
+	f->stat.answers_only +=
+		!w->udp && !w->stream[proto_conn_swapped(w->conn) ? !w->opener : w->opener].met;
 	if (*proto_conn_protocol(w->conn)) {
 		f->stat.blind_bytes += proto_conn_blind_bytes(w->conn);
 	} else if (w->bytes) {
@@ -144,9 +147,14 @@ static void flow_drop(struct flows *f, struct flow *w)
 	f->n--;
 }
 
-/* What is held and has its turn now. `give_up`: what is missing before it will not come. */
-static void release_held(struct flows *f, struct flow *w, int side, uint64_t give_up)
+/* Feeds held segments whose turn has come; up to position `give_up`, also those behind bytes that
+ * will not come. A segment behind a hole counts as arrived when the hole was filled, at now_ns; if
+ * it never was, when it arrived. */
+static void release_held(struct flows *f, struct flow *w, int side, uint64_t give_up,
+			 int64_t now_ns)
 {
+	bool filled = !give_up;
+
 	struct stream *s = &w->stream[side];
 
 	while (s->held && (s->held->pos <= s->next || s->next < give_up)) {
@@ -159,7 +167,8 @@ static void release_held(struct flows *f, struct flow *w, int side, uint64_t giv
 		if (h->pos + h->size > s->next) {
 			s->next_seq += (uint32_t)(h->pos + h->size - s->next);
 			s->next = h->pos + h->size;
-			feed(f, w, side, h->pos, h->at_ns, h->bytes, h->len, h->size);
+			feed(f, w, side, h->pos, filled ? now_ns : h->at_ns, h->bytes, h->len,
+			     h->size);
 		}
 		free(h);
 	}
@@ -197,7 +206,7 @@ static void stream_data(struct flows *f, struct flow *w, int side, const struct 
 	if (ahead > 0) {
 		hold(s, pos, at_ns, p);
 		if (s->held_bytes > HELD_MAX)
-			release_held(f, w, side, UINT64_MAX);
+			release_held(f, w, side, UINT64_MAX, at_ns);
 		return;
 	}
 	f->stat.again_bytes += (uint64_t) - (int64_t)ahead;
@@ -205,7 +214,21 @@ static void stream_data(struct flows *f, struct flow *w, int side, const struct 
 	s->next_seq = p->seq + (uint32_t)p->size;
 	w->bytes += p->size;
 	feed(f, w, side, pos, at_ns, p->bytes, p->len, p->size);
-	release_held(f, w, side, 0);
+	release_held(f, w, side, 0, at_ns);
+}
+
+/* If the server's bytes are not all in the capture, there may have been an answer. */
+static void close_flow(struct flows *f, struct flow *w, int64_t at_ns, bool is_reset)
+{
+	const struct stream *server =
+		&w->stream[proto_conn_swapped(w->conn) ? w->opener : !w->opener];
+
+	if (!server->met || server->unseen)
+		f->stat.unfinished += proto_conn_stop(w->conn, at_ns);
+	else if (is_reset)
+		proto_conn_reset(w->conn, at_ns);
+	else
+		proto_conn_close(w->conn, at_ns);
 }
 
 static void side_ended(struct flows *f, struct flow *w, int side, int64_t at_ns)
@@ -214,11 +237,10 @@ static void side_ended(struct flows *f, struct flow *w, int side, int64_t at_ns)
 
 	if (s->ended || s->fin_pos == FIN_POS_NONE || s->next < s->fin_pos)
 		return;
-	(void)f;
 	s->ended = true;
 	proto_conn_end(w->conn, side == w->opener ? PROTO_CLIENT : PROTO_SERVER, at_ns);
 	if (w->stream[0].ended && w->stream[1].ended) {
-		proto_conn_close(w->conn, at_ns);
+		close_flow(f, w, at_ns, false);
 		w->closed = true;
 	}
 }
@@ -226,19 +248,20 @@ static void side_ended(struct flows *f, struct flow *w, int side, int64_t at_ns)
 static void reset(struct flows *f, struct flow *w, int64_t at_ns)
 {
 	for (int i = 0; i < 2; i++)
-		release_held(f, w, i, UINT64_MAX);
+		release_held(f, w, i, UINT64_MAX, at_ns);
 	if (!w->closed)
-		proto_conn_close(w->conn, at_ns);
+		close_flow(f, w, at_ns, true);
 	w->closed = true;
 }
 
-static void acknowledged(struct flows *f, struct flow *w, int side, uint32_t ack)
+static void acknowledged(struct flows *f, struct flow *w, int side, uint32_t ack, int64_t at_ns)
 {
 	struct stream *s = &w->stream[side];
 	int32_t ahead = (int32_t)(ack - s->next_seq);
 
 	if (s->held && ahead > 0)
-		release_held(f, w, side, s->next + (uint32_t)ahead);
+		release_held(f, w, side, s->next + (uint32_t)ahead, at_ns);
+	s->unseen = s->met && (int32_t)(ack - s->next_seq) > 1; /* 1: a FIN counts as one byte */
 }
 
 /* Which side opened the connection, where its beginning was not seen: the one with the higher port,
@@ -304,7 +327,7 @@ static void tcp(struct flows *f, struct flow *w, int side, const struct packet *
 		s->next_seq = p->seq;
 	}
 	if (p->flags & PACKET_ACK)
-		acknowledged(f, w, !side, p->ack);
+		acknowledged(f, w, !side, p->ack, at_ns);
 	if (data.size)
 		stream_data(f, w, side, &data, at_ns);
 	if (p->flags & PACKET_FIN && s->fin_pos == FIN_POS_NONE) {
@@ -382,9 +405,22 @@ static void give_up(struct flows *f, int64_t at_ns, bool all)
 
 	while (fragments_give_up(f->fragments, at_ns, all, &first, &n)) {
 		f->stat.fragments += n;
-		if (first.what != PACKET_OTHER)
+		if (first.what != PACKET_OTHER && first.what != PACKET_FRAGMENT)
 			whole_packet(f, &first, at_ns);
 	}
+}
+
+/* A reassembled packet may be a tunnel that carries a fragment. */
+static void put_together(struct flows *f, const struct packet *p, int64_t at_ns)
+{
+	struct packet whole, part = *p;
+
+	while (part.what == PACKET_FRAGMENT) { /* each time one tunnel deeper, so it ends */
+		if (!fragments_add(f->fragments, &part, at_ns, &whole))
+			return;
+		part = whole;
+	}
+	whole_packet(f, &part, at_ns);
 }
 
 void flows_packet(struct flows *f, const struct packet *p, int64_t at_ns)
@@ -396,7 +432,7 @@ void flows_packet(struct flows *f, const struct packet *p, int64_t at_ns)
 	if (p->what != PACKET_FRAGMENT)
 		whole_packet(f, p, at_ns);
 	else if (fragments_add(f->fragments, p, at_ns, &whole))
-		whole_packet(f, &whole, at_ns);
+		put_together(f, &whole, at_ns);
 }
 
 void flows_end(struct flows *f)
@@ -404,7 +440,7 @@ void flows_end(struct flows *f)
 	give_up(f, f->newest ? f->newest->last_ns : 0, true);
 	for (struct flow *w = f->oldest; w; w = w->newer) {
 		for (int i = 0; i < 2; i++)
-			release_held(f, w, i, UINT64_MAX);
+			release_held(f, w, i, UINT64_MAX, w->last_ns);
 		if (w->udp)
 			proto_conn_close(w->conn, w->last_ns);
 	}

@@ -34,14 +34,15 @@ struct flows_stat {
 				   sense of, missing ones with it */
 	uint64_t unknown;       /* connections with payload that no protocol knows */
 	uint64_t unknown_bytes;
-	uint64_t unfinished; /* questions that were open when the capture ended */
+	uint64_t answers_only; /* connections whose client's side was not captured */
+	uint64_t unfinished;   /* questions that were open when the capture ended, or whose server's
+				  side was not captured */
 };
 
 /* The protocols' names and options are `s`'s. */
 struct flows *flows_new(struct protocols *s);
 void flows_packet(struct flows *f, const struct packet *p, int64_t at_ns);
-/* The capture is over: connections that did not end are left as they are, and their questions
- * counted as unfinished. */
+/* The capture has ended: open questions of connections that go on become blind. */
 void flows_end(struct flows *f);
 void flows_stat(const struct flows *f, struct flows_stat *out);
 void flows_free(struct flows *f);

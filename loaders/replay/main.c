@@ -157,10 +157,20 @@ static int show(struct replay *m, struct err *e)
 			(unsigned long long)m->n, m->path, m->store);
 	if (m->n)
 		return 0;
+	if (stat.answers_only)
+		return err_set(
+			e, -ENODATA, EXIT_NOTHING,
+			"%.300s holds answers, and no request: of %llu of %llu connections only the server's side was captured",
+			m->path, (unsigned long long)stat.answers_only,
+			(unsigned long long)stat.connections);
 	err_set(e, -ENODATA, EXIT_NOTHING,
 		"%.300s holds no request of a known protocol (%llu packets, %llu connections)",
 		m->path, (unsigned long long)stat.packets, (unsigned long long)stat.connections);
-	err_fix(e, "sonde replay reads what is not encrypted; tcpdump -s 0 keeps whole packets");
+	err_fix(e,
+		stat.others ?
+			"%llu packets are neither TCP nor UDP, nor tunnels of them that are read (VXLAN, Geneve, GRE, IP in IP, MPLS, PPPoE)" :
+			"sonde replay reads what is not encrypted; tcpdump -s 0 keeps whole packets",
+		(unsigned long long)stat.others);
 	return -ENODATA;
 }
 

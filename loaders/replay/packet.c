@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet: see the header. Link types as in tcpdump.org/linktypes.html; RFC 791, 8200, 9293, 768;
- * IEEE 802.1Q. */
+ * IEEE 802.1Q. Tunnels: RFC 7348 (VXLAN), draft-ietf-nvo3-vxlan-gpe, RFC 8926 (Geneve), RFC 2784,
+ * 2890, 2637, 7637 (GRE), draft-foschiano-erspan, RFC 2003, 2473, 4213 (IP in IP), RFC 3032, 4385
+ * (MPLS), RFC 2516, 1661 (PPPoE). */
 #include "loaders/replay/packet.h"
 #include "schema/base/array.h"
 
@@ -17,19 +19,48 @@
 #define LINK_IPV6     229
 #define LINK_SLL2     276
 
-#define ETHER_IPV4 0x0800
-#define ETHER_IPV6 0x86dd
-#define ETHER_VLAN 0x8100
-#define ETHER_QINQ 0x88a8
+#define ETHER_IPV4        0x0800
+#define ETHER_IPV6        0x86dd
+#define ETHER_VLAN        0x8100
+#define ETHER_QINQ        0x88a8
+#define ETHER_MPLS        0x8847
+#define ETHER_MPLS_UP     0x8848 /* multicast or upstream-assigned labels */
+#define ETHER_PPPOE       0x8864
+#define ETHER_TRANSPARENT 0x6558 /* Ethernet in GRE and Geneve */
+#define ETHER_PPP         0x880b
+#define ETHER_ERSPAN      0x88be
+#define ETHER_ERSPAN3     0x22eb
+#define HEAD_ETHERNET     14
 
+#define PPP_IPV4 0x21
+#define PPP_IPV6 0x57
+#define PPP_MPLS 0x281
+
+#define IP_IPV4        4
 #define IP_TCP         6
 #define IP_UDP         17
+#define IP_IPV6        41
+#define IP_GRE         47
+#define IP_AH          51
+#define IP_MPLS        137
 #define EXTENSIONS_MAX 8
+#define LABELS_MAX     16
+
+#define PORT_VXLAN     4789
+#define PORT_VXLAN_OLD 8472 /* Linux's default before IANA assigned one */
+#define PORT_VXLAN_GPE 4790
+#define PORT_GENEVE    6081
+#define PORT_MPLS      6635
 
 struct cursor {
 	const uint8_t *p;
 	size_t len, size; /* captured, on the wire */
+	int tunnels;      /* depth of tunnels around it */
 };
+
+static enum packet_what ether(uint16_t type, struct cursor c, struct packet *out);
+static enum packet_what ethernet(struct cursor c, struct packet *out);
+static enum packet_what network(struct cursor c, struct packet *out);
 
 static uint16_t be16(const uint8_t *p)
 {
@@ -85,8 +116,135 @@ static enum packet_what tcp(struct cursor c, struct packet *out)
 	return PACKET_TCP;
 }
 
+/* ---- tunnels ---- */
+
+static bool into(struct cursor *c, size_t n)
+{
+	return skip(c, n) && ++c->tunnels <= PACKET_TUNNELS;
+}
+
+static enum packet_what mpls(struct cursor c, struct packet *out)
+{
+	bool bottom = false;
+
+	for (int i = 0; i < LABELS_MAX && !bottom; i++) {
+		if (c.len < 4)
+			return PACKET_OTHER;
+		bottom = c.p[2] & 1;
+		skip(&c, 4);
+	}
+	if (!bottom || !c.len || !into(&c, 0))
+		return PACKET_OTHER;
+	if (c.p[0] >> 4 == 4 || c.p[0] >> 4 == 6)
+		return network(c, out);
+	/* Ethernet, behind a control word if its first four bits are 0 (RFC 4385) */
+	return (c.p[0] >> 4 || skip(&c, 4)) ? ethernet(c, out) : PACKET_OTHER;
+}
+
+static enum packet_what ppp(struct cursor c, struct packet *out)
+{
+	unsigned protocol;
+
+	if (c.len >= 2 && c.p[0] == 0xff && c.p[1] == 3) /* address and control */
+		skip(&c, 2);
+	if (c.len < 2)
+		return PACKET_OTHER;
+	protocol = c.p[0] & 1 ? c.p[0] :
+				be16(c.p); /* an odd first byte is a compressed protocol number */
+	if (!into(&c, c.p[0] & 1 ? 1 : 2))
+		return PACKET_OTHER;
+	return protocol == PPP_IPV4 || protocol == PPP_IPV6 ? network(c, out) :
+	       protocol == PPP_MPLS                         ? mpls(c, out) :
+							      PACKET_OTHER;
+}
+
+static enum packet_what pppoe(struct cursor c, struct packet *out)
+{
+	if (c.len < 8 || c.p[0] != 0x11 || c.p[1]) /* version 1, type 1; code 0: session data */
+		return PACKET_OTHER;
+	if (be16(c.p + 4) >= 2)
+		trim(&c, 6u + be16(c.p + 4));
+	return skip(&c, 6) ? ppp(c, out) : PACKET_OTHER;
+}
+
+/* FLAGS:16 PROTOCOL:16 [CHECKSUM:16 0:16] [KEY:32] [SEQUENCE:32], version 1 [ACKNOWLEDGED:32] */
+static enum packet_what gre(struct cursor c, struct packet *out)
+{
+	unsigned flags, type;
+	size_t head = 4;
+
+	if (c.len < 4)
+		return PACKET_OTHER;
+	flags = be16(c.p);
+	type = be16(c.p + 2);
+	if ((flags & 7) > 1 || flags & 0x4000) /* unknown version, or source routes (RFC 1701) */
+		return PACKET_OTHER;
+	head += flags & 0x8000 ? 4 : 0;
+	head += flags & 0x2000 ? 4 : 0;
+	head += flags & 0x1000 ? 4 : 0;
+	head += (flags & 7) == 1 && flags & 0x80 ? 4 : 0;
+	if (type == ETHER_ERSPAN && flags & 0x1000) /* type II; without a sequence number it is type
+						       I, which has no header */
+		head += 8;
+	if (type == ETHER_ERSPAN3) {
+		if (c.len < head + 12)
+			return PACKET_OTHER;
+		head += c.p[head + 11] & 1 ? 20 : 12;
+	}
+	if (!into(&c, head))
+		return PACKET_OTHER;
+	if (type == ETHER_TRANSPARENT || type == ETHER_ERSPAN || type == ETHER_ERSPAN3)
+		return ethernet(c, out);
+	return type == ETHER_PPP ? ppp(c, out) : ether((uint16_t)type, c, out);
+}
+
+/* FLAGS:8 0:24 NETWORK:24 0:8; GPE: FLAGS:8 0:16 PROTOCOL:8 ... */
+static enum packet_what vxlan(struct cursor c, bool gpe, struct packet *out)
+{
+	uint8_t next = gpe && c.len >= 8 && c.p[0] & 4 ? c.p[3] : 3;
+
+	if (c.len < 8 || !(c.p[0] & 8) || c.p[7] || !into(&c, 8))
+		return PACKET_OTHER;
+	return next == 3              ? ethernet(c, out) :
+	       next == 1 || next == 2 ? network(c, out) :
+	       next == 5              ? mpls(c, out) :
+					PACKET_OTHER;
+}
+
+/* VERSION:2 OPTIONS:6 (of 4 bytes) FLAGS:8 PROTOCOL:16 NETWORK:24 0:8 OPTIONS */
+static enum packet_what geneve(struct cursor c, struct packet *out)
+{
+	uint16_t type;
+
+	if (c.len < 8 || c.p[0] >> 6 || c.p[7])
+		return PACKET_OTHER;
+	type = be16(c.p + 2);
+	if (!into(&c, 8 + (c.p[0] & 0x3fu) * 4))
+		return PACKET_OTHER;
+	return type == ETHER_TRANSPARENT ? ethernet(c, out) : ether(type, c, out);
+}
+
+/* The packet inside a datagram to a tunnel's port; PACKET_OTHER: it is no tunnel. */
+static enum packet_what carried(uint16_t port, struct cursor c, struct packet *out)
+{
+	switch (port) {
+	case PORT_VXLAN:
+	case PORT_VXLAN_OLD:
+	case PORT_VXLAN_GPE:
+		return vxlan(c, port == PORT_VXLAN_GPE, out);
+	case PORT_GENEVE:
+		return geneve(c, out);
+	case PORT_MPLS:
+		return mpls(c, out);
+	}
+	return PACKET_OTHER;
+}
+
+/* ---- transport ---- */
+
 static enum packet_what udp(struct cursor c, struct packet *out)
 {
+	struct packet inner = {0};
 	size_t len;
 
 	if (c.len < 8)
@@ -98,6 +256,11 @@ static enum packet_what udp(struct cursor c, struct packet *out)
 		trim(&c, len);
 	if (!skip(&c, 8))
 		return PACKET_OTHER;
+	inner.what = carried(out->to.port, c, &inner);
+	if (inner.what != PACKET_OTHER) {
+		*out = inner;
+		return inner.what;
+	}
 	out->bytes = c.p;
 	out->len = c.len;
 	out->size = c.size;
@@ -106,7 +269,29 @@ static enum packet_what udp(struct cursor c, struct packet *out)
 
 static enum packet_what transport(uint8_t protocol, struct cursor c, struct packet *out)
 {
-	return protocol == IP_TCP ? tcp(c, out) : protocol == IP_UDP ? udp(c, out) : PACKET_OTHER;
+	uint8_t next;
+
+	switch (protocol) {
+	case IP_TCP:
+		return tcp(c, out);
+	case IP_UDP:
+		return udp(c, out);
+	case IP_IPV4:
+	case IP_IPV6:
+		return into(&c, 0) ? network(c, out) : PACKET_OTHER;
+	case IP_GRE:
+		return gre(c, out);
+	case IP_MPLS:
+		return mpls(c, out);
+	case IP_AH:
+		if (c.len < 8)
+			return PACKET_OTHER;
+		next = c.p[0];
+		return skip(&c, ((size_t)c.p[1] + 2) * 4) && ++c.tunnels <= PACKET_TUNNELS ?
+			       transport(next, c, out) :
+			       PACKET_OTHER;
+	}
+	return PACKET_OTHER;
 }
 
 static enum packet_what fragment(struct cursor c, struct packet_fragment about, struct packet *out)
@@ -134,7 +319,9 @@ static enum packet_what ipv4(struct cursor c, struct packet *out)
 	about = (struct packet_fragment){.id = be16(c.p + 4),
 					 .offset = (uint16_t)((part & 0x1fff) * 8),
 					 .protocol = protocol,
+					 .tunnels = (uint8_t)(c.tunnels + 1),
 					 .more = part & 0x2000};
+	*out = (struct packet){0}; /* forget the outer packet's addresses */
 	memcpy(out->from.address, c.p + 12, 4);
 	memcpy(out->to.address, c.p + 16, 4);
 	if (total >= head) /* 0 where the network card cuts it up later */
@@ -153,7 +340,7 @@ static enum packet_what ipv6(struct cursor c, struct packet *out)
 
 	if (c.len < 40 || c.p[0] >> 4 != 6)
 		return PACKET_OTHER;
-	out->v6 = true;
+	*out = (struct packet){.v6 = true};
 	len = be16(c.p + 4);
 	next = c.p[6];
 	memcpy(out->from.address, c.p + 8, 16);
@@ -170,6 +357,7 @@ static enum packet_what ipv6(struct cursor c, struct packet *out)
 			const struct packet_fragment about = {.id = be32(c.p + 4),
 							      .offset = be16(c.p + 2) & 0xfff8,
 							      .protocol = c.p[0],
+							      .tunnels = (uint8_t)(c.tunnels + 1),
 							      .more = c.p[3] & 1};
 
 			skip(&c, 8);
@@ -192,15 +380,38 @@ static enum packet_what network(struct cursor c, struct packet *out)
 	return c.p[0] >> 4 == 4 ? ipv4(c, out) : ipv6(c, out);
 }
 
+static bool is_tag(uint16_t type)
+{
+	return type == ETHER_VLAN || type == ETHER_QINQ || type == 0x9100 || type == 0x9200;
+}
+
 static enum packet_what ether(uint16_t type, struct cursor c, struct packet *out)
 {
-	for (int i = 0; i < EXTENSIONS_MAX && (type == ETHER_VLAN || type == ETHER_QINQ); i++) {
+	for (int i = 0; i < EXTENSIONS_MAX && is_tag(type); i++) {
 		if (c.len < 4)
 			return PACKET_OTHER;
 		type = be16(c.p + 2);
 		skip(&c, 4);
 	}
-	return type == ETHER_IPV4 ? ipv4(c, out) : type == ETHER_IPV6 ? ipv6(c, out) : PACKET_OTHER;
+	switch (type) {
+	case ETHER_IPV4:
+		return ipv4(c, out);
+	case ETHER_IPV6:
+		return ipv6(c, out);
+	case ETHER_MPLS:
+	case ETHER_MPLS_UP:
+		return mpls(c, out);
+	case ETHER_PPPOE:
+		return pppoe(c, out);
+	}
+	return PACKET_OTHER;
+}
+
+static enum packet_what ethernet(struct cursor c, struct packet *out)
+{
+	const uint8_t *p = c.p;
+
+	return skip(&c, HEAD_ETHERNET) ? ether(be16(p + 12), c, out) : PACKET_OTHER;
 }
 
 bool packet_link_known(int link)
@@ -219,14 +430,15 @@ enum packet_what packet_of_fragments(const struct packet *of, const uint8_t *byt
 				     size_t size, struct packet *out)
 {
 	*out = (struct packet){.v6 = of->v6, .from = of->from, .to = of->to};
-	out->what = transport(of->fragment.protocol, (struct cursor){bytes, len, size}, out);
+	out->what = transport(of->fragment.protocol,
+			      (struct cursor){bytes, len, size, of->fragment.tunnels}, out);
 	return out->what;
 }
 
 enum packet_what packet_parse(int link, const uint8_t *bytes, size_t len, size_t size,
 			      struct packet *out)
 {
-	struct cursor c = {bytes, len, size > len ? size : len};
+	struct cursor c = {bytes, len, size > len ? size : len, 0};
 	size_t head = link == LINK_ETHERNET                  ? 14 :
 		      link == LINK_SLL                       ? 16 :
 		      link == LINK_SLL2                      ? 20 :

@@ -13,7 +13,9 @@
  *
  * A synchronous method's answer is the method with the next number on the same channel. A publish
  * is one way; on a channel in confirm mode it is answered by the ack or nack with its number, which
- * counts from 1. A close by the server answers what is open there, as an error.
+ * counts from 1. When the server closes a channel or the connection, each open question there ends
+ * as an error; if none is open, the close itself is reported as an error. The content frames behind
+ * a publish, deliver, return or get-ok belong to that message.
  */
 #include <stdio.h>
 
@@ -24,12 +26,13 @@
 #include "loaders/lib/protocols/table.h"
 #include "schema/base/array.h"
 
-#define PREAMBLE   "AMQP\0\0\x09\x01"
-#define FRAME_MAX  (16u << 20)
-#define HEAD       7
-#define LOOK       1024
-#define END_BYTE   0xce
-#define CONFIRM_ID (1ull << 63)
+#define PREAMBLE      "AMQP\0\0\x09\x01"
+#define FRAME_MAX     (16u << 20)
+#define HEAD          7
+#define LOOK          1024
+#define END_BYTE      0xce
+#define REPLY_SUCCESS 200
+#define CONFIRM_ID    (1ull << 63)
 
 enum {
 	CONNECTION = 10,
@@ -40,9 +43,16 @@ enum {
 	CONFIRM = 85,
 	TX = 90
 };
+enum { METHOD = 1, HEADER, BODY, HEARTBEAT = 8 };
 
 struct amqp {
-	bool preamble;            /* still to come */
+	bool preamble; /* still to come */
+	bool open;     /* connection.open was answered, or happened before the capture */
+	struct content {
+		bool comes, head_came;
+		uint16_t channel;
+		uint64_t left;
+	} content[2];             /* frames still expected, per sender */
 	struct idtable published; /* by channel in confirm mode: how many, and one */
 };
 
@@ -251,22 +261,34 @@ static void confirmed(struct proto_conn *c, struct method *m, bool yes)
 		proto_answer(c, q, yes ? PROTO_OK : PROTO_ERROR, yes ? "" : "nack");
 }
 
-static void closed(struct proto_conn *c, const struct method *m)
+/* A close that ends no open question refuses the login, or rejects a message that was sent one way.
+ */
+static void closed(struct proto_conn *c, const struct amqp *s, const struct method *m)
 {
 	uint64_t base = (uint64_t)m->channel << 32;
+	const char *what = m->class == CHANNEL ? "CHANNEL CLOSE" :
+			   s->open             ? "CONNECTION CLOSE" :
+						 "CONNECTION OPEN";
 	struct proto_pending *q;
+	bool any = false;
 	char status[8];
 
 	snprintf(status, sizeof(status), "%u", m->n >= 2 ? be16(m->p) : 0);
 	while ((q = m->class == CONNECTION ? proto_between(c, 0, UINT64_MAX) :
-					     proto_between(c, base, base | 0xffffffff)))
+					     proto_between(c, base, base | 0xffffffff))) {
 		proto_answer(c, q, PROTO_ERROR, status);
+		any = true;
+	}
 	base = CONFIRM_ID | (uint64_t)m->channel << 40;
-	while (m->class == CHANNEL && (q = proto_between(c, base, base | 0xffffffffff)))
+	while (m->class == CHANNEL && (q = proto_between(c, base, base | 0xffffffffff))) {
 		proto_answer(c, q, PROTO_ERROR, status);
+		any = true;
+	}
+	if (!any && m->n >= 2 && be16(m->p) > REPLY_SUCCESS)
+		proto_refused(c, proto_name(c, what, strlen(what)), status);
 }
 
-static void server_method(struct proto_conn *c, struct method *m)
+static void server_method(struct proto_conn *c, struct amqp *s, struct method *m)
 {
 	struct proto_pending *q;
 	size_t n;
@@ -289,12 +311,40 @@ static void server_method(struct proto_conn *c, struct method *m)
 	}
 	if ((m->class == CHANNEL && m->method == 40) ||
 	    (m->class == CONNECTION && m->method == 50)) {
-		closed(c, m);
+		closed(c, s, m);
 		return;
 	}
+	s->open |= m->class == CONNECTION && m->method == 41;
 	q = proto_find(c, id_of(m, m->class == BASIC && m->method == 72 ? 70 : m->method - 1));
 	if (q)
 		proto_answer(c, q, PROTO_OK, m->class == BASIC && m->method == 72 ? "EMPTY" : "");
+}
+
+static bool has_content(enum proto_side from, const struct method *m)
+{
+	return m->class == BASIC &&
+	       (from == PROTO_CLIENT ? m->method == 40 :
+				       m->method == 60 || m->method == 50 || m->method == 71);
+}
+
+/* The next frame continues the content, or starts another message. */
+static void content(struct proto_conn *c, struct content *t, const uint8_t *p, size_t n)
+{
+	uint32_t size = be32(p + 3);
+
+	if (!t->comes || p[0] == HEARTBEAT)
+		return;
+	if (p[0] == METHOD || be16(p + 1) != t->channel) {
+		t->comes = false;
+		proto_begins_anew(c);
+	} else if (p[0] == HEADER && !t->head_came) {
+		t->head_came = true;
+		t->left = n >= HEAD + 12 ? be64(p + HEAD + 4) : 0;
+		t->comes = t->left;
+	} else if (p[0] == BODY) {
+		t->left -= t->left < size ? t->left : size;
+		t->comes = t->left;
+	}
 }
 
 static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
@@ -319,9 +369,12 @@ static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8
 	if (!is_frame(p, n, &whole))
 		return PROTO_LOST;
 	size = be32(p + 3);
-	see = size < LOOK ? size : LOOK;
-	if (p[0] == 1 && n < HEAD + see && !last)
+	if (p[0] == HEADER && n < HEAD + 12 && !last)
 		return PROTO_MORE;
+	see = size < LOOK ? size : LOOK;
+	if (p[0] == METHOD && n < HEAD + see && !last)
+		return PROTO_MORE;
+	content(c, &s->content[from], p, n);
 	if (p[0] == 1 && n >= HEAD + 4) {
 		see = HEAD + see < n ? HEAD + see : n;
 		m = (struct method){.channel = be16(p + 1),
@@ -332,8 +385,12 @@ static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8
 		if (from == PROTO_CLIENT)
 			client_method(c, s, &m);
 		else
-			server_method(c, &m);
+			server_method(c, s, &m);
+		if (has_content(from, &m))
+			s->content[from] = (struct content){.comes = true, .channel = be16(p + 1)};
 	}
+	if (s->content[from].comes)
+		proto_goes_on(c);
 	return HEAD + (int64_t)size + 1;
 }
 
@@ -351,13 +408,18 @@ static void amqp_lost(struct proto_conn *c, enum proto_side from)
 	struct amqp *s = proto_state(c);
 
 	s->preamble = false;
+	s->open = true;
+	s->content[from].comes = false;
 	if (from == PROTO_CLIENT) /* how many were published is not known any more */
 		idtable_release(&s->published);
 }
 
 static void amqp_begin(struct proto_conn *c, bool begun)
 {
-	((struct amqp *)proto_state(c))->preamble = begun;
+	struct amqp *s = proto_state(c);
+
+	s->preamble = begun;
+	s->open = !begun;
 }
 
 static void amqp_release(struct proto_conn *c)

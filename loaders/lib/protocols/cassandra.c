@@ -149,6 +149,20 @@ static void begin_frames(struct proto_conn *c)
 	}
 }
 
+/* LEN:16 TYPE ...: an event that the client registered for. */
+static void event(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	size_t len = n >= 2 ? be16(p) : 0;
+
+	for (size_t i = 0; i < len && len <= n - 2; i++)
+		if (!byte_is_letter(p[2 + i]) && p[2 + i] != '_')
+			len = 0;
+	if (!len || len > n - 2 || len > 32)
+		proto_one_way(c, proto_name(c, "EVENT", 5));
+	else
+		proto_one_way(c, proto_namef(c, "EVENT %.*s", (int)len, (const char *)p + 2));
+}
+
 static void server(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n)
 {
 	struct proto_pending *q = proto_find(c, be16(head + 2));
@@ -158,6 +172,8 @@ static void server(struct proto_conn *c, const uint8_t *head, const uint8_t *p, 
 
 	if ((head[4] == READY || head[4] == AUTHENTICATE) && (head[0] & 0x7f) == 5)
 		begin_frames(c);
+	if (head[4] == EVENT)
+		event(c, p, plain ? n : 0);
 	if (!q || head[4] == EVENT)
 		return;
 	p += skip < n ? skip : n;
@@ -211,6 +227,8 @@ static int64_t framed(struct proto_conn *c, enum proto_side from, const uint8_t 
 	struct side *s = &((struct cassandra *)proto_state(c))->side[from];
 	int64_t k;
 
+	if (s->envelope_left) /* the envelope continues in the next frame */
+		proto_goes_on(c);
 	if (s->at_checksum) {
 		s->at_checksum = false;
 		return 4;
@@ -233,6 +251,8 @@ static int64_t framed(struct proto_conn *c, enum proto_side from, const uint8_t 
 	}
 	s->left -= (uint32_t)k;
 	s->at_checksum = !s->left;
+	if (s->envelope_left)
+		proto_goes_on(c);
 	return k;
 }
 
@@ -244,6 +264,23 @@ static int64_t cassandra_step(struct proto_conn *c, enum proto_side from, const 
 	if (s->side[from].sealed)
 		return PROTO_LOST;
 	return s->side[from].framed ? framed(c, from, p, n, last) : envelope(c, from, p, n, last);
+}
+
+/* Only complete envelopes, at least one of which carries a statement. */
+static bool is_chain(const uint8_t *p, size_t n)
+{
+	bool statement = false;
+
+	for (size_t at = 0; at < n;) {
+		if (!is_envelope(PROTO_CLIENT, p + at, n - at) || be32(p + at + 5) > n - at - HEAD)
+			return false;
+		if (p[at + 4] == QUERY || p[at + 4] == PREPARE)
+			statement |= be32(p + at + 5) > 8 &&
+				     be32(p + at + HEAD) <= be32(p + at + 5) - 4 &&
+				     byte_is_letter(p[at + HEAD + 4]);
+		at += HEAD + be32(p + at + 5);
+	}
+	return statement;
 }
 
 static enum proto_guess cassandra_recognise(const struct proto_first *f)
@@ -258,6 +295,8 @@ static enum proto_guess cassandra_recognise(const struct proto_first *f)
 		return PROTO_MAYBE;
 	if (!is_envelope(PROTO_CLIENT, f->client, f->n_client))
 		return PROTO_NO;
+	if (f->last && !f->n_server && f->client[4] != STARTUP)
+		return is_chain(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
 	len = be32(f->client + 5);
 	if (f->client[4] == OPTIONS)
 		return len ? PROTO_NO :

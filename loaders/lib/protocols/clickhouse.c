@@ -283,6 +283,11 @@ static int64_t client(struct proto_conn *c, struct clickhouse *s, const uint8_t 
 		s->greeting = false;
 		s->addendum = s->in_use >= 54458;
 	}
+	/* no byte of the server was captured: assume it speaks the client's revision */
+	if (!s->in_use && s->revision[PROTO_CLIENT] && !c->dir[PROTO_SERVER].met) {
+		s->in_use = s->revision[PROTO_CLIENT];
+		s->addendum = s->in_use >= 54458;
+	}
 	if (s->addendum)
 		return addendum(s, p, n);
 	if (s->parameters)
@@ -587,7 +592,9 @@ static enum proto_guess clickhouse_recognise(const struct proto_first *f)
 	if (f->client[0] != C_QUERY)
 		return PROTO_NO;
 	if (!f->n_server)
-		return f->n_client < 1024 ? PROTO_MAYBE : PROTO_NO;
+		return f->last && client_begins(&s, f->client, f->n_client) ? PROTO_YES :
+		       f->n_client < 1024                                   ? PROTO_MAYBE :
+									      PROTO_NO;
 	return client_begins(&s, f->client, f->n_client) && server_begins(f->server, f->n_server) ?
 		       PROTO_YES :
 		       PROTO_NO;

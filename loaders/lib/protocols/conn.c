@@ -16,9 +16,9 @@
 #define BUFFER_MAX  65536
 #define BUFFER_KEPT 512 /* an empty buffer of more is freed */
 #define APPEND      4096
-#define PENDING_MAX 16384
 #define SEEN_BYTES  16384 /* kept until the protocol is known */
 #define SEEN_PIECES 48
+#define SEEN_APART  24 /* from here on, adjacent pieces of one side are merged */
 #define TRIES       8
 /* a later protocol's yes stands after so much, though an earlier one still asks for more */
 #define MAYBE_BYTES 1024
@@ -27,9 +27,10 @@ struct proto_seen {
 	struct seen_piece {
 		enum proto_side from;
 		uint64_t pos;
-		int64_t at_ns, came_ns;
+		int64_t at_ns, came_ns,
+			last_ns; /* last_ns: time of the bytes from offset `last` on */
 		bool together;
-		uint32_t at, len;
+		uint32_t at, len, last; /* last: 0: all bytes came at at_ns */
 		size_t size;
 		uint64_t missing; /* before it */
 	} pieces[SEEN_PIECES];
@@ -38,242 +39,6 @@ struct proto_seen {
 };
 
 static void feed_known(struct proto_conn *c, const struct proto_piece *piece);
-
-/* ---- questions ---- */
-
-static struct proto_pending *slot(const struct proto_conn *c, uint32_t i)
-{
-	return &c->pending[(c->head + i) & (c->cap - 1)];
-}
-
-static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_result result,
-		 const char *status, int64_t end_ns)
-{
-	const struct proto_request r = {.protocol = c->protocol->name,
-					.operation = protocols_name(c->of, p->operation),
-					.operation_id = p->operation,
-					.status = status,
-					.trace = p->trace,
-					.result = result,
-					.begin_ns = p->begin_ns,
-					.sent_ns = p->sent_ns,
-					.came_ns = p->came_ns,
-					.first_ns = result == PROTO_BLIND ? 0 : p->first_ns,
-					.end_ns = end_ns,
-					.request_bytes = p->request_bytes,
-					.response_bytes = p->response_bytes,
-					.caller = p->caller,
-					.begin_pos = p->begin_pos,
-					.user = c->user};
-
-	protocols_emit(c->of, &r);
-	free(p->trace);
-	p->trace = NULL;
-}
-
-void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len)
-{
-	const struct proto_named x = {
-		.name = name, .address = address, .len = len, .at_ns = c->now_ns, .user = c->user};
-
-	protocols_named(c->of, &x);
-}
-
-static void pop_answered(struct proto_conn *c)
-{
-	while (c->count && !slot(c, 0)->live && !slot(c, 0)->hole) {
-		c->head = (c->head + 1) & (c->cap - 1);
-		c->count--;
-	}
-	if (!c->count && c->cap > 16) {
-		free(c->pending);
-		c->pending = NULL;
-		c->cap = c->head = 0;
-	}
-}
-
-static struct proto_pending *push(struct proto_conn *c)
-{
-	struct proto_pending *wider;
-
-	if (c->count == c->cap) {
-		uint32_t cap, n = 0;
-
-		for (uint32_t i = 0; i < c->count; i++)
-			n += slot(c, i)->live || slot(c, i)->hole;
-		cap = !c->cap ? 1 : n * 2 > c->cap ? c->cap * 2 : c->cap;
-		n = 0;
-		wider = mem_array(cap, sizeof(*wider));
-		for (uint32_t i = 0; i < c->count; i++)
-			if (slot(c, i)->live || slot(c, i)->hole) /* answered ones go */
-				wider[n++] = *slot(c, i);
-		c->count = n;
-		free(c->pending);
-		c->pending = wider;
-		c->cap = cap;
-		c->head = 0;
-	}
-	wider = slot(c, c->count++);
-	memset(wider, 0, sizeof(*wider));
-	return wider;
-}
-
-/* Nothing can be matched with these any more. */
-static void all_blind(struct proto_conn *c, enum proto_result result)
-{
-	for (uint32_t i = 0; i < c->count; i++) {
-		struct proto_pending *p = slot(c, i);
-
-		if (p->live)
-			emit(c, p, p->doubt ? PROTO_BLIND : result, "", 0);
-		p->live = p->hole = false;
-	}
-	pop_answered(c);
-}
-
-static void mark_hole(struct proto_conn *c)
-{
-	if (c->count && slot(c, c->count - 1)->hole)
-		return;
-	push(c)->hole = true;
-}
-
-struct proto_pending *proto_ask(struct proto_conn *c, uint32_t operation, uint64_t id)
-{
-	struct proto_pending *p;
-
-	if (c->count >= PENDING_MAX) { /* the oldest will not be known */
-		p = slot(c, 0);
-		if (p->live)
-			emit(c, p, PROTO_BLIND, "", 0);
-		p->live = p->hole = false;
-		pop_answered(c);
-	}
-	p = push(c);
-	p->live = true;
-	p->operation = operation;
-	p->id = id;
-	p->begin_ns = c->dir[PROTO_CLIENT].begin_ns;
-	p->came_ns = c->dir[PROTO_CLIENT].came_ns;
-	p->begin_pos = c->at_pos;
-	p->sent_ns = c->now_ns;
-	c->asked = true;
-	return p;
-}
-
-struct proto_pending *proto_oldest(struct proto_conn *c)
-{
-	pop_answered(c);
-	return c->count && slot(c, 0)->live ? slot(c, 0) : NULL;
-}
-
-struct proto_pending *proto_second(struct proto_conn *c)
-{
-	for (uint32_t i = 1; i < c->count && !slot(c, i)->hole; i++)
-		if (slot(c, i)->live)
-			return slot(c, i);
-	return NULL;
-}
-
-struct proto_pending *proto_newest(struct proto_conn *c)
-{
-	for (uint32_t i = c->count; i--;)
-		if (slot(c, i)->live)
-			return slot(c, i);
-	return NULL;
-}
-
-struct proto_pending *proto_find(struct proto_conn *c, uint64_t id)
-{
-	for (uint32_t i = 0; i < c->count; i++)
-		if (slot(c, i)->live && slot(c, i)->id == id)
-			return slot(c, i);
-	return NULL;
-}
-
-struct proto_pending *proto_between(struct proto_conn *c, uint64_t low, uint64_t high)
-{
-	for (uint32_t i = 0; i < c->count; i++)
-		if (slot(c, i)->live && slot(c, i)->id >= low && slot(c, i)->id <= high)
-			return slot(c, i);
-	return NULL;
-}
-
-void proto_trace(struct proto_pending *p, const uint8_t *text, size_t n)
-{
-	free(p->trace);
-	p->trace = mem_strndup((const char *)text, n < 128 ? n : 128);
-}
-
-void proto_first_byte(struct proto_conn *c, struct proto_pending *p)
-{
-	if (!p->first_ns)
-		p->first_ns = c->dir[PROTO_SERVER].begin_ns;
-}
-
-static void tell_done(struct proto_conn *c)
-{
-	if (!c->done.set)
-		return;
-	c->done.set = false;
-	emit(c, &c->done.p, c->done.result, c->done.status, c->now_ns);
-}
-
-void proto_answer(struct proto_conn *c, struct proto_pending *p, enum proto_result result,
-		  const char *status)
-{
-	size_t n = strnlen(status, PROTO_STATUS_MAX - 1);
-
-	tell_done(c); /* the one before in the same message */
-	proto_first_byte(c, p);
-	c->done.p = *p;
-	c->done.result = result;
-	c->done.set = true;
-	memcpy(c->done.status, status, n);
-	c->done.status[n] = '\0';
-	p->trace = NULL;
-	p->live = false;
-	pop_answered(c);
-}
-
-void proto_opened(struct proto_conn *c, struct proto_pending *p, const char *status)
-{
-	proto_answer(c, p, PROTO_OPENED, status);
-	tell_done(c);
-}
-
-void proto_forget(struct proto_conn *c, struct proto_pending *p)
-{
-	free(p->trace);
-	p->trace = NULL;
-	p->live = false;
-	if (c->count && p == slot(c, c->count - 1))
-		c->count--;
-	pop_answered(c);
-}
-
-static void tell_at_once(struct proto_conn *c, uint32_t operation, enum proto_result result)
-{
-	struct proto_pending p = {.operation = operation,
-				  .sent_ns = c->now_ns,
-				  .begin_pos = c->at_pos,
-				  .came_ns = c->dir[PROTO_CLIENT].came_ns,
-				  .begin_ns = c->dir[PROTO_CLIENT].begin_ns ?
-						      c->dir[PROTO_CLIENT].begin_ns :
-						      c->now_ns};
-
-	emit(c, &p, result, "", 0);
-}
-
-void proto_one_way(struct proto_conn *c, uint32_t operation)
-{
-	tell_at_once(c, operation, PROTO_ONE_WAY);
-}
-
-void proto_blind(struct proto_conn *c, uint32_t operation)
-{
-	tell_at_once(c, operation, PROTO_BLIND);
-}
 
 /* ---- what is known and what is missing ---- */
 
@@ -306,35 +71,50 @@ static void buffer_cut(struct proto_dir *d, size_t off)
 		buffer_drop(d);
 }
 
-/* A message (with what was passed over) is over. */
+/* A message, or a part of one, has ended, including the bytes that were skipped. */
 static void passed(struct proto_conn *c, enum proto_side from)
 {
+	struct proto_dir *d = &c->dir[from];
+	const bool cutting = c->cutting;
 	struct proto_pending *p;
 
-	c->dir[from].in_message = false;
-	if (from == PROTO_SERVER)
-		tell_done(c);
-	if (from == PROTO_CLIENT && c->protocol->in_order) {
+	d->in_message = false;
+	c->cutting = false; /* this one is complete */
+	if (!d->going)
+		proto_tell(c, from);
+	c->cutting = cutting;
+	if (from == PROTO_CLIENT && (c->protocol->in_order || d->spoken)) {
 		p = proto_newest(c);
 		if (p && !p->first_ns)
 			p->sent_ns = c->now_ns;
 	}
 }
 
+/* The current step consumed k bytes. The bytes of a message that has produced no question yet are
+ * kept aside until it does. */
 static void count_bytes(struct proto_conn *c, enum proto_side from, uint64_t k)
 {
+	struct proto_dir *d = &c->dir[from];
 	struct proto_pending *p;
 
-	if (from == PROTO_CLIENT) {
-		if (!c->asked && !c->protocol->in_order) /* part of which one, the protocol knows */
+	if (c->unasked.set && c->unasked.from == from) {
+		*(from == PROTO_CLIENT ? &c->unasked.p.request_bytes :
+					 &c->unasked.p.response_bytes) += k;
+	} else if (d->going && !d->spoken && (from == PROTO_CLIENT || !c->protocol->in_order)) {
+		d->lead_bytes += k;
+	} else if (from == PROTO_CLIENT) {
+		/* part of which one, the protocol knows */
+		if (!c->asked && !d->spoken && !c->protocol->in_order)
 			return;
-		p = c->count && slot(c, c->count - 1)->live ? slot(c, c->count - 1) : NULL;
+		p = c->count && proto_slot(c, c->count - 1)->live ? proto_slot(c, c->count - 1) :
+								    NULL;
 		if (p)
-			p->request_bytes += k;
-	} else if (c->done.set) {
+			p->request_bytes += k + d->lead_bytes;
+		d->lead_bytes = 0;
+	} else if (c->done.set && c->done.from == PROTO_SERVER) {
 		c->done.p.response_bytes += k;
 	} else if (c->protocol->in_order) {
-		p = c->count && slot(c, 0)->live ? slot(c, 0) : NULL;
+		p = c->count && proto_slot(c, 0)->live ? proto_slot(c, 0) : NULL;
 		if (p)
 			p->response_bytes += k;
 	}
@@ -346,20 +126,20 @@ static void lose(struct proto_conn *c, enum proto_side from, uint64_t k)
 
 	d->blind_bytes += k;
 	d->skip = 0;
-	d->in_message = false;
+	d->in_message = d->going = false;
 	d->synced = false;
+	c->from = from;
 	if (c->protocol->lost)
 		c->protocol->lost(c, from);
-	if (c->done.set && from == PROTO_SERVER)
-		tell_done(c);
+	proto_tell(c, from);
 	if (!c->protocol->in_order) {
 		for (uint32_t i = 0; from == PROTO_SERVER && i < c->count; i++)
-			slot(c, i)->doubt = true;
+			proto_slot(c, i)->doubt = true;
 		return;
 	}
 	if (from == PROTO_SERVER)
-		all_blind(c, PROTO_BLIND);
-	mark_hole(c);
+		proto_all_blind(c, PROTO_BLIND);
+	proto_mark_hole(c);
 }
 
 /* ---- steps ---- */
@@ -384,8 +164,16 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	const struct protocol *protocol = c->protocol;
 	int64_t k;
 
-	c->asked = false;
+	c->asked = c->goes_on = false;
 	c->looked = 0;
+	c->from = from;
+	if (!d->going) {
+		d->lead_bytes = 0;
+		d->spoken = false;
+		d->message_pos = c->at_pos;
+	}
+	c->step_pos = c->at_pos;
+	c->at_pos = d->message_pos;
 	k = protocol->step(c, from, p, n, last);
 	looked_at(c, p, k > 0 && (uint64_t)k < n ? (size_t)k : n);
 	if (c->protocol != protocol) /* switched: the rest is for somebody else */
@@ -394,6 +182,7 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 		return 0;
 	if (k <= 0 || (k != PROTO_ALL && k > PROTO_STEP_MAX))
 		return -1;
+	d->going = c->goes_on;
 	if (k == PROTO_ALL) {
 		d->skipping_all = true;
 		count_bytes(c, from, n);
@@ -413,6 +202,8 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 /* A message of this side begins with the piece at hand (`first`), or somewhere in it. */
 static void begins(struct proto_conn *c, enum proto_side from, bool first)
 {
+	if (c->dir[from].going) /* the message started in an earlier step */
+		return;
 	c->dir[from].begin_ns = c->now_ns;
 	c->dir[from].came_ns = first || c->together ? c->came_ns : 0;
 }
@@ -500,7 +291,7 @@ static void take(struct proto_conn *c, enum proto_side from, const uint8_t *p, s
 		p += off;
 		n -= off;
 		if (d->skipping_all) {
-			if (c->done.set && from == PROTO_SERVER)
+			if (c->done.set && c->done.from == from)
 				c->done.p.response_bytes += n;
 			return;
 		}
@@ -578,7 +369,7 @@ static void dir_reset(struct proto_dir *d)
 {
 	buffer_drop(d);
 	d->skip = 0;
-	d->skipping_all = d->in_message = false;
+	d->skipping_all = d->in_message = d->going = false;
 	d->synced = true;
 }
 
@@ -587,8 +378,8 @@ static void become(struct proto_conn *c, const struct protocol *to, bool begun)
 	if (c->protocol && c->protocol->release)
 		c->protocol->release(c);
 	if (c->protocol) {
-		tell_done(c);
-		all_blind(c, PROTO_BLIND);
+		proto_tell_all(c);
+		proto_all_blind(c, PROTO_BLIND);
 	}
 	free(c->state);
 	c->state = NULL;
@@ -599,7 +390,7 @@ static void become(struct proto_conn *c, const struct protocol *to, bool begun)
 	if (to->begin)
 		to->begin(c, begun);
 	if (!begun && to->in_order)
-		mark_hole(c);
+		proto_mark_hole(c);
 }
 
 void proto_switch(struct proto_conn *c, const struct protocol *to)
@@ -607,7 +398,7 @@ void proto_switch(struct proto_conn *c, const struct protocol *to)
 	become(c, to, true);
 	for (int i = 0; i < 2; i++) {
 		c->dir[i].skip = 0;
-		c->dir[i].skipping_all = c->dir[i].in_message = false;
+		c->dir[i].skipping_all = c->dir[i].in_message = c->dir[i].going = false;
 		c->dir[i].synced = true;
 	}
 	c->begun = true;
@@ -641,6 +432,7 @@ static struct proto_first first_of(const struct proto_conn *c, uint8_t side[2][S
 	return f;
 }
 
+/* Sets *maybe if a protocol that is asked earlier needs more bytes to decide. */
 static const struct protocol *recognise(const struct proto_first *f, bool *maybe)
 {
 	for (const struct protocol *const *p = PROTOCOLS; *p; p++) {
@@ -651,10 +443,28 @@ static const struct protocol *recognise(const struct proto_first *f, bool *maybe
 		g = (*p)->recognise(f);
 		if (g == PROTO_MAYBE)
 			*maybe = true;
-		if (g == PROTO_YES && (!*maybe || f->n_client + f->n_server >= MAYBE_BYTES))
+		if (g == PROTO_YES &&
+		    (!*maybe || f->last || f->n_client + f->n_server >= MAYBE_BYTES))
 			return *p;
 	}
 	return NULL;
+}
+
+static void feed_seen(struct proto_conn *c, const struct proto_seen *seen,
+		      const struct seen_piece *s, size_t from, size_t to, int64_t at_ns)
+{
+	const struct proto_piece piece = {.from = s->from,
+					  .pos = s->pos + from,
+					  .at_ns = at_ns,
+					  .bytes = seen->bytes + s->at + from,
+					  .len = to - from,
+					  .size = to < s->len ? to - from : s->size - from};
+
+	c->now_ns = at_ns;
+	c->came_ns = from ? 0 : s->came_ns;
+	c->together = s->together;
+	if (c->protocol)
+		feed_known(c, &piece);
 }
 
 /* The pieces that were kept go in as if they came now. */
@@ -665,20 +475,13 @@ static void replay_seen(struct proto_conn *c)
 	c->seen = NULL;
 	for (uint32_t i = 0; i < seen->n; i++) {
 		const struct seen_piece *s = &seen->pieces[i];
-		const struct proto_piece piece = {.from = s->from,
-						  .pos = s->pos,
-						  .at_ns = s->at_ns,
-						  .bytes = seen->bytes + s->at,
-						  .len = s->len,
-						  .size = s->size};
 
 		c->now_ns = s->at_ns;
-		c->came_ns = s->came_ns;
-		c->together = s->together;
 		if (s->missing && c->protocol)
 			hole(c, s->from, s->missing);
-		if (c->protocol)
-			feed_known(c, &piece);
+		if (s->last)
+			feed_seen(c, seen, s, 0, s->last, s->at_ns);
+		feed_seen(c, seen, s, s->last, s->len, s->last ? s->last_ns : s->at_ns);
 	}
 	free(seen);
 }
@@ -695,12 +498,16 @@ static void swap_seen(struct proto_conn *c)
 	c->turned = !c->turned;
 }
 
-static void guess(struct proto_conn *c)
+/* `last`: no more bytes will come. */
+static void guess(struct proto_conn *c, bool last)
 {
 	uint8_t(*side)[SEEN_BYTES] = mem_alloc(2 * SEEN_BYTES);
 	struct proto_first f = first_of(c, side);
+	const struct protocol *found;
 	bool maybe = false;
-	const struct protocol *found = recognise(&f, &maybe);
+
+	f.last = last || c->seen->n >= SEEN_PIECES || c->seen->n_bytes >= SEEN_BYTES;
+	found = recognise(&f, &maybe);
 
 	if (!found && !c->role_known) {
 		struct proto_first other = {.client = f.server,
@@ -708,7 +515,8 @@ static void guess(struct proto_conn *c)
 					    .server = f.client,
 					    .n_server = f.n_client,
 					    .begun = f.begun,
-					    .datagram = f.datagram};
+					    .datagram = f.datagram,
+					    .last = f.last};
 
 		found = recognise(&other, &maybe);
 		if (found)
@@ -721,7 +529,7 @@ static void guess(struct proto_conn *c)
 		replay_seen(c);
 		return;
 	}
-	if (maybe && c->seen->n < SEEN_PIECES && c->seen->n_bytes < SEEN_BYTES)
+	if (maybe && !f.last)
 		return;
 	for (uint32_t i = 0; i < c->seen->n; i++)
 		c->dir[c->seen->pieces[i].from].blind_bytes += c->seen->pieces[i].size;
@@ -750,14 +558,16 @@ static void feed_unknown(struct proto_conn *c, const struct proto_piece *piece, 
 	s = c->seen;
 	room = SEEN_BYTES - s->n_bytes;
 	n = piece->len < room ? piece->len : room;
-	if (s->n && !c->datagram && continues(&s->pieces[s->n - 1], piece, missing) &&
+	if (s->n >= SEEN_APART && !c->datagram && continues(&s->pieces[s->n - 1], piece, missing) &&
 	    n == piece->len) {
+		s->pieces[s->n - 1].last = s->pieces[s->n - 1].len;
+		s->pieces[s->n - 1].last_ns = piece->at_ns;
 		s->pieces[s->n - 1].len += (uint32_t)n;
 		s->pieces[s->n - 1].size += piece->size;
 		s->pieces[s->n - 1].together = false;
 		memcpy(s->bytes + s->n_bytes, piece->bytes, n);
 		s->n_bytes += (uint32_t)n;
-		guess(c);
+		guess(c, false);
 		return;
 	}
 	s->pieces[s->n++] = (struct seen_piece){.from = piece->from,
@@ -771,7 +581,7 @@ static void feed_unknown(struct proto_conn *c, const struct proto_piece *piece, 
 						.missing = missing};
 	memcpy(s->bytes + s->n_bytes, piece->bytes, n);
 	s->n_bytes += (uint32_t)n;
-	guess(c);
+	guess(c, false);
 }
 
 /* In the middle of a piece the two sides went over to something else, that is not known. */
@@ -800,8 +610,9 @@ static void feed_known(struct proto_conn *c, const struct proto_piece *piece)
 	struct proto_dir *d = &c->dir[from];
 
 	if (c->count && from == PROTO_CLIENT && c->any_before && c->before == PROTO_SERVER &&
-	    slot(c, 0)->hole)
-		all_blind(c, PROTO_BLIND); /* the client speaks again: all before is answered */
+	    proto_slot(c, 0)->hole)
+		proto_all_blind(c,
+				PROTO_BLIND); /* the client speaks again: all before is answered */
 	c->turn = !c->any_before || c->before != from;
 	c->piece = piece->bytes;
 	c->piece_len = piece->len;
@@ -810,6 +621,9 @@ static void feed_known(struct proto_conn *c, const struct proto_piece *piece)
 	c->before = from;
 	c->any_before = true;
 	if (c->datagram) {
+		d->going = d->spoken = false;
+		d->lead_bytes = 0;
+		c->from = from;
 		begins(c, from, true);
 		d->synced = true;
 		if (piece->len && c->protocol->step(c, from, piece->bytes, piece->len, true) > 0)
@@ -818,7 +632,7 @@ static void feed_known(struct proto_conn *c, const struct proto_piece *piece)
 			d->blind_bytes += piece->size;
 		if (c->done.set)
 			c->done.p.response_bytes += c->done.p.response_bytes ? 0 : piece->size;
-		tell_done(c);
+		proto_tell_all(c);
 		return;
 	}
 	take(c, from, piece->bytes, piece->len);
@@ -877,38 +691,107 @@ void proto_conn_feed(struct proto_conn *c, const struct proto_piece *given)
 		feed_unknown(c, &piece, missing);
 }
 
-void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns)
+/* This side has ended. An answer whose last bytes never came becomes `cut`. */
+static void side_over(struct proto_conn *c, enum proto_side from, enum proto_result cut, bool reset)
 {
-	struct proto_dir *d;
+	struct proto_dir *d = &c->dir[from];
 
-	if (c->turned)
-		from = !from;
-	d = &c->dir[from];
-	if (d->ended)
-		return;
 	d->ended = true;
-	if (!c->protocol)
-		return;
-	c->now_ns = at_ns > c->now_ns ? at_ns : c->now_ns;
+	c->cut = cut;
+	c->cutting = (d->len && d->synced) || d->skip || d->going || (reset && d->skipping_all);
+	c->from = from;
 	if (d->len && d->synced)
 		hole(c, from, 0);
 	if (c->protocol && c->protocol->ended)
 		c->protocol->ended(c, from);
-	if (c->done.set && from == PROTO_SERVER)
-		tell_done(c);
+	if (c->protocol)
+		proto_tell(c, from);
+	c->cutting = false;
+}
+
+static void time_is(struct proto_conn *c, int64_t at_ns)
+{
+	c->now_ns = at_ns > c->now_ns ? at_ns : c->now_ns;
+}
+
+static void end_side(struct proto_conn *c, enum proto_side from, int64_t at_ns, bool reset)
+{
+	if (c->dir[from].ended)
+		return;
+	c->dir[from].ended = true;
+	if (!c->protocol)
+		return;
+	time_is(c, at_ns);
+	side_over(c, from, PROTO_NO_ANSWER, reset);
+}
+
+/* No more bytes will come: accept a protocol that fits what is there. */
+static void guess_at_last(struct proto_conn *c)
+{
+	if (c->protocol || !c->seen)
+		return;
+	guess(c, true);
+}
+
+void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns)
+{
+	end_side(c, c->turned ? !from : from, at_ns, false);
+}
+
+/* The result of a question that has no answer; `ended`: the server will send no more. */
+static enum proto_result unanswered(const struct proto_conn *c, bool ended)
+{
+	bool hole = c->count && c->protocol->in_order && proto_slot(c, 0)->hole;
+
+	return ended && c->dir[PROTO_SERVER].synced && !hole ? PROTO_NO_ANSWER : PROTO_BLIND;
+}
+
+static void close_both(struct proto_conn *c, int64_t at_ns, bool reset)
+{
+	if (!c->protocol) {
+		guess_at_last(c);
+		c->dir[0].ended = c->dir[1].ended = false;
+	}
+	end_side(c, PROTO_CLIENT, at_ns, reset);
+	end_side(c, PROTO_SERVER, at_ns, reset);
+	if (!c->protocol)
+		return;
+	proto_tell_all(c);
+	proto_all_blind(c, unanswered(c, true));
 }
 
 void proto_conn_close(struct proto_conn *c, int64_t at_ns)
 {
-	proto_conn_end(c, c->turned ? PROTO_SERVER : PROTO_CLIENT, at_ns);
-	proto_conn_end(c, c->turned ? PROTO_CLIENT : PROTO_SERVER, at_ns);
+	close_both(c, at_ns, false);
+}
+
+void proto_conn_reset(struct proto_conn *c, int64_t at_ns)
+{
+	close_both(c, at_ns, true);
+}
+
+size_t proto_conn_stop(struct proto_conn *c, int64_t at_ns)
+{
+	size_t open;
+
+	guess_at_last(c);
 	if (!c->protocol)
-		return;
-	tell_done(c);
-	all_blind(c, c->dir[PROTO_SERVER].synced &&
-				     !(c->count && c->protocol->in_order && slot(c, 0)->hole) ?
-			     PROTO_NO_ANSWER :
-			     PROTO_BLIND);
+		return 0;
+	time_is(c, at_ns);
+	for (int i = 0; i < 2 && c->protocol; i++)
+		if (!c->dir[i].ended && c->dir[i].len && c->dir[i].synced) {
+			c->cut = PROTO_BLIND;
+			c->cutting = true;
+			hole(c, (enum proto_side)i, 0);
+		}
+	open = proto_conn_open(c);
+	c->cut = PROTO_BLIND;
+	c->cutting = true;
+	proto_tell_all(c);
+	c->cutting = false;
+	if (c->protocol)
+		proto_all_blind(c, unanswered(c, c->dir[PROTO_SERVER].ended));
+	return open;
 }
 
 struct proto_conn *proto_conn_new(struct protocols *s, bool begun, bool datagram, uint16_t port,
@@ -933,7 +816,7 @@ void proto_conn_free(struct proto_conn *c)
 	if (c->protocol && c->protocol->release)
 		c->protocol->release(c);
 	for (uint32_t i = 0; i < c->count; i++)
-		free(slot(c, i)->trace);
+		free(proto_slot(c, i)->trace);
 	if (c->done.set)
 		free(c->done.p.trace);
 	free(c->pending);

@@ -108,8 +108,14 @@ void proto_conn_free(struct proto_conn *c);
 void proto_conn_feed(struct proto_conn *c, const struct proto_piece *piece);
 /* This side will send no more (FIN). */
 void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns);
-/* Both; what has no answer now has none. */
+/* Both sides have ended. Questions without a complete answer become no-answer. */
 void proto_conn_close(struct proto_conn *c, int64_t at_ns);
+/* The connection was reset. As proto_conn_close, and an answer that would have ended with the
+ * connection is incomplete, too. */
+void proto_conn_reset(struct proto_conn *c, int64_t at_ns);
+/* The capture ends while the connection goes on. Open questions become blind, or no-answer if the
+ * server's side has ended. Returns how many were open. */
+size_t proto_conn_stop(struct proto_conn *c, int64_t at_ns);
 
 const char *proto_conn_protocol(const struct proto_conn *c); /* "" while it is not known */
 bool proto_conn_swapped(

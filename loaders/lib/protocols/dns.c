@@ -277,9 +277,9 @@ static enum proto_guess dns_recognise(const struct proto_first *f)
 	if (!f->n_client || !framed(f->client, f->n_client, false))
 		return PROTO_NO;
 	if (!f->n_server)
-		return PROTO_MAYBE;
+		return f->last ? PROTO_YES : PROTO_MAYBE;
 	if (f->n_server < 2 || f->n_server < (be16(f->server) < 512 ? be16(f->server) : 512) + 2u)
-		return f->server[0] > 64 ? PROTO_NO : PROTO_MAYBE;
+		return f->server[0] > 64 ? PROTO_NO : f->last ? PROTO_YES : PROTO_MAYBE;
 	return framed(f->server, f->n_server, true) ? PROTO_YES : PROTO_NO;
 }
 

@@ -84,9 +84,18 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 		char *const to[] = {method, host, uri, script};
 		const size_t cap[] = {sizeof(method), sizeof(host), sizeof(uri), sizeof(script)};
 
-		for (int i = 0; i < 4; i++)
-			if (strlen(known[i].name) == name && !memcmp(known[i].name, p + at, name))
-				keep(to[i], cap[i], p + at + name, value);
+		for (int i = 0; i < 4; i++) {
+			const uint8_t *text = p + at + name;
+			size_t len = value;
+
+			if (strlen(known[i].name) != name || memcmp(known[i].name, p + at, name))
+				continue;
+			if (known[i].which == 1)
+				route_host(&text, &len);
+			if (known[i].which == 2)
+				route_absolute(&text, &len, NULL, NULL);
+			keep(to[i], cap[i], text, len);
+		}
 		at += name + value;
 	}
 	if (proto_payload(c) == PROTO_NONE)
@@ -123,6 +132,18 @@ static void params(struct proto_conn *c, uint16_t id, const uint8_t *p, size_t n
 	if (q)
 		q->operation = operation(c, s->params, s->n_params);
 	params_drop(s);
+}
+
+/* Adds a record to the request that it continues. */
+static void more(struct proto_conn *c, const uint8_t *p, uint64_t size)
+{
+	struct proto_pending *q = proto_find(c, be16(p + 2));
+
+	if (!q)
+		return;
+	q->request_bytes += size;
+	if (!q->first_ns)
+		q->sent_ns = c->now_ns;
 }
 
 /* The status in the headers of a response. */
@@ -186,8 +207,10 @@ static int64_t fastcgi_step(struct proto_conn *c, enum proto_side from, const ui
 		params_drop(s);
 		s->id = be16(p + 2);
 		proto_ask(c, 0, s->id);
-	} else if (p[1] == PARAMS) {
-		params(c, be16(p + 2), p + HEAD, see);
+	} else {
+		more(c, p, (uint64_t)HEAD + body + p[6]);
+		if (p[1] == PARAMS)
+			params(c, be16(p + 2), p + HEAD, see);
 	}
 	return (int64_t)(HEAD + body + p[6]);
 }

@@ -289,6 +289,14 @@ static enum proto_guess foundationdb_recognise(const struct proto_first *f)
 				       PROTO_MAYBE;
 		return is_connect(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
 	}
+	if (f->last && f->n_client && !f->n_server &&
+	    find_checksum(&s, f->client, f->n_client, &client)) {
+		m = f->client + 4 + client + TOKEN;
+		return kind_of(le32(m + 4)) &&
+				       reply_token(m, f->n_client - (size_t)(m - f->client)) ?
+			       PROTO_YES :
+			       PROTO_NO;
+	}
 	if (!f->n_client || !f->n_server)
 		return f->n_client + f->n_server < 1024 ? PROTO_MAYBE : PROTO_NO;
 	if (!find_checksum(&s, f->client, f->n_client, &client) ||

@@ -27,6 +27,7 @@
 #define METHOD_MAX 20
 #define HOST_MAX   100
 #define CHUNK_LINE 1024
+#define BLANK_MAX  16 /* bytes of empty lines, with nothing behind them */
 
 enum phase { AT_HEAD, AT_CHUNK, AT_TRAILERS };
 enum { TAG_HEAD = 1, TAG_CONNECT = 2 };
@@ -101,10 +102,15 @@ static bool is_request_line(const uint8_t *p, size_t n)
 	return n - m >= 8;
 }
 
-static enum proto_guess http_recognise(const struct proto_first *f)
+static enum proto_guess http_recognise(const struct proto_first *first)
 {
+	struct proto_first lines = *first, *f = &lines;
 	size_t whole, m;
 
+	while (f->n_client && (f->client[0] == '\r' || f->client[0] == '\n')) /* empty lines */
+		f->client++, f->n_client--;
+	if (first->n_client && !f->n_client)
+		return first->n_client <= BLANK_MAX ? PROTO_MAYBE : PROTO_NO;
 	if (is_status_line(f->server, f->n_server))
 		return f->n_client && !is_request_line(f->client, f->n_client) && f->begun &&
 				       f->n_client < HEAD_MAX / 4 &&
@@ -121,7 +127,7 @@ static enum proto_guess http_recognise(const struct proto_first *f)
 		return PROTO_NO;
 	if (m == SIZE_MAX)
 		return PROTO_MAYBE;
-	if (bytes_line(f->client, f->n_client, &whole) == SIZE_MAX &&
+	if (!f->last && bytes_line(f->client, f->n_client, &whole) == SIZE_MAX &&
 	    method_known(f->client, f->n_client))
 		return PROTO_MAYBE;
 	return is_request_line(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
@@ -262,8 +268,9 @@ static void head_read(struct head *h, const uint8_t *p, size_t n)
 static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size_t line,
 			  const struct head *h)
 {
-	const uint8_t *target = p + m, *host = h->host, *mark;
-	size_t n = line, n_host = h->n_host < HOST_MAX ? h->n_host : HOST_MAX;
+	const uint8_t *target = p + m, *host = h->host;
+	size_t n = line, n_host = h->n_host;
+	bool of_head, cut; /* the host is; the line's end is missing */
 	char route[ROUTE_MAX];
 
 	while (n > m && target[n - m - 1] != ' ') /* cut the version off, if it is here */
@@ -271,19 +278,20 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size
 	n = ends_with_version(p, line) ? n - m - 1 : line - m;
 	if (proto_payload(c) == PROTO_NONE)
 		return proto_name(c, (const char *)p, m - 1);
-	if (n > 8 && (bytes_begin(target, n, "http://") || bytes_begin(target, n, "https://"))) {
-		host = memchr(target, ':', n);
-		host += 3;
-		mark = memchr(host, '/', (size_t)(target + n - host));
-		n_host = mark ? (size_t)(mark - host) : (size_t)(target + n - host);
-		n -= (size_t)(host - target) + n_host;
-		target = host + n_host;
-		n_host = n_host < HOST_MAX ? n_host : HOST_MAX;
-	} else if (!n || target[0] != '/') { /* CONNECT's host, OPTIONS * */
+	cut = !ends_with_version(p, line);
+	of_head = !route_absolute(&target, &n, &host, &n_host);
+	if (of_head && (!n || target[0] != '/')) {
+		route_host(&target, &n); /* CONNECT's, OPTIONS * */
+		n = cut ? 0 : n;
 		return proto_namef(c, "%.*s%.*s", (int)m, (const char *)p,
 				   (int)(n < HOST_MAX ? n : HOST_MAX), (const char *)target);
 	}
-	if (host == h->host && proto_payload(c) != PROTO_FULL && route_is_address(host, n_host))
+	if (host)
+		route_host(&host, &n_host);
+	if (!of_head && cut && !n) /* a truncated authority may be a user name */
+		n_host = 0;
+	n_host = n_host < HOST_MAX ? n_host : HOST_MAX;
+	if (of_head && proto_payload(c) != PROTO_FULL && route_is_address(host, n_host))
 		n_host = 0;
 	for (size_t i = 0; i < n_host; i++)
 		if (host[i] <= ' ' || host[i] == '/' || host[i] >= 0x7f)
@@ -293,7 +301,7 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size
 				   (const char *)host, (int)(n < 200 ? n : 200),
 				   (const char *)target);
 	/* its end is missing: what is here of the last part is no name */
-	if (!ends_with_version(p, line)) {
+	if (cut) {
 		while (n && target[n - 1] != '/')
 			n--;
 		proto_route(c, host, n_host, target, n, '/', route);
@@ -335,8 +343,10 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 	q->caller = h.trace.caller ? h.trace.caller : h.trace.n ? h.caller : 0;
 	if (!h.size)
 		return PROTO_LOST; /* where it ends cannot be known */
-	if (h.chunked)
+	if (h.chunked) {
 		s->phase[PROTO_CLIENT] = AT_CHUNK;
+		proto_goes_on(c);
+	}
 	c->looked = h.size;
 	return (int64_t)(h.size + (h.chunked ? 0 : h.length));
 }
@@ -393,6 +403,7 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 	}
 	if (h.size && h.chunked && code != 204 && code != 304 && !(q && q->tag == TAG_HEAD)) {
 		s->phase[PROTO_SERVER] = AT_CHUNK;
+		proto_goes_on(c);
 		return (int64_t)h.size;
 	}
 	if (!h.size) {
@@ -433,6 +444,7 @@ static int64_t chunk(struct proto_conn *c, enum proto_side from, const uint8_t *
 		return PROTO_LOST;
 	if (!size)
 		s->phase[from] = AT_TRAILERS;
+	proto_goes_on(c);
 	return (int64_t)(whole + (size ? size + 2 : 0));
 }
 
@@ -457,6 +469,8 @@ static int64_t trailers(struct proto_conn *c, enum proto_side from, const uint8_
 		return last || n > HEAD_MAX ? PROTO_LOST : PROTO_MORE;
 	if (!line)
 		body_over(c, from);
+	else
+		proto_goes_on(c);
 	return (int64_t)whole;
 }
 
@@ -472,7 +486,8 @@ static int64_t http_step(struct proto_conn *c, enum proto_side from, const uint8
 	return from == PROTO_CLIENT ? request(c, p, n, last) : response(c, p, n, last);
 }
 
-/* Of a response whose chunks were cut off the status is known. */
+/* The status of a response is known even if its chunks are lost. The connection itself turns an
+ * answer that its end cuts off into a no-answer. */
 static void http_lost(struct proto_conn *c, enum proto_side from)
 {
 	struct http *s = proto_state(c);

@@ -11,9 +11,10 @@
  * the stream of bytes
  *
  * A question is a stream: it begins with the client's HEADERS and is answered by the server's
- * END_STREAM or RST_STREAM. Matched by stream number. gRPC's own status comes in the last HEADERS.
- * Of a connection that was begun before, headers that refer to what was not seen have no name: the
- * operation says `?` there. After a loss the table of that direction begins anew.
+ * END_STREAM or RST_STREAM, or refused by a GOAWAY. Matched by stream number. gRPC's own status
+ * comes in the last HEADERS. Of a connection that was begun before, headers that refer to what was
+ * not seen have no name: the operation says `?` there. After a loss, the HPACK table of that
+ * direction is reset.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,8 @@ enum { TAG_STATUS = 0xfff, TAG_GRPC = 0x1000, TAG_OPENED = 0x2000, TAG_BODY = 0x
 
 struct http2 {
 	bool preface; /* still to come, from the client */
+	bool going_away;
+	uint32_t why; /* GOAWAY's code */
 	struct http2_side {
 		struct hpack hpack;
 		uint8_t *block; /* fragments so far */
@@ -89,6 +92,7 @@ static void trace_field(struct fields *f, enum traceid_form form, const char *va
 
 static void take_field(void *ctx, enum hpack_name name, const char *value, size_t n)
 {
+	const uint8_t *host = (const uint8_t *)value;
 	struct fields *f = ctx;
 
 	if (name == HPACK_UNKNOWN)
@@ -100,6 +104,8 @@ static void take_field(void *ctx, enum hpack_name name, const char *value, size_
 		keep(f->method, sizeof(f->method), value, n);
 		break;
 	case HPACK_PATH:
+		route_absolute(&host, &n, NULL, NULL);
+		value = (const char *)host;
 		keep(f->path, sizeof(f->path), value, n);
 		f->has_path = true;
 		break;
@@ -108,6 +114,8 @@ static void take_field(void *ctx, enum hpack_name name, const char *value, size_
 			break;
 		/* fall through */
 	case HPACK_AUTHORITY:
+		route_host(&host, &n);
+		value = (const char *)host;
 		keep(f->authority, sizeof(f->authority), value, n);
 		break;
 	case HPACK_STATUS:
@@ -250,6 +258,7 @@ static void server_headers(struct proto_conn *c, const struct http2_side *s, con
 		q = proto_ask(c, stream.operation,
 			      stream.id); /* its frames are still to be known */
 		q->tag = TAG_OPENED;
+		q->told = true;
 	}
 	if (s->flags & END_STREAM)
 		finish(c, q, f);
@@ -314,6 +323,8 @@ static bool headers(struct proto_conn *c, enum proto_side from, const uint8_t *p
 		return false;
 	if (flags & END_HEADERS)
 		block_over(c, from);
+	else
+		proto_goes_on(c);
 	return true;
 }
 
@@ -348,6 +359,32 @@ static void reset(struct proto_conn *c, const uint8_t *p, size_t n)
 	snprintf(status, sizeof(status), "reset %u",
 		 n >= FRAME_HEAD + 4 ? be32(p + FRAME_HEAD) & 0xff : 0);
 	proto_answer(c, q, PROTO_ERROR, status);
+}
+
+/* The server will not answer the streams from `low` on. */
+static void refuse(struct proto_conn *c, uint32_t low, uint32_t why)
+{
+	struct proto_pending *q;
+	char status[16];
+
+	snprintf(status, sizeof(status), "goaway %u", why & 0xff);
+	while ((q = proto_between(c, low, 0x7fffffff)))
+		if (q->tag & TAG_OPENED)
+			proto_forget(c, q);
+		else
+			proto_answer(c, q, PROTO_ERROR, status);
+}
+
+/* LAST:32 (the last stream that the server still answers) CODE:32 */
+static void goaway(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	struct http2 *h = proto_state(c);
+
+	if (n < FRAME_HEAD + 8)
+		return;
+	h->going_away = true;
+	h->why = be32(p + FRAME_HEAD + 4);
+	refuse(c, (be32(p + FRAME_HEAD) & 0x7fffffff) + 1, h->why);
 }
 
 /* ---- frames ---- */
@@ -445,6 +482,12 @@ static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint
 			return PROTO_MORE;
 		reset(c, p, n);
 		break;
+	case GOAWAY:
+		if (n < FRAME_HEAD + 8 && !last)
+			return PROTO_MORE;
+		if (from == PROTO_SERVER)
+			goaway(c, p, n);
+		break;
 	}
 	return FRAME_HEAD + len;
 }
@@ -464,6 +507,8 @@ static enum proto_guess http2_recognise(const struct proto_first *f)
 	if (f->n_server && !frames_are(f->server, f->n_server, PROTO_SERVER, 2))
 		return PROTO_NO;
 	/* who asks opens odd streams with HEADERS that carry more than a status */
+	if (f->last && !f->n_server && f->n_client)
+		return f->client[3] == HEADERS && f->client[8] & 1 ? PROTO_YES : PROTO_NO;
 	if (!f->n_client || !f->n_server)
 		return f->n_client + f->n_server < 4096 ? PROTO_MAYBE : PROTO_NO;
 	return f->client[3] == HEADERS && !(f->client[8] & 1) ? PROTO_NO : PROTO_YES;
@@ -485,6 +530,14 @@ static void http2_lost(struct proto_conn *c, enum proto_side from)
 	free(s->block);
 	s->block = NULL;
 	s->n_block = 0;
+}
+
+static void http2_ended(struct proto_conn *c, enum proto_side from)
+{
+	const struct http2 *h = proto_state(c);
+
+	if (from == PROTO_SERVER && h->going_away && h->why)
+		refuse(c, 1, h->why);
 }
 
 static void http2_begin(struct proto_conn *c, bool begun)
@@ -514,5 +567,6 @@ const struct protocol protocol_http2 = {
 	.step = http2_step,
 	.starts = http2_starts,
 	.lost = http2_lost,
+	.ended = http2_ended,
 	.release = http2_release,
 };

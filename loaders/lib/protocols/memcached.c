@@ -33,6 +33,7 @@ enum { TAG_LINE, TAG_VALUES, TAG_STATS };
 struct memcached {
 	bool binary;
 	bool hit; /* of the get at hand */
+	bool asked;
 };
 
 static bool is(const uint8_t *p, size_t n, const char *word)
@@ -134,6 +135,7 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 		     "stats flush_all verbosity version mn watch lru slabs cache_memlimit") ?
 							 8 :
 							 1;
+	((struct memcached *)proto_state(c))->asked = true;
 	if (quiet)
 		proto_one_way(c, operation(c, w.p[0], w.n[0], key < w.count ? w.p[key] : NULL,
 					   key < w.count ? w.n[key] : 0));
@@ -192,6 +194,10 @@ static int64_t reply(struct proto_conn *c, const uint8_t *p, size_t n, bool last
 	if (size < 0 || (size == (int64_t)whole && !is_error(&w) &&
 			 !one_of(w.p[0], w.n[0], LINES) && !number(w.p[0], w.n[0], &v)))
 		return PROTO_LOST;
+	if (!q && is_error(&w) && c->begun && !s->asked) {
+		proto_refused(c, proto_name(c, "CONNECT", 7), "ERROR");
+		return size;
+	}
 	/* of a quiet one, out of the ordinary */
 	if (!q ||
 	    (meta_flag(&w, 'q') && w.n[0] == 2 && q->tag == TAG_LINE && !is(w.p[0], w.n[0], "MN")))
@@ -326,14 +332,25 @@ static int reply_is(const uint8_t *p, size_t n)
 		one_of(w.p[0], w.n[0], "VALUE STAT VA") || number(w.p[0], w.n[0], &v));
 }
 
+#define REFUSAL "ERROR Too many open connections\r\n"
+
+/* Is it all that a server sends that has too many connections? */
+static enum proto_guess refusal(const struct proto_first *f)
+{
+	if (!f->begun || f->n_client || f->n_server > strlen(REFUSAL) ||
+	    !bytes_agree(f->server, f->n_server, REFUSAL))
+		return PROTO_NO;
+	return f->n_server == strlen(REFUSAL) ? PROTO_YES : PROTO_MAYBE;
+}
+
 static enum proto_guess memcached_recognise(const struct proto_first *f)
 {
 	int q = f->n_client ? request_is(f->client, f->n_client) : -1,
 	    r = f->n_server ? reply_is(f->server, f->n_server) : -1;
 
 	if (!q || !r || (!f->n_client && f->n_server && f->begun))
-		return PROTO_NO;
-	return q > 0 && r > 0 ? PROTO_YES : PROTO_MAYBE;
+		return refusal(f);
+	return q > 0 && (r > 0 || (f->last && !f->n_server)) ? PROTO_YES : PROTO_MAYBE;
 }
 
 static bool memcached_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)

@@ -13,9 +13,10 @@
  * Operation: the command, the first field's name, and its collection, that field's value where it
  * is a string; the database is
  * `$db`. An answer is matched by RESPONSE_TO; it is an error where `ok` is not 1 or `code` is
- * there. A message with "more to come" from the client has no answer; with it from the server the
- * next one answers the one before: counted once. What is compressed with snappy or zstd is not
- * unpacked: its operation is <compressed>.
+ * there, or one of several writes failed (writeErrors, writeConcernError, nErrors, err). A message
+ * with "more to come" from the client has no answer; with it from the server the next one answers
+ * the one before: counted once. What is compressed with snappy or zstd is not unpacked: its
+ * operation is <compressed>.
  */
 #include <stdio.h>
 #include <zlib.h>
@@ -32,12 +33,13 @@
 #define FLAG_MORE     2u
 #define UNPACKED      2048
 #define LOOK          3000
+#define DEPTH         4
 
 struct document {
 	char command[40], collection[80], database[64];
 	double ok;
-	bool has_ok;
-	int32_t code;
+	bool has_ok, failed;  /* failed: a part of it failed */
+	int32_t code, within; /* within: the code of that part */
 };
 
 static bool opcode_known(uint32_t op)
@@ -119,6 +121,39 @@ static void text_value(const uint8_t *p, size_t n, char *out, size_t cap)
 	out[i] = '\0';
 }
 
+/* The first nonzero `code` in a document, in the documents of an array, or in a cursor's first
+ * batch, as far as the bytes are here. */
+static int32_t code_within(const uint8_t *p, size_t n, int depth)
+{
+	size_t at = 4;
+
+	if (n < 5 || le32(p) < 5 || depth > DEPTH)
+		return 0;
+	if (le32(p) < n)
+		n = le32(p);
+	while (at < n && p[at]) {
+		const uint8_t type = p[at], *end = memchr(p + at + 1, 0, n - at - 1);
+		const char *name = (const char *)p + at + 1;
+		int32_t code = 0;
+		size_t size;
+
+		if (!end)
+			return 0;
+		at = (size_t)(end - p) + 1;
+		size = value_size(type, p + at, n - at);
+		if (type == 0x10 && size == 4 && !strcmp(name, "code"))
+			code = (int32_t)le32(p + at);
+		else if (type == 0x04 && !strcmp(name, "firstBatch"))
+			code = code_within(p + at, n - at, depth + 1);
+		else if (type == 0x03 && byte_is_digit((uint8_t)*name)) /* an array's element */
+			code = code_within(p + at, n - at, depth + 1);
+		if (code || size == SIZE_MAX || size > n - at)
+			return code;
+		at += size;
+	}
+	return 0;
+}
+
 /* What is of use in the first level of a document, as far as it is here. False: it is no document.
  */
 static bool document_read(const uint8_t *p, size_t n, struct document *d)
@@ -156,6 +191,19 @@ static bool document_read(const uint8_t *p, size_t n, struct document *d)
 		}
 		if (!strcmp(name, "code") && type == 0x10)
 			d->code = (int32_t)le32(p + at);
+		if (!strcmp(name, "err") &&
+		    type == 0x02) /* getLastError's `ok` says only that it ran itself */
+			d->failed = true;
+		if (!strcmp(name, "nErrors") && size) /* bulkWrite */
+			d->failed |= real(p + at, type) > 0;
+		if ((!strcmp(name, "writeErrors") && type == 0x04) ||
+		    (!strcmp(name, "writeConcernError") && type == 0x03) ||
+		    (!strcmp(name, "cursor") && type == 0x03)) {
+			int32_t code = code_within(p + at, n - at, 0);
+
+			d->within = d->within ? d->within : code;
+			d->failed |= *name == 'w';
+		}
 		first = false;
 		at += size;
 	}
@@ -263,12 +311,12 @@ static void response(struct proto_conn *c, const uint8_t *p, const struct docume
 {
 	struct proto_pending *q = proto_find(c, le32(p + 8));
 	char status[16] = "";
-	bool bad = known && ((d->has_ok && d->ok != 1) || (d->code && !d->has_ok));
+	bool bad = known && ((d->has_ok && d->ok != 1) || (d->code && !d->has_ok) || d->failed);
 
 	if (!q)
 		return;
 	if (bad)
-		snprintf(status, sizeof(status), "%d", d->code);
+		snprintf(status, sizeof(status), "%d", d->code ? d->code : d->within);
 	proto_answer(c, q, bad ? PROTO_ERROR : PROTO_OK, status);
 }
 

@@ -220,6 +220,37 @@ static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8
 	}
 }
 
+/* The first error among the reason codes, one per filter, that follow the packet id (and, in MQTT
+ * 5, the properties). */
+static unsigned worst(const uint8_t *p, size_t n, bool properties)
+{
+	uint32_t len = 0;
+	size_t at = 2;
+
+	for (int shift = 0; properties && at < n && shift < 28; shift += 7) {
+		len |= (uint32_t)(p[at] & 127) << shift;
+		if (!(p[at++] & 128))
+			break;
+	}
+	for (at = len < n ? at + len : n; at < n; at++)
+		if (p[at] >= 128)
+			return p[at];
+	return 0;
+}
+
+/* The server ends the connection and says why. Open questions end with that reason. */
+static void disconnected(struct proto_conn *c, unsigned reason)
+{
+	struct proto_pending *q = proto_between(c, 0, UINT64_MAX);
+	char status[8];
+
+	snprintf(status, sizeof(status), "%u", reason);
+	if (!q)
+		proto_refused(c, proto_name(c, "DISCONNECT", 10), status);
+	for (; q; q = proto_between(c, 0, UINT64_MAX))
+		proto_answer(c, q, PROTO_ERROR, status);
+}
+
 static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n,
 			  uint32_t len)
 {
@@ -233,6 +264,11 @@ static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8
 		publish(c, PROTO_SERVER, p, n, head[0] >> 1 & 3);
 		return;
 	}
+	if (type == DISCONNECT) {
+		if (n && p[0] >= 128)
+			disconnected(c, p[0]);
+		return;
+	}
 	q = by_id && n < 2 ? NULL : proto_find(c, id_of(type, by_id ? be16(p) : 0));
 	/* refused: there will be no PUBCOMP */
 	if (type == PUBREC && n >= 3 && len >= 3 && p[2] >= 128) {
@@ -244,7 +280,7 @@ static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8
 		reason = n >= 2 ? p[1] : 0;
 		reason = reason && s->level != 5 ? reason + 128 : reason;
 	} else if (type == SUBACK || type == UNSUBACK) {
-		reason = len >= 3 && n >= len ? p[len - 1] : 0;
+		reason = worst(p, n < len ? n : len, s->level == 5);
 	} else if (len >= 3 && n >= 3) {
 		reason = p[2];
 	}
@@ -312,6 +348,11 @@ static bool is_chain(enum proto_side from, const uint8_t *p, size_t n)
 	return n > 0;
 }
 
+static bool has_topic(unsigned type)
+{
+	return type == PUBLISH || type == SUBSCRIBE;
+}
+
 static enum proto_guess mqtt_recognise(const struct proto_first *f)
 {
 	if (f->begun || (f->n_client && f->client[0] == 0x10)) {
@@ -321,6 +362,11 @@ static enum proto_guess mqtt_recognise(const struct proto_first *f)
 			return PROTO_MAYBE;
 		return is_connect(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
 	}
+	if (f->last && !f->n_server)
+		return f->n_client > 8 && has_topic(f->client[0] >> 4) &&
+				       is_chain(PROTO_CLIENT, f->client, f->n_client) ?
+			       PROTO_YES :
+			       PROTO_NO;
 	if (f->n_client < 2 || f->n_server < 2)
 		return f->n_client + f->n_server < 512 ? PROTO_MAYBE : PROTO_NO;
 	if (f->n_client == 2 && f->n_server == 2)
@@ -328,7 +374,8 @@ static enum proto_guess mqtt_recognise(const struct proto_first *f)
 				       !f->server[1] ?
 			       PROTO_YES :
 			       PROTO_NO;
-	return f->n_client + f->n_server > 24 && is_chain(PROTO_CLIENT, f->client, f->n_client) &&
+	return (f->n_client + f->n_server > 24 || (f->last && has_topic(f->client[0] >> 4))) &&
+			       is_chain(PROTO_CLIENT, f->client, f->n_client) &&
 			       is_chain(PROTO_SERVER, f->server, f->n_server) ?
 		       PROTO_YES :
 		       PROTO_NO;

@@ -55,6 +55,7 @@ enum command {
 	COM_LONG_DATA = 24,
 	COM_CLOSE = 25,
 	COM_RESET = 26,
+	COM_SET_OPTION = 27,
 	COM_FETCH = 28,
 	COM_RESET_CONNECTION = 31,
 	COM_BULK_EXECUTE = 250,
@@ -84,6 +85,7 @@ struct mysql {
 	bool attributes, deprecate_eof, knows_eof;
 	bool compressed, compress_later;
 	bool file;    /* the client sends a file */
+	bool data;    /* the client sends a parameter's data, part of the EXECUTE that follows */
 	bool more[2]; /* a packet of 0xffffff went before */
 	enum expects expects;
 	uint32_t columns, params;
@@ -146,43 +148,102 @@ static bool is_command(const uint8_t *p, size_t n)
 		return false;
 	if (p[4] == COM_EXECUTE)
 		return len >= 10 && n >= 14 && p[9] <= 7 && le32(p + 10) == 1;
+	if (p[4] == COM_INIT_DB)
+		return len > 1 && len <= 65 && n >= 6 && p[5] > ' ' && p[5] < 0x7f;
+	if (p[4] == COM_LONG_DATA)
+		return len >= 7 && n >= 9 && le32(p + 5) < 1 << 24;
 	if (p[4] != COM_QUERY && p[4] != COM_PREPARE)
-		return (p[4] == COM_PING || p[4] == COM_RESET_CONNECTION ||
-			p[4] == COM_STATISTICS) ?
-			       len == 1 && n == 5 :
-			       p[4] == COM_CLOSE && len == 5;
+		return len ==
+		       (p[4] == COM_PING || p[4] == COM_RESET_CONNECTION || p[4] == COM_STATISTICS ?
+				1u :
+			p[4] == COM_SET_OPTION                 ? 3u :
+			p[4] == COM_CLOSE || p[4] == COM_RESET ? 5u :
+			p[4] == COM_FETCH                      ? 9u :
+								 0u);
 	for (const char *const *v = verbs; *v; v++)
 		if (n - 5 >= strlen(*v) && !strncasecmp((const char *)p + 5, *v, strlen(*v)))
 			return true;
 	return n > 7 && (p[5] == '/' || p[5] == '(') && p[6] >= ' ' && p[6] < 0x7f;
 }
 
+/* The offset of the first command that the server answers; n: not here yet; SIZE_MAX: these are no
+ * commands. */
+static size_t first_answered(const uint8_t *p, size_t n)
+{
+	size_t at = 0;
+
+	while (at < n) {
+		if (n - at < 5)
+			return n;
+		if (!is_command(p + at, n - at))
+			return SIZE_MAX;
+		if (p[at + 4] != COM_CLOSE && p[at + 4] != COM_LONG_DATA)
+			return at;
+		at += le24(p + at) + 4;
+	}
+	return n;
+}
+
+/* Can this be the first packet of the answer to `cmd`? */
+static bool answers(uint8_t cmd, const uint8_t *p, size_t n)
+{
+	uint32_t len = le24(p);
+
+	if (p[3] != 1 || !len)
+		return false;
+	if (p[4] == 0xff)
+		return len >= 3 && (n < 7 || le16(p + 5) >= 1000);
+	if (cmd == COM_QUERY || cmd == COM_PREPARE || cmd == COM_EXECUTE || cmd == COM_FETCH)
+		return p[4] == 0 || len <= 9;
+	if (cmd == COM_STATISTICS)
+		return p[4] == 'U' && n >= 11 && !memcmp(p + 4, "Uptime:", 7);
+	/* OK: 0 rows, insert id 0 */
+	return (p[4] == 0 && len >= 7 && (n < 7 || (!p[5] && !p[6]))) || (p[4] == 0xfe && len == 5);
+}
+
+static bool is_login(const uint8_t *p, size_t n)
+{
+	static const uint8_t filler[19];
+
+	return n >= 36 && p[3] == 1 && le24(p) >= 32 && le24(p) < 4096 && le32(p + 4) & 0x200 &&
+	       !memcmp(p + 13, filler, sizeof(filler));
+}
+
 static enum proto_guess mysql_recognise(const struct proto_first *f)
 {
+	size_t at;
+
+	if (f->begun && f->last && !f->n_server)
+		return is_login(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
 	if (f->begun) {
 		if (!f->n_server)
-			return f->n_client ? PROTO_NO : PROTO_MAYBE;
+			return f->n_client && !is_login(f->client, f->n_client) ? PROTO_NO :
+										  PROTO_MAYBE;
 		if (f->n_server < 8)
 			return f->n_server < 4 || (f->server[3] == 0 &&
 						   (f->n_server < 5 || f->server[4] == 10 ||
 						    f->server[4] == 0xff)) ?
 				       PROTO_MAYBE :
 				       PROTO_NO;
+		if (f->server[4] == 0xff && !f->server[3] && le24(f->server) < 512 &&
+		    le24(f->server) + 4 > f->n_server)
+			return PROTO_MAYBE;
 		return is_greeting(f->server, f->n_server) ? PROTO_YES : PROTO_NO;
 	}
 	if (!f->n_client)
 		return f->n_server ? PROTO_NO : PROTO_MAYBE;
-	if (f->n_client >= 5 && !is_command(f->client, f->n_client))
+	at = first_answered(f->client, f->n_client);
+	if (at == SIZE_MAX)
 		return PROTO_NO;
-	if (f->n_client < 5 || f->n_server < 5)
+	if (at == f->n_client)
 		return PROTO_MAYBE;
-	return f->server[3] == 1 && le24(f->server) &&
-			       (f->server[4] == 0 || f->server[4] == 0xff ||
-				le24(f->server) <= 9) &&
-			       (f->client[4] == COM_QUERY || f->client[4] == COM_PREPARE ||
-				f->client[4] == COM_EXECUTE) ?
-		       PROTO_YES :
-		       PROTO_NO;
+	if (!f->n_server && f->last)
+		return f->client[at + 4] == COM_QUERY || f->client[at + 4] == COM_PREPARE ?
+			       PROTO_YES :
+			       PROTO_NO;
+	if (f->n_server < 5)
+		return PROTO_MAYBE;
+	return answers(f->client[at + 4], f->server, f->n_server) ? PROTO_YES : PROTO_NO;
 }
 
 /* ---- client ---- */
@@ -264,8 +325,10 @@ static bool command(struct proto_conn *c, struct mysql *s, const uint8_t *p, siz
 			idtable_put(&s->statements, le32(p + 1), 0);
 		proto_one_way(c, proto_name(c, "CLOSE", 5));
 		break;
-	case COM_QUIT:
 	case COM_LONG_DATA:
+		s->data = true;
+		break;
+	case COM_QUIT:
 		break;
 	default:
 		name = command_name(p[0]);
@@ -310,6 +373,10 @@ static int64_t client(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 	if (n - 4 < see && !last)
 		return PROTO_MORE;
 	see = see < n - 4 ? see : n - 4;
+	if (s->handshake && s->sent_login && !s->greeted && !p[3])
+		s->handshake = false; /* the server's side was not captured */
+	if (!s->more[PROTO_CLIENT])
+		s->data = false;
 	if (s->handshake) {
 		if (!s->sent_login && see >= 4 && login(c, s, p + 4, len))
 			return len + 4; /* the rest is TLS, and `s` is gone */
@@ -320,6 +387,8 @@ static int64_t client(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 			return PROTO_LOST;
 	}
 	s->more[PROTO_CLIENT] = len == PACKET_MORE;
+	if (s->data)
+		proto_goes_on(c);
 	return len + 4;
 }
 
@@ -332,15 +401,21 @@ static void over(struct proto_conn *c, struct mysql *s, struct proto_pending *q,
 	proto_answer(c, q, result, status);
 }
 
-static void fail(struct proto_conn *c, struct mysql *s, struct proto_pending *q, const uint8_t *p,
-		 size_t n)
+static void code_of(const uint8_t *p, size_t n, char status[8])
 {
-	char status[8] = "";
-
+	memset(status, 0, 8);
 	if (n >= 9 && p[3] == '#')
 		memcpy(status, p + 4, 5);
 	else if (n >= 3)
-		snprintf(status, sizeof(status), "%u", le16(p + 1));
+		snprintf(status, 8, "%u", le16(p + 1));
+}
+
+static void fail(struct proto_conn *c, struct mysql *s, struct proto_pending *q, const uint8_t *p,
+		 size_t n)
+{
+	char status[8];
+
+	code_of(p, n, status);
 	over(c, s, q, PROTO_ERROR, status);
 }
 
@@ -487,7 +562,14 @@ static void greeting(struct mysql *s, const uint8_t *p, size_t n)
 static void handshake(struct proto_conn *c, struct mysql *s, const uint8_t *p, size_t n)
 {
 	struct proto_pending *q = proto_oldest(c);
+	char status[8];
 
+	if (!s->greeted && p[0] == 0xff) { /* too many connections, host not allowed */
+		s->greeted = true;
+		code_of(p, n, status);
+		proto_refused(c, proto_name(c, "CONNECT", 7), status);
+		return;
+	}
 	if (!s->greeted) {
 		greeting(s, p, n);
 		return;
@@ -669,7 +751,7 @@ static void mysql_lost(struct proto_conn *c, enum proto_side from)
 	struct mysql *s = proto_state(c);
 
 	(void)from;
-	s->handshake = s->file = false;
+	s->handshake = s->file = s->data = false;
 	s->more[0] = s->more[1] = false;
 	s->expects = FIRST;
 	inner_lost(s);

@@ -10,8 +10,8 @@
  *
  * A PUB is one way. With a reply subject it is a question: its answer is the first MSG to that
  * subject on the same connection; the answers of a JetStream publish and of request-reply look the
- * same. MSG without such is told as a one-way delivery. Subjects have ids in them: each part as a
- * part of a key (route.h, '.').
+ * same. An -ERR ends the login, a PUB, a SUB or the open questions as an error. Any other MSG is a
+ * one-way delivery. Subjects have ids in them: each part as a part of a key (route.h, '.').
  */
 #include <strings.h>
 
@@ -24,6 +24,10 @@
 #define LINE_MAX 4096
 #define DATA_MAX (1u << 27)
 #define NOBODY   "NATS/1.0 503"
+
+struct nats {
+	bool in_use; /* the server has accepted the login */
+};
 
 static bool verb(const struct byte_words *w, const char *name)
 {
@@ -73,6 +77,38 @@ static int64_t publish(struct proto_conn *c, const struct byte_words *w, size_t 
 	return (int64_t)(whole + bytes + 2);
 }
 
+/* -ERR 'TEXT': during the login it refuses the login. The text behind " for " names a subject and
+ * is not stored. All errors but a missing permission and an invalid subject end the connection, so
+ * open questions get no other answer. */
+static void refuse(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	struct nats *s = proto_state(c);
+	const uint8_t *end;
+	struct proto_pending *q;
+	char status[PROTO_STATUS_MAX];
+	const char *op;
+
+	while (n && (*p == ' ' || *p == '\''))
+		p++, n--;
+	end = memmem(p, n, " for ", 5);
+	op = end && memmem(end, (size_t)(p + n - end), "Publish", 7)       ? "PUB" :
+	     end && memmem(end, (size_t)(p + n - end), "Subscription", 12) ? "SUB" :
+	     s->in_use                                                     ? "CONNECTION" :
+									     "CONNECT";
+	n = end ? (size_t)(end - p) : n;
+	while (n && (p[n - 1] == ' ' || p[n - 1] == '\''))
+		n--;
+	n = n < sizeof(status) - 1 ? n : sizeof(status) - 1;
+	for (size_t i = 0; i < n; i++)
+		status[i] = (char)(p[i] >= ' ' && p[i] < 0x7f ? p[i] : '?');
+	status[n] = '\0';
+	q = end || bytes_begin(p, n, "Invalid Subject") ? NULL : proto_between(c, 0, UINT64_MAX);
+	if (!q)
+		proto_refused(c, proto_name(c, op, strlen(op)), status);
+	for (; q; q = proto_between(c, 0, UINT64_MAX))
+		proto_answer(c, q, PROTO_ERROR, status);
+}
+
 /* `nobody`: its header says that nobody serves the subject. */
 static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t whole, bool headers,
 		       bool nobody)
@@ -103,6 +139,8 @@ static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8
 	bytes_words(p, line, &w);
 	if (!w.count)
 		return (int64_t)whole;
+	if (from == PROTO_SERVER && !verb(&w, "INFO") && !verb(&w, "-ERR"))
+		((struct nats *)proto_state(c))->in_use = true;
 	if (verb(&w, "PING") || verb(&w, "PONG"))
 		return (int64_t)whole;
 	if (from == PROTO_CLIENT) {
@@ -118,12 +156,15 @@ static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8
 		return PROTO_MORE;
 	if (verb(&w, "HMSG"))
 		return deliver(c, &w, whole, true, bytes_begin(p + whole, n - whole, NOBODY));
+	if (verb(&w, "-ERR"))
+		refuse(c, p + w.n[0], line - w.n[0]);
 	return verb(&w, "INFO") || verb(&w, "+OK") || verb(&w, "-ERR") ? (int64_t)whole :
 									 PROTO_LOST;
 }
 
 static enum proto_guess nats_recognise(const struct proto_first *f)
 {
+	bool small = false; /* a line that other protocols have, too: wait for more */
 	size_t whole;
 
 	if (f->n_server && bytes_agree(f->server, f->n_server, "INFO {"))
@@ -131,6 +172,8 @@ static enum proto_guess nats_recognise(const struct proto_first *f)
 		       memmem(f->server, f->n_server, "\"server_id\"", 11) ? PROTO_YES :
 		       f->n_server < 512                                   ? PROTO_MAYBE :
 									     PROTO_NO;
+	if (f->begun && !f->n_server && bytes_begin(f->client, f->n_client, "CONNECT {"))
+		return f->last ? PROTO_YES : PROTO_MAYBE;
 	if (f->begun)
 		return f->n_server || f->n_client ? PROTO_NO : PROTO_MAYBE;
 	for (int i = 0; i < 2; i++) {
@@ -146,8 +189,10 @@ static enum proto_guess nats_recognise(const struct proto_first *f)
 			 verb(&w, "PUB") || verb(&w, "HPUB")) &&
 		    w.count >= 3 && number(w.p[w.count - 1], w.n[w.count - 1], &v))
 			return PROTO_YES;
+		small |= verb(&w, "PING") || verb(&w, "PONG") || verb(&w, "SUB") ||
+			 verb(&w, "UNSUB");
 	}
-	return PROTO_NO;
+	return small && !f->last ? PROTO_MAYBE : PROTO_NO;
 }
 
 static bool nats_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
@@ -163,8 +208,15 @@ static bool nats_starts(struct proto_conn *c, enum proto_side from, const uint8_
 	return false;
 }
 
+static void nats_begin(struct proto_conn *c, bool begun)
+{
+	((struct nats *)proto_state(c))->in_use = !begun;
+}
+
 const struct protocol protocol_nats = {
 	.name = "nats",
+	.state_size = sizeof(struct nats),
+	.begin = nats_begin,
 	.recognise = nats_recognise,
 	.step = nats_step,
 	.starts = nats_starts,

@@ -11,13 +11,16 @@
  * What is counted: each Q, each E, a connection's start, a function call, and a Sync whose batch
  * executes nothing (a prepare, a close). The server answers each Q and each Sync with one Z; of a
  * batch of executes the last is told at Z, those before at the next one's completion. After an
- * error the rest of a batch is skipped ("skipped"). A statement that was prepared before anything
- * was seen is <prepared NAME>. An error's status is its SQLSTATE.
+ * error the rest of a batch is skipped ("skipped"). An error before the first Z, or of severity
+ * FATAL or PANIC, ends the connection: no Z follows. P, B, D and C belong to the next E or S. A
+ * notification (A) is one-way, replication (W) an opened stream. A statement that was prepared
+ * before anything was seen is <prepared NAME>. An error's status is its SQLSTATE.
  */
 #include <stdio.h>
 
 #include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/sql.h"
 #include "loaders/lib/protocols/table.h"
 
@@ -44,6 +47,9 @@ struct postgres {
 	uint8_t first_type;                /* of the batch: what it is if nothing is executed */
 	struct idtable statements, portals;
 	char status[8];
+	bool connected; /* the first Z came, or the capture began later */
+	bool fatal;     /* the last error ends the connection */
+	bool flushed;   /* the server answers the P, B and D so far before the E comes */
 };
 
 static const char CLIENT_TYPES[] = "QPBEDCHSdcfFpX", SERVER_TYPES[] = "RKSNA123ntTDGHWdcCIsEZVv";
@@ -108,6 +114,8 @@ static enum proto_guess postgres_recognise(const struct proto_first *f)
 	r = f->n_server ? chain(PROTO_SERVER, f->server, f->n_server, &ready) : 0;
 	if (q == SIZE_MAX || r == SIZE_MAX || f->n_client + f->n_server > 8000)
 		return PROTO_NO;
+	if (f->last && !f->n_server && q && strchr("QP", f->client[0]))
+		return PROTO_YES;
 	return q && r && ready ? PROTO_YES : PROTO_MAYBE;
 }
 
@@ -248,6 +256,12 @@ static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	see = see < n - 5 ? see : n - 5;
 	if (!s->first_type && strchr("PBDC", p[0]))
 		s->first_type = p[0];
+	/* these belong to the next E or S */
+	if (strchr("PBDC", p[0]) || (p[0] == 'H' && s->first_type && !s->n_executes))
+		proto_goes_on(c);
+	if (s->flushed)
+		proto_begins_here(c);
+	s->flushed = p[0] == 'H';
 	switch (p[0]) {
 	case 'Q':
 		query(c, s, p + 5, see);
@@ -281,6 +295,7 @@ static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p
 static void sqlstate(struct postgres *s, const uint8_t *p, size_t n)
 {
 	s->status[0] = '\0';
+	s->fatal = false;
 	for (size_t at = 0; at < n && p[at];) {
 		size_t len = text_size(p + at + 1, n - at - 1);
 
@@ -288,6 +303,11 @@ static void sqlstate(struct postgres *s, const uint8_t *p, size_t n)
 			memcpy(s->status, p + at + 1, 5);
 			s->status[5] = '\0';
 		}
+		/* V is the severity in English, S in the server's language; V exists since 9.6 */
+		if ((p[at] == 'V' || p[at] == 'S') &&
+		    ((len == 5 && !memcmp(p + at + 1, "FATAL", 5)) ||
+		     (len == 5 && !memcmp(p + at + 1, "PANIC", 5))))
+			s->fatal = true;
 		at += len + 2;
 	}
 }
@@ -329,6 +349,21 @@ static void ready(struct proto_conn *c, struct postgres *s)
 	for (; q && q->id == batch; q = proto_oldest(c))
 		settle(c, s, q);
 	s->failed = false;
+	s->connected = true;
+}
+
+/* PROCESS:32 CHANNEL\0 TEXT\0, at any time. */
+static void notify(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	char channel[ROUTE_MAX];
+	size_t len = n > 4 ? text_size(p + 4, n - 4) : 0;
+
+	if (!len || len > 63 || proto_payload(c) == PROTO_NONE) {
+		proto_one_way(c, proto_name(c, "NOTIFICATION", 12));
+		return;
+	}
+	proto_route(c, NULL, 0, p + 4, len, '.', channel);
+	proto_one_way(c, proto_namef(c, "NOTIFICATION %s", channel));
 }
 
 static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n,
@@ -338,6 +373,8 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	uint32_t len;
 	size_t see;
 
+	if ((s->wait_tls || s->wait_gss) && p[0] == 'E' && !s->connected)
+		s->wait_tls = s->wait_gss = false; /* not even the request for TLS is answered */
 	if (s->wait_tls || s->wait_gss) {
 		bool yes = p[0] == 'S' || p[0] == 'G', tls = s->wait_tls;
 
@@ -354,7 +391,7 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	if (len < 4 || len > LENGTH_MAX)
 		return PROTO_LOST;
 	see = len - 4 < 1024 ? len - 4 : 1024;
-	if (p[0] == 'E' && n - 5 < see && !last)
+	if (strchr("EA", p[0]) && n - 5 < see && !last)
 		return PROTO_MORE;
 	q = proto_oldest(c);
 	if (q && !strchr("SNA", p[0]))
@@ -364,12 +401,24 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 		sqlstate(s, p + 5, see < n - 5 ? see : n - 5);
 		complete(c, s, TAG_ERROR);
 		s->failed = true;
+		q = proto_oldest(c);
+		if (!q && !s->connected)
+			proto_refused(c, proto_name(c, "CONNECT", 7), s->status);
+		if (q && (s->fatal || !s->connected))
+			settle(c, s, q);
 		break;
 	case 'C':
 	case 'I':
 	case 's':
 	case 'V':
 		complete(c, s, TAG_OK);
+		break;
+	case 'A':
+		notify(c, p + 5, see < n - 5 ? see : n - 5);
+		break;
+	case 'W': /* replication: both sides stream */
+		if (q)
+			proto_opened(c, q, "");
 		break;
 	case 'Z':
 		if (len != 5)
@@ -405,9 +454,10 @@ static void postgres_lost(struct proto_conn *c, enum proto_side from)
 
 	if (from == PROTO_SERVER)
 		s->failed = false;
-	s->started = true;
+	s->started = s->connected = true;
 	s->n_executes = 0;
 	s->first_type = 0;
+	s->flushed = false;
 	if (from == PROTO_CLIENT) /* what was bound meanwhile is not known */
 		s->unnamed_portal = 0;
 	if (from == PROTO_CLIENT) {
@@ -420,7 +470,17 @@ static void postgres_begin(struct proto_conn *c, bool begun)
 {
 	struct postgres *s = proto_state(c);
 
-	s->started = !begun;
+	s->started = s->connected = !begun;
+}
+
+/* An error without a Z behind it was the final answer. */
+static void postgres_ended(struct proto_conn *c, enum proto_side from)
+{
+	struct postgres *s = proto_state(c);
+	struct proto_pending *q = from == PROTO_SERVER ? proto_oldest(c) : NULL;
+
+	if (q && q->tag == TAG_ERROR)
+		settle(c, s, q);
 }
 
 static void postgres_release(struct proto_conn *c)
@@ -440,5 +500,6 @@ const struct protocol protocol_postgres = {
 	.step = postgres_step,
 	.starts = postgres_starts,
 	.lost = postgres_lost,
+	.ended = postgres_ended,
 	.release = postgres_release,
 };

@@ -33,6 +33,8 @@ struct proto_first {
 	const uint8_t *client, *server;
 	size_t n_client, n_server;
 	bool begun;    /* both streams are seen from their first byte on */
+	bool last;     /* no more bytes will come before the decision; a side without bytes was not
+			  captured */
 	bool datagram; /* each piece is a message of its own */
 	uint16_t port; /* the server's, 0: unknown. Only to choose between what fits as well */
 };
@@ -52,6 +54,7 @@ struct proto_pending {
 	uint64_t caller;    /* proto_request.caller */
 	uint64_t begin_pos; /* of its message's first byte */
 	bool live, hole;    /* answered ones stay until those before them are; hole: see above */
+	bool told;          /* reported already: its end is not */
 	bool doubt;         /* its answer may have been among bytes that are missing */
 };
 
@@ -90,7 +93,11 @@ struct proto_dir {
 	int64_t begin_ns,
 		came_ns; /* the first byte of the message at hand: as a piece's at_ns and came_ns */
 	uint64_t blind_bytes;
-	bool synced, ended, met;       /* met: something was seen, so pos holds */
+	uint64_t message_pos;    /* of the first byte of the message at hand */
+	uint64_t lead_bytes;     /* of it, before it produced a question or report */
+	bool going, spoken;      /* going: the last step called proto_goes_on; spoken: the message
+				    produced a question or report */
+	bool synced, ended, met; /* met: something was seen, so pos holds */
 	bool skipping_all, in_message; /* in_message: passed is to be told at the end of skip */
 };
 
@@ -107,19 +114,26 @@ struct proto_conn {
 		struct proto_pending p;
 		enum proto_result result;
 		char status[PROTO_STATUS_MAX];
+		enum proto_side from; /* the side whose message it is reported with */
 		bool set;
-	} done;                  /* answered, its last byte not yet seen */
+	} done, unasked; /* an answer and a message without a question, whose last byte has not come
+			    yet */
+	enum proto_result cut;   /* while `cutting`: the result of an incomplete answer */
 	struct proto_seen *seen; /* while not known: the pieces so far */
 	uint32_t n_tries;
 	enum proto_side before; /* who sent the piece before this */
 	uint16_t port;
 	const uint8_t *piece;       /* its bytes: where p is this, a piece begins */
 	uint64_t piece_pos, at_pos; /* of its first byte; of that of the message at hand */
+	uint64_t step_pos;          /* of the current step's first byte */
 	size_t piece_len, needed;   /* how many; up to where they were looked at */
-	size_t looked; /* a step's: so many bytes of its message it looked at; 0: all */
-	bool together; /* proto_piece's */
-	bool asked;    /* by the step at hand */
-	bool turn;     /* the piece at hand is the first of its side after the other's */
+	size_t looked;        /* a step's: so many bytes of its message it looked at; 0: all */
+	bool together;        /* proto_piece's */
+	enum proto_side from; /* of the current step */
+	bool asked;           /* by the step at hand */
+	bool goes_on;         /* likewise: proto_goes_on */
+	bool cutting;
+	bool turn; /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;
 };
 
@@ -166,15 +180,35 @@ void proto_answer(struct proto_conn *c, struct proto_pending *p, enum proto_resu
 void proto_opened(struct proto_conn *c, struct proto_pending *p, const char *status);
 /* It was none. */
 void proto_forget(struct proto_conn *c, struct proto_pending *p);
-/* A message that nobody answers, told at once. */
+/* The current message, of either side, gets no answer. It is reported at its end. */
 void proto_one_way(struct proto_conn *c, uint32_t operation);
-/* A question whose answer cannot be found, told at once. */
+/* The current message is a question whose answer cannot be found. */
 void proto_blind(struct proto_conn *c, uint32_t operation);
+/* With the current message the server refuses the connection, or rejects what needs no answer: an
+ * error without a question. */
+void proto_refused(struct proto_conn *c, uint32_t operation, const char *status);
+/* The current message continues: the next step of this side belongs to it. Its begin is that of the
+ * first step, its end that of the last, and it counts the bytes of all. */
+void proto_goes_on(struct proto_conn *c);
+/* The message that went on has ended: a new one begins with this step. */
+void proto_begins_anew(struct proto_conn *c);
+/* The message continues after the server answered its first part: its time begins with this step.
+ */
+void proto_begins_here(struct proto_conn *c);
 /* From the next byte on, both sides speak this. NULL: what they speak is to be found out anew. */
 void proto_switch(struct proto_conn *c, const struct protocol *to);
 /* A name was answered with this address, of 4 or 16 bytes. */
 void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len);
 /* Keep a trace's id with a question: copied. */
 void proto_trace(struct proto_pending *p, const uint8_t *text, size_t n);
+
+/* Shared by conn.c and connask.c. slot: question number i, counted from the oldest. all_blind: ends
+ * all open questions. mark_hole: nothing beyond this point can be matched. tell: reports what
+ * waited for the end of a message. */
+struct proto_pending *proto_slot(const struct proto_conn *c, uint32_t i);
+void proto_all_blind(struct proto_conn *c, enum proto_result result);
+void proto_mark_hole(struct proto_conn *c);
+void proto_tell(struct proto_conn *c, enum proto_side from);
+void proto_tell_all(struct proto_conn *c);
 
 #endif

@@ -10,7 +10,8 @@
  *
  * A reply is over when as many items have passed as its heads announced: a counter, whatever the
  * nesting. Replies come in order. SUBSCRIBE has a reply for each channel; messages of channels are
- * no replies. PSYNC and SYNC turn the connection into a stream.
+ * no replies. A reply that contains an error (EXEC) is an error. PSYNC and SYNC turn the
+ * connection into a stream.
  *
  * Operation: COMMAND KEY, the key by route.h with ':'. An error's status is its first word.
  */
@@ -33,7 +34,7 @@ struct redis {
 	int64_t items_left;                 /* of the reply at hand; 0: none */
 	bool push, message, confirm, error; /* what the reply at hand is */
 	char status[16];
-	bool stream, quiet, skip_one, subscribed;
+	bool stream, quiet, skip_one, subscribed, asked;
 };
 
 /* $N CRLF and the like: the number after the sign; its line's size, 0: not whole, SIZE_MAX: wrong.
@@ -127,6 +128,7 @@ static void ask(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd, const ui
 	struct redis *s = proto_state(c);
 	uint32_t op = operation(c, cmd, n_cmd, key, n_key);
 
+	s->asked = true;
 	if (is(cmd, n_cmd, "CLIENT") && key && is(key, n_key, "REPLY") && third) {
 		s->quiet = is(third, n_third, "OFF");
 		s->skip_one = is(third, n_third, "SKIP");
@@ -199,6 +201,8 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 
 	if (s->args_left) {
 		k = arguments(s, p, n, 0);
+		if (s->args_left)
+			proto_goes_on(c);
 		return k ? k : last ? PROTO_LOST : PROTO_MORE;
 	}
 	if (p[0] != '*')
@@ -237,7 +241,10 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 	}
 	ask(c, arg[0], len[0], arg[1], len[1], args, want > 2 ? arg[2] : NULL, len[2]);
 	s->args_left = args - want;
-	return s->args_left && at < n ? arguments(s, p, n, at) : (int64_t)at;
+	k = s->args_left && at < n ? arguments(s, p, n, at) : (int64_t)at;
+	if (s->args_left)
+		proto_goes_on(c);
+	return k;
 }
 
 /* ---- replies ---- */
@@ -247,24 +254,13 @@ static void reply_begins(struct redis *s, const struct proto_pending *q, const u
 	int64_t l = 0;
 	size_t whole, line, at;
 
-	s->error = p[0] == '-' || p[0] == '!';
+	s->error = false;
 	s->push = p[0] == '>';
 	s->message = s->confirm = false;
 	s->status[0] = '\0';
 	line = bytes_line(p, n, &whole);
 	if (line == SIZE_MAX)
 		return;
-	if (s->error) {
-		const uint8_t *w = p[0] == '-' ? p + 1 : p + whole;
-		size_t m = 0, most = p[0] == '-' ? line - 1 : n - whole;
-
-		while (m < most && m < sizeof(s->status) - 1 &&
-		       ((w[m] >= 'A' && w[m] <= 'Z') || w[m] == '_')) {
-			s->status[m] = (char)w[m];
-			m++;
-		}
-		s->status[m] = '\0';
-	}
 	if ((p[0] != '*' && p[0] != '>') || whole >= n || p[whole] != '$')
 		return;
 	at = number_line(p + whole, n - whole, &l);
@@ -290,7 +286,36 @@ static void reply_over(struct proto_conn *c)
 			proto_answer(c, q, PROTO_OK, "");
 	} else if (!s->push && q) {
 		proto_answer(c, q, s->error ? PROTO_ERROR : PROTO_OK, s->status);
+	} else if (s->error && c->begun && !s->asked) { /* too many clients, or protected mode */
+		proto_refused(c, proto_name(c, "CONNECT", 7), s->status);
 	}
+}
+
+/* The reply, or an item in it (EXEC runs the other commands all the same), is an error. The first
+ * one is the status. */
+static void fails(struct redis *s, const uint8_t *word, size_t n)
+{
+	size_t m = 0;
+
+	if (s->error)
+		return;
+	s->error = true;
+	while (m < n && m < sizeof(s->status) - 1 &&
+	       ((word[m] >= 'A' && word[m] <= 'Z') || word[m] == '_')) {
+		s->status[m] = (char)word[m];
+		m++;
+	}
+	s->status[m] = '\0';
+}
+
+/* Are the bytes of this string here that the parser looks at? */
+static bool string_is_here(const uint8_t *p, size_t n)
+{
+	int64_t len = 0;
+	size_t line = number_line(p, n, &len);
+
+	return line == SIZE_MAX ||
+	       (line && (len < 0 || n - line >= (size_t)(len < WORD ? len : WORD)));
 }
 
 /* One item's head (with the data of a string). 0: not whole, SIZE_MAX: wrong. */
@@ -310,6 +335,8 @@ static uint64_t item(struct redis *s, const uint8_t *p, size_t n)
 		line = bytes_line(p, n, &whole);
 		if (line == SIZE_MAX)
 			return n > PROTO_LOOK ? SIZE_MAX : 0;
+		if (p[0] == '-')
+			fails(s, p + 1, line - 1);
 		s->items_left--;
 		return whole;
 	case '$':
@@ -318,6 +345,10 @@ static uint64_t item(struct redis *s, const uint8_t *p, size_t n)
 		line = number_line(p, n, &v);
 		if (!line || line == SIZE_MAX)
 			return line;
+		if (p[0] == '!' && !string_is_here(p, n))
+			return 0;
+		if (p[0] == '!')
+			fails(s, p + line, n - line);
 		s->items_left--;
 		return v < 0 ? line : line + (uint64_t)v + 2;
 	case '*':
@@ -333,16 +364,6 @@ static uint64_t item(struct redis *s, const uint8_t *p, size_t n)
 		return s->items_left > ITEMS_MAX ? SIZE_MAX : line;
 	}
 	return SIZE_MAX;
-}
-
-/* A string from its head on: is as much of it here as is ever looked at? */
-static bool string_is_here(const uint8_t *p, size_t n)
-{
-	int64_t len = 0;
-	size_t line = number_line(p, n, &len);
-
-	return line == SIZE_MAX ||
-	       (line && (len < 0 || n - line >= (size_t)(len < WORD ? len : WORD)));
 }
 
 /* What a reply is (an error's word, a push's or a subscription's kind) stands in its first string.
@@ -395,6 +416,8 @@ static int64_t reply(struct proto_conn *c, const uint8_t *p, size_t n, bool last
 		return last ? PROTO_LOST : PROTO_MORE;
 	if (!s->items_left)
 		reply_over(c);
+	else
+		proto_goes_on(c);
 	return (int64_t)end;
 }
 
@@ -462,29 +485,41 @@ static int reply_begins_here(const uint8_t *p, size_t n)
 	return line == SIZE_MAX ? (n < 512 ? -1 : 0) : p[line] == '\r';
 }
 
-static enum proto_guess redis_recognise(const struct proto_first *f)
+/* What a server sends before the first command: "-ERR max number of clients reached", "-DENIED
+ * Redis is running in protected mode ...". */
+static bool is_refusal(const struct proto_first *f)
 {
+	return f->begun && (bytes_begin(f->server, f->n_server, "-ERR max number of clients") ||
+			    bytes_begin(f->server, f->n_server, "-DENIED "));
+}
+
+static enum proto_guess redis_recognise(const struct proto_first *first)
+{
+	struct proto_first lines = *first, *f = &lines;
 	static const char *const plain[] = {"PING",   "INFO",    "GET",    "SET",  "INCR",
 					    "DEL",    "AUTH",    "SELECT", "QUIT", "ECHO",
 					    "EXISTS", "MONITOR", NULL};
-	int q = command_begins(f->client, f->n_client),
-	    r = reply_begins_here(f->server, f->n_server);
+	int q, r = reply_begins_here(f->server, f->n_server);
 	size_t whole, line, i = 0;
 	char word[12];
+
+	while (f->n_client >= 2 && f->client[0] == '\r' && f->client[1] == '\n')
+		f->client += 2, f->n_client -= 2;
+	q = command_begins(f->client, f->n_client);
 
 	if (f->n_server && !r)
 		return PROTO_NO;
 	if (f->n_client && q)
 		return q > 0 ? PROTO_YES : PROTO_MAYBE;
 	if (!f->n_client)
-		return PROTO_MAYBE;
+		return is_refusal(f) ? PROTO_YES : PROTO_MAYBE;
 	for (; i < f->n_client && i < sizeof(word) - 1 && byte_is_letter(f->client[i]); i++)
 		word[i] = (char)(f->client[i] & ~0x20);
 	word[i] = '\0';
 	line = bytes_line(f->client, f->n_client, &whole);
 	if (!word_in(plain, word) || (line != SIZE_MAX && line > i && f->client[i] != ' '))
 		return PROTO_NO;
-	return line == SIZE_MAX || r < 0 ? PROTO_MAYBE : PROTO_YES;
+	return line == SIZE_MAX || (r < 0 && !f->last) ? PROTO_MAYBE : PROTO_YES;
 }
 
 static bool redis_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)

@@ -228,3 +228,50 @@ bool route_is_address(const uint8_t *host, size_t n)
 	}
 	return dots == 3;
 }
+
+static size_t authority_size(const uint8_t *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && p[i] != '/' && p[i] != '?' && p[i] != '#')
+		i++;
+	return i;
+}
+
+void route_host(const uint8_t **p, size_t *n)
+{
+	size_t from;
+
+	*n = authority_size(*p, *n);
+	for (from = *n; from && (*p)[from - 1] != '@';)
+		from--;
+	*p += from;
+	*n -= from;
+	for (from = *n; from && byte_is_digit((*p)[from - 1]);)
+		from--;
+	/* not a port: part of a password with an unescaped '/', '?' or '#' */
+	if (from && memchr(*p, ':', *n) && (*p)[0] != '[' && (*p)[from - 1] != ':')
+		*n = 0;
+}
+
+bool route_absolute(const uint8_t **p, size_t *n, const uint8_t **host, size_t *n_host)
+{
+	const uint8_t *at = *p;
+	size_t i = 0, len;
+
+	while (i < *n && (byte_is_letter(at[i]) || byte_is_digit(at[i]) || at[i] == '+' ||
+			  at[i] == '-' || at[i] == '.'))
+		i++;
+	if (!i || *n - i < 3 || at[i] != ':' || at[i + 1] != '/' || at[i + 2] != '/')
+		return false;
+	at += i + 3;
+	len = authority_size(at, *n - i - 3);
+	*p = at + len;
+	*n -= i + 3 + len;
+	if (host) {
+		*host = at;
+		*n_host = len;
+		route_host(host, n_host);
+	}
+	return true;
+}

@@ -35,4 +35,11 @@ bool route_is_address(const uint8_t *host, size_t n);
 /* Has this part of a path the shape of an id? */
 bool route_is_id(const uint8_t *p, size_t n);
 
+/* Narrows an authority to host and port: drops the user name and password before '@', and anything
+ * behind the authority. */
+void route_host(const uint8_t **p, size_t *n);
+/* If *p is SCHEME://AUTHORITY..., narrows *p to what follows the authority and sets *host, if not
+ * NULL, to the host as route_host does. */
+bool route_absolute(const uint8_t **p, size_t *n, const uint8_t **host, size_t *n_host);
+
 #endif

@@ -3,9 +3,13 @@
  * websocket: RFC 6455, after HTTP's 101. A frame:
  *   FIN:1 RSV:3 OPCODE:4 | MASK:1 LEN:7 | 126: LEN:16, 127: LEN:64 (big endian) | MASK: KEY:32 |
  * DATA Opcodes: 0 continuation, 1 text, 2 binary, 8 close, 9 ping, 10 pong. Each message of data is
- * told as a one-way one; there is no latency, as there is no question.
+ * reported as one-way, including all of its frames; there is no latency, as there is no question.
  */
 #include "loaders/lib/protocols/table.h"
+
+struct websocket {
+	bool goes_on[2]; /* a fragmented message is in progress */
+};
 
 static bool plausible(enum proto_side from, const uint8_t *p, size_t n)
 {
@@ -34,6 +38,7 @@ static bool websocket_starts(struct proto_conn *c, enum proto_side from, const u
 static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const uint8_t *p,
 			      size_t n, bool last)
 {
+	struct websocket *s = proto_state(c);
 	size_t head = 2 + (from == PROTO_CLIENT ? 4u : 0);
 	uint64_t len;
 
@@ -49,10 +54,21 @@ static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const 
 	len = len == 126 ? be16(p + 2) : len == 127 ? be64(p + 2) : len;
 	if (len > PROTO_STEP_MAX / 2)
 		return PROTO_LOST;
-	if ((p[0] & 15) == 1 || (p[0] & 15) == 2)
+	if ((p[0] & 15) == 1 || (p[0] & 15) == 2) {
+		proto_begins_anew(c);
 		proto_one_way(c, proto_namef(c, "%s to %s", (p[0] & 15) == 1 ? "text" : "binary",
 					     from == PROTO_CLIENT ? "server" : "client"));
+	}
+	if ((p[0] & 15) <= 2)
+		s->goes_on[from] = !(p[0] & 0x80);
+	if (s->goes_on[from]) /* control frames may come in between */
+		proto_goes_on(c);
 	return (int64_t)(head + len);
+}
+
+static void websocket_lost(struct proto_conn *c, enum proto_side from)
+{
+	((struct websocket *)proto_state(c))->goes_on[from] = false;
 }
 
 static enum proto_guess websocket_recognise(const struct proto_first *f)
@@ -63,7 +79,9 @@ static enum proto_guess websocket_recognise(const struct proto_first *f)
 
 const struct protocol protocol_websocket = {
 	.name = "websocket",
+	.state_size = sizeof(struct websocket),
 	.recognise = websocket_recognise,
 	.step = websocket_step,
 	.starts = websocket_starts,
+	.lost = websocket_lost,
 };

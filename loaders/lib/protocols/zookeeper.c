@@ -8,8 +8,9 @@
  * LEN:32 BYTES ...] response   LEN:32 XID:32 ZXID:64 ERROR:32 ...; XID -1: a watch's event, -2: a
  * ping's, -4 auth's, -8 set watches'
  *
- * Matched by xid, in order. Operation: the op and its path, as a route. An error is told by its
- * name; "no node" and "node exists" are answers like others.
+ * Matched by xid, in order. Operation: the op and its path, as a route. An error is reported by its
+ * name; a failed multi has code 0 itself, the code is in its results. "no node" and "node exists"
+ * are answers like others.
  */
 #include <stdio.h>
 
@@ -19,9 +20,12 @@
 #include "loaders/lib/protocols/table.h"
 #include "schema/base/array.h"
 
-#define LENGTH_MAX (64u << 20)
-#define LOOK       512
-#define CONNECT_ID (1ull << 40)
+#define LENGTH_MAX    (64u << 20)
+#define LOOK          512
+#define CONNECT_ID    (1ull << 40)
+#define OP_MULTI      14
+#define OP_MULTI_READ 22
+#define STAT          68 /* bytes of a Stat record */
 
 struct zookeeper {
 	bool connected[2];
@@ -137,14 +141,52 @@ static int64_t client(struct proto_conn *c, struct zookeeper *s, const uint8_t *
 	}
 	if (!is_request(p, n))
 		return PROTO_LOST;
-	proto_ask(c, operation(c, p, see < n ? see : n), be32(p + 4));
+	proto_ask(c, operation(c, p, see < n ? see : n), be32(p + 4))->tag = be32(p + 8);
 	return (int64_t)len + 4;
 }
 
-static int64_t server(struct proto_conn *c, struct zookeeper *s, const uint8_t *p, size_t n)
+/* The first error among a multi's results: TYPE:32 DONE:8 ERROR:32, then the type's own fields. In
+ * a failed multi all results have type -1; those with code 0, and -2 (rolled back), are not the
+ * cause. */
+static int32_t error_within(const uint8_t *p, size_t n)
+{
+	size_t at = 20, len;
+
+	while (at + 9 <= n && !p[at + 4]) {
+		const int32_t type = (int32_t)be32(p + at);
+
+		at += 9;
+		if (type == -1) {
+			const int32_t e = at + 4 <= n ? (int32_t)be32(p + at) : 0;
+
+			if (e && e != -2)
+				return e;
+			at += 4;
+		} else if (type == 5) { /* setData */
+			at += STAT;
+		} else if (type == 1 || type == 4 || type == 15) { /* create, getData, create2 */
+			len = at + 4 <= n && (int32_t)be32(p + at) > 0 ? be32(p + at) : 0;
+			at += 4 + (len < LENGTH_MAX ? len : LENGTH_MAX) + (type == 1 ? 0 : STAT);
+		} else if (type == 8) { /* getChildren */
+			uint32_t count = at + 4 <= n ? be32(p + at) : 0;
+
+			for (at += 4; count && at + 4 <= n && be32(p + at) < LENGTH_MAX; count--)
+				at += 4 + be32(p + at);
+			if (count)
+				return 0;
+		} else if (type != 2 && type != 13) {
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static int64_t server(struct proto_conn *c, struct zookeeper *s, const uint8_t *p, size_t n,
+		      bool last)
 {
 	struct proto_pending *q;
 	uint32_t len = be32(p);
+	size_t see;
 	char buf[16];
 	int32_t e;
 
@@ -165,6 +207,12 @@ static int64_t server(struct proto_conn *c, struct zookeeper *s, const uint8_t *
 	}
 	q = proto_find(c, be32(p + 4));
 	e = (int32_t)be32(p + 16);
+	if (q && (q->tag == OP_MULTI || q->tag == OP_MULTI_READ)) {
+		see = len + 4u < LOOK ? len + 4u : LOOK;
+		if (n < see && !last)
+			return PROTO_MORE;
+		e = e ? e : error_within(p, see < n ? see : n);
+	}
 	if (q)
 		proto_answer(c, q, e && e != -101 && e != -110 ? PROTO_ERROR : PROTO_OK,
 			     e ? error_name(e, buf) : "");
@@ -180,7 +228,23 @@ static int64_t zookeeper_step(struct proto_conn *c, enum proto_side from, const 
 		return PROTO_MORE;
 	if (be32(p) < 8 || be32(p) > LENGTH_MAX)
 		return PROTO_LOST;
-	return from == PROTO_CLIENT ? client(c, s, p, n, last) : server(c, s, p, n);
+	return from == PROTO_CLIENT ? client(c, s, p, n, last) : server(c, s, p, n, last);
+}
+
+/* Only complete requests, at least one of which has a path. */
+static bool is_chain(const uint8_t *p, size_t n)
+{
+	bool path = false, one = false;
+
+	for (size_t at = 0; at < n; at += be32(p + at) + 4u) {
+		if (!is_request(p + at, n - at))
+			return false;
+		op_name((int32_t)be32(p + at + 8), &one);
+		path |= one;
+		if (be32(p + at) + 4u >= n - at)
+			return path && be32(p + at) + 4u == n - at;
+	}
+	return false;
 }
 
 static enum proto_guess zookeeper_recognise(const struct proto_first *f)
@@ -196,11 +260,13 @@ static enum proto_guess zookeeper_recognise(const struct proto_first *f)
 		if (!is_connect(f->client, f->n_client))
 			return PROTO_NO;
 		if (f->n_server < 20)
-			return PROTO_MAYBE;
+			return f->last && !f->n_server ? PROTO_YES : PROTO_MAYBE;
 		return (be32(f->server) == 36 || be32(f->server) == 37) && !be32(f->server + 4) ?
 			       PROTO_YES :
 			       PROTO_NO;
 	}
+	if (f->last && !f->n_server)
+		return is_chain(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
 	if (f->n_client < 12 || f->n_server < 20)
 		return f->n_client + f->n_server < 1024 ? PROTO_MAYBE : PROTO_NO;
 	return is_request(f->client, f->n_client) && be32(f->client) + 4u == f->n_client &&

@@ -36,6 +36,7 @@ static void fuzz_hear(void *ctx, const struct proto_request *r)
 
 static inline void fuzz_pieces(struct proto_conn *c, const uint8_t *p, size_t n)
 {
+	const size_t how = n % 3;
 	uint64_t pos[2] = {0, 0};
 	int64_t now = 1;
 
@@ -64,7 +65,12 @@ static inline void fuzz_pieces(struct proto_conn *c, const uint8_t *p, size_t n)
 		if (proto_conn_memory(c) > FUZZ_MEMORY)
 			abort();
 	}
-	proto_conn_close(c, now);
+	if (how == 0)
+		proto_conn_close(c, now);
+	else if (how == 1)
+		proto_conn_reset(c, now);
+	else
+		proto_conn_stop(c, now);
 	if (proto_conn_open(c) && *proto_conn_protocol(c))
 		abort();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fastcgi: records as in the specification of FastCGI 1.0. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 TEST(a_request_is_named_by_its_parameters_and_its_status_is_the_responses)
 {
@@ -54,4 +55,18 @@ TEST(a_request_is_named_by_its_parameters_and_its_status_is_the_responses)
 		    "POST h/user/{id}/edit error 503\n"
 		    "GET h/ ok 200\n"
 		    "GET h/b error end 2\n");
+}
+
+TEST(a_password_in_an_authority_is_not_told)
+{
+	static const struct turn turns[] = {
+		C("\x01\x01\x00\x01\x00\x08\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01\x04\x00\x01\x00H\x00\x00"
+		  "\x0e\x03REQUEST_METHODGET\x09\nHTTP_HOSTann:fern@h\x0b\x13REQUEST_URIhttp://ann:fern@h/a\x01"
+		  "\x04\x00\x01\x00\x00\x00\x00\x01\x05\x00\x01\x00\x00\x00\x00"),
+		S("\x01\x06\x00\x01\x00\x08\x00\x00"
+		  "A: b\r\n\r\n\x01\x03\x00\x01\x00\x08\x00\x00\x00\x00\x00"
+		  "\x00\x00\x00\x00\x00"),
+		END};
+
+	talk_expect(turns, "fastcgi", "GET h/a ok 200\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http2: frames as in RFC 9113; header blocks were made by the Python package hpack. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 TEST(streams_are_answered_in_any_order_with_padding_priority_and_continuation)
 {
@@ -152,4 +153,49 @@ TEST(a_preface_alone_is_no_request)
 					    S("\x00\x00\x00\x04\x00\x00\x00\x00\x00"), END};
 
 	talk_expect_nothing(turns);
+}
+
+TEST(a_goaway_refuses_the_streams_that_it_does_not_answer)
+{
+	static const struct turn turns[] = {
+		C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x03\x01\x05\x00"
+		  "\x00\x00\x01\x82\x86\x84\x00\x00\x03\x01\x05\x00\x00\x00\x03\x82\x86\x84\x00\x00\x03\x01\x05"
+		  "\x00\x00\x00\x05\x82\x86\x84"),
+		S("\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00"
+		  "\x00\x00\x0b\x00\x00\x01\x01\x05\x00\x00\x00\x01\x88"),
+		END};
+
+	talk_expect(turns, "http2",
+		    "GET / error goaway 11\n"
+		    "GET / ok 200\n"
+		    "GET / error goaway 11\n");
+}
+
+TEST(a_password_in_an_authority_is_not_told)
+{
+	static const struct turn turns[] = {
+		C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x14\x01\x05\x00"
+		  "\x00\x00\x01\x82\x86\x84"
+		  "A\x0f"
+		  "ann:fern-77@h:8\x00\x00\x1a\x01\x05\x00\x00\x00\x03\x82\x86"
+		  "\x04\x13http://ann:pw@h/a?bA\x01h"),
+		S("\x00\x00\x01\x01\x05\x00\x00\x00\x01\x88\x00\x00\x01\x01\x05\x00\x00\x00\x03\x88"),
+		END};
+
+	talk_expect(turns, "http2",
+		    "GET h:8/ ok 200\n"
+		    "GET h/a ok 200\n");
+}
+
+TEST(an_opened_stream_is_told_once)
+{
+	static const struct turn turns[] = {
+		C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x03\x01\x05\x00"
+		  "\x00\x00\x01\x82\x86\x84"),
+		S("\x00\x00\x15\x01\x04\x00\x00\x00\x01\x88\x0f\x10\x11text/event-stream\x00\x00\x09\x00\x00\x00"
+		  "\x00\x00\x01"
+		  "data: x\n\n"),
+		END};
+
+	talk_expect(turns, "http2", "GET / opened 200\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http: messages as in RFC 9112 and RFC 6455, in every cut. */
+/* http: bytes from RFC 9112 and RFC 6455, in every cut. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 TEST(a_body_ends_where_its_length_says)
 {
@@ -133,8 +134,7 @@ TEST(the_id_of_a_trace_is_kept)
 	free(t);
 }
 
-/* The two ends of a connection see it in different cuts, and must identify a request by the same
- * position. */
+/* Both ends of a connection cut it otherwise, and must call a request by the same place. */
 TEST(a_request_begins_at_the_same_byte_however_it_is_cut)
 {
 	static const char first[] = "POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
@@ -205,8 +205,8 @@ TEST(after_a_loss_nothing_is_matched_until_the_client_speaks_again)
 			talk_say(t, 's', answer, sizeof(answer) - 1, SIZE_MAX);
 	}
 	proto_conn_close(t->conn, t->now_ns);
-	/* the second answer is lost; whether the next belongs to the third request is not known
-	 * before the fourth */
+	/* the second's answer is lost; whether the third's is its, cannot be known before the
+	 * fourth */
 	assert_string_equal(t->heard.text,
 			    "GET h/a ok 200\nGET h/a blind\nGET h/a blind\nGET h/a ok 200\n");
 	talk_end(t, false);
@@ -276,8 +276,8 @@ TEST(a_place_with_many_siblings_becomes_one_name)
 	free(t);
 }
 
-/* A service with many names folds only its own: not those of another host nor, without a name, of
- * another port. */
+/* One service with many names folds its own, and no other's: neither one of another host nor,
+ * without a name, of another port. */
 TEST(a_service_folds_its_own_names_alone)
 {
 	struct talk *t = malloc(sizeof(*t));
@@ -325,4 +325,21 @@ TEST(an_idle_connection_is_small_and_an_endless_head_is_bounded)
 	assert_true(proto_conn_memory(t->conn) < 4096);
 	talk_end(t, true);
 	free(t);
+}
+
+TEST(a_message_of_websocket_is_all_of_its_frames)
+{
+	static const struct turn turns[] = {
+		C("GET /w HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n"),
+		S("HTTP/1.1 101 S\r\nUpgrade: websocket\r\n\r\n\x01\x02"
+		  "ab\x89\x00\x00\x02"
+		  "cd\x80\x02"
+		  "ef"
+		  "\x82\x01x"),
+		END};
+
+	talk_expect(turns, "websocket",
+		    "GET x/w opened 101\n"
+		    "text to client one-way\n"
+		    "binary to client one-way\n");
 }

@@ -2,6 +2,7 @@
 /* memcached: lines and headers as in memcached's doc/protocol.txt and its description of the binary
  * protocol. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 TEST(text_commands_are_answered_in_order_hits_and_misses_apart)
 {
@@ -62,4 +63,11 @@ TEST(a_mail_server_is_none)
 	static const struct turn turns[] = {S("220 x\r\n"), C("quit\r\n"), S("221 x\r\n"), END};
 
 	talk_expect_nothing(turns);
+}
+
+TEST(a_server_that_has_too_many_clients_says_so_unasked)
+{
+	static const struct turn turns[] = {S("ERROR Too many open connections\r\n"), END};
+
+	talk_expect(turns, "memcached", "CONNECT error ERROR\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mqtt: packets as in the OASIS standards of MQTT 3.1.1 and 5. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 TEST(quality_says_what_is_answered)
 {
@@ -62,4 +63,43 @@ TEST(a_refused_login_is_an_error)
 					    S(" \x02\x00\x05"), END};
 
 	talk_expect(turns, "mqtt", "CONNECT error 5\n");
+}
+
+TEST(one_filter_of_several_that_is_refused_is_an_error)
+{
+	static const struct turn turns[] = {C("\x10\r\x00\x04MQTT\x04\x02\x00<\x00\x01"
+					      "a"),
+					    S(" \x02\x00\x00"),
+					    C("\x82\n\x00\x01\x00\x01"
+					      "a\x00\x00\x01"
+					      "b\x00"),
+					    S("\x90\x04\x00\x01\x80\x01"),
+					    C("\x82\n\x00\x02\x00\x01"
+					      "a\x00\x00\x01"
+					      "b\x00"),
+					    S("\x90\x04\x00\x02\x00\x01"),
+					    END};
+
+	talk_expect(turns, "mqtt",
+		    "CONNECT ok\n"
+		    "SUBSCRIBE a error 128\n"
+		    "SUBSCRIBE a ok\n");
+}
+
+TEST(a_server_that_disconnects_says_why)
+{
+	static const struct turn turns[] = {C("\x10\x0e\x00\x04MQTT\x05\x02\x00<\x00\x00\x01"
+					      "a"),
+					    S(" \x03\x00\x00\x00"),
+					    C("\x82\x07\x00\x01\x00\x00\x01"
+					      "a\x00"),
+					    S("\x90\x07\x00\x01\x03\x1f\x00\x00\x87"),
+					    C("2\x07\x00\x01t\x00\x02\x00x"),
+					    S("\xe0\x02\x8b\x00"),
+					    END};
+
+	talk_expect(turns, "mqtt",
+		    "CONNECT ok\n"
+		    "SUBSCRIBE a error 135\n"
+		    "PUBLISH t error 139\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mysql: packets as in the "Client/Server Protocol" of MySQL's source documentation. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 TEST(a_result_set_ends_with_its_last_packet)
 {
@@ -250,5 +251,34 @@ TEST(a_connection_in_the_middle_is_found_by_its_commands)
 	talk_expect_of(turns, "mysql",
 		       "select ? blind\n"
 		       "<prepared 9> ok\n",
+		       false, false, 0, PROTO_MASKED);
+}
+
+TEST(a_server_that_refuses_the_connection_says_why)
+{
+	static const struct turn turns[] = {S("\x17\x00\x00\x00\xff\x10\x04Too many connections"),
+					    END};
+
+	talk_expect(turns, "mysql", "CONNECT error 1040\n");
+}
+
+TEST(a_connection_of_a_pool_is_known_by_its_ping)
+{
+	static const struct turn turns[] = {
+		C("\x01\x00\x00\x00\x0e"),
+		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"),
+		C("\x09\x00\x00\x00\x03select 1"),
+		S("\x01\x00\x00\x01\x01\x01\x00\x00\x02"
+		  "d\x05\x00\x00\x03\xfe\x00\x00\x02\x00\x02\x00\x00\x04"
+		  "\x01"
+		  "1\x05\x00\x00\x05\xfe\x00\x00\x02\x00"),
+		C("\x01\x00\x00\x00\x1f"),
+		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"),
+		END};
+
+	talk_expect_of(turns, "mysql",
+		       "PING blind\n"
+		       "select ? ok\n"
+		       "RESET CONNECTION ok\n",
 		       false, false, 0, PROTO_MASKED);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nats: lines as in docs.nats.io, "Client Protocol". */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 TEST(a_publish_is_one_way_and_a_request_has_its_answer)
 {
@@ -24,4 +25,31 @@ TEST(a_publish_is_one_way_and_a_request_has_its_answer)
 		    "MSG orders.{id}.new one-way\n"
 		    "REQUEST svc.time ok\n"
 		    "REQUEST svc.gone error 503\n");
+}
+
+TEST(an_error_refuses_the_login_or_what_is_open)
+{
+	static const struct turn turns[] = {S("INFO {\"server_id\":\"x\"}\r\n"),
+					    C("CONNECT {}\r\nPING\r\n"),
+					    S("-ERR 'Authorization Violation'\r\n"), END};
+
+	talk_expect(turns, "nats", "CONNECT error Authorization Violation\n");
+}
+
+TEST(an_error_that_names_a_subject_does_not_tell_it)
+{
+	static const struct turn turns[] = {
+		S("INFO {\"server_id\":\"x\"}\r\n"),
+		C("CONNECT {}\r\nPING\r\n"),
+		S("PONG\r\n"),
+		C("PUB secret 1\r\nx\r\n"),
+		S("-ERR 'Permissions Violation for Publish to \"secret\"'\r\n"),
+		C("PUB a _INBOX.1 1\r\nx\r\n"),
+		S("-ERR 'Stale Connection'\r\n"),
+		END};
+
+	talk_expect(turns, "nats",
+		    "PUB secret one-way\n"
+		    "PUB error Permissions Violation\n"
+		    "REQUEST a error Stale Connection\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* postgres: messages as in PostgreSQL's manual, "Message Formats". */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 TEST(a_query_has_its_literals_masked_and_an_error_its_sqlstate)
 {
@@ -164,6 +165,7 @@ TEST(copy_and_notices_belong_to_their_query)
 	talk_expect(turns, "postgres",
 		    "CONNECT ok\n"
 		    "COPY t FROM STDIN ok\n"
+		    "NOTIFICATION ch one-way\n"
 		    "(empty) ok\n");
 }
 
@@ -183,7 +185,7 @@ TEST(the_server_refuses_and_tells_why)
 					      "C28P01\x00Mx\x00\x00"),
 					    END};
 
-	talk_expect(turns, "postgres", "CONNECT no-answer\n");
+	talk_expect(turns, "postgres", "CONNECT error 28P01\n");
 }
 
 TEST(a_connection_in_the_middle_says_what_it_did_not_see_prepared)
@@ -226,4 +228,76 @@ TEST(statements_without_end_stay_bounded)
 	assert_true(proto_conn_memory(t->conn) < 4096);
 	talk_end(t, true);
 	free(t);
+}
+
+TEST(an_error_that_ends_the_connection_is_the_answer)
+{
+	static const struct turn turns[] = {
+		C("\x00\x00\x00\x11\x00\x03\x00\x00user\x00"
+		  "ann\x00"),
+		S("R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I"),
+		C("Q\x00\x00\x00\rselect 1\x00"),
+		S("C\x00\x00\x00\rSELECT 1\x00Z\x00\x00\x00\x05I"),
+		C("Q\x00\x00\x00\rselect 2\x00"),
+		S("T\x00\x00\x00\x06\x00\x00"
+		  "E\x00\x00\x00\x1dSFATAL\x00VFATAL\x00"
+		  "C57P01\x00Mx\x00\x00"),
+		END};
+
+	talk_expect(turns, "postgres",
+		    "CONNECT ok\n"
+		    "select ? ok\n"
+		    "select ? error 57P01\n");
+}
+
+TEST(the_last_word_of_a_server_is_an_answer_in_any_language)
+{
+	static const struct turn turns[] = {
+		C("\x00\x00\x00\x11\x00\x03\x00\x00user\x00"
+		  "ann\x00"),
+		S("R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I"),
+		C("Q\x00\x00\x00\rselect 2\x00"),
+		S("E\x00\x00\x00\x13S\xd0\xa4\x00"
+		  "C57P02\x00Mx\x00\x00"),
+		END};
+
+	talk_expect(turns, "postgres",
+		    "CONNECT ok\n"
+		    "select ? error 57P02\n");
+}
+
+TEST(a_notification_comes_at_any_time_and_replication_is_a_stream)
+{
+	static const struct turn turns[] = {
+		C("\x00\x00\x00\x11\x00\x03\x00\x00user\x00"
+		  "ann\x00"),
+		S("R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I"),
+		S("A\x00\x00\x00\x14\x00\x00\x00Mjobs\x00secret\x00"),
+		C("Q\x00\x00\x00\rselect 1\x00"),
+		S("A\x00\x00\x00\x14\x00\x00\x00Mjobs\x00secret\x00"
+		  "C\x00\x00\x00\rSELECT 1\x00Z\x00\x00\x00"
+		  "\x05I"),
+		C("Q\x00\x00\x00\x1aSTART_REPLICATION 0/0\x00"),
+		S("W\x00\x00\x00\x07\x00\x00\x00"),
+		S("d\x00\x00\x00\x08w123"),
+		C("d\x00\x00\x00\x08r123"),
+		S("d\x00\x00\x00\x08w123"),
+		END};
+
+	talk_expect(turns, "postgres",
+		    "CONNECT ok\n"
+		    "NOTIFICATION jobs one-way\n"
+		    "NOTIFICATION jobs one-way\n"
+		    "select ? ok\n"
+		    "START_REPLICATION ?/? opened\n");
+}
+
+TEST(a_server_may_refuse_in_place_of_an_answer_about_tls)
+{
+	static const struct turn turns[] = {C("\x00\x00\x00\x08\x04\xd2\x16/"),
+					    S("E\x00\x00\x00\x1dSFATAL\x00VFATAL\x00"
+					      "C53300\x00Mx\x00\x00"),
+					    END};
+
+	talk_expect(turns, "postgres", "CONNECT error 53300\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* redis: RESP2 and RESP3 as in redis.io's specification of the protocol. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 TEST(commands_are_named_by_their_keys_pattern)
 {
@@ -182,4 +183,44 @@ TEST(a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded)
 	assert_true(proto_conn_memory(t->conn) < 3000000); /* the most of open questions */
 	talk_end(t, true);
 	free(t);
+}
+
+TEST(an_error_within_a_reply_is_one)
+{
+	static const struct turn turns[] = {C("*1\r\n$5\r\nMULTI\r\n"),
+					    S("+OK\r\n"),
+					    C("*1\r\n$4\r\nEXEC\r\n"),
+					    S("*3\r\n+OK\r\n-WRONGTYPE no\r\n-ERR no\r\n"),
+					    C("*1\r\n$4\r\nEXEC\r\n"),
+					    S("*2\r\n*1\r\n!11\r\nNOPERM huhu\r\n:1\r\n"),
+					    C("*1\r\n$4\r\nEXEC\r\n"),
+					    S("*1\r\n$9\r\n-ERR text\r\n"),
+					    C("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"),
+					    S("$-1\r\n"),
+					    END};
+
+	talk_expect(turns, "redis",
+		    "MULTI ok\n"
+		    "EXEC error WRONGTYPE\n"
+		    "EXEC error NOPERM\n"
+		    "EXEC ok\n"
+		    "GET k ok\n");
+}
+
+TEST(a_server_that_has_too_many_clients_says_so_unasked)
+{
+	static const struct turn turns[] = {S("-ERR max number of clients reached\r\n"),
+					    C("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), END};
+
+	talk_expect(turns, "redis",
+		    "CONNECT error ERR\n"
+		    "GET k no-answer\n");
+}
+
+TEST(an_empty_line_before_the_first_command_is_none)
+{
+	static const struct turn turns[] = {C("\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), S("$-1\r\n"),
+					    END};
+
+	talk_expect(turns, "redis", "GET k ok\n");
 }

@@ -40,7 +40,8 @@ struct turn {
 struct heard {
 	char text[65536];
 	size_t len;
-	int64_t latency_ns, first_ns;
+	int64_t latency_ns, first_ns, begin_ns; /* of the last one */
+	uint64_t request_bytes, response_bytes;
 	char trace[160];
 	uint64_t caller, begin_pos;
 };
@@ -65,6 +66,9 @@ static void hear(void *ctx, const struct proto_request *r)
 	h->len = h->len < sizeof(h->text) ? h->len : sizeof(h->text) - 1;
 	h->latency_ns = r->end_ns - r->begin_ns;
 	h->first_ns = r->first_ns - r->begin_ns;
+	h->begin_ns = r->begin_ns;
+	h->request_bytes = r->request_bytes;
+	h->response_bytes = r->response_bytes;
 	h->caller = r->caller;
 	h->begin_pos = r->begin_pos;
 	if (r->trace)
