@@ -4,13 +4,15 @@
  * v5.spec). Numbers are big endian.
  *
  *   envelope   VERSION:8 (80 added in answers) FLAGS:8 (1 compressed, 2 tracing, 4 custom payload,
- * 8 warnings) STREAM:16 OPCODE:8 LEN:32 BODY opcodes    0 ERROR 1 STARTUP 2 READY 3 AUTHENTICATE 5
- * OPTIONS 6 SUPPORTED 7 QUERY 8 RESULT 9 PREPARE a EXECUTE b REGISTER c EVENT d BATCH e
- * AUTH_CHALLENGE f AUTH_RESPONSE 10 AUTH_SUCCESS frames     version 5, after READY or AUTHENTICATE:
- * LEN:17 WHOLE:1 0:6 CRC:24 (little endian), envelopes, CRC:32; with compression LEN:17
- * PLAIN_LEN:17 WHOLE:1 0:5 CRC:24 QUERY, PREPARE: LEN:32 TEXT | EXECUTE: LEN:16 ID | BATCH: KIND:8
- * N:16 (0 LEN:32 TEXT | 1 LEN:16 ID) ... RESULT     KIND:32; 4: prepared: LEN:16 ID | ERROR:
- * CODE:32
+ *              8 warnings) STREAM:16 OPCODE:8 LEN:32 BODY
+ *   opcodes    0 ERROR 1 STARTUP 2 READY 3 AUTHENTICATE 5 OPTIONS 6 SUPPORTED 7 QUERY 8 RESULT 9
+ *              PREPARE a EXECUTE b REGISTER c EVENT d BATCH e AUTH_CHALLENGE f AUTH_RESPONSE 10
+ *              AUTH_SUCCESS
+ *   frames     version 5, after READY or AUTHENTICATE: LEN:17 WHOLE:1 0:6 CRC:24 (little endian),
+ *              envelopes, CRC:32; with compression LEN:17 PLAIN_LEN:17 WHOLE:1 0:5 CRC:24
+ *   QUERY, PREPARE: LEN:32 TEXT | EXECUTE: LEN:16 ID | BATCH: KIND:8 N:16 (0 LEN:32 TEXT | 1 LEN:16
+ *   ID) ...
+ *   RESULT     KIND:32; 4: prepared: LEN:16 ID | ERROR: CODE:32
  *
  * Matched by stream. An id is made of the statement, so what one connection prepared names it on
  * all. What is compressed has no text: <compressed>; version 5 compresses whole frames, and all of

@@ -4,10 +4,11 @@
  *
  *   record     VERSION:8 (1) TYPE:8 ID:16 LEN:16 PADDING:8 0:8 CONTENT PADDING, big endian
  *   types      1 BEGIN 2 ABORT 3 END 4 PARAMS 5 STDIN 6 STDOUT 7 STDERR 8 DATA 9 GET_VALUES 10
- * GET_VALUES_RESULT BEGIN      ROLE:16 FLAGS:8 0:40 | END  APP_STATUS:32 PROTOCOL_STATUS:8 0:24
+ *              GET_VALUES_RESULT
+ *   BEGIN      ROLE:16 FLAGS:8 0:40 | END  APP_STATUS:32 PROTOCOL_STATUS:8 0:24
  *   PARAMS     a stream: (NAME_LEN VALUE_LEN NAME VALUE)*, lengths of 8 bits, or of 31 with the top
- * bit set; ends with an empty record STDOUT     a CGI response: header lines, "Status: ddd" among
- * them (else 200)
+ *              bit set; ends with an empty record
+ *   STDOUT     a CGI response: header lines, "Status: ddd" among them (else 200)
  *
  * Matched by id. Operation: METHOD HOST/ROUTE of REQUEST_METHOD, HTTP_HOST and REQUEST_URI (else
  * SCRIPT_NAME). An error is a status of 500 and more, or a protocol status that is not 0.

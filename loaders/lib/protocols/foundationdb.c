@@ -5,15 +5,18 @@
  * are little endian.
  *
  *   connect    LEN:32 VERSION:64 (0FDB00Bmmnn.... with flags in the uppermost 4 bits) PORT:16 ID:64
- * ... : each side's first packet packet     LEN:32 CHECKSUM TOKEN:128 MESSAGE; LEN counts TOKEN and
- * MESSAGE. CHECKSUM: XXH3, 64 bits, from 7.0 on; CRC32C, 32 bits, before; none inside TLS message
- * a FlatBuffer: ROOT:32 (from here) KIND:32, the vtables, the tables, the outermost first; the root
- * is a table of one field (of two for a union) that holds the message table      VTABLE:s32 (how
- * far before this) ...; its vtable: SIZE:16 TABLE_SIZE:16 (OFFSET:16 of each field in the table; <
- * 4: none) ... request    KIND below 2^24. Its reply promise is a table whose only field is a
- * token: (6, 20, 4) is its vtable. The token's first bit says stream of replies; its third 32 bits
- * are an index, a small number reply      TOKEN is that token; KIND 02xxxxxx: ErrorOr: a union
- * (TYPE:8, offset), 1 Error (CODE:16), 2 a value
+ *              ... : each side's first packet
+ *   packet     LEN:32 CHECKSUM TOKEN:128 MESSAGE; LEN counts TOKEN and MESSAGE. CHECKSUM: XXH3, 64
+ *              bits, from 7.0 on; CRC32C, 32 bits, before; none inside TLS
+ *   message    a FlatBuffer: ROOT:32 (from here) KIND:32, the vtables, the tables, the outermost
+ *              first; the root is a table of one field (of two for a union) that holds the message
+ *   table      VTABLE:s32 (how far before this) ...; its vtable: SIZE:16 TABLE_SIZE:16 (OFFSET:16
+ *              of each field in the table; < 4: none) ...
+ *   request    KIND below 2^24. Its reply promise is a table whose only field is a token: (6, 20,
+ *              4) is its vtable. The token's first bit says stream of replies; its third 32 bits
+ *                 are an index, a small number
+ *   reply      TOKEN is that token; KIND 02xxxxxx: ErrorOr: a union (TYPE:8, offset), 1 Error
+ *              (CODE:16), 2 a value
  *
  * Matched by the token that a request carries: its first 64 bits are random. Both sides may ask on
  * a connection; told is what the side asks that opened it, without pings. Operation: the kind of

@@ -4,13 +4,16 @@
  * doc/protocol.txt; "Binary Protocol Revamped").
  *
  *   storage    set|add|replace|append|prepend|cas KEY FLAGS EXPIRES BYTES [CAS] [noreply] CRLF DATA
- * CRLF -> one line retrieval  get|gets KEY*, gat|gats EXPIRES KEY* CRLF -> (VALUE KEY FLAGS BYTES
- * [CAS] CRLF DATA CRLF)* END CRLF others     delete|incr|decr|touch KEY ... [noreply], flush_all,
- * version, verbosity, stats (STAT lines, END), quit meta       mg|md|ma|me|mn KEY FLAGS*, ms KEY
- * BYTES FLAGS* CRLF DATA CRLF -> VA BYTES ... CRLF DATA CRLF | HD | EN | NS | EX | NF | MN | ME
- *              with the flag q: no answer for the ordinary case; an answer with the flag O is that
- * request's binary     80 request, 81 response | OPCODE:8 KEY:16 EXTRAS:8 TYPE:8 STATUS:16 BODY:32
- * OPAQUE:32 CAS:64 BODY quiet opcodes are answered only by what is out of the ordinary
+ *              CRLF -> one line
+ *   retrieval  get|gets KEY*, gat|gats EXPIRES KEY* CRLF -> (VALUE KEY FLAGS BYTES [CAS] CRLF DATA
+ *              CRLF)* END CRLF
+ *   others     delete|incr|decr|touch KEY ... [noreply], flush_all, version, verbosity, stats (STAT
+ *              lines, END), quit
+ *   meta       mg|md|ma|me|mn KEY FLAGS*, ms KEY BYTES FLAGS* CRLF DATA CRLF -> VA BYTES ... CRLF
+ *              DATA CRLF | HD | EN | NS | EX | NF | MN | ME with the flag q: no answer for the
+ *              ordinary case; an answer with the flag O is that request's
+ *   binary     80 request, 81 response | OPCODE:8 KEY:16 EXTRAS:8 TYPE:8 STATUS:16 BODY:32
+ *              OPAQUE:32 CAS:64 BODY quiet opcodes are answered only by what is out of the ordinary
  *
  * Text answers come in order; of quiet requests it is known by the next answer that belongs to
  * another (mn, noop) that there was none: such are one way. Binary: matched by opaque.

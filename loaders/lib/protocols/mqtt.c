@@ -4,9 +4,10 @@
  *
  *   packet     TYPE:4 FLAGS:4 LEN (7 bits a byte, the least first, at most 4) ...
  *   types      1 CONNECT 2 CONNACK 3 PUBLISH 4 PUBACK 5 PUBREC 6 PUBREL 7 PUBCOMP 8 SUBSCRIBE 9
- * SUBACK 10 UNSUBSCRIBE 11 UNSUBACK 12 PINGREQ 13 PINGRESP 14 DISCONNECT 15 AUTH CONNECT    LEN:16
- * "MQTT" LEVEL:8 (4, 5; "MQIsdp" 3) ... PUBLISH    flags: DUP:1 QOS:2 RETAIN:1; LEN:16 TOPIC, ID:16
- * if QOS, [5: properties], data. Property 35: a number for the topic
+ *              SUBACK 10 UNSUBSCRIBE 11 UNSUBACK 12 PINGREQ 13 PINGRESP 14 DISCONNECT 15 AUTH
+ *   CONNECT    LEN:16 "MQTT" LEVEL:8 (4, 5; "MQIsdp" 3) ...
+ *   PUBLISH    flags: DUP:1 QOS:2 RETAIN:1; LEN:16 TOPIC, ID:16 if QOS, [5: properties], data.
+ *              Property 35: a number for the topic
  *
  * A PUBLISH of QOS 0 is one way, of 1 answered by PUBACK, of 2 by PUBCOMP; what the server
  * publishes is a one-way DELIVER. SUBSCRIBE, UNSUBSCRIBE, CONNECT and PINGREQ have their answers,

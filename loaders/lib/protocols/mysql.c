@@ -5,12 +5,15 @@
  *
  *   packet     LEN:24 (little endian) SEQ:8 PAYLOAD; one of 0xffffff bytes goes on in the next
  *   compressed LEN:24 SEQ:8 PLAIN_LEN:24 DATA, zlib if PLAIN_LEN is not 0; within it packets, cut
- * anywhere server     first: 10 VERSION\0 ... CAPABILITIES, or ff error. OK 00, ERR ff CODE:16 '#'
- * SQLSTATE:5, EOF fe (5 bytes) client     CAPABILITIES:32 ...; TLS begins after it where it is of
- * 32 bytes with bit 11 commands   with SEQ 0: COMMAND:8 ...; answered by OK, ERR, a result set
- * (COLUMNS, definitions, [EOF], rows, EOF or OK with header fe), fb: the client sends a file;
- * STMT_CLOSE and STMT_SEND_LONG_DATA are not answered more       status flag 8 of OK and EOF:
- * another result follows, which belongs to the same question
+ *   anywhere
+ *   server     first: 10 VERSION\0 ... CAPABILITIES, or ff error. OK 00, ERR ff CODE:16 '#'
+ *              SQLSTATE:5, EOF fe (5 bytes)
+ *   client     CAPABILITIES:32 ...; TLS begins after it where it is of 32 bytes with bit 11
+ *   commands   with SEQ 0: COMMAND:8 ...; answered by OK, ERR, a result set (COLUMNS, definitions,
+ *              [EOF], rows, EOF or OK with header fe), fb: the client sends a file; STMT_CLOSE and
+ *              STMT_SEND_LONG_DATA are not answered
+ *   more       status flag 8 of OK and EOF: another result follows, which belongs to the same
+ *              question
  *
  * An EOF has five bytes, an OK that stands for it seven or more: which of both a connection uses
  * shows where it comes, so that it need not be known. Statements are known by the number that the

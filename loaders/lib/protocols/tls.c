@@ -6,8 +6,8 @@
  *   record     TYPE:8 (20 change cipher, 21 alert, 22 handshake, 23 data) 3 MINOR:8 LEN:16
  *   handshake  TYPE:8 (1 client hello, 2 server hello) LEN:24 ...
  *   hello      VERSION:16 RANDOM:32 SESSION:8+ | client: CIPHERS:16+ COMPRESSION:8+ | server:
- * CIPHER:16 COMPRESSION:8 | EXTENSIONS:16+ extension  0 server name, 16 ALPN, 43 versions (server
- * hello: the one chosen)
+ *              CIPHER:16 COMPRESSION:8 | EXTENSIONS:16+
+ *   extension  0 server name, 16 ALPN, 43 versions (server hello: the one chosen)
  *
  * Operation: TLS SNI (ALPN); the status is the version, or the alert that ended it. One handshake
  * is one request, answered when the server begins to encrypt; the rest of the connection is passed

@@ -5,10 +5,12 @@
  *
  *   TRACEID_W3C      traceparent: 00-TRACE-SPAN-01 (W3C Trace Context)
  *   TRACEID_B3       b3: TRACE-SPAN[-sampled[-parent]], or a decision alone, which names no trace
- * (B3 single header) TRACEID_UBER     uber-trace-id: TRACE:SPAN:PARENT:FLAGS, colons perhaps as %3A
- * (Jaeger) TRACEID_REQUEST  x-request-id: a UUID, or 32 hexadecimal digits; what else stands there
- * is nobody's but the program's TRACEID_PLAIN    x-b3-traceid: TRACE TRACEID_SW8      sw8:
- * 1-TRACE-SEGMENT-SPAN-... (SkyWalking), whose trace is in base64
+ *                    (B3 single header)
+ *   TRACEID_UBER     uber-trace-id: TRACE:SPAN:PARENT:FLAGS, colons perhaps as %3A (Jaeger)
+ *   TRACEID_REQUEST  x-request-id: a UUID, or 32 hexadecimal digits; what else stands there is
+ *                    nobody's but the program's
+ *   TRACEID_PLAIN    x-b3-traceid: TRACE
+ *   TRACEID_SW8      sw8: 1-TRACE-SEGMENT-SPAN-... (SkyWalking), whose trace is in base64
  *
  * Ids are hexadecimal digits, 1 to 32 of a trace, 1 to 16 of a span; a trace of zeros alone is
  * none. Sources: the specifications named.
