@@ -76,18 +76,15 @@ def test_no_folder_holds_more_files_than_a_reader_can_survey():
 
 
 # rooms whose README still names most of its files and not all: the list only becomes shorter
-PARTLY = {"loaders/goheap", "loaders/gpu", "loaders/host", "loaders/l7", "loaders/net", "loaders/offcpu", "loaders/replay", "loaders/scrape",
-          "loaders/symbolize", "serve", "supervisor", "tests/homelab", "tests/kernels", "tests/rows", "tests/fresh", "tools/cli", "tools/diff",
-          "tools/events", "tools/fold", "tools/formats", "tools/page", "tools/print", "tools/record", "tools/timeline"}
-
-
-@pytest.mark.parametrize("readme", [f for f in FILES if f.endswith("/README.md") and os.path.dirname(f) not in PARTLY])
+@pytest.mark.parametrize("readme", [f for f in FILES if f.endswith("/README.md")])
 def test_a_readme_lists_all_files_of_its_folder_or_none(readme):
-    """Naming a few in a sentence is no list; naming more than half of them looks like one."""
-    room, page = os.path.dirname(readme), text(readme)
+    """A list is a table or bullets that begin with files; naming some in a sentence is none."""
+    room = os.path.dirname(readme)
     nouns = {os.path.basename(f).split(".")[0] for f in FILES if os.path.dirname(f) == room and f.endswith(SOURCE)} - {"main"}
-    named = {n for n in nouns if re.search(rf"`(?:[\w/]*/)?{re.escape(n)}(?:\.\w+)*`", page)}
-    assert len(named) * 2 <= len(nouns) or named == nouns, f"{readme} names most files, but not {sorted(nouns - named)}"
+    page = text(readme)
+    rows = "\n".join(re.findall(r"^(?:\| *|[-*] )`[^|:]*", page, re.M))
+    listed, named = ({n for n in nouns if re.search(rf"`(?:[\w/]*/)?{re.escape(n)}(?:\.\w+)*`", where)} for where in (rows, page))
+    assert len(listed) < 3 or named == nouns, f"{readme} lists files, but not {sorted(nouns - named)}"
 
 
 def test_the_table_of_the_query_tools_rooms_is_the_order_that_is_held():

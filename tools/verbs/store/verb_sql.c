@@ -83,7 +83,7 @@ static int refused(struct session *s, int rc, struct err *e)
 	if ((rc & 0xff) == SQLITE_ERROR && s->named) {
 		err_set(e, -ENODATA, EXIT_NOTHING, "@%s: the store does not have this data: %s",
 			s->named->name, sqlite3_errmsg(s->db));
-		err_fix(e, "an older sonde wrote it: query a newer recording");
+		err_fix(e, "the store is of an older version: query a newer recording");
 		return -ENODATA;
 	}
 	if ((rc & 0xff) == SQLITE_ERROR) {
