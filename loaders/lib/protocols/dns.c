@@ -3,12 +3,11 @@
  * dns: RFC 1035, EDNS (RFC 6891), over TCP (RFC 7766: LEN:16 before each message), multicast (RFC
  * 6762).
  *
- *   ID:16 | QR:1 OPCODE:4 AA TC RD | RA Z AD CD RCODE:4 | QD:16 AN:16 NS:16 AR:16 | question: NAME
- *   TYPE:16 CLASS:16 ... NAME: LEN:8 LABEL ... 0, at most 255 bytes; a question's name is not
- *   compressed
- *
- *   an answer's records: NAME TYPE:16 CLASS:16 TTL:32 LEN:16 ...; a name there may end in a
- *   pointer, 11 and where in the message:14
+ *   head       ID:16 | QR:1 OPCODE:4 AA TC RD | RA Z AD CD RCODE:4 | QD:16 AN:16 NS:16 AR:16
+ *   question   NAME TYPE:16 CLASS:16
+ *   NAME       LEN:8 LABEL ... 0, at most 255 bytes; a question's name is not compressed
+ *   record     of an answer: NAME TYPE:16 CLASS:16 TTL:32 LEN:16 ...; a name there may end in a
+ *              pointer, 11 and where in the message:14
  *
  * An answer has the question's ID, name and type. Only messages with one question (mDNS: one and
  * more) are taken. Multicast is told as one way: whoever answers does so from another address.

@@ -14,7 +14,7 @@
  *              of each field in the table; < 4: none) ...
  *   request    KIND below 2^24. Its reply promise is a table whose only field is a token: (6, 20,
  *              4) is its vtable. The token's first bit says stream of replies; its third 32 bits
- *                 are an index, a small number
+ *              are an index, a small number
  *   reply      TOKEN is that token; KIND 02xxxxxx: ErrorOr: a union (TYPE:8, offset), 1 Error
  *              (CODE:16), 2 a value
  *

@@ -5,10 +5,11 @@
  *   client     begins with "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
  *   frame      LEN:24 TYPE:8 FLAGS:8 R:1 STREAM:31 PAYLOAD
  *   types      0 DATA, 1 HEADERS, 2 PRIORITY, 3 RST_STREAM, 4 SETTINGS, 5 PUSH_PROMISE, 6 PING, 7
- * GOAWAY, 8 WINDOW_UPDATE, 9 CONTINUATION flags      1 END_STREAM (DATA, HEADERS), 4 END_HEADERS, 8
- * PADDED (PAD:8 first, then PAD bytes at the end), 0x20 PRIORITY (5 bytes) block      HEADERS' or
- * PUSH_PROMISE's fragment and those of the CONTINUATIONs that follow at once; HPACK, in order of
- * the stream of bytes
+ *              GOAWAY, 8 WINDOW_UPDATE, 9 CONTINUATION
+ *   flags      1 END_STREAM (DATA, HEADERS), 4 END_HEADERS, 8 PADDED (PAD:8 first, then PAD bytes
+ *              at the end), 0x20 PRIORITY (5 bytes)
+ *   block      HEADERS' or PUSH_PROMISE's fragment and those of the CONTINUATIONs that follow at
+ *              once; HPACK, in order of the stream of bytes
  *
  * A question is a stream: it begins with the client's HEADERS and is answered by the server's
  * END_STREAM or RST_STREAM, or refused by a GOAWAY. Matched by stream number. gRPC's own status

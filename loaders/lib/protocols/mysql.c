@@ -5,7 +5,7 @@
  *
  *   packet     LEN:24 (little endian) SEQ:8 PAYLOAD; one of 0xffffff bytes goes on in the next
  *   compressed LEN:24 SEQ:8 PLAIN_LEN:24 DATA, zlib if PLAIN_LEN is not 0; within it packets, cut
- *   anywhere
+ *              anywhere
  *   server     first: 10 VERSION\0 ... CAPABILITIES, or ff error. OK 00, ERR ff CODE:16 '#'
  *              SQLSTATE:5, EOF fe (5 bytes)
  *   client     CAPABILITIES:32 ...; TLS begins after it where it is of 32 bytes with bit 11

@@ -5,13 +5,13 @@
  *   request   *N CRLF ($LEN CRLF DATA CRLF)*N, or inline: WORDS CRLF
  *   reply     +text CRLF  -error CRLF  :int CRLF  _ CRLF  #t CRLF  ,double CRLF  (bignum CRLF
  *             $LEN CRLF DATA CRLF (LEN -1: null)   =LEN, !LEN: as $
- *             *N CRLF items  ~N: as *  >N: a push, no reply  %N: 2N items  |N: 2N items of
- * attributes before the reply
+ *             *N CRLF items  ~N: as *  >N: a push, no reply  %N: 2N items
+ *             |N: 2N items of attributes before the reply
  *
  * A reply is over when as many items have passed as its heads announced: a counter, whatever the
  * nesting. Replies come in order. SUBSCRIBE has a reply for each channel; messages of channels are
- * no replies. A reply that contains an error (EXEC) is an error. PSYNC and SYNC turn the
- * connection into a stream.
+ * no replies. A reply that contains an error (EXEC) is an error. PSYNC and SYNC turn the connection
+ * into a stream.
  *
  * Operation: COMMAND KEY, the key by route.h with ':'. An error's status is its first word.
  */
