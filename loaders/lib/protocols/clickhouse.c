@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * clickhouse: ClickHouse's native protocol (docs/native-protocol of ClickHouse, its
- * ProtocolDefines.h and TCPHandler). Numbers are little endian; V is a LEB128 number, S a V and so
- * many bytes. What a packet holds goes by the revision: the smaller one of both Hellos.
+ * ProtocolDefines.h and TCPHandler). Numbers are little endian; V is a LEB128 number, S a V and
+ * that number of bytes. What a packet holds goes by the revision: the smaller one of both Hellos.
  *
  *   client     0 Hello: S name V major V minor V REVISION S database S user S password; after the
  *              server's: an addendum
@@ -467,7 +467,7 @@ static void packet(struct proto_conn *c, struct clickhouse *s, enum proto_side f
 	}
 }
 
-/* Chunks: LEN:32 and so many bytes, until one of 0 ends the packet. */
+/* Chunks: LEN:32 and LEN bytes; a chunk of length 0 ends the packet. */
 static int64_t chunk(struct proto_conn *c, struct clickhouse *s, enum proto_side from,
 		     const uint8_t *p, size_t n, bool last)
 {

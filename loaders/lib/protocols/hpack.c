@@ -114,7 +114,7 @@ static void evict(struct hpack *h, size_t max)
 void hpack_forget(struct hpack *h)
 {
 	evict(h, 0);
-	while (h->count) /* of size 0 there is none, but nothing must depend on that */
+	while (h->count) /* no entry has size 0, but nothing must depend on that */
 		free(entry(h, --h->count)->value);
 }
 

@@ -201,9 +201,8 @@ static const char *grpc_name(int code)
 
 /* ---- streams ---- */
 
-/* `last`: the headers that end the stream; NULL: its data do. Of a connection that is older than
- * the capture they may stand in a table that nobody saw: then HTTP's status is all that is known.
- */
+/* `last`: the headers that end the stream; NULL: its data do. If the connection is older than the
+ * capture, they may refer to table entries that were not seen: then only HTTP's status is known. */
 static void finish(struct proto_conn *c, struct proto_pending *q, const struct fields *last)
 {
 	const char *grpc = last ? last->grpc : "";
@@ -211,7 +210,7 @@ static void finish(struct proto_conn *c, struct proto_pending *q, const struct f
 	unsigned status = q->tag & TAG_STATUS;
 	char text[8] = "";
 
-	if (q->tag & TAG_OPENED) { /* told already */
+	if (q->tag & TAG_OPENED) { /* reported already */
 		proto_forget(c, q);
 		return;
 	}

@@ -13,7 +13,7 @@
  *   Metadata (3) flexible from 9: the response tells names and, from 10, ids of topics
  *
  * Matched by correlation id. A Produce with acks 0 has no response. Operation: API and topic (the
- * first, "+N" for more). What topic an id stands for is known from a Metadata response on any
+ * first, "+N" for more). The topic of an id is known from a Metadata response on any
  * connection; else it is <topic id>.
  *
  * A response is an error if it contains a nonzero error code: its own, or that of a topic or

@@ -115,7 +115,7 @@ static void text_value(const uint8_t *p, size_t n, char *out, size_t cap)
 {
 	size_t len = n >= 5 ? le32(p) : 0, i = 0;
 
-	len = len && len - 1 < n - 4 ? len - 1 : 0; /* a part of a name is none */
+	len = len && len - 1 < n - 4 ? len - 1 : 0; /* a truncated name is not used */
 	for (; i < len && i < cap - 1 && p[4 + i] > ' ' && p[4 + i] != 0x7f; i++)
 		out[i] = (char)p[4 + i];
 	out[i] = '\0';

@@ -110,7 +110,7 @@ static void refuse(struct proto_conn *c, const uint8_t *p, size_t n)
 		proto_answer(c, q, PROTO_ERROR, status);
 }
 
-/* `nobody`: its header says that nobody serves the subject. */
+/* `nobody`: its header says that the subject has no responders. */
 static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t whole, bool headers,
 		       bool nobody)
 {

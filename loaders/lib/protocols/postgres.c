@@ -12,7 +12,7 @@
  *
  * What is counted: each Q, each E, a connection's start, a function call, and a Sync whose batch
  * executes nothing (a prepare, a close). The server answers each Q and each Sync with one Z; of a
- * batch of executes the last is told at Z, those before at the next one's completion. After an
+ * batch of executes the last is reported at Z, those before at the next one's completion. After an
  * error the rest of a batch is skipped ("skipped"). An error before the first Z, or of severity
  * FATAL or PANIC, ends the connection: no Z follows. P, B, D and C belong to the next E or S. A
  * notification (A) is one-way, replication (W) an opened stream. A statement that was prepared
@@ -37,7 +37,7 @@ enum {
 	TAG_OPEN,
 	TAG_OK,
 	TAG_ERROR
-}; /* TAG_OK, TAG_ERROR: completed, told at the next completion or Z */
+}; /* TAG_OK, TAG_ERROR: completed, reported at the next completion or Z */
 
 struct postgres {
 	bool started;                      /* the startup message was seen */

@@ -97,7 +97,7 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 	const char *name = op_name((int32_t)be32(p + 8), &path);
 	size_t len = path && n >= 16 ? be32(p + 12) : 0;
 
-	/* a part of a path is none */
+	/* a truncated path is not used */
 	if (!path || proto_payload(c) == PROTO_NONE || n < 17 || len > n - 16)
 		return proto_name(c, name, strlen(name));
 	for (size_t i = 0; i < len; i++)
