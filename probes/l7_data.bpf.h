@@ -5,10 +5,11 @@
  * decides which connection they belong to, their position in its streams, and how much of them is
  * copied.
  *
- *   l7_bytes(sk, ino, dir, buf, n, at_ns, flags)   n bytes at the user's address buf. flags: 0, or
- * L7_F_TLS: clear text inside TLS l7_is_tls(sk, ino)                             (a connection that
- * is known) from now on its system calls move records of TLS: those are not reported, only the
- * clear text that l7_bytes brings with L7_F_TLS
+ *   l7_bytes(sk, ino, dir, buf, n, at_ns, flags)
+ *       n bytes at the user's address buf. flags: 0, or L7_F_TLS: clear text inside TLS
+ *   l7_is_tls(sk, ino)
+ *       (a connection that is known) from now on its system calls move records of TLS: those are
+ *       not reported, only the clear text that l7_bytes brings with L7_F_TLS
  *
  * `sk` is the socket, `ino` the inode number of its file (sock_ino of sock.bpf.h), `dir` L7_OUT or
  * L7_IN, at_ns the boot clock: when a write began, when a read ended. Both must be called in the

@@ -17,13 +17,13 @@
  *    (1.3), 24 (1.2, AES-GCM), 16 (1.2, ChaCha20). If two connections match, neither is taken. The
  *    result is checked again with each read. A connection that the library frees is forgotten.
  * 4. Go reads ahead: after a handshake the first read may find its bytes already there. Then two
- * must agree: the socket that this goroutine read a record from last, outside, and the descriptor
- * where a net.TCPConn has it (tls.Conn: the interface conn at 0, its pointer at 8; there *netFD; 16
- * bytes in, Sysfd; Go 1.9 on).
+ *    must agree: the socket that this goroutine read a record from last, outside, and the
+ *    descriptor where a net.TCPConn has it (tls.Conn: the interface conn at 0, its pointer at 8;
+ *    there *netFD; 16 bytes in, Sysfd; Go 1.9 on).
  * 5. Without a known socket, bytes are counted as unknown, and reported as blind. Nothing is
  *    guessed.
  * 6. A buffer on a goroutine's stack moves with it: it is kept as a distance from the stack's upper
- * end.
+ *    end.
  */
 #ifndef SONDE_PROBES_L7_TLS_BPF_H
 #define SONDE_PROBES_L7_TLS_BPF_H

@@ -3,9 +3,10 @@
  * offcpu: what threads do when they do not run. Three of the scheduler's tracepoints move each
  * thread between states:
  *
- *   running  --sched_switch, asleep-->  blocked  --sched_waking-->  ready  --sched_switch-->
- * running running  --sched_switch, runnable------------------------------> ready (preempted, or it
- * yielded)
+ *   running  --sched_switch, asleep-->  blocked
+ *   blocked  --sched_waking-->  ready
+ *   ready    --sched_switch-->  running
+ *   running  --sched_switch, runnable-->  ready (preempted, or it yielded)
  *
  * and each stretch, when it ends, is added to the sums of its thread (offcpu.h). That is exact, and
  * costs a few look-ups. Some waits also get a stack, taken as the thread leaves the CPU, when the

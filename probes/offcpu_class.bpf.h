@@ -2,16 +2,16 @@
 /*
  * offcpu_class: what a thread waits for, decided at the moment it leaves the CPU.
  *
- *   1. stopped or traced                                                     stop
- *   2. a kernel thread, or 32-bit code: not distinguished other (disk if it
- * waits for I/O)
- *   3. in the kernel by no system call: an exception of its own code         page fault
+ *   1. stopped or traced: stop
+ *   2. a kernel thread, or 32-bit code, which are not distinguished: other (disk if it waits for
+ *      I/O)
+ *   3. in the kernel by no system call: page fault (an exception of its code)
  *   4. in a system call: by the table that the loader fills; for calls on any descriptor by what
- * the first argument is: a FIFO pipe, a socket network, a regular file or block device disk, all
- * else other; restart_syscall: as before (plain loads as far as the kernel vouches for the
- * pointers: a helper's reading costs 20 ns each)
+ *      the first argument is: a FIFO pipe, a socket network, a regular file or block device disk,
+ *      all else other; restart_syscall: as before (plain loads as far as the kernel vouches for the
+ *      pointers: a helper's reading costs 20 ns each)
  *   5. the kernel says that it waits for I/O (in_iowait), and 4. says neither poll nor page fault:
- * disk
+ *      disk
  */
 #ifndef SONDE_PROBES_OFFCPU_CLASS_BPF_H
 #define SONDE_PROBES_OFFCPU_CLASS_BPF_H

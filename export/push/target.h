@@ -11,9 +11,10 @@
  *   tables = host_stats, cpu   (of clickhouse; default: all)
  *   profiles = cpu, memory     (of pyroscope; default: all, see export/push/profile.h)
  *   tenant = NAME              (of pyroscope: X-Scope-OrgID)
- *   signals = metrics, logs, traces  (of otlp; default: these three; profiles-v1development must be
- * named) path = /otlp               (of otlp: the path before /v1/metrics and so on) compression =
- * gzip | none
+ *   signals = metrics, logs, traces  (of otlp; default: these three; profiles-v1development
+ *                              must be named)
+ *   path = /otlp               (of otlp: the path before /v1/metrics and so on)
+ *   compression = gzip | none
  */
 #ifndef SONDE_PUSH_TARGET_H
 #define SONDE_PUSH_TARGET_H

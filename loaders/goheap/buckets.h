@@ -5,28 +5,31 @@
  * process_vm_readv). One `struct buckets` is one process from its start, or exec, to its end.
  *
  * What the memory contains (src/runtime/mprof.go, Go 1.15 to 1.27, 64 bit; little endian words of 8
- * bytes): head     runtime.mbuckets, bbuckets, xbuckets: each points to the newest bucket of its
- * kind, 0: none yet bucket   +0 next in the hash chain, +8 allnext (the next older one of its
- * kind), +16 kind (1 memory, 2 block, 3 mutex), +24 hash, +32 size (bytes of one object; 0 for
- * block and mutex), +40 depth, +48 depth times pc, then the record record   memory, 128 bytes:
- * active, future[3], each {allocs, frees, alloc_bytes, free_bytes}; Go 1.27 on, 64 bytes: the same
- * without the bytes, which are size times as many block and mutex, 16 bytes: count (float64; int64
- * before Go 1.17), CPU ticks cycle    runtime.mProfCycle, u32: cycle << 1 | flushed (Go 1.19 on);
- * before, runtime.mProf: u32 cycle, u8 flushed
+ * bytes):
+ *   head     runtime.mbuckets, bbuckets, xbuckets: each points to the newest bucket of its kind, 0:
+ *            none yet
+ *   bucket   +0 next in the hash chain, +8 allnext (the next older one of its kind), +16 kind (1
+ *            memory, 2 block, 3 mutex), +24 hash, +32 size (bytes of one object; 0 for block and
+ *            mutex), +40 depth, +48 depth times pc, then the record
+ *   record   memory, 128 bytes: active, future[3], each {allocs, frees, alloc_bytes, free_bytes};
+ *            Go 1.27 on, 64 bytes: the same without the bytes, which are size times as many
+ *            block and mutex, 16 bytes: count (float64; int64 before Go 1.17), CPU ticks
+ *   cycle    runtime.mProfCycle, u32: cycle << 1 | flushed (Go 1.19 on); before, runtime.mProf: u32
+ *            cycle, u8 flushed
  * 1. A bucket never moves, never goes, and of it only the record changes. New ones are put before
- * the head.
+ *    the head.
  * 2. hash is a function of pcs and size (buckets.c); only a place whose hash is right is taken for
  *    a bucket. So the unknown layout of a later Go is recognized, and no garbage is read. Buckets
  *    are allocated one after the other: the smallest distance between two gives the size of a
  *    record. If none are adjacent, the Go version gives it.
  * 3. What runtime.MemProfile says of a bucket is active + future[cycle % 3] (the second is 0 but
- * for the moment between the end of a collection and its publication). The other two are pending:
- * allocations since, and frees found by the running sweep. Where all of active is 0 (no garbage
- * collection yet), it says the sum of all.
+ *    for the moment between the end of a collection and its publication). The other two are
+ *    pending: allocations since, and frees found by the running sweep. Where all of active is 0 (no
+ *    garbage collection yet), it says the sum of all.
  * 4. alloc_bytes = allocs * size and free_bytes = frees * size in each part, where it has these;
- * otherwise the record was caught half written. So was one with future[cycle % 3] not 0 though
- * `flushed` is set, and one whose cycle was another after it was read. Such are read again, a few
- * times; then they are left out of this collection, and counted.
+ *    otherwise the record was caught half written. So was one with future[cycle % 3] not 0 though
+ *    `flushed` is set, and one whose cycle was another after it was read. Such are read again, a
+ *    few times; then they are left out of this collection, and counted.
  *
  * Stacks: leaf first, return addresses: look up pc - 1. Memory: one pc for each logical frame: take
  * the innermost function at pc - 1 and expand no inlined calls. Block and mutex: from Go 1.23 on

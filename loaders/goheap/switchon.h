@@ -4,7 +4,7 @@
  * later off again (force.h).
  *
  * 1. Off is MemProfileRate 0, where its place is proven; nothing else is ever changed. Once in a
- * process.
+ *    process.
  * 2. What the profile contained before is left out: it is from the runtime's start.
  * 3. The first allocation of each of the runtime's Ps after the switch is recorded regardless of
  *    its size, and would be scaled up far too much. These records cannot be recognized. So as many

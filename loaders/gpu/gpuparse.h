@@ -2,10 +2,13 @@
 /*
  * gpuparse: parses the output of sonde-nvml. Lines, each a word, a blank, and the rest of it:
  *
- *   greeting   driver VERSION, library VERSION, devices N, missing NAMES, and at its end: ready. Or
- * error TEXT, fix TEXT. device     device UUID, gpu NUMBER, name MODEL; COLUMN N for each column of
- * gpu_row that the library reported (schema/facts/gpu.h); process PID NTH MEM SM MEMORY ENCODER
- * DECODER for each process, "-": unknown; and at its end: done. end        after all devices.
+ *   greeting   driver VERSION, library VERSION, devices N, missing NAMES, and at its end: ready.
+ *              Or error TEXT, fix TEXT.
+ *   device     device UUID, gpu NUMBER, name MODEL;
+ *              COLUMN N for each column of gpu_row that the library reported (schema/facts/gpu.h);
+ *              process PID NTH MEM SM MEMORY ENCODER DECODER for each process, "-": unknown;
+ *              and at its end: done.
+ *   end        after all devices.
  *
  * Unknown lines are skipped; an invalid number counts as unknown.
  */

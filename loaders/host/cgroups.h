@@ -17,7 +17,7 @@
  *   2. Out-of-memory kills: those that the cgroup's own counter did not contain at its last
  *      reading. So their number agrees with `events`.
  *   3. All else (memory, throttling, I/O, network, pressure) is as of the last reading: the kernel
- * keeps none of it for a cgroup that is gone.
+ *      keeps none of it for a cgroup that is gone.
  *
  * Disks: a device on top of others (dm, md, loop) has its own rows in cgroup_disk_row; the sums of
  * cgroup_row leave it out, since the kernel also counts its traffic at the devices below.

@@ -5,7 +5,7 @@
  * met are, too.
  *
  *   1. One that was read has the difference to its last reading, in the bucket in which it ended
- * (processes.h).
+ *      (processes.h).
  *   2. One that began after the first round and was never read has its own row if it used
  *      ENDED_OWN_US or more; all others are summed by cgroup and command (ENDED_FACT): there may be
  *      thousands a second.

@@ -3,19 +3,17 @@
  * line: what `sonde import` tells, one JSON object a line. Pure over bytes. Numbers are from 0;
  * what is missing is 0 or "".
  *
- *   {"run": "x.pb.gz", "from_ns": N, "to_ns": N, "bucket_s": N, "period_ns": N}       the first;
- *   then in any order: {"frame": "name", "module": "", "path": "", "build_id": "", "file": "",
- *   "line": N, "offset": N, "kernel": true,
- *    "jit": true, "inlined": true, "unnamed": true}     frames are counted from 0; inlined: into
- *    the one before it in a stack
+ *   {"run": "x.pb.gz", "from_ns": N, "to_ns": N, "bucket_s": N, "period_ns": N}
+ *       the first; then in any order:
+ *   {"frame": "name", "module": "", "path": "", "build_id": "", "file": "", "line": N, "offset": N,
+ *    "kernel": true, "jit": true, "inlined": true, "unnamed": true}
+ *       frames are counted from 0; inlined: into the one before it in a stack
  *   {"process": "comm", "pid": N, "ppid": N, "uid": N, "start_ns": N, "exe": "", "args": "",
- *   "unit": "", "container": "",
- *    "container_id": "", "image": ""}                      counted from 0
- *   {"add": "cpu", "process": N, "thread": "", "tid": N, "label": N, "stack": [N, ...], "times":
- *   [at_ns, n, value, ...]}
- *                                                          root first; kinds are those of
- *                                                          store/model/kinds.h; three numbers a
- *                                                          time
+ *    "unit": "", "container": "", "container_id": "", "image": ""}
+ *       counted from 0
+ *   {"add": "cpu", "process": N, "thread": "", "tid": N, "label": N, "stack": [N, ...],
+ *    "times": [at_ns, n, value, ...]}
+ *       root first; kinds are those of store/model/kinds.h; three numbers a time
  */
 #ifndef SONDE_IMPORT_LINE_H
 #define SONDE_IMPORT_LINE_H

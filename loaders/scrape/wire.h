@@ -8,10 +8,13 @@
  * by, to a Unix socket. The answer is, in this order:
  *
  *   WIRE_CONNECTED   once, with a descriptor: the connection, on which the asker may close its
- * sending side (a CPU profile then ends at once) WIRE_INDEX       u64: goroutines that the page
- * lists          of the page alone WIRE_MAPPINGS    struct wire_mapping each all others of
- * profiles: where the program's files are mapped WIRE_STACKS      u64: depth, then WIRE_VALUES
- * values, then `depth` addresses, leaf first; many in one message WIRE_END         struct wire_end
+ *                    sending side (a CPU profile then ends at once)
+ *   WIRE_INDEX       u64: goroutines that the page lists; of the page alone. All others are of
+ *                    profiles:
+ *   WIRE_MAPPINGS    struct wire_mapping each: where the program's files are mapped
+ *   WIRE_STACKS      u64: depth, then WIRE_VALUES values, then `depth` addresses, leaf first; many
+ *                    in one message
+ *   WIRE_END         struct wire_end
  *
  * or at any point, as the last, WIRE_FAILED: struct wire_failed. An answer without either of them
  * is incomplete: its reader was killed. Each message begins with a struct wire_head. Numbers are

@@ -8,15 +8,18 @@
  * at each exec.
  *
  * Frames: leaf first, kernel part before user part. A kernel frame is an address. A user frame is
- *   FRAME_IMAGE | image id << FRAME_OFFSET_BITS | offset within the file    where a published
- * mapping held its pc, or the address itself where none did (JIT code, unknown process), or
- *   FRAME_SCRIPT and what runtimes/runtime.h defines for a script, in place of its interpreter's
- * frame. A frame with FRAME_EXACT is a pc that was interrupted there: the leaf of an interrupt or a
- * fault, and what a signal interrupted. One without is a return address, or lies behind a system
- * call instruction: names are looked up at - 1. Image ids are sonde-maps' (mp_image.id). They hold
- * as of tables_ns: where the process's mappings changed between tables_ns and time_ns, the frames
- * are turned back into addresses and named again, and what was unwound beyond a changed mapping is
- * cut off (end STACK_END_STALE).
+ *   FRAME_IMAGE | image id << FRAME_OFFSET_BITS | offset within the file
+ *       where a published mapping held its pc, or
+ *   the address itself
+ *       where none did (JIT code, unknown process), or
+ *   FRAME_SCRIPT and what runtimes/runtime.h defines
+ *       for a script, in place of its interpreter's frame.
+ * A frame with FRAME_EXACT is a pc that was interrupted there: the leaf of an interrupt or a fault,
+ * and what a signal interrupted. One without is a return address, or lies behind a system call
+ * instruction: names are looked up at - 1. Image ids are sonde-maps' (mp_image.id). They hold as of
+ * tables_ns: where the process's mappings changed between tables_ns and time_ns, the frames are
+ * turned back into addresses and named again, and what was unwound beyond a changed mapping is cut
+ * off (end STACK_END_STALE).
  */
 #ifndef SONDE_PROBES_STACK_H
 #define SONDE_PROBES_STACK_H

@@ -17,11 +17,11 @@
  *                    ROW_EXT   bits 2-31 are the number of a struct row_ext of this image
  *                    ROW_SPECIAL   bits 2-9 are an enum row_special, bits 10-17 its argument
  *   ROW_RSP, ROW_RBP:
- *   bits 2-3  caller's RBP: enum row_bp;  bits 4-15 for ROW_BP_SAVED: it is at CFA - 8 * saved
+ *   bits 2-3  caller's RBP: enum row_bp;  bits 4-15  for ROW_BP_SAVED: it is at CFA - 8 * saved
  *   bits 16-31  offset
  *   all but ROW_SPECIAL:
  *   bits 32-33  caller's RBX: enum row_bx;  bits 36-47  for ROW_BX_SAVED: it is at CFA - 8 * saved
- * All other bits are 0. ROW_PLT leaves RBX as it is; behind the other special ones it is lost.
+ *   All other bits are 0. ROW_PLT leaves RBX as it is; behind the other special ones it is lost.
  *
  * What these do not express (negative or odd offsets, expressions, registers other than RSP and
  * RBP) is a row_ext.
@@ -43,17 +43,19 @@
  *
  * 4. Maps
  *
- *   rows       array of 64-bit elements, mmap-able: for each image its pages, rules, extensions and
- * rows mappings   array of 64-bit elements, mmap-able: for each set of mappings a slice (below)
- *   images     array of struct tables_image by slot, mmap-able
- *   processes  hash, tgid -> struct tables_process
+ *   rows          array of 64-bit elements, mmap-able: for each image its pages, rules, extensions
+ *                 and rows
+ *   mappings      array of 64-bit elements, mmap-able: for each set of mappings a slice (below)
+ *   images        array of struct tables_image by slot, mmap-able
+ *   processes     hash, tgid -> struct tables_process
  *   tables_state  array of one struct tables_state, mmap-able
- *   runtimes   array of struct tables_runtime: the interpreters of script languages that are known,
- * each once (runtimes/runtime.h); an element never moves inflight   array of struct
- * tables_inflight: which request a thread, or a goroutine, serves. sonde-l7 writes it
- * (inflight.bpf.h) wanted     ring of __u64, which wakes sonde-maps: the tgid of a young process
- * that a probe met and that is not published, or has no mapping or no rows where it runs; or of any
- * that has no mapping there
+ *   runtimes      array of struct tables_runtime: the interpreters of script languages that are
+ *                 known, each once (runtimes/runtime.h); an element never moves
+ *   inflight      array of struct tables_inflight: which request a thread, or a goroutine, serves.
+ *                 sonde-l7 writes it (inflight.bpf.h)
+ *   wanted        ring of __u64, which wakes sonde-maps: the tgid of a young process that a probe
+ *                 met and that is not published, or has no mapping or no rows where it runs; or of
+ *                 any that has no mapping there
  *
  * A slice of n mappings: n start addresses, sorted; then n times MAPPING_WORDS: end; address ->
  * offset in the file (what to add to the address); address -> row address (what to add); image

@@ -17,14 +17,15 @@
  * bounded in any case.
  *
  * The includer defines, before unwind_step:
- *   int   unwind_place(u, at)       find the mapping that holds `at`, fill u->map_* and u->rows; 0:
- * none
- *   __u32 unwind_number(u, row_pc)  the number of the rule that holds there; 0: none;
- * UNWIND_ABSENT: not there yet
- *   __u64 unwind_element(u, i)      element i of the image's array (tables.h, 3 and 4); 0: none
- *   __u64 unwind_rule_at(u, row_pc) unwind_search(u, row_pc), or what it said before of that place
- * in that image int   unwind_read(u, addr, v)   a word of memory; != 0: not readable void
- * unwind_emit(u, frame)     the next frame, leaf first
+ *   int   unwind_place(u, at)        find the mapping that holds `at`, fill u->map_* and u->rows;
+ *                                    0: none
+ *   __u32 unwind_number(u, row_pc)   the number of the rule that holds there; 0: none;
+ *                                    UNWIND_ABSENT: not there yet
+ *   __u64 unwind_element(u, i)       element i of the image's array (tables.h, 3 and 4); 0: none
+ *   __u64 unwind_rule_at(u, row_pc)  unwind_search(u, row_pc), or what it said before of that place
+ *                                    in that image
+ *   int   unwind_read(u, addr, v)    a word of memory; != 0: not readable
+ *   void  unwind_emit(u, frame)      the next frame, leaf first
  */
 #ifndef SONDE_PROBES_UNWIND_H
 #define SONDE_PROBES_UNWIND_H

@@ -4,11 +4,11 @@
  * the loaders (loaders/lib/runtimes): no allocation, no recursion, bounded loops (the caller of
  * php_next has its own bound), reads of one word.
  *
- * Sources: php-src's Zend/zend_compile.h (struct _zend_execute_data, ZEND_CALL_*; alike from 7.4
- * to 8.4), zend_globals.h, zend_generators.c.
+ * Sources: php-src's Zend/zend_compile.h (struct _zend_execute_data, ZEND_CALL_*; alike from 7.4 to
+ * 8.4), zend_globals.h, zend_generators.c.
  *
  * 1. executor_globals leads to the innermost frame, a struct _zend_execute_data; each leads to the
- * one it returns to. Without thread safety (which layouts are made for) a process has one.
+ *    one it returns to. Without thread safety (which layouts are made for) a process has one.
  * 2. A frame has a function: of a script (PHP_SCRIPT, PHP_EVAL), or of C (PHP_INTERNAL), which has
  *    no instructions. A frame without a function lies between a generator and its resumer, and
  *    names the generator that was resumed. The one that runs may be another one, for which that one
@@ -25,9 +25,10 @@
  * or by the caller's bound.
  *
  * The includer defines, before php_next:
- *   int php_read(struct php_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not
- * readable and may define PHP_LOOK(w, addr) and PHP_LOOK_FUNC(w, addr): the next words that are
- * read are those of the frame, the function there.
+ *   int php_read(struct php_walk *w, __u64 addr, __u64 *value)
+ *       a word of memory; != 0: not readable
+ * and may define PHP_LOOK(w, addr) and PHP_LOOK_FUNC(w, addr): the next words that are read are
+ * those of the frame, the function there.
  */
 #ifndef SONDE_PROBES_RUNTIMES_PHP_H
 #define SONDE_PROBES_RUNTIMES_PHP_H

@@ -10,28 +10,29 @@
  * member in each version.
  *
  * 1. A thread has a struct PyThreadState, which leads to its innermost frame; each frame leads to
- * the one it returns to.
+ *    the one it returns to.
  * 2. PYTHON_OBJECTS (2.7 to 3.10): frames are objects, in order of the calls. Each is run by its
  *    own call of the interpreter's loop: the k-th frame belongs to the k-th native frame that lies
  *    in the loop's code.
  * 3. From 3.11 on the loop runs calls from Python to Python itself. Frames that one call of the
- * loop runs are a chunk, and something in the loop's own native frame leads to them: so a chunk's
- * native frame is the one whose part of the stack holds that address, `mark`. Nothing needs to be
- * known of the loop's code. PYTHON_CFRAMES (3.11): mark is a struct _PyCFrame, whose current_frame
- * is the chunk's innermost frame; its outermost has is_entry set; the _PyCFrame leads to the one
- * before it. PYTHON_SHIMS (3.12 on): a frame without code of a program, whose owner is
- * PYTHON_OWNER_SHIM or more, closes the chunk; mark is its address.
+ *    loop runs are a chunk, and something in the loop's own native frame leads to them: so a
+ *    chunk's native frame is the one whose part of the stack holds that address, `mark`. Nothing
+ *    needs to be known of the loop's code. PYTHON_CFRAMES (3.11): mark is a struct _PyCFrame, whose
+ *    current_frame is the chunk's innermost frame; its outermost has is_entry set; the _PyCFrame
+ *    leads to the one before it. PYTHON_SHIMS (3.12 on): a frame without code of a program, whose
+ *    owner is PYTHON_OWNER_SHIM or more, closes the chunk; mark is its address.
  * 4. A frame has a code object and says how far in it is: an index (2.7 to 3.9 in bytes, 3.10 in
- * instructions) or a pointer into the code. What code objects say is for user space
- * (loaders/lib/runtimes/pycode.h).
+ *    instructions) or a pointer into the code. What code objects say is for user space
+ *    (loaders/lib/runtimes/pycode.h).
  *
  * All of it is untrusted memory: any word may have any value. A walk over garbage ends by
  * PYTHON_FAULT or by the caller's bound.
  *
  * The includer defines, before python_next:
- *   int python_read(struct python_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not
- * readable and may define PYTHON_LOOK(w, addr): the next words that are read lie behind addr,
- * within PYTHON_LOOK_BYTES mostly.
+ *   int python_read(struct python_walk *w, __u64 addr, __u64 *value)
+ *       a word of memory; != 0: not readable
+ * and may define PYTHON_LOOK(w, addr): the next words that are read lie behind addr, within
+ * PYTHON_LOOK_BYTES mostly.
  */
 #ifndef SONDE_PROBES_RUNTIMES_PYTHON_H
 #define SONDE_PROBES_RUNTIMES_PYTHON_H

@@ -13,7 +13,7 @@
  *    thread in the VM's list whose pthread_self() is fs_base. Either must belong to a thread whose
  *    context it is.
  * 2. A frame with instructions has an iseq and says how far in it is; one of a function of C has
- * RUBY_FLAG_C.
+ *    RUBY_FLAG_C.
  * 3. One call of the interpreter's loop, vm_exec_core, runs frames that call each other. The
  *    outermost of them has RUBY_FLAG_FINISH: the chunk closes there, and native frames go on with
  *    the loop's caller.
@@ -23,9 +23,10 @@
  * RUBY_FAULT or by the caller's bound.
  *
  * The includer defines, before ruby_next:
- *   int ruby_read(struct ruby_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not
- * readable and may define RUBY_LOOK(w, addr): the next words that are read are those of the frame
- * there, and of those above it.
+ *   int ruby_read(struct ruby_walk *w, __u64 addr, __u64 *value)
+ *       a word of memory; != 0: not readable
+ * and may define RUBY_LOOK(w, addr): the next words that are read are those of the frame there, and
+ * of those above it.
  */
 #ifndef SONDE_PROBES_RUNTIMES_RUBY_H
 #define SONDE_PROBES_RUNTIMES_RUBY_H

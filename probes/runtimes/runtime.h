@@ -3,24 +3,26 @@
  * runtime: frames of scripts, as BPF programs emit them and loaders name them. Nothing here knows a
  * language; a runtime's walker (python.h) does.
  *
- * 1. The layout of an interpreter's file is an element of the map `runtimes` (tables.h), which
- *    the file's slot leads to. The process has it loaded `bias` above its own addresses, by its
+ * 1. The layout of an interpreter's file is an element of the map `runtimes` (tables.h), which the
+ *    file's slot leads to. The process has it loaded `bias` above its own addresses, by its
  *    mapping. So a process is walked as soon as its mappings are published, without reading its
  *    memory before.
  *
  * 2. A frame is one word: FRAME_SCRIPT | kind << 56 | id << 24 | position. The id identifies one
- * object (a function's code) of one process: each capture's program assigns it when it first meets
- * the object, and does not reuse it. It is kept in the map `objects` by struct script_key: process,
- * address, and a cookie over what the object is made of. An object that was freed, with another at
- * its place, has another cookie, so another id. Id 0: the object could not get one, its frame has
- * no name. The position says where in the object it was; what that means is the runtime's: python
- * 0: not known; else bytes of code before the instruction + 3 (so that -2, "not begun", is 1) php
- * the line; 0: not known ruby     0: not known; else how many instructions there are before where
- * it says it is, + 1
+ *    object (a function's code) of one process: each capture's program assigns it when it first
+ *    meets the object, and does not reuse it. It is kept in the map `objects` by struct script_key:
+ *    process, address, and a cookie over what the object is made of. An object that was freed, with
+ *    another at its place, has another cookie, so another id. Id 0: the object could not get one,
+ *    its frame has no name. The position says where in the object it was; its meaning depends on
+ *    the runtime:
+ *      python  0: not known; else bytes of code before the instruction + 3 (so that -2, "not
+ *              begun", is 1)
+ *      php     the line; 0: not known
+ *      ruby    0: not known; else how many instructions there are before where it says it is, + 1
  *
  * 3. With the id goes what names it: pieces of the process's memory, as they were at that moment,
- * in the ring `names`. The loader reads them as it would read the process
- * (loaders/lib/runtimes/scriptobject.h). A name is there before the frame that has it.
+ *    in the ring `names`. The loader reads them as it would read the process
+ *    (loaders/lib/runtimes/scriptobject.h). A name is there before the frame that has it.
  *
  * An object is what frames of one function have in common: python its code object, php its
  * instructions (of a function of C itself), ruby its iseq (of a function of C its method).

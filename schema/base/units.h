@@ -8,7 +8,7 @@
  *   3. Durations: ns, us, ms, s; from two minutes on the two largest of d, h, min and s:
  *      "3 min 20 s", "3 h 4 min", "2 d 1 h".
  *   4. Sizes by powers of 1024, counts whole with spaces between thousands, shares with one
- * decimal.
+ *      decimal.
  *
  * Each fills `buf` and returns it. Pure.
  */

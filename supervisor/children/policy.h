@@ -3,13 +3,13 @@
  * policy: when sonded restarts a child that ended, and when it gives up. Pure.
  *
  *   1. It waits 0.5 s, 1 s, 2 s, ... up to 60 s (up to 10 s for a child that had been ready: being
- * killed is not its fault), each varied at random by up to a quarter, so that several children do
- * not restart in step.
+ *      killed is not its fault), each varied at random by up to a quarter, so that several children
+ *      do not restart in step.
  *   2. The delays start again for a child that was ready for POLICY_HEALTHY_NS.
  *   3. It gives up at once where a retry cannot help: a wrong command line, a kernel that lacks a
- * feature, a missing privilege. Otherwise it gives up after POLICY_TRIES failures in a row of a
- * child that never became ready, or POLICY_CRASHES of one that did. It never gives up because the
- * store is full, locked or damaged.
+ *      feature, a missing privilege. Otherwise it gives up after POLICY_TRIES failures in a row of
+ *      a child that never became ready, or POLICY_CRASHES of one that did. It never gives up
+ *      because the store is full, locked or damaged.
  */
 #ifndef SONDE_SUPERVISOR_POLICY_H
 #define SONDE_SUPERVISOR_POLICY_H

@@ -10,7 +10,7 @@
  *   {"do": "down", "families": [...]}
  *   {"do": "stop"}, {"do": "reload"}, {"do": "prune"}
  *   {"do": "rotate"}                    all writers close the current segment; the answer has its
- * name in "segment"
+ *                                       name in "segment"
  *
  * The answer has "ok": true, or "error" and perhaps "fix", with the exit code in "exit".
  */

@@ -4,16 +4,16 @@
  * runs, with one sonde-seal at a time.
  *
  *   1. It looks four times in the life of a segment, every 5 s to 10 min. The newest segments stay
- * as rows while they take less than a quarter of the budget, those of the last two hours while they
- * take less than half of it.
+ *      as rows while they take less than a quarter of the budget, those of the last two hours while
+ *      they take less than half of it.
  *   2. The largest archive to be written (at most half of the budget) must fit into the budget,
- * else retention first makes room; and into the disk above its reserve, else the sealer waits.
+ *      else retention first makes room; and into the disk above its reserve, else the sealer waits.
  *   3. It retries a failed pass after a minute, then after twice as long each time, at most an
- * hour: a disk filled by another program is often free again soon; a missing helper may never
- * appear.
+ *      hour: a disk filled by another program is often free again soon; a missing helper may never
+ *      appear.
  *   4. Archives older than the fine age are reduced to one-minute sums
- * (schema/store/archive/minutes.h), except in the hour after the wall clock was set. sonde-seal
- * runs at the lowest priority and takes the same locks as all writers.
+ *      (schema/store/archive/minutes.h), except in the hour after the wall clock was set.
+ * sonde-seal runs at the lowest priority and takes the same locks as all writers.
  */
 #ifndef SONDE_SUPERVISOR_SEALER_H
 #define SONDE_SUPERVISOR_SEALER_H

@@ -4,10 +4,10 @@
  * and RIP.
  *
  * 1. A step that lowered RSP by 8 and left the address behind the instruction there was a call.
- * 2. An entry is over when RSP is above its place on the same stack (return, longjmp, unwinding
- * by an exception).
+ * 2. An entry is over when RSP is above its place on the same stack (return, longjmp, unwinding by
+ *    an exception).
  * 3. Another stack (swapcontext, sigaltstack) has its own entries; a signal's entry remembers the
- * pc it interrupted and which stack that was on.
+ *    pc it interrupted and which stack that was on.
  */
 #ifndef SONDE_TESTS_UNWIND_SHADOW_H
 #define SONDE_TESTS_UNWIND_SHADOW_H

@@ -6,13 +6,14 @@
  * tools/formats/import.h). The later one ("after") is what range and filters say, as for every
  * verb. The earlier one ("before") is the first of these that was given:
  *   1. --before FILE|STORE, or the first of two files or stores named: its newest recording unless
- * there is a range
+ *      there is a range
  *   2. --vs-RANGE: --vs-from, --vs-to, --vs-last, --vs-at, --vs-rec
  *   3. --baseline 1h: the same range, that much earlier
  *   4. --vs-FILTER only: the same range, with the other filter
  *   5. nothing: the window of equal length just before; of a recording: the recording of its family
- * before it With --request: what threads did while they served such requests, on both sides; with
- * --slow the slow ones against the others, of one range. A filter without its own form for "before"
+ *      before it
+ * With --request: what threads did while they served such requests, on both sides; with --slow the
+ * slow ones against the others, of one range. A filter without its own form for "before"
  * (--vs-container, ...) is the same on both sides. Files have no filters.
  */
 #ifndef SONDE_TOOLS_DIFF_SIDES_H

@@ -3,10 +3,10 @@
  * event_list: what happened in a range, from the view `events`, in order of time.
  *
  *   1. The end of a container's first process is left out: the container has an event for it. So is
- * a process that just failed (exit code, no signal) after less than EVENT_LIST_FAILED_NS.
+ *      a process that just failed (exit code, no signal) after less than EVENT_LIST_FAILED_NS.
  *   2. A container that started again EVENT_LIST_LOOP times or more, with at most EVENT_LIST_GAP_NS
- * from one to the next, is one row, "restart loop", with the number of restarts, and how it usually
- * ended.
+ *      from one to the next, is one row, "restart loop", with the number of restarts, and how it
+ *      usually ended.
  *   3. Equal events (kind, subject, name, detail) within EVENT_LIST_GAP_NS are one row.
  *
  * `every`: without rules 2 and 3, and without the second part of rule 1.

@@ -3,10 +3,10 @@
  * fold_kind: which kind of value a verb answers about, and the message if there is none.
  *
  *   --type NAME   a kind of store/model/kinds.h: cpu, offcpu, alloc, ...; without it cpu, or the
- * only one that there is
+ *                 only one that there is
  *   --unit UNIT   the number of the two by which rows are ranked: samples, events, objects (how
- * many), time, bytes (how much). Without it the kind's usual one. (select.h distinguishes it from a
- * systemd unit.)
+ *                 many), time, bytes (how much). Without it the kind's usual one. (select.h
+ *                 distinguishes it from a systemd unit.)
  */
 #ifndef SONDE_TOOLS_FOLD_KIND_H
 #define SONDE_TOOLS_FOLD_KIND_H

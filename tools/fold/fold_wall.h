@@ -10,13 +10,13 @@
  *
  *   1. Time on CPU is in the stack's own frames.
  *   2. Time off CPU has one more frame at its end, which says why: "[waits: lock]", "[idle: poll]"
- * (tools/waits/waitrules.h), "[ready: preempted]"; "[waits: sleep, not over]" for waits that began
- * before the capture or outlast it.
+ *      (tools/waits/waitrules.h), "[ready: preempted]"; "[waits: sleep, not over]" for waits that
+ *      began before the capture or outlast it.
  *   3. A frame below which nothing ran is of origin FOLD_OFF: common callers are shared, below them
- * the two are separate.
+ *      the two are separate.
  *
- * The number n counts stretches of time. A thread that was never sampled while it ran
- * shows "[on CPU]".
+ * The number n counts stretches of time. A thread that was never sampled while it ran shows "[on
+ * CPU]".
  */
 #ifndef SONDE_TOOLS_FOLD_WALL_H
 #define SONDE_TOOLS_FOLD_WALL_H

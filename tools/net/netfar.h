@@ -6,12 +6,12 @@
  * recorded of it (view flow_marks): different connections never share one.
  *
  * 1. A client's row that shares a mark with another host's server has that server as its other end,
- * and the other way round.
+ *    and the other way round.
  * 2. So has a client's row to the same address and port, from the same container or from outside of
- * containers of the same host, if it has no known mark and the marks of the others all lead to one
- * server.
+ *    containers of the same host, if it has no known mark and the marks of the others all lead to
+ *    one server.
  * 3. A client's row that several servers share marks with (one address with a load balancer) is
- * left out: the servers' own rows count.
+ *    left out: the servers' own rows count.
  */
 #ifndef SONDE_TOOLS_NETFAR_H
 #define SONDE_TOOLS_NETFAR_H

@@ -4,9 +4,9 @@
  * ("10.0.0.5:5432", "[::1]:80"), as recorded for a process that waits on it (view wait_objects).
  *
  * 1. The process opened connections to that address and port, and family net knows the other end:
- * "container db", "postgres".
+ *    "container db", "postgres".
  * 2. It accepted one from there: by a single connection of that client's port, else by the address,
- * where all of its clients there are the same.
+ *    where all of its clients there are the same.
  * 3. Else what the process calls that address (netnames.h).
  * If several match, none is named.
  */

@@ -3,9 +3,9 @@
  * table: aligned columns for people: the header once, numbers to the right, two spaces between.
  * Cells are escaped (control bytes become \xNN). Where a line would not fit:
  *   1. the columns marked TABLE_MIDDLE and SPARE are cut in the middle, as long as they can still
- * be read;
+ *      be read;
  *   2. on a terminal those marked SPARE are left out, from the right: better one column less than
- * unreadable ones;
+ *      unreadable ones;
  *   3. on a terminal the rest is cut shorter, with one space between columns.
  */
 #ifndef SONDE_TOOLS_TABLE_H

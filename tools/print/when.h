@@ -10,8 +10,8 @@
  *   today 03:10   yesterday 03:10   yesterday (its midnight)
  *   -2h   -1h30m                   before now
  *   now
- *   1795144200   1795144200.25   1795144200000             seconds, or (12 to 14 digits)
- * milliseconds since 1970
+ *   1795144200   1795144200.25     seconds since 1970
+ *   1795144200000                  milliseconds (12 to 14 digits)
  */
 #ifndef SONDE_TOOLS_WHEN_H
 #define SONDE_TOOLS_WHEN_H

@@ -4,11 +4,11 @@
  * Each reports its progress as JSON lines on its own pipe (loaders/lib/bpf/run/progress.h).
  *
  *   1. Ctrl-C and SIGTERM reach all of them: a terminal sends them to all; a signal to one process
- * is passed on.
+ *      is passed on.
  *   2. One that fails does not end the others.
  *   3. All are waited for, also when the reader gives up.
  *   4. With `length_ns` they are ended that long after the last of them was ready, so that all
- * cover the same time; one that failed is not waited for.
+ *      cover the same time; one that failed is not waited for.
  */
 #ifndef SONDE_TOOLS_LOADERSET_H
 #define SONDE_TOOLS_LOADERSET_H

@@ -17,20 +17,21 @@
  * repeatable.
  *   1. Values of one kind are OR, kinds are AND.
  *   2. A leading `!` is NOT: what it matches is excluded. A kind with only `!` values includes the
- * rest.
+ *      rest.
  *   3. `~re` (`!~re`) is a POSIX extended regular expression, found anywhere; else the whole value
- * must be equal. Also equal: container: an id, or 6 or more first digits of it; exe: its last
- * component; user: name or number; unit: without `.service`; cgroup: a path inside that one; lang:
- * in any case of letters, by what else it is called (jvm), or by the runtime with its version
- * (go1.22.1).
+ *      must be equal. Also equal: container: an id, or 6 or more first digits of it; exe: its last
+ *      component; user: name or number; unit: without `.service`; cgroup: a path inside that one;
+ *      lang: in any case of letters, by what else it is called (jvm), or by the runtime with its
+ *      version (go1.22.1).
  *   4. comm matches the process's command name. tid is the thread's id.
  *   5. samples, events, objects, time and bytes are not systemd units: `--unit bytes` selects the
- * number by which a kind of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a name
- * is given as bytes.service.
+ *      number by which a kind of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a
+ *      name is given as bytes.service.
  *   6. host: of several stores (store_name_hosts) those of that host. There a container is called
- * HOST/NAME, and by --container also NAME alone. A bare word is searched over containers, units,
- * commands, pids: the whole name first, then a part of it (case does not matter). Several different
- * matches: a list and EXIT_USAGE; none: did-you-mean and EXIT_USAGE.
+ *      HOST/NAME, and by --container also NAME alone.
+ * A bare word is searched over containers, units, commands, pids: the whole name first, then a part
+ * of it (case does not matter). Several different matches: a list and EXIT_USAGE; none:
+ * did-you-mean and EXIT_USAGE.
  *
  * sonde's own processes are left out unless --self (or named by --pid / --comm themselves).
  */

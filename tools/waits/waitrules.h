@@ -6,7 +6,7 @@
  *
  *   1. From the leaf on, the first frame whose function a rule of this class names decides.
  *   2. Else the first that a weak rule names: a condition variable of the C library is taken as a
- * worker's, unless an outer function says what it is for.
+ *      worker's, unless an outer function says what it is for.
  *   3. No such frame, or no stack: a poll is idle (an event loop with no event), all else is work.
  * Idle is a wait for a request; work is a wait that delays something requested.
  */

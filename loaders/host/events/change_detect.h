@@ -4,12 +4,12 @@
  * the previous one, and reports what changed.
  *
  *   1. Throttling has begun when a CPU limit stopped a cgroup in a tenth of the periods it ran in,
- * and in CHANGE_THROTTLED_LEAST, between two readings; it has ended after CHANGE_QUIET readings
- * with less than a fiftieth each.
+ *      and in CHANGE_THROTTLED_LEAST, between two readings; it has ended after CHANGE_QUIET
+ *      readings with less than a fiftieth each.
  *   2. A file system is full when programs can get less than a hundredth of it, or of its files
- * (inodes); no more when they can get a fiftieth. Of one that is read-only nothing is said.
+ *      (inodes); no more when they can get a fiftieth. Of one that is read-only nothing is said.
  *   3. Limits changed where a reading has another one than that before, or none. A cgroup's first
- * CHANGE_SETTLE readings are not compared: its runtime sets them one by one.
+ *      CHANGE_SETTLE readings are not compared: its runtime sets them one by one.
  */
 #ifndef SONDE_HOST_FAMILY_CHANGE_DETECT_H
 #define SONDE_HOST_FAMILY_CHANGE_DETECT_H

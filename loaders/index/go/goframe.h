@@ -7,8 +7,9 @@
  * Exact in prologues and epilogues too. RBP: two forms of code save it; after such an instruction
  * it is saved as long as SP does not go above the slot:
  *   from Go 1.21 on, and by hand:  push %rbp (depth grows by 8)
- *   before Go 1.21:                mov %rbp, x(%rsp) right after the frame was opened, x = depth -
- * 8 Everywhere else it is still the caller's, or is used as a scratch register; then the next Go
+ *   before Go 1.21:                mov %rbp, x(%rsp) right after the frame was opened, x = depth
+ *                                  - 8
+ * Everywhere else it is still the caller's, or is used as a scratch register; then the next Go
  * frame, which always saves it, has the right value.
  *
  * Functions for which pcsp is not enough, by name (symbols of the runtime, 1.2 to 1.27) or by their

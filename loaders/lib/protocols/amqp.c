@@ -7,9 +7,10 @@
  *   frame      TYPE:8 (1 method, 2 header, 3 body, 8 heartbeat) CHANNEL:16 SIZE:32 PAYLOAD ce
  *   method     CLASS:16 METHOD:16 ARGUMENTS; short string LEN:8 BYTES
  *   classes    10 connection, 20 channel, 40 exchange, 50 queue, 60 basic, 85 confirm, 90 tx
- *   basic      publish 40: RESERVED:16 EXCHANGE KEY | deliver 60: CONSUMER TAG:64 REDELIVERED:8
- * EXCHANGE KEY | return 50 ack 80, nack 120: TAG:64 MULTIPLE:8 | get 70, get-ok 71, get-empty 72 |
- * consume 20 | declare (queue 10): RESERVED:16 QUEUE
+ *   basic      publish 40: RESERVED:16 EXCHANGE KEY
+ *              deliver 60: CONSUMER TAG:64 REDELIVERED:8 EXCHANGE KEY | return 50
+ *              ack 80, nack 120: TAG:64 MULTIPLE:8 | get 70, get-ok 71, get-empty 72 | consume 20
+ *              declare (queue 10): RESERVED:16 QUEUE
  *
  * A synchronous method's answer is the method with the next number on the same channel. A publish
  * is one way; on a channel in confirm mode it is answered by the ack or nack with its number, which

@@ -49,7 +49,7 @@ static inline uint64_t le64(const uint8_t *p)
 	return (uint64_t)le32(p + 4) << 32 | le32(p);
 }
 
-/* Does `word` stand at the start? */
+/* Is `word` at the start? */
 static inline bool bytes_begin(const uint8_t *p, size_t n, const char *word)
 {
 	size_t m = strlen(word);
@@ -76,7 +76,7 @@ static inline bool byte_is_letter(uint8_t c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Of a line: what stands between spaces and tabs; of more than BYTE_WORDS words the first. */
+/* The words of a line, separated by spaces and tabs; only the first BYTE_WORDS of them. */
 #define BYTE_WORDS 8
 struct byte_words {
 	const uint8_t *p[BYTE_WORDS];

@@ -10,9 +10,11 @@
  *              AUTH_SUCCESS
  *   frames     version 5, after READY or AUTHENTICATE: LEN:17 WHOLE:1 0:6 CRC:24 (little endian),
  *              envelopes, CRC:32; with compression LEN:17 PLAIN_LEN:17 WHOLE:1 0:5 CRC:24
- *   QUERY, PREPARE: LEN:32 TEXT | EXECUTE: LEN:16 ID | BATCH: KIND:8 N:16 (0 LEN:32 TEXT | 1 LEN:16
- *   ID) ...
- *   RESULT     KIND:32; 4: prepared: LEN:16 ID | ERROR: CODE:32
+ *   QUERY, PREPARE  LEN:32 TEXT
+ *   EXECUTE    LEN:16 ID
+ *   BATCH      KIND:8 N:16 (0 LEN:32 TEXT | 1 LEN:16 ID) ...
+ *   RESULT     KIND:32; 4: prepared: LEN:16 ID
+ *   ERROR      CODE:32
  *
  * Matched by stream. An id is made of the statement, so what one connection prepared names it on
  * all. What is compressed has no text: <compressed>; version 5 compresses whole frames, and all of

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * clickhouse: ClickHouse's native protocol (docs/native-protocol of ClickHouse, its
- * ProtocolDefines.h and TCPHandler). Numbers are little endian; V is a LEB128 number, S a V and so
- * many bytes. What a packet holds goes by the revision: the smaller one of both Hellos.
+ * ProtocolDefines.h and TCPHandler). Numbers are little endian; V is a LEB128 number, S a V and
+ * that number of bytes. What a packet holds goes by the revision: the smaller one of both Hellos.
  *
  *   client     0 Hello: S name V major V minor V REVISION S database S user S password; after the
- *              server's: an addendum 1 Query: S id, client info, settings, V stage V compression S
- *              TEXT, parameters | 2 Data, 7 Scalar: S table, block | 3 Cancel | 4 Ping
- *   server     0 Hello: S name V major V minor V REVISION ... | 1 Data, 7 Totals, 8 Extremes, 10
- *              Log, 14 ProfileEvents: S table, block 2 Exception: CODE:32 S name S message S stack
- *              NESTED:8 | 3 Progress | 4 Pong | 5 EndOfStream | 6 ProfileInfo 11 TableColumns: S S
- *              | 12 PartUUIDs: V n, 16 bytes each | 13 ReadTaskRequest | 17 TimezoneUpdate: S
+ *              server's: an addendum
+ *              1 Query: S id, client info, settings, V stage V compression S TEXT, parameters
+ *              2 Data, 7 Scalar: S table, block | 3 Cancel | 4 Ping
+ *   server     0 Hello: S name V major V minor V REVISION ...
+ *              1 Data, 7 Totals, 8 Extremes, 10 Log, 14 ProfileEvents: S table, block
+ *              2 Exception: CODE:32 S name S message S stack NESTED:8
+ *              3 Progress | 4 Pong | 5 EndOfStream | 6 ProfileInfo | 11 TableColumns: S S
+ *              12 PartUUIDs: V n, 16 bytes each | 13 ReadTaskRequest | 17 TimezoneUpdate: S
  *   block      see clickhouse_block.h
  *
  * One question is open at a time: a query ends with EndOfStream or an exception. A query with a
@@ -465,7 +467,7 @@ static void packet(struct proto_conn *c, struct clickhouse *s, enum proto_side f
 	}
 }
 
-/* Chunks: LEN:32 and so many bytes, until one of 0 ends the packet. */
+/* Chunks: LEN:32 and LEN bytes; a chunk of length 0 ends the packet. */
 static int64_t chunk(struct proto_conn *c, struct clickhouse *s, enum proto_side from,
 		     const uint8_t *p, size_t n, bool last)
 {

@@ -81,7 +81,7 @@ static size_t word(struct type *t, const uint8_t **at)
 	return t->i - from;
 }
 
-/* What stands in parentheses, to their end or (`comma`) to the first comma among them. */
+/* Skips the text in parentheses, to their end or (`comma`) to the first comma in them. */
 static void pass_arguments(struct type *t, bool comma)
 {
 	int depth = 1;
@@ -100,7 +100,7 @@ static void pass_arguments(struct type *t, bool comma)
 	}
 }
 
-/* In front of an element's type may stand its name. */
+/* An element's type may have the element's name in front of it. */
 static void element_name(struct type *t)
 {
 	size_t before = t->i;
@@ -144,7 +144,7 @@ static bool dictionary(struct type *t, uint8_t slot, unsigned depth)
 	const uint8_t *inner;
 	bool nullable = word(t, &inner) == 8 && !memcmp(inner, "Nullable", 8) && eat(t, '(');
 
-	if (!nullable) /* else its first key stands for NULL */
+	if (!nullable) /* else its first key means NULL */
 		t->i = from;
 	if (!keys || !emit(t, DICTIONARY, slot, keys, 0))
 		return false;
@@ -169,7 +169,7 @@ static uint32_t decimal_width(uint32_t digits)
 	return digits <= 9 ? 4 : digits <= 18 ? 8 : digits <= 38 ? 16 : 32;
 }
 
-/* A type of so many bytes each; 0: it is none. */
+/* Bytes of each value of a fixed-width type; 0: the type has no fixed width. */
 static uint32_t fixed_width(const uint8_t *p, size_t n)
 {
 	static const struct {

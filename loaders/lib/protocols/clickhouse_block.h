@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * clickhouse_block: where a block of ClickHouse's native protocol ends. Private to clickhouse.c. V
- * is a LEB128 number, S a V and so many bytes.
+ * is a LEB128 number, S a V and that number of bytes.
  *
- *   block      1 OVERFLOWS:8 2 BUCKET:32 0, V columns, V rows, each column: S name S type
- *              [CUSTOM:8], what serialises the type for all rows
+ *   block      1 OVERFLOWS:8 2 BUCKET:32 0, V columns, V rows, each column:
+ *              S name S type [CUSTOM:8], what serialises the type for all rows
  *   frames     a compressed block is frames: CHECKSUM:128 METHOD:8 (02, 82 LZ4, 90 ZSTD) LEN:32
  *              (from METHOD on) PLAIN_LEN:32. The writer's buffer is 1 MiB: a shorter frame is a
  *              block's last
- *   types      fixed ones: so many bytes a row | String: S each | Nullable: a byte each, the type |
- *              Array, Map, Nested: OFFSET:64 each, the items' types for as many as the last says |
- *              Tuple: each of its types | LowCardinality: once VERSION:64, then KEYS:64 (its low 8
- *              bits: bytes of an index as a power of two, 2^9: keys follow), [N:64, the type of
- *              each], ROWS:64, an index each
- *   sparse     CUSTOM 1, KIND 1: V defaults before each value that is none, the last with bit 62;
+ *   types      fixed ones: a fixed number of bytes a row | String: S each
+ *              Nullable: a byte each, the type
+ *              Array, Map, Nested: OFFSET:64 each, the items' types for as many as the last says
+ *              Tuple: each of its types
+ *              LowCardinality: once VERSION:64, then KEYS:64 (its low 8 bits: bytes of an index as
+ *              a power of two, 2^9: keys follow), [N:64, the type of each], ROWS:64, an index each
+ *   sparse     CUSTOM 1, KIND 1: V defaults before each other value, the last with bit 62;
  *              then those values
  *
  * A type is compiled into ops, each with a slot that counts its items.

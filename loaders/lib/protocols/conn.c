@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conn: see the headers. A piece goes: place in the stream (overlap is cut off, a hole is told),
- * then what is to be passed over, then messages, one step after the other, out of the piece itself
- * where nothing is kept from before; what remains is kept.
+ * conn: a piece is processed in this order: its place in the stream (overlap is cut off, a hole is
+ * reported), bytes to skip, then messages, one step after the other. Messages are read from the
+ * piece itself if nothing is buffered from before; the rest of the piece is buffered.
  */
 #include "loaders/lib/protocols/conn.h"
 
@@ -20,7 +20,7 @@
 #define SEEN_PIECES 48
 #define SEEN_APART  24 /* from here on, adjacent pieces of one side are merged */
 #define TRIES       8
-/* a later protocol's yes stands after so much, though an earlier one still asks for more */
+/* after this many bytes a later protocol's yes counts, though an earlier one still asks for more */
 #define MAYBE_BYTES 1024
 
 struct proto_seen {
@@ -176,7 +176,7 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	c->at_pos = d->message_pos;
 	k = protocol->step(c, from, p, n, last);
 	looked_at(c, p, k > 0 && (uint64_t)k < n ? (size_t)k : n);
-	if (c->protocol != protocol) /* switched: the rest is for somebody else */
+	if (c->protocol != protocol) /* switched: the rest is for the new protocol */
 		return k < 0 || (uint64_t)k > n ? (int64_t)n : k;
 	if (k == PROTO_MORE && !last)
 		return 0;
@@ -228,8 +228,8 @@ static uint64_t pos_in_piece(const struct proto_conn *c, const uint8_t *p)
 	return c->piece_pos + (uint64_t)(p - c->piece);
 }
 
-/* As many messages as are whole; bytes that are done with. `p` stands at `pos`. Stops where the
- * protocol is another one. */
+/* Steps over all whole messages; returns the bytes done with. `p` is at `pos` in the stream. Stops
+ * when the protocol changes. */
 static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
 		    uint64_t pos, bool last)
 {
@@ -263,7 +263,7 @@ static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p
 
 static void restart(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n);
 
-/* What nobody needs to look at; bytes of the n that belong to it. */
+/* Skips what no step needs; returns how many of the n bytes that is. */
 static size_t pass_over(struct proto_conn *c, enum proto_side from, size_t n)
 {
 	struct proto_dir *d = &c->dir[from];
@@ -304,7 +304,7 @@ static void take(struct proto_conn *c, enum proto_side from, const uint8_t *p, s
 			n -= off;
 			if (c->protocol != protocol)
 				continue;
-			if (n >= BUFFER_MAX) { /* nobody waits for so much */
+			if (n >= BUFFER_MAX) { /* no step may wait for that much */
 				off = steps(c, from, p, n, pos_in_piece(c, p), true);
 				p += off;
 				n -= off;
@@ -486,7 +486,7 @@ static void replay_seen(struct proto_conn *c)
 	free(seen);
 }
 
-/* With the pieces goes where each side stands. */
+/* The position of each side is swapped with its pieces. */
 static void swap_seen(struct proto_conn *c)
 {
 	struct proto_dir client = c->dir[PROTO_CLIENT];
@@ -603,7 +603,7 @@ static void restart(struct proto_conn *c, enum proto_side from, const uint8_t *p
 
 /* ---- pieces ---- */
 
-/* The protocol is known: holes are told, what was seen before is cut off. */
+/* The protocol is known: reports holes, cuts off what was seen before. */
 static void feed_known(struct proto_conn *c, const struct proto_piece *piece)
 {
 	enum proto_side from = piece->from;

@@ -2,8 +2,8 @@
 /*
  * conn: a connection's two byte streams, brought in pieces, as requests.
  *
- * A piece says where in its side's stream it stands, so that what is missing between two pieces is
- * known; it may stand for more bytes than it brings (`size` > `len`: only the first were copied).
+ * A piece carries its position in its side's stream, so that bytes missing between two pieces are
+ * known; it may cover more bytes than it brings (`size` > `len`: only the first were copied).
  * Pieces of one side come in order of position, those of both in order of time; what was seen
  * before is passed over.
  *
@@ -49,7 +49,7 @@ struct proto_piece {
 			    not known */
 	bool together;   /* and all others with it */
 	const uint8_t *bytes;
-	size_t len, size; /* bytes here; bytes of the stream that it stands for (>= len) */
+	size_t len, size; /* bytes here; bytes of the stream that it covers (>= len) */
 };
 
 /* Borrowed for the call. */
@@ -58,7 +58,7 @@ struct proto_request {
 	const char
 		*status;   /* "200", "42P01", "MOVED", "NXDOMAIN"; "" where the protocol has none */
 	const char *trace; /* a trace's id that it carried, or NULL */
-	uint32_t operation_id; /* stands for `operation` */
+	uint32_t operation_id; /* the number of `operation` */
 	enum proto_result result;
 	int64_t begin_ns, sent_ns; /* first and last byte of the question */
 	int64_t came_ns;           /* proto_piece.came_ns of its first byte; 0: not known */
@@ -82,7 +82,7 @@ struct proto_opts {
 	enum proto_payload payload;
 	void (*emit)(void *ctx, const struct proto_request *r);
 	void (*named)(void *ctx,
-		      const struct proto_named *x); /* NULL: nobody asks; never with PROTO_NONE */
+		      const struct proto_named *x); /* NULL: not wanted; never with PROTO_NONE */
 	void *ctx;
 };
 
@@ -91,7 +91,7 @@ struct protocols *protocols_new(const struct proto_opts *opts);
 void protocols_free(struct protocols *s);
 enum proto_payload protocols_payload(const struct protocols *s);
 /* The operation as it is named by all that is known by now: what had many siblings since is folded.
- * `port`: the server's, as the connection was told it. Borrowed until the next call. */
+ * `port`: the server's, as given to the connection. Borrowed until the next call. */
 const char *protocols_operation_now(struct protocols *s, const char *operation,
 				    const char *protocol, uint16_t port);
 /* Of "ADDRESS:PORT", as services are called; 0: it has none. */
@@ -122,11 +122,11 @@ bool proto_conn_swapped(
 	const struct proto_conn *c); /* the sides are the other way round than the pieces said */
 uint64_t proto_conn_blind_bytes(const struct proto_conn *c); /* that were missing, or could not be
 								made sense of after that */
-/* So many bytes of this side nobody needs to see from here on; UINT64_MAX: all that will come. */
+/* How many bytes of this side are not needed from here on; UINT64_MAX: all that will come. */
 uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from);
 /* Of the piece that was fed last: its first bytes, up to the last one that anybody looked at. */
 size_t proto_conn_needed(const struct proto_conn *c);
-/* Nobody knows what it speaks, and nobody will try any more. */
+/* Its protocol is unknown, and will not be looked for any more. */
 bool proto_conn_hopeless(const struct proto_conn *c);
 size_t proto_conn_open(const struct proto_conn *c);   /* questions without an answer so far */
 size_t proto_conn_memory(const struct proto_conn *c); /* bytes that it holds */

@@ -3,16 +3,15 @@
  * dns: RFC 1035, EDNS (RFC 6891), over TCP (RFC 7766: LEN:16 before each message), multicast (RFC
  * 6762).
  *
- *   ID:16 | QR:1 OPCODE:4 AA TC RD | RA Z AD CD RCODE:4 | QD:16 AN:16 NS:16 AR:16 | question: NAME
- *   TYPE:16 CLASS:16 ... NAME: LEN:8 LABEL ... 0, at most 255 bytes; a question's name is not
- *   compressed
- *
- *   an answer's records: NAME TYPE:16 CLASS:16 TTL:32 LEN:16 ...; a name there may end in a
- *   pointer, 11 and where in the message:14
+ *   head       ID:16 | QR:1 OPCODE:4 AA TC RD | RA Z AD CD RCODE:4 | QD:16 AN:16 NS:16 AR:16
+ *   question   NAME TYPE:16 CLASS:16
+ *   NAME       LEN:8 LABEL ... 0, at most 255 bytes; a question's name is not compressed
+ *   record     of an answer: NAME TYPE:16 CLASS:16 TTL:32 LEN:16 ...; a name there may end in a
+ *              pointer, 11 and where in the message:14
  *
  * An answer has the question's ID, name and type. Only messages with one question (mDNS: one and
- * more) are taken. Multicast is told as one way: whoever answers does so from another address.
- * Operation: TYPE DOMAIN, the registered one as far as that can be told without a list: two labels,
+ * more) are taken. Multicast is one way: the answers come from other addresses.
+ * Operation: TYPE DOMAIN, the registered one as far as it can be found without a list: two labels,
  * three under a country's co, com, net, org, gov, ac, edu. Errors: all codes but NOERROR and
  * NXDOMAIN.
  */
@@ -56,7 +55,7 @@ static const char *type_name(uint16_t type, char buf[16])
 	return buf;
 }
 
-/* The first question. False: it is none. */
+/* Reads the first question. False: it is not valid. */
 static bool question_read(const uint8_t *p, size_t n, struct question *q)
 {
 	size_t at = HEADER, len = 0;
@@ -112,7 +111,7 @@ static bool country_has_second(const char *label, size_t n)
 	return false;
 }
 
-/* The end of a name that is somebody's registered domain. */
+/* The end of the name that is its registered domain. */
 static const char *domain(const struct question *q)
 {
 	const char *dot[3] = {NULL}, *end = q->name + q->n_name;

@@ -248,7 +248,7 @@ static void text(struct reader *r, unsigned how, char *out, size_t cap)
 	const uint8_t *p = r->p + r->at;
 
 	out[0] = '\0';
-	if (r->bad || n > r->n - r->at) { /* a part of a name is none */
+	if (r->bad || n > r->n - r->at) { /* a truncated name is not used */
 		r->bad = true;
 		return;
 	}

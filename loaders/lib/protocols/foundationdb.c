@@ -14,14 +14,14 @@
  *              of each field in the table; < 4: none) ...
  *   request    KIND below 2^24. Its reply promise is a table whose only field is a token: (6, 20,
  *              4) is its vtable. The token's first bit says stream of replies; its third 32 bits
- *                 are an index, a small number
+ *              are an index, a small number
  *   reply      TOKEN is that token; KIND 02xxxxxx: ErrorOr: a union (TYPE:8, offset), 1 Error
  *              (CODE:16), 2 a value
  *
  * Matched by the token that a request carries: its first 64 bits are random. Both sides may ask on
- * a connection; told is what the side asks that opened it, without pings. Operation: the kind of
- * request; keys and values are in none. A request whose token lies beyond what is looked at is
- * blind.
+ * a connection; only requests of the side that opened it are reported, without pings. Operation:
+ * the kind of request; keys and values are in none. A request whose token lies beyond what is
+ * looked at is blind.
  */
 #include <stdio.h>
 
@@ -220,7 +220,7 @@ static bool is_connect(const uint8_t *p, size_t n)
 	       (le16(p + 10) & 0xfff) == 0xfdb && !p[9] && p[8] >= 0xa0;
 }
 
-/* A packet with a checksum of so many bytes? */
+/* Is it a packet whose checksum has `checksum` bytes? */
 static bool fits(const uint8_t *p, size_t n, size_t checksum)
 {
 	size_t head = 4 + checksum + TOKEN;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hpack: see the header. RFC 7541:
- *   1xxxxxxx indexed | 01xxxxxx literal, inserted | 0000xxxx, 0001xxxx literal, not inserted |
- *   001xxxxx the table's size integers (5.1): the rest of the first byte, if all ones 7 bits a byte
- *   follow, the least first strings (5.2): H:1 LEN, H: Huffman (appendix B; a canonical code:
- *   within a length codes rise with the symbols) an entry's size is its name's and value's length
- *   and 32 (4.1)
+ *
+ *   first byte       1xxxxxxx indexed | 01xxxxxx literal, inserted |
+ *                    0000xxxx, 0001xxxx literal, not inserted | 001xxxxx the table's size
+ *   integers (5.1)   the rest of the first byte; if all ones, 7 bits a byte follow, the least first
+ *   strings (5.2)    H:1 LEN, H: Huffman (appendix B; a canonical code: within a length codes rise
+ *                    with the symbols)
+ *   size (4.1)       of an entry: the lengths of its name and value, and 32
  */
 #include "loaders/lib/protocols/hpack.h"
 
@@ -112,7 +114,7 @@ static void evict(struct hpack *h, size_t max)
 void hpack_forget(struct hpack *h)
 {
 	evict(h, 0);
-	while (h->count) /* of size 0 there is none, but nothing must depend on that */
+	while (h->count) /* no entry has size 0, but nothing must depend on that */
 		free(entry(h, --h->count)->value);
 }
 

@@ -55,7 +55,7 @@ void hpack_init(struct hpack *h);
 void hpack_release(struct hpack *h);
 /* All that is in the table is not known any more. */
 void hpack_forget(struct hpack *h);
-/* A whole block. False: it is none, and the table is not to be trusted (hpack_forget). */
+/* Decodes a whole block. False: it is invalid, and so is the table (hpack_forget). */
 bool hpack_decode(struct hpack *h, const uint8_t *p, size_t n, hpack_header *each, void *ctx);
 
 #endif

@@ -34,7 +34,7 @@ enum { TAG_HEAD = 1, TAG_CONNECT = 2 };
 
 struct http {
 	enum phase phase[2];
-	bool stream;              /* the response at hand is one of events: told already */
+	bool stream;              /* the response at hand is one of events: reported already */
 	enum proto_result result; /* of the response at hand, while its chunks pass */
 	char status[8];
 };

@@ -5,10 +5,11 @@
  *   client     begins with "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
  *   frame      LEN:24 TYPE:8 FLAGS:8 R:1 STREAM:31 PAYLOAD
  *   types      0 DATA, 1 HEADERS, 2 PRIORITY, 3 RST_STREAM, 4 SETTINGS, 5 PUSH_PROMISE, 6 PING, 7
- * GOAWAY, 8 WINDOW_UPDATE, 9 CONTINUATION flags      1 END_STREAM (DATA, HEADERS), 4 END_HEADERS, 8
- * PADDED (PAD:8 first, then PAD bytes at the end), 0x20 PRIORITY (5 bytes) block      HEADERS' or
- * PUSH_PROMISE's fragment and those of the CONTINUATIONs that follow at once; HPACK, in order of
- * the stream of bytes
+ *              GOAWAY, 8 WINDOW_UPDATE, 9 CONTINUATION
+ *   flags      1 END_STREAM (DATA, HEADERS), 4 END_HEADERS, 8 PADDED (PAD:8 first, then PAD bytes
+ *              at the end), 0x20 PRIORITY (5 bytes)
+ *   block      HEADERS' or PUSH_PROMISE's fragment and those of the CONTINUATIONs that follow at
+ *              once; HPACK, in order of the stream of bytes
  *
  * A question is a stream: it begins with the client's HEADERS and is answered by the server's
  * END_STREAM or RST_STREAM, or refused by a GOAWAY. Matched by stream number. gRPC's own status
@@ -200,9 +201,8 @@ static const char *grpc_name(int code)
 
 /* ---- streams ---- */
 
-/* `last`: the headers that end the stream; NULL: its data do. Of a connection that is older than
- * the capture they may stand in a table that nobody saw: then HTTP's status is all that is known.
- */
+/* `last`: the headers that end the stream; NULL: its data do. If the connection is older than the
+ * capture, they may refer to table entries that were not seen: then only HTTP's status is known. */
 static void finish(struct proto_conn *c, struct proto_pending *q, const struct fields *last)
 {
 	const char *grpc = last ? last->grpc : "";
@@ -210,7 +210,7 @@ static void finish(struct proto_conn *c, struct proto_pending *q, const struct f
 	unsigned status = q->tag & TAG_STATUS;
 	char text[8] = "";
 
-	if (q->tag & TAG_OPENED) { /* told already */
+	if (q->tag & TAG_OPENED) { /* reported already */
 		proto_forget(c, q);
 		return;
 	}

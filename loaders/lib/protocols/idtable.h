@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* idtable: a small table from 64-bit ids to 32-bit values (a statement's number to its operation).
- * Bounded: when it is full it begins anew. */
+ * Bounded: when it is full, it is emptied. */
 #ifndef SONDE_PROTOCOLS_IDTABLE_H
 #define SONDE_PROTOCOLS_IDTABLE_H
 

@@ -5,13 +5,15 @@
  *   request    LEN:32 API:16 VERSION:16 CORRELATION:32 CLIENT(string) [TAGS, if flexible] BODY
  *   response   LEN:32 CORRELATION:32 [TAGS, if flexible and not ApiVersions] BODY
  *   string     LEN:16 (-1: null) BYTES; compact (flexible versions): LEN+1 as uvarint; arrays alike
- * with 32 bits; uuid: 16 bytes Produce (0)  flexible from 9: [3-: transactional id] ACKS:16
- * TIMEOUT:32 topics; from 13 topic ids Fetch (1)    flexible from 12: [-14: REPLICA:32] WAIT:32
- * MIN:32 [3-: MAX:32] [4-: ISOLATION:8] [7-: SESSION:32 EPOCH:32] topics; from 13 ids Metadata (3)
- * flexible from 9: the response tells names and, from 10, ids of topics
+ *              with 32 bits; uuid: 16 bytes
+ *   Produce (0)  flexible from 9: [3-: transactional id] ACKS:16 TIMEOUT:32 topics; from 13 topic
+ *                ids
+ *   Fetch (1)    flexible from 12: [-14: REPLICA:32] WAIT:32 MIN:32 [3-: MAX:32] [4-: ISOLATION:8]
+ *                [7-: SESSION:32 EPOCH:32] topics; from 13 ids
+ *   Metadata (3) flexible from 9: the response tells names and, from 10, ids of topics
  *
  * Matched by correlation id. A Produce with acks 0 has no response. Operation: API and topic (the
- * first, "+N" for more). What topic an id stands for is known from a Metadata response on any
+ * first, "+N" for more). The topic of an id is known from a Metadata response on any
  * connection; else it is <topic id>.
  *
  * A response is an error if it contains a nonzero error code: its own, or that of a topic or

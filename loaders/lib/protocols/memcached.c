@@ -10,13 +10,15 @@
  *   others     delete|incr|decr|touch KEY ... [noreply], flush_all, version, verbosity, stats (STAT
  *              lines, END), quit
  *   meta       mg|md|ma|me|mn KEY FLAGS*, ms KEY BYTES FLAGS* CRLF DATA CRLF -> VA BYTES ... CRLF
- *              DATA CRLF | HD | EN | NS | EX | NF | MN | ME with the flag q: no answer for the
- *              ordinary case; an answer with the flag O is that request's
+ *              DATA CRLF | HD | EN | NS | EX | NF | MN | ME
+ *              with the flag q: no answer for the ordinary case; an answer with the flag O is that
+ *              request's
  *   binary     80 request, 81 response | OPCODE:8 KEY:16 EXTRAS:8 TYPE:8 STATUS:16 BODY:32
- *              OPAQUE:32 CAS:64 BODY quiet opcodes are answered only by what is out of the ordinary
+ *              OPAQUE:32 CAS:64 BODY
+ *              quiet opcodes are answered only by what is out of the ordinary
  *
- * Text answers come in order; of quiet requests it is known by the next answer that belongs to
- * another (mn, noop) that there was none: such are one way. Binary: matched by opaque.
+ * Text answers come in order; if the next answer belongs to another request (mn, noop), a
+ * quiet one has no answer: it is one way. Binary: matched by opaque.
  */
 #include <strings.h>
 

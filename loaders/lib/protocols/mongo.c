@@ -5,18 +5,18 @@
  *
  *   header     LEN:32 REQUEST:32 RESPONSE_TO:32 OPCODE:32, little endian
  *   OP_MSG     2013: FLAGS:32 (0 checksum, 1 more to come, 16 exhaust allowed) SECTIONS; a section:
- * 0 DOCUMENT | 1 SIZE:32 NAME\0 DOCUMENT* OP_COMPRESSED 2012: OPCODE:32 SIZE:32 COMPRESSOR:8 (0
- * none, 1 snappy, 2 zlib, 3 zstd) DATA OP_QUERY   2004 (hello of old drivers): FLAGS:32
- * COLLECTION\0 SKIP:32 RETURN:32 DOCUMENT; OP_REPLY 1: FLAGS:32 CURSOR:64 FROM:32 N:32 DOCUMENT*
+ *              0 DOCUMENT | 1 SIZE:32 NAME\0 DOCUMENT*
+ *   OP_COMPRESSED 2012: OPCODE:32 SIZE:32 COMPRESSOR:8 (0 none, 1 snappy, 2 zlib, 3 zstd) DATA
+ *   OP_QUERY   2004 (hello of old drivers): FLAGS:32 COLLECTION\0 SKIP:32 RETURN:32 DOCUMENT;
+ *              OP_REPLY 1: FLAGS:32 CURSOR:64 FROM:32 N:32 DOCUMENT*
  *   document   LEN:32 (TYPE:8 NAME\0 VALUE)* 0
  *
  * Operation: the command, the first field's name, and its collection, that field's value where it
- * is a string; the database is
- * `$db`. An answer is matched by RESPONSE_TO; it is an error where `ok` is not 1 or `code` is
- * there, or one of several writes failed (writeErrors, writeConcernError, nErrors, err). A message
- * with "more to come" from the client has no answer; with it from the server the next one answers
- * the one before: counted once. What is compressed with snappy or zstd is not unpacked: its
- * operation is <compressed>.
+ * is a string; the database is `$db`. An answer is matched by RESPONSE_TO; it is an error where
+ * `ok` is not 1 or `code` is there, or one of several writes failed (writeErrors,
+ * writeConcernError, nErrors, err). A message with "more to come" from the client has no answer;
+ * with it from the server the next one answers the one before: counted once. What is compressed
+ * with snappy or zstd is not unpacked: its operation is <compressed>.
  */
 #include <stdio.h>
 #include <zlib.h>
@@ -115,7 +115,7 @@ static void text_value(const uint8_t *p, size_t n, char *out, size_t cap)
 {
 	size_t len = n >= 5 ? le32(p) : 0, i = 0;
 
-	len = len && len - 1 < n - 4 ? len - 1 : 0; /* a part of a name is none */
+	len = len && len - 1 < n - 4 ? len - 1 : 0; /* a truncated name is not used */
 	for (; i < len && i < cap - 1 && p[4 + i] > ' ' && p[4 + i] != 0x7f; i++)
 		out[i] = (char)p[4 + i];
 	out[i] = '\0';

@@ -47,7 +47,7 @@ struct mqtt {
 	struct idtable aliases[2]; /* numbers of topics, by who publishes */
 };
 
-/* The head's size and what follows it; 0: more is needed, SIZE_MAX: it is none. */
+/* The head's size and what follows it; 0: more is needed, SIZE_MAX: it is not a head. */
 static size_t head_of(const uint8_t *p, size_t n, uint32_t *len)
 {
 	*len = 0;
@@ -113,7 +113,7 @@ static uint32_t operation(struct proto_conn *c, const char *what, const uint8_t 
 	if (!n || proto_payload(c) == PROTO_NONE)
 		return proto_name(c, what, strlen(what));
 	n = n < sizeof(clean) ? n : sizeof(clean);
-	for (size_t i = 0; i < n; i++) /* a filter's signs are none of a path's */
+	for (size_t i = 0; i < n; i++) /* a filter's wildcards mean something else in a path */
 		clean[i] = topic[i] == '#' || topic[i] == '?' ? '*' :
 			   topic[i] <= ' '                    ? '_' :
 								topic[i];

@@ -5,7 +5,7 @@
  *
  *   packet     LEN:24 (little endian) SEQ:8 PAYLOAD; one of 0xffffff bytes goes on in the next
  *   compressed LEN:24 SEQ:8 PLAIN_LEN:24 DATA, zlib if PLAIN_LEN is not 0; within it packets, cut
- *   anywhere
+ *              anywhere
  *   server     first: 10 VERSION\0 ... CAPABILITIES, or ff error. OK 00, ERR ff CODE:16 '#'
  *              SQLSTATE:5, EOF fe (5 bytes)
  *   client     CAPABILITIES:32 ...; TLS begins after it where it is of 32 bytes with bit 11
@@ -15,7 +15,7 @@
  *   more       status flag 8 of OK and EOF: another result follows, which belongs to the same
  *              question
  *
- * An EOF has five bytes, an OK that stands for it seven or more: which of both a connection uses
+ * An EOF has five bytes, an OK in its place seven or more: which of both a connection uses
  * shows where it comes, so that it need not be known. Statements are known by the number that the
  * answer to PREPARE gives. An error's status is its SQLSTATE, or its number.
  */
@@ -269,7 +269,7 @@ static void query(struct proto_conn *c, struct mysql *s, enum command cmd, const
 	uint32_t op;
 	size_t m;
 
-	if (skip && p[0]) /* attributes with values stand before the text */
+	if (skip && p[0]) /* attributes with values precede the text */
 		op = proto_name(c, "<query with attributes>", 23);
 	else
 		op = statement(c, p + skip, n - skip, cut);

@@ -4,9 +4,10 @@
  * verbs in any case:
  *
  *   server     INFO {json} | MSG SUBJECT SID [REPLY] BYTES CRLF DATA CRLF | HMSG SUBJECT SID
- * [REPLY] HEADER TOTAL CRLF ... | +OK | -ERR text client     CONNECT {json} | PUB SUBJECT [REPLY]
- * BYTES CRLF DATA CRLF | HPUB SUBJECT [REPLY] HEADER TOTAL CRLF ... | SUB | UNSUB either     PING |
- * PONG
+ *              [REPLY] HEADER TOTAL CRLF ... | +OK | -ERR text
+ *   client     CONNECT {json} | PUB SUBJECT [REPLY] BYTES CRLF DATA CRLF | HPUB SUBJECT [REPLY]
+ *              HEADER TOTAL CRLF ... | SUB | UNSUB
+ *   either     PING | PONG
  *
  * A PUB is one way. With a reply subject it is a question: its answer is the first MSG to that
  * subject on the same connection; the answers of a JetStream publish and of request-reply look the
@@ -109,7 +110,7 @@ static void refuse(struct proto_conn *c, const uint8_t *p, size_t n)
 		proto_answer(c, q, PROTO_ERROR, status);
 }
 
-/* `nobody`: its header says that nobody serves the subject. */
+/* `nobody`: its header says that the subject has no responders. */
 static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t whole, bool headers,
 		       bool nobody)
 {

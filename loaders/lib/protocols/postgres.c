@@ -3,14 +3,16 @@
  * postgres: the frontend/backend protocol 3 (PostgreSQL's manual, "Message Formats").
  *
  *   first      LEN:32 CODE:32 ...   CODE 3.0 or 3.2: startup; 80877103 TLS, 80877104 GSSAPI (one
- * byte answers), 80877102 cancel then       TYPE:8 LEN:32 (without TYPE) ... client     Q text\0 |
- * P name\0 text\0 | B portal\0 statement\0 ... | E portal\0 rows:32 | D C H S | d c f (copy) | F |
- * p | X server     R K S N A (at any time) | 1 2 3 n t T D G H W d c | C tag\0 | I | s | E (field:8
- * text\0)* \0 | Z state:8
+ *              byte answers), 80877102 cancel
+ *   then       TYPE:8 LEN:32 (without TYPE) ...
+ *   client     Q text\0 | P name\0 text\0 | B portal\0 statement\0 ... | E portal\0 rows:32 | D C H
+ *              S | d c f (copy) | F | p | X
+ *   server     R K S N A (at any time) | 1 2 3 n t T D G H W d c | C tag\0 | I | s | E (field:8
+ *              text\0)* \0 | Z state:8
  *
  * What is counted: each Q, each E, a connection's start, a function call, and a Sync whose batch
  * executes nothing (a prepare, a close). The server answers each Q and each Sync with one Z; of a
- * batch of executes the last is told at Z, those before at the next one's completion. After an
+ * batch of executes the last is reported at Z, those before at the next one's completion. After an
  * error the rest of a batch is skipped ("skipped"). An error before the first Z, or of severity
  * FATAL or PANIC, ends the connection: no Z follows. P, B, D and C belong to the next E or S. A
  * notification (A) is one-way, replication (W) an opened stream. A statement that was prepared
@@ -35,7 +37,7 @@ enum {
 	TAG_OPEN,
 	TAG_OK,
 	TAG_ERROR
-}; /* TAG_OK, TAG_ERROR: completed, told at the next completion or Z */
+}; /* TAG_OK, TAG_ERROR: completed, reported at the next completion or Z */
 
 struct postgres {
 	bool started;                      /* the startup message was seen */

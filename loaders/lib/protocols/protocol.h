@@ -25,7 +25,7 @@
 #define PROTO_ALL      INT64_MAX /* step: all that this side will ever send */
 #define PROTO_STEP_MAX (1ll << 40)
 
-#define PROTO_LOOK 4096 /* more of a text than this nobody reads */
+#define PROTO_LOOK 4096 /* no more of a text than this is read */
 
 /* What was seen of a connection before it is known whose it is: each side's bytes from its first
  * piece on. */
@@ -35,7 +35,7 @@ struct proto_first {
 	bool begun;    /* both streams are seen from their first byte on */
 	bool last;     /* no more bytes will come before the decision; a side without bytes was not
 			  captured */
-	bool datagram; /* each piece is a message of its own */
+	bool datagram; /* each piece is a separate message */
 	uint16_t port; /* the server's, 0: unknown. Only to choose between what fits as well */
 };
 
@@ -67,8 +67,8 @@ struct protocol {
 	enum proto_guess (*recognise)(const struct proto_first *f);
 	/* Begin a state; `begun`: the stream is seen from its start. May be NULL. */
 	void (*begin)(struct proto_conn *c, bool begun);
-	/* See the head. `last`: the bytes after n are missing, or n is 64 KiB, which nobody may
-	 * wait for; PROTO_MORE is then as PROTO_LOST. */
+	/* See the head. `last`: the bytes after n are missing, or n is 64 KiB, the most
+	 * that a step may wait for; PROTO_MORE is then as PROTO_LOST. */
 	int64_t (*step)(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
 			bool last);
 	/* Could a message of this side begin here? Only after a loss, at any byte; must be hard to
@@ -85,7 +85,7 @@ extern const struct protocol
 	*const PROTOCOLS[]; /* NULL-terminated, in the order of asking: the plainest sign first */
 
 struct proto_dir {
-	uint8_t *buf; /* the unfinished message; NULL while there is none */
+	uint8_t *buf; /* the unfinished message; NULL: no such message */
 	size_t len, cap;
 	uint64_t buf_pos; /* of its first byte */
 	uint64_t pos;     /* of the next byte that is expected */
@@ -98,7 +98,7 @@ struct proto_dir {
 	bool going, spoken;      /* going: the last step called proto_goes_on; spoken: the message
 				    produced a question or report */
 	bool synced, ended, met; /* met: something was seen, so pos holds */
-	bool skipping_all, in_message; /* in_message: passed is to be told at the end of skip */
+	bool skipping_all, in_message; /* in_message: report `passed` at the end of skip */
 };
 
 struct proto_conn {
@@ -127,11 +127,11 @@ struct proto_conn {
 	uint64_t piece_pos, at_pos; /* of its first byte; of that of the message at hand */
 	uint64_t step_pos;          /* of the current step's first byte */
 	size_t piece_len, needed;   /* how many; up to where they were looked at */
-	size_t looked;        /* a step's: so many bytes of its message it looked at; 0: all */
-	bool together;        /* proto_piece's */
-	enum proto_side from; /* of the current step */
-	bool asked;           /* by the step at hand */
-	bool goes_on;         /* likewise: proto_goes_on */
+	size_t looked;              /* how many bytes of its message a step looked at; 0: all */
+	bool together;              /* proto_piece's */
+	enum proto_side from;       /* of the current step */
+	bool asked;                 /* by the step at hand */
+	bool goes_on;               /* likewise: proto_goes_on */
 	bool cutting;
 	bool turn; /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;
@@ -172,13 +172,13 @@ struct proto_pending *proto_find(struct proto_conn *c, uint64_t id);
 struct proto_pending *proto_between(struct proto_conn *c, uint64_t low, uint64_t high);
 /* The message at hand brings an answer's first bytes, as far as it has none yet. */
 void proto_first_byte(struct proto_conn *c, struct proto_pending *p);
-/* The message at hand is the last of its answer; it is told when that has passed. `status`: "" or a
- * word, cut to PROTO_STATUS_MAX. */
+/* The message at hand is the last of its answer; it is reported when that has passed. `status`: ""
+ * or a word, cut to PROTO_STATUS_MAX. */
 void proto_answer(struct proto_conn *c, struct proto_pending *p, enum proto_result result,
 		  const char *status);
-/* As proto_answer, of what no latency is told of: a stream has begun. */
+/* As proto_answer, without a latency: a stream has begun. */
 void proto_opened(struct proto_conn *c, struct proto_pending *p, const char *status);
-/* It was none. */
+/* Drops the question without a report. */
 void proto_forget(struct proto_conn *c, struct proto_pending *p);
 /* The current message, of either side, gets no answer. It is reported at its end. */
 void proto_one_way(struct proto_conn *c, uint32_t operation);
@@ -195,7 +195,7 @@ void proto_begins_anew(struct proto_conn *c);
 /* The message continues after the server answered its first part: its time begins with this step.
  */
 void proto_begins_here(struct proto_conn *c);
-/* From the next byte on, both sides speak this. NULL: what they speak is to be found out anew. */
+/* From the next byte on, both sides speak this. NULL: find out again what they speak. */
 void proto_switch(struct proto_conn *c, const struct protocol *to);
 /* A name was answered with this address, of 4 or 16 bytes. */
 void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len);

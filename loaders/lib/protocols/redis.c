@@ -5,13 +5,13 @@
  *   request   *N CRLF ($LEN CRLF DATA CRLF)*N, or inline: WORDS CRLF
  *   reply     +text CRLF  -error CRLF  :int CRLF  _ CRLF  #t CRLF  ,double CRLF  (bignum CRLF
  *             $LEN CRLF DATA CRLF (LEN -1: null)   =LEN, !LEN: as $
- *             *N CRLF items  ~N: as *  >N: a push, no reply  %N: 2N items  |N: 2N items of
- * attributes before the reply
+ *             *N CRLF items  ~N: as *  >N: a push, no reply  %N: 2N items
+ *             |N: 2N items of attributes before the reply
  *
  * A reply is over when as many items have passed as its heads announced: a counter, whatever the
  * nesting. Replies come in order. SUBSCRIBE has a reply for each channel; messages of channels are
- * no replies. A reply that contains an error (EXEC) is an error. PSYNC and SYNC turn the
- * connection into a stream.
+ * no replies. A reply that contains an error (EXEC) is an error. PSYNC and SYNC turn the connection
+ * into a stream.
  *
  * Operation: COMMAND KEY, the key by route.h with ':'. An error's status is its first word.
  */
@@ -37,8 +37,8 @@ struct redis {
 	bool stream, quiet, skip_one, subscribed, asked;
 };
 
-/* $N CRLF and the like: the number after the sign; its line's size, 0: not whole, SIZE_MAX: wrong.
- */
+/* $N CRLF, *N CRLF, ...: the number after the sign. Returns the line's size, 0: not whole,
+ * SIZE_MAX: wrong. */
 static size_t number_line(const uint8_t *p, size_t n, int64_t *value)
 {
 	size_t i = 1;
@@ -366,7 +366,7 @@ static uint64_t item(struct redis *s, const uint8_t *p, size_t n)
 	return SIZE_MAX;
 }
 
-/* What a reply is (an error's word, a push's or a subscription's kind) stands in its first string.
+/* The first string of a reply says what it is (an error's word, a push's or a subscription's kind).
  */
 static bool first_word_is_here(const uint8_t *p, size_t n)
 {

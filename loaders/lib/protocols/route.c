@@ -13,7 +13,7 @@
 
 #define NODES_MAX 50000
 #define PART_MAX  64
-#define TOKEN     24 /* as long, with a digit: nobody's word */
+#define TOKEN     24 /* as long, with a digit: not a word */
 #define HEX       8
 
 struct route {

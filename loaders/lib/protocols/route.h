@@ -2,8 +2,8 @@
 /*
  * route: paths and keys as few names. A part that has the shape of an id (digits, a UUID,
  * hexadecimal digits, a mail address, a long token) becomes {id} by itself; a place with more than
- * ROUTE_SIBLINGS different parts becomes {name} once they have been seen. Each service has places
- * of its own, up to ROUTE_SERVICES of them: those after that share theirs.
+ * ROUTE_SIBLINGS different parts becomes {name} once they have been seen. Up to ROUTE_SERVICES
+ * services each have separate places; later ones share theirs.
  */
 #ifndef SONDE_PROTOCOLS_ROUTE_H
 #define SONDE_PROTOCOLS_ROUTE_H
@@ -21,7 +21,7 @@ struct routes;
 
 struct routes *routes_new(void);
 void routes_free(struct routes *r);
-/* `service`: any number that stands for it. A path of n bytes (a query or fragment is left away),
+/* `service`: any number that identifies it. A path of n bytes (a query or fragment is left away),
  * or a key whose parts are parted by `mark`. Returns bytes in `out`. */
 size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size_t n, char mark,
 		   char out[ROUTE_MAX]);

@@ -49,7 +49,7 @@ static void gap(struct sql *s, uint8_t next)
 		put(s, " ", 1);
 }
 
-/* A sign that stands for no subtraction is the number's own. */
+/* A sign that is not a subtraction belongs to the number. */
 static void unsign(struct sql *s)
 {
 	size_t at = s->len;
@@ -95,7 +95,7 @@ static void quoted(struct sql *s, uint8_t q, bool backslash)
 	s->i = s->i < s->n ? s->i + 1 : s->n;
 }
 
-/* $tag$ ... $tag$. False: it is none. */
+/* Skips $tag$ ... $tag$. False: it is not such a string. */
 static bool dollar_quoted(struct sql *s)
 {
 	size_t from = s->i, tag = from + 1, i;

@@ -7,8 +7,8 @@
  *   TRACEID_B3       b3: TRACE-SPAN[-sampled[-parent]], or a decision alone, which names no trace
  *                    (B3 single header)
  *   TRACEID_UBER     uber-trace-id: TRACE:SPAN:PARENT:FLAGS, colons perhaps as %3A (Jaeger)
- *   TRACEID_REQUEST  x-request-id: a UUID, or 32 hexadecimal digits; what else stands there is
- *                    nobody's but the program's
+ *   TRACEID_REQUEST  x-request-id: a UUID, or 32 hexadecimal digits; other values
+ *                    have a meaning only to the program
  *   TRACEID_PLAIN    x-b3-traceid: TRACE
  *   TRACEID_SW8      sw8: 1-TRACE-SEGMENT-SPAN-... (SkyWalking), whose trace is in base64
  *

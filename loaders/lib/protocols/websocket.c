@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * websocket: RFC 6455, after HTTP's 101. A frame:
- *   FIN:1 RSV:3 OPCODE:4 | MASK:1 LEN:7 | 126: LEN:16, 127: LEN:64 (big endian) | MASK: KEY:32 |
- * DATA Opcodes: 0 continuation, 1 text, 2 binary, 8 close, 9 ping, 10 pong. Each message of data is
+ *
+ *   FIN:1 RSV:3 OPCODE:4 | MASK:1 LEN:7 | 126: LEN:16, 127: LEN:64 (big endian) |
+ *   MASK: KEY:32 | DATA
+ *
+ * Opcodes: 0 continuation, 1 text, 2 binary, 8 close, 9 ping, 10 pong. Each message of data is
  * reported as one-way, including all of its frames; there is no latency, as there is no question.
  */
 #include "loaders/lib/protocols/table.h"

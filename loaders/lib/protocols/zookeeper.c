@@ -4,9 +4,10 @@
  * Numbers are big endian.
  *
  *   connect    LEN:32 VERSION:32 (0) ZXID:64 TIMEOUT:32 SESSION:64 PASSWORD(buffer) [READ_ONLY:8]
- * -> LEN:32 VERSION:32 TIMEOUT:32 SESSION:64 PASSWORD ... request    LEN:32 XID:32 OP:32 [PATH:
- * LEN:32 BYTES ...] response   LEN:32 XID:32 ZXID:64 ERROR:32 ...; XID -1: a watch's event, -2: a
- * ping's, -4 auth's, -8 set watches'
+ *              -> LEN:32 VERSION:32 TIMEOUT:32 SESSION:64 PASSWORD ...
+ *   request    LEN:32 XID:32 OP:32 [PATH: LEN:32 BYTES ...]
+ *   response   LEN:32 XID:32 ZXID:64 ERROR:32 ...; XID -1: a watch's event, -2: a ping's, -4
+ *              auth's, -8 set watches'
  *
  * Matched by xid, in order. Operation: the op and its path, as a route. An error is reported by its
  * name; a failed multi has code 0 itself, the code is in its results. "no node" and "node exists"
@@ -96,7 +97,7 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 	const char *name = op_name((int32_t)be32(p + 8), &path);
 	size_t len = path && n >= 16 ? be32(p + 12) : 0;
 
-	/* a part of a path is none */
+	/* a truncated path is not used */
 	if (!path || proto_payload(c) == PROTO_NONE || n < 17 || len > n - 16)
 		return proto_name(c, name, strlen(name));
 	for (size_t i = 0; i < len; i++)

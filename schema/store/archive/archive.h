@@ -7,9 +7,9 @@
  *      so (folder_is_archived).
  *   2. Each table is compared with the segment's, row by row, and the file is synced.
  *   3. With the folder's lock held, if the segment is as it was, the file takes its name. Readers
- *      that have the segment open go on reading it. A crash before step 3 leaves the segment as it
- *      is. The caller holds the lock of sealing,
- * and has seen that the segment is finished and at rest (seal.h).
+ *      that have the segment open go on reading it.
+ * A crash before step 3 leaves the segment as it is. The caller holds the lock of sealing, and has
+ * seen that the segment is finished and at rest (seal.h).
  */
 #ifndef SONDE_STORE_ARCHIVE_ARCHIVE_H
 #define SONDE_STORE_ARCHIVE_ARCHIVE_H

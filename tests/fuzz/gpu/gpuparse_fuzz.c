@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpuparse_fuzz: whatever sonde-nvml says is read within its bounds, block by block; no number is
- * negative and texts are printable. covers: loaders/gpu/gpuparse.c
+ * negative and texts are printable.
+ *
+ * covers: loaders/gpu/gpuparse.c
  */
 #include <stdint.h>
 #include <stdlib.h>

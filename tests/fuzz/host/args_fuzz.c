@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * args_fuzz: any bytes are masked without harm, one line comes out, and a value that is surely a
- * secret never does. covers: loaders/lib/host/proc/args.c
+ * secret never does.
+ *
+ * covers: loaders/lib/host/proc/args.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * container_fuzz: any cgroup path, any file of a runtime and any command line of an engine are
- * taken without harm. covers: loaders/lib/host/proc/container.c
- * loaders/lib/host/proc/containerfile.c loaders/lib/host/proc/engines.c
+ * taken without harm.
+ *
+ * covers: loaders/lib/host/proc/container.c loaders/lib/host/proc/containerfile.c
+ *         loaders/lib/host/proc/engines.c
  */
 #include <stdint.h>
 #include <stdlib.h>

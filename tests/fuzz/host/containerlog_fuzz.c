@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * containerlog_fuzz: whatever a log's end is, few short lines come out of it, without a control
- * byte, and valid UTF-8. covers: loaders/lib/host/proc/containerlog.c
+ * byte, and valid UTF-8.
+ *
+ * covers: loaders/lib/host/proc/containerlog.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * jitdump_fuzz: any bytes give disjoint, sorted pieces; each that has a name is found under it, and
- * its place is a file's. covers: loaders/lib/host/names/jitdump.c loaders/lib/host/names/perfmap.c
+ * its place is a file's.
+ *
+ * covers: loaders/lib/host/names/jitdump.c loaders/lib/host/names/perfmap.c
  */
 #include <stdint.h>
 #include <stdlib.h>

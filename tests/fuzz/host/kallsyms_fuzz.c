@@ -2,7 +2,9 @@
 /*
  * kallsyms_fuzz: any text gives a table in which each found function begins at or below the address
  * asked for. What is kept of it gives the same answers, or none; any bytes taken for such a file
- * are refused or can be asked. covers: loaders/lib/host/names/kallsyms.c
+ * are refused or can be asked.
+ *
+ * covers: loaders/lib/host/names/kallsyms.c
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * late_fuzz: any bytes as the unwind rows of a file, and any record of a late stack, end in frames
- * and a reason. hostmaps is played: everything below 1 TiB is one file with those rows. covers:
- * loaders/lib/host/late/late.c loaders/lib/host/late/late_parts.c loaders/lib/host/unwind/unwind.c
+ * and a reason. hostmaps is played: everything below 1 TiB is one file with those rows.
+ *
+ * covers: loaders/lib/host/late/late.c loaders/lib/host/late/late_parts.c
+ *         loaders/lib/host/unwind/unwind.c
  */
 #include <stdint.h>
 #include <stdlib.h>

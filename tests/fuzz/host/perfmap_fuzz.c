@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * perfmap_fuzz: any text gives disjoint, sorted pieces, each of which is found under the name that
- * it has. covers: loaders/lib/host/names/perfmap.c
+ * it has.
+ *
+ * covers: loaders/lib/host/names/perfmap.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host_parse_fuzz: accounts of any bytes are read within their bounds, and no number is negative,
- * whatever the format. covers: loaders/host/parse.c
+ * whatever the format.
+ *
+ * covers: loaders/host/parse.c
  */
 #include <stdint.h>
 #include <stdlib.h>

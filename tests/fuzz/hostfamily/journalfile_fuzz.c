@@ -2,7 +2,9 @@
 /*
  * journalfile_fuzz: whatever a journal's file is, some entries come out of it, in bounds, within so
  * many reads. The hash of the field that is looked for is written where the first bucket leads, so
- * that more than the hash is tried. covers: loaders/host/logs/journalfile.c
+ * that more than the hash is tried.
+ *
+ * covers: loaders/host/logs/journalfile.c
  */
 #include <stdint.h>
 #include <stdlib.h>

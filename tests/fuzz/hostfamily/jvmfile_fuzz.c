@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * jvmfile_fuzz: hsperfdata files and lists of mappings of any bytes are read within their bounds;
- * no number is negative, texts are printable. covers: loaders/host/jvmfile.c
+ * no number is negative, texts are printable.
+ *
+ * covers: loaders/host/jvmfile.c
  */
 #include <stdint.h>
 #include <stdlib.h>

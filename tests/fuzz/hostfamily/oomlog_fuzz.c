@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * oomlog_fuzz: the kernel's log may hold anything: names are chosen by programs. It is read within
- * its bounds, and what is found is ended. covers: loaders/host/events/oomlog.c
+ * its bounds, and what is found is ended.
+ *
+ * covers: loaders/host/events/oomlog.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pypart_fuzz: any bytes as the beginning of _PyRuntime, and as code: its version, and spans of
- * .eh_frame that it jumps into. covers: loaders/index/runtimes/pylayout.c
+ * .eh_frame that it jumps into.
+ *
+ * covers: loaders/index/runtimes/pylayout.c
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * l7_message_fuzz: of a packet of any bytes, what is read is within its bounds and printable;
- * written again, it is read the same. covers: loaders/l7/parser_message.c
+ * written again, it is read the same.
+ *
+ * covers: loaders/l7/parser_message.c
  */
 #include <stdint.h>
 #include <stdlib.h>

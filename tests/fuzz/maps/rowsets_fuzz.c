@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rowsets_fuzz: an UNWIND section is refused, or every page and every row of it leads to a place
- * inside it, as a probe follows them; in one piece, and in parts. covers:
- * loaders/maps/publish/rowsets.c loaders/maps/publish/rowparts.c
+ * inside it, as a probe follows them; in one piece, and in parts.
+ *
+ * covers: loaders/maps/publish/rowsets.c loaders/maps/publish/rowparts.c
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * net_counts_fuzz: the kernel's counts of a network namespace, of any bytes: within their bounds,
- * no number negative. covers: loaders/net/counts.c
+ * no number negative.
+ *
+ * covers: loaders/net/counts.c
  */
 #include <stdint.h>
 #include <stdlib.h>

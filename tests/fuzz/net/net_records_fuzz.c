@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * net_records_fuzz: records of any bytes are taken, waited for and forgotten within their bounds,
- * and counts of any text are no negative numbers. covers: loaders/net/record.c loaders/net/conns.c
- * loaders/net/others.c
+ * and counts of any text are no negative numbers.
+ *
+ * covers: loaders/net/record.c loaders/net/conns.c loaders/net/others.c
  */
 #include <stdint.h>
 #include <stdlib.h>

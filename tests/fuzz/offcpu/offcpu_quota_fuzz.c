@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * offcpu_quota_fuzz: cpu.stat and /proc/stat of any bytes are read within their bounds; what is
- * refused leaves the output alone. covers: loaders/offcpu/quota_parse.c
+ * refused leaves the output alone.
+ *
+ * covers: loaders/offcpu/quota_parse.c
  */
 #include <stdint.h>
 #include <stdlib.h>

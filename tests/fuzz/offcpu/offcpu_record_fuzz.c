@@ -2,7 +2,9 @@
 /*
  * offcpu_record_fuzz: a stream of ring records of any bytes, in any order, is taken or refused;
  * what is taken is joined, and what it accounts for is what the store gets: nothing twice, nothing
- * missing once the stream has ended. covers: loaders/offcpu/record.c loaders/offcpu/join.c
+ * missing once the stream has ended.
+ *
+ * covers: loaders/offcpu/record.c loaders/offcpu/join.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pstack_watch_fuzz: any bytes as an epoll's line, as an array of poll(2) and as a set of
- * select(2): never more descriptors than there is room for, none negative. covers:
- * loaders/pstack/wait_fds.c
+ * select(2): never more descriptors than there is room for, none negative.
+ *
+ * covers: loaders/pstack/wait_fds.c
  */
 #include <stdint.h>
 #include <stdlib.h>

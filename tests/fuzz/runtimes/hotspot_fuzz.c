@@ -2,8 +2,9 @@
 /*
  * hotspot_fuzz: any bytes as the memory of a JVM, in which a thread's Java frames are looked for,
  * one stretch after the other. They lie from BASE on; HotSpot's numbers about itself are the
- * first words, constants the lower half of theirs, variables are there themselves. covers:
- * loaders/lib/runtimes/hotspot.c loaders/lib/runtimes/hotspotcode.c
+ * first words, constants the lower half of theirs, variables are there themselves.
+ *
+ * covers: loaders/lib/runtimes/hotspot.c loaders/lib/runtimes/hotspotcode.c
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,9 @@
 /*
  * php_fuzz: any bytes as the memory of a process, in which PHP's frames are looked for. The first
  * byte's bits: 0x80 the native stack is whole, 0x40 the file is a program; the others lie from
- * BASE on, executor_globals first. covers: loaders/lib/runtimes/php.c probes/runtimes/php.h
+ * BASE on, executor_globals first.
+ *
+ * covers: loaders/lib/runtimes/php.c probes/runtimes/php.h
  */
 #include <stdlib.h>
 #include <string.h>

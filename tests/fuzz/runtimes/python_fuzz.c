@@ -2,7 +2,9 @@
 /*
  * python_fuzz: any bytes as the memory of a process, in which a thread's Python frames are looked
  * for. The first byte chooses the shape of frames and the kind of texts; the others lie from BASE
- * on. covers: loaders/lib/runtimes/python.c loaders/lib/runtimes/pycode.c probes/runtimes/python.h
+ * on.
+ *
+ * covers: loaders/lib/runtimes/python.c loaders/lib/runtimes/pycode.c probes/runtimes/python.h
  */
 #include <stdlib.h>
 #include <string.h>

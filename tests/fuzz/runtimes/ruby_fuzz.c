@@ -2,8 +2,9 @@
 /*
  * ruby_fuzz: any bytes as the memory of a process, in which a thread's Ruby frames are looked for.
  * The first byte's bits: 1 texts and classes as in 3.3, 2 the thread is in the VM's list, 4 a
- * program's own variable, 0x80 the native stack is whole; the others lie from BASE on. covers:
- * loaders/lib/runtimes/ruby.c loaders/lib/runtimes/rubycode.c probes/runtimes/ruby.h
+ * program's own variable, 0x80 the native stack is whole; the others lie from BASE on.
+ *
+ * covers: loaders/lib/runtimes/ruby.c loaders/lib/runtimes/rubycode.c probes/runtimes/ruby.h
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,11 +2,12 @@
 /*
  * v8_fuzz: any bytes as the memory of a process, in which a thread's JavaScript frames are looked
  * for. The first byte is the shape (enum v8_shape, less one); the others lie from BASE on: where
- * the builtins are, how many bytes, then what frames and objects there are. covers:
- * loaders/lib/runtimes/v8/v8.c loaders/lib/runtimes/v8/v8object.c loaders/lib/runtimes/v8/v8code.c
- * loaders/lib/runtimes/v8/v8string.c loaders/lib/runtimes/utf8.c
- * loaders/lib/runtimes/v8/v8_cache.c
- * loaders/lib/runtimes/v8/v8running.c
+ * the builtins are, how many bytes, then what frames and objects there are.
+ *
+ * covers: loaders/lib/runtimes/v8/v8.c loaders/lib/runtimes/v8/v8object.c
+ *         loaders/lib/runtimes/v8/v8code.c loaders/lib/runtimes/v8/v8string.c
+ *         loaders/lib/runtimes/utf8.c loaders/lib/runtimes/v8/v8_cache.c
+ *         loaders/lib/runtimes/v8/v8running.c
  */
 #include <stdlib.h>
 #include <string.h>

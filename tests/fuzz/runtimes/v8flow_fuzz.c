@@ -2,8 +2,10 @@
 /*
  * v8flow_fuzz: any bytes as optimised code, with descriptions that are made up: which functions run
  * where it was interrupted? The first two bytes are how many exits it has and how many bytes follow
- * its instructions. covers: loaders/lib/runtimes/v8/v8flow.c
- * loaders/lib/runtimes/v8/v8flow_graph.c loaders/lib/code/x86insn.c
+ * its instructions.
+ *
+ * covers: loaders/lib/runtimes/v8/v8flow.c loaders/lib/runtimes/v8/v8flow_graph.c
+ *         loaders/lib/code/x86insn.c
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * v8tables_fuzz: any bytes as each table that V8's compilers write. The first two are what is
- * looked for. covers: loaders/lib/runtimes/v8/v8tables.c
+ * looked for.
+ *
+ * covers: loaders/lib/runtimes/v8/v8tables.c
  */
 #include <stdlib.h>
 #include <string.h>

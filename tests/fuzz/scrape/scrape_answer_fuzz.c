@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scrape_answer_fuzz: whatever an HTTP server says is read within its bounds; more bytes never take
- * a head back. covers: loaders/scrape/http_head.c
+ * a head back.
+ *
+ * covers: loaders/scrape/http_head.c
  */
 #include <stdint.h>
 #include <stdlib.h>

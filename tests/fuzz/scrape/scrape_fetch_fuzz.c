@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scrape_fetch_fuzz: messages that a child of sonde-pprof which was taken over may send: each a
- * length and bytes. covers: loaders/scrape/fetch.c
+ * length and bytes.
+ *
+ * covers: loaders/scrape/fetch.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scrape_profile_fuzz: whatever a program hands out as a profile is read within its bounds and
- * limits, mappings before stacks. covers: loaders/scrape/profile.c schema/base/proto.c
+ * limits, mappings before stacks.
+ *
+ * covers: loaders/scrape/profile.c schema/base/proto.c
  */
 #include <stdint.h>
 #include <stdlib.h>

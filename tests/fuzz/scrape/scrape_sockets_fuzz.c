@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scrape_sockets_fuzz: lines of /proc/net/tcp in any form; an address is given only if no other
- * socket has it. covers: loaders/scrape/sockets.c, loaders/scrape/unixsockets.c
+ * socket has it.
+ *
+ * covers: loaders/scrape/sockets.c, loaders/scrape/unixsockets.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -5,10 +5,11 @@
  *
  *   ENVIRONMENT_GVISOR  the kernel's log is gVisor's, which has no eBPF (it calls itself Linux 4.4)
  *   ENVIRONMENT_GUEST   a user namespace other than the initial one: an LXC guest without
- * privileges (Proxmox's default), rootless Docker or Podman. Root has all capabilities there, but
- * none of them counts for eBPF ENVIRONMENT_LXC     an LXC guest in the initial user namespace
- * (systemd's /run/systemd/container says so) ENVIRONMENT_WSL     Windows' kernel for Linux:
- * "microsoft" in its release
+ *                       privileges (Proxmox's default), rootless Docker or Podman. Root has all
+ *                       capabilities there, but none of them counts for eBPF
+ *   ENVIRONMENT_LXC     an LXC guest in the initial user namespace (systemd's
+ *                       /run/systemd/container says so)
+ *   ENVIRONMENT_WSL     Windows' kernel for Linux: "microsoft" in its release
  */
 #ifndef SONDE_BPF_ENVIRONMENT_H
 #define SONDE_BPF_ENVIRONMENT_H

@@ -2,8 +2,8 @@
 /*
  * goheap_read: for the tests: what buckets.h reads of a live process, as JSON.
  *
- *     goheap_read PID INDEX        one collection for each line of standard input, one line of JSON
- * each
+ *     goheap_read PID INDEX    one collection for each line of standard input, one line of JSON
+ *                              each
  *
  * INDEX is the image index of the process's program. Besides the values, each bucket's frames as
  * the index names them, by the rules that buckets.h gives for each kind.
