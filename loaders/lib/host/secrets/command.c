@@ -6,7 +6,8 @@
 #include "loaders/lib/host/secrets/programs.h"
 #include "loaders/lib/host/secrets/text.h"
 
-#define DEPTH_MAX 6 /* programs that run one another: sudo env nice timeout mysql */
+#define DEPTH_MAX    6 /* programs that run one another: sudo env nice timeout mysql */
+#define COMMANDS_MAX 24
 
 struct command {
 	struct hidden *h;
@@ -22,7 +23,7 @@ static struct span text(struct view v)
 	return (struct span){v.p, v.n};
 }
 
-/* Such as stands where a value is missing: -x, --long-name */
+/* -x or --long-name: the value before it is missing. */
 static bool is_option(struct view v)
 {
 	if (v.n < 2 || v.p[0] != '-')
@@ -92,10 +93,6 @@ static void hide_by(struct command *c, enum rule_kind kind, size_t k, struct vie
 	case RULE_PASS:
 		if (span_begins(text(v), "pass:"))
 			text_hide_after(c->h, v, ':');
-		break;
-	case RULE_BARE:
-		if (!is_pair(v) && v.n && v.p[0] != '-')
-			view_hide(c->h, v, 0, v.n);
 		break;
 	case RULE_NAMED:
 		if (k && name_is_secret(text(c->words[k - 1])))
@@ -206,7 +203,7 @@ static bool is_flag(const struct command *c, char letter)
 	return false;
 }
 
-/* The kind of the value of a short option; RULE_FLAGS if it is none that is known. */
+/* The kind of a short option's value; RULE_FLAGS if no rule knows the option. */
 static enum rule_kind letter_kind(const struct command *c, size_t k, char letter)
 {
 	struct key key;
@@ -249,9 +246,9 @@ static size_t group(struct command *c, size_t k)
 	return 0;
 }
 
-/* By the keys of this rule; `named`: -password is an option of its own, not "assword" attached to
- * -p. Returns the words after it that it took, or SIZE_MAX if it is not meant.
- */
+/* The word is an option that this rule has a key for. `named`: it is -password, not -p with
+ * "assword" attached. Returns how many words after it belong to it, or SIZE_MAX if the rule has no
+ * key for it. */
 static size_t option_by(struct command *c, const struct rule *rule, size_t k, bool named)
 {
 	const char *s = rule->keys;
@@ -357,7 +354,12 @@ static void by_rules(struct command *c)
 
 /* ---- programs that run others ---- */
 
-static void scan(struct hidden *h, const struct view *words, uint8_t *known, size_t n, bool code,
+struct walk {
+	struct hidden *h;
+	int left; /* so many commands in this one are still looked at: each costs its length */
+};
+
+static void scan(struct walk *w, const struct view *words, uint8_t *known, size_t n, bool code,
 		 int depth);
 
 /* Where the command begins that a carrier runs, n if nowhere. */
@@ -423,7 +425,7 @@ static struct view image_program(struct view v)
 	return view_part(v, begin, end);
 }
 
-static void carry(struct hidden *h, const struct carrier *by, const struct view *words,
+static void carry(struct walk *w, const struct carrier *by, const struct view *words,
 		  uint8_t *known, size_t n, bool code, int depth)
 {
 	size_t k = carried(by, words, n);
@@ -436,60 +438,63 @@ static void carry(struct hidden *h, const struct carrier *by, const struct view 
 		struct view image = image_program(words[k]);
 
 		if (program_find(text(image), &p) && !p.plain) {
-			struct command c = {h, words + k, known + k, n - k, &p, 0};
+			struct command c = {w->h, words + k, known + k, n - k, &p, 0};
 
 			by_rules(&c);
 		}
 		k++;
 	}
-	scan(h, words + k, known + k, n - k, code, depth + 1);
+	scan(w, words + k, known + k, n - k, code, depth + 1);
 }
 
-/* An unknown program: the first word that is the name of a known one may be what it runs. */
-static void search(struct hidden *h, const struct view *words, uint8_t *known, size_t n, int depth)
+/* An unknown program: it may run what follows a word that is the name of a known one. */
+static void search(struct walk *w, const struct view *words, uint8_t *known, size_t n, int depth)
 {
 	struct program p;
+	size_t found = 0, most = depth ? 1 : 4;
 
-	for (size_t k = 1; k < n; k++)
+	for (size_t k = 1; k < n && found < most; k++)
 		if (words[k].n > 1 && words[k].p[0] != '-' && program_find(text(words[k]), &p) &&
 		    !p.plain && !p.verb) {
-			scan(h, words + k, known + k, n - k, false, depth + 1);
-			return;
+			scan(w, words + k, known + k, n - k, false, depth + 1);
+			found++;
 		}
 }
 
-static void scan(struct hidden *h, const struct view *words, uint8_t *known, size_t n, bool code,
+static void scan(struct walk *w, const struct view *words, uint8_t *known, size_t n, bool code,
 		 int depth)
 {
 	size_t first = n ? first_word(words, n) : 0;
 	struct program p;
 
-	if (first >= n || depth > DEPTH_MAX)
+	if (first >= n || depth > DEPTH_MAX || w->left-- <= 0)
 		return;
 	words += first;
 	known += first;
 	n -= first;
-	if (!program_find(text(words[0]), &p) || (p.verb && !code)) {
-		search(h, words, known, n, depth);
-		return;
-	}
 	for (size_t k = 1; k < n; k++)
 		if (words[k].n == 2 && !memcmp(words[k].p, "--", 2)) {
-			scan(h, words + k + 1, known + k + 1, n - k - 1, code, depth + 1);
+			scan(w, words + k + 1, known + k + 1, n - k - 1, code, depth + 1);
 			break;
 		}
+	if (!program_find(text(words[0]), &p) || (p.verb && !code)) {
+		search(w, words, known, n, depth);
+		return;
+	}
 	if (p.n) {
-		struct command c = {h, words, known, n, &p, 0};
+		struct command c = {w->h, words, known, n, &p, 0};
 
 		by_rules(&c);
 	}
 	for (size_t i = 0; i < p.n_carriers; i++)
-		carry(h, p.carriers[i], words, known, n, code, depth);
+		carry(w, p.carriers[i], words, known, n, code, depth);
 }
 
 void command_scan(struct hidden *h, const struct view *words, uint8_t *known, size_t n, bool code)
 {
-	scan(h, words, known, n, code, 0);
+	struct walk w = {h, COMMANDS_MAX};
+
+	scan(&w, words, known, n, code, 0);
 }
 
 void command_named_options(struct hidden *h, const struct view *words, const uint8_t *known,

@@ -8,18 +8,16 @@
 
 #include "loaders/lib/host/secrets/view.h"
 
-/* What is known of a word: flags. */
+/* Flags of a word. */
 enum {
 	WORD_KNOWN = 1, /* a rule says what it is, or the value of what */
 	WORD_CODE = 2,  /* it is shell code */
 };
 
-/* `known`: a byte of flags for each word, which this sets. `code`: the command stands in shell
- * code.
- */
+/* Sets `known`, the flags of each word. `code`: the command is part of shell code. */
 void command_scan(struct hidden *h, const struct view *words, uint8_t *known, size_t n, bool code);
 
-/* "--password" and the like: the next word is hidden, unless it is an option. */
+/* Hides the word after an option whose name says that it takes a secret, such as --password. */
 void command_named_options(struct hidden *h, const struct view *words, const uint8_t *known,
 			   size_t n);
 

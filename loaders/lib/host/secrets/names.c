@@ -68,7 +68,7 @@ static const char harmless_last[] =
 	"provider count limit expiry expires expiration interval socket sock header env fd stdin name "
 	"names version arn ref store backend class host port policy required enabled prompt algorithm "
 	"issuer audience format bits iterations lifetime rotation authentication prompts jar";
-/* end like the name of a secret, and are none */
+/* these end like the name of a secret */
 static const char harmless_parts[] =
 	"bypass compass trespass surpass overpass underpass encompass subpass multipass singlepass "
 	"onepass twopass";
@@ -257,11 +257,13 @@ static size_t telegram_at(const char *p, size_t n)
 size_t token_at(const char *p, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
-		size_t k = strlen(shapes[i].prefix);
 		bool mixed = false;
+		size_t k;
 
-		if (*p != *shapes[i].prefix || n < shapes[i].min ||
-		    memcmp(p, shapes[i].prefix, k) != 0)
+		if (*p != *shapes[i].prefix || n < shapes[i].min)
+			continue;
+		k = strlen(shapes[i].prefix);
+		if (memcmp(p, shapes[i].prefix, k) != 0)
 			continue;
 		while (k < n && (token_char(p[k]) || (*p == '$' && (p[k] == '$' || p[k] == ',')))) {
 			mixed |= !islower((unsigned char)p[k]) && p[k] != '-' && p[k] != '_' &&

@@ -24,9 +24,8 @@ enum rule_kind {
 	RULE_COMMA,    /* after the first ',' : user,X */
 	RULE_SLASH,    /* between the first '/' and the last '@' : user/X@database */
 	RULE_PAIR,     /* after the first '=' : key=X */
-	RULE_COOKIE,   /* the same; a file's name without '=' is none */
+	RULE_COOKIE,   /* the same; without '=' it is the name of a file */
 	RULE_PASS,     /* after "pass:", as openssl has it */
-	RULE_BARE,     /* all of it; key=X: the value is for the text's rules */
 	RULE_NAMED,    /* all of it, if the word before is the name of a secret */
 	RULE_TWO,      /* the next two words */
 	RULE_LAST,     /* the option says that the last word is one */

@@ -42,7 +42,7 @@ static void words_scan(struct hidden *h, const struct view *words, size_t n, boo
 	}
 }
 
-/* One command of shell code, and what is known of those before it. */
+/* One command of shell code, and the state that the commands before it left. */
 struct pipeline {
 	struct view *words; /* of this command, behind those of the echoes before it */
 	size_t n, n_before;

@@ -6,9 +6,9 @@
  *   2. '...' is taken as it is; in "..." a backslash quotes $ ` " \ and a line end; $'...' has the
  *      escapes of C; outside of quotes a backslash quotes the next byte. A quote that does not end
  *      goes to the end of the text.
- *   3. Redirections: their target is a word of its own, which is none of the command. "<<<" gives
- *      the command a word as its input.
- * Nothing is expanded: variables and patterns stay as they are written.
+ *   3. Redirections: their target is a separate word, which does not belong to the command. "<<<"
+ * gives the command a word as its input. Nothing is expanded: variables and patterns stay as they
+ * are written.
  */
 #ifndef SONDE_HOST_SECRETS_SHELL_H
 #define SONDE_HOST_SECRETS_SHELL_H
@@ -21,7 +21,7 @@ enum shell_place {
 	SHELL_PIPED,    /* the same, and it reads what the command before writes */
 	SHELL_INPUT,    /* after "<<<" */
 	SHELL_HERE,     /* after "<<": what ends the lines that are its input, from the next on */
-	SHELL_FILE,     /* after "<", ">" and the like */
+	SHELL_FILE,     /* the target of any other redirection */
 };
 
 struct shell_word {

@@ -90,6 +90,10 @@ static size_t hide_quoted(struct scan *s, size_t i, size_t level)
 		if (v.p[i] == q && (run <= level || (run - level) % (2 * (level + 1)) == 0)) {
 			size_t end = i - (run < level ? run : level);
 
+			if (!level && !run && i > begin && at(v, i + 1) == q) { /* 'it''s' */
+				i++;
+				continue;
+			}
 			view_hide(s->h, v, begin, end);
 			return end;
 		}
@@ -103,13 +107,25 @@ static size_t hide_quoted(struct scan *s, size_t i, size_t level)
 static size_t hide_group(struct scan *s, size_t i)
 {
 	struct view v = s->v;
-	size_t begin = i + 1, depth = 0;
+	size_t begin = i + 1, depth = 0, run = 0, level = 0;
+	char string = 0; /* the quote of the string that this is in */
 
 	for (; i < v.n; i++) {
-		if (strchr("([{", v.p[i]) && v.p[i])
+		char c = v.p[i];
+
+		if (c == '\\') {
+			run++;
+			continue;
+		}
+		if (string ? c == string && run == level : c == '"' || c == '\'') {
+			string = string ? 0 : c;
+			level = run;
+		} else if (!string && c && strchr("([{", c)) {
 			depth++;
-		else if (strchr(")]}", v.p[i]) && v.p[i] && !--depth)
+		} else if (!string && c && strchr(")]}", c) && !--depth) {
 			break;
+		}
+		run = 0;
 	}
 	view_hide(s->h, v, begin, i);
 	return i;
@@ -146,9 +162,7 @@ static size_t bare_end(struct scan *s, size_t i)
 			if (quote(v.p[i + 1]))
 				return i;
 			i++;
-		} else if (blank(c) || quote(c)) {
-			return i;
-		} else if (c && strchr(",;&}])|#<", c) &&
+		} else if (c && strchr(" \t\n\r\"'`,;&}])|#<", c) &&
 			   (s->kind != TEXT_WORD || delimiter_ends(v, i))) {
 			return i;
 		}
@@ -250,7 +264,7 @@ static size_t next_element(struct view v, size_t i)
 	return quote(at(v, i + backslashes(v, i))) ? i : 0;
 }
 
-/* Is it an option, such as stands where a value is missing: -x, --long-name? */
+/* Does -x or --long-name begin here, so that the value before it is missing? */
 static bool option_at(struct view v, size_t i)
 {
 	if (at(v, i) != '-')
@@ -266,7 +280,7 @@ static bool option_at(struct view v, size_t i)
 	return true;
 }
 
-/* Does the name have a value that is none of a secret: auth=none, credentials=/path? */
+/* Is the value surely no secret: auth=no, credentials=/path? */
 static bool harmless(struct scan *s, struct span name, size_t value)
 {
 	struct view v = s->v;
@@ -450,16 +464,14 @@ static size_t userinfo_at(struct scan *s, size_t i, size_t *colon)
 	*colon = 0;
 	if (i < s->no_at)
 		return 0;
-	for (; i < v.n && !url_end(v.p[i]); i++) {
+	for (; i < v.n && !blank(v.p[i]) && !quote(v.p[i]); i++) {
 		if (v.p[i] == '@')
 			found = i; /* the last one: a password may hold '@' */
 		else if (v.p[i] == ':' && !*colon && !found)
 			*colon = i;
-		else if (v.p[i] == '/' &&
+		else if ((v.p[i] == '/' || v.p[i] == '?' || v.p[i] == '#') &&
 			 (found || !*colon || all_digits(v.p + *colon + 1, i - *colon - 1)))
-			return found; /* the path; a password with a bare '/' is hidden, too */
-		else if (v.p[i] == '?' || v.p[i] == '#')
-			break;
+			return found; /* the path; a password with a bare one is hidden, too */
 	}
 	if (!found)
 		s->no_at = i;
@@ -512,7 +524,7 @@ static bool has(struct span s, const char *word)
 static const char hook_parts[] =
 	"hook hooks webhook webhooks webhookb2 webhook-test incoming_webhooks push-hook workflows";
 
-/* The parts of a path that nobody else may know. */
+/* Hides the parts of a path that only those who hold the secret know. */
 static void hide_path(struct scan *s, size_t i, struct span scheme, struct span host)
 {
 	struct view v = s->v;

@@ -23,7 +23,8 @@ enum text_kind {
 
 void text_scan(struct hidden *h, struct view v, enum text_kind kind);
 
-/* user:SECRET, also user:SECRET@host: hide what follows the colon. False: there is none. */
+/* user:SECRET, also user:SECRET@host: hides what follows the separator. False: it has no separator.
+ */
 bool text_hide_after(struct hidden *h, struct view v, char separator);
 
 #endif

@@ -23,7 +23,7 @@ struct view {
 	const struct source *src;
 };
 
-/* What of the input is to be hidden: one byte for each of it, not 0 if hidden. */
+/* For each byte of the input one byte: not 0 if it is hidden. */
 struct hidden {
 	uint8_t *at;
 };

@@ -512,6 +512,17 @@ static const char *const hidden[] = {
 	"app^-e^TOKEN={S}",
 	"app^x.secret: {S}",
 	"app^--header^x-token: {S}",
+	"mywrap^--db^mysql^--^curl^-u^u:{S}^x",
+	"sonde-cpu^--comm^mysql^--^curl^-u^u:{S}^x",
+	"sonde^record^--^sh^-c^mysql -p{S}",
+	"mywrap^zip^curl^-u^u:{S}^x",
+	"psql^-c^ALTER ROLE u PASSWORD 'it''s{S}'",
+	"psql^-c^ALTER ROLE u PASSWORD 'a;b {S}'",
+	"app^postgres://u:a#b?c/d{S}@h/x",
+	"curl^-d^user=u&password=two words {S}^x",
+	"app^{\"auth\":{\"a\":\"x)}]\",\"b\":\"{S}\"}}",
+	"cargo^login^k={S}",
+	"git^commit^-m^x^--author^\"a <https://u:{S}@h/>\"",
 };
 
 static const char *const kept[] = {
