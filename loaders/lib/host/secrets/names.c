@@ -27,10 +27,14 @@ static bool span_ends(struct span s, const char *word)
 
 bool span_in(struct span s, const char *words)
 {
-	for (const char *w = words; s.n && *w;) {
-		size_t n = strcspn(w, " ");
+	int first = s.n ? tolower((unsigned char)s.p[0]) : 0;
 
-		if (n == s.n && !strncasecmp(w, s.p, n))
+	for (const char *w = words; first && *w;) {
+		size_t n = 0;
+
+		while (w[n] && w[n] != ' ')
+			n++;
+		if (n == s.n && tolower((unsigned char)*w) == first && !strncasecmp(w, s.p, n))
 			return true;
 		w += n + (w[n] == ' ');
 	}
