@@ -194,6 +194,30 @@ def test_200_processes_of_a_moment_are_all_told_with_their_arguments(stream):
         assert stream.of("exit", tgid=pid)
 
 
+def test_secrets_in_arguments_are_masked_whatever_program_and_quoting(stream):
+    secret = "quiet-heron-9"
+    lines = [
+        (["mysql", "-uroot", f"-p{secret}", "db"], "mysql -uroot -p*** db"),
+        (["docker", "login", "-u", "u", "-p", secret, "h"], "docker login -u u -p *** h"),
+        (["zip", "-P", secret, "a.zip"], "zip -P *** a.zip"),
+        (["git", "clone", f"https://{secret}@github.com/a/b"], "git clone https://***@github.com/a/b"),
+        (["curl", "-d", f'{{\\"password\\":\\"{secret}\\"}}', "x"], 'curl -d {\\"password\\":\\"***\\"} x'),
+        (["sh", "-c", f"echo a; curl -su 'u:{secret}' http://h"], "sh -c echo a; curl -su 'u:***' http://h"),
+        (["sh", "-c", f'ssh h "mysqladmin password {secret}"'], 'sh -c ssh h "mysqladmin password ***"'),
+        (["psql", "-p", "5432", "-c", f"ALTER USER u PASSWORD '{secret}'"], "psql -p 5432 -c ALTER USER u PASSWORD '***'"),
+        (["mkdir", "-p", "/data/a"], "mkdir -p /data/a"),
+    ]
+    pids = {}
+    for argv, want in lines:
+        p = subprocess.Popen(argv, executable="/bin/true", stdout=subprocess.DEVNULL)
+        pids[p.pid] = want
+        p.wait()
+    stream.settle()
+    for pid, want in pids.items():
+        told = [r for r in stream.of("process", tgid=pid) if r["comm"] == "true"]
+        assert told and told[-1]["args"] == want, (pid, want, told)
+
+
 def test_the_processes_told_are_those_of_proc(stream):
     before = processes_of_host()
     stream.settle()

@@ -3,22 +3,23 @@
  * args: masks the secrets in a command line before it is stored: whatever looks like a password
  * becomes "***". Pure, over untrusted bytes.
  *
- * It masks the value, never the name, of
- *   1. an option or assignment whose name contains one of the words below, in any case:
- *      --password=x, --db-pass x, -password x, API_KEY=x, --auth-token x, {"password": "x"}. The
- *      words, as whole parts of a name (parts are split at -, _, . and changes of case): pass,
- *      passwd, password, passphrase, pwd, secret, token, apikey, api+key, access+key, private+key,
- *      credential(s), auth, authorization, bearer, cookie, signature. Not a name that ends in file,
- *      path, dir or url (the value is where the secret is, not the secret);
- *   2. -pX and -p X of mysql, mysqldump, mysqladmin, mariadb..., sshpass; -a X of redis-cli; -u a:X
- *      of curl and wget; -P and -w X of ldap programs;
- *   3. the password of a URL: scheme://user:X@host; and of DSNs (user:X@tcp(...));
- *   4. headers: "Authorization: X", "Proxy-Authorization: X", "Cookie: X", "X-Api-Key: X", as a
- *      separate argument or after -H or --header=;
- *   5. inside one argument (sh -c "..."; DSN "host=h password=x"): the same forms, up to the next
- *      space, quote, ';' or '&';
- *   6. well-known tokens by their shape: ghp_..., gho_..., glpat-..., sk-..., AKIA..., xox?-...,
- *      eyJ....eyJ.... (JWT).
+ * It masks the value, never the name, of (loaders/lib/host/secrets has the rules in full)
+ *   1. an option, assignment, key, header or parameter of a URL whose name says that it is a
+ * secret, in any case and notation: --password=x, --db-pass x, API_KEY=x, {"clientSecret": "x"},
+ *      "X-Api-Key: x", ?access_token=x; names.h. Not if the name's last part says that the value is
+ *      only about a secret (--password-file, token-ttl);
+ *   2. what a known program takes as a secret: mysql -pX, curl -u a:X, docker login -p X, htpasswd
+ * -b f u X, and some 400 more programs; programs.h. Also behind programs that run it (sudo, env,
+ *      docker exec, unknown ones) and in shell code (sh -c "...", ssh host '...'), at any quoting;
+ *   3. the secrets of URLs (user:X@host, paths of webhooks) and of DSNs, and of SQL; text.h;
+ *   4. tokens by their shape (ghp_..., AKIA..., JWTs, hashes of passwords), and private keys in
+ * PEM.
+ *
+ * What it cannot know: the secret of a program that is not in the table, in an option whose name
+ * does not say so (app -p X, app --key X, app X); what is encoded (base64), encrypted, put together
+ * or read by the program itself; what an interpreter's own code hides. Where that matters:
+ * ARGS_NONE. On the other hand, it masks too much rather than too little: a value of a harmless
+ * option with such a name is masked, too.
  */
 #ifndef SONDE_HOST_ARGS_H
 #define SONDE_HOST_ARGS_H
@@ -34,12 +35,13 @@ int args_policy_parse(const char *s, enum args_policy *out);
 
 /* `data` holds the arguments, each ended by NUL as in /proc/PID/cmdline (the last NUL may be
  * missing if it was cut). Adds them to `out`, separated by one space, masked by the policy.
- * ARGS_NONE adds only the program's name (argv[0]). Other bytes are unchanged, except that NULs and
- * line ends become spaces. */
+ * ARGS_NONE adds only the program's name (argv[0], masked). Other bytes are unchanged, except that
+ * NULs and line ends become spaces. */
 void args_format(const char *data, size_t len, enum args_policy policy, struct strbuf *out);
 
-/* One line of text, masked by rules 1 and 3 to 6; NULs and line ends in it become spaces. Mask
- * before cutting: a secret that was cut in the middle may not be recognised. */
+/* One line of text, such as of a log, masked by the same rules, but for values without quotes,
+ * which end at the first blank; NULs and line ends in it become spaces. Mask before cutting: a
+ * secret that was cut in the middle may not be recognised. */
 void args_mask_line(const char *line, size_t len, struct strbuf *out);
 
 #endif
