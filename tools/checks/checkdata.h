@@ -17,7 +17,7 @@
 
 struct sqlite3;
 
-/* `to_s` is a whole minute; for each check its window before it is read, and `earlier_s` seconds
+/* `to_s` is a multiple of 10; for each check its window before it is read, and `earlier_s` seconds
  * more. EXIT_STORE, EXIT_NOTHING. */
 int checkdata_open(const char *store, const struct checkfiles *checks, int64_t to_s,
 		   int64_t earlier_s, struct sqlite3 **out, struct err *e);

@@ -27,18 +27,20 @@ struct running {
 
 static void bind(sqlite3_stmt *st, const struct checkfile *c, int64_t to_s, const char *subject)
 {
+	/* a local check may group by ts / 60 */
+	const int64_t end_s = c->own ? to_s / 60 * 60 : to_s;
 	const struct {
 		const char *name;
 		double value;
-	} numbers[] = {{":from", (double)(to_s - 60 * c->window_min)},
-		       {":to", (double)to_s},
+	} numbers[] = {{":from", (double)(end_s - 60 * c->window_min)},
+		       {":to", (double)end_s},
 		       {":threshold", c->threshold},
 		       {":for", c->for_min}};
 	int at;
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		at = sqlite3_bind_parameter_index(st, numbers[i].name);
-		/* a multiple of 60, so that ts / 60 stays a whole minute */
+		/* an integer, so that a division by 60 stays whole */
 		if (at && numbers[i].value == floor(numbers[i].value))
 			sqlite3_bind_int64(st, at, (int64_t)numbers[i].value);
 		else if (at)

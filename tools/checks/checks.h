@@ -36,7 +36,7 @@ struct check_results {
 	int64_t to_s;
 };
 
-/* `to_s` is a whole minute. If SQLite refuses a query: EXIT_USAGE for the user's own check,
+/* `to_s` is a multiple of 10. If SQLite refuses a query: EXIT_USAGE for the user's own check,
  * otherwise EXIT_RUNTIME. */
 int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s,
 	       struct check_results *out, struct err *e);

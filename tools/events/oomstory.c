@@ -217,13 +217,27 @@ static void other_put(struct oomstory *x, const char *name, uint64_t bytes)
 	x->n_others++;
 }
 
+static void other_drop(struct oomstory *x, const char *name)
+{
+	for (size_t i = 0; i < x->n_others; i++) {
+		if (strcmp(x->others[i].name, name) != 0)
+			continue;
+		free(x->others[i].name);
+		x->n_others--;
+		memmove(&x->others[i], &x->others[i + 1], (x->n_others - i) * sizeof(*x->others));
+		return;
+	}
+}
+
 static void take_other(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	const char *name = askrows_text(st, 0);
 
-	if (*name && strcmp(name, r->at->container) != 0)
-		other_put(r->at, name, (uint64_t)sqlite3_column_int64(st, 1));
+	if (!*name || !strcmp(name, r->at->container))
+		return;
+	other_drop(r->at, name); /* an older reading, of an earlier segment */
+	other_put(r->at, name, (uint64_t)sqlite3_column_int64(st, 1));
 }
 
 /* A reading holds until the next one. */
@@ -304,8 +318,8 @@ static int around_read(struct reading *r, struct oomstory *x, struct err *e)
 	if (!rc)
 		rc = each_segment(
 			sel,
-			"SELECT container, coalesce(working, mem), max(ts) FROM container_stats WHERE ts BETWEEN ?2 - 130 AND ?2"
-			" GROUP BY cgroup HAVING coalesce(working, mem) IS NOT NULL",
+			"SELECT container, coalesce(anon + coalesce(kernel, 0), working, mem), max(ts) FROM container_stats WHERE ts BETWEEN ?2 - 130 AND ?2"
+			" GROUP BY container HAVING coalesce(working, mem) IS NOT NULL",
 			take_other, r, e);
 	select_free(sel);
 	sel = NULL;

@@ -41,6 +41,7 @@ struct view {
 	const struct process_rows *procs;
 	const struct incidents *incidents; /* of containers */
 	const struct shortlived *ended;    /* NULL: not asked */
+	const char *sort;                  /* NULL: by CPU time */
 	size_t n;
 };
 
@@ -173,11 +174,13 @@ static void set_used(json_t *o, const struct view *v, const struct process_rows_
 		return;
 	json_object_set_new(o, "cpu_used_ns", json_number_or_null(u->cpu_us * 1000, r->used));
 	json_object_set_new(o, "mem_bytes", json_number_or_null(u->mem, u->has_mem));
+	json_object_set_new(o, "mem_held_bytes", json_number_or_null(u->held, u->has_mem));
 	json_object_set_new(o, "read_bytes", json_number_or_null(u->read_bytes, u->has_io));
 	json_object_set_new(o, "write_bytes", json_number_or_null(u->write_bytes, u->has_io));
 	if (!r->container)
 		return;
 	set_told(o, v, r->container, u);
+	json_object_set_new(o, "io_of_processes", json_boolean(u->io_of_processes));
 	json_object_set_new(o, "mem_limit_bytes", json_number_or_null(u->mem_limit, u->mem_limit));
 	json_object_set_new(o, "rx_bytes", json_number_or_null(u->rx_bytes, u->has_net));
 	json_object_set_new(o, "tx_bytes", json_number_or_null(u->tx_bytes, u->has_net));
@@ -272,9 +275,10 @@ static size_t kinds_shown(const struct view *v, size_t kinds[STORE_KINDS])
 
 /* Which of what rows used is worth a column. */
 struct used_shown {
-	bool cpu, mem, limit, io, net, gpu;
+	bool cpu, mem, held, limit, io, net, gpu;
+	const char *sort; /* its column is not left out */
 };
-#define USED_COLUMNS 7
+#define USED_COLUMNS 8
 
 /* By samples; "-" without any. */
 static void cores_cells(struct table *t, const struct view *v, const struct process_rows_row *r)
@@ -293,19 +297,26 @@ static void cores_cells(struct table *t, const struct view *v, const struct proc
 
 static struct used_shown used_shown_of(const struct view *v)
 {
-	struct used_shown s = {0};
+	struct used_shown s = {.sort = v->sort ? v->sort : "cpu"};
 
 	for (size_t i = 0; i < v->n; i++) {
 		const struct process_usage_row *u = v->procs->rows[i].used;
 
 		s.cpu |= u && u->cpu_us;
 		s.mem |= u && u->has_mem;
+		s.held |= u && u->has_mem && u->held != u->mem && !strcmp(s.sort, "mem");
 		s.limit |= u && u->mem_limit;
-		s.io |= u && u->read_bytes + u->write_bytes;
+		s.io |= u &&
+			(u->read_bytes + u->write_bytes || (u->has_io && !strcmp(s.sort, "io")));
 		s.net |= u && u->rx_bytes + u->tx_bytes;
 		s.gpu |= u && u->has_gpu;
 	}
 	return s;
+}
+
+static enum table_align spare(const struct used_shown *s, const char *key)
+{
+	return strcmp(s->sort, key) ? TABLE_SPARE_RIGHT : TABLE_RIGHT;
 }
 
 static void used_columns(const struct used_shown *s, struct table_column *columns, size_t *n)
@@ -314,12 +325,14 @@ static void used_columns(const struct used_shown *s, struct table_column *column
 		columns[(*n)++] = (struct table_column){"CPU", TABLE_SPARE_RIGHT};
 	if (s->mem)
 		columns[(*n)++] = (struct table_column){"MEM", TABLE_RIGHT};
+	if (s->held)
+		columns[(*n)++] = (struct table_column){"HELD", TABLE_RIGHT};
 	if (s->limit)
 		columns[(*n)++] = (struct table_column){"LIMIT", TABLE_RIGHT};
 	if (s->io)
-		columns[(*n)++] = (struct table_column){"IO", TABLE_SPARE_RIGHT};
+		columns[(*n)++] = (struct table_column){"IO", spare(s, "io")};
 	if (s->net)
-		columns[(*n)++] = (struct table_column){"NET", TABLE_SPARE_RIGHT};
+		columns[(*n)++] = (struct table_column){"NET", spare(s, "net")};
 	if (s->gpu) {
 		columns[(*n)++] = (struct table_column){"GPU", TABLE_RIGHT};
 		columns[(*n)++] = (struct table_column){"GPU MEM", TABLE_RIGHT};
@@ -351,6 +364,8 @@ static void used_cells(struct table *t, const struct used_shown *s,
 		cpu_cell(t, u->cpu_us);
 	if (s->mem)
 		bytes_cell(t, u->has_mem, u->mem);
+	if (s->held)
+		bytes_cell(t, u->has_mem, u->held);
 	if (s->limit)
 		bytes_cell(t, u->mem_limit, u->mem_limit);
 	if (s->io)
@@ -378,6 +393,8 @@ static void sum_row(struct table *t, const struct used_shown *used, size_t n_kin
 	if (used->cpu)
 		cpu_cell(t, x->cpu_us);
 	if (used->mem)
+		table_cell(t, "-");
+	if (used->held)
 		table_cell(t, "-");
 	if (used->limit)
 		table_cell(t, "-");
@@ -643,6 +660,7 @@ int process_report_run(struct verb_call *call, enum process_rows_by by, struct e
 	if (!ret && used.known)
 		ret = shortlived_read(call->sel, &ended, e);
 	v.ended = &ended;
+	v.sort = sort;
 	if (!ret && sort)
 		ret = process_rows_sort(&procs, sort, e);
 	v.f = f;

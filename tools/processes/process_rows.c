@@ -280,7 +280,7 @@ static int by_throttled(const struct process_rows_row *x, const struct process_r
 
 static uint64_t mem_of(const struct process_rows_row *r)
 {
-	return r->used ? r->used->mem : 0;
+	return r->used ? r->used->held : 0;
 }
 
 static uint64_t io_of(const struct process_rows_row *r)

@@ -28,12 +28,17 @@
 #define RANGE(before, by) " WHERE ts BETWEEN ?1 - " TEXT_OF(before) " AND ?2 GROUP BY " by
 
 static const char PROCESSES[] = "SELECT process_id, 0, " SUMS(
-	"NULL, NULL, NULL, ", "rss") "rss, NULL FROM process_stats" RANGE(PROCESS_USAGE_PROCESS_S,
-									  "process_id");
+	"NULL, NULL, NULL, ",
+	"rss") "rss, NULL, rss FROM process_stats" RANGE(PROCESS_USAGE_PROCESS_S, "process_id");
 static const char CONTAINERS[] = "SELECT container, container_id, " SUMS(
 	SUM("rx_bytes") SUM("tx_bytes") SUM("throttled_us"),
-	"working") "working, mem_limit"
+	"working") "working, mem_limit, coalesce(anon + coalesce(kernel, 0), working)"
 		   " FROM container_stats" RANGE(PROCESS_USAGE_CONTAINER_S, "cgroup");
+
+/* All that processes which ended in the range had read and written. */
+static const char ENDED_IO[] =
+	"SELECT s.process_id, sum(s.read_bytes), sum(s.write_bytes) FROM process_stats s JOIN process p ON p.id = s.process_id"
+	" WHERE p.end_ns / 1000000000 BETWEEN ?1 AND ?2 AND s.ts <= ?2 GROUP BY 1 HAVING sum(s.read_bytes + s.write_bytes) > 0";
 
 static const char RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'host' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
@@ -60,6 +65,14 @@ static const char GPU_CONTAINERS[] =
 static const char GPU_RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'gpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 
+/* A process that ended, and what it left to its parent. */
+struct left {
+	uint64_t host;
+	uint32_t ppid;
+	int64_t start_ns, end_ns;
+	uint64_t read_bytes, write_bytes;
+};
+
 struct reading {
 	const struct selection *sel;
 	uint64_t segment;              /* which of them is read, from 1 */
@@ -67,6 +80,8 @@ struct reading {
 	struct process_usage *out;
 	size_t cap;
 	struct idmap row_of;
+	struct left *left;
+	size_t n_left, cap_left;
 };
 
 static uint64_t number(sqlite3_stmt *st, int column)
@@ -111,6 +126,7 @@ static void take_numbers(struct process_usage_row *x, sqlite3_stmt *st)
 	x->has_mem = is_known(st, 9);
 	x->mem = number(st, 9);
 	x->mem_limit = number(st, 10);
+	x->held = number(st, 11);
 }
 
 /* NULL: it is not of the selection. */
@@ -214,6 +230,8 @@ static struct process_usage_row *process_row(struct reading *r, sqlite3_stmt *st
 	x = row_of(r, identity(p), &fresh);
 	if (fresh)
 		x->who = who_of(p);
+	else if (p->end_ns)
+		x->who.end_ns = p->end_ns;
 	return x;
 }
 
@@ -223,6 +241,86 @@ static void take_process(void *ctx, sqlite3_stmt *st)
 
 	if (x)
 		take_numbers(x, st);
+}
+
+/* Of several hosts a container's name begins with its host's. */
+static uint64_t host_of(const char *container)
+{
+	return store_names_hosts() ? hash_bytes(HASH_SEED, container, strcspn(container, "/")) : 0;
+}
+
+static void take_left(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const int64_t id = sqlite3_column_int64(st, 0);
+	const struct store_process_row *p;
+
+	if (id <= 0 || (uint64_t)id >= r->dict->n_processes || !r->dict->processes[id].present)
+		return;
+	p = &r->dict->processes[id];
+	mem_grow(r->left, r->n_left, r->cap_left);
+	r->left[r->n_left++] = (struct left){.host = host_of(p->container),
+					     .ppid = p->ppid,
+					     .start_ns = p->start_ns,
+					     .end_ns = p->end_ns,
+					     .read_bytes = number(st, 1),
+					     .write_bytes = number(st, 2)};
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct process_usage_row *const *x = a, *const *y = b;
+
+	return ((*x)->who.pid > (*y)->who.pid) - ((*x)->who.pid < (*y)->who.pid);
+}
+
+/* Of rows by pid the one that was `l`'s parent at its end, and has at least as much; NULL. */
+static struct process_usage_row *heir_of(struct process_usage_row **rows, size_t n,
+					 const struct left *l)
+{
+	struct process_usage_row *best = NULL;
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (rows[middle]->who.pid < l->ppid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < n && rows[low]->who.pid == l->ppid; low++) {
+		struct process_usage_row *x = rows[low];
+
+		if (x->who.start_ns <= l->start_ns &&
+		    (!x->who.end_ns || x->who.end_ns >= l->end_ns) &&
+		    host_of(x->who.container) == l->host && x->read_bytes >= l->read_bytes &&
+		    x->write_bytes >= l->write_bytes && (!best || x->at > best->at))
+			best = x;
+	}
+	return best;
+}
+
+/* What a process left has what its own children left to it: each is taken off at its parent only.
+ */
+static void left_take_off(struct reading *r)
+{
+	struct process_usage *out = r->out;
+	struct process_usage_row **rows = mem_array(out->n + 1, sizeof(struct process_usage_row *));
+
+	for (size_t i = 0; i < out->n; i++)
+		rows[i] = &out->rows[i];
+	if (out->n)
+		qsort(rows, out->n, sizeof(struct process_usage_row *), by_pid);
+	for (size_t i = 0; i < r->n_left; i++) {
+		struct process_usage_row *heir = heir_of(rows, out->n, &r->left[i]);
+
+		if (!heir)
+			continue;
+		heir->read_bytes -= r->left[i].read_bytes;
+		heir->write_bytes -= r->left[i].write_bytes;
+	}
+	free(rows);
 }
 
 static void take_flow(void *ctx, sqlite3_stmt *st)
@@ -280,6 +378,8 @@ static int read_all(const struct selection *sel, struct process_usage *out, cons
 			rc = askrows(sel, seg, path, RECORDED, take_run, &r, e);
 		if (!rc)
 			rc = askrows(sel, seg, path, sql, take, &r, e);
+		if (!rc && !containers)
+			rc = askrows(sel, seg, path, ENDED_IO, take_left, &r, e);
 		if (!rc && !(containers && out->known))
 			rc = askrows(sel, seg, path, NET_RECORDED, take_net_run, &r, e);
 		if (!rc && !(containers && out->known))
@@ -292,6 +392,9 @@ static int read_all(const struct selection *sel, struct process_usage *out, cons
 			rc = askrows(sel, seg, path, containers ? GPU_CONTAINERS : GPU_PROCESSES,
 				     take_gpu, &r, e);
 	}
+	if (!rc && !containers)
+		left_take_off(&r);
+	free(r.left);
 	idmap_release(&r.row_of);
 	return rc;
 }
@@ -301,9 +404,53 @@ int process_usage_processes(const struct selection *sel, struct process_usage *o
 	return read_all(sel, out, PROCESSES, take_process, e);
 }
 
+/* cgroup v1 counts no write that goes through the page cache, and some kernels count nothing: where
+ * a cgroup has none, the sum of its processes. */
+static int io_of_processes(const struct selection *sel, struct process_usage *out, struct err *e)
+{
+	struct process_usage all;
+	struct idmap row_of = {0};
+	uint64_t at, *reads = mem_array(out->n, sizeof(*reads)),
+		     *writes = mem_array(out->n, sizeof(*writes));
+	int rc = process_usage_processes(sel, &all, e);
+
+	for (size_t i = 0; i < out->n; i++)
+		idmap_set(&row_of,
+			  hash_bytes(HASH_SEED, out->rows[i].name, strlen(out->rows[i].name)), i);
+	for (size_t i = 0; !rc && i < all.n; i++) {
+		const struct process_usage_row *x = &all.rows[i];
+
+		if (!*x->who.container ||
+		    !idmap_get(&row_of,
+			       hash_bytes(HASH_SEED, x->who.container, strlen(x->who.container)),
+			       &at))
+			continue;
+		reads[at] += x->read_bytes;
+		writes[at] += x->write_bytes;
+	}
+	for (size_t i = 0; i < out->n; i++) {
+		struct process_usage_row *x = &out->rows[i];
+
+		x->io_of_processes = (!x->read_bytes && reads[i]) || (!x->write_bytes && writes[i]);
+		x->has_io = x->has_io || x->io_of_processes;
+		x->read_bytes = x->read_bytes ? x->read_bytes : reads[i];
+		x->write_bytes = x->write_bytes ? x->write_bytes : writes[i];
+	}
+	free(reads);
+	free(writes);
+	idmap_release(&row_of);
+	process_usage_release(&all);
+	return rc;
+}
+
 int process_usage_containers(const struct selection *sel, struct process_usage *out, struct err *e)
 {
-	return read_all(sel, out, CONTAINERS, take_container, e);
+	int rc = read_all(sel, out, CONTAINERS, take_container, e);
+
+	for (size_t i = 0; !rc && i < out->n; i++)
+		if (out->known && (!out->rows[i].read_bytes || !out->rows[i].write_bytes))
+			return io_of_processes(sel, out, e);
+	return rc;
 }
 
 void process_usage_release(struct process_usage *u)

@@ -6,6 +6,9 @@
  * and how much memory they had at its end; of GPUs the same, as family gpu recorded it (view
  * gpu_process_stats).
  *
+ * The kernel adds what a process read and wrote to its parent's when the parent waits for its end:
+ * that is taken off again, where both have rows.
+ *
  * Memory is that of the last reading before the range's end, where that is at most
  * PROCESS_USAGE_PROCESS_S or PROCESS_USAGE_CONTAINER_S before its beginning: what does not change
  * has a row only that often (loaders/host).
@@ -30,10 +33,13 @@ struct process_usage_row {
 	struct fold_process who; /* of a process: what it is; ns and samples are 0 */
 	int64_t at;              /* of the last reading, seconds since 1970 */
 	uint64_t cpu_us, read_bytes, write_bytes, rx_bytes, tx_bytes, throttled_us;
-	uint64_t mem, mem_limit;  /* bytes; of a process what is in memory; limit 0: none */
+	uint64_t mem, mem_limit; /* bytes; of a process what is in memory; limit 0: none */
+	uint64_t held; /* of mem what cannot be given back: without files' pages, where that is
+			  known (of containers); answers about memory are ranked by it */
 	uint64_t gpu_us, gpu_mem; /* kernels of its ran on GPUs; bytes that it has of them */
 	uint64_t gpu_segment;     /* that gpu_mem is of */
 	bool has_mem, has_io, has_net, has_gpu;
+	bool io_of_processes; /* of a container whose cgroup counted none: its processes' sum */
 };
 
 struct process_usage {

@@ -158,6 +158,7 @@ static void single_row(struct row *o, const struct reqsingle *r)
 	row_number(o, "WEIGHT", TABLE_SPARE_RIGHT, "weight", (int64_t)r->weight, true);
 	row_bytes(o, NULL, TABLE_RIGHT, "request_bytes", r->request_bytes, true);
 	row_bytes(o, NULL, TABLE_RIGHT, "response_bytes", r->response_bytes, true);
+	row_json(o, "stream", json_boolean(r->stream));
 	row_text(o, "TRACE", TABLE_SPARE, "trace", r->trace);
 	row_end(o);
 }

@@ -8,6 +8,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "tools/requests/reqstream.h"
 #include "tools/select/askrows.h"
 
 static const char RECORDED[] =
@@ -322,7 +323,34 @@ static int newer(const void *a, const void *b)
 	return (x->at_ns < y->at_ns) - (x->at_ns > y->at_ns);
 }
 
-int reqsingles_read(const struct selection *sel, const char *side, bool failed,
+static void single_release(struct reqsingle *x)
+{
+	char *const texts[] = {x->container, x->comm,   x->side,   x->protocol, x->service,
+			       x->operation, x->status, x->result, x->why,      x->trace};
+
+	for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
+		free(texts[t]);
+}
+
+static void streams_mark(struct reqsingles *s, bool keep)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct reqsingle *x = &s->rows[i];
+
+		x->stream = reqstream_is(x);
+		if (x->stream && !keep) {
+			single_release(x);
+			s->streams++;
+		} else {
+			s->rows[n++] = *x;
+		}
+	}
+	s->n = n;
+}
+
+int reqsingles_read(const struct selection *sel, const char *side, bool failed, bool streams,
 		    struct reqsingles *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .side = side, .failed = failed, .singles = out};
@@ -330,6 +358,7 @@ int reqsingles_read(const struct selection *sel, const char *side, bool failed,
 
 	*out = (struct reqsingles){0};
 	rc = read_all(&r, SINGLES, take_single, e);
+	streams_mark(out, streams);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), failed ? newer : slower);
 	return rc;
@@ -354,14 +383,8 @@ void reqrows_release(struct reqrows *r)
 
 void reqsingles_release(struct reqsingles *r)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		struct reqsingle *x = &r->rows[i];
-		char *const texts[] = {x->container, x->comm,   x->side,   x->protocol, x->service,
-				       x->operation, x->status, x->result, x->why,      x->trace};
-
-		for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
-			free(texts[t]);
-	}
+	for (size_t i = 0; i < r->n; i++)
+		single_release(&r->rows[i]);
 	free(r->rows);
 	*r = (struct reqsingles){0};
 }

@@ -76,14 +76,17 @@ struct reqsingle {
 		*trace;
 	int64_t pid, tid, at_ns, first_us, total_us; /* -1: none */
 	uint64_t weight, request_bytes, response_bytes;
+	bool stream; /* or a long poll (reqstream.h) */
 };
 struct reqsingles {
 	struct reqsingle *rows;
 	size_t n, shown;
+	size_t streams; /* left out */
 	bool known;
 };
-/* Slowest first; with `failed` only those, newest first. */
-int reqsingles_read(const struct selection *sel, const char *side, bool failed,
+/* Slowest first; with `failed` only those, newest first. Streams and long polls only with
+ * `streams`. */
+int reqsingles_read(const struct selection *sel, const char *side, bool failed, bool streams,
 		    struct reqsingles *out, struct err *e);
 void reqsingles_release(struct reqsingles *r);
 

@@ -78,8 +78,8 @@ BAD = {
     "memory-limit": ("web", minutes(HALF, TO, WEB, working=500 << 20)),
     "memory-leak": ("web", growing(TO - 5400, TO, 100, 60)),
     "oom": ("web", [event(TO - 600, "oom kill", "container", "web", "met the limit")]),
-    "restart-loop": ("web", [e for i in range(4) for e in (event(TO - 600 + 60 * i, "stopped", "container", "web", "exit 1"),
-                                                           event(TO - 599 + 60 * i, "restarted", "container", "web"))]),
+    "restart-loop": ("web", [e for i in range(4) for e in (event(TO - 300 + 60 * i, "stopped", "container", "web", "exit 1"),
+                                                           event(TO - 299 + 60 * i, "restarted", "container", "web"))]),
     "throttled": ("web", minutes(HALF, TO, WEB, throttled=40, throttled_us=100000)),
     "cpu-delay": ("web", minutes(HALF, TO, WEB, psi_cpu_us=6000000)),
     "cpu-limit": ("web", minutes(HALF, TO, WEB, user_us=9500000)),
@@ -165,6 +165,152 @@ def test_a_check_finds_what_it_is_for_with_its_evidence_and_the_next_command(nam
     others = {c for c, _ in bad(all_of_it)} - {name}
     assert others <= {"memory-limit": {"memory-leak"}, "disk-space": {"disk-full-soon"}}.get(name, set()), others
     assert check(store, name, at=TO - 6000)[1]["bad"] == 0, "it was not yet"
+
+
+# ---- by the clock: a state that begins at T fails from T + FOR on, and is over one bucket after its end ----
+
+T = TO - 3 * 3600 + 370  # within a minute
+FDS = {"fact": "fds_row", "pid": 7, "comm": "app", "fds": 600, "fds_limit": 1024}
+NAS = {"fact": "fs_row", "mount": "/srv", "source": "nas:/", "fstype": "nfs4", "hangs": 0}
+RATES = {  # bucket by bucket
+    "throttled": (WEB, {"throttled": 40, "throttled_us": 100000}),
+    "cpu-delay": (WEB, {"psi_cpu_us": 6000000}),
+    "cpu-limit": (WEB, {"user_us": 9500000}),
+    "host-cpu": (HOST, {"user_us": 18500000}),
+    "steal": (HOST, {"steal_us": 3000000}),
+    "memory-pressure": (HOST, {"psi_mem_us": 1000000}),
+    "swap-thrash": (HOST, {"swap_in": 5000, "swap_out": 6000}),
+    "disk-busy": (DISK, {"busy_us": 9900000, "write_us": 2000000}),
+    "jvm-gc": (JVM, {"young_gc_us": 1000000, "full_gc_us": 3000000}),
+    "gpu-throttled": (GPU, {"throttle_reasons": 64}),
+    "gpu-hot": (GPU, {"temperature_m": 88000}),
+    "gpu-memory": (GPU, {"mem_used": (1 << 34) - 1}),
+}
+READINGS = {  # what does not change is stored once a minute
+    "memory-limit": (WEB, {"working": 500 << 20}),
+    "host-memory": (HOST, {"mem_available": 100 << 20}),
+    "disk-space": (ROOTFS, {"available": 1 << 30}),
+    "inodes": (ROOTFS, {"inodes_free": 3}),
+    "file-system-hangs": (NAS, {"hangs": 1}),
+    "descriptors": (FDS, {"fds": 1000}),
+}
+SLACK = {"jvm-gc": 60}  # a collection is seldom: its mean of a minute is all there is
+
+
+def number_of(name, key):
+    with open(f"{ROOT}/tools/checks/queries/{name}.sql", encoding="utf-8") as f:
+        return int(re.search(rf"^-- {key} = (\d+)", f.read(), re.M)[1])
+
+
+def reading(row, at, more):
+    return {"fact": "gpu_row", "at": at, "columns": {**row, **more}} if row is GPU else {**row, **more, "at": at}
+
+
+def asked_from(begin, end, ms, failed):
+    for at in range(begin, end, 10):
+        for result, n in ((0, 10 - failed), (1, failed)):
+            if n:
+                yield {"request": "GET /x", "service": "10.0.0.1:80", "status": "500" if result else "200", "result": result, "side": 2, "at": at, "n": n,
+                       "pid": 7, "comm": "app", "total_ns": n * ms * 1000000, "max_ns": ms * 1000000, "request_bytes": 10, "response_bytes": 10}
+
+
+def runs(begin, end):
+    return [{"run": family, "from": begin, "to": end, "bucket_s": 10} for family in ("l7", "gpu", "host")]
+
+
+def state_of(store, name, at):
+    return {r["state"] for r in check(store, name, at=at)[1]["rows"]}
+
+
+def holds_the_clock(store, name, begins, end, after=10):
+    slack = SLACK.get(name, 0)
+    assert "bad" not in state_of(store, name, begins - slack - 10), "too early"
+    assert "bad" in state_of(store, name, begins + 30), "too late"
+    assert "bad" in state_of(store, name, end), "it lasts"
+    assert "bad" not in state_of(store, name, end + max(after, slack)), "it is over"
+
+
+@pytest.mark.parametrize("name, step", [(n, 10) for n in (*RATES, *READINGS)] + [(n, 60) for n in READINGS])
+def test_a_state_fails_from_its_minutes_on_and_is_over_a_bucket_after_its_end(name, step, tmp_path):
+    row, more = {**RATES, **READINGS}[name]
+    begins = T + 60 * number_of(name, "for")
+    end = begins + 600
+    store = str(tmp_path / "store")
+    put(store, [*runs(T - 3600, end + 600), *(reading(row, at, more if T <= at < end else {})
+                                              for at in sorted({*range(T - 3600, T, step), *range(T, end, step), *range(end, end + 600, step)}))])
+    holds_the_clock(store, name, begins, end)
+
+
+@pytest.mark.parametrize("name, ms, failed", [("requests-failing", 10, 3), ("requests-slow", 3000, 0)])
+def test_requests_fail_a_check_by_the_same_clock(name, ms, failed, tmp_path):
+    begins = T + 60 * number_of(name, "for")
+    end = begins + 600
+    store = str(tmp_path / "store")
+    put(store, [runs(T - 3600, end + 600)[0], *asked_from(T - 3600, T, 10, 0), *asked_from(T, end, ms, failed), *asked_from(end, end + 600, 10, 0)])
+    holds_the_clock(store, name, begins, end)
+
+
+@pytest.mark.parametrize("name", ["memory-leak", "disk-full-soon"])
+def test_a_growth_fails_once_it_has_lasted_and_is_over_once_it_is_given_back(name, tmp_path):
+    begins = T + 60 * number_of(name, "for")
+    end = begins + 600
+    grows = growing(T, end, 100, 60) if name == "memory-leak" else ({**ROOTFS, "at": at, "available": (50 << 30) - (at - T) * (1 << 20)}
+                                                                     for at in range(T, end, 10))
+    store = str(tmp_path / "store")
+    put(store, [*runs(T, end + 600), *grows, *minutes(end, end + 600, {**WEB, "working": 60 << 20} if name == "memory-leak" else ROOTFS)])
+    holds_the_clock(store, name, begins, end)
+
+
+def test_a_cache_that_grows_is_no_leak_and_a_leak_below_a_cache_is(tmp_path):
+    for name, anon, file in (("cache", 0, 60), ("leak", 60, -60)):
+        store = str(tmp_path / name)
+        put(store, [*runs(TO - 7200, TO), *({**WEB, "at": at, "working": int((300 + (anon + file) * (at - TO) / 3600) * (1 << 20)), "kernel": 1 << 20,
+                                             "anon": int((200 + anon * (at - TO) / 3600) * (1 << 20))} for at in range(TO - 7200, TO, 10))])
+        assert check(store, "memory-leak")[0] == (name == "leak")
+
+
+COUNTED = {"oom": lambda at: [event(at, "oom kill", "container", "web", "met the limit")], "sonde-losses": lambda at: [{"loss": "ring", "at": at, "n": 9000}]}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_is_counted_fails_at_once_and_as_long_as_it_counts(name, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, [*runs(T - 3600, T + 7200)[2:], *minutes(T - 3600, T + 7200, HOST), *COUNTED[name](T)])
+    holds_the_clock(store, name, T + 10, T + 60 * number_of(name, "for"))
+
+
+@pytest.mark.parametrize("name, kind, over", [("read-only", "read-only", "writable"), ("unhealthy", "unhealthy", "healthy")])
+def test_what_is_told_by_events_fails_at_once_and_until_the_other_one(name, kind, over, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, [*runs(T - 3600, T + 7200)[2:], event(T, kind, "container", "x"), event(T + 1200, over, "container", "x")])
+    holds_the_clock(store, name, T + 10, T + 1200)
+
+
+@pytest.mark.parametrize("every", [20, 60, 300])
+def test_a_loop_of_restarts_is_over_once_the_container_runs_for_twice_as_long(every, tmp_path):
+    store = str(tmp_path / "store")
+    ends = T + 4 * every
+    put(store, [*runs(T - 3600, T + 7200)[2:], *(e for at in range(T, ends + 1, every) for e in (event(at, "stopped", "container", "web", "exit 1"),
+                                                                                                event(at, "restarted", "container", "web")))])
+    holds_the_clock(store, "restart-loop", T + 2 * every + 10, ends + 10, after=max(120, 2 * every))
+
+
+def test_a_recorder_that_stops_fails_after_its_minutes_and_until_it_stores_again(tmp_path):
+    def cpu(begin, end):
+        return [{"run": "cpu", "from": begin, "to": end, "bucket_s": 10}, {"kind": "cpu", "at": begin + 10, "n": 1, "pid": 7, "comm": "app", "stack": ["main"]}]
+    for name, rows in (("stopped", cpu(T - 3600, T)), ("again", [*cpu(T - 3600, T), *cpu(T + 900, T + 1800)])):
+        store = str(tmp_path / name)
+        put(store, rows)
+        for path in tmp_path.glob(f"{name}/*.db"):
+            with sqlite3.connect(path) as db:
+                db.execute("UPDATE run SET state = 2")
+        seen = {at: "bad" in state_of(store, "sonde-recording", T + at) for at in ((290, 330, 890) if name == "stopped" else (1810,))}
+        assert seen == ({290: False, 330: True, 890: True} if name == "stopped" else {1810: False})
+
+
+def test_each_check_that_ships_is_held_to_the_clock():
+    assert {*RATES, *READINGS, *COUNTED, "requests-failing", "requests-slow", "memory-leak", "disk-full-soon", "read-only", "unhealthy", "restart-loop",
+            "sonde-recording"} == set(SHIPPED)
 
 
 def test_a_check_is_not_bad_before_its_minutes_are_over(tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happened to containers (restarts, kills for memory, time held back by a quota), and what a bare command is about where
 several families record always: on stores of known contents."""
+import glob
 import json
 import os
 import subprocess
@@ -188,3 +189,17 @@ def test_instances_follow_one_another_as_their_runtime_says(sonde, tmp_path):
     put(store, lines)
     rows = json.loads(sonde("containers", "--json", *RANGE, store=store, check=True).stdout)["rows"]
     assert {r["container"]: r["restarts"] for r in rows}["loop"] == 4
+
+
+def test_a_kill_names_each_other_container_once_whatever_segment_it_is_read_in(sonde, tmp_path):
+    store = str(tmp_path / "store")
+    gone = {"pid": 4711, "comm": "tail", "container": "web", "start": AT - 600}
+
+    def group(name, at, mib):
+        return {"fact": "cgroup_row", "at": at, "cgroup": f"/docker/{name}", "container": name, "working": mib << 20}
+    put(store, [run("host", AT - 300, AT - 60), group("db", AT - 70, 900), group("cache", AT - 70, 100)])
+    put(f"{store}2", [run("host", AT - 60, AT), group("db", AT - 50, 700), group("cache", AT - 50, 150), {**gone, "end": 3, "status": 9, "at": AT - 20}])
+    (first,), (second,) = (glob.glob(f"{s}/*.db") for s in (store, f"{store}2"))
+    os.rename(second, first.replace("-0001.db", "-0002.db"))
+    (story,) = json.loads(sonde("oom", *RANGE, "--json", store=store, check=True).stdout)["rows"]
+    assert [(c["name"], c["bytes"] >> 20) for c in story["containers"]] == [("db", 700), ("cache", 150)]

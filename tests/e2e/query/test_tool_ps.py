@@ -240,3 +240,62 @@ def test_short_lived_processes_are_sums_and_the_rest_is_told(sonde, tmp_path):
     lines = sonde("ps", store=store, check=True).stdout.splitlines()
     assert [line for line in lines if "sh (60 short-lived)" in line and "web" in line and " 4 s " in line], lines
     assert [line for line in lines if "[unattributed]" in line and "202 ms" in line], lines
+
+
+# ---- who read and wrote, and who holds memory ----
+
+def hosted(tmp_path, *lines):
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    store = str(tmp_path / "store")
+    subprocess.run([program, store], input="\n".join(map(json.dumps, [{"run": "host", "from": AT, "to": AT + 60, "bucket_s": 10}, *lines])), text=True,
+                   check=True)
+    return store
+
+
+def moved(pid, comm, at, read, write, **more):
+    return {"fact": "process_row", "pid": pid, "comm": comm, "at": AT + at, "rss": 1 << 20, "user_us": 0, "system_us": 0, "read_bytes": read,
+            "write_bytes": write, "start": AT - 100 + pid, **more}
+
+
+def test_what_a_child_read_and_wrote_is_not_counted_again_for_its_ancestors(sonde, tmp_path):
+    """As the kernel has it: a process that waits for its child's end has the child's bytes, too."""
+    mib = 1 << 20
+    store = hosted(tmp_path, moved(10, "make", 0, 1 * mib, 2 * mib), moved(20, "sh", 0, 0, mib, ppid=10), moved(30, "dd", 0, 40 * mib, 50 * mib, ppid=20),
+                 {"end": 1, "at": AT + 8, "pid": 30, "comm": "dd", "start": AT - 70, "ppid": 20}, moved(20, "sh", 10, 40 * mib, 50 * mib, ppid=10),
+                 {"end": 1, "at": AT + 18, "pid": 20, "comm": "sh", "start": AT - 80, "ppid": 10}, moved(10, "make", 20, 40 * mib, 51 * mib),
+                 moved(40, "runs", 0, 7 * mib, 0, ppid=10))
+    rows = json.loads(sonde("ps", "--sort", "io", "--json", store=store, check=True).stdout)["rows"]
+    assert [(r["comm"], r["read_bytes"] // mib, r["write_bytes"] // mib) for r in rows] == [("dd", 40, 50), ("runs", 7, 0), ("make", 1, 2), ("sh", 0, 1)]
+
+
+def test_a_child_whose_parent_did_not_wait_for_it_takes_nothing_off(sonde, tmp_path):
+    store = hosted(tmp_path, moved(10, "daemon", 0, 100, 100), moved(30, "dd", 0, 4000, 5000, ppid=10),
+                 {"end": 1, "at": AT + 8, "pid": 30, "comm": "dd", "start": AT - 70, "ppid": 10})
+    rows = {r["comm"]: r["read_bytes"] for r in json.loads(sonde("ps", "--sort", "io", "--json", store=store, check=True).stdout)["rows"]}
+    assert rows == {"daemon": 100, "dd": 4000}
+
+
+def group(name, **more):
+    return {"fact": "cgroup_row", "cgroup": f"/docker/{name}", "container": name, "container_id": name, "at": AT + 10, "user_us": 1, "system_us": 0, **more}
+
+
+def test_io_that_a_cgroup_did_not_count_is_its_processes_and_has_its_column(sonde, tmp_path):
+    web = {"container": "web", "container_id": "web"}
+    store = hosted(tmp_path, group("web", read_bytes=0, write_bytes=0), group("db", read_bytes=1 << 20, write_bytes=1 << 20), group("bare"),
+                 moved(10, "nginx", 0, 3 << 20, 4 << 20, **web), moved(11, "nginx", 0, 0, 1 << 20, **web))
+    rows = {r["container"]: r for r in json.loads(sonde("containers", "--sort", "io", "--json", store=store, check=True).stdout)["rows"]}
+    assert list(rows) == ["web", "db", "bare"]
+    assert [(r["read_bytes"], r["write_bytes"], r["io_of_processes"]) for r in rows.values()] == [
+        (3 << 20, 5 << 20, True), (1 << 20, 1 << 20, False), (None, None, False)]
+    head, first, _, last = sonde("containers", "--sort", "io", store=store, check=True).stdout.splitlines()
+    assert "IO" in head.split() and "8.0 MiB" in first.replace("8 MiB", "8.0 MiB") and last.startswith("bare")
+
+
+def test_memory_that_can_be_given_back_ranks_below_what_cannot(sonde, tmp_path):
+    store = hosted(tmp_path, group("cache", working=900 << 20, mem=950 << 20, anon=20 << 20, kernel=5 << 20),
+                 group("leak", working=400 << 20, mem=400 << 20, anon=380 << 20, kernel=10 << 20), group("old", working=100 << 20))
+    rows = json.loads(sonde("containers", "--sort", "mem", "--json", store=store, check=True).stdout)["rows"]
+    assert [(r["container"], r["mem_held_bytes"] >> 20, r["mem_bytes"] >> 20) for r in rows] == [("leak", 390, 400), ("old", 100, 100), ("cache", 25, 900)]
+    table = sonde("containers", "--sort", "mem", store=store, check=True).stdout.splitlines()
+    assert "HELD" in table[0].split() and table[1].startswith("leak")

@@ -7,6 +7,7 @@
 -- needs = host
 -- next = sonde timeline --of io
 SELECT disk AS subject, min(share) AS value, printf('%.0f ms a request', avg(ms)) AS text FROM (
-  SELECT disk, 100.0 * sum(busy_us) / 60e6 AS share, 1e-3 * sum(read_us + write_us) / max(sum(reads + writes), 1) AS ms
-  FROM disk_stats WHERE ts >= :from AND ts < :to GROUP BY disk, ts / 60)
-WHERE share >= :threshold AND ms >= 10 GROUP BY disk HAVING count(*) >= :for;
+  SELECT disk, 100.0 * sum(busy_us) / 60e6 AS share, 1e-3 * sum(read_us + write_us) / max(sum(reads + writes), 1) AS ms,
+         100.0 * sum(iif(ts < :from + 10 OR ts >= :to - 10, busy_us, NULL)) / 10e6 AS edge
+  FROM disk_stats WHERE ts >= :from AND ts < :to GROUP BY disk, (:to - 1 - ts) / 60)
+WHERE share >= :threshold AND coalesce(edge, share) >= :threshold / 2.0 AND ms >= 10 GROUP BY disk HAVING count(*) >= :for;

@@ -11,11 +11,13 @@ WITH reading AS (
   SELECT mount, (ts - :from) / 86400.0 AS day, available / 1048576.0 AS mib, ts FROM filesystem_stats
   WHERE size > 0 AND read_only = 0 AND available IS NOT NULL AND ts >= :from AND ts < :to),
 line AS (
-  SELECT mount, count(*) AS n, max(ts) - min(ts) AS span, max(ts) AS last,
+  SELECT mount, count(*) AS n, min(ts) AS first, max(ts) AS last,
          (count(*) * sum(day * mib) - sum(day) * sum(mib)) / nullif(count(*) * sum(day * day) - sum(day) * sum(day), 0) AS slope
   FROM reading GROUP BY mount)
 SELECT l.mount AS subject, round(r.mib / -l.slope, 1) AS value, printf('%.0f MiB left, %.0f MiB less a day', r.mib, -l.slope) AS text
 FROM line l JOIN reading r ON r.mount = l.mount AND r.ts = l.last
-WHERE l.n >= 30 AND l.span >= 60 * :for AND l.slope < 0 AND r.mib / -l.slope < :threshold GROUP BY l.mount;
+WHERE l.n >= 30 AND l.first <= :to - 60 * :for AND l.slope < 0 AND r.mib / -l.slope < :threshold
+  AND r.mib < (SELECT b.mib FROM reading b WHERE b.mount = l.mount AND b.ts <= :to - 60 * :for + 60 ORDER BY b.ts DESC LIMIT 1) -- it still grows
+GROUP BY l.mount;
 SELECT min(time) AS time, min(available) >> 20 AS available_mib FROM filesystem_stats WHERE mount = :subject AND available IS NOT NULL
 GROUP BY ts / 14400 ORDER BY min(ts);

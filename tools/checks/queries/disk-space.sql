@@ -7,8 +7,11 @@
 -- unit = %
 -- needs = host
 -- next = sonde sql @full
-SELECT mount AS subject, max(100.0 * available / size) AS value, printf('%.0f of %.0f MiB left', min(available) / 1048576.0, max(size) / 1048576.0) AS text
-FROM filesystem_stats WHERE size > 0 AND read_only = 0 AND ts >= :from AND ts < :to
-GROUP BY mount HAVING max(100.0 * available / size) < :threshold AND max(ts) - min(ts) >= 60 * (:for - 1);
+WITH reading AS (SELECT mount, ts, available, size, 100.0 * available / size AS share FROM filesystem_stats
+                 WHERE size > 0 AND available IS NOT NULL AND read_only = 0 AND ts >= :from AND ts < :to),
+good AS (SELECT mount, max(ts) AS ts FROM reading WHERE share >= :threshold GROUP BY mount)
+SELECT r.mount AS subject, max(share) AS value, printf('%.0f of %.0f MiB left', min(available) / 1048576.0, max(size) / 1048576.0) AS text
+FROM reading r LEFT JOIN good g ON g.mount = r.mount WHERE r.ts > coalesce(g.ts, 0)
+GROUP BY r.mount HAVING min(r.ts) <= :to - 60 * :for AND max(r.ts) >= :to - 130;
 SELECT time, available >> 20 AS available_mib, size >> 20 AS size_mib FROM filesystem_stats WHERE mount = :subject AND size IS NOT NULL
 ORDER BY ts DESC LIMIT 5;

@@ -7,5 +7,8 @@
 -- unit = readings
 -- needs = host
 -- next = sonde events --last 1h
-SELECT mount AS subject, count(*) AS value, fstype || ' of ' || source AS text FROM filesystem_stats WHERE ts >= :from AND ts < :to
-GROUP BY mount HAVING min(hangs) = 1 AND count(*) >= :threshold;
+WITH reading AS (SELECT mount, fstype, source, ts, hangs FROM filesystem_stats WHERE ts >= :from AND ts < :to),
+good AS (SELECT mount, max(ts) AS ts FROM reading WHERE coalesce(hangs, 0) = 0 GROUP BY mount)
+SELECT r.mount AS subject, count(*) AS value, fstype || ' of ' || source AS text
+FROM reading r LEFT JOIN good g ON g.mount = r.mount WHERE r.ts > coalesce(g.ts, 0)
+GROUP BY r.mount HAVING count(*) >= :threshold AND min(r.ts) <= :to - 60 * :for AND max(r.ts) >= :to - 130;

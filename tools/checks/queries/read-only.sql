@@ -7,4 +7,4 @@
 -- needs = host
 -- next = sonde events --kind read-only --last 24h
 SELECT name AS subject, count(*) AS value, max(time) AS text FROM events e WHERE kind = 'read-only' AND ts >= :from AND ts < :to
-AND NOT EXISTS (SELECT 1 FROM events w WHERE w.name = e.name AND w.kind = 'writable' AND w.ts >= e.ts) GROUP BY name HAVING count(*) >= :threshold;
+AND NOT EXISTS (SELECT 1 FROM events w WHERE w.name = e.name AND w.kind = 'writable' AND w.ts >= e.ts AND w.ts < :to) GROUP BY name HAVING count(*) >= :threshold;

@@ -7,5 +7,5 @@
 -- needs = host
 -- next = sonde events {subject} --last 24h
 SELECT name AS subject, count(*) AS value, max(detail) AS text FROM events e WHERE kind = 'unhealthy' AND ts >= :from AND ts < :to
-AND NOT EXISTS (SELECT 1 FROM events w WHERE w.which = e.which AND w.kind IN ('healthy', 'removed', 'stopped') AND w.ts >= e.ts)
+AND NOT EXISTS (SELECT 1 FROM events w WHERE w.which = e.which AND w.kind IN ('healthy', 'removed', 'stopped') AND w.ts >= e.ts AND w.ts < :to)
 GROUP BY name HAVING count(*) >= :threshold;

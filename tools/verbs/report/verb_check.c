@@ -19,6 +19,7 @@
 #include "tools/print/wrap.h"
 
 #define INDENT 14
+#define STEP_S 10 /* the width of a bucket */
 #define LATE_S 20 /* the background recorder stores a bucket at most this much later */
 
 struct check_args {
@@ -92,7 +93,7 @@ static int time_of(const struct check_args *a, int64_t *to_s, struct err *e)
 		err_fix(e, "sonde help range");
 		return -EINVAL;
 	}
-	*to_s = (a->at ? at / NSEC_PER_SEC : now / NSEC_PER_SEC - LATE_S) / 60 * 60;
+	*to_s = (a->at ? at / NSEC_PER_SEC : now / NSEC_PER_SEC - LATE_S) / STEP_S * STEP_S;
 	return 0;
 }
 

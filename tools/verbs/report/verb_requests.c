@@ -23,7 +23,7 @@
 struct requests_args {
 	uint64_t rows;
 	const char *by, *side;
-	bool failed, slowest, live;
+	bool failed, slowest, streams, live;
 };
 
 /* clang-format off */
@@ -31,6 +31,7 @@ static const struct option REQUESTS_OPTIONS[] = {
 	{"by", 0, OPTION_STRING, "WHAT", "operation (default), service, command, process, container, protocol, status", offsetof(struct requests_args, by)},
 	{"side", 0, OPTION_STRING, "SIDE", "client or server: as seen by the caller or by the callee (default: both)", offsetof(struct requests_args, side)},
 	{"slowest", 0, OPTION_FLAG, NULL, "show single requests, slowest first", offsetof(struct requests_args, slowest)},
+	{"streams", 0, OPTION_FLAG, NULL, "with --slowest: also streams and long polls, which last as long as somebody listens", offsetof(struct requests_args, streams)},
 	{"failed", 0, OPTION_FLAG, NULL, "only operations with errors; with --slowest: only failed requests", offsetof(struct requests_args, failed)},
 	{"live", 0, OPTION_FLAG, NULL, "show the last 30 s (or --last), updated every 2 s, until Ctrl-C", offsetof(struct requests_args, live)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct requests_args, rows)},
@@ -63,6 +64,19 @@ static int rows_json(const struct verb_call *call, const struct reqrows *r,
 	return json_print(o, stdout, 1);
 }
 
+/* --wide: nothing is cut. */
+static void show(const struct verb_call *call, struct table *t, size_t n, size_t of)
+{
+	if (!call->wide) {
+		table_answer(t, n, of, call->quiet);
+		return;
+	}
+	table_print(t, stdout, 0);
+	table_free(t);
+	if (n < of && !call->quiet)
+		fprintf(stderr, "%zu more: -n %zu shows them\n", of - n, of);
+}
+
 static int rows_run(struct verb_call *call, const struct requests_args *a, enum reqrows_by by,
 		    struct err *e)
 {
@@ -79,8 +93,8 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 	else if (!rc && call->json)
 		rc = rows_json(call, &r, &unread);
 	else if (!rc)
-		table_answer(reqprint_rows(&r, table_rows(a->rows, r.shown)),
-			     table_rows(a->rows, r.shown), r.shown, call->quiet);
+		show(call, reqprint_rows(&r, table_rows(a->rows, r.shown)),
+		     table_rows(a->rows, r.shown), r.shown);
 	if (!rc && !call->json && !call->quiet) {
 		reqprint_bytes(&r, stderr);
 		requnread_print(&unread, stderr);
@@ -94,6 +108,9 @@ static int singles_json(const struct verb_call *call, const struct reqsingles *r
 {
 	json_t *o = json_envelope("requests", call->sel->from_ns, call->sel->to_ns);
 
+	if (r->streams)
+		json_warn(o, "without %zu streams and long polls: --streams shows them",
+			  r->streams);
 	for (size_t i = 0; i < r->shown; i++)
 		json_array_append_new(json_rows(o), reqprint_single_json(&r->rows[i]));
 	return json_print(o, stdout, 1);
@@ -102,16 +119,26 @@ static int singles_json(const struct verb_call *call, const struct reqsingles *r
 static int singles_run(struct verb_call *call, const struct requests_args *a, struct err *e)
 {
 	struct reqsingles r;
-	int rc = reqsingles_read(call->sel, a->side ? a->side : "", a->failed, &r, e);
+	int rc = reqsingles_read(call->sel, a->side ? a->side : "", a->failed,
+				 a->streams || a->failed, &r, e);
 
 	r.shown = r.n;
 	if (!rc && !r.n)
-		rc = missing(call, r.known, a->failed ? "nothing failed" : "no requests", e);
+		rc = missing(
+			call, r.known,
+			a->failed ? "nothing failed" :
+			r.streams ? "no requests other than streams and long polls (--streams)" :
+				    "no requests",
+			e);
 	else if (!rc && call->json)
 		rc = singles_json(call, &r);
 	else if (!rc)
-		table_answer(reqprint_singles(&r, table_rows(a->rows, r.n)),
-			     table_rows(a->rows, r.n), r.n, call->quiet);
+		show(call, reqprint_singles(&r, table_rows(a->rows, r.n)), table_rows(a->rows, r.n),
+		     r.n);
+	if (!rc && r.streams && !call->json && !call->quiet)
+		fprintf(stderr, "without %zu %s: --streams shows %s\n", r.streams,
+			r.streams == 1 ? "stream or long poll" : "streams and long polls",
+			r.streams == 1 ? "it" : "them");
 	reqsingles_release(&r);
 	return rc;
 }
@@ -216,7 +243,8 @@ static int requests_run(struct verb_call *call, struct err *e)
 const struct verb verb_requests = {
 	.name = "requests",
 	.summary = "show requests between programs: how many, how long they took, what failed",
-	.usage = "[WHAT] [--by WHAT] [--side SIDE] [--failed] [--slowest] [--live] [-n N]",
+	.usage =
+		"[WHAT] [--by WHAT] [--side SIDE] [--failed] [--slowest] [--streams] [--live] [-n N]",
 	.examples = REQUESTS_EXAMPLES,
 	.options = REQUESTS_OPTIONS,
 	.args_size = sizeof(struct requests_args),

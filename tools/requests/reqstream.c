@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/requests/reqstream.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "schema/base/array.h"
+
+#define LONG_US 10000000 /* an answer that takes longer than this */
+#define BEGINS  10       /* and began within this part of its time */
+
+static const struct {
+	const char *protocol, *operation;
+	const char *service; /* NULL: any */
+} STREAMS[] = {
+	/* the APIs of Docker and Podman: on their socket, or with their version in the path */
+	{"http", "GET */events", "*.sock*"},
+	{"http", "GET */v1.*/events", NULL},
+	{"http", "GET */containers/*/stats", NULL},
+	{"http", "GET */containers/*/logs", NULL},
+	{"http", "GET */services/*/logs", NULL},
+	{"http", "* */containers/*/attach", NULL},
+	{"http", "* */containers/*/attach/ws", NULL},
+	{"http", "POST */containers/*/wait", NULL},
+	{"http", "POST */exec/*/start", NULL},
+	{"http*", "* */api/v1/watch/*", NULL},
+	{"http*", "* */apis/*/watch/*", NULL},
+	/* gRPC */
+	{"http2", "*.*/Watch*", NULL},
+	{"http2", "*.*/Subscribe*", NULL},
+	{"http2", "*.*/Stream*", NULL},
+	{"http2", "*.*/LeaseKeepAlive", NULL},
+	{"http2", "*.Events/*", NULL},
+	{"redis", "BL[MP]*", NULL},
+	{"redis", "BRPOP*", NULL},
+	{"redis", "BZ*POP*", NULL},
+	{"redis", "XREAD*", NULL},
+	{"redis", "WAIT*", NULL},
+	{"redis", "*SUBSCRIBE*", NULL},
+	{"redis", "MONITOR*", NULL},
+	{"redis", "*SYNC*", NULL},
+	{"postgres", "LISTEN*", NULL},
+	{"postgres", "START_REPLICATION*", NULL},
+	{"mysql", "*BINLOG*DUMP*", NULL},
+	{"mongodb", "getMore*", NULL},
+	{"mongodb", "hello*", NULL},
+	{"kafka", "Fetch*", NULL},
+	{"kafka", "JoinGroup*", NULL},
+	{"kafka", "SyncGroup*", NULL},
+};
+
+bool reqstream_is(const struct reqsingle *r)
+{
+	const bool http = !strncmp(r->protocol, "http", 4);
+
+	if (!strcmp(r->result, "opened") || !strcmp(r->protocol, "websocket"))
+		return true;
+	if (http && !strcmp(r->status, "101"))
+		return true;
+	if (http && r->total_us >= LONG_US && r->first_us >= 0 &&
+	    r->first_us <= r->total_us / BEGINS)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(STREAMS); i++)
+		if (!fnmatch(STREAMS[i].protocol, r->protocol, 0) &&
+		    !fnmatch(STREAMS[i].operation, r->operation, 0) &&
+		    (!STREAMS[i].service || !fnmatch(STREAMS[i].service, r->service, 0)))
+			return true;
+	return false;
+}
