@@ -13,6 +13,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "tools/formats/folded_read.h"
+#include "tools/formats/json_read.h"
 #include "tools/formats/perfscript_read.h"
 #include "tools/formats/pprof_legacy.h"
 #include "tools/formats/pprof_read.h"
@@ -101,7 +102,7 @@ static bool looks_like_pprof(const struct strbuf *s)
 	return false;
 }
 
-/* What people take for a profile, with what makes one of it. Of JSON only a first '{' is known. */
+/* What people take for a profile, with what makes one of it. */
 static int refuse_foreign(const struct strbuf *s, const char *path, struct err *e)
 {
 	static const struct {
@@ -159,6 +160,8 @@ int import_file(const char *path, const struct fold_opts *o, struct fold **out, 
 		return rc;
 	if (looks_like_pprof(data))
 		rc = pprof_read(data->buf, data->len, path, o, out, e);
+	else if (json_read_looks(strbuf_str(data), data->len))
+		rc = json_read(strbuf_str(data), data->len, path, o, out, e);
 	else if (perfscript_looks(strbuf_str(data), data->len))
 		rc = perfscript_read(strbuf_str(data), data->len, path, o, out, e);
 	else

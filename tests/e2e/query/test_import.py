@@ -422,6 +422,60 @@ def test_files_that_are_no_profiles_are_called_what_they_are(sonde, tmp_path, he
     assert done.returncode == 2 and says in done.stderr and not os.path.exists(tmp_path / "store")
 
 
+SHARED = {"frames": [{"name": "main"}, {"name": "work", "file": "a.c", "line": 7}]}
+GECKO = {"stackTable": {"prefix": [None, 0], "frame": [0, 1]}, "frameTable": {"func": [0, 1], "line": [None, 7]},
+         "funcTable": {"name": [0, 1], "fileName": [None, 2], "resource": [0, -1]}, "resourceTable": {"name": [3], "lib": [0]},
+         "stringArray": ["main", "work", "a.c", "libx.so"]}
+THREAD = {"name": "T", "processName": "p", "pid": "12", "tid": "13"}
+
+
+def scope(unit, **more):
+    return {"shared": SHARED, "profiles": [{"name": "T", "unit": unit, "startValue": 0, "endValue": 12.5, **more}]}
+
+
+def gecko(meta, shared, **samples):
+    return {"meta": {"interval": 2.0, "startTime": AT * 1000, **meta}, "shared": GECKO if shared else {},
+            "threads": [{**THREAD, "samples": {"time": [1, 2, 3], **samples}, **({} if shared else GECKO)}]}
+
+
+@pytest.mark.parametrize("profile, ns", [
+    (scope("milliseconds", type="sampled", samples=[[0, 1], [0], [0, 1]], weights=[1.5, 2, 3]), {"work": 4_500_000, "main": 2_000_000}),
+    (scope("microseconds", type="evented", events=[{"type": "O", "frame": 0, "at": 1}, {"type": "O", "frame": 1, "at": 3},
+                                                   {"type": "C", "frame": 1, "at": 10}, {"type": "C", "frame": 0, "at": 10}]),
+     {"work": 7000, "main": 2000}),
+    (scope("none", type="sampled", samples=[[0, 1], [0]], weights=[3, 1]), {"work": 3 * 10**9 // 100, "main": 10**9 // 100}),
+    (gecko({"sampleUnits": {"threadCPUDelta": "\u00b5s"}}, False, stack=[1, 0, 1], threadCPUDelta=[0, 900, 1000]), {"work": 1_000_000, "main": 900_000}),
+    (gecko({}, True, stack=[1, 0, None], weight=[3, 1, 1]), {"work": 6_000_000, "main": 2_000_000}),
+])
+def test_profiles_in_json(sonde, tmp_path, profile, ns):
+    (tmp_path / "x.json").write_text(json.dumps(profile))
+    store = str(tmp_path / "store")
+    sonde("import", str(tmp_path / "x.json"), "--freq", 100, store=store, check=True)
+    rows = sql_all(store, "SELECT function, thread, tid, pid, sum(cpu_ns) AS ns, max(file) AS file, max(line) AS line FROM cpu_samples GROUP BY 1")
+    assert {r["function"]: r["ns"] for r in rows} == ns and {r["thread"] for r in rows} == {"T"}
+    assert {(r["file"], r["line"]) for r in rows if r["function"] == "work"} == {("a.c", 7)}
+    assert {(r["pid"], r["tid"]) for r in rows} == ({(12, 13)} if "meta" in profile else {(0, 0)})
+
+
+@pytest.mark.parametrize("text, says", [
+    ('{"shared": [', "near end of file"), ('{"a": 1}', "neither speedscope's nor"),
+    (json.dumps(scope("none", samples=[[9]], weights=[1])), "not in shared.frames"), (json.dumps(scope("bytes", samples=[[0]], weights=[1])), "--type alloc"),
+    (json.dumps(gecko({}, True, stack=[7])), "stack that is not there"), (json.dumps(scope("none", samples=[[0]], weights=[-1])), "negative"),
+])
+def test_json_that_is_no_profile(sonde, tmp_path, text, says):
+    (tmp_path / "x.json").write_text(text)
+    done = sonde("import", str(tmp_path / "x.json"), store=str(tmp_path / "store"))
+    assert done.returncode == 2 and says in done.stderr and not os.path.exists(tmp_path / "store")
+
+
+def test_speedscope_comes_back_as_it_was(sonde, made, tmp_path):
+    sonde("export", "speedscope", "--self", *RANGE, "-o", f"{tmp_path}/x.json", store=made, check=True)
+    store = str(tmp_path / "store")
+    sonde("import", f"{tmp_path}/x.json", "--at", AT, store=store, check=True)
+    one, two = (sql_all(s, "SELECT sum(samples) AS n, sum(cpu_ns) AS ns FROM cpu_samples")[0] for s in (made, store))
+    assert one["ns"] == two["ns"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
 def test_a_full_disk_ends_an_import_and_leaves_nothing_of_it(sonde, tmp_path):
     (tmp_path / "small.folded").write_text("main;a 30\n")
