@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-import: takes what another program's profile holds, as lines of JSON (line.h) from standard
- * input, and puts it into the store, as a run of the family "import". All or an error: what cannot
- * be understood ends it, and the run is then one that was killed.
+ * input, and puts it into the store, as a run of the family "import". All or nothing: what cannot
+ * be understood, and a disk that is full, end it, and the store is as it was (stage.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,13 +12,18 @@
 #include <unistd.h>
 
 #include "loaders/import/line.h"
+#include "loaders/import/stage.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/files/location.h"
 #include "schema/store/write/writer.h"
 
 #define CLOSE_MS    600000
+#define FAILED_MS   200 /* to close what is thrown away */
+#define STUCK_TRIES 200 /* of 10 ms: how long the store may refuse what it is given */
 #define WAIT_EVERY  10000
 #define WAITING_MAX (64u << 20)
 #define FRAMES_MAX  (8u << 20)
@@ -37,6 +42,7 @@ static const struct option OPTIONS[] = {
 
 struct importing {
 	struct store_writer *w;
+	const char *store;
 	uint32_t run;
 	uint32_t exec_id; /* of all its processes: what another import brings is another process */
 	struct line *frames, *processes; /* defined once, and referred to by later lines */
@@ -159,17 +165,31 @@ static int add_times(struct importing *m, const struct line *l)
 	return rc;
 }
 
-/* A batch that finds no room is dropped: here there is time to wait. */
-static void wait_for_room(struct importing *m)
+/* A batch that finds no room is dropped: here there is time to wait until at most `most` bytes are
+ * left. A store that goes on refusing them ends the import. */
+static int wait_for_room(struct importing *m, uint64_t most, struct err *e)
 {
 	struct store_writer_stat stat;
+	int tries = 0;
 
 	store_flush(m->w);
-	store_writer_stat(m->w, &stat);
-	while (stat.waiting_bytes > WAITING_MAX && !stat.last_error) {
-		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	for (;;) {
 		store_writer_stat(m->w, &stat);
+		if (stat.dropped)
+			return err_set(e, -ENOBUFS, EXIT_STORE,
+				       "the store %s did not take samples as fast as they came",
+				       m->store);
+		if (stat.queued_bytes <= most && !stat.last_error)
+			return 0;
+		tries = stat.last_error ? tries + 1 : 0;
+		if (tries >= STUCK_TRIES)
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	}
+	if (stat.last_error == -ENOSPC || stat.last_error == ENOSPC)
+		return folder_full(m->store, e);
+	return err_set(e, stat.last_error, EXIT_STORE, "cannot write to the store %s: %s", m->store,
+		       strerror(abs(stat.last_error)));
 }
 
 static int add(struct importing *m, const struct line *l, struct err *e)
@@ -189,8 +209,7 @@ static int add(struct importing *m, const struct line *l, struct err *e)
 	if (m->n_added < WAIT_EVERY)
 		return 0;
 	m->n_added = 0;
-	wait_for_room(m);
-	return 0;
+	return wait_for_room(m, WAITING_MAX, e);
 }
 
 static int begin(struct importing *m, const struct line *l, struct err *e)
@@ -265,23 +284,44 @@ static void release(struct importing *m)
 	free(m->processes);
 }
 
+static int import(struct importing *m, struct store_writer_opts *opts, struct err *e)
+{
+	struct err closing = {0};
+	int closed, rc = store_writer_open(opts, &m->w, e);
+
+	if (rc)
+		return rc;
+	rc = take_all(m, e);
+	if (!rc)
+		rc = wait_for_room(m, 0, e);
+	closed = store_writer_close(m->w, rc ? FAILED_MS : CLOSE_MS, &closing);
+	if (!rc && closed)
+		*e = closing;
+	return rc ? rc : closed;
+}
+
 int main(int argc, char **argv)
 {
-	struct store_writer_opts opts = {.dir = NULL, .max_bytes = 256u << 20};
+	/* one segment, which is moved in one step */
+	struct store_writer_opts opts = {
+		.max_bytes = 256u << 20, .segment_bytes = 1ull << 40, .segment_s = UINT32_MAX};
 	struct importing m = {0};
-	struct err e = {0}, closing = {0};
-	int closed, rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &opts},
-					 1, NULL, &e);
+	struct stage stage;
+	struct err e = {0};
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &opts}, 1,
+				 NULL, &e);
 
 	if (rc)
 		return program_end(PROGRAM.name, rc, &e);
-	rc = store_writer_open(&opts, &m.w, &e);
+	m.store = opts.dir && *opts.dir ? opts.dir : store_default_dir();
+	rc = stage_begin(&stage, m.store, &e);
 	if (rc)
-		return err_report(&e, "sonde-import");
-	rc = take_all(&m, &e);
+		return err_report(&e, PROGRAM.name);
+	opts.dir = stage.dir;
+	rc = import(&m, &opts, &e);
 	release(&m);
-	closed = store_writer_close(m.w, CLOSE_MS, &closing);
-	if (rc)
-		return err_report(&e, "sonde-import");
-	return closed ? err_report(&closing, "sonde-import") : 0;
+	if (!rc)
+		rc = stage_move(&stage, &e);
+	stage_end(&stage, rc != 0);
+	return rc ? err_report(&e, PROGRAM.name) : 0;
 }

@@ -146,6 +146,10 @@ struct fold {
 	enum store_unit unit; /* of all that is called ns here */
 	uint64_t period_ns; /* of the finest run used; kinds sampled by size: bytes from one sample
 			       to the next */
+	uint32_t parts;     /* of imported stacks with fractional counts: parts of a sample that are
+			       counted as one; 0: whole samples */
+	bool no_count; /* imported values without a number of samples or objects: rows are counted
+			*/
 	uint32_t cpus;
 	bool functions;                /* no two frames are of one function (fold_opts) */
 	uint64_t frames_unnamed_ns;    /* in unnamed leaf frames */
@@ -171,6 +175,7 @@ struct fold_opts {
 			     module */
 	const struct idmap *tags; /* only what threads did while they served these requests
 				     (store_query.tags); NULL: all */
+	const char *event; /* of imported perf script output: the event to read; NULL: the first */
 	bool lines; /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

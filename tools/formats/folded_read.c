@@ -9,8 +9,9 @@
 #include "schema/base/strbuf.h"
 #include "tools/fold/fold_build.h"
 
-#define NODES_MAX (8u << 20)
-#define SUM_MAX   (UINT64_MAX / 4)
+#define NODES_MAX    (8u << 20)
+#define SUM_MAX      (UINT64_MAX / 4)
+#define DECIMALS_MAX 6
 
 /* "_[k]" and its kin at the end of a name. */
 static size_t take_mark(const char *name, size_t len, struct fold_frame *fr)
@@ -55,25 +56,59 @@ static uint32_t frame_of(struct fold_build *b, const char *name, size_t len)
 	return frame;
 }
 
-static bool read_count(const char *text, size_t len, uint64_t *n)
+/* As many digits as any count has after its point, at most DECIMALS_MAX: further ones are rounded.
+ */
+static unsigned decimals_of(const char *at, size_t len)
 {
+	const char *end = at + len;
+	size_t most = 0;
+
+	while (at < end && most < DECIMALS_MAX) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at)), *space, *point;
+
+		stop = stop ? stop : end;
+		space = memrchr(at, ' ', (size_t)(stop - at));
+		point = space ? memchr(space, '.', (size_t)(stop - space)) : NULL;
+		if (point && (size_t)(stop - point - 1) > most)
+			most = (size_t)(stop - point - 1);
+		at = stop + 1;
+	}
+	return most < DECIMALS_MAX ? (unsigned)most : DECIMALS_MAX;
+}
+
+/* As a number of 10^-decimals. */
+static bool read_count(const char *text, size_t len, unsigned decimals, uint64_t *n)
+{
+	const char *point = memchr(text, '.', len);
+	const size_t whole = point ? (size_t)(point - text) : len;
+
 	*n = 0;
 	for (size_t i = 0; i < len; i++) {
+		if (i == whole)
+			continue;
 		if (text[i] < '0' || text[i] > '9' || *n > SUM_MAX / 10)
 			return false;
-		*n = *n * 10 + (uint64_t)(text[i] - '0');
+		if (i <= whole + decimals)
+			*n = *n * 10 + (uint64_t)(text[i] - '0');
+		else if (i == whole + decimals + 1)
+			*n += text[i] >= '5';
 	}
-	return len > 0;
+	for (size_t have = point ? len - whole - 1 : 0; have < decimals; have++) {
+		if (*n > SUM_MAX / 10)
+			return false;
+		*n *= 10;
+	}
+	return whole > 0;
 }
 
 static const char *read_one(struct fold_build *b, const char *line, size_t len, bool leaves,
-			    uint64_t *sum)
+			    unsigned decimals, uint64_t *sum)
 {
 	const char *space = len ? memrchr(line, ' ', len) : NULL;
 	uint64_t n;
 	uint32_t node = 0;
 
-	if (!space || !read_count(space + 1, len - (size_t)(space + 1 - line), &n))
+	if (!space || !read_count(space + 1, len - (size_t)(space + 1 - line), decimals, &n))
 		return "does not end with a space and a number";
 	if (n > SUM_MAX - *sum)
 		return "makes the sum too large";
@@ -98,12 +133,36 @@ static const char *read_one(struct fold_build *b, const char *line, size_t len, 
 	return NULL;
 }
 
+/* From 10^-decimals to the largest part of a sample that all counts are multiples of. */
+static void reduce(struct fold *f, unsigned decimals)
+{
+	uint64_t parts = 1, unit;
+
+	while (decimals--)
+		parts *= 10;
+	unit = parts;
+
+	for (size_t i = 0; i < f->n_nodes && unit > 1; i++)
+		for (uint64_t a = f->nodes[i].self_ns; a;) {
+			uint64_t rest = unit % a;
+
+			unit = a;
+			a = rest;
+		}
+	for (size_t i = 0; i < f->n_nodes; i++)
+		f->nodes[i].self_ns = f->nodes[i].self_samples /= unit;
+	for (size_t i = 0; i < f->n_leaves; i++)
+		f->leaves[i].ns = f->leaves[i].samples /= unit;
+	f->parts = (uint32_t)(parts / unit);
+}
+
 int folded_read(const void *data, size_t len, const char *name, const struct fold_opts *o,
 		struct fold **out, struct err *e)
 {
 	struct fold_build *b = fold_begin();
 	const char *at = data, *end = at + len, *why = NULL;
 	unsigned long number = 0;
+	const unsigned decimals = decimals_of(data, len);
 	uint64_t sum = 0;
 	struct fold *f;
 	const char *none = fold_text(b, "");
@@ -123,10 +182,12 @@ int folded_read(const void *data, size_t len, const char *name, const struct fol
 		if (n && at[n - 1] == '\r')
 			n--;
 		if (n && *at != '#')
-			why = read_one(b, at, n, o->leaves, &sum);
+			why = read_one(b, at, n, o->leaves, decimals, &sum);
 		at = stop ? stop + 1 : end;
 	}
 	b->pub.unit = STORE_SAMPLES;
+	if (!why)
+		reduce(&b->pub, decimals);
 	f = fold_end(b);
 	if (!why) {
 		*out = f;

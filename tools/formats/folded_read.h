@@ -4,7 +4,9 @@
  * bytes; bounded.
  *
  *  1. The count is the number after the last space. It counts samples; as the time that a sample
- * represents is unknown, the fold has no duration: only shares are meaningful.
+ * represents is unknown, the fold has no duration: only shares are meaningful. A count may have a
+ * fraction (to a millionth): the fold then counts the largest part of a sample that keeps each of
+ * them, of which fold.parts make one.
  *  2. `\x3b` in a name is a semicolon, as tools/formats/folded.h writes it. The marks of
  * stackcollapse (`_[k]` kernel, `_[j]` JIT,
  *     `_[i]` inlined) are taken off.

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -12,6 +13,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "tools/formats/folded_read.h"
+#include "tools/formats/json_read.h"
 #include "tools/formats/perfscript_read.h"
 #include "tools/formats/pprof_legacy.h"
 #include "tools/formats/pprof_read.h"
@@ -100,6 +102,42 @@ static bool looks_like_pprof(const struct strbuf *s)
 	return false;
 }
 
+/* What people take for a profile, with what makes one of it. */
+static int refuse_foreign(const struct strbuf *s, const char *path, struct err *e)
+{
+	static const struct {
+		const char *magic, *what, *fix;
+	} known[] = {
+		{"PERFILE2", "perf's own recording", "perf script -i %.200s > x.perf"},
+		{"2ELIFREP", "perf's own recording, of a host of the other byte order",
+		 "perf script -i %.200s > x.perf"},
+		{"FLR", "a recording of Java Flight Recorder (JFR), which is not read",
+		 "jfrconv %.200s x.collapsed    (of async-profiler)"},
+		{"SQLite format 3", "an SQLite database", "sonde stacks --store %.200s"},
+		{"\177ELF", "an ELF file (a program or a core dump)", NULL},
+		{"PK\3\4", "a zip archive", "unzip %.200s"},
+		{"\50\265\57\375", "packed with zstd", "zstd -d %.200s"},
+		{"BZh", "packed with bzip2", "bunzip2 %.200s"},
+		{"\3757zXZ", "packed with xz", "unxz %.200s"},
+		{"<!DOCTYPE", "an HTML page", NULL},
+		{"<?xml", "XML", NULL},
+		{"<svg", "an SVG picture", NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		const size_t n = strlen(known[i].magic);
+
+		if (s->len < n || strncasecmp(s->buf, known[i].magic, n))
+			continue;
+		err_set(e, -ENOTSUP, EXIT_USAGE,
+			"%.300s is %s: no profile in a format that is read", path, known[i].what);
+		if (known[i].fix)
+			err_fix(e, known[i].fix, path);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
 int import_file(const char *path, const struct fold_opts *o, struct fold **out, struct err *e)
 {
 	cleanup_strbuf struct strbuf raw = STRBUF_INIT, plain = STRBUF_INIT;
@@ -114,11 +152,16 @@ int import_file(const char *path, const struct fold_opts *o, struct fold **out, 
 	}
 	if (rc)
 		return rc;
+	rc = refuse_foreign(data, path, e);
+	if (rc)
+		return rc;
 	rc = pprof_legacy_refuse(strbuf_str(data), data->len, path, e);
 	if (rc)
 		return rc;
 	if (looks_like_pprof(data))
 		rc = pprof_read(data->buf, data->len, path, o, out, e);
+	else if (json_read_looks(strbuf_str(data), data->len))
+		rc = json_read(strbuf_str(data), data->len, path, o, out, e);
 	else if (perfscript_looks(strbuf_str(data), data->len))
 		rc = perfscript_read(strbuf_str(data), data->len, path, o, out, e);
 	else

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * import: a profile that another program wrote, as a fold. What kind it is, its bytes say: gzip or
- * a protobuf tag at the beginning is pprof (tools/formats/pprof_read.h), indented addresses are
- * `perf script` (tools/formats/perfscript_read.h), all else folded stacks
- * (tools/formats/folded_read.h).
+ * a protobuf tag at the beginning is pprof (tools/formats/pprof_read.h), a brace is JSON
+ * (tools/formats/json_read.h), head lines and addresses are `perf script`
+ * (tools/formats/perfscript_read.h), all else folded stacks (tools/formats/folded_read.h). Files of
+ * other kinds are refused by their first bytes.
  */
 #ifndef SONDE_TOOLS_IMPORT_H
 #define SONDE_TOOLS_IMPORT_H

@@ -12,6 +12,7 @@
 /* 2001: what is before is no time of the day, but since some boot */
 #define OLDEST_NS (1000000000ll * NSEC_PER_SEC)
 #define STACK_MAX 2048 /* the deepest that sonde-import takes */
+#define SPAN_MAX  1e18
 
 static bool has_time(const struct fold *f)
 {
@@ -23,38 +24,82 @@ static bool is_cpu(const struct fold *f)
 	return f->kind->kind == STORE_KIND_CPU;
 }
 
-static uint64_t period_of(const struct fold *f, uint64_t hz)
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static bool divides_all(const struct fold *f, uint64_t period)
+{
+	for (size_t i = 0; i < f->n_leaves; i++)
+		if (f->leaves[i].ns % period)
+			return false;
+	return true;
+}
+
+/* The file's period, or the mean sample, where every leaf is a multiple of it. Else the largest
+ * time that every leaf is a multiple of: the store counts samples of one length. */
+static uint64_t period_of(const struct fold *f, uint64_t hz, bool *divided)
 {
 	const struct fold_node *all = &f->nodes[0];
+	const uint64_t parts = f->parts ? f->parts : 1;
+	uint64_t period = 0;
 
-	if (!has_time(f) || !all->total_samples)
-		return NSEC_PER_SEC / hz;
+	*divided = false;
+	if (!has_time(f))
+		return NSEC_PER_SEC / hz > parts ? NSEC_PER_SEC / hz / parts : 1;
 	if (f->period_ns)
-		return f->period_ns;
-	return all->total_ns / all->total_samples ? all->total_ns / all->total_samples : 1;
+		period = f->period_ns;
+	else if (all->total_samples)
+		period = all->total_ns / all->total_samples;
+	if (period && divides_all(f, period))
+		return period;
+	*divided = true;
+	period = 0;
+	for (size_t i = 0; i < f->n_leaves && period != 1; i++)
+		period = gcd(period, f->leaves[i].ns);
+	return period ? period : 1;
+}
+
+static int64_t span_of(const struct fold *f, const struct import_when *w)
+{
+	int64_t span = f->to_ns > f->from_ns ? f->to_ns - f->from_ns : 0;
+	double work;
+
+	/* perf's samples have times, but no duration */
+	if (!f->period_ns && f->slice_ns)
+		for (size_t i = 0; i < f->n_leaves; i++) {
+			int64_t end = (f->leaves[i].slice + 1) * NSEC_PER_SEC;
+
+			span = end > span ? end : span;
+		}
+	if (span || !is_cpu(f))
+		return span;
+	work = has_time(f) ? (double)f->nodes[0].total_ns :
+			     (double)f->nodes[0].total_samples * (double)w->period_ns;
+	return work < SPAN_MAX ? (int64_t)work : (int64_t)SPAN_MAX;
 }
 
 void import_plan(const struct fold *f, int64_t to_ns, uint64_t hz, struct import_when *out)
 {
-	int64_t span = f->to_ns > f->from_ns ? f->to_ns - f->from_ns : 0, bucket_ns, end = to_ns;
+	int64_t span, bucket_ns, end = to_ns;
 
-	out->period_ns = is_cpu(f) ? period_of(f, hz) : 0;
-	if (!span && is_cpu(f))
-		span = (int64_t)((double)f->nodes[0].total_samples * (double)out->period_ns);
-	/* perf's samples have times, but no duration */
-	if (!f->period_ns && !has_time(f) && f->slice_ns)
-		for (size_t i = 0; i < f->n_leaves; i++)
-			span = (f->leaves[i].slice + 1) * NSEC_PER_SEC > span ?
-				       (f->leaves[i].slice + 1) * NSEC_PER_SEC :
-				       span;
+	*out = (struct import_when){0};
+	out->period_ns = is_cpu(f) ? period_of(f, hz, &out->divided) : 0;
+	span = span_of(f, out);
 	if (f->from_ns > OLDEST_NS)
 		end = f->from_ns + span;
 	out->bucket_s = (uint32_t)(span / IMPORT_BUCKETS / NSEC_PER_SEC) + 1;
 	bucket_ns = out->bucket_s * NSEC_PER_SEC;
 	out->from_ns = (end - span) / bucket_ns * bucket_ns;
-	out->to_ns = out->from_ns + (span / bucket_ns + 1) * bucket_ns;
-	if (span && span % bucket_ns == 0)
-		out->to_ns -= bucket_ns;
+	out->to_ns = out->from_ns + (span ? span : bucket_ns);
+	out->buckets = (uint32_t)((out->to_ns - out->from_ns + bucket_ns - 1) / bucket_ns);
 }
 
 static void put(json_t *o, FILE *out)
@@ -155,7 +200,7 @@ static void add_time(json_t *times, int64_t at_ns, uint64_t n, uint64_t value)
 static void spread(const struct telling *t, json_t *times, uint64_t n, uint64_t value)
 {
 	const int64_t bucket_ns = t->w->bucket_s * NSEC_PER_SEC;
-	const uint64_t buckets = (uint64_t)((t->w->to_ns - t->w->from_ns) / bucket_ns);
+	const uint64_t buckets = t->w->buckets;
 	uint64_t n_told = 0, value_told = 0;
 
 	for (uint64_t i = 0; i < buckets; i++) {
@@ -170,12 +215,19 @@ static void spread(const struct telling *t, json_t *times, uint64_t n, uint64_t 
 	}
 }
 
+/* What the store counts for a leaf. */
+static uint64_t samples_of(const struct fold *f, const struct import_when *w, uint64_t samples,
+			   uint64_t ns)
+{
+	return is_cpu(f) && has_time(f) ? (ns + w->period_ns / 2) / w->period_ns : samples;
+}
+
 static void tell_leaf(const struct telling *t, const struct fold_leaf *l, uint64_t samples,
 		      uint64_t ns)
 {
 	const struct fold *f = t->f;
 	json_t *add = json_object(), *times = json_array();
-	uint64_t n = samples;
+	const uint64_t n = samples_of(f, t->w, samples, ns);
 
 	json_object_set_new(add, "add", json_string(f->kind->name));
 	json_object_set_new(add, "process", json_integer(l->process));
@@ -183,10 +235,10 @@ static void tell_leaf(const struct telling *t, const struct fold_leaf *l, uint64
 	json_object_set_new(add, "tid", json_integer(l->tid));
 	json_object_set_new(add, "label", json_integer(l->label));
 	json_object_set_new(add, "stack", stack_json(t, l->node));
-	if (is_cpu(f) && has_time(f))
-		n = (ns + t->w->period_ns / 2) / t->w->period_ns;
 	if (f->kind->class == STORE_GAUGE)
-		add_time(times, t->w->to_ns - t->w->bucket_s * NSEC_PER_SEC, n, ns);
+		add_time(times,
+			 t->w->from_ns + (t->w->buckets - 1) * (t->w->bucket_s * NSEC_PER_SEC), n,
+			 ns);
 	else if (f->slice_ns && !f->n_slices)
 		add_time(times, t->w->from_ns + l->slice * NSEC_PER_SEC, n, ns);
 	else
@@ -237,4 +289,13 @@ void import_tell(const struct fold *f, const struct import_when *w, const char *
 		}
 		tell_leaf(&t, &f->leaves[order[i]], samples, ns);
 	}
+}
+
+uint64_t import_samples(const struct fold *f, const struct import_when *w)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < f->n_leaves; i++)
+		n += samples_of(f, w, f->leaves[i].samples, f->leaves[i].ns);
+	return n;
 }

@@ -17,6 +17,8 @@
 #define SUM_MAX      (UINT64_MAX / 4)
 #define LOOK         (64u << 10)
 #define HEADER_PARTS 64
+#define EVENTS_MAX   16
+#define NOT_A_FRAME  "is not a frame: it does not begin with an address"
 
 struct part {
 	const char *at;
@@ -26,9 +28,16 @@ struct part {
 struct sample {
 	struct part comm;
 	uint32_t pid, tid;
-	int64_t time_ns; /* -1: not there */
-	uint64_t period; /* 0: not there */
+	int64_t time_ns;   /* -1: not there */
+	uint64_t period;   /* 0: not there */
+	struct part event; /* without modifiers; empty: not there */
+	struct part rest;  /* what follows the event on the line: without -g the frame */
 	bool clock;
+};
+
+struct event {
+	struct part name;
+	uint64_t n;
 };
 
 struct reading {
@@ -36,6 +45,12 @@ struct reading {
 	const struct fold_opts *o;
 	struct sample sample; /* at hand */
 	bool open;
+	bool skip;               /* the sample at hand is of another event */
+	struct fold_frame frame; /* at hand: its source line may follow */
+	bool has_frame;
+	struct event events[EVENTS_MAX]; /* the first n_events that came; [0] is read, unless
+					    opts->event asks for another */
+	size_t n_events;
 	uint32_t frames[FRAMES_MAX];
 	size_t n_frames, n_samples;
 	int64_t first_ns, last_ns;
@@ -113,7 +128,7 @@ static size_t split(const char *line, size_t len, struct part *parts)
 		for (end = i; end < len && !isspace((unsigned char)line[end]); end++)
 			;
 		if (end > i && n == HEADER_PARTS)
-			return 0;
+			break;
 		if (end > i)
 			parts[n++] = (struct part){line + i, end - i};
 		i = end;
@@ -127,34 +142,123 @@ static bool is_clock(struct part event)
 	       memmem(event.at, event.len, "task-clock", 10);
 }
 
-/* From the right, as point 1 has it. */
-static const char *read_header(struct reading *r, const char *line, size_t len)
+/* -F +misc: K, U, H, G, g, and letters of records that are no samples */
+static bool is_misc(struct part p)
 {
-	struct sample *s = &r->sample;
-	struct part parts[HEADER_PARTS];
-	size_t n = split(line, len, parts);
+	for (size_t i = 0; i < p.len; i++)
+		if (!memchr("KUHGgMESp", p.at[i], 9))
+			return false;
+	return p.len > 0;
+}
 
-	*s = (struct sample){.time_ns = -1};
-	if (n && parts[n - 1].at[parts[n - 1].len - 1] == ':' &&
-	    !stamp(parts[n - 1], &s->time_ns)) {
-		s->clock = is_clock(parts[n - 1]);
-		n--;
+static bool is_event(struct part p)
+{
+	int64_t ns;
+
+	return p.len > 1 && p.at[p.len - 1] == ':' && !stamp(p, &ns);
+}
+
+/* Does it begin as a frame does: a hexadecimal number and a space? */
+static bool leads_with_address(struct part p)
+{
+	size_t digits = 0;
+
+	while (digits < p.len && isxdigit((unsigned char)p.at[digits]))
+		digits++;
+	return digits && digits <= 16 && digits < p.len && isspace((unsigned char)p.at[digits]);
+}
+
+static bool is_frame(struct part p)
+{
+	return leads_with_address(p) && p.at[p.len - 1] == ')';
+}
+
+/* "cycles:ppp" is "cycles". */
+static struct part without_modifiers(struct part event)
+{
+	for (size_t i = event.len; i-- > 1;) {
+		if (event.at[i] == ':')
+			return (struct part){event.at, i};
+		if (!memchr("ukhIGHpPSDWeb", event.at[i], 13))
+			break;
 	}
-	if (n && s->time_ns < 0 && n > 1 && all_digits(parts[n - 1]) &&
-	    stamp(parts[n - 2], &s->time_ns)) {
-		if (!number(parts[n - 1], &s->period))
-			return "has a period that is too large";
-		n -= 2;
-	} else if (n && (s->time_ns >= 0 || stamp(parts[n - 1], &s->time_ns))) {
-		n--;
+	return event;
+}
+
+/* What follows the ids at parts[i]: true if it is all of a head line. */
+static bool read_after_ids(struct part line, const struct part *parts, size_t n, size_t i,
+			   struct sample *s)
+{
+	const char *end = line.at + line.len;
+
+	if (i < n && is_cpu(parts[i]))
+		i++;
+	if (i + 1 < n && is_misc(parts[i]) && stamp(parts[i + 1], &s->time_ns))
+		i++;
+	if (i < n && stamp(parts[i], &s->time_ns))
+		i++;
+	else
+		s->time_ns = -1;
+	if (i + 1 < n && is_event(parts[i + 1]) && all_digits(parts[i])) {
+		if (!number(parts[i], &s->period))
+			return false;
+		i++;
 	}
-	if (n && is_cpu(parts[n - 1]))
-		n--;
-	if (n < 2 || !ids(parts[n - 1], s))
-		return "is not a sample: it lacks a command, or a pid before its time";
-	s->comm = (struct part){parts[0].at,
-				(size_t)(parts[n - 2].at + parts[n - 2].len - parts[0].at)};
-	return NULL;
+	if (i < n && is_event(parts[i])) {
+		s->event = without_modifiers((struct part){parts[i].at, parts[i].len - 1});
+		s->clock = is_clock(s->event);
+		i++;
+	}
+	if (i == n)
+		return true;
+	s->rest = (struct part){parts[i].at, (size_t)(end - parts[i].at)};
+	/* a tracepoint has its fields there */
+	return s->event.len && (s->time_ns >= 0 || is_frame(s->rest));
+}
+
+/* As point 1 has it: the first number that may be the ids, by what follows it. */
+static bool read_header(struct part line, struct sample *s)
+{
+	struct part parts[HEADER_PARTS];
+	const size_t n = split(line.at, line.len, parts);
+
+	for (size_t i = 1; i < n; i++) {
+		*s = (struct sample){.time_ns = -1};
+		if (!ids(parts[i], s) || !read_after_ids(line, parts, n, i + 1, s))
+			continue;
+		s->comm = (struct part){parts[0].at,
+					(size_t)(parts[i - 1].at + parts[i - 1].len - parts[0].at)};
+		return true;
+	}
+	return false;
+}
+
+/* --- events --- */
+
+static bool same(struct part a, struct part b)
+{
+	return a.len == b.len && !memcmp(a.at, b.at, a.len);
+}
+
+static bool is_named(struct part event, const char *name)
+{
+	return same(event, without_modifiers((struct part){name, strlen(name)}));
+}
+
+/* Counts it; true: it is the event that is read. */
+static bool note_event(struct reading *r, struct part event)
+{
+	size_t i = 0;
+
+	while (i < r->n_events && !same(r->events[i].name, event))
+		i++;
+	if (i == r->n_events && i < EVENTS_MAX)
+		r->events[r->n_events++] = (struct event){.name = event};
+	if (i < EVENTS_MAX)
+		r->events[i].n++;
+	if (r->o->event)
+		return is_named(event, r->o->event);
+	return i == 0;
 }
 
 /* --- frames --- */
@@ -223,6 +327,18 @@ static bool take_brackets(struct part *line, struct part *inside)
 	return false;
 }
 
+/* The frame at hand, with its source line. */
+static const char *flush_frame(struct reading *r)
+{
+	if (!r->has_frame)
+		return NULL;
+	r->has_frame = false;
+	if (r->n_frames == FRAMES_MAX)
+		return "is one frame more than a stack may have";
+	r->frames[r->n_frames++] = fold_add_frame(r->b, &r->frame);
+	return NULL;
+}
+
 static const char *read_frame(struct reading *r, const char *at, size_t len)
 {
 	struct fold_build *b = r->b;
@@ -234,6 +350,10 @@ static const char *read_frame(struct reading *r, const char *at, size_t len)
 	uint64_t address = 0;
 	size_t digits = 0;
 
+	const char *why = flush_frame(r);
+
+	if (why)
+		return why;
 	if (!r->open)
 		return "is a frame without a sample before it";
 	while (line.len && isspace((unsigned char)*line.at))
@@ -244,7 +364,9 @@ static const char *read_frame(struct reading *r, const char *at, size_t len)
 							    line.at[digits] - '0' :
 							    (line.at[digits] | 32) - 'a' + 10);
 	if (!digits || (digits < line.len && !isspace((unsigned char)line.at[digits])))
-		return "is not a frame: it does not begin with an address";
+		return NOT_A_FRAME;
+	if (r->skip)
+		return NULL;
 	line = (struct part){line.at + digits, line.len - digits};
 	while (line.len && isspace((unsigned char)*line.at))
 		line = (struct part){line.at + 1, line.len - 1};
@@ -261,10 +383,40 @@ static const char *read_frame(struct reading *r, const char *at, size_t len)
 		add_hex(&s, fr.module, address);
 	fr.name = fold_text(b, strbuf_str(&s));
 	fr.offset = fr.named ? 0 : address;
-	if (r->n_frames == FRAMES_MAX)
-		return "is one frame more than a stack may have";
-	r->frames[r->n_frames++] = fold_add_frame(b, &fr);
+	r->frame = fr;
+	r->has_frame = true;
 	return NULL;
+}
+
+/* -F +srcline: "main.c:7" below a frame; "name+12" and "libx.so[1a2b]" where none is known. */
+static bool read_source(struct reading *r, struct part p)
+{
+	size_t digits = 0;
+	uint64_t line;
+
+	if (!r->has_frame)
+		return false;
+	if (p.len > 10 && !memcmp(p.at + p.len - 10, " (inlined)", 10))
+		p.len -= 10;
+	if (p.len > 2 && p.at[p.len - 1] == ']')
+		return memchr(p.at, '[', p.len) && !memchr(p.at, ' ', p.len);
+	while (digits < p.len && isdigit((unsigned char)p.at[p.len - digits - 1]))
+		digits++;
+	if (!digits || digits == p.len)
+		return false;
+	if (p.at[p.len - digits - 1] == '+')
+		return !memchr(p.at, ' ', p.len);
+	if (p.at[p.len - digits - 1] != ':')
+		return false;
+	if (number((struct part){p.at + p.len - digits, digits}, &line) && line &&
+	    line < INT32_MAX && p.at[0] != '?') {
+		struct strbuf s cleanup_strbuf = STRBUF_INIT;
+
+		strbuf_add(&s, p.at, p.len - digits - 1);
+		r->frame.file = fold_text(r->b, strbuf_str(&s));
+		r->frame.line = (uint32_t)line;
+	}
+	return true;
 }
 
 /* --- samples --- */
@@ -301,9 +453,13 @@ static const char *end_sample(struct reading *r)
 	uint32_t node = 0, process;
 	int64_t second = 0;
 
-	if (!r->open)
-		return NULL;
+	const char *why = flush_frame(r);
+
+	if (!r->open || why)
+		return why;
 	r->open = false;
+	if (r->skip)
+		return NULL;
 	if (++r->n_samples > SAMPLES_MAX)
 		return "is an empty line without a sample before it";
 	r->timed = ns && (r->timed || r->n_samples == 1);
@@ -336,29 +492,49 @@ static const char *end_sample(struct reading *r)
 	return NULL;
 }
 
-static const char *read_line(struct reading *r, const char *line, size_t len)
+static const char *begin_sample(struct reading *r, const struct sample *s)
 {
-	const char *why;
+	const char *why = end_sample(r);
 
-	while (len && isspace((unsigned char)line[len - 1]))
-		len--;
-	if (!len)
-		return end_sample(r);
-	if (*line == '#')
-		return NULL;
-	if (isspace((unsigned char)*line) && r->open)
-		return read_frame(r, line, len);
-	while (len && isspace((unsigned char)*line)) { /* perf indents short commands */
-		line++;
-		len--;
-	}
-	why = end_sample(r);
 	if (why)
 		return why;
+	r->sample = *s;
 	r->n_frames = 0;
-	why = read_header(r, line, len);
-	r->open = !why;
-	return why;
+	r->open = true;
+	r->skip = !note_event(r, s->event);
+	return is_frame(s->rest) ? read_frame(r, s->rest.at, s->rest.len) : NULL;
+}
+
+/* "perf 1 [000] 5.0: PERF_RECORD_MMAP2 ...": --show-mmap-events and its kin */
+static bool is_record(struct part line)
+{
+	return memmem(line.at, line.len, ": PERF_RECORD_", 14) != NULL;
+}
+
+static const char *read_line(struct reading *r, const char *at, size_t len)
+{
+	struct part line = {at, len};
+	struct sample s;
+	const char *why;
+
+	while (line.len && isspace((unsigned char)line.at[line.len - 1]))
+		line.len--;
+	if (!line.len)
+		return end_sample(r);
+	if (*line.at == '#')
+		return NULL;
+	while (isspace((unsigned char)*line.at)) /* perf indents short commands */
+		line = (struct part){line.at + 1, line.len - 1};
+	if (is_record(line))
+		return end_sample(r);
+	if (read_header(line, &s) && (!r->open || s.event.len || s.time_ns >= 0))
+		return begin_sample(r, &s);
+	if (!r->open)
+		return "is not a sample: it lacks a command, or a pid before its time";
+	if (r->has_frame && !leads_with_address(line) && read_source(r, line))
+		return NULL;
+	why = read_frame(r, line.at, line.len);
+	return r->skip && why && !strcmp(why, NOT_A_FRAME) ? NULL : why;
 }
 
 /* Samples without time: they are what is counted, and what is drawn. */
@@ -371,6 +547,37 @@ static void count_samples(struct fold_build *b)
 		b->pub.processes[i].ns = b->pub.processes[i].samples;
 	for (size_t i = 0; i < b->pub.n_leaves; i++)
 		b->pub.leaves[i].ns = b->pub.leaves[i].samples;
+}
+
+static void list_events(const struct reading *r, struct strbuf *out)
+{
+	for (size_t i = 0; i < r->n_events; i++)
+		strbuf_addf(out, "%s%.*s (%llu)", i ? ", " : "",
+			    (int)(r->events[i].name.len < 60 ? r->events[i].name.len : 60),
+			    r->events[i].name.at, (unsigned long long)r->events[i].n);
+}
+
+/* The events that were not read, as what the import has not. */
+static void note_left_out(struct reading *r)
+{
+	for (size_t i = 0; i < r->n_events; i++) {
+		struct strbuf s cleanup_strbuf = STRBUF_INIT;
+
+		if (r->o->event ? is_named(r->events[i].name, r->o->event) : i == 0)
+			continue;
+		strbuf_add(&s, r->events[i].name.at, r->events[i].name.len);
+		fold_add_loss(r->b, fold_text(r->b, strbuf_str(&s)), r->events[i].n);
+	}
+}
+
+static int no_such_event(const struct reading *r, const char *name, struct err *e)
+{
+	struct strbuf holds cleanup_strbuf = STRBUF_INIT;
+
+	list_events(r, &holds);
+	return err_set(e, -EINVAL, EXIT_USAGE,
+		       "%.300s has no samples of --event %.60s: its events are %.400s", name,
+		       r->o->event, strbuf_str(&holds));
 }
 
 int perfscript_read(const void *data, size_t len, const char *name, const struct fold_opts *o,
@@ -391,6 +598,7 @@ int perfscript_read(const void *data, size_t len, const char *name, const struct
 	why = why ? why : end_sample(&r);
 	if (!r.timed)
 		count_samples(r.b);
+	note_left_out(&r);
 	f = fold_end(r.b);
 	if (why) {
 		fold_free(f);
@@ -398,6 +606,10 @@ int perfscript_read(const void *data, size_t len, const char *name, const struct
 			name, line, why);
 		err_fix(e, "perf script -i perf.data > x.perf");
 		return -EBADMSG;
+	}
+	if (o->event && !r.n_samples && r.n_events) {
+		fold_free(f);
+		return no_such_event(&r, name, e);
 	}
 	if (r.timed && r.last_ns > r.first_ns) {
 		f->from_ns = r.first_ns;
@@ -409,23 +621,30 @@ int perfscript_read(const void *data, size_t len, const char *name, const struct
 	return 0;
 }
 
-/* A line that begins with white space and an address, which folded stacks have not. */
+/* Of folded stacks no line ends as a head line or a frame does. */
 bool perfscript_looks(const char *data, size_t len)
 {
 	const char *at = data, *end = data + (len < LOOK ? len : LOOK);
 
 	while (at < end) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at)), *p = at;
-		size_t digits = 0;
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		struct part line = {at, (size_t)((stop ? stop : end) - at)};
+		struct sample s;
 
-		stop = stop ? stop : end;
-		while (p < stop && (*p == ' ' || *p == '\t'))
-			p++;
-		while (p + digits < stop && isxdigit((unsigned char)p[digits]))
-			digits++;
-		if (p > at && digits >= 3 && digits <= 16 && p + digits < stop && p[digits] == ' ')
+		at = stop ? stop + 1 : end;
+		while (line.len && isspace((unsigned char)line.at[line.len - 1]))
+			line.len--;
+		if (line.len && isspace((unsigned char)*line.at)) {
+			while (isspace((unsigned char)*line.at))
+				line = (struct part){line.at + 1, line.len - 1};
+			if (leads_with_address(line) &&
+			    !all_digits((struct part){line.at, line.len}))
+				return true;
+		}
+		if (line.len && *line.at != '#' && read_header(line, &s) &&
+		    (s.time_ns >= 0 || s.event.len) &&
+		    (!s.rest.len || line.at[line.len - 1] == ')'))
 			return true;
-		at = stop + 1;
 	}
 	return false;
 }

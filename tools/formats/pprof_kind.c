@@ -55,7 +55,8 @@ static bool take(const struct pprof_names *p, const struct store_kind_info *k, c
 	const size_t v = type_named(p, value);
 	const double scale = v == SIZE_MAX ? 0 : scale_of(p->types[v].unit, k->unit_value);
 
-	if (!(scale > 0) || (type_named(p, n) == SIZE_MAX && k->kind != STORE_KIND_CPU))
+	if (!(scale > 0) ||
+	    (type_named(p, n) == SIZE_MAX && k->kind != STORE_KIND_CPU && !k->sized))
 		return false;
 	*out = (struct pprof_kind){
 		.kind = k, .value = v, .count = type_named(p, n), .scale = scale, .timed = true};

@@ -4,7 +4,8 @@
  * the file gives.
  *
  *  1. A kind of value is in the file if both its sample types are (store/model/kinds.h has their
- *     names: alloc_objects with alloc_space); of cpu the time alone is enough.
+ *     names: alloc_objects with alloc_space); of cpu the time alone is enough, of memory the
+ *     bytes.
  *  2. What is taken is the kind that was asked for; else the one that the file's default type is of
  *     (default_sample_type, or the last sample type where that is not said, as `go tool pprof`
  *     takes it).

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -305,25 +306,56 @@ struct labels {
 	uint64_t pid, tid, bytes;
 };
 
+/* A number, or digits in a string. */
+static uint64_t label_number(struct reading *r, const uint64_t v[5])
+{
+	uint64_t n = v[3];
+	const char *text;
+
+	if (n || !v[2])
+		return n;
+	text = string_at(r, v[2]);
+	for (; *text >= '0' && *text <= '9' && n <= UINT32_MAX; text++)
+		n = n * 10 + (uint64_t)(*text - '0');
+	return *text || n > UINT32_MAX ? 0 : n;
+}
+
 static void read_label(struct reading *r, const struct proto_field *f, struct labels *to)
 {
+	static const struct {
+		const char *key;
+		enum { PID, TID, COMM, THREAD, CONTAINER, CONTAINER_ID } is;
+	} keys[] = {{"pid", PID},
+		    {"process_id", PID},
+		    {"tid", TID},
+		    {"thread_id", TID},
+		    {"comm", COMM},
+		    {"process_name", COMM},
+		    {"thread", THREAD},
+		    {"thread_name", THREAD},
+		    {"container", CONTAINER},
+		    {"container_id", CONTAINER_ID}};
+	const char **const texts[] = {[COMM] = &to->comm,
+				      [THREAD] = &to->thread,
+				      [CONTAINER] = &to->container,
+				      [CONTAINER_ID] = &to->container_id};
 	uint64_t v[5] = {0};
 
 	numbers(r, f, v, 4);
-	if (string_is(r, v[1], "pid"))
-		to->pid = v[3];
-	else if (string_is(r, v[1], "tid"))
-		to->tid = v[3];
-	else if (string_is(r, v[1], "bytes") && r->b->pub.kind->sized) /* of one object */
+	if (string_is(r, v[1], "bytes") && r->b->pub.kind->sized) { /* of one object */
 		to->bytes = v[3] <= UINT32_MAX ? v[3] : 0;
-	else if (string_is(r, v[1], "comm"))
-		to->comm = string_at(r, v[2]);
-	else if (string_is(r, v[1], "thread"))
-		to->thread = string_at(r, v[2]);
-	else if (string_is(r, v[1], "container"))
-		to->container = string_at(r, v[2]);
-	else if (string_is(r, v[1], "container_id"))
-		to->container_id = string_at(r, v[2]);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (!string_is(r, v[1], keys[i].key))
+			continue;
+		if (keys[i].is == PID)
+			to->pid = label_number(r, v);
+		else if (keys[i].is == TID)
+			to->tid = label_number(r, v);
+		else
+			*texts[keys[i].is] = string_at(r, v[2]);
+	}
 }
 
 static uint32_t process_of(struct reading *r, const struct labels *l)
@@ -405,6 +437,7 @@ static void add_sample(struct reading *r, const struct proto_field *m)
 	struct labels labels = {none, none, none, none, 0, 0, 0};
 	int64_t values[2] = {0, r->kind.count == SIZE_MAX};
 	struct fold_node *node;
+	uint64_t exact;
 	double ns;
 	uint32_t at, process;
 
@@ -418,21 +451,25 @@ static void add_sample(struct reading *r, const struct proto_field *m)
 		wrong(r, "its values are too large");
 	if (r->why)
 		return;
+	/* a double has 53 bits */
+	exact = r->kind.scale == (double)(uint64_t)r->kind.scale ?
+			(uint64_t)values[0] * (uint64_t)r->kind.scale :
+			(uint64_t)ns;
 	at = node_of_path(r);
 	node = &r->b->pub.nodes[at];
-	node->self_ns += (uint64_t)ns;
+	node->self_ns += exact;
 	node->self_samples += (uint64_t)values[1];
 	if (!r->o->leaves)
 		return;
 	process = process_of(r, &labels);
-	r->b->pub.processes[process].ns += (uint64_t)ns;
+	r->b->pub.processes[process].ns += exact;
 	r->b->pub.processes[process].samples += (uint64_t)values[1];
 	fold_add_leaf(r->b, &(struct fold_leaf){.node = at,
 						.process = process,
 						.thread = labels.thread,
 						.tid = (uint32_t)labels.tid,
 						.samples = (uint64_t)values[1],
-						.ns = (uint64_t)ns,
+						.ns = exact,
 						.label = (uint32_t)labels.bytes});
 }
 
@@ -513,6 +550,7 @@ static int choose(struct reading *r, const void *data, size_t len, const char *n
 	if (rc)
 		return rc;
 	r->b->pub.kind = r->kind.kind;
+	r->b->pub.no_count = r->kind.count == SIZE_MAX && r->kind.kind->sized;
 	r->b->pub.unit = r->kind.timed ? r->kind.kind->unit_value : STORE_SAMPLES;
 	return 0;
 }

@@ -10,8 +10,9 @@
  *     into the next.
  *  3. A frame without a name is "module+0xaddress"; a module is the last component of its mapping's
  *     file, but "[kernel.kallsyms]" is "[kernel]", and a perf map "[jit]", as the store calls them.
- *  4. Labels pid, tid, comm, thread, container and container_id are taken over into leaves, of
- *     memory also bytes (the size of one object).
+ *  4. Labels pid (process_id), tid (thread_id), comm (process_name), thread (thread_name),
+ * container and container_id are taken over into leaves, of memory also bytes (the size of one
+ * object).
  *  5. Negative values (a difference is no profile), references to what is not there, and a message
  *     that does not end are errors.
  */

@@ -251,19 +251,27 @@ static void range_recording(struct selection *s, struct select_recording *r, boo
 	r->n_runs = 0;
 }
 
-/* Each family begins and ends by itself, and again after each restart. */
+/* Each family begins and ends by itself, and again after each restart. Of what records always the
+ * last 15 minutes, of what was imported all. */
 static void range_always(struct selection *s, const struct select_recording *list, size_t n)
 {
-	int64_t from_ns = INT64_MAX;
+	int64_t from_ns = INT64_MAX, last_ns;
 
 	for (size_t i = 0; i < n; i++)
 		if (list[i].always && list[i].to_ns > s->to_ns)
 			s->to_ns = list[i].to_ns;
-	for (size_t i = 0; i < n; i++)
-		if (list[i].always && list[i].to_ns > s->to_ns - DEFAULT_NS &&
-		    list[i].from_ns < from_ns)
-			from_ns = list[i].from_ns - list[i].bucket_s * NSEC_PER_SEC;
-	s->from_ns = from_ns > s->to_ns - DEFAULT_NS ? from_ns : s->to_ns - DEFAULT_NS;
+	last_ns = s->to_ns - DEFAULT_NS;
+	for (size_t i = 0; i < n; i++) {
+		int64_t begin_ns = list[i].from_ns - list[i].bucket_s * NSEC_PER_SEC;
+
+		if (!list[i].always || list[i].to_ns <= last_ns)
+			continue;
+		if (begin_ns < last_ns && strcmp(list[i].family, "import"))
+			begin_ns = last_ns;
+		if (begin_ns < from_ns)
+			from_ns = begin_ns;
+	}
+	s->from_ns = from_ns < INT64_MAX ? from_ns : last_ns;
 }
 
 static int range_of_recording(struct selection *s, const char *rec, struct err *e)

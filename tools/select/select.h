@@ -6,8 +6,8 @@
  * Range (at most one of these; times by tools/print/when.h):
  *   --last 15m | --from T [--to T] | --to T (the 15 min before it) | --at T (30 s before and after)
  *   --rec ID | --rec last | --rec last~1
- * Without any: the newest recording by `sonde record` (at most its last 15 min); if sonded's
- * recording is newer, the last 15 min of that, all its families.
+ * Without any: the newest recording by `sonde record` (at most its last 15 min) or import (all of
+ * it); if sonded's recording is newer, the last 15 min of that, all its families.
  *
  * A recording's ID is its number among all runs of the store, from 1 in order of their start; a run
  * over several segments is one, and so are the runs of several families that `sonde record` started

@@ -357,6 +357,7 @@ void store_writer_stat(struct store_writer *w, struct store_writer_stat *s)
 {
 	pthread_mutex_lock(&w->lock);
 	*s = w->stat;
-	s->waiting_bytes = writer_waiting(w) + w->dict->bytes + (w->cur ? batch_bytes(w->cur) : 0);
+	s->queued_bytes = writer_waiting(w);
+	s->waiting_bytes = s->queued_bytes + w->dict->bytes + (w->cur ? batch_bytes(w->cur) : 0);
 	pthread_mutex_unlock(&w->lock);
 }

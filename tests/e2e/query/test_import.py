@@ -297,6 +297,209 @@ def test_what_is_no_profile_is_said_and_leaves_nothing(sonde, tmp_path, name, te
     assert not os.path.exists(tmp_path / "other")
 
 
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def field(tag, v):
+    return varint(tag << 3) + varint(v) if isinstance(v, int) else varint(tag << 3 | 2) + varint(len(v)) + v
+
+
+def pprof(path, types, stacks, period=0, seconds=1.0, labels=()):
+    """stacks: (leaf function, values); labels: (key, text) of each sample."""
+    strings, body = [""], b""
+
+    def text(s):
+        if s not in strings:
+            strings.append(s)
+        return strings.index(s)
+    for t, unit in types:
+        body += field(1, field(1, text(t)) + field(2, text(unit)))
+    for i, (name, values) in enumerate(stacks, 1):
+        body += field(5, field(1, i) + field(2, text(name))) + field(4, field(1, i) + field(4, field(1, i)))
+        body += field(2, field(1, i) + b"".join(field(2, v) for v in values)
+                      + b"".join(field(3, field(1, text(k)) + field(2, text(v))) for k, v in labels))
+    body += field(11, field(1, text(types[-1][0])) + field(2, text(types[-1][1]))) + (field(12, period) if period else b"")
+    body += field(9, AT * 10**9) + field(10, int(seconds * 1e9)) + b"".join(field(6, s.encode()) for s in strings)
+    path.write_bytes(gzip.compress(body))
+    return str(path)
+
+
+NS = [("cpu", "nanoseconds")]
+
+
+@pytest.mark.parametrize("period, values, unit", [
+    (10**7, {"small": 4_000_000, "big": 200_000_000}, 4_000_000), (0, {"alpha": 315_789_468, "beta": 52_631_578}, 52_631_578),
+    (10**9, {"a": 1_200_000_000, "b": 90_000_000, "c": 10_000_000}, 10_000_000), (10**7, {"a": 31_234_567, "b": 2_345_678}, 1),
+    (10**7, {"a": 300_000_000, "b": 100_000_000}, 10**7),
+])
+def test_samples_of_any_length_keep_their_sums(sonde, tmp_path, period, values, unit):
+    path, store = pprof(tmp_path / "x.pb.gz", NS, [(k, [v]) for k, v in values.items()], period), str(tmp_path / "store")
+    said = sonde("import", path, store=store, check=True).stderr
+    rows = sql_all(store, "SELECT function, sum(cpu_ns) AS ns, sum(samples) AS n FROM cpu_samples GROUP BY 1")
+    assert {r["function"]: r["ns"] for r in rows} == values and {r["ns"] // r["n"] for r in rows} == {unit}
+    assert (f"counted in units of {unit} ns" in said) == (unit != period)
+
+
+@pytest.mark.parametrize("seconds, samples, cores", [(1.1, 110, 1.0), (2.002, 176, 0.879), (30, 3000, 1.0), (0.25, 50, 2.0)])
+def test_cores_of_short_profiles(sonde, tmp_path, seconds, samples, cores):
+    path, store = pprof(tmp_path / "x.pb.gz", NS, [("a", [samples * 10**7])], 10**7, seconds), str(tmp_path / "store")
+    assert f"imported {samples} samples" in sonde("import", path, store=store, check=True).stderr.replace(" 000", "000")
+    assert abs(json.loads(sonde("stacks", "--json", store=store, check=True).stdout)["cores"] - cores) < 0.005
+
+
+def test_without_a_range_all_of_an_import_is_answered(sonde, tmp_path):
+    (tmp_path / "x.folded").write_text("main;a 100000\nmain;b 78200\n")
+    store = str(tmp_path / "store")
+    sonde("import", str(tmp_path / "x.folded"), store=store, check=True)
+    assert folded(sonde, store) == {"main;a": 100000, "main;b": 78200}
+
+
+def test_counts_with_fractions(sonde, tmp_path):
+    (tmp_path / "x.folded").write_text("a 1.5\nb 2\nc 31.25\n")
+    store = str(tmp_path / "store")
+    said = sonde("import", str(tmp_path / "x.folded"), "--freq", 100, store=store, check=True).stderr
+    assert folded(sonde, store) == {"a": 6, "b": 8, "c": 125} and "units of 1/4" in said
+    assert sql_all(store, "SELECT sum(cpu_ns) AS ns FROM cpu_samples")[0]["ns"] == 347_500_000
+
+
+@pytest.mark.parametrize("kind, other", [("inuse", "alloc"), ("alloc", "inuse")])
+def test_one_value_type_of_a_heap(sonde, tmp_path, kind, other):
+    path, store = pprof(tmp_path / "x.pb.gz", [(f"{kind}_space", "bytes")], [("a", [5000])], 524288), str(tmp_path / "store")
+    said = sonde("import", path, store=store, check=True).stderr
+    assert "no number of objects" in said
+    assert sql_all(store, "SELECT type, sum(value) AS v FROM amounts GROUP BY 1") == [{"type": kind, "v": 5000}]
+
+
+def test_labels_of_other_names(sonde, tmp_path):
+    labels = [("thread_name", "worker 3"), ("thread_id", "77"), ("process_name", "shop"), ("process_id", "41"), ("colour", "red")]
+    path, store = pprof(tmp_path / "x.pb.gz", NS, [("a", [10**7])], 10**7, labels=labels), str(tmp_path / "store")
+    sonde("import", path, store=store, check=True)
+    row = sql_all(store, "SELECT comm, pid, thread, tid FROM cpu_samples")[0]
+    assert row == {"comm": "shop", "pid": 41, "thread": "worker 3", "tid": 77}
+
+
+FRAMES = "\t    1100 spin+0x25 (/bin/x)\n\t    1200 main+0x2 (/bin/x)\n\n"
+
+
+@pytest.mark.parametrize("text", [
+    "x 1 [000] 5.25: 1 cycles: \n" + FRAMES, "x 1 cycles: \n" + FRAMES, "x 1 U      5.25: 1 cycles:P: \n" + FRAMES,
+    "x 1 cycles:\n1100 spin (x)\n1200 main (x)\n\n", "  x  1 5.25:   1 cycles:   1100 spin+0x25 (/bin/x)\n",
+    "x 1 5.25: 1 cycles: \n\t 1100 spin+0x25 (/bin/x)\n  x.c:7\n\t 1200 main+0x2 (/bin/x)\n  x[1200]\n\n",
+    "x 1 5.2: PERF_RECORD_COMM exec: x:1/1\nx 1 5.25: 1 cycles: \n" + FRAMES,
+    "x 1 5.25: 1 cycles: \n" + FRAMES + "x 1 5.3: 1 page-faults: \n\t 1300 fault (/bin/x)\n\n" * 9,
+])
+def test_the_forms_of_perf_script(sonde, tmp_path, text):
+    (tmp_path / "x.perf").write_text(text * 3)
+    store = str(tmp_path / "store")
+    said = sonde("import", str(tmp_path / "x.perf"), "--at", AT, store=store, check=True).stderr
+    got = folded(sonde, store)
+    assert set(got) <= {"main;spin", "spin"} and sum(got.values()) == 3
+    assert ("left out: 27 samples of page-faults" in said) == ("page-faults" in text)
+    if "x.c:7" in text:
+        assert sql_all(store, "SELECT DISTINCT file, line FROM cpu_samples") == [{"file": "x.c", "line": 7}]
+
+
+def test_another_event_is_read_where_it_is_named(sonde, tmp_path):
+    (tmp_path / "x.perf").write_text("x 1 5.25: 1 cycles:u: \n" + FRAMES + "x 1 5.3: 1 page-faults: \n\t 1300 fault (/bin/x)\n\n" * 9)
+    store = str(tmp_path / "store")
+    done = sonde("import", str(tmp_path / "x.perf"), "--event", "faults", store=store)
+    assert done.returncode == 2 and "its events are cycles (1), page-faults (9)" in done.stderr
+    sonde("import", str(tmp_path / "x.perf"), "--event", "page-faults:k", store=store, check=True)
+    assert folded(sonde, store) == {"fault": 9}
+
+
+@pytest.mark.parametrize("head, says", [
+    (b"PERFILE2" + bytes(500), "perf script -i"), (b"FLR\0\0\2\0\0", "JFR"), (b"SQLite format 3\0", "--store"),
+    (b"\x7fELF\2\1\1\0", "ELF"), (b"PK\3\4", "zip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"<!doctype html>", "HTML"),
+])
+def test_files_that_are_no_profiles_are_called_what_they_are(sonde, tmp_path, head, says):
+    (tmp_path / "perf.data").write_bytes(head)
+    done = sonde("import", str(tmp_path / "perf.data"), store=str(tmp_path / "store"))
+    assert done.returncode == 2 and says in done.stderr and not os.path.exists(tmp_path / "store")
+
+
+SHARED = {"frames": [{"name": "main"}, {"name": "work", "file": "a.c", "line": 7}]}
+GECKO = {"stackTable": {"prefix": [None, 0], "frame": [0, 1]}, "frameTable": {"func": [0, 1], "line": [None, 7]},
+         "funcTable": {"name": [0, 1], "fileName": [None, 2], "resource": [0, -1]}, "resourceTable": {"name": [3], "lib": [0]},
+         "stringArray": ["main", "work", "a.c", "libx.so"]}
+THREAD = {"name": "T", "processName": "p", "pid": "12", "tid": "13"}
+
+
+def scope(unit, **more):
+    return {"shared": SHARED, "profiles": [{"name": "T", "unit": unit, "startValue": 0, "endValue": 12.5, **more}]}
+
+
+def gecko(meta, shared, **samples):
+    return {"meta": {"interval": 2.0, "startTime": AT * 1000, **meta}, "shared": GECKO if shared else {},
+            "threads": [{**THREAD, "samples": {"time": [1, 2, 3], **samples}, **({} if shared else GECKO)}]}
+
+
+@pytest.mark.parametrize("profile, ns", [
+    (scope("milliseconds", type="sampled", samples=[[0, 1], [0], [0, 1]], weights=[1.5, 2, 3]), {"work": 4_500_000, "main": 2_000_000}),
+    (scope("microseconds", type="evented", events=[{"type": "O", "frame": 0, "at": 1}, {"type": "O", "frame": 1, "at": 3},
+                                                   {"type": "C", "frame": 1, "at": 10}, {"type": "C", "frame": 0, "at": 10}]),
+     {"work": 7000, "main": 2000}),
+    (scope("none", type="sampled", samples=[[0, 1], [0]], weights=[3, 1]), {"work": 3 * 10**9 // 100, "main": 10**9 // 100}),
+    (gecko({"sampleUnits": {"threadCPUDelta": "\u00b5s"}}, False, stack=[1, 0, 1], threadCPUDelta=[0, 900, 1000]), {"work": 1_000_000, "main": 900_000}),
+    (gecko({}, True, stack=[1, 0, None], weight=[3, 1, 1]), {"work": 6_000_000, "main": 2_000_000}),
+])
+def test_profiles_in_json(sonde, tmp_path, profile, ns):
+    (tmp_path / "x.json").write_text(json.dumps(profile))
+    store = str(tmp_path / "store")
+    sonde("import", str(tmp_path / "x.json"), "--freq", 100, store=store, check=True)
+    rows = sql_all(store, "SELECT function, thread, tid, pid, sum(cpu_ns) AS ns, max(file) AS file, max(line) AS line FROM cpu_samples GROUP BY 1")
+    assert {r["function"]: r["ns"] for r in rows} == ns and {r["thread"] for r in rows} == {"T"}
+    assert {(r["file"], r["line"]) for r in rows if r["function"] == "work"} == {("a.c", 7)}
+    assert {(r["pid"], r["tid"]) for r in rows} == ({(12, 13)} if "meta" in profile else {(0, 0)})
+
+
+@pytest.mark.parametrize("text, says", [
+    ('{"shared": [', "near end of file"), ('{"a": 1}', "neither speedscope's nor"),
+    (json.dumps(scope("none", samples=[[9]], weights=[1])), "not in shared.frames"), (json.dumps(scope("bytes", samples=[[0]], weights=[1])), "--type alloc"),
+    (json.dumps(gecko({}, True, stack=[7])), "stack that is not there"), (json.dumps(scope("none", samples=[[0]], weights=[-1])), "negative"),
+])
+def test_json_that_is_no_profile(sonde, tmp_path, text, says):
+    (tmp_path / "x.json").write_text(text)
+    done = sonde("import", str(tmp_path / "x.json"), store=str(tmp_path / "store"))
+    assert done.returncode == 2 and says in done.stderr and not os.path.exists(tmp_path / "store")
+
+
+def test_speedscope_comes_back_as_it_was(sonde, made, tmp_path):
+    sonde("export", "speedscope", "--self", *RANGE, "-o", f"{tmp_path}/x.json", store=made, check=True)
+    store = str(tmp_path / "store")
+    sonde("import", f"{tmp_path}/x.json", "--at", AT, store=store, check=True)
+    one, two = (sql_all(s, "SELECT sum(samples) AS n, sum(cpu_ns) AS ns FROM cpu_samples")[0] for s in (made, store))
+    assert one["ns"] == two["ns"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+def test_a_full_disk_ends_an_import_and_leaves_nothing_of_it(sonde, tmp_path):
+    (tmp_path / "small.folded").write_text("main;a 30\n")
+    (tmp_path / "large.folded").write_text("".join(f"main;a{i % 173};b{i % 211};f{i} 1\n" for i in range(30000)))
+    (tmp_path / "disk").mkdir()
+    script = """mount -t tmpfs -o size=3m tmpfs "$1/disk" || exit 77
+        "$2" import "$1/small.folded" --store "$1/disk/s" && timeout 20 "$2" import "$1/large.folded" --store "$1/disk/s"; echo $?
+        timeout 20 "$2" import "$1/large.folded" --store "$1/disk/new"; echo $?
+        "$2" export folded --store "$1/disk/s"; ls "$1/disk" "$1/disk/s" | grep -c 'importing\\|new' """
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", tmp_path, f"{BIN}/sonde"], capture_output=True, text=True)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("cannot mount a file system")
+    assert done.stdout.split("\n")[:4] == ["6", "6", "main;a 30", "0"], done.stderr
+
+
+def test_what_a_killed_import_left_is_removed_by_the_next(sonde, tmp_path):
+    (tmp_path / "x.folded").write_text("a 3\n")
+    store = tmp_path / "store"
+    (store / "importing.abcdef" / "writers").mkdir(parents=True)
+    (store / "importing.abcdef" / "20260101T000000Z-0001.db").write_bytes(b"half")
+    sonde("import", str(tmp_path / "x.folded"), store=str(store), check=True)
+    assert not [n for n in os.listdir(store) if n.startswith("importing.")] and folded(sonde, str(store)) == {"a": 3}
+
+
 def test_usage_and_a_missing_helper(sonde, tmp_path):
     (tmp_path / "x.folded").write_text("main;work 3\n")
     for args in ([], ["a", "b"], [str(tmp_path / "x.folded"), "--type", "colour"], [str(tmp_path / "x.folded"), "--at", "noonish"],

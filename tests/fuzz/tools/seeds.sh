@@ -11,9 +11,13 @@ for form in now 2026-11-20T03:10:00Z 2026-11-20T03:10:00.250+01:00 '2026-11-20 0
 done
 
 # folded stacks, and a profile with everything that is read, in four variants
-mkdir -p "$1/folded" "$1/pprof" "$1/perfscript"
+mkdir -p "$1/folded" "$1/pprof" "$1/perfscript" "$1/json"
 printf '# note\nmy app 812/815 [001] 12.5: 10101010 cpu-clock:pppH:\n\t 55d0c0ffee work+0x1c (/usr/bin/app)\n\t 7f00 [unknown] (/lib/x.so)\n\n' > "$1/perfscript/1"
 printf 'x 1 2.0: cycles:\n\tffffffff81000000 f ([kernel.kallsyms])\n abc small (inlined)\n def g(int) (/tmp/perf-1.map)\n\ny 1/2\n' > "$1/perfscript/2"
+printf 'x 1 U 2.0: 1 cycles:u: 1100 f (x)\ny 1 2.1: 1 faults:\n12 f (x)\n  x.c:7\n\n' > "$1/perfscript/3"
+printf '{"shared":{"frames":[{"name":"a","line":1}]},"profiles":[{"type":"sampled","unit":"none","samples":[[0]],"weights":[1.5]},{"type":"evented","unit":"none","events":[{"type":"O","frame":0,"at":0},{"type":"C","frame":0,"at":2}]}]}' > "$1/json/1"
+printf '{"meta":{"interval":1,"startTime":1},"threads":[{"pid":"1","tid":2,"samples":{"stack":[0],"time":[1],"weight":[2]},"stackTable":{"prefix":[null],"frame":[0]},"frameTable":{"func":[0]},"funcTable":{"name":[0],"resource":[0]},"resourceTable":{"name":[0]},"stringArray":["f"]}]}' > "$1/json/2"
+printf 'main;work 1.5\nmain 0.0000001\n' > "$1/folded/4"
 printf 'main;work;small 30\nmain;do_sys_[k];x_[j];y_[i] 2\n# note\n\n 3\nmain;a\\x3bb 7\r\n' > "$1/folded/1"
 printf 'main;work\n' > "$1/folded/2"
 printf 'main;work 99999999999999999999\n' > "$1/folded/3"

@@ -25,7 +25,7 @@
 #define MOST_HZ    1000000
 
 struct import_args {
-	const char *type, *at;
+	const char *type, *at, *event;
 	uint64_t hz;
 };
 
@@ -36,6 +36,9 @@ static const struct option IMPORT_OPTIONS[] = {
 	{"at", 0, OPTION_STRING, "T",
 	 "when it ended, if the file does not say (default: modification time)",
 	 offsetof(struct import_args, at)},
+	{"event", 0, OPTION_STRING, "NAME",
+	 "event to read from perf script output (default: the first)",
+	 offsetof(struct import_args, event)},
 	{"freq", 0, OPTION_UINT, "HZ",
 	 "sampling rate, if the file does not give a sample's length (default 99)",
 	 offsetof(struct import_args, hz)},
@@ -94,7 +97,7 @@ static int read_file(struct importing *m, struct err *e)
 {
 	const struct import_args *a = m->call->args;
 	const struct store_kind_info *kind = a->type ? store_kind_named(a->type) : NULL;
-	struct fold_opts opts = {.leaves = true, .kind = kind ? kind->kind : 0};
+	struct fold_opts opts = {.leaves = true, .kind = kind ? kind->kind : 0, .event = a->event};
 	struct err none = {0};
 	int rc;
 
@@ -138,6 +141,29 @@ static int hand_over(struct importing *m, struct err *e)
 	return rc;
 }
 
+/* What the store has in another form than the file, or not at all. */
+static void say_more(const struct importing *m)
+{
+	const struct fold *f = m->folds[0];
+	char n[32];
+
+	if (m->when.divided)
+		fprintf(stderr,
+			"  the file's samples represent different times: each is counted in units of %llu ns\n",
+			(unsigned long long)m->when.period_ns);
+	if (f->parts > 1)
+		fprintf(stderr,
+			"  the file's counts have fractions: each is counted in units of 1/%u\n",
+			f->parts);
+	if (f->no_count)
+		fprintf(stderr, "  the file has no number of %s: each of its rows counts as one\n",
+			store_unit_name(f->kind->unit_n));
+	for (size_t i = 0; i < f->n_losses; i++)
+		fprintf(stderr, "  left out: %s samples of %s (--event %s)\n",
+			units_count(f->losses[i].n, n, sizeof(n)), f->losses[i].reason,
+			f->losses[i].reason);
+}
+
 static void say(const struct importing *m)
 {
 	struct strbuf next cleanup_strbuf = STRBUF_INIT;
@@ -148,16 +174,17 @@ static void say(const struct importing *m)
 	if (m->folds[0]->kind->kind != STORE_KIND_CPU)
 		strbuf_addf(&next, "--type %s ", m->folds[0]->kind->name);
 	strbuf_addf(&next, "--from %s --to %s", when_zoned(m->when.from_ns, from, sizeof(from)),
-		    when_zoned(m->when.to_ns, to, sizeof(to)));
+		    when_zoned(m->when.to_ns + NSEC_PER_SEC - 1, to, sizeof(to)));
 	if (m->call->hint_store) {
 		strbuf_addstr(&next, " --store ");
 		filter_word(m->call->hint_store, &next);
 	}
-	fprintf(stderr, "imported %s %s (%s) of %s, %s\nnext:  %s stacks %s\n",
-		units_count(m->folds[0]->nodes[0].total_samples, n, sizeof(n)),
+	fprintf(stderr, "imported %s %s (%s) of %s, %s\n",
+		units_count(import_samples(m->folds[0], &m->when), n, sizeof(n)),
 		store_unit_name(m->folds[0]->kind->unit_n), m->folds[0]->kind->what, m->path,
-		units_ns(m->when.to_ns - m->when.from_ns, length, sizeof(length)),
-		typed_sonde(false), strbuf_str(&next));
+		units_ns(m->when.to_ns - m->when.from_ns, length, sizeof(length)));
+	say_more(m);
+	fprintf(stderr, "next:  %s stacks %s\n", typed_sonde(false), strbuf_str(&next));
 }
 
 static int import_run(struct verb_call *call, struct err *e)
@@ -182,7 +209,7 @@ static int import_run(struct verb_call *call, struct err *e)
 const struct verb verb_import = {
 	.name = "import",
 	.summary = "import another program's profile (pprof, folded, perf script) into a store",
-	.usage = "FILE [--at T] [--freq HZ]",
+	.usage = "FILE [--at T] [--event NAME] [--freq HZ]",
 	.examples = IMPORT_EXAMPLES,
 	.options = IMPORT_OPTIONS,
 	.args_size = sizeof(struct import_args),

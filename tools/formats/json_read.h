@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_read: profiles in JSON as a fold: those of speedscope (its file-format-schema.json) and the
+ * processed ones of the Firefox Profiler, which samply writes. Pure over bytes; bounded.
+ *
+ *  1. Of speedscope's profiles those in the unit of the first are read, sampled or evented; each is
+ * a thread. A unit of time is time on CPU, "none" counts samples; "bytes" needs --type alloc or
+ *     inuse.
+ *  2. Of Firefox's threads a sample counts for its threadCPUDelta where the file has it in a unit
+ * of time, else for its weight times the interval.
+ *  3. Weights are kept to a nanosecond, and counts to a thousandth (fold.parts).
+ *  4. Indexes that lead nowhere and negative weights are errors.
+ */
+#ifndef SONDE_TOOLS_JSON_READ_H
+#define SONDE_TOOLS_JSON_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "schema/base/err.h"
+#include "tools/fold/fold.h"
+
+bool json_read_looks(const char *data, size_t len);
+/* EXIT_USAGE with what is wrong. */
+int json_read(const void *data, size_t len, const char *name, const struct fold_opts *o,
+	      struct fold **out, struct err *e);
+
+#endif
