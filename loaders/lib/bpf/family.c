@@ -162,6 +162,8 @@ static int capture_do(struct session *s, struct err *e)
 	};
 	int err = s->family->rights ? s->family->rights(s->prog, e) : preflight(s->prog, e);
 
+	if (!err && s->family->needs)
+		err = s->family->needs(e);
 	if (!err && s->options.command)
 		err = command_start(&s->command, s->options.command, e);
 	if (!err)

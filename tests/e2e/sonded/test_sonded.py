@@ -75,6 +75,31 @@ def test_a_loader_that_hangs_is_killed_and_started_again(store):
         assert not alive(cpu) and "it did not respond and was killed" in d.said()
 
 
+@pytest.mark.long
+def test_a_loader_that_does_not_stop_in_time_is_asked_again_before_it_is_killed(store):
+    with Sonded(store) as d:
+        cpu = d.running("cpu")
+        os.kill(cpu, signal.SIGSTOP)
+        d.child.send_signal(signal.SIGTERM)
+        assert until(lambda: "did not stop in time: asked again" in d.said(), 10), d.said()
+        assert alive(cpu) and "killed" not in d.said()
+        assert d.child.wait(20) == 0 and not alive(cpu), d.said()
+        assert d.said().index("asked again") < d.said().index("did not stop in time: killed")
+
+
+def test_sondeds_own_session_has_more_weight_and_another_one_does_not(store):
+    need("autogroup (CONFIG_SCHED_AUTOGROUP)", "/proc/self/autogroup")
+
+    def nice(pid):
+        with open(f"/proc/{pid}/autogroup", encoding="ascii") as f:
+            return f.read().strip().rpartition(" ")[2]
+    before = nice("self")
+    with Sonded(store, prefix=["setsid"], limit="100") as d:
+        assert nice(d.child.pid) == nice(d.running("cpu")) == "-5", d.said()
+    with Sonded(store) as d:
+        assert nice(d.child.pid) == nice("self") == before
+
+
 @contextlib.contextmanager
 def starving(pid):
     """The process is in a CPU group that gets 1 ms a second, and shares it with one that takes it all."""

@@ -274,10 +274,10 @@ static void check_rights(struct check *c, bool needed)
 		int cap;
 		const char *name, *without;
 	} helpful[] = {
-		{CAP_SYS_PTRACE, "sys_ptrace", "other users' processes cannot be looked into"},
-		{CAP_DAC_READ_SEARCH, "dac_read_search",
+		{CAP_SYS_PTRACE, "SYS_PTRACE", "other users' processes cannot be looked into"},
+		{CAP_DAC_READ_SEARCH, "DAC_READ_SEARCH",
 		 "files that only their owner may read have no names"},
-		{CAP_SYSLOG, "syslog", "kernel addresses may be hidden"},
+		{CAP_SYSLOG, "SYSLOG", "kernel addresses may be hidden"},
 	};
 	cleanup_strbuf struct strbuf missing = STRBUF_INIT;
 	uint64_t caps = caps_effective();
