@@ -189,9 +189,12 @@ static void begin_anew(struct sup *s)
 
 static void hold_cpu(struct sup *s, const struct shed_look *l)
 {
-	int which = load_limit_look(&s->cpu_held, l->used, l->limit, l->while_ns, l->now_ns);
 	struct shed_step step;
+	int which;
 
+	if (load_limit_starts(&s->cpu_held, s->began_ns, l->while_ns, l->now_ns))
+		return;
+	which = load_limit_look(&s->cpu_held, l->used, l->limit, l->while_ns, l->now_ns);
 	shed_note(&s->shed, l);
 	if (which > 0 ? shed_more(&s->shed, l, &step) : shed_less(&s->shed, l, &step))
 		take_step(s, &step, which > 0);

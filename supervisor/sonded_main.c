@@ -22,6 +22,7 @@
 #include "supervisor/children/become.h"
 #include "supervisor/config/conf.h"
 #include "supervisor/limits/load_limit.h"
+#include "supervisor/limits/weight.h"
 #include "supervisor/loop.h"
 #include "supervisor/retention/madestore.h"
 #include "supervisor/control/log_lines.h"
@@ -186,6 +187,8 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 		dup2(log, STDERR_FILENO);
 		log_lines_init_file(LOG_BYTES_MAX);
 	}
+	if (c->cpu > 0) /* without a limit of its own it takes no more than its share */
+		weight_raise();
 	rc = loop_run(&o, e);
 	if (rc && d->told >= 0) {
 		dup2(d->before,

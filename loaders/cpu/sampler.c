@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/start/preflight.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -58,12 +59,15 @@ uint32_t sampler_allowed(uint32_t freq)
 
 static int sampler_refused(int err, struct err *e)
 {
+	if (err == -EMFILE || err == -ENFILE)
+		return load_error(err, "perf_event_open", e);
 	if (err == -EACCES || err == -EPERM) {
 		err_set(e, err, EXIT_PERMISSION,
 			"cannot sample any CPU: perf_event_open: %s (kernel.perf_event_paranoid=%lld; need CAP_PERFMON)",
 			strerror(-err), (long long)sysctl_kernel("perf_event_paranoid", -1));
 		err_fix(e,
-			"run it as root; in a container: cap_add: [PERFMON] and a seccomp profile that allows perf_event_open");
+			"%sin a container: cap_add: [PERFMON] and a seccomp profile that allows perf_event_open",
+			geteuid() ? "run it as root; " : "");
 		return err;
 	}
 	return err_set(e, err, EXIT_PREREQUISITE,

@@ -5,6 +5,7 @@
  * and the processes that it reads.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,6 +64,20 @@ static int goheap_rights(const char *prog, struct err *e)
 	return preflight_clock(prog, e);
 }
 
+#define NO_PTRACE \
+	"no CAP_SYS_PTRACE: heaps of other users' programs, and of those with more rights than this one, are not read"
+
+static void goheap_check(struct check *c, uint32_t freq)
+{
+	(void)freq;
+	if (preflight_has(CAP_SYS_PTRACE))
+		check_add(c, "memory", CHECK_OK, NULL, "heaps of all users' programs are read");
+	else
+		check_add(c, "memory", CHECK_WARN,
+			  geteuid() ? "run it as root" : "in a container: cap_add: [SYS_PTRACE]",
+			  NO_PTRACE);
+}
+
 static int goheap_open(const struct family_config *c, void **state, struct bpf_object **obj,
 		       struct err *e)
 {
@@ -83,6 +98,8 @@ static int goheap_attach(void *state, struct err *e)
 {
 	struct goheap *g = state;
 
+	if (!preflight_has(CAP_SYS_PTRACE))
+		log_warn("goheap: " NO_PTRACE);
 	force_put_back_left(opts.record_dir);
 	g->attached_ns = clock_boot_ns();
 	return opts.mode == MODE_FORCE ? force_dir_open(opts.record_dir, &g->record_dir, e) : 0;
@@ -176,6 +193,7 @@ static const struct family goheap_family = {
 	.tally = goheap_tally,
 	.detach = goheap_detach,
 	.close = goheap_close,
+	.check = goheap_check,
 };
 
 int main(int argc, char **argv)

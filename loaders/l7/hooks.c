@@ -19,6 +19,7 @@
 #include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/bpf/load/scope.h"
 #include "loaders/lib/bpf/load/tables.h"
+#include "loaders/lib/bpf/load/tracefs.h"
 #include "probes/l7_tls.h"
 #include "probes/l7.skel.h"
 #include "schema/base/array.h"
@@ -151,7 +152,8 @@ static const struct {
 	{"thread_polls", "enter", "poll ppoll", ""},
 };
 
-static int calls_attach(struct hooks *k, size_t i, struct err *e)
+/* `events`: tracefs_open. */
+static int calls_attach(struct hooks *k, int events, size_t i, struct err *e)
 {
 	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
 	char words[128], name[64], *rest = NULL;
@@ -163,10 +165,13 @@ static int calls_attach(struct hooks *k, size_t i, struct err *e)
 	for (const char *call = strtok_r(words, " ", &rest); call;
 	     call = strtok_r(NULL, " ", &rest)) {
 		struct tap tap;
+		uint64_t id;
 		int err;
 
 		snprintf(name, sizeof(name), "syscalls/sys_%s_%s", CALLS[i].at, call);
-		err = tap_tracepoint(prog, name, &tap);
+		err = tracefs_id(events, name, &id);
+		if (!err)
+			err = tap_tracepoint(prog, id, &tap);
 		if (err && strcmp(call, CALLS[i].may))
 			return load_error(err, name, e);
 		if (!err)
@@ -189,11 +194,12 @@ static int program_attach(struct hooks *k, struct bpf_program *prog)
 
 int hooks_attach(struct hooks *k, struct err *e)
 {
+	cleanup_fd int events = tracefs_open(e);
 	struct bpf_program *prog;
-	int err = 0;
+	int err = events < 0 ? events : 0;
 
 	for (size_t i = 0; !err && i < ARRAY_SIZE(CALLS); i++)
-		err = calls_attach(k, i, e);
+		err = calls_attach(k, events, i, e);
 	if (err)
 		return err;
 	bpf_object__for_each_program (prog, k->skel->obj) {

@@ -17,7 +17,9 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/tracefs.h"
 #include "loaders/lib/sandbox/confine.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -198,6 +200,13 @@ static void l7_last_read(void *state, struct family_host *h, int64_t patience_ns
 
 /* ---- the family ---- */
 
+static int l7_needs(struct err *e)
+{
+	cleanup_fd int events = tracefs_open(e);
+
+	return events < 0 ? events : 0;
+}
+
 static int l7_open(const struct family_config *c, void **state, struct bpf_object **obj,
 		   struct err *e)
 {
@@ -288,6 +297,7 @@ static const struct family l7_family = {
 	.keeps = CONFINE_EXECS | CONFINE_LOADS,
 	.options = {l7_options, &tls_off},
 	.summary = "record requests between programs: operations, latency and failures",
+	.needs = l7_needs,
 	.open = l7_open,
 	.attach = l7_attach,
 	.poll = l7_poll,

@@ -25,3 +25,10 @@ bool policy_gives_up(unsigned int failures, bool was_ready, int exit)
 		return false;
 	return failures >= (was_ready ? POLICY_CRASHES : POLICY_TRIES);
 }
+
+enum policy_verdict policy_judge(int64_t silent_ns, int64_t waited_ns, int64_t most_ns)
+{
+	if (silent_ns <= most_ns)
+		return POLICY_IN_TIME;
+	return silent_ns - waited_ns <= most_ns ? POLICY_STARVED : POLICY_HANGS;
+}

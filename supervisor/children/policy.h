@@ -10,6 +10,8 @@
  *      feature, a missing privilege. Otherwise it gives up after POLICY_TRIES failures in a row of
  *      a child that never became ready, or POLICY_CRASHES of one that did. It never gives up
  *      because the store is full, locked or damaged.
+ *   4. A child that is silent, or does not end, hangs only if it had time to act: time that it
+ *      waited for a CPU (starved.h) does not count.
  */
 #ifndef SONDE_SUPERVISOR_POLICY_H
 #define SONDE_SUPERVISOR_POLICY_H
@@ -27,5 +29,10 @@
 int64_t policy_delay_ns(unsigned int failures, bool was_ready, uint32_t random);
 /* `exit`: its exit code, -1: a signal ended it. */
 bool policy_gives_up(unsigned int failures, bool was_ready, int exit);
+
+enum policy_verdict { POLICY_IN_TIME, POLICY_STARVED, POLICY_HANGS };
+/* `silent_ns`: since its last sign of life; `waited_ns` of it for a CPU; `most_ns`: the time that
+ * it has. POLICY_STARVED: that time is over, but it could not use it. */
+enum policy_verdict policy_judge(int64_t silent_ns, int64_t waited_ns, int64_t most_ns);
 
 #endif

@@ -152,6 +152,8 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	}
 	enter(s, SERVICE_STARTING);
 	s->heard_ns = s->since_ns;
+	s->starved = (struct starved){0};
+	s->told_starved = false;
 }
 
 void service_ready(struct service *s)
@@ -283,6 +285,8 @@ void service_stop(struct service *s, int64_t patience_ns)
 	if (s->pid && s->state != SERVICE_STOPPING) {
 		kill(s->pid, SIGTERM);
 		enter(s, SERVICE_STOPPING);
+		s->patience_ns = patience_ns;
+		s->asked_again = false;
 		s->kill_ns = s->since_ns + patience_ns;
 	} else if (!s->pid && s->state != SERVICE_FAILED) {
 		service_try_anew(s);
@@ -352,22 +356,73 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 	fail(s, was_ready);
 }
 
+static void tell_starved(struct service *s, int64_t silent_ns, int64_t waited_ns)
+{
+	if (!s->told_starved)
+		log_line(
+			LOG_LEVEL_WARN, s->program,
+			"silent for %.0f s, but it waited %.0f s of them for a CPU: not killed; this host is overloaded",
+			(double)silent_ns / 1e9, (double)waited_ns / 1e9);
+	s->told_starved = true;
+}
+
+static void watch_stopping(struct service *s, int64_t now, int64_t waited_ns)
+{
+	int64_t since = s->since_ns;
+
+	switch (policy_judge(now - since, waited_ns, s->kill_ns - since)) {
+	case POLICY_IN_TIME:
+		return;
+	case POLICY_STARVED:
+		if (now - since <= SERVICE_STARVED_NS)
+			return tell_starved(s, now - since, waited_ns);
+		break;
+	case POLICY_HANGS:
+		break;
+	}
+	if (!s->asked_again) {
+		log_line(LOG_LEVEL_WARN, s->program, "did not stop in time: asked again");
+		kill(s->pid, SIGTERM);
+		s->asked_again = true;
+		s->kill_ns = now + s->patience_ns;
+		return;
+	}
+	log_line(LOG_LEVEL_WARN, s->program, "did not stop in time: killed");
+	kill(s->pid, SIGKILL);
+	s->kill_ns = now + NSEC_PER_SEC;
+}
+
+static void watch_running(struct service *s, int64_t now, int64_t waited_ns)
+{
+	bool starting = s->state == SERVICE_STARTING;
+	int64_t silent = now - (starting ? s->since_ns : s->heard_ns);
+
+	switch (policy_judge(silent, waited_ns, starting ? POLICY_SLOW_NS : POLICY_HUNG_NS)) {
+	case POLICY_IN_TIME:
+		return;
+	case POLICY_STARVED:
+		return tell_starved(s, silent, waited_ns);
+	case POLICY_HANGS:
+		break;
+	}
+	if (!s->kill_ns)
+		kill(s->pid, SIGKILL);
+	s->kill_ns = now;
+}
+
 void service_watch(struct service *s)
 {
-	int64_t now = clock_mono_ns();
+	int64_t now = clock_mono_ns(), waited;
+	struct starved_look look;
 
-	if (!s->pid)
+	if (!s->pid || !starved_read(s->pid, &look))
 		return;
-	if (s->state == SERVICE_STOPPING && now >= s->kill_ns) {
-		log_line(LOG_LEVEL_WARN, s->program, "did not stop in time: killed");
-		kill(s->pid, SIGKILL);
-		s->kill_ns = now + NSEC_PER_SEC;
-	} else if ((s->state == SERVICE_RUNNING && now - s->heard_ns > POLICY_HUNG_NS) ||
-		   (s->state == SERVICE_STARTING && now - s->since_ns > POLICY_SLOW_NS)) {
-		if (!s->kill_ns)
-			kill(s->pid, SIGKILL);
-		s->kill_ns = now;
-	}
+	waited = starved_take(&s->starved, &look,
+			      s->state == SERVICE_RUNNING ? s->heard_ns : s->since_ns, now);
+	if (s->state == SERVICE_STOPPING)
+		watch_stopping(s, now, waited);
+	else if (s->state == SERVICE_RUNNING || s->state == SERVICE_STARTING)
+		watch_running(s, now, waited);
 }
 
 json_t *service_json(const struct service *s)

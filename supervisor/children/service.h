@@ -19,6 +19,7 @@
 #include "schema/families/families.h"
 #include "schema/base/strbuf.h"
 #include "supervisor/children/child.h"
+#include "supervisor/children/starved.h"
 
 enum service_state {
 	SERVICE_OFF,
@@ -42,6 +43,10 @@ struct service {
 	int64_t heard_ns;                /* its last sign of life */
 	int64_t again_ns;                /* when it is started again */
 	int64_t kill_ns;                 /* stopping: when patience ends */
+	int64_t patience_ns;             /* stopping: how long it lasts */
+	bool asked_again;                /* stopping: SIGTERM was sent twice */
+	struct starved starved;          /* how long it has waited for a CPU */
+	bool told_starved;               /* the log has it that this process gets no CPU */
 	unsigned int failures;           /* in a row */
 	unsigned int starts;             /* all */
 	int exit;                        /* of the last one: code, -1 signal */
@@ -81,14 +86,16 @@ void service_read_stderr(struct service *s);
 void service_ready(struct service *s);
 /* a loader's time to flush; it gives itself less (capture.c), this is for one that gets no CPU */
 #define SERVICE_STOP_NS (5 * NSEC_PER_SEC)
-/* Asks it to end, and kills it after `patience_ns`. A waiting service becomes off; a failed one
- * stays failed. */
+/* and at most so long if it gets none at all: a stop has to end */
+#define SERVICE_STARVED_NS (30 * NSEC_PER_SEC)
+/* Asks it to end, asks again after `patience_ns`, and kills it after that time again. A waiting
+ * service becomes off; a failed one stays failed. */
 void service_stop(struct service *s, int64_t patience_ns);
 /* It has ended, with a status and CPU time from wait4(2). */
 void service_ended(struct service *s, int status, uint64_t used_ns);
 /* CPU time of all processes that ran as this service, BPF programs included. */
 uint64_t service_cpu_ns(const struct service *s);
-/* Kills it if it hangs or is slow to end. */
+/* Kills it if it hangs or is slow to end. Time in which it waited for a CPU does not count. */
 void service_watch(struct service *s);
 /* A waiting or failed service becomes off, so that the loop starts it again. */
 void service_try_anew(struct service *s);

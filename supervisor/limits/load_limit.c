@@ -32,6 +32,14 @@ int load_limit_look(struct load_limit *g, double used, double limit, int64_t whi
 	return 0;
 }
 
+bool load_limit_starts(struct load_limit *g, int64_t began_ns, int64_t while_ns, int64_t now_ns)
+{
+	if (now_ns - began_ns > while_ns)
+		return false;
+	begin_anew(g, 0);
+	return true;
+}
+
 /* Its own to the nanosecond. */
 static int64_t own_cpu_ns(pid_t pid)
 {

@@ -27,6 +27,11 @@ struct load_limit {
 int load_limit_look(struct load_limit *g, double used, double limit, int64_t while_ns,
 		    int64_t now_ns);
 
+/* Before load_limit_look for CPU: true while sonde starts, for as long as it may be over a limit.
+ * What it takes then (names and tables of all that runs already) is taken once; it is not counted.
+ */
+bool load_limit_starts(struct load_limit *g, int64_t began_ns, int64_t while_ns, int64_t now_ns);
+
 /* CPU time of a process and of its children that have ended, user and system; 0: it is gone. */
 int64_t process_cpu_ns(pid_t pid);
 /* How often threads of this host have switched since it was booted; 0: not known. */

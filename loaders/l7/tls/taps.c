@@ -63,30 +63,19 @@ static int attach(struct bpf_program *prog, int event, uint64_t cookie, struct t
 	return 0;
 }
 
-int tap_tracepoint(struct bpf_program *prog, const char *name, struct tap *out)
+int tap_tracepoint(struct bpf_program *prog, uint64_t id, struct tap *out)
 {
-	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
-	struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT};
-	char path[PATH_MAX];
-	uint64_t id;
-	int err = -ENOENT;
+	struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT, .config = id};
+	int event = event_open(&a);
 
-	for (size_t i = 0; err && i < ARRAY_SIZE(roots); i++) {
-		snprintf(path, sizeof(path), "%s/events/%s/id", roots[i], name);
-		err = number_read(path, &id);
-	}
-	if (err)
-		return err;
-	a.config = id;
-	err = event_open(&a);
-	return err < 0 ? err : attach(prog, err, 0, out);
+	return event < 0 ? event : attach(prog, event, 0, out);
 }
 
 int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t cookie,
 	       struct tap *out)
 {
 	struct perf_event_attr a = {.config1 = (uint64_t)(uintptr_t)path, .config2 = offset};
-	uint64_t type;
+	uint64_t type = 0;
 	int err = number_read("/sys/bus/event_source/devices/uprobe/type", &type);
 
 	if (err)

@@ -33,8 +33,8 @@ struct taps { /* {0}: none */
 	size_t n, cap;
 };
 
-/* "GROUP/NAME". -errno. */
-int tap_tracepoint(struct bpf_program *prog, const char *name, struct tap *out);
+/* `id`: the tracepoint's number (loaders/lib/bpf/load/tracefs.h). -errno. */
+int tap_tracepoint(struct bpf_program *prog, uint64_t id, struct tap *out);
 /* In all processes, at `offset` of the file at `path`. -errno. */
 int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t cookie,
 	       struct tap *out);

@@ -78,6 +78,32 @@ static void check_scripts(struct check *c, const struct bpf_object *obj)
 				      "they show as their interpreter's own functions");
 }
 
+/* Attaches as a capture does; a family that also works without programs (`rights`) changes more
+ * than the kernel when it attaches, and is only opened. */
+static void check_programs(struct check *c, const struct family *f, const struct family_config *fc)
+{
+	bool attaches = f->attach && !f->rights;
+	struct bpf_object *obj;
+	struct err e = {0};
+	void *state;
+	int err;
+
+	if (f->open(fc, &state, &obj, &e)) {
+		check_add_err(c, "programs", &e);
+		return;
+	}
+	check_scripts(c, obj);
+	err = attaches ? f->attach(state, &e) : 0;
+	if (attaches && !err && f->detach)
+		f->detach(state);
+	f->close(state);
+	if (err)
+		check_add_err(c, "programs", &e);
+	else
+		check_add(c, "programs", CHECK_OK, NULL, "loaded%s and unloaded",
+			  attaches ? ", attached" : "");
+}
+
 static int check_run(struct session *s)
 {
 	struct family_target everything = {0};
@@ -85,25 +111,17 @@ static int check_run(struct session *s)
 				   .freq = s->options.freq,
 				   .cpus = 1,
 				   .ring_bytes = 256u << 10};
-	struct bpf_object *obj;
 	struct check c = {0};
-	struct err e = {0};
-	void *state;
 	int code;
 
 	load_init(s->options.verbose);
 	preflight_check(&c, s->prog, s->options.store, !s->family->rights);
 	if (s->family->check)
 		s->family->check(&c, s->options.freq);
-	if (preflight(s->prog, NULL)) {
+	if (preflight(s->prog, NULL))
 		check_add(&c, "programs", CHECK_OFF, NULL, "not tried");
-	} else if (s->family->open(&fc, &state, &obj, &e)) {
-		check_add_err(&c, "programs", &e);
-	} else {
-		check_scripts(&c, obj);
-		s->family->close(state);
-		check_add(&c, "programs", CHECK_OK, NULL, "loaded and unloaded");
-	}
+	else
+		check_programs(&c, s->family, &fc);
 	if (s->options.json)
 		check_print_json(&c, s->family->name, stdout);
 	else
@@ -144,6 +162,8 @@ static int capture_do(struct session *s, struct err *e)
 	};
 	int err = s->family->rights ? s->family->rights(s->prog, e) : preflight(s->prog, e);
 
+	if (!err && s->family->needs)
+		err = s->family->needs(e);
 	if (!err && s->options.command)
 		err = command_start(&s->command, s->options.command, e);
 	if (!err)

@@ -121,6 +121,10 @@ struct family {
 	 * leaves *obj NULL) and has no ring. */
 	int (*rights)(const char *prog, struct err *e);
 
+	/* What attaching will need besides the right to load programs, looked at before a store is
+	 * made: 0, or the reason why it cannot work. May be NULL. */
+	int (*needs)(struct err *e);
+
 	/* Open the skeleton, set .rodata and map sizes, load it. *obj is for the checks and the
 	 * cost ledger. */
 	int (*open)(const struct family_config *c, void **state, struct bpf_object **obj,

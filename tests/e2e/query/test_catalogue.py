@@ -27,6 +27,8 @@ HIDDEN = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /proc/sys/kernel && 
 ROOTLESS = ["unshare", "-Ur"]
 LXC = ["unshare", "-m", "sh", "-c", "mkdir -p /run/systemd && mount -t tmpfs none /run/systemd && echo lxc > /run/systemd/container && exec \"$@\"", "sh", *NO_CAPS]
 RECORD = ["record", "-d", "1s"]
+NO_TRACEFS = ["unshare", "-m", "sh", "-c", "umount /sys/kernel/tracing 2>/dev/null; exec setpriv --bounding-set=-sys_admin \"$@\"", "sh"]
+FEW_FILES = ["prlimit", "--nofile=64"]
 NO_STORE = f"/tmp/sonde-no-store-{os.getpid()}"  # nobody may come to it; pytest's own folders are root's alone
 
 # name: (prefix, words, exit, what and why, fix, how doctor calls it)
@@ -41,6 +43,9 @@ HOST = {
                             "CONFIG_DEBUG_INFO_BTF", "BTF"),
     "a kernel that is locked down": (LOCKED, RECORD, 3, ["locked down", "lockdown = [confidentiality]"], "lockdown=integrity",
                                      "lockdown"),
+    "no tracefs and no right to open it": (NO_TRACEFS, [*RECORD, "--families", "l7"], 3, ["tracefs", "is not mounted", "CAP_SYS_ADMIN"],
+                                           "mount -t tracefs tracefs /sys/kernel/tracing", "programs"),
+    "few open files": (FEW_FILES, RECORD, 3, ["may open 64 files (RLIMIT_NOFILE)"], "ulimit -n", "open files"),
     "a kernel that is too old": (OLD_KERNEL, RECORD, 3, ["kernel 2.6.", "too old", "needs 5.10"], "newer kernel", "kernel"),
 }
 

@@ -75,10 +75,10 @@ def test_an_empty_folder_is_no_file_that_is_missing(place, tmp_path):
 
 def test_hidden_kernel_symbols_are_mended_by_what_mends_them(place):
     said = ask(place, "doctor", prefix=NOBODY).stdout
-    hidden = re.search(r"hidden \(kptr_restrict=(-?\d+)\).*\n\s+fix: (.*)", said)
+    hidden = re.search(r"hidden \((?:kptr_restrict=(\d+))?.*\n\s+fix: (.*)", said)
     if not hidden:
         pytest.skip("missing: kernel symbols that are hidden from nobody")
-    assert hidden[2] == ("sudo sysctl kernel.kptr_restrict=1" if int(hidden[1]) >= 2 else "run it with sudo (CAP_SYSLOG)")
+    assert hidden[2] == ("sudo sysctl kernel.kptr_restrict=1" if int(hidden[1] or 0) >= 2 else "run it with sudo (CAP_SYSLOG)")
 
 
 SYSTEM = """set -e

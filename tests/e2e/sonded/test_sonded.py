@@ -75,6 +75,74 @@ def test_a_loader_that_hangs_is_killed_and_started_again(store):
         assert not alive(cpu) and "it did not respond and was killed" in d.said()
 
 
+@pytest.mark.long
+def test_a_loader_that_does_not_stop_in_time_is_asked_again_before_it_is_killed(store):
+    with Sonded(store) as d:
+        cpu = d.running("cpu")
+        os.kill(cpu, signal.SIGSTOP)
+        d.child.send_signal(signal.SIGTERM)
+        assert until(lambda: "did not stop in time: asked again" in d.said(), 10), d.said()
+        assert alive(cpu) and "killed" not in d.said()
+        assert d.child.wait(20) == 0 and not alive(cpu), d.said()
+        assert d.said().index("asked again") < d.said().index("did not stop in time: killed")
+
+
+def test_sondeds_own_session_has_more_weight_and_another_one_does_not(store):
+    need("autogroup (CONFIG_SCHED_AUTOGROUP)", "/proc/self/autogroup")
+
+    def nice(pid):
+        with open(f"/proc/{pid}/autogroup", encoding="ascii") as f:
+            return f.read().strip().rpartition(" ")[2]
+    before = nice("self")
+    with Sonded(store, prefix=["setsid"], limit="100") as d:
+        assert nice(d.child.pid) == nice(d.running("cpu")) == "-5", d.said()
+    with Sonded(store) as d:
+        assert nice(d.child.pid) == nice("self") == before
+
+
+@contextlib.contextmanager
+def starving(pid):
+    """The process is in a CPU group that gets 1 ms a second, and shares it with one that takes it all."""
+    group = "/sys/fs/cgroup/cpu/sonde-starving"
+    need("cpu cgroups of version 1", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
+
+    def write(path, text):
+        with open(path, "w", encoding="ascii") as f:
+            f.write(str(text))
+    os.makedirs(group, exist_ok=True)
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        write(f"{group}/cpu.cfs_period_us", 1000000)
+        write(f"{group}/cpu.cfs_quota_us", 1000)
+        os.setpriority(os.PRIO_PROCESS, busy.pid, -20)
+        for each in (busy.pid, pid):
+            write(f"{group}/cgroup.procs", each)
+        yield
+    finally:
+        busy.kill()
+        busy.wait()
+        if alive(pid):
+            write("/sys/fs/cgroup/cpu/cgroup.procs", pid)
+        until(lambda: not open(f"{group}/cgroup.procs", encoding="ascii").read(), 10)
+        os.rmdir(group)
+
+
+@pytest.mark.long
+def test_a_loader_that_gets_no_cpu_is_given_time_and_goes_on(store):
+    with Sonded(store) as d:
+        cpu = d.running("cpu")
+        with starving(cpu):
+            assert until(lambda: "of them for a CPU: not killed" in d.said(), 90), d.said()
+            time.sleep(5)
+            assert alive(cpu), d.said()
+        before = d.service("cpu")["samples"]
+        with burner(5):
+            assert until(lambda: d.service("cpu")["samples"] > before, 30), d.said()
+        s = d.service("cpu")
+        assert (s["pid"], s["starts"], s["state"]) == (cpu, 1, "running"), d.said()
+        assert d.said().count("of them for a CPU: not killed") == 1 and "was killed" not in d.said()
+
+
 SHORT = """import os, sys
 for _ in range(int(sys.argv[1])):
     if not os.fork():
@@ -159,7 +227,7 @@ def test_a_child_that_hangs_while_sonded_is_killed_is_ended_by_the_next(store, a
         d.stop(signal.SIGKILL)
     assert alive(hung)
     with Sonded(store) as d:
-        assert not alive(hung) and "hung: killed" in d.said()
+        assert not alive(hung) and "hung children of an earlier sonded" in d.said()
 
 
 @pytest.mark.long
@@ -183,7 +251,7 @@ def test_a_helper_that_hangs_while_sonded_is_killed_is_ended_by_the_next(store, 
         d.stop(signal.SIGKILL)
     assert alive(hung)
     with Sonded(store) as d:
-        assert not alive(hung) and "hung: killed" in d.said()
+        assert not alive(hung) and "hung children of an earlier sonded" in d.said()
 
 
 def test_a_reload_changes_only_what_changed(store, scratch):

@@ -10,6 +10,8 @@
 
 #include "loaders/lib/bpf/start/environment.h"
 
+#define FILES_FIT 4096 /* a big host: some thousand CPUs' events */
+
 static bool load_verbose;
 
 static int load_print(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -26,9 +28,34 @@ static int load_print(enum libbpf_print_level level, const char *fmt, va_list ap
  */
 void load_init(bool verbose)
 {
+	struct rlimit files;
+
+	/* each program, map, link and CPU's event is an open file */
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	load_verbose = verbose;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(load_print);
+}
+
+static int no_files(int err, const char *what, struct err *e)
+{
+	struct rlimit rl = {0};
+
+	getrlimit(RLIMIT_NOFILE, &rl);
+	if (err == -ENFILE) {
+		err_set(e, err, EXIT_PREREQUISITE,
+			"too many files are open on this host (fs.file-max) to load '%s'", what);
+		err_fix(e, "sudo sysctl fs.file-max=1000000");
+		return err;
+	}
+	err_set(e, err, EXIT_PREREQUISITE,
+		"too many open files to load '%s': this process may have %llu (RLIMIT_NOFILE)",
+		what, (unsigned long long)rl.rlim_max);
+	err_fix(e, "ulimit -n %d    (systemd: LimitNOFILE=%d)", FILES_FIT, FILES_FIT);
+	return err;
 }
 
 int load_error(int err, const char *what, struct err *e)
@@ -47,6 +74,8 @@ int load_error(int err, const char *what, struct err *e)
 				"in a container: cap_add: [BPF, PERFMON] and a seccomp profile that allows bpf(2); -v shows libbpf's log");
 		return err;
 	}
+	if (err == -EMFILE || err == -ENFILE)
+		return no_files(err, what, e);
 	if (err == -ENOMEM)
 		return err_set(e, err, EXIT_RUNTIME, "no memory for the programs of '%s'", what);
 	err_set(e, err, EXIT_PREREQUISITE, "this kernel cannot run '%s': %s", what, strerror(-err));

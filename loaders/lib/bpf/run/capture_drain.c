@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "loaders/lib/bpf/run/private.h"
+#include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "schema/base/clock.h"
@@ -82,14 +83,16 @@ static void report_scripts(const struct capture *c)
 static void report_names(struct capture *c)
 {
 	struct naming_stat names;
+	char why[64];
 
 	naming_stat(c->config.naming, &names);
 	c->books.r->frames = names.frames;
 	c->books.r->frames_named = names.named;
 	capture_intake_count_processes(&c->intake);
-	if (names.kernel_hidden)
-		log_warn(
-			"kernel symbols are hidden (kernel.kptr_restrict): kernel frames have no names");
+	if (names.kernel_hidden) {
+		preflight_hidden(why, sizeof(why));
+		log_warn("kernel symbols are hidden (%s): kernel frames have no names", why);
+	}
 }
 
 /* Wait until the store's thread has written everything, then read its figures. */

@@ -34,6 +34,7 @@
 	(1u << 20) /* less free space counts as a full disk: no store can begin there \
 		    */
 #define KERNEL_HALF (1ull << 63)
+#define FILES_LEAST 256
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #define CAP_BPF     39
@@ -75,6 +76,19 @@ static uint64_t caps_effective(void)
 static bool cap_has(uint64_t caps, int cap)
 {
 	return caps >> cap & 1;
+}
+
+bool preflight_has(int cap)
+{
+	return cap_has(caps_effective(), cap);
+}
+
+/* "Run it as root" helps nobody who is. */
+static const char *as_root(void)
+{
+	return geteuid() ?
+		       "run it as root" :
+		       "this root lacks capabilities; in a container: cap_add: [SYS_PTRACE, DAC_READ_SEARCH, SYSLOG], pid: host";
 }
 
 /* In another user namespace than the initial one capabilities do not count, whatever /proc says. */
@@ -186,6 +200,20 @@ int preflight_clock(const char *prog, struct err *e)
 	return -ENOTSUP;
 }
 
+/* Each program, map, link, CPU's event and store file is one. */
+static int open_files(struct err *e)
+{
+	struct rlimit rl = {0};
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) || rl.rlim_max >= FILES_LEAST)
+		return 0;
+	err_set(e, -EMFILE, EXIT_PREREQUISITE,
+		"this process may open %llu files (RLIMIT_NOFILE), which is too few: %d are needed",
+		(unsigned long long)rl.rlim_max, FILES_LEAST);
+	err_fix(e, "ulimit -n 4096    (systemd: LimitNOFILE=4096)");
+	return -EMFILE;
+}
+
 int preflight(const char *prog, struct err *e)
 {
 	int err = kernel_version(e);
@@ -198,6 +226,8 @@ int preflight(const char *prog, struct err *e)
 		err = preflight_clock(prog, e);
 	if (!err)
 		err = rights(e);
+	if (!err)
+		err = open_files(e);
 	return err;
 }
 
@@ -233,6 +263,9 @@ static void check_kernel(struct check *c, const char *prog, bool needed)
 	e = (struct err){0};
 	if (preflight_clock(prog, &e))
 		check_add_err(c, "boot clock", &e);
+	e = (struct err){0};
+	if (open_files(&e))
+		check_missing(c, "open files", &e, needed);
 }
 
 static void check_rights(struct check *c, bool needed)
@@ -241,10 +274,10 @@ static void check_rights(struct check *c, bool needed)
 		int cap;
 		const char *name, *without;
 	} helpful[] = {
-		{CAP_SYS_PTRACE, "sys_ptrace", "other users' processes cannot be looked into"},
-		{CAP_DAC_READ_SEARCH, "dac_read_search",
+		{CAP_SYS_PTRACE, "SYS_PTRACE", "other users' processes cannot be looked into"},
+		{CAP_DAC_READ_SEARCH, "DAC_READ_SEARCH",
 		 "files that only their owner may read have no names"},
-		{CAP_SYSLOG, "syslog", "kernel addresses may be hidden"},
+		{CAP_SYSLOG, "SYSLOG", "kernel addresses may be hidden"},
 	};
 	cleanup_strbuf struct strbuf missing = STRBUF_INIT;
 	uint64_t caps = caps_effective();
@@ -259,8 +292,7 @@ static void check_rights(struct check *c, bool needed)
 			strbuf_addf(&missing, "%sno CAP_%s: %s", missing.len ? "; " : "",
 				    helpful[i].name, helpful[i].without);
 	if (missing.len)
-		check_add(c, "privileges", CHECK_WARN, "run it as root", "%s",
-			  strbuf_str(&missing));
+		check_add(c, "privileges", CHECK_WARN, as_root(), "%s", strbuf_str(&missing));
 	else
 		check_add(c, "privileges", CHECK_OK, NULL, "%s",
 			  geteuid() ? "capabilities" : "root");
@@ -280,25 +312,42 @@ static void symbols_look(bool *any, bool *address)
 	}
 }
 
+/* kptr_restrict 2 hides them from everyone, 1 from processes without CAP_SYSLOG; 0 too, unless
+ * perf_event_paranoid is 1 or less. */
+const char *preflight_hidden(char *why, size_t size)
+{
+	long long restricted = sysctl_kernel("kptr_restrict", -1);
+
+	if (restricted > 0)
+		snprintf(why, size, "kptr_restrict=%lld%s", restricted,
+			 restricted == 1 ? ", no CAP_SYSLOG" : "");
+	else
+		snprintf(why, size, "no CAP_SYSLOG, perf_event_paranoid=%lld",
+			 (long long)sysctl_kernel("perf_event_paranoid", -1));
+	if (restricted >= 2)
+		return "sudo sysctl kernel.kptr_restrict=1";
+	return geteuid() ? "run it with sudo (CAP_SYSLOG)" :
+			   "give it CAP_SYSLOG; in a container: cap_add: [SYSLOG]";
+}
+
 static void check_symbols(struct check *c)
 {
 	bool any, address;
+	const char *fix;
+	char why[64];
 
 	symbols_look(&any, &address);
-	if (!any)
+	if (!any) {
 		check_add(c, "kernel symbols", CHECK_WARN, NULL,
 			  "no /proc/kallsyms: kernel frames have no names");
-	else if (!address) /* 2 hides them from everyone, 0 and 1 from processes without CAP_SYSLOG
-			    */
-		check_add(c, "kernel symbols", CHECK_WARN,
-			  sysctl_kernel("kptr_restrict", -1) >= 2 ?
-				  "sudo sysctl kernel.kptr_restrict=1" :
-				  "run it with sudo (CAP_SYSLOG)",
-			  "hidden (kptr_restrict=%" PRId64 "): kernel frames have no names",
-			  sysctl_kernel("kptr_restrict", -1));
-	else
+	} else if (!address) {
+		fix = preflight_hidden(why, sizeof(why));
+		check_add(c, "kernel symbols", CHECK_WARN, fix,
+			  "hidden (%s): kernel frames have no names", why);
+	} else {
 		check_add(c, "kernel symbols", CHECK_OK, NULL, "kptr_restrict=%" PRId64,
 			  sysctl_kernel("kptr_restrict", -1));
+	}
 	if (access("/proc/modules", R_OK))
 		check_add(c, "modules", CHECK_OFF, NULL,
 			  "no /proc/modules: this kernel loads none");
@@ -358,7 +407,7 @@ static void check_engine(struct check *c, const struct engine *e)
 		snprintf(who, sizeof(who), " of user %u", e->uid);
 	snprintf(path, sizeof(path), "/proc/%u/root%s", e->pid, folder);
 	if (access(path, R_OK | X_OK))
-		check_add(c, called[e->kind], CHECK_WARN, "run it as root",
+		check_add(c, called[e->kind], CHECK_WARN, as_root(),
 			  "process %u%s: %s: %s; its containers have no names", e->pid, who, folder,
 			  strerror(errno));
 	else

@@ -8,6 +8,7 @@
 #define SONDE_BPF_PREFLIGHT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "schema/base/err.h"
@@ -22,6 +23,11 @@ int preflight_clock(const char *prog, struct err *e);
 /* Each check as an item, then information. needed: without programs there is no capture; else a
  * capture has less without them. */
 void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed);
+
+/* This process has the capability (CAP_SYS_PTRACE). */
+bool preflight_has(int cap);
+/* Why the kernel's symbols have no addresses, for people; returns what helps. */
+const char *preflight_hidden(char *why, size_t size);
 
 /* kernel.NAME as a number, or `otherwise` if it does not exist:
  * sysctl_kernel("perf_event_max_stack", 127). */

@@ -2,16 +2,19 @@
 #include "loaders/lib/host/names/jitdump.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "loaders/lib/host/names/perfmap.h"
 #include "schema/base/mem.h"
 
 #define MAGIC      0x4A695444u
 #define HEAD_BYTES 40u
-#define CODES_MAX  (1u << 20) /* functions that may still be moved */
+#define MOVE_BYTES 64u        /* with the record's head */
+#define CODES_MAX  (1u << 17) /* functions that may still be moved */
 
 enum kind { CODE_LOAD, CODE_MOVE, DEBUG_INFO };
 
@@ -182,7 +185,7 @@ int jitdump_parse(const void *data, size_t len, uint32_t pid, struct perfmap **o
 	    h.pid != pid)
 		return -EBADMSG;
 	p.map = perfmap_begin();
-	for (size_t at = h.size; len - at >= sizeof(struct record);) {
+	for (size_t at = h.size; len - at >= sizeof(struct record) && !perfmap_full(p.map);) {
 		const uint8_t *from = (const uint8_t *)data + at;
 		struct record r;
 
@@ -192,10 +195,135 @@ int jitdump_parse(const void *data, size_t len, uint32_t pid, struct perfmap **o
 		record_read(&p, r.kind, from + sizeof(r), r.size - sizeof(r));
 		at += r.size;
 	}
-	perfmap_end(p.map);
 	free(p.places);
 	free(p.codes);
+	if (perfmap_full(p.map)) {
+		perfmap_free(p.map);
+		return -E2BIG;
+	}
+	perfmap_end(p.map);
 	*out = p.map;
+	return 0;
+}
+
+/* ---- the file ---- */
+
+static int read_at(int fd, void *to, size_t size, uint64_t at)
+{
+	ssize_t n;
+
+	do
+		n = pread(fd, to, size, (off_t)at);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : (size_t)n < size ? -ENODATA : 0;
+}
+
+struct kept {
+	char *buf;
+	size_t len, cap;
+};
+
+/* Room for `more` bytes at its end; NULL: that would be too many. */
+static char *kept_room(struct kept *k, size_t more)
+{
+	if (k->len + more > JITDUMP_BYTES)
+		return NULL;
+	while (k->len + more > k->cap)
+		k->cap = k->cap ? 2 * k->cap : 64u << 10;
+	k->buf = mem_realloc(k->buf, k->cap);
+	return k->buf + k->len;
+}
+
+/* How much of a record is kept, its head included; 0: nothing of it. */
+static size_t wanted(const struct record *r, size_t lines_left)
+{
+	size_t names = sizeof(*r) + sizeof(struct load) + PERFMAP_NAME_MAX + 1;
+
+	switch (r->kind) {
+	case CODE_LOAD:
+		return r->size < names ? r->size : names;
+	case CODE_MOVE:
+		return r->size < MOVE_BYTES ? r->size : MOVE_BYTES;
+	case DEBUG_INFO:
+		return r->size <= lines_left ? r->size : 0;
+	default:
+		return 0;
+	}
+}
+
+/* A name that is longer than what is kept is cut there, as perfmap.h does. */
+static size_t ends_at(char *record, size_t size)
+{
+	size_t name = sizeof(struct record) + sizeof(struct load);
+	char *end = size > name ? memchr(record + name, 0, size - name) : NULL;
+
+	if (!end && size == name + PERFMAP_NAME_MAX + 1)
+		end = record + size - 1;
+	if (!end)
+		return size;
+	*end = '\0';
+	return (size_t)(end + 1 - record);
+}
+
+static int record_keep(int fd, uint64_t at, const struct record *r, size_t *lines_left,
+		       struct kept *kept)
+{
+	size_t take = wanted(r, *lines_left), begin = kept->len;
+	char *room = take ? kept_room(kept, take) : NULL;
+	uint32_t size;
+	int rc;
+
+	if (!room)
+		return take ? -E2BIG : 0;
+	rc = read_at(fd, room, take, at);
+	if (rc)
+		return rc;
+	if (r->kind == DEBUG_INFO)
+		*lines_left -= take;
+	kept->len += r->kind == CODE_LOAD ? ends_at(kept->buf + begin, take) : take;
+	size = (uint32_t)(kept->len - begin);
+	memcpy(kept->buf + begin + offsetof(struct record, size), &size, sizeof(size));
+	return 0;
+}
+
+static int records_keep(int fd, uint64_t at, uint64_t size, struct kept *kept)
+{
+	size_t lines_left = JITDUMP_LINES;
+	struct record r;
+	int rc = 0;
+
+	for (size_t n = 0; !rc && at + sizeof(r) <= size; n++, at += r.size) {
+		rc = n < JITDUMP_RECORDS ? read_at(fd, &r, sizeof(r), at) : -E2BIG;
+		if (!rc && (r.size < sizeof(r) || r.size > size - at))
+			break;
+		if (!rc)
+			rc = record_keep(fd, at, &r, &lines_left, kept);
+	}
+	return rc == -ENODATA ? 0 : rc; /* it has shrunk */
+}
+
+int jitdump_slim(int fd, uint64_t size, char **out, size_t *len)
+{
+	struct kept kept = {0};
+	struct head h = {0};
+	uint64_t at;
+	int rc = read_at(fd, &h, sizeof(h), 0);
+
+	at = h.size;
+	if (rc == -ENODATA || (!rc && (at < sizeof(h) || at > size)))
+		return -EBADMSG;
+	if (rc)
+		return rc;
+	h.size = sizeof(h);
+	memcpy(kept_room(&kept, sizeof(h)), &h, sizeof(h));
+	kept.len = sizeof(h);
+	rc = records_keep(fd, at, size, &kept);
+	if (rc) {
+		free(kept.buf);
+		return rc;
+	}
+	*out = kept.buf;
+	*len = kept.len;
 	return 0;
 }
 

@@ -22,12 +22,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JITDUMP_PLACES_MAX (1u << 16) /* of one function */
+#define JITDUMP_PLACES_MAX (1u << 16)   /* of one function */
+#define JITDUMP_RECORDS    (400u << 10) /* looked at */
+#define JITDUMP_BYTES      (12u << 20)  /* kept of a file: names and moves */
+#define JITDUMP_LINES      (6u << 20)   /* of these: lines */
 
 struct perfmap;
 
+/* Reads of a file what jitdump_parse uses: heads, names, moves, and lines as long as there is room
+ * for them; not the code. The caller frees *out. -E2BIG: over one of the limits above. -errno. */
+int jitdump_slim(int fd, uint64_t size, char **out, size_t *len);
 /* Pure. Parsing ends at an incomplete record and skips malformed ones. -EBADMSG: not a jitdump, or
- * another process's (`pid`, in its own pid namespace). */
+ * another process's (`pid`, in its own pid namespace). -E2BIG: too many names (perfmap.h). */
 int jitdump_parse(const void *data, size_t len, uint32_t pid, struct perfmap **out);
 /* Which of these files is its jitdump, by the name; NULL: none. */
 const char *jitdump_path(const char *const *paths, size_t n, uint32_t pid);

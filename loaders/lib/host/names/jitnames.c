@@ -27,5 +27,7 @@ const char *jitnames_reason(int code)
 		return "another user's file";
 	if (code == -EFBIG)
 		return "larger than 1 GiB";
+	if (code == -E2BIG)
+		return "more names than one process may have";
 	return code == -EBADMSG ? "no jitdump of this process" : openin_reason(code);
 }

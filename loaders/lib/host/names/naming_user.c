@@ -301,6 +301,40 @@ static bool still_there(const struct hostmaps_process *p)
 	       proc_ticks_ns(st.start_ticks) / tick == p->start_ns / tick;
 }
 
+static bool jit_refused(int rc)
+{
+	return rc == -EPERM || rc == -ENOTSUP || rc == -EFBIG || rc == -E2BIG || rc == -ELOOP ||
+	       rc == -EXDEV || rc == -EBADMSG;
+}
+
+static void jit_tell(struct naming *n, struct jit_map *j, const char *why)
+{
+	n->stat.perfmap_refused++;
+	if (!j->told)
+		log_warn(
+			"process %u: its generated code has no names: its perf map or jitdump is not read: %s",
+			j->tgid, why);
+	j->told = true;
+}
+
+/* The largest goes first, so that one that is made to be large costs its own names. */
+static void jit_make_room(struct naming *n)
+{
+	while (jit_bytes(n) > JIT_BYTES) {
+		struct jit_map *largest = NULL;
+
+		for (size_t i = 0; i < JIT_MAPS; i++)
+			if (n->jit[i].map && (!largest || perfmap_bytes(n->jit[i].map) >
+								  perfmap_bytes(largest->map)))
+				largest = &n->jit[i];
+		jit_tell(n, largest, "all of them together are too large");
+		perfmap_free(largest->map);
+		largest->map = NULL;
+		largest->pause_ns = JIT_PAUSE_MAX_NS;
+		largest->next_read_ns = clock_boot_ns() + JIT_PAUSE_MAX_NS;
+	}
+}
+
 /* Pauses in proportion to the cost of reading, so that large maps that keep growing use less than 5
  * % of this thread. */
 static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_process *p)
@@ -318,15 +352,15 @@ static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_
 		perfmap_free(j->map);
 		j->map = fresh;
 		j->stamp = stamp;
-		if (jit_bytes(n) > JIT_BYTES) {
-			perfmap_free(j->map);
-			j->map = NULL;
-			rc = -EFBIG;
-		}
+		jit_make_room(n);
 	}
-	if (rc == -EPERM || rc == -ENOTSUP || rc == -EFBIG || rc == -ELOOP || rc == -EXDEV ||
-	    rc == -EBADMSG)
-		n->stat.perfmap_refused++;
+	if (rc == -E2BIG) { /* what it had is older than what it has now */
+		perfmap_free(j->map);
+		j->map = NULL;
+		j->stamp = stamp;
+	}
+	if (jit_refused(rc))
+		jit_tell(n, j, jitnames_reason(rc));
 	took = (clock_boot_ns() - before) * 20;
 	j->pause_ns = rc && rc != -EALREADY ? j->pause_ns * 2 : JIT_PAUSE_NS;
 	if (j->pause_ns < took)

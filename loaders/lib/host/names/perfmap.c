@@ -24,6 +24,8 @@ struct map_line {
 	uint32_t first_place, n_places;
 };
 #define NAMELESS UINT32_MAX
+#define PIECE_BYTES \
+	(64u << 10) /* of the file, at a time; a line has at most some 4100 that matter */
 
 struct map_place {
 	uint32_t at;   /* bytes after the function's start */
@@ -48,6 +50,8 @@ struct perfmap {
 	char *pool;
 	size_t pool_len, pool_cap;
 	size_t skipped;
+	size_t looked; /* lines, good and bad */
+	bool full;
 };
 
 /* ---- lines ---- */
@@ -92,17 +96,37 @@ static bool line_parse(const char *p, const char *end, struct map_line *l, const
 	return l->size && l->size <= UINT64_MAX - l->start && *name_len;
 }
 
+static size_t grown(size_t n, size_t more, size_t cap, size_t first)
+{
+	size_t to = cap ? cap : first;
+
+	while (n + more > to)
+		to *= 2;
+	return to;
+}
+
+/* Bytes that it takes with one more line, places and names: also while overlaps are resolved, with
+ * two numbers and two pieces for each line. */
+static bool has_room(struct perfmap *m, size_t name_bytes, size_t places)
+{
+	size_t lines = grown(m->n_lines, 1, m->cap_lines, 16),
+	       bytes = grown(m->pool_len, name_bytes, m->pool_cap, 4096),
+	       at = places ? grown(m->n_places, places, m->cap_places, 16) : m->cap_places;
+
+	if (sizeof(*m) + lines * sizeof(*m->lines) + bytes + at * sizeof(*m->places) +
+		    (m->n_lines + 1) * (2 * sizeof(uint32_t) + 2 * sizeof(*m->pieces)) >
+	    PERFMAP_BYTES)
+		m->full = true;
+	return !m->full;
+}
+
 /* A NUL would end the name early: it becomes '?'. */
 static uint32_t pool_add(struct perfmap *m, const char *name, size_t len)
 {
-	size_t at = m->pool_len;
+	size_t at = m->pool_len, cap = grown(at, len + 1, m->pool_cap, 4096);
 
-	if (at + len + 1 > m->pool_cap) {
-		m->pool_cap = m->pool_cap ? m->pool_cap * 2 : 4096;
-		while (at + len + 1 > m->pool_cap)
-			m->pool_cap *= 2;
-		m->pool = mem_realloc(m->pool, m->pool_cap);
-	}
+	if (cap != m->pool_cap)
+		m->pool = mem_realloc(m->pool, m->pool_cap = cap);
 	for (size_t i = 0; i < len; i++)
 		m->pool[at + i] = name[i] ? name[i] : '?';
 	m->pool[at + len] = 0;
@@ -110,25 +134,43 @@ static uint32_t pool_add(struct perfmap *m, const char *name, size_t len)
 	return (uint32_t)at;
 }
 
-static void read_lines(struct perfmap *m, const char *data, size_t len)
+static void line_read(struct perfmap *m, const char *p, size_t n)
 {
-	for (size_t pos = 0; pos < len;) {
-		const char *p = data + pos, *nl = memchr(p, '\n', len - pos), *name;
-		size_t n = nl ? (size_t)(nl - p) : len - pos, name_len;
-		struct map_line l;
+	struct map_line l;
+	const char *name;
+	size_t name_len;
 
-		pos += n + 1;
-		if (!n)
-			continue;
-		if (!line_parse(p, p + n, &l, &name, &name_len)) {
-			m->skipped++;
-			continue;
-		}
-		l.name = pool_add(m, name, name_len);
-		l.first_place = l.n_places = 0;
-		mem_grow(m->lines, m->n_lines, m->cap_lines);
-		m->lines[m->n_lines++] = l;
+	if (++m->looked > PERFMAP_LINES)
+		m->full = true;
+	if (!n || m->full)
+		return;
+	if (!line_parse(p, p + n, &l, &name, &name_len)) {
+		m->skipped++;
+		return;
 	}
+	if (!has_room(m, name_len + 1, 0))
+		return;
+	l.name = pool_add(m, name, name_len);
+	l.first_place = l.n_places = 0;
+	mem_grow(m->lines, m->n_lines, m->cap_lines);
+	m->lines[m->n_lines++] = l;
+}
+
+/* Whole lines; `last`: the end of the bytes ends a line too. Returns how many bytes it has read. */
+static size_t read_lines(struct perfmap *m, const char *data, size_t len, bool last)
+{
+	size_t pos = 0;
+
+	while (pos < len && !m->full) {
+		const char *p = data + pos, *nl = memchr(p, '\n', len - pos);
+		size_t n = nl ? (size_t)(nl - p) : len - pos;
+
+		if (!nl && !last)
+			break;
+		line_read(m, p, n);
+		pos += n + (nl != NULL);
+	}
+	return pos;
 }
 
 static uint32_t file_add(struct perfmap *m, const char *file)
@@ -136,6 +178,20 @@ static uint32_t file_add(struct perfmap *m, const char *file)
 	if (!m->last_file || strcmp(m->pool + m->last_file - 1, file))
 		m->last_file = pool_add(m, file, strlen(file)) + 1;
 	return m->last_file - 1;
+}
+
+/* At most: of names of files that differ from the one before. */
+static size_t files_bytes(const struct perfmap *m, const struct perfmap_place *places, size_t n)
+{
+	const char *before = m->last_file ? m->pool + m->last_file - 1 : "";
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n && sum <= PERFMAP_BYTES; i++) {
+		if (strcmp(before, places[i].file))
+			sum += strlen(places[i].file) + 1;
+		before = places[i].file;
+	}
+	return sum;
 }
 
 struct perfmap *perfmap_begin(void)
@@ -156,8 +212,12 @@ bool perfmap_add(struct perfmap *m, uint64_t start, uint64_t size, const char *n
 		m->skipped++;
 		return false;
 	}
+	if (len > PERFMAP_NAME_MAX)
+		len = PERFMAP_NAME_MAX;
+	if (!has_room(m, len + 1 + files_bytes(m, places, n), n))
+		return false;
 	if (len)
-		l.name = pool_add(m, name, len < PERFMAP_NAME_MAX ? len : PERFMAP_NAME_MAX);
+		l.name = pool_add(m, name, len);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t at = places[i].addr - base;
 
@@ -223,7 +283,6 @@ static void piece_add(struct perfmap *m, uint64_t start, uint64_t end, uint32_t 
 		last->end = end;
 		return;
 	}
-	mem_grow(m->pieces, m->n_pieces, m->cap_pieces);
 	m->pieces[m->n_pieces++] = (struct piece){start, end, line};
 }
 
@@ -265,6 +324,7 @@ static void resolve(struct perfmap *m)
 	struct heap open = {.items = room};
 	uint64_t at = 0;
 
+	m->pieces = mem_array(2 * m->n_lines + 1, sizeof(*m->pieces)); /* the most there can be */
 	for (size_t i = 0; i < m->n_lines; i++)
 		order[i] = (uint32_t)i;
 	qsort_r(order, m->n_lines, sizeof(*order), by_start, m->lines);
@@ -276,6 +336,13 @@ static void resolve(struct perfmap *m)
 		heap_push(&open, order[i]);
 	}
 	sweep(m, &open, at, UINT64_MAX);
+	m->cap_pieces = m->n_pieces + 1;
+	m->pieces = mem_realloc(m->pieces, m->cap_pieces * sizeof(*m->pieces));
+}
+
+bool perfmap_full(const struct perfmap *m)
+{
+	return m->full;
 }
 
 void perfmap_end(struct perfmap *m)
@@ -292,7 +359,7 @@ void perfmap_parse(const char *data, size_t len, struct perfmap **out)
 
 		len = nl ? (size_t)(nl - data) : 0;
 	}
-	read_lines(m, data, len);
+	read_lines(m, data, len, true);
 	resolve(m);
 	*out = m;
 }
@@ -388,71 +455,113 @@ bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t 
 
 /* ---- the file ---- */
 
-/* In the process's root. A file beyond the size limit is read up to it. */
-static int open_in_root(uint32_t pid, const char *path, uid_t uid, struct stat *st)
+/* In the process's root. A file beyond the size limit is read up to it. -EALREADY: it is as `stamp`
+ * says; else it is as *now says. */
+static int open_in_root(uint32_t pid, const char *path, uid_t uid,
+			const struct perfmap_stamp *stamp, struct perfmap_stamp *now)
 {
-	cleanup_fd int root = openin_root(pid);
-	int fd;
+	cleanup_fd int root = openin_root(pid), fd = -1;
+	struct stat st = {0};
 
 	if (root < 0)
 		return root;
-	fd = openin(root, path, (uint64_t)PERFMAP_FILE_MAX * 16, st);
-	if (fd >= 0 && st->st_uid != uid && st->st_uid) {
-		close(fd);
-		return -EPERM;
-	}
-	return fd;
-}
-
-/* Its bytes, up to the limit and one more. */
-static int bytes_read(uint32_t pid, const char *path, uid_t uid, struct perfmap_stamp *stamp,
-		      char **buf, size_t *len)
-{
-	struct stat st = {0};
-	cleanup_fd int fd = open_in_root(pid, path, uid, &st);
-	int rc;
-
+	fd = openin_no_link(root, path, (uint64_t)PERFMAP_FILE_MAX * 16, &st);
 	if (fd < 0)
 		return fd;
+	if (st.st_uid != uid && st.st_uid)
+		return -EPERM;
 	if (stamp->ino == st.st_ino && stamp->dev == st.st_dev && stamp->size == st.st_size)
 		return -EALREADY;
-	rc = openin_read(fd,
-			 st.st_size > (off_t)PERFMAP_FILE_MAX ? PERFMAP_FILE_MAX + 1 :
-								(size_t)st.st_size,
-			 buf, len);
-	if (!rc)
-		*stamp = (struct perfmap_stamp){
-			.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size};
-	return rc;
+	*now = (struct perfmap_stamp){.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size};
+	return take_fd(&fd);
+}
+
+/* In pieces. Of a line that is longer than a piece the first piece is read, the rest passed over.
+ */
+static int lines_stream(int fd, off_t size, struct perfmap *m)
+{
+	cleanup_free char *buf = mem_alloc(PIECE_BYTES);
+	size_t have = 0, used;
+	bool cut = false; /* what comes up to the next newline belongs to a line that was read */
+	off_t at = 0;
+
+	while (at < size && !m->full) {
+		size_t want = PIECE_BYTES - have;
+		ssize_t got = pread(fd, buf + have,
+				    want < (size_t)(size - at) ? want : (size_t)(size - at), at);
+		char *nl;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		at += got;
+		have += (size_t)got;
+		if (cut) {
+			nl = memchr(buf, '\n', have);
+			used = nl ? (size_t)(nl + 1 - buf) : have;
+			memmove(buf, buf + used, have - used);
+			have -= used;
+			cut = !nl;
+		}
+		used = read_lines(m, buf, have, false);
+		if (!used && have == PIECE_BYTES && !m->full) {
+			line_read(m, buf, have);
+			used = have;
+			cut = true;
+		}
+		memmove(buf, buf + used, have - used);
+		have -= used;
+	}
+	/* of a file that is cut the last line may be incomplete */
+	if (size < (off_t)PERFMAP_FILE_MAX)
+		read_lines(m, buf, have, true);
+	return m->full ? -E2BIG : 0;
 }
 
 int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp,
 		 struct perfmap **out)
 {
-	cleanup_free char *buf = NULL;
+	struct perfmap_stamp now;
+	struct perfmap *m;
+	cleanup_fd int fd = -1;
 	char path[64];
-	size_t len = 0;
 	int rc;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", nspid);
-	rc = bytes_read(pid, path, uid, stamp, &buf, &len);
-	if (!rc)
-		perfmap_parse(buf, len, out);
-	return rc;
+	fd = open_in_root(pid, path, uid, stamp, &now);
+	if (fd < 0)
+		return fd;
+	*stamp = now;
+	m = perfmap_begin();
+	rc = lines_stream(
+		fd, now.size < (off_t)PERFMAP_FILE_MAX ? now.size : (off_t)PERFMAP_FILE_MAX, m);
+	if (rc) {
+		perfmap_free(m);
+		return rc;
+	}
+	resolve(m);
+	*out = m;
+	return 0;
 }
 
 int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path,
 		      struct perfmap_stamp *stamp, struct perfmap **out)
 {
-	struct perfmap_stamp now = *stamp;
+	struct perfmap_stamp now;
+	cleanup_fd int fd = open_in_root(pid, path, uid, stamp, &now);
 	cleanup_free char *buf = NULL;
 	size_t len = 0;
-	int rc = bytes_read(pid, path, uid, &now, &buf, &len);
+	int rc;
 
+	if (fd < 0)
+		return fd;
+	rc = jitdump_slim(fd, (uint64_t)now.size, &buf, &len);
 	if (!rc)
-		rc = jitdump_parse(buf, len < PERFMAP_FILE_MAX ? len : PERFMAP_FILE_MAX, nspid,
-				   out);
-	if (!rc)
+		rc = jitdump_parse(buf, len, nspid, out);
+	if (!rc || rc == -E2BIG)
 		*stamp = now;
 	return rc;
 }

@@ -7,8 +7,13 @@
  * the later line counts.
  *
  * The parser is a pure function. The file is untrusted: it is opened in the process's root, must be
- * a regular file that belongs to the process's user or root, and is read up to PERFMAP_FILE_MAX; a
- * longer file is cut at the last whole line. Names are kept up to PERFMAP_NAME_MAX bytes.
+ * a regular file (no link) that belongs to the process's user or root, and is read in pieces up to
+ * PERFMAP_FILE_MAX; a longer file is cut at the last whole line. Names are kept up to
+ * PERFMAP_NAME_MAX bytes.
+ *
+ * What a map holds is bounded before it is allocated: by PERFMAP_BYTES, and by PERFMAP_LINES lines
+ * looked at. A map over that is refused (-E2BIG) as a whole: without its later lines the earlier
+ * ones may be wrong.
  */
 #ifndef SONDE_HOST_PERFMAP_H
 #define SONDE_HOST_PERFMAP_H
@@ -20,6 +25,8 @@
 
 #define PERFMAP_FILE_MAX (64u << 20)
 #define PERFMAP_NAME_MAX 4096
+#define PERFMAP_BYTES    (24u << 20) /* while it is made, too */
+#define PERFMAP_LINES    (1u << 20)
 
 struct perfmap;
 
@@ -49,6 +56,8 @@ struct perfmap *perfmap_begin(void);
 bool perfmap_add(struct perfmap *m, uint64_t start, uint64_t size, const char *name, size_t len,
 		 const struct perfmap_place *places, size_t n, uint64_t base);
 void perfmap_end(struct perfmap *m);
+/* A line was left out because the map would have become too large: perfmap_add returned false. */
+bool perfmap_full(const struct perfmap *m);
 bool perfmap_find(const struct perfmap *m, uint64_t addr, struct perfmap_entry *out);
 size_t perfmap_count(const struct perfmap *m); /* well-formed lines */
 size_t perfmap_skipped(const struct perfmap *m);
@@ -66,7 +75,7 @@ struct perfmap_stamp {
 /* Read the map of process `pid` (in our pid namespace), `nspid` in its own, running as `uid`.
  * `stamp` (in: of the last reading, out: of this one): -EALREADY if nothing has changed since.
  * Other errors: -ENOENT no file, -EPERM owned by someone else, -ENOTSUP not a regular file, -EFBIG
- * above 1 GiB, -errno of the system. */
+ * above 1 GiB, -E2BIG too many names, -errno of the system. */
 int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp,
 		 struct perfmap **out);
 /* The same for the jitdump at `path`, one of the files that the process has mapped (jitdump_path).

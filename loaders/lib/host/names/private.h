@@ -121,6 +121,7 @@ struct jit_map {
 	struct perfmap *map;
 	struct perfmap_stamp stamp;
 	int64_t next_read_ns, pause_ns, used_ns;
+	bool told; /* the log has it that its names are not read */
 };
 #define JIT_MAPS  128
 #define JIT_BYTES (48u << 20)

@@ -69,9 +69,10 @@ static int reopen(int path_fd, uint64_t max_bytes, struct stat *out)
  * thread for each of several hundred files would cost wake-ups, on a busy host a scheduler tick
  * each. -EAGAIN: use a thread.
  */
-static int open_cached(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
+static int open_cached(int root_fd, const char *path, bool no_link, uint64_t max_bytes,
+		       struct stat *st)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC | (no_link ? O_NOFOLLOW : 0u),
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
 	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 	struct statx known;
@@ -93,6 +94,7 @@ struct job {
 	pthread_cond_t ended;
 	bool done, left; /* done: the thread has the result; left: the caller has given up */
 	int root_fd;     /* -1: `path` is one of /proc, links followed */
+	bool no_link;    /* the last part of the path may be no link */
 	char *path;
 	uint64_t max_bytes;
 	int result;
@@ -113,7 +115,7 @@ static void job_free(struct job *j)
 
 static int job_run(struct job *j)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC | (j->no_link ? O_NOFOLLOW : 0u)};
 	int fd;
 
 	if (j->root_fd >= 0)
@@ -189,7 +191,8 @@ static int job_wait(struct job *j, struct stat *st)
 }
 
 /* The caller keeps root_fd. */
-static int open_guarded(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
+static int open_guarded(int root_fd, const char *path, bool no_link, uint64_t max_bytes,
+			struct stat *st)
 {
 	pthread_condattr_t attr;
 	struct job *j;
@@ -206,6 +209,7 @@ static int open_guarded(int root_fd, const char *path, uint64_t max_bytes, struc
 	j->root_fd = root_fd >= 0 ? fcntl(root_fd, F_DUPFD_CLOEXEC, 3) : -1;
 	j->path = mem_strdup(path);
 	j->max_bytes = max_bytes;
+	j->no_link = no_link;
 	rc = root_fd >= 0 && j->root_fd < 0 ? -errno : job_start(j);
 	if (rc) {
 		job_free(j);
@@ -214,11 +218,22 @@ static int open_guarded(int root_fd, const char *path, uint64_t max_bytes, struc
 	return job_wait(j, st);
 }
 
+static int open_either(int root_fd, const char *path, bool no_link, uint64_t max_bytes,
+		       struct stat *st)
+{
+	int fd = root_fd < 0 ? -EBADF : open_cached(root_fd, path, no_link, max_bytes, st);
+
+	return fd == -EAGAIN ? open_guarded(root_fd, path, no_link, max_bytes, st) : fd;
+}
+
 int openin(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
 {
-	int fd = root_fd < 0 ? -EBADF : open_cached(root_fd, path, max_bytes, st);
+	return open_either(root_fd, path, false, max_bytes, st);
+}
 
-	return fd == -EAGAIN ? open_guarded(root_fd, path, max_bytes, st) : fd;
+int openin_no_link(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
+{
+	return open_either(root_fd, path, true, max_bytes, st);
 }
 
 int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_bytes, struct stat *st)
@@ -227,7 +242,7 @@ int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_byt
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start,
 		 (unsigned long long)end);
-	return open_guarded(-1, path, max_bytes, st);
+	return open_guarded(-1, path, false, max_bytes, st);
 }
 
 int openin_held(int path_fd, uint64_t max_bytes, struct stat *st)
@@ -235,7 +250,7 @@ int openin_held(int path_fd, uint64_t max_bytes, struct stat *st)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	return open_guarded(-1, path, max_bytes, st);
+	return open_guarded(-1, path, false, max_bytes, st);
 }
 
 int openin_generation(int fd, const struct stat *st, uint32_t *out)

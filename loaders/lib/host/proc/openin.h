@@ -29,6 +29,8 @@
 /* The root directory of a process, for openin(). */
 int openin_root(uint32_t pid);
 int openin(int root_fd, const char *path, uint64_t max_bytes, struct stat *st);
+/* The same, but a link in place of the file itself is refused: -ENOTSUP. */
+int openin_no_link(int root_fd, const char *path, uint64_t max_bytes, struct stat *st);
 /* The file mapped at [start, end), through /proc/PID/map_files; also deleted files and memfds.
  * -ENOENT: no mapping has exactly these bounds. Needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
 int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_bytes,

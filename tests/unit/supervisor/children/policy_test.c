@@ -38,3 +38,12 @@ TEST(too_many_in_a_row_are_enough_but_never_of_a_full_store)
 	assert_true(policy_gives_up(POLICY_CRASHES, true, -1));
 	assert_false(policy_gives_up(100000, false, EXIT_STORE));
 }
+
+TEST(only_time_in_which_it_could_act_counts_against_a_silent_one)
+{
+	assert_int_equal(policy_judge(20000 * MS, 0, 20000 * MS), POLICY_IN_TIME);
+	assert_int_equal(policy_judge(20001 * MS, 0, 20000 * MS), POLICY_HANGS);
+	assert_int_equal(policy_judge(30000 * MS, 10000 * MS, 20000 * MS), POLICY_STARVED);
+	assert_int_equal(policy_judge(30000 * MS, 9999 * MS, 20000 * MS), POLICY_HANGS);
+	assert_int_equal(policy_judge(3600000 * MS, 3590000 * MS, 20000 * MS), POLICY_STARVED);
+}

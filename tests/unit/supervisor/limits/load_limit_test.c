@@ -31,6 +31,19 @@ TEST(a_peak_changes_nothing_a_minute_does_and_room_brings_it_back)
 	assert_int_equal(load_limit_look(&g, 0.01, 0.05, MINUTE, t + 812 * S), 0);
 }
 
+TEST(what_is_taken_at_the_start_does_not_count)
+{
+	struct load_limit g = {0};
+	int64_t began = 1000 * S;
+
+	for (int64_t t = began; t <= began + MINUTE; t += 10 * S)
+		assert_true(load_limit_starts(&g, began, MINUTE, t));
+	assert_false(load_limit_starts(&g, began, MINUTE, began + 70 * S));
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, began + 70 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, began + 129 * S), 0);
+	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, began + 130 * S), 1);
+}
+
 TEST(where_one_step_was_not_enough_the_next_is_asked_for_sooner)
 {
 	struct load_limit g = {0};

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jitdump: names, lines and moves as written; records that lie; which file belongs to a process. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "loaders/lib/host/names/jitdump.h"
 #include "loaders/lib/host/names/perfmap.h"
+#include "schema/base/clock.h"
 #include "tests/unit/test.h"
 
 #define PID 77
@@ -87,6 +90,33 @@ static void place(uint64_t addr, uint32_t line, const char *file)
 	put(file, strlen(file) + 1);
 }
 
+/* What is kept of a file has the same names at the same addresses. */
+static void same_when_slim(const struct perfmap *whole)
+{
+	uint64_t start, end, start_slim, end_slim;
+	const char *name, *name_slim;
+	struct perfmap *m = NULL;
+	FILE *f = tmpfile();
+	size_t len = 0, i = 0;
+	char *kept = NULL;
+
+	assert_int_equal(fwrite(d.bytes, 1, d.len, f), d.len);
+	fflush(f);
+	assert_int_equal(jitdump_slim(fileno(f), d.len, &kept, &len), 0);
+	assert_true(len <= d.len);
+	assert_int_equal(jitdump_parse(kept, len, PID, &m), 0);
+	for (; perfmap_range(whole, i, &start, &end, &name); i++) {
+		assert_true(perfmap_range(m, i, &start_slim, &end_slim, &name_slim));
+		assert_true(start == start_slim && end == end_slim);
+		assert_string_equal(name, name_slim);
+	}
+	assert_false(perfmap_range(m, i, &start, &end, &name));
+	assert_int_equal(perfmap_bytes(m), perfmap_bytes(whole));
+	perfmap_free(m);
+	free(kept);
+	fclose(f);
+}
+
 static struct perfmap *parse(void)
 {
 	uint8_t *own = malloc(d.len); /* so that a read beyond it is seen */
@@ -95,6 +125,7 @@ static struct perfmap *parse(void)
 	memcpy(own, d.bytes, d.len);
 	assert_int_equal(jitdump_parse(own, d.len, PID, &m), 0);
 	free(own);
+	same_when_slim(m);
 	return m;
 }
 
@@ -236,4 +267,28 @@ TEST(it_is_found_by_its_name_with_the_pid)
 	assert_string_equal(jitdump_path(paths, 5, PID), "/srv/jit-77.dump");
 	assert_null(jitdump_path(paths, 4, PID));
 	assert_null(jitdump_path(paths, 0, PID));
+}
+
+TEST(a_bomb_is_refused_before_it_takes_memory_or_time)
+{
+	int64_t before;
+	struct rusage was, is;
+	size_t first, len = 0;
+	char *kept = NULL;
+	FILE *f = tmpfile();
+
+	head(PID);
+	first = d.len;
+	load(0x1000, 16, 1, "f");
+	fwrite(d.bytes, 1, d.len, f);
+	for (size_t n = d.len; n < 64u << 20; n += d.len - first)
+		fwrite(d.bytes + first, 1, d.len - first, f);
+	fflush(f);
+	getrusage(RUSAGE_SELF, &was);
+	before = clock_cpu_ns();
+	assert_int_equal(jitdump_slim(fileno(f), (uint64_t)ftell(f), &kept, &len), -E2BIG);
+	getrusage(RUSAGE_SELF, &is);
+	assert_true(clock_cpu_ns() - before < 2 * NSEC_PER_SEC);
+	assert_true(is.ru_maxrss - was.ru_maxrss < 20 << 10);
+	fclose(f);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -227,6 +228,94 @@ TEST(fifos_devices_foreign_and_huge_files_are_refused)
 		perfmap_free(m);
 		unlink(map_path);
 	}
+}
+
+/* Text of `size` bytes or a little more, as map. */
+static void make_bomb(const char *piece, size_t size)
+{
+	cleanup_strbuf struct strbuf s = STRBUF_INIT;
+	FILE *f;
+
+	while (s.len < 1 << 20)
+		strbuf_addstr(&s, piece);
+	make_map("100 10 first\n");
+	f = fopen(map_path, "a");
+	for (size_t n = 0; n < size; n += s.len)
+		assert_int_equal(fwrite(s.buf, 1, s.len, f), s.len);
+	fclose(f);
+}
+
+TEST(a_bomb_is_refused_before_it_takes_memory_or_time)
+{
+	cleanup_strbuf struct strbuf longest = STRBUF_INIT;
+	static const char *const bombs[] = {"1 1 a\n", "x\n", "\n", "7f0000001000 1000 nn\n"};
+	struct rusage before, after;
+	struct perfmap_stamp stamp = {0};
+	struct perfmap *m = NULL;
+	int64_t cpu;
+
+	for (int i = 0; i < 4096; i++)
+		strbuf_addch(&longest, 'n');
+	for (size_t i = 0; i <= sizeof(bombs) / sizeof(bombs[0]); i++) {
+		cleanup_strbuf struct strbuf piece = STRBUF_INIT;
+
+		if (i < sizeof(bombs) / sizeof(bombs[0]))
+			strbuf_addstr(&piece, bombs[i]);
+		else
+			strbuf_addf(&piece, "1000 10 %s\n", strbuf_str(&longest));
+		make_bomb(strbuf_str(&piece), 64u << 20);
+		getrusage(RUSAGE_SELF, &before);
+		cpu = clock_cpu_ns();
+		stamp = (struct perfmap_stamp){0};
+		assert_int_equal(read_map(&stamp, &m), -E2BIG);
+		cpu = clock_cpu_ns() - cpu;
+		getrusage(RUSAGE_SELF, &after);
+		print_message("bomb %zu: %.1f ms, %ld KiB more\n", i, (double)cpu / 1e6,
+			      after.ru_maxrss - before.ru_maxrss);
+		assert_true(cpu < NSEC_PER_SEC);
+		assert_true(after.ru_maxrss - before.ru_maxrss < 32 << 10);
+		assert_int_equal(read_map(&stamp, &m), -EALREADY);
+		unlink(map_path);
+	}
+}
+
+TEST(a_line_longer_than_any_buffer_is_one_line)
+{
+	struct perfmap_stamp stamp = {0};
+	struct perfmap *m = NULL;
+	FILE *f;
+
+	make_map("100 10 first\n200 10 ");
+	f = fopen(map_path, "a");
+	for (int i = 0; i < 300000; i++)
+		fputs("300 10 a ", f);
+	fputs("\n400 10 last", f);
+	fclose(f);
+	assert_int_equal(read_map(&stamp, &m), 0);
+	assert_int_equal(perfmap_count(m), 3);
+	assert_int_equal(perfmap_skipped(m), 0);
+	expect(m, 0x100, "first");
+	expect(m, 0x300, NULL);
+	expect(m, 0x400, "last");
+	perfmap_free(m);
+	unlink(map_path);
+}
+
+TEST(a_link_to_a_map_is_not_followed)
+{
+	struct perfmap_stamp stamp = {0};
+	struct perfmap *m = NULL;
+	char real[] = "/tmp/sonde-map-XXXXXX";
+	int fd = mkstemp(real);
+
+	assert_true(fd >= 0 && write(fd, "100 10 x\n", 9) == 9);
+	close(fd);
+	make_map("");
+	unlink(map_path);
+	assert_int_equal(symlink(real, map_path), 0);
+	assert_int_equal(read_map(&stamp, &m), -ENOTSUP);
+	unlink(map_path);
+	unlink(real);
 }
 
 TEST(what_node_writes_is_read_whole)
