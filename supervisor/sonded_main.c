@@ -123,7 +123,7 @@ static int open_log(struct sonded *d, const struct conf *c, struct err *e)
 	if (fd < 0)
 		return err_set(e, -errno, EXIT_PERMISSION, "cannot write %s: %s", path,
 			       strerror(errno));
-	folder_own(fd, 0640);
+	folder_own(fd, path, 0640);
 	return fd;
 }
 
