@@ -318,18 +318,23 @@ bool service_is_failing(const struct service *s)
 
 int service_failure(const struct service *s, struct err *e)
 {
+	const char *fix = "sonde status    and    sonde logs    tell how it goes on";
+
 	if (s->last.code) {
 		err_set(e, -EIO, s->last.exit, "%s does not record: %s", s->program, s->last.what);
-		err_fix(e, "%s", s->last.fix);
-		return -EIO;
-	}
-	if (s->store_error[0])
+		fix = s->last.fix;
+	} else if (s->why[0]) {
+		err_set(e, -EIO, s->exit > 0 ? (enum sonde_exit)s->exit : EXIT_RUNTIME,
+			"%s does not record: %s", s->program, s->why);
+		fix = s->fix;
+	} else if (s->store_error[0]) {
 		err_set(e, -EIO, EXIT_STORE, "%s does not record: the store cannot be written (%s)",
 			s->program, s->store_error);
-	else
+	} else {
 		err_set(e, -EIO, EXIT_RUNTIME, "%s does not record: it has not begun yet",
 			s->program);
-	err_fix(e, "sonde status    and    sonde logs    tell how it goes on");
+	}
+	err_fix(e, "%s", fix);
 	return -EIO;
 }
 
