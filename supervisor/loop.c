@@ -36,6 +36,7 @@
 #define CHILD_MEMORY_LEAST (512ull << 20)
 #define STATUS_NS          (10 * NSEC_PER_SEC)
 #define READY_LATEST_NS    (30 * NSEC_PER_SEC)
+#define RECORDS_LATEST_NS  (60 * NSEC_PER_SEC)
 
 #define CAP(x) (1ull << CAP_##x)
 /* To read other users' processes and files, give the store's files to its group, and run on time on
@@ -229,10 +230,10 @@ void sup_follow(struct sup *s, const struct conf *c)
 		if (l->pid && (!l->wanted || all || other_freq || rules || own[i]))
 			service_stop(
 				l, SERVICE_STOP_NS); /* the next turn restarts one that is wanted */
-		else if (l->state == SERVICE_FAILED)
+		else if (service_is_failing(l))
 			service_try_anew(l);
 	}
-	if (s->maps.service.state == SERVICE_FAILED)
+	if (service_is_failing(&s->maps.service))
 		service_try_anew(&s->maps.service);
 	if (args && s->maps.service.pid)
 		service_stop(&s->maps.service, SERVICE_STOP_NS);
@@ -349,23 +350,32 @@ static void watch(struct sup *s)
 		service_watch(&s->loader[i]);
 }
 
-static unsigned int count(const struct sup *s, enum service_state state)
+/* What keeps a family from recording: its loader, or sonde-maps. */
+static const struct service *culprit(const struct sup *s, const struct service *l)
 {
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < s->n_loaders; i++)
-		n += s->loader[i].wanted && s->loader[i].state == state;
-	return n;
+	return service_is_failing(&s->maps.service) ? &s->maps.service : l;
 }
 
+/* The first that fails; if none does, the first that has not begun. */
 static const struct service *first_failed(const struct sup *s)
 {
-	if (s->maps.service.state == SERVICE_FAILED)
-		return &s->maps.service;
-	for (unsigned int i = 0; i < s->n_loaders; i++)
-		if (s->loader[i].wanted && s->loader[i].state == SERVICE_FAILED)
-			return &s->loader[i];
-	return NULL;
+	const struct service *slow = NULL;
+
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		const struct service *l = &s->loader[i];
+
+		if (l->wanted && service_is_failing(culprit(s, l)))
+			return culprit(s, l);
+		if (l->wanted && !slow)
+			slow = l;
+	}
+	return slow ?: &s->maps.service;
+}
+
+/* Who started sonded in the background waits until the store has something of each family. */
+static bool records(const struct sup *s, const struct service *l)
+{
+	return l->state == SERVICE_RUNNING && (l->in_store || !s->o->must_record);
 }
 
 static void tell_failures(const struct sup *s)
@@ -374,26 +384,35 @@ static void tell_failures(const struct sup *s)
 		const struct service *l = &s->loader[i];
 		struct err why = {0};
 
-		if (!l->wanted || l->state == SERVICE_RUNNING || !l->why[0])
+		if (!l->wanted || records(s, l))
 			continue;
-		service_failure(l, &why);
+		service_failure(culprit(s, l), &why);
 		s->o->not_recording(s->o->ctx, &why);
 	}
+}
+
+/* Who waits for the first data is told of what may still mend itself, such as a full disk. */
+static bool has_failed(const struct sup *s, const struct service *v)
+{
+	return s->o->must_record ? service_is_failing(v) : v->state == SERVICE_FAILED;
 }
 
 /* Status comes before READY=1, so that a client that waits for READY can read it. */
 static void tell_systemd(struct sup *s)
 {
-	unsigned int wanted = 0, running = count(s, SERVICE_RUNNING),
-		     failed = count(s, SERVICE_FAILED);
+	unsigned int wanted = 0, running = 0, failed = 0;
 	int64_t now = clock_mono_ns();
-	bool ready;
+	bool ready, late;
 
-	for (unsigned int i = 0; i < s->n_loaders; i++)
-		wanted += s->loader[i].wanted;
-	failed = s->maps.service.state == SERVICE_FAILED ? wanted : failed;
-	ready = !s->ready && !s->stopping &&
-		(running + failed >= wanted || now - s->began_ns > READY_LATEST_NS);
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		const struct service *l = &s->loader[i];
+
+		wanted += l->wanted;
+		running += l->wanted && records(s, l);
+		failed += l->wanted && !records(s, l) && has_failed(s, culprit(s, l));
+	}
+	late = now - s->began_ns > (s->o->must_record ? RECORDS_LATEST_NS : READY_LATEST_NS);
+	ready = !s->ready && !s->stopping && (running + failed >= wanted || late);
 	if (ready || now - s->watched_ns >= (s->watchdog_ns ?: STATUS_NS)) {
 		s->watched_ns = now;
 		notify_send("%sSTATUS=%u of %u families record, %u failed",
@@ -401,7 +420,7 @@ static void tell_systemd(struct sup *s)
 	}
 	if (!ready)
 		return;
-	if (s->o->must_record && !running && failed == wanted) {
+	if (s->o->must_record && !running) {
 		service_failure(first_failed(s), &s->failure);
 		sup_stop(s);
 		return;

@@ -22,7 +22,8 @@ struct loop_opts {
 	void (*ready)(void *ctx); /* called once all families that can run do */
 	void (*not_recording)(
 		void *ctx, const struct err *why); /* before that, for each family that does not */
-	bool must_record; /* end with the first failure if no family could be started */
+	bool must_record; /* ready: the store has something of each; end with the first failure if
+			     no family records */
 	void *ctx;
 };
 

@@ -18,6 +18,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
 #include "schema/store/files/folder.h"
+#include "schema/store/files/mend.h"
 #include "schema/store/write/writer.h"
 #include "supervisor/children/become.h"
 #include "supervisor/config/conf.h"
@@ -31,7 +32,8 @@
 
 struct sonded {
 	const char *dir, *flags[CONF_KEYS];
-	bool check, show, origin, background, replace;
+	bool check, show, origin, background, replace, mend;
+	int failed; /* in the background: the exit code of the first family that does not record */
 	int told;   /* a pipe to the process that started sonded; -1: none */
 	int before; /* its stderr, until sonded is ready; -1 */
 	struct madestore
@@ -53,6 +55,7 @@ static const struct option OPTIONS[] = {
 	{"origin", 0, OPTION_FLAG, NULL, "with --show-config: also print where each value comes from", OPTION_AT(struct sonded, origin)},
 	{"background", 0, OPTION_FLAG, NULL, "return once it records, and keep running", OPTION_AT(struct sonded, background)},
 	{"replace", 0, OPTION_FLAG, NULL, "take over from a running sonded, which stops cleanly first", OPTION_AT(struct sonded, replace)},
+	{"mend", 0, OPTION_FLAG, NULL, "give what root left in the store to the owner of its folder, and exit", OPTION_AT(struct sonded, mend)},
 	{0},
 };
 /* clang-format on */
@@ -82,11 +85,11 @@ static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 static void on_ready(void *ctx)
 {
 	struct sonded *d = ctx;
-	char zero = 0;
+	char code = (char)d->failed;
 
 	if (d->told < 0)
 		return;
-	if (write(d->told, &zero, 1) != 1)
+	if (write(d->told, &code, 1) != 1)
 		log_line(LOG_LEVEL_WARN, "sonded", "the process that started sonded is gone");
 	close(d->told);
 	close(d->before);
@@ -95,9 +98,11 @@ static void on_ready(void *ctx)
 
 static void on_not_recording(void *ctx, const struct err *why)
 {
-	const struct sonded *d = ctx;
+	struct sonded *d = ctx;
 	struct strbuf fix cleanup_strbuf = STRBUF_INIT;
 
+	if (!d->failed)
+		d->failed = why->exit;
 	typed_add(&fix, why->fix);
 	if (d->told >= 0)
 		dprintf(d->before, "sonded: %s%s%s\n", why->what, fix.len ? "\n  fix: " : "",
@@ -124,7 +129,7 @@ static int open_log(struct sonded *d, const struct conf *c, struct err *e)
 	if (fd < 0)
 		return err_set(e, -errno, EXIT_PERMISSION, "cannot write %s: %s", path,
 			       strerror(errno));
-	folder_own(fd, 0640);
+	folder_own(fd, path, 0640);
 	return fd;
 }
 
@@ -148,7 +153,7 @@ static int leave_to_child(struct sonded *d)
 	}
 	close(fds[1]);
 	if (read(fds[0], &word, 1) == 1)
-		return EXIT_OK;
+		return word;
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) :
 									  EXIT_RUNTIME;
 }
@@ -198,6 +203,19 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 	return rc;
 }
 
+/* A store that is not there yet needs none. */
+static int mend(const char *store, struct err *e)
+{
+	int rc = folder_mend(store);
+
+	if (rc >= 0 || rc == -ENOENT)
+		return 0;
+	err_set(e, rc, EXIT_PERMISSION, "cannot give root's files in %s to the folder's owner: %s",
+		store, strerror(-rc));
+	err_fix(e, "sudo chown -R --reference=%s %s", store, store);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct sonded d = {.told = -1, .before = -1};
@@ -218,6 +236,8 @@ int main(int argc, char **argv)
 			conf_print(&c, d.origin, stdout);
 		return fflush(stdout) ? EXIT_RUNTIME : EXIT_OK;
 	}
+	if (d.mend)
+		return mend(store_of(&c), &e) ? err_report(&e, "sonded") : EXIT_OK;
 	if (become_store_user(store_of(&c), argv, &e))
 		return err_report(&e, "sonded");
 	if (d.background) {

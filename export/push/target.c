@@ -113,17 +113,17 @@ static bool is_url(const char *s)
 	return n && (!host[n] || !strcmp(host + n, "/"));
 }
 
-/* "60", "60s", "5m", "1h", "2d"; a day is the most that makes sense but for backfill, a month the
+/* "60s", "5m", "1h", "2d"; a day is the most that makes sense but for backfill, a month the
  * most of all. */
 static bool take_time(const char *s, uint32_t *out)
 {
 	char *end;
 	unsigned long n = strtoul(s, &end, 10);
-	unsigned long unit = !*end || !strcmp(end, "s") ? 1 :
-			     !strcmp(end, "m")          ? 60 :
-			     !strcmp(end, "h")          ? 3600 :
-			     !strcmp(end, "d")          ? 86400 :
-							  0;
+	unsigned long unit = !strcmp(end, "s") ? 1 :
+			     !strcmp(end, "m") ? 60 :
+			     !strcmp(end, "h") ? 3600 :
+			     !strcmp(end, "d") ? 86400 :
+						 0;
 
 	if (!isdigit((unsigned char)*s) || !unit || !n || n > 31 * 86400 / unit)
 		return false;

@@ -15,6 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "schema/base/log.h"
+#include "schema/store/files/mend.h"
+
 #define USER     "sonde" /* supervisor/systemd/sysusers.conf */
 #define BIT(cap) (1ull << (cap))
 /* CapabilityBoundingSet of the unit */
@@ -71,6 +74,9 @@ int become_store_user(const char *store, char **argv, struct err *e)
 	pw = getpwuid(st.st_uid);
 	if (!pw || strcmp(pw->pw_name, USER))
 		return 0; /* another user's: lock.c refuses it */
+	rc = folder_mend(store);
+	if (rc < 0)
+		log_warn("cannot give root's files in %s to %s: %s", store, USER, strerror(-rc));
 	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	rc = len > 0 ? change_user(pw) : -ENOENT;
 	if (rc)

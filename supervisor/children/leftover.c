@@ -12,6 +12,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/owner.h"
 #include "schema/base/strbuf.h"
 #include "supervisor/children/child.h"
 
@@ -29,6 +30,8 @@ void leftover_note(const char *store, const pid_t *pids, size_t n)
 				    (unsigned long long)child_start_ticks(pids[i]));
 	snprintf(path, sizeof(path), "%s/children", store);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd >= 0)
+		owner_inherit(fd, path);
 	if (fd >= 0 && write(fd, strbuf_str(&text), text.len) < 0)
 		return; /* the disk is full: a child that hangs after sonded was killed then stays
 			 */

@@ -63,6 +63,10 @@ static void fail(struct service *s, bool was_ready)
 	uint32_t chance = 0;
 
 	s->failures++;
+	s->last.code = 0;
+	err_set(&s->last, -EIO, s->exit > 0 ? (enum sonde_exit)s->exit : EXIT_RUNTIME, "%s",
+		s->why);
+	err_fix(&s->last, "%s", s->fix);
 	if (policy_gives_up(s->failures, was_ready, s->exit)) {
 		enter(s, SERVICE_FAILED);
 		log_line(LOG_LEVEL_ERROR, s->program, "will not be restarted: %s%s%s", s->why,
@@ -108,6 +112,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 
 	s->ready_ns = 0;
 	s->why[0] = s->fix[0] = '\0';
+	s->in_store = false;
 	s->starts++;
 	s->samples_before += s->samples;
 	s->lost_before += s->lost;
@@ -162,6 +167,7 @@ void service_ready(struct service *s)
 		return;
 	enter(s, SERVICE_RUNNING);
 	s->ready_ns = s->since_ns;
+	s->last = (struct err){0};
 	log_line(LOG_LEVEL_INFO, s->program, "ready, pid %d", (int)s->pid);
 }
 
@@ -200,6 +206,9 @@ static void take_event(struct service *s, const json_t *ev)
 	s->heard_ns = clock_mono_ns();
 	if (!strcmp(name, "ready"))
 		service_ready(s);
+	/* the store has its run; or its first rows, if that took long */
+	if ((!strcmp(name, "ready") && number(ev, "run") > 0) || !strcmp(name, "first"))
+		s->in_store = true;
 	if (!strcmp(name, "progress") || !strcmp(name, "done")) {
 		s->samples = number(ev, "samples");
 		s->lost = number(ev, *name == 'd' ? "lost_total" : "lost");
@@ -299,13 +308,37 @@ void service_try_anew(struct service *s)
 		return;
 	enter(s, SERVICE_OFF);
 	s->failures = 0;
+	s->last = (struct err){0};
+}
+
+bool service_is_failing(const struct service *s)
+{
+	if (s->state == SERVICE_RUNNING)
+		return s->family && !s->in_store && s->store_error[0];
+	return s->state == SERVICE_FAILED ||
+	       ((s->state == SERVICE_WAITING || s->state == SERVICE_STARTING) &&
+		s->failures >= POLICY_FAILING);
 }
 
 int service_failure(const struct service *s, struct err *e)
 {
-	err_set(e, -EIO, s->exit > 0 ? (enum sonde_exit)s->exit : EXIT_RUNTIME,
-		"%s does not record: %s", s->program, s->why);
-	err_fix(e, "%s", s->fix);
+	const char *fix = "sonde status    and    sonde logs    tell how it goes on";
+
+	if (s->last.code) {
+		err_set(e, -EIO, s->last.exit, "%s does not record: %s", s->program, s->last.what);
+		fix = s->last.fix;
+	} else if (s->why[0]) {
+		err_set(e, -EIO, s->exit > 0 ? (enum sonde_exit)s->exit : EXIT_RUNTIME,
+			"%s does not record: %s", s->program, s->why);
+		fix = s->fix;
+	} else if (s->store_error[0]) {
+		err_set(e, -EIO, EXIT_STORE, "%s does not record: the store cannot be written (%s)",
+			s->program, s->store_error);
+	} else {
+		err_set(e, -EIO, EXIT_RUNTIME, "%s does not record: it has not begun yet",
+			s->program);
+	}
+	err_fix(e, "%s", fix);
 	return -EIO;
 }
 
@@ -337,6 +370,7 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 	if (asked) {
 		enter(s, SERVICE_OFF);
 		s->failures = 0;
+		s->last = (struct err){0};
 		s->kill_ns = 0;
 		return;
 	}
@@ -428,6 +462,7 @@ void service_watch(struct service *s)
 json_t *service_json(const struct service *s)
 {
 	int64_t now = clock_mono_ns();
+	struct err e = {0};
 	json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:i, s:i, s:i, s:f, s:f, s:f}", "name", s->name,
 			      "state", service_state_name(s->state), "pid", (int)s->pid,
 			      "for_seconds", (double)(now - s->since_ns) / 1e9, "starts",
@@ -435,8 +470,18 @@ json_t *service_json(const struct service *s)
 			      "samples", s->samples + s->samples_before, "lost",
 			      s->lost + s->lost_before, "cores", s->cores);
 
-	json_object_set_new(o, "why", s->why[0] ? json_string(s->why) : json_null());
-	json_object_set_new(o, "fix", s->fix[0] ? json_string(s->fix) : json_null());
+	if (service_is_failing(s))
+		service_failure(s, &e);
+	json_object_set_new(o, "failing", json_boolean(e.code));
+	json_object_set_new(o, "in_store", json_boolean(s->in_store));
+	if (s->last.code) {
+		json_object_set_new(o, "why", json_string(s->last.what));
+		json_object_set_new(o, "fix",
+				    s->last.fix[0] ? json_string(s->last.fix) : json_null());
+	} else {
+		json_object_set_new(o, "why", s->why[0] ? json_string(s->why) : json_null());
+		json_object_set_new(o, "fix", s->fix[0] ? json_string(s->fix) : json_null());
+	}
 	json_object_set_new(o, "store_error",
 			    s->store_error[0] ? json_string(s->store_error) : json_null());
 	json_object_set_new(o, "hz", s->freq ? json_integer(s->freq) : json_null());

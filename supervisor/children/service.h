@@ -51,6 +51,8 @@ struct service {
 	unsigned int starts;             /* all */
 	int exit;                        /* of the last one: code, -1 signal */
 	char why[256], fix[160];         /* of its last failure; "": none */
+	struct err last;                 /* its last failure since it last ran; code 0: none */
+	bool in_store;                   /* this process has written to the store */
 	char said[256], said_fix[160];   /* the last line of its stderr, "": none; for a service
 					    without a progress pipe */
 	int progress_fd, stderr_fd;      /* ours, -1: none */
@@ -99,7 +101,10 @@ uint64_t service_cpu_ns(const struct service *s);
 void service_watch(struct service *s);
 /* A waiting or failed service becomes off, so that the loop starts it again. */
 void service_try_anew(struct service *s);
-/* Why it does not run: program, reason, fix and exit code. */
+/* Does it not record, with nothing that says that it soon will: it was given up, or fails again and
+ * again, or cannot write to the store? */
+bool service_is_failing(const struct service *s);
+/* Why it does not record: program, reason, fix and exit code. */
 int service_failure(const struct service *s, struct err *e);
 json_t *service_json(const struct service *s);
 

@@ -186,8 +186,11 @@ static int refuse_value(enum conf_key key, const char *text, const char *origin,
 	else
 		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, s->name, text,
 			s->like);
-	err_fix(e, "sonde config show    lists %s%s%s, and all others", s->name,
-		*conf_fallback(key) ? ", by default " : "", conf_fallback(key));
+	if (s->type == SETTING_DURATION && quantity_lacks_unit(text))
+		err_fix(e, "%s = %.80ss or %s = %.80sm", s->name, text, s->name, text);
+	else
+		err_fix(e, "sonde config show    lists %s%s%s, and all others", s->name,
+			*conf_fallback(key) ? ", by default " : "", conf_fallback(key));
 	return -EINVAL;
 }
 

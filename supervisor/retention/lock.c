@@ -122,7 +122,7 @@ int lock_take(const char *store, bool replace, int *out, struct err *e)
 		if (rc)
 			return rc;
 	}
-	folder_own(fd, 0640);
+	folder_own(fd, path, 0640);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
 		log_line(LOG_LEVEL_WARN, "sonded", "cannot write %s: %s", path,

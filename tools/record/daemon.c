@@ -30,7 +30,7 @@ static int refused(const char *store, int error, struct err *e)
 		return -error;
 	}
 	if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no sonded keeps the store %s", store);
+		err_set(e, -ENOENT, EXIT_NOTHING, "no sonded is running for the store %s", store);
 		err_fix(e, "sudo sonde up");
 		return -ENOENT;
 	}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cli/quantity.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
@@ -148,8 +149,12 @@ static int parse_time(const char *option, const char *text, int64_t now, int64_t
 	if (!when_parse(text, now, out))
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE, "--%s: '%.100s' is not a time", option, text);
-	err_fix(e, "sonde help range    for example --%s 03:10, --%s 'yesterday 03:10', --%s -2h",
-		option, option, option);
+	if (*text == '-' && quantity_lacks_unit(text + 1))
+		err_fix(e, "--%s %.100ss or --%s %.100sm", option, text, option, text);
+	else
+		err_fix(e,
+			"sonde help range    for example --%s 03:10, --%s 'yesterday 03:10', --%s -2h",
+			option, option, option);
 	return -EINVAL;
 }
 

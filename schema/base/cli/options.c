@@ -129,6 +129,11 @@ static int read_duration(const struct option *o, const char *text, uint64_t *out
 		*out = (uint64_t)ns;
 		return 0;
 	}
+	if (quantity_lacks_unit(text))
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"--%s takes a duration with its unit, not '%.100s': --%s %.100ss or --%s %.100sm",
+			o->name, text, o->name, text, o->name, text);
 	if (ns)
 		snprintf(what, sizeof(what), "a duration of at %s %s",
 			 (uint64_t)ns < o->min ? "least" : "most",

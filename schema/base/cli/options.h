@@ -23,7 +23,7 @@ enum option_type {
 	OPTION_FLAG,   /* bool */
 	OPTION_STRING, /* const char * */
 	OPTION_UINT,   /* uint64_t, or by `size` uint32_t, int, uint8_t; decimal, from min to max */
-	OPTION_DURATION, /* int64_t, ns: 10s, 15m, 1h30m; a bare number is seconds; > 0, from min to
+	OPTION_DURATION, /* int64_t, ns: 10s, 15m, 1h30m; > 0, from min to
 			    max */
 	OPTION_LIST,     /* struct option_list: may be given up to `max` times */
 	OPTION_BYTES,    /* uint64_t: 64M, 1.5GiB, 4096; > 0 */

@@ -111,7 +111,7 @@ int quantity_ns(const char *s, int64_t *out)
 		if (digits(&s, &n) || fraction(&s, &part))
 			return -EINVAL;
 		letters = strspn(s, "abcdefghijklmnopqrstuvwxyz");
-		unit = !letters && !*s && !sum ? SEC : unit_ns(s, letters);
+		unit = unit_ns(s, letters);
 		if (!unit || __builtin_mul_overflow((int64_t)n, unit, &one))
 			return -EINVAL;
 		one += (int64_t)((double)part / SEC * (double)unit);
@@ -123,6 +123,14 @@ int quantity_ns(const char *s, int64_t *out)
 		return -EINVAL;
 	*out = sum;
 	return 0;
+}
+
+bool quantity_lacks_unit(const char *s)
+{
+	uint64_t n;
+	int64_t part;
+
+	return !digits(&s, &n) && !fraction(&s, &part) && !*s && (n || part);
 }
 
 const char *quantity_say_bytes(uint64_t n, char *buf, size_t size)

@@ -37,7 +37,7 @@ static int copy(const char *path, const char *to, struct err *e)
 	int rc = fd < 0 ? -errno : 0;
 
 	if (!rc) {
-		folder_own(fd, 0640);
+		folder_own(fd, to, 0640);
 		rc = folder_copy(path, fd);
 	}
 	return rc ? say(to, rc, strerror(-rc), e) : 0;

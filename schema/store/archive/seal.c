@@ -210,12 +210,6 @@ static int sync_folder(const char *dir)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-static int no_lock(const char *dir, int rc, struct err *e)
-{
-	return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
-		       "cannot lock the store %s: %s", dir, strerror(-rc));
-}
-
 /* *may: it is at rest, and there is room. */
 static int begin_one(struct work *w, const char *path, struct source *s, bool *may, struct err *e)
 {
@@ -224,7 +218,7 @@ static int begin_one(struct work *w, const char *path, struct source *s, bool *m
 	int rc;
 
 	if (lock < 0)
-		return no_lock(w->o->dir, lock, e);
+		return folder_lock_refuse(w->o->dir, lock, e);
 	rc = finish_segment(path, s, &why);
 	*may = !rc && !has_log(path) &&
 	       (!w->o->room || room_of((uint64_t)s->st.st_size) <= w->o->room);
@@ -247,7 +241,7 @@ static int take_place(struct work *w, const struct source *s, const char *to, co
 	int rc = 0;
 
 	if (lock < 0)
-		return no_lock(w->o->dir, lock, e);
+		return folder_lock_refuse(w->o->dir, lock, e);
 	if (!is_unchanged(s)) {
 		w->r->put_off++;
 		return 0;
@@ -287,7 +281,7 @@ static int leave_damaged(struct work *w, const char *path, struct err *e)
 
 	*e = (struct err){0};
 	if (lock < 0)
-		return no_lock(w->o->dir, lock, e);
+		return folder_lock_refuse(w->o->dir, lock, e);
 	set_aside(w, path);
 	return 0;
 }
@@ -349,7 +343,7 @@ static int lock_sealing(const char *dir, struct err *e)
 					   "run it with sudo");
 		return rc;
 	}
-	folder_own(fd, 0640);
+	folder_own(fd, path, 0640);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return -EAGAIN;
 	return take_fd(&fd);

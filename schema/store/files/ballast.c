@@ -32,7 +32,7 @@ void ballast_keep(const char *dir, uint64_t bytes, uint64_t free_bytes, uint64_t
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 	if (fd < 0)
 		return; /* it is tried again at the next look */
-	folder_own(fd, 0640);
+	folder_own(fd, path, 0640);
 	if (posix_fallocate(fd, 0, (off_t)bytes))
 		(void)unlink(path);
 }

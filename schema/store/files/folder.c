@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,14 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/base/owner.h"
 
 #define DIR_MODE  0750
 #define FILE_MODE 0640
@@ -40,7 +43,7 @@ static gid_t folder_group(void)
 	return *end || v >= UINT32_MAX ? (gid_t)-1 : (gid_t)v;
 }
 
-void folder_own(int fd, mode_t mode)
+static void folder_share(int fd, mode_t mode)
 {
 	gid_t group = folder_group();
 
@@ -50,6 +53,12 @@ void folder_own(int fd, mode_t mode)
 		log_debug("cannot give the store's file to group %u: %s", group, strerror(errno));
 	if (fchmod(fd, mode) < 0)
 		log_debug("cannot set the mode of the store's file: %s", strerror(errno));
+}
+
+void folder_own(int fd, const char *path, mode_t mode)
+{
+	owner_inherit(fd, path);
+	folder_share(fd, mode);
 }
 
 static int folder_refuse(const char *dir, int error, struct err *e)
@@ -77,7 +86,7 @@ static int folder_make(const char *dir, mode_t mode)
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	folder_own(fd, mode);
+	folder_share(fd, mode);
 	return 0;
 }
 
@@ -95,6 +104,14 @@ static void folder_make_parents(const char *dir)
 	}
 }
 
+static void folder_give(const char *path)
+{
+	cleanup_fd int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0)
+		owner_inherit(fd, path);
+}
+
 int folder_prepare(const char *dir, struct err *e)
 {
 	char writers[PATH_MAX];
@@ -109,6 +126,8 @@ int folder_prepare(const char *dir, struct err *e)
 		rc = -ENAMETOOLONG;
 	if (!rc)
 		rc = folder_make(writers, 0700);
+	if (!rc)
+		folder_give(writers);
 	if (!rc && access(dir, R_OK | W_OK | X_OK) < 0)
 		rc = -errno;
 	return rc ? folder_refuse(dir, -rc, e) : 0;
@@ -123,10 +142,27 @@ int folder_lock(const char *dir)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
 	if (fd < 0)
 		return -errno;
+	owner_inherit(fd, path);
 	while (flock(fd, LOCK_EX) < 0)
 		if (errno != EINTR)
 			return -errno;
 	return take_fd(&fd);
+}
+
+int folder_lock_refuse(const char *dir, int rc, struct err *e)
+{
+	bool rights = rc == -EACCES || rc == -EPERM;
+	const struct passwd *pw = getpwuid(geteuid());
+	struct stat st;
+
+	err_set(e, rc, rights ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s", dir,
+		strerror(-rc));
+	if (rights && pw && stat(dir, &st) == 0 && st.st_uid == geteuid())
+		err_fix(e, "sudo chown -R %s %s    gives its files to %s, who owns the folder",
+			pw->pw_name, dir, pw->pw_name);
+	else if (rights)
+		err_fix(e, "run it with sudo, or choose a folder of your own: --store DIR");
+	return rc;
 }
 
 static bool has_shape(const char *name, const char *shape)
@@ -259,7 +295,7 @@ int folder_new_segment(const char *dir, char path[PATH_MAX], struct err *e)
 		snprintf(path, PATH_MAX, "%s/%s-%04d.db", dir, stamp, number);
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
 		if (fd >= 0) {
-			folder_own(fd, FILE_MODE);
+			folder_own(fd, path, FILE_MODE);
 			return 0;
 		}
 		if (errno != EEXIST)
@@ -302,7 +338,7 @@ int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
 	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
 	if (fd < 0)
 		return folder_refuse(dir, errno, e);
-	folder_own(fd, FILE_MODE);
+	folder_own(fd, made, FILE_MODE);
 	errno = ENOSPC; /* what a short write means */
 	if (write(fd, name, strlen(name)) != (ssize_t)strlen(name) || rename(made, path) < 0)
 		return folder_refuse(dir, errno, e);

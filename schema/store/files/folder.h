@@ -19,7 +19,8 @@
  *                              it with their next batch
  *
  * The folder is 0750, files are 0640, whatever the umask; their group is `sonde` where there is
- * one, else, under sudo, the group of the user who called it.
+ * one, else, under sudo, the group of the user who called it. What root makes in the folder belongs
+ * to the folder's owner (owner.h).
  */
 #ifndef SONDE_STORE_FILES_FOLDER_H
 #define SONDE_STORE_FILES_FOLDER_H
@@ -35,10 +36,12 @@
 
 /* Makes the folder and writers/ in it if they are missing. */
 int folder_prepare(const char *dir, struct err *e);
-/* Gives an open file of ours its group and mode. */
-void folder_own(int fd, mode_t mode);
+/* Gives an open file of ours, at `path` in the folder, its owner (owner.h), group and mode. */
+void folder_own(int fd, const char *path, mode_t mode);
 /* Waits for the writers' lock. Returns the descriptor (close it to release the lock), or -errno. */
 int folder_lock(const char *dir);
+/* Says that folder_lock failed with `rc`, and how to mend that. Returns rc. */
+int folder_lock_refuse(const char *dir, int rc, struct err *e);
 bool folder_is_segment_name(const char *name);
 /* Its start in UTC, from its name; INT64_MAX: the name does not say. */
 int64_t folder_begun_ns(const char *name);

@@ -18,6 +18,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
+#include "schema/base/owner.h"
 #include "schema/store/files/segment.h"
 
 static const char magic[8] = {'s', 'o', 'n', 'd', 'e', 't', 'l', 'y'};
@@ -49,6 +50,7 @@ int tally_open(const char *dir, struct tally *t, struct err *e)
 	t->fd = open(t->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (t->fd < 0)
 		return tally_refuse(t, dir, errno, e);
+	owner_inherit(t->fd, t->path);
 	if (flock(t->fd, LOCK_EX | LOCK_NB) < 0)
 		return tally_refuse(t, dir, errno, e);
 	rc = posix_fallocate(t->fd, 0, TALLY_BYTES);

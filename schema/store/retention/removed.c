@@ -135,7 +135,7 @@ int removed_open(const char *dir, int *fd, struct removed_page *page, struct err
 	f = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
 	if (f < 0)
 		return refuse(dir, -errno, e);
-	folder_own(f, 0640);
+	folder_own(f, path, 0640);
 	rc = -posix_fallocate(f, 0, REMOVED_FILE_BYTES);
 	if (!rc)
 		rc = page_load(f, page);

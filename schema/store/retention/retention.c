@@ -231,8 +231,7 @@ static int remove_one(struct work *w, const struct removed_one *o, const struct 
 		return 1;
 	lock = folder_lock(w->dir);
 	if (lock < 0)
-		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
-			       "cannot lock the store %s: %s", w->dir, strerror(-lock));
+		return folder_lock_refuse(w->dir, lock, e);
 	tally_segments_read(w->dir, &w->needed);
 	if (is_needed(w, o->segment) || !is_there(w, o->segment))
 		return 0;

@@ -80,8 +80,7 @@ int symbolizer_open(const char *dir, const char *path, struct symbolizer **out, 
 	int rc;
 
 	if (lock < 0)
-		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
-			       "cannot lock the store %s: %s", dir, strerror(-lock));
+		return folder_lock_refuse(dir, lock, e);
 	archived = folder_is_archived(path);
 	rc = segment_open(path, &seg, e);
 	if (rc)
@@ -342,8 +341,7 @@ int symbolizer_image(struct symbolizer *r, uint32_t image, symbolizer_find *find
 	int ret = 0;
 
 	if (lock < 0)
-		return err_set(e, lock, EXIT_STORE, "cannot lock the store %s: %s", r->dir,
-			       strerror(-lock));
+		return folder_lock_refuse(r->dir, lock, e);
 	r->rc = SQLITE_OK;
 	exec(r, "BEGIN IMMEDIATE");
 	list = frames_read(r, image, &n);

@@ -364,8 +364,7 @@ static int writer_settle(struct store_writer *w, struct err *e)
 		return rc;
 	lock = folder_lock(w->dir);
 	if (lock < 0)
-		return err_set(e, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir,
-			       strerror(-lock));
+		return folder_lock_refuse(w->dir, lock, e);
 	rc = tally_open(w->dir, &w->tally, e);
 	if (rc)
 		return rc;

@@ -49,7 +49,7 @@ def made(sonde, tmp_path_factory):
          "stack": [*START, "main", "lock", "futex_wait"]}])
     pages = {}
     for name, args in (("cpu", ["flame", "--type", "cpu"]), ("wall", ["flame", "--type", "wall"]), ("all", ["flame"]), ("report", ["report"]),
-                       ("offcpu", ["flame", "--type", "offcpu"]), ("diff", ["diff", "--baseline", "60", "--type", "cpu"])):
+                       ("offcpu", ["flame", "--type", "offcpu"]), ("diff", ["diff", "--baseline", "60s", "--type", "cpu"])):
         pages[name] = str(folder / f"{name}.html")
         sonde(*args, "-q", *RANGE, "-o", pages[name], store=store, check=True)
     return store, pages
@@ -302,7 +302,7 @@ def test_what_has_no_name_is_told_by_file(page, pages, made):
 
 @pytest.mark.parametrize("verb", ["flame", "diff"])
 def test_a_picture_is_as_wide_as_asked(sonde, made, tmp_path, verb):
-    args = [verb, "-q", "--type", "cpu", *RANGE, *(["--baseline", "60"] if verb == "diff" else [])]
+    args = [verb, "-q", "--type", "cpu", *RANGE, *(["--baseline", "60s"] if verb == "diff" else [])]
     for width in (None, 640, 3000):
         sonde(*args, *(["--width", width] if width else []), "-o", tmp_path / "x.svg", store=made[0], check=True)
         svg = ET.parse(tmp_path / "x.svg").getroot()

@@ -205,14 +205,14 @@ def test_a_family_that_cannot_be_started_is_said_with_its_fix_and_the_others_rec
     call = part_of_sonde(scratch, "sonde-cpu")
     done = call("sonde", "up", "cpu,offcpu", "--store", store)
     try:
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 3, done.stderr
         assert re.search(r"sonde-offcpu does not record: sonde-offcpu is not installed.*\n  fix: install", done.stderr), done.stderr
         assert "sonde-cpu" not in done.stderr and "recording into" in done.stderr
         with open(os.path.join(store, "sonded.log"), encoding="utf-8") as f:
             assert re.search(r"will not be restarted: sonde-offcpu is not installed.*; fix: install", f.read())
         told(call("sonde", "up", "goheap", "--store", store), 3, "is not installed", "sonde-goheap")
         again = call("sonde", "up", "offcpu", "cpu", "--store", store)
-        assert again.returncode == 0 and "sonde-offcpu is not installed" in again.stderr and "fix:" in again.stderr, again.stderr
+        assert again.returncode == 3 and "sonde-offcpu is not installed" in again.stderr and "fix:" in again.stderr, again.stderr
     finally:
         assert call("sonde", "down", "--store", store).returncode == 0
 

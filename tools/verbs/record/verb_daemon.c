@@ -17,7 +17,7 @@
 #include "tools/cli/verb.h"
 #include "tools/record/daemon.h"
 
-#define UP_LOOKS 200 /* 10 s */
+#define UP_LOOKS 1200 /* 60 s */
 
 struct family_args {
 	const char *families;
@@ -135,10 +135,44 @@ static bool is_asked(const struct verb_call *call, const char *name)
 
 struct began {
 	unsigned int recording, failed, open; /* number of requested families */
-	struct err first;                     /* number of failures */
+	struct err first;                     /* the first failure */
 };
 
-static void count_began(const struct verb_call *call, const json_t *services, bool say,
+static bool is_failing(const json_t *service)
+{
+	return json_is_true(json_object_get(service, "failing"));
+}
+
+/* The store has the beginning of its data. */
+static bool is_recording(const json_t *service)
+{
+	const json_t *in_store = json_object_get(service, "in_store");
+
+	/* a sonded from before an upgrade does not tell the latter */
+	return !strcmp(told(service, "state"), "running") && (!in_store || json_is_true(in_store));
+}
+
+static void describe(const json_t *service, struct err *e)
+{
+	json_int_t code = json_integer_value(json_object_get(service, "exit"));
+	const char *store_error = told(service, "store_error"), *fix = told(service, "fix");
+
+	if (*told(service, "why"))
+		err_set(e, -EIO, code > 0 ? (enum sonde_exit)code : EXIT_RUNTIME,
+			"sonde-%s does not record: %s", told(service, "name"),
+			told(service, "why"));
+	else if (*store_error)
+		err_set(e, -EIO, EXIT_STORE,
+			"sonde-%s does not record: the store cannot be written (%s)",
+			told(service, "name"), store_error);
+	else
+		err_set(e, -EIO, EXIT_RUNTIME, "sonde-%s does not record: it has not begun yet",
+			told(service, "name"));
+	err_fix(e, "%s", *fix ? fix : "sonde status    and    sonde logs    tell how it goes on");
+}
+
+/* `late`: what has not begun by now has failed. */
+static void count_began(const struct verb_call *call, const json_t *services, bool say, bool late,
 			struct began *b)
 {
 	const json_t *maps = json_array_get(services, 0), *s;
@@ -146,21 +180,22 @@ static void count_began(const struct verb_call *call, const json_t *services, bo
 
 	*b = (struct began){0};
 	json_array_foreach (services, i, s) {
-		const json_t *why = strcmp(told(maps, "state"), "failed") ? s : maps;
+		const json_t *why = is_failing(maps) ? maps : s;
 		struct err e = {0};
 
 		if (!is_asked(call, told(s, "name")))
 			continue;
-		if (strcmp(told(why, "state"), "failed")) {
-			bool runs = !strcmp(told(s, "state"), "running");
-
-			b->recording += runs;
-			b->open += !runs && (call->n_words || strcmp(told(s, "state"), "off"));
+		if (is_recording(s)) {
+			b->recording++;
 			continue;
 		}
-		err_set(&e, -EIO, (enum sonde_exit)json_integer_value(json_object_get(why, "exit")),
-			"sonde-%s does not record: %s", told(why, "name"), told(why, "why"));
-		err_fix(&e, "%s", told(why, "fix"));
+		if (!is_failing(why) && !late) {
+			b->open += call->n_words || strcmp(told(s, "state"), "off");
+			continue;
+		}
+		if (!is_failing(why) && !call->n_words && !strcmp(told(s, "state"), "off"))
+			continue;
+		describe(why, &e);
 		if (!b->failed++)
 			b->first = e;
 		if (say)
@@ -168,9 +203,9 @@ static void count_began(const struct verb_call *call, const json_t *services, bo
 	}
 }
 
-/* Prints how a running sonded handled the request: it reports families that fail, and returns an
- * error if all fail. */
-static int await_began(const struct verb_call *call, struct err *e)
+/* Waits until each requested family records or has failed. Reports those that failed; the first of
+ * them gives call->status, or the error if none records. */
+static int await_began(struct verb_call *call, struct err *e)
 {
 	struct began b = {.open = 1};
 	json_t *status = NULL;
@@ -180,19 +215,47 @@ static int await_began(const struct verb_call *call, struct err *e)
 		json_decref(status);
 		status = NULL;
 		rc = daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, e);
-		count_began(call, json_object_get(status, "services"), false, &b);
+		count_began(call, json_object_get(status, "services"), false, i + 1 == UP_LOOKS,
+			    &b);
 		if (b.open)
 			usleep(50000);
 	}
-	if (!rc && b.failed && !b.recording && !b.open) {
+	if (!rc && b.failed == 1 && !b.recording) {
 		rc = b.first.code;
 		if (e)
 			*e = b.first;
-	} else if (!rc) {
-		count_began(call, json_object_get(status, "services"), true, &b);
+	} else if (!rc && b.failed) {
+		count_began(call, json_object_get(status, "services"), true, true, &b);
+		call->status = b.first.exit;
 	}
 	json_decref(status);
 	return rc;
+}
+
+static bool records_any(const char *store)
+{
+	json_t *status = NULL, *s;
+	bool any = false;
+	size_t i;
+
+	if (daemon_ask(store, json_pack("{s:s}", "do", "status"), &status, NULL))
+		return false;
+	json_array_foreach (json_object_get(status, "services"), i, s)
+		any |= strcmp(told(s, "name"), "maps") && is_recording(s);
+	json_decref(status);
+	return any;
+}
+
+/* Root's recordings before this one, in a folder that has become a user's, would keep that user's
+ * sonded from recording. */
+static void mend_owner(const char *store)
+{
+	char path[PATH_MAX];
+	char *argv[] = {path, (char *)"--mend", (char *)"--store", (char *)store, NULL};
+	int status;
+
+	if (geteuid() == 0 && !sibling_find("sonded", path, NULL))
+		helper_run(argv, &status, NULL);
 }
 
 /* If systemd started sonded, queries the outcome; otherwise sonded has already reported it. */
@@ -202,12 +265,17 @@ static int start(struct verb_call *call, struct err *e)
 	char path[PATH_MAX];
 	char *argv[8] = {path, (char *)"--background", (char *)"--store", (char *)call->store};
 	char *systemd[] = {(char *)"/usr/bin/systemctl", (char *)"start", (char *)"sonded", NULL};
-	int rc;
+	char *stop[] = {(char *)"/usr/bin/systemctl", (char *)"stop", (char *)"sonded", NULL};
+	int rc, ended;
 
 	if (!call->n_words && !getenv("SONDE_STORE") && !strcmp(call->store, "/var/lib/sonde") &&
 	    systemd_knows()) {
 		rc = helper_run(systemd, &call->status, e);
-		return rc || call->status ? rc : await_began(call, e);
+		if (!rc && !call->status)
+			rc = await_began(call, e);
+		if ((rc || call->status) && !records_any(call->store))
+			helper_run(stop, &ended, NULL);
+		return rc;
 	}
 	rc = sibling_find("sonded", path, e);
 	for (size_t i = 0; i < call->n_words; i++)
@@ -223,15 +291,18 @@ static int begin(struct verb_call *call, struct err *e)
 {
 	struct err why = {0};
 	json_t *answer = NULL;
-	int rc = daemon_ask(call->store, request("up", call), &answer, &why);
+	int rc;
+
+	mend_owner(call->store);
+	rc = daemon_ask(call->store, request("up", call), &answer, &why);
 
 	if (rc == -ENOENT) {
 		rc = start(call, e);
-		if (!rc && !call->status && !call->quiet)
+		if (!rc && !call->quiet && (!call->status || records_any(call->store)))
 			fprintf(stderr,
-				"recording into %s\nnext:  %s status      %s flame --last 5m      in a browser: %s serve\n",
-				call->store, typed_sonde(false), typed_sonde(false),
-				typed_sonde(false));
+				"recording into %s%s\nnext:  %s status      %s flame --last 5m      in a browser: %s serve\n",
+				call->store, call->status ? ", but not all of it" : "",
+				typed_sonde(false), typed_sonde(false), typed_sonde(false));
 		return rc;
 	}
 	json_decref(answer);
@@ -240,7 +311,7 @@ static int begin(struct verb_call *call, struct err *e)
 	if (rc)
 		return rc;
 	rc = await_began(call, e);
-	if (!rc && !call->quiet)
+	if (!rc && !call->status && !call->quiet)
 		fprintf(stderr, "sonded is already running for %s%s", call->store,
 			call->n_words ? "; added these families" : "");
 	return rc;

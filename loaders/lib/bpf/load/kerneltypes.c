@@ -18,6 +18,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/base/owner.h"
 
 #define FILE_MAX (4u << 20)
 
@@ -194,6 +195,7 @@ static int keep(const struct btf *types, const char *store_dir, const char *path
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno; /* no such folder, or it belongs to another user */
+	owner_inherit(fd, tmp);
 	if (write(fd, bytes, size) == (ssize_t)size &&
 	    write(fd, &hash, sizeof(hash)) == sizeof(hash) && !rename(tmp, path))
 		return 0;

@@ -16,6 +16,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/base/owner.h"
 #include "schema/image/image.h"
 
 #define NAME_MAX_ 256
@@ -32,7 +33,9 @@ static void sweep(struct cache *c, uint64_t target);
 
 static int make_dir(int at, const char *name)
 {
-	if (mkdirat(at, name, 0750) && errno != EEXIST)
+	if (!mkdirat(at, name, 0750))
+		owner_inherit_at(at, name);
+	else if (errno != EEXIST)
 		return -errno;
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
@@ -223,6 +226,8 @@ static void link_stat(struct cache *c, const struct stat *st, const char *target
 	unlinkat(c->by_stat, name, 0);
 	if (symlinkat(target, c->by_stat, name))
 		log_debug("cannot remember an index: %s", strerror(errno));
+	else
+		owner_inherit_at(c->by_stat, name);
 }
 
 void cache_refuse(struct cache *c, const struct stat *st, const char *reason)
@@ -253,6 +258,7 @@ static int write_tmp(struct cache *c, int fd, char *tmp, size_t size, uint64_t *
 	if (out < 0)
 		return -errno;
 	fchmod(out, 0640);
+	owner_inherit_at(c->dir, tmp);
 	*hash = HASH_SEED;
 	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
 		*hash = hash_bytes(*hash, buf, (size_t)n);

@@ -22,6 +22,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/base/owner.h"
 
 #define NAME_MARKER  UINT32_MAX /* not a function: ends the one before */
 #define NAME_PFX     0x80000000u
@@ -799,6 +800,7 @@ void kallsyms_keep(const struct kallsyms *k, const char *store_dir)
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return; /* no such folder, or it belongs to another user */
+	owner_inherit(fd, tmp);
 	kallsyms_pack(k, key, &bytes);
 	rc = write_all(fd, bytes.buf, bytes.len);
 	if (!rc && rename(tmp, path))

@@ -158,11 +158,8 @@ static int committer_try(struct store_writer *w, const struct batch *b, int stat
 	cleanup_fd int lock = folder_lock(w->dir);
 	int rc;
 
-	if (lock < 0) {
-		err_set(&w->error, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir,
-			strerror(-lock));
-		return lock;
-	}
+	if (lock < 0)
+		return folder_lock_refuse(w->dir, lock, &w->error);
 	if (b && !budget_has_room(&w->budget, w->dir))
 		return budget_refuse(&w->budget, w->dir, &w->error);
 	rc = committer_segment(w, b != NULL);

@@ -196,6 +196,8 @@ TEST_WITH(what_is_wrong_is_said_with_its_line_and_what_was_meant, setup, teardow
 		 "lists log-lines, by default off"},
 		{"[record]\nrequests = yes\n", "x:2: requests 'yes' is not on or off",
 		 "lists requests, by default off"},
+		{"[store]\nage = 14\n", "x:2: age '14' is not 14d or 12h",
+		 "age = 14s or age = 14m"},
 		{"[limits]\ncpu = -1\n", "x:2: cpu '-1'", ""},
 		{"[limits]\ncpu = nan\n", "x:2: cpu 'nan'", ""},
 		{"[store\n", "x:1: neither [section] nor key = value", "key = value"},

@@ -230,6 +230,8 @@ TEST(what_a_value_may_be_is_said_with_the_way_to_the_help)
 		{{"--bytes", "0"}, "--bytes takes a size like 2G or 64M, not '0'"},
 		{{"--keep", "2m"}, "--keep takes a duration of at most 1m, not '2m'"},
 		{{"--keep", "10ms"}, "of at least 1s"},
+		{{"--keep", "15"},
+		 "--keep takes a duration with its unit, not '15': --keep 15s or --keep 15m"},
 		{{"--keep", "soon"}, "a duration like 10s, 15m or 1h30m"},
 		{{"--args", "some"}, "--args takes full, masked or none, not 'some'"},
 		{{"--args", "full|masked"}, "full, masked or none"},

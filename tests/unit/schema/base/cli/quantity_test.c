@@ -40,21 +40,15 @@ TEST(times_are_read)
 	static const struct {
 		const char *text;
 		int64_t ns;
-	} good[] = {{"14d", 14ll * 86400000000000},
-		    {"1h30m", 5400000000000},
-		    {"90", 90000000000},
-		    {"500ms", 500000000},
-		    {"10s", 10000000000},
-		    {"1.5s", 1500000000},
-		    {"15min", 900000000000},
-		    {"1w", 604800000000000},
-		    {"1m1ms", 60001000000},
-		    {"500us", 500000}};
+	} good[] = {
+		{"14d", 14ll * 86400000000000}, {"1h30m", 5400000000000}, {"500ms", 500000000},
+		{"10s", 10000000000},           {"1.5s", 1500000000},     {"15min", 900000000000},
+		{"1w", 604800000000000},        {"1m1ms", 60001000000},   {"500us", 500000}};
 	static const char *const bad[] = {
 		"",    "d",   "0",    "-1s",  "1y",           "1h30",        "999999999d",
 		"1 h", "1s1", "\xff", "s",    "0s",           "10x",         "10sm",
 		"1.s", "h1",  "10S",  " 10s", "999999999999", "9999999999w", "1h-1m",
-		"1ss"};
+		"1ss", "90",  "1.5",  "15m3"};
 	int64_t v;
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
@@ -64,6 +58,17 @@ TEST(times_are_read)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (!quantity_ns(bad[i], &v))
 			fail_msg("'%s' was read as %lld", bad[i], (long long)v);
+}
+
+TEST(a_time_without_a_unit_is_told_apart)
+{
+	static const char *const bare[] = {"15", "1.5", "0.5", "007"};
+	static const char *const other[] = {"0", "0.0", "", "15s", "1m5", "-15", "15 ", "x", "1."};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bare); i++)
+		assert_true(quantity_lacks_unit(bare[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(other); i++)
+		assert_false(quantity_lacks_unit(other[i]));
 }
 
 TEST(what_is_said_is_short)
