@@ -74,11 +74,25 @@ static int folder_make(const char *dir, mode_t mode)
 
 	if (mkdir(dir, mode) < 0)
 		return errno == EEXIST ? 0 : -errno;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
 	folder_own(fd, mode);
 	return 0;
+}
+
+/* A link of that name leads out of the store: it is taken away, its target is left alone. */
+static void folder_remove_link(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path) ||
+	    lstat(path, &st) < 0 || !S_ISLNK(st.st_mode))
+		return;
+	if (unlink(path) == 0)
+		log_warn("store: %s was a link and is removed: it must be a folder of the store",
+			 path);
 }
 
 /* Make the parents, as `mkdir -p` would: theirs is the umask's mode. */
@@ -105,6 +119,10 @@ int folder_prepare(const char *dir, struct err *e)
 	rc = folder_make(dir, DIR_MODE);
 	if (!rc && stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
 		rc = -ENOTDIR;
+	if (!rc) {
+		folder_remove_link(dir, "writers");
+		folder_remove_link(dir, "images");
+	}
 	if (!rc && (size_t)snprintf(writers, sizeof(writers), "%s/writers", dir) >= sizeof(writers))
 		rc = -ENAMETOOLONG;
 	if (!rc)
