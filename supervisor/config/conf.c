@@ -70,6 +70,16 @@ static int load_file(struct conf *c, const char *path, struct err *e)
 			"put the configuration there, or remove it; another folder: --config DIR");
 		return -EINVAL;
 	}
+	/* what it says is done as root */
+	if (geteuid() == 0 &&
+	    (st.st_uid != 0 || st.st_mode & S_IWOTH || (st.st_gid != 0 && st.st_mode & S_IWGRP))) {
+		err_set(e, -EPERM, EXIT_PERMISSION, "%s may be changed by users other than root",
+			path);
+		err_fix(e,
+			"look at what it says, then: sudo chown root:root %s; sudo chmod go-w %s",
+			path, path);
+		return -EPERM;
+	}
 	text = mem_alloc((size_t)st.st_size + 1);
 	n = read(fd, text, (size_t)st.st_size);
 	if (n < 0)

@@ -2,6 +2,7 @@
 #include "tools/record/daemon.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@
 #include "schema/store/read/reader.h"
 #include "tools/print/when.h"
 
-#define PATIENCE_S  10
+#define PATIENCE_S  60 /* of a request that does something */
+#define STATUS_S    5  /* of one that only asks */
 #define ANSWER_MAX  (8u << 20)
 #define STEPS_SHOWN 4
 
@@ -41,7 +43,7 @@ static int refused(const char *store, int error, struct err *e)
 static int reach(const char *store, int *out, struct err *e)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct timeval wait = {.tv_sec = PATIENCE_S};
+	struct timeval wait = {.tv_sec = STATUS_S};
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if ((size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", store) >=
@@ -55,18 +57,56 @@ static int reach(const char *store, int *out, struct err *e)
 	return 0;
 }
 
-static int exchange(int fd, const json_t *request, struct strbuf *out)
+/* Waits for more of the answer, but not beyond `end_ns`: a server may send a byte now and then. */
+static ssize_t receive(int fd, void *to, size_t size, int64_t end_ns)
+{
+	int64_t left = (end_ns - clock_boot_ns()) / 1000000;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int n = left > 0 ? poll(&p, 1, (int)left) : 0;
+
+	if (n <= 0) {
+		errno = n ? errno : ETIMEDOUT;
+		return -1;
+	}
+	return recv(fd, to, size, MSG_DONTWAIT);
+}
+
+static int exchange(int fd, const json_t *request, int patience_s, struct strbuf *out)
 {
 	cleanup_free char *text = json_dumps(request, JSON_COMPACT);
-	char bytes[8192];
+	int64_t end_ns = clock_boot_ns() + patience_s * NSEC_PER_SEC;
+	char bytes[65536];
 	ssize_t n;
 
 	if (!text || send(fd, text, strlen(text), MSG_NOSIGNAL) < 0 ||
 	    send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
 		return errno ? -errno : -EIO;
-	while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0 && out->len < ANSWER_MAX)
+	while ((n = receive(fd, bytes, sizeof(bytes), end_ns)) > 0) {
+		if (out->len + (size_t)n > ANSWER_MAX)
+			return -EMSGSIZE;
 		strbuf_add(out, bytes, (size_t)n);
+	}
 	return n < 0 ? (errno == EAGAIN ? -ETIMEDOUT : -errno) : 0;
+}
+
+/* For people: a stranger may answer, and what he sends goes to a terminal. */
+static void escape_texts(json_t *o)
+{
+	const char *key;
+	json_t *value;
+	void *next;
+	size_t i;
+
+	if (json_is_string(o)) {
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+		strbuf_addshown(&text, json_string_value(o), json_string_length(o));
+		json_string_set(o, strbuf_str(&text));
+	}
+	json_object_foreach_safe (o, next, key, value)
+		escape_texts(value);
+	json_array_foreach (o, i, value)
+		escape_texts(value);
 }
 
 int daemon_ask(const char *store, json_t *request, json_t **answer, struct err *e)
@@ -75,10 +115,12 @@ int daemon_ask(const char *store, json_t *request, json_t **answer, struct err *
 	cleanup_fd int fd = -1;
 	const char *error;
 	json_t *root;
+	const char *what = json_string_value(json_object_get(request, "do"));
 	int rc = reach(store, &fd, e);
 
 	if (!rc) {
-		rc = exchange(fd, request, &text);
+		rc = exchange(fd, request, what && !strcmp(what, "status") ? STATUS_S : PATIENCE_S,
+			      &text);
 		if (rc)
 			refused(store, -rc, e);
 	}
@@ -86,6 +128,7 @@ int daemon_ask(const char *store, json_t *request, json_t **answer, struct err *
 	if (rc)
 		return rc;
 	root = json_loadb(strbuf_str(&text), text.len, 0, NULL);
+	escape_texts(root);
 	error = json_string_value(json_object_get(root, "error"));
 	if (error || !root) {
 		err_set(e, -EIO,

@@ -17,6 +17,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/extension/extension.h"
 #include "schema/store/files/folder.h"
+#include "schema/store/files/migrate.h"
 #include "schema/store/read/reader.h"
 #include "schema/store/read/unreadable.h"
 #include "tools/sql/sqlunion.h"
@@ -335,8 +336,12 @@ static int unite_all(struct sqlview *v, struct err *e)
 /* An archive's samples, read natively. Before confine. */
 static int sample_views(sqlite3 *db, struct err *e)
 {
-	int rc = run_sql(db, "PRAGMA query_only=0", e);
+	struct err why = {0};
+	int rc = migrate_packed_check(db, sqlite3_db_filename(db, "main"), &why);
 
+	if (rc == SQLITE_AUTH && why.code)
+		return err_set(e, why.code, why.exit, "%s", why.what);
+	rc = rc == SQLITE_OK ? run_sql(db, "PRAGMA query_only=0", e) : refused(db, e);
 	if (rc == 0 && extension_views(db) != SQLITE_OK)
 		rc = refused(db, e);
 	return rc ? rc : run_sql(db, "PRAGMA query_only=1", e);

@@ -11,6 +11,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/store/files/folder.h"
+#include "schema/store/files/migrate.h"
 #include "schema/store/files/readonly.h"
 #include "schema/store/files/segment.h"
 #include "schema/store/model/sql.h"
@@ -93,14 +94,32 @@ static int sync_file(const char *to, struct err *e)
 	return fd < 0 || fsync(fd) < 0 ? say(to, -errno, strerror(errno), e) : 0;
 }
 
+/* A stranger's archive keeps statements that would be run. */
+static int check(sqlite3 *db, const char *path, struct err *e)
+{
+	int rc = packed_register(db);
+
+	if (rc == SQLITE_OK)
+		rc = migrate_open_check(db, path, e);
+	return rc == SQLITE_OK ? migrate_packed_check(db, path, e) : rc;
+}
+
 int remake_file(const char *path, const char *to, const struct remake *how, struct err *e)
 {
+	struct err why = {0};
 	sqlite3 *db = NULL;
 	int rc = copy(path, to, e);
 
 	if (rc)
 		return rc;
 	rc = sqlite3_open_v2(to, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (rc == SQLITE_OK)
+		rc = check(db, path, &why);
+	if (rc == SQLITE_AUTH && why.code) {
+		*e = why;
+		sqlite3_close(db);
+		return why.code;
+	}
 	if (rc == SQLITE_OK)
 		rc = change(db, how);
 	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)

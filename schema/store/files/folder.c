@@ -83,11 +83,25 @@ static int folder_make(const char *dir, mode_t mode)
 
 	if (mkdir(dir, mode) < 0)
 		return errno == EEXIST ? 0 : -errno;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
 	folder_share(fd, mode);
 	return 0;
+}
+
+/* A link of that name leads out of the store: it is taken away, its target is left alone. */
+static void folder_remove_link(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path) ||
+	    lstat(path, &st) < 0 || !S_ISLNK(st.st_mode))
+		return;
+	if (unlink(path) == 0)
+		log_warn("store: %s was a link and is removed: it must be a folder of the store",
+			 path);
 }
 
 /* Make the parents, as `mkdir -p` would: theirs is the umask's mode. */
@@ -122,6 +136,10 @@ int folder_prepare(const char *dir, struct err *e)
 	rc = folder_make(dir, DIR_MODE);
 	if (!rc && stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
 		rc = -ENOTDIR;
+	if (!rc) {
+		folder_remove_link(dir, "writers");
+		folder_remove_link(dir, "images");
+	}
 	if (!rc && (size_t)snprintf(writers, sizeof(writers), "%s/writers", dir) >= sizeof(writers))
 		rc = -ENAMETOOLONG;
 	if (!rc)
@@ -197,8 +215,26 @@ static int folder_by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
+enum folder_kind { FOLDER_FILES, FOLDER_OTHERS, FOLDER_ALL };
+
+/* A FIFO, a device, a link or a folder of that name is not a file of ours. */
+static bool folder_has_kind(int dirfd, const struct dirent *de, enum folder_kind kind)
+{
+	struct stat st;
+	bool file = de->d_type == DT_REG;
+
+	if (kind == FOLDER_ALL)
+		return true;
+	if (de->d_type == DT_UNKNOWN) {
+		if (fstatat(dirfd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return false;
+		file = S_ISREG(st.st_mode);
+	}
+	return file == (kind == FOLDER_FILES);
+}
+
 /* Those that are such names, in order. */
-static int folder_names(const char *dir, bool (*is_one)(const char *name),
+static int folder_names(const char *dir, bool (*is_one)(const char *name), enum folder_kind kind,
 			char (**out)[SEGMENT_NAME_MAX], size_t *n)
 {
 	cleanup_dir DIR *d = opendir(dir);
@@ -209,7 +245,7 @@ static int folder_names(const char *dir, bool (*is_one)(const char *name),
 	if (!d)
 		return -errno;
 	while ((de = readdir(d))) {
-		if (!is_one(de->d_name))
+		if (!is_one(de->d_name) || !folder_has_kind(dirfd(d), de, kind))
 			continue;
 		mem_grow(names, count, cap);
 		memcpy(names[count++], de->d_name, strlen(de->d_name) + 1);
@@ -223,7 +259,12 @@ static int folder_names(const char *dir, bool (*is_one)(const char *name),
 
 int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
 {
-	return folder_names(dir, folder_is_segment_name, out, n);
+	return folder_names(dir, folder_is_segment_name, FOLDER_FILES, out, n);
+}
+
+int folder_strange(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
+{
+	return folder_names(dir, folder_is_segment_name, FOLDER_OTHERS, out, n);
 }
 
 /* NAME.db.bad, NAME.db.bad.2 */
@@ -240,7 +281,7 @@ bool folder_is_aside_name(const char *name)
 
 int folder_aside(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n)
 {
-	return folder_names(dir, folder_is_aside_name, out, n);
+	return folder_names(dir, folder_is_aside_name, FOLDER_FILES, out, n);
 }
 
 /* A clock that went back for good leaves all names to one second, which has 9999 of them. */
@@ -335,7 +376,8 @@ int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
 		return rc;
 	snprintf(path, sizeof(path), "%s/turn", dir);
 	snprintf(made, sizeof(made), "%s/turn.new", dir);
-	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		  FILE_MODE);
 	if (fd < 0)
 		return folder_refuse(dir, errno, e);
 	folder_own(fd, made, FILE_MODE);
@@ -354,7 +396,7 @@ bool folder_is_turned(const char *dir, const char *name)
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/turn", dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	n = fd < 0 ? -1 : read(fd, turned, sizeof(turned) - 1);
 	if (n <= 0)
 		return false;
@@ -409,7 +451,7 @@ int folder_full(const char *dir, struct err *e)
 
 int folder_copy(const char *from, int to)
 {
-	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC);
+	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	off_t left;
 
@@ -427,7 +469,7 @@ int folder_copy(const char *from, int to)
 
 bool folder_is_archived(const char *path)
 {
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	uint8_t id[4];
 
 	return fd >= 0 && pread(fd, id, sizeof(id), 68) == sizeof(id) &&

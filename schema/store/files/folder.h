@@ -52,9 +52,11 @@ int64_t folder_begun_ns(const char *name);
 bool folder_is_archived(const char *path);
 /* Copies the bytes of a file into an empty one. 0 or -errno. */
 int folder_copy(const char *from, int to);
-/* Names of all segments, oldest first. The array is the caller's (free). 0 or -errno. 0 or -errno.
- */
+/* Names of all segments, oldest first: regular files only. The array is the caller's (free). 0 or
+ * -errno. */
 int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
+/* The same for what has the name of a segment and is no regular file. */
+int folder_strange(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
 /* The same for damaged segments that were set aside: NAME.bad, NAME.bad.2. */
 bool folder_is_aside_name(const char *name);
 int folder_aside(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);

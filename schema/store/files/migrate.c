@@ -6,10 +6,15 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/err.h"
+#include "schema/base/mem.h"
 #include "schema/sql/migrations.h"
+#include "schema/sql/plain.h"
 #include "schema/sql/whole.h"
 #include "schema/store/packed/packing.h"
 
@@ -99,4 +104,119 @@ int migrate_apply(sqlite3 *db, int from_version)
 			rc = migrate_note(db, MIGRATIONS[i].version);
 	}
 	return rc;
+}
+
+/* --- is its schema ours? --- */
+
+static int by_text(const void *key, const void *entry)
+{
+	return strcmp(key, *(const char *const *)entry);
+}
+
+/* `plain` is cut at its statements. */
+static bool are_migrations(char *plain)
+{
+	/* a packed table is kept with its indexes and triggers */
+	static const char next[] = ";CREATE ";
+
+	for (char *p = plain, *end; p; p = end) {
+		end = strstr(p, next);
+		if (end)
+			*end++ = '\0';
+		if (!bsearch(p, SCHEMA_KNOWN, ARRAY_SIZE(SCHEMA_KNOWN), sizeof(*SCHEMA_KNOWN),
+			     by_text))
+			return false;
+	}
+	return true;
+}
+
+/* Made by packing (packed/packing.h) or ANALYZE. */
+static bool is_made_here(const char *name, const char *plain)
+{
+	char *packed = sqlite3_mprintf("CREATE VIRTUAL TABLE \"%w\" USING sonde_packed", name);
+	bool made = packed && !strcmp(plain, packed);
+
+	sqlite3_free(packed);
+	return made || (!strncmp(name, "sqlite_stat", 11) && !strncmp(plain, "CREATE TABLE ", 13));
+}
+
+/* NULL: of an index that a key needs. */
+static bool is_known(const char *name, const char *sql)
+{
+	cleanup_free char *plain = NULL;
+
+	if (!sql)
+		return true;
+	plain = mem_alloc(strlen(sql) + 1);
+	plain_sql(sql, plain);
+	return is_made_here(name, plain) || are_migrations(plain);
+}
+
+/* The rows of a query for a kind, a name and the statement that makes it. */
+static int all_known(sqlite3 *db, const char *query, const char *path, struct err *e)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, query, -1, &st, NULL);
+
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		const char *kind = (const char *)sqlite3_column_text(st, 0) ?: "",
+			   *name = (const char *)sqlite3_column_text(st, 1) ?: "";
+
+		rc = SQLITE_OK;
+		if (is_known(name, (const char *)sqlite3_column_text(st, 2)))
+			continue;
+		err_set(e, -EBADMSG, EXIT_STORE,
+			"another program has changed %s: its %.20s %.60s is not one of sonde's",
+			path, kind, name);
+		err_fix(e, "move the file elsewhere");
+		rc = SQLITE_AUTH;
+	}
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Without running any SQL of the file's: its tables may be views that never end. */
+int migrate_open_check(sqlite3 *db, const char *path, struct err *e)
+{
+	static const char meta[] =
+		"SELECT type, name, sql FROM main.sqlite_schema WHERE name = 'meta' COLLATE NOCASE",
+			  all[] = "SELECT type, name, sql FROM main.sqlite_schema";
+	int n = 0, version, rc = migrate_one_int(db, "SELECT count(*) FROM main.sqlite_schema", &n);
+
+	if (rc != SQLITE_OK || !n)
+		return rc;
+	rc = migrate_one_int(db, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'meta'", &n);
+	if (rc == SQLITE_OK && !n) {
+		err_set(e, -EBADMSG, EXIT_STORE,
+			"%s is not a segment of a store: it has no tables of sonde's", path);
+		err_fix(e, "move the file elsewhere");
+		return SQLITE_AUTH;
+	}
+	if (rc == SQLITE_OK)
+		rc = all_known(db, meta, path, e);
+	if (rc != SQLITE_OK)
+		return rc;
+	version = migrate_version(db);
+	if (version < 0)
+		return -version;
+	if (migrate_check(path, version, e))
+		return SQLITE_AUTH;
+	return all_known(db, all, path, e);
+}
+
+int migrate_packed_check(sqlite3 *db, const char *path, struct err *e)
+{
+	int n = 0,
+	    rc = migrate_one_int(
+		    db, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'packed_view'", &n);
+
+	if (rc != SQLITE_OK || !n)
+		return rc;
+	rc = all_known(db, "SELECT 'definition', name, sql FROM main.packed_view", path, e);
+	return rc != SQLITE_OK ?
+		       rc :
+		       all_known(
+			       db,
+			       "SELECT 'definition', name, nullif(sql, '') FROM main.packed_table",
+			       path, e);
 }

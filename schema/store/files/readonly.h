@@ -18,7 +18,11 @@
 
 struct sqlite3;
 
-/* Archives have their tables (packed/module.h), but no views. */
+/* Are the file and those beside it that SQLite opens with it regular files, or not there? 0 or
+ * -EBADMSG. */
+int readonly_check_file(const char *path, struct err *e);
+/* Archives have their tables (packed/module.h), but no views. Only a file whose schema is ours
+ * (migrate_open_check); a question ends with SQLITE_INTERRUPT after 30 s without a row. */
 int readonly_open(const char *path, struct sqlite3 **out, struct err *e);
 /* Fills `e`: the file cannot be read, with SQLite's message; db may be NULL. Returns -errno. */
 int readonly_refused(const char *path, struct sqlite3 *db, int sqlite_rc, struct err *e);

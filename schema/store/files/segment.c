@@ -18,6 +18,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
+#include "schema/store/files/readonly.h"
 #include "schema/store/files/span.h"
 #include "schema/store/model/hist.h"
 #include "schema/store/packed/module.h"
@@ -27,7 +28,7 @@
 
 /* Debian compiles secure_delete on, which writes every freed page. */
 static const char pragmas[] =
-	"PRAGMA busy_timeout=5000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=0;"
+	"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=0;"
 	"PRAGMA cache_size=-4096; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=16777216;"
 	"PRAGMA foreign_keys=0;";
 
@@ -204,27 +205,70 @@ static void segment_keep_log(struct segment *s)
 		sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
 
-int segment_open(const char *path, struct segment **out, struct err *e)
+/* A refused file stays as it is: nothing is written before this. */
+static int segment_check(struct segment *s, const char *path, struct err *e)
 {
-	static uint64_t serial;
-	struct segment *s = mem_alloc(sizeof(*s));
-	struct stat st = {0};
-	int rc, version;
+	int rc = sqlite3_exec(s->db, "PRAGMA busy_timeout=5000", NULL, NULL, NULL);
 
-	snprintf(s->path, sizeof(s->path), "%s", path);
-	rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
 		rc = hist_register(s->db);
 	if (rc == SQLITE_OK)
 		rc = packed_register(s->db);
+	if (rc == SQLITE_OK)
+		rc = migrate_open_check(s->db, path, e);
+	return rc == SQLITE_OK ? migrate_packed_check(s->db, path, e) : rc;
+}
+
+/* Its path without links, with which SQLite refuses to follow one. */
+static int segment_connect(const char *path, sqlite3 **db)
+{
+	const char *name = strrchr(path, '/');
+	char dir[PATH_MAX], real[PATH_MAX], full[PATH_MAX + SEGMENT_NAME_MAX + 1];
+
+	snprintf(dir, sizeof(dir), "%.*s", name ? (int)(name - path) : 1, name ? path : ".");
+	if (!realpath(name == path ? "/" : dir, real))
+		return SQLITE_CANTOPEN;
+	if ((size_t)snprintf(full, sizeof(full), "%s/%s", real, name ? name + 1 : path) >=
+	    sizeof(full))
+		return SQLITE_CANTOPEN;
+	return sqlite3_open_v2(
+		full, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL);
+}
+
+static int segment_refuse(struct segment *s, int code)
+{
+	segment_keep_log(s);
+	segment_free(s);
+	return code;
+}
+
+int segment_open(const char *path, struct segment **out, struct err *e)
+{
+	static uint64_t serial;
+	struct segment *s;
+	struct err why = {0};
+	struct stat st = {0};
+	int rc, version;
+
+	if (readonly_check_file(path, &why)) {
+		if (e)
+			*e = why;
+		return why.code;
+	}
+	s = mem_alloc(sizeof(*s));
+	snprintf(s->path, sizeof(s->path), "%s", path);
+	rc = segment_connect(path, &s->db);
+	if (rc == SQLITE_OK)
+		rc = segment_check(s, path, &why);
+	if (rc == SQLITE_AUTH && why.code) {
+		if (e)
+			*e = why;
+		return segment_refuse(s, why.code);
+	}
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
 	if (rc == SQLITE_OK) {
 		version = migrate_version(s->db);
-		if (migrate_check(path, version, e)) {
-			segment_free(s);
-			return -EPROTO;
-		}
 		rc = version < 0               ? -version :
 		     version < migrate_known() ? segment_migrate(s->db, version) :
 						 SQLITE_OK;
@@ -237,9 +281,7 @@ int segment_open(const char *path, struct segment **out, struct err *e)
 		int code = rc != SQLITE_OK ? segment_errno(s->db, rc) : -errno;
 
 		segment_say(path, s->db, code, e);
-		segment_keep_log(s);
-		segment_free(s);
-		return code;
+		return segment_refuse(s, code);
 	}
 	s->dev = st.st_dev;
 	s->ino = st.st_ino;

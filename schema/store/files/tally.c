@@ -19,6 +19,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/owner.h"
+#include "schema/base/subdir.h"
 #include "schema/store/files/segment.h"
 
 static const char magic[8] = {'s', 'o', 'n', 'd', 'e', 't', 'l', 'y'};
@@ -40,6 +41,7 @@ static int tally_refuse(struct tally *t, const char *dir, int error, struct err 
 
 int tally_open(const char *dir, struct tally *t, struct err *e)
 {
+	cleanup_fd int dirfd = -1;
 	void *map;
 	int rc;
 
@@ -47,10 +49,14 @@ int tally_open(const char *dir, struct tally *t, struct err *e)
 	if ((size_t)snprintf(t->path, sizeof(t->path), "%s/writers/%d-%lld.tally", dir,
 			     (int)getpid(), (long long)clock_boot_ns()) >= sizeof(t->path))
 		return tally_refuse(t, dir, ENAMETOOLONG, e);
-	t->fd = open(t->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	dirfd = subdir_open(dir, "writers");
+	if (dirfd < 0)
+		return tally_refuse(t, dir, -dirfd, e);
+	t->fd = openat(dirfd, strrchr(t->path, '/') + 1,
+		       O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (t->fd < 0)
 		return tally_refuse(t, dir, errno, e);
-	owner_inherit(t->fd, t->path);
+	owner_inherit_at(dirfd, strrchr(t->path, '/') + 1);
 	if (flock(t->fd, LOCK_EX | LOCK_NB) < 0)
 		return tally_refuse(t, dir, errno, e);
 	rc = posix_fallocate(t->fd, 0, TALLY_BYTES);
@@ -321,13 +327,11 @@ static void tally_recover_one(const char *dir, int dirfd, const char *name, stru
 
 void tally_recover(const char *dir, struct segment *current)
 {
-	char path[PATH_MAX];
-	cleanup_dir DIR *d = NULL;
+	int fd = subdir_open(dir, "writers");
+	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *de;
 	size_t len;
 
-	snprintf(path, sizeof(path), "%s/writers", dir);
-	d = opendir(path);
 	while (d && (de = readdir(d))) {
 		len = strlen(de->d_name);
 		if (len > 6 && !strcmp(de->d_name + len - 6, ".tally"))

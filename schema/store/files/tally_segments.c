@@ -11,6 +11,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/base/subdir.h"
 #include "schema/store/files/segment.h"
 #include "schema/store/files/tally.h"
 
@@ -38,14 +39,12 @@ static void read_tally(struct tally_segments *l, int dirfd, const char *name)
 
 void tally_segments_read(const char *dir, struct tally_segments *l)
 {
-	char path[PATH_MAX];
-	cleanup_dir DIR *d = NULL;
+	int fd = subdir_open(dir, "writers");
+	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *de;
 
 	l->n = 0;
 	l->killed = false;
-	snprintf(path, sizeof(path), "%s/writers", dir);
-	d = opendir(path);
 	while (d && (de = readdir(d)))
 		if (strlen(de->d_name) > 6 &&
 		    !strcmp(de->d_name + strlen(de->d_name) - 6, ".tally"))

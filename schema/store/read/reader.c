@@ -34,19 +34,13 @@ int reading_finish(struct store_segment *s, sqlite3_stmt *st, int rc, struct err
 /* --- one segment --- */
 
 /* Its version; -EPROTO: of a schema that is not read; -ENODATA: nothing in it (its writer was
- * killed before it began); -EBADMSG: another program's. */
+ * killed before it began). */
 static int check_version(const char *path, sqlite3 *db, struct err *e)
 {
 	int v = migrate_version(db), rc;
 
 	if (v < 0)
 		return readonly_refused(path, db, -v, e);
-	if (!v && sql_number(db, "SELECT count(*) FROM sqlite_master", 0)) {
-		err_set(e, -EBADMSG, EXIT_STORE,
-			"%s is not a segment of a store: it has no tables of sonde's", path);
-		err_fix(e, "move the file elsewhere");
-		return -EBADMSG;
-	}
 	if (!v) {
 		err_set(e, -ENODATA, EXIT_STORE, "%s is not a segment of a store: it has no tables",
 			path);
@@ -97,12 +91,35 @@ void store_segment_close(struct store_segment *s)
 	free(s);
 }
 
+/* Once: a stranger's archive may keep any statement. */
+static int reading_check_packed(struct store_segment *s, struct err *e)
+{
+	struct err why = {0};
+	int rc;
+
+	if (s->checked)
+		return 0;
+	rc = migrate_packed_check(s->db, s->path, &why);
+	if (rc == SQLITE_AUTH && why.code) {
+		if (e)
+			*e = why;
+		return why.code;
+	}
+	if (rc != SQLITE_OK)
+		return readonly_refused(s->path, s->db, rc, e);
+	s->checked = true;
+	return 0;
+}
+
 int reading_views(struct store_segment *s, const char *name, struct err *e)
 {
 	int rc;
 
 	if (!s->archived || s->has_views)
 		return 0;
+	rc = reading_check_packed(s, e);
+	if (rc)
+		return rc;
 	sqlite3_exec(s->db, "PRAGMA query_only=0", NULL, NULL, NULL);
 	rc = packed_views(s->db, name);
 	if (rc != SQLITE_OK)
@@ -148,6 +165,8 @@ int store_copy_plain(sqlite3 *copy)
 	bool any = false;
 	int rc = packed_register(copy);
 
+	if (rc == SQLITE_OK)
+		rc = migrate_packed_check(copy, "", NULL);
 	if (rc == SQLITE_OK)
 		rc = sql_exec(copy, "BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)

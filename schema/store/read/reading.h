@@ -29,6 +29,7 @@ struct store_segment {
 	int64_t t0;
 	int schema;     /* the version of its tables and views */
 	bool archived;  /* its tables are columns; see samples.h */
+	bool checked;   /* its views' statements are ours */
 	bool has_views; /* an archive's have been made: reading_views */
 	bool snapshot;  /* a read transaction is open: what is read belongs together */
 	bool loaded;

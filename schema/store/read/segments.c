@@ -31,7 +31,8 @@ struct looking {
 
 struct looked {
 	struct store_segment_info info;
-	int rc; /* 1: it is of interest, 0: it is not, or negative */
+	int rc;     /* 1: it is of interest, 0: it is not, or negative */
+	bool empty; /* it has no tables */
 	struct err why;
 };
 
@@ -135,7 +136,8 @@ static void look_at(struct looking *l, const char *path, struct looked *x)
 	x->info.bytes = segment_bytes(path);
 	x->rc = store_segment_open(path, &s, &x->why);
 	if (x->rc) {
-		x->rc = x->rc == -ENODATA ? 0 : x->rc;
+		x->empty = x->rc == -ENODATA;
+		x->rc = x->empty ? 0 : x->rc;
 		return;
 	}
 	x->info.schema = s->schema;
@@ -178,6 +180,33 @@ static void look_at_part(void *ctx)
 	}
 }
 
+/* Where nothing can be read, that is no empty store. */
+static int all_unreadable(const struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_t n_names,
+			  const struct looked *x, struct err *e)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = n_names; i-- > 0;) {
+		snprintf(path, sizeof(path), "%s/%s", l->dir, names[i]);
+		if (x[i].rc >= 0 && !x[i].empty && !unreadable_has(path))
+			return 0;
+	}
+	for (size_t i = n_names; i-- > 0;) {
+		if (x[i].rc >= 0 || x[i].rc == -ENOENT)
+			continue;
+		if (e)
+			*e = x[i].why;
+		return x[i].rc;
+	}
+	for (size_t i = n_names; i-- > 0;) {
+		snprintf(path, sizeof(path), "%s/%s", l->dir, names[i]);
+		if (unreadable_has(path))
+			return err_set(e, -ENOTRECOVERABLE, EXIT_STORE,
+				       "no segment of the store %s can be read", l->dir);
+	}
+	return 0;
+}
+
 static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_t n_names,
 		       struct store_segment_info *info, size_t *n, struct err *e)
 {
@@ -187,13 +216,14 @@ static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_
 		{.l = l, .names = names, .first = 1, .n_names = n_names, .x = x},
 	};
 	struct worker other;
-	int rc = 0;
+	int rc;
 
 	if (n_names > 1)
 		worker_start(&other, look_at_part, &p[1]);
 	look_at_part(&p[0]);
 	if (n_names > 1)
 		worker_join(&other);
+	rc = all_unreadable(l, names, n_names, x, e);
 	for (size_t i = 0; i < n_names; i++) {
 		if (!rc)
 			rc = take_looked(&x[i], info, n, e);
@@ -203,6 +233,23 @@ static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_
 	return rc;
 }
 
+static void say_strange(const char *dir)
+{
+	cleanup_free char(*names)[SEGMENT_NAME_MAX] = NULL;
+	char path[PATH_MAX];
+	size_t n = 0;
+
+	if (folder_strange(dir, &names, &n))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		if (unreadable_has(path))
+			continue;
+		log_warn("%s is not a regular file; left out", path);
+		unreadable_add(path);
+	}
+}
+
 static int look_at_folder(struct looking *l, struct store_segment_info **info, size_t *n,
 			  struct err *e)
 {
@@ -210,6 +257,7 @@ static int look_at_folder(struct looking *l, struct store_segment_info **info, s
 	size_t n_names = 0;
 	int rc = folder_segments(l->dir, &names, &n_names);
 
+	say_strange(l->dir);
 	if (rc || !n_names)
 		return store_none(l->dir, rc ? -rc : ENOENT, e);
 	*info = mem_array(n_names, sizeof(**info));

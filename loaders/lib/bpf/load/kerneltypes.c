@@ -17,6 +17,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/log.h"
+#include "schema/base/subdir.h"
 #include "schema/base/mem.h"
 #include "schema/base/owner.h"
 
@@ -184,22 +185,25 @@ static int keep(const struct btf *types, const char *store_dir, const char *path
 	uint32_t size;
 	const void *bytes = btf__raw_data(types, &size);
 	uint64_t hash;
-	char tmp[PATH_MAX];
-	cleanup_fd int fd = -1;
+	char tmp[64];
+	cleanup_fd int dir = -1, fd = -1;
 
-	if (!bytes || size > FILE_MAX - sizeof(hash) ||
-	    (size_t)snprintf(tmp, sizeof(tmp), "%s/images/.tmp-%d-kerneltypes", store_dir,
-			     (int)getpid()) >= sizeof(tmp))
+	if (!bytes || size > FILE_MAX - sizeof(hash))
 		return -E2BIG;
+	dir = subdir_open(store_dir, "images");
+	if (dir < 0)
+		return dir;
+	snprintf(tmp, sizeof(tmp), ".tmp-%d-kerneltypes", (int)getpid());
 	hash = hash_bytes(HASH_SEED, bytes, size);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno; /* no such folder, or it belongs to another user */
 	owner_inherit(fd, tmp);
 	if (write(fd, bytes, size) == (ssize_t)size &&
-	    write(fd, &hash, sizeof(hash)) == sizeof(hash) && !rename(tmp, path))
+	    write(fd, &hash, sizeof(hash)) == sizeof(hash) &&
+	    !renameat(dir, tmp, dir, strrchr(path, '/') + 1))
 		return 0;
-	unlink(tmp);
+	unlinkat(dir, tmp, 0);
 	return -EIO;
 }
 

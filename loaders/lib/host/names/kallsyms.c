@@ -23,6 +23,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/owner.h"
+#include "schema/base/subdir.h"
 
 #define NAME_MARKER  UINT32_MAX /* not a function: ends the one before */
 #define NAME_PFX     0x80000000u
@@ -788,25 +789,26 @@ static int write_all(int fd, const char *data, size_t len)
 void kallsyms_keep(const struct kallsyms *k, const char *store_dir)
 {
 	struct strbuf bytes cleanup_strbuf = STRBUF_INIT;
-	char path[4096], tmp[4096 + 64];
 	uint64_t key = key_now();
-	cleanup_fd int fd = -1;
+	cleanup_fd int dir = -1, fd = -1;
+	char tmp[64];
 	int rc;
 
-	if (!key || kallsyms_hidden(k) || !k->functions ||
-	    (size_t)snprintf(path, sizeof(path), "%s/" NAME, store_dir) >= sizeof(path))
+	if (!key || kallsyms_hidden(k) || !k->functions)
 		return;
-	snprintf(tmp, sizeof(tmp), "%s/images/.tmp-%d-kallsyms", store_dir, (int)getpid());
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	dir = subdir_open(store_dir, "images");
+	snprintf(tmp, sizeof(tmp), ".tmp-%d-kallsyms", (int)getpid());
+	fd = dir < 0 ? -1 :
+		       openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return; /* no such folder, or it belongs to another user */
-	owner_inherit(fd, tmp);
+	owner_inherit_at(dir, tmp);
 	kallsyms_pack(k, key, &bytes);
 	rc = write_all(fd, bytes.buf, bytes.len);
-	if (!rc && rename(tmp, path))
+	if (!rc && renameat(dir, tmp, dir, "kallsyms"))
 		rc = -errno;
 	if (rc) {
 		log_debug("the kernel's symbols are not kept: %s", strerror(-rc));
-		unlink(tmp);
+		unlinkat(dir, tmp, 0);
 	}
 }
