@@ -30,7 +30,7 @@ MAY = {
                                  "loaders/lib/code/", "probes/lib/tables.h", "probes/runtimes/"]
        for room, sees in {"elf": "", "unwind": "elf", "code": "elf unwind", "lines": "elf unwind", "go": "elf unwind lines", "runtimes": "elf unwind"}.items()},
     **{f"loaders/lib/host/{room}": ["schema/", f"loaders/lib/host/{room}/", *(f"loaders/lib/host/{r}/" for r in sees.split()), "loaders/lib/runtimes/", "probes/"]
-       for room, sees in {"budget": "", "proc": "", "unwind": "", "maps": "proc unwind", "names": "proc maps", "late": "maps names unwind"}.items()},
+       for room, sees in {"budget": "", "secrets": "", "proc": "secrets", "unwind": "", "maps": "proc unwind", "names": "proc maps", "late": "maps names unwind"}.items()},
     "loaders/lib/code": ["schema/base/", "loaders/lib/code/"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/lib/stack.h", "probes/lib/tables.h", "probes/runtimes/runtime.h"],
     "supervisor": ["schema/", "supervisor/", "loaders/lib/host/", "loaders/lib/sandbox/"],

@@ -136,3 +136,11 @@ printf '{"ContainerExitCode":7,"ID":"%064d","Name":"pw","Status":"died","Time":"
 mkdir -p "$out/containerlog_fuzz"
 printf '0{"log":"half ","stream":"stdout","time":"2026-11-25T20:00:00Z"}\n{"log":"a token=abc \\u001b[31mline\\n","stream":"stdout","time":"x"}\n' >"$out/containerlog_fuzz/docker"
 printf '12026-11-25T20:00:00Z stdout P half \n2026-11-25T20:00:00Z stdout F line\n' >"$out/containerlog_fuzz/podman"
+
+# command lines with secrets: the rows of the unit test
+mkdir -p "$out/args_fuzz"
+sed -n 's/^\t"\(.*\)",$/\1/p' tests/unit/loaders/lib/host/secrets/secrets_test.c | sed 's/\\"/"/g; s/\\\\/\\/g; s/{S}/Tr0ub4/g' |
+    awk -v out="$out/args_fuzz" '{ print >(out "/" NR); close(out "/" NR) }'
+for seed in "$out"/args_fuzz/*; do
+    tr '^' '\000' <"$seed" >"$seed.nul" && mv "$seed.nul" "$seed"
+done
