@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reqstream: which requests last as long as somebody listens: streams (events, logs, watches,
+ * reqstream: which requests last until their client leaves: streams (events, logs, watches,
  * subscriptions, replication) and long polls (blocking reads). Their time says nothing about how
  * fast a service is. They are known by what was asked; of HTTP also by an answer that begins at
  * once and goes on for long. requests-slow.sql (tools/checks/queries) has the same list.

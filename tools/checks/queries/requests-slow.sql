@@ -9,7 +9,7 @@
 WITH asked AS (SELECT * FROM requests WHERE ts >= :from AND ts < :to AND side <> 'client' AND result IN ('ok', 'error')),
 begins AS (SELECT service, operation, 1.0 * sum(total_ns) / sum(requests) AS ns FROM request_phases
            WHERE ts >= :from AND ts < :to AND side <> 'client' AND phase <> 'queue' AND protocol GLOB 'http*' GROUP BY 1, 2),
-stream AS ( -- as tools/requests/reqstream.c: they last as long as somebody listens
+stream AS ( -- as tools/requests/reqstream.c: they last until the client leaves
   SELECT a.service, a.operation FROM asked a LEFT JOIN begins b ON b.service = a.service AND b.operation = a.operation GROUP BY 1, 2
   HAVING max(a.protocol = 'websocket' OR a.protocol GLOB 'http*' AND a.status = '101'
     OR a.protocol = 'http' AND a.operation GLOB 'GET */events' AND (a.service GLOB '*.sock*' OR a.operation GLOB '*/v1.*')
@@ -29,7 +29,8 @@ minute AS (SELECT service, sum(requests) AS n, sum(total_ns) / 1e6 AS ms,
                   sum(iif(ts < :from + 10 OR ts >= :to - 10, total_ns, NULL)) / 1e6 / sum(iif(ts < :from + 10 OR ts >= :to - 10, requests, NULL)) AS edge
            FROM asked WHERE (service, operation) NOT IN (SELECT service, operation FROM stream) GROUP BY service, (:to - 1 - ts) / 60)
 SELECT service AS subject, round(sum(ms) / sum(n), 1) AS value,
-       printf('%s took %.0f ms on average for each of %d requests, without streams (sonde requests --slowest --streams)', service, sum(ms) / sum(n), sum(n)) AS text
+       printf('%s took %.0f ms on average for each of %d requests%s', service, sum(ms) / sum(n), sum(n),
+         iif(service IN (SELECT service FROM stream), ', without streams (sonde requests --slowest --streams)', '')) AS text
 FROM minute GROUP BY service
 HAVING sum(n) >= 20 AND count(*) >= :for AND min(ms / n) >= :threshold AND coalesce(min(edge), :threshold) >= :threshold / 2.0;
 SELECT operation, sum(requests) AS requests, round(sum(total_ns) / 1e6 / sum(requests), 1) AS mean_ms, max(max_ns) / 1000000 AS max_ms FROM requests

@@ -31,7 +31,7 @@ static const struct option REQUESTS_OPTIONS[] = {
 	{"by", 0, OPTION_STRING, "WHAT", "operation (default), service, command, process, container, protocol, status", offsetof(struct requests_args, by)},
 	{"side", 0, OPTION_STRING, "SIDE", "client or server: as seen by the caller or by the callee (default: both)", offsetof(struct requests_args, side)},
 	{"slowest", 0, OPTION_FLAG, NULL, "show single requests, slowest first", offsetof(struct requests_args, slowest)},
-	{"streams", 0, OPTION_FLAG, NULL, "with --slowest: also streams and long polls, which last as long as somebody listens", offsetof(struct requests_args, streams)},
+	{"streams", 0, OPTION_FLAG, NULL, "with --slowest: also streams and long polls, which last until the client leaves", offsetof(struct requests_args, streams)},
 	{"failed", 0, OPTION_FLAG, NULL, "only operations with errors; with --slowest: only failed requests", offsetof(struct requests_args, failed)},
 	{"live", 0, OPTION_FLAG, NULL, "show the last 30 s (or --last), updated every 2 s, until Ctrl-C", offsetof(struct requests_args, live)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct requests_args, rows)},
