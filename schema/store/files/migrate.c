@@ -11,6 +11,7 @@
 #include "schema/base/err.h"
 #include "schema/sql/migrations.h"
 #include "schema/sql/whole.h"
+#include "schema/store/files/readonly.h"
 #include "schema/store/packed/packing.h"
 
 #define N_MIGRATIONS ARRAY_SIZE(MIGRATIONS)
@@ -99,4 +100,16 @@ int migrate_apply(sqlite3 *db, int from_version)
 			rc = migrate_note(db, MIGRATIONS[i].version);
 	}
 	return rc;
+}
+
+int migrate_check_file(const char *path, struct err *e)
+{
+	sqlite3 *db = NULL;
+	int version;
+
+	if (readonly_open(path, &db, NULL))
+		return 0;
+	version = migrate_version(db);
+	sqlite3_close(db);
+	return version > 0 ? migrate_check(path, version, e) : 0;
 }
