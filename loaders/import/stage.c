@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "schema/base/cleanup.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
-#include "schema/store/files/readonly.h"
 
 #define STAGE_PREFIX "importing."
 #define OPEN_DIR     (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -76,9 +74,8 @@ static int check_schema(const char *store, struct err *e)
 {
 	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	char path[PATH_MAX];
-	sqlite3 *db = NULL;
 	size_t n = 0;
-	int rc = folder_segments(store, &names, &n), version;
+	int rc = folder_segments(store, &names, &n);
 
 	if (rc || !n) {
 		free(names);
@@ -88,11 +85,7 @@ static int check_schema(const char *store, struct err *e)
 	}
 	rc = snprintf(path, sizeof(path), "%s/%s", store, names[n - 1]) >= (int)sizeof(path);
 	free(names);
-	if (rc || readonly_open(path, &db, NULL)) /* a damaged segment is no obstacle */
-		return 0;
-	version = migrate_version(db);
-	sqlite3_close(db);
-	return version > 0 ? migrate_check(path, version, e) : 0;
+	return rc ? 0 : migrate_check_file(path, e);
 }
 
 static int stage_make(struct stage *s, struct err *e)

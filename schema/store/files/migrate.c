@@ -16,6 +16,7 @@
 #include "schema/sql/migrations.h"
 #include "schema/sql/plain.h"
 #include "schema/sql/whole.h"
+#include "schema/store/files/readonly.h"
 #include "schema/store/packed/packing.h"
 
 #define N_MIGRATIONS ARRAY_SIZE(MIGRATIONS)
@@ -219,4 +220,16 @@ int migrate_packed_check(sqlite3 *db, const char *path, struct err *e)
 			       db,
 			       "SELECT 'definition', name, nullif(sql, '') FROM main.packed_table",
 			       path, e);
+}
+
+int migrate_check_file(const char *path, struct err *e)
+{
+	sqlite3 *db = NULL;
+	int version;
+
+	if (readonly_open(path, &db, NULL))
+		return 0;
+	version = migrate_version(db);
+	sqlite3_close(db);
+	return version > 0 ? migrate_check(path, version, e) : 0;
 }

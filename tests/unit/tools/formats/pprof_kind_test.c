@@ -10,6 +10,7 @@ static const struct pprof_type GO_HEAP[] = {{"alloc_objects", "count"},
 					    {"alloc_space", "bytes"},
 					    {"inuse_objects", "count"},
 					    {"inuse_space", "bytes"}},
+			       INUSE[] = {{"inuse_space", "bytes"}}, SPACE[] = {{"space", "bytes"}},
 			       GO_CPU[] = {{"samples", "count"}, {"cpu", "nanoseconds"}},
 			       GO_COUNT[] = {{"goroutine", "count"}},
 			       GO_LEAK[] = {{"goroutineleak", "count"}},
@@ -78,6 +79,19 @@ TEST(a_heap_profile_is_memory_in_use_and_allocated_where_it_says_so)
 	assert_int_equal(taken(NAMES(GO_HEAP), STORE_KIND_ALLOC).value, 1);
 	refused(NAMES(GO_HEAP), STORE_KIND_MUTEX, "no values of --type mutex", "without --type");
 	refused(NAMES(GO_HEAP), STORE_KIND_CPU, "no values of --type cpu", "without --type");
+}
+
+TEST(bytes_of_a_heap_need_no_objects)
+{
+	struct pprof_kind k =
+		taken(NAMES(INUSE, .period_type = {"space", "bytes"}, .period = 524288), 0);
+
+	assert_int_equal(k.kind->kind, STORE_KIND_INUSE);
+	assert_int_equal(k.value, 0);
+	assert_true(k.count == SIZE_MAX);
+	refused(NAMES(INUSE), STORE_KIND_ALLOC, "no values of --type alloc", "without --type");
+	refused(NAMES(SPACE), 0, "which may be", "--type alloc    --type inuse");
+	assert_int_equal(taken(NAMES(SPACE), STORE_KIND_ALLOC).value, 0);
 }
 
 TEST(counts_of_goroutines_and_threads_are_no_cpu_time)
