@@ -18,7 +18,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/base/owner.h"
+#include "schema/base/file/owner.h"
 
 #define FILE_MAX (4u << 20)
 
