@@ -28,7 +28,7 @@ esac
 files | while IFS= read -r f; do
 	mkdir -p "$dest$prefix/${f%/*}"
 	case $f in
-	*.service) sed "s|^\(ExecStart[Pre]*=+*\)/.*/libexec/|\1$prefix/libexec/|" "$f" >"$dest$prefix/$f.new" ;;
+	*.service) sed "s|^\(ExecStart[Pre]*=[-+]*\)/.*/libexec/|\1$prefix/libexec/|" "$f" >"$dest$prefix/$f.new" ;;
 	*) cp "$f" "$dest$prefix/$f.new" ;;
 	esac
 	case $f in

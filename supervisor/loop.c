@@ -372,7 +372,7 @@ static const struct service *first_failed(const struct sup *s)
 	return slow ?: &s->maps.service;
 }
 
-/* Who started sonded in the background waits until the store has something of each family. */
+/* In the background, ready means that the store has something of each family. */
 static bool records(const struct sup *s, const struct service *l)
 {
 	return l->state == SERVICE_RUNNING && (l->in_store || !s->o->must_record);
@@ -391,7 +391,7 @@ static void tell_failures(const struct sup *s)
 	}
 }
 
-/* Who waits for the first data is told of what may still mend itself, such as a full disk. */
+/* For must_record, what may still mend itself (a full disk) counts as failed too. */
 static bool has_failed(const struct sup *s, const struct service *v)
 {
 	return s->o->must_record ? service_is_failing(v) : v->state == SERVICE_FAILED;

@@ -12,7 +12,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/owner.h"
+#include "schema/base/file/owner.h"
 #include "schema/base/strbuf.h"
 #include "supervisor/children/child.h"
 

@@ -21,7 +21,7 @@
 
 #define POLICY_HEALTHY_NS 10000000000ll
 #define POLICY_TRIES      8
-#define POLICY_FAILING    2 /* from this many failures in a row on, people are told */
+#define POLICY_FAILING    2 /* failures in a row from which on status and up report it as failing */
 #define POLICY_CRASHES    50
 #define POLICY_HUNG_NS    20000000000ll /* ready, but silent for this long: it hangs */
 #define POLICY_SLOW_NS    60000000000ll /* started, but not ready after this long */

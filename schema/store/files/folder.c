@@ -22,7 +22,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/base/owner.h"
+#include "schema/base/file/owner.h"
 
 #define DIR_MODE  0750
 #define FILE_MODE 0640

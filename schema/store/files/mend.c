@@ -12,7 +12,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
-#include "schema/base/owner.h"
+#include "schema/base/file/owner.h"
 #include "schema/store/files/folder.h"
 
 #define DEPTH_MAX 3 /* images/by-stat */

@@ -18,8 +18,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
-#include "schema/base/owner.h"
-#include "schema/base/subdir.h"
+#include "schema/base/file/owner.h"
+#include "schema/base/file/subdir.h"
 #include "schema/store/files/segment.h"
 
 static const char magic[8] = {'s', 'o', 'n', 'd', 'e', 't', 'l', 'y'};

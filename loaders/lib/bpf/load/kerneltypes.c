@@ -19,7 +19,7 @@
 #include "schema/base/log.h"
 #include "schema/base/subdir.h"
 #include "schema/base/mem.h"
-#include "schema/base/owner.h"
+#include "schema/base/file/owner.h"
 
 #define FILE_MAX (4u << 20)
 

@@ -16,7 +16,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/base/owner.h"
+#include "schema/base/file/owner.h"
 #include "schema/image/image.h"
 
 #define NAME_MAX_ 256

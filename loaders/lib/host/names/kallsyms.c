@@ -22,8 +22,8 @@
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/base/owner.h"
-#include "schema/base/subdir.h"
+#include "schema/base/file/owner.h"
+#include "schema/base/file/subdir.h"
 
 #define NAME_MARKER  UINT32_MAX /* not a function: ends the one before */
 #define NAME_PFX     0x80000000u

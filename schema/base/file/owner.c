@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/base/owner.h"
+#include "schema/base/file/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
