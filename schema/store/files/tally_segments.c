@@ -11,7 +11,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
-#include "schema/base/subdir.h"
+#include "schema/base/file/subdir.h"
 #include "schema/store/files/segment.h"
 #include "schema/store/files/tally.h"
 

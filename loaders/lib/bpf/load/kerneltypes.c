@@ -17,7 +17,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/log.h"
-#include "schema/base/subdir.h"
+#include "schema/base/file/subdir.h"
 #include "schema/base/mem.h"
 #include "schema/base/file/owner.h"
 

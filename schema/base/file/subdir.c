@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/base/subdir.h"
+#include "schema/base/file/subdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
