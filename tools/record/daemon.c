@@ -74,12 +74,13 @@ static ssize_t receive(int fd, void *to, size_t size, int64_t end_ns)
 static int exchange(int fd, const json_t *request, int patience_s, struct strbuf *out)
 {
 	cleanup_free char *text = json_dumps(request, JSON_COMPACT);
+	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 	int64_t end_ns = clock_boot_ns() + patience_s * NSEC_PER_SEC;
 	char bytes[65536];
 	ssize_t n;
 
-	if (!text || send(fd, text, strlen(text), MSG_NOSIGNAL) < 0 ||
-	    send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
+	strbuf_addf(&line, "%s\n", text ? text : "");
+	if (!text || send(fd, strbuf_str(&line), line.len, MSG_NOSIGNAL) < 0)
 		return errno ? -errno : -EIO;
 	while ((n = receive(fd, bytes, sizeof(bytes), end_ns)) > 0) {
 		if (out->len + (size_t)n > ANSWER_MAX)

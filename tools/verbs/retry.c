@@ -33,7 +33,7 @@ bool retry_worth(const char *store, int tries, struct err *e)
 	}
 	if ((e->code != -EBADMSG && e->code != -EIO) || !unreadable_find(store, e->what, path))
 		return false;
-	log_warn("%s is damaged or unreadable and is skipped (%s)", path, e->what);
+	log_warn("%s is damaged or unreadable and is left out (%s)", path, e->what);
 	unreadable_add(path);
 	*e = (struct err){0};
 	return true;
