@@ -16,7 +16,7 @@
 
 #include "schema/sql/migrations.h"
 #include "schema/sql/plain.h"
-#include "schema/store/files/migrate.h"
+#include "schema/sql/oldest.h"
 
 static int fail(sqlite3 *db, const char *what)
 {

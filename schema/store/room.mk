@@ -14,6 +14,6 @@ $(B)/gen/schema/sql/migrations.h: $(MIGRATIONS) schema/sql schema/store/room.mk 
 
 # what they come to, for a new file
 GENERATED += $(B)/gen/schema/sql/whole.h
-$(B)/gen/schema/sql/whole.h: schema/sql/flatten.c schema/sql/plain.h schema/store/files/migrate.h $(B)/gen/schema/sql/migrations.h
+$(B)/gen/schema/sql/whole.h: schema/sql/flatten.c schema/sql/plain.h schema/sql/oldest.h $(B)/gen/schema/sql/migrations.h
 	$(Q)$(CC) -std=gnu17 -O1 -I. -I$(B)/gen -o $(@D)/flatten $< -lsqlite3
 	$(Q)$(@D)/flatten > $@.tmp && mv $@.tmp $@

@@ -3,10 +3,10 @@
 #ifndef SONDE_STORE_FILES_MIGRATE_H
 #define SONDE_STORE_FILES_MIGRATE_H
 
+#include "schema/sql/oldest.h"
+
 struct err;
 struct sqlite3;
-
-#define MIGRATE_OLDEST 28 /* files of an older schema are refused: there was no release yet */
 
 /* The newest schema version this program knows. */
 int migrate_known(void);

@@ -16,7 +16,7 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, need, scale
+from conftest import BIN, E2E, need, scale
 from test_damaged import root_of, scribble
 from test_seal import PUTSTORE, T, files, put, seal
 from wire import fields, packed
@@ -305,7 +305,7 @@ def test_every_verb_has_the_sums_that_sql_has(made, tmp_path, stores):
 
 def test_a_file_of_an_older_schema_has_nulls_where_it_has_no_column(made, tmp_path):
     """And no rows where it has no view, whether it is the newest file or not."""
-    kept = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stores", "schema-28.db.gz")
+    kept = os.path.join(E2E, "stores", "schema-28.db.gz")
     for name in ("20260909T000000Z-0001.db", "20280909T000000Z-0001.db"):
         for state in WELL:
             [_, store] = mix(made, tmp_path, [state, state])

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* units: numbers for people, at the edges where a unit or a digit changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "schema/base/array.h"
 #include "schema/base/units.h"
+#include "tests/unit/test.h"
 
 #define S   1000000000ll
 #define MIN (60 * S)
 #define H   (60 * MIN)
 
-static void durations_have_three_digits_or_two_units(void **state)
+TEST(durations_have_three_digits_or_two_units)
 {
 	static const struct {
 		int64_t ns;
@@ -49,14 +43,13 @@ static void durations_have_three_digits_or_two_units(void **state)
 	};
 	char buf[UNITS_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(units_ns(cases[i].ns, buf, sizeof(buf)), cases[i].text);
 	assert_string_equal(units_seconds(1.5, buf, sizeof(buf)), "1.5 s");
 	assert_string_equal(units_seconds(-1, buf, sizeof(buf)), "0 s");
 }
 
-static void sizes_have_three_digits(void **state)
+TEST(sizes_have_three_digits)
 {
 	static const struct {
 		uint64_t n;
@@ -68,16 +61,14 @@ static void sizes_have_three_digits(void **state)
 	};
 	char buf[UNITS_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(units_bytes(cases[i].n, buf, sizeof(buf)), cases[i].text);
 }
 
-static void counts_cores_and_shares_are_printed_for_people(void **state)
+TEST(counts_cores_and_shares_are_printed_for_people)
 {
 	char b[UNITS_MAX];
 
-	(void)state;
 	assert_string_equal(units_count(7, b, sizeof(b)), "7");
 	assert_string_equal(units_count(7921, b, sizeof(b)), "7 921");
 	assert_string_equal(units_count(1234567, b, sizeof(b)), "1 234 567");
@@ -86,15 +77,4 @@ static void counts_cores_and_shares_are_printed_for_people(void **state)
 	assert_string_equal(units_cores(0.004, b, sizeof(b)), "0.004 cores");
 	assert_string_equal(units_share(1, 3, b, sizeof(b)), "33.3 %");
 	assert_string_equal(units_share(1, 0, b, sizeof(b)), "0.0 %");
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(durations_have_three_digits_or_two_units),
-		cmocka_unit_test(sizes_have_three_digits),
-		cmocka_unit_test(counts_cores_and_shares_are_printed_for_people),
-	};
-
-	return cmocka_run_group_tests_name("units", tests, NULL, NULL);
 }

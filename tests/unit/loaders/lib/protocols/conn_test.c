@@ -2,6 +2,7 @@
 /* conn: the times and bytes of messages, what an end cuts off, and what is left when nobody looks
  * any more. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
+#include "tests/unit/test.h"
 
 #define OK  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 #define GET "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -14,11 +15,10 @@ static void say(struct talk *t, char from, const char *text, int64_t at_ns)
 	talk_say(t, from, text, strlen(text), SIZE_MAX);
 }
 
-static void a_pushed_message_has_the_time_and_bytes_of_its_own(void **state)
+TEST(a_pushed_message_has_the_time_and_bytes_of_its_own)
 {
 	struct talk t;
 
-	(void)state;
 	talk_begin(&t, true, false, 0, PROTO_MASKED);
 	say(&t, 's', INFO, 100);
 	say(&t, 'c', "CONNECT {}\r\nSUB FOO 1\r\n", 200);
@@ -52,7 +52,7 @@ static const char *after_end(const char *answer, bool reset)
 	return t.heard.text;
 }
 
-static void an_answer_that_is_cut_off_is_none(void **state)
+TEST(an_answer_that_is_cut_off_is_none)
 {
 	static const char *const cut[] = {
 		"HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\nhi",
@@ -62,7 +62,6 @@ static void an_answer_that_is_cut_off_is_none(void **state)
 		"HTTP/1.1 200 OK\r\nContent-Le",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
 		assert_string_equal(after_end(cut[i], false), "GET x/a no-answer cut\n");
 		assert_string_equal(after_end(cut[i], true), "GET x/a no-answer cut\n");
@@ -72,9 +71,8 @@ static void an_answer_that_is_cut_off_is_none(void **state)
 	assert_string_equal(after_end(OK, true), "GET x/a ok 200\n");
 }
 
-static void what_ends_with_its_connection_is_cut_by_a_reset_alone(void **state)
+TEST(what_ends_with_its_connection_is_cut_by_a_reset_alone)
 {
-	(void)state;
 	assert_string_equal(after_end("HTTP/1.0 200 OK\r\n\r\nhi", false), "GET x/a ok 200\n");
 	assert_string_equal(after_end("HTTP/1.0 200 OK\r\n\r\nhi", true),
 			    "GET x/a no-answer cut\n");
@@ -94,9 +92,8 @@ static const char *after_stop(const char *one, const char *other, bool begun, si
 	return t.heard.text;
 }
 
-static void what_has_no_answer_when_nobody_looks_any_more_is_blind(void **state)
+TEST(what_has_no_answer_when_nobody_looks_any_more_is_blind)
 {
-	(void)state;
 	assert_string_equal(after_stop(GET, NULL, true, 1), "GET x/a blind\n");
 	assert_string_equal(after_stop(GET GET, OK, true, 1), "GET x/a ok 200\nGET x/a blind\n");
 	assert_string_equal(
@@ -108,7 +105,7 @@ static void what_has_no_answer_when_nobody_looks_any_more_is_blind(void **state)
 	assert_string_equal(after_stop(GET, OK, false, 1), "GET x/a blind\n");
 }
 
-static void a_message_of_several_frames_begins_with_the_first(void **state)
+TEST(a_message_of_several_frames_begins_with_the_first)
 {
 	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
 			  first[] = "\0\0\1\1\1\0\0\0\1\x82",
@@ -116,7 +113,6 @@ static void a_message_of_several_frames_begins_with_the_first(void **state)
 			  answer[] = "\0\0\1\1\5\0\0\0\1\x88";
 	struct talk t;
 
-	(void)state;
 	talk_begin(&t, true, false, 0, PROTO_MASKED);
 	talk_say(&t, 'c', preface, sizeof(preface) - 1, SIZE_MAX);
 	t.now_ns = 5000;
@@ -130,17 +126,4 @@ static void a_message_of_several_frames_begins_with_the_first(void **state)
 	assert_int_equal(t.heard.latency_ns, 2000);
 	assert_int_equal(t.heard.request_bytes, sizeof(first) - 1 + sizeof(second) - 1);
 	talk_end(&t, true);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pushed_message_has_the_time_and_bytes_of_its_own),
-		cmocka_unit_test(an_answer_that_is_cut_off_is_none),
-		cmocka_unit_test(what_ends_with_its_connection_is_cut_by_a_reset_alone),
-		cmocka_unit_test(what_has_no_answer_when_nobody_looks_any_more_is_blind),
-		cmocka_unit_test(a_message_of_several_frames_begins_with_the_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
