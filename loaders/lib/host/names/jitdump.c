@@ -226,11 +226,16 @@ struct kept {
 /* Room for `more` bytes at its end; NULL: that would be too many. */
 static char *kept_room(struct kept *k, size_t more)
 {
+	size_t cap = k->cap ? k->cap : 64u << 10;
+
 	if (k->len + more > JITDUMP_BYTES)
 		return NULL;
-	while (k->len + more > k->cap)
-		k->cap = k->cap ? 2 * k->cap : 64u << 10;
-	k->buf = mem_realloc(k->buf, k->cap);
+	while (k->len + more > cap)
+		cap *= 2;
+	if (cap != k->cap) {
+		k->buf = mem_realloc(k->buf, cap);
+		k->cap = cap;
+	}
 	return k->buf + k->len;
 }
 
