@@ -18,10 +18,10 @@ int migrate_check_file(const char *path, struct err *e);
 /* The file's schema version; 0: nothing in it yet; negative: -(SQLite result code). */
 int migrate_version(struct sqlite3 *db);
 /*
- * Is everything in the file's schema made by the migrations, at whatever version? A stranger's file
- * may have a view that never ends where a table is expected, or triggers. To be asked before
- * any other question: no table of the file is read but meta. SQLITE_AUTH: it is refused, and e says
- * why (-EBADMSG, or migrate_check's -EPROTO); else a SQLite result code.
+ * Is everything in the file's schema made by the migrations, at whatever version, or an ordinary
+ * table? A stranger's file may have a view that never ends where a table is expected, or triggers.
+ * To be asked before any other question: no table of the file is read but meta. SQLITE_AUTH: it is
+ * refused, and e says why (-EBADMSG, or migrate_check's -EPROTO); else a SQLite result code.
  */
 int migrate_open_check(struct sqlite3 *db, const char *path, struct err *e);
 /* The same for the statements that an archive keeps as rows. To be asked before any is run. */
