@@ -139,7 +139,7 @@ def test_the_command_gets_the_signals_as_its_starter_had_them(store):
 @pytest.mark.parametrize("args, code, says", [
     (["-F", "5000"], 2, "1 to 4999"),
     (["-d", "never"], 2, "takes a duration"),
-    (["web"], 2, "no word before `--`"),
+    (["web"], 2, "no words before `--`"),
     (["-p", "999999", "-d", "1s"], 2, "999999"),
     (["--container", "no-such", "-d", "1s"], 2, "no-such"),
     (["--", "/nonexistent/program"], 2, "/nonexistent/program"),
@@ -228,13 +228,18 @@ def test_doctor_and_reading_work_without_root(store, work):
     assert done.returncode == 5 and "privileges" in done.stderr and "fix: sudo" in done.stderr
 
 
+def seconds(n, unit):
+    return float(n) / (1000 if unit == "ms" else 1)
+
+
 def test_what_sonde_took_is_one_number_wherever_it_is_told(store, work, sonde, tmp_path):
     """By record, in words and as JSON, by status, in the table and as JSON, in the store, and on the page: while it recorded, and to
     start and to end, which is in no rate."""
     del work
     done = record(store, "-d", "3s")
-    share, edges, own = (float(x.replace(" ", "")) for x in re.search(
-        r"\((\d[\d ]*) of them sonde's own\).* own CPU ([\d.]+) % of one core, and ([\d.]+) s to start", done.stderr).group(2, 3, 1))
+    own, share, *edges = re.search(
+        r"\((\d[\d ]*) of them sonde's own\).* own CPU ([\d.]+) % of one core, and ([\d.]+) (m?s) to start", done.stderr).groups()
+    own, share, edges = float(own.replace(" ", "")), float(share), seconds(*edges)
     row = json.loads(sonde("status", "--json", store=store, check=True).stdout)["rows"][0]
     assert 100 * row["self_cores"] == pytest.approx(share, rel=0.03, abs=0.06)
     assert row["self_edges_cpu_ns"] / 1e9 == pytest.approx(edges, rel=0.02, abs=0.011)
@@ -243,8 +248,8 @@ def test_what_sonde_took_is_one_number_wherever_it_is_told(store, work, sonde, t
     booked = {r["edge"]: r["ns"] for r in sql_all(store, "SELECT program IN ('start', 'end') AS edge, sum(cpu_ns) AS ns FROM cost GROUP BY 1")}
     assert booked == {0: row["self_cpu_ns"], 1: row["self_edges_cpu_ns"]}
     sonde("flame", "-o", str(tmp_path / "page.html"), store=store, check=True)
-    said = re.search(r"sonde itself took ([\d.]+) % of one core, and ([\d.]+) s", (tmp_path / "page.html").read_text()).groups()
-    assert float(said[0]) == pytest.approx(share, rel=0.05, abs=0.1) and float(said[1]) == pytest.approx(edges, abs=0.011)
+    said = re.search(r"sonde itself used ([\d.]+) % of one core, and ([\d.]+) (m?s)", (tmp_path / "page.html").read_text()).groups()
+    assert float(said[0]) == pytest.approx(share, rel=0.05, abs=0.1) and seconds(*said[1:]) == pytest.approx(edges, abs=0.011)
     mine = sql_all(store, "SELECT sum(samples) AS n FROM cpu_samples WHERE self")[0]["n"]
     assert own == mine > 0
 

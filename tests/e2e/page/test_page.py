@@ -283,7 +283,7 @@ def test_without_scripting_a_plain_table_is_left(page, pages):
 
 
 def test_text_on_every_colour_has_enough_contrast(page):
-    script = open(os.path.join(ROOT, "tools", "page", "colour.js")).read()
+    script = open(os.path.join(ROOT, "tools", "page", "script", "colour.js")).read()
     page.do("open", url="about:blank", wait=False)
     worst = page.js(script + """
         const light = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -304,7 +304,7 @@ def test_text_on_every_colour_has_enough_contrast(page):
 
 
 def test_one_package_has_one_colour_in_every_report(page):
-    script = open(os.path.join(ROOT, "tools", "page", "colour.js")).read()
+    script = open(os.path.join(ROOT, "tools", "page", "script", "colour.js")).read()
     page.do("open", url="about:blank", wait=False)
     packages = page.js(script + """return [
         colourPackage('net/http.(*conn).serve', 'server', 2), colourPackage('main.main', 'server', 2),
@@ -316,7 +316,7 @@ def test_one_package_has_one_colour_in_every_report(page):
 
 def test_origins_stay_apart_for_every_kind_of_colour_sight(page):
     """Simulated by the matrices of Machado, Oliveira and Fernandes (2009) for a whole lack of one kind of cone."""
-    script = open(os.path.join(ROOT, "tools", "page", "colour.js")).read()
+    script = open(os.path.join(ROOT, "tools", "page", "script", "colour.js")).read()
     page.do("open", url="about:blank", wait=False)
     nearest = page.js(script + """
         const sights = [[1, 0, 0, 0, 1, 0, 0, 0, 1],

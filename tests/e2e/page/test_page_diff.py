@@ -384,7 +384,7 @@ def test_two_files_by_sample_and_hostile_names(page, sonde, tmp_path):
     b = folded(tmp_path / "b.folded", {**{k: 2 * v for k, v in base.items() if k != "main;gone"}, "main;a": 2000})
     made = Made(sonde, tmp_path, a, b)
     page.open(made.html)
-    assert "compared per sample" in page.text("#facts") and "if samples are independent" in page.text("#facts")
+    assert "compared per sample" in page.text("#facts") and "assuming that samples are independent" in page.text("#facts")
     shown = same_rows(page, made, "share", 0.0051)
     assert "</script><img src=x onerror=alert(1)>;\"&'" in {k[0] for k in shown}
     assert page.js("return document.querySelectorAll('img, #rows script, #facts *:not(li):not(b)').length") == 0
@@ -399,7 +399,7 @@ def test_a_profile_beside_names_alone(page, sonde, planted, tmp_path):
     store = os.path.dirname(planted.html) + "/store"
     made = Made(sonde, tmp_path, "--before", a, "--from", "1795143600", "--to", "1795144200", store=store)
     page.open(made.html)
-    assert "names alone are compared" in page.text("#facts")
+    assert "functions are compared by name only" in page.text("#facts")
     same_rows(page, made, "share", 0.0051, names_only=True)
     page.js("document.getElementById('lower').scrollIntoView({block: 'start'})")
     page.settle()
@@ -473,7 +473,7 @@ def test_looks_and_axe(page, planted, theme):
 
 
 def scripts(*names):
-    return "".join(open(os.path.join(ROOT, "tools", "page", n + ".js")).read() for n in names)
+    return "".join(open(os.path.join(ROOT, "tools", "page", "script", n + ".js")).read() for n in names)
 
 
 def test_changes_stay_apart_for_every_kind_of_colour_sight(page):

@@ -166,7 +166,7 @@ def test_only_the_root_of_a_stack_is_the_start_of_a_program(page, made):
 
 
 def scripts(*names):
-    return "".join(open(os.path.join(ROOT, "tools", "page", n + ".js"), encoding="utf-8").read() for n in names)
+    return "".join(open(os.path.join(ROOT, "tools", "page", "script", n + ".js"), encoding="utf-8").read() for n in names)
 
 
 def test_entries_of_languages_are_known_and_nothing_of_a_program(page):

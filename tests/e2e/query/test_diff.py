@@ -147,7 +147,7 @@ def test_two_filters_two_recordings_two_stores(sonde, tmp_path):
     (["-o", "x.html5"], 2, "cannot tell the format"),
     (["--before", "/nonexistent/x.pb.gz"], 2, "before: cannot read /nonexistent/x.pb.gz"),
     (["--before", "/nonexistent/store"], 6, "before: "),
-    (["--baseline", "1h", "--vs-last", "1h"], 2, "both say"),
+    (["--baseline", "1h", "--vs-last", "1h"], 2, "both select"),
     (["--baseline", "30d"], 4, "before: no CPU samples"),
     (["--baselin", "soon"], 2, "takes a duration"),
     (["--basline", "1h"], 2, "did you mean '--baseline'"),
