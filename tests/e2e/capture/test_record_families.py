@@ -211,7 +211,7 @@ def test_how_go_heaps_are_read_is_passed_on_to_who_reads_them(host):
 
 def test_what_does_not_go_together_is_refused(host):
     for args, word in ((["--mode", "force"], "--mode and --rate need family goheap, which --families does not list"),
-                       (["--families", "cpu,nothing"], "unknown family 'nothing' (known: cpu, offcpu, goheap"),
+                       (["--families", "cpu,nothing"], "unknown family 'nothing': known are cpu, offcpu, goheap"),
                        (["--families", ""], "unknown family ''"),
                        (["--families", "cpu,offcpu", "--", "true"], "several families cannot record a command")):
         done, started = host("record", *args)
