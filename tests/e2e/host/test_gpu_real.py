@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # this file is a program, too
 from conftest import need, need_root, sql_all
 from sonded import until
 

@@ -197,7 +197,7 @@ def test_a_process_that_lies_about_its_jvm_is_not_believed(sonde, store, scratch
     """A program with tables that lead nowhere: its stack is shown as native, and nobody falls."""
     need_root()
     need("gcc")
-    with open(os.path.join(ROOT, "loaders", "index", "hotspotpart.c"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "loaders", "index", "runtimes", "hotspotpart.c"), encoding="utf-8") as f:
         wanted = re.findall(r"\{HOTSPOT_(\w+), (\w+), \"([^\"]+)\", (?:\"([^\"]+)\"|NULL)\}", f.read())
     statics = {"VERSION", "THREADS", "FIRST_THREAD", "HEAPS", "LOW", "HIGH", "INTERPRETER", "CALL_RETURN"}
     rows_of = {table: [w for w in wanted if w[1] == table] for table in ("STRUCTS", "TYPES", "CONSTANTS")}

@@ -222,7 +222,7 @@ def test_a_process_that_lies_about_v8_is_not_believed(sonde, store, scratch, ver
     """Its stack is shown as native, nobody falls; a version that is not known is told as such."""
     need_root()
     need("gcc")
-    with open(os.path.join(ROOT, "loaders", "index", "v8part.c"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "loaders", "index", "runtimes", "v8part.c"), encoding="utf-8") as f:
         names = re.findall(r'^\t\{"(\w+)", V8_(\w+)\},$', f.read(), re.M)
     numbers = [(n, {"FP_CONTEXT": -8, "FP_FUNCTION": -16}.get(number, 0)) for n, number in names if not n.startswith(("_Z", "napi"))]
     program = liar(scratch, version, [*numbers, ("TaggedSize", 8), ("SmiShiftSize", 31)])

@@ -113,7 +113,7 @@ def test_recorded_python_frames_are_what_the_program_says(sonde, store):
     folded = sonde("export", "folded", store=store, check=True).stdout
     assert ";run;turn;alpha;deep;deep;" in folded.replace("Thread.", "")
     rows = json.loads(sonde("sql", "--json", "SELECT DISTINCT runtime, module FROM frames WHERE function = 'spin'", store=store, check=True).stdout)
-    assert [list(r.values()) if isinstance(r, dict) else r for r in rows["rows"]] == [["python", "workloads/pyshares.py"]]
+    assert [list(r.values()) if isinstance(r, dict) else r for r in rows["rows"]] == [["python", "scripts/pyshares.py"]]
 
 
 @pytest.mark.live

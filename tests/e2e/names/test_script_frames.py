@@ -26,7 +26,7 @@ class Run:
     """A program while sonde records it; its families' stacks are in `stacks`."""
 
     def __init__(self, sonde, store, runtime, command, seconds=4, family="cpu"):
-        path = os.path.join(ROOT, "tests", "workloads", PROGRAMS[runtime][0])
+        path = os.path.join(ROOT, "tests", "workloads", "scripts", PROGRAMS[runtime][0])
         self.runtime = runtime
         child = subprocess.Popen([*command, path, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.told = json.loads(child.stdout.readline())

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # this file is a program, too
 from conftest import need, need_root
 from sonded import until
 from test_net import alone, rows

@@ -111,15 +111,15 @@ END
 {
 	echo 'static long word; static struct { const char *type, *member, *of; unsigned is_static; long offset; void *address; } structs[] = {'
 	sed -n 's/.*{HOTSPOT_\(VERSION\|THREADS\|HEAPS\|LOW\|HIGH\|INTERPRETER\|CALL_RETURN\), STRUCTS, \("[^"]*"\), \("[^"]*"\)},.*/{\2, \3, "x", 1, 0, \&word},/p; t
-		s/.*{HOTSPOT_[A-Z_]*, STRUCTS, \("[^"]*"\), \("[^"]*"\)},.*/{\1, \2, "x", 0, 8, 0},/p' "$here/../../../loaders/index/hotspotpart.c"
+		s/.*{HOTSPOT_[A-Z_]*, STRUCTS, \("[^"]*"\), \("[^"]*"\)},.*/{\1, \2, "x", 0, 8, 0},/p' "$here/../../../loaders/index/runtimes/hotspotpart.c"
 	echo '{0}}; void *gHotSpotVMStructs = structs; static struct { const char *name, *super; unsigned a, b, c, d; long size; } types[] = {'
-	sed -n 's/.*{HOTSPOT_[A-Z_]*, TYPES, \("[^"]*"\), NULL},.*/{\1, 0, 0, 0, 0, 0, 16},/p' "$here/../../../loaders/index/hotspotpart.c"
+	sed -n 's/.*{HOTSPOT_[A-Z_]*, TYPES, \("[^"]*"\), NULL},.*/{\1, 0, 0, 0, 0, 0, 16},/p' "$here/../../../loaders/index/runtimes/hotspotpart.c"
 	echo '{0}}; void *gHotSpotVMTypes = types; static struct { const char *name; int value; } constants[] = {'
-	sed -n 's/.*{HOTSPOT_[A-Z_]*, CONSTANTS, \("[^"]*"\), NULL},.*/{\1, 1},/p' "$here/../../../loaders/index/hotspotpart.c"
+	sed -n 's/.*{HOTSPOT_[A-Z_]*, CONSTANTS, \("[^"]*"\), NULL},.*/{\1, 1},/p' "$here/../../../loaders/index/runtimes/hotspotpart.c"
 	echo '{0}}; void *gHotSpotVMIntConstants = constants;'
 } | gcc -O2 -shared -fPIC -s -o hotspot -x c -
 {
-	sed -n 's/^\t{"\([a-z][A-Za-z0-9_]*\)", V8_\([A-Z_]*\)},/int v8dbg_\1 = 8;/p' "$here/../../../loaders/index/v8part.c" | grep -v napi
+	sed -n 's/^\t{"\([a-z][A-Za-z0-9_]*\)", V8_\([A-Z_]*\)},/int v8dbg_\1 = 8;/p' "$here/../../../loaders/index/runtimes/v8part.c" | grep -v napi
 	echo 'int v8dbg_TaggedSize = 8, v8dbg_SmiShiftSize = 31; static int node[3] = {20, 1, 2}; static const char *text = "11.3.244.8-node.38"; static void *block;'
 	echo 'static unsigned size; const char *version(void) __asm__("_ZN2v82V810GetVersionEv"); const char *version(void) { return text; }'
 	echo 'static __attribute__((noipa)) long a(void) { return (long)block; } static __attribute__((noipa)) unsigned b(void) { return size; }'
