@@ -324,7 +324,7 @@ static int one_of_stores(const char *path, int64_t from_ns, int64_t to_ns,
 	if (unreadable_has(path))
 		return 0;
 	rc = one_store(path, from_ns, to_ns, 0, part, n_part, e);
-	if (rc != -EBADMSG)
+	if (rc != -EBADMSG && rc != -ENOTRECOVERABLE)
 		return rc;
 	if (e)
 		log_warn("%s; left out", e->what);

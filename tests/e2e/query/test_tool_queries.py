@@ -230,8 +230,8 @@ def test_ranges_and_filters_narrow_the_queries_that_ship(stores):
 
 def test_wrong_names_keys_and_values_are_told_with_what_there_is(stores):
     store = stores["who"]
-    for args, word in ((("@hottes",), "@hottest"), (("@who", "m=3"), "n, from, to"), (("@who", "n=many"), "no number"),
-                       (("@who", "from=whenever"), "no time"), (("@losses", "n=3"), "it has none")):
+    for args, word in ((("@hottes",), "@hottest"), (("@who", "m=3"), "n, from, to"), (("@who", "n=many"), "not a number"),
+                       (("@who", "from=whenever"), "not a time"), (("@losses", "n=3"), "it has none")):
         done = ask(store, *args)
         assert done.returncode == 2 and word in done.stderr and not done.stdout, args
 

@@ -71,7 +71,7 @@ def test_what_threads_of_go_ask_is_asked_for_nobody(tmp_path, sonde, trees):
     go = dict(lang="go")
     store = store_of(tmp_path, request(1, 7, "web", "server", 70, took_us=9000, **go), request(2, 7, "web", "client", 80, 70, "thread", 100, 5000, **go))
     assert shape(trees(store, "-n", 9)) == [(0, "GET /1", None), (0, "GET /2", None)]
-    assert "net/http's client asks from goroutines of its own" in sonde("trace", store=store, check=True).stdout
+    assert "net/http's client uses other goroutines" in sonde("trace", store=store, check=True).stdout
 
 
 def test_what_the_goroutine_asks_that_read_a_request_is_asked_for_that(tmp_path, trees):

@@ -198,7 +198,7 @@ static int keep(const struct btf *types, const char *store_dir, const char *path
 	fd = openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno; /* no such folder, or it belongs to another user */
-	owner_inherit(fd, tmp);
+	owner_inherit_at(dir, tmp);
 	if (write(fd, bytes, size) == (ssize_t)size &&
 	    write(fd, &hash, sizeof(hash)) == sizeof(hash) &&
 	    !renameat(dir, tmp, dir, strrchr(path, '/') + 1))
