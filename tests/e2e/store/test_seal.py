@@ -158,7 +158,7 @@ def test_every_view_and_every_table_is_the_same_in_sqlite3_with_the_extension(tw
 
 
 @pytest.mark.parametrize("argv, code, word", [(["--store", "/nowhere/at/all"], 6, "nowhere"), (["--keep", "x"], 2, "--keep"), (["--plain", "much"], 2, "--plain"), (["--today"], 2, "--help"),
-                                              (["more"], 2, "more"), (["--store", "/etc/passwd"], 2, "one file")])
+                                              (["more"], 2, "more"), (["--store", "/etc/passwd"], 2, "a single file")])
 def test_what_is_wrong_is_said(argv, code, word):
     done = subprocess.run([os.path.join(BIN, "sonde-seal"), *argv], capture_output=True, text=True, timeout=60)
     assert done.returncode == code and word in done.stderr, done
