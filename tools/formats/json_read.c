@@ -208,7 +208,7 @@ static void scope_profile(struct reading *r, const json_t *p)
 			     json_number_value(json_object_get(p, "startValue"))) *
 			    r->scale;
 
-	if (r->b->pub.unit == STORE_TIME && span > r->span_ns && span < SUM_MAX)
+	if (r->b->pub.unit == STORE_TIME && span > (double)r->span_ns && span < (double)SUM_MAX)
 		r->span_ns = (int64_t)span;
 	r->thread = text_of(r, json_object_get(p, "name"));
 	if (!strcmp(text_of(r, json_object_get(p, "type")), "evented"))
