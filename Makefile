@@ -161,7 +161,7 @@ help:
 dev:
 	@sh scripts/deps.sh test
 	@$(MAKE) --no-print-directory compile_commands.json
-	@$(MAKE) --no-print-directory SAN=1 all build/san/tests/unit/base_test
+	@$(MAKE) --no-print-directory SAN=1 B=build/san all build/san/tests/unit/base_test
 	build/san/tests/unit/base_test
 	@echo "dev: build/san/bin/sonde is ready; next: CONTRIBUTING.md, docs/TOUR.md"
 
