@@ -12,6 +12,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
@@ -229,10 +230,7 @@ static int send_file(const char *path, struct err *e)
 	while ((n = fread(buf, 1, sizeof(buf), f)) > 0)
 		if (fwrite(buf, 1, n, stdout) != n)
 			break;
-	if (fflush(stdout) || ferror(stdout))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot write standard output: %s",
-			       strerror(errno));
-	return 0;
+	return program_flush(false, e);
 }
 
 static int copy_to_stdout(const struct selection *sel, const char *from, uint64_t *bytes,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "schema/base/array.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/idmap.h"
 #include "tools/net/netnew.h"
@@ -112,11 +113,9 @@ static bool wait_for(int64_t ns)
 
 static int written(struct err *e)
 {
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	if (errno == EPIPE || ended)
-		return -EPIPE;
-	return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	const int rc = program_flush(false, e);
+
+	return rc && (errno == EPIPE || ended) ? -EPIPE : rc;
 }
 
 static int follow(struct verb_call *call, struct idmap *known, struct err *e)

@@ -44,6 +44,12 @@ void row_json(struct row *r, const char *key, json_t *value)
 		json_decref(value);
 }
 
+void row_time(struct row *r, const char *key, int64_t ns)
+{
+	if (r->json)
+		json_set_time(r->json, key, ns);
+}
+
 void row_text(struct row *r, const char *title, enum table_align align, const char *key,
 	      const char *s)
 {

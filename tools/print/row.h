@@ -53,5 +53,6 @@ void row_us(struct row *r, const char *title, enum table_align align, const char
 /* Only in the table (NULL: "-"), and only in JSON (takes the reference). */
 void row_cell(struct row *r, const char *title, enum table_align align, const char *text);
 void row_json(struct row *r, const char *key, json_t *value);
+void row_time(struct row *r, const char *key, int64_t ns); /* only in JSON: json_set_time */
 
 #endif

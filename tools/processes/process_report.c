@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/array.h"
-#include "schema/base/cleanup.h"
+#include "schema/base/cli/options.h"
 #include "schema/base/units.h"
 #include "tools/fold/fold_build.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/json.h"
-#include "tools/print/table.h"
+#include "tools/print/row.h"
 #include "tools/print/term.h"
 #include "tools/processes/shortlived.h"
 #include "tools/timeline/ended.h"
@@ -35,6 +34,13 @@ const struct option PROCESS_REPORT_CONTAINER_OPTIONS[] = {
 };
 /* clang-format on */
 
+/* Which columns the table has: what no row has some of is left out. */
+struct shown {
+	bool cpu, mem, held, limit, io, net, gpu;
+	bool ended, restarts, oom, throttled, image;
+	bool kind[STORE_KINDS]; /* by fold of procs_more */
+};
+
 struct view {
 	const struct verb_call *call;
 	const struct fold *f;
@@ -43,174 +49,360 @@ struct view {
 	const struct shortlived *ended;    /* NULL: not asked */
 	const char *sort;                  /* NULL: by CPU time */
 	size_t n;
+	struct shown shown;
 };
+
+static bool sorted_by(const struct view *v, const char *key)
+{
+	return !strcmp(v->sort ? v->sort : "cpu", key);
+}
+
+static void shown_settle(struct view *v)
+{
+	struct shown *s = &v->shown;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct process_rows_row *x = &v->procs->rows[i];
+		const struct process_usage_row *u = x->used;
+		const struct incident_container *c = x->incidents;
+
+		s->cpu |= u && u->cpu_us;
+		s->mem |= u && u->has_mem;
+		s->held |= u && u->has_mem && u->held != u->mem && sorted_by(v, "mem");
+		s->limit |= u && u->mem_limit;
+		s->io |= u && (u->read_bytes + u->write_bytes || (u->has_io && sorted_by(v, "io")));
+		s->net |= u && u->rx_bytes + u->tx_bytes;
+		s->gpu |= u && u->has_gpu;
+		s->ended |= x->who && x->who->how;
+		s->restarts |= c && incident_restarts(c)->n;
+		s->oom |= c && c->oom.n;
+		s->throttled |= process_rows_throttled_ns(x) != 0;
+		s->image |= x->who && *x->who->container_image;
+		for (size_t k = 0; v->procs->more && k < v->procs->more->n; k++)
+			s->kind[k] |= x->more[k] != 0;
+	}
+}
 
 static double share(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
 }
 
-/* --- JSON --- */
+/* ---- one value: title, align and key as in row.h ---- */
 
-static void set_end(json_t *o, const struct fold_process *p)
+static const char *if_so(bool so, const char *name)
+{
+	return so ? name : NULL;
+}
+
+/* 0 is "0 B". */
+static void put_bytes(struct row *r, const char *title, enum table_align align, const char *key,
+		      uint64_t n, bool known)
+{
+	char text[UNITS_MAX];
+
+	row_cell(r, title, align, known ? units_bytes(n, text, sizeof(text)) : NULL);
+	row_json(r, key, json_number_or_null((json_int_t)n, known));
+}
+
+/* 0 is "-" in the table. */
+static void put_ns(struct row *r, const char *title, enum table_align align, const char *key,
+		   uint64_t ns, bool known)
+{
+	row_ns(r, title, align, NULL, (int64_t)ns, ns);
+	row_json(r, key, json_number_or_null((json_int_t)ns, known));
+}
+
+static void put_number(struct row *r, const char *title, const char *key, uint64_t n, bool known)
+{
+	row_number(r, title, TABLE_RIGHT, NULL, (int64_t)n, n);
+	row_json(r, key, json_number_or_null((json_int_t)n, known));
+}
+
+/* ---- what processes and containers have in common ---- */
+
+static void put_samples(struct row *r, const struct view *v, const struct process_rows_row *x,
+			bool known)
+{
+	const uint64_t whole = v->f->nodes[0].total_ns;
+	const double cores = fold_cores(v->f, x->ns);
+	char text[UNITS_MAX];
+
+	known = known && whole;
+	snprintf(text, sizeof(text), "%.2f", cores);
+	row_cell(r, "CORES", TABLE_RIGHT, known ? text : NULL);
+	units_share((double)x->ns, (double)whole, text, sizeof(text));
+	row_cell(r, "SHARE", TABLE_RIGHT, known ? text : NULL);
+	row_json(r, "cpu_ns", json_integer((json_int_t)x->ns));
+	row_json(r, "cpu_cores", json_real(cores));
+	row_json(r, "share", json_real(share(x->ns, whole)));
+	row_json(r, "samples", json_integer((json_int_t)x->samples));
+}
+
+static void put_function(struct row *r, const struct view *v, const struct process_rows_row *x)
+{
+	const char *name = x->frame_ns ? v->f->frames[x->frame].name : NULL;
+
+	row_cell(r, "MOSTLY IN", TABLE_MIDDLE, name ? name : if_so(x->ns, "[no stack]"));
+	row_json(r, "top_function", json_text(name));
+	row_json(r, "top_share", json_real(share(x->frame_ns, x->ns)));
+}
+
+/* Of a container: how many of its processes lived between two readings, and how much of its CPU
+ * time is attributed to no process. */
+static void put_shortlived(struct row *r, const struct view *v, const char *container,
+			   const struct process_usage_row *u)
+{
+	const struct shortlived_told *t = shortlived_of(v->ended, container);
+
+	row_json(r, "ended_processes", json_number_or_null(t ? (json_int_t)t->n : 0, t));
+	row_json(r, "cpu_unattributed_ns",
+		 json_number_or_null(t ? shortlived_rest(u->cpu_us, t->cpu_us) * 1000 : 0,
+				     t && u->cpu_us));
+}
+
+/* As families host, net and gpu recorded it; without them there are no keys. */
+static void put_used(struct row *r, const struct view *v, const struct process_rows_row *x)
+{
+	static const struct process_usage used_none;
+	static const struct process_usage_row row_none;
+	const struct process_usage *all = v->procs->used ? v->procs->used : &used_none;
+	const struct process_usage_row *u = x->used ? x->used : &row_none;
+	const struct shown *s = &v->shown;
+	const bool host = all->known, net = all->net_known || (host && x->container);
+	const enum table_align io = sorted_by(v, "io") ? TABLE_RIGHT : TABLE_SPARE_RIGHT,
+			       of_net = sorted_by(v, "net") ? TABLE_RIGHT : TABLE_SPARE_RIGHT;
+
+	put_ns(r, if_so(s->cpu, "CPU"), TABLE_SPARE_RIGHT, if_so(host, "cpu_used_ns"),
+	       u->cpu_us * 1000, x->used);
+	put_bytes(r, if_so(s->mem, "MEM"), TABLE_RIGHT, if_so(host, "mem_bytes"), u->mem,
+		  u->has_mem);
+	put_bytes(r, if_so(s->held, "HELD"), TABLE_RIGHT, if_so(host, "mem_held_bytes"), u->held,
+		  u->has_mem);
+	put_bytes(r, if_so(s->limit, "LIMIT"), TABLE_RIGHT,
+		  if_so(host && x->container, "mem_limit_bytes"), u->mem_limit, u->mem_limit);
+	put_bytes(r, if_so(s->io, "IO"), io, NULL, u->read_bytes + u->write_bytes, u->has_io);
+	put_bytes(r, NULL, io, if_so(host, "read_bytes"), u->read_bytes, u->has_io);
+	put_bytes(r, NULL, io, if_so(host, "write_bytes"), u->write_bytes, u->has_io);
+	put_bytes(r, if_so(s->net, "NET"), of_net, NULL, u->rx_bytes + u->tx_bytes, u->has_net);
+	put_bytes(r, NULL, of_net, if_so(net, "rx_bytes"), u->rx_bytes, u->has_net);
+	put_bytes(r, NULL, of_net, if_so(net, "tx_bytes"), u->tx_bytes, u->has_net);
+	put_ns(r, if_so(s->gpu, "GPU"), TABLE_RIGHT, if_so(all->gpu_known, "gpu_ns"),
+	       u->gpu_us * 1000, true);
+	put_bytes(r, if_so(s->gpu, "GPU MEM"), TABLE_RIGHT, if_so(all->gpu_known, "gpu_mem_bytes"),
+		  u->gpu_mem, u->has_gpu);
+	if (host && x->container) {
+		put_shortlived(r, v, x->container, u);
+		row_json(r, "io_of_processes", json_boolean(u->io_of_processes));
+	}
+}
+
+/* ---- a process ---- */
+
+/* offcpu_ns, inuse_bytes, ...: of what was recorded. */
+static void put_kinds(struct row *r, const struct view *v, const struct process_rows_row *x)
+{
+	const struct procs_more *more = v->procs->more;
+
+	for (size_t k = 0; more && k < more->n; k++) {
+		const struct fold *f = more->fold[k];
+		char key[32], text[32];
+
+		snprintf(key, sizeof(key), "%s_%s", f->kind->name, store_unit_name(f->unit));
+		row_cell(r, if_so(v->shown.kind[k], more->title[k]), TABLE_SPARE_RIGHT,
+			 procs_more_say(f, x->more[k], text, sizeof(text)));
+		row_json(r, key, json_integer((json_int_t)x->more[k]));
+	}
+}
+
+/* "make 812"; its number alone where nothing else is known of it. */
+static void put_parent(struct row *r, const struct view *v, const struct fold_process *p)
+{
+	const struct fold_process *parent = process_rows_parent(v->procs, p);
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.40s%s%u", parent ? parent->comm : "", parent ? " " : "",
+		 p->ppid);
+	row_cell(r, "PARENT", TABLE_SPARE, p->pid ? text : NULL);
+	row_json(r, "ppid", json_integer(p->ppid));
+	row_json(r, "parent_comm", json_text(parent ? parent->comm : NULL));
+}
+
+static void put_end(struct row *r, const struct view *v, const struct fold_process *p)
 {
 	char how[ENDED_MAX];
 
 	ended_say(p->how, p->status, how);
-	if (p->end_ns)
-		json_set_time(o, "ended", p->end_ns);
-	else
-		json_object_set_new(o, "ended", json_null());
-	json_object_set_new(o, "how", json_text_or_null(how));
-	json_object_set_new(o, "status", json_number_or_null(p->status, p->how));
+	row_text(r, if_so(v->shown.ended, "ENDED"), TABLE_LEFT, "how", how);
+	row_time(r, "ended", p->end_ns);
+	row_json(r, "status", json_number_or_null(p->status, p->how));
 }
 
 /* By the names of this host; in a container there are others: the number, as where there is no
  * name. */
-static void set_user(json_t *o, const struct fold_process *p)
+static json_t *user_json(const struct fold_process *p)
 {
 	const struct passwd *pw = *p->container_id ? NULL : getpwuid(p->uid);
 	char number[16];
 
 	snprintf(number, sizeof(number), "%u", p->uid);
-	json_object_set_new(o, "user", json_text(pw ? pw->pw_name : number));
+	return json_text(pw ? pw->pw_name : number);
 }
 
-static void set_process(json_t *o, const struct process_rows *procs, const struct fold_process *p)
+static void put_identity(struct row *r, const struct fold_process *p)
 {
-	const struct fold_process *parent = process_rows_parent(procs, p);
-
-	json_object_set_new(o, "pid", json_integer(p->pid));
-	json_object_set_new(o, "ppid", json_integer(p->ppid));
-	json_object_set_new(o, "parent_comm", parent ? json_text(parent->comm) : json_null());
-	json_object_set_new(o, "uid", json_integer(p->uid));
-	set_user(o, p);
-	json_object_set_new(o, "comm", json_text(p->comm));
-	json_object_set_new(o, "exe", json_text_or_null(p->exe));
-	json_object_set_new(o, "args", json_text_or_null(p->args));
-	json_object_set_new(o, "container", json_text_or_null(p->container));
-	json_object_set_new(o, "container_id", json_text_or_null(p->container_id));
-	json_object_set_new(o, "unit", json_text_or_null(p->unit));
-	json_object_set_new(o, "lang", json_text_or_null(p->lang));
-	json_object_set_new(o, "runtime", json_text_or_null(p->lang_runtime));
-	json_set_time(o, "started", p->start_ns);
-	set_end(o, p);
+	row_json(r, "uid", json_integer(p->uid));
+	row_json(r, "user", user_json(p));
+	row_json(r, "exe", json_text_or_null(p->exe));
+	row_json(r, "args", json_text_or_null(p->args));
+	row_json(r, "container", json_text_or_null(p->container));
+	row_json(r, "container_id", json_text_or_null(p->container_id));
+	row_json(r, "unit", json_text_or_null(p->unit));
+	row_json(r, "lang", json_text_or_null(p->lang));
+	row_json(r, "runtime", json_text_or_null(p->lang_runtime));
+	row_time(r, "started", p->start_ns);
 }
 
-/* Null: not of a container, or it was not recorded. */
-static void set_incidents(json_t *o, const struct view *v, const struct process_rows_row *r)
+/* A process; pid 0: many at once, and the command says which. */
+static void put_process(struct row *r, const struct view *v, const struct process_rows_row *x)
+{
+	const struct fold_process *p = x->who;
+
+	row_number(r, "PID", TABLE_RIGHT, "pid", p->pid, p->pid);
+	put_samples(r, v, x, p->pid);
+	put_used(r, v, x);
+	put_kinds(r, v, x);
+	row_word(r, "COMMAND", TABLE_LEFT, "comm", p->comm);
+	put_parent(r, v, p);
+	row_cell(r, "CONTAINER", TABLE_LEFT,
+		 *p->container ? p->container : if_so(*p->unit, p->unit));
+	put_end(r, v, p);
+	put_function(r, v, x);
+	row_cell(r, "COMMAND LINE", TABLE_SPARE, *p->args ? p->args : p->exe);
+	if (r->json)
+		put_identity(r, p);
+	row_end(r);
+}
+
+#define ENDED_ROWS 5
+
+/* A row that is not one process. */
+static void put_sum(struct row *r, const struct view *v, const struct shortlived_row *x,
+		    const char *what)
+{
+	const struct process_usage_row used = {.cpu_us = x->cpu_us,
+					       .read_bytes = x->read_bytes,
+					       .write_bytes = x->write_bytes,
+					       .has_io = x->n};
+	const struct fold_process who = {.comm = what,
+					 .container = x->container ? x->container : "",
+					 .unit = "",
+					 .args = "",
+					 .exe = "-"};
+
+	put_process(r, v, &(struct process_rows_row){.who = &who, .used = &used});
+}
+
+static void put_ended(struct row *r, const struct view *v, const struct shortlived_row *x,
+		      const char *comm)
+{
+	char what[96];
+
+	snprintf(what, sizeof(what), "%.40s (%llu short-lived)", comm, (unsigned long long)x->n);
+	put_sum(r, v, x, what);
+}
+
+/* Processes that lived between two readings, and the unattributed CPU time: below the others,
+ * whatever -n is. */
+static void put_sums(struct row *r, const struct view *v)
+{
+	const struct shortlived *s = v->ended;
+	struct shortlived_row rest = {0};
+
+	if (!s || !v->shown.cpu)
+		return;
+	for (size_t i = 0; i < s->n && i < ENDED_ROWS; i++)
+		put_ended(r, v, &s->rows[i], *s->rows[i].comm ? s->rows[i].comm : "others");
+	for (size_t i = ENDED_ROWS; i < s->n; i++) {
+		rest.n += s->rows[i].n;
+		rest.cpu_us += s->rows[i].cpu_us;
+		rest.read_bytes += s->rows[i].read_bytes;
+		rest.write_bytes += s->rows[i].write_bytes;
+	}
+	if (rest.n)
+		put_ended(r, v, &rest, "others");
+	rest = (struct shortlived_row){.cpu_us = shortlived_rest(s->charged_us, s->told_us)};
+	if (s->charged_known && rest.cpu_us)
+		put_sum(r, v, &rest, "[unattributed]");
+}
+
+/* ---- a container ---- */
+
+static void put_incidents(struct row *r, const struct view *v, const struct process_rows_row *x)
 {
 	static const struct incident_container none;
-	const struct incident_container *c = r->incidents ? r->incidents : &none;
-	const bool is_one = r->incidents || !r->who || *r->who->container_id;
-	const bool throttling_known = v->incidents->throttling_known || r->used;
+	const struct incident_container *c = x->incidents ? x->incidents : &none;
+	const bool is_one = x->incidents || !x->who || *x->who->container_id;
 
-	json_object_set_new(o, "restarts",
-			    json_number_or_null((int64_t)incident_restarts(c)->n, is_one));
-	json_object_set_new(o, "oom", json_number_or_null((int64_t)c->oom.n, is_one));
-	json_object_set_new(o, "throttled_ns",
-			    json_number_or_null((int64_t)process_rows_throttled_ns(r),
-						is_one && throttling_known));
+	put_ns(r, if_so(v->shown.throttled, "THROTTLED"), TABLE_RIGHT, "throttled_ns",
+	       process_rows_throttled_ns(x), is_one && (v->incidents->throttling_known || x->used));
+	put_number(r, if_so(v->shown.restarts, "RESTARTS"), "restarts", incident_restarts(c)->n,
+		   is_one);
+	put_number(r, if_so(v->shown.oom, "OOM"), "oom", c->oom.n, is_one);
 }
 
-static void set_container(json_t *o, const struct view *v, const struct process_rows_row *r)
+static void put_container(struct row *r, const struct view *v, const struct process_rows_row *x)
 {
-	const struct fold_process *p = r->who;
+	const struct fold_process *p = x->who;
 
-	json_object_set_new(o, "container", json_text(r->container));
-	json_object_set_new(o, "container_id",
-			    json_text_or_null(p            ? p->container_id :
-					      r->incidents ? r->incidents->id :
-							     r->used->id));
-	json_object_set_new(o, "image", json_text_or_null(p ? p->container_image : ""));
-	json_object_set_new(o, "processes", json_integer((json_int_t)r->n_processes));
-	json_object_set_new(o, "top_comm", p ? json_text(p->comm) : json_null());
-	json_object_set_new(o, "top_pid", p ? json_integer(p->pid) : json_null());
-	set_incidents(o, v, r);
+	row_word(r, "CONTAINER", TABLE_LEFT, "container", x->container);
+	row_json(r, "container_id",
+		 json_text_or_null(p            ? p->container_id :
+				   x->incidents ? x->incidents->id :
+						  x->used->id));
+	put_samples(r, v, x, true);
+	put_used(r, v, x);
+	put_incidents(r, v, x);
+	put_number(r, "PROCESSES", "processes", x->n_processes, true);
+	row_word(r, "MOST OF IT", TABLE_LEFT, "top_comm", p ? p->comm : NULL);
+	row_json(r, "top_pid", json_number_or_null(p ? p->pid : 0, p));
+	put_function(r, v, x);
+	row_text(r, if_so(v->shown.image, "IMAGE"), TABLE_SPARE, "image",
+		 p ? p->container_image : NULL);
+	row_end(r);
 }
 
-/* offcpu_ns, inuse_bytes, ...: of what was recorded. */
-static void set_more(json_t *o, const struct view *v, const struct process_rows_row *r)
-{
-	for (size_t k = 0; v->procs->more && k < v->procs->more->n; k++) {
-		const struct fold *f = v->procs->more->fold[k];
-		char key[32];
+/* ---- all ---- */
 
-		snprintf(key, sizeof(key), "%s_%s", f->kind->name, store_unit_name(f->unit));
-		json_object_set_new(o, key, json_integer((json_int_t)r->more[k]));
-	}
+static void put_row(struct row *r, const struct view *v, const struct process_rows_row *x)
+{
+	if (x->container)
+		put_container(r, v, x);
+	else
+		put_process(r, v, x);
 }
 
-/* Of a container: how many of its processes lived between two readings, and how much of its CPU
- * time is attributed to no process. */
-static void set_told(json_t *o, const struct view *v, const char *container,
-		     const struct process_usage_row *u)
+struct table *process_report_table(const struct fold *f, const struct process_rows *p, size_t n)
 {
-	const struct shortlived_told *t = shortlived_of(v->ended, container);
+	struct view v = {.f = f, .procs = p, .n = n};
+	struct row r = row_of_table();
 
-	json_object_set_new(o, "ended_processes", t ? json_integer((json_int_t)t->n) : json_null());
-	json_object_set_new(
-		o, "cpu_unattributed_ns",
-		json_number_or_null(t ? shortlived_rest(u->cpu_us, t->cpu_us) * 1000 : 0,
-				    t && u->cpu_us));
+	shown_settle(&v);
+	for (size_t i = 0; i < n; i++)
+		put_row(&r, &v, &p->rows[i]);
+	return r.table;
 }
 
-/* Where family host was recorded. */
-static void set_used(json_t *o, const struct view *v, const struct process_rows_row *r)
+static int print_json(const struct view *v)
 {
-	static const struct process_usage_row none;
-	const struct process_usage_row *u = r->used ? r->used : &none;
+	json_t *j = json_envelope(v->call->verb->name, v->f->from_ns, v->f->to_ns);
 
-	if (v->procs->used && v->procs->used->net_known) {
-		json_object_set_new(o, "rx_bytes", json_number_or_null(u->rx_bytes, u->has_net));
-		json_object_set_new(o, "tx_bytes", json_number_or_null(u->tx_bytes, u->has_net));
-	}
-	if (v->procs->used && v->procs->used->gpu_known) {
-		json_object_set_new(o, "gpu_ns", json_integer((json_int_t)u->gpu_us * 1000));
-		json_object_set_new(o, "gpu_mem_bytes",
-				    json_number_or_null(u->gpu_mem, u->has_gpu));
-	}
-	if (!v->procs->used || !v->procs->used->known)
-		return;
-	json_object_set_new(o, "cpu_used_ns", json_number_or_null(u->cpu_us * 1000, r->used));
-	json_object_set_new(o, "mem_bytes", json_number_or_null(u->mem, u->has_mem));
-	json_object_set_new(o, "mem_held_bytes", json_number_or_null(u->held, u->has_mem));
-	json_object_set_new(o, "read_bytes", json_number_or_null(u->read_bytes, u->has_io));
-	json_object_set_new(o, "write_bytes", json_number_or_null(u->write_bytes, u->has_io));
-	if (!r->container)
-		return;
-	set_told(o, v, r->container, u);
-	json_object_set_new(o, "io_of_processes", json_boolean(u->io_of_processes));
-	json_object_set_new(o, "mem_limit_bytes", json_number_or_null(u->mem_limit, u->mem_limit));
-	json_object_set_new(o, "rx_bytes", json_number_or_null(u->rx_bytes, u->has_net));
-	json_object_set_new(o, "tx_bytes", json_number_or_null(u->tx_bytes, u->has_net));
-}
-
-static int print_json(const struct view *v, const char *verb)
-{
-	json_t *j = json_envelope(verb, v->f->from_ns, v->f->to_ns);
-	uint64_t whole = v->f->nodes[0].total_ns;
-
-	json_object_set_new(j, "cpu_ns", json_integer((json_int_t)whole));
+	json_object_set_new(j, "cpu_ns", json_integer((json_int_t)v->f->nodes[0].total_ns));
 	for (size_t i = 0; i < v->n; i++) {
-		const struct process_rows_row *r = &v->procs->rows[i];
-		json_t *o = json_object();
+		struct row r = row_of_json();
 
-		if (r->container)
-			set_container(o, v, r);
-		else
-			set_process(o, v->procs, r->who);
-		json_object_set_new(o, "cpu_ns", json_integer((json_int_t)r->ns));
-		json_object_set_new(o, "cpu_cores", json_real(fold_cores(v->f, r->ns)));
-		json_object_set_new(o, "share", json_real(share(r->ns, whole)));
-		json_object_set_new(o, "samples", json_integer((json_int_t)r->samples));
-		json_object_set_new(o, "top_function",
-				    r->frame_ns ? json_text(v->f->frames[r->frame].name) :
-						  json_null());
-		json_object_set_new(o, "top_share", json_real(share(r->frame_ns, r->ns)));
-		set_more(o, v, r);
-		set_used(o, v, r);
-		json_array_append_new(json_rows(j), o);
+		put_row(&r, v, &v->procs->rows[i]);
+		json_array_append_new(json_rows(j), r.json);
 	}
 	if (v->procs->used && v->procs->used->known)
 		shortlived_json(v->ended, j);
@@ -219,375 +411,16 @@ static int print_json(const struct view *v, const char *verb)
 	return json_print(j, stdout, 1);
 }
 
-/* --- for people --- */
-
-static void function_cell(struct table *t, const struct view *v, const struct process_rows_row *r)
-{
-	if (r->frame_ns)
-		table_cell(t, v->f->frames[r->frame].name);
-	else
-		table_cell(t, r->ns ? "[no stack]" : "-");
-}
-
-/* "make 812"; its number alone where nothing else is known of it. */
-static void parent_cell(struct table *t, const struct process_rows *procs,
-			const struct fold_process *p)
-{
-	const struct fold_process *parent = process_rows_parent(procs, p);
-
-	if (parent)
-		table_cellf(t, "%s %u", parent->comm, p->ppid);
-	else
-		table_cellf(t, "%u", p->ppid);
-}
-
-/* Is there any row with an end to tell? */
-static bool any_ended(const struct view *v)
-{
-	for (size_t i = 0; i < v->n; i++)
-		if (v->procs->rows[i].who->how)
-			return true;
-	return false;
-}
-
-static void end_cell(struct table *t, const struct fold_process *p)
-{
-	char how[ENDED_MAX];
-
-	ended_say(p->how, p->status, how);
-	table_cell(t, *how ? how : "-");
-}
-
-/* The kinds of which any row has some, into `kinds`; how many. */
-static size_t kinds_shown(const struct view *v, size_t kinds[STORE_KINDS])
-{
-	const size_t n_more = v->procs->more ? v->procs->more->n : 0;
-	size_t n = 0;
-
-	for (size_t k = 0; k < n_more; k++)
-		for (size_t i = 0; i < v->n; i++)
-			if (v->procs->rows[i].more[k]) {
-				kinds[n++] = k;
-				break;
-			}
-	return n;
-}
-
-/* Which of what rows used is worth a column. */
-struct used_shown {
-	bool cpu, mem, held, limit, io, net, gpu;
-	const char *sort; /* its column is not left out */
-};
-#define USED_COLUMNS 8
-
-/* By samples; "-" without any. */
-static void cores_cells(struct table *t, const struct view *v, const struct process_rows_row *r)
-{
-	const uint64_t whole = v->f->nodes[0].total_ns;
-	char share[UNITS_MAX];
-
-	if (whole) {
-		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
-		table_cell(t, units_share((double)r->ns, (double)whole, share, sizeof(share)));
-	} else {
-		table_cell(t, "-");
-		table_cell(t, "-");
-	}
-}
-
-static struct used_shown used_shown_of(const struct view *v)
-{
-	struct used_shown s = {.sort = v->sort ? v->sort : "cpu"};
-
-	for (size_t i = 0; i < v->n; i++) {
-		const struct process_usage_row *u = v->procs->rows[i].used;
-
-		s.cpu |= u && u->cpu_us;
-		s.mem |= u && u->has_mem;
-		s.held |= u && u->has_mem && u->held != u->mem && !strcmp(s.sort, "mem");
-		s.limit |= u && u->mem_limit;
-		s.io |= u &&
-			(u->read_bytes + u->write_bytes || (u->has_io && !strcmp(s.sort, "io")));
-		s.net |= u && u->rx_bytes + u->tx_bytes;
-		s.gpu |= u && u->has_gpu;
-	}
-	return s;
-}
-
-static enum table_align spare(const struct used_shown *s, const char *key)
-{
-	return strcmp(s->sort, key) ? TABLE_SPARE_RIGHT : TABLE_RIGHT;
-}
-
-static void used_columns(const struct used_shown *s, struct table_column *columns, size_t *n)
-{
-	if (s->cpu)
-		columns[(*n)++] = (struct table_column){"CPU", TABLE_SPARE_RIGHT};
-	if (s->mem)
-		columns[(*n)++] = (struct table_column){"MEM", TABLE_RIGHT};
-	if (s->held)
-		columns[(*n)++] = (struct table_column){"HELD", TABLE_RIGHT};
-	if (s->limit)
-		columns[(*n)++] = (struct table_column){"LIMIT", TABLE_RIGHT};
-	if (s->io)
-		columns[(*n)++] = (struct table_column){"IO", spare(s, "io")};
-	if (s->net)
-		columns[(*n)++] = (struct table_column){"NET", spare(s, "net")};
-	if (s->gpu) {
-		columns[(*n)++] = (struct table_column){"GPU", TABLE_RIGHT};
-		columns[(*n)++] = (struct table_column){"GPU MEM", TABLE_RIGHT};
-	}
-}
-
-static void bytes_cell(struct table *t, bool known, uint64_t n)
-{
-	char text[32];
-
-	table_cell(t, known ? units_bytes(n, text, sizeof(text)) : "-");
-}
-
-/* As the kernel charged it, whatever samples say. */
-static void cpu_cell(struct table *t, uint64_t us)
-{
-	char text[32];
-
-	table_cell(t, us ? units_ns((int64_t)us * 1000, text, sizeof(text)) : "-");
-}
-
-static void used_cells(struct table *t, const struct used_shown *s,
-		       const struct process_usage_row *u)
-{
-	static const struct process_usage_row none;
-
-	u = u ? u : &none;
-	if (s->cpu)
-		cpu_cell(t, u->cpu_us);
-	if (s->mem)
-		bytes_cell(t, u->has_mem, u->mem);
-	if (s->held)
-		bytes_cell(t, u->has_mem, u->held);
-	if (s->limit)
-		bytes_cell(t, u->mem_limit, u->mem_limit);
-	if (s->io)
-		bytes_cell(t, u->has_io, u->read_bytes + u->write_bytes);
-	if (s->net)
-		bytes_cell(t, u->has_net, u->rx_bytes + u->tx_bytes);
-	if (s->gpu) {
-		char time[32];
-
-		table_cell(t, u->gpu_us ? units_ns((int64_t)u->gpu_us * 1000, time, sizeof(time)) :
-					  "-");
-		bytes_cell(t, u->has_gpu, u->gpu_mem);
-	}
-}
-
-#define ENDED_ROWS 5
-
-/* A row that is not one process: COMMAND says what it is. */
-static void sum_row(struct table *t, const struct used_shown *used, size_t n_kinds, bool ended,
-		    const struct shortlived_row *x, const char *what)
-{
-	table_cell(t, "-");
-	table_cell(t, "-");
-	table_cell(t, "-");
-	if (used->cpu)
-		cpu_cell(t, x->cpu_us);
-	if (used->mem)
-		table_cell(t, "-");
-	if (used->held)
-		table_cell(t, "-");
-	if (used->limit)
-		table_cell(t, "-");
-	if (used->io)
-		bytes_cell(t, x->n, x->read_bytes + x->write_bytes);
-	for (size_t i = 0; i < n_kinds + used->net + 2u * used->gpu; i++)
-		table_cell(t, "-");
-	table_cell(t, what);
-	table_cell(t, "-");
-	table_cell(t, x->container && *x->container ? x->container : "-");
-	for (size_t i = 0; i < 2u + ended; i++)
-		table_cell(t, "-");
-}
-
-/* Processes that lived between two readings, and the unattributed CPU time: below the others,
- * whatever -n is. */
-static void sum_rows(struct table *t, const struct view *v, const struct used_shown *used,
-		     size_t n_kinds, bool ended)
-{
-	const struct shortlived *s = v->ended;
-	struct shortlived_row rest = {0};
-	char what[96];
-
-	if (!s || !used->cpu)
-		return;
-	for (size_t i = 0; i < s->n && i < ENDED_ROWS; i++) {
-		snprintf(what, sizeof(what), "%.40s (%llu short-lived)",
-			 *s->rows[i].comm ? s->rows[i].comm : "others",
-			 (unsigned long long)s->rows[i].n);
-		sum_row(t, used, n_kinds, ended, &s->rows[i], what);
-	}
-	for (size_t i = ENDED_ROWS; i < s->n; i++) {
-		rest.n += s->rows[i].n;
-		rest.cpu_us += s->rows[i].cpu_us;
-		rest.read_bytes += s->rows[i].read_bytes;
-		rest.write_bytes += s->rows[i].write_bytes;
-	}
-	if (rest.n) {
-		snprintf(what, sizeof(what), "others (%llu short-lived)",
-			 (unsigned long long)rest.n);
-		sum_row(t, used, n_kinds, ended, &rest, what);
-	}
-	rest = (struct shortlived_row){.cpu_us = shortlived_rest(s->charged_us, s->told_us)};
-	if (s->charged_known && rest.cpu_us)
-		sum_row(t, used, n_kinds, ended, &rest, "[unattributed]");
-}
-
-static struct table *process_table(const struct view *v)
-{
-	static const struct table_column all[] = {
-		{"PID", TABLE_RIGHT},        {"CORES", TABLE_RIGHT},
-		{"SHARE", TABLE_RIGHT},      {"COMMAND", TABLE_LEFT},
-		{"PARENT", TABLE_SPARE},     {"CONTAINER", TABLE_LEFT},
-		{"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_SPARE},
-	};
-	enum { N_ALL = ARRAY_SIZE(all), N_NUMBERS = 3, N_LAST = 2 };
-	const struct used_shown used = used_shown_of(v);
-	bool ended = any_ended(v);
-	struct table_column columns[N_ALL + STORE_KINDS + 1 + USED_COLUMNS];
-	size_t kinds[STORE_KINDS], n_kinds = kinds_shown(v, kinds), n = N_NUMBERS;
-	struct table *t;
-
-	memcpy(columns, all, N_ALL * sizeof(*all));
-	used_columns(&used, columns, &n);
-	for (size_t k = 0; k < n_kinds; k++)
-		columns[n++] =
-			(struct table_column){v->procs->more->title[kinds[k]], TABLE_SPARE_RIGHT};
-	memcpy(columns + n, all + N_NUMBERS, (N_ALL - N_NUMBERS - N_LAST) * sizeof(*all));
-	n += N_ALL - N_NUMBERS - N_LAST;
-	if (ended)
-		columns[n++] = (struct table_column){"ENDED", TABLE_LEFT};
-	memcpy(columns + n, all + N_ALL - N_LAST, N_LAST * sizeof(*all));
-	t = table_new(columns, n + N_LAST);
-
-	for (size_t i = 0; i < v->n; i++) {
-		const struct process_rows_row *r = &v->procs->rows[i];
-		const struct fold_process *p = r->who;
-		char amount[32];
-
-		table_cellf(t, "%u", p->pid);
-		cores_cells(t, v, r);
-		used_cells(t, &used, r->used);
-		for (size_t k = 0; k < n_kinds; k++)
-			table_cell(t, procs_more_say(v->procs->more->fold[kinds[k]],
-						     r->more[kinds[k]], amount, sizeof(amount)));
-		table_cell(t, p->comm);
-		parent_cell(t, v->procs, p);
-		table_cell(t, *p->container ? p->container : *p->unit ? p->unit : "-");
-		if (ended)
-			end_cell(t, p);
-		function_cell(t, v, r);
-		table_cell(t, *p->args ? p->args : p->exe);
-	}
-	sum_rows(t, v, &used, n_kinds, ended);
-	return t;
-}
-
-struct table *process_report_table(const struct fold *f, const struct process_rows *p, size_t n)
-{
-	return process_table(&(struct view){.f = f, .procs = p, .n = n});
-}
-
-struct shown {
-	bool restarts, oom, throttled, image;
-};
-
-/* Columns that would be empty are left out. */
-static struct shown shown_of(const struct view *v)
-{
-	struct shown s = {0};
-
-	for (size_t i = 0; i < v->n; i++) {
-		const struct incident_container *c = v->procs->rows[i].incidents;
-
-		s.restarts |= c && incident_restarts(c)->n;
-		s.oom |= c && c->oom.n;
-		s.throttled |= process_rows_throttled_ns(&v->procs->rows[i]) != 0;
-		s.image |= v->procs->rows[i].who && *v->procs->rows[i].who->container_image;
-	}
-	return s;
-}
-
-static void count_cell(struct table *t, const struct incident_count *c)
-{
-	if (c && c->n)
-		table_cellf(t, "%llu", (unsigned long long)c->n);
-	else
-		table_cell(t, "-");
-}
-
-static void throttled_cell(struct table *t, uint64_t ns)
-{
-	char time[32];
-
-	table_cell(t, ns ? units_ns((int64_t)ns, time, sizeof(time)) : "-");
-}
-
-static struct table *container_table(const struct view *v)
-{
-	const struct shown shown = shown_of(v);
-	const struct used_shown used = used_shown_of(v);
-	struct table_column columns[10 + USED_COLUMNS];
-	size_t n = 0;
-	struct table *t;
-
-	columns[n++] = (struct table_column){"CONTAINER", TABLE_LEFT};
-	columns[n++] = (struct table_column){"CORES", TABLE_RIGHT};
-	columns[n++] = (struct table_column){"SHARE", TABLE_RIGHT};
-	used_columns(&used, columns, &n);
-	if (shown.throttled)
-		columns[n++] = (struct table_column){"THROTTLED", TABLE_RIGHT};
-	if (shown.restarts)
-		columns[n++] = (struct table_column){"RESTARTS", TABLE_RIGHT};
-	if (shown.oom)
-		columns[n++] = (struct table_column){"OOM", TABLE_RIGHT};
-	columns[n++] = (struct table_column){"PROCESSES", TABLE_RIGHT};
-	columns[n++] = (struct table_column){"MOST OF IT", TABLE_LEFT};
-	columns[n++] = (struct table_column){"MOSTLY IN", TABLE_MIDDLE};
-	if (shown.image)
-		columns[n++] = (struct table_column){"IMAGE", TABLE_SPARE};
-	t = table_new(columns, n);
-	for (size_t i = 0; i < v->n; i++) {
-		const struct process_rows_row *r = &v->procs->rows[i];
-		const struct incident_container *c = r->incidents;
-
-		table_cell(t, r->container);
-		cores_cells(t, v, r);
-		used_cells(t, &used, r->used);
-		if (shown.throttled)
-			throttled_cell(t, process_rows_throttled_ns(r));
-		if (shown.restarts)
-			count_cell(t, c ? incident_restarts(c) : NULL);
-		if (shown.oom)
-			count_cell(t, c ? &c->oom : NULL);
-		if (r->n_processes)
-			table_cellf(t, "%zu", r->n_processes);
-		else
-			table_cell(t, "-");
-		table_cell(t, r->who ? r->who->comm : "-");
-		function_cell(t, v, r);
-		if (shown.image)
-			table_cell(t, r->who && *r->who->container_image ? r->who->container_image :
-									   "-");
-	}
-	return t;
-}
-
 static void print_table(const struct view *v, enum process_rows_by by)
 {
-	struct table *t = by == PROCESS_ROWS_BY_CONTAINER ? container_table(v) : process_table(v);
+	struct row r = row_of_table();
 
-	table_print(t, stdout, v->call->wide ? 0 : term_width(stdout));
-	table_free(t);
+	for (size_t i = 0; i < v->n; i++)
+		put_row(&r, v, &v->procs->rows[i]);
+	if (by == PROCESS_ROWS_BY_PROCESS)
+		put_sums(&r, v);
+	table_print(r.table, stdout, v->call->wide ? 0 : term_width(stdout));
+	table_free(r.table);
 	if (v->n < v->procs->n && !v->call->quiet)
 		fprintf(stderr, "%zu more: -n %zu shows them\n", v->procs->n - v->n, v->procs->n);
 }
@@ -667,8 +500,10 @@ int process_report_run(struct verb_call *call, enum process_rows_by by, struct e
 	v.procs = &procs;
 	v.n = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
 	v.n = v.n < procs.n ? v.n : procs.n;
+	if (!ret)
+		shown_settle(&v);
 	if (!ret && call->json)
-		ret = print_json(&v, call->verb->name);
+		ret = print_json(&v);
 	else if (!ret)
 		print_table(&v, by);
 	process_rows_release(&procs);
@@ -677,8 +512,5 @@ int process_report_run(struct verb_call *call, enum process_rows_by by, struct e
 	process_usage_release(&used);
 	shortlived_release(&ended);
 	fold_free(f);
-	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			      strerror(errno));
-	return ret;
+	return ret ? ret : program_flush(false, e);
 }

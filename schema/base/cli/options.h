@@ -98,5 +98,8 @@ int program_options(const struct program *p, int argc, char **argv, const struct
 /* For the end of main: reports the error of `rc` under the name `prog` and returns its exit code.
  * Also fails if standard output could not be written. */
 int program_end(const char *prog, int rc, struct err *e);
+/* Flushes standard output. 0; -EIO, with EXIT_RUNTIME, where some of it could not be written, or
+ * the caller found that already (`failed`). */
+int program_flush(bool failed, struct err *e);
 
 #endif

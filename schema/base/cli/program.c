@@ -61,10 +61,16 @@ int program_options(const struct program *p, int argc, char **argv, const struct
 	return rc;
 }
 
+int program_flush(bool failed, struct err *e)
+{
+	if (!failed && !fflush(stdout) && !ferror(stdout))
+		return 0;
+	return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+}
+
 int program_end(const char *prog, int rc, struct err *e)
 {
-	if (rc >= 0 && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
+	if (rc >= 0 && program_flush(false, e))
+		rc = -EIO;
 	return rc < 0 ? err_report(e, prog) : EXIT_OK;
 }
