@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "schema/base/cli/options.h"
-#include "schema/base/cli/quantity.h"
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/log.h"
+#include "schema/base/units.h"
 #include "schema/store/archive/seal.h"
 #include "schema/store/retention/retention.h"
 #include "schema/store/write/writer.h"
@@ -37,24 +36,24 @@ static const struct program PROGRAM = {
 	.name = "sonde-prune",
 	.usage = "[options]",
 	.about =
-		"Removes the oldest segments of a store until it is within its budget. sonded does so by itself.",
+		"Deletes the oldest segments of a store until it fits its budget. sonded does this by itself.",
 };
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)", OPTION_AT(struct prune, store)},
-	{"budget", 0, OPTION_BYTES, "SIZE", "what all of the store may take: 2G, 500M (default: the smaller of 2G and 5 % of the disk)",
+	{"store", 0, OPTION_STRING, "DIR", "store folder (default: $SONDE_STORE)", OPTION_AT(struct prune, store)},
+	{"budget", 0, OPTION_BYTES, "SIZE", "size limit of the whole store: 2G, 500M (default: 2G, or 5 % of the disk if that is less)",
 	 OPTION_AT(struct prune, limits.bytes)},
-	{"reserve", 0, OPTION_BYTES, "SIZE", "what must be free on its disk (default: the smaller of 512M and 5 % of the disk)",
+	{"reserve", 0, OPTION_BYTES, "SIZE", "free space to leave on its disk (default: 512M, or 5 % of the disk if that is less)",
 	 OPTION_AT(struct prune, limits.reserve_bytes)},
-	{"age", 0, OPTION_DURATION, "TIME", "nothing older than this stays: 14d, 12h (default 14d)", OPTION_AT(struct prune, limits.age_ns)},
-	{"keep-days", 0, OPTION_UINT, "N", "the newest N days that there is anything of stay, however old (default 2)",
+	{"age", 0, OPTION_DURATION, "TIME", "delete segments older than this: 14d, 12h (default 14d)", OPTION_AT(struct prune, limits.age_ns)},
+	{"keep-days", 0, OPTION_UINT, "N", "always keep the newest N days that have data, however old (default 2)",
 	 OPTION_AT(struct prune, keep_days), .max = DAYS_MOST},
-	{"fine", 0, OPTION_DURATION, "TIME", "of archives older than this minutes are kept, before anything is removed (default 1d, 0: never)",
+	{"fine", 0, OPTION_DURATION, "TIME", "first reduce archives older than this to one-minute values (default 1d, 0: never)",
 	 OPTION_AT(struct prune, fine_ns), .zero = true},
-	{"dry-run", 0, OPTION_FLAG, NULL, "say what would go, remove nothing", OPTION_AT(struct prune, dry_run)},
-	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct prune, json)},
-	{"quiet", 'q', OPTION_FLAG, NULL, "print nothing but errors", OPTION_AT(struct prune, quiet)},
+	{"dry-run", 0, OPTION_FLAG, NULL, "print what would be deleted, delete nothing", OPTION_AT(struct prune, dry_run)},
+	{"json", 0, OPTION_FLAG, NULL, "print JSON", OPTION_AT(struct prune, json)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "print only errors", OPTION_AT(struct prune, quiet)},
 	{0},
 };
 /* clang-format on */
@@ -108,30 +107,30 @@ static void say_minutes(const struct prune *p)
 	if (p->minutes.thinned)
 		printf("kept minutes of %u archive%s: %s are %s\n", p->minutes.thinned,
 		       p->minutes.thinned == 1 ? "" : "s",
-		       quantity_say_bytes(p->minutes.fine_before, before, sizeof(before)),
-		       quantity_say_bytes(p->minutes.fine_after, after, sizeof(after)));
+		       units_bytes(p->minutes.fine_before, before, sizeof(before)),
+		       units_bytes(p->minutes.fine_after, after, sizeof(after)));
 }
 
-static void say_time(int64_t ns, char *buf, size_t size)
+static const char *say_time(int64_t ns, char *buf, size_t size)
 {
-	time_t s = ns / NSEC_PER_SEC;
-	struct tm tm;
+	return ns ? units_utc(ns, 0, buf, size) : "?";
+}
 
-	if (!ns || !gmtime_r(&s, &tm) || !strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &tm))
-		snprintf(buf, size, "?");
+static json_t *time_json(int64_t ns)
+{
+	char text[UNITS_MAX];
+
+	return ns ? json_string(units_utc(ns, 0, text, sizeof(text))) : json_null();
 }
 
 static json_t *removed_json(const struct removed_one *o)
 {
-	char from[32], to[32];
 	json_t *row = json_pack("{s:s, s:s, s:I, s:b}", "segment", o->segment, "why",
 				removed_why_name(o->why), "bytes", (json_int_t)o->bytes, "counted",
 				o->counted);
 
-	say_time(o->from_ns, from, sizeof(from));
-	say_time(o->to_ns, to, sizeof(to));
-	json_object_set_new(row, "from", o->from_ns ? json_string(from) : json_null());
-	json_object_set_new(row, "to", o->to_ns ? json_string(to) : json_null());
+	json_object_set_new(row, "from", time_json(o->from_ns));
+	json_object_set_new(row, "to", time_json(o->to_ns));
 	json_object_set_new(row, "rows", json_integer((json_int_t)o->rows));
 	json_object_set_new(row, "events", json_integer((json_int_t)o->events));
 	json_object_set_new(row, "lost", json_integer((json_int_t)o->lost));
@@ -146,11 +145,10 @@ static void on_removed(void *ctx, const struct removed_one *o)
 	json_array_append_new(p->rows, removed_json(o));
 	if (p->json || p->quiet)
 		return;
-	quantity_say_bytes(o->bytes, size, sizeof(size));
-	say_time(o->from_ns, from, sizeof(from));
-	say_time(o->to_ns, to, sizeof(to));
+	units_bytes(o->bytes, size, sizeof(size));
 	printf("%s  %s  %10s  %s to %s  %llu events%s  (%s)\n",
-	       p->dry_run ? "would remove" : "removed", o->segment, size, from, to,
+	       p->dry_run ? "would remove" : "removed", o->segment, size,
+	       say_time(o->from_ns, from, sizeof(from)), say_time(o->to_ns, to, sizeof(to)),
 	       (unsigned long long)o->events, o->counted ? "" : " not counted",
 	       removed_why_name(o->why));
 }
@@ -175,7 +173,6 @@ static json_t *unmet_json(uint32_t unmet)
 static void print_json(const struct prune *p)
 {
 	struct removed_page page;
-	char begins[32];
 	json_t *root =
 		json_pack("{s:s, s:b, s:O, s:o, s:o, s:o}", "verb", "prune", "dry_run", p->dry_run,
 			  "rows", p->rows, "before", usage_json(&p->report.before), "after",
@@ -192,9 +189,7 @@ static void print_json(const struct prune *p)
 	json_object_set_new(root, "fine_after", json_integer((json_int_t)p->minutes.fine_after));
 	json_object_set_new(root, "fine_seconds", json_integer(p->fine_ns / NSEC_PER_SEC));
 	removed_read(p->store, &page);
-	say_time(page.history_ns, begins, sizeof(begins));
-	json_object_set_new(root, "history_begins",
-			    page.history_ns ? json_string(begins) : json_null());
+	json_object_set_new(root, "history_begins", time_json(page.history_ns));
 	json_dumpf(root, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(root);
@@ -205,11 +200,10 @@ static void print_text(const struct prune *p)
 	char own[32], budget[32], left[32], reserve[32];
 
 	printf("store      %s: %s of %s, %u segments; free on its disk %s, to be kept %s\n",
-	       p->store, quantity_say_bytes(p->report.after.bytes, own, sizeof(own)),
-	       quantity_say_bytes(p->limits.bytes, budget, sizeof(budget)),
-	       p->report.after.segments,
-	       quantity_say_bytes(p->report.after.free_bytes, left, sizeof(left)),
-	       quantity_say_bytes(p->limits.reserve_bytes, reserve, sizeof(reserve)));
+	       p->store, units_bytes(p->report.after.bytes, own, sizeof(own)),
+	       units_bytes(p->limits.bytes, budget, sizeof(budget)), p->report.after.segments,
+	       units_bytes(p->report.after.free_bytes, left, sizeof(left)),
+	       units_bytes(p->limits.reserve_bytes, reserve, sizeof(reserve)));
 	for (uint32_t why = REMOVED_BUDGET; why <= REMOVED_AGE; why++)
 		if (p->report.unmet & 1u << why)
 			printf("still over %s: what is left is being written, or needed by a writer\n",

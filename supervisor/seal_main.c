@@ -30,25 +30,24 @@ static const struct program PROGRAM = {
 };
 
 static const struct option OPTIONS[] = {
-	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)",
+	{"store", 0, OPTION_STRING, "DIR", "store folder (default: $SONDE_STORE)",
 	 OPTION_AT(struct seal_args, opts.dir)},
 	{"plain", 0, OPTION_BYTES, "SIZE",
-	 "the newest segments stay as they are, up to this many bytes (default 0)",
+	 "leave the newest segments as they are, up to this many bytes (default 0)",
 	 OPTION_AT(struct seal_args, opts.plain), .zero = true},
 	{"keep", 0, OPTION_DURATION, "TIME",
-	 "as do those finished less than this ago, up to twice as many bytes (default 0)",
+	 "leave segments finished less than this ago, up to twice as many bytes (default 0)",
 	 OPTION_AT(struct seal_args, keep_ns), .zero = true},
 	{"fine", 0, OPTION_DURATION, "TIME",
-	 "in archives older than this keep only one-minute sums of resources and waits (default 0: never)",
+	 "reduce use and wait data older than this to one-minute sums (default 0: never)",
 	 OPTION_AT(struct seal_args, fine_ns), .zero = true},
 	{"room", 0, OPTION_BYTES, "SIZE",
-	 "size limit of the archive to be written (default: none); a larger one is left for later",
+	 "size limit of a file being written (default: none); leave larger ones for later",
 	 OPTION_AT(struct seal_args, opts.room)},
 	{"idle", 0, OPTION_FLAG, NULL, "archive only when the CPU and the disk are idle",
 	 OPTION_AT(struct seal_args, opts.idle)},
-	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct seal_args, json)},
-	{"quiet", 'q', OPTION_FLAG, NULL, "print nothing but errors",
-	 OPTION_AT(struct seal_args, quiet)},
+	{"json", 0, OPTION_FLAG, NULL, "print JSON", OPTION_AT(struct seal_args, json)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "print only errors", OPTION_AT(struct seal_args, quiet)},
 	{0},
 };
 

@@ -6,10 +6,9 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 
 #define NAMES_SHOWN 4
 
@@ -64,20 +63,9 @@ static void add_shown(struct strbuf *to, const char *s)
 
 static void duration(struct strbuf *to, int64_t ns)
 {
-	double s = (double)ns / 1e9;
+	char text[UNITS_MAX];
 
-	if (ns < 0)
-		strbuf_addstr(to, "unknown");
-	else if (ns < 1000000)
-		strbuf_addf(to, "%.0f us", s * 1e6);
-	else if (ns < (int64_t)NSEC_PER_SEC)
-		strbuf_addf(to, "%.1f ms", s * 1e3);
-	else if (s < 120)
-		strbuf_addf(to, "%.1f s", s);
-	else if (s < 7200)
-		strbuf_addf(to, "%.0f min", s / 60);
-	else
-		strbuf_addf(to, "%.1f h", s / 3600);
+	strbuf_addstr(to, ns < 0 ? "unknown" : units_ns(ns, text, sizeof(text)));
 }
 
 static void frame_text(struct strbuf *to, const struct named_frame *f)
@@ -292,16 +280,10 @@ static json_t *thread_json(const struct thread *t)
 
 static void time_set(json_t *o, const char *key, int64_t ns)
 {
-	char textual[64], name[32];
-	time_t s = (time_t)(ns / (int64_t)NSEC_PER_SEC);
-	struct tm tm;
-	size_t n;
+	char text[UNITS_MAX], name[32];
 
-	gmtime_r(&s, &tm);
-	n = strftime(textual, sizeof(textual), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(textual + n, sizeof(textual) - n, ".%09" PRId64 "Z", ns % (int64_t)NSEC_PER_SEC);
 	snprintf(name, sizeof(name), "%s_ns", key);
-	json_object_set_new(o, key, json_string(textual));
+	json_object_set_new(o, key, json_string(units_utc(ns, 9, text, sizeof(text))));
 	json_object_set_new(o, name, json_integer(ns));
 }
 

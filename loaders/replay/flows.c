@@ -480,16 +480,3 @@ void flow_ends(const void *user, struct flow_ends *out)
 	*out = (struct flow_ends){
 		.client = w->end[client], .server = w->end[!client], .v6 = w->v6, .udp = w->udp};
 }
-
-size_t flows_memory(const struct flows *f, size_t *n)
-{
-	size_t most = 0;
-
-	for (const struct flow *w = f->oldest; w; w = w->newer) {
-		size_t size = proto_conn_memory(w->conn);
-
-		most = size > most ? size : most;
-	}
-	*n = f->n;
-	return most;
-}

@@ -48,7 +48,5 @@ void flows_stat(const struct flows *f, struct flows_stat *out);
 void flows_free(struct flows *f);
 /* Of a request's user. */
 void flow_ends(const void *user, struct flow_ends *out);
-/* The most that one connection holds at the moment, in bytes, and how many there are. For tests. */
-size_t flows_memory(const struct flows *f, size_t *n);
 
 #endif

@@ -59,12 +59,12 @@ static const struct program PROGRAM = {
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{"requests", 0, OPTION_FLAG, NULL, "each request, a line each, instead of the table", OPTION_AT(struct replay, requests)},
-	{"limit", 0, OPTION_UINT, "N", "rows of the table (default 50)", OPTION_AT(struct replay, limit)},
-	{"payload", 0, OPTION_ENUM, "masked|full|none", "what is shown of what was said (default masked)", OPTION_AT(struct replay, payload)},
-	{"store", 0, OPTION_STRING, "DIR", "keep sums in this store instead", OPTION_AT(struct replay, store)},
-	{"json", 0, OPTION_FLAG, NULL, "as JSON", OPTION_AT(struct replay, json)},
-	{"quiet", 0, OPTION_FLAG, NULL, "no talk", OPTION_AT(struct replay, quiet)},
+	{"requests", 0, OPTION_FLAG, NULL, "print one line per request instead of the table", OPTION_AT(struct replay, requests)},
+	{"limit", 0, OPTION_UINT, "N", "how many rows of the table (default 50)", OPTION_AT(struct replay, limit)},
+	{"payload", 0, OPTION_ENUM, "masked|full|none", "what to show of the payload (default masked)", OPTION_AT(struct replay, payload)},
+	{"store", 0, OPTION_STRING, "DIR", "add sums to this store instead", OPTION_AT(struct replay, store)},
+	{"json", 0, OPTION_FLAG, NULL, "print JSON", OPTION_AT(struct replay, json)},
+	{"quiet", 0, OPTION_FLAG, NULL, "no notes on standard error", OPTION_AT(struct replay, quiet)},
 	{0},
 };
 /* clang-format on */

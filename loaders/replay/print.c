@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print: see the header. */
 #include "loaders/replay/print.h"
 
 #include <arpa/inet.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 
 #define OPERATION_WIDTH 72
 
@@ -31,22 +29,9 @@ void print_client(const struct flow_ends *ends, char out[TALLY_SERVICE_MAX])
 	end_name(&ends->client, ends->v6, out);
 }
 
-static const char *duration(uint64_t ns, char buf[16])
+static const char *quantile(const struct tally_row *r, double q, char buf[UNITS_MAX])
 {
-	if (ns < 10000)
-		snprintf(buf, 16, "%.2f us", (double)ns / 1e3);
-	else if (ns < 10000000)
-		snprintf(buf, 16, "%.0f us", (double)ns / 1e3);
-	else if (ns < 10000000000ull)
-		snprintf(buf, 16, "%.0f ms", (double)ns / 1e6);
-	else
-		snprintf(buf, 16, "%.1f s", (double)ns / 1e9);
-	return buf;
-}
-
-static const char *quantile(const struct tally_row *r, double q, char buf[16])
-{
-	return r->n_latencies ? duration(tally_quantile(r, q), buf) : "-";
+	return r->n_latencies ? units_ns((int64_t)tally_quantile(r, q), buf, UNITS_MAX) : "-";
 }
 
 static int width_of(struct tally_row **rows, size_t n, bool service)
@@ -71,7 +56,7 @@ void print_table(FILE *f, struct tally_row **rows, size_t n, size_t most)
 	for (size_t i = 0; i < shown; i++) {
 		const struct tally_row *r = rows[i];
 		struct strbuf op cleanup_strbuf = STRBUF_INIT;
-		char p50[16], p95[16], p99[16];
+		char p50[UNITS_MAX], p95[UNITS_MAX], p99[UNITS_MAX];
 
 		strbuf_addshown(&op, r->operation, strlen(r->operation));
 		fprintf(f, "%-*s  %-*s  %9llu %8llu %8llu %9s %9s %9s  %s\n", wp, r->protocol, ws,
@@ -98,6 +83,11 @@ static json_t *number(uint64_t v)
 	return json_integer((json_int_t)v);
 }
 
+static json_t *quantile_json(const struct tally_row *r, double q)
+{
+	return r->n_latencies ? number(tally_quantile(r, q)) : json_null();
+}
+
 static json_t *row_json(const struct tally_row *r)
 {
 	json_t *o = json_object(), *statuses = json_object();
@@ -113,12 +103,9 @@ static json_t *row_json(const struct tally_row *r)
 	json_object_set_new(o, "no_answer", number(r->by_result[PROTO_NO_ANSWER]));
 	json_object_set_new(o, "blind", number(r->by_result[PROTO_BLIND]));
 	json_object_set_new(o, "sum_ns", number(r->sum_ns));
-	json_object_set_new(o, "p50_ns",
-			    r->n_latencies ? number(tally_quantile(r, 0.5)) : json_null());
-	json_object_set_new(o, "p95_ns",
-			    r->n_latencies ? number(tally_quantile(r, 0.95)) : json_null());
-	json_object_set_new(o, "p99_ns",
-			    r->n_latencies ? number(tally_quantile(r, 0.99)) : json_null());
+	json_object_set_new(o, "p50_ns", quantile_json(r, 0.5));
+	json_object_set_new(o, "p95_ns", quantile_json(r, 0.95));
+	json_object_set_new(o, "p99_ns", quantile_json(r, 0.99));
 	json_object_set_new(o, "max_ns", r->n_latencies ? number(r->max_ns) : json_null());
 	json_object_set_new(o, "request_bytes", number(r->request_bytes));
 	json_object_set_new(o, "response_bytes", number(r->response_bytes));
@@ -178,17 +165,6 @@ void print_loss(FILE *f, const struct flows_stat *s, uint64_t blind)
 			(unsigned long long)s->fragments);
 }
 
-static void when(int64_t ns, char buf[40])
-{
-	time_t t = (time_t)(ns / NSEC_PER_SEC);
-	struct tm tm;
-	size_t n;
-
-	gmtime_r(&t, &tm);
-	n = strftime(buf, 40, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf + n, 40 - n, ".%06lldZ", (long long)(ns % NSEC_PER_SEC / 1000));
-}
-
 static void request_json(FILE *f, const struct proto_request *r, const char *service,
 			 const char *client)
 {
@@ -218,7 +194,7 @@ static void request_json(FILE *f, const struct proto_request *r, const char *ser
 void print_request(FILE *f, const struct proto_request *r, const struct flow_ends *ends, bool json)
 {
 	struct strbuf op cleanup_strbuf = STRBUF_INIT;
-	char service[TALLY_SERVICE_MAX], client[TALLY_SERVICE_MAX], at[40], took[16];
+	char service[TALLY_SERVICE_MAX], client[TALLY_SERVICE_MAX], at[40], took[UNITS_MAX];
 
 	print_service(ends, service);
 	print_client(ends, client);
@@ -226,11 +202,11 @@ void print_request(FILE *f, const struct proto_request *r, const struct flow_end
 		request_json(f, r, service, client);
 		return;
 	}
-	when(r->begin_ns, at);
+	units_utc(r->begin_ns, 6, at, sizeof(at));
 	strbuf_addshown(&op, r->operation, strlen(r->operation));
 	fprintf(f, "%s %9s  %-9s %s -> %s  %s  %s%s%s\n", at,
 		r->result == PROTO_OK || r->result == PROTO_ERROR ?
-			duration((uint64_t)(r->end_ns - r->begin_ns), took) :
+			units_ns(r->end_ns - r->begin_ns, took, sizeof(took)) :
 			"-",
 		r->protocol, client, service, strbuf_str(&op), proto_result_name(r->result),
 		*r->status ? " " : "", r->status);

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "schema/base/array.h"
+#include "schema/base/clock.h"
 
 #define S_NS  1e9
 #define MIN_S 60
@@ -117,5 +119,23 @@ const char *units_cores(double cores, char *buf, size_t size)
 const char *units_share(double part, double whole, char *buf, size_t size)
 {
 	snprintf(buf, size, "%.1f %%", whole > 0 ? 100 * part / whole : 0);
+	return buf;
+}
+
+const char *units_utc(int64_t utc_ns, int digits, char *buf, size_t size)
+{
+	const time_t s = (time_t)(utc_ns / NSEC_PER_SEC);
+	int64_t rest = utc_ns % NSEC_PER_SEC;
+	struct tm tm = {0};
+	size_t n;
+
+	gmtime_r(&s, &tm);
+	n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	for (int i = digits; i < 9; i++)
+		rest /= 10;
+	if (digits)
+		snprintf(buf + n, size - n, ".%0*" PRId64 "Z", digits, rest);
+	else
+		snprintf(buf + n, size - n, "Z");
 	return buf;
 }

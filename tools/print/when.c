@@ -15,6 +15,7 @@
 
 #include "schema/base/cli/quantity.h"
 #include "schema/base/clock.h"
+#include "schema/base/units.h"
 
 #define YEAR_MIN    1970
 #define YEAR_MAX    2200         /* int64 nanoseconds end in 2262 */
@@ -244,15 +245,7 @@ int when_parse(const char *s, int64_t now_ns, int64_t *out_ns)
 
 const char *when_utc(int64_t ns, char *buf, size_t size)
 {
-	time_t t = (time_t)(ns / NSEC_PER_SEC);
-	long ms = (long)(ns % NSEC_PER_SEC / 1000000);
-	struct tm tm;
-	size_t n;
-
-	gmtime_r(&t, &tm);
-	n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf + n, size - n, ms ? ".%03ldZ" : "Z", ms);
-	return buf;
+	return units_utc(ns, ns / 1000000 % 1000 ? 3 : 0, buf, size);
 }
 
 const char *when_zoned(int64_t ns, char *buf, size_t size)

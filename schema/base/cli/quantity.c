@@ -133,18 +133,6 @@ bool quantity_lacks_unit(const char *s)
 	return !digits(&s, &n) && !fraction(&s, &part) && !*s && (n || part);
 }
 
-const char *quantity_say_bytes(uint64_t n, char *buf, size_t size)
-{
-	static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	double v = (double)n;
-	size_t i = 0;
-
-	for (; v >= 1024 && i + 1 < ARRAY_SIZE(names); i++)
-		v /= 1024;
-	snprintf(buf, size, i ? "%.1f %s" : "%.0f %s", v, names[i]);
-	return buf;
-}
-
 const char *quantity_say_ns(int64_t ns, char *buf, size_t size)
 {
 	size_t i = 0;

@@ -15,8 +15,6 @@ int quantity_bytes(const char *s, uint64_t *out);
 int quantity_ns(const char *s, int64_t *out);
 /* A time without a unit, "15", that may mean seconds or minutes: ask which. */
 bool quantity_lacks_unit(const char *s);
-/* "512.0 MiB" */
-const char *quantity_say_bytes(uint64_t n, char *buf, size_t size);
 /* "14d", "2h 5m", "12s": the two largest units */
 const char *quantity_say_ns(int64_t ns, char *buf, size_t size);
 

@@ -78,3 +78,14 @@ TEST(counts_cores_and_shares_are_printed_for_people)
 	assert_string_equal(units_share(1, 3, b, sizeof(b)), "33.3 %");
 	assert_string_equal(units_share(1, 0, b, sizeof(b)), "0.0 %");
 }
+
+TEST(a_time_has_as_many_digits_as_are_asked_for)
+{
+	const int64_t ns = 1795893989041007089;
+	char b[UNITS_MAX];
+
+	assert_string_equal(units_utc(ns, 0, b, sizeof(b)), "2026-11-28T19:26:29Z");
+	assert_string_equal(units_utc(ns, 3, b, sizeof(b)), "2026-11-28T19:26:29.041Z");
+	assert_string_equal(units_utc(ns, 6, b, sizeof(b)), "2026-11-28T19:26:29.041007Z");
+	assert_string_equal(units_utc(ns, 9, b, sizeof(b)), "2026-11-28T19:26:29.041007089Z");
+}
