@@ -27,14 +27,7 @@ struct cursor {
 	size_t n_places, n, at;
 };
 
-static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv,
-			 sqlite3_vtab **out, char **why)
-{
-	(void)argc;
-	(void)argv;
-	(void)why;
-	return tables_connect(db, t, COLUMNS, out);
-}
+TABLES_CONNECT(COLUMNS)
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
@@ -57,13 +50,12 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
-	struct cursor *c = sqlite3_malloc64(sizeof(*c));
 	sqlite3 *db = tables_of(base)->db;
-	int rc;
+	int rc = tables_cursor(sizeof(struct cursor), out);
+	struct cursor *c = (struct cursor *)*out;
 
-	if (!c)
-		return SQLITE_NOMEM;
-	memset(c, 0, sizeof(*c));
+	if (rc != SQLITE_OK)
+		return rc;
 	rc = sqlite3_prepare_v2(db, "SELECT base, keep, leaf, tail FROM main.stack WHERE id = ?1",
 				-1, &c->stack, NULL);
 	if (rc == SQLITE_OK)
@@ -73,10 +65,9 @@ static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 		tables_error(base, rc, NULL);
 		sqlite3_finalize(c->stack);
 		sqlite3_free(c);
-		return rc;
+		*out = NULL;
 	}
-	*out = &c->base;
-	return SQLITE_OK;
+	return rc;
 }
 
 static int cursor_close(sqlite3_vtab_cursor *base)

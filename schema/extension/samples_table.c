@@ -32,14 +32,7 @@ struct cursor {
 	bool only_counted, counts;
 };
 
-static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv,
-			 sqlite3_vtab **out, char **why)
-{
-	(void)argc;
-	(void)argv;
-	(void)why;
-	return tables_connect(db, t, COLUMNS, out);
-}
+TABLES_CONNECT(COLUMNS)
 
 /* idxStr: for each argument how it is compared; see plan_one. */
 static char kind_of(const struct sqlite3_index_constraint *c)
@@ -100,14 +93,8 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
-	struct cursor *c = sqlite3_malloc64(sizeof(*c));
-
 	(void)base;
-	if (!c)
-		return SQLITE_NOMEM;
-	memset(c, 0, sizeof(*c));
-	*out = &c->base;
-	return SQLITE_OK;
+	return tables_cursor(sizeof(struct cursor), out);
 }
 
 static int cursor_close(sqlite3_vtab_cursor *base)

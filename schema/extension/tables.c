@@ -3,6 +3,7 @@
 
 #include <sqlite3ext.h>
 #include <stddef.h>
+#include <string.h>
 
 SQLITE_EXTENSION_INIT3
 
@@ -26,6 +27,15 @@ int tables_connect(sqlite3 *db, struct tables *t, const char *columns, sqlite3_v
 	*table = (struct table){.t = t};
 	sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
 	*out = &table->base;
+	return SQLITE_OK;
+}
+
+int tables_cursor(size_t size, sqlite3_vtab_cursor **out)
+{
+	*out = sqlite3_malloc64(size);
+	if (!*out)
+		return SQLITE_NOMEM;
+	memset(*out, 0, size);
 	return SQLITE_OK;
 }
 

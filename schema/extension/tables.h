@@ -4,10 +4,13 @@
 #ifndef SONDE_EXTENSION_TABLES_H
 #define SONDE_EXTENSION_TABLES_H
 
+#include <stddef.h>
+
 #include "schema/extension/series.h"
 
 struct sqlite3_module;
 struct sqlite3_vtab;
+struct sqlite3_vtab_cursor;
 struct sqlite3_value;
 struct sqlite3_context;
 struct sqlite3_index_info;
@@ -42,10 +45,23 @@ extern const struct sqlite3_module SAMPLES_TABLE, TOTALS_TABLE, STEPS_TABLE, FRA
 }
 /* clang-format on */
 
+/* Defines table_connect of a table with these columns. */
+#define TABLES_CONNECT(columns)                                                           \
+	static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv, \
+				 sqlite3_vtab **out, char **why)                          \
+	{                                                                                 \
+		(void)argc;                                                               \
+		(void)argv;                                                               \
+		(void)why;                                                                \
+		return tables_connect(db, t, columns, out);                               \
+	}
+
 /* xConnect and xDisconnect of all: a table of these columns without any state. */
 int tables_connect(struct sqlite3 *db, struct tables *t, const char *columns,
 		   struct sqlite3_vtab **out);
 int tables_disconnect(struct sqlite3_vtab *base);
+/* Of xOpen: a zeroed cursor of that size, which begins with SQLite's. */
+int tables_cursor(size_t size, struct sqlite3_vtab_cursor **out);
 struct tables *tables_of(struct sqlite3_vtab *base);
 /* Replaces *out by the current map (release it with series_drop). On failure sets the table's
  * error. SQLite's code, as for all functions here that return int. */

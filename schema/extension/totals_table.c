@@ -53,14 +53,7 @@ struct cursor {
 	struct tables_args args; /* from, to */
 };
 
-static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv,
-			 sqlite3_vtab **out, char **why)
-{
-	(void)argc;
-	(void)argv;
-	(void)why;
-	return tables_connect(db, t, COLUMNS, out);
-}
+TABLES_CONNECT(COLUMNS)
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
@@ -74,14 +67,8 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
-	struct cursor *c = sqlite3_malloc64(sizeof(*c));
-
 	(void)base;
-	if (!c)
-		return SQLITE_NOMEM;
-	memset(c, 0, sizeof(*c));
-	*out = &c->base;
-	return SQLITE_OK;
+	return tables_cursor(sizeof(struct cursor), out);
 }
 
 static void forget(struct cursor *c)
