@@ -53,22 +53,12 @@ static bool is_of(const struct listed_event *x, const char *subject)
 static bool wants(const struct selection *sel, const struct listed_event *x)
 {
 	const bool container = is_of(x, "container"), unit = is_of(x, "unit");
-	const struct store_process_row p = {.pid = x->pid,
-					    .comm = x->comm,
-					    .exe = "",
-					    .args = "",
-					    .unit = unit ? x->name : "",
-					    .cgroup = container || unit ? "" : x->which,
-					    .container = x->container,
-					    .container_id = container ? x->which : x->container,
-					    .container_image = "",
-					    .runtime = "",
-					    .project = "",
-					    .service = "",
-					    .lang = "",
-					    .lang_runtime = "",
-					    .present = true};
+	struct store_process_row p =
+		select_process_row(x->comm, x->container, container ? x->which : x->container);
 
+	p.pid = x->pid;
+	p.unit = unit ? x->name : "";
+	p.cgroup = container || unit ? "" : x->which;
 	return !select_is_narrow(sel) ||
 	       ((*x->comm || *x->container || unit) && select_wants_process(sel, &p));
 }

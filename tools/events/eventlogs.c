@@ -49,17 +49,8 @@ static void take_line(void *ctx, sqlite3_stmt *st)
 
 int eventlogs_read(const struct selection *sel, struct eventlogs *out, struct err *e)
 {
-	int rc = 0;
-
 	*out = (struct eventlogs){0};
-	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
-		struct store_segment *seg;
-
-		rc = select_segment(sel, sel->segments[i].path, &seg, e);
-		if (!rc)
-			rc = askrows(sel, seg, sel->segments[i].path, LINES, take_line, out, e);
-	}
-	return rc;
+	return askrows_each(sel, NULL, &(struct askrows_part){LINES, take_line, out}, 1, e);
 }
 
 const struct eventlog *eventlogs_find(const struct eventlogs *x, const char *who, int64_t from_ns,

@@ -54,22 +54,10 @@ static int64_t number(sqlite3_stmt *st, int column)
 
 static bool wants(const struct selection *sel, const struct oomstory *x)
 {
-	const struct store_process_row p = {.pid = x->pid,
-					    .comm = x->comm,
-					    .exe = "",
-					    .args = "",
-					    .unit = "",
-					    .cgroup = x->cgroup ? x->cgroup : "",
-					    .container = x->container,
-					    .container_id = x->container,
-					    .container_image = "",
-					    .runtime = "",
-					    .project = "",
-					    .service = "",
-					    .lang = "",
-					    .lang_runtime = "",
-					    .present = true};
+	struct store_process_row p = select_process_row(x->comm, x->container, x->container);
 
+	p.pid = x->pid;
+	p.cgroup = x->cgroup ? x->cgroup : "";
 	return x->at_ns >= sel->from_ns && x->at_ns < sel->to_ns && select_wants_process(sel, &p);
 }
 
@@ -123,15 +111,7 @@ static void take_kill(void *ctx, sqlite3_stmt *st)
 static int each_segment(const struct selection *sel, const char *sql,
 			void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
 {
-	struct store_segment *seg;
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
-		rc = select_segment(sel, sel->segments[i].path, &seg, e);
-		if (!rc)
-			rc = askrows(sel, seg, sel->segments[i].path, sql, row, ctx, e);
-	}
-	return rc;
+	return askrows_each(sel, NULL, &(struct askrows_part){sql, row, ctx}, 1, e);
 }
 
 static int by_time(const void *a, const void *b)

@@ -140,6 +140,16 @@ int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct e
 	return 0;
 }
 
+/* The same, of the files that can be read. */
+static uint32_t kinds_readable(const struct selection *sel)
+{
+	uint32_t kinds = 0;
+
+	for (size_t i = 0; i < sel->n_segments; i++)
+		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
+	return kinds;
+}
+
 /* "; the store holds samples from A to B", "" */
 static void tell_span(const struct selection *sel, char *out, size_t size)
 {
@@ -165,11 +175,9 @@ static void tell_span(const struct selection *sel, char *out, size_t size)
 static int nothing_else(const struct selection *sel, const struct store_kind_info *k,
 			const char *there, struct err *e)
 {
-	uint32_t kinds = 0;
+	const uint32_t kinds = kinds_readable(sel);
 	char names[128];
 
-	for (size_t i = 0; i < sel->n_segments; i++)
-		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
 	names_of(kinds, names, sizeof(names));
 	err_set(e, -ENODATA, EXIT_NOTHING, "no %s (%s)%s%s in %s: %s%s%s%s", k->what, k->name,
 		*sel->what ? " of " : "", sel->what, sel->range,
@@ -206,10 +214,8 @@ static void add_near(const struct selection *sel, struct strbuf *out)
 static void fix_idle(const struct selection *sel, struct err *e)
 {
 	char from[40], to[40];
-	uint32_t kinds = 0;
+	const uint32_t kinds = kinds_readable(sel);
 
-	for (size_t i = 0; i < sel->n_segments; i++)
-		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
 	if (kinds & 1u << STORE_KIND_OFFCPU)
 		err_fix(e, "sonde waits --idle %s --from %s --to %s (it may have waited)",
 			sel->filter_text, when_zoned(sel->from_ns, from, sizeof(from)),
@@ -221,11 +227,7 @@ static void fix_idle(const struct selection *sel, struct err *e)
 
 bool fold_only_self(const struct selection *sel)
 {
-	uint32_t kinds = 0;
-
-	for (size_t i = 0; !sel->self && i < sel->n_segments; i++)
-		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
-	return kinds & 1u << STORE_KIND_CPU;
+	return !sel->self && kinds_readable(sel) & 1u << STORE_KIND_CPU;
 }
 
 static void fix_only_self(const struct selection *sel, struct err *e)
@@ -242,10 +244,8 @@ static void fix_only_self(const struct selection *sel, struct err *e)
 static bool others_there(const struct selection *sel, struct err *e)
 {
 	char names[128], from[40], to[40];
-	uint32_t kinds = 0;
+	const uint32_t kinds = kinds_readable(sel);
 
-	for (size_t i = 0; i < sel->n_segments; i++)
-		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
 	if (!kinds)
 		return false;
 	names_of(kinds, names, sizeof(names));

@@ -133,20 +133,7 @@ static void take_numbers(struct process_usage_row *x, sqlite3_stmt *st)
 static struct process_usage_row *container_row(struct reading *r, sqlite3_stmt *st)
 {
 	const char *name = askrows_text(st, 0), *id = askrows_text(st, 1);
-	const struct store_process_row p = {.comm = "",
-					    .exe = "",
-					    .args = "",
-					    .cgroup = "",
-					    .unit = "",
-					    .container = name,
-					    .container_id = id,
-					    .container_image = "",
-					    .runtime = "",
-					    .project = "",
-					    .service = "",
-					    .lang = "",
-					    .lang_runtime = "",
-					    .present = true};
+	const struct store_process_row p = select_process_row("", name, id);
 	struct process_usage_row *x;
 	bool fresh;
 

@@ -45,22 +45,11 @@ static uint64_t number(sqlite3_stmt *st, int column)
 
 static bool wants(const struct reading *r, sqlite3_stmt *st)
 {
-	const struct store_process_row p = {.comm = askrows_text(st, 1),
-					    .exe = "",
-					    .args = "",
-					    .cgroup = askrows_text(st, 9),
-					    .unit = "",
-					    .container = askrows_text(st, 0),
-					    .container_id = "",
-					    .container_image = "",
-					    .runtime = "",
-					    .project = "",
-					    .service = "",
-					    .lang = "",
-					    .lang_runtime = "",
-					    .present = true,
-					    .self = sqlite3_column_int(st, 2) != 0};
+	struct store_process_row p =
+		select_process_row(askrows_text(st, 1), askrows_text(st, 0), "");
 
+	p.cgroup = askrows_text(st, 9);
+	p.self = sqlite3_column_int(st, 2) != 0;
 	return select_wants_process(r->sel, &p);
 }
 

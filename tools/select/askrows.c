@@ -46,7 +46,7 @@ int askrows_each(const struct selection *sel, const struct store_dict **dict,
 		struct store_segment *seg;
 
 		rc = select_segment(sel, path, &seg, e);
-		if (!rc)
+		if (!rc && dict)
 			rc = store_segment_dict(seg, dict, e);
 		for (size_t k = 0; !rc && k < n; k++)
 			rc = askrows(sel, seg, path, parts[k].sql, parts[k].row, parts[k].ctx, e);

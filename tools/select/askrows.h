@@ -23,7 +23,7 @@ struct askrows_part {
 	void *ctx;
 };
 /* Asks each segment of the selection each of `n` parts in turn; `*dict` is the segment's dictionary
- * meanwhile. */
+ * meanwhile; `dict` may be NULL. */
 int askrows_each(const struct selection *sel, const struct store_dict **dict,
 		 const struct askrows_part *parts, size_t n, struct err *e);
 

@@ -562,7 +562,7 @@ static int find_segments(struct selection *s, struct err *e)
 	return rc;
 }
 
-/* A question that is asked again without a damaged file (tools/verbs/retry.h) says what it asks
+/* A question that is asked again without a damaged file (tools/main.c) says what it asks
  * once. */
 static void say_selection(const struct selection *s)
 {
@@ -628,6 +628,25 @@ void select_free(struct selection *s)
 	free(s->segments);
 	free(s->filter_text);
 	free(s);
+}
+
+struct store_process_row select_process_row(const char *comm, const char *container,
+					    const char *container_id)
+{
+	return (struct store_process_row){.comm = comm,
+					  .exe = "",
+					  .args = "",
+					  .cgroup = "",
+					  .unit = "",
+					  .container = container,
+					  .container_id = container_id,
+					  .container_image = "",
+					  .runtime = "",
+					  .project = "",
+					  .service = "",
+					  .lang = "",
+					  .lang_runtime = "",
+					  .present = true};
 }
 
 bool select_wants_process(const struct selection *s, const struct store_process_row *p)

@@ -121,6 +121,11 @@ int select_segment(const struct selection *s, const char *path, struct store_seg
 /* Frees memory: for a caller that keeps the selection but has read all of its data. */
 void select_segments_close(const struct selection *s);
 
+/* A process of which only this is known, and set what else is: all other texts are "". Borrows
+ * them.
+ */
+struct store_process_row select_process_row(const char *comm, const char *container,
+					    const char *container_id);
 /* Does the selection have this process, this thread? Both must be in. A caller with many series
  * caches the first by process. */
 bool select_wants_process(const struct selection *s, const struct store_process_row *p);

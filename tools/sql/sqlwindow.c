@@ -103,19 +103,7 @@ static void thread_call(sqlite3_context *c, int n, sqlite3_value **v)
 static void named_call(sqlite3_context *c, int n, sqlite3_value **v)
 {
 	const struct sqlwindow *w = sqlite3_user_data(c);
-	const struct store_process_row p = {.comm = text_of(v[1]),
-					    .exe = "",
-					    .args = "",
-					    .cgroup = "",
-					    .unit = "",
-					    .container = text_of(v[0]),
-					    .container_id = "",
-					    .container_image = "",
-					    .runtime = "",
-					    .project = "",
-					    .service = "",
-					    .lang = "",
-					    .lang_runtime = ""};
+	const struct store_process_row p = select_process_row(text_of(v[1]), text_of(v[0]), "");
 
 	(void)n;
 	sqlite3_result_int(c, select_wants_process(w->sel, &p));

@@ -57,20 +57,7 @@ static uint32_t row_named(struct reading *r, const char *name, const char *id)
 /* UINT32_MAX where a filter leaves it out. */
 static uint32_t row_of(struct reading *r, const char *name, const char *id, const char *comm)
 {
-	const struct store_process_row p = {.comm = comm,
-					    .exe = "",
-					    .args = "",
-					    .cgroup = "",
-					    .unit = "",
-					    .container = name,
-					    .container_id = id,
-					    .container_image = "",
-					    .runtime = "",
-					    .project = "",
-					    .service = "",
-					    .lang = "",
-					    .lang_runtime = "",
-					    .present = true};
+	const struct store_process_row p = select_process_row(comm, name, id);
 
 	return select_wants_process(r->sel, &p) ? row_named(r, name, id) : UINT32_MAX;
 }

@@ -122,20 +122,7 @@ int64_t timeline_used_time(const struct timeline_used *u, size_t column)
 
 static bool wants(const struct selection *sel, const char *container)
 {
-	const struct store_process_row p = {.comm = "",
-					    .exe = "",
-					    .args = "",
-					    .cgroup = "",
-					    .unit = "",
-					    .container = container,
-					    .container_id = container,
-					    .container_image = "",
-					    .runtime = "",
-					    .project = "",
-					    .service = "",
-					    .lang = "",
-					    .lang_runtime = "",
-					    .present = true};
+	const struct store_process_row p = select_process_row("", container, container);
 
 	return !select_is_narrow(sel) || (*container && select_wants_process(sel, &p));
 }
@@ -381,21 +368,15 @@ static int read_all(struct reading *r, struct err *e)
 			    r->q->flows      ? NET_TIMES :
 			    is_of_gpus(r->q) ? GPU_TIMES :
 					       HOST_TIMES;
-	int rc = 0;
+	struct askrows_part parts[3] = {{times, take_time, r}};
+	size_t n = 1;
+	int rc;
 
 	strbuf_addf(&sql, "SELECT * FROM (%s) ORDER BY ts", r->q->sql);
-	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
-		struct store_segment *seg;
-
-		rc = select_segment(sel, sel->segments[i].path, &seg, e);
-		if (!rc)
-			rc = askrows(sel, seg, sel->segments[i].path, times, take_time, r, e);
-		if (!rc && is_read_regularly(r->q))
-			rc = askrows(sel, seg, sel->segments[i].path, STOPS, take_stop, r, e);
-		if (!rc)
-			rc = askrows(sel, seg, sel->segments[i].path, strbuf_str(&sql), take_row, r,
-				     e);
-	}
+	if (is_read_regularly(r->q))
+		parts[n++] = (struct askrows_part){STOPS, take_stop, r};
+	parts[n++] = (struct askrows_part){strbuf_str(&sql), take_row, r};
+	rc = askrows_each(sel, NULL, parts, n, e);
 	if (!rc)
 		finish(r);
 	free(r->stops);
