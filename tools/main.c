@@ -4,20 +4,24 @@
  * parses its command line by the tables, resolves the selection, and prints errors.
  */
 #include <errno.h>
+#include <glob.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/cli/options.h"
 #include "schema/base/cli/suggest.h"
+#include "schema/base/err.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
 #include "schema/store/read/reader.h"
-#include "tools/cli/stores.h"
 #include "tools/cli/verb.h"
 #include "tools/print/pager.h"
 #include "tools/print/reading.h"
@@ -25,6 +29,55 @@
 #include "tools/select/select.h"
 #include "tools/verbs/help.h"
 #include "tools/verbs/retry.h"
+
+/*
+ * What --store names: one store or several. The option may be repeated, and its value may
+ * be a pattern (* ? [ ]) if nothing has exactly that name.
+ */
+
+static void add(struct strbuf *out, const char *path)
+{
+	if (out->len)
+		strbuf_addch(out, STORE_LIST);
+	strbuf_addstr(out, path);
+}
+
+static int add_pattern(struct strbuf *out, const char *pattern, struct err *e)
+{
+	glob_t g = {0};
+	int rc = glob(pattern, 0, NULL, &g);
+
+	for (size_t i = 0; !rc && i < g.gl_pathc; i++)
+		add(out, g.gl_pathv[i]);
+	globfree(&g);
+	return rc ? err_set(e, -ENOENT, EXIT_STORE, "there is no store at %.300s", pattern) : 0;
+}
+
+/* Joins them with STORE_LIST (schema/store/read/reader.h) into `out`; "" if none was given.
+ * EXIT_STORE if a pattern matches nothing. */
+static int stores_join(const struct option_list *given, struct strbuf *out, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < given->n; i++) {
+		const char *path = given->items[i];
+
+		if (strchr(path, STORE_LIST))
+			rc = err_set(e, -EINVAL, EXIT_USAGE,
+				     "--store: a path cannot contain a line feed");
+		else if (strpbrk(path, "*?[") && access(path, F_OK) < 0)
+			rc = add_pattern(out, path, e);
+		else
+			add(out, path);
+	}
+	return rc;
+}
+
+/* Does it name several stores? */
+static bool stores_several(const char *store)
+{
+	return strchr(store, STORE_LIST) != NULL;
+}
 
 /* Words of a verb that takes none, or more bare words than one. */
 static int check_words(const struct verb *v, const struct option_words *w, struct err *e)

@@ -34,7 +34,7 @@ enum verb_uses {
 	VERB_PAGES = 256,        /* long output goes through a pager (tools/print/pager.h) */
 	VERB_WRITES = 1024, /* writes the store: without --store it is the user's own, where other
 			       verbs use the system's */
-	VERB_HOSTS = 2048,  /* works with several stores at once (tools/cli/stores.h) */
+	VERB_HOSTS = 2048,  /* works with several stores at once (tools/main.c) */
 	VERB_READS = 512    /* only reads the store, so it may run again after a damaged file;
 			       VERB_SELECT and VERB_PAGES imply it */
 };

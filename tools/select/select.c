@@ -562,7 +562,7 @@ static int find_segments(struct selection *s, struct err *e)
 	return rc;
 }
 
-/* A question that is asked again without a damaged file (tools/main.c) says what it asks
+/* A question that is asked again without a damaged file (tools/verbs/retry.h) says what it asks
  * once. */
 static void say_selection(const struct selection *s)
 {

@@ -12,7 +12,7 @@
 struct common_args {
 	bool help, quiet, wide, json, no_pager;
 	const char *color;
-	struct option_list store; /* as typed, see tools/cli/stores.h */
+	struct option_list store; /* as typed, see tools/main.c */
 };
 extern const struct option COMMON_OPTIONS[]; /* --help --quiet --color --wide --no-pager */
 extern const struct option STORE_OPTIONS[];  /* --store */

@@ -33,9 +33,9 @@
 
 struct python;
 
-/* One process's interpreter. `section`: image_python's, of the file that is mapped with `bias`
- * added to its addresses; not kept. NULL: another format, or what is there is not what the section
- * says (it has not begun, or is a stranger's trick). `m` is borrowed until python_close. */
+/* One process's interpreter. `section`: image_part's of the file that is mapped with `bias` added
+ * to its addresses; not kept. NULL: another format, or what is there is not what the section says
+ * (it has not begun, or is a stranger's trick). `m` is borrowed until python_close. */
 struct python *python_open(const struct runtime_memory *m, const void *section, size_t size,
 			   uint64_t bias);
 void python_close(struct python *p); /* NULL is fine */

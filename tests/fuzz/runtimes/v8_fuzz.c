@@ -5,8 +5,8 @@
  * the builtins are, how many bytes, then what frames and objects there are.
  *
  * covers: loaders/lib/runtimes/v8/v8.c loaders/lib/runtimes/v8/v8object.c
- *         loaders/lib/runtimes/v8/v8code.c loaders/lib/runtimes/v8/v8string.c
- *         loaders/lib/runtimes/utf8.c loaders/lib/runtimes/v8/v8_cache.c
+ *         loaders/lib/runtimes/v8/v8code.c
+ *         loaders/lib/runtimes/utf8.c
  *         loaders/lib/runtimes/v8/v8running.c
  */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// brush: chooses a time range of either side of a difference, by dragging on its drawing (tools/page/diff/diff_strip.h) or by two sliders.
+// brush: chooses a time range of either side of a difference, by dragging on its drawing (tools/page/diff/diff_html.c) or by two sliders.
 // A drawing has a column per slice; rows have slots, which may be two, four, ... slices.
 
 const BRUSH = [{from: 'fromA', to: 'toA', side: 'A'}, {from: 'from', to: 'to', side: 'B'}]; // names in the state

@@ -56,7 +56,7 @@ void v8_sampled_begin(struct v8 *v);
  *
  * 1. Its function is the object below the frame pointer when the sample was taken; `objects` has
  *    its content at that time, because V8 moves objects. The rest is read a moment later:
- *    v8_cache.h makes sure it fits.
+ *    the cache (v8.c) makes sure it fits.
  * 2. Interpreted: the frame's bytecode must be the function's; the place is that of the call, or,
  *    if a bytecode's handler was interrupted, r9: believed if r12 is that bytecode and pc is in the
  *    handler of the instruction at r9.
