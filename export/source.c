@@ -120,11 +120,6 @@ void source_close(struct source_segment *s)
 	free(s);
 }
 
-int64_t source_t0(const struct source_segment *s)
-{
-	return s->t0;
-}
-
 /* --- columns --- */
 
 static bool is_entity(const char *label)

@@ -31,7 +31,6 @@ int source_find(const char *name);
 /* A file, read as it is at this moment until it is closed. -errno. */
 int source_open(const char *path, struct source_segment **out, struct err *e);
 void source_close(struct source_segment *s); /* NULL is fine */
-int64_t source_t0(const struct source_segment *s);
 /* Adds to `t` what source `i` has in from <= ts < to (UTC seconds). *newest is raised to the latest
  * bucket. A file that is older than the query's tables has nothing. */
 int source_read(struct source_segment *s, size_t i, int64_t from_ts, int64_t to_ts, bool settled,

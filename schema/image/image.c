@@ -494,8 +494,3 @@ bool image_part(const struct image *img, uint32_t kind, const void **data, size_
 	*size = img->part_sizes[i];
 	return true;
 }
-
-bool image_python(const struct image *img, const void **data, size_t *size)
-{
-	return image_part(img, IMAGE_SECTION_PYTHON, data, size);
-}

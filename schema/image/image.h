@@ -84,7 +84,5 @@ bool image_unwind(const struct image *img, const void **data, size_t *size);
 /* How frames of a runtime are walked there (format.h, condition 15; `kind`: PYTHON, PHP, ...):
  * borrowed, 8-aligned; nothing of it was checked. false: the file holds none that is known. */
 bool image_part(const struct image *img, uint32_t kind, const void **data, size_t *size);
-bool image_python(const struct image *img, const void **data,
-		  size_t *size); /* the same of PYTHON */
 
 #endif

@@ -59,7 +59,7 @@ static void ask(const struct image *img)
 	sum += image_lines_note(img) ? strlen(image_lines_note(img)) : 0;
 	if (image_go(img, &go) && memchr(go.version, 0, sizeof(go.version)) == NULL)
 		abort();
-	if (image_python(img, &python, &size) && size)
+	if (image_part(img, IMAGE_SECTION_PYTHON, &python, &size) && size)
 		sum += ((const uint8_t *)python)[size - 1];
 	if (image_ident(img)->build_id_len > sizeof(image_ident(img)->build_id) || sum == SIZE_MAX)
 		abort();

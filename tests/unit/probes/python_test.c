@@ -18,6 +18,7 @@
 #include "loaders/index/indexer.h"
 #include "probes/runtimes/python_layout.h"
 #include "schema/base/cleanup.h"
+#include "schema/image/format.h"
 #include "schema/image/image.h"
 #include "tests/unit/missing.h"
 #include "tests/unit/probes/python_check.bpf.h"
@@ -96,7 +97,7 @@ static bool layout_find(struct python_layout *l)
 	if (fd < 0 || indexer_run_fd(fd, &no_lines, &r, NULL) ||
 	    image_open_bytes(r.data, r.size, &img, NULL))
 		return false;
-	if (image_python(img, &section, &size) && size == sizeof(*l))
+	if (image_part(img, IMAGE_SECTION_PYTHON, &section, &size) && size == sizeof(*l))
 		memcpy(l, section, size);
 	else
 		size = 0;

@@ -365,7 +365,7 @@ TEST(what_is_known_of_python_is_given_out_as_it_is)
 
 	larger_seal(&l);
 	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
-	assert_true(image_python(img, &data, &size));
+	assert_true(image_part(img, IMAGE_SECTION_PYTHON, &data, &size));
 	assert_int_equal(size, 24);
 	assert_ptr_equal(data, l.extra);
 	image_close(take_ptr(img));
@@ -375,7 +375,7 @@ TEST(what_is_known_of_python_is_given_out_as_it_is)
 	l.table[0] = (struct image_section){0x7fffffff, 1, l.table[0].offset, 24, 0};
 	larger_seal(&l);
 	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
-	assert_false(image_python(img, &data, &size));
+	assert_false(image_part(img, IMAGE_SECTION_PYTHON, &data, &size));
 	image_close(img);
 }
 

@@ -12,6 +12,7 @@
 #include "loaders/index/runtimes/pypart.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
+#include "schema/image/format.h"
 #include "tests/unit/missing.h"
 
 static int shell(const char *format, ...)
@@ -56,7 +57,7 @@ static bool layout_of(const char *path, struct python_layout *out)
 	assert_true(fd >= 0);
 	m.rc = indexer_run_fd(fd, &no_lines, &m.r, NULL);
 	made_open(&m);
-	known = image_python(m.img, &section, &size);
+	known = image_part(m.img, IMAGE_SECTION_PYTHON, &section, &size);
 	if (known) {
 		assert_int_equal(size, sizeof(*out));
 		memcpy(out, section, sizeof(*out));
