@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -36,6 +37,17 @@ def test_no_file_of_code_is_too_long():
 def test_a_unit_test_that_is_skipped_says_what_is_missing():
     bare = [f for f in FILES if f.startswith("tests/unit/") and f.endswith(".c") and re.search(r"\bskip\(\)", text(f))]
     assert not bare, "write skip_missing(\"what is missing\") of tests/unit/missing.h"
+
+
+def test_each_file_that_a_fuzzer_says_it_covers_is_read_and_exists():
+    sys.path.insert(0, os.path.join(ROOT, "tests/fuzz"))
+    import run as fuzz  # noqa: PLC0415
+    for path in [f for f in FILES if f.startswith("tests/fuzz/") and f.endswith("_fuzz.c")]:
+        head = " ".join(re.findall(r"covers:.*?\*/", text(path), re.S))
+        named = re.findall(r"[\w./-]+/[\w.-]+\.[ch]\b", head)
+        read = fuzz.covers(os.path.basename(path)[:-2])
+        assert sorted(read) == sorted(named), f"{path}: write `covers: FILE FILE...`"
+        assert all(os.path.isfile(os.path.join(ROOT, f)) for f in read), path
 
 
 def test_every_room_says_what_it_owns():

@@ -40,8 +40,8 @@ def covers(fuzzer):
     if not source:
         return []
     with open(source, encoding="utf-8") as f:
-        found = re.search(r"covers:((?:\s+(?:\*\s+)?[\w/.-]+\.[ch])+)", f.read())
-    return re.findall(r"[\w/.-]+\.[ch]", found.group(1)) if found else []
+        found = re.findall(r"covers:((?:,?\s+(?:\*\s+)?[\w/.-]+\.[ch])+)", f.read())
+    return [path for part in found for path in re.findall(r"[\w/.-]+\.[ch]", part)]
 
 
 def make_seeds(work):
