@@ -51,10 +51,10 @@ static const struct program PROGRAM = {
 /* clang-format off */
 static const struct option OPTIONS[] = {
 	{"config", 0, OPTION_STRING, "FILE", "what to send where (default " CONFIG_DEFAULT ")", OPTION_AT(struct options, config)},
-	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else as sonde finds it)", OPTION_AT(struct options, store)},
-	{"state", 0, OPTION_STRING, "DIR", "where to keep how far each target is", OPTION_AT(struct options, state)},
+	{"store", 0, OPTION_STRING, "DIR", "store folder (default: as for sonde)", OPTION_AT(struct options, store)},
+	{"state", 0, OPTION_STRING, "DIR", "folder of the targets' cursors", OPTION_AT(struct options, state)},
 	{"once", 0, OPTION_SET, NULL, "one round, then exit; code 1 if some data was not accepted", OPTION_AT(struct options, what), .min = ONCE},
-	{"status", 0, OPTION_SET, NULL, "how far each target is", OPTION_AT(struct options, what), .min = STATUS},
+	{"status", 0, OPTION_SET, NULL, "print how far each target is", OPTION_AT(struct options, what), .min = STATUS},
 	{"schema", 0, OPTION_SET, NULL, "print the tables for ClickHouse", OPTION_AT(struct options, what), .min = SCHEMA},
 	{0},
 };

@@ -35,7 +35,7 @@ static const struct program PROGRAM = {
 };
 
 static const struct option OPTIONS[] = {
-	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)",
+	{"store", 0, OPTION_STRING, "DIR", "store folder (default: $SONDE_STORE)",
 	 OPTION_AT(struct store_writer_opts, dir)},
 	{0},
 };

@@ -32,15 +32,15 @@ static const struct program PROGRAM = {
 	.name = "sonde-symbolize",
 	.usage = "[options]",
 	.about =
-		"Fills in names, lines and inlined functions of stored frames, from debug information installed since.",
+		"Adds names, lines and inlined functions to stored frames, from debug information installed since.",
 };
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{"store", 0, OPTION_STRING, "DIR", "the store's folder, or one .db file of it (else $SONDE_STORE)", OPTION_AT(struct opts, store)},
+	{"store", 0, OPTION_STRING, "DIR", "store folder, or one .db file of it (default: $SONDE_STORE)", OPTION_AT(struct opts, store)},
 	{"debuginfod", 0, OPTION_FLAG, NULL, "also request missing files from the servers in $DEBUGINFOD_URLS", OPTION_AT(struct opts, debuginfod)},
-	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct opts, json)},
-	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct opts, quiet)},
+	{"json", 0, OPTION_FLAG, NULL, "print JSON", OPTION_AT(struct opts, json)},
+	{"quiet", 'q', OPTION_FLAG, NULL, "no notes on standard error", OPTION_AT(struct opts, quiet)},
 	{0},
 };
 /* clang-format on */

@@ -159,9 +159,9 @@ def offcputime(given):
 
 
 def measure(opts, folder, loops):
-    rows = {name: [] for name in ("nobody", *SONDE, "offcputime", "perf sched record")}
+    rows = {name: [] for name in ("no recorder", *SONDE, "offcputime", "perf sched record")}
     for _ in range(opts.rounds):
-        rows["nobody"].append({"rate": load(opts.seconds, loops)})
+        rows["no recorder"].append({"rate": load(opts.seconds, loops)})
         for name, args in SONDE.items():
             rows[name].append(sonde(folder, opts.seconds, loops, args))
         tool = offcputime(opts.offcputime)
@@ -210,12 +210,12 @@ def paired(opts, folder):
     found = pairs.ask(opts.rounds, lambda: load(opts.seconds, loops), watched)
     s = bench.spread
     return "\n".join(["", "| work between switches, in pairs | switches a second | lost, % (mean, 95 % interval) | to reach |", "|---|---|---|---|",
-                      f"| nobody | {s(found, 'nobody')} | - | - |", f"| sonde, defaults | {s(found, 'sonde')} | {pairs.lost(found)} | 5 |"])
+                      f"| no recorder | {s(found, 'no recorder')} | - | - |", f"| sonde, defaults | {s(found, 'sonde')} | {pairs.lost(found)} | 5 |"])
 
 
 def lost(rows, name):
     """Each round against nobody's of the same round."""
-    values = sorted(100 * (1 - r["rate"] / base["rate"]) for r, base in zip(rows[name], rows["nobody"]))
+    values = sorted(100 * (1 - r["rate"] / base["rate"]) for r, base in zip(rows[name], rows["no recorder"]))
     return f"{statistics.median(values):.1f} ({values[0]:.1f}-{values[-1]:.1f})" if values else "-"
 
 
@@ -225,7 +225,7 @@ def table(title, rows, reach):
                "| to reach | CPU s a million | CPU s of the start, the end | bytes a million |", "|---|---|---|---|---|---|---|---|---|"]
     for name, some in rows.items():
         out.append(f"| {'sonde, ' + name if name in SONDE else name} | {s(some, 'rate')} | "
-                   f"{lost(rows, name) if name != 'nobody' else '-'} | {s(some, 'ns')} | "
+                   f"{lost(rows, name) if name != 'no recorder' else '-'} | {s(some, 'ns')} | "
                    f"{s(some, 'switch ns')}, {s(some, 'waking ns')} | {reach.get(name, '-')} | "
                    f"{s(some, 'cpu s')} | {s(some, 'start s')}, {s(some, 'end s')} | {s(some, 'bytes')} |")
     return "\n".join(out)

@@ -111,7 +111,7 @@ def main():
     text = (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.rounds} "
             f"rounds of {opts.seconds} s, taking turns; median, then lowest-highest; lost: mean, and its 95 % interval).\n\n"
             "| Redis at full load | requests a second | lost, % | to reach |\n|---|---|---|---|\n"
-            f"| nobody | {bench.spread(found, 'nobody')} | - | - |\n"
+            f"| no recorder | {bench.spread(found, 'no recorder')} | - | - |\n"
             f"| sonde, defaults | {bench.spread(found, 'sonde')} | {pairs.lost(found)} | 3 |\n\n"
             "| what sonde has of the CPUs' time meanwhile, % | to reach |\n|---|---|\n"
             f"| its processes {bench.spread(shares, 'processes')}, its programs {bench.spread(shares, 'programs')}, "

@@ -11,12 +11,12 @@ STUDENT = {1: 12.7, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.3
 
 
 def ask(rounds, alone, watched):
-    """[{"nobody": rate, "sonde": rate}]: both are functions that give one rate."""
+    """[{"no recorder": rate, "sonde": rate}]: both are functions that give one rate."""
     alone()  # a load's first go is no measure of it
     found, before = [], alone()
     for _ in range(rounds):
         rate, after = watched(), alone()
-        found.append({"nobody": (before + after) / 2, "sonde": rate})
+        found.append({"no recorder": (before + after) / 2, "sonde": rate})
         before = after
         print({k: round(v) for k, v in found[-1].items()}, file=sys.stderr, flush=True)
     return found
@@ -24,7 +24,7 @@ def ask(rounds, alone, watched):
 
 def lost(found):
     """In percent: the mean, and its interval."""
-    each = [100 * (1 - r["sonde"] / r["nobody"]) for r in found]
+    each = [100 * (1 - r["sonde"] / r["no recorder"]) for r in found]
     if len(each) < 2:
         return f"{each[0]:.1f}"
     t = STUDENT[max(k for k in STUDENT if k <= len(each) - 1)]

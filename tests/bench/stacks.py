@@ -231,7 +231,7 @@ def main():
     finally:
         bench.bpf_stats(before)
         shutil.rmtree(folder, ignore_errors=True)
-    texts = {"stacks": None if opts.beside else table(opts, rows), "beside": None if opts.program else table_beside(opts, rows)}
+    texts = {"stacks": None if opts.beside else table(opts, rows), "compared": None if opts.program else table_beside(opts, rows)}
     for name, text in texts.items():
         if text:
             print(text + "\n")

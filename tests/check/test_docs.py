@@ -71,13 +71,13 @@ def test_every_program_verb_file_and_format_has_a_man_page():
         assert [f for f in MAN if re.search(rf"/{name}\.[18]$", f)], name
 
 
-def test_the_page_of_sonded_has_every_key_of_its_configuration():
-    page = text("docs/man/sonded.8")
+def test_the_pages_of_sonded_have_every_key_of_its_configuration():
+    page, described = text("docs/man/sonded.8"), text("docs/man/sonde.conf.5")
     keys = re.findall(r"^(\S+) +=", run(f"{BUILD}/bin/sonded", "--show-config").stdout, re.M)
     assert len(keys) > 10
     for key in keys:
         assert f".Op Fl -{key} " in page, key
-        assert f".It {key}\n.Pq Ev SONDE_{key.upper().replace('-', '_')}\n" in page, key
+        assert f".It Cm {key}\n" in described and f".Ev SONDE_{key.upper().replace('-', '_')} .\n" in described, key
 
 
 @pytest.mark.parametrize("doc", [f for f in FILES if f.endswith(".md")])

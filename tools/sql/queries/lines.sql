@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- lines: source lines by CPU time of their own
+-- lines: source lines by their own CPU time, without their callees'
 -- n = 20: how many rows
 -- comm = '': only this command
 -- from = 0: not before this time

@@ -25,7 +25,7 @@ struct map_args {
 static const struct option MAP_OPTIONS[] = {
 	{"output", 'o', OPTION_STRING, "FILE", "draw into FILE.svg, FILE.html (with the table) or FILE.dot", offsetof(struct map_args, output)},
 	{"open", 0, OPTION_FLAG, NULL, "open the file in a browser", offsetof(struct map_args, open)},
-	{"live", 0, OPTION_FLAG, NULL, "then print each new connection as it appears, until Ctrl-C", offsetof(struct map_args, live)},
+	{"live", 0, OPTION_FLAG, NULL, "after the table, print each new connection as it appears, until Ctrl-C", offsetof(struct map_args, live)},
 	{"dot", 0, OPTION_FLAG, NULL, "print for Graphviz: sonde map --dot | dot -Tsvg", offsetof(struct map_args, dot)},
 	{"drawing", 0, OPTION_FLAG, NULL, "with --json: add the positions of boxes and lines", offsetof(struct map_args, drawing)},
 	{0},
@@ -191,7 +191,7 @@ static bool map_pages(const struct verb_call *call)
 
 const struct verb verb_map = {
 	.name = "map",
-	.summary = "map the services: which container or command connects to which",
+	.summary = "show the map of services: which container or command connects to which",
 	.usage = "[WHAT] [-o FILE | --live]",
 	.examples = MAP_EXAMPLES,
 	.options = MAP_OPTIONS,

@@ -24,7 +24,7 @@ static const struct option NET_OPTIONS[] = {
 	{"failed", 0, OPTION_FLAG, NULL, "only connections that failed, were reset or got no answer", offsetof(struct net_args, failed)},
 	{"retrans", 0, OPTION_FLAG, NULL, "only connections with retransmissions", offsetof(struct net_args, retrans)},
 	{"listen", 0, OPTION_FLAG, NULL, "show listening sockets: who may connect, and the backlog", offsetof(struct net_args, listen)},
-	{"live", 0, OPTION_FLAG, NULL, "then print each new connection as it appears, until Ctrl-C", offsetof(struct net_args, live)},
+	{"live", 0, OPTION_FLAG, NULL, "after the table, print each new connection as it appears, until Ctrl-C", offsetof(struct net_args, live)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct net_args, rows)},
 	{0},
 };

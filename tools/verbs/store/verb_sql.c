@@ -436,7 +436,7 @@ const struct verb verb_sql = {
 	.usage = "[QUERY | @NAME [KEY=VALUE...] | @ | .views | .tables | .schema NAME | .help]",
 	.examples = EXAMPLES,
 	.more = "Without a query: read statements from standard input, or prompt. @ lists the queries that ship with sonde.\n"
-		"Range and filters narrow those, and the views win_NAME of any query (.help). Views: man sonde-schema.\n"
+		"Range and filters narrow these queries, and the views win_NAME of any query (.help). Views: man sonde-schema.\n"
 		"One file in sqlite3: sqlite3 -cmd '.load /usr/lib/sonde/sonde' FILE (for other tools: sonde export db).",
 	.options = OPTIONS,
 	.args_size = sizeof(struct sql_args),
