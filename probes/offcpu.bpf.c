@@ -34,7 +34,7 @@
  *    that span a multiple of 4.2 ms are kept longer, and represent the moments after that multiple.
  *    What they do not explain (it waited at another CPU, or for longer) is unknown.
  *
- * 6. Some kernels leave switches out of their own traces (seen in guests: one in 500). A thread
+ * 6. Some kernels leave switches out of their traces (seen in guests: one in 500). A thread
  *    that leaves without having come came right after the last switch seen on its CPU, or its
  *    wake-up; one that comes without having left waited all the time since, for an unknown reason.
  *

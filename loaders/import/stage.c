@@ -47,7 +47,7 @@ static void empty_folder(int fd, bool top)
 	closedir(d);
 }
 
-/* Of imports that were killed: nobody holds their locks. */
+/* Of imports that were killed: no process holds their locks. */
 static void remove_stale(const char *store)
 {
 	cleanup_fd int at = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

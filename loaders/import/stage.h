@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage: an import is in the store as a whole or not at all. It is written into a folder of its own
+ * stage: an import is in the store as a whole or not at all. It is written into a temporary folder
  * within the store's, DIR/importing.XXXXXX, which no reader looks into, and its segments are moved
  * into the store when it is complete.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names: frames as people read them: function, module, file and line; inlined functions as frames
- * of their own. Same indexes and rules as the names that the families store
+ * names: frames as people read them: function, module, file and line; inlined functions as separate
+ * frames. Same indexes and rules as the names that the families store
  * (loaders/lib/host/names/naming.h), but stored nowhere.
  */
 #ifndef SONDE_PSTACK_NAMES_H

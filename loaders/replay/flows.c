@@ -377,7 +377,7 @@ static void whole_packet(struct flows *f, const struct packet *p, int64_t at_ns)
 	w = flow_find(f, ends, p);
 	if (w && p->what == PACKET_TCP && (p->flags & (PACKET_SYN | PACKET_ACK)) == PACKET_SYN &&
 	    (w->closed || w->syn_seq != p->seq)) {
-		reset(f, w, at_ns); /* the ports are used anew */
+		reset(f, w, at_ns); /* a new connection at the same ports */
 		flow_drop(f, w);
 		w = NULL;
 	}

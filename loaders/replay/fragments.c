@@ -89,7 +89,7 @@ static void put(struct pending *d, const struct packet *p)
 	d->came++;
 	for (uint32_t i = 0; i < d->n; i++) {
 		if (d->pieces[i].from == from && d->pieces[i].to == to)
-			return; /* once more */
+			return; /* a repetition */
 		d->bad |= from < d->pieces[i].to && to > d->pieces[i].from;
 	}
 	d->bad |= d->n == FRAGMENTS_PIECES || to > SIZE_MOST || p->len < p->size || !p->size ||

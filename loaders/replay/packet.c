@@ -461,8 +461,8 @@ enum packet_what packet_parse(int link, const uint8_t *bytes, size_t len, size_t
 		break;
 	default:
 		out->what = network(c, out);
-		break; /* the family of a loopback header differs by system: the version stands in
-			  the packet */
+		break; /* the family of a loopback header differs by system: the packet has the
+			  version */
 	}
 	return out->what;
 }

@@ -36,7 +36,7 @@ struct keep_row {
 	char service[TALLY_SERVICE_MAX], status[PROTO_STATUS_MAX];
 	enum proto_result result;
 	uint64_t n, total_ns, max_ns, request_bytes, response_bytes;
-	uint32_t *steps; /* NULL while there is none */
+	uint32_t *steps; /* NULL: no latency yet */
 	uint64_t first_n, first_total_ns,
 		first_max_ns; /* to the answer's first byte; and behind `steps` as many of it */
 };

@@ -2,7 +2,7 @@
 /*
  * tally: requests summed by protocol, service (the server's address and port) and operation.
  * Latency is from a request's first byte to its answer's last; kept in 32 steps to each power of
- * two (3 % wide), exact for one that stands alone.
+ * two (3 % wide), exact for a single one.
  */
 #ifndef SONDE_REPLAY_TALLY_H
 #define SONDE_REPLAY_TALLY_H
@@ -26,7 +26,7 @@ struct tally_row {
 	uint64_t n_latencies, sum_ns, max_ns;
 	int64_t from_ns, to_ns; /* the first one's begin, the last one's end */
 	uint64_t request_bytes, response_bytes;
-	uint32_t *steps; /* NULL while there is none */
+	uint32_t *steps; /* NULL: no latency yet */
 	struct tally_status {
 		char text[PROTO_STATUS_MAX];
 		uint64_t n;

@@ -28,7 +28,7 @@ const char *units_bytes(uint64_t n, char *buf, size_t size);                /* "
 const char *units_count(uint64_t n, char *buf, size_t size);                /* "7 921" */
 const char *units_cores(double cores, char *buf, size_t size);              /* "1.37 cores" */
 const char *units_share(double part, double whole, char *buf, size_t size); /* "58.6 %" */
-/* RFC 3339 with so many digits of the second: 3 is "2026-11-28T19:06:29.041Z". */
+/* RFC 3339 with that many decimals of the second: 3 is "2026-11-28T19:06:29.041Z". */
 const char *units_utc(int64_t utc_ns, int digits, char *buf, size_t size);
 
 #endif

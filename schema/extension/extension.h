@@ -7,9 +7,8 @@
  *                            blocks in range only
  *   sonde_totals(from, to)   what each series has in from <= ts < to, added up natively, with its
  *                            names
- *   sonde_steps(step_s, from, to)   what each thread has in each step of so many seconds, with its
- *                                   names
- *   sonde_frames(stack_id)   the frames of one stack
+ *   sonde_steps(step_s, from, to)   what each thread has in each step of that many seconds, with
+ * its names sonde_frames(stack_id)   the frames of one stack
  *
  * They read the connection's main database. If that is an archive, its views become temporary
  * ones, and `cpu_samples` reads its rows through these tables.

@@ -12,7 +12,7 @@ SQLITE_EXTENSION_INIT3
 
 #define NS           1000000000ll
 #define SPARSE_ROWS  65536 /* ids up to this are accepted as they are */
-#define SPARSE_TIMES 16    /* and beyond that so many for each row */
+#define SPARSE_TIMES 16    /* and beyond that, this many for each row */
 
 void series_drop(struct series_map *m)
 {

@@ -165,7 +165,7 @@ enum image_go_variable {
 	IMAGE_GO_BBUCKETS,
 	IMAGE_GO_MEM_PROFILE_RATE,   /* bytes a sample; 0: off */
 	IMAGE_GO_BLOCK_PROFILE_RATE, /* CPU ticks */
-	IMAGE_GO_MUTEX_PROFILE_RATE, /* one row in so many */
+	IMAGE_GO_MUTEX_PROFILE_RATE, /* one contention in this many */
 	IMAGE_GO_MPROF_CYCLE,        /* Go 1.19 on; before: in mProf */
 	IMAGE_GO_MPROF,              /* to Go 1.18 */
 	IMAGE_GO_ALLGS,
@@ -214,7 +214,7 @@ enum image_tls_role {
 };
 enum image_tls_result {
 	IMAGE_TLS_LENGTH =
-		1, /* value[0], with value[1] added if there is one: > 0: so many bytes */
+		1, /* value[0], with value[1] added if there is one: > 0: that many bytes */
 	IMAGE_TLS_POINTER = 2, /* the same > 0: it went well, and args[3] of the entry points to the
 				  number of bytes (u64) */
 	IMAGE_TLS_PAIR = 3 /* value[0] is 0: it went well, and value[1] is the number of bytes */

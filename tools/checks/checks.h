@@ -23,7 +23,7 @@ enum check_state { CHECK_FINE, CHECK_BAD, CHECK_RECOVERED, CHECK_UNMEASURED };
 struct check_result {
 	const struct checkfile *check;
 	enum check_state state;
-	char *subject, *text; /* "" if there is none */
+	char *subject, *text; /* "": none */
 	double value;
 	json_t *evidence; /* rows, an array of objects; NULL: none */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_kind: which kind of value a verb answers about, and the message if there is none.
+ * fold_kind: which kind of value a verb answers about, and the message without any.
  *
  *   --type NAME   a kind of store/model/kinds.h: cpu, offcpu, alloc, ...; without it cpu, or the
  *                 only one that there is

@@ -33,7 +33,7 @@ struct output_look {            /* appearance; all zero: defaults */
 /* Chooses by suffix: .html .htm, .svg, .folded .collapsed, .pb.gz .pprof, .perf, .speedscope.json,
  * .json. EXIT_USAGE with the list. */
 int output_form_of(const char *path, enum output_form *form, struct err *e);
-/* "none", "container", "process", "thread"; NULL is none. EXIT_USAGE. */
+/* "none", "container", "process", "thread"; NULL: no group. EXIT_USAGE. */
 int output_group_of(const char *name, enum fold_group *group, struct err *e);
 /* Folds the selection and prints it. pprof takes no groups (it has labels) and stores lines
  * separately: EXIT_USAGE. */

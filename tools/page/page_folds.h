@@ -18,7 +18,7 @@ struct page_folds {
 	size_t n;
 };
 
-/* EXIT_NOTHING if there is none. Release in any case. */
+/* EXIT_NOTHING without any. Release in any case. */
 int page_folds_make(struct page_folds *p, const struct selection *sel,
 		    const struct fold_opts *asked, struct err *e);
 void page_folds_release(struct page_folds *p);

@@ -34,6 +34,7 @@ double record_num(const json_t *o, const char *key);
 /* A number of all loaders together; `which` 'p': as of their last progress, 'd': of what they have
  * done. */
 double record_sum(const struct record *r, char which, const char *key);
+double record_most(const struct record *r, const char *key); /* of `done` */
 /* Adds "1 204 samples", or for each family "cpu 1 204 samples, offcpu 31 events". */
 void record_counts(const struct record *r, char which, struct strbuf *out);
 /* All loaders have ended: what was recorded, what failed, and the exit status. */

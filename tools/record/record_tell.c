@@ -23,6 +23,18 @@ double record_num(const json_t *o, const char *key)
 	return json_number_value(json_object_get(o, key));
 }
 
+double record_most(const struct record *r, const char *key)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < r->loaders.n; i++) {
+		const double v = record_num(r->loaders.v[i].done, key);
+
+		most = v > most ? v : most;
+	}
+	return most;
+}
+
 double record_sum(const struct record *r, char which, const char *key)
 {
 	double sum = 0;
@@ -140,18 +152,6 @@ static double lost_total(const struct record *r)
 	return lost;
 }
 
-/* "3 processes", of the family that saw most */
-static double processes_of(const struct record *r)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < r->loaders.n; i++)
-		most = record_num(r->loaders.v[i].done, "processes") > most ?
-			       record_num(r->loaders.v[i].done, "processes") :
-			       most;
-	return most;
-}
-
 /* `f`: its CPU samples, or NULL. */
 static void say_sums(const struct record *r, const char *rec, const struct fold *f)
 {
@@ -167,7 +167,7 @@ static void say_sums(const struct record *r, const char *rec, const struct fold 
 			    r->loaders.n > 1 ? "samples" : "of them");
 	fprintf(stderr, "%s%s done: %s of %.0f process%s in %s; %.0f lost; ",
 		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts),
-		processes_of(r), processes_of(r) == 1 ? "" : "es",
+		record_most(r, "processes"), record_most(r, "processes") == 1 ? "" : "es",
 		units_seconds(record_num(l->done, "to") - record_num(l->done, "from"), took,
 			      sizeof(took)),
 		lost_total(r));

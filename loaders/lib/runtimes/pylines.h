@@ -6,8 +6,8 @@
  *   PYTHON_LINES_27   co_lnotab: pairs of u8, bytes of code and lines that are passed; a line holds
  *                     from its address on
  *   PYTHON_LINES_36   the same, lines as s8
- *   PYTHON_LINES_310  co_linetable: pairs of u8 and s8: so many bytes of code are on the line that
- *                     is so many further on; -128: on none, and the line stays
+ *   PYTHON_LINES_310  co_linetable: pairs of u8 and s8: bytes of code, and how many lines on from
+ *                     the last they are; -128: on no line, and the line stays
  *   PYTHON_LINES_311  co_linetable: entries that begin with a byte whose bit 7 is set: bits 3-6 a
  *                     kind, bits 0-2 one less than the entry's instructions, of 2 bytes of code
  *                     each; bytes without bit 7 follow. Kinds: 0-9 the line stays; 10-12 it goes on

@@ -22,7 +22,7 @@ struct runtime_walker {
 	 * never falls. */
 	void (*stack)(void *runtime, const struct runtime_native *native, struct script_stack *out);
 	/* Instead of `stack`, if native stacks end in code of the runtime: walks one stretch of
-	 * such frames. false: there is none from f->from on, and the native frames stay as they
+	 * such frames. false: no such frame from f->from on, and the native frames stay as they
 	 * are. */
 	bool (*follow)(void *runtime, const struct runtime_native *native, struct runtime_follow *f,
 		       struct script_stack *out);

@@ -61,8 +61,8 @@ static inline bool runtime_word(const struct runtime_memory *m, uint64_t addr, u
 struct runtime_native {
 	const uint64_t *pc;    /* innermost first; of a return address the byte before it */
 	const uint64_t *sp;    /* of each frame */
-	const uint64_t *vaddr; /* of each frame its pc in the runtime's file, wherever that is
-				  mapped; RUNTIME_OTHER_FILE; RUNTIME_NO_FILE */
+	const uint64_t *vaddr; /* of each frame its pc in the runtime's file, relative to its
+				  mapping; RUNTIME_OTHER_FILE; RUNTIME_NO_FILE */
 	size_t n;
 	bool complete; /* the last is its root */
 	uint64_t fs_base;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* subdir: a folder inside another one that may belong to somebody else. What root creates, renames
+/* subdir: a folder inside another one that may belong to another user. What root creates, renames
  * and removes in it goes through its descriptor: a link of that name would lead elsewhere. */
 #ifndef SONDE_BASE_SUBDIR_H
 #define SONDE_BASE_SUBDIR_H

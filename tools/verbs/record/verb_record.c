@@ -251,18 +251,6 @@ static bool has_standing(const struct probe_family *const *families, size_t n)
 	return false;
 }
 
-/* When the recording ended, UTC. */
-static double ended_s(const struct record *r)
-{
-	double last = 0;
-
-	for (size_t i = 0; i < r->loaders.n; i++)
-		last = record_num(r->loaders.v[i].done, "to") > last ?
-			       record_num(r->loaders.v[i].done, "to") :
-			       last;
-	return last;
-}
-
 /* Stores where threads wait at the end, in addition to what the loaders recorded. Not after a
  * command, because it has ended, and not with names or cgroups, because sonde-pstack cannot filter
  * by them. A failure is reported, and the recording stays. */
@@ -283,7 +271,7 @@ static int keep_standing(const struct record *r, struct err *e)
 	argv_add(&a, "--store");
 	argv_add(&a, r->call->store);
 	argv_addf(&a, "--recording", (long long)r->token, "");
-	argv_addf(&a, "--at", (long long)(ended_s(r) * 1e9), "");
+	argv_addf(&a, "--at", (long long)(record_most(r, "to") * 1e9), "");
 	argv_add_list(&a, "--pid", &o->pid);
 	argv_add_list(&a, "--container", &o->container);
 	if (o->no_lines)

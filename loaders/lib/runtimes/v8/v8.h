@@ -51,8 +51,8 @@ uint64_t v8_builtins(struct v8 *v);
 /* Before each sampled stack. */
 void v8_sampled_begin(struct v8 *v);
 /*
- * The JavaScript functions at that frame, innermost first, appended, and its caller. false: there
- * is none, or none that is certain: the frame is native code.
+ * The JavaScript functions at that frame, innermost first, appended, and its caller. false: not
+ * found, or not for certain: the frame is native code.
  *
  * 1. Its function is the object below the frame pointer when the sample was taken; `objects` has
  *    its content at that time, because V8 moves objects. The rest is read a moment later:
