@@ -19,18 +19,38 @@ bool chunks_in_loop(const struct chunks_loop *loop, const struct runtime_native 
 	return false;
 }
 
-void chunks_place(const struct chunks_loop *loop, const struct runtime_native *n,
-		  const uint32_t *chunk, size_t frames, uint32_t chunks, bool cut, size_t *at)
+bool chunks_add(struct chunks *c)
+{
+	c->full = c->n == SCRIPT_STACK_MAX;
+	if (!c->full)
+		c->of[c->n++] = c->count;
+	return !c->full;
+}
+
+void chunks_close(struct chunks *c)
+{
+	c->count++;
+	c->closed = c->n;
+}
+
+void chunks_end(struct chunks *c, bool whole)
+{
+	if (!c->full && !whole)
+		c->n = c->closed;
+}
+
+void chunks_place(const struct chunks *c, const struct chunks_loop *loop,
+		  const struct runtime_native *n, size_t at[SCRIPT_STACK_MAX])
 {
 	size_t loops[SCRIPT_STACK_MAX + 1], count = 0;
 
 	for (size_t k = 0; k < n->n && count <= SCRIPT_STACK_MAX; k++)
 		if (in_loop(loop, n->pc[k]))
 			loops[count++] = k;
-	for (size_t i = 0; i < frames; i++) {
-		if (n->complete && !cut && count && count != chunks)
+	for (size_t i = 0; i < c->n; i++) {
+		if (n->complete && !c->full && count && count != c->count)
 			at[i] = loops[count - 1];
 		else
-			at[i] = chunk[i] < count ? loops[chunk[i]] : n->n;
+			at[i] = c->of[i] < count ? loops[c->of[i]] : n->n;
 	}
 }

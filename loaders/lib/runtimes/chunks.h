@@ -23,9 +23,23 @@ struct chunks_loop { /* the loop's code; end 0: no more */
 
 /* Is a native frame in the loop? */
 bool chunks_in_loop(const struct chunks_loop *loop, const struct runtime_native *n);
-/* at[i]: the native frame of script frame i, which belongs to chunk[i] of `chunks`. `cut`: there
- * are more than these. */
-void chunks_place(const struct chunks_loop *loop, const struct runtime_native *n,
-		  const uint32_t *chunk, size_t frames, uint32_t chunks, bool cut, size_t *at);
+/* The frames of a walk, innermost first; zeroed at its begin. */
+struct chunks {
+	uint32_t of[SCRIPT_STACK_MAX]; /* frame -> its chunk */
+	size_t n;                      /* frames */
+	size_t closed;                 /* of them: those of chunks that are closed */
+	uint32_t count;                /* chunks that are closed */
+	bool full;                     /* there are more frames than these */
+};
+
+/* One more frame, number c->n - 1. false: there is no room. */
+bool chunks_add(struct chunks *c);
+void chunks_close(struct chunks *c);
+/* `whole`: the walk came to the stack's end. If not, what does not close has no place; functions of
+ * C that no script called come last. */
+void chunks_end(struct chunks *c, bool whole);
+/* at[i]: the native frame of script frame i. */
+void chunks_place(const struct chunks *c, const struct chunks_loop *loop,
+		  const struct runtime_native *n, size_t at[SCRIPT_STACK_MAX]);
 
 #endif

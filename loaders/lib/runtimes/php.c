@@ -57,43 +57,27 @@ struct raw {
 
 struct raws {
 	struct raw frames[SCRIPT_STACK_MAX];
-	uint32_t chunk[SCRIPT_STACK_MAX]; /* the how many-th call of the loop it belongs to */
-	size_t n;
-	uint32_t chunks;
+	struct chunks chunks;
 	bool cut;
 };
-
-static bool raw_add(struct raws *r, const struct raw *f)
-{
-	if (r->n == SCRIPT_STACK_MAX)
-		return false;
-	r->chunk[r->n] = r->chunks;
-	r->frames[r->n++] = *f;
-	return true;
-}
 
 static void walk(struct php *p, struct raws *r)
 {
 	struct php_walk w = {.ctx = &p->memory.counted};
 	enum php_step step = PHP_FAULT;
-	size_t whole = 0; /* frames of chunks that are closed */
 
 	for (int i = php_begin(&w, &p->layout, p->layout.globals + p->bias) ? STEPS_MAX : 0;
 	     i < STEPS_MAX; i++) {
 		step = php_next(&w, &p->layout);
-		if (step == PHP_END || step == PHP_FAULT)
+		if (step == PHP_END || step == PHP_FAULT || (w.type && !chunks_add(&r->chunks)))
 			break;
-		if (w.type && !raw_add(r, &(struct raw){w.func, w.type, w.line, !w.next}))
-			break;
-		if (step == PHP_CLOSES) {
-			r->chunks++;
-			whole = r->n;
-		}
+		if (w.type)
+			r->frames[r->chunks.n - 1] = (struct raw){w.func, w.type, w.line, !w.next};
+		if (step == PHP_CLOSES)
+			chunks_close(&r->chunks);
 	}
-	r->cut |= step != PHP_END || w.cut;
-	/* what does not close has no place; functions of C that no script called come last */
-	if (r->n < SCRIPT_STACK_MAX && step != PHP_END)
-		r->n = whole;
+	r->cut = step != PHP_END || w.cut;
+	chunks_end(&r->chunks, step == PHP_END);
 }
 
 /* 1. of the header */
@@ -113,14 +97,13 @@ void php_stack(struct php *p, const struct runtime_native *native, struct script
 	size_t at[SCRIPT_STACK_MAX];
 
 	runtime_budget_fresh(&p->memory);
-	r.n = r.chunks = 0;
-	r.cut = false;
+	r.chunks = (struct chunks){0};
 	if (!is_its_thread(p, &loop, native))
 		return;
 	walk(p, &r);
-	chunks_place(&loop, native, r.chunk, r.n, r.chunks, r.n == SCRIPT_STACK_MAX, at);
+	chunks_place(&r.chunks, &loop, native, at);
 	out->cut |= r.cut;
-	for (size_t i = 0; i < r.n; i++) {
+	for (size_t i = 0; i < r.chunks.n; i++) {
 		struct script_place place = {.line = r.frames[i].line};
 
 		if (!phpcode_read(&code, r.frames[i].func, r.frames[i].type, r.frames[i].outermost,

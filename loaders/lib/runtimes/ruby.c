@@ -69,10 +69,8 @@ struct raw {
 
 struct raws {
 	struct raw frames[SCRIPT_STACK_MAX];
-	uint32_t chunk[SCRIPT_STACK_MAX];
-	size_t n;
-	uint32_t chunks;
-	bool cut, full;
+	struct chunks chunks;
+	bool cut;
 };
 
 static struct raw raw_of(struct ruby_walk *w, const struct ruby_layout *l)
@@ -89,28 +87,21 @@ static void walk(struct ruby *r, uint64_t ec, struct raws *f)
 {
 	struct ruby_walk w = {.ctx = &r->memory.counted};
 	enum ruby_step step = RUBY_FAULT;
-	size_t whole = 0;
 
 	for (int i = ruby_begin(&w, &r->layout, ec) ? STEPS_MAX : 0; i < STEPS_MAX; i++) {
 		step = ruby_next(&w, &r->layout);
 		if (step == RUBY_END || step == RUBY_FAULT)
 			break;
 		if (ruby_is_script(&w) || ruby_is_native(&w)) {
-			f->full = f->n == SCRIPT_STACK_MAX;
-			if (f->full)
+			if (!chunks_add(&f->chunks))
 				break;
-			f->chunk[f->n] = f->chunks;
-			f->frames[f->n++] = raw_of(&w, &r->layout);
+			f->frames[f->chunks.n - 1] = raw_of(&w, &r->layout);
 		}
-		if (step == RUBY_CLOSES) {
-			f->chunks++;
-			whole = f->n;
-		}
+		if (step == RUBY_CLOSES)
+			chunks_close(&f->chunks);
 	}
-	f->cut |= step != RUBY_END;
-	/* what does not close has no place; functions of C that no script called come last */
-	if (!f->full && step != RUBY_END)
-		f->n = whole;
+	f->cut = step != RUBY_END;
+	chunks_end(&f->chunks, step == RUBY_END);
 }
 
 static void tell(const struct ruby *r, const struct raws *f, const size_t *at,
@@ -118,7 +109,7 @@ static void tell(const struct ruby *r, const struct raws *f, const size_t *at,
 {
 	const struct rubycode code = {.m = &r->memory.counted, .l = &r->layout, .bias = r->bias};
 
-	for (size_t i = 0; i < f->n; i++) {
+	for (size_t i = 0; i < f->chunks.n; i++) {
 		const struct raw *raw = &f->frames[i];
 		struct script_place place = {0};
 
@@ -141,13 +132,12 @@ void ruby_stack(struct ruby *r, const struct runtime_native *native, struct scri
 	uint64_t ec;
 
 	runtime_budget_fresh(&r->memory);
-	f.n = f.chunks = 0;
-	f.cut = f.full = false;
+	f.chunks = (struct chunks){0};
 	ec = native->fs_base && native->n ? context_find(r, native->fs_base) : 0;
 	if (!ec)
 		return;
 	walk(r, ec, &f);
-	chunks_place(&loop, native, f.chunk, f.n, f.chunks, f.full, at);
+	chunks_place(&f.chunks, &loop, native, at);
 	out->cut |= f.cut;
 	tell(r, &f, at, out);
 }
