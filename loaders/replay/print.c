@@ -9,8 +9,6 @@
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
 
-#define OPERATION_WIDTH 72
-
 static void end_name(const struct packet_end *end, bool v6, char out[TALLY_SERVICE_MAX])
 {
 	char text[INET6_ADDRSTRLEN] = "";
