@@ -227,7 +227,7 @@ function bandInit(on) {
 			b.type = 'button';
 			b.className = 'spike';
 			b.textContent = `\u25b2 ${drawShorten(r.who === null ? 'in total' : r.who, 24)} ${wordsCores(r.peak_cores)} cores at ${wordsClock(r.from_ns, s.sums.to, false)}`;
-			b.title = `from ${wordsClock(r.from_ns)} for ${wordsFor(r.to_ns - r.from_ns)}; usually ${wordsCores(r.usual_cores)} cores`;
+			b.title = `from ${wordsClock(r.from_ns)} for ${formatTime(r.to_ns - r.from_ns)}; usually ${wordsCores(r.usual_cores)} cores`;
 			b.addEventListener('click', () => on.choose(r.from_ns, r.to_ns, r));
 			return b;
 		}));

@@ -225,7 +225,7 @@ function mainStart() {
 		const lost = flame && flame.ok ? flame.data.losses.reduce((v, l) => v + l.n, 0) : 0, losses = t.events.filter((e) => e.event === 'lost');
 		const all_lost = Math.max(lost, losses.reduce((v, e) => v + (e.n || 0), 0));
 		if (gap)
-			facts.push([`${wordsFor(gap)} of this range were not recorded (hatched in the strip).`, much]), brief.push(`not recorded: ${wordsFor(gap)}`);
+			facts.push([`${formatTime(gap)} of this range were not recorded (hatched in the strip).`, much]), brief.push(`not recorded: ${formatTime(gap)}`);
 		if (flame && flame.ok) {
 			const d = flame.data, all = d.cpu_ns === undefined ? d.value : d.cpu_ns, unnamed = d.unnamed_ns === undefined ? d.unnamed_value : d.unnamed_ns;
 			facts.push([lost ? `${formatCount(lost)} ${d.count_unit} shown here were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Nothing shown here was lost.', lost > 0]);
@@ -372,7 +372,7 @@ function mainStart() {
 	function schedule() {
 		const live = Boolean(app.place.live && app.place.page === 'host' && !document.hidden);
 		clearTimeout(app.live);
-		$('live-period').textContent = app.place.live ? `, every ${Math.round(app.period / 1000)} s` : '';
+		$('live-period').textContent = app.place.live ? `, every ${formatTime(Math.round(app.period / 1000) * 1e9)}` : '';
 		if (live && !app.listening)
 			app.listening = askLive(() => {
 				app.changed = true;
@@ -397,7 +397,7 @@ function mainStart() {
 		here() {
 			const p = app.place, t = app.timeline && app.timeline.ok ? app.timeline.data : null, moment = t && !p.from && !p.to && p.page === 'host';
 			const now = {...p, live: '', ...(moment ? {last: '', from: placeTime(t.from_ns), to: placeTime(t.to_ns)} : {})}, at = placeWrite(now);
-			const when = t ? `${wordsClock(p.in ? Date.parse(p.in) * 1e6 : t.from_ns)}, ${wordsFor(p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t.to_ns - t.from_ns)}` : '';
+			const when = t ? `${wordsClock(p.in ? Date.parse(p.in) * 1e6 : t.from_ns)}, ${formatTime(p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t.to_ns - t.from_ns)}` : '';
 			return {at: at[0] === '?' ? at : '?last=1h', name: p.page === 'sql' ? `SQL: ${p.query}` : [p.comm || p.container || 'host', p.pic || app.tab, when].filter(Boolean).join(', ')};
 		},
 		go(at) {

@@ -106,7 +106,7 @@ function sqlInit(on) {
 		s.rows = a.ok && a.data ? a.data.rows : [];
 		$('sql-note').hidden = a.ok;
 		$('sql-note').textContent = a.ok ? '' : a.error;
-		$('sql-said').textContent = a.ok ? `${formatCount(s.rows.length)} row${s.rows.length === 1 ? '' : 's'} in ${Math.round(performance.now() - start)} ms` : '';
+		$('sql-said').textContent = a.ok ? `${formatCount(s.rows.length)} row${s.rows.length === 1 ? '' : 's'} in ${formatTime((performance.now() - start) * 1e6)}` : '';
 		for (const id of ['sql-csv', 'sql-json'])
 			$(id).disabled = !s.rows.length;
 		const names = s.rows.length ? Object.keys(s.rows[0]) : [], series = sqlSeries(s.rows);

@@ -16,18 +16,6 @@ function wordsZone() {
 	return 'UTC' + (m ? `${m < 0 ? '-' : '+'}${h}${m % 60 ? ':' + String(Math.abs(m) % 60).padStart(2, '0') : ''}` : '');
 }
 
-function wordsFor(ns) {
-	const units = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']];
-	let s = Math.round(ns / 1e9);
-	const out = [];
-	for (const [size, name] of units) {
-		if (s >= size && out.length < 2)
-			out.push(`${Math.floor(s / size)} ${name}`);
-		s = out.length < 2 ? s % size : s;
-	}
-	return out.join(' ') || `${Math.round(ns / 1e6)} ms`;
-}
-
 const wordsCores = (v) => (v >= 9.95 ? v.toFixed(1) : v >= 0.01 ? v.toFixed(2) : v > 0 ? '<0.01' : '0');
 const wordsShare = (v) => (v >= 0.0995 ? Math.round(100 * v) + ' %' : v >= 0.001 ? (100 * v).toFixed(1) + ' %' : v > 0 ? '<0.1 %' : '0 %');
 
@@ -72,7 +60,7 @@ function wordsUsers(rows) {
 // The sentence at the top: who uses what.
 function wordsSentence({cpus, ps, chosen, who, from, to}) {
 	const rows = ps.rows, cores = rows.reduce((v, r) => v + (r.cpu_cores || 0), 0), users = wordsUsers(rows), near = Date.now() * 1e6;
-	const when = `${wordsClock(from, near)} to ${wordsClock(to, to - from < 864e11 ? from : near)} (${wordsFor(to - from)})`;
+	const when = `${wordsClock(from, near)} to ${wordsClock(to, to - from < 864e11 ? from : near)} (${formatTime(to - from)})`;
 	const name = who ? formatSeen(who) : 'This host', of = cpus ? ` of ${cpus}` : '';
 	if (!rows.length || !cores)
 		return [`${name} used no sampled CPU time`, ` ${chosen ? 'in the chosen part' : 'in this range'}, ${when}.`];

@@ -14,18 +14,34 @@ function formatCount(v) {
 	return String(Math.round(v)).replace(/\B(?=(\d{3})+$)/g, THIN);
 }
 
+// Three significant digits, without trailing zeros.
+const formatDigits = (v) => String(Number(v.toFixed(v < 9.995 ? 2 : v < 99.95 ? 1 : 0)));
+
+// Durations and sizes as schema/base/units.h prints them, but "\u00b5s" for "us".
 function formatTime(ns) {
-	const s = ns / 1e9;
-	return s >= 10 ? s.toFixed(1) + ' s' : s >= 1 ? s.toFixed(2) + ' s' : s >= 0.001 || !s ? Math.round(s * 1000) + ' ms'
-		: Math.round(ns / 1000) + ' \u00b5s';
+	let v = Math.max(ns, 0), i = 0;
+	if (!v)
+		return '0 s';
+	for (const unit of ['ns', '\u00b5s', 'ms']) {
+		if (v < 999.5)
+			return `${formatDigits(v)} ${unit}`;
+		v /= 1000;
+	}
+	if (v < 119.5)
+		return `${formatDigits(v)} s`;
+	const units = [['s', 60], ['min', 60], ['h', 24], ['d', Infinity]];
+	for (v = Math.round(v); i < 2 && v >= 2 * units[i][1] * units[i + 1][1]; i++)
+		v = Math.round(v / units[i][1]);
+	const per = units[i][1], small = v % per;
+	return `${Math.floor(v / per)} ${units[i + 1][0]}${small ? ` ${small} ${units[i][0]}` : ''}`;
 }
 
 function formatBytes(v) {
-	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
 	let i = 0;
-	for (; v >= 1024 && i < 4; i++)
+	for (; v >= 1023.5 && i + 1 < units.length; i++)
 		v /= 1024;
-	return `${i && v < 10 ? v.toFixed(2) : i && v < 100 ? v.toFixed(1) : Math.round(v)} ${units[i]}`;
+	return `${formatDigits(v)} ${units[i]}`;
 }
 
 // For one profile, over this many seconds, with `whole` as 100 %.
