@@ -69,15 +69,6 @@ const struct store_kind_info *store_kind_named(const char *name)
 	return NULL;
 }
 
-const char *store_class_name(enum store_class c)
-{
-	static const char *const names[] = {[STORE_COUNTER] = "counter",
-					    [STORE_GAUGE] = "gauge",
-					    [STORE_DURATION] = "duration"};
-
-	return (unsigned)c < ARRAY_SIZE(names) ? names[c] : "";
-}
-
 const char *store_unit_name(enum store_unit u)
 {
 	static const char *const names[] = {[STORE_SAMPLES] = "samples",

@@ -76,8 +76,7 @@ struct store_kind_info {
 /* NULL: there is no such kind. Static. */
 const struct store_kind_info *store_kind_info(enum store_kind kind);
 const struct store_kind_info *store_kind_named(const char *name);
-/* "counter", ...; "samples", "events", "objects", "ns", "bytes". Never NULL. */
-const char *store_class_name(enum store_class c);
+/* "samples", "events", "objects", "ns", "bytes". Never NULL. */
 const char *store_unit_name(enum store_unit u);
 
 #endif

@@ -112,8 +112,8 @@ def document(stores):
             "  `containers` theirs; what is of no process (`loss`, `cost`, `steal`) has the range alone. What has neither times nor\n"
             "  processes has no such view;\n"
             "- `:from` and `:to`, in any query, in seconds since 1970.\n\n"
-            "`win_waits` and `win_wait_objects` have a column more, `idle`: 1 where the wait was for somebody to ask for something\n"
-            "(a pool's worker, an event loop), by the functions in its stack, as `sonde waits` tells it. `win_wait_totals` has it by\n"
+            "`win_waits` and `win_wait_objects` have one more column, `idle`: 1 where the thread waited for work\n"
+            "(a pool's worker, an event loop), by the functions in its stack, as in `sonde waits`. `win_wait_totals` has it by\n"
             "the kind of wait alone, as it has no stacks.\n")
     for name, (summary, parameters) in heads().items():
         text += f"\n## @{name}\n\n{summary[0].upper() + summary[1:]}.\n\n"
