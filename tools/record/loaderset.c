@@ -206,6 +206,20 @@ void loaderset_stop(struct loaderset *s)
 	}
 }
 
+int loaderset_run_apart(char *const *argv, struct err *e)
+{
+	pid_t pid;
+	int rc = helper_start_apart(argv, -1, &pid, e);
+
+	if (rc)
+		return rc;
+	running[0] = pid;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	running[0] = 0;
+	return 0;
+}
+
 void loaderset_release(struct loaderset *s)
 {
 	for (size_t i = 0; i < s->n; i++) {

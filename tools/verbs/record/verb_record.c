@@ -291,7 +291,7 @@ static int keep_standing(const struct record *r, struct err *e)
 	const struct record_args *o = r->call->args;
 	char path[PATH_MAX];
 	struct argv a = {0};
-	int status = 0, rc;
+	int rc;
 
 	if (r->call->n_words || o->cgroup.n || o->comm.n)
 		return 0;
@@ -309,7 +309,7 @@ static int keep_standing(const struct record *r, struct err *e)
 	if (o->no_lines)
 		argv_add(&a, "--no-lines");
 	argv_add(&a, NULL);
-	rc = helper_run(a.v, &status, e);
+	rc = loaderset_run_apart(a.v, e);
 	argv_release(&a);
 	return rc;
 }

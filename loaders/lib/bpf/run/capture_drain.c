@@ -14,12 +14,12 @@
 #define DRAIN_MS        100
 #define FINISH_QUIET_NS (500 * MSEC) /* a wait that is this short is not worth a message */
 
-/* How much longer, at the most: of what was asked for (--finish), else the usual limit. */
+/* How much longer, at the most: what was asked for (--finish), else the usual limit. */
 static int64_t time_left(const struct capture *c, int64_t usual_end_ns)
 {
-	int64_t end = c->clock.cut ? 0 : c->clock.finish_ns;
+	int64_t end = c->clock.finish_ns && !c->clock.cut ? c->clock.finish_ns : usual_end_ns;
 
-	return (end > usual_end_ns ? end : usual_end_ns) - clock_boot_ns();
+	return end - clock_boot_ns();
 }
 
 /* Until sonde-maps has caught up with the moment we stopped, and all records are stored. */
