@@ -17,7 +17,7 @@
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
-#include "schema/base/weight.h"
+#include "loaders/lib/host/budget/weight.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/mend.h"
 #include "schema/store/write/writer.h"

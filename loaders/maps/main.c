@@ -43,7 +43,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/base/weight.h"
+#include "loaders/lib/host/budget/weight.h"
 
 struct cache;
 struct exec_race;
@@ -559,7 +559,7 @@ int main(int argc, char **argv)
 		return dump_tables(m.o.socket, (uint32_t)m.o.dump, &e) ?
 			       err_report(&e, "sonde-maps") :
 			       EXIT_OK;
-	weight_raise(WEIGHT_RECORD); /* if it has a session of its own: sonde record's */
+	weight_raise(WEIGHT_RECORD); /* if sonde record began a session for it */
 	if (open_all(&m, &e)) {
 		close_all(&m);
 		return err_report(&e, "sonde-maps");

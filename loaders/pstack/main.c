@@ -30,7 +30,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "schema/base/weight.h"
+#include "loaders/lib/host/budget/weight.h"
 #include "schema/image/image.h"
 
 #define SEED_NS     (10 * NSEC_PER_SEC)
@@ -409,7 +409,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	log_init("sonde-pstack", LOG_LEVEL_WARN);
-	weight_raise(WEIGHT_RECORD); /* if it has a session of its own: sonde record's */
+	weight_raise(WEIGHT_RECORD); /* if sonde record began a session for it */
 	rc = opts_read(argc, argv, &o, &e);
 	if (!rc && o.gone && !o.n_pids)
 		; /* no threads are left */

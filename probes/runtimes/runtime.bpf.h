@@ -40,8 +40,8 @@ __noinline int script_begin(__u32 unused)
 		return 0;
 	s->unwind.script = SCRIPT_OVER;
 	if (s->unwind.script_free &&
-	    !unwind_place(&s->unwind, mappings_at(s->unwind.slice_first +
-						  s->unwind.script_home - 1)))
+	    !unwind_place(&s->unwind,
+			  mappings_at(s->unwind.slice_first + s->unwind.script_home - 1)))
 		return 0;
 	i = w->runtime = s->unwind.map_runtime;
 	w->image = s->unwind.map_image;

@@ -378,7 +378,7 @@ static bool comes_before(const struct mimage *a, const struct mimage *b)
 	return a->rows_only != b->rows_only ? !a->rows_only : worth(a) > worth(b);
 }
 
-/* `quick`: only small files that are wanted at once. NULL: there is none. */
+/* `quick`: only small files that are wanted at once. NULL: no such file waits. */
 static struct mimage *next_wanted(struct mimage *queue, bool quick)
 {
 	struct mimage *best = NULL;

@@ -39,7 +39,7 @@ struct proc;
 struct world;
 
 #define INDEXER_CHILDREN 4
-#define INDEXER_QUICK    2 /* and so many for small files that are wanted at once */
+#define INDEXER_QUICK    2 /* more, for small files that are wanted at once */
 #define INDEXER_PACED    2 /* at most this many of them within the share */
 /* not counting the time it waits for a CPU, INDEXER_STARVED_NS at most */
 #define INDEXER_DEADLINE_NS (10 * NSEC_PER_SEC)

@@ -24,7 +24,7 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
-#include "schema/base/weight.h"
+#include "loaders/lib/host/budget/weight.h"
 
 #define QUICK_NS (100 * MSEC)
 #define SLOW_NS  (1000 * MSEC)

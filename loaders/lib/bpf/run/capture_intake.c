@@ -11,7 +11,7 @@
 #define STALE_NS   (5000 * MSEC) /* wait this long for sonde-maps, at the start too */
 #define YOUNG_NS   (60 * 1000 * MSEC)
 #define LATE_NS    (30000 * MSEC) /* wait this long for rows */
-#define BOOKED_NS  (5000 * MSEC)  /* but the store is told of all else after this time */
+#define BOOKED_NS  (5000 * MSEC)  /* all else is complete in the store after this time */
 #define HOLD_BYTES (16u << 20)
 /* Stacks that wait for rows, mostly 4 to 16 KB each, 26 KB at most: some 10 s of a busy CPU at 99
  * Hz. Their memory is freed when they are unwound. */

@@ -39,7 +39,7 @@ static const struct option LOADER_OPTIONS[] = {
 	{"maps-socket", 0, OPTION_STRING, "PATH", "use the sonde-maps that listens there (default: start one)", AT(maps_socket)},
 	{"progress-fd", 0, OPTION_UINT, "N", "write progress as JSON lines to this descriptor", AT(progress_fd), .max = FD_MAX},
 	{"targets-fd", 0, OPTION_UINT, "N", "for sonded: read from this descriptor which processes to look into", AT(targets_fd), .max = FD_MAX},
-	{"apart", 0, OPTION_FLAG, NULL, "for sonde record, which passes signals on: run in a session of its own, with the weight of nice -10", AT(apart)},
+	{"apart", 0, OPTION_FLAG, NULL, "for sonde record, which passes signals on: begin a session, with the weight of nice -10", AT(apart)},
 	{"recording", 0, OPTION_UINT, "N", "a number: captures with the same number are one recording", AT(recording), .max = INT64_MAX},
 	{"segment-bytes", 0, OPTION_BYTES, "N", "start a new segment of the store after this size (default 64 MiB)", AT(segment_bytes)},
 	{"segment-age", 0, OPTION_DURATION, "TIME", "and after this time (default 1h)", AT(segment_ns), .min = NSEC_PER_SEC, .max = DURATION_MAX_NS},

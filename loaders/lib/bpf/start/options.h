@@ -27,7 +27,7 @@ struct options {
 	const char *maps_socket;       /* NULL: start a private sonde-maps */
 	int progress_fd;               /* -1: none */
 	int targets_fd;                /* -1: none; see targetfeed.h */
-	bool apart;                    /* in a session of its own */
+	bool apart;                    /* begin a session */
 	uint64_t recording;            /* 0: not part of a recording */
 	uint64_t segment_bytes;        /* 0: the store's default */
 	uint64_t budget_bytes;         /* of the whole store, 0: no limit */

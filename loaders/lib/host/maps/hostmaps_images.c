@@ -269,7 +269,7 @@ struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm)
 	if (!hm->ready)
 		hm->ready_tail = &hm->ready;
 	img->next_ready = NULL;
-	img->reported = img->pub.state != 0; /* with rows alone it comes once more */
+	img->reported = img->pub.state != 0; /* its symbols follow its rows */
 	return &img->pub;
 }
 
@@ -285,8 +285,8 @@ uint32_t hostmaps_pending(const struct hostmaps *hm)
 	return hm->pending;
 }
 
-/* What is needed most is to be made first: sonde-maps learns of it each time the number has become
- * four times as large. */
+/* sonde-maps makes first what is needed most: it gets the number each time that has become four
+ * times as large. */
 void hostmaps_image_want(struct hostmaps *hm, struct image_entry *img)
 {
 	if (img->pub.state)

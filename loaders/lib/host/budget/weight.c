@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/base/weight.h"
+#include "loaders/lib/host/budget/weight.h"
 
 #include <fcntl.h>
 #include <stdio.h>

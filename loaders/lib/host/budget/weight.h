@@ -3,8 +3,8 @@
  * weight: sonde's share of a busy host. With autogroup (kernel.sched_autogroup_enabled, on by
  * default) each session is one group, and nice counts only within it.
  */
-#ifndef SONDE_BASE_WEIGHT_H
-#define SONDE_BASE_WEIGHT_H
+#ifndef SONDE_HOST_WEIGHT_H
+#define SONDE_HOST_WEIGHT_H
 
 #include <stdbool.h>
 
