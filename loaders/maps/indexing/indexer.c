@@ -237,7 +237,7 @@ static int adopt(struct indexer *ix, struct mimage *img, const char *key, int fd
 }
 
 #define SMALL_BYTES (4u << 20)
-#define START_BYTES (1u << 20) /* starting a child costs about as much as reading this */
+#define START_BYTES (16u << 20) /* starting a child costs about as much as reading this */
 
 static int job_start(struct indexer *ix, struct job *j)
 {
@@ -345,11 +345,11 @@ static bool is_small(const struct mimage *img)
 	return img->file_bytes <= SMALL_BYTES;
 }
 
-/* A client waits for it: do not leave it to the idle time of a busy host. A small file takes
- * milliseconds. */
+/* A client waits for it: do not leave it to the idle time of a busy host. Without rows its samples
+ * have one frame; a small file takes milliseconds. */
 static void hurry(struct indexer *ix, const struct mimage *img)
 {
-	int nice = is_small(img) ? getpriority(PRIO_PROCESS, 0) : 0;
+	int nice = !img->rows_only || is_small(img) ? getpriority(PRIO_PROCESS, 0) : 0;
 
 	for (int i = 0; i < JOBS; i++) {
 		struct job *j = &ix->jobs[i];
