@@ -17,13 +17,13 @@
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
+#include "loaders/lib/host/budget/weight.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/mend.h"
 #include "schema/store/write/writer.h"
 #include "supervisor/children/become.h"
 #include "supervisor/config/conf.h"
 #include "supervisor/limits/load_limit.h"
-#include "supervisor/limits/weight.h"
 #include "supervisor/loop.h"
 #include "supervisor/retention/madestore.h"
 #include "supervisor/control/log_lines.h"
@@ -193,7 +193,7 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 		log_lines_init_file(LOG_BYTES_MAX);
 	}
 	if (c->cpu > 0) /* without a limit of its own it takes no more than its share */
-		weight_raise();
+		weight_raise(WEIGHT_DAEMON);
 	rc = loop_run(&o, e);
 	if (rc && d->told >= 0) {
 		dup2(d->before,

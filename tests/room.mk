@@ -132,6 +132,11 @@ SOAK_SECONDS ?= 600
 long-sonded: all workloads
 	@SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/sonded/test_soak.py -s --junitxml=$(RESULTS)/long-sonded.xml
 
+# a host at a load of sixty: what the first recording of it says, beside what the load knows and perf counts
+DROWNING_SECONDS ?= 600
+long-drowning: all
+	@DROWNING_SECONDS=$(DROWNING_SECONDS) $(PYTEST) tests/drowning -rs --durations=5 --junitxml=$(RESULTS)/long-drowning.xml
+
 # a day in a homelab: real containers, some of which misbehave, kills by a seed, then every query compared with what the kernel and
 # Docker know (HOMELAB_MINUTES=1: the short form; HOMELAB_KEEP=DIR leaves store, truth and answers there)
 HOMELAB_MINUTES ?= 15

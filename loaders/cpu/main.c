@@ -43,6 +43,7 @@ static void cpu_configure(struct cpu_bpf *skel, const struct family_config *c)
 		skel->rodata->stack_depth = (uint32_t)depth;
 	bpf_map__set_max_entries(skel->maps.events, (uint32_t)c->ring_bytes);
 	skel->rodata->ring_bytes = (uint32_t)c->ring_bytes;
+	bpf_map__set_max_entries(skel->maps.late, (uint32_t)c->late_bytes);
 	scope_configure(skel->obj, t, &skel->rodata->scope);
 	bpf_program__set_autoload(skel->progs.cpu_fork, t->follow_children);
 	bpf_program__set_autoload(skel->progs.cpu_exit, t->follow_children);

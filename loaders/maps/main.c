@@ -43,6 +43,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "loaders/lib/host/budget/weight.h"
 
 struct cache;
 struct exec_race;
@@ -313,15 +314,17 @@ static void dump(void *ctx)
 		indexer_tell(m->indexer, img);
 }
 
-static void want(void *ctx, uint32_t image, uint32_t flags)
+static void want(void *ctx, const struct mp_want *want)
 {
 	struct maps *m = ctx;
-	struct mimage *img = world_image(&m->world, image);
+	struct mimage *img = world_image(&m->world, want->id);
 
 	if (!img)
 		return;
-	img->awaited |= !!(flags & MP_WANT_NOW);
-	indexer_want(m->indexer, img, flags & MP_WANT_DAMAGED);
+	img->awaited |= !!(want->flags & MP_WANT_NOW);
+	if (want->uses > img->uses)
+		img->uses = want->uses;
+	indexer_want(m->indexer, img, want->flags & MP_WANT_DAMAGED);
 }
 
 static void print_one(void *ctx, const struct mapspack_msg *msg)
@@ -556,6 +559,7 @@ int main(int argc, char **argv)
 		return dump_tables(m.o.socket, (uint32_t)m.o.dump, &e) ?
 			       err_report(&e, "sonde-maps") :
 			       EXIT_OK;
+	weight_raise(WEIGHT_RECORD); /* if sonde record began a session for it */
 	if (open_all(&m, &e)) {
 		close_all(&m);
 		return err_report(&e, "sonde-maps");

@@ -148,6 +148,7 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 	bpf_map__set_max_entries(skel->maps.culprits, room * 4);
 	skel->rodata->ring_bytes = c->ring_bytes < 4u << 20 ? 4u << 20 : (uint32_t)c->ring_bytes;
 	bpf_map__set_max_entries(skel->maps.events, skel->rodata->ring_bytes);
+	bpf_map__set_max_entries(skel->maps.late, (uint32_t)c->late_bytes);
 }
 
 /* What a thread waits for in each system call, as the program's classes. */

@@ -36,6 +36,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "loaders/lib/host/budget/weight.h"
 #include "schema/image/image.h"
 #include "schema/store/write/writer.h"
 
@@ -533,6 +534,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	log_init("sonde-pstack", LOG_LEVEL_WARN);
+	weight_raise(WEIGHT_RECORD); /* if sonde record began a session for it */
 	rc = opts_read(argc, argv, &o, &e);
 	if (!rc && o.gone && !o.n_pids)
 		; /* no threads are left */

@@ -5,8 +5,8 @@
  * reservation would have to be of the largest size, four times what most stacks need.
  *
  * A user stack whose tables are not there yet goes through the ring `late`, as registers and
- * memory. Where that ring is full the event is sent as it is: nothing is lost by it but the
- * callers.
+ * memory. Where that ring is full the event is sent as it is, with that as its reason: nothing is
+ * lost by it but the callers.
  */
 #ifndef SONDE_PROBES_STACK_BPF_H
 #define SONDE_PROBES_STACK_BPF_H
@@ -20,7 +20,7 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 2 * 1024 * 1024);
+	__uint(max_entries, 2 * 1024 * 1024); /* the loader sets it by the number of CPUs */
 } late SEC(".maps");
 
 /* The record is made here: what is used of it is a third of its size, and the ring holds three
@@ -367,7 +367,7 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 				       const struct arch_perf_event_data *perf)
 {
 	enum unwind_known known;
-	bool own;
+	bool own, full = false;
 
 	if (!perf || !arch_user(&perf->regs)) /* user code has no kernel stack, and the failing call
 						 takes 5 us */
@@ -392,9 +392,12 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 			stack_want(&s->ev);
 		if (stack_late_read && stack_send_late(s, task, perf, own))
 			return true;
+		full = stack_late_read;
 	}
 	if (known != UNWIND_PROCESS)
 		stack_fill_pointers(s, ctx);
+	if (full && s->ev.end != STACK_END_ROOT)
+		s->ev.end = STACK_END_NO_ROOM;
 	return false;
 }
 

@@ -78,9 +78,11 @@ enum stack_end {
 	STACK_END_32BIT = 11, /* 32-bit code */
 	STACK_END_NO_REGISTERS = 12,
 	STACK_END_SHORT_COPY =
-		13,          /* unwound in user space: the copied piece of stack was too short */
-	STACK_END_GONE = 14, /* exec or exit has given its memory away: in the kernel, or before
-				user space could read it (found in user space) */
+		13,             /* unwound in user space: the copied piece of stack was too short */
+	STACK_END_GONE = 14,    /* exec or exit has given its memory away: in the kernel, or before
+				   user space could read it (found in user space) */
+	STACK_END_NO_ROOM = 15, /* the ring `late` was full, through which user space gets what it
+				   unwinds */
 	STACK_END_N
 };
 

@@ -266,6 +266,11 @@ _Static_assert(sizeof(struct tables_image) == 48, "wire size");
 /* its own code, and what no row describes, is followed by the frame pointer and named by user
  * space: V8's */
 #define TABLES_PROCESS_OBJECTS 2u
+/* One of its files holds an interpreter that may make machine code, which leads to no caller: PHP's
+ * or Ruby's. Not together with GO. The file's mapping is the one of this number in the slice. */
+#define TABLES_PROCESS_SCRIPTS         8u
+#define TABLES_SCRIPTS_MAPPING(flags_) ((flags_) >> 16)
+#define TABLES_SCRIPTS_MAKE(mapping_)  (TABLES_PROCESS_SCRIPTS | (__u32)(mapping_) << 16)
 
 /*
  * Of a process that is GO, in words of 8 bytes: g = *(FS base - TLS); its number (runtime.g.goid)

@@ -66,6 +66,7 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 	struct tables_process *p;
 
 	s->unwind.slice_count = 0;
+	s->unwind.script_home = 0;
 	s->unwind.own_code = UNWIND_OWN_NONE;
 	s->unwind.own_n = 0;
 	if (!state || !state->heartbeat_ns || s->ev.time_ns > state->heartbeat_ns + TABLES_STALE_NS)
@@ -78,6 +79,8 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 	s->unwind.own_code = p->flags & TABLES_PROCESS_OWN_CODE ? UNWIND_OWN_THERE :
 			     p->flags & TABLES_PROCESS_OBJECTS  ? UNWIND_OWN_OBJECTS :
 								  UNWIND_OWN_NONE;
+	s->unwind.script_home =
+		p->flags & TABLES_PROCESS_SCRIPTS ? TABLES_SCRIPTS_MAPPING(p->flags) + 1 : 0;
 	s->ev.tables_ns = p->as_of_ns;
 	if (bpf_map_lookup_elem(&processes, &tgid) != p) { /* it was replaced while it was read */
 		s->unwind.slice_count = 0;
@@ -122,6 +125,7 @@ static __always_inline bool unwind_begin(struct stack_scratch *s, struct task_st
 	u->map_start = u->map_end = 0;
 	u->window_bytes = 0;
 	u->map_runtime = u->script = u->script_rest = u->script_kind = u->script_deep = 0;
+	u->script_free = u->script_said = 0;
 	return true;
 }
 

@@ -78,6 +78,9 @@ struct unwind {
 	__u32 script_rest; /* the native ones have come to their end */
 	__u32 script_kind; /* enum runtime_kind */
 	__u32 script_deep; /* its callers do not fit */
+	__u32 script_home; /* number of the mapping in the slice that shows an interpreter, from 1;
+			      0: none */
+	__u32 script_free; /* the native ones ended in code without a file */
 	__u32 own_code;    /* enum unwind_own: machine code that its process makes */
 	__u32 own_n; /* UNWIND_OWN_OBJECTS: how many frames of it were met, and the frame pointer of
 			each */

@@ -39,6 +39,10 @@ __noinline int script_begin(__u32 unused)
 	if (!w || !s)
 		return 0;
 	s->unwind.script = SCRIPT_OVER;
+	if (s->unwind.script_free &&
+	    !unwind_place(&s->unwind,
+			  mappings_at(s->unwind.slice_first + s->unwind.script_home - 1)))
+		return 0;
 	i = w->runtime = s->unwind.map_runtime;
 	w->image = s->unwind.map_image;
 	w->n = w->at = w->several = w->loops = w->deep = 0;
@@ -198,12 +202,18 @@ static __always_inline void script_native(struct unwind *u)
 	u->script_said = 0;
 }
 
-/* It was said. */
+/* It was said. Machine code that PHP and Ruby make for hot functions leads to no caller: the native
+ * frames end there, before the interpreter's file is met. */
 static __always_inline int script_after(struct unwind *u, int more)
 {
 	if (u->script == SCRIPT_OFF && u->map_runtime && u->map_image &&
 	    u->map_state == TABLES_IMAGE_READY)
 		u->script = SCRIPT_BEGIN;
+	if (!more && u->script_home && u->map_state == TABLES_IMAGE_FREE) {
+		u->script_free = 1;
+		if (u->script == SCRIPT_OFF)
+			u->script = SCRIPT_BEGIN;
+	}
 	if (more || u->script == SCRIPT_OFF || u->script == SCRIPT_OVER ||
 	    (u->end == STACK_END_ROOT && u->script_kind == RUNTIME_PYTHON))
 		return more;

@@ -297,6 +297,9 @@ static __always_inline void script_end(struct script_walk *w, struct unwind *u, 
 	script_miss(w, why);
 	w->n = w->at = 0;
 	u->script = SCRIPT_OVER;
+	/* below machine code of the interpreter's own all its frames were said, to the outermost */
+	if (why == SCRIPT_WHOLE && u->script_free && u->script_said)
+		u->end = STACK_END_ROOT;
 }
 
 /* Does the chunk have another frame, and room for it? If there is no room, those already found are

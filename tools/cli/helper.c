@@ -30,8 +30,8 @@ static int start(char *const *argv, int from_fd, int to_fd, bool apart, pid_t *p
 	sigaddset(&pipe_only, SIGPIPE);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setsigdefault(&attr, &pipe_only);
-	posix_spawnattr_setflags(
-		&attr, (short)(POSIX_SPAWN_SETSIGDEF | (apart ? POSIX_SPAWN_SETPGROUP : 0)));
+	posix_spawnattr_setflags(&attr,
+				 (short)(POSIX_SPAWN_SETSIGDEF | (apart ? POSIX_SPAWN_SETSID : 0)));
 	posix_spawn_file_actions_init(&actions);
 	/* dup2 onto the same number clears close-on-exec */
 	if (from_fd >= 0)

@@ -16,7 +16,7 @@
 /* Starts argv[0] (a path). `keep_fd` (or -1) stays open in the child under the same number;
  * everything else is inherited, except SIGPIPE, which has its default action. */
 int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e);
-/* The same in a new process group: signals from the terminal or timeout(1) to this group do not
+/* The same in a new session: signals from the terminal or timeout(1) to this group do not
  * reach it. The child must end when keep_fd closes. */
 int helper_start_apart(char *const *argv, int keep_fd, pid_t *pid, struct err *e);
 /* Runs it to its end with this process's streams; *exit is its exit code, or EXIT_RUNTIME if a

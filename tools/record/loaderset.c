@@ -24,9 +24,16 @@ static volatile sig_atomic_t running[FAMILIES_MAX]; /* pids */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
-	for (size_t i = 0; i < FAMILIES_MAX; i++)
-		if (running[i] > 0 && info->si_code <= 0)
+	const union sigval none = {0};
+
+	for (size_t i = 0; i < FAMILIES_MAX; i++) {
+		if (running[i] <= 0)
+			continue;
+		if (info->si_code <= 0)
 			kill(running[i], sig);
+		else /* from the terminal, of whose session the loaders are not */
+			sigqueue(running[i], sig, none);
+	}
 }
 
 void loaderset_catch_signals(void)
@@ -197,6 +204,20 @@ void loaderset_stop(struct loaderset *s)
 		kill(s->v[i].pid, SIGTERM);
 		await(s, i);
 	}
+}
+
+int loaderset_run_apart(char *const *argv, struct err *e)
+{
+	pid_t pid;
+	int rc = helper_start_apart(argv, -1, &pid, e);
+
+	if (rc)
+		return rc;
+	running[0] = pid;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	running[0] = 0;
+	return 0;
 }
 
 void loaderset_release(struct loaderset *s)

@@ -66,5 +66,8 @@ void loaderset_follow(struct loaderset *s);
 /* Ends those that run and waits for them, without reading their progress. */
 void loaderset_stop(struct loaderset *s);
 void loaderset_release(struct loaderset *s);
+/* Runs another program to its end, in a new session; passes signals on to it, too. 0, or -errno: it
+ * cannot be started. */
+int loaderset_run_apart(char *const *argv, struct err *e);
 
 #endif

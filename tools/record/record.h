@@ -22,10 +22,11 @@ struct record {
 	struct mapshare maps; /* of several loaders */
 	uint64_t token;       /* what their runs have in common, 0: there is one alone */
 	bool tty;
-	int64_t said_ns; /* when the last plain line was printed */
-	double asked_s;  /* 0: endless */
-	int64_t rec;     /* number of the recording, 0: not known */
-	bool newest;     /* none began later */
+	int64_t said_ns;        /* when the last plain line was printed */
+	int64_t finish_said_ns; /* the same, of what is waited for at the end */
+	double asked_s;         /* 0: endless */
+	int64_t rec;            /* number of the recording, 0: not known */
+	bool newest;            /* none began later */
 	int64_t from_ns, to_ns;
 	int command_status; /* as of wait(2), -1: no command, or it has not ended */
 };

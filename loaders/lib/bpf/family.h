@@ -59,6 +59,7 @@ struct family_config {
 	uint32_t cpus;         /* online now */
 	uint32_t bucket_s;     /* see FAMILY_ALWAYS_S */
 	uint64_t ring_bytes;   /* a power of two */
+	uint64_t late_bytes;   /* of the ring `late`, the same */
 	const int *tables;     /* the maps to unwind with, for tables_reuse; NULL: none */
 	const char *store_dir; /* for kerneltypes_path; NULL: nothing is stored */
 };

@@ -553,7 +553,7 @@ static void client_read(struct client *c)
 
 		while (mapspack_next(buf, (size_t)n, &pos, &m) == 1)
 			if (m.type == MP_WANT_INDEX)
-				c->hub->ops.want(c->hub->ops.ctx, m.m.want.id, m.m.want.flags);
+				c->hub->ops.want(c->hub->ops.ctx, &m.m.want);
 			else if (m.type == MP_HURRY)
 				c->hub->ops.hurry(c->hub->ops.ctx);
 			else if (m.type == MP_BOOKS)

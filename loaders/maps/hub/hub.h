@@ -21,8 +21,8 @@ struct hub_ops {
 	void *ctx;
 	/* Emit the whole state now (hub_emit sends it only to the client that needs it). */
 	void (*dump)(void *ctx);
-	/* A client asks for an index; flags: enum mp_want_flags. */
-	void (*want)(void *ctx, uint32_t image, uint32_t flags);
+	/* A client asks for an index. */
+	void (*want)(void *ctx, const struct mp_want *want);
 	/* A client waits for a watermark of the present time. */
 	void (*hurry)(void *ctx);
 	/* Each message as it is sent to all, for --print; may be NULL. */

@@ -41,13 +41,15 @@ struct job {
 		       that has samples */
 };
 
+#define JOBS (INDEXER_CHILDREN + INDEXER_QUICK)
+
 struct indexer {
 	struct world *world;
 	struct hub *hub;
 	struct cache *cache;
 	int epoll_fd;
 	char *program;
-	struct job jobs[INDEXER_CHILDREN];
+	struct job jobs[JOBS];
 	struct mimage *queue, **queue_tail;
 	struct mimage *ahead, **ahead_tail; /* not requested yet */
 	struct mimage *again, **again_tail; /* retried at again_ns */
@@ -141,7 +143,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 	struct stat st;
 	int fd;
 
-	if (img->kind != MP_IMAGE_ELF || ix->kept_fds >= INDEXER_FDS_MAX)
+	if (img->kind != MP_IMAGE_ELF)
 		return;
 	fd = opening_through(&ix->opening, img, p, start, end, &st, &img->root_fd);
 	if (fd < 0)
@@ -153,7 +155,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 	ix->world->stats.opened++;
 	img->file_bytes = (uint64_t)st.st_size;
 	img->file_id = cache_file_id(&st);
-	if (settle(ix, img, &st, img->root_fd)) {
+	if (settle(ix, img, &st, img->root_fd) || ix->kept_fds >= INDEXER_FDS_MAX) {
 		close(fd);
 		if (img->root_fd >= 0)
 			close(img->root_fd);
@@ -235,6 +237,7 @@ static int adopt(struct indexer *ix, struct mimage *img, const char *key, int fd
 }
 
 #define SMALL_BYTES (4u << 20)
+#define START_BYTES (16u << 20) /* starting a child costs about as much as reading this */
 
 static int job_start(struct indexer *ix, struct job *j)
 {
@@ -309,14 +312,17 @@ static bool may_pace(const struct indexer *ix)
 {
 	int n = 0;
 
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		n += ix->jobs[i].child.pid && ix->jobs[i].paced;
 	return n < INDEXER_PACED && cpushare_open(&ix->share);
 }
 
-static struct job *job_free_slot(struct indexer *ix, bool paced)
+/* `quick`: a small file that is wanted at once. */
+static struct job *job_free_slot(struct indexer *ix, bool paced, bool quick)
 {
-	for (int i = 0; i < INDEXER_CHILDREN && (!paced || may_pace(ix)); i++)
+	const int n = quick ? JOBS : INDEXER_CHILDREN;
+
+	for (int i = 0; i < n && (!paced || may_pace(ix)); i++)
 		if (!ix->jobs[i].child.pid)
 			return &ix->jobs[i];
 	return NULL;
@@ -334,15 +340,18 @@ static void job_pause(struct job *j, bool stop)
 	j->deadline_ns += indexchild_pause(&j->child, stop);
 }
 
-/* A client waits for it: do not leave it to the idle time of a busy host. A small file takes
- * milliseconds. */
+static bool is_small(const struct mimage *img)
+{
+	return img->file_bytes <= SMALL_BYTES;
+}
+
+/* A client waits for it: do not leave it to the idle time of a busy host. Without rows its samples
+ * have one frame; a small file takes milliseconds. */
 static void hurry(struct indexer *ix, const struct mimage *img)
 {
-	int nice = img->file_bytes && img->file_bytes <= SMALL_BYTES ?
-			   getpriority(PRIO_PROCESS, 0) :
-			   0;
+	int nice = !img->rows_only || is_small(img) ? getpriority(PRIO_PROCESS, 0) : 0;
 
-	for (int i = 0; i < INDEXER_CHILDREN; i++) {
+	for (int i = 0; i < JOBS; i++) {
 		struct job *j = &ix->jobs[i];
 
 		if (!j->child.pid || j->image != img)
@@ -354,21 +363,29 @@ static void hurry(struct indexer *ix, const struct mimage *img)
 	}
 }
 
-/* Rows come first, then the smallest file: it is ready in milliseconds, while a large one takes
- * seconds anyway. */
+/* Uses served for each byte that must be read: what serves most soonest goes first, so that the sum
+ * of all waiting is least. */
+static double worth(const struct mimage *img)
+{
+	return (double)(img->uses + 1) / (double)(img->file_bytes + START_BYTES);
+}
+
+/* Rows come first. */
 static bool comes_before(const struct mimage *a, const struct mimage *b)
 {
 	if (is_paced(a) != is_paced(b))
 		return is_paced(b);
-	return a->rows_only != b->rows_only ? !a->rows_only : a->file_bytes < b->file_bytes;
+	return a->rows_only != b->rows_only ? !a->rows_only : worth(a) > worth(b);
 }
 
-static struct mimage *next_wanted(struct mimage *queue)
+/* `quick`: only small files that are wanted at once. NULL: no such file waits. */
+static struct mimage *next_wanted(struct mimage *queue, bool quick)
 {
-	struct mimage *best = queue;
+	struct mimage *best = NULL;
 
 	for (struct mimage *img = queue; img; img = img->next_wanted)
-		if (comes_before(img, best))
+		if ((!quick || (is_small(img) && !is_paced(img))) &&
+		    (!best || comes_before(img, best)))
 			best = img;
 	return best;
 }
@@ -394,28 +411,42 @@ static void image_start(struct indexer *ix, struct job *j, struct mimage *img, b
 	}
 }
 
+/* Where large files have all their slots, small ones still have theirs. */
+static void start_quick(struct indexer *ix)
+{
+	struct mimage *img;
+	struct job *j;
+
+	while ((img = next_wanted(ix->queue, true)) && (j = job_free_slot(ix, false, true))) {
+		dequeue(&ix->queue, &ix->queue_tail, img);
+		image_start(ix, j, img, false);
+	}
+}
+
 /* Start as many children as there is room for. */
 static void start_next(struct indexer *ix)
 {
 	while (ix->queue || ix->ahead) {
-		struct mimage *img = ix->queue ? next_wanted(ix->queue) : ix->ahead;
+		struct mimage *img = ix->queue ? next_wanted(ix->queue, false) : ix->ahead;
 		const bool paced = is_paced(img);
-		struct job *j = job_free_slot(ix, paced);
+		struct job *j = job_free_slot(ix, paced, false);
 
 		if (!j)
-			return;
+			break;
 		if (ix->queue)
 			dequeue(&ix->queue, &ix->queue_tail, img);
 		else
 			dequeue(&ix->ahead, &ix->ahead_tail, img);
 		image_start(ix, j, img, paced);
 	}
+	start_quick(ix);
 }
 
 /* Make symbols that no client wants yet; only when there is nothing else to do. */
 static void start_rest(struct indexer *ix)
 {
-	struct job *j = ix->rest && cpushare_is_full(&ix->share) ? job_free_slot(ix, true) : NULL;
+	struct job *j =
+		ix->rest && cpushare_is_full(&ix->share) ? job_free_slot(ix, true, false) : NULL;
 	struct mimage *img = ix->rest;
 
 	if (!j)
@@ -438,9 +469,9 @@ static void job_count(struct indexer *ix, struct job *j)
 /* Children within the share run while it lasts; else they are stopped (SIGSTOP). */
 static void jobs_pace(struct indexer *ix)
 {
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		job_count(ix, &ix->jobs[i]);
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		if (ix->jobs[i].paced)
 			job_pause(&ix->jobs[i], !cpushare_open(&ix->share));
 }
@@ -633,7 +664,7 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c,
 	ix->again_tail = &ix->again;
 	ix->rest_tail = &ix->rest;
 	cpushare_init(&ix->share, clock_boot_ns(), cpushare_idle_ns());
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		indexchild_init(&ix->jobs[i].child);
 	if (lines)
 		ix->lines = linejobs_new(epoll_fd, program, &ix->opening, lines_made, ix);
@@ -755,7 +786,7 @@ static void dequeue(struct mimage **head, struct mimage ***tail, const struct mi
 
 static bool is_running(const struct indexer *ix, const struct mimage *img)
 {
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		if (ix->jobs[i].child.pid && ix->jobs[i].image == img)
 			return true;
 	return false;
@@ -814,7 +845,7 @@ void indexer_drop(struct indexer *ix, struct mimage *img)
 	dequeue(&ix->ahead, &ix->ahead_tail, img);
 	dequeue(&ix->again, &ix->again_tail, img);
 	dequeue(&ix->rest, &ix->rest_tail, img);
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		if (ix->jobs[i].image == img)
 			ix->jobs[i].image = NULL;
 	if (ix->lines)
@@ -827,7 +858,7 @@ bool indexer_ready(struct indexer *ix, void *ptr)
 {
 	if (ix->lines && linejobs_ready(ix->lines, ptr))
 		return true;
-	for (int i = 0; i < INDEXER_CHILDREN; i++) {
+	for (int i = 0; i < JOBS; i++) {
 		struct job *j = &ix->jobs[i];
 
 		if (ptr != j)
@@ -861,7 +892,7 @@ static void try_again(struct indexer *ix, uint64_t now_ns)
 /* Is there work that comes before lines? */
 static bool is_busy(const struct indexer *ix)
 {
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		if (ix->jobs[i].child.pid)
 			return true;
 	return ix->queue || ix->ahead;
@@ -871,7 +902,7 @@ void indexer_tick(struct indexer *ix, uint64_t now_ns)
 {
 	exec_race_tick(ix->opening.early, now_ns);
 	try_again(ix, now_ns);
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		if (ix->jobs[i].child.pid && job_late(&ix->jobs[i], now_ns))
 			job_end(ix, &ix->jobs[i], true);
 	cpushare_tick(&ix->share, (int64_t)now_ns, cpushare_idle_ns());
@@ -902,7 +933,7 @@ uint64_t indexer_cpu_ns(const struct indexer *ix)
 {
 	uint64_t sum = ix->lines ? linejobs_cpu_ns(ix->lines) : 0;
 
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		sum += indexchild_cpu_ns(&ix->jobs[i].child);
 	return sum;
 }
@@ -911,7 +942,7 @@ void indexer_free(struct indexer *ix)
 {
 	if (!ix)
 		return;
-	for (int i = 0; i < INDEXER_CHILDREN; i++)
+	for (int i = 0; i < JOBS; i++)
 		if (ix->jobs[i].child.pid) {
 			kill(ix->jobs[i].child.pid, SIGKILL);
 			waitpid(ix->jobs[i].child.pid, NULL, 0);

@@ -9,7 +9,8 @@
  * Work is done in this order; all but 1 counts against the share of the CPU (cpushare.h):
  * 1. the rows of files that have samples (a client wants their index), at once; also the symbols
  *    that a client is waiting for now (MP_WANT_NOW: a capture ends, sonde pstack);
- * 2. their symbols, and lines where those are quick; the smaller file first;
+ * 2. their symbols, and lines where those are quick; in both what serves most samples for its size
+ *    comes first;
  * 3. the rows of all other files; those that most processes map first;
  * 4. lines and inlined functions of files that have samples, if they take longer (linejobs.h); the
  *    clients then get the image's index again. Not with `lines` false;
@@ -38,6 +39,7 @@ struct proc;
 struct world;
 
 #define INDEXER_CHILDREN 4
+#define INDEXER_QUICK    2 /* more, for small files that are wanted at once */
 #define INDEXER_PACED    2 /* at most this many of them within the share */
 /* not counting the time it waits for a CPU, INDEXER_STARVED_NS at most */
 #define INDEXER_DEADLINE_NS (10 * NSEC_PER_SEC)

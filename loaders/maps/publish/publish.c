@@ -9,6 +9,7 @@
 #include "loaders/maps/publish/private.h"
 #include "loaders/maps/publish/tablemaps.h"
 #include "loaders/maps/world/world.h"
+#include "probes/runtimes/runtime.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -88,10 +89,25 @@ static bool is_own_code(const struct mapping *m)
 	return n >= sizeof(name) - 1 && !strcmp(path + n - (sizeof(name) - 1), name);
 }
 
-static uint32_t flags_of(const struct proc *p)
+/* Does its mapping show an interpreter that may make machine code? */
+static bool makes_code(const struct publish *pub, const struct mapping *m)
+{
+	const struct mimage *img = m->image;
+	const struct pimage *pi = img ? img->published : NULL;
+	const uint32_t kind = pi && pi->runtime ? pub->maps->runtimes[pi->runtime].kind : 0;
+	uint64_t distance;
+
+	return (kind == RUNTIME_PHP || kind == RUNTIME_RUBY) && pi->n_segments &&
+	       publish_row_distance(pi, m, &distance);
+}
+
+static uint32_t flags_of(const struct publish *pub, const struct proc *p)
 {
 	uint32_t flags = 0;
 
+	for (size_t i = 0; i < p->maps.n_now && i < TABLES_SLICE_MAX; i++)
+		if (makes_code(pub, &p->maps.now[i]))
+			return TABLES_SCRIPTS_MAKE(i);
 	for (size_t i = 0; i < p->maps.n_now; i++) {
 		const struct mimage *img = p->maps.now[i].image;
 
@@ -136,7 +152,7 @@ static void publish_proc(struct publish *pub, struct proc *p, uint64_t now_ns)
 	if (slice) {
 		value.first = slice->first;
 		value.count = slice->count;
-		value.flags = flags_of(p);
+		value.flags = flags_of(pub, p);
 	}
 	if (slice && entries_put(&pub->entries, p->tgid, &value, now_ns)) {
 		slices_put(&pub->slices, slice, now_ns);

@@ -60,6 +60,7 @@ struct mimage {
 	uint64_t since_ns; /* when it was first seen mapped */
 	enum image_state state;
 	bool wanted;    /* a client has samples in it */
+	uint32_t uses;  /* how often the client that needed it most did */
 	bool awaited;   /* and waits for its names now: the share does not limit them (indexer.h) */
 	bool rows_only; /* it has rows and no symbols yet: clients get MP_INDEX_ROWS */
 	bool marked;    /* in use, at the last sweep */

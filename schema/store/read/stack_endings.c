@@ -29,7 +29,8 @@ static const char *const words[] = {[REASON_COMPLETE] = "complete",
 				    [11] = "32-bit code",
 				    [12] = "its registers could not be read",
 				    [13] = "the copy of the stack was too short",
-				    [REASON_GONE] = "its memory was gone, by exec or exit"};
+				    [REASON_GONE] = "its memory was gone, by exec or exit",
+				    [15] = "no room to hold it until it could be unwound"};
 
 #define FLOOR_S (1ll << 40)
 

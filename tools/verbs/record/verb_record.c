@@ -26,9 +26,10 @@
 #define BAR            20
 #define PLAIN_EVERY_NS (10 * NSEC_PER_SEC)
 #define FREQ_MAX       4999
+#define FINISH_NS      (10 * NSEC_PER_SEC)
 
 struct record_args {
-	int64_t duration_ns;
+	int64_t duration_ns, finish_ns;
 	uint64_t freq;
 	struct option_list pid, container, cgroup, comm;
 	const char *args, *families, *mode;
@@ -86,6 +87,8 @@ static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, i
 	argv_add(a, call->store);
 	argv_add(a, "--bucket");
 	argv_add(a, "1s");
+	argv_add(a, "--apart");
+	argv_addf(a, "--finish", (o->finish_ns ? o->finish_ns : FINISH_NS) / 1000000, "ms");
 	if (r->maps.pid) {
 		argv_add(a, "--maps-socket");
 		argv_add(a, r->maps.socket);
@@ -153,6 +156,21 @@ static void say_progress(struct record *r)
 		100 * record_sum(r, 'p', "self_cores"), store, r->tty ? "\033[K" : "\n");
 }
 
+/* It has stopped, and waits for files that are still being read. */
+static void say_finish(struct record *r, const json_t *ev)
+{
+	double files = record_num(ev, "files");
+	int64_t now = clock_boot_ns();
+
+	if (r->call->quiet || !files || (!r->tty && now - r->finish_said_ns < PLAIN_EVERY_NS))
+		return;
+	r->finish_said_ns = now;
+	fprintf(stderr,
+		"%s recorded; %.0f file%s of the samples still being read, %.0f s at most (Ctrl-C ends the wait)%s",
+		r->tty ? "\r" : "", files, files == 1 ? " is" : "s are", record_num(ev, "left_s"),
+		r->tty ? "\033[K" : "\n");
+}
+
 static void say_ready(const struct record *r, const struct loader *l, const json_t *ev)
 {
 	const char *clock = json_string_value(json_object_get(ev, "clock")) ?: "?";
@@ -180,6 +198,8 @@ static void on_event(void *ctx, struct loader *l, const char *name, const json_t
 		say_ready(r, l, ev);
 	else if (!strcmp(name, "progress"))
 		say_progress(r);
+	else if (!strcmp(name, "finish"))
+		say_finish(r, ev);
 	else if (!strcmp(name, "exit"))
 		r->command_status = (int)record_num(ev, "status");
 	else if (!strcmp(name, "error") && r->loaders.n > 1)
@@ -259,7 +279,7 @@ static int keep_standing(const struct record *r, struct err *e)
 	const struct record_args *o = r->call->args;
 	char path[PATH_MAX];
 	struct argv a = {0};
-	int status = 0, rc;
+	int rc;
 
 	if (r->call->n_words || o->cgroup.n || o->comm.n)
 		return 0;
@@ -277,7 +297,7 @@ static int keep_standing(const struct record *r, struct err *e)
 	if (o->no_lines)
 		argv_add(&a, "--no-lines");
 	argv_add(&a, NULL);
-	rc = helper_run(a.v, &status, e);
+	rc = loaderset_run_apart(a.v, e);
 	argv_release(&a);
 	return rc;
 }
@@ -353,6 +373,8 @@ static const struct option OPTIONS[] = {
 	{.name = "duration", .letter = 'd', .type = OPTION_DURATION, .arg = "TIME",
 	 .help = "how long to record: 10s, 5m (default: until Ctrl-C, or until the command ends)",
 	 .offset = offsetof(struct record_args, duration_ns)},
+	{.name = "finish", .type = OPTION_DURATION, .arg = "TIME", .help = "then wait up to this long for files that are still being read (default 10s)",
+	 .offset = offsetof(struct record_args, finish_ns)},
 	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "comma-separated: cpu, offcpu, goheap, host, gpu, scrape, net, l7 (default cpu)", .offset = offsetof(struct record_args, families)},
 	{.name = "freq", .letter = 'F', .type = OPTION_UINT, .arg = "HZ", .help = "samples per second on each CPU, 1 to 4999 (default 99)", .offset = offsetof(struct record_args, freq)},
 	{.name = "pid", .letter = 'p', .type = OPTION_LIST, .arg = "PID", .help = "only this process (repeatable)",

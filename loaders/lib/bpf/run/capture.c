@@ -24,6 +24,7 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
+#include "loaders/lib/host/budget/weight.h"
 
 #define QUICK_NS (100 * MSEC)
 #define SLOW_NS  (1000 * MSEC)
@@ -41,6 +42,10 @@
 #define CLOCK_STEP_NS    MSEC /* smaller changes of the wall clock are noise of reading it */
 #define COMMAND_GRACE_NS (1000 * MSEC)
 #define SIGNAL_ONE_NS    (300 * MSEC)
+#define LATE_BYTES       (20u << 10) /* of one stack that comes late, a full one */
+#define LATE_FREQ        99          /* for families without a rate */
+#define LATE_LEAST       (4u << 20)
+#define LATE_MOST        (64u << 20)
 
 const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring",  "hold",      "malformed",
 							"store", "throttled", "missed"};
@@ -136,10 +141,12 @@ static void tick(struct capture *c)
 
 /*
  * The first Ctrl-C stops the capture in good order. If a command runs, it gets the signal first
- * (from a terminal it has it already) and has a second to end. A second Ctrl-C ends everything at
- * once: the next writer of the store counts what is missing as lost. Signals to the whole process
- * group (timeout(1), a job runner) arrive twice, directly and through `sonde record`, which
- * forwards them: so further signals within SIGNAL_ONE_NS after the first are ignored.
+ * (from a terminal it has it already; `sonde record` queues those) and has a second to end. A
+ * second Ctrl-C ends everything at once: the next writer of the store counts what is missing as
+ * lost. Signals to the whole process group (timeout(1), a job runner) arrive twice, directly and
+ * through `sonde record`, which forwards them: so further signals within SIGNAL_ONE_NS after the
+ * first are ignored. While the capture waits at its end for files (--finish), one more signal ends
+ * that wait.
  */
 void capture_signal_take(struct capture *c)
 {
@@ -152,15 +159,16 @@ void capture_signal_take(struct capture *c)
 		}
 		if (c->clock.signal_ns && clock_boot_ns() - c->clock.signal_ns < SIGNAL_ONE_NS)
 			continue;
-		if (c->clock.signal_ns)
+		if (c->clock.signal_ns && (!c->clock.finish_ns || c->clock.cut))
 			_exit(EXIT_INTERRUPTED);
 		c->clock.signal_ns = clock_boot_ns();
+		c->clock.cut = c->clock.finish_ns != 0;
 		c->books.r->interrupted = true;
 		if (!c->config.o->command->pid || c->config.o->command->ended) {
 			c->clock.stop = true;
 			continue;
 		}
-		if (si.ssi_code != SI_KERNEL)
+		if (si.ssi_code != SI_KERNEL && si.ssi_code != SI_QUEUE)
 			command_signal(c->config.o->command, (int)si.ssi_signo);
 		if (c->clock.end_ns > clock_boot_ns() + COMMAND_GRACE_NS)
 			c->clock.end_ns = clock_boot_ns() + COMMAND_GRACE_NS;
@@ -223,6 +231,20 @@ static uint64_t ring_size(const struct options *o, uint32_t cpus)
 	return size;
 }
 
+/*
+ * A quarter of a second of stacks that come late, all of the largest size: on a busy host the
+ * loader is as late as that. At 99 Hz that is half a MB a CPU.
+ */
+static uint64_t late_size(const struct options *o, uint32_t cpus)
+{
+	uint64_t want = (uint64_t)(o->freq ? o->freq : LATE_FREQ) * cpus * LATE_BYTES / 4,
+		 size = LATE_LEAST;
+
+	while (size < want && size < LATE_MOST)
+		size *= 2;
+	return size;
+}
+
 static uint32_t cpus_online(void)
 {
 	static struct cpulist online;
@@ -235,8 +257,10 @@ static uint32_t cpus_online(void)
  * and rings fill up. It takes half a percent of a core. sonde-maps inherits the priority; the
  * command has been started before.
  */
-static void hurry(void)
+static void hurry(const struct options *o)
 {
+	if (o->apart && !weight_session(WEIGHT_RECORD))
+		log_debug("cannot begin a session: %s", strerror(errno));
 	if (getpriority(PRIO_PROCESS, 0) == 0 && setpriority(PRIO_PROCESS, 0, HURRY))
 		log_debug("cannot raise the priority: %s", strerror(errno));
 }
@@ -263,7 +287,7 @@ static int open_parts(struct capture *c, struct err *e)
 				       .programs_ctx = c->config.programs};
 	int err;
 
-	hurry();
+	hurry(o);
 	err = store_writer_open(&so, &c->config.store, e);
 	if (!err)
 		err = hostmaps_open(&ho, &c->config.maps, e);
@@ -304,11 +328,13 @@ static int open_probe(struct capture *c, struct err *e)
 				   .cpus = cpus,
 				   .bucket_s = c->config.o->options->bucket_s,
 				   .ring_bytes = ring_size(c->config.o->options, cpus),
+				   .late_bytes = late_size(c->config.o->options, cpus),
 				   .store_dir = c->config.o->options->store ?
 							c->config.o->options->store :
 							store_default_dir()};
 	int tables[MP_TABLES_N], err;
 
+	capture_intake_room(&c->intake, cpus);
 	tables_await(c);
 	hostmaps_tables(c->config.maps, tables);
 	fc.tables = tables[0] >= 0 ? tables : NULL;

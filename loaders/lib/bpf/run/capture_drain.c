@@ -11,30 +11,51 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 
-#define DRAIN_MS 100
+#define DRAIN_MS        100
+#define FINISH_QUIET_NS (500 * MSEC) /* a wait that is this short is not worth a message */
+
+/* How much longer, at the most: what was asked for (--finish), else the usual limit. */
+static int64_t time_left(const struct capture *c, int64_t usual_end_ns)
+{
+	int64_t end = c->clock.finish_ns && !c->clock.cut ? c->clock.finish_ns : usual_end_ns;
+
+	return end - clock_boot_ns();
+}
 
 /* Until sonde-maps has caught up with the moment we stopped, and all records are stored. */
 static void drain(struct capture *c, int64_t stopped_ns)
 {
-	int64_t patience = c->books.r->interrupted ? 800 * MSEC : 2000 * MSEC;
+	int64_t until = stopped_ns + (c->books.r->interrupted ? 800 * MSEC : 2000 * MSEC);
 
+	hostmaps_await_names(c->config.maps);
 	hostmaps_hurry(c->config.maps);
 	capture_probes_read(&c->probes, &c->intake);
 	hostmaps_read(c->config.maps);
 	capture_intake_store(&c->intake, false);
 	while ((capture_intake_waits(&c->intake) ||
 		(int64_t)hostmaps_watermark(c->config.maps) < stopped_ns) &&
-	       clock_boot_ns() - stopped_ns < patience) {
+	       time_left(c, until) > 0) {
 		struct pollfd pfd = {.fd = hostmaps_fd(c->config.maps), .events = POLLIN};
 
 		poll(&pfd, 1, 20);
 		hostmaps_read(c->config.maps);
 		capture_intake_store(&c->intake, false);
+		naming_tick(c->config.naming);
 		capture_signal_take(c);
+		capture_tell_finish(c);
 	}
 	capture_intake_store(&c->intake, true);
 	capture_ends_missed(&c->ends);
 	c->books.until_ns = stopped_ns;
+}
+
+/* Are so few frames without a name that it is not worth waiting longer than usual? */
+static bool are_named(const struct capture *c)
+{
+	struct naming_stat s;
+
+	naming_stat(c->config.naming, &s);
+	return s.unnamed_pending * 100 <= s.frames;
 }
 
 /* Wait for the names of frames whose index is still being made, within a limit. */
@@ -43,12 +64,16 @@ static void drain_names(struct capture *c)
 	int64_t until = clock_boot_ns() + (c->books.r->interrupted ? 500 * MSEC : 5000 * MSEC);
 
 	hostmaps_await_names(c->config.maps);
-	while (naming_drain(c->config.naming, DRAIN_MS) && clock_boot_ns() < until) {
+	while (naming_drain(c->config.naming, DRAIN_MS) && time_left(c, until) > 0) {
+		if (clock_boot_ns() > until && are_named(c))
+			break;
 		capture_signal_take(c);
 		if (c->books.r->interrupted && until > clock_boot_ns() + 500 * MSEC)
 			until = clock_boot_ns() + 500 * MSEC;
 		capture_tell(c);
+		capture_tell_finish(c);
 	}
+	c->clock.finish_ns = 0;
 }
 
 /* Wait for the final cost figures of sonde-maps. */
@@ -124,6 +149,9 @@ void capture_end(struct capture *c)
 	if (c->config.f->detach)
 		c->config.f->detach(c->config.state);
 	stopped_ns = clock_boot_ns();
+	if (c->config.o->options->finish_ns)
+		c->clock.finish_ns = stopped_ns + c->config.o->options->finish_ns;
+	c->tell.finish_told_ns = stopped_ns + FINISH_QUIET_NS;
 	capture_books_tally(&c->books, &t);
 	c->books.r->self_cores = capture_books_self_cores(&c->books, &t, &figures);
 	ledger_book(&c->books.ledger, c->config.maps, &figures, c->config.store, c->config.run,

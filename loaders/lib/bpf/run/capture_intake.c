@@ -10,9 +10,14 @@
 
 #define STALE_NS   (5000 * MSEC) /* wait this long for sonde-maps, at the start too */
 #define YOUNG_NS   (60 * 1000 * MSEC)
-#define LATE_NS    (5000 * MSEC) /* wait this long for rows */
+#define LATE_NS    (30000 * MSEC) /* wait this long for rows */
+#define BOOKED_NS  (5000 * MSEC)  /* all else is complete in the store after this time */
 #define HOLD_BYTES (16u << 20)
-#define LATE_BYTES (32u << 20) /* stacks that wait for rows, up to 26 KB each */
+/* Stacks that wait for rows, mostly 4 to 16 KB each, 26 KB at most: some 10 s of a busy CPU at 99
+ * Hz. Their memory is freed when they are unwound. */
+#define LATE_CPU_BYTES   (16u << 20)
+#define LATE_LEAST_BYTES (48u << 20)
+#define LATE_MOST_BYTES  (256u << 20)
 
 void capture_intake_init(struct capture_intake *in, struct capture *c)
 {
@@ -22,7 +27,16 @@ void capture_intake_init(struct capture_intake *in, struct capture *c)
 		.books = &c->books,
 		.scripts = {.objects_fd = -1, .names_fd = -1, .walks_fd = -1}};
 	hold_init(&in->hold, HOLD_BYTES);
-	late_init(&in->late, LATE_BYTES);
+	late_init(&in->late, LATE_LEAST_BYTES);
+}
+
+void capture_intake_room(struct capture_intake *in, uint32_t cpus)
+{
+	const uint64_t want = (uint64_t)cpus * LATE_CPU_BYTES;
+
+	in->late.max_bytes = want < LATE_LEAST_BYTES ? LATE_LEAST_BYTES :
+			     want > LATE_MOST_BYTES  ? LATE_MOST_BYTES :
+						       want;
 }
 
 void capture_intake_release(struct capture_intake *in)
@@ -213,6 +227,8 @@ static int64_t stored_until(const struct capture_intake *in, int64_t known)
 
 	if (!in->hold.n || known > in->read_ns)
 		known = in->read_ns;
+	if (known > BOOKED_NS && late < (uint64_t)(known - BOOKED_NS))
+		return known - BOOKED_NS;
 	return late < (uint64_t)known ? (int64_t)late : known;
 }
 

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "loaders/lib/bpf/run/private.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 
 /* one progress line a second: each reads the accounts of every program of the capture */
 #define PROGRESS_NS (950 * MSEC)
+#define FINISH_NS   (500 * MSEC)
 
 static double seconds(int64_t ns)
 {
@@ -67,6 +69,20 @@ static void send_progress(struct capture *c, const struct store_writer_stat *s)
 				(json_int_t)c->books.ledger.map_bytes, "store_bytes",
 				(json_int_t)s->segment_bytes, "store_error",
 				s->last_error ? strerror(-s->last_error) : NULL),
+		      false);
+}
+
+void capture_tell_finish(struct capture *c)
+{
+	int64_t now = clock_boot_ns();
+
+	if (!c->clock.finish_ns || now - c->tell.finish_told_ns < FINISH_NS)
+		return;
+	c->tell.finish_told_ns = now;
+	progress_send(c->config.o->progress,
+		      json_pack("{s:s, s:I, s:f}", "event", "finish", "files",
+				(json_int_t)hostmaps_pending(c->config.maps), "left_s",
+				now < c->clock.finish_ns ? seconds(c->clock.finish_ns - now) : 0.0),
 		      false);
 }
 

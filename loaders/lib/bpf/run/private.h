@@ -59,7 +59,9 @@ struct capture_clock {
 	int64_t attached_ns;
 	int64_t end_ns; /* when to stop, INT64_MAX: endless */
 	int64_t second_ns;
-	int64_t signal_ns; /* of the first SIGINT, SIGTERM or SIGHUP; 0: none came yet */
+	int64_t signal_ns; /* of the last SIGINT, SIGTERM or SIGHUP; 0: none came yet */
+	int64_t finish_ns; /* the capture has ended, and waits until then for files; 0: not */
+	bool cut;          /* a signal ended that wait */
 	struct pace pace;
 	bool first_asked; /* sonde-maps was asked to catch up with the first sample */
 	bool stop;
@@ -116,7 +118,7 @@ struct capture_ends {
 
 struct capture_tell {
 	bool ready_sent, first_sent;
-	int64_t told_ns;
+	int64_t told_ns, finish_told_ns;
 };
 
 struct capture {
@@ -157,6 +159,7 @@ void capture_probes_symbols(struct capture_probes *p, const struct capture_confi
 /* ---- capture_intake.c ---- */
 
 void capture_intake_init(struct capture_intake *in, struct capture *c);
+void capture_intake_room(struct capture_intake *in, uint32_t cpus); /* for stacks that wait */
 void capture_intake_release(struct capture_intake *in);
 /* Callbacks of ring_buffer, by kind of ring; ctx: struct capture_intake. */
 int capture_intake_record(void *ctx, void *record, size_t size);
@@ -200,5 +203,6 @@ void capture_ends_missed(struct capture_ends *ends); /* each tick: ends without 
 
 void capture_tell(struct capture *c);
 void capture_send_first(struct capture *c, const struct store_writer_stat *s);
+void capture_tell_finish(struct capture *c); /* while it waits at its end */
 
 #endif

@@ -10,6 +10,8 @@
  *    "map_bytes","store_bytes","store_error"|null}   bpf_ns, map_bytes: run time of its own BPF
  *                                                    programs since they started, and the kernel's
  *                                                    charge for its own maps
+ *   {"event":"finish","files","left_s"}               it has stopped, and waits for files that are
+ * still read
  *   {"event":"exit","status"}                        the command after `--` has ended
  *   {"event":"done", ...}                            see family.c
  *   {"event":"error","what","fix","exit"}

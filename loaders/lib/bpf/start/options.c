@@ -25,6 +25,7 @@ static const struct option FREQ_OPTIONS[] = {
 /* clang-format off */
 static const struct option LOADER_OPTIONS[] = {
 	{"duration", 'd', OPTION_DURATION, "TIME", "stop after 10s, 5m, 1h30m (default: until Ctrl-C)", AT(duration_ns), .max = DURATION_MAX_NS},
+	{"finish", 0, OPTION_DURATION, "TIME", "then wait up to this long for files that are still being read (default: 5s, half a second after Ctrl-C)", AT(finish_ns), .max = DURATION_MAX_NS},
 	{"pid", 'p', OPTION_NUMBERS, "PID", "only this process (may be repeated)", AT(pids), .min = 1, .max = INT_MAX},
 	{"cgroup", 0, OPTION_LIST, "PATH", "only this cgroup and those below it (may be repeated)", AT(cgroups), .min = 1, .max = TIMES_MAX},
 	{"container", 0, OPTION_LIST, "NAME|ID", "only this container (may be repeated)", AT(containers), .min = 1, .max = TIMES_MAX},
@@ -38,6 +39,7 @@ static const struct option LOADER_OPTIONS[] = {
 	{"maps-socket", 0, OPTION_STRING, "PATH", "use the sonde-maps that listens there (default: start one)", AT(maps_socket)},
 	{"progress-fd", 0, OPTION_UINT, "N", "write progress as JSON lines to this descriptor", AT(progress_fd), .max = FD_MAX},
 	{"targets-fd", 0, OPTION_UINT, "N", "for sonded: read from this descriptor which processes to look into", AT(targets_fd), .max = FD_MAX},
+	{"apart", 0, OPTION_FLAG, NULL, "for sonde record, which passes signals on: begin a session, with the weight of nice -10", AT(apart)},
 	{"recording", 0, OPTION_UINT, "N", "a number: captures with the same number are one recording", AT(recording), .max = INT64_MAX},
 	{"segment-bytes", 0, OPTION_BYTES, "N", "start a new segment of the store after this size (default 64 MiB)", AT(segment_bytes)},
 	{"segment-age", 0, OPTION_DURATION, "TIME", "and after this time (default 1h)", AT(segment_ns), .min = NSEC_PER_SEC, .max = DURATION_MAX_NS},

@@ -14,6 +14,7 @@ struct family;
 
 struct options {
 	int64_t duration_ns; /* 0: until stopped */
+	int64_t finish_ns;   /* how long its end may take; 0: the usual limits */
 	uint32_t freq;       /* 0 where the family has none */
 	const char *bucket;
 	uint32_t bucket_s; /* the same: 1 or 10 */
@@ -26,6 +27,7 @@ struct options {
 	const char *maps_socket;       /* NULL: start a private sonde-maps */
 	int progress_fd;               /* -1: none */
 	int targets_fd;                /* -1: none; see targetfeed.h */
+	bool apart;                    /* begin a session */
 	uint64_t recording;            /* 0: not part of a recording */
 	uint64_t segment_bytes;        /* 0: the store's default */
 	uint64_t budget_bytes;         /* of the whole store, 0: no limit */

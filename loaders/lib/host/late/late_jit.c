@@ -348,8 +348,10 @@ int late_jit_step(void *ctx, struct hostmaps *hm, const struct stack_late *l, st
 	if (!j->hotspot && !j->v8) {
 		c->end = STACK_END_PENDING;
 		c->pending = j->pending;
-		return j->pending && hostmaps_awaits(hm, j->pending) ? UNWIND_CODE_ENDS :
-								       UNWIND_CODE_UNKNOWN;
+		if (!j->pending || !hostmaps_awaits(hm, j->pending))
+			return UNWIND_CODE_UNKNOWN;
+		say_native(c); /* all that is known of it if that does not come */
+		return UNWIND_CODE_ENDS;
 	}
 	j->l = l;
 	j->short_copy = false;

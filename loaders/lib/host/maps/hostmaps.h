@@ -184,7 +184,8 @@ struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_p
  * and its executable's image, NULL: unknown. Requests no index. */
 size_t hostmaps_files(const struct hostmaps_process *p, const char **paths, size_t max,
 		      const struct hostmaps_image **exe);
-/* Images that left the state "pending" since the last call, one per call; NULL: no more. */
+/* Images that left the state "pending" since the last call, or of which, still pending, the
+ * build-id is known now; one per call; NULL: no more. */
 struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);
 /* A person is waiting for the names of everything that was requested. */
 void hostmaps_await_names(struct hostmaps *hm);

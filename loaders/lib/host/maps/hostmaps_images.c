@@ -149,7 +149,8 @@ static void ask(struct hostmaps *hm, struct image_entry *img, uint32_t flags)
 {
 	struct mp_want m = {.head = {.type = MP_WANT_INDEX, .size = sizeof(m)},
 			    .id = img->pub.id,
-			    .flags = flags};
+			    .flags = flags,
+			    .uses = img->uses};
 
 	if (img->pub.generation == hm->generation && hm->fd >= 0)
 		(void)!send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -186,10 +187,19 @@ static void image_again(struct hostmaps *hm, struct image_entry *img, int fd)
 	}
 }
 
+static void ident_take(struct image_entry *img, const struct image *index)
+{
+	const struct image_ident *id = image_ident(index);
+
+	if (*img->pub.build_id || !id->build_id_len)
+		return;
+	free((char *)(uintptr_t)img->pub.build_id);
+	img->pub.build_id = hex(id->build_id, id->build_id_len);
+}
+
 /* An index arrived: use it, or report that it cannot be read. */
 static void image_ready(struct hostmaps *hm, struct image_entry *img, const char *key, int fd)
 {
-	const struct image_ident *id;
 	struct image *index = NULL;
 	struct err e = {0};
 
@@ -206,15 +216,11 @@ static void image_ready(struct hostmaps *hm, struct image_entry *img, const char
 	img->pub.told = 1;
 	free((char *)(uintptr_t)img->pub.key);
 	img->pub.key = mem_strdup(key);
-	id = image_ident(index);
-	if (!*img->pub.build_id && id->build_id_len) {
-		free((char *)(uintptr_t)img->pub.build_id);
-		img->pub.build_id = hex(id->build_id, id->build_id_len);
-	}
+	ident_take(img, index);
 }
 
-/* Enough to unwind with; names are still missing. */
-static void image_rows(struct image_entry *img, int fd)
+/* Enough to unwind with, and to identify the file by; names are still missing. */
+static void image_rows(struct hostmaps *hm, struct image_entry *img, int fd)
 {
 	struct image *index = NULL;
 
@@ -223,6 +229,8 @@ static void image_rows(struct image_entry *img, int fd)
 	image_close(img->index);
 	img->index = index;
 	rows_open(img);
+	ident_take(img, index);
+	image_queue(hm, img);
 }
 
 void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int fd)
@@ -234,7 +242,7 @@ void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int 
 	if (!img || img->pub.state)
 		return;
 	if (msg->m.index.state == MP_INDEX_ROWS) {
-		image_rows(img, fd);
+		image_rows(hm, img, fd);
 		return;
 	}
 	if (msg->m.index.state == MP_INDEX_READY) {
@@ -261,6 +269,7 @@ struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm)
 	if (!hm->ready)
 		hm->ready_tail = &hm->ready;
 	img->next_ready = NULL;
+	img->reported = img->pub.state != 0; /* its symbols follow its rows */
 	return &img->pub;
 }
 
@@ -276,13 +285,19 @@ uint32_t hostmaps_pending(const struct hostmaps *hm)
 	return hm->pending;
 }
 
+/* sonde-maps makes first what is needed most: it gets the number each time that has become four
+ * times as large. */
 void hostmaps_image_want(struct hostmaps *hm, struct image_entry *img)
 {
-	if (img->asked || img->pub.state)
+	if (img->pub.state)
 		return;
+	img->uses += img->uses < UINT32_MAX;
+	hm->pending += !img->asked;
+	if (!img->asked || img->uses == img->uses_told * 4) {
+		img->uses_told = img->uses;
+		ask(hm, img, 0);
+	}
 	img->asked = true;
-	hm->pending++;
-	ask(hm, img, 0);
 }
 
 void hostmaps_image_hurry(struct hostmaps *hm, struct hostmaps_image *image)

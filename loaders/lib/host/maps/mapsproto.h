@@ -25,7 +25,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION    13
+#define MP_VERSION    14
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX    8 /* descriptors in one packet */
 
@@ -226,6 +226,7 @@ struct mp_cost {
 struct mp_want {
 	struct mp_head head;
 	uint32_t id, flags; /* enum mp_want_flags */
+	uint32_t uses, pad; /* how often the client needed it so far; sent again as it grows */
 };
 
 enum mp_want_flags {

@@ -54,6 +54,7 @@ struct image_entry {
 	struct unwind_section rows;
 	uint64_t key; /* generation << 32 | id */
 	bool asked, hurried, reported, marked;
+	uint32_t uses, uses_told; /* how often its index was needed while it was pending */
 	uint64_t unused_since_ns;
 	struct image_entry *next_ready;
 	UT_hash_handle hh;

@@ -134,6 +134,7 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 
 		if (FRAME_IS_SCRIPT(frames[i])) {
 			put(n, b, naming_script(n, p, frames[i]), false);
+			astray = holds = false; /* it is of the thread, whatever led to it */
 			continue;
 		}
 		if (p)

@@ -233,10 +233,12 @@ void naming_user_ready(struct naming *n, struct hostmaps_image *img)
 		idmap_clear(&n->frames); /* more is known of its addresses: look them up again */
 		lineless_fill(n, img);
 	}
-	if (!img->index)
+	if (img->state && !img->index)
 		log_info("no names for %s: %s", img->path, img->reason);
-	else if (note && note->pending_image && note->epoch == n->epoch)
+	else if (note && note->pending_image && note->epoch == n->epoch && *img->build_id)
 		store_image_build_id(n->w, note->pending_image, img->build_id);
+	if (!img->state)
+		return;
 	for (uint32_t i = 0; i < n->n_pending && n->used_pending; i++) {
 		struct pending *p = &n->pending[i];
 

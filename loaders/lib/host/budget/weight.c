@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "supervisor/limits/weight.h"
+#include "loaders/lib/host/budget/weight.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "schema/base/cleanup.h"
 
 /* Best effort: without CAP_SYS_NICE, or without autogroup, it stays as it is. */
-void weight_raise(void)
+void weight_raise(int nice)
 {
 	cleanup_fd int fd = -1;
 
@@ -16,5 +16,13 @@ void weight_raise(void)
 		return;
 	fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0)
-		dprintf(fd, "%d", WEIGHT_NICE);
+		dprintf(fd, "%d", nice);
+}
+
+bool weight_session(int nice)
+{
+	if (setsid() < 0)
+		return false;
+	weight_raise(nice);
+	return true;
 }
