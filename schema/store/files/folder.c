@@ -435,11 +435,27 @@ int folder_set_aside(const char *path, char aside[PATH_MAX])
 	return 0;
 }
 
+bool folder_has_no_inode(const char *path)
+{
+	struct statvfs vfs;
+
+	return statvfs(path, &vfs) == 0 && vfs.f_files && !vfs.f_favail;
+}
+
 int folder_full(const char *dir, struct err *e)
 {
 	struct statvfs vfs;
 	unsigned long long free_kb = 0;
 
+	if (folder_has_no_inode(dir)) {
+		err_set(e, -ENOSPC, EXIT_STORE,
+			"store full: the disk that holds %s has no room for another file (all its inodes are in use); nothing stored is hurt",
+			dir);
+		err_fix(e,
+			"remove files there (df -i %s shows how many), or choose another folder: --store DIR",
+			dir);
+		return -ENOSPC;
+	}
 	if (statvfs(dir, &vfs) == 0)
 		free_kb = (unsigned long long)vfs.f_bavail * vfs.f_frsize / 1024;
 	err_set(e, -ENOSPC, EXIT_STORE,

@@ -242,6 +242,14 @@ static int segment_refuse(struct segment *s, int code)
 	return code;
 }
 
+/* Where its log cannot be made SQLite only says that it cannot open a file. */
+static int segment_code(const char *path, sqlite3 *db, int rc)
+{
+	int code = segment_errno(db, rc);
+
+	return (rc & 0xff) == SQLITE_CANTOPEN && folder_has_no_inode(path) ? -ENOSPC : code;
+}
+
 int segment_open(const char *path, struct segment **out, struct err *e)
 {
 	static uint64_t serial;
@@ -278,7 +286,7 @@ int segment_open(const char *path, struct segment **out, struct err *e)
 	if (rc == SQLITE_OK)
 		rc = segment_load(s);
 	if (rc != SQLITE_OK || stat(path, &st) < 0) {
-		int code = rc != SQLITE_OK ? segment_errno(s->db, rc) : -errno;
+		int code = rc != SQLITE_OK ? segment_code(path, s->db, rc) : -errno;
 
 		segment_say(path, s->db, code, e);
 		return segment_refuse(s, code);

@@ -39,7 +39,9 @@ static int tally_refuse(struct tally *t, const char *dir, int error, struct err 
 		       "cannot make %s: %s", t->path, strerror(error));
 }
 
-int tally_open(const char *dir, struct tally *t, struct err *e)
+/* Makes and locks the file, and maps it: at `at`, over what is mapped there, unless that is NULL.
+ */
+static int tally_make(const char *dir, struct tally *t, void *at, struct err *e)
 {
 	cleanup_fd int dirfd = -1;
 	void *map;
@@ -62,13 +64,48 @@ int tally_open(const char *dir, struct tally *t, struct err *e)
 	rc = posix_fallocate(t->fd, 0, TALLY_BYTES);
 	if (rc)
 		return tally_refuse(t, dir, rc, e);
-	map = mmap(NULL, TALLY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
+	if (at && pwrite(t->fd, at, TALLY_BYTES, 0) != TALLY_BYTES)
+		return tally_refuse(t, dir, errno ? errno : EIO, e);
+	map = mmap(at, TALLY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0),
+		   t->fd, 0);
 	if (map == MAP_FAILED)
 		return tally_refuse(t, dir, errno, e);
 	t->data = map;
+	return 0;
+}
+
+int tally_open(const char *dir, struct tally *t, struct err *e)
+{
+	int rc = tally_make(dir, t, NULL, e);
+
+	if (rc)
+		return rc;
 	memcpy(t->data->magic, magic, sizeof(magic));
 	t->data->version = 1;
 	t->data->pid = (uint32_t)getpid();
+	return 0;
+}
+
+void tally_moved(struct tally *t, const char *dir)
+{
+	const char *slash = strrchr(t->path, '/');
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/writers/%.64s", dir,
+			     slash ? slash + 1 : t->path) < sizeof(path))
+		memcpy(t->path, path, sizeof(path));
+}
+
+int tally_again(const char *dir, struct tally *t, struct err *e)
+{
+	struct tally fresh;
+	int rc = tally_make(dir, &fresh, t->data, e);
+
+	if (rc)
+		return rc;
+	fresh.data->segment[0] = fresh.data->before[0] = fresh.data->booked[0] = '\0';
+	close(t->fd);
+	*t = fresh;
 	return 0;
 }
 

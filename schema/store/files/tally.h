@@ -62,6 +62,11 @@ int tally_open(const char *dir, struct tally *t, struct err *e);
 void tally_segment(struct tally *t, const char *segment_path);
 /* A commit there is through: the one before is not needed any more. */
 void tally_settled(struct tally *t);
+/* The store's folder has another path now. */
+void tally_moved(struct tally *t, const char *dir);
+/* The folder was removed, and the file with it: a new one takes over what the old one counted. What
+ * the producer counts in that moment may be missing in it. 0 or -errno. */
+int tally_again(const char *dir, struct tally *t, struct err *e);
 /* All is accounted: remove the file. */
 void tally_remove(struct tally *t);
 /* Let go of it without removing: the next writer books the rest. */

@@ -328,6 +328,7 @@ void writer_free(struct store_writer *w)
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->wake);
 	pthread_cond_destroy(&w->done);
+	place_close(&w->place);
 	free(w->dir);
 	free(w);
 }
@@ -342,6 +343,7 @@ static struct store_writer *writer_new(const struct store_writer_opts *o)
 	w->limits.bytes = o->segment_bytes ? o->segment_bytes : SEGMENT_BYTES_;
 	w->limits.age_s = o->segment_s ? o->segment_s : SEGMENT_AGE_S;
 	w->budget.bytes = o->budget_bytes;
+	w->place.fd = -1;
 	w->dict = dict_new();
 	w->epoch = 1;
 	w->tail = &w->head;
@@ -363,6 +365,8 @@ static int writer_settle(struct store_writer *w, struct err *e)
 	if (rc)
 		return rc;
 	lock = folder_lock(w->dir);
+	if (lock == -ENOSPC)
+		return folder_full(w->dir, e);
 	if (lock < 0)
 		return folder_lock_refuse(w->dir, lock, e);
 	rc = tally_open(w->dir, &w->tally, e);
@@ -377,6 +381,7 @@ static int writer_settle(struct store_writer *w, struct err *e)
 	}
 	tally_recover(w->dir, w->seg);
 	segment_tidy(w->dir, w->seg->path);
+	(void)place_open(&w->place, w->dir); /* without it a rename is not followed */
 	return 0;
 }
 
@@ -446,7 +451,9 @@ int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
 		return 0;
 	events_hand_over(w, true);
 	thread = w->thread;
+	pthread_mutex_lock(&w->lock);
 	dir = mem_strdup(w->dir);
+	pthread_mutex_unlock(&w->lock);
 	if (!writer_await(w, deadline_ms)) {
 		pthread_detach(thread); /* `w` is its own now; the process is about to end */
 		return err_set(

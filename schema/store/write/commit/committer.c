@@ -152,12 +152,61 @@ int committer_segment(struct store_writer *w, bool may_rotate)
 	return 0;
 }
 
+/* Somebody renamed the folder: its files go with it, and the open segment is opened again. */
+static void committer_follow(struct store_writer *w, const char *now)
+{
+	log_warn("store: the folder %s is now %s: recording goes on there", w->dir, now);
+	committer_leave(w);
+	pthread_mutex_lock(&w->lock);
+	free(w->dir);
+	w->dir = mem_strdup(now);
+	pthread_mutex_unlock(&w->lock);
+	tally_moved(&w->tally, now);
+}
+
+/* Somebody removed the folder: what is recorded from now on, and what waits, goes into a new one.
+ */
+static int committer_begin_anew(struct store_writer *w)
+{
+	int rc = folder_prepare(w->dir, &w->error);
+
+	if (!rc)
+		rc = tally_again(w->dir, &w->tally, &w->error);
+	if (rc)
+		return rc;
+	log_warn(
+		"store: the folder %s was removed with what it held: recording goes on in a new one",
+		w->dir);
+	committer_leave(w);
+	return place_open(&w->place, w->dir);
+}
+
+static int committer_place(struct store_writer *w)
+{
+	char now[PATH_MAX];
+
+	switch (place_look(&w->place, w->dir, now)) {
+	case PLACE_SAME:
+		return 0;
+	case PLACE_MOVED:
+		committer_follow(w, now);
+		return 0;
+	case PLACE_GONE:
+		break;
+	}
+	return committer_begin_anew(w);
+}
+
 /* -EDQUOT: the batch does not fit into the store's budget. */
 static int committer_try(struct store_writer *w, const struct batch *b, int state)
 {
-	cleanup_fd int lock = folder_lock(w->dir);
-	int rc;
+	int rc = committer_place(w);
+	cleanup_fd int lock = rc ? -1 : folder_lock(w->dir);
 
+	if (rc)
+		return rc;
+	if (lock == -ENOSPC)
+		return folder_full(w->dir, &w->error);
 	if (lock < 0)
 		return folder_lock_refuse(w->dir, lock, &w->error);
 	if (b && !budget_has_room(&w->budget, w->dir))
