@@ -113,6 +113,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->ready_ns = 0;
 	s->why[0] = s->fix[0] = '\0';
 	s->in_store = false;
+	s->unstored = (struct err){0};
 	s->starts++;
 	s->samples_before += s->samples;
 	s->lost_before += s->lost;
@@ -213,8 +214,9 @@ static void take_event(struct service *s, const json_t *ev)
 		s->samples = number(ev, "samples");
 		s->lost = number(ev, *name == 'd' ? "lost_total" : "lost");
 		take_cost(s, ev);
-		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
 	}
+	if (!strcmp(name, "progress"))
+		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
 	if (!strcmp(name, "wants"))
 		snprintf(s->wants, sizeof(s->wants), "%.15s",
 			 json_string_value(json_object_get(ev, "targets")) ?: "");
@@ -354,6 +356,19 @@ uint64_t service_cpu_ns(const struct service *s)
 	       s->bpf_ns;
 }
 
+/* It was asked to end: what it could not store by then is lost. */
+static void end_unstored(struct service *s)
+{
+	if (s->exit != EXIT_STORE)
+		return;
+	s->unstored.code = 0;
+	err_set(&s->unstored, -EIO, EXIT_STORE,
+		"%s could not store all that it held (%.0f events are lost in all): %s", s->program,
+		s->lost + s->lost_before, s->why[0] ? s->why : "the store cannot be written");
+	err_fix(&s->unstored, "%s", s->fix);
+	log_line(LOG_LEVEL_ERROR, "sonded", "%s", s->unstored.what);
+}
+
 void service_ended(struct service *s, int status, uint64_t used_ns)
 {
 	bool was_ready = s->ready_ns != 0, asked = s->state == SERVICE_STOPPING;
@@ -368,6 +383,7 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 	s->told_ns = s->helpers_ns = s->bpf_ns = s->map_bytes = 0;
 	s->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	if (asked) {
+		end_unstored(s);
 		enter(s, SERVICE_OFF);
 		s->failures = 0;
 		s->last = (struct err){0};

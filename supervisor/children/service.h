@@ -53,6 +53,7 @@ struct service {
 	char why[256], fix[160];         /* of its last failure; "": none */
 	struct err last;                 /* its last failure since it last ran; code 0: none */
 	bool in_store;                   /* this process has written to the store */
+	struct err unstored;             /* it ended without storing all that it held; code 0: no */
 	char said[256], said_fix[160];   /* the last line of its stderr, "": none; for a service
 					    without a progress pipe */
 	int progress_fd, stderr_fd;      /* ours, -1: none */
