@@ -159,7 +159,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	enter(s, SERVICE_STARTING);
 	s->heard_ns = s->since_ns;
 	s->starved = (struct starved){0};
-	s->told_starved = false;
+	s->told_starved = s->resumed = false;
 }
 
 void service_ready(struct service *s)
@@ -205,6 +205,7 @@ static void take_event(struct service *s, const json_t *ev)
 		   *fix = json_string_value(json_object_get(ev, "fix"));
 
 	s->heard_ns = clock_mono_ns();
+	s->resumed = false;
 	if (!strcmp(name, "ready"))
 		service_ready(s);
 	/* the store has its run; or its first rows, if that took long */
@@ -408,12 +409,12 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 
 static void tell_starved(struct service *s, int64_t silent_ns, int64_t waited_ns)
 {
-	if (!s->told_starved)
+	if (!s->told_starved && waited_ns > silent_ns / 2)
 		log_line(
 			LOG_LEVEL_WARN, s->program,
 			"silent for %.0f s, but it waited %.0f s of them for a CPU: not killed; this host is overloaded",
 			(double)silent_ns / 1e9, (double)waited_ns / 1e9);
-	s->told_starved = true;
+	s->told_starved |= waited_ns > silent_ns / 2;
 }
 
 static void watch_stopping(struct service *s, int64_t now, int64_t waited_ns)
@@ -442,7 +443,20 @@ static void watch_stopping(struct service *s, int64_t now, int64_t waited_ns)
 	s->kill_ns = now + NSEC_PER_SEC;
 }
 
-static void watch_running(struct service *s, int64_t now, int64_t waited_ns)
+/* The first time. */
+static bool resume(struct service *s, int64_t now)
+{
+	if (s->resumed)
+		return false;
+	log_line(LOG_LEVEL_WARN, s->program,
+		 "a signal has stopped it (SIGSTOP): it goes on by SIGCONT");
+	kill(s->pid, SIGCONT);
+	s->resumed = true;
+	s->heard_ns = s->since_ns = now;
+	return true;
+}
+
+static void watch_running(struct service *s, int64_t now, int64_t waited_ns, bool stopped)
 {
 	bool starting = s->state == SERVICE_STARTING;
 	int64_t silent = now - (starting ? s->since_ns : s->heard_ns);
@@ -455,6 +469,8 @@ static void watch_running(struct service *s, int64_t now, int64_t waited_ns)
 	case POLICY_HANGS:
 		break;
 	}
+	if (stopped && resume(s, now))
+		return;
 	if (!s->kill_ns)
 		kill(s->pid, SIGKILL);
 	s->kill_ns = now;
@@ -472,7 +488,7 @@ void service_watch(struct service *s)
 	if (s->state == SERVICE_STOPPING)
 		watch_stopping(s, now, waited);
 	else if (s->state == SERVICE_RUNNING || s->state == SERVICE_STARTING)
-		watch_running(s, now, waited);
+		watch_running(s, now, waited, look.stopped);
 }
 
 json_t *service_json(const struct service *s)

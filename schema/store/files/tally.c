@@ -222,27 +222,36 @@ static int64_t tally_insert_run(struct segment *s, const struct tally_run *r, ui
 	return id;
 }
 
+static uint64_t tally_seen(const struct tally_data *d, const struct tally_run *r)
+{
+	uint64_t offered = d->offered[r - d->run];
+
+	if (offered)
+		offered += d->besides[r - d->run];
+	return offered > r->seen ? offered : r->seen;
+}
+
 /* In the caller's transaction: the loss, and that it is accounted for. */
 static int tally_book_run(struct segment *s, const struct tally_data *d, const struct tally_run *r,
-			  int64_t id, uint64_t accounted)
+			  int64_t id, uint64_t accounted, uint64_t seen)
 {
 	int64_t bucket = r->bucket_s ? r->bucket_s : 1;
 	int64_t end_s = (r->to_ns > r->from_ns ? r->to_ns - 1 : r->from_ns) / NSEC_PER_SEC;
 	int rc = SQLITE_OK;
 
-	if (r->seen > accounted)
+	if (seen > accounted)
 		rc = tally_run_sql(s,
 				   "INSERT INTO loss_row(ts, run, reason, n) VALUES(?1, ?2, ?4, ?3)"
 				   " ON CONFLICT DO UPDATE SET n = n + excluded.n",
 				   end_s / bucket * bucket - s->t0, id,
-				   (int64_t)(r->seen - accounted),
+				   (int64_t)(seen - accounted),
 				   d->reason[0] ? d->reason : "killed");
 	if (rc == SQLITE_OK)
 		rc = tally_run_sql(
 			s,
 			"UPDATE run SET accounted = max(accounted, ?2),"
 			" state = iif(state = 1 AND accounted >= ?2, 1, ?3) WHERE id = ?1",
-			id, (int64_t)r->seen, d->reason[0] ? 1 : 2, NULL);
+			id, (int64_t)seen, d->reason[0] ? 1 : 2, NULL);
 	return rc;
 }
 
@@ -257,7 +266,7 @@ static int tally_book_in(struct segment *s, const struct tally_data *d, const st
 		id = tally_find(s, r->token, &here);
 		if (!id)
 			id = tally_insert_run(s, r, d->pid);
-		rc = id ? tally_book_run(s, d, r, id, accounted) : SQLITE_ERROR;
+		rc = id ? tally_book_run(s, d, r, id, accounted, tally_seen(d, r)) : SQLITE_ERROR;
 	}
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);

@@ -6,6 +6,9 @@
  * writers/<pid>-<boot clock ns>.tally, TALLY_BYTES long, mapped, locked with flock while its
  * writer lives:
  *   1. `seen` of a run is raised by the producer for each event before it is held in memory.
+ *      `offered` is what the run's programs have seen, as last told: also what waits in their
+ *      ring, or before the store. 0: nobody tells it. `besides` is raised with `seen` for losses
+ *      of what they did not see, such as events that the kernel held back.
  *   2. run.accounted in the segment is raised within the transaction that stores events, or their
  *      loss.
  *   3. `segment` names the file in which run.accounted was last written; it is set before the
@@ -13,7 +16,8 @@
  *      the larger of the two holds. Retention spares both.
  *   4. A file whose lock can be taken belonged to a dead writer. seen - accounted is booked as
  *      loss of its run (reason "killed", or what `reason` says), accounted = seen, state = killed;
- *      then the file is removed. A crash between the two finds a difference of 0.
+ *      where offered + besides is more than seen, that counts instead of it. Then the file is
+ *      removed. A crash between the two finds a difference of 0.
  *   5. A run that was killed before its first commit has no row anywhere: it gets one in the
  *      current segment, whose name is put into `booked` before, so that a crash does not let the
  *      next one book it again elsewhere.
@@ -48,6 +52,8 @@ struct tally_data {
 	char booked[SEGMENT_NAME_MAX]; /* where runs without a row are booked; see 5 */
 	char reason[16];               /* "": killed */
 	struct tally_run run[TALLY_RUNS];
+	uint64_t offered[TALLY_RUNS]; /* of run[i] */
+	uint64_t besides[TALLY_RUNS]; /* of run[i].seen: losses of events that were not offered */
 };
 _Static_assert(sizeof(struct tally_data) <= TALLY_BYTES, "one page");
 

@@ -292,6 +292,12 @@ void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns)
 		writer_until(w, r, to_ns);
 }
 
+void store_run_offered(struct store_writer *w, uint32_t run, uint64_t events)
+{
+	if (run && run <= w->n_runs)
+		__atomic_store_n(&w->tally.data->offered[run - 1], events, __ATOMIC_RELAXED);
+}
+
 int64_t store_run_rowid(struct store_writer *w, uint32_t run)
 {
 	struct writer_run *r = writer_run(w, run);
