@@ -15,6 +15,7 @@
 #include "loaders/goheap/procs.h"
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "schema/base/clock.h"
@@ -87,7 +88,10 @@ static int goheap_open(const struct family_config *c, void **state, struct bpf_o
 	(void)c;
 	*obj = NULL;
 	if (opts.mode != MODE_DISABLED && lastprof_open(&g->lastprof, obj, e)) {
-		log_info("no last profiles of programs that end: %s", e->what);
+		if (!leftout_is("goheap_last"))
+			log_warn(
+				"goheap: last profiles of programs that a signal ends are not read: %s",
+				e->what);
 		*e = (struct err){0};
 	}
 	*state = g;

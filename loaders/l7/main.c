@@ -16,7 +16,7 @@
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/maps/hostmaps.h"
-#include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/tracefs.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "schema/base/cleanup.h"
@@ -156,7 +156,7 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (!hostmaps_seeded(h->maps) && now_ns - l->asked_ns < 5 * NSEC_PER_SEC && l->started)
 		return;
 	sent = parser_keep(l, h->bucket_s);
-	if (!tls_off)
+	if (!tls_off && !leftout_is("tls_site"))
 		tls_poll(l->tls, h, now_ns);
 	if (now_ns - l->asked_ns < WRITE_NS) {
 		if (!sent) /* it sends when asked; before that only if it has much (wake_fd) */
@@ -269,9 +269,6 @@ static void l7_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "queues", CHECK_WARN, "kernel 6.3 or later (sk_data_ready)",
 			  "time that requests wait in the socket is not measured");
-	if (!programs_iterates("task_file"))
-		check_add(c, "descriptors", CHECK_WARN,
-			  "a kernel that supports BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static void l7_close(void *state)

@@ -214,6 +214,7 @@ static void take_event(struct service *s, const json_t *ev)
 	if (!strcmp(name, "progress") || !strcmp(name, "done")) {
 		s->samples = number(ev, "samples");
 		s->lost = number(ev, *name == 'd' ? "lost_total" : "lost");
+		s->unsure = number(ev, "unsure");
 		take_cost(s, ev);
 	}
 	if (!strcmp(name, "progress"))
@@ -364,8 +365,8 @@ static void end_unstored(struct service *s)
 		return;
 	s->unstored.code = 0;
 	err_set(&s->unstored, -EIO, EXIT_STORE,
-		"%s could not store all that it held (%.0f events are lost in all): %s", s->program,
-		s->lost + s->lost_before, s->why[0] ? s->why : "the store cannot be written");
+		"%s could not store all that it held (%.0f events are lost in all, and %.0f more may be missing): %s",
+		s->program, s->lost + s->lost_before, s->unsure, s->why[0] ? s->why : "the store cannot be written");
 	err_fix(&s->unstored, "%s", s->fix);
 	log_line(LOG_LEVEL_ERROR, "sonded", "%s", s->unstored.what);
 }

@@ -60,6 +60,7 @@ struct service {
 	int progress_fd, stderr_fd;      /* ours, -1: none */
 	struct strbuf line, stderr_line; /* incomplete lines */
 	double samples, lost;            /* of the running process, as last reported */
+	double unsure; /* its last word: events that the store took before its disk failed */
 	uint64_t helpers_ns; /* the helpers' part of told_ns: they have their own limit */
 	uint64_t told_ns, bpf_ns, map_bytes; /* the same: its CPU time if it reports that; that of
 						its BPF programs; the size of its maps */

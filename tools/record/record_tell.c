@@ -320,11 +320,28 @@ static int say_nothing(const struct record *r, struct err *e)
 	return -ENODATA;
 }
 
+/* The store failed: how much of the recording is there. */
+static void say_kept(const struct record *r)
+{
+	double unsure = record_sum(r, 'd', "unsure"), lost = lost_total(r);
+
+	if (r->call->json || lost + unsure == 0)
+		return;
+	fprintf(stderr, "stored: %.0f; lost: %.0f", record_sum(r, 'd', "samples"), lost);
+	if (unsure > 0)
+		fprintf(stderr,
+			"; of the stored ones %.0f may be missing, since the disk failed before they were on it",
+			unsure);
+	fputc('\n', stderr);
+}
+
 int record_tell(struct record *r, struct err *e)
 {
 	struct verb_call *call = (struct verb_call *)r->call;
 	int failed = conclude_all(r, e), rc = 0;
 
+	if (failed && first_done(r))
+		say_kept(r);
 	if (!first_done(r) || (failed && r->loaders.n == 1))
 		return failed;
 	find_recording(r);

@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/start/command.h"
 #include "loaders/lib/bpf/load/cpulist.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/start/options.h"
 #include "loaders/lib/bpf/start/preflight.h"
@@ -102,6 +103,7 @@ static void check_programs(struct check *c, const struct family *f, const struct
 	else
 		check_add(c, "programs", CHECK_OK, NULL, "loaded%s and unloaded",
 			  attaches ? ", attached" : "");
+	leftout_check(c);
 }
 
 static int check_run(struct session *s)
@@ -206,6 +208,7 @@ static void send_done(struct session *s)
 	json_object_set_new(line, "edges_cpu_s", json_real(r->edges_cpu_s));
 	json_object_set_new(line, "first_s", r->first_s < 0 ? json_null() : json_real(r->first_s));
 	json_object_set_new(line, "stale", json_integer((json_int_t)r->stale));
+	json_object_set_new(line, "unsure", json_integer((json_int_t)r->unsure));
 	json_object_set_new(line, "unfollowed", json_integer((json_int_t)r->unfollowed));
 	json_object_set_new(line, "probe_ns", json_integer((json_int_t)r->run_ns));
 	json_object_set_new(line, "probe_p99_ns", json_integer((json_int_t)r->run_p99_ns));
@@ -233,6 +236,10 @@ static void print_done(const struct session *s)
 		if (r->lost[i])
 			fprintf(stderr, "  lost %-10s %llu\n", capture_loss_names[i],
 				(unsigned long long)r->lost[i]);
+	if (r->unsure)
+		fprintf(stderr,
+			"  of the stored ones %llu may be missing: the disk failed before they were on it\n",
+			(unsigned long long)r->unsure);
 	if (r->unfollowed)
 		fprintf(stderr, "  %llu child processes were too many to follow\n",
 			(unsigned long long)r->unfollowed);

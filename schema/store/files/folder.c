@@ -169,13 +169,18 @@ int folder_lock(const char *dir)
 
 int folder_lock_refuse(const char *dir, int rc, struct err *e)
 {
-	bool rights = rc == -EACCES || rc == -EPERM;
+	bool rights = rc == -EACCES || rc == -EPERM, disk = rc == -EROFS || rc == -EIO;
 	const struct passwd *pw = getpwuid(geteuid());
 	struct stat st;
 
-	err_set(e, rc, rights ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s", dir,
-		strerror(-rc));
-	if (rights && pw && stat(dir, &st) == 0 && st.st_uid == geteuid())
+	if (rc == -ENOSPC)
+		return folder_full(dir, e);
+	err_set(e, rc, rights ? EXIT_PERMISSION : EXIT_STORE, "cannot %s the store %s: %s",
+		disk ? "write to" : "lock", dir, strerror(-rc));
+	if (disk)
+		err_fix(e,
+			"sudo dmesg | tail    says what ails its disk; another folder: --store DIR");
+	else if (rights && pw && stat(dir, &st) == 0 && st.st_uid == geteuid())
 		err_fix(e, "sudo chown -R %s %s    gives its files to %s, who owns the folder",
 			pw->pw_name, dir, pw->pw_name);
 	else if (rights)

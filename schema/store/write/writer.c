@@ -371,8 +371,6 @@ static int writer_settle(struct store_writer *w, struct err *e)
 	if (rc)
 		return rc;
 	lock = folder_lock(w->dir);
-	if (lock == -ENOSPC)
-		return folder_full(w->dir, e);
 	if (lock < 0)
 		return folder_lock_refuse(w->dir, lock, e);
 	rc = tally_open(w->dir, &w->tally, e);

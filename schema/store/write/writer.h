@@ -242,6 +242,7 @@ struct store_writer_stat {
 	uint64_t batches, rows,
 		dropped;       /* dropped: events lost in the writer, already booked as loss */
 	uint64_t stored;       /* sum of n committed */
+	uint64_t unsynced;     /* of those, not on the disk yet: lost if it fails now */
 	uint64_t queued_bytes; /* handed over, and not committed yet */
 	uint64_t waiting_bytes, segment_bytes;
 	int last_error; /* 0, or the errno of the last failed commit (ENOSPC...), cleared by success

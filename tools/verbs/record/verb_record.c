@@ -124,6 +124,21 @@ static double elapsed_s(const struct record *r)
 	return !r->loaders.end_ns ? 0 : left > 0 ? r->asked_s - left : r->asked_s;
 }
 
+/* What the store does not take at the moment: it may still be stored, or be lost. */
+static void say_waiting(const struct record *r)
+{
+	for (size_t i = 0; i < r->loaders.n; i++) {
+		const json_t *p = r->loaders.v[i].progress;
+		const char *error = json_string_value(json_object_get(p, "store_error"));
+
+		if (!error)
+			continue;
+		fprintf(stderr, " takes nothing (%s): %.0f wait", error,
+			record_sum(r, 'p', "waiting"));
+		return;
+	}
+}
+
 static void say_progress(struct record *r)
 {
 	struct strbuf counts cleanup_strbuf = STRBUF_INIT;
@@ -148,9 +163,11 @@ static void say_progress(struct record *r)
 		snprintf(left, sizeof(left), "%.1f/%.0f s", elapsed, r->asked_s);
 	else
 		snprintf(left, sizeof(left), "%.1f s (Ctrl-C stops)", elapsed);
-	fprintf(stderr, " %s   %s   %.0f lost   own CPU %.1f %% of one core   store %s%s", left,
+	fprintf(stderr, " %s   %s   %.0f lost   own CPU %.1f %% of one core   store %s", left,
 		strbuf_str(&counts), record_sum(r, 'p', "lost"),
-		100 * record_sum(r, 'p', "self_cores"), store, r->tty ? "\033[K" : "\n");
+		100 * record_sum(r, 'p', "self_cores"), store);
+	say_waiting(r);
+	fputs(r->tty ? "\033[K" : "\n", stderr);
 }
 
 static void say_ready(const struct record *r, const struct loader *l, const json_t *ev)

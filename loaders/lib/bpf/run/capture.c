@@ -16,6 +16,7 @@
 
 #include "loaders/lib/bpf/run/private.h"
 #include "loaders/lib/bpf/load/cpulist.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/progsyms.h"
 #include "loaders/lib/bpf/start/targetfeed.h"
 #include "loaders/lib/host/maps/hostmaps.h"
@@ -397,6 +398,7 @@ static int begin(struct capture *c, struct err *e)
 	err = c->config.f->attach ? c->config.f->attach(c->config.state, e) : 0;
 	if (err)
 		return err;
+	leftout_tell(c->config.f->name);
 	c->clock.attached_ns = c->clock.second_ns = c->books.booked_ns = c->intake.read_ns =
 		c->books.until_ns = clock_boot_ns();
 	c->clock.pace = (struct pace){.quick_ns = FIRST_NS,

@@ -91,6 +91,49 @@ static const char *as_root(void)
 		       "this root lacks capabilities; in a container: cap_add: [SYS_PTRACE, DAC_READ_SEARCH, SYSLOG], pid: host";
 }
 
+/* "Seccomp:" of /proc/self/status: 2 is a filter. */
+static bool is_filtered(void)
+{
+	cleanup_file FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+	int mode = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Seccomp: %d", &mode) == 1)
+			break;
+	return mode == 2;
+}
+
+static unsigned int kernel_number(struct utsname *u);
+
+const char *preflight_refused(char *why, size_t size)
+{
+	enum environment here = environment_here();
+	char modules[128] = "";
+	struct rlimit rl = {0};
+	struct utsname u;
+
+	getrlimit(RLIMIT_MEMLOCK, &rl);
+	if (environment_fix(here)) {
+		snprintf(why, size, "this environment restricts eBPF");
+		return environment_fix(here);
+	}
+	if (kernel_number(&u) < 5011 && rl.rlim_cur != RLIM_INFINITY) {
+		snprintf(why, size, "RLIMIT_MEMLOCK is %llu KiB and cannot be raised",
+			 (unsigned long long)(rl.rlim_cur >> 10));
+		return "ulimit -l unlimited    (systemd: LimitMEMLOCK=infinity; in a container: cap_add: [SYS_RESOURCE])";
+	}
+	if (is_filtered()) {
+		snprintf(why, size, "a seccomp filter is in force here");
+		return "in a container: a seccomp profile that allows bpf and perf_event_open";
+	}
+	line_read("/sys/kernel/security/lsm", modules, sizeof(modules));
+	snprintf(why, size,
+		 "the rights are there, so the kernel itself or a security module refuses it%s%s",
+		 *modules ? ": " : "", modules);
+	return "sudo dmesg | grep -iE 'apparmor|avc|lockdown' names a module that refuses; with -v libbpf says what the kernel refuses";
+}
+
 /* In another user namespace than the initial one capabilities do not count, whatever /proc says. */
 static int namespace_rights(struct err *e)
 {
@@ -318,6 +361,10 @@ const char *preflight_hidden(char *why, size_t size)
 {
 	long long restricted = sysctl_kernel("kptr_restrict", -1);
 
+	if (restricted < 2 && preflight_has(CAP_SYSLOG) && environment_here() != ENVIRONMENT_GUEST) {
+		snprintf(why, size, "CAP_SYSLOG is there, kptr_restrict=%lld", restricted);
+		return "a security module or lockdown hides them: cat /sys/kernel/security/lockdown";
+	}
 	if (restricted > 0)
 		snprintf(why, size, "kptr_restrict=%lld%s", restricted,
 			 restricted == 1 ? ", no CAP_SYSLOG" : "");

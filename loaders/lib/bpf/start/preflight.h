@@ -29,6 +29,9 @@ bool preflight_has(int cap);
 /* Why the kernel's symbols have no addresses, for people; returns what helps. */
 const char *preflight_hidden(char *why, size_t size);
 
+/* What may have refused a program although the rights are there, for people; returns what helps. */
+const char *preflight_refused(char *why, size_t size);
+
 /* kernel.NAME as a number, or `otherwise` if it does not exist:
  * sysctl_kernel("perf_event_max_stack", 127). */
 int64_t sysctl_kernel(const char *name, int64_t otherwise);

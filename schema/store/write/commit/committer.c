@@ -68,6 +68,7 @@ static void committer_count(struct store_writer *w, const struct batch *b)
 	w->stat.batches++;
 	w->stat.rows += batch_count(b);
 	w->stat.stored += batch_samples(b, 0);
+	w->stat.unsynced += batch_samples(b, 0);
 }
 
 /* Lock held. Those that came meanwhile stay; of very many the oldest may have gone by then. */
@@ -205,8 +206,6 @@ static int committer_try(struct store_writer *w, const struct batch *b, int stat
 
 	if (rc)
 		return rc;
-	if (lock == -ENOSPC)
-		return folder_full(w->dir, &w->error);
 	if (lock < 0)
 		return folder_lock_refuse(w->dir, lock, &w->error);
 	if (b && !budget_has_room(&w->budget, w->dir))
@@ -286,6 +285,16 @@ static void committer_note(struct store_writer *w, int rc)
 	pthread_mutex_unlock(&w->lock);
 }
 
+static void committer_fold(struct store_writer *w)
+{
+	segment_fold(w->seg);
+	if (!segment_folded(w->seg))
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stat.unsynced = 0;
+	pthread_mutex_unlock(&w->lock);
+}
+
 /* Commits, trying again until it works or the writer's time is up. */
 static int committer_commit_retry(struct store_writer *w, const struct batch *b, int state)
 {
@@ -296,7 +305,7 @@ static int committer_commit_retry(struct store_writer *w, const struct batch *b,
 		rc = committer_commit(w, b, state);
 		committer_note(w, rc);
 		if (w->seg)
-			segment_fold(w->seg);
+			committer_fold(w);
 		if (!rc || !committer_pause(w, ms))
 			return rc;
 		ms = ms * 2 < RETRY_LAST_MS ? ms * 2 : RETRY_LAST_MS;
