@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/memlimit.h"
 #include "schema/base/sibling.h"
 #include "supervisor/limits/load_limit.h"
 #include "supervisor/children/policy.h"
@@ -160,6 +161,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->heard_ns = s->since_ns;
 	s->starved = (struct starved){0};
 	s->told_starved = s->resumed = false;
+	s->kills = memlimit_kills();
 }
 
 void service_ready(struct service *s)
@@ -366,9 +368,21 @@ static void end_unstored(struct service *s)
 	s->unstored.code = 0;
 	err_set(&s->unstored, -EIO, EXIT_STORE,
 		"%s could not store all that it held (%.0f events are lost in all, and %.0f more may be missing): %s",
-		s->program, s->lost + s->lost_before, s->unsure, s->why[0] ? s->why : "the store cannot be written");
+		s->program, s->lost + s->lost_before, s->unsure,
+		s->why[0] ? s->why : "the store cannot be written");
 	err_fix(&s->unstored, "%s", s->fix);
 	log_line(LOG_LEVEL_ERROR, "sonded", "%s", s->unstored.what);
+}
+
+/* By the kernel. */
+static void killed_for_memory(struct service *s)
+{
+	struct memlimit limit;
+
+	memlimit_read(&limit);
+	snprintf(s->why, sizeof(s->why), "the kernel ended it for lack of memory%s%.200s",
+		 *limit.what ? ": " : "", limit.what);
+	snprintf(s->fix, sizeof(s->fix), "%.159s", limit.fix);
 }
 
 void service_ended(struct service *s, int status, uint64_t used_ns)
@@ -396,6 +410,9 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 		s->failures = 0;
 	if (!s->why[0] && hung)
 		snprintf(s->why, sizeof(s->why), "it did not respond and was killed");
+	else if (!s->why[0] && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+		 memlimit_kills() > s->kills)
+		killed_for_memory(s);
 	else if (!s->why[0] && WIFSIGNALED(status))
 		snprintf(s->why, sizeof(s->why), "ended by signal %d (%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));

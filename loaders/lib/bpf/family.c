@@ -145,6 +145,7 @@ static int signals_open(struct session *s, struct err *e)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE: a write that fails says so */
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot take signals: %s", strerror(errno));
@@ -164,6 +165,8 @@ static int capture_do(struct session *s, struct err *e)
 	};
 	int err = s->family->rights ? s->family->rights(s->prog, e) : preflight(s->prog, e);
 
+	if (!err)
+		err = preflight_limits(e);
 	if (!err && s->family->needs)
 		err = s->family->needs(e);
 	if (!err && s->options.command)

@@ -20,6 +20,7 @@
 #include "schema/base/log.h"
 #include "schema/base/file/owner.h"
 #include "schema/base/file/subdir.h"
+#include "schema/store/files/readonly.h"
 #include "schema/store/files/segment.h"
 
 static const char magic[8] = {'s', 'o', 'n', 'd', 'e', 't', 'l', 'y'};
@@ -243,8 +244,7 @@ static int tally_book_run(struct segment *s, const struct tally_data *d, const s
 		rc = tally_run_sql(s,
 				   "INSERT INTO loss_row(ts, run, reason, n) VALUES(?1, ?2, ?4, ?3)"
 				   " ON CONFLICT DO UPDATE SET n = n + excluded.n",
-				   end_s / bucket * bucket - s->t0, id,
-				   (int64_t)(seen - accounted),
+				   end_s / bucket * bucket - s->t0, id, (int64_t)(seen - accounted),
 				   d->reason[0] ? d->reason : "killed");
 	if (rc == SQLITE_OK)
 		rc = tally_run_sql(
@@ -383,4 +383,69 @@ void tally_recover(const char *dir, struct segment *current)
 		if (len > 6 && !strcmp(de->d_name + len - 6, ".tally"))
 			tally_recover_one(dir, dirfd(d), de->d_name, current);
 	}
+}
+
+/* --- asking --- */
+
+/* What a segment has of these runs; each is in it once. */
+static void tally_ask(const char *dir, const char name[SEGMENT_NAME_MAX],
+		      const struct tally_data *d, uint64_t accounted[TALLY_RUNS])
+{
+	char path[PATH_MAX];
+	sqlite3 *db = NULL;
+	sqlite3_stmt *st = NULL;
+
+	if (!memchr(name, 0, SEGMENT_NAME_MAX) || !folder_is_segment_name(name))
+		return;
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (readonly_open(path, &db, NULL))
+		return;
+	sqlite3_prepare_v2(db, "SELECT accounted FROM run WHERE token = ?1", -1, &st, NULL);
+	for (int i = 0; st && i < TALLY_RUNS; i++) {
+		sqlite3_bind_int64(st, 1, (sqlite3_int64)d->run[i].token);
+		if (d->run[i].token && sqlite3_step(st) == SQLITE_ROW &&
+		    (uint64_t)sqlite3_column_int64(st, 0) > accounted[i])
+			accounted[i] = (uint64_t)sqlite3_column_int64(st, 0);
+		sqlite3_reset(st);
+	}
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+}
+
+static int tally_load(int dirfd, const char *name, struct tally_data *d)
+{
+	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	*d = (struct tally_data){0};
+	return fd >= 0 && pread(fd, d, sizeof(*d), 0) == sizeof(*d) &&
+			       !memcmp(d->magic, magic, sizeof(magic)) && d->version == 1 ?
+		       0 :
+		       -ENOENT;
+}
+
+int tally_missing(const char *dir, pid_t pid, uint64_t *seen, uint64_t *accounted)
+{
+	uint64_t all = 0, stored = 0, of[TALLY_RUNS] = {0};
+	int fd = subdir_open(dir, "writers");
+	cleanup_dir DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *de;
+	struct tally_data d;
+	char begin[32];
+
+	snprintf(begin, sizeof(begin), "%d-", (int)pid);
+	while (folder && (de = readdir(folder)))
+		if (!strncmp(de->d_name, begin, strlen(begin)) &&
+		    !tally_load(dirfd(folder), de->d_name, &d))
+			break;
+	if (!folder || !de)
+		return -ENOENT;
+	tally_ask(dir, d.segment, &d, of);
+	tally_ask(dir, d.before, &d, of);
+	for (int i = 0; i < TALLY_RUNS; i++) {
+		all += d.run[i].token ? tally_seen(&d, &d.run[i]) : 0;
+		stored += of[i];
+	}
+	*seen = all;
+	*accounted = stored;
+	return 0;
 }

@@ -28,6 +28,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "schema/base/err.h"
 #include "schema/store/files/folder.h"
@@ -77,6 +78,10 @@ int tally_again(const char *dir, struct tally *t, struct err *e);
 void tally_remove(struct tally *t);
 /* Let go of it without removing: the next writer books the rest. */
 void tally_abandon(struct tally *t, const char *reason);
+
+/* Of a writer that has died and is not booked yet: what it had seen, and what of it the store has
+ * or has on record as lost. Only reads. -ENOENT: there is no tally of that process. */
+int tally_missing(const char *dir, pid_t pid, uint64_t *seen, uint64_t *accounted);
 
 struct segment;
 /* Lock held. Book what dead writers held; runs whose segment is gone go into `current`. */

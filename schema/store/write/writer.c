@@ -447,6 +447,14 @@ static bool writer_await(struct store_writer *w, int deadline_ms)
 
 int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
 {
+	struct store_writer_stat last;
+
+	return store_writer_end(w, deadline_ms, &last, e);
+}
+
+int store_writer_end(struct store_writer *w, int deadline_ms, struct store_writer_stat *last,
+		     struct err *e)
+{
 	cleanup_free char *dir = NULL;
 	pthread_t thread;
 	int rc;
@@ -466,6 +474,7 @@ int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
 			dir, deadline_ms);
 	}
 	pthread_join(thread, NULL);
+	store_writer_stat(w, last);
 	rc = w->result;
 	if (rc && e)
 		*e = w->error;

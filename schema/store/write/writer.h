@@ -48,6 +48,11 @@ int store_writer_open(const struct store_writer_opts *o, struct store_writer **o
  * written. Ends the runs that this writer began. 0, or -ETIMEDOUT / -ENOSPC / -EIO with `e` filled.
  */
 int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e);
+struct store_writer_stat;
+/* The same; *last: its last figures, with what was committed meanwhile. Untouched if it was not
+ * done in time. */
+int store_writer_end(struct store_writer *w, int deadline_ms, struct store_writer_stat *last,
+		     struct err *e);
 
 /* Grows whenever ids given out before are no longer valid. Run ids survive. */
 uint32_t store_epoch(const struct store_writer *w);

@@ -13,6 +13,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/memlimit.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
@@ -351,6 +352,7 @@ static int record_run(struct verb_call *call, struct err *e)
 	size_t n = 0;
 	int rc = families_of(o->families, families, &n, e);
 
+	r.kills = memlimit_kills();
 	r.loaders.ctx = &r;
 	r.asked_s = (double)o->duration_ns / 1e9;
 	if (!rc)

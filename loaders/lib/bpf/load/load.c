@@ -10,7 +10,9 @@
 
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/start/preflight.h"
+#include "schema/base/memlimit.h"
 
+#define MEMORY_FEW (128u << 20)
 #define FILES_FIT 4096 /* a big host: some thousand CPUs' events */
 
 static bool load_verbose;
@@ -76,12 +78,19 @@ static int refused(int err, const char *what, struct err *e)
 
 int load_error(int err, const char *what, struct err *e)
 {
+	struct memlimit limit;
+
 	if (err == -EPERM || err == -EACCES)
 		return refused(err, what, e);
 	if (err == -EMFILE || err == -ENFILE)
 		return no_files(err, what, e);
-	if (err == -ENOMEM)
-		return err_set(e, err, EXIT_RUNTIME, "no memory for the programs of '%s'", what);
+	memlimit_read(&limit);
+	if (err == -ENOMEM || (err == -ESRCH && limit.bytes < MEMORY_FEW)) { /* of reading types, too */
+		err_set(e, err, EXIT_RUNTIME, "no memory for the programs of '%s'%s%s", what,
+			limit.bytes == UINT64_MAX ? "" : ": ", limit.what);
+		err_fix(e, "%s", limit.fix);
+		return err;
+	}
 	err_set(e, err, EXIT_PREREQUISITE, "this kernel cannot run '%s': %s", what, strerror(-err));
 	err_fix(e, "run it again with -v and report what libbpf says");
 	return err;

@@ -421,6 +421,20 @@ static int begin(struct capture *c, struct err *e)
 
 /* ---- all of it ---- */
 
+/* What was committed in the last moment is stored, too. */
+static int writer_end(struct capture *c, struct err *e)
+{
+	struct store_writer_stat last = {0};
+	int err = store_writer_end(c->config.store, CLOSE_MS, &last, e);
+
+	if (last.batches && c->clock.attached_ns) {
+		c->books.r->stored = last.stored;
+		c->books.r->lost[CAPTURE_LOST_STORE] =
+			c->books.added - last.stored + c->books.refused;
+	}
+	return err;
+}
+
 static int close_parts(struct capture *c, struct err *e)
 {
 	int err = 0;
@@ -434,7 +448,7 @@ static int close_parts(struct capture *c, struct err *e)
 	if (c->config.maps)
 		hostmaps_close(c->config.maps);
 	if (c->config.store)
-		err = store_writer_close(c->config.store, CLOSE_MS, e);
+		err = writer_end(c, e);
 	targetfeed_free(c->config.feed);
 	capture_intake_release(&c->intake);
 	return err;

@@ -22,6 +22,7 @@
 #include "loaders/lib/host/proc/engines.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/memlimit.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/write/writer.h"
 
@@ -35,6 +36,8 @@
 		    */
 #define KERNEL_HALF (1ull << 63)
 #define FILES_LEAST 256
+#define MEMORY_LEAST (64u << 20)
+#define FILE_LEAST   (256u << 20) /* a segment and its log, and the cache of images */
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #define CAP_BPF     39
@@ -257,6 +260,41 @@ static int open_files(struct err *e)
 	return -EMFILE;
 }
 
+static int memory_room(struct err *e)
+{
+	struct memlimit limit;
+
+	memlimit_read(&limit);
+	if (limit.bytes >= MEMORY_LEAST)
+		return 0;
+	err_set(e, -ENOMEM, EXIT_PREREQUISITE, "%s, which is too little: %u MiB are needed",
+		limit.what, MEMORY_LEAST >> 20);
+	err_fix(e, "%s", limit.fix);
+	return -ENOMEM;
+}
+
+static int file_room(struct err *e)
+{
+	struct rlimit rl = {0};
+
+	if (getrlimit(RLIMIT_FSIZE, &rl) || rl.rlim_cur >= FILE_LEAST)
+		return 0;
+	err_set(e, -EFBIG, EXIT_PREREQUISITE,
+		"a file of this process may have %llu bytes (RLIMIT_FSIZE), which is too few: a file of the store has up to %u MiB",
+		(unsigned long long)rl.rlim_cur, FILE_LEAST >> 20);
+	err_fix(e, "ulimit -f unlimited    (systemd: LimitFSIZE=infinity)");
+	return -EFBIG;
+}
+
+int preflight_limits(struct err *e)
+{
+	int err = open_files(e);
+
+	if (!err)
+		err = memory_room(e);
+	return err ? err : file_room(e);
+}
+
 int preflight(const char *prog, struct err *e)
 {
 	int err = kernel_version(e);
@@ -269,9 +307,7 @@ int preflight(const char *prog, struct err *e)
 		err = preflight_clock(prog, e);
 	if (!err)
 		err = rights(e);
-	if (!err)
-		err = open_files(e);
-	return err;
+	return err ? err : preflight_limits(e);
 }
 
 /* Programs need it, and it is missing. */
@@ -307,8 +343,8 @@ static void check_kernel(struct check *c, const char *prog, bool needed)
 	if (preflight_clock(prog, &e))
 		check_add_err(c, "boot clock", &e);
 	e = (struct err){0};
-	if (open_files(&e))
-		check_missing(c, "open files", &e, needed);
+	if (preflight_limits(&e))
+		check_add_err(c, "limits", &e);
 }
 
 static void check_rights(struct check *c, bool needed)

@@ -20,6 +20,8 @@ struct check;
 int preflight(const char *prog, struct err *e);
 /* Only: is our boot clock the kernel's? A family that works without programs needs this too. */
 int preflight_clock(const char *prog, struct err *e);
+/* Limits of this process that no capture can live with: EXIT_PREREQUISITE. Of each family. */
+int preflight_limits(struct err *e);
 /* Each check as an item, then information. needed: without programs there is no capture; else a
  * capture has less without them. */
 void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed);
