@@ -102,8 +102,6 @@ static int goheap_attach(void *state, struct err *e)
 {
 	struct goheap *g = state;
 
-	if (!preflight_has(CAP_SYS_PTRACE))
-		log_warn("goheap: " NO_PTRACE);
 	force_put_back_left(opts.record_dir);
 	g->attached_ns = clock_boot_ns();
 	return opts.mode == MODE_FORCE ? force_dir_open(opts.record_dir, &g->record_dir, e) : 0;

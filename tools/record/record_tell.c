@@ -345,14 +345,19 @@ static int say_nothing(const struct record *r, struct err *e)
 	const json_t *done = first_done(r)->done;
 	double seconds = record_num(done, "to") - record_num(done, "from");
 	const char *nothing = r->loaders.n == 1 ? r->loaders.v[0].family->nothing : NULL;
+	const char *lacks = json_string_value(json_object_get(done, "lacks"));
 	char took[UNITS_MAX];
 
 	if (interrupted(r))
 		return err_set(e, -EINTR, EXIT_INTERRUPTED,
 			       "interrupted before any sample was stored");
-	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %s",
+	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %s%s%s",
 		nothing ? nothing : "nothing that was asked for happened",
-		units_seconds(seconds, took, sizeof(took)));
+		units_seconds(seconds, took, sizeof(took)), lacks ? "; " : "", lacks ? lacks : "");
+	if (lacks) {
+		err_fix(e, "%s", json_string_value(json_object_get(done, "lacks_fix")) ?: "");
+		return -ENODATA;
+	}
 	err_fix(e,
 		"sudo sonde record --families cpu,offcpu -d 10s (what does not run waits), or for longer: -d 30s, or without a filter");
 	return -ENODATA;

@@ -42,6 +42,8 @@ struct session {
 	struct capture_report report;
 	int signal_fd;
 	int64_t begin_ns;
+	char lacks[512];       /* rights that are missing; "": none */
+	const char *lacks_fix; /* what helps then */
 };
 
 /* The command line as it may be stored: secrets in it are masked. */
@@ -169,6 +171,8 @@ static int capture_do(struct session *s, struct err *e)
 		err = preflight_limits(e);
 	if (!err && s->family->needs)
 		err = s->family->needs(e);
+	if (!err && preflight_lacks(s->lacks, sizeof(s->lacks), &s->lacks_fix))
+		log_warn("%s", s->lacks);
 	if (!err && s->options.command)
 		err = command_start(&s->command, s->options.command, e);
 	if (!err)
@@ -211,6 +215,10 @@ static void send_done(struct session *s)
 	json_object_set_new(line, "edges_cpu_s", json_real(r->edges_cpu_s));
 	json_object_set_new(line, "first_s", r->first_s < 0 ? json_null() : json_real(r->first_s));
 	json_object_set_new(line, "stale", json_integer((json_int_t)r->stale));
+	if (*s->lacks) {
+		json_object_set_new(line, "lacks", json_string(s->lacks));
+		json_object_set_new(line, "lacks_fix", json_string(s->lacks_fix));
+	}
 	json_object_set_new(line, "unsure", json_integer((json_int_t)r->unsure));
 	json_object_set_new(line, "unfollowed", json_integer((json_int_t)r->unfollowed));
 	json_object_set_new(line, "probe_ns", json_integer((json_int_t)r->run_ns));

@@ -347,32 +347,44 @@ static void check_kernel(struct check *c, const char *prog, bool needed)
 		check_add_err(c, "limits", &e);
 }
 
-static void check_rights(struct check *c, bool needed)
+bool preflight_lacks(char *text, size_t size, const char **fix)
 {
 	static const struct {
 		int cap;
 		const char *name, *without;
 	} helpful[] = {
-		{CAP_SYS_PTRACE, "SYS_PTRACE", "other users' processes cannot be looked into"},
+		{CAP_SYS_PTRACE, "SYS_PTRACE",
+		 "processes of other users, and those with more rights than this one, cannot be looked into: their frames have no names"},
 		{CAP_DAC_READ_SEARCH, "DAC_READ_SEARCH",
 		 "files that only their owner may read have no names"},
 		{CAP_SYSLOG, "SYSLOG", "kernel addresses may be hidden"},
 	};
 	cleanup_strbuf struct strbuf missing = STRBUF_INIT;
 	uint64_t caps = caps_effective();
-	struct err e = {0};
 
-	if (rights(&e)) {
-		check_missing(c, "privileges", &e, needed);
-		return;
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(helpful); i++)
 		if (!cap_has(caps, helpful[i].cap))
 			strbuf_addf(&missing, "%sno CAP_%s: %s", missing.len ? "; " : "",
 				    helpful[i].name, helpful[i].without);
-	if (missing.len)
-		check_add(c, "privileges", CHECK_WARN, as_root(), "%s", strbuf_str(&missing));
-	else
+	snprintf(text, size, "%s", strbuf_str(&missing));
+	*fix = as_root();
+	return missing.len;
+}
+
+static void check_rights(struct check *c, bool needed)
+{
+	struct err e = {0};
+	const char *fix;
+	char text[512];
+
+	if (rights(&e)) {
+		check_missing(c, "privileges", &e, needed);
+		if (needed)
+			return;
+	}
+	if (preflight_lacks(text, sizeof(text), &fix))
+		check_add(c, "privileges", CHECK_WARN, fix, "%s", text);
+	else if (!e.code)
 		check_add(c, "privileges", CHECK_OK, NULL, "%s",
 			  geteuid() ? "capabilities" : "root");
 }

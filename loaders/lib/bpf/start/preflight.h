@@ -26,6 +26,9 @@ int preflight_limits(struct err *e);
  * capture has less without them. */
 void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed);
 
+/* Helpful rights that are missing, and what that costs, as check_rights and the recording say it.
+ * false: none is. */
+bool preflight_lacks(char *text, size_t size, const char **fix);
 /* This process has the capability (CAP_SYS_PTRACE). */
 bool preflight_has(int cap);
 /* Why the kernel's symbols have no addresses, for people; returns what helps. */
