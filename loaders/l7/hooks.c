@@ -146,6 +146,11 @@ int hooks_wants(const struct hooks *k)
 	return bpf_map__fd(k->skel->maps.wants);
 }
 
+int hooks_whos(const struct hooks *k)
+{
+	return bpf_map__fd(k->skel->maps.whos);
+}
+
 void hooks_parser(struct hooks *k, uint32_t tgid)
 {
 	k->skel->bss->parser_tgid = tgid;

@@ -196,6 +196,10 @@ static void l7_last_read(void *state, struct family_host *h, int64_t patience_ns
 		log_warn("l7: the parser did not send everything in time; the rest is not counted");
 	store_rows_unresolved(&l->rows, h, INT64_MAX);
 	unseen(l, clock_boot_ns());
+	if (l->rows.unknown)
+		log_warn(
+			"l7: %llu requests are of processes that had ended before anything but their pid was known: [unknown]",
+			(unsigned long long)l->rows.unknown);
 }
 
 /* ---- the family ---- */
@@ -219,6 +223,7 @@ static int l7_open(const struct family_config *c, void **state, struct bpf_objec
 	}
 	parser_init(&l->parser);
 	l->tls = tls_new(hooks_object(&l->hooks));
+	l->rows.whos_fd = hooks_whos(&l->hooks);
 	*state = l;
 	*obj = hooks_object(&l->hooks);
 	return 0;
