@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * l7_who: whose connection it is, kept at its first event: a process that lives for a second or two
- * may be gone, and forgotten, before its requests are stored. An LRU map is no burden here: a process
- * writes it once, with its first connection.
+ * may be gone, and forgotten, before its requests are stored. An LRU map is no burden here: a
+ * process writes it once, with its first connection.
  */
 #ifndef SONDE_PROBES_L7_WHO_BPF_H
 #define SONDE_PROBES_L7_WHO_BPF_H

@@ -31,7 +31,7 @@
 
 #define BATCH 2048
 
-#define NO_LINKS "which request a thread serves when it makes another one is told less often"
+#define NO_LINKS "which request a thread serves when it makes another one is known less often"
 #define NO_BEGIN "connections are seen from their first bytes on, not from their begin"
 
 static const struct leftout_program OPTIONAL[] = {

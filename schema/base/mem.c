@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "schema/base/log.h"
-#include "schema/base/memlimit.h"
+#include "schema/base/limits/memlimit.h"
 
 #define HUGE_LEAST (2u << 20)
 #define PAGE       4096u

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
-#include "schema/base/memlimit.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/base/sibling.h"
 #include "supervisor/limits/load_limit.h"
 #include "supervisor/children/policy.h"

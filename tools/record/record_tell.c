@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 
 #include "schema/base/array.h"
-#include "schema/base/memlimit.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/base/typed.h"
 #include "schema/base/units.h"
-#include "schema/store/files/tally.h"
+#include "schema/store/read/reader.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/json.h"
@@ -267,7 +267,7 @@ static void say_missing(const struct record *r, const struct loader *l, char *ou
 {
 	uint64_t seen, stored;
 
-	if (tally_missing(r->call->store, l->pid, &seen, &stored) || stored > seen)
+	if (store_missing(r->call->store, l->pid, &seen, &stored) || stored > seen)
 		snprintf(out, size, "what it had stored is kept");
 	else
 		snprintf(out, size,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * place: is the store's folder still where it was opened? A writer keeps a descriptor of it, which
- * follows the folder if somebody renames it, and tells when it is removed.
+ * follows the folder if it is renamed, and tells when it is removed.
  */
 #ifndef SONDE_STORE_FILES_PLACE_H
 #define SONDE_STORE_FILES_PLACE_H

@@ -30,8 +30,8 @@ struct segment {
 	ino_t ino;
 	int64_t t0; /* origin of ts, seconds since 1970 */
 	int64_t created_s;
-	uint64_t serial;     /* differs for each one opened by this process */
-	uint32_t fold_pages; /* its log is folded in each time it has grown so far */
+	uint64_t serial;          /* differs for each one opened by this process */
+	uint32_t fold_pages;      /* its log is folded in each time it has grown so far */
 	bool fold_is_due, folded; /* folded: since segment_folded was last called */
 	struct sqlite3_stmt
 		*stmt[SEGMENT_STMTS]; /* prepared at first use by the code that owns the SQL */

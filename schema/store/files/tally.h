@@ -7,7 +7,7 @@
  * writer lives:
  *   1. `seen` of a run is raised by the producer for each event before it is held in memory.
  *      `offered` is what the run's programs have seen, as last told: also what waits in their
- *      ring, or before the store. 0: nobody tells it. `besides` is raised with `seen` for losses
+ *      ring, or before the store. 0: unknown. `besides` is raised with `seen` for losses
  *      of what they did not see, such as events that the kernel held back.
  *   2. run.accounted in the segment is raised within the transaction that stores events, or their
  *      loss.

@@ -56,7 +56,7 @@ struct writer_run {
 #define WRITER_CLOCKS 32
 
 struct store_writer {
-	char *dir; /* under lock: the thread changes it where somebody renames the folder */
+	char *dir; /* under lock: the thread changes it if the folder is renamed */
 	size_t max_bytes;
 	struct segment_limits limits;
 	struct tally tally;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/base/memlimit.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/families/families.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"

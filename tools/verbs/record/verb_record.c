@@ -13,7 +13,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/memlimit.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"

@@ -10,10 +10,10 @@
 
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/start/preflight.h"
-#include "schema/base/memlimit.h"
+#include "schema/base/limits/memlimit.h"
 
 #define MEMORY_FEW (128u << 20)
-#define FILES_FIT 4096 /* a big host: some thousand CPUs' events */
+#define FILES_FIT  4096 /* a big host: some thousand CPUs' events */
 
 static bool load_verbose;
 
@@ -85,7 +85,8 @@ int load_error(int err, const char *what, struct err *e)
 	if (err == -EMFILE || err == -ENFILE)
 		return no_files(err, what, e);
 	memlimit_read(&limit);
-	if (err == -ENOMEM || (err == -ESRCH && limit.bytes < MEMORY_FEW)) { /* of reading types, too */
+	if (err == -ENOMEM ||
+	    (err == -ESRCH && limit.bytes < MEMORY_FEW)) { /* of reading types, too */
 		err_set(e, err, EXIT_RUNTIME, "no memory for the programs of '%s'%s%s", what,
 			limit.bytes == UINT64_MAX ? "" : ": ", limit.what);
 		err_fix(e, "%s", limit.fix);

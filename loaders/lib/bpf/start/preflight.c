@@ -22,7 +22,7 @@
 #include "loaders/lib/host/proc/engines.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
-#include "schema/base/memlimit.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/write/writer.h"
 
@@ -34,8 +34,8 @@
 #define STORE_ROOM                                                                    \
 	(1u << 20) /* less free space counts as a full disk: no store can begin there \
 		    */
-#define KERNEL_HALF (1ull << 63)
-#define FILES_LEAST 256
+#define KERNEL_HALF  (1ull << 63)
+#define FILES_LEAST  256
 #define MEMORY_LEAST (64u << 20)
 #define FILE_LEAST   (256u << 20) /* a segment and its log, and the cache of images */
 #ifndef CAP_PERFMON
@@ -409,7 +409,8 @@ const char *preflight_hidden(char *why, size_t size)
 {
 	long long restricted = sysctl_kernel("kptr_restrict", -1);
 
-	if (restricted < 2 && preflight_has(CAP_SYSLOG) && environment_here() != ENVIRONMENT_GUEST) {
+	if (restricted < 2 && preflight_has(CAP_SYSLOG) &&
+	    environment_here() != ENVIRONMENT_GUEST) {
 		snprintf(why, size, "CAP_SYSLOG is there, kptr_restrict=%lld", restricted);
 		return "a security module or lockdown hides them: cat /sys/kernel/security/lockdown";
 	}

@@ -153,7 +153,7 @@ int committer_segment(struct store_writer *w, bool may_rotate)
 	return 0;
 }
 
-/* Somebody renamed the folder: its files go with it, and the open segment is opened again. */
+/* The folder was renamed: its files go with it, and the open segment is opened again. */
 static void committer_follow(struct store_writer *w, const char *now)
 {
 	log_warn("store: the folder %s is now %s: recording goes on there", w->dir, now);
@@ -165,7 +165,7 @@ static void committer_follow(struct store_writer *w, const char *now)
 	tally_moved(&w->tally, now);
 }
 
-/* Somebody removed the folder: what is recorded from now on, and what waits, goes into a new one.
+/* The folder was removed: what is recorded from now on, and what waits, goes into a new one.
  */
 static int committer_begin_anew(struct store_writer *w)
 {

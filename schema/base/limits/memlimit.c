@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/base/memlimit.h"
+#include "schema/base/limits/memlimit.h"
 
 #include <inttypes.h>
 #include <limits.h>
