@@ -299,6 +299,7 @@ void service_stop(struct service *s, int64_t patience_ns)
 {
 	if (s->pid && s->state != SERVICE_STOPPING) {
 		kill(s->pid, SIGTERM);
+		kill(s->pid, SIGCONT); /* one that is stopped takes no SIGTERM */
 		enter(s, SERVICE_STOPPING);
 		s->patience_ns = patience_ns;
 		s->asked_again = false;
