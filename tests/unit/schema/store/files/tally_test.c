@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tally: of a writer that is killed, all that its programs have seen is stored or on record as lost,
- * what never reached the writer too. */
+/* tally: of a writer that is killed, all that its programs have seen is stored or on record as
+ * lost, what never reached the writer too. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 /* In a child: `stored` and `held` of `offered` events reach the writer, which is killed with the
  * latter. `ring`: lost before it; `besides`: events that the programs did not see. */
-static pid_t killed_writer(const struct fixture *f, uint64_t offered, uint64_t stored, uint64_t held,
-			   uint64_t ring, uint64_t besides)
+static pid_t killed_writer(const struct fixture *f, uint64_t offered, uint64_t stored,
+			   uint64_t held, uint64_t ring, uint64_t besides)
 {
 	pid_t child = fork();
 
