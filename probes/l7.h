@@ -168,6 +168,19 @@ _Static_assert(sizeof(struct l7_sock) == 136, "three lines with what is before i
 #define L7_LIMIT_MOST 262144
 #define L7_LIMIT_UNIT 64
 
+/* ---- `whos`: the processes of the last connections (l7_who.bpf.h) ---- */
+
+#define L7_WHOS 8192
+struct l7_who_key {
+	__u64 start_ns;
+	__u32 tgid, exec_id;
+};
+struct l7_who {
+	__u64 cgroup_id;
+	char comm[16]; /* of the thread that made the first one */
+};
+_Static_assert(sizeof(struct l7_who_key) == 16 && sizeof(struct l7_who) == 24, "wire sizes");
+
 struct l7_tally {         /* by CPU, in the map `tally` */
 	__u64 records;    /* that were made */
 	__u64 lost;       /* of those, lost: the ring was full */

@@ -42,6 +42,7 @@
 
 #include "probes/lib/inflight.bpf.h"
 #include "probes/l7.h"
+#include "probes/l7_who.bpf.h"
 #include "probes/lib/scope.bpf.h"
 #include "probes/lib/sock.bpf.h"
 
@@ -195,6 +196,7 @@ static __noinline int conn_send(struct sock *sk, __u64 at_ns, struct l7_sock *e)
 		sock_local(sk, c->family, c->local);
 		sock_peer(sk, c->family, c->peer);
 	}
+	who_keep(c);
 	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
 	return 0;
 }

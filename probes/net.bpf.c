@@ -63,6 +63,9 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
+/* net_destroy is loaded */
+const volatile bool tells_destroyed = true;
+
 __u32 sweep = 0; /* the loader counts its readings of descriptors */
 
 /* The loader sleeps a second where little happens: it is called when half of the ring is full. */
@@ -304,7 +307,7 @@ static __always_inline void closed(void *ctx, struct sock *sk, int old)
 	if (!c)
 		return;
 	c->flags |= NET_F_CLOSED;
-	if (c->how == NET_OWNER_OPENER || c->how == NET_OWNER_CLOSER)
+	if (!tells_destroyed || c->how == NET_OWNER_OPENER || c->how == NET_OWNER_CLOSER)
 		bpf_map_delete_elem(&conns, &key);
 }
 

@@ -87,10 +87,23 @@ json_t *cost_json(const struct sup *s)
 			 "burst_bytes", (json_int_t)s->cost.burst_bytes);
 }
 
-/* What the limits apply to. */
+static bool begins(const struct sup *s, const struct service *v)
+{
+	return v->pid &&
+	       load_limit_begins(v->ready_ns, v->failures, s->o->patience_ns, s->cost.looked_ns);
+}
+
+/* What the limits apply to: not what starting up takes. */
 static double held_cores(const struct sup *s)
 {
-	return s->cost.cores - s->cost.store_cores - s->cost.index_cores;
+	double cores = s->cost.cores - s->cost.store_cores - s->cost.index_cores;
+
+	if (begins(s, &s->maps.service))
+		cores -= s->maps.service.cores;
+	for (unsigned int i = 0; i < s->n_loaders; i++)
+		if (begins(s, &s->loader[i]))
+			cores -= s->loader[i].cores;
+	return cores > 0 ? cores : 0;
 }
 
 static uint64_t held_bytes(const struct sup *s)
@@ -112,7 +125,7 @@ static void families_now(const struct sup *s, int64_t before_ns,
 			.wanted = l->wanted && l->state != SERVICE_FAILED,
 			.settled = l->state == SERVICE_RUNNING && l->ready_ns < before_ns &&
 				   l->told_step_ns < before_ns,
-			.cores = l->cores,
+			.cores = begins(s, l) ? 0 : l->cores,
 		};
 	}
 }

@@ -35,6 +35,7 @@
 #define LEFT_MS            2500
 #define CHILD_MEMORY_LEAST (512ull << 20)
 #define STATUS_NS          (10 * NSEC_PER_SEC)
+#define PLACE_NS           (2 * NSEC_PER_SEC)
 #define READY_LATEST_NS    (30 * NSEC_PER_SEC)
 #define RECORDS_LATEST_NS  (60 * NSEC_PER_SEC)
 
@@ -434,8 +435,29 @@ static void tell_systemd(struct sup *s)
 		s->o->ready(s->o->ctx);
 }
 
+/* Its loaders store what they hold where the folder is now, or in a new one. */
+static void look_for_store(struct sup *s)
+{
+	char now[PATH_MAX] = "";
+	enum place_state at;
+
+	if (clock_mono_ns() - s->placed_ns < PLACE_NS)
+		return;
+	s->placed_ns = clock_mono_ns();
+	at = place_look(&s->place, s->store, now);
+	if (at == PLACE_SAME)
+		return;
+	log_line(LOG_LEVEL_WARN, "sonded",
+		 "the store's folder %s was %s%s: all families begin again in a new one", s->store,
+		 at == PLACE_MOVED ? "renamed to " : "removed", at == PLACE_MOVED ? now : "");
+	s->misplaced = true;
+	sup_stop(s);
+}
+
 static void turn(struct sup *s)
 {
+	if (!s->stopping)
+		look_for_store(s);
 	if (!s->stopping) {
 		start_due(s);
 		retain_tick(&s->retain, s->prune_now);
@@ -563,6 +585,8 @@ static int open_all(struct sup *s, struct err *e)
 	rc = folder_prepare(s->store, e);
 	if (!rc)
 		rc = lock_take(s->store, s->o->replace, &s->lock_fd, e);
+	if (!rc)
+		rc = place_open(&s->place, s->store);
 	if (rc)
 		return rc;
 	killed = leftover_end(s->store, LEFT_MS);
@@ -590,6 +614,20 @@ static void close_all(struct sup *s)
 		note_children(s);
 		close(s->lock_fd);
 	}
+	place_close(&s->place);
+}
+
+/* The first that could not store what it held when it was asked to end. */
+static int unstored(const struct sup *s, struct err *e)
+{
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		if (!s->loader[i].unstored.code)
+			continue;
+		if (e)
+			*e = s->loader[i].unstored;
+		return s->loader[i].unstored.code;
+	}
+	return 0;
 }
 
 int loop_run(const struct loop_opts *o, struct err *e)
@@ -601,6 +639,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 			 .conf = *o->conf,
 			 .lock_fd = -1,
 			 .signal_fd = -1,
+			 .place = {.fd = -1},
 			 .began_ns = clock_mono_ns(),
 			 .watchdog_ns = notify_watchdog_ns(),
 			 .targets = targets_new(),
@@ -621,6 +660,12 @@ int loop_run(const struct loop_opts *o, struct err *e)
 		rc = s.failure.code;
 		if (rc && e)
 			*e = s.failure;
+		if (!rc)
+			rc = unstored(&s, e);
+		if (s.misplaced) {
+			*o->conf = s.conf;
+			rc = -ESTALE;
+		}
 	}
 	close_all(&s);
 	return rc;

@@ -28,7 +28,9 @@ struct loop_opts {
 };
 
 /* Takes the store's supervisor lock and runs until SIGTERM, SIGINT or a "stop". EXIT_STORE: another
- * sonded is using this store. With must_record, returns the error of the first failure. */
+ * sonded is using this store, or what was held at the end could not be stored. With must_record,
+ * returns the error of the first failure. -ESTALE: the store's folder was renamed or removed; all
+ * has ended in order and *o->conf is as it was then: call it again. */
 int loop_run(const struct loop_opts *o, struct err *e);
 
 #endif

@@ -133,6 +133,18 @@ static int open_log(struct sonded *d, const struct conf *c, struct err *e)
 	return fd;
 }
 
+static int log_to_store(struct sonded *d, const struct conf *c, struct err *e)
+{
+	cleanup_fd int log = open_log(d, c, e);
+
+	if (log < 0)
+		return log;
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	log_lines_init_file(LOG_BYTES_MAX);
+	return 0;
+}
+
 /* In the parent: waits for the child's byte. -1: this is the child, which continues. */
 static int leave_to_child(struct sonded *d)
 {
@@ -178,23 +190,22 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 			      .not_recording = on_not_recording,
 			      .must_record = d->background,
 			      .ctx = d};
-	cleanup_fd int log = -1, null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int rc;
+	cleanup_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int rc = 0;
 
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
 	if (d->background) {
-		log = open_log(d, c, e);
-		if (log < 0)
-			return log;
 		d->before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-		dup2(log, STDOUT_FILENO);
-		dup2(log, STDERR_FILENO);
-		log_lines_init_file(LOG_BYTES_MAX);
+		rc = log_to_store(d, c, e);
+		if (rc)
+			return rc;
 	}
 	if (c->cpu > 0) /* without a limit of its own it takes no more than its share */
 		weight_raise(WEIGHT_DAEMON);
-	rc = loop_run(&o, e);
+	while ((rc = loop_run(&o, e)) == -ESTALE)
+		if (d->background && (rc = log_to_store(d, c, e)))
+			break;
 	if (rc && d->told >= 0) {
 		dup2(d->before,
 		     STDERR_FILENO); /* the process that started sonded still reads this */

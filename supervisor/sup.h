@@ -3,6 +3,7 @@
 #ifndef SONDE_SUPERVISOR_SUP_H
 #define SONDE_SUPERVISOR_SUP_H
 
+#include "schema/store/files/place.h"
 #include "supervisor/control/control.h"
 #include "supervisor/limits/load_limit.h"
 #include "supervisor/loop.h"
@@ -47,6 +48,9 @@ struct sup {
 	pid_t noted[SUP_CHILDREN]; /* in STORE/children (leftover.h) */
 	struct err failure;        /* why it ends; code 0: no failure (loop_opts.must_record) */
 	bool stopping, ready, prune_now;
+	struct place place; /* of the store's folder */
+	int64_t placed_ns;  /* when it was last looked at */
+	bool misplaced;     /* it was renamed or removed: ends, to begin again in a new one */
 	int64_t began_ns, watchdog_ns,
 		watched_ns; /* monotonic clock; how often systemd is notified, and the last time */
 	struct cost {       /* what all of sonde uses, at the last look (cost.c) */

@@ -14,6 +14,7 @@
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/start/preflight.h"
@@ -47,7 +48,14 @@ static void cpu_configure(struct cpu_bpf *skel, const struct family_config *c)
 	scope_configure(skel->obj, t, &skel->rodata->scope);
 	bpf_program__set_autoload(skel->progs.cpu_fork, t->follow_children);
 	bpf_program__set_autoload(skel->progs.cpu_exit, t->follow_children);
+	leftout_disable(skel->obj);
 }
+
+static const struct leftout_program OPTIONAL[] = {
+	{"cpu_fork", "child processes of the command are not followed"},
+	{"cpu_exit",
+	 "processes that ended keep their places in the set of those that are followed"},
+	{0}};
 
 static struct cpu_bpf *cpu_skel(const char *store_dir)
 {
@@ -88,10 +96,13 @@ static int cpu_open(const struct family_config *c, void **state, struct bpf_obje
 {
 	struct cpu_bpf *skel = NULL;
 	struct cpu *cpu;
-	int err = -EINVAL;
+	int err;
 
-	for (size_t i = 0; i < SCRIPTS_TRIES && scripts_refused(err); i++)
-		err = cpu_load(c, SCRIPTS_KINDS[i], &skel);
+	do {
+		err = -EINVAL;
+		for (size_t i = 0; i < SCRIPTS_TRIES && scripts_refused(err); i++)
+			err = cpu_load(c, SCRIPTS_KINDS[i], &skel);
+	} while (err && leftout_next(OPTIONAL, err));
 	if (err)
 		return load_error(err, "cpu", e);
 	cpu = mem_alloc(sizeof(*cpu));

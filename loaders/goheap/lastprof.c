@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "loaders/goheap/goproc.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "probes/goheap.h"
@@ -55,18 +56,31 @@ static int parts_open(struct lastprof *l)
 	return goheap_bpf__attach(l->skel);
 }
 
+static const struct leftout_program OPTIONAL[] = {
+	{"goheap_last", "the last profile of a program that a signal ends is not read"}, {0}};
+
+/* -EPERM: without its one program. */
+static int load(struct lastprof *l)
+{
+	int err;
+
+	goheap_bpf__destroy(l->skel);
+	l->skel = goheap_bpf__open();
+	if (!l->skel)
+		return -errno;
+	programs_keep_still(l->skel->obj);
+	leftout_disable(l->skel->obj);
+	err = goheap_bpf__load(l->skel);
+	return !err && leftout_is(OPTIONAL[0].name) ? -EPERM : err;
+}
+
 int lastprof_open(struct lastprof **out, struct bpf_object **obj, struct err *e)
 {
 	struct lastprof *l = mem_alloc(sizeof(*l));
-	int err = 0;
+	int err;
 
-	l->skel = goheap_bpf__open();
-	if (!l->skel)
-		err = -errno;
-	if (!err)
-		programs_keep_still(l->skel->obj);
-	if (!err)
-		err = goheap_bpf__load(l->skel);
+	while ((err = load(l)) && leftout_next(OPTIONAL, err))
+		;
 	if (!err)
 		err = parts_open(l);
 	if (err) {

@@ -15,6 +15,7 @@
 #include "loaders/goheap/procs.h"
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "schema/base/clock.h"
@@ -87,7 +88,10 @@ static int goheap_open(const struct family_config *c, void **state, struct bpf_o
 	(void)c;
 	*obj = NULL;
 	if (opts.mode != MODE_DISABLED && lastprof_open(&g->lastprof, obj, e)) {
-		log_info("no last profiles of programs that end: %s", e->what);
+		if (!leftout_is("goheap_last"))
+			log_warn(
+				"goheap: last profiles of programs that a signal ends are not read: %s",
+				e->what);
 		*e = (struct err){0};
 	}
 	*state = g;
@@ -98,8 +102,6 @@ static int goheap_attach(void *state, struct err *e)
 {
 	struct goheap *g = state;
 
-	if (!preflight_has(CAP_SYS_PTRACE))
-		log_warn("goheap: " NO_PTRACE);
 	force_put_back_left(opts.record_dir);
 	g->attached_ns = clock_boot_ns();
 	return opts.mode == MODE_FORCE ? force_dir_open(opts.record_dir, &g->record_dir, e) : 0;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/programs.h"
@@ -29,6 +30,25 @@
 #include "schema/base/mem.h"
 
 #define BATCH 2048
+
+#define NO_LINKS "which request a thread serves when it makes another one is known less often"
+#define NO_BEGIN "connections are seen from their first bytes on, not from their begin"
+
+static const struct leftout_program OPTIONAL[] = {
+	{"many_end", "messages of recvmmsg and sendmmsg are not read (some name servers)"},
+	{"call_accepts", NO_BEGIN},
+	{"call_connects", NO_BEGIN},
+	{"thread_idles", NO_LINKS},
+	{"thread_polls", NO_LINKS},
+	{"l7_exit", NO_LINKS},
+	{"l7_state", "the end of TCP connections is found later, when their sockets are gone, and "
+		     "the last bytes may be missing"},
+	{"l7_ready", "time that requests wait in the socket is not measured"},
+	{"l7_uring", "requests by io_uring are not read"},
+	{"l7_sent", NULL}, /* the exits of the calls instead */
+	{"l7_sweep", HOOKS_NO_SWEEP},
+	{"tls_site", "requests inside TLS are not read"},
+	{0}};
 
 static struct l7_bpf *skel_open(const char *store_dir)
 {
@@ -73,9 +93,9 @@ void hooks_alive(struct hooks *k, uint64_t now_ns)
 	tables_inflight_alive(k->tables, now_ns);
 }
 
-/* `less`: after a refusal, without the iterator where the kernel refuses it. */
-static int load(struct hooks *k, const struct family_config *c, bool less)
+static int load(struct hooks *k, const struct family_config *c)
 {
+	bool came = hooks_tells_came() && !leftout_is("l7_ready");
 	int err;
 
 	*k = (struct hooks){.skel = skel_open(c->store_dir)};
@@ -83,8 +103,8 @@ static int load(struct hooks *k, const struct family_config *c, bool less)
 		return -errno;
 	scope_configure(k->skel->obj, c->target, (struct scope_config *)&k->skel->rodata->scope);
 	k->skel->rodata->own_tgid = (uint32_t)getpid();
-	k->skel->rodata->tells_came = hooks_tells_came();
-	bpf_program__set_autoload(k->skel->progs.l7_ready, hooks_tells_came());
+	k->skel->rodata->tells_came = came;
+	bpf_program__set_autoload(k->skel->progs.l7_ready, came);
 	bpf_program__set_autoload(k->skel->progs.l7_uring, tells_uring());
 	bpf_program__set_autoload(k->skel->progs.l7_sent, tells_sent());
 	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
@@ -92,8 +112,7 @@ static int load(struct hooks *k, const struct family_config *c, bool less)
 	k->skel->rodata->ring_part = bpf_map__max_entries(k->skel->maps.records) / 16;
 	err = tables_reuse(k->skel->obj, c->tables);
 	programs_keep_still(k->skel->obj);
-	if (!err && less && !programs_drop_iterators(k->skel->obj))
-		err = -ENOTSUP;
+	leftout_disable(k->skel->obj);
 	if (!err)
 		err = l7_bpf__load(k->skel);
 	return err ? err : scope_fill(k->skel->obj, c->target);
@@ -101,14 +120,12 @@ static int load(struct hooks *k, const struct family_config *c, bool less)
 
 int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 {
-	int err = load(k, c, false);
+	int err;
 
-	if (err) {
+	while ((err = load(k, c))) {
 		hooks_close(k);
-		if (load(k, c, true)) {
-			hooks_close(k);
+		if (!leftout_next(OPTIONAL, err))
 			return load_error(err, "l7", e);
-		}
 	}
 	tables_inflight_open(c->tables, &k->tables);
 	return 0;
@@ -127,6 +144,11 @@ int hooks_ring(const struct hooks *k)
 int hooks_wants(const struct hooks *k)
 {
 	return bpf_map__fd(k->skel->maps.wants);
+}
+
+int hooks_whos(const struct hooks *k)
+{
+	return bpf_map__fd(k->skel->maps.whos);
 }
 
 void hooks_parser(struct hooks *k, uint32_t tgid)
@@ -158,6 +180,8 @@ static int calls_attach(struct hooks *k, int events, size_t i, struct err *e)
 	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
 	char words[128], name[64], *rest = NULL;
 
+	if (leftout_is(CALLS[i].program))
+		return 0;
 	if (CALLS[i].untold &&
 	    bpf_program__autoload(programs_used(k->skel->obj, k->skel->progs.l7_sent)))
 		return 0;
@@ -214,7 +238,7 @@ int hooks_attach(struct hooks *k, struct err *e)
 	if (bpf_program__autoload(k->skel->progs.l7_sweep))
 		k->sweep = bpf_program__attach_iter(k->skel->progs.l7_sweep, NULL);
 	if (!k->sweep)
-		log_warn("l7: " HOOKS_NO_SWEEP);
+		leftout_add(OPTIONAL, "l7_sweep");
 	return 0;
 }
 
@@ -256,7 +280,7 @@ struct candidates {
 
 static void entry_take(struct candidates *c, uint64_t sk, const struct l7_sock *x)
 {
-	if (x->protocol == IPPROTO_TCP)
+	if (x->protocol == IPPROTO_TCP && !leftout_is("l7_state"))
 		return;
 	mem_grow(c->items, c->n, c->cap);
 	c->items[c->n].sk = sk;

@@ -38,6 +38,7 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e);
 struct bpf_object *hooks_object(const struct hooks *k);
 int hooks_ring(const struct hooks *k);
 int hooks_wants(const struct hooks *k);
+int hooks_whos(const struct hooks *k); /* struct l7_who by struct l7_who_key */
 /* Whose traffic is sonde's own. */
 void hooks_parser(struct hooks *k, uint32_t tgid);
 int hooks_attach(struct hooks *k, struct err *e);

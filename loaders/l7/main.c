@@ -16,7 +16,7 @@
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/maps/hostmaps.h"
-#include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/tracefs.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "schema/base/cleanup.h"
@@ -156,7 +156,7 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (!hostmaps_seeded(h->maps) && now_ns - l->asked_ns < 5 * NSEC_PER_SEC && l->started)
 		return;
 	sent = parser_keep(l, h->bucket_s);
-	if (!tls_off)
+	if (!tls_off && !leftout_is("tls_site"))
 		tls_poll(l->tls, h, now_ns);
 	if (now_ns - l->asked_ns < WRITE_NS) {
 		if (!sent) /* it sends when asked; before that only if it has much (wake_fd) */
@@ -196,6 +196,10 @@ static void l7_last_read(void *state, struct family_host *h, int64_t patience_ns
 		log_warn("l7: the parser did not send everything in time; the rest is not counted");
 	store_rows_unresolved(&l->rows, h, INT64_MAX);
 	unseen(l, clock_boot_ns());
+	if (l->rows.unknown)
+		log_warn(
+			"l7: %llu requests are of processes that had ended before anything but their pid was known: [unknown]",
+			(unsigned long long)l->rows.unknown);
 }
 
 /* ---- the family ---- */
@@ -219,6 +223,7 @@ static int l7_open(const struct family_config *c, void **state, struct bpf_objec
 	}
 	parser_init(&l->parser);
 	l->tls = tls_new(hooks_object(&l->hooks));
+	l->rows.whos_fd = hooks_whos(&l->hooks);
 	*state = l;
 	*obj = hooks_object(&l->hooks);
 	return 0;
@@ -269,9 +274,6 @@ static void l7_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "queues", CHECK_WARN, "kernel 6.3 or later (sk_data_ready)",
 			  "time that requests wait in the socket is not measured");
-	if (!programs_iterates("task_file"))
-		check_add(c, "descriptors", CHECK_WARN,
-			  "a kernel that supports BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static void l7_close(void *state)

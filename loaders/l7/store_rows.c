@@ -2,6 +2,7 @@
 #include "loaders/l7/store_rows.h"
 #include "loaders/l7/links.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@
 struct store_rows_who {
 	struct msg_process process;
 	uint32_t row, epoch;
-	bool excluded;
+	bool excluded, unknown;
 	UT_hash_handle hh;
 };
 
@@ -45,7 +46,25 @@ static struct hostmaps_process *process_of(struct family_host *h, const struct m
 	return now && now->start_ns == process->start_ns ? now : NULL;
 }
 
-static void row_ask(struct store_rows_who *w, struct family_host *h)
+/* By what the probes kept of it at its first connection. 0: they have nothing. */
+static uint32_t row_kept(const struct store_rows *b, const struct msg_process *process)
+{
+	const struct l7_who_key key = {
+		.start_ns = process->start_ns, .tgid = process->tgid, .exec_id = process->exec_id};
+	struct stack_event ev = {.start_ns = process->start_ns,
+				 .tgid = process->tgid,
+				 .tid = process->tgid,
+				 .exec_id = process->exec_id};
+	struct l7_who who;
+
+	if (bpf_map_lookup_elem(b->whos_fd, &key, &who))
+		return 0;
+	ev.cgroup_id = who.cgroup_id;
+	memcpy(ev.thread, who.comm, sizeof(who.comm));
+	return naming_stranger(b->h->naming, &ev);
+}
+
+static void row_ask(struct store_rows *b, struct store_rows_who *w, struct family_host *h)
 {
 	struct hostmaps_process *m = w->process.start_ns ? process_of(h, &w->process) : NULL;
 	const struct store_process unknown = {
@@ -61,10 +80,15 @@ static void row_ask(struct store_rows_who *w, struct family_host *h)
 
 	w->epoch = store_epoch(h->store);
 	w->excluded = m && naming_excludes(h->naming, m);
+	w->unknown = false;
 	w->row = w->excluded         ? naming_excluded_process(h->naming) :
 		 m                   ? naming_row(h->naming, m) :
-		 w->process.start_ns ? store_process(h->store, &unknown) :
+		 w->process.start_ns ? row_kept(b, &w->process) :
 				       0;
+	if (w->row || !w->process.start_ns)
+		return;
+	w->unknown = true;
+	w->row = store_process(h->store, &unknown);
 }
 
 static struct store_rows_who *who_get(struct store_rows *b, const struct msg_process *process)
@@ -76,9 +100,9 @@ static struct store_rows_who *who_get(struct store_rows *b, const struct msg_pro
 		w = mem_alloc(sizeof(*w));
 		w->process = *process;
 		HASH_ADD(hh, b->all, process, sizeof(w->process), w);
-		row_ask(w, b->h);
+		row_ask(b, w, b->h);
 	} else if (w->epoch != store_epoch(b->h->store)) {
-		row_ask(w, b->h);
+		row_ask(b, w, b->h);
 	}
 	return w;
 }
@@ -322,8 +346,10 @@ void store_rows_put(struct store_rows *b, struct family_host *h, const struct me
 		w = who_get(b, &x->about->process);
 		err = put[x->kind](b, x, w);
 	}
-	if (!err && x->kind == MSG_SUM)
+	if (!err && x->kind == MSG_SUM) {
+		b->unknown += w->unknown ? x->sum->n : 0;
 		unresolved_note(b, x, w);
+	}
 	h->processes = HASH_COUNT(b->all) > h->processes ? HASH_COUNT(b->all) : h->processes;
 	if (err)
 		h->refused += events;

@@ -14,6 +14,8 @@ struct store_rows {
 	struct store_rows_who *all; /* processes of this bucket's rows */
 	struct family_host *h;      /* of the current call */
 	struct unresolved unresolved;
+	int whos_fd;      /* hooks_whos */
+	uint64_t unknown; /* requests of processes of which nothing is known but their pid */
 	uint32_t singles; /* number of the last single request, modulo NTH_MOST */
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/programs.h"
@@ -27,6 +28,21 @@
 #define CONNS_LEAST 32768
 #define CONNS_MOST  262144
 #define LOOK_UP     4096 /* keys at a time */
+
+#define NO_TALKS "traffic of Unix and UDP sockets is not recorded"
+
+static const struct leftout_program OPTIONAL[] = {
+	{"net_reset_in", "connections that the other end resets count as closed in order"},
+	{"net_reset_out", "connections that this host resets count as closed in order, and refused "
+			  "attempts are not counted"},
+	{"net_synack", "repeated answers to attempts to connect are not counted"},
+	{"net_destroy",
+	 "which process closes a connection that another one has opened is not known"},
+	{"net_sent", NO_TALKS, .with = "net_received"},
+	{"net_received", NO_TALKS, .with = "net_sent"},
+	{"net_read", NULL}, /* look-ups instead */
+	{"net_sweep", HOOKS_NO_SWEEP},
+	{0}};
 
 static struct bpf_program *program(const struct hooks *k, enum hook hook)
 {
@@ -101,8 +117,7 @@ static int map_try(struct hooks *k)
 	return k->links[HOOK_READ] ? hooks_read(k) : -errno;
 }
 
-/* `less`: without the iterators that this kernel refuses; the map's is not needed at all. */
-static int load(struct hooks *k, const struct family_config *c, bool less)
+static int load(struct hooks *k, const struct family_config *c)
 {
 	int err;
 
@@ -110,17 +125,16 @@ static int load(struct hooks *k, const struct family_config *c, bool less)
 	if (!k->skel)
 		return -errno;
 	bpf_map__set_max_entries(k->skel->maps.conns, conns_room());
-	k->talks = hooks_tells_talks();
+	k->talks = hooks_tells_talks() && !leftout_is("net_sent");
 	bpf_program__set_autoload(k->skel->progs.net_sent, k->talks);
 	bpf_program__set_autoload(k->skel->progs.net_received, k->talks);
 	if (!k->talks)
 		bpf_map__set_max_entries(k->skel->maps.talks, 1);
-	k->looks = less;
-	bpf_program__set_autoload(k->skel->progs.net_read, !less);
-	bpf_program__set_autoload(k->skel->progs.net_look, less);
-	if (less)
-		programs_drop_iterators(k->skel->obj);
+	k->looks = leftout_is("net_read");
+	k->skel->rodata->tells_destroyed = !leftout_is("net_destroy");
+	bpf_program__set_autoload(k->skel->progs.net_look, k->looks);
 	programs_keep_still(k->skel->obj);
+	leftout_disable(k->skel->obj);
 	err = net_bpf__load(k->skel);
 	if (!err) {
 		k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.ends), taken, k, NULL);
@@ -136,18 +150,19 @@ int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, 
 	int err;
 
 	*k = none;
-	err = load(k, c, false);
-	if (!err)
-		return 0;
-	hooks_close(k);
-	*k = none;
-	if (!load(k, c, true)) {
-		log_info("net: the kernel refuses an iterator (%s): the map is read by look-ups",
-			 strerror(-err));
-		return 0;
+	while ((err = load(k, c))) {
+		bool loaded = k->ring; /* then it is the map's iterator that is refused */
+
+		hooks_close(k);
+		*k = none;
+		if (loaded && !leftout_is("net_read"))
+			leftout_add(OPTIONAL, "net_read");
+		else if (loaded || !leftout_next(OPTIONAL, err))
+			return load_error(err, "net", e);
 	}
-	hooks_close(k);
-	return load_error(err, "net", e);
+	if (k->looks)
+		log_info("net: the kernel refuses an iterator: the map is read by look-ups");
+	return 0;
 }
 
 struct bpf_object *hooks_object(const struct hooks *k)
@@ -165,14 +180,16 @@ static struct bpf_link *attach(const struct hooks *k, enum hook hook)
 int hooks_attach(struct hooks *k, struct err *e)
 {
 	for (int i = 0; i < HOOKS; i++) {
-		if (i == HOOK_READ || (!k->talks && (i == HOOK_SENT || i == HOOK_RECEIVED)))
+		struct bpf_program *prog = programs_used(k->skel->obj, program(k, (enum hook)i));
+
+		if (i == HOOK_READ || !bpf_program__autoload(prog))
 			continue;
 		k->links[i] = attach(k, (enum hook)i);
 		if (k->links[i])
 			continue;
 		if (i != HOOK_SWEEP)
-			return load_error(-errno, bpf_program__name(program(k, (enum hook)i)), e);
-		log_warn("net: " HOOKS_NO_SWEEP);
+			return load_error(-errno, bpf_program__name(prog), e);
+		leftout_add(OPTIONAL, "net_sweep");
 	}
 	return 0;
 }

@@ -11,7 +11,6 @@
 
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/net/store_rows.h"
 #include "loaders/net/conns.h"
@@ -448,9 +447,6 @@ static void net_check(struct check *c, uint32_t freq)
 		check_add(
 			c, "messages", CHECK_WARN, "kernel 6.3 or later (sock_send_length)",
 			"bytes on Unix and UDP sockets are not counted; only those that are open at a reading are recorded");
-	if (!programs_iterates("task_file"))
-		check_add(c, "descriptors", CHECK_WARN,
-			  "a kernel that supports BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static const struct family net_family = {

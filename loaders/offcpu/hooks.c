@@ -8,12 +8,28 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/bpf/load/scope.h" /* the skeleton has its configuration */
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
 #include "schema/base/log.h"
+
+#define NOT_FOLLOWED "child processes of the command are not followed"
+
+const struct leftout_program HOOKS_OPTIONAL[] = {
+	{"offcpu_waking",
+	 "which thread woke another one is not recorded, and time that a woken thread "
+	 "waits for a CPU counts as part of its wait"},
+	{"offcpu_wakeup_new", "a new thread's first wait for a CPU is not recorded"},
+	{"offcpu_exec",
+	 "until it waits for the first time, a new program's time is the one's before it"},
+	{"offcpu_fork", NOT_FOLLOWED},
+	{"offcpu_exit",
+	 "processes that ended keep their places in the set of those that are followed"},
+	{"offcpu_seed", "threads that sleep all the time are not seen"},
+	{0}};
 
 struct hook {
 	struct bpf_program *prog;
@@ -78,20 +94,17 @@ void hooks_detach(struct bpf_link *links[HOOKS])
 void hooks_seed(struct offcpu_bpf *skel, bool plain)
 {
 	struct bpf_link *link = NULL;
-	int fd = -1, err = EPERM;
 	char buf[64];
+	int fd = -1;
 
 	if (plain)
 		return;
 	if (bpf_program__autoload(skel->progs.offcpu_seed)) {
 		link = bpf_program__attach_iter(skel->progs.offcpu_seed, NULL);
 		fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-		err = errno;
 	}
 	if (fd < 0)
-		log_warn(
-			"offcpu: threads cannot be listed (%s): threads that sleep all the time are not seen",
-			strerror(err));
+		leftout_add(HOOKS_OPTIONAL, "offcpu_seed");
 	while (fd >= 0 && read(fd, buf, sizeof(buf)) > 0)
 		;
 	if (fd >= 0)

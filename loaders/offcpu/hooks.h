@@ -10,11 +10,16 @@
 
 #include <stdbool.h>
 
+#include "loaders/lib/bpf/load/leftout.h"
+
 struct err;
 struct offcpu_bpf;
 struct bpf_link;
 
 #define HOOKS 7
+
+/* What a recording can do without. */
+extern const struct leftout_program HOOKS_OPTIONAL[];
 
 /* The programs of objects that are opened from now on are those of plain tracepoints. 0 or -errno.
  */

@@ -19,6 +19,7 @@
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/lib/bpf/load/programs.h"
@@ -295,9 +296,7 @@ static struct offcpu_bpf *skel_open(const char *store_dir)
 	return offcpu_bpf__open_opts(&o);
 }
 
-/* `less`: after a refusal, without the iterator where the kernel refuses it. -ENOTSUP: it does not.
- */
-static int skel_load_with(const struct family_config *c, bool plain, bool less, uint32_t kinds,
+static int skel_load_with(const struct family_config *c, bool plain, uint32_t kinds,
 			  struct offcpu_bpf **out)
 {
 	int err = plain ? hooks_plain() : 0;
@@ -313,8 +312,8 @@ static int skel_load_with(const struct family_config *c, bool plain, bool less, 
 	bpf_program__set_autoload(skel->progs.offcpu_seed, !plain);
 	if (!plain)
 		programs_keep_still(skel->obj);
-	err = less && !programs_drop_iterators(skel->obj) ? -ENOTSUP :
-							    tables_reuse(skel->obj, c->tables);
+	leftout_disable(skel->obj);
+	err = tables_reuse(skel->obj, c->tables);
 	if (!err)
 		err = offcpu_bpf__load(skel);
 	if (!err)
@@ -326,12 +325,15 @@ static int skel_load_with(const struct family_config *c, bool plain, bool less, 
 	return err;
 }
 
-static int skel_load(const struct family_config *c, bool plain, bool less, struct offcpu_bpf **out)
+static int skel_load(const struct family_config *c, bool plain, struct offcpu_bpf **out)
 {
-	int err = -EINVAL;
+	int err;
 
-	for (size_t i = 0; i < SCRIPTS_TRIES && scripts_refused(err); i++)
-		err = skel_load_with(c, plain, less, SCRIPTS_KINDS[i], out);
+	do {
+		err = -EINVAL;
+		for (size_t i = 0; i < SCRIPTS_TRIES && scripts_refused(err); i++)
+			err = skel_load_with(c, plain, SCRIPTS_KINDS[i], out);
+	} while (err && leftout_next(HOOKS_OPTIONAL, err));
 	return err;
 }
 
@@ -341,11 +343,9 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 	struct offcpu_bpf *skel = NULL;
 	bool plain = opts.plain;
 	struct offcpu *o;
-	int err = skel_load(c, plain, false, &skel);
+	int err = skel_load(c, plain, &skel);
 
-	if (err && !plain && !skel_load(c, false, true, &skel))
-		err = 0;
-	if (err && !plain && !skel_load(c, true, false, &skel)) {
+	if (err && !plain && !skel_load(c, true, &skel)) {
 		log_warn(
 			"offcpu: typed tracepoints are refused (%s): plain ones cost up to twice as much, and threads that sleep all the time are not seen",
 			strerror(-err));
@@ -567,11 +567,6 @@ static void offcpu_check(struct check *c, uint32_t freq)
 			"sched_switch does not report the state in which a thread leaves the CPU: it is read from the thread");
 	check_add(c, "threads", CHECK_OK, NULL, "%llu here now, room for %u",
 		  (unsigned long long)thread_count(), map_room());
-	if (!programs_iterates("task"))
-		check_add(
-			c, "sleepers", CHECK_WARN,
-			"a kernel that supports BPF iterators over tasks",
-			"this kernel does not list threads: threads that sleep all the time are not seen");
 }
 
 static const struct family offcpu_family = {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/load/load.h"
-#include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "probes/pstack.skel.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
@@ -71,8 +71,12 @@ static int calibrate(struct snapshots *s, struct err *e)
 	return 0;
 }
 
-/* `less`: after a refusal, without the iterators that this kernel refuses. */
-static int skel_load(struct snapshots *s, uint32_t only_tgid, bool less)
+static const struct leftout_program OPTIONAL[] = {
+	{"pstack_file",
+	 "which sockets threads in epoll_wait, poll and select wait for is not shown"},
+	{0}};
+
+static int skel_load(struct snapshots *s, uint32_t only_tgid)
 {
 	int rc;
 
@@ -80,9 +84,7 @@ static int skel_load(struct snapshots *s, uint32_t only_tgid, bool less)
 	if (!s->skel)
 		return -errno;
 	s->skel->rodata->only_tgid = only_tgid;
-	if (less && (!programs_drop_iterators(s->skel->obj) ||
-		     !bpf_program__autoload(s->skel->progs.pstack_task)))
-		return -ENOTSUP;
+	leftout_disable(s->skel->obj);
 	rc = pstack_bpf__load(s->skel);
 	if (rc)
 		return rc;
@@ -96,11 +98,8 @@ int snapshots_open(uint32_t only_tgid, struct snapshots **out, struct err *e)
 	int rc;
 
 	load_init(false);
-	rc = skel_load(s, only_tgid, false);
-	if (rc) {
+	while ((rc = skel_load(s, only_tgid)) && leftout_next(OPTIONAL, rc))
 		pstack_bpf__destroy(s->skel);
-		rc = skel_load(s, only_tgid, true) ? rc : 0;
-	}
 	if (rc)
 		rc = load_error(rc, "the task iterator", e);
 	else

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "schema/base/log.h"
+#include "schema/base/limits/memlimit.h"
 
 #define HUGE_LEAST (2u << 20)
 #define PAGE       4096u
@@ -53,7 +54,13 @@ static void *advised(void *p, size_t size)
 static void *mem_check(void *p)
 {
 	if (!p) {
-		log_error("out of memory");
+		struct memlimit limit;
+
+		memlimit_read(&limit);
+		if (limit.bytes == UINT64_MAX)
+			log_error("out of memory");
+		else
+			log_error("out of memory: %s; fix: %s", limit.what, limit.fix);
 		abort();
 	}
 	return p;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/base/sibling.h"
 #include "supervisor/limits/load_limit.h"
 #include "supervisor/children/policy.h"
@@ -113,6 +114,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	s->ready_ns = 0;
 	s->why[0] = s->fix[0] = '\0';
 	s->in_store = false;
+	s->unstored = (struct err){0};
 	s->starts++;
 	s->samples_before += s->samples;
 	s->lost_before += s->lost;
@@ -158,7 +160,8 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	enter(s, SERVICE_STARTING);
 	s->heard_ns = s->since_ns;
 	s->starved = (struct starved){0};
-	s->told_starved = false;
+	s->told_starved = s->resumed = false;
+	s->kills = memlimit_kills();
 }
 
 void service_ready(struct service *s)
@@ -204,6 +207,7 @@ static void take_event(struct service *s, const json_t *ev)
 		   *fix = json_string_value(json_object_get(ev, "fix"));
 
 	s->heard_ns = clock_mono_ns();
+	s->resumed = false;
 	if (!strcmp(name, "ready"))
 		service_ready(s);
 	/* the store has its run; or its first rows, if that took long */
@@ -212,9 +216,11 @@ static void take_event(struct service *s, const json_t *ev)
 	if (!strcmp(name, "progress") || !strcmp(name, "done")) {
 		s->samples = number(ev, "samples");
 		s->lost = number(ev, *name == 'd' ? "lost_total" : "lost");
+		s->unsure = number(ev, "unsure");
 		take_cost(s, ev);
-		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
 	}
+	if (!strcmp(name, "progress"))
+		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
 	if (!strcmp(name, "wants"))
 		snprintf(s->wants, sizeof(s->wants), "%.15s",
 			 json_string_value(json_object_get(ev, "targets")) ?: "");
@@ -293,6 +299,7 @@ void service_stop(struct service *s, int64_t patience_ns)
 {
 	if (s->pid && s->state != SERVICE_STOPPING) {
 		kill(s->pid, SIGTERM);
+		kill(s->pid, SIGCONT); /* one that is stopped takes no SIGTERM */
 		enter(s, SERVICE_STOPPING);
 		s->patience_ns = patience_ns;
 		s->asked_again = false;
@@ -354,6 +361,31 @@ uint64_t service_cpu_ns(const struct service *s)
 	       s->bpf_ns;
 }
 
+/* It was asked to end: what it could not store by then is lost. */
+static void end_unstored(struct service *s)
+{
+	if (s->exit != EXIT_STORE)
+		return;
+	s->unstored.code = 0;
+	err_set(&s->unstored, -EIO, EXIT_STORE,
+		"%s could not store all that it held (%.0f events are lost in all, and %.0f more may be missing): %s",
+		s->program, s->lost + s->lost_before, s->unsure,
+		s->why[0] ? s->why : "the store cannot be written");
+	err_fix(&s->unstored, "%s", s->fix);
+	log_line(LOG_LEVEL_ERROR, "sonded", "%s", s->unstored.what);
+}
+
+/* By the kernel. */
+static void killed_for_memory(struct service *s)
+{
+	struct memlimit limit;
+
+	memlimit_read(&limit);
+	snprintf(s->why, sizeof(s->why), "the kernel ended it for lack of memory%s%.200s",
+		 *limit.what ? ": " : "", limit.what);
+	snprintf(s->fix, sizeof(s->fix), "%.159s", limit.fix);
+}
+
 void service_ended(struct service *s, int status, uint64_t used_ns)
 {
 	bool was_ready = s->ready_ns != 0, asked = s->state == SERVICE_STOPPING;
@@ -368,6 +400,7 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 	s->told_ns = s->helpers_ns = s->bpf_ns = s->map_bytes = 0;
 	s->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	if (asked) {
+		end_unstored(s);
 		enter(s, SERVICE_OFF);
 		s->failures = 0;
 		s->last = (struct err){0};
@@ -378,6 +411,9 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 		s->failures = 0;
 	if (!s->why[0] && hung)
 		snprintf(s->why, sizeof(s->why), "it did not respond and was killed");
+	else if (!s->why[0] && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+		 memlimit_kills() > s->kills)
+		killed_for_memory(s);
 	else if (!s->why[0] && WIFSIGNALED(status))
 		snprintf(s->why, sizeof(s->why), "ended by signal %d (%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
@@ -392,12 +428,12 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 
 static void tell_starved(struct service *s, int64_t silent_ns, int64_t waited_ns)
 {
-	if (!s->told_starved)
+	if (!s->told_starved && waited_ns > silent_ns / 2)
 		log_line(
 			LOG_LEVEL_WARN, s->program,
 			"silent for %.0f s, but it waited %.0f s of them for a CPU: not killed; this host is overloaded",
 			(double)silent_ns / 1e9, (double)waited_ns / 1e9);
-	s->told_starved = true;
+	s->told_starved |= waited_ns > silent_ns / 2;
 }
 
 static void watch_stopping(struct service *s, int64_t now, int64_t waited_ns)
@@ -426,7 +462,20 @@ static void watch_stopping(struct service *s, int64_t now, int64_t waited_ns)
 	s->kill_ns = now + NSEC_PER_SEC;
 }
 
-static void watch_running(struct service *s, int64_t now, int64_t waited_ns)
+/* The first time. */
+static bool resume(struct service *s, int64_t now)
+{
+	if (s->resumed)
+		return false;
+	log_line(LOG_LEVEL_WARN, s->program,
+		 "a signal has stopped it (SIGSTOP): it goes on by SIGCONT");
+	kill(s->pid, SIGCONT);
+	s->resumed = true;
+	s->heard_ns = s->since_ns = now;
+	return true;
+}
+
+static void watch_running(struct service *s, int64_t now, int64_t waited_ns, bool stopped)
 {
 	bool starting = s->state == SERVICE_STARTING;
 	int64_t silent = now - (starting ? s->since_ns : s->heard_ns);
@@ -439,6 +488,8 @@ static void watch_running(struct service *s, int64_t now, int64_t waited_ns)
 	case POLICY_HANGS:
 		break;
 	}
+	if (stopped && resume(s, now))
+		return;
 	if (!s->kill_ns)
 		kill(s->pid, SIGKILL);
 	s->kill_ns = now;
@@ -456,7 +507,7 @@ void service_watch(struct service *s)
 	if (s->state == SERVICE_STOPPING)
 		watch_stopping(s, now, waited);
 	else if (s->state == SERVICE_RUNNING || s->state == SERVICE_STARTING)
-		watch_running(s, now, waited);
+		watch_running(s, now, waited, look.stopped);
 }
 
 json_t *service_json(const struct service *s)

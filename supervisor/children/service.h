@@ -47,17 +47,21 @@ struct service {
 	bool asked_again;                /* stopping: SIGTERM was sent twice */
 	struct starved starved;          /* how long it has waited for a CPU */
 	bool told_starved;               /* the log has it that this process gets no CPU */
+	uint64_t kills;                  /* memlimit_kills when it was started */
+	bool resumed;                    /* it was stopped by a signal, and told to go on */
 	unsigned int failures;           /* in a row */
 	unsigned int starts;             /* all */
 	int exit;                        /* of the last one: code, -1 signal */
 	char why[256], fix[160];         /* of its last failure; "": none */
 	struct err last;                 /* its last failure since it last ran; code 0: none */
 	bool in_store;                   /* this process has written to the store */
+	struct err unstored;             /* it ended without storing all that it held; code 0: no */
 	char said[256], said_fix[160];   /* the last line of its stderr, "": none; for a service
 					    without a progress pipe */
 	int progress_fd, stderr_fd;      /* ours, -1: none */
 	struct strbuf line, stderr_line; /* incomplete lines */
 	double samples, lost;            /* of the running process, as last reported */
+	double unsure;       /* its last word: events that the store took before its disk failed */
 	uint64_t helpers_ns; /* the helpers' part of told_ns: they have their own limit */
 	uint64_t told_ns, bpf_ns, map_bytes; /* the same: its CPU time if it reports that; that of
 						its BPF programs; the size of its maps */
@@ -97,7 +101,9 @@ void service_stop(struct service *s, int64_t patience_ns);
 void service_ended(struct service *s, int status, uint64_t used_ns);
 /* CPU time of all processes that ran as this service, BPF programs included. */
 uint64_t service_cpu_ns(const struct service *s);
-/* Kills it if it hangs or is slow to end. Time in which it waited for a CPU does not count. */
+/* Kills it if it hangs or is slow to end. Time in which it waited for a CPU does not count. One
+ * that was stopped by a signal goes on instead, once: its programs have counted meanwhile, so
+ * nothing is lost untold. */
 void service_watch(struct service *s);
 /* A waiting or failed service becomes off, so that the loop starts it again. */
 void service_try_anew(struct service *s);

@@ -31,6 +31,7 @@ bool starved_read(pid_t pid, struct starved_look *out)
 		return false;
 	state = strrchr(text, ')');
 	out->runnable = state && state[1] == ' ' && state[2] == 'R';
+	out->stopped = state && state[1] == ' ' && state[2] == 'T';
 	if (!text_read(pid, "schedstat", text, sizeof(text)) ||
 	    sscanf(text, "%" SCNu64 " %" SCNu64, &out->ran_ns, &out->waited_ns) != 2)
 		out->ran_ns = (uint64_t)process_cpu_ns(pid);

@@ -15,7 +15,7 @@
 
 struct starved_look {
 	uint64_t ran_ns, waited_ns; /* since it was started */
-	bool runnable;
+	bool runnable, stopped;     /* stopped: by a signal */
 };
 
 struct starved {

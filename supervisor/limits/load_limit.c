@@ -40,6 +40,11 @@ bool load_limit_starts(struct load_limit *g, int64_t began_ns, int64_t while_ns,
 	return true;
 }
 
+bool load_limit_begins(int64_t ready_ns, unsigned int failures, int64_t while_ns, int64_t now_ns)
+{
+	return !failures && (!ready_ns || now_ns - ready_ns < while_ns);
+}
+
 /* Its own to the nanosecond. */
 static int64_t own_cpu_ns(pid_t pid)
 {

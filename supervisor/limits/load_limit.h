@@ -32,6 +32,10 @@ int load_limit_look(struct load_limit *g, double used, double limit, int64_t whi
  */
 bool load_limit_starts(struct load_limit *g, int64_t began_ns, int64_t while_ns, int64_t now_ns);
 
+/* The same for one service, whenever it begins: it was not ready yet, or has been for less than a
+ * while. One that fails again and again (`failures` in a row) does not start up, it costs. */
+bool load_limit_begins(int64_t ready_ns, unsigned int failures, int64_t while_ns, int64_t now_ns);
+
 /* CPU time of a process and of its children that have ended, user and system; 0: it is gone. */
 int64_t process_cpu_ns(pid_t pid);
 /* How often threads of this host have switched since it was booted; 0: not known. */

@@ -57,7 +57,8 @@ LONGEST = ("test_goheap", "test_maps", "test_output", "test_tool_sql", "test_cpu
 # nothing a second time. make long-capture has them; each family's own file stays in the everyday run.
 BY_THE_HOST = ("test_waits_live", "test_waits_plain", "test_pstack", "test_late", "test_strangers", "test_kills", "test_clock", "test_degraded",
                "test_processes", "test_tables", "test_targets", "test_who", "test_replaced", "test_goheap_force", "test_goheap_hostile",
-               "test_sonded_limits", "test_sonded_upgrade", "test_sonded_seal", "test_two_captures", "test_shares", "test_perf_beside", "test_iterators_refused", "test_jit_bombs")
+               "test_sonded_limits", "test_sonded_upgrade", "test_sonded_seal", "test_two_captures", "test_shares", "test_perf_beside", "test_iterators_refused", "test_jit_bombs",
+               "test_programs_refused", "test_reasons")
 
 
 def pytest_collection_modifyitems(items):

@@ -2,7 +2,7 @@
 /*
  * itershim.so: for LD_PRELOAD. Simulates a kernel that refuses iterators: each iterator program
  * whose name is in ITERSHIM (words) fails to load, and each whose name is in ITERSHIM_LINK loads
- * and fails to attach: EPERM.
+ * and fails to attach: EPERM. PROGSHIM: the same as ITERSHIM, of any kind of program.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,6 +28,8 @@ static int refused(const long a[6])
 {
 	const union bpf_attr *attr = (const void *)a[1];
 
+	if (a[0] == BPF_PROG_LOAD && has_word(getenv("PROGSHIM"), attr->prog_name))
+		return 1;
 	if (a[0] == BPF_PROG_LOAD && attr->prog_type == BPF_PROG_TYPE_TRACING &&
 	    attr->expected_attach_type == BPF_TRACE_ITER)
 		return has_word(getenv("ITERSHIM"), attr->prog_name);

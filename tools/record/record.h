@@ -28,6 +28,7 @@ struct record {
 	int64_t rec;            /* number of the recording, 0: not known */
 	bool newest;            /* none began later */
 	int64_t from_ns, to_ns;
+	uint64_t kills;     /* memlimit_kills at the start */
 	int command_status; /* as of wait(2), -1: no command, or it has not ended */
 };
 

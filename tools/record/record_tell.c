@@ -3,12 +3,15 @@
  * what to type next. */
 #include <errno.h>
 #include <jansson.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "schema/base/array.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/base/typed.h"
 #include "schema/base/units.h"
+#include "schema/store/read/reader.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/json.h"
@@ -258,16 +261,51 @@ static int from_error_event(const struct loader *l, struct err *e)
 	return -EIO;
 }
 
-/* What became of a loader, and of the command that it ran. */
-static int conclude(const struct loader *l, struct err *e)
+/* What its programs had seen and the store does not have, by its tally; how the sentence goes on.
+ */
+static void say_missing(const struct record *r, const struct loader *l, char *out, size_t size)
 {
-	if (WIFSIGNALED(l->status)) {
-		err_set(e, -EIO, EXIT_RUNTIME,
-			"the recorder of %s was ended by signal %d (%s); what it had stored is kept",
-			l->family->name, WTERMSIG(l->status), strsignal(WTERMSIG(l->status)));
-		err_fix(e, "sonde status    sonde flame --rec last");
-		return -EIO;
-	}
+	uint64_t seen, stored;
+
+	if (store_missing(r->call->store, l->pid, &seen, &stored) || stored > seen)
+		snprintf(out, size, "what it had stored is kept");
+	else
+		snprintf(out, size,
+			 "%llu of the %llu events that it saw are lost, the rest is stored",
+			 (unsigned long long)(seen - stored), (unsigned long long)seen);
+}
+
+/* Signal 9 may be the kernel's, and 6 is its own where it finds no memory. */
+static int from_signal(const struct record *r, const struct loader *l, struct err *e)
+{
+	int sig = WTERMSIG(l->status);
+	bool memory = sig == SIGABRT || (sig == SIGKILL && memlimit_kills() > r->kills);
+	struct memlimit limit;
+	char rest[160];
+
+	memlimit_read(&limit);
+	memory = memory && (sig == SIGKILL || limit.bytes != UINT64_MAX);
+	say_missing(r, l, rest, sizeof(rest));
+	if (memory)
+		err_set(e, -ENOMEM, EXIT_RUNTIME,
+			"the recorder of %s was ended for lack of memory (signal %d%s%s); %s",
+			l->family->name, sig, limit.bytes == UINT64_MAX ? "" : "; ", limit.what,
+			rest);
+	else
+		err_set(e, -EIO, EXIT_RUNTIME, "the recorder of %s was ended by signal %d (%s); %s",
+			l->family->name, sig, strsignal(sig), rest);
+	err_fix(e, "%s",
+		!memory                   ? "sonde status    sonde flame --rec last" :
+		limit.bytes != UINT64_MAX ? limit.fix :
+					    "this host is out of memory: sudo dmesg | grep -i oom");
+	return -EIO;
+}
+
+/* What became of a loader, and of the command that it ran. */
+static int conclude(const struct record *r, const struct loader *l, struct err *e)
+{
+	if (WIFSIGNALED(l->status))
+		return from_signal(r, l, e);
 	if (l->error)
 		return from_error_event(l, e);
 	if (l->done)
@@ -288,7 +326,7 @@ static int conclude_all(const struct record *r, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < r->loaders.n && !rc; i++)
-		rc = conclude(&r->loaders.v[i], e);
+		rc = conclude(r, &r->loaders.v[i], e);
 	return rc;
 }
 
@@ -307,17 +345,37 @@ static int say_nothing(const struct record *r, struct err *e)
 	const json_t *done = first_done(r)->done;
 	double seconds = record_num(done, "to") - record_num(done, "from");
 	const char *nothing = r->loaders.n == 1 ? r->loaders.v[0].family->nothing : NULL;
+	const char *lacks = json_string_value(json_object_get(done, "lacks"));
 	char took[UNITS_MAX];
 
 	if (interrupted(r))
 		return err_set(e, -EINTR, EXIT_INTERRUPTED,
 			       "interrupted before any sample was stored");
-	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %s",
+	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %s%s%s",
 		nothing ? nothing : "nothing that was asked for happened",
-		units_seconds(seconds, took, sizeof(took)));
+		units_seconds(seconds, took, sizeof(took)), lacks ? "; " : "", lacks ? lacks : "");
+	if (lacks) {
+		err_fix(e, "%s", json_string_value(json_object_get(done, "lacks_fix")) ?: "");
+		return -ENODATA;
+	}
 	err_fix(e,
 		"sudo sonde record --families cpu,offcpu -d 10s (what does not run waits), or for longer: -d 30s, or without a filter");
 	return -ENODATA;
+}
+
+/* The store failed: how much of the recording is there. */
+static void say_kept(const struct record *r)
+{
+	double unsure = record_sum(r, 'd', "unsure"), lost = lost_total(r);
+
+	if (r->call->json || lost + unsure == 0)
+		return;
+	fprintf(stderr, "stored: %.0f; lost: %.0f", record_sum(r, 'd', "samples"), lost);
+	if (unsure > 0)
+		fprintf(stderr,
+			"; of the stored ones %.0f may be missing, since the disk failed before they were on it",
+			unsure);
+	fputc('\n', stderr);
 }
 
 int record_tell(struct record *r, struct err *e)
@@ -325,6 +383,8 @@ int record_tell(struct record *r, struct err *e)
 	struct verb_call *call = (struct verb_call *)r->call;
 	int failed = conclude_all(r, e), rc = 0;
 
+	if (failed && first_done(r))
+		say_kept(r);
 	if (!first_done(r) || (failed && r->loaders.n == 1))
 		return failed;
 	find_recording(r);

@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/start/command.h"
 #include "loaders/lib/bpf/load/cpulist.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/start/options.h"
 #include "loaders/lib/bpf/start/preflight.h"
@@ -41,6 +42,8 @@ struct session {
 	struct capture_report report;
 	int signal_fd;
 	int64_t begin_ns;
+	char lacks[512];       /* rights that are missing; "": none */
+	const char *lacks_fix; /* what helps then */
 };
 
 /* The command line as it may be stored: secrets in it are masked. */
@@ -102,6 +105,7 @@ static void check_programs(struct check *c, const struct family *f, const struct
 	else
 		check_add(c, "programs", CHECK_OK, NULL, "loaded%s and unloaded",
 			  attaches ? ", attached" : "");
+	leftout_check(c);
 }
 
 static int check_run(struct session *s)
@@ -143,6 +147,7 @@ static int signals_open(struct session *s, struct err *e)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE: a write that fails says so */
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot take signals: %s", strerror(errno));
@@ -162,8 +167,12 @@ static int capture_do(struct session *s, struct err *e)
 	};
 	int err = s->family->rights ? s->family->rights(s->prog, e) : preflight(s->prog, e);
 
+	if (!err)
+		err = preflight_limits(e);
 	if (!err && s->family->needs)
 		err = s->family->needs(e);
+	if (!err && preflight_lacks(s->lacks, sizeof(s->lacks), &s->lacks_fix))
+		log_warn("%s", s->lacks);
 	if (!err && s->options.command)
 		err = command_start(&s->command, s->options.command, e);
 	if (!err)
@@ -206,6 +215,11 @@ static void send_done(struct session *s)
 	json_object_set_new(line, "edges_cpu_s", json_real(r->edges_cpu_s));
 	json_object_set_new(line, "first_s", r->first_s < 0 ? json_null() : json_real(r->first_s));
 	json_object_set_new(line, "stale", json_integer((json_int_t)r->stale));
+	if (*s->lacks) {
+		json_object_set_new(line, "lacks", json_string(s->lacks));
+		json_object_set_new(line, "lacks_fix", json_string(s->lacks_fix));
+	}
+	json_object_set_new(line, "unsure", json_integer((json_int_t)r->unsure));
 	json_object_set_new(line, "unfollowed", json_integer((json_int_t)r->unfollowed));
 	json_object_set_new(line, "probe_ns", json_integer((json_int_t)r->run_ns));
 	json_object_set_new(line, "probe_p99_ns", json_integer((json_int_t)r->run_p99_ns));
@@ -233,6 +247,10 @@ static void print_done(const struct session *s)
 		if (r->lost[i])
 			fprintf(stderr, "  lost %-10s %llu\n", capture_loss_names[i],
 				(unsigned long long)r->lost[i]);
+	if (r->unsure)
+		fprintf(stderr,
+			"  of the stored ones %llu may be missing: the disk failed before they were on it\n",
+			(unsigned long long)r->unsure);
 	if (r->unfollowed)
 		fprintf(stderr, "  %llu child processes were too many to follow\n",
 			(unsigned long long)r->unfollowed);

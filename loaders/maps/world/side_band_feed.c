@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/host/maps/perfring.h"
 #include "loaders/lib/host/maps/sideband.h"
@@ -70,7 +71,8 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	char line[512];
 
-	(void)level;
+	if (level == LIBBPF_WARN)
+		leftout_hear(fmt, ap);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	line[strcspn(line, "\n")] = 0;
 	log_debug("libbpf: %s", line);
@@ -100,9 +102,13 @@ static void close_program(struct side_band_feed *f)
 	f->skel = NULL;
 }
 
-/* `less`: the second attempt, without the iterator if the kernel refuses it. */
-static int load_program(struct side_band_feed *f, int processes_fd, const char *store_dir,
-			bool less)
+static const struct leftout_program OPTIONAL[] = {
+	{"on_signal", "which process sent the signal that ended another one is not recorded"},
+	{"on_free", "what processes used that have ended is not recorded"},
+	{"on_task", NULL}, /* /proc instead */
+	{0}};
+
+static int load_program(struct side_band_feed *f, int processes_fd, const char *store_dir)
 {
 	const struct root_id *own = &f->world->own_root;
 	int rc = 0;
@@ -118,8 +124,7 @@ static int load_program(struct side_band_feed *f, int processes_fd, const char *
 		rc = bpf_map__reuse_fd(f->skel->maps.processes, processes_fd);
 	bpf_program__set_autoattach(f->skel->progs.on_task, false);
 	programs_keep_still(f->skel->obj);
-	if (!rc && less && !programs_drop_iterators(f->skel->obj))
-		rc = -ENOTSUP;
+	leftout_disable(f->skel->obj);
 	if (!rc)
 		rc = maps_bpf__load(f->skel);
 	if (!rc)
@@ -137,14 +142,12 @@ static int open_program(struct side_band_feed *f, int processes_fd, const char *
 	int rc;
 
 	libbpf_set_print(quiet);
-	rc = load_program(f, processes_fd, store_dir, false);
-	if (rc) {
+	while ((rc = load_program(f, processes_fd, store_dir))) {
 		close_program(f);
-		if (load_program(f, processes_fd, store_dir, true)) {
-			close_program(f);
+		if (!leftout_next(OPTIONAL, rc))
 			return rc;
-		}
 	}
+	leftout_tell("maps");
 	if (bpf_program__autoload(f->skel->progs.on_task))
 		f->iter = bpf_program__attach_iter(f->skel->progs.on_task, NULL);
 	if (!f->iter)

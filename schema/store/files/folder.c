@@ -169,13 +169,18 @@ int folder_lock(const char *dir)
 
 int folder_lock_refuse(const char *dir, int rc, struct err *e)
 {
-	bool rights = rc == -EACCES || rc == -EPERM;
+	bool rights = rc == -EACCES || rc == -EPERM, disk = rc == -EROFS || rc == -EIO;
 	const struct passwd *pw = getpwuid(geteuid());
 	struct stat st;
 
-	err_set(e, rc, rights ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s", dir,
-		strerror(-rc));
-	if (rights && pw && stat(dir, &st) == 0 && st.st_uid == geteuid())
+	if (rc == -ENOSPC)
+		return folder_full(dir, e);
+	err_set(e, rc, rights ? EXIT_PERMISSION : EXIT_STORE, "cannot %s the store %s: %s",
+		disk ? "write to" : "lock", dir, strerror(-rc));
+	if (disk)
+		err_fix(e,
+			"sudo dmesg | tail    says what ails its disk; another folder: --store DIR");
+	else if (rights && pw && stat(dir, &st) == 0 && st.st_uid == geteuid())
 		err_fix(e, "sudo chown -R %s %s    gives its files to %s, who owns the folder",
 			pw->pw_name, dir, pw->pw_name);
 	else if (rights)
@@ -435,11 +440,27 @@ int folder_set_aside(const char *path, char aside[PATH_MAX])
 	return 0;
 }
 
+bool folder_has_no_inode(const char *path)
+{
+	struct statvfs vfs;
+
+	return statvfs(path, &vfs) == 0 && vfs.f_files && !vfs.f_favail;
+}
+
 int folder_full(const char *dir, struct err *e)
 {
 	struct statvfs vfs;
 	unsigned long long free_kb = 0;
 
+	if (folder_has_no_inode(dir)) {
+		err_set(e, -ENOSPC, EXIT_STORE,
+			"store full: the disk that holds %s has no room for another file (all its inodes are in use); nothing stored is hurt",
+			dir);
+		err_fix(e,
+			"remove files there (df -i %s shows how many), or choose another folder: --store DIR",
+			dir);
+		return -ENOSPC;
+	}
 	if (statvfs(dir, &vfs) == 0)
 		free_kb = (unsigned long long)vfs.f_bavail * vfs.f_frsize / 1024;
 	err_set(e, -ENOSPC, EXIT_STORE,

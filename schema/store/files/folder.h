@@ -69,6 +69,8 @@ int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e);
 bool folder_is_turned(const char *dir, const char *name);
 /* Renames a damaged segment (and its -wal, -shm) to NAME.bad, NAME.bad.2, ... 0 or -errno. */
 int folder_set_aside(const char *path, char aside[PATH_MAX]);
+/* Its disk has room for no other file. */
+bool folder_has_no_inode(const char *path);
 /* "store full: ..." with what the file system says. Returns -ENOSPC. */
 int folder_full(const char *dir, struct err *e);
 

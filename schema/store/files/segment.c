@@ -242,6 +242,14 @@ static int segment_refuse(struct segment *s, int code)
 	return code;
 }
 
+/* Where its log cannot be made SQLite only says that it cannot open a file. */
+static int segment_code(const char *path, sqlite3 *db, int rc)
+{
+	int code = segment_errno(db, rc);
+
+	return (rc & 0xff) == SQLITE_CANTOPEN && folder_has_no_inode(path) ? -ENOSPC : code;
+}
+
 int segment_open(const char *path, struct segment **out, struct err *e)
 {
 	static uint64_t serial;
@@ -278,7 +286,7 @@ int segment_open(const char *path, struct segment **out, struct err *e)
 	if (rc == SQLITE_OK)
 		rc = segment_load(s);
 	if (rc != SQLITE_OK || stat(path, &st) < 0) {
-		int code = rc != SQLITE_OK ? segment_errno(s->db, rc) : -errno;
+		int code = rc != SQLITE_OK ? segment_code(path, s->db, rc) : -errno;
 
 		segment_say(path, s->db, code, e);
 		return segment_refuse(s, code);
@@ -355,6 +363,16 @@ static uint32_t segment_written(sqlite3 *db)
 	return (uint32_t)n;
 }
 
+/* As far as readers let it; it syncs the file. */
+static void segment_checkpoint(struct segment *s, const char *name)
+{
+	int log = 0, done = -1;
+
+	if (sqlite3_wal_checkpoint_v2(s->db, name, SQLITE_CHECKPOINT_PASSIVE, &log, &done) ==
+	    SQLITE_OK)
+		s->folded |= log == done;
+}
+
 /*
  * Called by SQLite at the end of a commit, folder's lock held, with the pages that the log has now.
  * The writer whose commit passes a multiple of fold_pages checkpoints the log after releasing the
@@ -368,7 +386,7 @@ static int segment_committed(void *arg, sqlite3 *db, const char *name, int pages
 		 before = now > wrote ? now - wrote : 0;
 
 	if (now >= LOG_FOLDS * s->fold_pages)
-		(void)sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+		segment_checkpoint(s, name);
 	else if (now / s->fold_pages != before / s->fold_pages)
 		s->fold_is_due = true;
 	return SQLITE_OK;
@@ -377,8 +395,16 @@ static int segment_committed(void *arg, sqlite3 *db, const char *name, int pages
 void segment_fold(struct segment *s)
 {
 	if (s->fold_is_due)
-		(void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+		segment_checkpoint(s, NULL);
 	s->fold_is_due = false;
+}
+
+bool segment_folded(struct segment *s)
+{
+	bool folded = s->folded;
+
+	s->folded = false;
+	return folded;
 }
 
 /* The log takes at most a quarter of what the file may, or LOG_PAGES. */

@@ -30,9 +30,9 @@ struct segment {
 	ino_t ino;
 	int64_t t0; /* origin of ts, seconds since 1970 */
 	int64_t created_s;
-	uint64_t serial;     /* differs for each one opened by this process */
-	uint32_t fold_pages; /* its log is folded in each time it has grown so far */
-	bool fold_is_due;
+	uint64_t serial;          /* differs for each one opened by this process */
+	uint32_t fold_pages;      /* its log is folded in each time it has grown so far */
+	bool fold_is_due, folded; /* folded: since segment_folded was last called */
 	struct sqlite3_stmt
 		*stmt[SEGMENT_STMTS]; /* prepared at first use by the code that owns the SQL */
 };
@@ -50,6 +50,8 @@ int segment_open(const char *path, struct segment **out, struct err *e);
 /* After a commit, best without any lock: checkpoints the log if that is due. Other writers go on
  * meanwhile. */
 void segment_fold(struct segment *s);
+/* Since the last call: is all that was committed on the disk? */
+bool segment_folded(struct segment *s);
 /* Lock held. Checkpoint the log if no other process has it open, then close. */
 void segment_leave(struct segment *s);
 /* Lock held. Close, rename to NAME.bad. */

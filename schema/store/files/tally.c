@@ -20,6 +20,7 @@
 #include "schema/base/log.h"
 #include "schema/base/file/owner.h"
 #include "schema/base/file/subdir.h"
+#include "schema/store/files/readonly.h"
 #include "schema/store/files/segment.h"
 
 static const char magic[8] = {'s', 'o', 'n', 'd', 'e', 't', 'l', 'y'};
@@ -39,7 +40,9 @@ static int tally_refuse(struct tally *t, const char *dir, int error, struct err 
 		       "cannot make %s: %s", t->path, strerror(error));
 }
 
-int tally_open(const char *dir, struct tally *t, struct err *e)
+/* Makes and locks the file, and maps it: at `at`, over what is mapped there, unless that is NULL.
+ */
+static int tally_make(const char *dir, struct tally *t, void *at, struct err *e)
 {
 	cleanup_fd int dirfd = -1;
 	void *map;
@@ -62,13 +65,48 @@ int tally_open(const char *dir, struct tally *t, struct err *e)
 	rc = posix_fallocate(t->fd, 0, TALLY_BYTES);
 	if (rc)
 		return tally_refuse(t, dir, rc, e);
-	map = mmap(NULL, TALLY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
+	if (at && pwrite(t->fd, at, TALLY_BYTES, 0) != TALLY_BYTES)
+		return tally_refuse(t, dir, errno ? errno : EIO, e);
+	map = mmap(at, TALLY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0),
+		   t->fd, 0);
 	if (map == MAP_FAILED)
 		return tally_refuse(t, dir, errno, e);
 	t->data = map;
+	return 0;
+}
+
+int tally_open(const char *dir, struct tally *t, struct err *e)
+{
+	int rc = tally_make(dir, t, NULL, e);
+
+	if (rc)
+		return rc;
 	memcpy(t->data->magic, magic, sizeof(magic));
 	t->data->version = 1;
 	t->data->pid = (uint32_t)getpid();
+	return 0;
+}
+
+void tally_moved(struct tally *t, const char *dir)
+{
+	const char *slash = strrchr(t->path, '/');
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/writers/%.64s", dir,
+			     slash ? slash + 1 : t->path) < sizeof(path))
+		memcpy(t->path, path, sizeof(path));
+}
+
+int tally_again(const char *dir, struct tally *t, struct err *e)
+{
+	struct tally fresh;
+	int rc = tally_make(dir, &fresh, t->data, e);
+
+	if (rc)
+		return rc;
+	fresh.data->segment[0] = fresh.data->before[0] = fresh.data->booked[0] = '\0';
+	close(t->fd);
+	*t = fresh;
 	return 0;
 }
 
@@ -185,27 +223,35 @@ static int64_t tally_insert_run(struct segment *s, const struct tally_run *r, ui
 	return id;
 }
 
+static uint64_t tally_seen(const struct tally_data *d, const struct tally_run *r)
+{
+	uint64_t offered = d->offered[r - d->run];
+
+	if (offered)
+		offered += d->besides[r - d->run];
+	return offered > r->seen ? offered : r->seen;
+}
+
 /* In the caller's transaction: the loss, and that it is accounted for. */
 static int tally_book_run(struct segment *s, const struct tally_data *d, const struct tally_run *r,
-			  int64_t id, uint64_t accounted)
+			  int64_t id, uint64_t accounted, uint64_t seen)
 {
 	int64_t bucket = r->bucket_s ? r->bucket_s : 1;
 	int64_t end_s = (r->to_ns > r->from_ns ? r->to_ns - 1 : r->from_ns) / NSEC_PER_SEC;
 	int rc = SQLITE_OK;
 
-	if (r->seen > accounted)
+	if (seen > accounted)
 		rc = tally_run_sql(s,
 				   "INSERT INTO loss_row(ts, run, reason, n) VALUES(?1, ?2, ?4, ?3)"
 				   " ON CONFLICT DO UPDATE SET n = n + excluded.n",
-				   end_s / bucket * bucket - s->t0, id,
-				   (int64_t)(r->seen - accounted),
+				   end_s / bucket * bucket - s->t0, id, (int64_t)(seen - accounted),
 				   d->reason[0] ? d->reason : "killed");
 	if (rc == SQLITE_OK)
 		rc = tally_run_sql(
 			s,
 			"UPDATE run SET accounted = max(accounted, ?2),"
 			" state = iif(state = 1 AND accounted >= ?2, 1, ?3) WHERE id = ?1",
-			id, (int64_t)r->seen, d->reason[0] ? 1 : 2, NULL);
+			id, (int64_t)seen, d->reason[0] ? 1 : 2, NULL);
 	return rc;
 }
 
@@ -220,7 +266,7 @@ static int tally_book_in(struct segment *s, const struct tally_data *d, const st
 		id = tally_find(s, r->token, &here);
 		if (!id)
 			id = tally_insert_run(s, r, d->pid);
-		rc = id ? tally_book_run(s, d, r, id, accounted) : SQLITE_ERROR;
+		rc = id ? tally_book_run(s, d, r, id, accounted, tally_seen(d, r)) : SQLITE_ERROR;
 	}
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
@@ -337,4 +383,69 @@ void tally_recover(const char *dir, struct segment *current)
 		if (len > 6 && !strcmp(de->d_name + len - 6, ".tally"))
 			tally_recover_one(dir, dirfd(d), de->d_name, current);
 	}
+}
+
+/* --- asking --- */
+
+/* What a segment has of these runs; each is in it once. */
+static void tally_ask(const char *dir, const char name[SEGMENT_NAME_MAX],
+		      const struct tally_data *d, uint64_t accounted[TALLY_RUNS])
+{
+	char path[PATH_MAX];
+	sqlite3 *db = NULL;
+	sqlite3_stmt *st = NULL;
+
+	if (!memchr(name, 0, SEGMENT_NAME_MAX) || !folder_is_segment_name(name))
+		return;
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (readonly_open(path, &db, NULL))
+		return;
+	sqlite3_prepare_v2(db, "SELECT accounted FROM run WHERE token = ?1", -1, &st, NULL);
+	for (int i = 0; st && i < TALLY_RUNS; i++) {
+		sqlite3_bind_int64(st, 1, (sqlite3_int64)d->run[i].token);
+		if (d->run[i].token && sqlite3_step(st) == SQLITE_ROW &&
+		    (uint64_t)sqlite3_column_int64(st, 0) > accounted[i])
+			accounted[i] = (uint64_t)sqlite3_column_int64(st, 0);
+		sqlite3_reset(st);
+	}
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+}
+
+static int tally_load(int dirfd, const char *name, struct tally_data *d)
+{
+	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	*d = (struct tally_data){0};
+	return fd >= 0 && pread(fd, d, sizeof(*d), 0) == sizeof(*d) &&
+			       !memcmp(d->magic, magic, sizeof(magic)) && d->version == 1 ?
+		       0 :
+		       -ENOENT;
+}
+
+int tally_missing(const char *dir, pid_t pid, uint64_t *seen, uint64_t *accounted)
+{
+	uint64_t all = 0, stored = 0, of[TALLY_RUNS] = {0};
+	int fd = subdir_open(dir, "writers");
+	cleanup_dir DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *de;
+	struct tally_data d;
+	char begin[32];
+
+	snprintf(begin, sizeof(begin), "%d-", (int)pid);
+	while (folder && (de = readdir(folder)))
+		if (!strncmp(de->d_name, begin, strlen(begin)) &&
+		    !tally_load(dirfd(folder), de->d_name, &d))
+			break;
+	if (!folder || !de)
+		return -ENOENT;
+	tally_ask(dir, d.segment, &d, of);
+	tally_ask(dir, d.before, &d, of);
+	for (int i = 0; i < TALLY_RUNS; i++) {
+		all += d.run[i].token ? tally_seen(&d, &d.run[i]) : 0;
+		stored += of[i];
+	}
+	*seen = all;
+	*accounted = stored;
+	return 0;
 }

@@ -6,6 +6,9 @@
  * writers/<pid>-<boot clock ns>.tally, TALLY_BYTES long, mapped, locked with flock while its
  * writer lives:
  *   1. `seen` of a run is raised by the producer for each event before it is held in memory.
+ *      `offered` is what the run's programs have seen, as last told: also what waits in their
+ *      ring, or before the store. 0: unknown. `besides` is raised with `seen` for losses
+ *      of what they did not see, such as events that the kernel held back.
  *   2. run.accounted in the segment is raised within the transaction that stores events, or their
  *      loss.
  *   3. `segment` names the file in which run.accounted was last written; it is set before the
@@ -13,7 +16,8 @@
  *      the larger of the two holds. Retention spares both.
  *   4. A file whose lock can be taken belonged to a dead writer. seen - accounted is booked as
  *      loss of its run (reason "killed", or what `reason` says), accounted = seen, state = killed;
- *      then the file is removed. A crash between the two finds a difference of 0.
+ *      where offered + besides is more than seen, that counts instead of it. Then the file is
+ *      removed. A crash between the two finds a difference of 0.
  *   5. A run that was killed before its first commit has no row anywhere: it gets one in the
  *      current segment, whose name is put into `booked` before, so that a crash does not let the
  *      next one book it again elsewhere.
@@ -24,6 +28,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "schema/base/err.h"
 #include "schema/store/files/folder.h"
@@ -48,6 +53,8 @@ struct tally_data {
 	char booked[SEGMENT_NAME_MAX]; /* where runs without a row are booked; see 5 */
 	char reason[16];               /* "": killed */
 	struct tally_run run[TALLY_RUNS];
+	uint64_t offered[TALLY_RUNS]; /* of run[i] */
+	uint64_t besides[TALLY_RUNS]; /* of run[i].seen: losses of events that were not offered */
 };
 _Static_assert(sizeof(struct tally_data) <= TALLY_BYTES, "one page");
 
@@ -62,10 +69,19 @@ int tally_open(const char *dir, struct tally *t, struct err *e);
 void tally_segment(struct tally *t, const char *segment_path);
 /* A commit there is through: the one before is not needed any more. */
 void tally_settled(struct tally *t);
+/* The store's folder has another path now. */
+void tally_moved(struct tally *t, const char *dir);
+/* The folder was removed, and the file with it: a new one takes over what the old one counted. What
+ * the producer counts in that moment may be missing in it. 0 or -errno. */
+int tally_again(const char *dir, struct tally *t, struct err *e);
 /* All is accounted: remove the file. */
 void tally_remove(struct tally *t);
 /* Let go of it without removing: the next writer books the rest. */
 void tally_abandon(struct tally *t, const char *reason);
+
+/* Of a writer that has died and is not booked yet: what it had seen, and what of it the store has
+ * or has on record as lost. Only reads. -ENOENT: there is no tally of that process. */
+int tally_missing(const char *dir, pid_t pid, uint64_t *seen, uint64_t *accounted);
 
 struct segment;
 /* Lock held. Book what dead writers held; runs whose segment is gone go into `current`. */

@@ -7,6 +7,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/files/migrate.h"
 #include "schema/store/files/readonly.h"
+#include "schema/store/files/tally.h"
 #include "schema/store/model/sql.h"
 #include "schema/store/packed/module.h"
 #include "schema/store/packed/packing.h"
@@ -29,6 +30,11 @@ int reading_finish(struct store_segment *s, sqlite3_stmt *st, int rc, struct err
 
 	sqlite3_finalize(st);
 	return code ? code : 0;
+}
+
+int store_missing(const char *dir, int pid, uint64_t *seen, uint64_t *accounted)
+{
+	return tally_missing(dir, pid, seen, accounted);
 }
 
 /* --- one segment --- */

@@ -44,6 +44,10 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 void store_segments_close(struct store_segment_info *info,
 			  size_t n); /* closes those that are open, and frees */
 
+/* Of a writer that has died: what it had seen, and what of it is in the store or on record as lost.
+ * -ENOENT: nothing is known of it, or the next writer has booked it. */
+int store_missing(const char *dir, int pid, uint64_t *seen, uint64_t *accounted);
+
 /* Opens read-only, checks the schema version (newer: EXIT_STORE). */
 int store_segment_open(const char *path, struct store_segment **out, struct err *e);
 void store_segment_close(struct store_segment *s);

@@ -3,6 +3,7 @@
  * the writer thread (writer_state.h). */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -246,6 +247,12 @@ void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, 
 	batch_note(writer_current(w), &x);
 }
 
+static bool was_offered(const char *reason)
+{
+	return !strcmp(reason, "ring") || !strcmp(reason, "hold") || !strcmp(reason, "malformed") ||
+	       !strcmp(reason, "store");
+}
+
 void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason,
 		uint64_t n)
 {
@@ -254,6 +261,8 @@ void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char
 	if (!r || !n)
 		return;
 	writer_current(w);
+	if (!was_offered(reason))
+		w->tally.data->besides[run - 1] += n;
 	__atomic_fetch_add(&r->tally->seen, n, __ATOMIC_RELEASE);
 	batch_loss(w->cur, run, bucket_of(r, utc_ns), reason, n);
 }

@@ -292,6 +292,12 @@ void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns)
 		writer_until(w, r, to_ns);
 }
 
+void store_run_offered(struct store_writer *w, uint32_t run, uint64_t events)
+{
+	if (run && run <= w->n_runs)
+		__atomic_store_n(&w->tally.data->offered[run - 1], events, __ATOMIC_RELAXED);
+}
+
 int64_t store_run_rowid(struct store_writer *w, uint32_t run)
 {
 	struct writer_run *r = writer_run(w, run);
@@ -328,6 +334,7 @@ void writer_free(struct store_writer *w)
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->wake);
 	pthread_cond_destroy(&w->done);
+	place_close(&w->place);
 	free(w->dir);
 	free(w);
 }
@@ -342,6 +349,7 @@ static struct store_writer *writer_new(const struct store_writer_opts *o)
 	w->limits.bytes = o->segment_bytes ? o->segment_bytes : SEGMENT_BYTES_;
 	w->limits.age_s = o->segment_s ? o->segment_s : SEGMENT_AGE_S;
 	w->budget.bytes = o->budget_bytes;
+	w->place.fd = -1;
 	w->dict = dict_new();
 	w->epoch = 1;
 	w->tail = &w->head;
@@ -377,6 +385,7 @@ static int writer_settle(struct store_writer *w, struct err *e)
 	}
 	tally_recover(w->dir, w->seg);
 	segment_tidy(w->dir, w->seg->path);
+	(void)place_open(&w->place, w->dir); /* without it a rename is not followed */
 	return 0;
 }
 
@@ -438,6 +447,14 @@ static bool writer_await(struct store_writer *w, int deadline_ms)
 
 int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
 {
+	struct store_writer_stat last;
+
+	return store_writer_end(w, deadline_ms, &last, e);
+}
+
+int store_writer_end(struct store_writer *w, int deadline_ms, struct store_writer_stat *last,
+		     struct err *e)
+{
 	cleanup_free char *dir = NULL;
 	pthread_t thread;
 	int rc;
@@ -446,7 +463,9 @@ int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
 		return 0;
 	events_hand_over(w, true);
 	thread = w->thread;
+	pthread_mutex_lock(&w->lock);
 	dir = mem_strdup(w->dir);
+	pthread_mutex_unlock(&w->lock);
 	if (!writer_await(w, deadline_ms)) {
 		pthread_detach(thread); /* `w` is its own now; the process is about to end */
 		return err_set(
@@ -455,6 +474,7 @@ int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
 			dir, deadline_ms);
 	}
 	pthread_join(thread, NULL);
+	store_writer_stat(w, last);
 	rc = w->result;
 	if (rc && e)
 		*e = w->error;

@@ -48,6 +48,11 @@ int store_writer_open(const struct store_writer_opts *o, struct store_writer **o
  * written. Ends the runs that this writer began. 0, or -ETIMEDOUT / -ENOSPC / -EIO with `e` filled.
  */
 int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e);
+struct store_writer_stat;
+/* The same; *last: its last figures, with what was committed meanwhile. Untouched if it was not
+ * done in time. */
+int store_writer_end(struct store_writer *w, int deadline_ms, struct store_writer_stat *last,
+		     struct err *e);
 
 /* Grows whenever ids given out before are no longer valid. Run ids survive. */
 uint32_t store_epoch(const struct store_writer *w);
@@ -73,6 +78,10 @@ void store_clock_changed(struct store_writer *w, int64_t utc_ns, int64_t boot_of
 /* UTC; data holds up to here. Written with every batch too, so that a killed run ends where its
  * data ended. */
 void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns);
+/* All events that the run's programs have seen by now, those that they lost too: if this process is
+ * killed, those on record nowhere count as lost. store_loss with "ring", "hold", "malformed" and
+ * "store" is about such events, with other reasons about others. */
+void store_run_offered(struct store_writer *w, uint32_t run, uint64_t events);
 /* The run's id in the current segment, for people (`rec 17`); 0 before the first commit. */
 int64_t store_run_rowid(struct store_writer *w, uint32_t run);
 
@@ -238,6 +247,7 @@ struct store_writer_stat {
 	uint64_t batches, rows,
 		dropped;       /* dropped: events lost in the writer, already booked as loss */
 	uint64_t stored;       /* sum of n committed */
+	uint64_t unsynced;     /* of those, not on the disk yet: lost if it fails now */
 	uint64_t queued_bytes; /* handed over, and not committed yet */
 	uint64_t waiting_bytes, segment_bytes;
 	int last_error; /* 0, or the errno of the last failed commit (ENOSPC...), cleared by success

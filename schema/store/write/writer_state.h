@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "schema/base/err.h"
+#include "schema/store/files/place.h"
 #include "schema/store/files/segment.h"
 #include "schema/store/files/tally.h"
 #include "schema/store/retention/budget.h"
@@ -55,7 +56,7 @@ struct writer_run {
 #define WRITER_CLOCKS 32
 
 struct store_writer {
-	char *dir;
+	char *dir; /* under lock: the thread changes it if the folder is renamed */
 	size_t max_bytes;
 	struct segment_limits limits;
 	struct tally tally;
@@ -82,6 +83,7 @@ struct store_writer {
 
 	/* the writer thread's */
 	pthread_t thread;
+	struct place place; /* the folder */
 	struct segment *seg;
 	struct commit commit;
 	struct budget budget;

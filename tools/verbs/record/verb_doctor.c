@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/families/families.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
@@ -95,6 +96,19 @@ json_t *doctor_item(const char *family, const char *name, const char *state, con
 	return row;
 }
 
+static void no_result(const char *family, const char *program, bool memory, json_t *rows)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	struct memlimit limit;
+
+	memlimit_read(&limit);
+	strbuf_addf(&text, "its check ended without a result%s%s%s",
+		    memory ? ", for lack of memory" : "", memory && *limit.what ? ": " : "",
+		    memory ? limit.what : "");
+	json_array_append_new(rows, doctor_item(family, program, "fail", strbuf_str(&text),
+						memory ? limit.fix : NULL));
+}
+
 /* What the loader of a family reports about itself. */
 static void ask_loader(const struct probe_family *f, const char *store, json_t *rows,
 		       struct counts *c)
@@ -105,6 +119,7 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	char *argv[] = {path, "--check", "--json", "--store", (char *)store, NULL};
 	struct err e = {0};
 	json_t *said, *list, *row;
+	uint64_t kills = memlimit_kills();
 	int status = 0;
 	size_t i;
 
@@ -122,8 +137,7 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	said = json_loadb(strbuf_str(&out), out.len, 0, NULL);
 	list = json_object_get(said, "items");
 	if (!json_is_array(list))
-		json_array_append_new(rows, doctor_item(family, program, "fail",
-							"its check ended without a result", NULL));
+		no_result(family, program, memlimit_kills() > kills, rows);
 	json_array_foreach (list, i, row) {
 		json_object_set_new(row, "fix",
 				    fix_typed(json_string_value(json_object_get(row, "fix"))));

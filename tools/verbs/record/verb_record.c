@@ -13,6 +13,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
@@ -127,6 +128,21 @@ static double elapsed_s(const struct record *r)
 	return !r->loaders.end_ns ? 0 : left > 0 ? r->asked_s - left : r->asked_s;
 }
 
+/* What the store does not take at the moment: it may still be stored, or be lost. */
+static void say_waiting(const struct record *r)
+{
+	for (size_t i = 0; i < r->loaders.n; i++) {
+		const json_t *p = r->loaders.v[i].progress;
+		const char *error = json_string_value(json_object_get(p, "store_error"));
+
+		if (!error)
+			continue;
+		fprintf(stderr, " takes nothing (%s): %.0f wait", error,
+			record_sum(r, 'p', "waiting"));
+		return;
+	}
+}
+
 static void say_progress(struct record *r)
 {
 	struct strbuf counts cleanup_strbuf = STRBUF_INIT;
@@ -151,9 +167,11 @@ static void say_progress(struct record *r)
 		snprintf(left, sizeof(left), "%.1f/%.0f s", elapsed, r->asked_s);
 	else
 		snprintf(left, sizeof(left), "%.1f s (Ctrl-C stops)", elapsed);
-	fprintf(stderr, " %s   %s   %.0f lost   own CPU %.1f %% of one core   store %s%s", left,
+	fprintf(stderr, " %s   %s   %.0f lost   own CPU %.1f %% of one core   store %s", left,
 		strbuf_str(&counts), record_sum(r, 'p', "lost"),
-		100 * record_sum(r, 'p', "self_cores"), store, r->tty ? "\033[K" : "\n");
+		100 * record_sum(r, 'p', "self_cores"), store);
+	say_waiting(r);
+	fputs(r->tty ? "\033[K" : "\n", stderr);
 }
 
 /* It has stopped, and waits for files that are still being read. */
@@ -342,6 +360,7 @@ static int record_run(struct verb_call *call, struct err *e)
 	size_t n = 0;
 	int rc = families_of(o->families, families, &n, e);
 
+	r.kills = memlimit_kills();
 	r.loaders.ctx = &r;
 	r.asked_s = (double)o->duration_ns / 1e9;
 	if (!rc)

@@ -8,14 +8,19 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "loaders/lib/bpf/start/environment.h"
+#include "loaders/lib/bpf/load/leftout.h"
+#include "loaders/lib/bpf/start/preflight.h"
+#include "schema/base/limits/memlimit.h"
 
-#define FILES_FIT 4096 /* a big host: some thousand CPUs' events */
+#define MEMORY_FEW (128u << 20)
+#define FILES_FIT  4096 /* a big host: some thousand CPUs' events */
 
 static bool load_verbose;
 
 static int load_print(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
+	if (level == LIBBPF_WARN)
+		leftout_hear(fmt, ap);
 	if (!load_verbose || level > LIBBPF_INFO)
 		return 0;
 	return vfprintf(stderr, fmt, ap);
@@ -58,26 +63,35 @@ static int no_files(int err, const char *what, struct err *e)
 	return err;
 }
 
+/* The process has the rights (preflight), so something else refuses it. */
+static int refused(int err, const char *what, struct err *e)
+{
+	const char *program = leftout_last();
+	char why[256];
+	const char *fix = preflight_refused(why, sizeof(why));
+
+	err_set(e, err, EXIT_PERMISSION, "loading '%s' was refused%s%s (%s): %s", what,
+		*program ? ", at the program " : "", program, strerror(-err), why);
+	err_fix(e, "%s", fix);
+	return err;
+}
+
 int load_error(int err, const char *what, struct err *e)
 {
-	struct rlimit rl = {0};
+	struct memlimit limit;
 
-	getrlimit(RLIMIT_MEMLOCK, &rl);
-	if (err == -EPERM || err == -EACCES) {
-		err_set(e, err, EXIT_PERMISSION,
-			"the kernel does not offer this here: loading '%s' was refused (%s; RLIMIT_MEMLOCK %lld KiB)",
-			what, strerror(-err),
-			rl.rlim_cur == RLIM_INFINITY ? -1ll : (long long)(rl.rlim_cur >> 10));
-		err_fix(e, "%s",
-			environment_here() == ENVIRONMENT_LXC ?
-				environment_fix(ENVIRONMENT_LXC) :
-				"in a container: cap_add: [BPF, PERFMON] and a seccomp profile that allows bpf(2); -v shows libbpf's log");
-		return err;
-	}
+	if (err == -EPERM || err == -EACCES)
+		return refused(err, what, e);
 	if (err == -EMFILE || err == -ENFILE)
 		return no_files(err, what, e);
-	if (err == -ENOMEM)
-		return err_set(e, err, EXIT_RUNTIME, "no memory for the programs of '%s'", what);
+	memlimit_read(&limit);
+	if (err == -ENOMEM ||
+	    (err == -ESRCH && limit.bytes < MEMORY_FEW)) { /* of reading types, too */
+		err_set(e, err, EXIT_RUNTIME, "no memory for the programs of '%s'%s%s", what,
+			limit.bytes == UINT64_MAX ? "" : ": ", limit.what);
+		err_fix(e, "%s", limit.fix);
+		return err;
+	}
 	err_set(e, err, EXIT_PREREQUISITE, "this kernel cannot run '%s': %s", what, strerror(-err));
 	err_fix(e, "run it again with -v and report what libbpf says");
 	return err;

@@ -26,12 +26,4 @@ void programs_keep_still(struct bpf_object *obj);
 /* After load: which of the two variants is loaded; a program without a variant is itself. */
 struct bpf_program *programs_used(struct bpf_object *obj, struct bpf_program *prog);
 
-/* Does this kernel accept an iterator over `target` ("task_file")? Loads an empty program to find
- * out. */
-bool programs_iterates(const char *target);
-/* Call it between open and load, after a load of the same programs has failed: disables the
- * iterators that this kernel refuses (bpf_program__autoload is false then). Returns how many; 0:
- * the load failed for another reason. */
-size_t programs_drop_iterators(struct bpf_object *obj);
-
 #endif

@@ -16,6 +16,7 @@
 
 #include "loaders/lib/bpf/run/private.h"
 #include "loaders/lib/bpf/load/cpulist.h"
+#include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/progsyms.h"
 #include "loaders/lib/bpf/start/targetfeed.h"
 #include "loaders/lib/host/maps/hostmaps.h"
@@ -423,6 +424,7 @@ static int begin(struct capture *c, struct err *e)
 	err = c->config.f->attach ? c->config.f->attach(c->config.state, e) : 0;
 	if (err)
 		return err;
+	leftout_tell(c->config.f->name);
 	c->clock.attached_ns = c->clock.second_ns = c->books.booked_ns = c->intake.read_ns =
 		c->books.until_ns = clock_boot_ns();
 	c->clock.pace = (struct pace){.quick_ns = FIRST_NS,
@@ -445,6 +447,20 @@ static int begin(struct capture *c, struct err *e)
 
 /* ---- all of it ---- */
 
+/* What was committed in the last moment is stored, too. */
+static int writer_end(struct capture *c, struct err *e)
+{
+	struct store_writer_stat last = {0};
+	int err = store_writer_end(c->config.store, CLOSE_MS, &last, e);
+
+	if (last.batches && c->clock.attached_ns) {
+		c->books.r->stored = last.stored;
+		c->books.r->lost[CAPTURE_LOST_STORE] =
+			c->books.added - last.stored + c->books.refused;
+	}
+	return err;
+}
+
 static int close_parts(struct capture *c, struct err *e)
 {
 	int err = 0;
@@ -458,7 +474,7 @@ static int close_parts(struct capture *c, struct err *e)
 	if (c->config.maps)
 		hostmaps_close(c->config.maps);
 	if (c->config.store)
-		err = store_writer_close(c->config.store, CLOSE_MS, e);
+		err = writer_end(c, e);
 	targetfeed_free(c->config.feed);
 	capture_intake_release(&c->intake);
 	return err;

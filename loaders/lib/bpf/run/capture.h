@@ -62,6 +62,7 @@ struct capture_report { /* filled in as far as the capture came */
 					 reached its root */
 	uint64_t stale; /* records named before sonde-maps had caught up with their time */
 	uint64_t unfollowed;
+	uint64_t unsure; /* of `stored`: its disk failed before they were on it for certain */
 	int64_t from_ns, to_ns;      /* UTC */
 	double first_s;              /* < 0: nothing was stored */
 	double self_cores;           /* CPU of sonde while it captured */

@@ -48,6 +48,9 @@ void capture_books_tally(struct capture_books *b, struct family_tally *t)
 	b->r->lost[CAPTURE_LOST_THROTTLED] = t->throttled;
 	b->r->lost[CAPTURE_LOST_MISSED] = programs.missed;
 	b->r->seen = t->seen + t->throttled + programs.missed + b->host->added + b->host->refused;
+	if (t->seen)
+		store_run_offered(b->config->store, b->config->run,
+				  t->seen + b->host->added + b->host->refused);
 	b->r->unfollowed = t->unfollowed;
 	b->r->run_ns = runs ? t->run_ns / runs : 0;
 	b->r->run_p99_ns = slots_p99(t->slot);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture_drain: the end of a capture: store and name what is still on its way, each step within a
  * time limit. */
+#include <errno.h>
 #include <poll.h>
 #include <time.h>
 
@@ -134,6 +135,7 @@ static void store_settle(struct capture *c, int64_t deadline_ns)
 	}
 	capture_send_first(c, &s);
 	c->books.r->stored = s.stored;
+	c->books.r->unsure = s.last_error == -EIO || s.last_error == -EROFS ? s.unsynced : 0;
 	c->books.r->lost[CAPTURE_LOST_STORE] = c->books.added - s.stored + c->books.refused;
 	c->books.r->run = store_run_rowid(c->config.store, c->config.run);
 	snprintf(c->books.r->segment, sizeof(c->books.r->segment), "%s", s.segment);

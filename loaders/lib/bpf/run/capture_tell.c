@@ -55,20 +55,23 @@ static void send_progress(struct capture *c, const struct store_writer_stat *s)
 			json_real(now < c->clock.end_ns ? seconds(c->clock.end_ns - now) : 0);
 	struct ledger_figures figures;
 	struct family_tally t;
+	uint64_t waiting;
 	double cores;
 
 	capture_books_tally(&c->books, &t);
 	cores = capture_books_self_cores(&c->books, &t, &figures);
 	c->books.r->lost[CAPTURE_LOST_STORE] = s->dropped + c->books.refused;
+	waiting = c->books.added - s->stored - s->dropped;
 	progress_send(c->config.o->progress,
-		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:s?}", "event",
+		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:s?, s:I}", "event",
 				"progress", "elapsed_s", seconds(now - c->clock.attached_ns),
 				"left_s", left, "samples", (json_int_t)c->books.added, "lost",
 				(json_int_t)capture_lost(c->books.r), "self_cores", cores, "bpf_ns",
 				(json_int_t)figures.bpf_ns, "map_bytes",
 				(json_int_t)c->books.ledger.map_bytes, "store_bytes",
 				(json_int_t)s->segment_bytes, "store_error",
-				s->last_error ? strerror(-s->last_error) : NULL),
+				s->last_error ? strerror(-s->last_error) : NULL, "waiting",
+				(json_int_t)waiting),
 		      false);
 }
 

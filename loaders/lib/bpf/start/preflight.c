@@ -22,6 +22,7 @@
 #include "loaders/lib/host/proc/engines.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/limits/memlimit.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/write/writer.h"
 
@@ -33,8 +34,10 @@
 #define STORE_ROOM                                                                    \
 	(1u << 20) /* less free space counts as a full disk: no store can begin there \
 		    */
-#define KERNEL_HALF (1ull << 63)
-#define FILES_LEAST 256
+#define KERNEL_HALF  (1ull << 63)
+#define FILES_LEAST  256
+#define MEMORY_LEAST (64u << 20)
+#define FILE_LEAST   (256u << 20) /* a segment and its log, and the cache of images */
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #define CAP_BPF     39
@@ -89,6 +92,49 @@ static const char *as_root(void)
 	return geteuid() ?
 		       "run it as root" :
 		       "this root lacks capabilities; in a container: cap_add: [SYS_PTRACE, DAC_READ_SEARCH, SYSLOG], pid: host";
+}
+
+/* "Seccomp:" of /proc/self/status: 2 is a filter. */
+static bool is_filtered(void)
+{
+	cleanup_file FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+	int mode = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Seccomp: %d", &mode) == 1)
+			break;
+	return mode == 2;
+}
+
+static unsigned int kernel_number(struct utsname *u);
+
+const char *preflight_refused(char *why, size_t size)
+{
+	enum environment here = environment_here();
+	char modules[128] = "";
+	struct rlimit rl = {0};
+	struct utsname u;
+
+	getrlimit(RLIMIT_MEMLOCK, &rl);
+	if (environment_fix(here)) {
+		snprintf(why, size, "this environment restricts eBPF");
+		return environment_fix(here);
+	}
+	if (kernel_number(&u) < 5011 && rl.rlim_cur != RLIM_INFINITY) {
+		snprintf(why, size, "RLIMIT_MEMLOCK is %llu KiB and cannot be raised",
+			 (unsigned long long)(rl.rlim_cur >> 10));
+		return "ulimit -l unlimited    (systemd: LimitMEMLOCK=infinity; in a container: cap_add: [SYS_RESOURCE])";
+	}
+	if (is_filtered()) {
+		snprintf(why, size, "a seccomp filter is in force here");
+		return "in a container: a seccomp profile that allows bpf and perf_event_open";
+	}
+	line_read("/sys/kernel/security/lsm", modules, sizeof(modules));
+	snprintf(why, size,
+		 "the rights are there, so the kernel itself or a security module refuses it%s%s",
+		 *modules ? ": " : "", modules);
+	return "sudo dmesg | grep -iE 'apparmor|avc|lockdown' names a module that refuses; with -v libbpf says what the kernel refuses";
 }
 
 /* In another user namespace than the initial one capabilities do not count, whatever /proc says. */
@@ -214,6 +260,41 @@ static int open_files(struct err *e)
 	return -EMFILE;
 }
 
+static int memory_room(struct err *e)
+{
+	struct memlimit limit;
+
+	memlimit_read(&limit);
+	if (limit.bytes >= MEMORY_LEAST)
+		return 0;
+	err_set(e, -ENOMEM, EXIT_PREREQUISITE, "%s, which is too little: %u MiB are needed",
+		limit.what, MEMORY_LEAST >> 20);
+	err_fix(e, "%s", limit.fix);
+	return -ENOMEM;
+}
+
+static int file_room(struct err *e)
+{
+	struct rlimit rl = {0};
+
+	if (getrlimit(RLIMIT_FSIZE, &rl) || rl.rlim_cur >= FILE_LEAST)
+		return 0;
+	err_set(e, -EFBIG, EXIT_PREREQUISITE,
+		"a file of this process may have %llu bytes (RLIMIT_FSIZE), which is too few: a file of the store has up to %u MiB",
+		(unsigned long long)rl.rlim_cur, FILE_LEAST >> 20);
+	err_fix(e, "ulimit -f unlimited    (systemd: LimitFSIZE=infinity)");
+	return -EFBIG;
+}
+
+int preflight_limits(struct err *e)
+{
+	int err = open_files(e);
+
+	if (!err)
+		err = memory_room(e);
+	return err ? err : file_room(e);
+}
+
 int preflight(const char *prog, struct err *e)
 {
 	int err = kernel_version(e);
@@ -226,9 +307,7 @@ int preflight(const char *prog, struct err *e)
 		err = preflight_clock(prog, e);
 	if (!err)
 		err = rights(e);
-	if (!err)
-		err = open_files(e);
-	return err;
+	return err ? err : preflight_limits(e);
 }
 
 /* Programs need it, and it is missing. */
@@ -264,36 +343,48 @@ static void check_kernel(struct check *c, const char *prog, bool needed)
 	if (preflight_clock(prog, &e))
 		check_add_err(c, "boot clock", &e);
 	e = (struct err){0};
-	if (open_files(&e))
-		check_missing(c, "open files", &e, needed);
+	if (preflight_limits(&e))
+		check_add_err(c, "limits", &e);
 }
 
-static void check_rights(struct check *c, bool needed)
+bool preflight_lacks(char *text, size_t size, const char **fix)
 {
 	static const struct {
 		int cap;
 		const char *name, *without;
 	} helpful[] = {
-		{CAP_SYS_PTRACE, "SYS_PTRACE", "other users' processes cannot be looked into"},
+		{CAP_SYS_PTRACE, "SYS_PTRACE",
+		 "processes of other users, and those with more rights than this one, cannot be looked into: their frames have no names"},
 		{CAP_DAC_READ_SEARCH, "DAC_READ_SEARCH",
 		 "files that only their owner may read have no names"},
 		{CAP_SYSLOG, "SYSLOG", "kernel addresses may be hidden"},
 	};
 	cleanup_strbuf struct strbuf missing = STRBUF_INIT;
 	uint64_t caps = caps_effective();
-	struct err e = {0};
 
-	if (rights(&e)) {
-		check_missing(c, "privileges", &e, needed);
-		return;
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(helpful); i++)
 		if (!cap_has(caps, helpful[i].cap))
 			strbuf_addf(&missing, "%sno CAP_%s: %s", missing.len ? "; " : "",
 				    helpful[i].name, helpful[i].without);
-	if (missing.len)
-		check_add(c, "privileges", CHECK_WARN, as_root(), "%s", strbuf_str(&missing));
-	else
+	snprintf(text, size, "%s", strbuf_str(&missing));
+	*fix = as_root();
+	return missing.len;
+}
+
+static void check_rights(struct check *c, bool needed)
+{
+	struct err e = {0};
+	const char *fix;
+	char text[512];
+
+	if (rights(&e)) {
+		check_missing(c, "privileges", &e, needed);
+		if (needed)
+			return;
+	}
+	if (preflight_lacks(text, sizeof(text), &fix))
+		check_add(c, "privileges", CHECK_WARN, fix, "%s", text);
+	else if (!e.code)
 		check_add(c, "privileges", CHECK_OK, NULL, "%s",
 			  geteuid() ? "capabilities" : "root");
 }
@@ -318,6 +409,11 @@ const char *preflight_hidden(char *why, size_t size)
 {
 	long long restricted = sysctl_kernel("kptr_restrict", -1);
 
+	if (restricted < 2 && preflight_has(CAP_SYSLOG) &&
+	    environment_here() != ENVIRONMENT_GUEST) {
+		snprintf(why, size, "CAP_SYSLOG is there, kptr_restrict=%lld", restricted);
+		return "a security module or lockdown hides them: cat /sys/kernel/security/lockdown";
+	}
 	if (restricted > 0)
 		snprintf(why, size, "kptr_restrict=%lld%s", restricted,
 			 restricted == 1 ? ", no CAP_SYSLOG" : "");

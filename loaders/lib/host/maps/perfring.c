@@ -243,10 +243,15 @@ int perfring_open(const struct perfring_opts *o, struct perfring **out, struct e
 		/* Debian's and Ubuntu's kernels; CAP_PERFMON is not enough then */
 		if (perfring_paranoia() > 2)
 			err_fix(e,
-				"sudo sysctl kernel.perf_event_paranoid=2 (it is %d, and asks for root); or run as root",
-				perfring_paranoia());
+				"sudo sysctl kernel.perf_event_paranoid=2 (it is %d, and asks for CAP_SYS_ADMIN)%s",
+				perfring_paranoia(),
+				geteuid() ? "; or run as root" :
+					    "; in a container: cap_add: [SYS_ADMIN]");
 		else
-			err_fix(e, "run as root, or with CAP_PERFMON");
+			err_fix(e, "%s",
+				geteuid() ?
+					"run as root, or with CAP_PERFMON" :
+					"this root lacks CAP_PERFMON; in a container: cap_add: [PERFMON]");
 		return rc;
 	}
 	return err_set(e, rc, EXIT_PREREQUISITE,

@@ -89,6 +89,10 @@ struct naming_result {
 void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames,
 		  struct naming_result *out);
 
+/* The row of a process that hostmaps does not know: by its thread's name, its cgroup, and /proc if
+ * it still runs. */
+uint32_t naming_stranger(struct naming *n, const struct stack_event *ev);
+
 /* A record of a program's ring `names` (probes/runtimes/runtime.h): the names of script frames.
  * Pass it before the first frame with its id. *key: that of its object. 0, or -EBADMSG.
  * naming_script_drop: no more frames with this id will come. */

@@ -265,6 +265,12 @@ static uint32_t brief_row(struct naming *n, struct hostmaps_process *p,
 	return (uint32_t)id;
 }
 
+uint32_t naming_stranger(struct naming *n, const struct stack_event *ev)
+{
+	naming_epoch(n);
+	return naming_excludes(n, NULL) ? naming_excluded_process(n) : naming_process(n, NULL, ev);
+}
+
 void naming_brief(struct naming *n, const struct stack_event *ev, struct naming_result *out)
 {
 	struct hostmaps_process *p = hostmaps_process(n->hm, ev->tgid, ev->start_ns, ev->exec_id);

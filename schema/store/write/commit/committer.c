@@ -68,6 +68,7 @@ static void committer_count(struct store_writer *w, const struct batch *b)
 	w->stat.batches++;
 	w->stat.rows += batch_count(b);
 	w->stat.stored += batch_samples(b, 0);
+	w->stat.unsynced += batch_samples(b, 0);
 }
 
 /* Lock held. Those that came meanwhile stay; of very many the oldest may have gone by then. */
@@ -152,12 +153,59 @@ int committer_segment(struct store_writer *w, bool may_rotate)
 	return 0;
 }
 
+/* The folder was renamed: its files go with it, and the open segment is opened again. */
+static void committer_follow(struct store_writer *w, const char *now)
+{
+	log_warn("store: the folder %s is now %s: recording goes on there", w->dir, now);
+	committer_leave(w);
+	pthread_mutex_lock(&w->lock);
+	free(w->dir);
+	w->dir = mem_strdup(now);
+	pthread_mutex_unlock(&w->lock);
+	tally_moved(&w->tally, now);
+}
+
+/* The folder was removed: what is recorded from now on, and what waits, goes into a new one.
+ */
+static int committer_begin_anew(struct store_writer *w)
+{
+	int rc = folder_prepare(w->dir, &w->error);
+
+	if (!rc)
+		rc = tally_again(w->dir, &w->tally, &w->error);
+	if (rc)
+		return rc;
+	log_warn(
+		"store: the folder %s was removed with what it held: recording goes on in a new one",
+		w->dir);
+	committer_leave(w);
+	return place_open(&w->place, w->dir);
+}
+
+static int committer_place(struct store_writer *w)
+{
+	char now[PATH_MAX];
+
+	switch (place_look(&w->place, w->dir, now)) {
+	case PLACE_SAME:
+		return 0;
+	case PLACE_MOVED:
+		committer_follow(w, now);
+		return 0;
+	case PLACE_GONE:
+		break;
+	}
+	return committer_begin_anew(w);
+}
+
 /* -EDQUOT: the batch does not fit into the store's budget. */
 static int committer_try(struct store_writer *w, const struct batch *b, int state)
 {
-	cleanup_fd int lock = folder_lock(w->dir);
-	int rc;
+	int rc = committer_place(w);
+	cleanup_fd int lock = rc ? -1 : folder_lock(w->dir);
 
+	if (rc)
+		return rc;
 	if (lock < 0)
 		return folder_lock_refuse(w->dir, lock, &w->error);
 	if (b && !budget_has_room(&w->budget, w->dir))
@@ -237,6 +285,16 @@ static void committer_note(struct store_writer *w, int rc)
 	pthread_mutex_unlock(&w->lock);
 }
 
+static void committer_fold(struct store_writer *w)
+{
+	segment_fold(w->seg);
+	if (!segment_folded(w->seg))
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stat.unsynced = 0;
+	pthread_mutex_unlock(&w->lock);
+}
+
 /* Commits, trying again until it works or the writer's time is up. */
 static int committer_commit_retry(struct store_writer *w, const struct batch *b, int state)
 {
@@ -247,7 +305,7 @@ static int committer_commit_retry(struct store_writer *w, const struct batch *b,
 		rc = committer_commit(w, b, state);
 		committer_note(w, rc);
 		if (w->seg)
-			segment_fold(w->seg);
+			committer_fold(w);
 		if (!rc || !committer_pause(w, ms))
 			return rc;
 		ms = ms * 2 < RETRY_LAST_MS ? ms * 2 : RETRY_LAST_MS;

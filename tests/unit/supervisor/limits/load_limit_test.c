@@ -44,6 +44,17 @@ TEST(what_is_taken_at_the_start_does_not_count)
 	assert_int_equal(load_limit_look(&g, 0.2, 0.05, MINUTE, began + 130 * S), 1);
 }
 
+TEST(a_service_that_begins_later_does_not_count_either_unless_it_fails_again_and_again)
+{
+	int64_t ready = 5000 * S;
+
+	assert_true(load_limit_begins(0, 0, MINUTE, ready));
+	assert_true(load_limit_begins(ready, 0, MINUTE, ready + 59 * S));
+	assert_false(load_limit_begins(ready, 0, MINUTE, ready + 60 * S));
+	assert_false(load_limit_begins(0, 1, MINUTE, ready));
+	assert_false(load_limit_begins(ready, 2, MINUTE, ready + S));
+}
+
 TEST(where_one_step_was_not_enough_the_next_is_asked_for_sooner)
 {
 	struct load_limit g = {0};
