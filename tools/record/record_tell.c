@@ -168,9 +168,7 @@ static void say_sums(const struct record *r, const char *rec, const struct fold 
 	fprintf(stderr, "%s%s done: %s of %.0f process%s in %s; %.0f lost; ",
 		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts),
 		processes_of(r), processes_of(r) == 1 ? "" : "es",
-		units_seconds(record_num(l->done, "to") - record_num(l->done, "from"), took,
-			      sizeof(took)),
-		lost_total(r));
+		units_seconds(record_num(l->done, "took_s"), took, sizeof(took)), lost_total(r));
 	if (!only_reads(r))
 		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ",
 			frames > 0 ? 100 * record_sum(r, 'd', "frames_named") / frames : 100,
@@ -305,7 +303,7 @@ static bool interrupted(const struct record *r)
 static int say_nothing(const struct record *r, struct err *e)
 {
 	const json_t *done = first_done(r)->done;
-	double seconds = record_num(done, "to") - record_num(done, "from");
+	double seconds = record_num(done, "took_s");
 	const char *nothing = r->loaders.n == 1 ? r->loaders.v[0].family->nothing : NULL;
 	char took[UNITS_MAX];
 
