@@ -20,6 +20,7 @@
 #include "schema/store/read/unreadable.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
+#include "tools/select/called.h"
 #include "tools/select/filter.h"
 #include "tools/select/word.h"
 
@@ -609,6 +610,8 @@ static int resolve(struct selection *s, const struct select_args *a, char *const
 		rc = find_segments(s, e);
 	if (!rc)
 		rc = resolve_words(s, words, n_words, quiet, e);
+	if (!rc)
+		rc = called_find(s, s->filters, e);
 	if (rc)
 		return rc;
 	say_unknown(s);

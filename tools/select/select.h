@@ -19,10 +19,10 @@
  *   2. A leading `!` is NOT: what it matches is excluded. A kind with only `!` values includes the
  *      rest.
  *   3. `~re` (`!~re`) is a POSIX extended regular expression, found anywhere; else the whole value
- *      must be equal. Also equal: container: an id, or 6 or more first digits of it; exe: its last
- *      component; user: name or number; unit: without `.service`; cgroup: a path inside that one;
- *      lang: in any case of letters, by what else it is called (jvm), or by the runtime with its
- *      version (go1.22.1).
+ *      must be equal. Also equal: container: an id, or 6 or more first digits of it, the service or
+ *      project of compose, or a name that it had in the range; exe: its last component; user: name
+ * or number; unit: without `.service`; cgroup: a path inside that one; lang: in any case of
+ * letters, by what else it is called (jvm), or by the runtime with its version (go1.22.1).
  *   4. comm matches the process's command name. tid is the thread's id.
  *   5. samples, events, objects, time and bytes are not systemd units: `--unit bytes` selects the
  *      number by which a kind of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a
