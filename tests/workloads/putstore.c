@@ -15,7 +15,7 @@
  *    "stack": ["main", ["alloc", "app.c", 12], ...]}
  *       an amount, or samples if the kind is "cpu"; frames root first, each a name or
  *       [name, file, line]; all frames are in module = comm; "self": true makes the
- *       process one of sonde's own; "ppid", "exe" ("": a kernel thread), "lang"
+ *       process one of sonde's own; "ppid", "uid", "exe" ("": a kernel thread), "lang"
  *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}
  *       the rate at which the process's amounts are sampled
  *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}
@@ -128,6 +128,7 @@ static struct store_process process_told(struct put *p, const json_t *o)
 				    .restarts = (uint32_t)number(o, "restarts", 0)};
 	struct store_process x = {.pid = (uint32_t)number(o, "pid", 100),
 				  .ppid = (uint32_t)number(o, "ppid", 1),
+				  .uid = (uint32_t)number(o, "uid", 0),
 				  .exec_id = 1,
 				  .start_ticks = 1,
 				  .comm = comm,
