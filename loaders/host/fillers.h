@@ -26,7 +26,7 @@
 #define FILLERS_WALK_NS  (8000000000ll)
 #define FILLERS_ENTRIES  200000u
 #define FILLERS_LATELY_S 3600         /* files written to in this time */
-#define FILLERS_LEAST    (4ull << 20) /* bytes of a file that is told */
+#define FILLERS_LEAST    (4ull << 20) /* bytes of a file to report */
 #define FILLERS_FELL     (4ull << 30)
 #define FILLERS_TOLD     3 /* of each kind */
 

@@ -37,7 +37,7 @@ bool route_is_address(const uint8_t *host, size_t n);
 /* Has this part of a path the shape of an id? */
 bool route_is_id(const uint8_t *p, size_t n);
 /* Does it look random? Of ROUTE_TOKEN bytes or more, and each pair of neighbours counts: 2 for two
- * letters that are rarely neighbours in words and names of programs, and for a letter beside a
+ * letters that are rarely neighbours in words and names of programs, and for a letter next to a
  * digit; 1 for two digits, and for a large letter after a small one. It is random from 9, if that
  * is 0.8 or more a pair. Of random letters
  * and digits 93 % of those with 9 bytes look so, 99.5 % of those with 12; of small letters alone 90

@@ -62,7 +62,7 @@ def test_what_a_strangers_program_names_is_read_as_the_stranger_could(host):
     # its process is the stranger's, or root's of a file that is the stranger's
     for uid in (EVE, 0):
         shown, said = lines(host.base, secret, eves, uid=uid)
-        assert not shown and "who may not" in said, said
+        assert not shown and "which do not suffice" in said, said
         assert lines(host.base, own, eves, uid=uid)[0]
     # it calls itself like a file of root's: in its own mount namespace it may
     assert not lines(host.base, secret, roots, uid=EVE)[0]

@@ -159,7 +159,7 @@ static const char *why_not(const struct sourcereader *r, const char *below, int 
 		return "a link leads out of the folder";
 	if ((error != EACCES && error != EPERM) || !r->limited || below)
 		return strerror(error);
-	snprintf(buf, size, "it is read with the rights of %.150s, who may not", r->who);
+	snprintf(buf, size, "it is read with the rights of %.150s, which do not suffice", r->who);
 	return buf;
 }
 

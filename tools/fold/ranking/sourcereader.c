@@ -15,8 +15,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/store/model/sql.h"
 
-#define NOBODY 65534
-#define GROUPS 1024
+#define NO_RIGHTS 65534
+#define GROUPS    1024
 
 /* --- whose rights --- */
 
@@ -28,9 +28,9 @@ static void reader_set(struct sourcereader *r, uint32_t uid, uint32_t gid, const
 	snprintf(r->who, sizeof(r->who), "%s", who);
 }
 
-static void reader_nobody(struct sourcereader *r, const char *why)
+static void reader_without(struct sourcereader *r, const char *why)
 {
-	reader_set(r, NOBODY, NOBODY, why);
+	reader_set(r, NO_RIGHTS, NO_RIGHTS, why);
 }
 
 static bool same_function(const struct fold_frame *a, const struct fold_frame *b)
@@ -74,14 +74,14 @@ static void by_process(const struct fold *f, const struct fold_frame *function,
 	uint32_t uid = 0;
 
 	if (!user_of(f, function, &uid)) {
-		reader_nobody(r, "everybody: it ran in a container, or as several users");
+		reader_without(r, "all users (it ran in a container, or as several users)");
 		return;
 	}
 	pw = uid ? getpwuid(uid) : NULL;
 	snprintf(who, sizeof(who), "user %.100s, whose process ran it", pw ? pw->pw_name : "?");
 	if (uid && !pw)
 		snprintf(who, sizeof(who), "user %u, whose process ran it", uid);
-	reader_set(r, uid, pw ? pw->pw_gid : NOBODY, who);
+	reader_set(r, uid, pw ? pw->pw_gid : NO_RIGHTS, who);
 }
 
 /* Rule 3. A script names its file itself, and its process is root's. */
@@ -94,7 +94,7 @@ static void by_image(const struct fold_frame *function, struct sourcereader *r)
 	if (function->origin != FOLD_NATIVE && function->origin != FOLD_GO)
 		return;
 	if (*path != '/' || stat(path, &st)) {
-		reader_nobody(r, "everybody: the file of the program is not here");
+		reader_without(r, "all users (the file of the program is not here)");
 		return;
 	}
 	snprintf(who, sizeof(who), "the owner of %.140s", path);
@@ -118,14 +118,14 @@ static void by_store(const struct selection *sel, struct sourcereader *r)
 		struct store_segment *s = NULL;
 
 		if (stat(sel->segments[i].path, &st) || !is_trusted(st.st_uid)) {
-			reader_set(r, st.st_uid ? st.st_uid : NOBODY, st.st_gid,
+			reader_set(r, st.st_uid ? st.st_uid : NO_RIGHTS, st.st_gid,
 				   "the owner of the store");
 			return;
 		}
 		if (select_segment(sel, sel->segments[i].path, &s, NULL) ||
 		    sql_number(store_segment_tables(s),
 			       "SELECT count(*) FROM run WHERE family = 'import'", 1)) {
-			reader_nobody(r, "everybody: another tool's profile may name it");
+			reader_without(r, "all users (a profile of another tool may name it)");
 			return;
 		}
 	}
@@ -181,8 +181,8 @@ static int open_regular(const char *path, const char *below, uint64_t most, stru
 	return fd < 0 ? -errno : fd;
 }
 
-/* Of the file system's rights alone. Without uid 0 the kernel takes CAP_DAC_OVERRIDE and the like
- * from the thread, too. */
+/* Of the file system's rights alone. Without uid 0 the kernel takes CAP_DAC_OVERRIDE and
+ * CAP_DAC_READ_SEARCH from the thread, too. */
 static bool rights_take(uint32_t uid, uint32_t gid)
 {
 	const gid_t group = gid;

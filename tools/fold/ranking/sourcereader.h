@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sourcereader: with whose rights the text of a source file is read. Its path comes from debug
- * information, or from a script's own code object, so whoever made the program has named it: were
- * it read with root's rights, a stranger's program could show any file. Without root, everybody
- * reads with their own rights. Root reads
+ * sourcereader: with which user's rights the text of a source file is read. Its path comes from
+ * debug information, or from a script's own code object, so the author of the program has named it:
+ * were it read with root's rights, a stranger's program could show any file. Users other than root
+ * read with their own rights. Root reads
  *   1. a path below a folder that the person gave (--source-dir) with root's rights, but follows no
  *      link that leads out of the folder;
  *   2. any other path as the user whose processes ran the function in this recording; if these are
  * of several users, or in a container (whose paths, and whose root, are not the host's), or the
- *      recording was imported, as nobody;
- *   3. if that user is root, as the owner of the file that the code is in; if that is gone, as
- * nobody;
+ *      recording was imported, as a user without rights (65534);
+ *   3. if that user is root, as the owner of the file that the code is in; if that is gone, as the
+ *      user without rights;
  *   4. of a store whose files belong to another user than root or `sonde`, as that user.
  */
 #ifndef SONDE_TOOLS_SOURCEREADER_H
