@@ -534,16 +534,17 @@ static const struct parse_key CPU_STAT_V1[] = {
 	{"nr_throttled", CGROUP_THROTTLED, 0, 0},
 	{"throttled_time", CGROUP_THROTTLED_US, 0, 1000},
 };
-/* `working` begins as the files not used lately. */
+/* `working` begins as the files not used lately. Shared memory and tmpfs count as files for the
+ * kernel, but it cannot reclaim them: they are in `anon`, too. */
 static const struct parse_key MEMORY_STAT[] = {
 	{"anon", CGROUP_ANON, 0, 0},         {"file", CGROUP_FILE, 0, 0},
 	{"kernel", CGROUP_KERNEL, 0, 0},     {"inactive_file", CGROUP_WORKING, 0, 0},
-	{"pgmajfault", CGROUP_MAJFLT, 0, 0},
+	{"pgmajfault", CGROUP_MAJFLT, 0, 0}, {"shmem", CGROUP_ANON, 0, 0, true},
 };
 static const struct parse_key MEMORY_STAT_V1[] = {
 	{"total_rss", CGROUP_ANON, 0, 0},          {"total_cache", CGROUP_FILE, 0, 0},
 	{"total_swap", CGROUP_SWAP, 0, 0},         {"total_inactive_file", CGROUP_WORKING, 0, 0},
-	{"total_pgmajfault", CGROUP_MAJFLT, 0, 0},
+	{"total_pgmajfault", CGROUP_MAJFLT, 0, 0}, {"total_shmem", CGROUP_ANON, 0, 0, true},
 };
 static const struct parse_key MEMORY_EVENTS[] = {
 	{"high", CGROUP_MEM_HIGH, 0, 0},

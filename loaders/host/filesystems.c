@@ -20,6 +20,7 @@
 #include "loaders/lib/bpf/run/events.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/proc/proc.h"
+#include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
@@ -110,6 +111,7 @@ static void add(struct filesystems *f, const struct parse_mount *m, uint64_t *de
 		x.full = was->full;
 		x.no_inodes = was->no_inodes;
 		x.locked = was->locked;
+		x.fills = was->fills;
 	}
 	while (i < f->n && strcmp(f->all[i].point, x.point) && device[i] != dev)
 		i++;
@@ -218,11 +220,13 @@ static void child_stop(struct filesystems *f)
 void filesystems_init(struct filesystems *f, int64_t idle_ns)
 {
 	*f = (struct filesystems){.meter = {.fact = &FS_FACT, .idle_ns = idle_ns}, .fd = -1};
+	fillers_init(&f->fillers);
 }
 
 void filesystems_release(struct filesystems *f)
 {
 	child_stop(f);
+	fillers_release(&f->fillers);
 	meter_release(&f->meter);
 	for (size_t i = 0; i < f->n; i++)
 		forget(&f->all[i]);
@@ -303,6 +307,9 @@ static void take(struct filesystems *f, struct family_host *h, struct filesystem
 	f->round.h = h;
 	if (a)
 		changes_find(h, x, &a->fs, f->round.utc_ns);
+	if (a && !x->read_only)
+		fillers_reading(&f->fillers, &x->fills, x->point, a->fs.f_blocks * block,
+				a->fs.f_bavail * block, clock_boot_ns());
 	meter_take(&f->meter, &f->round, &m, fs_names, x);
 }
 
@@ -355,6 +362,8 @@ static bool answered(struct filesystems *f, struct family_host *h, int64_t now_n
 
 bool filesystems_poll(struct filesystems *f, struct family_host *h, int64_t now_ns)
 {
+	bool fills = fillers_poll(&f->fillers, h, now_ns);
+
 	while (f->looking && f->at < f->n) {
 		if (f->asked_ns || ask(f, h, &f->all[f->at], now_ns)) {
 			if (!answered(f, h, now_ns))
@@ -366,5 +375,5 @@ bool filesystems_poll(struct filesystems *f, struct family_host *h, int64_t now_
 	if (f->looking)
 		meter_end(&f->meter);
 	f->looking = false;
-	return false;
+	return fills;
 }

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "loaders/lib/bpf/run/meter.h"
+#include "loaders/host/fillers.h"
 #include "loaders/host/parse.h"
 #include "loaders/host/events/change_detect.h"
 #include "schema/base/strbuf.h"
@@ -32,6 +33,7 @@ struct filesystem {
 	bool read_only, hangs, asked, answered;
 	struct change_level full, no_inodes, locked; /* locked: read-only */
 	int64_t rest_ns;                             /* not asked before */
+	struct fillers_of fills;
 	struct fact_row row;
 };
 
@@ -46,6 +48,7 @@ struct filesystems {
 						       because the kernel waits, too */
 	int fd;
 	struct strbuf text;
+	struct fillers fillers;
 };
 
 void filesystems_init(struct filesystems *f, int64_t idle_ns);

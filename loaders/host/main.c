@@ -48,13 +48,16 @@ struct host {
 };
 
 static struct host_opts {
-	int log_lines; /* 1: off */
+	int log_lines, fills; /* 1: off */
 } opts = {.log_lines = 1};
 
 static const struct option host_options[] = {
 	{"log-lines", 0, OPTION_ENUM, "on|off",
 	 "keep the last 20 log lines of a container that failed, secrets masked (default off)",
 	 OPTION_AT(struct host_opts, log_lines)},
+	{"fills", 0, OPTION_ENUM, "on|off",
+	 "look for what fills a file system that is nearly full (default on)",
+	 OPTION_AT(struct host_opts, fills)},
 	{0}};
 
 static int host_rights(const char *prog, struct err *e)
@@ -73,6 +76,7 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	hostwide_init(&s->wide, IDLE_NS);
 	cgroups_init(&s->cgroups, IDLE_NS);
 	filesystems_init(&s->filesystems, IDLE_NS);
+	s->filesystems.fillers.off = opts.fills;
 	processes_init(&s->processes, IDLE_PROCESS_NS);
 	jvms_init(&s->jvms, IDLE_NS);
 	container_events_init(&s->events);

@@ -85,6 +85,16 @@ static void put_scaled(struct fact_row *out, int column, uint64_t n, uint64_t mu
 		fact_put(out, column, n / (div ? div : 1));
 }
 
+static void put_key(struct fact_row *out, const struct parse_key *key, uint64_t n)
+{
+	uint64_t before =
+		key->add && fact_has(out, key->column) ? (uint64_t)out->v[key->column].number : 0;
+
+	put_scaled(out, key->column, n, key->mul, key->div);
+	if (before && fact_has(out, key->column))
+		fact_put(out, key->column, (uint64_t)out->v[key->column].number + before);
+}
+
 void parse_keys(const char *text, size_t len, const struct parse_key *keys, size_t n,
 		struct fact_row *out)
 {
@@ -103,7 +113,7 @@ void parse_keys(const char *text, size_t len, const struct parse_key *keys, size
 			    memcmp(keys[i].name, name, name_len))
 				continue;
 			if (number_next(&line, &value))
-				put_scaled(out, keys[i].column, value, keys[i].mul, keys[i].div);
+				put_key(out, &keys[i], value);
 			break;
 		}
 	}

@@ -16,11 +16,12 @@
 #include "schema/facts/fact.h"
 
 /* A line "NAME VALUE", "NAME: VALUE" or "NAME: VALUE kB" that goes to a column, times mul, by div
- * (0 is 1). */
+ * (0 is 1). `add`: to what an earlier line gave the column. */
 struct parse_key {
 	const char *name;
 	int column;
 	uint32_t mul, div;
+	bool add;
 };
 
 /* Of each line the first two words. meminfo, vmstat, cpu.stat, memory.stat, memory.events,

@@ -13,10 +13,12 @@
 
 #include "loaders/import/line.h"
 #include "loaders/import/stage.h"
+#include "loaders/lib/host/proc/args.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/location.h"
 #include "schema/store/write/writer.h"
@@ -93,16 +95,19 @@ static uint32_t process_of(struct importing *m, uint32_t index)
 				    .name = l->container,
 				    .image = l->image,
 				    .cgroup = ""};
+	struct strbuf args cleanup_strbuf = STRBUF_INIT; /* another tool masks nothing */
 	struct store_process p = {.pid = l->pid,
 				  .ppid = l->ppid,
 				  .uid = l->uid,
 				  .start_ns = l->start_ns,
 				  .comm = l->name,
 				  .exe = l->exe,
-				  .args = l->args,
 				  .cgroup = "",
 				  .unit = l->unit,
 				  .exec_id = m->exec_id};
+
+	args_mask_line(l->args, strlen(l->args), &args);
+	p.args = strbuf_str(&args);
 
 	/* no boot clock is known: what tells it from another of the pid is its place in the file
 	 * and the run */

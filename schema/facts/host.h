@@ -108,7 +108,8 @@
 	X(CGROUP_MEM, "mem", NUMBER, GAUGE, "bytes", "memory with files that are kept in memory")  \
 	X(CGROUP_WORKING, "working", NUMBER, GAUGE, "bytes",                                       \
 	  "the same without files not used lately")                                                \
-	X(CGROUP_ANON, "anon", NUMBER, GAUGE, "bytes", "programs' own memory")                     \
+	X(CGROUP_ANON, "anon", NUMBER, GAUGE, "bytes",                                             \
+	  "programs' own memory, and shared memory and tmpfs: what the kernel cannot reclaim")     \
 	X(CGROUP_FILE, "file", NUMBER, GAUGE, "bytes", "files in memory")                          \
 	X(CGROUP_KERNEL, "kernel", NUMBER, GAUGE, "bytes", "the kernel's memory for it")           \
 	X(CGROUP_SWAP, "swap", NUMBER, GAUGE, "bytes", "in swap")                                  \

@@ -14,6 +14,9 @@ static const struct family_setting HOST_SETTINGS[] = {
 	{{"log-lines", .words = "on|off", .fallback = "off", .like = "on or off",
 	  .help = "on: when a container fails, store the last 20 lines of its log, with secrets masked"},
 	 .option = "--log-lines"},
+	{{"fills", .words = "on|off", .fallback = "on", .like = "on or off",
+	  .help = "on: when a file system is nearly full, look for the files that fill it, at most once in 10 minutes"},
+	 .option = "--fills"},
 	{{0}},
 };
 

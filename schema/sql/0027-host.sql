@@ -117,7 +117,7 @@ CREATE TABLE cgroup_row( -- containers, units, slices and other cgroups, each wi
   cpu_limit_m INTEGER, -- gauge, thousandths of a CPU: limit; NULL: none
   mem INTEGER, -- gauge, bytes: memory with files that are kept in memory
   working INTEGER, -- gauge, bytes: the same without files not used lately
-  anon INTEGER, -- gauge, bytes: programs' own memory
+  anon INTEGER, -- gauge, bytes: programs' own memory, and shared memory and tmpfs: what the kernel cannot reclaim
   file INTEGER, -- gauge, bytes: files in memory
   kernel INTEGER, -- gauge, bytes: the kernel's memory for it
   swap INTEGER, -- gauge, bytes: in swap

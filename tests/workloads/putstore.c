@@ -9,12 +9,13 @@
  *       what follows belongs to this run; S in seconds since 1970, fractions allowed
  *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app",
  *    "thread": "app", "tid": 100, "container": "", "container_id": "", "started": "",
+ *    "project": "", "service": "" (of compose),
  *    "restarts": 0, "start": S (of the process), "label": 0, "max": 0,
  *    "hist": [1, 2], or "lengths": [ns, ns, ...],
  *    "stack": ["main", ["alloc", "app.c", 12], ...]}
  *       an amount, or samples if the kind is "cpu"; frames root first, each a name or
  *       [name, file, line]; all frames are in module = comm; "self": true makes the
- *       process one of sonde's own; "ppid", "exe" ("": a kernel thread), "lang"
+ *       process one of sonde's own; "ppid", "uid", "exe" ("": a kernel thread), "lang"
  *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}
  *       the rate at which the process's amounts are sampled
  *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}
@@ -43,6 +44,8 @@
  *    "pid": ...}
  *       a row of schema/facts, with its process and container as above; "columns": {...}
  *       for columns whose names are also keys here; "mate": {"pid": ...}, a second process
+ *   {"clock": -3600, "at": S}
+ *       the wall clock was set by so many seconds, and then said S
  *   {"flush": true}
  *       ends the batch
  */
@@ -104,6 +107,12 @@ static bool put_run(struct put *p, const json_t *o)
 	return p->run != 0;
 }
 
+static bool put_clock(struct put *p, const json_t *o)
+{
+	store_clock_changed(p->w, at_ns(o, "at"), clock_boot_offset_ns() + at_ns(o, "clock"));
+	return true;
+}
+
 static struct store_process process_told(struct put *p, const json_t *o)
 {
 	const char *comm = text(o, "comm", "app"), *name = text(o, "container", ""),
@@ -114,9 +123,12 @@ static struct store_process process_told(struct put *p, const json_t *o)
 				    .image = "debian:12",
 				    .cgroup = text(o, "cgroup", id),
 				    .started = text(o, "started", NULL),
+				    .project = text(o, "project", NULL),
+				    .service = text(o, "service", NULL),
 				    .restarts = (uint32_t)number(o, "restarts", 0)};
 	struct store_process x = {.pid = (uint32_t)number(o, "pid", 100),
 				  .ppid = (uint32_t)number(o, "ppid", 1),
+				  .uid = (uint32_t)number(o, "uid", 0),
 				  .exec_id = 1,
 				  .start_ticks = 1,
 				  .comm = comm,
@@ -396,6 +408,8 @@ static bool put_one(struct put *p, const json_t *o)
 		store_flush(p->w);
 		return true;
 	}
+	if (json_object_get(o, "clock"))
+		return put_clock(p, o);
 	if (json_object_get(o, "fact") && p->run)
 		return put_fact(p, o);
 	if (json_object_get(o, "end") && p->run)

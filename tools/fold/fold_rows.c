@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/store/read/waits.h"
 #include "tools/fold/fold_build.h"
@@ -59,15 +60,30 @@ static uint32_t reason_node(struct folding *f, uint32_t group, const struct stor
 
 /* --- sums --- */
 
+/* A run of which there are rows before its begin: the wall clock was set back meanwhile. */
+static int64_t run_begin(const struct folding *f, const struct store_run_row *run)
+{
+	int64_t gap = f->sel->gap_to_ns - f->sel->gap_from_ns;
+
+	if (run->from_ns >= f->sel->to_ns || (gap && run->from_ns == f->sel->gap_to_ns))
+		return f->sel->from_ns + run->bucket_s * NSEC_PER_SEC;
+	return run->from_ns > f->sel->from_ns ? run->from_ns : f->sel->from_ns;
+}
+
 static void add_run(struct folding *f, const struct store_run_row *run)
 {
-	int64_t from = run->from_ns > f->sel->from_ns ? run->from_ns : f->sel->from_ns;
+	int64_t from = run_begin(f, run);
 	int64_t to = run->to_ns < f->sel->to_ns ? run->to_ns : f->sel->to_ns;
 
 	if (run == f->heard_run)
 		return;
 	f->heard_run = run;
-	fold_spans_add(&f->heard, from, to);
+	if (f->sel->gap_from_ns > from && f->sel->gap_to_ns < to) {
+		fold_spans_add(&f->heard, from, f->sel->gap_from_ns);
+		fold_spans_add(&f->heard, f->sel->gap_to_ns, to);
+	} else {
+		fold_spans_add(&f->heard, from, to);
+	}
 	if (!f->pub->from_ns || from < f->pub->from_ns)
 		f->pub->from_ns = from;
 	if (to > f->pub->to_ns)

@@ -171,9 +171,7 @@ static void say_sums(const struct record *r, const char *rec, const struct fold 
 	fprintf(stderr, "%s%s done: %s of %.0f process%s in %s; %.0f lost; ",
 		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts),
 		record_most(r, "processes"), record_most(r, "processes") == 1 ? "" : "es",
-		units_seconds(record_num(l->done, "to") - record_num(l->done, "from"), took,
-			      sizeof(took)),
-		lost_total(r));
+		units_seconds(record_num(l->done, "took_s"), took, sizeof(took)), lost_total(r));
 	if (!only_reads(r))
 		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ",
 			frames > 0 ? 100 * record_sum(r, 'd', "frames_named") / frames : 100,
@@ -343,7 +341,7 @@ static bool interrupted(const struct record *r)
 static int say_nothing(const struct record *r, struct err *e)
 {
 	const json_t *done = first_done(r)->done;
-	double seconds = record_num(done, "to") - record_num(done, "from");
+	double seconds = record_num(done, "took_s");
 	const char *nothing = r->loaders.n == 1 ? r->loaders.v[0].family->nothing : NULL;
 	const char *lacks = json_string_value(json_object_get(done, "lacks"));
 	char took[UNITS_MAX];

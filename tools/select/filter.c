@@ -17,6 +17,11 @@
 
 #define CONTAINER_ID_MIN 6 /* the least digits of an id that name a container */
 
+/* What else a value of --container means; name only for what has no id. */
+struct container_called {
+	char *id, *name;
+};
+
 struct filter_value {
 	char *given;      /* as typed */
 	const char *text; /* into given, behind `!` and `~` */
@@ -24,6 +29,8 @@ struct filter_value {
 	regex_t re;
 	uint64_t number; /* of pid, tid; of user if is_number */
 	bool is_number;
+	struct container_called *called;
+	size_t n_called, cap_called;
 };
 
 struct filter_values {
@@ -57,6 +64,18 @@ struct filters *filters_new(void)
 	return mem_alloc(sizeof(struct filters));
 }
 
+static void value_release(struct filter_value *v)
+{
+	if (v->regex)
+		regfree(&v->re);
+	for (size_t i = 0; i < v->n_called; i++) {
+		free(v->called[i].id);
+		free(v->called[i].name);
+	}
+	free(v->called);
+	free(v->given);
+}
+
 void filters_free(struct filters *f)
 {
 	size_t i;
@@ -65,9 +84,7 @@ void filters_free(struct filters *f)
 		return;
 	for (int k = 0; k < FILTER_N; k++) {
 		for (i = 0; i < f->kinds[k].n; i++) {
-			if (f->kinds[k].items[i].regex)
-				regfree(&f->kinds[k].items[i].re);
-			free(f->kinds[k].items[i].given);
+			value_release(&f->kinds[k].items[i]);
 		}
 		free(f->kinds[k].items);
 	}
@@ -158,6 +175,36 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+const char *filters_container(const struct filters *f, size_t i)
+{
+	const struct filter_values *v = &f->kinds[FILTER_CONTAINER];
+
+	for (size_t k = 0; k < v->n; k++)
+		if (!v->items[k].regex && i-- == 0)
+			return v->items[k].text;
+	return NULL;
+}
+
+void filters_container_is(struct filters *f, size_t i, const char *id, const char *name)
+{
+	struct filter_values *values = &f->kinds[FILTER_CONTAINER];
+	struct filter_value *v = values->items;
+
+	while (v->regex || i--)
+		v++;
+	for (size_t k = 0; k < v->n_called; k++)
+		if (!strcmp(v->called[k].id, id) && !strcmp(v->called[k].name, name))
+			return;
+	mem_grow(v->called, v->n_called, v->cap_called);
+	v->called[v->n_called++] = (struct container_called){mem_strdup(id), mem_strdup(name)};
+}
+
+static bool is_called(const struct container_called *x, const struct store_process_row *p)
+{
+	return *p->container_id ? !strcmp(x->id, p->container_id) :
+				  *x->name && !strcmp(x->name, p->container);
+}
+
 static bool equal_container(const struct filter_value *v, const struct store_process_row *p)
 {
 	size_t len = strlen(v->text);
@@ -165,8 +212,13 @@ static bool equal_container(const struct filter_value *v, const struct store_pro
 	const char *slash =
 		store_names_hosts() ? strchr(p->container, '/') : NULL; /* without its host */
 
-	return !strcmp(v->text, p->container) || (slash && !strcmp(v->text, slash + 1)) ||
-	       (len >= CONTAINER_ID_MIN && !strncmp(v->text, p->container_id, len));
+	if (!strcmp(v->text, p->container) || (slash && !strcmp(v->text, slash + 1)) ||
+	    (len >= CONTAINER_ID_MIN && !strncmp(v->text, p->container_id, len)))
+		return true;
+	for (size_t i = 0; i < v->n_called; i++)
+		if (is_called(&v->called[i], p))
+			return true;
+	return false;
 }
 
 static bool equal_unit(const char *text, const char *unit)

@@ -40,6 +40,11 @@ bool filters_empty(const struct filters *f);
 bool filters_have(const struct filters *f, enum filter_kind kind);
 /* The i-th value of a kind that is a plain name, no `!`, no `~`; NULL past the last. Borrowed. */
 const char *filters_plain(const struct filters *f, enum filter_kind kind, size_t i);
+/* The i-th value of --container that is no regular expression, with or without `!`; NULL past the
+ * last. Borrowed. */
+const char *filters_container(const struct filters *f, size_t i);
+/* That value means this container, too (called.h). `id` and `name` may be "". */
+void filters_container_is(struct filters *f, size_t i, const char *id, const char *name);
 /* All kinds but the thread's and the host's; the host's; the thread's. */
 bool filters_want_process(const struct filters *f, const struct store_process_row *p);
 bool filters_want_host(const struct filters *f, const char *host);

@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recordings: the runs of a store, over all its segments, numbered. A run that goes on in the next
+/*
+ * recordings: the runs of a store, over all its segments, numbered. A run that goes on in the next
  * segment has the same token there; runs of several families that were begun together are one
- * recording. */
+ * recording.
+ *
+ * A recording's range is that of its rows. A run's begin is written once, so where the wall clock
+ * was set back during the run, rows are earlier. Then they are looked for:
+ *   1. The table clock has how far UTC was ahead of the boot clock at the start of a segment and at
+ *      each change: in this segment that was less than before, in a segment that the recording is
+ * in.
+ *   2. The segment has rows from before the run's begin.
+ *
+ * A gap is a time that no clock showed while the recording went on: after the clock was set
+ * forward, or between the rows of after it was set back and the run's begin.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -9,7 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/facts/fact.h"
+#include "schema/store/model/sql.h"
 #include "tools/select/select.h"
 
 struct list {
@@ -18,6 +34,15 @@ struct list {
 };
 
 #define ALWAYS_BUCKET_S 10 /* as long as buckets of what records always are at least */
+
+#define STEP_NS NSEC_PER_SEC /* clocks that are set by less are not looked at */
+
+/* A segment, and by how much UTC was ahead of the boot clock: at least and at most. */
+struct place {
+	const struct store_segment_info *info;
+	sqlite3 *db;
+	int64_t t0, offset_least, offset_most;
+};
 
 #define RUNS_SQL                                                                                                     \
 	"SELECT id, iif(recording, recording, token), family, options, scope, bucket_s, from_ns, to_ns, state, pid," \
@@ -51,6 +76,7 @@ static struct select_recording *add_new(struct list *l, sqlite3_stmt *st)
 	r->scope = (enum store_scope)sqlite3_column_int(st, 4);
 	r->bucket_s = (uint32_t)sqlite3_column_int(st, 5);
 	r->from_ns = sqlite3_column_int64(st, 6);
+	r->offset_ns = INT64_MIN / 2;
 	r->always = !sqlite3_column_int(st, 11) && r->bucket_s >= ALWAYS_BUCKET_S;
 	return r;
 }
@@ -89,39 +115,149 @@ static void sum_up(struct select_recording *r)
 	}
 }
 
+/* --- rows from before the run's begin --- */
+
+/* The run's buckets before `begin` in that table, seconds since t0; *first and *last grow. A table
+ * that an older schema does not have holds nothing. */
+static void earlier_in(const struct place *x, const char *sql, int64_t run, int64_t begin,
+		       int64_t *first, int64_t *last)
+{
+	sqlite3_stmt *st = NULL;
+
+	if (sqlite3_prepare_v2(x->db, sql, -1, &st, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, run);
+		sqlite3_bind_int64(st, 2, begin);
+		if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_type(st, 0) != SQLITE_NULL) {
+			if (sqlite3_column_int64(st, 0) < *first)
+				*first = sqlite3_column_int64(st, 0);
+			if (sqlite3_column_int64(st, 1) > *last)
+				*last = sqlite3_column_int64(st, 1);
+		}
+	}
+	sqlite3_finalize(st);
+}
+
+#define EARLIER(from, ts, run) \
+	"SELECT min(" ts "), max(" ts ") FROM " from " WHERE " run " = ?1 AND " ts " < ?2"
+
+static void earlier(const struct place *x, int64_t run, int64_t begin, int64_t *first,
+		    int64_t *last)
+{
+	static const char *const tables[] = {
+		EARLIER("sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task",
+			"x.ts", "t.run"),
+		EARLIER("amount x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task",
+			"x.ts", "t.run"),
+		EARLIER("wait_row x JOIN task t ON t.id = x.task", "x.ts", "t.run"),
+		EARLIER("request_row", "ts", "run"),
+	};
+	char sql[128];
+
+	*first = INT64_MAX;
+	*last = INT64_MIN;
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		earlier_in(x, tables[i], run, begin, first, last);
+	for (size_t i = 0; FACTS[i]; i++) {
+		snprintf(sql, sizeof(sql), EARLIER("%s", "ts", "run"), FACTS[i]->table);
+		earlier_in(x, sql, run, begin, first, last);
+	}
+}
+
+static void take_gap(struct select_recording *r, int64_t from_ns, int64_t to_ns)
+{
+	if (to_ns - from_ns <= r->gap_to_ns - r->gap_from_ns)
+		return;
+	r->gap_from_ns = from_ns;
+	r->gap_to_ns = to_ns;
+}
+
+static void take_earlier(const struct place *x, struct select_recording *r, int64_t run,
+			 int64_t from_ns)
+{
+	int64_t begin = from_ns / NSEC_PER_SEC - x->t0, first, last, end_ns;
+
+	if (x->offset_least >= r->offset_ns - STEP_NS || x->info->from_ns >= from_ns)
+		return;
+	earlier(x, run, begin, &first, &last);
+	if (first == INT64_MAX)
+		return;
+	if ((x->t0 + first) * NSEC_PER_SEC < r->from_ns)
+		r->from_ns = (x->t0 + first) * NSEC_PER_SEC;
+	end_ns = (x->t0 + last + r->bucket_s) * NSEC_PER_SEC;
+	take_gap(r, end_ns, from_ns);
+}
+
+/* Where the clock was set forward while the run went on: the largest step that the segment has on
+ * record. */
+static void take_forward(const struct place *x, struct select_recording *r, int64_t from_ns,
+			 int64_t to_ns)
+{
+	static const char sql[] =
+		"SELECT utc_ns - step, utc_ns FROM (SELECT utc_ns, boot_offset_ns - lag(boot_offset_ns)"
+		" OVER (ORDER BY utc_ns - boot_offset_ns) AS step FROM clock)"
+		" WHERE step > ?1 AND utc_ns - step > ?2 AND utc_ns < ?3 ORDER BY step DESC LIMIT 1";
+	sqlite3_stmt *st = NULL;
+
+	if (x->offset_least >= x->offset_most - STEP_NS)
+		return;
+	if (sqlite3_prepare_v2(x->db, sql, -1, &st, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, STEP_NS);
+		sqlite3_bind_int64(st, 2, from_ns);
+		sqlite3_bind_int64(st, 3, to_ns);
+		if (sqlite3_step(st) == SQLITE_ROW)
+			take_gap(r, sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1));
+	}
+	sqlite3_finalize(st);
+}
+
 /* Later segments know more of the end, so they come later. */
-static void take_row(struct list *l, sqlite3_stmt *st, const char *path)
+static void take_row(struct list *l, sqlite3_stmt *st, const struct place *x)
 {
 	struct select_recording *r = find_token(l, (uint64_t)sqlite3_column_int64(st, 1));
 	struct select_part *part;
 	struct select_run *run;
+	int64_t from_ns;
 
 	if (!r)
 		r = add_new(l, st);
+	if (x->offset_most > r->offset_ns)
+		r->offset_ns = x->offset_most;
+	from_ns = sqlite3_column_int64(st, 6);
+	take_earlier(x, r, sqlite3_column_int64(st, 0), from_ns);
+	take_forward(x, r, from_ns, sqlite3_column_int64(st, 7));
 	part = part_of(r, column_text(st, 2));
 	part->state = sqlite3_column_int(st, 8);
 	part->pid = sqlite3_column_int64(st, 9);
 	part->period_ns = (uint64_t)sqlite3_column_int64(st, 10);
-	if (sqlite3_column_int64(st, 6) < r->from_ns)
-		r->from_ns = sqlite3_column_int64(st, 6);
+	if (from_ns < r->from_ns)
+		r->from_ns = from_ns;
 	if (sqlite3_column_int64(st, 7) > r->to_ns)
 		r->to_ns = sqlite3_column_int64(st, 7);
 	r->runs = mem_realloc(r->runs, (r->n_runs + 1) * sizeof(*r->runs));
 	run = &r->runs[r->n_runs++];
-	snprintf(run->segment, sizeof(run->segment), "%s", path);
+	snprintf(run->segment, sizeof(run->segment), "%s", x->info->path);
 	run->run = sqlite3_column_int64(st, 0);
 }
 
-static int read_runs(struct list *l, struct store_segment *s, const char *path, struct err *e)
+static int read_runs(struct list *l, struct store_segment *s, const struct store_segment_info *info,
+		     struct err *e)
 {
 	sqlite3 *db = store_segment_tables(s);
+	const struct place x = {
+		.info = info,
+		.db = db,
+		.t0 = sql_number(db, "SELECT value FROM meta WHERE key = 't0'", 0),
+		.offset_least = sql_number(db, "SELECT min(boot_offset_ns) FROM clock", INT64_MAX),
+		.offset_most = sql_number(db, "SELECT max(boot_offset_ns) FROM clock", INT64_MIN),
+	};
+	const char *path = info->path;
 	sqlite3_stmt *st = NULL;
 	int rc;
 
 	rc = sqlite3_prepare_v2(db, RUNS_SQL, -1, &st, NULL);
 	if (rc == SQLITE_OK)
 		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
-			take_row(l, st, path);
+			take_row(l, st, &x);
 	if (rc != SQLITE_DONE)
 		rc = err_set(e, -EIO, EXIT_STORE, "cannot read the runs of %s: %s", path,
 			     sqlite3_errmsg(db));
@@ -137,7 +273,7 @@ static int read_segment(struct list *l, const struct store_segment_info *info, s
 	int rc = s ? 0 : store_segment_open(info->path, &s, e);
 
 	if (!rc)
-		rc = read_runs(l, s, info->path, e);
+		rc = read_runs(l, s, info, e);
 	if (!info->open)
 		store_segment_close(s);
 	return rc;

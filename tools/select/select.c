@@ -20,11 +20,15 @@
 #include "schema/store/read/unreadable.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
+#include "tools/select/called.h"
 #include "tools/select/filter.h"
 #include "tools/select/word.h"
 
 #define DEFAULT_NS (15ll * 60 * NSEC_PER_SEC)
 #define AT_NS      (30ll * NSEC_PER_SEC)
+#define SET_BACK_NS                                                                               \
+	(60ll * NSEC_PER_SEC) /* what was recorded so far in the future, an earlier clock stamped \
+			       */
 
 #define ARG(field) OPTION_AT(struct select_args, field)
 
@@ -246,25 +250,42 @@ static int parse_rec(const char *text, size_t n, size_t *index, struct err *e)
 /* All of it when named, else its last 15 minutes. A bucket begins before what it holds. */
 static void range_recording(struct selection *s, struct select_recording *r, bool whole)
 {
+	int64_t took_ns;
+
 	s->rec = r->number;
 	s->from_ns = r->from_ns - r->bucket_s * NSEC_PER_SEC;
 	s->to_ns = r->to_ns > r->from_ns ? r->to_ns : r->from_ns + 1;
-	if (!whole && s->to_ns - s->from_ns > DEFAULT_NS)
+	s->gap_from_ns = r->gap_from_ns;
+	s->gap_to_ns = r->gap_to_ns;
+	took_ns = s->to_ns - s->from_ns - (r->gap_to_ns - r->gap_from_ns);
+	if (!whole && took_ns > DEFAULT_NS)
 		s->from_ns = s->to_ns - DEFAULT_NS;
 	s->runs = take_ptr(r->runs);
 	s->n_runs = r->n_runs;
 	r->n_runs = 0;
 }
 
+/* What goes on has its last rows now. Rows of later times are of before the clock was set back. */
+static bool goes_on_before(const struct select_recording *r, int64_t now)
+{
+	return r->always && !r->state && r->from_ns < now && r->to_ns > now + SET_BACK_NS;
+}
+
 /* Each family begins and ends by itself, and again after each restart. Of what records always the
  * last 15 minutes, of what was imported all. */
-static void range_always(struct selection *s, const struct select_recording *list, size_t n)
+static void range_always(struct selection *s, const struct select_recording *list, size_t n,
+			 int64_t now)
 {
 	int64_t from_ns = INT64_MAX, last_ns;
+	bool set_back = false;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		if (list[i].always && list[i].to_ns > s->to_ns)
 			s->to_ns = list[i].to_ns;
+		set_back = set_back || goes_on_before(&list[i], now);
+	}
+	if (set_back)
+		s->to_ns = now;
 	last_ns = s->to_ns - DEFAULT_NS;
 	for (size_t i = 0; i < n; i++) {
 		int64_t begin_ns = list[i].from_ns - list[i].bucket_s * NSEC_PER_SEC;
@@ -279,7 +300,7 @@ static void range_always(struct selection *s, const struct select_recording *lis
 	s->from_ns = from_ns < INT64_MAX ? from_ns : last_ns;
 }
 
-static int range_of_recording(struct selection *s, const char *rec, struct err *e)
+static int range_of_recording(struct selection *s, const char *rec, int64_t now, struct err *e)
 {
 	struct select_recording *list = NULL;
 	size_t n = 0, index = 0;
@@ -293,7 +314,7 @@ static int range_of_recording(struct selection *s, const char *rec, struct err *
 	if (!rc)
 		rc = parse_rec(rec ? rec : "last", n, &index, e);
 	if (!rc && !rec && list[index].always)
-		range_always(s, list, n);
+		range_always(s, list, n, now);
 	else if (!rc)
 		range_recording(s, &list[index], rec != NULL);
 	select_recordings_free(list, n);
@@ -336,7 +357,7 @@ static int resolve_range(struct selection *s, const struct select_args *a, int64
 	if (a->at)
 		return range_at(s, a, now, e);
 	return !a->rec && store_names_hosts() ? range_of_hosts(s, e) :
-						range_of_recording(s, a->rec, e);
+						range_of_recording(s, a->rec, now, e);
 }
 
 static void describe_range(struct selection *s, int64_t now)
@@ -589,6 +610,8 @@ static int resolve(struct selection *s, const struct select_args *a, char *const
 		rc = find_segments(s, e);
 	if (!rc)
 		rc = resolve_words(s, words, n_words, quiet, e);
+	if (!rc)
+		rc = called_find(s, s->filters, e);
 	if (rc)
 		return rc;
 	say_unknown(s);

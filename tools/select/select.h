@@ -19,10 +19,10 @@
  *   2. A leading `!` is NOT: what it matches is excluded. A kind with only `!` values includes the
  *      rest.
  *   3. `~re` (`!~re`) is a POSIX extended regular expression, found anywhere; else the whole value
- *      must be equal. Also equal: container: an id, or 6 or more first digits of it; exe: its last
- *      component; user: name or number; unit: without `.service`; cgroup: a path inside that one;
- *      lang: in any case of letters, by what else it is called (jvm), or by the runtime with its
- *      version (go1.22.1).
+ *      must be equal. Also equal: container: an id, or 6 or more first digits of it, the service or
+ *      project of compose, or a name that it had in the range; exe: its last component; user: name
+ * or number; unit: without `.service`; cgroup: a path inside that one; lang: in any case of
+ * letters, by what else it is called (jvm), or by the runtime with its version (go1.22.1).
  *   4. comm matches the process's command name. tid is the thread's id.
  *   5. samples, events, objects, time and bytes are not systemd units: `--unit bytes` selects the
  *      number by which a kind of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a
@@ -88,11 +88,12 @@ struct select_run {
 struct filters;
 
 struct selection {
-	const char *store;       /* folder or file, borrowed */
-	const char *measure;     /* rule 5: "bytes", ...; NULL: not given; borrowed */
-	int64_t from_ns, to_ns;  /* UTC, half-open */
-	int64_t rec;             /* number of the recording, 0: whatever covers the range */
-	struct select_run *runs; /* that recording's rows by segment */
+	const char *store;              /* folder or file, borrowed */
+	const char *measure;            /* rule 5: "bytes", ...; NULL: not given; borrowed */
+	int64_t from_ns, to_ns;         /* UTC, half-open */
+	int64_t gap_from_ns, gap_to_ns; /* of that recording (select_recording); or both 0 */
+	int64_t rec;                    /* number of the recording, 0: whatever covers the range */
+	struct select_run *runs;        /* that recording's rows by segment */
 	size_t n_runs;
 	struct store_segment_info *segments; /* those that touch the range, oldest first */
 	size_t n_segments;
@@ -153,11 +154,14 @@ struct select_recording {
 	char *options;
 	enum store_scope scope;
 	uint32_t bucket_s;
-	uint64_t period_ns; /* of the part that samples by time */
-	int64_t from_ns, to_ns;
-	bool always; /* not made by `sonde record`: one of the runs of what records always */
-	int state;   /* 0 while one part goes on, 2 where one was killed */
-	int64_t pid; /* of the first part */
+	uint64_t period_ns;     /* of the part that samples by time */
+	int64_t from_ns, to_ns; /* of its rows, even if the wall clock was set back meanwhile */
+	int64_t offset_ns;      /* the most that UTC was ahead of the boot clock meanwhile */
+	int64_t gap_from_ns,
+		gap_to_ns; /* a time that no clock showed meanwhile, since one was set; or both 0 */
+	bool always;       /* not made by `sonde record`: one of the runs of what records always */
+	int state;         /* 0 while one part goes on, 2 where one was killed */
+	int64_t pid;       /* of the first part */
 	struct select_part *parts; /* by family, in the order they began */
 	size_t n_parts;
 	struct select_run *runs;

@@ -17,7 +17,8 @@
 
 #define LISTED 6
 
-void names_add(struct names *l, enum filter_kind kind, const char *text, const char *id)
+static void add(struct names *l, enum filter_kind kind, const char *text, const char *id,
+		bool whole)
 {
 	bool fresh = false;
 
@@ -28,7 +29,12 @@ void names_add(struct names *l, enum filter_kind kind, const char *text, const c
 	if (!fresh)
 		return;
 	mem_grow(l->items, l->n, l->cap);
-	l->items[l->n++] = (struct name){kind, mem_strdup(text), mem_strdup(id)};
+	l->items[l->n++] = (struct name){kind, mem_strdup(text), mem_strdup(id), whole};
+}
+
+void names_add(struct names *l, enum filter_kind kind, const char *text, const char *id)
+{
+	add(l, kind, text, id, false);
 }
 
 void names_release(struct names *l)
@@ -53,17 +59,20 @@ static void add_row(struct names *l, sqlite3_stmt *st)
 
 	if (kind == FILTER_UNIT && len > 8 && !strcmp(copy + len - 8, ".service"))
 		copy[len - 8] = '\0';
-	names_add(l, kind, copy, id ? id : "");
+	add(l, kind, copy, id ? id : "", sqlite3_column_int(st, 3));
 	free(copy);
 }
 
 int names_read(struct names *l, const char *segment_path, struct err *e)
 {
 	static const char sql[] =
-		"SELECT DISTINCT ?1, container, container_id FROM processes WHERE container <> '' UNION ALL "
-		"SELECT DISTINCT ?2, unit, '' FROM processes WHERE unit <> '' UNION ALL "
-		"SELECT DISTINCT ?3, comm, '' FROM processes UNION ALL "
-		"SELECT DISTINCT ?4, pid, '' FROM processes";
+		"SELECT DISTINCT ?1, container, container_id, 0 FROM processes WHERE container <> '' UNION ALL "
+		"SELECT DISTINCT ?2, unit, '', 0 FROM processes WHERE unit <> '' UNION ALL "
+		"SELECT DISTINCT ?3, comm, '', 0 FROM processes UNION ALL "
+		"SELECT DISTINCT ?4, pid, '', 0 FROM processes UNION ALL "
+		"SELECT DISTINCT ?1, name, runtime_id, 1 FROM containers UNION ALL "
+		"SELECT DISTINCT ?1, service, '', 1 FROM containers UNION ALL "
+		"SELECT DISTINCT ?1, project, '', 1 FROM containers";
 	static const enum filter_kind kinds[] = {FILTER_CONTAINER, FILTER_UNIT, FILTER_COMM,
 						 FILTER_PID};
 	struct store_segment *s = NULL;
@@ -101,7 +110,7 @@ static bool is_whole(const struct name *n, const char *word)
 
 static bool is_part(const struct name *n, const char *word)
 {
-	return n->kind != FILTER_PID && strcasestr(n->text, word);
+	return n->kind != FILTER_PID && !n->whole && strcasestr(n->text, word);
 }
 
 /* The order in which one and the same name is taken: container, unit, command, pid. */

@@ -20,7 +20,8 @@ struct names {
 	struct name {
 		enum filter_kind kind;
 		char *text;
-		char *id; /* of a container, "" */
+		char *id;   /* of a container, "" */
+		bool whole; /* a service or project of compose: not found by a part of it */
 	} * items;
 	size_t n, cap;
 	struct idmap known; /* hash of (kind, text) -> 1 */

@@ -111,7 +111,8 @@ static const char RANGE_TEXT[] =
 
 static const char FILTER_TEXT[] =
 	"filters, the same for every verb\n"
-	"  --container NAME   name, id, or at least the first 6 digits of the id\n"
+	"  --container NAME   name, also one that it had; id, or at least the first 6 digits of it; or of\n"
+	"                     compose the SERVICE, PROJECT or PROJECT/SERVICE\n"
 	"  --image NAME       the container's image\n"
 	"  --pid N  --tid N   process or thread, as numbered on the host\n"
 	"  --comm NAME        command name of the process\n"

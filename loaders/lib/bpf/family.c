@@ -211,6 +211,7 @@ static void send_done(struct session *s)
 	json_object_set_new(line, "user_complete", json_integer((json_int_t)r->user_complete));
 	json_object_set_new(line, "from", json_real((double)r->from_ns / 1e9));
 	json_object_set_new(line, "to", json_real((double)r->to_ns / 1e9));
+	json_object_set_new(line, "took_s", json_real((double)r->took_ns / 1e9));
 	json_object_set_new(line, "self_cores", json_real(r->self_cores));
 	json_object_set_new(line, "edges_cpu_s", json_real(r->edges_cpu_s));
 	json_object_set_new(line, "first_s", r->first_s < 0 ? json_null() : json_real(r->first_s));
@@ -236,7 +237,7 @@ static void print_done(const struct session *s)
 
 	fprintf(stderr, "%s: %llu %ss of %llu processes in %.1f s, %llu lost; ", s->prog,
 		(unsigned long long)r->stored, r->frames || !f ? "sample" : f->event,
-		(unsigned long long)r->processes, (double)(r->to_ns - r->from_ns) / 1e9,
+		(unsigned long long)r->processes, (double)r->took_ns / 1e9,
 		(unsigned long long)capture_lost(r));
 	if (r->frames)
 		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ", named,

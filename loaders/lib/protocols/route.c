@@ -115,6 +115,44 @@ bool route_is_id(const uint8_t *p, size_t n)
 	return digits + dashes == n || (hex + dashes == n && hex >= HEX) || longest >= TOKEN;
 }
 
+/* By the first letter, bits by the second: the 250 pairs of 676 that are most frequent in 29 000
+ * identifiers, names of files and of packages. */
+static const uint32_t frequent[26] = {
+	0x13ebd4e, 0x0164911, 0x01ecd95, 0x0164f1b, 0x0efb87f, 0x0124931, 0x0066911,
+	0x0084111, 0x2aef87f, 0x0040001, 0x0000111, 0x11c4919, 0x014d917, 0x03ce57d,
+	0x07efc6f, 0x11ec991, 0x0100000, 0x13e7d5d, 0x11cdd9d, 0x11ec995, 0x00eb95f,
+	0x0000111, 0x0004111, 0x0080000, 0x00ca000, 0x0000010};
+
+static bool is_small(uint8_t c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+static size_t pair_score(uint8_t a, uint8_t b)
+{
+	size_t score = 0;
+
+	if (byte_is_letter(a) && byte_is_letter(b)) {
+		if (!(frequent[(a | 0x20) - 'a'] & 1u << ((b | 0x20) - 'a')))
+			score += 2;
+		return score + (is_small(a) && !is_small(b));
+	}
+	if (byte_is_digit(a) && byte_is_digit(b))
+		return 1;
+	return (byte_is_digit(a) && byte_is_letter(b)) || (byte_is_letter(a) && byte_is_digit(b)) ?
+		       2 :
+		       0;
+}
+
+bool route_is_token(const uint8_t *p, size_t n)
+{
+	size_t score = 0;
+
+	for (size_t i = 1; i < n; i++)
+		score += pair_score(p[i - 1], p[i]);
+	return n >= ROUTE_TOKEN && score >= 9 && score * 5 >= 4 * (n - 1);
+}
+
 static struct route *child(struct routes *r, struct route *at, uint64_t hash)
 {
 	struct route **link = &at->children;
@@ -142,14 +180,16 @@ static struct route *part(struct routes *r, struct route *at, const uint8_t *p, 
 	id = id > 1 && n - id < 6 ? id - 1 : n;
 	if (!at)
 		text = "{name}", m = 6;
-	else if (n == 4 && !memcmp(p, "{id}", 4))
+	else if ((n == 4 && !memcmp(p, "{id}", 4)) || (n == 1 && *p == '*'))
 		;
 	else if (route_is_id(p, id))
 		text = "{id}", m = 4;
+	else if (route_is_token(p, id))
+		text = "*", m = 1;
 	else if (at->any)
 		text = "{name}", m = 6;
 	if (text != (const char *)p)
-		id = m == 4 && at ? id : n;
+		id = m < 6 && at ? id : n; /* {name} has no suffix */
 	else
 		id = n;
 	to = at ? child(r, at, hash_bytes(n - id, text, m)) : NULL;
@@ -165,6 +205,11 @@ static struct route *part(struct routes *r, struct route *at, const uint8_t *p, 
 	memcpy(out + *len, p + id, n - id);
 	*len += n - id;
 	return to;
+}
+
+static bool ends_part(uint8_t c, char mark)
+{
+	return c == (uint8_t)mark || (mark == '/' && (c == '?' || c == '#' || c == ';'));
 }
 
 size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size_t n, char mark,
@@ -190,10 +235,12 @@ size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size
 			len += 3;
 			break;
 		}
-		while (i < n && path[i] != (uint8_t)mark &&
-		       !(mark == '/' && (path[i] == '?' || path[i] == '#')))
+		while (i < n && !ends_part(path[i], mark))
 			i++;
 		at = part(r, at, path + from, i - from, out, &len);
+		while (i < n && path[i] == ';' && mark == '/')
+			for (i++; i < n && !ends_part(path[i], mark);)
+				i++;
 	}
 	out[len] = '\0';
 	return len;

@@ -327,13 +327,13 @@ static int minutes_one(struct work *w, const char *name, struct err *e)
 /* -EAGAIN: another process holds it. */
 static int lock_sealing(const char *dir, struct err *e)
 {
-	cleanup_fd int fd = -1;
+	cleanup_fd int at = folder_open(dir), fd = -1;
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/sealing", dir);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	fd = at < 0 ? at : openat(at, "sealing", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0) {
-		int rc = -errno;
+		int rc = at < 0 ? at : -errno;
 
 		err_set(e, rc,
 			rc == -EACCES || rc == -EROFS || rc == -EPERM ? EXIT_PERMISSION :
@@ -343,7 +343,7 @@ static int lock_sealing(const char *dir, struct err *e)
 					   "run it with sudo");
 		return rc;
 	}
-	folder_own(fd, path, 0640);
+	folder_own_at(at, fd, "sealing", 0640);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return -EAGAIN;
 	return take_fd(&fd);

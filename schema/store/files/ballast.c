@@ -3,43 +3,36 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
 #include "schema/store/files/folder.h"
 
-static int ballast_path(const char *dir, char path[PATH_MAX])
-{
-	return (size_t)snprintf(path, PATH_MAX, "%s/ballast", dir) < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
 void ballast_keep(const char *dir, uint64_t bytes, uint64_t free_bytes, uint64_t reserve)
 {
-	cleanup_fd int fd = -1;
-	char path[PATH_MAX];
+	cleanup_fd int at = folder_open(dir), fd = -1;
 	struct stat st;
 
-	if (ballast_path(dir, path))
+	if (at < 0)
 		return;
-	if (stat(path, &st) == 0 && (uint64_t)st.st_size == bytes)
+	if (fstatat(at, "ballast", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    (uint64_t)st.st_size == bytes)
 		return;
-	(void)unlink(path);
+	(void)unlinkat(at, "ballast", 0);
 	if (!bytes || free_bytes < reserve + 2 * bytes)
 		return;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+	fd = openat(at, "ballast", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 	if (fd < 0)
 		return; /* it is tried again at the next look */
-	folder_own(fd, path, 0640);
+	folder_own_at(at, fd, "ballast", 0640);
 	if (posix_fallocate(fd, 0, (off_t)bytes))
-		(void)unlink(path);
+		(void)unlinkat(at, "ballast", 0);
 }
 
 bool ballast_drop(const char *dir)
 {
-	char path[PATH_MAX];
+	cleanup_fd int at = folder_open(dir);
 
-	return !ballast_path(dir, path) && unlink(path) == 0;
+	return at >= 0 && unlinkat(at, "ballast", 0) == 0;
 }

@@ -61,6 +61,31 @@ void folder_own(int fd, const char *path, mode_t mode)
 	folder_share(fd, mode);
 }
 
+void folder_own_at(int dir, int fd, const char *name, mode_t mode)
+{
+	owner_inherit_at(dir, name);
+	folder_share(fd, mode);
+}
+
+int folder_open(const char *dir)
+{
+	cleanup_fd int fd = open(dir, O_PATH | O_NOFOLLOW | O_CLOEXEC), target = -1;
+	struct stat st, link;
+
+	if (fd < 0 || fstat(fd, &link) < 0)
+		return -errno;
+	if (S_ISDIR(link.st_mode))
+		return take_fd(&fd);
+	if (!S_ISLNK(link.st_mode))
+		return -ENOTDIR;
+	target = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (target < 0 || fstat(target, &st) < 0)
+		return -errno;
+	if (geteuid() == 0 && link.st_uid != 0 && link.st_uid != st.st_uid)
+		return -EPERM;
+	return take_fd(&target);
+}
+
 static int folder_refuse(const char *dir, int error, struct err *e)
 {
 	if (error == ENOSPC || error == EDQUOT)
@@ -331,17 +356,20 @@ static int folder_next_name(const char *dir, char stamp[17], int *number)
 
 int folder_new_segment(const char *dir, char path[PATH_MAX], struct err *e)
 {
-	char stamp[17];
+	cleanup_fd int at = folder_open(dir);
+	char stamp[17], name[SEGMENT_NAME_MAX];
 	int number;
-	int rc = folder_next_name(dir, stamp, &number);
+	int rc = at < 0 ? at : folder_next_name(dir, stamp, &number);
 
 	for (; !rc && number < 10000; number++) {
 		cleanup_fd int fd = -1;
 
-		snprintf(path, PATH_MAX, "%s/%s-%04d.db", dir, stamp, number);
-		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+		snprintf(name, sizeof(name), "%s-%04d.db", stamp, number);
+		if (snprintf(path, PATH_MAX, "%s/%s", dir, name) >= PATH_MAX)
+			return folder_refuse(dir, ENAMETOOLONG, e);
+		fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
 		if (fd >= 0) {
-			folder_own(fd, path, FILE_MODE);
+			folder_own_at(at, fd, name, FILE_MODE);
 			return 0;
 		}
 		if (errno != EEXIST)
@@ -373,21 +401,21 @@ static int folder_newest(const char *dir, char name[SEGMENT_NAME_MAX], struct er
 /* Under another name first, so that no reader sees half of it. */
 int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
 {
-	char path[PATH_MAX], made[PATH_MAX];
-	cleanup_fd int fd = -1;
+	cleanup_fd int at = folder_open(dir), fd = -1;
 	int rc = folder_newest(dir, name, e);
 
 	if (rc)
 		return rc;
-	snprintf(path, sizeof(path), "%s/turn", dir);
-	snprintf(made, sizeof(made), "%s/turn.new", dir);
-	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-		  FILE_MODE);
+	if (at < 0)
+		return folder_refuse(dir, -at, e);
+	(void)unlinkat(at, "turn.new", 0); /* of another one, or a link */
+	fd = openat(at, "turn.new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
 	if (fd < 0)
 		return folder_refuse(dir, errno, e);
-	folder_own(fd, made, FILE_MODE);
+	folder_own_at(at, fd, "turn.new", FILE_MODE);
 	errno = ENOSPC; /* what a short write means */
-	if (write(fd, name, strlen(name)) != (ssize_t)strlen(name) || rename(made, path) < 0)
+	if (write(fd, name, strlen(name)) != (ssize_t)strlen(name) ||
+	    renameat(at, "turn.new", at, "turn") < 0)
 		return folder_refuse(dir, errno, e);
 	return 0;
 }
@@ -413,29 +441,48 @@ bool folder_is_turned(const char *dir, const char *name)
 	       access(path, F_OK) == 0;
 }
 
-int folder_set_aside(const char *path, char aside[PATH_MAX])
+/* To the first free name, which `to` gets. */
+static int set_aside_in(int at, const char *name, char to[NAME_MAX + 1])
 {
-	static const char *const suffix[] = {"-wal", "-shm"};
-	char from[PATH_MAX + 8], to[PATH_MAX + 8];
 	int rc = -1;
 
 	for (int i = 1; i < 1000; i++) {
 		if (i == 1)
-			snprintf(aside, PATH_MAX, "%s.bad", path);
+			snprintf(to, NAME_MAX + 1, "%.200s.bad", name);
 		else
-			snprintf(aside, PATH_MAX, "%s.bad.%d", path, i);
-		rc = link(path, aside); /* unlike rename, never replaces */
+			snprintf(to, NAME_MAX + 1, "%.200s.bad.%d", name, i);
+		rc = linkat(at, name, at, to, 0); /* unlike rename, never replaces */
 		if (rc == 0 || errno != EEXIST)
 			break;
 	}
-	if (rc < 0 && rename(path, aside) < 0) /* a file system without hard links */
-		return -errno;
-	if (rc == 0 && unlink(path) < 0)
-		return -errno;
+	if (rc < 0)
+		rc = renameat(at, name, at, to); /* a file system without hard links */
+	else
+		rc = unlinkat(at, name, 0);
+	return rc < 0 ? -errno : 0;
+}
+
+int folder_set_aside(const char *path, char aside[PATH_MAX])
+{
+	static const char *const suffix[] = {"-wal", "-shm"};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char dir[PATH_MAX], from[NAME_MAX + 8], bad[NAME_MAX + 1], to[NAME_MAX + 8];
+	cleanup_fd int at = -1;
+	int rc;
+
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
+		 slash ? path : ".");
+	at = folder_open(dir);
+	if (at < 0)
+		return at;
+	rc = set_aside_in(at, name, bad);
+	if (rc)
+		return rc;
+	snprintf(aside, PATH_MAX, "%.*s%s", (int)(name - path), path, bad);
 	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
-		snprintf(from, sizeof(from), "%s%s", path, suffix[i]);
-		snprintf(to, sizeof(to), "%s%s", aside, suffix[i]);
-		(void)rename(from, to); /* there may be none */
+		snprintf(from, sizeof(from), "%s%s", name, suffix[i]);
+		snprintf(to, sizeof(to), "%s%s", bad, suffix[i]);
+		(void)renameat(at, from, at, to); /* there may be none */
 	}
 	return 0;
 }

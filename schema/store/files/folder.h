@@ -36,8 +36,14 @@
 
 /* Makes the folder and writers/ in it if they are missing. */
 int folder_prepare(const char *dir, struct err *e);
+/* Opens the folder, for what is made, renamed and removed in it: what is done by its descriptor
+ * stays in it, whatever becomes of its path meanwhile. The descriptor (O_PATH), or -errno. -EPERM:
+ * root is led there by a link that belongs neither to root nor to the folder's owner. */
+int folder_open(const char *dir);
 /* Gives an open file of ours, at `path` in the folder, its owner (owner.h), group and mode. */
 void folder_own(int fd, const char *path, mode_t mode);
+/* The same of `name` in an open folder. */
+void folder_own_at(int dir, int fd, const char *name, mode_t mode);
 /* Waits for the writers' lock. Returns the descriptor (close it to release the lock), or -errno. */
 int folder_lock(const char *dir);
 /* Says that folder_lock failed with `rc`, and how to mend that. Returns rc. */

@@ -127,15 +127,15 @@ static int recover(const char *dir, int fd, struct removed_page *p)
 
 int removed_open(const char *dir, int *fd, struct removed_page *page, struct err *e)
 {
-	char path[PATH_MAX];
-	cleanup_fd int f = -1;
+	cleanup_fd int at = folder_open(dir), f = -1;
 	int rc;
 
-	snprintf(path, sizeof(path), "%s/removed", dir);
-	f = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
+	if (at < 0)
+		return refuse(dir, at, e);
+	f = openat(at, "removed", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
 	if (f < 0)
 		return refuse(dir, -errno, e);
-	folder_own(f, path, 0640);
+	folder_own_at(at, f, "removed", 0640);
 	rc = -posix_fallocate(f, 0, REMOVED_FILE_BYTES);
 	if (!rc)
 		rc = page_load(f, page);
@@ -150,14 +150,16 @@ int removed_open(const char *dir, int *fd, struct removed_page *page, struct err
 static int unlink_segment(const char *dir, const char *name)
 {
 	static const char *const suffix[] = {"-wal", "-shm"};
-	char path[PATH_MAX];
+	cleanup_fd int at = folder_open(dir);
+	char also[NAME_MAX + 8];
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if (unlink(path) < 0 && errno != ENOENT)
+	if (at < 0)
+		return at;
+	if (unlinkat(at, name, 0) < 0 && errno != ENOENT)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
-		snprintf(path, sizeof(path), "%s/%s%s", dir, name, suffix[i]);
-		(void)unlink(path); /* there may be none */
+		snprintf(also, sizeof(also), "%s%s", name, suffix[i]);
+		(void)unlinkat(at, also, 0); /* there may be none */
 	}
 	return 0;
 }

@@ -4,13 +4,16 @@ the programs another one (tests/workloads/clockshim.c)."""
 import contextlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import struct
+import subprocess
+import tempfile
 import time
 
 import pytest
-from conftest import WORKLOADS, need, need_root, segments, sql_all
+from conftest import BIN, WORKLOADS, need, need_root, segments, sql_all
 from sonded import Sonded, alive, until
 
 NS = 1_000_000_000
@@ -70,6 +73,29 @@ def test_a_clock_that_jumps_back_and_forth_loses_and_misplaces_nothing(clock, ca
     base = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     for jump in jumps:
         assert any(abs(o - base - jump) < 1 for o in offsets), (jump, base, offsets)
+
+
+@pytest.mark.parametrize("jump", [-3600, -20, 3600])
+@pytest.mark.long
+def test_a_recording_during_which_the_clock_is_set_is_whole_and_says_how_long_it_took(clock, work, sonde, store, jump):
+    work("burn", "100", "12", "set")
+    begun = time.time()
+    said = tempfile.TemporaryFile("w+", encoding="utf-8")
+    with subprocess.Popen([f"{BIN}/sonde", "record", "--families", "cpu", "-d", "6s", "--freq", "199", "--store", store], env=clock.env,
+                          stdout=said, stderr=said) as p:
+        assert until(lambda: segments(store)), "no store"
+        time.sleep(max(0.0, begun + 4 - time.time()))
+        clock.set(utc=jump)
+        assert p.wait(60) == 0
+    said.seek(0)
+    text = said.read()
+    took = re.search(r"processes? in (-?[0-9.]+) s;", text)
+    assert took and 5 < float(took[1]) < 8, text
+    stored = json.loads(sonde("sql", "--json", "select sum(samples) n from cpu_samples", store=store, check=True).stdout)["rows"][0]["n"]
+    for range_ in ([], ["--rec", "1"]):
+        sonde("flame", *range_, "--self", "-o", f"{store}.folded", store=store, check=True)
+        with open(f"{store}.folded", encoding="utf-8") as f:
+            assert sum(int(line.rsplit(" ", 1)[1]) for line in f) == stored > 500, (jump, range_, text)
 
 
 def test_after_a_sleep_nobody_is_taken_to_hang(clock, store):

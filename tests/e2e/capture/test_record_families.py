@@ -54,7 +54,7 @@ import sqlite3
 run = sqlite3.connect(os.path.join(store, db)).execute("SELECT max(id) FROM run WHERE family = ?", (name,)).fetchone()[0]
 tell(**{"event": "done", "run": run, "segment": os.path.join(store, db), "samples": n, "seen": n + 1, "lost": {"ring": 1},
         "lost_total": 1, "processes": plan.get("processes", 2), "frames": 10, "frames_named": 9, "user_samples": 4,
-        "user_complete": 4, "from": 1800000000, "to": 1800000010, "self_cores": 0.01, "edges_cpu_s": 0.1, "first_s": 0.1})
+        "user_complete": 4, "from": 1800000000, "to": 1800000010, "took_s": 10, "self_cores": 0.01, "edges_cpu_s": 0.1, "first_s": 0.1})
 sys.exit(0 if n else 4)
 """
 KEEPS = """#!/usr/bin/python3

@@ -234,3 +234,29 @@ def test_a_limited_container_used_what_its_cgroup_and_docker_stats_say(docker, s
     assert used, shown
     assert abs(float(used[1]) * {"K": 1 << 10, "M": 1 << 20}[used[2]] - rows[-1]["working"]) < 2 << 20, (shown, rows[-1])
     assert all(r["rx_bytes"] in (None, 0) for r in rows)  # a network of its own, and nobody in it
+
+
+def test_docker_rename_is_seen_at_once_and_compose_services_are_found(docker, store, sonde):
+    e, image = docker
+    labels = ["--label", "com.docker.compose.project=shop", "--label", "com.docker.compose.service=web"]
+    c = Capture(store, "--freq", "199", prefix=e.prefix).start()
+    try:
+        done = e.docker("run", "-d", "--rm", "--network", "none", "--name", "shop-web-1", *labels, image, "/bin/burn-static", 60000)
+        assert done.returncode == 0, done.stderr
+        own = done.stdout.strip()
+        seen = "SELECT 1 FROM processes WHERE container = ? AND comm = 'burn-static'"
+        until = time.monotonic() + 20
+        while not sql_all(store, seen, ("shop-web-1",)) and time.monotonic() < until:
+            time.sleep(0.2)
+        assert e.docker("rename", "shop-web-1", "shop-old").returncode == 0
+        until = time.monotonic() + 10
+        while not sql_all(store, seen, ("shop-old",)) and time.monotonic() < until:
+            time.sleep(0.2)
+        c.stop()
+    finally:
+        c.close()
+        e.docker("kill", own)
+    for value in ("shop-old", "shop-web-1", "web", "shop", "shop/web", own[:8]):
+        rows = json.loads(sonde("ps", "--container", value, "--json", store=store, check=True).stdout)["rows"]
+        # what ended before (runc's own beginnings) keeps the name that it had
+        assert {r["container_id"] for r in rows} == {own} and {r["container"] for r in rows if r["comm"] == "burn-static"} == {"shop-old"}, value

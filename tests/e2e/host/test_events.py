@@ -138,6 +138,29 @@ def test_each_of_two_hundred_stops_within_milliseconds_is_told(capture, store):
     assert codes == {"exit 0": 67, "exit 1": 67, "exit 2": 66}
 
 
+def test_what_fills_a_file_system_is_told(capture, store, scratch):
+    """A file that is written, a deleted one that a process holds, and a sparse one that fills nothing."""
+    point = os.path.join(scratch, "filled")
+    os.mkdir(point)
+    with mounted(point, "tmpfs", data="size=64m"):
+        os.mkdir(f"{point}/logs")
+        with open(f"{point}/logs/app.log", "wb") as f:
+            f.write(b"x" * (30 << 20))
+        with open(f"{point}/sparse", "wb") as f:
+            f.truncate(1 << 40)
+        with subprocess.Popen(["sh", "-c", f"exec 3>{point}/gone; rm {point}/gone; head -c {25 << 20} /dev/zero >&3; echo ready; exec sleep 60"],
+                              stdout=subprocess.PIPE) as holder:
+            holder.stdout.readline()
+            cap = capture("--bucket", "1s", program="sonde-host")
+            assert until(lambda: len(events(store, f"name = '{point}' AND kind = 'fills'")) == 3, 40), (events(store, f"name = '{point}'"), cap.said())
+            cap.stop()
+            holder.kill()
+    told = {e["detail"]: e["comm"] for e in events(store, f"name = '{point}' AND kind = 'fills'")}
+    assert told == {f"file {point}/logs/app.log: 30 MiB, written to in the last hour": "",
+                    f"folder {point}/logs: 30 MiB, written to in the last hour": "",
+                    f"deleted file {point}/gone: 25 MiB, open in sleep ({holder.pid})": "sleep"}
+
+
 @pytest.mark.long  # half a minute: it waits until it is told that it is over
 def test_a_file_system_that_is_full_or_read_only_is_told_and_when_it_is_over(capture, store, scratch):
     point = os.path.join(scratch, "full")
@@ -158,7 +181,8 @@ def test_a_file_system_that_is_full_or_read_only_is_told_and_when_it_is_over(cap
         subprocess.run(["mount", "-o", "remount,ro", point], check=True)
         assert until(lambda: told("read-only"), 40)
         cap.stop()
-    assert [e["kind"] for e in events(store, f"name = '{point}'")] == ["full", "not full", "read-only"]
+    kinds = [e["kind"] for e in events(store, f"name = '{point}'")]
+    assert [k for k in kinds if k != "fills"] == ["full", "not full", "read-only"]
 
 
 def test_a_limit_that_is_changed_and_one_that_throttles_are_told(capture, store):

@@ -523,3 +523,16 @@ def test_usage_and_a_missing_helper(sonde, tmp_path):
 def test_the_helper_takes_no_nonsense(tmp_path, lines, says):
     done = subprocess.run([f"{BIN}/sonde-import", "--store", tmp_path / "other"], input=lines, capture_output=True, text=True)
     assert done.returncode == 1 and says in done.stderr
+
+
+def test_command_lines_of_imported_processes_are_masked(tmp_path):
+    """Whatever a reader tells: sonde-import masks as the recorders do."""
+    lines = "\n".join(map(json.dumps, [
+        {"run": "x", "from_ns": 10**18, "to_ns": 10**18 + 10**9, "bucket_s": 1, "period_ns": 10**7}, {"frame": "main", "module": "app"},
+        {"process": "app", "pid": 7, "args": "app --password S3cr3tPassw0rd --user eve https://u:S3cr3tPassw0rd@h/"},
+        {"add": "cpu", "process": 0, "thread": "app", "tid": 7, "stack": [0], "times": [10**18, 1, 10**7]}])) + "\n"
+    done = subprocess.run([f"{BIN}/sonde-import", "--store", tmp_path / "store"], input=lines, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    args = json.loads(subprocess.run([f"{BIN}/sonde", "sql", "--store", tmp_path / "store", "--json", "select args from processes where pid = 7"],
+                                     capture_output=True, text=True, check=True).stdout)["rows"][0]["args"]
+    assert "S3cr3t" not in args and "--user eve" in args, args

@@ -20,7 +20,7 @@ from conftest import BIN, BUILD, ROOT, need, segments  # noqa: E402
 AT = 1795144200
 DOC = os.path.join(ROOT, "docs", "QUERIES.md")
 NAMES = sorted(os.path.basename(p)[:-4] for p in glob.glob(os.path.join(ROOT, "tools", "sql", "queries", "*.sql")))
-OF_KINDS = {"allocators", "growth", "waiting", "restarts", "oom", "throttling", "memory", "traffic", "disks", "full"}
+OF_KINDS = {"allocators", "growth", "waiting", "restarts", "oom", "throttling", "memory", "traffic", "disks", "full", "fills"}
 APP = {"pid": 40, "comm": "app", "tid": 40, "thread": "app"}
 SITES = {"leak": ["main", ["leak", "app.go", 12]], "cache": ["main", ["cache", "app.go", 30]],
          "late": ["main", ["late", "app.go", 44]]}
@@ -52,6 +52,12 @@ KINDS = [
        "write_bytes": i << 20, "write_us": 3000 * i, "busy_us": 2000000 * i, "in_flight": 0} for i in range(3)),
     *({"fact": "fs_row", "mount": m, "source": m, "fstype": "ext4", "size": 100 << 30, "available": (left - i) << 30, "inodes": 1000,
        "inodes_free": 900, "at": AT + 10 * i} for i in range(3) for m, left in (("/", 50), ("/var", 10))),
+    *({"fact": "cgroup_row", "cgroup": f"/docker/{c}", "container": c, "at": AT + 40, "write_bytes": n << 20} for c, n in (("web", 30), ("memhog", 20))),
+    *({**APP, "fact": "process_row", "at": AT + 40 + 10 * i, "write_bytes": 100 << 20} for i in range(2)),
+    *({"fact": "event_row", "at": AT + 40 + i, "columns": {"kind": "fills", "subject": "file system", "name": "/var", "detail": detail, "n": 1,
+                                                           "at_us": (AT + 40 + i) * 10**6}}
+      for i, detail in enumerate(("file /var/log/app.log: 2.10 GiB, written to in the last hour",
+                                  "deleted file /var/tmp/sort: 1.20 GiB, open in app (40)", "file /var/log/app.log: 2.10 GiB, written to in the last hour"))),
 ]
 
 
@@ -202,10 +208,13 @@ def test_what_containers_and_disks_used_is_what_was_put_in(stores):
     assert list(used) == ["memhog", "web"] and (used["memhog"]["most_mib"], used["memhog"]["limit_mib"]) == (60.0, 128.0)
     assert (used["web"]["percent"], used["web"]["met_limit"], used["web"]["oom_kills"]) == (37.5, 3, None)
     (most, _) = rows(store, "@traffic")
-    assert (most["container"], most["read_mib"], most["written_mib"], most["drops"]) == ("memhog", 120.0, 0.0, 3)
+    assert (most["container"], most["read_mib"], most["written_mib"], most["drops"]) == ("memhog", 120.0, 20.0, 3)
     (sda,) = rows(store, "@disks")
     assert (sda["busiest_percent"], sda["ms_a_read"], sda["ms_a_write"]) == (40.0, 0.5, 3.0)
     assert [(r["mount"], r["percent"], r["inodes_percent"]) for r in rows(store, "@full")] == [("/var", 92.0, 10.0), ("/", 52.0, 10.0)]
+    fills = [(r["kind"], r["name"], r["mib"]) for r in rows(store, "@fills")]
+    assert fills == [("file system", "/", 2048.0), ("file system", "/var", 2048.0), ("container", "web", 30.0), ("container", "memhog", 20.0),
+                     ("process", "app (40)", 200.0), ("found", "/var", None), ("found", "/var", None)]
     assert {r["container"] for r in rows(store, "@memory", "--container", "web")} == {"web"}
     assert rows(store, "@memory", "--from", str(AT), "--to", str(AT + 10))[1]["most_mib"] == 4.0
 

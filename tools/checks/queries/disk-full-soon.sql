@@ -6,7 +6,7 @@
 -- window = 1440: minutes
 -- unit = days
 -- needs = host
--- next = sonde sql @full
+-- next = sonde sql @fills
 WITH reading AS (
   SELECT mount, (ts - :from) / 86400.0 AS day, available / 1048576.0 AS mib, ts FROM filesystem_stats
   WHERE size > 0 AND read_only = 0 AND available IS NOT NULL AND ts >= :from AND ts < :to),

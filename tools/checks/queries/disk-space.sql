@@ -6,7 +6,7 @@
 -- window = 10: minutes
 -- unit = %
 -- needs = host
--- next = sonde sql @full
+-- next = sonde sql @fills
 WITH reading AS (SELECT mount, ts, available, size, 100.0 * available / size AS share FROM filesystem_stats
                  WHERE size > 0 AND available IS NOT NULL AND read_only = 0 AND ts >= :from AND ts < :to),
 good AS (SELECT mount, max(ts) AS ts FROM reading WHERE share >= :threshold GROUP BY mount)

@@ -2,7 +2,6 @@
 #include "tools/fold/ranking/sourcefile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,27 +148,46 @@ static int text_read(int fd, size_t size, struct sourcefile *s)
 	return 0;
 }
 
-static struct sourcefile *file_open(const char *path, const char **why)
+static const char *why_not(const struct sourcereader *r, const char *below, int error, char *buf,
+			   size_t size)
 {
-	cleanup_fd int place = open(path, O_PATH | O_CLOEXEC),
-		       fd = -1; /* opening a device may do something */
+	if (error == ENODEV)
+		return "not a regular file";
+	if (error == EFBIG)
+		return "too large";
+	if (error == EXDEV)
+		return "a link leads out of the folder";
+	if ((error != EACCES && error != EPERM) || !r->limited || below)
+		return strerror(error);
+	snprintf(buf, size, "it is read with the rights of %.150s, which do not suffice", r->who);
+	return buf;
+}
+
+/* The folder of `dirs` that the path was made of, NULL: none. */
+static const char *folder_of(const char *path, const struct option_list *dirs)
+{
+	for (size_t k = 0; k < dirs->n; k++) {
+		const char *eq = strchr(dirs->items[k], '='), *dir = eq ? eq + 1 : dirs->items[k];
+		size_t n = strlen(dir);
+
+		if (n && !strncmp(path, dir, n) && path[n] == '/')
+			return dir;
+	}
+	return NULL;
+}
+
+static struct sourcefile *file_open(const char *path, const struct option_list *dirs,
+				    const struct sourcereader *r, const char **why)
+{
+	static char said[256];
+	const char *below = folder_of(path, dirs);
 	struct sourcefile *s;
-	char again[32];
 	struct stat st;
+	cleanup_fd int fd = sourcereader_open(r, path, below, SOURCEFILE_MAX, &st);
 	int rc;
 
-	if (place < 0 || fstat(place, &st)) {
-		*why = strerror(errno);
-		return NULL;
-	}
-	if (!S_ISREG(st.st_mode) || st.st_size > SOURCEFILE_MAX) {
-		*why = S_ISREG(st.st_mode) ? "too large" : "not a regular file";
-		return NULL;
-	}
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
-	fd = open(again, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		*why = strerror(errno);
+		*why = why_not(r, below, -fd, said, sizeof(said));
 		return NULL;
 	}
 	s = mem_alloc(sizeof(*s));
@@ -186,13 +204,13 @@ static struct sourcefile *file_open(const char *path, const char **why)
 }
 
 struct sourcefile *sourcefile_open(const char *path, const struct option_list *dirs,
-				   const char **why)
+				   const struct sourcereader *r, const char **why)
 {
 	cleanup_strbuf struct strbuf at = STRBUF_INIT;
 
 	*why = "its path is relative";
 	for (size_t i = 0; sourcefile_candidate(path, dirs, i, &at); i++) {
-		struct sourcefile *s = file_open(at.buf, why);
+		struct sourcefile *s = file_open(at.buf, dirs, r, why);
 
 		if (s)
 			return s;

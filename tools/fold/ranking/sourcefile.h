@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sourcefile: the text of a source file, to show next to measurements. The path comes from debug
- * information, which is untrusted: only regular files of at most SOURCEFILE_MAX bytes are read, and
- * nothing is executed or followed but symbolic links of the file system.
+ * information, which is untrusted: only regular files of at most SOURCEFILE_MAX bytes are read,
+ * with the rights that sourcereader.h gives, and nothing is executed.
  *
  * The file is the first of these that exists:
  *   1. for each "OLD=NEW" of `dirs`: the path, if it lies below OLD, with NEW for OLD;
@@ -20,6 +20,7 @@
 
 #include "schema/base/cli/options.h"
 #include "schema/base/strbuf.h"
+#include "tools/fold/ranking/sourcereader.h"
 
 #define SOURCEFILE_MAX (16u << 20)
 
@@ -27,7 +28,7 @@ struct sourcefile;
 
 /* NULL: it cannot be read; `why` then says what is in the way ("no such file"). */
 struct sourcefile *sourcefile_open(const char *path, const struct option_list *dirs,
-				   const char **why);
+				   const struct sourcereader *r, const char **why);
 void sourcefile_close(struct sourcefile *s);
 /* Where it was found; last changed, in ns since 1970. Borrowed. */
 const char *sourcefile_path(const struct sourcefile *s);

@@ -127,14 +127,17 @@ static json_t *line_row(const struct view *v, const struct hotfunction *fn, cons
 static void function_rows(const struct view *v, const struct hotfunction *fn, json_t *j)
 {
 	struct sourcefile *source = NULL;
+	struct sourcereader reader;
 	const char *file = "", *why;
 
+	sourcereader_of(v->f, v->call->sel, &v->f->frames[fn->frame], &reader);
 	for (size_t i = 0; i < fn->n_lines; i++) {
 		const struct hotline *l = &fn->lines[i];
 
 		if (strcmp(file, l->file)) {
 			sourcefile_close(source);
-			source = *l->file ? sourcefile_open(l->file, &v->args->source_dir, &why) :
+			source = *l->file ? sourcefile_open(l->file, &v->args->source_dir, &reader,
+							    &why) :
 					    NULL;
 			file = l->file;
 		}
@@ -221,11 +224,12 @@ static void print_line(struct shown *s, const struct hotline *l, uint32_t until)
 
 /* Prints the measured lines of one file, [from, to) of the function's lines, with the lines around
  * them. */
-static void print_file(const struct view *v, const struct hotfunction *fn, size_t from, size_t to)
+static void print_file(const struct view *v, const struct hotfunction *fn, size_t from, size_t to,
+		       const struct sourcereader *reader)
 {
 	const char *file = fn->lines[from].file, *why = "";
 	struct sourcefile *source =
-		*file ? sourcefile_open(file, &v->args->source_dir, &why) : NULL;
+		*file ? sourcefile_open(file, &v->args->source_dir, reader, &why) : NULL;
 	struct shown s = {.v = v, .fn = fn, .source = source};
 
 	if (*file)
@@ -244,6 +248,7 @@ static void print_function(const struct view *v, const struct hotfunction *fn)
 {
 	const struct fold_frame *fr = &v->f->frames[fn->frame];
 	uint64_t whole = v->f->nodes[0].total_ns;
+	struct sourcereader reader;
 	struct strbuf head cleanup_strbuf = STRBUF_INIT;
 
 	strbuf_addf(
@@ -253,12 +258,13 @@ static void print_function(const struct view *v, const struct hotfunction *fn)
 		fr->module, *fr->module ? ")" : "", fn->inlined ? ", inlined" : "",
 		percent(fn->self_ns, whole), percent(fn->total_ns, whole));
 	wrap_print(stdout, strbuf_str(&head), 2);
+	sourcereader_of(v->f, v->call->sel, fr, &reader);
 	printf("%8s  %8s  %8s  %6s  %s\n", "SELF", "TOTAL", "SAMPLES", "LINE", "SOURCE");
 	for (size_t i = 0, next; i < fn->n_lines; i = next) {
 		for (next = i + 1;
 		     next < fn->n_lines && !strcmp(fn->lines[next].file, fn->lines[i].file); next++)
 			;
-		print_file(v, fn, i, next);
+		print_file(v, fn, i, next, &reader);
 	}
 }
 
@@ -328,8 +334,10 @@ static int lines_run(struct verb_call *call, struct err *e)
 	}
 	ret = context_of(v.args->context, &v.context, e);
 	if (!ret)
-		ret = fold_make(call->sel, &(struct fold_opts){.interpreter = v.args->interpreter},
-				&f, e);
+		ret = fold_make(
+			call->sel,
+			&(struct fold_opts){.interpreter = v.args->interpreter, .leaves = true}, &f,
+			e);
 	if (ret)
 		return ret;
 	v.f = f;

@@ -64,6 +64,7 @@ struct capture_report { /* filled in as far as the capture came */
 	uint64_t unfollowed;
 	uint64_t unsure; /* of `stored`: its disk failed before they were on it for certain */
 	int64_t from_ns, to_ns;      /* UTC */
+	int64_t took_ns;             /* by the boot clock: the wall clock may be set meanwhile */
 	double first_s;              /* < 0: nothing was stored */
 	double self_cores;           /* CPU of sonde while it captured */
 	double edges_cpu_s;          /* to start, and to name and store what was left at the end */

@@ -161,6 +161,7 @@ void capture_end(struct capture *c)
 	report_scripts(c);
 	drain(c, stopped_ns);
 	c->books.r->to_ns = capture_utc(&c->clock, stopped_ns);
+	c->books.r->took_ns = stopped_ns - c->clock.attached_ns;
 	capture_books_flush(&c->books);
 	drain_names(c);
 	drain_cost(c);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
@@ -21,8 +22,9 @@
 #define NESTED_MAX 4 /* containers around one whose names are used */
 #define ROOT_ID    1 /* a hierarchy's root: says nothing */
 /* how often the runtime's file is read for the time of the start: at once, */
-#define LOOKS   7
-#define LOOK_NS (NSEC_PER_SEC / 10) /* after twice this, after twice that, ... */
+#define LOOKS         7
+#define RENAMED_READS 16                  /* files at once that were written again */
+#define LOOK_NS       (NSEC_PER_SEC / 10) /* after twice this, after twice that, ... */
 
 static void instances_drop(struct naming *n)
 {
@@ -316,11 +318,44 @@ static void instances_look(struct naming *n)
 			lived_until(n, &all->now, 0);
 }
 
-/* Look again for names of containers that had none. */
+/* ---- renaming ---- */
+
+static int64_t written_ns(const char *file)
+{
+	struct stat st;
+
+	return stat(file, &st) ? 0 : st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
+}
+
+/* Its runtime has written its file again, and that has another name. What the file says of its
+ * start is left to is_another. */
+static bool is_renamed(struct naming *n, struct container_entry *c, int *reads)
+{
+	struct container_names now = {0};
+	int64_t at_ns = c->names.file ? written_ns(c->names.file) : 0;
+	bool renamed;
+
+	if (!at_ns || at_ns == c->file_ns || !*reads)
+		return false;
+	c->file_ns = at_ns;
+	--*reads;
+	renamed = !containernames_find(n->docker_root, "", &c->ref, &now) && now.name &&
+		  strcmp(now.name, c->names.name) != 0;
+	if (renamed) {
+		free(c->names.name);
+		c->names.name = now.name;
+		now.name = NULL;
+	}
+	container_names_release(&now);
+	return renamed;
+}
+
+/* Look again for names of containers that had none, and for new names. */
 void naming_containers_tick(struct naming *n)
 {
 	int64_t now = clock_boot_ns();
 	struct container_entry *c, *tmp;
+	int reads = RENAMED_READS;
 
 	if (now < n->containers_next_ns)
 		return;
@@ -333,6 +368,10 @@ void naming_containers_tick(struct naming *n)
 		}
 		if (c->looks && c->look_ns < n->containers_next_ns)
 			n->containers_next_ns = c->look_ns;
+		if (c->path && c->names.name && is_renamed(n, c, &reads)) {
+			c->id = 0;
+			n->containers_serial++;
+		}
 		if (!c->path || c->names.name || c->tries >= NAME_TRIES || now < c->next_try_ns)
 			continue;
 		find_names(n, c);

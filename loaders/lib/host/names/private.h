@@ -105,6 +105,7 @@ struct container_entry {
 			       started again */
 	int looks;          /* remaining tries to read the runtime's record of that */
 	int64_t look_ns;
+	int64_t file_ns; /* when names.file was last written; 0: not looked yet */
 	UT_hash_handle hh;
 };
 

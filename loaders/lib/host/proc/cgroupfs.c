@@ -171,7 +171,8 @@ static void walk(const char *mount, bool v2, bool (*want)(void *, const char *, 
 
 struct candidate {
 	struct container_ref ref;
-	char name[256];
+	char name[256], project[256], service[256];
+	bool meant;
 };
 
 struct search {
@@ -189,6 +190,11 @@ static bool known(const struct search *s, const struct container_ref *ref)
 	return false;
 }
 
+static void put(char out[256], const char *text)
+{
+	snprintf(out, 256, "%s", text ? text : "");
+}
+
 static bool collect(void *ctx, const char *path, size_t len)
 {
 	struct container_names names = {0};
@@ -199,19 +205,37 @@ static bool collect(void *ctx, const char *path, size_t len)
 		return false;
 	mem_grow(s->all, s->n, s->cap);
 	s->all[s->n] = (struct candidate){.ref = ref};
-	if (!containernames_find(containernames_docker_root(), "", &ref, &names) && names.name)
-		snprintf(s->all[s->n].name, sizeof(s->all[s->n].name), "%s", names.name);
+	if (!containernames_find(containernames_docker_root(), "", &ref, &names)) {
+		put(s->all[s->n].name, names.name);
+		put(s->all[s->n].project, names.project);
+		put(s->all[s->n].service, names.service);
+	}
 	container_names_release(&names);
 	s->n++;
 	return false;
 }
 
-/* 3: exactly that name or id; 2: the beginning of its id; 0: another container */
+/* "web", "shop" or "shop/web" */
+static bool is_service(const struct candidate *c, const char *who)
+{
+	size_t n = strlen(c->project);
+
+	if (*c->service && !strcmp(c->service, who))
+		return true;
+	if (!n || strncmp(who, c->project, n))
+		return false;
+	return !who[n] || (who[n] == '/' && !strcmp(who + n + 1, c->service));
+}
+
+enum { OTHER, BEGIN_OF_ID, SERVICE, EXACT };
+
 static int rank(const struct candidate *c, const char *who)
 {
 	if (!strcmp(c->name, who) || !strcmp(c->ref.id, who))
-		return 3;
-	return strlen(who) >= 3 && !strncmp(c->ref.id, who, strlen(who)) ? 2 : 0;
+		return EXACT;
+	if (is_service(c, who))
+		return SERVICE;
+	return strlen(who) >= 3 && !strncmp(c->ref.id, who, strlen(who)) ? BEGIN_OF_ID : OTHER;
 }
 
 static const char *shown(const struct candidate *c, char buf[16])
@@ -243,10 +267,11 @@ static int none_or_many(const struct search *s, const struct candidate *best, si
 	return -ENOENT;
 }
 
-static int choose(const struct search *s, struct candidate *out, struct err *e)
+/* Marks the one that is meant, or each container of the service. */
+static int choose(struct search *s, struct candidate *out, struct err *e)
 {
 	const struct candidate *best = NULL;
-	int best_rank = 1;
+	int best_rank = OTHER;
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -260,19 +285,27 @@ static int choose(const struct search *s, struct candidate *out, struct err *e)
 			n++;
 		}
 	}
-	if (!best || (n > 1 && best_rank < 3))
+	if (!best || (n > 1 && best_rank == BEGIN_OF_ID))
 		return none_or_many(s, best, best ? n : 0, e);
+	for (size_t i = 0; i < s->n; i++)
+		s->all[i].meant = best_rank == SERVICE ? rank(&s->all[i], s->who) == SERVICE :
+							 &s->all[i] == best;
 	*out = *best;
 	return 0;
 }
 
-/* Does the last part of the path name the wanted container? Then everything below belongs to it. */
+/* Does the last part of the path name a wanted container? Then everything below belongs to it. */
 static bool is_meant(void *ctx, const char *path, size_t len)
 {
-	const struct container_ref *meant = ctx;
+	const struct search *s = ctx;
 	struct container_ref ref;
 
-	return container_parse(path, len, &ref) && ref.end == len && !strcmp(ref.id, meant->id);
+	if (!container_parse(path, len, &ref) || ref.end != len)
+		return false;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->all[i].meant && !strcmp(ref.id, s->all[i].ref.id))
+			return true;
+	return false;
 }
 
 int container_resolve(const char *who, struct container_found *out, struct err *e)
@@ -286,14 +319,14 @@ int container_resolve(const char *who, struct container_found *out, struct err *
 	walk(h.v2, true, collect, &s, NULL);
 	walk(h.v1, false, collect, &s, NULL);
 	rc = choose(&s, &c, e);
+	if (!rc) {
+		*out = (struct container_found){.ref = c.ref};
+		snprintf(out->name, sizeof(out->name), "%s", c.name);
+		walk(h.v2, true, is_meant, &s, out);
+		walk(h.v1, false, is_meant, &s, out);
+	}
 	free(s.all);
-	if (rc)
-		return rc;
-	*out = (struct container_found){.ref = c.ref};
-	snprintf(out->name, sizeof(out->name), "%s", c.name);
-	walk(h.v2, true, is_meant, &c.ref, out);
-	walk(h.v1, false, is_meant, &c.ref, out);
-	return 0;
+	return rc;
 }
 
 void container_each(void (*each)(void *ctx, const struct container_ref *ref, const char *name),

@@ -54,8 +54,8 @@ bool container_outer(const char *path, const struct container_ref *ref, struct c
 /* ---- the way back ---- */
 
 struct container_found {
-	struct container_ref ref;
-	char name[256]; /* as requested, or from Docker; "" if none */
+	struct container_ref ref; /* of one of them, if they are several */
+	char name[256];           /* as requested, or from Docker; "" if none */
 	uint64_t *cgroup_ids;
 	size_t n_cgroup_ids; /* of its directories on the v2 hierarchy (with those below) */
 	uint64_t *v1_ids;
@@ -64,8 +64,9 @@ struct container_found {
 	size_t n_pids; /* now in it */
 };
 void container_found_release(struct container_found *f);
-/* `who` is a name (Docker's, lxc's, nspawn's) or the beginning of an id (at least 3 characters). If
- * none or several match: EXIT_USAGE with the existing names. */
+/* `who` is a name (Docker's, lxc's, nspawn's), or the service, the project or "project/service" of
+ * compose, which may be several containers, or the beginning of an id (at least 3 characters). If
+ * none matches, or several ids: EXIT_USAGE with the existing names. */
 int container_resolve(const char *who, struct container_found *out, struct err *e);
 /* Each container that has a cgroup now, with its name; "": no file has one. */
 void container_each(void (*each)(void *ctx, const struct container_ref *ref, const char *name),

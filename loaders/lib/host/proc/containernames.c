@@ -29,6 +29,7 @@ void container_names_release(struct container_names *n)
 	free(n->service);
 	free(n->labels);
 	free(n->started);
+	free(n->file);
 	*n = (struct container_names){0};
 }
 
@@ -45,6 +46,7 @@ void container_names_copy(struct container_names *out, const struct container_na
 					.service = dup_or_null(n->service),
 					.labels = dup_or_null(n->labels),
 					.started = dup_or_null(n->started),
+					.file = dup_or_null(n->file),
 					.restarts = n->restarts};
 }
 
@@ -99,8 +101,17 @@ struct runtime_files {
 	uint32_t owner;
 	char home[512];  /* the owner's, "" if none or unknown */
 	int engine_root; /* the paths are an engine's, below this root; -1: ours */
+	uint32_t engine; /* that engine's process */
 	bool waits;      /* opening one of the owner's files timed out: try no other */
 };
+
+static char *below_root(uint32_t pid, const char *path)
+{
+	char full[1300];
+
+	snprintf(full, sizeof(full), "/proc/%u/root%s", pid, path);
+	return mem_strdup(full);
+}
 
 /* Read and parse: 0 and *out, or -errno. */
 static int try_file(struct runtime_files *p, const char *path,
@@ -116,7 +127,11 @@ static int try_file(struct runtime_files *p, const char *path,
 			     read_owned(p->engine_root, path, p->owner, &json, &len) :
 			     read_file(path, &json, &len);
 	p->waits |= rc == -ETIMEDOUT;
-	return rc ? rc : parse(json, len, p->id, out);
+	if (!rc)
+		rc = parse(json, len, p->id, out);
+	if (!rc && out->name && !p->owner)
+		out->file = p->engine_root < 0 ? mem_strdup(path) : below_root(p->engine, path);
+	return rc;
 }
 
 static int parse_docker(const char *json, size_t len, const char *id, struct container_names *out)
@@ -170,7 +185,10 @@ static void add_bundle(struct runtime_files *p, const char *dir, struct containe
 	if (more.name) {
 		free(out->name);
 		out->name = NULL;
+		free(out->file);
+		out->file = NULL;
 	}
+	fill(&out->file, &more.file);
 	fill(&out->name, &more.name);
 	fill(&out->image, &more.image);
 	fill(&out->project, &more.project);
@@ -324,6 +342,7 @@ static int find_by_known_engines(struct runtime_files *p, const char *runtime,
 
 	for (size_t i = 0; i < n && rc; i++)
 		if (all[i].uid == p->owner && (p->engine_root = openin_root(all[i].pid)) >= 0) {
+			p->engine = all[i].pid;
 			rc = try_engine(p, runtime, &all[i], out);
 			close(p->engine_root);
 		}

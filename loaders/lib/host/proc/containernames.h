@@ -39,6 +39,7 @@ struct container_names {
 			      CONTAINER_LABELS_MAX bytes */
 	char *started;     /* its last start, as the runtime writes it; NULL: unknown */
 	uint32_t restarts; /* restarts by its runtime */
+	char *file;        /* the file that has its name, if root's engine wrote it; else NULL */
 };
 #define CONTAINER_LABELS_MAX 4096
 void container_names_release(struct container_names *n);

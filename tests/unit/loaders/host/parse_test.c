@@ -31,6 +31,17 @@ TEST(names_are_matched_whole_and_a_unit_is_what_the_table_says)
 	assert_int_equal(row.set, 1 << 1 | 1 << 3);
 }
 
+TEST(a_second_line_of_a_column_is_added_where_it_is_told_to_be)
+{
+	static const struct parse_key keys[] = {
+		{"anon", 0, 0, 0}, {"shmem", 0, 0, 0, true}, {"alone", 1, 0, 0, true}};
+	struct fact_row row = {0};
+
+	parse_keys(TEXT("anon 100\nfile 300\nshmem 50\nalone 7\n"), keys, 3, &row);
+	assert_column(&row, 0, 150);
+	assert_column(&row, 1, 7);
+}
+
 TEST(a_number_that_is_none_or_too_large_leaves_its_column_alone)
 {
 	static const struct parse_key keys[] = {{"a", 0, 1024, 0}, {"b", 1, 0, 0}, {"c", 2, 0, 0}};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http: bytes from RFC 9112 and RFC 6455, in every cut. */
+#include "loaders/lib/protocols/route.h"
 #include "tests/unit/loaders/lib/protocols/talk.h"
 #include "tests/unit/test.h"
 
@@ -105,6 +106,61 @@ TEST(what_a_proxy_is_asked_for_is_named_by_its_target)
 		S("HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
 
 	talk_expect(turns, "http", "GET other.example/a/{id} ok 204\nOPTIONS * ok 200\n");
+}
+
+TEST(what_looks_random_is_a_star_and_words_stay)
+{
+	static const struct turn turns[] = {
+		C("GET /reset/xK9fQ2zLpW HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("GET /verify/kJhGfDsAqWeRtYuI/done HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("POST /services/T0G9PQBBK/hooks HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("GET /assets/index-BzX3kQ9a.js HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("GET /app;jsessionid=3Ab9xQ;v=2/view;a=b?x HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("GET http://eve:S3cr3tPassw0rd@h/a HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("GET /apis/apiextensions.k8s.io/v1beta1/customresourcedefinitions HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("GET /wp-login.php/jquery-3.6.0.min.js/DescribeInstances HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		END};
+
+	talk_expect(
+		turns, "http",
+		"GET h/reset/* ok 204\nGET h/verify/*/done ok 204\nPOST h/services/*/hooks ok 204\n"
+		"GET h/assets/*.js ok 204\nGET h/app/view ok 204\nGET h/a ok 204\n"
+		"GET h/apis/apiextensions.k8s.io/v1beta1/customresourcedefinitions ok 204\n"
+		"GET h/wp-login.php/jquery-3.6.0.min.js/DescribeInstances ok 204\n");
+}
+
+/* As the header of route.h says: of each kind, how many of 1000 look random. */
+TEST(of_random_texts_few_are_taken_for_words)
+{
+	static const char *const kinds[] = {
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+		"abcdefghijklmnopqrstuvwxyz0123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"};
+	uint64_t x = 88172645463325252ull;
+
+	for (size_t k = 0; k < 4; k++)
+		for (size_t n = 10; n <= 32; n += 11) {
+			unsigned int found = 0;
+
+			for (int i = 0; i < 1000; i++) {
+				uint8_t text[32];
+
+				for (size_t j = 0; j < n; j++) {
+					x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+					text[j] = (uint8_t)kinds[k][(x >> 11) % strlen(kinds[k])];
+				}
+				found += route_is_token(text, n);
+			}
+			assert_true(found >= (n == 10 ? 880 : 980));
+		}
 }
 
 TEST(names_with_versions_are_no_ids_and_tokens_are)

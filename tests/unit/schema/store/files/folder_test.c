@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "schema/base/array.h"
+#include "schema/store/files/ballast.h"
 #include "schema/store/files/folder.h"
+#include "tests/unit/missing.h"
 #include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/test.h"
 
@@ -94,4 +97,65 @@ STORE_TEST(what_stands_in_turn_is_not_trusted)
 		fclose(out);
 		assert_false(folder_is_turned(f->dir, "20260101T000000Z-0001.db"));
 	}
+}
+
+/* A link that belongs to a stranger, in the place of the store's folder: what is behind it belongs
+ * to root, and must stay as it is. */
+STORE_TEST(root_writes_removes_and_renames_nothing_where_a_strangers_link_leads)
+{
+	static const char segment[] = "20260101T000000Z-0001.db";
+	struct fixture *f = *state;
+	char link[200], path[300], name[SEGMENT_NAME_MAX], aside[PATH_MAX];
+	struct err e = {0};
+	struct stat st;
+
+	if (geteuid())
+		skip_missing("root");
+	plant(f, segment);
+	plant(f, "ballast");
+	snprintf(link, sizeof(link), "%s-link", f->dir);
+	assert_int_equal(symlink(f->dir, link), 0);
+	assert_int_equal(lchown(link, 4242, 4242), 0);
+
+	assert_int_equal(folder_open(link), -EPERM);
+	ballast_keep(link, 4096, 1 << 30, 0);
+	assert_false(ballast_drop(link));
+	snprintf(path, sizeof(path), "%s/ballast", f->dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	assert_int_equal(folder_turn(link, name, &e), -EPERM);
+	assert_int_equal(folder_new_segment(link, aside, &e), -EPERM);
+	snprintf(path, sizeof(path), "%s/%s", link, segment);
+	assert_int_equal(folder_set_aside(path, aside), -EPERM);
+	assert_int_equal(stat(path, &st), 0);
+
+	/* the administrator's own is followed */
+	assert_int_equal(lchown(link, 0, 0), 0);
+	assert_int_equal(folder_set_aside(path, aside), 0);
+	snprintf(path, sizeof(path), "%s/%s.bad", link, segment);
+	assert_string_equal(aside, path);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(unlink(link), 0);
+}
+
+STORE_TEST(what_is_in_the_way_of_the_name_that_ends_a_segment_is_not_written_to)
+{
+	struct fixture *f = *state;
+	char name[SEGMENT_NAME_MAX], other[200], path[200], text[8] = "";
+	FILE *file;
+
+	plant(f, "20260101T000000Z-0001.db");
+	snprintf(other, sizeof(other), "%s/other", f->dir);
+	file = fopen(other, "we");
+	assert_non_null(file);
+	fputs("mine", file);
+	fclose(file);
+	snprintf(path, sizeof(path), "%s/turn.new", f->dir);
+	assert_int_equal(link(other, path), 0);
+	assert_int_equal(folder_turn(f->dir, name, NULL), 0);
+	file = fopen(other, "re");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	assert_string_equal(text, "mine");
 }

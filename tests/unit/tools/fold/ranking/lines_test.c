@@ -139,7 +139,7 @@ TEST(only_regular_files_are_read_and_shown_as_text)
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(write(fd, content, sizeof(content) - 1), sizeof(content) - 1);
 	close(fd);
-	s = sourcefile_open(path, &none, &why);
+	s = sourcefile_open(path, &none, &(struct sourcereader){0}, &why);
 	assert_non_null(s);
 	assert_true(sourcefile_line(s, 1, &line));
 	assert_string_equal(line.buf, "int a;");
@@ -154,14 +154,14 @@ TEST(only_regular_files_are_read_and_shown_as_text)
 	sourcefile_close(s);
 	strbuf_release(&line);
 	assert_int_equal(truncate(path, SOURCEFILE_MAX + 1), 0);
-	assert_null(sourcefile_open(path, &none, &why));
+	assert_null(sourcefile_open(path, &none, &(struct sourcereader){0}, &why));
 	assert_string_equal(why, "too large");
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_null(sourcefile_open(path, &none, &why));
+	assert_null(sourcefile_open(path, &none, &(struct sourcereader){0}, &why));
 	assert_string_equal(why, "not a regular file");
 	unlink(path);
-	assert_null(sourcefile_open(path, &none, &why));
+	assert_null(sourcefile_open(path, &none, &(struct sourcereader){0}, &why));
 	assert_string_equal(why, "No such file or directory");
 }
 
@@ -175,7 +175,7 @@ TEST(an_empty_file_has_no_line)
 
 	snprintf(path, sizeof(path), "%s/empty", dir);
 	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-	s = sourcefile_open(path, &none, &why);
+	s = sourcefile_open(path, &none, &(struct sourcereader){0}, &why);
 	assert_non_null(s);
 	assert_false(sourcefile_line(s, 1, &line));
 	sourcefile_close(s);

@@ -1,0 +1,23 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- fills: what fills the disks: how much less is left, who wrote, and the files that were found (host family)
+-- n = 20: how many rows of each kind
+-- from = 0: not before this time
+-- to = 9e18: before this time
+WITH
+space AS (
+  SELECT mount, first_value(available) OVER w - last_value(available) OVER w AS less, last_value(available) OVER w AS available
+  FROM filesystem_stats WHERE available IS NOT NULL AND coalesce(read_only, 0) = 0 AND ts >= :from AND ts < :to
+  WINDOW w AS (PARTITION BY mount ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)),
+told AS (
+  SELECT 1 AS place, 'file system' AS kind, mount AS name, less AS bytes, printf('%.0f MiB left', available / 1048576.0) AS text
+  FROM space GROUP BY mount HAVING less > 0
+  UNION ALL
+  SELECT 2, 'container', container, sum(write_bytes), 'written' FROM container_stats
+  WHERE write_bytes > 0 AND ts >= :from AND ts < :to GROUP BY container, container_id
+  UNION ALL
+  SELECT 3, 'process', comm || ' (' || pid || ')', sum(write_bytes), 'written' || iif(container = '', '', ' in ' || container) FROM process_stats
+  WHERE write_bytes > 0 AND ts >= :from AND ts < :to GROUP BY pid, comm, container
+  UNION ALL
+  SELECT 4, 'found', name, NULL, detail FROM events WHERE kind = 'fills' AND ts >= :from AND ts < :to GROUP BY name, detail),
+ranked AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY bytes DESC, name, text) AS nth FROM told)
+SELECT kind, name, round(bytes / 1048576.0, 1) AS mib, text FROM ranked WHERE nth <= :n ORDER BY place, nth;
