@@ -203,7 +203,7 @@ void running_walked(struct running *r)
 		tell(r, t, r->now_ns);
 		drop(r, i);
 	}
-	if (r->last || r->now_ns - r->round_ns >= RUNNING_ROUND_NS) {
+	if (r->last || !r->round_ns || r->now_ns - r->round_ns >= RUNNING_ROUND_NS) {
 		mark(r);
 		r->round_ns = r->now_ns;
 	}

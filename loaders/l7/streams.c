@@ -730,8 +730,9 @@ static void tag_of(const struct stream *x, int64_t begin_ns, struct sums_of *of)
 /* What one request is called while it runs. */
 static uint64_t running_id(const struct stream *x, const struct proto_request *r)
 {
-	return link_id(
-		hash_u64(hash_u64(hash_u64(x->key, x->ino), (uint64_t)r->begin_ns), r->begin_pos));
+	uint64_t h = hash_u64(hash_u64(HASH_SEED, x->key), x->ino);
+
+	return link_id(hash_u64(hash_u64(h, (uint64_t)r->begin_ns), r->begin_pos));
 }
 
 static void emit(void *ctx, const struct proto_request *r)

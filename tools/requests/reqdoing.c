@@ -15,7 +15,7 @@
 
 #define FRAMES_SHOWN 64
 
-/* The stack that the thread of each row was in for longest. */
+/* The stack that a thread was in for longest. */
 struct best {
 	const struct fold *f;
 	uint64_t ns;
@@ -77,52 +77,36 @@ static char *doing_text(const struct best *b)
 }
 
 /* A thread that has several of them tells nothing about one. */
-static bool alone(const struct reqrunning *r, size_t n, size_t i)
+static bool alone(const struct reqrunning *r, size_t i)
 {
 	const struct reqrun_end *s = &r->rows[i].server;
 
 	if (!s->comm || !s->tid)
 		return false;
-	for (size_t k = 0; k < n; k++)
+	for (size_t k = 0; k < r->n; k++)
 		if (k != i && r->rows[k].server.comm && r->rows[k].server.tid == s->tid &&
 		    r->rows[k].server.pid == s->pid)
 			return false;
 	return true;
 }
 
-static void best_take(struct best *best, const struct reqrunning *r, size_t n, const struct fold *f)
+static void best_take(struct best *best, const struct reqrun_end *who, const struct fold *f)
 {
 	for (size_t k = 0; k < f->n_leaves; k++) {
 		const struct fold_leaf *x = &f->leaves[k];
 
-		for (size_t i = 0; i < n; i++)
-			if (r->rows[i].server.comm && x->tid == r->rows[i].server.tid &&
-			    f->processes[x->process].pid == r->rows[i].server.pid &&
-			    x->ns > best[i].ns)
-				best[i] = (struct best){f, x->ns, x->node};
+		if (x->tid == who->tid && f->processes[x->process].pid == who->pid &&
+		    x->ns > best->ns)
+			*best = (struct best){f, x->ns, x->node};
 	}
 }
 
-static struct option_list pids_of(const struct reqrunning *r, size_t n, char (*text)[16],
-				  const char **items)
-{
-	size_t k = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (!alone(r, n, i))
-			continue;
-		snprintf(text[k], sizeof(text[k]), "%lld", (long long)r->rows[i].server.pid);
-		items[k] = text[k];
-		k++;
-	}
-	return (struct option_list){.items = items, .n = k};
-}
-
-static int read_kinds(const struct selection *sel, struct reqrunning *r, size_t n,
-		      struct best *best, struct fold **folds, struct err *e)
+static int read_kinds(const struct selection *sel, struct reqrun *r, bool ended, struct err *e)
 {
 	static const enum store_kind kinds[] = {STORE_KIND_CPU, STORE_KIND_OFFCPU,
 						STORE_KIND_STANDING};
+	struct fold *folds[ARRAY_SIZE(kinds)] = {NULL};
+	struct best best = {NULL};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(kinds); i++) {
@@ -130,7 +114,7 @@ static int read_kinds(const struct selection *sel, struct reqrunning *r, size_t 
 			.kind = kinds[i], .leaves = true, .reasons = kinds[i] != STORE_KIND_CPU};
 		struct err none = {0};
 
-		if (kinds[i] == STORE_KIND_STANDING && !r->ended)
+		if (kinds[i] == STORE_KIND_STANDING && !ended)
 			continue;
 		rc = fold_make(sel, &o, &folds[i], &none);
 		if (rc && none.exit != EXIT_NOTHING)
@@ -138,41 +122,50 @@ static int read_kinds(const struct selection *sel, struct reqrunning *r, size_t 
 		else
 			rc = 0;
 		if (folds[i])
-			best_take(best, r, n, folds[i]);
+			best_take(&best, &r->server, folds[i]);
 	}
+	if (!rc && best.f) {
+		r->doing = doing_text(&best);
+		r->stack = stack_text(best.f, best.node);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(folds); i++)
+		fold_free(folds[i]);
+	return rc;
+}
+
+static int read_one(const struct select_args *asked, const char *store, int64_t at_ns, bool ended,
+		    struct reqrun *r, struct err *e)
+{
+	int64_t from_ns = r->at_ns > at_ns - REQDOING_NS ? r->at_ns : at_ns - REQDOING_NS;
+	char pid[16], from[32], to[32];
+	const char *pids[] = {pid};
+	const struct select_args args = {
+		.self = asked->self, .from = from, .to = to, .pid = {.items = pids, .n = 1}};
+	struct selection *sel = NULL;
+	struct err none = {0};
+	int rc;
+
+	snprintf(pid, sizeof(pid), "%lld", (long long)r->server.pid);
+	snprintf(from, sizeof(from), "%lld", (long long)(from_ns / NSEC_PER_SEC));
+	snprintf(to, sizeof(to), "%lld", (long long)(at_ns / NSEC_PER_SEC + 2));
+	rc = select_new(&args, store, NULL, 0, true, &sel, &none);
+	if (rc && none.exit == EXIT_NOTHING)
+		return 0;
+	if (rc)
+		*e = none;
+	else
+		rc = read_kinds(sel, r, ended, e);
+	select_free(sel);
 	return rc;
 }
 
 int reqdoing_read(const struct select_args *asked, const char *store, struct reqrunning *r,
 		  size_t n, struct err *e)
 {
-	struct fold *folds[3] = {NULL};
-	struct best *best = mem_array(n + 1, sizeof(*best));
-	char(*text)[16] = mem_array(n + 1, sizeof(*text)), from[32], to[32];
-	const char **items = mem_array(n + 1, sizeof(*items));
-	struct select_args args = {.self = asked->self, .from = from, .to = to};
-	struct selection *sel = NULL;
 	int rc = 0;
 
-	snprintf(from, sizeof(from), "%lld", (long long)((r->at_ns - REQDOING_NS) / NSEC_PER_SEC));
-	snprintf(to, sizeof(to), "%lld", (long long)(r->at_ns / NSEC_PER_SEC + 2));
-	args.pid = pids_of(r, n, text, items);
-	if (args.pid.n)
-		rc = select_new(&args, store, NULL, 0, true, &sel, e);
-	if (rc && e->exit == EXIT_NOTHING)
-		rc = 0;
-	if (!rc && sel)
-		rc = read_kinds(sel, r, n, best, folds, e);
-	for (size_t i = 0; i < n; i++)
-		if (best[i].f && alone(r, n, i)) {
-			r->rows[i].doing = doing_text(&best[i]);
-			r->rows[i].stack = stack_text(best[i].f, best[i].node);
-		}
-	for (size_t i = 0; i < ARRAY_SIZE(folds); i++)
-		fold_free(folds[i]);
-	select_free(sel);
-	free(best);
-	free(text);
-	free(items);
+	for (size_t i = 0; !rc && i < n && i < REQDOING_ROWS; i++)
+		if (alone(r, i))
+			rc = read_one(asked, store, r->at_ns, r->ended, &r->rows[i], e);
 	return rc;
 }

@@ -16,12 +16,16 @@
 
 #define DUE_NS    (75 * (int64_t)NSEC_PER_SEC) /* a row is repeated every 60 s */
 #define WINDOW_NS (100 * (int64_t)NSEC_PER_SEC)
+#define END_NS    (2 * (int64_t)NSEC_PER_SEC)  /* an end has its row by then */
 #define STALE_NS  (40 * (int64_t)NSEC_PER_SEC) /* marks come every 10 s, some time late */
 
 static const char RUNNING[] =
 	"SELECT process_id, side, protocol, service, operation, client, coalesce(port, 0), at_ns, coalesce(seen_ns, 0), coalesce(end_ns, 0), result,"
 	" coalesce(first_us, -1), coalesce(request_bytes, 0), coalesce(response_bytes, 0), trace, request, coalesce(exchange, 0), coalesce(others, 0),"
 	" coalesce(tid, 0) FROM running_requests WHERE ts BETWEEN ?1 AND ?2";
+
+static const char RUN[] =
+	"SELECT to_ns, state IN (1, 2) FROM run WHERE family = 'l7' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 
 /* One side of a request, of all its rows. */
 struct part {
@@ -41,6 +45,8 @@ struct reading {
 	struct idmap by_id;
 	int64_t mark_ns, since_ns; /* of the newest mark */
 	int64_t looked_ns;         /* of the newest row */
+	int64_t run_ns;            /* up to when the newest capture holds */
+	bool over;                 /* it has ended */
 	uint64_t others;
 	int64_t others_ns;
 	int64_t from_ns, at_ns; /* of a moment both are the same */
@@ -157,6 +163,17 @@ static void take(void *ctx, sqlite3_stmt *st)
 	}
 	part_release(old);
 	*old = p;
+}
+
+static void take_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	int64_t to = sqlite3_column_int64(st, 0);
+
+	if (to <= r->run_ns)
+		return;
+	r->run_ns = to;
+	r->over = sqlite3_column_int(st, 1);
 }
 
 /* ---- which run ---- */
@@ -349,14 +366,18 @@ static int longest(const void *a, const void *b)
 
 static int read_all(struct reading *r, bool streams, struct reqrunning *out, struct err *e)
 {
-	const struct askrows_part part = {RUNNING, take, r};
+	const struct askrows_part parts[] = {{RUNNING, take, r}, {RUN, take_run, r}};
 	int64_t at_ns = r->at_ns;
 	int rc;
 
 	*out = (struct reqrunning){.at_ns = at_ns};
-	rc = askrows_each(r->sel, &r->dict, &part, 1, e);
+	rc = askrows_each(r->sel, &r->dict, parts, ARRAY_SIZE(parts), e);
 	out->known = r->known;
-	out->ended = r->known && r->looked_ns < at_ns - STALE_NS;
+	/* what ended by then has its row */
+	if (!r->over && r->run_ns - END_NS > r->looked_ns)
+		r->looked_ns = r->run_ns - END_NS;
+	out->ended = r->known &&
+		     (r->looked_ns < at_ns - STALE_NS || (r->over && r->run_ns - END_NS <= at_ns));
 	if (r->known && r->looked_ns < at_ns)
 		out->at_ns = r->looked_ns;
 	parts_keep(r);
