@@ -28,7 +28,7 @@ struct running {
 	struct idmap by_operation; /* operation -> how many are told */
 	uint64_t others;
 	int64_t since_ns, round_ns, now_ns, offset_ns;
-	bool last;
+	bool last, marked; /* marked: the last mark said that some run */
 };
 
 struct running *running_new(struct protocols *p, struct message_writer *to)
@@ -204,7 +204,11 @@ void running_walked(struct running *r)
 		drop(r, i);
 	}
 	if (r->last || !r->round_ns || r->now_ns - r->round_ns >= RUNNING_ROUND_NS) {
-		mark(r);
+		bool some = r->n || r->others;
+
+		if (some || r->marked)
+			mark(r);
+		r->marked = some;
 		r->round_ns = r->now_ns;
 	}
 }

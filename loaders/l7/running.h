@@ -4,8 +4,9 @@
  * time (running_walk, running_seen, running_walked); each that has lasted RUNNING_LEAST_NS is told
  * by a message: when it is that old, then every RUNNING_ROUND_NS, from RUNNING_YOUNG_NS on every
  * RUNNING_OLD_NS, and once more when it is over. A request that disappears without an outcome (its
- * connection is no longer read) is told as blind. A mark each RUNNING_ROUND_NS says until when this
- * is complete, and since when: another parser knows nothing of the requests of the one before.
+ * connection is no longer read) is told as blind. While some are told, a mark each RUNNING_ROUND_NS
+ * says until when this is complete, and since when: another parser knows nothing of the requests of
+ * the one before.
  *
  * Bounds: RUNNING_MOST requests at a time, RUNNING_EACH of one operation, RUNNING_FRESH that begin
  * to be told in a round. The first ones are told, the rest are counted in the mark.

@@ -379,3 +379,13 @@ void store_rows_unseen(struct store_rows *b, struct family_host *h, uint64_t byt
 
 	store_rows_put(b, h, &x);
 }
+
+void store_rows_anew(struct store_rows *b, struct family_host *h, int64_t now_ns)
+{
+	struct msg_running m = {.about.utc_ns = now_ns + h->offset_ns,
+				.at_ns = now_ns + h->offset_ns,
+				.seen_ns = now_ns + h->offset_ns};
+	struct message x = {.kind = MSG_RUNNING, .running = &m, .about = &m.about};
+
+	store_rows_put(b, h, &x);
+}

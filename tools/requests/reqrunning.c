@@ -25,7 +25,13 @@ static const char RUNNING[] =
 	" coalesce(tid, 0) FROM running_requests WHERE ts BETWEEN ?1 AND ?2";
 
 static const char RUN[] =
-	"SELECT to_ns, state IN (1, 2) FROM run WHERE family = 'l7' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+	"SELECT token, from_ns, to_ns, state IN (1, 2) FROM run WHERE family = 'l7' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+
+/* A capture of one segment. */
+struct capture {
+	int64_t token, from_ns, to_ns;
+	bool over;
+};
 
 /* One side of a request, of all its rows. */
 struct part {
@@ -45,8 +51,8 @@ struct reading {
 	struct idmap by_id;
 	int64_t mark_ns, since_ns; /* of the newest mark */
 	int64_t looked_ns;         /* of the newest row */
-	int64_t run_ns;            /* up to when the newest capture holds */
-	bool over;                 /* it has ended */
+	struct capture *runs;
+	size_t n_runs, cap_runs;
 	uint64_t others;
 	int64_t others_ns;
 	int64_t from_ns, at_ns; /* of a moment both are the same */
@@ -72,7 +78,6 @@ static void mark_take(struct reading *r, sqlite3_stmt *st)
 {
 	int64_t seen = sqlite3_column_int64(st, 8);
 
-	r->known = true;
 	if (seen > r->mark_ns) {
 		r->mark_ns = seen;
 		r->since_ns = sqlite3_column_int64(st, 7);
@@ -145,7 +150,6 @@ static void take(void *ctx, sqlite3_stmt *st)
 		mark_take(r, st);
 		return;
 	}
-	r->known = true;
 	at = idmap_ref(&r->by_id, id, &fresh);
 	p = part_of(r, st);
 	if (fresh) {
@@ -168,12 +172,38 @@ static void take(void *ctx, sqlite3_stmt *st)
 static void take_run(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t to = sqlite3_column_int64(st, 0);
 
-	if (to <= r->run_ns)
-		return;
-	r->run_ns = to;
-	r->over = sqlite3_column_int(st, 1);
+	r->known = true;
+	mem_grow(r->runs, r->n_runs, r->cap_runs);
+	r->runs[r->n_runs++] = (struct capture){.token = sqlite3_column_int64(st, 0),
+						.from_ns = sqlite3_column_int64(st, 1),
+						.to_ns = sqlite3_column_int64(st, 2),
+						.over = sqlite3_column_int(st, 3)};
+}
+
+static const struct capture *newest_run(const struct reading *r)
+{
+	const struct capture *newest = NULL;
+
+	for (size_t i = 0; i < r->n_runs; i++)
+		if (!newest || r->runs[i].to_ns > newest->to_ns)
+			newest = &r->runs[i];
+	return newest;
+}
+
+/* A capture that began where no other one went on knows nothing of the requests before it. */
+static void runs_begin(struct reading *r)
+{
+	for (size_t i = 0; i < r->n_runs; i++) {
+		const struct capture *x = &r->runs[i];
+		bool alone = x->from_ns > r->since_ns && x->from_ns <= r->at_ns;
+
+		for (size_t k = 0; k < r->n_runs && alone; k++)
+			alone = k == i || r->runs[k].from_ns > x->from_ns ||
+				(r->runs[k].token != x->token && r->runs[k].to_ns < x->from_ns);
+		if (alone)
+			r->since_ns = x->from_ns;
+	}
 }
 
 /* ---- which run ---- */
@@ -367,18 +397,20 @@ static int longest(const void *a, const void *b)
 static int read_all(struct reading *r, bool streams, struct reqrunning *out, struct err *e)
 {
 	const struct askrows_part parts[] = {{RUNNING, take, r}, {RUN, take_run, r}};
+	const struct capture *run;
 	int64_t at_ns = r->at_ns;
 	int rc;
 
 	*out = (struct reqrunning){.at_ns = at_ns};
 	rc = askrows_each(r->sel, &r->dict, parts, ARRAY_SIZE(parts), e);
 	out->known = r->known;
-	/* what ended by then has its row */
-	if (!r->over && r->run_ns - END_NS > r->looked_ns)
-		r->looked_ns = r->run_ns - END_NS;
-	out->ended = r->known &&
-		     (r->looked_ns < at_ns - STALE_NS || (r->over && r->run_ns - END_NS <= at_ns));
-	if (r->known && r->looked_ns < at_ns)
+	run = newest_run(r);
+	if (run && !run->over && run->to_ns - END_NS > r->looked_ns)
+		r->looked_ns = run->to_ns - END_NS; /* what ended by then has its row */
+	out->ended = run &&
+		     (run->to_ns < at_ns - STALE_NS || (run->over && run->to_ns - END_NS <= at_ns));
+	runs_begin(r);
+	if (r->looked_ns && r->looked_ns < at_ns)
 		out->at_ns = r->looked_ns;
 	parts_keep(r);
 	rows_make(r, streams, out);
@@ -388,6 +420,7 @@ static int read_all(struct reading *r, bool streams, struct reqrunning *out, str
 	for (size_t i = 0; i < r->n; i++)
 		part_release(&r->parts[i]);
 	free(r->parts);
+	free(r->runs);
 	idmap_release(&r->by_id);
 	return rc;
 }

@@ -8,7 +8,10 @@
 -- needs = l7
 -- next = sonde requests --running
 WITH row AS (SELECT * FROM running_requests WHERE ts >= :from AND ts < :to),
-mark AS (SELECT coalesce(max(at_ns), 0) AS since_ns FROM row WHERE request = 0), -- a parser that began later knows nothing of earlier requests
+mark AS ( -- a capture, or a parser of it, that began later knows nothing of earlier requests
+  SELECT max(coalesce((SELECT max(at_ns) FROM row WHERE request = 0), 0),
+             coalesce((SELECT max(r.from_ns) FROM runs r WHERE r.family = 'l7' AND r.from_ns < :to * 1000000000 AND NOT EXISTS (SELECT 1 FROM runs q
+               WHERE q.family = 'l7' AND q.id <> r.id AND q.from_ns <= r.from_ns AND (q.token = r.token OR q.to_ns >= r.from_ns))), 0)) AS since_ns),
 open AS ( -- the newest row of each is not its end, and not older than one is due
   SELECT request, exchange, side, protocol, service, operation, client, port, comm, container, at_ns, max(seen_ns) AS seen_ns, count(end_ns) AS ended, result, first_us
   FROM row WHERE request <> 0 GROUP BY request),
