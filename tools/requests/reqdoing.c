@@ -20,6 +20,7 @@ struct best {
 	const struct fold *f;
 	uint64_t ns;
 	uint32_t node;
+	uint64_t known_ns; /* of all of its stacks, on the CPU or in waits that are over */
 };
 
 static bool is_reason(const struct fold_frame *f)
@@ -60,15 +61,22 @@ static const char *function_of(const struct fold *f, uint32_t node)
 	return kernel;
 }
 
-static char *doing_text(const struct best *b)
+/* Where samples and waits that are over leave out most of the time, the thread waits, and that wait
+ * is not over. */
+static char *doing_text(const struct best *b, int64_t lasts_ns)
 {
+	bool still = b->f->kind->kind != STORE_KIND_STANDING && (int64_t)b->known_ns < lasts_ns / 2,
+	     runs = b->f->kind->kind == STORE_KIND_CPU;
 	struct strbuf out = STRBUF_INIT;
 	const char *reason = NULL, *function = function_of(b->f, b->node);
 
 	for (uint32_t node = b->node; node && !reason; node = b->f->nodes[node].parent)
 		if (is_reason(&b->f->frames[b->f->nodes[node].frame]))
 			reason = b->f->frames[b->f->nodes[node].frame].name;
-	strbuf_addstr(&out, b->f->kind->kind == STORE_KIND_CPU ? "runs" : "waits");
+	if (still)
+		strbuf_addf(&out, "waits; before, it %s", runs ? "ran" : "waited");
+	else
+		strbuf_addstr(&out, runs ? "runs" : "waits");
 	if (reason)
 		strbuf_addf(&out, " (%s)", reason);
 	if (function)
@@ -95,9 +103,14 @@ static void best_take(struct best *best, const struct reqrun_end *who, const str
 	for (size_t k = 0; k < f->n_leaves; k++) {
 		const struct fold_leaf *x = &f->leaves[k];
 
-		if (x->tid == who->tid && f->processes[x->process].pid == who->pid &&
-		    x->ns > best->ns)
-			*best = (struct best){f, x->ns, x->node};
+		if (x->tid != who->tid || f->processes[x->process].pid != who->pid)
+			continue;
+		best->known_ns += x->ns;
+		if (x->ns > best->ns) {
+			best->f = f;
+			best->ns = x->ns;
+			best->node = x->node;
+		}
 	}
 }
 
@@ -125,7 +138,7 @@ static int read_kinds(const struct selection *sel, struct reqrun *r, bool ended,
 			best_take(&best, &r->server, folds[i]);
 	}
 	if (!rc && best.f) {
-		r->doing = doing_text(&best);
+		r->doing = doing_text(&best, r->lasts_ns);
 		r->stack = stack_text(best.f, best.node);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(folds); i++)

@@ -4,16 +4,13 @@ import json
 import os
 import re
 import signal
-import socket
-import struct
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
 
-from conftest import BIN, Capture, need_root, sql_all
+from conftest import BIN, LIB, Capture, need_root
 from livedin import put
 from sonded import until
 
@@ -173,3 +170,95 @@ def test_long_polls_do_not_fail_the_check(sonde, tmp_path, protocol, operation, 
     assert not bad_at(sonde, store, TO)
     same = stored(tmp_path / "same", told(TO - 900, None, TO, protocol=protocol, operation="GET h/x", service="10.0.0.1:80"))
     assert bad_at(sonde, same, TO)
+
+
+# --- recordings ---
+
+class Talk:
+    def __init__(self):
+        self.p = subprocess.Popen([sys.executable, os.path.join(LIB, "hangtalk.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = json.loads(self.p.stdout.readline())["pid"]
+
+    def __call__(self, what):
+        self.p.stdin.write(what + "\n")
+        self.p.stdin.flush()
+        return json.loads(self.p.stdout.readline())
+
+    def end(self):
+        self.p.stdin.close()
+        self.p.wait(timeout=30)
+        self.p.stdout.close()
+
+
+@pytest.fixture
+def capture(tmp_path):
+    """A recording of what a Talk says: (talk, capture, answer(*words))."""
+    need_root()
+    store, talk = str(tmp_path / "store"), Talk()
+    cap = Capture(store, "--pid", talk.pid, program="sonde-l7")
+
+    def answer(*words):
+        done = subprocess.run([f"{BIN}/sonde", "requests", "--running", "--json", "--store", store, *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode in (0, 4), done.stderr
+        return json.loads(done.stdout) if not done.returncode else {"rows": [], "running": 0, "streams": 0}
+    try:
+        cap.start(60)
+        yield talk, cap, answer
+    finally:
+        cap.close()
+        talk.end()
+
+
+POLLED = {"BLPOP jobs", "GRPC h/etcdserverpb.Watch/Watch"}
+
+
+def test_what_hangs_is_shown_at_once_and_no_longer_once_it_is_answered(capture):
+    talk, cap, answer = capture
+    asked = talk("ask")
+    n = sum(a[1] not in POLLED for a in asked)
+    got = until(lambda: (lambda a: a if a["running"] == n else None)(answer()), 20)
+    assert not got["ended"] and got["streams"] == len(POLLED)
+    want = {(protocol, operation, port): at for protocol, operation, at, port in asked if operation not in POLLED}
+    assert {(r["protocol"], r["operation"], int(r["client"]["address"].split(":")[1])) for r in got["rows"]} == set(want)
+    for r in got["rows"]:
+        at = want[r["protocol"], r["operation"], int(r["client"]["address"].split(":")[1])]
+        assert abs(r["since_ns"] / 1e9 - at) < 0.5
+        assert r["client"]["pid"] == r["server"]["pid"] == talk.pid and r["client"]["tid"] and r["first_us"] is None
+    talk("answer")
+    assert until(lambda: answer("--streams")["running"] == 0, 20)
+
+
+def parser_of(cap):
+    with open(f"/proc/{cap.pid}/task/{cap.pid}/children", encoding="ascii") as f:
+        for pid in f.read().split():
+            with open(f"/proc/{pid}/cmdline", encoding="latin-1") as c:
+                if "--parse" in c.read():
+                    return int(pid)
+    return None
+
+
+@pytest.mark.live
+@pytest.mark.requests
+def test_a_parser_that_dies_leaves_no_ghosts(capture):
+    talk, cap, answer = capture
+    talk("ask")
+    assert until(lambda: answer()["running"] >= 4, 20)
+    before = answer()["rows"][0]["since_ns"]
+    os.kill(parser_of(cap), signal.SIGKILL)
+    assert until(lambda: answer("--streams")["running"] == 0, 20)
+    talk("ask")
+    got = until(lambda: (lambda a: a if a["running"] >= 4 else None)(answer()), 20)
+    assert got["rows"][0]["since_ns"] > before
+    talk("leave")
+    assert until(lambda: answer("--streams")["running"] == 0, 20)
+
+
+def test_what_runs_when_the_recording_ends_is_told_of_it(capture):
+    talk, cap, answer = capture
+    asked = talk("ask")
+    time.sleep(2.2)
+    assert cap.stop()["lost_total"] == 0
+    got = answer("--streams")
+    assert got["ended"] and got["running"] == len(asked)
+    text = subprocess.run([f"{BIN}/sonde", "requests", "--store", cap.store], capture_output=True, text=True, check=True).stderr
+    assert f"{len(asked) - len(POLLED)} requests were running when the recording ended" in text
