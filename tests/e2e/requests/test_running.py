@@ -49,10 +49,8 @@ def stored(path, rows, begin=TO - 3600, end=TO, others=0):
     return str(path)
 
 
-def running(sonde, store, *words, code=0):
-    done = sonde("requests", "--running", "--json", *words, store=store)
-    assert done.returncode == code, done.stderr
-    return json.loads(done.stdout) if not code else None
+def running(sonde, store, *words):
+    return json.loads(sonde("requests", "--running", "--json", *words, store=store, check=True).stdout)
 
 
 def hangs(begin=TO - 300, end=TO - 160, n=3, last=TO):
@@ -78,8 +76,7 @@ def test_statements_that_block_are_shown_with_who_and_since_when(sonde, tmp_path
 @pytest.mark.parametrize("at, n", [(TO - 301, 0), (TO - 298, 3), (TO - 161, 3), (TO - 159, 0)])
 def test_a_moment_has_those_that_had_begun_and_were_not_over(sonde, tmp_path, at, n):
     store = stored(tmp_path / "s", hangs())
-    answer = running(sonde, store, "--at", str(at), code=0 if n else 4)
-    assert not n or answer["running"] == n
+    assert running(sonde, store, "--at", str(at))["running"] == n
 
 
 def test_what_runs_when_the_recording_ends_is_told_by_each_answer(sonde, tmp_path):
@@ -109,7 +106,7 @@ def test_an_end_that_no_parser_told_leaves_no_ghost(sonde, tmp_path):
     path = str(tmp_path / "s")
     put(path, [{"run": "l7", "from": TO - 3600, "to": TO, "bucket_s": 10}, *(mark(at, TO - 3600) for at in range(TO - 3600, TO - 100, 10)),
                *(mark(at, TO - 100) for at in range(TO - 100, TO, 10)), *rows])
-    running(sonde, path, "--at", str(TO - 30), code=4)
+    assert running(sonde, path, "--at", str(TO - 30))["running"] == 0
     assert running(sonde, path, "--at", str(TO - 190))["running"] == 1
 
 
@@ -199,8 +196,8 @@ def capture(tmp_path):
 
     def answer(*words):
         done = subprocess.run([f"{BIN}/sonde", "requests", "--running", "--json", "--store", store, *words], capture_output=True, text=True, timeout=60)
-        assert done.returncode in (0, 4), done.stderr
-        return json.loads(done.stdout) if not done.returncode else {"rows": [], "running": 0, "streams": 0}
+        assert done.returncode in (0, 4), done.stderr  # 4: the store is still empty
+        return json.loads(done.stdout) if not done.returncode else {"rows": [], "running": -1, "streams": 0}
     try:
         cap.start(60)
         yield talk, cap, answer
@@ -262,3 +259,10 @@ def test_what_runs_when_the_recording_ends_is_told_of_it(capture):
     assert got["ended"] and got["running"] == len(asked)
     text = subprocess.run([f"{BIN}/sonde", "requests", "--store", cap.store], capture_output=True, text=True, check=True).stderr
     assert f"{len(asked) - len(POLLED)} requests were running when the recording ended" in text
+
+
+def test_a_store_without_requests_says_so(sonde, tmp_path):
+    path = str(tmp_path / "s")
+    put(path, [{"run": "cpu", "from": TO - 600, "to": TO, "bucket_s": 10, "period_ns": 10**7}, {"kind": "cpu", "at": TO - 10, "n": 5, "pid": 7, "comm": "app", "stack": ["main"]}])
+    done = sonde("requests", "--running", store=path)
+    assert done.returncode == 4 and "family l7 was not recorded" in done.stderr

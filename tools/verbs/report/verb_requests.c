@@ -216,7 +216,10 @@ static void running_note(const struct reqrunning *r)
 {
 	char at[40];
 
-	if (r->ended)
+	if (!r->n)
+		fprintf(stderr, "no request ran at %s for two seconds or more\n",
+			when_zoned(r->at_ns, at, sizeof(at)));
+	else if (r->ended)
 		fprintf(stderr, "the recording ended at %s: what became of %s is not known\n",
 			when_zoned(r->at_ns, at, sizeof(at)), r->n == 1 ? "it" : "them");
 	if (r->others)
@@ -235,7 +238,8 @@ static int running_show(const struct verb_call *call, struct reqrunning *r, size
 	if (!rc && call->json) {
 		rc = json_print(runprint_json(r, n), stdout, 1);
 	} else if (!rc) {
-		show(call, runprint_rows(r, n), n, r->n);
+		if (n)
+			show(call, runprint_rows(r, n), n, r->n);
 		if (!call->quiet)
 			running_note(r);
 	}
@@ -255,13 +259,8 @@ static int running_run(struct verb_call *call, const struct requests_args *a, bo
 				call->words, call->n_words, true, &call->sel, e);
 	if (!rc)
 		rc = reqrunning_read(call->sel, at_ns, a->side ? a->side : "", a->streams, &r, e);
-	if (!rc && !r.n)
-		rc = missing(
-			call, r.known,
-			r.streams ?
-				"no request runs other than streams and long polls (--streams)" :
-				"no request ran then for two seconds or more",
-			e);
+	if (!rc && !r.known)
+		rc = missing(call, false, "", e);
 	else if (!rc)
 		rc = running_show(call, &r, table_rows(a->rows, r.n), e);
 	reqrunning_release(&r);
