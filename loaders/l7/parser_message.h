@@ -137,10 +137,10 @@ struct msg_named {
 };
 
 /*
- * A request that had no complete answer at seen_ns, or (end_ns) no longer has none: about.result is
- * what became of it. Before that it is STORE_RESULT_OPENED of a stream, else without a meaning. id
- * 0: a mark that says until when (seen_ns) and since when (at_ns) all that run were told; of a
- * request that was told before at_ns nothing is known.
+ * A request that had no complete answer at seen_ns, or whose outcome at end_ns is about.result.
+ * Before that about.result is STORE_RESULT_OPENED of a stream, else without a meaning. id
+ * 0: a mark, which says until when (seen_ns) and since when (at_ns) all that run have messages;
+ * what became of earlier ones is unknown.
  */
 struct msg_running {
 	struct msg_head head;
@@ -149,7 +149,8 @@ struct msg_running {
 	uint64_t first_ns;              /* to the first byte of its answer; 0: none so far */
 	uint64_t request_bytes, response_bytes;
 	uint64_t id, exchange; /* of 60 bits; exchange as in links.h, 0: unknown */
-	uint64_t others; /* of a mark: requests that run and are not told, as they are too many */
+	uint64_t others; /* of a mark: requests that run without a message, because they are too
+			    many */
 	uint32_t tid;
 	uint16_t port; /* of the client's end; 0: it has none */
 	uint16_t unused;

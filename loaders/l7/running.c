@@ -10,9 +10,9 @@
 
 #define SERVICE_MAX 128
 
-/* A request that is told. */
+/* A request that is reported. */
 struct told {
-	struct msg_running m;             /* as it was told last */
+	struct msg_running m;             /* its last message */
 	const char *protocol, *operation; /* borrowed from the protocols */
 	char service[SERVICE_MAX], client[64], trace[64];
 	int64_t begin_ns, told_ns; /* boot clock */
@@ -23,9 +23,9 @@ struct running {
 	struct protocols *protocols;
 	struct message_writer *to;
 	struct told told[RUNNING_MOST];
-	uint32_t n, walk, fresh;   /* fresh: began to be told in this round */
+	uint32_t n, walk, fresh;   /* fresh: first reported in this round */
 	struct idmap by_id;        /* id -> index */
-	struct idmap by_operation; /* operation -> how many are told */
+	struct idmap by_operation; /* operation -> how many are reported */
 	uint64_t others;
 	int64_t since_ns, round_ns, now_ns, offset_ns;
 	bool last, marked; /* marked: the last mark said that some run */
@@ -91,7 +91,7 @@ static void mark(struct running *r)
 	message_write(r->to, MSG_RUNNING, &m, NULL);
 }
 
-/* ---- which are told ---- */
+/* ---- which are reported ---- */
 
 static uint64_t *of_operation(struct running *r, const char *operation)
 {

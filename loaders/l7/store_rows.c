@@ -380,7 +380,7 @@ void store_rows_unseen(struct store_rows *b, struct family_host *h, uint64_t byt
 	store_rows_put(b, h, &x);
 }
 
-void store_rows_anew(struct store_rows *b, struct family_host *h, int64_t now_ns)
+void store_rows_restart(struct store_rows *b, struct family_host *h, int64_t now_ns)
 {
 	struct msg_running m = {.about.utc_ns = now_ns + h->offset_ns,
 				.at_ns = now_ns + h->offset_ns,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reqdoing: what the threads that serve running requests did most since they were asked (at most
- * REQDOING_NS before): by samples of the CPU and waits, and at a recording's end by where they stood
- * (kind standing). A wait is recorded when it is over: of a thread that still waits it is said what
- * it did before, and of one that has waited ever since nothing. Nor of one that serves several of
- * the requests: its samples tell nothing of one.
+ * REQDOING_NS before), by CPU samples and waits, and where they were at a recording's end (kind
+ * standing). A wait is recorded when it is over. So for a thread that is still waiting, this is
+ * what it did before; for one that has waited ever since, nothing. Nothing either for a thread that
+ * serves several of the requests: its samples do not say for which.
  */
 #ifndef SONDE_TOOLS_REQDOING_H
 #define SONDE_TOOLS_REQDOING_H

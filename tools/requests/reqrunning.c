@@ -246,7 +246,7 @@ static bool may_join(const struct part *a, const struct part *b)
 	       !strcmp(a->operation, b->operation);
 }
 
-/* The other side; NULL: there is none, or there are several. */
+/* The other side; NULL: it is unknown, or there are several. */
 static struct part *other_side(const struct reading *r, const struct part *p)
 {
 	struct part *found = NULL;
