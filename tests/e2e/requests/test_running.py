@@ -266,3 +266,9 @@ def test_a_store_without_requests_says_so(sonde, tmp_path):
     put(path, [{"run": "cpu", "from": TO - 600, "to": TO, "bucket_s": 10, "period_ns": 10**7}, {"kind": "cpu", "at": TO - 10, "n": 5, "pid": 7, "comm": "app", "stack": ["main"]}])
     done = sonde("requests", "--running", store=path)
     assert done.returncode == 4 and "family l7 was not recorded" in done.stderr
+
+
+@pytest.mark.parametrize("word", [("--slowest",), ("--failed",), ("--by", "service")])
+def test_what_does_not_go_together_is_refused(sonde, tmp_path, word):
+    done = sonde("requests", "--running", *word, store=stored(tmp_path / "s", []))
+    assert done.returncode == 2 and "--running cannot be combined" in done.stderr

@@ -277,6 +277,12 @@ static int words_of(const struct requests_args *a, enum reqrows_by *by, struct e
 		err_fix(e, "sonde requests --by service");
 		return -EINVAL;
 	}
+	if (a->running && (a->by || a->failed || a->slowest)) {
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--running cannot be combined with --by, --failed or --slowest");
+		err_fix(e, "sonde requests --running");
+		return -EINVAL;
+	}
 	if (a->side && strcmp(a->side, "client") && strcmp(a->side, "server")) {
 		err_set(e, -EINVAL, EXIT_USAGE, "--side %s: must be client or server", a->side);
 		err_fix(e, "sonde requests --side server");
