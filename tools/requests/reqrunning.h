@@ -34,7 +34,8 @@ struct reqrun {
 	int64_t at_ns, lasts_ns, first_us; /* first_us: to the answer's first byte; -1: none */
 	uint64_t request_bytes, response_bytes;
 	bool stream, over;   /* over: it had its answer, or had failed, by the end of a range */
-	char *doing, *stack; /* what the server's thread did last (reqdoing.h); NULL: not known */
+	char *doing, *stack; /* what the server's thread did last (tools/processes/reqdoing.h);
+				NULL: not known */
 };
 
 struct reqrunning {

@@ -15,7 +15,7 @@
 #include "tools/print/table.h"
 #include "tools/print/when.h"
 #include "tools/processes/live.h"
-#include "tools/requests/reqdoing.h"
+#include "tools/processes/reqdoing.h"
 #include "tools/requests/reqprint.h"
 #include "tools/requests/requnread.h"
 #include "tools/requests/runprint.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/requests/reqdoing.h"
+#include "tools/processes/reqdoing.h"
 
 #include <errno.h>
 #include <stdio.h>
