@@ -280,6 +280,12 @@ static struct reqrun_end end_take(struct part *p)
 	return end;
 }
 
+/* To the first byte of its answer, if that had come by then. */
+static int64_t first_us(const struct part *p, int64_t lasts_ns)
+{
+	return p->first_us <= lasts_ns / 1000 ? p->first_us : -1;
+}
+
 static bool is_stream(const struct part *p, int64_t lasts_ns)
 {
 	const struct reqsingle s = {.protocol = p->protocol,
@@ -288,7 +294,7 @@ static bool is_stream(const struct part *p, int64_t lasts_ns)
 				    .status = "",
 				    .result = p->result,
 				    .total_us = lasts_ns / 1000,
-				    .first_us = p->first_us};
+				    .first_us = first_us(p, lasts_ns)};
 
 	return reqstream_is(&s);
 }
@@ -316,6 +322,7 @@ static struct reqrun row_of(struct part *p, struct part *other, int64_t at_ns)
 		x.at_ns = other->at_ns;
 	x.lasts_ns = to_ns > x.at_ns ? to_ns - x.at_ns : 0;
 	x.over = to_ns < at_ns;
+	x.first_us = first_us(p, x.lasts_ns);
 	x.stream = is_stream(p, x.lasts_ns) || (other && is_stream(other, x.lasts_ns));
 	x.protocol = text_take(&p->protocol);
 	x.service = text_take(&p->service);

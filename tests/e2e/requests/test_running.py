@@ -90,6 +90,13 @@ def test_what_runs_when_the_recording_ends_is_told_by_each_answer(sonde, tmp_pat
     assert rows["rows"] == [] and len(rows["running"]) == 3
 
 
+def test_a_moment_knows_nothing_of_what_came_after_it(sonde, tmp_path):
+    rows = list(told(TO - 300, TO - 160, TO))
+    rows[-1]["columns"]["first_us"] = 139000000
+    (row,) = running(sonde, stored(tmp_path / "s", rows), "--at", str(TO - 200))["rows"]
+    assert row["first_us"] is None and not row["stream"]
+
+
 def test_filters_choose_by_either_end(sonde, tmp_path):
     store = stored(tmp_path / "s", hangs())
     at = ("--at", str(TO - 200))
@@ -254,7 +261,8 @@ def test_what_runs_when_the_recording_ends_is_told_of_it(capture):
     talk, cap, answer = capture
     asked = talk("ask")
     time.sleep(2.2)
-    assert cap.stop()["lost_total"] == 0
+    done = cap.stop()
+    assert done["lost_total"] == 0, done
     got = answer("--streams")
     assert got["ended"] and got["running"] == len(asked)
     text = subprocess.run([f"{BIN}/sonde", "requests", "--store", cap.store], capture_output=True, text=True, check=True).stderr

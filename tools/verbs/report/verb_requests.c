@@ -23,6 +23,7 @@
 
 #define LIVE_WINDOW_NS (30 * (int64_t)NSEC_PER_SEC)
 #define LIVE_EVERY_MS  2000
+#define LAG_NS         (3 * (int64_t)NSEC_PER_SEC)
 
 struct requests_args {
 	uint64_t rows;
@@ -212,7 +213,7 @@ static int moment(const struct verb_call *call, bool live, int64_t *at_ns, struc
 	return rc;
 }
 
-static void running_note(const struct reqrunning *r)
+static void running_note(const struct reqrunning *r, int64_t asked_ns)
 {
 	char at[40];
 
@@ -222,6 +223,9 @@ static void running_note(const struct reqrunning *r)
 	else if (r->ended)
 		fprintf(stderr, "the recording ended at %s: what became of %s is not known\n",
 			when_zoned(r->at_ns, at, sizeof(at)), r->n == 1 ? "it" : "them");
+	else if (r->at_ns < asked_ns - LAG_NS)
+		fprintf(stderr, "as of %s: what was recorded later is not stored yet\n",
+			when_zoned(r->at_ns, at, sizeof(at)));
 	if (r->others)
 		fprintf(stderr, "%llu more ran and are not listed: too many at a time\n",
 			(unsigned long long)r->others);
@@ -231,7 +235,8 @@ static void running_note(const struct reqrunning *r)
 			r->streams == 1 ? "it" : "them");
 }
 
-static int running_show(const struct verb_call *call, struct reqrunning *r, size_t n, struct err *e)
+static int running_show(const struct verb_call *call, struct reqrunning *r, size_t n,
+			int64_t asked_ns, struct err *e)
 {
 	int rc = reqdoing_read(call->select, call->store, r, n, e);
 
@@ -241,7 +246,7 @@ static int running_show(const struct verb_call *call, struct reqrunning *r, size
 		if (n)
 			show(call, runprint_rows(r, n), n, r->n);
 		if (!call->quiet)
-			running_note(r);
+			running_note(r, asked_ns);
 	}
 	return rc;
 }
@@ -262,7 +267,7 @@ static int running_run(struct verb_call *call, const struct requests_args *a, bo
 	if (!rc && !r.known)
 		rc = missing(call, false, "", e);
 	else if (!rc)
-		rc = running_show(call, &r, table_rows(a->rows, r.n), e);
+		rc = running_show(call, &r, table_rows(a->rows, r.n), at_ns, e);
 	reqrunning_release(&r);
 	select_free(call->sel);
 	call->sel = NULL;
