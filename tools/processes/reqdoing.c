@@ -119,7 +119,7 @@ static int read_kinds(const struct selection *sel, struct reqrun *r, bool ended,
 	static const enum store_kind kinds[] = {STORE_KIND_CPU, STORE_KIND_OFFCPU,
 						STORE_KIND_STANDING};
 	struct fold *folds[ARRAY_SIZE(kinds)] = {NULL};
-	struct best best = {NULL};
+	struct best best = {0};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(kinds); i++) {
