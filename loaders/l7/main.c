@@ -75,6 +75,8 @@ static bool parser_keep(struct l7 *l, uint32_t bucket_s)
 					bucket_s, &e);
 	if (err)
 		log_warn("l7: %s", e.what);
+	if (l->started)
+		store_rows_restart(&l->rows, l->h, clock_boot_ns());
 	l->started = true;
 	hooks_parser(&l->hooks, (uint32_t)l->parser.pid);
 	return n;

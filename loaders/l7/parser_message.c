@@ -14,13 +14,14 @@ static size_t up8(size_t n)
 static const uint16_t FIXED[MSG_KINDS] = {
 	[MSG_SUM] = sizeof(struct msg_sum),       [MSG_PART] = sizeof(struct msg_part),
 	[MSG_SINGLE] = sizeof(struct msg_single), [MSG_BYTES] = sizeof(struct msg_bytes),
-	[MSG_NAMED] = sizeof(struct msg_named),   [MSG_FLUSHED] = sizeof(struct msg_head),
+	[MSG_NAMED] = sizeof(struct msg_named),   [MSG_RUNNING] = sizeof(struct msg_running),
+	[MSG_FLUSHED] = sizeof(struct msg_head),
 };
 
 _Static_assert(sizeof(struct msg_head) == 32 && sizeof(struct msg_about) == 32, "no padding");
 _Static_assert(sizeof(struct msg_sum) % 8 == 0 && sizeof(struct msg_part) % 8 == 0 &&
 		       sizeof(struct msg_single) % 8 == 0 && sizeof(struct msg_bytes) % 8 == 0 &&
-		       sizeof(struct msg_named) % 8 == 0,
+		       sizeof(struct msg_named) % 8 == 0 && sizeof(struct msg_running) % 8 == 0,
 	       "messages follow each other");
 
 /* ---- writing ---- */

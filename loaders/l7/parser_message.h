@@ -28,6 +28,7 @@ enum msg_kind {
 	MSG_SINGLE,
 	MSG_BYTES,
 	MSG_NAMED,
+	MSG_RUNNING,
 	MSG_FLUSHED, /* the head alone: the answer to PARSER_END is complete */
 	MSG_KINDS
 };
@@ -37,9 +38,9 @@ enum msg_text {
 	MSG_SERVICE,
 	MSG_OPERATION,
 	MSG_STATUS,
-	MSG_TRACE,   /* of SINGLE */
+	MSG_TRACE,   /* of SINGLE and RUNNING */
 	MSG_NAME,    /* of NAMED */
-	MSG_ADDRESS, /* of NAMED */
+	MSG_ADDRESS, /* of NAMED; of RUNNING: the client's */
 	MSG_TEXTS
 };
 
@@ -135,6 +136,26 @@ struct msg_named {
 	struct msg_about about;
 };
 
+/*
+ * A request that had no complete answer at seen_ns, or whose outcome at end_ns is about.result.
+ * Before that about.result is STORE_RESULT_OPENED of a stream, else without a meaning. id
+ * 0: a mark, which says until when (seen_ns) and since when (at_ns) all that run have messages;
+ * what became of earlier ones is unknown.
+ */
+struct msg_running {
+	struct msg_head head;
+	struct msg_about about;
+	int64_t at_ns, seen_ns, end_ns; /* UTC; end_ns 0: it runs */
+	uint64_t first_ns;              /* to the first byte of its answer; 0: none so far */
+	uint64_t request_bytes, response_bytes;
+	uint64_t id, exchange; /* of 60 bits; exchange as in links.h, 0: unknown */
+	uint64_t others; /* of a mark: requests that run without a message, because they are too
+			    many */
+	uint32_t tid;
+	uint16_t port; /* of the client's end; 0: it has none */
+	uint16_t unused;
+};
+
 /* ---- writing ---- */
 
 struct message_writer {
@@ -168,6 +189,7 @@ struct message {
 		const struct msg_single *single;
 		const struct msg_bytes *bytes;
 		const struct msg_named *named;
+		const struct msg_running *running;
 	};
 	const struct msg_about *about;      /* NULL: FLUSHED */
 	char text[MSG_TEXTS][MSG_TEXT_MAX]; /* printable ASCII and UTF-8, else '?'; "": absent */

@@ -328,19 +328,59 @@ static int named_put(struct store_rows *b, const struct message *x, const struct
 	return store_fact(b->h->store, b->h->run, x->about->utc_ns, &PEER_NAME_FACT, &row);
 }
 
+/* Of a mark (id 0) the process is 0. */
+static int running_put(struct store_rows *b, const struct message *x,
+		       const struct store_rows_who *w)
+{
+	const struct msg_running *m = x->running;
+	const uint64_t most = (1ull << LINK_BITS) - 1;
+	struct fact_row row = {0};
+	bool told = m->end_ns || x->about->result == STORE_RESULT_OPENED;
+
+	fact_put(&row, REQUEST_RUNNING_PROCESS, m->id ? w->row : 0);
+	fact_put_text(&row, REQUEST_RUNNING_SIDE, m->id ? side_word(x->about->side) : "");
+	fact_put(&row, REQUEST_RUNNING_ID, m->id & most);
+	fact_put_text(&row, REQUEST_RUNNING_PROTOCOL, x->text[MSG_PROTOCOL]);
+	fact_put_text(&row, REQUEST_RUNNING_SERVICE, x->text[MSG_SERVICE]);
+	fact_put_text(&row, REQUEST_RUNNING_OPERATION, x->text[MSG_OPERATION]);
+	fact_put_text(&row, REQUEST_RUNNING_CLIENT, x->text[MSG_ADDRESS]);
+	fact_put_text(&row, REQUEST_RUNNING_TRACE, x->text[MSG_TRACE]);
+	fact_put_text(&row, REQUEST_RUNNING_RESULT, told ? RESULTS[x->about->result] : "");
+	fact_put(&row, REQUEST_RUNNING_AT, (uint64_t)m->at_ns / 1000);
+	fact_put(&row, REQUEST_RUNNING_SEEN, (uint64_t)m->seen_ns / 1000);
+	if (!m->id)
+		fact_put(&row, REQUEST_RUNNING_OTHERS, m->others);
+	if (m->end_ns)
+		fact_put(&row, REQUEST_RUNNING_END, (uint64_t)m->end_ns / 1000);
+	if (m->first_ns)
+		fact_put(&row, REQUEST_RUNNING_FIRST, m->first_ns / 1000);
+	if (m->exchange)
+		fact_put(&row, REQUEST_RUNNING_EXCHANGE, m->exchange & most);
+	if (m->port)
+		fact_put(&row, REQUEST_RUNNING_PORT, m->port);
+	if (m->id) {
+		fact_put(&row, REQUEST_RUNNING_TID, m->tid);
+		fact_put(&row, REQUEST_RUNNING_ASKED, m->request_bytes);
+		fact_put(&row, REQUEST_RUNNING_ANSWERED, m->response_bytes);
+	}
+	return store_fact(b->h->store, b->h->run, x->about->utc_ns, &REQUEST_RUNNING_FACT, &row);
+}
+
 void store_rows_put(struct store_rows *b, struct family_host *h, const struct message *x)
 {
 	static int (*const put[MSG_KINDS])(struct store_rows * b, const struct message *x,
 					   const struct store_rows_who *w) = {
 		[MSG_SUM] = sum_put,     [MSG_PART] = part_put,   [MSG_SINGLE] = single_put,
-		[MSG_BYTES] = bytes_put, [MSG_NAMED] = named_put,
+		[MSG_BYTES] = bytes_put, [MSG_NAMED] = named_put, [MSG_RUNNING] = running_put,
 	};
-	uint64_t events = x->kind == MSG_SUM ? x->sum->n : x->kind != MSG_PART;
+	uint64_t events =
+		x->kind == MSG_SUM ? x->sum->n : x->kind != MSG_PART && x->kind != MSG_RUNNING;
 	struct store_rows_who *w;
 	int err = -ESTALE;
 
 	b->h = h;
-	if (x->kind == MSG_SINGLE && who_get(b, &x->about->process)->excluded)
+	if ((x->kind == MSG_SINGLE || x->kind == MSG_RUNNING) &&
+	    who_get(b, &x->about->process)->excluded)
 		return;
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
 		w = who_get(b, &x->about->process);
@@ -362,6 +402,16 @@ void store_rows_unseen(struct store_rows *b, struct family_host *h, uint64_t byt
 	struct msg_bytes m = {.about.utc_ns = now_ns + h->offset_ns,
 			      .count = {.seen = bytes, .blind = bytes}};
 	struct message x = {.kind = MSG_BYTES, .bytes = &m, .about = &m.about};
+
+	store_rows_put(b, h, &x);
+}
+
+void store_rows_restart(struct store_rows *b, struct family_host *h, int64_t now_ns)
+{
+	struct msg_running m = {.about.utc_ns = now_ns + h->offset_ns,
+				.at_ns = now_ns + h->offset_ns,
+				.seen_ns = now_ns + h->offset_ns};
+	struct message x = {.kind = MSG_RUNNING, .running = &m, .about = &m.about};
 
 	store_rows_put(b, h, &x);
 }

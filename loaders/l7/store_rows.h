@@ -25,6 +25,8 @@ void store_rows_fresh(struct store_rows *b);
 /* Stores the failed DNS lookups that are due at now_ns (boot clock; INT64_MAX: all). */
 void store_rows_unresolved(struct store_rows *b, struct family_host *h, int64_t now_ns);
 void store_rows_put(struct store_rows *b, struct family_host *h, const struct message *x);
+/* Another parser begins now: it knows nothing of the requests that run. */
+void store_rows_restart(struct store_rows *b, struct family_host *h, int64_t now_ns);
 /* Blind bytes of no known process: connections that found no room in the map, or whose bytes were
  * moved by calls that the probes do not see. */
 void store_rows_unseen(struct store_rows *b, struct family_host *h, uint64_t bytes, int64_t now_ns);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "loaders/l7/inorder.h"
+#include "loaders/l7/running.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -67,13 +68,14 @@ struct streams {
 	struct protocols *protocols;
 	struct message_writer *to;
 	struct sums *sums;
+	struct running *running;
 	struct l7_want *wants;
 	struct inorder hold;
 	struct idmap by_key; /* key -> struct stream * */
 	struct stream *newest, *oldest;
 	size_t n;
 	int64_t taken_ns; /* records up to this time are taken */
-	int64_t now_ns;
+	int64_t now_ns, offset_ns;
 	int64_t tagged_ns; /* of the last request made while another one was served; 0: none */
 	struct streams_stat stat;
 };
@@ -725,12 +727,22 @@ static void tag_of(const struct stream *x, int64_t begin_ns, struct sums_of *of)
 		}
 }
 
+/* What one request is called while it runs. */
+static uint64_t running_id(const struct stream *x, const struct proto_request *r)
+{
+	uint64_t h = hash_u64(hash_u64(HASH_SEED, x->key), x->ino);
+
+	return link_id(hash_u64(hash_u64(h, (uint64_t)r->begin_ns), r->begin_pos));
+}
+
 static void emit(void *ctx, const struct proto_request *r)
 {
 	struct streams *s = ctx;
 	struct stream *x = r->user;
 	struct sums_of of = of_stream(x);
 
+	if (r->result != PROTO_OPENED && running_any(s->running))
+		running_over(s->running, running_id(x, r), r, s->now_ns);
 	x->blind_requests += r->result == PROTO_BLIND;
 	if (r->result == PROTO_OK)
 		port_set(s, server_port(x), !x->datagram);
@@ -754,6 +766,40 @@ static void named(void *ctx, const struct proto_named *n)
 		sums_named(s->sums, &of, n->name, address, n->at_ns);
 }
 
+static struct running_client client_of(const struct stream *x, uint8_t side)
+{
+	bool here = side == L7_SIDE_CLIENT;
+	struct running_client c = {.port = here ? x->lport : x->dport};
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	const uint8_t *at = here ? x->local : x->peer;
+	bool v4 = x->family == AF_INET6 && !memcmp(at, mapped, sizeof(mapped));
+
+	if (x->family == AF_INET || x->family == AF_INET6)
+		inet_ntop(v4 ? AF_INET : x->family, v4 ? at + 12 : at, c.address,
+			  sizeof(c.address));
+	return c;
+}
+
+static void runs(void *ctx, const struct proto_request *r)
+{
+	struct streams *s = ctx;
+	struct stream *x = r->user;
+	struct sums_of of = of_stream(x);
+	const struct running_client client = client_of(x, of.side);
+
+	of.exchange = exchange_of(x, of.side, r->begin_pos);
+	running_seen(s->running, running_id(x, r), &of, &client, r);
+}
+
+static void running_write(struct streams *s, bool last)
+{
+	running_walk(s->running, s->now_ns, s->offset_ns, last);
+	for (struct stream *x = s->oldest; x; x = x->newer)
+		if (x->conn)
+			proto_conn_each_open(x->conn, runs, s);
+	running_walked(s->running);
+}
+
 /* ---- whole ---- */
 
 static void idle_drop(struct streams *s, int64_t now_ns)
@@ -774,6 +820,7 @@ void streams_write(struct streams *s, int64_t now_ns, bool all)
 	for (struct stream *x = s->newest; x; x = x->older)
 		if (x->reported_seen != x->pos[0] + x->pos[1] + x->tls_pos[0] + x->tls_pos[1])
 			bytes_report(s, x);
+	running_write(s, false);
 	sums_write(s->sums, all ? 0 : now_ns - HOLD_NS);
 }
 
@@ -791,6 +838,7 @@ void streams_end(struct streams *s, int64_t now_ns)
 	s->now_ns = now_ns;
 	for (struct stream *x = s->newest; x; x = x->older)
 		bytes_report(s, x);
+	running_write(s, true);
 	sums_write(s->sums, 0);
 }
 
@@ -804,7 +852,9 @@ struct streams *streams_new(struct l7_want *wants, struct message_writer *to, ui
 	s->protocols = protocols_new(&o);
 	s->to = to;
 	s->wants = wants;
+	s->offset_ns = offset_ns;
 	s->sums = sums_new(s->protocols, to, bucket_s, offset_ns);
+	s->running = running_new(s->protocols, to);
 	return s;
 }
 
@@ -819,6 +869,7 @@ void streams_free(struct streams *s)
 	idmap_release(&s->by_key);
 	inorder_release(&s->hold);
 	sums_free(s->sums);
+	running_free(s->running);
 	protocols_free(s->protocols);
 	free(s);
 }
@@ -830,6 +881,7 @@ bool streams_held(const struct streams *s)
 
 void streams_clock(struct streams *s, int64_t offset_ns)
 {
+	s->offset_ns = offset_ns;
 	sums_clock(s->sums, offset_ns);
 }
 

@@ -11,7 +11,8 @@
  *    unknown (l7_want).
  * 4. Of each connection and direction: bytes seen = parsed + skipped + blind. Skipped: not copied,
  *    because they need not be read. Blind: missing, or unreadable because of missing ones.
- * 5. Datagrams: each pair of ends is a connection, which ends after UDP_IDLE_NS of silence.
+ * 5. Requests that last are reported while they run (running.h).
+ * 6. Datagrams: each pair of ends is a connection, which ends after UDP_IDLE_NS of silence.
  *
  * Bounds: STREAMS_MOST connections, HOLD_BYTES of records.
  */
@@ -48,7 +49,7 @@ bool streams_held(const struct streams *s); /* some record is not taken yet */
 void streams_write(struct streams *s, int64_t now_ns, bool all);
 /* This socket (Unix, UDP) no longer exists: ends it after the records that are held of it. */
 void streams_gone(struct streams *s, uint64_t sk, uint64_t ino, int64_t now_ns);
-/* The capture ends: writes everything. Requests without an answer are blind. */
+/* The capture ends: writes everything. Requests without an answer are reported as running. */
 void streams_end(struct streams *s, int64_t now_ns);
 void streams_stat(const struct streams *s, struct streams_stat *out);
 

@@ -52,6 +52,7 @@ static const struct fact_column request_log_columns[] = {REQUEST_LOG_COLUMNS(FAC
 static const struct fact_column request_bytes_columns[] = {REQUEST_BYTES_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_tag_columns[] = {REQUEST_TAG_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_span_columns[] = {REQUEST_SPAN_COLUMNS(FACT_COLUMN)};
+static const struct fact_column request_running_columns[] = {REQUEST_RUNNING_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_sample_columns[] = {REQUEST_SAMPLE_COLUMNS(FACT_COLUMN)};
 
 FACT_MINUTES(HOST_FACT, host_columns, "host_row",
@@ -103,6 +104,8 @@ FACT_BESIDE(REQUEST_SAMPLE_FACT, request_sample_columns, "request_sample_row",
 	    "CPU samples and waits of threads while they served a request");
 FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row",
 	    "single requests of request_log_row: which one caused which");
+FACT_BESIDE(REQUEST_RUNNING_FACT, request_running_columns, "request_running_row",
+	    "requests that last, while they run; bounded");
 
 const struct fact *const FACTS[] = {&HOST_FACT,
 				    &DISK_FACT,
@@ -128,6 +131,7 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &REQUEST_TAG_FACT,
 				    &REQUEST_SAMPLE_FACT,
 				    &REQUEST_SPAN_FACT,
+				    &REQUEST_RUNNING_FACT,
 				    &EVENT_LOG_FACT,
 				    &GPU_FACT,
 				    &GPU_PROCESS_FACT,

@@ -88,6 +88,44 @@
 	X(REQUEST_SPAN_PARTIAL, "partial", NUMBER, GAUGE, "",                                                                                                                             \
 	  "1: some that were asked for it may be missing")
 
+/* Of one that lasts there is a row when it has lasted two seconds, then every ten, after a minute
+ * every sixty, and one when it is over (loaders/l7/running.h). */
+#define REQUEST_RUNNING_COLUMNS(X)                                                                 \
+	X(REQUEST_RUNNING_PROCESS, "process", PROCESS, KEY, "",                                    \
+	  "process.id whose end of the connection it is; of a mark 0")                             \
+	X(REQUEST_RUNNING_SIDE, "side", TEXT, KEY, "", "text.id: client, server; of a mark empty") \
+	X(REQUEST_RUNNING_ID, "id", TAG, KEY, "",                                                  \
+	  "its own; 0: a mark, which says until when all that run have rows")                      \
+	X(REQUEST_RUNNING_PROTOCOL, "protocol", TEXT, GAUGE, "", "text.id")                        \
+	X(REQUEST_RUNNING_SERVICE, "service", TEXT, GAUGE, "",                                     \
+	  "text.id: address and port of the server, or its path")                                  \
+	X(REQUEST_RUNNING_OPERATION, "operation", TEXT, GAUGE, "", "text.id")                      \
+	X(REQUEST_RUNNING_CLIENT, "client", TEXT, GAUGE, "",                                       \
+	  "text.id: address of the client's end; empty: it has none")                              \
+	X(REQUEST_RUNNING_PORT, "port", NUMBER, GAUGE, "", "port of the client's end")             \
+	X(REQUEST_RUNNING_AT, "at_us", NUMBER, GAUGE, "us",                                        \
+	  "when its first byte was seen, since 1970; of a mark: earlier rows hold no longer")      \
+	X(REQUEST_RUNNING_SEEN, "seen_us", NUMBER, GAUGE, "us",                                    \
+	  "when it was looked at, since 1970")                                                     \
+	X(REQUEST_RUNNING_END, "end_us", NUMBER, GAUGE, "us",                                      \
+	  "when it was over, since 1970; NULL: it runs")                                           \
+	X(REQUEST_RUNNING_RESULT, "result", TEXT, GAUGE, "",                                       \
+	  "text.id: ok, error, no-answer, blind; while it runs empty, or opened of a stream")      \
+	X(REQUEST_RUNNING_TID, "tid", NUMBER, GAUGE, "",                                           \
+	  "thread that moved the connection's last bytes")                                         \
+	X(REQUEST_RUNNING_FIRST, "first_us", NUMBER, GAUGE, "us",                                  \
+	  "to the first byte of its answer; NULL: none so far")                                    \
+	X(REQUEST_RUNNING_ASKED, "request_bytes", NUMBER, GAUGE, "bytes", "of the request so far") \
+	X(REQUEST_RUNNING_ANSWERED, "response_bytes", NUMBER, GAUGE, "bytes",                      \
+	  "of its answer so far")                                                                  \
+	X(REQUEST_RUNNING_TRACE, "trace", TEXT, GAUGE, "",                                         \
+	  "text.id: id of the trace that it carried; empty: none")                                 \
+	X(REQUEST_RUNNING_EXCHANGE, "exchange", NUMBER, GAUGE, "",                                 \
+	  "the same on both sides of one request; NULL: not known")                                \
+	X(REQUEST_RUNNING_OTHERS, "others", NUMBER, GAUGE, "",                                     \
+	  "of a mark: how many more run, without a row, because they are too many")
+
+enum request_running_column { REQUEST_RUNNING_COLUMNS(FACT_ID) REQUEST_RUNNING_N };
 enum request_span_column { REQUEST_SPAN_COLUMNS(FACT_ID) REQUEST_SPAN_N };
 enum request_tag_column { REQUEST_TAG_COLUMNS(FACT_ID) REQUEST_TAG_N };
 enum request_sample_column { REQUEST_SAMPLE_COLUMNS(FACT_ID) REQUEST_SAMPLE_COLUMNS_N };
@@ -95,6 +133,6 @@ enum request_log_column { REQUEST_LOG_COLUMNS(FACT_ID) REQUEST_LOG_N };
 enum request_bytes_column { REQUEST_BYTES_COLUMNS(FACT_ID) REQUEST_BYTES_N };
 
 extern const struct fact REQUEST_LOG_FACT, REQUEST_BYTES_FACT, REQUEST_TAG_FACT,
-	REQUEST_SAMPLE_FACT, REQUEST_SPAN_FACT;
+	REQUEST_SAMPLE_FACT, REQUEST_SPAN_FACT, REQUEST_RUNNING_FACT;
 
 #endif

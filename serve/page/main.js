@@ -82,6 +82,7 @@ function mainStart() {
 		const who = {...nobody, ...(n.kind === 'container' ? {container: n.name} : {comm: n.name})};
 		change({...(isWho(who) ? nobody : who), tab: n.kind === 'container' ? 'containers' : 'processes', zoom: '', fn: ''});
 	}});
+	const runs = runsInit({pick: (e) => change({...nobody, ...(e.comm ? {comm: e.comm, pid: String(e.pid)} : {}), tab: 'processes'})});
 	const sql = sqlInit({change: (patch) => change(patch, false, true), range: () => ({...placeChosen(app.place), ...placeWho(app.place)})});
 
 	// --- requests ---
@@ -308,6 +309,13 @@ function mainStart() {
 		app.drawn = question;
 		return got.answers;
 	}
+	// Where requests were recorded at the end of the range.
+	async function showRuns(p, time, anew) {
+		const params = {...placeChosen(p), ...placeWho(p), running: true}, end = p.in ? Date.parse(p.until) * 1e6 : time.to_ns;
+		const known = app.status && app.status.ok && app.status.data.rows.some((r) => /\bl7\b/.test(r.family) && r.from_ns < end + 1e11 && r.to_ns > end - 1e11);
+		$('runs-command').textContent = wordsCommand('requests', params);
+		runs.show(known ? await asked('runs', 'requests', {...params, number: 100}, anew) : {ok: false});
+	}
 	// anew: repeat the same requests
 	async function show(anew) {
 		const began = performance.now();
@@ -365,7 +373,12 @@ function mainStart() {
 		app.period = Math.round(Math.min(MAIN_LIVE.most, Math.max(MAIN_LIVE.least, MAIN_LIVE.times * (performance.now() - began))));
 		schedule();
 		if (!app.status && t.ok)
-			asked('status', 'status', {}).then(() => showFacts(map ? null : app.flame)); // after everything that is visible at first
+			asked('status', 'status', {}).then(() => { // after everything that is visible at first
+				showFacts(map ? null : app.flame);
+				showRuns(p, t.data, anew);
+			});
+		else if (t.ok)
+			showRuns(p, t.data, anew);
 		document.documentElement.dataset.asked = Number(document.documentElement.dataset.asked || 0) + 1;
 	}
 	// While the page is live and visible, the server reports new data; then everything is requested again, at most once per period.

@@ -494,6 +494,8 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 		rc = event_list_read(out->sel[DIFF_AFTER], false, &out->happenings, e);
 	if (!rc)
 		rc = netnew_read(out->sel[DIFF_BEFORE], out->sel[DIFF_AFTER], &out->talk, e);
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = reqrunning_hung(out->sel[side], EXPLAIN_HUNG_NS, &out->hung[side], e);
 	if (!rc)
 		rc = explain_causes(out, e);
 	if (!rc && out->n)
@@ -518,8 +520,10 @@ void explain_release(struct explain *x)
 		}
 	free(x->rows);
 	strbuf_release(&x->uncompared);
-	for (int side = 0; side < 2; side++)
+	for (int side = 0; side < 2; side++) {
 		incidents_release(&x->incidents[side]);
+		reqrunning_release(&x->hung[side]);
+	}
 	event_list_release(&x->happenings);
 	netnew_release(&x->talk);
 	*x = (struct explain){0};

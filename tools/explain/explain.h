@@ -34,6 +34,7 @@
 #include "tools/diff/diff.h"
 #include "tools/events/event_list.h"
 #include "tools/net/netnew.h"
+#include "tools/requests/reqrunning.h"
 #include "tools/select/select.h"
 #include "tools/timeline/incidents.h"
 
@@ -42,6 +43,7 @@
 #define EXPLAIN_LEAST_S 5
 #define EXPLAIN_KINDS   6
 #define EXPLAIN_CAUSES  2
+#define EXPLAIN_HUNG_NS (10 * 1000000000ll)
 
 enum explain_about {
 	EXPLAIN_ALL,
@@ -92,6 +94,7 @@ struct explain {
 	struct incidents incidents[2]; /* of containers, in both windows */
 	struct event_list happenings;  /* in the window */
 	struct netnew talk;            /* who talks to whom that did not before */
+	struct reqrunning hung[2];     /* requests that lasted EXPLAIN_HUNG_NS or more */
 };
 
 /* `before_ns`: how long the time before is; 0: ten minutes, or as long as the window. EXIT_NOTHING
@@ -104,6 +107,10 @@ int explain_causes(struct explain *x, struct err *e);
 
 /* "restic began to use 0.87 cores" */
 void explain_say(const struct explain_statement *s, struct strbuf *out);
+/* "2 requests ran for 10 s or more, the longest for 2 min 20 s: SELECT ..., asked by web of db,
+ * which still ran at the end; not before": of those of one operation and service, by
+ * its longest, hung[DIFF_AFTER].rows[i]. False: a longer one has said it. */
+bool explain_say_hung(const struct explain *x, size_t i, struct strbuf *out);
 /* The SELECT that gives v.ns of a side over the views of docs/SCHEMA.md. False where filters narrow
  * (it would say more). */
 bool explain_query(const struct explain *x, const struct explain_statement *s, int side,

@@ -201,3 +201,53 @@ void explain_command(const struct explain *x, const struct explain_statement *s,
 		add_range(out, "vs-", x->sel[DIFF_BEFORE]);
 	add_store(store, out);
 }
+
+/* ---- requests ---- */
+
+static bool same_request(const struct reqrun *a, const struct reqrun *b)
+{
+	return !strcmp(a->operation, b->operation) && !strcmp(a->service, b->service);
+}
+
+static void add_who(struct strbuf *out, const struct reqrun_end *end, const char *address)
+{
+	const char *name = !end->comm ? address : *end->container ? end->container : end->comm;
+
+	strbuf_addshown(out, name, strlen(name));
+}
+
+bool explain_say_hung(const struct explain *x, size_t i, struct strbuf *out)
+{
+	const struct reqrunning *hung = &x->hung[DIFF_AFTER], *before = &x->hung[DIFF_BEFORE];
+	const struct reqrun *r = &hung->rows[i];
+	char time[UNITS_MAX], least[UNITS_MAX];
+	size_t n = 0, open = 0;
+	bool was = false;
+
+	for (size_t k = 0; k < hung->n; k++) {
+		if (!same_request(r, &hung->rows[k]))
+			continue;
+		if (k < i)
+			return false;
+		n++;
+		open += !hung->rows[k].over;
+	}
+	for (size_t k = 0; k < before->n; k++)
+		was = was || (same_request(r, &before->rows[k]) && before->rows[k].over);
+	strbuf_addf(out, "%zu request%s ran for %s or more, %s%s: ", n, n == 1 ? "" : "s",
+		    units_ns(EXPLAIN_HUNG_NS, least, sizeof(least)),
+		    n == 1 ? "it lasted " : "the longest ",
+		    units_ns(r->lasts_ns, time, sizeof(time)));
+	strbuf_addshown(out, r->operation, strlen(r->operation));
+	strbuf_addstr(out, ", asked by ");
+	if (r->client.comm || *r->peer)
+		add_who(out, &r->client, r->peer);
+	else
+		strbuf_addstr(out, "an unknown client");
+	strbuf_addstr(out, " of ");
+	add_who(out, &r->server, r->service);
+	if (open)
+		strbuf_addf(out, "; %zu still ran at the end", open);
+	strbuf_addstr(out, was ? "; also before" : "; not before");
+	return true;
+}

@@ -160,6 +160,7 @@ static void forget(struct live *l)
 	process_rows_release(&l->rows);
 	procs_more_release(&l->more);
 	process_usage_release(&l->used);
+	reqrunning_release(&l->running);
 	fold_free(l->f);
 	select_free(l->sel);
 	l->f = NULL;
@@ -234,6 +235,9 @@ void live_read(struct live *l)
 		ret = procs_more_make(&l->more, l->sel, &l->why);
 	if (!ret)
 		ret = process_usage_processes(l->sel, &l->used, &l->why);
+	if (!ret)
+		ret = reqrunning_at(l->asked, l->store, l->words, l->n_words, l->to_ns, &l->running,
+				    &l->why);
 	if (!ret)
 		live_arrange(l);
 }

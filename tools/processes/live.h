@@ -18,6 +18,7 @@
 
 #include "schema/base/err.h"
 #include "tools/processes/process_rows.h"
+#include "tools/requests/reqrunning.h"
 #include "tools/select/select.h"
 
 #define LIVE_WINDOW_S 30
@@ -46,6 +47,7 @@ struct live {
 	struct fold *f;
 	struct procs_more more;    /* what else was recorded of them */
 	struct process_usage used; /* the same of memory and disks */
+	struct reqrunning running; /* requests without an answer at its end */
 	struct process_rows rows;  /* sorted, and only those that the filter lets in */
 	size_t n_all;              /* before the filter */
 	struct err why;            /* why there is nothing to show */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * live_screen: see the header. The screen, from the top: what is looked at; sort, filter and
- * notices; the rows of `ps`, or the stacks of one process, or the keys; the most used keys. Each
- * line is cut to the screen's width, all is written at once.
+ * notices; requests that run, if any do; the rows of `ps`, or the stacks of one process, or the
+ * keys; the most used keys. Each line is cut to the screen's width, all is written at once.
  *
  * Reading takes what it takes: a store that needs long is asked less often, so that watching costs
  * at most a fifth of a CPU.
@@ -26,6 +26,7 @@
 #include "tools/print/tty.h"
 #include "tools/print/when.h"
 #include "tools/processes/process_report.h"
+#include "tools/requests/runprint.h"
 
 #define GUTTER      2 /* columns left of a row: the mark of the chosen one */
 #define FEWEST_ROWS 6
@@ -65,7 +66,9 @@ static const char *const KEYS[] = {
 
 static size_t body_rows(const struct screen *s)
 {
-	return s->rows > FEWEST_ROWS ? s->rows - 4 : FEWEST_ROWS - 4;
+	const size_t others = s->l->running.n ? 5 : 4;
+
+	return s->rows > FEWEST_ROWS ? s->rows - others : FEWEST_ROWS - 4;
 }
 
 /* --- drawing --- */
@@ -115,6 +118,16 @@ static void put_state(const struct screen *s)
 	if (s->note[0])
 		snprintf(line + n, sizeof(line) - (size_t)n, "  %s", s->note);
 	put_line(s, line, "");
+}
+
+/* Requests without an answer. */
+static void put_running(const struct screen *s)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	runprint_say(&s->l->running, &text);
+	if (text.len)
+		put_line(s, strbuf_str(&text), "\033[33m");
 }
 
 /* The chosen row stays with its process, and on the screen. */
@@ -228,6 +241,7 @@ static void draw(struct screen *s)
 	fputs("\033[H", s->out);
 	put_title(s);
 	put_state(s);
+	put_running(s);
 	put_body(s);
 	term_add_middle(
 		&keys,

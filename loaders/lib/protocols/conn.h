@@ -128,7 +128,12 @@ uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from);
 size_t proto_conn_needed(const struct proto_conn *c);
 /* Its protocol is unknown, and will not be looked for any more. */
 bool proto_conn_hopeless(const struct proto_conn *c);
-size_t proto_conn_open(const struct proto_conn *c);   /* questions without an answer so far */
+size_t proto_conn_open(const struct proto_conn *c); /* questions without an answer so far */
+/* Calls `each` for every question that certainly has no complete answer yet, as far as it is known:
+ * end_ns is 0; `result` is PROTO_OPENED of a stream that was reported, else PROTO_BLIND. Questions
+ * whose answer may lie in missing bytes are left out. The connection must not change meanwhile. */
+void proto_conn_each_open(const struct proto_conn *c,
+			  void (*each)(void *ctx, const struct proto_request *r), void *ctx);
 size_t proto_conn_memory(const struct proto_conn *c); /* bytes that it holds */
 const char *proto_result_name(enum proto_result r);
 

@@ -17,26 +17,34 @@ struct proto_pending *proto_slot(const struct proto_conn *c, uint32_t i)
 	return &c->pending[(c->head + i) & (c->cap - 1)];
 }
 
+static struct proto_request request_of(const struct proto_conn *c, const struct proto_pending *p,
+				       enum proto_result result, const char *status)
+{
+	return (struct proto_request){.protocol = c->protocol->name,
+				      .operation = protocols_name(c->of, p->operation),
+				      .operation_id = p->operation,
+				      .status = status,
+				      .trace = p->trace,
+				      .result = result,
+				      .begin_ns = p->begin_ns,
+				      .sent_ns = p->sent_ns,
+				      .came_ns = p->came_ns,
+				      .first_ns = p->first_ns,
+				      .request_bytes = p->request_bytes,
+				      .response_bytes = p->response_bytes,
+				      .caller = p->caller,
+				      .begin_pos = p->begin_pos,
+				      .user = c->user};
+}
+
 static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_result result,
 		 const char *status, int64_t end_ns)
 {
-	const struct proto_request r = {.protocol = c->protocol->name,
-					.operation = protocols_name(c->of, p->operation),
-					.operation_id = p->operation,
-					.status = status,
-					.trace = p->trace,
-					.result = result,
-					.begin_ns = p->begin_ns,
-					.sent_ns = p->sent_ns,
-					.came_ns = p->came_ns,
-					.first_ns = result == PROTO_BLIND ? 0 : p->first_ns,
-					.end_ns = end_ns,
-					.request_bytes = p->request_bytes,
-					.response_bytes = p->response_bytes,
-					.caller = p->caller,
-					.begin_pos = p->begin_pos,
-					.user = c->user};
+	struct proto_request r = request_of(c, p, result, status);
 
+	if (result == PROTO_BLIND)
+		r.first_ns = 0;
+	r.end_ns = end_ns;
 	protocols_emit(c->of, &r);
 	free(p->trace);
 	p->trace = NULL;
@@ -387,4 +395,30 @@ size_t proto_conn_open(const struct proto_conn *c)
 	for (uint32_t i = 0; i < c->count; i++)
 		n += proto_slot(c, i)->live && !proto_slot(c, i)->told;
 	return n;
+}
+
+/* Where answers come in order and one may be missing, an open question is only known to be without
+ * one while the client has spoken last. */
+void proto_conn_each_open(const struct proto_conn *c,
+			  void (*each)(void *ctx, const struct proto_request *r), void *ctx)
+{
+	bool hole = c->protocol && c->protocol->in_order && c->count && proto_slot(c, 0)->hole;
+	struct proto_request r;
+
+	if (!c->protocol)
+		return;
+	if (c->done.set) {
+		r = request_of(c, &c->done.p, PROTO_BLIND, "");
+		each(ctx, &r);
+	}
+	if (hole && c->before != PROTO_CLIENT)
+		return;
+	for (uint32_t i = 0; i < c->count; i++) {
+		const struct proto_pending *p = proto_slot(c, i);
+
+		if (!p->live || p->doubt)
+			continue;
+		r = request_of(c, p, p->told ? PROTO_OPENED : PROTO_BLIND, "");
+		each(ctx, &r);
+	}
 }

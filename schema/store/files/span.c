@@ -46,7 +46,8 @@ static int further(sqlite3 *db, const char *table, enum edge edge, int64_t *foun
 /* The first or last bucket of anything that was counted, seconds since t0. */
 static int edge_of(sqlite3 *db, enum edge edge, int64_t *found)
 {
-	static const char *const tables[] = {"sample", "amount", "wait_row", "request_row"};
+	static const char *const tables[] = {"sample", "amount", "wait_row", "request_row",
+					     "request_running_row"};
 	bool facts = sql_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)",
 				0); /* rows of facts */
 	int rc = SQLITE_OK;

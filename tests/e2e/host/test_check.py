@@ -61,6 +61,15 @@ def asked(ms, failed):
                        "comm": "app", "total_ns": n * ms * 1000000, "max_ns": ms * 1000000, "request_bytes": 10, "response_bytes": 10}
 
 
+def open_from(begin, end, answered=None):
+    """A request without an answer: a row of it when it is two seconds old, each ten, after a minute each sixty, and one when it is answered."""
+    for at in [*range(begin + 2, begin + 60, 10), *range(begin + 112, end, 60), *([answered] if answered else [])]:
+        if at < end or at == answered:
+            yield {"fact": "request_running_row", "at": at, "pid": 7, "comm": "app", "columns": {
+                "side": "server", "id": 5, "protocol": "http", "service": "10.0.0.1:80", "operation": "GET /x", "client": "10.0.0.2", "port": 4000, "trace": "",
+                "at_us": begin * 1000000, "seen_us": at * 1000000, **({"end_us": at * 1000000, "result": "ok"} if at == answered else {"result": ""})}}
+
+
 GPU = {"uuid": "GPU-1", "gpu": "0", "name": "A100", "busy_us": 1000000, "mem_used": 1 << 30, "mem_total": 1 << 34, "temperature_m": 61000,
        "temperature_limit_m": 90000, "throttle_reasons": 4}
 JVM = {"fact": "jvm_row", "pid": 7, "comm": "app", "collector": "G1", "version": "17", "young_gcs": 1, "young_gc_us": 100000, "full_gcs": 0, "full_gc_us": 0,
@@ -103,6 +112,7 @@ BAD = {
     "unhealthy": ("web", [event(TO - 3000, "unhealthy", "container", "web", "no answer")]),
     "requests-failing": ("10.0.0.1:80", asked(10, 3)),
     "requests-slow": ("10.0.0.1:80", asked(3000, 0)),
+    "requests-running": ("10.0.0.1:80 GET /x", open_from(HALF, TO)),
     "sonde-losses": ("host", lost(9000)),
     "sonde-recording": ("cpu", [{"run": "cpu", "from": TO - 4000, "to": TO - 1000, "bucket_s": 10}]),
 }
@@ -250,6 +260,12 @@ def test_requests_fail_a_check_by_the_same_clock(name, ms, failed, tmp_path):
     holds_the_clock(store, name, begins, end)
 
 
+def test_a_request_without_an_answer_fails_a_check_by_the_same_clock(tmp_path):
+    store = str(tmp_path / "store")
+    put(store, [runs(T - 3600, T + 1200)[0], *asked_from(T - 3600, T + 1200, 10, 0), *open_from(T, T + 600, T + 600)])
+    holds_the_clock(store, "requests-running", T + 60 * number_of("requests-running", "for"), T + 600)
+
+
 @pytest.mark.parametrize("name", ["memory-leak", "disk-full-soon"])
 def test_a_growth_fails_once_it_has_lasted_and_is_over_once_it_is_given_back(name, tmp_path):
     begins = T + 60 * number_of(name, "for")
@@ -309,7 +325,7 @@ def test_a_recorder_that_stops_fails_after_its_minutes_and_until_it_stores_again
 
 
 def test_each_check_that_ships_is_held_to_the_clock():
-    assert {*RATES, *READINGS, *COUNTED, "requests-failing", "requests-slow", "memory-leak", "disk-full-soon", "read-only", "unhealthy", "restart-loop",
+    assert {*RATES, *READINGS, *COUNTED, "requests-failing", "requests-slow", "requests-running", "memory-leak", "disk-full-soon", "read-only", "unhealthy", "restart-loop",
             "sonde-recording"} == set(SHIPPED)
 
 

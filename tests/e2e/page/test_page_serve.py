@@ -518,3 +518,32 @@ def test_the_strip_is_of_whatever_timeline_knows(page, serve, sonde, made):
     show(page, serve, "?last=20m&of=nosuch")
     assert "--of takes" in page.text("#over-note") and rows(page)
     quiet(page, serve, "400 (Bad Request)")
+
+
+def test_requests_without_an_answer_are_a_table_and_else_nothing(page, made, tmp_path):
+    store, end = str(tmp_path / "store"), made[1]
+    begin = end - 600
+    row = {"protocol": "postgres", "service": "10.0.0.1:5432", "operation": "SELECT <b>x", "client": "10.0.0.9", "port": 4000, "trace": "", "side": "server", "result": "", "id": 5}
+    livedin.put(store, [{"run": "l7", "from": begin, "to": end, "bucket_s": 10},
+                        *({"fact": "request_running_row", "at": at, "pid": 7, "comm": "postgres", "container": "db",
+                           "columns": {**row, "at_us": (end - 140) * 1000000, "seen_us": at * 1000000}} for at in range(end - 138, end, 10)),
+                        {"run": "cpu", "from": begin, "to": end, "bucket_s": 10, "period_ns": 10**7},
+                        *({"kind": "cpu", "at": at, "n": 5, "pid": 7, "comm": "postgres", "stack": ["main"]} for at in range(begin, end, 10))])
+    with_none = Serve(made[0])
+    with_one = Serve(store)
+    try:
+        show(page, with_one, "?last=20m")
+        page.until("return !document.getElementById('runs').hidden", timeout=20)
+        page.js("document.querySelector('#runs details').open = true")
+        assert re.match(r"1 request has no answer at the end of the recording, the longest for 1\d\d\.\d s", page.text("#runs-brief")), page.text("#runs-brief")
+        (got,) = rows(page, "#runs-rows")
+        assert got["Request"] == "SELECT <b>x" and got["Client"] == "10.0.0.9:4000" and got["Server"] == "db (postgres) 7"
+        quiet(page, with_one)
+        show(page, with_none, "?last=20m")
+        page.until("return document.getElementById('runs-command').textContent !== ''", timeout=20)
+        page.settle()
+        assert page.js("return document.getElementById('runs').hidden")
+        quiet(page, with_none)
+    finally:
+        with_none.close()
+        with_one.close()

@@ -114,6 +114,9 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
           "operation": "GET /", "nth": "2", "at_us": 1800000001000001, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 7, "first_us": 9,
           "total_us": 19, "request_bytes": 10, "response_bytes": 20, "trace": ""},
          {"fact": "request_span_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "server", "span": 12, "nth": "2", "how": ""},
+         {"fact": "request_running_row", "at": 1800000001, "pid": 7, "comm": "app", "columns": {
+             "side": "client", "id": 11, "protocol": "http", "service": "10.0.0.5:80", "operation": "GET /", "client": "10.0.0.7", "port": 4000, "result": "",
+             "at_us": 1799999999000000, "seen_us": 1800000001000000, "tid": 7, "request_bytes": 10, "response_bytes": 0, "trace": ""}},
          {"fact": "request_bytes_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "http", "service": "10.0.0.5:80",
           "seen": 30, "parsed": 30, "skipped": 0, "blind": 0, "blind_requests": 0}]
 
@@ -162,7 +165,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|amount|kinds|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
+    of_kinds = re.search("how|amount|kinds|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

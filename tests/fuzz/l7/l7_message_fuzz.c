@@ -15,12 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static size_t fixed_size(enum msg_kind kind)
 {
-	return kind == MSG_SUM    ? sizeof(struct msg_sum) :
-	       kind == MSG_PART   ? sizeof(struct msg_part) :
-	       kind == MSG_SINGLE ? sizeof(struct msg_single) :
-	       kind == MSG_BYTES  ? sizeof(struct msg_bytes) :
-	       kind == MSG_NAMED  ? sizeof(struct msg_named) :
-				    sizeof(struct msg_head);
+	return kind == MSG_SUM     ? sizeof(struct msg_sum) :
+	       kind == MSG_PART    ? sizeof(struct msg_part) :
+	       kind == MSG_SINGLE  ? sizeof(struct msg_single) :
+	       kind == MSG_BYTES   ? sizeof(struct msg_bytes) :
+	       kind == MSG_NAMED   ? sizeof(struct msg_named) :
+	       kind == MSG_RUNNING ? sizeof(struct msg_running) :
+				     sizeof(struct msg_head);
 }
 
 struct again {

@@ -15,9 +15,11 @@
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/print/wrap.h"
+#include "tools/requests/runprint.h"
 
 #define DEFAULT_ROWS  5
 #define HAPPENED_MOST 8
+#define HUNG_MOST     5
 
 struct explain_args {
 	uint64_t rows;
@@ -199,6 +201,23 @@ static json_t *happened_json(const struct explain *x)
 	return list;
 }
 
+static json_t *hung_json(const struct explain *x)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < x->hung[DIFF_AFTER].n; i++) {
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		json_t *o;
+
+		if (!explain_say_hung(x, i, &text))
+			continue;
+		o = runprint_row_json(&x->hung[DIFF_AFTER].rows[i]);
+		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 static int print_json(const struct explain *x, size_t shown, const char *store)
 {
 	const struct selection *before = x->sel[DIFF_BEFORE], *after = x->sel[DIFF_AFTER];
@@ -213,6 +232,7 @@ static int print_json(const struct explain *x, size_t shown, const char *store)
 		json_array_append_new(json_rows(j), statement_json(x, &x->rows[i], store));
 	json_object_set_new(j, "incidents", incidents_json(x));
 	json_object_set_new(j, "happened", happened_json(x));
+	json_object_set_new(j, "hung", hung_json(x));
 	json_object_set_new(j, "new_connections", netnew_json(&x->talk));
 	if (x->uncompared.len)
 		json_warn(j, "not compared because too little was recorded: %s",
@@ -312,6 +332,28 @@ static void print_incidents(const struct explain *x)
 	print_happened(x, any);
 }
 
+/* Requests that lasted. */
+static void print_hung(const struct explain *x)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->hung[DIFF_AFTER].n; i++) {
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		char since[32];
+
+		if (!explain_say_hung(x, i, &text) || ++n > HUNG_MOST)
+			continue;
+		if (n == 1)
+			printf("requests that lasted:\n");
+		strbuf_addf(&text, ", since %s",
+			    when_local(x->hung[DIFF_AFTER].rows[i].at_ns, clock_utc_ns(), since,
+				       sizeof(since)));
+		wrap_print(stdout, strbuf_str(&text), 3);
+	}
+	if (n > HUNG_MOST)
+		printf("%zu more: sonde requests --running\n", n - HUNG_MOST);
+}
+
 static void print_text(const struct explain *x, size_t shown, bool sql, const char *store)
 {
 	char amount[48];
@@ -326,6 +368,7 @@ static void print_text(const struct explain *x, size_t shown, bool sql, const ch
 	if (shown < x->n)
 		printf("%zu more: -n %zu shows them\n", x->n - shown, x->n);
 	print_incidents(x);
+	print_hung(x);
 	netnew_print(&x->talk, stdout);
 }
 

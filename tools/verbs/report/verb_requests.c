@@ -13,17 +13,22 @@
 #include "tools/print/pager.h"
 #include "tools/print/reading.h"
 #include "tools/print/table.h"
+#include "tools/print/when.h"
+#include "tools/processes/live.h"
+#include "tools/processes/reqdoing.h"
 #include "tools/requests/reqprint.h"
 #include "tools/requests/requnread.h"
+#include "tools/requests/runprint.h"
 #include "tools/select/select.h"
 
 #define LIVE_WINDOW_NS (30 * (int64_t)NSEC_PER_SEC)
 #define LIVE_EVERY_MS  2000
+#define LAG_NS         (3 * (int64_t)NSEC_PER_SEC)
 
 struct requests_args {
 	uint64_t rows;
 	const char *by, *side;
-	bool failed, slowest, streams, live;
+	bool failed, slowest, running, streams, live;
 };
 
 /* clang-format off */
@@ -31,7 +36,8 @@ static const struct option REQUESTS_OPTIONS[] = {
 	{"by", 0, OPTION_STRING, "WHAT", "operation (default), service, command, process, container, protocol, status", offsetof(struct requests_args, by)},
 	{"side", 0, OPTION_STRING, "SIDE", "client or server: as seen by the caller or by the callee (default: both)", offsetof(struct requests_args, side)},
 	{"slowest", 0, OPTION_FLAG, NULL, "show single requests, slowest first", offsetof(struct requests_args, slowest)},
-	{"streams", 0, OPTION_FLAG, NULL, "with --slowest: also streams and long polls, which last until the client leaves", offsetof(struct requests_args, streams)},
+	{"running", 0, OPTION_FLAG, NULL, "show requests that have no answer yet, longest first: now, or at the end of the range, or --at TIME", offsetof(struct requests_args, running)},
+	{"streams", 0, OPTION_FLAG, NULL, "with --slowest and --running: also streams and long polls, which last until the client leaves", offsetof(struct requests_args, streams)},
 	{"failed", 0, OPTION_FLAG, NULL, "only operations with errors; with --slowest: only failed requests", offsetof(struct requests_args, failed)},
 	{"live", 0, OPTION_FLAG, NULL, "show the last 30 s (or --last), updated every 2 s, until Ctrl-C", offsetof(struct requests_args, live)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct requests_args, rows)},
@@ -43,6 +49,8 @@ static const char *const REQUESTS_EXAMPLES[] = {
 	"sonde requests --last 15m",
 	"sonde requests web --by service --side server",
 	"sonde requests --slowest",
+	"sonde requests --running",
+	"sonde requests --running --at 03:10",
 	NULL,
 };
 
@@ -52,13 +60,40 @@ static int missing(const struct verb_call *call, bool known, const char *what, s
 			      e);
 }
 
+/* What had no answer at the end of the range. */
+static int running_read(const struct verb_call *call, struct reqrunning *r, struct err *e)
+{
+	return reqrunning_at(call->select, call->store, call->words, call->n_words,
+			     call->sel->to_ns, r, e);
+}
+
+static json_t *running_json(const struct reqrunning *r)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < table_rows(0, r->n); i++)
+		json_array_append_new(list, runprint_row_json(&r->rows[i]));
+	return list;
+}
+
+static void running_print(const struct reqrunning *r)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	runprint_say(r, &text);
+	if (text.len)
+		fprintf(stderr, "%s: --running shows %s\n", strbuf_str(&text),
+			r->n == 1 ? "it" : "them");
+}
+
 static int rows_json(const struct verb_call *call, const struct reqrows *r,
-		     const struct requnread *unread)
+		     const struct requnread *unread, const struct reqrunning *running)
 {
 	json_t *o = json_envelope("requests", call->sel->from_ns, call->sel->to_ns);
 
 	json_object_set_new(o, "bytes", reqprint_bytes_json(r));
 	json_object_set_new(o, "unread_tls", requnread_json(unread));
+	json_object_set_new(o, "running", running_json(running));
 	for (size_t i = 0; i < r->shown; i++)
 		json_array_append_new(json_rows(o), reqprint_row_json(r, &r->rows[i]));
 	return json_print(o, stdout, 1);
@@ -81,6 +116,7 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 		    struct err *e)
 {
 	struct requnread unread = {0};
+	struct reqrunning running = {0};
 	struct reqrows r;
 	int rc = reqrows_read(call->sel, by, a->side ? a->side : "", a->failed, &r, e);
 
@@ -88,17 +124,21 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 		;
 	if (!rc)
 		rc = requnread_read(call->sel, &unread, e);
-	if (!rc && !r.shown)
+	if (!rc)
+		rc = running_read(call, &running, e);
+	if (!rc && !r.shown && !running.n)
 		rc = missing(call, r.known, a->failed ? "nothing failed" : "no requests", e);
 	else if (!rc && call->json)
-		rc = rows_json(call, &r, &unread);
-	else if (!rc)
+		rc = rows_json(call, &r, &unread, &running);
+	else if (!rc && r.shown)
 		show(call, reqprint_rows(&r, table_rows(a->rows, r.shown)),
 		     table_rows(a->rows, r.shown), r.shown);
 	if (!rc && !call->json && !call->quiet) {
 		reqprint_bytes(&r, stderr);
 		requnread_print(&unread, stderr);
+		running_print(&running);
 	}
+	reqrunning_release(&running);
 	requnread_release(&unread);
 	reqrows_release(&r);
 	return rc;
@@ -143,12 +183,109 @@ static int singles_run(struct verb_call *call, const struct requests_args *a, st
 	return rc;
 }
 
+/* ---- running ---- */
+
+/* Now where something records and no range was given; else the end of the range, or its middle with
+ * --at. */
+static int moment(const struct verb_call *call, bool live, int64_t *at_ns, struct err *e)
+{
+	struct live l = {.store = call->store,
+			 .asked = call->select,
+			 .words = call->words,
+			 .n_words = call->n_words};
+	struct selection *sel = NULL;
+	int rc;
+
+	*at_ns = clock_utc_ns();
+	if (live)
+		return 0;
+	if (!select_has_range(call->select)) {
+		rc = live_init(&l, e);
+		if (!rc && !l.follows)
+			*at_ns = l.to_ns;
+		live_release(&l);
+		return rc;
+	}
+	rc = select_new(call->select, call->store, call->words, call->n_words, true, &sel, e);
+	if (!rc)
+		*at_ns = call->select->at ? sel->from_ns / 2 + sel->to_ns / 2 : sel->to_ns;
+	select_free(sel);
+	return rc;
+}
+
+static void running_note(const struct reqrunning *r, int64_t asked_ns)
+{
+	char at[40];
+
+	if (!r->n)
+		fprintf(stderr, "no request ran at %s for two seconds or more\n",
+			when_zoned(r->at_ns, at, sizeof(at)));
+	else if (r->ended)
+		fprintf(stderr, "the recording ended at %s: what became of %s is not known\n",
+			when_zoned(r->at_ns, at, sizeof(at)), r->n == 1 ? "it" : "them");
+	else if (r->at_ns < asked_ns - LAG_NS)
+		fprintf(stderr, "as of %s: what was recorded later is not stored yet\n",
+			when_zoned(r->at_ns, at, sizeof(at)));
+	if (r->others)
+		fprintf(stderr, "%llu more ran and are not listed: too many at a time\n",
+			(unsigned long long)r->others);
+	if (r->streams)
+		fprintf(stderr, "without %zu %s: --streams shows %s\n", r->streams,
+			r->streams == 1 ? "stream or long poll" : "streams and long polls",
+			r->streams == 1 ? "it" : "them");
+}
+
+static int running_show(const struct verb_call *call, struct reqrunning *r, size_t n,
+			int64_t asked_ns, struct err *e)
+{
+	int rc = reqdoing_read(call->select, call->store, r, n, e);
+
+	if (!rc && call->json) {
+		rc = json_print(runprint_json(r, n), stdout, 1);
+	} else if (!rc) {
+		if (n)
+			show(call, runprint_rows(r, n), n, r->n);
+		if (!call->quiet)
+			running_note(r, asked_ns);
+	}
+	return rc;
+}
+
+static int running_run(struct verb_call *call, const struct requests_args *a, bool live,
+		       struct err *e)
+{
+	struct reqrunning_window w;
+	struct reqrunning r = {0};
+	int64_t at_ns;
+	int rc = moment(call, live, &at_ns, e);
+
+	if (!rc)
+		rc = select_new(reqrunning_select(call->select, at_ns, &w), call->store,
+				call->words, call->n_words, true, &call->sel, e);
+	if (!rc)
+		rc = reqrunning_read(call->sel, at_ns, a->side ? a->side : "", a->streams, &r, e);
+	if (!rc && !r.known)
+		rc = missing(call, false, "", e);
+	else if (!rc)
+		rc = running_show(call, &r, table_rows(a->rows, r.n), at_ns, e);
+	reqrunning_release(&r);
+	select_free(call->sel);
+	call->sel = NULL;
+	return rc;
+}
+
 static int words_of(const struct requests_args *a, enum reqrows_by *by, struct err *e)
 {
 	*by = REQROWS_BY_OPERATION;
 	if (a->by && !reqrows_by(a->by, by)) {
 		err_set(e, -EINVAL, EXIT_USAGE, "--by %s: must be one of " REQROWS_BY_NAMES, a->by);
 		err_fix(e, "sonde requests --by service");
+		return -EINVAL;
+	}
+	if (a->running && (a->by || a->failed || a->slowest)) {
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--running cannot be combined with --by, --failed or --slowest");
+		err_fix(e, "sonde requests --running");
 		return -EINVAL;
 	}
 	if (a->side && strcmp(a->side, "client") && strcmp(a->side, "server")) {
@@ -177,15 +314,18 @@ static int live_draw(struct verb_call *call, const struct requests_args *a, enum
 	struct select_args range = *call->select;
 	struct selection *sel = NULL;
 	bool clear = !call->json && term_is_tty(stdout);
-	int rc;
+	int rc = 0;
 
 	range.last_ns = range.last_ns ? range.last_ns : LIVE_WINDOW_NS;
-	rc = select_new(&range, call->store, call->words, call->n_words, true, &sel, e);
+	if (!a->running)
+		rc = select_new(&range, call->store, call->words, call->n_words, true, &sel, e);
 	call->sel = sel;
 	if (clear)
 		fputs("\x1b[H\x1b[2J", stdout);
 	if (!rc)
-		rc = a->slowest ? singles_run(call, a, e) : rows_run(call, a, by, e);
+		rc = a->running ? running_run(call, a, true, e) :
+		     a->slowest ? singles_run(call, a, e) :
+				  rows_run(call, a, by, e);
 	call->sel = NULL;
 	select_free(sel);
 	if (rc && (e->exit == EXIT_NOTHING || (!first && e->exit == EXIT_USAGE))) {
@@ -227,6 +367,8 @@ static int requests_run(struct verb_call *call, struct err *e)
 
 	if (!rc && a->live)
 		return live_run(call, a, by, e);
+	if (!rc && a->running)
+		return verb_flush(running_run(call, a, false, e), e);
 	if (!rc)
 		rc = select_new(call->select, call->store, call->words, call->n_words, call->quiet,
 				&sel, e);
@@ -244,7 +386,7 @@ const struct verb verb_requests = {
 	.name = "requests",
 	.summary = "show requests between programs: how many, how long they took, what failed",
 	.usage =
-		"[WHAT] [--by WHAT] [--side SIDE] [--failed] [--slowest] [--streams] [--live] [-n N]",
+		"[WHAT] [--by WHAT] [--side SIDE] [--failed] [--slowest] [--running] [--streams] [--live] [-n N]",
 	.examples = REQUESTS_EXAMPLES,
 	.options = REQUESTS_OPTIONS,
 	.args_size = sizeof(struct requests_args),

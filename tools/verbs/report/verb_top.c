@@ -13,6 +13,7 @@
 #include "tools/processes/live.h"
 #include "tools/processes/live_screen.h"
 #include "tools/processes/process_report.h"
+#include "tools/requests/runprint.h"
 
 #define EVERY_NS       (2 * (int64_t)NSEC_PER_SEC)
 #define LEAST_EVERY_NS (NSEC_PER_SEC / 2)
@@ -44,6 +45,20 @@ static bool is_screen(const struct verb_call *call)
 	       strcmp(term, "dumb");
 }
 
+/* What had no answer at the end of the range, on stderr. */
+static int running_print(const struct live *l, struct err *e)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	struct reqrunning r = {0};
+	int ret = reqrunning_at(l->asked, l->store, l->words, l->n_words, l->to_ns, &r, e);
+
+	runprint_say(&r, &text);
+	if (!ret && text.len)
+		fprintf(stderr, "%s\n", strbuf_str(&text));
+	reqrunning_release(&r);
+	return ret;
+}
+
 /* The answer of `ps` for the range. */
 static int once(struct verb_call *call, const struct live *l, struct err *e)
 {
@@ -51,7 +66,8 @@ static int once(struct verb_call *call, const struct live *l, struct err *e)
 	int ret = select_new(live_select(l, 0, &w), call->store, call->words, call->n_words,
 			     call->quiet, &call->sel, e);
 
-	return ret ? ret : process_report_run(call, PROCESS_ROWS_BY_PROCESS, e);
+	ret = ret ? ret : process_report_run(call, PROCESS_ROWS_BY_PROCESS, e);
+	return ret || call->json || call->quiet ? ret : running_print(l, e);
 }
 
 static int top_run(struct verb_call *call, struct err *e)

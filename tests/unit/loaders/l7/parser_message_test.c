@@ -143,6 +143,7 @@ TEST(each_kind_is_refused_with_a_number_out_of_its_range)
 	struct msg_single single = {.why = SINGLE_SLOW, .how = LINK_BY_GOROUTINE, .partial = 1};
 	struct msg_bytes bytes = {0};
 	struct msg_named named = {0};
+	struct msg_running running = {0};
 	struct msg_head flushed;
 
 	assert_true(spoilt_is_read(MSG_PART, &part, NULL));
@@ -157,6 +158,8 @@ TEST(each_kind_is_refused_with_a_number_out_of_its_range)
 	assert_false(spoilt_is_read(MSG_BYTES, &bytes, other_result));
 	assert_true(spoilt_is_read(MSG_NAMED, &named, NULL));
 	assert_false(spoilt_is_read(MSG_NAMED, &named, no_kind));
+	assert_true(spoilt_is_read(MSG_RUNNING, &running, NULL));
+	assert_false(spoilt_is_read(MSG_RUNNING, &running, other_result));
 	assert_true(spoilt_is_read(MSG_FLUSHED, &flushed, NULL));
 	assert_false(spoilt_is_read(MSG_FLUSHED, &flushed, no_kind));
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "loaders/l7/running.h"
 #include "loaders/l7/streams.h"
 #include "schema/base/mem.h"
 #include "tests/unit/test.h"
@@ -34,6 +35,11 @@ struct fixture {
 		char operation[MSG_TEXT_MAX], service[MSG_TEXT_MAX], protocol[MSG_TEXT_MAX];
 	} written[64];
 	size_t n;
+	struct ran { /* messages of running requests */
+		struct msg_running m;
+		char operation[MSG_TEXT_MAX], client[64];
+	} ran[256];
+	size_t n_ran;
 };
 
 static void take(void *ctx, const void *packet, size_t size)
@@ -42,8 +48,18 @@ static void take(void *ctx, const void *packet, size_t size)
 	struct message m;
 
 	for (size_t at = 0; message_read(packet, size, &at, &m);) {
-		struct written *w = &f->written[f->n++];
+		struct written *w;
 
+		if (m.kind == MSG_RUNNING) {
+			struct ran *r = &f->ran[f->n_ran++];
+
+			assert_true(f->n_ran <= 256);
+			r->m = *m.running;
+			snprintf(r->operation, MSG_TEXT_MAX, "%s", m.text[MSG_OPERATION]);
+			snprintf(r->client, sizeof(r->client), "%.63s", m.text[MSG_ADDRESS]);
+			continue;
+		}
+		w = &f->written[f->n++];
 		assert_true(f->n <= 64);
 		w->kind = m.kind;
 		w->about = *m.about;
@@ -493,4 +509,185 @@ TEST_WITH(an_answer_to_another_byte_is_no_answer_to_this_question, setup, teardo
 
 	front_and_back(f, 1 * S + MS, 7001);
 	assert_true(single(f, 8, L7_SIDE_SERVER)->parent != single(f, 7, L7_SIDE_CLIENT)->span);
+}
+
+/* ---- requests that last ---- */
+
+static const struct msg_running *ran(const struct fixture *f, size_t nth)
+{
+	assert_true(nth < f->n_ran);
+	return &f->ran[nth].m;
+}
+
+/* Of messages that are no marks. */
+static size_t told(const struct fixture *f, bool over)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_ran; i++)
+		n += f->ran[i].m.id && (f->ran[i].m.end_ns != 0) == over;
+	return n;
+}
+
+static const struct msg_running *mark(const struct fixture *f)
+{
+	for (size_t i = f->n_ran; i-- > 0;)
+		if (!f->ran[i].m.id)
+			return &f->ran[i].m;
+	fail_msg("there is no mark");
+	return NULL;
+}
+
+/* The last one that told an end. */
+static const struct msg_running *over(const struct fixture *f)
+{
+	for (size_t i = f->n_ran; i-- > 0;)
+		if (f->ran[i].m.end_ns)
+			return &f->ran[i].m;
+	fail_msg("no end is told");
+	return NULL;
+}
+
+/* A server that was asked at 1 s. */
+static void asked(struct fixture *f, uint64_t sk)
+{
+	conn(f, sk, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
+	data(f, sk, L7_IN, 0, Q, 0, 0, 1 * S);
+	streams_take(f->s, 1 * S + 100 * MS);
+}
+
+TEST_WITH(a_request_that_lasts_is_told_while_it_runs_and_when_it_is_over, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	asked(f, 100);
+	for (int64_t at = 2; at <= 200; at++)
+		streams_write(f->s, at * S, false);
+	assert_int_equal(told(f, false), 1 + 5 + 2); /* at 3, 13, ... 53; then 113, 173 s */
+	assert_string_equal(f->ran[0].operation, "GET h/a");
+	assert_string_equal(f->ran[0].client, "127.0.0.1");
+	assert_int_equal(ran(f, 0)->port, 40000);
+	assert_int_equal(ran(f, 0)->about.side, L7_SIDE_SERVER);
+	assert_int_equal(ran(f, 0)->about.process.tgid, 7);
+	assert_int_equal(ran(f, 0)->at_ns, 1 * S);
+	assert_int_equal(ran(f, 0)->seen_ns, 3 * S);
+	data(f, 100, L7_OUT, 0, A, 0, 0, 201 * S);
+	streams_take(f->s, 202 * S);
+	streams_write(f->s, 202 * S, false);
+	assert_int_equal(told(f, true), 1);
+	assert_int_equal(over(f)->end_ns, 201 * S);
+	assert_int_equal(over(f)->about.result, PROTO_OK);
+	assert_int_equal(over(f)->id, ran(f, 0)->id);
+}
+
+TEST_WITH(a_request_that_is_short_is_not_told, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	asked(f, 100);
+	streams_write(f->s, 2 * S, false);
+	data(f, 100, L7_OUT, 0, A, 0, 0, 2 * S);
+	streams_take(f->s, 4 * S);
+	streams_write(f->s, 4 * S, false);
+	assert_int_equal(told(f, false) + told(f, true), 0);
+	assert_int_equal(f->n_ran, 0);
+}
+
+TEST_WITH(a_connection_that_ends_leaves_no_request_behind, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	asked(f, 100);
+	streams_write(f->s, 4 * S, false);
+	end(f, 100, 0, sizeof(Q) - 1, 5 * S);
+	streams_take(f->s, 6 * S);
+	streams_write(f->s, 6 * S, false);
+	assert_int_equal(told(f, true), 1);
+	assert_int_equal(over(f)->end_ns, 5 * S);
+	assert_int_equal(over(f)->about.result, PROTO_NO_ANSWER);
+}
+
+TEST_WITH(an_answer_that_is_missing_leaves_no_request_behind, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	asked(f, 100);
+	streams_write(f->s, 4 * S, false);
+	data(f, 100, L7_OUT, 40000, "x", 0, 0, 5 * S); /* what is before it was lost */
+	streams_take(f->s, 6 * S);
+	streams_write(f->s, 7 * S, false);
+	assert_int_equal(told(f, true), 1);
+	assert_int_equal(over(f)->about.result, PROTO_BLIND);
+}
+
+TEST_WITH(clear_text_that_takes_over_leaves_no_request_behind, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	asked(f, 100);
+	streams_write(f->s, 4 * S, false);
+	data(f, 100, L7_IN, 0, "x", 0, L7_F_TLS, 5 * S);
+	streams_take(f->s, 6 * S);
+	streams_write(f->s, 7 * S, false);
+	assert_int_equal(told(f, true), 1);
+	assert_int_equal(over(f)->end_ns, 7 * S);
+	assert_int_equal(over(f)->about.result, PROTO_BLIND);
+}
+
+TEST_WITH(what_runs_at_the_end_is_told_once_more, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	asked(f, 100);
+	streams_write(f->s, 4 * S, false);
+	streams_end(f->s, 6 * S);
+	assert_int_equal(told(f, false), 2);
+	assert_int_equal(told(f, true), 0);
+	assert_int_equal(mark(f)->seen_ns, 6 * S);
+}
+
+TEST_WITH(an_answer_that_has_begun_says_so, setup, teardown)
+{
+	struct fixture *f = *state;
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
+
+	asked(f, 100);
+	data(f, 100, L7_OUT, 0, head, 0, 0, 1 * S + 500 * MS);
+	streams_take(f->s, 2 * S);
+	streams_write(f->s, 4 * S, false);
+	assert_int_equal(told(f, false), 1);
+	assert_int_equal(ran(f, 0)->first_ns, 500 * MS);
+	assert_int_equal(ran(f, 0)->response_bytes, sizeof(head) - 1 + 100000);
+}
+
+TEST_WITH(of_many_requests_the_first_are_told_and_the_rest_is_counted, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t i = 0; i < 130; i++)
+		asked(f, 1000 + i);
+	streams_write(f->s, 4 * S, false);
+	assert_int_equal(told(f, false), RUNNING_FRESH);
+	assert_int_equal(mark(f)->others, 130 - RUNNING_FRESH);
+	streams_write(f->s, 14 * S, false);
+	assert_int_equal(mark(f)->others, 0);
+}
+
+/* From before the capture: which answer is which is not known, but after the last question none has
+ * come. */
+TEST_WITH(of_a_connection_that_is_older_what_was_asked_last_runs, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t q = sizeof(Q) - 1, a = sizeof(A) - 1;
+
+	conn(f, 100, L7_SIDE_SERVER, 0, 1 * S);
+	for (uint64_t i = 0; i < 3; i++) {
+		data(f, 100, L7_IN, 500 + i * q, Q, 0, 0, 1 * S + (int64_t)i * MS);
+		if (i < 2)
+			data(f, 100, L7_OUT, 900 + i * a, A, 0, 0, 1 * S + (int64_t)i * MS + 1);
+	}
+	streams_take(f->s, 2 * S);
+	streams_write(f->s, 4 * S, false);
+	assert_int_equal(told(f, false), 1);
+	assert_int_equal(ran(f, 0)->at_ns, 1 * S + 2 * MS);
 }
