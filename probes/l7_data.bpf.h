@@ -30,7 +30,8 @@
  *    Tracepoints have slot 0, probes in user space the others. A tracepoint's program is not
  *    interrupted by another thread's; a probe's is, if the kernel may be preempted: if all slots
  *    are in use, the bytes are counted, and missing in the connection's positions.
- * 5. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
+ * 5. Of HTTP/2 bodies are not copied: l7_frames.bpf.h.
+ * 6. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
  *    while little happens.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
@@ -93,6 +94,8 @@ struct walk {
 	__u32 plain, pad;     /* l7_sock.plain of these bytes' connection; 0: it has none */
 	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
 	__u64 wake;           /* how its records are put into the ring */
+	struct l7_frames frames;
+	__u32 gap, framed; /* bytes behind `fill` that are left out; frames holds */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];
 };
@@ -492,8 +495,15 @@ static __always_inline bool walk_short(struct walk *w)
 	return true;
 }
 
+#include "probes/l7_frames.bpf.h"
+
 static __always_inline bool walk_run(struct walk *w, __u32 slot)
 {
+	if (w->framed) {
+		frames_run(slot);
+		if (w->framed < 3 || !w->total)
+			return !w->failed;
+	}
 	if (walk_short(w))
 		return !w->failed;
 	for (int i = 0; i < STEPS; i++)
@@ -764,6 +774,9 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		at_ns = request_note(e, dir, at_ns);
 	else if (dir == L7_OUT)
 		tag = request_asks(e, at_ns);
+	w->framed = 0;
+	if (!pos || e->flags & S_FRAMES << dir)
+		w->framed = (__u32)frames_ready(slot, (__u64)sk, dir, pos, n);
 	w->want = L7_LIMIT_MOST;
 	wants_now = want_count();
 	want = e->wants == wants_now ? NULL : want_get((__u64)sk, ino);
@@ -774,10 +787,10 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 			until = want->until[dir];
 			if (want->flags & L7_WANT_NOTHING || pos + n < until)
 				return 0;
-			if (want->limit[dir])
+			if (want->limit[dir] && !w->framed)
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
 		}
-	} else if (e->wants != wants_now && pos >= L7_FIRST && !port_speaks(sk)) {
+	} else if (e->wants != wants_now && pos >= L7_FIRST && !w->framed && !port_speaks(sk)) {
 		w->want = L7_LIMIT;
 	}
 	used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
@@ -798,7 +811,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	w->r.pos = pos;
 	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
 	w->fill = w->failed = 0;
-	w->wake = wake_for(used, n < w->want ? n : w->want);
+	w->wake = wake_for(used, w->framed ? n >> 4 : n < w->want ? n : w->want);
 	w->total = n;
 	if (until >= pos + n) { /* the last of what is not wanted */
 		w->left = 0;
@@ -806,6 +819,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	}
 	if (!walk_run(w, slot))
 		shed_begin(e, at_ns);
+	if (w->framed)
+		frames_keep(slot, (__u64)sk, dir, pos + n);
 	return 0;
 }
 
@@ -887,6 +902,8 @@ static __always_inline void end_send(__u64 sk, struct l7_sock *e, __u8 what, __u
 	head_fill(&r->h, sk, e->ino, what, (__u8)dir, at_ns);
 	r->pos[0] = e->pos[0];
 	r->pos[1] = e->pos[1];
+	r->tls_pos[0] = e->tls_pos[0];
+	r->tls_pos[1] = e->tls_pos[1];
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 

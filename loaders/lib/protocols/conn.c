@@ -819,6 +819,7 @@ void proto_conn_free(struct proto_conn *c)
 		free(proto_slot(c, i)->trace);
 	if (c->done.set)
 		free(c->done.p.trace);
+	proto_inner_free(c);
 	free(c->pending);
 	free(c->state);
 	free(c->seen);

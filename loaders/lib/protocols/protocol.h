@@ -63,6 +63,7 @@ struct protocol {
 	bool in_order;
 	bool datagram;     /* only of datagrams */
 	bool stream_too;   /* with `datagram`: of both */
+	bool upgrades;     /* TLS may begin in its midst, and what was said before holds inside */
 	size_t state_size; /* of proto_conn.state, zeroed at the start */
 	enum proto_guess (*recognise)(const struct proto_first *f);
 	/* Begin a state; `begun`: the stream is seen from its start. May be NULL. */
@@ -118,8 +119,10 @@ struct proto_conn {
 		bool set;
 	} done, unasked; /* an answer and a message without a question, whose last byte has not come
 			    yet */
-	enum proto_result cut;   /* while `cutting`: the result of an incomplete answer */
-	struct proto_seen *seen; /* while not known: the pieces so far */
+	enum proto_result cut;        /* while `cutting`: the result of an incomplete answer */
+	struct proto_seen *seen;      /* while not known: the pieces so far */
+	const struct protocol *inner; /* what goes on inside TLS (proto_upgrade), and its state */
+	void *inner_state;
 	uint32_t n_tries;
 	enum proto_side before; /* who sent the piece before this */
 	uint16_t port;
@@ -197,6 +200,10 @@ void proto_begins_anew(struct proto_conn *c);
 void proto_begins_here(struct proto_conn *c);
 /* From the next byte on, both sides speak this. NULL: find out again what they speak. */
 void proto_switch(struct proto_conn *c, const struct protocol *to);
+/* From the next byte on, both sides speak TLS; inside it goes on what they speak now. */
+void proto_upgrade(struct proto_conn *c);
+/* What all connections may unpack (unpack.h). */
+struct unpack_budget *proto_unpacks(struct proto_conn *c);
 /* A name was answered with this address, of 4 or 16 bytes. */
 void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len);
 /* Keep a trace's id with a question: copied. */
@@ -210,5 +217,7 @@ void proto_all_blind(struct proto_conn *c, enum proto_result result);
 void proto_mark_hole(struct proto_conn *c);
 void proto_tell(struct proto_conn *c, enum proto_side from);
 void proto_tell_all(struct proto_conn *c);
+/* inside.c: frees what was to go on inside TLS. */
+void proto_inner_free(struct proto_conn *c);
 
 #endif
