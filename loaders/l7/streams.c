@@ -70,6 +70,7 @@ struct stream {
 	bool seq_known[2];
 	bool described, begun, tls, datagram, silent, asked, ended;
 	bool met[2]; /* a piece of this direction was fed */
+	bool torn;   /* bytes were lost while it was not known what it speaks */
 };
 
 struct streams {
@@ -171,6 +172,8 @@ static uint64_t blind_of(const struct stream *x, bool known)
 
 	if (known)
 		return blind + proto_conn_blind_bytes(x->conn);
+	if (x->torn)
+		return seen_of(x);
 	return blind + (x->tls ? x->tls_pos[0] + x->tls_pos[1] : 0);
 }
 
@@ -552,8 +555,10 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 	bool was = *proto_conn_protocol(x->conn), changes;
 
 	asks_note(s, x, d);
-	if (!x->met[d->h.dir] && !x->datagram && d->pos > *pos)
-		x->lost += d->pos - *pos; /* before its first piece */
+	if (!x->datagram && d->pos > *pos) {
+		x->lost += x->met[d->h.dir] ? 0 : d->pos - *pos; /* before its first piece */
+		x->torn = x->torn || !was;
+	}
 	x->met[d->h.dir] = true;
 	proto_conn_feed(x->conn, &piece);
 	x->copied += d->len;
@@ -688,6 +693,7 @@ static void rest_take(struct stream *x, const struct l7_end *e, int dir, bool se
 					.at_ns = (int64_t)e->h.at_ns,
 					.size = end > *pos ? end - *pos : 0};
 
+	x->torn = x->torn || (gap.size && !x->silent && !x->datagram);
 	if (gap.size && x->conn)
 		proto_conn_feed(x->conn, &gap);
 	*pos += gap.size;

@@ -12,6 +12,7 @@ from conftest import E2E, LIB, Capture, need_root, sql_all
 from containers import fake_container
 from tlsservers import PYTHON, certificate, probes_in
 
+pytestmark = pytest.mark.tls  # make long-tls
 PLAY = os.path.join(LIB, "l7play.py")
 CAPTURES = os.path.join(E2E, "captures")
 TIMES = 5
