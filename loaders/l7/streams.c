@@ -51,8 +51,8 @@ struct stream {
 	uint64_t pos[2];   /* of the next byte, by enum l7_dir */
 	uint64_t tls_pos[2];
 	uint64_t copied;
-	uint64_t reported_seen, reported_blind, reported_parsed, reported_skipped,
-		reported_blind_requests, blind_requests;
+	uint64_t reported_seen, reported_blind, reported_skipped, reported_blind_requests,
+		blind_requests;
 	uint64_t lost;  /* seen before the connection's record, or unreadable before its protocol
 			   was known */
 	uint64_t outer; /* seen before TLS began to be read */
@@ -177,6 +177,13 @@ static uint64_t blind_of(const struct stream *x, bool known)
 	return blind + (x->tls ? x->tls_pos[0] + x->tls_pos[1] : 0);
 }
 
+static uint64_t grown(uint64_t to, uint64_t from, uint64_t most)
+{
+	uint64_t more = to > from ? to - from : 0;
+
+	return more < most ? more : most;
+}
+
 /*
  * Reports what happened to its bytes since the last report. While it is not known what the
  * connection speaks that is not known either: they are reported later, or at the `last` report.
@@ -184,7 +191,7 @@ static uint64_t blind_of(const struct stream *x, bool known)
 static void bytes_report(struct streams *s, struct stream *x, bool last)
 {
 	bool known = x->conn && *proto_conn_protocol(x->conn);
-	uint64_t seen = seen_of(x), blind = blind_of(x, known), parsed, skipped;
+	uint64_t seen = seen_of(x), blind = blind_of(x, known), parsed, skipped, since;
 	struct byte_counts more;
 	struct sums_of of;
 
@@ -192,24 +199,20 @@ static void bytes_report(struct streams *s, struct stream *x, bool last)
 		return;
 	of = of_stream(x);
 	blind = blind < seen ? blind : seen;
-	parsed = !known ? 0 : x->copied < seen - blind ? x->copied : seen - blind;
+	parsed = known ? seen - blind : 0;
+	skipped = known ? proto_conn_left_out(x->conn) : 0;
+	parsed -= skipped < parsed ? skipped : parsed;
+	parsed = x->copied < parsed ? x->copied : parsed;
 	skipped = seen - blind - parsed;
-	if (blind < x->reported_blind || parsed < x->reported_parsed ||
-	    skipped < x->reported_skipped) {
-		/* bytes already reported as one are now another (the protocol became known), but
-		 * the store's sums only grow */
-		uint64_t since = seen - x->reported_seen;
-
-		parsed = known ? x->reported_parsed + since : x->reported_parsed;
-		skipped = known ? x->reported_skipped : x->reported_skipped + since;
-		blind = x->reported_blind;
-	}
-	more = (struct byte_counts){.seen = seen - x->reported_seen,
-				    .parsed = parsed - x->reported_parsed,
-				    .skipped = skipped - x->reported_skipped,
-				    .blind = blind - x->reported_blind,
+	since = seen - x->reported_seen;
+	/* The store's sums only grow: what was reported as one and turned out to be another comes
+	 * with the bytes that are reported next. */
+	more = (struct byte_counts){.seen = since,
+				    .blind = grown(blind, x->reported_blind, since),
 				    .blind_requests =
 					    x->blind_requests - x->reported_blind_requests};
+	more.skipped = grown(skipped, x->reported_skipped, since - more.blind);
+	more.parsed = since - more.blind - more.skipped;
 	if (more.seen || more.blind_requests)
 		sums_bytes(s->sums, &of,
 			   known  ? proto_conn_protocol(x->conn) :
@@ -217,9 +220,8 @@ static void bytes_report(struct streams *s, struct stream *x, bool last)
 				    "",
 			   s->now_ns, &more);
 	x->reported_seen = seen;
-	x->reported_parsed = parsed;
-	x->reported_skipped = skipped;
-	x->reported_blind = blind;
+	x->reported_skipped += more.skipped;
+	x->reported_blind += more.blind;
 	x->reported_blind_requests = x->blind_requests;
 }
 

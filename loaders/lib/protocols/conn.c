@@ -338,8 +338,10 @@ static void hole(struct proto_conn *c, enum proto_side from, uint64_t k)
 {
 	struct proto_dir *d = &c->dir[from];
 
-	if (d->skipping_all)
+	if (d->skipping_all) {
+		d->left_out += k;
 		return;
+	}
 	if (d->len) { /* the last that can be made of it */
 		size_t n = d->len;
 		uint8_t *held = d->buf;
@@ -351,6 +353,8 @@ static void hole(struct proto_conn *c, enum proto_side from, uint64_t k)
 		if (!c->protocol)
 			return;
 	}
+	if (d->synced)
+		d->left_out += d->skip < k ? d->skip : k;
 	if (d->synced && d->skip >= k) {
 		d->skip -= k;
 		if (!d->skip && d->in_message)

@@ -128,7 +128,9 @@ bool proto_conn_swapped(
 	const struct proto_conn *c); /* the sides are the other way round than the pieces said */
 uint64_t proto_conn_blind_bytes(const struct proto_conn *c); /* that were missing, or could not be
 								made sense of after that */
-/* The same of one side. */
+/* That did not come, and were not needed: parts of bodies. */
+uint64_t proto_conn_left_out(const struct proto_conn *c);
+/* proto_conn_blind_bytes of one side. */
 uint64_t proto_conn_blind_bytes_of(const struct proto_conn *c, enum proto_side side);
 /* How many bytes of this side are not needed from here on; UINT64_MAX: all that will come. */
 uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from);

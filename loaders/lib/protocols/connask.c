@@ -357,6 +357,11 @@ uint64_t proto_conn_blind_bytes(const struct proto_conn *c)
 	return c->dir[0].blind_bytes + c->dir[1].blind_bytes;
 }
 
+uint64_t proto_conn_left_out(const struct proto_conn *c)
+{
+	return c->dir[0].left_out + c->dir[1].left_out;
+}
+
 uint64_t proto_conn_blind_bytes_of(const struct proto_conn *c, enum proto_side side)
 {
 	return c->dir[c->turned ? !side : side].blind_bytes;

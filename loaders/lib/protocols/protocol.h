@@ -94,6 +94,7 @@ struct proto_dir {
 	int64_t begin_ns,
 		came_ns; /* the first byte of the message at hand: as a piece's at_ns and came_ns */
 	uint64_t blind_bytes;
+	uint64_t left_out; /* bytes that did not come, and are not needed */
 	uint64_t message_pos;    /* of the first byte of the message at hand */
 	uint64_t lead_bytes;     /* of it, before it produced a question or report */
 	bool going, spoken;      /* going: the last step called proto_goes_on; spoken: the message
