@@ -97,6 +97,11 @@ static void count_bytes(struct proto_conn *c, enum proto_side from, uint64_t k)
 	struct proto_dir *d = &c->dir[from];
 	struct proto_pending *p;
 
+	d->unowned = c->unowned ||
+		     (from == PROTO_SERVER && c->protocol->asked_only &&
+		      (!c->count || proto_slot(c, 0)->hole) && !c->done.set && !c->unasked.set);
+	if (d->unowned)
+		d->blind_bytes += k;
 	if (c->unasked.set && c->unasked.from == from) {
 		*(from == PROTO_CLIENT ? &c->unasked.p.request_bytes :
 					 &c->unasked.p.response_bytes) += k;
@@ -164,7 +169,7 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	const struct protocol *protocol = c->protocol;
 	int64_t k;
 
-	c->asked = c->goes_on = false;
+	c->asked = c->goes_on = c->unowned = d->unowned = false;
 	c->looked = 0;
 	c->from = from;
 	if (!d->going) {
@@ -353,7 +358,7 @@ static void hole(struct proto_conn *c, enum proto_side from, uint64_t k)
 		if (!c->protocol)
 			return;
 	}
-	if (d->synced)
+	if (d->synced && !d->unowned)
 		d->left_out += d->skip < k ? d->skip : k;
 	if (d->synced && d->skip >= k) {
 		d->skip -= k;

@@ -335,6 +335,11 @@ void proto_begins_anew(struct proto_conn *c)
 	proto_begins_here(c);
 }
 
+void proto_unowned(struct proto_conn *c)
+{
+	c->unowned = true;
+}
+
 void proto_goes_on(struct proto_conn *c)
 {
 	c->goes_on = true;

@@ -620,6 +620,8 @@ static int64_t server(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 		return len + 4;
 	}
 	q = proto_oldest(c);
+	if (!q)
+		proto_unowned(c);
 	if (more || !q || (see >= 3 && p[4] == 0xff && le16(p + 5) == PROGRESS))
 		return len + 4;
 	proto_first_byte(c, q);

@@ -168,15 +168,13 @@ static void mysql(struct play *p)
 static void http2(struct play *p)
 {
 	static uint32_t stream;
-	char ask[] = "\0\0\4\1\5\0\0\0\0\x82\x84\x86\x41", answer[9 + 1 + 9];
+	char ask[] = "\0\0\3\1\5\0\0\0\0\x82\x84\x86";
 
-	(void)answer;
 	if (!p->pos[0] && !p->pos[1]) {
 		stream = 1;
 		say(p, true, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
 		say(p, false, "\0\0\0\4\0\0\0\0\0", 9);
 	}
-	ask[2] = 3;
 	ask[8] = (char)stream;
 	say(p, true, ask, 12);
 	memset(body, 'x', sizeof(body));
@@ -234,8 +232,6 @@ static void check(const struct play *p, const struct said *what)
 	uint64_t asked = ASKED + what->more, ok = p->results[STORE_RESULT_OK],
 		 blind = p->results[STORE_RESULT_BLIND];
 
-	if (getenv("SAY"))
-		printf("%s tls %d side %d lost %u ok %lu blind %lu no-answer %lu error %lu seen %lu parsed %lu blind %lu moved %lu\n", what->name, p->tls, p->side, p->lost, ok, blind, p->results[4], p->results[1], p->bytes.seen, p->bytes.parsed, p->bytes.blind, p->pos[0]+p->pos[1]);
 	assert_int_equal(p->bytes.seen, p->pos[0] + p->pos[1] + (p->tls ? 2 * WIRE : 0));
 	assert_int_equal(p->results[STORE_RESULT_NO_ANSWER], 0);
 	assert_int_equal(p->results[STORE_RESULT_ERROR], 0);
@@ -245,7 +241,7 @@ static void check(const struct play *p, const struct said *what)
 		assert_int_equal(p->bytes.blind, 0);
 		assert_true(p->bytes.parsed >= p->pos[0] + p->pos[1]);
 	} else if (ok + blind < asked) {
-		assert_true(p->bytes.blind > 0);
+		assert_true(p->bytes.blind >= (asked - ok - blind) * BODY / 2);
 	}
 }
 
