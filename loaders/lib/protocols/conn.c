@@ -97,9 +97,8 @@ static void count_bytes(struct proto_conn *c, enum proto_side from, uint64_t k)
 	struct proto_dir *d = &c->dir[from];
 	struct proto_pending *p;
 
-	d->unowned = c->unowned ||
-		     (from == PROTO_SERVER && c->protocol->asked_only &&
-		      (!c->count || proto_slot(c, 0)->hole) && !c->done.set && !c->unasked.set);
+	d->unowned = c->unowned || (from == PROTO_SERVER && c->protocol->asked_only &&
+				    !proto_newest(c) && !c->done.set && !c->unasked.set);
 	if (d->unowned)
 		d->blind_bytes += k;
 	if (c->unasked.set && c->unasked.from == from) {

@@ -388,7 +388,7 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 	s->result = code >= 500 ? PROTO_ERROR : PROTO_OK;
 	memcpy(s->status, p + 9, 3);
 	s->stream = false;
-	s->unowned = !q;
+	s->unowned = !q && !proto_newest(c);
 	if (s->unowned)
 		proto_unowned(c);
 	if (q && code == 101) {

@@ -620,7 +620,7 @@ static int64_t server(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 		return len + 4;
 	}
 	q = proto_oldest(c);
-	if (!q)
+	if (!proto_newest(c))
 		proto_unowned(c);
 	if (more || !q || (see >= 3 && p[4] == 0xff && le16(p + 5) == PROGRESS))
 		return len + 4;

@@ -198,8 +198,8 @@ void proto_refused(struct proto_conn *c, uint32_t operation, const char *status)
 /* The current message continues: the next step of this side belongs to it. Its begin is that of the
  * first step, its end that of the last, and it counts the bytes of all. */
 void proto_goes_on(struct proto_conn *c);
-/* The current message, or part of one, is of a request that was not seen: its bytes are blind. With
- * `asked_only` the connection knows it by itself. */
+/* The current message, or part of one, is of a request that was not seen, and is not counted as
+ * blind either: its bytes are blind. With `asked_only` the connection knows it by itself. */
 void proto_unowned(struct proto_conn *c);
 /* The message that went on has ended: a new one begins with this step. */
 void proto_begins_anew(struct proto_conn *c);

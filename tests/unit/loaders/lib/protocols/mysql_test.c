@@ -251,12 +251,10 @@ TEST(a_connection_in_the_middle_is_found_by_its_commands)
 		C("\n\x00\x00\x00\x17\x09\x00\x00\x00\x00\x01\x00\x00\x00"),
 		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"), END};
 
-	talk_blind = 50; /* the answer to what is not known */
 	talk_expect_of(turns, "mysql",
 		       "select ? blind\n"
 		       "<prepared 9> ok\n",
 		       false, false, 0, PROTO_MASKED);
-	talk_blind = 0;
 }
 
 TEST(a_server_that_refuses_the_connection_says_why)
@@ -281,13 +279,11 @@ TEST(a_connection_of_a_pool_is_known_by_its_ping)
 		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"),
 		END};
 
-	talk_blind = 11; /* the answer to the first */
 	talk_expect_of(turns, "mysql",
 		       "PING blind\n"
 		       "select ? ok\n"
 		       "RESET CONNECTION ok\n",
 		       false, false, 0, PROTO_MASKED);
-	talk_blind = 0;
 }
 
 /* ---- inside TLS ---- */
