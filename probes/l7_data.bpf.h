@@ -733,10 +733,12 @@ static __noinline bool port_speaks(struct sock *sk)
 
 /*
  * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the
- * name. `how`: the direction, flags, slot.
+ * name. `how`: the direction, flags, slot. A global function: the verifier looks at it once, and not
+ * for each of the messages of a call (many_end).
  */
-static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
+__noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 {
+	struct sock *sk = (struct sock *)key;
 	__u32 dir = how & 1, flags = how >> 1 & 0x7fff, slot = how >> 16;
 	struct walk *w = walk_get(slot);
 	struct l7_want *want;
@@ -865,7 +867,7 @@ static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, cons
 	w->name = 0;
 	w->ptr = (__u64)buf;
 	w->left = buf ? n : 0;
-	moved(sk, ino, dir | flags << 1 | slot << 16, n, at_ns);
+	moved((__u64)sk, ino, dir | flags << 1 | slot << 16, n, at_ns);
 	__sync_fetch_and_add(&w->busy, -1);
 }
 
