@@ -95,6 +95,7 @@ struct walk {
 	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
 	__u64 wake;           /* how its records are put into the ring */
 	struct l7_frames frames;
+	__u32 kernel, pad2; /* the pieces lie in the programs' own memory */
 	__u32 gap, framed; /* bytes behind `fill` that are left out; frames holds */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];
@@ -426,6 +427,12 @@ static __always_inline void walk_flush(struct walk *w, __u32 len, __u32 size)
 	w->fill = 0;
 }
 
+static __always_inline long walk_read(const struct walk *w, void *to, __u32 n, __u64 at)
+{
+	return w->kernel ? bpf_probe_read_kernel(to, n, (const void *)at) :
+			   bpf_probe_read_user(to, n, (const void *)at);
+}
+
 /* A piece, or a part of one, into the record at hand. 1: there is nothing more, or no more is
  * wanted. */
 __noinline int walk_step(__u32 slot)
@@ -460,7 +467,7 @@ __noinline int walk_step(__u32 slot)
 	FORGET_BOUNDS(n);
 	if (n > L7_CHUNK)
 		return 1;
-	if (bpf_probe_read_user(&w->bytes[fill], (__u32)n, (const void *)w->ptr)) {
+	if (walk_read(w, &w->bytes[fill], (__u32)n, w->ptr)) {
 		w->r.h.flags |= L7_F_FAULT;
 		COUNT(faults, 1);
 		return 1;
@@ -486,7 +493,7 @@ static __always_inline bool walk_short(struct walk *w)
 	FORGET_BOUNDS(n);
 	if (w->iov_n || n >= L7_CHUNK)
 		return false;
-	if (n && bpf_probe_read_user(w->bytes, (__u32)n, (const void *)w->ptr)) {
+	if (n && walk_read(w, w->bytes, (__u32)n, w->ptr)) {
 		w->r.h.flags |= L7_F_FAULT;
 		COUNT(faults, 1);
 		n = 0;
@@ -853,8 +860,9 @@ static __noinline int bytes_lost(__u64 key, __u64 ino, __u32 dir, __u64 n)
 	return 0;
 }
 
-static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, const void *buf,
-				     __u64 n, __u64 at_ns, __u32 flags)
+/* `buf` of `len` bytes, which may be fewer than n; with `kernel` in the programs' own memory. */
+static __always_inline void l7_bytes_at(struct sock *sk, __u64 ino, __u32 dir, __u64 buf, __u64 len,
+					__u64 n, __u64 at_ns, __u32 flags, __u32 kernel)
 {
 	__u32 slot = slot_take();
 	struct walk *w = slot ? walk_get(slot) : NULL;
@@ -865,10 +873,17 @@ static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, cons
 	}
 	w->iov = w->iov_n = 0;
 	w->name = 0;
-	w->ptr = (__u64)buf;
-	w->left = buf ? n : 0;
+	w->ptr = buf;
+	w->left = buf ? len : 0;
+	w->kernel = kernel;
 	moved((__u64)sk, ino, dir | flags << 1 | slot << 16, n, at_ns);
 	__sync_fetch_and_add(&w->busy, -1);
+}
+
+static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, const void *buf,
+				     __u64 n, __u64 at_ns, __u32 flags)
+{
+	l7_bytes_at(sk, ino, dir, (__u64)buf, n, n, at_ns, flags, 0);
 }
 
 static __always_inline void l7_is_tls(struct sock *sk, __u64 ino)

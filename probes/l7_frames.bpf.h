@@ -37,11 +37,11 @@ static __always_inline bool frames_begin(struct walk *w, __u64 n)
 	if (!at || n < FRAMES_HEAD)
 		return false;
 	w->frames.body = w->frames.copy = w->frames.head = w->frames.n_head = 0;
-	if (bpf_probe_read_user(&b, FRAMES_HEAD, (const void *)at))
+	if (walk_read(w, &b, FRAMES_HEAD, at))
 		return false;
 	if (b.words[0] == 0x5448202a20495250ull) {
 		if (n < FRAMES_PREFACE ||
-		    bpf_probe_read_user(&b, FRAMES_PREFACE, (const void *)at) ||
+		    walk_read(w, &b, FRAMES_PREFACE, at) ||
 		    b.words[1] != 0x0a0d302e322f5054ull || b.words[2] != 0x0a0d0a0d4d530a0dull)
 			return false;
 		w->frames.copy = FRAMES_PREFACE;
@@ -118,7 +118,7 @@ static __always_inline bool frames_copy(struct walk *w, __u32 n)
 	FORGET_BOUNDS(n);
 	if (n > L7_CHUNK)
 		return false;
-	if (bpf_probe_read_user(&w->bytes[fill], n, (const void *)w->ptr))
+	if (walk_read(w, &w->bytes[fill], n, w->ptr))
 		return false;
 	w->fill = fill + n;
 	return true;
@@ -185,7 +185,7 @@ __noinline int frames_step(__u32 slot)
 	} else {
 		n = frames_least(n, FRAMES_HEAD - (w->frames.n_head & 15));
 		FORGET_BOUNDS(n);
-		if (n > FRAMES_HEAD || bpf_probe_read_user(b, (__u32)n, (const void *)w->ptr) ||
+		if (n > FRAMES_HEAD || walk_read(w, b, (__u32)n, w->ptr) ||
 		    !frames_copy(w, (__u32)n))
 			w->framed = 2;
 		else if (!frames_head(w, b, (__u32)n))
