@@ -96,7 +96,7 @@ struct walk {
 	__u64 wake;           /* how its records are put into the ring */
 	struct l7_frames frames;
 	__u32 kernel, pad2; /* the pieces lie in the programs' own memory */
-	__u32 gap, framed; /* bytes behind `fill` that are left out; frames holds */
+	__u32 gap, framed;  /* bytes behind `fill` that are left out; frames holds */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];
 };
@@ -740,8 +740,8 @@ static __noinline bool port_speaks(struct sock *sk)
 
 /*
  * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the
- * name. `how`: the direction, flags, slot. A global function: the verifier looks at it once, and not
- * for each of the messages of a call (many_end).
+ * name. `how`: the direction, flags, slot. A global function: the verifier looks at it once, and
+ * not for each of the messages of a call (many_end).
  */
 __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 {

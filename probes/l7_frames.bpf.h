@@ -2,7 +2,7 @@
 /*
  * l7_frames: of a protocol whose bodies come in frames, HTTP/2, the frames are followed here, and
  * their bodies are not copied. The parser is behind by some 20 ms and more: in that time a download
- * fills the ring with what nobody reads.
+ * fills the ring with bytes of no use.
  *
  *   frame      LEN:24 TYPE:8 FLAGS:8 STREAM:32 PAYLOAD; TYPE 0 is DATA
  *
@@ -40,8 +40,7 @@ static __always_inline bool frames_begin(struct walk *w, __u64 n)
 	if (walk_read(w, &b, FRAMES_HEAD, at))
 		return false;
 	if (b.words[0] == 0x5448202a20495250ull) {
-		if (n < FRAMES_PREFACE ||
-		    walk_read(w, &b, FRAMES_PREFACE, at) ||
+		if (n < FRAMES_PREFACE || walk_read(w, &b, FRAMES_PREFACE, at) ||
 		    b.words[1] != 0x0a0d302e322f5054ull || b.words[2] != 0x0a0d0a0d4d530a0dull)
 			return false;
 		w->frames.copy = FRAMES_PREFACE;

@@ -225,29 +225,38 @@ static __noinline int tls_first_keep(struct tls_call_key *key, __u64 conn, __u64
 	return 0;
 }
 
-static __always_inline int tls_first_tell(struct tls_call_key *key, __u64 sk, __u64 ino, __u64 conn)
+/* Its socket is known now, and tls_first_tell reports it. */
+static __always_inline int tls_first_is(struct tls_call_key *key, __u64 conn)
 {
 	struct tls_first *f = bpf_map_lookup_elem(&tls_firsts, key);
 
+	return f && f->conn == conn;
+}
+
+static __noinline int tls_first_tell(__u64 sk, __u64 ino)
+{
+	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
+	struct tls_first *f = bpf_map_lookup_elem(&tls_firsts, &key);
+
 	if (!f)
 		return 0;
-	if (f->conn == conn) {
-		COUNT(tls_calls, 1);
-		l7_bytes_at((struct sock *)sk, ino, L7_OUT, (__u64)f->bytes,
-			    f->n < TLS_FIRST ? f->n : TLS_FIRST, f->n, f->at_ns, L7_F_TLS, 1);
-	}
-	bpf_map_delete_elem(&tls_firsts, key);
+	COUNT(tls_calls, 1);
+	l7_bytes_at((struct sock *)sk, ino, L7_OUT, (__u64)f->bytes,
+		    f->n < TLS_FIRST ? f->n : TLS_FIRST, f->n, f->at_ns, L7_F_TLS, 1);
+	bpf_map_delete_elem(&tls_firsts, &key);
 	return 0;
 }
 
+/* 1: tls_first_tell reports what the thread wrote first. */
 /* A thread or goroutine outside of the library moved bytes on a socket. */
-static __always_inline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key, __u64 buf,
-				  __u64 n)
+static __always_inline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key,
+				       __u64 buf, __u64 n)
 {
 	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, key);
 	__u8 type = 0;
 	int len = tls_header_read(buf, &type);
 	bool out = n >> 63;
+	int told = 0;
 
 	n &= ~(1ull << 63);
 	if (!l) {
@@ -267,11 +276,11 @@ static __always_inline int tls_outside(struct sock *sk, __u64 ino, struct tls_ca
 	}
 	if (len > 0 && l->writes == 1 && l->conn && tls_written(buf, n, l->n)) {
 		tls_learn(l->conn, sk, ino, 1);
-		tls_first_tell(key, (__u64)sk, ino, l->conn);
+		told = tls_first_is(key, l->conn);
 	}
 	l->writes = 0;
 	l->conn = 0;
-	return 0;
+	return told;
 }
 
 /* enum tls_process_flags; NULL: the current process has no such library. */
@@ -366,7 +375,8 @@ static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_cal
 	return c && c->active ? c : NULL;
 }
 
-/* A system call moved n bytes on a socket, the first of them at `buf`. A global function, as moved. */
+/* A system call moved n bytes on a socket, the first of them at `buf`. A global function, as moved.
+ * 1: see tls_outside. */
 __noinline int tls_socket_call(__u64 socket, __u64 ino, __u32 dir, __u64 buf, __u64 n)
 {
 	struct sock *sk = (struct sock *)socket;

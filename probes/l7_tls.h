@@ -61,7 +61,7 @@ struct tls_call {
 	__u64 sk, ino;
 	__u8 dir, on_stack, active;
 	__u8 inside, memory; /* a system call inside told the socket; tls_conn.memory */
-	__u8 nested; /* calls of the same function inside, for what is no clear text */
+	__u8 nested;         /* calls of the same function inside, for what is no clear text */
 	__u8 pad[2];
 };
 

@@ -27,6 +27,7 @@
 #define TLS_ADDS      4096
 #define TLS_ADDS_CALL 64
 #define TLS_ADDS_PART 32
+#define UPGRADE_NS    2000000000ll /* from a connection's begin to its first clear text */
 
 /* For which request a client's piece was written: the last ASKS pieces, by their time. */
 #define ASKS 8
@@ -57,7 +58,7 @@ struct stream {
 			   was known */
 	uint64_t outer; /* seen before TLS began to be read */
 	uint64_t tls_calls;
-	int64_t last_ns;
+	int64_t first_ns, last_ns;
 	int64_t busy_ns; /* when the request before the current one was answered */
 	uint32_t datagrams;
 	uint16_t family, lport, dport;
@@ -147,8 +148,8 @@ static struct sums_of of_stream(struct stream *x)
 				.service = x->service ? x->service : ""};
 }
 
-/* What it moved: the socket's bytes. Those of records of TLS that are read as clear text are told
- * only when it ends: until then the clear text counts. */
+/* What it moved: the socket's bytes. Of records of TLS whose clear text is read, the connection's
+ * end has the number: until then the clear text counts. */
 static uint64_t seen_of(const struct stream *x)
 {
 	uint64_t moved = x->pos[0] + x->pos[1], clear = x->tls_pos[0] + x->tls_pos[1];
@@ -184,6 +185,13 @@ static uint64_t grown(uint64_t to, uint64_t from, uint64_t most)
 	return more < most ? more : most;
 }
 
+/* A handshake of TLS, after which its clear text may come: its records are not blind yet. */
+static bool upgrading(const struct streams *s, const struct stream *x)
+{
+	return !x->tls && s->now_ns - x->first_ns < UPGRADE_NS &&
+	       !strcmp(proto_conn_protocol(x->conn), "tls");
+}
+
 /*
  * Reports what happened to its bytes since the last report. While it is not known what the
  * connection speaks that is not known either: they are reported later, or at the `last` report.
@@ -195,7 +203,7 @@ static void bytes_report(struct streams *s, struct stream *x, bool last)
 	struct byte_counts more;
 	struct sums_of of;
 
-	if (!last && !known && x->conn && !x->datagram)
+	if (!last && !x->datagram && x->conn && (!known || upgrading(s, x)))
 		return;
 	of = of_stream(x);
 	blind = blind < seen ? blind : seen;
@@ -442,6 +450,7 @@ static void take_conn(struct streams *s, const struct l7_conn *c)
 	if (!first)
 		return;
 	s->stat.connections++;
+	x->first_ns = (int64_t)c->h.at_ns;
 	x->described = true;
 	x->begun = c->h.flags & L7_F_BEGUN && !x->lost;
 	ends_set(x, c);

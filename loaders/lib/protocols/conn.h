@@ -106,7 +106,7 @@ struct proto_conn *proto_conn_new(struct protocols *s, bool begun, bool datagram
 				  void *user);
 void proto_conn_free(struct proto_conn *c);
 /*
- * TLS has begun on the connection `outer`, and `c`, which has no piece yet, is what is said inside:
+ * TLS has begun on the connection `outer`, and `c`, which has no piece yet, is the one inside:
  * it takes over what was said in clear, if that asked for TLS (MySQL's greeting, NATS's INFO).
  * `outer` is of no use after that, but for its counts.
  */

@@ -5,8 +5,8 @@
  * was said until then is needed to read what follows inside: the server's abilities, who speaks
  * next.
  *
- * The clear connection keeps the protocol and its state aside while it reads the handshake. Whoever
- * has the clear text makes a second connection of it, and hands both over.
+ * The clear connection keeps the protocol and its state aside while it reads the handshake. The
+ * owner of the clear text makes a second connection of it, which takes the state over.
  */
 #include <stdlib.h>
 
