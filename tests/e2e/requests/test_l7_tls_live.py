@@ -114,17 +114,19 @@ ask(Number(n));
 
 @pytest.mark.parametrize("program", ["asyncio", "node"])
 def test_the_first_request_of_a_client_that_gives_its_library_memory_is_counted(capture, store, pair, tmp_path, program):
+    own = tmp_path / "node-of-this-test"  # others on this host may run a file called node, whose probes are told first
     with Server(PYTHON, TALK, "sync", *pair) as server:
         if program == "node":
             need("node")
+            shutil.copy(os.path.realpath(which("node")), own)
             (tmp_path / "client.js").write_text(NODE_CLIENT)
-            holder = subprocess.Popen(["node", "-e", "setInterval(() => 0, 1000)"])  # so that its probes are there already
+            holder = subprocess.Popen([own, "-e", "setInterval(() => 0, 1000)"])  # so that its probes are there already
         try:
             c = capture("-v", program="sonde-l7")
             probes_in(c, "libssl.so.3")
             if program == "node":
-                probes_in(c, "node")
-                subprocess.run(["node", str(tmp_path / "client.js"), pair[0], str(server.port), "20"], check=True)
+                probes_in(c, own.name)
+                subprocess.run([own, str(tmp_path / "client.js"), pair[0], str(server.port), "20"], check=True)
             else:
                 assert client(pair[0], server.port, 20, "/item/7", how="aioclient") == 20
             c.stop()
