@@ -81,8 +81,9 @@ _Static_assert(sizeof(struct l7_data) == 96, "wire size");
 struct l7_end {
 	struct l7_head h;
 	__u64 pos[2]; /* where each direction ended, by enum l7_dir; of EOF that of its direction */
+	__u64 tls_pos[2]; /* of the clear text inside TLS */
 };
-_Static_assert(sizeof(struct l7_end) == 56, "wire size");
+_Static_assert(sizeof(struct l7_end) == 72, "wire size");
 
 /*
  * What the loader wants of a connection: an array that it maps, at L7_WANT_SLOT of the socket's
@@ -121,13 +122,21 @@ enum sock_flags_l7 {
 	S_BEGUN = 64,
 	S_OPENED = 128, /* by us, and nothing was written on it yet */
 	S_UNTOLD = 256, /* shed before its CONN record */
-	S_SHED = 512    /* shed_until holds */
+	S_SHED = 512,   /* shed_until holds */
+	S_FRAMES = 1024 /* and the next bit, by enum l7_dir: frames[] holds */
 };
 
 enum came_flags {
 	CAME_UNSURE = 1,  /* how old the bytes in the buffer are is not known */
 	CAME_TOGETHER = 2 /* what was read last had come at once */
 };
+struct l7_frames { /* l7_frames.bpf.h: of a direction, at `pos` */
+	__u64 pos;
+	__u32 body,
+		copy; /* bytes to come of the frame at hand that are left out, that are copied */
+	__u32 head, n_head; /* the next frame's header: its first four bytes, and how many came */
+};
+
 struct l7_came {                /* l7_came.bpf.h */
 	__u64 came_ns, last_ns; /* 0: there are no bytes, or it is not known */
 	__u64 taken_ns;         /* when what was read last had come */
@@ -157,8 +166,9 @@ struct l7_sock {
 	__u32 shed_until; /* boot clock, in 2^20 ns */
 	struct l7_came came;
 	__u64 tls_pos[2];
+	struct l7_frames frames[2]; /* by enum l7_dir */
 };
-_Static_assert(sizeof(struct l7_sock) == 136, "three lines with what is before it");
+_Static_assert(sizeof(struct l7_sock) == 184, "four lines with what is before it");
 
 /* What is copied of one call while the connection's protocol is unknown: all of its first bytes,
  * and a little of bulk that follows, unless a known protocol was seen on its port before

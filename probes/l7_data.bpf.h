@@ -30,7 +30,8 @@
  *    Tracepoints have slot 0, probes in user space the others. A tracepoint's program is not
  *    interrupted by another thread's; a probe's is, if the kernel may be preempted: if all slots
  *    are in use, the bytes are counted, and missing in the connection's positions.
- * 5. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
+ * 5. Of HTTP/2 bodies are not copied: l7_frames.bpf.h.
+ * 6. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
  *    while little happens.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
@@ -94,6 +95,9 @@ struct walk {
 	__u32 plain, pad;     /* l7_sock.plain of these bytes' connection; 0: it has none */
 	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
 	__u64 wake;           /* how its records are put into the ring */
+	struct l7_frames frames;
+	__u32 kernel, pad2; /* the pieces lie in the programs' own memory */
+	__u32 gap, framed;  /* bytes behind `fill` that are left out; frames holds */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];
 };
@@ -425,6 +429,12 @@ static __always_inline void walk_flush(struct walk *w, __u32 len, __u32 size)
 	w->fill = 0;
 }
 
+static __always_inline long walk_read(const struct walk *w, void *to, __u32 n, __u64 at)
+{
+	return w->kernel ? bpf_probe_read_kernel(to, n, (const void *)at) :
+			   bpf_probe_read_user(to, n, (const void *)at);
+}
+
 /* A piece, or a part of one, into the record at hand. 1: there is nothing more, or no more is
  * wanted. */
 __noinline int walk_step(__u32 slot)
@@ -459,7 +469,7 @@ __noinline int walk_step(__u32 slot)
 	FORGET_BOUNDS(n);
 	if (n > L7_CHUNK)
 		return 1;
-	if (bpf_probe_read_user(&w->bytes[fill], (__u32)n, (const void *)w->ptr)) {
+	if (walk_read(w, &w->bytes[fill], (__u32)n, w->ptr)) {
 		w->r.h.flags |= L7_F_FAULT;
 		COUNT(faults, 1);
 		return 1;
@@ -485,7 +495,7 @@ static __always_inline bool walk_short(struct walk *w)
 	FORGET_BOUNDS(n);
 	if (w->iov_n || n >= L7_CHUNK)
 		return false;
-	if (n && bpf_probe_read_user(w->bytes, (__u32)n, (const void *)w->ptr)) {
+	if (n && walk_read(w, w->bytes, (__u32)n, w->ptr)) {
 		w->r.h.flags |= L7_F_FAULT;
 		COUNT(faults, 1);
 		n = 0;
@@ -494,8 +504,15 @@ static __always_inline bool walk_short(struct walk *w)
 	return true;
 }
 
+#include "probes/l7_frames.bpf.h"
+
 static __always_inline bool walk_run(struct walk *w, __u32 slot)
 {
+	if (w->framed) {
+		frames_run(slot);
+		if (w->framed < 3 || !w->total)
+			return !w->failed;
+	}
 	if (walk_short(w))
 		return !w->failed;
 	for (int i = 0; i < STEPS; i++)
@@ -725,10 +742,12 @@ static __noinline bool port_speaks(struct sock *sk)
 
 /*
  * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the
- * name. `how`: the direction, flags, slot.
+ * name. `how`: the direction, flags, slot. A global function: the verifier looks at it once, and
+ * not for each of the messages of a call (many_end).
  */
-static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
+__noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 {
+	struct sock *sk = (struct sock *)key;
 	__u32 dir = how & 1, flags = how >> 1 & 0x7fff, slot = how >> 16;
 	struct walk *w = walk_get(slot);
 	struct l7_want *want;
@@ -766,6 +785,9 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		at_ns = request_note(e, dir, at_ns);
 	else if (dir == L7_OUT)
 		tag = request_asks(e, at_ns);
+	w->framed = 0;
+	if (!pos || e->flags & S_FRAMES << dir)
+		w->framed = (__u32)frames_ready(slot, (__u64)sk, dir, pos, n);
 	w->want = L7_LIMIT_MOST;
 	wants_now = want_count();
 	want = e->wants == wants_now ? NULL : want_get((__u64)sk, ino);
@@ -776,10 +798,10 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 			until = want->until[dir];
 			if (want->flags & L7_WANT_NOTHING || pos + n < until)
 				return 0;
-			if (want->limit[dir])
+			if (want->limit[dir] && !w->framed)
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
 		}
-	} else if (e->wants != wants_now && pos >= L7_FIRST && !port_speaks(sk)) {
+	} else if (e->wants != wants_now && pos >= L7_FIRST && !w->framed && !port_speaks(sk)) {
 		w->want = L7_LIMIT;
 	}
 	used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
@@ -800,7 +822,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	w->r.pos = pos;
 	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
 	w->fill = w->failed = 0;
-	w->wake = wake_for(used, n < w->want ? n : w->want);
+	w->wake = wake_for(used, w->framed ? n >> 4 : n < w->want ? n : w->want);
 	w->total = n;
 	if (until >= pos + n) { /* the last of what is not wanted */
 		w->left = 0;
@@ -808,6 +830,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	}
 	if (!walk_run(w, slot))
 		shed_begin(e, at_ns);
+	if (w->framed)
+		frames_keep(slot, (__u64)sk, dir, pos + n);
 	return 0;
 }
 
@@ -838,8 +862,9 @@ static __noinline int bytes_lost(__u64 key, __u64 ino, __u32 dir, __u64 n)
 	return 0;
 }
 
-static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, const void *buf,
-				     __u64 n, __u64 at_ns, __u32 flags)
+/* `buf` of `len` bytes, which may be fewer than n; with `kernel` in the programs' own memory. */
+static __always_inline void l7_bytes_at(struct sock *sk, __u64 ino, __u32 dir, __u64 buf, __u64 len,
+					__u64 n, __u64 at_ns, __u32 flags, __u32 kernel)
 {
 	__u32 slot = slot_take();
 	struct walk *w = slot ? walk_get(slot) : NULL;
@@ -850,10 +875,17 @@ static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, cons
 	}
 	w->iov = w->iov_n = 0;
 	w->name = 0;
-	w->ptr = (__u64)buf;
-	w->left = buf ? n : 0;
-	moved(sk, ino, dir | flags << 1 | slot << 16, n, at_ns);
+	w->ptr = buf;
+	w->left = buf ? len : 0;
+	w->kernel = kernel;
+	moved((__u64)sk, ino, dir | flags << 1 | slot << 16, n, at_ns);
 	__sync_fetch_and_add(&w->busy, -1);
+}
+
+static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, const void *buf,
+				     __u64 n, __u64 at_ns, __u32 flags)
+{
+	l7_bytes_at(sk, ino, dir, (__u64)buf, n, n, at_ns, flags, 0);
 }
 
 static __always_inline void l7_is_tls(struct sock *sk, __u64 ino)
@@ -889,6 +921,8 @@ static __always_inline void end_send(__u64 sk, struct l7_sock *e, __u8 what, __u
 	head_fill(&r->h, sk, e->ino, what, (__u8)dir, at_ns);
 	r->pos[0] = e->pos[0];
 	r->pos[1] = e->pos[1];
+	r->tls_pos[0] = e->tls_pos[0];
+	r->tls_pos[1] = e->tls_pos[1];
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 

@@ -120,12 +120,14 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64
 		return 0;
 	buf = w->ptr;
 	iov = w->iov;
-	moved(sk, ino, how, n, at_of(how & 1));
+	moved((__u64)sk, ino, how, n, at_of(how & 1));
 	if (!buf)
 		buf = tls_first(iov);
 	if (!buf || tls_plain(sk, ino, w, buf, n))
 		return 0;
-	return tls_socket_call(sk, ino, how & 1, buf, n);
+	if (tls_socket_call((__u64)sk, ino, how & 1, buf, n))
+		tls_first_tell((__u64)sk, ino);
+	return 0;
 }
 
 /* The other end will send no more. */

@@ -15,7 +15,8 @@
  *    call inside. There the length of records decides: what a thread read from a socket last, or
  *    wrote to one next, is a record of exactly the clear text's size and what ciphers add: 17
  *    (1.3), 24 (1.2, AES-GCM), 16 (1.2, ChaCha20). If two connections match, neither is taken. The
- *    result is checked again with each read. A connection that the library frees is forgotten.
+ *    result is checked again with each read. A connection that the library frees is forgotten. What
+ *    is written first is kept until the thread's next write tells its socket (tls_firsts).
  * 4. Go reads ahead: after a handshake the first read may find its bytes already there. Then two
  *    must agree: the socket that this goroutine read a record from last, outside, and the
  *    descriptor where a net.TCPConn has it (tls.Conn: the interface conn at 0, its pointer at 8;
@@ -89,6 +90,14 @@ struct {
 	__type(value, struct tls_last);
 } tls_lasts SEC(".maps");
 
+struct { /* by thread; taken out when its socket is known */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct tls_call_key);
+	__type(value, struct tls_first);
+} tls_firsts SEC(".maps");
+
+const volatile struct tls_first tls_no_first = {};
 const volatile struct tls_last tls_no_last = {}; /* not on the stack, of which there is little */
 const volatile struct tls_call tls_no_call = {};
 
@@ -174,14 +183,80 @@ static __always_inline void tls_records(struct tls_last *l, __u64 buf, __u64 n)
 	l->count = count;
 }
 
+/* One of the records that were written with one call is this clear text's. */
+static __always_inline bool tls_written(__u64 buf, __u64 n, __u64 plain)
+{
+	__u64 at = 0;
+
+	for (int i = 0; i < TLS_RECORDS; i++) {
+		__u8 type = 0;
+		int len;
+
+		if (at + sizeof(struct tls_header) > n)
+			break;
+		len = tls_header_read(buf + at, &type);
+		if (len < 0)
+			break;
+		if (type == 23 && tls_fits((__u32)len, plain))
+			return true;
+		at += sizeof(struct tls_header) + (__u32)len;
+	}
+	return false;
+}
+
+/* Clear text whose socket the thread's next write will tell. */
+static __noinline int tls_first_keep(struct tls_call_key *key, __u64 conn, __u64 buf, __u64 n,
+				     __u64 at_ns)
+{
+	struct tls_first *f = bpf_map_lookup_elem(&tls_firsts, key);
+	__u64 len = n < TLS_FIRST ? n : TLS_FIRST;
+
+	if (!f) {
+		bpf_map_update_elem(&tls_firsts, key, (const void *)&tls_no_first, BPF_ANY);
+		f = bpf_map_lookup_elem(&tls_firsts, key);
+	}
+	if (!f)
+		return 0;
+	FORGET_BOUNDS(len);
+	len &= TLS_FIRST;
+	f->conn = bpf_probe_read_user(f->bytes, (__u32)len, (const void *)buf) ? 0 : conn;
+	f->n = (__u32)n;
+	f->at_ns = at_ns;
+	return 0;
+}
+
+/* Its socket is known now, and tls_first_tell reports it. */
+static __always_inline int tls_first_is(struct tls_call_key *key, __u64 conn)
+{
+	struct tls_first *f = bpf_map_lookup_elem(&tls_firsts, key);
+
+	return f && f->conn == conn;
+}
+
+static __noinline int tls_first_tell(__u64 sk, __u64 ino)
+{
+	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
+	struct tls_first *f = bpf_map_lookup_elem(&tls_firsts, &key);
+
+	if (!f)
+		return 0;
+	COUNT(tls_calls, 1);
+	l7_bytes_at((struct sock *)sk, ino, L7_OUT, (__u64)f->bytes,
+		    f->n < TLS_FIRST ? f->n : TLS_FIRST, f->n, f->at_ns, L7_F_TLS, 1);
+	bpf_map_delete_elem(&tls_firsts, &key);
+	return 0;
+}
+
+/* 1: tls_first_tell reports what the thread wrote first. */
 /* A thread or goroutine outside of the library moved bytes on a socket. */
-static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key, __u64 buf,
-				  __u64 n)
+static __always_inline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key,
+				       __u64 buf, __u64 n)
 {
 	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, key);
 	__u8 type = 0;
 	int len = tls_header_read(buf, &type);
 	bool out = n >> 63;
+	int told = 0;
 
 	n &= ~(1ull << 63);
 	if (!l) {
@@ -199,11 +274,13 @@ static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_ke
 			tls_records(l, buf, n);
 		return 0;
 	}
-	if (len > 0 && type == 23 && l->writes == 1 && l->conn && tls_fits((__u32)len, l->n))
+	if (len > 0 && l->writes == 1 && l->conn && tls_written(buf, n, l->n)) {
 		tls_learn(l->conn, sk, ino, 1);
+		told = tls_first_is(key, l->conn);
+	}
 	l->writes = 0;
 	l->conn = 0;
-	return 0;
+	return told;
 }
 
 /* enum tls_process_flags; NULL: the current process has no such library. */
@@ -298,9 +375,11 @@ static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_cal
 	return c && c->active ? c : NULL;
 }
 
-/* A system call moved n bytes on a socket, the first of them at `buf`. */
-static __noinline int tls_socket_call(struct sock *sk, __u64 ino, __u32 dir, __u64 buf, __u64 n)
+/* A system call moved n bytes on a socket, the first of them at `buf`. A global function, as moved.
+ * 1: see tls_outside. */
+__noinline int tls_socket_call(__u64 socket, __u64 ino, __u32 dir, __u64 buf, __u64 n)
 {
+	struct sock *sk = (struct sock *)socket;
 	__u32 *flags = tls_process_now();
 	struct tls_call_key key;
 	struct tls_call *c;
@@ -482,8 +561,18 @@ static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct
 	c->sk = tls_known(c->conn, &ino, &memory);
 	c->ino = ino;
 	c->memory = memory;
-	c->inside = 0;
+	c->inside = c->nested = 0;
 	c->active = 1;
+}
+
+/* A handshake inside a write, whose records go the same way: its results are not the write's. */
+static __noinline int tls_nested(struct tls_call_key *key, __u8 dir)
+{
+	struct tls_call *c = bpf_map_lookup_elem(&tls_calls, key);
+
+	if (c && c->active && c->dir == dir)
+		c->nested++;
+	return 0;
 }
 
 static __noinline int tls_entry(void *ctx, struct tls_site *s)
@@ -494,7 +583,7 @@ static __noinline int tls_entry(void *ctx, struct tls_site *s)
 	for (int i = 0; i < 2; i++)
 		if (s->check_reg[i] != TLS_NO_REG &&
 		    (__u32)tls_reg(ctx, s->check_reg[i]) != s->check_value[i])
-			return 0;
+			return tls_nested(&key, s->dir);
 	c = tls_call_place(&key, s->go);
 	if (!c)
 		return 0;
@@ -533,6 +622,8 @@ static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 		l->writes++;
 		l->conn = n <= TLS_PLAIN_MOST ? c->conn : 0;
 		l->n = n;
+		if (!c->sk && l->conn && l->writes == 1)
+			tls_first_keep(&key, c->conn, c->buf, n, c->at_ns);
 		return;
 	}
 	if (c->sk && c->sk == l->sk && c->ino == l->ino)
@@ -612,6 +703,10 @@ static __noinline int tls_result(void *ctx, struct tls_site *s)
 
 	if (!c || !c->active || c->dir != s->dir)
 		return 0;
+	if (c->nested) {
+		c->nested--;
+		return 0;
+	}
 	c->active = 0;
 	n = tls_length(ctx, s, c);
 	if (n <= 0)

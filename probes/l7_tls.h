@@ -61,7 +61,8 @@ struct tls_call {
 	__u64 sk, ino;
 	__u8 dir, on_stack, active;
 	__u8 inside, memory; /* a system call inside told the socket; tls_conn.memory */
-	__u8 pad[3];
+	__u8 nested;         /* calls of the same function inside, for what is no clear text */
+	__u8 pad[2];
 };
 
 #define TLS_RECORDS 4 /* of one read that are looked at */
@@ -70,6 +71,14 @@ struct tls_last {     /* of a thread: condition 3; of a goroutine, condition 4, 
 	__u64 conn, n; /* written into TLS, and no socket since */
 	__u32 writes, count;
 	__u32 lens[TLS_RECORDS]; /* of records of data that were read from the socket */
+};
+
+/* What a thread wrote into TLS on a connection whose socket is not known yet. */
+#define TLS_FIRST 4095
+struct tls_first {
+	__u64 conn, at_ns;
+	__u32 n, pad; /* of how many bytes these are the first */
+	__u8 bytes[TLS_FIRST + 1];
 };
 
 #endif

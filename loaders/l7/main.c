@@ -134,7 +134,7 @@ static void unseen(struct l7 *l, int64_t now_ns)
 
 	hooks_tally(&l->hooks, &t);
 	l->records = t.records;
-	bytes = t.unseen_bytes + t.no_room_bytes + t.tls_unknown_bytes;
+	bytes = t.unseen_bytes + t.no_room_bytes;
 	if (bytes > l->unseen_bytes)
 		store_rows_unseen(&l->rows, l->h, bytes - l->unseen_bytes, now_ns);
 	l->unseen_bytes = bytes;

@@ -21,7 +21,14 @@
 #define BULK_CALLS   8
 #define BULK_LIMIT   512
 #define LINKED_NS    (60ll * 1000000000) /* links are kept this long after the last tagged request */
-#define SKIP_LEAST   8192 /* a smaller body is copied: asking to skip it costs as much */
+#define SKIP_LEAST   32768 /* a smaller body has passed by when the probes hear of it */
+
+/* What records of TLS add: to a connection (a session's tickets, its end), to a call, to its bytes
+ * (1 / 32: records of 1 KB). */
+#define TLS_ADDS      4096
+#define TLS_ADDS_CALL 64
+#define TLS_ADDS_PART 32
+#define UPGRADE_NS    2000000000ll /* from a connection's begin to its first clear text */
 
 /* For which request a client's piece was written: the last ASKS pieces, by their time. */
 #define ASKS 8
@@ -46,11 +53,13 @@ struct stream {
 	uint64_t pos[2];   /* of the next byte, by enum l7_dir */
 	uint64_t tls_pos[2];
 	uint64_t copied;
-	uint64_t reported_seen, reported_blind, reported_parsed, reported_skipped,
-		reported_blind_requests, blind_requests;
-	uint64_t lost; /* seen before the connection's record, or unreadable before its protocol
-			  was known */
-	int64_t last_ns;
+	uint64_t reported_seen, reported_blind, reported_skipped, reported_blind_requests,
+		blind_requests;
+	uint64_t lost;  /* seen before the connection's record, or unreadable before its protocol
+			   was known */
+	uint64_t outer; /* seen before TLS began to be read */
+	uint64_t tls_calls;
+	int64_t first_ns, last_ns;
 	int64_t busy_ns; /* when the request before the current one was answered */
 	uint32_t datagrams;
 	uint16_t family, lport, dport;
@@ -62,6 +71,8 @@ struct stream {
 	bool whole;                   /* a limit was too small once */
 	bool seq_known[2];
 	bool described, begun, tls, datagram, silent, asked, ended;
+	bool met[2]; /* a piece of this direction was fed */
+	bool torn;   /* bytes were lost while it was not known what it speaks */
 };
 
 struct streams {
@@ -139,34 +150,79 @@ static struct sums_of of_stream(struct stream *x)
 				.service = x->service ? x->service : ""};
 }
 
-/* Reports what happened to its bytes since the last report. */
-static void bytes_report(struct streams *s, struct stream *x)
+/* What it moved: the socket's bytes. Of records of TLS whose clear text is read, the connection's
+ * end has the number: until then the clear text counts. */
+static uint64_t seen_of(const struct stream *x)
+{
+	uint64_t moved = x->pos[0] + x->pos[1], clear = x->tls_pos[0] + x->tls_pos[1];
+
+	return moved > clear ? moved : clear;
+}
+
+/* Bytes of records whose clear text did not come: more than what records add to what came. */
+static uint64_t tls_unread(const struct stream *x)
+{
+	uint64_t moved = x->pos[0] + x->pos[1], clear = x->tls_pos[0] + x->tls_pos[1],
+		 read = x->outer + clear,
+		 added = TLS_ADDS + TLS_ADDS_CALL * x->tls_calls + clear / TLS_ADDS_PART;
+
+	return x->tls && moved > read + added ? moved - read : 0;
+}
+
+static uint64_t blind_of(const struct stream *x, bool known)
+{
+	uint64_t blind = x->lost + tls_unread(x);
+
+	if (known)
+		return blind + proto_conn_blind_bytes(x->conn);
+	if (x->torn)
+		return seen_of(x);
+	return blind + (x->tls ? x->tls_pos[0] + x->tls_pos[1] : 0);
+}
+
+static uint64_t grown(uint64_t to, uint64_t from, uint64_t most)
+{
+	uint64_t more = to > from ? to - from : 0;
+
+	return more < most ? more : most;
+}
+
+/* A handshake of TLS, after which its clear text may come: its records are not blind yet. */
+static bool upgrading(const struct streams *s, const struct stream *x)
+{
+	return !x->tls && s->now_ns - x->first_ns < UPGRADE_NS &&
+	       !strcmp(proto_conn_protocol(x->conn), "tls");
+}
+
+/*
+ * Reports what happened to its bytes since the last report. While it is not known what the
+ * connection speaks that is not known either: they are reported later, or at the `last` report.
+ */
+static void bytes_report(struct streams *s, struct stream *x, bool last)
 {
 	bool known = x->conn && *proto_conn_protocol(x->conn);
-	uint64_t seen = x->pos[0] + x->pos[1] + x->tls_pos[0] + x->tls_pos[1],
-		 blind = x->lost + (known ? proto_conn_blind_bytes(x->conn) : 0), parsed, skipped;
+	uint64_t seen = seen_of(x), blind = blind_of(x, known), parsed, skipped, since;
 	struct byte_counts more;
-	struct sums_of of = of_stream(x);
+	struct sums_of of;
 
+	if (!last && !x->datagram && x->conn && (!known || upgrading(s, x)))
+		return;
+	of = of_stream(x);
 	blind = blind < seen ? blind : seen;
-	parsed = !known ? 0 : x->copied < seen - blind ? x->copied : seen - blind;
+	parsed = known ? seen - blind : 0;
+	skipped = known ? proto_conn_left_out(x->conn) : 0;
+	parsed -= skipped < parsed ? skipped : parsed;
+	parsed = x->copied < parsed ? x->copied : parsed;
 	skipped = seen - blind - parsed;
-	if (blind < x->reported_blind || parsed < x->reported_parsed ||
-	    skipped < x->reported_skipped) {
-		/* bytes already reported as one are now another (the protocol became known), but
-		 * the store's sums only grow */
-		uint64_t since = seen - x->reported_seen;
-
-		parsed = known ? x->reported_parsed + since : x->reported_parsed;
-		skipped = known ? x->reported_skipped : x->reported_skipped + since;
-		blind = x->reported_blind;
-	}
-	more = (struct byte_counts){.seen = seen - x->reported_seen,
-				    .parsed = parsed - x->reported_parsed,
-				    .skipped = skipped - x->reported_skipped,
-				    .blind = blind - x->reported_blind,
+	since = seen - x->reported_seen;
+	/* The store's sums only grow: what was reported as one and turned out to be another comes
+	 * with the bytes that are reported next. */
+	more = (struct byte_counts){.seen = since,
+				    .blind = grown(blind, x->reported_blind, since),
 				    .blind_requests =
 					    x->blind_requests - x->reported_blind_requests};
+	more.skipped = grown(skipped, x->reported_skipped, since - more.blind);
+	more.parsed = since - more.blind - more.skipped;
 	if (more.seen || more.blind_requests)
 		sums_bytes(s->sums, &of,
 			   known  ? proto_conn_protocol(x->conn) :
@@ -174,9 +230,8 @@ static void bytes_report(struct streams *s, struct stream *x)
 				    "",
 			   s->now_ns, &more);
 	x->reported_seen = seen;
-	x->reported_parsed = parsed;
-	x->reported_skipped = skipped;
-	x->reported_blind = blind;
+	x->reported_skipped += more.skipped;
+	x->reported_blind += more.blind;
 	x->reported_blind_requests = x->blind_requests;
 }
 
@@ -253,7 +308,7 @@ static uint64_t datagram_key(const struct stream *sock, const struct l7_data *d)
 		d->remote, 16);
 }
 
-static void drop(struct streams *s, struct stream *x);
+static void drop(struct streams *s, struct stream *x, bool ended);
 
 /* The connected peer's flow ends with the socket; others end by silence. */
 static void datagram_end(struct streams *s, const struct stream *sock)
@@ -261,18 +316,21 @@ static void datagram_end(struct streams *s, const struct stream *sock)
 	struct stream *x = sock->dport ? find(s, datagram_key(sock, &(struct l7_data){0})) : NULL;
 
 	if (x && x->datagram)
-		drop(s, x);
+		drop(s, x, true);
 }
 
-static void drop(struct streams *s, struct stream *x)
+/* `ended`: the connection did, and was seen to. */
+static void drop(struct streams *s, struct stream *x, bool ended)
 {
 	struct l7_want *w = want_of(s, x);
 
 	if (x->described && !x->datagram)
 		datagram_end(s, x);
-	if (x->conn)
+	if (x->conn && ended)
 		proto_conn_close(x->conn, s->now_ns);
-	bytes_report(s, x);
+	else if (x->conn)
+		proto_conn_stop(x->conn, s->now_ns);
+	bytes_report(s, x, true);
 	if (w && w->ino == x->ino)
 		__atomic_store_n(&w->ino, 0, __ATOMIC_RELEASE);
 	idmap_del(&s->by_key, x->key);
@@ -287,7 +345,7 @@ static struct stream *stream_new(struct streams *s, uint64_t key, const struct l
 
 	if (s->n >= STREAMS_MOST) {
 		s->stat.evicted++;
-		drop(s, s->oldest);
+		drop(s, s->oldest, false);
 	}
 	x->limit[0] = x->limit[1] = L7_LIMIT_MOST;
 	x->key = key;
@@ -305,7 +363,7 @@ static struct stream *stream_of(struct streams *s, const struct l7_head *h)
 	struct stream *x = find(s, h->sk);
 
 	if (x && x->ino != h->ino) {
-		drop(s, x);
+		drop(s, x, false);
 		x = NULL;
 	}
 	if (!x)
@@ -387,13 +445,14 @@ static void take_conn(struct streams *s, const struct l7_conn *c)
 	bool first = !x->described;
 
 	if (!first)
-		bytes_report(s, x); /* bytes so far belong to the previous process */
+		bytes_report(s, x, true); /* bytes so far belong to the previous process */
 	x->process = (struct msg_process){
 		.start_ns = c->start_ns, .tgid = c->h.tgid, .exec_id = c->exec_id};
 	x->tid = c->h.tid;
 	if (!first)
 		return;
 	s->stat.connections++;
+	x->first_ns = (int64_t)c->h.at_ns;
 	x->described = true;
 	x->begun = c->h.flags & L7_F_BEGUN && !x->lost;
 	ends_set(x, c);
@@ -509,6 +568,11 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 	bool was = *proto_conn_protocol(x->conn), changes;
 
 	asks_note(s, x, d);
+	if (!x->datagram && d->pos > *pos) {
+		x->lost += x->met[d->h.dir] ? 0 : d->pos - *pos; /* before its first piece */
+		x->torn = x->torn || !was;
+	}
+	x->met[d->h.dir] = true;
 	proto_conn_feed(x->conn, &piece);
 	x->copied += d->len;
 	if (d->pos + d->size > *pos)
@@ -517,21 +581,34 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 		silence(s, x);
 		return;
 	}
+	if (!was && *proto_conn_protocol(x->conn) && !x->datagram)
+		port_set(s, server_port(x), true);
 	changes = *proto_conn_protocol(x->conn) && limit_changes(x, d);
 	if (!x->datagram && *proto_conn_protocol(x->conn) &&
 	    (!was || changes || proto_conn_skips(x->conn, from) >= SKIP_LEAST))
 		skip_set(s, x, from, d->h.dir, *pos);
 }
 
-/* From now on its clear text comes from the TLS library; what was parsed of the encrypted records
- * is dropped. */
-static void tls_begin(struct stream *x)
+/*
+ * From now on its clear text comes from the TLS library. If that begins with what the server said,
+ * a question was not read: the client's records of data are blind.
+ */
+static void tls_begin(struct streams *s, struct stream *x, const struct l7_data *first)
 {
-	proto_conn_free(x->conn);
+	struct proto_conn *outer = x->conn;
+	bool asked = (first->h.dir == L7_IN) == (x->side == L7_SIDE_SERVER);
+
+	if (outer && !asked && !strcmp(proto_conn_protocol(outer), "tls"))
+		x->lost += proto_conn_blind_bytes_of(outer, PROTO_CLIENT);
 	x->conn = NULL;
 	x->tls = true;
 	x->silent = false;
-	x->copied = 0;
+	x->outer = x->pos[0] + x->pos[1];
+	x->met[0] = x->met[1] = false;
+	conn_ready(s, x, x->begun && !first->pos);
+	if (outer && x->begun && !first->pos)
+		proto_conn_inside(x->conn, outer);
+	proto_conn_free(outer);
 }
 
 static void datagram_remote(const struct stream *sock, const struct l7_data *d, struct stream *x)
@@ -576,7 +653,12 @@ static void take_datagram(struct streams *s, struct stream *sock, const struct l
 
 static void describe(struct streams *s, struct stream *x, const struct l7_data *d)
 {
-	x->lost += d->size;
+	uint64_t *pos = d->h.flags & L7_F_TLS ? &x->tls_pos[d->h.dir] : &x->pos[d->h.dir];
+
+	if (d->pos + d->size > *pos) {
+		x->lost += d->pos + d->size - *pos;
+		*pos = d->pos + d->size;
+	}
 	x->asked = true;
 	want_set(s, x, L7_WANT_CONN, 0, 0);
 }
@@ -588,7 +670,6 @@ static void take_data(struct streams *s, const struct l7_data *d)
 
 	x->tid = d->h.tid;
 	if (!x->described) {
-		x->pos[d->h.dir] = d->pos + d->size;
 		describe(s, x, d);
 		return;
 	}
@@ -597,10 +678,12 @@ static void take_data(struct streams *s, const struct l7_data *d)
 		return;
 	}
 	if (tls && !x->tls)
-		tls_begin(x);
+		tls_begin(s, x, d);
+	x->tls_calls += tls;
 	if (x->silent || x->tls != tls) {
-		if (d->pos + d->size > x->pos[d->h.dir] && !tls)
-			x->pos[d->h.dir] = d->pos + d->size;
+		uint64_t *pos = tls ? &x->tls_pos[d->h.dir] : &x->pos[d->h.dir];
+
+		*pos = d->pos + d->size > *pos ? d->pos + d->size : *pos;
 		return;
 	}
 	conn_ready(s, x, x->begun && !d->pos);
@@ -611,6 +694,25 @@ static void take_data(struct streams *s, const struct l7_data *d)
 
 /* ---- ends ---- */
 
+/* Bytes up to the end of a direction that no record has. */
+static void rest_take(struct stream *x, const struct l7_end *e, int dir, bool server)
+{
+	uint64_t *pos = x->tls ? &x->tls_pos[dir] : &x->pos[dir],
+		 end = x->tls ? e->tls_pos[dir] : e->pos[dir];
+	const struct proto_piece gap = {.from = (dir == L7_IN) == server ? PROTO_CLIENT :
+									   PROTO_SERVER,
+					.pos = *pos,
+					.bytes = (const uint8_t *)"",
+					.at_ns = (int64_t)e->h.at_ns,
+					.size = end > *pos ? end - *pos : 0};
+
+	x->torn = x->torn || (gap.size && !x->silent && !x->datagram);
+	if (gap.size && x->conn)
+		proto_conn_feed(x->conn, &gap);
+	*pos += gap.size;
+	x->pos[dir] = e->pos[dir] > x->pos[dir] ? e->pos[dir] : x->pos[dir];
+}
+
 static void take_end(struct streams *s, const struct l7_end *e)
 {
 	struct stream *x = find(s, e->h.sk);
@@ -619,23 +721,12 @@ static void take_end(struct streams *s, const struct l7_end *e)
 	if (!x || x->ino != e->h.ino)
 		return;
 	server = x->side == L7_SIDE_SERVER;
-	for (int i = 0; i < 2; i++) {
-		uint64_t more = e->pos[i] > x->pos[i] ? e->pos[i] - x->pos[i] : 0;
-		const struct proto_piece gap = {.from = (i == L7_IN) == server ? PROTO_CLIENT :
-										 PROTO_SERVER,
-						.pos = x->pos[i],
-						.bytes = (const uint8_t *)"",
-						.at_ns = (int64_t)e->h.at_ns,
-						.size = more};
-
-		if (more && x->conn && !x->tls && (e->h.what == L7_END || e->h.dir == i))
-			proto_conn_feed(x->conn, &gap);
+	for (int i = 0; i < 2; i++)
 		if (e->h.what == L7_END || e->h.dir == i)
-			x->pos[i] += more;
-	}
+			rest_take(x, e, i, server);
 	if (e->h.what == L7_END) {
 		s->now_ns = (int64_t)e->h.at_ns;
-		drop(s, x);
+		drop(s, x, true);
 	} else if (x->conn && !x->datagram) {
 		proto_conn_end(x->conn, (e->h.dir == L7_IN) == server ? PROTO_CLIENT : PROTO_SERVER,
 			       (int64_t)e->h.at_ns);
@@ -809,7 +900,7 @@ static void idle_drop(struct streams *s, int64_t now_ns)
 	for (struct stream *x = s->oldest; x && x->last_ns < now_ns - UDP_IDLE_NS; x = next) {
 		next = x->newer;
 		if (x->datagram)
-			drop(s, x);
+			drop(s, x, true);
 	}
 }
 
@@ -818,8 +909,8 @@ void streams_write(struct streams *s, int64_t now_ns, bool all)
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	idle_drop(s, now_ns);
 	for (struct stream *x = s->newest; x; x = x->older)
-		if (x->reported_seen != x->pos[0] + x->pos[1] + x->tls_pos[0] + x->tls_pos[1])
-			bytes_report(s, x);
+		if (x->reported_seen != seen_of(x))
+			bytes_report(s, x, false);
 	running_write(s, false);
 	sums_write(s->sums, all ? 0 : now_ns - HOLD_NS);
 }
@@ -837,7 +928,7 @@ void streams_end(struct streams *s, int64_t now_ns)
 	streams_take(s, INT64_MAX);
 	s->now_ns = now_ns;
 	for (struct stream *x = s->newest; x; x = x->older)
-		bytes_report(s, x);
+		bytes_report(s, x, true);
 	running_write(s, true);
 	sums_write(s->sums, 0);
 }

@@ -97,6 +97,10 @@ static void count_bytes(struct proto_conn *c, enum proto_side from, uint64_t k)
 	struct proto_dir *d = &c->dir[from];
 	struct proto_pending *p;
 
+	d->unowned = c->unowned || (from == PROTO_SERVER && c->protocol->asked_only &&
+				    !proto_newest(c) && !c->done.set && !c->unasked.set);
+	if (d->unowned)
+		d->blind_bytes += k;
 	if (c->unasked.set && c->unasked.from == from) {
 		*(from == PROTO_CLIENT ? &c->unasked.p.request_bytes :
 					 &c->unasked.p.response_bytes) += k;
@@ -164,7 +168,7 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	const struct protocol *protocol = c->protocol;
 	int64_t k;
 
-	c->asked = c->goes_on = false;
+	c->asked = c->goes_on = c->unowned = d->unowned = false;
 	c->looked = 0;
 	c->from = from;
 	if (!d->going) {
@@ -338,8 +342,10 @@ static void hole(struct proto_conn *c, enum proto_side from, uint64_t k)
 {
 	struct proto_dir *d = &c->dir[from];
 
-	if (d->skipping_all)
+	if (d->skipping_all) {
+		d->left_out += k;
 		return;
+	}
 	if (d->len) { /* the last that can be made of it */
 		size_t n = d->len;
 		uint8_t *held = d->buf;
@@ -351,6 +357,8 @@ static void hole(struct proto_conn *c, enum proto_side from, uint64_t k)
 		if (!c->protocol)
 			return;
 	}
+	if (d->synced && !d->unowned)
+		d->left_out += d->skip < k ? d->skip : k;
 	if (d->synced && d->skip >= k) {
 		d->skip -= k;
 		if (!d->skip && d->in_message)
@@ -819,6 +827,7 @@ void proto_conn_free(struct proto_conn *c)
 		free(proto_slot(c, i)->trace);
 	if (c->done.set)
 		free(c->done.p.trace);
+	proto_inner_free(c);
 	free(c->pending);
 	free(c->state);
 	free(c->seen);

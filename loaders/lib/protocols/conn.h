@@ -105,6 +105,12 @@ uint16_t proto_service_port(const char *service);
 struct proto_conn *proto_conn_new(struct protocols *s, bool begun, bool datagram, uint16_t port,
 				  void *user);
 void proto_conn_free(struct proto_conn *c);
+/*
+ * TLS has begun on the connection `outer`, and `c`, which has no piece yet, is the one inside:
+ * it takes over what was said in clear, if that asked for TLS (MySQL's greeting, NATS's INFO).
+ * `outer` is of no use after that, but for its counts.
+ */
+void proto_conn_inside(struct proto_conn *c, struct proto_conn *outer);
 void proto_conn_feed(struct proto_conn *c, const struct proto_piece *piece);
 /* This side will send no more (FIN). */
 void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns);
@@ -122,6 +128,10 @@ bool proto_conn_swapped(
 	const struct proto_conn *c); /* the sides are the other way round than the pieces said */
 uint64_t proto_conn_blind_bytes(const struct proto_conn *c); /* that were missing, or could not be
 								made sense of after that */
+/* That did not come, and were not needed: parts of bodies. */
+uint64_t proto_conn_left_out(const struct proto_conn *c);
+/* proto_conn_blind_bytes of one side. */
+uint64_t proto_conn_blind_bytes_of(const struct proto_conn *c, enum proto_side side);
 /* How many bytes of this side are not needed from here on; UINT64_MAX: all that will come. */
 uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from);
 /* Of the piece that was fed last: its first bytes, up to the last one that anybody looked at. */

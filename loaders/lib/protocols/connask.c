@@ -100,11 +100,14 @@ static struct proto_pending *push(struct proto_conn *c)
 /* Nothing can be matched with these any more. */
 void proto_all_blind(struct proto_conn *c, enum proto_result result)
 {
+	bool beyond = false; /* a hole: what was answered there cannot be known */
+
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct proto_pending *p = proto_slot(c, i);
 
+		beyond = beyond || p->hole;
 		if (p->live && !p->told)
-			emit(c, p, p->doubt ? PROTO_BLIND : result, "", 0);
+			emit(c, p, p->doubt || beyond ? PROTO_BLIND : result, "", 0);
 		p->live = p->hole = false;
 	}
 	pop_answered(c);
@@ -135,6 +138,7 @@ struct proto_pending *proto_ask(struct proto_conn *c, uint32_t operation, uint64
 	p->begin_ns = c->dir[PROTO_CLIENT].begin_ns;
 	p->came_ns = c->dir[PROTO_CLIENT].came_ns;
 	p->begin_pos = c->at_pos;
+	p->doubt = !c->dir[PROTO_SERVER].synced; /* answers pass unread */
 	p->sent_ns = c->now_ns;
 	if (c->from == PROTO_CLIENT) {
 		p->request_bytes = c->dir[PROTO_CLIENT].lead_bytes;
@@ -339,6 +343,11 @@ void proto_begins_anew(struct proto_conn *c)
 	proto_begins_here(c);
 }
 
+void proto_unowned(struct proto_conn *c)
+{
+	c->unowned = true;
+}
+
 void proto_goes_on(struct proto_conn *c)
 {
 	c->goes_on = true;
@@ -359,6 +368,16 @@ bool proto_conn_swapped(const struct proto_conn *c)
 uint64_t proto_conn_blind_bytes(const struct proto_conn *c)
 {
 	return c->dir[0].blind_bytes + c->dir[1].blind_bytes;
+}
+
+uint64_t proto_conn_left_out(const struct proto_conn *c)
+{
+	return c->dir[0].left_out + c->dir[1].left_out;
+}
+
+uint64_t proto_conn_blind_bytes_of(const struct proto_conn *c, enum proto_side side)
+{
+	return c->dir[c->turned ? !side : side].blind_bytes;
 }
 
 uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from)

@@ -35,6 +35,7 @@ enum { TAG_HEAD = 1, TAG_CONNECT = 2 };
 struct http {
 	enum phase phase[2];
 	bool stream;              /* the response at hand is one of events: reported already */
+	bool unowned;             /* its request was not seen */
 	enum proto_result result; /* of the response at hand, while its chunks pass */
 	char status[8];
 };
@@ -387,6 +388,9 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 	s->result = code >= 500 ? PROTO_ERROR : PROTO_OK;
 	memcpy(s->status, p + 9, 3);
 	s->stream = false;
+	s->unowned = !q && !proto_newest(c);
+	if (s->unowned)
+		proto_unowned(c);
 	if (q && code == 101) {
 		upgraded(c, q, &h);
 		return h.size ? (int64_t)h.size : (int64_t)n;
@@ -479,6 +483,8 @@ static int64_t http_step(struct proto_conn *c, enum proto_side from, const uint8
 {
 	const struct http *s = proto_state(c);
 
+	if (s->phase[from] != AT_HEAD && from == PROTO_SERVER && s->unowned)
+		proto_unowned(c);
 	if (s->phase[from] == AT_CHUNK)
 		return chunk(c, from, p, n, last);
 	if (s->phase[from] == AT_TRAILERS)

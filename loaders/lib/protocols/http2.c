@@ -239,13 +239,22 @@ static void client_headers(struct proto_conn *c, const struct http2_side *s, con
 		q->sent_ns = c->now_ns;
 }
 
+/* Of a stream whose question was not seen; pushed ones have even numbers. */
+static void not_ours(struct proto_conn *c, uint32_t stream)
+{
+	if (stream & 1)
+		proto_unowned(c);
+}
+
 static void server_headers(struct proto_conn *c, const struct http2_side *s, const struct fields *f)
 {
 	struct proto_pending *q = proto_find(c, s->stream);
 	unsigned status = (unsigned)atoi(f->status);
 
-	if (!q)
+	if (!q) {
+		not_ours(c, s->stream);
 		return;
+	}
 	proto_first_byte(c, q);
 	if (status >= 200)
 		q->tag = (q->tag & ~TAG_STATUS) | (status & TAG_STATUS);
@@ -332,8 +341,10 @@ static void data(struct proto_conn *c, enum proto_side from, const uint8_t *p, u
 {
 	struct proto_pending *q = proto_find(c, be32(p + 5) & 0x7fffffff);
 
-	if (!q)
+	if (!q) {
+		not_ours(c, be32(p + 5));
 		return;
+	}
 	if (from == PROTO_CLIENT) {
 		q->request_bytes += len;
 		q->sent_ns = c->now_ns;

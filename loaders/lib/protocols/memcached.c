@@ -368,6 +368,7 @@ static bool memcached_starts(struct proto_conn *c, enum proto_side from, const u
 const struct protocol protocol_memcached = {
 	.name = "memcached",
 	.in_order = true,
+	.asked_only = true,
 	.state_size = sizeof(struct memcached),
 	.recognise = memcached_recognise,
 	.step = memcached_step,

@@ -4,11 +4,12 @@
  * documentation; MariaDB's knowledge base).
  *
  *   packet     LEN:24 (little endian) SEQ:8 PAYLOAD; one of 0xffffff bytes goes on in the next
- *   compressed LEN:24 SEQ:8 PLAIN_LEN:24 DATA, zlib if PLAIN_LEN is not 0; within it packets, cut
- *              anywhere
+ *   compressed LEN:24 SEQ:8 PLAIN_LEN:24 DATA, zlib or zstd if PLAIN_LEN is not 0; within it
+ *              packets, cut anywhere
  *   server     first: 10 VERSION\0 ... CAPABILITIES, or ff error. OK 00, ERR ff CODE:16 '#'
  *              SQLSTATE:5, EOF fe (5 bytes)
- *   client     CAPABILITIES:32 ...; TLS begins after it where it is of 32 bytes with bit 11
+ *   client     CAPABILITIES:32 ...; TLS begins after it where it is of 32 bytes with bit 11, and
+ *              the whole of it comes again inside, with the next SEQ
  *   commands   with SEQ 0: COMMAND:8 ...; answered by OK, ERR, a result set (COLUMNS, definitions,
  *              [EOF], rows, EOF or OK with header fe), fb: the client sends a file; STMT_CLOSE and
  *              STMT_SEND_LONG_DATA are not answered
@@ -22,12 +23,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <zlib.h>
 
 #include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/sql.h"
 #include "loaders/lib/protocols/table.h"
+#include "loaders/lib/protocols/unpack.h"
 #include "schema/base/array.h"
 #include "schema/base/mem.h"
 
@@ -35,12 +36,13 @@
 #define CAP_COMPRESS      0x20u
 #define CAP_SSL           0x800u
 #define CAP_DEPRECATE_EOF (1u << 24)
+#define CAP_ZSTD          (1u << 26)
 #define CAP_ATTRIBUTES    (1u << 27)
 #define STATUS_MORE       8u
 #define STATUS_CURSOR     0x40u
 #define PROGRESS          0xffffu     /* MariaDB: an ERR that says how far a long statement is */
 #define LAST_STATEMENT    0xffffffffu /* MariaDB: the one prepared last */
-#define FRAME_MAX         60000       /* of a compressed frame: what is larger is not unpacked */
+#define FRAME_HEAD        7
 #define INNER_MAX         8192
 
 enum command {
@@ -80,13 +82,15 @@ struct inner { /* a side of the compressed stream, unpacked */
 	uint8_t *buf;
 	size_t len;
 	uint64_t skip;
+	struct unpack *unpack;  /* of the frame at hand; NULL: it is not compressed */
+	uint32_t packed, plain; /* bytes of it that are to come, as they come and unpacked */
 };
 
 struct mysql {
 	bool handshake; /* commands have not begun */
 	bool greeted, sent_login;
 	bool attributes, deprecate_eof, knows_eof;
-	bool compressed, compress_later;
+	bool compressed, compress_later, zstd;
 	bool file;    /* the client sends a file */
 	bool data;    /* the client sends a parameter's data, part of the EXECUTE that follows */
 	bool more[2]; /* a packet of 0xffffff went before */
@@ -204,11 +208,12 @@ static bool answers(uint8_t cmd, const uint8_t *p, size_t n)
 	return (p[4] == 0 && len >= 7 && (n < 7 || (!p[5] && !p[6]))) || (p[4] == 0xfe && len == 5);
 }
 
-static bool is_login(const uint8_t *p, size_t n)
+/* `seq`: 1, and 2 inside TLS, which began after the greeting. */
+static bool is_login(const uint8_t *p, size_t n, uint8_t seq)
 {
 	static const uint8_t filler[19];
 
-	return n >= 36 && p[3] == 1 && le24(p) >= 32 && le24(p) < 4096 && le32(p + 4) & 0x200 &&
+	return n >= 36 && p[3] == seq && le24(p) >= 32 && le24(p) < 4096 && le32(p + 4) & 0x200 &&
 	       !memcmp(p + 13, filler, sizeof(filler));
 }
 
@@ -216,12 +221,14 @@ static enum proto_guess mysql_recognise(const struct proto_first *f)
 {
 	size_t at;
 
+	if (f->begun && is_login(f->client, f->n_client, 2))
+		return PROTO_YES;
 	if (f->begun && f->last && !f->n_server)
-		return is_login(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
+		return is_login(f->client, f->n_client, 1) ? PROTO_YES : PROTO_NO;
 	if (f->begun) {
 		if (!f->n_server)
-			return f->n_client && !is_login(f->client, f->n_client) ? PROTO_NO :
-										  PROTO_MAYBE;
+			return f->n_client && !is_login(f->client, f->n_client, 1) ? PROTO_NO :
+										     PROTO_MAYBE;
 		if (f->n_server < 8)
 			return f->n_server < 4 || (f->server[3] == 0 &&
 						   (f->n_server < 5 || f->server[4] == 10 ||
@@ -345,17 +352,18 @@ static bool command(struct proto_conn *c, struct mysql *s, const uint8_t *p, siz
 /* True: TLS begins. */
 static bool login(struct proto_conn *c, struct mysql *s, const uint8_t *p, uint32_t len)
 {
-	uint32_t caps = le32(p) & (s->server_caps | 0xf0000000u);
+	uint32_t caps = le32(p) & (s->server_caps ? s->server_caps | 0xf0000000u : UINT32_MAX);
 
 	if (le32(p) & CAP_SSL && len == 32) {
-		proto_switch(c, &protocol_tls);
+		proto_upgrade(c);
 		return true;
 	}
 	s->sent_login = true;
 	s->attributes = caps & CAP_ATTRIBUTES;
 	s->deprecate_eof = caps & CAP_DEPRECATE_EOF;
 	s->knows_eof = true;
-	s->compress_later = caps & CAP_COMPRESS;
+	s->compress_later = caps & (CAP_COMPRESS | CAP_ZSTD);
+	s->zstd = !(caps & CAP_COMPRESS);
 	proto_ask(c, proto_name(c, "CONNECT", 7), COM_CONNECT);
 	return false;
 }
@@ -381,8 +389,9 @@ static int64_t client(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 	if (!s->more[PROTO_CLIENT])
 		s->data = false;
 	if (s->handshake) {
+		s->greeted = s->greeted || (!s->sent_login && p[3] == 2); /* before TLS */
 		if (!s->sent_login && see >= 4 && login(c, s, p + 4, len))
-			return len + 4; /* the rest is TLS, and `s` is gone */
+			return len + 4; /* the rest is TLS */
 	} else if (s->more[PROTO_CLIENT]) {
 		;
 	} else if (p[3] || !see || !command(c, s, p + 4, see, see < len)) {
@@ -611,6 +620,8 @@ static int64_t server(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 		return len + 4;
 	}
 	q = proto_oldest(c);
+	if (!proto_newest(c))
+		proto_unowned(c);
 	if (more || !q || (see >= 3 && p[4] == 0xff && le16(p + 5) == PROGRESS))
 		return len + 4;
 	proto_first_byte(c, q);
@@ -635,14 +646,43 @@ static int64_t packet(struct proto_conn *c, enum proto_side from, const uint8_t 
 
 /* ---- the compressed stream ---- */
 
-static void inner_take(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+struct side {
+	struct proto_conn *c;
+	enum proto_side from;
+};
+
+/* Whole packets of what is unpacked. false: synchrony is lost. */
+static bool inner_steps(struct side *side, struct inner *in)
 {
-	struct mysql *s = proto_state(c);
-	struct inner *in = &s->inner[from];
+	size_t at = 0;
+
+	while (at < in->len) {
+		int64_t k = packet(side->c, side->from, in->buf + at, in->len - at,
+				   in->len - at == INNER_MAX);
+
+		if (k < 0)
+			return false;
+		if (k == PROTO_MORE)
+			break;
+		if ((uint64_t)k > in->len - at) {
+			in->skip = (uint64_t)k - (in->len - at);
+			k = (int64_t)(in->len - at);
+		}
+		at += (size_t)k;
+	}
+	in->len -= at;
+	memmove(in->buf, in->buf + at, in->len);
+	return true;
+}
+
+static bool inner_take(void *ctx, const uint8_t *p, size_t n)
+{
+	struct side *side = ctx;
+	struct mysql *s = proto_state(side->c);
+	struct inner *in = &s->inner[side->from];
 
 	while (n) {
 		size_t some = in->skip < n ? (size_t)in->skip : n;
-		int64_t k;
 
 		in->skip -= some;
 		p += some;
@@ -656,73 +696,81 @@ static void inner_take(struct proto_conn *c, enum proto_side from, const uint8_t
 		in->len += some;
 		p += some;
 		n -= some;
-		while (in->len && (k = packet(c, from, in->buf, in->len, in->len == INNER_MAX)) !=
-					  PROTO_MORE) {
-			if (k < 0)
-				k = (int64_t)in->len;
-			if ((uint64_t)k > in->len) {
-				in->skip = (uint64_t)k - in->len;
-				k = (int64_t)in->len;
-			}
-			in->len -= (size_t)k;
-			memmove(in->buf, in->buf + k, in->len);
-		}
+		if (!inner_steps(side, in))
+			return false;
 	}
 	if (!in->len) {
 		free(in->buf);
 		in->buf = NULL;
 	}
+	return true;
 }
 
-static bool inflate_frame(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
-			  size_t plain)
+static void frame_over(struct inner *in)
 {
-	z_stream z = {.next_in = (Bytef *)(uintptr_t)p, .avail_in = (uInt)n};
-	uint8_t out[4096];
-	int rc = inflateInit(&z);
-
-	while (rc == Z_OK && plain) {
-		size_t got;
-
-		z.next_out = out;
-		z.avail_out = sizeof(out);
-		rc = inflate(&z, Z_NO_FLUSH);
-		got = sizeof(out) - z.avail_out;
-		got = got < plain ? got : plain;
-		plain -= got;
-		inner_take(c, from, out, got);
-		if (!got)
-			break;
-	}
-	inflateEnd(&z);
-	return !plain;
+	unpack_free(in->unpack);
+	in->unpack = NULL;
+	in->packed = in->plain = 0;
 }
 
 static void inner_lost(struct mysql *s)
 {
 	for (int i = 0; i < 2; i++) {
+		frame_over(&s->inner[i]);
 		free(s->inner[i].buf);
 		memset(&s->inner[i], 0, sizeof(s->inner[i]));
 	}
 }
 
+/* What there is of the frame at hand, which is read as it comes. */
+static int64_t frame_part(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	struct mysql *s = proto_state(c);
+	struct inner *in = &s->inner[from];
+	struct side side = {c, from};
+	bool good;
+
+	n = n < in->packed ? n : in->packed;
+	in->packed -= (uint32_t)n;
+	good = in->unpack ?
+		       unpack_feed(in->unpack, p, n, &in->plain, c->now_ns, inner_take, &side) :
+		       inner_take(&side, p, n);
+	if (!good || (!in->packed && in->unpack && in->plain))
+		return PROTO_LOST;
+	if (in->packed)
+		proto_goes_on(c);
+	else
+		frame_over(in);
+	return (int64_t)n;
+}
+
 static int64_t frame(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
+	struct mysql *s = proto_state(c);
+	struct inner *in = &s->inner[from];
 	uint32_t len, plain;
+	int64_t k;
 
-	if (n < 7)
+	if (in->packed)
+		return frame_part(c, from, p, n);
+	if (n < FRAME_HEAD)
 		return PROTO_MORE;
 	len = le24(p);
 	plain = le24(p + 4);
-	if (len > FRAME_MAX)
+	if (in->skip && in->skip >= (plain ? plain : len)) { /* within a row's data: not unpacked */
+		in->skip -= plain ? plain : len;
+		return FRAME_HEAD + len;
+	}
+	if (!len)
+		return plain ? PROTO_LOST : FRAME_HEAD;
+	if (plain)
+		in->unpack = unpack_new(s->zstd ? UNPACK_ZSTD : UNPACK_ZLIB, proto_unpacks(c));
+	if (plain && !in->unpack)
 		return PROTO_LOST;
-	if (n < 7 + len)
-		return PROTO_MORE;
-	if (!plain)
-		inner_take(c, from, p + 7, len);
-	else if (!inflate_frame(c, from, p + 7, len, plain))
-		return PROTO_LOST;
-	return 7 + len;
+	in->packed = len;
+	in->plain = plain;
+	k = frame_part(c, from, p + FRAME_HEAD, n - FRAME_HEAD);
+	return k < 0 ? PROTO_LOST : FRAME_HEAD + k;
 }
 
 static int64_t mysql_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
@@ -778,6 +826,7 @@ static void mysql_release(struct proto_conn *c)
 const struct protocol protocol_mysql = {
 	.name = "mysql",
 	.in_order = true,
+	.upgrades = true,
 	.state_size = sizeof(struct mysql),
 	.recognise = mysql_recognise,
 	.begin = mysql_begin,

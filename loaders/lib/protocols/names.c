@@ -11,6 +11,7 @@
 #include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
+#include "loaders/lib/protocols/unpack.h"
 #include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -22,6 +23,7 @@ struct protocols {
 	struct proto_opts opts;
 	struct routes *routes;
 	struct idtable shared;
+	struct unpack_budget unpacks;
 	char **names;
 	uint64_t *hashes;
 	uint32_t n, cap_names, cap_hashes;
@@ -121,6 +123,11 @@ size_t proto_route(struct proto_conn *c, const void *host, size_t n_host, const 
 struct idtable *protocols_shared(struct protocols *s)
 {
 	return &s->shared;
+}
+
+struct unpack_budget *proto_unpacks(struct proto_conn *c)
+{
+	return &c->of->unpacks;
 }
 
 uint32_t proto_name(struct proto_conn *c, const char *text, size_t n)

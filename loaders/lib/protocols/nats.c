@@ -9,6 +9,8 @@
  *              HEADER TOTAL CRLF ... | SUB | UNSUB
  *   either     PING | PONG
  *
+ * After INFO the client may begin TLS; inside, it goes on with CONNECT.
+ *
  * A PUB is one way. With a reply subject it is a question: its answer is the first MSG to that
  * subject on the same connection; the answers of a JetStream publish and of request-reply look the
  * same. An -ERR ends the login, a PUB, a SUB or the open questions as an error. Any other MSG is a
@@ -22,9 +24,10 @@
 #include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/table.h"
 
-#define LINE_MAX 4096
-#define DATA_MAX (1u << 27)
-#define NOBODY   "NATS/1.0 503"
+#define LINE_MAX      4096
+#define DATA_MAX      (1u << 27)
+#define NOBODY        "NATS/1.0 503"
+#define TLS_HANDSHAKE 22 /* a record of TLS begins */
 
 struct nats {
 	bool in_use; /* the server has accepted the login */
@@ -135,6 +138,10 @@ static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8
 	size_t whole = 0, line = bytes_line(p, n, &whole);
 	struct byte_words w;
 
+	if (from == PROTO_CLIENT && p[0] == TLS_HANDSHAKE) {
+		proto_upgrade(c);
+		return 0; /* the same byte is TLS's first */
+	}
 	if (line == SIZE_MAX)
 		return last || n > 2 * LINE_MAX ? PROTO_LOST : PROTO_MORE;
 	bytes_words(p, line, &w);
@@ -217,6 +224,7 @@ static void nats_begin(struct proto_conn *c, bool begun)
 const struct protocol protocol_nats = {
 	.name = "nats",
 	.state_size = sizeof(struct nats),
+	.upgrades = true,
 	.begin = nats_begin,
 	.recognise = nats_recognise,
 	.step = nats_step,

@@ -398,6 +398,8 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	q = proto_oldest(c);
 	if (q && !strchr("SNA", p[0]))
 		proto_first_byte(c, q);
+	if (!proto_newest(c) && strchr("12nTtDIs", p[0]))
+		proto_unowned(c);
 	switch (p[0]) {
 	case 'E':
 		sqlstate(s, p + 5, see < n - 5 ? see : n - 5);

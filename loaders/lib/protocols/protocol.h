@@ -61,8 +61,10 @@ struct proto_pending {
 struct protocol {
 	const char *name; /* "http", as it is shown */
 	bool in_order;
+	bool asked_only;   /* in order, and the server says nothing unasked that is no report */
 	bool datagram;     /* only of datagrams */
 	bool stream_too;   /* with `datagram`: of both */
+	bool upgrades;     /* TLS may begin in its midst, and what was said before holds inside */
 	size_t state_size; /* of proto_conn.state, zeroed at the start */
 	enum proto_guess (*recognise)(const struct proto_first *f);
 	/* Begin a state; `begun`: the stream is seen from its start. May be NULL. */
@@ -93,11 +95,14 @@ struct proto_dir {
 	int64_t begin_ns,
 		came_ns; /* the first byte of the message at hand: as a piece's at_ns and came_ns */
 	uint64_t blind_bytes;
+	uint64_t left_out;       /* bytes that did not come, and are not needed */
 	uint64_t message_pos;    /* of the first byte of the message at hand */
 	uint64_t lead_bytes;     /* of it, before it produced a question or report */
 	bool going, spoken;      /* going: the last step called proto_goes_on; spoken: the message
 				    produced a question or report */
 	bool synced, ended, met; /* met: something was seen, so pos holds */
+	bool unowned; /* the message at hand is of a request that is not known: its bytes are blind
+		       */
 	bool skipping_all, in_message; /* in_message: report `passed` at the end of skip */
 };
 
@@ -118,8 +123,10 @@ struct proto_conn {
 		bool set;
 	} done, unasked; /* an answer and a message without a question, whose last byte has not come
 			    yet */
-	enum proto_result cut;   /* while `cutting`: the result of an incomplete answer */
-	struct proto_seen *seen; /* while not known: the pieces so far */
+	enum proto_result cut;        /* while `cutting`: the result of an incomplete answer */
+	struct proto_seen *seen;      /* while not known: the pieces so far */
+	const struct protocol *inner; /* what goes on inside TLS (proto_upgrade), and its state */
+	void *inner_state;
 	uint32_t n_tries;
 	enum proto_side before; /* who sent the piece before this */
 	uint16_t port;
@@ -132,6 +139,7 @@ struct proto_conn {
 	enum proto_side from;       /* of the current step */
 	bool asked;                 /* by the step at hand */
 	bool goes_on;               /* likewise: proto_goes_on */
+	bool unowned;               /* likewise: proto_unowned */
 	bool cutting;
 	bool turn; /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;
@@ -190,6 +198,9 @@ void proto_refused(struct proto_conn *c, uint32_t operation, const char *status)
 /* The current message continues: the next step of this side belongs to it. Its begin is that of the
  * first step, its end that of the last, and it counts the bytes of all. */
 void proto_goes_on(struct proto_conn *c);
+/* The current message, or part of one, is of a request that was not seen, and is not counted as
+ * blind either: its bytes are blind. With `asked_only` the connection knows it by itself. */
+void proto_unowned(struct proto_conn *c);
 /* The message that went on has ended: a new one begins with this step. */
 void proto_begins_anew(struct proto_conn *c);
 /* The message continues after the server answered its first part: its time begins with this step.
@@ -197,6 +208,10 @@ void proto_begins_anew(struct proto_conn *c);
 void proto_begins_here(struct proto_conn *c);
 /* From the next byte on, both sides speak this. NULL: find out again what they speak. */
 void proto_switch(struct proto_conn *c, const struct protocol *to);
+/* From the next byte on, both sides speak TLS; inside it goes on what they speak now. */
+void proto_upgrade(struct proto_conn *c);
+/* What all connections may unpack (unpack.h). */
+struct unpack_budget *proto_unpacks(struct proto_conn *c);
 /* A name was answered with this address, of 4 or 16 bytes. */
 void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len);
 /* Keep a trace's id with a question: copied. */
@@ -210,5 +225,7 @@ void proto_all_blind(struct proto_conn *c, enum proto_result result);
 void proto_mark_hole(struct proto_conn *c);
 void proto_tell(struct proto_conn *c, enum proto_side from);
 void proto_tell_all(struct proto_conn *c);
+/* inside.c: frees what was to go on inside TLS. */
+void proto_inner_free(struct proto_conn *c);
 
 #endif

@@ -12,7 +12,8 @@
  * Operation: TLS SNI (ALPN); the status is the version, or the alert that ended it. One handshake
  * is one request, answered when the server begins to encrypt; the rest of the connection is passed
  * over. What is said inside is blind: records of data, but for those that in 1.3 end the handshake
- * (the server's before the client's first one, and that one).
+ * (the server's before the client's first one, and that one). The server's after it count from the
+ * client's next one on: until then they may be tickets.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +26,9 @@
 
 struct tls {
 	bool asked, answered, settled;
-	bool client_data; /* the client has sent a record of data */
-	char version[8];  /* that the server chose: "1.3" */
+	uint8_t client_records; /* of data, up to 2 */
+	uint64_t early;  /* bytes of the server's between these: tickets, unless it speaks first */
+	char version[8]; /* that the server chose: "1.3" */
 };
 
 struct cursor {
@@ -161,11 +163,17 @@ static void server_hello(struct proto_conn *c, const uint8_t *p, size_t n)
 static void data_passed(struct proto_conn *c, enum proto_side from, size_t n)
 {
 	struct tls *s = proto_state(c);
-	bool ends_handshake = s->asked && !strcmp(s->version, "1.3") && !s->client_data;
+	bool hides = s->asked && !strcmp(s->version, "1.3"); /* its own messages, too */
 
-	s->client_data = s->client_data || from == PROTO_CLIENT;
-	if (!ends_handshake)
-		c->dir[from].blind_bytes += n;
+	if (hides && from == PROTO_SERVER && s->client_records <= 1) {
+		s->early += s->client_records ? n : 0;
+		return;
+	}
+	if (from == PROTO_CLIENT && s->client_records < 2 && ++s->client_records == 1 && hides)
+		return;
+	c->dir[PROTO_SERVER].blind_bytes += s->early;
+	c->dir[from].blind_bytes += n;
+	s->early = 0;
 }
 
 static int64_t tls_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,

@@ -102,6 +102,42 @@ def test_a_server_s_requests_are_counted_as_in_clear(capture, store, pair, tmp_p
     assert not planted(store, *SECRETS)
 
 
+NODE_CLIENT = """
+const https = require('https'), fs = require('fs'), [cert, port, n] = process.argv.slice(2);
+function ask(left) {
+  if (!left) return;
+  https.get({host: 'localhost', port, path: '/item/7', ca: fs.readFileSync(cert), agent: false}, r => { r.resume(); r.on('end', () => ask(left - 1)); });
+}
+ask(Number(n));
+"""
+
+
+@pytest.mark.parametrize("program", ["asyncio", "node"])
+def test_the_first_request_of_a_client_that_gives_its_library_memory_is_counted(capture, store, pair, tmp_path, program):
+    own = tmp_path / "node-of-this-test"  # others on this host may run a file called node, whose probes are told first
+    with Server(PYTHON, TALK, "sync", *pair) as server:
+        if program == "node":
+            need("node")
+            shutil.copy(os.path.realpath(which("node")), own)
+            (tmp_path / "client.js").write_text(NODE_CLIENT)
+            holder = subprocess.Popen([own, "-e", "setInterval(() => 0, 1000)"])  # so that its probes are there already
+        try:
+            c = capture("-v", program="sonde-l7")
+            probes_in(c, "libssl.so.3")
+            if program == "node":
+                probes_in(c, own.name)
+                subprocess.run([own, str(tmp_path / "client.js"), pair[0], str(server.port), "20"], check=True)
+            else:
+                assert client(pair[0], server.port, 20, "/item/7", how="aioclient") == 20
+            c.stop()
+        finally:
+            if program == "node":
+                holder.kill()
+                holder.wait()
+    for side in ("client", "server"):
+        assert asked(store, server.port, side) == {("GET /item/{id}", "200"): 20}, (side, c.said())
+
+
 def test_nginx_with_files_by_sendfile_and_without(capture, store, pair, tmp_path, running):
     need("nginx", shutil.which("nginx") or "/usr/sbin/nginx")
     ports = free_port(), free_port()

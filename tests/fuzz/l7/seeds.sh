@@ -14,7 +14,7 @@ def data(direction, b, at):
     return head(3 - 1, direction, 0, at) + struct.pack("<QIIHHI16x", 0, len(b), len(b), 0, 0, 0) + b
 q, a = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 with open(sys.argv[1] + "/l7_streams_fuzz/http", "wb") as f:
-    f.write(record(conn) + record(data(1, q, 2000)) + record(data(0, a, 3000)) + record(head(4) + bytes(16)))
+    f.write(record(conn) + record(data(1, q, 2000)) + record(data(0, a, 3000)) + record(head(4) + bytes(32)))
 with open(sys.argv[1] + "/l7_message_fuzz/entry", "wb") as f:
     # msg_head (texts: "http", no others), msg_about, five numbers, the text, two steps
     head = struct.pack("<IH7H2H8x", 32 + 32 + 40 + 8 + 8, 1, 5, 0, 0, 0, 0, 0, 0, 9, 2)

@@ -5,7 +5,8 @@
  *
  * An input is a list of pieces: FLAGS:8 LEN:8 BYTES. Flags: 1 from the server, 2 bytes are lost
  * before it, 4 only half of it is known, 8 it represents 256 times its length, 16 this side ends
- * after it, 32 LEN times 16. The first byte: begun or not, datagrams or not.
+ * after it, 32 LEN times 16. The first byte: begun or not, datagrams or not, 32 the second half is
+ * said inside TLS.
  */
 #ifndef SONDE_FUZZ_PROTOCOL_H
 #define SONDE_FUZZ_PROTOCOL_H
@@ -87,6 +88,17 @@ static inline void fuzz_named(void *ctx, const struct proto_named *x)
 		fuzz_read ^= x->address[i];
 }
 
+/* What follows is said inside TLS. */
+static inline void fuzz_inside(struct protocols *of, struct proto_conn *outer, const uint8_t *p,
+			       size_t n)
+{
+	struct proto_conn *c = proto_conn_new(of, true, false, 53, NULL);
+
+	proto_conn_inside(c, outer);
+	fuzz_pieces(c, p, n);
+	proto_conn_free(c);
+}
+
 static inline int fuzz_protocol(const struct protocol *protocol, const uint8_t *data, size_t size)
 {
 	static struct protocols
@@ -113,7 +125,9 @@ static inline int fuzz_protocol(const struct protocol *protocol, const uint8_t *
 			   data[0] & 64 ? 5353 : 53, NULL);
 	if (protocol && !(data[0] & 128))
 		proto_switch(c, protocol);
-	fuzz_pieces(c, data + 1, size - 1);
+	fuzz_pieces(c, data + 1, data[0] & 32 ? (size - 1) / 2 : size - 1);
+	if (data[0] & 32)
+		fuzz_inside(of[which], c, data + 1 + (size - 1) / 2, size - 1 - (size - 1) / 2);
 	proto_conn_free(c);
 	return 0;
 }

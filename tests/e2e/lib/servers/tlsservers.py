@@ -46,8 +46,8 @@ class Server:
         self.p.stdout.close()
 
 
-def client(cert, port, n, path, prefix=()):
-    done = subprocess.run([*prefix, PYTHON, TALK, "client", cert, str(port), str(n)], input=path + "\n", stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+def client(cert, port, n, path, prefix=(), how="client"):
+    done = subprocess.run([*prefix, PYTHON, TALK, how, cert, str(port), str(n)], input=path + "\n", stdout=subprocess.PIPE, text=True, timeout=120, check=True)
     return int(done.stdout)
 
 

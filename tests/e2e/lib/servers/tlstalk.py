@@ -4,6 +4,7 @@
 
 tlstalk.py sync|asyncio CERT KEY      a server; prints its port
 tlstalk.py client CERT PORT N         N requests on one connection for the path that standard input says, each answered; prints N
+tlstalk.py aioclient CERT PORT N      the same N times by asyncio, each on a connection of its own, whose first bytes are the client's
 Every second answer of a server is in two writes."""
 import asyncio
 import http.client
@@ -70,10 +71,22 @@ def client(cert, port, n):
     print(n)
 
 
+async def many(cert, port, n):
+    path = sys.stdin.readline().strip()
+    for _ in range(int(n)):
+        reader, writer = await asyncio.open_connection("localhost", int(port), ssl=ssl.create_default_context(cafile=cert))
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\nAuthorization: Bearer planted-in-a-header\r\n\r\n".encode())
+        assert (await reader.readexactly(len(ANSWER) + 5)).endswith(b"hello")
+        writer.close()
+    print(n)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "sync":
         sync(*sys.argv[2:])
     elif sys.argv[1] == "asyncio":
         asyncio.run(loop(*sys.argv[2:]))
+    elif sys.argv[1] == "aioclient":
+        asyncio.run(many(*sys.argv[2:]))
     else:
         client(*sys.argv[2:])

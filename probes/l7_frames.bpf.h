@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * l7_frames: of a protocol whose bodies come in frames, HTTP/2, the frames are followed here, and
+ * their bodies are not copied. The parser is behind by some 20 ms and more: in that time a download
+ * fills the ring with bytes of no use.
+ *
+ *   frame      LEN:24 TYPE:8 FLAGS:8 STREAM:32 PAYLOAD; TYPE 0 is DATA
+ *
+ * 1. A direction is followed from its first byte on, where it begins as HTTP/2 must: the client's
+ *    "PRI * HTTP/2.0 ...", the server's SETTINGS. Also inside TLS.
+ * 2. Payloads of DATA from FRAMES_LEAST bytes on are left out; all else is copied. A record has
+ *    bytes and then what is left out behind them.
+ * 3. Bytes that no call brings (sendfile) may lie within such a payload. If they do not, or a frame
+ *    makes no sense, or its memory cannot be read, the direction is followed no longer, and copied
+ *    as any other.
+ */
+#ifndef SONDE_PROBES_L7_FRAMES_BPF_H
+#define SONDE_PROBES_L7_FRAMES_BPF_H
+
+#define FRAMES_HEAD    9
+#define FRAMES_PREFACE 24
+#define FRAMES_LEAST   512
+#define FRAMES_TYPES   0x20
+#define FRAMES_STEPS   512
+
+/* Does this direction begin here? Then what is first to copy of it. */
+static __always_inline bool frames_begin(struct walk *w, __u64 n)
+{
+	union {
+		__u64 words[3];
+		__u8 bytes[FRAMES_PREFACE];
+	} b = {};
+	__u64 at = w->left ? w->ptr : 0;
+
+	if (!at && w->iov_n)
+		bpf_probe_read_user(&at, sizeof(at), (const void *)w->iov);
+	if (!at || n < FRAMES_HEAD)
+		return false;
+	w->frames.body = w->frames.copy = w->frames.head = w->frames.n_head = 0;
+	if (walk_read(w, &b, FRAMES_HEAD, at))
+		return false;
+	if (b.words[0] == 0x5448202a20495250ull) {
+		if (n < FRAMES_PREFACE || walk_read(w, &b, FRAMES_PREFACE, at) ||
+		    b.words[1] != 0x0a0d302e322f5054ull || b.words[2] != 0x0a0d0a0d4d530a0dull)
+			return false;
+		w->frames.copy = FRAMES_PREFACE;
+		return true;
+	}
+	/* SETTINGS of less than 128 bytes, no flags, no stream */
+	return !b.bytes[0] && !b.bytes[1] && b.bytes[2] < 128 && b.bytes[2] % 6 == 0 &&
+	       b.bytes[3] == 4 && !b.bytes[4] && !b.bytes[5] && !b.bytes[6] && !b.bytes[7] &&
+	       !b.bytes[8];
+}
+
+/*
+ * 1: the walk's bytes are frames, and w->frames says where they go on. These functions, called for
+ * framed directions and the first bytes of others, are global ones: the verifier looks at them
+ * once, not for each way to them.
+ */
+__noinline int frames_ready(__u32 slot, __u64 sk, __u32 dir, __u64 pos, __u64 n)
+{
+	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &sk);
+	__u16 flag = (__u16)(S_FRAMES << (dir & 1));
+	__u64 missing;
+
+	if (!w || !e)
+		return 0;
+	w->gap = 0;
+	if (!(e->flags & flag)) {
+		if (pos || e->protocol == SOCK_UDP || !frames_begin(w, n))
+			return 0;
+		e->flags |= flag;
+		return 1;
+	}
+	w->frames = e->frames[dir & 1];
+	missing = pos - w->frames.pos;
+	if (missing && (w->frames.copy || w->frames.n_head || missing > w->frames.body)) {
+		e->flags &= (__u16)~flag;
+		return 0;
+	}
+	w->frames.body -= (__u32)missing;
+	return 1;
+}
+
+/* They go on at `pos`. */
+__noinline int frames_keep(__u32 slot, __u64 sk, __u32 dir, __u64 pos)
+{
+	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &sk);
+
+	if (!w || !e)
+		return 0;
+	if (w->framed > 1) { /* 3 */
+		e->flags &= (__u16) ~(S_FRAMES << (dir & 1));
+		return 0;
+	}
+	w->frames.pos = pos;
+	e->frames[dir & 1] = w->frames;
+	return 0;
+}
+
+static __always_inline void frames_flush(struct walk *w)
+{
+	walk_flush(w, w->fill, w->fill + w->gap);
+	w->gap = 0;
+}
+
+/* `n` bytes into the record at hand; false: they cannot be read. */
+static __always_inline bool frames_copy(struct walk *w, __u32 n)
+{
+	__u32 fill;
+
+	if (w->gap || w->fill + n > L7_CHUNK)
+		frames_flush(w);
+	fill = w->fill & (L7_CHUNK - 1);
+	FORGET_BOUNDS(n);
+	if (n > L7_CHUNK)
+		return false;
+	if (walk_read(w, &w->bytes[fill], n, w->ptr))
+		return false;
+	w->fill = fill + n;
+	return true;
+}
+
+/* Of the header, whose first bytes may have come with another call. false: it makes no sense. */
+static __always_inline bool frames_head(struct walk *w, const __u8 b[16], __u32 n)
+{
+	__u32 had = w->frames.n_head, head = had ? w->frames.head : 0;
+
+	for (__u32 i = 0; i < 4; i++)
+		if (i < n && had + i < 4)
+			head = head << 8 | b[i];
+	w->frames.head = head;
+	w->frames.n_head = had + n;
+	if (w->frames.n_head < FRAMES_HEAD)
+		return true;
+	w->frames.n_head = 0;
+	if ((head & 0xff) > FRAMES_TYPES)
+		return false;
+	if (!(head & 0xff) && head >> 8 >= FRAMES_LEAST)
+		w->frames.body = head >> 8;
+	else
+		w->frames.copy = head >> 8;
+	return true;
+}
+
+static __always_inline __u64 frames_least(__u64 a, __u64 b)
+{
+	return a < b ? a : b;
+}
+
+/* A part of the piece at hand. 1: nothing more can be done; w->framed is 2 where memory cannot be
+ * read, 3 where what is there is no frame. */
+__noinline int frames_step(__u32 slot)
+{
+	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	struct l7_iovec v = {};
+	__u8 b[16] = {};
+	__u64 n;
+
+	if (!w || w->total <= (__u64)w->fill + w->gap)
+		return 1;
+	if (!w->left) {
+		if (!w->iov_n || bpf_probe_read_user(&v, sizeof(v), (const void *)w->iov))
+			return 1;
+		w->iov_n--;
+		w->iov += sizeof(v);
+		w->ptr = v.base;
+		w->left = v.len;
+		if (!v.len)
+			return 0;
+	}
+	n = frames_least(w->left, w->total - w->fill - w->gap);
+	if (w->frames.copy) {
+		n = frames_least(frames_least(n, w->frames.copy), L7_CHUNK);
+		if (!frames_copy(w, (__u32)n))
+			w->framed = 2;
+		w->frames.copy -= (__u32)n;
+	} else if (w->frames.body) {
+		n = frames_least(n, w->frames.body);
+		w->gap += (__u32)n;
+		w->frames.body -= (__u32)n;
+	} else {
+		n = frames_least(n, FRAMES_HEAD - (w->frames.n_head & 15));
+		FORGET_BOUNDS(n);
+		if (n > FRAMES_HEAD || walk_read(w, b, (__u32)n, w->ptr) ||
+		    !frames_copy(w, (__u32)n))
+			w->framed = 2;
+		else if (!frames_head(w, b, (__u32)n))
+			w->framed = 3;
+	}
+	w->ptr += n;
+	w->left -= n;
+	return w->framed != 1;
+}
+
+__noinline int frames_run(__u32 slot)
+{
+	struct walk *w;
+
+	for (int i = 0; i < FRAMES_STEPS; i++)
+		if (frames_step(slot))
+			break;
+	w = bpf_map_lookup_elem(&walks, &slot);
+	if (!w)
+		return 0;
+	if (w->fill || w->gap)
+		frames_flush(w);
+	if (w->framed == 3 || !w->total)
+		return 0;
+	/* what no memory has */
+	if (w->framed == 2 || w->frames.copy || w->frames.n_head || w->total > w->frames.body)
+		w->framed = 2;
+	else
+		w->frames.body -= (__u32)w->total;
+	walk_flush(w, 0, (__u32)w->total);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accounts of family l7: what was moved is parsed, skipped or blind, each byte once, in clear and inside TLS; and of requests that are
+not counted the bytes are blind. What is said is the captures' of tests/e2e/captures, whose requests are known."""
+import collections
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import E2E, LIB, Capture, need_root, sql_all
+from containers import fake_container
+from tlsservers import PYTHON, certificate, probes_in
+
+pytestmark = pytest.mark.tls  # make long-tls
+PLAY = os.path.join(LIB, "l7play.py")
+CAPTURES = os.path.join(E2E, "captures")
+TIMES = 5
+with open(os.path.join(CAPTURES, "expected.json"), encoding="ascii") as known:
+    EXPECTED = {name: {op: n for op, (n, _) in ops.items()} for name, ops in json.load(known).items() if name != "dns"}
+
+
+class Play:
+    def __init__(self, prefix, name, *pair):
+        argv = [*prefix, PYTHON, PLAY, os.path.join(CAPTURES, f"{name}.pcap"), name, str(TIMES), *pair]
+        self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert json.loads(self.p.stdout.readline())["ready"]
+
+    def go(self):
+        self.p.stdin.write("go\n")
+        self.p.stdin.flush()
+        line = self.p.stdout.readline()
+        self.p.stdin.close()
+        self.p.wait(30)
+        self.p.stdout.close()
+        return json.loads(line)
+
+
+def recorded(store, tmp_path, *args):
+    """{(protocol, inside TLS?): what was said}, of one capture."""
+    need_root()
+    pair = certificate(str(tmp_path))
+    with fake_container() as (container, prefix):
+        plays = {(name, tls): Play(prefix, name, *(pair if tls else ())) for name in EXPECTED for tls in (False, True)}
+        cap = Capture(store, "-v", "--cgroup", f"/docker/{container}", *args, program="sonde-l7")
+        try:
+            cap.start(120)
+            if not args:
+                probes_in(cap, "libssl.so.3")
+            did = {what: p.go() for what, p in plays.items()}
+            done = cap.stop()
+        finally:
+            cap.close()
+    assert done["lost_total"] == 0, done
+    return did
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    store = str(tmp_path_factory.mktemp("l7"))
+    return store, recorded(store, tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(scope="module")
+def unread(tmp_path_factory):
+    store = str(tmp_path_factory.mktemp("l7"))
+    return store, recorded(store, tmp_path_factory.mktemp("tls"), "--tls", "off")
+
+
+def accounts(store, port, side):
+    rows = sql_all(store, "SELECT seen, parsed, skipped, blind FROM request_bytes WHERE service LIKE ? AND side = ?", (f"%:{port}", side))
+    assert all(r["seen"] == r["parsed"] + r["skipped"] + r["blind"] for r in rows), rows
+    return {k: sum(r[k] for r in rows) for k in ("seen", "parsed", "skipped", "blind")}
+
+
+def counted(store, port, side, name):
+    got = collections.Counter()
+    for r in sql_all(store, "SELECT operation, requests FROM requests WHERE service LIKE ? AND side = ? AND protocol = ?", (f"%:{port}", side, name)):
+        got[r["operation"]] += r["requests"]
+    return dict(got)
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("name", EXPECTED)
+def test_each_byte_is_accounted_for_once_and_each_request_counted(read, name, tls, side):
+    store, did = read
+    said = did[name, tls]
+    n = accounts(store, said["port"], side)
+    assert counted(store, said["port"], side, name) == {op: TIMES * k for op, k in EXPECTED[name].items()}, n
+    assert n["seen"] == said["moved"], (n, said)
+    assert n["blind"] == 0 and n["parsed"] >= said["said"], (n, said)
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_is_inside_tls_and_not_read_is_blind(unread, name, side):
+    store, did = unread
+    said = did[name, True]
+    n = accounts(store, said["port"], side)
+    assert not counted(store, said["port"], side, name), "inside nothing is read"
+    assert n["seen"] == said["moved"] and n["blind"] >= said["inside"], (n, said)

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * accounts: of each protocol with bodies, in clear and inside TLS, with records lost and without:
+ * seen = parsed + skipped + blind; seen is what was moved; without a loss each request is counted
+ * and nothing is blind; after one a request is blind, never an error, and where some are not
+ * counted bytes are blind.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "loaders/l7/streams.h"
+#include "schema/base/array.h"
+#include "schema/base/mem.h"
+#include "schema/store/model/stored.h"
+#include "tests/unit/test.h"
+
+#define MS    1000000ll
+#define ASKED 30
+#define BODY  20000
+#define PIECE 4096
+#define SEEDS 60
+#define WIRE  3000 /* what TLS adds to a connection */
+
+struct play {
+	struct streams *s;
+	struct message_writer to;
+	uint64_t results[8];
+	struct byte_counts bytes;
+	uint64_t pos[2];
+	int64_t now;
+	bool tls;
+	unsigned seed, lose; /* one of so many records is lost; 0: none */
+	unsigned lost, run;  /* so far; how many more will be, at once */
+	uint8_t side;
+};
+
+static unsigned dice(struct play *p, unsigned of)
+{
+	p->seed = p->seed * 1103515245u + 12345u;
+	return (p->seed >> 16) % of;
+}
+
+static void take(void *ctx, const void *packet, size_t size)
+{
+	struct play *p = ctx;
+	struct message m;
+
+	for (size_t at = 0; message_read(packet, size, &at, &m);) {
+		if (m.kind == MSG_SUM)
+			p->results[m.about->result & 7] += m.sum->n;
+		if (m.kind != MSG_BYTES)
+			continue;
+		assert_int_equal(m.bytes->count.seen, m.bytes->count.parsed +
+							      m.bytes->count.skipped +
+							      m.bytes->count.blind);
+		p->bytes.seen += m.bytes->count.seen;
+		p->bytes.blind += m.bytes->count.blind;
+		p->bytes.parsed += m.bytes->count.parsed;
+	}
+}
+
+static struct l7_head head(struct play *p, uint8_t what, uint8_t dir, uint16_t flags)
+{
+	p->now += MS / 10;
+	return (struct l7_head){.sk = 100,
+				.ino = 101,
+				.at_ns = (uint64_t)p->now,
+				.tgid = 7,
+				.what = what,
+				.dir = dir,
+				.flags = flags};
+}
+
+static void say(struct play *p, bool client, const char *bytes, size_t n)
+{
+	uint8_t dir = client == (p->side == L7_SIDE_CLIENT) ? L7_OUT : L7_IN;
+	struct {
+		struct l7_data d;
+		char bytes[PIECE];
+	} r;
+
+	for (size_t at = 0, some; at < n; at += some) {
+		some = n - at < PIECE ? n - at : 1 + dice(p, PIECE);
+		some = some < n - at ? some : n - at;
+		r.d = (struct l7_data){.h = head(p, L7_DATA, dir, p->tls ? L7_F_TLS : 0),
+				       .pos = p->pos[dir],
+				       .size = (uint32_t)some,
+				       .len = (uint32_t)some};
+		memcpy(r.bytes, bytes + at, some);
+		p->pos[dir] += some;
+		if (!p->run && p->lose && !dice(p, p->lose))
+			p->run = 1 + dice(p, 10);
+		if (p->run) {
+			p->run--;
+			p->lost++;
+			continue;
+		}
+		streams_record(p->s, &r, sizeof(r.d) + some);
+	}
+}
+
+/* ---- what is said ---- */
+
+static char body[BODY + 64];
+
+static void both(struct play *p, const char *ask, size_t n_ask, const char *before, size_t n_before,
+		 const char *after, size_t n_after)
+{
+	say(p, true, ask, n_ask);
+	memcpy(body, before, n_before);
+	memset(body + n_before, 'x', BODY);
+	memcpy(body + n_before + BODY, after, n_after);
+	say(p, false, body, n_before + BODY + n_after);
+}
+#define BOTH(p_, ask_, before_, after_) \
+	both(p_, ask_, sizeof(ask_) - 1, before_, sizeof(before_) - 1, after_, sizeof(after_) - 1)
+
+static void http(struct play *p)
+{
+	BOTH(p, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n",
+	     "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n", "");
+}
+
+static void chunked(struct play *p)
+{
+	BOTH(p, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n",
+	     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4e20\r\n", "\r\n0\r\n\r\n");
+}
+
+static void redis(struct play *p)
+{
+	BOTH(p, "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "$20000\r\n", "\r\n");
+}
+
+static void postgres(struct play *p)
+{
+	if (!p->pos[0] && !p->pos[1]) {
+		say(p, true, "\0\0\0\x0e\0\3\0\0user\0\0", 14);
+		say(p, false, "R\0\0\0\x08\0\0\0\0Z\0\0\0\5I", 15);
+	}
+	BOTH(p, "Q\0\0\0\x0dselect 1\0",
+	     "T\0\0\0\x1a\0\1a\0\0\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\0\0"
+	     "D\0\0\x4e\x2a\0\1\0\0\x4e\x20",
+	     "C\0\0\0\x0dSELECT 1\0Z\0\0\0\5I");
+}
+
+static void mysql(struct play *p)
+{
+	static const char greeting[] = "4\0\0\0\n8.0.32\0\7\0\0\0"
+				       "12345678\0\xff\xff!\2\0\xff\xff\x15\0\0\0\0\0\0\0\0\0\0"
+				       "123456789012";
+	static const char login[] =
+		"&\0\0\1\x85\xa6\x0f\1\0\0\0\1!\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0root\0";
+
+	if (!p->pos[0] && !p->pos[1]) {
+		say(p, false, greeting, sizeof(greeting));
+		say(p, true, login, sizeof(login));
+		say(p, false, "\7\0\0\2\0\0\0\2\0\0\0", 11);
+	}
+	BOTH(p, "\x09\0\0\0\3select 1",
+	     "\1\0\0\1\1\x17\0\0\2\3def\0\0\0\1a\0\x0c?\0\x0b\0\0\0\3\0\0\0\0\0"
+	     "\x23\x4e\0\3\xfc\x20\x4e",
+	     "\7\0\0\4\xfe\0\0\2\0\0\0");
+}
+
+static void http2(struct play *p)
+{
+	static uint32_t stream;
+	char ask[] = "\0\0\3\1\5\0\0\0\0\x82\x84\x86";
+
+	if (!p->pos[0] && !p->pos[1]) {
+		stream = 1;
+		say(p, true, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
+		say(p, false, "\0\0\0\4\0\0\0\0\0", 9);
+	}
+	ask[8] = (char)stream;
+	say(p, true, ask, 12);
+	memset(body, 'x', sizeof(body));
+	memcpy(body, "\0\0\1\1\4\0\0\0\0\x88\0\x27\x10\0\0\0\0\0\0", 19);
+	body[8] = body[18] = (char)stream;
+	memcpy(body + 19 + 10000, "\0\x27\x10\0\1\0\0\0\0", 9);
+	body[19 + 10000 + 8] = (char)stream;
+	say(p, false, body, 19 + 10000 + 9 + 10000);
+	stream += 2;
+}
+
+static const struct said {
+	const char *name;
+	void (*ask)(struct play *p);
+	unsigned more; /* requests beside those asked for */
+} said[] = {{"http", http, 0},         {"chunked", chunked, 0}, {"http2", http2, 0},
+	    {"postgres", postgres, 1}, {"mysql", mysql, 1},     {"redis", redis, 0}};
+
+/* ---- the accounts ---- */
+
+static void play(struct play *p, const struct said *what, unsigned seed)
+{
+	struct l7_conn c = {.start_ns = 5,
+			    .family = AF_INET,
+			    .protocol = 6,
+			    .lport = 8080,
+			    .dport = 40000,
+			    .side = p->side};
+	struct l7_end end = {0};
+
+	p->seed = seed;
+	p->now = 1000 * MS;
+	p->to = (struct message_writer){.send = take, .ctx = p};
+	p->s = streams_new(NULL, &p->to, 1, 0);
+	c.h = head(p, L7_CONN, 0, L7_F_BEGUN);
+	streams_record(p->s, &c, sizeof(c));
+	for (unsigned i = 0; i < ASKED; i++) {
+		what->ask(p);
+		streams_take(p->s, p->now);
+		if (i % 10 == 9)
+			streams_write(p->s, p->now, false);
+	}
+	end.h = head(p, L7_END, 0, 0);
+	for (int i = 0; i < 2; i++) {
+		end.tls_pos[i] = p->tls ? p->pos[i] : 0;
+		end.pos[i] = p->pos[i] + (p->tls ? WIRE : 0);
+	}
+	streams_record(p->s, &end, sizeof(end));
+	streams_end(p->s, p->now + 100 * MS);
+	streams_free(p->s);
+}
+
+static void check(const struct play *p, const struct said *what)
+{
+	uint64_t asked = ASKED + what->more, ok = p->results[STORE_RESULT_OK],
+		 blind = p->results[STORE_RESULT_BLIND];
+
+	assert_int_equal(p->bytes.seen, p->pos[0] + p->pos[1] + (p->tls ? 2 * WIRE : 0));
+	assert_int_equal(p->results[STORE_RESULT_NO_ANSWER], 0);
+	assert_int_equal(p->results[STORE_RESULT_ERROR], 0);
+	assert_true(ok + blind <= asked);
+	if (!p->lost) {
+		assert_int_equal(ok, asked);
+		assert_int_equal(p->bytes.blind, 0);
+		assert_true(p->bytes.parsed >= p->pos[0] + p->pos[1]);
+	} else if (ok + blind < asked) {
+		assert_true(p->bytes.blind >= (asked - ok - blind) * BODY / 2);
+	}
+}
+
+TEST(of_each_protocol_each_byte_has_one_account)
+{
+	for (size_t w = 0; w < ARRAY_SIZE(said); w++)
+		for (unsigned seed = 0; seed < SEEDS; seed++)
+			for (int how = 0; how < 4; how++) {
+				struct play p = {.tls = how & 1,
+						 .side = how & 2 ? L7_SIDE_CLIENT : L7_SIDE_SERVER,
+						 .lose = seed % 3 ? 5 * seed : 0};
+
+				play(&p, &said[w], seed);
+				check(&p, &said[w]);
+			}
+}
