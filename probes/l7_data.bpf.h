@@ -42,6 +42,7 @@
 
 #include "probes/lib/inflight.bpf.h"
 #include "probes/l7.h"
+#include "probes/l7_turn.bpf.h"
 #include "probes/lib/scope.bpf.h"
 #include "probes/lib/sock.bpf.h"
 
@@ -567,6 +568,18 @@ static __always_inline __u64 who_moves(struct l7_sock *e, __u64 at_ns)
 	return who;
 }
 
+/* The request of a server's end is answered, by `who`. */
+static __always_inline void request_over(struct l7_sock *e, __u64 who)
+{
+	inflight_clear(e->tag_who, e->tag);
+	turn_answers(e->tag_who, e->tag);
+	if (who != e->tag_who) {
+		inflight_clear(who, e->tag);
+		turn_answers(who, e->tag);
+	}
+	e->tag = 0;
+}
+
 /*
  * Whose request is the thread's, or its goroutine's? Bytes that a server's end reads while nothing
  * of an answer has been written begin one, or are more of it; the first that is written of the
@@ -588,12 +601,14 @@ static __noinline __u64 request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
 		e->tag_who = who;
 		if (who >> 63)
 			goroutines = true;
-		if (who >> 63 == (e->tag >> 59 & 1))
+		if (who >> 63 == (e->tag >> 59 & 1)) {
 			inflight_set(who, e->tag);
+			turn_reads(who, e->tag, at_ns);
+		}
 	} else if (e->tag) {
-		inflight_clear(e->tag_who, e->tag);
-		inflight_clear(who, e->tag);
-		e->tag = 0;
+		request_over(e, who);
+	} else {
+		turn_strays(who);
 	}
 	return at_ns;
 }
@@ -603,8 +618,7 @@ static __always_inline void request_drop(struct l7_sock *e)
 {
 	if (e->side != L7_SIDE_SERVER || !e->tag)
 		return;
-	inflight_clear(e->tag_who, e->tag);
-	e->tag = 0;
+	request_over(e, e->tag_who);
 }
 
 /* A read's record. Clear text is as old as the records that were read last before it came out of
@@ -682,27 +696,62 @@ static __noinline int remote_read(struct walk *w, __u64 name)
 	return 0;
 }
 
-#define OPENER (1ull << 63)
+#define ASKS_OPENER (1ull << 63)
+#define ASKS_SERVES (1ull << 62)
+#define ASKS_NEXT   (1ull << 61)
+#define ASKS_LOOP   (1ull << 60)
+#define ASKS_TAG    (ASKS_LOOP - 1)
 
 /*
- * The request for which these bytes are sent: the one that the thread serves, by its tag. An event
- * loop that has waited for its new connection serves none by then: the first bytes are for the
- * request that it opened the connection for, and OPENER says so. The connection keeps the tag: a
- * thread that waits for its answer is not idle.
+ * The request for which these bytes are sent, and how that is known. The first bytes of a
+ * connection are for the request that it was opened for, whichever the thread has read since: an
+ * event loop waits for its new connection. The connection keeps the tag of samples: a thread that
+ * waits for its answer is not idle.
  */
 static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
 {
 	__u64 who, tag, opener;
+	bool serves = false, loop = false;
 
 	if (!e)
 		return 0;
 	who = who_moves(e, at_ns);
-	tag = inflight_get(who);
-	opener = !tag && e->flags & S_OPENED && e->tag && e->tag_who == who ? e->tag | OPENER : 0;
-	e->flags &= (__u16)~S_OPENED;
-	e->tag = tag;
+	opener = e->flags & S_OPENED && e->tag_who == who ? e->tag : 0;
+	if (opener)
+		opener |= ASKS_OPENER | (e->flags & S_NEXT ? ASKS_NEXT : 0);
+	turn_moves(who, opener ? opener & ASKS_TAG : turn_tag(who), at_ns);
+	tag = turn_asks(who, at_ns, &serves, &loop);
+	e->flags &= (__u16) ~(S_OPENED | S_NEXT);
+	e->tag = inflight_get(who);
 	e->tag_who = who;
-	return tag ? tag : opener;
+	if (opener) {
+		serves = serves && (opener & ASKS_TAG) == tag;
+		tag = opener;
+	}
+	return tag | (serves ? ASKS_SERVES : 0) | (loop ? ASKS_LOOP : 0);
+}
+
+static __always_inline __u16 asks_flags(__u64 asks)
+{
+	return (__u16)((asks & ASKS_OPENER ? L7_F_OPENER : 0) |
+		       (asks & ASKS_SERVES ? L7_F_SERVES : 0) | (asks & ASKS_NEXT ? L7_F_NEXT : 0) |
+		       (asks & ASKS_LOOP ? L7_F_LOOP : 0));
+}
+
+/* Bytes read of a connection on which the process is not known to be the server. */
+static __noinline int request_hears(struct l7_sock *e, __u64 at_ns)
+{
+	if (e)
+		turn_moves(who_moves(e, at_ns), e->tag, at_ns);
+	return 0;
+}
+
+/* What a server's end has read is not told to the parser. */
+static __noinline int request_hidden(struct l7_sock *e, __u32 dir, __u64 at_ns)
+{
+	if (e && dir == L7_IN && e->side == L7_SIDE_SERVER)
+		turn_unsure(who_moves(e, at_ns), at_ns);
+	return 0;
 }
 
 /* One of its ports is a server's that has spoken a protocol which is parsed. */
@@ -764,6 +813,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		at_ns = request_note(e, dir, at_ns);
 	else if (dir == L7_OUT)
 		tag = request_asks(e, at_ns);
+	else
+		request_hears(e, at_ns);
 	w->want = L7_LIMIT_MOST;
 	wants_now = want_count();
 	want = e->wants == wants_now ? NULL : want_get((__u64)sk, ino);
@@ -772,7 +823,9 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		e->wants = want_all(e, want) ? wants_now : 0;
 		if (!(want->flags & L7_WANT_TLS) == !(flags & L7_F_TLS)) {
 			until = want->until[dir];
-			if (want->flags & L7_WANT_NOTHING || pos + n < until)
+			if (want->flags & L7_WANT_NOTHING)
+				return request_hidden(e, dir, at_ns);
+			if (pos + n < until)
 				return 0;
 			if (want->limit[dir])
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
@@ -784,7 +837,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	if ((e->flags & S_SHED || used >= SHED_HALF * ring_part) && shed(sk, e, at_ns)) {
 		if (!(e->flags & S_UNTOLD))
 			COUNT(lost_bytes, n);
-		return 0;
+		return request_hidden(e, dir, at_ns);
 	}
 	w->r.family = w->r.port = 0;
 	if (e->protocol == SOCK_UDP && !(flags & L7_F_TLS)) {
@@ -792,8 +845,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		remote_read(w, w->name);
 	}
 	head_fill(&w->r.h, (__u64)sk, ino, L7_DATA, (__u8)dir, at_ns);
-	w->r.h.flags = (__u16)(flags | (tag & OPENER ? L7_F_OPENER : 0));
-	w->r.tag = tag & ~OPENER;
+	w->r.h.flags = (__u16)(flags | asks_flags(tag));
+	w->r.tag = tag & ASKS_TAG;
 	came_tell(w, e, dir);
 	w->r.pos = pos;
 	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
@@ -804,8 +857,10 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		w->left = 0;
 		w->iov_n = 0;
 	}
-	if (!walk_run(w, slot))
+	if (!walk_run(w, slot)) {
 		shed_begin(e, at_ns);
+		request_hidden(e, dir, at_ns);
+	}
 	return 0;
 }
 

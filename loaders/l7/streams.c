@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "loaders/l7/inorder.h"
+#include "loaders/l7/serving.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -27,8 +28,8 @@
 struct asks {
 	struct {
 		int64_t at_ns;
-		uint64_t tag;
-		uint8_t how; /* enum link_how */
+		uint64_t tag; /* 0: it is not known */
+		uint8_t how;  /* enum link_how */
 	} of[ASKS];
 	uint32_t n;
 };
@@ -41,8 +42,10 @@ struct stream {
 	struct proto_conn *conn; /* NULL: not made yet, or its protocol is unknown */
 	char *service;
 	struct asks *asks; /* NULL: none of its pieces had a tag */
-	uint64_t ends;     /* hash of its two ends, the same on both; 0: unknown */
-	uint64_t pos[2];   /* of the next byte, by enum l7_dir */
+	struct serving_end serving;
+	uint64_t opened_for; /* the only request of the thread that opened it; 0: unknown */
+	uint64_t ends;       /* hash of its two ends, the same on both; 0: unknown */
+	uint64_t pos[2];     /* of the next byte, by enum l7_dir */
 	uint64_t tls_pos[2];
 	uint64_t copied;
 	uint64_t reported_seen, reported_blind, reported_parsed, reported_skipped,
@@ -67,6 +70,7 @@ struct streams {
 	struct protocols *protocols;
 	struct message_writer *to;
 	struct sums *sums;
+	struct serving *serving;
 	struct l7_want *wants;
 	struct inorder hold;
 	struct idmap by_key; /* key -> struct stream * */
@@ -114,13 +118,19 @@ static void endpoint(char *to, size_t room, uint16_t family, const uint8_t at[16
 	snprintf(to, room, v4 ? "%s:%u" : "[%s]:%u", address, port);
 }
 
-/* Its side as far as is known by now, and the service that follows from it. */
+/* Its side as far as is known by now. */
+static uint8_t of_side(const struct stream *x)
+{
+	if (!x->conn || !proto_conn_swapped(x->conn))
+		return x->side;
+	return x->side == L7_SIDE_CLIENT ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
+}
+
+/* And the service that follows from it. */
 static struct sums_of of_stream(struct stream *x)
 {
-	uint8_t side = x->side;
+	uint8_t side = of_side(x);
 
-	if (x->conn && proto_conn_swapped(x->conn))
-		side = side == L7_SIDE_CLIENT ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
 	if (x->family != AF_UNIX && side != x->service_side) {
 		bool server = side == L7_SIDE_SERVER;
 		char service[SERVICE_MAX];
@@ -268,6 +278,7 @@ static void drop(struct streams *s, struct stream *x)
 
 	if (x->described && !x->datagram)
 		datagram_end(s, x);
+	serving_counts(s->serving, &x->serving, false, s->now_ns);
 	if (x->conn)
 		proto_conn_close(x->conn, s->now_ns);
 	bytes_report(s, x);
@@ -392,6 +403,10 @@ static void take_conn(struct streams *s, const struct l7_conn *c)
 	if (!first)
 		return;
 	s->stat.connections++;
+	if (c->side == L7_SIDE_CLIENT) {
+		x->opened_for = serving_only(s->serving, c->h.tid);
+		serving_asks(s->serving, c->h.tid, (int64_t)c->h.at_ns);
+	}
 	x->described = true;
 	x->begun = c->h.flags & L7_F_BEGUN && !x->lost;
 	ends_set(x, c);
@@ -418,6 +433,7 @@ static void silence(struct streams *s, struct stream *x)
 	proto_conn_free(x->conn);
 	x->conn = NULL;
 	x->silent = true;
+	serving_counts(s->serving, &x->serving, false, s->now_ns);
 	port_set(s, server_port(x), false);
 	want_set(s, x, L7_WANT_NOTHING, 0, 0);
 }
@@ -474,22 +490,65 @@ static bool limit_changes(struct stream *x, const struct l7_data *d)
 	return *limit < was / 2 || *limit > was;
 }
 
+/*
+ * For which request the probe's tag makes it. A thread tells nothing while it has several open, or
+ * where threads hand them over; nor does the opener of the connection, unless to open it was the
+ * next that it did after the read.
+ */
+static enum link_how how_asked(const struct streams *s, const struct stream *x,
+			       const struct l7_data *d)
+{
+	int64_t at_ns = (int64_t)d->h.at_ns;
+	bool own = d->h.flags & L7_F_LOOP && serving_own(s->serving, d->h.tid, at_ns);
+
+	if (d->tag & TABLES_TAG_GOROUTINE)
+		return d->h.flags & (L7_F_SERVES | L7_F_OPENER) ? LINK_BY_GOROUTINE : LINK_SEVERAL;
+	if (serving_apart(s->serving, d->h.tgid, at_ns))
+		return LINK_SEVERAL;
+	if (d->h.flags & L7_F_SERVES && !own && serving_alone(s->serving, d->h.tid, d->tag))
+		return LINK_BY_THREAD;
+	if (d->h.flags & L7_F_OPENER &&
+	    (d->h.flags & L7_F_NEXT || (!own && x->opened_for == d->tag)))
+		return LINK_BY_OPENER;
+	return LINK_SEVERAL;
+}
+
 static void asks_note(struct streams *s, struct stream *x, const struct l7_data *d)
 {
+	enum link_how how;
+
 	if (d->seq && !x->tls) {
 		x->seq0[d->h.dir] = d->seq - (uint32_t)d->pos;
 		x->seq_known[d->h.dir] = true;
 	}
-	if (d->h.dir != L7_OUT || !d->tag)
+	if (d->h.dir != L7_OUT || !x->described || of_side(x) != L7_SIDE_CLIENT)
+		return;
+	if (!x->datagram)
+		serving_asks(s->serving, d->h.tid, (int64_t)d->h.at_ns);
+	if (!d->tag)
 		return;
 	if (!x->asks)
 		x->asks = mem_alloc(sizeof(*x->asks));
+	how = how_asked(s, x, d);
 	x->asks->of[x->asks->n % ASKS].at_ns = (int64_t)d->h.at_ns;
-	x->asks->of[x->asks->n % ASKS].tag = d->tag;
-	x->asks->of[x->asks->n++ % ASKS].how = d->tag & TABLES_TAG_GOROUTINE ? LINK_BY_GOROUTINE :
-					       d->h.flags & L7_F_OPENER      ? LINK_BY_OPENER :
-									       LINK_BY_THREAD;
-	s->tagged_ns = s->now_ns;
+	x->asks->of[x->asks->n % ASKS].tag = how == LINK_SEVERAL ? 0 : d->tag;
+	x->asks->of[x->asks->n++ % ASKS].how = (uint8_t)how;
+	if (how != LINK_SEVERAL)
+		s->tagged_ns = s->now_ns;
+}
+
+/* Of a server's end: its thread has this request open, until it is answered. */
+static void serving_note(struct streams *s, struct stream *x, const struct l7_data *d)
+{
+	bool server = of_side(x) == L7_SIDE_SERVER, known = *proto_conn_protocol(x->conn);
+	int64_t at_ns = (int64_t)d->h.at_ns;
+
+	if (server && d->h.dir == L7_IN)
+		serving_reads(s->serving, &x->serving, d->h.tgid, d->h.tid, at_ns);
+	else if (server)
+		serving_writes(s->serving, &x->serving, d->h.tid, at_ns);
+	serving_counts(s->serving, &x->serving,
+		       server && (proto_conn_open(x->conn) || (!known && x->serving.tag)), at_ns);
 }
 
 static void feed(struct streams *s, struct stream *x, const struct l7_data *d, uint64_t *pos)
@@ -508,6 +567,8 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 
 	asks_note(s, x, d);
 	proto_conn_feed(x->conn, &piece);
+	if (!x->datagram)
+		serving_note(s, x, d);
 	x->copied += d->len;
 	if (d->pos + d->size > *pos)
 		*pos = d->pos + d->size;
@@ -523,8 +584,9 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 
 /* From now on its clear text comes from the TLS library; what was parsed of the encrypted records
  * is dropped. */
-static void tls_begin(struct stream *x)
+static void tls_begin(struct streams *s, struct stream *x)
 {
+	serving_counts(s->serving, &x->serving, false, s->now_ns);
 	proto_conn_free(x->conn);
 	x->conn = NULL;
 	x->tls = true;
@@ -595,7 +657,7 @@ static void take_data(struct streams *s, const struct l7_data *d)
 		return;
 	}
 	if (tls && !x->tls)
-		tls_begin(x);
+		tls_begin(s, x);
 	if (x->silent || x->tls != tls) {
 		if (d->pos + d->size > x->pos[d->h.dir] && !tls)
 			x->pos[d->h.dir] = d->pos + d->size;
@@ -719,7 +781,7 @@ static void tag_of(const struct stream *x, int64_t begin_ns, struct sums_of *of)
 	if (of->side != L7_SIDE_CLIENT || !x->asks)
 		return;
 	for (uint32_t i = 0; i < ASKS; i++)
-		if (x->asks->of[i].tag && x->asks->of[i].at_ns == begin_ns) {
+		if (x->asks->of[i].how && x->asks->of[i].at_ns == begin_ns) {
 			of->tag = x->asks->of[i].tag;
 			of->how = x->asks->of[i].how;
 		}
@@ -804,6 +866,7 @@ struct streams *streams_new(struct l7_want *wants, struct message_writer *to, ui
 	s->protocols = protocols_new(&o);
 	s->to = to;
 	s->wants = wants;
+	s->serving = serving_new();
 	s->sums = sums_new(s->protocols, to, bucket_s, offset_ns);
 	return s;
 }
@@ -816,6 +879,7 @@ void streams_free(struct streams *s)
 		next = x->older;
 		stream_free(x);
 	}
+	serving_free(s->serving);
 	idmap_release(&s->by_key);
 	inorder_release(&s->hold);
 	sums_free(s->sums);

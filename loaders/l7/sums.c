@@ -580,7 +580,7 @@ static void link_make(const struct sums_of *of, const struct proto_request *r, s
 	} else {
 		l->span = of->exchange ? of->exchange : link_id(here);
 		l->parent = of->tag ? link_span(&of->process, of->tag) : 0;
-		l->how = of->tag ? of->how : LINK_NONE;
+		l->how = of->how;
 	}
 }
 
