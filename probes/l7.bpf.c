@@ -290,27 +290,27 @@ static __always_inline void turn_ends(struct l7_turn *t, const struct sys_enter 
 }
 
 /* Go's runtime waits on a thread that runs no goroutine: that does not make a goroutine idle. */
+/* It waits for whatever comes next: with the request that it serves, if that is the only one. */
+static __noinline int thread_waits(__u64 who, const struct sys_enter *x)
+{
+	struct l7_turn *t = turn_get(who);
+	__u32 nr = x ? (__u32)x->nr : 0;
+	bool accepts = nr == ARCH_CALL_ACCEPT || nr == ARCH_CALL_ACCEPT4;
+
+	if (who && (!t || accepts || who >> 63 || bpf_ktime_get_boot_ns() < t->both_ns))
+		inflight_clear(who, 0);
+	if (t && x)
+		turn_ends(t, x);
+	return 0;
+}
+
 SEC("tracepoint")
 int thread_idles(struct sys_enter *x)
 {
 	__u64 who =
 		*(volatile bool *)&goroutines ? inflight_who() : (__u32)bpf_get_current_pid_tgid();
-	struct l7_turn *t = turn_get(who);
 
-	if (who)
-		inflight_clear(who, 0);
-	if (t)
-		turn_ends(t, x);
-	return 0;
-}
-
-static __always_inline int poll_ends(__u64 who, const struct sys_enter *x)
-{
-	struct l7_turn *t = turn_get(who);
-
-	if (t)
-		turn_ends(t, x);
-	return 0;
+	return thread_waits(who, x);
 }
 
 /*
@@ -326,7 +326,7 @@ int thread_polls(struct sys_enter *x)
 	__u32 fd = 0;
 
 	if (!tag)
-		return poll_ends(who, x);
+		return thread_waits(who, x);
 	if (x->args[1] == 1 && !bpf_probe_read_user(&fd, sizeof(fd), (const void *)x->args[0])) {
 		key = (__u64)fd_sock(fd, &ino);
 		e = key ? bpf_map_lookup_elem(&socks, &key) : NULL;
@@ -334,8 +334,7 @@ int thread_polls(struct sys_enter *x)
 		    e->tag_who == who)
 			return 0;
 	}
-	inflight_clear(who, 0);
-	return poll_ends(who, x);
+	return thread_waits(who, x);
 }
 
 TRACEPOINT(sched_process_exit, l7_exit, struct task_struct *task)

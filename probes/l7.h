@@ -106,6 +106,8 @@ enum l7_want_flags {
 	L7_WANT_NOTHING = 1, /* of what system calls move: only how the connection ends */
 	L7_WANT_CONN = 2,    /* its CONN record again */
 	L7_WANT_TLS = 4,     /* `until` are positions of clear text, and so is NOTHING */
+	L7_WANT_SERVER = 8,  /* its side: of one that is older than the programs */
+	L7_WANT_CLIENT = 16,
 };
 struct l7_want {
 	__u64 ino;

@@ -529,7 +529,9 @@ static __always_inline bool want_all(const struct l7_sock *e, const struct l7_wa
 
 	return w->limit[0] == L7_LIMIT_MOST / L7_LIMIT_UNIT &&
 	       w->limit[1] == L7_LIMIT_MOST / L7_LIMIT_UNIT && w->until[0] <= pos[0] &&
-	       w->until[1] <= pos[1] && w->flags == (e->flags & S_TLS ? L7_WANT_TLS : 0);
+	       w->until[1] <= pos[1] &&
+	       (w->flags & ~(__u32)(L7_WANT_SERVER | L7_WANT_CLIENT)) ==
+		       (e->flags & S_TLS ? L7_WANT_TLS : 0);
 }
 
 static __always_inline void want_conn(struct sock *sk, struct l7_sock *e, struct l7_want *w,
@@ -537,6 +539,16 @@ static __always_inline void want_conn(struct sock *sk, struct l7_sock *e, struct
 {
 	if (w->flags & L7_WANT_CONN && !conn_send(sk, at_ns, e))
 		w->flags &= ~(__u32)L7_WANT_CONN;
+}
+
+/* The loader knows which side it is by what it speaks. */
+static __always_inline void want_side(struct l7_sock *e, const struct l7_want *w)
+{
+	if (e->side != L7_SIDE_UNKNOWN || !(w->flags & (L7_WANT_SERVER | L7_WANT_CLIENT)))
+		return;
+	e->side = w->flags & L7_WANT_SERVER ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
+	if (e->side == L7_SIDE_SERVER)
+		e->tag = 0;
 }
 
 /* Another process goes on with it. */
@@ -568,6 +580,22 @@ static __always_inline __u64 who_moves(struct l7_sock *e, __u64 at_ns)
 	return who;
 }
 
+/* It reads a request: is the one that it read before, on another connection, still open? */
+static __always_inline void turn_both(__u64 who, const struct l7_sock *e, __u64 at_ns, __u64 sk)
+{
+	struct l7_turn *t = turn_get(who);
+	struct l7_sock *before;
+
+	if (!t || t->last == e->tag)
+		return;
+	before = t->last ? bpf_map_lookup_elem(&socks, &t->sk) : NULL;
+	if (before && before->ino == t->ino && before->tag == t->last)
+		t->both_ns = at_ns + BOTH_NS;
+	t->sk = sk;
+	t->ino = e->ino;
+	t->last = e->tag;
+}
+
 /* The request of a server's end is answered, by `who`. */
 static __always_inline void request_over(struct l7_sock *e, __u64 who)
 {
@@ -587,7 +615,7 @@ static __always_inline void request_over(struct l7_sock *e, __u64 who)
  * thread does not go on with, nor the other way round. When the bytes came, whose last bit says, of
  * what a server reads, who did: 1, a goroutine (TABLES_TAG_OF).
  */
-static __noinline __u64 request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
+static __noinline __u64 request_note(struct l7_sock *e, __u32 dir, __u64 at_ns, __u64 sk)
 {
 	__u64 who;
 
@@ -604,6 +632,7 @@ static __noinline __u64 request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
 		if (who >> 63 == (e->tag >> 59 & 1)) {
 			inflight_set(who, e->tag);
 			turn_reads(who, e->tag, at_ns);
+			turn_both(who, e, at_ns, sk);
 		}
 	} else if (e->tag) {
 		request_over(e, who);
@@ -810,7 +839,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
 	if (e->side == L7_SIDE_SERVER)
-		at_ns = request_note(e, dir, at_ns);
+		at_ns = request_note(e, dir, at_ns, (__u64)sk);
 	else if (dir == L7_OUT)
 		tag = request_asks(e, at_ns);
 	else
@@ -820,6 +849,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	want = e->wants == wants_now ? NULL : want_get((__u64)sk, ino);
 	if (want) {
 		want_conn(sk, e, want, at_ns);
+		want_side(e, want);
 		e->wants = want_all(e, want) ? wants_now : 0;
 		if (!(want->flags & L7_WANT_TLS) == !(flags & L7_F_TLS)) {
 			until = want->until[dir];

@@ -25,7 +25,9 @@
  * 4. A thread that opens connections out of turn defers its work: for ASTRAY_NS nothing is NEXT.
  * 5. A thread that reads requests that the parser does not see (an unknown protocol, lost records)
  *    may have more open than is known: for UNSURE_NS nothing is SERVES.
- * 6. Of goroutines the parser knows only the thread. One that ever had two requests open at once is
+ * 6. For samples, a thread that waits for whatever comes goes on with its request, if it never had
+ *    two open at once in the last BOTH_NS: a backend of PostgreSQL waits for a lock by epoll.
+ * 7. Of goroutines the parser knows only the thread. One that ever had two requests open at once is
  *    a loop, and asks for nobody.
  */
 #ifndef SONDE_PROBES_L7_TURN_BPF_H
@@ -38,6 +40,7 @@
 
 #define ASTRAY_NS    30000000000ull
 #define UNSURE_NS    60000000000ull
+#define BOTH_NS      30000000000ull
 #define DUE_EARLY_NS 2000000ull
 #define TURN_ALWAYS  (~0ull) /* no timer is due */
 
@@ -45,7 +48,7 @@ enum turn_flags {
 	TURN_NEXT = 1,    /* 2 */
 	TURN_ASKED = 2,   /* something was asked since `tag` was read */
 	TURN_MIXED = 4,   /* 3 */
-	TURN_SEVERAL = 8, /* 6 */
+	TURN_SEVERAL = 8, /* 7 */
 	TURN_LOOP = 16,   /* it waited for whatever comes with a request open */
 	TURN_SYNC = 32    /* it answered one without waiting */
 };
@@ -55,8 +58,9 @@ struct l7_turn { /* by TABLES_WHO_PLACE */
 	__u64 tag;      /* of the request that was read last and is not answered; 0: none */
 	__u64 due_ns;   /* boot clock: when a timer is due */
 	__u64 began_ns; /* the first that was seen of this turn; 0: nothing yet */
-	__u64 unsure_ns, astray_ns; /* until when */
-	__u32 flags;                /* enum turn_flags */
+	__u64 unsure_ns, astray_ns, both_ns; /* until when */
+	__u64 sk, ino, last; /* the request that it read last, answered or not: where, its tag */
+	__u32 flags;         /* enum turn_flags */
 	__u32 pad;
 };
 struct {
@@ -92,6 +96,7 @@ static __noinline int turn_reads(__u64 who, __u64 tag, __u64 now_ns)
 	if (t->who != who) {
 		t->who = who;
 		t->tag = t->began_ns = t->unsure_ns = t->astray_ns = 0;
+		t->both_ns = t->last = 0;
 		t->due_ns = TURN_ALWAYS;
 		t->flags = 0;
 	}

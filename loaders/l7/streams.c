@@ -193,6 +193,11 @@ static struct l7_want *want_of(const struct streams *s, const struct stream *x)
 	return s->wants ? &s->wants[L7_WANT_SLOT(x->sk)] : NULL;
 }
 
+static uint32_t want_side(const struct stream *x)
+{
+	return of_side(x) == L7_SIDE_SERVER ? L7_WANT_SERVER : L7_WANT_CLIENT;
+}
+
 /* The inode is cleared first and set last: the probe never uses a half-written entry. */
 static void want_set(const struct streams *s, const struct stream *x, uint32_t flags,
 		     uint64_t until_out, uint64_t until_in)
@@ -208,7 +213,7 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 	for (int i = 0; i < 2; i++)
 		w->limit[i] =
 			known ? (uint16_t)((x->limit[i] + L7_LIMIT_UNIT - 1) / L7_LIMIT_UNIT) : 0;
-	w->flags = flags | (x->tls ? L7_WANT_TLS : 0);
+	w->flags = flags | (x->tls ? L7_WANT_TLS : 0) | (known ? want_side(x) : 0);
 	__atomic_store_n(&w->ino, x->ino, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&s->wants[L7_WANTS].ino, 1, __ATOMIC_RELEASE);
 }
