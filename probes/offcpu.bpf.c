@@ -57,6 +57,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define OFFCPU_CULPRIT_NS 20000
+#define OFFCPU_TAGGED_NS  250000 /* a wait of a request is told without a stack, too */
 #define COST_EVERY        64 /* of switches and wake-ups without a stack, one in this many is timed */
 
 /* ---- threads ---- */
@@ -241,6 +242,21 @@ static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64
 	tl->stack_seen += amounts;
 	if (record_send(&e, sizeof(e)))
 		tl->stack_lost += amounts;
+}
+
+/* Without a stack it is told only if a request was served: it represents nothing, and counts for
+ * that request alone. */
+static __always_inline void end_tell(struct offcpu_thread *t, __u64 now, __u64 from, bool blocked,
+				     struct offcpu_tally *tl)
+{
+	if (!t->weight) {
+		t->serves = t->tid; /* of goroutines nothing is known here */
+		t->out_ns = t->since_ns;
+		t->on.kind = OFFCPU_ON_NOTHING;
+	}
+	tag_note(t, now);
+	if (t->weight || t->tag)
+		stack_end(t, now, now - from, blocked, tl);
 }
 
 /* ---- sched_switch ---- */
@@ -446,10 +462,8 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 			now - from);
 		if (now - from >= OFFCPU_CULPRIT_NS)
 			culprits_blame(cpu, t->id, from, now);
-		if (t->weight) {
-			tag_note(t, now);
-			stack_end(t, now, now - from, blocked, tl);
-		}
+		if (t->weight || now - since >= OFFCPU_TAGGED_NS)
+			end_tell(t, now, from, blocked, tl);
 	}
 	t->state = OFFCPU_S_RUNNING;
 	t->flags = 0;
