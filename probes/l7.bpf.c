@@ -167,7 +167,8 @@ int call_ends(struct sys_exit *x)
 	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c) || call_looks(nr, &c))
 		return 0;
 	sk = fd_sock((__u32)(nr == ARCH_CALL_SPLICE ? c.dx : c.di), &ino);
-	if (!sk && nr == ARCH_CALL_READ) /* a loop is told so that other work is done */
+	if (!sk && nr == ARCH_CALL_READ) /* a pipe or an eventfd: a loop learns so that other work
+					    is done */
 		turn_strays((__u32)bpf_get_current_pid_tgid());
 	w = sk ? walk_get(0) : NULL;
 	if (!w || !call_pieces(w, nr, &c))

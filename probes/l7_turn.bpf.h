@@ -2,8 +2,8 @@
 /*
  * l7_turn: for which request does a thread (or a goroutine) ask something? A thread that serves
  * one request after the other asks for the one that it serves. An event loop has several open at
- * once, and the request that it read last need not be the one that it works on now. So three things
- * are told of what is asked (l7.h), and the parser, which knows what is open, decides:
+ * once, and the request that it read last need not be the one that it works on now. So a record
+ * says three things of a question (l7.h), and the parser, which knows what is open, decides:
  *
  *   L7_F_SERVES  the thread read the request in this turn and has not answered it
  *   L7_F_OPENER  the thread opened the connection while it served the request, and these are the
@@ -13,9 +13,9 @@
  * and L7_F_LOOP: it may be a loop, since it has waited for whatever comes while a request was open,
  * or has not answered one yet without.
  *
- * 1. A turn ends where the thread waits for whatever comes next. A wait of no time is none: a loop
- *    asks like that while it has work left to do. But what it does after that need not belong to
- *    what was read last, so NEXT is over.
+ * 1. A turn ends where the thread waits for whatever comes next. A wait of no time does not count:
+ * a loop asks like that while it has work left to do. But what it does after that need not belong
+ * to what was read last, so NEXT is over.
  * 2. NEXT is also over at all else that a loop may turn to: reading from another connection, from a
  *    pipe or an eventfd, answering on another one, an end, accepting, and the time at which a timer
  *    is due: that is how long it wanted to wait. A loop may have looked at the clock at the begin
@@ -28,7 +28,7 @@
  * 6. For samples, a thread that waits for whatever comes goes on with its request, if it never had
  *    two open at once in the last BOTH_NS: a backend of PostgreSQL waits for a lock by epoll.
  * 7. Of goroutines the parser knows only the thread. One that ever had two requests open at once is
- *    a loop, and asks for nobody.
+ *    a loop, and its questions have no request.
  */
 #ifndef SONDE_PROBES_L7_TURN_BPF_H
 #define SONDE_PROBES_L7_TURN_BPF_H
@@ -159,7 +159,7 @@ static __always_inline void turn_unsure(__u64 who, __u64 now_ns)
 		t->unsure_ns = now_ns + UNSURE_NS;
 }
 
-/* It waits for whatever comes next, as long as `wait_ns`; TURN_ALWAYS: for ever. */
+/* It waits for whatever comes next, as long as `wait_ns`; TURN_ALWAYS: without a limit. */
 static __always_inline void turn_waits(struct l7_turn *t, __u64 wait_ns)
 {
 	__u64 began = t->began_ns;

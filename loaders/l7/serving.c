@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "probes/lib/tables.h"
+#include "probes/l7.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 

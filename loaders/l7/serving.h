@@ -3,8 +3,9 @@
  * serving: how many requests each thread has open, so that what it asks is linked to the one that
  * it serves only where there is no other one.
  *
- * A thread has a request open from its read until its answer is complete, whoever writes that. Of a
- * connection whose protocol is not known, it is open until the first bytes of the answer.
+ * A thread has a request open from its read until its answer is complete, even if another thread
+ * writes that. Of a connection whose protocol is not known, it is open until the first bytes of the
+ * answer.
  *
  * A process in which another thread answers than has read hands its requests over, or moves tasks
  * between threads: what one of its threads does then tells nothing (serving_apart, for
@@ -50,7 +51,7 @@ bool serving_own(const struct serving *s, uint32_t tid, int64_t now_ns);
 
 /* Had this thread no other request open than `tag` since that was read? */
 bool serving_alone(const struct serving *s, uint32_t tid, uint64_t tag);
-/* The only one that it has open; 0: there is none, or several. */
+/* The only one that it has open; 0: it has no open request, or several. */
 uint64_t serving_only(const struct serving *s, uint32_t tid);
 /* Are this process's requests handed over from one thread to another? */
 bool serving_apart(const struct serving *s, uint32_t tgid, int64_t now_ns);

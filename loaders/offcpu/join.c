@@ -164,7 +164,7 @@ static int amount_put(struct family_host *h, const struct naming_result *named,
 	thread_told(h, named, e->ev.thread, e->ev.tgid, thread, &tid);
 	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack,
 				       x->kind, x->label);
-	if (e->weight) /* else others represent it: it is told for its request alone */
+	if (e->weight) /* else others represent it, and it counts for its request alone */
 		err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
 	if (!err) /* this one alone, not the requests that it represents: those were others */
 		inflight_store(h->store, h->run, (int64_t)e->ev.time_ns + h->offset_ns, e->ev.tag,

@@ -156,7 +156,7 @@ static void family_take(void *ctx, sqlite3_stmt *st)
 	g->x->offcpu = g->x->offcpu || !strcmp(askrows_text(st, 0), "offcpu");
 }
 
-/* The first of the parts: that of answers stands at the front. */
+/* Called first: the part of answers comes before all others. */
 static int add_unsampled(struct reqexplain *x, const struct selection *sel, struct tagged *g,
 			 struct err *e)
 {
@@ -204,8 +204,8 @@ static void unsampled_drop(struct reqexplain *x)
 		}
 }
 
-/* Waits and what is known of whole requests are exact. CPU time is an estimate, and a short request
- * may well have no sample: neither is more than what is left. The rest is untagged. */
+/* Waits are exact, and so is the time of whole requests. CPU time is an estimate, and a short
+ * request may well have no sample: neither is more than what is left. The rest is untagged. */
 static void add_untagged(struct reqexplain *x)
 {
 	static const enum reqpart_what limited[] = {REQPART_CPU, REQPART_ANSWERING,

@@ -5,10 +5,11 @@
  *
  *  1. The requests are single ones that were kept, each once (explain_chosen.h).
  *  2. Time is that of the threads that served them, by the tags of their samples: CPU time
- * estimated from samples, exact times of those waits whose stack was taken.
+ * estimated from samples, exact times of waits (those whose stack was taken, and all of 250 us or
+ * more).
  *  3. What no sample tells is shown by its reason: the time between the first and the last byte of
  * the answers, requests without any sample (a loop that has several open, work handed over),
- * requests that no sample can be told to be of (others were open on the connection), requests of
+ * requests that share their connection with others, requests of
  * which only the client was seen; and the rest as untagged: waits without a stack.
  *  4. Requests to others come from the requests' trees (tools/requests/traces.h). Their time is
  * part of the waits, since a thread usually waits for the answer.
@@ -53,7 +54,7 @@ struct reqpart {
 };
 
 struct reqexplain {
-	struct reqtags tags; /* of those that samples can be told to be of */
+	struct reqtags tags; /* of those that samples can have */
 	struct explain_chosen chosen;
 	bool cpu, offcpu; /* these families were recorded */
 	struct reqpart *parts;
@@ -70,7 +71,7 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 const char *explain_request_what(
 	enum reqpart_what what); /* "cpu", "wait", "run queue", "untagged", "asked", "answering",
 				    "unsampled", "shared", "elsewhere" */
-/* How many requests of whom, and how long they took: the head of what is said. */
+/* How many requests of whom, and how long they took: the headline. */
 void explain_request_head(const struct reqexplain *x, const char *request, struct strbuf *out);
 /* What is not summed, and why; nothing where there is nothing to say. */
 void explain_request_others(const struct reqexplain *x, struct strbuf *out);

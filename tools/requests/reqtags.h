@@ -52,7 +52,7 @@ int reqtags_slower(const struct selection *sel, const char *request, const char 
 int reqtags_of(const struct selection *sel, const char *request, const struct idmap *pids,
 	       void (*each)(void *ctx, uint64_t key, uint32_t pid, int64_t total_us), void *ctx,
 	       struct reqtags *out, struct err *e);
-/* No request of that name is kept: the error that says so, and what is known of it. */
+/* No request of that name is kept: the error that says so, and how many were counted. */
 int reqtags_nothing(const struct reqtags *t, const struct selection *sel, const char *request,
 		    struct err *e);
 /* The others: those that took no longer than `than`'s slower_us. */
