@@ -167,6 +167,9 @@ int call_ends(struct sys_exit *x)
 	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c) || call_looks(nr, &c))
 		return 0;
 	sk = fd_sock((__u32)(nr == ARCH_CALL_SPLICE ? c.dx : c.di), &ino);
+	if (!sk && nr == ARCH_CALL_READ) /* a pipe or an eventfd: a loop learns so that other work
+					    is done */
+		turn_strays((__u32)bpf_get_current_pid_tgid());
 	w = sk ? walk_get(0) : NULL;
 	if (!w || !call_pieces(w, nr, &c))
 		return 0;
@@ -276,16 +279,39 @@ int call_connects(struct sys_exit *x)
 
 /* ---- threads that wait for whatever comes next ---- */
 
+static __always_inline void turn_ends(struct l7_turn *t, const struct sys_enter *x)
+{
+	__u32 nr = (__u32)x->nr;
+	struct call c = {};
+
+	if (nr == ARCH_CALL_ACCEPT || nr == ARCH_CALL_ACCEPT4)
+		turn_accepts(t);
+	else if (call_read(&c)) /* not from x: some of these calls have fewer arguments */
+		turn_waits(t, turn_wait(nr, c.dx, c.r10, c.r8));
+}
+
 /* Go's runtime waits on a thread that runs no goroutine: that does not make a goroutine idle. */
+/* It waits for whatever comes next: with the request that it serves, if that is the only one. */
+static __noinline int thread_waits(__u64 who, const struct sys_enter *x)
+{
+	struct l7_turn *t = turn_get(who);
+	__u32 nr = x ? (__u32)x->nr : 0;
+	bool accepts = nr == ARCH_CALL_ACCEPT || nr == ARCH_CALL_ACCEPT4;
+
+	if (who && (!t || accepts || who >> 63 || bpf_ktime_get_boot_ns() < t->both_ns))
+		inflight_clear(who, 0);
+	if (t && x)
+		turn_ends(t, x);
+	return 0;
+}
+
 SEC("tracepoint")
-int thread_idles(void *ctx)
+int thread_idles(struct sys_enter *x)
 {
 	__u64 who =
 		*(volatile bool *)&goroutines ? inflight_who() : (__u32)bpf_get_current_pid_tgid();
 
-	if (who)
-		inflight_clear(who, 0);
-	return 0;
+	return thread_waits(who, x);
 }
 
 /*
@@ -301,7 +327,7 @@ int thread_polls(struct sys_enter *x)
 	__u32 fd = 0;
 
 	if (!tag)
-		return 0;
+		return thread_waits(who, x);
 	if (x->args[1] == 1 && !bpf_probe_read_user(&fd, sizeof(fd), (const void *)x->args[0])) {
 		key = (__u64)fd_sock(fd, &ino);
 		e = key ? bpf_map_lookup_elem(&socks, &key) : NULL;
@@ -309,13 +335,16 @@ int thread_polls(struct sys_enter *x)
 		    e->tag_who == who)
 			return 0;
 	}
-	inflight_clear(who, 0);
-	return 0;
+	return thread_waits(who, x);
 }
 
 TRACEPOINT(sched_process_exit, l7_exit, struct task_struct *task)
 {
+	struct l7_turn *t = turn_get((__u32)bpf_get_current_pid_tgid());
+
 	inflight_clear((__u32)bpf_get_current_pid_tgid(), 0);
+	if (t)
+		t->who = 0;
 	return 0;
 }
 

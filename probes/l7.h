@@ -34,8 +34,13 @@ enum l7_flags {
 	L7_F_FAULT = 8,     /* DATA: the program's memory could not be read: bytes are missing */
 	L7_F_IS_TLS = 16,   /* CONN: its clear text comes from TLS */
 	L7_F_TOGETHER = 64, /* DATA: all of its bytes came to the socket at came_ns */
-	L7_F_OPENER = 32 /* DATA: `tag` is of the request for which the connection was opened, and
-			    these are the first bytes written on it */
+	L7_F_OPENER = 32, /* DATA: `tag` is of the request for which the connection was opened, and
+			     these are the first bytes written on it */
+	L7_F_SERVES = 0x400, /* DATA: the thread has read the request `tag` and not answered it, and
+				has not waited since (l7_turn.bpf.h) */
+	L7_F_NEXT = 0x800,   /* DATA, with OPENER: to open it was the next that the thread did after
+				it had read the request */
+	L7_F_LOOP = 0x1000   /* DATA: the thread may wait for other things with a request open */
 };
 
 struct l7_head {
@@ -72,7 +77,8 @@ struct l7_data { /* and behind it its bytes */
 			       connected with */
 	__u32 seq;          /* of TCP, not of clear text: the sequence number at pos */
 	__u8 remote[16];
-	__u64 tag;     /* OUT: of the request that the thread serves (request_note); 0: none */
+	__u64 tag;     /* OUT: of the request that the thread serves, as far as the flags say so; 0:
+			  none */
 	__u64 came_ns; /* IN: when its first byte came to the socket (l7_came.bpf.h), boot clock; 0:
 			  that is not known */
 };
@@ -101,6 +107,8 @@ enum l7_want_flags {
 	L7_WANT_NOTHING = 1, /* of what system calls move: only how the connection ends */
 	L7_WANT_CONN = 2,    /* its CONN record again */
 	L7_WANT_TLS = 4,     /* `until` are positions of clear text, and so is NOTHING */
+	L7_WANT_SERVER = 8,  /* its side: of one that is older than the programs */
+	L7_WANT_CLIENT = 16,
 };
 struct l7_want {
 	__u64 ino;
@@ -120,10 +128,11 @@ enum sock_flags_l7 {
 	S_OUT_DONE = 16, /* its last position is known */
 	S_IN_DONE = 32,
 	S_BEGUN = 64,
-	S_OPENED = 128, /* by us, and nothing was written on it yet */
-	S_UNTOLD = 256, /* shed before its CONN record */
-	S_SHED = 512,   /* shed_until holds */
-	S_FRAMES = 1024 /* and the next bit, by enum l7_dir: frames[] holds */
+	S_OPENED = 128,  /* by us, for the request `tag`, and nothing was written on it yet */
+	S_UNTOLD = 256,  /* shed before its CONN record */
+	S_SHED = 512,    /* shed_until holds */
+	S_FRAMES = 1024, /* and the next bit, by enum l7_dir: frames[] holds */
+	S_NEXT = 4096    /* with OPENED: L7_F_NEXT */
 };
 
 enum came_flags {

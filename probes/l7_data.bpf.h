@@ -43,6 +43,7 @@
 
 #include "probes/lib/inflight.bpf.h"
 #include "probes/l7.h"
+#include "probes/l7_request.bpf.h"
 #include "probes/l7_who.bpf.h"
 #include "probes/lib/scope.bpf.h"
 #include "probes/lib/sock.bpf.h"
@@ -55,13 +56,6 @@
 #define SLOTS      4 /* of walks */
 #define STEPS      96
 #define IOV_MOST   64
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u64);
-	__type(value, struct l7_sock);
-} socks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -116,8 +110,6 @@ __u32 parser_tgid = 0;             /* and what that says */
 struct l7_iovec {
 	__u64 base, len;
 };
-
-bool goroutines = false; /* some request was a goroutine's */
 
 static __always_inline struct l7_tally *tally_get(void)
 {
@@ -547,7 +539,9 @@ static __always_inline bool want_all(const struct l7_sock *e, const struct l7_wa
 
 	return w->limit[0] == L7_LIMIT_MOST / L7_LIMIT_UNIT &&
 	       w->limit[1] == L7_LIMIT_MOST / L7_LIMIT_UNIT && w->until[0] <= pos[0] &&
-	       w->until[1] <= pos[1] && w->flags == (e->flags & S_TLS ? L7_WANT_TLS : 0);
+	       w->until[1] <= pos[1] &&
+	       (w->flags & ~(__u32)(L7_WANT_SERVER | L7_WANT_CLIENT)) ==
+		       (e->flags & S_TLS ? L7_WANT_TLS : 0);
 }
 
 static __always_inline void want_conn(struct sock *sk, struct l7_sock *e, struct l7_want *w,
@@ -571,59 +565,6 @@ static __always_inline void owner_check(struct sock *sk, struct l7_sock *e, __u6
 		e->flags |= S_IGNORED;
 	else if (!(e->flags & S_UNTOLD))
 		conn_send(sk, at_ns, e);
-}
-
-/* inflight_who; that a process is not Go's is asked once a second for each connection. */
-static __always_inline __u64 who_moves(struct l7_sock *e, __u64 at_ns)
-{
-	__u32 now = (__u32)(at_ns >> 30) | 1u << 31;
-	__u64 who;
-
-	if (e->threads == now)
-		return (__u32)bpf_get_current_pid_tgid();
-	who = inflight_who();
-	e->threads = who && !(who >> 63) ? now : 0;
-	return who;
-}
-
-/*
- * Whose request is the thread's, or its goroutine's? Bytes that a server's end reads while nothing
- * of an answer has been written begin one, or are more of it; the first that is written of the
- * answer ends it: what is done from then on may be another one's. What a goroutine has begun a
- * thread does not go on with, nor the other way round. When the bytes came, whose last bit says, of
- * what a server reads, who did: 1, a goroutine (TABLES_TAG_OF).
- */
-static __noinline __u64 request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
-{
-	__u64 who;
-
-	if (!e)
-		return at_ns;
-	who = who_moves(e, at_ns);
-	if (dir == L7_IN) {
-		at_ns |= who >> 63;
-		if (!e->tag)
-			e->tag = TABLES_TAG_OF(at_ns);
-		e->tag_who = who;
-		if (who >> 63)
-			goroutines = true;
-		if (who >> 63 == (e->tag >> 59 & 1))
-			inflight_set(who, e->tag);
-	} else if (e->tag) {
-		inflight_clear(e->tag_who, e->tag);
-		inflight_clear(who, e->tag);
-		e->tag = 0;
-	}
-	return at_ns;
-}
-
-/* It ends without an answer. */
-static __always_inline void request_drop(struct l7_sock *e)
-{
-	if (e->side != L7_SIDE_SERVER || !e->tag)
-		return;
-	inflight_clear(e->tag_who, e->tag);
-	e->tag = 0;
 }
 
 /* A read's record. Clear text is as old as the records that were read last before it came out of
@@ -701,29 +642,6 @@ static __noinline int remote_read(struct walk *w, __u64 name)
 	return 0;
 }
 
-#define OPENER (1ull << 63)
-
-/*
- * The request for which these bytes are sent: the one that the thread serves, by its tag. An event
- * loop that has waited for its new connection serves none by then: the first bytes are for the
- * request that it opened the connection for, and OPENER says so. The connection keeps the tag: a
- * thread that waits for its answer is not idle.
- */
-static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
-{
-	__u64 who, tag, opener;
-
-	if (!e)
-		return 0;
-	who = who_moves(e, at_ns);
-	tag = inflight_get(who);
-	opener = !tag && e->flags & S_OPENED && e->tag && e->tag_who == who ? e->tag | OPENER : 0;
-	e->flags &= (__u16)~S_OPENED;
-	e->tag = tag;
-	e->tag_who = who;
-	return tag ? tag : opener;
-}
-
 /* One of its ports is a server's that has spoken a protocol which is parsed. */
 static __noinline bool port_speaks(struct sock *sk)
 {
@@ -782,9 +700,11 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
 	if (e->side == L7_SIDE_SERVER)
-		at_ns = request_note(e, dir, at_ns);
+		at_ns = request_note(e, dir, at_ns, (__u64)sk);
 	else if (dir == L7_OUT)
 		tag = request_asks(e, at_ns);
+	else
+		request_hears(e, at_ns);
 	w->framed = 0;
 	if (!pos || e->flags & S_FRAMES << dir)
 		w->framed = (__u32)frames_ready(slot, (__u64)sk, dir, pos, n);
@@ -793,10 +713,13 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 	want = e->wants == wants_now ? NULL : want_get((__u64)sk, ino);
 	if (want) {
 		want_conn(sk, e, want, at_ns);
+		want_side(e, want);
 		e->wants = want_all(e, want) ? wants_now : 0;
 		if (!(want->flags & L7_WANT_TLS) == !(flags & L7_F_TLS)) {
 			until = want->until[dir];
-			if (want->flags & L7_WANT_NOTHING || pos + n < until)
+			if (want->flags & L7_WANT_NOTHING)
+				return request_hidden(e, dir, at_ns);
+			if (pos + n < until)
 				return 0;
 			if (want->limit[dir] && !w->framed)
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
@@ -808,7 +731,7 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 	if ((e->flags & S_SHED || used >= SHED_HALF * ring_part) && shed(sk, e, at_ns)) {
 		if (!(e->flags & S_UNTOLD))
 			COUNT(lost_bytes, n);
-		return 0;
+		return request_hidden(e, dir, at_ns);
 	}
 	w->r.family = w->r.port = 0;
 	if (e->protocol == SOCK_UDP && !(flags & L7_F_TLS)) {
@@ -816,8 +739,8 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 		remote_read(w, w->name);
 	}
 	head_fill(&w->r.h, (__u64)sk, ino, L7_DATA, (__u8)dir, at_ns);
-	w->r.h.flags = (__u16)(flags | (tag & OPENER ? L7_F_OPENER : 0));
-	w->r.tag = tag & ~OPENER;
+	w->r.h.flags = (__u16)(flags | asks_flags(tag));
+	w->r.tag = tag & ASKS_TAG;
 	came_tell(w, e, dir);
 	w->r.pos = pos;
 	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
@@ -828,8 +751,10 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 		w->left = 0;
 		w->iov_n = 0;
 	}
-	if (!walk_run(w, slot))
+	if (!walk_run(w, slot)) {
 		shed_begin(e, at_ns);
+		request_hidden(e, dir, at_ns);
+	}
 	if (w->framed)
 		frames_keep(slot, (__u64)sk, dir, pos + n);
 	return 0;

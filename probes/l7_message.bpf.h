@@ -139,6 +139,7 @@ static __noinline int read_end(struct sock *sk, __u64 ino)
 	if (!e || e->ino != ino || e->protocol == SOCK_UDP || e->flags & S_IN_DONE)
 		return 0;
 	e->flags |= S_IN_DONE;
+	turn_strays(inflight_who());
 	if (e->side == L7_SIDE_SERVER)
 		inflight_clear(inflight_who(), 0);
 	end_send(key, e, L7_EOF, L7_IN, bpf_ktime_get_boot_ns());
@@ -181,8 +182,9 @@ static __noinline int accepted_fd(__u32 fd)
 
 static __noinline int connected(struct sock *sk, __u64 ino)
 {
-	__u64 key = (__u64)sk;
+	__u64 key = (__u64)sk, tag = 0;
 	struct l7_sock *e;
+	int how;
 
 	if (sock_kind(sk) < 0 || BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP)
 		return 0;
@@ -190,11 +192,13 @@ static __noinline int connected(struct sock *sk, __u64 ino)
 	if (e && e->ino == ino) /* its existence was asked for again */
 		return 0;
 	e = sock_enter(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
-	if (e) {
-		e->flags |= S_OPENED;
-		e->tag_who = inflight_who();
-		e->tag = inflight_get(e->tag_who);
-	}
+	if (!e)
+		return 0;
+	e->tag_who = inflight_who();
+	how = turn_opens(e->tag_who, &tag);
+	if (how)
+		e->flags |= how == TURN_OPENED_NEXT ? S_OPENED | S_NEXT : S_OPENED;
+	e->tag = how ? tag : inflight_get(e->tag_who);
 	return 0;
 }
 

@@ -57,6 +57,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define OFFCPU_CULPRIT_NS 20000
+#define OFFCPU_TAGGED_NS  250000 /* the least wait of a request that has an end without a stack */
 #define COST_EVERY        64 /* of switches and wake-ups without a stack, one in this many is timed */
 
 /* ---- threads ---- */
@@ -207,12 +208,23 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 	return true;
 }
 
-/* As the wait ends, not as it began: it was idle if another thread has answered meanwhile. Here,
- * next to stack_end: below it there is no stack left. */
-static __noinline void tag_note(struct offcpu_thread *t, __u64 now)
+/*
+ * As the wait ends, not as it began: it was idle if another thread has answered meanwhile. Here,
+ * next to stack_end: below it there is no stack left. A wait without a stack that served a request
+ * has an end, too: it represents no others, and counts for that request alone. (Of a goroutine
+ * nothing is known then.) 0: no end is sent.
+ */
+static __noinline int tag_note(struct offcpu_thread *t, __u64 now)
 {
-	if (t)
-		t->tag = stack_tag(t->serves, now);
+	if (!t || (!t->weight && now < t->since_ns + OFFCPU_TAGGED_NS))
+		return 0;
+	if (!t->weight) {
+		t->serves = t->tid;
+		t->out_ns = t->since_ns;
+		t->on.kind = OFFCPU_ON_NOTHING;
+	}
+	t->tag = stack_tag(t->serves, now);
+	return t->weight || t->tag;
 }
 
 static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64 ready_ns,
@@ -446,10 +458,8 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 			now - from);
 		if (now - from >= OFFCPU_CULPRIT_NS)
 			culprits_blame(cpu, t->id, from, now);
-		if (t->weight) {
-			tag_note(t, now);
+		if (tag_note(t, now))
 			stack_end(t, now, now - from, blocked, tl);
-		}
 	}
 	t->state = OFFCPU_S_RUNNING;
 	t->flags = 0;

@@ -207,7 +207,8 @@ struct offcpu_cpu {      /* the program's own, by CPU */
 
 /* Behind a stack_event without frames whose `end` is OFFCPU_RECORD_END: the wait whose stack was
  * taken is over. It is found by the event's tid and out_ns, which is that stack's time_ns; the wait
- * begins when the stack has been taken. */
+ * begins when the stack has been taken. With weight 0 no stack was taken: the record is there for
+ * its request (ev.tag), and other waits represent it in sums. */
 #define OFFCPU_RECORD_END 255
 struct offcpu_end {
 	struct stack_event ev;

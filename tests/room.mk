@@ -82,6 +82,14 @@ long-live: all unit-tests workloads
 long-tls: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m tls --durations=5 --junitxml=$(RESULTS)/long-tls.xml
 
+# explain --request beside what gunicorn, php-fpm, Java, PostgreSQL and MariaDB know that they waited for
+long-explained: all workloads
+	@$(PYTEST) $(E2E)/requests/test_request_explained.py -rs -s --junitxml=$(RESULTS)/long-explained.xml
+
+# links of sonde trace below nginx, haproxy, Node, asyncio and Go, with up to 64 requests in flight: each is true
+long-parents: all workloads
+	@$(PYTEST) $(E2E)/requests/test_trace_parents.py -rs -s --junitxml=$(RESULTS)/long-parents.xml
+
 # requests as sonde-l7 counts them, compared with what the servers themselves count: nginx, PostgreSQL, MariaDB, Redis, RabbitMQ, php-fpm, gRPC, ...
 long-requests: all workloads
 	@$(PYTEST) $(E2E)/requests/test_l7_servers.py $(E2E)/requests/test_l7_endures.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml

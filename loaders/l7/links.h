@@ -27,6 +27,7 @@
 struct link {
 	struct msg_process process;
 	uint64_t span, parent, caller;
+	uint64_t tag;        /* of a server's side, of its samples; 0: none */
 	uint64_t newer_than; /* number of the previous one in the same slot; 0: none */
 	int64_t begin_ns, first_ns, end_ns;
 	uint64_t request_bytes, response_bytes;

@@ -98,10 +98,11 @@ enum single_why {
 /* What links a request to its parent. */
 enum link_how {
 	LINK_NONE,
-	LINK_BY_THREAD,    /* the thread that made it was serving the parent */
-	LINK_BY_OPENER,    /* so was the thread that opened the connection for it */
+	LINK_BY_THREAD,    /* the thread that made it was serving the parent, and nothing else */
+	LINK_BY_OPENER,    /* its connection was opened while the parent was served */
 	LINK_BY_BYTES,     /* of a server's side: both ends of the connection are on this host */
 	LINK_BY_GOROUTINE, /* as BY_THREAD or BY_OPENER, of a goroutine */
+	LINK_SEVERAL,      /* none: the thread that made it had several requests open */
 	LINK_HOWS
 };
 struct msg_single {

@@ -131,7 +131,7 @@ static const char *side_word(uint8_t side)
 
 static const char *const RESULTS[] = {"ok", "error", "one-way", "opened", "no-answer", "blind"};
 static const char *const WHY[] = {"", "failed", "slow", "sample", "linked"};
-static const char *const HOW[LINK_HOWS] = {"", "thread", "opener", "bytes", "goroutine"};
+static const char *const HOW[LINK_HOWS] = {"", "thread", "opener", "bytes", "goroutine", "several"};
 
 _Static_assert(REQUEST_TAG_GOROUTINE == TABLES_TAG_GOROUTINE, "same bit");
 _Static_assert((int)PART_TO_FIRST == (int)STORE_PART_FIRST &&

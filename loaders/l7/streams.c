@@ -11,6 +11,7 @@
 
 #include "loaders/l7/inorder.h"
 #include "loaders/l7/running.h"
+#include "loaders/l7/serving.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -35,8 +36,8 @@
 struct asks {
 	struct {
 		int64_t at_ns;
-		uint64_t tag;
-		uint8_t how; /* enum link_how */
+		uint64_t tag; /* 0: it is not known */
+		uint8_t how;  /* enum link_how */
 	} of[ASKS];
 	uint32_t n;
 };
@@ -49,8 +50,10 @@ struct stream {
 	struct proto_conn *conn; /* NULL: not made yet, or its protocol is unknown */
 	char *service;
 	struct asks *asks; /* NULL: none of its pieces had a tag */
-	uint64_t ends;     /* hash of its two ends, the same on both; 0: unknown */
-	uint64_t pos[2];   /* of the next byte, by enum l7_dir */
+	struct serving_end serving;
+	uint64_t opened_for; /* the only request of the thread that opened it; 0: unknown */
+	uint64_t ends;       /* hash of its two ends, the same on both; 0: unknown */
+	uint64_t pos[2];     /* of the next byte, by enum l7_dir */
 	uint64_t tls_pos[2];
 	uint64_t copied;
 	uint64_t reported_seen, reported_blind, reported_skipped, reported_blind_requests,
@@ -80,6 +83,7 @@ struct streams {
 	struct message_writer *to;
 	struct sums *sums;
 	struct running *running;
+	struct serving *serving;
 	struct l7_want *wants;
 	struct inorder hold;
 	struct idmap by_key; /* key -> struct stream * */
@@ -127,13 +131,19 @@ static void endpoint(char *to, size_t room, uint16_t family, const uint8_t at[16
 	snprintf(to, room, v4 ? "%s:%u" : "[%s]:%u", address, port);
 }
 
-/* Its side as far as is known by now, and the service that follows from it. */
+/* Its side as far as is known by now. */
+static uint8_t of_side(const struct stream *x)
+{
+	if (!x->conn || !proto_conn_swapped(x->conn))
+		return x->side;
+	return x->side == L7_SIDE_CLIENT ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
+}
+
+/* And the service that follows from it. */
 static struct sums_of of_stream(struct stream *x)
 {
-	uint8_t side = x->side;
+	uint8_t side = of_side(x);
 
-	if (x->conn && proto_conn_swapped(x->conn))
-		side = side == L7_SIDE_CLIENT ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
 	if (x->family != AF_UNIX && side != x->service_side) {
 		bool server = side == L7_SIDE_SERVER;
 		char service[SERVICE_MAX];
@@ -240,6 +250,11 @@ static struct l7_want *want_of(const struct streams *s, const struct stream *x)
 	return s->wants ? &s->wants[L7_WANT_SLOT(x->sk)] : NULL;
 }
 
+static uint32_t want_side(const struct stream *x)
+{
+	return of_side(x) == L7_SIDE_SERVER ? L7_WANT_SERVER : L7_WANT_CLIENT;
+}
+
 /* The inode is cleared first and set last: the probe never uses a half-written entry. */
 static void want_set(const struct streams *s, const struct stream *x, uint32_t flags,
 		     uint64_t until_out, uint64_t until_in)
@@ -255,7 +270,7 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 	for (int i = 0; i < 2; i++)
 		w->limit[i] =
 			known ? (uint16_t)((x->limit[i] + L7_LIMIT_UNIT - 1) / L7_LIMIT_UNIT) : 0;
-	w->flags = flags | (x->tls ? L7_WANT_TLS : 0);
+	w->flags = flags | (x->tls ? L7_WANT_TLS : 0) | (known ? want_side(x) : 0);
 	__atomic_store_n(&w->ino, x->ino, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&s->wants[L7_WANTS].ino, 1, __ATOMIC_RELEASE);
 }
@@ -326,6 +341,7 @@ static void drop(struct streams *s, struct stream *x, bool ended)
 
 	if (x->described && !x->datagram)
 		datagram_end(s, x);
+	serving_counts(s->serving, &x->serving, false, s->now_ns);
 	if (x->conn && ended)
 		proto_conn_close(x->conn, s->now_ns);
 	else if (x->conn)
@@ -453,6 +469,10 @@ static void take_conn(struct streams *s, const struct l7_conn *c)
 		return;
 	s->stat.connections++;
 	x->first_ns = (int64_t)c->h.at_ns;
+	if (c->side == L7_SIDE_CLIENT) {
+		x->opened_for = serving_only(s->serving, c->h.tid);
+		serving_asks(s->serving, c->h.tid, (int64_t)c->h.at_ns);
+	}
 	x->described = true;
 	x->begun = c->h.flags & L7_F_BEGUN && !x->lost;
 	ends_set(x, c);
@@ -479,6 +499,7 @@ static void silence(struct streams *s, struct stream *x)
 	proto_conn_free(x->conn);
 	x->conn = NULL;
 	x->silent = true;
+	serving_counts(s->serving, &x->serving, false, s->now_ns);
 	port_set(s, server_port(x), false);
 	want_set(s, x, L7_WANT_NOTHING, 0, 0);
 }
@@ -535,22 +556,65 @@ static bool limit_changes(struct stream *x, const struct l7_data *d)
 	return *limit < was / 2 || *limit > was;
 }
 
+/*
+ * For which request the probe's tag makes it. A thread tells nothing while it has several open, or
+ * where threads hand them over; nor does the opener of the connection, unless to open it was the
+ * next that it did after the read.
+ */
+static enum link_how how_asked(const struct streams *s, const struct stream *x,
+			       const struct l7_data *d)
+{
+	int64_t at_ns = (int64_t)d->h.at_ns;
+	bool own = d->h.flags & L7_F_LOOP && serving_own(s->serving, d->h.tid, at_ns);
+
+	if (d->tag & TABLES_TAG_GOROUTINE)
+		return d->h.flags & (L7_F_SERVES | L7_F_OPENER) ? LINK_BY_GOROUTINE : LINK_SEVERAL;
+	if (serving_apart(s->serving, d->h.tgid, at_ns))
+		return LINK_SEVERAL;
+	if (d->h.flags & L7_F_SERVES && !own && serving_alone(s->serving, d->h.tid, d->tag))
+		return LINK_BY_THREAD;
+	if (d->h.flags & L7_F_OPENER &&
+	    (d->h.flags & L7_F_NEXT || (!own && x->opened_for == d->tag)))
+		return LINK_BY_OPENER;
+	return LINK_SEVERAL;
+}
+
 static void asks_note(struct streams *s, struct stream *x, const struct l7_data *d)
 {
+	enum link_how how;
+
 	if (d->seq && !x->tls) {
 		x->seq0[d->h.dir] = d->seq - (uint32_t)d->pos;
 		x->seq_known[d->h.dir] = true;
 	}
-	if (d->h.dir != L7_OUT || !d->tag)
+	if (d->h.dir != L7_OUT || !x->described || of_side(x) != L7_SIDE_CLIENT)
+		return;
+	if (!x->datagram)
+		serving_asks(s->serving, d->h.tid, (int64_t)d->h.at_ns);
+	if (!d->tag)
 		return;
 	if (!x->asks)
 		x->asks = mem_alloc(sizeof(*x->asks));
+	how = how_asked(s, x, d);
 	x->asks->of[x->asks->n % ASKS].at_ns = (int64_t)d->h.at_ns;
-	x->asks->of[x->asks->n % ASKS].tag = d->tag;
-	x->asks->of[x->asks->n++ % ASKS].how = d->tag & TABLES_TAG_GOROUTINE ? LINK_BY_GOROUTINE :
-					       d->h.flags & L7_F_OPENER      ? LINK_BY_OPENER :
-									       LINK_BY_THREAD;
-	s->tagged_ns = s->now_ns;
+	x->asks->of[x->asks->n % ASKS].tag = how == LINK_SEVERAL ? 0 : d->tag;
+	x->asks->of[x->asks->n++ % ASKS].how = (uint8_t)how;
+	if (how != LINK_SEVERAL)
+		s->tagged_ns = s->now_ns;
+}
+
+/* Of a server's end: its thread has this request open, until it is answered. */
+static void serving_note(struct streams *s, struct stream *x, const struct l7_data *d)
+{
+	bool server = of_side(x) == L7_SIDE_SERVER, known = *proto_conn_protocol(x->conn);
+	int64_t at_ns = (int64_t)d->h.at_ns;
+
+	if (server && d->h.dir == L7_IN)
+		serving_reads(s->serving, &x->serving, d->h.tgid, d->h.tid, at_ns);
+	else if (server)
+		serving_writes(s->serving, &x->serving, d->h.tid, at_ns);
+	serving_counts(s->serving, &x->serving,
+		       server && (proto_conn_open(x->conn) || (!known && x->serving.tag)), at_ns);
 }
 
 static void feed(struct streams *s, struct stream *x, const struct l7_data *d, uint64_t *pos)
@@ -574,6 +638,8 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 	}
 	x->met[d->h.dir] = true;
 	proto_conn_feed(x->conn, &piece);
+	if (!x->datagram)
+		serving_note(s, x, d);
 	x->copied += d->len;
 	if (d->pos + d->size > *pos)
 		*pos = d->pos + d->size;
@@ -600,6 +666,7 @@ static void tls_begin(struct streams *s, struct stream *x, const struct l7_data 
 
 	if (outer && !asked && !strcmp(proto_conn_protocol(outer), "tls"))
 		x->lost += proto_conn_blind_bytes_of(outer, PROTO_CLIENT);
+	serving_counts(s->serving, &x->serving, false, s->now_ns);
 	x->conn = NULL;
 	x->tls = true;
 	x->silent = false;
@@ -812,7 +879,7 @@ static void tag_of(const struct stream *x, int64_t begin_ns, struct sums_of *of)
 	if (of->side != L7_SIDE_CLIENT || !x->asks)
 		return;
 	for (uint32_t i = 0; i < ASKS; i++)
-		if (x->asks->of[i].tag && x->asks->of[i].at_ns == begin_ns) {
+		if (x->asks->of[i].how && x->asks->of[i].at_ns == begin_ns) {
 			of->tag = x->asks->of[i].tag;
 			of->how = x->asks->of[i].how;
 		}
@@ -944,6 +1011,7 @@ struct streams *streams_new(struct l7_want *wants, struct message_writer *to, ui
 	s->to = to;
 	s->wants = wants;
 	s->offset_ns = offset_ns;
+	s->serving = serving_new();
 	s->sums = sums_new(s->protocols, to, bucket_s, offset_ns);
 	s->running = running_new(s->protocols, to);
 	return s;
@@ -957,6 +1025,7 @@ void streams_free(struct streams *s)
 		next = x->older;
 		stream_free(x);
 	}
+	serving_free(s->serving);
 	idmap_release(&s->by_key);
 	inorder_release(&s->hold);
 	sums_free(s->sums);

@@ -294,6 +294,7 @@ static struct msg_single link_numbers(const struct sums *s, const struct link *x
 				   .total_ns = since(x->begin_ns, x->end_ns),
 				   .request_bytes = x->request_bytes,
 				   .response_bytes = x->response_bytes,
+				   .tag = x->tag,
 				   .span = x->span,
 				   .parent = x->parent,
 				   .caller = x->caller,
@@ -485,8 +486,8 @@ static struct single *failed_place(struct sums *s, const char *operation)
 								      NULL;
 }
 
-static struct msg_single single_numbers(const struct sums *s, const struct sums_of *of,
-					const struct proto_request *r, const struct link *l)
+static struct msg_single single_numbers(const struct sums *s, const struct proto_request *r,
+					const struct link *l)
 {
 	bool answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
 	struct msg_single x = link_numbers(s, l);
@@ -494,8 +495,6 @@ static struct msg_single single_numbers(const struct sums *s, const struct sums_
 	if (!answered)
 		x.first_ns = 0;
 	x.weight = 1;
-	if (of->side == STORE_SIDE_SERVER && of->alone)
-		x.tag = TABLES_TAG_OF(r->begin_ns); /* as in probes/l7_data.bpf.h */
 	return x;
 }
 
@@ -531,7 +530,7 @@ static void single_take(struct sums *s, const struct sums_of *of, const struct p
 	if (!place && !slow)
 		return;
 	key_make(s, of, r, &x.key);
-	x.numbers = single_numbers(s, of, r, l);
+	x.numbers = single_numbers(s, r, l);
 	text_put(x.trace, sizeof(x.trace), r->trace ? r->trace : "");
 	kin_take(s, &x, l);
 	if (slow) {
@@ -573,14 +572,15 @@ static void link_make(const struct sums_of *of, const struct proto_request *r, s
 			   .result = (uint8_t)r->result};
 	text_put(l->status, sizeof(l->status), r->status);
 	if (server) {
-		l->span = of->alone ? link_span(&of->process, TABLES_TAG_OF(r->begin_ns)) :
+		l->tag = of->alone ? TABLES_TAG_OF(r->begin_ns) : 0; /* l7_data.bpf.h */
+		l->span = of->alone ? link_span(&of->process, l->tag) :
 				      link_id(hash_u64(here, of->exchange));
 		l->parent = of->exchange;
 		l->how = of->exchange ? LINK_BY_BYTES : LINK_NONE;
 	} else {
 		l->span = of->exchange ? of->exchange : link_id(here);
 		l->parent = of->tag ? link_span(&of->process, of->tag) : 0;
-		l->how = of->tag ? of->how : LINK_NONE;
+		l->how = of->how;
 	}
 }
 

@@ -32,7 +32,7 @@ struct sums_of {
 	uint64_t tag; /* of a client's request: when the first bytes of the request that its thread
 			 served were read; 0: unknown */
 	uint64_t exchange; /* links.h; 0: unknown */
-	uint8_t how;       /* enum link_how, of `tag` */
+	uint8_t how;       /* enum link_how: of `tag`, or why it is 0 */
 	bool linked;       /* this host links requests now: this one may be part of a tree */
 };
 

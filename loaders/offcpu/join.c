@@ -159,12 +159,13 @@ static int amount_put(struct family_host *h, const struct naming_result *named,
 				       .hist = &e->weight,
 				       .n_hist = 1,
 				       .first_slot = hist_slot(x->ns)};
-	int err;
+	int err = 0;
 
 	thread_told(h, named, e->ev.thread, e->ev.tgid, thread, &tid);
 	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack,
 				       x->kind, x->label);
-	err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
+	if (e->weight) /* else others represent it, and it counts for its request alone */
+		err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
 	if (!err) /* this one alone, not the requests that it represents: those were others */
 		inflight_store(h->store, h->run, (int64_t)e->ev.time_ns + h->offset_ns, e->ev.tag,
 			       series, 1, x->ns);
@@ -216,7 +217,7 @@ static void object_store(struct join *j, struct family_host *h, struct join_wait
 				  .total_ns = e->weight * e->blocked_ns};
 	int err = -ESTALE;
 
-	for (int i = 0; x.object && i < 3 && err == -ESTALE; i++) {
+	for (int i = 0; x.n && x.object && i < 3 && err == -ESTALE; i++) {
 		const struct naming_result *named = named_now(j, h, w, i > 0);
 
 		if (named->excluded)

@@ -40,18 +40,27 @@ struct arch_perf_event_data { /* struct bpf_perf_event_data */
 };
 
 /* System calls that move messages (arch/x86/entry/syscalls/syscall_64.tbl) */
-#define ARCH_CALL_READ     0
-#define ARCH_CALL_WRITE    1
-#define ARCH_CALL_READV    19
-#define ARCH_CALL_WRITEV   20
-#define ARCH_CALL_SENDFILE 40
-#define ARCH_CALL_SENDTO   44
-#define ARCH_CALL_RECVFROM 45
-#define ARCH_CALL_SENDMSG  46
-#define ARCH_CALL_RECVMSG  47
-#define ARCH_CALL_SPLICE   275
-#define ARCH_CALL_RECVMMSG 299
-#define ARCH_CALL_SENDMMSG 307
+#define ARCH_CALL_READ         0
+#define ARCH_CALL_WRITE        1
+#define ARCH_CALL_READV        19
+#define ARCH_CALL_WRITEV       20
+#define ARCH_CALL_SENDFILE     40
+#define ARCH_CALL_SENDTO       44
+#define ARCH_CALL_RECVFROM     45
+#define ARCH_CALL_SENDMSG      46
+#define ARCH_CALL_RECVMSG      47
+#define ARCH_CALL_SPLICE       275
+#define ARCH_CALL_RECVMMSG     299
+#define ARCH_CALL_POLL         7
+#define ARCH_CALL_SELECT       23
+#define ARCH_CALL_ACCEPT       43
+#define ARCH_CALL_EPOLL_WAIT   232
+#define ARCH_CALL_PSELECT6     270
+#define ARCH_CALL_PPOLL        271
+#define ARCH_CALL_EPOLL_PWAIT  281
+#define ARCH_CALL_ACCEPT4      288
+#define ARCH_CALL_EPOLL_PWAIT2 441
+#define ARCH_CALL_SENDMMSG     307
 
 #define ARCH_THREAD_SIZE 16384 /* of 5.10 to 5.14, where there is no helper; not with KASAN */
 #define ARCH_USER32_CS   0x23

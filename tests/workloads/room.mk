@@ -9,7 +9,7 @@ W_C      := onecall connstorm uringtalk burn crowd namer jit shares shares-stati
 W_ALL    := $(addprefix $(W)/,$(W_C) burn-nofp waits waits-nofp flip-red flip-blue flip-dl libred.so libblue.so clockshim.so typedshim.so itershim.so twins/libred.so twins/libblue.so)
 W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static $(W)/hotlines-cpp)
 W_ALL    += $(if $(shell command -v rustc),$(W)/shares-rust $(W)/shares-rust-static)
-W_ALL    += $(if $(shell command -v go),$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go $(W)/profiles-go $(W)/scrapework-go $(W)/servego-go)
+W_ALL    += $(if $(shell command -v go),$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go $(W)/profiles-go $(W)/scrapework-go $(W)/servego-go $(W)/relay-go)
 
 workloads: $(W_ALL)
 
@@ -40,7 +40,7 @@ $(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go $(W)/profiles-g
 	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local go build -o $@ $<
 # with net/http: Debian's Go has its packages built already
 GO_BUILT := $(firstword $(wildcard /usr/lib/go-1.19/bin/go) go)
-$(W)/scrapework-go $(W)/servego-go: $(W)/%-go: tests/workloads/go/%.go
+$(W)/scrapework-go $(W)/servego-go $(W)/relay-go: $(W)/%-go: tests/workloads/go/%.go
 	@mkdir -p $(@D)
 	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local $(GO_BUILT) build -o $@ $<
 # one source, two files of equal layout at one fixed address

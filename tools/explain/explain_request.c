@@ -13,6 +13,7 @@
 #include "tools/fold/fold.h"
 #include "tools/fold/ranking/top.h"
 #include "tools/requests/traces.h"
+#include "tools/select/askrows.h"
 #include "tools/waits/waitcells.h"
 #include "tools/waits/waitpairs.h"
 #include "tools/waits/waitsum.h"
@@ -104,14 +105,124 @@ static int add_waits(struct reqexplain *x, const struct selection *sel, struct e
 	return rc;
 }
 
+/* ---- what no sample tells ---- */
+
+static const char SAMPLED[] =
+	"SELECT DISTINCT x.tag, t.process FROM request_sample_row x JOIN meta t0 ON t0.key = 't0' JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"
+	" WHERE x.ts + t0.value BETWEEN ?1 AND ?2";
+static const char FAMILIES[] =
+	"SELECT DISTINCT family FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+
+struct tagged { /* what it took, of each tag; in the end of those that have no sample */
+	struct idmap us, pid;
+	const struct store_dict *dict;
+	struct reqexplain *x;
+};
+
+static void tag_take(void *ctx, uint64_t key, uint32_t pid, int64_t total_us)
+{
+	struct tagged *g = ctx;
+
+	idmap_set(&g->us, key, (uint64_t)total_us);
+	idmap_set(&g->pid, key, pid);
+}
+
+static void sampled_take(void *ctx, sqlite3_stmt *st)
+{
+	struct tagged *g = ctx;
+	int64_t id = sqlite3_column_int64(st, 1);
+	uint64_t key, us, pid, ns;
+
+	if (id <= 0 || (uint64_t)id >= g->dict->n_processes)
+		return;
+	key = store_tag_key((uint64_t)sqlite3_column_int64(st, 0), g->dict->processes[id].pid);
+	if (!idmap_get(&g->us, key, &us) || !idmap_get(&g->pid, key, &pid))
+		return;
+	idmap_del(&g->us, key);
+	if (!idmap_get(&g->x->chosen.answering, explain_chosen_key((uint32_t)pid, (int64_t)us),
+		       &ns))
+		return;
+	if (!g->x->n || g->x->parts[0].what != REQPART_ANSWERING)
+		part_add(g->x, REQPART_ANSWERING, 0, 0);
+	g->x->parts[0].ns += ns;
+	g->x->parts[0].n++;
+}
+
+static void family_take(void *ctx, sqlite3_stmt *st)
+{
+	struct tagged *g = ctx;
+
+	g->x->cpu = g->x->cpu || !strcmp(askrows_text(st, 0), "cpu");
+	g->x->offcpu = g->x->offcpu || !strcmp(askrows_text(st, 0), "offcpu");
+}
+
+/* Called first: the part of answers comes before all others. */
+static int add_unsampled(struct reqexplain *x, const struct selection *sel, struct tagged *g,
+			 struct err *e)
+{
+	const struct askrows_part parts[] = {{SAMPLED, sampled_take, g},
+					     {FAMILIES, family_take, g}};
+	int rc = askrows_each(sel, &g->dict, parts, ARRAY_SIZE(parts), e);
+	uint64_t ns = 0, n = 0;
+
+	for (size_t i = 0; i < g->us.cap; i++)
+		if (g->us.slots[i].used) {
+			ns += g->us.slots[i].value * 1000;
+			n++;
+		}
+	if (n && !x->tags.goroutines) /* which wait without a thread */
+		part_add(x, REQPART_UNSAMPLED, ns, n);
+	return rc;
+}
+
+static void add_shared(struct reqexplain *x)
+{
+	uint64_t tagged = (uint64_t)x->tags.total_us * 1000;
+	struct reqpart *p;
+
+	if (x->chosen.n <= x->tags.n || x->took_ns <= tagged)
+		return;
+	p = part_add(x, x->chosen.server ? REQPART_SHARED : REQPART_ELSEWHERE, x->took_ns - tagged,
+		     x->chosen.n - x->tags.n);
+	if (!x->chosen.server)
+		p->service = text(traces_row(&x->chosen.traces, x->chosen.nodes[0])->service);
+}
+
+static uint64_t limit_to(uint64_t *ns, uint64_t left)
+{
+	*ns = *ns < left ? *ns : left;
+	return left - *ns;
+}
+
+/* Nothing is missing: these were short. */
+static void unsampled_drop(struct reqexplain *x)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (x->parts[i].what == REQPART_UNSAMPLED && !x->parts[i].ns) {
+			x->parts[i] = x->parts[--x->n];
+			return;
+		}
+}
+
+/* Waits are exact, and so is the time of whole requests. CPU time is an estimate, and a short
+ * request may well have no sample: neither is more than what is left. The rest is untagged. */
 static void add_untagged(struct reqexplain *x)
 {
-	uint64_t known = 0;
+	static const enum reqpart_what limited[] = {REQPART_CPU, REQPART_ANSWERING,
+						    REQPART_UNSAMPLED};
+	uint64_t left = x->took_ns;
 
 	for (size_t i = 0; i < x->n; i++)
-		known += x->parts[i].ns;
-	if (x->took_ns > known)
-		part_add(x, REQPART_UNTAGGED, x->took_ns - known, 0);
+		if (x->parts[i].what == REQPART_WAIT || x->parts[i].what == REQPART_READY ||
+		    x->parts[i].what == REQPART_SHARED || x->parts[i].what == REQPART_ELSEWHERE)
+			left -= x->parts[i].ns < left ? x->parts[i].ns : left;
+	for (size_t k = 0; k < ARRAY_SIZE(limited); k++)
+		for (size_t i = 0; i < x->n; i++)
+			if (x->parts[i].what == limited[k])
+				left = limit_to(&x->parts[i].ns, left);
+	unsampled_drop(x);
+	if (left)
+		part_add(x, REQPART_UNTAGGED, left, 0);
 }
 
 /* ---- what was asked ---- */
@@ -133,37 +244,23 @@ static struct reqpart *asked_part(struct reqexplain *x, const struct trace_row *
 	return p;
 }
 
-static bool is_one(const struct reqexplain *x, const struct trace_row *r, const char *request)
+static void add_asked(struct reqexplain *x)
 {
-	return r->wanted && reqtags_meant(request, r->operation) &&
-	       r->total_us > x->tags.slower_us &&
-	       (x->tags.most_us < 0 || r->total_us <= x->tags.most_us);
-}
+	const struct traces *t = &x->chosen.traces;
 
-static int add_asked(struct reqexplain *x, const struct selection *sel, const char *request,
-		     struct err *e)
-{
-	struct traces t;
-	int rc = traces_read(sel, &t, e);
+	for (size_t i = 0; i < x->chosen.n; i++) {
+		const struct trace_node *n = &t->nodes[x->chosen.nodes[i]];
 
-	for (uint32_t i = 0; !rc && i < t.n_nodes; i++) {
-		const struct trace_node *n = &t.nodes[i];
-
-		if (n->answered == TRACE_NONE || !is_one(x, &t.rows[n->answered], request))
-			continue;
-		x->trees++;
-		for (uint32_t c = n->child; c != TRACE_NONE; c = t.nodes[c].next) {
-			const struct trace_node *child = &t.nodes[c];
-			struct reqpart *p = asked_part(x, &t.rows[child->asked]);
+		for (uint32_t c = n->child; c != TRACE_NONE; c = t->nodes[c].next) {
+			const struct trace_node *child = &t->nodes[c];
+			struct reqpart *p = asked_part(x, &t->rows[child->asked]);
 
 			p->n++;
-			p->ns += traces_us(&t, c) > 0 ? (uint64_t)traces_us(&t, c) * 1000 : 0;
+			p->ns += traces_us(t, c) > 0 ? (uint64_t)traces_us(t, c) * 1000 : 0;
 			if (!p->who && child->answered != TRACE_NONE)
-				p->who = text(t.rows[child->answered].comm);
+				p->who = text(t->rows[child->answered].comm);
 		}
 	}
-	traces_release(&t);
-	return rc;
 }
 
 /* ---- whole ---- */
@@ -181,20 +278,31 @@ static int most_first(const void *a, const void *b)
 int explain_request(const struct selection *sel, const char *request, const char *slower,
 		    struct reqexplain *out, struct err *e)
 {
+	struct tagged g = {.x = out};
 	int rc;
 
-	*out = (struct reqexplain){0};
-	rc = reqtags_find(sel, request, slower, &out->tags, e);
-	if (rc)
-		return rc;
-	out->took_ns = (uint64_t)out->tags.total_us * 1000;
-	rc = add_cpu(out, sel, e);
+	*out = (struct reqexplain){.tags = {.slower_us = -1, .most_us = -1}};
+	rc = reqtags_slower(sel, request, slower, &out->tags.slower_us, e);
 	if (!rc)
+		rc = explain_chosen(sel, request, out->tags.slower_us, -1, &out->chosen, e);
+	if (!rc)
+		rc = reqtags_of(sel, request, &out->chosen.pids, tag_take, &g, &out->tags, e);
+	if (!rc && (!out->chosen.n || (out->tags.go && !out->tags.n)))
+		rc = reqtags_nothing(&out->tags, sel, request, e);
+	out->took_ns = out->chosen.took_ns;
+	if (!rc)
+		rc = add_unsampled(out, sel, &g, e);
+	if (!rc && out->tags.n)
+		rc = add_cpu(out, sel, e);
+	if (!rc && out->tags.n)
 		rc = add_waits(out, sel, e);
-	if (!rc)
+	if (!rc) {
+		add_shared(out);
 		add_untagged(out);
-	if (!rc)
-		rc = add_asked(out, sel, request, e);
+		add_asked(out);
+	}
+	idmap_release(&g.us);
+	idmap_release(&g.pid);
 	if (out->n)
 		qsort(out->parts, out->n, sizeof(*out->parts), most_first);
 	return rc;
@@ -212,6 +320,7 @@ void explain_request_release(struct reqexplain *x)
 	}
 	free(x->parts);
 	reqtags_release(&x->tags);
+	explain_chosen_release(&x->chosen);
 	*x = (struct reqexplain){0};
 }
 
@@ -219,7 +328,8 @@ void explain_request_release(struct reqexplain *x)
 
 const char *explain_request_what(enum reqpart_what what)
 {
-	static const char *const words[] = {"cpu", "wait", READY, "untagged", "asked"};
+	static const char *const words[] = {"cpu",       "wait",      READY,    "untagged", "asked",
+					    "answering", "unsampled", "shared", "elsewhere"};
 
 	return words[what];
 }
@@ -269,6 +379,60 @@ static void say_asked(const struct reqpart *p, struct strbuf *out)
 	strbuf_addstr(out, ")");
 }
 
+static void say_untagged(const struct reqexplain *x, struct strbuf *out)
+{
+	strbuf_addstr(out, "untagged: no sample shows what was done in it");
+	if (!x->offcpu)
+		strbuf_addstr(out, ", since waits were not recorded (family offcpu)");
+	else if (!x->cpu)
+		strbuf_addstr(out, ", since CPU time was not recorded (family cpu)");
+	else if (x->tags.goroutines)
+		strbuf_addstr(
+			out,
+			"; a goroutine waits for a lock, a channel, a connection or its turn without a thread");
+	else
+		strbuf_addstr(
+			out,
+			": waits whose stacks were not taken, and what other threads did for it");
+}
+
+void explain_request_head(const struct reqexplain *x, const char *request, struct strbuf *out)
+{
+	const struct reqtags shown = {.n = x->chosen.n,
+				      .slower_us = x->tags.slower_us,
+				      .most_us = -1,
+				      .total_us = (int64_t)(x->took_ns / 1000)};
+	char *text = reqtags_text(&shown, request);
+
+	strbuf_addstr(out, text);
+	free(text);
+	if (!x->chosen.n_services)
+		return;
+	strbuf_addstr(out, x->chosen.server ? ", answered by " : ", as seen by ");
+	strbuf_addshown(out, x->chosen.services[0].comm, strlen(x->chosen.services[0].comm));
+}
+
+void explain_request_others(const struct reqexplain *x, struct strbuf *out)
+{
+	char time[UNITS_MAX];
+
+	for (size_t i = 1; i < x->chosen.n_services; i++) {
+		const struct explain_service *s = &x->chosen.services[i];
+
+		if (!s->n)
+			continue;
+		strbuf_addstr(out,
+			      out->len ? "; " :
+					 "not in this sum, since they may be the same requests: ");
+		strbuf_addf(out, "%llu answered by ", (unsigned long long)s->n);
+		strbuf_addshown(out, s->comm, strlen(s->comm));
+		strbuf_addf(out, ", %s (--comm ",
+			    units_ns((int64_t)s->took_ns, time, sizeof(time)));
+		strbuf_addshown(out, s->comm, strlen(s->comm));
+		strbuf_addstr(out, ")");
+	}
+}
+
 void explain_request_say(const struct reqexplain *x, const struct reqpart *p, struct strbuf *out)
 {
 	char share[UNITS_MAX], time[UNITS_MAX];
@@ -289,11 +453,30 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 		add_shown(out, "; most of its waits of this kind were for ", p->by);
 		break;
 	case REQPART_UNTAGGED:
-		strbuf_addstr(out, "untagged: no sample shows what was done in it");
-		if (x->tags.goroutines)
-			strbuf_addstr(
-				out,
-				"; a goroutine waits for a lock, a channel, a connection or its turn without a thread");
+		say_untagged(x, out);
+		break;
+	case REQPART_ANSWERING:
+		strbuf_addstr(
+			out,
+			"between the first and the last byte of the answers: samples are not told apart from there on");
+		break;
+	case REQPART_UNSAMPLED:
+		strbuf_addf(
+			out,
+			"%llu of the requests without any sample: a thread that serves several at once waits for all of them, or they were handed to another thread, or their connection was open before it was recorded",
+			(unsigned long long)p->n);
+		break;
+	case REQPART_SHARED:
+		strbuf_addf(
+			out,
+			"%llu of the requests came while others were open on the same connection: samples are not told apart there",
+			(unsigned long long)p->n);
+		break;
+	case REQPART_ELSEWHERE:
+		strbuf_addf(
+			out,
+			"waited for the answers of %s: what its server did is not known here, only what the client saw",
+			p->service ? p->service : "the server");
 		break;
 	case REQPART_ASKED:
 		say_asked(p, out);

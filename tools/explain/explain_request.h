@@ -3,11 +3,14 @@
  * explain_request: where the time of some requests went, as statements: on the CPU, ready without
  * one, in which waits, and in which requests to others.
  *
- *  1. The requests are those that tools/requests/reqtags.h finds: single ones that were kept.
+ *  1. The requests are single ones that were kept, each once (explain_chosen.h).
  *  2. Time is that of the threads that served them, by the tags of their samples: CPU time
- * estimated from samples, exact times of those waits whose stack was taken.
- *  3. The rest of the requests' time is shown as untagged: work handed to other threads, the time
- * between the first and the last write of an answer, and waits without a stack.
+ * estimated from samples, exact times of waits (those whose stack was taken, and all of 250 us or
+ * more).
+ *  3. What no sample tells is shown by its reason: the time between the first and the last byte of
+ * the answers, requests without any sample (a loop that has several open, work handed over),
+ * requests that share their connection with others, requests of
+ * which only the client was seen; and the rest as untagged: waits without a stack.
  *  4. Requests to others come from the requests' trees (tools/requests/traces.h). Their time is
  * part of the waits, since a thread usually waits for the answer.
  *  5. What had the CPU meanwhile is known for all CPU waits of the same command, not for single
@@ -21,10 +24,21 @@
 
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
+#include "tools/explain/explain_chosen.h"
 #include "tools/requests/reqtags.h"
 #include "tools/select/select.h"
 
-enum reqpart_what { REQPART_CPU, REQPART_WAIT, REQPART_READY, REQPART_UNTAGGED, REQPART_ASKED };
+enum reqpart_what {
+	REQPART_CPU,
+	REQPART_WAIT,
+	REQPART_READY,
+	REQPART_UNTAGGED,
+	REQPART_ASKED,
+	REQPART_ANSWERING, /* between the first and the last byte of the answer */
+	REQPART_UNSAMPLED, /* n requests without any sample */
+	REQPART_SHARED,    /* n requests that were not alone on their connection */
+	REQPART_ELSEWHERE  /* n requests whose server is not in the selection */
+};
 
 struct reqpart {
 	enum reqpart_what what;
@@ -40,11 +54,12 @@ struct reqpart {
 };
 
 struct reqexplain {
-	struct reqtags tags;
+	struct reqtags tags; /* of those that samples can have */
+	struct explain_chosen chosen;
+	bool cpu, offcpu; /* these families were recorded */
 	struct reqpart *parts;
 	size_t n, cap;    /* most time first; what was asked behind the others */
 	uint64_t took_ns; /* of all requests together */
-	size_t trees;     /* of how many of them it is known what they asked */
 };
 
 /* EXIT_NOTHING where no such request was kept. Release in any case. */
@@ -54,6 +69,11 @@ void explain_request_release(struct reqexplain *x);
 /* "52.1 %, 400 ms: waited for a lock, in serve_locked, ended mostly by hold 812" */
 void explain_request_say(const struct reqexplain *x, const struct reqpart *p, struct strbuf *out);
 const char *explain_request_what(
-	enum reqpart_what what); /* "cpu", "wait", "run queue", "untagged", "asked" */
+	enum reqpart_what what); /* "cpu", "wait", "run queue", "untagged", "asked", "answering",
+				    "unsampled", "shared", "elsewhere" */
+/* How many requests of whom, and how long they took: the headline. */
+void explain_request_head(const struct reqexplain *x, const char *request, struct strbuf *out);
+/* What is not summed, and why; nothing where there is nothing to say. */
+void explain_request_others(const struct reqexplain *x, struct strbuf *out);
 
 #endif

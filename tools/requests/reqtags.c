@@ -91,6 +91,9 @@ struct finding {
 	const struct store_dict *dict;
 	const char *request;
 	struct reqtags *out;
+	const struct idmap *pids;                                              /* NULL: all */
+	void (*each)(void *ctx, uint64_t key, uint32_t pid, int64_t total_us); /* NULL: not asked */
+	void *ctx;
 };
 
 static void take(void *ctx, sqlite3_stmt *st)
@@ -99,11 +102,13 @@ static void take(void *ctx, sqlite3_stmt *st)
 	int64_t id = sqlite3_column_int64(st, 0), us = sqlite3_column_int64(st, 3);
 	const struct store_process_row *p =
 		id > 0 && (uint64_t)id < f->dict->n_processes ? &f->dict->processes[id] : NULL;
+	uint64_t key;
 	bool fresh;
 
 	if (!p || !p->present || us <= f->out->slower_us ||
 	    (f->out->most_us >= 0 && us > f->out->most_us) ||
-	    !reqtags_meant(f->request, askrows_text(st, 2)) || !select_wants_process(f->sel, p))
+	    !reqtags_meant(f->request, askrows_text(st, 2)) || !select_wants_process(f->sel, p) ||
+	    (f->pids && !idmap_get(f->pids, p->pid, &(uint64_t){0})))
 		return;
 	if (!strcmp(p->lang, "go")) {
 		f->out->go++;
@@ -111,15 +116,87 @@ static void take(void *ctx, sqlite3_stmt *st)
 			return;
 		f->out->goroutines++;
 	}
-	*idmap_ref(&f->out->tags, store_tag_key((uint64_t)sqlite3_column_int64(st, 1), p->pid),
-		   &fresh) = 1;
+	key = store_tag_key((uint64_t)sqlite3_column_int64(st, 1), p->pid);
+	*idmap_ref(&f->out->tags, key, &fresh) = 1;
+	if (f->each)
+		f->each(f->ctx, key, p->pid, us);
 	f->out->n++;
 	f->out->total_us += us;
 }
 
-static int nothing(const struct reqtags *t, const struct selection *sel, const char *request,
-		   struct err *e)
+/* ---- none ---- */
+
+static const char LOGGED[] =
+	"SELECT coalesce(o.value, ''), coalesce(sd.value, ''), coalesce(x.total_us, -1) FROM request_log_row x JOIN meta t0 ON t0.key = 't0'"
+	" LEFT JOIN text o ON o.id = x.operation LEFT JOIN text sd ON sd.id = x.side WHERE x.ts + t0.value BETWEEN ?1 AND ?2";
+
+struct logged {
+	const char *request;
+	const struct reqtags *than;
+	size_t n, server;
+};
+
+static void logged_take(void *ctx, sqlite3_stmt *st)
 {
+	struct logged *l = ctx;
+	int64_t us = sqlite3_column_int64(st, 2);
+
+	if (!reqtags_meant(l->request, askrows_text(st, 0)) || us <= l->than->slower_us ||
+	    (l->than->most_us >= 0 && us > l->than->most_us))
+		return;
+	l->n++;
+	l->server += !strcmp(askrows_text(st, 1), "server");
+}
+
+/* How many were counted, kept or not, and how many are kept without a tag. */
+static int looked_for(const struct reqtags *t, const struct selection *sel, const char *request,
+		      uint64_t *counted, struct logged *kept, struct err *e)
+{
+	const struct store_dict *dict;
+	const struct askrows_part part = {LOGGED, logged_take, kept};
+	struct reqrows rows;
+	uint64_t by[2] = {0};
+	int rc;
+
+	*kept = (struct logged){.request = request, .than = t};
+	*counted = 0;
+	rc = askrows_each(sel, &dict, &part, 1, e);
+	if (rc)
+		return rc;
+	rc = reqrows_read(sel, REQROWS_BY_OPERATION, "", false, &rows, e);
+	for (size_t i = 0; !rc && i < rows.n; i++)
+		if (reqtags_meant(request, rows.rows[i].operation))
+			by[!strcmp(rows.rows[i].side, "server")] += rows.rows[i].requests;
+	*counted = by[1] ? by[1] : by[0]; /* both sides of one are not two */
+	reqrows_release(&rows);
+	return rc;
+}
+
+int reqtags_nothing(const struct reqtags *t, const struct selection *sel, const char *request,
+		    struct err *e)
+{
+	uint64_t counted;
+	struct logged kept;
+	int rc = looked_for(t, sel, request, &counted, &kept, e);
+
+	if (rc)
+		return rc;
+	if (!t->go && kept.n) {
+		err_set(e, -ENODATA, EXIT_NOTHING,
+			kept.server ?
+				"%zu requests '%s' were kept in %s, but no sample can be theirs: others were open on their connections, or they had no answer" :
+				"%zu requests '%s' were kept in %s, but only as their clients saw them: samples are those of servers",
+			kept.n, request, sel->range);
+		err_fix(e, "sonde requests --slowest");
+		return -ENODATA;
+	}
+	if (!t->go && counted && t->slower_us < 0 && t->most_us < 0) {
+		err_set(e, -ENODATA, EXIT_NOTHING,
+			"%llu requests '%s' were counted in %s, but none was kept by itself: the slowest of each bucket are, those that failed, and a sample of the others",
+			(unsigned long long)counted, request, sel->range);
+		err_fix(e, "sonde requests");
+		return -ENODATA;
+	}
 	if (t->go) {
 		err_set(e, -ENODATA, EXIT_NOTHING,
 			"'%s' was served by Go programs, and the goroutine that read it is unknown",
@@ -136,10 +213,9 @@ static int nothing(const struct reqtags *t, const struct selection *sel, const c
 	return -ENODATA;
 }
 
-static int read_tags(const struct selection *sel, const char *request, struct reqtags *out,
-		     struct err *e)
+static int finding_read(struct finding *f, struct err *e)
 {
-	struct finding f = {.sel = sel, .request = request, .out = out};
+	const struct selection *sel = f->sel;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
@@ -148,11 +224,37 @@ static int read_tags(const struct selection *sel, const char *request, struct re
 
 		rc = select_segment(sel, path, &seg, e);
 		if (!rc)
-			rc = store_segment_dict(seg, &f.dict, e);
+			rc = store_segment_dict(seg, &f->dict, e);
 		if (!rc)
-			rc = askrows(sel, seg, path, TAGS, take, &f, e);
+			rc = askrows(sel, seg, path, TAGS, take, f, e);
 	}
-	return rc ? rc : out->n ? 0 : nothing(out, sel, request, e);
+	return rc;
+}
+
+static int read_tags(const struct selection *sel, const char *request, struct reqtags *out,
+		     struct err *e)
+{
+	struct finding f = {.sel = sel, .request = request, .out = out};
+	int rc = finding_read(&f, e);
+
+	return rc ? rc : out->n ? 0 : reqtags_nothing(out, sel, request, e);
+}
+
+int reqtags_of(const struct selection *sel, const char *request, const struct idmap *pids,
+	       void (*each)(void *ctx, uint64_t key, uint32_t pid, int64_t total_us), void *ctx,
+	       struct reqtags *out, struct err *e)
+{
+	struct finding f = {
+		.sel = sel, .request = request, .out = out, .pids = pids, .each = each, .ctx = ctx};
+
+	return finding_read(&f, e);
+}
+
+int reqtags_slower(const struct selection *sel, const char *request, const char *slower,
+		   int64_t *us, struct err *e)
+{
+	*us = -1;
+	return slower ? slower_of(sel, request, slower, us, e) : 0;
 }
 
 int reqtags_find(const struct selection *sel, const char *request, const char *slower,

@@ -44,6 +44,17 @@ struct reqtags {
  * case. */
 int reqtags_find(const struct selection *sel, const char *request, const char *slower,
 		 struct reqtags *out, struct err *e);
+/* --slower-than as a time in us; -1: NULL was given. */
+int reqtags_slower(const struct selection *sel, const char *request, const char *slower,
+		   int64_t *us, struct err *e);
+/* As reqtags_find with a known `out->slower_us`, of these processes alone; none is no error. What
+ * each took together is `each`'s sum: called for each with its key, its process and its time. */
+int reqtags_of(const struct selection *sel, const char *request, const struct idmap *pids,
+	       void (*each)(void *ctx, uint64_t key, uint32_t pid, int64_t total_us), void *ctx,
+	       struct reqtags *out, struct err *e);
+/* No request of that name is kept: the error that says so, and how many were counted. */
+int reqtags_nothing(const struct reqtags *t, const struct selection *sel, const char *request,
+		    struct err *e);
 /* The others: those that took no longer than `than`'s slower_us. */
 int reqtags_others(const struct selection *sel, const char *request, const struct reqtags *than,
 		   struct reqtags *out, struct err *e);

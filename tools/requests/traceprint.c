@@ -27,9 +27,19 @@ static const struct trace_row *answered(const struct traces *t, uint32_t node)
 	return row_at(t, t->nodes[node].answered);
 }
 
+/* By what it is linked to the request above; of a root, its two sides to each other. */
 static const char *how_of(const struct traces *t, uint32_t node)
 {
-	return t->nodes[node].by_header ? "header" : t->nodes[node].how;
+	const struct trace_node *n = &t->nodes[node];
+
+	return n->parent == TRACE_NONE && n->by_header ? "header" : n->how;
+}
+
+static const char *joined_of(const struct trace_node *n)
+{
+	return n->asked == TRACE_NONE || n->answered == TRACE_NONE ? NULL :
+	       n->by_header                                        ? "header" :
+								     "bytes";
 }
 
 /* ---- a request of a tree, for people and for machines ---- */
@@ -75,6 +85,8 @@ static void row_place(struct row *o, const struct traces *t, uint32_t root, uint
 		 n->parent != TRACE_NONE ? id_json(traces_row(t, n->parent)->span) : json_null());
 	row_json(o, "root", id_json(traces_row(t, root)->span));
 	row_json(o, "parent_lost", json_boolean(n->lost_parent));
+	row_json(o, "joined_by", json_text_or_null(joined_of(n)));
+	row_json(o, "unlinked_why", json_text_or_null(*n->lone ? n->lone : NULL));
 	row_json(o, "trace", json_text_or_null(*r->trace ? r->trace : a ? a->trace : NULL));
 	json_set_time(o->json, "time", r->at_ns);
 	row_json(o, "operation", json_text(r->operation));
@@ -110,7 +122,7 @@ static void node_row(struct row *o, const struct traces *t, uint32_t root, uint3
 	row_word(o, "SERVICE", TABLE_SPARE, "service", r->service);
 	row_word(o, "STATUS", TABLE_LEFT, "status", r->status);
 	row_text(o, "RESULT", TABLE_SPARE, NULL, strcmp(r->result, "ok") ? r->result : NULL);
-	row_text(o, "LINKED BY", TABLE_SPARE, "linked_by", how_of(t, node));
+	row_text(o, "LINKED BY", TABLE_LEFT, "linked_by", how_of(t, node));
 	if (!strcmp(r->result, "error") || !strcmp(r->result, "no-answer"))
 		row_color(o, TERM_YELLOW);
 	row_end(o);
@@ -155,7 +167,7 @@ void traceprint_head(const struct traces *t, uint32_t root, FILE *out)
 }
 
 struct noted {
-	bool partial, go;
+	bool partial, go, thread, opener, goroutine, header;
 };
 
 static struct noted notes_of(const struct traces *t, uint32_t root)
@@ -168,23 +180,59 @@ static struct noted notes_of(const struct traces *t, uint32_t root)
 
 		n.partial = n.partial || (a && a->partial) || (q && q->partial);
 		n.go = n.go || (a && !strcmp(a->lang, "go"));
+		n.thread = n.thread || !strcmp(t->nodes[i].how, "thread");
+		n.opener = n.opener || !strcmp(t->nodes[i].how, "opener");
+		n.goroutine = n.goroutine || !strcmp(t->nodes[i].how, "goroutine");
+		n.header = n.header || t->nodes[i].by_header;
 	}
 	return n;
 }
 
+/* How much each of the grounds that occur says. */
+static void grounds_print(const struct noted *n, FILE *out)
+{
+	if (n->thread)
+		wrap_print(
+			out,
+			"thread: the thread that sent it had no other request open than the one above",
+			2);
+	if (n->goroutine)
+		wrap_print(out, "goroutine: the goroutine that sent it had read the one above", 2);
+	if (n->opener)
+		wrap_print(
+			out,
+			"opener: the thread opened the connection for it while it served the one above; if it had others open, right after it had read this one (the order of system calls shows no more)",
+			2);
+	if (n->header)
+		wrap_print(out,
+			   "header: only the trace headers say that both sides are one request", 2);
+}
+
+static const char *lone_words(const struct traces *t, uint32_t root)
+{
+	const struct trace_node *n = &t->nodes[root];
+
+	if (!strcmp(n->lone, "several"))
+		return "unlinked: the thread that sent it had several requests open, any of which may be its parent";
+	if (!strcmp(n->lone, "order"))
+		return "unlinked: the request that its thread had read was not being served when it was sent";
+	if (n->asked == TRACE_NONE)
+		return traces_row(t, root)->caller ?
+			       "unlinked: no known parent request, but its header names one" :
+			       "unlinked: no known parent request";
+	return NULL;
+}
+
 void traceprint_notes(const struct traces *t, uint32_t root, FILE *out)
 {
-	const struct trace_row *r = traces_row(t, root);
+	const char *lone = lone_words(t, root);
 	struct noted n = notes_of(t, root);
 
 	if (t->nodes[root].lost_parent)
 		wrap_print(out, "it is part of another request, which was not kept", 2);
-	else if (t->nodes[root].asked == TRACE_NONE)
-		wrap_print(out,
-			   r->caller ?
-				   "unlinked: no known parent request, but its header names one" :
-				   "unlinked: no known parent request",
-			   2);
+	else if (lone)
+		wrap_print(out, lone, 2);
+	grounds_print(&n, out);
 	if (n.partial)
 		wrap_print(out, "some requests made for it may not have been kept", 2);
 	if (n.go)

@@ -101,6 +101,7 @@ static uint32_t node_new(struct traces *t)
 						   .child = TRACE_NONE,
 						   .next = TRACE_NONE,
 						   .how = "",
+						   .lone = "",
 						   .size = 1};
 	return (uint32_t)t->n_nodes++;
 }
@@ -177,6 +178,14 @@ static bool is_none(const struct trace_node *n)
 	return n->asked == TRACE_NONE && n->answered == TRACE_NONE;
 }
 
+/* Times are kept in microseconds. */
+static bool asked_within(const struct trace_row *question, const struct trace_row *parent)
+{
+	return question->at_ns + 1000 >= parent->at_ns &&
+	       (parent->total_us < 0 ||
+		question->at_ns <= parent->at_ns + (parent->total_us + 2) * 1000);
+}
+
 static void parent_find(struct building *b, uint32_t node)
 {
 	struct traces *t = b->t;
@@ -188,10 +197,16 @@ static void parent_find(struct building *b, uint32_t node)
 	t->asked++;
 	if (!t->rows[n->asked].parent) {
 		t->unlinked++;
+		n->lone = strcmp(t->rows[n->asked].how, "several") ? "" : "several";
 		return;
 	}
 	if (!idmap_get(&b->answer, t->rows[n->asked].parent, &parent) || parent == node) {
 		n->lost_parent = true;
+		return;
+	}
+	if (!asked_within(&t->rows[n->asked], &t->rows[t->nodes[parent].answered])) {
+		t->unlinked++;
+		n->lone = "order";
 		return;
 	}
 	n->parent = (uint32_t)parent;

@@ -3,15 +3,22 @@
  * traces: which request was made for which (view request_spans), as trees.
  *
  * A node is one exchange: of the side that asked, the side that answered, or of both if both were
- * kept. Its parent is the request that the asking thread was serving. The link is one of
+ * kept. These are joined by
  *
- *   - thread: it asked while it served the parent
- *   - opener: it opened the connection while it served the parent, and these were its first bytes
  *   - bytes: both ends of one connection have the same byte of the same stream
  *   - header: no connection shows it, but both carry the same trace and span, and no other kept
  *     request does
  *
- * Nothing is guessed: a node without a parent says why it has none.
+ * Its parent is the request that was being served when it was asked, as is known by
+ *
+ *   - thread: the thread that asked had the parent open, and no other request
+ *   - goroutine: the same of a goroutine
+ *   - opener: the connection was opened by the thread while it served the parent, and these were
+ *     its first bytes. A thread that serves several requests opened it right after it had read the
+ *     parent: that is an order in time, and all that can be seen
+ *
+ * A question that was asked before its parent came, or after that was answered, is not linked. A
+ * node without a parent says why it has none.
  */
 #ifndef SONDE_TOOLS_TRACES_H
 #define SONDE_TOOLS_TRACES_H
@@ -36,8 +43,11 @@ struct trace_node {
 	uint32_t asked, answered; /* rows; TRACE_NONE */
 	uint32_t parent, child,
 		next;     /* nodes: the first child, the next of the same parent, by time */
-	const char *how;  /* static; of the parent; "" without a parent */
-	bool by_header;   /* that asked and answered are the same one */
+	const char *how;  /* static: "thread", "goroutine", "opener"; "" without a parent */
+	const char *lone; /* static: why it has no parent. "several": its thread had several
+			     requests open; "order": the time of the one that its thread served does
+			     not include it; "" */
+	bool by_header;   /* asked and answered are joined by header */
 	bool lost_parent; /* it was made for a request that was not kept */
 	uint32_t size;    /* nodes from here down */
 };

@@ -157,7 +157,7 @@ def test_diff_by_request_sets_the_slow_ones_against_the_others(made, ask, sonde)
 def test_what_cannot_be_asked_is_told(made, sonde):
     for verb, args, code, says in (("diff", ("--slow",), 2, "--slow needs --request"), ("waits", ("--slower-than", "p99"), 2, "needs --request"),
                                    ("explain", ("--slower-than", "p99"), 2, "needs --request"), ("explain", ("--request", "GET /no"), 4, "no request 'GET /no' was kept"),
-                                   ("explain", (*LOCK, "--before", "1h"), 2, "it compares nothing"), ("waits", ("--request", "GET /no"), 4, "was kept"),
+                                   ("explain", (*LOCK, "--before", "1h"), 2, "it does not compare"), ("waits", ("--request", "GET /no"), 4, "was kept"),
                                    ("diff", (*LOCK, "--slow", "--baseline", "1h"), 2, "cannot be combined with --baseline"), ("diff", (*LOCK, "--before", "x.pb.gz"), 2, "profile files contain no requests"),
                                    ("diff", (*LOCK, "--slow", "--slower-than", "1h"), 4, "that took that long")):
         out = sonde(verb, *args, store=made[0])

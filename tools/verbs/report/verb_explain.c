@@ -416,11 +416,30 @@ static json_t *part_json(const struct reqexplain *x, const struct reqpart *p)
 	return o;
 }
 
+/* The first is the one whose requests are summed. */
+static json_t *services_json(const struct reqexplain *x)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < x->chosen.n_services; i++) {
+		const struct explain_service *s = &x->chosen.services[i];
+
+		json_array_append_new(list,
+				      json_pack("{s:o, s:o, s:I, s:I}", "container",
+						json_text(s->container), "comm", json_text(s->comm),
+						"requests", (json_int_t)s->n, "took_ns",
+						(json_int_t)s->took_ns));
+	}
+	return list;
+}
+
 static int request_json(const struct verb_call *call, const struct reqexplain *x)
 {
 	json_t *j = json_envelope("explain", call->sel->from_ns, call->sel->to_ns);
 
-	json_object_set_new(j, "requests", json_integer((json_int_t)x->tags.n));
+	json_object_set_new(j, "requests", json_integer((json_int_t)x->chosen.n));
+	json_object_set_new(j, "side", json_string(x->chosen.server ? "server" : "client"));
+	json_object_set_new(j, "services", services_json(x));
 	json_object_set_new(j, "took_ns", json_integer((json_int_t)x->took_ns));
 	json_object_set_new(j, "slower_us",
 			    json_number_or_null(x->tags.slower_us, x->tags.slower_us >= 0));
@@ -431,10 +450,10 @@ static int request_json(const struct verb_call *call, const struct reqexplain *x
 
 static void request_text(const struct explain_args *a, const struct reqexplain *x)
 {
-	char *head = reqtags_text(&x->tags, a->request);
+	struct strbuf head cleanup_strbuf = STRBUF_INIT, others cleanup_strbuf = STRBUF_INIT;
 
-	wrap_print(stdout, head, 2);
-	free(head);
+	explain_request_head(x, a->request, &head);
+	wrap_print(stdout, strbuf_str(&head), 2);
 	for (size_t i = 0; i < x->n; i++) {
 		struct strbuf line cleanup_strbuf = STRBUF_INIT;
 
@@ -445,6 +464,9 @@ static void request_text(const struct explain_args *a, const struct reqexplain *
 		explain_request_say(x, &x->parts[i], &line);
 		wrap_print(stdout, strbuf_str(&line), 5);
 	}
+	explain_request_others(x, &others);
+	if (others.len)
+		wrap_print(stdout, strbuf_str(&others), 2);
 }
 
 static int request_run(struct verb_call *call, struct err *e)

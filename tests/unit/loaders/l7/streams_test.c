@@ -427,6 +427,9 @@ static void end_of(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t side, 
 	streams_record(f->s, &c, sizeof(c));
 }
 
+/* What the probe says of a thread that asks: the tag, with TAGGED(flags) above it. */
+#define TAGGED(flags_) ((uint64_t)(flags_) << 48)
+
 static void moves(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t dir, const char *bytes,
 		  uint32_t seq, uint64_t tag, int64_t at)
 {
@@ -439,9 +442,10 @@ static void moves(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t dir, co
 			   .tgid = tgid,
 			   .tid = tgid,
 			   .what = L7_DATA,
-			   .dir = dir},
+			   .dir = dir,
+			   .flags = (uint16_t)(tag >> 48)},
 		     .seq = seq,
-		     .tag = tag}};
+		     .tag = tag & (TAGGED(1) - 1)}};
 
 	r.d.len = r.d.size = (uint32_t)strlen(bytes);
 	memcpy(r.bytes, bytes, r.d.len);
@@ -484,7 +488,7 @@ TEST_WITH(what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_qu
 	struct fixture *f = *state;
 	const struct msg_single *front, *asked, *back;
 
-	front_and_back(f, 1 * S + MS, 7000);
+	front_and_back(f, TAGGED(L7_F_SERVES) | (1 * S + MS), 7000);
 	front = single(f, 7, L7_SIDE_SERVER);
 	asked = single(f, 7, L7_SIDE_CLIENT);
 	back = single(f, 8, L7_SIDE_SERVER);
@@ -503,11 +507,69 @@ TEST_WITH(a_thread_that_serves_nobody_asks_for_nobody, setup, teardown)
 	assert_int_equal(single(f, 7, L7_SIDE_CLIENT)->how, LINK_NONE);
 }
 
+/* As front_and_back, while the thread has another request open, since before or in between. */
+static const struct msg_single *asked_beside(struct fixture *f, uint64_t tag, int64_t other_ns)
+{
+	end_of(f, 100, 7, L7_SIDE_SERVER, 80, 40000);
+	end_of(f, 150, 7, L7_SIDE_SERVER, 80, 40001);
+	moves(f, 150, 7, L7_IN, Q, 3000, 0, other_ns);
+	moves(f, 100, 7, L7_IN, Q, 5000, 0, 1 * S + 2 * MS);
+	moves(f, 150, 7, L7_OUT, A, 4000, 0, 1 * S + 4 * MS);
+	end_of(f, 200, 7, L7_SIDE_CLIENT, 41000, 90);
+	moves(f, 200, 7, L7_OUT, Q, 7000, tag, 1 * S + 5 * MS);
+	moves(f, 200, 7, L7_IN, A, 9000, 0, 1 * S + 6 * MS);
+	moves(f, 100, 7, L7_OUT, A, 6000, 0, 1 * S + 7 * MS);
+	streams_end(f->s, 3 * S);
+	return single(f, 7, L7_SIDE_CLIENT);
+}
+
+TEST_WITH(a_thread_that_had_another_request_open_meanwhile_asks_for_nobody, setup, teardown)
+{
+	const uint64_t tag = TAGGED(L7_F_SERVES) | (1 * S + 2 * MS);
+	const struct msg_single *asked = asked_beside(*state, tag, 1 * S + MS);
+
+	assert_int_equal(asked->parent, 0);
+	assert_int_equal(asked->how, LINK_SEVERAL);
+}
+
+TEST_WITH(a_request_that_came_in_between_is_one_too_many, setup, teardown)
+{
+	const uint64_t tag = TAGGED(L7_F_SERVES) | (1 * S + 2 * MS);
+
+	assert_int_equal(asked_beside(*state, tag, 1 * S + 3 * MS)->how, LINK_SEVERAL);
+}
+
+TEST_WITH(to_open_a_connection_next_is_a_ground_of_its_own, setup, teardown)
+{
+	const uint64_t tag = TAGGED(L7_F_OPENER | L7_F_NEXT) | (1 * S + 2 * MS);
+	const struct msg_single *asked = asked_beside(*state, tag, 1 * S + MS);
+
+	assert_true(asked->parent);
+	assert_int_equal(asked->how, LINK_BY_OPENER);
+}
+
+TEST_WITH(an_opener_that_did_something_else_before_tells_nothing_of_several, setup, teardown)
+{
+	const uint64_t tag = TAGGED(L7_F_OPENER) | (1 * S + 2 * MS);
+
+	assert_int_equal(asked_beside(*state, tag, 1 * S + MS)->how, LINK_SEVERAL);
+}
+
+TEST_WITH(a_loop_that_asked_on_its_own_account_may_do_so_again, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	end_of(f, 190, 7, L7_SIDE_CLIENT, 41001, 90);
+	moves(f, 190, 7, L7_OUT, Q, 7000, 0, 1 * S);
+	front_and_back(f, TAGGED(L7_F_SERVES | L7_F_LOOP) | (1 * S + MS), 7000);
+	assert_int_equal(single(f, 7, L7_SIDE_CLIENT)->how, LINK_SEVERAL);
+}
+
 TEST_WITH(an_answer_to_another_byte_is_no_answer_to_this_question, setup, teardown)
 {
 	struct fixture *f = *state;
 
-	front_and_back(f, 1 * S + MS, 7001);
+	front_and_back(f, TAGGED(L7_F_SERVES) | (1 * S + MS), 7001);
 	assert_true(single(f, 8, L7_SIDE_SERVER)->parent != single(f, 7, L7_SIDE_CLIENT)->span);
 }
 
