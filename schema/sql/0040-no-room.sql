@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 41: a stack that found no room on its way to where it is unwound says so.
+-- Migration 40: a stack that found no room on its way to where it is unwound says so.
 
 DROP VIEW unwinding_reason;
 

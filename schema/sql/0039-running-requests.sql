@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 40: requests while they run. The table is declared in schema/facts/l7.h.
+-- Migration 39: requests while they run. The table is declared in schema/facts/l7.h.
 
 CREATE TABLE request_running_row( -- requests that last, while they run; bounded
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0
