@@ -114,7 +114,8 @@ static int check_run(struct session *s)
 	struct family_config fc = {.target = &everything,
 				   .freq = s->options.freq,
 				   .cpus = 1,
-				   .ring_bytes = 256u << 10};
+				   .ring_bytes = 256u << 10,
+				   .late_bytes = 256u << 10};
 	struct check c = {0};
 	int code;
 
