@@ -7,6 +7,8 @@
 #ifndef SONDE_PROBES_L7_WHO_BPF_H
 #define SONDE_PROBES_L7_WHO_BPF_H
 
+#include "probes/lib/kern.h"
+
 #include <bpf/bpf_helpers.h>
 
 #include "probes/l7.h"

@@ -344,7 +344,11 @@ static void check_kernel(struct check *c, const char *prog, bool needed)
 		check_add_err(c, "boot clock", &e);
 	e = (struct err){0};
 	if (preflight_limits(&e))
-		check_add_err(c, "limits", &e);
+		check_add_err(c,
+			      e.code == -EMFILE ? "open files" :
+			      e.code == -EFBIG  ? "file size" :
+						  "memory limit",
+			      &e);
 }
 
 bool preflight_lacks(char *text, size_t size, const char **fix)
