@@ -33,6 +33,9 @@
 #ifndef SONDE_PROBES_L7_TURN_BPF_H
 #define SONDE_PROBES_L7_TURN_BPF_H
 
+#include "probes/lib/kern.h"
+
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "probes/lib/arch_x86.h"
@@ -97,7 +100,7 @@ static __noinline int turn_reads(__u64 who, __u64 tag, __u64 now_ns)
 		t->who = who;
 		t->tag = t->began_ns = t->unsure_ns = t->astray_ns = 0;
 		t->both_ns = t->last = 0;
-		t->due_ns = TURN_ALWAYS;
+		t->due_ns = 0; /* how long it waited for this is not known */
 		t->flags = 0;
 	}
 	if (!t->began_ns)
