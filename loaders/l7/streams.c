@@ -12,71 +12,17 @@
 #include "loaders/l7/inorder.h"
 #include "loaders/l7/running.h"
 #include "loaders/l7/serving.h"
+#include "loaders/l7/stream.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 
-#define SERVICE_MAX  128
 #define SILENT_CALLS 64   /* datagrams of an unknown protocol after which a socket is not copied */
 #define BULK_LEAST   1024 /* bytes of a large call */
 #define BULK_CALLS   8
 #define BULK_LIMIT   512
 #define LINKED_NS    (60ll * 1000000000) /* links are kept this long after the last tagged request */
 #define SKIP_LEAST   32768 /* a smaller body has passed by when the probes hear of it */
-
-/* What records of TLS add: to a connection (a session's tickets, its end), to a call, to its bytes
- * (1 / 32: records of 1 KB). */
-#define TLS_ADDS      4096
-#define TLS_ADDS_CALL 64
-#define TLS_ADDS_PART 32
-#define UPGRADE_NS    2000000000ll /* from a connection's begin to its first clear text */
-
-/* For which request a client's piece was written: the last ASKS pieces, by their time. */
-#define ASKS 8
-struct asks {
-	struct {
-		int64_t at_ns;
-		uint64_t tag; /* 0: it is not known */
-		uint8_t how;  /* enum link_how */
-	} of[ASKS];
-	uint32_t n;
-};
-
-struct stream {
-	struct stream *newer, *older; /* by their last record */
-	uint64_t key, sk, ino;
-	struct msg_process process;
-	uint32_t tid;
-	struct proto_conn *conn; /* NULL: not made yet, or its protocol is unknown */
-	char *service;
-	struct asks *asks; /* NULL: none of its pieces had a tag */
-	struct serving_end serving;
-	uint64_t opened_for; /* the only request of the thread that opened it; 0: unknown */
-	uint64_t ends;       /* hash of its two ends, the same on both; 0: unknown */
-	uint64_t pos[2];     /* of the next byte, by enum l7_dir */
-	uint64_t tls_pos[2];
-	uint64_t copied;
-	uint64_t reported_seen, reported_blind, reported_skipped, reported_blind_requests,
-		blind_requests;
-	uint64_t lost;  /* seen before the connection's record, or unreadable before its protocol
-			   was known */
-	uint64_t outer; /* seen before TLS began to be read */
-	uint64_t tls_calls;
-	int64_t first_ns, last_ns;
-	int64_t busy_ns; /* when the request before the current one was answered */
-	uint32_t datagrams;
-	uint16_t family, lport, dport;
-	uint8_t local[16], peer[16];
-	uint8_t side, service_side; /* enum l7_side: as its pieces are fed; as `service` was made */
-	uint32_t limit[2], needed[2]; /* bytes to copy of a call; the most that was read of one */
-	uint32_t seq0[2];             /* TCP's sequence number at position 0 */
-	uint8_t calls[2];             /* large ones since `limit` was set */
-	bool whole;                   /* a limit was too small once */
-	bool seq_known[2];
-	bool described, begun, tls, datagram, silent, asked, ended;
-	bool met[2]; /* a piece of this direction was fed */
-	bool torn;   /* bytes were lost while it was not known what it speaks */
-};
 
 struct streams {
 	struct protocols *protocols;
@@ -120,131 +66,6 @@ static void age_link(struct streams *s, struct stream *x)
 	s->newest = x;
 }
 
-static void endpoint(char *to, size_t room, uint16_t family, const uint8_t at[16], uint16_t port)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	char address[INET6_ADDRSTRLEN] = "";
-	bool v4 = family == AF_INET || (family == AF_INET6 && !memcmp(at, mapped, sizeof(mapped)));
-
-	inet_ntop(v4 ? AF_INET : AF_INET6, family == AF_INET6 && v4 ? at + 12 : at, address,
-		  sizeof(address));
-	snprintf(to, room, v4 ? "%s:%u" : "[%s]:%u", address, port);
-}
-
-/* Its side as far as is known by now. */
-static uint8_t of_side(const struct stream *x)
-{
-	if (!x->conn || !proto_conn_swapped(x->conn))
-		return x->side;
-	return x->side == L7_SIDE_CLIENT ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
-}
-
-/* And the service that follows from it. */
-static struct sums_of of_stream(struct stream *x)
-{
-	uint8_t side = of_side(x);
-
-	if (x->family != AF_UNIX && side != x->service_side) {
-		bool server = side == L7_SIDE_SERVER;
-		char service[SERVICE_MAX];
-
-		endpoint(service, sizeof(service), x->family, server ? x->local : x->peer,
-			 server ? x->lport : x->dport);
-		free(x->service);
-		x->service = mem_strdup(service);
-		x->service_side = side;
-	}
-	return (struct sums_of){.process = x->process,
-				.tid = x->tid,
-				.side = side,
-				.service = x->service ? x->service : ""};
-}
-
-/* What it moved: the socket's bytes. Of records of TLS whose clear text is read, the connection's
- * end has the number: until then the clear text counts. */
-static uint64_t seen_of(const struct stream *x)
-{
-	uint64_t moved = x->pos[0] + x->pos[1], clear = x->tls_pos[0] + x->tls_pos[1];
-
-	return moved > clear ? moved : clear;
-}
-
-/* Bytes of records whose clear text did not come: more than what records add to what came. */
-static uint64_t tls_unread(const struct stream *x)
-{
-	uint64_t moved = x->pos[0] + x->pos[1], clear = x->tls_pos[0] + x->tls_pos[1],
-		 read = x->outer + clear,
-		 added = TLS_ADDS + TLS_ADDS_CALL * x->tls_calls + clear / TLS_ADDS_PART;
-
-	return x->tls && moved > read + added ? moved - read : 0;
-}
-
-static uint64_t blind_of(const struct stream *x, bool known)
-{
-	uint64_t blind = x->lost + tls_unread(x);
-
-	if (known)
-		return blind + proto_conn_blind_bytes(x->conn);
-	if (x->torn)
-		return seen_of(x);
-	return blind + (x->tls ? x->tls_pos[0] + x->tls_pos[1] : 0);
-}
-
-static uint64_t grown(uint64_t to, uint64_t from, uint64_t most)
-{
-	uint64_t more = to > from ? to - from : 0;
-
-	return more < most ? more : most;
-}
-
-/* A handshake of TLS, after which its clear text may come: its records are not blind yet. */
-static bool upgrading(const struct streams *s, const struct stream *x)
-{
-	return !x->tls && s->now_ns - x->first_ns < UPGRADE_NS &&
-	       !strcmp(proto_conn_protocol(x->conn), "tls");
-}
-
-/*
- * Reports what happened to its bytes since the last report. While it is not known what the
- * connection speaks that is not known either: they are reported later, or at the `last` report.
- */
-static void bytes_report(struct streams *s, struct stream *x, bool last)
-{
-	bool known = x->conn && *proto_conn_protocol(x->conn);
-	uint64_t seen = seen_of(x), blind = blind_of(x, known), parsed, skipped, since;
-	struct byte_counts more;
-	struct sums_of of;
-
-	if (!last && !x->datagram && x->conn && (!known || upgrading(s, x)))
-		return;
-	of = of_stream(x);
-	blind = blind < seen ? blind : seen;
-	parsed = known ? seen - blind : 0;
-	skipped = known ? proto_conn_left_out(x->conn) : 0;
-	parsed -= skipped < parsed ? skipped : parsed;
-	parsed = x->copied < parsed ? x->copied : parsed;
-	skipped = seen - blind - parsed;
-	since = seen - x->reported_seen;
-	/* The store's sums only grow: what was reported as one and turned out to be another comes
-	 * with the bytes that are reported next. */
-	more = (struct byte_counts){.seen = since,
-				    .blind = grown(blind, x->reported_blind, since),
-				    .blind_requests =
-					    x->blind_requests - x->reported_blind_requests};
-	more.skipped = grown(skipped, x->reported_skipped, since - more.blind);
-	more.parsed = since - more.blind - more.skipped;
-	if (more.seen || more.blind_requests)
-		sums_bytes(s->sums, &of,
-			   known  ? proto_conn_protocol(x->conn) :
-			   x->tls ? "tls" :
-				    "",
-			   s->now_ns, &more);
-	x->reported_seen = seen;
-	x->reported_skipped += more.skipped;
-	x->reported_blind += more.blind;
-	x->reported_blind_requests = x->blind_requests;
-}
-
 static struct l7_want *want_of(const struct streams *s, const struct stream *x)
 {
 	return s->wants ? &s->wants[L7_WANT_SLOT(x->sk)] : NULL;
@@ -252,7 +73,7 @@ static struct l7_want *want_of(const struct streams *s, const struct stream *x)
 
 static uint32_t want_side(const struct stream *x)
 {
-	return of_side(x) == L7_SIDE_SERVER ? L7_WANT_SERVER : L7_WANT_CLIENT;
+	return stream_side(x) == L7_SIDE_SERVER ? L7_WANT_SERVER : L7_WANT_CLIENT;
 }
 
 /* The inode is cleared first and set last: the probe never uses a half-written entry. */
@@ -285,50 +106,13 @@ static void port_set(const struct streams *s, uint16_t port, bool speaks)
 		bits[port >> 3] ^= bit;
 }
 
-static void stream_free(struct stream *x)
-{
-	proto_conn_free(x->conn);
-	free(x->service);
-	free(x->asks);
-	free(x);
-}
-
-/* IPv4 as mapped IPv6: the same for both ends, whichever family their sockets have. */
-static void address_plain(uint8_t to[16], uint16_t family, const uint8_t at[16])
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	memcpy(to, at, 16);
-	if (family != AF_INET)
-		return;
-	memcpy(to, mapped, sizeof(mapped));
-	memcpy(to + 12, at, 4);
-}
-
-/*
- * Of the socket, and of the remote end unless it is the connected peer: a resolver sends to its
- * peer without an address, but receives with one.
- */
-static uint64_t datagram_key(const struct stream *sock, const struct l7_data *d)
-{
-	static const uint8_t connected[16];
-	uint8_t from[16], peer[16];
-
-	address_plain(from, d->family, d->remote);
-	address_plain(peer, sock->family, sock->peer);
-	if (!d->port || (d->port == sock->dport && !memcmp(from, peer, sizeof(from))))
-		return hash_bytes(hash_u64(hash_u64(HASH_SEED, sock->sk), 0), connected, 16);
-	return hash_bytes(
-		hash_u64(hash_u64(HASH_SEED, sock->sk), (uint64_t)d->family << 16 | d->port),
-		d->remote, 16);
-}
-
 static void drop(struct streams *s, struct stream *x, bool ended);
 
 /* The connected peer's flow ends with the socket; others end by silence. */
 static void datagram_end(struct streams *s, const struct stream *sock)
 {
-	struct stream *x = sock->dport ? find(s, datagram_key(sock, &(struct l7_data){0})) : NULL;
+	struct stream *x =
+		sock->dport ? find(s, stream_datagram_key(sock, &(struct l7_data){0})) : NULL;
 
 	if (x && x->datagram)
 		drop(s, x, true);
@@ -346,7 +130,7 @@ static void drop(struct streams *s, struct stream *x, bool ended)
 		proto_conn_close(x->conn, s->now_ns);
 	else if (x->conn)
 		proto_conn_stop(x->conn, s->now_ns);
-	bytes_report(s, x, true);
+	stream_report(x, s->sums, s->now_ns, true);
 	if (w && w->ino == x->ino)
 		__atomic_store_n(&w->ino, 0, __ATOMIC_RELEASE);
 	idmap_del(&s->by_key, x->key);
@@ -393,75 +177,14 @@ static struct stream *stream_of(struct streams *s, const struct l7_head *h)
 
 /* ---- descriptions ---- */
 
-static void path(char *to, size_t room, const struct l7_conn *c)
-{
-	size_t n = 0, i = c->path_len && !c->path[0];
-
-	if (i)
-		to[n++] = '@';
-	for (; i < c->path_len && c->path[i] && n + 1 < room; i++)
-		to[n++] = (char)c->path[i];
-	to[n] = '\0';
-	if (!n)
-		snprintf(to, room, "unix");
-}
-
-static bool is_loopback(const uint8_t at[16])
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}, one[16] = {[15] = 1};
-
-	return !memcmp(at, one, 16) || (!memcmp(at, mapped, 12) && at[12] == 127);
-}
-
-/* The same number on both ends of a TCP connection, unless addresses are rewritten between them.
- * Each network namespace has its own loopback. */
-static uint64_t ends_of(const struct l7_conn *c)
-{
-	uint8_t end[2][18] = {0};
-	int first;
-	uint64_t h;
-
-	if (c->protocol != IPPROTO_TCP || (c->family != AF_INET && c->family != AF_INET6))
-		return 0;
-	address_plain(end[0], c->family, c->local);
-	address_plain(end[1], c->family, c->peer);
-	memcpy(end[0] + 16, &c->lport, 2);
-	memcpy(end[1] + 16, &c->dport, 2);
-	first = memcmp(end[0], end[1], sizeof(end[0])) > 0;
-	h = hash_bytes(hash_bytes(HASH_SEED, end[first], sizeof(end[0])), end[!first],
-		       sizeof(end[0]));
-	h = is_loopback(end[0]) ? hash_u64(h, c->netns) : h;
-	return h ? h : 1;
-}
-
-/* If the side is unknown, the lower port counts as the server's until the protocol tells. */
-static void ends_set(struct stream *x, const struct l7_conn *c)
-{
-	x->family = c->family;
-	x->lport = c->lport;
-	x->dport = c->dport;
-	memcpy(x->local, c->local, sizeof(x->local));
-	memcpy(x->peer, c->peer, sizeof(x->peer));
-	x->ends = ends_of(c);
-	x->side = c->side != L7_SIDE_UNKNOWN ? c->side :
-		  c->lport < c->dport        ? L7_SIDE_SERVER :
-					       L7_SIDE_CLIENT;
-	if (c->family == AF_UNIX) {
-		char service[SERVICE_MAX];
-
-		path(service, sizeof(service), c);
-		free(x->service);
-		x->service = mem_strdup(service);
-	}
-}
-
 static void take_conn(struct streams *s, const struct l7_conn *c)
 {
 	struct stream *x = stream_of(s, &c->h);
 	bool first = !x->described;
 
 	if (!first)
-		bytes_report(s, x, true); /* bytes so far belong to the previous process */
+		stream_report(x, s->sums, s->now_ns,
+			      true); /* bytes so far belong to the previous process */
 	x->process = (struct msg_process){
 		.start_ns = c->start_ns, .tgid = c->h.tgid, .exec_id = c->exec_id};
 	x->tid = c->h.tid;
@@ -475,7 +198,7 @@ static void take_conn(struct streams *s, const struct l7_conn *c)
 	}
 	x->described = true;
 	x->begun = c->h.flags & L7_F_BEGUN && !x->lost;
-	ends_set(x, c);
+	stream_ends_set(x, c);
 	if (x->asked && want_of(s, x))
 		want_set(s, x, 0, 0, 0);
 }
@@ -587,7 +310,7 @@ static void asks_note(struct streams *s, struct stream *x, const struct l7_data 
 		x->seq0[d->h.dir] = d->seq - (uint32_t)d->pos;
 		x->seq_known[d->h.dir] = true;
 	}
-	if (d->h.dir != L7_OUT || !x->described || of_side(x) != L7_SIDE_CLIENT)
+	if (d->h.dir != L7_OUT || !x->described || stream_side(x) != L7_SIDE_CLIENT)
 		return;
 	if (!x->datagram)
 		serving_asks(s->serving, d->h.tid, (int64_t)d->h.at_ns);
@@ -606,7 +329,7 @@ static void asks_note(struct streams *s, struct stream *x, const struct l7_data 
 /* Of a server's end: its thread has this request open, until it is answered. */
 static void serving_note(struct streams *s, struct stream *x, const struct l7_data *d)
 {
-	bool server = of_side(x) == L7_SIDE_SERVER, known = *proto_conn_protocol(x->conn);
+	bool server = stream_side(x) == L7_SIDE_SERVER, known = *proto_conn_protocol(x->conn);
 	int64_t at_ns = (int64_t)d->h.at_ns;
 
 	if (server && d->h.dir == L7_IN)
@@ -696,7 +419,7 @@ static void datagram_remote(const struct stream *sock, const struct l7_data *d, 
 
 static void take_datagram(struct streams *s, struct stream *sock, const struct l7_data *d)
 {
-	uint64_t key = datagram_key(sock, d);
+	uint64_t key = stream_datagram_key(sock, d);
 	struct stream *x = find(s, key);
 
 	sock->pos[d->h.dir] = 0; /* bytes are counted by flow */
@@ -897,7 +620,7 @@ static void emit(void *ctx, const struct proto_request *r)
 {
 	struct streams *s = ctx;
 	struct stream *x = r->user;
-	struct sums_of of = of_stream(x);
+	struct sums_of of = stream_sums_of(x);
 
 	if (r->result != PROTO_OPENED && running_any(s->running))
 		running_over(s->running, running_id(x, r), r, s->now_ns);
@@ -916,7 +639,7 @@ static void emit(void *ctx, const struct proto_request *r)
 static void named(void *ctx, const struct proto_named *n)
 {
 	struct streams *s = ctx;
-	struct sums_of of = of_stream(n->user);
+	struct sums_of of = stream_sums_of(n->user);
 	char address[INET6_ADDRSTRLEN] = "";
 
 	if (of.side == L7_SIDE_CLIENT &&
@@ -942,7 +665,7 @@ static void runs(void *ctx, const struct proto_request *r)
 {
 	struct streams *s = ctx;
 	struct stream *x = r->user;
-	struct sums_of of = of_stream(x);
+	struct sums_of of = stream_sums_of(x);
 	const struct running_client client = client_of(x, of.side);
 
 	of.exchange = exchange_of(x, of.side, r->begin_pos);
@@ -976,8 +699,8 @@ void streams_write(struct streams *s, int64_t now_ns, bool all)
 	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	idle_drop(s, now_ns);
 	for (struct stream *x = s->newest; x; x = x->older)
-		if (x->reported_seen != seen_of(x))
-			bytes_report(s, x, false);
+		if (x->reported_seen != stream_seen(x))
+			stream_report(x, s->sums, s->now_ns, false);
 	running_write(s, false);
 	sums_write(s->sums, all ? 0 : now_ns - HOLD_NS);
 }
@@ -995,7 +718,7 @@ void streams_end(struct streams *s, int64_t now_ns)
 	streams_take(s, INT64_MAX);
 	s->now_ns = now_ns;
 	for (struct stream *x = s->newest; x; x = x->older)
-		bytes_report(s, x, true);
+		stream_report(x, s->sums, s->now_ns, true);
 	running_write(s, true);
 	sums_write(s->sums, 0);
 }
