@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * l7: what programs read from and write to their sockets, at the system calls that move bytes, as
- * records in a ring that wakes no reader. l7_data.bpf.h decides what happens to bytes;
+ * records in a ring that wakes no reader. l7/data.bpf.h decides what happens to bytes;
  * loaders/l7/hooks.c lists the calls to which the programs without a name in their section attach.
  *
  * 1. A call is handled when it ends, because then the number of moved bytes is known. Its arguments
@@ -18,7 +18,7 @@
  *    without a descriptor.
  * 5. Which request a thread serves is noted for the families that take stacks (request_note,
  *    inflight.bpf.h), until the thread waits for any of its descriptors.
- * 6. io_uring moves bytes without such calls: l7_uring.bpf.h. Before 5.19, and if it reports no
+ * 6. io_uring moves bytes without such calls: l7/uring.bpf.h. Before 5.19, and if it reports no
  *    request, TCP's sequence numbers show that bytes are missing, and they are reported as blind.
  */
 #include "probes/lib/kern.h"
@@ -30,13 +30,13 @@
 
 #include "probes/lib/arch_x86.h"
 #include "probes/l7.h"
-#include "probes/l7_came.bpf.h"
-#include "probes/l7_data.bpf.h"
+#include "probes/l7/came.bpf.h"
+#include "probes/l7/data.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sock.bpf.h"
-#include "probes/l7_message.bpf.h"
-#include "probes/l7_tls.bpf.h"
-#include "probes/l7_uring.bpf.h"
+#include "probes/l7/message.bpf.h"
+#include "probes/l7/tls.bpf.h"
+#include "probes/l7/uring.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -37,7 +37,7 @@ enum l7_flags {
 	L7_F_OPENER = 32, /* DATA: `tag` is of the request for which the connection was opened, and
 			     these are the first bytes written on it */
 	L7_F_SERVES = 0x400, /* DATA: the thread has read the request `tag` and not answered it, and
-				has not waited since (l7_turn.bpf.h) */
+				has not waited since (l7/turn.bpf.h) */
 	L7_F_NEXT = 0x800,   /* DATA, with OPENER: to open it was the next that the thread did after
 				it had read the request */
 	L7_F_LOOP = 0x1000   /* DATA: the thread may wait for other things with a request open */
@@ -79,7 +79,7 @@ struct l7_data { /* and behind it its bytes */
 	__u8 remote[16];
 	__u64 tag;     /* OUT: of the request that the thread serves, as far as the flags say so; 0:
 			  none */
-	__u64 came_ns; /* IN: when its first byte came to the socket (l7_came.bpf.h), boot clock; 0:
+	__u64 came_ns; /* IN: when its first byte came to the socket (l7/came.bpf.h), boot clock; 0:
 			  that is not known */
 };
 _Static_assert(sizeof(struct l7_data) == 96, "wire size");
@@ -139,14 +139,14 @@ enum came_flags {
 	CAME_UNSURE = 1,  /* how old the bytes in the buffer are is not known */
 	CAME_TOGETHER = 2 /* what was read last had come at once */
 };
-struct l7_frames { /* l7_frames.bpf.h: of a direction, at `pos` */
+struct l7_frames { /* l7/frames.bpf.h: of a direction, at `pos` */
 	__u64 pos;
 	__u32 body,
 		copy; /* bytes to come of the frame at hand that are left out, that are copied */
 	__u32 head, n_head; /* the next frame's header: its first four bytes, and how many came */
 };
 
-struct l7_came {                /* l7_came.bpf.h */
+struct l7_came {                /* l7/came.bpf.h */
 	__u64 came_ns, last_ns; /* 0: there are no bytes, or it is not known */
 	__u64 taken_ns;         /* when what was read last had come */
 	__u64 whose;            /* before it is accepted: which socket it is */
@@ -187,7 +187,7 @@ _Static_assert(sizeof(struct l7_sock) == 184, "four lines with what is before it
 #define L7_LIMIT_MOST 262144
 #define L7_LIMIT_UNIT 64
 
-/* ---- `whos`: the processes of the last connections (l7_who.bpf.h) ---- */
+/* ---- `whos`: the processes of the last connections (l7/who.bpf.h) ---- */
 
 #define L7_WHOS 8192
 struct l7_who_key {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* l7_tls: what the program of l7_tls.bpf.h and its loader share: sites, as the image index has them
+/* l7_tls: what the program of l7/tls.bpf.h and its loader share: sites, as the image index has them
  * (schema/image/format.h, condition 16), with registers as places in struct pt_regs. */
 #ifndef SONDE_PROBES_L7_TLS_H
 #define SONDE_PROBES_L7_TLS_H

@@ -25,7 +25,7 @@
 #define BUSY_MS   25
 #define CALM_MS   100 /* after at most CALM records */
 #define CALM      256
-#define QUIET_MS  1000 /* after none; a ring that fills up wakes us (l7_data.bpf.h: 5) */
+#define QUIET_MS  1000 /* after none; a ring that fills up wakes us (l7/data.bpf.h: 5) */
 #define LAST_MS   200  /* at the end, for probes that are still writing a record */
 
 struct child {
@@ -76,7 +76,7 @@ static int ring_take(struct child *c)
 }
 
 /* The ring is readable while anything is in it. Edge-triggered, it only signals when a probe has
- * filled another part of it (l7_data.bpf.h: 5). */
+ * filled another part of it (l7/data.bpf.h: 5). */
 static int woken_open(struct child *c)
 {
 	struct epoll_event on = {.events = EPOLLIN | EPOLLET};

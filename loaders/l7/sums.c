@@ -572,7 +572,7 @@ static void link_make(const struct sums_of *of, const struct proto_request *r, s
 			   .result = (uint8_t)r->result};
 	text_put(l->status, sizeof(l->status), r->status);
 	if (server) {
-		l->tag = of->alone ? TABLES_TAG_OF(r->begin_ns) : 0; /* l7_data.bpf.h */
+		l->tag = of->alone ? TABLES_TAG_OF(r->begin_ns) : 0; /* l7/data.bpf.h */
 		l->span = of->alone ? link_span(&of->process, l->tag) :
 				      link_id(hash_u64(here, of->exchange));
 		l->parent = of->exchange;

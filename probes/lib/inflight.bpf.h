@@ -48,7 +48,7 @@ static __always_inline __u64 inflight_word(__u64 at)
 
 /* The goroutine on the current thread, which may be running on the thread's own stack for it. 0:
  * none, or unknown. */
-static __noinline __u64 inflight_goroutine(__u32 flags)
+static __always_inline __u64 inflight_goroutine(__u32 flags)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u64 g, goid, at = 8 * (__u64)TABLES_GO_GOID(flags);

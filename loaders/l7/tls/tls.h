@@ -2,7 +2,7 @@
 /*
  * tls: probes on the functions of TLS libraries, attached and detached as files come to be mapped.
  * The places are in each file's image index (schema/image/tls.h); the program is in
- * probes/l7_tls.bpf.h.
+ * probes/l7/tls.bpf.h.
  *
  * 1. It requests the indexes of executables, and of libraries whose name suggests TLS (a table in
  *    tls.c). They are made within the CPU share of indexing; but at once for a process whose TLS

@@ -12,7 +12,7 @@ import pytest
 from conftest import BIN, ROOT, WORKLOADS, need, need_root, sql_all
 
 SHIM = os.path.join(WORKLOADS, "itershim.so")
-SOURCES = {"sonde-net": ("net.bpf.c", "net_talk.bpf.h"), "sonde-l7": ("l7.bpf.c", "l7_came.bpf.h", "l7_uring.bpf.h", "l7_tls.bpf.h"),
+SOURCES = {"sonde-net": ("net.bpf.c", "net_talk.bpf.h"), "sonde-l7": ("l7.bpf.c", "l7/came.bpf.h", "l7/uring.bpf.h", "l7/tls.bpf.h"),
            "sonde-offcpu": ("offcpu.bpf.c",), "sonde-goheap": ("goheap.bpf.c",), "sonde-cpu": ("cpu.bpf.c",)}
 NEEDED = {"net_state", "call_ends", "call_writes", "cpu_sample"}
 SILENT = {"net_read", "l7_sent"}  # the family goes another way, at no cost

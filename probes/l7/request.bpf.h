@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * l7_request: which request the bytes that a thread moves belong to: at a server's end it begins
- * and ends one, at a client's end it asks for one (l7_turn.bpf.h).
+ * and ends one, at a client's end it asks for one (l7/turn.bpf.h).
  */
 #ifndef SONDE_PROBES_L7_REQUEST_BPF_H
 #define SONDE_PROBES_L7_REQUEST_BPF_H
@@ -10,7 +10,7 @@
 
 #include "probes/lib/inflight.bpf.h"
 #include "probes/l7.h"
-#include "probes/l7_turn.bpf.h"
+#include "probes/l7/turn.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -26,7 +26,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "probes/l7_data.bpf.h"
+#include "probes/l7/data.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 
 #define EARLY_MOST 4096

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * l7_message: a message that was moved on a socket, and connections that begin and end, however
- * that was asked for: by a system call (l7.bpf.c) or by io_uring (l7_uring.bpf.h).
+ * that was asked for: by a system call (l7.bpf.c) or by io_uring (l7/uring.bpf.h).
  */
 #ifndef SONDE_PROBES_L7_MESSAGE_BPF_H
 #define SONDE_PROBES_L7_MESSAGE_BPF_H
@@ -15,10 +15,10 @@
 
 #include "probes/lib/arch_x86.h"
 #include "probes/l7.h"
-#include "probes/l7_came.bpf.h"
-#include "probes/l7_data.bpf.h"
+#include "probes/l7/came.bpf.h"
+#include "probes/l7/data.bpf.h"
 #include "probes/lib/sock.bpf.h"
-#include "probes/l7_tls.bpf.h"
+#include "probes/l7/tls.bpf.h"
 
 /* ---- when a write began ---- */
 
@@ -114,18 +114,17 @@ static __always_inline void pieces_vector(struct walk *w, __u64 iov, __u64 n)
 static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64 n)
 {
 	struct walk *w = walk_get(0);
-	__u64 buf, iov;
 
 	if (!w)
 		return 0;
-	buf = w->ptr;
-	iov = w->iov;
+	w->first = w->ptr;
+	w->first_iov = w->iov;
 	moved((__u64)sk, ino, how, n, at_of(how & 1));
-	if (!buf)
-		buf = tls_first(iov);
-	if (!buf || tls_plain(sk, ino, w, buf, n))
+	if (!w->first)
+		w->first = tls_first(w->first_iov);
+	if (!w->first || tls_plain(sk, ino, w, w->first, n))
 		return 0;
-	if (tls_socket_call((__u64)sk, ino, how & 1, buf, n))
+	if (tls_socket_call((__u64)sk, ino, how & 1, w->first, n))
 		tls_first_tell((__u64)sk, ino);
 	return 0;
 }

@@ -33,7 +33,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probes/lib/arch_x86.h"
-#include "probes/l7_data.bpf.h"
+#include "probes/l7/data.bpf.h"
 #include "probes/l7_tls.h"
 
 #define TLS_PLAIN_MOST 16384

@@ -22,7 +22,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/l7_message.bpf.h"
+#include "probes/l7/message.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 
 enum uring_op { /* of linux/io_uring.h, that say nothing of their kernel's age */

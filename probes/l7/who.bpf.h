@@ -20,16 +20,22 @@ struct {
 	__type(value, struct l7_who);
 } whos SEC(".maps");
 
+const struct l7_who who_none = {};
+
+/* The value is filled in its place: the stack of the calls above has no room for it. */
 static __always_inline void who_keep(const struct l7_conn *c)
 {
 	struct l7_who_key key = {.start_ns = c->start_ns, .tgid = c->h.tgid, .exec_id = c->exec_id};
-	struct l7_who who = {};
+	struct l7_who *who;
 
-	if (bpf_map_lookup_elem(&whos, &key))
+	if (bpf_map_lookup_elem(&whos, &key) ||
+	    bpf_map_update_elem(&whos, &key, &who_none, BPF_ANY))
 		return;
-	who.cgroup_id = bpf_get_current_cgroup_id();
-	bpf_get_current_comm(who.comm, sizeof(who.comm));
-	bpf_map_update_elem(&whos, &key, &who, BPF_ANY);
+	who = bpf_map_lookup_elem(&whos, &key);
+	if (!who)
+		return;
+	bpf_get_current_comm(who->comm, sizeof(who->comm));
+	who->cgroup_id = bpf_get_current_cgroup_id();
 }
 
 #endif

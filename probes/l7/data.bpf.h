@@ -30,7 +30,7 @@
  *    Tracepoints have slot 0, probes in user space the others. A tracepoint's program is not
  *    interrupted by another thread's; a probe's is, if the kernel may be preempted: if all slots
  *    are in use, the bytes are counted, and missing in the connection's positions.
- * 5. Of HTTP/2 bodies are not copied: l7_frames.bpf.h.
+ * 5. Of HTTP/2 bodies are not copied: l7/frames.bpf.h.
  * 6. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
  *    while little happens.
  */
@@ -43,8 +43,10 @@
 
 #include "probes/lib/inflight.bpf.h"
 #include "probes/l7.h"
-#include "probes/l7_request.bpf.h"
-#include "probes/l7_who.bpf.h"
+#include "probes/l7/frames.bpf.h"
+#include "probes/l7/request.bpf.h"
+#include "probes/l7/walk.bpf.h"
+#include "probes/l7/who.bpf.h"
 #include "probes/lib/scope.bpf.h"
 #include "probes/lib/sock.bpf.h"
 
@@ -53,77 +55,13 @@
 #define SHED_HALF  15
 #define SHED_BACK  4
 #define WAKE_SHIFT 20
-#define SLOTS      4 /* of walks */
 #define STEPS      96
 #define IOV_MOST   64
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 8 * 1024 * 1024);
-} records SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, L7_WANT_ENTRIES);
-	__type(key, __u32);
-	__type(value, struct l7_want);
-} wants SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct l7_tally);
-} tally SEC(".maps");
-
-/* The bytes of one call, as they are put into records. */
-struct walk {
-	__u64 iov, ptr, left; /* the next struct iovec; the piece at hand */
-	__u64 name;           /* of a datagram: from or to whom, as the call says; 0: it does not */
-	__u64 total;          /* bytes of the stream that are not told yet */
-	__u64 want;           /* bytes that may still be copied */
-	__u32 iov_n, fill;
-	__u64 sk;
-	__u32 seq, seq_known; /* of TCP: the number of the byte after these */
-	__u32 plain, pad;     /* l7_sock.plain of these bytes' connection; 0: it has none */
-	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
-	__u64 wake;           /* how its records are put into the ring */
-	struct l7_frames frames;
-	__u32 kernel, pad2; /* the pieces lie in the programs' own memory */
-	__u32 gap, framed;  /* bytes behind `fill` that are left out; frames holds */
-	struct l7_data r;
-	__u8 bytes[2 * L7_CHUNK];
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SLOTS);
-	__type(key, __u32);
-	__type(value, struct walk);
-} walks SEC(".maps");
 
 const volatile __u64 ring_part = 512 * 1024; /* a sixteenth of its bytes */
 const volatile bool tells_came = false;      /* the kernel tells when bytes come */
 const volatile __u32 own_tgid = 0; /* the loader: what it says to its parser is no traffic */
 __u32 parser_tgid = 0;             /* and what that says */
-
-struct l7_iovec {
-	__u64 base, len;
-};
-
-static __always_inline struct l7_tally *tally_get(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&tally, &zero);
-}
-
-#define COUNT(field_, n_)                          \
-	do {                                       \
-		struct l7_tally *t_ = tally_get(); \
-		if (t_)                            \
-			t_->field_ += (n_);        \
-	} while (0)
 
 /* ---- connections ---- */
 
@@ -363,7 +301,7 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 	return begin + (__u64)(__s64)more - n;
 }
 
-/* Something was read: since when it lay there, and what is left (l7_came.bpf.h: 1, 2). */
+/* Something was read: since when it lay there, and what is left (l7/came.bpf.h: 1, 2). */
 static __noinline int came_read(struct sock *sk, struct l7_sock *e, __u32 seq)
 {
 	struct l7_came *c;
@@ -390,42 +328,6 @@ static __noinline int came_read(struct sock *sk, struct l7_sock *e, __u32 seq)
 }
 
 /* ---- bytes ---- */
-
-/* The compiler knows a bound that the verifier of 5.10 does not see, and would leave the check of
- * it away. */
-#define FORGET_BOUNDS(n_) asm volatile("" : "+r"(n_))
-
-static __always_inline struct walk *walk_get(__u32 slot)
-{
-	return bpf_map_lookup_elem(&walks, &slot);
-}
-
-static __always_inline void walk_flush(struct walk *w, __u32 len, __u32 size)
-{
-	__u64 room = len;
-
-	w->r.len = len;
-	w->r.size = size;
-	FORGET_BOUNDS(room);
-	room &= 2 * L7_CHUNK - 1;
-	COUNT(records, 1);
-	if (w->failed || bpf_ringbuf_output(&records, &w->r, sizeof(w->r) + room, w->wake)) {
-		w->failed = 1;
-		COUNT(lost, 1);
-		COUNT(lost_bytes, size);
-	}
-	if (!(w->r.h.flags & L7_F_TOGETHER))
-		w->r.came_ns = 0;
-	w->r.pos += size;
-	w->total -= size;
-	w->fill = 0;
-}
-
-static __always_inline long walk_read(const struct walk *w, void *to, __u32 n, __u64 at)
-{
-	return w->kernel ? bpf_probe_read_kernel(to, n, (const void *)at) :
-			   bpf_probe_read_user(to, n, (const void *)at);
-}
 
 /* A piece, or a part of one, into the record at hand. 1: there is nothing more, or no more is
  * wanted. */
@@ -495,8 +397,6 @@ static __always_inline bool walk_short(struct walk *w)
 	walk_flush(w, (__u32)n, (__u32)w->total);
 	return true;
 }
-
-#include "probes/l7_frames.bpf.h"
 
 static __always_inline bool walk_run(struct walk *w, __u32 slot)
 {
@@ -658,6 +558,38 @@ static __noinline bool port_speaks(struct sock *sk)
 	return false;
 }
 
+/* The bytes of `how` and `n` as moved() has them, whose head and position are in w->r, as records.
+ * A function of its own: moved() is a part of deep chains of calls, and the stack is small. */
+static __noinline int moved_record(struct walk *w, struct l7_sock *e, __u32 how, __u64 n)
+{
+	__u32 dir = how & 1, flags = how >> 1 & 0x7fff, slot = how >> 16;
+	__u64 pos = w->r.pos;
+
+	w->r.family = w->r.port = 0;
+	if (e->protocol == SOCK_UDP && !(flags & L7_F_TLS)) {
+		flags |= L7_F_DATAGRAM;
+		remote_read(w, w->name);
+	}
+	w->r.h.flags = (__u16)(flags | asks_flags(w->tag));
+	w->r.tag = w->tag & ASKS_TAG;
+	came_tell(w, e, dir);
+	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
+	w->fill = w->failed = 0;
+	w->wake = wake_for(w->used, w->framed ? n >> 4 : n < w->want ? n : w->want);
+	w->total = n;
+	if (w->until >= pos + n) { /* the last of what is not wanted */
+		w->left = 0;
+		w->iov_n = 0;
+	}
+	if (!walk_run(w, slot)) {
+		shed_begin(e, w->r.h.at_ns);
+		request_hidden(e, dir, w->r.h.at_ns);
+	}
+	if (w->framed)
+		frames_keep(slot, w->r.h.sk, dir, pos + n);
+	return 0;
+}
+
 /*
  * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the
  * name. `how`: the direction, flags, slot. A global function: the verifier looks at it once, and
@@ -670,12 +602,13 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 	struct walk *w = walk_get(slot);
 	struct l7_want *want;
 	struct l7_sock *e;
-	__u64 pos, until = 0, tag = 0, used;
+	__u64 pos;
 	__u32 wants_now;
 
 	if (!w)
 		return 0;
 	w->plain = w->r.len = 0;
+	w->until = w->tag = 0;
 	if (!n || n > 0x7fffffff)
 		return 0;
 	/* before the connection's record: it must not be later than that of its bytes */
@@ -702,7 +635,7 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 	if (e->side == L7_SIDE_SERVER)
 		at_ns = request_note(e, dir, at_ns, (__u64)sk);
 	else if (dir == L7_OUT)
-		tag = request_asks(e, at_ns);
+		w->tag = request_asks(e, at_ns);
 	else
 		request_hears(e, at_ns);
 	w->framed = 0;
@@ -716,10 +649,10 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 		want_side(e, want);
 		e->wants = want_all(e, want) ? wants_now : 0;
 		if (!(want->flags & L7_WANT_TLS) == !(flags & L7_F_TLS)) {
-			until = want->until[dir];
+			w->until = want->until[dir];
 			if (want->flags & L7_WANT_NOTHING)
 				return request_hidden(e, dir, at_ns);
-			if (pos + n < until)
+			if (pos + n < w->until)
 				return 0;
 			if (want->limit[dir] && !w->framed)
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
@@ -727,37 +660,15 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 	} else if (e->wants != wants_now && pos >= L7_FIRST && !w->framed && !port_speaks(sk)) {
 		w->want = L7_LIMIT;
 	}
-	used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
-	if ((e->flags & S_SHED || used >= SHED_HALF * ring_part) && shed(sk, e, at_ns)) {
+	w->used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
+	if ((e->flags & S_SHED || w->used >= SHED_HALF * ring_part) && shed(sk, e, at_ns)) {
 		if (!(e->flags & S_UNTOLD))
 			COUNT(lost_bytes, n);
 		return request_hidden(e, dir, at_ns);
 	}
-	w->r.family = w->r.port = 0;
-	if (e->protocol == SOCK_UDP && !(flags & L7_F_TLS)) {
-		flags |= L7_F_DATAGRAM;
-		remote_read(w, w->name);
-	}
 	head_fill(&w->r.h, (__u64)sk, ino, L7_DATA, (__u8)dir, at_ns);
-	w->r.h.flags = (__u16)(flags | asks_flags(tag));
-	w->r.tag = tag & ASKS_TAG;
-	came_tell(w, e, dir);
 	w->r.pos = pos;
-	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
-	w->fill = w->failed = 0;
-	w->wake = wake_for(used, w->framed ? n >> 4 : n < w->want ? n : w->want);
-	w->total = n;
-	if (until >= pos + n) { /* the last of what is not wanted */
-		w->left = 0;
-		w->iov_n = 0;
-	}
-	if (!walk_run(w, slot)) {
-		shed_begin(e, at_ns);
-		request_hidden(e, dir, at_ns);
-	}
-	if (w->framed)
-		frames_keep(slot, (__u64)sk, dir, pos + n);
-	return 0;
+	return moved_record(w, e, how, n);
 }
 
 /* A free slot; 0: none. */

@@ -17,6 +17,10 @@
 #ifndef SONDE_PROBES_L7_FRAMES_BPF_H
 #define SONDE_PROBES_L7_FRAMES_BPF_H
 
+#include "probes/l7/request.bpf.h"
+#include "probes/l7/walk.bpf.h"
+#include "probes/lib/sock.bpf.h"
+
 #define FRAMES_HEAD    9
 #define FRAMES_PREFACE 24
 #define FRAMES_LEAST   512
@@ -155,20 +159,22 @@ static __always_inline __u64 frames_least(__u64 a, __u64 b)
 __noinline int frames_step(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
-	struct l7_iovec v = {};
-	__u8 b[16] = {};
+	union { /* never both: the stack is small */
+		struct l7_iovec v;
+		__u8 b[16];
+	} x = {};
 	__u64 n;
 
 	if (!w || w->total <= (__u64)w->fill + w->gap)
 		return 1;
 	if (!w->left) {
-		if (!w->iov_n || bpf_probe_read_user(&v, sizeof(v), (const void *)w->iov))
+		if (!w->iov_n || bpf_probe_read_user(&x.v, sizeof(x.v), (const void *)w->iov))
 			return 1;
 		w->iov_n--;
-		w->iov += sizeof(v);
-		w->ptr = v.base;
-		w->left = v.len;
-		if (!v.len)
+		w->iov += sizeof(x.v);
+		w->ptr = x.v.base;
+		w->left = x.v.len;
+		if (!x.v.len)
 			return 0;
 	}
 	n = frames_least(w->left, w->total - w->fill - w->gap);
@@ -184,10 +190,10 @@ __noinline int frames_step(__u32 slot)
 	} else {
 		n = frames_least(n, FRAMES_HEAD - (w->frames.n_head & 15));
 		FORGET_BOUNDS(n);
-		if (n > FRAMES_HEAD || walk_read(w, b, (__u32)n, w->ptr) ||
+		if (n > FRAMES_HEAD || walk_read(w, x.b, (__u32)n, w->ptr) ||
 		    !frames_copy(w, (__u32)n))
 			w->framed = 2;
-		else if (!frames_head(w, b, (__u32)n))
+		else if (!frames_head(w, x.b, (__u32)n))
 			w->framed = 3;
 	}
 	w->ptr += n;
