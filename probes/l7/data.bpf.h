@@ -559,7 +559,7 @@ static __noinline bool port_speaks(struct sock *sk)
 }
 
 /* The bytes of `how` and `n` as moved() has them, whose head and position are in w->r, as records.
- * A function of its own: moved() is a part of deep chains of calls, and the stack is small. */
+ * A separate function: moved() is a part of deep chains of calls, and the stack is small. */
 static __noinline int moved_record(struct walk *w, struct l7_sock *e, __u32 how, __u64 n)
 {
 	__u32 dir = how & 1, flags = how >> 1 & 0x7fff, slot = how >> 16;

@@ -132,7 +132,7 @@ class Client:
         self.until(lambda: path in self.images.values())
         image = max(i for i, p in self.images.items() if p == path)
         self.index.pop(image, None)
-        self.s.send(struct.pack("<IIII", MP_WANT_INDEX, 16, image, flags))
+        self.s.send(struct.pack("<6I", MP_WANT_INDEX, 24, image, flags, 1, 0))
         self.until(lambda: image in self.index)
         return self.index[image]
 
