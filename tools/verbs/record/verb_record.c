@@ -180,7 +180,7 @@ static void say_finish(struct record *r, const json_t *ev)
 	double files = record_num(ev, "files");
 	int64_t now = clock_boot_ns();
 
-	if (r->call->quiet || !files || (!r->tty && now - r->finish_said_ns < PLAIN_EVERY_NS))
+	if (r->call->quiet || files <= 0 || (!r->tty && now - r->finish_said_ns < PLAIN_EVERY_NS))
 		return;
 	r->finish_said_ns = now;
 	fprintf(stderr,
