@@ -210,13 +210,13 @@ hotplug_run() {
 	capture_begin hotplug --verbose || return 1
 	taskset 2 burn 500 1 before
 	cpu_switch 0 || return 1
-	capture_says "CPU 1 has gone" || return 1
+	capture_says "CPU 1 went offline" || return 1
 	burn 500 1 without
 	cpu_switch 1 || return 1
-	capture_says "CPU 1 is here" || return 1
+	capture_says "CPU 1 came online" || return 1
 	taskset 2 burn 500 1 after
 	cpu_switch 0 && cpu_switch 1 || return 1
-	capture_says "CPU 1 is here" || return 1
+	capture_says "CPU 1 came online" || return 1
 	taskset 2 burn 500 1 again
 	capture_end
 }
