@@ -18,8 +18,8 @@
 
 struct sqlite3;
 
-/* Are the file and those beside it that SQLite opens with it regular files, or not there? 0 or
- * -EBADMSG. */
+/* Checks that the file, its WAL, its shared memory and its journal are regular files or missing. 0
+ * or -EBADMSG. */
 int readonly_check_file(const char *path, struct err *e);
 /* Archives have their tables (packed/module.h), but no views. Only a file whose schema is ours
  * (migrate_open_check); a question ends with SQLITE_INTERRUPT after 30 s without a row. */

@@ -86,7 +86,7 @@ bool preflight_has(int cap)
 	return cap_has(caps_effective(), cap);
 }
 
-/* "Run it as root" helps nobody who is. */
+/* The fix where rights are missing: another one for a user who is root already. */
 static const char *as_root(void)
 {
 	return geteuid() ?
