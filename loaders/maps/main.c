@@ -204,6 +204,7 @@ static void tick(struct maps *m)
 	reconcile(m);
 	if (is_due(&m->due.sweep_ns, SWEEP_NS))
 		world_sweep(&m->world, (uint64_t)clock_boot_ns());
+	lateargs_tick(&m->world.lateargs, (uint64_t)clock_boot_ns());
 	if (is_due(&m->due.cost_ns, COST_NS))
 		tell_cost(m);
 	indexer_tick(m->indexer, (uint64_t)clock_boot_ns());
@@ -327,6 +328,11 @@ static void want(void *ctx, const struct mp_want *want)
 	indexer_want(m->indexer, img, want->flags & MP_WANT_DAMAGED);
 }
 
+static void want_args(void *ctx, const struct mp_want_args *want)
+{
+	world_tell_args(&((struct maps *)ctx)->world, want);
+}
+
 static void print_one(void *ctx, const struct mapspack_msg *msg)
 {
 	const struct maps *m = ctx;
@@ -435,6 +441,7 @@ static void start_hub(struct maps *m)
 	struct hub_ops ops = {.ctx = m,
 			      .dump = dump,
 			      .want = want,
+			      .want_args = want_args,
 			      .hurry = maps_hurry,
 			      .print = m->o.print ? print_one : NULL};
 
@@ -470,6 +477,7 @@ static int open_all(struct maps *m, struct err *e)
 	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	catch_signals(m);
 	world_init(&m->world);
+	m->world.args_at_once = m->o.print;
 	m->world.cgroups = cgroups_new();
 	m->world.containers = containers_new();
 	open_tables(m);

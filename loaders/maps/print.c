@@ -43,6 +43,8 @@ static void put_process(json_t *o, const struct mapspack_msg *msg)
 	put_int(o, "ppid", m->ppid);
 	put_int(o, "uid", m->uid);
 	put_int(o, "nspid", m->nspid);
+	if (m->from_tgid)
+		put_int(o, "from_tgid", m->from_tgid);
 	put_int(o, "cgroup_id", m->cgroup_id);
 	put_str(o, "comm", msg->str[0]);
 	put_str(o, "exe", msg->str[1]);

@@ -235,61 +235,66 @@ bool hub_orphaned(const struct hub *h)
 	return h->orphaned;
 }
 
-static void print_packet(struct hub *h, const struct strbuf *b)
+static void print_packet(struct hub *h, const char *data, size_t len)
 {
 	struct mapspack_msg m;
 	size_t pos = 0;
 
-	while (h->ops.print && !h->dumping && mapspack_next(b->buf, b->len, &pos, &m) == 1)
+	while (h->ops.print && !h->dumping && mapspack_next(data, len, &pos, &m) == 1)
 		h->ops.print(h->ops.ctx, &m);
 }
 
-/* fd: sent with it (borrowed); -1: none. */
-static void send_packet(struct hub *h, struct strbuf *b, int fd)
+/* The first `len` bytes; what is behind them stays. fd: sent with it (borrowed); -1: none. */
+static void send_packet(struct hub *h, struct strbuf *b, size_t len, int fd)
 {
 	size_t n_fds = fd >= 0;
 
-	if (!b->len)
+	if (!len)
 		return;
-	print_packet(h, b);
+	print_packet(h, b->buf, len);
 	if (h->dumping)
-		client_send(h->dumping, b->buf, b->len, &fd, n_fds, true);
+		client_send(h->dumping, b->buf, len, &fd, n_fds, true);
 	else
 		for (struct client *c = h->clients; c; c = c->next)
 			if (c->seeded)
-				client_send(c, b->buf, b->len, &fd, n_fds, false);
-	strbuf_reset(b);
+				client_send(c, b->buf, len, &fd, n_fds, false);
+	memmove(b->buf, b->buf + len, b->len - len);
+	b->len -= len;
+}
+
+static struct strbuf *packet_of(struct hub *h)
+{
+	return h->dumping ? &h->dump : &h->packet;
 }
 
 void hub_flush(struct hub *h)
 {
-	send_packet(h, h->dumping ? &h->dump : &h->packet, -1);
+	send_packet(h, packet_of(h), packet_of(h)->len, -1);
 }
 
 void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const *str)
 {
-	struct strbuf *b = h->dumping ? &h->dump : &h->packet;
-	struct strbuf one = STRBUF_INIT;
+	struct strbuf *b = packet_of(h);
+	size_t before = b->len;
 
 	if ((!h->open || h->muted) && !h->dumping)
 		return;
-	mapspack_add(&one, type, fixed, str);
-	if (b->len + one.len > PACKET_BYTES)
-		hub_flush(h);
-	if (one.len <= MP_PACKET_MAX)
-		strbuf_add(b, one.buf, one.len);
-	strbuf_release(&one);
+	mapspack_add(b, type, fixed, str);
+	if (b->len > PACKET_BYTES)
+		send_packet(h, b, before, -1);
+	if (b->len > MP_PACKET_MAX)
+		strbuf_reset(b); /* the one message: no packet has room for it */
 }
 
 void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason,
 		    int fd)
 {
-	struct strbuf *b = h->dumping ? &h->dump : &h->packet;
+	struct strbuf *b = packet_of(h);
 	const char *str[] = {key, reason};
 
 	hub_flush(h);
 	mapspack_add(b, MP_INDEX, m, str);
-	send_packet(h, b, fd);
+	send_packet(h, b, b->len, fd);
 }
 
 void hub_mute(struct hub *h, bool mute)
@@ -321,7 +326,7 @@ void hub_reseed_all(struct hub *h, uint64_t time_ns, uint64_t records)
 		struct strbuf b = STRBUF_INIT;
 
 		mapspack_add(&b, MP_LOST, &lost, NULL);
-		print_packet(h, &b);
+		print_packet(h, b.buf, b.len);
 		strbuf_release(&b);
 	}
 	for (struct client *c = h->clients; c; c = c->next)
@@ -554,6 +559,8 @@ static void client_read(struct client *c)
 		while (mapspack_next(buf, (size_t)n, &pos, &m) == 1)
 			if (m.type == MP_WANT_INDEX)
 				c->hub->ops.want(c->hub->ops.ctx, &m.m.want);
+			else if (m.type == MP_WANT_ARGS)
+				c->hub->ops.want_args(c->hub->ops.ctx, &m.m.want_args);
 			else if (m.type == MP_HURRY)
 				c->hub->ops.hurry(c->hub->ops.ctx);
 			else if (m.type == MP_BOOKS)

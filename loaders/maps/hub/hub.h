@@ -23,6 +23,8 @@ struct hub_ops {
 	void (*dump)(void *ctx);
 	/* A client asks for an index. */
 	void (*want)(void *ctx, const struct mp_want *want);
+	/* A client asks for the arguments of a program. */
+	void (*want_args)(void *ctx, const struct mp_want_args *want);
 	/* A client waits for a watermark of the present time. */
 	void (*hurry)(void *ctx);
 	/* Each message as it is sent to all, for --print; may be NULL. */

@@ -13,6 +13,7 @@
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/hash.h"
 
 #define LINK_MAX_BYTES 4112 /* a path and " (deleted)" */
 #define TRIES_MAX      8    /* processes that are tried for one file */
@@ -256,14 +257,32 @@ int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int 
 	return fd;
 }
 
+static uint64_t born_at(int64_t born_ns, uint64_t time_ns)
+{
+	return born_ns > (int64_t)time_ns + clock_boot_offset_ns() ? 0 :
+								      (uint64_t)born_ns | FILE_BORN;
+}
+
 static uint64_t born_below(int root_fd, const char *path, uint64_t ino, uint64_t time_ns)
 {
 	int64_t born_ns;
 
-	if (root_fd < 0 || openin_cached_born(root_fd, path, ino, &born_ns) ||
-	    born_ns > (int64_t)time_ns + clock_boot_offset_ns())
+	if (root_fd < 0 || openin_cached_born(root_fd, path, ino, &born_ns))
 		return 0;
-	return (uint64_t)born_ns | FILE_BORN;
+	return born_at(born_ns, time_ns);
+}
+
+/* Where this reading has the file, or would have it. */
+static struct opening_known *known_at(struct opening *op, const struct proc *p, const char *path,
+				      uint64_t ino)
+{
+	uint64_t hash = hash_str(HASH_SEED, path);
+	struct opening_known *k = &op->known[hash_u64(hash, ino) & (OPENING_BORN_MAX - 1)];
+
+	if (k->reading != op->world->readings || k->ino != ino || k->path != hash ||
+	    !same_root(&k->root, &p->root))
+		*k = (struct opening_known){.root = p->root, .ino = ino, .path = hash};
+	return k;
 }
 
 /* Any live process that sees the same root. */
@@ -284,23 +303,36 @@ static uint64_t born_anyhow(struct opening *op, const struct proc *of, const cha
 	return born;
 }
 
+static uint64_t born_or_nobodys(uint64_t born, const struct proc *p)
+{
+	return born ? born :
+		      FILE_NOBODYS | (p->start_ns >> 10 << 10) % FILE_NOBODYS |
+			       (p->exec_id & 0x3ff);
+}
+
 uint64_t opening_born(struct opening *op, const struct proc *p, const char *path, uint64_t ino,
 		      uint64_t time_ns)
 {
 	/* a process that shares our root need not be asked for it, which is dearer than all the
 	 * rest */
 	bool ours = same_root(&p->root, &op->world->own_root);
-	cleanup_fd int theirs = ours ? -1 : openin_root(p->tgid), held = -1, exe = -1;
-	int root = ours ? own_root_kept(op) : theirs;
-	uint64_t born = born_below(root, path, ino, time_ns);
+	struct opening_known *known = known_at(op, p, path, ino);
+	cleanup_fd int theirs = -1, held = -1, exe = -1;
+	uint64_t born;
+	int root;
 
+	if (known->reading)
+		return born_or_nobodys(born_at(known->born_ns, time_ns), p);
+	theirs = ours ? -1 : openin_root(p->tgid);
+	root = ours ? own_root_kept(op) : theirs;
+	if (root >= 0 && !openin_cached_born(root, path, ino, &known->born_ns))
+		known->reading = op->world->readings;
+	born = known->reading ? born_at(known->born_ns, time_ns) : 0;
 	if (!born && exec_race_get(op->early, p->tgid, p->start_ns, &p->root, &held, &exe))
 		born = born_below(held, path, ino, time_ns);
 	if (!born && root < 0)
 		born = born_anyhow(op, p, path, ino, time_ns);
-	return born ? born :
-		      FILE_NOBODYS | (p->start_ns >> 10 << 10) % FILE_NOBODYS |
-			       (p->exec_id & 0x3ff);
+	return born_or_nobodys(born, p);
 }
 
 /* A copy of our vDSO in a file; it is the same in every process. */

@@ -14,6 +14,17 @@
 #include "loaders/maps/world/world.h"
 
 #define OPENING_MUTE_MAX 32
+#define OPENING_BORN_MAX 64 /* a power of two */
+
+/* When a file was born, as it was found in the present reading of the side-band: a program that
+ * starts maps the same libraries as the one before it. The records of one reading are all older
+ * than it, so a second look would find the same. */
+struct opening_known {
+	struct root_id root;
+	uint64_t ino, path; /* the path's hash */
+	uint64_t reading;   /* world.readings then; 0: free */
+	int64_t born_ns;
+};
 
 struct opening {
 	struct world *world;
@@ -21,6 +32,7 @@ struct opening {
 	size_t n_mute;
 	struct exec_race *early; /* borrowed; NULL: no descriptors were held */
 	int own_root;            /* our root, once it was needed; 0: not yet */
+	struct opening_known known[OPENING_BORN_MAX];
 };
 
 /* Through one process: the path below the process's root; else (deleted, replaced, memfd) the

@@ -312,6 +312,7 @@ uint64_t side_band_feed_read(struct side_band_feed *f)
 	uint64_t t = (uint64_t)clock_boot_ns() - SIDE_BAND_MARGIN_NS;
 	size_t i = 0;
 
+	f->world->readings++;
 	if (f->ring)
 		ring_buffer__consume(f->ring);
 	procevents_read(f->world->procevents);

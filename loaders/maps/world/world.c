@@ -178,6 +178,14 @@ void world_sweep(struct world *w, uint64_t now_ns)
 
 #define PENDING_MAX 4096
 
+static char *bytes_dup(const char *data, size_t len)
+{
+	char *copy = mem_alloc(len + 1);
+
+	memcpy(copy, data, len);
+	return copy;
+}
+
 static const char empty_[] = "";
 #define EMPTY ((char *)(uintptr_t)empty_)
 
@@ -219,6 +227,34 @@ void world_set_changed(struct world *w, struct proc *p)
 	DL_APPEND(w->changed, p);
 }
 
+static struct lateargs_key args_key(const struct proc *p)
+{
+	return (struct lateargs_key){
+		.start_ns = p->start_ns, .tgid = p->tgid, .exec_id = p->exec_id};
+}
+
+/* The program that it ran is over: a client may still ask for its arguments. */
+static void args_end(struct world *w, struct proc *p)
+{
+	struct lateargs_key key = args_key(p);
+
+	if (p->raw)
+		lateargs_keep(&w->lateargs, &key, p->raw, p->raw_len, (uint64_t)clock_boot_ns());
+	p->raw = NULL;
+}
+
+static void args_make(struct world *w, struct proc *p)
+{
+	struct strbuf out = STRBUF_INIT;
+
+	if (!p->raw)
+		return;
+	args_format(p->raw, p->raw_len, w->args_policy, &out);
+	str_set(&p->args, strbuf_take(&out));
+	free(p->raw);
+	p->raw = NULL;
+}
+
 static void proc_free(struct world *w, struct proc *p, uint64_t time_ns)
 {
 	publish_proc_gone(w->publish, p, time_ns);
@@ -227,6 +263,7 @@ static void proc_free(struct world *w, struct proc *p, uint64_t time_ns)
 	HASH_DEL(w->procs, p);
 	w->stats.procs--;
 	pending_clear(p);
+	args_end(w, p);
 	mapset_release(&p->maps);
 	str_set(&p->exe, NULL);
 	str_set(&p->args, NULL);
@@ -245,7 +282,8 @@ static struct proc *proc_add(struct world *w, uint32_t tgid)
 	return p;
 }
 
-void world_tell_proc(struct world *w, const struct proc *p)
+/* `from`: whose mappings it has inherited, NULL: they are sent one by one. */
+static void tell_proc(struct world *w, const struct proc *p, const struct proc *from)
 {
 	struct mp_process m = {.time_ns = p->from_ns,
 			       .start_ns = p->start_ns,
@@ -255,12 +293,23 @@ void world_tell_proc(struct world *w, const struct proc *p)
 			       .exec_id = p->exec_id,
 			       .ppid = p->ppid,
 			       .uid = p->uid,
-			       .nspid = p->nspid};
+			       .nspid = p->nspid,
+			       .flags = p->raw ? MP_PROCESS_ARGS_LATER : 0};
 	char comm[MAPS_COMM_LEN + 1] = {0};
 	const char *str[] = {comm, p->exe, p->args, p->cgroup};
 
+	if (from) {
+		m.from_tgid = from->tgid;
+		m.from_start_ns = from->start_ns;
+		m.from_exec_id = from->exec_id;
+	}
 	memcpy(comm, p->comm, MAPS_COMM_LEN);
 	hub_emit(w->hub, MP_PROCESS, &m, str);
+}
+
+void world_tell_proc(struct world *w, const struct proc *p)
+{
+	tell_proc(w, p, NULL);
 }
 
 static void tell_map(struct world *w, const struct proc *p, const struct mapping *m)
@@ -289,9 +338,40 @@ void world_tell_all(struct world *w)
 	for (struct mimage *img = w->by_file; img; img = img->hh.next)
 		tell_image(w, img);
 	for (struct proc *p = w->procs; p; p = p->hh.next) {
+		args_make(w, p); /* who runs for so long is asked for sooner or later */
 		world_tell_proc(w, p);
 		world_tell_maps(w, p);
 	}
+}
+
+static void tell_args(struct world *w, const struct mp_want_args *want, const char *text)
+{
+	struct mp_args m = {
+		.start_ns = want->start_ns, .tgid = want->tgid, .exec_id = want->exec_id};
+	const char *str[] = {text};
+
+	hub_emit(w->hub, MP_ARGS, &m, str);
+}
+
+void world_tell_args(struct world *w, const struct mp_want_args *want)
+{
+	const struct lateargs_key key = {
+		.start_ns = want->start_ns, .tgid = want->tgid, .exec_id = want->exec_id};
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	struct proc *p = world_proc(w, want->tgid);
+	const char *raw;
+	size_t len = 0;
+
+	if (p && p->start_ns == want->start_ns && p->exec_id == want->exec_id) {
+		args_make(w, p);
+		tell_args(w, want, p->args);
+		return;
+	}
+	raw = lateargs_find(&w->lateargs, &key, &len);
+	if (!raw)
+		return;
+	args_format(raw, len, w->args_policy, &out);
+	tell_args(w, want, strbuf_str(&out));
 }
 
 static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, uint32_t code,
@@ -414,25 +494,35 @@ static void on_fork(struct world *w, const struct maps_event *ev)
 	if (from && !p->kthread) {
 		str_set(&p->exe, mem_strdup(from->exe));
 		str_set(&p->args, mem_strdup(from->args));
+		if (from->raw) {
+			p->raw = bytes_dup(from->raw, from->raw_len);
+			p->raw_len = from->raw_len;
+		}
 		mapset_copy(&p->maps, &from->maps, ev->time_ns);
 	}
 	world_set_changed(w, p);
-	world_tell_proc(w, p);
-	world_tell_maps(w, p);
+	tell_proc(w, p, p->maps.n_now ? from : NULL);
 }
 
 /* The arguments; from /proc if the program could not read them. */
-static char *args_text(struct world *w, const struct maps_event *ev, const char *args)
+static void args_take(struct world *w, struct proc *p, const struct maps_event *ev,
+		      const char *args)
 {
-	struct strbuf out = STRBUF_INIT;
-	cleanup_free char *text = NULL;
+	char *text = NULL;
 	size_t len = 0;
 
-	if (ev->args_len)
-		args_format(args, ev->args_len, w->args_policy, &out);
-	else if (!proc_read(ev->tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) && len)
-		args_format(text, len, w->args_policy, &out);
-	return strbuf_take(&out);
+	if (ev->args_len) {
+		text = bytes_dup(args, ev->args_len);
+		len = ev->args_len;
+	} else if (proc_read(ev->tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) || !len) {
+		free(text);
+		text = NULL;
+	}
+	str_set(&p->args, NULL);
+	p->raw = text;
+	p->raw_len = len;
+	if (w->args_at_once)
+		args_make(w, p);
 }
 
 /* The first file that is mapped; if no record came, what /proc says. */
@@ -456,9 +546,10 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 		p = proc_add(w, ev->tgid);
 		p->start_ns = ev->start_ns;
 	}
+	args_end(w, p);
 	proc_fill(w, p, ev);
 	p->from_ns = p->changed_ns = ev->time_ns;
-	str_set(&p->args, args_text(w, ev, args));
+	args_take(w, p, ev, args);
 	str_set(&p->exe, exe_of(p));
 	mapset_end(&p->maps, ev->time_ns, 0);
 	world_set_changed(w, p);
@@ -650,6 +741,7 @@ void world_release(struct world *w)
 
 	HASH_ITER (hh, w->procs, p, next)
 		proc_free(w, p, 0);
+	lateargs_release(&w->lateargs);
 	HASH_ITER (hh, w->by_file, img, next_img)
 		image_free(w, img);
 }
@@ -747,8 +839,11 @@ static void seed_names(struct world *w, struct proc *p, bool known)
 		str_set(&p->exe, exe);
 	if (!proc_read(p->tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) && len)
 		args_format(text, len, w->args_policy, &args);
-	if (args.len || !known)
-		str_set(&p->args, strbuf_take(&args));
+	if (!args.len && known)
+		return;
+	free(p->raw);
+	p->raw = NULL;
+	str_set(&p->args, strbuf_take(&args));
 }
 
 struct proc *world_read_proc(struct world *w, uint32_t tgid, const struct maps_event *ev,

@@ -20,6 +20,7 @@
 #include "loaders/lib/host/maps/mapset.h"
 #include "loaders/lib/host/maps/mapsproto.h"
 #include "loaders/lib/host/maps/sideband.h"
+#include "loaders/maps/world/lateargs.h"
 #include <linux/types.h>
 #include "probes/maps.h"
 
@@ -101,6 +102,9 @@ struct proc {
 	struct root_id root;
 	char comm[MAPS_COMM_LEN];
 	char *exe, *args, *cgroup; /* never NULL */
+	char *raw;                 /* not NULL: its arguments as the kernel had them; `args` is made
+				      of them once a client asks (world_tell_args) */
+	size_t raw_len;
 	bool kthread;
 	bool from_proc; /* known only from /proc, from no event or iterator: start time in clock
 			   ticks, exec id 0 */
@@ -132,6 +136,8 @@ struct world {
 	struct containers *containers;
 	struct procevents *procevents; /* how processes end, without the program; NULL: unknown */
 	enum args_policy args_policy;
+	bool args_at_once; /* mask the arguments of each program, asked for or not */
+	struct lateargs lateargs;
 	bool bpf;         /* the program reports exec, fork and exit; else the side-band does */
 	uint64_t open_ns; /* the side-band is complete from here on */
 	struct root_id own_root;
@@ -140,7 +146,8 @@ struct world {
 	struct proc *changed;
 	struct mimage *by_file, *by_id;
 	uint32_t last_image;
-	uint64_t ends; /* exits sent */
+	uint64_t ends;     /* exits sent */
+	uint64_t readings; /* of the side-band */
 	struct world_stats stats;
 	void (*image_new)(void *ctx, struct mimage *img, struct proc *p, uint64_t start,
 			  uint64_t end);
@@ -172,6 +179,8 @@ struct proc *world_proc(struct world *w, uint32_t tgid);
 /* The executable's path as the process sees it; the caller frees it. NULL: cannot be read. */
 char *world_exe_link(uint32_t tgid);
 struct mimage *world_image(struct world *w, uint32_t id);
+/* A client asks for the arguments of a program, which may have ended. */
+void world_tell_args(struct world *w, const struct mp_want_args *want);
 /* Drop images that nothing has mapped for a minute. */
 void world_sweep(struct world *w, uint64_t now_ns);
 /* More is known of the process: send it again. */

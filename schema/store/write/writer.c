@@ -15,6 +15,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/hash.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/files/ballast.h"
@@ -161,18 +162,40 @@ void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function,
 		dict_frame_name(w->dict, frame, function, line, writer_known(w, DICT_FRAME, outer));
 }
 
+static struct writer_stack *stack_like(struct store_writer *w, const uint32_t *frames, size_t n)
+{
+	uint64_t hash = HASH_SEED;
+	struct writer_stack *s;
+
+	for (size_t i = 0; i < n && i < 4; i++)
+		hash = hash_u64(hash, frames[i]);
+	s = &w->stacks[hash % WRITER_STACKS];
+	if (s->epoch != w->epoch)
+		*s = (struct writer_stack){.epoch = w->epoch};
+	return s;
+}
+
 uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n)
 {
+	struct writer_stack *s = stack_like(w, frames, n);
 	uint32_t node = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < n && i < STACK_DEPTH_MAX; i++) {
+	while (i < n && i < s->n && s->frame[i] == frames[i])
+		node = s->node[i++];
+	s->n = (uint32_t)i;
+	for (; i < n && i < STACK_DEPTH_MAX; i++) {
 		struct dict_node x = {.parent = node, .frame = frames[i]};
 
-		if (!frames[i])
-			continue;
-		if (!dict_has(w->dict, DICT_FRAME, frames[i]))
+		if (frames[i] && !dict_has(w->dict, DICT_FRAME, frames[i]))
 			return STALE_ID;
-		node = dict_intern(w->dict, DICT_NODE, &x);
+		if (frames[i])
+			node = dict_intern(w->dict, DICT_NODE, &x);
+		if (i < WRITER_STACK_DEPTH) {
+			s->frame[i] = frames[i];
+			s->node[i] = node;
+			s->n = (uint32_t)i + 1;
+		}
 	}
 	return node;
 }

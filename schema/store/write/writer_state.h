@@ -55,6 +55,15 @@ struct writer_run {
 
 #define WRITER_CLOCKS 32
 
+/* The stack that was interned last of those with the same outermost frames, and its nodes: the next
+ * one differs in its innermost frames alone, mostly. */
+#define WRITER_STACKS      16
+#define WRITER_STACK_DEPTH 192
+struct writer_stack {
+	uint32_t epoch, n;
+	uint32_t frame[WRITER_STACK_DEPTH], node[WRITER_STACK_DEPTH]; /* root first */
+};
+
 struct store_writer {
 	char *dir; /* under lock: the thread changes it if the folder is renamed */
 	size_t max_bytes;
@@ -63,6 +72,7 @@ struct store_writer {
 
 	/* the producer's */
 	struct dict *dict;
+	struct writer_stack stacks[WRITER_STACKS];
 	struct batch *cur; /* NULL: nothing yet */
 	uint32_t epoch;
 	bool until_moved;

@@ -84,6 +84,14 @@ void hostmaps_on_map(struct hostmaps *hm, struct process *p, const struct mp_map
 	mapset_put(&p->maps, m->start, m->end, m->offset, img, since, 1);
 }
 
+void hostmaps_inherit(struct process *p, const struct process *parent)
+{
+	if (!parent || p->maps.n_now || !parent->maps.n_now)
+		return;
+	mapset_copy(&p->maps, &parent->maps, p->pub.from_ns);
+	p->known_ns = p->changed_ns = p->pub.from_ns;
+}
+
 void hostmaps_unsure(struct hostmaps *hm, uint64_t time_ns)
 {
 	for (struct process *p = hm->processes; p; p = p->hh.next) {
@@ -418,12 +426,33 @@ static void owner_by_address(struct hostmaps *hm, struct process *p, uint64_t fr
 	out->stale = !now != !then || (now && then && !hostmaps_same_file(now->image, then->image));
 }
 
+/* Has sonde-maps reported all up to time_ns, or nothing changed for long? */
+static bool is_reported(const struct hostmaps *hm, const struct process *p, uint64_t time_ns)
+{
+	return time_ns <= hm->watermark || p->changed_ns + RESTLESS_NS <= hm->watermark;
+}
+
+bool hostmaps_frames_stand(const struct hostmaps *hm, const struct hostmaps_process *pub,
+			   uint64_t tables_ns, uint64_t time_ns)
+{
+	const struct process *p = (const struct process *)pub;
+
+	return is_reported(hm, p, time_ns) && tables_ns >= p->known_ns &&
+	       !changed(p, tables_ns, time_ns) &&
+	       hm->generation_ns[hm->generation % GENERATIONS] <= tables_ns;
+}
+
+uint64_t hostmaps_generation(const struct hostmaps *hm)
+{
+	return hm->generation;
+}
+
 void hostmaps_frame_owner(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t frame,
 			  uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
 	struct process *p = (struct process *)pub;
 
-	if (time_ns > hm->watermark && p->changed_ns + RESTLESS_NS > hm->watermark)
+	if (!is_reported(hm, p, time_ns))
 		*out = (struct hostmaps_frame){.stale = true};
 	else if (frame & FRAME_IMAGE && !is_high(frame))
 		owner_by_image(hm, p, frame, tables_ns, time_ns, out);

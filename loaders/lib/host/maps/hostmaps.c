@@ -10,6 +10,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "loaders/lib/host/maps/hostmaps_packet.h"
@@ -128,7 +129,9 @@ static bool process_set(struct process *p, const struct mapspack_msg *msg)
 	SET(p->pub.cgroup1_id, m->cgroup1_id, changed);
 	changed |= text_set(&p->pub.comm, msg->str[0]);
 	changed |= text_set(&p->pub.exe, msg->str[1]);
-	changed |= text_set(&p->pub.args, msg->str[2]);
+	if (!(m->flags & MP_PROCESS_ARGS_LATER) || !p->pub.args)
+		changed |= text_set(&p->pub.args, msg->str[2]);
+	p->pub.args_later = m->flags & MP_PROCESS_ARGS_LATER && !*p->pub.args;
 	changed |= text_set(&p->pub.cgroup, msg->str[3]);
 	p->confirmed = true;
 	p->pub.to_ns = UINT64_MAX;
@@ -177,6 +180,9 @@ static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
 	p->pub.serial = 1;
 	process_set(p, msg);
 	process_add(hm, p);
+	if (m->from_tgid && !hm->no_mappings)
+		hostmaps_inherit(
+			p, process_find(hm, m->from_tgid, m->from_start_ns, m->from_exec_id));
 }
 
 static void sent_set(struct hostmaps_process *p, const struct mp_exit *m)
@@ -201,6 +207,41 @@ static void on_exit_(struct hostmaps *hm, const struct mp_exit *m)
 	for (struct process *p = n ? n->p : NULL; p; p = p->older)
 		if (p->key.start_ns == m->start_ns)
 			hostmaps_close_process(hm, p, m->time_ns, end, (int)m->exit_code);
+}
+
+static void on_args(struct hostmaps *hm, const struct mapspack_msg *msg)
+{
+	const struct mp_args *m = &msg->m.args;
+	struct process *p = process_find(hm, m->tgid, m->start_ns, m->exec_id);
+
+	if (!p || !p->pub.args_later)
+		return;
+	p->pub.args_later = false;
+	if (!text_set(&p->pub.args, msg->str[0]))
+		return;
+	p->pub.serial++;
+	if (hm->learnt)
+		hm->learnt(hm->learnt_ctx, &p->pub);
+}
+
+void hostmaps_on_args(struct hostmaps *hm, void (*learnt)(void *ctx, struct hostmaps_process *p),
+		      void *ctx)
+{
+	hm->learnt = learnt;
+	hm->learnt_ctx = ctx;
+}
+
+void hostmaps_want_args(struct hostmaps *hm, struct hostmaps_process *pub)
+{
+	struct process *p = (struct process *)pub;
+	struct mp_want_args m = {.head = {.type = MP_WANT_ARGS, .size = sizeof(m)},
+				 .start_ns = p->key.start_ns,
+				 .tgid = p->key.tgid,
+				 .exec_id = p->key.exec_id};
+
+	if (!pub->args_later || p->args_asked || hm->fd < 0)
+		return;
+	p->args_asked = send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
 }
 
 static void on_used(struct hostmaps *hm, const struct mp_used *m)
@@ -469,6 +510,9 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg,
 		break;
 	case MP_USED:
 		on_used(hm, &msg->m.used);
+		break;
+	case MP_ARGS:
+		on_args(hm, msg);
 		break;
 	case MP_IMAGE:
 		hostmaps_on_image(hm, msg);

@@ -76,6 +76,7 @@ struct hostmaps_process {
 	uint64_t start_ns, from_ns, to_ns; /* to_ns UINT64_MAX: alive */
 	uint64_t cgroup_id, cgroup1_id;
 	const char *comm, *exe, *args, *cgroup; /* never NULL */
+	bool args_later; /* args is "" until hostmaps_want_args */
 	uint32_t serial;                        /* grows whenever more is known */
 	void *user; /* the caller's, NULL at first; freed with free() when the process is forgotten
 		     */
@@ -106,6 +107,12 @@ void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostma
  * Called from within hostmaps_read, after its end. */
 void hostmaps_on_used(struct hostmaps *hm,
 		      void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p),
+		      void *ctx);
+
+/* Ask for its arguments, if they were not sent; what is learnt is told to hostmaps_on_args'
+ * callback, from within hostmaps_read: `serial` has grown. */
+void hostmaps_want_args(struct hostmaps *hm, struct hostmaps_process *p);
+void hostmaps_on_args(struct hostmaps *hm, void (*learnt)(void *ctx, struct hostmaps_process *p),
 		      void *ctx);
 
 /* Processes so far that came and went while sonde-maps could not report them: only their number is
@@ -154,6 +161,12 @@ void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *p, uint64_t ad
  * return address. */
 void hostmaps_frame_owner(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame,
 			  uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out);
+/* Do all frames of tables as of tables_ns, in a stack of time_ns, mean what they say, by the image
+ * ids of hostmaps_generation? false: each must be asked for (hostmaps_frame_owner). */
+bool hostmaps_frames_stand(const struct hostmaps *hm, const struct hostmaps_process *p,
+			   uint64_t tables_ns, uint64_t time_ns);
+/* Grows whenever image ids begin to mean others. */
+uint64_t hostmaps_generation(const struct hostmaps *hm);
 /* The mapping that held `addr` at time_ns, and its file's rows, to unwind a stack of that time into
  * addresses. false: none. Requests the index as above. *pending: names the image while its index is
  * pending, else unchanged. */

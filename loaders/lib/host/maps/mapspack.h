@@ -30,6 +30,8 @@ union mapspack_fixed {
 	struct mp_cost cost;
 	struct mp_container container;
 	struct mp_want want;
+	struct mp_args args;
+	struct mp_want_args want_args;
 	struct mp_tables tables;
 };
 

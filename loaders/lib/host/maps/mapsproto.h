@@ -25,7 +25,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION    14
+#define MP_VERSION    15
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX    8 /* descriptors in one packet */
 
@@ -48,12 +48,14 @@ enum mp_type {
 		       */
 	MP_USED, /* struct mp_used: what an ended process used, a moment after its EXIT (its parent
 		    may take longer) */
+	MP_ARGS, /* struct mp_args: arguments that a client has asked for */
 	/* client -> maps */
 	MP_WANT_INDEX = 64, /* struct mp_want: this image has samples, make its index next */
 	MP_HURRY = 65, /* no body: the client waits for a watermark of now; one comes within some 10
 			  ms, and MP_COST before it */
 	MP_BOOKS =
-		66 /* no body: this client stores sonde-maps' cost: give it a share from now on */
+		66, /* no body: this client stores sonde-maps' cost: give it a share from now on */
+	MP_WANT_ARGS = 67 /* struct mp_want_args: the client stores this program */
 };
 
 struct mp_head {
@@ -97,7 +99,9 @@ struct mp_tables {
 
 /* Identity: (tgid, start_ns, exec_id) as in probes/lib/stack.h. Strings, NUL-terminated, in this
  * order: comm, exe, args (already masked, space-separated), cgroup path (v2 if there is one, else
- * the memory or pids hierarchy's). */
+ * the memory or pids hierarchy's).
+ * A fork begins with the mappings that `from` (an identity; tgid 0: none) had at time_ns: they are
+ * not sent. */
 struct mp_process {
 	struct mp_head head;
 	uint64_t time_ns; /* when this identity begins: fork or exec */
@@ -107,7 +111,24 @@ struct mp_process {
 	uint32_t tgid, exec_id, ppid, uid;
 	uint32_t nspid;  /* pid in its innermost pid namespace */
 	uint32_t len[4]; /* lengths of the strings without NUL */
-	uint32_t pad;
+	uint32_t from_tgid;
+	uint64_t from_start_ns;
+	uint32_t from_exec_id;
+	uint32_t flags; /* enum mp_process_flags */
+};
+
+enum mp_process_flags {
+	/* args is "": they are sent to who asks (MP_WANT_ARGS), also some 30 s after the program's
+	 * end. Masking them takes longer than all else about a short process, and few are stored */
+	MP_PROCESS_ARGS_LATER = 1
+};
+
+/* One string: args, as in PROCESS. */
+struct mp_args {
+	struct mp_head head;
+	uint64_t start_ns;
+	uint32_t tgid, exec_id;
+	uint32_t len, pad;
 };
 
 struct mp_exit {
@@ -227,6 +248,12 @@ struct mp_want {
 	struct mp_head head;
 	uint32_t id, flags; /* enum mp_want_flags */
 	uint32_t uses, pad; /* how often the client needed it so far; sent again as it grows */
+};
+
+struct mp_want_args {
+	struct mp_head head;
+	uint64_t start_ns;
+	uint32_t tgid, exec_id;
 };
 
 enum mp_want_flags {

@@ -35,7 +35,7 @@ struct process {
 	uint64_t changed_ns; /* the last change of a mapping */
 	uint64_t unsure_ns;  /* not 0: between a loss and its SEEDED */
 	uint64_t ended_ns;   /* when its end was reported: on a busy host long afterwards */
-	bool confirmed;
+	bool confirmed, args_asked;
 	struct process *older; /* the identity before this exec */
 	UT_hash_handle hh;     /* by key */
 };
@@ -85,6 +85,8 @@ struct hostmaps {
 	void *ended_ctx;
 	void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p);
 	void *used_ctx;
+	void (*learnt)(void *ctx, struct hostmaps_process *p);
+	void *learnt_ctx;
 	/* ends by sonde-maps' count since `ends_base`, and ends received since then; see
 	 * hostmaps_missed */
 	uint64_t ends_base, ends_told, ends_missed;
@@ -126,6 +128,8 @@ void hostmaps_image_free(struct hostmaps *hm, struct image_entry *img);
 
 /* frame_owner.c */
 void hostmaps_on_map(struct hostmaps *hm, struct process *p, const struct mp_map *m);
+/* `p` is a new fork of `parent` (NULL: not known here): it begins with its mappings. */
+void hostmaps_inherit(struct process *p, const struct process *parent);
 void hostmaps_unsure(struct hostmaps *hm, uint64_t time_ns);
 void hostmaps_sure(struct hostmaps *hm, struct process *p);
 void hostmaps_maps_release(struct process *p);

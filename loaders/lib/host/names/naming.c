@@ -39,6 +39,7 @@ int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming
 	snprintf(n->docker_root, sizeof(n->docker_root), "%s",
 		 n->o.docker_root ? n->o.docker_root : containernames_docker_root());
 	naming_process_init(n);
+	hostmaps_on_args(hm, naming_process_learnt, n);
 	*out = n;
 	return 0;
 }
@@ -47,6 +48,7 @@ void naming_close(struct naming *n)
 {
 	if (!n)
 		return;
+	hostmaps_on_args(n->hm, NULL, NULL);
 	naming_kernel_release(n);
 	naming_user_release(n);
 	naming_script_release(n);
@@ -121,7 +123,8 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 	uint64_t tables_ns = ev->flags & STACK_F_TABLES ? ev->tables_ns : 0;
 	bool astray = false;          /* the previous frame has no executable mapping */
 	struct frame_name held = {0}; /* such a frame, to be shown if a known frame follows */
-	bool holds = false;
+	bool holds = false, stands = p && tables_ns && !(ev->flags & STACK_F_LOGICAL) &&
+				     hostmaps_frames_stand(n->hm, p, tables_ns, ev->time_ns);
 
 	if (ev->end == STACK_END_ROOT)
 		frames = naming_script_settle(n, frames, ev->n_user);
@@ -137,9 +140,20 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 			astray = holds = false; /* it is of the thread, whatever led to it */
 			continue;
 		}
+		if (stands && frames[i] >> 62 == 1 &&
+		    naming_standing(n, frames[i], look_is_leaf(look), &a)) {
+			if (holds)
+				put(n, b, held, false);
+			put(n, b, a, look_is_leaf(look));
+			out->image = a.image;
+			astray = holds = false;
+			continue;
+		}
 		if (p)
 			hostmaps_frame_owner(n->hm, p, frames[i], tables_ns, ev->time_ns, &at);
 		a = naming_user(n, p, &at, look);
+		if (stands && frames[i] >> 62 == 1)
+			naming_standing_add(n, frames[i], look_is_leaf(look), &at, a);
 		/* if a chain leaves mapped code and comes back, it shows one unknown frame there,
 		 * not a hundred different ones; if it does not come back it shows none: an unmapped
 		 * address says nothing */

@@ -139,13 +139,22 @@ bool naming_has(const struct hostmaps_process *p)
 	return note && note->store_process;
 }
 
+void naming_process_learnt(void *ctx, struct hostmaps_process *p)
+{
+	struct naming *n = ctx;
+	const struct process_note *note = p->user;
+
+	if (naming_has(p) && note->epoch == n->epoch)
+		naming_process(n, p, NULL);
+}
+
 uint32_t naming_row(struct naming *n, struct hostmaps_process *p)
 {
 	naming_epoch(n);
 	return naming_process(n, p, NULL);
 }
 
-static uint32_t process_known(struct naming *n, const struct hostmaps_process *p,
+static uint32_t process_known(struct naming *n, struct hostmaps_process *p,
 			      const struct runtime *r, uint64_t cgroup_id)
 {
 	char by_id[PATH_MAX];
@@ -165,6 +174,7 @@ static uint32_t process_known(struct naming *n, const struct hostmaps_process *p
 				  .linking = r->linking,
 				  .libc = r->libc};
 
+	hostmaps_want_args(n->hm, p);
 	set_end(n, p, &s);
 	c = naming_container_entry(n, s.cgroup, p->end ? NULL : p);
 	s.unit = c->ref.unit;

@@ -30,9 +30,16 @@
 #define JIT_PAUSE_NS     NSEC_PER_SEC
 #define JIT_PAUSE_MAX_NS (30 * NSEC_PER_SEC)
 
-void naming_user_forget(struct naming *n)
+static void frames_forget(struct naming *n)
 {
 	idmap_clear(&n->frames);
+	idmap_clear(&n->standing[0]);
+	idmap_clear(&n->standing[1]);
+}
+
+void naming_user_forget(struct naming *n)
+{
+	frames_forget(n);
 	n->n_pending = n->used_pending = n->n_free = n->n_lineless = 0;
 	n->image_anon = n->image_jit = n->image_unknown = n->image_vsyscall = 0;
 }
@@ -40,6 +47,8 @@ void naming_user_forget(struct naming *n)
 void naming_user_release(struct naming *n)
 {
 	idmap_release(&n->frames);
+	idmap_release(&n->standing[0]);
+	idmap_release(&n->standing[1]);
 	free(n->pending);
 	free(n->free_slots);
 	free(n->lineless);
@@ -230,7 +239,7 @@ void naming_user_ready(struct naming *n, struct hostmaps_image *img)
 	const struct image_note *note = img->user;
 
 	if (img->told > 1) {
-		idmap_clear(&n->frames); /* more is known of its addresses: look them up again */
+		frames_forget(n); /* more is known of its addresses: look them up again */
 		lineless_fill(n, img);
 	}
 	if (img->state && !img->index)
@@ -490,6 +499,38 @@ static struct frame_name frame_file(struct naming *n, struct hostmaps_image *img
 		idmap_set(&n->frames, key, frame_name_pack(a));
 	a.image = image;
 	return a;
+}
+
+bool naming_standing(struct naming *n, uint64_t frame, bool leaf, struct frame_name *out)
+{
+	uint64_t generation = hostmaps_generation(n->hm), cached;
+
+	if (n->standing_generation != generation) {
+		n->standing_generation = generation;
+		idmap_clear(&n->standing[0]);
+		idmap_clear(&n->standing[1]);
+	}
+	if (!idmap_get(&n->standing[leaf], frame, &cached))
+		return false;
+	*out = frame_name_unpack(cached);
+	out->image = out->slot;
+	out->slot = SLOT_NONE;
+	return true;
+}
+
+void naming_standing_add(struct naming *n, uint64_t frame, bool leaf,
+			 const struct hostmaps_frame *at, struct frame_name a)
+{
+	struct idmap *known = &n->standing[leaf];
+
+	if (!at->image || !at->image->index || !at->image->state || at->stale ||
+	    at->image->kind == MP_IMAGE_OTHER || at->offset != (frame & FRAME_OFFSET_MASK) ||
+	    (a.why != WHY_NAMED && a.why != WHY_SYMBOL) || a.image >= SLOT_NONE)
+		return;
+	a.slot = a.image; /* no slot of a pending one is needed */
+	if (known->n >= n->o.max_cached)
+		idmap_clear(known);
+	idmap_set(known, frame, frame_name_pack(a));
 }
 
 struct frame_name naming_user(struct naming *n, struct hostmaps_process *p,

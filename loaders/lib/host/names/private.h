@@ -137,6 +137,9 @@ struct naming {
 	struct naming_stat stat;
 
 	struct idmap frames; /* (store image, offset, look) -> frame_name */
+	/* frame of tables -> frame_name, of files whose index is there; by whether it is a leaf */
+	struct idmap standing[2];
+	uint64_t standing_generation; /* of hostmaps */
 	struct pending *pending;
 	size_t n_pending, cap_pending, used_pending;
 	struct pending *lineless; /* named by an index whose lines are still being read */
@@ -183,6 +186,12 @@ void naming_kernel_release(struct naming *n);
 struct frame_name naming_user(struct naming *n, struct hostmaps_process *p,
 			      const struct hostmaps_frame *at, enum look look);
 struct frame_name naming_unknown(struct naming *n);
+/* A frame of tables that stands (hostmaps_frames_stand), if it was named before. `leaf`: of the
+ * stack. */
+bool naming_standing(struct naming *n, uint64_t frame, bool leaf, struct frame_name *out);
+/* naming_user named it as `a`, from `at`: the next time it need not be asked. */
+void naming_standing_add(struct naming *n, uint64_t frame, bool leaf,
+			 const struct hostmaps_frame *at, struct frame_name a);
 void naming_user_ready(struct naming *n, struct hostmaps_image *img);
 void naming_user_tick(struct naming *n);
 void naming_user_forget(struct naming *n);
@@ -212,6 +221,8 @@ void naming_epoch(struct naming *n);
 /* naming_process.c; `ev` NULL: no sample, a known process */
 int naming_process_init(struct naming *n);
 uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev);
+/* Its arguments have come: they go into its row, if it has one. `ctx`: struct naming. */
+void naming_process_learnt(void *ctx, struct hostmaps_process *p);
 /* naming_container.c: the container of a cgroup's path. `p` runs in it now, NULL: maybe no process.
  * Valid until the next call. */
 struct container_entry *naming_container_entry(struct naming *n, const char *cgroup,

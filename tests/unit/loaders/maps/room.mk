@@ -11,3 +11,4 @@ $(eval $(call unit_test,rowsets_test,tests/unit/loaders/maps/publish/rowsets_tes
 $(eval $(call unit_test,rowparts_test,tests/unit/loaders/maps/publish/rowparts_test.c $(addprefix loaders/maps/publish/,rowparts.c rowsets.c arena.c),\
   base,))
 $(eval $(call unit_test,goroutine_offsets_test,tests/unit/loaders/maps/publish/goroutine_offsets_test.c loaders/maps/publish/goroutine_offsets.c,image base,))
+$(eval $(call unit_test,lateargs_test,tests/unit/loaders/maps/world/lateargs_test.c loaders/maps/world/lateargs.c,base,))

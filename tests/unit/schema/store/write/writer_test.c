@@ -141,6 +141,38 @@ STORE_TEST(ids_go_stale_when_memory_is_short_and_nothing_is_lost)
 		20000);
 }
 
+/* The same frames are the same stack, whatever stack came before. */
+STORE_TEST(a_stack_is_the_same_whatever_was_stored_before_it)
+{
+	struct store_writer *w = fixture_writer(*state, 0);
+	struct store_image img = {STORE_IMAGE_ELF, "app", "/app", "", "1-2"};
+	uint32_t f[300], other[3], deep, callers, before;
+
+	for (uint32_t i = 0; i < 300; i++) {
+		struct store_frame fr = {.image = store_image(w, &img), .offset = i + 1};
+
+		f[i] = store_frame(w, &fr);
+	}
+	deep = store_stack(w, f, 300);
+	callers = store_stack(w, f, 7);
+	assert_int_not_equal(callers, deep);
+	memcpy(other, f, sizeof(other));
+	other[2] = f[9];
+	assert_int_not_equal(store_stack(w, other, 3), store_stack(w, f, 3));
+	assert_int_equal(store_stack(w, f, 300), deep);
+	assert_int_equal(store_stack(w, other, 2), store_stack(w, f, 2));
+	assert_int_equal(store_stack(w, f, 7), callers);
+	before = f[6];
+	f[6] = 0; /* left out */
+	assert_int_equal(store_stack(w, f, 7), store_stack(w, f, 6));
+	f[6] = before;
+	assert_int_equal(store_stack(w, f, 7), callers);
+	f[5] = 99999; /* never given out */
+	assert_int_equal(store_stack(w, f, 7), UINT32_MAX);
+	assert_int_equal(store_stack(w, f, 5), store_stack(w, f, 5));
+	fixture_close(w);
+}
+
 STORE_TEST(ids_that_were_never_given_out_are_refused)
 {
 	struct store_writer *w = fixture_writer(*state, 0);

@@ -355,6 +355,73 @@ TEST_WITH(a_forked_child_begins_with_its_parents_tables, set_up, tear_down)
 	assert_string_equal(placed(6, 1, IN(2, 0x180), 105, 110), "/blue");
 }
 
+TEST_WITH(a_fork_has_the_mappings_that_its_parent_had_at_that_time, set_up, tear_down)
+{
+	struct mp_process child = {.tgid = 6,
+				   .start_ns = 60,
+				   .exec_id = 1,
+				   .ppid = 5,
+				   .time_ns = t0 + 100,
+				   .from_tgid = 5,
+				   .from_start_ns = 50,
+				   .from_exec_id = 1};
+	const char *str[] = {"child", "/exe", "args", "/"};
+
+	process(1, 0, "a");
+	image(1, "/red");
+	image(2, "/blue");
+	map(1, 0x1000, 0x2000, 1, 10);
+	tell(MP_PROCESS, &child, str);
+	map(1, 0x1000, 0x2000, 2, 120);
+	assert_string_equal(placed(6, 1, IN(1, 0x180), 105, 130), "/red");
+	assert_string_equal(placed(6, 1, 0x1100 | FRAME_EXACT, 105, 130), "/red");
+	assert_string_equal(placed(5, 1, 0x1100 | FRAME_EXACT, 125, 130), "/blue");
+	child.tgid = 7;
+	child.from_tgid = 99; /* not known here: it has none, until they are sent */
+	tell(MP_PROCESS, &child, str);
+	assert_string_equal(placed(7, 1, 0x1100, 105, 130), "");
+}
+
+static const char *learnt_args;
+
+static void learnt(void *ctx, struct hostmaps_process *p)
+{
+	(void)ctx;
+	learnt_args = p->args;
+}
+
+TEST_WITH(arguments_that_were_asked_for_are_told_also_after_the_end, set_up, tear_down)
+{
+	struct mp_process m = {.tgid = 5,
+			       .start_ns = 50,
+			       .exec_id = 1,
+			       .time_ns = t0,
+			       .flags = MP_PROCESS_ARGS_LATER};
+	struct mp_args args = {.tgid = 5, .start_ns = 50, .exec_id = 1};
+	struct mp_exit end = {.tgid = 5, .start_ns = 50, .time_ns = t0 + 10};
+	struct hostmaps_process *p;
+	uint32_t serial;
+
+	learnt_args = NULL;
+	hostmaps_on_args(hm, learnt, NULL);
+	tell(MP_PROCESS, &m, (const char *[]){"cc", "/bin/cc", "", "/"});
+	p = hostmaps_process(hm, 5, 50, 1);
+	assert_true(p->args_later);
+	assert_string_equal(p->args, "");
+	tell(MP_EXIT, &end, NULL);
+	serial = p->serial;
+	tell(MP_ARGS, &args, (const char *[]){"cc -c x.c"});
+	assert_string_equal(p->args, "cc -c x.c");
+	assert_string_equal(learnt_args, "cc -c x.c");
+	assert_true(p->serial != serial);
+	assert_int_equal(p->to_ns, t0 + 10);
+	assert_false(p->args_later);
+	/* sent again, of another cgroup, by who has not masked them yet */
+	tell(MP_PROCESS, &m, (const char *[]){"cc", "/bin/cc", "", "/x"});
+	assert_string_equal(p->args, "cc -c x.c");
+	assert_false(p->args_later);
+}
+
 TEST_WITH(after_a_loss_a_frame_stands_if_its_mapping_was_told_again, set_up, tear_down)
 {
 	struct mp_lost lost = {.time_ns = t0 + 50, .records = 1};
