@@ -86,7 +86,15 @@ class Loader:
         os.close(write_fd)
         self.fd = read_fd
         bench.ready(self.child, read_fd, "ready")
-        time.sleep(1.2)  # the start has its own figures
+        self.settle()
+
+    def settle(self, seconds=12):
+        """Until it has read what runs: the start has its own figures."""
+        end, calm = time.monotonic() + seconds, 0
+        while calm < 2 and time.monotonic() < end:
+            before = sum(bench.cpu_ns(p) for p in bench.tree(self.child.pid))
+            time.sleep(0.5)
+            calm = calm + 1 if sum(bench.cpu_ns(p) for p in bench.tree(self.child.pid)) - before < 15_000_000 else 0
 
     def __enter__(self):
         return self

@@ -4,8 +4,10 @@
  * the file that an earlier capture kept if there is one; at the first address that the file lacks,
  * all of /proc/kallsyms is read. It is read again when an address outside the kernel's own text has
  * no name (a module was loaded; BPF programs are looked up elsewhere first), after a pause that
- * doubles while nothing new is found; and every ten minutes while frames of modules or BPF programs
- * occur, because others may have replaced these at the same address.
+ * doubles while such an address is not found there either (it was a program that has been unloaded
+ * since), and that keeps reading below a third of a percent of a core; and every ten minutes while
+ * frames of modules or BPF programs occur, because others may have replaced these at the same
+ * address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@
 
 #define PAUSE_MIN_NS (10 * NSEC_PER_SEC)
 #define PAUSE_MAX_NS (600 * NSEC_PER_SEC)
+#define PAUSE_COSTS  300 /* times what the last reading took, at least */
 #define CACHE_MAX    32768
 /* If _text is unknown: x86-64 maps the kernel's text above this, so offsets are at least short. */
 #define TEXT_UNKNOWN 0xffffffff80000000ull
@@ -61,9 +64,11 @@ static int load(struct naming *n, struct kallsyms **fresh)
 static void reload(struct naming *n)
 {
 	struct kallsyms *fresh = NULL;
-	size_t before = n->kallsyms && !n->kallsyms_partial ? kallsyms_count(n->kallsyms) : 0;
+	int64_t began = clock_cpu_ns(), least;
 	int rc = load(n, &fresh);
 
+	least = (clock_cpu_ns() - began) * PAUSE_COSTS;
+	least = least < PAUSE_MIN_NS ? PAUSE_MIN_NS : least;
 	n->kallsyms_read_ns = clock_boot_ns();
 	if (rc) {
 		if (!n->kallsyms_tried)
@@ -71,10 +76,12 @@ static void reload(struct naming *n)
 				 strerror(-rc));
 		n->kallsyms_pause_ns = PAUSE_MAX_NS;
 	} else {
-		n->kallsyms_pause_ns =
-			!n->kallsyms_tried || kallsyms_count(fresh) != before ? PAUSE_MIN_NS :
-			n->kallsyms_pause_ns * 2 < PAUSE_MAX_NS ? n->kallsyms_pause_ns * 2 :
-								  PAUSE_MAX_NS;
+		n->kallsyms_pause_ns *= 2; /* find() takes that back */
+		if (n->kallsyms_pause_ns < least)
+			n->kallsyms_pause_ns = least;
+		if (n->kallsyms_pause_ns > PAUSE_MAX_NS)
+			n->kallsyms_pause_ns = PAUSE_MAX_NS;
+		n->kallsyms_least_ns = least;
 		kallsyms_free(n->kallsyms);
 		n->kallsyms = fresh;
 		n->stat.kernel_hidden = kallsyms_hidden(fresh);
@@ -137,7 +144,10 @@ static bool find(struct naming *n, uint64_t addr, struct kallsyms_symbol *sym)
 	} else {
 		return false;
 	}
-	return n->kallsyms && kallsyms_find(n->kallsyms, addr, sym);
+	if (!n->kallsyms || !kallsyms_find(n->kallsyms, addr, sym))
+		return false;
+	n->kallsyms_pause_ns = n->kallsyms_least_ns;
+	return true;
 }
 
 static struct frame_name unnamed(struct naming *n, uint64_t addr)

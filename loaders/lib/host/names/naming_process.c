@@ -144,6 +144,7 @@ void naming_process_learnt(void *ctx, struct hostmaps_process *p)
 	struct naming *n = ctx;
 	const struct process_note *note = p->user;
 
+	naming_epoch(n);
 	if (naming_has(p) && note->epoch == n->epoch)
 		naming_process(n, p, NULL);
 }

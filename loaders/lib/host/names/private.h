@@ -158,7 +158,7 @@ struct naming {
 	struct kallsyms *kallsyms;
 	bool kallsyms_tried,
 		kallsyms_partial; /* partial: from the kept file; there may be more symbols */
-	int64_t kallsyms_read_ns, kallsyms_pause_ns;
+	int64_t kallsyms_read_ns, kallsyms_pause_ns, kallsyms_least_ns;
 	struct idmap kernel[4];     /* by enum look: address -> frame_name */
 	struct idmap kernel_images; /* hash of the module's name -> store image */
 

@@ -414,6 +414,81 @@ NAMING_TEST(programs_that_were_installed_together_know_each_other)
 	}
 }
 
+/* The frame of the library at `offset`, in a stack with tables that stand. */
+static const char *standing(uint64_t offset)
+{
+	struct sample s = {.ev = {.n_user = 2, .flags = STACK_F_TABLES, .tables_ns = 5},
+			   .addrs = {FRAME_IMAGE | FRAME_EXACT | 7ull << FRAME_OFFSET_BITS | offset,
+				     FRAME_IMAGE | 7ull << FRAME_OFFSET_BITS | 0x1110}};
+
+	s.ev.tgid = proc_a.tgid;
+	s.ev.start_ns = proc_a.start_ns;
+	s.ev.exec_id = proc_a.exec_id;
+	return name_it(&s);
+}
+
+NAMING_TEST(a_frame_that_stands_is_looked_up_once)
+{
+	char first[256];
+	struct naming_stat s;
+	int asked;
+
+	frames_stand = true;
+	make_ready();
+	ready = NULL;
+	snprintf(first, sizeof(first), "%s", standing(0x1010));
+	assert_non_null(strstr(first, "libx.so:one"));
+	asked = owners_asked;
+	assert_int_equal(asked, 2);
+	assert_string_equal(standing(0x1010), first);
+	assert_int_equal(owners_asked, asked);
+	naming_stat(n, &s);
+	assert_int_equal(s.frames, 4);
+	assert_int_equal(s.named, 4);
+	assert_int_equal(s.leaves, 2);
+	frames_stand = false; /* its process changed its mappings meanwhile */
+	standing(0x1010);
+	assert_int_equal(owners_asked, asked + 2);
+	frames_stand = true;
+	generation++; /* a sonde-maps that counts from 1 again */
+	standing(0x1010);
+	assert_int_equal(owners_asked, asked + 4);
+}
+
+NAMING_TEST(a_frame_whose_index_is_pending_is_asked_for_again)
+{
+	frames_stand = true;
+	standing(0x1010);
+	standing(0x1010);
+	assert_int_equal(owners_asked, 4);
+	make_ready();
+	naming_tick(n);
+	assert_non_null(strstr(standing(0x1010), "libx.so:one"));
+	assert_int_equal(owners_asked, 6);
+	standing(0x1010);
+	assert_int_equal(owners_asked, 6);
+}
+
+NAMING_TEST(who_is_stored_is_asked_for_its_arguments)
+{
+	proc_a.args = "";
+	proc_a.args_later = true;
+	assert_int_equal(args_wanted, 0);
+	assert_int_equal(naming_row(n, &proc_a), 1);
+	assert_int_equal(args_wanted, 1);
+	assert_string_equal(processes[1].args, "");
+	proc_a.args = "a --late";
+	proc_a.args_later = false;
+	proc_a.serial++;
+	args_learnt(args_learnt_ctx, &proc_a);
+	assert_int_equal(n_processes, 2); /* the same row again, in the store */
+	assert_string_equal(processes[2].args, "a --late");
+	epoch++;
+	proc_a.serial++;
+	args_learnt(args_learnt_ctx, &proc_a); /* its row went with the old segment */
+	assert_int_equal(n_processes, 2);
+}
+
 NAMING_TEST(hidden_kernel_names_are_told_and_keep_their_offset)
 {
 	char path[] = "/tmp/sonde-hidden-XXXXXX";

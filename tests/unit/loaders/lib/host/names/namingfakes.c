@@ -336,6 +336,42 @@ struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, ui
 		       NULL;
 }
 
+bool frames_stand;
+uint64_t generation = 1;
+int owners_asked, args_wanted;
+void (*args_learnt)(void *ctx, struct hostmaps_process *p);
+void *args_learnt_ctx;
+
+bool hostmaps_frames_stand(const struct hostmaps *hm, const struct hostmaps_process *p,
+			   uint64_t tables_ns, uint64_t time_ns)
+{
+	(void)hm;
+	(void)p;
+	(void)tables_ns;
+	(void)time_ns;
+	return frames_stand;
+}
+
+uint64_t hostmaps_generation(const struct hostmaps *hm)
+{
+	(void)hm;
+	return generation;
+}
+
+void hostmaps_want_args(struct hostmaps *hm, struct hostmaps_process *p)
+{
+	(void)hm;
+	args_wanted += p->args_later;
+}
+
+void hostmaps_on_args(struct hostmaps *hm, void (*learnt)(void *ctx, struct hostmaps_process *p),
+		      void *ctx)
+{
+	(void)hm;
+	args_learnt = learnt;
+	args_learnt_ctx = ctx;
+}
+
 /* Frames of tables lie in the library; with tables of time 1 they are stale. */
 void hostmaps_frame_owner(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame,
 			  uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
@@ -345,6 +381,7 @@ void hostmaps_frame_owner(struct hostmaps *hm, struct hostmaps_process *p, uint6
 	(void)hm;
 	(void)p;
 	(void)time_ns;
+	owners_asked++;
 	*out = (struct hostmaps_frame){.offset = addr, .address = addr, .stale = tables_ns == 1};
 	if (frame & FRAME_IMAGE)
 		*out = (struct hostmaps_frame){.image = &lib,
@@ -384,7 +421,11 @@ int fake_setup(void **state)
 	proc_a.cgroup = "/";
 	proc_a.comm = "a";
 	proc_a.exe = "/bin/a";
+	proc_a.args = "a -x";
+	proc_a.args_later = false;
 	proc_a.serial = 0;
+	frames_stand = false;
+	owners_asked = args_wanted = 0;
 	ready = NULL;
 	ready_after = -1;
 	read_calls = 0;

@@ -56,6 +56,12 @@ extern struct hostmaps_process proc_a;      /* the one that has samples */
 extern struct hostmaps_process *running[8]; /* those that hostmaps_each returns */
 extern size_t n_running;
 extern int read_calls, ready_after;
+extern bool frames_stand;   /* what hostmaps_frames_stand says */
+extern uint64_t generation; /* of hostmaps */
+extern int owners_asked;    /* calls of hostmaps_frame_owner */
+extern int args_wanted;     /* hostmaps_want_args, of processes that lack them */
+extern void (*args_learnt)(void *ctx, struct hostmaps_process *p); /* naming's */
+extern void *args_learnt_ctx;
 /* What sonde-maps says of any container; without a name: nothing. */
 extern struct container_names told;
 extern char kallsyms_path[];
