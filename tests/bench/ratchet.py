@@ -12,7 +12,7 @@ it fails (exit 1). --write records what was found; --repeat N says how far N run
 
     sample-native      sonde-cpu of a C program without frame pointers, 40 frames: the program's run, and the loader a sample
     sample-python      the same of a recursion of Python, with its script frames
-    process            fork, exec and exit of a process that is never sampled: sonde-maps' programs; sonde-maps and sonde-cpu
+    process            fork, exec and exit of a process that is never sampled: a run of each of sonde-maps' programs; sonde-maps and sonde-cpu
     process-host       the same with sonde-host, which has a row of sums of it
     switch             sonde-offcpu's programs at a switch of two processes that hand a byte back and forth; the loader
     http, redis        sonde-l7's programs at a request, both ends on this host; loader and parser
@@ -172,19 +172,23 @@ def spawn():
     subprocess.run([f"{MIX}/spawner", str(PROCESSES / PROCESS_RATE), str(PROCESS_RATE), "/bin/true"], check=True, stdout=subprocess.DEVNULL)
 
 
+def execs_of(ran):
+    """All of this host's: sonde-maps reads those of others, too."""
+    return sum(runs for n, (_, runs) in ran.items() if n.startswith("on_exec"))
+
+
 def process(folder):
     """Nothing is in the capture's scope: no process has a sample."""
     with Loader("cpu", f"{folder}/process", "--comm", "no such command") as loader:
         ran, cpu = watched(loader, spawn, 0.6)
-    execs = sum(runs for n, (_, runs) in ran.items() if n.startswith("on_exec"))
-    return {"process-bpf": total(ran) / execs, "process-user": cpu / execs}
+    steps = [next((ns / runs for n, (ns, runs) in ran.items() if n.startswith(step) and runs), 0) for step in ("on_fork", "on_exec", "on_exit", "on_free")]
+    return {"process-bpf": sum(steps), "process-user": cpu / execs_of(ran)}
 
 
 def process_host(folder):
     with Loader("host", f"{folder}/host") as loader:
         ran, cpu = watched(loader, spawn, 0.6)
-    execs = sum(runs for n, (_, runs) in ran.items() if n.startswith("on_exec"))
-    return {"process-host-user": cpu / execs}
+    return {"process-host-user": cpu / execs_of(ran)}
 
 
 def switch(folder):

@@ -260,7 +260,7 @@ int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int 
 static uint64_t born_at(int64_t born_ns, uint64_t time_ns)
 {
 	return born_ns > (int64_t)time_ns + clock_boot_offset_ns() ? 0 :
-								      (uint64_t)born_ns | FILE_BORN;
+								     (uint64_t)born_ns | FILE_BORN;
 }
 
 static uint64_t born_below(int root_fd, const char *path, uint64_t ino, uint64_t time_ns)

@@ -181,8 +181,8 @@ static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
 	process_set(p, msg);
 	process_add(hm, p);
 	if (m->from_tgid && !hm->no_mappings)
-		hostmaps_inherit(
-			p, process_find(hm, m->from_tgid, m->from_start_ns, m->from_exec_id));
+		hostmaps_inherit(p,
+				 process_find(hm, m->from_tgid, m->from_start_ns, m->from_exec_id));
 }
 
 static void sent_set(struct hostmaps_process *p, const struct mp_exit *m)

@@ -76,7 +76,7 @@ struct hostmaps_process {
 	uint64_t start_ns, from_ns, to_ns; /* to_ns UINT64_MAX: alive */
 	uint64_t cgroup_id, cgroup1_id;
 	const char *comm, *exe, *args, *cgroup; /* never NULL */
-	bool args_later; /* args is "" until hostmaps_want_args */
+	bool args_later;                        /* args is "" until hostmaps_want_args */
 	uint32_t serial;                        /* grows whenever more is known */
 	void *user; /* the caller's, NULL at first; freed with free() when the process is forgotten
 		     */

@@ -155,8 +155,8 @@ uint32_t naming_row(struct naming *n, struct hostmaps_process *p)
 	return naming_process(n, p, NULL);
 }
 
-static uint32_t process_known(struct naming *n, struct hostmaps_process *p,
-			      const struct runtime *r, uint64_t cgroup_id)
+static uint32_t process_known(struct naming *n, struct hostmaps_process *p, const struct runtime *r,
+			      uint64_t cgroup_id)
 {
 	char by_id[PATH_MAX];
 	struct container_entry *c;

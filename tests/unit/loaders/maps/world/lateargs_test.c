@@ -74,4 +74,3 @@ TEST(the_oldest_make_room)
 	assert_non_null(found(&l, 2999, &len));
 	lateargs_release(&l);
 }
-
