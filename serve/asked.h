@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "schema/base/err.h"
-#include "serve/child.h"
+#include "schema/base/limits/child.h"
 
 struct asked_one;
 

@@ -19,7 +19,7 @@
 #include <microhttpd.h>
 
 #include "serve/asked.h"
-#include "serve/child.h"
+#include "schema/base/limits/child.h"
 #include "serve/connections.h"
 #include "serve/gate.h"
 #include "serve/guard.h"

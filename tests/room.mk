@@ -122,6 +122,10 @@ long-serve: all workloads
 long-sums: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_sums.py --durations=5 --junitxml=$(RESULTS)/long-sums.xml
 
+# sonde mcp, asked by the clients that others wrote: PyPI's, and both of npm
+long-mcp: all workloads
+	@$(PYTEST) $(E2E)/query/test_mcp_clients.py -rs --durations=5 --junitxml=$(RESULTS)/long-mcp.xml
+
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
 long-diff: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/long-diff.xml

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""day: questions to a day of 50 million samples (tests/bench/makeday.c): time and peak memory, beside what is to be reached.
+"""day: questions to a day of 50 million samples (tests/bench/makers/makeday.c): time and peak memory, beside what is to be reached.
 
     tests/bench/day.py [--hours N] [--keep DIR] [--rounds N] [--archived] [--write docs/BENCHMARKS.md]
 """

@@ -93,8 +93,8 @@ bench-host: all
 	@$(PYTHON) tests/bench/host.py
 
 # what 14 days of it take, with minutes in place of ten seconds: a generated hour
-OBJECTS += $(B)/obj/tests/bench/makehost.o
-$(B)/tests/makehost: $(B)/obj/tests/bench/makehost.o $(B)/lib/store.a $(B)/lib/base.a
+OBJECTS += $(B)/obj/tests/bench/makers/makehost.o
+$(B)/tests/makehost: $(B)/obj/tests/bench/makers/makehost.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lzstd -lpthread -lm
 .PHONY: bench-minutes
@@ -120,8 +120,8 @@ bench-requests: all
 	@$(PYTHON) tests/bench/requests.py
 
 # a day of 50 million samples: how fast questions are answered from plain rows, and in how much memory
-OBJECTS += $(B)/obj/tests/bench/makeday.o
-$(B)/tests/makeday: $(B)/obj/tests/bench/makeday.o $(B)/lib/store.a $(B)/lib/base.a
+OBJECTS += $(B)/obj/tests/bench/makers/makeday.o
+$(B)/tests/makeday: $(B)/obj/tests/bench/makers/makeday.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lzstd -lpthread -lm
 .PHONY: bench-day
@@ -146,3 +146,12 @@ bench-scrape: all workloads
 .PHONY: bench-serve
 bench-serve: all $(B)/tests/makeday
 	@$(PYTHON) tests/bench/serve.py --days 14 --write docs/BENCHMARKS.md
+
+# days of a large host with five families: what each verb takes
+OBJECTS += $(B)/obj/tests/bench/makers/makescale.o
+$(B)/tests/makescale: $(B)/obj/tests/bench/makers/makescale.o $(B)/lib/store.a $(B)/lib/base.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lsqlite3 -lzstd -lpthread -lm
+.PHONY: bench-scale
+bench-scale: all $(B)/tests/makescale
+	@$(PYTHON) tests/bench/scale.py --write docs/BENCHMARKS.md

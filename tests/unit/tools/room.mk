@@ -22,3 +22,4 @@ $(eval $(call unit_test,childmap_test,tests/unit/tools/fold/childmap_test.c,tool
 $(eval $(call unit_test,diff_series_test,tests/unit/tools/diff/diff_series_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,diff_nodes_test,tests/unit/tools/diff/diff_nodes_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,layers_test,tests/unit/tools/net/layers_test.c,tools base,-lm))
+$(eval $(call unit_test,mcp_test,tests/unit/tools/mcp/mcp_test.c,tools store image base,$(TOOL_LIBS)))

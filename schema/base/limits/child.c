@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/child.h"
+#include "schema/base/limits/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "serve/child.h"
+#include "schema/base/limits/child.h"
 #include "tests/unit/test.h"
 
 #if defined(__SANITIZE_ADDRESS__)

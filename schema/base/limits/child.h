@@ -6,8 +6,8 @@
  * is killed when the client hangs up, when the server ends, when its time is up, and when the
  * thread that waits for it dies. SIGKILL is safe because it only reads.
  */
-#ifndef SONDE_SERVE_CHILD_H
-#define SONDE_SERVE_CHILD_H
+#ifndef SONDE_BASE_CHILD_H
+#define SONDE_BASE_CHILD_H
 
 #include <stdint.h>
 
