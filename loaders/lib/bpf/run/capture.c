@@ -118,6 +118,7 @@ static void tick(struct capture *c)
 {
 	int64_t now = clock_boot_ns();
 
+	capture_vigil_turned(&c->vigil);
 	capture_probes_read(&c->probes, &c->intake);
 	hostmaps_read(c->config.maps);
 	capture_probes_feed(&c->probes, &c->config);
@@ -437,6 +438,7 @@ static int begin(struct capture *c, struct err *e)
 	run_begin(c);
 	capture_ends_watch(&c->ends);
 	capture_books_begin(&c->books);
+	capture_vigil_begin(&c->vigil, &c->config, &c->intake.host);
 	if (o->command)
 		err = command_release(c->config.o->command, o->command[0], e);
 	if (!err)
@@ -465,6 +467,7 @@ static int close_parts(struct capture *c, struct err *e)
 {
 	int err = 0;
 
+	capture_vigil_end(&c->vigil);
 	capture_probes_close(&c->probes);
 	scripts_release(&c->intake.scripts);
 	if (c->config.state)
