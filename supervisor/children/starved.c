@@ -8,6 +8,8 @@
 #include "schema/base/cleanup.h"
 #include "supervisor/limits/load_limit.h"
 
+#define AWAY_NS 5000000000ll /* between two looks: who looks was blocked itself */
+
 static bool text_read(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -49,7 +51,8 @@ int64_t starved_take(struct starved *s, const struct starved_look *l, int64_t si
 		s->before_ns = s->looked_ns ? s->waited_ns : l->waited_ns;
 		s->blocked_ns = 0;
 	}
-	if (l->blocked && s->looked_ns && l->ran_ns == s->ran_ns)
+	if (s->looked_ns &&
+	    ((l->blocked && l->ran_ns == s->ran_ns) || now_ns - s->looked_ns > AWAY_NS))
 		s->blocked_ns += now_ns - (s->looked_ns > since_ns ? s->looked_ns : since_ns);
 	if (!s->looked_ns || !l->runnable || l->ran_ns != s->ran_ns)
 		s->ran_at_ns = now_ns;

@@ -25,7 +25,8 @@ struct starved {
 	int64_t ran_at_ns;          /* the last look that saw it run, or not runnable */
 	int64_t since_ns;           /* what it has waited is counted from here */
 	uint64_t before_ns;         /* waited_ns at that time */
-	int64_t blocked_ns; /* how long it has been blocked since then, as far as looks saw it */
+	int64_t blocked_ns; /* how long it has been blocked since then, as far as looks saw it; time
+			       without a look counts as such */
 };
 
 /* false: it is gone. */
