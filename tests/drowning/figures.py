@@ -5,6 +5,7 @@
 """
 import bisect
 import collections
+import contextlib
 import functools
 import glob
 import json
@@ -12,6 +13,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 
 #: where a stack may begin: the kernel's entries into a program and a thread, and those of Go
 ROOTS = {"_start", "_dl_start_user", "_dl_start", "__clone", "clone", "__clone3", "clone3", "start_thread", "thread_start", "__vfork", "vfork",
@@ -130,9 +132,30 @@ def figures(store, truth, last_s=5):
             "seconds": {s: sums.told()["whole"] for s, sums in sorted(seconds.items())}, "by_pid": by_pid}
 
 
+def hurry():
+    """In a child: who judges does not drown with the host that is judged."""
+    os.setsid()
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, -15)
+        with open("/proc/self/autogroup", "w", encoding="ascii") as f:
+            f.write("-15")
+
+
+def figures_apart(store, truth, last_s=5):
+    """The same, by a process of its own with more weight than the load has."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+        json.dump(truth, f)
+        f.flush()
+        done = subprocess.run([sys.executable, __file__, store, f.name, "--json", str(last_s)], capture_output=True, text=True, check=False, preexec_fn=hurry)
+    assert not done.returncode, done.stderr
+    found = json.loads(done.stdout)
+    found["by_pid"] = collections.Counter({int(pid): n for pid, n in found["by_pid"].items()})
+    return found
+
+
 def perf_counts(data):
     """Samples by pid in a file of `perf record`."""
-    done = subprocess.run(["perf", "script", "-i", data, "-F", "pid"], capture_output=True, text=True, check=True)
+    done = subprocess.run(["perf", "script", "-i", data, "-F", "pid"], capture_output=True, text=True, check=True, preexec_fn=hurry)
     return collections.Counter(int(line) for line in done.stdout.split() if line.isdigit())
 
 
@@ -151,6 +174,9 @@ def shares_apart(ours, theirs, truth, hottest=10):
 def main():
     with open(sys.argv[2], encoding="utf-8") as f:
         truth = json.load(f)
+    if len(sys.argv) > 3:
+        print(json.dumps(figures(sys.argv[1], truth, int(sys.argv[4]))))
+        return
     found = figures(sys.argv[1], truth)
     found.pop("by_pid")
     for key, value in found.items():

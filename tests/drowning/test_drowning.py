@@ -21,12 +21,13 @@ sys.path[:0] = [HERE, *(os.path.join(os.path.dirname(HERE), "e2e", d) for d in (
 
 from conftest import BIN, WORKLOADS, need, need_root, sql_all  # noqa: E402
 from containers import fake_container  # noqa: E402
-from figures import figures, perf_counts, share, shares_apart  # noqa: E402
+from figures import figures_apart, perf_counts, share, shares_apart  # noqa: E402
 from load import JAVA, LIMIT_S, Load, runs, storm, write  # noqa: E402
 from sonded import Sonded, until  # noqa: E402
 
 SECONDS = 12
 AUTOGROUP = "/proc/sys/kernel/sched_autogroup_enabled"
+SERVICE = ("setsid",)  # a session of its own, as `sonde up` and systemd give it
 FAMILIES = ("cpu", "offcpu", "goheap", "host", "scrape", "net", "l7")
 
 
@@ -73,7 +74,7 @@ def new_store():
 
 def sonde(store, *args, timeout=180):
     done = subprocess.run([os.path.join(BIN, "sonde"), *args, "--store", store], capture_output=True, text=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=timeout)
+                          stdin=subprocess.DEVNULL, timeout=timeout, start_new_session=True)
     assert done.returncode == 0, f"{args}: {done.stderr}"
     return done
 
@@ -109,7 +110,7 @@ def test_the_first_seconds_in_a_new_store_are_whole_named_and_true(load, new_sto
     done = sonde(new_store, "record", "-d", f"{SECONDS}s", "--json")
     perf.wait()
     row = json.loads(done.stdout)["rows"][0]
-    found = figures(new_store, load.truth())
+    found = figures_apart(new_store, load.truth())
     apart = shares_apart(found.pop("by_pid"), perf_counts(data), load.truth())
     print(json.dumps(found, indent=1), apart, done.stderr)
     assert row["seen"] == row["samples"] + sum(row["lost"].values())
@@ -153,7 +154,7 @@ def test_all_families_that_the_kernel_gives_record_beside_each_other(load, new_s
     assert {"cpu", "offcpu", "host"} <= set(given)
     done = sonde(new_store, "record", "-d", f"{SECONDS}s", "--families", ",".join(given), "--json")
     rows = {r["family"]: r for r in json.loads(done.stdout)["rows"]}
-    found = figures(new_store, load.truth())
+    found = figures_apart(new_store, load.truth())
     print({f: {k: r[k] for k in ("samples", "seen", "lost", "self_cores")} for f, r in rows.items()}, {k: found[k] for k in ("all", "last")}, done.stderr)
     assert set(rows) == set(given) and all(told_whole(r) for r in rows.values()), rows
     assert all(rows[f]["samples"] for f in given if f not in ("goheap", "scrape")), rows
@@ -191,7 +192,7 @@ def test_a_storm_of_processes_costs_no_other_sample(load, new_store):
         child.kill()
         child.wait()
     row = json.loads(done.stdout)["rows"][0]
-    found = figures(new_store, load.truth())
+    found = figures_apart(new_store, load.truth())
     print(row, {k: found[k] for k in ("all", "last")}, done.stderr)
     assert told_whole(row) and not sum(row["lost"].values()), row
     assert found["all"]["whole"] >= 90 and found["last"]["whole"] >= 97, found
@@ -252,8 +253,8 @@ def test_a_perf_map_of_64_mib_costs_its_own_names_only(load, new_store):
 
 def test_sonded_records_and_a_family_that_is_told_to_stop_ends_with_its_data(load, new_store):
     families = ["cpu", "offcpu", "host", "net"]
-    with Sonded(new_store, "--families", ",".join(families)) as d:
-        time.sleep(40)
+    with Sonded(new_store, "--families", ",".join(families), prefix=SERVICE, limit="50") as d:
+        time.sleep(30)
         services = {s["name"]: s for s in d.ask(do="status")["services"]}
         assert all(s["state"] == "running" and s["starts"] == 1 for s in services.values()), (services, d.said())
         assert not d.ask(do="down", families=["offcpu"]).get("error")
@@ -261,7 +262,7 @@ def test_sonded_records_and_a_family_that_is_told_to_stop_ends_with_its_data(loa
         d.child.terminate()
         d.child.wait(60)
         said = d.said()
-    found = figures(new_store, load.truth(), last_s=20)
+    found = figures_apart(new_store, load.truth(), last_s=20)
     of = {r["family"]: r for r in sql_all(new_store, "SELECT r.family, r.state, r.to_ns, r.from_ns, r.accounted FROM run r")}
     lost = sql_all(new_store, "SELECT family, reason, sum(lost) AS n FROM loss GROUP BY 1, 2")
     print(said, of, lost, {k: found[k] for k in ("all", "last")})
@@ -274,7 +275,7 @@ def test_sonded_records_and_a_family_that_is_told_to_stop_ends_with_its_data(loa
 def test_what_sonded_sheds_is_said_where_the_answer_stands(load, new_store):
     """Its limit of 3 % is too little here. Start-up is no reason; after that each answer says what it lacks."""
     began = time.monotonic()
-    with Sonded(new_store, limit="3", families="cpu") as d:
+    with Sonded(new_store, prefix=SERVICE, limit="3", families="cpu") as d:
         assert until(lambda: d.ask(do="status")["sonded"]["step"] > 0, 150, 1), "it sheds nothing: the load is too small"
         after = time.monotonic() - began
         time.sleep(15)
