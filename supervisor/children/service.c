@@ -443,7 +443,7 @@ static void tell_blocked(struct service *s, int64_t silent_ns)
 	if (!s->told_blocked)
 		log_line(
 			LOG_LEVEL_WARN, s->program,
-			"silent for %.0f s: it waits in the kernel for a disk or a file system that does not answer (state D); not killed, since that would not end the wait. What happens meanwhile is counted. See: sudo cat /proc/%d/stack",
+			"silent for %.0f s: it waits in the kernel, mostly for a disk or a file system that is slow or does not answer (state D); it is given time, since a kill would not end that wait, and what happens meanwhile is counted. See: sudo cat /proc/%d/stack",
 			(double)silent_ns / 1e9, (int)s->pid);
 	s->told_blocked = true;
 }
