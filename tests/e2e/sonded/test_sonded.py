@@ -95,7 +95,9 @@ def test_sondeds_own_session_has_more_weight_and_another_one_does_not(store):
             return f.read().strip().rpartition(" ")[2]
     before = nice("self")
     with Sonded(store, prefix=["setsid"], limit="100") as d:
-        assert nice(d.child.pid) == nice(d.running("cpu")) == "-5", d.said()
+        assert nice(d.child.pid) == nice(d.running("cpu")) == "-10", d.said()
+        # within it no part of sonde takes the CPU from another
+        assert {os.getpriority(os.PRIO_PROCESS, p) for p in d.pids()} == {-5}
     with Sonded(store) as d:
         assert nice(d.child.pid) == nice("self") == before
 
