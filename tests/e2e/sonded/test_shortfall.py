@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sonded made do less, or could not record, is said where the answer stands: which family, since when, why, and what it costs."""
-import ctypes
 import json
 import os
 import re
 import signal
 import subprocess
-import threading
 import time
 
 import pytest
 
 from conftest import BIN, WORKLOADS, need, need_root, sql_all
-from sonded import Sonded, until
+from sonded import Hung, Sonded, until
 from test_losses import burn, disk  # noqa: F401  pylint: disable=unused-import
 
 CLOCK = r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"
@@ -78,34 +76,6 @@ def test_a_range_in_which_sonded_had_stopped_the_family_says_so_instead_of_nothi
         done = subprocess.run([f"{BIN}/sonde", "stacks", "--from", str(begin + 1), "--to", str(begin + 2), "--store", store], capture_output=True,
                               text=True, check=False)
     assert done.returncode == 4 and "family cpu recorded nothing since" in done.stderr and "sonded stopped it" in done.stderr, done
-
-
-class Hung:
-    """A process whose first thread stands still, as in an endless loop or a call that does not return; its other threads go on, and
-    a signal that kills it does."""
-
-    def __init__(self, pid):
-        self.pid, self.stands = pid, threading.Event()
-        self.thread = threading.Thread(target=self.hold)
-        self.thread.start()
-        assert self.stands.wait(10)
-
-    def hold(self):
-        ptrace = ctypes.CDLL(None, use_errno=True).ptrace
-        ptrace.argtypes, seize, interrupt = [ctypes.c_long] * 4, 0x4206, 0x4207
-        assert not ptrace(seize, self.pid, 0, 0) and not ptrace(interrupt, self.pid, 0, 0)
-        os.waitpid(self.pid, 0x40000000)  # __WALL
-        self.stands.set()
-        while True:
-            try:
-                if not os.WIFSTOPPED(os.waitpid(self.pid, 0x40000000)[1]):
-                    return
-            except ChildProcessError:
-                return
-
-
-def seen_at(store):
-    return {r["id"]: (r["accounted"], r["from_ns"], r["to_ns"]) for r in sql_all(store, "SELECT id, accounted, from_ns, to_ns FROM run WHERE family = 'cpu'")}
 
 
 @pytest.mark.long

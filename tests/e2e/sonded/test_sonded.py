@@ -17,7 +17,7 @@ import time
 
 import pytest
 from conftest import BIN, ROOT, WORKLOADS, need, need_root, scale, segments, sql_all
-from sonded import Sonded, alive, until
+from sonded import Hung, Sonded, alive, until
 
 
 @pytest.fixture(autouse=True)
@@ -68,10 +68,11 @@ def test_a_loader_and_sonde_maps_that_are_killed_come_back_and_the_end_is_quick_
 def test_a_loader_that_hangs_is_killed_and_started_again(store):
     with Sonded(store) as d:
         cpu = d.running("cpu")
-        os.kill(cpu, signal.SIGSTOP)
+        hung = Hung(cpu)
         time.sleep(15)
         assert alive(cpu) and d.service("cpu")["state"] == "running"  # it is given its time
-        assert d.running("cpu", other_than=cpu, seconds=15), d.said()
+        assert d.running("cpu", other_than=cpu, seconds=30), d.said()
+        hung.thread.join(10)
         assert not alive(cpu) and "it did not respond and was killed" in d.said()
 
 
@@ -79,11 +80,12 @@ def test_a_loader_that_hangs_is_killed_and_started_again(store):
 def test_a_loader_that_does_not_stop_in_time_is_asked_again_before_it_is_killed(store):
     with Sonded(store) as d:
         cpu = d.running("cpu")
-        os.kill(cpu, signal.SIGSTOP)
+        hung = Hung(cpu)
         d.child.send_signal(signal.SIGTERM)
-        assert until(lambda: "did not stop in time: asked again" in d.said(), 10), d.said()
+        assert until(lambda: "did not stop in time: asked again" in d.said(), 30), d.said()
         assert alive(cpu) and "killed" not in d.said()
-        assert d.child.wait(20) == 0 and not alive(cpu), d.said()
+        assert d.child.wait(30) == 0 and not alive(cpu), d.said()
+        hung.thread.join(10)
         assert d.said().index("asked again") < d.said().index("did not stop in time: killed")
 
 

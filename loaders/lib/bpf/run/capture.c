@@ -47,6 +47,8 @@
 #define LATE_FREQ        99          /* for families without a rate */
 #define LATE_LEAST       (4u << 20)
 #define LATE_MOST        (64u << 20)
+#define RING_EVENTS      (4u << 20)
+#define RING_MOST        (16u << 20)
 
 const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring",  "hold",      "malformed",
 							"store", "throttled", "missed"};
@@ -226,9 +228,12 @@ static void wait_events(struct capture *c)
 
 static uint64_t ring_size(const struct options *o, uint32_t cpus)
 {
-	uint64_t want = o->freq ? (uint64_t)o->freq * cpus * 600 : 4u << 20, size = 256u << 10;
+	/* of events whose number nobody set: on a busy host more come before the loader has its
+	 * turn */
+	uint64_t most = o->apart ? RING_MOST : RING_EVENTS, size = 256u << 10,
+		 want = o->freq ? (uint64_t)o->freq * cpus * 600 : most;
 
-	while (size < want && size < 16u << 20)
+	while (size < want && size < RING_MOST)
 		size *= 2;
 	return size;
 }
