@@ -173,10 +173,11 @@ def test_a_program_of_50_ms_in_a_container_has_its_container(load, new_store):
                 pids.append(child.pid)
                 child.wait()
         with contextlib.ExitStack() as stack:
-            thread = threading.Thread(target=run)
-            stack.callback(thread.join)
+            threads = [threading.Thread(target=run) for _ in range(8)]
+            for thread in threads:
+                stack.callback(thread.join)
+                thread.start()
             stack.callback(over.set)
-            thread.start()
             sonde(new_store, "record", "-d", f"{SECONDS}s", "--families", "cpu,offcpu")
     rows = sql_all(new_store, f"SELECT pid, comm, container_id FROM processes WHERE pid IN ({','.join(map(str, pids))}) AND comm = 'burn-static'")
     print(len(pids), rows)

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "schema/store/files/shedlog.h"
 #include "schema/store/read/reader.h"
 #include "tools/fold/endings.h"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "schema/base/strbuf.h"
-#include "schema/store/files/shedlog.h"
+#include "schema/store/read/reader.h"
 
 struct fold;
 struct selection;

@@ -15,6 +15,7 @@
 
 #include "schema/base/err.h"
 #include "schema/store/files/location.h"
+#include "schema/store/files/shedlog.h"
 #include "schema/store/model/kinds.h"
 #include "schema/store/model/stored.h"
 #include "schema/store/read/hosts.h"
