@@ -448,7 +448,7 @@ static void tell_blocked(struct service *s, int64_t silent_ns)
 	s->told_blocked = true;
 }
 
-/* It could not act: for want of a CPU or of a disk. */
+/* It could not act: it waits for a CPU or for a disk. */
 static void tell_excused(struct service *s, int64_t silent_ns, int64_t waited_ns)
 {
 	if (s->starved.blocked_ns > waited_ns)

@@ -39,9 +39,8 @@ TEST(a_sonded_that_begins_or_ends_ends_the_states_of_all_families)
 {
 	struct shedlog_span *v;
 
-	assert_int_equal(spans("100 cpu hung 0 0\n120 offcpu cpu 4 3\n200 * full 0 0\n", 0, 1000,
-			       &v),
-			 2);
+	assert_int_equal(
+		spans("100 cpu hung 0 0\n120 offcpu cpu 4 3\n200 * full 0 0\n", 0, 1000, &v), 2);
 	assert_true(v[0].to_ns == 200 && v[1].to_ns == 200);
 	free(v);
 }
@@ -65,11 +64,12 @@ TEST(lines_that_make_no_sense_are_skipped)
 {
 	struct shedlog_span *v;
 
-	assert_int_equal(spans("x\n100 cpu\n100 cpu rate 99 49\n100 cpu step 4 3\n100 cpu less 1 2\n"
-			       "100 \x1b[2J rate 1 2\n100 * rate 1 2\n100 cpu rate 1 2 3\n"
-			       "100 cpu rate 49 99",
-			       0, 1000, &v),
-			 0);
+	assert_int_equal(
+		spans("x\n100 cpu\n100 cpu rate 99 49\n100 cpu step 4 3\n100 cpu less 1 2\n"
+		      "100 \x1b[2J rate 1 2\n100 * rate 1 2\n100 cpu rate 1 2 3\n"
+		      "100 cpu rate 49 99",
+		      0, 1000, &v),
+		0);
 	free(v);
 }
 
