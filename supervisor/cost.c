@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
+#include "schema/store/files/shedlog.h"
 #include "supervisor/sup.h"
 #include "supervisor/control/log_lines.h"
 
@@ -162,6 +163,24 @@ static void tell(struct sup *s, const struct cost_step *step)
 		 step->what, detail);
 }
 
+void cost_note(const struct sup *s, const struct service *l)
+{
+	unsigned int i = (unsigned int)(l - s->loader), step = shed_step(&s->shed, i, l->family);
+	uint32_t freq = shed_freq(&s->shed, i, l->family, s->conf.freq);
+	enum shedlog_state state = SHEDLOG_FULL;
+
+	if (l->wanted && s->shed.of[i].stopped_for_memory)
+		state = SHEDLOG_MEMORY;
+	else if (l->wanted && shed_stopped(&s->shed, i, l->family))
+		state = SHEDLOG_CPU;
+	else if (l->wanted && step)
+		state = l->family->has_freq ? SHEDLOG_RATE : SHEDLOG_STEP;
+	if (state == SHEDLOG_RATE)
+		shedlog_add(s->store, clock_utc_ns(), l->name, state, freq, s->conf.freq);
+	else
+		shedlog_add(s->store, clock_utc_ns(), l->name, state, step, l->family->steps);
+}
+
 /* A loader with another rate is restarted; the next turn of the loop reduces, stops or starts the
  * others. */
 static void take_step(struct sup *s, const struct shed_step *step, bool more)
@@ -181,6 +200,7 @@ static void take_step(struct sup *s, const struct shed_step *step, bool more)
 		told.step = shed_step(&s->shed, step->family, l->family);
 	}
 	tell(s, &told);
+	cost_note(s, l);
 	if (!step->stop && l->pid && l->family->has_freq)
 		service_stop(l, SERVICE_STOP_NS);
 }

@@ -22,6 +22,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/store/files/folder.h"
+#include "schema/store/files/shedlog.h"
 #include "schema/store/write/writer.h"
 #include "supervisor/children/leftover.h"
 #include "supervisor/retention/lock.h"
@@ -210,7 +211,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 	bool rules = strcmp(c->value[CONF_INCLUDE].text, s->conf.value[CONF_INCLUDE].text) ||
 		     strcmp(c->value[CONF_EXCLUDE].text, s->conf.value[CONF_EXCLUDE].text);
 	bool all = args || c->segment_age_ns != s->conf.segment_age_ns;
-	bool own[FAMILIES_MAX] = {false};
+	bool own[FAMILIES_MAX] = {false}, was[FAMILIES_MAX] = {false};
 	size_t n = 0;
 
 	for (unsigned int i = 0; i < s->n_loaders; i++)
@@ -219,8 +220,10 @@ void sup_follow(struct sup *s, const struct conf *c)
 	retain_limits(&s->retain, c);
 	sealer_follow(&s->sealer, c->seal, c->segment_age_ns, c->fine_age_ns);
 	all |= budget_before != s->retain.limits.bytes;
-	for (unsigned int i = 0; i < s->n_loaders; i++)
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		was[i] = s->loader[i].wanted;
 		s->loader[i].wanted = false;
+	}
 	families_of(c->value[CONF_FAMILIES].text, out, &n, NULL);
 	for (size_t i = 0; i < n; i++)
 		want(s, out[i]);
@@ -228,6 +231,10 @@ void sup_follow(struct sup *s, const struct conf *c)
 		struct service *l = &s->loader[i];
 		bool other_freq = l->freq && l->freq != shed_freq(&s->shed, i, l->family, c->freq);
 
+		if (was[i] != l->wanted && (l->down || s->shed.of[i].step)) {
+			l->down = SERVICE_UP;
+			cost_note(s, l);
+		}
 		if (l->pid && (!l->wanted || all || other_freq || rules || own[i]))
 			service_stop(
 				l, SERVICE_STOP_NS); /* the next turn restarts one that is wanted */
@@ -267,6 +274,18 @@ int sup_reload(struct sup *s, struct err *e)
 	return 0;
 }
 
+/* Its family records nothing from its last sign of life on, until it is ready again. */
+static void loader_ended(const struct sup *s, struct service *l, int status, uint64_t used_ns)
+{
+	enum service_down before = l->down;
+	int64_t silent = clock_mono_ns() - l->heard_ns;
+
+	service_ended(l, status, used_ns);
+	if (!before && l->down)
+		shedlog_add(s->store, clock_utc_ns() - silent, l->name,
+			    l->down == SERVICE_DOWN_HUNG ? SHEDLOG_HUNG : SHEDLOG_FAILED, 0, 0);
+}
+
 static void ended(struct sup *s, pid_t pid, int status, uint64_t used_ns)
 {
 	if (pid == s->retain.prune.pid) {
@@ -282,7 +301,7 @@ static void ended(struct sup *s, pid_t pid, int status, uint64_t used_ns)
 	} else {
 		for (unsigned int i = 0; i < s->n_loaders; i++)
 			if (pid == s->loader[i].pid)
-				service_ended(&s->loader[i], status, used_ns);
+				loader_ended(s, &s->loader[i], status, used_ns);
 	}
 }
 
@@ -347,8 +366,15 @@ static void start_due(struct sup *s)
 static void watch(struct sup *s)
 {
 	service_watch(&s->maps.service);
-	for (unsigned int i = 0; i < s->n_loaders; i++)
-		service_watch(&s->loader[i]);
+	for (unsigned int i = 0; i < s->n_loaders; i++) {
+		struct service *l = &s->loader[i];
+
+		service_watch(l);
+		if (l->down && l->state == SERVICE_RUNNING) {
+			l->down = SERVICE_UP;
+			cost_note(s, l);
+		}
+	}
 }
 
 /* What keeps a family from recording: its loader, or sonde-maps. */
@@ -648,6 +674,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 	mapsowner_init(&s.maps);
 	rc = open_all(&s, e);
 	if (!rc) {
+		shedlog_add(s.store, clock_utc_ns(), "*", SHEDLOG_FULL, 0, 0);
 		retain_init(&s.retain, s.store, &s.conf);
 		sealer_init(&s.sealer, s.store);
 		sup_follow(&s, &s.conf);
@@ -656,6 +683,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 			turn(&s);
 			wait_and_take(&s);
 		}
+		shedlog_add(s.store, clock_utc_ns(), "*", SHEDLOG_FULL, 0, 0);
 		log_line(LOG_LEVEL_INFO, "sonded", "ended");
 		rc = s.failure.code;
 		if (rc && e)

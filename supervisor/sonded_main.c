@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@
 #include "supervisor/retention/madestore.h"
 #include "supervisor/control/log_lines.h"
 
+#define NICE          (-5)      /* as in the unit */
 #define LOG_BYTES_MAX (1 << 20) /* sonded.log is truncated past this (log_lines.h) */
 
 struct sonded {
@@ -179,6 +181,15 @@ static int64_t patience(void)
 	return text && !quantity_ns(text, &ns) ? ns : LOAD_LIMIT_WHILE_NS;
 }
 
+/* All of sonde alike: loaders that raised their own priority alone would leave sonde-maps, which
+ * makes their tables, without a CPU. */
+static void hurry(void)
+{
+	weight_raise(WEIGHT_DAEMON);
+	if (getpriority(PRIO_PROCESS, 0) == 0 && setpriority(PRIO_PROCESS, 0, NICE))
+		log_debug("cannot raise the priority: %s", strerror(errno));
+}
+
 static int run(struct sonded *d, struct conf *c, struct err *e)
 {
 	struct loop_opts o = {.conf_dir = d->dir,
@@ -202,7 +213,7 @@ static int run(struct sonded *d, struct conf *c, struct err *e)
 			return rc;
 	}
 	if (c->cpu > 0) /* without a limit of its own it takes no more than its share */
-		weight_raise(WEIGHT_DAEMON);
+		hurry();
 	while ((rc = loop_run(&o, e)) == -ESTALE)
 		if (d->background && (rc = log_to_store(d, c, e)))
 			break;

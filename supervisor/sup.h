@@ -75,6 +75,8 @@ void sup_stop(struct sup *s);
 /* cost.c: every ten seconds measures all of sonde; when it has exceeded its limits for a minute
  * (not counting what runs in bursts), it sheds load (load_shed.h). */
 void cost_look(struct sup *s);
+/* Into the store (shedlog.h): what this family does from now on. */
+void cost_note(const struct sup *s, const struct service *l);
 json_t *cost_json(const struct sup *s);
 json_t *cost_steps_json(const struct sup *s);
 /* How many steps are in force because of a limit. */

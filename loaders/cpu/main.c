@@ -203,6 +203,14 @@ static void cpu_tally(void *state, struct family_tally *out)
 		out->slot[k] = sum.slot[k];
 }
 
+static uint64_t cpu_seen(void *state)
+{
+	struct cpu_tally sum;
+
+	percpu_sum(bpf_map__fd(((struct cpu *)state)->skel->maps.tally), &sum, sizeof(sum));
+	return sum.seen;
+}
+
 static void cpu_detach(void *state)
 {
 	struct cpu *cpu = state;
@@ -263,6 +271,7 @@ static const struct family cpu_family = {
 	.period_ns = cpu_period_ns,
 	.clock = cpu_clock,
 	.tally = cpu_tally,
+	.seen = cpu_seen,
 	.detach = cpu_detach,
 	.close = cpu_close,
 	.check = cpu_check,

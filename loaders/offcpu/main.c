@@ -557,6 +557,14 @@ static void offcpu_tally(void *state, struct family_tally *out)
 		tally_add(out, &per_cpu[i]);
 }
 
+static uint64_t offcpu_seen(void *state)
+{
+	struct family_tally sum;
+
+	offcpu_tally(state, &sum);
+	return sum.seen;
+}
+
 static void offcpu_check(struct check *c, uint32_t freq)
 {
 	(void)freq;
@@ -585,6 +593,7 @@ static const struct family offcpu_family = {
 	.period_ns = offcpu_period_ns,
 	.clock = offcpu_clock,
 	.tally = offcpu_tally,
+	.seen = offcpu_seen,
 	.reduce = offcpu_reduce,
 	.detach = offcpu_detach,
 	.close = offcpu_close,

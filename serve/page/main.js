@@ -230,6 +230,9 @@ function mainStart() {
 		if (flame && flame.ok) {
 			const d = flame.data, all = d.cpu_ns === undefined ? d.value : d.cpu_ns, unnamed = d.unnamed_ns === undefined ? d.unnamed_value : d.unnamed_ns;
 			facts.push([lost ? `${formatCount(lost)} ${d.count_unit} shown here were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Nothing shown here was lost.', lost > 0]);
+			facts.push(...d.shed.map((text) => [formatSeen(`${text[0].toUpperCase()}${text.slice(1)}.`), true]));
+			if (d.shed.length)
+				brief.push('sonded recorded less');
 			facts.push(...losses.map((e) => [`At ${wordsClock(e.from_ns)}: ${formatSeen(e.text)}.`, true]));
 			brief.push(all_lost ? `${formatCount(all_lost)} lost` : 'nothing lost');
 			facts.push([all && unnamed ? `${wordsShare(unnamed / all)} is in functions without a name.` : 'Every function has a name.']);
@@ -245,7 +248,7 @@ function mainStart() {
 			brief.push(formatBytes(s.store.bytes));
 		}
 		$('about-brief').textContent = `About what was recorded: ${brief.join(' \u00b7 ')}`;
-		$('about-brief').classList.toggle('warn', Boolean(all_lost || much));
+		$('about-brief').classList.toggle('warn', Boolean(all_lost || much || (flame && flame.ok && flame.data.shed.length)));
 		$('facts').replaceChildren(...facts.map(([text, warn]) => Object.assign(document.createElement('li'), {textContent: text, className: warn ? 'warn' : ''})));
 	}
 	function chips(p) {

@@ -160,7 +160,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 	enter(s, SERVICE_STARTING);
 	s->heard_ns = s->since_ns;
 	s->starved = (struct starved){0};
-	s->told_starved = s->resumed = false;
+	s->told_starved = s->told_blocked = s->told_stuck = s->resumed = false;
 	s->kills = memlimit_kills();
 }
 
@@ -407,6 +407,8 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 		s->kill_ns = 0;
 		return;
 	}
+	if (was_ready)
+		s->down = hung ? SERVICE_DOWN_HUNG : SERVICE_DOWN_FAILED;
 	if (was_ready && clock_mono_ns() - s->ready_ns >= POLICY_HEALTHY_NS)
 		s->failures = 0;
 	if (!s->why[0] && hung)
@@ -436,16 +438,42 @@ static void tell_starved(struct service *s, int64_t silent_ns, int64_t waited_ns
 	s->told_starved |= waited_ns > silent_ns / 2;
 }
 
+static void tell_blocked(struct service *s, int64_t silent_ns)
+{
+	if (!s->told_blocked)
+		log_line(
+			LOG_LEVEL_WARN, s->program,
+			"silent for %.0f s: it waits in the kernel, mostly for a disk or a file system that is slow or does not answer (state D); it is given time, since a kill would not end that wait, and what happens meanwhile is counted. See: sudo cat /proc/%d/stack",
+			(double)silent_ns / 1e9, (int)s->pid);
+	s->told_blocked = true;
+}
+
+/* It could not act: it waits for a CPU or for a disk. */
+static void tell_excused(struct service *s, int64_t silent_ns, int64_t waited_ns)
+{
+	if (s->starved.blocked_ns > waited_ns)
+		tell_blocked(s, silent_ns);
+	else
+		tell_starved(s, silent_ns, waited_ns);
+}
+
+/* Waits for a CPU, and for a disk as long as that may last. */
+static int64_t excused(const struct service *s, int64_t waited_ns)
+{
+	return waited_ns +
+	       (s->starved.blocked_ns <= SERVICE_BLOCKED_NS ? s->starved.blocked_ns : 0);
+}
+
 static void watch_stopping(struct service *s, int64_t now, int64_t waited_ns)
 {
 	int64_t since = s->since_ns;
 
-	switch (policy_judge(now - since, waited_ns, s->kill_ns - since)) {
+	switch (policy_judge(now - since, excused(s, waited_ns), s->kill_ns - since)) {
 	case POLICY_IN_TIME:
 		return;
 	case POLICY_STARVED:
 		if (now - since <= SERVICE_STARVED_NS)
-			return tell_starved(s, now - since, waited_ns);
+			return tell_excused(s, now - since, waited_ns);
 		break;
 	case POLICY_HANGS:
 		break;
@@ -475,23 +503,38 @@ static bool resume(struct service *s, int64_t now)
 	return true;
 }
 
-static void watch_running(struct service *s, int64_t now, int64_t waited_ns, bool stopped)
+/* It was killed, and is still there. */
+static void tell_stuck(struct service *s, const struct starved_look *look)
+{
+	if (!s->told_stuck && look->blocked)
+		log_line(
+			LOG_LEVEL_ERROR, s->program,
+			"did not respond and was killed, but does not end: it waits in the kernel for a disk or a file system that does not answer. %s%s until then. See: sudo cat /proc/%d/stack",
+			s->family ? "Nothing is recorded of family " : "Nothing new is named",
+			s->family ? s->name : "", (int)s->pid);
+	s->told_stuck |= look->blocked;
+}
+
+static void watch_running(struct service *s, int64_t now, int64_t waited_ns,
+			  const struct starved_look *look)
 {
 	bool starting = s->state == SERVICE_STARTING;
 	int64_t silent = now - (starting ? s->since_ns : s->heard_ns);
 
-	switch (policy_judge(silent, waited_ns, starting ? POLICY_SLOW_NS : POLICY_HUNG_NS)) {
+	switch (policy_judge(silent, excused(s, waited_ns),
+			     starting ? POLICY_SLOW_NS : POLICY_HUNG_NS)) {
 	case POLICY_IN_TIME:
 		return;
 	case POLICY_STARVED:
-		return tell_starved(s, silent, waited_ns);
+		return tell_excused(s, silent, waited_ns);
 	case POLICY_HANGS:
 		break;
 	}
-	if (stopped && resume(s, now))
+	if (look->stopped && resume(s, now))
 		return;
-	if (!s->kill_ns)
-		kill(s->pid, SIGKILL);
+	if (s->kill_ns)
+		return tell_stuck(s, look);
+	kill(s->pid, SIGKILL);
 	s->kill_ns = now;
 }
 
@@ -507,7 +550,7 @@ void service_watch(struct service *s)
 	if (s->state == SERVICE_STOPPING)
 		watch_stopping(s, now, waited);
 	else if (s->state == SERVICE_RUNNING || s->state == SERVICE_STARTING)
-		watch_running(s, now, waited, look.stopped);
+		watch_running(s, now, waited, &look);
 }
 
 json_t *service_json(const struct service *s)

@@ -31,6 +31,9 @@ enum service_state {
 };
 const char *service_state_name(enum service_state s);
 
+/* Why it records nothing though it did. */
+enum service_down { SERVICE_UP, SERVICE_DOWN_FAILED, SERVICE_DOWN_HUNG };
+
 struct service {
 	char name[24];                     /* "cpu", "maps" */
 	char program[32];                  /* "sonde-cpu" */
@@ -46,7 +49,10 @@ struct service {
 	int64_t patience_ns;             /* stopping: how long it lasts */
 	bool asked_again;                /* stopping: SIGTERM was sent twice */
 	struct starved starved;          /* how long it has waited for a CPU */
-	bool told_starved;               /* the log has it that this process gets no CPU */
+	bool told_starved;               /* the log has it that this process gets no CPU, */
+	bool told_blocked;               /* that it waits for a disk, */
+	bool told_stuck;                 /* and that it does not end though it was killed */
+	enum service_down down;          /* of a loader; the loop takes it back */
 	uint64_t kills;                  /* memlimit_kills when it was started */
 	bool resumed;                    /* it was stopped by a signal, and told to go on */
 	unsigned int failures;           /* in a row */
@@ -94,6 +100,9 @@ void service_ready(struct service *s);
 #define SERVICE_STOP_NS (5 * NSEC_PER_SEC)
 /* and at most so long if it gets none at all: a stop has to end */
 #define SERVICE_STARVED_NS (30 * NSEC_PER_SEC)
+/* as long may one wait for a disk that does not answer: to kill it would not end that wait either
+ */
+#define SERVICE_BLOCKED_NS (120 * NSEC_PER_SEC)
 /* Asks it to end, asks again after `patience_ns`, and kills it after that time again. A waiting
  * service becomes off; a failed one stays failed. */
 void service_stop(struct service *s, int64_t patience_ns);
@@ -101,9 +110,9 @@ void service_stop(struct service *s, int64_t patience_ns);
 void service_ended(struct service *s, int status, uint64_t used_ns);
 /* CPU time of all processes that ran as this service, BPF programs included. */
 uint64_t service_cpu_ns(const struct service *s);
-/* Kills it if it hangs or is slow to end. Time in which it waited for a CPU does not count. One
- * that was stopped by a signal goes on instead, once: its programs have counted meanwhile, so
- * nothing is lost untold. */
+/* Kills it if it hangs or is slow to end. Time in which it waited for a CPU does not count, nor, up
+ * to SERVICE_BLOCKED_NS, for a disk. One that was stopped by a signal goes on instead, once. In
+ * each case its programs count meanwhile, so nothing is lost untold. */
 void service_watch(struct service *s);
 /* A waiting or failed service becomes off, so that the loop starts it again. */
 void service_try_anew(struct service *s);

@@ -4,7 +4,7 @@
 
     tests/drowning/load.py --busy 60 --seconds 60 --truth FILE
 
-Busy programs of many kinds, each a file that nobody has seen before; forks, writes. Each process has a session of its own, as
+Busy programs of many kinds, each a file that nobody has seen before; forks, writes, a compiler, redis and nginx with clients. Each process has a session of its own, as
 services and terminals have (with autogroup that is a scheduling group). Everything ends with this program, whatever ends it.
 """
 import argparse
@@ -16,6 +16,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -200,11 +201,68 @@ def writer(folder, mib):
             "    os.fsync(f)\n    t += 1\n    time.sleep(max(0, t - time.monotonic()))\n")
 
 
+def compiler(folder):
+    """Compiles one file again and again: what `make` does to a host."""
+    source = write(folder, "again.c", c_source(900, 200))
+    return (f"import subprocess, time\nend = time.monotonic() + {LIMIT_S}\n"
+            "while time.monotonic() < end:\n"
+            f"    subprocess.run(['gcc', '-O2', '-c', '-o', {source + '.o'!r}, {source!r}], check=False)\n")
+
+
+HTTP_CLIENT = """
+import http.client, sys, time
+end = time.monotonic() + {limit}
+while time.monotonic() < end:
+    try:
+        c = http.client.HTTPConnection("127.0.0.1", {port}, timeout=5)
+        for _ in range(100):
+            c.request("GET", "/"); c.getresponse().read(); time.sleep(0.005)
+    except OSError:
+        time.sleep(0.1)
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        for port in range(20000 + os.getpid() % 5000, 32000):
+            with contextlib.suppress(OSError):
+                s.bind(("127.0.0.1", port))
+                return port
+    raise OSError("no free port")
+
+
+def servers(folder):
+    """[(kind, argv)] of redis and nginx, and of a client of each that keeps it busy; each where its program is installed."""
+    rows = []
+    if shutil.which("redis-server") and shutil.which("redis-benchmark"):
+        port = str(free_port())
+        rows.append(("redis", ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]))
+        rows.append(("redis client", ["sh", "-c", f"while :; do redis-benchmark -p {port} -c 4 -n 20000 -q -t get,set; sleep 0.1; done"]))
+    if shutil.which("nginx"):
+        port = free_port()
+        where = "".join(f"{k}_temp_path {folder}/{k}; " for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        conf = write(folder, "nginx.conf", f"daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log; worker_processes 2; events {{}}\n"
+                     f"http {{ access_log off; {where} server {{ listen 127.0.0.1:{port}; root {folder}; location / {{ return 200 'well'; }} }} }}\n")
+        rows.append(("nginx", ["nginx", "-p", folder, "-e", f"{folder}/nginx.log", "-c", conf]))
+        rows.append(("nginx client", [sys.executable, "-c", HTTP_CLIENT.format(limit=LIMIT_S, port=port)]))
+    return rows
+
+
+def storm(rate, seconds):
+    """Processes that fork and execute `rate` times a second, or as often as the host can."""
+    return [sys.executable, "-c",
+            "import os, time\nt = time.monotonic(); end = t + " + str(seconds) + "\n"
+            "while time.monotonic() < end:\n"
+            f"    for i in range({max(1, rate // 20)}):\n"
+            "        os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)\n"
+            "    t += 0.05\n    time.sleep(max(0, t - time.monotonic()))\n"]
+
+
 class Load:
     """The processes: `started` has pid, kind, program, named, script and n of each; used as a context."""
 
-    def __init__(self, busy=60, n_c=20, forks=100, writes=8):
-        self.busy, self.n_c, self.forks, self.writes = busy, n_c, forks, writes
+    def __init__(self, busy=60, n_c=20, forks=100, writes=8, serves=True, compiles=True):
+        self.busy, self.n_c, self.forks, self.writes, self.serves, self.compiles = busy, n_c, forks, writes, serves, compiles
         self.folder, self.children, self.started = tempfile.mkdtemp(prefix="drowning-"), [], []
         os.chmod(self.folder, 0o755)
         self.natives = native_programs(self.folder, n_c)
@@ -225,6 +283,10 @@ class Load:
                 self.start([sys.executable, "-c", forker(self.forks)], kind="forks", named=True, n=None, script=False)
             if self.writes:
                 self.start([sys.executable, "-c", writer(self.folder, self.writes)], kind="writes", named=True, n=None, script=False)
+            if self.compiles:
+                self.start([sys.executable, "-c", compiler(self.folder)], kind="compiles", named=True, n=None, script=False)
+            for kind, argv in servers(self.folder) if self.serves else ():
+                self.start(argv, kind=kind, named=kind.endswith("client"), n=None, script=False)  # Debian strips servers
         except BaseException:
             self.__exit__()
             raise
@@ -248,11 +310,13 @@ def main():
     args.add_argument("--programs", type=int, default=20, help="executables made from C (default 20)")
     args.add_argument("--forks", type=int, default=100, help="processes begun a second (default 100; 0: none)")
     args.add_argument("--writes", type=int, default=8, help="MiB written and synced a second (default 8; 0: none)")
+    args.add_argument("--no-servers", action="store_true", help="without redis, nginx and their clients")
+    args.add_argument("--no-compile", action="store_true", help="without a compiler that runs all the time")
     args.add_argument("--truth", help="file for the JSON; else it is printed")
     a = args.parse_args()
     for s in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(s, lambda *_: sys.exit(130))
-    with Load(a.busy, a.programs, a.forks, a.writes) as load:
+    with Load(a.busy, a.programs, a.forks, a.writes, not a.no_servers, not a.no_compile) as load:
         kinds = {}
         for p in load.started:
             kinds[p["kind"]] = kinds.get(p["kind"], 0) + 1

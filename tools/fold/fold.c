@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "tools/fold/fold_build.h"
@@ -22,6 +23,7 @@
 #include "tools/fold/fold_parts.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/fold/fold_wall.h"
+#include "tools/fold/shortfall.h"
 #include "tools/print/reading.h"
 #include "tools/print/when.h"
 #include "tools/select/select.h"
@@ -158,8 +160,24 @@ int fold_start(struct folding *f, const struct selection *sel, const struct fold
 	return o->slices ? fold_slices_plan(sel, o->slices, f->pub, e) : 0;
 }
 
+/* When sonded made the family of this kind do less. */
+static void add_shed(struct folding *f)
+{
+	const char *family = f->pub->kind->kind == STORE_KIND_CPU ? "cpu" : f->pub->kind->family;
+	cleanup_free struct shedlog_span *v = NULL;
+	size_t n = 0;
+
+	f->pub->asked_from_ns = f->sel->from_ns;
+	f->pub->asked_to_ns = f->sel->to_ns;
+	if (f->always && family)
+		shortfall_read(f->sel, family, &v, &n);
+	for (size_t i = 0; i < n; i++)
+		fold_add_shed(f->b, &v[i]);
+}
+
 bool fold_finish(struct folding *f)
 {
+	add_shed(f);
 	fold_end(f->b);
 	fold_spans_cover(&f->spans, f->pub->slices, f->pub->n_slices);
 	f->pub->covered_ns = fold_spans_length(&f->heard);

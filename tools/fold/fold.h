@@ -117,6 +117,7 @@ struct fold_cell { /* what one thread's stack used in one slice */
 struct fold_loss {
 	const char *reason;
 	uint64_t n;
+	int64_t from_ns, to_ns; /* UTC: when; both 0: not known */
 };
 
 struct fold {
@@ -138,8 +139,11 @@ struct fold {
 	size_t n_cells; /* in order of segment and slice; only if asked for */
 	struct fold_loss *losses;
 	size_t n_losses;
-	struct endings endings; /* of the window's minutes, all processes */
-	int64_t from_ns, to_ns; /* what the data spans within the window */
+	struct shedlog_span *shed; /* when the families of this kind did less, or nothing */
+	size_t n_shed;
+	int64_t asked_from_ns, asked_to_ns; /* the window; not of imports */
+	struct endings endings;             /* of the window's minutes, all processes */
+	int64_t from_ns, to_ns;             /* what the data spans within the window */
 	uint64_t covered_ns; /* of that, while its runs recorded: what cores are reckoned over; 0:
 				all of it */
 	const struct store_kind_info *kind;

@@ -350,17 +350,34 @@ void fold_add_cell(struct fold_build *b, const struct fold_cell *cell)
 	b->pub.cells[b->pub.n_cells++] = *cell;
 }
 
-void fold_add_loss(struct fold_build *b, const char *reason, uint64_t n)
+static void loss_merge(struct fold_loss *into, const struct fold_loss *l)
 {
-	reason = fold_text(b, reason);
+	into->n += l->n;
+	if (l->from_ns && (!into->from_ns || l->from_ns < into->from_ns))
+		into->from_ns = l->from_ns;
+	if (l->to_ns > into->to_ns)
+		into->to_ns = l->to_ns;
+}
+
+void fold_add_loss(struct fold_build *b, const struct fold_loss *l)
+{
+	const char *reason = fold_text(b, l->reason);
+
 	for (size_t i = 0; i < b->pub.n_losses; i++) {
 		if (b->pub.losses[i].reason == reason) {
-			b->pub.losses[i].n += n;
+			loss_merge(&b->pub.losses[i], l);
 			return;
 		}
 	}
 	mem_grow(b->pub.losses, b->pub.n_losses, b->cap_losses);
-	b->pub.losses[b->pub.n_losses++] = (struct fold_loss){.reason = reason, .n = n};
+	b->pub.losses[b->pub.n_losses] = *l;
+	b->pub.losses[b->pub.n_losses++].reason = reason;
+}
+
+void fold_add_shed(struct fold_build *b, const struct shedlog_span *s)
+{
+	mem_grow(b->pub.shed, b->pub.n_shed, b->cap_shed);
+	b->pub.shed[b->pub.n_shed++] = *s;
 }
 
 /* Modules that hold Go's runtime are Go. */
@@ -439,6 +456,7 @@ void fold_free(struct fold *pub)
 	free(pub->slices);
 	free(pub->cells);
 	free(pub->losses);
+	free(pub->shed);
 	endings_release(&pub->endings);
 	free(b);
 }

@@ -17,7 +17,8 @@
 
 struct fold_build {
 	struct fold pub; /* first: fold_free finds the rest by it */
-	size_t cap_frames, cap_nodes, cap_processes, cap_leaves, cap_with, cap_cells, cap_losses;
+	size_t cap_frames, cap_nodes, cap_processes, cap_leaves, cap_with, cap_cells, cap_losses,
+		cap_shed;
 	struct idmap frame_of, process_of, text_of; /* content hash -> index */
 	struct childmap children;                   /* of nodes, by frame */
 	size_t n_told;                              /* nodes that are there */
@@ -67,6 +68,8 @@ void fold_add_leaf_with(struct fold_build *b, const struct fold_leaf *leaf,
 void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *leaf,
 		     const struct fold_with *with);
 void fold_add_cell(struct fold_build *b, const struct fold_cell *cell);
-void fold_add_loss(struct fold_build *b, const char *reason, uint64_t n);
+/* Sums by reason; `l->reason` is copied. */
+void fold_add_loss(struct fold_build *b, const struct fold_loss *l);
+void fold_add_shed(struct fold_build *b, const struct shedlog_span *s);
 
 #endif

@@ -81,6 +81,8 @@ struct fold *fold_join(const struct fold *base, double scale, const struct fold 
 	b->pub.unit = f->unit;
 	b->pub.from_ns = f->from_ns;
 	b->pub.to_ns = f->to_ns;
+	b->pub.asked_from_ns = f->asked_from_ns;
+	b->pub.asked_to_ns = f->asked_to_ns;
 	b->pub.covered_ns = f->covered_ns;
 	b->pub.period_ns = f->period_ns;
 	b->pub.cpus = f->cpus;
@@ -90,6 +92,8 @@ struct fold *fold_join(const struct fold *base, double scale, const struct fold 
 	b->pub.host = fold_text(b, f->host);
 	b->pub.kernel = fold_text(b, f->kernel);
 	for (size_t i = 0; i < f->n_losses; i++)
-		fold_add_loss(b, f->losses[i].reason, f->losses[i].n);
+		fold_add_loss(b, &f->losses[i]);
+	for (size_t i = 0; i < f->n_shed; i++)
+		fold_add_shed(b, &f->shed[i]);
 	return fold_end(b);
 }

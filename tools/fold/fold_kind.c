@@ -3,14 +3,17 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
+#include "schema/base/mem.h"
 #include "schema/base/units.h"
 #include "tools/fold/fold_wall.h"
+#include "tools/fold/shortfall.h"
 #include "tools/print/when.h"
 #include "tools/select/word.h"
 
@@ -263,6 +266,43 @@ static bool others_there(const struct selection *sel, struct err *e)
 	return true;
 }
 
+struct first {
+	char *sentence; /* the caller's */
+};
+
+static void first_take(void *ctx, const char *sentence)
+{
+	struct first *first = ctx;
+
+	if (!first->sentence)
+		first->sentence = mem_strdup(sentence);
+}
+
+/* sonded had stopped that family, or its loader had failed: said as the reason. */
+static bool nothing_shed(const struct selection *sel, const struct store_kind_info *kind,
+			 struct err *e)
+{
+	const char *family = kind->kind == STORE_KIND_CPU ? "cpu" : kind->family;
+	cleanup_free struct shedlog_span *v = NULL;
+	struct first first = {0};
+	size_t n = 0;
+
+	if (!family || sel->rec)
+		return false;
+	shortfall_read(sel, family, &v, &n);
+	while (n && (v[n - 1].state == SHEDLOG_RATE || v[n - 1].state == SHEDLOG_STEP))
+		n--; /* it recorded then */
+	shortfall_sheds(v, n, sel->from_ns, sel->to_ns, first_take, &first);
+	if (!first.sentence)
+		return false;
+	err_set(e, -ENODATA, EXIT_NOTHING, "nothing of kind %s in %s: %s", kind->name, sel->range,
+		first.sentence);
+	err_fix(e, "sonde status (what is there)    sudo sonde record --families %s -d 10s",
+		family);
+	free(first.sentence);
+	return true;
+}
+
 int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *e)
 {
 	struct strbuf near cleanup_strbuf = STRBUF_INIT;
@@ -277,6 +317,8 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 		err_fix(e, "sonde ps (who ran then)");
 		return -ENODATA;
 	}
+	if (nothing_shed(sel, store_kind_info(kind), e))
+		return -ENODATA;
 	if (kind != STORE_KIND_CPU)
 		return nothing_else(sel, store_kind_info(kind), there, e);
 	self = !narrow && fold_only_self(sel);

@@ -26,6 +26,7 @@ struct folding {
 	const struct selection *sel;
 	struct fold_opts opts;
 	uint64_t found_self_n;
+	bool always; /* something of it is of a recording without an end, which sonded may slow */
 
 	/* of the segment at hand */
 	struct store_segment *seg;

@@ -197,12 +197,26 @@ static bool run_is_asked(const struct folding *f, int64_t run)
 	return !kinds || kinds & 1u << f->pub->kind->kind;
 }
 
+/* With such buckets sonded records (loaders/lib/bpf/family.h: FAMILY_ALWAYS_S); archives have
+ * longer ones. */
+#define ALWAYS_S 10
+
+static void note_always(struct folding *f)
+{
+	for (size_t i = 1; i < f->dict->n_runs && !f->always; i++) {
+		const struct store_run_row *r = &f->dict->runs[i];
+
+		f->always = r->present && r->bucket_s >= ALWAYS_S && run_is_asked(f, (int64_t)i) &&
+			    r->from_ns < f->sel->to_ns && r->to_ns > f->sel->from_ns;
+	}
+}
+
 static int add_loss(void *ctx, const struct store_loss_row *l)
 {
 	struct folding *f = ctx;
 
 	if (run_is_asked(f, l->run))
-		fold_add_loss(f->b, l->reason, l->n);
+		fold_add_loss(f->b, &(struct fold_loss){l->reason, l->n, l->from_ns, l->to_ns});
 	return 0;
 }
 
@@ -246,6 +260,7 @@ static int sum_run(struct folding *f, int64_t run, struct err *e)
 		q.kind = f->pub->kind->with;
 		rc = store_totals(f->seg, &q, add_total, f, e);
 	}
+	note_always(f);
 	if (rc == 0)
 		rc = store_losses(f->seg, f->sel->from_ns, f->sel->to_ns, add_loss, f, e);
 	if (rc == 0 && f->pub->kind->kind == STORE_KIND_CPU)

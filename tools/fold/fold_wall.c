@@ -326,8 +326,8 @@ static void facts_take(struct wall *w)
 {
 	struct fold *pub = &w->b->pub;
 
-	pub->from_ns = w->sel->from_ns;
-	pub->to_ns = w->sel->to_ns;
+	pub->from_ns = pub->asked_from_ns = w->sel->from_ns;
+	pub->to_ns = pub->asked_to_ns = w->sel->to_ns;
 	pub->covered_ns = (uint64_t)(pub->to_ns - pub->from_ns);
 	for (int i = SHAPES; i-- > 0;) {
 		const struct fold *f = w->shape[i].f;
@@ -343,7 +343,9 @@ static void facts_take(struct wall *w)
 		pub->kernel = fold_text(w->b, f->kernel);
 		/* of waits and of the run queue: the same */
 		for (size_t k = 0; k < f->n_losses && i != SHAPE_READY; k++)
-			fold_add_loss(w->b, f->losses[k].reason, f->losses[k].n);
+			fold_add_loss(w->b, &f->losses[k]);
+		for (size_t k = 0; k < f->n_shed && i != SHAPE_READY; k++)
+			fold_add_shed(w->b, &f->shed[k]);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "schema/base/runtimes.h"
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/fold/shortfall.h"
 #include "tools/print/json.h"
 
 static const char *const ORIGIN[] = {
@@ -71,8 +72,24 @@ static json_t *losses_of(const struct fold *f)
 
 		json_object_set_new(o, "reason", json_text(f->losses[i].reason));
 		set_number(o, "n", f->losses[i].n);
+		json_set_time(o, "from", f->losses[i].from_ns);
+		json_set_time(o, "to", f->losses[i].to_ns);
 		json_array_append_new(a, o);
 	}
+	return a;
+}
+
+static void lack_add(void *ctx, const char *sentence)
+{
+	json_array_append_new(ctx, json_text(sentence));
+}
+
+/* Sentences. */
+static json_t *shed_of(const struct fold *f)
+{
+	json_t *a = json_array();
+
+	shortfall_shed(f, lack_add, a);
 	return a;
 }
 
@@ -98,6 +115,7 @@ int flame_json_write(const struct fold *f, size_t max_nodes, FILE *out)
 	set_number(j, cpu ? "unnamed_ns" : "unnamed_value", f->frames_unnamed_ns);
 	set_number(j, "elided", nodes.t.elided);
 	json_object_set_new(j, "losses", losses_of(f));
+	json_object_set_new(j, "shed", shed_of(f));
 	rc = json_print_rows(j, out, nodes.t.n_nodes, node_row, &nodes);
 	flame_tree_release(&nodes.t);
 	return rc;

@@ -267,8 +267,10 @@ static void read_scope(struct reading *r, const json_t *root)
 		if (!strcmp(text_of(r, json_object_get(p, "unit")), unit))
 			scope_profile(r, p);
 		else
-			fold_add_loss(r->b, "another unit",
-				      json_array_size(json_object_get(p, "samples")));
+			fold_add_loss(r->b,
+				      &(struct fold_loss){
+					      .reason = "another unit",
+					      .n = json_array_size(json_object_get(p, "samples"))});
 	}
 	if (f->unit == STORE_SAMPLES)
 		reduce(f);

@@ -566,7 +566,8 @@ static void note_left_out(struct reading *r)
 		if (r->o->event ? is_named(r->events[i].name, r->o->event) : i == 0)
 			continue;
 		strbuf_add(&s, r->events[i].name.at, r->events[i].name.len);
-		fold_add_loss(r->b, fold_text(r->b, strbuf_str(&s)), r->events[i].n);
+		fold_add_loss(r->b,
+			      &(struct fold_loss){.reason = strbuf_str(&s), .n = r->events[i].n});
 	}
 }
 

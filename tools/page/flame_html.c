@@ -13,6 +13,7 @@
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/ranking/top.h"
+#include "tools/fold/shortfall.h"
 #include "tools/page/flame_pack.h"
 #include "tools/page/page_fill.h"
 #include "tools/print/term.h"
@@ -74,6 +75,8 @@ static void brief_make(const struct flame_page *p, struct strbuf *s)
 		    store_unit_name(f->kind->unit_n));
 	if (lost_of(f))
 		strbuf_addf(s, " · <b>%s lost</b>", units_count(lost_of(f), n, sizeof(n)));
+	if (f->n_shed)
+		strbuf_addstr(s, " · <b>sonded recorded less then</b>");
 	if (*p->filters) {
 		strbuf_addstr(s, " · only ");
 		page_add_text(s, p->filters);
@@ -186,6 +189,15 @@ static void fact_unnamed(const struct fold *f, struct strbuf *s)
 	strbuf_addstr(s, "</li>\n");
 }
 
+static void shed_add(void *ctx, const char *sentence)
+{
+	struct strbuf *s = ctx;
+
+	strbuf_addstr(s, "<li class=\"warn\">");
+	page_add_text(s, sentence);
+	strbuf_addstr(s, "</li>\n");
+}
+
 static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 {
 	const struct fold *f = p->folds[0];
@@ -195,11 +207,21 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	strbuf_addf(s, "<li%s>%s lost", lost ? " class=\"warn\"" : "",
 		    units_count(lost, n, sizeof(n)));
 	for (size_t i = 0; lost && i < f->n_losses; i++) {
+		const struct fold_loss *l = &f->losses[i];
+		const char *words = shortfall_reason(l->reason);
+		char from[32], to[32];
+
 		strbuf_addstr(s, i ? ", " : " (");
-		page_add_text(s, f->losses[i].reason);
-		strbuf_addf(s, " %s", units_count(f->losses[i].n, n, sizeof(n)));
+		page_add_text(s, l->reason);
+		strbuf_addf(s, " %s", units_count(l->n, n, sizeof(n)));
+		if (*words)
+			strbuf_addf(s, ": %s", words);
+		if (l->from_ns)
+			strbuf_addf(s, ", %s to %s", when_utc(l->from_ns, from, sizeof(from)),
+				    when_utc(l->to_ns, to, sizeof(to)));
 	}
 	strbuf_addstr(s, lost ? ")</li>\n" : "</li>\n");
+	shortfall_shed(f, shed_add, s);
 	fact_unnamed(f, s);
 	if (f->own.cpu_ns + f->own.edges_ns && fold_is_cores(f))
 		strbuf_addf(

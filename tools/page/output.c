@@ -6,6 +6,7 @@
 
 #include "schema/base/array.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/fold/shortfall.h"
 #include "tools/formats/flame_json.h"
 #include "tools/formats/folded.h"
 #include "tools/formats/perfscript.h"
@@ -108,6 +109,8 @@ static int html_write(const struct selection *sel, const struct fold_opts *asked
 
 	page.folds = (const struct fold *const *)folds.fold;
 	page.n_folds = folds.n;
+	if (!ret && look->lacks)
+		shortfall_add(folds.fold[0], look->lacks);
 	if (!ret)
 		ret = flame_html_write(&page, out, e);
 	page_folds_release(&folds);
@@ -166,6 +169,8 @@ int output_write(enum output_form form, const struct selection *sel, const struc
 		ret = fold_make(sel, &opts, &f, e);
 	if (ret)
 		return ret;
+	if (look->lacks)
+		shortfall_add(f, look->lacks);
 	print_form(form, sel, f, look, out);
 	fold_free(f);
 	return ret;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "schema/base/err.h"
+#include "schema/base/strbuf.h"
 #include "tools/fold/fold.h"
 #include "tools/select/select.h"
 
@@ -28,6 +29,8 @@ struct output_look {            /* appearance; all zero: defaults */
 			      then process */
 	unsigned width;    /* width of an .svg, in pixels (svg_width_of) */
 	size_t nodes;      /* for JSON: at most this many frames, the largest; 0: all */
+	struct strbuf *lacks; /* gets what the answer lacks, a line each (tools/fold/shortfall.h);
+				 NULL: nothing does */
 };
 
 /* Chooses by suffix: .html .htm, .svg, .folded .collapsed, .pb.gz .pprof, .perf, .speedscope.json,

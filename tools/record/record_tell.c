@@ -14,6 +14,7 @@
 #include "schema/store/read/reader.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/fold/shortfall.h"
 #include "tools/print/json.h"
 #include "tools/record/hottest.h"
 #include "tools/record/record.h"
@@ -181,6 +182,29 @@ static void say_sums(const struct record *r, const char *rec, const struct fold 
 		units_seconds(record_sum(r, 'd', "edges_cpu_s"), edges, sizeof(edges)));
 }
 
+/* Of each family that lost some: how much, and why. */
+static void say_lost(const struct record *r)
+{
+	for (size_t i = 0; i < r->loaders.n; i++) {
+		const struct loader *l = &r->loaders.v[i];
+		const char *reason;
+		char n[UNITS_MAX];
+		json_t *lost;
+
+		json_object_foreach (json_object_get(l->done, "lost"), reason, lost) {
+			const char *words = shortfall_reason(reason);
+
+			if (json_number_value(lost) > 0)
+				fprintf(stderr, "  %s: %s %ss were lost: %s%s%s%s\n",
+					l->family->name,
+					units_count((uint64_t)json_number_value(lost), n,
+						    sizeof(n)),
+					l->family->event, reason, *words ? " (" : "", words,
+					*words ? ")" : "");
+		}
+	}
+}
+
 static void say_done(struct record *r)
 {
 	const struct fold_opts opts = {.kind = STORE_KIND_CPU, .leaves = true};
@@ -196,6 +220,7 @@ static void say_done(struct record *r)
 	if (r->rec && !select_new(&args, r->call->store, NULL, 0, true, &sel, NULL))
 		only_self = fold_make(sel, &opts, &f, NULL) && fold_only_self(sel);
 	say_sums(r, rec, f);
+	say_lost(r);
 	if (f) {
 		hottest = hottest_print(f, stderr);
 		unnamed_print(f, stderr);

@@ -18,6 +18,7 @@
 struct status_loss {
 	char *reason;
 	uint64_t n;
+	int64_t from_ns, to_ns; /* UTC: when; both 0: not known */
 };
 
 /* A program that its family does not record, and why. */

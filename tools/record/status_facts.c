@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/store/read/reader.h"
 #include "tools/record/recorder.h"
@@ -24,6 +25,19 @@ static void facts_lose(struct status_facts *f, const char *reason, uint64_t n)
 	}
 	mem_grow(f->losses, f->n_losses, f->cap_losses);
 	f->losses[f->n_losses++] = (struct status_loss){.reason = mem_strdup(reason), .n = n};
+}
+
+static void facts_lost_at(struct status_facts *f, const char *reason, int64_t from_ns,
+			  int64_t to_ns)
+{
+	for (size_t i = 0; i < f->n_losses; i++) {
+		struct status_loss *l = &f->losses[i];
+
+		if (strcmp(l->reason, reason))
+			continue;
+		l->from_ns = l->from_ns && l->from_ns < from_ns ? l->from_ns : from_ns;
+		l->to_ns = l->to_ns > to_ns ? l->to_ns : to_ns;
+	}
 }
 
 static int refused(sqlite3 *db, int rc, struct err *e)
@@ -145,6 +159,28 @@ static int add_losses_and_memory(struct status_facts *f, sqlite3 *db, int64_t to
 		       token, &f->private_bytes, &f->map_bytes, e);
 }
 
+/* When: of the rows, which are few. */
+static int add_loss_times(struct status_facts *f, sqlite3 *db, int64_t token, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc =
+		f->n_losses ?
+			ask(db,
+			    "SELECT l.reason, min(l.ts) + t0.value, max(l.ts + r.bucket_s) + t0.value"
+			    " FROM loss_row l JOIN meta t0 ON t0.key = 't0' JOIN run r ON r.id = l.run"
+			    " WHERE l.run IN " ITS " GROUP BY 1",
+			    token, &st, e) :
+			-ENODATA;
+
+	if (rc < 0)
+		return rc == -ENODATA ? 0 : rc;
+	while (sqlite3_step(st) == SQLITE_ROW)
+		facts_lost_at(f, (const char *)sqlite3_column_text(st, 0),
+			      sqlite3_column_int64(st, 1) * NSEC_PER_SEC,
+			      sqlite3_column_int64(st, 2) * NSEC_PER_SEC);
+	return told(db, st, e);
+}
+
 /* What its family has as the note "refused" of a process that is there still. */
 static int add_refused(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)
 {
@@ -206,6 +242,8 @@ static int add_part(struct part *p, struct store_segment *s, int64_t token, bool
 		rc = add_newest(p, s, e);
 	if (rc == 0)
 		rc = add_losses_and_memory(p->f, store_segment_tables(s), token, e);
+	if (rc == 0)
+		rc = add_loss_times(p->f, store_segment_tables(s), token, e);
 	if (rc == 0)
 		rc = store_own_cost_of(s, token, &p->f->own, e);
 	return rc ? rc : store_endings(s, 0, INT64_MAX, 0, add_its_ending, p, e);

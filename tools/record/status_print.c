@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
+#include "tools/fold/shortfall.h"
 #include "tools/print/json.h"
 #include "tools/print/table.h"
 #include "tools/print/term.h"
@@ -94,6 +96,31 @@ static json_t *facts_json(const struct status_facts *f)
 	return row;
 }
 
+static void shed_print(void *ctx, const char *sentence)
+{
+	(void)ctx;
+	term_printf(stdout, "note: %s\n", sentence);
+}
+
+static void shed_json(void *ctx, const char *sentence)
+{
+	json_array_append_new(ctx, json_text(sentence));
+}
+
+/* What sonded made do less since the oldest of these recordings began. */
+static void say_shed(const char *store, const struct status_facts *f, size_t n,
+		     shortfall_take *take, void *ctx)
+{
+	cleanup_free struct shedlog_span *v = NULL;
+	int64_t from = INT64_MAX;
+	size_t n_spans;
+
+	for (size_t i = 0; i < n; i++)
+		from = f[i].rec->from_ns < from ? f[i].rec->from_ns : from;
+	shedlog_read(store, from, INT64_MAX, &v, &n_spans);
+	shortfall_sheds(v, n_spans, from, clock_utc_ns(), take, ctx);
+}
+
 int status_print_json(const char *store, const struct status_store *s, const struct status_facts *f,
 		      size_t n, json_t *daemon)
 {
@@ -110,6 +137,7 @@ int status_print_json(const char *store, const struct status_store *s, const str
 	json_object_set_new(envelope, "sonded", daemon ? json_incref(daemon) : json_null());
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json_rows(envelope), facts_json(&f[i]));
+	say_shed(store, f, n, shed_json, json_object_get(envelope, "warnings"));
 	return json_print(envelope, stdout, 0);
 }
 
@@ -151,37 +179,23 @@ static void add_options(struct strbuf *out, const char *options)
 	strbuf_addstr(out, last + strspn(last, "0123456789"));
 }
 
-/* Why something was lost, in words; "" where the reason is the word. */
-static const char *loss_words(const char *reason)
-{
-	static const struct {
-		const char *reason, *words;
-	} all[] = {
-		{"ring", "more came at once than the loader could read"},
-		{"hold", "more samples waited for their mappings than there is room for"},
-		{"malformed", "records that the loader does not know"},
-		{"store", "the disk was full or too slow"},
-		{"throttled", "the kernel held samples back"},
-		{"missed", "the kernel left out runs of a program, since one had not ended"},
-		{"maps", "mapping events were lost: mappings were read again"},
-		{"killed", "lost when a program was killed"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (!strcmp(all[i].reason, reason))
-			return all[i].words;
-	return "";
-}
-
 static void print_losses(const struct status_facts *f)
 {
-	for (size_t k = 0; k < f->n_losses; k++) {
-		const char *reason = f->losses[k].reason, *words = loss_words(reason);
+	int64_t now = clock_utc_ns();
 
-		if (f->losses[k].n)
-			printf("lost in rec %lld: %llu, reason %s%s%s\n", (long long)f->rec->number,
-			       (unsigned long long)f->losses[k].n, reason, *words ? ": " : "",
-			       words);
+	for (size_t k = 0; k < f->n_losses; k++) {
+		const struct status_loss *l = &f->losses[k];
+		const char *words = shortfall_reason(l->reason);
+		char from[32], to[32];
+
+		if (!l->n)
+			continue;
+		printf("lost in rec %lld: %llu, reason %s%s%s", (long long)f->rec->number,
+		       (unsigned long long)l->n, l->reason, *words ? ": " : "", words);
+		if (l->from_ns)
+			printf(", %s to %s", when_local(l->from_ns, now, from, sizeof(from)),
+			       when_local(l->to_ns, now, to, sizeof(to)));
+		putchar('\n');
 	}
 }
 
@@ -277,6 +291,7 @@ void status_print(const char *store, const struct status_store *s, const struct 
 		       s->aside[i], store, s->aside[i]);
 	putchar('\n');
 	print_recordings(f, n);
+	say_shed(store, f, n, shed_print, NULL);
 	print_refused(f, n);
 	if (n)
 		print_cut_short(&f[0]);

@@ -172,7 +172,8 @@ static int capture_do(struct session *s, struct err *e)
 		err = preflight_limits(e);
 	if (!err && s->family->needs)
 		err = s->family->needs(e);
-	if (!err && preflight_lacks(s->lacks, sizeof(s->lacks), &s->lacks_fix))
+	if (!err &&
+	    preflight_lacks(s->family->ring_fd != NULL, s->lacks, sizeof(s->lacks), &s->lacks_fix))
 		log_warn("%s", s->lacks);
 	if (!err && s->options.command)
 		err = command_start(&s->command, s->options.command, e);

@@ -174,6 +174,9 @@ struct family {
 	/* What drives it, for people: "cycles", "cpu-clock". NULL: its name says it. */
 	const char *(*clock)(void *state);
 	void (*tally)(void *state, struct family_tally *t); /* NULL: it loses and counts nothing */
+	/* Of the tally, `seen` alone: called from another thread while the loop hangs, so it only
+	 * asks the kernel. NULL: its tally has none. */
+	uint64_t (*seen)(void *state);
 	/* Do less, by this number of steps (schema/families/families.h); 0: do everything. sonded
 	 * sends it while the capture runs. May be NULL. */
 	void (*reduce)(void *state, uint32_t step);

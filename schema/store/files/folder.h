@@ -14,6 +14,7 @@
  *   images/                    image indexes, and the kernel's symbols; not ours
  *   removed                    what retention took away, and since when the history is whole
  *                              (removed.h)
+ *   shed                       what sonded made do less or stopped, and when (shedlog.h)
  *   ballast                    room that is given up when the disk is full (ballast.h)
  *   turn                       the name of a segment that was ended on demand: its writers leave
  *                              it with their next batch

@@ -15,6 +15,7 @@
 
 #include "schema/base/err.h"
 #include "schema/store/files/location.h"
+#include "schema/store/files/shedlog.h"
 #include "schema/store/model/kinds.h"
 #include "schema/store/model/stored.h"
 #include "schema/store/read/hosts.h"
@@ -232,6 +233,7 @@ struct store_loss_row {
 	int64_t run;
 	const char *reason;
 	uint64_t n;
+	int64_t from_ns, to_ns; /* UTC: of the first and the last bucket with such a loss */
 };
 int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 		 int (*each)(void *ctx, const struct store_loss_row *l), void *ctx, struct err *e);

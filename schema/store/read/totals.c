@@ -239,8 +239,10 @@ int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns};
 	sqlite3_stmt *st = reading_prepare(
 		s,
-		"SELECT run, reason, sum(n) FROM loss_row WHERE ts BETWEEN ?1 AND ?2"
-		" GROUP BY run, reason ORDER BY run, reason",
+		"SELECT l.run, reason, sum(n), min(ts) + t0.value, max(ts) + t0.value + coalesce(r.bucket_s, 1)"
+		" FROM loss_row l JOIN meta t0 ON t0.key = 't0' LEFT JOIN run r ON r.id = l.run"
+		" WHERE ts BETWEEN ?1 AND ?2"
+		" GROUP BY l.run, reason ORDER BY l.run, reason",
 		e);
 	int64_t first, last;
 	int told = 0;
@@ -255,7 +257,9 @@ int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 		const char *reason = (const char *)sqlite3_column_text(st, 1);
 		struct store_loss_row l = {.run = sqlite3_column_int64(st, 0),
 					   .reason = reason ? reason : "",
-					   .n = (uint64_t)sqlite3_column_int64(st, 2)};
+					   .n = (uint64_t)sqlite3_column_int64(st, 2),
+					   .from_ns = sqlite3_column_int64(st, 3) * NSEC_PER_SEC,
+					   .to_ns = sqlite3_column_int64(st, 4) * NSEC_PER_SEC};
 
 		told = each(ctx, &l);
 		if (told) {

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sonded of a test's own: started in the foreground, asked over its socket, and ended whatever happens."""
+import ctypes
 import json
 import os
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 from conftest import BIN
@@ -26,6 +28,30 @@ def until(what, seconds=30, every=0.05):
     while not (got := what()) and time.monotonic() < end:
         time.sleep(every)
     return got
+
+
+class Hung:
+    """A process whose first thread stands still, as in an endless loop or a call that does not return; its other threads go on, and
+    a signal that kills it does."""
+
+    def __init__(self, pid):
+        self.pid, self.stands = pid, threading.Event()
+        self.thread = threading.Thread(target=self.hold)
+        self.thread.start()
+        assert self.stands.wait(10)
+
+    def hold(self):
+        ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+        ptrace.argtypes, seize, interrupt = [ctypes.c_long] * 4, 0x4206, 0x4207
+        assert not ptrace(seize, self.pid, 0, 0) and not ptrace(interrupt, self.pid, 0, 0)
+        os.waitpid(self.pid, 0x40000000)  # __WALL
+        self.stands.set()
+        while True:
+            try:
+                if not os.WIFSTOPPED(os.waitpid(self.pid, 0x40000000)[1]):
+                    return
+            except ChildProcessError:
+                return
 
 
 class Sonded:

@@ -55,7 +55,7 @@ def test_over_its_limit_of_cpu_sonde_samples_less_then_stops_and_comes_back_when
         assert until(lambda: len(steps(d)) == len(DOWN + UP), 40), (steps(d), d.said())
         assert steps(d)[len(DOWN):] == UP and d.ask(do="status")["sonded"]["step"] == 0
         assert until(lambda: d.running("cpu") and d.service("cpu")["hz"] == 40), d.said()
-        assert "limit" not in sonde("status", store=store, check=True).stdout.split("\n", 1)[1]
+        assert "  limit " not in sonde("status", store=store, check=True).stdout.split("\n", 1)[1]
         d.stop()
     # the store knows at which rate each was sampled
     periods = {round(1e9 / r["period_ns"]) for r in sql_all(store, "select period_ns from run_period p join run r on r.id = p.run "

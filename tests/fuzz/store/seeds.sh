@@ -19,3 +19,7 @@ printf '\5\5\0\0\0\4\0\1' > "$1/column/5"
 mkdir -p "$1/packedcolumns"
 printf '\0\1\1\1\2\2\2\11\4\11\4\11\4\10\2\2\0\2\2\2\2\0\2\2\6\12\2\12\2\0\1\2\2' > "$1/packedcolumns/1"
 printf '\2\1\1\1\2\2\2\6\2\4\4\4a\0b\0\7\0\2\2\4\6\0\0' > "$1/packedcolumns/2"
+# what sonded made do less, as schema/store/files/shedlog.h has it
+mkdir -p "$1/shedlog"
+printf '100 cpu rate 49 99\n150 offcpu step 1 3\n200 cpu full 0 3\n300 * full 0 0\n' > "$1/shedlog/1"
+printf '100 net hung 0 0\n90 net full 0 0\n1 l7 memory 0 0\n' > "$1/shedlog/2"

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/strbuf.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/fold/shortfall.h"
 #include "tools/formats/flame_text.h"
 #include "tools/page/output.h"
 #include "tools/page/svg.h"
@@ -60,6 +62,8 @@ static int text_run(const struct verb_call *call, const struct fold_opts *opts, 
 
 	if (ret)
 		return ret;
+	if (!call->quiet)
+		shortfall_print(f, stderr);
 	pager_start();
 	flame_text_write(f, stdout, call->wide || !terminal ? 0 : term_width(stdout),
 			 terminal && !strcmp(nl_langinfo(CODESET), "UTF-8"));
@@ -74,8 +78,11 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 		a->output ? strdup(a->output) : output_note_default_path("flame", call->sel);
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	enum output_form form = OUTPUT_HTML;
-	struct output_look look = {
-		.source_url = a->source_url, .group = a->group, .nodes = a->nodes};
+	struct strbuf lacks cleanup_strbuf = STRBUF_INIT;
+	struct output_look look = {.source_url = a->source_url,
+				   .group = a->group,
+				   .nodes = a->nodes,
+				   .lacks = call->quiet || call->json ? NULL : &lacks};
 	struct fold_opts opts = *asked;
 	uint64_t bytes = 0;
 	bool page;
@@ -114,6 +121,7 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 	if (ret)
 		return ret;
 	output_note_say(call, path, form, bytes);
+	term_printf(stderr, "%s", strbuf_str(&lacks));
 	return a->open ? output_note_open(path, e) : 0;
 }
 

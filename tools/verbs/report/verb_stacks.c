@@ -17,6 +17,7 @@
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/ranking/related.h"
 #include "tools/fold/ranking/top.h"
+#include "tools/fold/shortfall.h"
 #include "tools/print/framename.h"
 #include "tools/print/json.h"
 #include "tools/print/table.h"
@@ -103,6 +104,11 @@ static void set_amount(const struct view *v, json_t *o, const char *which, uint6
 		json_object_set_new(o, key, json_real(fold_cores(v->f, amount)));
 }
 
+static void warn(void *ctx, const char *sentence)
+{
+	json_warn(ctx, "%s", sentence);
+}
+
 static json_t *envelope(const struct view *v)
 {
 	json_t *j = json_envelope("stacks", v->f->from_ns, v->f->to_ns);
@@ -110,10 +116,7 @@ static json_t *envelope(const struct view *v)
 	json_object_set_new(j, "type", json_string(v->f->kind->name));
 	json_object_set_new(j, "unit", json_string(store_unit_name(v->f->unit)));
 	set_amount(v, j, "", v->f->nodes[0].total_samples, v->f->nodes[0].total_ns);
-	for (size_t i = 0; i < v->f->n_losses; i++)
-		if (v->f->losses[i].n)
-			json_warn(j, "%llu samples were lost: %s",
-				  (unsigned long long)v->f->losses[i].n, v->f->losses[i].reason);
+	shortfall_each(v->f, warn, j);
 	return j;
 }
 
@@ -341,6 +344,8 @@ static int stacks_run(struct verb_call *call, struct err *e)
 		return ret;
 	v.f = f;
 	flame_tree_init(&v.tree, f, 0, false);
+	if (!call->quiet && !call->json)
+		shortfall_print(f, stderr);
 	if (a->callers)
 		ret = related_print(&v, a->callers, RELATED_CALLERS, e);
 	else if (a->callees)

@@ -47,6 +47,8 @@
 #define LATE_FREQ        99          /* for families without a rate */
 #define LATE_LEAST       (4u << 20)
 #define LATE_MOST        (64u << 20)
+#define RING_EVENTS      (4u << 20)
+#define RING_MOST        (16u << 20)
 
 const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring",  "hold",      "malformed",
 							"store", "throttled", "missed"};
@@ -118,6 +120,7 @@ static void tick(struct capture *c)
 {
 	int64_t now = clock_boot_ns();
 
+	capture_vigil_turned(&c->vigil);
 	capture_probes_read(&c->probes, &c->intake);
 	hostmaps_read(c->config.maps);
 	capture_probes_feed(&c->probes, &c->config);
@@ -225,9 +228,12 @@ static void wait_events(struct capture *c)
 
 static uint64_t ring_size(const struct options *o, uint32_t cpus)
 {
-	uint64_t want = o->freq ? (uint64_t)o->freq * cpus * 600 : 4u << 20, size = 256u << 10;
+	/* of events whose number nobody set: on a busy host more come before the loader has its
+	 * turn */
+	uint64_t most = o->apart ? RING_MOST : RING_EVENTS, size = 256u << 10,
+		 want = o->freq ? (uint64_t)o->freq * cpus * 600 : most;
 
-	while (size < want && size < 16u << 20)
+	while (size < want && size < RING_MOST)
 		size *= 2;
 	return size;
 }
@@ -437,6 +443,7 @@ static int begin(struct capture *c, struct err *e)
 	run_begin(c);
 	capture_ends_watch(&c->ends);
 	capture_books_begin(&c->books);
+	capture_vigil_begin(&c->vigil, &c->config, &c->intake.host);
 	if (o->command)
 		err = command_release(c->config.o->command, o->command[0], e);
 	if (!err)
@@ -465,6 +472,7 @@ static int close_parts(struct capture *c, struct err *e)
 {
 	int err = 0;
 
+	capture_vigil_end(&c->vigil);
 	capture_probes_close(&c->probes);
 	scripts_release(&c->intake.scripts);
 	if (c->config.state)

@@ -147,6 +147,7 @@ void capture_end(struct capture *c)
 	struct family_tally t;
 	int64_t stopped_ns;
 
+	capture_vigil_end(&c->vigil);
 	capture_intake_finish(&c->intake);
 	if (c->config.f->detach)
 		c->config.f->detach(c->config.state);

@@ -9,12 +9,14 @@
  *   books   capture_books.c   what was seen, stored and lost, and what that cost
  *   ends    capture_ends.c    processes that end while the capture runs
  *   tell    capture_tell.c    progress messages to a parent or a person
+ *   vigil   capture_vigil.c   counts what is seen while the loop hangs
  *
  * capture_drain.c ends the capture, part by part.
  */
 #ifndef SONDE_BPF_RUN_PRIVATE_H
 #define SONDE_BPF_RUN_PRIVATE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -121,6 +123,16 @@ struct capture_tell {
 	int64_t told_ns, finish_told_ns;
 };
 
+struct capture_vigil {
+	const struct capture_config *config;
+	const struct family_host *host; /* the intake's */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	int64_t turned_ns; /* when the loop turned last */
+	bool runs, stop;
+};
+
 struct capture {
 	struct capture_config config;
 	struct capture_clock clock;
@@ -129,6 +141,7 @@ struct capture {
 	struct capture_books books;
 	struct capture_ends ends;
 	struct capture_tell tell;
+	struct capture_vigil vigil;
 };
 
 static inline int64_t capture_utc(const struct capture_clock *clock, int64_t boot_ns)
@@ -198,6 +211,15 @@ void capture_end(struct capture *c);
 
 void capture_ends_watch(struct capture_ends *ends);  /* once there is a run */
 void capture_ends_missed(struct capture_ends *ends); /* each tick: ends without an event */
+
+/* ---- capture_vigil.c ---- */
+
+/* Once the programs are attached; it borrows both. The end goes before the programs are detached.
+ */
+void capture_vigil_begin(struct capture_vigil *v, const struct capture_config *config,
+			 const struct family_host *host);
+void capture_vigil_turned(struct capture_vigil *v); /* at each turn of the loop */
+void capture_vigil_end(struct capture_vigil *v);
 
 /* ---- capture_tell.c ---- */
 

@@ -351,7 +351,7 @@ static void check_kernel(struct check *c, const char *prog, bool needed)
 			      &e);
 }
 
-bool preflight_lacks(char *text, size_t size, const char **fix)
+bool preflight_lacks(bool kernel_stacks, char *text, size_t size, const char **fix)
 {
 	static const struct {
 		int cap;
@@ -367,7 +367,8 @@ bool preflight_lacks(char *text, size_t size, const char **fix)
 	uint64_t caps = caps_effective();
 
 	for (size_t i = 0; i < ARRAY_SIZE(helpful); i++)
-		if (!cap_has(caps, helpful[i].cap))
+		if (!cap_has(caps, helpful[i].cap) &&
+		    (kernel_stacks || helpful[i].cap != CAP_SYSLOG))
 			strbuf_addf(&missing, "%sno CAP_%s: %s", missing.len ? "; " : "",
 				    helpful[i].name, helpful[i].without);
 	snprintf(text, size, "%s", strbuf_str(&missing));
@@ -386,7 +387,7 @@ static void check_rights(struct check *c, bool needed)
 		if (needed)
 			return;
 	}
-	if (preflight_lacks(text, sizeof(text), &fix))
+	if (preflight_lacks(true, text, sizeof(text), &fix))
 		check_add(c, "privileges", CHECK_WARN, fix, "%s", text);
 	else if (!e.code)
 		check_add(c, "privileges", CHECK_OK, NULL, "%s",

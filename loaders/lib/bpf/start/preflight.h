@@ -26,9 +26,10 @@ int preflight_limits(struct err *e);
  * capture has less without them. */
 void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed);
 
-/* Helpful rights that are missing, and what that costs, as check_rights and the recording say it.
+/* Helpful rights that are missing, and what that costs, as check_rights and the recording say it;
+ * without `kernel_stacks` not of those that only name the kernel's functions.
  * false: none is. */
-bool preflight_lacks(char *text, size_t size, const char **fix);
+bool preflight_lacks(bool kernel_stacks, char *text, size_t size, const char **fix);
 /* This process has the capability (CAP_SYS_PTRACE). */
 bool preflight_has(int cap);
 /* Why the kernel's symbols have no addresses, for people; returns what helps. */

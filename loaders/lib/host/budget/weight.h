@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#define WEIGHT_DAEMON (-5)  /* as in sonded.service */
+#define WEIGHT_DAEMON (-10) /* it needs that while it starts; then its limit bounds it */
 #define WEIGHT_RECORD (-10) /* as the loaders' own nice value: a recording is short */
 
 /* Gives the session of this process, and of its children, the weight of that nice value. Does

@@ -50,6 +50,24 @@ TEST(a_sign_of_life_starts_the_count_again_and_no_more_than_the_silence_is_count
 	assert_int_equal(take(&s, 2, 11 * S, false, 115 * S, 120 * S), 0);
 }
 
+TEST(a_thread_that_waits_in_the_kernel_is_blocked_and_only_since_it_was_last_heard)
+{
+	struct starved_look d = {.ran_ns = 5, .blocked = true},
+			    ran = {.ran_ns = 6, .blocked = true};
+	struct starved s = {0};
+
+	assert_int_equal(starved_take(&s, &d, 100 * S, 100 * S), 0);
+	assert_int_equal(starved_take(&s, &d, 100 * S, 104 * S), 0);
+	assert_int_equal(s.blocked_ns, 4 * S);
+	starved_take(&s, &ran, 100 * S, 108 * S); /* it ran in between */
+	assert_int_equal(s.blocked_ns, 4 * S);
+	starved_take(&s, &ran, 110 * S, 112 * S);
+	assert_int_equal(s.blocked_ns, 2 * S);
+	/* who looks was blocked, too: what the thread did meanwhile is not known */
+	starved_take(&s, &(struct starved_look){.ran_ns = 9}, 110 * S, 140 * S);
+	assert_int_equal(s.blocked_ns, 30 * S);
+}
+
 TEST(a_process_is_read_and_one_that_is_gone_is_not)
 {
 	struct starved_look l;
