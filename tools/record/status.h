@@ -20,10 +20,11 @@ struct status_loss {
 	uint64_t n;
 };
 
-/* A program that its family does not record, and why. */
+/* A program that its family does not record, or whose generated code has no names, and why. */
 struct status_refused {
 	char *comm, *why;
 	int64_t pid;
+	bool unnamed;
 };
 
 /* What one recording holds, over its segments. */
