@@ -169,10 +169,15 @@ static void ask_helpers(const char *store, json_t *rows, struct counts *c)
 	static const char *const helpers[] = {"maps", "pstack"};
 
 	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
-		char program[64];
+		char program[64], path[PATH_MAX];
 		int code;
 
 		snprintf(program, sizeof(program), "sonde-%s", helpers[i]);
+		if (sibling_find(program, path, NULL) < 0) {
+			json_array_append_new(
+				rows, doctor_item(NULL, program, "off", "not installed", NULL));
+			continue;
+		}
 		code = ask_program(program, NULL, store, rows);
 		if (code > 0 && !c->exit)
 			c->exit = code;
