@@ -98,7 +98,7 @@ endef
 FAMILIES := $(shell sed -n 's/^\t{\.name = "\([a-z0-9]*\)".*/\1/p' schema/families/families.c)
 
 # $(call loader,NAME,SOURCES,ARCHIVES): build/bin/sonde-NAME, a program upon the common loop
-loader = $(call program,sonde-$(1),$(2),$(3) bpf sandbox host runtimes image store base,-lbpf -lseccomp -lsqlite3 -ljansson -lz -lpthread -lm)
+loader = $(call program,sonde-$(1),$(2),$(3) bpf host sandbox runtimes image store base,-lbpf -lseccomp -lsqlite3 -ljansson -lz -lpthread -lm)
 
 # $(call unit_test,NAME,SOURCE,ARCHIVES,LIBS): build/tests/unit/NAME, a cmocka program
 define unit_test

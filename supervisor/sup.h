@@ -3,7 +3,7 @@
 #ifndef SONDE_SUPERVISOR_SUP_H
 #define SONDE_SUPERVISOR_SUP_H
 
-#include "schema/store/files/place.h"
+#include "schema/base/file/place.h"
 #include "supervisor/control/control.h"
 #include "supervisor/limits/load_limit.h"
 #include "supervisor/loop.h"

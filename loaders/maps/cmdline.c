@@ -32,7 +32,7 @@ static const struct option OPTIONS[] = {
 	{"no-lines", 0, OPTION_FLAG, NULL, "indexes without source lines and inlined functions", OPTION_AT(struct cmdline, no_lines)},
 	{"args", 0, OPTION_WORD, "full|masked|none", "arguments of processes (default masked)", OPTION_AT(struct cmdline, args)},
 	{"print", 0, OPTION_FLAG, NULL, "print the stream", OPTION_AT(struct cmdline, print)},
-	{"json", 0, OPTION_FLAG, NULL, "with --print: as JSON, one object a line", OPTION_AT(struct cmdline, json)},
+	{"json", 0, OPTION_FLAG, NULL, "with --print: as JSON, one object a line; with --check: as JSON", OPTION_AT(struct cmdline, json)},
 	{"index", 0, OPTION_STRING, "PATH", "path of sonde-index (default: in this program's folder)", OPTION_AT(struct cmdline, index)},
 	{"dump-tables", 0, OPTION_UINT, "PID", "print as JSON what the sonde-maps at --socket has published for a process (0: for none)",
 	 OPTION_AT(struct cmdline, dump), .max = INT_MAX},

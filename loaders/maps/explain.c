@@ -12,7 +12,7 @@
 
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/maps/mapsproto.h"
-#include "loaders/lib/host/names/jitnames.h"
+#include "loaders/lib/host/names/jitreader.h"
 #include "loaders/lib/host/names/perfmap.h"
 #include "loaders/lib/host/unwind/unwind.h"
 #include "probes/lib/tables.h"
@@ -24,7 +24,7 @@
 #include "schema/image/image.h"
 #include "schema/image/tls.h"
 
-#define SEED_MS  5000
+#define SEED_MS  30000 /* a host in trouble takes long */
 #define INDEX_MS 20000 /* for all that it has mapped */
 
 struct file {
@@ -248,22 +248,26 @@ static json_t *file_json(const struct file *f)
 			 f->image->reason, "runtime", runtime, "tls", explain_tls(f->image));
 }
 
-/* Does the process have a file with the names of its generated code? */
+/* Does the process have a file with the names of its generated code, and what came of reading it?
+ * "names": the entries that are used. */
 static json_t *perf_map_json(const struct hostmaps_process *p)
 {
-	struct perfmap_stamp stamp = {0};
+	struct jitreader *reader = jitreader_open();
+	struct jitnames_told told;
 	struct perfmap *map = NULL;
-	bool dump = false;
-	int rc = jitnames_read(p, &stamp, &map, &dump);
-	json_t *o = json_pack("{s:s, s:I, s:s, s:s}", "state",
-			      !rc           ? "read" :
-			      rc == -ENOENT ? "none" :
-					      "refused",
-			      "names", (json_int_t)(rc ? 0 : perfmap_count(map)), "kind",
-			      dump ? "jitdump" : "perf map", "reason",
-			      rc && rc != -ENOENT ? jitnames_reason(rc) : "");
+	int rc = jitnames_read(reader, p, &map, &told);
+	const char *state = rc == -ENOENT ? "none" : rc ? "refused" : told.cut ? "cut" : "read";
+	const char *reason = rc == -ENOENT ? "" :
+			     rc            ? jitnames_reason(rc) :
+			     told.cut      ? "longer than 64 MiB: the rest is not read" :
+					     "";
+	json_t *o = json_pack("{s:s, s:I, s:s, s:s, s:s}", "state", state, "names",
+			      (json_int_t)told.names, "kind", told.dump ? "jitdump" : "perf map",
+			      "reason", reason, "fix",
+			      rc || told.cut ? jitnames_fix(rc ? rc : -E2BIG) : "");
 
 	perfmap_free(map);
+	jitreader_close(reader);
 	return o;
 }
 

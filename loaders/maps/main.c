@@ -21,6 +21,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "loaders/lib/bpf/load/leftout.h"
+#include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/host/budget/pace.h"
 #include "loaders/lib/host/budget/selfmem.h"
 #include "loaders/lib/host/maps/cache.h"
@@ -55,7 +57,7 @@ struct wanted;
 
 /* When each periodic task is due. */
 struct due {
-	int64_t reconcile_ns, act_ns, sweep_ns, cpus_ns, ask_ns, cost_ns, memory_ns;
+	int64_t reconcile_ns, act_ns, sweep_ns, cpus_ns, ask_ns, cost_ns, memory_ns, store_ns;
 };
 
 struct maps {
@@ -78,6 +80,7 @@ struct maps {
 	uint64_t cpus_ns; /* the last T at which the events of all CPUs were known to work */
 	uint64_t rss, private, tables_bytes;
 	bool stop;
+	char lacks[256]; /* why it has no program; "": it has */
 };
 
 #define QUICK_NS (NSEC_PER_SEC / 10)
@@ -93,6 +96,7 @@ struct maps {
 #define CPUS_ASK_NS  (5 * NSEC_PER_SEC) /* costs each CPU an interrupt */
 #define COST_NS      NSEC_PER_SEC
 #define MEMORY_NS    (10 * NSEC_PER_SEC)
+#define STORE_NS     (2 * NSEC_PER_SEC)
 
 /* ---- ticks ---- */
 
@@ -207,6 +211,8 @@ static void tick(struct maps *m)
 	lateargs_tick(&m->world.lateargs, (uint64_t)clock_boot_ns());
 	if (is_due(&m->due.cost_ns, COST_NS))
 		tell_cost(m);
+	if (is_due(&m->due.store_ns, STORE_NS))
+		cache_look(m->cache);
 	indexer_tick(m->indexer, (uint64_t)clock_boot_ns());
 	if (indexer_busy(m->indexer))
 		pace_busy(&m->pace, clock_boot_ns());
@@ -466,7 +472,6 @@ static void start_tables(struct maps *m)
 static int open_all(struct maps *m, struct err *e)
 {
 	cleanup_free char *index = index_program(&m->o);
-	char why[256];
 	int rc;
 
 	if (args_policy_parse(m->o.args, &m->world.args_policy)) {
@@ -484,11 +489,12 @@ static int open_all(struct maps *m, struct err *e)
 	start_hub(m);
 	m->cache = cache_open(m->o.store, (uint64_t)m->o.images_mb << 20);
 	rc = side_band_feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], m->o.store, &m->feed,
-				 why, sizeof(why), e);
+				 m->lacks, sizeof(m->lacks), e);
 	if (rc)
 		return rc;
-	if (!m->world.bpf)
-		log_warn("no BPF program (%s): short processes will lack their arguments", why);
+	if (!m->world.bpf && !m->o.check)
+		log_warn("no BPF program (%s): short processes will lack their arguments",
+			 m->lacks);
 	start_tables(m);
 	if (side_band_feed_urgent_fd(m->feed) >= 0)
 		m->early = exec_race_start(side_band_feed_urgent_fd(m->feed), m->world.containers);
@@ -531,22 +537,48 @@ static void close_all(struct maps *m)
 	containers_free(m->world.containers);
 }
 
-static int check(struct maps *m)
+#define CHECK_SIDE_BAND "processes are found in /proc, once a second"
+
+static void check_items(struct maps *m, const char *why, struct check *c)
 {
-	struct world *w = &m->world;
+	const struct world *w = &m->world;
 	size_t maps = 0;
 
+	if (side_band_feed_has_perf(m->feed))
+		check_add(c, "side-band", CHECK_OK, NULL, "the kernel's records of mappings");
+	else
+		check_add(c, "side-band", CHECK_WARN, "sudo sonde doctor",
+			  "missing: " CHECK_SIDE_BAND);
+	if (w->bpf)
+		check_add(c, "mapping programs", CHECK_OK, NULL,
+			  "loaded (exec, fork, exit, tasks)");
+	else
+		check_add(
+			c, "mapping programs", CHECK_WARN,
+			"a kernel, and a security policy on it, that allow them; -v shows what libbpf says",
+			"missing%s%s (%s): stacks are found by frame pointers alone, short processes lack their arguments",
+			*leftout_last() ? ", at the program " : "", leftout_last(), why);
+	leftout_check(c);
 	side_band_feed_seed(m->feed);
 	for (struct proc *p = w->procs; p; p = p->hh.next)
 		maps += p->maps.n_now;
-	printf("side-band  %s\n", side_band_feed_has_perf(m->feed) ?
-					  "ok" :
-					  "missing: processes are found in /proc, once a second");
-	printf("programs   %s\n", w->bpf ? "ok (exec, fork, exit, tasks)" :
-					   "missing: short processes lack their arguments");
-	printf("seed       %llu processes, %zu executable mappings, %llu files\n",
-	       (unsigned long long)w->stats.procs, maps, (unsigned long long)w->stats.images);
-	return EXIT_OK;
+	check_add(c, "seed", CHECK_OK, NULL, "%llu processes, %zu executable mappings, %llu files",
+		  (unsigned long long)w->stats.procs, maps, (unsigned long long)w->stats.images);
+}
+
+static int check(struct maps *m)
+{
+	struct check c = {0};
+	int code;
+
+	check_items(m, m->lacks, &c);
+	if (m->o.json)
+		check_print_json(&c, "maps", stdout);
+	else
+		check_print(&c, stdout);
+	code = c.exit;
+	check_release(&c);
+	return code;
 }
 
 int main(int argc, char **argv)
@@ -575,6 +607,7 @@ int main(int argc, char **argv)
 	if (m.o.check) {
 		rc = check(&m);
 	} else {
+		leftout_tell("maps");
 		side_band_feed_seed(m.feed);
 		m.good_ns = m.cpus_ns = side_band_feed_read(m.feed);
 		publish_tick(m.publish, m.good_ns);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/proc/container.h"
@@ -54,7 +55,7 @@ struct opts {
 	const char *store;
 	struct option_numbers pid;
 	struct option_list container;
-	bool json, quiet, kernel_threads, no_lines, keep;
+	bool json, quiet, kernel_threads, no_lines, keep, check;
 	uint64_t recording;
 	int64_t at_ns;  /* with --keep: as of then, UTC; 0: now */
 	bool gone;      /* with --keep: a process or container that was named is there no more */
@@ -82,6 +83,7 @@ static const struct option OPTIONS[] = {
 	 .max = INT64_MAX},
 	{"at", 0, OPTION_UINT, "NS", "with --keep: as of this time (UTC, past), without waits that began later", OPTION_AT(struct opts, at_ns),
 	 .max = INT64_MAX},
+	{"check", 0, OPTION_FLAG, NULL, "report what this host supports, and exit", OPTION_AT(struct opts, check)},
 	{"json", 0, OPTION_FLAG, NULL, "print JSON", OPTION_AT(struct opts, json)},
 	{"quiet", 'q', OPTION_FLAG, NULL, "no notes on standard error", OPTION_AT(struct opts, quiet)},
 	{0},
@@ -526,6 +528,25 @@ static void answer(const struct opts *o, struct report *r)
 		report_text(r, stdout);
 }
 
+static int check(const struct opts *o)
+{
+	struct check c = {0};
+	int code;
+
+	preflight_check(&c, PROGRAM.name, o->store, true);
+	if (preflight(PROGRAM.name, NULL))
+		check_add(&c, "programs", CHECK_OFF, NULL, "not tried");
+	else
+		snapshots_check(&c);
+	if (o->json)
+		check_print_json(&c, "pstack", stdout);
+	else
+		check_print(&c, stdout);
+	code = c.exit;
+	check_release(&c);
+	return code;
+}
+
 int main(int argc, char **argv)
 {
 	struct report report = {0};
@@ -536,6 +557,11 @@ int main(int argc, char **argv)
 	log_init("sonde-pstack", LOG_LEVEL_WARN);
 	weight_raise(WEIGHT_RECORD); /* if sonde record began a session for it */
 	rc = opts_read(argc, argv, &o, &e);
+	if (!rc && o.check) {
+		rc = check(&o);
+		opts_release(&o);
+		return rc;
+	}
 	if (!rc && o.gone && !o.n_pids)
 		; /* no threads are left */
 	else if (!rc && !(rc = preflight("sonde-pstack", &e)) && !(rc = pstack(&o, &report, &e)) &&

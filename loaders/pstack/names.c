@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/names/kallsyms.h"
-#include "loaders/lib/host/names/jitnames.h"
+#include "loaders/lib/host/names/jitreader.h"
 #include "loaders/lib/host/names/perfmap.h"
 #include "loaders/lib/host/names/source_location.h"
 #include "loaders/lib/runtimes/runtimes.h"
@@ -16,6 +16,7 @@ struct names {
 	struct kallsyms *kernel;
 	bool partial; /* what is kept of them: there may be more */
 	bool no_lines;
+	struct jitreader *reader; /* NULL: not needed so far */
 	struct perfmap *jit; /* of one process: threads come in the order of their ids, processes
 				mostly together */
 	uint32_t jit_tgid;
@@ -47,6 +48,7 @@ void names_close(struct names *n)
 		return;
 	kallsyms_free(n->kernel);
 	perfmap_free(n->jit);
+	jitreader_close(n->reader);
 	free(n);
 }
 
@@ -89,14 +91,16 @@ void names_kernel(struct names *n, const __u64 *frames, size_t count, struct nam
 
 static const struct perfmap *jit_of(struct names *n, const struct hostmaps_process *p)
 {
-	struct perfmap_stamp stamp = {0};
+	struct jitnames_told told;
 
 	if (n->jit_tgid != p->tgid || n->jit_start_ns != p->start_ns) {
 		perfmap_free(n->jit);
 		n->jit = NULL;
 		n->jit_tgid = p->tgid;
 		n->jit_start_ns = p->start_ns;
-		if (jitnames_read(p, &stamp, &n->jit, NULL))
+		if (!n->reader)
+			n->reader = jitreader_open();
+		if (jitnames_read(n->reader, p, &n->jit, &told))
 			n->jit = NULL;
 	}
 	return n->jit;

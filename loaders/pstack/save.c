@@ -52,11 +52,12 @@ static void run_begin(struct keep *k, const struct save_opts *o)
 int save_open(const struct save_opts *o, struct hostmaps *hm, struct keep **out, struct err *e)
 {
 	const struct store_writer_opts opts = {.dir = o->dir};
+	const struct naming_opts no = {.generated = true};
 	struct keep *k = mem_alloc(sizeof(*k));
 	int rc = store_writer_open(&opts, &k->store, e);
 
 	if (!rc)
-		rc = naming_open(hm, k->store, NULL, &k->naming, e);
+		rc = naming_open(hm, k->store, &no, &k->naming, e);
 	if (rc) {
 		if (k->store)
 			store_writer_close(k->store, 0, NULL);

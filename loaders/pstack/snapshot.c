@@ -10,6 +10,7 @@
 
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/leftout.h"
+#include "loaders/lib/bpf/start/check.h"
 #include "probes/pstack.skel.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
@@ -122,6 +123,32 @@ void snapshots_close(struct snapshots *s)
 	free(s);
 }
 
+/* 0, or why the sockets cannot be read. */
+static int files_attach(struct snapshots *s)
+{
+	if (!bpf_program__autoload(s->skel->progs.pstack_file))
+		return -EPERM;
+	if (!s->files)
+		s->files = bpf_program__attach_iter(s->skel->progs.pstack_file, NULL);
+	return s->files ? 0 : -errno;
+}
+
+void snapshots_check(struct check *c)
+{
+	struct snapshots *s;
+	struct err e = {0};
+
+	if (snapshots_open(0, &s, &e)) {
+		check_add_err(c, "programs", &e);
+		return;
+	}
+	if (files_attach(s))
+		leftout_add(OPTIONAL, "pstack_file");
+	snapshots_close(s);
+	check_add(c, "programs", CHECK_OK, NULL, "loaded, attached and unloaded");
+	leftout_check(c);
+}
+
 static int by_tid(const void *a, const void *b)
 {
 	uint32_t x = ((const struct pstack_record *)a)->tid,
@@ -220,13 +247,10 @@ int sockets_read(struct snapshots *s, struct sockets *out, struct err *e)
 {
 	void *rows = NULL;
 	size_t bytes = 0;
-	int rc = 0;
+	int rc = files_attach(s);
 
-	if (!s->files && bpf_program__autoload(s->skel->progs.pstack_file))
-		s->files = bpf_program__attach_iter(s->skel->progs.pstack_file, NULL);
-	if (!s->files)
-		rc = load_error(bpf_program__autoload(s->skel->progs.pstack_file) ? -errno : -EPERM,
-				"the file iterator", e);
+	if (rc)
+		rc = load_error(rc, "the file iterator", e);
 	if (!rc)
 		rc = iter_read(s->files, SOCKETS_MAX * sizeof(*out->rows), &rows, &bytes, e);
 	if (rc)

@@ -12,8 +12,12 @@
 #include "probes/pstack.h"
 #include "schema/base/err.h"
 
+struct check;
 struct snapshots;
 
+/* Its programs, loaded and attached as snapshots_open and sockets_read do, as items of `--check`.
+ */
+void snapshots_check(struct check *c);
 /* only_tgid: this process alone; 0: all. */
 int snapshots_open(uint32_t only_tgid, struct snapshots **out, struct err *e);
 void snapshots_close(struct snapshots *s); /* NULL is fine */

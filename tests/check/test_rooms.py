@@ -19,7 +19,7 @@ MAY = {
     "schema/sql": ["schema/base/", "schema/sql/"],
     "schema/extension": ["schema/base/", "schema/store/packed/", "schema/extension/"],
     "schema/facts": ["schema/base/", "schema/facts/"],
-    "loaders/lib/host": ["schema/", "loaders/lib/host/", "loaders/lib/runtimes/", "probes/"],
+    "loaders/lib/host": ["schema/", "loaders/lib/host/", "loaders/lib/runtimes/", "loaders/lib/sandbox/", "probes/"],
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/lib/scope.h", "probes/lib/stack.h", "probes/lib/tables.h", "probes/runtimes/runtime.h"],
     "loaders/lib/protocols": ["schema/base/", "loaders/lib/protocols/"],
     "loaders/lib/runtimes": ["schema/base/", "schema/image/format.h", "loaders/lib/code/", "loaders/lib/runtimes/", "probes/runtimes/"],
@@ -29,7 +29,8 @@ MAY = {
     **{f"loaders/index/{room}": ["schema/base/", "schema/image/", f"loaders/index/{room}/", *(f"loaders/index/{r}/" for r in sees.split()),
                                  "loaders/lib/code/", "probes/lib/tables.h", "probes/runtimes/"]
        for room, sees in {"elf": "", "unwind": "elf", "code": "elf unwind", "lines": "elf unwind", "go": "elf unwind lines", "runtimes": "elf unwind"}.items()},
-    **{f"loaders/lib/host/{room}": ["schema/", f"loaders/lib/host/{room}/", *(f"loaders/lib/host/{r}/" for r in sees.split()), "loaders/lib/runtimes/", "probes/"]
+    **{f"loaders/lib/host/{room}": ["schema/", f"loaders/lib/host/{room}/", *(f"loaders/lib/host/{r}/" for r in sees.split()), "loaders/lib/runtimes/", "probes/",
+                                    *(["loaders/lib/sandbox/"] if room == "names" else [])]
        for room, sees in {"budget": "", "secrets": "", "proc": "secrets", "unwind": "", "maps": "proc unwind", "names": "proc maps", "late": "maps names unwind"}.items()},
     "loaders/lib/code": ["schema/base/", "loaders/lib/code/"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/lib/stack.h", "probes/lib/tables.h", "probes/runtimes/runtime.h"],

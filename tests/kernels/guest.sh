@@ -89,7 +89,7 @@ capabilities() {
 	section kernel uname -r
 	section check sonde-cpu --check --json --store /run/store-none
 	section doctor sonde doctor --json --store /run/store-none
-	section maps-check sonde-maps --check
+	section maps-check sonde-maps --check --json
 }
 
 # --- every program once, or until its tables were there

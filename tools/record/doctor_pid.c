@@ -170,7 +170,8 @@ static void add_anonymous(json_t *rows, const json_t *a)
 	const json_t *map = json_object_get(a, "perf_map");
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	uint64_t regions = number_of(a, "regions");
-	bool read = !strcmp(text_of(map, "state"), "read");
+	const char *state = text_of(map, "state"), *fix = text_of(map, "fix");
+	bool read = !strcmp(state, "read"), cut = !strcmp(state, "cut");
 	char bytes[32], n[32];
 
 	if (!regions)
@@ -178,21 +179,20 @@ static void add_anonymous(json_t *rows, const json_t *a)
 	strbuf_addf(&text, "%s of code without a file, in %llu region%s: frame pointers are used; ",
 		    units_bytes(number_of(a, "bytes"), bytes, sizeof(bytes)),
 		    (unsigned long long)regions, regions == 1 ? "" : "s");
-	if (read)
+	if (read || cut)
 		strbuf_addf(&text, "%s names from its %s",
 			    units_count(number_of(map, "names"), n, sizeof(n)),
 			    text_of(map, "kind"));
-	else if (*text_of(map, "reason"))
-		strbuf_addf(&text, "no names (perf map: %s, %s)", text_of(map, "state"),
-			    text_of(map, "reason"));
-	else
-		strbuf_addf(&text, "no names (perf map: %s)", text_of(map, "state"));
-	json_array_append_new(
-		rows,
-		doctor_item(
-			NULL, "[jit]", read ? "ok" : "warn", strbuf_str(&text),
-			read ? NULL :
-			       "start it with the option that makes its runtime write /tmp/perf-PID.map"));
+	if (cut)
+		strbuf_addf(&text, ", which is %s", text_of(map, "reason"));
+	if (!read && !cut && *text_of(map, "reason"))
+		strbuf_addf(&text,
+			    "no names (perf map or jitdump: %s, %s; 0 of its entries are used)",
+			    state, text_of(map, "reason"));
+	else if (!read && !cut)
+		strbuf_addf(&text, "no names (perf map: %s)", state);
+	json_array_append_new(rows, doctor_item(NULL, "[jit]", read ? "ok" : "warn",
+						strbuf_str(&text), read ? NULL : fix));
 }
 
 struct of_program {

@@ -21,10 +21,11 @@ struct status_loss {
 	int64_t from_ns, to_ns; /* UTC: when; both 0: not known */
 };
 
-/* A program that its family does not record, and why. */
+/* A program that its family does not record, or whose generated code has no names, and why. */
 struct status_refused {
 	char *comm, *why;
 	int64_t pid;
+	bool unnamed;
 };
 
 /* What one recording holds, over its segments. */

@@ -181,14 +181,15 @@ static int add_loss_times(struct status_facts *f, sqlite3 *db, int64_t token, st
 	return told(db, st, e);
 }
 
-/* What its family has as the note "refused" of a process that is there still. */
+/* What its family has as the note "refused" or "unnamed" of a process that is there still. */
 static int add_refused(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)
 {
 	sqlite3_stmt *st;
 	int rc = ask(
 		db,
-		"SELECT p.comm, p.pid, t.value FROM process_note n JOIN process p ON p.id = n.process JOIN text t ON t.id = n.value"
-		" WHERE n.run = ?1 AND n.key = 'refused' AND t.value <> '' AND NOT p.end_ns ORDER BY p.comm, p.pid",
+		"SELECT p.comm, p.pid, t.value, n.key = 'unnamed' FROM process_note n JOIN process p ON p.id = n.process"
+		" JOIN text t ON t.id = n.value WHERE n.run = ?1 AND n.key IN ('refused', 'unnamed') AND t.value <> ''"
+		" AND NOT p.end_ns ORDER BY p.comm, p.pid",
 		run, &st, e);
 
 	if (rc < 0)
@@ -198,7 +199,7 @@ static int add_refused(struct status_facts *f, sqlite3 *db, int64_t run, struct 
 		f->refused[f->n_refused++] = (struct status_refused){
 			mem_strdup((const char *)sqlite3_column_text(st, 0)),
 			mem_strdup((const char *)sqlite3_column_text(st, 2)),
-			sqlite3_column_int64(st, 1)};
+			sqlite3_column_int64(st, 1), sqlite3_column_int64(st, 3) != 0};
 	}
 	return told(db, st, e);
 }

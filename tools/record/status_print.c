@@ -57,6 +57,8 @@ static json_t *refused_json(const struct status_facts *f)
 		json_object_set_new(one, "comm", json_text(f->refused[i].comm));
 		json_object_set_new(one, "pid", json_integer(f->refused[i].pid));
 		json_object_set_new(one, "why", json_text(f->refused[i].why));
+		json_object_set_new(one, "what",
+				    json_text(f->refused[i].unnamed ? "names" : "profile"));
 		json_array_append_new(all, one);
 	}
 	return all;
@@ -268,7 +270,9 @@ static void print_refused(const struct status_facts *f, size_t n)
 		for (size_t k = 0; k < i; k++)
 			newer |= !strcmp(f[k].rec->family, f[i].rec->family);
 		for (size_t k = 0; !newer && k < f[i].n_refused && k < REFUSED_SHOWN; k++)
-			term_printf(stdout, "not asked, family %s: %s, pid %lld: %s\n",
+			term_printf(stdout, "%s, family %s: %s, pid %lld: %s\n",
+				    f[i].refused[k].unnamed ? "generated code without names" :
+							      "not asked",
 				    f[i].rec->family, f[i].refused[k].comm,
 				    (long long)f[i].refused[k].pid, f[i].refused[k].why);
 		if (!newer && f[i].n_refused > REFUSED_SHOWN)

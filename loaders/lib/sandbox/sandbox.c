@@ -3,6 +3,7 @@
 #include "schema/base/array.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -26,7 +27,7 @@
 #define SANITIZED 0
 #endif
 
-static int privileges_drop(void)
+int sandbox_powers_drop(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {0};
@@ -66,15 +67,46 @@ static int limit_cpu(rlim_t seconds)
 	return setrlimit(RLIMIT_CPU, &r) ? -errno : 0;
 }
 
+/* What it has mapped; 0: unknown. */
+static rlim_t address_space(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? strtoull(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static rlim_t memory_of(enum sandbox_size size)
+{
+	switch (size) {
+	case SANDBOX_STAYS:
+		return SANDBOX_MEMORY_BYTES_STAYS;
+	case SANDBOX_LARGE:
+		return SANDBOX_MEMORY_BYTES_LARGE;
+	case SANDBOX_NAMES:
+		return address_space() + SANDBOX_MEMORY_BYTES_NAMES;
+	case SANDBOX_SMALL:
+	default:
+		return SANDBOX_MEMORY_BYTES;
+	}
+}
+
+static int cpu_limit_set(enum sandbox_size size)
+{
+	if (size == SANDBOX_STAYS)
+		return 0;
+	return limit_cpu(size == SANDBOX_LARGE ? SANDBOX_CPU_SECONDS_LARGE :
+			 size == SANDBOX_NAMES ? SANDBOX_CPU_SECONDS_NAMES :
+						 SANDBOX_CPU_SECONDS);
+}
+
 static int limits_set(enum sandbox_size size)
 {
-	const bool large = size == SANDBOX_LARGE;
-	const rlim_t memory = size == SANDBOX_STAYS ? SANDBOX_MEMORY_BYTES_STAYS :
-			      large                 ? SANDBOX_MEMORY_BYTES_LARGE :
-						      SANDBOX_MEMORY_BYTES;
-	int rc = size == SANDBOX_STAYS ?
-			 0 :
-			 limit_cpu(large ? SANDBOX_CPU_SECONDS_LARGE : SANDBOX_CPU_SECONDS);
+	const rlim_t memory = memory_of(size);
+	int rc = cpu_limit_set(size);
 
 	if (!rc) /* who started us may have a softer one for himself */
 		rc = limit(RLIMIT_DATA, RLIM_INFINITY);
@@ -164,7 +196,7 @@ int sandbox_enter(enum sandbox_size size, struct err *e)
 	if (rc)
 		return err_set(e, rc, EXIT_RUNTIME, "sandbox: cannot set limits: %s",
 			       strerror(-rc));
-	rc = privileges_drop();
+	rc = sandbox_powers_drop();
 	if (rc)
 		return err_set(e, rc, EXIT_RUNTIME, "sandbox: cannot drop privileges: %s",
 			       strerror(-rc));

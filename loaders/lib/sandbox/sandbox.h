@@ -17,17 +17,24 @@
 /* SANDBOX_LARGE: for debug information of hundreds of megabytes, read apart at low priority. */
 /* SANDBOX_STAYS: for one that reads as long as its parent does: no limit on CPU, half the memory,
  * and it may wait (poll, epoll_wait). */
-enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS };
+/* SANDBOX_NAMES: for a list of names, read by a child that is a copy of its parent: 2 s of CPU, and
+ * the address space that it has already and a little more. */
+enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS, SANDBOX_NAMES };
 
 #define SANDBOX_CPU_SECONDS        10
 #define SANDBOX_CPU_SECONDS_LARGE  60
+#define SANDBOX_CPU_SECONDS_NAMES  2
 #define SANDBOX_MEMORY_BYTES       (1ull << 30)
 #define SANDBOX_MEMORY_BYTES_LARGE (2ull << 30)
 #define SANDBOX_MEMORY_BYTES_STAYS (512ull << 20)
+#define SANDBOX_MEMORY_BYTES_NAMES (96ull << 20)
 #define SANDBOX_OUTPUT_BYTES       (256ull << 20)
 #define SANDBOX_DESCRIPTORS        16
 
 /* There is no way back. On error the process must not read strangers' files. */
 int sandbox_enter(enum sandbox_size size, struct err *e);
+/* The first part of it alone, for a process that only starts others which enter the sandbox: it has
+ * no capability afterwards, and cannot get one. 0, -errno. */
+int sandbox_powers_drop(void);
 
 #endif

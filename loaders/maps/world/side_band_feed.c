@@ -147,7 +147,6 @@ static int open_program(struct side_band_feed *f, int processes_fd, const char *
 		if (!leftout_next(OPTIONAL, rc))
 			return rc;
 	}
-	leftout_tell("maps");
 	if (bpf_program__autoload(f->skel->progs.on_task))
 		f->iter = bpf_program__attach_iter(f->skel->progs.on_task, NULL);
 	if (!f->iter)

@@ -22,7 +22,7 @@
 #include <time.h>
 
 #include "schema/base/err.h"
-#include "schema/store/files/place.h"
+#include "schema/base/file/place.h"
 #include "schema/store/files/segment.h"
 #include "schema/store/files/tally.h"
 #include "schema/store/retention/budget.h"

@@ -101,6 +101,41 @@ def test_a_folder_that_is_removed_is_made_again(scratch, burn):
     assert samples(store) > 20, said
 
 
+def indexes(store):
+    return {name for name in os.listdir(os.path.join(store, "images")) if name[0] != "." and name != "by-stat"}
+
+
+def fresh_program(scratch, name):
+    """A program whose index nobody has: a copy of burn with other bytes behind it."""
+    path = os.path.join(scratch, name)
+    shutil.copy(os.path.join(WORKLOADS, "burn"), path)
+    with open(path, "ab") as f:
+        f.write(os.urandom(64))
+    return subprocess.Popen([path, "8000", "1"], stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("how", ["renamed", "removed"])
+def test_indexes_are_kept_where_the_store_is(scratch, how):
+    store, moved = os.path.join(scratch, "store"), os.path.join(scratch, "moved")
+    rec = subprocess.Popen([f"{BIN}/sonde", "record", "-F", "99", "-d", "16s", "--families", "cpu", "--store", store], stderr=subprocess.PIPE, text=True)
+    assert until(lambda: os.path.exists(os.path.join(store, "images")) and indexes(store), 20)
+    time.sleep(2)
+    if how == "renamed":
+        os.rename(store, moved)
+    else:
+        shutil.rmtree(store)
+    time.sleep(5)
+    now = moved if how == "renamed" else store
+    before = indexes(now) if os.path.exists(os.path.join(now, "images")) else set()
+    work = fresh_program(scratch, "fresh")
+    said = rec.communicate(timeout=120)[1]
+    work.kill()
+    work.wait()
+    assert indexes(now) - before, (sorted(before), said)
+    assert how == "removed" or not os.path.exists(store), said
+    assert sql_all(now, "SELECT 1 FROM cpu_samples c JOIN stacks s ON s.id = c.stack_id WHERE c.comm = 'fresh' AND s.folded LIKE '%burn%' LIMIT 1"), said
+
+
 def test_a_loader_that_a_signal_stops_goes_on_and_nothing_is_lost_untold(scratch, burn):
     """The watchdog of sonded resumes it after 20 s: what its programs counted meanwhile is in its ring, or told as lost."""
     store = os.path.join(scratch, "store")

@@ -13,9 +13,11 @@ from conftest import BIN, ROOT, WORKLOADS, need, need_root, sql_all
 
 SHIM = os.path.join(WORKLOADS, "itershim.so")
 SOURCES = {"sonde-net": ("net.bpf.c", "net_talk.bpf.h"), "sonde-l7": ("l7.bpf.c", "l7/came.bpf.h", "l7/uring.bpf.h", "l7/tls.bpf.h"),
-           "sonde-offcpu": ("offcpu.bpf.c",), "sonde-goheap": ("goheap.bpf.c",), "sonde-cpu": ("cpu.bpf.c",)}
-NEEDED = {"net_state", "call_ends", "call_writes", "cpu_sample"}
-SILENT = {"net_read", "l7_sent"}  # the family goes another way, at no cost
+           "sonde-offcpu": ("offcpu.bpf.c",), "sonde-goheap": ("goheap.bpf.c",), "sonde-cpu": ("cpu.bpf.c",), "sonde-maps": ("maps.bpf.c",),
+           "sonde-pstack": ("pstack.bpf.c",)}
+NEEDED = {"net_state", "call_ends", "call_writes", "cpu_sample", "pstack_task"}
+SILENT = {"net_read", "l7_sent", "on_task"}  # the family goes another way, at no cost
+TOGETHER = {"on_fork", "on_exec", "on_exit"}  # sonde-maps loads all of these or none, and goes on
 UNUSED = {"net_look", "offcpu_switch_old", "offcpu_fork", "offcpu_exit", "cpu_fork", "cpu_exit"}  # loaded elsewhere, or with a command alone
 PLAIN = {"offcpu_switch"}  # plain tracepoints are refused by this name, too
 TABLE = {"sonde-net": "flows", "sonde-l7": "requests", "sonde-offcpu": "wait_totals", "sonde-cpu": "cpu_samples"}
@@ -66,6 +68,10 @@ def test_each_program_that_is_refused_is_named_with_what_it_costs(store, loader,
         assert items["programs"]["fix"] and "cap_add" not in items["programs"]["fix"], items["programs"]
         return
     assert got["ok"], items
+    if name in TOGETHER:
+        item = items["mapping programs"]
+        assert item["state"] == "warn" and item["fix"] and f"at the program {name}" in item["text"] and "frame pointers" in item["text"], item
+        return
     if name in SILENT | UNUSED:
         assert name not in items
     else:
@@ -114,3 +120,10 @@ def test_the_table_of_processes_does_without_what_is_refused(capture, store, nam
     subprocess.run([os.path.join(WORKLOADS, "burn"), "1000", "1"], stdout=subprocess.DEVNULL, check=True)
     cap.stop()
     assert LACKS[name] in cap.said() and sql_all(store, "SELECT 1 FROM processes WHERE comm = 'burn' AND how = 'exit'"), cap.said()
+
+
+def test_doctor_says_what_sonde_maps_and_sonde_pstack_leave_out(store):
+    for name, cost in {**LACKS, "pstack_file": "which sockets threads"}.items():
+        got = subprocess.run([f"{BIN}/sonde", "doctor", "--json", "--store", str(store)], env=refusing(name), stdout=subprocess.PIPE, text=True, check=False)
+        rows = [r for r in json.loads(got.stdout)["rows"] if r["name"] == name]
+        assert len(rows) == 1 and rows[0]["state"] == "warn" and cost in rows[0]["text"] and rows[0]["fix"], rows

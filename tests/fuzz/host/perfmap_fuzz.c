@@ -3,28 +3,54 @@
  * perfmap_fuzz: any text gives disjoint, sorted pieces, each of which is found under the name that
  * it has.
  *
- * covers: loaders/lib/host/names/perfmap.c
+ * covers: loaders/lib/host/names/perfmap.c loaders/lib/host/names/perfmap_pack.c
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "loaders/lib/host/names/perfmap.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+/* Read from a file, in pieces, it says the same. */
+static void check_stream(const uint8_t *data, size_t len, const struct perfmap *m)
 {
-	struct perfmap_stamp stamp = {0};
-	struct perfmap *m = NULL;
+	struct perfmap *read = NULL;
+	FILE *f = tmpfile();
 
-	(void)argc;
-	(void)argv;
-	if (!perfmap_read((uint32_t)getpid(), (uint32_t)getpid(), getuid(), &stamp, &m))
-		perfmap_free(m);
-	return 0;
+	if (!f || (len && fwrite(data, 1, len, f) != len) || fflush(f))
+		abort();
+	if (!perfmap_stream(fileno(f), len, &read) && perfmap_count(read) != perfmap_count(m))
+		abort();
+	perfmap_free(read);
+	fclose(f);
+}
+
+/* Handed to another process, it says the same. */
+static void check_pack(const struct perfmap *m)
+{
+	size_t size = perfmap_packed_size(m);
+	void *block = malloc(size);
+	struct perfmap *got = NULL;
+	uint64_t start, end;
+	const char *name;
+
+	if (!block)
+		abort();
+	perfmap_pack(m, block);
+	if (perfmap_unpack(block, size, &got) || perfmap_count(got) != perfmap_count(m))
+		abort();
+	for (size_t i = 0; perfmap_range(m, i, &start, &end, &name); i++) {
+		struct perfmap_entry a = {0}, b = {0};
+		bool there = perfmap_find(m, start, &a);
+
+		if (perfmap_find(got, start, &b) != there ||
+		    (there && (strcmp(a.name, b.name) || a.start != b.start)))
+			abort();
+	}
+	perfmap_free(got);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -50,6 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (perfmap_count(m) + perfmap_skipped(m) > len)
 		abort();
 	(void)perfmap_bytes(m);
+	check_pack(m);
+	check_stream(data, len, m);
 	perfmap_free(m);
 	return 0;
 }

@@ -3,7 +3,7 @@
 # seeds.sh OUTDIR: real files of this host, small pieces of large ones.
 set -eu
 out=$1
-mkdir -p "$out/kallsyms_fuzz" "$out/perfmap_fuzz" "$out/proc_fuzz" "$out/args_fuzz" "$out/container_fuzz" "$out/late_fuzz" "$out/jitdump_fuzz"
+mkdir -p "$out/kallsyms_fuzz" "$out/perfmap_fuzz" "$out/proc_fuzz" "$out/args_fuzz" "$out/container_fuzz" "$out/late_fuzz" "$out/jitdump_fuzz" "$out/jitpack_fuzz"
 
 head -n 40 /proc/kallsyms >"$out/kallsyms_fuzz/head"
 tail -n 40 /proc/kallsyms >"$out/kallsyms_fuzz/tail"
@@ -39,6 +39,14 @@ for name, body in {"lines": lines + load(0x1000, 0x20, 1, b"first"), "overlap": 
                    "moved": lines + load(0x1000, 0x20, 1, b"first") + move}.items():
     with open(f"{sys.argv[1]}/{name}", "wb") as f:
         f.write(head + body + record(3, b""))
+PY
+# one function with a place, as a map that is handed over: head, line, piece, place, pool
+python3 - "$out/jitpack_fuzz/one" <<'PY'
+import struct, sys
+pool = b"f\0a.js\0"
+with open(sys.argv[1], "wb") as f:
+    f.write(struct.pack("<6Q", 0x31706d66726570, 1, 1, 1, len(pool), 0) + struct.pack("<QQIII4x", 0x1000, 0x20, 0, 0, 1) +
+            struct.pack("<QQI4x", 0x1000, 0x1020, 0) + struct.pack("<III4x", 0, 2, 7) + pool.ljust(8, b"\0"))
 PY
 printf '100 100 old\n140 20 new\n180 10 x\n170 40 newest\n100 10 same\n' >"$out/perfmap_fuzz/overlaps"
 

@@ -109,30 +109,22 @@ static void no_result(const char *family, const char *program, bool memory, json
 						memory ? limit.fix : NULL));
 }
 
-/* What the loader of a family reports about itself. */
-static void ask_loader(const struct probe_family *f, const char *store, json_t *rows,
-		       struct counts *c)
+/* What `program --check` reports, as items of `family` (NULL: of none). It is ready, or its exit
+ * code; -1: it is absent. */
+static int ask_program(const char *program, const char *family, const char *store, json_t *rows)
 {
-	const char *family = f->name;
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
-	char program[64], path[PATH_MAX];
+	char path[PATH_MAX];
 	char *argv[] = {path, "--check", "--json", "--store", (char *)store, NULL};
 	struct err e = {0};
 	json_t *said, *list, *row;
 	uint64_t kills = memlimit_kills();
-	int status = 0;
+	int status = 0, code = 0;
 	size_t i;
 
-	snprintf(program, sizeof(program), "sonde-%s", family);
-	if (!f->by_default && sibling_find(program, path, NULL) < 0) {
-		json_array_append_new(rows,
-				      doctor_item(family, program, "off", "not installed", NULL));
-		return;
-	}
 	if (sibling_find(program, path, &e) < 0 || helper_output(argv, &out, &status, &e) < 0) {
 		json_array_append_new(rows, doctor_item(family, program, "fail", e.what, e.fix));
-		c->exit = c->exit ? c->exit : e.exit;
-		return;
+		return (int)e.exit;
 	}
 	said = json_loadb(strbuf_str(&out), out.len, 0, NULL);
 	list = json_object_get(said, "items");
@@ -144,12 +136,52 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 		json_object_set_new(row, "family", json_text(family));
 		json_array_append(rows, row);
 	}
-	if (json_is_true(json_object_get(said, "ok")))
-		c->ready += !json_is_true(json_object_get(said, "absent"));
-	else if (!c->exit)
-		c->exit = WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
-								     EXIT_RUNTIME;
+	if (!json_is_true(json_object_get(said, "ok")))
+		code = WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
+								  EXIT_RUNTIME;
+	else if (json_is_true(json_object_get(said, "absent")))
+		code = -1;
 	json_decref(said);
+	return code;
+}
+
+static void ask_loader(const struct probe_family *f, const char *store, json_t *rows,
+		       struct counts *c)
+{
+	char program[64], path[PATH_MAX];
+	int code;
+
+	snprintf(program, sizeof(program), "sonde-%s", f->name);
+	if (!f->by_default && sibling_find(program, path, NULL) < 0) {
+		json_array_append_new(rows,
+				      doctor_item(f->name, program, "off", "not installed", NULL));
+		return;
+	}
+	code = ask_program(program, f->name, store, rows);
+	c->ready += !code;
+	if (code > 0 && !c->exit)
+		c->exit = code;
+}
+
+/* What serves all families: what only it leaves out is said under its name. */
+static void ask_helpers(const char *store, json_t *rows, struct counts *c)
+{
+	static const char *const helpers[] = {"maps", "pstack"};
+
+	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
+		char program[64], path[PATH_MAX];
+		int code;
+
+		snprintf(program, sizeof(program), "sonde-%s", helpers[i]);
+		if (sibling_find(program, path, NULL) < 0) {
+			json_array_append_new(
+				rows, doctor_item(NULL, program, "off", "not installed", NULL));
+			continue;
+		}
+		code = ask_program(program, NULL, store, rows);
+		if (code > 0 && !c->exit)
+			c->exit = code;
+	}
 }
 
 /* Can the current user read the stored data? */
@@ -263,6 +295,7 @@ static int doctor_run(struct verb_call *call, struct err *e)
 	}
 	for (const struct probe_family *f = FAMILIES; f->name; f++)
 		ask_loader(f, call->store, rows, &c);
+	ask_helpers(call->store, rows, &c);
 	check_store(call->store, rows);
 	count(rows, &c);
 	call->status = c.fail || c.exit ? EXIT_RUNTIME : EXIT_OK;

@@ -287,6 +287,7 @@ static int open_parts(struct capture *c, struct err *e)
 				   .no_mappings = c->config.f->no_mappings,
 				   .books = true};
 	const struct naming_opts no = {.no_lines = o->no_lines,
+				       .generated = c->config.f->ring_fd,
 				       .include = o->include,
 				       .exclude = o->exclude,
 				       .store_dir = ho.store_dir,
@@ -367,6 +368,7 @@ static void run_begin(struct capture *c)
 
 	c->books.r->from_ns = run.from_ns;
 	c->config.run = store_run_begin(c->config.store, &run);
+	naming_run(c->config.naming, c->config.run);
 	store_flush(c->config.store);
 }
 

@@ -17,6 +17,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/file/owner.h"
+#include "schema/base/file/place.h"
 #include "schema/image/image.h"
 
 #define NAME_MAX_ 256
@@ -24,6 +25,8 @@
 
 struct cache {
 	int dir, by_stat; /* -1: nothing is kept */
+	char *store_dir;  /* NULL: nowhere */
+	struct place store;
 	uint64_t max_bytes, bytes;
 	unsigned int n_tmp;
 	struct idmap sound; /* inode -> its modification time after our last use */
@@ -60,28 +63,47 @@ static void sweep_to_bound(struct cache *c)
 		sweep(c, most - most / 10);
 }
 
-struct cache *cache_open(const char *store_dir, uint64_t max_bytes)
+static void folders_close(struct cache *c)
 {
-	struct cache *c = mem_alloc(sizeof(*c));
-	cleanup_fd int store = -1;
-
+	if (c->dir >= 0)
+		close(c->dir);
+	if (c->by_stat >= 0)
+		close(c->by_stat);
 	c->dir = c->by_stat = -1;
-	c->max_bytes = max_bytes;
-	if (!store_dir)
-		return c;
-	if (mkdir(store_dir, 0750) && errno != EEXIST)
-		log_debug("cannot make %s: %s", store_dir, strerror(errno));
-	store = open(store_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The folders for indexes in the store, which is there. */
+static int folders_open(struct cache *c)
+{
+	cleanup_fd int store = open(c->store_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
 	if (store >= 0)
 		c->dir = make_dir(store, "images");
 	if (c->dir >= 0)
 		c->by_stat = make_dir(c->dir, "by-stat");
 	if (c->by_stat < 0) {
-		log_warn("indexes are not kept: cannot use %s/images", store_dir);
-		return c;
+		folders_close(c);
+		return -ENOENT;
 	}
+	(void)place_open(&c->store, c->store_dir); /* without it a rename is not seen */
 	sweep(c, c->max_bytes);
 	sweep_to_bound(c);
+	return 0;
+}
+
+struct cache *cache_open(const char *store_dir, uint64_t max_bytes)
+{
+	struct cache *c = mem_alloc(sizeof(*c));
+
+	c->dir = c->by_stat = c->store.fd = -1;
+	c->max_bytes = max_bytes;
+	if (!store_dir)
+		return c;
+	c->store_dir = mem_strdup(store_dir);
+	if (mkdir(store_dir, 0750) && errno != EEXIST)
+		log_debug("cannot make %s: %s", store_dir, strerror(errno));
+	if (folders_open(c))
+		log_warn("indexes are not kept: cannot use %s/images", store_dir);
 	return c;
 }
 
@@ -89,12 +111,39 @@ void cache_close(struct cache *c)
 {
 	if (!c)
 		return;
-	if (c->dir >= 0)
-		close(c->dir);
-	if (c->by_stat >= 0)
-		close(c->by_stat);
+	folders_close(c);
+	place_close(&c->store);
 	idmap_release(&c->sound);
+	free(c->store_dir);
 	free(c);
+}
+
+/* Was the folder of this descriptor removed? */
+static bool is_removed(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && !st.st_nlink;
+}
+
+void cache_look(struct cache *c)
+{
+	char now[PATH_MAX];
+	enum place_state at = c->store_dir ? place_look(&c->store, c->store_dir, now) : PLACE_SAME;
+
+	if (at == PLACE_MOVED) { /* its descriptors went with it */
+		log_warn("the store's folder %s is now %s: indexes are kept there", c->store_dir,
+			 now);
+		free(c->store_dir);
+		c->store_dir = mem_strdup(now);
+	}
+	if (at != PLACE_GONE && !is_removed(c->dir) && !is_removed(c->by_stat))
+		return;
+	folders_close(c);
+	if (folders_open(c))
+		return;
+	idmap_clear(&c->sound);
+	log_warn("the folder %s/images was removed: indexes are kept in a new one", c->store_dir);
 }
 
 bool cache_key_ok(const char *key)

@@ -38,6 +38,10 @@ struct cache;
 
 /* store_dir NULL, or a folder that cannot be created: a cache that keeps nothing. */
 struct cache *cache_open(const char *store_dir, uint64_t max_bytes);
+/* Is its folder where it was? If the store was renamed, indexes are kept where it is now; if the
+ * store, or images/ in it, was removed, in a new one, once there is a store again at its path.
+ * Cheap; call it every few seconds. */
+void cache_look(struct cache *c);
 void cache_close(struct cache *c);
 
 enum cache_answer { CACHE_UNKNOWN = 0, CACHE_KNOWN, CACHE_REFUSED };

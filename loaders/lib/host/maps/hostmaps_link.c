@@ -28,9 +28,24 @@ static void ask(const struct hostmaps *hm, uint32_t type)
 		(void)!send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* A sonde-maps that is started later keeps its indexes where the store is then. */
+static void follow_store(struct hostmaps *hm)
+{
+	char now[PATH_MAX];
+
+	if (hm->store_dir && hm->store.fd < 0)
+		(void)place_open(&hm->store, hm->store_dir);
+	if (!hm->store_dir || place_look(&hm->store, hm->store_dir, now) != PLACE_MOVED)
+		return;
+	free(hm->store_dir);
+	hm->store_dir = mem_strdup(now);
+}
+
 static int start(struct hostmaps *hm, struct err *e)
 {
 	int rc;
+
+	follow_store(hm);
 
 	hm->generation++;
 	hm->generation_ns[hm->generation % GENERATIONS] = hm->gone_ns;
@@ -132,7 +147,7 @@ struct hostmaps *hostmaps_new(void)
 {
 	struct hostmaps *hm = mem_alloc(sizeof(*hm));
 
-	hm->fd = -1;
+	hm->fd = hm->store.fd = -1;
 	for (int i = 0; i < MP_TABLES_N; i++)
 		hm->tables[i] = -1;
 	hm->ready_tail = &hm->ready;
@@ -183,6 +198,7 @@ void hostmaps_close(struct hostmaps *hm)
 		hostmaps_image_free(hm, img);
 	hostmaps_containers_release(hm);
 	close_fds(hm->tables, MP_TABLES_N);
+	place_close(&hm->store);
 	free(hm->store_dir);
 	free(hm->socket_path);
 	free(hm->args_policy);

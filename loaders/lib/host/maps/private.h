@@ -19,6 +19,7 @@
 #include "loaders/lib/host/maps/mapspack.h"
 #include "loaders/lib/host/maps/mapsproto.h"
 #include "loaders/lib/host/unwind/unwind.h"
+#include "schema/base/file/place.h"
 
 #define GENERATIONS 8 /* how many generations of sonde-maps are searched for an image id */
 
@@ -68,6 +69,7 @@ struct told_container {
 
 struct hostmaps {
 	char *store_dir, *socket_path, *program, *args_policy;
+	struct place store; /* of store_dir, which is followed if it is renamed */
 	bool no_lines, no_mappings, books;
 	int fd;
 	pid_t child;

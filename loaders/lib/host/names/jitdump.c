@@ -88,8 +88,8 @@ static void places_read(struct parse *p, const uint8_t *data, size_t len)
 		memcpy(&e, data + at, sizeof(e));
 		at += sizeof(e) + (size_t)(end - name) + 1;
 		if (strcmp(name, "\xff"))
-			file = name;
-		if (!file || end - name > PERFMAP_NAME_MAX || e.line > INT32_MAX)
+			file = end - name > PERFMAP_NAME_MAX ? NULL : name;
+		if (!file || e.line > INT32_MAX)
 			continue;
 		mem_grow(p->places, p->n_places, p->cap_places);
 		p->places[p->n_places++] = (struct perfmap_place){e.addr, file, e.line};

@@ -40,8 +40,14 @@ int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming
 		 n->o.docker_root ? n->o.docker_root : containernames_docker_root());
 	naming_process_init(n);
 	hostmaps_on_args(hm, naming_process_learnt, n);
+	naming_user_init(n);
 	*out = n;
 	return 0;
+}
+
+void naming_run(struct naming *n, uint32_t run)
+{
+	n->run = run;
 }
 
 void naming_close(struct naming *n)

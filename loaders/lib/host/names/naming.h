@@ -53,6 +53,8 @@ struct naming_opts {
 	size_t max_pending;   /* frames that may wait for an index; 0: 65536 */
 	size_t max_cached;    /* frames remembered; 0: 98304 */
 	bool no_lines;        /* functions only, even if an index has lines and inlined functions */
+	bool generated;       /* names of generated code are looked for, by a process without rights
+				 that is started at once (jitreader.h) */
 	const char *kallsyms; /* NULL: /proc/kallsyms */
 	/* Finds the loaded BPF programs at less cost than /proc/kallsyms; asked first. Like
 	 * kallsyms_find. May be NULL. */
@@ -69,6 +71,10 @@ struct naming_opts {
  * first kernel frame. */
 int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming_opts *o,
 		struct naming **out, struct err *e);
+/* The run whose processes get the note "unnamed": why their generated code has no names, or not
+ * all;
+ * "": it has them again. Without a run there are no notes. */
+void naming_run(struct naming *n, uint32_t run);
 /* Frames still pending stay unnamed (call naming_drain before). Call before hostmaps_close. NULL is
  * fine. */
 void naming_close(struct naming *n);
@@ -177,6 +183,7 @@ struct naming_stat {
 	uint64_t leaves, leaves_named; /* the leaf frames alone */
 	uint64_t perfmap_refused;      /* perf maps that were not read: not a regular file, foreign
 					  owner, too large... */
+	uint64_t reading_cpu_ns;       /* CPU time of the processes that read perf maps */
 	bool kernel_hidden;            /* kptr_restrict hides kernel names */
 };
 void naming_stat(const struct naming *n, struct naming_stat *s);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/names/jitnames.h"
+#include "loaders/lib/host/names/jitreader.h"
 #include "loaders/lib/host/maps/mapsproto.h"
 #include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
@@ -29,6 +30,7 @@
 #define PAGE_MASK        0xfffull
 #define JIT_PAUSE_NS     NSEC_PER_SEC
 #define JIT_PAUSE_MAX_NS (30 * NSEC_PER_SEC)
+#define JIT_WAIT_MS      100 /* of this thread, for names that are needed now */
 
 static void frames_forget(struct naming *n)
 {
@@ -44,6 +46,20 @@ void naming_user_forget(struct naming *n)
 	n->image_anon = n->image_jit = n->image_unknown = n->image_vsyscall = 0;
 }
 
+void naming_user_init(struct naming *n)
+{
+	for (size_t i = 0; i < JIT_MAPS; i++)
+		n->jit[i].job = JITJOB_NONE;
+	n->jitreader = n->o.generated ? jitreader_open() : NULL;
+}
+
+static void jit_drop(struct jit_map *j)
+{
+	jitjob_drop(&j->job);
+	perfmap_free(j->map);
+	*j = (struct jit_map){.job = JITJOB_NONE};
+}
+
 void naming_user_release(struct naming *n)
 {
 	idmap_release(&n->frames);
@@ -53,7 +69,8 @@ void naming_user_release(struct naming *n)
 	free(n->free_slots);
 	free(n->lineless);
 	for (size_t i = 0; i < JIT_MAPS; i++)
-		perfmap_free(n->jit[i].map);
+		jit_drop(&n->jit[i]);
+	jitreader_close(n->jitreader);
 }
 
 /* ---- images ---- */
@@ -265,12 +282,6 @@ static bool jit_same(const struct jit_map *j, const struct hostmaps_process *p)
 	return j->tgid == p->tgid && j->start_ns == p->start_ns && j->exec_id == p->exec_id;
 }
 
-static void jit_drop(struct jit_map *j)
-{
-	perfmap_free(j->map);
-	*j = (struct jit_map){0};
-}
-
 /* The process's entry; else an empty one, else the one unused for longest. */
 static struct jit_map *jit_entry(struct naming *n, const struct hostmaps_process *p, int64_t now)
 {
@@ -288,6 +299,7 @@ static struct jit_map *jit_entry(struct naming *n, const struct hostmaps_process
 	*best = (struct jit_map){.tgid = p->tgid,
 				 .exec_id = p->exec_id,
 				 .start_ns = p->start_ns,
+				 .job = JITJOB_NONE,
 				 .used_ns = now,
 				 .pause_ns = JIT_PAUSE_NS};
 	return best;
@@ -312,20 +324,61 @@ static bool still_there(const struct hostmaps_process *p)
 	       proc_ticks_ns(st.start_ticks) / tick == p->start_ns / tick;
 }
 
+/* Its names are missing, and whoever runs the program can mend that. */
 static bool jit_refused(int rc)
 {
-	return rc == -EPERM || rc == -ENOTSUP || rc == -EFBIG || rc == -E2BIG || rc == -ELOOP ||
-	       rc == -EXDEV || rc == -EBADMSG;
+	return rc && rc != -ENOENT && rc != -EALREADY && rc != -EINPROGRESS && rc != -ESRCH &&
+	       rc != -EBUSY && rc != -EACCES;
 }
 
-static void jit_tell(struct naming *n, struct jit_map *j, const char *why)
+/* In the store, for `sonde status`: again in each segment. */
+static void jit_note(struct naming *n, struct jit_map *j)
 {
+	struct hostmaps_process *p = hostmaps_process(n->hm, j->tgid, j->start_ns, j->exec_id);
+	uint64_t now = store_gauge_epoch(n->w) + 1;
+
+	if (!n->run || !p || j->noted_at == now || (!j->noted_at && !*j->why))
+		return;
+	store_process_note(n->w, n->run, naming_row(n, p), "unnamed", j->why);
+	j->noted_at = now;
+}
+
+static void jit_why(struct naming *n, struct jit_map *j, const char *why)
+{
+	if (strcmp(j->why, why)) {
+		snprintf(j->why, sizeof(j->why), "%s", why);
+		if (j->noted_at)
+			j->noted_at = 1; /* an older one than any */
+	}
+	jit_note(n, j);
+}
+
+static void jit_tell(struct naming *n, struct jit_map *j, const char *reason, const char *fix)
+{
+	char why[256];
+
 	n->stat.perfmap_refused++;
+	snprintf(why, sizeof(why),
+		 "its perf map or jitdump is refused: %s; 0 of its entries are used. %s", reason,
+		 fix);
+	jit_why(n, j, why);
 	if (!j->told)
 		log_warn(
 			"process %u: its generated code has no names: its perf map or jitdump is not read: %s",
-			j->tgid, why);
+			j->tgid, reason);
 	j->told = true;
+}
+
+static void jit_taken(struct naming *n, struct jit_map *j, const struct jitnames_told *told)
+{
+	char why[256] = "";
+
+	if (told->cut)
+		snprintf(why, sizeof(why),
+			 "its perf map is cut: %llu entries of its first %u MiB are used. %s",
+			 (unsigned long long)told->names, PERFMAP_FILE_MAX >> 20,
+			 jitnames_fix(-E2BIG));
+	jit_why(n, j, why);
 }
 
 /* The largest goes first, so that one that is made to be large costs its own names. */
@@ -338,7 +391,7 @@ static void jit_make_room(struct naming *n)
 			if (n->jit[i].map && (!largest || perfmap_bytes(n->jit[i].map) >
 								  perfmap_bytes(largest->map)))
 				largest = &n->jit[i];
-		jit_tell(n, largest, "all of them together are too large");
+		jit_tell(n, largest, "all of them together are too large", jitnames_fix(-E2BIG));
 		perfmap_free(largest->map);
 		largest->map = NULL;
 		largest->pause_ns = JIT_PAUSE_MAX_NS;
@@ -346,34 +399,56 @@ static void jit_make_room(struct naming *n)
 	}
 }
 
-/* Pauses in proportion to the cost of reading, so that large maps that keep growing use less than 5
- * % of this thread. */
-static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_process *p)
+/* Has its files read. 0, -EALREADY, or why that is not possible. */
+static int jit_begin(struct naming *n, struct jit_map *j, const struct hostmaps_process *p)
 {
-	int64_t before = clock_boot_ns(), took;
-	struct perfmap_stamp stamp = j->stamp;
-	struct perfmap *fresh = NULL;
-	int rc = jitnames_read(p, &stamp, &fresh, NULL);
+	struct jitnames_files files;
+	int rc = jitnames_open(p, &j->stamp, &files);
 
-	if (!rc && !still_there(p)) {
-		perfmap_free(fresh);
-		rc = -ESRCH;
-	}
-	if (!rc) {
+	if (rc)
+		return rc;
+	rc = still_there(p) ? jitreader_ask(n->jitreader, &files, &j->job) : -ESRCH;
+	if (!rc)
+		j->reading = files.stamp;
+	jitnames_close(&files);
+	return rc;
+}
+
+/* What was read, if it was: else -EINPROGRESS. */
+static int jit_take(struct naming *n, struct jit_map *j, int wait_ms, uint64_t *cpu_ns)
+{
+	struct jitnames_told told;
+	struct perfmap *fresh = NULL;
+	int rc = jitjob_take(&j->job, wait_ms, &fresh, &told);
+
+	n->stat.reading_cpu_ns += told.cpu_ns;
+	*cpu_ns = told.cpu_ns;
+	if (rc == -EINPROGRESS)
+		return rc;
+	j->stamp = j->reading;
+	if (!rc || rc == -E2BIG) { /* what it had is older than what it has now */
 		perfmap_free(j->map);
 		j->map = fresh;
-		j->stamp = stamp;
+	}
+	if (!rc) {
+		jit_taken(n, j, &told);
 		jit_make_room(n);
 	}
-	if (rc == -E2BIG) { /* what it had is older than what it has now */
-		perfmap_free(j->map);
-		j->map = NULL;
-		j->stamp = stamp;
-	}
-	if (jit_refused(rc))
-		jit_tell(n, j, jitnames_reason(rc));
-	took = (clock_boot_ns() - before) * 20;
-	j->pause_ns = rc && rc != -EALREADY ? j->pause_ns * 2 : JIT_PAUSE_NS;
+	return rc;
+}
+
+/* Pauses in proportion to the cost of reading, for this thread and for the process that reads, so
+ * that large maps that keep growing use less than 5 % of either. */
+static void jit_pause(struct jit_map *j, int rc, int64_t before, uint64_t cpu_ns)
+{
+	int64_t took = clock_boot_ns() - before;
+	const uint64_t most = JIT_PAUSE_MAX_NS / 20;
+
+	if (cpu_ns > (uint64_t)took)
+		took = (int64_t)(cpu_ns < most ? cpu_ns : most);
+	took *= 20;
+	j->pause_ns =
+		jit_refused(rc) || rc == -ENOENT || rc == -ESRCH ? j->pause_ns * 2 : JIT_PAUSE_NS;
 	if (j->pause_ns < took)
 		j->pause_ns = took;
 	if (j->pause_ns > JIT_PAUSE_MAX_NS)
@@ -381,12 +456,27 @@ static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_
 	j->next_read_ns = before + j->pause_ns;
 }
 
+static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_process *p)
+{
+	int64_t before = clock_boot_ns();
+	uint64_t cpu_ns = 0;
+	int rc = j->job.said < 0 ? jit_begin(n, j, p) : 0;
+
+	if (!rc)
+		rc = jit_take(n, j, JIT_WAIT_MS, &cpu_ns);
+	if (jit_refused(rc))
+		jit_tell(n, j, jitnames_reason(rc), jitnames_fix(rc));
+	jit_pause(j, rc, before, cpu_ns);
+}
+
 static bool jit_find(struct naming *n, const struct hostmaps_process *p, uint64_t addr,
 		     struct perfmap_entry *e)
 {
 	int64_t now = clock_boot_ns();
-	struct jit_map *j = jit_entry(n, p, now);
+	struct jit_map *j = n->o.generated ? jit_entry(n, p, now) : NULL;
 
+	if (!j)
+		return false;
 	j->used_ns = now;
 	if (j->map && perfmap_find(j->map, addr, e))
 		return true;
@@ -396,14 +486,36 @@ static bool jit_find(struct naming *n, const struct hostmaps_process *p, uint64_
 	return j->map && perfmap_find(j->map, addr, e);
 }
 
+/* What took longer than the sample that needed it could wait. */
+static void jit_late(struct naming *n, struct jit_map *j)
+{
+	int64_t now = clock_boot_ns();
+	uint64_t cpu_ns;
+	int rc = jit_take(n, j, 0, &cpu_ns);
+
+	if (rc == -EINPROGRESS)
+		return;
+	if (jit_refused(rc))
+		jit_tell(n, j, jitnames_reason(rc), jitnames_fix(rc));
+	jit_pause(j, rc, now, cpu_ns);
+}
+
 /* Drop maps of processes that are gone. */
 void naming_user_tick(struct naming *n)
 {
 	for (size_t i = 0; i < JIT_MAPS; i++) {
 		struct jit_map *j = &n->jit[i];
 
-		if (j->used_ns && !hostmaps_process(n->hm, j->tgid, j->start_ns, j->exec_id))
+		if (!j->used_ns)
+			continue;
+		if (!hostmaps_process(n->hm, j->tgid, j->start_ns, j->exec_id)) {
 			jit_drop(j);
+			continue;
+		}
+		if (j->job.said >= 0)
+			jit_late(n, j);
+		if (*j->why)
+			jit_note(n, j);
 	}
 }
 

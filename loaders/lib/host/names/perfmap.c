@@ -7,52 +7,16 @@
 #include "loaders/lib/host/names/perfmap.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/names/jitdump.h"
-#include "loaders/lib/host/proc/openin.h"
+#include "loaders/lib/host/names/perfmap_parts.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-struct map_line {
-	uint64_t start, size;
-	uint32_t name; /* offset in the pool; NAMELESS */
-	uint32_t first_place, n_places;
-};
-#define NAMELESS UINT32_MAX
 #define PIECE_BYTES \
 	(64u << 10) /* of the file, at a time; a line has at most some 4100 that matter */
-
-struct map_place {
-	uint32_t at;   /* bytes after the function's start */
-	uint32_t file; /* offset in the pool */
-	uint32_t line;
-};
-
-struct piece {
-	uint64_t start, end;
-	uint32_t line;
-};
-
-struct perfmap {
-	struct map_line *lines;
-	size_t n_lines, cap_lines;
-	struct piece *pieces;
-	size_t n_pieces, cap_pieces;
-	struct map_place *places;
-	size_t n_places, cap_places;
-	uint32_t last_file; /* offset of the last file name, + 1: most places have the same file as
-			       the one before */
-	char *pool;
-	size_t pool_len, pool_cap;
-	size_t skipped;
-	size_t looked; /* lines, good and bad */
-	bool full;
-};
 
 /* ---- lines ---- */
 
@@ -368,10 +332,14 @@ void perfmap_free(struct perfmap *m)
 {
 	if (!m)
 		return;
-	free(m->lines);
-	free(m->pieces);
-	free(m->places);
-	free(m->pool);
+	if (m->block) {
+		free(m->block);
+	} else {
+		free(m->lines);
+		free(m->pieces);
+		free(m->places);
+		free(m->pool);
+	}
 	free(m);
 }
 
@@ -455,27 +423,6 @@ bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t 
 
 /* ---- the file ---- */
 
-/* In the process's root. A file beyond the size limit is read up to it. -EALREADY: it is as `stamp`
- * says; else it is as *now says. */
-static int open_in_root(uint32_t pid, const char *path, uid_t uid,
-			const struct perfmap_stamp *stamp, struct perfmap_stamp *now)
-{
-	cleanup_fd int root = openin_root(pid), fd = -1;
-	struct stat st = {0};
-
-	if (root < 0)
-		return root;
-	fd = openin_no_link(root, path, (uint64_t)PERFMAP_FILE_MAX * 16, &st);
-	if (fd < 0)
-		return fd;
-	if (st.st_uid != uid && st.st_uid)
-		return -EPERM;
-	if (stamp->ino == st.st_ino && stamp->dev == st.st_dev && stamp->size == st.st_size)
-		return -EALREADY;
-	*now = (struct perfmap_stamp){.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size};
-	return take_fd(&fd);
-}
-
 /* In pieces. Of a line that is longer than a piece the first piece is read, the rest passed over.
  */
 static int lines_stream(int fd, off_t size, struct perfmap *m)
@@ -521,23 +468,11 @@ static int lines_stream(int fd, off_t size, struct perfmap *m)
 	return m->full ? -E2BIG : 0;
 }
 
-int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp,
-		 struct perfmap **out)
+int perfmap_stream(int fd, uint64_t size, struct perfmap **out)
 {
-	struct perfmap_stamp now;
-	struct perfmap *m;
-	cleanup_fd int fd = -1;
-	char path[64];
-	int rc;
+	struct perfmap *m = perfmap_begin();
+	int rc = lines_stream(fd, (off_t)(size < PERFMAP_FILE_MAX ? size : PERFMAP_FILE_MAX), m);
 
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", nspid);
-	fd = open_in_root(pid, path, uid, stamp, &now);
-	if (fd < 0)
-		return fd;
-	*stamp = now;
-	m = perfmap_begin();
-	rc = lines_stream(
-		fd, now.size < (off_t)PERFMAP_FILE_MAX ? now.size : (off_t)PERFMAP_FILE_MAX, m);
 	if (rc) {
 		perfmap_free(m);
 		return rc;
@@ -545,37 +480,4 @@ int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *
 	resolve(m);
 	*out = m;
 	return 0;
-}
-
-int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path,
-		      struct perfmap_stamp *stamp, struct perfmap **out)
-{
-	struct perfmap_stamp now;
-	cleanup_fd int fd = open_in_root(pid, path, uid, stamp, &now);
-	cleanup_free char *buf = NULL;
-	size_t len = 0;
-	int rc;
-
-	if (fd < 0)
-		return fd;
-	rc = jitdump_slim(fd, (uint64_t)now.size, &buf, &len);
-	if (!rc)
-		rc = jitdump_parse(buf, len, nspid, out);
-	if (!rc || rc == -E2BIG)
-		*stamp = now;
-	return rc;
-}
-
-int perfmap_read_any(uint32_t pid, uint32_t nspid, uid_t uid, const char *const *paths, size_t n,
-		     struct perfmap_stamp *stamp, struct perfmap **out, bool *dump)
-{
-	const char *path = jitdump_path(paths, n, nspid);
-	int rc = path ? perfmap_read_dump(pid, nspid, uid, path, stamp, out) : -ENOENT, other;
-
-	if (dump)
-		*dump = !rc;
-	if (!rc || rc == -EALREADY)
-		return rc;
-	other = perfmap_read(pid, nspid, uid, stamp, out);
-	return other == -ENOENT ? rc : other;
 }

@@ -6,10 +6,9 @@
  * line, any bytes. The file only grows; code is moved and memory reused, so of overlapping ranges
  * the later line counts.
  *
- * The parser is a pure function. The file is untrusted: it is opened in the process's root, must be
- * a regular file (no link) that belongs to the process's user or root, and is read in pieces up to
- * PERFMAP_FILE_MAX; a longer file is cut at the last whole line. Names are kept up to
- * PERFMAP_NAME_MAX bytes.
+ * The parser is a pure function. The file is untrusted: jitnames.h opens it, a process without
+ * rights (jitreader.h) reads it, in pieces up to PERFMAP_FILE_MAX; a longer file is cut at the last
+ * whole line. Names are kept up to PERFMAP_NAME_MAX bytes.
  *
  * What a map holds is bounded before it is allocated: by PERFMAP_BYTES, and by PERFMAP_LINES lines
  * looked at. A map over that is refused (-E2BIG) as a whole: without its later lines the earlier
@@ -66,25 +65,16 @@ size_t perfmap_bytes(const struct perfmap *m); /* memory it holds */
 bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t *end,
 		   const char **name);
 
-/* The file when it was read: to see whether it has grown or was replaced. */
-struct perfmap_stamp {
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-};
-/* Read the map of process `pid` (in our pid namespace), `nspid` in its own, running as `uid`.
- * `stamp` (in: of the last reading, out: of this one): -EALREADY if nothing has changed since.
- * Other errors: -ENOENT no file, -EPERM owned by someone else, -ENOTSUP not a regular file, -EFBIG
- * above 1 GiB, -E2BIG too many names, -errno of the system. */
-int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp,
-		 struct perfmap **out);
-/* The same for the jitdump at `path`, one of the files that the process has mapped (jitdump_path).
- * Also -EBADMSG: not a jitdump, or another process's. */
-int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path,
-		      struct perfmap_stamp *stamp, struct perfmap **out);
-/* Either: the jitdump if there is one that can be read, else the perf map. `paths`: the files that
- * the process has mapped. *dump: it was a jitdump; may be NULL. */
-int perfmap_read_any(uint32_t pid, uint32_t nspid, uid_t uid, const char *const *paths, size_t n,
-		     struct perfmap_stamp *stamp, struct perfmap **out, bool *dump);
+/* Reads the lines of an open file of `size` bytes, in pieces, up to PERFMAP_FILE_MAX; it may shrink
+ * or grow meanwhile. -E2BIG: too many names; -errno of the system. */
+int perfmap_stream(int fd, uint64_t size, struct perfmap **out);
+
+/* From one process to another (perfmap_pack.c): a finished map as bytes, in the layout of this very
+ * program. The one that takes them believes nothing of them. */
+size_t perfmap_packed_size(const struct perfmap *m);
+void perfmap_pack(const struct perfmap *m, void *out);
+/* Pure. `block`, from malloc and of `len` bytes, is the map's afterwards. -EBADMSG: it is no map,
+ * and stays the caller's. */
+int perfmap_unpack(void *block, size_t len, struct perfmap **out);
 
 #endif

@@ -14,6 +14,7 @@
 #include "loaders/lib/host/proc/containernames.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/proc/instance.h"
+#include "loaders/lib/host/names/jitreader.h"
 #include "loaders/lib/host/names/kallsyms.h"
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/lib/host/names/perfmap.h"
@@ -120,9 +121,12 @@ struct jit_map {
 	uint32_t tgid, exec_id;
 	uint64_t start_ns;
 	struct perfmap *map;
-	struct perfmap_stamp stamp;
+	struct jitnames_stamp stamp, reading; /* of `map`; of what `job` reads */
+	struct jitjob job;
 	int64_t next_read_ns, pause_ns, used_ns;
-	bool told; /* the log has it that its names are not read */
+	char why[256];     /* its names are not read, or not all; "": they are */
+	uint64_t noted_at; /* the store's gauge epoch when that was noted, + 1; 0: never */
+	bool told;         /* the log has it that its names are not read */
 };
 #define JIT_MAPS  128
 #define JIT_BYTES (48u << 20)
@@ -148,6 +152,8 @@ struct naming {
 	size_t n_free, cap_free;
 	uint32_t image_anon, image_jit, image_unknown, image_vsyscall;
 	struct jit_map jit[JIT_MAPS];
+	struct jitreader *jitreader; /* NULL: there is none */
+	uint32_t run;                /* 0: none yet */
 
 	struct script_note *script_notes; /* by id */
 	struct idmap script_frames;       /* word -> frame_name */
@@ -192,6 +198,7 @@ bool naming_standing(struct naming *n, uint64_t frame, bool leaf, struct frame_n
 /* naming_user named it as `a`, from `at`: the next time it need not be asked. */
 void naming_standing_add(struct naming *n, uint64_t frame, bool leaf,
 			 const struct hostmaps_frame *at, struct frame_name a);
+void naming_user_init(struct naming *n);
 void naming_user_ready(struct naming *n, struct hostmaps_image *img);
 void naming_user_tick(struct naming *n);
 void naming_user_forget(struct naming *n);

@@ -7,11 +7,12 @@ $(eval $(call unit_test,runtime_test,tests/unit/loaders/lib/host/proc/runtime_te
 $(eval $(call unit_test,engines_test,tests/unit/loaders/lib/host/proc/engines_test.c,host base,-ljansson))
 $(eval $(call unit_test,kallsyms_test,tests/unit/loaders/lib/host/names/kallsyms_test.c,host base,))
 $(eval $(call unit_test,perfmap_test,tests/unit/loaders/lib/host/names/perfmap_test.c,host base,))
+$(eval $(call unit_test,jitreader_test,tests/unit/loaders/lib/host/names/jitreader_test.c,host sandbox base,-lseccomp -lpthread))
 $(eval $(call unit_test,jitdump_test,tests/unit/loaders/lib/host/names/jitdump_test.c,host base,))
 $(eval $(call unit_test,container_test,tests/unit/loaders/lib/host/proc/container_test.c,host base,-ljansson))
 $(eval $(call unit_test,instance_test,tests/unit/loaders/lib/host/proc/instance_test.c,host base,))
 $(foreach t,naming naming_excluded naming_container,\
-  $(eval $(call unit_test,$(t)_test,$(addprefix tests/unit/loaders/lib/host/names/,$(t)_test.c namingfakes.c),host runtimes base,-ljansson)))
+  $(eval $(call unit_test,$(t)_test,$(addprefix tests/unit/loaders/lib/host/names/,$(t)_test.c namingfakes.c),host sandbox runtimes base,-ljansson -lseccomp)))
 $(eval $(call unit_test,rules_test,tests/unit/loaders/lib/host/names/rules_test.c,host base,-ljansson))
 $(eval $(call unit_test,late_test,tests/unit/loaders/lib/host/late/late_test.c,host base,))
 $(eval $(call unit_test,containerlog_test,tests/unit/loaders/lib/host/proc/containerlog_test.c,host base,-ljansson))

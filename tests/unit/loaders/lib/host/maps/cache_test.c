@@ -247,6 +247,61 @@ TEST_WITH(on_a_small_disk_three_quarters_are_left_to_others, set_up, tear_down)
 	assert_int_equal(umount(dir), 0);
 }
 
+static bool is_in(const char *store, const char *key)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/images/%s", store, key);
+	return !access(path, F_OK);
+}
+
+TEST_WITH(a_store_that_is_renamed_is_followed, set_up, tear_down)
+{
+	struct cache *c = cache_open(dir, CACHE_MAX_BYTES);
+	char was[64], moved[80];
+
+	snprintf(was, sizeof(was), "%s", dir);
+	snprintf(moved, sizeof(moved), "%s-moved", dir);
+	free(put(c, "aa-1", 'a', 1, 100));
+	assert_int_equal(rename(dir, moved), 0);
+	cache_look(c);
+	free(put(c, "bb-2", 'b', 2, 100));
+	assert_true(is_in(moved, "aa-1") && is_in(moved, "bb-2"));
+	assert_int_equal(access(was, F_OK), -1);
+	/* and once more: it is known where it is now */
+	assert_int_equal(rename(moved, was), 0);
+	cache_look(c);
+	free(put(c, "cc-3", 'c', 3, 100));
+	assert_true(is_in(was, "cc-3"));
+	cache_close(c);
+}
+
+TEST_WITH(a_store_that_is_removed_is_used_again_once_it_is_there, set_up, tear_down)
+{
+	struct cache *c = cache_open(dir, CACHE_MAX_BYTES);
+	char command[200], *text = NULL;
+	struct stat st = stat_of(1);
+
+	free(put(c, "aa-1", 'a', 1, 100));
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+	cache_look(c); /* it makes no store: that is its writer's to do */
+	assert_int_equal(access(dir, F_OK), -1);
+	assert_int_equal(cache_find(c, &st, &text), CACHE_UNKNOWN);
+	assert_true(cache_get(c, "aa-1") < 0);
+	assert_int_equal(mkdir(dir, 0750), 0);
+	cache_look(c);
+	free(put(c, "bb-2", 'b', 2, 100));
+	assert_true(is_in(dir, "bb-2") && !is_in(dir, "aa-1"));
+	/* images/ alone, too */
+	snprintf(command, sizeof(command), "rm -rf %s/images", dir);
+	assert_int_equal(system(command), 0);
+	cache_look(c);
+	free(put(c, "cc-3", 'c', 3, 100));
+	assert_true(is_in(dir, "cc-3"));
+	cache_close(c);
+}
+
 TEST_WITH(without_a_folder_nothing_is_kept_and_nothing_fails, set_up, tear_down)
 {
 	struct cache *c = cache_open(NULL, 1 << 20);

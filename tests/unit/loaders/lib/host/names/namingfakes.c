@@ -25,10 +25,31 @@ struct fake_container containers[FAKES];
 uint32_t n_images, n_functions, n_frames, n_processes, n_containers, epoch = 1;
 struct strbuf last_stack;
 
+uint64_t segment;
+char last_note[256];
+uint32_t n_notes;
+
 uint32_t store_epoch(const struct store_writer *w)
 {
 	(void)w;
 	return epoch;
+}
+
+uint64_t store_gauge_epoch(struct store_writer *w)
+{
+	(void)w;
+	return segment;
+}
+
+void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key,
+			const char *value)
+{
+	(void)w;
+	(void)process;
+	assert_int_equal(run, 1);
+	assert_string_equal(key, "unnamed");
+	snprintf(last_note, sizeof(last_note), "%s", value);
+	n_notes++;
 }
 
 uint32_t store_image(struct store_writer *w, const struct store_image *i)
@@ -408,10 +429,11 @@ struct naming *n;
 
 int fake_setup(void **state)
 {
-	struct naming_opts o = {.kallsyms = kallsyms_path, .docker_root = "/nonexistent"};
+	struct naming_opts o = {
+		.kallsyms = kallsyms_path, .docker_root = "/nonexistent", .generated = true};
 
 	(void)state;
-	n_images = n_functions = n_frames = n_processes = n_containers = 0;
+	n_images = n_functions = n_frames = n_processes = n_containers = n_notes = 0;
 	free(lib.user);
 	free(proc_a.user);
 	lib.user = proc_a.user = NULL;

@@ -44,6 +44,9 @@ extern struct fake_frame frames[FAKES];
 extern struct fake_process processes[FAKES];
 extern struct fake_container containers[FAKES];
 extern uint32_t n_images, n_functions, n_frames, n_processes, n_containers, epoch;
+extern uint64_t segment; /* store_gauge_epoch */
+extern char last_note[256];
+extern uint32_t n_notes;
 extern struct strbuf last_stack;  /* the last stack that was shown */
 extern uint32_t stack_frames[64]; /* the last that the store was given */
 extern size_t stack_n;

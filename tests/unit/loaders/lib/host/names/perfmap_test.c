@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfmap: overlaps, compared with a naive oracle; hostile lines; hostile files; a map written by
- * node. */
+/* perfmap: overlaps, compared with a naive oracle; hostile lines; a map on its way from one process
+ * to another; a map written by node. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "loaders/lib/host/names/perfmap.h"
-#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 #include "tests/unit/missing.h"
@@ -159,165 +154,91 @@ TEST(a_hundred_thousand_nested_ranges_take_no_time)
 	perfmap_free(m);
 }
 
-/* ---- files: our own /tmp is that of /proc/self/root ---- */
+/* ---- from one process to another ---- */
 
-#define FAKE_NSPID 4190001u
-static char map_path[64];
-
-static int make_map(const char *text)
+static char *packed(const struct perfmap *m, size_t *len)
 {
-	int fd;
+	char *bytes;
 
-	snprintf(map_path, sizeof(map_path), "/tmp/perf-%u.map", FAKE_NSPID);
-	unlink(map_path);
-	fd = open(map_path, O_CREAT | O_EXCL | O_WRONLY, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-	return 0;
+	*len = perfmap_packed_size(m);
+	bytes = malloc(*len);
+	assert_non_null(bytes);
+	perfmap_pack(m, bytes);
+	return bytes;
 }
 
-static int read_map(struct perfmap_stamp *stamp, struct perfmap **m)
+TEST(a_map_that_was_handed_over_says_the_same)
 {
-	return perfmap_read((uint32_t)getpid(), FAKE_NSPID, getuid(), stamp, m);
-}
+	static const struct perfmap_place places[] = {{0x500, "a.js", 7}, {0x508, "b.js", 9}};
+	struct perfmap *m = perfmap_begin(), *got = NULL;
+	struct perfmap_entry e;
+	size_t len;
+	char *bytes;
 
-TEST(a_map_is_read_again_only_when_it_has_changed)
-{
-	struct perfmap_stamp stamp = {0};
-	struct perfmap *m = NULL;
-	FILE *f;
+	assert_true(perfmap_add(m, 0x500, 0x20, "first", 5, places, 2, 0x500));
+	assert_true(perfmap_add(m, 0x510, 0x20, "second", 6, NULL, 0, 0));
+	assert_true(perfmap_add(m, 0x600, 0x20, NULL, 0, NULL, 0, 0));
+	perfmap_end(m);
+	bytes = packed(m, &len);
+	assert_int_equal(perfmap_unpack(bytes, len, &got), 0);
+	assert_int_equal(perfmap_count(got), perfmap_count(m));
+	for (uint64_t at = 0x4f0; at < 0x640; at++) {
+		struct perfmap_entry was;
+		bool there = perfmap_find(m, at, &was);
 
-	make_map("100 10 one\n");
-	assert_int_equal(read_map(&stamp, &m), 0);
-	expect(m, 0x100, "one");
-	perfmap_free(m);
-	assert_int_equal(read_map(&stamp, &m), -EALREADY);
-	f = fopen(map_path, "a");
-	fputs("100 10 two\n", f);
-	fclose(f);
-	assert_int_equal(read_map(&stamp, &m), 0);
-	expect(m, 0x100, "two");
-	perfmap_free(m);
-	unlink(map_path);
-	assert_int_equal(read_map(&stamp, &m), -ENOENT);
-}
-
-TEST(fifos_devices_foreign_and_huge_files_are_refused)
-{
-	struct perfmap_stamp stamp = {0};
-	struct perfmap *m = NULL;
-
-	make_map("");
-	unlink(map_path);
-	assert_int_equal(mkfifo(map_path, 0600), 0);
-	assert_int_equal(read_map(&stamp, &m), -ENOTSUP);
-	unlink(map_path);
-	assert_int_equal(symlink("/dev/zero", map_path), 0);
-	assert_int_equal(read_map(&stamp, &m), -ENOTSUP);
-	unlink(map_path);
-	make_map("");
-	assert_int_equal(truncate(map_path, 100ll << 30), 0);
-	assert_int_equal(read_map(&stamp, &m), -EFBIG);
-	unlink(map_path);
-	if (!getuid()) {
-		make_map("100 10 x\n");
-		assert_int_equal(chown(map_path, 12345, 12345), 0);
-		assert_int_equal(read_map(&stamp, &m), -EPERM);
-		assert_int_equal(perfmap_read((uint32_t)getpid(), FAKE_NSPID, 12345, &stamp, &m),
-				 0);
-		perfmap_free(m);
-		unlink(map_path);
+		assert_int_equal(perfmap_find(got, at, &e), there);
+		if (there)
+			assert_string_equal(e.name, was.name);
 	}
-}
-
-/* Text of `size` bytes or a little more, as map. */
-static void make_bomb(const char *piece, size_t size)
-{
-	cleanup_strbuf struct strbuf s = STRBUF_INIT;
-	FILE *f;
-
-	while (s.len < 1 << 20)
-		strbuf_addstr(&s, piece);
-	make_map("100 10 first\n");
-	f = fopen(map_path, "a");
-	for (size_t n = 0; n < size; n += s.len)
-		assert_int_equal(fwrite(s.buf, 1, s.len, f), s.len);
-	fclose(f);
-}
-
-TEST(a_bomb_is_refused_before_it_takes_memory_or_time)
-{
-	cleanup_strbuf struct strbuf longest = STRBUF_INIT;
-	static const char *const bombs[] = {"1 1 a\n", "x\n", "\n", "7f0000001000 1000 nn\n"};
-	struct rusage before, after;
-	struct perfmap_stamp stamp = {0};
-	struct perfmap *m = NULL;
-	int64_t cpu;
-
-	for (int i = 0; i < 4096; i++)
-		strbuf_addch(&longest, 'n');
-	for (size_t i = 0; i <= ARRAY_SIZE(bombs); i++) {
-		cleanup_strbuf struct strbuf piece = STRBUF_INIT;
-
-		if (i < ARRAY_SIZE(bombs))
-			strbuf_addstr(&piece, bombs[i]);
-		else
-			strbuf_addf(&piece, "1000 10 %s\n", strbuf_str(&longest));
-		make_bomb(strbuf_str(&piece), 64u << 20);
-		getrusage(RUSAGE_SELF, &before);
-		cpu = clock_cpu_ns();
-		stamp = (struct perfmap_stamp){0};
-		assert_int_equal(read_map(&stamp, &m), -E2BIG);
-		cpu = clock_cpu_ns() - cpu;
-		getrusage(RUSAGE_SELF, &after);
-		print_message("bomb %zu: %.1f ms, %ld KiB more\n", i, (double)cpu / 1e6,
-			      after.ru_maxrss - before.ru_maxrss);
-#ifndef __SANITIZE_ADDRESS__ /* it keeps what was freed */
-		assert_true(after.ru_maxrss - before.ru_maxrss < 32 << 10);
-#endif
-		assert_int_equal(read_map(&stamp, &m), -EALREADY);
-		unlink(map_path);
-	}
-}
-
-TEST(a_line_longer_than_any_buffer_is_one_line)
-{
-	struct perfmap_stamp stamp = {0};
-	struct perfmap *m = NULL;
-	FILE *f;
-
-	make_map("100 10 first\n200 10 ");
-	f = fopen(map_path, "a");
-	for (int i = 0; i < 300000; i++)
-		fputs("300 10 a ", f);
-	fputs("\n400 10 last", f);
-	fclose(f);
-	assert_int_equal(read_map(&stamp, &m), 0);
-	assert_int_equal(perfmap_count(m), 3);
-	assert_int_equal(perfmap_skipped(m), 0);
-	expect(m, 0x100, "first");
-	expect(m, 0x300, NULL);
-	expect(m, 0x400, "last");
+	assert_true(perfmap_find(got, 0x509, &e));
+	assert_string_equal(e.file, "b.js");
+	assert_int_equal(e.line, 9);
+	perfmap_free(got);
 	perfmap_free(m);
-	unlink(map_path);
 }
 
-TEST(a_link_to_a_map_is_not_followed)
+TEST(an_empty_map_can_be_handed_over)
 {
-	struct perfmap_stamp stamp = {0};
-	struct perfmap *m = NULL;
-	char real[] = "/tmp/sonde-map-XXXXXX";
-	int fd = mkstemp(real);
+	struct perfmap *m = parse(""), *got = NULL;
+	size_t len;
+	char *bytes = packed(m, &len);
 
-	assert_true(fd >= 0 && write(fd, "100 10 x\n", 9) == 9);
-	close(fd);
-	make_map("");
-	unlink(map_path);
-	assert_int_equal(symlink(real, map_path), 0);
-	assert_int_equal(read_map(&stamp, &m), -ENOTSUP);
-	unlink(map_path);
-	unlink(real);
+	assert_int_equal(perfmap_unpack(bytes, len, &got), 0);
+	expect(got, 0x100, NULL);
+	perfmap_free(got);
+	perfmap_free(m);
+}
+
+/* Each byte of it, changed: what is taken is safe to ask (under sanitizers), the rest is refused.
+ */
+TEST(a_map_that_lies_is_refused_or_harmless)
+{
+	struct perfmap *m = parse("100 100 old\n140 20 new\n300 10 x\n"), *got;
+	struct perfmap_entry e;
+	size_t len, refused = 0;
+	char *good = packed(m, &len);
+
+	for (size_t i = 0; i < len * 3; i++) {
+		char *bytes = malloc(len);
+
+		assert_non_null(bytes);
+		memcpy(bytes, good, len);
+		bytes[i / 3] ^= i % 3 == 0 ? 1 : i % 3 == 1 ? (char)0x80 : (char)0xff;
+		if (perfmap_unpack(bytes, len, &got)) {
+			free(bytes);
+			refused++;
+			continue;
+		}
+		for (uint64_t at = 0; at < 0x400; at++)
+			if (perfmap_find(got, at, &e))
+				assert_true(strlen(e.name) <= PERFMAP_NAME_MAX);
+		perfmap_free(got);
+	}
+	assert_true(refused > len);
+	assert_int_equal(perfmap_unpack(good, len - 8, &got), -EBADMSG);
+	assert_int_equal(perfmap_unpack(good, 3, &got), -EBADMSG);
+	free(good);
+	perfmap_free(m);
 }
 
 TEST(what_node_writes_is_read_whole)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place: is the store's folder still where it was opened? A writer keeps a descriptor of it, which
- * follows the folder if it is renamed, and tells when it is removed.
+ * place: is a folder, such as the store's, still where it was opened? Who writes there keeps a
+ * descriptor of it, which follows the folder if it is renamed, and tells when it is removed.
  */
-#ifndef SONDE_STORE_FILES_PLACE_H
-#define SONDE_STORE_FILES_PLACE_H
+#ifndef SONDE_BASE_FILE_PLACE_H
+#define SONDE_BASE_FILE_PLACE_H
 
 #include <limits.h>
 #include <sys/types.h>

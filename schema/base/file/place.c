@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/store/files/place.h"
+#include "schema/base/file/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
