@@ -179,7 +179,7 @@ static json_t *runtime_json(const struct hostmaps_image *img)
 
 /* ---- TLS: which library the file holds, and whether family l7 reads clear text there ---- */
 
-static const char *const LIBRARIES[] = {"tls", "openssl", "gnutls", "go", "rustls"};
+static const char *const LIBRARIES[] = {"tls", "openssl", "gnutls", "go", "rustls", "boringssl"};
 
 /* Known by what their files are called, and not read. */
 static const struct {
@@ -222,7 +222,7 @@ static json_t *explain_tls(const struct hostmaps_image *img)
 		why = s[0].library == IMAGE_TLS_GO ?
 			      "Go before 1.17 passes arguments in memory" :
 		      s[0].library == IMAGE_TLS_RUSTLS ?
-			      "where rustls has clear text differs from build to build" :
+			      "it holds no function of ring or AWS-LC by name that ciphers records" :
 			      "in this build no place for a probe is known";
 	return json_pack("{s:s, s:s, s:i, s:s}", "library", library, "read",
 			 blind ? "no" :

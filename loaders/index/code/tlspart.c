@@ -140,6 +140,8 @@ void tls_symbols_note(struct tls_symbols *t, const char *name, uint64_t addr, ui
 			t->ends[i] = (struct elf_range){addr, addr + size};
 	if (*name == 'T' && !strcmp(name, "TLS_method"))
 		t->methods = addr;
+	if (!go)
+		record_symbols_note(&t->records, name, addr, size);
 	/* Rust's names, of both kinds */
 	if (*name == '_' && !t->rustls && strstr(name, "6rustls4conn"))
 		t->rustls = true;
@@ -521,6 +523,48 @@ static void ends_add(struct part *p)
 	}
 }
 
+/* ---- 7 ---- */
+
+static uint64_t host_end_of(void *ctx, uint64_t start)
+{
+	return end_of(ctx, start);
+}
+
+static uint64_t host_offset_of(void *ctx, uint64_t vaddr)
+{
+	const struct part *p = ctx;
+
+	return offset_of(p->f, vaddr);
+}
+
+static bool host_put(void *ctx, const struct image_tls_site *site)
+{
+	return site_put(ctx, site);
+}
+
+/* false: there are such functions, and no place for a probe in one of them. */
+static bool records_add(struct part *p)
+{
+	const struct codeflow_reader reader = {.ctx = p, .read = part_read};
+	const struct recordpart_host host = {.ctx = p,
+					     .reader = &reader,
+					     .end_of = host_end_of,
+					     .offset_of = host_offset_of,
+					     .put = host_put};
+	const size_t before = p->out->count;
+	const struct record_symbols *r = &p->syms->records;
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->at[i].library == IMAGE_TLS_BORINGSSL && p->syms->at[0].start)
+			continue;
+		if (recordpart_add(&host, &r->at[i]))
+			continue;
+		p->out->count = before;
+		return false;
+	}
+	return p->out->count > before;
+}
+
 static void part_release(struct part *p)
 {
 	for (unsigned i = 0; i < PAGES; i++)
@@ -549,10 +593,10 @@ int tlspart_make(struct elf_file *f, const struct tls_symbols *syms, const struc
 	}
 	if (out->count)
 		ends_add(&p);
-	if (syms->rustls)
+	if (!records_add(&p) && syms->rustls)
 		site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_RUSTLS,
 						      .operation = IMAGE_TLS_READ,
-						      .result = IMAGE_TLS_PAIR});
+						      .result = IMAGE_TLS_RECORD});
 	part_release(&p);
 	if (p.rc)
 		return p.rc;
