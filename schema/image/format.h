@@ -238,6 +238,8 @@ enum image_tls_place {
 };
 enum image_tls_when { IMAGE_TLS_ALWAYS = 0, IMAGE_TLS_TAKEN = 1, IMAGE_TLS_NOT_TAKEN = 2 };
 
+#define IMAGE_TLS_STRIPPED 1u /* check_value[0] of BLIND: without symbols nothing was found */
+
 #define IMAGE_TLS_SITES  128u
 #define IMAGE_TLS_NO_REG 0xffu
 
