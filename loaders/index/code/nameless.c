@@ -20,18 +20,27 @@
 #define NEAR      24 /* bytes around the instruction that loads the text */
 #define RECORD    24 /* bytes of a place in a Rust source */
 
-enum what { RING_PLACE, AEAD_FILE, READ_NAME, WRITE_NAME };
+enum what {
+	RING_PLACE,
+	AEAD_FILE,
+	/* 3: names, those of one operation together */
+	NAME,
+	NAME_EARLY,
+	NAME_INTERNAL
+};
+#define NAMES_OF_ONE 3u
+#define CALLERS      16u
 
 /* An address that code loads: of a text, or of a record of one. */
 struct target {
 	uint64_t at;
-	enum what what;
+	unsigned what;
 	uint32_t line; /* RING_PLACE */
 };
 
 struct ref {
 	struct elf_range function;
-	enum what what;
+	unsigned what;
 	uint32_t line;
 	unsigned errors;
 };
@@ -45,6 +54,11 @@ struct work {
 	size_t target_count;
 	struct ref refs[REFS];
 	size_t ref_count;
+	struct { /* 3, by operation: who calls the inner function */
+		uint64_t inner;
+		struct elf_range at[CALLERS];
+		size_t n;
+	} calls[2];
 	bool too_many;
 	unsigned minor; /* of OpenSSL 3 */
 	/* of the piece that is looked through */
@@ -61,7 +75,7 @@ static const uint8_t *text_in(const uint8_t *from, size_t len, const char *text,
 }
 #define TEXT(from_, len_, text_) text_in(from_, len_, text_, sizeof(text_) - 1)
 
-static void target_add(struct work *w, uint64_t at, enum what what, uint32_t line)
+static void target_add(struct work *w, uint64_t at, unsigned what, uint32_t line)
 {
 	for (size_t i = 0; i < w->target_count; i++)
 		if (w->targets[i].at == at)
@@ -71,14 +85,6 @@ static void target_add(struct work *w, uint64_t at, enum what what, uint32_t lin
 	else
 		w->targets[w->target_count++] =
 			(struct target){.at = at, .what = what, .line = line};
-}
-
-/* The whole text between two NULs. */
-static void text_whole(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr, const char *text,
-		       size_t len, enum what what)
-{
-	for (const uint8_t *at = p; (at = text_in(at, n - (size_t)(at - p), text, len)); at++)
-		target_add(w, vaddr + (uint64_t)(at - p) + 1, what, 0);
 }
 
 /* 2. A path that ends so, from the NUL before it on. */
@@ -93,6 +99,31 @@ static void text_path(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr
 		target_add(w, vaddr + (uint64_t)(at - p) - back, AEAD_FILE, 0);
 		w->out->boringssl = true;
 	}
+}
+
+static const struct name {
+	const char *text;
+	size_t len; /* with the NUL on both sides */
+	unsigned what;
+} TEXTS[] = {
+#define WHOLE(text_, what_)                           \
+	{                                             \
+		"\0" text_, sizeof("\0" text_), what_ \
+	}
+	WHOLE("SSL_read", NAME),
+	WHOLE("SSL_read_early_data", NAME_EARLY),
+	WHOLE("ssl_read_internal", NAME_INTERNAL),
+	WHOLE("SSL_write", NAMES_OF_ONE + NAME),
+	WHOLE("SSL_write_early_data", NAMES_OF_ONE + NAME_EARLY),
+	WHOLE("ssl_write_internal", NAMES_OF_ONE + NAME_INTERNAL),
+};
+
+/* The whole text between two NULs. */
+static void text_whole(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr,
+		       const struct name *t)
+{
+	for (const uint8_t *at = p; (at = text_in(at, n - (size_t)(at - p), t->text, t->len)); at++)
+		target_add(w, vaddr + (uint64_t)(at - p) + 1, t->what, 0);
 }
 
 static void texts_in(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr)
@@ -111,9 +142,8 @@ static void texts_in(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr)
 	}
 	text_path(w, p, n, vaddr, "/cipher/aead.c", sizeof("/cipher/aead.c"));
 	text_path(w, p, n, vaddr, "/cipher/aead.cc.inc", sizeof("/cipher/aead.cc.inc"));
-	text_whole(w, p, n, vaddr, "\0ssl_read_internal", sizeof("\0ssl_read_internal"), READ_NAME);
-	text_whole(w, p, n, vaddr, "\0ssl_write_internal", sizeof("\0ssl_write_internal"),
-		   WRITE_NAME);
+	for (unsigned i = 0; i < ARRAY_SIZE(TEXTS); i++)
+		text_whole(w, p, n, vaddr, &TEXTS[i]);
 }
 
 /* ---- segments ---- */
@@ -350,26 +380,119 @@ int nameless_by_errors(unsigned errors)
 	return errors & NAMELESS_NOT_IMPLEMENTED ? NAMELESS_OPEN_GATHER : -1;
 }
 
-static void others_take(struct work *w)
+static void aead_take(struct work *w)
 {
-	unsigned reads = 0, writes = 0;
-
 	for (size_t i = 0; i < w->ref_count; i++) {
 		int kind =
 			w->refs[i].what == AEAD_FILE ? nameless_by_errors(w->refs[i].errors) : -1;
 
 		if (kind >= 0)
 			found_add(w, (enum nameless_kind)kind, &w->refs[i].function);
-		reads += w->refs[i].what == READ_NAME;
-		writes += w->refs[i].what == WRITE_NAME;
 	}
-	for (size_t i = 0; i < w->ref_count && reads == 1 && writes == 1; i++) {
-		if (w->refs[i].what == READ_NAME)
-			found_add(w, NAMELESS_READ, &w->refs[i].function);
-		if (w->refs[i].what == WRITE_NAME)
-			found_add(w, w->minor < 3 ? NAMELESS_WRITE : NAMELESS_WRITE2,
-				  &w->refs[i].function);
+}
+
+/* 3. The only function that loads this name. NULL: none, or several. */
+static const struct elf_range *only_ref(const struct work *w, unsigned what)
+{
+	const struct elf_range *found = NULL;
+
+	for (size_t i = 0; i < w->ref_count; i++) {
+		if (w->refs[i].what != what)
+			continue;
+		if (found)
+			return NULL;
+		found = &w->refs[i].function;
 	}
+	return found;
+}
+
+static void caller_add(struct work *w, unsigned operation, uint64_t at)
+{
+	const struct elf_range fn = function_of(w, at);
+	size_t i = 0;
+
+	while (i < w->calls[operation].n && w->calls[operation].at[i].start != fn.start)
+		i++;
+	if (!fn.start || i < w->calls[operation].n)
+		return;
+	if (i == CALLERS)
+		w->too_many = true;
+	else
+		w->calls[operation].at[w->calls[operation].n++] = fn;
+}
+
+static void calls_in(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr)
+{
+	for (size_t at = 0; at + 5 <= n; at++) {
+		int32_t distance;
+		uint64_t to;
+
+		if (p[at] != 0xe8 && p[at] != 0xe9)
+			continue;
+		memcpy(&distance, p + at + 1, 4);
+		to = vaddr + at + 5 + (uint64_t)(int64_t)distance;
+		for (unsigned o = 0; o < 2; o++)
+			if (to == w->calls[o].inner)
+				caller_add(w, o, vaddr + at);
+	}
+}
+
+/* How many functions, into `out`, at most two; 0: it is not clear. */
+static size_t callers_clear(const struct work *w, unsigned operation, struct elf_range *out)
+{
+	const unsigned base = operation * NAMES_OF_ONE;
+	const struct elf_range *main = only_ref(w, base + NAME),
+			       *early = only_ref(w, base + NAME_EARLY);
+	bool calls = false;
+	size_t n = 1;
+
+	if (!main)
+		return 0;
+	out[0] = *main;
+	for (size_t i = 0; i < w->calls[operation].n; i++) {
+		const struct elf_range *at = &w->calls[operation].at[i];
+
+		calls |= at->start == main->start;
+		if (at->start == main->start || (early && at->start == early->start))
+			continue;
+		if (n == 2)
+			return 0;
+		out[n++] = *at;
+	}
+	return calls ? n : 0;
+}
+
+static void openssl_take(struct work *w)
+{
+	struct elf_range reads[2], writes[2];
+	const size_t read_count = callers_clear(w, 0, reads),
+		     write_count = callers_clear(w, 1, writes);
+
+	if (!read_count || !write_count)
+		return;
+	found_add(w, NAMELESS_READ, &reads[0]);
+	found_add(w, NAMELESS_WRITE, &writes[0]);
+	if (read_count == 2)
+		found_add(w, NAMELESS_READ_EX, &reads[1]);
+	if (write_count == 2)
+		found_add(w, w->minor < 3 ? NAMELESS_WRITE_EX : NAMELESS_WRITE_EX2, &writes[1]);
+}
+
+static int openssl_find(struct work *w)
+{
+	int rc = 0;
+
+	for (unsigned o = 0; o < 2; o++) {
+		const struct elf_range *inner = only_ref(w, o * NAMES_OF_ONE + NAME_INTERNAL);
+
+		if (!inner)
+			return 0;
+		w->calls[o].inner = inner->start;
+	}
+	rc = pieces_each(w, PF_X, PF_W, calls_in);
+	if (!rc && !w->too_many)
+		openssl_take(w);
+	return rc;
 }
 
 int nameless_find(struct elf_file *f, const struct rows *rows, struct nameless *out)
@@ -391,7 +514,8 @@ int nameless_find(struct elf_file *f, const struct rows *rows, struct nameless *
 	}
 	if (!rc && !w.too_many) {
 		ring_take(&w);
-		others_take(&w);
+		aead_take(&w);
+		rc = openssl_find(&w);
 	}
 	return rc ? rc : out->count || out->rustls || out->openssl || out->boringssl ? 0 : -ENOENT;
 }

@@ -13,9 +13,10 @@
  * seal, open. If there are not exactly four, none is taken.
  * 2. AWS-LC and BoringSSL: errors of aead.c have the file's name and a number; which numbers a
  *    function has tells which one it is.
- * 3. OpenSSL 3: errors have the function's own name: ssl_read_internal and ssl_write_internal,
- * through which all that reads and writes goes. Their arguments are those of SSL_read_ex, and of
- *    SSL_write_ex, from 3.3 on SSL_write_ex2; the version's text tells which.
+ * 3. OpenSSL 3: errors have the function's own name: SSL_read, SSL_write, and what they call,
+ *    ssl_read_internal and ssl_write_internal. Whatever else calls these, but for early data, is
+ *    SSL_read_ex, and SSL_write_ex, from 3.3 on SSL_write_ex2 (the version's text tells which); if
+ *    there are several, nothing is taken.
  *
  * Also what a person is told if nothing is found: does the file hold such a library at all?
  */
@@ -29,16 +30,18 @@
 #include "loaders/index/elf/elffile.h"
 #include "loaders/index/unwind/rows.h"
 
-enum nameless_kind { /* in which order: see nameless.c */
-		     NAMELESS_RING_SEAL,
-		     NAMELESS_RING_OPEN,
-		     NAMELESS_SEAL_SCATTER,
-		     NAMELESS_SEAL,
-		     NAMELESS_OPEN,
-		     NAMELESS_OPEN_GATHER,
-		     NAMELESS_READ,  /* as SSL_read_ex */
-		     NAMELESS_WRITE, /* as SSL_write_ex */
-		     NAMELESS_WRITE2 /* as SSL_write_ex2 */
+enum nameless_kind {
+	NAMELESS_RING_SEAL,
+	NAMELESS_RING_OPEN,
+	NAMELESS_SEAL_SCATTER,
+	NAMELESS_SEAL,
+	NAMELESS_OPEN,
+	NAMELESS_OPEN_GATHER,
+	NAMELESS_READ, /* SSL_read, and so on */
+	NAMELESS_READ_EX,
+	NAMELESS_WRITE,
+	NAMELESS_WRITE_EX,
+	NAMELESS_WRITE_EX2
 };
 
 #define NAMELESS_FUNCTIONS 16u

@@ -580,9 +580,9 @@ static void nameless_note(struct tls_symbols *t, enum nameless_kind kind,
 			  const struct elf_range *at)
 {
 	static const char *const NAMES[] = {
-		[NAMELESS_READ] = "SSL_read_ex",
-		[NAMELESS_WRITE] = "SSL_write_ex",
-		[NAMELESS_WRITE2] = "SSL_write_ex2",
+		[NAMELESS_READ] = "SSL_read",           [NAMELESS_READ_EX] = "SSL_read_ex",
+		[NAMELESS_WRITE] = "SSL_write",         [NAMELESS_WRITE_EX] = "SSL_write_ex",
+		[NAMELESS_WRITE_EX2] = "SSL_write_ex2",
 	};
 	static const uint8_t SHAPES[] = {
 		[NAMELESS_RING_SEAL] = IMAGE_TLS_RING,
