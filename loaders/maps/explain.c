@@ -254,7 +254,8 @@ static json_t *explain_tls(const struct hostmaps_image *img)
 				IMAGE_TLS_NUMBER; /* else it is hit only where nothing was read */
 	}
 	libraries_write(s, n, libraries, sizeof(libraries));
-	return json_pack("{s:s, s:s, s:i, s:s}", "library", libraries, "read",
+	return json_pack("{s:s, s:s, s:i, s:s}", "library",
+			 blind ? library_name(blind->library) : libraries, "read",
 			 blind ? "no" :
 			 slow  ? "stepped" :
 				 "emulated",
