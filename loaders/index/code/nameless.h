@@ -7,7 +7,7 @@
  * text's address, or that of a record of it, and by .eh_frame, which says where the function with
  * this instruction begins and ends.
  *
- * 1. ring 0.17 (from the version on that has src/aead/algorithm.rs): each of its four functions has
+ * 1. ring 0.17 (where it has src/aead/algorithm.rs): each of its four functions has
  *    a panic of its own there, "entered unreachable code", whose place in the source is a record
  *    (pointer and length of the file's name, line, column). In order of the lines: seal, open,
  * seal, open. If there are not exactly four, none is taken.

@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	SSL_set_fd(s, fd);
 	if (SSL_connect(s) != 1)
 		return 1;
-	snprintf(ask, sizeof(ask), "GET /item/81547118154711?token=planted-in-a-query HTTP/1.1\r\nHost: x\r\n\r\n");
+	snprintf(ask, sizeof(ask), "GET /item/81547118154711?token=planted-in-a-query HTTP/1.1\r\nHost: localhost\r\n\r\n");
 	for (int i = 0; i < atoi(argv[3]); i++) {
 		size_t n = strlen(ask), got = 0;
 
