@@ -289,6 +289,7 @@ static __noinline int tls_record_from(struct tls_call_key *key, struct tls_call 
 			continue;
 		if (!tls_cipher_is(c->conn, l->sk, l->ino, L7_IN))
 			return 0;
+		tls_learn(c->conn, (struct sock *)l->sk, l->ino, 1);
 		c->sk = l->sk;
 		c->ino = l->ino;
 		return 0;

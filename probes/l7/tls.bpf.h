@@ -113,7 +113,7 @@ const volatile struct tls_call tls_no_call = {};
 
 /* ---- sockets ---- */
 
-static __always_inline void tls_learn(__u64 conn, struct sock *sk, __u64 ino, __u32 memory)
+static __noinline int tls_learn(__u64 conn, struct sock *sk, __u64 ino, __u32 memory)
 {
 	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = conn};
 	struct tls_conn c = {.sk = (__u64)sk, .ino = ino, .memory = memory};
@@ -121,6 +121,7 @@ static __always_inline void tls_learn(__u64 conn, struct sock *sk, __u64 ino, __
 	if (bpf_map_update_elem(&tls_conns, &key, &c, BPF_ANY))
 		COUNT(tls_no_room, 1);
 	l7_is_tls(sk, ino);
+	return 0;
 }
 
 static __always_inline bool tls_open(__u64 sk, __u64 ino)
@@ -291,7 +292,6 @@ static __noinline int tls_cipher_is(__u64 conn, __u64 sk, __u64 ino, __u32 dir)
 		return 0;
 	if (!o || o->conn != conn || o->ino != ino)
 		bpf_map_update_elem(&tls_ciphers, &key, &c, BPF_ANY);
-	tls_learn(conn, (struct sock *)sk, ino, 1);
 	return 1;
 }
 
@@ -309,10 +309,11 @@ static __noinline int tls_outside_out(struct tls_last *l, struct sock *sk, __u64
 		return 0; /* the rest of an earlier record, or no TLS */
 	if (len > 0 && l->writes == 1 && l->conn &&
 	    tls_written(buf, n, w ? w->first_iov : 0, l->n)) {
-		if (!l->ciphers)
+		told = !l->ciphers || tls_cipher_is(l->conn, (__u64)sk, ino, L7_OUT);
+		if (told) {
 			tls_learn(l->conn, sk, ino, 1);
-		told = (!l->ciphers || tls_cipher_is(l->conn, (__u64)sk, ino, L7_OUT)) &&
-		       tls_first_is(&key, l->conn);
+			told = tls_first_is(&key, l->conn);
+		}
 	}
 	l->writes = l->ciphers = 0;
 	l->conn = 0;

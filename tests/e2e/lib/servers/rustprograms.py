@@ -60,9 +60,11 @@ def build(folder, name):
     if not os.path.exists(manifest) or open(manifest, encoding="utf-8").read() != text:
         with open(manifest, "w", encoding="utf-8") as f:
             f.write(text)
-    env = dict(os.environ, CARGO_TARGET_DIR=os.path.join(folder, "target"), RUSTFLAGS=f"-Csymbol-mangling-version={mangling}" if mangling == "v0" else "")
-    env.pop("MAKEFLAGS", None)
-    env.pop("MFLAGS", None)
+    env = dict(os.environ, CARGO_TARGET_DIR=os.path.join(folder, "target"))
+    for each in ("MAKEFLAGS", "MFLAGS", "RUSTFLAGS"):
+        env.pop(each, None)
+    if mangling == "v0":
+        env["RUSTFLAGS"] = "-Csymbol-mangling-version=v0"
     for offline in (["--offline"], []):
         try:
             done = subprocess.run(["cargo", "build", "--release", "--quiet", *offline], cwd=at, env=env, capture_output=True, text=True, timeout=3600)
