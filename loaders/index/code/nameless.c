@@ -263,32 +263,43 @@ static unsigned error_bit(uint32_t number)
 	}
 }
 
-/* The number that an instruction just before or behind puts into a register (`opcode`). -1: none.
- */
-static int64_t number_near(const struct work *w, size_t at, uint8_t opcode, size_t before)
+/* An instruction just before or behind puts this number into %esi. */
+static bool number_near(const struct work *w, size_t at, uint32_t number)
 {
-	size_t from = at > before ? at - before : 0;
-
-	for (size_t i = from; i < at + NEAR && i + 5 <= w->len; i++) {
+	for (size_t i = at > NEAR ? at - NEAR : 0; i < at + NEAR && i + 5 <= w->len; i++) {
 		uint32_t v;
 
 		memcpy(&v, w->code + i + 1, 4);
-		if (w->code[i] == opcode && v < 0x1000)
-			return v;
+		if (w->code[i] == 0xbe && v == number)
+			return true;
 	}
-	return -1;
+	return false;
+}
+
+/* 2. The known numbers that a function's instructions put into %edx, the third argument. */
+static unsigned errors_of(const struct work *w, const struct elf_range *fn)
+{
+	size_t from = fn->start > w->vaddr ? (size_t)(fn->start - w->vaddr) : 0,
+	       to = fn->end > w->vaddr ? (size_t)(fn->end - w->vaddr) : 0;
+	unsigned errors = 0;
+
+	for (size_t i = from; i < to && i + 5 <= w->len; i++) {
+		uint32_t v;
+
+		memcpy(&v, w->code + i + 1, 4);
+		errors |= w->code[i] == 0xba ? error_bit(v) : 0;
+	}
+	return errors;
 }
 
 static void ref_add(struct work *w, size_t at, const struct target *t)
 {
 	const struct elf_range fn = function_of(w, w->vaddr + at);
-	/* mov $number, %edx; mov $length of the text, %esi */
-	int64_t error = t->what == AEAD_FILE ? number_near(w, at, 0xba, 0) : -1;
 	size_t i = 0;
 
-	if (!fn.start || (t->what == RING_PLACE &&
-			  number_near(w, at, 0xbe, NEAR) !=
-				  sizeof("internal error: entered unreachable code") - 1))
+	if (!fn.start ||
+	    (t->what == RING_PLACE &&
+	     !number_near(w, at, sizeof("internal error: entered unreachable code") - 1)))
 		return;
 	while (i < w->ref_count &&
 	       (w->refs[i].function.start != fn.start || w->refs[i].what != t->what))
@@ -300,7 +311,8 @@ static void ref_add(struct work *w, size_t at, const struct target *t)
 	if (i == w->ref_count)
 		w->refs[w->ref_count++] =
 			(struct ref){.function = fn, .what = t->what, .line = t->line};
-	w->refs[i].errors |= error < 0 ? 0 : error_bit((uint32_t)error);
+	if (t->what == AEAD_FILE)
+		w->refs[i].errors |= errors_of(w, &fn);
 }
 
 static void loaded(void *ctx, size_t at, size_t target)
@@ -380,15 +392,24 @@ int nameless_by_errors(unsigned errors)
 	return errors & NAMELESS_NOT_IMPLEMENTED ? NAMELESS_OPEN_GATHER : -1;
 }
 
+/* All four, or none: a direction that is not read would make requests without answers. */
 static void aead_take(struct work *w)
 {
+	const size_t before = w->out->count;
+	unsigned kinds = 0;
+
 	for (size_t i = 0; i < w->ref_count; i++) {
 		int kind =
 			w->refs[i].what == AEAD_FILE ? nameless_by_errors(w->refs[i].errors) : -1;
 
-		if (kind >= 0)
-			found_add(w, (enum nameless_kind)kind, &w->refs[i].function);
+		if (kind < 0)
+			continue;
+		found_add(w, (enum nameless_kind)kind, &w->refs[i].function);
+		kinds |= 1u << kind;
 	}
+	if (kinds != (1u << NAMELESS_SEAL_SCATTER | 1u << NAMELESS_SEAL | 1u << NAMELESS_OPEN |
+		      1u << NAMELESS_OPEN_GATHER))
+		w->out->count = before;
 }
 
 /* 3. The only function that loads this name. NULL: none, or several. */
