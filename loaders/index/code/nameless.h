@@ -7,10 +7,10 @@
  * text's address, or that of a record of it, and by .eh_frame, which says where the function with
  * this instruction begins and ends.
  *
- * 1. ring 0.17 (where it has src/aead/algorithm.rs): each of its four functions has
- *    a panic of its own there, "entered unreachable code", whose place in the source is a record
- *    (pointer and length of the file's name, line, column). In order of the lines: seal, open,
- * seal, open. If there are not exactly four, none is taken.
+ * 1. ring 0.17 (where it has src/aead/algorithm.rs): four functions panic there with "entered
+ *    unreachable code", each at another line, which a record says (pointer and length of the file's
+ *    name, line, column). In order of the lines: seal, open, seal, open. If there are not exactly
+ *    four, none is taken.
  * 2. AWS-LC and BoringSSL: errors of aead.c have the file's name and a number; which numbers a
  *    function has tells which one it is.
  * 3. OpenSSL 3: errors have the function's own name: SSL_read, SSL_write, and what they call,
@@ -18,7 +18,7 @@
  *    SSL_read_ex, and SSL_write_ex, from 3.3 on SSL_write_ex2 (the version's text tells which); if
  *    there are several, nothing is taken.
  *
- * Also what a person is told if nothing is found: does the file hold such a library at all?
+ * Also, for sonde doctor, whether the file holds such a library at all.
  */
 #ifndef SONDE_INDEX_NAMELESS_H
 #define SONDE_INDEX_NAMELESS_H
