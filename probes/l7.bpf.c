@@ -35,7 +35,7 @@
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sock.bpf.h"
 #include "probes/l7/message.bpf.h"
-#include "probes/l7/tls.bpf.h"
+#include "probes/l7/record.bpf.h"
 #include "probes/l7/uring.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -26,7 +26,7 @@ page="chromium"
 live="nginx-core haproxy python3-pymysql gunicorn redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
 nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
 rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm php8.2-mysql php8.2-opcache php8.2-dev python3-psycopg2 python3-pymysql
-openssl openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
+openssl libssl-dev openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
 export="prometheus clickhouse-server libcurl4"
 bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools libssl-dev openssl"
 

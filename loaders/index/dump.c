@@ -119,7 +119,7 @@ int dump_rows(const char *path, struct err *e)
 
 static const char *const REGISTERS[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 					"r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-static const char *const LIBRARIES[] = {"?", "openssl", "gnutls", "go", "rustls"};
+static const char *const LIBRARIES[] = {"?", "openssl", "gnutls", "go", "rustls", "boringssl"};
 static const char *const ROLES[] = {"blind", "entry", "result", "forget"};
 static const char *const CONDITIONS[] = {"o", "no", "b", "ae", "e", "ne", "be", "a",
 					 "s", "ns", "p", "np", "l", "ge", "le", "g"};
@@ -150,6 +150,7 @@ static void print_result(FILE *to, const struct image_tls_site *s)
 	fputc(' ', to);
 	fputs(s->result == IMAGE_TLS_LENGTH  ? "length " :
 	      s->result == IMAGE_TLS_POINTER ? "well " :
+	      s->result == IMAGE_TLS_RECORD  ? "record " :
 					       "pair ",
 	      to);
 	print_value(to, &s->value[0]);
@@ -168,7 +169,7 @@ static void tlsprint_sites(FILE *to, const struct image_tls_site *sites, size_t 
 		const struct image_tls_site *s = &sites[i];
 
 		fprintf(to, "%" PRIx64 " %u %s %s %s", s->offset, s->length,
-			s->library < 5 ? LIBRARIES[s->library] : LIBRARIES[0],
+			s->library < 6 ? LIBRARIES[s->library] : LIBRARIES[0],
 			s->operation == IMAGE_TLS_READ ? "read" : "write",
 			ROLES[s->role < 4 ? s->role : 0]);
 		if (s->role == IMAGE_TLS_FORGET)

@@ -179,7 +179,7 @@ static json_t *runtime_json(const struct hostmaps_image *img)
 
 /* ---- TLS: which library the file holds, and whether family l7 reads clear text there ---- */
 
-static const char *const LIBRARIES[] = {"tls", "openssl", "gnutls", "go", "rustls"};
+static const char *const LIBRARIES[] = {"tls", "openssl", "gnutls", "go", "rustls", "boringssl"};
 
 /* Known by what their files are called, and not read. */
 static const struct {
@@ -201,34 +201,65 @@ static json_t *unread(const struct hostmaps_image *img)
 	return NULL;
 }
 
+static const char *library_name(uint8_t library)
+{
+	return library < ARRAY_SIZE(LIBRARIES) ? LIBRARIES[library] : LIBRARIES[0];
+}
+
+/* Each once, in their order. */
+static void libraries_write(const struct image_tls_site *s, size_t n, char *out, size_t size)
+{
+	size_t len = 0;
+
+	*out = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		while (k < i && s[k].library != s[i].library)
+			k++;
+		if (k == i && len < size)
+			len += (size_t)snprintf(out + len, size - len, "%s%s", len ? ", " : "",
+						library_name(s[i].library));
+	}
+}
+
+static const char *why_blind(const struct image_tls_site *s)
+{
+	if (s->result == IMAGE_TLS_RECORD && s->check_value[0] == IMAGE_TLS_STRIPPED)
+		return "it has no symbols, and nothing else identifies its functions without doubt";
+	if (s->library == IMAGE_TLS_GO)
+		return "Go before 1.17 passes arguments in memory";
+	if (s->library == IMAGE_TLS_RUSTLS)
+		return "none of its functions is known to be the one of ring or AWS-LC that ciphers "
+		       "records";
+	return "in this build no place for a probe is known";
+}
+
 /* {"library", "read": "emulated" | "stepped" | "no", "probes", "why"}; NULL: none that is known. */
 static json_t *explain_tls(const struct hostmaps_image *img)
 {
 	const struct image_tls_site *s = NULL;
 	size_t n = img->index ? image_tls(img->index, &s) : 0;
-	bool blind = false, slow = false;
-	const char *library, *why = "";
+	const struct image_tls_site *blind = NULL;
+	bool slow = false;
+	char libraries[64];
 
 	if (!n)
 		return unread(img);
 	for (size_t i = 0; i < n; i++) {
-		blind |= s[i].role == IMAGE_TLS_BLIND;
+		if (s[i].role == IMAGE_TLS_BLIND && !blind)
+			blind = &s[i];
 		slow |= s[i].slow &&
 			s[i].value[0].place !=
 				IMAGE_TLS_NUMBER; /* else it is hit only where nothing was read */
 	}
-	library = s[0].library < ARRAY_SIZE(LIBRARIES) ? LIBRARIES[s[0].library] : LIBRARIES[0];
-	if (blind)
-		why = s[0].library == IMAGE_TLS_GO ?
-			      "Go before 1.17 passes arguments in memory" :
-		      s[0].library == IMAGE_TLS_RUSTLS ?
-			      "where rustls has clear text differs from build to build" :
-			      "in this build no place for a probe is known";
-	return json_pack("{s:s, s:s, s:i, s:s}", "library", library, "read",
+	libraries_write(s, n, libraries, sizeof(libraries));
+	return json_pack("{s:s, s:s, s:i, s:s}", "library",
+			 blind ? library_name(blind->library) : libraries, "read",
 			 blind ? "no" :
 			 slow  ? "stepped" :
 				 "emulated",
-			 "probes", blind ? 0 : (int)n, "why", why);
+			 "probes", blind ? 0 : (int)n, "why", blind ? why_blind(blind) : "");
 }
 
 static json_t *file_json(const struct file *f)

@@ -18,7 +18,7 @@
 #include "probes/l7/came.bpf.h"
 #include "probes/l7/data.bpf.h"
 #include "probes/lib/sock.bpf.h"
-#include "probes/l7/tls.bpf.h"
+#include "probes/l7/record.bpf.h"
 
 /* ---- when a write began ---- */
 

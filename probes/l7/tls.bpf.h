@@ -25,6 +25,8 @@
  *    guessed.
  * 6. A buffer on a goroutine's stack moves with it: it is kept as a distance from the stack's upper
  *    end.
+ * 7. Libraries none of whose functions for clear text is in the file (rustls, where it is inlined):
+ *    record by record, in record.bpf.h.
  */
 #ifndef SONDE_PROBES_L7_TLS_BPF_H
 #define SONDE_PROBES_L7_TLS_BPF_H
@@ -37,6 +39,7 @@
 #include "probes/l7_tls.h"
 
 #define TLS_PLAIN_MOST 16384
+#define TLS_EXACT      (1ull << 63)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -97,13 +100,20 @@ struct { /* by thread; taken out when its socket is known */
 	__type(value, struct tls_first);
 } tls_firsts SEC(".maps");
 
+struct { /* condition 7: by socket, with the direction in bit 0 */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, struct tls_cipher);
+} tls_ciphers SEC(".maps");
+
 const volatile struct tls_first tls_no_first = {};
 const volatile struct tls_last tls_no_last = {}; /* not on the stack, of which there is little */
 const volatile struct tls_call tls_no_call = {};
 
 /* ---- sockets ---- */
 
-static __always_inline void tls_learn(__u64 conn, struct sock *sk, __u64 ino, __u32 memory)
+static __noinline int tls_learn(__u64 conn, struct sock *sk, __u64 ino, __u32 memory)
 {
 	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = conn};
 	struct tls_conn c = {.sk = (__u64)sk, .ino = ino, .memory = memory};
@@ -111,6 +121,7 @@ static __always_inline void tls_learn(__u64 conn, struct sock *sk, __u64 ino, __
 	if (bpf_map_update_elem(&tls_conns, &key, &c, BPF_ANY))
 		COUNT(tls_no_room, 1);
 	l7_is_tls(sk, ino);
+	return 0;
 }
 
 static __always_inline bool tls_open(__u64 sk, __u64 ino)
@@ -160,48 +171,68 @@ static __always_inline bool tls_fits(__u32 record, __u64 plain)
 	return more == 17 || more == 24 || more == 16;
 }
 
-/* Records of data of a socket's read. One that does not begin with a record goes on with an earlier
- * one. */
-static __always_inline void tls_records(struct tls_last *l, __u64 buf, __u64 n)
+/* Records of data that begin or end in a socket's read. `same`: the thread's last read was of this
+ * socket, too, and may have begun a record that goes on here. */
+static __always_inline void tls_records(struct tls_last *l, __u64 buf, __u64 n, bool same)
 {
-	__u64 at = 0;
-	__u32 count = 0;
+	__u64 at = same ? l->left : 0;
+	__u32 count = 0, len = l->part;
 
-	for (int i = 0; i < TLS_RECORDS; i++) {
-		__u8 type = 0;
-		int len;
-
-		if (at + sizeof(struct tls_header) > n)
-			break;
-		len = tls_header_read(buf + at, &type);
-		if (len < 0)
-			break;
-		if (type == 23)
-			l->lens[count++ & (TLS_RECORDS - 1)] = (__u32)len;
-		at += sizeof(struct tls_header) + (__u32)len;
+	l->count = l->left = 0;
+	if (at > n) {
+		l->left = (__u32)(at - n);
+		return;
 	}
-	l->count = count;
+	if (at && len)
+		l->lens[count++] = len;
+	for (int i = 0; i < TLS_RECORDS && at + sizeof(struct tls_header) <= n; i++) {
+		__u8 type = 0;
+		int found = tls_header_read(buf + at, &type);
+
+		if (found < 0)
+			break;
+		len = type == 23 ? (__u32)found : 0;
+		if (len)
+			l->lens[count++ & (TLS_RECORDS - 1)] = len;
+		at += sizeof(struct tls_header) + (__u32)found;
+	}
+	l->count = count < TLS_RECORDS ? count : TLS_RECORDS;
+	l->part = len;
+	l->left = at > n ? (__u32)(at - n) : 0;
 }
 
-/* One of the records that were written with one call is this clear text's. */
-static __always_inline bool tls_written(__u64 buf, __u64 n, __u64 plain)
+/* One of the records that were written with one call, in pieces from `iov` on if it has some, is
+ * this clear text's; with TLS_EXACT, has this length. */
+static __noinline int tls_written(__u64 buf, __u64 n, __u64 iov, __u64 plain)
 {
-	__u64 at = 0;
+	struct l7_iovec v = {.base = buf, .len = n};
+	__u64 at = 0, done = 0;
 
-	for (int i = 0; i < TLS_RECORDS; i++) {
+	if (iov && bpf_probe_read_user(&v, sizeof(v), (const void *)iov))
+		return 0;
+	for (int i = 0; i < 2 * TLS_RECORDS; i++) {
 		__u8 type = 0;
 		int len;
 
-		if (at + sizeof(struct tls_header) > n)
-			break;
-		len = tls_header_read(buf + at, &type);
+		if (at + sizeof(struct tls_header) > v.len) {
+			if (at < v.len) /* a header in two pieces */
+				break;
+			at -= v.len;
+			done += v.len;
+			iov += sizeof(v);
+			if (done >= n || bpf_probe_read_user(&v, sizeof(v), (const void *)iov))
+				break;
+			continue;
+		}
+		len = tls_header_read(v.base + at, &type);
 		if (len < 0)
 			break;
-		if (type == 23 && tls_fits((__u32)len, plain))
-			return true;
+		if (type == 23 &&
+		    (plain & TLS_EXACT ? (__u32)len == (__u32)plain : tls_fits((__u32)len, plain)))
+			return 1;
 		at += sizeof(struct tls_header) + (__u32)len;
 	}
-	return false;
+	return 0;
 }
 
 /* Clear text whose socket the thread's next write will tell. */
@@ -221,6 +252,7 @@ static __noinline int tls_first_keep(struct tls_call_key *key, __u64 conn, __u64
 	len &= TLS_FIRST;
 	f->conn = bpf_probe_read_user(f->bytes, (__u32)len, (const void *)buf) ? 0 : conn;
 	f->n = (__u32)n;
+	f->have = (__u32)len;
 	f->at_ns = at_ns;
 	return 0;
 }
@@ -240,25 +272,67 @@ static __noinline int tls_first_tell(__u64 sk, __u64 ino)
 
 	if (!f)
 		return 0;
-	COUNT(tls_calls, 1);
-	l7_bytes_at((struct sock *)sk, ino, L7_OUT, (__u64)f->bytes,
-		    f->n < TLS_FIRST ? f->n : TLS_FIRST, f->n, f->at_ns, L7_F_TLS, 1);
+	if (f->n) {
+		COUNT(tls_calls, 1);
+		l7_bytes_at((struct sock *)sk, ino, L7_OUT, (__u64)f->bytes, f->have, f->n,
+			    f->at_ns, L7_F_TLS, 1);
+	}
 	bpf_map_delete_elem(&tls_firsts, &key);
 	return 0;
 }
 
-/* 1: tls_first_tell reports what the thread wrote first. */
-/* A thread or goroutine outside of the library moved bytes on a socket. */
+/* Condition 7: the socket of a connection that ciphers record by record, in one direction. Another
+ * connection is not believed where this socket is one's already. */
+static __noinline int tls_cipher_is(__u64 conn, __u64 sk, __u64 ino, __u32 dir)
+{
+	__u64 key = sk | dir;
+	struct tls_cipher *o = bpf_map_lookup_elem(&tls_ciphers, &key), c = {conn, ino};
+
+	if (o && o->ino == ino && o->conn != conn)
+		return 0;
+	if (!o || o->conn != conn || o->ino != ino)
+		bpf_map_update_elem(&tls_ciphers, &key, &c, BPF_ANY);
+	return 1;
+}
+
+/* A thread outside of the library wrote to a socket: is it the one of what it wrote into TLS
+ * before? 1: tls_first_tell reports that. */
+static __noinline int tls_outside_out(struct tls_last *l, struct sock *sk, __u64 ino, __u64 buf,
+				      __u64 n)
+{
+	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
+	struct walk *w = walk_get(0);
+	__u8 type = 0;
+	int len = tls_header_read(buf, &type), told = 0;
+
+	if (len < 0 && l->ciphers)
+		return 0; /* the rest of an earlier record, or no TLS */
+	if (len > 0 && l->writes == 1 && l->conn &&
+	    tls_written(buf, n, w ? w->first_iov : 0, l->n)) {
+		told = !l->ciphers || tls_cipher_is(l->conn, (__u64)sk, ino, L7_OUT);
+		if (told) {
+			tls_learn(l->conn, sk, ino, 1);
+			told = tls_first_is(&key, l->conn);
+		}
+	}
+	l->writes = l->ciphers = 0;
+	l->conn = 0;
+	return told;
+}
+
+/* A thread or goroutine outside of the library moved bytes on a socket. 1: see tls_outside_out. */
 static __always_inline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key,
 				       __u64 buf, __u64 n)
 {
 	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, key);
+	bool out = n >> 63, same;
 	__u8 type = 0;
-	int len = tls_header_read(buf, &type);
-	bool out = n >> 63;
-	int told = 0;
+	int len;
 
 	n &= ~(1ull << 63);
+	if (l && out)
+		return key->g ? 0 : tls_outside_out(l, sk, ino, buf, n);
+	len = tls_header_read(buf, &type);
 	if (!l) {
 		if (out || len < 0 ||
 		    bpf_map_update_elem(&tls_lasts, key, (const void *)&tls_no_last, BPF_ANY))
@@ -267,20 +341,12 @@ static __always_inline int tls_outside(struct sock *sk, __u64 ino, struct tls_ca
 		if (!l)
 			return 0;
 	}
-	if (!out) {
-		l->sk = len < 0 && key->g ? 0 : (__u64)sk;
-		l->ino = ino;
-		if (!key->g)
-			tls_records(l, buf, n);
-		return 0;
-	}
-	if (len > 0 && l->writes == 1 && l->conn && tls_written(buf, n, l->n)) {
-		tls_learn(l->conn, sk, ino, 1);
-		told = tls_first_is(key, l->conn);
-	}
-	l->writes = 0;
-	l->conn = 0;
-	return told;
+	same = l->sk == (__u64)sk && l->ino == ino;
+	l->sk = len < 0 && key->g ? 0 : (__u64)sk;
+	l->ino = ino;
+	if (!key->g)
+		tls_records(l, buf, n, same);
+	return 0;
 }
 
 /* enum tls_process_flags; NULL: the current process has no such library. */
@@ -361,7 +427,7 @@ static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_cal
 	*key = (struct tls_call_key){.who = bpf_get_current_pid_tgid()};
 	if (flags & TLS_PROCESS_C)
 		c = bpf_map_lookup_elem(&tls_calls, key);
-	if (c && c->active)
+	if (c && c->active == TLS_CALLED)
 		return c;
 	if (!(flags & TLS_PROCESS_GO))
 		return NULL;
@@ -372,7 +438,7 @@ static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_cal
 		return NULL;
 	key->who &= ~0xffffffffull;
 	c = bpf_map_lookup_elem(&tls_calls, key);
-	return c && c->active ? c : NULL;
+	return c && c->active == TLS_CALLED ? c : NULL;
 }
 
 /* A system call moved n bytes on a socket, the first of them at `buf`. A global function, as moved.
@@ -562,7 +628,7 @@ static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct
 	c->ino = ino;
 	c->memory = memory;
 	c->inside = c->nested = 0;
-	c->active = 1;
+	c->active = TLS_CALLED;
 }
 
 /* A handshake inside a write, whose records go the same way: its results are not the write's. */
@@ -570,7 +636,7 @@ static __noinline int tls_nested(struct tls_call_key *key, __u8 dir)
 {
 	struct tls_call *c = bpf_map_lookup_elem(&tls_calls, key);
 
-	if (c && c->active && c->dir == dir)
+	if (c && c->active == TLS_CALLED && c->dir == dir)
 		c->nested++;
 	return 0;
 }
@@ -701,7 +767,7 @@ static __noinline int tls_result(void *ctx, struct tls_site *s)
 	struct tls_call *c = bpf_map_lookup_elem(&tls_calls, &key);
 	__s64 n;
 
-	if (!c || !c->active || c->dir != s->dir)
+	if (!c || c->active != TLS_CALLED || c->dir != s->dir)
 		return 0;
 	if (c->nested) {
 		c->nested--;
@@ -741,21 +807,6 @@ static __always_inline struct tls_site *tls_site_of(void *ctx)
 		return NULL;
 	n = *found - 1;
 	return bpf_map_lookup_elem(&tls_sites, &n);
-}
-
-SEC("uprobe")
-int tls_site(void *ctx)
-{
-	struct tls_site *s = tls_site_of(ctx);
-
-	if (!s || !s->role)
-		return 0;
-	if (s->when != TLS_ALWAYS &&
-	    tls_condition(TLS_REG(ctx, flags), s->condition) != (s->when == TLS_TAKEN))
-		return 0;
-	if (s->role == TLS_FORGET)
-		return tls_forget(ctx, s);
-	return s->role == TLS_ENTRY ? tls_entry(ctx, s) : tls_result(ctx, s);
 }
 
 #endif

@@ -70,7 +70,9 @@
  *     image_tls_site, in no order, at most IMAGE_TLS_SITES. A probe at an entry site finds the
  *     arguments, one at a result site what the function returns (loaders/index/code/tlspart.h).
  *     Before attaching a probe, compare the bytes. IMAGE_TLS_BLIND is not a site: the file holds
- *     such a function, and no way to read it is known.
+ *     such a function, and no way to read it is known. IMAGE_TLS_RECORD: of functions that cipher
+ *     one record (loaders/index/code/recordpart.h); check_value[0] is their enum image_tls_shape,
+ *     and value[0] of an entry the place where the arguments in memory begin.
  */
 #ifndef SONDE_IMAGE_FORMAT_H
 #define SONDE_IMAGE_FORMAT_H
@@ -79,7 +81,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 10u
+#define IMAGE_VERSION 11u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64
@@ -202,7 +204,8 @@ enum image_tls_library {
 	IMAGE_TLS_OPENSSL = 1,
 	IMAGE_TLS_GNUTLS = 2,
 	IMAGE_TLS_GO = 3,
-	IMAGE_TLS_RUSTLS = 4
+	IMAGE_TLS_RUSTLS = 4,
+	IMAGE_TLS_BORINGSSL = 5
 };
 enum image_tls_operation { IMAGE_TLS_READ = 1, IMAGE_TLS_WRITE = 2 };
 enum image_tls_role {
@@ -217,7 +220,15 @@ enum image_tls_result {
 		1, /* value[0], with value[1] added if there is one: > 0: that many bytes */
 	IMAGE_TLS_POINTER = 2, /* the same > 0: it went well, and args[3] of the entry points to the
 				  number of bytes (u64) */
-	IMAGE_TLS_PAIR = 3 /* value[0] is 0: it went well, and value[1] is the number of bytes */
+	IMAGE_TLS_PAIR = 3,  /* value[0] is 0: it went well, and value[1] is the number of bytes */
+	IMAGE_TLS_RECORD = 4 /* value[0] is 1, or there is none: it went well */
+};
+enum image_tls_shape {
+	IMAGE_TLS_SEAL_SCATTER = 1,
+	IMAGE_TLS_SEAL = 2,
+	IMAGE_TLS_OPEN = 3,
+	IMAGE_TLS_OPEN_GATHER = 4,
+	IMAGE_TLS_RING = 5
 };
 enum image_tls_place {
 	IMAGE_TLS_NOWHERE = 0,
@@ -226,6 +237,8 @@ enum image_tls_place {
 	IMAGE_TLS_NUMBER = 3
 };
 enum image_tls_when { IMAGE_TLS_ALWAYS = 0, IMAGE_TLS_TAKEN = 1, IMAGE_TLS_NOT_TAKEN = 2 };
+
+#define IMAGE_TLS_STRIPPED 1u /* check_value[0] of BLIND: without symbols nothing was found */
 
 #define IMAGE_TLS_SITES  128u
 #define IMAGE_TLS_NO_REG 0xffu

@@ -165,7 +165,7 @@ static bool tls_sound(const struct image_tls_site *s)
 	return s->role <= IMAGE_TLS_FORGET && s->length < 16 && s->when <= IMAGE_TLS_NOT_TAKEN &&
 	       s->condition < 16 && s->operation >= IMAGE_TLS_READ &&
 	       s->operation <= IMAGE_TLS_WRITE && s->result >= IMAGE_TLS_LENGTH &&
-	       s->result <= IMAGE_TLS_PAIR && (s->role != IMAGE_TLS_ENTRY || regs) &&
+	       s->result <= IMAGE_TLS_RECORD && (s->role != IMAGE_TLS_ENTRY || regs) &&
 	       (s->role != IMAGE_TLS_FORGET || s->args[0] < 16) &&
 	       (s->role == IMAGE_TLS_BLIND || s->length);
 }

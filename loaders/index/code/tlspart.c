@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/elf/region.h"
+#include "loaders/index/code/nameless.h"
 #include "loaders/index/code/tlscode.h"
+#include "loaders/index/elf/region.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
@@ -140,6 +141,8 @@ void tls_symbols_note(struct tls_symbols *t, const char *name, uint64_t addr, ui
 			t->ends[i] = (struct elf_range){addr, addr + size};
 	if (*name == 'T' && !strcmp(name, "TLS_method"))
 		t->methods = addr;
+	if (!go)
+		record_symbols_note(&t->records, name, addr, size);
 	/* Rust's names, of both kinds */
 	if (*name == '_' && !t->rustls && strstr(name, "6rustls4conn"))
 		t->rustls = true;
@@ -521,6 +524,139 @@ static void ends_add(struct part *p)
 	}
 }
 
+/* ---- 7 ---- */
+
+static uint64_t host_end_of(void *ctx, uint64_t start)
+{
+	return end_of(ctx, start);
+}
+
+static uint64_t host_offset_of(void *ctx, uint64_t vaddr)
+{
+	const struct part *p = ctx;
+
+	return offset_of(p->f, vaddr);
+}
+
+static bool host_put(void *ctx, const struct image_tls_site *site)
+{
+	return site_put(ctx, site);
+}
+
+/* false: there are such functions, and no place for a probe in one of them. */
+static bool records_add(struct part *p)
+{
+	const struct codeflow_reader reader = {.ctx = p, .read = part_read};
+	const struct recordpart_host host = {.ctx = p,
+					     .reader = &reader,
+					     .end_of = host_end_of,
+					     .offset_of = host_offset_of,
+					     .put = host_put};
+	const size_t before = p->out->count;
+	const struct record_symbols *r = &p->syms->records;
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->at[i].library == IMAGE_TLS_BORINGSSL && p->syms->at[0].start)
+			continue;
+		if (recordpart_add(&host, &r->at[i]))
+			continue;
+		p->out->count = before;
+		return false;
+	}
+	return p->out->count > before;
+}
+
+/* ---- 8 ---- */
+
+static const struct row *row_find(const char *name, size_t *n)
+{
+	for (*n = 0; *n < ROW_COUNT; ++*n)
+		if (!strcmp(ROWS[*n].name, name))
+			return &ROWS[*n];
+	return NULL;
+}
+
+static void nameless_note(struct tls_symbols *t, enum nameless_kind kind,
+			  const struct elf_range *at)
+{
+	static const char *const NAMES[] = {
+		[NAMELESS_READ] = "SSL_read",           [NAMELESS_READ_EX] = "SSL_read_ex",
+		[NAMELESS_WRITE] = "SSL_write",         [NAMELESS_WRITE_EX] = "SSL_write_ex",
+		[NAMELESS_WRITE_EX2] = "SSL_write_ex2",
+	};
+	static const uint8_t SHAPES[] = {
+		[NAMELESS_RING_SEAL] = IMAGE_TLS_RING,
+		[NAMELESS_RING_OPEN] = IMAGE_TLS_RING,
+		[NAMELESS_SEAL_SCATTER] = IMAGE_TLS_SEAL_SCATTER,
+		[NAMELESS_SEAL] = IMAGE_TLS_SEAL,
+		[NAMELESS_OPEN] = IMAGE_TLS_OPEN,
+		[NAMELESS_OPEN_GATHER] = IMAGE_TLS_OPEN_GATHER,
+	};
+	const bool writes = kind == NAMELESS_RING_SEAL || kind == NAMELESS_SEAL ||
+			    kind == NAMELESS_SEAL_SCATTER;
+	size_t n;
+
+	if (kind >= NAMELESS_READ) {
+		if (row_find(NAMES[kind], &n))
+			t->at[n] = *at;
+		return;
+	}
+	if (t->records.count < RECORDPART_FUNCTIONS)
+		t->records.at[t->records.count++] = (struct record_function){
+			.start = at->start,
+			.end = at->end,
+			.library = t->rustls ? IMAGE_TLS_RUSTLS : IMAGE_TLS_BORINGSSL,
+			.operation = writes ? IMAGE_TLS_WRITE : IMAGE_TLS_READ,
+			.shape = SHAPES[kind]};
+}
+
+static bool is_program(const struct elf_file *f)
+{
+	if (f->type == ET_EXEC)
+		return true;
+	for (size_t i = 0; i < f->segment_count; i++)
+		if (f->segments[i].p_type == PT_INTERP)
+			return true;
+	return false;
+}
+
+static bool has_names(const struct elf_file *f, const struct tls_symbols *t)
+{
+	bool any = t->rustls || t->records.count;
+
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		any |= t->at[i].start != 0;
+	return any || elf_section_by_type(f, SHT_SYMTAB);
+}
+
+static int nameless_add(struct part *p, struct tls_symbols *t, struct nameless *found)
+{
+	int rc;
+
+	if (!is_program(p->f) || has_names(p->f, t))
+		return 0;
+	rc = nameless_find(p->f, p->rows, found);
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	t->rustls = found->rustls;
+	for (size_t i = 0; i < found->count; i++)
+		nameless_note(t, found->found[i].kind, &found->found[i].at);
+	return 0;
+}
+
+/* Which library a program without names holds, and nothing in it was found. */
+static void nameless_blind(struct part *p, const struct nameless *found)
+{
+	if (p->out->count || (!found->rustls && !found->openssl && !found->boringssl))
+		return;
+	site_put(p, &(struct image_tls_site){.library = found->rustls  ? IMAGE_TLS_RUSTLS :
+							found->openssl ? IMAGE_TLS_OPENSSL :
+									 IMAGE_TLS_BORINGSSL,
+					     .operation = IMAGE_TLS_READ,
+					     .result = IMAGE_TLS_RECORD,
+					     .check_value = {IMAGE_TLS_STRIPPED, 0}});
+}
+
 static void part_release(struct part *p)
 {
 	for (unsigned i = 0; i < PAGES; i++)
@@ -530,11 +666,14 @@ static void part_release(struct part *p)
 int tlspart_make(struct elf_file *f, const struct tls_symbols *syms, const struct rows *rows,
 		 int go_registers, struct tls_part *out)
 {
-	struct part p = {.f = f, .syms = syms, .rows = rows, .out = out};
+	struct tls_symbols all = *syms;
+	struct part p = {.f = f, .syms = &all, .rows = rows, .out = out};
+	struct nameless found = {0};
 
 	out->count = 0;
 	if (!f->is64 || f->machine != EM_X86_64)
 		return -ENOENT;
+	p.rc = nameless_add(&p, &all, &found);
 	for (size_t from = 0, to; from < ROW_COUNT; from = to) {
 		for (to = from; to < ROW_COUNT && ROWS[to].library == ROWS[from].library &&
 				ROWS[to].operation == ROWS[from].operation;
@@ -549,10 +688,11 @@ int tlspart_make(struct elf_file *f, const struct tls_symbols *syms, const struc
 	}
 	if (out->count)
 		ends_add(&p);
-	if (syms->rustls)
+	if (!records_add(&p) && syms->rustls)
 		site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_RUSTLS,
 						      .operation = IMAGE_TLS_READ,
-						      .result = IMAGE_TLS_PAIR});
+						      .result = IMAGE_TLS_RECORD});
+	nameless_blind(&p, &found);
 	part_release(&p);
 	if (p.rc)
 		return p.rc;

@@ -24,6 +24,12 @@
  * 6. Functions that end a connection have only an entry (FORGET), on their first instruction if
  *    none is emulated.
  *
+ * 7. Functions that cipher one record (recordpart.h): those of BoringSSL only where the table's are
+ *    not in the file. rustls, whose functions differ from build to build, is read by these alone;
+ *    without them it is BLIND.
+ * 8. A program without symbols: what nameless.h finds. If it finds no more than that there is such
+ * a library, that is BLIND.
+ *
  * A function that calls another one of the table has sites in both: the inner result ends the call
  * for both.
  */
@@ -34,6 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "loaders/index/code/recordpart.h"
 #include "loaders/index/elf/elffile.h"
 #include "loaders/index/unwind/rows.h"
 #include "schema/image/format.h"
@@ -45,7 +52,8 @@ struct tls_symbols {
 	struct elf_range at[TLSPART_FUNCTIONS]; /* by row of the table; start 0: not there */
 	struct elf_range ends[TLSPART_ENDS];
 	uint64_t methods; /* TLS_method */
-	bool rustls;      /* functions of rustls, whose places are not known */
+	struct record_symbols records;
+	bool rustls; /* functions of rustls are in it */
 };
 
 /* A symbol that may be one of these; `go`: of Go's own table. */

@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +212,24 @@ static bool wanted(void *ctx, const struct hostmaps_image *image)
 	return s->look == WANTED;
 }
 
+/* Where the mapping that begins at `start` ends now: the kernel maps a program as a whole first,
+ * which is what its event says, and cuts its segments out of that. 0: none begins there. */
+static uint64_t mapping_end(uint32_t tgid, uint64_t start)
+{
+	char path[32], line[512];
+	unsigned long long from, to, found = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
+	maps = fopen(path, "re");
+	while (maps && !found && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%llx-%llx ", &from, &to) == 2 && from == start)
+			found = to;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
 static void file_take(struct tls *t, struct seen *s, struct hostmaps_image *image, uint64_t start,
 		      uint64_t end)
 {
@@ -224,6 +243,11 @@ static void file_take(struct tls *t, struct seen *s, struct hostmaps_image *imag
 	if (!n)
 		return;
 	fd = openin_map_file(t->process->tgid, start, end, OPENIN_MAX_BYTES, &st);
+	if (fd == -ENOENT) {
+		end = mapping_end(t->process->tgid, start);
+		fd = end ? openin_map_file(t->process->tgid, start, end, OPENIN_MAX_BYTES, &st) :
+			   -ENOENT;
+	}
 	if (fd < 0)
 		return; /* it is asked for again: another process may have it */
 	f = file_by_inode(t, &st);

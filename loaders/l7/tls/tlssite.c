@@ -38,7 +38,14 @@ void tlssite_convert(const struct image_tls_site *from, struct tls_site *to)
 }
 _Static_assert((int)IMAGE_TLS_LENGTH == (int)TLS_LENGTH &&
 		       (int)IMAGE_TLS_POINTER == (int)TLS_POINTER &&
-		       (int)IMAGE_TLS_PAIR == (int)TLS_PAIR,
+		       (int)IMAGE_TLS_PAIR == (int)TLS_PAIR &&
+		       (int)IMAGE_TLS_RECORD == (int)TLS_RECORD,
+	       "same numbers");
+_Static_assert((int)IMAGE_TLS_SEAL_SCATTER == (int)TLS_SEAL_SCATTER &&
+		       (int)IMAGE_TLS_SEAL == (int)TLS_SEAL &&
+		       (int)IMAGE_TLS_OPEN == (int)TLS_OPEN &&
+		       (int)IMAGE_TLS_OPEN_GATHER == (int)TLS_OPEN_GATHER &&
+		       (int)IMAGE_TLS_RING == (int)TLS_RING,
 	       "same numbers");
 _Static_assert((int)IMAGE_TLS_REGISTER == (int)TLS_REGISTER &&
 		       (int)IMAGE_TLS_STACK == (int)TLS_STACK &&

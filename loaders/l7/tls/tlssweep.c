@@ -15,7 +15,7 @@
 #include "probes/l7_tls.h"
 #include "schema/base/mem.h"
 
-#define VALUE_MOST 128
+#define VALUE_MOST 256
 #define STEPS_MOST \
 	65536 /* if a key is deleted meanwhile, the kernel starts from the first one again */
 
@@ -79,6 +79,19 @@ static bool conn_gone(const void *key, const void *value, int socks)
 	return bpf_map_lookup_elem(socks, &c.sk, &sock) || sock.ino != c.ino;
 }
 
+/* By socket, with the direction in bit 0. */
+static bool cipher_gone(const void *key, const void *value, int socks)
+{
+	struct tls_cipher c;
+	struct l7_sock sock = {0};
+	uint64_t sk;
+
+	memcpy(&sk, key, sizeof(sk));
+	memcpy(&c, value, sizeof(c));
+	sk &= ~1ull;
+	return bpf_map_lookup_elem(socks, &sk, &sock) || sock.ino != c.ino;
+}
+
 static void map_sweep(struct bpf_object *obj, const char *name, size_t key_size,
 		      bool (*gone)(const void *key, const void *value, int socks))
 {
@@ -110,4 +123,5 @@ void tlssweep(struct bpf_object *obj)
 	map_sweep(obj, "tls_calls", 16, call_gone);
 	map_sweep(obj, "tls_lasts", 16, call_gone);
 	map_sweep(obj, "tls_conns", 16, conn_gone);
+	map_sweep(obj, "tls_ciphers", 8, cipher_gone);
 }

@@ -24,6 +24,34 @@ def certificate(folder):
     return cert, key
 
 
+class Files:
+    """Files of an authority and of a certificate for localhost that it signed: in PEM, and in DER."""
+
+    def __init__(self, folder):
+        for name in ("ca", "cert", "key"):
+            setattr(self, name, os.path.join(folder, f"{name}.pem"))
+            setattr(self, f"{name}_der", os.path.join(folder, f"{name}.der"))
+
+
+def authority(folder):
+    """Files for a library that accepts no certificate signed by itself."""
+    need("openssl")
+    f, request, wants = Files(folder), os.path.join(folder, "request"), os.path.join(folder, "wants")
+    ca_key = os.path.join(folder, "ca-key.pem")
+    with open(wants, "w", encoding="ascii") as out:
+        out.write("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n")
+    for args in (["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", ca_key, "-out", f.ca, "-days", "2", "-subj", "/CN=authority", "-addext",
+                  "basicConstraints=critical,CA:TRUE"],
+                 ["req", "-newkey", "rsa:2048", "-nodes", "-keyout", f.key, "-out", request, "-subj", "/CN=localhost"],
+                 ["x509", "-req", "-in", request, "-CA", f.ca, "-CAkey", ca_key, "-CAcreateserial", "-days", "2", "-extfile", wants, "-out", f.cert],
+                 ["x509", "-in", f.ca, "-outform", "DER", "-out", f.ca_der], ["x509", "-in", f.cert, "-outform", "DER", "-out", f.cert_der],
+                 ["pkcs8", "-topk8", "-nocrypt", "-in", f.key, "-outform", "DER", "-out", f.key_der]):
+        subprocess.run(["openssl", *args], check=True, stderr=subprocess.DEVNULL)
+    for path in (f.key, f.key_der):
+        os.chmod(path, 0o644)
+    return f
+
+
 class Server:
     """A program whose first line is its port."""
 
