@@ -90,7 +90,7 @@ const struct verb *verb_find(const char *name);
 #define VERB_TABLES 6
 void verb_tables(const struct verb *v, const struct option *out[VERB_TABLES]);
 
-extern const struct verb verb_doctor, verb_record, verb_timeline, verb_explain, verb_top, verb_ps,
+extern const struct verb verb_overview, verb_doctor, verb_record, verb_timeline, verb_explain, verb_top, verb_ps,
 	verb_containers, verb_completion, verb_flame, verb_stacks, verb_lines, verb_heap,
 	verb_report, verb_diff, verb_serve, verb_export, verb_import, verb_sql, verb_symbolize,
 	verb_prune, verb_seal, verb_rotate, verb_status, verb_up, verb_down, verb_logs, verb_config,

@@ -8,7 +8,7 @@
 
 /* clang-format off */
 const struct verb *const VERBS[] = {
-	&verb_doctor, &verb_record, &verb_timeline, &verb_explain, &verb_events, &verb_oom, &verb_check, &verb_top, &verb_ps, &verb_containers, &verb_pstack, &verb_flame, &verb_stacks, &verb_lines, &verb_heap, &verb_report, &verb_diff, &verb_serve,
+	&verb_overview, &verb_doctor, &verb_record, &verb_timeline, &verb_explain, &verb_events, &verb_oom, &verb_check, &verb_top, &verb_ps, &verb_containers, &verb_pstack, &verb_flame, &verb_stacks, &verb_lines, &verb_heap, &verb_report, &verb_diff, &verb_serve,
 	&verb_waits, &verb_neighbours, &verb_wakers, &verb_net, &verb_map, &verb_requests, &verb_trace, &verb_export, &verb_import, &verb_replay, &verb_sql, &verb_symbolize,
 	&verb_up, &verb_down, &verb_status, &verb_logs, &verb_prune, &verb_seal, &verb_rotate, &verb_config, &verb_completion, &verb_version, &verb_help, NULL,
 };
