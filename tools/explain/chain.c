@@ -12,7 +12,7 @@
 
 #define DEEPEST    3    /* services on the way down */
 #define LEAST_MORE 0.01 /* added time below this is no cause, seconds each second */
-#define FAILED_S   1.0  /* a failed request counts as so much added time */
+#define DEMAND     2    /* times as much CPU time for a request */
 #define ASKED_BACK 0.3  /* of the added time: then the one asked is not where it begins */
 
 static const char *const WHATS[CHAIN_WHATS] = {[CHAIN_LOCK] = "lock",
@@ -95,10 +95,12 @@ static struct chain_asked asked_most(const struct chain_walk *w, const struct ch
 			if (op->server || !is_at(op, at) ||
 			    strcmp(op->service, first->service) != 0)
 				continue;
-			extra = chain_extra(w->r, op, true) +
-				FAILED_S * most(0, failed_more(w->r, op));
+			extra = chain_extra(w->r, op, true);
+			if (chain_fails_more(op)) {
+				sum.failed += most(0, failed_more(w->r, op));
+				extra += CHAIN_FAILED_S * most(0, failed_more(w->r, op));
+			}
 			sum.extra += most(0, extra);
-			sum.failed += failed_more(w->r, op);
 			sum.n += op->w[DIFF_AFTER].n;
 			if (extra <= top)
 				continue;
@@ -142,7 +144,7 @@ static const struct chain_op *server_of(const struct chain_walk *w, const struct
 	return several ? NULL : by_port;
 }
 
-/* Of all that it answered at that service. */
+/* Of all that it answered at that service, with failures. */
 static double answered_extra(const struct chain_walk *w, const struct chain_op *server)
 {
 	double extra = 0;
@@ -152,7 +154,8 @@ static double answered_extra(const struct chain_walk *w, const struct chain_op *
 
 		if (op->server && op->container == server->container &&
 		    !strcmp(op->who, server->who) && !strcmp(op->service, server->service))
-			extra += most(0, chain_extra(w->r, op, true));
+			extra += most(0, chain_extra(w->r, op, true) +
+						 CHAIN_FAILED_S * most(0, failed_more(w->r, op)));
 	}
 	return extra;
 }
@@ -221,17 +224,61 @@ static void implied_drop(struct chain_cause *list, size_t *n, bool asked)
 		cause_drop(list, n, waits[i]);
 }
 
+/* How many times as much CPU time a request took as before. */
+static double demand(const struct chain_walk *w, const struct chain_at *at, const double cpu[2])
+{
+	double n[2] = {0, 0};
+
+	for (size_t i = 0; i < w->r->n; i++)
+		for (int side = 0; side < 2; side++)
+			if (w->r->ops[i].server && is_at(&w->r->ops[i], at) &&
+			    w->r->seconds[side] > 0)
+				n[side] += (double)w->r->ops[i].w[side].n / w->r->seconds[side];
+	if (cpu[0] < 0.002)
+		return 1;
+	return n[0] > 0 && n[1] > 0 ? cpu[1] / cpu[0] * n[0] / n[1] : cpu[1] / cpu[0];
+}
+
+/*
+ * How much longer it waits for a CPU because it runs longer: in proportion; while its own threads
+ * run; and all of it where a request takes DEMAND times as much CPU time while others wait no
+ * longer for a CPU than before.
+ */
+static double waits_for_itself(const struct chain_walk *w, const struct chain_at *at,
+			       const struct chain_measure *ready, const struct chain_measure *cpu)
+{
+	const double more = ready->s[1] - ready->s[0], scale = demand(w, at, cpu->s);
+	double itself = ready->s[0] * (scale - 1), others[2];
+	struct chain_other by;
+	bool guessed;
+
+	if (!grew(cpu->s) || !grew(ready->s) || scale <= 1)
+		return 0;
+	chain_ready_of_others(w->m, at->who, at->container, others);
+	if (scale >= DEMAND && others[1] < 1.3 * others[0])
+		return more;
+	chain_neighbour(w->m, at->who, at->container, &by, &guessed);
+	if (!guessed && by.name && by.container == at->container && !strcmp(by.name, at->who))
+		itself = most(itself, by.v[1] - by.v[0]);
+	return itself < more ? itself : more;
+}
+
 /* Most added time first. */
 static size_t causes_find(const struct chain_walk *w, const struct chain_at *at, bool asked,
 			  struct chain_cause list[CHAIN_WHATS])
 {
+	struct chain_measure m[CHAIN_WHATS];
+	double itself;
 	size_t n = 0;
 
-	for (int what = 0; what < CHAIN_WHATS; what++) {
-		struct chain_measure m;
-
-		chain_measure(w->m, at->who, at->container, (enum chain_what)what, &m);
-		cause_take(list, &n, (enum chain_what)what, &m);
+	for (int what = 0; what < CHAIN_WHATS; what++)
+		chain_measure(w->m, at->who, at->container, (enum chain_what)what, &m[what]);
+	itself = waits_for_itself(w, at, &m[CHAIN_READY], &m[CHAIN_CPU]);
+	for (int what = 0; what < CHAIN_WHATS; what++)
+		cause_take(list, &n, (enum chain_what)what, &m[what]);
+	for (size_t i = 0; i < n; i++) {
+		list[i].extra -= list[i].what == CHAIN_READY ? itself : 0;
+		list[i].extra += list[i].what == CHAIN_CPU ? itself : 0;
 	}
 	implied_drop(list, &n, asked);
 	qsort(list, n, sizeof(*list), most_first);
@@ -324,6 +371,64 @@ static void go_on(struct chain_walk *w, const struct chain_at *at, const struct 
 		walk(w, &there, depth + 1);
 }
 
+/* Did it mostly fail, rather than take longer? What answers with failures at once lost no time. */
+static bool is_failing(const struct chain_walk *w, const struct chain_at *at)
+{
+	double failed = 0;
+
+	for (size_t i = 0; i < w->r->n; i++)
+		if (w->r->ops[i].server && is_at(&w->r->ops[i], at))
+			failed += most(0, failed_more(w->r, &w->r->ops[i]));
+	return CHAIN_FAILED_S * failed >= at->extra / 2;
+}
+
+static double not_opened(const struct chain_flow *f)
+{
+	const double before = f->refused[DIFF_BEFORE] + f->failed[DIFF_BEFORE],
+		     after = f->refused[DIFF_AFTER] + f->failed[DIFF_AFTER];
+
+	return after >= 3 && after >= 2 * before ? after - before : 0;
+}
+
+static double failures_of(const struct chain_walk *w, const struct chain_at *at)
+{
+	double n = 0;
+
+	for (size_t i = 0; i < w->r->n; i++)
+		if (is_at(&w->r->ops[i], at) && w->r->ops[i].server)
+			n += (double)w->r->ops[i].w[DIFF_AFTER].failed;
+	return n;
+}
+
+/* Its requests failed since another did not take its connections: then no request was asked. */
+static bool link_refused(struct chain_walk *w, const struct chain_at *at)
+{
+	const double failed = failures_of(w, at);
+	const struct chain_flow *best = NULL;
+	struct chain_at there = *at;
+	struct chain_link *l;
+
+	for (size_t i = 0; i < w->m->n_flows; i++) {
+		const struct chain_flow *f = &w->m->flows[i];
+
+		if (f->container == at->container && !strcmp(f->who, at->who) &&
+		    not_opened(f) > 0 && (!best || not_opened(f) > not_opened(best)))
+			best = f;
+	}
+	if (!best || failed <= 0 || not_opened(best) < CHAIN_COUNTS * failed)
+		return false;
+	for (size_t i = 0; i < w->r->n; i++)
+		if (w->r->ops[i].server && !strcmp(w->r->ops[i].service, best->service))
+			there = (struct chain_at){w->r->ops[i].who, w->r->ops[i].container, 0};
+	w->sure = sure_of(w, not_opened(best) / failed, 0);
+	l = chain_link_add(w, "refused", &there, -1, w->sure);
+	if (l)
+		chain_say_refused(w, l, at, best);
+	if (strcmp(there.who, at->who) != 0)
+		link_incident(w, &there);
+	return true;
+}
+
 /* What the holder of a lock does meanwhile: it may have less of the added time than those that
  * wait. */
 static void link_holder(struct chain_walk *w, const struct chain_at *at,
@@ -393,7 +498,7 @@ static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth
 		link_causes(w, at, causes, n, &asked, depth);
 	} else if (asked.op && asked.extra >= CHAIN_COUNTS * at->extra) {
 		go_on(w, at, &asked, 0, depth);
-	} else if (!link_incident(w, at)) {
+	} else if (!link_refused(w, at) && !link_incident(w, at) && !is_failing(w, at)) {
 		link_unknown(w, at);
 	}
 }
@@ -410,7 +515,7 @@ struct felt {
 
 static double felt_score(const struct felt *f)
 {
-	return f->added + FAILED_S * f->failed;
+	return f->added + CHAIN_FAILED_S * f->failed;
 }
 
 static void felt_add(struct felt *f, const struct chain_requests *r, const struct chain_op *op)
@@ -425,9 +530,9 @@ static void felt_add(struct felt *f, const struct chain_requests *r, const struc
 	f->fails = f->fails || fails;
 	f->added += added;
 	f->failed += failed;
-	if (added + FAILED_S * failed <= f->of_op)
+	if (added + CHAIN_FAILED_S * failed <= f->of_op)
 		return;
-	f->of_op = added + FAILED_S * failed;
+	f->of_op = added + CHAIN_FAILED_S * failed;
 	f->op = op;
 }
 
@@ -573,6 +678,10 @@ static int wide_select(const char *store, struct selection *const narrow[2],
 {
 	int rc = 0;
 
+	if (!select_is_narrow(narrow[DIFF_AFTER])) {
+		memcpy(wide, narrow, 2 * sizeof(*wide));
+		return 0;
+	}
 	for (int side = 0; side < 2 && !rc; side++) {
 		struct explain_span span;
 		struct select_args args = {0};
@@ -581,19 +690,6 @@ static int wide_select(const char *store, struct selection *const narrow[2],
 		rc = select_new(&args, store, NULL, 0, true, &wide[side], e);
 	}
 	return rc;
-}
-
-static int compare_wide(const char *store, struct selection *const narrow[2], struct explain *x,
-			struct err *e)
-{
-	struct explain_span span;
-	struct select_args args = {0};
-	int rc;
-
-	explain_span_set(&args, &span, narrow[DIFF_AFTER]->from_ns, narrow[DIFF_AFTER]->to_ns);
-	rc = explain_make(store, &args, NULL, 0,
-			  narrow[DIFF_BEFORE]->to_ns - narrow[DIFF_BEFORE]->from_ns, x, e);
-	return rc == -ENODATA || rc == -ENOENT ? -ENODATA : rc;
 }
 
 struct making {
@@ -609,12 +705,15 @@ struct making {
 /* What was lost to what, which takes longest to read: only where something was felt. */
 static int measure(struct making *g, bool felt, struct err *e)
 {
-	struct err ignored = {0};
+	const bool narrow = select_is_narrow(g->narrow[DIFF_AFTER]);
+	int rc = 0;
 
 	g->walk.x = g->x;
-	if (felt && (!g->x || select_is_narrow(g->narrow[DIFF_AFTER])))
-		g->walk.x = compare_wide(g->store, g->narrow, &g->host, &ignored) ? NULL : &g->host;
-	return chain_measures_read(g->wide, felt, g->walk.x, &g->measures, e);
+	if (felt && (!g->x || narrow)) {
+		rc = explain_cpu(g->wide, &g->host, e);
+		g->walk.x = rc ? NULL : &g->host;
+	}
+	return rc ? rc : chain_measures_read(g->wide, felt, g->walk.x, &g->measures, e);
 }
 
 static int find(struct making *g, struct err *e)
@@ -658,7 +757,8 @@ int chain_make(const char *store, struct selection *const narrow[2], const struc
 	chain_requests_release(&g.requests);
 	explain_release(&g.host);
 	for (int side = 0; side < 2; side++)
-		select_free(g.wide[side]);
+		if (g.wide[side] != narrow[side])
+			select_free(g.wide[side]);
 	return rc;
 }
 

@@ -13,8 +13,9 @@
  *     added time too; else the cause is between the two: the network, or the server's queue.
  *  4. Else the cause with the most added time counts, from CHAIN_COUNTS on. Waits for the network,
  *     pipes and children count only where nothing that was asked explains them. Time that a quota
- *     took is also time without a CPU: the quota counts. Threads that wait for a lock which their
- *     own program holds wait for what the holder does: that is the next link.
+ *     took is also time without a CPU: the quota counts. One that ran longer waits longer for a CPU
+ *     in proportion, and for itself: that is time of what it ran. Threads that wait for a lock
+ *     which their own program holds wait for what the holder does: that is the next link.
  *  5. How sure: `certain` where the link has CHAIN_CERTAIN of the added time, no other cause has
  *     half as much, and all links before are certain; `likely` from CHAIN_LIKELY on; else
  *     `possible`. A cause that is guessed from what ran at the same time is `likely` at most.
@@ -32,11 +33,12 @@
 #include "tools/explain/chain_requests.h"
 #include "tools/explain/explain.h"
 
-#define CHAIN_LINKS   5
-#define CHAIN_GOES_ON 0.4
-#define CHAIN_COUNTS  0.15
-#define CHAIN_CERTAIN 0.6
-#define CHAIN_LIKELY  0.3
+#define CHAIN_LINKS    5
+#define CHAIN_GOES_ON  0.4
+#define CHAIN_COUNTS   0.15
+#define CHAIN_CERTAIN  0.6
+#define CHAIN_LIKELY   0.3
+#define CHAIN_FAILED_S 1.0 /* a failed request counts as so much added time */
 
 enum chain_sure { CHAIN_IS_CERTAIN, CHAIN_IS_LIKELY, CHAIN_IS_POSSIBLE };
 

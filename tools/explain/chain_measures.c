@@ -179,13 +179,24 @@ static int waits_read(struct chain_measures *m, int w, struct err *e)
 	struct err why = {0};
 	int rc = waitsum_make(m->wide[w], WAITSUM_BY_COMMAND, &m->waits[w], &why);
 
-	if (!rc || rc == -ENOENT)
-		rc = waitpairs_make(m->wide[w], WAITPAIRS_NEIGHBOURS, &m->neighbours[w], &why);
-	if (!rc || rc == -ENOENT)
-		rc = waitpairs_make(m->wide[w], WAITPAIRS_WAKERS, &m->wakers[w], &why);
 	if (rc && rc != -ENOENT && e)
 		*e = why;
 	return rc == -ENOENT ? 0 : rc;
+}
+
+/* What cannot be read is as if it was not recorded: the link is without it. */
+static struct waitpairs *const *pairs_of(struct chain_measures *m, enum waitpairs_what what)
+{
+	struct waitpairs **pairs = what == WAITPAIRS_WAKERS ? m->wakers : m->neighbours;
+	bool *has = what == WAITPAIRS_WAKERS ? &m->has_wakers : &m->has_neighbours;
+	struct err ignored = {0};
+
+	for (int w = 0; w < 2 && !*has; w++)
+		if (m->families[w][CHAIN_OFFCPU] &&
+		    waitpairs_make(m->wide[w], what, &pairs[w], &ignored))
+			pairs[w] = NULL;
+	*has = true;
+	return pairs;
 }
 
 int chain_measures_read(struct selection *const wide[2], bool all, const struct explain *x,
@@ -268,6 +279,21 @@ static void measure_waits(const struct chain_measures *m, const char *who, bool 
 			out->by = r->by;
 			out->by_tid = r->by_tid;
 		}
+}
+
+void chain_ready_of_others(const struct chain_measures *m, const char *who, bool container,
+			   double s[2])
+{
+	for (int w = 0; w < 2; w++) {
+		s[w] = 0;
+		for (size_t i = 0; m->waits[w] && i < m->waits[w]->n; i++) {
+			const struct waitsum_row *r = &m->waits[w]->rows[i];
+
+			if (!strcmp(r->reason, "run queue") &&
+			    !is_who(r->container, r->comm, who, container))
+				s[w] += a_second(m, w, CHAIN_OFFCPU, (double)r->total_ns);
+		}
+	}
 }
 
 /* ---- CPU time ---- */
@@ -476,13 +502,14 @@ static void add_pairs(const struct chain_measures *m, struct waitpairs *const pa
 		}
 }
 
-void chain_neighbour(const struct chain_measures *m, const char *who, bool container,
+void chain_neighbour(struct chain_measures *m, const char *who, bool container,
 		     struct chain_other *out, bool *guessed)
 {
 	const struct diff *d = diff_of(m, STORE_KIND_CPU);
 	struct others o = {0};
 
-	add_pairs(m, m->neighbours, STORE_CULPRIT_THREAD, who, container, NULL, &o);
+	add_pairs(m, pairs_of(m, WAITPAIRS_NEIGHBOURS), STORE_CULPRIT_THREAD, who, container, NULL,
+		  &o);
 	*guessed = !o.n;
 	for (size_t i = 1; *guessed && d && i < d->n_functions; i++) {
 		const struct fold_frame *f = d->functions[i].frame;
@@ -496,12 +523,12 @@ void chain_neighbour(const struct chain_measures *m, const char *who, bool conta
 	others_take(&o, out);
 }
 
-void chain_waker(const struct chain_measures *m, const char *who, bool container,
-		 const char *reason, struct chain_other *out)
+void chain_waker(struct chain_measures *m, const char *who, bool container, const char *reason,
+		 struct chain_other *out)
 {
 	struct others o = {0};
 
-	add_pairs(m, m->wakers, STORE_WAKE_THREAD, who, container, reason, &o);
+	add_pairs(m, pairs_of(m, WAITPAIRS_WAKERS), STORE_WAKE_THREAD, who, container, reason, &o);
 	others_take(&o, out);
 }
 

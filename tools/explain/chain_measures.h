@@ -60,7 +60,8 @@ struct chain_measures {
 	bool families[2][CHAIN_FAMILIES];
 	double seconds[2][CHAIN_FAMILIES];
 	struct waitsum *waits[2];
-	struct waitpairs *neighbours[2], *wakers[2];
+	struct waitpairs *neighbours[2], *wakers[2]; /* read when the first link asks */
+	bool has_neighbours, has_wakers;
 	struct chain_use *uses;
 	size_t n_uses, cap_uses;
 	struct chain_flow *flows;
@@ -85,6 +86,9 @@ struct chain_measure {
 
 void chain_measure(const struct chain_measures *m, const char *who, bool container,
 		   enum chain_what what, struct chain_measure *out);
+/* How long all others were ready and had no CPU. */
+void chain_ready_of_others(const struct chain_measures *m, const char *who, bool container,
+			   double s[2]);
 /* NULL: nothing is known of it. */
 const struct chain_use *chain_use_of(const struct chain_measures *m, const char *who,
 				     bool container);
@@ -100,11 +104,11 @@ struct chain_other {
 };
 /* Who had the CPU more than before while `who` was ready; exact pairs where they were recorded,
  * else (*guessed) whose CPU time grew most. */
-void chain_neighbour(const struct chain_measures *m, const char *who, bool container,
+void chain_neighbour(struct chain_measures *m, const char *who, bool container,
 		     struct chain_other *out, bool *guessed);
 /* Who ended its waits of that reason. */
-void chain_waker(const struct chain_measures *m, const char *who, bool container,
-		 const char *reason, struct chain_other *out);
+void chain_waker(struct chain_measures *m, const char *who, bool container, const char *reason,
+		 struct chain_other *out);
 /* Whose bytes read and written grew most, in bytes each second; not `who`. */
 void chain_reader(const struct chain_measures *m, const char *who, bool container,
 		  struct chain_other *out);

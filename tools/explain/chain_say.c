@@ -190,7 +190,7 @@ void chain_say_asked(const struct chain_walk *w, struct chain_link *l,
 		add_shown(&out, "", op->service);
 	strbuf_addstr(&out, ": ");
 	add_operation(&out, op->operation);
-	strbuf_addstr(&out, ", ");
+	strbuf_addstr(&out, " ");
 	if (asked->failed > 0 && chain_fails_more(op)) {
 		add_failures(&out, op);
 		if (after->answered)
@@ -238,6 +238,19 @@ static const char *say_refused(struct strbuf *out, struct chain_link *l, const s
 	return "refused";
 }
 
+void chain_say_refused(const struct chain_walk *w, struct chain_link *l,
+		       const struct chain_at *from, const struct chain_flow *f)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&out, "of its connections to ");
+	add_who(&out, strcmp(l->who, from->who) ? l->who : f->service);
+	strbuf_addstr(&out, ", ");
+	say_refused(&out, l, f);
+	l->text = strbuf_take(&out);
+	set_command(w, l, "net", from->who, from->container, "--failed", false);
+}
+
 static const char *say_far(struct strbuf *out, struct chain_link *l, const struct chain_flow *f)
 {
 	const double rtt[2] = {f->rtt_n[0] > 0 ? f->rtt_us[0] / f->rtt_n[0] : 0,
@@ -279,7 +292,7 @@ static bool is_farther(const struct chain_flow *f, const struct chain_op *op)
 {
 	const double more = chain_mean(&op->w[1]) - chain_mean(&op->w[0]);
 
-	return f->rtt_n[0] > 0 && f->rtt_n[1] > 0 &&
+	return more > CHAIN_LEAST_NS / 2 && f->rtt_n[0] > 0 && f->rtt_n[1] > 0 &&
 	       (f->rtt_us[1] / f->rtt_n[1] - f->rtt_us[0] / f->rtt_n[0]) * 1000 >= more / 4;
 }
 
@@ -304,6 +317,7 @@ const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
 		what = say_network(&out, l, &f);
 	} else if (flows && f.refused[1] + f.failed[1] >= 3 &&
 		   f.refused[1] + f.failed[1] > 2 * (f.refused[0] + f.failed[0])) {
+		strbuf_addstr(&out, "of its connections, ");
 		what = say_refused(&out, l, &f);
 	} else if (flows && is_farther(&f, op)) {
 		what = say_far(&out, l, &f);
@@ -365,7 +379,9 @@ static void say_ready(const struct chain_walk *w, struct chain_link *l, struct s
 	strbuf_addstr(out, " was ready and had no CPU: ");
 	add_seconds(out, m->s);
 	chain_neighbour(w->m, l->who, l->container, &by, &guessed);
-	if (!by.name)
+	if (!by.name || by.v[1] - by.v[0] < (m->s[1] - m->s[0]) / 2)
+		l->sure = l->sure == CHAIN_IS_CERTAIN ? CHAIN_IS_LIKELY : l->sure;
+	if (!by.name || (!guessed && by.v[1] - by.v[0] < (m->s[1] - m->s[0]) / 4))
 		return;
 	strbuf_addstr(out,
 		      guessed ? "; more CPU time than before had " : "; the CPU was taken by ");

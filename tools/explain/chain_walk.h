@@ -8,7 +8,7 @@
 struct chain_walk {
 	struct chain *out;
 	const struct chain_requests *r;
-	const struct chain_measures *m;
+	struct chain_measures *m;
 	const struct explain *x; /* of the whole host; NULL */
 	const char *hint_store;
 	enum chain_sure sure; /* of the links so far */
@@ -23,7 +23,7 @@ struct chain_at { /* where the walk is */
 /* What one asked of one service. */
 struct chain_asked {
 	const struct chain_op *op; /* that took the most added time */
-	double extra;              /* of all operations */
+	double extra;              /* of all operations, with failures as CHAIN_FAILED_S each */
 	double failed;             /* more failures each second than before */
 	uint64_t n;                /* requests in the window */
 };
@@ -49,6 +49,9 @@ void chain_say_cause(const struct chain_walk *w, struct chain_link *l, const str
 const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
 			      const struct chain_at *from, const struct chain_asked *asked,
 			      const struct chain_op *server);
+/* Connections of `from` that were not opened. */
+void chain_say_refused(const struct chain_walk *w, struct chain_link *l,
+		       const struct chain_at *from, const struct chain_flow *f);
 void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
 			const struct incident_container *c);
 void chain_say_unknown(const struct chain_walk *w, struct chain_link *l);

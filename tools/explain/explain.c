@@ -488,13 +488,31 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 	return rc;
 }
 
+int explain_cpu(struct selection *const sel[2], struct explain *out, struct err *e)
+{
+	uint32_t kinds[2] = {0, 0};
+	int rc = 0;
+
+	*out = (struct explain){.sel = {sel[DIFF_BEFORE], sel[DIFF_AFTER]}, .borrowed = true};
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = fold_kinds_there(sel[side], &kinds[side], e);
+	if (!rc && kinds[0] & kinds[1] & 1u << STORE_KIND_CPU)
+		rc = compare(out, STORE_KIND_CPU, EXPLAIN_ALPHA, e);
+	rc = rc == -ENODATA ? 0 : rc;
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = incidents_read(sel[side], &out->incidents[side], e);
+	if (rc)
+		explain_release(out);
+	return rc;
+}
+
 void explain_release(struct explain *x)
 {
 	for (size_t i = 0; i < EXPLAIN_KINDS; i++)
 		diff_free(x->diff[i]);
 	for (size_t i = 0; i < 2 * EXPLAIN_KINDS; i++)
 		fold_free(x->fold[i]);
-	for (int side = 0; side < 2; side++)
+	for (int side = 0; side < 2 && !x->borrowed; side++)
 		select_free(x->sel[side]);
 	for (size_t i = 0; i < x->n; i++)
 		for (size_t k = 0; k < x->rows[i].n_causes; k++) {

@@ -85,6 +85,7 @@ struct explain_statement {
 
 struct explain {
 	struct selection *sel[2]; /* DIFF_BEFORE, DIFF_AFTER */
+	bool borrowed;            /* they are the caller's */
 	struct diff *diff[EXPLAIN_KINDS];
 	size_t n_diffs;
 	struct fold *fold[2 * EXPLAIN_KINDS];
@@ -111,6 +112,9 @@ void explain_span_set(struct select_args *a, struct explain_span *s, int64_t fro
  * where one of both has nothing. */
 int explain_make(const char *store, const struct select_args *select, char *const *words,
 		 size_t n_words, int64_t before_ns, struct explain *out, struct err *e);
+/* Only CPU time is compared, and what happened to containers is read: of two selections, which stay
+ * the caller's. */
+int explain_cpu(struct selection *const sel[2], struct explain *out, struct err *e);
 void explain_release(struct explain *x);
 /* Fills in the statements' causes. */
 int explain_causes(struct explain *x, struct err *e);

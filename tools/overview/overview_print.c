@@ -32,13 +32,6 @@ struct screen {
 
 /* ---- lines ---- */
 
-static void add_typed(const struct screen *s, struct strbuf *out, const char *command)
-{
-	typed_add(out, command);
-	if (s->call->hint_store && strncmp(command, "sudo", 4) != 0)
-		strbuf_addf(out, " --store %s", s->call->hint_store);
-}
-
 /* "load    1.9 of 4 CPUs busy                              sonde timeline" */
 static void line(const struct screen *s, const char *label, const char *text, const char *command)
 {
@@ -49,7 +42,7 @@ static void line(const struct screen *s, const char *label, const char *text, co
 	strbuf_addstr(&row, text);
 	used = LABEL + term_columns(text);
 	if (command)
-		add_typed(s, &typed, command);
+		typed_add(&typed, command);
 	if (typed.len && used + 2 + term_columns(strbuf_str(&typed)) <= s->width) {
 		strbuf_addf(&row, "%*s%s",
 			    (int)(s->width - used - term_columns(strbuf_str(&typed))), "",
@@ -245,16 +238,21 @@ static void print_rows(const struct screen *s, unsigned lines)
 		o->known[OVERVIEW_BEFORE][OVERVIEW_HOST] || o->known[OVERVIEW_BEFORE][OVERVIEW_CPU];
 	size_t n = lines > ROWS_MOST ? ROWS_MOST : lines < ROWS_LEAST ? ROWS_LEAST : lines;
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct strbuf head cleanup_strbuf = STRBUF_INIT;
+	bool marked = false;
 
 	n = n < o->n ? n : o->n;
-	line(s, "who", before ? "CPU in cores; + and -: against the time before" : "CPU in cores",
-	     "sonde containers");
+	for (size_t i = 0; i < n; i++)
+		marked = marked || o->rows[i].container;
+	strbuf_addf(&head, "CPU in cores%s%s", before ? "; +, -: against before" : "",
+		    marked ? "; *: in no container" : "");
+	line(s, "who", strbuf_str(&head), "sonde containers");
 	for (size_t i = 0; i < n; i++) {
 		const struct overview_row *r = &o->rows[i];
 		struct strbuf name cleanup_strbuf = STRBUF_INIT;
 
 		waitcell_addname(&name, r->name);
-		table_cellf(t, "  %s%s", strbuf_str(&name), r->container ? "" : " (no container)");
+		table_cellf(t, "  %s%s", strbuf_str(&name), marked && !r->container ? " *" : "");
 		cell_cores(t, r, before);
 		cell_bytes(t, r->mem, r->has_mem, 8 << 20, before);
 		cell_bytes(t, r->io, r->has_io, 1 << 20, before);
@@ -376,7 +374,7 @@ void overview_print(const struct overview *o, const struct verb_call *call, unsi
 {
 	const unsigned width = term_width(stdout);
 	const struct screen s = {o, call, stdout, width < 40 ? 40 : width};
-	unsigned used = 12;
+	unsigned used = 15;
 
 	lines = lines ? lines : LINES;
 	print_head(&s);
@@ -391,4 +389,7 @@ void overview_print(const struct overview *o, const struct verb_call *call, unsi
 	if (!o->known[OVERVIEW_NOW][OVERVIEW_NET])
 		not_recorded(&s, "talks", "who talks to whom: ", "net");
 	line(&s, "more", "why it was slow: sonde explain; in a browser: sonde serve", "sonde help");
+	if (call->hint_store)
+		fprintf(s.out, "%*sthese ask this store after: export SONDE_STORE=%s\n", LABEL, "",
+			call->hint_store);
 }
