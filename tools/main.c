@@ -208,6 +208,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 		call.json = common.json;
 		call.quiet = common.quiet;
 		call.wide = common.wide;
+		if (v->now && !common.quiet && !common.json)
+			fprintf(stderr, "note: sonde %s is now: sonde %s\n", v->name, v->now);
 		if (common.no_pager)
 			pager_forbid();
 		if (common.quiet)

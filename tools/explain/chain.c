@@ -76,8 +76,10 @@ static double failed_more(const struct chain_requests *r, const struct chain_op 
 	       (b > 0 ? (double)op->w[DIFF_BEFORE].failed / b : 0);
 }
 
-/* The service of which it waited longest more than before; op NULL: of none. */
-static struct chain_asked asked_most(const struct chain_walk *w, const struct chain_at *at)
+/* The service of which it waited longest more than before, but for `not` (NULL: none); op NULL: of
+ * none. */
+static struct chain_asked asked_most(const struct chain_walk *w, const struct chain_at *at,
+				     const struct chain_asked * not )
 {
 	struct chain_asked best = {0};
 
@@ -86,7 +88,8 @@ static struct chain_asked asked_most(const struct chain_walk *w, const struct ch
 		struct chain_asked sum = {0};
 		double top = 0;
 
-		if (first->server || !is_at(first, at))
+		if (first->server || !is_at(first, at) ||
+		    (not &&!strcmp(not ->op->service, first->service)))
 			continue;
 		for (size_t k = 0; k < w->r->n; k++) {
 			const struct chain_op *op = &w->r->ops[k];
@@ -467,7 +470,7 @@ static void link_causes(struct chain_walk *w, const struct chain_at *at,
 	chain_say_cause(w, l, &causes[0]);
 	if (lock) {
 		link_holder(w, at, causes, n, asked, depth);
-	} else if (n > 1 && causes[1].extra >= at->extra / 3) {
+	} else if (n > 1 && causes[1].extra >= CHAIN_COUNTS * at->extra) {
 		l = chain_link_add(w, WHATS[causes[1].what], at, causes[1].extra / at->extra,
 				   less_sure(CHAIN_IS_LIKELY, w->sure));
 		if (l)
@@ -475,25 +478,41 @@ static void link_causes(struct chain_walk *w, const struct chain_at *at,
 	}
 }
 
+/* What else has a part of the added time, after what it asked most (rule 6). */
+static void link_second(struct chain_walk *w, const struct chain_at *at,
+			const struct chain_cause *cause, const struct chain_asked *first)
+{
+	const struct chain_asked other = asked_most(w, at, first);
+	const double of_cause = cause ? cause->extra / at->extra : 0;
+	const double of_other = other.op ? other.extra / at->extra : 0;
+	struct chain_link *l;
+
+	w->sure = less_sure(w->sure, of_cause >= CHAIN_LIKELY || of_other >= CHAIN_LIKELY ?
+					     CHAIN_IS_LIKELY :
+					     CHAIN_IS_POSSIBLE);
+	if (of_other > of_cause && of_other >= CHAIN_COUNTS) {
+		go_on(w, at, &other, 1, DEEPEST);
+	} else if (of_cause >= CHAIN_COUNTS) {
+		l = chain_link_add(w, WHATS[cause->what], at, of_cause, w->sure);
+		if (l)
+			chain_say_cause(w, l, cause);
+	}
+}
+
 static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth)
 {
-	const struct chain_asked asked = asked_most(w, at);
+	const struct chain_asked asked = asked_most(w, at, NULL);
 	struct chain_cause causes[CHAIN_WHATS];
 	const bool goes = asked.op && asked.extra >= CHAIN_GOES_ON * at->extra;
 	const size_t n = causes_find(w, at, goes, causes);
 	const bool counts = n && causes[0].extra >= CHAIN_COUNTS * at->extra;
 
 	if (goes && (!counts || asked.extra >= causes[0].extra / 2)) {
-		go_on(w, at, &asked, counts ? causes[0].extra / at->extra : 0, depth);
-		/* a second cause, at the place where the walk began (rule 6) */
-		if (counts && causes[0].extra >= at->extra / 3 && causes[0].what != CHAIN_LOCK) {
-			struct chain_link *l =
-				chain_link_add(w, WHATS[causes[0].what], at,
-					       causes[0].extra / at->extra, CHAIN_IS_LIKELY);
+		const enum chain_sure sure = w->sure;
 
-			if (l)
-				chain_say_cause(w, l, &causes[0]);
-		}
+		go_on(w, at, &asked, counts ? causes[0].extra / at->extra : 0, depth);
+		w->sure = sure;
+		link_second(w, at, counts ? causes : NULL, &asked);
 	} else if (counts) {
 		link_causes(w, at, causes, n, &asked, depth);
 	} else if (asked.op && asked.extra >= CHAIN_COUNTS * at->extra) {
@@ -563,7 +582,7 @@ static struct felt *felt_all(const struct chain_requests *r, bool server, size_t
 /* Did `by` ask `f`, and wait for that? */
 static bool was_asked_by(const struct chain_walk *w, const struct felt *f, const struct felt *by)
 {
-	const struct chain_asked asked = asked_most(w, &by->at);
+	const struct chain_asked asked = asked_most(w, &by->at, NULL);
 	const struct chain_op *server = asked.op ? server_of(w, asked.op) : NULL;
 
 	return server && is_at(server, &f->at) && asked.extra >= ASKED_BACK * felt_score(by);

@@ -19,7 +19,8 @@
  *  5. How sure: `certain` where the link has CHAIN_CERTAIN of the added time, no other cause has
  *     half as much, and all links before are certain; `likely` from CHAIN_LIKELY on; else
  *     `possible`. A cause that is guessed from what ran at the same time is `likely` at most.
- *  6. A second cause with a third or more of the added time is a link, too.
+ *  6. A second cause with CHAIN_COUNTS of the added time or more is a link, too, and `likely` at
+ *     most.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_CHAIN_H
 #define SONDE_TOOLS_EXPLAIN_CHAIN_H
