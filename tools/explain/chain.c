@@ -184,8 +184,7 @@ static int most_first(const void *a, const void *b)
 	return (x->extra < y->extra) - (x->extra > y->extra);
 }
 
-static const struct chain_cause *cause_of(const struct chain_cause *list, size_t n,
-					  enum chain_what what)
+static struct chain_cause *cause_of(struct chain_cause *list, size_t n, enum chain_what what)
 {
 	for (size_t i = 0; i < n; i++)
 		if (list[i].what == what)
@@ -217,11 +216,14 @@ static void implied_drop(struct chain_cause *list, size_t *n, bool asked)
 	static const enum chain_what waits[] = {CHAIN_NETWORK, CHAIN_PIPE, CHAIN_CHILD};
 
 	for (size_t i = 0; i < ARRAY_SIZE(RULES); i++) {
-		const struct chain_cause *a = cause_of(list, *n, RULES[i].cause),
-					 *b = cause_of(list, *n, RULES[i].implied);
+		struct chain_cause *a = cause_of(list, *n, RULES[i].cause),
+				   *b = cause_of(list, *n, RULES[i].implied);
 
-		if (a && b && a->extra >= RULES[i].part * b->extra)
-			cause_drop(list, n, RULES[i].implied);
+		if (!a || !b || a->extra < RULES[i].part * b->extra)
+			continue;
+		if (RULES[i].cause == CHAIN_QUOTA) /* counted by CPU; each thread waits for it */
+			a->extra = most(a->extra, b->extra);
+		cause_drop(list, n, RULES[i].implied);
 	}
 	for (size_t i = 0; asked && i < ARRAY_SIZE(waits); i++)
 		cause_drop(list, n, waits[i]);

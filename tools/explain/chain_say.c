@@ -243,9 +243,9 @@ void chain_say_refused(const struct chain_walk *w, struct chain_link *l,
 {
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addstr(&out, "of its connections to ");
+	strbuf_addstr(&out, "of the connections to ");
 	add_who(&out, strcmp(l->who, from->who) ? l->who : f->service);
-	strbuf_addstr(&out, ", ");
+	strbuf_addstr(&out, " ");
 	say_refused(&out, l, f);
 	l->text = strbuf_take(&out);
 	set_command(w, l, "net", from->who, from->container, "--failed", false);
@@ -317,7 +317,7 @@ const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
 		what = say_network(&out, l, &f);
 	} else if (flows && f.refused[1] + f.failed[1] >= 3 &&
 		   f.refused[1] + f.failed[1] > 2 * (f.refused[0] + f.failed[0])) {
-		strbuf_addstr(&out, "of its connections, ");
+		strbuf_addstr(&out, "of the connections between them ");
 		what = say_refused(&out, l, &f);
 	} else if (flows && is_farther(&f, op)) {
 		what = say_far(&out, l, &f);

@@ -25,9 +25,9 @@ static const char FAMILIES_SQL[] =
 	"SELECT family, max(?1 * 1000000000, min(from_ns)), min((?2 + 1) * 1000000000, max(to_ns)) FROM run"
 	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 GROUP BY 1";
 static const char HOST[] =
-	"SELECT sum(user_us + nice_us + system_us + irq_us + softirq_us) / 1e6 / sum(seconds), max(cpus), max(ts), load1_m / 1000.0,"
+	"SELECT sum(user_us + system_us + coalesce(nice_us, 0) + coalesce(irq_us, 0) + coalesce(softirq_us, 0)) / 1e6 / sum(seconds), max(cpus), max(ts), load1_m / 1000.0,"
 	" sum(psi_cpu_us) / 1e6 / sum(seconds), sum(psi_mem_us) / 1e6 / sum(seconds), sum(psi_io_us) / 1e6 / sum(seconds),"
-	" mem_total, mem_total - mem_available, sum(swap_in + swap_out) / sum(seconds) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
+	" mem_total, mem_total - mem_available, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)) / sum(seconds) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
 static const char DISKS[] =
 	"SELECT disk, sum(busy_us) / 1e6 / max(1, ?2 - ?1 + 1) FROM disk_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
 

@@ -92,10 +92,10 @@ static void print_load(const struct screen *s)
 	const double waited = h->waited_cpu[OVERVIEW_NOW];
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
-	if (h->cores[OVERVIEW_NOW] < 0) {
+	if (!s->o->known[OVERVIEW_NOW][OVERVIEW_HOST])
 		not_recorded(s, "load", "", "host");
+	if (h->cores[OVERVIEW_NOW] < 0)
 		return;
-	}
 	strbuf_addf(&text, "%s: %.1f of %.0f CPUs used",
 		    load_word(h->cores[OVERVIEW_NOW] / (h->cpus > 0 ? h->cpus : 1), waited),
 		    h->cores[OVERVIEW_NOW], h->cpus);
@@ -265,6 +265,7 @@ static void print_rows(const struct screen *s, unsigned lines)
 		else
 			cell_count(t, r->restarts[OVERVIEW_NOW]);
 	}
+	table_omit_empty(t);
 	table_print(t, s->out, s->width);
 	table_free(t);
 }
@@ -364,7 +365,7 @@ static void print_head(const struct screen *s)
 	const int64_t since = clock_utc_ns() - sel->to_ns;
 
 	strbuf_addstr(&text, sel->range);
-	if (s->o->ended && since > 60 * NSEC_PER_SEC)
+	if (s->o->ended && !sel->range_given && since > 60 * NSEC_PER_SEC)
 		strbuf_addf(&text, ", %s ago; nothing records now: sudo sonde up",
 			    units_ns(since, ago, sizeof(ago)));
 	wrap_print(s->out, strbuf_str(&text), LABEL);
