@@ -207,7 +207,7 @@ static void implied_drop(struct chain_cause *list, size_t *n, bool asked)
 {
 	static const struct {
 		enum chain_what cause, implied;
-		double part; /* it has at least so much of the implied one */
+		double part; /* least part of the implied one */
 	} RULES[] = {{CHAIN_QUOTA, CHAIN_READY, 0.3},
 		     {CHAIN_GC, CHAIN_CPU, 0.5},
 		     {CHAIN_RECLAIM, CHAIN_FAULT, 0.3},
@@ -635,7 +635,7 @@ static void others_add(struct chain *out, const struct felt *all, size_t n,
 	}
 }
 
-/* Nobody's requests changed: a container that restarted is felt, too. */
+/* No requests changed: a container that restarted is felt, too. */
 static void felt_incident(struct chain_walk *w, const struct selection *narrow)
 {
 	const struct incidents *all = w->x ? &w->x->incidents[DIFF_AFTER] : NULL;

@@ -6,7 +6,7 @@
  *     longer or failed more (chain_requests.h), where several did the one that asked the others.
  *     Of a selection that answers no requests, what it asked of others.
  *  2. A walk begins there. Added time is compared in seconds each second: all requests of the
- *     window took so much longer together than as many before; what its threads lost more than
+ *     window together took longer than as many before; what its threads lost more than
  *     before, by cause (chain_measures.h); and what it asked of others took more, by service.
  *  3. What it asked counts first, since its threads wait meanwhile: from CHAIN_GOES_ON of the added
  *     time on the walk goes on at the service that answered, if that was recorded and saw the
@@ -39,7 +39,7 @@
 #define CHAIN_COUNTS   0.15
 #define CHAIN_CERTAIN  0.6
 #define CHAIN_LIKELY   0.3
-#define CHAIN_FAILED_S 1.0 /* a failed request counts as so much added time */
+#define CHAIN_FAILED_S 1.0 /* a failed request counts as added time, in seconds */
 
 enum chain_sure { CHAIN_IS_CERTAIN, CHAIN_IS_LIKELY, CHAIN_IS_POSSIBLE };
 

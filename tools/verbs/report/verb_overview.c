@@ -13,7 +13,7 @@
 static const char *const OVERVIEW_EXAMPLES[] = {"sonde", "sonde overview --at 03:10",
 						"sonde overview --last 1h --json", NULL};
 
-/* Of the terminal; 0: there is none. */
+/* Of the terminal; 0: no terminal. */
 static unsigned lines_of_terminal(void)
 {
 	struct winsize size;
