@@ -313,8 +313,8 @@ static int checks_read(struct overview *o, const char *store, struct err *e)
 
 	if (rc)
 		return rc;
-	rc = checks_run(store, &files, o->sel[OVERVIEW_NOW]->to_ns / NSEC_PER_SEC / 10 * 10,
-			&o->checks, e);
+	rc = checks_run_now(store, &files, o->sel[OVERVIEW_NOW]->to_ns / NSEC_PER_SEC / 10 * 10,
+			    &o->checks, e);
 	if (rc)
 		checkfiles_release(&files);
 	else

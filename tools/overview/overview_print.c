@@ -161,8 +161,6 @@ static unsigned print_checks(const struct screen *s)
 			    c->bad, c->n_checks, term_off(s->out));
 	else
 		strbuf_addf(&text, "nothing that %zu checks look for", c->n_checks - c->unmeasured);
-	if (c->recovered)
-		strbuf_addf(&text, ", %zu recovered within the hour", c->recovered);
 	line(s, "wrong", strbuf_str(&text), "sonde check");
 	for (int critical = 1; critical >= 0; critical--)
 		for (size_t i = 0; i < c->n && said < CHECKS; i++) {
