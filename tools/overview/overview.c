@@ -71,6 +71,7 @@ static void take_family(void *ctx, sqlite3_stmt *st)
 	struct reading *r = ctx;
 	const int64_t from = sqlite3_column_int64(st, 1), to = sqlite3_column_int64(st, 2);
 
+	r->o->any = r->o->any || r->w == OVERVIEW_NOW;
 	for (int f = 0; f < OVERVIEW_FAMILIES; f++) {
 		if (strcmp(OVERVIEW_FAMILY_NAMES[f], askrows_text(st, 0)) != 0)
 			continue;
@@ -363,6 +364,9 @@ int overview_read(const char *store, const struct select_args *select, struct ov
 	rc = windows(store, select, out->sel, e);
 	if (!rc)
 		rc = host_read(out, e);
+	if (!rc && !out->any)
+		rc = select_nothing(out->sel[OVERVIEW_NOW], NULL, NULL, "nothing was recorded",
+				    "sonde status", e);
 	if (!rc)
 		rc = rows_read(out, e);
 	if (!rc)

@@ -65,6 +65,7 @@ struct overview {
 	struct check_results checks;
 	struct reqrows ops[2]; /* by operation, as servers saw them (else clients) */
 	struct reqrunning running;
+	bool any;   /* some family recorded in the range */
 	bool ended; /* nothing records any longer */
 };
 

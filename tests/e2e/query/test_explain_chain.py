@@ -173,12 +173,16 @@ def test_the_cause_of_an_incident_is_named(what, sonde, tmp_path):
     assert (first["what"], first["who"]) == KINDS[what], json.dumps(links, indent=1)
 
 
+#: its second cause has less than a part that counts
+ONE_OF_TWO = {"row lock+function"}
+
+
 @pytest.mark.parametrize("what", PAIRS)
-def test_of_two_incidents_at_a_time_one_is_named_and_nothing_else_is_certain(what, sonde, tmp_path):
+def test_of_two_incidents_at_a_time_both_are_named_and_nothing_else_is_certain(what, sonde, tmp_path):
     whats = what.split("+")
     links = explained(sonde, planted(tmp_path, whats), "web")["links"]
     found, false = judged(links, whats)
-    assert found and not false, json.dumps(links, indent=1)
+    assert len(found) >= 2 - (what in ONE_OF_TWO) and not false, json.dumps(links, indent=1)
 
 
 @pytest.mark.parametrize("seed", range(scale(6, 40)))

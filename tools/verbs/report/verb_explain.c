@@ -42,7 +42,7 @@ static const struct option EXPLAIN_OPTIONS[] = {
 };
 
 static const char *const EXPLAIN_EXAMPLES[] = {
-	"sonde explain web --at 13:17",
+	"sonde explain web --at 03:10",
 	"sonde explain --last 5m --before 1h",
 	"sonde explain web --from 03:00 --to 03:20 --json",
 	"sonde explain --request 'GET /checkout' --slower-than p99",

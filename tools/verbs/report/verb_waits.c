@@ -45,7 +45,7 @@ static const struct option WAITS_OPTIONS[] = {
 static const char *const WAITS_EXAMPLES[] = {
 	"sonde waits --last 15m",
 	"sonde waits postgres --by thread --idle",
-	"sonde waits web --neighbours --at 03:10",
+	"sonde waits postgres --neighbours --at 03:10",
 	"sonde waits --request 'GET /checkout' --slower-than p99",
 	NULL,
 };
