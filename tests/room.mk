@@ -134,6 +134,10 @@ long-diff: all workloads
 long-explain: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_explain.py -s -k "as_before or noisy" --junitxml=$(RESULTS)/long-explain.xml
 
+# why it was slow: incidents in a small service, as the loaders record them, and what `sonde explain` says; the figures are printed
+long-incidents: all workloads
+	@$(PYTEST) $(E2E)/query/test_explain_incidents.py -s -rs --junitxml=$(RESULTS)/long-incidents.xml
+
 # the same tests at their full length; SOAK chooses among them as pytest's -k does
 SOAK ?=
 long-soak: all workloads

@@ -208,6 +208,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 		call.json = common.json;
 		call.quiet = common.quiet;
 		call.wide = common.wide;
+		if (v->now && !common.quiet && !common.json)
+			fprintf(stderr, "note: sonde %s is now: sonde %s\n", v->name, v->now);
 		if (common.no_pager)
 			pager_forbid();
 		if (common.quiet)
@@ -239,21 +241,56 @@ static int no_such_verb(const char *name, struct err *e)
 	return -EINVAL;
 }
 
-/* What comes before any verb: `sonde`, `sonde --help`, `sonde --version`, `sonde --store DIR`. */
+/* Is there a file of a store? One that may not be read counts: the error says why. */
+static bool store_has_any(const char *store)
+{
+	struct store_segment_info *segments = NULL;
+	size_t n = 0;
+	int rc = store_segments(store, 0, INT64_MAX, &segments, &n, NULL);
+
+	free(segments);
+	return rc ? rc != -ENOENT : n > 0;
+}
+
+/* `sonde`: the overview; where nothing is recorded yet, what to type first. */
+static int run_overview(int argc, char **argv, const struct common_args *common, struct err *e,
+			int *status)
+{
+	const char *store = common->store.n ? common->store.items[0] : store_read_dir();
+	int rc;
+
+	if (!store_has_any(store)) {
+		help_summary(store, stdout);
+		return 0;
+	}
+	rc = run_verb(&verb_overview, argc, argv, e, status);
+	if (rc && e->exit == EXIT_NOTHING && argc == 1) {
+		*e = (struct err){0};
+		help_summary(store, stdout);
+		return 0;
+	}
+	return rc;
+}
+
+/* What comes before any verb: `sonde`, `sonde --help`, `sonde --version`, `sonde --last 1h`. */
 static int run_bare(int argc, char **argv, struct err *e, int *status)
 {
 	struct {
 		struct common_args common;
+		struct select_args select;
 		bool version;
 	} args = {0};
 	static const struct option version_option[] = {
 		{.name = "version", .letter = 'V', .type = OPTION_FLAG}, {0}};
 	const struct option_set sets[] = {{version_option, &args.version},
 					  {COMMON_OPTIONS, &args.common},
-					  {STORE_OPTIONS, &args.common}};
+					  {STORE_OPTIONS, &args.common},
+					  {JSON_OPTIONS, &args.common},
+					  {SELECT_RANGE_OPTIONS, &args.select}};
+	const size_t n_sets = sizeof(sets) / sizeof(*sets);
 	struct option_words words;
 	char *version_argv[] = {argv[0], NULL};
-	int rc = options_parse(argc, argv, sets, 3, &words, e);
+	int rc = options_parse(argc, argv, sets, n_sets, &words, e);
 
 	if (rc)
 		err_fix(e, "sonde help");
@@ -265,9 +302,8 @@ static int run_bare(int argc, char **argv, struct err *e, int *status)
 	else if (args.common.help)
 		help_all(stdout);
 	else
-		help_summary(args.common.store.n ? args.common.store.items[0] : store_read_dir(),
-			     stdout);
-	options_release(sets, 3, &words);
+		rc = run_overview(argc, argv, &args.common, e, status);
+	options_release(sets, n_sets, &words);
 	return rc;
 }
 

@@ -84,7 +84,7 @@ def test_a_wrong_hint_would_be_found(hint, why, options):
     assert said is None if why is None else why in said
 
 
-@pytest.mark.parametrize("line", [x for x in text("README.md").splitlines() if re.search(r"`[^`]*sonde[ -]", x)])
+@pytest.mark.parametrize("line", [x for x in (text("README.md") + text("docs/GUIDE.md")).splitlines() if re.search(r"`[^`]*sonde[ -]", x)])
 def test_what_the_readme_types_is_there(line, options):
     for code in re.findall(r"`([^`]+)`", line):
         typed = code.replace("build/bin/sonde", "sonde")

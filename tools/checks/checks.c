@@ -20,6 +20,7 @@ struct running {
 	sqlite3 *db;
 	struct check_results *out;
 	size_t cap;
+	int64_t earlier_s; /* 0: what recovered is not asked */
 	struct err *e;
 };
 
@@ -196,8 +197,8 @@ static int run_one(struct running *r, const struct checkfile *c)
 	for (size_t i = first; !rc && i < bad; i++)
 		r->out->rows[i].evidence =
 			evidence_of(r, c, rest, r->out->to_s, r->out->rows[i].subject);
-	if (!rc)
-		rc = ask(r, c, r->out->to_s - CHECKS_BEFORE_S, first, CHECK_RECOVERED, &rest);
+	if (!rc && r->earlier_s)
+		rc = ask(r, c, r->out->to_s - r->earlier_s, first, CHECK_RECOVERED, &rest);
 	if (!rc && r->out->n == first)
 		put(r, c, CHECK_FINE, NULL, 0, NULL);
 	return rc;
@@ -212,14 +213,14 @@ static int by_check(const void *a, const void *b)
 	return c ? c : strcmp(x->subject, y->subject);
 }
 
-int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s,
-	       struct check_results *out, struct err *e)
+static int run_all(const char *store, const struct checkfiles *checks, int64_t to_s,
+		   int64_t earlier_s, struct check_results *out, struct err *e)
 {
-	struct running r = {.out = out, .e = e};
+	struct running r = {.out = out, .earlier_s = earlier_s, .e = e};
 	int rc;
 
 	*out = (struct check_results){.n_checks = checks->n, .to_s = to_s};
-	rc = checkdata_open(store, checks, to_s, CHECKS_BEFORE_S, &r.db, e);
+	rc = checkdata_open(store, checks, to_s, earlier_s, &r.db, e);
 	if (rc)
 		return rc;
 	for (size_t i = 0; !rc && i < checks->n; i++)
@@ -230,6 +231,18 @@ int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s,
 	else if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_check);
 	return rc;
+}
+
+int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s,
+	       struct check_results *out, struct err *e)
+{
+	return run_all(store, checks, to_s, CHECKS_BEFORE_S, out, e);
+}
+
+int checks_run_now(const char *store, const struct checkfiles *checks, int64_t to_s,
+		   struct check_results *out, struct err *e)
+{
+	return run_all(store, checks, to_s, 0, out, e);
 }
 
 void check_results_release(struct check_results *r)

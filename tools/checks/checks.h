@@ -40,6 +40,9 @@ struct check_results {
  * otherwise EXIT_RUNTIME. */
 int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s,
 	       struct check_results *out, struct err *e);
+/* The same without what recovered, which takes half as long. */
+int checks_run_now(const char *store, const struct checkfiles *checks, int64_t to_s,
+		   struct check_results *out, struct err *e);
 void check_results_release(struct check_results *r);
 const char *check_state_name(enum check_state s); /* "fine", "bad", "recovered", "not measured" */
 /* "memory-limit: web, 93.1 % (480 of 512 MiB)" */

@@ -61,6 +61,8 @@ struct verb_call {
 
 struct verb {
 	const char *name;
+	const char *now; /* of a word that is still understood, what replaced it: "waits --wakers";
+			    else NULL */
 	const char
 		*summary; /* imperative, lowercase: "draw CPU time as a flame graph, in one file" */
 	const char *usage; /* after the name: "[WHAT] [-o FILE]", or "" */
@@ -82,20 +84,27 @@ struct verb {
  * standard output". */
 int verb_flush(int rc, struct err *e);
 
-/* All verbs, NULL-terminated, in the order of the help. */
+/* All verbs, NULL-terminated. */
 extern const struct verb *const VERBS[];
+/* The same in the order of the help, without those that another one replaced. Each list is
+ * NULL-terminated, the last title is NULL. */
+struct verb_group {
+	const char *title;
+	const struct verb *const *verbs;
+};
+extern const struct verb_group VERB_GROUPS[];
 /* NULL: there is no such verb. */
 const struct verb *verb_find(const char *name);
 /* The tables for its command line: its own, JSON, store, range, filters, common. NULL: not used. */
 #define VERB_TABLES 6
 void verb_tables(const struct verb *v, const struct option *out[VERB_TABLES]);
 
-extern const struct verb verb_doctor, verb_record, verb_timeline, verb_explain, verb_top, verb_ps,
-	verb_containers, verb_completion, verb_flame, verb_stacks, verb_lines, verb_heap,
-	verb_report, verb_diff, verb_serve, verb_export, verb_import, verb_sql, verb_symbolize,
-	verb_prune, verb_seal, verb_rotate, verb_status, verb_up, verb_down, verb_logs, verb_config,
-	verb_pstack, verb_replay, verb_waits, verb_events, verb_oom, verb_check, verb_neighbours,
-	verb_wakers, verb_net, verb_map, verb_requests, verb_trace, verb_mcp, verb_version,
-	verb_help;
+extern const struct verb verb_overview, verb_doctor, verb_record, verb_timeline, verb_explain,
+	verb_top, verb_ps, verb_containers, verb_completion, verb_flame, verb_stacks, verb_lines,
+	verb_heap, verb_report, verb_diff, verb_serve, verb_export, verb_import, verb_sql,
+	verb_symbolize, verb_prune, verb_seal, verb_rotate, verb_status, verb_up, verb_down,
+	verb_logs, verb_config, verb_pstack, verb_replay, verb_waits, verb_events, verb_oom,
+	verb_check, verb_neighbours, verb_wakers, verb_net, verb_map, verb_requests, verb_trace,
+	verb_mcp, verb_version, verb_help;
 
 #endif

@@ -14,6 +14,7 @@
 #include "schema/base/units.h"
 #include "schema/store/model/stored.h"
 #include "schema/store/read/waits.h"
+#include "tools/explain/explain_inner.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/print/when.h"
@@ -33,11 +34,7 @@ static const enum store_kind KINDS[EXPLAIN_KINDS] = {STORE_KIND_CPU,   STORE_KIN
 
 /* --- the two windows --- */
 
-struct span {
-	char from[48], to[48];
-};
-
-static void set_span(struct select_args *a, struct span *s, int64_t from_ns, int64_t to_ns)
+void explain_span_set(struct select_args *a, struct explain_span *s, int64_t from_ns, int64_t to_ns)
 {
 	snprintf(s->from, sizeof(s->from), "%lld.%09lld", (long long)(from_ns / NSEC_PER_SEC),
 		 (long long)(from_ns % NSEC_PER_SEC));
@@ -49,33 +46,33 @@ static void set_span(struct select_args *a, struct span *s, int64_t from_ns, int
 	a->to = s->to;
 }
 
-static int select_windows(struct explain *x, const char *store, const struct select_args *select,
-			  char *const *words, size_t n_words, int64_t before_ns, struct err *e)
+int explain_windows(const char *store, const struct select_args *select, char *const *words,
+		    size_t n_words, int64_t before_ns, struct selection *out[2], struct err *e)
 {
 	struct select_args args = *select;
 	struct selection *sel = NULL;
-	struct span span;
+	struct explain_span span;
 	int rc = select_new(&args, store, words, n_words, true, &sel, e);
 
+	out[DIFF_BEFORE] = out[DIFF_AFTER] = NULL;
 	if (rc)
 		return rc;
 	if (!sel->range_given) { /* the end of the newest recording */
-		set_span(&args, &span, sel->to_ns > WINDOW_NS ? sel->to_ns - WINDOW_NS : 0,
-			 sel->to_ns);
+		explain_span_set(&args, &span, sel->to_ns > WINDOW_NS ? sel->to_ns - WINDOW_NS : 0,
+				 sel->to_ns);
 		select_free(sel);
 		rc = select_new(&args, store, words, n_words, true, &sel, e);
 		if (rc)
 			return rc;
 	}
-	x->sel[DIFF_AFTER] = sel;
+	out[DIFF_AFTER] = sel;
 	if (!before_ns)
 		before_ns = sel->to_ns - sel->from_ns > BEFORE_NS ? sel->to_ns - sel->from_ns :
 								    BEFORE_NS;
 	if (before_ns > sel->from_ns)
 		before_ns = sel->from_ns;
-	set_span(&args, &span, sel->from_ns - before_ns, sel->from_ns);
-	rc = select_new(&args, store, words, n_words, true, &x->sel[DIFF_BEFORE], e);
-	return rc;
+	explain_span_set(&args, &span, sel->from_ns - before_ns, sel->from_ns);
+	return select_new(&args, store, words, n_words, true, &out[DIFF_BEFORE], e);
 }
 
 /* --- statements --- */
@@ -96,14 +93,13 @@ static double most_of(const double v[2])
 	return fmax(v[0], v[1]);
 }
 
-/* One diff, with which group each node lies in. */
+/* One diff. */
 struct part {
 	const struct diff *d;
-	uint32_t *top; /* of each node: the one of its group */
-	double whole;  /* all there is of the kind */
-	double scale;  /* what a change is a share of, where changes of different kinds are put in
-			  order */
-	double work;   /* of waits: all that is not idle */
+	double whole; /* all there is of the kind */
+	double scale; /* what a change is a share of, where changes of different kinds are put in
+			 order */
+	double work;  /* of waits: all that is not idle */
 	double weight;
 };
 
@@ -127,9 +123,6 @@ static void part_init(struct part *p, const struct diff *d)
 	for (uint32_t i = 1; i < d->n_functions; i++)
 		if (is_reason(d->functions[i].frame))
 			p->work += most_of(d->functions[i].total.v);
-	p->top = mem_array(d->n_nodes + 1, sizeof(*p->top));
-	for (uint32_t i = 1; i < d->n_nodes; i++)
-		p->top[i] = d->nodes[i].parent ? p->top[d->nodes[i].parent] : i;
 }
 
 static struct explain_statement *add(struct explain *x, const struct part *p,
@@ -169,19 +162,10 @@ static void find_inner(const struct part *p, struct explain_statement *s,
 	const struct diff *d = p->d;
 	const uint32_t self = (uint32_t)(f - d->functions);
 	const bool of_group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
-	cleanup_free uint64_t *sums = mem_array(2 * d->n_functions, sizeof(*sums));
+	cleanup_free uint64_t *sums =
+		explain_inner_sums(d, self, of_group, s->about == EXPLAIN_REASON);
 	double best = 0;
 
-	for (uint32_t i = 1; i < d->n_nodes; i++) {
-		uint32_t group = d->nodes[p->top[i]].function, function = d->nodes[i].function;
-
-		if ((of_group ? group : function) != self || function == group)
-			continue;
-		for (int side = 0; side < 2; side++)
-			sums[2 * (of_group ? function : group) + (uint32_t)side] +=
-				s->about == EXPLAIN_REASON ? d->nodes[i].total_ns[side] :
-							     d->nodes[i].self_ns[side];
-	}
 	for (uint32_t i = 1; i < d->n_functions; i++) {
 		double v[2] = {(double)sums[2 * i] / d->side[0].whole,
 			       (double)sums[2 * i + 1] / d->side[1].whole};
@@ -317,7 +301,6 @@ static void state(struct explain *x, const struct diff *d)
 		add_all(x, &p, first);
 		add_reasons(x, &p);
 	}
-	free(p.top);
 }
 
 static int by_score(const void *a, const void *b)
@@ -483,7 +466,7 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 	int rc;
 
 	*out = (struct explain){0};
-	rc = select_windows(out, store, select, words, n_words, before_ns, e);
+	rc = explain_windows(store, select, words, n_words, before_ns, out->sel, e);
 	if (!rc)
 		rc = compare_kinds(out, e);
 	if (!rc && !out->n_diffs)
@@ -505,13 +488,31 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 	return rc;
 }
 
+int explain_cpu(struct selection *const sel[2], struct explain *out, struct err *e)
+{
+	uint32_t kinds[2] = {0, 0};
+	int rc = 0;
+
+	*out = (struct explain){.sel = {sel[DIFF_BEFORE], sel[DIFF_AFTER]}, .borrowed = true};
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = fold_kinds_there(sel[side], &kinds[side], e);
+	if (!rc && kinds[0] & kinds[1] & 1u << STORE_KIND_CPU)
+		rc = compare(out, STORE_KIND_CPU, EXPLAIN_ALPHA, e);
+	rc = rc == -ENODATA ? 0 : rc;
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = incidents_read(sel[side], &out->incidents[side], e);
+	if (rc)
+		explain_release(out);
+	return rc;
+}
+
 void explain_release(struct explain *x)
 {
 	for (size_t i = 0; i < EXPLAIN_KINDS; i++)
 		diff_free(x->diff[i]);
 	for (size_t i = 0; i < 2 * EXPLAIN_KINDS; i++)
 		fold_free(x->fold[i]);
-	for (int side = 0; side < 2; side++)
+	for (int side = 0; side < 2 && !x->borrowed; side++)
 		select_free(x->sel[side]);
 	for (size_t i = 0; i < x->n; i++)
 		for (size_t k = 0; k < x->rows[i].n_causes; k++) {

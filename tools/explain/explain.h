@@ -85,6 +85,7 @@ struct explain_statement {
 
 struct explain {
 	struct selection *sel[2]; /* DIFF_BEFORE, DIFF_AFTER */
+	bool borrowed;            /* they are the caller's */
 	struct diff *diff[EXPLAIN_KINDS];
 	size_t n_diffs;
 	struct fold *fold[2 * EXPLAIN_KINDS];
@@ -97,10 +98,23 @@ struct explain {
 	struct reqrunning hung[2];     /* requests that lasted EXPLAIN_HUNG_NS or more */
 };
 
+/* The two windows. `before_ns` as in explain_make. On success both are the caller's; on failure the
+ * caller's too, as far as they are not NULL. */
+int explain_windows(const char *store, const struct select_args *select, char *const *words,
+		    size_t n_words, int64_t before_ns, struct selection *out[2], struct err *e);
+struct explain_span {
+	char from[48], to[48];
+};
+/* `a` selects this range; `s` holds its texts. */
+void explain_span_set(struct select_args *a, struct explain_span *s, int64_t from_ns,
+		      int64_t to_ns);
 /* `before_ns`: how long the time before is; 0: ten minutes, or as long as the window. EXIT_NOTHING
  * where one of both has nothing. */
 int explain_make(const char *store, const struct select_args *select, char *const *words,
 		 size_t n_words, int64_t before_ns, struct explain *out, struct err *e);
+/* Only CPU time is compared, and what happened to containers is read: of two selections, which stay
+ * the caller's. */
+int explain_cpu(struct selection *const sel[2], struct explain *out, struct err *e);
 void explain_release(struct explain *x);
 /* Fills in the statements' causes. */
 int explain_causes(struct explain *x, struct err *e);

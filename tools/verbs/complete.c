@@ -44,7 +44,8 @@ static void offer(const struct completing *c, const char *word, const char *help
 static void offer_verbs(const struct completing *c)
 {
 	for (const struct verb *const *v = VERBS; *v; v++)
-		offer(c, (*v)->name, (*v)->summary);
+		if (!(*v)->now)
+			offer(c, (*v)->name, (*v)->summary);
 }
 
 static void offer_options(const struct completing *c)

@@ -61,6 +61,8 @@ void help_verb(const struct verb *v, FILE *out)
 {
 	fprintf(out, "%ssonde %s%s: %s\n", term_on(out, TERM_BOLD), v->name, term_off(out),
 		v->summary);
+	if (v->now)
+		fprintf(out, "this is now: sonde %s\n", v->now);
 	fprintf(out, "usage: sonde %s%s%s\nexamples:\n", v->name, v->usage[0] ? " " : "", v->usage);
 	for (const char *const *x = v->examples; *x; x++)
 		fprintf(out, "  %s\n", *x);
@@ -80,12 +82,15 @@ void help_verb(const struct verb *v, FILE *out)
 void help_all(FILE *out)
 {
 	fprintf(out, "sonde: see what a Linux host is doing, down to the line of code\n"
-		     "usage: sonde VERB [options]\n");
-	for (const struct verb *const *v = VERBS; *v; v++)
-		fprintf(out, "  %-11s %s\n", (*v)->name, (*v)->summary);
+		     "usage: sonde [VERB] [options]   (without a verb: the overview)\n");
+	for (const struct verb_group *g = VERB_GROUPS; g->title; g++) {
+		fprintf(out, "%s%s%s\n", term_on(out, TERM_BOLD), g->title, term_off(out));
+		for (const struct verb *const *v = g->verbs; *v; v++)
+			fprintf(out, "  %-11s %s\n", (*v)->name, (*v)->summary);
+	}
 	fputs("examples:\n"
 	      "  sudo sonde record -d 10s\n"
-	      "  sonde flame --last 15m nginx\n"
+	      "  sonde explain web --at 13:17\n"
 	      "more: sonde VERB --help, sonde help range, sonde help filters, man sonde\n"
 	      "exit codes: 0 ok, 1 failed, 2 usage, 3 kernel lacks something, 4 nothing matched, 5 no permission, 6 store\n",
 	      out);

@@ -37,6 +37,7 @@ static json_t *verb_json(const struct verb *v)
 	for (const char *const *x = v->examples; *x; x++)
 		json_array_append_new(examples, json_text(*x));
 	json_object_set_new(row, "verb", json_text(v->name));
+	json_object_set_new(row, "now", json_text(v->now));
 	json_object_set_new(row, "summary", json_text(v->summary));
 	json_object_set_new(row, "usage", json_text(v->usage));
 	json_object_set_new(row, "examples", examples);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of verbs, in the order of the help. */
+/* The table of verbs, and the groups of the help. */
 #include <string.h>
 
 #include "tools/cli/verb.h"
@@ -8,9 +8,24 @@
 
 /* clang-format off */
 const struct verb *const VERBS[] = {
-	&verb_doctor, &verb_record, &verb_timeline, &verb_explain, &verb_events, &verb_oom, &verb_check, &verb_top, &verb_ps, &verb_containers, &verb_pstack, &verb_flame, &verb_stacks, &verb_lines, &verb_heap, &verb_report, &verb_diff, &verb_serve, &verb_mcp,
-	&verb_waits, &verb_neighbours, &verb_wakers, &verb_net, &verb_map, &verb_requests, &verb_trace, &verb_export, &verb_import, &verb_replay, &verb_sql, &verb_symbolize,
-	&verb_up, &verb_down, &verb_status, &verb_logs, &verb_prune, &verb_seal, &verb_rotate, &verb_config, &verb_completion, &verb_version, &verb_help, NULL,
+	&verb_overview, &verb_top, &verb_ps, &verb_containers, &verb_timeline, &verb_events, &verb_requests, &verb_net, &verb_map, &verb_stacks, &verb_lines, &verb_flame, &verb_heap, &verb_pstack,
+	&verb_explain, &verb_check, &verb_oom, &verb_waits, &verb_trace, &verb_diff, &verb_sql,
+	&verb_doctor, &verb_record, &verb_up, &verb_down, &verb_status, &verb_logs, &verb_config,
+	&verb_serve, &verb_mcp, &verb_report, &verb_export, &verb_import, &verb_replay,
+	&verb_symbolize, &verb_prune, &verb_seal, &verb_rotate, &verb_completion, &verb_version, &verb_help,
+	&verb_neighbours, &verb_wakers, NULL,
+};
+
+static const struct verb *const LOOK[] = {
+	&verb_overview, &verb_top, &verb_ps, &verb_containers, &verb_timeline, &verb_events, &verb_requests, &verb_net, &verb_map, &verb_stacks, &verb_lines, &verb_flame, &verb_heap, &verb_pstack, NULL,
+};
+static const struct verb *const ASK_WHY[] = {&verb_explain, &verb_check, &verb_oom, &verb_waits, &verb_trace, &verb_diff, &verb_sql, NULL};
+static const struct verb *const RECORD[] = {&verb_doctor, &verb_record, &verb_up, &verb_down, &verb_status, &verb_logs, &verb_config, NULL};
+static const struct verb *const EXPORT[] = {&verb_serve, &verb_mcp, &verb_report, &verb_export, &verb_import, &verb_replay, NULL};
+static const struct verb *const KEEP[] = {&verb_symbolize, &verb_prune, &verb_seal, &verb_rotate, &verb_completion, &verb_version, &verb_help, NULL};
+
+const struct verb_group VERB_GROUPS[] = {
+	{"Look", LOOK}, {"Ask why", ASK_WHY}, {"Record", RECORD}, {"Export", EXPORT}, {"Keep", KEEP}, {0},
 };
 /* clang-format on */
 

@@ -11,7 +11,7 @@ import time
 import pytest
 from conftest import BIN, BUILD, need, on_terminal
 
-VERBS = ["doctor", "record", "timeline", "explain", "events", "oom", "check", "wakers", "neighbours", "waits", "net", "map", "requests", "trace", "pstack", "ps", "containers", "flame", "stacks", "heap", "diff", "export", "import", "sql", "status", "completion", "version", "help"]
+VERBS = ["overview", "doctor", "record", "timeline", "explain", "events", "oom", "check", "wakers", "neighbours", "waits", "net", "map", "requests", "trace", "pstack", "ps", "containers", "flame", "stacks", "heap", "diff", "export", "import", "sql", "status", "completion", "version", "help"]
 SELECTING = ["timeline", "explain", "events", "oom", "wakers", "neighbours", "waits", "net", "map", "requests", "trace", "ps", "containers", "stacks", "flame", "diff", "export"]
 AT = 1795144200  # 2026-11-20T03:10:00Z, when the stores' samples end
 ESC = "\x1b"
@@ -45,8 +45,20 @@ def rows(done):
 def samples(done):
     return sum(r["samples"] for r in json.loads(done.stdout)["rows"])
 
+#: words that were verbs, and what is typed now
+REPLACED = {"neighbours": "waits --neighbours", "wakers": "waits --wakers"}
+IMPERATIVE = set("see show list print draw say run explain compare query check record stop write import export add delete archive close convert".split())
+
 
 # --- help ---
+
+@pytest.mark.parametrize("word", sorted(REPLACED))
+def test_a_word_that_was_replaced_is_understood_and_says_the_new_one(sonde, word):
+    store = ["--store", "/nonexistent/store"]
+    assert f"note: sonde {word} is now: sonde {REPLACED[word]}" in sonde(word, *store).stderr
+    assert "note:" not in sonde(word, "--json", *store).stderr and "note:" not in sonde(word, "-q", *store).stderr
+    assert f"this is now: sonde {REPLACED[word]}" in sonde(word, "--help", check=True).stdout
+
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_short_help_with_examples(sonde, verb):
@@ -75,13 +87,13 @@ def test_the_examples_of_the_help_parse(sonde, made, tmp_path):
             assert done.returncode != 2 or "cannot read" in done.stderr, f"{line}: {done.stderr}"
 
 
-def test_sonde_alone_is_a_short_welcome(sonde, made):
+def test_sonde_alone_is_an_overview_and_without_a_store_a_welcome(sonde, made):
     done = sonde(store=made[0])
-    assert done.returncode == 0 and done.stderr == ""
-    lines = done.stdout.splitlines()
-    assert len(lines) <= 12
-    assert sum("sonde " in x for x in lines) >= 4
-    assert made[0] in done.stdout and "not running; 2 recordings" in done.stdout
+    assert done.returncode == 0, done.stderr
+    labels = [x[:8].strip() for x in done.stdout.splitlines()]
+    assert [x for x in labels if x in ("load", "wrong", "who", "slow", "more")] == ["load", "wrong", "who", "slow", "more"], done.stdout
+    assert "requests: not recorded" in done.stdout and "sonde up l7" in done.stdout
+    assert json.loads(sonde("--json", store=made[0], check=True).stdout)["schema"] == "sonde.overview/1"
     none = sonde(store="/nonexistent/store")
     assert none.returncode == 0 and "nothing recorded yet" in none.stdout
 
@@ -89,7 +101,11 @@ def test_sonde_alone_is_a_short_welcome(sonde, made):
 def test_topics_and_the_whole_help(sonde):
     text = sonde("help", check=True).stdout
     for verb in VERBS:
-        assert re.search(rf"^  {verb} ", text, re.M)
+        assert bool(re.search(rf"^  {verb} ", text, re.M)) == (verb not in REPLACED)
+    groups = re.findall(r"^(\w[\w ]+)\n(?=  \w+ +\w)", text, re.M)
+    assert groups == ["Look", "Ask why", "Record", "Export", "Keep"], groups
+    summaries = re.findall(r"^  (?!sudo |sonde )[a-z]+ +(\w+) ", text, re.M)
+    assert not set(summaries) - IMPERATIVE, set(summaries) - IMPERATIVE
     for topic in ("range", "filters"):
         done = sonde("help", topic, check=True)
         assert len(done.stdout.splitlines()) <= 24

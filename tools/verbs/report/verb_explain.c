@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde explain: what changed since the time before, in words and numbers
- * (tools/explain/explain.h). */
+/* sonde explain: why it was slow (tools/explain/chain.h), and what else changed since the time
+ * before (tools/explain/explain.h), in words and numbers. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "schema/base/clock.h"
 #include "tools/cli/verb.h"
+#include "tools/explain/chain_print.h"
 #include "tools/explain/explain.h"
 #include "tools/explain/explain_request.h"
 #include "tools/print/json.h"
@@ -41,7 +42,7 @@ static const struct option EXPLAIN_OPTIONS[] = {
 };
 
 static const char *const EXPLAIN_EXAMPLES[] = {
-	"sonde explain --at 03:10",
+	"sonde explain web --at 03:10",
 	"sonde explain --last 5m --before 1h",
 	"sonde explain web --from 03:00 --to 03:20 --json",
 	"sonde explain --request 'GET /checkout' --slower-than p99",
@@ -218,13 +219,15 @@ static json_t *hung_json(const struct explain *x)
 	return list;
 }
 
-static int print_json(const struct explain *x, size_t shown, const char *store)
+static int print_json(const struct explain *x, const struct chain *c, size_t shown,
+		      const char *store)
 {
 	const struct selection *before = x->sel[DIFF_BEFORE], *after = x->sel[DIFF_AFTER];
 	json_t *j = json_envelope("explain", after->from_ns, after->to_ns);
 
 	json_set_time(j, "before_from", before->from_ns);
 	json_set_time(j, "before_to", before->to_ns);
+	json_object_set_new(j, "chain", chain_json(c));
 	json_object_set_new(j, "changed", json_boolean(x->n > 0));
 	json_object_set_new(j, "detectable", json_real(detectable(x)));
 	json_object_set_new(j, "unit", json_string(diff_unit(x->diff[0])));
@@ -354,10 +357,14 @@ static void print_hung(const struct explain *x)
 		printf("%zu more: sonde requests --running\n", n - HUNG_MOST);
 }
 
-static void print_text(const struct explain *x, size_t shown, bool sql, const char *store)
+static void print_text(const struct explain *x, const struct chain *c, size_t shown, bool sql,
+		       const char *store)
 {
 	char amount[48];
 
+	chain_print(c, stdout);
+	if (c->n && x->n)
+		printf("what else differed:\n");
 	if (!x->n)
 		printf("nothing changed: no difference is both above noise and above %.0f %% of the total\n"
 		       "(a change of %s or more in the total would be detected 80 %% of the time)\n",
@@ -496,11 +503,42 @@ static int request_run(struct verb_call *call, struct err *e)
 	return ret;
 }
 
+/* Samples cannot be compared, but requests may: `why` is what explain_make says. */
+static int chain_alone(struct verb_call *call, int why, struct err *e)
+{
+	const struct explain_args *a = call->args;
+	struct selection *sel[2];
+	struct err ignored = {0};
+	struct chain chain = {0};
+	json_t *j;
+	int ret = explain_windows(call->store, call->select, call->words, call->n_words,
+				  a->before_ns, sel, &ignored);
+
+	if (!ret)
+		ret = chain_make(call->store, sel, NULL, call->hint_store, &chain, &ignored);
+	if (ret || !chain.n) {
+		ret = why;
+	} else if (call->json) {
+		j = json_envelope("explain", sel[DIFF_AFTER]->from_ns, sel[DIFF_AFTER]->to_ns);
+		json_object_set_new(j, "chain", chain_json(&chain));
+		json_warn(j, "%s", e->what);
+		ret = json_print(j, stdout, 1);
+	} else {
+		chain_print(&chain, stdout);
+		printf("what else differed is not known: %s\n", e->what);
+	}
+	chain_release(&chain);
+	for (int side = 0; side < 2; side++)
+		select_free(sel[side]);
+	return ret == why ? ret : verb_flush(ret, e);
+}
+
 static int explain_run(struct verb_call *call, struct err *e)
 {
 	const struct explain_args *a = call->args;
 	const char *store = call->hint_store;
 	size_t shown = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
+	struct chain chain;
 	struct explain x;
 	int ret;
 
@@ -510,23 +548,24 @@ static int explain_run(struct verb_call *call, struct err *e)
 			       err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request");
 	ret = explain_make(call->store, call->select, call->words, call->n_words, a->before_ns, &x,
 			   e);
-
 	if (ret)
-		return ret;
-	if (!call->quiet)
-		print_range(&x);
+		return e->exit == EXIT_NOTHING ? chain_alone(call, ret, e) : ret;
+	ret = chain_make(call->store, x.sel, &x, store, &chain, e);
 	shown = shown < x.n ? shown : x.n;
-	if (call->json)
-		ret = print_json(&x, shown, store);
-	else
-		print_text(&x, shown, a->sql, store);
+	if (!ret && !call->quiet)
+		print_range(&x);
+	if (!ret && call->json)
+		ret = print_json(&x, &chain, shown, store);
+	else if (!ret)
+		print_text(&x, &chain, shown, a->sql, store);
+	chain_release(&chain);
 	explain_release(&x);
 	return verb_flush(ret, e);
 }
 
 const struct verb verb_explain = {
 	.name = "explain",
-	.summary = "show what changed compared with the time before, most important first",
+	.summary = "say why it was slow, and what else changed compared with the time before",
 	.usage = "[WHAT] [--before TIME] [-n N]",
 	.examples = EXPLAIN_EXAMPLES,
 	.options = EXPLAIN_OPTIONS,

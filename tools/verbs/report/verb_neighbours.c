@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde neighbours and sonde wakers: who had the CPU while a process was ready to run, and who
- * ended its waits (tools/waits/waitpairs.h). Two verbs that share one table.
+ * sonde waits --neighbours and --wakers: who had the CPU while a process was ready to run, and who
+ * ended its waits (tools/waits/waitpairs.h). They share one table, and were verbs: sonde neighbours
+ * and sonde wakers are still understood.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 #include "tools/select/select.h"
+#include "tools/verbs/report/waitverbs.h"
 #include "tools/waits/waitbrief.h"
 #include "tools/waits/waitcells.h"
 #include "tools/waits/waitpairs.h"
@@ -26,22 +28,16 @@
  * row */
 #define OTHERS_SHOWN 5
 
-struct pairs_args {
-	uint64_t rows;
-	const char *by;
-	bool stacks, idle; /* for wakers */
-};
-
 #define ROWS_OPTION                                                            \
 	{                                                                      \
 		"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", \
-			offsetof(struct pairs_args, rows)                      \
+			offsetof(struct waitverbs_args, rows)                  \
 	}
 #define BY_OPTION                                                             \
 	{                                                                     \
 		"by", 0, OPTION_STRING, "WHAT",                               \
 			"command (default) or process (default with --json)", \
-			offsetof(struct pairs_args, by)                       \
+			offsetof(struct waitverbs_args, by)                   \
 	}
 
 static const struct option PAIRS_OPTIONS[] = {
@@ -53,9 +49,9 @@ static const struct option PAIRS_OPTIONS[] = {
 static const struct option WAKERS_OPTIONS[] = {
 	ROWS_OPTION,
 	BY_OPTION,
-	{"idle", 0, OPTION_FLAG, NULL, "include idle waits", offsetof(struct pairs_args, idle)},
+	{"idle", 0, OPTION_FLAG, NULL, "include idle waits", offsetof(struct waitverbs_args, idle)},
 	{"stacks", 0, OPTION_FLAG, NULL, "show the stacks that did the waking",
-	 offsetof(struct pairs_args, stacks)},
+	 offsetof(struct waitverbs_args, stacks)},
 	{0},
 };
 
@@ -416,9 +412,9 @@ static struct waitpairs *folded(struct waitpairs *w)
 	return f;
 }
 
-static int pairs_run(struct verb_call *call, enum waitpairs_what what, struct err *e)
+int waitverbs_pairs(struct verb_call *call, enum waitpairs_what what,
+		    const struct waitverbs_args *a, struct err *e)
 {
-	const struct pairs_args *a = call->args;
 	struct waitpairs *w = NULL;
 	struct view v = {.call = call, .what = what, .stacks = a->stacks};
 	enum waitsum_by by;
@@ -435,7 +431,7 @@ static int pairs_run(struct verb_call *call, enum waitpairs_what what, struct er
 	if (!rc && !w->n) {
 		rc = err_set(e, -ENOENT, EXIT_NOTHING, "only idle waits were found (%zu rows)",
 			     v.hidden);
-		err_fix(e, "sonde %s --idle", call->verb->name);
+		err_fix(e, "sonde waits --wakers --idle");
 	}
 	if (!rc) {
 		v.w = w;
@@ -453,32 +449,34 @@ static int pairs_run(struct verb_call *call, enum waitpairs_what what, struct er
 
 static int neighbours_run(struct verb_call *call, struct err *e)
 {
-	return pairs_run(call, WAITPAIRS_NEIGHBOURS, e);
+	return waitverbs_pairs(call, WAITPAIRS_NEIGHBOURS, call->args, e);
 }
 
 static int wakers_run(struct verb_call *call, struct err *e)
 {
-	return pairs_run(call, WAITPAIRS_WAKERS, e);
+	return waitverbs_pairs(call, WAITPAIRS_WAKERS, call->args, e);
 }
 
 const struct verb verb_neighbours = {
 	.name = "neighbours",
+	.now = "waits --neighbours",
 	.summary = "show which processes took CPU time from others",
 	.usage = "[WHAT] [--by WHAT] [-n N]",
 	.examples = NEIGHBOURS_EXAMPLES,
 	.options = PAIRS_OPTIONS,
-	.args_size = sizeof(struct pairs_args),
+	.args_size = sizeof(struct waitverbs_args),
 	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = neighbours_run,
 };
 
 const struct verb verb_wakers = {
 	.name = "wakers",
+	.now = "waits --wakers",
 	.summary = "show which thread woke which",
 	.usage = "[WHAT] [--by WHAT] [--idle] [--stacks] [-n N]",
 	.examples = WAKERS_EXAMPLES,
 	.options = WAKERS_OPTIONS,
-	.args_size = sizeof(struct pairs_args),
+	.args_size = sizeof(struct waitverbs_args),
 	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = wakers_run,
 };

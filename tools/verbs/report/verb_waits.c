@@ -16,6 +16,7 @@
 #include "tools/print/term.h"
 #include "tools/requests/reqtags.h"
 #include "tools/select/select.h"
+#include "tools/verbs/report/waitverbs.h"
 #include "tools/waits/waitbrief.h"
 #include "tools/waits/waitcells.h"
 #include "tools/waits/waitsum.h"
@@ -25,7 +26,7 @@
 struct waits_args {
 	uint64_t rows;
 	const char *by, *request, *slower;
-	bool idle;
+	bool idle, neighbours, wakers, stacks;
 };
 
 /* clang-format off */
@@ -34,6 +35,9 @@ static const struct option WAITS_OPTIONS[] = {
 	{"by", 0, OPTION_STRING, "WHAT", "command (default), process (default with --json), thread or container", offsetof(struct waits_args, by)},
 	REQTAGS_OPTIONS(struct waits_args, request, slower),
 	{"idle", 0, OPTION_FLAG, NULL, "include idle waits: event loops, workers without work, waiting daemons", offsetof(struct waits_args, idle)},
+	{"neighbours", 0, OPTION_FLAG, NULL, "show who had the CPU while threads were ready to run", offsetof(struct waits_args, neighbours)},
+	{"wakers", 0, OPTION_FLAG, NULL, "show who ended the waits; --stacks: where", offsetof(struct waits_args, wakers)},
+	{"stacks", 0, OPTION_FLAG, NULL, NULL, offsetof(struct waits_args, stacks)},
 	{0},
 };
 /* clang-format on */
@@ -41,6 +45,7 @@ static const struct option WAITS_OPTIONS[] = {
 static const char *const WAITS_EXAMPLES[] = {
 	"sonde waits --last 15m",
 	"sonde waits postgres --by thread --idle",
+	"sonde waits postgres --neighbours --at 03:10",
 	"sonde waits --request 'GET /checkout' --slower-than p99",
 	NULL,
 };
@@ -265,7 +270,7 @@ static void tell_whole(const struct view *v, const struct reqtags *tags)
 		units_ns(took > waited ? took - waited : 0, rest, sizeof(rest)));
 }
 
-static int waits_run(struct verb_call *call, struct err *e)
+static int waits_of(struct verb_call *call, struct err *e)
 {
 	struct view v = {.call = call, .a = call->args};
 	struct reqtags tags = {0};
@@ -295,10 +300,37 @@ static int waits_run(struct verb_call *call, struct err *e)
 	return verb_flush(rc, e);
 }
 
+static int waits_of_pairs(struct verb_call *call, struct err *e)
+{
+	const struct waits_args *a = call->args;
+	const struct waitverbs_args pairs = {
+		.rows = a->rows, .by = a->by, .stacks = a->stacks, .idle = a->idle};
+
+	if (a->neighbours && a->wakers)
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--neighbours and --wakers are two answers: give one of them");
+	if (a->request || a->slower)
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--request cannot be combined with --neighbours or --wakers");
+	return waitverbs_pairs(call, a->wakers ? WAITPAIRS_WAKERS : WAITPAIRS_NEIGHBOURS, &pairs,
+			       e);
+}
+
+static int waits_run(struct verb_call *call, struct err *e)
+{
+	const struct waits_args *args = call->args;
+
+	if (args->neighbours || args->wakers)
+		return waits_of_pairs(call, e);
+	if (args->stacks)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--stacks needs --wakers");
+	return waits_of(call, e);
+}
+
 const struct verb verb_waits = {
 	.name = "waits",
 	.summary = "show what threads waited for, how often and how long",
-	.usage = "[WHAT] [--by WHAT] [--idle] [-n N]",
+	.usage = "[WHAT] [--neighbours|--wakers] [--by WHAT]",
 	.examples = WAITS_EXAMPLES,
 	.options = WAITS_OPTIONS,
 	.args_size = sizeof(struct waits_args),

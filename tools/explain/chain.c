@@ -1,0 +1,796 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chain: the walk (chain.h). Its sentences: chain_say.c. */
+#include "tools/explain/chain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/array.h"
+#include "schema/base/mem.h"
+#include "tools/explain/chain_walk.h"
+
+#define DEEPEST    3    /* services on the way down */
+#define LEAST_MORE 0.01 /* added time below this is no cause, seconds each second */
+#define DEMAND     2    /* times as much CPU time for a request */
+#define ASKED_BACK 0.3  /* of the added time: then the one asked is not where it begins */
+
+static const char *const WHATS[CHAIN_WHATS] = {[CHAIN_LOCK] = "lock",
+					       [CHAIN_DISK] = "disk",
+					       [CHAIN_NETWORK] = "network",
+					       [CHAIN_PIPE] = "pipe",
+					       [CHAIN_FAULT] = "page fault",
+					       [CHAIN_SLEEP] = "sleep",
+					       [CHAIN_CHILD] = "child",
+					       [CHAIN_READY] = "cpu wait",
+					       [CHAIN_QUOTA] = "quota",
+					       [CHAIN_CPU] = "cpu",
+					       [CHAIN_GC] = "gc",
+					       [CHAIN_RECLAIM] = "memory"};
+
+const char *chain_sure_name(enum chain_sure sure)
+{
+	static const char *const names[] = {"certain", "likely", "possible"};
+
+	return names[sure];
+}
+
+static double most(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static enum chain_sure less_sure(enum chain_sure a, enum chain_sure b)
+{
+	return a > b ? a : b;
+}
+
+struct chain_link *chain_link_add(struct chain_walk *w, const char *what, const struct chain_at *at,
+				  double share, enum chain_sure sure)
+{
+	struct chain_link *l;
+
+	if (w->out->n == CHAIN_LINKS)
+		return NULL;
+	l = &w->out->links[w->out->n++];
+	*l = (struct chain_link){.what = what,
+				 .who = mem_strdup(at->who),
+				 .container = at->container,
+				 .share = share > 1 ? 1 : share,
+				 .sure = sure};
+	return l;
+}
+
+/* ---- what it asked ---- */
+
+static bool is_at(const struct chain_op *op, const struct chain_at *at)
+{
+	return op->container == at->container && !strcmp(op->who, at->who);
+}
+
+static double failed_more(const struct chain_requests *r, const struct chain_op *op)
+{
+	const double a = r->seconds[DIFF_AFTER], b = r->seconds[DIFF_BEFORE];
+
+	return (a > 0 ? (double)op->w[DIFF_AFTER].failed / a : 0) -
+	       (b > 0 ? (double)op->w[DIFF_BEFORE].failed / b : 0);
+}
+
+/* The service of which it waited longest more than before, but for `not` (NULL: none); op NULL: of
+ * none. */
+static struct chain_asked asked_most(const struct chain_walk *w, const struct chain_at *at,
+				     const struct chain_asked * not )
+{
+	struct chain_asked best = {0};
+
+	for (size_t i = 0; i < w->r->n; i++) {
+		const struct chain_op *first = &w->r->ops[i];
+		struct chain_asked sum = {0};
+		double top = 0;
+
+		if (first->server || !is_at(first, at) ||
+		    (not &&!strcmp(not ->op->service, first->service)))
+			continue;
+		for (size_t k = 0; k < w->r->n; k++) {
+			const struct chain_op *op = &w->r->ops[k];
+			double extra;
+
+			if (op->server || !is_at(op, at) ||
+			    strcmp(op->service, first->service) != 0)
+				continue;
+			extra = chain_extra(w->r, op, true);
+			if (chain_fails_more(op)) {
+				sum.failed += most(0, failed_more(w->r, op));
+				extra += CHAIN_FAILED_S * most(0, failed_more(w->r, op));
+			}
+			sum.extra += most(0, extra);
+			sum.n += op->w[DIFF_AFTER].n;
+			if (extra <= top)
+				continue;
+			top = extra;
+			sum.op = op;
+		}
+		if (sum.op && sum.extra > best.extra)
+			best = sum;
+	}
+	return best;
+}
+
+static const char *port_of(const char *service)
+{
+	const char *colon = strrchr(service, ':');
+
+	return colon ? colon : service;
+}
+
+/* The same operation as its server saw it: of the same service, else of the same port if only one
+ * has that. NULL: not recorded. */
+static const struct chain_op *server_of(const struct chain_walk *w, const struct chain_op *asked)
+{
+	const struct chain_op *by_port = NULL;
+	bool several = false;
+
+	for (size_t i = 0; i < w->r->n; i++) {
+		const struct chain_op *op = &w->r->ops[i];
+
+		if (!op->server || strcmp(op->operation, asked->operation) != 0 ||
+		    strcmp(op->protocol, asked->protocol) != 0)
+			continue;
+		if (!strcmp(op->service, asked->service))
+			return op;
+		if (strcmp(port_of(op->service), port_of(asked->service)) != 0)
+			continue;
+		several = by_port && (by_port->container != op->container ||
+				      strcmp(by_port->who, op->who) != 0);
+		by_port = op;
+	}
+	return several ? NULL : by_port;
+}
+
+/* Of all that it answered at that service, with failures. */
+static double answered_extra(const struct chain_walk *w, const struct chain_op *server)
+{
+	double extra = 0;
+
+	for (size_t i = 0; i < w->r->n; i++) {
+		const struct chain_op *op = &w->r->ops[i];
+
+		if (op->server && op->container == server->container &&
+		    !strcmp(op->who, server->who) && !strcmp(op->service, server->service))
+			extra += most(0, chain_extra(w->r, op, true) +
+						 CHAIN_FAILED_S * most(0, failed_more(w->r, op)));
+	}
+	return extra;
+}
+
+/* ---- causes at one place ---- */
+
+static bool grew(const double s[2])
+{
+	return s[1] - s[0] >= LEAST_MORE && s[1] >= 1.3 * s[0];
+}
+
+static void cause_take(struct chain_cause *list, size_t *n, enum chain_what what,
+		       const struct chain_measure *m)
+{
+	if (m->known && grew(m->s))
+		list[(*n)++] = (struct chain_cause){what, m->s[1] - m->s[0], *m};
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct chain_cause *x = a, *y = b;
+
+	return (x->extra < y->extra) - (x->extra > y->extra);
+}
+
+static struct chain_cause *cause_of(struct chain_cause *list, size_t n, enum chain_what what)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].what == what)
+			return &list[i];
+	return NULL;
+}
+
+static void cause_drop(struct chain_cause *list, size_t *n, enum chain_what what)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		if (list[i].what != what)
+			list[kept++] = list[i];
+	*n = kept;
+}
+
+/* One cause that another one implies does not count (rule 4). */
+static void implied_drop(struct chain_cause *list, size_t *n, bool asked)
+{
+	static const struct {
+		enum chain_what cause, implied;
+		double part; /* least part of the implied one */
+	} RULES[] = {{CHAIN_QUOTA, CHAIN_READY, 0.3},
+		     {CHAIN_GC, CHAIN_CPU, 0.5},
+		     {CHAIN_RECLAIM, CHAIN_FAULT, 0.3},
+		     {CHAIN_RECLAIM, CHAIN_DISK, 0.3},
+		     {CHAIN_READY, CHAIN_QUOTA, 1.0 / 0.3}};
+	static const enum chain_what waits[] = {CHAIN_NETWORK, CHAIN_PIPE, CHAIN_CHILD};
+
+	for (size_t i = 0; i < ARRAY_SIZE(RULES); i++) {
+		struct chain_cause *a = cause_of(list, *n, RULES[i].cause),
+				   *b = cause_of(list, *n, RULES[i].implied);
+
+		if (!a || !b || a->extra < RULES[i].part * b->extra)
+			continue;
+		if (RULES[i].cause == CHAIN_QUOTA) /* counted by CPU; each thread waits for it */
+			a->extra = most(a->extra, b->extra);
+		cause_drop(list, n, RULES[i].implied);
+	}
+	for (size_t i = 0; asked && i < ARRAY_SIZE(waits); i++)
+		cause_drop(list, n, waits[i]);
+}
+
+/* How many times as much CPU time a request took as before. */
+static double demand(const struct chain_walk *w, const struct chain_at *at, const double cpu[2])
+{
+	double n[2] = {0, 0};
+
+	for (size_t i = 0; i < w->r->n; i++)
+		for (int side = 0; side < 2; side++)
+			if (w->r->ops[i].server && is_at(&w->r->ops[i], at) &&
+			    w->r->seconds[side] > 0)
+				n[side] += (double)w->r->ops[i].w[side].n / w->r->seconds[side];
+	if (cpu[0] < 0.002)
+		return 1;
+	return n[0] > 0 && n[1] > 0 ? cpu[1] / cpu[0] * n[0] / n[1] : cpu[1] / cpu[0];
+}
+
+/*
+ * How much longer it waits for a CPU because it runs longer: in proportion; while its own threads
+ * run; and all of it where a request takes DEMAND times as much CPU time while others wait no
+ * longer for a CPU than before.
+ */
+static double waits_for_itself(const struct chain_walk *w, const struct chain_at *at,
+			       const struct chain_measure *ready, const struct chain_measure *cpu)
+{
+	const double more = ready->s[1] - ready->s[0], scale = demand(w, at, cpu->s);
+	double itself = ready->s[0] * (scale - 1), others[2];
+	struct chain_other by;
+	bool guessed;
+
+	if (!grew(cpu->s) || !grew(ready->s) || scale <= 1)
+		return 0;
+	chain_ready_of_others(w->m, at->who, at->container, others);
+	if (scale >= DEMAND && others[1] < 1.3 * others[0])
+		return more;
+	chain_neighbour(w->m, at->who, at->container, &by, &guessed);
+	if (!guessed && by.name && by.container == at->container && !strcmp(by.name, at->who))
+		itself = most(itself, by.v[1] - by.v[0]);
+	return itself < more ? itself : more;
+}
+
+/* Most added time first. */
+static size_t causes_find(const struct chain_walk *w, const struct chain_at *at, bool asked,
+			  struct chain_cause list[CHAIN_WHATS])
+{
+	struct chain_measure m[CHAIN_WHATS];
+	double itself;
+	size_t n = 0;
+
+	for (int what = 0; what < CHAIN_WHATS; what++)
+		chain_measure(w->m, at->who, at->container, (enum chain_what)what, &m[what]);
+	itself = waits_for_itself(w, at, &m[CHAIN_READY], &m[CHAIN_CPU]);
+	for (int what = 0; what < CHAIN_WHATS; what++)
+		cause_take(list, &n, (enum chain_what)what, &m[what]);
+	for (size_t i = 0; i < n; i++) {
+		list[i].extra -= list[i].what == CHAIN_READY ? itself : 0;
+		list[i].extra += list[i].what == CHAIN_CPU ? itself : 0;
+	}
+	implied_drop(list, &n, asked);
+	qsort(list, n, sizeof(*list), most_first);
+	return n;
+}
+
+/* ---- the walk ---- */
+
+static enum chain_sure sure_of(const struct chain_walk *w, double share, double second)
+{
+	enum chain_sure sure = CHAIN_IS_POSSIBLE;
+
+	if (share >= CHAIN_CERTAIN && second <= share / 2)
+		sure = CHAIN_IS_CERTAIN;
+	else if (share >= CHAIN_LIKELY)
+		sure = CHAIN_IS_LIKELY;
+	return less_sure(sure, w->sure);
+}
+
+static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth);
+
+static const struct incident_container *incident_at(const struct chain_walk *w,
+						    const struct chain_at *at)
+{
+	const struct incident_container *c, *before;
+
+	if (!w->x || !at->container)
+		return NULL;
+	c = incidents_named(&w->x->incidents[DIFF_AFTER], at->who);
+	before = incidents_named(&w->x->incidents[DIFF_BEFORE], at->who);
+	if (!c || (!incident_restarts(c)->n && !c->oom.n && !c->made_anew.n))
+		return NULL;
+	return before && incident_restarts(before)->n >= incident_restarts(c)->n + 3 ? NULL : c;
+}
+
+static bool link_incident(struct chain_walk *w, const struct chain_at *at)
+{
+	const struct incident_container *c = incident_at(w, at);
+	struct chain_link *l;
+
+	if (!c)
+		return false;
+	l = chain_link_add(w, c->oom.n ? "out of memory" : "restarted", at, -1,
+			   less_sure(CHAIN_IS_LIKELY, w->sure));
+	if (l)
+		chain_say_incident(w, l, c);
+	return true;
+}
+
+static void link_unknown(struct chain_walk *w, const struct chain_at *at)
+{
+	struct chain_link *l = chain_link_add(w, "unknown", at, -1, CHAIN_IS_POSSIBLE);
+
+	if (l)
+		chain_say_unknown(w, l);
+}
+
+/* True: the client's added time is not that of the server's answers. */
+static bool is_between(const struct chain_walk *w, const struct chain_asked *asked,
+		       const struct chain_op *server)
+{
+	return server && answered_extra(w, server) < asked->extra / 2;
+}
+
+static void go_on(struct chain_walk *w, const struct chain_at *at, const struct chain_asked *asked,
+		  double second, unsigned depth)
+{
+	const struct chain_op *server = server_of(w, asked->op);
+	const double share = at->extra > 0 ? asked->extra / at->extra : -1;
+	const bool names = !strcmp(asked->op->protocol, "dns");
+	struct chain_at there = *at;
+	struct chain_link *l;
+
+	w->sure = sure_of(w, share, second);
+	if (server)
+		there = (struct chain_at){server->who, server->container, asked->extra};
+	l = chain_link_add(w, names ? "resolving" : "asked", &there, share, w->sure);
+	if (!l)
+		return;
+	chain_say_asked(w, l, asked, server);
+	if (server && link_incident(w, &there))
+		return;
+	if (!server || is_between(w, asked, server)) {
+		l = chain_link_add(w, "unknown", &there, -1, less_sure(CHAIN_IS_LIKELY, w->sure));
+		if (l)
+			l->what = chain_say_between(w, l, at, asked, server);
+		return;
+	}
+	if (depth < DEEPEST && !is_at(server, at))
+		walk(w, &there, depth + 1);
+}
+
+/* Did it mostly fail, rather than take longer? What answers with failures at once lost no time. */
+static bool is_failing(const struct chain_walk *w, const struct chain_at *at)
+{
+	double failed = 0;
+
+	for (size_t i = 0; i < w->r->n; i++)
+		if (w->r->ops[i].server && is_at(&w->r->ops[i], at))
+			failed += most(0, failed_more(w->r, &w->r->ops[i]));
+	return CHAIN_FAILED_S * failed >= at->extra / 2;
+}
+
+static double not_opened(const struct chain_flow *f)
+{
+	const double before = f->refused[DIFF_BEFORE] + f->failed[DIFF_BEFORE],
+		     after = f->refused[DIFF_AFTER] + f->failed[DIFF_AFTER];
+
+	return after >= 3 && after >= 2 * before ? after - before : 0;
+}
+
+static double failures_of(const struct chain_walk *w, const struct chain_at *at)
+{
+	double n = 0;
+
+	for (size_t i = 0; i < w->r->n; i++)
+		if (is_at(&w->r->ops[i], at) && w->r->ops[i].server)
+			n += (double)w->r->ops[i].w[DIFF_AFTER].failed;
+	return n;
+}
+
+/* Its requests failed since another did not take its connections: then no request was asked. */
+static bool link_refused(struct chain_walk *w, const struct chain_at *at)
+{
+	const double failed = failures_of(w, at);
+	const struct chain_flow *best = NULL;
+	struct chain_at there = *at;
+	struct chain_link *l;
+
+	for (size_t i = 0; i < w->m->n_flows; i++) {
+		const struct chain_flow *f = &w->m->flows[i];
+
+		if (f->container == at->container && !strcmp(f->who, at->who) &&
+		    not_opened(f) > 0 && (!best || not_opened(f) > not_opened(best)))
+			best = f;
+	}
+	if (!best || failed <= 0 || not_opened(best) < CHAIN_COUNTS * failed)
+		return false;
+	for (size_t i = 0; i < w->r->n; i++)
+		if (w->r->ops[i].server && !strcmp(w->r->ops[i].service, best->service))
+			there = (struct chain_at){w->r->ops[i].who, w->r->ops[i].container, 0};
+	w->sure = sure_of(w, not_opened(best) / failed, 0);
+	l = chain_link_add(w, "refused", &there, -1, w->sure);
+	if (l)
+		chain_say_refused(w, l, at, best);
+	if (strcmp(there.who, at->who) != 0)
+		link_incident(w, &there);
+	return true;
+}
+
+/* What the holder of a lock does meanwhile: it may have less of the added time than those that
+ * wait. */
+static void link_holder(struct chain_walk *w, const struct chain_at *at,
+			const struct chain_cause *causes, size_t n, const struct chain_asked *asked,
+			unsigned depth)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct chain_link *l;
+
+		if (causes[i].what == CHAIN_LOCK || causes[i].extra < 0.1 * at->extra ||
+		    (asked->op && asked->extra >= causes[i].extra))
+			continue;
+		l = chain_link_add(w, WHATS[causes[i].what], at, -1,
+				   less_sure(CHAIN_IS_LIKELY, w->sure));
+		if (l)
+			chain_say_cause(w, l, &causes[i]);
+		return;
+	}
+	if (asked->op && asked->extra >= 0.1 * at->extra)
+		go_on(w, at, asked, 0, depth);
+}
+
+static void link_causes(struct chain_walk *w, const struct chain_at *at,
+			const struct chain_cause *causes, size_t n, const struct chain_asked *asked,
+			unsigned depth)
+{
+	const double share = causes[0].extra / at->extra;
+	const double second = most(n > 1 ? causes[1].extra : 0, asked->extra) / at->extra;
+	const bool lock = causes[0].what == CHAIN_LOCK;
+	struct chain_link *l;
+
+	w->sure = sure_of(w, share, lock ? 0 : second);
+	l = chain_link_add(w, WHATS[causes[0].what], at, share, w->sure);
+	if (!l)
+		return;
+	chain_say_cause(w, l, &causes[0]);
+	if (lock) {
+		link_holder(w, at, causes, n, asked, depth);
+	} else if (n > 1 && causes[1].extra >= CHAIN_COUNTS * at->extra) {
+		l = chain_link_add(w, WHATS[causes[1].what], at, causes[1].extra / at->extra,
+				   less_sure(CHAIN_IS_LIKELY, w->sure));
+		if (l)
+			chain_say_cause(w, l, &causes[1]);
+	}
+}
+
+/* What else has a part of the added time, after what it asked most (rule 6). */
+static void link_second(struct chain_walk *w, const struct chain_at *at,
+			const struct chain_cause *cause, const struct chain_asked *first)
+{
+	const struct chain_asked other = asked_most(w, at, first);
+	const double of_cause = cause ? cause->extra / at->extra : 0;
+	const double of_other = other.op ? other.extra / at->extra : 0;
+	struct chain_link *l;
+
+	w->sure = less_sure(w->sure, of_cause >= CHAIN_LIKELY || of_other >= CHAIN_LIKELY ?
+					     CHAIN_IS_LIKELY :
+					     CHAIN_IS_POSSIBLE);
+	if (of_other > of_cause && of_other >= CHAIN_COUNTS) {
+		go_on(w, at, &other, 1, DEEPEST);
+	} else if (of_cause >= CHAIN_COUNTS) {
+		l = chain_link_add(w, WHATS[cause->what], at, of_cause, w->sure);
+		if (l)
+			chain_say_cause(w, l, cause);
+	}
+}
+
+static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth)
+{
+	const struct chain_asked asked = asked_most(w, at, NULL);
+	struct chain_cause causes[CHAIN_WHATS];
+	const bool goes = asked.op && asked.extra >= CHAIN_GOES_ON * at->extra;
+	const size_t n = causes_find(w, at, goes, causes);
+	const bool counts = n && causes[0].extra >= CHAIN_COUNTS * at->extra;
+
+	if (goes && (!counts || asked.extra >= causes[0].extra / 2)) {
+		const enum chain_sure sure = w->sure;
+
+		go_on(w, at, &asked, counts ? causes[0].extra / at->extra : 0, depth);
+		w->sure = sure;
+		link_second(w, at, counts ? causes : NULL, &asked);
+	} else if (counts) {
+		link_causes(w, at, causes, n, &asked, depth);
+	} else if (asked.op && asked.extra >= CHAIN_COUNTS * at->extra) {
+		go_on(w, at, &asked, 0, depth);
+	} else if (!link_refused(w, at) && !link_incident(w, at) && !is_failing(w, at)) {
+		link_unknown(w, at);
+	}
+}
+
+/* ---- what is felt ---- */
+
+struct felt {
+	struct chain_at at;
+	double added, failed;      /* seconds each second; failures each second */
+	const struct chain_op *op; /* that was felt most */
+	double of_op;
+	bool slower, fails; /* any of its operations */
+};
+
+static double felt_score(const struct felt *f)
+{
+	return f->added + CHAIN_FAILED_S * f->failed;
+}
+
+static void felt_add(struct felt *f, const struct chain_requests *r, const struct chain_op *op)
+{
+	const bool slower = chain_is_slower(op), fails = chain_fails_more(op);
+	const double added = slower ? most(0, chain_extra(r, op, false)) : 0;
+	const double failed = fails ? most(0, failed_more(r, op)) : 0;
+
+	if (!slower && !fails)
+		return;
+	f->slower = f->slower || slower;
+	f->fails = f->fails || fails;
+	f->added += added;
+	f->failed += failed;
+	if (added + CHAIN_FAILED_S * failed <= f->of_op)
+		return;
+	f->of_op = added + CHAIN_FAILED_S * failed;
+	f->op = op;
+}
+
+/* Of each who that answers (else asks) requests what was felt. The caller's. */
+static struct felt *felt_all(const struct chain_requests *r, bool server, size_t *n)
+{
+	struct felt *all = NULL;
+	size_t cap = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct chain_op *op = &r->ops[i];
+		size_t k = 0;
+
+		if (op->server != server)
+			continue;
+		while (k < *n && !is_at(op, &all[k].at))
+			k++;
+		if (k == *n) {
+			mem_grow(all, *n, cap);
+			all[(*n)++] = (struct felt){.at = {op->who, op->container, 0}};
+		}
+		felt_add(&all[k], r, op);
+	}
+	return all;
+}
+
+/* Did `by` ask `f`, and wait for that? */
+static bool was_asked_by(const struct chain_walk *w, const struct felt *f, const struct felt *by)
+{
+	const struct chain_asked asked = asked_most(w, &by->at, NULL);
+	const struct chain_op *server = asked.op ? server_of(w, asked.op) : NULL;
+
+	return server && is_at(server, &f->at) && asked.extra >= ASKED_BACK * felt_score(by);
+}
+
+static bool is_wanted(const struct chain_requests *r, const struct chain_at *at)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (is_at(&r->ops[i], at) && r->ops[i].wanted)
+			return true;
+	return false;
+}
+
+static const struct felt *felt_first(const struct chain_walk *w, const struct felt *all, size_t n)
+{
+	const struct felt *best = NULL, *any = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		bool asked = false;
+
+		if (!all[i].op || !is_wanted(w->r, &all[i].at))
+			continue;
+		any = !any || felt_score(&all[i]) > felt_score(any) ? &all[i] : any;
+		for (size_t k = 0; k < n && !asked; k++)
+			asked = k != i && all[k].op && is_wanted(w->r, &all[k].at) &&
+				was_asked_by(w, &all[i], &all[k]);
+		if (!asked && (!best || felt_score(&all[i]) > felt_score(best)))
+			best = &all[i];
+	}
+	return best ? best : any;
+}
+
+static void others_add(struct chain *out, const struct felt *all, size_t n,
+		       const struct felt *first)
+{
+	size_t said = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool linked = &all[i] == first || !all[i].op;
+
+		for (size_t k = 0; k < out->n && !linked; k++)
+			linked = out->links[k].container == all[i].at.container &&
+				 !strcmp(out->links[k].who, all[i].at.who);
+		if (linked || ++said > 4)
+			continue;
+		strbuf_addstr(&out->others, out->others.len ? ", " : "");
+		strbuf_addshown(&out->others, all[i].at.who, strlen(all[i].at.who));
+	}
+}
+
+/* No requests changed: a container that restarted is felt, too. */
+static void felt_incident(struct chain_walk *w, const struct selection *narrow)
+{
+	const struct incidents *all = w->x ? &w->x->incidents[DIFF_AFTER] : NULL;
+
+	for (size_t i = 0; all && i < all->n; i++) {
+		const struct chain_at at = {all->rows[i].name, true, 0};
+		const struct store_process_row p =
+			select_process_row("", all->rows[i].name, all->rows[i].id);
+
+		if (select_wants_process(narrow, &p) && incident_at(w, &at) &&
+		    link_incident(w, &at))
+			return;
+	}
+}
+
+static void begin(struct chain_walk *w, const struct felt *f)
+{
+	struct chain_at at = f->at;
+	struct chain_link *l =
+		chain_link_add(w, f->slower ? "slower" : "failing", &at, -1, CHAIN_IS_CERTAIN);
+
+	at.extra = felt_score(f);
+	if (!l)
+		return;
+	chain_say_felt(w, l, f->op, f->slower, f->fails);
+	if (f->op->server && link_incident(w, &at))
+		return;
+	walk(w, &at, 0);
+}
+
+static bool answers(const struct chain_requests *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->ops[i].server && r->ops[i].wanted)
+			return true;
+	return false;
+}
+
+/* ---- what is missing ---- */
+
+static void missing_add(struct chain_walk *w)
+{
+	static const char *const tells[CHAIN_FAMILIES] = {
+		[CHAIN_CPUS] = "which function ran",
+		[CHAIN_OFFCPU] = "locks, disks and CPUs that threads waited for",
+		[CHAIN_HOST] = "memory, quotas, restarts",
+		[CHAIN_NET] = "lost packets, refused connections",
+		[CHAIN_L7] = "requests and their latency"};
+
+	for (int f = 0; f < CHAIN_FAMILIES; f++)
+		if (!w->m->families[DIFF_AFTER][f] || !w->m->families[DIFF_BEFORE][f])
+			strbuf_addf(&w->out->missing, "%s%s (%s)", w->out->missing.len ? ", " : "",
+				    CHAIN_FAMILY_NAMES[f], tells[f]);
+}
+
+/* ---- all of it ---- */
+
+/* The two windows of the whole host, without filters. */
+static int wide_select(const char *store, struct selection *const narrow[2],
+		       struct selection *wide[2], struct err *e)
+{
+	int rc = 0;
+
+	if (!select_is_narrow(narrow[DIFF_AFTER])) {
+		memcpy(wide, narrow, 2 * sizeof(*wide));
+		return 0;
+	}
+	for (int side = 0; side < 2 && !rc; side++) {
+		struct explain_span span;
+		struct select_args args = {0};
+
+		explain_span_set(&args, &span, narrow[side]->from_ns, narrow[side]->to_ns);
+		rc = select_new(&args, store, NULL, 0, true, &wide[side], e);
+	}
+	return rc;
+}
+
+struct making {
+	const char *store;
+	struct selection *const *narrow, *wide[2];
+	const struct explain *x;
+	struct explain host; /* made here where `x` is not of the whole host */
+	struct chain_requests requests;
+	struct chain_measures measures;
+	struct chain_walk walk;
+};
+
+/* What was lost to what, which takes longest to read: only where something was felt. */
+static int measure(struct making *g, bool felt, struct err *e)
+{
+	const bool narrow = select_is_narrow(g->narrow[DIFF_AFTER]);
+	int rc = 0;
+
+	g->walk.x = g->x;
+	if (felt && (!g->x || narrow)) {
+		rc = explain_cpu(g->wide, &g->host, e);
+		g->walk.x = rc ? NULL : &g->host;
+	}
+	return rc ? rc : chain_measures_read(g->wide, felt, g->walk.x, &g->measures, e);
+}
+
+static int find(struct making *g, struct err *e)
+{
+	struct chain_walk *w = &g->walk;
+	const bool server = answers(w->r);
+	size_t n;
+	struct felt *all = felt_all(w->r, server, &n);
+	const struct felt *first = felt_first(w, all, n);
+	int rc = measure(g, first, e);
+
+	for (size_t i = 0; i < w->r->n; i++)
+		if (w->r->ops[i].wanted && w->r->ops[i].server == server)
+			w->out->answered += w->r->ops[i].w[DIFF_AFTER].n;
+	if (!rc && first)
+		begin(w, first);
+	else if (!rc)
+		felt_incident(w, g->narrow[DIFF_AFTER]);
+	others_add(w->out, all, n, first);
+	missing_add(w);
+	free(all);
+	return rc;
+}
+
+int chain_make(const char *store, struct selection *const narrow[2], const struct explain *x,
+	       const char *hint_store, struct chain *out, struct err *e)
+{
+	struct making g = {.store = store, .narrow = narrow, .x = x};
+	int rc;
+
+	*out = (struct chain){0};
+	g.walk = (struct chain_walk){
+		.out = out, .r = &g.requests, .m = &g.measures, .hint_store = hint_store};
+	rc = wide_select(store, narrow, g.wide, e);
+	if (!rc)
+		rc = chain_requests_read(g.wide, narrow[DIFF_AFTER], &g.requests, e);
+	out->requests_known = g.requests.known[DIFF_BEFORE] && g.requests.known[DIFF_AFTER];
+	if (!rc)
+		rc = find(&g, e);
+	chain_measures_release(&g.measures);
+	chain_requests_release(&g.requests);
+	explain_release(&g.host);
+	for (int side = 0; side < 2; side++)
+		if (g.wide[side] != narrow[side])
+			select_free(g.wide[side]);
+	return rc;
+}
+
+void chain_release(struct chain *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		free(c->links[i].who);
+		free(c->links[i].text);
+		free(c->links[i].command);
+	}
+	strbuf_release(&c->missing);
+	strbuf_release(&c->others);
+	*c = (struct chain){0};
+}

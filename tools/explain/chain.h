@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chain: why it was slow, as at most CHAIN_LINKS sentences, each the cause of the one before.
+ *
+ *  1. The first link is what users feel: of the selection's services the one whose requests took
+ *     longer or failed more (chain_requests.h), where several did the one that asked the others.
+ *     Of a selection that answers no requests, what it asked of others.
+ *  2. A walk begins there. Added time is compared in seconds each second: all requests of the
+ *     window together took longer than as many before; what its threads lost more than
+ *     before, by cause (chain_measures.h); and what it asked of others took more, by service.
+ *  3. What it asked counts first, since its threads wait meanwhile: from CHAIN_GOES_ON of the added
+ *     time on the walk goes on at the service that answered, if that was recorded and saw the
+ *     added time too; else the cause is between the two: the network, or the server's queue.
+ *  4. Else the cause with the most added time counts, from CHAIN_COUNTS on. Waits for the network,
+ *     pipes and children count only where nothing that was asked explains them. Time that a quota
+ *     took is also time without a CPU: the quota counts. One that ran longer waits longer for a CPU
+ *     in proportion, and for itself: that is time of what it ran. Threads that wait for a lock
+ *     which their own program holds wait for what the holder does: that is the next link.
+ *  5. How sure: `certain` where the link has CHAIN_CERTAIN of the added time, no other cause has
+ *     half as much, and all links before are certain; `likely` from CHAIN_LIKELY on; else
+ *     `possible`. A cause that is guessed from what ran at the same time is `likely` at most.
+ *  6. A second cause with CHAIN_COUNTS of the added time or more is a link, too, and `likely` at
+ *     most.
+ */
+#ifndef SONDE_TOOLS_EXPLAIN_CHAIN_H
+#define SONDE_TOOLS_EXPLAIN_CHAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "schema/base/err.h"
+#include "schema/base/strbuf.h"
+#include "tools/explain/chain_measures.h"
+#include "tools/explain/chain_requests.h"
+#include "tools/explain/explain.h"
+
+#define CHAIN_LINKS    5
+#define CHAIN_GOES_ON  0.4
+#define CHAIN_COUNTS   0.15
+#define CHAIN_CERTAIN  0.6
+#define CHAIN_LIKELY   0.3
+#define CHAIN_FAILED_S 1.0 /* a failed request counts as added time, in seconds */
+
+enum chain_sure { CHAIN_IS_CERTAIN, CHAIN_IS_LIKELY, CHAIN_IS_POSSIBLE };
+
+struct chain_link {
+	const char *what; /* static: "slower", "failing", "restarted", "asked", "lock", ...,
+			     "unknown" */
+	char *who, *text, *command;
+	bool container;
+	double before, after;
+	const char *unit; /* static, of both: "seconds", "seconds each second", "share", "events" */
+	double share;     /* of the added time, 0 to 1; -1: not known */
+	enum chain_sure sure;
+};
+
+struct chain {
+	struct chain_link links[CHAIN_LINKS];
+	size_t n; /* 0: nothing was felt */
+	bool requests_known;
+	uint64_t answered;     /* requests of the selection in the window */
+	struct strbuf missing; /* families that could tell more: "net (...), offcpu (...)" */
+	struct strbuf others;  /* other services that were slower or failed more: "api, db" */
+};
+
+/* `x`: of the same two windows, with or without filters; NULL: nothing could be compared. `select`
+ * and `store` as in explain_make; hint_store: what commands must name, or NULL. Release in any
+ * case. */
+int chain_make(const char *store, struct selection *const narrow[2], const struct explain *x,
+	       const char *hint_store, struct chain *out, struct err *e);
+void chain_release(struct chain *c);
+const char *chain_sure_name(enum chain_sure sure); /* "certain", "likely", "possible" */
+
+#endif

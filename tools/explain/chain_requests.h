@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chain_requests: what was asked in two windows, by who, side, service and operation: how many
+ * requests, how many failed, how long they took, and the same by bucket, for tests against noise.
+ *
+ *   1. Who is a container, or outside of containers a command.
+ *   2. Streams and long polls (tools/requests/reqstream.h) are left out: their time says nothing.
+ *   3. The mean latency of an operation changed if that of its buckets did (Welch's test of their
+ *      logarithms, tools/diff/stats.h, p <= CHAIN_P), by CHAIN_RATIO and by CHAIN_LEAST_NS.
+ *   4. Its failures changed if their share did (exact test of two counts, p <= CHAIN_P), doubled,
+ *      and is CHAIN_FAILED or more, of CHAIN_FAILED_N failures or more.
+ */
+#ifndef SONDE_TOOLS_EXPLAIN_CHAIN_REQUESTS_H
+#define SONDE_TOOLS_EXPLAIN_CHAIN_REQUESTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/base/err.h"
+#include "schema/store/model/hist.h"
+#include "tools/select/select.h"
+
+#define CHAIN_P        0.01
+#define CHAIN_RATIO    1.4
+#define CHAIN_LEAST_NS 1000000
+#define CHAIN_FAILED   0.01
+#define CHAIN_FAILED_N 3
+#define CHAIN_STATUSES 6
+
+struct chain_bucket {
+	int64_t ts;
+	uint64_t answered, total_ns;
+};
+
+struct chain_status {
+	char *name;
+	uint64_t failed;
+};
+
+struct chain_count { /* of one window */
+	uint64_t n, failed, answered, total_ns;
+	uint64_t queue_ns; /* in the socket's buffer, before the server read them */
+	struct hist spread;
+	struct chain_bucket *buckets; /* in any order; several of one ts are added when tested */
+	size_t n_buckets, cap_buckets;
+};
+
+struct chain_op {
+	char *who;
+	bool container;      /* who is one; else a command */
+	bool server, wanted; /* wanted: of the selection */
+	char *protocol, *service, *operation;
+	struct chain_count w[2];                      /* DIFF_BEFORE, DIFF_AFTER */
+	struct chain_status statuses[CHAIN_STATUSES]; /* of failures in the window */
+	size_t n_statuses;
+};
+
+struct chain_requests {
+	struct chain_op *ops;
+	size_t n, cap;
+	bool known[2];     /* family l7 was recorded in that window */
+	double seconds[2]; /* of it with requests recorded */
+};
+
+/* `wide`: the whole host's selections of both windows; `narrow`: what `wanted` is of. Release in
+ * any case. */
+int chain_requests_read(struct selection *const wide[2], const struct selection *narrow,
+			struct chain_requests *out, struct err *e);
+void chain_requests_release(struct chain_requests *r);
+
+/* ns; 0: none was answered. */
+double chain_mean(const struct chain_count *c);
+/* What all its requests of the window took together more than as many took before, in seconds each
+ * second; an operation that was not asked before: all that they took, with `fresh`. */
+double chain_extra(const struct chain_requests *r, const struct chain_op *op, bool fresh);
+/* Rules 3 and 4. */
+bool chain_is_slower(const struct chain_op *op);
+bool chain_fails_more(const struct chain_op *op);
+
+#endif

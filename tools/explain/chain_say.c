@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chain_say: the links of a chain in words, each with its number before and in the window, and the
+ * command that shows more. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/mem.h"
+#include "schema/base/typed.h"
+#include "schema/base/units.h"
+#include "tools/explain/chain_walk.h"
+#include "tools/print/when.h"
+#include "tools/select/filter.h"
+#include "tools/waits/waitcells.h"
+
+#define OPERATION_COLUMNS 160
+
+/* ---- parts ---- */
+
+static void add_shown(struct strbuf *out, const char *before, const char *name)
+{
+	if (!name || !*name)
+		return;
+	strbuf_addstr(out, before);
+	strbuf_addshown(out, name, strlen(name));
+}
+
+static void add_who(struct strbuf *out, const char *name)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	waitcell_addname(&text, name);
+	add_shown(out, "", strbuf_str(&text));
+}
+
+static void add_operation(struct strbuf *out, const char *operation)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	term_add_middle(&text, operation, OPERATION_COLUMNS);
+	strbuf_addstr(out, strbuf_str(&text));
+}
+
+static void add_time(struct strbuf *out, double ns)
+{
+	char text[UNITS_MAX];
+
+	strbuf_addstr(out, units_ns((int64_t)ns, text, sizeof(text)));
+}
+
+static void add_share(struct strbuf *out, double part, double whole)
+{
+	char text[UNITS_MAX];
+
+	strbuf_addstr(out, units_share(part, whole, text, sizeof(text)));
+}
+
+static double per_second(const struct chain_requests *r, int w, double n)
+{
+	return r->seconds[w] > 0 ? n / r->seconds[w] : 0;
+}
+
+static void set_values(struct chain_link *l, double before, double after, const char *unit)
+{
+	l->before = before;
+	l->after = after;
+	l->unit = unit;
+}
+
+/* ": 2.4 s each second, before 0.1 s" */
+static void add_seconds(struct strbuf *out, const double s[2])
+{
+	strbuf_addf(out, "%.2f s each second, before %.2f s", s[1], s[0]);
+}
+
+static void add_range(struct strbuf *out, const char *prefix, const struct selection *sel)
+{
+	char from[40], to[40];
+
+	strbuf_addf(out, " --%sfrom %s --%sto %s", prefix,
+		    when_zoned(sel->from_ns, from, sizeof(from)), prefix,
+		    when_zoned(sel->to_ns, to, sizeof(to)));
+}
+
+/* "sonde VERB --container web MORE --from ... --to ..." */
+static void set_command(const struct chain_walk *w, struct chain_link *l, const char *verb,
+			const char *who, bool container, const char *more, bool both)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&out, "%s %s", typed_sonde(false), verb);
+	if (who && filter_can_say(who))
+		filter_option(container ? FILTER_CONTAINER : FILTER_COMM, who, &out);
+	strbuf_addf(&out, "%s%s", *more ? " " : "", more);
+	add_range(&out, "", w->m->wide[DIFF_AFTER]);
+	if (both)
+		add_range(&out, "vs-", w->m->wide[DIFF_BEFORE]);
+	if (w->hint_store) {
+		strbuf_addstr(&out, " --store ");
+		filter_word(w->hint_store, &out);
+	}
+	l->command = strbuf_take(&out);
+}
+
+/* ---- what is felt ---- */
+
+/* "2.55 s at the median and 3.1 s at p95; before 320 ms and 400 ms" */
+static void add_latencies(struct strbuf *out, const struct chain_op *op)
+{
+	const struct chain_count *before = &op->w[DIFF_BEFORE], *after = &op->w[DIFF_AFTER];
+
+	add_time(out, hist_quantile(&after->spread, 0.5));
+	strbuf_addstr(out, " (p95 ");
+	add_time(out, hist_quantile(&after->spread, 0.95));
+	strbuf_addstr(out, ")");
+	if (!before->answered) {
+		strbuf_addstr(out, "; it was not asked before");
+		return;
+	}
+	strbuf_addstr(out, ", before ");
+	add_time(out, hist_quantile(&before->spread, 0.5));
+	strbuf_addstr(out, " (p95 ");
+	add_time(out, hist_quantile(&before->spread, 0.95));
+	strbuf_addstr(out, ")");
+}
+
+static void add_failures(struct strbuf *out, const struct chain_op *op)
+{
+	const struct chain_count *before = &op->w[DIFF_BEFORE], *after = &op->w[DIFF_AFTER];
+	const struct chain_status *top = NULL;
+
+	for (size_t i = 0; i < op->n_statuses; i++)
+		if (!top || op->statuses[i].failed > top->failed)
+			top = &op->statuses[i];
+	strbuf_addf(out, "%llu of %llu failed", (unsigned long long)after->failed,
+		    (unsigned long long)after->n);
+	add_shown(out, " with ", top ? top->name : NULL);
+	strbuf_addstr(out, " (");
+	add_share(out, (double)after->failed, (double)after->n);
+	strbuf_addstr(out, ", before ");
+	add_share(out, (double)before->failed, before->n ? (double)before->n : 1);
+	strbuf_addstr(out, ")");
+}
+
+void chain_say_felt(const struct chain_walk *w, struct chain_link *l, const struct chain_op *op,
+		    bool slower, bool fails)
+{
+	const struct chain_count *before = &op->w[DIFF_BEFORE], *after = &op->w[DIFF_AFTER];
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	slower = slower && (!fails || chain_is_slower(op));
+	fails = fails && chain_fails_more(op);
+	strbuf_addstr(&out, op->server ? "" : "what ");
+	add_who(&out, op->who);
+	strbuf_addstr(&out, op->server ? " answered " : " asked, ");
+	add_operation(&out, op->operation);
+	if (slower) {
+		strbuf_addstr(&out, op->server ? " in " : ", took ");
+		add_latencies(&out, op);
+		strbuf_addf(&out, ", %llu requests", (unsigned long long)after->n);
+	}
+	if (fails) {
+		strbuf_addstr(&out, slower ? "; " : ": ");
+		add_failures(&out, op);
+	}
+	if (slower)
+		set_values(l, chain_mean(before) / 1e9, chain_mean(after) / 1e9, "seconds");
+	else
+		set_values(l, before->n ? (double)before->failed / (double)before->n : 0,
+			   after->n ? (double)after->failed / (double)after->n : 0, "share");
+	l->text = strbuf_take(&out);
+	set_command(w, l, "requests", op->who, op->container, slower ? "--slowest" : "--failed",
+		    false);
+}
+
+/* ---- what it asked ---- */
+
+void chain_say_asked(const struct chain_walk *w, struct chain_link *l,
+		     const struct chain_asked *asked, const struct chain_op *server)
+{
+	const struct chain_op *op = asked->op;
+	const struct chain_count *before = &op->w[DIFF_BEFORE], *after = &op->w[DIFF_AFTER];
+	const bool names = !strcmp(op->protocol, "dns");
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&out, names ? "it waited for the resolving of names by " : "it waited for ");
+	if (server)
+		add_who(&out, server->who);
+	else
+		add_shown(&out, "", op->service);
+	strbuf_addstr(&out, ": ");
+	add_operation(&out, op->operation);
+	strbuf_addstr(&out, " ");
+	if (asked->failed > 0 && chain_fails_more(op)) {
+		add_failures(&out, op);
+		if (after->answered)
+			strbuf_addstr(&out, "; it took ");
+	} else if (after->answered) {
+		strbuf_addstr(&out, "took ");
+	}
+	if (after->answered)
+		add_latencies(&out, op);
+	else if (!after->failed)
+		strbuf_addstr(&out, "without an answer");
+	strbuf_addf(&out, ", %.1f times a second, before %.1f",
+		    per_second(w->r, DIFF_AFTER, (double)after->n),
+		    per_second(w->r, DIFF_BEFORE, (double)before->n));
+	set_values(l, chain_mean(before) / 1e9, chain_mean(after) / 1e9, "seconds");
+	l->text = strbuf_take(&out);
+	set_command(w, l, "requests", op->who, op->container, "--side client", false);
+}
+
+/* ---- between the two ---- */
+
+static const char *say_network(struct strbuf *out, struct chain_link *l, const struct chain_flow *f)
+{
+	const double n = f->segments[DIFF_AFTER], n_before = f->segments[DIFF_BEFORE];
+
+	strbuf_addstr(out, "packets were lost between them: ");
+	add_share(out, f->retrans[DIFF_AFTER], n > 0 ? n : 1);
+	strbuf_addstr(out, " of the segments were sent again (");
+	strbuf_addf(out, "%.0f), before ", f->retrans[DIFF_AFTER]);
+	add_share(out, f->retrans[DIFF_BEFORE], n_before > 0 ? n_before : 1);
+	set_values(l, n_before > 0 ? f->retrans[DIFF_BEFORE] / n_before : 0,
+		   n > 0 ? f->retrans[DIFF_AFTER] / n : 0, "share");
+	return "network";
+}
+
+static const char *say_refused(struct strbuf *out, struct chain_link *l, const struct chain_flow *f)
+{
+	const double failed = f->refused[1] + f->failed[1], before = f->refused[0] + f->failed[0];
+
+	strbuf_addf(
+		out,
+		"%.0f of %.0f connections were not opened (%.0f refused, %.0f without an answer), before %.0f",
+		failed, f->attempts[1], f->refused[1], f->failed[1], before);
+	set_values(l, before, failed, "events");
+	return "refused";
+}
+
+void chain_say_refused(const struct chain_walk *w, struct chain_link *l,
+		       const struct chain_at *from, const struct chain_flow *f)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&out, "of the connections to ");
+	add_who(&out, strcmp(l->who, from->who) ? l->who : f->service);
+	strbuf_addstr(&out, " ");
+	say_refused(&out, l, f);
+	l->text = strbuf_take(&out);
+	set_command(w, l, "net", from->who, from->container, "--failed", false);
+}
+
+static const char *say_far(struct strbuf *out, struct chain_link *l, const struct chain_flow *f)
+{
+	const double rtt[2] = {f->rtt_n[0] > 0 ? f->rtt_us[0] / f->rtt_n[0] : 0,
+			       f->rtt_n[1] > 0 ? f->rtt_us[1] / f->rtt_n[1] : 0};
+
+	strbuf_addstr(out, "packets took longer between them: a round trip ");
+	add_time(out, rtt[1] * 1000);
+	strbuf_addstr(out, ", before ");
+	add_time(out, rtt[0] * 1000);
+	set_values(l, rtt[0] / 1e6, rtt[1] / 1e6, "seconds");
+	return "network";
+}
+
+static const char *say_queue(struct strbuf *out, struct chain_link *l, const struct chain_op *s)
+{
+	const double queue[2] = {s->w[0].n ? (double)s->w[0].queue_ns / (double)s->w[0].n : 0,
+				 s->w[1].n ? (double)s->w[1].queue_ns / (double)s->w[1].n : 0};
+
+	strbuf_addstr(out, "the requests lay in the queue of ");
+	add_who(out, s->who);
+	strbuf_addstr(out, " until it read them: ");
+	add_time(out, queue[1]);
+	strbuf_addstr(out, " each, before ");
+	add_time(out, queue[0]);
+	set_values(l, queue[0] / 1e9, queue[1] / 1e9, "seconds");
+	return "queue";
+}
+
+static bool loses_more(const struct chain_flow *f)
+{
+	const double share[2] = {f->segments[0] > 0 ? f->retrans[0] / f->segments[0] : 0,
+				 f->segments[1] > 0 ? f->retrans[1] / f->segments[1] : 0};
+
+	return f->retrans[1] >= 3 && share[1] >= 0.002 && share[1] >= 2 * share[0];
+}
+
+/* At least a fourth of the mean added time of a request. */
+static bool is_farther(const struct chain_flow *f, const struct chain_op *op)
+{
+	const double more = chain_mean(&op->w[1]) - chain_mean(&op->w[0]);
+
+	return more > CHAIN_LEAST_NS / 2 && f->rtt_n[0] > 0 && f->rtt_n[1] > 0 &&
+	       (f->rtt_us[1] / f->rtt_n[1] - f->rtt_us[0] / f->rtt_n[0]) * 1000 >= more / 4;
+}
+
+static double queue_more(const struct chain_walk *w, const struct chain_op *server)
+{
+	return (per_second(w->r, 1, (double)server->w[1].queue_ns) -
+		per_second(w->r, 0, (double)server->w[0].queue_ns)) /
+	       1e9;
+}
+
+const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
+			      const struct chain_at *from, const struct chain_asked *asked,
+			      const struct chain_op *server)
+{
+	const struct chain_op *op = asked->op;
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	struct chain_flow f;
+	const bool flows = chain_flow_of(w->m, from->who, from->container, op->service, &f);
+	const char *what = "unknown";
+
+	if (flows && loses_more(&f)) {
+		what = say_network(&out, l, &f);
+	} else if (flows && f.refused[1] + f.failed[1] >= 3 &&
+		   f.refused[1] + f.failed[1] > 2 * (f.refused[0] + f.failed[0])) {
+		strbuf_addstr(&out, "of the connections between them ");
+		what = say_refused(&out, l, &f);
+	} else if (flows && is_farther(&f, op)) {
+		what = say_far(&out, l, &f);
+	} else if (server && queue_more(w, server) >= asked->extra / 3) {
+		what = say_queue(&out, l, server);
+	} else if (server) {
+		add_who(&out, server->who);
+		strbuf_addstr(
+			&out,
+			" itself did not take so long: the rest is between the two, and is not recorded");
+	} else {
+		strbuf_addstr(&out, "what its server did then is not recorded on this host");
+	}
+	l->text = strbuf_take(&out);
+	if (!strcmp(what, "queue"))
+		set_command(w, l, "requests", server->who, server->container, "--side server",
+			    false);
+	else
+		set_command(w, l, "net", from->who, from->container,
+			    strcmp(what, "network") ? "--failed" : "--retrans", false);
+	return what;
+}
+
+/* ---- causes ---- */
+
+static void add_place(struct strbuf *out, const struct chain_measure *m)
+{
+	add_shown(out, ", in ", m->function);
+	add_shown(out, ", on ", m->object);
+	add_shown(out, " of ", m->peer);
+}
+
+static void say_lock(const struct chain_walk *w, const struct chain_link *l, struct strbuf *out,
+		     const struct chain_measure *m)
+{
+	struct chain_other by;
+
+	add_who(out, l->who);
+	strbuf_addstr(out, " waited for locks: ");
+	add_seconds(out, m->s);
+	add_place(out, m);
+	chain_waker(w->m, l->who, l->container, "lock", &by);
+	if (!by.name)
+		return;
+	strbuf_addstr(out, "; held mostly by ");
+	add_who(out, by.name);
+	if (m->by_tid)
+		strbuf_addf(out, " %u", m->by_tid);
+	add_shown(out, ", which let go in ", by.function);
+}
+
+static void say_ready(const struct chain_walk *w, struct chain_link *l, struct strbuf *out,
+		      const struct chain_measure *m)
+{
+	struct chain_other by;
+	bool guessed;
+
+	add_who(out, l->who);
+	strbuf_addstr(out, " was ready and had no CPU: ");
+	add_seconds(out, m->s);
+	chain_neighbour(w->m, l->who, l->container, &by, &guessed);
+	if (!by.name || by.v[1] - by.v[0] < (m->s[1] - m->s[0]) / 2)
+		l->sure = l->sure == CHAIN_IS_CERTAIN ? CHAIN_IS_LIKELY : l->sure;
+	if (!by.name || (!guessed && by.v[1] - by.v[0] < (m->s[1] - m->s[0]) / 4))
+		return;
+	strbuf_addstr(out,
+		      guessed ? "; more CPU time than before had " : "; the CPU was taken by ");
+	add_who(out, by.name);
+	strbuf_addf(out,
+		    guessed ? " (%.2f cores, before %.2f)" : " (%.2f s each second, before %.2f s)",
+		    by.v[1], by.v[0]);
+	if (guessed && l->sure == CHAIN_IS_CERTAIN)
+		l->sure = CHAIN_IS_LIKELY;
+}
+
+static void say_quota(const struct chain_walk *w, const struct chain_link *l, struct strbuf *out,
+		      const struct chain_measure *m)
+{
+	const struct chain_use *u = chain_use_of(w->m, l->who, l->container);
+
+	strbuf_addstr(out, "the CPU quota of ");
+	add_who(out, l->who);
+	strbuf_addstr(out, " held it back: ");
+	add_seconds(out, m->s);
+	if (u && u->periods[DIFF_AFTER] > 0)
+		strbuf_addf(out, ", in %.0f of %.0f periods", u->throttled[DIFF_AFTER],
+			    u->periods[DIFF_AFTER]);
+}
+
+static void say_cpu(const struct chain_link *l, struct strbuf *out, const struct chain_measure *m,
+		    bool collector)
+{
+	add_who(out, l->who);
+	strbuf_addf(out, "%s %.2f s each second, before %.2f s",
+		    collector ? " collected garbage:" : " ran longer:", m->s[1], m->s[0]);
+	if (!m->function)
+		return;
+	add_shown(out, "; mostly in the function ", m->function);
+	add_shown(out, " of ", m->module);
+	strbuf_addf(out, " (%.2f, before %.2f)", m->of_function[1], m->of_function[0]);
+}
+
+static void say_disk(const struct chain_walk *w, const struct chain_link *l, struct strbuf *out,
+		     const struct chain_measure *m)
+{
+	struct chain_other by;
+	char before[UNITS_MAX], after[UNITS_MAX];
+
+	add_who(out, l->who);
+	strbuf_addstr(out, " waited for the disk: ");
+	add_seconds(out, m->s);
+	add_place(out, m);
+	chain_reader(w->m, l->who, l->container, &by);
+	if (!by.name || by.v[1] - by.v[0] < 1 << 20)
+		return;
+	strbuf_addstr(out, "; most more was read and written by ");
+	add_who(out, by.name);
+	strbuf_addf(out, " (%s/s, before %s/s)",
+		    units_bytes((uint64_t)by.v[1], after, sizeof(after)),
+		    units_bytes((uint64_t)by.v[0], before, sizeof(before)));
+}
+
+static void say_memory(const struct chain_walk *w, const struct chain_link *l, struct strbuf *out,
+		       const struct chain_measure *m)
+{
+	const struct chain_use *u = chain_use_of(w->m, l->who, l->container);
+	char mem[UNITS_MAX], limit[UNITS_MAX];
+
+	add_who(out, l->who);
+	strbuf_addstr(out, " waited for memory: ");
+	add_seconds(out, m->s);
+	if (u && u->mem_limit > 0)
+		strbuf_addf(out, "; it had %s of the %s that its limit allows",
+			    units_bytes((uint64_t)u->mem, mem, sizeof(mem)),
+			    units_bytes((uint64_t)u->mem_limit, limit, sizeof(limit)));
+	if (u && u->met_limit[1] > u->met_limit[0])
+		strbuf_addf(out, ", and met that %.0f times", u->met_limit[1]);
+	else if (w->m->swapped[1] > 2 * w->m->swapped[0] + 100)
+		strbuf_addf(out, "; the host swapped %.0f pages, before %.0f", w->m->swapped[1],
+			    w->m->swapped[0]);
+}
+
+static void say_wait(const struct chain_link *l, struct strbuf *out, const struct chain_measure *m,
+		     enum chain_what what)
+{
+	static const char *const words[CHAIN_WHATS] = {[CHAIN_NETWORK] =
+							       " waited for the network: ",
+						       [CHAIN_PIPE] = " waited for a pipe: ",
+						       [CHAIN_FAULT] = " waited in page faults: ",
+						       [CHAIN_SLEEP] = " slept: ",
+						       [CHAIN_CHILD] = " waited for a child: "};
+
+	add_who(out, l->who);
+	strbuf_addstr(out, words[what]);
+	add_seconds(out, m->s);
+	add_place(out, m);
+}
+
+static void set_cause_command(const struct chain_walk *w, struct chain_link *l,
+			      enum chain_what what)
+{
+	switch (what) {
+	case CHAIN_READY:
+		set_command(w, l, "waits --neighbours", l->who, l->container, "", false);
+		break;
+	case CHAIN_CPU:
+	case CHAIN_GC:
+		set_command(w, l, "diff", l->who, l->container, "", true);
+		break;
+	case CHAIN_QUOTA:
+		set_command(w, l, "containers", l->who, l->container, "--sort throttled", false);
+		break;
+	case CHAIN_RECLAIM:
+		set_command(w, l, "timeline --of mem", l->who, l->container, "", false);
+		break;
+	default:
+		set_command(w, l, "waits", l->who, l->container, "", false);
+	}
+}
+
+void chain_say_cause(const struct chain_walk *w, struct chain_link *l, const struct chain_cause *c)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	set_values(l, c->m.s[0], c->m.s[1], "seconds each second");
+	switch (c->what) {
+	case CHAIN_LOCK:
+		say_lock(w, l, &out, &c->m);
+		break;
+	case CHAIN_READY:
+		say_ready(w, l, &out, &c->m);
+		break;
+	case CHAIN_QUOTA:
+		say_quota(w, l, &out, &c->m);
+		break;
+	case CHAIN_CPU:
+	case CHAIN_GC:
+		say_cpu(l, &out, &c->m, c->what == CHAIN_GC);
+		break;
+	case CHAIN_DISK:
+		say_disk(w, l, &out, &c->m);
+		break;
+	case CHAIN_RECLAIM:
+		say_memory(w, l, &out, &c->m);
+		break;
+	default:
+		say_wait(l, &out, &c->m, c->what);
+	}
+	l->text = strbuf_take(&out);
+	set_cause_command(w, l, c->what);
+}
+
+void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
+			const struct incident_container *c)
+{
+	const struct incident_container *before =
+		incidents_named(&w->x->incidents[DIFF_BEFORE], c->name);
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	char at[32];
+	const struct incident_count *n = c->oom.n ? &c->oom : incident_restarts(c);
+	const uint64_t n_before = !before  ? 0 :
+				  c->oom.n ? before->oom.n :
+					     incident_restarts(before)->n;
+
+	incidents_say(c, &out);
+	strbuf_addf(&out, ", first at %s; before %llu times",
+		    when_local(n->first_ns, w->m->wide[DIFF_AFTER]->to_ns, at, sizeof(at)),
+		    (unsigned long long)n_before);
+	set_values(l, (double)n_before, (double)n->n, "events");
+	l->text = strbuf_take(&out);
+	set_command(w, l, c->oom.n ? "oom" : "events", c->name, true, "", false);
+}
+
+void chain_say_unknown(const struct chain_walk *w, struct chain_link *l)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&out, "what ");
+	add_who(&out, l->who);
+	strbuf_addstr(
+		&out,
+		" did longer is not to be seen: nothing that was recorded of it changed by as much");
+	l->text = strbuf_take(&out);
+	set_command(w, l, "waits", l->who, l->container, "", false);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chain_walk: what the walk and its sentences share (chain.h). */
+#ifndef SONDE_TOOLS_EXPLAIN_CHAIN_WALK_H
+#define SONDE_TOOLS_EXPLAIN_CHAIN_WALK_H
+
+#include "tools/explain/chain.h"
+
+struct chain_walk {
+	struct chain *out;
+	const struct chain_requests *r;
+	struct chain_measures *m;
+	const struct explain *x; /* of the whole host; NULL */
+	const char *hint_store;
+	enum chain_sure sure; /* of the links so far */
+};
+
+struct chain_at { /* where the walk is */
+	const char *who;
+	bool container;
+	double extra; /* added time, seconds each second */
+};
+
+/* What one asked of one service. */
+struct chain_asked {
+	const struct chain_op *op; /* that took the most added time */
+	double extra;              /* of all operations, with failures as CHAIN_FAILED_S each */
+	double failed;             /* more failures each second than before */
+	uint64_t n;                /* requests in the window */
+};
+
+struct chain_cause {
+	enum chain_what what;
+	double extra;
+	struct chain_measure m;
+};
+
+/* The link with `what` is added; NULL: there is no room. Its text and command are then made by one
+ * of the functions below. */
+struct chain_link *chain_link_add(struct chain_walk *w, const char *what, const struct chain_at *at,
+				  double share, enum chain_sure sure);
+
+void chain_say_felt(const struct chain_walk *w, struct chain_link *l, const struct chain_op *op,
+		    bool slower, bool fails);
+void chain_say_asked(const struct chain_walk *w, struct chain_link *l,
+		     const struct chain_asked *asked, const struct chain_op *server);
+void chain_say_cause(const struct chain_walk *w, struct chain_link *l, const struct chain_cause *c);
+/* The time is between client and server: lost packets, refused connections, the server's queue;
+ * what the link is called then. */
+const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
+			      const struct chain_at *from, const struct chain_asked *asked,
+			      const struct chain_op *server);
+/* Connections of `from` that were not opened. */
+void chain_say_refused(const struct chain_walk *w, struct chain_link *l,
+		       const struct chain_at *from, const struct chain_flow *f);
+void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
+			const struct incident_container *c);
+void chain_say_unknown(const struct chain_walk *w, struct chain_link *l);
+
+#endif

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/overview/overview.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/array.h"
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/mem.h"
+#include "tools/fold/fold.h"
+#include "tools/processes/process_usage.h"
+#include "tools/record/recorder.h"
+#include "tools/requests/reqstream.h"
+#include "tools/select/askrows.h"
+#include "tools/timeline/incidents.h"
+
+#define RANGE_NS (900ll * NSEC_PER_SEC)
+
+const char *const OVERVIEW_FAMILY_NAMES[OVERVIEW_FAMILIES] = {"cpu", "offcpu", "host", "net", "l7"};
+
+static const char FAMILIES_SQL[] =
+	"SELECT family, max(?1 * 1000000000, min(from_ns)), min((?2 + 1) * 1000000000, max(to_ns)) FROM run"
+	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 GROUP BY 1";
+static const char HOST[] =
+	"SELECT sum(user_us + system_us + coalesce(nice_us, 0) + coalesce(irq_us, 0) + coalesce(softirq_us, 0)) / 1e6 / sum(seconds), max(cpus), max(ts), load1_m / 1000.0,"
+	" sum(psi_cpu_us) / 1e6 / sum(seconds), sum(psi_mem_us) / 1e6 / sum(seconds), sum(psi_io_us) / 1e6 / sum(seconds),"
+	" mem_total, mem_total - mem_available, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)) / sum(seconds) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
+static const char DISKS[] =
+	"SELECT disk, sum(busy_us) / 1e6 / max(1, ?2 - ?1 + 1) FROM disk_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
+
+/* ---- the two windows ---- */
+
+static int windows(const char *store, const struct select_args *select, struct selection *out[2],
+		   struct err *e)
+{
+	struct select_args args = *select;
+	char from[48], to[48];
+	int64_t length;
+	int rc = select_new(&args, store, NULL, 0, true, &out[OVERVIEW_NOW], e);
+
+	if (rc)
+		return rc;
+	length = out[OVERVIEW_NOW]->to_ns - out[OVERVIEW_NOW]->from_ns;
+	length = length > 0 ? length : RANGE_NS;
+	snprintf(from, sizeof(from), "%lld.%09lld",
+		 (long long)((out[OVERVIEW_NOW]->from_ns - length) / NSEC_PER_SEC),
+		 (long long)((out[OVERVIEW_NOW]->from_ns - length) % NSEC_PER_SEC));
+	snprintf(to, sizeof(to), "%lld.%09lld",
+		 (long long)(out[OVERVIEW_NOW]->from_ns / NSEC_PER_SEC),
+		 (long long)(out[OVERVIEW_NOW]->from_ns % NSEC_PER_SEC));
+	args.last_ns = 0;
+	args.at = args.rec = NULL;
+	args.from = from;
+	args.to = to;
+	return select_new(&args, store, NULL, 0, true, &out[OVERVIEW_BEFORE], e);
+}
+
+/* ---- the host ---- */
+
+struct reading {
+	struct overview *o;
+	int w;
+	int64_t from_ns[OVERVIEW_FAMILIES], to_ns[OVERVIEW_FAMILIES], at;
+};
+
+static void take_family(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const int64_t from = sqlite3_column_int64(st, 1), to = sqlite3_column_int64(st, 2);
+
+	r->o->any = r->o->any || r->w == OVERVIEW_NOW;
+	for (int f = 0; f < OVERVIEW_FAMILIES; f++) {
+		if (strcmp(OVERVIEW_FAMILY_NAMES[f], askrows_text(st, 0)) != 0)
+			continue;
+		r->from_ns[f] = !r->from_ns[f] || from < r->from_ns[f] ? from : r->from_ns[f];
+		r->to_ns[f] = to > r->to_ns[f] ? to : r->to_ns[f];
+		r->o->known[r->w][f] = true;
+		r->o->seconds[r->w][f] = (double)(r->to_ns[f] - r->from_ns[f]) / NSEC_PER_SEC;
+	}
+}
+
+static double number(sqlite3_stmt *st, int column)
+{
+	return sqlite3_column_type(st, column) == SQLITE_NULL ? -1 :
+								sqlite3_column_double(st, column);
+}
+
+/* Of several segments the newest one that has rows. */
+static void take_host(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct overview_host *h = &r->o->host;
+	const int64_t at = sqlite3_column_int64(st, 2);
+
+	if (sqlite3_column_type(st, 0) == SQLITE_NULL || at < r->at)
+		return;
+	r->at = at;
+	h->cores[r->w] = number(st, 0);
+	h->cpus = number(st, 1);
+	h->load[r->w] = number(st, 3);
+	h->waited_cpu[r->w] = number(st, 4);
+	h->waited_mem[r->w] = number(st, 5);
+	h->waited_io[r->w] = number(st, 6);
+	h->mem_total = number(st, 7);
+	h->mem_used[r->w] = number(st, 8);
+	h->swapped[r->w] = number(st, 9);
+}
+
+static void take_disk(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct overview_host *h = &r->o->host;
+	const char *name = askrows_text(st, 0);
+	const double busy = number(st, 1);
+
+	if (r->w == OVERVIEW_NOW && busy > h->disk_busy[OVERVIEW_NOW]) {
+		h->disk_busy[OVERVIEW_NOW] = busy;
+		snprintf(h->disk, sizeof(h->disk), "%s", name);
+	} else if (r->w == OVERVIEW_BEFORE && !strcmp(h->disk, name)) {
+		h->disk_busy[OVERVIEW_BEFORE] = busy;
+	}
+}
+
+static int host_read(struct overview *o, struct err *e)
+{
+	struct reading r = {.o = o};
+	const struct askrows_part parts[] = {
+		{FAMILIES_SQL, take_family, &r}, {HOST, take_host, &r}, {DISKS, take_disk, &r}};
+	struct overview_host *h = &o->host;
+	int rc = 0;
+
+	*h = (struct overview_host){.mem_total = -1, .cpus = -1};
+	for (int w = 0; w < 2; w++)
+		h->cores[w] = h->load[w] = h->waited_cpu[w] = h->waited_mem[w] = h->waited_io[w] =
+			h->mem_used[w] = h->swapped[w] = h->disk_busy[w] = -1;
+	for (r.w = OVERVIEW_NOW; r.w >= OVERVIEW_BEFORE && !rc; r.w--) {
+		memset(r.from_ns, 0, sizeof(r.from_ns));
+		memset(r.to_ns, 0, sizeof(r.to_ns));
+		r.at = 0;
+		rc = askrows_each(o->sel[r.w], NULL, parts, ARRAY_SIZE(parts), e);
+	}
+	return rc;
+}
+
+/* ---- rows ---- */
+
+static struct overview_row *row_named(struct overview *o, const char *name, bool container)
+{
+	for (size_t i = 0; i < o->n; i++)
+		if (o->rows[i].container == container && !strcmp(o->rows[i].name, name))
+			return &o->rows[i];
+	mem_grow(o->rows, o->n, o->cap);
+	o->rows[o->n] = (struct overview_row){.name = mem_strdup(name), .container = container};
+	return &o->rows[o->n++];
+}
+
+static void use_add(struct overview *o, int w, const char *name, bool container,
+		    const struct process_usage_row *u)
+{
+	const double seconds = o->seconds[w][OVERVIEW_HOST];
+	struct overview_row *r = row_named(o, name, container);
+
+	if (seconds <= 0)
+		return;
+	r->has_cpu = true;
+	r->has_mem = r->has_mem || u->has_mem;
+	r->has_io = r->has_io || u->has_io;
+	r->has_net = r->has_net || u->has_net;
+	r->cpu[w] += (double)u->cpu_us / 1e6 / seconds;
+	r->mem[w] += (double)u->held;
+	r->io[w] += (double)(u->read_bytes + u->write_bytes) / seconds;
+	r->net[w] += (double)(u->rx_bytes + u->tx_bytes) / seconds;
+}
+
+static int used_read(struct overview *o, int w, struct err *e)
+{
+	struct process_usage used;
+	int rc = process_usage_containers(o->sel[w], &used, e);
+
+	for (size_t i = 0; !rc && i < used.n; i++)
+		use_add(o, w, used.rows[i].name, true, &used.rows[i]);
+	process_usage_release(&used);
+	if (rc)
+		return rc;
+	rc = process_usage_processes(o->sel[w], &used, e);
+	for (size_t i = 0; !rc && i < used.n; i++)
+		if (!*used.rows[i].who.container && !used.rows[i].who.self)
+			use_add(o, w, used.rows[i].who.comm, false, &used.rows[i]);
+	process_usage_release(&used);
+	return rc;
+}
+
+/* Where family host recorded nothing: CPU time from samples. */
+static int sampled_read(struct overview *o, int w, struct err *e)
+{
+	const struct fold_opts opts = {.kind = STORE_KIND_CPU, .group = FOLD_BY_WHO};
+	struct fold *f = NULL;
+	int rc = fold_make(o->sel[w], &opts, &f, e);
+
+	if (rc)
+		return rc == -ENODATA ? 0 : rc;
+	for (size_t i = 1; i < f->n_nodes; i++) {
+		const struct fold_frame *frame = &f->frames[f->nodes[i].frame];
+		struct overview_row *r;
+
+		if (f->nodes[i].parent || frame->origin != FOLD_GROUP ||
+		    o->seconds[w][OVERVIEW_CPU] <= 0)
+			continue;
+		r = row_named(o, frame->name, !strcmp(frame->module, FOLD_CONTAINER));
+		r->has_cpu = true;
+		r->cpu[w] +=
+			(double)f->nodes[i].total_ns / NSEC_PER_SEC / o->seconds[w][OVERVIEW_CPU];
+	}
+	fold_free(f);
+	return 0;
+}
+
+static int happened_read(struct overview *o, int w, struct err *e)
+{
+	struct incidents x;
+	int rc = incidents_read(o->sel[w], &x, e);
+
+	for (size_t i = 0; !rc && i < x.n; i++) {
+		const struct incident_container *c = &x.rows[i];
+		struct overview_row *r;
+
+		if (!incident_restarts(c)->n && !c->oom.n)
+			continue;
+		r = row_named(o, c->name, true);
+		r->restarts[w] = incident_restarts(c)->n;
+		r->oom[w] = c->oom.n;
+	}
+	if (!rc)
+		incidents_release(&x);
+	return rc;
+}
+
+static int answered_read(struct overview *o, int w, struct err *e)
+{
+	struct reqrows x;
+	int rc = reqrows_read(o->sel[w], REQROWS_BY_END, "server", false, &x, e);
+
+	for (size_t i = 0; !rc && i < x.n; i++) {
+		const struct reqrows_row *q = &x.rows[i];
+		struct overview_row *r;
+
+		if (q->self || (!*q->container && !*q->comm))
+			continue;
+		r = row_named(o, *q->container ? q->container : q->comm, *q->container);
+		r->requests[w] += (double)q->requests;
+		r->failed[w] += (double)q->errors;
+	}
+	reqrows_release(&x);
+	return rc;
+}
+
+static double positive(double v)
+{
+	return v > 0 ? v : 0;
+}
+
+static void score(struct overview *o, struct overview_row *r)
+{
+	const double cpus = o->host.cpus > 0 ? o->host.cpus : 1;
+	const double memory = o->host.mem_total > 0 ? o->host.mem_total : 8e9;
+
+	r->score = r->cpu[OVERVIEW_NOW] / cpus + r->mem[OVERVIEW_NOW] / memory +
+		   (r->io[OVERVIEW_NOW] + r->net[OVERVIEW_NOW]) / 50e6;
+	r->score += positive(r->cpu[OVERVIEW_NOW] - r->cpu[OVERVIEW_BEFORE]) / cpus;
+	r->score += 2.0 * (double)(r->oom[OVERVIEW_NOW] > 0) +
+		    (double)(r->restarts[OVERVIEW_NOW] > 0) +
+		    (double)(r->failed[OVERVIEW_NOW] > 0) / 2 + (r->container ? 0.02 : 0);
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct overview_row *x = a, *y = b;
+
+	if (x->score != y->score)
+		return x->score < y->score ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static int rows_read(struct overview *o, struct err *e)
+{
+	int rc = 0;
+
+	for (int w = OVERVIEW_NOW; w >= OVERVIEW_BEFORE && !rc; w--) {
+		if (o->known[w][OVERVIEW_HOST])
+			rc = used_read(o, w, e);
+		else if (o->known[w][OVERVIEW_CPU])
+			rc = sampled_read(o, w, e);
+		if (!rc)
+			rc = happened_read(o, w, e);
+		if (!rc)
+			rc = answered_read(o, w, e);
+	}
+	for (size_t i = 0; i < o->n; i++)
+		score(o, &o->rows[i]);
+	if (o->n)
+		qsort(o->rows, o->n, sizeof(*o->rows), by_score);
+	return rc;
+}
+
+/* ---- checks, requests ---- */
+
+static int checks_read(struct overview *o, const char *store, struct err *e)
+{
+	struct checkfiles files;
+	int rc = checkfiles_read(NULL, &files, e);
+
+	if (rc)
+		return rc;
+	rc = checks_run_now(store, &files, o->sel[OVERVIEW_NOW]->to_ns / NSEC_PER_SEC / 10 * 10,
+			    &o->checks, e);
+	if (rc)
+		checkfiles_release(&files);
+	else
+		o->files = files;
+	return rc;
+}
+
+static int ops_read(struct overview *o, struct err *e)
+{
+	const char *side = "server";
+	int rc = reqrows_read(o->sel[OVERVIEW_NOW], REQROWS_BY_OPERATION, side, false,
+			      &o->ops[OVERVIEW_NOW], e);
+
+	if (!rc && !o->ops[OVERVIEW_NOW].n) {
+		reqrows_release(&o->ops[OVERVIEW_NOW]);
+		side = "client";
+		rc = reqrows_read(o->sel[OVERVIEW_NOW], REQROWS_BY_OPERATION, side, false,
+				  &o->ops[OVERVIEW_NOW], e);
+	}
+	if (!rc)
+		rc = reqrows_read(o->sel[OVERVIEW_BEFORE], REQROWS_BY_OPERATION, side, false,
+				  &o->ops[OVERVIEW_BEFORE], e);
+	return rc;
+}
+
+static bool is_live(const char *store)
+{
+	struct select_recording *all = NULL;
+	size_t n = 0;
+	bool live = false;
+
+	if (select_recordings(store, &all, &n, NULL))
+		return false;
+	for (size_t i = 0; i < n && !live; i++)
+		live = recorder_is_live(&all[i]);
+	select_recordings_free(all, n);
+	return live;
+}
+
+int overview_read(const char *store, const struct select_args *select, struct overview *out,
+		  struct err *e)
+{
+	int rc;
+
+	*out = (struct overview){0};
+	rc = windows(store, select, out->sel, e);
+	if (!rc)
+		rc = host_read(out, e);
+	if (!rc && !out->any)
+		rc = select_nothing(out->sel[OVERVIEW_NOW], NULL, NULL, "nothing was recorded",
+				    "sonde status", e);
+	if (!rc)
+		rc = rows_read(out, e);
+	if (!rc)
+		rc = checks_read(out, store, e);
+	if (!rc)
+		rc = ops_read(out, e);
+	if (!rc)
+		rc = reqrunning_at(select, store, NULL, 0, out->sel[OVERVIEW_NOW]->to_ns,
+				   &out->running, e);
+	out->ended = rc || !is_live(store);
+	return rc;
+}
+
+void overview_release(struct overview *o)
+{
+	for (size_t i = 0; i < o->n; i++)
+		free(o->rows[i].name);
+	free(o->rows);
+	check_results_release(&o->checks);
+	checkfiles_release(&o->files);
+	for (int w = 0; w < 2; w++) {
+		reqrows_release(&o->ops[w]);
+		select_free(o->sel[w]);
+	}
+	reqrunning_release(&o->running);
+	*o = (struct overview){0};
+}
+
+/* ---- operations ---- */
+
+static bool is_stream(const struct reqrows_row *r)
+{
+	const struct reqsingle s = {
+		.protocol = r->protocol,
+		.service = r->service,
+		.operation = r->operation,
+		.status = r->status,
+		.result = (char[]){""},
+		.first_us = r->first.n ? (int64_t)(r->first.total_ns / r->first.n / 1000) : -1,
+		.total_us = r->answered ? (int64_t)(r->total_ns / r->answered / 1000) : -1};
+
+	return r->self || reqstream_is(&s);
+}
+
+static const struct reqrows_row *before_of(const struct overview *o, const struct reqrows_row *r)
+{
+	const struct reqrows *all = &o->ops[OVERVIEW_BEFORE];
+
+	for (size_t i = 0; i < all->n; i++)
+		if (!strcmp(all->rows[i].operation, r->operation) &&
+		    !strcmp(all->rows[i].service, r->service) &&
+		    !strcmp(all->rows[i].protocol, r->protocol))
+			return &all->rows[i];
+	return NULL;
+}
+
+static double mean(const struct reqrows_row *r)
+{
+	return r && r->answered ? (double)r->total_ns / (double)r->answered : 0;
+}
+
+/* What it took more than before; where that is nothing, a thousandth of its p95. */
+static double slowness(const struct overview_op *x)
+{
+	const double more = x->before && x->before->answered ? mean(x->now) - mean(x->before) : 0;
+
+	return positive(more) * (double)x->now->answered +
+	       (double)reqrows_quantile(x->now, 0.95) / 1000;
+}
+
+static double failures(const struct overview_op *x)
+{
+	return (double)x->now->errors;
+}
+
+static size_t most_of(const struct overview *o, double (*weight)(const struct overview_op *x),
+		      struct overview_op *out, size_t most)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->ops[OVERVIEW_NOW].n; i++) {
+		const struct reqrows_row *r = &o->ops[OVERVIEW_NOW].rows[i];
+		struct overview_op x = {r, before_of(o, r)};
+		size_t at = n;
+
+		if (is_stream(r) || weight(&x) <= 0)
+			continue;
+		while (at && weight(&out[at - 1]) < weight(&x))
+			at--;
+		if (at == most)
+			continue;
+		n += n < most;
+		memmove(&out[at + 1], &out[at], (n - 1 - at) * sizeof(*out));
+		out[at] = x;
+	}
+	return n;
+}
+
+size_t overview_slowest(const struct overview *o, struct overview_op *out, size_t most)
+{
+	return most_of(o, slowness, out, most);
+}
+
+size_t overview_failing(const struct overview *o, struct overview_op *out, size_t most)
+{
+	return most_of(o, failures, out, most);
+}

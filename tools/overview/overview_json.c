@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* overview_json: the overview for machines. What is not known is null. */
+#include "schema/base/strbuf.h"
+#include "tools/overview/overview.h"
+#include "tools/print/json.h"
+#include "tools/requests/reqprint.h"
+#include "tools/requests/runprint.h"
+
+#define OPS 5
+
+static void set_pair(json_t *o, const char *key, const double v[2], bool known)
+{
+	json_object_set_new(
+		o, key,
+		json_pack("{s:o, s:o}", "now",
+			  known && v[OVERVIEW_NOW] >= 0 ? json_real(v[OVERVIEW_NOW]) : json_null(),
+			  "before",
+			  known && v[OVERVIEW_BEFORE] >= 0 ? json_real(v[OVERVIEW_BEFORE]) :
+							     json_null()));
+}
+
+static json_t *host_json(const struct overview_host *h)
+{
+	json_t *o = json_object();
+
+	set_pair(o, "cores", h->cores, true);
+	json_object_set_new(o, "cpus", h->cpus >= 0 ? json_real(h->cpus) : json_null());
+	set_pair(o, "load1", h->load, true);
+	set_pair(o, "waited_cpu", h->waited_cpu, true);
+	set_pair(o, "waited_memory", h->waited_mem, true);
+	set_pair(o, "waited_io", h->waited_io, true);
+	set_pair(o, "memory_used", h->mem_used, true);
+	json_object_set_new(o, "memory_total",
+			    h->mem_total >= 0 ? json_real(h->mem_total) : json_null());
+	set_pair(o, "swapped_pages", h->swapped, true);
+	json_object_set_new(o, "busiest_disk", json_text_or_null(h->disk));
+	set_pair(o, "disk_busy", h->disk_busy, true);
+	return o;
+}
+
+static json_t *row_json(const struct overview_row *r)
+{
+	const double restarts[2] = {(double)r->restarts[0], (double)r->restarts[1]},
+		     oom[2] = {(double)r->oom[0], (double)r->oom[1]};
+	json_t *o = json_object();
+
+	json_object_set_new(o, "name", json_text(r->name));
+	json_object_set_new(o, "container", json_boolean(r->container));
+	set_pair(o, "cores", r->cpu, r->has_cpu);
+	set_pair(o, "memory", r->mem, r->has_mem);
+	set_pair(o, "disk_bytes_per_s", r->io, r->has_io);
+	set_pair(o, "net_bytes_per_s", r->net, r->has_net);
+	set_pair(o, "requests", r->requests, true);
+	set_pair(o, "failed", r->failed, true);
+	set_pair(o, "restarts", restarts, true);
+	set_pair(o, "oom", oom, true);
+	return o;
+}
+
+static json_t *checks_json(const struct check_results *c)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct strbuf text cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT;
+		const struct check_result *r = &c->rows[i];
+
+		if (r->state != CHECK_BAD)
+			continue;
+		check_say(r, &text);
+		check_next(r, &next);
+		json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:o, s:o}", "check",
+						      json_text(r->check->name), "level",
+						      r->check->critical ? "critical" : "warning",
+						      "subject", json_text(r->subject), "text",
+						      json_text(strbuf_str(&text)), "command",
+						      json_text_or_null(strbuf_str(&next))));
+	}
+	return list;
+}
+
+static json_t *ops_json(const struct overview *o,
+			size_t (*find)(const struct overview *o, struct overview_op *out,
+				       size_t most))
+{
+	struct overview_op ops[OPS];
+	const size_t n = find(o, ops, OPS);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(
+			list,
+			json_pack("{s:o, s:o}", "now",
+				  reqprint_row_json(&o->ops[OVERVIEW_NOW], ops[i].now), "before",
+				  ops[i].before ? reqprint_row_json(&o->ops[OVERVIEW_BEFORE],
+								    ops[i].before) :
+						  json_null()));
+	return list;
+}
+
+int overview_json(const struct overview *o)
+{
+	const struct selection *now = o->sel[OVERVIEW_NOW], *before = o->sel[OVERVIEW_BEFORE];
+	json_t *j = json_envelope("overview", now->from_ns, now->to_ns);
+	json_t *missing = json_array(), *running = json_array();
+
+	json_set_time(j, "before_from", before->from_ns);
+	json_set_time(j, "before_to", before->to_ns);
+	json_object_set_new(j, "recording", json_boolean(!o->ended));
+	json_object_set_new(j, "host", host_json(&o->host));
+	for (size_t i = 0; i < o->n; i++)
+		json_array_append_new(json_rows(j), row_json(&o->rows[i]));
+	json_object_set_new(j, "checks", json_integer((json_int_t)o->checks.n_checks));
+	json_object_set_new(j, "wrong", checks_json(&o->checks));
+	json_object_set_new(j, "slowest", ops_json(o, overview_slowest));
+	json_object_set_new(j, "failing", ops_json(o, overview_failing));
+	for (size_t i = 0; i < o->running.n && i < OPS; i++)
+		json_array_append_new(running, runprint_row_json(&o->running.rows[i]));
+	json_object_set_new(j, "running", running);
+	for (int f = 0; f < OVERVIEW_FAMILIES; f++)
+		if (!o->known[OVERVIEW_NOW][f])
+			json_array_append_new(missing, json_string(OVERVIEW_FAMILY_NAMES[f]));
+	json_object_set_new(j, "not_recorded", missing);
+	return json_print(j, stdout, 1);
+}
