@@ -519,7 +519,7 @@ int folder_full(const char *dir, struct err *e)
 
 int folder_copy(const char *from, int to)
 {
-	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	struct stat st;
 	off_t left;
 

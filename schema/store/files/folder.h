@@ -56,7 +56,7 @@ int64_t folder_begun_ns(const char *name);
 #define FOLDER_ARCHIVED      0x736e6461
 #define FOLDER_ARCHIVED_TEXT "1936614497" /* the same, for a PRAGMA */
 bool folder_is_archived(const char *path);
-/* Copies the bytes of a file into an empty one. 0 or -errno. */
+/* Copies the bytes of a file, which is no link, into an empty one. 0 or -errno. */
 int folder_copy(const char *from, int to);
 /* Names of all segments, oldest first: regular files only. The array is the caller's (free). 0 or
  * -errno. */
