@@ -273,6 +273,8 @@ def podman_here():
     base = tempfile.mkdtemp(prefix="sonde-podman-")
     command = ["podman", "--root", f"{base}/root", "--runroot", f"{base}/run", "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file",
                "--tmpdir", f"{base}/tmp"]
+    if shutil.which("runc"):  # crun refuses a host with both versions of cgroups
+        command += ["--runtime", "runc"]
 
     def call(*args):
         return subprocess.run([*command, *map(str, args)], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=False)
@@ -290,7 +292,7 @@ def test_podman_rename_is_seen_at_once(store, sonde):
     own = None
     c = Capture(store, "--freq", "199").start()
     try:
-        done = podman("run", "-d", "--network", "none", "--name", "pod-1", "sonde-test", "/bin/burn-static", 60000)
+        done = podman("run", "-d", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--network", "none", "--name", "pod-1", "sonde-test", "/bin/burn-static", 60000)
         if done.returncode:
             pytest.skip(f"podman starts no container here: {done.stderr.strip()[-300:]}")
         own = done.stdout.strip()
