@@ -107,7 +107,8 @@ static struct fillers_one *one_put(struct fillers_list *l, const struct fillers_
 	return to;
 }
 
-/* In which container's layer a path below the mount lies; *cut: so much of it is the layer's. */
+/* In which container's layer a path below the mount lies; *cut: the length of the layer's own path.
+ */
 static const struct layer *layer_of(const struct looking *l, const char *path, size_t len,
 				    size_t *cut)
 {
@@ -250,8 +251,8 @@ static bool is_listed(const struct fillers_list *f, uint64_t ino)
 	return false;
 }
 
-/* Does an open file lie on this file system, in a container's layer? By its mount: an overlay's
- * files may have devices of their own. */
+/* Does an open file lie on this file system, in a container's layer? By its mount: overlayfs may
+ * report another device for each file. */
 static bool in_layer(const struct looking *l, int fds, const char *name)
 {
 	static const char key[] = "mnt_id:\t";

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 46: which part of a process's memory can be given back, and what fills file systems, by folder and file. The tables are declared in schema/facts/host.h.
+-- Migration 46: which part of a process's memory the kernel can reclaim, and what fills file systems, by folder and file. The tables are declared in schema/facts/host.h.
 
 CREATE TABLE process_mem_row( -- processes with 8 MiB or more of files and shared memory in theirs
   ts INTEGER NOT NULL, -- start of the bucket, seconds since t0

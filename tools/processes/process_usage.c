@@ -245,7 +245,7 @@ static void take_files(void *ctx, sqlite3_stmt *st)
 	x->file_at = sqlite3_column_int64(st, 2);
 }
 
-/* Files' pages can be given back. Their reading may be older than that of all its memory. */
+/* The kernel can reclaim files' pages. Their reading may be older than that of all its memory. */
 static void files_take_off(struct process_usage *u)
 {
 	for (size_t i = 0; i < u->n; i++) {

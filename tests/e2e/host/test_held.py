@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that cannot be given back, told from files' pages; and what fills a disk, by folder and in containers' layers."""
+"""Memory that the kernel cannot reclaim, told from files' pages; and what fills a disk, by folder and in containers' layers."""
 import json
 import os
 import subprocess

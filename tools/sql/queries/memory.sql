@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- memory: memory of containers that cannot be given back, most at once, with their limit (host family)
+-- memory: memory of containers that the kernel cannot reclaim, most at once, with their limit (host family)
 -- n = 20: how many rows
 -- from = 0: not before this time
 -- to = 9e18: before this time

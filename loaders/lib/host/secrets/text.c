@@ -322,7 +322,7 @@ static void hide_call(struct scan *s, size_t i, size_t skip, bool alone)
 }
 
 /* The content of the element of XML that `begin` to `end` name, with or without attributes and a
- * name space; 0: it is none. */
+ * name space; 0: no element. */
 static size_t xml_content(struct view v, size_t begin, size_t end)
 {
 	size_t tag = begin, most = end + 256 < v.n ? end + 256 : v.n, next = skip_blanks(v, end);
