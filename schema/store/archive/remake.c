@@ -45,7 +45,7 @@ static int say(const struct making *m, int code, const char *why, struct err *e)
 		code == -EACCES || code == -EPERM || code == -EROFS ? EXIT_PERMISSION : EXIT_STORE,
 		"cannot write %s: %s", m->to, why);
 	if (code == -EEXIST || code == -ESTALE)
-		err_fix(e, "remove it: something other than sonde made it");
+		err_fix(e, "remove it: it is not sonde's");
 	else
 		err_fix(e, "run it with sudo, or as the user who owns the store");
 	return code;
