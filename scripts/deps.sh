@@ -18,7 +18,7 @@ libjansson-dev libinih-dev zlib1g-dev libzstd-dev liblzma-dev libseccomp-dev lib
 test="libcmocka-dev clang-format python3 libpython3-dev python3-pytest python3-pytest-xdist g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
 musl-tools php8.2-cli ruby chromium debuginfod iproute2 jq binutils gdb strace util-linux git procps
 file zsh fish tmux less sysstat systemd"
-docker="docker.io busybox-static"
+docker="docker.io busybox-static podman crun runc"
 fresh="debootstrap"
 package="libbz2-dev debhelper lintian debootstrap debian-archive-keyring busybox-static musl-tools xz-utils binutils podman crun runc python3-yaml"
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"

@@ -17,13 +17,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "loaders/host/parse.h"
 #include "loaders/lib/bpf/run/events.h"
+#include "loaders/lib/bpf/run/meter.h"
 #include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
+#include "schema/facts/host.h"
 
 #define DEPTH       40
 #define IOPRIO_IDLE (3 << 13)
@@ -42,39 +46,106 @@ struct raw_entry {
 
 struct level {
 	int fd;
-	size_t path_len; /* of the folder itself */
-	uint64_t bytes;  /* of files right in it that were written to lately */
+	size_t path_len;        /* of the folder itself */
+	struct fillers_one sum; /* of the files right in it */
 	ssize_t n, at;
 	_Alignas(8) char buf[4096];
 };
 
+/* A container's upper layer: what is written in it lies there. */
+struct layer {
+	uint64_t mount; /* the overlay's id: it is the container's root */
+	uint32_t pid;   /* of a process in it */
+	bool here;      /* it lies on the file system that is looked at */
+	size_t len;
+	char upper[256]; /* a path of the host */
+};
+
 struct looking {
 	struct fillers_found *out;
+	const char *host;  /* before a path of the host: /proc/1/root, or nothing */
+	const char *point; /* of the file system */
+	struct layer layers[FILLERS_LAYERS];
+	size_t n_layers;
+	uint64_t spaces[4 * FILLERS_LAYERS]; /* mount namespaces that were looked at */
+	size_t n_spaces;
 	struct level level[DEPTH];
 	char path[PATH_MAX];
 	uint32_t major, minor;
-	int64_t until_ns, since_s;
+	int64_t until_ns, now_s;
 };
 
-static void one_put(struct fillers_one *list, uint32_t *n, uint64_t bytes, const char *path,
-		    size_t len)
-{
-	uint32_t i = *n;
-	const char *from = path;
+static const int64_t spans_s[FILLERS_SPANS] = {3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600};
 
-	while (i && list[i - 1].bytes < bytes)
+static uint64_t rank(const struct fillers_one *x, int span)
+{
+	return span < 0 ? x->bytes : x->lately[span];
+}
+
+/* Keeps it if it is one of the largest; by all bytes with span -1. */
+static struct fillers_one *one_put(struct fillers_list *l, const struct fillers_one *x, int span,
+				   const char *path, size_t len)
+{
+	uint32_t i = l->n;
+	struct fillers_one *to;
+
+	while (i && rank(&l->one[i - 1], span) < rank(x, span))
 		i--;
-	if (i == FILLERS_TOLD || bytes < FILLERS_LEAST)
-		return;
-	if (*n < FILLERS_TOLD)
-		++*n;
-	memmove(&list[i + 1], &list[i], (*n - i - 1) * sizeof(*list));
-	if (len >= sizeof(list[i].path)) {
-		from += len - (sizeof(list[i].path) - 1);
-		len = sizeof(list[i].path) - 1;
+	if (i == FILLERS_TOLD || rank(x, span) < FILLERS_LEAST)
+		return NULL;
+	if (l->n < FILLERS_TOLD)
+		l->n++;
+	to = &l->one[i];
+	memmove(to + 1, to, (l->n - i - 1) * sizeof(*to));
+	*to = *x;
+	memset(to->path, 0, sizeof(to->path));
+	if (len >= sizeof(to->path)) {
+		path += len - (sizeof(to->path) - 1);
+		len = sizeof(to->path) - 1;
 	}
-	list[i] = (struct fillers_one){.bytes = bytes};
-	memcpy(list[i].path, from, len);
+	memcpy(to->path, path, len);
+	return to;
+}
+
+/* In which container's layer a path below the mount lies; *cut: the length of the layer's own path.
+ */
+static const struct layer *layer_of(const struct looking *l, const char *path, size_t len,
+				    size_t *cut)
+{
+	size_t mount = strcmp(l->point, "/") ? strlen(l->point) : 0;
+
+	for (size_t i = 0; i < l->n_layers; i++) {
+		const struct layer *y = &l->layers[i];
+
+		if (!y->here || y->len <= mount || memcmp(y->upper, l->point, mount) != 0)
+			continue;
+		*cut = y->len - mount;
+		if (len >= *cut && !memcmp(path, y->upper + mount, *cut) &&
+		    (len == *cut || path[*cut] == '/'))
+			return y;
+	}
+	return NULL;
+}
+
+/* A file or folder, by each span. */
+static void spans_put(struct looking *l, struct fillers_list lists[FILLERS_SPANS],
+		      const struct fillers_one *x, const char *path, size_t len)
+{
+	struct fillers_one own = *x;
+	const struct layer *y;
+	size_t cut;
+
+	if (x->lately[FILLERS_7D] < FILLERS_LEAST)
+		return;
+	y = layer_of(l, path, len, &cut);
+	if (y) {
+		path = len == cut ? "/" : path + cut;
+		len = len == cut ? 1 : len - cut;
+		own.pid = y->pid;
+		own.inside = true;
+	}
+	for (int i = 0; i < FILLERS_SPANS; i++)
+		one_put(&lists[i], &own, i, path, len);
 }
 
 static bool on_it(const struct looking *l, const struct statx *st)
@@ -95,7 +166,7 @@ static int begin(struct looking *l, int depth, int fd, size_t path_len)
 {
 	l->level[depth].fd = fd;
 	l->level[depth].path_len = path_len;
-	l->level[depth].bytes = 0;
+	l->level[depth].sum = (struct fillers_one){0};
 	l->level[depth].n = l->level[depth].at = 0;
 	return depth;
 }
@@ -105,8 +176,8 @@ static int entry(struct looking *l, int depth, const char *name)
 {
 	struct level *v = &l->level[depth];
 	size_t n = strlen(name), len = v->path_len + 1 + n;
+	struct fillers_one x = {0};
 	struct statx st;
-	uint64_t bytes;
 	int fd;
 
 	l->out->seen++;
@@ -124,11 +195,15 @@ static int entry(struct looking *l, int depth, const char *name)
 			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NOATIME);
 		return fd < 0 ? depth : begin(l, depth + 1, fd, len);
 	}
-	if (!S_ISREG(st.stx_mode) || st.stx_mtime.tv_sec < l->since_s)
+	if (!S_ISREG(st.stx_mode))
 		return depth;
-	bytes = st.stx_blocks * 512;
-	v->bytes += bytes;
-	one_put(l->out->files, &l->out->n_files, bytes, l->path, len);
+	x.bytes = st.stx_blocks * 512;
+	v->sum.bytes += x.bytes;
+	for (int i = 0; i < FILLERS_SPANS; i++) {
+		x.lately[i] = st.stx_mtime.tv_sec >= l->now_s - spans_s[i] ? x.bytes : 0;
+		v->sum.lately[i] += x.lately[i];
+	}
+	spans_put(l, l->out->files, &x, l->path, len);
 	return depth;
 }
 
@@ -139,8 +214,8 @@ static int leave(struct looking *l, int depth)
 
 	close(v->fd);
 	l->path[v->path_len] = '\0';
-	one_put(l->out->folders, &l->out->n_folders, v->bytes, v->path_len ? l->path : "/",
-		v->path_len ? v->path_len : 1);
+	spans_put(l, l->out->folders, &v->sum, v->path_len ? l->path : "/",
+		  v->path_len ? v->path_len : 1);
 	return depth - 1;
 }
 
@@ -168,10 +243,38 @@ static void walk(struct looking *l, int root)
 	}
 }
 
-static bool is_listed(const struct fillers_found *f, uint64_t ino)
+static bool is_listed(const struct fillers_list *f, uint64_t ino)
 {
-	for (uint32_t i = 0; i < f->n_deleted; i++)
-		if (f->deleted[i].ino == ino)
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->one[i].ino == ino)
+			return true;
+	return false;
+}
+
+/* Does an open file lie on this file system, in a container's layer? By its mount: overlayfs may
+ * report another device for each file. */
+static bool in_layer(const struct looking *l, int fds, const char *name)
+{
+	static const char key[] = "mnt_id:\t";
+	char path[40], text[256];
+	const char *at;
+	uint64_t id;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "../fdinfo/%.20s", name);
+	fd = openat(fds, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	at = n > 0 ? memmem(text, (size_t)n, key, sizeof(key) - 1) : NULL;
+	if (!at)
+		return false;
+	at += sizeof(key) - 1;
+	if (!parse_number(at, (size_t)(text + n - at), &id))
+		return false;
+	for (size_t i = 0; i < l->n_layers; i++)
+		if (l->layers[i].here && l->layers[i].mount == id)
 			return true;
 	return false;
 }
@@ -179,14 +282,17 @@ static bool is_listed(const struct fillers_found *f, uint64_t ino)
 static void open_file(struct looking *l, int fds, const char *name, uint32_t pid)
 {
 	static const char deleted[] = " (deleted)";
-	struct fillers_found *out = l->out;
+	struct fillers_list *out = &l->out->deleted;
+	struct fillers_one x = {.pid = pid};
 	char path[PATH_MAX];
 	struct statx st;
 	ssize_t n;
 
 	l->out->seen++;
-	if (statx(fds, name, STAT_FLAGS, STAT_WANTS, &st) || !S_ISREG(st.stx_mode) ||
-	    st.stx_nlink || !on_it(l, &st) || is_listed(out, st.stx_ino))
+	if (statx(fds, name, STAT_FLAGS, STAT_WANTS, &st) || !S_ISREG(st.stx_mode) || st.stx_nlink)
+		return;
+	x.inside = !on_it(l, &st);
+	if ((x.inside && !in_layer(l, fds, name)) || is_listed(out, st.stx_ino))
 		return;
 	n = readlinkat(fds, name, path, sizeof(path) - 1);
 	if (n < 0)
@@ -194,12 +300,74 @@ static void open_file(struct looking *l, int fds, const char *name, uint32_t pid
 	if ((size_t)n > sizeof(deleted) &&
 	    !memcmp(path + n - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1))
 		n -= sizeof(deleted) - 1;
-	one_put(out->deleted, &out->n_deleted, st.stx_blocks * 512, path, (size_t)n);
-	for (uint32_t i = 0; i < out->n_deleted; i++)
-		if (!out->deleted[i].pid) {
-			out->deleted[i].pid = pid;
-			out->deleted[i].ino = st.stx_ino;
-		}
+	x.bytes = st.stx_blocks * 512;
+	x.ino = st.stx_ino;
+	one_put(out, &x, -1, path, (size_t)n);
+}
+
+/* ---- layers of containers ---- */
+
+/* upperdir=PATH of an overlay's options, without escapes. False: it has none, or it is too long. */
+static bool upper_of(const struct parse_mount *m, struct layer *out)
+{
+	static const char key[] = "upperdir=";
+	const char *at = memmem(m->super, m->super_len, key, sizeof(key) - 1);
+	size_t n;
+
+	if (!at)
+		return false;
+	at += sizeof(key) - 1;
+	for (n = 0; at + n < m->super + m->super_len && at[n] != ',' && at[n] != '\\';)
+		n++;
+	if (!n || n >= sizeof(out->upper) || (at + n < m->super + m->super_len && at[n] != ','))
+		return false;
+	memcpy(out->upper, at, n);
+	out->upper[n] = '\0';
+	out->len = n;
+	return true;
+}
+
+static void layer_note(struct looking *l, const struct parse_mount *m, uint32_t pid)
+{
+	struct layer *y = &l->layers[l->n_layers];
+	char path[PATH_MAX];
+	struct statx st;
+
+	if (l->n_layers == FILLERS_LAYERS || m->type_len != 7 ||
+	    memcmp(m->type, "overlay", 7) != 0 || m->point_len != 1 || !upper_of(m, y))
+		return;
+	y->mount = m->id;
+	y->pid = pid;
+	snprintf(path, sizeof(path), "%s%s", l->host, y->upper);
+	y->here = !statx(AT_FDCWD, path, STAT_FLAGS, STATX_TYPE, &st) && on_it(l, &st);
+	l->n_layers++;
+}
+
+/* The root of the process, if its mounts were not looked at before. */
+static void layers_meet(struct looking *l, int proc, const char *name, uint32_t pid)
+{
+	static char text[16384]; /* a container's root is among its first mounts */
+	struct parse_mount m;
+	char path[64];
+	struct stat st;
+	size_t pos = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.20s/ns/mnt", name);
+	if (l->n_spaces == sizeof(l->spaces) / sizeof(*l->spaces) || fstatat(proc, path, &st, 0))
+		return;
+	for (size_t i = 0; i < l->n_spaces; i++)
+		if (l->spaces[i] == st.st_ino)
+			return;
+	l->spaces[l->n_spaces++] = st.st_ino;
+	snprintf(path, sizeof(path), "%.20s/mountinfo", name);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	while (n > 0 && parse_next_mount(text, (size_t)n, &pos, &m))
+		layer_note(l, &m, pid);
 }
 
 static uint32_t number(const char *s)
@@ -233,6 +401,7 @@ static void process(struct looking *l, int proc, const char *name, uint32_t pid)
 	(void)pid;
 	if (!number(name) || strlen(name) > 20)
 		return;
+	layers_meet(l, proc, name, number(name));
 	memcpy(path, name, strlen(name));
 	memcpy(path + strlen(name), "/fd", 4);
 	fds = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -244,14 +413,18 @@ static void process(struct looking *l, int proc, const char *name, uint32_t pid)
 
 void fillers_look(const char *root, const char *proc, int64_t now_s, struct fillers_found *out)
 {
+	static const char init[] = "/proc/1/root";
 	static struct looking l;
+	bool by_init = !strncmp(root, init, sizeof(init) - 1);
 	int dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), procs;
 	struct statx st;
 
 	memset(&l, 0, sizeof(l));
 	memset(out, 0, sizeof(*out));
 	l.out = out;
-	l.since_s = now_s - FILLERS_LATELY_S;
+	l.now_s = now_s;
+	l.host = by_init ? init : "";
+	l.point = root + strlen(l.host);
 	if (dir < 0 || statx(dir, "", STAT_FLAGS | AT_EMPTY_PATH, STATX_TYPE, &st)) {
 		if (dir >= 0)
 			close(dir);
@@ -293,7 +466,10 @@ bool fillers_due(const struct fillers_of *of, uint64_t size, uint64_t available,
 
 	if (of->looked_ns && now_ns - of->looked_ns < FILLERS_EVERY_NS)
 		return false;
-	return available < size / 5 || fell >= size / 10 || fell >= FILLERS_FELL;
+	if (available < size / 5 || fell >= size / 10 || fell >= FILLERS_FELL)
+		return true;
+	return of->looked_ns && now_ns - of->looked_ns >= FILLERS_HOUR_NS &&
+	       (fell >= size / 50 || fell >= FILLERS_FELL_3);
 }
 
 void fillers_init(struct fillers *f)
@@ -377,13 +553,15 @@ static void tell(struct fillers *f, struct family_host *h, struct hostmaps_proce
 	event_put(h, &e);
 }
 
-/* A mount's path and one below it. */
-static void full_path(const struct fillers *f, const char *below, struct strbuf *out)
+/* A mount's path and one below it; of a container what it sees. */
+static void full_path(const struct fillers *f, const struct fillers_one *x, struct strbuf *out)
 {
-	const char *mount = strcmp(f->point, "/") ? f->point : "";
+	const char *mount = strcmp(f->point, "/") ? f->point : "", *below = x->path;
 
 	if (*below != '/') /* cut */
 		strbuf_addf(out, "...%s", below);
+	else if (x->inside)
+		strbuf_addstr(out, below);
 	else
 		strbuf_addf(out, "%s%s", mount, below[1] || !*mount ? below : "");
 }
@@ -395,10 +573,11 @@ static void tell_written(struct fillers *f, struct family_host *h, const struct 
 	char bytes[UNITS_MAX];
 
 	strbuf_addf(&text, "%s ", what);
-	full_path(f, x->path, &text);
-	strbuf_addf(&text, ": %s, written to in the last hour",
-		    units_bytes(x->bytes, bytes, sizeof(bytes)));
-	tell(f, h, NULL, strbuf_str(&text));
+	full_path(f, x, &text);
+	strbuf_addf(&text, "%s: %s, written to in the last hour",
+		    x->inside ? " of a container" : "",
+		    units_bytes(x->lately[FILLERS_1H], bytes, sizeof(bytes)));
+	tell(f, h, x->inside ? hostmaps_running(h->maps, x->pid) : NULL, strbuf_str(&text));
 }
 
 static void tell_deleted(struct fillers *f, struct family_host *h, const struct fillers_one *x)
@@ -407,26 +586,82 @@ static void tell_deleted(struct fillers *f, struct family_host *h, const struct 
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	char bytes[UNITS_MAX];
 
-	strbuf_addf(&text, "deleted file %s: %s, open in %s (%u)", x->path,
-		    units_bytes(x->bytes, bytes, sizeof(bytes)), p ? p->comm : "process", x->pid);
+	strbuf_addf(&text, "deleted file %s%s: %s, open in %s (%u)", x->path,
+		    x->inside ? " of a container" : "", units_bytes(x->bytes, bytes, sizeof(bytes)),
+		    p ? p->comm : "process", x->pid);
 	tell(f, h, p, strbuf_str(&text));
+}
+
+struct fill_names {
+	struct family_host *h;
+	struct hostmaps_process *p; /* NULL: none */
+	const char *mount, *kind, *path;
+	bool inside, holds; /* p is of the container; p has it open */
+};
+
+static bool fill_names(void *ctx, struct fact_row *row)
+{
+	const struct fill_names *n = ctx;
+
+	fact_put_text(row, FILL_MOUNT, n->mount);
+	fact_put_text(row, FILL_KIND, n->kind);
+	fact_put_text(row, FILL_PATH, n->path);
+	fact_put(row, FILL_CONTAINER, n->p && n->inside ? naming_container(n->h->naming, n->p) : 0);
+	fact_put(row, FILL_PROCESS, n->p && n->holds ? naming_row(n->h->naming, n->p) : 0);
+	return true;
+}
+
+static void row_put(struct fillers *f, struct family_host *h, const struct fillers_one *x,
+		    const char *kind)
+{
+	struct strbuf path cleanup_strbuf = STRBUF_INIT;
+	struct fill_names n = {.h = h,
+			       .p = x->pid ? hostmaps_running(h->maps, x->pid) : NULL,
+			       .mount = f->point,
+			       .kind = kind,
+			       .inside = x->inside,
+			       .holds = !strcmp(kind, "deleted")};
+	struct meter_round r = {h, clock_boot_ns(), clock_utc_ns()};
+	struct fact_row row = {0};
+
+	if (n.holds)
+		strbuf_addstr(&path, x->path);
+	else
+		full_path(f, x, &path);
+	n.path = strbuf_str(&path);
+	fact_put(&row, FILL_BYTES, x->bytes);
+	for (int i = 0; !n.holds && i < FILLERS_SPANS; i++)
+		fact_put(&row, FILL_HOUR + i, x->lately[i]);
+	meter_put(&FILL_FACT, &r, &row, fill_names, &n);
+}
+
+/* It comes from the child. */
+static bool list_is_sane(struct fillers_list *l)
+{
+	for (uint32_t i = 0; i < FILLERS_TOLD; i++)
+		l->one[i].path[sizeof(l->one[i].path) - 1] = '\0';
+	return l->n <= FILLERS_TOLD;
 }
 
 static void tell_all(struct fillers *f, struct family_host *h, struct fillers_found *x)
 {
+	static const char *const kinds[] = {"file", "folder"};
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
-	for (uint32_t i = 0; i < FILLERS_TOLD; i++) {
-		x->files[i].path[sizeof(x->files[i].path) - 1] = '\0';
-		x->folders[i].path[sizeof(x->folders[i].path) - 1] = '\0';
-		x->deleted[i].path[sizeof(x->deleted[i].path) - 1] = '\0';
+	for (uint32_t i = 0; list_is_sane(&x->deleted) && i < x->deleted.n; i++) {
+		tell_deleted(f, h, &x->deleted.one[i]);
+		row_put(f, h, &x->deleted.one[i], "deleted");
 	}
-	for (uint32_t i = 0; i < x->n_deleted && i < FILLERS_TOLD; i++)
-		tell_deleted(f, h, &x->deleted[i]);
-	for (uint32_t i = 0; i < x->n_files && i < FILLERS_TOLD; i++)
-		tell_written(f, h, &x->files[i], "file");
-	for (uint32_t i = 0; i < x->n_folders && i < FILLERS_TOLD; i++)
-		tell_written(f, h, &x->folders[i], "folder");
+	for (int kind = 0; kind < 2; kind++)
+		for (int span = 0; span < FILLERS_SPANS; span++) {
+			struct fillers_list *l = kind ? &x->folders[span] : &x->files[span];
+
+			for (uint32_t i = 0; list_is_sane(l) && i < l->n; i++) {
+				if (span == FILLERS_1H)
+					tell_written(f, h, &l->one[i], kinds[kind]);
+				row_put(f, h, &l->one[i], kinds[kind]);
+			}
+		}
 	if (!x->whole) {
 		strbuf_addf(&text, "only %u files were looked at: others may fill it, too",
 			    x->seen);

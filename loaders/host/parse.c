@@ -357,10 +357,10 @@ bool parse_next_mount(const char *text, size_t len, size_t *pos, struct parse_mo
 	while (line_next(text, len, pos, &line)) {
 		struct parse_mount m = {0};
 		const char *word;
-		uint64_t id;
+		uint64_t parent;
 		size_t n;
 
-		if (!number_next(&line, &id) || !number_next(&line, &id))
+		if (!number_next(&line, &m.id) || !number_next(&line, &parent))
 			continue;
 		n = word_next(&line, &word);
 		if (!device_of(word, n, &m.major, &m.minor))

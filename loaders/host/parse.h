@@ -67,6 +67,7 @@ struct parse_nic {
 bool parse_next_nic(const char *text, size_t len, size_t *pos, struct parse_nic *out);
 
 struct parse_mount {
+	uint64_t id; /* as in /proc/PID/fdinfo */
 	uint32_t major, minor;
 	const char *root, *point, *type, *source, *options,
 		*super; /* still escaped: proc_unescape */

@@ -24,16 +24,22 @@
 #define LIMIT_NS (600 * NSEC_PER_SEC) /* limits are read so often */
 #define FDS_FEW  32                   /* no real limit is that low */
 #define WHOLE_NS (60 * NSEC_PER_SEC)  /* memory may be taken from one that does not run */
+#define PARTS_NS (60 * NSEC_PER_SEC)  /* parts of a memory of the same size are read so often */
+#define PARTS_OF (8u << 20)           /* less of files and shared memory changes no order */
 
 static const struct parse_key IO[] = {{"read_bytes", PROCESS_READ_BYTES, 0, 0},
 				      {"write_bytes", PROCESS_WRITE_BYTES, 0, 0}};
 static const struct parse_key STATUS[] = {{"VmSwap", PROCESS_SWAP, 1024, 0}};
+/* since Linux 4.5 */
+static const struct parse_key PARTS[] = {{"RssFile", PROCESS_MEM_FILE, 1024, 0},
+					 {"RssShmem", PROCESS_MEM_SHMEM, 1024, 0}};
 
 void processes_init(struct processes *ps, int64_t idle_ns)
 {
 	*ps = (struct processes){
 		.meter = {.fact = &PROCESS_FACT, .idle_ns = idle_ns},
-		.files = {.fact = &FDS_FACT, .idle_ns = FILES_NS, .little_ns = FILES_NS}};
+		.files = {.fact = &FDS_FACT, .idle_ns = FILES_NS, .little_ns = FILES_NS},
+		.mem = {.fact = &PROCESS_MEM_FACT, .idle_ns = idle_ns, .little_ns = FILES_NS}};
 }
 
 struct processes_known {
@@ -44,6 +50,9 @@ struct processes_known {
 	uint64_t fds_limit; /* 0: not known, or none */
 	uint64_t rss;       /* while it had memory, at the last reading */
 	int64_t met_ns;     /* when it was met last */
+	int64_t parts_ns;   /* when the parts of its memory were read; 0: never */
+	uint64_t parts_rss; /* how much that was */
+	bool parted;        /* it has files or shared memory in it */
 	bool single;        /* it had one thread */
 	bool spent;         /* all of its use is stored */
 	uint64_t cpu_us;    /* up to the last reading, rather more than less; with `read` */
@@ -69,6 +78,7 @@ void processes_release(struct processes *ps)
 	forget(ps, UINT64_MAX);
 	meter_release(&ps->meter);
 	meter_release(&ps->files);
+	meter_release(&ps->mem);
 	strbuf_release(&ps->text);
 }
 
@@ -93,8 +103,8 @@ static struct processes_known *known_of(struct processes *ps, const struct hostm
 	if (k->start_ns != p->start_ns) {
 		k->single = false;
 		k->whole_ns = 0;
-		k->limit_ns = 0;
-		k->spent = k->read = false;
+		k->limit_ns = k->parts_ns = 0;
+		k->spent = k->read = k->parted = false;
 		k->rss = 0;
 		k->start_ns = p->start_ns;
 	}
@@ -185,6 +195,50 @@ static void files_take(struct processes *ps, const struct meter_round *r, struct
 	meter_take(&ps->files, r, &x, files_names, names);
 }
 
+static bool mem_names(void *ctx, struct fact_row *row)
+{
+	const struct process_names *n = ctx;
+
+	if (naming_excludes(n->r.h->naming, n->p))
+		return false;
+	fact_put(row, PROCESS_MEM_ID, naming_row(n->r.h->naming, n->p));
+	return true;
+}
+
+/* As much as at the last reading, which is not old. */
+static bool parts_hold(const struct processes_known *k, const struct meter_round *r)
+{
+	uint64_t far = k->rss > k->parts_rss ? k->rss - k->parts_rss : k->parts_rss - k->rss;
+
+	return k->parts_ns && r->now_ns - k->parts_ns < PARTS_NS && far <= k->parts_rss / 32;
+}
+
+/* Which part of its memory is files', and which is shared. */
+static void parts_take(struct processes *ps, const struct meter_round *r, struct processes_known *k,
+		       const struct meter_reading *of, struct process_names *names)
+{
+	struct meter_reading x = {.key = of->key, .identity = of->identity};
+	int64_t sum;
+
+	if (!k->parted && k->rss < PARTS_OF)
+		return;
+	if (parts_hold(k, r)) {
+		meter_keep(&ps->mem, of->key);
+		return;
+	}
+	if (!ps->status && !file_read(ps, k->tgid, "status"))
+		return;
+	parse_keys(strbuf_str(&ps->text), ps->text.len, PARTS, 2, &x.row);
+	if (!fact_has(&x.row, PROCESS_MEM_FILE) || !fact_has(&x.row, PROCESS_MEM_SHMEM))
+		return; /* an old kernel, or it is ending */
+	k->parts_ns = r->h ? r->now_ns : 0;
+	k->parts_rss = k->rss;
+	sum = x.row.v[PROCESS_MEM_FILE].number + x.row.v[PROCESS_MEM_SHMEM].number;
+	if (sum >= PARTS_OF || k->parted)
+		meter_take(&ps->mem, r, &x, mem_names, names);
+	k->parted = sum >= PARTS_OF;
+}
+
 /* CPU time of all its threads up to now. Ticks cut off up to one each of both; the main thread's
  * own time is exact, and all of it where there never was another thread. */
 static uint64_t cpu_at_most(const struct fact_row *row, uint64_t main_us)
@@ -222,6 +276,7 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 	if (has_schedstat && k->single && ran_ns == k->ran_ns && k->whole_ns &&
 	    r->now_ns - k->whole_ns < WHOLE_NS) {
 		meter_keep(&ps->meter, key);
+		meter_keep(&ps->mem, key);
 		return;
 	}
 	if (!file_read(ps, p->tgid, "stat") ||
@@ -245,8 +300,10 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 	if (!t.kernel) {
 		if (file_read(ps, p->tgid, "io"))
 			parse_keys(strbuf_str(&ps->text), ps->text.len, IO, 2, &x.row);
-		if (ps->swapping && file_read(ps, p->tgid, "status"))
+		ps->status = ps->swapping && file_read(ps, p->tgid, "status");
+		if (ps->status)
 			parse_keys(strbuf_str(&ps->text), ps->text.len, STATUS, 1, &x.row);
+		parts_take(ps, r, k, &x, &names);
 		files_count(p->tgid, &x.row);
 		files_take(ps, r, k, &x, &names);
 	}
@@ -371,5 +428,6 @@ void processes_end(struct processes *ps)
 	absent_keep(ps);
 	meter_end(&ps->meter);
 	meter_end(&ps->files);
+	meter_end(&ps->mem);
 	forget(ps, ps->round++);
 }

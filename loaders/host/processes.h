@@ -28,10 +28,12 @@ struct processes_known;
 
 struct processes {
 	struct meter meter, files; /* files: of those that have half of what they may have */
+	struct meter mem;          /* of those with files or shared memory in theirs */
 	struct processes_known *known;
 	uint64_t round;
 	struct strbuf text;
 	bool swapping; /* something is in swap: how much of each is asked */
+	bool status;   /* `text` is the status of the process that is read now */
 };
 
 void processes_init(struct processes *ps, int64_t idle_ns);

@@ -38,6 +38,8 @@ static const struct fact_column oom_columns[] = {OOM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column fds_columns[] = {FDS_COLUMNS(FACT_COLUMN)};
 static const struct fact_column ended_columns[] = {ENDED_COLUMNS(FACT_COLUMN)};
 static const struct fact_column oom_task_columns[] = {OOM_TASK_COLUMNS(FACT_COLUMN)};
+static const struct fact_column process_mem_columns[] = {PROCESS_MEM_COLUMNS(FACT_COLUMN)};
+static const struct fact_column fill_columns[] = {FILL_COLUMNS(FACT_COLUMN)};
 static const struct fact_column event_log_columns[] = {EVENT_LOG_COLUMNS(FACT_COLUMN)};
 static const struct fact_column gpu_columns[] = {GPU_COLUMNS(FACT_COLUMN)};
 static const struct fact_column gpu_process_columns[] = {GPU_PROCESS_COLUMNS(FACT_COLUMN)};
@@ -73,6 +75,10 @@ FACT(OOM_TASK_FACT, oom_task_columns, "oom_task_row",
      "processes that held memory at such a kill, as the kernel lists them");
 FACT_MINUTES(FDS_FACT, fds_columns, "fds_row",
 	     "processes with at least half as many files open as allowed");
+FACT_MINUTES(PROCESS_MEM_FACT, process_mem_columns, "process_mem_row",
+	     "processes with 8 MiB or more of files and shared memory in theirs");
+FACT(FILL_FACT, fill_columns, "fill_row",
+     "what fills file systems, each time one of them was looked through");
 FACT_MINUTES(ENDED_FACT, ended_columns, "ended_row",
 	     "processes that lived between two readings, by cgroup and command");
 FACT_BESIDE(EVENT_LOG_FACT, event_log_columns, "event_log_row",
@@ -119,6 +125,8 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &OOM_FACT,
 				    &OOM_TASK_FACT,
 				    &FDS_FACT,
+				    &PROCESS_MEM_FACT,
+				    &FILL_FACT,
 				    &ENDED_FACT,
 				    &FLOW_FACT,
 				    &LISTENER_FACT,

@@ -230,6 +230,31 @@
 	X(FDS_LIMIT, "fds_limit", NUMBER, GAUGE, "",              \
 	  "how many it may have (RLIMIT_NOFILE, the soft one)")
 
+#define PROCESS_MEM_COLUMNS(X)                                       \
+	X(PROCESS_MEM_ID, "process", PROCESS, KEY, "", "process.id") \
+	X(PROCESS_MEM_FILE, "file", NUMBER, GAUGE, "bytes",          \
+	  "files in its memory, which the kernel can drop")          \
+	X(PROCESS_MEM_SHMEM, "shmem", NUMBER, GAUGE, "bytes",        \
+	  "shared memory and tmpfs in its memory")
+
+#define FILL_COLUMNS(X)                                                                            \
+	X(FILL_MOUNT, "mount", TEXT, KEY, "", "text.id: the file system, as in fs_row")            \
+	X(FILL_KIND, "kind", TEXT, KEY, "", "text.id: folder, file, deleted")                      \
+	X(FILL_PATH, "path", TEXT, KEY, "",                                                        \
+	  "text.id: its path, of a container's file as the container sees it; cut in front if it " \
+	  "is long")                                                                               \
+	X(FILL_CONTAINER, "container", CONTAINER, KEY, "",                                         \
+	  "container.id: in whose layers it lies; 0: of none")                                     \
+	X(FILL_PROCESS, "process", PROCESS, GAUGE, "",                                             \
+	  "process.id: of a deleted file who has it open; 0: not known")                           \
+	X(FILL_BYTES, "bytes", NUMBER, GAUGE, "bytes",                                             \
+	  "on the disk; of a folder what lies right in it")                                        \
+	X(FILL_HOUR, "hour", NUMBER, GAUGE, "bytes",                                               \
+	  "of those, in files that were written to in the last hour")                              \
+	X(FILL_HOURS, "hours", NUMBER, GAUGE, "bytes", "the same of the last six hours")           \
+	X(FILL_DAY, "day", NUMBER, GAUGE, "bytes", "of the last day")                              \
+	X(FILL_WEEK, "week", NUMBER, GAUGE, "bytes", "of the last seven days")
+
 enum host_column { HOST_COLUMNS(FACT_ID) HOST_N };
 enum disk_column { DISK_COLUMNS(FACT_ID) DISK_N };
 enum fs_column { FS_COLUMNS(FACT_ID) FS_N };
@@ -252,9 +277,11 @@ enum event_column { EVENT_COLUMNS(FACT_ID) EVENT_N_COLUMNS };
 enum oom_column { OOM_COLUMNS(FACT_ID) OOM_N };
 enum fds_column { FDS_COLUMNS(FACT_ID) FDS_N };
 enum oom_task_column { OOM_TASK_COLUMNS(FACT_ID) OOM_TASK_N };
+enum process_mem_column { PROCESS_MEM_COLUMNS(FACT_ID) PROCESS_MEM_N };
+enum fill_column { FILL_COLUMNS(FACT_ID) FILL_N };
 
 extern const struct fact HOST_FACT, DISK_FACT, FS_FACT, NIC_FACT, SENSOR_FACT, CGROUP_FACT,
 	CGROUP_DISK_FACT, PROCESS_FACT, EVENT_FACT, OOM_FACT, OOM_TASK_FACT, FDS_FACT, ENDED_FACT,
-	EVENT_LOG_FACT;
+	EVENT_LOG_FACT, PROCESS_MEM_FACT, FILL_FACT;
 
 #endif

@@ -154,3 +154,91 @@ def comm(pid):
             return f.read()
     except OSError:
         return ""
+
+
+def tree_of_make_install(tmp_path):
+    """What `make install` puts below /usr/local, as a tar."""
+    where = tmp_path / "installed"
+    subprocess.run(["nice", "make", "-s", "install", f"DESTDIR={where}", "PREFIX=/usr/local", f"B={os.path.relpath(BUILD, ROOT)}"],
+                   cwd=ROOT, check=True, capture_output=True, env={k: v for k, v in os.environ.items() if k not in ("B", "MAKEFLAGS", "MFLAGS")})
+    subprocess.run(["tar", "-C", where, "-cf", f"{where}.tar", "."], check=True)
+    return f"{where}.tar"
+
+
+def owners_agree(r):
+    """What lies in the store is of the folder's owner, whoever recorded."""
+    told = r.run(f"test ! -d {STORE} || find {STORE} ! -user $(stat -c %U {STORE})").split()
+    assert not told, told
+
+
+class Doors:
+    """One step each; what must hold after it."""
+
+    def __init__(self, r, tmp_path):
+        self.r, self.tmp_path, self.up, self.before = r, tmp_path, False, 0
+
+    def make_install(self):
+        self.r.put(tree_of_make_install(self.tmp_path), "/tmp/local.tar")
+        self.r.run("tar -C / -xf /tmp/local.tar && ldconfig")
+
+    def record(self):
+        self.r.run(f"sonde record -d 2s --store {STORE} -- /tmp/burn 2000")
+
+    def deb(self):
+        self.r.run("apt-get install -y --no-install-recommends /tmp/old/sonde.deb", timeout=600)
+
+    def upgrade(self):
+        self.r.run("apt-get install -y --no-install-recommends /tmp/new/sonde.deb", timeout=600)
+        assert "0.0.9" not in self.r.run("dpkg-query -W -f '${Version}' sonde")
+
+    def start(self):
+        self.r.run("sonde up cpu")
+        self.up = True
+
+    def down(self):
+        self.r.run("sonde down")
+        self.up = False
+
+    def remove(self):
+        self.r.run("apt-get remove -y sonde")
+        self.up = False
+        self.r.run(f"ls {STORE}/*.db")
+
+    def purge(self):
+        self.r.run("apt-get purge -y sonde")
+        self.up, self.before = False, 0
+        assert STORE not in self.r.names("sonde")
+
+    def holds(self):
+        """While a recorder is up, what runs is in the store; when none is, none is left; the folder has one owner."""
+        owners_agree(self.r)
+        if self.up:
+            self.r.run("/tmp/burn 2000; sonde rotate")
+            now = burned(self.r)
+            assert now > self.before, (now, self.before)
+            self.before = now
+        else:
+            assert not [p for p in self.r.inside() if comm(p).startswith("sonded")], "a recorder is left"
+
+
+ORDERS = ["make_install record deb start down", "make_install record start down deb start upgrade down remove", "deb record start upgrade remove deb start purge",
+          "deb start down record start remove purge", "make_install start deb upgrade down purge", "deb remove make_install record start down deb start down purge"]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=["-".join(step[:3] for step in o.split()) for o in ORDERS])
+def test_each_order_of_doors_records_and_leaves_one_owner(order, tmp_path):
+    with root_of("bookworm") as r:
+        r.put(package(), "/tmp/new/sonde.deb")
+        r.put(of_another_version(tmp_path, "0.0.9"), "/tmp/old/sonde.deb")
+        r.put(BURN, "/tmp/burn", 0o755)
+        sources(r, "bookworm")
+        # what `make install` needs, as README's first line installs it
+        r.run("apt-get install -y --no-install-recommends libbpf1 libelf1 libdw1 libsqlite3-0 libjansson4 libinih1 zlib1g libzstd1 liblzma5 libseccomp2 libmicrohttpd12",
+              timeout=600)
+        doors = Doors(r, tmp_path)
+        try:
+            for step in order.split():
+                getattr(doors, step)()
+                doors.holds()
+        finally:
+            r.run("sonde down", status=None)

@@ -29,11 +29,16 @@
 
 static const char PROCESSES[] = "SELECT process_id, 0, " SUMS(
 	"NULL, NULL, NULL, ",
-	"rss") "rss, NULL, rss FROM process_stats" RANGE(PROCESS_USAGE_PROCESS_S, "process_id");
+	"rss") "rss, NULL, rss + coalesce(swap, 0) FROM process_stats" RANGE(PROCESS_USAGE_PROCESS_S,
+									     "process_id");
+/* Of those with files in their memory. */
+static const char FILES[] = "SELECT process_id, file, max(ts) FROM process_mem_stats" RANGE(
+	PROCESS_USAGE_PROCESS_S, "process_id");
 static const char CONTAINERS[] = "SELECT container, container_id, " SUMS(
 	SUM("rx_bytes") SUM("tx_bytes") SUM("throttled_us"),
 	"working") "working, mem_limit, coalesce(anon + coalesce(kernel, 0), working)"
-		   " FROM container_stats" RANGE(PROCESS_USAGE_CONTAINER_S, "cgroup");
+		   " + coalesce(swap, 0) FROM container_stats" RANGE(PROCESS_USAGE_CONTAINER_S,
+								     "cgroup");
 
 /* All that processes which ended in the range had read and written. */
 static const char ENDED_IO[] =
@@ -230,6 +235,28 @@ static void take_process(void *ctx, sqlite3_stmt *st)
 		take_numbers(x, st);
 }
 
+static void take_files(void *ctx, sqlite3_stmt *st)
+{
+	struct process_usage_row *x = process_row(ctx, st);
+
+	if (!x || sqlite3_column_int64(st, 2) < x->file_at)
+		return;
+	x->file = number(st, 1);
+	x->file_at = sqlite3_column_int64(st, 2);
+}
+
+/* The kernel can reclaim files' pages. Their reading may be older than that of all its memory. */
+static void files_take_off(struct process_usage *u)
+{
+	for (size_t i = 0; i < u->n; i++) {
+		struct process_usage_row *x = &u->rows[i];
+		const uint64_t file = x->file < x->mem ? x->file : x->mem;
+
+		if (x->has_mem && x->file_at)
+			x->held -= file < x->held ? file : x->held;
+	}
+}
+
 /* Of several hosts a container's name begins with its host's. */
 static uint64_t host_of(const char *container)
 {
@@ -367,6 +394,8 @@ static int read_all(const struct selection *sel, struct process_usage *out, cons
 			rc = askrows(sel, seg, path, sql, take, &r, e);
 		if (!rc && !containers)
 			rc = askrows(sel, seg, path, ENDED_IO, take_left, &r, e);
+		if (!rc && !containers)
+			rc = askrows(sel, seg, path, FILES, take_files, &r, e);
 		if (!rc && !(containers && out->known))
 			rc = askrows(sel, seg, path, NET_RECORDED, take_net_run, &r, e);
 		if (!rc && !(containers && out->known))
@@ -381,6 +410,8 @@ static int read_all(const struct selection *sel, struct process_usage *out, cons
 	}
 	if (!rc && !containers)
 		left_take_off(&r);
+	if (!containers)
+		files_take_off(out);
 	free(r.left);
 	idmap_release(&r.row_of);
 	return rc;

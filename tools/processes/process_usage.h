@@ -34,8 +34,10 @@ struct process_usage_row {
 	int64_t at;              /* of the last reading, seconds since 1970 */
 	uint64_t cpu_us, read_bytes, write_bytes, rx_bytes, tx_bytes, throttled_us;
 	uint64_t mem, mem_limit; /* bytes; of a process what is in memory; limit 0: none */
-	uint64_t held; /* of mem what the kernel cannot reclaim: without files' pages, where that is
-			  known (of containers); answers about memory are ranked by it */
+	uint64_t held; /* what the kernel cannot reclaim: without files' pages, with what is in
+			  swap; answers about memory are ranked by it */
+	uint64_t file; /* of a process: files' pages in mem, at the last reading of them, file_at */
+	int64_t file_at;
 	uint64_t gpu_us, gpu_mem; /* kernels of its ran on GPUs; bytes that it has of them */
 	uint64_t gpu_segment;     /* that gpu_mem is of */
 	bool has_mem, has_io, has_net, has_gpu;

@@ -20,7 +20,7 @@
 #include "tools/sql/sqlview.h"
 #include "tools/waits/waitrules.h"
 
-#define VIEWS_MAX 64
+#define VIEWS_MAX 96
 
 struct sqlwindow {
 	sqlite3 *db;
@@ -229,6 +229,12 @@ static bool add_special(const struct sqlwindow *w, const char *view, struct strb
 	return true;
 }
 
+/* Some of its rows are about the host, and no process's. */
+static bool is_of_host(const char *view)
+{
+	return !strcmp(view, "events") || !strcmp(view, "fill_stats");
+}
+
 /* Without a time or a process there is nothing to narrow: no view. */
 static int make_view(struct sqlwindow *w, const char *view, struct err *e)
 {
@@ -248,7 +254,11 @@ static int make_view(struct sqlwindow *w, const char *view, struct err *e)
 			return 0;
 		if (ts)
 			add_range(w, "ts", "ts", 1, &sql);
-		if (process)
+		if (process && !select_is_narrow(w->sel) && is_of_host(view))
+			add_condition(
+				&sql,
+				"(process_id IS NULL OR +process_id IN (SELECT id FROM temp.win_process))");
+		else if (process)
 			add_condition(
 				&sql,
 				"+process_id IN (SELECT id FROM temp.win_process)"); /* +: rows are

@@ -28,7 +28,7 @@ static const struct question {
 	bool requests;     /* of family l7; what is no sum of it holds for its own bucket */
 } QUESTIONS[] = {
 	{"mem",
-	 "SELECT ts, seconds, container, container, working FROM container_stats" WITHIN
+	 "SELECT ts, seconds, container, container, coalesce(anon + coalesce(kernel, 0), working) + coalesce(swap, 0) FROM container_stats" WITHIN
 	 " UNION ALL SELECT ts, seconds, '[host]', '', mem_total - mem_available FROM host_stats" WITHIN,
 	 TIMELINE_USED_BYTES, true, false, false},
 	{"io",

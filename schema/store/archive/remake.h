@@ -2,7 +2,8 @@
 /*
  * remake: rewrites a file of the store under another name: copies it, changes it, compares it with
  * the original, syncs it. The new file is ignored until the caller gives it a name of the store
- * (seal.h), so a crash before that changes nothing.
+ * (seal.h), so a crash before that changes nothing. It is created by the folder's descriptor,
+ * without links: what was at its name is removed, and -ESTALE says that it was replaced meanwhile.
  */
 #ifndef SONDE_STORE_ARCHIVE_REMAKE_H
 #define SONDE_STORE_ARCHIVE_REMAKE_H

@@ -26,6 +26,8 @@
 #include "schema/store/files/segment.h"
 #include "schema/store/files/tally_segments.h"
 
+#define SEALING_FILE "sealing.db"
+
 struct source {
 	char path[PATH_MAX];
 	struct stat st; /* when it was finished */
@@ -38,6 +40,7 @@ struct work {
 	size_t n;
 	bool *due, *fine; /* by name: rules 3 and 6 */
 	struct tally_segments needed;
+	int at; /* the folder */
 };
 
 static void tell(const struct work *w, enum seal_step step, const char *name)
@@ -232,8 +235,8 @@ static int begin_one(struct work *w, const char *path, struct source *s, bool *m
 	return 0;
 }
 
-static int take_place(struct work *w, const struct source *s, const char *to, const char *name,
-		      bool minutes, struct err *e)
+static int take_place(struct work *w, const struct source *s, const char *name, bool minutes,
+		      struct err *e)
 {
 	uint64_t after;
 	cleanup_fd int lock = folder_lock(w->o->dir);
@@ -246,7 +249,7 @@ static int take_place(struct work *w, const struct source *s, const char *to, co
 		w->r->put_off++;
 		return 0;
 	}
-	if (rename(to, s->path) < 0)
+	if (renameat(w->at, SEALING_FILE, w->at, name) < 0)
 		rc = -errno;
 	if (!rc)
 		rc = sync_folder(w->o->dir);
@@ -295,7 +298,7 @@ static int archive_one(struct work *w, const char *name, bool minutes, struct er
 	int rc;
 
 	path_of(w->o, name, path);
-	path_of(w->o, "sealing.db", to);
+	path_of(w->o, SEALING_FILE, to);
 	rc = begin_one(w, path, &s, &may, e);
 	if (rc || !may)
 		return rc;
@@ -306,7 +309,7 @@ static int archive_one(struct work *w, const char *name, bool minutes, struct er
 	if (rc)
 		return rc;
 	tell(w, SEAL_STEP_WRITTEN, name);
-	return take_place(w, &s, to, name, minutes, e);
+	return take_place(w, &s, name, minutes, e);
 }
 
 /* One that cannot be summed holds up no other. */
@@ -325,9 +328,9 @@ static int minutes_one(struct work *w, const char *name, struct err *e)
 /* --- rule 1 --- */
 
 /* -EAGAIN: another process holds it. */
-static int lock_sealing(const char *dir, struct err *e)
+static int lock_sealing(const char *dir, int at, struct err *e)
 {
-	cleanup_fd int at = folder_open(dir), fd = -1;
+	cleanup_fd int fd = -1;
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/sealing", dir);
@@ -359,9 +362,8 @@ static void count_no_memory(void)
 int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e)
 {
 	struct seal_report r = {0};
-	struct work w = {.o = o, .r = &r};
-	cleanup_fd int mine = lock_sealing(o->dir, e);
-	char path[PATH_MAX];
+	cleanup_fd int at = folder_open(o->dir), mine = lock_sealing(o->dir, at, e);
+	struct work w = {.o = o, .r = &r, .at = at};
 	int rc;
 
 	if (mine == -EAGAIN) {
@@ -379,8 +381,7 @@ int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e)
 		if (w.fine[i] && (!o->gain || r.fine_before < r.fine_after + o->gain))
 			rc = minutes_one(&w, w.names[i], e);
 	forget(&w);
-	path_of(o, "sealing.db", path);
-	(void)unlink(path); /* what got no name */
+	(void)unlinkat(at, SEALING_FILE, 0); /* what got no name */
 	*out = r;
 	return rc;
 }

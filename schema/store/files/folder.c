@@ -245,6 +245,19 @@ static int folder_by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
+struct folder_name {
+	ino_t ino;
+	char name[SEGMENT_NAME_MAX];
+};
+
+/* Of one file the first name first. */
+static int folder_by_inode(const void *a, const void *b)
+{
+	const struct folder_name *x = a, *y = b;
+
+	return x->ino != y->ino ? (x->ino > y->ino) - (x->ino < y->ino) : strcmp(x->name, y->name);
+}
+
 enum folder_kind { FOLDER_FILES, FOLDER_OTHERS, FOLDER_ALL };
 
 /* A FIFO, a device, a link or a folder of that name is not a file of ours. */
@@ -263,27 +276,47 @@ static bool folder_has_kind(int dirfd, const struct dirent *de, enum folder_kind
 	return file == (kind == FOLDER_FILES);
 }
 
+/* Two names of one file? Its rows would count twice. */
+static bool folder_is_same(int dirfd, const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return fstatat(dirfd, a, &x, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(dirfd, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
 /* Those that are such names, in order. */
 static int folder_names(const char *dir, bool (*is_one)(const char *name), enum folder_kind kind,
 			char (**out)[SEGMENT_NAME_MAX], size_t *n)
 {
 	cleanup_dir DIR *d = opendir(dir);
-	char(*names)[SEGMENT_NAME_MAX] = NULL;
+	struct folder_name *found = NULL;
 	const struct dirent *de;
-	size_t count = 0, cap = 0;
+	size_t count = 0, cap = 0, kept = 0;
 
 	if (!d)
 		return -errno;
 	while ((de = readdir(d))) {
 		if (!is_one(de->d_name) || !folder_has_kind(dirfd(d), de, kind))
 			continue;
-		mem_grow(names, count, cap);
-		memcpy(names[count++], de->d_name, strlen(de->d_name) + 1);
+		mem_grow(found, count, cap);
+		found[count].ino = de->d_ino;
+		memcpy(found[count++].name, de->d_name, strlen(de->d_name) + 1);
 	}
 	if (count)
-		qsort(names, count, sizeof(*names), folder_by_name);
-	*out = names;
-	*n = count;
+		qsort(found, count, sizeof(*found), folder_by_inode);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || found[i].ino != found[kept - 1].ino ||
+		    !folder_is_same(dirfd(d), found[i].name, found[kept - 1].name))
+			found[kept++] = found[i];
+	*out = kept ? mem_array(kept, sizeof(**out)) : NULL;
+	for (size_t i = 0; i < kept; i++)
+		memcpy((*out)[i], found[i].name, SEGMENT_NAME_MAX);
+	free(found);
+	if (kept)
+		qsort(*out, kept, sizeof(**out), folder_by_name);
+	*n = kept;
 	return 0;
 }
 
@@ -519,7 +552,7 @@ int folder_full(const char *dir, struct err *e)
 
 int folder_copy(const char *from, int to)
 {
-	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	struct stat st;
 	off_t left;
 

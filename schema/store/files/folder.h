@@ -57,9 +57,10 @@ int64_t folder_begun_ns(const char *name);
 #define FOLDER_ARCHIVED      0x736e6461
 #define FOLDER_ARCHIVED_TEXT "1936614497" /* the same, for a PRAGMA */
 bool folder_is_archived(const char *path);
-/* Copies the bytes of a file into an empty one. 0 or -errno. */
+/* Copies the bytes of a file, which is no link, into an empty one. 0 or -errno. */
 int folder_copy(const char *from, int to);
-/* Names of all segments, oldest first: regular files only. The array is the caller's (free). 0 or
+/* Names of all segments, oldest first: regular files only, of a file with two such names (hard
+ * links) the first. The array is the caller's (free). 0 or
  * -errno. */
 int folder_segments(const char *dir, char (**out)[SEGMENT_NAME_MAX], size_t *n);
 /* The same for what has the name of a segment and is no regular file. */

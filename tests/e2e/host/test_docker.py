@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import shutil
 import subprocess
+import tarfile
+import tempfile
 import time
 
 import pytest
 
-from conftest import Capture, sql_all
+from conftest import BUILD, Capture, need, need_root, sql_all
 from containers import engine
 from test_shares import assert_shares, stacks_of
 
@@ -260,3 +263,53 @@ def test_docker_rename_is_seen_at_once_and_compose_services_are_found(docker, st
         rows = json.loads(sonde("ps", "--container", value, "--json", store=store, check=True).stdout)["rows"]
         # what ended before (runc's own beginnings) keeps the name that it had
         assert {r["container_id"] for r in rows} == {own} and {r["container"] for r in rows if r["comm"] == "burn-static"} == {"shop-old"}, value
+
+
+def podman_here():
+    """podman with a store of its own, and the image of the tests in it."""
+    need_root()
+    need("podman")
+    need("conmon")
+    base = tempfile.mkdtemp(prefix="sonde-podman-")
+    command = ["podman", "--root", f"{base}/root", "--runroot", f"{base}/run", "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file",
+               "--tmpdir", f"{base}/tmp"]
+    if shutil.which("runc"):  # crun refuses a host with both versions of cgroups
+        command += ["--runtime", "runc"]
+
+    def call(*args):
+        return subprocess.run([*command, *map(str, args)], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=False)
+    with tarfile.open(f"{base}/image.tar", "w") as t:
+        t.add(os.path.join(BUILD, "tests/workloads/burn-static"), "bin/burn-static")
+    done = call("import", f"{base}/image.tar", "sonde-test")
+    if done.returncode:
+        shutil.rmtree(base, ignore_errors=True)
+        pytest.skip(f"podman makes no image here: {done.stderr.strip()[-200:]}")
+    return base, call
+
+
+def test_podman_rename_is_seen_at_once(store, sonde):
+    base, podman = podman_here()
+    own = None
+    c = Capture(store, "--freq", "199").start()
+    try:
+        done = podman("run", "-d", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--network", "none", "--name", "pod-1", "sonde-test", "/bin/burn-static", 60000)
+        if done.returncode:
+            pytest.skip(f"podman starts no container here: {done.stderr.strip()[-300:]}")
+        own = done.stdout.strip()
+        seen = "SELECT 1 FROM processes WHERE container = ? AND comm = 'burn-static'"
+        until = time.monotonic() + 20
+        while not sql_all(store, seen, ("pod-1",)) and time.monotonic() < until:
+            time.sleep(0.2)
+        assert podman("rename", "pod-1", "pod-old").returncode == 0
+        until = time.monotonic() + 10
+        while not sql_all(store, seen, ("pod-old",)) and time.monotonic() < until:
+            time.sleep(0.2)
+        c.stop()
+    finally:
+        c.close()
+        podman("rm", "-f", "-t", "0", own or "pod-1")
+        podman("unmount", "--all")
+        shutil.rmtree(base, ignore_errors=True)
+    for value in ("pod-old", "pod-1", own[:8]):
+        rows = json.loads(sonde("ps", "--container", value, "--json", store=store, check=True).stdout)["rows"]
+        assert {r["container"] for r in rows if r["comm"] == "burn-static"} == {"pod-old"}, (value, rows)

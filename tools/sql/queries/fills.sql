@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- fills: what fills the disks: how much less is left, who wrote, and the files that were found (host family)
+-- fills: what fills the disks: how much less is left, who wrote, and in which folders and files (host family)
 -- n = 20: how many rows of each kind
 -- from = 0: not before this time
 -- to = 9e18: before this time
@@ -8,6 +8,10 @@ space AS (
   SELECT mount, first_value(available) OVER w - last_value(available) OVER w AS less, last_value(available) OVER w AS available
   FROM filesystem_stats WHERE available IS NOT NULL AND coalesce(read_only, 0) = 0 AND ts >= :from AND ts < :to
   WINDOW w AS (PARTITION BY mount ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)),
+found AS ( -- as it was looked through last in that time, and before that
+  SELECT *, iif(:to - :from <= 3700, hour, iif(:to - :from <= 21700, hours, iif(:to - :from <= 86500, day, week))) AS late,
+         first_value(bytes) OVER w AS was, first_value(ts) OVER w AS was_ts, max(ts) OVER (PARTITION BY mount) AS last
+  FROM fill_stats WHERE ts >= :from AND ts < :to WINDOW w AS (PARTITION BY mount, kind, path, container ORDER BY ts)),
 told AS (
   SELECT 1 AS place, 'file system' AS kind, mount AS name, less AS bytes, printf('%.0f MiB left', available / 1048576.0) AS text
   FROM space GROUP BY mount HAVING less > 0
@@ -18,6 +22,11 @@ told AS (
   SELECT 3, 'process', comm || ' (' || pid || ')', sum(write_bytes), 'written' || iif(container = '', '', ' in ' || container) FROM process_stats
   WHERE write_bytes > 0 AND ts >= :from AND ts < :to GROUP BY pid, comm, container
   UNION ALL
-  SELECT 4, 'found', name, NULL, detail FROM events WHERE kind = 'fills' AND ts >= :from AND ts < :to GROUP BY name, detail),
+  SELECT 4, kind, iif(kind = 'deleted', '', mount || ': ') || path, iif(kind = 'deleted', bytes, late),
+         iif(kind = 'deleted', 'deleted, open in ' || coalesce(comm || ' (' || pid || ')', 'a process'), printf('written to, of %.1f MiB in it', bytes / 1048576.0))
+         || iif(container = '', '', ' of ' || container) || iif(was_ts < ts, printf(', %+.1f MiB since %s', (bytes - was) / 1048576.0, strftime('%H:%M', was_ts, 'unixepoch')), '')
+  FROM found WHERE ts = last AND (kind = 'deleted' OR late > 0)
+  UNION ALL
+  SELECT 5, 'found', name, NULL, detail FROM events WHERE kind = 'fills' AND ts >= :from AND ts < :to GROUP BY name, detail),
 ranked AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY bytes DESC, name, text) AS nth FROM told)
 SELECT kind, name, round(bytes / 1048576.0, 1) AS mib, text FROM ranked WHERE nth <= :n ORDER BY place, nth;

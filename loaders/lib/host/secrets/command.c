@@ -5,6 +5,8 @@
 
 #include "loaders/lib/host/secrets/programs.h"
 #include "loaders/lib/host/secrets/text.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
 
 #define DEPTH_MAX    6 /* programs that run one another: sudo env nice timeout mysql */
 #define COMMANDS_MAX 24
@@ -63,6 +65,24 @@ static void hide_colon(struct hidden *h, struct view v)
 	text_hide_after(h, v, ':');
 }
 
+/* pass:secret, hexkey:secret */
+static void hide_pass(struct hidden *h, struct view v)
+{
+	const char *colon = v.n ? memchr(v.p, ':', v.n) : NULL;
+
+	if (colon && span_in((struct span){v.p, (size_t)(colon - v.p)},
+			     "pass hexpass key hexkey secret hexsecret"))
+		text_hide_after(h, v, ':');
+}
+
+static void hide_behind(struct hidden *h, struct view v, const char *what)
+{
+	const char *at = v.n ? memmem(v.p, v.n, what, strlen(what)) : NULL;
+
+	if (at)
+		view_hide(h, v, (size_t)(at - v.p) + strlen(what), v.n);
+}
+
 /* key=value, but not what only ends like base64 */
 static bool is_pair(struct view v)
 {
@@ -91,8 +111,13 @@ static void hide_by(struct command *c, enum rule_kind kind, size_t k, struct vie
 		text_hide_after(c->h, v, '=');
 		break;
 	case RULE_PASS:
-		if (span_begins(text(v), "pass:"))
-			text_hide_after(c->h, v, ':');
+		hide_pass(c->h, v);
+		break;
+	case RULE_DATA:
+		hide_behind(c->h, v, ",data=");
+		break;
+	case RULE_URL:
+		hide_behind(c->h, v, "://");
 		break;
 	case RULE_NAMED:
 		if (k && name_is_secret(text(c->words[k - 1])))
@@ -461,6 +486,18 @@ static void search(struct walk *w, const struct view *words, uint8_t *known, siz
 		}
 }
 
+/* ProxyCommand=sshpass -p X: the words of a command that is the value of an assignment. */
+static void scan_assigned(struct walk *w, const struct view *words, uint8_t *known, size_t n,
+			  int depth)
+{
+	cleanup_free struct view *own = mem_array(n, sizeof(*own));
+	const char *eq = memchr(words[0].p, '=', words[0].n);
+
+	memcpy(own, words, n * sizeof(*own));
+	own[0] = view_part(words[0], (size_t)(eq - words[0].p) + 1, words[0].n);
+	scan(w, own, known, n, true, depth + 1);
+}
+
 static void scan(struct walk *w, const struct view *words, uint8_t *known, size_t n, bool code,
 		 int depth)
 {
@@ -469,6 +506,10 @@ static void scan(struct walk *w, const struct view *words, uint8_t *known, size_
 
 	if (first >= n || depth > DEPTH_MAX || w->left-- <= 0)
 		return;
+	if (first && assignment(words[first - 1]) && words[first].n && words[first].p[0] == '-') {
+		scan_assigned(w, words + first - 1, known + first - 1, n - first + 1, depth);
+		return;
+	}
 	words += first;
 	known += first;
 	n -= first;
@@ -503,10 +544,10 @@ void command_named_options(struct hidden *h, const struct view *words, const uin
 	for (size_t k = 0; k + 1 < n; k++) {
 		struct span a = text(words[k]);
 
-		if ((known[k] & WORD_KNOWN) || a.n < 3 || a.p[0] != '-' || memchr(a.p, '=', a.n) ||
-		    memchr(a.p, ' ', a.n) || is_option(words[k + 1]))
+		if ((known[k] & WORD_KNOWN) || a.n < 3 || !strchr("-+", a.p[0]) ||
+		    memchr(a.p, '=', a.n) || memchr(a.p, ' ', a.n) || is_option(words[k + 1]))
 			continue;
-		while (a.n && a.p[0] == '-') {
+		while (a.n && strchr("-+", a.p[0])) {
 			a.p++;
 			a.n--;
 		}
@@ -525,13 +566,50 @@ bool command_is_echo(const struct view *words, size_t n)
 	return k < n && span_in(text(words[k]), "echo printf /bin/echo /usr/bin/printf print yes");
 }
 
+/* curl -K -: its options, with names and passwords, come from its input. */
+static bool reads_options(const struct view *words, size_t n)
+{
+	bool curl = false;
+
+	for (size_t k = 0; k < n; k++) {
+		struct span w = text(words[k]);
+
+		curl |= span_is(w, "curl");
+		if (curl &&
+		    (span_is(w, "-K-") || span_is(w, "--config=-") ||
+		     (k + 1 < n && span_in(w, "-K --config") && span_is(text(words[k + 1]), "-"))))
+			return true;
+	}
+	return false;
+}
+
+/* docker secret create x -, vault login -, pass insert x: by the name of what they do. */
+static bool takes_secret(const struct view *words, size_t n)
+{
+	size_t first = first_word(words, n);
+	struct program p;
+
+	if (first >= n || (program_find(text(words[first]), &p) && p.plain))
+		return false;
+	if (span_in(text(words[first]), "pass gopass"))
+		return true;
+	for (size_t k = first + 1; k < n; k++)
+		if (span_in(text(words[k]), "secret secrets login"))
+			return true;
+	return false;
+}
+
 bool command_reads_secret(const struct view *words, size_t n)
 {
 	static const char readers[] =
 		"chpasswd kinit passwd smbpasswd cryptsetup pdbedit chgpasswd ssh-add kpasswd adcli realm "
-		"ntlm_auth ecryptfs-add-passphrase ecryptfs-unwrap-passphrase gocryptfs encfs";
+		"ntlm_auth ecryptfs-add-passphrase ecryptfs-unwrap-passphrase gocryptfs encfs htpasswd "
+		"vncpasswd mkpasswd newusers pwscore cracklib-check grub-mkpasswd-pbkdf2 ansible-vault "
+		"systemd-creds keepassxc-cli";
 	bool sudo = false;
 
+	if (reads_options(words, n) || takes_secret(words, n))
+		return true;
 	for (size_t k = 0; k < n; k++) {
 		struct span w = text(words[k]);
 
@@ -539,9 +617,10 @@ bool command_reads_secret(const struct view *words, size_t n)
 		if ((sudo && (span_is(w, "su") || (w.n > 1 && w.p[0] == '-' && w.p[1] != '-' &&
 						   memchr(w.p, 'S', w.n)))) ||
 		    span_in(w, readers) ||
-		    span_in(w, "--password-stdin --with-token --stdin --passphrase-fd "
-			       "--passphrase-fd=0 --pass-stdin --passwd-on-stdin stdin fd:0 "
-			       "--pinentry-mode --stdin-password --password-from-stdin"))
+		    span_in(w,
+			    "--password-stdin --with-token --stdin --passphrase-fd "
+			    "--passphrase-fd=0 --pass-stdin --passwd-on-stdin stdin -stdin fd:0 password_stdin "
+			    "--pinentry-mode --stdin-password --password-from-stdin"))
 			return true;
 	}
 	return false;

@@ -63,15 +63,15 @@ static const char secret_words[] =
 	"pass passwd password passwords passphrase passcode pwd pw pswd psw pword passwort kennwort "
 	"secret secrets token credential credentials creds auth authorization bearer cookie cookies "
 	"signature requirepass masterauth proxyauth basicauth httpauth sessionid sessid phpsessid "
-	"jsessionid jwt otp psk rootpw bindpw mnemonic passin passout";
+	"jsessionid jwt otp psk rootpw bindpw mnemonic passin passout passcommand";
 static const char key_kinds[] =
 	"api access secret private encryption signing auth account master license session shared app "
-	"consumer storage unseal deploy subscription decryption";
+	"consumer storage unseal deploy subscription decryption activation registration";
 static const char harmless_last[] =
 	"file path dir directory url uri endpoint type method mode ttl timeout length size plugin "
 	"provider count limit expiry expires expiration interval socket sock header env fd stdin name "
 	"names version arn ref store backend class host port policy required enabled prompt algorithm "
-	"issuer audience format bits iterations lifetime rotation authentication prompts jar";
+	"issuer audience format bits iterations lifetime rotation authentication prompts jar through";
 /* these end like the name of a secret */
 static const char harmless_parts[] =
 	"bypass compass trespass surpass overpass underpass encompass subpass multipass singlepass "
@@ -88,6 +88,8 @@ static bool is_compound_key(struct span part)
 /* written as one word: PGPASSWORD, mypassword, dbpasswd, githubtoken, clientsecret, storepass */
 static bool is_compound(struct span part)
 {
+	if (span_ends(part, "file") || span_ends(part, "path")) /* --passwdfile */
+		return false;
 	if (part.n > 5)
 		for (size_t i = 0; i + 5 <= part.n; i++)
 			if (!strncasecmp(part.p + i, "passw", 5))
@@ -229,6 +231,7 @@ static const struct shape shapes[] = {
 	{"glsa_", 20},
 	{"glc_", 24},
 	{"SWMTKN-", 24},
+	{"claim-", 20},
 	{"FLWSECK", 20},
 	/* keys and hashes */
 	{"eyJ", 30},

@@ -25,7 +25,9 @@ enum rule_kind {
 	RULE_SLASH,    /* between the first '/' and the last '@' : user/X@database */
 	RULE_PAIR,     /* after the first '=' : key=X */
 	RULE_COOKIE,   /* the same; without '=' it is the name of a file */
-	RULE_PASS,     /* after "pass:", as openssl has it */
+	RULE_PASS,     /* after "pass:", "key:", "hexkey:", ..., as openssl has it */
+	RULE_DATA,     /* after ",data=": secret,id=x,data=X */
+	RULE_URL,      /* after "://" */
 	RULE_NAMED,    /* all of it, if the word before is the name of a secret */
 	RULE_TWO,      /* the next two words */
 	RULE_LAST,     /* the option says that the last word is one */

@@ -15,6 +15,7 @@ struct scan {
 	bool pragma, columns; /* PRAGMA was seen; an INSERT names a column of secrets */
 	size_t no_at;         /* no '@' before here */
 	size_t path_end;      /* the path of a URL was looked at up to here */
+	size_t named;         /* up to here a "value" is that of a secret, as a "name" said */
 };
 
 static bool blank(char c)
@@ -292,8 +293,9 @@ static bool harmless(struct scan *s, struct span name, size_t value)
 	return value_is_harmless(name, span(v, value, end));
 }
 
-/* Hide strings in quotes inside of f(...), without the first `skip`. */
-static void hide_call(struct scan *s, size_t i, size_t skip)
+/* Hide strings in quotes inside of f(...), without the first `skip`; `alone`: that one, too, if
+ * there is no other. */
+static void hide_call(struct scan *s, size_t i, size_t skip, bool alone)
 {
 	struct view v = s->v;
 	size_t most = i + 256 < v.n ? i + 256 : v.n;
@@ -304,10 +306,11 @@ static void hide_call(struct scan *s, size_t i, size_t skip)
 		if (i + level < v.n && quote(v.p[i + level])) {
 			size_t begin = i + level, end = begin + 1;
 
-			if (skip) {
+			while (skip && end < v.n && v.p[end] != v.p[begin])
+				end++;
+			if (skip && (!alone || at(v, skip_blanks(v, end + 1)) != ')')) {
 				skip--;
-				while (end < v.n && v.p[end] != v.p[begin])
-					end++;
+				alone = false;
 				i = end + 1;
 			} else {
 				i = hide_quoted(s, begin, level) + level + 1;
@@ -318,10 +321,77 @@ static void hide_call(struct scan *s, size_t i, size_t skip)
 	}
 }
 
+/* The content of the element of XML that `begin` to `end` name, with or without attributes and a
+ * name space; 0: no element. */
+static size_t xml_content(struct view v, size_t begin, size_t end)
+{
+	size_t tag = begin, most = end + 256 < v.n ? end + 256 : v.n, next = skip_blanks(v, end);
+
+	if (tag && v.p[tag - 1] == ':')
+		for (tag--; tag && begin - tag < 32 && name_char(v.p[tag - 1]);)
+			tag--;
+	if (!tag || v.p[tag - 1] != '<')
+		return 0;
+	if (at(v, end) != '>' && (next == end || at(v, skip_name(v, next)) != '='))
+		return 0; /* <token >file */
+	for (size_t i = end; i < most && v.p[i] != '<'; i++)
+		if (v.p[i] == '>')
+			return i + 1;
+	return 0;
+}
+
+/* Hide it. Returns where it ended. */
+static size_t hide_content(struct scan *s, size_t i)
+{
+	static const char cdata[] = "<![CDATA[";
+	struct view v = s->v;
+	char end = '<';
+	size_t begin;
+
+	if (v.n - i >= sizeof(cdata) && !memcmp(v.p + i, cdata, sizeof(cdata) - 1)) {
+		i += sizeof(cdata) - 1;
+		end = ']';
+	}
+	for (begin = i; i < v.n && v.p[i] != end;)
+		i++;
+	view_hide(s->h, v, begin, i);
+	return i;
+}
+
+#define NAMED_FAR 160 /* so far away its value is not searched for */
+
+/* {"name": "DB_PASSWORD", "value": "x"}, ParameterKey=X,ParameterValue=x, <name>X</name>
+ * <value>x</value>, <entry key="X">x</entry>: does it say that a secret follows? Returns the end of
+ * what it hid, or 0. */
+static size_t note_name(struct scan *s, size_t begin, size_t end)
+{
+	struct view v = s->v;
+	size_t value, stop;
+	char by = 0;
+
+	if (!span_in(span(v, begin, end), "name key parameterkey"))
+		return 0;
+	value = xml_content(v, begin, end);
+	if (!value)
+		value = value_after(v, end, &by);
+	if (!value)
+		return 0;
+	value += backslashes(v, value);
+	value += quote(at(v, value));
+	stop = skip_name(v, value);
+	s->named = stop > value && name_is_secret(span(v, value, stop)) ? stop + NAMED_FAR : 0;
+	if (!s->named)
+		return 0;
+	stop += backslashes(v, stop);
+	return by == '=' && quote(at(v, stop)) && at(v, stop + 1) == '>' ?
+		       hide_content(s, stop + 2) :
+		       0;
+}
+
 static const char login_calls[] =
 	"login authenticate mysqli mysql_connect mysqli_connect pg_connect changeuserpassword "
 	"basicauth httpbasicauth httpdigestauth set_password setpassword auth pgp_sym_encrypt "
-	"pgp_sym_decrypt aes_encrypt aes_decrypt pscredential";
+	"pgp_sym_decrypt aes_encrypt aes_decrypt pscredential pdo newinstance mysql postgresql s3";
 
 /* The method of object.method */
 static struct span last_part(struct span name)
@@ -343,27 +413,30 @@ static size_t assignment(struct scan *s, size_t begin, size_t end)
 	while (name < end && v.p[name] == '-')
 		name++;
 	option = name > begin;
-	if (option && at(v, name) == 'H' && name + 1 < end && isupper((unsigned char)v.p[name + 1]))
-		name++; /* curl -HCookie: x */
+	if (option && name == begin + 1 && strchr("HDJPe", at(v, name)) && name + 1 < end &&
+	    isupper((unsigned char)v.p[name + 1]))
+		name++; /* curl -HCookie: x, java -DAPI_KEY=x */
 	parameter = begin && (v.p[begin - 1] == '?' || v.p[begin - 1] == '&');
 	secret = parameter ? name_is_secret_parameter(span(v, name, end)) :
 			     name_is_secret(span(v, name, end));
 	if (at(v, end) == '(') {
 		struct span method = last_part(span(v, name, end));
 
-		if (secret || span_in(method, login_calls))
-			hide_call(s, end + 1, !secret || span_is(method, "auth"));
+		bool perl = begin > 4 && !memcmp(v.p + begin - 5, "DBI->", 5);
+
+		if (secret || span_in(method, login_calls) || (perl && span_is(method, "connect")))
+			hide_call(s, end + 1, !secret || span_is(method, "auth"),
+				  span_is(method, "auth"));
 	}
 	if (s->pragma && span_in(span(v, name, end), "key rekey hexkey"))
 		secret = true;
+	if (begin < s->named && span_in(span(v, name, end), "value parametervalue"))
+		secret = true;
 	if (!secret)
-		return 0;
-	if (at(v, end) == '>' && begin && v.p[begin - 1] == '<') { /* <password>x</password> */
-		for (value = end + 1; value < v.n && v.p[value] != '<';)
-			value++;
-		view_hide(s->h, v, end + 1, value);
-		return value;
-	}
+		return note_name(s, name, end);
+	value = xml_content(v, begin, end);
+	if (value)
+		return hide_content(s, value);
 	value = value_after(v, end, &by);
 	if (value && harmless(s, span(v, name, end), value))
 		return 0;
@@ -546,7 +619,8 @@ static void hide_path(struct scan *s, size_t i, struct span scheme, struct span 
 		if (all || next || looks_random(part) || span_is(host, "hc-ping.com") ||
 		    (n && (hooks || stream)))
 			view_hide(s->h, v, begin, i);
-		next = span_is(part, "key") || (n && span_is(part, "push"));
+		next = span_is(part, "key") || (n && span_is(part, "push")) ||
+		       (!n && span_is(part, "t") && has(host, "conda"));
 		all |= span_in(part, hook_parts) && !code;
 		if (span_begins(part, "bot") && part.n > 12 && memchr(part.p, ':', part.n))
 			text_hide_after(s->h, view_part(v, begin, i), ':');
@@ -582,7 +656,9 @@ static size_t dsn(struct scan *s, size_t begin, size_t end)
 	struct view v = s->v;
 	size_t colon, host;
 
-	if (begin && !strchr("= \t\"'", v.p[begin - 1]))
+	bool cvs = begin > 8 && !memcmp(v.p + begin - 9, ":pserver:", 9);
+
+	if (begin && !cvs && !strchr("= \t\"'", v.p[begin - 1]))
 		return 0;
 	if (at(v, end) != ':' || at(v, end + 1) == '/' || at(v, end + 1) == '\\' ||
 	    blank(at(v, end + 1)))

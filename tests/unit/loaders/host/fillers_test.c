@@ -27,14 +27,14 @@ static int file(const char *path, unsigned int mib)
 	return fd;
 }
 
-static bool has(const struct fillers_one *list, uint32_t n, const char *end, unsigned int mib)
+static bool has(const struct fillers_list *l, const char *end, unsigned int mib)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		size_t len = strlen(list[i].path), k = strlen(end);
+	for (uint32_t i = 0; i < l->n; i++) {
+		size_t len = strlen(l->one[i].path), k = strlen(end);
 
-		if (len >= k && !strcmp(list[i].path + len - k, end) &&
-		    list[i].bytes >= (uint64_t)mib * MIB &&
-		    list[i].bytes < ((uint64_t)mib + 1) * MIB)
+		if (len >= k && !strcmp(l->one[i].path + len - k, end) &&
+		    l->one[i].bytes >= (uint64_t)mib * MIB &&
+		    l->one[i].bytes < ((uint64_t)mib + 1) * MIB)
 			return true;
 	}
 	return false;
@@ -70,18 +70,25 @@ TEST(what_was_written_lately_and_what_is_deleted_but_open_is_found)
 
 	fillers_look(dir, "/proc", time(NULL), &f);
 	assert_true(f.whole);
-	assert_int_equal(f.n_files, 2);
-	assert_true(has(f.files, f.n_files, "/log/app.log", 12));
-	assert_true(has(f.files, f.n_files, "/log/app.log.1", 6));
-	assert_int_equal(f.n_folders, 1);
-	assert_true(has(f.folders, f.n_folders, "/log", 18));
+	assert_int_equal(f.files[FILLERS_1H].n, 2);
+	assert_true(has(&f.files[FILLERS_1H], "/log/app.log", 12));
+	assert_true(has(&f.files[FILLERS_1H], "/log/app.log.1", 6));
+	assert_int_equal(f.folders[FILLERS_1H].n, 1);
+	assert_true(has(&f.folders[FILLERS_1H], "/log", 18));
+	/* two hours old */
+	for (int i = FILLERS_6H; i < FILLERS_SPANS; i++) {
+		assert_int_equal(f.files[i].n, 3);
+		assert_true(has(&f.files[i], "/old", 20));
+		assert_string_equal(f.files[i].one[0].path + strlen(f.files[i].one[0].path) - 4,
+				    "/old");
+	}
 	assert_true(f.seen < 20);
 	/* others' deleted files may be larger */
-	if (f.n_deleted < FILLERS_TOLD || f.deleted[FILLERS_TOLD - 1].bytes < 9 * MIB)
-		assert_true(has(f.deleted, f.n_deleted, outside, 9));
-	for (uint32_t i = 0; i < f.n_deleted; i++)
-		if (!strcmp(f.deleted[i].path, outside))
-			assert_int_equal(f.deleted[i].pid, getpid());
+	if (f.deleted.n < FILLERS_TOLD || f.deleted.one[FILLERS_TOLD - 1].bytes < 9 * MIB)
+		assert_true(has(&f.deleted, outside, 9));
+	for (uint32_t i = 0; i < f.deleted.n; i++)
+		if (!strcmp(f.deleted.one[i].path, outside))
+			assert_int_equal(f.deleted.one[i].pid, getpid());
 
 	close(held);
 	for (size_t i = 0; i < 5; i++) {
@@ -109,6 +116,11 @@ TEST(it_looks_when_little_is_left_or_much_was_used_up_and_not_again_at_once)
 	of.looked_ns = 1000000000;
 	assert_false(fillers_due(&of, 100 * gib, 19 * gib, FILLERS_EVERY_NS));
 	assert_true(fillers_due(&of, 100 * gib, 19 * gib, FILLERS_EVERY_NS + of.looked_ns));
+	/* an hour later less is enough */
+	of.available = 60 * gib;
+	assert_false(fillers_due(&of, 100 * gib, 59 * gib, FILLERS_EVERY_NS + of.looked_ns));
+	assert_false(fillers_due(&of, 100 * gib, 60 * gib, FILLERS_HOUR_NS + of.looked_ns));
+	assert_true(fillers_due(&of, 100 * gib, 59 * gib, FILLERS_HOUR_NS + of.looked_ns));
 	of = (struct fillers_of){0};
 	assert_false(
 		fillers_due(&of, 100 * gib, 30 * gib, 1)); /* the first reading: less than what? */

@@ -9,6 +9,7 @@
 #include "loaders/lib/host/secrets/secrets.h"
 #include "schema/base/array.h"
 #include "schema/base/strbuf.h"
+#include "tests/unit/loaders/lib/host/secrets/tool_lines.h"
 #include "tests/unit/test.h"
 
 /* clang-format off */
@@ -523,6 +524,7 @@ static const char *const hidden[] = {
 	"app^{\"auth\":{\"a\":\"x)}]\",\"b\":\"{S}\"}}",
 	"cargo^login^k={S}",
 	"git^commit^-m^x^--author^\"a <https://u:{S}@h/>\"",
+	TOOL_LINES_HIDDEN
 };
 
 static const char *const kept[] = {
@@ -673,6 +675,7 @@ static const char *const kept[] = {
 	"git^show^HEAD~3:src/password.c",
 	"rg^-p^token^src",
 	"awk^{print $1}^/etc/passwd",
+	TOOL_LINES_KEPT
 };
 /* clang-format on */
 
