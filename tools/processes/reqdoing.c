@@ -188,7 +188,7 @@ static char *frames_text(const json_t *frames, const char **function)
 	bool program = false;
 	size_t i;
 
-	json_array_foreach(frames, i, x) {
+	json_array_foreach (frames, i, x) {
 		const char *name = json_string_value(json_object_get(x, "function"));
 
 		if (!name || i >= FRAMES_SHOWN)
@@ -223,7 +223,7 @@ static const json_t *thread_of(const json_t *threads, const struct reqrun_end *w
 	const json_t *x;
 	size_t i;
 
-	json_array_foreach(threads, i, x) {
+	json_array_foreach (threads, i, x) {
 		const char *comm = json_string_value(json_object_get(x, "comm"));
 
 		if (json_integer_value(json_object_get(x, "pid")) == who->pid &&
@@ -238,8 +238,8 @@ static const json_t *thread_of(const json_t *threads, const struct reqrun_end *w
 static void read_now(const char *store, struct reqrunning *r, size_t n)
 {
 	char path[PATH_MAX], pid[REQDOING_ROWS][16];
-	char *argv[2 * REQDOING_ROWS + 7] = {path, "--json", "--no-lines", "--quiet", "--store",
-					     (char *)store};
+	char *argv[2 * REQDOING_ROWS + 7] = {path,      "--json",  "--no-lines",
+					     "--quiet", "--store", (char *)store};
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
 	struct err none = {0};
 	size_t k = 6;

@@ -17,7 +17,8 @@
 #define REQDOING_NS   (600 * 1000000000ll)
 #define REQDOING_ROWS 30
 
-/* Fills in `doing` and `stack` of the first n rows, of REQDOING_ROWS at most. `now`: they run now. */
+/* Fills in `doing` and `stack` of the first n rows, of REQDOING_ROWS at most. `now`: they run now.
+ */
 int reqdoing_read(const struct select_args *asked, const char *store, struct reqrunning *r,
 		  size_t n, bool now, struct err *e);
 

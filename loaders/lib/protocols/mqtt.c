@@ -276,6 +276,8 @@ static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8
 		q = proto_find(c, id_of(PUBCOMP, be16(p)));
 		reason = p[2];
 	} else if (type == PUBREC || !q) {
+		if (!q && type != PUBREC && type != PUBREL)
+			proto_unowned(c);
 		return;
 	} else if (type == CONNACK) {
 		reason = n >= 2 ? p[1] : 0;
@@ -407,6 +409,7 @@ static void mqtt_release(struct proto_conn *c)
 
 const struct protocol protocol_mqtt = {
 	.name = "mqtt",
+	.ids_again = true,
 	.state_size = sizeof(struct mqtt),
 	.recognise = mqtt_recognise,
 	.step = mqtt_step,

@@ -20,7 +20,7 @@
 #define ASKED 30
 #define BODY  20000
 #define PIECE 4096
-#define SEEDS 60
+#define SEEDS 30
 #define WIRE  3000 /* what TLS adds to a connection */
 
 struct play {
@@ -49,7 +49,6 @@ static void take(void *ctx, const void *packet, size_t size)
 	struct message m;
 
 	for (size_t at = 0; message_read(packet, size, &at, &m);) {
-		if (m.kind == MSG_SUM && getenv("DBG2")) fprintf(stderr, "%s %s %s n=%lu res %d\n", m.text[MSG_PROTOCOL], m.text[MSG_OPERATION], m.text[MSG_STATUS], m.sum->n, m.about->result);
 		if (m.kind == MSG_SUM)
 			p->results[m.about->result & 7] += m.sum->n;
 		if (m.kind != MSG_BYTES)
@@ -195,13 +194,13 @@ struct numbered {
 	size_t n_ask, n_before, n_after, ask_at, answer_at;
 	int width; /* negative: little endian; 0: no id */
 };
-#define NUMBERED(ask_, ask_at_, before_, answer_at_, after_, width_)                      \
+#define NUMBERED(ask_, ask_at_, before_, answer_at_, after_, width_)                     \
 	((struct numbered){ask_, before_, after_, sizeof(ask_) - 1, sizeof(before_) - 1, \
 			   sizeof(after_) - 1, ask_at_, answer_at_, width_})
 
 static void id_put(char *to, int width, uint32_t id)
 {
-	for (int i = 0; i < 4 && width; i++)
+	for (int i = 0; i < abs(width); i++)
 		to[width < 0 ? i : width - 1 - i] = (char)(id >> 8 * i);
 }
 
@@ -240,8 +239,10 @@ static void grpc(struct play *p)
 	ask[8] = ask[9 + 31 + 8] = end[8] = (char)p->id;
 	say(p, true, ask, sizeof(ask) - 1);
 	memset(body, 'x', sizeof(body));
-	memcpy(body, "\0\0\x13\1\4\0\0\0\0\x88\x5f\x10"
-		     "application/grpc\0\x3a\x98\0\0\0\0\0\0\0\0\0\x3a\x93", 28 + 9 + 5);
+	memcpy(body,
+	       "\0\0\x13\1\4\0\0\0\0\x88\x5f\x10"
+	       "application/grpc\0\x3a\x98\0\0\0\0\0\0\0\0\0\x3a\x93",
+	       28 + 9 + 5);
 	body[8] = body[28 + 8] = (char)p->id;
 	say(p, false, body, 28 + 9 + 15000);
 	say(p, false, end, sizeof(end) - 1);
@@ -264,8 +265,8 @@ static void mongo(struct play *p)
 	numbered(p, NUMBERED("\x38\0\0\0\0\0\0\0\0\0\0\0\xdd\7\0\0\0\0\0\0\0"
 			     "\x23\0\0\0\2find\0\7\0\0\0people\0\2$db\0\4\0\0\0app\0\0",
 			     4,
-			     "\x41\x4e\0\0\1\0\0\0\0\0\0\0\xdd\7\0\0\0\0\0\0\0"
-			     "\x2c\x4e\0\0\2d\0\x21\x4e\0\0",
+			     "\x42\x4e\0\0\1\0\0\0\0\0\0\0\xdd\7\0\0\0\0\0\0\0"
+			     "\x2d\x4e\0\0\2d\0\x21\x4e\0\0",
 			     8, "\0\0", -4));
 }
 
@@ -276,14 +277,15 @@ static void amqp(struct play *p)
 		SAY(p, false, "\1\0\0\0\0\0\x12\0\x0a\0\x0a\0\x09\0\0\0\0\0\0\0\0\0\0\0\0\xce");
 		SAY(p, true, "\1\0\0\0\0\0\x0c\0\x0a\0\x0b\0\0\0\0\0\0\0\0\xce");
 		SAY(p, false, "\1\0\0\0\0\0\x0c\0\x0a\0\x1e\0\0\0\0\0\0\0\0\xce");
-		SAY(p, true, "\1\0\0\0\0\0\x0c\0\x0a\0\x1f\0\0\0\0\0\0\0\0\xce"
-			     "\1\0\0\0\0\0\x08\0\x0a\0\x28\1/\0\0\xce");
+		SAY(p, true,
+		    "\1\0\0\0\0\0\x0c\0\x0a\0\x1f\0\0\0\0\0\0\0\0\xce"
+		    "\1\0\0\0\0\0\x08\0\x0a\0\x28\1/\0\0\xce");
 		SAY(p, false, "\1\0\0\0\0\0\5\0\x0a\0\x29\0\xce");
 		SAY(p, true, "\1\0\1\0\0\0\5\0\x14\0\x0a\0\xce");
 		SAY(p, false, "\1\0\1\0\0\0\x08\0\x14\0\x0b\0\0\0\0\xce");
 	}
 	BOTH(p, "\1\0\1\0\0\0\x09\0\x3c\0\x46\0\0\1q\1\xce",
-	     "\1\0\1\0\0\0\x15\0\x3c\0\x47\0\0\0\0\0\0\0\1\0\0\1q\0\0\0\0\xce"
+	     "\1\0\1\0\0\0\x14\0\x3c\0\x47\0\0\0\0\0\0\0\1\0\0\1q\0\0\0\0\xce"
 	     "\2\0\1\0\0\0\x0e\0\x3c\0\0\0\0\0\0\0\0\x4e\x20\0\0\xce"
 	     "\3\0\1\0\0\x4e\x20",
 	     "\xce");
@@ -292,9 +294,10 @@ static void amqp(struct play *p)
 static void cassandra(struct play *p)
 {
 	if (first(p)) {
-		SAY(p, true, "\4\0\0\0\1\0\0\0\x16\0\1\0\x0b"
-			     "CQL_VERSION\0\5"
-			     "3.0.0");
+		SAY(p, true,
+		    "\4\0\0\0\1\0\0\0\x16\0\1\0\x0b"
+		    "CQL_VERSION\0\5"
+		    "3.0.0");
 		SAY(p, false, "\x84\0\0\0\2\0\0\0\0");
 	}
 	BOTH(p, "\4\0\0\5\7\0\0\0\x16\0\0\0\x0fSELECT c FROM t\0\1\0",
@@ -304,19 +307,21 @@ static void cassandra(struct play *p)
 static void zookeeper(struct play *p)
 {
 	if (first(p)) {
-		SAY(p, true, "\0\0\0\x2c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x75\x30\0\0\0\0\0\0\0\0"
-			     "\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
-		SAY(p, false, "\0\0\0\x24\0\0\0\0\0\0\x75\x30\0\0\0\0\0\0\0\x09\0\0\0\x10"
-			      "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+		SAY(p, true,
+		    "\0\0\0\x2c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x75\x30\0\0\0\0\0\0\0\0"
+		    "\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+		SAY(p, false,
+		    "\0\0\0\x24\0\0\0\0\0\0\x75\x30\0\0\0\0\0\0\0\x09\0\0\0\x10"
+		    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
 	}
-	numbered(p, NUMBERED("\0\0\0\x11\0\0\0\0\0\0\0\4\0\0\0\4/app\0", 4,
-			     "\0\0\x4e\x34\0\0\0\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\x4e\x20", 4, "",
-			     4));
+	numbered(p,
+		 NUMBERED("\0\0\0\x11\0\0\0\0\0\0\0\4\0\0\0\4/app\0", 4,
+			  "\0\0\x4e\x34\0\0\0\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\x4e\x20", 4, "", 4));
 }
 
 static void dubbo(struct play *p)
 {
-	numbered(p, NUMBERED("\xda\xbb\xc2\0\0\0\0\0\0\0\0\0\0\0\0\x16"
+	numbered(p, NUMBERED("\xda\xbb\xc2\0\0\0\0\0\0\0\0\0\0\0\0\x17"
 			     "\5"
 			     "2.0.2\7com.Foo\3"
 			     "1.0\3buy\0",
@@ -325,10 +330,11 @@ static void dubbo(struct play *p)
 
 static void fastcgi(struct play *p)
 {
-	BOTH(p, "\1\1\0\1\0\x08\0\0\0\1\1\0\0\0\0\0\1\4\0\1\0\x23\0\0\x0e\3REQUEST_METHODGET"
-		"\x0b\1REQUEST_URI/\0\0"
-		"\1\4\0\1\0\0\0\0\1\5\0\1\0\0\0\0",
-	     "\1\6\0\1\x4e\x34\0\0Content-Type: a/b\r\n\r\n",
+	BOTH(p,
+	     "\1\1\0\1\0\x08\0\0\0\1\1\0\0\0\0\0\1\4\0\1\0\x23\0\0\x0e\3REQUEST_METHODGET"
+	     "\x0b\1REQUEST_URI/\0\0"
+	     "\1\4\0\1\0\0\0\0\1\5\0\1\0\0\0\0",
+	     "\1\6\0\1\x4e\x35\0\0Content-Type: a/b\r\n\r\n",
 	     "\1\6\0\1\0\0\0\0\1\3\0\1\0\x08\0\0\0\0\0\0\0\0\0\0");
 }
 
@@ -371,12 +377,23 @@ static const struct said {
 	const char *name;
 	void (*ask)(struct play *p);
 	unsigned more; /* requests beside those asked for */
-} said[] = {{"http", http, 0},           {"chunked", chunked, 0}, {"http2", http2, 0},
-	    {"grpc", grpc, 0},           {"postgres", postgres, 1}, {"mysql", mysql, 1},
-	    {"redis", redis, 0},         {"kafka", kafka, 0},     {"mongodb", mongo, 0},
-	    {"amqp", amqp, 2},           {"cassandra", cassandra, 1}, {"zookeeper", zookeeper, 1},
-	    {"dubbo", dubbo, 0},         {"fastcgi", fastcgi, 0}, {"memcached", memcached, 0},
-	    {"mqtt", mqtt, 1},           {"nats", nats, 0}};
+} said[] = {{"http", http, 0},
+	    {"chunked", chunked, 0},
+	    {"http2", http2, 0},
+	    {"grpc", grpc, 0},
+	    {"postgres", postgres, 1},
+	    {"mysql", mysql, 1},
+	    {"redis", redis, 0},
+	    {"kafka", kafka, 0},
+	    {"mongodb", mongo, 0},
+	    {"amqp", amqp, 2},
+	    {"cassandra", cassandra, 1},
+	    {"zookeeper", zookeeper, 1},
+	    {"dubbo", dubbo, 0},
+	    {"fastcgi", fastcgi, 0},
+	    {"memcached", memcached, 0},
+	    {"mqtt", mqtt, 1},
+	    {"nats", nats, 0}};
 
 /* ---- the accounts ---- */
 
@@ -415,7 +432,8 @@ static void play(struct play *p, const struct said *what, unsigned seed)
 static void check(const struct play *p, const struct said *what)
 {
 	uint64_t asked = ASKED + what->more, ok = p->results[STORE_RESULT_OK],
-		 blind = p->results[STORE_RESULT_BLIND];
+		 blind = p->results[STORE_RESULT_BLIND],
+		 one_way = p->results[STORE_RESULT_ONE_WAY]; /* an answer by a subject, in NATS */
 
 	assert_int_equal(p->bytes.seen, p->pos[0] + p->pos[1] + (p->tls ? 2 * WIRE : 0));
 	assert_int_equal(p->results[STORE_RESULT_NO_ANSWER], 0);
@@ -425,8 +443,12 @@ static void check(const struct play *p, const struct said *what)
 		assert_int_equal(ok, asked);
 		assert_int_equal(p->bytes.blind, 0);
 		assert_true(p->bytes.parsed >= p->pos[0] + p->pos[1]);
-	} else if (ok + blind < asked) {
-		assert_true(p->bytes.blind >= (asked - ok - blind) * BODY / 2);
+	} else if (ok + blind + one_way < asked) {
+		uint64_t not_counted = asked - ok - blind - one_way;
+
+		assert_true(p->bytes.blind);
+		if (not_counted > what->more) /* those of the login are small */
+			assert_true(p->bytes.blind >= (not_counted - what->more) * BODY / 2);
 	}
 }
 
@@ -440,7 +462,6 @@ TEST(of_each_protocol_each_byte_has_one_account)
 						 .lose = seed % 3 ? 5 * seed : 0};
 
 				play(&p, &said[w], seed);
-				if(getenv("DBG")) fprintf(stderr,"%s seed %u how %d lost %u: ok %lu blind %lu err %lu noans %lu oneway %lu  bytes seen %lu parsed %lu blind %lu of %lu\n", said[w].name, seed, how, p.lost, p.results[0], p.results[STORE_RESULT_BLIND],p.results[1],p.results[4],p.results[2],p.bytes.seen,p.bytes.parsed,p.bytes.blind,p.pos[0]+p.pos[1]);
 				check(&p, &said[w]);
 			}
 }
