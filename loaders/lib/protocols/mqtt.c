@@ -309,6 +309,8 @@ static int64_t mqtt_step(struct proto_conn *c, enum proto_side from, const uint8
 	if (n - head < see && !last)
 		return PROTO_MORE;
 	see = see < n - head ? see : n - head;
+	if (see < 2 && len >= 2) /* which one it answers, or asks, is missing */
+		return PROTO_LOST;
 	if (from == PROTO_CLIENT)
 		client_packet(c, p, p + head, see);
 	else
@@ -377,11 +379,13 @@ static enum proto_guess mqtt_recognise(const struct proto_first *f)
 				       !f->server[1] ?
 			       PROTO_YES :
 			       PROTO_NO;
-	return (f->n_client + f->n_server > 24 || (f->last && has_topic(f->client[0] >> 4))) &&
-			       is_chain(PROTO_CLIENT, f->client, f->n_client) &&
-			       is_chain(PROTO_SERVER, f->server, f->n_server) ?
+	if (!is_chain(PROTO_CLIENT, f->client, f->n_client) ||
+	    !is_chain(PROTO_SERVER, f->server, f->n_server))
+		return PROTO_NO;
+	return f->n_client + f->n_server > 24 || (f->last && has_topic(f->client[0] >> 4)) ?
 		       PROTO_YES :
-		       PROTO_NO;
+	       f->last ? PROTO_NO :
+			 PROTO_MAYBE;
 }
 
 static bool mqtt_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)

@@ -10,12 +10,12 @@ import tempfile
 import pytest
 
 import servers
-from conftest import sql_all
+from conftest import Capture, sql_all
 from servers import find
 from talks import run
 
 pytestmark = pytest.mark.tls
-SIZE, N, AT_ONCE = 10_000_000, 40, 40
+SIZE, N, AT_ONCE = 10_000_000, int(os.environ.get("N", "40")), int(os.environ.get("AT_ONCE", "40"))
 
 
 class Server:
@@ -119,12 +119,15 @@ def server(request):
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def asked(capture, store, server, what, n, at_once):
+def asked(store, server, what, n, at_once):
     """The rows of both sides, after `n` times `what`, `at_once` at a time."""
-    c = capture("-v", program="sonde-l7")
-    with concurrent.futures.ThreadPoolExecutor(at_once) as some:
-        list(some.map(lambda _: getattr(server, what)(), range(n)))
-    done = c.stop(60)
+    c = Capture(store, "-v", program="sonde-l7").start(120)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(at_once) as some:
+            list(some.map(lambda _: getattr(server, what)(), range(n)))
+        done = c.stop(120)
+    finally:
+        c.close()
     assert not done["lost_total"], done
     rows = sql_all(store, "SELECT side, operation, result, sum(requests) AS n, sum(request_bytes) AS asked, sum(response_bytes) AS answered FROM requests"
                           " WHERE service LIKE ? AND protocol = ? GROUP BY 1, 2, 3", (f"%:{server.port}", server.protocol))
@@ -136,21 +139,23 @@ def asked(capture, store, server, what, n, at_once):
 
 
 @pytest.mark.parametrize("what", ["ask", "store"])
-def test_each_large_one_is_counted_with_its_bytes_and_none_is_lost(capture, store, server, what):
-    rows, moved = asked(capture, store, server, what, N, AT_ONCE)
+def test_each_large_one_is_counted_with_its_bytes_and_none_is_lost(store, server, what):
+    rows, moved = asked(store, server, what, N, AT_ONCE)
     operation = server.operations[what == "store"]
     size = server.response if what == "ask" else server.request
     for side in ("client", "server"):
-        (row,) = [r for r in rows if r["side"] == side and r["operation"] == operation]
+        found = [r for r in rows if r["side"] == side and r["operation"] == operation]
+        assert len(found) == 1, rows
+        row = found[0]
         assert (row["result"], row["n"]) == ("ok", N), rows
         assert size is None or row["answered" if what == "ask" else "asked"] == N * size, (row, size)
         assert row["answered" if what == "ask" else "asked"] >= N * SIZE
     assert all(r["skipped"] > 0.9 * N * SIZE for r in moved), "bodies are not copied"
 
 
-def test_many_small_rows_are_counted_as_one(capture, store, server):
+def test_many_small_rows_are_counted_as_one(store, server):
     if not hasattr(server, "rows"):
         pytest.skip("it has no rows")
-    rows, _ = asked(capture, store, server, "rows", 8, 4)
+    rows, _ = asked(store, server, "rows", 8, 4)
     for side in ("client", "server"):
         assert [(r["result"], r["n"]) for r in rows if r["side"] == side and r["operation"].startswith("SELECT repeat")] == [("ok", 8)], rows
