@@ -52,7 +52,7 @@ class Redis(Server):
 
 
 class Postgres(Server):
-    protocol, operations = "postgres", ("SELECT repeat(?, ?)", "SELECT length(?)")
+    protocol, operations = "postgres", ("SELECT repeat(?)", "SELECT length(?)")
 
     def __init__(self, folder):
         self.server = servers.postgres(folder, load=False)
@@ -79,7 +79,7 @@ class Postgres(Server):
 
 
 class Mariadb(Server):
-    protocol, operations = "mysql", ("SELECT repeat(?, ?)", "SELECT length(?)")
+    protocol, operations = "mysql", ("SELECT repeat(?)", "SELECT length(?)")
 
     def __init__(self, folder):
         super().__init__(folder)
