@@ -170,8 +170,7 @@ __noinline int item_step(__u32 slot)
 __noinline int rows_step(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
-	__u32 most, left, size;
-	__u8 b[16] = {};
+	__u32 most, left;
 
 	if (!w || w->head.at >= w->head.n)
 		return 1;
@@ -186,13 +185,12 @@ __noinline int rows_step(__u32 slot)
 			w->frames.body -= most;
 		return 0;
 	}
-	size = frames_head_size(&w->frames);
-	size = size < left ? size : left;
-	for (__u32 i = 0; i < 5; i++)
-		b[i] = head_byte(w, w->head.at + i);
-	w->head.at += size;
+	most = frames_head_size(&w->frames);
+	w->head.size = most < left ? most : left;
+	bpf_probe_read_kernel(w->few.b, 8, &w->bytes[w->head.at & (L7_CHUNK - 1)]);
+	w->head.at += w->head.size;
 	w->head.frames++;
-	if (!frames_head(w, b, size))
+	if (!frames_head(w, w->few.b, w->head.size))
 		w->framed = 3;
 	return w->framed != 1;
 }
@@ -344,12 +342,14 @@ static __always_inline int body_read(struct walk *w, __u32 slot, __u32 told)
 }
 
 /* 1: what comes behind these bytes is followed, as w->frames says. */
-__noinline int bodies_begin(__u32 slot, __u32 told)
+__noinline int bodies_begin(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	__u32 told;
 
 	if (!w)
 		return 0;
+	told = (__u32)(w->n - w->total); /* of the call, by records */
 	w->gap = 0;
 	w->head.n = w->r.len;
 	if (w->r.h.flags & L7_F_FAULT || w->head.n > L7_CHUNK)

@@ -402,20 +402,20 @@ static __always_inline bool walk_short(struct walk *w)
 
 /* Where a message may begin: its first record, and what is left out behind it. true: all is told.
  */
-static __always_inline bool walk_begin(struct walk *w, __u32 slot, __u64 n)
+static __always_inline bool walk_begin(struct walk *w, __u32 slot)
 {
 	for (int i = 0; i < STEPS; i++)
-		if (walk_step(slot) || w->total < n)
+		if (walk_step(slot) || w->total < w->n)
 			break;
-	if (w->total == n) /* its pieces, or what may be copied, end within a record */
-		walk_flush(w, w->fill, (__u32)n);
-	bodies_begin(slot, (__u32)(n - w->total));
+	if (w->total == w->n) /* its pieces, or what may be copied, end within a record */
+		walk_flush(w, w->fill, (__u32)w->total);
+	bodies_begin(slot);
 	if (w->framed && w->total)
 		frames_run(slot);
 	return !w->total;
 }
 
-static __always_inline bool walk_run(struct walk *w, __u32 slot, __u64 n)
+static __always_inline bool walk_run(struct walk *w, __u32 slot)
 {
 	if (w->framed) {
 		frames_run(slot);
@@ -424,10 +424,10 @@ static __always_inline bool walk_run(struct walk *w, __u32 slot, __u64 n)
 	}
 	if (walk_short(w)) {
 		if (w->head.wanted)
-			bodies_begin(slot, (__u32)n);
+			bodies_begin(slot);
 		return !w->failed;
 	}
-	if (w->head.wanted && walk_begin(w, slot, n))
+	if (w->head.wanted && walk_begin(w, slot))
 		return !w->failed;
 	for (int i = 0; i < STEPS; i++)
 		if (walk_step(slot))
@@ -603,12 +603,14 @@ static __noinline int moved_record(struct walk *w, struct l7_sock *e, __u32 how,
 		w->left = 0;
 		w->iov_n = 0;
 	}
-	if (!walk_run(w, slot, n)) {
+	w->n = n;
+	w->end = pos + n;
+	if (!walk_run(w, slot)) {
 		shed_begin(e, w->r.h.at_ns);
-		request_hidden(e, dir, w->r.h.at_ns);
+		request_hidden(e, w->r.h.dir, w->r.h.at_ns);
 	}
 	if (w->framed || w->head.wanted == 2)
-		frames_keep(slot, w->r.h.sk, dir, pos + n);
+		frames_keep(slot, w->r.h.sk, w->r.h.dir, w->end);
 	return 0;
 }
 

@@ -226,20 +226,20 @@ static __always_inline __u32 chunk_byte(struct l7_frames *f, __u8 c)
 }
 
 /* A part of a chunk's line, of `n` bytes at most: how many are copied. */
-static __always_inline __u32 frames_chunk(struct walk *w, __u8 b[16], __u64 n)
+static __always_inline __u32 frames_chunk(struct walk *w, __u64 n)
 {
 	__u32 k = 0, framed = 1;
 
 	n = n < CHUNK_LINE ? n : CHUNK_LINE;
 	FORGET_BOUNDS(n);
-	if (n > CHUNK_LINE || walk_read(w, b, (__u32)n, w->ptr)) {
+	if (n > CHUNK_LINE || walk_read(w, w->few.b, (__u32)n, w->ptr)) {
 		w->framed = 2;
 		return 0;
 	}
 	for (__u32 i = 0; i < CHUNK_LINE; i++) {
 		if (i >= n || framed != 1 || w->frames.body || w->frames.copy)
 			break;
-		framed = chunk_byte(&w->frames, b[i]);
+		framed = chunk_byte(&w->frames, w->few.b[i]);
 		k++;
 	}
 	if (!frames_copy(w, k))
@@ -258,22 +258,18 @@ static __always_inline __u64 frames_least(__u64 a, __u64 b)
 __noinline int frames_step(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
-	union { /* never both: the stack is small */
-		struct l7_iovec v;
-		__u8 b[16];
-	} x = {};
 	__u64 n;
 
 	if (!w || w->total <= (__u64)w->fill + w->gap)
 		return 1;
 	if (!w->left) {
-		if (!w->iov_n || bpf_probe_read_user(&x.v, sizeof(x.v), (const void *)w->iov))
+		if (!w->iov_n || bpf_probe_read_user(&w->few.v, sizeof(w->few.v), (const void *)w->iov))
 			return 1;
 		w->iov_n--;
-		w->iov += sizeof(x.v);
-		w->ptr = x.v.base;
-		w->left = x.v.len;
-		if (!x.v.len)
+		w->iov += sizeof(w->few.v);
+		w->ptr = w->few.v.base;
+		w->left = w->few.v.len;
+		if (!w->left)
 			return 0;
 	}
 	n = frames_least(w->left, w->total - w->fill - w->gap);
@@ -290,14 +286,14 @@ __noinline int frames_step(__u32 slot)
 		w->framed = 3;
 		return 1;
 	} else if (w->frames.kind == L7_FRAMES_CHUNKS) {
-		n = frames_chunk(w, x.b, n);
+		n = frames_chunk(w, n);
 	} else {
 		n = frames_least(n, frames_head_size(&w->frames) - (w->frames.n_head & 15));
 		FORGET_BOUNDS(n);
-		if (n > FRAMES_HEAD || walk_read(w, x.b, (__u32)n, w->ptr) ||
+		if (n > FRAMES_HEAD || walk_read(w, w->few.b, (__u32)n, w->ptr) ||
 		    !frames_copy(w, (__u32)n))
 			w->framed = 2;
-		else if (!frames_head(w, x.b, (__u32)n))
+		else if (!frames_head(w, w->few.b, (__u32)n))
 			w->framed = 3;
 	}
 	w->ptr += n;
