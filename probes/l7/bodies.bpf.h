@@ -9,7 +9,7 @@
  *    spoken. The first record of that call is copied as any other, and looked at where it lies
  *    (w->bytes). What it says is compared with nothing: if it is no message of these protocols but
  *    looks like one, the parser finds bytes missing, and its requests are blind.
- * 2. What follows is frames_run's (l7/frames.bpf.h), with a kind of its own. Calls whose bytes all
+ * 2. What follows is frames_run's (l7/frames.bpf.h), by another kind. Calls whose bytes all
  *    lie within the body have no record; the call with its last byte has one.
  * 3. Where the direction turns in the midst of a body (100 Continue, or an answer to HEAD, whose
  *    body does not come), the first record is looked at again; if it begins no message, the body

@@ -400,7 +400,8 @@ static __always_inline bool walk_short(struct walk *w)
 	return true;
 }
 
-/* Where a message may begin: its first record, and what is left out behind it. true: all is told.
+/* Where a message may begin: its first record, and what is left out behind it. true: nothing more
+ * remains.
  */
 static __always_inline bool walk_begin(struct walk *w, __u32 slot)
 {
@@ -614,7 +615,7 @@ static __noinline int moved_record(struct walk *w, struct l7_sock *e, __u32 how,
 	return 0;
 }
 
-/* What is to be done with these bytes: a message may begin with them, they are framed, or neither
+/* How these bytes are handled: a message may begin with them, they are framed, or neither
  * (w->head.wanted, w->framed). 1: they all lie within a body, and are not told. */
 static __noinline int body_moved(struct walk *w, struct l7_sock *e, __u32 how, __u64 n)
 {

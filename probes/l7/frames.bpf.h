@@ -263,7 +263,8 @@ __noinline int frames_step(__u32 slot)
 	if (!w || w->total <= (__u64)w->fill + w->gap)
 		return 1;
 	if (!w->left) {
-		if (!w->iov_n || bpf_probe_read_user(&w->few.v, sizeof(w->few.v), (const void *)w->iov))
+		if (!w->iov_n ||
+		    bpf_probe_read_user(&w->few.v, sizeof(w->few.v), (const void *)w->iov))
 			return 1;
 		w->iov_n--;
 		w->iov += sizeof(w->few.v);

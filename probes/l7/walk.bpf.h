@@ -57,7 +57,7 @@ struct walk {
 		struct l7_iovec v;
 		__u8 b[16];
 	} few;
-	struct { /* l7/bodies.bpf.h */
+	struct {                   /* l7/bodies.bpf.h */
 		__u64 length;      /* of the body */
 		__u32 at, n, size; /* in `bytes`: what is looked at next, where they end; the
 				      head's size, 0: its end was not found */
@@ -67,7 +67,7 @@ struct walk {
 	} head;
 	__u64 until, tag,
 		used; /* moved()'s own: what is not wanted ends there; its request; of the ring */
-	__u64 n, end;           /* bytes of the call, and where they end */
+	__u64 n, end; /* bytes of the call, and where they end */
 	__u64 first, first_iov; /* message_moved()'s own: `ptr` and `iov` as the call has them */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];
