@@ -132,18 +132,30 @@ enum sock_flags_l7 {
 	S_UNTOLD = 256,  /* shed before its CONN record */
 	S_SHED = 512,    /* shed_until holds */
 	S_FRAMES = 1024, /* and the next bit, by enum l7_dir: frames[] holds */
-	S_NEXT = 4096    /* with OPENED: L7_F_NEXT */
+	S_NEXT = 4096,   /* with OPENED: L7_F_NEXT */
+	S_WAS_IN = 8192  /* what was moved last was read */
 };
 
 enum came_flags {
 	CAME_UNSURE = 1,  /* how old the bytes in the buffer are is not known */
 	CAME_TOGETHER = 2 /* what was read last had come at once */
 };
+enum l7_frames_kind {
+	L7_FRAMES_HTTP2 = 0,
+	L7_FRAMES_ONE = 1,    /* a body whose length is known: nothing is, behind it */
+	L7_FRAMES_CHUNKS = 2, /* HTTP/1's; head: the size of the next one as far as it came, n_head:
+				 which part of its line is next */
+	L7_FRAMES_POSTGRES = 3,
+	L7_FRAMES_MYSQL = 4,
+};
 struct l7_frames { /* l7/frames.bpf.h: of a direction, at `pos` */
 	__u64 pos;
 	__u32 body,
 		copy; /* bytes to come of the frame at hand that are left out, that are copied */
-	__u32 head, n_head; /* the next frame's header: its first four bytes, and how many came */
+	__u32 head; /* the next frame's header: its first four bytes (PostgreSQL's without `type`),
+		       and how many came */
+	__u16 n_head;
+	__u8 kind, type; /* enum l7_frames_kind */
 };
 
 struct l7_came {                /* l7/came.bpf.h */

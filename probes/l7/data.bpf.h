@@ -30,7 +30,8 @@
  *    Tracepoints have slot 0, probes in user space the others. A tracepoint's program is not
  *    interrupted by another thread's; a probe's is, if the kernel may be preempted: if all slots
  *    are in use, the bytes are counted, and missing in the connection's positions.
- * 5. Of HTTP/2 bodies are not copied: l7/frames.bpf.h.
+ * 5. Bodies whose length is said in front are not copied: l7/frames.bpf.h (HTTP/2),
+ *    l7/bodies.bpf.h.
  * 6. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
  *    while little happens.
  */
@@ -43,6 +44,7 @@
 
 #include "probes/lib/inflight.bpf.h"
 #include "probes/l7.h"
+#include "probes/l7/bodies.bpf.h"
 #include "probes/l7/frames.bpf.h"
 #include "probes/l7/request.bpf.h"
 #include "probes/l7/walk.bpf.h"
@@ -398,6 +400,22 @@ static __always_inline bool walk_short(struct walk *w)
 	return true;
 }
 
+/* Where a message may begin: its first record, and what is left out behind it. true: nothing more
+ * remains.
+ */
+static __always_inline bool walk_begin(struct walk *w, __u32 slot)
+{
+	for (int i = 0; i < STEPS; i++)
+		if (walk_step(slot) || w->total < w->n)
+			break;
+	if (w->total == w->n) /* its pieces, or what may be copied, end within a record */
+		walk_flush(w, w->fill, (__u32)w->total);
+	bodies_begin(slot);
+	if (w->framed && w->total)
+		frames_run(slot);
+	return !w->total;
+}
+
 static __always_inline bool walk_run(struct walk *w, __u32 slot)
 {
 	if (w->framed) {
@@ -405,7 +423,12 @@ static __always_inline bool walk_run(struct walk *w, __u32 slot)
 		if (w->framed < 3 || !w->total)
 			return !w->failed;
 	}
-	if (walk_short(w))
+	if (walk_short(w)) {
+		if (w->head.wanted)
+			bodies_begin(slot);
+		return !w->failed;
+	}
+	if (w->head.wanted && walk_begin(w, slot))
 		return !w->failed;
 	for (int i = 0; i < STEPS; i++)
 		if (walk_step(slot))
@@ -581,12 +604,45 @@ static __noinline int moved_record(struct walk *w, struct l7_sock *e, __u32 how,
 		w->left = 0;
 		w->iov_n = 0;
 	}
+	w->n = n;
+	w->end = pos + n;
 	if (!walk_run(w, slot)) {
 		shed_begin(e, w->r.h.at_ns);
-		request_hidden(e, dir, w->r.h.at_ns);
+		request_hidden(e, w->r.h.dir, w->r.h.at_ns);
 	}
-	if (w->framed)
-		frames_keep(slot, w->r.h.sk, dir, pos + n);
+	if (w->framed || w->head.wanted == 2)
+		frames_keep(slot, w->r.h.sk, w->r.h.dir, w->end);
+	return 0;
+}
+
+/* How these bytes are handled: a message may begin with them, they are framed, or neither
+ * (w->head.wanted, w->framed). 1: they all lie within a body, and are not told. */
+static __noinline int body_moved(struct walk *w, struct l7_sock *e, __u32 how, __u64 n)
+{
+	__u32 dir = how & 1, slot = how >> 16;
+	bool turns = !w->r.pos || !(e->flags & S_WAS_IN) != !(dir == L7_IN);
+
+	if (dir == L7_IN)
+		e->flags |= S_WAS_IN;
+	else
+		e->flags &= (__u16)~S_WAS_IN;
+	w->framed = w->head.wanted = 0;
+	if (e->protocol == SOCK_UDP)
+		return 0;
+	if (!w->r.pos || e->flags & S_FRAMES << dir)
+		w->framed = (__u32)frames_ready(slot, w->r.h.sk, dir, w->r.pos, n);
+	if (!w->framed) {
+		w->head.wanted = turns;
+	} else if (w->frames.kind != L7_FRAMES_HTTP2) {
+		if (turns) {
+			w->framed = 0;
+			w->head.wanted = 2;
+		} else if (n < w->frames.body) {
+			w->frames.body -= (__u32)n;
+			frames_keep(slot, w->r.h.sk, dir, w->r.pos + n);
+			return 1;
+		}
+	}
 	return 0;
 }
 
@@ -638,9 +694,10 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 		w->tag = request_asks(e, at_ns);
 	else
 		request_hears(e, at_ns);
-	w->framed = 0;
-	if (!pos || e->flags & S_FRAMES << dir)
-		w->framed = (__u32)frames_ready(slot, (__u64)sk, dir, pos, n);
+	w->r.pos = pos;
+	w->r.h.sk = (__u64)sk;
+	if (body_moved(w, e, how, n))
+		return 0;
 	w->want = L7_LIMIT_MOST;
 	wants_now = want_count();
 	want = e->wants == wants_now ? NULL : want_get((__u64)sk, ino);

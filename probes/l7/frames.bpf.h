@@ -26,6 +26,9 @@
 #define FRAMES_LEAST   512
 #define FRAMES_TYPES   0x20
 #define FRAMES_STEPS   512
+#define FRAMES_LOOK    4096 /* of a question, the parser looks at no more */
+#define FRAMES_ROW     64
+#define CHUNK_LINE     8 /* bytes of one at a time */
 
 /* Does this direction begin here? Then what is first to copy of it. */
 static __always_inline bool frames_begin(struct walk *w, __u64 n)
@@ -40,7 +43,7 @@ static __always_inline bool frames_begin(struct walk *w, __u64 n)
 		bpf_probe_read_user(&at, sizeof(at), (const void *)w->iov);
 	if (!at || n < FRAMES_HEAD)
 		return false;
-	w->frames.body = w->frames.copy = w->frames.head = w->frames.n_head = 0;
+	w->frames.body = w->frames.copy = w->frames.head = w->frames.n_head = w->frames.kind = 0;
 	if (walk_read(w, &b, FRAMES_HEAD, at))
 		return false;
 	if (b.words[0] == 0x5448202a20495250ull) {
@@ -95,11 +98,12 @@ __noinline int frames_keep(__u32 slot, __u64 sk, __u32 dir, __u64 pos)
 
 	if (!w || !e)
 		return 0;
-	if (w->framed > 1) { /* 3 */
+	if (w->framed != 1) { /* 3 */
 		e->flags &= (__u16) ~(S_FRAMES << (dir & 1));
 		return 0;
 	}
 	w->frames.pos = pos;
+	e->flags |= (__u16)(S_FRAMES << (dir & 1));
 	e->frames[dir & 1] = w->frames;
 	return 0;
 }
@@ -127,19 +131,62 @@ static __always_inline bool frames_copy(struct walk *w, __u32 n)
 	return true;
 }
 
+static __always_inline __u32 frames_head_size(const struct l7_frames *f)
+{
+	return f->kind == L7_FRAMES_POSTGRES ? 5 : f->kind == L7_FRAMES_MYSQL ? 4 : FRAMES_HEAD;
+}
+
+/* Of a payload, what is copied and what is left out. */
+static __always_inline void frames_payload(struct l7_frames *f, __u32 size, __u32 copied)
+{
+	bool large = size >= copied + FRAMES_LEAST;
+
+	f->copy = large ? copied : size;
+	f->body = large ? size - copied : 0;
+}
+
+/* Letters and 1, 2, 3; a row, or what is copied, is left out. */
+static __always_inline bool frames_postgres(struct l7_frames *f)
+{
+	__u8 t = f->type, low = t | 0x20;
+
+	if (!((low >= 'a' && low <= 'z') || (t >= '1' && t <= '3')) || f->head < 4 || f->head >> 28)
+		return false;
+	frames_payload(f, f->head - 4, low == 'd' ? 0 : FRAMES_LOOK);
+	return true;
+}
+
+/* Rows, and files, are numbered on from the question's 0. */
+static __always_inline bool frames_mysql(struct l7_frames *f)
+{
+	__u32 size = f->head >> 24 | (f->head >> 8 & 0xff00) | (f->head << 8 & 0xff0000);
+
+	frames_payload(f, size, f->head & 0xff ? FRAMES_ROW : FRAMES_LOOK);
+	return true;
+}
+
 /* Of the header, whose first bytes may have come with another call. false: it makes no sense. */
 static __always_inline bool frames_head(struct walk *w, const __u8 b[16], __u32 n)
 {
+	bool typed = w->frames.kind == L7_FRAMES_POSTGRES;
 	__u32 had = w->frames.n_head, head = had ? w->frames.head : 0;
 
-	for (__u32 i = 0; i < 4; i++)
-		if (i < n && had + i < 4)
+#pragma unroll
+	for (__u32 i = 0; i < 5; i++) { /* unrolled: a place in `b` is a constant */
+		if (i < n && typed && had + i == 0)
+			w->frames.type = b[i];
+		else if (i < n && had + i < 4u + typed)
 			head = head << 8 | b[i];
+	}
 	w->frames.head = head;
-	w->frames.n_head = had + n;
-	if (w->frames.n_head < FRAMES_HEAD)
+	w->frames.n_head = (__u16)(had + n);
+	if (w->frames.n_head < frames_head_size(&w->frames))
 		return true;
 	w->frames.n_head = 0;
+	if (typed)
+		return frames_postgres(&w->frames);
+	if (w->frames.kind == L7_FRAMES_MYSQL)
+		return frames_mysql(&w->frames);
 	if ((head & 0xff) > FRAMES_TYPES)
 		return false;
 	if (!(head & 0xff) && head >> 8 >= FRAMES_LEAST)
@@ -147,6 +194,58 @@ static __always_inline bool frames_head(struct walk *w, const __u8 b[16], __u32 
 	else
 		w->frames.copy = head >> 8;
 	return true;
+}
+
+/* Goes on in the line of a chunk's size with `c`; what it returns is w->framed. */
+static __always_inline __u32 chunk_byte(struct l7_frames *f, __u8 c)
+{
+	__u8 low = c | 0x20;
+
+	if (c == '\n' && f->n_head) {
+		f->n_head = 0;
+		if (!f->head)
+			return 3;
+		if (f->head >= FRAMES_LEAST)
+			f->body = f->head + 2;
+		else
+			f->copy = f->head + 2;
+		f->head = 0;
+		return 1;
+	}
+	if (f->n_head == 2 || c == '\r')
+		return 1;
+	if (c == ';' || c == ' ') {
+		f->n_head = 2;
+		return f->head || c == ';' ? 1 : 3;
+	}
+	if (f->head >> 27 || !((c >= '0' && c <= '9') || (low >= 'a' && low <= 'f')))
+		return 3;
+	f->head = f->head << 4 | (__u32)(c <= '9' ? c - '0' : low - 'a' + 10);
+	f->n_head = 1;
+	return 1;
+}
+
+/* A part of a chunk's line, of `n` bytes at most: how many are copied. */
+static __always_inline __u32 frames_chunk(struct walk *w, __u64 n)
+{
+	__u32 k = 0, framed = 1;
+
+	n = n < CHUNK_LINE ? n : CHUNK_LINE;
+	FORGET_BOUNDS(n);
+	if (n > CHUNK_LINE || walk_read(w, w->few.b, (__u32)n, w->ptr)) {
+		w->framed = 2;
+		return 0;
+	}
+	for (__u32 i = 0; i < CHUNK_LINE; i++) {
+		if (i >= n || framed != 1 || w->frames.body || w->frames.copy)
+			break;
+		framed = chunk_byte(&w->frames, w->few.b[i]);
+		k++;
+	}
+	if (!frames_copy(w, k))
+		framed = 2;
+	w->framed = framed;
+	return k;
 }
 
 static __always_inline __u64 frames_least(__u64 a, __u64 b)
@@ -159,22 +258,19 @@ static __always_inline __u64 frames_least(__u64 a, __u64 b)
 __noinline int frames_step(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
-	union { /* never both: the stack is small */
-		struct l7_iovec v;
-		__u8 b[16];
-	} x = {};
 	__u64 n;
 
 	if (!w || w->total <= (__u64)w->fill + w->gap)
 		return 1;
 	if (!w->left) {
-		if (!w->iov_n || bpf_probe_read_user(&x.v, sizeof(x.v), (const void *)w->iov))
+		if (!w->iov_n ||
+		    bpf_probe_read_user(&w->few.v, sizeof(w->few.v), (const void *)w->iov))
 			return 1;
 		w->iov_n--;
-		w->iov += sizeof(x.v);
-		w->ptr = x.v.base;
-		w->left = x.v.len;
-		if (!x.v.len)
+		w->iov += sizeof(w->few.v);
+		w->ptr = w->few.v.base;
+		w->left = w->few.v.len;
+		if (!w->left)
 			return 0;
 	}
 	n = frames_least(w->left, w->total - w->fill - w->gap);
@@ -187,13 +283,18 @@ __noinline int frames_step(__u32 slot)
 		n = frames_least(n, w->frames.body);
 		w->gap += (__u32)n;
 		w->frames.body -= (__u32)n;
+	} else if (w->frames.kind == L7_FRAMES_ONE) {
+		w->framed = 3;
+		return 1;
+	} else if (w->frames.kind == L7_FRAMES_CHUNKS) {
+		n = frames_chunk(w, n);
 	} else {
-		n = frames_least(n, FRAMES_HEAD - (w->frames.n_head & 15));
+		n = frames_least(n, frames_head_size(&w->frames) - (w->frames.n_head & 15));
 		FORGET_BOUNDS(n);
-		if (n > FRAMES_HEAD || walk_read(w, x.b, (__u32)n, w->ptr) ||
+		if (n > FRAMES_HEAD || walk_read(w, w->few.b, (__u32)n, w->ptr) ||
 		    !frames_copy(w, (__u32)n))
 			w->framed = 2;
-		else if (!frames_head(w, x.b, (__u32)n))
+		else if (!frames_head(w, w->few.b, (__u32)n))
 			w->framed = 3;
 	}
 	w->ptr += n;
@@ -204,13 +305,16 @@ __noinline int frames_step(__u32 slot)
 __noinline int frames_run(__u32 slot)
 {
 	struct walk *w;
+	int i;
 
-	for (int i = 0; i < FRAMES_STEPS; i++)
+	for (i = 0; i < FRAMES_STEPS; i++)
 		if (frames_step(slot))
 			break;
 	w = bpf_map_lookup_elem(&walks, &slot);
 	if (!w)
 		return 0;
+	if (i == FRAMES_STEPS)
+		w->framed = 3; /* small ones: the rest is copied */
 	if (w->fill || w->gap)
 		frames_flush(w);
 	if (w->framed == 3 || !w->total)

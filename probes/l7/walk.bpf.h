@@ -53,8 +53,21 @@ struct walk {
 	struct l7_frames frames;
 	__u32 kernel, pad2; /* the pieces lie in the programs' own memory */
 	__u32 gap, framed;  /* bytes behind `fill` that are left out; frames holds */
+	union {             /* frames_step's own, not on the stack */
+		struct l7_iovec v;
+		__u8 b[16];
+	} few;
+	struct {                   /* l7/bodies.bpf.h */
+		__u64 length;      /* of the body */
+		__u32 at, n, size; /* in `bytes`: what is looked at next, where they end; the
+				      head's size, 0: its end was not found */
+		__u32 marks;       /* enum head_marks */
+		__u32 wanted;      /* a message may begin with these bytes; 2: or a body go on */
+		__u32 frames;      /* headers of frames among them */
+	} head;
 	__u64 until, tag,
 		used; /* moved()'s own: what is not wanted ends there; its request; of the ring */
+	__u64 n, end; /* bytes of the call, and where they end */
 	__u64 first, first_iov; /* message_moved()'s own: `ptr` and `iov` as the call has them */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];

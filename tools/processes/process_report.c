@@ -395,6 +395,7 @@ struct table *process_report_table(const struct fold *f, const struct process_ro
 
 static int print_json(const struct view *v)
 {
+	const struct process_report_args *a = v->call->args;
 	json_t *j = json_envelope(v->call->verb->name, v->f->from_ns, v->f->to_ns);
 
 	json_object_set_new(j, "cpu_ns", json_integer((json_int_t)v->f->nodes[0].total_ns));
@@ -406,6 +407,8 @@ static int print_json(const struct view *v)
 	}
 	if (v->procs->used && v->procs->used->known)
 		shortlived_json(v->ended, j);
+	if (a->running)
+		json_object_set(j, "running", a->running);
 	if (v->n < v->procs->n)
 		json_warn(j, "%zu more rows: -n %zu shows them", v->procs->n - v->n, v->procs->n);
 	return json_print(j, stdout, 1);

@@ -14,6 +14,8 @@
 struct process_report_args {
 	uint64_t rows;
 	const char *sort;
+	struct json_t *running; /* what had no answer yet, for JSON; NULL: the verb does not say.
+				   Borrowed */
 };
 extern const struct option PROCESS_REPORT_OPTIONS[], PROCESS_REPORT_CONTAINER_OPTIONS[];
 

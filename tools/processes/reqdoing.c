@@ -2,15 +2,21 @@
 #include "tools/processes/reqdoing.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
 
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/model/kinds.h"
+#include "tools/cli/helper.h"
 #include "tools/fold/fold.h"
 
 #define FRAMES_SHOWN 64
@@ -172,13 +178,106 @@ static int read_one(const struct select_args *asked, const char *store, int64_t 
 	return rc;
 }
 
+/* ---- now ---- */
+
+/* Innermost first; *function: the innermost one of the program, else of the kernel. */
+static char *frames_text(const json_t *frames, const char **function)
+{
+	struct strbuf out = STRBUF_INIT;
+	const json_t *x;
+	bool program = false;
+	size_t i;
+
+	json_array_foreach (frames, i, x) {
+		const char *name = json_string_value(json_object_get(x, "function"));
+
+		if (!name || i >= FRAMES_SHOWN)
+			continue;
+		strbuf_addf(&out, "%s%s", out.len ? " < " : "", name);
+		if (!*function || (!program && !json_is_true(json_object_get(x, "kernel"))))
+			*function = name;
+		program |= !json_is_true(json_object_get(x, "kernel"));
+	}
+	return strbuf_take(&out);
+}
+
+static void now_take(struct reqrun *r, const json_t *thread)
+{
+	const char *reason = json_string_value(json_object_get(thread, "reason")), *function = NULL;
+	struct strbuf out = STRBUF_INIT;
+
+	free(r->doing);
+	free(r->stack);
+	r->stack = frames_text(json_object_get(thread, "frames"), &function);
+	strbuf_addstr(&out, "waits");
+	if (reason)
+		strbuf_addf(&out, " (%s)", reason);
+	if (function)
+		strbuf_addf(&out, " in %s", function);
+	r->doing = strbuf_take(&out);
+}
+
+/* The thread of a row; it has the same command's name, or another process has the number. */
+static const json_t *thread_of(const json_t *threads, const struct reqrun_end *who)
+{
+	const json_t *x;
+	size_t i;
+
+	json_array_foreach (threads, i, x) {
+		const char *comm = json_string_value(json_object_get(x, "comm"));
+
+		if (json_integer_value(json_object_get(x, "pid")) == who->pid &&
+		    json_integer_value(json_object_get(x, "tid")) == who->tid && comm &&
+		    !strcmp(comm, who->comm))
+			return x;
+	}
+	return NULL;
+}
+
+/* Without the right, or where a thread runs, what was recorded remains. */
+static void read_now(const char *store, struct reqrunning *r, size_t n)
+{
+	char path[PATH_MAX], pid[REQDOING_ROWS][16];
+	char *argv[2 * REQDOING_ROWS + 7] = {path,      "--json",  "--no-lines",
+					     "--quiet", "--store", (char *)store};
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	struct err none = {0};
+	size_t k = 6;
+	int status = 0;
+	json_t *o;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!alone(r, i))
+			continue;
+		snprintf(pid[i], sizeof(pid[i]), "%lld", (long long)r->rows[i].server.pid);
+		argv[k++] = "--pid";
+		argv[k++] = pid[i];
+	}
+	if (k == 6 || sibling_find("sonde-pstack", path, &none) ||
+	    helper_output(argv, &out, &status, &none) || status)
+		return;
+	o = json_loads(strbuf_str(&out), 0, NULL);
+	for (size_t i = 0; o && i < n; i++) {
+		const json_t *thread =
+			alone(r, i) ? thread_of(json_object_get(o, "rows"), &r->rows[i].server) :
+				      NULL;
+
+		if (thread)
+			now_take(&r->rows[i], thread);
+	}
+	json_decref(o);
+}
+
 int reqdoing_read(const struct select_args *asked, const char *store, struct reqrunning *r,
-		  size_t n, struct err *e)
+		  size_t n, bool now, struct err *e)
 {
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < n && i < REQDOING_ROWS; i++)
+	n = n < REQDOING_ROWS ? n : REQDOING_ROWS;
+	for (size_t i = 0; !rc && i < n; i++)
 		if (alone(r, i))
 			rc = read_one(asked, store, r->at_ns, r->ended, &r->rows[i], e);
+	if (!rc && now && !geteuid())
+		read_now(store, r, n);
 	return rc;
 }

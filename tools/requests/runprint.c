@@ -81,6 +81,15 @@ json_t *runprint_row_json(const struct reqrun *r)
 	return o.json;
 }
 
+json_t *runprint_rows_json(const struct reqrunning *r, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, runprint_row_json(&r->rows[i]));
+	return list;
+}
+
 json_t *runprint_json(const struct reqrunning *r, size_t n)
 {
 	json_t *o = json_envelope("requests", r->at_ns, r->at_ns);
@@ -98,8 +107,7 @@ json_t *runprint_json(const struct reqrunning *r, size_t n)
 	if (r->others)
 		json_warn(o, "%llu more ran and are not listed: too many at a time",
 			  (unsigned long long)r->others);
-	for (size_t i = 0; i < n; i++)
-		json_array_append_new(json_rows(o), runprint_row_json(&r->rows[i]));
+	json_object_set_new(o, "rows", runprint_rows_json(r, n));
 	return o;
 }
 

@@ -50,11 +50,12 @@ struct amqp {
 	bool preamble; /* still to come */
 	bool open;     /* connection.open was answered, or happened before the capture */
 	struct content {
-		bool comes, head_came;
+		bool comes, head_came, unowned;
 		uint16_t channel;
 		uint64_t left;
 	} content[2];             /* frames still expected, per sender */
 	struct idtable published; /* by channel in confirm mode: how many, and one */
+	bool unowned;             /* the method at hand answers no known question */
 };
 
 struct method {
@@ -317,8 +318,11 @@ static void server_method(struct proto_conn *c, struct amqp *s, struct method *m
 	}
 	s->open |= m->class == CONNECTION && m->method == 41;
 	q = proto_find(c, id_of(m, m->class == BASIC && m->method == 72 ? 70 : m->method - 1));
+	s->unowned = q && q->doubt;
 	if (q)
 		proto_answer(c, q, PROTO_OK, m->class == BASIC && m->method == 72 ? "EMPTY" : "");
+	else if (m->class != CONNECTION && (m->method & 1 || m->method == 72)) /* -ok */
+		s->unowned = true;
 }
 
 static bool has_content(enum proto_side from, const struct method *m)
@@ -328,16 +332,18 @@ static bool has_content(enum proto_side from, const struct method *m)
 				       m->method == 60 || m->method == 50 || m->method == 71);
 }
 
-/* The next frame continues the content, or starts another message. */
-static void content(struct proto_conn *c, struct content *t, const uint8_t *p, size_t n)
+/* The next frame continues the content, or starts another message. true: the content is of a
+ * request that was not seen. */
+static bool content(struct proto_conn *c, struct content *t, const uint8_t *p, size_t n)
 {
 	uint32_t size = be32(p + 3);
 
 	if (!t->comes || p[0] == HEARTBEAT)
-		return;
+		return false;
 	if (p[0] == METHOD || be16(p + 1) != t->channel) {
 		t->comes = false;
 		proto_begins_anew(c);
+		return false;
 	} else if (p[0] == HEADER && !t->head_came) {
 		t->head_came = true;
 		t->left = n >= HEAD + 12 ? be64(p + HEAD + 4) : 0;
@@ -346,6 +352,7 @@ static void content(struct proto_conn *c, struct content *t, const uint8_t *p, s
 		t->left -= t->left < size ? t->left : size;
 		t->comes = t->left;
 	}
+	return t->unowned;
 }
 
 static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
@@ -353,7 +360,7 @@ static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8
 {
 	struct amqp *s = proto_state(c);
 	struct method m;
-	bool whole;
+	bool whole, goes_unowned;
 	uint32_t size;
 	size_t see;
 
@@ -375,7 +382,8 @@ static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8
 	see = size < LOOK ? size : LOOK;
 	if (p[0] == METHOD && n < HEAD + see && !last)
 		return PROTO_MORE;
-	content(c, &s->content[from], p, n);
+	s->unowned = false;
+	goes_unowned = content(c, &s->content[from], p, n);
 	if (p[0] == 1 && n >= HEAD + 4) {
 		see = HEAD + see < n ? HEAD + see : n;
 		m = (struct method){.channel = be16(p + 1),
@@ -388,8 +396,11 @@ static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8
 		else
 			server_method(c, s, &m);
 		if (has_content(from, &m))
-			s->content[from] = (struct content){.comes = true, .channel = be16(p + 1)};
+			s->content[from] = (struct content){
+				.comes = true, .channel = be16(p + 1), .unowned = s->unowned};
 	}
+	if (s->unowned || goes_unowned)
+		proto_unowned(c);
 	if (s->content[from].comes)
 		proto_goes_on(c);
 	return HEAD + (int64_t)size + 1;
@@ -430,6 +441,7 @@ static void amqp_release(struct proto_conn *c)
 
 const struct protocol protocol_amqp = {
 	.name = "amqp",
+	.ids_again = true,
 	.state_size = sizeof(struct amqp),
 	.recognise = amqp_recognise,
 	.begin = amqp_begin,

@@ -178,6 +178,8 @@ static void server(struct proto_conn *c, const uint8_t *head, const uint8_t *p, 
 		begin_frames(c);
 	if (head[4] == EVENT)
 		event(c, p, plain ? n : 0);
+	if (!q && head[4] != EVENT)
+		proto_unowned(c);
 	if (!q || head[4] == EVENT)
 		return;
 	p += skip < n ? skip : n;
@@ -346,6 +348,7 @@ static void cassandra_lost(struct proto_conn *c, enum proto_side from)
 
 const struct protocol protocol_cassandra = {
 	.name = "cassandra",
+	.ids_again = true,
 	.state_size = sizeof(struct cassandra),
 	.recognise = cassandra_recognise,
 	.step = cassandra_step,

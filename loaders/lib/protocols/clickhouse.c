@@ -495,6 +495,9 @@ static int64_t clickhouse_step(struct proto_conn *c, enum proto_side from, const
 	bool over = false;
 	int64_t k;
 
+	if (from == PROTO_SERVER && !s->greeting && !proto_newest(c) &&
+	    !(s->chunked[from] && n >= 4 && !le32(p)))
+		proto_unowned(c);
 	if (s->chunked[from] && !s->greeting)
 		return chunk(c, s, from, p, n, last);
 	if (s->strings[from]) {

@@ -104,7 +104,8 @@ static void count_bytes(struct proto_conn *c, enum proto_side from, uint64_t k)
 	if (c->unasked.set && c->unasked.from == from) {
 		*(from == PROTO_CLIENT ? &c->unasked.p.request_bytes :
 					 &c->unasked.p.response_bytes) += k;
-	} else if (d->going && !d->spoken && (from == PROTO_CLIENT || !c->protocol->in_order)) {
+	} else if (d->going && !d->spoken &&
+		   (from == PROTO_CLIENT || !c->protocol->in_order || c->apart)) {
 		d->lead_bytes += k;
 	} else if (from == PROTO_CLIENT) {
 		/* part of which one, the protocol knows */
@@ -168,7 +169,7 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	const struct protocol *protocol = c->protocol;
 	int64_t k;
 
-	c->asked = c->goes_on = c->unowned = d->unowned = false;
+	c->asked = c->goes_on = c->unowned = d->unowned = c->apart = false;
 	c->looked = 0;
 	c->from = from;
 	if (!d->going) {
@@ -506,17 +507,16 @@ static void swap_seen(struct proto_conn *c)
 	c->turned = !c->turned;
 }
 
-/* `last`: no more bytes will come. */
-static void guess(struct proto_conn *c, bool last)
+/* What the pieces that were kept speak, as far as it is plain; NULL: see *maybe. */
+static const struct protocol *look(struct proto_conn *c, bool last, bool *maybe)
 {
 	uint8_t(*side)[SEEN_BYTES] = mem_alloc(2 * SEEN_BYTES);
 	struct proto_first f = first_of(c, side);
 	const struct protocol *found;
-	bool maybe = false;
 
-	f.last = last || c->seen->n >= SEEN_PIECES || c->seen->n_bytes >= SEEN_BYTES;
-	found = recognise(&f, &maybe);
-
+	*maybe = false;
+	f.last = last;
+	found = recognise(&f, maybe);
 	if (!found && !c->role_known) {
 		struct proto_first other = {.client = f.server,
 					    .n_client = f.n_server,
@@ -526,18 +526,54 @@ static void guess(struct proto_conn *c, bool last)
 					    .datagram = f.datagram,
 					    .last = f.last};
 
-		found = recognise(&other, &maybe);
+		found = recognise(&other, maybe);
 		if (found)
 			swap_seen(c);
 	}
 	free(side);
+	return found;
+}
+
+/* The oldest piece is the end of something whose begin was not seen. */
+static void drop_oldest(struct proto_conn *c)
+{
+	struct proto_seen *s = c->seen;
+	enum proto_side from = s->pieces[0].from;
+
+	c->dir[from].blind_bytes += s->pieces[0].size;
+	memmove(s->pieces, s->pieces + 1, --s->n * sizeof(s->pieces[0]));
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->pieces[i].from == from) { /* its side begins here */
+			c->dir[from].blind_bytes += s->pieces[i].missing;
+			s->pieces[i].missing = 0;
+			break;
+		}
+}
+
+/* `last`: no more bytes will come. */
+static void guess(struct proto_conn *c, bool last)
+{
+	const struct protocol *found;
+	enum proto_side first;
+	bool maybe;
+
+	last = last || c->seen->n >= SEEN_PIECES || c->seen->n_bytes >= SEEN_BYTES;
+	found = look(c, last, &maybe);
+	/* what one side said first may be the end of something: then what follows the turn begins
+	 */
+	for (first = c->seen->pieces[0].from; !found && last && !c->begun && !c->datagram &&
+					      c->seen->n > 1 && c->seen->pieces[0].from == first;) {
+		drop_oldest(c);
+		if (c->seen->pieces[0].from != first)
+			found = look(c, true, &maybe);
+	}
 	if (found) {
 		c->role_known = true;
 		become(c, found, c->begun);
 		replay_seen(c);
 		return;
 	}
-	if (maybe && !f.last)
+	if (maybe && !last)
 		return;
 	for (uint32_t i = 0; i < c->seen->n; i++)
 		c->dir[c->seen->pieces[i].from].blind_bytes += c->seen->pieces[i].size;

@@ -131,6 +131,14 @@ struct proto_pending *proto_ask(struct proto_conn *c, uint32_t operation, uint64
 		p->live = p->hole = false;
 		pop_answered(c);
 	}
+	/* its number is in use again: its answer has been, unseen */
+	p = c->protocol->in_order || c->datagram ? NULL : proto_find(c, id);
+	if (p && p->doubt) {
+		if (!p->told)
+			emit(c, p, PROTO_BLIND, "", 0);
+		p->live = false;
+		pop_answered(c);
+	}
 	p = push(c);
 	p->live = true;
 	p->operation = operation;
@@ -255,6 +263,11 @@ void proto_answer(struct proto_conn *c, struct proto_pending *p, enum proto_resu
 
 	tell_done(c); /* the one before in the same message */
 	proto_first_byte(c, p);
+	if (c->protocol->ids_again && p->doubt) {
+		result = PROTO_BLIND; /* this may be the answer to a later one, which is missing */
+		status = "";
+		c->unowned = true;
+	}
 	c->done.p = *p;
 	c->done.result = result;
 	c->done.from = c->from;
@@ -346,6 +359,11 @@ void proto_begins_anew(struct proto_conn *c)
 void proto_unowned(struct proto_conn *c)
 {
 	c->unowned = true;
+}
+
+void proto_apart(struct proto_conn *c)
+{
+	c->apart = true;
 }
 
 void proto_goes_on(struct proto_conn *c)

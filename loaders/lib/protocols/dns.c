@@ -213,6 +213,8 @@ static bool message(struct proto_conn *c, const uint8_t *p, size_t n)
 		addresses(c, p, n, &q);
 		proto_answer(c, pending, (p[3] & 15) && (p[3] & 15) != 3 ? PROTO_ERROR : PROTO_OK,
 			     code_name(p[3] & 15));
+	} else if (!c->datagram) {
+		proto_unowned(c);
 	}
 	return true;
 }

@@ -317,6 +317,8 @@ static int64_t dubbo_step(struct proto_conn *c, enum proto_side from, const uint
 		snprintf(status, sizeof(status), "%u", p[3]);
 	if (q)
 		proto_answer(c, q, *status ? PROTO_ERROR : PROTO_OK, status);
+	else
+		proto_unowned(c);
 	return HEAD + (int64_t)be32(p + 12);
 }
 

@@ -168,8 +168,12 @@ static void server(struct proto_conn *c, const uint8_t *p, size_t n)
 	unsigned code;
 	char status[12] = "";
 
-	if (!q)
+	if (!q) {
+		proto_unowned(c);
 		return;
+	}
+	if (q->doubt)
+		proto_unowned(c);
 	proto_first_byte(c, q);
 	q->response_bytes += be16(p + 4);
 	if (p[1] == STDOUT && !(q->tag & TAG_HAS_STATUS) && be16(p + 4))
@@ -256,6 +260,7 @@ static void fastcgi_release(struct proto_conn *c)
 
 const struct protocol protocol_fastcgi = {
 	.name = "fastcgi",
+	.ids_again = true,
 	.state_size = sizeof(struct fastcgi),
 	.recognise = fastcgi_recognise,
 	.step = fastcgi_step,

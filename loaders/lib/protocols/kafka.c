@@ -542,7 +542,7 @@ static int64_t walk(struct proto_conn *c, struct walk *w, const uint8_t *p, size
 		at += (uint64_t)k;
 		w->left -= (uint32_t)k;
 	}
-	if (!w->at)
+	if (!w->at || !w->left) /* or its last field ends it, which may be yet to come */
 		return walk_over(c, w, at);
 	if (at > done || done) {
 		proto_goes_on(c);
@@ -572,8 +572,10 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 	if (len < 4 || len > LENGTH_MAX)
 		return PROTO_LOST;
 	q = proto_find(c, be32(p + 4));
-	if (!q)
+	if (!q) {
+		proto_unowned(c);
 		return (int64_t)len + 4;
+	}
 	api = api_of((int)(q->tag >> 16));
 	version = (int)(q->tag & 0xffff);
 	see = len + 4u < LOOK ? len + 4u : LOOK;

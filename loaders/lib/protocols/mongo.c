@@ -298,6 +298,11 @@ static uint32_t operation(struct proto_conn *c, const struct document *d, bool k
 			   d->collection);
 }
 
+struct mongo {
+	bool more; /* the answer before says that others follow it, which are for none but it */
+	uint32_t more_id;
+};
+
 static void request(struct proto_conn *c, const uint8_t *p, const struct document *d,
 		    uint32_t flags, bool known)
 {
@@ -307,12 +312,19 @@ static void request(struct proto_conn *c, const uint8_t *p, const struct documen
 		proto_ask(c, operation(c, d, known), le32(p + 4));
 }
 
-static void response(struct proto_conn *c, const uint8_t *p, const struct document *d, bool known)
+static void response(struct proto_conn *c, const uint8_t *p, const struct document *d,
+		     uint32_t flags, bool known)
 {
+	struct mongo *s = proto_state(c);
 	struct proto_pending *q = proto_find(c, le32(p + 8));
+	bool follows = s->more && s->more_id == le32(p + 8);
 	char status[16] = "";
 	bool bad = known && ((d->has_ok && d->ok != 1) || (d->code && !d->has_ok) || d->failed);
 
+	s->more = flags & FLAG_MORE;
+	s->more_id = le32(p + 4);
+	if (!q && !follows)
+		proto_unowned(c);
 	if (!q)
 		return;
 	if (bad)
@@ -347,7 +359,7 @@ static int64_t mongo_step(struct proto_conn *c, enum proto_side from, const uint
 	if (from == PROTO_CLIENT && !le32(p + 8))
 		request(c, p, &d, flags, known || le32(p + 12) != OP_COMPRESSED);
 	else if (from == PROTO_SERVER)
-		response(c, p, &d, known);
+		response(c, p, &d, flags, known);
 	return len;
 }
 
@@ -377,6 +389,7 @@ static bool mongo_starts(struct proto_conn *c, enum proto_side from, const uint8
 
 const struct protocol protocol_mongo = {
 	.name = "mongodb",
+	.state_size = sizeof(struct mongo),
 	.recognise = mongo_recognise,
 	.step = mongo_step,
 	.starts = mongo_starts,

@@ -276,6 +276,8 @@ static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8
 		q = proto_find(c, id_of(PUBCOMP, be16(p)));
 		reason = p[2];
 	} else if (type == PUBREC || !q) {
+		if (!q && type != PUBREC && type != PUBREL)
+			proto_unowned(c);
 		return;
 	} else if (type == CONNACK) {
 		reason = n >= 2 ? p[1] : 0;
@@ -307,6 +309,8 @@ static int64_t mqtt_step(struct proto_conn *c, enum proto_side from, const uint8
 	if (n - head < see && !last)
 		return PROTO_MORE;
 	see = see < n - head ? see : n - head;
+	if (see < 2 && len >= 2) /* which one it answers, or asks, is missing */
+		return PROTO_LOST;
 	if (from == PROTO_CLIENT)
 		client_packet(c, p, p + head, see);
 	else
@@ -375,11 +379,13 @@ static enum proto_guess mqtt_recognise(const struct proto_first *f)
 				       !f->server[1] ?
 			       PROTO_YES :
 			       PROTO_NO;
-	return (f->n_client + f->n_server > 24 || (f->last && has_topic(f->client[0] >> 4))) &&
-			       is_chain(PROTO_CLIENT, f->client, f->n_client) &&
-			       is_chain(PROTO_SERVER, f->server, f->n_server) ?
+	if (!is_chain(PROTO_CLIENT, f->client, f->n_client) ||
+	    !is_chain(PROTO_SERVER, f->server, f->n_server))
+		return PROTO_NO;
+	return f->n_client + f->n_server > 24 || (f->last && has_topic(f->client[0] >> 4)) ?
 		       PROTO_YES :
-		       PROTO_NO;
+	       f->last ? PROTO_NO :
+			 PROTO_MAYBE;
 }
 
 static bool mqtt_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
@@ -407,6 +413,7 @@ static void mqtt_release(struct proto_conn *c)
 
 const struct protocol protocol_mqtt = {
 	.name = "mqtt",
+	.ids_again = true,
 	.state_size = sizeof(struct mqtt),
 	.recognise = mqtt_recognise,
 	.step = mqtt_step,

@@ -61,6 +61,7 @@ struct proto_pending {
 struct protocol {
 	const char *name; /* "http", as it is shown */
 	bool in_order;
+	bool ids_again;    /* not in order: an id is used again as soon as it is answered */
 	bool asked_only;   /* in order, and the server says nothing unasked that is no report */
 	bool datagram;     /* only of datagrams */
 	bool stream_too;   /* with `datagram`: of both */
@@ -140,6 +141,7 @@ struct proto_conn {
 	bool asked;                 /* by the step at hand */
 	bool goes_on;               /* likewise: proto_goes_on */
 	bool unowned;               /* likewise: proto_unowned */
+	bool apart;                 /* likewise: proto_apart */
 	bool cutting;
 	bool turn; /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;
@@ -201,6 +203,8 @@ void proto_goes_on(struct proto_conn *c);
 /* The current message, or part of one, is of a request that was not seen, and is not counted as
  * blind either: its bytes are blind. With `asked_only` the connection knows it by itself. */
 void proto_unowned(struct proto_conn *c);
+/* Where answers come in order: the message at hand is the server's own, and no part of one. */
+void proto_apart(struct proto_conn *c);
 /* The message that went on has ended: a new one begins with this step. */
 void proto_begins_anew(struct proto_conn *c);
 /* The message continues after the server answered its first part: its time begins with this step.

@@ -414,6 +414,8 @@ static int64_t reply(struct proto_conn *c, const uint8_t *p, size_t n, bool last
 	}
 	if (!end)
 		return last ? PROTO_LOST : PROTO_MORE;
+	if (s->push || s->message)
+		proto_apart(c);
 	if (s->asked && !proto_newest(c) && !s->push && !s->message && !s->confirm &&
 	    !s->subscribed)
 		proto_unowned(c);

@@ -217,6 +217,8 @@ static int64_t server(struct proto_conn *c, struct zookeeper *s, const uint8_t *
 	if (q)
 		proto_answer(c, q, e && e != -101 && e != -110 ? PROTO_ERROR : PROTO_OK,
 			     e ? error_name(e, buf) : "");
+	else
+		proto_unowned(c);
 	return (int64_t)len + 4;
 }
 

@@ -45,11 +45,15 @@ class Made:
     def connect(self, port, opened=True, sides="cs"):
         return Conn(self, port, opened, sides)
 
-    def rows(self):
+    def write(self):
         with open(self.path, "wb") as f:
             f.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
             for us, frame in self.frames:
                 f.write(struct.pack("<IIII", *divmod(START + us, 1_000_000), len(frame), len(frame)) + frame)
+        return self.path
+
+    def rows(self):
+        self.write()
         done = subprocess.run([os.path.join(BIN, "sonde"), "replay", self.path, "-r", "--json"], capture_output=True, text=True, timeout=60)
         assert done.returncode in (0, 4), done.stderr
         self.said = done.stderr

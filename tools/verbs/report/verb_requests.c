@@ -67,15 +67,6 @@ static int running_read(const struct verb_call *call, struct reqrunning *r, stru
 			     call->sel->to_ns, r, e);
 }
 
-static json_t *running_json(const struct reqrunning *r)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < table_rows(0, r->n); i++)
-		json_array_append_new(list, runprint_row_json(&r->rows[i]));
-	return list;
-}
-
 static void running_print(const struct reqrunning *r)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
@@ -93,7 +84,7 @@ static int rows_json(const struct verb_call *call, const struct reqrows *r,
 
 	json_object_set_new(o, "bytes", reqprint_bytes_json(r));
 	json_object_set_new(o, "unread_tls", requnread_json(unread));
-	json_object_set_new(o, "running", running_json(running));
+	json_object_set_new(o, "running", runprint_rows_json(running, table_rows(0, running->n)));
 	for (size_t i = 0; i < r->shown; i++)
 		json_array_append_new(json_rows(o), reqprint_row_json(r, &r->rows[i]));
 	return json_print(o, stdout, 1);
@@ -238,7 +229,8 @@ static void running_note(const struct reqrunning *r, int64_t asked_ns)
 static int running_show(const struct verb_call *call, struct reqrunning *r, size_t n,
 			int64_t asked_ns, struct err *e)
 {
-	int rc = reqdoing_read(call->select, call->store, r, n, e);
+	bool now = !r->ended && !call->select->at && asked_ns > clock_utc_ns() - LAG_NS;
+	int rc = reqdoing_read(call->select, call->store, r, n, now, e);
 
 	if (!rc && call->json) {
 		rc = json_print(runprint_json(r, n), stdout, 1);

@@ -17,6 +17,7 @@
 
 #define EVERY_NS       (2 * (int64_t)NSEC_PER_SEC)
 #define LEAST_EVERY_NS (NSEC_PER_SEC / 2)
+#define ROWS           20 /* of running requests */
 
 struct top_args {
 	struct process_report_args who; /* must be first: process_report_run takes it */
@@ -45,29 +46,27 @@ static bool is_screen(const struct verb_call *call)
 	       strcmp(term, "dumb");
 }
 
-/* What had no answer at the end of the range, on stderr. */
-static int running_print(const struct live *l, struct err *e)
-{
-	struct strbuf text cleanup_strbuf = STRBUF_INIT;
-	struct reqrunning r = {0};
-	int ret = reqrunning_at(l->asked, l->store, l->words, l->n_words, l->to_ns, &r, e);
-
-	runprint_say(&r, &text);
-	if (!ret && text.len)
-		fprintf(stderr, "%s\n", strbuf_str(&text));
-	reqrunning_release(&r);
-	return ret;
-}
-
-/* The answer of `ps` for the range. */
+/* The answer of `ps` for the range, and what had no answer at its end: in JSON, or on stderr. */
 static int once(struct verb_call *call, const struct live *l, struct err *e)
 {
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	struct top_args *a = call->args;
+	struct reqrunning r = {0};
 	struct live_window w;
 	int ret = select_new(live_select(l, 0, &w), call->store, call->words, call->n_words,
 			     call->quiet, &call->sel, e);
 
+	if (!ret && !(call->quiet && !call->json))
+		ret = reqrunning_at(l->asked, l->store, l->words, l->n_words, l->to_ns, &r, e);
+	if (!ret && call->json)
+		a->who.running = runprint_rows_json(&r, r.n < ROWS ? r.n : ROWS);
 	ret = ret ? ret : process_report_run(call, PROCESS_ROWS_BY_PROCESS, e);
-	return ret || call->json || call->quiet ? ret : running_print(l, e);
+	runprint_say(&r, &text);
+	if (!ret && !call->json && text.len)
+		fprintf(stderr, "%s\n", strbuf_str(&text));
+	json_decref(a->who.running);
+	reqrunning_release(&r);
+	return ret;
 }
 
 static int top_run(struct verb_call *call, struct err *e)

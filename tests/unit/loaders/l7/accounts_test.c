@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accounts: of each protocol with bodies, in clear and inside TLS, with records lost and without:
- * seen = parsed + skipped + blind; seen is what was moved; without a loss each request is counted
- * and nothing is blind; after one a request is blind, never an error, and where some are not
- * counted bytes are blind.
+ * accounts: of each protocol, in clear and inside TLS, with records lost and without: seen = parsed
+ * + skipped + blind; seen is what was moved; without a loss each request is counted and nothing is
+ * blind; after one a request is blind, never an error, and where some are not counted bytes are
+ * blind.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define ASKED 30
 #define BODY  20000
 #define PIECE 4096
-#define SEEDS 60
+#define SEEDS 30
 #define WIRE  3000 /* what TLS adds to a connection */
 
 struct play {
@@ -34,6 +34,7 @@ struct play {
 	unsigned seed, lose; /* one of so many records is lost; 0: none */
 	unsigned lost, run;  /* so far; how many more will be, at once */
 	uint8_t side;
+	uint32_t id; /* of the last message */
 };
 
 static unsigned dice(struct play *p, unsigned of)
@@ -186,12 +187,213 @@ static void http2(struct play *p)
 	stream += 2;
 }
 
+/* A question and an answer whose `id` (big or little endian, of `width` bytes) is at these offsets.
+ */
+struct numbered {
+	const char *ask, *before, *after;
+	size_t n_ask, n_before, n_after, ask_at, answer_at;
+	int width; /* negative: little endian; 0: no id */
+};
+#define NUMBERED(ask_, ask_at_, before_, answer_at_, after_, width_)                     \
+	((struct numbered){ask_, before_, after_, sizeof(ask_) - 1, sizeof(before_) - 1, \
+			   sizeof(after_) - 1, ask_at_, answer_at_, width_})
+
+static void id_put(char *to, int width, uint32_t id)
+{
+	for (int i = 0; i < abs(width); i++)
+		to[width < 0 ? i : width - 1 - i] = (char)(id >> 8 * i);
+}
+
+static void numbered(struct play *p, struct numbered m)
+{
+	char ask[256], before[256];
+
+	p->id++;
+	memcpy(ask, m.ask, m.n_ask);
+	memcpy(before, m.before, m.n_before);
+	id_put(ask + m.ask_at, m.width, p->id);
+	id_put(before + m.answer_at, m.width, p->id);
+	both(p, ask, m.n_ask, before, m.n_before, m.after, m.n_after);
+}
+
+static bool first(const struct play *p)
+{
+	return !p->pos[0] && !p->pos[1];
+}
+#define SAY(p_, client_, text_) say(p_, client_, text_, sizeof(text_) - 1)
+
+static void grpc(struct play *p)
+{
+	char ask[] = "\0\0\x20\1\4\0\0\0\0\x83\x86\x04\x06/s.S/C\x41\1h\x5f\x10"
+		     "application/grpc"
+		     "\0\0\5\0\1\0\0\0\0\0\0\0\0\0";
+	char end[] = "\0\0\x0f\1\5\0\0\0\0\0\x0bgrpc-status\1"
+		     "0";
+
+	if (first(p)) {
+		p->id = 1;
+		SAY(p, true, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0");
+		SAY(p, false, "\0\0\0\4\0\0\0\0\0");
+	}
+	ask[2] = 31;
+	ask[8] = ask[9 + 31 + 8] = end[8] = (char)p->id;
+	say(p, true, ask, sizeof(ask) - 1);
+	memset(body, 'x', sizeof(body));
+	memcpy(body,
+	       "\0\0\x13\1\4\0\0\0\0\x88\x5f\x10"
+	       "application/grpc\0\x3a\x98\0\0\0\0\0\0\0\0\0\x3a\x93",
+	       28 + 9 + 5);
+	body[8] = body[28 + 8] = (char)p->id;
+	say(p, false, body, 28 + 9 + 15000);
+	say(p, false, end, sizeof(end) - 1);
+	p->id += 2;
+}
+
+static void kafka(struct play *p)
+{
+	/* Fetch of version 4: one topic, one partition */
+	numbered(p, NUMBERED("\0\0\0\x39\0\1\0\4\0\0\0\0\0\2cl\xff\xff\xff\xff\0\0\1\xf4\0\0\0\1"
+			     "\0\x10\0\0\0\0\0\0\1\0\2t1\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0",
+			     8,
+			     "\0\0\x4e\x52\0\0\0\0\0\0\0\0\0\0\0\1\0\2t1\0\0\0\1\0\0\0\0\0\0"
+			     "\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\5\0\0\0\0\0\0\x4e\x20",
+			     4, "", 4));
+}
+
+static void mongo(struct play *p)
+{
+	numbered(p, NUMBERED("\x38\0\0\0\0\0\0\0\0\0\0\0\xdd\7\0\0\0\0\0\0\0"
+			     "\x23\0\0\0\2find\0\7\0\0\0people\0\2$db\0\4\0\0\0app\0\0",
+			     4,
+			     "\x42\x4e\0\0\1\0\0\0\0\0\0\0\xdd\7\0\0\0\0\0\0\0"
+			     "\x2d\x4e\0\0\2d\0\x21\x4e\0\0",
+			     8, "\0\0", -4));
+}
+
+static void amqp(struct play *p)
+{
+	if (first(p)) {
+		SAY(p, true, "AMQP\0\0\x09\1");
+		SAY(p, false, "\1\0\0\0\0\0\x12\0\x0a\0\x0a\0\x09\0\0\0\0\0\0\0\0\0\0\0\0\xce");
+		SAY(p, true, "\1\0\0\0\0\0\x0c\0\x0a\0\x0b\0\0\0\0\0\0\0\0\xce");
+		SAY(p, false, "\1\0\0\0\0\0\x0c\0\x0a\0\x1e\0\0\0\0\0\0\0\0\xce");
+		SAY(p, true,
+		    "\1\0\0\0\0\0\x0c\0\x0a\0\x1f\0\0\0\0\0\0\0\0\xce"
+		    "\1\0\0\0\0\0\x08\0\x0a\0\x28\1/\0\0\xce");
+		SAY(p, false, "\1\0\0\0\0\0\5\0\x0a\0\x29\0\xce");
+		SAY(p, true, "\1\0\1\0\0\0\5\0\x14\0\x0a\0\xce");
+		SAY(p, false, "\1\0\1\0\0\0\x08\0\x14\0\x0b\0\0\0\0\xce");
+	}
+	BOTH(p, "\1\0\1\0\0\0\x09\0\x3c\0\x46\0\0\1q\1\xce",
+	     "\1\0\1\0\0\0\x14\0\x3c\0\x47\0\0\0\0\0\0\0\1\0\0\1q\0\0\0\0\xce"
+	     "\2\0\1\0\0\0\x0e\0\x3c\0\0\0\0\0\0\0\0\x4e\x20\0\0\xce"
+	     "\3\0\1\0\0\x4e\x20",
+	     "\xce");
+}
+
+static void cassandra(struct play *p)
+{
+	if (first(p)) {
+		SAY(p, true,
+		    "\4\0\0\0\1\0\0\0\x16\0\1\0\x0b"
+		    "CQL_VERSION\0\5"
+		    "3.0.0");
+		SAY(p, false, "\x84\0\0\0\2\0\0\0\0");
+	}
+	BOTH(p, "\4\0\0\5\7\0\0\0\x16\0\0\0\x0fSELECT c FROM t\0\1\0",
+	     "\x84\0\0\5\x08\0\0\x4e\x24\0\0\0\2", "");
+}
+
+static void zookeeper(struct play *p)
+{
+	if (first(p)) {
+		SAY(p, true,
+		    "\0\0\0\x2c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x75\x30\0\0\0\0\0\0\0\0"
+		    "\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+		SAY(p, false,
+		    "\0\0\0\x24\0\0\0\0\0\0\x75\x30\0\0\0\0\0\0\0\x09\0\0\0\x10"
+		    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+	}
+	numbered(p,
+		 NUMBERED("\0\0\0\x11\0\0\0\0\0\0\0\4\0\0\0\4/app\0", 4,
+			  "\0\0\x4e\x34\0\0\0\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\x4e\x20", 4, "", 4));
+}
+
+static void dubbo(struct play *p)
+{
+	numbered(p, NUMBERED("\xda\xbb\xc2\0\0\0\0\0\0\0\0\0\0\0\0\x17"
+			     "\5"
+			     "2.0.2\7com.Foo\3"
+			     "1.0\3buy\0",
+			     8, "\xda\xbb\2\x14\0\0\0\0\0\0\0\0\0\0\x4e\x21\x92", 8, "", 4));
+}
+
+static void fastcgi(struct play *p)
+{
+	BOTH(p,
+	     "\1\1\0\1\0\x08\0\0\0\1\1\0\0\0\0\0\1\4\0\1\0\x23\0\0\x0e\3REQUEST_METHODGET"
+	     "\x0b\1REQUEST_URI/\0\0"
+	     "\1\4\0\1\0\0\0\0\1\5\0\1\0\0\0\0",
+	     "\1\6\0\1\x4e\x35\0\0Content-Type: a/b\r\n\r\n",
+	     "\1\6\0\1\0\0\0\0\1\3\0\1\0\x08\0\0\0\0\0\0\0\0\0\0");
+}
+
+static void memcached(struct play *p)
+{
+	BOTH(p, "get k\r\n", "VALUE k 0 20000\r\n", "\r\nEND\r\n");
+}
+
+static void mqtt(struct play *p)
+{
+	if (first(p)) {
+		SAY(p, true, "\x10\x0d\0\4MQTT\4\2\0<\0\1a");
+		SAY(p, false, "\x20\2\0\0");
+	}
+	p->id++;
+	memset(body, 'x', sizeof(body));
+	memcpy(body, "\x32\xa7\x9c\1\0\5topic\0\0", 13);
+	id_put(body + 11, 2, p->id);
+	say(p, true, body, 13 + BODY - 2);
+	memcpy(body, "\x40\2\0\0", 4);
+	id_put(body + 2, 2, p->id);
+	say(p, false, body, 4);
+}
+
+static void nats(struct play *p)
+{
+	char ask[64], before[64];
+
+	if (first(p)) {
+		SAY(p, false, "INFO {\"server_id\":\"x\"}\r\n");
+		SAY(p, true, "CONNECT {}\r\nSUB _INBOX.* 1\r\n");
+	}
+	p->id++;
+	snprintf(ask, sizeof(ask), "PUB a.b _INBOX.%u 2\r\nhi\r\n", p->id);
+	snprintf(before, sizeof(before), "MSG _INBOX.%u 1 20000\r\n", p->id);
+	both(p, ask, strlen(ask), before, strlen(before), "\r\n", 2);
+}
+
 static const struct said {
 	const char *name;
 	void (*ask)(struct play *p);
 	unsigned more; /* requests beside those asked for */
-} said[] = {{"http", http, 0},         {"chunked", chunked, 0}, {"http2", http2, 0},
-	    {"postgres", postgres, 1}, {"mysql", mysql, 1},     {"redis", redis, 0}};
+} said[] = {{"http", http, 0},
+	    {"chunked", chunked, 0},
+	    {"http2", http2, 0},
+	    {"grpc", grpc, 0},
+	    {"postgres", postgres, 1},
+	    {"mysql", mysql, 1},
+	    {"redis", redis, 0},
+	    {"kafka", kafka, 0},
+	    {"mongodb", mongo, 0},
+	    {"amqp", amqp, 2},
+	    {"cassandra", cassandra, 1},
+	    {"zookeeper", zookeeper, 1},
+	    {"dubbo", dubbo, 0},
+	    {"fastcgi", fastcgi, 0},
+	    {"memcached", memcached, 0},
+	    {"mqtt", mqtt, 1},
+	    {"nats", nats, 0}};
 
 /* ---- the accounts ---- */
 
@@ -230,7 +432,8 @@ static void play(struct play *p, const struct said *what, unsigned seed)
 static void check(const struct play *p, const struct said *what)
 {
 	uint64_t asked = ASKED + what->more, ok = p->results[STORE_RESULT_OK],
-		 blind = p->results[STORE_RESULT_BLIND];
+		 blind = p->results[STORE_RESULT_BLIND],
+		 one_way = p->results[STORE_RESULT_ONE_WAY]; /* an answer by a subject, in NATS */
 
 	assert_int_equal(p->bytes.seen, p->pos[0] + p->pos[1] + (p->tls ? 2 * WIRE : 0));
 	assert_int_equal(p->results[STORE_RESULT_NO_ANSWER], 0);
@@ -240,8 +443,12 @@ static void check(const struct play *p, const struct said *what)
 		assert_int_equal(ok, asked);
 		assert_int_equal(p->bytes.blind, 0);
 		assert_true(p->bytes.parsed >= p->pos[0] + p->pos[1]);
-	} else if (ok + blind < asked) {
-		assert_true(p->bytes.blind >= (asked - ok - blind) * BODY / 2);
+	} else if (ok + blind + one_way < asked) {
+		uint64_t not_counted = asked - ok - blind - one_way;
+
+		assert_true(p->bytes.blind);
+		if (not_counted > what->more) /* those of the login are small */
+			assert_true(p->bytes.blind >= (not_counted - what->more) * BODY / 2);
 	}
 }
 
