@@ -232,6 +232,7 @@ static void tell_leaf(const struct telling *t, const struct fold_leaf *l, uint64
 	json_object_set_new(add, "add", json_string(f->kind->name));
 	json_object_set_new(add, "process", json_integer(l->process));
 	set_text(add, "thread", l->thread);
+	set_text(add, "labels", l->labels);
 	json_object_set_new(add, "tid", json_integer(l->tid));
 	json_object_set_new(add, "label", json_integer(l->label));
 	json_object_set_new(add, "stack", stack_json(t, l->node));
@@ -262,6 +263,12 @@ static int by_series(const void *a, const void *b, void *ctx)
 		return x->label < y->label ? -1 : 1;
 	if (x->slice != y->slice)
 		return x->slice < y->slice ? -1 : 1;
+	if (x->labels != y->labels) {
+		const int c = strcmp(x->labels ? x->labels : "", y->labels ? y->labels : "");
+
+		if (c)
+			return c;
+	}
 	return strcmp(x->thread ? x->thread : "", y->thread ? y->thread : "");
 }
 

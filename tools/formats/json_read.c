@@ -13,41 +13,24 @@
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "tools/fold/fold_build.h"
+#include "tools/formats/json_in.h"
 
 #define BYTES_MAX (128u << 20) /* a tree of JSON takes several times as much */
 #define DEPTH_MAX 2048
-#define NODES_MAX (4u << 20)
-#define SUM_MAX   4e18
 #define PARTS     1000
 
-struct reading {
-	struct fold_build *b;
-	const struct fold_opts *o;
-	const char *why;
-	uint32_t process;
-	const char *thread;
-	uint32_t tid;
-	double sum;
-	/* speedscope */
-	uint32_t *frames;
-	size_t n_frames;
-	double scale;    /* of a weight, to ns, bytes or parts of a sample */
-	int64_t span_ns; /* the longest profile */
-};
-
-static void wrong(struct reading *r, const char *why)
+void json_wrong(struct json_reading *r, const char *why)
 {
 	if (!r->why)
 		r->why = why;
 }
 
-static const char *text_of(struct reading *r, const json_t *v)
+const char *json_text_at(struct json_reading *r, const json_t *v)
 {
 	return fold_text(r->b, json_is_string(v) ? json_string_value(v) : "");
 }
 
-static struct fold_frame frame_named(struct reading *r, const char *name)
+struct fold_frame json_frame(struct json_reading *r, const char *name)
 {
 	const char *none = fold_text(r->b, "");
 
@@ -59,45 +42,47 @@ static struct fold_frame frame_named(struct reading *r, const char *name)
 				   .named = *name != '\0'};
 }
 
-static uint32_t line_of(const json_t *v)
+uint32_t json_line(const json_t *v)
 {
 	const json_int_t n = json_is_integer(v) ? json_integer_value(v) : 0;
 
 	return n > 0 && n < INT32_MAX ? (uint32_t)n : 0;
 }
 
-/* A weight that was scaled already. */
-static void add(struct reading *r, uint32_t node, double value)
+void json_add(struct json_reading *r, uint32_t node, double value)
 {
-	uint64_t n;
+	struct fold *f = &r->b->pub;
+	uint64_t n, count;
 
-	if (!(value >= 0) || r->sum + value > SUM_MAX) {
-		wrong(r, value < 0 ? "it has a negative weight" : "its values are too large");
+	if (!(value >= 0) || r->sum + value > JSON_SUM_MAX) {
+		json_wrong(r, value < 0 ? "it has a negative weight" : "its values are too large");
 		return;
 	}
 	r->sum += value;
-	n = (uint64_t)llround(value);
+	r->fractions += value - floor(value);
+	n = (uint64_t)floor(value) + (uint64_t)(llround(r->fractions) - r->told);
+	r->told = llround(r->fractions);
 	if (!n)
 		return;
-	if (r->b->pub.n_nodes > NODES_MAX || r->b->pub.n_leaves > NODES_MAX) {
-		wrong(r, "it is too large");
+	if (f->n_nodes > JSON_NODES_MAX || f->n_leaves > JSON_NODES_MAX) {
+		json_wrong(r, "it is too large");
 		return;
 	}
-	r->b->pub.nodes[node].self_ns += n;
-	r->b->pub.nodes[node].self_samples += r->b->pub.unit == STORE_SAMPLES ? n : 1;
-	r->b->pub.processes[r->process].ns += n;
-	r->b->pub.processes[r->process].samples += r->b->pub.unit == STORE_SAMPLES ? n : 1;
+	count = f->unit == STORE_SAMPLES ? n : 1;
+	f->nodes[node].self_ns += n;
+	f->nodes[node].self_samples += count;
+	f->processes[r->process].ns += n;
+	f->processes[r->process].samples += count;
 	if (r->o->leaves)
-		fold_add_leaf(r->b, &(struct fold_leaf){
-					    .node = node,
-					    .process = r->process,
-					    .thread = r->thread,
-					    .tid = r->tid,
-					    .samples = r->b->pub.unit == STORE_SAMPLES ? n : 1,
-					    .ns = n});
+		fold_add_leaf(r->b, &(struct fold_leaf){.node = node,
+							.process = r->process,
+							.thread = r->thread,
+							.tid = r->tid,
+							.samples = count,
+							.ns = n});
 }
 
-static uint32_t process_of(struct reading *r, uint32_t pid, const char *comm)
+uint32_t json_process(struct json_reading *r, uint32_t pid, const char *comm)
 {
 	const uint64_t identity = hash_str(hash_u64(HASH_SEED, pid), comm);
 	const char *none = fold_text(r->b, "");
@@ -116,45 +101,49 @@ static uint32_t process_of(struct reading *r, uint32_t pid, const char *comm)
 
 /* --- speedscope --- */
 
-static double unit_scale(const char *unit)
+static double unit_scale(const char *unit, enum store_unit *sort)
 {
 	static const struct {
 		const char *name;
+		enum store_unit sort;
 		double scale;
-	} units[] = {{"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6},
-		     {"seconds", 1e9},   {"bytes", 1},          {"none", PARTS}};
+	} units[] = {{"nanoseconds", STORE_TIME, 1},    {"microseconds", STORE_TIME, 1e3},
+		     {"milliseconds", STORE_TIME, 1e6}, {"seconds", STORE_TIME, 1e9},
+		     {"bytes", STORE_BYTES, 1},         {"none", STORE_SAMPLES, PARTS}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (!strcmp(unit, units[i].name))
+		if (!strcmp(unit, units[i].name)) {
+			*sort = units[i].sort;
 			return units[i].scale;
+		}
 	return 0;
 }
 
-static void scope_frames(struct reading *r, const json_t *list)
+static void scope_frames(struct json_reading *r, const json_t *list)
 {
 	r->n_frames = json_array_size(list);
 	r->frames = mem_array(r->n_frames + 1, sizeof(*r->frames));
 	for (size_t i = 0; i < r->n_frames; i++) {
 		const json_t *v = json_array_get(list, i);
-		struct fold_frame fr = frame_named(r, text_of(r, json_object_get(v, "name")));
+		struct fold_frame fr = json_frame(r, json_text_at(r, json_object_get(v, "name")));
 
-		fr.file = text_of(r, json_object_get(v, "file"));
-		fr.line = line_of(json_object_get(v, "line"));
+		fr.file = json_text_at(r, json_object_get(v, "file"));
+		fr.line = json_line(json_object_get(v, "line"));
 		r->frames[i] = fold_add_frame(r->b, &fr);
 	}
 }
 
-static uint32_t scope_child(struct reading *r, uint32_t node, const json_t *v)
+static uint32_t scope_child(struct json_reading *r, uint32_t node, const json_t *v)
 {
 	const json_int_t i = json_is_integer(v) ? json_integer_value(v) : -1;
 
 	if (i >= 0 && (size_t)i < r->n_frames)
 		return fold_child(r->b, node, r->frames[i]);
-	wrong(r, "a stack has a frame that is not in shared.frames");
+	json_wrong(r, "a stack has a frame that is not in shared.frames");
 	return node;
 }
 
-static void scope_sampled(struct reading *r, const json_t *profile)
+static void scope_sampled(struct json_reading *r, const json_t *profile)
 {
 	const json_t *samples = json_object_get(profile, "samples"),
 		     *weights = json_object_get(profile, "weights");
@@ -165,15 +154,15 @@ static void scope_sampled(struct reading *r, const json_t *profile)
 		uint32_t node = 0;
 
 		if (!json_is_number(weight) || json_array_size(stack) > DEPTH_MAX)
-			wrong(r, "a sample has no weight, or too many frames");
+			json_wrong(r, "a sample has no weight, or too many frames");
 		for (size_t k = 0; k < json_array_size(stack) && !r->why; k++)
 			node = scope_child(r, node, json_array_get(stack, k));
 		if (!r->why)
-			add(r, node, json_number_value(weight) * r->scale);
+			json_add(r, node, json_number_value(weight) * r->scale);
 	}
 }
 
-static void scope_evented(struct reading *r, const json_t *profile)
+static void scope_evented(struct json_reading *r, const json_t *profile)
 {
 	const json_t *events = json_object_get(profile, "events");
 	cleanup_free uint32_t *stack = mem_array(DEPTH_MAX + 1, sizeof(*stack));
@@ -183,16 +172,16 @@ static void scope_evented(struct reading *r, const json_t *profile)
 	stack[0] = 0;
 	for (size_t i = 0; i < json_array_size(events) && !r->why; i++) {
 		const json_t *v = json_array_get(events, i), *at = json_object_get(v, "at");
-		const char *type = text_of(r, json_object_get(v, "type"));
+		const char *type = json_text_at(r, json_object_get(v, "type"));
 
 		if (!json_is_number(at) || (*type != 'O' && (*type != 'C' || !depth)) ||
 		    depth >= DEPTH_MAX) {
-			wrong(r, "its events do not open and close frames");
+			json_wrong(r, "its events do not open and close frames");
 			break;
 		}
 		if (depth)
-			add(r, stack[depth], (json_number_value(at) - last) * r->scale);
-		last = json_number_value(at);
+			json_add(r, stack[depth], json_number_value(at) * r->scale - last);
+		last = json_number_value(at) * r->scale;
 		if (*type == 'C') {
 			depth--;
 			continue;
@@ -202,16 +191,17 @@ static void scope_evented(struct reading *r, const json_t *profile)
 	}
 }
 
-static void scope_profile(struct reading *r, const json_t *p)
+static void scope_profile(struct json_reading *r, const json_t *p)
 {
 	const double span = (json_number_value(json_object_get(p, "endValue")) -
 			     json_number_value(json_object_get(p, "startValue"))) *
 			    r->scale;
 
-	if (r->b->pub.unit == STORE_TIME && span > (double)r->span_ns && span < (double)SUM_MAX)
+	if (r->b->pub.unit == STORE_TIME && span > (double)r->span_ns &&
+	    span < (double)JSON_SUM_MAX)
 		r->span_ns = (int64_t)span;
-	r->thread = text_of(r, json_object_get(p, "name"));
-	if (!strcmp(text_of(r, json_object_get(p, "type")), "evented"))
+	r->thread = json_text_at(r, json_object_get(p, "name"));
+	if (!strcmp(json_text_at(r, json_object_get(p, "type")), "evented"))
 		scope_evented(r, p);
 	else
 		scope_sampled(r, p);
@@ -238,213 +228,92 @@ static void reduce(struct fold *f)
 		f->processes[i].ns = f->processes[i].samples /= PARTS;
 }
 
-static void read_scope(struct reading *r, const json_t *root)
+/* What its values are is what those of its first profile are. */
+static void read_scope(struct json_reading *r, const json_t *root)
 {
 	const json_t *profiles = json_object_get(root, "profiles");
-	const char *unit = text_of(r, json_object_get(json_array_get(profiles, 0), "unit"));
+	const char *unit = json_text_at(r, json_object_get(json_array_get(profiles, 0), "unit"));
 	struct fold *f = &r->b->pub;
+	enum store_unit first = STORE_TIME, sort;
 
-	r->scale = unit_scale(unit);
-	if (!(r->scale > 0)) {
-		wrong(r, "its first profile has no unit of speedscope's");
+	if (!(unit_scale(unit, &first) > 0)) {
+		json_wrong(r, "its first profile has no unit of speedscope's");
 		return;
 	}
-	if (!strcmp(unit, "bytes")) {
+	if (first == STORE_BYTES) {
 		f->kind = store_kind_info(r->o->kind);
 		if (!f->kind || !f->kind->sized) {
-			wrong(r,
-			      "it holds bytes, and does not say of what: --type alloc or --type inuse");
+			f->kind = store_kind_info(STORE_KIND_CPU);
+			json_wrong(
+				r,
+				"it holds bytes, and does not say of what: --type alloc or --type inuse");
 			return;
 		}
 		f->no_count = true;
 	}
-	f->unit = !strcmp(unit, "none") ? STORE_SAMPLES : f->kind->unit_value;
+	f->unit = first == STORE_SAMPLES ? STORE_SAMPLES : f->kind->unit_value;
 	scope_frames(r, json_object_get(json_object_get(root, "shared"), "frames"));
-	r->process = process_of(r, 0, fold_text(r->b, ""));
+	r->process = json_process(r, 0, fold_text(r->b, ""));
 	for (size_t i = 0; i < json_array_size(profiles) && !r->why; i++) {
 		const json_t *p = json_array_get(profiles, i);
 
-		if (!strcmp(text_of(r, json_object_get(p, "unit")), unit))
+		r->scale = unit_scale(json_text_at(r, json_object_get(p, "unit")), &sort);
+		if (r->scale > 0 && sort == first)
 			scope_profile(r, p);
 		else
-			fold_add_loss(r->b, "another unit",
-				      json_array_size(json_object_get(p, "samples")));
+			fold_add_loss(r->b, "profiles in another unit", 1);
 	}
 	if (f->unit == STORE_SAMPLES)
 		reduce(f);
 	f->to_ns = r->span_ns;
 }
 
-/* --- Firefox Profiler --- */
-
-struct gecko {
-	const json_t *root, *shared, *thread;
-	double interval_ns, start_ms, cpu_scale;
-	double first_ms, last_ms;
-};
-
-/* A table or list of the thread; newer files share them. */
-static const json_t *table(const struct gecko *g, const char *name)
-{
-	const json_t *t = json_object_get(g->thread, name);
-
-	return t ? t : json_object_get(g->shared, name);
-}
-
-/* A column's number; -1: null, or not there. */
-static json_int_t column(const json_t *t, const char *name, size_t i)
-{
-	const json_t *v = json_array_get(json_object_get(t, name), i);
-
-	return json_is_integer(v) && json_integer_value(v) >= 0 ? json_integer_value(v) : -1;
-}
-
-static const char *string_at(struct reading *r, const struct gecko *g, json_int_t i)
-{
-	const json_t *list = table(g, "stringArray");
-
-	list = list ? list : table(g, "stringTable");
-	return text_of(r, i < 0 ? NULL : json_array_get(list, (size_t)i));
-}
-
-static struct fold_frame gecko_frame(struct reading *r, const struct gecko *g, json_int_t frame)
-{
-	const json_t *frames = table(g, "frameTable"), *funcs = table(g, "funcTable");
-	const json_int_t func = frame < 0 ? -1 : column(frames, "func", (size_t)frame);
-	struct fold_frame fr = frame_named(r, fold_text(r->b, ""));
-	json_int_t resource;
-
-	if (func < 0)
-		return fr;
-	fr = frame_named(r, string_at(r, g, column(funcs, "name", (size_t)func)));
-	fr.file = string_at(r, g, column(funcs, "fileName", (size_t)func));
-	fr.line = line_of(json_array_get(json_object_get(frames, "line"), (size_t)frame));
-	resource = column(funcs, "resource", (size_t)func);
-	if (resource >= 0)
-		fr.module = string_at(r, g,
-				      column(table(g, "resourceTable"), "name", (size_t)resource));
-	if (!strncmp(fr.module, "[kernel", 7)) {
-		fr.module = fold_text(r->b, "[kernel]");
-		fr.origin = FOLD_KERNEL;
-	}
-	return fr;
-}
-
-/* The node of each stack; a stack's prefix comes before it. */
-static uint32_t *gecko_stacks(struct reading *r, const struct gecko *g, size_t *n)
-{
-	const json_t *stacks = table(g, "stackTable");
-	uint32_t *nodes;
-
-	*n = json_array_size(json_object_get(stacks, "frame"));
-	nodes = mem_array(*n + 1, sizeof(*nodes));
-	for (size_t i = 0; i < *n && !r->why; i++) {
-		const json_int_t prefix = column(stacks, "prefix", i);
-		const struct fold_frame fr = gecko_frame(r, g, column(stacks, "frame", i));
-
-		if (prefix >= (json_int_t)i || r->b->pub.n_nodes > NODES_MAX)
-			wrong(r, "a stack comes before its prefix, or there are too many");
-		else
-			nodes[i] = fold_child(r->b, prefix < 0 ? 0 : nodes[prefix],
-					      fold_add_frame(r->b, &fr));
-	}
-	return nodes;
-}
-
-static uint32_t number_of(const json_t *v)
-{
-	const double n =
-		json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
-
-	return n > 0 && n < UINT32_MAX ? (uint32_t)n : 0;
-}
-
-static void gecko_times(struct gecko *g, const json_t *samples, size_t i, double *at_ms)
-{
-	const json_t *time = json_array_get(json_object_get(samples, "time"), i),
-		     *delta = json_array_get(json_object_get(samples, "timeDeltas"), i);
-
-	*at_ms = json_is_number(time) ? json_number_value(time) : *at_ms + json_number_value(delta);
-	if (g->first_ms < 0 || *at_ms < g->first_ms)
-		g->first_ms = *at_ms;
-	if (*at_ms > g->last_ms)
-		g->last_ms = *at_ms;
-}
-
-static void gecko_thread(struct reading *r, struct gecko *g, const json_t *thread)
-{
-	const json_t *samples = json_object_get(thread, "samples"), *stacks, *cpu, *weights;
-	cleanup_free uint32_t *nodes = NULL;
-	double at_ms = 0;
-	size_t n;
-
-	g->thread = thread;
-	nodes = gecko_stacks(r, g, &n);
-	r->process = process_of(r, number_of(json_object_get(thread, "pid")),
-				text_of(r, json_object_get(thread, "processName")));
-	r->thread = text_of(r, json_object_get(thread, "name"));
-	r->tid = number_of(json_object_get(thread, "tid"));
-	stacks = json_object_get(samples, "stack");
-	cpu = g->cpu_scale > 0 ? json_object_get(samples, "threadCPUDelta") : NULL;
-	weights = json_object_get(samples, "weight");
-	for (size_t i = 0; i < json_array_size(stacks) && !r->why; i++) {
-		const json_int_t stack = column(samples, "stack", i);
-		const json_t *weight = json_array_get(weights, i);
-
-		gecko_times(g, samples, i, &at_ms);
-		if (stack >= (json_int_t)n)
-			wrong(r, "a sample has a stack that is not there");
-		else if (json_is_array(cpu))
-			add(r, stack < 0 ? 0 : nodes[stack],
-			    json_number_value(json_array_get(cpu, i)) * g->cpu_scale);
-		else if (stack >= 0)
-			add(r, nodes[stack],
-			    (json_is_number(weight) ? json_number_value(weight) : 1) *
-				    g->interval_ns);
-	}
-}
-
-static void read_gecko(struct reading *r, const json_t *root)
-{
-	const json_t *meta = json_object_get(root, "meta"),
-		     *threads = json_object_get(root, "threads");
-	struct gecko g = {.root = root, .shared = json_object_get(root, "shared"), .first_ms = -1};
-	const char *unit =
-		text_of(r, json_object_get(json_object_get(meta, "sampleUnits"), "threadCPUDelta"));
-	struct fold *f = &r->b->pub;
-
-	g.interval_ns = json_number_value(json_object_get(meta, "interval")) * 1e6;
-	g.start_ms = json_number_value(json_object_get(meta, "startTime"));
-	g.cpu_scale = !strcmp(unit, "ns") ? 1 : !strcmp(unit, "\302\265s") ? 1e3 : 0;
-	if (!(g.interval_ns >= 1) || g.interval_ns > 1e15)
-		g.interval_ns = 1e6;
-	f->unit = STORE_TIME;
-	for (size_t i = 0; i < json_array_size(threads) && !r->why; i++)
-		gecko_thread(r, &g, json_array_get(threads, i));
-	if (!(g.cpu_scale > 0))
-		f->period_ns = (uint64_t)g.interval_ns;
-	if (g.first_ms < 0 || !(g.last_ms > g.first_ms) || !(g.start_ms >= 0) ||
-	    g.start_ms + g.last_ms > 4e12)
-		return;
-	f->from_ns = (int64_t)((g.start_ms + g.first_ms) * 1e6);
-	f->to_ns = f->from_ns + (int64_t)((g.last_ms - g.first_ms) * 1e6 + g.interval_ns);
-}
-
 /* --- either --- */
 
+static const char *past_space(const char *at, const char *end)
+{
+	while (at < end && isspace((unsigned char)*at))
+		at++;
+	return at;
+}
+
+/* "{main};run 3" is a folded stack of PHP, and "[unknown];main 3" one, too. */
 bool json_read_looks(const char *data, size_t len)
 {
-	size_t i = 0;
+	const char *end = data + len, *at = past_space(data, end);
+	const char *next = at < end ? past_space(at + 1, end) : end;
 
-	while (i < len && isspace((unsigned char)data[i]))
-		i++;
-	return i < len && data[i] == '{';
+	if (at == end)
+		return false;
+	if (*at == '[')
+		return next < end && (*next == '{' || *next == '[' || *next == ']');
+	return *at == '{' && next < end && (*next == '"' || *next == '}');
+}
+
+static bool has_list(const json_t *root, const char *key)
+{
+	return json_is_array(json_object_get(root, key));
+}
+
+static void read_any(struct json_reading *r, const json_t *root)
+{
+	const json_t *inner =
+		json_object_get(root, "profile"); /* as Firefox's developer tools wrote */
+
+	if (has_list(root, "profiles") && json_is_object(json_object_get(root, "shared")))
+		read_scope(r, root);
+	else if (has_list(root, "threads"))
+		gecko_read(r, root);
+	else if (has_list(inner, "threads"))
+		gecko_read(r, inner);
+	else
+		r->why = "its JSON is neither speedscope's nor the Firefox Profiler's";
 }
 
 int json_read(const void *data, size_t len, const char *name, const struct fold_opts *o,
 	      struct fold **out, struct err *e)
 {
-	struct reading r = {.b = fold_begin(), .o = o};
+	struct json_reading r = {.b = fold_begin(), .o = o};
 	json_error_t error = {0};
 	json_t *root = len > BYTES_MAX ? NULL : json_loadb(data, len, 0, &error);
 	struct fold *f;
@@ -453,12 +322,8 @@ int json_read(const void *data, size_t len, const char *name, const struct fold_
 	r.thread = fold_text(r.b, "");
 	if (!root)
 		r.why = len > BYTES_MAX ? "it is larger than 128 MiB" : error.text;
-	else if (json_is_array(json_object_get(root, "profiles")))
-		read_scope(&r, root);
-	else if (json_is_array(json_object_get(root, "threads")))
-		read_gecko(&r, root);
 	else
-		r.why = "its JSON is neither speedscope's nor the Firefox Profiler's";
+		read_any(&r, root);
 	if (!r.why && o->kind && o->kind != r.b->pub.kind->kind)
 		r.why = "it has no values of this --type";
 	json_decref(root);
