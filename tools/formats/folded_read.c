@@ -101,8 +101,43 @@ static bool read_count(const char *text, size_t len, unsigned decimals, uint64_t
 	return whole > 0;
 }
 
+/* The space before the last number of a line; NULL: it does not end with one. */
+static const char *count_at(const char *line, size_t len)
+{
+	const char *space = len ? memrchr(line, ' ', len) : NULL;
+	uint64_t n;
+
+	return space && read_count(space + 1, len - (size_t)(space + 1 - line), 0, &n) ? space :
+											 NULL;
+}
+
+/* What difffolded.pl writes: each line has a count of the first profile, and one of the second. */
+static bool has_two_counts(const char *at, size_t len)
+{
+	const char *end = at + len;
+	bool any = false;
+
+	for (const char *stop; at < end; at = stop + 1) {
+		const char *space;
+		size_t n;
+
+		stop = memchr(at, '\n', (size_t)(end - at));
+		stop = stop ? stop : end;
+		n = (size_t)(stop - at);
+		n -= n && at[n - 1] == '\r';
+		if (!n || *at == '#')
+			continue;
+		space = count_at(at, n);
+		space = space ? count_at(at, (size_t)(space - at)) : NULL;
+		if (!space || space == at)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 static const char *read_one(struct fold_build *b, const char *line, size_t len, bool leaves,
-			    unsigned decimals, uint64_t *sum)
+			    unsigned decimals, bool two, uint64_t *sum)
 {
 	const char *space = len ? memrchr(line, ' ', len) : NULL;
 	uint64_t n;
@@ -113,6 +148,8 @@ static const char *read_one(struct fold_build *b, const char *line, size_t len, 
 	if (n > SUM_MAX - *sum)
 		return "makes the sum too large";
 	*sum += n;
+	if (two)
+		space = count_at(line, (size_t)(space - line));
 	for (const char *at = line; at < space;) {
 		const char *end = memchr(at, ';', (size_t)(space - at));
 
@@ -163,6 +200,7 @@ int folded_read(const void *data, size_t len, const char *name, const struct fol
 	const char *at = data, *end = at + len, *why = NULL;
 	unsigned long number = 0;
 	const unsigned decimals = decimals_of(data, len);
+	const bool two = has_two_counts(data, len);
 	uint64_t sum = 0;
 	struct fold *f;
 	const char *none = fold_text(b, "");
@@ -182,10 +220,14 @@ int folded_read(const void *data, size_t len, const char *name, const struct fol
 		if (n && at[n - 1] == '\r')
 			n--;
 		if (n && *at != '#')
-			why = read_one(b, at, n, o->leaves, decimals, &sum);
+			why = read_one(b, at, n, o->leaves, decimals, two, &sum);
 		at = stop ? stop + 1 : end;
 	}
 	b->pub.unit = STORE_SAMPLES;
+	if (two)
+		fold_add_loss(
+			b, "first counts: the file is a difference, whose second counts are read",
+			number);
 	if (!why)
 		reduce(&b->pub, decimals);
 	f = fold_end(b);

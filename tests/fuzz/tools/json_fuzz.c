@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: tools/formats/json_read.c
+ * * covers: tools/formats/json_read.c
+ *         tools/formats/gecko_read.c
  *
  * Any bytes are a profile in JSON or an error that says why. What is read adds up.
  */
