@@ -3,7 +3,7 @@
  * folded_read: folded stacks (one a line: `main;work;small 30`, root first) as a fold. Pure over
  * bytes; bounded.
  *
- *  1. The count is the number after the last space. It counts samples; as the time that a sample
+ *  1. The count is the number after the last space or tab. It counts samples; as the time that a sample
  * represents is unknown, the fold has no duration: only shares are meaningful. A count may have a
  * fraction (to a millionth): the fold then counts the largest part of a sample that keeps each of
  * them, of which fold.parts make one.

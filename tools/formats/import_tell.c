@@ -10,9 +10,11 @@
 #include "tools/print/json.h"
 
 /* 2001: what is before is no time of the day, but since some boot */
-#define OLDEST_NS (1000000000ll * NSEC_PER_SEC)
-#define STACK_MAX 2048 /* the deepest that sonde-import takes */
-#define SPAN_MAX  1e18
+#define OLDEST_NS  (1000000000ll * NSEC_PER_SEC)
+#define STACK_MAX  2048  /* the deepest that sonde-import takes */
+#define BUCKET_MAX 86400 /* s, that sonde-import takes */
+#define SPAN_MAX \
+	((double)IMPORT_BUCKETS * BUCKET_MAX * NSEC_PER_SEC) /* of a span that is reckoned */
 
 static bool has_time(const struct fold *f)
 {
@@ -95,7 +97,9 @@ void import_plan(const struct fold *f, int64_t to_ns, uint64_t hz, struct import
 	span = span_of(f, out);
 	if (f->from_ns > OLDEST_NS)
 		end = f->from_ns + span;
-	out->bucket_s = (uint32_t)(span / IMPORT_BUCKETS / NSEC_PER_SEC) + 1;
+	out->bucket_s = span / IMPORT_BUCKETS / NSEC_PER_SEC < BUCKET_MAX ?
+				(uint32_t)(span / IMPORT_BUCKETS / NSEC_PER_SEC) + 1 :
+				BUCKET_MAX;
 	bucket_ns = out->bucket_s * NSEC_PER_SEC;
 	out->from_ns = (end - span) / bucket_ns * bucket_ns;
 	out->to_ns = out->from_ns + (span ? span : bucket_ns);
@@ -296,6 +300,18 @@ void import_tell(const struct fold *f, const struct import_when *w, const char *
 		}
 		tell_leaf(&t, &f->leaves[order[i]], samples, ns);
 	}
+}
+
+uint64_t import_cut(const struct fold *f)
+{
+	cleanup_free uint32_t *depth = mem_array(f->n_nodes + 1, sizeof(*depth));
+	uint64_t n = 0;
+
+	for (size_t i = 1; i < f->n_nodes; i++)
+		depth[i] = depth[f->nodes[i].parent] + 1;
+	for (size_t i = 0; i < f->n_leaves; i++)
+		n += depth[f->leaves[i].node] > STACK_MAX;
+	return n;
 }
 
 uint64_t import_samples(const struct fold *f, const struct import_when *w)

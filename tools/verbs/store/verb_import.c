@@ -159,6 +159,9 @@ static void say_more(const struct importing *m, const struct fold *f)
 	if (f->no_count)
 		fprintf(stderr, "  the file has no number of %s: each of its rows counts as one\n",
 			store_unit_name(f->kind->unit_n));
+	if (import_cut(f))
+		fprintf(stderr, "  cut off: the outermost frames of %s stacks, beyond 2048\n",
+			units_count(import_cut(f), n, sizeof(n)));
 	for (size_t i = 0; i < f->n_losses; i++)
 		fprintf(stderr,
 			strpbrk(f->losses[i].reason, " ") ?
