@@ -80,6 +80,8 @@ bool label_who_take(struct fold_build *b, struct label_who *to, const char *key,
 			*texts[keys[i].is] = fold_text(b, text);
 			return true;
 		}
+		if (!text && !number)
+			return true; /* says nothing */
 		if (*ids[keys[i].is] || !id_of(text, number))
 			return false;
 		*ids[keys[i].is] = id_of(text, number);
