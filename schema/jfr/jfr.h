@@ -48,14 +48,14 @@ struct jfr_event; /* at hand: good for the call, as all that is borrowed from it
 
 const char *jfr_type(const struct jfr_event *ev); /* "jdk.ExecutionSample" */
 uint64_t jfr_type_id(const struct jfr_event *ev); /* its number in this chunk */
-/* The name of the type of that number, in this chunk; "": there is none. */
+/* The name of the type of that number, in this chunk; "": not known. */
 const char *jfr_type_named(const struct jfr_event *ev, uint64_t id);
 int64_t jfr_start_ns(const struct jfr_event *ev); /* of its field startTime, since 1970 */
 /* A field of a number; false: there is no such field. */
 bool jfr_number(const struct jfr_event *ev, const char *field, int64_t *out);
 /* A field that is a span of time, in ns, by the unit that it declares (ticks if none). */
 bool jfr_span_ns(const struct jfr_event *ev, const char *field, int64_t *out);
-/* A field's text, or the name of the class or symbol that it refers to; "" if there is none. */
+/* A field's text, or the name of the class or symbol that it refers to; "" if it has no text. */
 const char *jfr_text(const struct jfr_event *ev, const char *field);
 /* false: there is no such field, or it refers to nothing. */
 bool jfr_thread_of(const struct jfr_event *ev, const char *field, struct jfr_thread *out);
@@ -63,7 +63,7 @@ bool jfr_thread_of(const struct jfr_event *ev, const char *field, struct jfr_thr
 size_t jfr_stack(const struct jfr_event *ev, const struct jfr_frame **frames, bool *truncated);
 
 struct jfr_totals {
-	uint64_t events;             /* that were told */
+	uint64_t events;             /* that `each` got */
 	uint64_t chunks, unreadable; /* unreadable: chunks without metadata */
 	int64_t from_ns, to_ns;      /* of the chunks, since 1970; 0: no chunk */
 };

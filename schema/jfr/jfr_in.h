@@ -118,7 +118,7 @@ void jfr_types_read(struct jfr_chunk *c, size_t at);
 const struct jfr_class *jfr_class_of(const struct jfr_chunk *c, uint64_t id, uint32_t *index);
 /* What the checkpoints hold, from the last one on. */
 void jfr_pools_read(struct jfr_chunk *c, size_t last);
-/* The text of a string, kept; "" where it is none. */
+/* The text of a string, kept; "" where it has no text. */
 const char *jfr_keep(struct jfr_chunk *c, const struct jfr_str *s);
 /* Past a value of this class. */
 void jfr_skip(struct jfr_chunk *c, struct jfr_cursor *at, uint32_t type, unsigned depth);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * import: a profile that another program wrote, as a fold. What kind it is, its bytes say: "FLR" is
- * Java's flight recorder (tools/formats/jfr_read.h), gzip or a protobuf tag at the beginning is
- * pprof (tools/formats/pprof_read.h), a brace is JSON (tools/formats/json_read.h), head lines and
- * addresses are `perf script` (tools/formats/perfscript_read.h), all else folded stacks
+ * Java's flight recorder (tools/formats/jfr/jfr_read.h), gzip or a protobuf tag at the beginning is
+ * pprof (tools/formats/pprof_read.h), a brace is JSON (tools/formats/json/json_read.h), head lines
+ * and addresses are `perf script` (tools/formats/perfscript_read.h), all else folded stacks
  * (tools/formats/folded_read.h). Files of other kinds are refused by their first bytes.
  */
 #ifndef SONDE_TOOLS_IMPORT_H

@@ -25,7 +25,7 @@ struct label_who { /* strings are the fold's, never NULL */
 	uint64_t pid, tid;
 };
 struct label_who label_who_none(struct fold_build *b);
-/* `text` NULL: it is a number. false: the key is none of these, or its value no id. */
+/* `text` NULL: it is a number. false: the key is another one, or its value no id. */
 bool label_who_take(struct fold_build *b, struct label_who *to, const char *key, const char *text,
 		    uint64_t number);
 
@@ -34,7 +34,7 @@ struct label_set *label_set_new(void);
 void label_set_free(struct label_set *s);
 void label_set_add(struct label_set *s, const char *key, const char *text, int64_t number,
 		   const char *unit);
-/* As text of the fold's, and begins anew; NULL: there are none. */
+/* As text of the fold's, and empties the set; NULL: it was empty. */
 const char *label_set_take(struct label_set *s, struct fold_build *b);
 
 /* Each label of such an object: text, or NULL and a number with its unit or "". */

@@ -3,14 +3,14 @@
  * covers: schema/jfr/jfr.c
  *         schema/jfr/jfr_types.c
  *         schema/jfr/jfr_value.c
- *         tools/formats/jfr_read.c
+ *         tools/formats/jfr/jfr_read.c
  *
  * Any bytes are a recording or an error that says why. What is read adds up.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tools/formats/jfr_read.h"
+#include "tools/formats/jfr/jfr_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

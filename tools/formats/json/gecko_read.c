@@ -12,7 +12,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/model/kinds.h"
-#include "tools/formats/json_in.h"
+#include "tools/formats/json/json_in.h"
 
 #define TRACING_MS 1e6
 #define PROCESSES  8 /* of processes within processes */
@@ -96,7 +96,7 @@ static struct fold_frame frame_of_location(struct json_reading *r, const char *t
 	return fr;
 }
 
-/* "0x12ab" of a library: samply leaves names to whoever shows it. */
+/* "0x12ab" of a library: samply writes addresses, and the viewer adds the names. */
 static bool is_address(const char *name)
 {
 	return !strncmp(name, "0x", 2) && name[2] &&

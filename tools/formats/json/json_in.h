@@ -30,7 +30,7 @@ struct json_reading {
 };
 
 void json_wrong(struct json_reading *r, const char *why);
-const char *json_text_at(struct json_reading *r, const json_t *v); /* "" where it is none */
+const char *json_text_at(struct json_reading *r, const json_t *v); /* "" if it is no text */
 /* Of that name, with no place; it borrows `name`, which is the fold's. */
 struct fold_frame json_frame(struct json_reading *r, const char *name);
 uint32_t json_line(const json_t *v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/formats/json_read.h"
+#include "tools/formats/json/json_read.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "tools/formats/json_in.h"
+#include "tools/formats/json/json_in.h"
 
 #define BYTES_MAX (128u << 20) /* a tree of JSON takes several times as much */
 #define DEPTH_MAX 2048

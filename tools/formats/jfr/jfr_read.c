@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jfr_read: Two passes: which events there are, and the periods; then those that are counted. */
-#include "tools/formats/jfr_read.h"
+#include "tools/formats/jfr/jfr_read.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -235,7 +235,7 @@ static uint32_t node_of(struct reading *r, const struct jfr_event *ev)
 	return node;
 }
 
-/* ns, bytes or one; `n`: how many it stands for. */
+/* ns, bytes or one; `n`: how many it counts as. */
 static uint64_t worth_of(const struct reading *r, const struct jfr_event *ev, size_t i, uint64_t *n)
 {
 	const struct counted *c = &COUNTED[i];
