@@ -35,7 +35,7 @@ MAY = {
     "loaders/lib/code": ["schema/base/", "loaders/lib/code/"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/lib/stack.h", "probes/lib/tables.h", "probes/runtimes/runtime.h"],
     "supervisor": ["schema/", "supervisor/", "loaders/lib/host/", "loaders/lib/sandbox/"],
-    "tools": ["schema/base/", "schema/jfr/jfr.h", "schema/store/read/reader.h", "tools/"],
+    "tools": ["schema/base/", "schema/store/read/reader.h", "tools/"],
     "serve": ["schema/base/", "serve/"],
     "export": ["schema/base/", "schema/extension/extension.h", "schema/store/read/reader.h", "schema/store/files/", "schema/store/model/", "export/"],
     "export/push": ["schema/base/", "schema/extension/extension.h", "schema/store/read/reader.h", "schema/store/files/folder.h", "schema/store/model/kinds.h", "export/", "tools/select/select.h", "tools/fold/",
@@ -48,7 +48,7 @@ STORE_SEES = {room: STORE[:n + 1] for n, room in enumerate(STORE)} | {"archive":
 MAY |= {f"schema/store/{room}": ["schema/base/", "schema/facts/", "schema/sql/", *(f"schema/store/{r}/" for r in sees)] for room, sees in STORE_SEES.items()}
 # the rooms of the query tool: each includes itself and those before it, so that there is no circle between rooms
 TOOLS = ["print", "cli", "select", "requests", "net", "waits", "fold", "events", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "checks", "verbs"]
-READS = [f"schema/{h}" for h in ("base/", "families/", "facts/", "image/", "sql/", "extension/", "store/model/", "store/files/folder.h", "store/files/migrate.h",
+READS = [f"schema/{h}" for h in ("base/", "families/", "facts/", "image/", "jfr/jfr.h", "sql/", "extension/", "store/model/", "store/files/folder.h", "store/files/migrate.h",
                                 "store/read/reader.h", "store/read/unreadable.h", "store/read/waits.h")]
 MAY |= {f"tools/{room}": [*READS, *(f"tools/{r}/" for r in TOOLS[:n + 1])] for n, room in enumerate(TOOLS)}
 # system headers of libraries -> the rooms that may know them
