@@ -126,6 +126,11 @@ long-sums: all workloads
 long-mcp: all workloads
 	@$(PYTEST) $(E2E)/query/test_mcp_clients.py -rs --durations=5 --junitxml=$(RESULTS)/long-mcp.xml
 
+# profiles of other programs: recordings of each JDK on this host, and the test files of google/pprof
+long-profiles: all workloads
+	@$(PYTEST) $(E2E)/query/test_import.py $(E2E)/query/test_import_jfr.py $(E2E)/query/test_import_json.py $(E2E)/query/test_import_java.py \
+	  $(E2E)/query/test_import_corpus.py -s --junitxml=$(RESULTS)/long-profiles.xml
+
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
 long-diff: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/long-diff.xml

@@ -124,6 +124,7 @@ static void read_add(struct fields *f, struct line *l)
 	l->kind = kind ? kind->kind : 0;
 	l->process = (uint32_t)number(f, "process", UINT32_MAX);
 	l->thread = text(f, "thread");
+	l->labels = text(f, "labels");
 	l->tid = (uint32_t)number(f, "tid", UINT32_MAX);
 	l->label = (uint32_t)number(f, "label", UINT32_MAX);
 	if (!kind)

@@ -11,9 +11,9 @@
  *   {"process": "comm", "pid": N, "ppid": N, "uid": N, "start_ns": N, "exe": "", "args": "",
  *    "unit": "", "container": "", "container_id": "", "image": ""}
  *       counted from 0
- *   {"add": "cpu", "process": N, "thread": "", "tid": N, "label": N, "stack": [N, ...],
- *    "times": [at_ns, n, value, ...]}
- *       root first; kinds are those of store/model/kinds.h; three numbers a time
+ *   {"add": "cpu", "process": N, "thread": "", "tid": N, "label": N, "labels": "", "stack": [N,
+ * ...], "times": [at_ns, n, value, ...]} root first; kinds are those of store/model/kinds.h; three
+ * numbers a time
  */
 #ifndef SONDE_IMPORT_LINE_H
 #define SONDE_IMPORT_LINE_H
@@ -50,7 +50,7 @@ struct line {
 	const char *exe, *args, *unit, *container, *container_id, *image;
 	/* add */
 	enum store_kind kind;
-	const char *thread;
+	const char *thread, *labels; /* labels: a JSON object as text */
 	uint32_t process, tid, label, n_stack;
 	uint32_t *stack;
 	struct line_time {

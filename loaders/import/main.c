@@ -141,8 +141,8 @@ static uint32_t stack_of(struct importing *m, const struct line *l)
 
 static uint32_t series_of(struct importing *m, const struct line *l)
 {
-	return store_series_labelled(m->w, m->run, process_of(m, l->process), l->thread, l->tid,
-				     stack_of(m, l), l->kind, l->label);
+	return store_series_told(m->w, m->run, process_of(m, l->process), l->thread, l->tid,
+				 stack_of(m, l), l->kind, l->label, l->labels);
 }
 
 static int add_one(struct importing *m, const struct line *l, uint32_t series,

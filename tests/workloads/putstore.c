@@ -197,9 +197,10 @@ static uint32_t series_of(struct put *p, const json_t *o, const struct store_kin
 
 	if (!stack_of(p, o, &stack))
 		return 0;
-	return store_series_labelled(
-		p->w, p->run, process_of(p, o), text(o, "thread", text(o, "comm", "app")),
-		(uint32_t)number(o, "tid", pid), stack, k->kind, (uint32_t)number(o, "label", 0));
+	return store_series_told(p->w, p->run, process_of(p, o),
+				 text(o, "thread", text(o, "comm", "app")),
+				 (uint32_t)number(o, "tid", pid), stack, k->kind,
+				 (uint32_t)number(o, "label", 0), text(o, "labels", ""));
 }
 
 static void hist_fill(const json_t *o, uint32_t slots[HIST_SLOTS])

@@ -82,9 +82,10 @@ struct fold_leaf { /* one (stack, process, thread), in each slice if there are s
 	const char *thread;
 	uint64_t samples, ns; /* n and value, whatever the unit */
 	uint32_t tid;
-	uint32_t slice; /* if there are slices */
-	uint32_t label; /* of its series: bytes of one object, ... */
-	bool base;      /* of what is subtracted (fold_join): pprof writes it as -diff_base does */
+	uint32_t slice;     /* if there are slices */
+	uint32_t label;     /* of its series: bytes of one object, ... */
+	const char *labels; /* of what was imported: a JSON object; NULL: none */
+	bool base; /* of what is subtracted (fold_join): pprof writes it as -diff_base does */
 };
 
 struct fold_with {
@@ -150,6 +151,7 @@ struct fold {
 	enum store_unit unit; /* of all that is called ns here */
 	uint64_t period_ns; /* of the finest run used; kinds sampled by size: bytes from one sample
 			       to the next */
+	uint32_t too;       /* of an imported file: what else it has, bits 1 << kind */
 	uint32_t parts;     /* of imported stacks with fractional counts: parts of a sample that are
 			       counted as one; 0: whole samples */
 	bool no_count; /* imported values without a number of samples or objects: rows are counted
@@ -179,7 +181,8 @@ struct fold_opts {
 			     module */
 	const struct idmap *tags; /* only what threads did while they served these requests
 				     (store_query.tags); NULL: all */
-	const char *event; /* of imported perf script output: the event to read; NULL: the first */
+	const char *event; /* of imported perf script output or JFR: the event to read; NULL: the
+			      first, or those of the kind */
 	bool lines; /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

@@ -324,7 +324,7 @@ void fold_add_leaf_with(struct fold_build *b, const struct fold_leaf *leaf,
 void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *x, const struct fold_with *with)
 {
 	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uint64_t)x->node << 32 | x->process),
-				       (uintptr_t)x->thread),
+				       (uintptr_t)x->thread ^ (uintptr_t)x->labels << 1),
 			      (uint64_t)x->tid << 32 | x->label),
 		 i;
 
@@ -332,7 +332,7 @@ void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *x, const stru
 		struct fold_leaf *l = &b->pub.leaves[i];
 
 		if (l->node != x->node || l->process != x->process || l->thread != x->thread ||
-		    l->tid != x->tid || l->label != x->label)
+		    l->tid != x->tid || l->label != x->label || l->labels != x->labels)
 			continue;
 		l->samples += x->samples;
 		l->ns += x->ns;

@@ -51,6 +51,7 @@ static void join(struct fold_build *b, const struct fold *f, double scale, bool 
 		struct fold_leaf new = {.node = node[l->node],
 					.process = process,
 					.thread = fold_text(b, l->thread),
+					.labels = l->labels ? fold_text(b, l->labels) : NULL,
 					.tid = l->tid,
 					.samples = scaled(l->samples, scale),
 					.ns = scaled(l->ns, scale),

@@ -43,6 +43,7 @@ struct folding {
 		bool known;
 		uint32_t group;     /* its node */
 		const char *thread; /* the fold's */
+		const char *labels;
 	} * seg_task;
 	struct seg_series { /* its sums over the range: a series comes once in each slice */
 		bool known, self, out;

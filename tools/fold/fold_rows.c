@@ -38,7 +38,7 @@ static const struct seg_task *task_of(struct folding *f, const struct store_tota
 	if (!task->known)
 		*task = (struct seg_task){
 			true, fold_group_node(f->b, f->opts.group, process, t->thread, t->tid),
-			fold_text(f->b, t->thread)};
+			fold_text(f->b, t->thread), *t->labels ? fold_text(f->b, t->labels) : NULL};
 	return task;
 }
 
@@ -103,7 +103,8 @@ static void add_leaf(struct folding *f, uint32_t node, uint32_t process,
 				 .process = process,
 				 .tid = t->tid,
 				 .label = t->label,
-				 .thread = f->seg_task[t->task].thread};
+				 .thread = f->seg_task[t->task].thread,
+				 .labels = f->seg_task[t->task].labels};
 
 	if (f->is_with) {
 		fold_merge_leaf(f->b, &leaf, &with);
@@ -126,7 +127,8 @@ static void meet_series(struct folding *f, struct seg_series *x, const struct st
 
 	x->known = true;
 	x->self = row->self;
-	x->out = row->self && !select_wants(f->sel, row, t->tid);
+	x->out = row->self &&
+		 !(select_wants_process(f->sel, row) && select_wants_thread(f->sel, t->tid));
 	if (x->out)
 		return;
 	x->process = process_of(f, t->process);
@@ -184,7 +186,14 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 	if (f->pub->kind->class == STORE_GAUGE &&
 	    fold_known_process(f->b, fold_store_identity(p), &i) && i < f->n_told)
 		return false; /* a later segment has its newest value */
-	return p->self || select_wants(f->sel, p, tid);
+	return p->self || (select_wants_process(f->sel, p) && select_wants_thread(f->sel, tid));
+}
+
+static bool wanted_labels(void *ctx, const char *labels)
+{
+	const struct folding *f = ctx;
+
+	return select_wants_labels(f->sel, labels);
 }
 
 /* A run that is selected, of this kind; one that has nothing at all may have lost it. */
@@ -246,6 +255,7 @@ static int sum_run(struct folding *f, int64_t run, struct err *e)
 				.kind = f->pub->kind->kind,
 				.run = run,
 				.want = wanted,
+				.want_labels = wanted_labels,
 				.ctx = f,
 				.tags = f->opts.tags,
 				.no_hist = true};

@@ -56,6 +56,22 @@ static uint32_t frame_of(struct fold_build *b, const char *name, size_t len)
 	return frame;
 }
 
+/* The last blank of a line; NULL: it has none. */
+static const char *last_blank(const char *line, size_t len)
+{
+	while (len && line[len - 1] != ' ' && line[len - 1] != '\t')
+		len--;
+	return len ? line + len - 1 : NULL;
+}
+
+/* Without white space at its end. */
+static size_t trimmed(const char *line, size_t len)
+{
+	while (len && memchr(" \t\r", line[len - 1], 3))
+		len--;
+	return len;
+}
+
 /* As many digits as any count has after its point, at most DECIMALS_MAX: further ones are rounded.
  */
 static unsigned decimals_of(const char *at, size_t len)
@@ -65,18 +81,32 @@ static unsigned decimals_of(const char *at, size_t len)
 
 	while (at < end && most < DECIMALS_MAX) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at)), *space, *point;
+		size_t n;
 
 		stop = stop ? stop : end;
-		space = memrchr(at, ' ', (size_t)(stop - at));
-		point = space ? memchr(space, '.', (size_t)(stop - space)) : NULL;
-		if (point && (size_t)(stop - point - 1) > most)
-			most = (size_t)(stop - point - 1);
+		n = trimmed(at, (size_t)(stop - at));
+		space = last_blank(at, n);
+		point = space ? memchr(space, '.', (size_t)(at + n - space)) : NULL;
+		if (point && (size_t)(at + n - point - 1) > most)
+			most = (size_t)(at + n - point - 1);
 		at = stop + 1;
 	}
 	return most < DECIMALS_MAX ? (unsigned)most : DECIMALS_MAX;
 }
 
-/* As a number of 10^-decimals. */
+static bool is_count(const char *text, size_t len)
+{
+	size_t points = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		points += text[i] == '.';
+		if (text[i] != '.' && (text[i] < '0' || text[i] > '9'))
+			return false;
+	}
+	return len && *text != '.' && points < 2;
+}
+
+/* As a number of 10^-decimals; false: it is too large. */
 static bool read_count(const char *text, size_t len, unsigned decimals, uint64_t *n)
 {
 	const char *point = memchr(text, '.', len);
@@ -86,7 +116,7 @@ static bool read_count(const char *text, size_t len, unsigned decimals, uint64_t
 	for (size_t i = 0; i < len; i++) {
 		if (i == whole)
 			continue;
-		if (text[i] < '0' || text[i] > '9' || *n > SUM_MAX / 10)
+		if (*n > SUM_MAX / 10)
 			return false;
 		if (i <= whole + decimals)
 			*n = *n * 10 + (uint64_t)(text[i] - '0');
@@ -98,21 +128,57 @@ static bool read_count(const char *text, size_t len, unsigned decimals, uint64_t
 			return false;
 		*n *= 10;
 	}
-	return whole > 0;
+	return true;
+}
+
+/* The space before the last number of a line; NULL: it does not end with one. */
+static const char *count_at(const char *line, size_t len)
+{
+	const char *space = last_blank(line, len);
+
+	return space && is_count(space + 1, len - (size_t)(space + 1 - line)) ? space : NULL;
+}
+
+/* What difffolded.pl writes: each line has a count of the first profile, and one of the second. */
+static bool has_two_counts(const char *at, size_t len)
+{
+	const char *end = at + len;
+	bool any = false;
+
+	for (const char *stop; at < end; at = stop + 1) {
+		const char *space;
+		size_t n;
+
+		stop = memchr(at, '\n', (size_t)(end - at));
+		stop = stop ? stop : end;
+		n = trimmed(at, (size_t)(stop - at));
+		if (!n || *at == '#')
+			continue;
+		space = count_at(at, n);
+		space = space ? count_at(at, trimmed(at, (size_t)(space - at))) : NULL;
+		if (!space || space == at)
+			return false;
+		any = true;
+	}
+	return any;
 }
 
 static const char *read_one(struct fold_build *b, const char *line, size_t len, bool leaves,
-			    unsigned decimals, uint64_t *sum)
+			    unsigned decimals, bool two, uint64_t *sum)
 {
-	const char *space = len ? memrchr(line, ' ', len) : NULL;
+	const char *space = count_at(line, len);
 	uint64_t n;
 	uint32_t node = 0;
 
-	if (!space || !read_count(space + 1, len - (size_t)(space + 1 - line), decimals, &n))
+	if (!space)
 		return "does not end with a space and a number";
+	if (!read_count(space + 1, len - (size_t)(space + 1 - line), decimals, &n))
+		return "has a number that is too large";
 	if (n > SUM_MAX - *sum)
 		return "makes the sum too large";
 	*sum += n;
+	if (two)
+		space = count_at(line, trimmed(line, (size_t)(space - line)));
 	for (const char *at = line; at < space;) {
 		const char *end = memchr(at, ';', (size_t)(space - at));
 
@@ -163,6 +229,7 @@ int folded_read(const void *data, size_t len, const char *name, const struct fol
 	const char *at = data, *end = at + len, *why = NULL;
 	unsigned long number = 0;
 	const unsigned decimals = decimals_of(data, len);
+	const bool two = has_two_counts(data, len);
 	uint64_t sum = 0;
 	struct fold *f;
 	const char *none = fold_text(b, "");
@@ -176,16 +243,18 @@ int folded_read(const void *data, size_t len, const char *name, const struct fol
 
 	while (at < end && !why) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		size_t n = (size_t)((stop ? stop : end) - at);
+		size_t n = trimmed(at, (size_t)((stop ? stop : end) - at));
 
 		number++;
-		if (n && at[n - 1] == '\r')
-			n--;
 		if (n && *at != '#')
-			why = read_one(b, at, n, o->leaves, decimals, &sum);
+			why = read_one(b, at, n, o->leaves, decimals, two, &sum);
 		at = stop ? stop + 1 : end;
 	}
 	b->pub.unit = STORE_SAMPLES;
+	if (two)
+		fold_add_loss(
+			b, "first counts: the file is a difference, whose second counts are read",
+			number);
 	if (!why)
 		reduce(&b->pub, decimals);
 	f = fold_end(b);

@@ -12,8 +12,10 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
+#include "schema/jfr/jfr.h"
 #include "tools/formats/folded_read.h"
-#include "tools/formats/json_read.h"
+#include "tools/formats/jfr/jfr_read.h"
+#include "tools/formats/json/json_read.h"
 #include "tools/formats/perfscript_read.h"
 #include "tools/formats/pprof_legacy.h"
 #include "tools/formats/pprof_read.h"
@@ -21,8 +23,8 @@
 
 #define GZIP_WINDOW (15 + 16)
 
-static const char *const ENDS[] = {".pb.gz",  ".pb",        ".pprof", ".prof",
-				   ".folded", ".collapsed", ".perf"};
+static const char *const ENDS[] = {".pb.gz",     ".pb",   ".pprof", ".prof",           ".folded",
+				   ".collapsed", ".perf", ".jfr",   ".speedscope.json"};
 
 bool import_is_file(const char *path)
 {
@@ -68,6 +70,14 @@ static int read_file(const char *path, struct strbuf *to, struct err *e)
 	return (int)n;
 }
 
+/* Zeros behind the last member, as tape and disk images have them, or nothing. */
+static bool is_padding(const unsigned char *at, size_t n)
+{
+	while (n && !at[n - 1])
+		n--;
+	return !n;
+}
+
 static int unpack(const char *path, const struct strbuf *from, struct strbuf *to, struct err *e)
 {
 	z_stream z = {.next_in = (unsigned char *)from->buf, .avail_in = (uInt)from->len};
@@ -81,8 +91,8 @@ static int unpack(const char *path, const struct strbuf *from, struct strbuf *to
 		if (to->len + sizeof(buf) > IMPORT_MAX)
 			rc = too_large(path, e);
 		strbuf_add(to, buf, sizeof(buf) - z.avail_out);
-		if (step == Z_STREAM_END && z.avail_in) /* gzip members may follow each other */
-			step = inflateReset(&z);
+		if (step == Z_STREAM_END && !is_padding(z.next_in, z.avail_in))
+			step = inflateReset(&z); /* gzip members may follow each other */
 	}
 	inflateEnd(&z);
 	if (!rc && step != Z_STREAM_END)
@@ -111,8 +121,11 @@ static int refuse_foreign(const struct strbuf *s, const char *path, struct err *
 		{"PERFILE2", "perf's own recording", "perf script -i %.200s > x.perf"},
 		{"2ELIFREP", "perf's own recording, of a host of the other byte order",
 		 "perf script -i %.200s > x.perf"},
-		{"FLR", "a recording of Java Flight Recorder (JFR), which is not read",
-		 "jfrconv %.200s x.collapsed    (of async-profiler)"},
+		{"\377\376", "text in UTF-16, or no text at all",
+		 "iconv -f UTF-16 -t UTF-8 %.200s > x"},
+		{"\376\377", "text in UTF-16, or no text at all",
+		 "iconv -f UTF-16 -t UTF-8 %.200s > x"},
+		{"\037\213", "packed twice with gzip", "zcat %.200s > x.gz"},
 		{"SQLite format 3", "an SQLite database", "sonde stacks --store %.200s"},
 		{"\177ELF", "an ELF file (a program or a core dump)", NULL},
 		{"PK\3\4", "a zip archive", "unzip %.200s"},
@@ -138,6 +151,21 @@ static int refuse_foreign(const struct strbuf *s, const char *path, struct err *
 	return 0;
 }
 
+/* As text, without the mark of UTF-8 that some editors put first. */
+static int read_text(const char *text, size_t len, const char *path, const struct fold_opts *o,
+		     struct fold **out, struct err *e)
+{
+	const size_t mark = len >= 3 && !memcmp(text, "\357\273\277", 3) ? 3 : 0;
+
+	text += mark;
+	len -= mark;
+	if (json_read_looks(text, len))
+		return json_read(text, len, path, o, out, e);
+	if (perfscript_looks(text, len))
+		return perfscript_read(text, len, path, o, out, e);
+	return folded_read(text, len, path, o, out, e);
+}
+
 int import_file(const char *path, const struct fold_opts *o, struct fold **out, struct err *e)
 {
 	cleanup_strbuf struct strbuf raw = STRBUF_INIT, plain = STRBUF_INIT;
@@ -158,14 +186,12 @@ int import_file(const char *path, const struct fold_opts *o, struct fold **out, 
 	rc = pprof_legacy_refuse(strbuf_str(data), data->len, path, e);
 	if (rc)
 		return rc;
-	if (looks_like_pprof(data))
+	if (jfr_looks(data->buf, data->len))
+		rc = jfr_import(data->buf, data->len, path, o, out, e);
+	else if (looks_like_pprof(data))
 		rc = pprof_read(data->buf, data->len, path, o, out, e);
-	else if (json_read_looks(strbuf_str(data), data->len))
-		rc = json_read(strbuf_str(data), data->len, path, o, out, e);
-	else if (perfscript_looks(strbuf_str(data), data->len))
-		rc = perfscript_read(strbuf_str(data), data->len, path, o, out, e);
 	else
-		rc = folded_read(strbuf_str(data), data->len, path, o, out, e);
+		rc = read_text(strbuf_str(data), data->len, path, o, out, e);
 	if (rc || (*out)->nodes[0].total_samples)
 		return rc;
 	fold_free(*out);

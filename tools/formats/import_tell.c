@@ -10,9 +10,11 @@
 #include "tools/print/json.h"
 
 /* 2001: what is before is no time of the day, but since some boot */
-#define OLDEST_NS (1000000000ll * NSEC_PER_SEC)
-#define STACK_MAX 2048 /* the deepest that sonde-import takes */
-#define SPAN_MAX  1e18
+#define OLDEST_NS  (1000000000ll * NSEC_PER_SEC)
+#define STACK_MAX  2048  /* the deepest that sonde-import takes */
+#define BUCKET_MAX 86400 /* s, that sonde-import takes */
+#define SPAN_MAX \
+	((double)IMPORT_BUCKETS * BUCKET_MAX * NSEC_PER_SEC) /* of a span that is reckoned */
 
 static bool has_time(const struct fold *f)
 {
@@ -95,7 +97,9 @@ void import_plan(const struct fold *f, int64_t to_ns, uint64_t hz, struct import
 	span = span_of(f, out);
 	if (f->from_ns > OLDEST_NS)
 		end = f->from_ns + span;
-	out->bucket_s = (uint32_t)(span / IMPORT_BUCKETS / NSEC_PER_SEC) + 1;
+	out->bucket_s = span / IMPORT_BUCKETS / NSEC_PER_SEC < BUCKET_MAX ?
+				(uint32_t)(span / IMPORT_BUCKETS / NSEC_PER_SEC) + 1 :
+				BUCKET_MAX;
 	bucket_ns = out->bucket_s * NSEC_PER_SEC;
 	out->from_ns = (end - span) / bucket_ns * bucket_ns;
 	out->to_ns = out->from_ns + (span ? span : bucket_ns);
@@ -232,6 +236,7 @@ static void tell_leaf(const struct telling *t, const struct fold_leaf *l, uint64
 	json_object_set_new(add, "add", json_string(f->kind->name));
 	json_object_set_new(add, "process", json_integer(l->process));
 	set_text(add, "thread", l->thread);
+	set_text(add, "labels", l->labels);
 	json_object_set_new(add, "tid", json_integer(l->tid));
 	json_object_set_new(add, "label", json_integer(l->label));
 	json_object_set_new(add, "stack", stack_json(t, l->node));
@@ -262,6 +267,12 @@ static int by_series(const void *a, const void *b, void *ctx)
 		return x->label < y->label ? -1 : 1;
 	if (x->slice != y->slice)
 		return x->slice < y->slice ? -1 : 1;
+	if (x->labels != y->labels) {
+		const int c = strcmp(x->labels ? x->labels : "", y->labels ? y->labels : "");
+
+		if (c)
+			return c;
+	}
 	return strcmp(x->thread ? x->thread : "", y->thread ? y->thread : "");
 }
 
@@ -289,6 +300,18 @@ void import_tell(const struct fold *f, const struct import_when *w, const char *
 		}
 		tell_leaf(&t, &f->leaves[order[i]], samples, ns);
 	}
+}
+
+uint64_t import_cut(const struct fold *f)
+{
+	cleanup_free uint32_t *depth = mem_array(f->n_nodes + 1, sizeof(*depth));
+	uint64_t n = 0;
+
+	for (size_t i = 1; i < f->n_nodes; i++)
+		depth[i] = depth[f->nodes[i].parent] + 1;
+	for (size_t i = 0; i < f->n_leaves; i++)
+		n += depth[f->leaves[i].node] > STACK_MAX;
+	return n;
 }
 
 uint64_t import_samples(const struct fold *f, const struct import_when *w)

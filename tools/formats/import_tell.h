@@ -41,6 +41,10 @@ void import_plan(const struct fold *f, int64_t to_ns, uint64_t hz, struct import
 void import_tell_run(const struct import_when *w, const char *options, FILE *out);
 void import_tell(const struct fold *f, const struct import_when *w, const char *name,
 		 uint32_t *frames, FILE *out);
+/* How many of its rows have stacks that are deeper than a store's: the outermost frames are cut
+ * off.
+ */
+uint64_t import_cut(const struct fold *f);
 /* How many samples, events or objects of it the store has afterwards. */
 uint64_t import_samples(const struct fold *f, const struct import_when *w);
 

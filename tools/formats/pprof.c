@@ -10,6 +10,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/proto.h"
+#include "tools/formats/labels.h"
 
 #define uthash_fatal(msg) abort()
 #include <uthash.h>
@@ -31,7 +32,7 @@ enum {
 };
 enum { VALUE_TYPE = 1, VALUE_UNIT = 2 };
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
-enum { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
+enum { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3, LABEL_UNIT = 4 };
 enum {
 	MAPPING_ID = 1,
 	MAPPING_START = 2,
@@ -425,6 +426,27 @@ static void values_add(struct strbuf *packed, const struct fold *f, const struct
 		pair_add(packed, store_kind_info(f->kind->with), leaf->base, with.samples, with.ns);
 }
 
+struct told_label {
+	struct builder *b;
+	struct strbuf *sample;
+};
+
+static void label_told(void *ctx, const char *key, const char *text, int64_t number,
+		       const char *unit)
+{
+	const struct told_label *t = ctx;
+	cleanup_strbuf struct strbuf m = STRBUF_INIT;
+
+	proto_uint(&m, LABEL_KEY, string_id(t->b, key));
+	if (text)
+		proto_uint(&m, LABEL_STR, string_id(t->b, text));
+	else
+		proto_uint(&m, LABEL_NUM, (uint64_t)number);
+	if (!text && *unit)
+		proto_uint(&m, LABEL_UNIT, string_id(t->b, unit));
+	proto_bytes(t->sample, SAMPLE_LABEL, m.buf, m.len);
+}
+
 static void labels_add(struct builder *b, struct strbuf *s, const struct fold_leaf *leaf)
 {
 	const struct fold *f = b->f;
@@ -439,6 +461,7 @@ static void labels_add(struct builder *b, struct strbuf *s, const struct fold_le
 	label(b, s, "comm", p->comm, 0);
 	label(b, s, "container", p->container, 0);
 	label(b, s, "container_id", p->container_id, 0);
+	labels_each(leaf->labels, label_told, &(struct told_label){b, s});
 }
 
 static void sample_emit(struct builder *b, const struct fold_leaf *leaf)

@@ -48,6 +48,12 @@ static double scale_of(const char *unit, enum store_unit to)
 	return 0;
 }
 
+/* Are their values worth something without a number of samples? */
+static bool stands_alone(const struct store_kind_info *k)
+{
+	return k->kind == STORE_KIND_CPU || k->kind == STORE_KIND_WALLCLOCK || k->sized;
+}
+
 /* Its sample types by these names; false: they are not there, or in a unit of another sort. */
 static bool take(const struct pprof_names *p, const struct store_kind_info *k, const char *n,
 		 const char *value, struct pprof_kind *out)
@@ -55,8 +61,7 @@ static bool take(const struct pprof_names *p, const struct store_kind_info *k, c
 	const size_t v = type_named(p, value);
 	const double scale = v == SIZE_MAX ? 0 : scale_of(p->types[v].unit, k->unit_value);
 
-	if (!(scale > 0) ||
-	    (type_named(p, n) == SIZE_MAX && k->kind != STORE_KIND_CPU && !k->sized))
+	if (!(scale > 0) || (type_named(p, n) == SIZE_MAX && !stands_alone(k)))
 		return false;
 	*out = (struct pprof_kind){
 		.kind = k, .value = v, .count = type_named(p, n), .scale = scale, .timed = true};
@@ -180,7 +185,9 @@ static uint32_t kinds_of_default(const struct pprof_names *p)
 static bool take_asked(const struct pprof_names *p, const struct store_kind_info *k,
 		       struct pprof_kind *out)
 {
-	if (k->kind == STORE_KIND_CPU && !(kinds_of_default(p) & ~(1u << STORE_KIND_CPU)))
+	const uint32_t times = 1u << STORE_KIND_CPU | 1u << STORE_KIND_WALLCLOCK;
+
+	if (k->kind == STORE_KIND_CPU && !(kinds_of_default(p) & ~times))
 		return take_any_as_cpu(p, out);
 	if (take(p, k, k->pprof_n, k->pprof_value, out))
 		return true;

@@ -4,8 +4,8 @@
  * the file gives.
  *
  *  1. A kind of value is in the file if both its sample types are (store/model/kinds.h has their
- *     names: alloc_objects with alloc_space); of cpu the time alone is enough, of memory the
- *     bytes.
+ *     names: alloc_objects with alloc_space); of cpu and wallclock the time alone is enough, of
+ *     memory the bytes.
  *  2. What is taken is the kind that was asked for; else the one that the file's default type is of
  *     (default_sample_type, or the last sample type where that is not said, as `go tool pprof`
  *     takes it).
@@ -17,7 +17,7 @@
  *     counts of cycles that say no time at all ("cycles_sample", by perf_to_profile).
  *  5. Where the default is of no kind --type cpu takes any time, or any count, as that; --type
  *     inuse and alloc take "objects" and "space", which may be either.
- *  6. All else (wall time, a count of the program's own) is no kind that the store has: refused,
+ *  6. All else (a count of the program's own) is no kind that the store has: refused,
  *     with what the file holds.
  */
 #ifndef SONDE_TOOLS_PPROF_KIND_H

@@ -27,7 +27,7 @@ static bool is_binary(const unsigned char *data, size_t len)
 
 			for (size_t i = 0; i < WORDS; i++)
 				w[i] = word(data + i * size, size, big);
-			if (!w[0] && w[1] >= 3 && w[1] < 64 && !w[2] && w[3] &&
+			if (!w[0] && w[1] >= 3 && w[1] < 64 && w[2] <= 1 && w[3] &&
 			    w[3] <= 1000000000 && !w[4])
 				return true;
 		}

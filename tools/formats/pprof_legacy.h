@@ -7,8 +7,8 @@
  * (--- contention:, --- mutex:,
  *     --- symbol, --- heapz 1 ---): what debug=1 of Go and gperftools write. MAPPED_LIBRARIES is
  * not the first line.
- *  2. Binary is gperftools' CPU profile: words of 4 or 8 bytes in either order: 0, 3 or more, 0,
- * the period in us, 0.
+ *  2. Binary is gperftools' CPU profile: words of 4 or 8 bytes in either order: 0, 3 or more, 0
+ * (1: of Java), the period in us, 0.
  *  3. A text dump of goroutines (debug=2) begins with "goroutine N [state]:"; no program reads it
  * back.
  */

@@ -14,6 +14,7 @@
 #include "schema/base/proto.h"
 #include "schema/base/strbuf.h"
 #include "tools/fold/fold_build.h"
+#include "tools/formats/labels.h"
 #include "tools/formats/pprof_kind.h"
 
 #define MAX_STEPS (1ull << 30)
@@ -65,8 +66,9 @@ struct reading {
 	uint32_t *frames;
 	size_t n_frames, cap_frames; /* of all locations, outermost first */
 	uint64_t *path;
-	size_t n_path, cap_path; /* of the sample at hand */
-	uint64_t steps;          /* frames met in all samples */
+	size_t n_path, cap_path;  /* of the sample at hand */
+	uint64_t steps;           /* frames met in all samples */
+	struct label_set *labels; /* of the sample at hand; NULL: they are not asked for */
 	double all_ns, all_samples;
 };
 
@@ -302,66 +304,35 @@ static void frames_of(struct reading *r, struct location *l)
 /* --- samples --- */
 
 struct labels {
-	const char *comm, *thread, *container, *container_id;
-	uint64_t pid, tid, bytes;
+	struct label_who who;
+	const char *others; /* a JSON object; NULL: none */
+	uint64_t bytes;
 };
-
-/* A number, or digits in a string. */
-static uint64_t label_number(struct reading *r, const uint64_t v[5])
-{
-	uint64_t n = v[3];
-	const char *text;
-
-	if (n || !v[2])
-		return n;
-	text = string_at(r, v[2]);
-	for (; *text >= '0' && *text <= '9' && n <= UINT32_MAX; text++)
-		n = n * 10 + (uint64_t)(*text - '0');
-	return *text || n > UINT32_MAX ? 0 : n;
-}
 
 static void read_label(struct reading *r, const struct proto_field *f, struct labels *to)
 {
-	static const struct {
-		const char *key;
-		enum { PID, TID, COMM, THREAD, CONTAINER, CONTAINER_ID } is;
-	} keys[] = {{"pid", PID},
-		    {"process_id", PID},
-		    {"tid", TID},
-		    {"thread_id", TID},
-		    {"comm", COMM},
-		    {"process_name", COMM},
-		    {"thread", THREAD},
-		    {"thread_name", THREAD},
-		    {"container", CONTAINER},
-		    {"container_id", CONTAINER_ID}};
-	const char **const texts[] = {[COMM] = &to->comm,
-				      [THREAD] = &to->thread,
-				      [CONTAINER] = &to->container,
-				      [CONTAINER_ID] = &to->container_id};
 	uint64_t v[5] = {0};
+	const char *key;
 
 	numbers(r, f, v, 4);
-	if (string_is(r, v[1], "bytes") && r->b->pub.kind->sized) { /* of one object */
-		to->bytes = v[3] <= UINT32_MAX ? v[3] : 0;
+	if (!r->labels) /* who asks wants the stacks alone */
+		return;
+	if (string_is(r, v[1], "bytes") && r->b->pub.kind->sized && v[3] &&
+	    v[3] <= UINT32_MAX) { /* of one object */
+		to->bytes = v[3];
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (!string_is(r, v[1], keys[i].key))
-			continue;
-		if (keys[i].is == PID)
-			to->pid = label_number(r, v);
-		else if (keys[i].is == TID)
-			to->tid = label_number(r, v);
-		else
-			*texts[keys[i].is] = string_at(r, v[2]);
-	}
+	key = string_at(r, v[1]);
+	if (!label_who_take(r->b, &to->who, key, v[2] ? string_at(r, v[2]) : NULL, v[3]))
+		label_set_add(r->labels, key, v[2] ? string_at(r, v[2]) : NULL, (int64_t)v[3],
+			      v[4] ? string_at(r, v[4]) : "");
 }
 
-static uint32_t process_of(struct reading *r, const struct labels *l)
+static uint32_t process_of(struct reading *r, const struct label_who *l)
 {
 	const uint64_t identity =
-		hash_str(hash_str(hash_u64(HASH_SEED, l->pid), l->comm), l->container_id);
+		hash_str(hash_str(hash_str(hash_u64(HASH_SEED, l->pid), l->comm), l->container_id),
+			 l->container);
 	const char *none = fold_text(r->b, "");
 	uint32_t process;
 
@@ -429,12 +400,12 @@ static void read_sample(struct reading *r, const struct proto_field *m, int64_t 
 	}
 	if (c.bad)
 		wrong(r, "it does not end");
+	labels->others = r->labels && !r->why ? label_set_take(r->labels, r->b) : NULL;
 }
 
 static void add_sample(struct reading *r, const struct proto_field *m)
 {
-	const char *none = fold_text(r->b, "");
-	struct labels labels = {none, none, none, none, 0, 0, 0};
+	struct labels labels = {.who = label_who_none(r->b)};
 	int64_t values[2] = {0, r->kind.count == SIZE_MAX};
 	struct fold_node *node;
 	uint64_t exact;
@@ -461,13 +432,14 @@ static void add_sample(struct reading *r, const struct proto_field *m)
 	node->self_samples += (uint64_t)values[1];
 	if (!r->o->leaves)
 		return;
-	process = process_of(r, &labels);
+	process = process_of(r, &labels.who);
 	r->b->pub.processes[process].ns += exact;
 	r->b->pub.processes[process].samples += (uint64_t)values[1];
 	fold_add_leaf(r->b, &(struct fold_leaf){.node = at,
 						.process = process,
-						.thread = labels.thread,
-						.tid = (uint32_t)labels.tid,
+						.thread = labels.who.thread,
+						.tid = (uint32_t)labels.who.tid,
+						.labels = labels.others,
 						.samples = (uint64_t)values[1],
 						.ns = exact,
 						.label = (uint32_t)labels.bytes});
@@ -478,6 +450,7 @@ static void read_all(struct reading *r, const void *data, size_t len, bool sampl
 	struct cursor c = cursor_init(data, len);
 	struct proto_field f;
 
+	r->labels = samples && r->o->leaves ? label_set_new() : NULL;
 	while (!r->why && proto_next(&c, &f)) {
 		if (samples && f.number == 2)
 			add_sample(r, &f);
@@ -486,6 +459,8 @@ static void read_all(struct reading *r, const void *data, size_t len, bool sampl
 	}
 	if (c.bad)
 		wrong(r, "it is truncated, or not a pprof profile");
+	label_set_free(r->labels);
+	r->labels = NULL;
 }
 
 /* --- which values --- */
@@ -550,7 +525,8 @@ static int choose(struct reading *r, const void *data, size_t len, const char *n
 	if (rc)
 		return rc;
 	r->b->pub.kind = r->kind.kind;
-	r->b->pub.no_count = r->kind.count == SIZE_MAX && r->kind.kind->sized;
+	r->b->pub.no_count = r->kind.count == SIZE_MAX && r->kind.kind->kind != STORE_KIND_CPU;
+	r->b->pub.too = r->kind.kind->with ? 1u << r->kind.kind->with : 0;
 	r->b->pub.unit = r->kind.timed ? r->kind.kind->unit_value : STORE_SAMPLES;
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include "tools/select/filter.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <pwd.h>
 #include <regex.h>
 #include <stdio.h>
@@ -50,9 +51,9 @@ struct filters {
 	size_t n_users, cap_users;
 };
 
-static const char *const KIND_NAMES[FILTER_N] = {"container", "image", "pid",  "tid",
-						 "comm",      "exe",   "user", "unit",
-						 "cgroup",    "lang",  "host"};
+static const char *const KIND_NAMES[FILTER_N] = {"container", "image", "pid",   "tid",
+						 "comm",      "exe",   "user",  "unit",
+						 "cgroup",    "lang",  "label", "host"};
 
 const char *filter_kind_name(enum filter_kind kind)
 {
@@ -345,7 +346,7 @@ static bool kind_wants(const struct filters *f, enum filter_kind kind,
 bool filters_want_process(const struct filters *f, const struct store_process_row *p)
 {
 	for (int k = 0; k < FILTER_N; k++)
-		if (k != FILTER_TID && k != FILTER_HOST && f->kinds[k].n &&
+		if (k != FILTER_TID && k != FILTER_LABEL && k != FILTER_HOST && f->kinds[k].n &&
 		    !kind_wants(f, (enum filter_kind)k, p))
 			return false;
 	return true;
@@ -383,6 +384,54 @@ bool filters_want_thread(const struct filters *f, uint32_t tid)
 		in = in || hit;
 	}
 	return in;
+}
+
+/* "key" or "key=value", of one of the labels. */
+static bool has_label(const struct filter_value *v, const char *key, const char *pair)
+{
+	return v->regex ? matches(v, pair) : !strcmp(v->text, pair) || !strcmp(v->text, key);
+}
+
+static void add_pair(const char *key, const json_t *value, struct strbuf *pair)
+{
+	char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+
+	strbuf_addf(pair, "%s=%s", key,
+		    json_is_string(value) ? json_string_value(value) :
+		    text                  ? text :
+					    "");
+	free(text);
+}
+
+static bool any_label(const struct filter_value *v, json_t *labels)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach (labels, key, value) {
+		struct strbuf pair cleanup_strbuf = STRBUF_INIT;
+
+		add_pair(key, value, &pair);
+		if (has_label(v, key, strbuf_str(&pair)))
+			return true;
+	}
+	return false;
+}
+
+bool filters_want_labels(const struct filters *f, const char *labels)
+{
+	const struct filter_values *k = &f->kinds[FILTER_LABEL];
+	json_t *all = k->n && *labels ? json_loads(labels, 0, NULL) : NULL;
+	bool in = !k->positive, out = false;
+
+	for (size_t i = 0; i < k->n; i++) {
+		const bool hit = any_label(&k->items[i], all);
+
+		out = out || (hit && k->items[i].negative);
+		in = in || hit;
+	}
+	json_decref(all);
+	return in && !out;
 }
 
 bool filters_name_process(const struct filters *f, const struct store_process_row *p)

@@ -23,7 +23,8 @@ enum filter_kind {
 	FILTER_UNIT,
 	FILTER_CGROUP,
 	FILTER_LANG,
-	FILTER_HOST, /* of several (schema/store/read/reader.h): of files, not of processes */
+	FILTER_LABEL, /* of imported samples: KEY, KEY=VALUE */
+	FILTER_HOST,  /* of several (schema/store/read/reader.h): of files, not of processes */
 	FILTER_N
 };
 
@@ -45,10 +46,12 @@ const char *filters_plain(const struct filters *f, enum filter_kind kind, size_t
 const char *filters_container(const struct filters *f, size_t i);
 /* That value means this container, too (called.h). `id` and `name` may be "". */
 void filters_container_is(struct filters *f, size_t i, const char *id, const char *name);
-/* All kinds but the thread's and the host's; the host's; the thread's. */
+/* All kinds but the thread's, the labels' and the host's; the host's; the thread's; the labels'. */
 bool filters_want_process(const struct filters *f, const struct store_process_row *p);
 bool filters_want_host(const struct filters *f, const char *host);
 bool filters_want_thread(const struct filters *f, uint32_t tid);
+/* `labels`: a JSON object, or "". */
+bool filters_want_labels(const struct filters *f, const char *labels);
 /* Is the process named, by a value that is no NOT, by its pid or comm? */
 bool filters_name_process(const struct filters *f, const struct store_process_row *p);
 

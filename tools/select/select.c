@@ -415,6 +415,7 @@ static int add_filters(struct selection *s, const struct select_args *a, struct 
 		[FILTER_TID] = &a->tid,		    [FILTER_COMM] = &a->comm,	[FILTER_EXE] = &a->exe,
 		[FILTER_USER] = &a->user,	    [FILTER_CGROUP] = &a->cgroup,
 		[FILTER_LANG] = &a->lang,	    [FILTER_HOST] = &a->host,
+		[FILTER_LABEL] = &a->label,
 	};
 	/* clang-format on */
 	int rc = add_units(s, &a->unit, e);
@@ -686,7 +687,13 @@ bool select_wants_thread(const struct selection *s, uint32_t tid)
 
 bool select_wants(const struct selection *s, const struct store_process_row *p, uint32_t tid)
 {
-	return select_wants_process(s, p) && select_wants_thread(s, tid);
+	return select_wants_process(s, p) && select_wants_thread(s, tid) &&
+	       select_wants_labels(s, "");
+}
+
+bool select_wants_labels(const struct selection *s, const char *labels)
+{
+	return filters_want_labels(s->filters, labels);
 }
 
 bool select_is_narrow(const struct selection *s)

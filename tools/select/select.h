@@ -13,8 +13,8 @@
  * over several segments is one, and so are the runs of several families that `sonde record` started
  * together. When retention removes old segments, counting starts at the oldest that remains.
  *
- * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup --lang --host, each
- * repeatable.
+ * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup --lang --label
+ * --host, each repeatable.
  *   1. Values of one kind are OR, kinds are AND.
  *   2. A leading `!` is NOT: what it matches is excluded. A kind with only `!` values includes the
  *      rest.
@@ -27,7 +27,9 @@
  *   5. samples, events, objects, time and bytes are not systemd units: `--unit bytes` selects the
  *      number by which a kind of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a
  *      name is given as bytes.service.
- *   6. host: of several stores (store_name_hosts) those of that host. There a container is called
+ *   6. label: of imported samples, KEY or KEY=VALUE as another profiler wrote it; flame, stacks,
+ *      export and timeline have it. What has no labels is not selected by it.
+ *   7. host: of several stores (store_name_hosts) those of that host. There a container is called
  *      HOST/NAME, and by --container also NAME alone.
  * A bare word is searched over containers, units, commands, pids: the whole name first, then a part
  * of it (case does not matter). Several different matches: a list and EXIT_USAGE; none:
@@ -48,17 +50,18 @@
 
 /* The filters: X(name, short option or 0, what its value is called). Each is a list in select_args
  * and an option. */
-#define SELECT_FILTERS(X)       \
-	X(container, 0, "NAME") \
-	X(image, 0, "NAME")     \
-	X(pid, 'p', "PID")      \
-	X(tid, 0, "TID")        \
-	X(comm, 0, "NAME")      \
-	X(exe, 0, "PATH")       \
-	X(user, 0, "NAME")      \
-	X(unit, 0, "NAME")      \
-	X(cgroup, 0, "PATH")    \
-	X(lang, 0, "NAME")      \
+#define SELECT_FILTERS(X)        \
+	X(container, 0, "NAME")  \
+	X(image, 0, "NAME")      \
+	X(pid, 'p', "PID")       \
+	X(tid, 0, "TID")         \
+	X(comm, 0, "NAME")       \
+	X(exe, 0, "PATH")        \
+	X(user, 0, "NAME")       \
+	X(unit, 0, "NAME")       \
+	X(cgroup, 0, "PATH")     \
+	X(lang, 0, "NAME")       \
+	X(label, 0, "KEY=VALUE") \
 	X(host, 0, "NAME")
 #define SELECT_FILTER_FIELD(name, letter, value) struct option_list name;
 
@@ -132,6 +135,8 @@ struct store_process_row select_process_row(const char *comm, const char *contai
 bool select_wants_process(const struct selection *s, const struct store_process_row *p);
 bool select_wants_thread(const struct selection *s, uint32_t tid);
 bool select_wants(const struct selection *s, const struct store_process_row *p, uint32_t tid);
+/* Of imported samples, a JSON object; "": they have none. select_wants is for what has none. */
+bool select_wants_labels(const struct selection *s, const char *labels);
 /* Which runs to ask of this segment, `nth` from 0: 0 for no restriction, -1: there is no (other)
  * one. */
 int64_t select_run_in(const struct selection *s, const char *segment_path, size_t nth);

@@ -104,7 +104,8 @@ static const char *const STABLE_VIEWS[] = {"runs",
 					   "flow_marks",
 					   "request_log",
 					   "request_bytes",
-					   "request_spans"};
+					   "request_spans",
+					   "labelled_samples"};
 
 /* Each file has its own sums: these are summed again, the same columns in the same order. */
 static const struct summed {

@@ -305,8 +305,17 @@ static int make_all(sqlite3 *db, void *ctx, struct err *e)
 int sqlwindow_make(struct sqlview *view, const struct selection *sel, struct sqlwindow **out,
 		   struct err *e)
 {
-	struct sqlwindow *w = mem_alloc(sizeof(*w));
+	struct sqlwindow *w;
 	int rc;
+
+	if (filters_have(sel->filters, FILTER_LABEL)) {
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--label selects imported samples by stack, which this answer does not have");
+		err_fix(e,
+			"sonde stacks --label KEY=VALUE    sonde sql 'SELECT * FROM labelled_samples'");
+		return -EINVAL;
+	}
+	w = mem_alloc(sizeof(*w));
 
 	*w = (struct sqlwindow){.sel = sel,
 				.from = (double)sel->from_ns / NSEC_PER_SEC,

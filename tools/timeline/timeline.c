@@ -124,7 +124,14 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 	const struct timelining *l = ctx;
 
 	(void)thread;
-	return select_wants(l->pub.sel, p, tid);
+	return select_wants_process(l->pub.sel, p) && select_wants_thread(l->pub.sel, tid);
+}
+
+static bool wanted_labels(void *ctx, const char *labels)
+{
+	const struct timelining *l = ctx;
+
+	return select_wants_labels(l->pub.sel, labels);
 }
 
 static int take(void *ctx, int64_t from_ns, uint32_t process, uint64_t value)
@@ -171,6 +178,7 @@ static int read_run(struct timelining *l, int64_t run, struct err *e)
 					      .kind = KINDS[of],
 					      .run = run,
 					      .want = wanted,
+					      .want_labels = wanted_labels,
 					      .ctx = l};
 
 		l->of = (enum timeline_of)of;

@@ -127,6 +127,7 @@ static const char FILTER_TEXT[] =
 	"                     samples, events, objects, time and bytes choose the unit to rank by (see --type)\n"
 	"  --cgroup PATH      that cgroup and those below it\n"
 	"  --lang NAME        python, go, java (or jvm), node, ruby, php, perl, dotnet, c++; or a runtime: python3.11\n"
+	"  --label KEY=VALUE  label of imported samples, or KEY: any value (flame, stacks, export, timeline)\n"
 	"  --host NAME        one host, when several stores are read\n"
 	"  --self             include sonde's own processes\n"
 	"several values of one filter: any may match; different filters: all must match; '!x': not x;\n"

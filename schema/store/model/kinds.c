@@ -53,6 +53,10 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 	[STORE_KIND_GOMUTEX] = {STORE_KIND_GOMUTEX, "gomutex", STORE_COUNTER, STORE_EVENTS, STORE_TIME, STORE_TIME, "contentions", "delay",
 		0, false, "time that locks were waited for, by Go's own profile", {"waited for locks", "began to wait for locks:", "waited for locks before:"},
 		.family = "scrape", .own = true, .push = "gomutex"},
+	[STORE_KIND_WALLCLOCK] = {STORE_KIND_WALLCLOCK, "wallclock", STORE_COUNTER, STORE_SAMPLES, STORE_TIME, STORE_TIME, "samples", "wall",
+		0, false, "time on the clock, running or waiting", {"took", "began to take", "took before"}},
+	[STORE_KIND_EXCEPTION] = {STORE_KIND_EXCEPTION, "exception", STORE_COUNTER, STORE_EVENTS, STORE_EVENTS, STORE_EVENTS, "exceptions", "exceptions",
+		0, false, "exceptions thrown", {"threw", "began to throw", "threw before"}},
 };
 /* clang-format on */
 

@@ -32,6 +32,9 @@ enum store_kind { /* stored: never renumbered */
 	STORE_KIND_GOINUSE = 13,      /* allocated and not freed, scaled: objects, bytes */
 	STORE_KIND_GOBLOCK = 14,      /* waits in channels and locks: how many, ns */
 	STORE_KIND_GOMUTEX = 15,      /* lock contentions: how many, ns of delay */
+	/* that only imported profiles have: */
+	STORE_KIND_WALLCLOCK = 16,    /* samples by time, whether the thread ran or waited: samples, ns */
+	STORE_KIND_EXCEPTION = 17,    /* exceptions thrown */
 	STORE_KINDS                   /* one past the last */
 };
 /* clang-format on */

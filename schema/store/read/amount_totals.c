@@ -93,6 +93,7 @@ static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct stor
 			.tid = t->tid,
 			.label = s->series_label[sum->series],
 			.thread = t->thread,
+			.labels = t->labels ? t->labels : "",
 			.n = sum->n,
 			.value = sum->value,
 			.whole_n = (uint64_t)llround(sum->whole_n),

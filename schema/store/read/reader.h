@@ -143,6 +143,9 @@ struct store_query {
 	/* NULL: all. Called once a thread and run. */
 	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread,
 		     uint32_t tid);
+	/* NULL: all. Called with the labels of an imported thread's samples: a JSON object, or "".
+	 */
+	bool (*want_labels)(void *ctx, const char *labels);
 	void *ctx;
 	/* store_totals reports the range in n_parts parts, in order of time: part i ends before
 	 * part_to_ns[i]. What begins after the last part belongs to the last one. 0: a single part.
@@ -163,8 +166,10 @@ struct store_total { /* one series, summed over the range, or the part */
 	uint32_t run, process, stack, tid;
 	uint32_t label;     /* store_series_labelled */
 	const char *thread; /* borrowed for the call */
-	uint64_t n;         /* samples, events, objects */
-	uint64_t value;     /* ns, bytes; cpu: n x the period in force then */
+	const char
+		*labels; /* of what was imported: a JSON object, else ""; as long as the segment */
+	uint64_t n;      /* samples, events, objects */
+	uint64_t value;  /* ns, bytes; cpu: n x the period in force then */
 	/* The same as they are without the sampling by size (store_rate): n / (1 - exp(-size /
 	 * rate)), size being the label, or value / n if there is no label. Equal to n and value if
 	 * nothing was sampled by size. */

@@ -14,6 +14,7 @@ struct strings; /* chunks of copied strings */
 struct reading_task {
 	uint32_t run, process, tid, kind;
 	const char *thread;
+	const char *labels; /* NULL: none */
 };
 
 struct reading_rate {

@@ -99,6 +99,7 @@ static int tell(const struct tagged *x, int (*each)(void *ctx, const struct stor
 						  .stack = s->series_stack[sum->series],
 						  .tid = t->tid,
 						  .thread = t->thread,
+						  .labels = t->labels ? t->labels : "",
 						  .label = s->series_label[sum->series],
 						  .n = sum->n,
 						  .value = sum->value,

@@ -97,6 +97,8 @@ static uint8_t task_state(const struct row_scan *p, const struct reading_task *t
 		return SERIES_OUT;
 	if (q->want && !q->want(q->ctx, &p->s->processes[t->process], t->thread, t->tid))
 		return SERIES_OUT;
+	if (q->want_labels && !q->want_labels(q->ctx, t->labels ? t->labels : ""))
+		return SERIES_OUT;
 	if (!q->run && !r->alone)
 		return SERIES_CHOSEN;
 	return r->n_periods > 1 ? SERIES_PERIODS : SERIES_PLAIN;

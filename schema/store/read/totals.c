@@ -57,6 +57,7 @@ static void tell_sum(struct totals *x, size_t series)
 		.stack = p->s->series_stack[series],
 		.tid = t->tid,
 		.thread = t->thread,
+		.labels = t->labels ? t->labels : "",
 		.n = sum->n,
 		.value = sum->value,
 	};

@@ -240,9 +240,10 @@ static uint64_t task_hash(const void *p)
 {
 	const struct dict_task *t = p;
 
-	return hash_str(
-		hash_2((uint64_t)t->run << 32 | t->process, (uint64_t)t->tid << 32 | t->kind),
-		t->thread);
+	return hash_str(hash_str(hash_2((uint64_t)t->run << 32 | t->process,
+					(uint64_t)t->tid << 32 | t->kind),
+				 t->thread),
+			t->labels);
 }
 
 static bool task_same(const void *a, const void *b)
@@ -250,7 +251,7 @@ static bool task_same(const void *a, const void *b)
 	const struct dict_task *x = a, *y = b;
 
 	return x->run == y->run && x->process == y->process && x->tid == y->tid &&
-	       x->kind == y->kind && !strcmp(x->thread, y->thread);
+	       x->kind == y->kind && !strcmp(x->thread, y->thread) && !strcmp(x->labels, y->labels);
 }
 
 static void task_own(struct dict *d, void *p)
@@ -258,6 +259,7 @@ static void task_own(struct dict *d, void *p)
 	struct dict_task *t = p;
 
 	t->thread = arena_copy(d, t->thread);
+	t->labels = *t->labels ? arena_copy(d, t->labels) : "";
 }
 
 static uint64_t series_hash(const void *p)

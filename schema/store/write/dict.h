@@ -85,7 +85,7 @@ struct dict_node {
 };
 struct dict_task {
 	uint32_t row, run, process, tid, kind;
-	const char *thread;
+	const char *thread, *labels;
 };
 struct dict_series {
 	uint32_t row, task, stack, label;

@@ -120,7 +120,8 @@ uint32_t store_task(struct store_writer *w, uint32_t run, uint32_t process, cons
 			      .process = process,
 			      .tid = tid,
 			      .kind = STORE_KIND_OFFCPU,
-			      .thread = dict_clean(w->dict, 0, thread)};
+			      .thread = dict_clean(w->dict, 0, thread),
+			      .labels = ""};
 
 	if (!writer_run(w, run) || !process || !dict_has(w->dict, DICT_PROCESS, process))
 		return 0;

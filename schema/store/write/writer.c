@@ -203,18 +203,26 @@ uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n)
 uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread,
 		      uint32_t tid, uint32_t stack, enum store_kind kind)
 {
-	return store_series_labelled(w, run, process, thread, tid, stack, kind, 0);
+	return store_series_told(w, run, process, thread, tid, stack, kind, 0, "");
 }
 
 uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process,
 			       const char *thread, uint32_t tid, uint32_t stack,
 			       enum store_kind kind, uint32_t label)
 {
+	return store_series_told(w, run, process, thread, tid, stack, kind, label, "");
+}
+
+uint32_t store_series_told(struct store_writer *w, uint32_t run, uint32_t process,
+			   const char *thread, uint32_t tid, uint32_t stack, enum store_kind kind,
+			   uint32_t label, const char *labels)
+{
 	struct dict_task t = {.run = run,
 			      .process = process,
 			      .tid = tid,
 			      .kind = kind,
-			      .thread = dict_clean(w->dict, 0, thread)};
+			      .thread = dict_clean(w->dict, 0, thread),
+			      .labels = dict_clean(w->dict, 1, labels)};
 	struct dict_series s = {.stack = stack, .label = label};
 
 	if (!run || run > w->n_runs || !process || !dict_has(w->dict, DICT_PROCESS, process) ||

@@ -171,6 +171,11 @@ uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, co
 uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process,
 			       const char *thread, uint32_t tid, uint32_t stack,
 			       enum store_kind kind, uint32_t label);
+/* The same with what another profiler said of the sample: a JSON object (table task_label), or "".
+ */
+uint32_t store_series_told(struct store_writer *w, uint32_t run, uint32_t process,
+			   const char *thread, uint32_t tid, uint32_t stack, enum store_kind kind,
+			   uint32_t label, const char *labels);
 
 /* Kind cpu: add `n` to the bucket that holds `utc_ns`. Sums up in memory. 0, -ESTALE (see above),
  * -EINVAL: a series of another kind. */

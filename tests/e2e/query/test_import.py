@@ -380,6 +380,63 @@ def test_labels_of_other_names(sonde, tmp_path):
     sonde("import", path, store=store, check=True)
     row = sql_all(store, "SELECT comm, pid, thread, tid FROM cpu_samples")[0]
     assert row == {"comm": "shop", "pid": 41, "thread": "worker 3", "tid": 77}
+    assert sql_all(store, "SELECT labels, value FROM labelled_samples") == [{"labels": '{"colour":"red"}', "value": 10**7}]
+
+
+def labelled(path, samples):
+    """samples: (function, ns, [(key, text or number, unit)])."""
+    strings, body, names = [""], b"", []
+
+    def text(s):
+        if s not in strings:
+            strings.append(s)
+        return strings.index(s)
+    for name, ns, labels in samples:
+        if name not in names:
+            names.append(name)
+            body += field(5, field(1, len(names)) + field(2, text(name))) + field(4, field(1, len(names)) + field(4, field(1, len(names))))
+        body += field(2, field(1, names.index(name) + 1) + field(2, ns) + b"".join(
+            field(3, field(1, text(k)) + (field(2, text(v)) if isinstance(v, str) else field(3, v & 2**64 - 1)) + (field(4, text(u)) if u else b""))
+            for k, v, u in labels))
+    body += field(1, field(1, text("cpu")) + field(2, text("nanoseconds"))) + field(12, 10**7)
+    body += field(11, field(1, text("cpu")) + field(2, text("nanoseconds"))) + field(9, AT * 10**9) + field(10, 10**9)
+    path.write_bytes(gzip.compress(body + b"".join(field(6, s.encode()) for s in strings)))
+    return str(path)
+
+
+LABELLED = [("alpha", 10**7, [("endpoint", "/a", ""), ("size", 12, "bytes"), ("Thread Name", "w1", ""), ("process.pid", 5, "")]),
+            ("alpha", 3 * 10**7, [("endpoint", "/b", ""), ("neg", -5, "")]), ("beta", 2 * 10**7, [("endpoint", "/a", ""), ("tag", "x", ""), ("tag", "y", "")]),
+            ("beta", 4 * 10**7, [])]
+
+
+def test_labels_are_columns_and_filters(sonde, tmp_path):
+    path, store = labelled(tmp_path / "x.pb.gz", LABELLED), str(tmp_path / "store")
+    sonde("import", path, store=store, check=True)
+    rows = sql_all(store, "SELECT labels ->> 'endpoint' AS e, sum(value) AS ns, max(labels ->> 'size') AS size, max(labels ->> 'size_unit') AS unit,"
+                   " min(labels ->> 'neg') AS neg, max(labels ->> '$.tag[1]') AS tag FROM labelled_samples GROUP BY 1 ORDER BY 1")
+    assert [tuple(r.values()) for r in rows] == [("/a", 3 * 10**7, 12, "bytes", None, "y"), ("/b", 3 * 10**7, None, None, -5, None)]
+    for args, stacks in ((["endpoint=/a"], {"alpha": 1, "beta": 2}), (["endpoint"], {"alpha": 4, "beta": 2}), (["!endpoint=/a"], {"alpha": 3, "beta": 4}),
+                         (["~^endpoint=/[bc]"], {"alpha": 3}), (["neg=-5", "tag"], {"alpha": 3, "beta": 2})):
+        assert folded(sonde, store, "--rec", "last", *[x for a in args for x in ("--label", a)]) == stacks
+    assert sonde("export", "folded", "--rec", "last", "--label", "nothing", store=store).returncode == 4
+    done = sonde("ps", "--rec", "last", "--label", "endpoint", store=store)
+    assert done.returncode == 0 or "--label" in done.stderr
+
+
+def test_labels_go_out_as_they_came_in(sonde, tmp_path):
+    need("go")
+    path, store = labelled(tmp_path / "x.pb.gz", LABELLED), str(tmp_path / "store")
+    sonde("import", path, store=store, check=True)
+    sonde("export", "pprof", "--rec", "last", "-o", f"{tmp_path}/y.pb.gz", store=store, check=True)
+
+    def tags(p):
+        raw = subprocess.run(["go", "tool", "pprof", "-raw", p], capture_output=True, text=True, check=True).stdout
+        return sorted(re.findall(r"(?:endpoint|size|neg|tag):\[[^]]*\]", raw))
+    assert tags(f"{tmp_path}/y.pb.gz") == tags(path) and len(tags(path)) == 6
+    again = str(tmp_path / "again")
+    sonde("import", f"{tmp_path}/y.pb.gz", store=again, check=True)
+    ask = "SELECT labels, sum(value) AS v FROM labelled_samples GROUP BY 1 ORDER BY 1"
+    assert sql_all(again, ask) == sql_all(store, ask)
 
 
 FRAMES = "\t    1100 spin+0x25 (/bin/x)\n\t    1200 main+0x2 (/bin/x)\n\n"
@@ -413,7 +470,7 @@ def test_another_event_is_read_where_it_is_named(sonde, tmp_path):
 
 
 @pytest.mark.parametrize("head, says", [
-    (b"PERFILE2" + bytes(500), "perf script -i"), (b"FLR\0\0\2\0\0", "JFR"), (b"SQLite format 3\0", "--store"),
+    (b"PERFILE2" + bytes(500), "perf script -i"), (b"FLR\0\0\2\0\0", "Java Flight Recorder"), (b"SQLite format 3\0", "--store"),
     (b"\x7fELF\2\1\1\0", "ELF"), (b"PK\3\4", "zip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"<!doctype html>", "HTML"),
 ])
 def test_files_that_are_no_profiles_are_called_what_they_are(sonde, tmp_path, head, says):

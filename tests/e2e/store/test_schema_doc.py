@@ -136,6 +136,7 @@ def kinds(tmp_path_factory):
                         {"note": "version", "text": "go1.26.8", "pid": 7}, {"note": "state", "text": "read", "pid": 7},
                         {"run": "scrape", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
                         {"kind": "gomutex", "n": 3, "value": 9000000, "stack": ["main", "lock"], "pid": 7, "at": 1800000005},
+                        {"kind": "wallclock", "n": 3, "value": 30000000, "stack": ["main", "get"], "pid": 7, "at": 1800000005, "labels": '{"endpoint":"/a"}'},
                         {"note": "state", "text": "asked", "pid": 7}, {"note": "address", "text": "127.0.0.1:6060", "pid": 7},
                         *FACTS, {"end": 2, "status": 11, "pid": 8, "comm": "crashed", "at": 1800000016},
                         {"run": "replay", "from": 1800000000, "to": 1800000002},
@@ -167,7 +168,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|amount|kinds|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
+    of_kinds = re.search("how|amount|kinds|labelled|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

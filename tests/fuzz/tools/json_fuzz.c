@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: tools/formats/json_read.c
+ * * covers: tools/formats/json/json_read.c
+ *         tools/formats/json/gecko_read.c
  *
  * Any bytes are a profile in JSON or an error that says why. What is read adds up.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tools/formats/json_read.h"
+#include "tools/formats/json/json_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

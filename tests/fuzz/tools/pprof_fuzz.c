@@ -3,6 +3,7 @@
  * covers: tools/formats/pprof_read.c
  *         tools/formats/pprof_kind.c
  *         tools/formats/pprof_legacy.c
+ *         tools/formats/labels.c
  *         schema/base/proto.c
  *
  * Any bytes are a profile or an error that says why. What is a profile adds up, and is read again

@@ -56,3 +56,16 @@ fi
 mkdir -p "$1/checkfile_fuzz"
 cp tools/checks/queries/*.sql "$1/checkfile_fuzz/"
 printf '!-- x: y\n-- level = loud\n-- window = 5: minutes\nSELECT 1;\n' >"$1/checkfile_fuzz/files"
+
+mkdir -p "$1/jfr"
+PYTHONPATH=tests/e2e/lib python3 - "$1/jfr" <<'END'
+import sys
+from jfrfile import chunk
+for i, period in enumerate(("10 ms", None)):
+    c = chunk(1795144200 * 10**9, 40 + i, period)
+    c.event("jdk.ExecutionSample", startTime=1, sampledThread=1, stackTrace=1, state=1 + i)
+    c.event("jdk.ObjectAllocationSample", startTime=2, eventThread=1, stackTrace=3, objectClass=1, weight=512)
+    c.event("jdk.ThreadPark", startTime=3, duration=9, eventThread=2, stackTrace=2)
+    with open(f"{sys.argv[1]}/{i}", "wb") as f:
+        f.write(c.bytes() * (1 + i))
+END

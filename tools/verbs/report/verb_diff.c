@@ -76,6 +76,7 @@ static const struct option DIFF_OPTIONS[] = {
 	{"vs-unit", 0, OPTION_LIST, "NAME", NULL, VS(unit)},
 	{"vs-cgroup", 0, OPTION_LIST, "PATH", NULL, VS(cgroup)},
 	{"vs-lang", 0, OPTION_LIST, "NAME", NULL, VS(lang)},
+	{"vs-label", 0, OPTION_LIST, "KEY=VALUE", NULL, VS(label)},
 	{"vs-host", 0, OPTION_LIST, "NAME", NULL, VS(host)},
 	{0},
 };

@@ -31,13 +31,13 @@ struct import_args {
 
 static const struct option IMPORT_OPTIONS[] = {
 	{"type", 0, OPTION_STRING, "KIND",
-	 "kind of value to read from a pprof file (default: the file's choice)",
+	 "kind of value to read from a pprof or JFR file (default: the file's choice)",
 	 offsetof(struct import_args, type)},
 	{"at", 0, OPTION_STRING, "T",
 	 "when it ended, if the file does not say (default: modification time)",
 	 offsetof(struct import_args, at)},
 	{"event", 0, OPTION_STRING, "NAME",
-	 "event to read from perf script output (default: the first)",
+	 "event to read from perf script output (default: the first) or from JFR",
 	 offsetof(struct import_args, event)},
 	{"freq", 0, OPTION_UINT, "HZ",
 	 "sampling rate, if the file does not give a sample's length (default 99)",
@@ -57,7 +57,8 @@ struct importing {
 	char name[64]; /* name for processes without one */
 	uint64_t hz;
 	int64_t to_ns;
-	struct fold *folds[2];
+	struct fold *folds[STORE_KINDS]; /* the first is the file's own kind */
+	int n_folds;
 	struct import_when when;
 	int call_status; /* exit code of sonde-import */
 };
@@ -70,7 +71,7 @@ static int read_args(struct importing *m, struct err *e)
 
 	if (m->call->n_words != 1) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"name one file: pprof, folded stacks, or the output of perf script");
+			"name one file: pprof, folded stacks, the output of perf script, JFR, or JSON of speedscope or the Firefox Profiler");
 		err_fix(e, "%s", IMPORT_EXAMPLES[0]);
 		return -EINVAL;
 	}
@@ -104,12 +105,14 @@ static int read_file(struct importing *m, struct err *e)
 	if (a->type && !kind)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--type: unknown kind '%.40s'", a->type);
 	rc = import_file(m->path, &opts, &m->folds[0], e);
-	if (rc || a->type || !m->folds[0]->kind->with)
+	if (rc)
 		return rc;
-	opts.kind = m->folds[0]->kind->with;
-	if (import_file(m->path, &opts, &m->folds[1], &none)) {
-		fold_free(m->folds[1]);
-		m->folds[1] = NULL;
+	m->n_folds = 1;
+	for (int k = 1; !a->type && k < STORE_KINDS; k++) {
+		opts.kind = (enum store_kind)k;
+		if (m->folds[0]->too & 1u << k &&
+		    !import_file(m->path, &opts, &m->folds[m->n_folds], &none))
+			m->n_folds++;
 	}
 	return 0;
 }
@@ -129,9 +132,8 @@ static int hand_over(struct importing *m, struct err *e)
 	if (rc)
 		return rc;
 	import_tell_run(&m->when, m->path, in);
-	for (int i = 0; i < 2; i++)
-		if (m->folds[i])
-			import_tell(m->folds[i], &m->when, m->name, &frames, in);
+	for (int i = 0; i < m->n_folds; i++)
+		import_tell(m->folds[i], &m->when, m->name, &frames, in);
 	failed = ferror(in);
 	failed |= fclose(in) != 0;
 	rc = helper_wait(pid, "sonde-import", &m->call_status, e);
@@ -142,12 +144,11 @@ static int hand_over(struct importing *m, struct err *e)
 }
 
 /* What the store has in another form than the file, or not at all. */
-static void say_more(const struct importing *m)
+static void say_more(const struct importing *m, const struct fold *f)
 {
-	const struct fold *f = m->folds[0];
 	char n[32];
 
-	if (m->when.divided)
+	if (m->when.divided && f == m->folds[0])
 		fprintf(stderr,
 			"  the file's samples represent different times: each is counted in units of %llu ns\n",
 			(unsigned long long)m->when.period_ns);
@@ -158,8 +159,14 @@ static void say_more(const struct importing *m)
 	if (f->no_count)
 		fprintf(stderr, "  the file has no number of %s: each of its rows counts as one\n",
 			store_unit_name(f->kind->unit_n));
+	if (import_cut(f))
+		fprintf(stderr, "  cut off: the outermost frames of %s stacks, beyond 2048\n",
+			units_count(import_cut(f), n, sizeof(n)));
 	for (size_t i = 0; i < f->n_losses; i++)
-		fprintf(stderr, "  left out: %s samples of %s (--event %s)\n",
+		fprintf(stderr,
+			strpbrk(f->losses[i].reason, " ") ?
+				"  left out: %s of %s\n" :
+				"  left out: %s samples of %s (--event %s)\n",
 			units_count(f->losses[i].n, n, sizeof(n)), f->losses[i].reason,
 			f->losses[i].reason);
 }
@@ -183,7 +190,15 @@ static void say(const struct importing *m)
 		units_count(import_samples(m->folds[0], &m->when), n, sizeof(n)),
 		store_unit_name(m->folds[0]->kind->unit_n), m->folds[0]->kind->what, m->path,
 		units_ns(m->when.to_ns - m->when.from_ns, length, sizeof(length)));
-	say_more(m);
+	say_more(m, m->folds[0]);
+	for (int i = 1; i < m->n_folds; i++) {
+		const struct fold *f = m->folds[i];
+
+		fprintf(stderr, "  and %s %s (%s): --type %s\n",
+			units_count(import_samples(f, &m->when), n, sizeof(n)),
+			store_unit_name(f->kind->unit_n), f->kind->what, f->kind->name);
+		say_more(m, f);
+	}
 	fprintf(stderr, "next:  %s stacks %s\n", typed_sonde(false), strbuf_str(&next));
 }
 
@@ -201,14 +216,15 @@ static int import_run(struct verb_call *call, struct err *e)
 	call->status = m.call_status;
 	if (!rc && !m.call_status)
 		say(&m);
-	fold_free(m.folds[0]);
-	fold_free(m.folds[1]);
+	for (int i = 0; i < m.n_folds; i++)
+		fold_free(m.folds[i]);
 	return rc;
 }
 
 const struct verb verb_import = {
 	.name = "import",
-	.summary = "import another program's profile (pprof, folded, perf script) into a store",
+	.summary =
+		"import another program's profile (pprof, folded, perf script, JFR, speedscope, Firefox) into a store",
 	.usage = "FILE [--at T] [--event NAME] [--freq HZ]",
 	.examples = IMPORT_EXAMPLES,
 	.options = IMPORT_OPTIONS,

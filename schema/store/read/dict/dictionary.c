@@ -325,12 +325,28 @@ void store_segment_narrow(struct store_segment *s, int64_t from_ns, int64_t to_n
 	s->narrow_to_ns = to_ns;
 }
 
+static void label_row(struct store_segment *s, const struct dict_row *r, uint32_t task, void *ctx)
+{
+	(void)ctx;
+	s->tasks[task].labels = dict_rows_text(s, r, 1);
+}
+
+/* A file of an earlier schema has none. */
+static int load_labels(struct store_segment *s, struct err *e)
+{
+	if (!sql_number(s->db, "SELECT EXISTS (SELECT 1 FROM pragma_table_info('task_label'))", 0))
+		return 0;
+	return dict_rows_each(s, "task, labels", "task_label", s->n_tasks, label_row, NULL, e);
+}
+
 int reading_load(struct store_segment *s, struct err *e)
 {
 	int rc;
 
 	begin_snapshot(s);
 	rc = s->narrow_to_ns ? load_some(s, e) : load_all(s, e);
+	if (!rc)
+		rc = load_labels(s, e);
 	if (rc) {
 		reading_unload(s);
 		return rc;

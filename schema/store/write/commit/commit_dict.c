@@ -366,6 +366,17 @@ uint32_t commit_stack(struct commit *c, uint32_t leaf)
 	return row;
 }
 
+static void label_task(struct commit *c, uint32_t row, const char *labels)
+{
+	sqlite3_stmt *st = commit_stmt(c, ST_TASK_LABEL);
+
+	if (!st)
+		return;
+	sqlite3_bind_int64(st, 1, row);
+	bind_str(st, 2, labels);
+	commit_step(c, st, NULL);
+}
+
 uint32_t commit_task(struct commit *c, uint32_t index, const struct commit_run *runs)
 {
 	struct dict_task *t = index ? dict_at(c->dict, DICT_TASK, dict_task, index) : NULL;
@@ -384,6 +395,8 @@ uint32_t commit_task(struct commit *c, uint32_t index, const struct commit_run *
 	sqlite3_bind_int64(st, 4, t->kind);
 	bind_str(st, 5, t->thread);
 	row = commit_insert(c, st);
+	if (row && *t->labels)
+		label_task(c, row, t->labels);
 	if (row)
 		commit_mark(c, DICT_TASK, index, row);
 	return row;

@@ -65,6 +65,7 @@ static const char *const sql[ST_N] = {
 		" WHERE id = ?1 AND (function = 0 OR (line = 0 AND outer = 0))",
 	[ST_STACK] = "INSERT INTO stack(base, keep, leaf, tail) VALUES(?1, ?2, ?3, ?4)",
 	[ST_TASK] = "INSERT INTO task(run, process, tid, kind, thread) VALUES(?1, ?2, ?3, ?4, ?5)",
+	[ST_TASK_LABEL] = "INSERT INTO task_label(task, labels) VALUES(?1, ?2)",
 	[ST_SERIES] = "INSERT INTO series(task, stack, label) VALUES(?1, ?2, ?3)",
 	[ST_SAMPLE] = "INSERT INTO sample(ts, series, n) VALUES(?1, ?2, ?3)"
 		      " ON CONFLICT DO UPDATE SET n = n + excluded.n",

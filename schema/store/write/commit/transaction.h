@@ -38,6 +38,7 @@ enum commit_stmt {
 	ST_FRAME_NAME,
 	ST_STACK,
 	ST_TASK,
+	ST_TASK_LABEL,
 	ST_SERIES,
 	ST_SAMPLE,
 	ST_LOSS,

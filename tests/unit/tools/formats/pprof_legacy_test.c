@@ -46,7 +46,10 @@ TEST(old_binary_is_of_both_sizes_and_orders)
 	const uint32_t four[] = {0, 3, 0, 10000, 0, 1},
 		       four_swapped[] = {0, __builtin_bswap32(3), 0, __builtin_bswap32(10000), 0};
 
+	const uint64_t of_java[] = {0, 3, 1, 10000, 0};
+
 	refused(eight, sizeof(eight), "old binary form", "-proto");
+	refused(of_java, sizeof(of_java), "old binary form", "-proto");
 	refused(swapped, sizeof(swapped), "old binary form", "-proto");
 	refused(four, sizeof(four), "old binary form", "-proto");
 	refused(four_swapped, sizeof(four_swapped), "old binary form", "-proto");

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_read: profiles in JSON as a fold: those of speedscope (its file-format-schema.json) and the
- * processed ones of the Firefox Profiler, which samply writes. Pure over bytes; bounded.
+ * json_read: profiles in JSON as a fold: those of speedscope (its file-format-schema.json) and
+ * those of the Firefox Profiler, processed (as samply writes them) or as Gecko writes them
+ * (gecko_read.c). Pure over bytes; bounded.
  *
- *  1. Of speedscope's profiles those in the unit of the first are read, sampled or evented; each is
- * a thread. A unit of time is time on CPU, "none" counts samples; "bytes" needs --type alloc or
- *     inuse.
+ *  1. Of speedscope's profiles those in a unit of the first one's sort (time, bytes, none) are
+ * read, sampled or evented; each is a thread. A unit of time is time on CPU, "none" counts samples;
+ * "bytes" needs --type alloc or inuse.
  *  2. Of Firefox's threads a sample counts for its threadCPUDelta where the file has it in a unit
  * of time, else for its weight times the interval.
- *  3. Weights are kept to a nanosecond, and counts to a thousandth (fold.parts).
+ *  3. Sums are kept to a nanosecond, and of counts to a thousandth (fold.parts): what one weight
+ * loses by rounding the next one gains.
  *  4. Indexes that lead nowhere and negative weights are errors.
  */
 #ifndef SONDE_TOOLS_JSON_READ_H
