@@ -253,8 +253,11 @@ int folded_read(const void *data, size_t len, const char *name, const struct fol
 	b->pub.unit = STORE_SAMPLES;
 	if (two)
 		fold_add_loss(
-			b, "first counts: the file is a difference, whose second counts are read",
-			number);
+			b,
+			&(struct fold_loss){
+				.reason =
+					"first counts: the file is a difference, whose second counts are read",
+				.n = number});
 	if (!why)
 		reduce(&b->pub, decimals);
 	f = fold_end(b);
