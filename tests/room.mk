@@ -128,8 +128,8 @@ long-mcp: all workloads
 
 # profiles of other programs: recordings of each JDK on this host, and the test files of google/pprof
 long-profiles: all workloads
-	@$(PYTEST) $(E2E)/query/test_import.py $(E2E)/query/test_import_jfr.py $(E2E)/query/test_import_json.py $(E2E)/query/test_import_java.py \
-	  $(E2E)/query/test_import_corpus.py -s --junitxml=$(RESULTS)/long-profiles.xml
+	@$(PYTEST) $(E2E)/profiles/test_import.py $(E2E)/profiles/test_import_jfr.py $(E2E)/profiles/test_import_json.py $(E2E)/profiles/test_import_java.py \
+	  $(E2E)/profiles/test_import_corpus.py -s --junitxml=$(RESULTS)/long-profiles.xml
 
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
 long-diff: all workloads

@@ -13,7 +13,7 @@ int migrate_known(void);
 /* May this program use a file of schema `version`? 0 (nothing in it yet) is left to
  * the caller; else -EPROTO, e says why. */
 int migrate_check(const char *path, int version, struct err *e);
-/* The same of a file; one that cannot be read is left to whoever reads it. */
+/* The same of a file; one that cannot be read is left to its reader. */
 int migrate_check_file(const char *path, struct err *e);
 /* The file's schema version; 0: nothing in it yet; negative: -(SQLite result code). */
 int migrate_version(struct sqlite3 *db);

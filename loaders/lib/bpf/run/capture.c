@@ -228,7 +228,7 @@ static void wait_events(struct capture *c)
 
 static uint64_t ring_size(const struct options *o, uint32_t cpus)
 {
-	/* of events whose number nobody set: on a busy host more come before the loader has its
+	/* of events without a number: on a busy host more come before the loader has its
 	 * turn */
 	uint64_t most = o->apart ? RING_MOST : RING_EVENTS, size = 256u << 10,
 		 want = o->freq ? (uint64_t)o->freq * cpus * 600 : most;

@@ -109,7 +109,7 @@ void hostmaps_on_used(struct hostmaps *hm,
 		      void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p),
 		      void *ctx);
 
-/* Ask for its arguments, if they were not sent; what is learnt is told to hostmaps_on_args'
+/* Ask for its arguments, if they were not sent; what is learnt goes to hostmaps_on_args'
  * callback, from within hostmaps_read: `serial` has grown. */
 void hostmaps_want_args(struct hostmaps *hm, struct hostmaps_process *p);
 void hostmaps_on_args(struct hostmaps *hm, void (*learnt)(void *ctx, struct hostmaps_process *p),

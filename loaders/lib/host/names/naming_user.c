@@ -324,7 +324,7 @@ static bool still_there(const struct hostmaps_process *p)
 	       proc_ticks_ns(st.start_ticks) / tick == p->start_ns / tick;
 }
 
-/* Its names are missing, and whoever runs the program can mend that. */
+/* Its names are missing, and who runs the program can mend that. */
 static bool jit_refused(int rc)
 {
 	return rc && rc != -ENOENT && rc != -EALREADY && rc != -EINPROGRESS && rc != -ESRCH &&

@@ -152,7 +152,7 @@ struct naming {
 	size_t n_free, cap_free;
 	uint32_t image_anon, image_jit, image_unknown, image_vsyscall;
 	struct jit_map jit[JIT_MAPS];
-	struct jitreader *jitreader; /* NULL: there is none */
+	struct jitreader *jitreader; /* NULL: it did not start */
 	uint32_t run;                /* 0: none yet */
 
 	struct script_note *script_notes; /* by id */
@@ -192,8 +192,8 @@ void naming_kernel_release(struct naming *n);
 struct frame_name naming_user(struct naming *n, struct hostmaps_process *p,
 			      const struct hostmaps_frame *at, enum look look);
 struct frame_name naming_unknown(struct naming *n);
-/* A frame of tables that stands (hostmaps_frames_stand), if it was named before. `leaf`: of the
- * stack. */
+/* A frame of tables that still holds (hostmaps_frames_stand), if it was named before. `leaf`: of
+ * the stack. */
 bool naming_standing(struct naming *n, uint64_t frame, bool leaf, struct frame_name *out);
 /* naming_user named it as `a`, from `at`: the next time it need not be asked. */
 void naming_standing_add(struct naming *n, uint64_t frame, bool leaf,
