@@ -487,7 +487,8 @@ static int open_all(struct maps *m, struct err *e)
 	m->world.containers = containers_new();
 	open_tables(m);
 	start_hub(m);
-	m->cache = cache_open(m->o.store, (uint64_t)m->o.images_mb << 20);
+	/* a check makes no folder */
+	m->cache = cache_open(m->o.check ? NULL : m->o.store, (uint64_t)m->o.images_mb << 20);
 	rc = side_band_feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], m->o.store, &m->feed,
 				 m->lacks, sizeof(m->lacks), e);
 	if (rc)

@@ -13,8 +13,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/units.h"
 #include "tools/fold/fold.h"
-#include "tools/print/term.h"
 #include "tools/print/when.h"
+#include "tools/print/wrap.h"
 #include "tools/select/select.h"
 
 /* --- words --- */
@@ -206,12 +206,18 @@ void shortfall_add(const struct fold *f, struct strbuf *out)
 	shortfall_each(f, line_add, out);
 }
 
+static void line_print(void *ctx, const char *sentence)
+{
+	struct strbuf line cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&line, "note: ");
+	strbuf_addshown(&line, sentence, strlen(sentence));
+	wrap_print(ctx, strbuf_str(&line), 6);
+}
+
 void shortfall_print(const struct fold *f, FILE *out)
 {
-	struct strbuf lines cleanup_strbuf = STRBUF_INIT;
-
-	shortfall_add(f, &lines);
-	term_printf(out, "%s", strbuf_str(&lines));
+	shortfall_each(f, line_print, out);
 }
 
 /* --- where it is on record --- */

@@ -13,6 +13,7 @@
 #include "tools/print/table.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
+#include "tools/print/wrap.h"
 #include "tools/record/status.h"
 
 #define REFUSED_SHOWN 3
@@ -188,16 +189,22 @@ static void print_losses(const struct status_facts *f)
 	for (size_t k = 0; k < f->n_losses; k++) {
 		const struct status_loss *l = &f->losses[k];
 		const char *words = shortfall_reason(l->reason);
+		struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;
 		char from[32], to[32];
 
 		if (!l->n)
 			continue;
-		printf("lost in rec %lld: %llu, reason %s%s%s", (long long)f->rec->number,
-		       (unsigned long long)l->n, l->reason, *words ? ": " : "", words);
+		strbuf_addf(&text, "lost in rec %lld: %llu, reason %s%s%s",
+			    (long long)f->rec->number, (unsigned long long)l->n, l->reason,
+			    *words ? ": " : "", words);
 		if (l->from_ns)
-			printf(", %s to %s", when_local(l->from_ns, now, from, sizeof(from)),
-			       when_local(l->to_ns, now, to, sizeof(to)));
-		putchar('\n');
+			strbuf_addf(&text, ", %s to %s",
+				    when_local(l->from_ns, now, from, sizeof(from)),
+				    when_local(l->to_ns, now, to, sizeof(to)));
+		strbuf_addshown(&line, strbuf_str(&text), text.len);
+		wrap_print(stdout, strbuf_str(&line), 2);
+		strbuf_release(&text);
+		strbuf_release(&line);
 	}
 }
 

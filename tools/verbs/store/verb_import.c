@@ -224,7 +224,7 @@ static int import_run(struct verb_call *call, struct err *e)
 const struct verb verb_import = {
 	.name = "import",
 	.summary =
-		"import another program's profile (pprof, folded, perf script, JFR, speedscope, Firefox) into a store",
+		"import another program's profile (pprof, folded, perf script, JFR and more) into a store",
 	.usage = "FILE [--at T] [--event NAME] [--freq HZ]",
 	.examples = IMPORT_EXAMPLES,
 	.options = IMPORT_OPTIONS,
