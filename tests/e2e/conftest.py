@@ -61,9 +61,14 @@ BY_THE_HOST = ("test_waits_live", "test_waits_plain", "test_pstack", "test_late"
                "test_programs_refused", "test_reasons")
 
 
+# What takes half a minute and more, where shorter files and unit tests look at the same code every day. make long-capture has them.
+HALF_A_MINUTE = ("test_lines", "test_line_tables", "test_seal_sql", "test_archive", "test_damaged", "test_scrape", "test_python_frames",
+                 "test_sonded_owner")
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.path.stem in BY_THE_HOST:
+        if item.path.stem in BY_THE_HOST + HALF_A_MINUTE:
             item.add_marker(pytest.mark.long)
     place = {name: i for i, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
