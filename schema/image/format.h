@@ -221,7 +221,7 @@ enum image_tls_result {
 	IMAGE_TLS_POINTER = 2, /* the same > 0: it went well, and args[3] of the entry points to the
 				  number of bytes (u64) */
 	IMAGE_TLS_PAIR = 3,  /* value[0] is 0: it went well, and value[1] is the number of bytes */
-	IMAGE_TLS_RECORD = 4 /* value[0] is 1, or there is none: it went well */
+	IMAGE_TLS_RECORD = 4 /* succeeds if value[0] is 1, or without a value */
 };
 enum image_tls_shape {
 	IMAGE_TLS_SEAL_SCATTER = 1,

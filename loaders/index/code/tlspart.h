@@ -27,8 +27,8 @@
  * 7. Functions that cipher one record (recordpart.h): those of BoringSSL only where the table's are
  *    not in the file. rustls, whose functions differ from build to build, is read by these alone;
  *    without them it is BLIND.
- * 8. A program without symbols: what nameless.h finds. If it finds no more than that there is such
- * a library, that is BLIND.
+ * 8. A program without symbols: what nameless.h finds. If it can only tell that the
+ * library is there, that is BLIND.
  *
  * A function that calls another one of the table has sites in both: the inner result ends the call
  * for both.

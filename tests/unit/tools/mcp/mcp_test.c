@@ -212,7 +212,7 @@ TEST(each_tool_has_a_schema_whose_root_is_an_object)
 	json_decref(list);
 }
 
-/* The reply to a line that is refused; NULL: it is not, or there is none. */
+/* The error that answers a line; NULL: no error is sent. */
 static char *reply_of(const char *line)
 {
 	struct rpc_message m;

@@ -300,7 +300,7 @@ NAMING_TEST(addresses_where_nothing_was_mapped_show_as_one_unknown)
 
 #define JIT_PATH "/tmp/perf-4190003.map"
 
-/* The process of the samples is this one, with a map of its own. */
+/* The samples are of this process, which has a perf map. */
 static void jit_begin(const char *map)
 {
 	struct proc_stat st;
