@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * cpu: the wire struct of one CPU sample is a stack_event and its frames; this is the program's
- * configuration and what it counts itself.
- */
+/* cpu: the wire struct of one CPU sample is a stack_event and its frames. */
 #ifndef SONDE_PROBES_CPU_H
 #define SONDE_PROBES_CPU_H
 
 #include "probes/lib/kstack.h"
 #include "probes/lib/stack.h"
-
-/*
- * The program's own tally: one value per CPU in the array map `tally`, so that a sample costs one
- * look-up. At rest (detached, no sample running) seen = sent + late + ring_full, exactly.
- */
-#define CPU_TALLY_SLOTS 32
-struct cpu_tally {
-	__u64 seen;                  /* samples that were in the capture's scope */
-	__u64 sent;                  /* of those, put into the ring `events` */
-	__u64 late;                  /* of those, put into the ring `late` */
-	__u64 ring_full;             /* of those, lost: no room */
-	__u64 unfollowed;            /* child processes that --'s pid set had no room for */
-	__u64 run_ns;                /* time in this program, entry to exit, for the samples seen */
-	__u64 slot[CPU_TALLY_SLOTS]; /* of run_ns: slot i counts runs of [2^i, 2^(i+1)) ns */
-};
+#include "probes/lib/tally.h"
 
 #endif

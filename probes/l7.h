@@ -133,7 +133,8 @@ enum sock_flags_l7 {
 	S_SHED = 512,    /* shed_until holds */
 	S_FRAMES = 1024, /* and the next bit, by enum l7_dir: frames[] holds */
 	S_NEXT = 4096,   /* with OPENED: L7_F_NEXT */
-	S_WAS_IN = 8192  /* what was moved last was read */
+	S_WAS_IN = 8192, /* what was moved last was read */
+	S_SPEAKS = 16384 /* a message in it began as those of a protocol that is parsed */
 };
 
 enum came_flags {
@@ -147,6 +148,7 @@ enum l7_frames_kind {
 				 which part of its line is next */
 	L7_FRAMES_POSTGRES = 3,
 	L7_FRAMES_MYSQL = 4,
+	L7_FRAMES_AMQP = 5,
 };
 struct l7_frames { /* l7/frames.bpf.h: of a direction, at `pos` */
 	__u64 pos;

@@ -293,13 +293,28 @@ static __always_inline void closes(void *ctx, struct sock *sk, int new)
 		owner_set(c, NET_OWNER_CLOSER);
 }
 
+/*
+ * Where the packet that ends a handshake and the one behind it are handled on two CPUs at once,
+ * each makes a socket of the listener's request. The second one is closed at once
+ * (inet_ehash_nolisten) and was never a connection. A host without memory closes one that is
+ * already dead; one that was opened with data (TCP Fast Open) still has its request.
+ */
+static __always_inline bool is_second(struct sock *sk, int old)
+{
+	return old == SOCK_SYN_RECV &&
+	       !(BPF_CORE_READ(sk, __sk_common.skc_flags) >>
+			 bpf_core_enum_value(enum sock_flags, SOCK_DEAD) &
+		 1) &&
+	       !BPF_CORE_READ((struct tcp_sock *)sk, fastopen_rsk);
+}
+
 static __always_inline void closed(void *ctx, struct sock *sk, int old)
 {
 	__u64 key = (__u64)sk;
 	struct net_conn *c = conn_get(key);
 	bool process = in_process(ctx);
 
-	if (c && c->flags & NET_F_CLOSED)
+	if (c ? c->flags & NET_F_CLOSED : is_second(sk, old))
 		return;
 	if (c && process && c->how != NET_OWNER_OPENER && c->how != NET_OWNER_CLOSER)
 		owner_set(c, NET_OWNER_CLOSER);

@@ -9,19 +9,23 @@
  *   running  --sched_switch, runnable-->  ready (preempted, or it yielded)
  *
  * and each stretch, when it ends, is added to the sums of its thread (offcpu.h). That is exact, and
- * costs a few look-ups. Some waits also get a stack, taken as the thread leaves the CPU, when the
- * length of the wait is not known yet: see limit_weight. It goes through the ring at once; when the
- * wait is over, its length follows as a separate record. Of some wake-ups a stack of the waker is
+ * costs a few look-ups. Some waits are also drawn, in proportion to how long they were
+ * (offcpu_draw.h): of these the stack is taken, and what was waited on. At sched_switch the stack
+ * of the thread that comes cannot be read. Since 6.15 there is a tracepoint behind it,
+ * sched_exit_tp, where that thread is the current one: there the wait's stack goes through the
+ * ring, and right after it its length. Older kernels have none: stacks are taken as threads leave,
+ * when it is not known how long they will wait (limit_weight), and the length follows when the wait
+ * is over. Of some wake-ups, drawn by the length of the wait that they end, a stack of the waker is
  * taken: these go through the ring one by one, all others into sums.
  *
  * 1. The state at sched_switch is the tracepoint's argument if it has one (5.18), else the task's,
  *    which a waker may have changed by then: such a wait of no length counts as ready.
  * 2. A waker can be faster than the tracepoint of the thread that goes to sleep: it then finds it
  *    running, and leaves a hint. A thread that was blocked and comes back with only a hint was
- *    ready all the time. The same is true of one that is woken while its stack is taken: until that
- *    is done it has the CPU. One that comes back with neither was woken without a tracepoint: it
- *    was blocked until then. (A thread that stays because of a signal is not blocked: its state
- *    says so.)
+ *    ready all the time. The same is true of one that is woken while its stack is taken as it
+ * leaves: until that is done it has the CPU. One that comes back with neither was woken without a
+ * tracepoint: it was blocked until then. (A thread that stays because of a signal is not blocked:
+ * its state says so.)
  * 3. Nothing counts before begin_ns is set, after the attachment. Existing threads are read once,
  *    with their state: waits that began before are marked, and count from begin_ns on.
  * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's
@@ -38,6 +42,13 @@
  *    that leaves without having come came right after the last switch seen on its CPU, or its
  *    wake-up; one that comes without having left waited all the time since, for an unknown reason.
  *
+ * 7. sched_exit_tp runs with interrupts on, its program with preemption off, and a wake-up may come
+ *    in between: while a wait is to
+ *    be reported (offcpu_cpu.drawn) no stacks of wakers are taken on that CPU, which would use the
+ *    same scratch. A thread that runs for the first time does not come by there; of those the wait
+ *    is not drawn, as that of any whose begin was not seen. Should another one not come by, its
+ * wait is reported at the next switch, without a stack.
+ *
  * Everything lost for lack of room is counted: struct offcpu_tally.
  */
 #include "probes/lib/kern.h"
@@ -52,9 +63,13 @@
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/stack.bpf.h"
 #include "probes/offcpu_class.bpf.h"
+#include "probes/offcpu_culprit.bpf.h"
 #include "probes/offcpu_object.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* The kernel has sched_exit_tp: stacks are taken when threads go on. */
+const volatile bool at_end = false;
 
 #define OFFCPU_CULPRIT_NS 20000
 #define OFFCPU_TAGGED_NS  250000 /* the least wait of a request that has an end without a stack */
@@ -90,13 +105,14 @@ static __noinline void thread_identify(struct offcpu_thread *t, struct task_stru
 	__builtin_memcpy(t->comm, w->comm, sizeof(t->comm));
 	t->in_scope = task_in_scope(task);
 	__builtin_memset(t->sums, 0, sizeof(t->sums));
+	t->woken_by.what = 0;
 	if (tl)
 		tl->named++;
 	if (bpf_map_update_elem(&who, &t->id, w, BPF_ANY))
 		tally_lost();
 }
 
-static __always_inline bool thread_renamed(const struct offcpu_thread *t, struct task_struct *task)
+static __noinline bool thread_renamed(const struct offcpu_thread *t, struct task_struct *task)
 {
 	const volatile __u64 *comm = (const volatile __u64 *)&task->comm;
 
@@ -171,40 +187,62 @@ static __noinline void object_lock(struct offcpu_thread *t)
 		t->on.kind = OFFCPU_ON_GIL;
 }
 
-/* true: this switch is one with a stack. */
-static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cpu *cpu,
-				       struct task_struct *prev, __u64 now, void *ctx,
+/* Takes the stack of the wait of `task`, which is the current thread, and sends it. false: it found
+ * no room. */
+static __always_inline bool stack_take(struct offcpu_thread *t, struct stack_scratch *s,
+				       struct task_struct *task, bool blocked, __u64 now, void *ctx,
 				       struct offcpu_tally *tl)
 {
-	__u32 zero = 0, weight = limit_weight(&t->limit, now, limit_thread), more;
-	struct stack_scratch *s;
-
-	if (!weight)
-		return false;
-	more = t->slow ? limit_weight(&cpu->slow, now, limit_slow) :
-			 limit_weight(&cpu->limit, now, limit_cpu);
-	s = bpf_map_lookup_elem(&scratch, &zero);
-	if (!more || !s)
-		return false;
-	weight *= more;
 	t->out_ns = now;
 	tl->stacks++;
 	t->on.kind = OFFCPU_ON_NOTHING;
-	if (t->state == OFFCPU_S_BLOCKED)
-		object_find(&t->on, prev, t->class);
-	stack_fill_task(&s->ev, prev, now);
+	if (blocked)
+		object_find(&t->on, task, t->class);
+	stack_fill_task(&s->ev, task, now);
 	t->serves = stack_serves(now);
-	if (stack_fill(s, prev, ctx, NULL)) {
+	if (stack_fill(s, task, ctx, NULL))
 		tl->late++;
-	} else if (record_send(&s->ev, stack_event_size(s))) {
-		weight *= t->state == OFFCPU_S_BLOCKED ? 2 : 1;
-		tl->stack_seen += weight;
-		tl->stack_lost += weight;
-		return true;
-	}
-	t->weight = weight;
+	else if (record_send(&s->ev, stack_event_size(s)))
+		return false;
 	if (runtimes_on && t->on.kind == OFFCPU_ON_FUTEX)
 		object_lock(t);
+	return true;
+}
+
+static __always_inline __u64 amounts_of(__u32 weight, bool blocked)
+{
+	return (__u64)weight * (blocked ? 2 : 1);
+}
+
+/* As the thread leaves: how many waits this one represents. A separate function: what it keeps is
+ * not on the stack beneath the unwinder. */
+static __noinline __u32 leave_weight(struct offcpu_thread *t, struct offcpu_cpu *cpu, __u64 now)
+{
+	__u32 weight = limit_weight(&t->limit, now, limit_thread);
+
+	if (!weight)
+		return 0;
+	return weight * (t->slow ? limit_weight(&cpu->slow, now, limit_slow) :
+				   limit_weight(&cpu->limit, now, limit_cpu));
+}
+
+/* true: this switch is one with a stack. */
+static __always_inline bool stack_leave(struct offcpu_thread *t, struct offcpu_cpu *cpu,
+					struct task_struct *prev, __u64 now, void *ctx,
+					struct offcpu_tally *tl)
+{
+	struct stack_scratch *s;
+	__u32 zero = 0;
+
+	t->weight = leave_weight(t, cpu, now);
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!s || !t->weight)
+		return false;
+	if (!stack_take(t, s, prev, t->state == OFFCPU_S_BLOCKED, now, ctx, tl)) {
+		tl->stack_seen += amounts_of(t->weight, t->state == OFFCPU_S_BLOCKED);
+		tl->stack_lost += amounts_of(t->weight, t->state == OFFCPU_S_BLOCKED);
+		t->weight = 0;
+	}
 	return true;
 }
 
@@ -227,163 +265,117 @@ static __noinline int tag_note(struct offcpu_thread *t, __u64 now)
 	return t->weight || t->tag;
 }
 
-static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64 ready_ns,
-				 bool blocked, struct offcpu_tally *tl)
-{
-	struct offcpu_end e = {
-		.ev = {.time_ns = now,
-		       .start_ns = t->start_ns,
-		       .tgid = t->tgid,
-		       .tid = t->tid,
-		       .exec_id = t->exec_id,
-		       .end = OFFCPU_RECORD_END},
-		.out_ns = t->out_ns,
-		.blocked_ns = now - ready_ns - t->since_ns,
-		.ready_ns = ready_ns,
-		.weight = t->weight,
-		.class = t->class,
-		.blocked = blocked,
-		.waker = t->waker,
-		.on = t->on,
-	};
-	__u64 amounts = (__u64)t->weight * (blocked ? 2 : 1);
+/* Where an end is put together: there is no room on the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct offcpu_end);
+} ends SEC(".maps");
 
-	__builtin_memcpy(e.ev.thread, t->comm, sizeof(e.ev.thread));
-	e.ev.tag = t->tag;
-	tl->stack_seen += amounts;
-	if (record_send(&e, sizeof(e)))
-		tl->stack_lost += amounts;
+static __noinline void stack_end(const struct offcpu_thread *t, const struct offcpu_drawn *d,
+				 struct offcpu_tally *tl)
+{
+	__u32 zero = 0;
+	struct offcpu_end *e = bpf_map_lookup_elem(&ends, &zero);
+
+	if (!e)
+		return;
+	__builtin_memset(e, 0, sizeof(*e));
+	e->ev.time_ns = d->ended_ns;
+	e->ev.start_ns = t->start_ns;
+	e->ev.tgid = t->tgid;
+	e->ev.tid = t->tid;
+	e->ev.exec_id = t->exec_id;
+	e->ev.end = OFFCPU_RECORD_END;
+	e->ev.tag = t->tag;
+	__builtin_memcpy(e->ev.thread, t->comm, sizeof(e->ev.thread));
+	e->out_ns = t->out_ns;
+	e->blocked_ns = d->blocked_ns;
+	e->ready_ns = d->ready_ns;
+	e->weight = d->weight;
+	e->class = t->class;
+	e->blocked = (__u8)d->blocked;
+	e->waker = t->waker;
+	e->on = t->on;
+	tl->stack_seen += amounts_of(d->weight, d->blocked);
+	if (record_send(e, sizeof(*e)))
+		tl->stack_lost += amounts_of(d->weight, d->blocked);
+}
+
+/* ---- waits that are drawn ---- */
+
+/* Whose end has no stack, since the thread did not come by sched_exit_tp. */
+static __noinline int drawn_flush(struct offcpu_cpu *cpu, struct offcpu_tally *tl)
+{
+	struct offcpu_thread *t = cpu ? bpf_map_lookup_elem(&threads, &cpu->drawn.task) : NULL;
+
+	if (!cpu || !tl)
+		return 0;
+	if (t) {
+		t->tag = 0;
+		t->out_ns = cpu->drawn.ended_ns;
+		t->on.kind = OFFCPU_ON_NOTHING;
+		stack_end(t, &cpu->drawn, tl);
+	} else {
+		tl->stack_seen += amounts_of(cpu->drawn.weight, cpu->drawn.blocked);
+		tl->stack_lost += amounts_of(cpu->drawn.weight, cpu->drawn.blocked);
+	}
+	cpu->drawn.task = 0;
+	return 0;
+}
+
+/* The wait of `t`, ready since `from`, ends: is it drawn? */
+static __noinline int wait_draw(struct offcpu_thread *t, struct offcpu_cpu *cpu, __u64 task,
+				__u64 from, __u64 now)
+{
+	__u64 since = t->since_ns, ns = now - since;
+	bool blocked = t->state == OFFCPU_S_BLOCKED;
+	__u32 weight = 0, slot = t->sums[blocked ? OFFCPU_SUM_BLOCKED : OFFCPU_SUM_READY].slot;
+	struct offcpu_sum *sum = bpf_map_lookup_elem(&sums, &slot);
+
+	if (sum && t->left && !(t->flags & OFFCPU_F_STACKLESS))
+		weight = blocked ? draw_of(&cpu->blocked, &sum->stratum, limit_cpu,
+					   LONGS * limit_cpu, now, ns) :
+				   draw_of(&cpu->ready, &sum->stratum, limit_ready,
+					   LONGS * limit_ready, now, ns);
+	if (!weight && (ns < OFFCPU_TAGGED_NS || !stack_tagged(now)))
+		return 0;
+	cpu->drawn.task = task;
+	cpu->drawn.ended_ns = now;
+	cpu->drawn.blocked_ns = from - since;
+	cpu->drawn.ready_ns = now - from;
+	cpu->drawn.weight = weight;
+	cpu->drawn.blocked = blocked;
+	return 0;
+}
+
+/* As the thread goes on. */
+static __always_inline void drawn_send(struct offcpu_thread *t, struct offcpu_cpu *cpu,
+				       struct task_struct *task, void *ctx, struct offcpu_tally *tl)
+{
+	const struct offcpu_drawn *d = &cpu->drawn;
+	struct stack_scratch *s;
+	__u32 zero = 0;
+
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!s)
+		return;
+	if (!d->weight) {
+		t->out_ns = d->ended_ns;
+		t->on.kind = OFFCPU_ON_NOTHING;
+		t->serves = stack_serves(d->ended_ns);
+	} else if (!stack_take(t, s, task, d->blocked, d->ended_ns, ctx, tl)) {
+		tl->stack_seen += amounts_of(d->weight, d->blocked);
+		tl->stack_lost += amounts_of(d->weight, d->blocked);
+		return;
+	}
+	t->tag = stack_tag(t->serves, d->ended_ns);
+	if (d->weight || t->tag)
+		stack_end(t, d, tl);
 }
 
 /* ---- sched_switch ---- */
-
-static __always_inline struct offcpu_stint *span_of(__u32 at)
-{
-	at &= OFFCPU_SPANS - 1;
-	return bpf_map_lookup_elem(&spans, &at);
-}
-
-static __noinline void span_add(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 to)
-{
-	struct offcpu_stint *s = cpu ? span_of(cpu->next_span++) : NULL;
-
-	if (s)
-		*s = (struct offcpu_stint){id, from, to};
-}
-
-static __always_inline void stint_add(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 to)
-{
-	struct offcpu_stint *s = &cpu->stint[cpu->next++ & (OFFCPU_STINTS - 1)];
-
-	s->id = id;
-	s->from_ns = from;
-	s->to_ns = to;
-	if ((from ^ to) >> OFFCPU_SPAN_SHIFT)
-		span_add(cpu, id, from, to);
-}
-
-/* Who had this CPU at the last multiple of 2^OFFCPU_SPAN_SHIFT. This and the next two are global
- * functions of numbers alone, as in offcpu_state.bpf.h. Stints follow one another: the youngest
- * that began by then is looked for in halves. */
-__noinline __u64 span_at(__u64 time)
-{
-	__u32 zero = 0, back = OFFCPU_SPANS; /* number of entries; the oldest */
-	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
-	struct offcpu_stint *s;
-
-	if (!cpu)
-		return OFFCPU_BY_UNKNOWN;
-	time = time >> OFFCPU_SPAN_SHIFT << OFFCPU_SPAN_SHIFT;
-	for (__u32 half = OFFCPU_SPANS / 2; half; half /= 2) {
-		s = span_of(cpu->next_span - (back - half));
-		if (s && s->from_ns <= time)
-			back -= half;
-	}
-	s = span_of(cpu->next_span - back);
-	return s && s->id && s->from_ns <= time && time <= s->to_ns ? s->id : OFFCPU_BY_UNKNOWN;
-}
-
-/* Who had this CPU at that time. */
-__noinline __u64 stint_at(__u64 time)
-{
-	__u32 zero = 0, back = OFFCPU_STINTS;
-	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
-	struct offcpu_stint *s;
-
-	if (!cpu)
-		return OFFCPU_BY_UNKNOWN;
-	for (__u32 half = OFFCPU_STINTS / 2; half; half /= 2) {
-		s = &cpu->stint[(cpu->next - (back - half)) & (OFFCPU_STINTS - 1)];
-		if (s->from_ns <= time)
-			back -= half;
-	}
-	s = &cpu->stint[(cpu->next - back) & (OFFCPU_STINTS - 1)];
-	if (s->id && s->from_ns <= time)
-		return time < s->to_ns ? s->id : OFFCPU_BY_UNKNOWN;
-	return span_at(time);
-}
-
-/* One long wait is looked at so often, at equal distances. */
-__noinline int culprits_of_long(__u64 id, __u64 from, __u64 len)
-{
-	__u64 step = len / OFFCPU_MOMENTS, at = step ? bpf_get_prandom_u32() % step : 0;
-
-	for (__u32 i = 0; i < OFFCPU_MOMENTS; i++) {
-		culprit_add(id, stint_at(from + at), step);
-		at += step;
-	}
-	return 0;
-}
-
-/* Who had this CPU while the thread `id` was ready, from `from` to `now`. */
-static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 now)
-{
-	__u64 until = now;
-
-	if (!cpu)
-		return;
-	for (__u32 i = 1; i <= OFFCPU_WALKED && until > from; i++) {
-		struct offcpu_stint *s = &cpu->stint[(cpu->next - i) & (OFFCPU_STINTS - 1)];
-		__u64 begin = s->from_ns > from ? s->from_ns : from;
-
-		if (!s->id || s->to_ns <= from || begin >= until)
-			break;
-		culprit_add(id, s->id, until - begin);
-		until = begin;
-	}
-	if (until > from)
-		culprits_of_long(id, from, until - from);
-}
-
-/* The time that threads were ready on this CPU, one after the other, is sampled once in culprit_ns,
- * with some jitter: the thread that had the CPU at that moment gets that share. The cost depends on
- * how many wait, and hardly on how often. */
-__noinline int culprits_sample(__u64 id, __u64 from, __u64 len)
-{
-	__u64 step = culprit_ns ?: 1, at;
-	__u32 zero = 0;
-	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
-
-	if (!cpu)
-		return 0;
-	at = cpu->moment_ns;
-	for (__u32 i = 0; i < 2 * OFFCPU_MOMENTS && at < len; i++) {
-		culprit_add(id, stint_at(from + at), step);
-		at += step / 2 + bpf_get_prandom_u32() % step;
-	}
-	cpu->moment_ns = at > len ? at - len : 0;
-	return 0;
-}
-
-static __always_inline void culprits_blame(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 now)
-{
-	if (!culprit_ns)
-		culprits_add(cpu, id, from, now);
-	else if (now - from < (__u64)culprit_ns * OFFCPU_MOMENTS)
-		culprits_sample(id, from, now - from);
-	else
-		culprits_of_long(id, from, now - from);
-}
 
 /* A separate function: in a larger one clang keeps values of the macros on the stack, and 5.10
  * refuses to read them. */
@@ -415,20 +407,13 @@ static __noinline void state_set(struct offcpu_thread *t, struct task_struct *pr
 	}
 }
 
-/* Its id; 0: it found no room. */
-static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct offcpu_cpu *cpu,
-				    struct offcpu_tally *tl)
+/* Its id. */
+static __noinline __u64 thread_came(struct offcpu_thread *t, struct task_struct *next, __u64 now,
+				    struct offcpu_cpu *cpu, struct offcpu_tally *tl)
 {
-	struct offcpu_thread *t = thread_get(next);
 	__u64 since, from;
 	bool blocked;
 
-	if (!t)
-		t = thread_new(next, now, begin_ns,
-			       LIKE(OFFCPU_S_BLOCKED, 0, OFFCPU_F_BEFORE) | LIKE_WOKEN,
-			       BPF_NOEXIST);
-	if (!t)
-		return 0;
 	/* its leaving was not seen: it was about to when it was read at the start */
 	if (t->state == OFFCPU_S_RUNNING) {
 		t->state = OFFCPU_S_BLOCKED;
@@ -458,11 +443,20 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 			now - from);
 		if (now - from >= OFFCPU_CULPRIT_NS)
 			culprits_blame(cpu, t->id, from, now);
-		if (tag_note(t, now))
-			stack_end(t, now, now - from, blocked, tl);
+		if (at_end) {
+			wait_draw(t, cpu, (__u64)next, from, now);
+		} else if (tag_note(t, now)) {
+			cpu->drawn.ended_ns = now;
+			cpu->drawn.blocked_ns = from - since;
+			cpu->drawn.ready_ns = now - from;
+			cpu->drawn.weight = t->weight;
+			cpu->drawn.blocked = blocked;
+			stack_end(t, &cpu->drawn, tl);
+		}
 	}
 	t->state = OFFCPU_S_RUNNING;
 	t->flags = 0;
+	t->left = 0;
 	t->hinted = 0;
 	t->weight = 0;
 	t->woken_ns = 0;
@@ -493,9 +487,13 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 			       BPF_NOEXIST);
 	if (!t)
 		return false;
-	if (t->state !=
-	    OFFCPU_S_RUNNING) /* its coming was not seen: it came after the last switch seen */
-		thread_came(prev, cpu->last_ns > t->woken_ns ? cpu->last_ns : t->woken_ns, cpu, tl);
+	if (t->state != OFFCPU_S_RUNNING) {
+		/* its coming was not seen: it came after the last switch seen */
+		thread_came(t, prev, cpu->last_ns > t->woken_ns ? cpu->last_ns : t->woken_ns, cpu,
+			    tl);
+		if (at_end && cpu->drawn.task)
+			drawn_flush(cpu, tl);
+	}
 	if (t->in_scope)
 		sum_add(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE,
 			now - t->since_ns);
@@ -510,14 +508,15 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 	t->woken_ns = 0;
 	t->waker = 0; /* a waker may act as soon as its state is set */
 	t->since_ns = now;
+	t->left = 1;
 	state_set(t, prev, preempt, state);
-	if (!t->in_scope || !stack_take(t, cpu, prev, now, ctx, tl))
+	if (at_end || !t->in_scope || !stack_leave(t, cpu, prev, now, ctx, tl))
 		return false;
 	ran_longer(t, bpf_ktime_get_boot_ns(), cpu);
 	return true;
 }
 
-static __always_inline void cost_add(struct offcpu_tally *tl, __u64 began, bool stack)
+static __noinline void cost_add(struct offcpu_tally *tl, __u64 began, bool stack)
 {
 	__u64 ns;
 
@@ -539,6 +538,7 @@ static __always_inline int switched(bool preempt, struct task_struct *prev,
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct offcpu_tally *tl = tally_get();
+	struct offcpu_thread *t;
 	struct offcpu_cpu *cpu;
 	bool stack = false;
 	__u32 zero = 0;
@@ -549,6 +549,8 @@ static __always_inline int switched(bool preempt, struct task_struct *prev,
 	if (preempt) /* it may have been about to sleep: it goes on with that when it is back */
 		state = 0;
 	tl->switches++;
+	if (at_end && cpu->drawn.task) /* before its thread has another class, or is gone */
+		drawn_flush(cpu, tl);
 	cpu->began_ns = now; /* not on the stack, which the unwinder leaves little of */
 	if (LOAD(prev, pid))
 		stack = thread_left(prev, preempt, state, now, cpu, ctx, tl);
@@ -557,7 +559,12 @@ static __always_inline int switched(bool preempt, struct task_struct *prev,
 	if (stack)
 		now = cpu->stint[(cpu->next - 1) & (OFFCPU_STINTS - 1)].to_ns;
 	if (LOAD(next, pid)) {
-		cpu->running = thread_came(next, now, cpu, tl);
+		t = thread_get(next);
+		if (!t) /* here: with what thread_came keeps, four calls take more than 512 bytes */
+			t = thread_new(next, now, begin_ns,
+				       LIKE(OFFCPU_S_BLOCKED, 0, OFFCPU_F_BEFORE) | LIKE_WOKEN,
+				       BPF_NOEXIST);
+		cpu->running = t ? thread_came(t, next, now, cpu, tl) : 0;
 		cpu->idle_ns = 0;
 	} else {
 		cpu->running = 0;
@@ -591,6 +598,69 @@ SEC("?tp_btf/sched_switch")
 int BPF_PROG(offcpu_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	return switched(preempt, prev, next, state_of(prev), ctx);
+}
+
+static __always_inline void came(unsigned long long *ctx, struct offcpu_cpu *cpu)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct offcpu_tally *tl = tally_get();
+	struct offcpu_thread *t;
+	__u64 ns;
+
+	if (cpu->drawn.task != (__u64)task)
+		return;
+	t = thread_get(task);
+	cpu->began_ns = bpf_ktime_get_boot_ns();
+	if (t && tl) {
+		drawn_send(t, cpu, task, ctx, tl);
+		ns = bpf_ktime_get_boot_ns() - cpu->began_ns;
+		tl->stack_ns += ns;
+		tl->slot[log2_of(ns) & (OFFCPU_TALLY_SLOTS - 1)]++;
+	}
+	cpu->drawn.task = 0;
+}
+
+/* The switch itself was not seen (point 6): the thread came just now. A separate function, for the
+ * stack. */
+static __noinline int came_unseen(struct task_struct *task, struct offcpu_cpu *cpu,
+				  struct offcpu_tally *tl)
+{
+	struct offcpu_thread *t = thread_get(task);
+	__u64 now = bpf_ktime_get_boot_ns();
+
+	if (!cpu || !tl)
+		return 0;
+	if (cpu->idle_ns)
+		stint_add(cpu, OFFCPU_BY_IDLE, cpu->idle_ns, now);
+	cpu->idle_ns = LOAD(task, pid) ? 0 : now;
+	cpu->task = (__u64)task;
+	cpu->running = t ? t->id : 0;
+	cpu->last_ns = now;
+	if (t && t->state != OFFCPU_S_RUNNING)
+		thread_came(t, task, now, cpu, tl);
+	return 0;
+}
+
+/* Behind the switch: the thread that came is the current one. No arguments are used: they changed.
+ * Kernels that have it also have what turns preemption off. */
+SEC("?tp_btf/sched_exit_tp")
+int offcpu_came(unsigned long long *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct offcpu_cpu *cpu;
+	__u32 zero = 0;
+
+	cpu = bpf_map_lookup_elem(&cpus, &zero);
+	if (!cpu || (!cpu->drawn.task && (cpu->task == (__u64)task || !cpu->last_ns)))
+		return 0;
+	bpf_preempt_disable();
+	cpu = bpf_map_lookup_elem(&cpus, &zero);
+	if (cpu && !cpu->drawn.task)
+		came_unseen(task, cpu, tally_get());
+	if (cpu)
+		came(ctx, cpu);
+	bpf_preempt_enable();
+	return 0;
 }
 
 /* ---- wake-ups ---- */
@@ -656,7 +726,7 @@ static __noinline long wake_send(const struct offcpu_thread *t, const struct sta
 }
 
 /* true: it has been told with a stack of who wakes (not of an idle CPU), and belongs in no sum.
- * Below the limit all are. */
+ * Drawn by the wait's length: below the limit all are. */
 static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task_struct *p,
 				      struct task_struct *current, struct offcpu_cpu *cpu,
 				      const struct offcpu_wake_key *key, __u64 now, __u64 slept_ns,
@@ -665,7 +735,8 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	__u32 zero = 0;
 	struct stack_scratch *s;
 
-	if (!key->waker || !limit_weight(&cpu->wakes, now, limit_wake))
+	if (!key->waker || !limit_wake || cpu->drawn.task ||
+	    !draw_of(&cpu->wakes, &cpu->waking, limit_wake, 0, now, slept_ns))
 		return false;
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
@@ -734,7 +805,7 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 		key.waker = 0; /* it had no part in it: a row for each whom an interrupt came upon
 				  says little */
 	if (!stack)
-		wake_add(&key, now > since ? now - since : 0);
+		wake_add(t, &key, now > since ? now - since : 0);
 	wake_cost(cpu, now, stack);
 	return 0;
 }

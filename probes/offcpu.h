@@ -12,6 +12,7 @@
 #define SONDE_PROBES_OFFCPU_H
 
 #include "probes/lib/stack.h"
+#include "probes/offcpu_draw.h"
 
 /* As stored (schema/store/model/stored.h): never renumbered. */
 enum offcpu_class {
@@ -51,7 +52,8 @@ enum offcpu_flags {                          /* as stored */
 
 enum offcpu_state { OFFCPU_S_RUNNING = 1, OFFCPU_S_BLOCKED = 2, OFFCPU_S_READY = 3 };
 
-/* How often something came lately, and which one of a block is chosen. See limit_weight. */
+/* Where stacks are taken as threads leave: how often something came lately, and which one of a
+ * block is chosen. See limit_weight. */
 struct offcpu_limit {
 	__u32 window;      /* number of the window */
 	__u32 now, before; /* events in it so far, and in the one before */
@@ -95,31 +97,39 @@ struct offcpu_sum_at {
 	__u32 slot; /* in `sums` */
 };
 
-/* Value of the map `threads`, by task_struct's address: it lives as long as the thread. */
+struct offcpu_wake_at {
+	__u64 waker;
+	__u32 what; /* OFFCPU_SUM_KNOWN | context << 16 | class; 0: none yet */
+	__u32 slot; /* in `wake_sums` */
+};
+
+/* Value of the map `threads`, by task_struct's address: it lives as long as the thread. What each
+ * switch needs comes first. */
 struct offcpu_thread {
 	__u64 id;
 	__u64 since_ns; /* in this state; 0 while the entry is made */
-	__u64 out_ns;   /* time_ns of the stack that was taken as it left */
 	__u64 woken_ns; /* blocked: ready since; 0: not yet woken */
-	__u64 start_ns; /* of the process, as in stack_event */
-	__u32 tgid, tid, exec_id;
-	__u32 weight; /* how many waits the stack of this one represents; 0: no stack */
-	__u64 comm[2];
-	struct offcpu_limit limit;
-	__u8 state; /* enum offcpu_state */
-	__u8 class; /* of the stretch: enum offcpu_class */
-	__u8 flags; /* of the stretch: enum offcpu_flags */
+	__u8 state;     /* enum offcpu_state */
+	__u8 class;     /* of the stretch: enum offcpu_class */
+	__u8 flags;     /* of the stretch: enum offcpu_flags */
 	__u8 in_scope;
 	__u8 call_class; /* of the last system call it waited in */
 	__u8 hinted;     /* woken while it ran */
 	__u8 slow;       /* its last wait was a long one */
-	__u8 pad;
-	__u64 waker;  /* id of the thread that woke it; 0: an interrupt did, or it is not known */
-	__u64 serves; /* who serves requests on it, as its stack was taken (inflight.bpf.h): a
-			 goroutine goes nowhere while its thread waits */
-	__u64 tag;    /* of the request that is served, as the wait ends */
-	struct offcpu_object on; /* of the wait, where its stack was taken */
+	__u8 left;       /* the wait's begin was seen */
 	struct offcpu_sum_at sums[OFFCPU_SUM_LAST];
+	struct offcpu_wake_at woken_by; /* what its last wake-up was added to */
+	__u64 waker; /* id of the thread that woke it; 0: an interrupt did, or it is not known */
+	__u64 comm[2];
+	__u64 out_ns;   /* time_ns of the stack that was taken of the wait */
+	__u64 start_ns; /* of the process, as in stack_event */
+	__u32 tgid, tid, exec_id;
+	__u32 weight; /* how many waits the stack of this one represents; 0: no stack */
+	struct offcpu_limit limit;
+	__u64 serves;            /* who serves requests on it, of the wait whose stack is taken
+				    (inflight.bpf.h): a goroutine goes nowhere while its thread waits */
+	__u64 tag;               /* of the request that is served, as the wait ends */
+	struct offcpu_object on; /* of the wait, where its stack was taken */
 };
 
 struct offcpu_who { /* value of the map `who`, by id */
@@ -148,12 +158,16 @@ struct offcpu_sum { /* value of the array `sums` */
 	__u64 n, total_ns;
 	__u64 max_ns[2]; /* of the readings with this last bit */
 	__u32 reading[2];
-	__u32 power[OFFCPU_POWERS]; /* 0: nothing yet; 1 + the number of its steps; OFFCPU_COARSE |
-				       how many: there were no steps left */
+	__u32 last;                  /* the program's own: 1 + the power that the last one had */
+	__u32 last_steps;            /* and the number of its steps: the next one is often alike */
+	struct draw_stratum stratum; /* so far a cache line */
+	__u32 power[OFFCPU_POWERS];  /* 0: nothing yet; 1 + the number of its steps; OFFCPU_COARSE |
+					how many: there were no steps left */
 };
 
-/* Slots in `sums` that are free, in the queue `free_slots`, and steps in `free_steps`: zeroed by
- * the loader, which has them back when it has read the last of a thread. */
+/* Slots in `sums` that are free, in the queue `free_slots`, steps in `free_steps`, and slots of
+ * `wake_sums` in `free_wakes`: zeroed by the loader, which has them back when it has read the last
+ * of a thread. */
 struct offcpu_slots {
 	__u32 first, n;
 };
@@ -162,7 +176,8 @@ enum offcpu_context {
 	OFFCPU_IN_THREAD = 0,
 	OFFCPU_IN_INTERRUPT = 1
 };                       /* as stored; soft interrupts too */
-struct offcpu_wake_key { /* of the map `wakes`: the value counts waits that ended so */
+struct offcpu_wake_key { /* of the map `wakes`: the value is a slot in `wake_sums`, which counts
+			    waits that ended so */
 	__u64 id, waker; /* waker 0: the CPU was idle */
 	__u32 class, context;
 };
@@ -187,28 +202,39 @@ struct offcpu_count {
 struct offcpu_stint {
 	__u64 id, from_ns, to_ns;
 };
-struct offcpu_cpu {      /* the program's own, by CPU */
-	__u64 idle_ns;   /* idle since; 0: it is not */
-	__u64 stack;     /* an address on the present stack */
-	__u64 last_ns;   /* the last switch */
-	__u64 began_ns;  /* the program, at the present one */
+/* A wait that has ended, and is reported on its own. */
+struct offcpu_drawn {
+	__u64 task; /* whose it is, by its address; 0: none */
+	__u64 ended_ns, blocked_ns, ready_ns;
+	__u32 weight;  /* how many it counts for; 0: none but its request */
+	__u32 blocked; /* 1: it was blocked, even if that lasted no time */
+};
+struct offcpu_cpu {          /* the program's own, by CPU. What each switch needs comes first */
+	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
+	__u64 last_ns;       /* the last switch */
+	__u64 idle_ns;       /* idle since; 0: it is not */
+	struct offcpu_drawn drawn; /* until the thread goes on, and its stack is taken */
+	__u64 began_ns;            /* the program, at the present switch */
+	__u32 next;                /* stint to write */
+	__u32 woken;               /* waits that ended here, told without a stack */
+	struct offcpu_draw blocked, ready, wakes; /* of waits, by what they were; of wake-ups */
+	struct draw_stratum waking;               /* of wake-ups */
+	__u64 stack;                              /* an address on the present stack */
 	__u64 moment_ns; /* until it is looked again for who had it, of the time that threads were
 			    ready in */
-	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
-	struct offcpu_slots free, free_steps; /* taken from the queues */
-	__u32 next;                           /* stint to write */
-	__u32 next_span;                      /* and of the map `spans` */
-	__u32 woken;                          /* waits that ended here, told without a stack */
+	struct offcpu_slots free, free_steps, free_wakes; /* taken from the queues */
+	__u32 next_span;                                  /* to write, of the map `spans` */
 	__u32 unused;
+	struct offcpu_limit limit, slow; /* of stacks that are taken as threads leave: of all; of
+					    those that will wait for long */
 	struct offcpu_stint stint[OFFCPU_STINTS];
-	struct offcpu_limit limit, slow,
-		wakes; /* of stacks of waits, of those that will be long, and of wakers */
 };
 
 /* Behind a stack_event without frames whose `end` is OFFCPU_RECORD_END: the wait whose stack was
- * taken is over. It is found by the event's tid and out_ns, which is that stack's time_ns; the wait
- * begins when the stack has been taken. With weight 0 no stack was taken: the record is there for
- * its request (ev.tag), and other waits represent it in sums. */
+ * taken is over. It is found by the event's tid and out_ns, which is that stack's time_ns. A stack
+ * is taken when the thread goes on, right before this record; by kernels older than 6.15 as it
+ * leaves, and then the wait begins when the stack has been taken. With weight 0 no stack was taken:
+ * the record is there for its request (ev.tag), and other waits represent it in sums. */
 #define OFFCPU_RECORD_END 255
 struct offcpu_end {
 	struct stack_event ev;

@@ -14,17 +14,22 @@
 #include "probes/offcpu.h"
 #include "probes/lib/scope.bpf.h"
 
-/* Stacks: of a thread in a window, of a CPU, on a CPU of threads whose last wait was long, and of
- * wakers on a CPU. A window is 2^27 ns, 134 ms. The loader sets them, and may change them while the
- * program runs; all 0: no stacks are taken. */
-__u32 limit_thread, limit_cpu, limit_slow, limit_wake;
-#define OFFCPU_WINDOW_SHIFT 27
+/* Stacks in a window (DRAW_WINDOW_SHIFT) on a CPU: of waits, of those that were only ready, and of
+ * wakers. Where stacks are taken as threads leave: of a thread, and of threads whose last wait was
+ * long. The loader sets them, and may change them while the program runs; all 0: no stacks are
+ * taken. */
+__u32 limit_cpu, limit_ready, limit_wake, limit_thread, limit_slow;
+const volatile __u32 least_level = 0; /* of draws */
+/* Is it told how long stretches of running were, too? */
+const volatile bool spread_running = true;
 #define OFFCPU_WEIGHT_SHIFT 16 /* the largest weight is 2^16 */
 
 /* Set by the loader: when the capture begins, 0: not yet; `reading` is counted up each time before
  * it reads. */
 __u64 begin_ns;
 __u32 reading;
+
+#define LONGS 2 /* long waits that are drawn whatever the level is: times the limit of draws */
 
 #define HASH(name_, key_, value_)                \
 	struct {                                 \
@@ -37,7 +42,7 @@ __u32 reading;
 HASH(threads, __u64, struct offcpu_thread);
 HASH(who, __u64, struct offcpu_who);
 HASH(totals, struct offcpu_key, __u32);
-HASH(wakes, struct offcpu_wake_key, struct offcpu_count);
+HASH(wakes, struct offcpu_wake_key, __u32);
 HASH(culprits, struct offcpu_culprit_key, struct offcpu_count);
 
 /* The sums themselves: a thread knows the slots of those it adds to (struct offcpu_sum_at), and
@@ -62,7 +67,15 @@ struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 1024);
 	__type(value, struct offcpu_slots);
-} free_slots SEC(".maps"), free_steps SEC(".maps");
+} free_slots SEC(".maps"), free_steps SEC(".maps"), free_wakes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct offcpu_count);
+} wake_sums SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -134,19 +147,11 @@ static __always_inline void tally_pair(void)
 		t->pairs++;
 }
 
-/* The place of the highest bit, by a multiplication (de Bruijn's sequence B(2, 6)): six comparisons
- * would be guessed wrong too often. This and other steps are global functions of numbers alone:
- * they are verified once, not at each call. */
-static const __u8 log2_table[64] = {0,  47, 1,  56, 48, 27, 2,  60, 57, 49, 41, 37, 28, 16, 3,  61,
-				    54, 58, 35, 52, 50, 42, 21, 44, 38, 32, 29, 23, 17, 11, 4,  62,
-				    46, 55, 26, 59, 40, 36, 15, 53, 34, 51, 20, 43, 31, 22, 10, 45,
-				    25, 39, 14, 33, 19, 30, 9,  24, 13, 18, 8,  12, 7,  6,  5,  63};
-
+/* This and other steps are global functions of numbers alone: they are verified once, not at each
+ * call. */
 __noinline __u32 log2_of(__u64 v)
 {
-	for (__u32 i = 1; i < 64; i *= 2)
-		v |= v >> i;
-	return v ? log2_table[v * 0x03f79d71b4cb0a89ull >> 58] : 0;
+	return draw_log2(v);
 }
 
 #define NO_SLOT 0xffffffff
@@ -195,25 +200,32 @@ static __always_inline void step_count(struct offcpu_sum *sum, __u64 ns)
 {
 	__u32 top = log2_of(ns) & 63, shift = top > 3 ? top - 3 : 0;
 	__u32 step = shift * OFFCPU_STEPS + (__u32)(ns >> shift), at;
-	__u32 *power = &sum->power[(step / OFFCPU_STEPS) & (OFFCPU_POWERS - 1)];
+	__u32 which = (step / OFFCPU_STEPS) & (OFFCPU_POWERS - 1), *power = &sum->power[which];
 	struct offcpu_steps *s;
 
-	if (!*power)
-		*power = steps_new();
-	at = *power;
-	if (at & OFFCPU_COARSE) {
-		*power = at == 0xffffffff ? at : at + 1;
-		return;
+	if (sum->last == which + 1) {
+		at = sum->last_steps;
+	} else {
+		if (!*power)
+			*power = steps_new();
+		at = *power;
+		if (at & OFFCPU_COARSE) {
+			*power = at == 0xffffffff ? at : at + 1;
+			return;
+		}
+		at--;
+		sum->last = which + 1;
+		sum->last_steps = at;
 	}
-	at--;
 	s = bpf_map_lookup_elem(&steps, &at);
 	if (s)
 		s->n[step & (OFFCPU_STEPS - 1)]++;
 }
 
-/* Adds a stretch. A separate function, like others that are called next to the unwinder: its steps
- * leave little stack. Only one CPU at a time reports on one thread and class: no atomics. */
-__noinline int slot_add(__u32 slot, __u64 ns)
+/* Adds a stretch; to the histogram only with `spread`. A separate function, like others that are
+ * called next to the unwinder: its steps leave little stack. Only one CPU at a time reports on one
+ * thread and class: no atomics. */
+__noinline int slot_add(__u32 slot, __u64 ns, __u32 spread)
 {
 	struct offcpu_sum *sum = bpf_map_lookup_elem(&sums, &slot);
 	__u32 now = reading, half = now & 1;
@@ -226,7 +238,8 @@ __noinline int slot_add(__u32 slot, __u64 ns)
 		ns = 0;
 	sum->n++;
 	sum->total_ns += ns;
-	step_count(sum, ns);
+	if (spread)
+		step_count(sum, ns);
 	if (sum->reading[half] != now) {
 		sum->reading[half] = now;
 		sum->max_ns[half] = 0;
@@ -264,19 +277,45 @@ static __always_inline __u32 sum_slot(struct offcpu_thread *t, __u32 of, __u32 c
 static __noinline void sum_add(struct offcpu_thread *t, __u32 of, __u32 class, __u32 flags,
 			       __u64 ns)
 {
-	slot_add(sum_slot(t, of, class, flags), ns);
+	slot_add(sum_slot(t, of, class, flags), ns, of != OFFCPU_SUM_RUNNING || spread_running);
 }
 
-/* No atomics: the kernel wakes a thread under a lock of that thread's. */
-static __noinline void wake_add(const struct offcpu_wake_key *key, __u64 ns)
+/* The slot of a pair, created if needed. No other CPU creates it: the kernel wakes a thread under a
+ * lock of that thread's. */
+static __noinline __u32 wake_slot(const struct offcpu_wake_key *key)
 {
-	struct offcpu_count *c = bpf_map_lookup_elem(&wakes, key);
+	__u32 zero = 0, *at = bpf_map_lookup_elem(&wakes, key), slot;
+	struct offcpu_cpu *cpu;
 
-	if (!c) {
-		tally_pair();
-		bpf_map_update_elem(&wakes, key, &no_count, BPF_NOEXIST);
-		c = bpf_map_lookup_elem(&wakes, key);
+	if (at)
+		return *at;
+	tally_pair();
+	cpu = bpf_map_lookup_elem(&cpus, &zero);
+	if (!cpu || (!cpu->free_wakes.n && bpf_map_pop_elem(&free_wakes, &cpu->free_wakes)))
+		return NO_SLOT;
+	slot = cpu->free_wakes.first;
+	if (bpf_map_update_elem(&wakes, key, &slot, BPF_NOEXIST))
+		return NO_SLOT;
+	cpu->free_wakes.n--;
+	cpu->free_wakes.first++;
+	return slot;
+}
+
+/* No atomics, for the same reason. */
+static __noinline void wake_add(struct offcpu_thread *t, const struct offcpu_wake_key *key,
+				__u64 ns)
+{
+	struct offcpu_wake_at *at = &t->woken_by;
+	__u32 what = OFFCPU_SUM_KNOWN | key->context << 16 | key->class, slot;
+	struct offcpu_count *c;
+
+	if (at->what != what || at->waker != key->waker) {
+		at->slot = wake_slot(key);
+		at->waker = key->waker;
+		at->what = at->slot == NO_SLOT ? 0 : what;
 	}
+	slot = at->slot;
+	c = bpf_map_lookup_elem(&wake_sums, &slot);
 	if (!c) {
 		tally_lost();
 		return;
@@ -320,16 +359,28 @@ static __always_inline void limit_share(struct offcpu_limit *l, __u32 limit)
 	l->shift = shift;
 }
 
+/* How many waits one of this length represents, now that it is over; 0: it is not drawn. */
+static __always_inline __u32 draw_of(struct offcpu_draw *d, struct draw_stratum *s, __u32 most,
+				     __u32 longs, __u64 now, __u64 ns)
+{
+	const struct draw_limit limit = {.most = most, .least = least_level, .longs = longs};
+
+	if (!d->random)
+		d->random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+	return draw_weight(d, s, &limit, now, ns);
+}
+
 /*
- * How many events this one represents, decided before anything is known of it: 0 if it is not
- * chosen. All are chosen while fewer came than `limit` in a window; above it one in each block of
- * 2, 4, 8... consecutive ones, at random, by the counts of the last window and of this one so far.
- * The choice depends on the past, not on how long this wait will be: sums of weights have no bias,
- * even if a block is cut short. One random number a block: it costs more than all the rest.
+ * Where stacks are taken as threads leave: how many events this one represents, decided before
+ * anything is known of it: 0 if it is not chosen. All are chosen while fewer came than `limit` in a
+ * window; above it one in each block of 2, 4, 8... consecutive ones, at random, by the counts of
+ * the last window and of this one so far. The choice depends on the past, not on how long this wait
+ * will be: sums of weights have no bias, even if a block is cut short. One random number a block:
+ * it costs more than all the rest.
  */
 static __always_inline __u32 limit_weight(struct offcpu_limit *l, __u64 now, __u32 limit)
 {
-	__u32 window = now >> OFFCPU_WINDOW_SHIFT, mask;
+	__u32 window = now >> DRAW_WINDOW_SHIFT, mask;
 
 	if (!limit)
 		return 0;

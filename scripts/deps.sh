@@ -15,7 +15,7 @@ set -eu
 
 build="ca-certificates make gcc libc6-dev pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev libsqlite3-dev
 libjansson-dev libinih-dev zlib1g-dev libzstd-dev liblzma-dev libseccomp-dev libiberty-dev uthash-dev libpcap-dev libmicrohttpd-dev"
-test="libcmocka-dev clang-format python3 libpython3-dev python3-pytest python3-pytest-xdist g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
+test="libcmocka-dev clang-format python3 libpython3-dev python3-pytest python3-pytest-xdist python3-jsonschema g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
 musl-tools php8.2-cli ruby chromium debuginfod iproute2 jq binutils gdb strace util-linux git procps
 file zsh fish tmux less sysstat systemd"
 docker="docker.io busybox-static podman crun runc"
@@ -23,12 +23,12 @@ fresh="debootstrap"
 package="libbz2-dev debhelper lintian debootstrap debian-archive-keyring busybox-static musl-tools xz-utils binutils podman crun runc python3-yaml"
 kernels="qemu-system-x86 busybox-static debian-archive-keyring"
 page="chromium"
-live="iptables nginx-core haproxy python3-pymysql gunicorn redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
+live="fio iptables nginx-core haproxy python3-pymysql gunicorn redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
 nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
 rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm php8.2-mysql php8.2-opcache php8.2-dev python3-psycopg2 python3-pymysql
 openssl libssl-dev openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
 export="prometheus clickhouse-server libcurl4"
-bench="linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools libssl-dev openssl"
+bench="valgrind linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools libssl-dev openssl"
 
 # A toolchain on the PATH is as good as Debian's.
 command -v go >/dev/null 2>&1 || test="$test golang-go"

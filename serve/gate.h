@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#define GATE_WAIT_S 20 /* a request waits for room this long */
+
 struct gate {
 	pthread_mutex_t lock;
 	pthread_cond_t left;

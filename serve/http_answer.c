@@ -11,13 +11,15 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "serve/child_reply.h"
+#include "serve/mcp_answer.h"
 #include "serve/reply.h"
 
 #define API           "/api/v1/"
 #define REPORT        "/report.html"
 #define LIVE          API "live"
 #define METRICS       "/metrics"
-#define WAIT_S        20 /* wait for room this long */
+#define MCP           "/mcp"
 #define WRONG_TOKEN_S 1
 #define LIVE_QUIET_S  5 /* a client that has gone is noticed within this time */
 
@@ -55,8 +57,9 @@ void http_answer_done(void *cls, struct MHD_Connection *c, void **request,
 {
 	struct server *s = cls;
 
-	(void)request;
 	(void)how;
+	if (*request && *request != s)
+		mcp_answer_free(take_ptr(*request));
 	if (connection_of(c))
 		connections_mark(&s->connections, connection_of(c), true);
 }
@@ -147,99 +150,13 @@ static enum MHD_Result take_value(void *cls, enum MHD_ValueKind kind, const char
 	return v->n <= QUESTION_VALUES;
 }
 
-/* Takes the last "PROG: WHAT" and "  fix: FIX" from stderr; what precedes them (the range, notes)
- * is ignored. */
-static void error_of(const struct child_answer *a, struct err *e)
-{
-	char what[sizeof(e->what)] = "", fix[sizeof(e->fix)] = "";
-
-	for (const char *line = a->said; *line;) {
-		size_t len = strcspn(line, "\n");
-
-		if (!strncmp(line, "sonde: ", 7))
-			snprintf(what, sizeof(what), "%.*s", (int)len - 7, line + 7);
-		else if (!strncmp(line, "  fix: ", 7))
-			snprintf(fix, sizeof(fix), "%.*s", (int)len - 7, line + 7);
-		line += len + (line[len] == '\n');
-	}
-	err_set(e, -EIO, (enum sonde_exit)a->exit, "%s",
-		*what ? what : "sonde failed without a message");
-	if (*fix)
-		err_fix(e, "%s", fix);
-}
-
-static unsigned status_of(int exit)
-{
-	switch (exit) {
-	case EXIT_USAGE:
-		return MHD_HTTP_BAD_REQUEST;
-	case EXIT_NOTHING:
-		return MHD_HTTP_NOT_FOUND;
-	case EXIT_PERMISSION:
-		return MHD_HTTP_FORBIDDEN;
-	case EXIT_STORE:
-		return MHD_HTTP_SERVICE_UNAVAILABLE;
-	default:
-		return MHD_HTTP_INTERNAL_SERVER_ERROR;
-	}
-}
-
-static enum MHD_Result failed(const struct server *s, struct MHD_Connection *c,
-			      const struct child_answer *a)
-{
-	unsigned status = MHD_HTTP_INTERNAL_SERVER_ERROR;
-	struct err e = {0};
-
-	switch (a->end) {
-	case CHILD_EXITED:
-		error_of(a, &e);
-		return reply_error(c, status_of(a->exit), &e, 0);
-	case CHILD_OVER_TIME:
-		status = MHD_HTTP_GATEWAY_TIMEOUT;
-		err_set(&e, -ETIME, EXIT_RUNTIME, "the request was stopped after %u s",
-			s->limits.seconds);
-		err_fix(&e,
-			"ask for a shorter range, or start the server with: sonde serve --timeout TIME");
-		break;
-	case CHILD_KILLED:
-		err_set(&e, -ENOMEM, EXIT_RUNTIME,
-			a->signal == SIGXFSZ ?
-				"the answer is larger than %llu MB" :
-				"the request was stopped: it needed more than %llu MB of memory, or failed",
-			(unsigned long long)((a->signal == SIGXFSZ ? s->limits.answer_bytes :
-								     s->limits.memory_bytes) >>
-					     20));
-		err_fix(&e, "ask for a shorter range or fewer rows");
-		break;
-	case CHILD_LEFT:
-		err_set(&e, -ECONNRESET, EXIT_RUNTIME,
-			"the connection was closed before the answer");
-		break;
-	case CHILD_STOPPED:
-		status = MHD_HTTP_SERVICE_UNAVAILABLE;
-		err_set(&e, -ESHUTDOWN, EXIT_RUNTIME, "the server is shutting down");
-		break;
-	}
-	return reply_error(c, status, &e, 0);
-}
-
-static enum MHD_Result too_many(struct MHD_Connection *c)
-{
-	struct err e = {0};
-
-	err_set(&e, -EBUSY, EXIT_RUNTIME, "too many requests at a time");
-	err_fix(&e,
-		"try again when others are done, or start the server with: sonde serve --questions N");
-	return reply_error(c, MHD_HTTP_SERVICE_UNAVAILABLE, &e, 2);
-}
-
 /* -EBUSY: there was no room. */
 static int ask_child(struct server *s, struct MHD_Connection *c, const char *const *argv,
 		     struct child_answer *a, struct err *e)
 {
 	int rc;
 
-	if (!gate_enter(&s->gate, WAIT_S))
+	if (!gate_enter(&s->gate, GATE_WAIT_S))
 		return -EBUSY;
 	rc = child_ask(argv, &s->limits, s->stop_fd, socket_of(c), a, e);
 	gate_leave(&s->gate);
@@ -281,13 +198,13 @@ static enum MHD_Result run(struct server *s, struct MHD_Connection *c, const cha
 	int rc = ask_once(s, c, argv, &a, &e);
 
 	if (rc == -EBUSY)
-		return too_many(c);
+		return child_reply_busy(c);
 	if (rc)
 		return reply_error(c, MHD_HTTP_INTERNAL_SERVER_ERROR, &e, 0);
 	if (a.end == CHILD_EXITED &&
 	    (a.exit == EXIT_OK || (may_fail && a.exit == EXIT_RUNTIME && a.out_bytes)))
 		return reply_file(c, type, a.out_fd, a.out_bytes, download);
-	done = failed(s, c, &a);
+	done = child_reply_failed(&s->limits, c, &a);
 	close(a.out_fd);
 	return done;
 }
@@ -422,7 +339,8 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 				    NULL;
 	const struct asset *a = asset_find(url);
 	bool measured = !strcmp(url, METRICS) && s->exporter,
-	     data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT) || measured;
+	     data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT) || !strcmp(url, MCP) ||
+		    measured;
 	enum guard_answer may = ask_guard(s, c, !data);
 
 	if (may == GUARD_WELCOME || may == GUARD_TOKEN) {
@@ -435,6 +353,8 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 		return refuse(c, may);
 	if (a)
 		return reply_asset(c, a);
+	if (!strcmp(url, MCP))
+		return reply_method(c, true);
 	if (!data)
 		return nothing_there(c, url);
 	if (!strcmp(url, LIVE))
@@ -447,6 +367,43 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 				      ask(s, c, url + strlen(API), false);
 }
 
+/* --- /mcp --- */
+
+/* The body owes as a head does: within seconds. */
+static enum MHD_Result post_begin(struct server *s, struct MHD_Connection *c, void **request)
+{
+	const enum guard_answer may = ask_guard(s, c, false);
+	const char *length = head_of(c, "Content-Length");
+
+	if (may != GUARD_WELCOME)
+		return refuse(c, may);
+	if (length && strtoull(length, NULL, 10) > MCP_READ_BYTES)
+		return mcp_answer_too_long(c);
+	if (connection_of(c))
+		connections_mark(&s->connections, connection_of(c), true);
+	*request = mcp_answer_new();
+	return MHD_YES;
+}
+
+static enum MHD_Result post_more(struct server *s, struct MHD_Connection *c, struct mcp_answer *a,
+				 const char *upload, size_t *upload_size)
+{
+	const struct mcp_head head = {
+		.type = head_of(c, "Content-Type"),
+		.version = head_of(c, "MCP-Protocol-Version"),
+		.method = head_of(c, "Mcp-Method"),
+		.name = head_of(c, "Mcp-Name"),
+	};
+	const size_t n = *upload_size;
+
+	*upload_size = 0;
+	if (n)
+		return mcp_answer_add(a, upload, n), MHD_YES;
+	if (connection_of(c))
+		connections_mark(&s->connections, connection_of(c), false);
+	return mcp_answer_ask(s, a, &head, head_of(c, "Mcp-Session-Id"), c, socket_of(c));
+}
+
 enum MHD_Result http_answer(void *cls, struct MHD_Connection *c, const char *url,
 			    const char *method, const char *version, const char *upload,
 			    size_t *upload_size, void **request)
@@ -455,14 +412,16 @@ enum MHD_Result http_answer(void *cls, struct MHD_Connection *c, const char *url
 	bool first = !*request;
 
 	(void)version;
-	(void)upload;
-	(void)upload_size;
+	if (!first && *request != s)
+		return post_more(s, c, *request, upload, upload_size);
 	*request = s;
+	if (first && !strcmp(method, "POST") && !strcmp(url, MCP))
+		return post_begin(s, c, request);
 	if (connection_of(c))
 		connections_mark(&s->connections, connection_of(c), false);
 	/* A reply at the first call ends the connection: a body is never read. */
 	if (first && strcmp(method, "GET") && strcmp(method, "HEAD"))
-		return reply_method(c);
+		return reply_method(c, !strcmp(url, MCP));
 	if (first && has_body(c))
 		return refuse_body(c);
 	return first ? MHD_YES : route(s, c, url);

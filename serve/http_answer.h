@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_answer: one request, from its head to its reply. GET and HEAD only.
+ * http_answer: one request, from its head to its reply. GET and HEAD only, but for /mcp.
  *
  *   /, /app.js, /app.css   the page
  *   /api/v1/VERB?...       `sonde VERB --json`, byte for byte (question.h); if that failed,
@@ -11,6 +11,8 @@
  *   /api/v1/live           server-sent events: `changed` whenever something was written to the
  *                          store (store_watch.h)
  *   /report.html?...       the range as the page of `sonde report`, to save
+ *   /mcp                   POST: a message of the Model Context Protocol, which a child `sonde mcp`
+ *                          answers (serve/mcp_post.h)
  *   /metrics               `sonde-export metrics`, in OpenMetrics format if the client accepts it
  */
 #ifndef SONDE_SERVE_HTTP_ANSWER_H
@@ -23,6 +25,7 @@
 #include "serve/connections.h"
 #include "serve/gate.h"
 #include "serve/guard.h"
+#include "serve/mcp_calls.h"
 #include "serve/question.h"
 #include "serve/store_watch.h"
 
@@ -36,6 +39,7 @@ struct server {
 	struct questions *questions;
 	struct gate gate;
 	struct asked asked;
+	struct mcp_calls calls;
 	struct store_watch watch;
 	struct connections connections;
 	int stop_fd; /* eventfd: readable when the server ends */

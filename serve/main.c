@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -199,29 +198,18 @@ static int signals_take(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* A file in which children remember the time spans of finished segments: otherwise each would open
- * all of them. -1: then they do. */
-static int spans_make(void)
-{
-	char number[16];
-	int fd = memfd_create("spans", MFD_CLOEXEC);
-
-	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0)
-		return -1;
-	snprintf(number, sizeof(number), "%d", CHILD_SPANS);
-	return setenv("SONDE_SPANS", number, 1) ? -1 : fd;
-}
-
 static int run(const struct options *o, struct err *e)
 {
 	char sonde[PATH_MAX], exporter[PATH_MAX], own[256] = "";
 	cleanup_free char *token = NULL;
 	struct address a;
-	struct server s = {
-		.sonde = o->sonde ? o->sonde : sonde,
-		.store = o->store,
-		.limits = {o->timeout_s, (uint64_t)o->memory_mb << 20, ANSWER_BYTES, spans_make()},
-		.stop_fd = eventfd(0, EFD_CLOEXEC)};
+	struct server s = {.sonde = o->sonde ? o->sonde : sonde,
+			   .store = o->store,
+			   .limits = {.seconds = o->timeout_s,
+				      .memory_bytes = (uint64_t)o->memory_mb << 20,
+				      .answer_bytes = ANSWER_BYTES,
+				      .spans_fd = child_spans_make()},
+			   .stop_fd = eventfd(0, EFD_CLOEXEC)};
 	int signals, rc = address_parse(o->listen, &a, e);
 
 	if (!rc && o->token_file)
@@ -242,12 +230,14 @@ static int run(const struct options *o, struct err *e)
 	s.check_host = a.any.sa_family != AF_UNIX;
 	gate_init(&s.gate, o->questions);
 	asked_init(&s.asked);
+	mcp_calls_init(&s.calls);
 	signals = signals_take();
 	store_watch_init(&s.watch, o->watch ? o->watch : o->store);
 	connections_init(&s.connections);
 	rc = serve(&s, &a, signals, e);
 	store_watch_release(&s.watch);
 	asked_release(&s.asked);
+	mcp_calls_release(&s.calls);
 	connections_release(&s.connections);
 	gate_release(&s.gate);
 	questions_free(s.questions);

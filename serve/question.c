@@ -24,18 +24,18 @@ static const struct {
 	enum words words;
 	bool page;
 } SERVED[] = {
-	{"timeline", WORDS_WHAT, false},   {"explain", WORDS_WHAT, false},
-	{"events", WORDS_WHAT, false},     {"oom", WORDS_WHAT, false},
-	{"ps", WORDS_WHAT, false},         {"containers", WORDS_WHAT, false},
-	{"flame", WORDS_WHAT, false},      {"stacks", WORDS_WHAT, false},
-	{"heap", WORDS_WHAT, false},       {"waits", WORDS_WHAT, false},
-	{"neighbours", WORDS_WHAT, false}, {"wakers", WORDS_WHAT, false},
-	{"net", WORDS_WHAT, false},        {"map", WORDS_WHAT, false},
-	{"requests", WORDS_WHAT, false},   {"trace", WORDS_NONE, false},
-	{"check", WORDS_NONE, false},      {"diff", WORDS_NONE, false},
-	{"sql", WORDS_QUERY, false},       {"status", WORDS_NONE, false},
-	{"help", WORDS_NONE, false},       {"version", WORDS_NONE, false},
-	{"report", WORDS_WHAT, true},
+	{"overview", WORDS_NONE, false},   {"timeline", WORDS_WHAT, false},
+	{"explain", WORDS_WHAT, false},    {"events", WORDS_WHAT, false},
+	{"oom", WORDS_WHAT, false},        {"ps", WORDS_WHAT, false},
+	{"containers", WORDS_WHAT, false}, {"flame", WORDS_WHAT, false},
+	{"stacks", WORDS_WHAT, false},     {"heap", WORDS_WHAT, false},
+	{"waits", WORDS_WHAT, false},      {"neighbours", WORDS_WHAT, false},
+	{"wakers", WORDS_WHAT, false},     {"net", WORDS_WHAT, false},
+	{"map", WORDS_WHAT, false},        {"requests", WORDS_WHAT, false},
+	{"trace", WORDS_NONE, false},      {"check", WORDS_NONE, false},
+	{"diff", WORDS_NONE, false},       {"sql", WORDS_QUERY, false},
+	{"status", WORDS_NONE, false},     {"help", WORDS_NONE, false},
+	{"version", WORDS_NONE, false},    {"report", WORDS_WHAT, true},
 };
 
 /* clang-format off */
@@ -43,7 +43,7 @@ static const char *const OPTIONS[] = {
 	"last", "from", "to", "at", "rec", "container", "image", "pid", "tid", "comm", "exe", "user", "unit", "cgroup", "lang", "label", "host", "self",
 	"vs-last", "vs-from", "vs-to", "vs-at", "vs-rec", "vs-container", "vs-image", "vs-pid", "vs-tid", "vs-comm", "vs-exe", "vs-user",
 	"vs-unit", "vs-cgroup", "vs-lang", "vs-label", "vs-host", "baseline", "per", "type", "group", "number", "sort", "by", "lines", "no-inline", "interpreter", "callers",
-	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side", "drawing", "request", "slower-than", "id", "slow", "streams", "running", "neighbours", "wakers",
+	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side", "drawing", "request", "slower-than", "id", "slow", "streams", "with", "running", "neighbours", "wakers",
 };
 /* clang-format on */
 
@@ -98,7 +98,7 @@ static void options_take(struct served_verb *v, const json_t *table)
 
 static void verb_take(struct questions *q, const json_t *row)
 {
-	static const char *const tables[] = {"options", "range", "filters"};
+	static const char *const tables[] = {"options", "json", "range", "filters"};
 	const char *name = json_string_value(json_object_get(row, "verb"));
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(SERVED) && q->n < VERBS_MOST; i++) {

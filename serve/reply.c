@@ -92,15 +92,18 @@ enum MHD_Result reply_error(struct MHD_Connection *c, unsigned status, const str
 	return send_reply(c, status, r, "application/json", "no-store");
 }
 
-enum MHD_Result reply_method(struct MHD_Connection *c)
+enum MHD_Result reply_method(struct MHD_Connection *c, bool post)
 {
-	static const char text[] =
+	static const char get_text[] =
 		"{\"error\":\"only GET and HEAD are allowed\",\"fix\":null,\"exit\":2}";
+	static const char post_text[] =
+		"{\"error\":\"only POST is allowed\",\"fix\":null,\"exit\":2}";
+	const char *text = post ? post_text : get_text;
 	struct MHD_Response *r = MHD_create_response_from_buffer(
 		strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
 
 	if (r)
-		MHD_add_response_header(r, "Allow", "GET, HEAD");
+		MHD_add_response_header(r, "Allow", post ? "POST" : "GET, HEAD");
 	return send_reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, r, "application/json", "no-store");
 }
 
@@ -226,6 +229,18 @@ enum MHD_Result reply_text(struct MHD_Connection *c, char *text)
 		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) :
 		       NULL,
 		"application/json", "no-store");
+}
+
+enum MHD_Result reply_message(struct MHD_Connection *c, unsigned status, char *text,
+			      const char *session)
+{
+	struct MHD_Response *r =
+		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) :
+		       MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+
+	if (r && session)
+		MHD_add_response_header(r, "Mcp-Session-Id", session);
+	return send_reply(c, status, r, text ? "application/json" : NULL, "no-store");
 }
 
 enum MHD_Result reply_stream(struct MHD_Connection *c, const char *type,

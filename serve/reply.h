@@ -8,6 +8,7 @@
 #define SONDE_SERVE_REPLY_H
 
 #include <microhttpd.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schema/base/err.h"
@@ -16,8 +17,8 @@
 /* {"error": ..., "fix": ... or null, "exit": ...}; retry_s: Retry-After, 0 for none. */
 enum MHD_Result reply_error(struct MHD_Connection *c, unsigned status, const struct err *e,
 			    unsigned retry_s);
-/* 405, with the allowed methods. */
-enum MHD_Result reply_method(struct MHD_Connection *c);
+/* 405: only POST is allowed there; else only GET and HEAD. */
+enum MHD_Result reply_method(struct MHD_Connection *c, bool post);
 /* Unchanged: 304. */
 enum MHD_Result reply_asset(struct MHD_Connection *c, const struct asset *a);
 /* The content of a file (taken), gzipped if the browser accepts that. download: a file name to save
@@ -31,6 +32,9 @@ enum MHD_Result reply_login(struct MHD_Connection *c, int wrong);
 
 /* JSON; `text` is taken, NULL means out of memory. */
 enum MHD_Result reply_text(struct MHD_Connection *c, char *text);
+/* The same with a status; NULL: without a body. session: Mcp-Session-Id, or NULL. */
+enum MHD_Result reply_message(struct MHD_Connection *c, unsigned status, char *text,
+			      const char *session);
 /* The data from `read`, piece by piece, until its end; `done` is called in any case, with `cls`. */
 enum MHD_Result reply_stream(struct MHD_Connection *c, const char *type,
 			     MHD_ContentReaderCallback read, MHD_ContentReaderFreeCallback done,

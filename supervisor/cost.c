@@ -148,7 +148,8 @@ static void tell(struct sup *s, const struct cost_step *step)
 
 	remember(s, step);
 	if (step->freq)
-		snprintf(detail, sizeof(detail), " at %u Hz", step->freq);
+		snprintf(detail, sizeof(detail), " %s %u Hz",
+			 strstr(step->what, "slowed") ? "to" : "at", step->freq);
 	else if (f && f->steps && step->step)
 		snprintf(detail, sizeof(detail), ", step %u of %u", step->step, f->steps);
 	if (cpu) {

@@ -23,6 +23,7 @@
 #include "schema/store/files/mend.h"
 #include "schema/store/write/writer.h"
 #include "supervisor/children/become.h"
+#include "supervisor/children/front.h"
 #include "supervisor/config/conf.h"
 #include "supervisor/limits/load_limit.h"
 #include "supervisor/loop.h"
@@ -172,6 +173,24 @@ static int leave_to_child(struct sonded *d)
 									  EXIT_RUNTIME;
 }
 
+/* Out of what started it: into the background, or into a session that it may give weight. -1: go on
+ * as sonded; else an exit code. */
+static int leave(struct sonded *d, const struct conf *c)
+{
+	int code;
+
+	if (d->background)
+		return leave_to_child(d);
+	if (c->cpu <= 0 || !front_needed())
+		return -1;
+	code = front_leave();
+	if (code < 0 && errno)
+		log_warn(
+			"cannot begin a session: %s; on a busy host sonde gets no more CPU time than its terminal's other programs",
+			strerror(errno));
+	return code;
+}
+
 /* A minute; for tests, $SONDE_PATIENCE. */
 static int64_t patience(void)
 {
@@ -262,12 +281,9 @@ int main(int argc, char **argv)
 		return mend(store_of(&c), &e) ? err_report(&e, "sonded") : EXIT_OK;
 	if (become_store_user(store_of(&c), argv, &e))
 		return err_report(&e, "sonded");
-	if (d.background) {
-		int code = leave_to_child(&d);
-
-		if (code >= 0)
-			return code;
-	}
+	rc = leave(&d, &c);
+	if (rc >= 0)
+		return rc;
 	/* a kernel that cannot confine it is no reason not to record */
 	if (confine(CONFINE_EXECS | CONFINE_LOADS | CONFINE_HANDLES | CONFINE_OTHERS, &e))
 		log_warn("%s", e.what);

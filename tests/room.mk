@@ -12,20 +12,24 @@ RESULTS ?= $(B)/results
 PYTHON  ?= /usr/bin/python3
 PYTEST  := PYTHONDONTWRITEBYTECODE=1 B=$(B) $(PYTHON) -m pytest -p no:cacheprovider -q
 E2E     ?= tests/e2e
-# end-to-end tests side by side, a file at a time (python3-pytest-xdist; without it one after the other), as many as two CPUs. Those marked `alone` measure, and have the machine for themselves
+# end-to-end tests side by side, a file at a time (python3-pytest-xdist; without it one after the other): three for two CPUs, because most of a test is waiting. Those marked `alone` measure, and have the machine for themselves
 # (tests/e2e/conftest.py). WORKERS=0: none side by side
-WORKERS ?= 2
+WORKERS ?= 3
 SIDE_BY_SIDE = $(if $(filter-out 0,$(WORKERS)),$(shell $(PYTHON) -c 'import xdist' 2>/dev/null && printf '%s' '-n $(WORKERS) --dist loadfile'))
 
 .PHONY: check check-unit check-layout check-e2e check-clang workloads score
 
 # the everyday tests: all kinds run, whatever fails before; those that use the CPU first, side by side (make -j2). The unit
 # tests run with ASan and UBSan
+since = @echo "check: $(1)$(if $(CI_BEGAN), after $$(($$(date +%s) - $(CI_BEGAN))) s)"
 check: all workloads
+	$(call since,built)
 	@rm -rf $(RESULTS)/check
 	@mkdir -p $(RESULTS)/check
 	-@$(MAKE) --no-print-directory -k check-unit check-layout check-rows RESULTS=$(RESULTS)/check
+	$(call since,unit tests and layout)
 	-@$(MAKE) --no-print-directory check-e2e RESULTS=$(RESULTS)/check
+	$(call since,end-to-end tests)
 	@$(PYTHON) tests/summary.py $(RESULTS)/check
 
 ifdef SAN
@@ -66,6 +70,9 @@ long-capture: all workloads
 	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page and not tls" --durations=5 --junitxml=$(RESULTS)/long-capture.xml
 
 # a family that is made as CONTRIBUTING.md says, in a copy of the tree: built, recorded, asked, archived
+long-disk: all workloads
+	@$(PYTEST) $(E2E)/disk --durations=5 --junitxml=$(RESULTS)/long-disk.xml
+
 long-demo: all workloads
 	@$(PYTEST) $(E2E)/capture/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml
 
@@ -124,12 +131,12 @@ long-sums: all workloads
 
 # sonde mcp, asked by the clients that others wrote: PyPI's, and both of npm
 long-mcp: all workloads
-	@$(PYTEST) $(E2E)/query/test_mcp_clients.py -rs --durations=5 --junitxml=$(RESULTS)/long-mcp.xml
+	@$(PYTEST) $(E2E)/mcp/test_mcp_clients.py -rs --durations=5 --junitxml=$(RESULTS)/long-mcp.xml
 
-# profiles of other programs: recordings of each JDK on this host, and the test files of google/pprof
+# profiles of other programs: recordings of each JDK on this host, and the test files of google/pprof, Pyroscope and speedscope
 long-profiles: all workloads
 	@$(PYTEST) $(E2E)/profiles/test_import.py $(E2E)/profiles/test_import_jfr.py $(E2E)/profiles/test_import_json.py $(E2E)/profiles/test_import_java.py \
-	  $(E2E)/profiles/test_import_corpus.py -s --junitxml=$(RESULTS)/long-profiles.xml
+	  $(E2E)/profiles/test_import_corpus.py $(E2E)/profiles/test_import_strangers.py -s --junitxml=$(RESULTS)/long-profiles.xml
 
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
 long-diff: all workloads

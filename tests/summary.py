@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """summary: add up the JUnit XML under the given folders: what failed, what was skipped and why, and one last line.
 
-    tests/summary.py [--quiet-skips] DIR...        exit 1: something failed, or nothing ran
+    tests/summary.py [--slowest N] DIR...        exit 1: something failed, or nothing ran
+
+--slowest: the N files of tests that took longest, first, with how long each kind of tests worked in all.
 """
+import argparse
+import collections
 import os
+import re
 import sys
 import xml.etree.ElementTree as ET
 
@@ -22,10 +27,31 @@ def say(element):
     return text.splitlines()[-1].strip() if text else "no reason given"
 
 
+def file_of(path, case):
+    """What a case belongs to: a unit test's program, a file of end-to-end tests."""
+    name = os.path.basename(path)
+    if name.startswith("unit-"):
+        return "unit/" + name[len("unit-"):].rsplit("_test-", 1)[0]
+    return re.sub(r"^tests\.", "", case.get("classname") or name).replace(".", "/")
+
+
+def print_slowest(times, n):
+    kinds = collections.Counter()
+    for name, seconds in times.items():
+        kinds[name.split("/")[0]] += seconds
+    print("seconds of work: " + ", ".join(f"{kind} {seconds:.0f}" for kind, seconds in kinds.most_common()))
+    print("slowest: " + ", ".join(f"{name} {seconds:.0f}" for name, seconds in times.most_common(n)))
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--slowest", type=int, default=0)
+    parser.add_argument("folders", nargs="+")
+    opts = parser.parse_args()
+    times = collections.Counter()
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     failed, skipped = [], {}
-    for path in files([a for a in sys.argv[1:] if not a.startswith("--")]):
+    for path in files(opts.folders):
         try:
             cases = list(ET.parse(path).iter("testcase"))
         except ET.ParseError as e:
@@ -33,6 +59,7 @@ def main():
             failed.append((os.path.basename(path), f"result cannot be read: {e}"))
             continue
         for case in cases:
+            times[file_of(path, case)] += float(case.get("time") or 0)
             name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
             bad = case.find("failure") if case.find("failure") is not None else case.find("error")
             skip = case.find("skipped")
@@ -44,6 +71,8 @@ def main():
                 skipped.setdefault(say(skip), []).append(name)
             else:
                 counts["passed"] += 1
+    if opts.slowest:
+        print_slowest(times, opts.slowest)
     for reason, names in sorted(skipped.items()):
         print(f"skipped {len(names)}: {reason}  ({names[0]}{', ...' if len(names) > 1 else ''})")
     for name, reason in failed:

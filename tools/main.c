@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <glob.h>
+#include <libgen.h>
+#include <limits.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "schema/base/cli/options.h"
@@ -23,6 +26,8 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/read/reader.h"
 #include "tools/cli/verb.h"
+#include "tools/print/json.h"
+#include "tools/print/schema/jsonschema.h"
 #include "tools/print/pager.h"
 #include "tools/print/reading.h"
 #include "tools/print/term.h"
@@ -35,14 +40,69 @@
  * be a pattern (* ? [ ]) if nothing has exactly that name.
  */
 
-static void add(struct strbuf *out, const char *path)
+struct named {
+	struct named_one {
+		char *path;
+		bool there, is_file;
+		struct stat st, folder; /* folder: that a file is in; zeroed: not known */
+	} * of;
+	size_t n, cap;
+};
+
+static bool is_same(const struct stat *a, const struct stat *b)
 {
-	if (out->len)
-		strbuf_addch(out, STORE_LIST);
-	strbuf_addstr(out, path);
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-static int add_pattern(struct strbuf *out, const char *pattern, struct err *e)
+/* Of two that are there: has `a` all of `b`, since it is the same folder or file under any name, or
+ * the folder that this file is in? */
+static bool has_all(const struct named_one *a, const struct named_one *b)
+{
+	return is_same(&a->st, &b->st) || (b->is_file && is_same(&a->st, &b->folder));
+}
+
+static struct named_one look_at(const char *path)
+{
+	struct named_one x = {.path = mem_strdup(path)};
+	char folder[PATH_MAX];
+
+	x.there = stat(path, &x.st) == 0;
+	x.is_file = x.there && S_ISREG(x.st.st_mode);
+	snprintf(folder, sizeof(folder), "%s", path);
+	if (x.is_file && stat(dirname(folder), &x.folder) < 0)
+		x.folder = (struct stat){0};
+	return x;
+}
+
+static void drop(struct named_one *x)
+{
+	log_warn("--store %s is named twice, it counts once", x->path);
+	free(x->path);
+}
+
+/* A file may be named before its folder is, or after. */
+static void add(struct named *x, const char *path)
+{
+	struct named_one one = look_at(path);
+	size_t kept = 0;
+
+	for (size_t i = 0; one.there && i < x->n; i++)
+		if (x->of[i].there && has_all(&x->of[i], &one)) {
+			drop(&one);
+			return;
+		}
+	for (size_t i = 0; i < x->n; i++) {
+		if (one.there && x->of[i].there && has_all(&one, &x->of[i]))
+			drop(&x->of[i]);
+		else
+			x->of[kept++] = x->of[i];
+	}
+	x->n = kept;
+	mem_grow(x->of, x->n, x->cap);
+	x->of[x->n++] = one;
+}
+
+static int add_pattern(struct named *out, const char *pattern, struct err *e)
 {
 	glob_t g = {0};
 	int rc = glob(pattern, 0, NULL, &g);
@@ -57,6 +117,7 @@ static int add_pattern(struct strbuf *out, const char *pattern, struct err *e)
  * EXIT_STORE if a pattern matches nothing. */
 static int stores_join(const struct option_list *given, struct strbuf *out, struct err *e)
 {
+	struct named x = {0};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < given->n; i++) {
@@ -66,10 +127,17 @@ static int stores_join(const struct option_list *given, struct strbuf *out, stru
 			rc = err_set(e, -EINVAL, EXIT_USAGE,
 				     "--store: a path cannot contain a line feed");
 		else if (strpbrk(path, "*?[") && access(path, F_OK) < 0)
-			rc = add_pattern(out, path, e);
+			rc = add_pattern(&x, path, e);
 		else
-			add(out, path);
+			add(&x, path);
 	}
+	for (size_t i = 0; i < x.n; i++) {
+		if (i)
+			strbuf_addch(out, STORE_LIST);
+		strbuf_addstr(out, x.of[i].path);
+		free(x.of[i].path);
+	}
+	free(x.of);
 	return rc;
 }
 
@@ -175,6 +243,57 @@ static int find_store(struct verb_call *call, const struct option_list *given,
 	return -EINVAL;
 }
 
+/* --with names lists of this verb, and they are in its JSON alone. */
+static int take_lists(const struct verb *v, const struct common_args *common, struct err *e)
+{
+	const char *lists = jsonshape_lists(v->name);
+
+	if (!common->with)
+		return 0;
+	if (!common->json) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--with names lists of the JSON: it needs --json");
+		err_fix(e, "sonde %s --json --with %.100s", v->name, common->with);
+		return -EINVAL;
+	}
+	for (const char *at = common->with; *at; at += strcspn(at, ","), at += *at == ',') {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, ","), at);
+		if (!json_names_has(lists, name)) {
+			err_set(e, -EINVAL, EXIT_USAGE, "sonde %s has no list '%s'", v->name, name);
+			err_fix(e, "sonde %s --json --with %s", v->name, lists);
+			return -EINVAL;
+		}
+	}
+	json_ask(common->with);
+	return 0;
+}
+
+/* How the answer is printed. */
+static int take_form(const struct verb *v, const struct common_args *common, struct verb_call *call,
+		     struct err *e)
+{
+	call->json = common->json || common->ndjson;
+	call->ndjson = common->ndjson;
+	call->quiet = common->quiet;
+	call->wide = common->wide;
+	if (common->json && common->ndjson)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--json and --ndjson cannot be combined");
+	if (common->ndjson && v->uses & VERB_PASSES) {
+		err_set(e, -EINVAL, EXIT_USAGE, "sonde %s prints one JSON document: --json",
+			v->name);
+		err_fix(e, "sonde %s --json | jq -c '.rows[]'", v->name);
+		return -EINVAL;
+	}
+	if (common->ndjson)
+		json_as_lines();
+	if (common->no_pager)
+		pager_forbid();
+	if (common->quiet)
+		reading_quiet();
+	return take_lists(v, common, e);
+}
+
 static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, int *status)
 {
 	struct common_args common = {0};
@@ -197,6 +316,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 		err_fix(e, "sonde %s --help", v->name);
 	} else if (common.help) {
 		help_verb(v, stdout);
+	} else if (common.schema) {
+		rc = jsonschema_print(v->name, stdout);
 	} else if (term_set_color(common.color)) {
 		rc = err_set(e, -EINVAL, EXIT_USAGE,
 			     "--color takes auto, always or never, not '%.100s'", common.color);
@@ -205,15 +326,10 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 		if (!rc && !common.store.n && !common.quiet && !(v->uses & VERB_WRITES) &&
 		    v->uses & (VERB_STORE | VERB_SELECT))
 			say_newer(call.store);
-		call.json = common.json;
-		call.quiet = common.quiet;
-		call.wide = common.wide;
-		if (v->now && !common.quiet && !common.json)
+		if (!rc)
+			rc = take_form(v, &common, &call, e);
+		if (!rc && v->now && !call.quiet && !call.json)
 			fprintf(stderr, "note: sonde %s is now: sonde %s\n", v->name, v->now);
-		if (common.no_pager)
-			pager_forbid();
-		if (common.quiet)
-			reading_quiet();
 		if (!rc)
 			rc = check_words(v, &words, e);
 		if (!rc)

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/cpu/sampler.h"
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/percpu.h"
+#include "loaders/lib/bpf/load/sampler.h"
 #include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/lib/bpf/load/scope.h"
 #include "loaders/lib/bpf/run/scripts.h"
@@ -26,7 +26,7 @@
 #include "probes/cpu.skel.h"
 #include "schema/base/mem.h"
 
-_Static_assert(CPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
+_Static_assert(SAMPLE_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
 
 struct cpu {
 	struct cpu_bpf *skel;
@@ -191,7 +191,7 @@ static const char *cpu_clock(void *state)
 static void cpu_tally(void *state, struct family_tally *out)
 {
 	struct cpu *cpu = state;
-	struct cpu_tally sum;
+	struct sample_tally sum;
 
 	percpu_sum(bpf_map__fd(cpu->skel->maps.tally), &sum, sizeof(sum));
 	*out = (struct family_tally){.throttled = sampler_throttled(&cpu->sampler),
@@ -199,13 +199,13 @@ static void cpu_tally(void *state, struct family_tally *out)
 				     .lost = sum.ring_full,
 				     .unfollowed = sum.unfollowed,
 				     .run_ns = sum.run_ns};
-	for (int k = 0; k < CPU_TALLY_SLOTS; k++)
+	for (int k = 0; k < SAMPLE_TALLY_SLOTS; k++)
 		out->slot[k] = sum.slot[k];
 }
 
 static uint64_t cpu_seen(void *state)
 {
-	struct cpu_tally sum;
+	struct sample_tally sum;
 
 	percpu_sum(bpf_map__fd(((struct cpu *)state)->skel->maps.tally), &sum, sizeof(sum));
 	return sum.seen;

@@ -16,6 +16,7 @@
 #include "loaders/lib/bpf/load/programs.h"
 #include "probes/goheap.h"
 #include "probes/goheap.skel.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 
 #define SLICE_MIN 256 /* addresses */
@@ -27,10 +28,11 @@ struct slice {
 
 struct lastprof {
 	struct goheap_bpf *skel;
-	struct ring_buffer *ring;
-	uint64_t *addresses;  /* the array map, mapped */
-	struct slice *slices; /* in order of `first` */
+	struct ring_buffer *ring; /* NULL: no process was armed yet */
+	uint64_t *addresses;      /* the array map, mapped */
+	struct slice *slices;     /* in order of `first` */
 	size_t n_slices, cap_slices;
+	bool refused;                   /* once, and the log has it */
 	const struct lastprof_ops *ops; /* while reading */
 };
 
@@ -41,11 +43,16 @@ static size_t addresses_bytes(void)
 
 static int take(void *ctx, void *data, size_t size);
 
+/* With the first process: a host without Go programs has neither the program at its signals nor the
+ * ring in its memory. */
 static int parts_open(struct lastprof *l)
 {
 	void *at;
 
-	l->ring = ring_buffer__new(bpf_map__fd(l->skel->maps.events), take, l, NULL);
+	if (l->addresses)
+		return 0;
+	if (!l->ring)
+		l->ring = ring_buffer__new(bpf_map__fd(l->skel->maps.events), take, l, NULL);
 	if (!l->ring)
 		return -errno;
 	at = mmap(NULL, addresses_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -81,8 +88,6 @@ int lastprof_open(struct lastprof **out, struct bpf_object **obj, struct err *e)
 
 	while ((err = load(l)) && leftout_next(OPTIONAL, err))
 		;
-	if (!err)
-		err = parts_open(l);
 	if (err) {
 		lastprof_close(l);
 		return load_error(err, "goheap", e);
@@ -169,13 +174,25 @@ void lastprof_disarm(struct lastprof *l, struct goproc *p)
 	p->n_armed = p->armed_upto = 0;
 }
 
+static bool is_open(struct lastprof *l)
+{
+	int err = parts_open(l);
+
+	if (err && !l->refused)
+		log_warn("goheap: last profiles of programs that a signal ends are not read: %s",
+			 strerror(-err));
+	l->refused |= err != 0;
+	return !err;
+}
+
 void lastprof_arm(struct lastprof *l, struct goproc *p)
 {
 	struct goheap_process value = {
 		.start_ns = p->key.start_ns, .exec_id = p->key.exec_id, .cycle = p->layout.cycle};
 	struct slice s;
 
-	if (!l || p->n_sites > GOHEAP_PER_PROCESS || !slice_get(l, p, p->n_sites, &s))
+	if (!l || p->n_sites > GOHEAP_PER_PROCESS || !is_open(l) ||
+	    !slice_get(l, p, p->n_sites, &s))
 		return;
 	for (; p->armed_upto < p->n_sites; p->armed_upto++) {
 		if (p->sites[p->armed_upto].kind != BUCKETS_MEMORY)
@@ -241,7 +258,7 @@ static int take(void *ctx, void *data, size_t size)
 
 void lastprof_read(struct lastprof *l, const struct lastprof_ops *ops)
 {
-	if (!l)
+	if (!l || !l->ring)
 		return;
 	l->ops = ops;
 	ring_buffer__consume(l->ring);

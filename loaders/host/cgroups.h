@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #include "loaders/lib/bpf/run/meter.h"
-#include "loaders/host/blockdev.h"
+#include "loaders/lib/host/proc/blockdev.h"
 #include "schema/base/strbuf.h"
 
 enum cgroups_hierarchy {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/host/ended.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -248,24 +247,12 @@ void ended_poll(struct ended *x, struct processes *ps, struct family_host *h, in
 	sums_store(x, &r);
 }
 
-/* Until sonde-maps has reported all events up to now, the last ends included. */
-static void watermark_await(struct family_host *h, int64_t now_ns, int64_t until_ns)
-{
-	hostmaps_hurry(h->maps);
-	while ((int64_t)hostmaps_watermark(h->maps) < now_ns && clock_boot_ns() < until_ns) {
-		struct pollfd pfd = {.fd = hostmaps_fd(h->maps), .events = POLLIN};
-
-		poll(&pfd, 1, WAIT_MS);
-		hostmaps_read(h->maps);
-	}
-}
-
 void ended_await(struct ended *x, struct family_host *h, int64_t until_ns)
 {
-	watermark_await(h, clock_boot_ns(), until_ns);
+	hostmaps_await(h->maps, until_ns); /* the last ends included */
 	while (x->open.n && clock_boot_ns() < x->last_ns + AWAIT_NS && clock_boot_ns() < until_ns) {
-		int64_t now = clock_boot_ns(), next = now + 2 * WAIT_MS * (NSEC_PER_SEC / 1000);
+		int64_t next = clock_boot_ns() + 2 * WAIT_MS * (NSEC_PER_SEC / 1000);
 
-		watermark_await(h, now, next < until_ns ? next : until_ns);
+		hostmaps_await(h->maps, next < until_ns ? next : until_ns);
 	}
 }

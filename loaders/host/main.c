@@ -49,11 +49,11 @@ struct host {
 
 static struct host_opts {
 	int log_lines, fills; /* 1: off */
-} opts = {.log_lines = 1};
+} opts;
 
 static const struct option host_options[] = {
 	{"log-lines", 0, OPTION_ENUM, "on|off",
-	 "keep the last 20 log lines of a container that failed, secrets masked (default off)",
+	 "keep the last 20 log lines of a container that failed, secrets masked (default on)",
 	 OPTION_AT(struct host_opts, log_lines)},
 	{"fills", 0, OPTION_ENUM, "on|off",
 	 "look for what fills a file system that is nearly full (default on)",
@@ -232,10 +232,9 @@ static void journal_check(struct check *c)
 	const char *folder = journallines_folder();
 
 	if (folder)
-		check_add(
-			c, "journal", CHECK_OK, NULL,
-			"%s: last lines of containers that log to journald are read there (log-lines = on)",
-			folder);
+		check_add(c, "journal", CHECK_OK, NULL,
+			  "%s: last lines of containers that log to journald are read there",
+			  folder);
 	else
 		check_add(
 			c, "journal", CHECK_OFF, NULL,

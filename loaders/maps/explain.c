@@ -188,8 +188,6 @@ static const struct {
 	{"libjvm.so", "java", "Java's own TLS is Java code, which has no place for a probe"},
 	{"libnss3.so", "nss",
 	 "NSS reads files and sockets by the same functions, in clear and inside TLS"},
-	{"envoy", "boringssl",
-	 "Envoy does the input and output for BoringSSL: which connection a call belongs to is unknown"},
 };
 
 static json_t *unread(const struct hostmaps_image *img)

@@ -5,8 +5,8 @@
  *
  * The loop reads the kernel's events, sends clients what happened, then the watermark: every 100 ms
  * while anything happens, else every 500 ms (loaders/lib/host/budget/pace.h). The first exec after
- * a quiet time, a probe that wants a process's tables, and a client in a hurry make it read at
- * once.
+ * a quiet time makes it read at once; a probe that wants a process's tables, and a client in a
+ * hurry, as soon as their moment can be read: once for all who want something by then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -257,9 +257,7 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 		hub_flush(m->hub);
 	} else if (ptr == m->wanted) {
 		wanted_take(m->wanted);
-		read_and_publish(m);
-		if (!m->tell_soon) /* what is younger than the margin, for example its newest
-				      mappings */
+		if (!m->soon_ns) /* its newest mappings are younger than the margin: not yet */
 			m->soon_ns = clock_boot_ns() + SOON_NS;
 	} else if (ptr == &m->listen_fd) {
 		hub_accept(m->hub);
@@ -267,6 +265,7 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 		if (read(m->signal_fd, &si, sizeof(si)) == sizeof(si))
 			m->stop = true;
 	} else if (indexer_ready(m->indexer, ptr)) {
+		publish_news(m->publish);
 		publish_tick(m->publish, m->good_ns); /* at once, if rows have arrived */
 	} else {
 		hub_ready(m->hub, ptr, ev->events);
@@ -359,10 +358,10 @@ static void image_gone(void *ctx, struct mimage *img)
 		indexer_drop(m->indexer, img);
 }
 
-static uint64_t born(void *ctx, const struct proc *p, const char *path, uint64_t ino,
+static uint64_t born(void *ctx, const struct proc *p, const char *path, const struct file_id *f,
 		     uint64_t time_ns)
 {
-	return indexer_born(((struct maps *)ctx)->indexer, p, path, ino, time_ns);
+	return indexer_born(((struct maps *)ctx)->indexer, p, path, f, time_ns);
 }
 
 static bool is_still(void *ctx, const struct proc *p)

@@ -6,7 +6,6 @@
  * to time; netns has the kernel's own counts.
  */
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 
 #include "loaders/lib/bpf/start/check.h"
@@ -337,26 +336,15 @@ static void net_poll(void *state, struct family_host *h, int64_t now_ns)
 		h->next_ns = now_ns + (ends > 1000 ? QUICK_NS : QUIET_NS);
 }
 
-/* sonde-maps reports a new process within a moment. */
-static void maps_await(struct family_host *h, int64_t patience_ns)
-{
-	int64_t now = clock_boot_ns();
-
-	hostmaps_hurry(h->maps);
-	while ((int64_t)hostmaps_watermark(h->maps) < now && clock_boot_ns() - now < patience_ns) {
-		struct pollfd f = {.fd = hostmaps_fd(h->maps), .events = POLLIN};
-
-		poll(&f, 1, 20);
-		hostmaps_read(h->maps);
-	}
-}
-
 static void net_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct net *n = state;
 
-	maps_await(h,
-		   patience_ns / 2); /* before the detach: what ends after that is not recorded */
+	hostmaps_await(
+		h->maps,
+		clock_boot_ns() +
+			patience_ns /
+				2); /* before the detach: what ends after that is not recorded */
 	hooks_sweep(&n->hooks);
 	hooks_detach(&n->hooks);
 	n->over = true;

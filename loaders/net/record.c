@@ -66,6 +66,12 @@ enum record_result record_result(const struct net_record *r)
 	return RECORD_CLOSED;
 }
 
+bool record_opened(const struct net_record *r)
+{
+	return r->established_ns ||
+	       (r->flags & NET_F_NO_ENTRY && r->state != TCP_SYN_SENT && r->state != TCP_SYN_RECV);
+}
+
 static bool fin_acked(const struct net_record *r)
 {
 	return r->flags & NET_F_FIN_SENT && r->snd_una == r->write_seq;

@@ -30,6 +30,8 @@ extern const char *const RECORD_RESULT_NAMES[RECORD_RESULTS]; /* as flow_row's c
 bool record_sound(const void *record, size_t size);
 
 enum record_result record_result(const struct net_record *r);
+/* Was it established? Of one without an entry the state that it left says so. */
+bool record_opened(const struct net_record *r);
 
 /* Bytes of the program's, acknowledged and received: SYN and FIN have a number each too
  * (net/ipv4/tcp_input.c counts them). */

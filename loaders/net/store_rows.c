@@ -172,7 +172,7 @@ static void opening_add(struct store_rows_flow *f, struct conn *c)
 {
 	bool client = c->r.side == NET_SIDE_CLIENT,
 	     entry = !(c->r.flags & (NET_F_STANDING | NET_F_NO_ENTRY));
-	bool open = c->r.established_ns || c->r.flags & NET_F_NO_ENTRY;
+	bool open = record_opened(&c->r);
 
 	if (c->r.flags & NET_F_STANDING)
 		return;

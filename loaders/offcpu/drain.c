@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/load/mapread.h"
 #include "loaders/lib/host/names/naming.h"
-#include "loaders/offcpu/mapread.h"
 #include "loaders/offcpu/thread.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -44,6 +44,7 @@ struct drain_sum {
 struct drain_count {
 	struct offcpu_wake_key key; /* of a culprit: id and by */
 	struct drain_who *who, *by; /* as in drain_sum; by NULL: no thread */
+	uint32_t slot;              /* of a wake-up */
 	struct offcpu_count count;
 };
 
@@ -61,7 +62,7 @@ struct reading {
 			    thread is asked for */
 	struct idmap threads, processes; /* that are there: address of the task -> tid, tgid -> 1;
 					    where short-lived ones are one */
-	struct removal totals, wakes, culprits, slots, steps; /* at its end */
+	struct removal totals, wakes, culprits, slots, steps, wake_slots; /* at its end */
 	struct removal smalls; /* struct drain_who *: those with small counts */
 };
 
@@ -467,6 +468,14 @@ static struct offcpu_count count_take(struct drain_count *c, const struct offcpu
 	return more;
 }
 
+/* As sum_remove. */
+static void wake_remove(struct reading *r, const struct offcpu_wake_key *key, uint32_t slot)
+{
+	removal_add(&r->wakes, key, sizeof(*key));
+	if (slot < r->d->maps.n_wake_sums)
+		removal_add(&r->wake_slots, &slot, sizeof(slot));
+}
+
 static void wake_read(void *ctx, const void *key_, const void *value)
 {
 	struct reading *r = ctx;
@@ -474,16 +483,21 @@ static void wake_read(void *ctx, const void *key_, const void *value)
 	struct drain_count *before;
 	struct offcpu_count now;
 	struct store_wake x;
+	uint32_t slot;
 	int err = -ESTALE;
 
 	memcpy(&key, key_, sizeof(key));
-	memcpy(&now, value, sizeof(now));
+	memcpy(&slot, value, sizeof(slot));
+	if (slot >= r->d->maps.n_wake_sums)
+		return;
+	now = r->d->maps.wake_sums[slot];
 	before = count_before(r->d, &key, key.waker);
 	if (!before) {
 		if (who_forgotten(r->d, key.id) && (!key.waker || who_forgotten(r->d, key.waker)))
-			removal_add(&r->wakes, &key, sizeof(key));
+			wake_remove(r, &key, slot);
 		return;
 	}
+	before->slot = slot;
 	now = count_take(before, &now);
 	if (!now.n)
 		return;
@@ -581,7 +595,7 @@ static void counts_forget(struct reading *r)
 		if (x->key.class == COUNT_CULPRIT)
 			removal_add(&r->culprits, &culprit, sizeof(culprit));
 		else
-			removal_add(&r->wakes, &x->key, sizeof(x->key));
+			wake_remove(r, &x->key, x->slot);
 		idmap_del(&d->counts, s->key);
 		free(x);
 	}
@@ -661,6 +675,8 @@ static void remove_all(struct reading *r)
 	removal_do(&r->culprits, r->d->maps.culprits);
 	steps_unseen(r->d, &r->steps);
 	slots_free(&r->slots, r->d->maps.sums, sizeof(*r->d->maps.sums), r->d->maps.free_slots);
+	slots_free(&r->wake_slots, r->d->maps.wake_sums, sizeof(*r->d->maps.wake_sums),
+		   r->d->maps.free_wakes);
 	slots_free(&r->steps, r->d->maps.steps, sizeof(*r->d->maps.steps), r->d->maps.free_steps);
 }
 
@@ -682,8 +698,8 @@ void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_
 	if (h->bucket_s >= FAMILY_ALWAYS_S)
 		briefs_judge(&r);
 	mapread_each(d->maps.totals, sizeof(struct offcpu_key), sizeof(uint32_t), sum_read, &r);
-	mapread_each(d->maps.wakes, sizeof(struct offcpu_wake_key), sizeof(struct offcpu_count),
-		     wake_read, &r);
+	mapread_each(d->maps.wakes, sizeof(struct offcpu_wake_key), sizeof(uint32_t), wake_read,
+		     &r);
 	mapread_each(d->maps.culprits, sizeof(struct offcpu_culprit_key),
 		     sizeof(struct offcpu_count), culprit_read, &r);
 	smalls_put(&r);

@@ -21,11 +21,14 @@ struct family_host;
 #define DRAIN_KEPT_MOST 16384       /* ended threads: 2 MB */
 
 struct drain_maps {
-	int threads, who, totals, wakes, culprits, free_slots, free_steps; /* descriptors */
+	/* descriptors */
+	int threads, who, totals, wakes, culprits, free_slots, free_steps, free_wakes;
 	struct offcpu_sum *sums; /* the array of that name, mapped; borrowed */
 	uint32_t n_sums;
 	struct offcpu_steps *steps; /* the same */
 	uint32_t n_steps;
+	struct offcpu_count *wake_sums; /* the same */
+	uint32_t n_wake_sums;
 };
 
 struct drain {

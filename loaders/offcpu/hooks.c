@@ -29,6 +29,7 @@ const struct leftout_program HOOKS_OPTIONAL[] = {
 	{"offcpu_exit",
 	 "processes that ended keep their places in the set of those that are followed"},
 	{"offcpu_seed", "threads that sleep all the time are not seen"},
+	{"offcpu_came", "which waits get a stack is chosen before it is known how long they are"},
 	{0}};
 
 struct hook {
@@ -44,6 +45,8 @@ static void hooks_of(const struct offcpu_bpf *skel, struct hook out[HOOKS])
 		{skel->progs.offcpu_exec, "sched_process_exec"},
 		{skel->progs.offcpu_waking, "sched_waking"},
 		{skel->progs.offcpu_wakeup_new, "sched_wakeup_new"},
+		{skel->progs.offcpu_came,
+		 "sched_exit_tp"}, /* before switches: what they draw is sent there */
 		{skel->progs.offcpu_switch, "sched_switch"},
 		{skel->progs.offcpu_switch_old, "sched_switch"},
 	};
@@ -82,9 +85,10 @@ int hooks_attach(struct offcpu_bpf *skel, bool plain, struct bpf_link *links[HOO
 	return 0;
 }
 
+/* The last first: what a switch draws is still sent behind it. */
 void hooks_detach(struct bpf_link *links[HOOKS])
 {
-	for (int i = 0; i < HOOKS; i++) {
+	for (int i = HOOKS - 1; i >= 0; i--) {
 		bpf_link__destroy(links[i]);
 		links[i] = NULL;
 	}

@@ -16,7 +16,7 @@ struct err;
 struct offcpu_bpf;
 struct bpf_link;
 
-#define HOOKS 7
+#define HOOKS 8
 
 /* What a recording can do without. */
 extern const struct leftout_program HOOKS_OPTIONAL[];

@@ -153,8 +153,14 @@ static int amount_put(struct family_host *h, const struct naming_result *named,
 {
 	char thread[STACK_COMM_LEN + 1];
 	uint32_t series, tid = e->ev.tid;
+	const double us = (double)x->ns / 1000,
+		     others = (double)e->weight * (e->weight ? e->weight - 1 : 0);
 	const struct store_amount a = {.n = e->weight,
 				       .value = (uint64_t)e->weight * x->ns,
+				       .n_variance = (uint64_t)others,
+				       .value_variance = others * us * us < 0x1p62 ?
+								 (uint64_t)(others * us * us) :
+								 1ull << 62,
 				       .max = x->ns,
 				       .hist = &e->weight,
 				       .n_hist = 1,
@@ -165,9 +171,9 @@ static int amount_put(struct family_host *h, const struct naming_result *named,
 	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack,
 				       x->kind, x->label);
 	if (e->weight) /* else others represent it, and it counts for its request alone */
-		err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
+		err = store_amount(h->store, series, family_utc(h, (int64_t)e->ev.time_ns), &a);
 	if (!err) /* this one alone, not the requests that it represents: those were others */
-		inflight_store(h->store, h->run, (int64_t)e->ev.time_ns + h->offset_ns, e->ev.tag,
+		inflight_store(h->store, h->run, family_utc(h, (int64_t)e->ev.time_ns), e->ev.tag,
 			       series, 1, x->ns);
 	return err;
 }
@@ -226,7 +232,7 @@ static void object_store(struct join *j, struct family_host *h, struct join_wait
 		x.waker = e->waker && j->thread ? j->thread(j->ctx, h, e->waker) : 0;
 		err = store_wait_on(h->store,
 				    task_of(h, named, e->ev.thread, e->ev.tgid, e->ev.tid),
-				    (int64_t)e->ev.time_ns + h->offset_ns, &x);
+				    family_utc(h, (int64_t)e->ev.time_ns), &x);
 	}
 }
 
@@ -268,7 +274,7 @@ static void wake_store(struct join *j, struct family_host *h, struct join_wait *
 		x.waker = task_of(h, by, e->ev.thread, e->ev.tgid, e->ev.tid);
 		naming_stack(h->naming, &who, NULL, &slept);
 		err = store_wake(h->store, task_of(h, &slept, e->thread, e->tgid, e->tid),
-				 (int64_t)e->ev.time_ns + h->offset_ns, &x);
+				 family_utc(h, (int64_t)e->ev.time_ns), &x);
 	}
 }
 
@@ -349,6 +355,10 @@ static void told(struct join *j, struct family_host *h, uint64_t key, const stru
 	struct join_wait *w = wait_find(j, key);
 	uint64_t at;
 
+	if (w && w->told) { /* another one of that moment */
+		wait_store(j, h, w);
+		w = NULL;
+	}
 	if (!w)
 		w = wait_new(j, key, NULL, 0);
 	memcpy(&w->of, e, size);

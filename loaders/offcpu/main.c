@@ -42,9 +42,12 @@
 #include "schema/store/write/waits.h"
 
 #define STACK_RATE 1000 /* with short buckets: for live use */
-/* where they are FAMILY_ALWAYS_S long or longer: about as many as a profile of the CPUs has samples
- */
-#define STACK_RATE_ALWAYS 25
+/* where they are FAMILY_ALWAYS_S long or longer, and where threads' stacks can only be taken as
+ * they leave: about as many as a profile of the CPUs has samples */
+#define STACK_RATE_ALWAYS 100
+#define STACK_RATE_LEAVE  25
+#define LEVEL_ALWAYS      20 /* there: each wait of 2^20 ns, 1.05 ms, if there are not too many */
+#define READY_PART        2  /* of the rate: stacks of threads that could have run all the time */
 /* of time that threads were ready: how often the CPU's current thread is sampled */
 #define CULPRIT_ALWAYS_NS 50000000
 #define STACK_RATE_MAX    1000000
@@ -81,6 +84,7 @@ struct offcpu {
 	struct drain drain;
 	struct offcpu_sum *sums; /* the map's, mapped */
 	struct offcpu_steps *steps;
+	struct offcpu_count *wake_sums;
 	struct join join;
 	struct quota quota;
 	int64_t second;        /* of UTC: the last one that was looked at */
@@ -89,20 +93,27 @@ struct offcpu {
 };
 
 #define NOT_GIVEN UINT32_MAX
+enum tracepoints {
+	TRACEPOINTS_AUTO,
+	TRACEPOINTS_LEAVE, /* typed ones, of kernels before 6.15 */
+	TRACEPOINTS_PLAIN  /* plain ones, even where others are not refused */
+};
 static struct offcpu_opts {
 	uint32_t stack_rate; /* NOT_GIVEN: by the bucket */
-	bool plain;          /* plain tracepoints, even where others are not refused */
+	int tracepoints;     /* enum tracepoints */
 } opts = {.stack_rate = NOT_GIVEN};
 
 static const struct option options[] = {
 	{"stack-rate", 0, OPTION_UINT, "N",
-	 "stacks a second on each CPU, half of them of one thread (default 1000, with --bucket 10s 100)",
+	 "stacks of waits a second on each CPU (default 1000, with --bucket 10s 100)",
 	 OPTION_AT(struct offcpu_opts, stack_rate), .max = STACK_RATE_MAX},
-	{"tracepoints", 0, OPTION_ENUM, "auto|plain",
-	 "auto: typed ones, or plain ones if those are refused (the default); plain: only plain ones",
-	 OPTION_AT(struct offcpu_opts, plain)},
+	{"tracepoints", 0, OPTION_ENUM, "auto|leave|plain",
+	 "auto: all that the kernel has (the default); leave: those of kernels before 6.15, where a stack is taken as its thread leaves; plain: plain ones, as where typed ones are refused",
+	 OPTION_AT(struct offcpu_opts, tracepoints)},
 	{0},
 };
+
+static uint32_t stack_rate; /* without doing less; set at load */
 
 /* ---- open ---- */
 
@@ -122,6 +133,17 @@ static bool switch_tells_state(void)
 		tells = btf_vlen(t) >= 5; /* the first is the tracepoint's own */
 	btf__free(btf);
 	return tells;
+}
+
+/* Is there a tracepoint behind a switch, where the thread that came is the current one (6.15)? */
+static bool switch_has_end(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool has =
+		btf && btf__find_by_name_kind(btf, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF) > 0;
+
+	btf__free(btf);
+	return has;
 }
 
 static uint32_t map_room(void)
@@ -146,6 +168,8 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 	bpf_map__set_max_entries(skel->maps.steps, room * SUMS_EACH * POWERS_EACH);
 	bpf_map__set_max_entries(skel->maps.free_steps, room * SUMS_EACH * POWERS_EACH);
 	bpf_map__set_max_entries(skel->maps.wakes, room * 4);
+	bpf_map__set_max_entries(skel->maps.wake_sums, room * 4);
+	bpf_map__set_max_entries(skel->maps.free_wakes, room * 4);
 	bpf_map__set_max_entries(skel->maps.culprits, room * 4);
 	skel->rodata->ring_bytes = c->ring_bytes < 4u << 20 ? 4u << 20 : (uint32_t)c->ring_bytes;
 	bpf_map__set_max_entries(skel->maps.events, skel->rodata->ring_bytes);
@@ -175,12 +199,18 @@ static uint32_t in_window(uint32_t rate)
 	return rate && !n ? 1 : n;
 }
 
+static uint32_t part_of(uint32_t rate, uint32_t part)
+{
+	return in_window(rate < part ? rate : rate / part);
+}
+
 /* `slow`: of threads whose last wait was long, whose stacks are few, and say most. */
 static void limits_set(struct offcpu_bpf *skel, uint32_t rate, uint32_t slow)
 {
 	skel->bss->limit_cpu = in_window(rate);
+	skel->bss->limit_ready = part_of(rate, READY_PART);
+	skel->bss->limit_wake = part_of(rate, WAKES_PART);
 	skel->bss->limit_thread = in_window(rate / 2 + (rate & 1));
-	skel->bss->limit_wake = in_window(rate < WAKES_PART ? rate : rate / WAKES_PART);
 	skel->bss->limit_slow = in_window(slow);
 }
 
@@ -188,8 +218,8 @@ static void limits_set(struct offcpu_bpf *skel, uint32_t rate, uint32_t slow)
 static uint32_t rate_at(uint32_t step)
 {
 	return step >= family_named("offcpu")->steps ? 0 :
-	       opts.stack_rate >> 2 * step           ?:
-						       (opts.stack_rate ? 1 : 0);
+	       stack_rate >> 2 * step                ?:
+						       (stack_rate ? 1 : 0);
 }
 
 static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config *c)
@@ -204,14 +234,15 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 	skel->rodata->syscall_yield = SYS_sched_yield;
 	skel->rodata->syscall_futex = SYS_futex;
 	skel->rodata->syscall_sync = SYS_sync;
-	if (opts.stack_rate == NOT_GIVEN)
-		opts.stack_rate = c->bucket_s < FAMILY_ALWAYS_S ? STACK_RATE : STACK_RATE_ALWAYS;
-	limits_set(skel, opts.stack_rate, opts.stack_rate);
+	skel->rodata->least_level = c->bucket_s < FAMILY_ALWAYS_S ? 0 : LEVEL_ALWAYS;
+	skel->rodata->spread_running = c->bucket_s < FAMILY_ALWAYS_S;
 	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;
 	maps_size(skel, c);
 	bpf_program__set_autoload(skel->progs.offcpu_switch, tells);
 	bpf_program__set_autoload(skel->progs.offcpu_switch_old, !tells);
+	bpf_program__set_autoload(skel->progs.offcpu_came,
+				  opts.tracepoints == TRACEPOINTS_AUTO && switch_has_end());
 	bpf_program__set_autoload(skel->progs.offcpu_fork, t->follow_children);
 	bpf_program__set_autoload(skel->progs.offcpu_exit, t->follow_children);
 }
@@ -252,6 +283,9 @@ static void offcpu_close(void *state)
 		munmap(o->sums, bpf_map__max_entries(o->skel->maps.sums) * sizeof(*o->sums));
 	if (o->steps)
 		munmap(o->steps, bpf_map__max_entries(o->skel->maps.steps) * sizeof(*o->steps));
+	if (o->wake_sums)
+		munmap(o->wake_sums,
+		       bpf_map__max_entries(o->skel->maps.wake_sums) * sizeof(*o->wake_sums));
 	offcpu_bpf__destroy(o->skel);
 	free(o);
 }
@@ -280,9 +314,12 @@ static int sums_map(struct offcpu *o, struct err *e)
 {
 	int err = array_map(o->skel->maps.sums, o->skel->maps.free_slots, (void **)&o->sums, e);
 
+	if (!err)
+		err = array_map(o->skel->maps.steps, o->skel->maps.free_steps, (void **)&o->steps,
+				e);
 	return err ? err :
-		     array_map(o->skel->maps.steps, o->skel->maps.free_steps, (void **)&o->steps,
-			       e);
+		     array_map(o->skel->maps.wake_sums, o->skel->maps.free_wakes,
+			       (void **)&o->wake_sums, e);
 }
 
 static struct offcpu_bpf *skel_open(const char *store_dir)
@@ -294,6 +331,19 @@ static struct offcpu_bpf *skel_open(const char *store_dir)
 		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
 
 	return offcpu_bpf__open_opts(&o);
+}
+
+/* For the programs that are loaded: where they take stacks. */
+static void rates_set(struct offcpu_bpf *skel, const struct family_config *c)
+{
+	uint32_t rate = opts.stack_rate;
+
+	if (rate == NOT_GIVEN)
+		rate = c->bucket_s < FAMILY_ALWAYS_S ? STACK_RATE :
+		       skel->rodata->at_end          ? STACK_RATE_ALWAYS :
+						       STACK_RATE_LEAVE;
+	limits_set(skel, rate, rate);
+	stack_rate = rate;
 }
 
 static int skel_load_with(const struct family_config *c, bool plain, uint32_t kinds,
@@ -312,7 +362,11 @@ static int skel_load_with(const struct family_config *c, bool plain, uint32_t ki
 	bpf_program__set_autoload(skel->progs.offcpu_seed, !plain);
 	if (!plain)
 		programs_keep_still(skel->obj);
+	if (plain)
+		bpf_program__set_autoload(skel->progs.offcpu_came, false);
 	leftout_disable(skel->obj);
+	skel->rodata->at_end = bpf_program__autoload(skel->progs.offcpu_came);
+	rates_set(skel, c);
 	err = tables_reuse(skel->obj, c->tables);
 	if (!err)
 		err = offcpu_bpf__load(skel);
@@ -341,7 +395,7 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 		       struct err *e)
 {
 	struct offcpu_bpf *skel = NULL;
-	bool plain = opts.plain;
+	bool plain = opts.tracepoints == TRACEPOINTS_PLAIN;
 	struct offcpu *o;
 	int err = skel_load(c, plain, &skel);
 
@@ -383,6 +437,9 @@ static int offcpu_attach(void *state, struct err *e)
 		.n_sums = bpf_map__max_entries(o->skel->maps.sums),
 		.steps = o->steps,
 		.n_steps = bpf_map__max_entries(o->skel->maps.steps),
+		.free_wakes = bpf_map__fd(o->skel->maps.free_wakes),
+		.wake_sums = o->wake_sums,
+		.n_wake_sums = bpf_map__max_entries(o->skel->maps.wake_sums),
 	};
 	int64_t begin_ns;
 	int err;
@@ -403,7 +460,7 @@ static void offcpu_reduce(void *state, uint32_t step)
 	struct offcpu *o = state;
 
 	o->step = step;
-	limits_set(o->skel, rate_at(step), rate_at(step) ? opts.stack_rate : 0);
+	limits_set(o->skel, rate_at(step), rate_at(step) ? stack_rate : 0);
 }
 
 /* ---- reading ---- */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "loaders/lib/host/budget/weight.h"
 #include "loaders/lib/host/maps/cache.h"
 #include "loaders/lib/host/maps/indexchild.h"
 #include "loaders/lib/host/proc/openin.h"
@@ -25,7 +26,7 @@
 
 #define ROOTS_MAX   32
 #define DEADLINE_NS (120 * NSEC_PER_SEC)
-#define NICE        10
+#define NICE        WEIGHT_RECORD /* as its parent: a person waits */
 
 struct known {
 	char *name; /* path, NUL-free separators, build-id, key */

@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/budget/weight.h"
 #include "loaders/lib/host/names/source_location.h"
 #include "loaders/symbolize/debuginfod.h"
 #include "loaders/symbolize/files.h"
@@ -209,6 +211,14 @@ static int fill(const struct opts *o, struct err *e)
 	return rc;
 }
 
+/* A person waits for it, most of all on a host that is too busy: its turn comes as that of a
+ * recording does. Without the right to it, it stays as it is. */
+static void hurry(void)
+{
+	if (getpriority(PRIO_PROCESS, 0) == 0 && setpriority(PRIO_PROCESS, 0, WEIGHT_RECORD))
+		log_debug("cannot raise the priority: %s", strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
 	struct opts o = {.store = store_default_dir()};
@@ -217,6 +227,7 @@ int main(int argc, char **argv)
 
 	log_init(PROGRAM.name, LOG_LEVEL_WARN);
 	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &o}, 1, NULL, &e);
+	hurry();
 	if (!rc)
 		rc = fill(&o, &e);
 	return program_end(PROGRAM.name, rc, &e);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/escapes.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
@@ -39,7 +40,7 @@ void report_progress(const char *path)
 {
 	cleanup_strbuf struct strbuf s = STRBUF_INIT;
 
-	if (!isatty(STDERR_FILENO))
+	if (!escapes_on(STDERR_FILENO))
 		return;
 	if (path)
 		strbuf_addshown(&s, path, strlen(path));

@@ -2,8 +2,8 @@
 /*
  * l7_bodies: where a message says in front how long its body is, the body is not copied: HTTP/1
  * (Content-Length, chunks), Redis (strings), memcached (values), PostgreSQL and MySQL (rows, copied
- * data, statements). The parser is behind by some 20 ms and more: in that time a download fills the
- * ring with bytes of no use.
+ * data, statements), AMQP (content), messages of MongoDB, Cassandra and Kafka. The parser is behind
+ * by some 20 ms and more: in that time a download fills the ring with bytes of no use.
  *
  * 1. A message begins where the direction turns: with the first call after the other side has
  *    spoken. The first record of that call is copied as any other, and looked at where it lies
@@ -14,6 +14,12 @@
  * 3. Where the direction turns in the midst of a body (100 Continue, or an answer to HEAD, whose
  *    body does not come), the first record is looked at again; if it begins no message, the body
  *    goes on.
+ * 4. A connection that begins so is copied whole before the parser has said what it speaks
+ *    (moved): rows and other small parts are not left out, and the parser may be far behind.
+ * 5. MongoDB's and Cassandra's parser looks at the first BODY_LOOK bytes of a message. Kafka's
+ *    reads on to the last field; only where that is the records (behind them nothing, or three
+ *    empty lists of tags) are these left out: a length in the first record that says so to the
+ * byte.
  */
 #ifndef SONDE_PROBES_L7_BODIES_BPF_H
 #define SONDE_PROBES_L7_BODIES_BPF_H
@@ -29,6 +35,12 @@
 #define ITEM_HEADS  32
 #define VALUE_STEPS 16 /* a key has 250 bytes */
 #define CHUNK_STEPS 256
+#define BODY_LOOK   4096
+#define LAST_STEPS                                                                    \
+	16 /* parts of the begin of Kafka's messages, to find where the last field is \
+	    */
+#define LAST_PART 32
+#define LAST_TAGS 3
 
 enum head_marks { HEAD_LENGTH = 1, HEAD_CHUNKED = 2, HEAD_ODD = 4 };
 
@@ -195,13 +207,124 @@ __noinline int rows_step(__u32 slot)
 	return w->framed != 1;
 }
 
+static __always_inline __u32 head_be32(const struct walk *w, __u32 at)
+{
+	return (__u32)head_byte(w, at) << 24 | (__u32)head_byte(w, at + 1) << 16 |
+	       (__u32)head_byte(w, at + 2) << 8 | head_byte(w, at + 3);
+}
+
+/* The size of a message of MongoDB or Cassandra that begins here; 0: none does. */
+static __always_inline __u64 begins_message(const struct walk *w)
+{
+	const __u8 *b = w->bytes;
+
+	if (w->head.n < 16)
+		return 0;
+	/* OP_MSG, OP_COMPRESSED */
+	if ((b[12] == 0xdd || b[12] == 0xdc) && b[13] == 7 && !b[14] && !b[15] && b[3] < 4)
+		return (__u32)b[3] << 24 | (__u32)b[2] << 16 | (__u32)b[1] << 8 | b[0];
+	/* a RESULT with its kind; QUERY, EXECUTE, BATCH with a text, an id, or a number of them */
+	if (b[1] > 0x1f || b[5] > 15)
+		return 0;
+	if (((b[0] | 1) == 0x85 || b[0] == 0x83) && b[4] == 8 && !b[1] && !b[9] && !b[10] &&
+	    !b[11] && b[12] && b[12] < 6)
+		return 9ull + head_be32(w, 5);
+	if (((b[0] | 1) == 5 || b[0] == 3) &&
+	    (((b[4] == 7 || b[4] == 10) && b[9] <= b[5]) || (b[4] == 13 && b[9] < 3)))
+		return 9ull + head_be32(w, 5);
+	return 0;
+}
+
+/* The length at `at`, whose four bytes are `word`, in its form of 32 bits, and in that of seven
+ * bits a byte, of three bytes and four: does what it is the length of end with the message
+ * (head.length), or LAST_TAGS before it?
+ */
+static __always_inline bool is_last(struct walk *w, __u32 at, __u32 word)
+{
+	__u32 n, size;
+
+	if ((__u64)word + at + 4 == w->head.length) {
+		w->head.size = at + 4;
+		w->head.frames = 0;
+		return true;
+	}
+	if ((word & 0x80800000) != 0x80800000 || (word & 0x8080) == 0x8080)
+		return false;
+	size = word & 0x8000 ? 4 : 3;
+	n = (word >> 24 & 127) | (word >> 16 & 127) << 7 | (word >> 8 & 127) << 14 |
+	    (size == 4 ? (word & 127) << 21 : 0);
+	if ((__u64)n - 1 + at + size + LAST_TAGS != w->head.length)
+		return false;
+	w->head.size = at + size;
+	w->head.frames = LAST_TAGS;
+	return true;
+}
+
+/* Looks for such a length from head.at on. 1: it is found, and head.size is where it ends,
+ * head.frames how many bytes are behind what it is the length of; or no length was found. */
+__noinline int last_step(__u32 slot)
+{
+	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	__u32 word;
+
+	if (!w)
+		return 1;
+	word = head_be32(w, w->head.at);
+	for (__u32 i = 0; i < LAST_PART; i++) {
+		if (w->head.at + 4 > w->head.n || is_last(w, w->head.at, word))
+			return 1;
+		w->head.at++;
+		word = word << 8 | head_byte(w, w->head.at + 3);
+	}
+	return 0;
+}
+
+/* What is behind the first bytes of one large message is left out. `told` as body_read's. */
+static __always_inline void message_read(struct walk *w, __u32 slot, __u32 told)
+{
+	__u64 size = begins_message(w);
+	__u32 keep = BODY_LOOK;
+
+	if (!size && told >= L7_CHUNK && w->bytes[0] < 16) { /* Kafka's? */
+		w->head.length = 4ull + head_be32(w, 0);
+		w->head.at = 8;
+		w->head.size = 0;
+		for (int i = 0; i < LAST_STEPS; i++)
+			if (last_step(slot))
+				break;
+		if (!w->head.size)
+			return;
+		size = w->head.length - w->head.frames;
+		keep = w->head.size;
+	}
+	if (size >> 31 || size < (__u64)told + BODY_LEAST)
+		return;
+	w->frames.kind = L7_FRAMES_ONE;
+	w->frames.head = w->frames.n_head = 0;
+	w->frames.copy = keep > told ? keep - told : 0;
+	if (size < (__u64)told + w->frames.copy + BODY_LEAST)
+		return;
+	w->frames.body = (__u32)size - told - w->frames.copy;
+	w->framed = 1;
+}
+
+/* MySQL: the number of columns, in a packet of `n` bytes, and the first column's packet. */
+static __always_inline bool begins_columns(const __u8 *b, __u32 n)
+{
+	return b[0] == n && !b[1] && !b[2] && b[3] == 1 && !b[6 + n] && b[7 + n] == 2 &&
+	       b[8 + n] == 3 && b[9 + n] == 'd' && b[10 + n] == 'e' && b[11 + n] == 'f';
+}
+
 /* Which frames may begin so. -1: none. */
 static __always_inline int begins_frames(const struct walk *w)
 {
 	const __u8 *b = w->bytes;
 
-	if (b[0] == 1 && !b[1] && !b[2] && b[3] == 1 && b[7] == 0 && b[8] == 2 && b[9] == 3 &&
-	    b[10] == 'd' && b[11] == 'e' && b[12] == 'f') /* columns, and the first one */
+	if (b[0] == 1 && !b[3] && !b[4] && !b[7] && b[8] == 60 && !b[9] &&
+	    (b[10] == 40 || b[10] == 50 || b[10] == 60 || b[10] == 71)) /* what has content */
+		return L7_FRAMES_AMQP;
+	/* MariaDB says behind the number of columns that they follow */
+	if (begins_columns(b, 1) || (b[5] == 1 && begins_columns(b, 2)))
 		return L7_FRAMES_MYSQL;
 	if (!b[3] && b[4] == 3 && b[5] >= ' ' && b[5] < 0x7f && (b[1] >> 5 || b[2]))
 		return L7_FRAMES_MYSQL; /* a statement of 8 KB or more */
@@ -226,6 +349,7 @@ static __always_inline int rows_read(struct walk *w, __u32 slot, __u32 told)
 	/* one frame says little: a statement's has a text */
 	alone = kind == L7_FRAMES_POSTGRES && w->head.frames < 2 &&
 		!(w->bytes[0] == 'Q' && w->bytes[5] >= ' ' && w->bytes[5] < 0x7f);
+	w->speaks = w->framed == 1 && !alone;
 	if (w->framed != 1 || alone || w->head.at < w->head.n || w->frames.n_head ||
 	    w->frames.body < told - w->head.n + BODY_LEAST ||
 	    (told > w->head.n && w->frames.copy)) {
@@ -302,15 +426,18 @@ static __always_inline int head_read(struct walk *w, __u32 slot)
 		for (int i = 0; i < ITEM_STEPS; i++)
 			if (item_step(slot))
 				break;
+		w->speaks = w->head.at > 0;
 	} else if (begins_value(w)) {
 		w->head.frames = w->bytes[0] == 'V' ? 3 : 4;
 		for (int i = 0; i < VALUE_STEPS; i++)
 			if (value_step(slot))
 				break;
+		w->speaks = w->head.size > 0;
 	} else if (begins_http(w)) {
 		for (int i = 0; i < HEAD_STEPS; i++)
 			if (head_step(slot))
 				break;
+		w->speaks = 1;
 	}
 	return w->head.size && w->head.marks && !(w->head.marks & HEAD_ODD);
 }
@@ -362,6 +489,8 @@ __noinline int bodies_begin(__u32 slot)
 		w->framed = 1;
 	} else {
 		rows_read(w, slot, told);
+		if (!w->framed)
+			message_read(w, slot, told);
 	}
 	return 0;
 }

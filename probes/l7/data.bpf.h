@@ -597,7 +597,7 @@ static __noinline int moved_record(struct walk *w, struct l7_sock *e, __u32 how,
 	w->r.tag = w->tag & ASKS_TAG;
 	came_tell(w, e, dir);
 	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
-	w->fill = w->failed = 0;
+	w->fill = w->failed = w->speaks = 0;
 	w->wake = wake_for(w->used, w->framed ? n >> 4 : n < w->want ? n : w->want);
 	w->total = n;
 	if (w->until >= pos + n) { /* the last of what is not wanted */
@@ -610,6 +610,8 @@ static __noinline int moved_record(struct walk *w, struct l7_sock *e, __u32 how,
 		shed_begin(e, w->r.h.at_ns);
 		request_hidden(e, w->r.h.dir, w->r.h.at_ns);
 	}
+	if (w->speaks)
+		e->flags |= S_SPEAKS;
 	if (w->framed || w->head.wanted == 2)
 		frames_keep(slot, w->r.h.sk, w->r.h.dir, w->end);
 	return 0;
@@ -637,7 +639,7 @@ static __noinline int body_moved(struct walk *w, struct l7_sock *e, __u32 how, _
 		if (turns) {
 			w->framed = 0;
 			w->head.wanted = 2;
-		} else if (n < w->frames.body) {
+		} else if (n < w->frames.body && !w->frames.copy) {
 			w->frames.body -= (__u32)n;
 			frames_keep(slot, w->r.h.sk, dir, w->r.pos + n);
 			return 1;
@@ -714,7 +716,8 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 			if (want->limit[dir] && !w->framed)
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
 		}
-	} else if (e->wants != wants_now && pos >= L7_FIRST && !w->framed && !port_speaks(sk)) {
+	} else if (e->wants != wants_now && pos >= L7_FIRST && !w->framed &&
+		   !(e->flags & S_SPEAKS) && !port_speaks(sk)) {
 		w->want = L7_LIMIT;
 	}
 	w->used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);

@@ -133,7 +133,10 @@ static __always_inline bool frames_copy(struct walk *w, __u32 n)
 
 static __always_inline __u32 frames_head_size(const struct l7_frames *f)
 {
-	return f->kind == L7_FRAMES_POSTGRES ? 5 : f->kind == L7_FRAMES_MYSQL ? 4 : FRAMES_HEAD;
+	return f->kind == L7_FRAMES_POSTGRES ? 5 :
+	       f->kind == L7_FRAMES_MYSQL    ? 4 :
+	       f->kind == L7_FRAMES_AMQP     ? 7 :
+					       FRAMES_HEAD;
 }
 
 /* Of a payload, what is copied and what is left out. */
@@ -165,17 +168,33 @@ static __always_inline bool frames_mysql(struct l7_frames *f)
 	return true;
 }
 
+/* Methods, headers and heartbeats; of content (3) nothing is copied. Each ends with one byte more.
+ */
+static __always_inline bool frames_amqp(struct l7_frames *f)
+{
+	if (!f->type || (f->type > 3 && f->type != 8) || f->head >> 24)
+		return false;
+	frames_payload(f, f->head + 1, f->type == 3 ? 0 : FRAMES_LOOK);
+	return true;
+}
+
+/* Bytes of a header before its first four that count, of which the first is the type. */
+static __always_inline __u32 frames_lead(const struct l7_frames *f)
+{
+	return f->kind == L7_FRAMES_POSTGRES ? 1 : f->kind == L7_FRAMES_AMQP ? 3 : 0;
+}
+
 /* Of the header, whose first bytes may have come with another call. false: it makes no sense. */
 static __always_inline bool frames_head(struct walk *w, const __u8 b[16], __u32 n)
 {
-	bool typed = w->frames.kind == L7_FRAMES_POSTGRES;
+	__u32 lead = frames_lead(&w->frames);
 	__u32 had = w->frames.n_head, head = had ? w->frames.head : 0;
 
 #pragma unroll
-	for (__u32 i = 0; i < 5; i++) { /* unrolled: a place in `b` is a constant */
-		if (i < n && typed && had + i == 0)
+	for (__u32 i = 0; i < 7; i++) { /* unrolled: a place in `b` is a constant */
+		if (i < n && lead && had + i == 0)
 			w->frames.type = b[i];
-		else if (i < n && had + i < 4u + typed)
+		else if (i < n && had + i >= lead && had + i < 4u + lead)
 			head = head << 8 | b[i];
 	}
 	w->frames.head = head;
@@ -183,8 +202,10 @@ static __always_inline bool frames_head(struct walk *w, const __u8 b[16], __u32 
 	if (w->frames.n_head < frames_head_size(&w->frames))
 		return true;
 	w->frames.n_head = 0;
-	if (typed)
+	if (w->frames.kind == L7_FRAMES_POSTGRES)
 		return frames_postgres(&w->frames);
+	if (w->frames.kind == L7_FRAMES_AMQP)
+		return frames_amqp(&w->frames);
 	if (w->frames.kind == L7_FRAMES_MYSQL)
 		return frames_mysql(&w->frames);
 	if ((head & 0xff) > FRAMES_TYPES)

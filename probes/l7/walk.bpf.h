@@ -51,9 +51,10 @@ struct walk {
 	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
 	__u64 wake;           /* how its records are put into the ring */
 	struct l7_frames frames;
-	__u32 kernel, pad2; /* the pieces lie in the programs' own memory */
-	__u32 gap, framed;  /* bytes behind `fill` that are left out; frames holds */
-	union {             /* frames_step's own, not on the stack */
+	__u32 kernel;      /* the pieces lie in the programs' own memory */
+	__u32 speaks;      /* these bytes begin as a message of a protocol that is parsed */
+	__u32 gap, framed; /* bytes behind `fill` that are left out; frames holds */
+	union {            /* frames_step's own, not on the stack */
 		struct l7_iovec v;
 		__u8 b[16];
 	} few;

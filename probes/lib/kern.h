@@ -203,6 +203,7 @@ struct tcp_sock {
 	__u32 srtt_us;
 	__u32 total_retrans;
 	__u32 lost;
+	struct request_sock *fastopen_rsk;
 };
 
 struct socket {

@@ -91,7 +91,7 @@
 
 #define TABLES_WANTED_BYTES 4096
 /* not more often: sonde-maps reads what is older than that */
-#define TABLES_WANTED_NS      5000000ull
+#define TABLES_WANTED_NS      15000000ull
 #define TABLES_WANTED_ROWS_NS 50000000ull /* for rows, which may have to be made first */
 /* of a process that is not young, for what it has just mapped */
 #define TABLES_WANTED_OLD_NS 1000000000ull

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts: the tables of wide rows, with their columns. */
 #include "schema/base/array.h"
+#include "schema/facts/disk.h"
 #include "schema/facts/gpu.h"
 #include "schema/facts/host.h"
 #include "schema/facts/jvm.h"
@@ -44,6 +45,11 @@ static const struct fact_column event_log_columns[] = {EVENT_LOG_COLUMNS(FACT_CO
 static const struct fact_column gpu_columns[] = {GPU_COLUMNS(FACT_COLUMN)};
 static const struct fact_column gpu_process_columns[] = {GPU_PROCESS_COLUMNS(FACT_COLUMN)};
 static const struct fact_column jvm_columns[] = {JVM_COLUMNS(FACT_COLUMN)};
+static const struct fact_column block_columns[] = {BLOCK_COLUMNS(FACT_COLUMN)};
+static const struct fact_column device_columns[] = {DEVICE_COLUMNS(FACT_COLUMN)};
+static const struct fact_column slow_columns[] = {SLOW_COLUMNS(FACT_COLUMN)};
+static const struct fact_column sync_columns[] = {SYNC_COLUMNS(FACT_COLUMN)};
+static const struct fact_column open_columns[] = {OPEN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
@@ -87,6 +93,12 @@ FACT(GPU_FACT, gpu_columns, "gpu_row", "GPUs");
 FACT(GPU_PROCESS_FACT, gpu_process_columns, "gpu_process_row",
      "processes that have something of a GPU");
 FACT(JVM_FACT, jvm_columns, "jvm_row", "Java virtual machines, in buckets with changes");
+FACT(BLOCK_FACT, block_columns, "block_row", "requests of disks, by who asked");
+FACT(DEVICE_FACT, device_columns, "device_row", "disks that family disk watched");
+FACT(SLOW_FACT, slow_columns, "slow_row",
+     "single requests of disks: slow ones, and the slowest of each minute; bounded");
+FACT(SYNC_FACT, sync_columns, "sync_row", "calls that wait until a file is on its disk");
+FACT(OPEN_FACT, open_columns, "open_row", "opens of files that failed");
 FACT(FLOW_FACT, flow_columns, "flow_row",
      "connections by process, side, peer and port, in buckets with changes");
 FACT(LISTENER_FACT, listener_columns, "listener_row",
@@ -144,6 +156,11 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &GPU_FACT,
 				    &GPU_PROCESS_FACT,
 				    &JVM_FACT,
+				    &BLOCK_FACT,
+				    &DEVICE_FACT,
+				    &SLOW_FACT,
+				    &SYNC_FACT,
+				    &OPEN_FACT,
 				    NULL};
 
 _Static_assert(ARRAY_SIZE(FACTS) - 1 <= FACT_TABLES_MAX, "room for their statements");

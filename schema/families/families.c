@@ -11,12 +11,19 @@
  * stops later ones first (supervisor/limits/load_shed.h). */
 /* clang-format off */
 static const struct family_setting HOST_SETTINGS[] = {
-	{{"log-lines", .words = "on|off", .fallback = "off", .like = "on or off",
+	{{"log-lines", .words = "on|off", .fallback = "on", .like = "on or off",
 	  .help = "on: when a container fails, store the last 20 lines of its log, with secrets masked"},
 	 .option = "--log-lines"},
 	{{"fills", .words = "on|off", .fallback = "on", .like = "on or off",
 	  .help = "on: when a file system is nearly full, look for the files that fill it, at most once in 10 minutes"},
 	 .option = "--fills"},
+	{{0}},
+};
+
+static const struct family_setting DISK_SETTINGS[] = {
+	{{"file-calls", .words = "on|off", .fallback = "on", .like = "on or off",
+	  .help = "on: family disk also records fsync by file, and opens that fail"},
+	 .option = "--file-calls"},
 	{{0}},
 };
 
@@ -46,9 +53,13 @@ const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample",
 	 .nothing = "no samples: nothing that was asked for ran on a CPU"},
 	{.name = "offcpu", .event = "event", .steps = 3, .by_switches = true, .standing = true},
+	{.name = "mem", .event = "page fault",
+	 .nothing = "no page faults: no process that was asked for touched new memory"},
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event",
 	 .nothing = "no heap profiles: no Go program that may be read ran"},
 	{.name = "host", .always = true, .rights = FAMILY_READS, .event = "row", .settings = HOST_SETTINGS},
+	{.name = "disk", .rights = FAMILY_LOADS, .event = "row", .settings = DISK_SETTINGS,
+	 .nothing = "no requests of disks: nothing that was asked for read or wrote one"},
 	{.name = "gpu", .rights = FAMILY_READS, .event = "row", .settings = GPU_SETTINGS},
 	{.name = "scrape", .rights = FAMILY_READS, .event = "event", .settings = SCRAPE_SETTINGS,
 	 .nothing = "no profiles: no Go program offered one; sonde sql \"SELECT comm, pid, reason FROM scraped\" says why"},

@@ -246,7 +246,7 @@ size_t jfr_stack(const struct jfr_event *ev, const struct jfr_frame **frames, bo
 		return 0;
 	i = stack_at(c, &t); /* may move them */
 	st = &c->stacks[i];
-	*frames = c->frames + st->frame;
+	*frames = st->n ? c->frames + st->frame : NULL;
 	*truncated = st->truncated;
 	return st->n;
 }

@@ -2,7 +2,7 @@
 // band: the time strip: CPU by container and command, stacked; marks for events; spikes as buttons; a part is chosen by dragging, by
 // two sliders, or by a click on a spike. Times that were not recorded are hatched, never drawn as idle.
 
-const BAND_NAMED = 7, BAND_HEAD = 20;
+const BAND_NAMED = 7, BAND_HEAD = 20, BAND_NEAR = 18; // pixels: marks that are nearer to each other are one, with their number
 
 // The columns and who is in them, of timeline's answer: {n, from, to, names, kinds, sums: [by name][by column], all, gap: [by column]} in cores.
 function bandSums(t) {
@@ -25,10 +25,11 @@ function bandUsed(t, cpu) {
 		cpu_by_column_ns: Array.from({length: n}, (_, i) => (shown.some((r) => r.by_column[i] !== null) ? shown.reduce((v, r) => v + (r.by_column[i] || 0), 0) : null)),
 	};
 }
+const BAND_TOLD = 6;
 const BAND_UNITS = {cores: (v) => `${wordsCores(v)} cores`, bytes: formatBytes, 'bytes/s': (v) => `${formatBytes(v)}/s`, share: wordsShare,
 	'per second': (v) => `${Number(v.toPrecision(3))}/s`, seconds: (v) => formatTime(v * 1e9)};
 
-// on: {choose(from_ns, to_ns, spike or group or null), draft(from_ns, to_ns)}; ns of whole columns, 0 for all
+// on: {choose(from_ns, to_ns, spike or group or null), draft(from_ns, to_ns), why(spike)}; ns of whole columns, 0 for all
 function bandInit(on) {
 	const canvas = $('band'), ctx = canvas.getContext('2d'), from = $('band-from'), to = $('band-to');
 	const s = {t: null, sums: null, a: -1, b: -1, palette: [], ink: '#000', soft: '#888', line: '#ddd', veil: '#fff', top: 1, say: BAND_UNITS.cores};
@@ -86,9 +87,21 @@ function bandInit(on) {
 			ctx.fillText(s.say === BAND_UNITS.cores ? `${Number(v.toFixed(2))}${v === s.top ? ' cores' : ''}` : s.say(v), 4, y - 3);
 		}
 	}
+	// Marks, those near each other as one: [{x, n}]
+	function clusters() {
+		const xs = s.t.events.filter((x) => x.event !== 'began').map((e) => at(e.from_ns) * canvas.clientWidth).sort((a, b) => a - b), out = [];
+		for (const x of xs) {
+			const last = out[out.length - 1];
+			if (last && x - last.from < BAND_NEAR)
+				last.n++;
+			else
+				out.push({from: x, n: 1});
+		}
+		return out;
+	}
 	function marks(h) {
-		for (const e of s.t.events.filter((x) => x.event !== 'began')) {
-			const x = Math.round(at(e.from_ns) * canvas.clientWidth) + 0.5;
+		for (const c of clusters()) {
+			const x = Math.round(c.from) + 0.5;
 			ctx.strokeStyle = ctx.fillStyle = s.mark;
 			ctx.lineWidth = 1;
 			ctx.setLineDash([3, 3]);
@@ -102,7 +115,10 @@ function bandInit(on) {
 			ctx.lineTo(x + 4, BAND_HEAD - 12);
 			ctx.lineTo(x, BAND_HEAD - 5);
 			ctx.fill();
+			if (c.n > 1)
+				ctx.fillText(formatCount(c.n), x + 6, BAND_HEAD - 6);
 		}
+		canvas.dataset.marks = clusters().map((c) => c.n).join(' ');
 	}
 	function draw() {
 		const ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
@@ -170,9 +186,11 @@ function bandInit(on) {
 					list.append(add('dt', (j === k ? '\u25b8 ' : '') + drawShorten(name, 40)), add('dd', s.say(s.sums.sums[j][i])));
 			});
 		}
-		for (const x of s.t.events)
-			if (x.from_ns >= edge(i) && x.from_ns < edge(i + 1))
-				list.append(add('dt', x.event), add('dd', formatSeen(x.text)));
+		const told = s.t.events.filter((x) => x.event !== 'began' && Math.abs(at(x.from_ns) * canvas.clientWidth - e.offsetX) < BAND_NEAR / 2 || x.from_ns >= edge(i) && x.from_ns < edge(i + 1));
+		for (const x of told.slice(0, BAND_TOLD))
+			list.append(add('dt', x.event), add('dd', formatSeen(x.text)));
+		if (told.length > BAND_TOLD)
+			list.append(add('dt', 'and'), add('dd', `${told.length - BAND_TOLD} more: see the list below`));
 		box.replaceChildren(add('div', `${wordsClock(edge(i))} to ${wordsClock(edge(i + 1), edge(i))}`, 'name'), list);
 		box.hidden = false;
 		box.style.left = Math.max(4, Math.min(e.clientX + 14, innerWidth - box.offsetWidth - 6)) + 'px';
@@ -229,7 +247,7 @@ function bandInit(on) {
 			b.textContent = `\u25b2 ${drawShorten(r.who === null ? 'in total' : r.who, 24)} ${wordsCores(r.peak_cores)} cores at ${wordsClock(r.from_ns, s.sums.to, false)}`;
 			b.title = `from ${wordsClock(r.from_ns)} for ${formatTime(r.to_ns - r.from_ns)}; usually ${wordsCores(r.usual_cores)} cores`;
 			b.addEventListener('click', () => on.choose(r.from_ns, r.to_ns, r));
-			return b;
+			return domMake('span', {className: 'pair'}, b, domButton('Why?', () => on.why(r), 'why', `Why? ${b.textContent}`));
 		}));
 		$('spikes').hidden = !s.t.rows.length;
 	}

@@ -19,7 +19,8 @@ function gridSpark(values) {
 	return svg;
 }
 
-// columns: [{key, title, kind: 'num' | 'fn' | 'mod' | 'text', value(row), text(row), bar(row): 0 to 1, spark(row): [...]}]; columns that are empty in all rows are omitted.
+// columns: [{key, title, kind: 'num' | 'fn' | 'mod' | 'text', value(row), text(row), bar(row): 0 to 1, spark(row): [...], draw(row): an element or null}]; columns
+// that are empty in all rows are omitted.
 // on: {pick(row), sort(key)}; picked(row): is it selected
 function gridInit(box, on) {
 	const s = {rows: [], columns: [], sort: '', down: true, find: null, shown: GRID_STEP, picked: () => false};
@@ -30,7 +31,7 @@ function gridInit(box, on) {
 	const filled = (c) => s.rows.some((r) => { const v = c.value(r); return v !== null && v !== undefined && v !== '' && v !== 0; });
 	function cell(c, r) {
 		const td = document.createElement('td'), bar = document.createElement('i');
-		td.className = c.kind || 'text';
+		td.className = c.kind || (c.draw ? 'act' : 'text');
 		td.dataset.label = c.title;
 		if (c.bar) {
 			bar.className = 'bar';
@@ -42,11 +43,16 @@ function gridInit(box, on) {
 				td.append(gridSpark(values));
 			return td;
 		}
+		if (c.draw) {
+			td.append(c.draw(r) || '');
+			return td;
+		}
 		if (c.pick && on.pick) {
 			const b = document.createElement('button'), cut = document.createElement('span');
 			b.type = 'button';
 			cut.className = 'cut';
 			cut.textContent = text(c, r);
+			b.title = text(c, r);
 			b.append(cut);
 			b.addEventListener('click', () => on.pick(r));
 			td.append(b);
@@ -54,13 +60,15 @@ function gridInit(box, on) {
 			const span = document.createElement('span');
 			span.className = 'cut';
 			span.textContent = text(c, r);
+			if (c.kind && c.kind !== 'num')
+				span.title = span.textContent;
 			td.append(span, ...(c.bar ? [bar] : []));
 		}
 		return td;
 	}
 	function draw() {
-		const columns = s.columns.filter((c) => c.spark || c.keep || filled(c)), by = columns.find((c) => c.key === s.sort);
-		let rows = s.find ? s.rows.filter((r) => columns.some((c) => !c.spark && c.kind !== 'num' && s.find.test(text(c, r)))) : s.rows.slice();
+		const columns = s.columns.filter((c) => c.spark || c.draw || c.keep || filled(c)), by = columns.find((c) => c.key === s.sort);
+		let rows = s.find ? s.rows.filter((r) => columns.some((c) => !c.spark && !c.draw && c.kind !== 'num' && s.find.test(text(c, r)))) : s.rows.slice();
 		if (by) {
 			const compare = (a, b) => { const x = by.value(a), y = by.value(b); return x === y ? 0 : x === null || x === undefined ? -1 : y === null || y === undefined ? 1 : x < y ? -1 : 1; };
 			rows.sort((a, b) => (s.down ? -1 : 1) * compare(a, b));
@@ -72,7 +80,7 @@ function gridInit(box, on) {
 			const th = document.createElement('th'), b = document.createElement('button');
 			th.scope = 'col';
 			th.className = c.kind || 'text';
-			if (c.spark) {
+			if (c.spark || c.draw) {
 				th.textContent = c.title;
 			} else {
 				th.setAttribute('aria-sort', c.key !== s.sort ? 'none' : s.down ? 'descending' : 'ascending');
@@ -106,8 +114,8 @@ function gridInit(box, on) {
 	});
 	return {
 		// sort: "-cpu", "name"
-		set(rows, columns, sort, find, picked) {
-			const fresh = s.columns !== columns;
+		// fresh: another table than before
+		set(rows, columns, sort, find, picked, fresh = true) {
 			Object.assign(s, {rows, columns, sort: sort.replace(/^-/, ''), down: sort[0] === '-', find: find ? layoutPattern(find).re : null, picked: picked || (() => false)});
 			if (fresh)
 				s.shown = GRID_STEP;
@@ -115,5 +123,6 @@ function gridInit(box, on) {
 		},
 		rows: () => s.rows,
 		first: () => body.querySelector('button'),
+		hide(is) { box.hidden = is; },
 	};
 }

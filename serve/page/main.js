@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // main: from the address to requests, from answers to the display. Only what depends on changes is requested again; a request that
-// is no longer needed is aborted.
+// is no longer needed is aborted. What is asked first is what is seen first: the strip and the headline, what is wrong, the table, the picture.
 
-const MAIN_TABS = Object.keys(TABLES), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NODES = 5000,  MAIN_NOTHING_THERE = 404;
+const MAIN_TABS = Object.keys(TABLES).filter((t) => !TABLES[t].more), MAIN_MORE = Object.keys(TABLES).filter((t) => TABLES[t].more), MAIN_LASTS = ['15m', '1h', '6h', '24h', '7d'], MAIN_NOTHING_THERE = 404;
+const MAIN_NODES = {'': 5000, 1: 30000, 2: 200000}; // frames of the picture, by the address's `deep`
+const mainTitle = (tab) => TABLES[tab].title || tab;
 // The tabs of the picture: each a kind of value, or the map.
 const MAIN_PICTURES = [{id: 'pic-flame', pic: '', type: 'cpu'}, {id: 'pic-waits', pic: '', type: 'offcpu'}, {id: 'pic-heap', pic: '', type: 'inuse'}, {id: 'pic-map', pic: 'map'}];
 const MAIN_LIVE = {least: 5000, most: 30000, times: 100, quiet: 60000, picture: 3}; // ms between two rounds; at least this many times the duration of the answers: viewers cost little, even on a busy host
@@ -18,7 +20,7 @@ function say(text) {
 }
 
 function mainStart() {
-	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, listening: null, changed: false, asked: 0, under: {}, round: 0, about: [], period: MAIN_LIVE.least, keys: {}, columns: {}};
+	const app = {place: placeRead(location.search), tab: 'containers', timeline: null, ps: null, table: null, running: null, live: 0, listening: null, changed: false, asked: 0, under: {}, round: 0, period: MAIN_LIVE.least, keys: {}, columns: {}};
 	const forced = matchMedia('(forced-colors: active)');
 	const theme = themeInit(() => {
 		band.paint(theme.dark(), forced.matches);
@@ -31,8 +33,9 @@ function mainStart() {
 			return;
 		const code = document.createElement('code');
 		code.textContent = answer.fix;
-		$(id).append(formatSeen(answer.error), ...(answer.fix ? [' \u2014 ', code] : []));
+		$(id).append(formatSeen(answer.error), ...(answer.fix ? [' \u2014 ', code] : []), ...(answer.status >= 500 || answer.status === 0 ? [' ', domButton('Ask again', () => show(true), 'quiet')] : []));
 	};
+	const busy = (id, is) => $(id).setAttribute('aria-busy', Boolean(is));
 
 	// replace: no new step in the history; quiet: the display is already up to date
 	function change(patch, replace, quiet) {
@@ -59,11 +62,16 @@ function mainStart() {
 		else if (from > 0)
 			Object.assign(patch, {in: placeTime(from), until: placeTime(to), zoom: ''});
 		change(patch);
-	}});
-	const picture = pictureInit({change}, theme, forced);
+	}, why(r) { whyPart({...nobody, request: '', zoom: ''}, {}, r); }});
+	Object.assign(LINKS, {change: (patch) => change(patch), href: (patch) => placeWrite({...app.place, ...(patch.last ? {from: '', to: ''} : {}), ...patch})});
+	const picture = pictureInit({change, deeper}, theme, forced);
 	const grid = gridInit($('table'), {
 		pick(r) {
-			const t = tableOf();
+			const t = TABLES[app.tab];
+			if (t.pick) {
+				change(t.pick(r, app.place, app.table && app.table.ok ? app.table.data : {}));
+				return;
+			}
 			if (app.tab === 'functions') {
 				if (app.place.pic)
 					change({pic: '', q: `^${r.function.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`});
@@ -83,7 +91,60 @@ function mainStart() {
 		change({...(isWho(who) ? nobody : who), tab: n.kind === 'container' ? 'containers' : 'processes', zoom: '', fn: ''});
 	}});
 	const runs = runsInit({pick: (e) => change({...nobody, ...(e.comm ? {comm: e.comm, pid: String(e.pid)} : {}), tab: 'processes'})});
+	const why = whyInit({close: () => change({why: ''})});
 	const sql = sqlInit({change: (patch) => change(patch, false, true), range: () => ({...placeChosen(app.place), ...placeWho(app.place)})});
+
+	// --- why ---
+
+	// A part that is chosen, in ns.
+	const part = (from_ns, to_ns) => ({in: placeTime(Math.floor(from_ns / 1e9) * 1e9), until: placeTime(Math.ceil(to_ns / 1e9) * 1e9)});
+	// Why somebody was slow: of the chosen part, else of the part of the range in which its requests took most or it had a spike.
+	async function whyWho(who, operation) {
+		const p = app.place, patch = {...nobody, ...who, request: ''};
+		if (p.in) {
+			change({...patch, why: askQuery({...who, ...placeChosen(p)})});
+			return;
+		}
+		const at = (side) => ask('sql', {...placeRange(p), query: requestsOverTime(side, operation ? operation.service : '', operation ? operation.operation : '', who.container || '')});
+		let answer = await at(operation ? operation.side : 'server');
+		if (!operation && answer.ok && !answer.data.rows.length)
+			answer = await at('client');
+		const worst = answer.ok ? requestsWorst(answer.data.rows) : null, t = app.timeline && app.timeline.ok ? app.timeline.data : null;
+		const spike = t ? t.rows.filter((r) => r.who === (who.container || who.comm)).sort((a, b) => b.excess_core_seconds - a.excess_core_seconds)[0] : null;
+		if (p !== app.place)
+			return;
+		say(worst ? 'Chosen: when its requests took most.' : spike ? 'Chosen: its largest spike.' : 'Nothing of it sticks out in this range: the whole range is explained.');
+		whyPart(patch, who, worst || spike);
+	}
+	// The part is chosen, and explained for `who`; without one the whole range is.
+	function whyPart(patch, who, at) {
+		const chosen = at ? part(at.from_ns, at.to_ns) : {};
+		change({...patch, ...chosen, why: askQuery({...who, ...(at ? {from: chosen.in, to: chosen.until} : placeRange(app.place))})});
+	}
+	const ways = {
+		why: (r) => whyWho(r.container ? {container: r.container} : {comm: r.comm || ''}, r),
+		whyWho: (r) => whyWho(r.container && !r.pid ? {container: r.container} : {comm: r.comm, pid: r.pid ? String(r.pid) : ''}),
+		// A moment: the minute before it.
+		whyMoment: (container, from_ns, to_ns) => whyPart({...nobody, container: container || '', request: ''}, {container}, {from_ns: Math.min(from_ns, to_ns - 6e10), to_ns: to_ns + 1e9}),
+		whyCheck(r) {
+			const t = app.timeline && app.timeline.ok ? app.timeline.data : null, long = Math.max(r.for_minutes || 5, 5) * 6e10, end = app.place.in ? Date.parse(app.place.until) * 1e6 : t ? t.to_ns : Date.now() * 1e6;
+			const known = [...(app.ps && app.ps.ok ? app.ps.data.rows : []), ...(app.table && app.table.ok && app.tab === 'containers' ? app.table.data.rows : [])].some((x) => x.container === r.subject), link = linkOf(r.command) || {};
+			const container = link.container || (known ? r.subject : '');
+			whyPart({...nobody, container, request: ''}, {container}, {from_ns: end - long, to_ns: end});
+		},
+		flame: (operation, type) => change({request: operation, pic: '', type}),
+		pick: (id) => change({id}),
+	};
+	// Into "(smaller frames)": the process alone, or more frames.
+	function deeper(owner) {
+		const p = app.place;
+		if (owner && owner.pid && String(owner.pid) !== p.pid)
+			change({...nobody, comm: owner.comm, pid: String(owner.pid), zoom: ''});
+		else if (p.deep !== '2')
+			change({deep: p.deep ? '2' : '1'});
+		else
+			say('All frames are drawn.');
+	}
 
 	// --- requests ---
 
@@ -106,18 +167,11 @@ function mainStart() {
 		return answer;
 	}
 	const byOf = (p) => ({by: p.by === 'both' ? '' : p.by});
-	// The current table: one of the page's own, or the answer of any verb.
-	function tableOf() {
-		const about = app.about.find((v) => v.verb === app.tab);
-		app.of = TABLES[app.tab] || (app.of && app.of.verb === app.tab && app.of.known ? app.of
-			: {...tablesOfVerb(about || {verb: app.tab, range: [1], filters: [], options: []}), known: Boolean(about)});
-		return app.of;
-	}
 	function tableParams(p) {
-		const t = tableOf(), time = t.ranged === false ? (t.at && (p.in || p.to) ? {at: p.in ? p.until : p.to} : {}) : placeChosen(p);
-		return {...time, ...(t.narrow ? placeWho(p) : {}), ...(t.typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...t.params};
+		const t = TABLES[app.tab], time = t.ranged === false ? (p.in || p.to ? {at: p.in ? p.until : p.to} : {}) : placeChosen(p);
+		return {...time, ...(t.narrow ? placeWho(p) : {}), ...(t.typed && p.type !== 'wall' ? {type: p.type === 'cpu' ? '' : p.type} : {}), ...(typeof t.params === 'function' ? t.params(p) : t.params)};
 	}
-	const flameParams = (p) => ({...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, group: 'process', nodes: MAIN_NODES});
+	const flameParams = (p) => ({...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, request: p.request, group: 'process', nodes: MAIN_NODES[p.deep]});
 	const mapParams = (p) => ({...placeChosen(p), ...placeWho(p)});
 	function lengthOf(p, t) {
 		const ns = p.in ? (Date.parse(p.until) - Date.parse(p.in)) * 1e6 : t ? t.to_ns - t.from_ns : 36e11;
@@ -125,7 +179,7 @@ function mainStart() {
 	}
 	// [before, after] and the answer of diff, or only [after].
 	async function pictures(p, t, anew) {
-		if (!p.compare || p.type === 'wall')
+		if (!p.compare || p.type === 'wall' || p.request)
 			return {answers: [await asked('flame', 'flame', flameParams(p), anew)], stats: null};
 		const params = {...placeChosen(p), ...placeWho(p), type: p.type === 'cpu' ? '' : p.type, baseline: p.compare === 'previous' ? lengthOf(p, t) : p.compare, number: 5000};
 		const stats = await asked('diff', 'diff', params, anew);
@@ -142,7 +196,7 @@ function mainStart() {
 	function showNothing(t, rest) {
 		$('nothing').hidden = t.ok;
 		$('nothing-there').hidden = true;
-		for (const id of ['over', 'sentence', 'about'])
+		for (const id of ['over', 'sentence', 'about', 'state'])
 			$(id).hidden = !t.ok;
 		for (const id of ['users', 'picture'])
 			$(id).hidden = !rest;
@@ -188,15 +242,56 @@ function mainStart() {
 		strong.textContent = words[0];
 		$('sentence').replaceChildren(strong, ...words.slice(1));
 	}
-	function showTable(p, answer) {
-		const t = tableOf(), params = tableParams(p), said = answer.ok ? (t.rows ? t.rows(answer.data) : answer.data.rows).map((r) => (t.flat ? tablesFlat(r) : {unit: answer.data.unit, ...r})) : [];
-		const columns = app.columns[app.tab] = t.columns(app.tab === 'containers' || app.tab === 'processes' ? app.sparks || band.sparks() : null, said);
-		$('table-command').textContent = wordsCommand(t.verb, {...params, number: ''});
+	const commandOf = (verb, params) => wordsCommand(verb, {...params, number: '', query: verb === 'sql' ? params.query : undefined});
+	// also: further answers of the view by name, as far as they are there
+	function showTable(p, answer, also = {}) {
+		const t = TABLES[app.tab], params = tableParams(p), d = answer.ok ? answer.data : null, grows = Boolean(t.columns);
+		const rows = !d || !grows ? [] : t.rows ? t.rows(d, also, p) : d.rows.map((r) => ({unit: d.unit, ...r}));
+		const sparks = app.tab === 'containers' || app.tab === 'processes' ? app.sparks || band.sparks() : null, columns = grows ? t.columns(sparks, rows, ways, p) : [];
+		$('table-command').textContent = commandOf(t.verb, params);
 		note('table-note', answer);
-		const rows = said;
-		if (answer.ok && !rows.length)
-			note('table-note', {ok: false, error: app.tab === 'changes' ? 'Nothing changed by more than noise since the time before.' : 'Nothing to show for this range.', fix: ''});
-		grid.set(rows, columns, p.sort || t.sort, p.find, (r) => ['container', 'comm', 'pid'].every((k) => !p[k] || String(r[k]) === p[k]) && Boolean(p.container || p.comm || p.pid));
+		if (d && !d.rows.length && (grows || !t.draw))
+			note('table-note', {ok: false, error: app.tab === 'changes' ? 'No sum differs by more than noise from the time before.' : 'Nothing to show for this range.', fix: ''});
+		grid.hide(!grows);
+		$('find').hidden = !grows;
+		const again = app.columns.tab === app.tab && app.columns.how === p.how;
+		Object.assign(app.columns, {tab: app.tab, how: p.how});
+		grid.set(rows, columns, p.sort && columns.some((c) => c.key === p.sort.replace(/^-/, '')) ? p.sort : p.how === 'slowest' ? '-whole' : t.sort || '', p.find,
+			(r) => (app.tab === 'requests' ? Boolean(p.op) && requestsKey(r) === p.op : ['container', 'comm', 'pid'].every((k) => !p[k] || String(r[k]) === p[k]) && Boolean(p.container || p.comm || p.pid)), !again);
+		$('ways').replaceChildren(...(t.ways && d ? t.ways(p) : []));
+		$('view').hidden = !t.draw || !d;
+		if (t.draw && d)
+			t.draw($('view'), d, also, p, ways);
+	}
+	// Further questions of the view; it is drawn again as each answer comes.
+	function askAlso(p, t, answer, anew) {
+		const asks = t.also ? t.also(p, answer.ok ? answer.data : null) : {}, also = {};
+		return Promise.all(Object.entries(asks).map(async ([name, [verb, params]]) => {
+			also[name] = await asked(`also-${name}`, verb, params, anew);
+			app.also = {tab: app.tab, also};
+			if (p === app.place)
+				showTable(p, answer, also);
+		}));
+	}
+	async function showWhy(p, anew) {
+		if (!p.why) {
+			why.none();
+			return;
+		}
+		const asks = placeWhy(p), params = {...asks, number: asks.request ? '' : 8}, command = wordsCommand('explain', {...params, number: ''});
+		if (app.keys.why !== key('explain', params))
+			why.show(asks, command, null);
+		const answer = await asked('why', 'explain', params, anew);
+		why.show(asks, command, answer);
+	}
+	async function showState(p, anew) {
+		busy('state', true);
+		const answer = await asked('state', 'overview', placeChosen(p), anew);
+		busy('state', false);
+		if (answer.ok)
+			troubleLines($('state'), answer.data, ways);
+		else
+			$('state').replaceChildren(domMake('li', {className: 'soft'}, domMake('b', {}, 'Wrong'), formatSeen(`not known: ${answer.error}`), ' ', domButton('Ask again', () => show(true), 'quiet')));
 	}
 	function showPicture(p, {answers, stats}) {
 		const failed = answers.find((a) => !a.ok), kind = $('type').selectedOptions[0];
@@ -237,7 +332,7 @@ function mainStart() {
 			brief.push(all_lost ? `${formatCount(all_lost)} lost` : 'nothing lost');
 			facts.push([all && unnamed ? `${wordsShare(unnamed / all)} is in functions without a name.` : 'Every function has a name.']);
 			if (d.elided)
-				facts.push([`The ${formatCount(d.elided)} smallest frames are drawn as \u201c(smaller frames)\u201d: choose a shorter range or one process to see them.`]);
+				facts.push([`The ${formatCount(d.elided)} smallest frames are drawn as \u201c(smaller frames)\u201d: a click on one shows what is in it.`]);
 			facts.push([`${formatCount(d.samples === undefined ? d.n : d.samples)} ${d.count_unit}${d.period_ns ? ` at ${Number((1e9 / d.period_ns).toPrecision(3))} Hz` : ''}; kernel ${d.kernel || 'unknown'}; ${d.cpus} CPUs.`]);
 			$('host').textContent = formatSeen(d.host || '');
 			document.title = `sonde${d.host ? ' \u00b7 ' + formatSeen(d.host) : ''}`;
@@ -246,6 +341,12 @@ function mainStart() {
 			const s = app.status.data;
 			facts.push([`The store ${s.store.path}: ${formatBytes(s.store.bytes)}, from ${wordsClock(s.from_ns)} to ${wordsClock(s.to_ns)}; ${s.sonded ? 'sonded is recording' : 'sonded is not running: only sonde record adds data'}.`]);
 			brief.push(formatBytes(s.store.bytes));
+			const seen = s.rows.filter((r) => r.to_ns > t.from_ns && r.from_ns < t.to_ns), last = Math.max(...seen.map((r) => r.rec)), mine = seen.filter((r) => r.rec === last), sum = (k) => mine.reduce((v, r) => v + (r[k] || 0), 0);
+			if (mine.length) {
+				const cost = `${(100 * sum('self_cores')).toFixed(2)} % of one core`;
+				facts.push([`What sonde cost: ${cost} and ${formatBytes(sum('self_private_bytes') + sum('self_map_bytes'))} of memory, in recording ${last} (${mine.map((r) => formatSeen(r.family)).join(', ')}).`]);
+				brief.push(`cost ${cost}`);
+			}
 		}
 		$('about-brief').textContent = `About what was recorded: ${brief.join(' \u00b7 ')}`;
 		$('about-brief').classList.toggle('warn', Boolean(all_lost || much || (flame && flame.ok && flame.data.shed.length)));
@@ -261,9 +362,10 @@ function mainStart() {
 			return li;
 		};
 		const who = [p.container && `container ${formatSeen(p.container)}`, p.comm && formatSeen(p.comm), p.pid && `pid ${p.pid}`].filter(Boolean).join(', ');
-		$('chips').replaceChildren(...(who ? [chip(`only ${who}`, {...nobody, zoom: ''})] : []),
-			...(p.in ? [chip(`only ${wordsClock(Date.parse(p.in) * 1e6)} to ${wordsClock(Date.parse(p.until) * 1e6, Date.parse(p.in) * 1e6)}`, {in: '', until: '', zoom: ''})] : []));
-		$('chips').hidden = !who && !p.in;
+		$('chips').replaceChildren(...(who ? [chip(`only ${who}`, {...nobody, zoom: ''})] : []), ...(p.request ? [chip(`only requests ${drawShorten(p.request, 60)}`, {request: ''})] : []),
+			...(p.deep ? [chip('with smaller frames', {deep: ''})] : []),
+			...(p.in ? [chip(`only ${wordsClock(Date.parse(p.in) * 1e6)} to ${wordsClock(Date.parse(p.until) * 1e6, Date.parse(p.in) * 1e6)}`, {in: '', until: '', zoom: ''}), domMake('li', {}, domButton(p.why ? 'Why? is above' : 'Why?', () => (p.why ? domScroll('why') : change({why: askQuery({...placeChosen(p), ...placeWho(p)})})), 'why'))] : []));
+		$('chips').hidden = !who && !p.in && !p.request && !p.deep;
 	}
 	// Which tab is active: other kinds of value use the flame graph's.
 	const pictureOf = (p) => Math.max(0, MAIN_PICTURES.findIndex((x) => x.pic === p.pic && (!x.type || x.type === p.type)));
@@ -278,11 +380,11 @@ function mainStart() {
 			if (document.activeElement !== $(k))
 				$(k).value = p[k];
 		const tabs = MAIN_TABS.includes(app.tab) ? MAIN_TABS : [...MAIN_TABS, app.tab];
-		tabsShow($('tabs'), tabs, tabs.indexOf(app.tab), (i) => change({tab: tabs[i], sort: ''}));
+		tabsShow($('tabs'), tabs.map(mainTitle), tabs.indexOf(app.tab), (i) => change({tab: tabs[i], sort: '', how: '', op: '', find: ''}));
 		if (document.activeElement !== $('find'))
 			$('find').value = p.find;
 		tabsShow($('pictures'), [], pictureOf(p), (i) => change({pic: MAIN_PICTURES[i].pic, ...(MAIN_PICTURES[i].type ? {type: MAIN_PICTURES[i].type, zoom: '', fn: ''} : {})}), MAIN_PICTURES.map((x) => $(x.id)));
-		for (const [id, query] of [['band-sql', '@minutes'], ['table-sql', tableOf().query], ['graph-sql', p.type === 'cpu' ? '@hottest' : p.type === 'offcpu' ? '@waiting' : '@allocators'], ['map-sql', MAIN_EDGES]]) {
+		for (const [id, query] of [['band-sql', '@minutes'], ['table-sql', TABLES[app.tab].query], ['graph-sql', p.type === 'cpu' ? '@hottest' : p.type === 'offcpu' ? '@waiting' : '@allocators'], ['map-sql', MAIN_EDGES]]) {
 			$(id).hidden = !query;
 			$(id).onclick = () => change({page: 'sql', query});
 		}
@@ -323,7 +425,7 @@ function mainStart() {
 	async function show(anew) {
 		const began = performance.now();
 		const p = app.place, run = new AbortController();
-		app.tab = p.tab || app.tab;
+		app.tab = TABLES[p.tab] ? p.tab : app.tab;
 		controls(p);
 		if (app.running)
 			app.running.abort();
@@ -337,48 +439,63 @@ function mainStart() {
 			return;
 		}
 		document.documentElement.dataset.state = 'asking';
-		const time = asked('timeline', 'timeline', {...placeRange(p), ...byOf(p)}, anew);
+		for (const id of ['over', 'users', 'picture'])
+			busy(id, true);
+		// in the order of what is seen
+		const time = asked('timeline', 'timeline', {...placeRange(p), ...byOf(p), events: true}, anew);
 		const ps = asked('ps', 'ps', {...placeChosen(p), ...TABLES.processes.params}, anew);
-		const map = p.pic === 'map' ? asked('map', 'map', {...mapParams(p), drawing: true}, anew) : null;
+		const reason = p.why ? showWhy(p, anew) : (why.none(), null);
 		if (p.of !== 'cpu')
 			asked('used', 'timeline', ofParams(p), anew);
-		const afresh = anew && !(p.live && app.round++ % MAIN_LIVE.picture); // the picture is the most expensive: while live, not in each round
-		const first = p.compare || map ? null : pictures(p, null, afresh);
 		if (!p.tab && app.tab === 'containers')
 			asked('table', 'containers', {...placeChosen(p), ...TABLES.containers.params}, anew); // most likely tab
-		if (!TABLES[app.tab])
-			await app.known;
-		if (!p.tab || !(TABLES[app.tab] || app.about.some((v) => v.verb === app.tab))) { // the tab depends on what exists
-			const t = await time;
-			app.tab = t.ok ? tablesFirst(t.data) : 'functions';
-		}
-		controls(p);
-		const table = app.tab === 'processes' ? ps : asked('table', tableOf().verb, tableParams(p), anew);
+		else if (TABLES[p.tab] && app.tab !== 'processes')
+			asked('table', TABLES[app.tab].verb, tableParams(p), anew);
+		const afresh = anew && !(p.live && app.round++ % MAIN_LIVE.picture); // what is wrong and the picture are the most expensive: while live, not in each round
+		const state = !anew || afresh ? showState(p, anew) : null;
+		const map = p.pic === 'map' ? asked('map', 'map', {...mapParams(p), drawing: true}, anew) : null;
+		const first = p.compare || map ? null : pictures(p, null, afresh);
 		const t = await time;
+		if (!TABLES[p.tab]) { // the tab depends on what exists
+			app.tab = t.ok ? tablesFirst(t.data) : 'functions';
+			controls(p);
+		}
+		const table = app.tab === 'processes' ? ps : asked('table', TABLES[app.tab].verb, tableParams(p), anew);
 		showNothing(t, t.ok);
 		if (t.ok) {
 			showTime(t, p, p.of === 'cpu' ? null : await asked('used', 'timeline', ofParams(p), anew));
+			busy('over', false);
 			await ps;
 			showSentence(p);
 		}
 		if (t.ok || t.status === MAIN_NOTHING_THERE) {
-			showTable(p, await table);
+			const answer = await table;
+			showTable(p, answer);
+			busy('users', false);
+			performance.mark('seen');
+			const more = askAlso(p, TABLES[app.tab], answer, anew);
 			await ps;
 			const got = map ? [await map] : await showFlame(p, t, first, afresh);
 			if (map)
 				showMap(p, got[0]);
-			showNothing(t, t.ok || (await table).ok || got.some((a) => a.ok));
+			busy('picture', false);
+			showNothing(t, t.ok || answer.ok || got.some((a) => a.ok));
 			if (t.ok)
 				showFacts(map ? null : got[got.length - 1]);
+			await more;
 		}
+		await Promise.all([state, reason]);
 		document.documentElement.dataset.state = 'ready';
 		performance.mark('shown');
 		app.period = Math.round(Math.min(MAIN_LIVE.most, Math.max(MAIN_LIVE.least, MAIN_LIVE.times * (performance.now() - began))));
 		schedule();
 		if (!app.status && t.ok)
-			asked('status', 'status', {}).then(() => { // after everything that is visible at first
+			asked('status', 'status', {}).then((s) => { // after everything that is visible at first
 				showFacts(map ? null : app.flame);
-				showRuns(p, t.data, anew);
+				if (s.ok)
+					showRuns(p, t.data, anew);
+				else
+					note('over-note', s);
 			});
 		else if (t.ok)
 			showRuns(p, t.data, anew);
@@ -433,7 +550,7 @@ function mainStart() {
 		...picture.actions,
 		mark: marks.toggle,
 		jump: jumpInit(() => [
-			...[...MAIN_TABS, ...app.about.map((v) => v.verb)].map((tab) => ({kind: 'tab', name: tab, go: () => change({tab, sort: '', page: 'host'})})),
+			...[...MAIN_TABS, ...MAIN_MORE].map((tab) => ({kind: 'tab', name: mainTitle(tab), go: () => change({tab, sort: '', how: '', op: '', page: 'host'})})),
 			{kind: 'tab', name: 'SQL', go: () => change({page: 'sql'})},
 			...marks.all().map((m) => ({kind: 'bookmark', name: m.name, go: () => {
 				app.place = placeRead(m.at);
@@ -445,12 +562,13 @@ function mainStart() {
 			...(app.ps && app.ps.ok ? app.ps.data.rows : []).map((r) => ({kind: 'process', name: `${r.comm} (${r.pid})`, go: () => change({...nobody, comm: r.comm, pid: String(r.pid), tab: 'processes'})})),
 			...picture.functions().slice(0, 20000).map((name) => ({kind: 'function', name, go: () => picture.find(name)})),
 		]),
-		spike: () => !$('spikes').hidden && $('spikes').firstElementChild.focus(),
+		spike: () => !$('spikes').hidden && $('spikes').querySelector('button').focus(),
 		brush: () => $('band-from').focus(),
 		earlier: () => shift(-1), later: () => shift(1),
 		into: () => app.place.in && change({from: app.place.in, to: app.place.until, in: '', until: ''}),
 		live: () => change(app.place.live ? {live: ''} : {last: '15m', live: '1', in: '', until: ''}),
-		tab: (k) => change({tab: MAIN_TABS[Number(k) - 1], sort: ''}),
+		tab: (k) => change({tab: MAIN_TABS[Number(k) - 1], sort: '', how: '', op: ''}),
+		why: () => change({why: app.place.why ? '' : askQuery({...placeChosen(app.place), ...placeWho(app.place)})}),
 		table: () => grid.first() && grid.first().focus(),
 		filter: () => $('find').focus(),
 		compare: () => change({compare: app.place.compare ? '' : 'previous'}),
@@ -458,7 +576,7 @@ function mainStart() {
 		map: () => change({pic: app.place.pic === 'map' ? '' : 'map'}),
 		search: () => $('search').focus(),
 		sql: () => change({page: app.place.page === 'sql' ? 'host' : 'sql'}),
-		escape: () => change({...nobody, in: '', until: '', zoom: '', q: '', fn: '', view: 'callees'}),
+		escape: () => change({...nobody, in: '', until: '', zoom: '', q: '', fn: '', view: 'callees', why: '', request: '', op: '', deep: ''}),
 		theme: () => theme.next(),
 		help: () => $('keys').showModal(),
 	};
@@ -477,7 +595,7 @@ function mainStart() {
 	$('find').addEventListener('input', () => {
 		change({find: $('find').value}, true, true);
 		if (app.tab === 'processes' ? app.ps : app.table)
-			showTable(app.place, app.tab === 'processes' ? app.ps : app.table);
+			showTable(app.place, app.tab === 'processes' ? app.ps : app.table, app.also && app.also.tab === app.tab ? app.also.also : {});
 	});
 	for (const k of ['by', 'of', 'compare', 'type'])
 		$(k).addEventListener('change', () => change({[k]: $(k).value, ...(k === 'by' || k === 'of' ? {} : {zoom: '', fn: ''})}));
@@ -496,15 +614,15 @@ function mainStart() {
 	document.addEventListener('visibilitychange', schedule);
 	forced.addEventListener('change', theme.apply);
 	hotkeysInit(actions);
-	// sonde defines the kinds of value and the verbs.
+	// sonde defines the kinds of value.
 	async function know() {
-		const [h, list] = await Promise.all([ask('help', {}), ask('', {})]), flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
+		const h = await ask('help', {});
+		if (!h.ok)
+			note('over-note', h);
+		const flame = h.ok && h.data.rows.find((v) => v.verb === 'flame'), type = flame && flame.options.find((o) => o.name === 'type');
 		$('type').replaceChildren(...(type ? type.help.split(/,\s*|\s+or\s+/) : ['cpu']).map((k) => new Option({cpu: 'CPU', offcpu: 'waits (off CPU)', wall: 'wall time', alloc: 'memory allocated', inuse: 'memory in use'}[k] || k, k)));
 		const time = h.ok && h.data.rows.find((v) => v.verb === 'timeline'), of = time && time.options.find((o) => o.name === 'of');
 		$('of').replaceChildren(...(of ? of.help.split(':')[0].replace(/\([^)]*\)/g, '').split(',').map((k) => k.trim()) : ['cpu']).map((k) => new Option(MAIN_OF[k] || k, k)));
-		app.about = h.ok && list.ok ? h.data.rows.filter((v) => list.data.verbs.includes(v.verb) && !TABLES_ELSEWHERE.includes(v.verb)) : [];
-		$('more').replaceChildren(new Option('more', ''), ...app.about.map((v) => Object.assign(new Option(v.verb, v.verb), {title: v.summary})));
-		$('more-label').hidden = !app.about.length;
 		controls(app.place);
 	}
 	$('more').addEventListener('change', () => {
@@ -515,8 +633,9 @@ function mainStart() {
 	});
 	document.documentElement.classList.add('js');
 	theme.apply();
-	app.known = app.place.tab && !TABLES[app.place.tab] ? know() : new Promise((done) => setTimeout(() => done(know()), 500)); // after everything that is visible at first
-	show();
+	$('more').append(new Option('more', ''), ...MAIN_MORE.map((tab) => new Option(mainTitle(tab), tab)));
+	askShow($('asking'));
+	Promise.race([show(), new Promise((done) => setTimeout(done, 1500))]).then(know); // after everything that is visible at first
 }
 
 mainStart();

@@ -3,9 +3,10 @@
 // it contains functions by name.
 
 const PICTURE_ALL = {type: 0, focus: [], drop: [], hide: [], show: 'after', from: -1, to: -1, fromA: -1, toA: -1}; // further input of build.js
+const PICTURE_SMALLER = '(smaller frames)';
 const PICTURE_FOLDS = ['start', 'kernel', 'runtime', 'merge', 'idle', 'flame'];
 
-// on: {change(patch, replace)}
+// on: {change(patch, replace), deeper(owner)}: owner: {comm, pid} of the process, or null
 function pictureInit(on, theme, forced) {
 	const pic = {profile: null, looks: null, diff: false, format: null, state: null, trees: null, forward: null, forwardKey: '', hit: null, hits: null, place: null, lower: null, upper: null, active: null, hitAt: -1};
 	const drawn = {
@@ -121,7 +122,7 @@ function pictureInit(on, theme, forced) {
 		pic.active = g;
 		if (!g.tree || !g.tree.n)
 			return;
-		$('focus').textContent = tipText(pic, g, i);
+		$('focus').textContent = tipText(pic, g, i) + (isSmaller(g, i) ? '. Enter or a click shows what is in it.' : '');
 		tree.focus(i);
 		const fn = selected();
 		for (const b of document.querySelectorAll('[data-act]'))
@@ -131,7 +132,21 @@ function pictureInit(on, theme, forced) {
 		const g = pic.active;
 		return g.focus > 0 && pic.looks && pic.looks.origin[g.tree.look[g.focus]] !== GROUP ? pic.looks.fn[g.tree.look[g.focus]] : -1;
 	};
+	// The process whose row is above a node.
+	function ownerOf(g, i) {
+		for (; i > 0; i = g.tree.parent[i]) {
+			const found = pic.looks.origin[g.tree.look[i]] === GROUP ? /^([^]*) \((\d+)\)$/.exec(pic.looks.name[g.tree.look[i]]) : null;
+			if (found)
+				return {comm: found[1], pid: Number(found[2])};
+		}
+		return null;
+	}
+	const isSmaller = (g, i) => i > 0 && pic.looks.name[g.tree.look[i]] === PICTURE_SMALLER;
 	function zoomTo(g, i) {
+		if (i > 0 && g.tree && isSmaller(g, i)) {
+			on.deeper(ownerOf(g, i));
+			return;
+		}
 		if (g !== pic.lower || i < 0 || i === g.zoom)
 			return;
 		g.zoomTo(i);

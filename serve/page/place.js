@@ -6,17 +6,22 @@
 // in, until                 the chosen part of it
 // container, comm, pid      the selected processes
 // page, query               host or sql, and the query there
-// tab, sort, find           the table: one of the page's, or any verb; default: containers if there are any, otherwise processes
+// tab, sort, find           the table, a name in TABLES; default: containers if there are any, otherwise processes
+// how, op, id               requests: slowest, failed, both; the operation in detail; the trace that is drawn
+// why                       the card that explains is open: 1, of what is chosen; else what is asked, as an address ("container=web&from=...&to=...")
 // by, of                    the strip: both, container, process, command; its resource, as in timeline --of
 //   pic                       the picture: '' the flame graph, or map
 //   type, view, group, colour, fold, fn, zoom, q    the picture
+//   request, deep           only what threads did in these requests; how many more of its smallest frames are asked for
 // compare                   '', previous, or how much earlier the compared range is
 //   live
 
 const PLACE_START = {page: 'host', last: '1h', from: '', to: '', in: '', until: '', container: '', comm: '', pid: '', tab: '', sort: '', find: '',
-	by: 'both', of: 'cpu', pic: '', type: 'cpu', view: 'callees', group: 'nested', colour: 'package', fold: 'start', fn: '', zoom: '', q: '', compare: '', live: '', query: ''};
+	by: 'both', of: 'cpu', pic: '', type: 'cpu', view: 'callees', group: 'nested', colour: 'package', fold: 'start', fn: '', zoom: '', q: '', compare: '', live: '', query: '',
+	how: '', op: '', id: '', why: '', request: '', deep: ''};
 const PLACE_WORDS = {page: ['host', 'sql'], by: ['both', 'container', 'process', 'command'],
-	pic: ['', 'map'], view: ['callees', 'callers', 'sandwich'], group: ['nested', 'container', 'process', 'none'], colour: ['package', 'origin', 'module', 'change'], live: ['', '1']};
+	pic: ['', 'map'], view: ['callees', 'callers', 'sandwich'], group: ['nested', 'container', 'process', 'none'], colour: ['package', 'origin', 'module', 'change'], live: ['', '1'],
+	how: ['', 'slowest', 'failed', 'both'], deep: ['', '1', '2']};
 const PLACE_MOST = 8000;
 
 function placeRead(search) {
@@ -47,5 +52,13 @@ function placeWrite(p) {
 const placeRange = (p) => (p.from || p.to ? {from: p.from, to: p.to} : {last: p.last});
 const placeChosen = (p) => (p.in ? {from: p.in, to: p.until} : placeRange(p));
 const placeWho = (p) => ({container: p.container, comm: p.comm, pid: p.pid});
+const PLACE_WHY = ['container', 'comm', 'pid', 'from', 'to', 'last', 'request'];
+// What the card "why" asks.
+function placeWhy(p) {
+	if (p.why === '1')
+		return {...placeChosen(p), ...placeWho(p), request: p.request};
+	const got = new URLSearchParams(p.why);
+	return Object.fromEntries(PLACE_WHY.map((k) => [k, got.get(k) || '']));
+}
 // A time as in the address.
 const placeTime = (ns) => new Date(Math.round(ns / 1e6)).toISOString().replace('.000Z', 'Z');

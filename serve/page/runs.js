@@ -17,8 +17,10 @@ function runsInit(on) {
 	const grid = gridInit($('runs-rows'), {pick: (r) => on.pick(r.server.comm ? r.server : r.client)});
 	return {
 		show(answer) {
-			const d = answer.ok ? answer.data : {rows: []}, n = d.rows.length;
-			$('runs').hidden = !n;
+			const d = answer.ok ? answer.data : {rows: []}, n = d.rows.length, failed = !answer.ok && answer.status >= 500;
+			$('runs').hidden = !n && !failed;
+			if (failed)
+				$('runs-brief').textContent = `Which requests have no answer is not known: ${formatSeen(answer.error)}`;
 			if (!n)
 				return;
 			$('runs-brief').textContent = `${formatCount(d.running)} request${d.running === 1 ? ' has' : 's have'} no answer${d.ended ? ' at the end of the recording' : ''}, the longest for ${formatTime(d.rows[0].lasts_ns)}`;

@@ -20,6 +20,21 @@ const SERVICES_COLUMNS = [
 	{key: 'trouble', title: 'Trouble', value: (r) => SERVICES_TROUBLE.filter((k) => r[k]).map((k) => `${formatCount(r[k])} ${k.replaceAll('_', ' ')}`).join(', ')},
 ];
 
+const servicesRate = (v) => `${v >= 100 ? formatCount(v) : Number(v.toPrecision(2))}/s`;
+// What is written at a line, with rates in place of numbers of requests, and the share of errors. edges: the rows of the line.
+function servicesWords(lines, edges, seconds) {
+	const asked = edges.filter((r) => r.requests);
+	let k = 0;
+	return lines.map((line) => {
+		if (!line.trouble && / requests/.test(line.text) && asked[k]) {
+			const r = asked[k++];
+			return {...line, text: line.text.replace(/\d[\d\s]* requests/, servicesRate(r.requests / seconds))};
+		}
+		const r = asked[k - 1];
+		return line.trouble && r && r.errors ? {...line, text: line.text.replace(/\d[\d\s]* errors?/, (m) => `${m}, ${wordsShare(r.errors / r.requests)}`)} : line;
+	});
+}
+
 // on: {pick(node)}; nodes are {name, kind}
 function servicesInit(on) {
 	const box = $('map-draw'), grid = gridInit($('map-rows'), {}), ns = 'http://www.w3.org/2000/svg';
@@ -33,12 +48,12 @@ function servicesInit(on) {
 		to.append(e);
 		return e;
 	}
-	function link(svg, l) {
+	function link(svg, l, edges, seconds) {
 		const g = add(svg, 'g', {class: `link${l.trouble ? ' trouble' : ''}`});
 		add(g, 'title', {}, l.title);
 		add(g, 'path', {class: 'way', fill: 'none', d: l.path, 'stroke-width': l.thick, ...(l.trouble ? {'stroke-dasharray': '6 4'} : {})});
 		add(g, 'path', {class: 'head', d: l.head});
-		l.lines.forEach((line, k) => add(g, 'text', {x: l.x + 5, y: l.y + k * 14 + 10, ...(line.trouble ? {class: 'bad'} : {})}, line.text));
+		servicesWords(l.lines, edges, seconds).forEach((line, k) => add(g, 'text', {x: l.x + 5, y: l.y + k * 14 + 10, ...(line.trouble ? {class: 'bad'} : {})}, line.text));
 		return g;
 	}
 	function node(svg, n, links, mine) {
@@ -73,7 +88,7 @@ function servicesInit(on) {
 			const d = data.drawing, svg = document.createElementNS(ns, 'svg');
 			for (const [k, v] of [['width', d.width + 8], ['height', d.height + 8], ['viewBox', `-4 -4 ${d.width + 8} ${d.height + 8}`], ['role', 'group'], ['aria-label', `Map of services: ${d.nodes.length} services, ${d.links.length} lines; the table holds the same`]])
 				svg.setAttribute(k, v);
-			const links = d.links.map((l) => link(svg, l));
+			const seconds = Math.max((data.to_ns - data.from_ns) / 1e9, 1), links = d.links.map((l) => link(svg, l, data.rows.slice(l.first_row, l.first_row + l.rows), seconds));
 			d.nodes.forEach((n, i) => node(svg, n, links.filter((g, k) => d.links[k].from === i || d.links[k].to === i), is(n)));
 			box.replaceChildren(svg);
 			grid.set(data.rows, SERVICES_COLUMNS, '', '');

@@ -89,6 +89,10 @@ function sqlInit(on) {
 		if (named.ok)
 			pick('sql-named', [...named.text.matchAll(/^(@\S+)\s+(.*)$/gm)].map((m) => ({name: m[1], about: m[2]})), (x) => x.name, (x) => x.name);
 		s.known = views.ok && named.ok;
+		if (!s.known) {
+			$('sql-note').hidden = false;
+			$('sql-note').textContent = `The lists of views and queries are missing: ${formatSeen((views.ok ? named : views).error)}`;
+		}
 	}
 	async function run() {
 		const query = $('sql-query').value.trim(), narrow = query[0] === '@' || /\bwin_/.test(query), params = {query, ...(narrow ? on.range() : {})};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tables: the verb of each tab, its columns, and the effect of selecting a row. No DOM.
+// tables: the views below the strip, by tab: the verb that is asked, what else is asked for it, the columns of its table or how it is drawn, and the effect of
+// selecting a row. Each verb that the server answers has a view here, or another place on the page (TABLES_ELSEWHERE).
 
 const tablesCpu = (spark) => [
 	{key: 'cpu', title: 'CPU', kind: 'num', value: (r) => r.cpu_ns, text: (r) => `${wordsCores(r.cpu_cores || 0)} cores`, bar: (r) => r.share || 0, keep: true},
@@ -11,10 +12,14 @@ const tablesFirst = (timeline) => (timeline.groups.some((g) => g.who_is === 'con
 const tablesBytes = (v) => (v ? formatBytes(v) : '');
 const tablesTime = (v) => (v ? formatTime(v) : '');
 
+const tablesWhy = (name, on) => ({key: 'why', title: '', draw: (r) => (name(r) ? domButton('Why?', () => on.whyWho(r), 'why', `Why: ${formatSeen(name(r))}`) : null)});
+
+// title: of the tab; also(place): further questions by name; rows(answer, also, place); columns(sparks, rows, on); draw(box, answer, also, place, on): instead of a
+// table, or below it; needs: the family that records it
 const TABLES = {
 	containers: {
-		verb: 'containers', query: '@containers', sort: '-cpu', params: {number: 1000},
-		columns: (sparks) => [
+		verb: 'containers', needs: 'cpu', query: '@containers', sort: '-cpu', params: {number: 1000},
+		columns: (sparks, rows, on) => [
 			{key: 'name', title: 'Container', value: (r) => r.container, text: (r) => (r.container === HOST ? 'not in a container' : formatSeen(r.container)), pick: true},
 			...tablesCpu((r) => sparks && sparks.of.get(`${r.container === HOST ? 'host' : 'container'}\n${r.container}`)),
 			{key: 'processes', title: 'Processes', kind: 'num', value: (r) => r.processes},
@@ -25,6 +30,7 @@ const TABLES = {
 			{key: 'restarts', title: 'Restarts', kind: 'num', value: (r) => r.restarts},
 			{key: 'oom', title: 'OOM kills', kind: 'num', value: (r) => r.oom},
 			{key: 'throttled', title: 'Throttled', kind: 'num', value: (r) => r.throttled_ns, text: (r) => tablesTime(r.throttled_ns)},
+			tablesWhy((r) => (r.container === HOST ? '' : r.container), on),
 			{key: 'image', title: 'Image', kind: 'mod', value: (r) => r.image},
 		],
 		who: (r) => (r.container === HOST ? {} : {container: r.container}),
@@ -87,66 +93,123 @@ const TABLES = {
 		],
 		who: (r) => (r.about === 'container' ? {container: r.name} : r.about === 'command' || r.about === 'process' ? {comm: r.name} : {}),
 	},
-};
-
-// --- any other verb ---
-
-// Verbs shown elsewhere on the page, or without a table.
-const TABLES_ELSEWHERE = ['timeline', 'flame', 'diff', 'map', 'sql', 'status', 'help', 'version', ...Object.values(TABLES).map((t) => t.verb)];
-const TABLES_DEEP = 2, TABLES_FIRST = ['text', 'function', 'operation', 'comm', 'who comm', 'name']; // columns that come first, if present
-
-// A readable value, by its key: durations, times, bytes, shares.
-function tablesSay(key, v) {
-	if (v === null || v === undefined)
-		return '';
-	if (Array.isArray(v))
-		return v.map((x) => tablesSay('', x)).join(', ');
-	if (typeof v === 'object')
-		return Object.entries(v).filter(([, x]) => x !== null).map(([k, x]) => `${k} ${tablesSay(k, x)}`).join(', ');
-	if (typeof v === 'boolean')
-		return v ? 'yes' : '';
-	if (typeof v !== 'number')
-		return formatSeen(String(v));
-	if (/_ns$/.test(key))
-		return v > 1e17 ? wordsClock(v, Date.now() * 1e6) : formatTime(v);
-	if (/_us$/.test(key))
-		return v ? formatTime(v * 1000) : '';
-	if (/bytes/.test(key))
-		return formatBytes(v) + (/per_s$/.test(key) ? '/s' : '');
-	if (/(^| )(pid|tid|port)$/.test(key))
-		return String(v);
-	return /share$/.test(key) ? wordsShare(v) : Number.isInteger(v) ? formatCount(v) : String(Number(v.toPrecision(4)));
-}
-
-// {who: {comm}} becomes "who comm"; a time given in two forms appears once; the grid omits columns that are null or 0 in all rows.
-function tablesFlat(row, before = '', deep = 0) {
-	const out = {};
-	for (const [k, v] of Object.entries(row)) {
-		if (typeof row[k + '_ns'] === 'number' && typeof v === 'string')
-			continue;
-		if (v && typeof v === 'object' && !Array.isArray(v) && deep < TABLES_DEEP)
-			Object.assign(out, tablesFlat(v, `${before}${k} `, deep + 1));
-		else
-			out[before + k] = v;
-	}
-	return out;
-}
-
-// about: the verb's entry in `sonde help --json`
-function tablesOfVerb(about) {
-	const has = (part, name) => about[part].some((o) => o.name === name);
-	return {
-		verb: about.verb, sort: '', flat: true, narrow: about.filters.length > 0, ranged: about.range.length > 0, at: has('options', 'at'),
-		params: has('options', 'number') ? {number: 500} : {},
-		columns(sparks, rows) {
-			const said = (k) => rows.some((r) => typeof r[k] === 'string' && r[k]), first = [...TABLES_FIRST, ...Object.keys(rows[0] || {})].find(said);
-			const keys = [...new Set(rows.slice(0, 200).flatMap(Object.keys))], number = (k) => rows.every((r) => r[k] === null || r[k] === undefined || typeof r[k] === 'number');
-			return [first, ...keys.filter((k) => k !== first)].filter(Boolean).map((k) => ({key: k, title: k[0].toUpperCase() + k.slice(1).replace(/_(ns|us)$/, '').replaceAll('_', ' '),
-				kind: number(k) ? 'num' : /^(command|evidence|detail|args)$/.test(k) ? 'mod' : 'text', value: (r) => r[k], text: (r) => tablesSay(k, r[k]), pick: k === first}));
+	requests: {
+		verb: 'requests', sort: '-total', narrow: true, needs: 'l7',
+		params: (p) => ({number: 500, slowest: p.how === 'slowest' || p.how === 'failed', failed: p.how === 'failed'}),
+		also: (p) => (p.op && !p.how.match(/slowest|failed/) ? {series: ['sql', {...placeChosen(p), query: requestsOverTime(...tablesOperation(p.op))}]} : {}),
+		rows: (d, also, p) => (p.how === 'slowest' || p.how === 'failed' ? d.rows : requestsRows(d.rows, p.how === 'both')),
+		columns: (sparks, rows, on, p) => (p.how === 'slowest' || p.how === 'failed' ? REQUESTS_SINGLE : requestsColumns(rows, on)),
+		draw(box, d, also, p, on) {
+			const single = p.how === 'slowest' || p.how === 'failed', all = single ? [] : requestsRows(d.rows, true), r = p.op ? all.find((x) => requestsKey(x) === p.op) : null;
+			const detail = domMake('section', {className: 'story', ariaLabel: 'Operation'});
+			if (r)
+				requestsDetail(detail, r, also.series, {...on, close: () => LINKS.change({op: ''}), time: () => LINKS.change({why: askQuery({...placeChosen(p), request: r.operation})}),
+					trace: () => LINKS.change({tab: 'trace', id: '', request: r.operation}), flame: () => LINKS.change({request: r.operation, pic: '', type: 'cpu'})});
+			box.replaceChildren(r ? detail : p.op && !single ? domSaid('p', `${p.op}: not asked in this range.`, 'note') : '');
 		},
-		who: (r) => ({container: r.container || r['who container'] || '', comm: r.comm || r['who comm'] || '', pid: r.pid || r['who pid'] ? String(r.pid || r['who pid']) : ''}),
-	};
+		ways: (p) => [domMake('div', {className: 'choice', role: 'group', ariaLabel: 'Which requests'}, ...[['', 'By operation'], ['both', 'With both ends'], ['slowest', 'Slowest ones'], ['failed', 'Failed ones']].map(([how, text]) => {
+			const b = domButton(text, () => LINKS.change({how, op: '', sort: ''}));
+			b.setAttribute('aria-pressed', p.how === how);
+			return b;
+		}))],
+		pick: (r, p) => (p.how === 'slowest' || p.how === 'failed' ? {tab: 'trace', id: r.trace || '', request: r.operation} : {op: requestsKey(r) === p.op ? '' : requestsKey(r)}),
+		who: () => ({}),
+	},
+	check: {
+		verb: 'check', title: 'checks', ranged: false, params: () => ({all: true}), draw: (box, d, also, p, on) => troubleChecks(box, d, on),
+	},
+	events: {
+		verb: 'events', title: 'restarts', narrow: true, needs: 'host', params: () => ({number: 200}), draw: (box, d, also, p, on) => troubleEvents(box, d, on),
+	},
+	memory: {
+		verb: 'timeline', sort: '-growth', narrow: true, needs: 'host', params: () => ({of: 'mem', number: 200}),
+		also: (p) => ({containers: ['containers', {...placeChosen(p), number: 1000}], heap: ['heap', {...placeChosen(p), ...placeWho(p), growth: true}]}),
+		rows: (d, also) => resourcesMemory(d, also.containers), columns: (sparks, rows, on) => resourcesMemoryColumns({why: (container) => on.whyWho({container})}),
+		draw: (box, d, also) => box.replaceChildren(resourcesLines(also.heap), domMake('p', {className: 'half'}, 'Who was killed for memory: ', linkTo('the kills, as stories', {tab: 'oom'}))),
+		who: (r) => (r.host ? {} : {container: r.who}),
+	},
+	disk: {
+		verb: 'containers', sort: '-moved', narrow: true, needs: 'host', params: () => ({sort: 'io', number: 1000}),
+		also: (p) => ({io: ['timeline', {...placeChosen(p), of: 'io', number: 200}], space: ['sql', {...placeChosen(p), query: RESOURCES_SPACE}], fills: ['sql', {...placeChosen(p), query: '@fills'}]}),
+		rows: (d, also) => resourcesDisk(d, also.io), columns: (sparks, rows, on) => resourcesDiskColumns({why: (container) => on.whyWho({container})}),
+		draw: (box, d, also) => box.replaceChildren(resourcesSpace(also.space), resourcesFills(also.fills)),
+		who: (r) => (r.container === HOST ? {} : {container: r.container}),
+	},
+	oom: {
+		verb: 'oom', title: 'kills for memory', narrow: true, needs: 'host', more: true, params: () => ({number: 20}), draw: (box, d, also, p, on) => troubleOoms(box, d, on),
+	},
+	trace: {
+		verb: 'trace', title: 'one request', narrow: true, needs: 'l7', more: true, params: (p) => (p.id ? {id: p.id} : {number: 20}),
+		also: (p, d) => (d && d.rows.length ? {time: ['explain', {...placeChosen(p), request: tablesRoot(d, p).operation}]} : {}),
+		draw: (box, d, also, p, on) => traceDraw(box, d.rows.length ? {...d, rows: tablesTrees(d, p)} : d, p.id, also.time || null, on),
+	},
+	net: {
+		verb: 'net', title: 'connections', sort: '-bytes', narrow: true, needs: 'net', more: true, params: () => ({number: 500}),
+		columns: () => [
+			{key: 'who', title: 'Who', value: (r) => tablesEnd(r.who), pick: true},
+			{key: 'side', title: 'Is', value: (r) => r.side},
+			{key: 'other', title: 'With', value: (r) => (r.other && (r.other.container || r.other.comm) ? tablesEnd(r.other) : r.peer_name || r.peer), keep: true},
+			{key: 'service', title: 'Service', value: (r) => `${r.protocol}${r.port ? ` ${r.port}` : ''}${r.quic ? ' QUIC' : ''}`, keep: true},
+			{key: 'opened', title: 'Opened', kind: 'num', value: (r) => r.opened, text: (r) => formatCount(r.opened || 0)},
+			{key: 'bytes', title: 'Bytes', kind: 'num', value: (r) => (r.tx_bytes || 0) + (r.rx_bytes || 0), text: (r) => `${formatBytes(r.tx_bytes || 0)} out, ${formatBytes(r.rx_bytes || 0)} in`, keep: true},
+			{key: 'rtt', title: 'Round trip', kind: 'num', value: (r) => r.rtt_us, text: (r) => (r.rtt_us ? formatTime(r.rtt_us * 1000) : '')},
+			{key: 'retrans', title: 'Sent again', kind: 'num', value: (r) => r.retrans},
+			{key: 'trouble', title: 'Trouble', value: (r) => SERVICES_TROUBLE.filter((k) => r[k]).map((k) => `${formatCount(r[k])} ${k.replaceAll('_', ' ')}`).join(', ')},
+		],
+		who: (r) => ({container: r.who.container || '', comm: r.who.comm || '', pid: r.who.pid ? String(r.who.pid) : ''}),
+	},
+	heap: {
+		verb: 'heap', title: 'memory by line', sort: '-inuse', narrow: true, needs: 'mem', more: true, params: () => ({growth: true}),
+		columns: () => [
+			{key: 'fn', title: 'Line', kind: 'fn', value: (r) => r.function, text: (r) => `${formatSeen(r.function)}${r.file ? ` (${formatSeen(r.file)}${r.line ? ':' + r.line : ''})` : ''}`, pick: true},
+			{key: 'inuse', title: 'In use', kind: 'num', value: (r) => r.inuse_bytes, text: (r) => tablesBytes(r.inuse_bytes), keep: true},
+			{key: 'growth', title: 'Grows each hour', kind: 'num', value: (r) => r.growth_bytes_per_s, text: (r) => (r.growth_bytes_per_s ? resourcesSigned(r.growth_bytes_per_s * 3600) : ''), keep: true},
+			{key: 'alloc', title: 'Allocated', kind: 'num', value: (r) => r.alloc_bytes, text: (r) => tablesBytes(r.alloc_bytes)},
+			{key: 'whose', title: 'Whose', value: (r) => r.who},
+			{key: 'module', title: 'File', kind: 'mod', value: (r) => r.module},
+		],
+		pick: (r, p, d) => ({pic: '', type: d.touched ? 'mem' : 'inuse', q: `^${r.function.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`}),
+		who: () => ({}),
+	},
+	neighbours: {
+		verb: 'neighbours', title: 'who had the CPU', sort: '-total', narrow: true, needs: 'offcpu', more: true, params: () => ({number: 200}),
+		columns: () => [
+			{key: 'who', title: 'Waited for a CPU', value: (r) => tablesEnd(r), pick: true},
+			{key: 'by', title: 'Meanwhile it was had by', value: (r) => tablesEnd({container: r.by_container, comm: r.by_comm, pid: r.by_pid}), keep: true},
+			{key: 'share', title: 'Share', kind: 'num', value: (r) => r.share, text: (r) => wordsShare(r.share || 0), bar: (r) => r.share || 0, keep: true},
+			{key: 'total', title: 'Time', kind: 'num', value: (r) => r.total_ns, text: (r) => tablesTime(r.total_ns), keep: true},
+			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count},
+		],
+		who: (r) => ({container: r.container || '', comm: r.comm || '', pid: r.pid ? String(r.pid) : ''}),
+	},
+	wakers: {
+		verb: 'wakers', title: 'who ended waits', sort: '-total', narrow: true, needs: 'offcpu', more: true, params: () => ({number: 200}),
+		columns: () => [
+			{key: 'who', title: 'Waited', value: (r) => tablesEnd(r), pick: true},
+			{key: 'reason', title: 'For', value: (r) => r.reason, keep: true},
+			{key: 'by', title: 'Ended by', value: (r) => (r.by_comm || r.by_container ? tablesEnd({container: r.by_container, comm: r.by_comm, pid: r.by_pid}) : r.context), keep: true},
+			{key: 'share', title: 'Share', kind: 'num', value: (r) => r.share, text: (r) => wordsShare(r.share || 0), bar: (r) => r.share || 0},
+			{key: 'total', title: 'Time', kind: 'num', value: (r) => r.total_ns, text: (r) => tablesTime(r.total_ns), keep: true},
+			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count},
+			{key: 'fn', title: 'In', kind: 'fn', value: (r) => r.function},
+		],
+		who: (r) => ({container: r.container || '', comm: r.comm || '', pid: r.pid ? String(r.pid) : ''}),
+	},
+};
+const TABLES_ELSEWHERE = ['overview', 'timeline', 'flame', 'diff', 'map', 'sql', 'status', 'help', 'version']; // of verbs: shown in other places of the page
+
+const tablesEnd = (e) => `${e.container ? `${e.container}${e.comm ? ` (${e.comm})` : ''}` : e.comm || ''}${e.pid ? ` ${e.pid}` : ''}`;
+// "server 10.0.0.2:80 GET /cart", as requestsKey writes it
+function tablesOperation(op) {
+	const [side, service] = op.split(' ', 2);
+	return [side, service, op.slice(side.length + service.length + 2)];
 }
+// The trees of an operation first, if one is meant.
+function tablesTrees(d, p) {
+	const trees = traceTrees(d.rows), mine = trees.filter((t) => p.request && t.rows.some((r) => r.operation === p.request));
+	return [...mine, ...trees.filter((t) => !mine.includes(t))].flatMap((t) => t.rows);
+}
+const tablesRoot = (d, p) => tablesTrees(d, p)[0];
 
 function tablesAmount(r, of) {
 	if (r[of + '_cores'] !== undefined)

@@ -68,8 +68,8 @@ function wordsSentence({cpus, ps, chosen, who, from, to}) {
 	const rest = users.slice(named).reduce((v, u) => v + u.share, 0);
 	if (users.length > named)
 		parts.push(`${users.length - named} others ${wordsShare(rest)}`);
-	const top = rows.reduce((a, b) => ((b.cpu_ns || 0) > (a.cpu_ns || 0) ? b : a));
+	const top = rows.reduce((a, b) => ((b.cpu_ns || 0) > (a.cpu_ns || 0) ? b : a)), part = users[0].n > 1 || users.length > 1;
 	const said = who && users.length === 1 ? `, ${wordsShare(users[0].share)} of all use` : `: ${parts.join(', ')}${who ? ' of all use' : ''}`;
 	return [`${name} used ${wordsCores(cores)}${of} cores`, ` from ${when}${said}.`,
-		top.top_function ? ` Hottest function: ${drawShorten(top.top_function, 80)} (${wordsShare(top.top_share || 0)} of ${formatSeen(top.comm)}).` : ''];
+		top.top_function ? ` The busiest process is ${formatSeen(top.comm)} (${top.pid})${part ? ` with ${wordsShare((top.cpu_ns || 0) / Math.max(rows.reduce((v, r) => v + (r.cpu_ns || 0), 0), 1))} of this` : ''}: ${wordsShare(top.top_share || 0)} of its time in ${drawShorten(top.top_function, 80)}.` : ''];
 }

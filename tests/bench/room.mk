@@ -13,6 +13,7 @@ long-bench-smoke: all workloads $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/offcpu.py --smoke
 	@$(PYTHON) tests/bench/offcpu_redis.py --smoke || test $$? = 77
 	@$(PYTHON) tests/bench/goheap.py --smoke
+	@$(PYTHON) tests/bench/memory/memory.py --smoke
 	@$(PYTHON) tests/bench/supervisor.py --smoke
 	@$(PYTHON) tests/bench/always.py --smoke
 	@$(PYTHON) tests/bench/whole.py --smoke
@@ -51,6 +52,11 @@ bench-redis: all
 # a Go program's heap profile, beside asking it for /debug/pprof/heap: about 8 minutes
 bench-goheap: all $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/goheap.py --write docs/BENCHMARKS.md
+
+# what family mem costs: at rest, at 20 000 page faults a second, with many processes. 3 minutes
+.PHONY: bench-memory
+bench-memory: all
+	@$(PYTHON) tests/bench/memory/memory.py --write docs/BENCHMARKS.md
 
 # what sonded itself takes among 500 processes, 50 of them new each second: about 2 minutes
 .PHONY: bench-supervisor
@@ -155,3 +161,27 @@ $(B)/tests/makescale: $(B)/obj/tests/bench/makers/makescale.o $(B)/lib/store.a $
 .PHONY: bench-scale
 bench-scale: all $(B)/tests/makescale
 	@$(PYTHON) tests/bench/scale.py --write docs/BENCHMARKS.md
+
+# each tool of sonde mcp over a store of a million stacks: bytes, seconds, memory
+.PHONY: bench-assistant
+bench-assistant: all $(B)/tests/makescale
+	@$(PYTHON) tests/bench/assistant.py --write docs/BENCHMARKS.md
+
+# the user-space work of a capture over fixed input, for ratchet.py to count its instructions
+FIXED_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/bench/fixed/*.c) $(filter-out loaders/maps/main.c,$(wildcard loaders/maps/*.c loaders/maps/*/*.c)))
+OBJECTS += $(filter $(B)/obj/tests/%,$(FIXED_OBJS))
+$(B)/tests/fixed: $(FIXED_OBJS) $(patsubst %,$(B)/lib/%.a,bpf host sandbox runtimes image store base)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS_) -pie $(LDFLAGS) -o $@ $^ -lbpf -lseccomp -lelf -lsqlite3 -ljansson -lz -lzstd -lpthread -lm
+
+workloads: $(B)/tests/fixed
+
+# what sonde takes beside its peers, one agent at a time, five rounds: about 4 hours. What is built of peers: build.py there
+.PHONY: bench-peers
+bench-peers: all
+	@$(PYTHON) tests/bench/peers/peers.py --write docs/BENCHMARKS.md
+
+# the first two minutes on a host with 2 000 processes and 1 500 files that sonde has not seen: about 3 minutes
+.PHONY: bench-contact
+bench-contact: all
+	@$(PYTHON) tests/bench/peers/contact.py

@@ -26,9 +26,9 @@ QUESTIONS = {
     "status": ["status"],
     "timeline": ["timeline"],
     "stacks": ["stacks"],
-    "flame html": ["flame", "-o", "/dev/null", "--format", "html"],
+    "flame html": ["flame", "-o", "{}/x.html"],
     "flame json": ["flame", "--json"],
-    "pprof": ["pprof", "-o", "/dev/null"],
+    "pprof": ["flame", "-o", "{}/x.pb.gz"],
     "ps": ["ps"],
     "containers": ["containers"],
     "requests": ["requests"],
@@ -117,7 +117,8 @@ def table(folder, ranges, verbs):
         cells = []
         for hours in ranges:
             span = [] if name in NO_RANGE else ["--from", str(END - hours * HOUR), "--to", str(END)]
-            cpu, peak, rc, said = asked([*argv, "--store", folder, *span])
+            with tempfile.TemporaryDirectory() as made:
+                cpu, peak, rc, said = asked([*(word.format(made) for word in argv), "--store", folder, *span])
             cells.append(f"{cpu:.2f}, {peak:.0f}" + (f" (exit {rc}: {said[-1][:80] if said else ''})" if rc else ""))
         out.append(f"| {name} | " + " | ".join(cells) + " |")
         print(out[-1], flush=True)

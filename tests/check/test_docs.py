@@ -97,15 +97,15 @@ def test_the_readme_has_its_two_command_lines():
 
 
 def test_commands_in_the_docs_exist():
-    known = set(verbs())
+    known, targets = set(verbs()), set()
     for doc in ("README.md", "docs/GUIDE.md", "docs/ARCHITECTURE.md", "CONTRIBUTING.md"):
         for verb in re.findall(r"`(?:sudo )?(?:build/bin/)?sonde ([a-z]+)\b", text(doc)):
             assert verb in known, f"{doc}: sonde {verb}"
         for script in re.findall(r"`?(?:sh |\./)?((?:scripts|tests)/[\w/.-]+\.(?:sh|py))`?", text(doc)):
             assert os.path.exists(os.path.join(ROOT, script)), f"{doc}: {script}"
-        for target in re.findall(r"`make ([a-z-]+)[` ]", text(doc)):
-            done = run("make", "-n", target, "DESTDIR=/nonexistent")
-            assert done.returncode == 0, f"{doc}: make {target}\n{done.stderr}"
+        targets |= set(re.findall(r"`make ([a-z-]+)[` ]", text(doc)))
+    done = run("make", "-n", *sorted(targets), "DESTDIR=/nonexistent")
+    assert done.returncode == 0, f"one of {targets}\n{done.stderr}"
 
 
 def test_install_and_uninstall(tmp_path):

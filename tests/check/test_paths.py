@@ -54,6 +54,11 @@ def exists(name):
     return any(f"{name}{end}" in FILES for end in (".c", ".h", ".bpf.c", ".bpf.h"))
 
 
+def test_nothing_that_a_run_made_is_in_the_tree():
+    stray = {f for f in FILES if f.split("/")[0].startswith("-") or f.endswith((".db", ".db-wal", ".sndb", "/lock"))}
+    assert not stray
+
+
 def test_paths_that_prose_names_exist():
     wrong = []
     for path, at, piece in [(f, at, piece) for f in FILES for at, piece in prose(f)]:

@@ -63,7 +63,8 @@ BY_THE_HOST = ("test_waits_live", "test_waits_plain", "test_pstack", "test_late"
 
 # What takes half a minute and more, where shorter files and unit tests look at the same code every day. make long-capture has them.
 HALF_A_MINUTE = ("test_lines", "test_line_tables", "test_seal_sql", "test_archive", "test_damaged", "test_scrape", "test_python_frames",
-                 "test_sonded_owner")
+                 "test_sonded_owner", "test_pstack_java", "test_pstack_php", "test_pstack_node", "test_node_frames", "test_java_frames",
+                 "test_page_diff", "test_engines", "test_hostile_stores")
 
 
 def pytest_collection_modifyitems(items):
@@ -173,7 +174,7 @@ def families():
 
 def on_terminal(args, env=None):
     """What a program writes to a terminal; nobody is there to press keys."""
-    env = {**(os.environ if env is None else env), "SONDE_PAGER": ""}
+    env = {"TERM": "xterm", **(os.environ if env is None else env), "SONDE_PAGER": ""}
     main, other = pty.openpty()
     done = subprocess.Popen(args, stdout=other, stderr=other, stdin=subprocess.DEVNULL, env=env)
     os.close(other)
@@ -332,14 +333,14 @@ class Capture:
 
 @pytest.fixture
 def capture(store):
-    """capture(ARGS..., store=) -> a Capture of the test's store, already sampling; ended with the test at the latest."""
+    """capture(ARGS..., store=, start=) -> a Capture of the test's store, already sampling; ended with the test at the latest. start: seconds that it may take."""
     need_root()
     running = []
 
-    def begin(*args, **kw):
+    def begin(*args, start=30, **kw):
         c = Capture(kw.pop("store", store), *args, **kw)
         running.append(c)
-        return c.start()
+        return c.start(start)
     yield begin
     for c in running:
         c.close()

@@ -175,7 +175,7 @@ class Doors:
     """One step each; what must hold after it."""
 
     def __init__(self, r, tmp_path):
-        self.r, self.tmp_path, self.up, self.before = r, tmp_path, False, 0
+        self.r, self.tmp_path, self.up, self.before, self.recorded = r, tmp_path, False, 0, False
 
     def make_install(self):
         self.r.put(tree_of_make_install(self.tmp_path), "/tmp/local.tar")
@@ -183,6 +183,7 @@ class Doors:
 
     def record(self):
         self.r.run(f"sonde record -d 2s --store {STORE} -- /tmp/burn 2000")
+        self.recorded = True
 
     def deb(self):
         self.r.run("apt-get install -y --no-install-recommends /tmp/old/sonde.deb", timeout=600)
@@ -193,7 +194,7 @@ class Doors:
 
     def start(self):
         self.r.run("sonde up cpu")
-        self.up = True
+        self.up = self.recorded = True
 
     def down(self):
         self.r.run("sonde down")
@@ -202,11 +203,12 @@ class Doors:
     def remove(self):
         self.r.run("apt-get remove -y sonde")
         self.up = False
-        self.r.run(f"ls {STORE}/*.db")
+        if self.recorded:
+            self.r.run(f"ls {STORE}/*.db")
 
     def purge(self):
         self.r.run("apt-get purge -y sonde")
-        self.up, self.before = False, 0
+        self.up, self.before, self.recorded = False, 0, False
         assert STORE not in self.r.names("sonde")
 
     def holds(self):
@@ -240,5 +242,6 @@ def test_each_order_of_doors_records_and_leaves_one_owner(order, tmp_path):
             for step in order.split():
                 getattr(doors, step)()
                 doors.holds()
+                print(step, flush=True)
         finally:
             r.run("sonde down", status=None)

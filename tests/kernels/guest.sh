@@ -313,6 +313,9 @@ offcpu_all() {
 	section offcpu-clock-slept cat /run/slept
 	section offcpu-clock-uptimes cat /run/uptimes
 	offcpu_told offcpu-clock
+}
+
+cpus_all() {
 	if [ ! -w /sys/devices/system/cpu/cpu1/online ]; then
 		section offcpu-cpus-missing echo "this kernel cannot take CPU 1 offline"
 		return
@@ -453,13 +456,21 @@ scripts_all() {
 		WHERE w.comm LIKE 'python%' GROUP BY 1"
 }
 
+families_all() {
+	for family in cpu offcpu net l7 host mem disk; do
+		section check-$family sonde-$family --check --json
+	done
+}
+
 step capabilities && capabilities
+step families && families_all
 warm_all
 step shares && shares_all
 step shares && section explain explain
 step narrow && narrow_all
 step hotplug && hotplug_all
 step offcpu && offcpu_all
+step cpus && cpus_all
 step net && net_all
 step pstack && section pstack pstack_run
 step l7 && l7_all

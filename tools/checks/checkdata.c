@@ -15,6 +15,7 @@
 
 #define COLUMNS_MAX 128
 #define SLACK_S     130 /* a reading is valid for 70 s; local checks end at a whole minute */
+#define ALONE       4   /* most views of an archive that are made one by one */
 #define STEPS       100000
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 
@@ -138,9 +139,9 @@ static int rows_copy(struct filling *f, sqlite3_stmt *from, const char *view, si
 }
 
 static int view_copy(struct filling *f, struct store_segment *seg, size_t segment, const char *view,
-		     int minutes)
+		     int minutes, bool alone)
 {
-	sqlite3 *db = store_segment_db(seg);
+	sqlite3 *db = alone ? store_segment_view(seg, view) : store_segment_db(seg);
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 	sqlite3_stmt *st = NULL;
 	int rc;
@@ -167,7 +168,7 @@ static int view_copy(struct filling *f, struct store_segment *seg, size_t segmen
 
 static int last_copy(struct filling *f, struct store_segment *seg)
 {
-	sqlite3 *db = store_segment_db(seg);
+	sqlite3 *db = store_segment_tables(seg);
 	sqlite3_stmt *st = NULL, *put = NULL;
 	int rc = sqlite3_prepare_v2(
 		db, "SELECT family, max(to_ns) / 1000000000 FROM run GROUP BY family", -1, &st,
@@ -189,12 +190,28 @@ static int last_copy(struct filling *f, struct store_segment *seg)
 
 /* --- all of it --- */
 
-static int segment_copy(struct filling *f, const char *path, size_t segment)
+/* Views without a time have rows of any. */
+static bool is_timeless(const char *view)
+{
+	return !strcmp(view, "runs") || !strcmp(view, "containers");
+}
+
+/* Most views are read for minutes, one or two for a day: of a segment that ended before, they are
+ * not even prepared, which takes longer than to read the few rows of the others. */
+static bool reaches(const struct filling *f, const struct store_segment_info *info,
+		    const char *view, int minutes)
+{
+	return minutes &&
+	       (is_timeless(view) ||
+		info->to_ns / NSEC_PER_SEC >= f->to_s - f->earlier_s - 60ll * minutes - SLACK_S);
+}
+
+static int segment_copy(struct filling *f, const struct store_segment_info *info, size_t segment)
 {
 	struct store_segment *seg;
 	const char *const *views;
-	size_t n;
-	int rc = store_segment_open(path, &seg, f->e);
+	size_t n, reached = 0;
+	int rc = store_segment_open(info->path, &seg, f->e);
 
 	if (rc == -ENOENT) { /* retention deleted it meanwhile */
 		*f->e = (struct err){0};
@@ -204,11 +221,13 @@ static int segment_copy(struct filling *f, const char *path, size_t segment)
 		return rc;
 	views = sqlview_views(&n);
 	rc = last_copy(f, seg);
+	for (size_t i = 0; i < n; i++)
+		reached += reaches(f, info, views[i], minutes_of(f->checks, views[i]));
 	for (size_t i = 0; !rc && i < n; i++) {
 		int minutes = minutes_of(f->checks, views[i]);
 
-		if (minutes)
-			rc = view_copy(f, seg, segment, views[i], minutes);
+		if (reaches(f, info, views[i], minutes))
+			rc = view_copy(f, seg, segment, views[i], minutes, reached <= ALONE);
 	}
 	store_segment_close(seg);
 	return rc;
@@ -260,7 +279,7 @@ int checkdata_open(const char *store, const struct checkfiles *checks, int64_t t
 		rc = failed(&f, f.db, ":memory:");
 	/* newest segment first: it has all columns */
 	for (size_t i = n; !rc && i-- > 0;)
-		rc = segment_copy(&f, segments[i].path, n - 1 - i);
+		rc = segment_copy(&f, &segments[i], n - 1 - i);
 	if (!rc && sqlite3_exec(f.db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		rc = failed(&f, f.db, ":memory:");
 	store_segments_close(segments, n);

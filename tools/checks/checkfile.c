@@ -63,6 +63,10 @@ static const char *key_set(struct checkfile *c, const char *key, const char *val
 			snprintf((char *)c + texts[i].at, texts[i].size, "%s", value);
 			return NULL;
 		}
+	if (!strcmp(key, "lines")) {
+		c->lines = !strcmp(value, "memory");
+		return c->lines ? NULL : "lines must be memory";
+	}
 	if (!strcmp(key, "threshold"))
 		return number_of(value, &c->threshold, c->threshold_is, sizeof(c->threshold_is)) ?
 			       NULL :

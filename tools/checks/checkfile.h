@@ -25,6 +25,7 @@ struct check_bind {
 struct checkfile {
 	char name[64], summary[200], unit[24], threshold_is[120], next[300], needs[24];
 	bool critical, own; /* own: from a checks.d folder */
+	bool lines;         /* whose lines of code made memory grow belongs to each result's text */
 	double threshold;
 	int for_min, window_min;
 	struct check_bind binds[CHECK_BINDS];

@@ -8,15 +8,19 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "tools/checks/checkdata.h"
+#include "tools/events/oomgrew.h"
 #include "tools/print/json.h"
 #include "tools/select/filter.h"
 
 #define SUBJECTS_MAX 1000 /* rows of one check; the rest is dropped */
+#define LINES_MOST   5    /* subjects with their growing lines: each reads an hour again */
 #define STALE_S      180  /* the background recorder has stored something within this time */
 
 struct running {
+	const char *store;
 	sqlite3 *db;
 	struct check_results *out;
 	size_t cap;
@@ -177,6 +181,23 @@ static int ask(struct running *r, const struct checkfile *c, int64_t to_s, size_
 	return rc;
 }
 
+/* "480 of 512 MiB, ...; leaky (leak.c:24) of web by 93 MiB to 95 MiB" */
+static void lines_add(const struct running *r, struct check_result *x)
+{
+	struct strbuf text = STRBUF_INIT;
+	struct oomgrew grew;
+
+	oomgrew_read_steady(r->store, x->subject, r->out->to_s * NSEC_PER_SEC, &grew);
+	if (grew.n) {
+		strbuf_addf(&text, "%s; grew: ", x->text);
+		oomgrew_say(&grew, &text);
+		free(x->text);
+		x->text = strbuf_take(&text);
+	}
+	strbuf_release(&text);
+	oomgrew_release(&grew);
+}
+
 static bool is_measured(const struct running *r, const struct checkfile *c)
 {
 	return !c->needs[0] || checkdata_last(r->db, c->needs) >= r->out->to_s - STALE_S;
@@ -194,9 +215,12 @@ static int run_one(struct running *r, const struct checkfile *c)
 		return 0;
 	}
 	bad = r->out->n;
-	for (size_t i = first; !rc && i < bad; i++)
+	for (size_t i = first; !rc && i < bad; i++) {
 		r->out->rows[i].evidence =
 			evidence_of(r, c, rest, r->out->to_s, r->out->rows[i].subject);
+		if (c->lines && i - first < LINES_MOST)
+			lines_add(r, &r->out->rows[i]);
+	}
 	if (!rc && r->earlier_s)
 		rc = ask(r, c, r->out->to_s - r->earlier_s, first, CHECK_RECOVERED, &rest);
 	if (!rc && r->out->n == first)
@@ -216,7 +240,7 @@ static int by_check(const void *a, const void *b)
 static int run_all(const char *store, const struct checkfiles *checks, int64_t to_s,
 		   int64_t earlier_s, struct check_results *out, struct err *e)
 {
-	struct running r = {.out = out, .earlier_s = earlier_s, .e = e};
+	struct running r = {.store = store, .out = out, .earlier_s = earlier_s, .e = e};
 	int rc;
 
 	*out = (struct check_results){.n_checks = checks->n, .to_s = to_s};
@@ -281,7 +305,7 @@ void check_say(const struct check_result *r, struct strbuf *out)
 	strbuf_addf(out, ", %.4g%s%.*s", r->value, r->check->unit[0] ? " " : "",
 		    unit_length(r->check->unit, r->value), r->check->unit);
 	if (*r->text)
-		strbuf_addf(out, " (%.300s)", r->text);
+		strbuf_addf(out, " (%.500s)", r->text);
 }
 
 void check_next(const struct check_result *r, struct strbuf *out)

@@ -21,7 +21,7 @@ struct selection;
 
 enum verb_uses {
 	VERB_STORE = 1,  /* --store; verb_call.store is set */
-	VERB_JSON = 2,   /* --json */
+	VERB_JSON = 2,   /* --json, --ndjson, --schema */
 	VERB_SELECT = 4, /* range and filters (implies VERB_STORE); verb_call.sel is set and
 			    resolved before run */
 	VERB_SELECT_WORD =
@@ -34,6 +34,7 @@ enum verb_uses {
 	VERB_PAGES = 256,        /* long output goes through a pager (tools/print/pager.h) */
 	VERB_WRITES = 1024, /* writes the store: without --store it is the user's own, where other
 			       verbs use the system's */
+	VERB_PASSES = 4096, /* another program prints its JSON: there is no --ndjson */
 	VERB_HOSTS = 2048,  /* works with several stores at once (tools/main.c) */
 	VERB_READS = 512    /* only reads the store, so it may run again after a damaged file;
 			       VERB_SELECT and VERB_PAGES imply it */
@@ -49,6 +50,7 @@ struct verb_call {
 	struct selection *sel;  /* NULL without VERB_SELECT, and with VERB_SELECT_LATER */
 	const struct select_args *select; /* range and filters as typed; NULL without VERB_SELECT */
 	bool json, quiet, wide;
+	bool ndjson;  /* json too: rows alone, one a line (tools/print/json.h does it) */
 	char **words; /* the verb's own words */
 	size_t n_words, n_before_dashes;
 	bool dashes; /* `--` was given */
@@ -104,7 +106,7 @@ extern const struct verb verb_overview, verb_doctor, verb_record, verb_timeline,
 	verb_heap, verb_report, verb_diff, verb_serve, verb_export, verb_import, verb_sql,
 	verb_symbolize, verb_prune, verb_seal, verb_rotate, verb_status, verb_up, verb_down,
 	verb_logs, verb_config, verb_pstack, verb_replay, verb_waits, verb_events, verb_oom,
-	verb_check, verb_neighbours, verb_wakers, verb_net, verb_map, verb_requests, verb_trace,
-	verb_mcp, verb_version, verb_help;
+	verb_check, verb_neighbours, verb_wakers, verb_net, verb_disk, verb_map, verb_requests,
+	verb_trace, verb_mcp, verb_version, verb_help;
 
 #endif

@@ -12,6 +12,8 @@
 #include "tools/print/framename.h"
 #include "tools/print/json.h"
 
+#define CALLERS 10 /* of a function, new ones and those that are gone */
+
 static void set_number(json_t *o, const char *key, uint64_t v)
 {
 	json_object_set_new(o, key, json_integer((json_int_t)v));
@@ -119,8 +121,8 @@ static json_t *function_json(const struct diff *d, const struct diff_function *f
 	json_object_set_new(o, "significant",
 			    json_boolean(f->self.significant || f->total.significant));
 	json_set_time(o, "since", f->since_ns);
-	json_object_set_new(o, "new_callers", callers_json(d, f, false));
-	json_object_set_new(o, "gone_callers", callers_json(d, f, true));
+	json_cut_list(o, "new_callers", callers_json(d, f, false), CALLERS);
+	json_cut_list(o, "gone_callers", callers_json(d, f, true), CALLERS);
 	json_object_set_new(o, "self", value_json(&f->self));
 	json_object_set_new(o, "total", value_json(&f->total));
 	return o;
@@ -135,7 +137,8 @@ int diff_json(const struct diff_view *v, FILE *out)
 	for (size_t i = 0; i < n && i < v->rows; i++)
 		json_array_append_new(json_rows(j),
 				      function_json(v->d, &v->d->functions[movers[i]]));
-	json_object_set_new(j, "new_connections", v->talk ? netnew_json(v->talk) : json_array());
+	json_bound(j, n);
+	json_cut_list(j, "new_connections", v->talk ? netnew_json(v->talk) : json_array(), v->rows);
 	return json_print(j, out, 1);
 }
 

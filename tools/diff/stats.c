@@ -155,9 +155,8 @@ static double inflation(const struct moments *a, const struct moments *b)
 }
 
 static void welch(const struct moments *a, double unit_a, const struct moments *b, double unit_b,
-		  struct stats_test *out)
+		  double more, struct stats_test *out)
 {
-	double more = inflation(a, b);
 	double n_a = (double)a->n, n_b = (double)b->n;
 	double v_a = fmax(more * a->squares / (n_a - 1) / n_a, unit_a * unit_a);
 	double v_b = fmax(more * b->squares / (n_b - 1) / n_b, unit_b * unit_b);
@@ -176,7 +175,15 @@ void stats_welch(const double *a, size_t n_a, double unit_a, const double *b, si
 {
 	struct moments x = moments_of(a, n_a), y = moments_of(b, n_b);
 
-	welch(&x, unit_a, &y, unit_b, out);
+	welch(&x, unit_a, &y, unit_b, inflation(&x, &y), out);
+}
+
+void stats_welch_plain(const double *a, size_t n_a, double unit_a, const double *b, size_t n_b,
+		       double unit_b, struct stats_test *out)
+{
+	struct moments x = moments_of(a, n_a), y = moments_of(b, n_b);
+
+	welch(&x, unit_a, &y, unit_b, 1, out);
 }
 
 double stats_detectable(double se, double df, double alpha)

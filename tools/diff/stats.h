@@ -34,6 +34,9 @@ struct stats_test {
 /* Both n >= 2. `unit_*`: what one sample adds to the mean of that side. */
 void stats_welch(const double *a, size_t n_a, double unit_a, const double *b, size_t n_b,
 		 double unit_b, struct stats_test *out);
+/* The same of values that do not depend on one another: rule 1 without correlation. */
+void stats_welch_plain(const double *a, size_t n_a, double unit_a, const double *b, size_t n_b,
+		       double unit_b, struct stats_test *out);
 /* Two-sided p that `b` of a + b counts fell on the side which has `share_b` of the exposure. */
 double stats_counts(double a, double b, double share_b);
 /* Two-sided p that all `k` slices in which something was seen are among the `n` of one side, none

@@ -15,6 +15,8 @@
 #include "tools/select/askrows.h"
 #include "tools/select/filter.h"
 
+#define GREW_MOST 5 /* kills with the lines that grew before: each reads ten minutes again */
+
 struct reading {
 	const struct selection *sel;
 	struct oomstories *out;
@@ -34,6 +36,7 @@ static void release(struct oomstory *x)
 		free(x->others[i].name);
 	for (size_t i = 0; i < x->n_stacks; i++)
 		free(x->stacks[i].name);
+	oomgrew_release(&x->grew);
 }
 
 void oomstories_release(struct oomstories *x)
@@ -146,6 +149,7 @@ static int kills_read(struct reading *r, size_t most, struct err *e)
 			" FROM process p LEFT JOIN containers c ON c.id = p.container"
 			" WHERE p.how = 3 AND p.end_ns / 1000000000 BETWEEN ?1 AND ?2",
 			take_kill, r, e);
+	r->out->total = r->out->n;
 	if (!rc && r->out->n) {
 		qsort(r->out->rows, r->out->n, sizeof(*r->out->rows), by_time);
 		keep_last(r->out, most);
@@ -281,6 +285,14 @@ static int window(const struct oomstory *x, const char *store, int64_t before_ns
 	return select_new(&a, store, NULL, 0, true, out, e);
 }
 
+static void grew_read(struct oomstory *x, const char *store)
+{
+	bool host = x->cgroup && !*x->cgroup;
+	enum oomgrew_of of = host ? OOMGREW_HOST : *x->container ? OOMGREW_CONTAINER : OOMGREW_COMM;
+
+	oomgrew_read(store, of, *x->container ? x->container : x->comm, x->at_ns, &x->grew);
+}
+
 static int around_read(struct reading *r, struct oomstory *x, struct err *e)
 {
 	struct selection *sel = NULL;
@@ -306,6 +318,8 @@ static int around_read(struct reading *r, struct oomstory *x, struct err *e)
 	if (!rc && !window(x, r->sel->store, OOMSTORY_STACKS_NS, true, &sel, &(struct err){0}))
 		stacks_read(x, sel);
 	select_free(sel);
+	if (!rc && x < r->out->rows + GREW_MOST)
+		grew_read(x, r->sel->store);
 	return rc;
 }
 

@@ -2,7 +2,8 @@
 /*
  * oomstory: out-of-memory kills in a range, each with its explanation: which limit was reached,
  * which processes held memory then (the kernel's list), how much memory the container and the
- * others had before, and the functions that used most CPU time before. A kill that is not in the
+ * others had before, whose lines made memory grow (oomgrew.h), and the functions that used most CPU
+ * time before. A kill that is not in the
  * kernel's log has only what sonde recorded.
  */
 #ifndef SONDE_TOOLS_OOMSTORY_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "tools/events/oomgrew.h"
 #include "tools/select/select.h"
 
 #define OOMSTORY_BEFORE_NS (900 * 1000000000ll) /* the curve's length */
@@ -50,11 +52,13 @@ struct oomstory {
 	size_t n_others; /* containers, most memory first, but the victim's own */
 	struct oomstory_function stacks[OOMSTORY_STACKS];
 	size_t n_stacks;
+	struct oomgrew grew;
 };
 
 struct oomstories {
 	struct oomstory *rows;
-	size_t n; /* in order of time */
+	size_t n;     /* in order of time */
+	size_t total; /* of the range, with those that `most` left out */
 };
 
 /* The last `most` of them, whole. None is no error. */

@@ -296,7 +296,7 @@ static enum chain_sure sure_of(const struct chain_walk *w, double share, double 
 {
 	enum chain_sure sure = CHAIN_IS_POSSIBLE;
 
-	if (share >= CHAIN_CERTAIN && second <= share / 2)
+	if (share >= CHAIN_CERTAIN && share <= CHAIN_TOO_MUCH && second <= share / 2)
 		sure = CHAIN_IS_CERTAIN;
 	else if (share >= CHAIN_LIKELY)
 		sure = CHAIN_IS_LIKELY;
@@ -651,6 +651,49 @@ static void felt_incident(struct chain_walk *w, const struct selection *narrow)
 	}
 }
 
+/* Requests that it answered, each second. */
+static void rate_of(const struct chain_walk *w, const struct chain_at *at, double rate[2])
+{
+	for (int side = 0; side < 2; side++) {
+		rate[side] = 0;
+		for (size_t i = 0; i < w->r->n; i++)
+			if (w->r->ops[i].server && is_at(&w->r->ops[i], at) &&
+			    w->r->seconds[side] > 0)
+				rate[side] += (double)w->r->ops[i].w[side].n / w->r->seconds[side];
+	}
+}
+
+/* Rule 7. */
+static void link_load(struct chain_walk *w, const struct chain_at *at)
+{
+	double rate[2];
+	struct chain_link *l;
+
+	rate_of(w, at, rate);
+	if (rate[0] <= 0 || rate[1] < CHAIN_LOAD * rate[0])
+		return;
+	w->sure = less_sure(CHAIN_IS_LIKELY, w->sure);
+	l = chain_link_add(w, "load", at, -1, w->sure);
+	if (l)
+		chain_say_load(w, l, rate);
+}
+
+/* Rule 8. */
+static void link_full(struct chain_walk *w)
+{
+	for (size_t i = 0; i < w->m->n_disks; i++) {
+		const struct chain_at at = {w->m->disks[i].mount, false, 0};
+		struct chain_link *l;
+
+		if (!chain_disk_stops(&w->m->disks[i]))
+			continue;
+		l = chain_link_add(w, "disk full", &at, -1, less_sure(CHAIN_IS_LIKELY, w->sure));
+		if (l)
+			chain_say_full(w, l, &w->m->disks[i]);
+		return;
+	}
+}
+
 static void begin(struct chain_walk *w, const struct felt *f)
 {
 	struct chain_at at = f->at;
@@ -663,7 +706,11 @@ static void begin(struct chain_walk *w, const struct felt *f)
 	chain_say_felt(w, l, f->op, f->slower, f->fails);
 	if (f->op->server && link_incident(w, &at))
 		return;
+	if (f->op->server && !f->fails)
+		link_load(w, &at);
 	walk(w, &at, 0);
+	if (f->fails)
+		link_full(w);
 }
 
 static bool answers(const struct chain_requests *r)

@@ -16,11 +16,16 @@
  *     took is also time without a CPU: the quota counts. One that ran longer waits longer for a CPU
  *     in proportion, and for itself: that is time of what it ran. Threads that wait for a lock
  *     which their own program holds wait for what the holder does: that is the next link.
- *  5. How sure: `certain` where the link has CHAIN_CERTAIN of the added time, no other cause has
+ *  5. How sure: `certain` where the link has CHAIN_CERTAIN of the added time, but not more than
+ *     CHAIN_TOO_MUCH times as much (then most of it is not of these requests), no other cause has
  *     half as much, and all links before are certain; `likely` from CHAIN_LIKELY on; else
  *     `possible`. A cause that is guessed from what ran at the same time is `likely` at most.
  *  6. A second cause with CHAIN_COUNTS of the added time or more is a link, too, and `likely` at
  *     most.
+ *  7. Who was asked CHAIN_LOAD times as often as before, and does not fail (failures are asked
+ *     again), is slower for that: that is a link, and what follows from it is `likely` at most.
+ *  8. Where requests fail and a file system was full, without inodes or read-only, which it was not
+ *     before, that is the last link, `likely` at most: who wrote to it is not known.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_CHAIN_H
 #define SONDE_TOOLS_EXPLAIN_CHAIN_H
@@ -39,6 +44,8 @@
 #define CHAIN_COUNTS   0.15
 #define CHAIN_CERTAIN  0.6
 #define CHAIN_LIKELY   0.3
+#define CHAIN_TOO_MUCH 2
+#define CHAIN_LOAD     1.5
 #define CHAIN_FAILED_S 1.0 /* a failed request counts as added time, in seconds */
 
 enum chain_sure { CHAIN_IS_CERTAIN, CHAIN_IS_LIKELY, CHAIN_IS_POSSIBLE };

@@ -15,6 +15,8 @@
 #include "tools/select/askrows.h"
 #include "tools/waits/waitrules.h"
 
+#define LEFT_LEAST (16.0 * 1024 * 1024) /* a file system with less, or a thousandth, is full */
+
 const char *const CHAIN_FAMILY_NAMES[CHAIN_FAMILIES] = {"cpu", "offcpu", "host", "net", "l7"};
 
 static const char FAMILIES_SQL[] =
@@ -34,6 +36,9 @@ static const char FLOWS[] =
 	"SELECT process_id, iif(instr(peer, ':') > 0, '[' || peer || ']', peer) || ':' || coalesce(port, 0), sum(segs_out), sum(retrans), sum(attempts),"
 	" sum(coalesce(timed_out, 0) + coalesce(unreachable, 0) + coalesce(failed, 0)), sum(refused), sum(connect_us), sum(opened),"
 	" sum(rtt_sum_us), sum(rtt_n) FROM flows WHERE ts BETWEEN ?1 AND ?2 AND protocol = 'tcp' GROUP BY 1, 2";
+static const char DISKS[] =
+	"SELECT mount, min(available), max(size), min(coalesce(inodes_free, -1)), max(read_only) FROM filesystem_stats"
+	" WHERE ts BETWEEN ?1 AND ?2 AND size > 0 AND available IS NOT NULL GROUP BY 1";
 static const char SWAPPED[] =
 	"SELECT sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
 
@@ -166,6 +171,31 @@ static void take_flow(void *ctx, sqlite3_stmt *st)
 		sums[i][r->window] += sqlite3_column_double(st, i + 2);
 }
 
+static struct chain_disk *disk_named(struct chain_measures *m, const char *mount)
+{
+	for (size_t i = 0; i < m->n_disks; i++)
+		if (!strcmp(m->disks[i].mount, mount))
+			return &m->disks[i];
+	mem_grow(m->disks, m->n_disks, m->cap_disks);
+	m->disks[m->n_disks] = (struct chain_disk){
+		.mount = mem_strdup(mount), .left = {-1, -1}, .inodes_left = {-1, -1}};
+	return &m->disks[m->n_disks++];
+}
+
+static void take_disk(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct chain_disk *d = disk_named(r->m, askrows_text(st, 0));
+	const double left = sqlite3_column_double(st, 1), inodes = sqlite3_column_double(st, 3);
+	const int w = r->window;
+
+	d->left[w] = d->left[w] < 0 || left < d->left[w] ? left : d->left[w];
+	d->inodes_left[w] =
+		d->inodes_left[w] < 0 || inodes < d->inodes_left[w] ? inodes : d->inodes_left[w];
+	d->size = sqlite3_column_double(st, 2);
+	d->read_only[w] = d->read_only[w] || sqlite3_column_int(st, 4);
+}
+
 static void take_swapped(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -206,7 +236,8 @@ int chain_measures_read(struct selection *const wide[2], bool all, const struct 
 	const struct askrows_part parts[] = {
 		{FAMILIES_SQL, take_family, &r}, {CONTAINERS, take_container, &r},
 		{PROCESSES, take_process, &r},   {COLLECTIONS, take_collections, &r},
-		{FLOWS, take_flow, &r},          {SWAPPED, take_swapped, &r}};
+		{FLOWS, take_flow, &r},          {SWAPPED, take_swapped, &r},
+		{DISKS, take_disk, &r}};
 	int rc = 0;
 
 	*out = (struct chain_measures){.wide = wide, .x = x};
@@ -230,6 +261,9 @@ void chain_measures_release(struct chain_measures *m)
 		free(m->flows[i].service);
 	}
 	free(m->flows);
+	for (size_t i = 0; i < m->n_disks; i++)
+		free(m->disks[i].mount);
+	free(m->disks);
 	for (int w = 0; w < 2; w++) {
 		if (m->waits[w])
 			waitsum_free(m->waits[w]);
@@ -431,6 +465,17 @@ const struct chain_use *chain_use_of(const struct chain_measures *m, const char 
 		if (m->uses[i].container == container && !strcmp(m->uses[i].who, who))
 			return &m->uses[i];
 	return NULL;
+}
+
+bool chain_disk_stops(const struct chain_disk *d)
+{
+	const double least = d->size / 1000 < LEFT_LEAST ? d->size / 1000 : LEFT_LEAST;
+
+	if (d->left[0] < 0 || d->left[1] < 0)
+		return false;
+	return (d->left[1] < least && d->left[0] >= least) ||
+	       (d->inodes_left[1] == 0 && d->inodes_left[0] > 0) ||
+	       (d->read_only[1] && !d->read_only[0]);
 }
 
 bool chain_flow_of(const struct chain_measures *m, const char *who, bool container,

@@ -54,6 +54,13 @@ struct chain_flow { /* connections that one opened to one service */
 		opened[2], rtt_us[2], rtt_n[2];
 };
 
+struct chain_disk { /* a file system */
+	char *mount;
+	double left[2], size; /* the least that was left; bytes; left -1: not known */
+	double inodes_left[2];
+	bool read_only[2];
+};
+
 struct chain_measures {
 	struct selection *const *wide; /* borrowed */
 	const struct explain *x;       /* of the whole host; NULL: nothing is compared; borrowed */
@@ -67,6 +74,8 @@ struct chain_measures {
 	struct chain_flow *flows;
 	size_t n_flows, cap_flows;
 	double swapped[2]; /* pages each second, of the host */
+	struct chain_disk *disks;
+	size_t n_disks, cap_disks;
 	uint32_t cpus;
 };
 
@@ -95,6 +104,10 @@ const struct chain_use *chain_use_of(const struct chain_measures *m, const char 
 /* `service` NULL: all of them together, into *sum. False: no connection was seen. */
 bool chain_flow_of(const struct chain_measures *m, const char *who, bool container,
 		   const char *service, struct chain_flow *sum);
+
+/* Nothing can be written to it any longer, and could be before: it is full, has no inodes left, or
+ * became read-only. */
+bool chain_disk_stops(const struct chain_disk *d);
 
 struct chain_other {
 	const char *name; /* NULL: none; borrowed */

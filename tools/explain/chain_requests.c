@@ -15,6 +15,8 @@
 #include "tools/requests/reqstream.h"
 #include "tools/select/askrows.h"
 
+#define UNIT 0.02 /* what one bucket adds to a mean of logarithms */
+
 static const char RECORDED[] =
 	"SELECT max(from_ns, ?1 * 1000000000), min(to_ns, (?2 + 1) * 1000000000) FROM run WHERE family = 'l7'"
 	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
@@ -214,13 +216,13 @@ static int by_ts(const void *a, const void *b)
 	return (x->ts > y->ts) - (x->ts < y->ts);
 }
 
-/* The logarithm of the mean of each bucket. The caller's. */
-static double *log_means(const struct chain_count *c, size_t *n)
+void chain_series_init(struct chain_series *s, const struct chain_count *c)
 {
 	struct chain_bucket *all = mem_array(c->n_buckets + 1, sizeof(*all));
-	double *means = mem_array(c->n_buckets + 1, sizeof(*means));
 
-	*n = 0;
+	*s = (struct chain_series){.sums = all,
+				   .logs = mem_array(c->n_buckets + 1, sizeof(*s->logs)),
+				   .mean_ns = chain_mean(c)};
 	if (c->n_buckets) {
 		memcpy(all, c->buckets, c->n_buckets * sizeof(*all));
 		qsort(all, c->n_buckets, sizeof(*all), by_ts);
@@ -232,11 +234,18 @@ static double *log_means(const struct chain_count *c, size_t *n)
 			sum.answered += all[i].answered;
 			sum.total_ns += all[i].total_ns;
 		}
-		if (sum.answered)
-			means[(*n)++] = log((double)(sum.total_ns + 1) / (double)sum.answered);
+		if (!sum.answered)
+			continue;
+		s->logs[s->n] = log((double)(sum.total_ns + 1) / (double)sum.answered);
+		all[s->n++] = sum;
 	}
-	free(all);
-	return means;
+}
+
+void chain_series_release(struct chain_series *s)
+{
+	free(s->sums);
+	free(s->logs);
+	*s = (struct chain_series){0};
 }
 
 /* A window of one bucket is compared with all buckets before: it is above each of them. */
@@ -248,25 +257,32 @@ static bool is_above_all(const double *before, size_t n, double value)
 	return n >= 5;
 }
 
+double chain_p(const struct chain_series *before, const double *logs, size_t n, double mean_ns)
+{
+	struct stats_test t = {.p = 1};
+
+	if (before->n >= 2 && n >= 2)
+		(mean_ns >= CHAIN_PLAINLY * before->mean_ns ? stats_welch_plain : stats_welch)(
+			before->logs, before->n, UNIT, logs, n, UNIT, &t);
+	return t.p;
+}
+
 bool chain_is_slower(const struct chain_op *op)
 {
 	const double before = chain_mean(&op->w[DIFF_BEFORE]),
 		     after = chain_mean(&op->w[DIFF_AFTER]);
-	struct stats_test t = {.p = 1};
-	double *means[2];
-	size_t n[2];
+	struct chain_series s[2];
 	bool slower;
 
 	if (op->w[DIFF_BEFORE].answered < 3 || op->w[DIFF_AFTER].answered < 3 ||
 	    after < CHAIN_RATIO * before || after - before < CHAIN_LEAST_NS)
 		return false;
 	for (int w = 0; w < 2; w++)
-		means[w] = log_means(&op->w[w], &n[w]);
-	if (n[0] >= 2 && n[1] >= 2)
-		stats_welch(means[0], n[0], 0.02, means[1], n[1], 0.02, &t);
-	slower = t.p <= CHAIN_P || (n[1] == 1 && is_above_all(means[0], n[0], means[1][0]));
-	free(means[0]);
-	free(means[1]);
+		chain_series_init(&s[w], &op->w[w]);
+	slower = chain_p(&s[0], s[1].logs, s[1].n, after) <= CHAIN_P ||
+		 (s[1].n == 1 && is_above_all(s[0].logs, s[0].n, s[1].logs[0]));
+	for (int w = 0; w < 2; w++)
+		chain_series_release(&s[w]);
 	return slower;
 }
 

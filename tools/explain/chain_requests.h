@@ -6,7 +6,9 @@
  *   1. Who is a container, or outside of containers a command.
  *   2. Streams and long polls (tools/requests/reqstream.h) are left out: their time says nothing.
  *   3. The mean latency of an operation changed if that of its buckets did (Welch's test of their
- *      logarithms, tools/diff/stats.h, p <= CHAIN_P), by CHAIN_RATIO and by CHAIN_LEAST_NS.
+ *      logarithms, tools/diff/stats.h, p <= CHAIN_P), by CHAIN_RATIO and by CHAIN_LEAST_NS. Where
+ *      it is CHAIN_PLAINLY times as long, the test takes buckets as independent: an incident that
+ *      lasts is alike from bucket to bucket, too, and is no noise.
  *   4. Its failures changed if their share did (exact test of two counts, p <= CHAIN_P), doubled,
  *      and is CHAIN_FAILED or more, of CHAIN_FAILED_N failures or more.
  */
@@ -23,6 +25,7 @@
 
 #define CHAIN_P        0.01
 #define CHAIN_RATIO    1.4
+#define CHAIN_PLAINLY  2
 #define CHAIN_LEAST_NS 1000000
 #define CHAIN_FAILED   0.01
 #define CHAIN_FAILED_N 3
@@ -69,11 +72,23 @@ int chain_requests_read(struct selection *const wide[2], const struct selection 
 			struct chain_requests *out, struct err *e);
 void chain_requests_release(struct chain_requests *r);
 
+/* The buckets of one window in order of time, each once, and the logarithm of the mean of each;
+ * those in which nothing was answered are left out. Release it. */
+struct chain_series {
+	struct chain_bucket *sums;
+	double *logs, mean_ns; /* mean_ns: of all */
+	size_t n;
+};
+void chain_series_init(struct chain_series *s, const struct chain_count *c);
+void chain_series_release(struct chain_series *s);
+
 /* ns; 0: none was answered. */
 double chain_mean(const struct chain_count *c);
 /* What all its requests of the window took together more than as many took before, in seconds each
  * second; an operation that was not asked before: all that they took, with `fresh`. */
 double chain_extra(const struct chain_requests *r, const struct chain_op *op, bool fresh);
+/* Rule 3's p, of part of a window: of `n` buckets, whose mean is `mean_ns`. 1: not to be tested. */
+double chain_p(const struct chain_series *before, const double *logs, size_t n, double mean_ns);
 /* Rules 3 and 4. */
 bool chain_is_slower(const struct chain_op *op);
 bool chain_fails_more(const struct chain_op *op);

@@ -104,24 +104,50 @@ static void set_command(const struct chain_walk *w, struct chain_link *l, const 
 
 /* ---- what is felt ---- */
 
-/* "2.55 s at the median and 3.1 s at p95; before 320 ms and 400 ms" */
+/* The quantile that is said with the median: p95, or if neither it nor the median tells the change,
+ * the one that does; 0: only the mean does. */
+static double telling(const struct chain_op *op)
+{
+	static const double quantiles[] = {0.95, 0.99, 0.999};
+	const struct hist *before = &op->w[DIFF_BEFORE].spread, *after = &op->w[DIFF_AFTER].spread;
+	const bool slower =
+		chain_mean(&op->w[DIFF_AFTER]) >= CHAIN_RATIO * chain_mean(&op->w[DIFF_BEFORE]);
+
+	if (!slower || !op->w[DIFF_BEFORE].answered ||
+	    hist_quantile(after, 0.5) >= CHAIN_RATIO * hist_quantile(before, 0.5))
+		return quantiles[0];
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles); i++)
+		if (hist_quantile(after, quantiles[i]) >=
+		    CHAIN_RATIO * hist_quantile(before, quantiles[i]))
+			return quantiles[i];
+	return 0;
+}
+
+static void add_latency(struct strbuf *out, const struct chain_count *c, double quantile)
+{
+	if (quantile <= 0) {
+		add_time(out, chain_mean(c));
+		strbuf_addstr(out, " on average");
+		return;
+	}
+	add_time(out, hist_quantile(&c->spread, 0.5));
+	strbuf_addf(out, " (p%g ", 100 * quantile);
+	add_time(out, hist_quantile(&c->spread, quantile));
+	strbuf_addstr(out, ")");
+}
+
+/* "2.55 s (p95 3.1 s), before 320 ms (p95 400 ms)": medians. */
 static void add_latencies(struct strbuf *out, const struct chain_op *op)
 {
-	const struct chain_count *before = &op->w[DIFF_BEFORE], *after = &op->w[DIFF_AFTER];
+	const double quantile = telling(op);
 
-	add_time(out, hist_quantile(&after->spread, 0.5));
-	strbuf_addstr(out, " (p95 ");
-	add_time(out, hist_quantile(&after->spread, 0.95));
-	strbuf_addstr(out, ")");
-	if (!before->answered) {
+	add_latency(out, &op->w[DIFF_AFTER], quantile);
+	if (!op->w[DIFF_BEFORE].answered) {
 		strbuf_addstr(out, "; it was not asked before");
 		return;
 	}
 	strbuf_addstr(out, ", before ");
-	add_time(out, hist_quantile(&before->spread, 0.5));
-	strbuf_addstr(out, " (p95 ");
-	add_time(out, hist_quantile(&before->spread, 0.95));
-	strbuf_addstr(out, ")");
+	add_latency(out, &op->w[DIFF_BEFORE], quantile);
 }
 
 static void add_failures(struct strbuf *out, const struct chain_op *op)
@@ -183,7 +209,7 @@ void chain_say_asked(const struct chain_walk *w, struct chain_link *l,
 	const bool names = !strcmp(op->protocol, "dns");
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addstr(&out, names ? "it waited for the resolving of names by " : "it waited for ");
+	strbuf_addstr(&out, names ? "it waited for names to be resolved by " : "it waited for ");
 	if (server)
 		add_who(&out, server->who);
 	else
@@ -329,7 +355,11 @@ const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
 			&out,
 			" itself did not take so long: the rest is between the two, and is not recorded");
 	} else {
-		strbuf_addstr(&out, "what its server did then is not recorded on this host");
+		strbuf_addstr(&out, "what ");
+		add_shown(&out, "", op->service);
+		strbuf_addstr(
+			&out,
+			" did meanwhile is not known: it is not on this host, or was not recorded");
 	}
 	l->text = strbuf_take(&out);
 	if (!strcmp(what, "queue"))
@@ -551,15 +581,47 @@ void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
 	set_command(w, l, c->oom.n ? "oom" : "events", c->name, true, "", false);
 }
 
+void chain_say_load(const struct chain_walk *w, struct chain_link *l, const double rate[2])
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	add_who(&out, l->who);
+	strbuf_addf(&out, " was asked %.1f times as often: %.1f requests a second, before %.1f",
+		    rate[1] / rate[0], rate[1], rate[0]);
+	set_values(l, rate[0], rate[1], "requests a second");
+	l->text = strbuf_take(&out);
+	set_command(w, l, "requests", l->who, l->container, "--side server", false);
+}
+
+void chain_say_full(const struct chain_walk *w, struct chain_link *l, const struct chain_disk *d)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	char before[UNITS_MAX], after[UNITS_MAX];
+
+	strbuf_addstr(&out, "the file system ");
+	add_shown(&out, "", d->mount);
+	if (d->read_only[1] && !d->read_only[0])
+		strbuf_addstr(&out, " became read-only");
+	else if (d->inodes_left[1] == 0 && d->inodes_left[0] > 0)
+		strbuf_addf(&out, " has no inodes left, before %.0f", d->inodes_left[0]);
+	else
+		strbuf_addf(&out, " is full: %s left, before %s",
+			    units_bytes((uint64_t)d->left[1], after, sizeof(after)),
+			    units_bytes((uint64_t)d->left[0], before, sizeof(before)));
+	set_values(l, d->left[0], d->left[1], "bytes");
+	l->text = strbuf_take(&out);
+	set_command(w, l, "sql @fills", NULL, false, "", false);
+}
+
 void chain_say_unknown(const struct chain_walk *w, struct chain_link *l)
 {
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addstr(&out, "what ");
+	strbuf_addstr(&out, "why ");
 	add_who(&out, l->who);
 	strbuf_addstr(
 		&out,
-		" did longer is not to be seen: nothing that was recorded of it changed by as much");
+		" took longer is not known: nothing that was recorded of it changed by as much");
 	l->text = strbuf_take(&out);
 	set_command(w, l, "waits", l->who, l->container, "", false);
 }

@@ -54,6 +54,10 @@ void chain_say_refused(const struct chain_walk *w, struct chain_link *l,
 		       const struct chain_at *from, const struct chain_flow *f);
 void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
 			const struct incident_container *c);
+/* It was asked more often: requests each second, before and in the window. */
+void chain_say_load(const struct chain_walk *w, struct chain_link *l, const double rate[2]);
+/* A file system to which nothing can be written any longer. */
+void chain_say_full(const struct chain_walk *w, struct chain_link *l, const struct chain_disk *d);
 void chain_say_unknown(const struct chain_walk *w, struct chain_link *l);
 
 #endif

@@ -18,6 +18,7 @@
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/print/when.h"
+#include "tools/select/askrows.h"
 
 #define WINDOW_NS  (60ll * NSEC_PER_SEC)
 #define BEFORE_NS  (600ll * NSEC_PER_SEC)
@@ -46,33 +47,109 @@ void explain_span_set(struct select_args *a, struct explain_span *s, int64_t fro
 	a->to = s->to;
 }
 
-int explain_windows(const char *store, const struct select_args *select, char *const *words,
-		    size_t n_words, int64_t before_ns, struct selection *out[2], struct err *e)
-{
-	struct select_args args = *select;
-	struct selection *sel = NULL;
-	struct explain_span span;
-	int rc = select_new(&args, store, words, n_words, true, &sel, e);
+/* What the two windows are made of. */
+struct windows {
+	const char *store;
+	struct select_args args;
+	char *const *words;
+	size_t n_words;
+	int64_t before_ns; /* 0: ten minutes, or as long as the window */
+	struct selection **out;
+};
 
-	out[DIFF_BEFORE] = out[DIFF_AFTER] = NULL;
-	if (rc)
+static int window_set(struct windows *w, int side, int64_t from_ns, int64_t to_ns, struct err *e)
+{
+	struct explain_span span;
+
+	select_free(w->out[side]);
+	w->out[side] = NULL;
+	explain_span_set(&w->args, &span, from_ns, to_ns);
+	return select_new(&w->args, w->store, w->words, w->n_words, true, &w->out[side], e);
+}
+
+/* The time before the window. */
+static int before_set(struct windows *w, struct err *e)
+{
+	const int64_t from_ns = w->out[DIFF_AFTER]->from_ns,
+		      length = w->out[DIFF_AFTER]->to_ns - from_ns;
+	int64_t before_ns = w->before_ns ? w->before_ns : length > BEFORE_NS ? length : BEFORE_NS;
+
+	before_ns = before_ns > from_ns ? from_ns : before_ns;
+	return window_set(w, DIFF_BEFORE, from_ns - before_ns, from_ns, e);
+}
+
+static int windows_set(struct windows *w, int64_t from_ns, int64_t to_ns, struct err *e)
+{
+	int rc = window_set(w, DIFF_AFTER, from_ns, to_ns, e);
+
+	return rc ? rc : before_set(w, e);
+}
+
+static void take_extent(void *ctx, sqlite3_stmt *st)
+{
+	int64_t *extent = ctx;
+	const int64_t from = sqlite3_column_int64(st, 0), to = sqlite3_column_int64(st, 1);
+
+	if (to <= from)
+		return;
+	extent[0] = !extent[0] || from < extent[0] ? from : extent[0];
+	extent[1] = to > extent[1] ? to : extent[1];
+}
+
+/* From the first to the last moment of a selection at which anything was recorded. */
+static int64_t recorded_ns(const struct selection *sel)
+{
+	static const char SQL[] =
+		"SELECT max(from_ns, ?1 * 1000000000), min(to_ns, (?2 + 1) * 1000000000) FROM run"
+		" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+	int64_t extent[2] = {0, 0};
+	struct err ignored = {0};
+
+	(void)askrows_each(sel, NULL,
+			   &(struct askrows_part){.sql = SQL, .row = take_extent, .ctx = extent}, 1,
+			   &ignored);
+	return extent[1] - extent[0];
+}
+
+/* The end of the newest recording. */
+static int windows_of_recording(struct windows *w, int64_t from_ns, int64_t to_ns, struct err *e)
+{
+	int rc = windows_set(w, to_ns > WINDOW_NS ? to_ns - WINDOW_NS : 0, to_ns, e);
+
+	if (!rc && to_ns - from_ns < 2 * WINDOW_NS && from_ns < to_ns &&
+	    recorded_ns(w->out[DIFF_BEFORE]) < WINDOW_NS / 2)
+		rc = windows_set(w, from_ns + (to_ns - from_ns) / 2, to_ns, e);
+	return rc;
+}
+
+static int windows_narrow(struct windows *w, struct explain_asked *asked, struct err *e)
+{
+	const struct selection *sel = w->out[DIFF_AFTER];
+	int rc = felt_span_find(w->out, &asked->felt, e);
+
+	if (rc || !asked->felt.what)
 		return rc;
-	if (!sel->range_given) { /* the end of the newest recording */
-		explain_span_set(&args, &span, sel->to_ns > WINDOW_NS ? sel->to_ns - WINDOW_NS : 0,
-				 sel->to_ns);
-		select_free(sel);
-		rc = select_new(&args, store, words, n_words, true, &sel, e);
-		if (rc)
-			return rc;
-	}
-	out[DIFF_AFTER] = sel;
-	if (!before_ns)
-		before_ns = sel->to_ns - sel->from_ns > BEFORE_NS ? sel->to_ns - sel->from_ns :
-								    BEFORE_NS;
-	if (before_ns > sel->from_ns)
-		before_ns = sel->from_ns;
-	explain_span_set(&args, &span, sel->from_ns - before_ns, sel->from_ns);
-	return select_new(&args, store, words, n_words, true, &out[DIFF_BEFORE], e);
+	asked->from_ns = sel->from_ns;
+	asked->to_ns = sel->to_ns;
+	memcpy(asked->range, sel->range, sizeof(asked->range));
+	return windows_set(w, asked->felt.from_ns, asked->felt.to_ns, e);
+}
+
+int explain_windows(const char *store, const struct select_args *select, char *const *words,
+		    size_t n_words, int64_t before_ns, struct selection *out[2],
+		    struct explain_asked *asked, struct err *e)
+{
+	struct windows w = {store, *select, words, n_words, before_ns, out};
+	int rc;
+
+	*asked = (struct explain_asked){0};
+	out[DIFF_BEFORE] = out[DIFF_AFTER] = NULL;
+	rc = select_new(select, store, words, n_words, true, &out[DIFF_AFTER], e);
+	if (!rc && out[DIFF_AFTER]->range_given)
+		rc = before_set(&w, e);
+	else if (!rc)
+		rc = windows_of_recording(&w, out[DIFF_AFTER]->from_ns, out[DIFF_AFTER]->to_ns, e);
+	return rc ? rc : windows_narrow(&w, asked, e);
 }
 
 /* --- statements --- */
@@ -137,6 +214,7 @@ static struct explain_statement *add(struct explain *x, const struct part *p,
 					.about = about,
 					.name = f->frame->name,
 					.module = f->frame->module,
+					.whole = x->sel[DIFF_AFTER]->what,
 					.v = *v,
 					.since_ns = f->since_ns};
 	s->change = v->v[1] > v->v[0] ? EXPLAIN_MORE : EXPLAIN_LESS;
@@ -324,11 +402,20 @@ static double recorded_s(const struct fold *f)
 	return (double)ns / NSEC_PER_SEC;
 }
 
-static void add_seconds(struct strbuf *s, double seconds)
+/* Kinds that were recorded equally long are said together. */
+static void uncompared_add(struct explain *x, const char *kind, double before, double after)
 {
-	char text[32];
+	struct strbuf *out = &x->uncompared;
+	char a[32], b[32], length[96];
+	size_t len;
 
-	strbuf_addstr(s, units_ns((int64_t)(seconds * NSEC_PER_SEC), text, sizeof(text)));
+	units_ns((int64_t)(before * NSEC_PER_SEC), a, sizeof(a));
+	units_ns((int64_t)(after * NSEC_PER_SEC), b, sizeof(b));
+	snprintf(length, sizeof(length), " (%s before, %s in the window)", a, b);
+	len = strlen(length);
+	if (out->len >= len && !strcmp(out->buf + out->len - len, length))
+		out->buf[out->len -= len] = '\0';
+	strbuf_addf(out, "%s%s%s", out->len ? ", " : "", kind, length);
 }
 
 /* Rule 6. */
@@ -344,12 +431,7 @@ static bool is_comparable(struct explain *x, enum store_kind kind, struct fold *
 	least = fmax(EXPLAIN_LEAST_S, 2 * (double)bucket_s - 1); /* the first one is cut */
 	if (before >= least && after >= least && before >= after / 2)
 		return true;
-	strbuf_addf(&x->uncompared, "%s%s (", x->uncompared.len ? ", " : "",
-		    store_kind_info(kind)->name);
-	add_seconds(&x->uncompared, before);
-	strbuf_addstr(&x->uncompared, " before, ");
-	add_seconds(&x->uncompared, after);
-	strbuf_addstr(&x->uncompared, " in the window)");
+	uncompared_add(x, store_kind_info(kind)->name, before, after);
 	return false;
 }
 
@@ -466,7 +548,7 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 	int rc;
 
 	*out = (struct explain){0};
-	rc = explain_windows(store, select, words, n_words, before_ns, out->sel, e);
+	rc = explain_windows(store, select, words, n_words, before_ns, out->sel, &out->asked, e);
 	if (!rc)
 		rc = compare_kinds(out, e);
 	if (!rc && !out->n_diffs)
@@ -521,6 +603,7 @@ void explain_release(struct explain *x)
 		}
 	free(x->rows);
 	strbuf_release(&x->uncompared);
+	felt_span_release(&x->asked.felt);
 	for (int side = 0; side < 2; side++) {
 		incidents_release(&x->incidents[side]);
 		reqrunning_release(&x->hung[side]);

@@ -33,6 +33,7 @@
 #include "schema/base/strbuf.h"
 #include "tools/diff/diff.h"
 #include "tools/events/event_list.h"
+#include "tools/explain/felt_span.h"
 #include "tools/net/netnew.h"
 #include "tools/requests/reqrunning.h"
 #include "tools/select/select.h"
@@ -72,6 +73,7 @@ struct explain_statement {
 	enum explain_change change;
 	const char *name, *module; /* "restic"; of a function its module too; of a reason "lock";
 				      borrowed from the folds */
+	const char *whole;         /* what the filters name, borrowed; "": all processes */
 	struct diff_value v;
 	int64_t since_ns;           /* 0: not known */
 	const char *in, *in_module; /* group: its function that changed most; function, reason: the
@@ -83,25 +85,39 @@ struct explain_statement {
 	size_t n_causes;
 };
 
+/* The window that was asked about, where only a part of it is explained: that in which requests
+ * were slower. */
+struct explain_asked {
+	struct felt_span felt; /* what NULL: all of it is explained */
+	int64_t from_ns, to_ns;
+	char range[128]; /* for people */
+};
+
 struct explain {
 	struct selection *sel[2]; /* DIFF_BEFORE, DIFF_AFTER */
-	bool borrowed;            /* they are the caller's */
+	struct explain_asked asked;
+	bool borrowed; /* they are the caller's */
 	struct diff *diff[EXPLAIN_KINDS];
 	size_t n_diffs;
 	struct fold *fold[2 * EXPLAIN_KINDS];
 	struct explain_statement *rows;
 	size_t n;
-	struct strbuf uncompared;      /* "alloc (7 s before, 60 s in the window), ...": rule 6 */
+	struct strbuf uncompared; /* "cpu, alloc (7 s before, 60 s in the window), ...": rule 6 */
 	struct incidents incidents[2]; /* of containers, in both windows */
 	struct event_list happenings;  /* in the window */
 	struct netnew talk;            /* who talks to whom that did not before */
 	struct reqrunning hung[2];     /* requests that lasted EXPLAIN_HUNG_NS or more */
 };
 
-/* The two windows. `before_ns` as in explain_make. On success both are the caller's; on failure the
- * caller's too, as far as they are not NULL. */
+/*
+ * The two windows. `before_ns` as in explain_make. Without a range: the last minute of the newest
+ * recording, or its second half if not as much was recorded before. If requests were slower in a
+ * part of the window only, that is the window (felt_span.h). On success all are the caller's; on
+ * failure the caller's too, as far as they are not NULL.
+ */
 int explain_windows(const char *store, const struct select_args *select, char *const *words,
-		    size_t n_words, int64_t before_ns, struct selection *out[2], struct err *e);
+		    size_t n_words, int64_t before_ns, struct selection *out[2],
+		    struct explain_asked *asked, struct err *e);
 struct explain_span {
 	char from[48], to[48];
 };

@@ -458,18 +458,18 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 	case REQPART_ANSWERING:
 		strbuf_addstr(
 			out,
-			"between the first and the last byte of the answers: samples are not told apart from there on");
+			"between the first and the last byte of the answers: there sonde cannot say which samples are whose");
 		break;
 	case REQPART_UNSAMPLED:
 		strbuf_addf(
 			out,
-			"%llu of the requests without any sample: a thread that serves several at once waits for all of them, or they were handed to another thread, or their connection was open before it was recorded",
+			"%llu of the requests have no samples: their thread served several at once, or another thread did the work, or their connection was opened before the recording began",
 			(unsigned long long)p->n);
 		break;
 	case REQPART_SHARED:
 		strbuf_addf(
 			out,
-			"%llu of the requests came while others were open on the same connection: samples are not told apart there",
+			"%llu of the requests shared their connection with others that were open: sonde cannot say which samples are whose",
 			(unsigned long long)p->n);
 		break;
 	case REQPART_ELSEWHERE:

@@ -62,7 +62,10 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 static void say_name(const struct explain_statement *s, struct strbuf *out)
 {
 	if (s->about == EXPLAIN_ALL || s->about == EXPLAIN_REASON) {
-		strbuf_addstr(out, "all processes");
+		if (*s->whole)
+			strbuf_addshown(out, s->whole, strlen(s->whole));
+		else
+			strbuf_addstr(out, "all processes");
 		return;
 	}
 	strbuf_addshown(out, s->name, strlen(s->name));
@@ -132,7 +135,7 @@ void explain_say(const struct explain_statement *s, struct strbuf *out)
 {
 	say_name(s, out);
 	say_change(s, out);
-	if (s->in)
+	if (s->in && !(s->about == EXPLAIN_REASON && !strcmp(s->in, s->whole)))
 		say_inner(s, out);
 	for (size_t i = 0; i < s->n_causes; i++)
 		say_cause(s, &s->causes[i], out);

@@ -51,6 +51,14 @@ static void read_meta(struct folding *f, sqlite3 *db)
 	sqlite3_finalize(st);
 }
 
+void fold_add_to_node(struct folding *f, uint32_t node, uint64_t n, uint64_t ns, double variance)
+{
+	f->pub->nodes[node].self_variance += variance;
+	f->pub->nodes[node].self_ns += ns;
+	f->pub->nodes[node].self_samples += n;
+	f->pub->frames_unnamed_ns += f->pub->frames[f->pub->nodes[node].frame].named ? 0 : ns;
+}
+
 /* Sums by series go to the nodes of the series. */
 static void sum_series(struct folding *f)
 {
@@ -59,10 +67,7 @@ static void sum_series(struct folding *f)
 
 		if (!x->n && !x->ns)
 			continue;
-		f->pub->nodes[x->node].self_ns += x->ns;
-		f->pub->nodes[x->node].self_samples += x->n;
-		f->pub->frames_unnamed_ns +=
-			f->pub->frames[f->pub->nodes[x->node].frame].named ? 0 : x->ns;
+		fold_add_to_node(f, x->node, x->n, x->ns, x->variance);
 		f->pub->processes[x->process].ns += x->ns;
 		f->pub->processes[x->process].samples += x->n;
 	}
@@ -82,18 +87,26 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 	int rc = select_segment(f->sel, path, &f->seg, e);
 
 	if (rc == 0)
-		rc = store_segment_dict(f->seg, &f->dict, e);
+		rc = (f->opts.no_stacks ? store_segment_tasks :
+		      f->by_stack       ? store_segment_stacks :
+					  store_segment_dict)(f->seg, &f->dict, e);
 	if (rc)
 		return rc;
 	f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
 	f->seg_image = mem_array(f->dict->n_images + 1, sizeof(*f->seg_image));
 	f->seg_function = mem_array(functions_in(f->dict) + 1, sizeof(*f->seg_function));
 	f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
-	f->seg_series = mem_array(f->dict->n_series + 1, sizeof(*f->seg_series));
+	if (!f->by_stack)
+		f->seg_series = mem_array(f->dict->n_series + 1, sizeof(*f->seg_series));
+	if (f->late)
+		f->seg_stack = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_stack));
 	f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
 	f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
-	f->seg_group = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_group));
-	f->seg_hidden = f->opts.interpreter ? NULL : fold_hide_interpreters(f->dict);
+	if (!f->by_stack)
+		f->seg_group = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_group));
+	f->seg_script = f->opts.leaf_frames ? fold_script_stacks(f->dict) : NULL;
+	f->seg_hidden =
+		f->opts.interpreter || f->opts.no_stacks ? NULL : fold_hide_interpreters(f->dict);
 	f->n_told = f->pub->n_processes;
 	f->first_leaf = f->pub->n_leaves;
 	f->first_cell = f->pub->n_cells;
@@ -103,24 +116,29 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 
 void fold_segment_end(struct folding *f)
 {
-	if (f->late && f->seg_series)
+	if (f->seg_stack)
 		fold_point_at_nodes(f);
 	sum_series(f);
+	pairsums_settle(&f->pub->spent);
 	free(f->seg_frame);
 	free(f->seg_image);
 	free(f->seg_process);
 	free(f->seg_function);
 	free(f->seg_task);
 	free(f->seg_series);
+	free(f->seg_stack);
 	free(f->seg_plain);
 	free(f->seg_group);
+	free(f->seg_script);
 	free(f->seg_hidden);
+	f->seg_script = NULL;
 	f->seg_hidden = NULL;
 	f->seg_frame = f->seg_process = f->seg_plain = f->seg_group = NULL;
 	f->seg_image = NULL;
 	f->seg_function = NULL;
 	f->seg_task = NULL;
 	f->seg_series = NULL;
+	f->seg_stack = NULL;
 	memset(f->seg_path, 0, sizeof(f->seg_path));
 	idmap_release(&f->seg_node);
 	f->heard_run = NULL; /* it is of this segment */
@@ -153,8 +171,9 @@ int fold_start(struct folding *f, const struct selection *sel, const struct fold
 	*f = (struct folding){.b = fold_begin(), .sel = sel, .opts = *o};
 	f->pub = &f->b->pub;
 	f->pub->functions = o->functions;
-	f->late = o->group == FOLD_BY_NONE && !o->with &&
+	f->late = o->group == FOLD_BY_NONE && !o->with && !o->no_stacks && !o->leaf_frames &&
 		  !(o->reasons && kind->kind == STORE_KIND_OFFCPU);
+	f->by_stack = f->late || o->no_stacks || o->leaf_frames;
 	f->pub->kind = kind;
 	f->pub->unit = o->count ? kind->unit_n : kind->unit_value;
 	return o->slices ? fold_slices_plan(sel, o->slices, f->pub, e) : 0;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "schema/base/tables/pairsums.h"
 #include "schema/store/read/reader.h"
 #include "tools/fold/endings.h"
 
@@ -56,6 +57,8 @@ struct fold_node {
 	uint32_t parent; /* node 0 is the root, its own parent */
 	uint64_t self_ns, total_ns;
 	uint64_t self_samples, total_samples;
+	double self_variance, total_variance; /* of self_ns and total_ns, which are estimates; 0:
+						 exact */
 };
 
 enum fold_group {
@@ -132,6 +135,7 @@ struct fold {
 	struct fold_leaf *leaves;
 	size_t n_leaves;        /* only if asked for */
 	struct fold_with *with; /* by leaf; only if asked for, else NULL */
+	struct pairsums spent;  /* only if asked for: leaf_frames; ns by process and node */
 	struct fold_slice *slices;
 	size_t n_slices;  /* only if asked for */
 	int64_t slice_ns; /* the first one begins with the range, up to a bucket earlier; the last
@@ -172,6 +176,9 @@ struct fold_opts {
 	enum fold_group group;
 	bool reasons; /* of waits: what each was for, below the group */
 	bool leaves;
+	bool leaf_frames; /* `spent` by innermost frame, each a node below the root, instead of a
+			     tree and leaves: the root alone has sums; without `group`, slices,
+			     `leaves` and `with` */
 	bool no_inline;   /* inlined functions count as the function they were inlined into */
 	bool interpreter; /* frames of an interpreter, between those of its scripts and beyond, too
 			   */
@@ -183,6 +190,8 @@ struct fold_opts {
 				     (store_query.tags); NULL: all */
 	const char *event; /* of imported perf script output or JFR: the event to read; NULL: the
 			      first, or those of the kind */
+	bool no_stacks; /* sums by process, without a tree: a file's names and stacks are not read;
+			   without `group`, `reasons`, `leaves`, `with` and `cells` */
 	bool lines; /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

@@ -407,7 +407,9 @@ static void sum_up(struct fold *f)
 	for (size_t i = f->n_nodes; i-- > 0;) {
 		f->nodes[i].total_ns += f->nodes[i].self_ns;
 		f->nodes[i].total_samples += f->nodes[i].self_samples;
+		f->nodes[i].total_variance += f->nodes[i].self_variance;
 		if (i) {
+			f->nodes[f->nodes[i].parent].total_variance += f->nodes[i].total_variance;
 			f->nodes[f->nodes[i].parent].total_ns += f->nodes[i].total_ns;
 			f->nodes[f->nodes[i].parent].total_samples += f->nodes[i].total_samples;
 		}
@@ -453,6 +455,7 @@ void fold_free(struct fold *pub)
 	free(pub->processes);
 	free(pub->leaves);
 	free(pub->with);
+	pairsums_release(&pub->spent);
 	free(pub->slices);
 	free(pub->cells);
 	free(pub->losses);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/fold/fold_parts.h"
+#include "tools/fold/ranking/memsite.h"
 
 #include <string.h>
 
@@ -143,6 +144,60 @@ uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack)
 
 	return fold_leaves_out(f, stack) ? parent :
 					   fold_child(f->b, parent, fold_frame_of(f, frame));
+}
+
+static bool made_by_script(enum store_image_kind kind)
+{
+	return kind >= STORE_IMAGE_SCRIPT || kind == STORE_IMAGE_JIT;
+}
+
+uint32_t *fold_script_stacks(const struct store_dict *d)
+{
+	for (size_t i = 0; i < d->n_images; i++)
+		if (made_by_script(d->images[i].kind))
+			return mem_array(d->n_stacks + 1, sizeof(uint32_t));
+	return NULL;
+}
+
+static bool is_script(struct folding *f, uint32_t stack)
+{
+	const uint32_t id = f->dict->stack_frame[stack];
+	uint32_t frame;
+
+	if (!made_by_script(image_of(f, f->dict->frames[id].image)->kind) ||
+	    fold_leaves_out(f, stack))
+		return false;
+	frame = fold_frame_of(f, id);
+	return memsite_script(&f->pub->frames[frame]);
+}
+
+/* 0: none. */
+static uint32_t script_of(struct folding *f, uint32_t stack)
+{
+	uint32_t at = stack, found;
+
+	while (at && !f->seg_script[at] && !is_script(f, at))
+		at = f->dict->stack_parent[at];
+	found = !at ? UINT32_MAX : f->seg_script[at] ? f->seg_script[at] : at;
+	for (; stack != at; stack = f->dict->stack_parent[stack])
+		f->seg_script[stack] = found;
+	if (at)
+		f->seg_script[at] = found;
+	return found == UINT32_MAX ? 0 : found;
+}
+
+uint32_t fold_leaf_of_stack(struct folding *f, uint32_t stack)
+{
+	const uint32_t first = stack;
+
+	if (f->seg_plain[first])
+		return f->seg_plain[first] - 1;
+	if (f->seg_script && script_of(f, stack))
+		stack = script_of(f, stack);
+	while (stack && fold_leaves_out(f, stack))
+		stack = f->dict->stack_parent[stack];
+	f->seg_plain[first] = stack ? fold_child_of(f, 0, stack) + 1 : 1;
+	return f->seg_plain[first] - 1;
 }
 
 /* Walks up to the nearest ancestor that is known, then down again. */

@@ -42,7 +42,9 @@ static int open_both(struct half h[2])
 		rc = fold_segment_begin(&h[0].f, h[0].path, &h[0].unsaid);
 	if (rc)
 		return rc;
-	rc = store_segment_share(second, h[0].f.seg);
+	rc = store_segment_dict(h[0].f.seg, &h[0].f.dict, &h[0].unsaid);
+	if (rc == 0)
+		rc = store_segment_share(second, h[0].f.seg);
 	if (rc == 0)
 		rc = fold_segment_begin(&h[1].f, h[1].path, &h[1].unsaid);
 	if (rc)

@@ -40,7 +40,8 @@ struct folding {
 	const struct store_run_row *heard_run; /* the one noted last, of the segment at hand */
 	uint32_t *seg_frame, *seg_process;     /* + 1, 0: not met yet */
 	struct seg_task {
-		bool known;
+		bool known, self, out;
+		uint32_t process;
 		uint32_t group;     /* its node */
 		const char *thread; /* the fold's */
 		const char *labels;
@@ -49,13 +50,22 @@ struct folding {
 		bool known, self, out;
 		uint32_t node, process;
 		uint64_t n, ns;
-	} * seg_series;
+		double variance; /* of ns */
+	} * seg_series;          /* not `by_stack` */
+	bool by_stack; /* no group, nor what a wait was for: sums are by stack, or by less */
+	struct seg_stack {
+		uint64_t n, ns;
+		double variance; /* of ns */
+	} * seg_stack;           /* late: sums over the range */
 	bool late; /* one group: nodes are made when all stacks that have something are known */
-	uint32_t *seg_plain; /* stack -> node below the root or its last group, 0: not met yet;
-				late: 1 until then */
-	uint32_t *seg_group; /* stack -> that group's node */
-	uint8_t *seg_hidden; /* by stack: its last frame is an interpreter's own (fold_scripts.c);
-				NULL: none is */
+	uint32_t *seg_plain;  /* stack -> node below the root or its last group, 0: not met yet;
+				 late: 1 until then */
+	uint32_t *seg_group;  /* stack -> that group's node */
+	uint32_t *seg_script; /* leaf_frames: stack -> the innermost of it that is a script's, 0:
+				 not met yet, UINT32_MAX: none is. NULL: no stack of the segment has
+				 one */
+	uint8_t *seg_hidden;  /* by stack: its last frame is an interpreter's own (fold_scripts.c);
+				 NULL: none is */
 	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
 	struct seg_function {              /* a function's frames are many */
 		const char *name, *file;   /* NULL: not met yet */
@@ -72,14 +82,21 @@ uint32_t fold_frame_of(struct folding *f, uint32_t id);
 bool fold_leaves_out(const struct folding *f, uint32_t stack);
 /* Which frames of the segment are an interpreter's own. NULL: none is. */
 uint8_t *fold_hide_interpreters(const struct store_dict *d);
+/* Room for seg_script, zeroed; NULL: no image is a script's or made by a JIT. */
+uint32_t *fold_script_stacks(const struct store_dict *d);
 /* The node of a stack whose caller's node is known. */
 uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack);
+/* With leaf_frames: the node of the innermost frame that is a script's (memsite_script()), or of
+ * the innermost one. */
+uint32_t fold_leaf_of_stack(struct folding *f, uint32_t stack);
+/* These are the node's own. */
+void fold_add_to_node(struct folding *f, uint32_t node, uint64_t n, uint64_t ns, double variance);
 /* The node of a stack below a group's node. */
 uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack);
 /* Where nodes are made late, when all rows are read: the stacks that have something become nodes.
  */
 void fold_place_stacks(struct folding *f);
-/* What series, leaves and cells of the segment say of stacks becomes nodes. */
+/* What stacks, leaves and cells of the segment say becomes what nodes have. */
 void fold_point_at_nodes(struct folding *f);
 
 /* --- the steps (fold.c) --- */

@@ -29,24 +29,11 @@ static uint32_t process_of(struct folding *f, uint32_t id)
 	return i;
 }
 
-/* What all series of a thread have in common. */
-static const struct seg_task *task_of(struct folding *f, const struct store_total *t,
-				      uint32_t process)
-{
-	struct seg_task *task = &f->seg_task[t->task];
-
-	if (!task->known)
-		*task = (struct seg_task){
-			true, fold_group_node(f->b, f->opts.group, process, t->thread, t->tid),
-			fold_text(f->b, t->thread), *t->labels ? fold_text(f->b, t->labels) : NULL};
-	return task;
-}
-
 /* What this wait was for, below its group. */
 static uint32_t reason_node(struct folding *f, uint32_t group, const struct store_total *t)
 {
 	const char *class = store_wait_reason(t->label);
-	const struct waitrule *rule = waitstack_rule(f->dict, t->stack, class);
+	const struct waitrule *rule = waitstack_rule(f->dict, NULL, t->stack, class);
 	bool idle = rule ? rule->idle : waitrule_idle_by_class(class);
 	struct fold_frame frame = f->pub->frames[0];
 
@@ -94,6 +81,37 @@ static void add_run(struct folding *f, const struct store_run_row *run)
 		f->pub->cpus = run->cpus;
 }
 
+/* First row of a thread. */
+static void meet_task(struct folding *f, struct seg_task *task, const struct store_total *t)
+{
+	const struct store_process_row *row = &f->dict->processes[t->process];
+
+	*task = (struct seg_task){.known = true, .self = row->self};
+	task->out = row->self &&
+		    !(select_wants_process(f->sel, row) && select_wants_thread(f->sel, t->tid));
+	if (task->out)
+		return;
+	task->process = process_of(f, t->process);
+	task->group = fold_group_node(f->b, f->opts.group, task->process, t->thread, t->tid);
+	task->thread = fold_text(f->b, t->thread);
+	task->labels = *t->labels ? fold_text(f->b, t->labels) : NULL;
+	if (f->is_with)
+		return;
+	if (t->run < f->dict->n_runs)
+		add_run(f, &f->dict->runs[t->run]);
+	if (f->pub->kind->sized && !f->pub->period_ns)
+		f->pub->period_ns = store_rate_at(f->seg, t->run, t->process, f->sel->to_ns);
+}
+
+static struct seg_task *task_of(struct folding *f, const struct store_total *t)
+{
+	struct seg_task *task = &f->seg_task[t->task];
+
+	if (!task->known)
+		meet_task(f, task, t);
+	return task;
+}
+
 /* Its numbers are the second kind's in that pass. */
 static void add_leaf(struct folding *f, uint32_t node, uint32_t process,
 		     const struct store_total *t)
@@ -122,36 +140,81 @@ static void add_leaf(struct folding *f, uint32_t node, uint32_t process,
 /* First row of a series: its node, and what all its rows have in common. */
 static void meet_series(struct folding *f, struct seg_series *x, const struct store_total *t)
 {
-	const struct store_process_row *row = &f->dict->processes[t->process];
-	uint32_t group;
+	const struct seg_task *task = task_of(f, t);
+	uint32_t group = task->group;
 
-	x->known = true;
-	x->self = row->self;
-	x->out = row->self &&
-		 !(select_wants_process(f->sel, row) && select_wants_thread(f->sel, t->tid));
+	*x = (struct seg_series){
+		.known = true, .self = task->self, .out = task->out, .process = task->process};
 	if (x->out)
 		return;
-	x->process = process_of(f, t->process);
-	group = task_of(f, t, x->process)->group;
 	if (f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU)
 		group = reason_node(f, group, t);
-	x->node = f->late ? t->stack : fold_node_of_stack(f, group, t->stack);
-	if (f->late)
+	x->node = fold_node_of_stack(f, group, t->stack);
+}
+
+static void add_cell(struct folding *f, uint32_t node, uint32_t process,
+		     const struct store_total *t, uint64_t ns)
+{
+	const uint64_t n = t->whole_n;
+
+	fold_add_cell(f->b,
+		      &(struct fold_cell){.node = node,
+					  .process = process,
+					  .slice = t->part,
+					  .samples = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n,
+					  .ns = ns});
+}
+
+/* Late, the stack until its node is there. With leaf_frames `spent` says which node, and the root
+ * has all. */
+static uint32_t add_to_stack(struct folding *f, const struct store_total *t, uint64_t ns)
+{
+	const double variance = f->opts.count ? t->n_variance : t->value_variance;
+	uint32_t node;
+
+	if (f->late) {
 		f->seg_plain[t->stack] = 1;
-	if (f->is_with)
-		return;
-	if (t->run < f->dict->n_runs)
-		add_run(f, &f->dict->runs[t->run]);
-	if (f->pub->kind->sized && !f->pub->period_ns)
-		f->pub->period_ns = store_rate_at(f->seg, t->run, t->process, f->sel->to_ns);
+		f->seg_stack[t->stack].n += t->whole_n;
+		f->seg_stack[t->stack].ns += ns;
+		f->seg_stack[t->stack].variance += variance;
+		return t->stack;
+	}
+	node = f->opts.no_stacks ? 0 : fold_leaf_of_stack(f, t->stack);
+	fold_add_to_node(f, 0, t->whole_n, ns, variance);
+	return node;
+}
+
+static int add_by_stack(struct folding *f, const struct store_total *t)
+{
+	const struct seg_task *task = task_of(f, t);
+	const uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
+	uint32_t node;
+
+	if (task->self)
+		f->found_self_n += n;
+	if (task->out || (!n && !ns))
+		return 0;
+	node = add_to_stack(f, t, ns);
+	f->pub->processes[task->process].ns += ns;
+	f->pub->processes[task->process].samples += n;
+	if (f->opts.leaf_frames)
+		pairsums_add(&f->pub->spent, task->process, node, t->whole_value);
+	if (f->opts.cells)
+		add_cell(f, node, task->process, t, ns);
+	if (f->opts.leaves)
+		add_leaf(f, node, task->process, t);
+	return 0;
 }
 
 static int add_total(void *ctx, const struct store_total *t)
 {
 	struct folding *f = ctx;
-	struct seg_series *x = &f->seg_series[t->series];
+	struct seg_series *x;
 	uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
 
+	if (f->by_stack)
+		return add_by_stack(f, t);
+	x = &f->seg_series[t->series];
 	if (!x->known)
 		meet_series(f, x, t);
 	if (x->self && !f->is_with)
@@ -164,13 +227,9 @@ static int add_total(void *ctx, const struct store_total *t)
 	}
 	x->ns += ns;
 	x->n += n;
+	x->variance += f->opts.count ? t->n_variance : t->value_variance;
 	if (f->opts.cells)
-		fold_add_cell(f->b, &(struct fold_cell){.node = x->node,
-							.process = x->process,
-							.slice = t->part,
-							.samples = n > UINT32_MAX ? UINT32_MAX :
-										    (uint32_t)n,
-							.ns = ns});
+		add_cell(f, x->node, x->process, t, ns);
 	if (f->opts.leaves)
 		add_leaf(f, x->node, x->process, t);
 	return 0;
@@ -258,7 +317,10 @@ static int sum_run(struct folding *f, int64_t run, struct err *e)
 				.want_labels = wanted_labels,
 				.ctx = f,
 				.tags = f->opts.tags,
-				.no_hist = true};
+				.no_hist = true,
+				.by = f->opts.no_stacks ? STORE_BY_THREAD :
+				      f->by_stack       ? STORE_BY_STACK :
+							  STORE_BY_SERIES};
 	int rc;
 
 	f->seg_run = run;

@@ -13,6 +13,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/units.h"
 #include "tools/fold/fold.h"
+#include "tools/fold/fold_kind.h"
+#include "tools/print/estimate.h"
 #include "tools/print/when.h"
 #include "tools/print/wrap.h"
 #include "tools/select/select.h"
@@ -114,8 +116,8 @@ static void group_times(const struct group *g, struct strbuf *s)
 		strbuf_addf(s, " from %s to %s", from, to);
 }
 
-#define CPU_LIMIT    "sonde was over its limit of CPU time (sonde.conf: cpu)"
-#define MEMORY_LIMIT "sonde was over its limit of memory (sonde.conf: memory)"
+#define CPU_LIMIT    "sonde used more CPU time than its limit (sonde.conf: cpu)"
+#define MEMORY_LIMIT "sonde used more memory than its limit (sonde.conf: memory)"
 
 static void group_say(const struct group *g, struct strbuf *s)
 {
@@ -127,20 +129,20 @@ static void group_say(const struct group *g, struct strbuf *s)
 		strbuf_addf(s, "took %" PRIu32 " samples a second instead of %" PRIu32, of->n,
 			    of->of);
 		group_times(g, s);
-		strbuf_addstr(s, ", since " CPU_LIMIT
+		strbuf_addstr(s, ", because " CPU_LIMIT
 				 ": times are right, but what ran rarely may be missing");
 		return;
 	case SHEDLOG_STEP:
 		strbuf_addf(s, "took %s stacks", of->n < of->of ? "fewer" : "no");
 		group_times(g, s);
-		strbuf_addf(s, ", since " CPU_LIMIT ": sums are exact, %s are under [no stack]",
+		strbuf_addf(s, ", because " CPU_LIMIT ": sums are exact, %s are under [no stack]",
 			    of->n < of->of ? "some" : "all");
 		return;
 	case SHEDLOG_CPU:
 	case SHEDLOG_MEMORY:
 		strbuf_addstr(s, "recorded nothing");
 		group_times(g, s);
-		strbuf_addf(s, ": sonded stopped it, since %s",
+		strbuf_addf(s, ": sonded stopped it, because %s",
 			    of->state == SHEDLOG_CPU ? CPU_LIMIT : MEMORY_LIMIT);
 		return;
 	case SHEDLOG_HUNG:
@@ -190,8 +192,26 @@ void shortfall_shed(const struct fold *f, shortfall_take *take, void *ctx)
 	shortfall_sheds(f->shed, f->n_shed, f->asked_from_ns, f->asked_to_ns, take, ctx);
 }
 
+/* Waits that were drawn represent others. */
+static void estimate_say(const struct fold *f, shortfall_take *take, void *ctx)
+{
+	const struct fold_node *root = f->n_nodes ? &f->nodes[0] : NULL;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	char sum[32], error[32];
+
+	if (!root || root->total_variance <= 0)
+		return;
+	strbuf_addf(
+		&text,
+		"these are estimates, as stacks were taken of some waits only: %s in total, with a standard error of %s",
+		fold_amount(f, root->total_ns, sum, sizeof(sum)),
+		fold_amount(f, estimate_error(root->total_variance), error, sizeof(error)));
+	take(ctx, strbuf_str(&text));
+}
+
 void shortfall_each(const struct fold *f, shortfall_take *take, void *ctx)
 {
+	estimate_say(f, take, ctx);
 	shortfall_losses(f, take, ctx);
 	shortfall_shed(f, take, ctx);
 }

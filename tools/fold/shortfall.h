@@ -23,15 +23,16 @@ const char *shortfall_reason(const char *reason);
 /* "12 samples were lost: ring (more came at once than the loader could read), 14:10:03 to
  * 14:10:04". */
 void shortfall_losses(const struct fold *f, shortfall_take *take, void *ctx);
-/* "family offcpu recorded nothing since 14:10:03: sonde was over its limit of CPU time", one
- * sentence for each family and state: of spans that touch [from_ns, to_ns), the parts in it. */
+/* "family offcpu recorded nothing since 14:10:03: sonded stopped it, because sonde used more CPU
+ * time than its limit", one sentence for each family and state: of spans that touch
+ * [from_ns, to_ns), the parts in it. */
 void shortfall_sheds(const struct shedlog_span *v, size_t n, int64_t from_ns, int64_t to_ns,
 		     shortfall_take *take, void *ctx);
 /* The same of what is folded. */
 void shortfall_shed(const struct fold *f, shortfall_take *take, void *ctx);
-/* Both. */
+/* Both, and before them whether the numbers are estimates. */
 void shortfall_each(const struct fold *f, shortfall_take *take, void *ctx);
-/* Both, a line each: "note: ..." */
+/* The same, a line each: "note: ..." */
 void shortfall_add(const struct fold *f, struct strbuf *out);
 void shortfall_print(const struct fold *f, FILE *out);
 

@@ -5,6 +5,7 @@
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/shortfall.h"
+#include "tools/print/estimate.h"
 #include "tools/print/json.h"
 
 static const char *const ORIGIN[] = {
@@ -32,6 +33,10 @@ static void set_amounts(json_t *o, const struct fold *f, const struct flame_node
 	set_number(o, cpu ? "total_ns" : "total_value", n->total_ns);
 	set_number(o, cpu ? "self_samples" : "self_n", n->self_samples);
 	set_number(o, cpu ? "total_samples" : "total_n", n->total_samples);
+	if (f->kind->kind != STORE_KIND_OFFCPU && f->kind->kind != STORE_KIND_RUNQUEUE)
+		return;
+	set_number(o, "self_error", estimate_error(n->self_variance));
+	set_number(o, "total_error", estimate_error(n->total_variance));
 }
 
 struct nodes {

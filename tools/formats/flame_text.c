@@ -8,9 +8,11 @@
 #include "schema/base/strbuf.h"
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/print/estimate.h"
 #include "tools/print/term.h"
 
-#define BAR 8 /* cells */
+#define BAR           8 /* cells */
+#define ERROR_COLUMNS 7 /* "±100 %" */
 
 struct text {
 	const struct fold *f;
@@ -93,13 +95,17 @@ static void line_print(const struct text *x, size_t i, bool hot)
 	cleanup_strbuf struct strbuf head = STRBUF_INIT, name = STRBUF_INIT, module = STRBUF_INIT;
 	unsigned deep = 2 * x->indent[i];
 	size_t used, room = SIZE_MAX;
-	char amount[32];
+	char amount[32], error[ESTIMATE_MAX];
 
 	if (x->width && deep > x->width / 3) /* the name matters more */
 		deep = x->width / 3;
 
 	strbuf_addf(&head, "%5.1f%% %9s ", 100 * share,
 		    fold_amount(x->f, n->total_ns, amount, sizeof(amount)));
+	if (x->t.nodes[0].total_variance > 0) {
+		estimate_text(n->total_ns, n->total_variance, error, sizeof(error));
+		strbuf_addf(&head, "%*s%s ", ERROR_COLUMNS - (int)term_columns(error), "", error);
+	}
 	bar_add(&head, share, x->unicode);
 	strbuf_addf(&head, " %c %*s%s", hot ? '>' : ' ', (int)deep, "",
 		    !x->forked[i] ? "" :
@@ -151,8 +157,9 @@ void flame_text_write(const struct fold *f, FILE *out, unsigned width, bool unic
 	x.forked = forked = mem_array(x.t.n_nodes + 1, sizeof(*forked));
 	ends_make(&x);
 	indents_make(&x);
-	fprintf(out, "%s SHARE %9s %*s   FUNCTION%s\n", term_on(out, TERM_DIM),
-		fold_amount_title(f), BAR, "", term_off(out));
+	fprintf(out, "%s SHARE %9s %s%*s   FUNCTION%s\n", term_on(out, TERM_DIM),
+		fold_amount_title(f), x.t.nodes[0].total_variance > 0 ? "  ERROR " : "", BAR, "",
+		term_off(out));
 	lines_print(&x);
 	flame_tree_release(&x.t);
 }

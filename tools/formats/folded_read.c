@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/formats/folded_read.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -163,6 +164,19 @@ static bool has_two_counts(const char *at, size_t len)
 	return any;
 }
 
+static const char *why_no_count(const char *line, size_t len)
+{
+	const char *space = last_blank(line, len), *word = space ? space + 1 : line;
+	size_t n = len - (size_t)(word - line);
+
+	if (!space || !n || !memchr("+-0123456789", *word, 12) ||
+	    !isdigit((unsigned char)line[len - 1]))
+		return "does not end with a space and a number";
+	if (*word == '-' && is_count(word + 1, n - 1))
+		return "has a count below 0: it is of a difference of profiles";
+	return "has a count that is not written as 1500 or 1500.5";
+}
+
 static const char *read_one(struct fold_build *b, const char *line, size_t len, bool leaves,
 			    unsigned decimals, bool two, uint64_t *sum)
 {
@@ -171,7 +185,7 @@ static const char *read_one(struct fold_build *b, const char *line, size_t len, 
 	uint32_t node = 0;
 
 	if (!space)
-		return "does not end with a space and a number";
+		return why_no_count(line, len);
 	if (!read_count(space + 1, len - (size_t)(space + 1 - line), decimals, &n))
 		return "has a number that is too large";
 	if (n > SUM_MAX - *sum)

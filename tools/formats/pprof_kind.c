@@ -74,7 +74,7 @@ static bool take_counted(const struct pprof_names *p, size_t count, struct pprof
 	const double period =
 		p->n_types == 1 ? scale_of(p->period_type.unit, STORE_TIME) * (double)p->period : 0;
 
-	if (strcmp(p->types[count].unit, "count"))
+	if (strcmp(p->types[count].unit, "count") && strcmp(p->types[count].unit, "samples"))
 		return false;
 	*out = (struct pprof_kind){.kind = store_kind_info(STORE_KIND_CPU),
 				   .value = count,
@@ -82,6 +82,15 @@ static bool take_counted(const struct pprof_names *p, size_t count, struct pprof
 				   .scale = period > 0 ? period : 1,
 				   .timed = period > 0};
 	return true;
+}
+
+/* Old versions of Pyroscope give samples a unit and no name. */
+static bool only_samples(const struct pprof_names *p)
+{
+	const char *type = p->types[0].type;
+
+	return p->n_types == 1 &&
+	       (!strcmp(type, "samples") || (!*type && !strcmp(p->types[0].unit, "samples")));
 }
 
 /* Samples of a CPU's cycles, as far as their name says so. */
@@ -94,7 +103,7 @@ static size_t cycles_of(const struct pprof_names *p)
 		    (!strncmp(t, "cycles", 6) || !strncmp(t, "cpu", 3)))
 			return i;
 	}
-	return p->n_types == 1 && !strcmp(p->types[0].type, "samples") ? 0 : SIZE_MAX;
+	return only_samples(p) ? 0 : SIZE_MAX;
 }
 
 /* --type cpu: the last time, with the last count, else the last count. */
@@ -108,7 +117,7 @@ static bool take_any_as_cpu(const struct pprof_names *p, struct pprof_kind *out)
 	for (size_t i = 0; i < p->n_types; i++) {
 		if (scale_of(p->types[i].unit, STORE_TIME) > 0)
 			time = i;
-		else if (!strcmp(p->types[i].unit, "count"))
+		else if (!strcmp(p->types[i].unit, "count") || only_samples(p))
 			count = i;
 	}
 	if (time == SIZE_MAX)

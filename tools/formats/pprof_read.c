@@ -400,6 +400,8 @@ static void read_sample(struct reading *r, const struct proto_field *m, int64_t 
 	}
 	if (c.bad)
 		wrong(r, "it does not end");
+	if (n_values != r->n_types)
+		wrong(r, "a sample has more or fewer values than the profile has types");
 	labels->others = r->labels && !r->why ? label_set_take(r->labels, r->b) : NULL;
 }
 

@@ -78,7 +78,7 @@ void ask(const char *const *argv, const struct mcp_options *o, int cancel_fd, st
 	const struct child_limits limits = {.seconds = o->seconds,
 					    .memory_bytes = (uint64_t)o->memory_mb << 20,
 					    .answer_bytes = ANSWER_BYTES,
-					    .spans_fd = -1};
+					    .spans_fd = o->spans_fd};
 	struct child_answer a;
 	struct err e = {0};
 

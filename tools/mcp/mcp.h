@@ -21,6 +21,7 @@ struct mcp_options {
 	const char *version; /* of sonde */
 	unsigned seconds;    /* time limit of one verb */
 	unsigned memory_mb;  /* its memory */
+	int spans_fd;        /* as child_limits has it */
 };
 
 /* Runs until standard input ends. 0, or -EIO: standard output is closed. */

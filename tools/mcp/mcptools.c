@@ -12,18 +12,73 @@
 #include "schema/base/strbuf.h"
 
 #define ROWS_MOST 200
+#define TEXT_MOST 65536 /* bytes of an argument: half of what a word of a command line may have */
 
-static const char *const NO_COLUMNS[] = {
-	"columns",    "cpu_by_column_ns", "by_column_ns",        "recorded_ns",
-	"top_cpu_ns", "deviation_cores",  "excess_core_seconds", NULL};
 static const char *const NO_SOCKETS[] = {"segs_out",   "segs_in", "rtt_sum_us", "rtt_n",
 					 "connect_us", "life_us", "attempts",   NULL};
-static const char *const NO_ENDED[] = {"ended",       "cpu_charged_ns", "container_id",
-				       "top_pid",     "parent_comm",    "uid",
-				       "cpu_used_ns", "mem_bytes",      NULL};
-static const char *const NO_COSTS[] = {"self_private_bytes", "self_map_bytes", "self_edges_cpu_ns",
-				       "period_ns",          "options",        NULL};
-static const char *const NO_UNREAD[] = {"unread_tls", "queue", "running", NULL};
+static const char *const NO_PARTS[] = {"before_from",   "before_to",      "first_byte", "queue",
+				       "request_bytes", "response_bytes", "pid",        NULL};
+static const char *const NO_ENDED[] = {
+	"ended", "cpu_charged_ns", "container_id", "top_pid",     "parent_comm",
+	"uid",   "cpu_used_ns",    "mem_bytes",    "ended_total", NULL};
+static const char *const NO_COSTS[] = {
+	"self_private_bytes", "self_map_bytes", "self_edges_cpu_ns", "period_ns",      "options",
+	"cut_short",          "user_samples",   "complete_share",    "bucket_seconds", NULL};
+static const char *const NO_UNREAD[] = {"unread_tls", "queue",         "running",          "since",
+					"time",       "running_total", "unread_tls_total", NULL};
+static const char *const NO_TESTS[] = {"amount",
+				       "amount_before",
+				       "amount_after",
+				       "query_before",
+				       "query_after",
+				       "value",
+				       "seconds",
+				       "detectable",
+				       "p",
+				       "q",
+				       "tested",
+				       "difference",
+				       "alpha",
+				       "test",
+				       "slices",
+				       "slice_s",
+				       "change",
+				       "opened",
+				       "open_now",
+				       "tx_bytes",
+				       "rx_bytes",
+				       "rtt_us",
+				       "attempts",
+				       "refused",
+				       "timed_out",
+				       "unreachable",
+				       "given_up",
+				       "failed",
+				       "closed",
+				       "reset_in",
+				       "reset_out",
+				       "broken",
+				       "segs_out",
+				       "segs_in",
+				       "retrans",
+				       "lost",
+				       "rtt_n",
+				       "rtt_sum_us",
+				       "connect_us",
+				       "life_us",
+				       "path",
+				       NULL};
+static const char *const NO_CURVES[] = {"by_column",
+					"columns",
+					"cpu_by_column_ns",
+					"by_column_ns",
+					"recorded_ns",
+					"top_cpu_ns",
+					"deviation_cores",
+					"excess_core_seconds",
+					"allocated_by_column_bytes",
+					"inuse_by_column_bytes",
+					NULL};
 static const char *const NO_CHECKS[] = {"evidence", "for_minutes", NULL};
 
 /* clang-format off */
@@ -31,17 +86,16 @@ static const char *const NO_CHECKS[] = {"evidence", "for_minutes", NULL};
 
 const struct mcp_tool MCP_TOOLS[] = {
 	{"overview", "What this host is doing",
-	 "Begin here. What is recorded and what was lost, which health checks fail, and who used the CPU, in the asked time (default: the newest 15 minutes).",
-	 "rawc", "explain for what changed, timeline for when; then containers, processes, requests or cpu_stacks with what=NAME",
-	 {{NULL, {{"recordings", "status", {0}, "", 6, {.drop = NO_COSTS}},
-		  {"checks", "check", {0}, "a", 8, {.drop = NO_CHECKS, .failing = true}},
-		  {"containers", "containers", {0}, "rw", 8, {.drop = NO_ENDED}},
-		  {"processes", "ps", {0}, "rw", 6, {.drop = NO_ENDED}}}}}},
+	 "Begin here. Load, memory and disks, the containers and commands that matter and how they changed, which health checks fail, the slowest and the failing operations, requests that hang, the busiest processes, and what is recorded and was lost; default: the newest 15 minutes.",
+	 "ran", "explain for what changed, timeline for when; then containers, processes, requests or cpu_stacks with what=NAME",
+	 {{NULL, {{"host", "overview", {0}, "rn", 10, {.drop = NO_PARTS}},
+		  {"processes", "ps", {0}, "rn", 5, {.drop = NO_ENDED}},
+		  {"recordings", "status", {0}, "", 6, {.drop = NO_COSTS}}}}}},
 	{"investigate", "What happened at a time",
 	 "One page of facts about a time or a range: what changed compared with the time before, events, failing checks, hottest functions, waits and requests. "
 	 "For 'why was it slow at 03:10': at=03:10.",
 	 "rawc", "follow the service or function that explain names: requests, waits or cpu_stacks with what=NAME",
-	 {{NULL, {{"changes", "explain", {0}, "rw", 6, {0}},
+	 {{NULL, {{"changes", "explain", {0}, "rw", 6, {.drop = NO_TESTS}},
 		  {"events", "events", {0}, "rw", 8, {0}},
 		  {"checks", "check", {0}, "a", 6, {.drop = NO_CHECKS, .failing = true}},
 		  {"functions", "stacks", {0}, "rw", 6, {0}},
@@ -49,10 +103,10 @@ const struct mcp_tool MCP_TOOLS[] = {
 		  {"requests", "requests", {0}, "rw", 6, {.drop = NO_UNREAD}}}}}},
 	{"timeline", "Spikes over time", "When was there a spike, who caused it, and what happened then. of: cpu (default), mem, io, net, pressure, disk, requests, errors, latency.",
 	 "rawcno", "investigate with from and to of a spike",
-	 {{NULL, {{"spikes", "timeline", {0}, "rwno", 8, {.drop = NO_COLUMNS}}}}}},
+	 {{NULL, {{"spikes", "timeline", {0}, "rwno", 8, {.drop = NO_CURVES}}}}}},
 	{"explain", "What changed", "What differs between the asked range and the time before it, most important first, with amounts. before: how much time before to compare with, such as 1h.",
 	 "rawcnb", "cpu_stacks, waits or requests with what=NAME of a statement",
-	 {{NULL, {{"changes", "explain", {0}, "rwnb", 8, {0}}}}}},
+	 {{NULL, {{"changes", "explain", {0}, "rwnb", 8, {.drop = NO_TESTS}}}}}},
 	{"events", "Events", "Containers that start, stop and restart, kills, limits that were reached, full disks, clock changes. view=oom: out-of-memory kills, with who held the memory.",
 	 "rawcnkv", "investigate with at=TIME of an event",
 	 {{"events", {{"events", "events", {0}, "rwnk", 20, {0}}}},
@@ -76,7 +130,7 @@ const struct mcp_tool MCP_TOOLS[] = {
 	 {{"waits", {{"waits", "waits", {"--by", "command"}, "rwn", 12, {0}}}},
 	  {"wakers", {{"wakers", "wakers", {0}, "rwn", 12, {0}}}},
 	  {"neighbours", {{"neighbours", "neighbours", {0}, "rwn", 12, {0}}}}}},
-	{"requests", "Requests between programs", "HTTP, SQL, Redis, gRPC, Kafka and others, by operation: how many, latency, errors. view=slowest: single requests; running: not answered yet; failed: operations with errors.",
+	{"requests", "Requests between programs", "HTTP, SQL, Redis, gRPC, Kafka and others, by operation: how many, latency, errors. side: client as the caller saw it, server as the answerer did; the same requests may be in both. view=slowest: single requests; running: not answered yet; failed: operations with errors.",
 	 "rawcnv", "trace for the requests that a slow one caused; waits with what=NAME",
 	 {{"operations", {{"operations", "requests", {0}, "rwn", 12, {.drop = NO_UNREAD}}}},
 	  {"slowest", {{"requests", "requests", {"--slowest"}, "rwn", 12, {.drop = NO_UNREAD}}}},
@@ -90,7 +144,7 @@ const struct mcp_tool MCP_TOOLS[] = {
 	 {{"connections", {{"connections", "net", {0}, "rwn", 12, {.drop = NO_SOCKETS}}}},
 	  {"failed", {{"connections", "net", {"--failed"}, "rwn", 12, {.drop = NO_SOCKETS}}}},
 	  {"listen", {{"sockets", "net", {"--listen"}, "rwn", 20, {.drop = NO_SOCKETS}}}},
-	  {"map", {{"map", "map", {0}, "rw", 20, {.drop = NO_SOCKETS}}}}}},
+	  {"map", {{"map", "map", {0}, "rwn", 20, {.drop = NO_SOCKETS}}}}}},
 	{"memory", "Who holds memory", "Memory by container and process, and out-of-memory kills. view=heap: by function of Go programs; growth: the same by growth.",
 	 "rawcnv", "events with view=oom; processes with sort=mem",
 	 {{"use", {{"containers", "containers", {"--sort", "mem"}, "rwn", 8, {.drop = NO_ENDED}},
@@ -106,10 +160,10 @@ const struct mcp_tool MCP_TOOLS[] = {
 		  {"full", "sql", {"@full"}, "", 10, {.raw = true}}}}}},
 	{"diff", "Compare two times", "Functions that use more or less time than in the same range earlier. baseline: how much earlier, such as 1h or 1d.",
 	 "rawcnB", "cpu_stacks with view=callers and function=NAME",
-	 {{NULL, {{"functions", "diff", {0}, "rwnB", 12, {0}}}}}},
-	{"sql", "Ask in SQL", "One SELECT over the views of the store (SQLite; resource sonde://schema lists views and columns), or a saved query: @NAME (sonde://queries). Range and filters narrow the views win_NAME and saved queries.",
+	 {{NULL, {{"functions", "diff", {0}, "rwnB", 12, {.drop = NO_TESTS}}}}}},
+	{"sql", "Ask in SQL", "One SELECT over the views of the store (SQLite; query=.views lists them, PRAGMA table_info(VIEW) columns; resource sonde://schema has both), or a saved query: @NAME (sonde://queries). Range and filters narrow the views win_NAME and saved queries.",
 	 "racnq", "",
-	 {{NULL, {{"rows", "sql", {0}, "rcq", 50, {.raw = true}}}}}},
+	 {{NULL, {{"rows", "sql", {0}, "rcnq", 50, {.raw = true}}}}}},
 	{0},
 };
 
@@ -233,17 +287,36 @@ static int unknown_param(const struct mcp_tool *t, const char *name, struct err 
 	return -EINVAL;
 }
 
+/* A whole number, which some clients send as a text; 0: not a number. */
+static json_int_t rows_asked(const json_t *v)
+{
+	const double x =
+		json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+
+	return x >= 1 && x <= 1e9 && x == (double)(json_int_t)x ? (json_int_t)x : 0;
+}
+
 static int check_value(const struct param *p, const json_t *v, struct err *e)
 {
 	const char *text = json_string_value(v);
 
-	if (p->number && json_number_value(v) >= 1)
+	if (p->number && rows_asked(v) >= 1)
 		return 0;
 	if (p->number)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s is a whole number from 1 to %d", p->name,
 			       ROWS_MOST);
 	if (!text || strlen(text) != json_string_length(v))
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s is a text", p->name);
+	if (!*text)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s is empty: leave it out, or say what",
+			       p->name);
+	if (strlen(text) > TEXT_MOST)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s is longer than %d bytes", p->name,
+			       TEXT_MOST);
+	if (p->letter == 'q' && strcmp(text, ".views") != 0 && (*text == '.' || !strcmp(text, "@")))
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"query is one SELECT or @NAME; .views lists the views, PRAGMA table_info(VIEW) the columns of one, the resource sonde://queries the names");
 	if (*text == '-' && (p->letter == 'f' || !strcmp(p->name, "what")))
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s may not begin with '-'", p->name);
 	return 0;
@@ -315,7 +388,7 @@ static void option(struct mcp_words *w, const char *name, const json_t *args, co
 
 static void number_of_rows(const struct mcp_step *step, const json_t *args, struct mcp_words *w)
 {
-	const json_int_t asked = (json_int_t)json_number_value(json_object_get(args, "limit"));
+	const json_int_t asked = rows_asked(json_object_get(args, "limit"));
 	char text[24];
 
 	w->rows = asked > ROWS_MOST ? ROWS_MOST : asked > 0 ? (size_t)asked : step->most;

@@ -55,7 +55,10 @@ json_t *prompts_get(const struct rpc_message *m)
 				 NULL);
 	value = json_string_value(json_object_get(args, p->argument[0]));
 	if (!value || !*value)
-		return rpc_error(m->id, RPC_PARAMS, "the prompt's first argument is missing", NULL);
+		return rpc_error(m->id, RPC_PARAMS,
+				 p == &PROMPTS[0] ? "the argument time is missing" :
+						    "the argument service is missing",
+				 NULL);
 	second = p->argument[1] ? json_string_value(json_object_get(args, p->argument[1])) : NULL;
 	text = p == &PROMPTS[0] ? json_sprintf(PROMPTS[0].text, value) :
 				  json_sprintf(PROMPTS[1].text, value, second ? " at " : "",

@@ -15,17 +15,43 @@
 #define LIST_MOST  5  /* inside of rows */
 #define SIDE_MOST  10 /* of the answer itself */
 #define WORDS_MOST 24 /* texts, such as the frames of a path */
+#define WORDS_TOP  6  /* of these, from its beginning, where some are left out in the middle */
 #define DEPTH_MOST 24
 #define EPOCH_NS   100000000000000000ll /* ns since 1970 are more, lengths of time are less */
 
 /* What an answer never has: it says the same twice, or is a command line of this host. */
-static const char *const NEVER[] = {"schema", "query", "command", "evidence_sql", NULL};
+static const char *const NEVER[] = {"schema", "query", "command", "evidence_sql", "hist", NULL};
+/* Of an answer with rows: shape_answer says it by itself. */
+static const char *const OWN[] = {"rows", "warnings", "total", "rest", NULL};
+
+/* Of which no number is left that needs it. */
+static const char *const SAID_UNITS[] = {"ns",    "bytes",   "bytes/s",    "cores",
+					 "share", "seconds", "per second", "seconds per second",
+					 NULL};
 
 static json_t *value_of(const json_t *v, const struct shape *s, int depth);
 
+/* Within what the type can hold: numbers of an answer may be any. */
+static int64_t whole(double x)
+{
+	return x > 9e18 ? INT64_MAX : x < -9e18 ? INT64_MIN : x == x ? (int64_t)x : 0;
+}
+
+/* Not below 0. */
+static uint64_t amount(double x)
+{
+	return x > 0 ? (uint64_t)whole(x) : 0;
+}
+
+/* Of a time of this century. */
+static int64_t ns_of_seconds(double s)
+{
+	return whole(s * 1e6) * 1000;
+}
+
 static bool is_listed(const char *key, const char *const *list)
 {
-	for (; list && *list; list++)
+	for (; key && list && *list; list++)
 		if (!strcmp(key, *list))
 			return true;
 	return false;
@@ -84,11 +110,22 @@ static json_t *local_time(const char *text)
 
 	if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%lfZ%n", &year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
 		   &tm.tm_min, &seconds, &used) != 6 ||
-	    !used || text[used] || !(seconds >= 0 && seconds < 61))
+	    !used || text[used] || !(seconds >= 0 && seconds < 61) || year < 1970 || year > 2200)
 		return NULL;
 	tm.tm_year = year - 1900;
 	tm.tm_mon--;
 	return time_of((int64_t)timegm(&tm) * NSEC_PER_SEC + (int64_t)(seconds * 1e3) * 1000000);
+}
+
+/* "2026-11-28 23:06:48", as columns of the views have it, in UTC; NULL: it is another text. */
+static json_t *utc_time(const char *text)
+{
+	char iso[24];
+
+	if (strlen(text) != 19 || text[10] != ' ')
+		return NULL;
+	snprintf(iso, sizeof(iso), "%.10sT%.8sZ", text, text + 11);
+	return local_time(iso);
 }
 
 /* Three significant digits; what is whole stays whole. */
@@ -116,6 +153,43 @@ static bool put(json_t *out, const char *key, size_t len, json_t *v)
 	return !json_object_set_new(out, name, v);
 }
 
+/* Units that an object names for its own numbers, or an answer for all of its. */
+static const char *in_unit(const char *unit, double x, char *buf, size_t size)
+{
+	char text[48];
+
+	if (!strcmp(unit, "cores"))
+		return units_cores(x, buf, size);
+	if (!strcmp(unit, "share"))
+		return units_share(x, 1, buf, size);
+	if (!strcmp(unit, "seconds"))
+		return units_seconds(x, buf, size);
+	if (!strncmp(unit, "bytes", 5)) {
+		snprintf(buf, size, "%s%s", units_bytes(amount(x), text, sizeof(text)), unit + 5);
+		return buf;
+	}
+	if (strcmp(unit, "per second") && strcmp(unit, "seconds per second"))
+		return NULL;
+	snprintf(buf, size, "%.3g %s", x, unit);
+	return buf;
+}
+
+/* "before": 0.55 with "unit": "seconds" as "550 ms". */
+static bool put_in_unit(json_t *out, const json_t *in, const char *key, double x,
+			const struct shape *s)
+{
+	static const char *const keys[] = {"before", "after",      "last", "most",
+					   "change", "difference", NULL};
+	const char *own = json_string_value(json_object_get(in, "unit")), *said;
+	const char *unit = own ? own : s->unit_text;
+	char text[64];
+
+	if (!unit || !is_listed(key, keys) || x < 0)
+		return false;
+	said = in_unit(unit, x, text, sizeof(text));
+	return said && put(out, key, strlen(key), json_string(said));
+}
+
 /* A number whose key says its unit; false: it does not. */
 static bool put_measure(json_t *out, const json_t *in, const char *key, const json_t *v,
 			const struct shape *s)
@@ -132,16 +206,24 @@ static bool put_measure(json_t *out, const json_t *in, const char *key, const js
 			return true; /* the same time is there as text */
 		if (x > (double)EPOCH_NS)
 			return put(out, key, n, time_of(json_integer_value(v)));
-		return put(out, key, n, json_string(units_ns((int64_t)x, text, sizeof(text))));
+		return put(out, key, n, json_string(units_ns(whole(x), text, sizeof(text))));
 	}
+	if (!strcmp(key, "memory_total"))
+		return put(out, key, strlen(key),
+			   json_string(units_bytes(amount(x), text, sizeof(text))));
 	if ((n = stem(key, "_us")))
-		return put(out, key, n,
-			   json_string(units_ns((int64_t)(x * 1e3), text, sizeof(text))));
+		return put(out, key, n, json_string(units_ns(whole(x * 1e3), text, sizeof(text))));
+	if ((n = stem(key, "_bytes_per_s"))) {
+		char rate[72];
+
+		snprintf(rate, sizeof(rate), "%s%s/s", x < 0 ? "-" : "",
+			 units_bytes(amount(fabs(x)), text, sizeof(text)));
+		return put(out, key, n, json_string(rate));
+	}
 	if ((n = stem(key, "_seconds")) || (n = stem(key, "_s")))
 		return put(out, key, n, json_string(units_seconds(x, text, sizeof(text))));
 	if ((n = stem(key, "_bytes")) || (!strcmp(key, "bytes") && (n = 5)))
-		return put(out, key, n,
-			   json_string(units_bytes(x > 0 ? (uint64_t)x : 0, text, sizeof(text))));
+		return put(out, key, n, json_string(units_bytes(amount(x), text, sizeof(text))));
 	if ((n = stem(key, "_cores")) || (!strcmp(key, "cores") && (n = 5)))
 		return put(out, key, strcmp(key, "cores") ? n + 6 : n,
 			   json_string(units_cores(x, text, sizeof(text))));
@@ -150,17 +232,84 @@ static bool put_measure(json_t *out, const json_t *in, const char *key, const js
 			   json_string(units_share(x, 1, text, sizeof(text))));
 	if ((!strcmp(key, "value") || stem(key, "_value")) && s->unit)
 		return put(out, key, strlen(key),
-			   json_string(s->unit == 'b' ? units_bytes(x > 0 ? (uint64_t)x : 0, text,
-								    sizeof(text)) :
-							units_ns((int64_t)x, text, sizeof(text))));
-	if (!strcmp(key, "time") && x > 1e9)
-		return put(out, key, 4, time_of((int64_t)(x * 1e6) * 1000));
+			   json_string(s->unit == 'b' ? units_bytes(amount(x), text, sizeof(text)) :
+							units_ns(whole(x), text, sizeof(text))));
+	if (!strcmp(key, "time") && x > 1e9 && x < 4.2e9)
+		return put(out, key, 4, time_of(ns_of_seconds(x)));
 	return false;
+}
+
+/* Measures of the overview, whose keys do not say their unit. */
+static const struct {
+	const char *key;
+	char unit;
+} PAIRS[] = {
+	{"memory", 'b'},          {"memory_used", 'b'}, {"disk_bytes_per_s", 'r'},
+	{"net_bytes_per_s", 'r'}, {"waited_cpu", 's'},  {"waited_memory", 's'},
+	{"waited_io", 's'},       {"disk_busy", 's'},   {"cores", 'c'},
+};
+
+static const char *pair_text(const char *key, double x, char *buf, size_t size)
+{
+	char unit = 0;
+
+	for (size_t i = 0; i < sizeof(PAIRS) / sizeof(PAIRS[0]); i++)
+		unit = strcmp(PAIRS[i].key, key) ? unit : PAIRS[i].unit;
+	if (unit == 's')
+		return units_share(x, 1, buf, size);
+	if (unit == 'c')
+		return units_cores(x, buf, size);
+	if (unit == 'b' || unit == 'r')
+		return units_bytes(amount(x), buf, size);
+	snprintf(buf, size, x == floor(x) && fabs(x) < 1e15 ? "%.0f" : "%.3g", x);
+	return buf;
+}
+
+/* {"now": 3, "before": 1} as "3 (before: 1)"; false: it is something else. One that is 0 and was 0
+ * says nothing. */
+static bool put_pair(json_t *out, const char *key, const json_t *v)
+{
+	const json_t *now = json_object_get(v, "now"), *before = json_object_get(v, "before");
+	const char *rate = stem(key, "_bytes_per_s") ? "/s" : "";
+	char a[64], b[64];
+
+	if (json_object_size(v) != 2 || !now || !before || json_is_object(now) ||
+	    json_is_object(before))
+		return false;
+	if (!json_is_number(now) || (json_number_value(now) == 0 && json_number_value(before) == 0))
+		return true;
+	pair_text(key, json_number_value(now), a, sizeof(a));
+	if (json_is_number(before))
+		json_object_set_new(
+			out, key,
+			json_sprintf("%s%s (before: %s%s)", a, rate,
+				     pair_text(key, json_number_value(before), b, sizeof(b)),
+				     rate));
+	else
+		json_object_set_new(out, key, json_sprintf("%s%s", a, rate));
+	return true;
 }
 
 static size_t most_of(const json_t *list, int depth)
 {
 	return json_is_string(json_array_get(list, 0)) ? WORDS_MOST : depth ? LIST_MOST : SIDE_MOST;
+}
+
+/* {"seen": 1987226365, "blind_requests": 0}: amounts of bytes, but for counts. */
+static json_t *bytes_of(const json_t *v)
+{
+	json_t *out = json_object(), *x;
+	const char *key;
+	char text[64];
+
+	json_object_foreach ((json_t *)(uintptr_t)v, key, x)
+		if (stem(key, "_requests"))
+			json_object_set(out, key, x);
+		else if (json_is_number(x))
+			json_object_set_new(out, key,
+					    json_string(units_bytes(amount(json_number_value(x)),
+								    text, sizeof(text))));
+	return out;
 }
 
 static void put_member(json_t *out, const json_t *in, const char *key, const json_t *v,
@@ -170,7 +319,18 @@ static void put_member(json_t *out, const json_t *in, const char *key, const jso
 
 	if (is_listed(key, NEVER) || is_listed(key, s->drop))
 		return;
-	if (json_is_number(v) && put_measure(out, in, key, v, s))
+	if (json_is_number(v) &&
+	    (put_measure(out, in, key, v, s) || put_in_unit(out, in, key, json_number_value(v), s)))
+		return;
+	if (!strcmp(key, "line") && json_is_integer(v) && !json_integer_value(v))
+		return; /* it is not known */
+	if (!strcmp(key, "unit") && is_listed(json_string_value(v), SAID_UNITS))
+		return; /* the numbers have it */
+	if (!strcmp(key, "bytes") && json_is_object(v)) {
+		json_object_set_new(out, key, bytes_of(v));
+		return;
+	}
+	if (json_is_object(v) && put_pair(out, key, v))
 		return;
 	made = value_of(v, s, depth);
 	if (json_is_array(v) && json_array_size(v) > most_of(v, depth)) {
@@ -195,10 +355,16 @@ static json_t *object_of(const json_t *v, const struct shape *s, int depth)
 
 static json_t *list_of(const json_t *v, const struct shape *s, size_t most, int depth)
 {
+	const size_t n = json_array_size(v);
 	json_t *out = json_array();
 
-	for (size_t i = 0; i < json_array_size(v) && i < most; i++) {
-		json_t *made = value_of(json_array_get(v, i), s, depth + 1);
+	for (size_t i = 0; i < n && i < most; i++) {
+		/* Of a long path both ends matter. */
+		const bool words = most == WORDS_MOST && n > most && i >= WORDS_TOP;
+		json_t *made =
+			words && i == WORDS_TOP ?
+				json_sprintf("(%zu left out)", n - most + 1) :
+				value_of(json_array_get(v, words ? n - most + i : i), s, depth + 1);
 
 		json_array_append_new(out, made ? made : json_null());
 	}
@@ -226,17 +392,30 @@ static json_t *value_of(const json_t *v, const struct shape *s, int depth)
 	return json_is_number(v) ? plain(v) : json_true();
 }
 
-/* A row of SQL: its columns as they were asked for. */
+/* A column of the views that has seconds since 1970, by its name and a value of this century. */
+static bool is_seconds(const char *key, const json_t *v)
+{
+	const double x = json_number_value(v);
+
+	return (!strcmp(key, "ts") || stem(key, "_ts") || !strcmp(key, "at")) && x > 1e9 &&
+	       x < 4.2e9;
+}
+
+/* A row of SQL: its columns as they were asked for, but for times. */
 static json_t *raw_row(const json_t *row, const struct shape *s)
 {
-	json_t *out = json_object(), *v;
+	json_t *out = json_object(), *v, *time;
 	const char *key;
 
 	json_object_foreach ((json_t *)(uintptr_t)row, key, v) {
 		if (json_is_integer(v) && json_integer_value(v) > EPOCH_NS)
 			json_object_set_new(out, key, time_of(json_integer_value(v)));
+		else if (is_seconds(key, v))
+			json_object_set_new(out, key, time_of(ns_of_seconds(json_number_value(v))));
 		else if (json_is_number(v))
 			json_object_set(out, key, v);
+		else if (json_is_string(v) && (time = utc_time(json_string_value(v))))
+			json_object_set_new(out, key, time);
 		else
 			json_object_set_new(out, key,
 					    json_is_null(v) ? json_null() : value_of(v, s, 0));
@@ -280,22 +459,7 @@ static json_t *rows_of(const json_t *rows, const struct shape *s)
 	return out;
 }
 
-/* "251 more rows: -n 271 shows them": how many a verb has left out itself. */
-static json_int_t left_out(const json_t *warnings)
-{
-	long more;
-	size_t i;
-	json_t *w;
-
-	json_array_foreach ((json_t *)(uintptr_t)warnings, i, w) {
-		const char *text = json_string_value(w);
-
-		if (text && sscanf(text, "%ld more rows", &more) == 1 && more > 0)
-			return more;
-	}
-	return 0;
-}
-
+/* The same number as the member "rest". */
 static bool tells_rows(const json_t *w)
 {
 	long more;
@@ -337,21 +501,23 @@ json_t *shape_answer(const json_t *answer, const struct shape *how)
 	const char *key;
 
 	with.unit = unit_of(answer);
+	with.unit_text = json_string_value(json_object_get(answer, "unit"));
 	if (!json_is_array(rows)) {
 		out = value_of(answer, s, 0);
 		return out ? out : json_object();
 	}
 	out = json_object();
 	json_object_foreach ((json_t *)(uintptr_t)answer, key, v)
-		if (strcmp(key, "rows") != 0 && strcmp(key, "warnings") != 0)
+		if (!is_listed(key, OWN))
 			put_member(out, answer, key, v, s, 0);
 	v = rows_of(rows, s);
 	json_object_set_new(out, "rows", v);
 	json_object_set_new(out, "returned", json_integer((json_int_t)json_array_size(v)));
 	if (!s->failing) /* of checks "bad" says how many */
-		json_object_set_new(out, "total",
-				    json_integer((json_int_t)json_array_size(rows) +
-						 left_out(json_object_get(answer, "warnings"))));
+		json_object_set_new(
+			out, "total",
+			json_integer((json_int_t)json_array_size(rows) +
+				     json_integer_value(json_object_get(answer, "rest"))));
 	put_notes(out, json_object_get(answer, "warnings"), s);
 	return out;
 }

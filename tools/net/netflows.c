@@ -37,6 +37,16 @@ static const char RECORDED[] =
 #define FLOWS_TAIL \
 	" FROM flows WHERE ts BETWEEN ?1 - %d AND ?2 GROUP BY process_id, peer_process_id, side, protocol, peer, port"
 #define FLOWS_COLUMNS 11
+/* The same from sums (store_segment_sums). */
+#define FLOWS_SUMMED_HEAD                                                                                                   \
+	"SELECT x.process, x.mate, coalesce(sd.value, ''), coalesce(pr.value, ''), coalesce(pe.value, ''),"                 \
+	" CAST(coalesce(po.value, '') AS INTEGER), coalesce(iif(mc.name = '', substr(mc.runtime_id, 1, 12), mc.name), '')," \
+	" coalesce(m.comm, ''), coalesce(m.pid, 0), max(x.ts + (SELECT value FROM meta WHERE key = 't0')), coalesce(x.open_now, 0)"
+#define FLOWS_SUMMED_TAIL                                                                                                            \
+	" FROM flow_sum x JOIN process p ON p.id = x.process LEFT JOIN process m ON m.id = x.mate"                                   \
+	" LEFT JOIN container mc ON mc.id = m.container LEFT JOIN text sd ON sd.id = x.side LEFT JOIN text pr ON pr.id = x.protocol" \
+	" LEFT JOIN text pe ON pe.id = x.peer LEFT JOIN text po ON po.id = x.port"                                                   \
+	" GROUP BY x.process, x.mate, sd.value, pr.value, pe.value, po.value"
 static const char LISTENERS[] =
 	"SELECT process_id, protocol, address, coalesce(port, 0), open_to, max(ts), coalesce(backlog, 0), coalesce(backlog_max, 0),"
 	" sum(iif(ts >= ?1, coalesce(dropped, 0), 0)), sum(iif(ts >= ?1, coalesce(repeated, 0), 0)) FROM listeners WHERE ts BETWEEN ?1 - " TEXT_OF(
@@ -273,10 +283,11 @@ static void take_listener(void *ctx, sqlite3_stmt *st)
 					  .repeated = sqlite3_column_int64(st, 9)};
 }
 
-static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
-		    bool *known, struct err *e)
+static int read_all(struct reading *r, const char *sql, const struct askrows_sums *sums,
+		    void (*take)(void *ctx, sqlite3_stmt *st), bool *known, struct err *e)
 {
-	const struct askrows_part parts[] = {{RECORDED, take_run, known}, {sql, take, r}};
+	const struct askrows_part parts[] = {{RECORDED, take_run, known, {{NULL}, RECORDED}},
+					     {sql, take, r, *sums}};
 	int rc = askrows_each(r->sel, &r->dict, parts, 2, e);
 
 	idmap_release(&r->row_of);
@@ -301,17 +312,23 @@ static int read_flows(const struct selection *sel, enum netflows_by by, bool fir
 		      struct netflows *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .by = by, .out = out, .first = first};
-	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT, sums cleanup_strbuf = STRBUF_INIT;
+	struct askrows_sums summed = {{"flow_row"}, NULL};
 	int rc;
 
 	*out = (struct netflows){0};
+	strbuf_addstr(&sums, FLOWS_SUMMED_HEAD);
 	strbuf_addstr(&sql, first ? FLOWS_HEAD("min") : FLOWS_HEAD("max"));
-	for (int i = 0; i < NET_SUMS; i++)
+	for (int i = 0; i < NET_SUMS; i++) {
 		strbuf_addf(&sql, ", sum(iif(ts >= ?1, coalesce(%s, 0), 0))", NETFLOWS_SUMS[i]);
+		strbuf_addf(&sums, ", sum(coalesce(x.%s, 0))", NETFLOWS_SUMS[i]);
+	}
+	strbuf_addstr(&sums, FLOWS_SUMMED_TAIL);
+	summed.sql = first ? NULL : strbuf_str(&sums);
 	strbuf_addf(&sql, FLOWS_TAIL, first ? 0 : NETFLOWS_IDLE_S);
 	rc = netnames_read(sel, &r.names, e);
 	if (!rc)
-		rc = read_all(&r, strbuf_str(&sql), take_flow, &out->known, e);
+		rc = read_all(&r, strbuf_str(&sql), &summed, take_flow, &out->known, e);
 	netnames_release(&r.names);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), heavier);
@@ -348,7 +365,7 @@ int netlisteners_read(const struct selection *sel, struct netlisteners *out, str
 	int rc;
 
 	*out = (struct netlisteners){0};
-	rc = read_all(&r, LISTENERS, take_listener, &out->known, e);
+	rc = read_all(&r, LISTENERS, &(struct askrows_sums){0}, take_listener, &out->known, e);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_reach);
 	return rc;

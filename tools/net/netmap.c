@@ -278,15 +278,19 @@ int netmap_make(const struct selection *sel, struct netmap *out, struct err *e)
 	return rc;
 }
 
+static void edge_release(struct netmap_edge *x)
+{
+	free(x->protocol);
+	free(x->addresses);
+	hist_release(&x->asked.latency);
+}
+
 void netmap_release(struct netmap *m)
 {
 	for (size_t i = 0; i < m->n_nodes; i++)
 		free(m->nodes[i].name);
-	for (size_t i = 0; i < m->n_edges; i++) {
-		free(m->edges[i].protocol);
-		free(m->edges[i].addresses);
-		hist_release(&m->edges[i].asked.latency);
-	}
+	for (size_t i = 0; i < m->n_edges; i++)
+		edge_release(&m->edges[i]);
 	free(m->nodes);
 	free(m->edges);
 	*m = (struct netmap){0};
@@ -457,4 +461,49 @@ int netmap_add_requests(const struct selection *sel, struct netmap *m, struct er
 	}
 	reqrows_release(&r);
 	return rc;
+}
+
+/* ---- the most used ---- */
+
+static uint64_t edge_uses(const struct netmap_edge *x)
+{
+	return x->asked.requests + x->sums[NET_OPENED] +
+	       (uint64_t)(x->open_now > 0 ? x->open_now : 0);
+}
+
+static int by_use(const void *a, const void *b, void *ctx)
+{
+	const struct netmap_edge *edges = ctx, *x = &edges[*(const size_t *)a],
+				 *y = &edges[*(const size_t *)b];
+	const uint64_t n = edge_uses(x), m = edge_uses(y),
+		       bytes = x->sums[NET_TX] + x->sums[NET_RX],
+		       others = y->sums[NET_TX] + y->sums[NET_RX];
+
+	if (n != m)
+		return n > m ? -1 : 1;
+	if (bytes != others)
+		return bytes > others ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+void netmap_keep(struct netmap *m, size_t n)
+{
+	size_t *order = mem_array(m->n_edges + 1, sizeof(*order)), kept = 0;
+	bool *keep = mem_array(m->n_edges + 1, sizeof(*keep));
+
+	for (size_t i = 0; i < m->n_edges; i++)
+		order[i] = i;
+	if (n < m->n_edges)
+		qsort_r(order, m->n_edges, sizeof(*order), by_use, m->edges);
+	for (size_t i = 0; i < m->n_edges && i < n; i++)
+		keep[order[i]] = true;
+	for (size_t i = 0; i < m->n_edges; i++) {
+		if (keep[i])
+			m->edges[kept++] = m->edges[i];
+		else
+			edge_release(&m->edges[i]);
+	}
+	m->n_edges = kept;
+	free(order);
+	free(keep);
 }

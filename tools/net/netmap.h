@@ -61,6 +61,9 @@ int netmap_add_requests(const struct selection *sel, struct netmap *m, struct er
 void netmap_release(struct netmap *m);
 /* Of rows that were read by process. */
 void netmap_of(const struct netflows *f, struct netmap *out);
+/* The `n` edges that carried the most (requests and connections, then bytes), in the order of the
+ * names; the others are freed. */
+void netmap_keep(struct netmap *m, size_t n);
 uint64_t netmap_failed(const struct netmap_edge *x);
 uint64_t netmap_broken(const struct netmap_edge *x);
 

@@ -20,6 +20,14 @@
 /* What does not move has a row a minute. */
 static const char FLOWS[] =
 	"SELECT DISTINCT " COLUMNS "0 FROM flows WHERE ts BETWEEN ?1 - 70 AND ?2" KNOWN;
+/* The same from sums (store_segment_sums). */
+static const struct askrows_sums FLOWS_SUMMED = {
+	{"flow_row"},
+	"SELECT DISTINCT x.process, coalesce(sd.value, ''), coalesce(pe.value, ''), CAST(coalesce(po.value, '') AS INTEGER),"
+	" coalesce(iif(mc.name = '', substr(mc.runtime_id, 1, 12), mc.name), ''), m.comm, 0 FROM flow_sum x"
+	" JOIN process p ON p.id = x.process JOIN process m ON m.id = x.mate LEFT JOIN container mc ON mc.id = m.container"
+	" LEFT JOIN text sd ON sd.id = x.side LEFT JOIN text pr ON pr.id = x.protocol LEFT JOIN text pe ON pe.id = x.peer"
+	" LEFT JOIN text po ON po.id = x.port WHERE pr.value IN ('tcp', 'udp', 'quic') AND m.comm NOT IN ('', '[unknown]')"};
 static const char SINGLE[] =
 	"SELECT DISTINCT " COLUMNS
 	"coalesce(client_port, 0) FROM connections WHERE ts BETWEEN ?1 AND ?2 AND side = 'server'" KNOWN;
@@ -84,7 +92,7 @@ static void take(void *ctx, sqlite3_stmt *st)
 int netpeers_read(const struct selection *sel, struct netpeers *out, struct err *e)
 {
 	struct reading r = {.out = out};
-	const struct askrows_part parts[] = {{FLOWS, take, &r}, {SINGLE, take, &r}};
+	const struct askrows_part parts[] = {{FLOWS, take, &r, FLOWS_SUMMED}, {SINGLE, take, &r}};
 	int rc;
 
 	*out = (struct netpeers){.at = sel->to_ns / NSEC_PER_SEC};

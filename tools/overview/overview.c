@@ -18,6 +18,7 @@
 #include "tools/timeline/incidents.h"
 
 #define RANGE_NS (900ll * NSEC_PER_SEC)
+#define SLOWEST  3
 
 const char *const OVERVIEW_FAMILY_NAMES[OVERVIEW_FAMILIES] = {"cpu", "offcpu", "host", "net", "l7"};
 
@@ -298,11 +299,28 @@ static int rows_read(struct overview *o, struct err *e)
 		if (!rc)
 			rc = answered_read(o, w, e);
 	}
+	return rc;
+}
+
+/* Those whose operations are slowest count as if a tenth of the host were theirs, those that became
+ * slower as if all of it: they are what one looks for. */
+static void rank(struct overview *o)
+{
+	struct overview_op slow[SLOWEST];
+	const size_t n = overview_slowest(o, slow, SLOWEST);
+
 	for (size_t i = 0; i < o->n; i++)
 		score(o, &o->rows[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct reqrows_row *q = slow[i].now;
+		const char *who = *q->container ? q->container : q->comm;
+
+		if (*who)
+			row_named(o, who, *q->container)->score +=
+				overview_is_slower(&slow[i]) ? 1 : 0.1;
+	}
 	if (o->n)
 		qsort(o->rows, o->n, sizeof(*o->rows), by_score);
-	return rc;
 }
 
 /* ---- checks, requests ---- */
@@ -376,6 +394,8 @@ int overview_read(const char *store, const struct select_args *select, struct ov
 	if (!rc)
 		rc = reqrunning_at(select, store, NULL, 0, out->sel[OVERVIEW_NOW]->to_ns,
 				   &out->running, e);
+	if (!rc)
+		rank(out);
 	out->ended = rc || !is_live(store);
 	return rc;
 }
@@ -428,13 +448,34 @@ static double mean(const struct reqrows_row *r)
 	return r && r->answered ? (double)r->total_ns / (double)r->answered : 0;
 }
 
-/* What it took more than before; where that is nothing, a thousandth of its p95. */
+/* Is it a request to a container engine? To start a container takes long, and no user waits. */
+static bool is_of_engine(const struct reqrows_row *r)
+{
+	static const char *const sockets[] = {"docker.sock", "containerd.sock", "podman.sock"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
+		if (strstr(r->service, sockets[i]))
+			return true;
+	return false;
+}
+
+/* What it took more than before; where that is nothing, a thousandth of its p95. An engine's comes
+ * after all others. */
 static double slowness(const struct overview_op *x)
 {
 	const double more = x->before && x->before->answered ? mean(x->now) - mean(x->before) : 0;
 
-	return positive(more) * (double)x->now->answered +
-	       (double)reqrows_quantile(x->now, 0.95) / 1000;
+	return (positive(more) * (double)x->now->answered +
+		(double)reqrows_quantile(x->now, 0.95) / 1000) /
+	       (is_of_engine(x->now) ? 1e9 : 1);
+}
+
+bool overview_is_slower(const struct overview_op *x)
+{
+	const double now = mean(x->now), before = mean(x->before);
+
+	return x->before && x->before->answered >= 3 && now >= OVERVIEW_SLOWER * before &&
+	       now - before >= 1e6;
 }
 
 static double failures(const struct overview_op *x)

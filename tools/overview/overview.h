@@ -5,7 +5,8 @@
  * the failing operations; requests that run without an answer.
  *
  *   1. Rows are ranked by what happened to them (out-of-memory kills, restarts, failed requests),
- *      then by their share of the CPUs, the memory and what was read and written.
+ *      then by their share of the CPUs, the memory and what was read and written; those that answer
+ *      the slowest operations come before others of their size.
  *   2. Memory is what the kernel cannot reclaim (tools/processes/process_usage.h).
  *   3. What a family did not record is not known, which is not 0; `known` says which were.
  */
@@ -81,11 +82,15 @@ struct overview_op {
 /* The slowest by what they took more than before, then by p95; and those that failed most. At most
  * `most` of either; returns how many. Streams are left out. */
 size_t overview_slowest(const struct overview *o, struct overview_op *out, size_t most);
+/* Did it take OVERVIEW_SLOWER times as long as before, and a millisecond more? If not, it is only
+ * the slowest that there is. */
+#define OVERVIEW_SLOWER 1.4
+bool overview_is_slower(const struct overview_op *x);
 size_t overview_failing(const struct overview *o, struct overview_op *out, size_t most);
 
 struct verb_call;
 /* `rows`: lines of the screen, 0: no matter. */
 void overview_print(const struct overview *o, const struct verb_call *call, unsigned lines);
-int overview_json(const struct overview *o);
+int overview_json(const struct overview *o, size_t rows);
 
 #endif

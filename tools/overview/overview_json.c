@@ -8,15 +8,21 @@
 
 #define OPS 5
 
-static void set_pair(json_t *o, const char *key, const double v[2], bool known)
+/* was: whether what it is of was recorded before. */
+static void set_was(json_t *o, const char *key, const double v[2], bool known, bool was)
 {
 	json_object_set_new(
 		o, key,
 		json_pack("{s:o, s:o}", "now",
 			  known && v[OVERVIEW_NOW] >= 0 ? json_real(v[OVERVIEW_NOW]) : json_null(),
 			  "before",
-			  known && v[OVERVIEW_BEFORE] >= 0 ? json_real(v[OVERVIEW_BEFORE]) :
-							     json_null()));
+			  known && was && v[OVERVIEW_BEFORE] >= 0 ? json_real(v[OVERVIEW_BEFORE]) :
+								    json_null()));
+}
+
+static void set_pair(json_t *o, const char *key, const double v[2], bool known)
+{
+	set_was(o, key, v, known, true);
 }
 
 static json_t *host_json(const struct overview_host *h)
@@ -38,34 +44,33 @@ static json_t *host_json(const struct overview_host *h)
 	return o;
 }
 
-static json_t *row_json(const struct overview_row *r)
+static json_t *row_json(const struct overview *all, const struct overview_row *r)
 {
+	const bool *was = all->known[OVERVIEW_BEFORE], host = was[OVERVIEW_HOST];
 	const double restarts[2] = {(double)r->restarts[0], (double)r->restarts[1]},
 		     oom[2] = {(double)r->oom[0], (double)r->oom[1]};
 	json_t *o = json_object();
 
 	json_object_set_new(o, "name", json_text(r->name));
 	json_object_set_new(o, "container", json_boolean(r->container));
-	set_pair(o, "cores", r->cpu, r->has_cpu);
-	set_pair(o, "memory", r->mem, r->has_mem);
-	set_pair(o, "disk_bytes_per_s", r->io, r->has_io);
-	set_pair(o, "net_bytes_per_s", r->net, r->has_net);
-	set_pair(o, "requests", r->requests, true);
-	set_pair(o, "failed", r->failed, true);
+	set_was(o, "cores", r->cpu, r->has_cpu, host || was[OVERVIEW_CPU]);
+	set_was(o, "memory", r->mem, r->has_mem, host);
+	set_was(o, "disk_bytes_per_s", r->io, r->has_io, host);
+	set_was(o, "net_bytes_per_s", r->net, r->has_net, host || was[OVERVIEW_NET]);
+	set_was(o, "requests", r->requests, true, was[OVERVIEW_L7]);
+	set_was(o, "failed", r->failed, true, was[OVERVIEW_L7]);
 	set_pair(o, "restarts", restarts, true);
 	set_pair(o, "oom", oom, true);
 	return o;
 }
 
-static json_t *checks_json(const struct check_results *c)
+static void checks_add(const struct check_results *c, bool critical, json_t *list)
 {
-	json_t *list = json_array();
-
 	for (size_t i = 0; i < c->n; i++) {
 		struct strbuf text cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT;
 		const struct check_result *r = &c->rows[i];
 
-		if (r->state != CHECK_BAD)
+		if (r->state != CHECK_BAD || r->check->critical != critical)
 			continue;
 		check_say(r, &text);
 		check_next(r, &next);
@@ -76,6 +81,15 @@ static json_t *checks_json(const struct check_results *c)
 						      json_text(strbuf_str(&text)), "command",
 						      json_text_or_null(strbuf_str(&next))));
 	}
+}
+
+/* Critical ones first. */
+static json_t *checks_json(const struct check_results *c)
+{
+	json_t *list = json_array();
+
+	checks_add(c, true, list);
+	checks_add(c, false, list);
 	return list;
 }
 
@@ -90,15 +104,16 @@ static json_t *ops_json(const struct overview *o,
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(
 			list,
-			json_pack("{s:o, s:o}", "now",
+			json_pack("{s:o, s:o, s:b}", "now",
 				  reqprint_row_json(&o->ops[OVERVIEW_NOW], ops[i].now), "before",
 				  ops[i].before ? reqprint_row_json(&o->ops[OVERVIEW_BEFORE],
 								    ops[i].before) :
-						  json_null()));
+						  json_null(),
+				  "slower", overview_is_slower(&ops[i])));
 	return list;
 }
 
-int overview_json(const struct overview *o)
+int overview_json(const struct overview *o, size_t rows)
 {
 	const struct selection *now = o->sel[OVERVIEW_NOW], *before = o->sel[OVERVIEW_BEFORE];
 	json_t *j = json_envelope("overview", now->from_ns, now->to_ns);
@@ -108,15 +123,16 @@ int overview_json(const struct overview *o)
 	json_set_time(j, "before_to", before->to_ns);
 	json_object_set_new(j, "recording", json_boolean(!o->ended));
 	json_object_set_new(j, "host", host_json(&o->host));
-	for (size_t i = 0; i < o->n; i++)
-		json_array_append_new(json_rows(j), row_json(&o->rows[i]));
+	for (size_t i = 0; i < o->n && i < rows; i++)
+		json_array_append_new(json_rows(j), row_json(o, &o->rows[i]));
+	json_bound(j, o->n);
 	json_object_set_new(j, "checks", json_integer((json_int_t)o->checks.n_checks));
-	json_object_set_new(j, "wrong", checks_json(&o->checks));
+	json_cut_list(j, "wrong", checks_json(&o->checks), rows);
 	json_object_set_new(j, "slowest", ops_json(o, overview_slowest));
 	json_object_set_new(j, "failing", ops_json(o, overview_failing));
 	for (size_t i = 0; i < o->running.n && i < OPS; i++)
 		json_array_append_new(running, runprint_row_json(&o->running.rows[i]));
-	json_object_set_new(j, "running", running);
+	json_bound_list(j, "running", running, o->running.n);
 	for (int f = 0; f < OVERVIEW_FAMILIES; f++)
 		if (!o->known[OVERVIEW_NOW][f])
 			json_array_append_new(missing, json_string(OVERVIEW_FAMILY_NAMES[f]));

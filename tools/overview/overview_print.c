@@ -256,7 +256,9 @@ static void print_rows(const struct screen *s, unsigned lines)
 		cell_bytes(t, r->io, r->has_io, 1 << 20, before);
 		cell_bytes(t, r->net, r->has_net, 1 << 20, before);
 		cell_count(t, (uint64_t)r->failed[OVERVIEW_NOW]);
-		if (r->oom[OVERVIEW_NOW])
+		if (r->oom[OVERVIEW_NOW] && !r->restarts[OVERVIEW_NOW])
+			table_cellf(t, "oom %llu", (unsigned long long)r->oom[OVERVIEW_NOW]);
+		else if (r->oom[OVERVIEW_NOW])
 			table_cellf(t, "%llu, oom %llu",
 				    (unsigned long long)r->restarts[OVERVIEW_NOW],
 				    (unsigned long long)r->oom[OVERVIEW_NOW]);
@@ -292,9 +294,11 @@ static void print_slow(const struct screen *s)
 {
 	struct overview_op ops[OPS];
 	const size_t n = overview_slowest(s->o, ops, OPS);
+	bool was = false;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct overview_op *x = &ops[i];
+		const bool slower = overview_is_slower(x);
 		struct strbuf text cleanup_strbuf = STRBUF_INIT;
 		char now[UNITS_MAX], before[UNITS_MAX];
 
@@ -305,7 +309,15 @@ static void print_slow(const struct screen *s)
 			strbuf_addf(&text, " (before %s)",
 				    units_ns((int64_t)reqrows_quantile(x->before, 0.95), before,
 					     sizeof(before)));
-		line(s, i ? "" : "slow", strbuf_str(&text), i ? NULL : "sonde explain");
+		line(s,
+		     !i            ? slower ? "slower" : "slowest" :
+		     was != slower ? "slowest" :
+				     "",
+		     strbuf_str(&text),
+		     i      ? NULL :
+		     slower ? "sonde explain" :
+			      "sonde requests --slowest");
+		was = slower;
 	}
 	if (!n)
 		line(s, "slow", "no requests were answered", NULL);

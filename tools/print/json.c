@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/strbuf.h"
 #include "schema/store/read/unreadable.h"
 #include "tools/print/when.h"
+
+#define UNREADABLE_SAID 10
 
 /* As strbuf_addutf8, but control bytes stay: JSON has escapes for them, and the reader gets the
  * very name. */
@@ -61,6 +64,20 @@ void json_set_time(json_t *obj, const char *key, int64_t ns)
 	json_object_set_new(obj, name, json_integer(ns));
 }
 
+static void say_unreadable(json_t *envelope)
+{
+	size_t n = 0;
+
+	for (; unreadable_path(n); n++)
+		if (n < UNREADABLE_SAID)
+			json_warn(envelope, "%s is damaged or cannot be read, and was left out",
+				  unreadable_path(n));
+	if (n > UNREADABLE_SAID)
+		json_warn(envelope,
+			  "%zu more files are damaged or cannot be read, and were left out",
+			  n - UNREADABLE_SAID);
+}
+
 json_t *json_envelope(const char *verb, int64_t from_ns, int64_t to_ns)
 {
 	json_t *o = json_object();
@@ -70,9 +87,7 @@ json_t *json_envelope(const char *verb, int64_t from_ns, int64_t to_ns)
 	json_set_time(o, "to", to_ns);
 	json_object_set_new(o, "rows", json_array());
 	json_object_set_new(o, "warnings", json_array());
-	for (size_t i = 0; unreadable_path(i); i++)
-		json_warn(o, "%s is damaged or cannot be read, and was left out",
-			  unreadable_path(i));
+	say_unreadable(o);
 	return o;
 }
 
@@ -92,12 +107,134 @@ void json_warn(json_t *envelope, const char *fmt, ...)
 	json_array_append_new(json_object_get(envelope, "warnings"), json_text(strbuf_str(&s)));
 }
 
+void json_bound(json_t *envelope, size_t total)
+{
+	json_bound_n(envelope, total, total);
+}
+
+void json_bound_n(json_t *envelope, size_t total, size_t n)
+{
+	const size_t shown = json_array_size(json_rows(envelope)),
+		     rest = total > shown ? total - shown : 0;
+
+	json_object_set_new(envelope, "total", json_integer((json_int_t)total));
+	json_object_set_new(envelope, "rest", json_integer((json_int_t)rest));
+	if (rest)
+		json_warn(envelope, "%zu more rows: -n %zu shows them", rest, n);
+}
+
+void json_bound_list(json_t *envelope, const char *key, json_t *list, size_t total)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s_total", key);
+	json_object_set_new(envelope, key, list);
+	json_object_set_new(envelope, name, json_integer((json_int_t)total));
+}
+
+void json_cut_list(json_t *obj, const char *key, json_t *list, size_t most)
+{
+	const size_t total = json_array_size(list);
+
+	for (size_t n = total; n > most; n--)
+		json_array_remove(list, n - 1);
+	json_bound_list(obj, key, list, total);
+}
+
+bool json_names_has(const char *names, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (const char *at = names;; at++) {
+		const size_t n = strcspn(at, ",");
+
+		if (n == len && !memcmp(at, name, n))
+			return true;
+		at += n;
+		if (!*at)
+			return false;
+	}
+}
+
+static const char *asked_lists = "";
+
+void json_ask(const char *names)
+{
+	asked_lists = names;
+}
+
+void json_side_list(json_t *envelope, const char *key, json_t *list, size_t total)
+{
+	json_bound_list(envelope, key, list, total);
+	if (!json_names_has(asked_lists, key))
+		json_object_del(envelope, key);
+}
+
+/* ---- printing ---- */
+
+static bool as_lines;
+
+void json_as_lines(void)
+{
+	as_lines = true;
+}
+
+static void print_line(const json_t *o, FILE *out)
+{
+	json_dumpf(o, out, JSON_COMPACT);
+	fputc('\n', out);
+}
+
+static void print_warnings(const json_t *envelope)
+{
+	const json_t *w;
+	size_t i;
+
+	json_array_foreach (json_object_get(envelope, "warnings"), i, w)
+		fprintf(stderr, "note: %s\n", json_string_value(w));
+}
+
+/* Without rows it is one itself. */
+static int print_lines(json_t *envelope, FILE *out)
+{
+	const json_t *rows = json_rows(envelope), *row;
+	size_t i;
+
+	if (!json_is_array(rows))
+		print_line(envelope, out);
+	json_array_foreach (rows, i, row)
+		print_line(row, out);
+	print_warnings(envelope);
+	json_decref(envelope);
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}
+
+static int print_each(json_t *envelope, FILE *out, size_t n, json_t *(*row)(void *ctx, size_t i),
+		      void *ctx)
+{
+	for (size_t i = 0; i < n; i++) {
+		json_t *o = row(ctx, i);
+
+		print_line(o, out);
+		json_decref(o);
+	}
+	print_warnings(envelope);
+	json_decref(envelope);
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}
+
 int json_print_rows(json_t *envelope, FILE *out, size_t n, json_t *(*row)(void *ctx, size_t i),
 		    void *ctx)
 {
 	static const char empty[] = "\"rows\":[]";
-	char *text = json_dumps(envelope, JSON_COMPACT), *rows = text ? strstr(text, empty) : NULL;
-	const char *rest = rows ? rows + sizeof(empty) - 2 : NULL; /* from the bracket on */
+	char *text, *rows;
+	const char *rest;
+
+	if (as_lines)
+		return print_each(envelope, out, n, row, ctx);
+	text = json_dumps(envelope, JSON_COMPACT);
+	rows = text ? strstr(text, empty) : NULL;
+	rest = rows ? rows + sizeof(empty) - 2 : NULL; /* from the bracket on */
 
 	json_decref(envelope);
 	if (rows)
@@ -122,7 +259,11 @@ int json_print_rows(json_t *envelope, FILE *out, size_t n, json_t *(*row)(void *
 
 int json_print(json_t *envelope, FILE *out, int compact)
 {
-	int rc = json_dumpf(envelope, out, compact ? JSON_COMPACT : JSON_INDENT(1));
+	int rc;
+
+	if (as_lines)
+		return print_lines(envelope, out);
+	rc = json_dumpf(envelope, out, compact ? JSON_COMPACT : JSON_INDENT(1));
 
 	json_decref(envelope);
 	if (rc || fputc('\n', out) == EOF || fflush(out))

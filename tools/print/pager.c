@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/escapes.h"
 #include "schema/base/err.h"
 #include "schema/base/mem.h"
 #include "tools/print/term.h"
@@ -34,11 +35,11 @@ void pager_forbid(void)
 /* NULL: none is wanted. */
 static const char *wanted(void)
 {
-	const char *term = getenv("TERM"), *program = getenv("SONDE_PAGER");
+	const char *program = getenv("SONDE_PAGER");
 
 	program = program ? program : getenv("PAGER");
 	program = program ? program : "less -FRX";
-	if (forbidden || pager || !isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb"))
+	if (forbidden || pager || !escapes_on(STDOUT_FILENO))
 		return NULL;
 	return *program && strcmp(program, "cat") ? program : NULL;
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "schema/base/cli/escapes.h"
 #include "schema/base/clock.h"
 #include "tools/print/pager.h"
 
@@ -61,7 +62,7 @@ static void wait_ms(int64_t ms)
 static void *watcher(void *ctx)
 {
 	const int fd = pager_terminal();
-	const bool terminal = isatty(fd);
+	const bool terminal = escapes_on(fd);
 	int64_t so_far;
 
 	(void)ctx;

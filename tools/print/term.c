@@ -2,6 +2,7 @@
 /* term: what a stream can show. */
 #include "tools/print/term.h"
 #include "schema/base/array.h"
+#include "schema/base/cli/escapes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,15 +52,13 @@ static bool env_set(const char *name)
 
 bool term_has_color(FILE *f)
 {
-	const char *term = getenv("TERM");
-
 	if (color_mode != COLOR_AUTO)
 		return color_mode == COLOR_ALWAYS;
 	if (env_set("NO_COLOR"))
 		return false;
 	if (env_set("CLICOLOR_FORCE") && strcmp(getenv("CLICOLOR_FORCE"), "0"))
 		return true;
-	return term_is_tty(f) && term && strcmp(term, "dumb");
+	return term_is_tty(f) && escapes_known();
 }
 
 const char *term_on(FILE *f, enum term_color c)

@@ -21,14 +21,14 @@
 
 /* clang-format off */
 const struct option PROCESS_REPORT_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
+	{"number", 'n', OPTION_MOST, "N", "how many rows (default 20; 0: all)", offsetof(struct process_report_args, rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind: offcpu, inuse", offsetof(struct process_report_args, sort)},
 	{0},
 };
 /* clang-format on */
 /* clang-format off */
 const struct option PROCESS_REPORT_CONTAINER_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
+	{"number", 'n', OPTION_MOST, "N", "how many rows (default 20; 0: all)", offsetof(struct process_report_args, rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, gpu, restarts, oom, throttled", offsetof(struct process_report_args, sort)},
 	{0},
 };
@@ -48,7 +48,7 @@ struct view {
 	const struct incidents *incidents; /* of containers */
 	const struct shortlived *ended;    /* NULL: not asked */
 	const char *sort;                  /* NULL: by CPU time */
-	size_t n;
+	size_t n, most;                    /* shown, and asked for */
 	struct shown shown;
 };
 
@@ -406,11 +406,10 @@ static int print_json(const struct view *v)
 		json_array_append_new(json_rows(j), r.json);
 	}
 	if (v->procs->used && v->procs->used->known)
-		shortlived_json(v->ended, j);
+		shortlived_json(v->ended, j, v->most);
 	if (a->running)
-		json_object_set(j, "running", a->running);
-	if (v->n < v->procs->n)
-		json_warn(j, "%zu more rows: -n %zu shows them", v->procs->n - v->n, v->procs->n);
+		json_side_list(j, "running", json_incref(a->running), a->running_total);
+	json_bound(j, v->procs->n);
 	return json_print(j, stdout, 1);
 }
 
@@ -446,7 +445,9 @@ static int read_both(const struct verb_call *call, enum process_rows_by by, stru
 		     struct process_usage *used, struct err *e)
 {
 	struct err none = {0};
-	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true},
+	int ret = fold_make(call->sel,
+			    &(struct fold_opts){
+				    .kind = STORE_KIND_CPU, .leaf_frames = true, .functions = true},
 			    f, e),
 	    rc;
 
@@ -501,8 +502,8 @@ int process_report_run(struct verb_call *call, enum process_rows_by by, struct e
 		ret = process_rows_sort(&procs, sort, e);
 	v.f = f;
 	v.procs = &procs;
-	v.n = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
-	v.n = v.n < procs.n ? v.n : procs.n;
+	v.most = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
+	v.n = v.most < procs.n ? v.most : procs.n;
 	if (!ret)
 		shown_settle(&v);
 	if (!ret && call->json)

@@ -16,6 +16,7 @@ struct process_report_args {
 	const char *sort;
 	struct json_t *running; /* what had no answer yet, for JSON; NULL: the verb does not say.
 				   Borrowed */
+	size_t running_total;
 };
 extern const struct option PROCESS_REPORT_OPTIONS[], PROCESS_REPORT_CONTAINER_OPTIONS[];
 

@@ -10,6 +10,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "tools/fold/ranking/hotfunctions.h"
 
 #define HOST "[host]"
 
@@ -82,56 +83,110 @@ static uint32_t *gather(struct process_rows *p, const struct fold *f, enum proce
 	return row_of;
 }
 
-struct spent { /* leaves, brought into order of row and function */
-	uint32_t row, frame;
-	uint64_t ns;
-};
-
-static bool same_function(const struct fold *f, uint32_t a, uint32_t b)
+/* Of two that took as long, the one whose name comes first. */
+static bool is_better(const struct fold *f, const struct process_rows_row *r, uint64_t ns,
+		      uint32_t frame)
 {
-	return !strcmp(f->frames[a].name, f->frames[b].name) &&
-	       !strcmp(f->frames[a].module, f->frames[b].module);
-}
-
-static int by_row_and_function(const void *a, const void *b, void *ctx)
-{
-	const struct spent *x = a, *y = b;
-	const struct fold *f = ctx;
 	int c;
 
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	c = strcmp(f->frames[x->frame].name, f->frames[y->frame].name);
-	return c ? c : strcmp(f->frames[x->frame].module, f->frames[y->frame].module);
+	if (ns != r->frame_ns || frame == r->frame)
+		return ns > r->frame_ns;
+	c = strcmp(f->frames[frame].name, f->frames[r->frame].name);
+	return ns && (c ? c : strcmp(f->frames[frame].module, f->frames[r->frame].module)) < 0;
+}
+
+struct spending {          /* of the row at hand */
+	uint64_t *ns;      /* by function */
+	size_t *row;       /* by function: of which row that is, + 1 */
+	uint32_t *touched; /* functions that it has */
+	size_t n;
+};
+
+static void spend(struct spending *x, size_t row, uint32_t function, uint64_t ns)
+{
+	if (x->row[function] != row + 1) {
+		x->row[function] = row + 1;
+		x->ns[function] = 0;
+		x->touched[x->n++] = function;
+	}
+	x->ns[function] += ns;
+}
+
+/* Processes row after row; *n: how many are in one. */
+static uint32_t *by_row(const struct process_rows *p, const struct fold *f, const uint32_t *row_of,
+			size_t *n)
+{
+	cleanup_free size_t *first = mem_array(p->n + 1, sizeof(*first));
+	uint32_t *order = mem_array(f->n_processes + 1, sizeof(*order));
+
+	for (size_t i = 0; i < f->n_processes; i++)
+		if (row_of[i] != UINT32_MAX)
+			first[row_of[i] + 1]++;
+	for (size_t i = 0; i < p->n; i++)
+		first[i + 1] += first[i];
+	*n = first[p->n];
+	for (uint32_t i = 0; i < f->n_processes; i++)
+		if (row_of[i] != UINT32_MAX)
+			order[first[row_of[i]]++] = i;
+	return order;
+}
+
+static void settle(struct process_rows *p, const struct fold *f, size_t row, struct spending *x,
+		   const struct hotfunctions *functions)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		const uint32_t frame = functions->frame[x->touched[i]];
+
+		if (!is_better(f, &p->rows[row], x->ns[x->touched[i]], frame))
+			continue;
+		p->rows[row].frame_ns = x->ns[x->touched[i]];
+		p->rows[row].frame = frame;
+	}
+	x->n = 0;
+}
+
+/* A fold that has a tree and leaves says it by leaf. */
+static const struct pairsums *spent_of(const struct fold *f, struct pairsums *own)
+{
+	if (f->spent.n_rows)
+		return &f->spent;
+	for (size_t i = 0; i < f->n_leaves; i++)
+		pairsums_add(own, f->leaves[i].process, f->leaves[i].node, f->leaves[i].ns);
+	pairsums_settle(own);
+	return own;
 }
 
 static void best_functions(struct process_rows *p, const struct fold *f, const uint32_t *row_of)
 {
-	cleanup_free struct spent *list = mem_array(f->n_leaves, sizeof(*list));
-	size_t n = 0;
+	struct hotfunctions functions;
+	struct pairsums own = {0};
+	const struct pairsums *all = spent_of(f, &own);
+	size_t n;
+	cleanup_free uint32_t *order = by_row(p, f, row_of, &n);
+	struct spending x;
 
-	for (size_t i = 0; i < f->n_leaves; i++) {
-		const struct fold_leaf *l = &f->leaves[i];
+	hotfunctions_init(&functions, f);
+	x = (struct spending){.ns = mem_array(functions.n + 1, sizeof(*x.ns)),
+			      .row = mem_array(functions.n + 1, sizeof(*x.row)),
+			      .touched = mem_array(functions.n + 1, sizeof(*x.touched))};
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t row = row_of[order[i]];
+		size_t n_spent;
+		const struct pairsums_sum *spent = pairsums_row(all, order[i], &n_spent);
 
-		if (l->node && row_of[l->process] != UINT32_MAX)
-			list[n++] =
-				(struct spent){row_of[l->process], f->nodes[l->node].frame, l->ns};
+		if (strcmp(f->processes[order[i]].comm, p->rows[row].who->comm) != 0)
+			n_spent = 0; /* the function is that of the command that the row names */
+		for (size_t k = 0; k < n_spent; k++)
+			if (spent[k].column)
+				spend(&x, row, functions.of[spent[k].column], spent[k].sum);
+		if (i + 1 == n || row_of[order[i + 1]] != row)
+			settle(p, f, row, &x, &functions);
 	}
-	if (n)
-		qsort_r(list, n, sizeof(*list), by_row_and_function, (void *)(uintptr_t)f);
-	for (size_t i = 0, k; i < n; i = k) {
-		struct process_rows_row *r = &p->rows[list[i].row];
-		uint64_t ns = 0;
-
-		for (k = i; k < n && list[k].row == list[i].row &&
-			    same_function(f, list[k].frame, list[i].frame);
-		     k++)
-			ns += list[k].ns;
-		if (ns > r->frame_ns) {
-			r->frame_ns = ns;
-			r->frame = list[i].frame;
-		}
-	}
+	pairsums_release(&own);
+	free(x.ns);
+	free(x.row);
+	free(x.touched);
+	hotfunctions_release(&functions);
 }
 
 static int by_pid_and_start(const void *a, const void *b, void *ctx)

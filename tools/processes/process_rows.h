@@ -24,9 +24,10 @@ struct process_rows_row {
 	size_t n_processes;    /* of a container; else 1 */
 	const char *container; /* its name or id, "[host]"; only where rows are containers */
 	uint64_t ns, samples;
-	uint32_t frame;             /* the function (of fold.frames) that it was in most */
-	uint64_t frame_ns;          /* 0: no stack is known */
-	uint64_t more[STORE_KINDS]; /* by fold of procs_more */
+	uint32_t frame; /* the function (of fold.frames) that it was in most, by hotfunctions.h; of
+			 * a container: that processes of who's command were in most */
+	uint64_t frame_ns;                          /* 0: no stack is known */
+	uint64_t more[STORE_KINDS];                 /* by fold of procs_more */
 	const struct incident_container *incidents; /* of a container, borrowed; NULL: none */
 	const struct process_usage_row
 		*used; /* use other than CPU time, borrowed; NULL: not known */

@@ -31,6 +31,37 @@ static const char PROCESSES[] = "SELECT process_id, 0, " SUMS(
 	"NULL, NULL, NULL, ",
 	"rss") "rss, NULL, rss + coalesce(swap, 0) FROM process_stats" RANGE(PROCESS_USAGE_PROCESS_S,
 									     "process_id");
+/* The same from sums (store_segment_sums), which have the tables' columns. */
+#define T0            "(SELECT value FROM meta WHERE key = 't0')"
+#define TOTAL(column) "CAST(round(sum(" column ")) AS INTEGER), "
+#define SUMMED(gauge) "max(iif(" gauge " IS NULL, -1, x.ts + " T0 ")), "
+static const struct askrows_sums
+	PROCESSES_SUMMED =
+		{{"process_row"},
+		 "SELECT process, 0, " TOTAL("user_us + system_us") TOTAL("read_bytes")
+			 TOTAL("write_bytes") "NULL, NULL, NULL, " SUMMED(
+				 "rss") "rss, NULL, rss + coalesce(swap, 0) FROM process_sum x GROUP BY process"},
+	FILES_SUMMED = {{"process_mem_row"},
+			"SELECT process, file, max(ts) + " T0
+			" FROM process_mem_sum GROUP BY process"},
+	CONTAINERS_SUMMED =
+		{{"cgroup_row"},
+		 "SELECT coalesce(iif(c.name = '', substr(c.runtime_id, 1, 12), c.name), ''), coalesce(c.runtime_id, ''), " TOTAL(
+			 "user_us + system_us") TOTAL("read_bytes") TOTAL("write_bytes")
+			 TOTAL("rx_bytes") TOTAL("tx_bytes") TOTAL("throttled_us") SUMMED(
+				 "working") "working, mem_limit, coalesce(anon + coalesce(kernel, 0), working) + coalesce(swap, 0)"
+					    " FROM cgroup_sum x LEFT JOIN container c ON c.id = x.container WHERE x.container > 0 GROUP BY x.cgroup"},
+	FLOWS_SUMMED = {
+		{"flow_row"},
+		"SELECT process, 0, sum(rx_bytes), sum(tx_bytes) FROM flow_sum GROUP BY process"
+		" HAVING coalesce(sum(rx_bytes), sum(tx_bytes)) IS NOT NULL"};
+static const char ENDED[] =
+	"SELECT 1 FROM process WHERE end_ns / 1000000000 BETWEEN ?1 AND ?2 LIMIT 1";
+/* Of all that the segment has of a process. */
+static const char ENDED_IO_SUMMED[] = "SELECT s.process, " TOTAL("s.read_bytes") TOTAL(
+	"s.write_bytes") "0 FROM process_sum s JOIN process p ON p.id = s.process"
+			 " WHERE p.end_ns / 1000000000 BETWEEN ?1 AND ?2 GROUP BY 1 HAVING sum(s.read_bytes + s.write_bytes) > 0";
+
 /* Of those with files in their memory. */
 static const char FILES[] = "SELECT process_id, file, max(ts) FROM process_mem_stats" RANGE(
 	PROCESS_USAGE_PROCESS_S, "process_id");
@@ -87,6 +118,7 @@ struct reading {
 	struct idmap row_of;
 	struct left *left;
 	size_t n_left, cap_left;
+	bool gpu_here, ended_here; /* in this segment */
 };
 
 static uint64_t number(sqlite3_stmt *st, int column)
@@ -356,6 +388,7 @@ static void take_gpu_run(void *ctx, sqlite3_stmt *st)
 
 	(void)st;
 	r->out->gpu_known = true;
+	r->gpu_here = true;
 }
 
 /* Memory is that of the last segment that has some of it. */
@@ -373,41 +406,84 @@ static void take_gpu(void *ctx, sqlite3_stmt *st)
 	x->has_gpu = true;
 }
 
-static int read_all(const struct selection *sel, struct process_usage *out, const char *sql,
-		    void (*take)(void *ctx, sqlite3_stmt *st), struct err *e)
+static void take_ended(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	r->ended_here = true;
+}
+
+static int read_processes(struct reading *r, struct store_segment *seg, const char *path,
+			  struct err *e)
+{
+	const int64_t last_s = (r->sel->to_ns - 1) / NSEC_PER_SEC;
+	int rc;
+
+	r->ended_here = false;
+	rc = askrows_tables(r->sel, seg, path, ENDED, take_ended, r, e);
+	if (!rc && r->ended_here)
+		rc = store_segment_sums(seg, "process_row", 0, last_s) ?
+			     askrows_tables(r->sel, seg, path, ENDED_IO_SUMMED, take_left, r, e) :
+			     askrows(r->sel, seg, path, ENDED_IO, take_left, r, e);
+	if (!rc)
+		rc = askrows_summed(r->sel, seg, path, &PROCESSES_SUMMED, PROCESSES, take_process,
+				    r, e);
+	return rc ? rc : askrows_summed(r->sel, seg, path, &FILES_SUMMED, FILES, take_files, r, e);
+}
+
+static int read_flows(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
+{
+	int rc = askrows_tables(r->sel, seg, path, NET_RECORDED, take_net_run, r, e);
+
+	if (rc)
+		return rc;
+	return r->out->of_containers ?
+		       askrows(r->sel, seg, path, CONTAINER_FLOWS, take_flow, r, e) :
+		       askrows_summed(r->sel, seg, path, &FLOWS_SUMMED, FLOWS, take_flow, r, e);
+}
+
+static int read_gpus(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
+{
+	int rc;
+
+	r->gpu_here = false;
+	rc = askrows_tables(r->sel, seg, path, GPU_RECORDED, take_gpu_run, r, e);
+	return rc || !r->gpu_here ? rc :
+				    askrows(r->sel, seg, path,
+					    r->out->of_containers ? GPU_CONTAINERS : GPU_PROCESSES,
+					    take_gpu, r, e);
+}
+
+static int read_segment(struct reading *r, const char *path, struct err *e)
+{
+	struct store_segment *seg;
+	int rc = select_segment(r->sel, path, &seg, e);
+
+	r->segment++;
+	if (!rc)
+		rc = store_segment_processes(seg, &r->dict, e);
+	if (!rc)
+		rc = askrows_tables(r->sel, seg, path, RECORDED, take_run, r, e);
+	if (rc)
+		return rc;
+	rc = r->out->of_containers ? askrows_summed(r->sel, seg, path, &CONTAINERS_SUMMED,
+						    CONTAINERS, take_container, r, e) :
+				     read_processes(r, seg, path, e);
+	if (!rc && !(r->out->of_containers && r->out->known))
+		rc = read_flows(r, seg, path, e);
+	return rc ? rc : read_gpus(r, seg, path, e);
+}
+
+static int read_all(const struct selection *sel, struct process_usage *out, bool containers,
+		    struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
-	bool containers = take == take_container;
 	int rc = 0;
 
 	*out = (struct process_usage){.of_containers = containers};
-	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
-		const char *path = sel->segments[i].path;
-		struct store_segment *seg;
-
-		rc = select_segment(sel, path, &seg, e);
-		if (!rc)
-			rc = store_segment_dict(seg, &r.dict, e);
-		if (!rc)
-			rc = askrows(sel, seg, path, RECORDED, take_run, &r, e);
-		if (!rc)
-			rc = askrows(sel, seg, path, sql, take, &r, e);
-		if (!rc && !containers)
-			rc = askrows(sel, seg, path, ENDED_IO, take_left, &r, e);
-		if (!rc && !containers)
-			rc = askrows(sel, seg, path, FILES, take_files, &r, e);
-		if (!rc && !(containers && out->known))
-			rc = askrows(sel, seg, path, NET_RECORDED, take_net_run, &r, e);
-		if (!rc && !(containers && out->known))
-			rc = askrows(sel, seg, path, containers ? CONTAINER_FLOWS : FLOWS,
-				     take_flow, &r, e);
-		r.segment++;
-		if (!rc)
-			rc = askrows(sel, seg, path, GPU_RECORDED, take_gpu_run, &r, e);
-		if (!rc)
-			rc = askrows(sel, seg, path, containers ? GPU_CONTAINERS : GPU_PROCESSES,
-				     take_gpu, &r, e);
-	}
+	for (size_t i = 0; !rc && i < sel->n_segments; i++)
+		rc = read_segment(&r, sel->segments[i].path, e);
 	if (!rc && !containers)
 		left_take_off(&r);
 	if (!containers)
@@ -419,7 +495,7 @@ static int read_all(const struct selection *sel, struct process_usage *out, cons
 
 int process_usage_processes(const struct selection *sel, struct process_usage *out, struct err *e)
 {
-	return read_all(sel, out, PROCESSES, take_process, e);
+	return read_all(sel, out, false, e);
 }
 
 /* cgroup v1 counts no write that goes through the page cache, and some kernels count nothing: where
@@ -463,7 +539,7 @@ static int io_of_processes(const struct selection *sel, struct process_usage *ou
 
 int process_usage_containers(const struct selection *sel, struct process_usage *out, struct err *e)
 {
-	int rc = read_all(sel, out, CONTAINERS, take_container, e);
+	int rc = read_all(sel, out, true, e);
 
 	for (size_t i = 0; !rc && i < out->n; i++)
 		if (out->known && (!out->rows[i].read_bytes || !out->rows[i].write_bytes))

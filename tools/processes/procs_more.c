@@ -9,8 +9,11 @@
 #include "schema/base/units.h"
 #include "tools/fold/fold_kind.h"
 
+/* Memory of processes is a column already, from what the kernel charges; by line: sonde heap. */
 bool procs_more_takes(const struct store_kind_info *kind)
 {
+	if (kind->kind == STORE_KIND_MEM)
+		return false;
 	return kind->class == STORE_DURATION ||
 	       (kind->class == STORE_GAUGE && kind->unit_value == STORE_BYTES);
 }
@@ -33,7 +36,8 @@ int procs_more_make(struct procs_more *m, const struct selection *sel, struct er
 	for (int i = 1; !ret && i < STORE_KINDS; i++) {
 		if (!(kinds & 1u << i) || !procs_more_takes(store_kind_info((enum store_kind)i)))
 			continue;
-		ret = fold_make(sel, &(struct fold_opts){.kind = (enum store_kind)i},
+		ret = fold_make(sel,
+				&(struct fold_opts){.kind = (enum store_kind)i, .no_stacks = true},
 				&m->fold[m->n], e);
 		if (!ret)
 			title_make(m->fold[m->n]->kind->name, m->title[m->n]);

@@ -20,13 +20,39 @@ static const char ENDED[] =
 	"SELECT container, comm, max(self), " SUM("n") ", " SUM("user_us + system_us") ", " SUM("read_bytes") ", " SUM(
 		"write_bytes") ", " SUM("lived_us") ", max(rss_max), cgroup FROM ended_stats" RANGE
 						    " AND ts + seconds > ?1 GROUP BY container, comm";
-static const char TOLD[] = "SELECT container, " SUM("cpu_us") ", " SUM(
-	"n") " FROM (SELECT ts, seconds, container, user_us + system_us AS cpu_us, 0 AS n FROM process_stats" RANGE
-	     " UNION ALL SELECT ts, seconds, container, user_us + system_us, n FROM ended_stats" RANGE
-	     ") GROUP BY container";
+static const char TOLD[] =
+	"SELECT container, " SUM("user_us + system_us") ", 0 FROM process_stats" RANGE
+							" GROUP BY container";
+static const char TOLD_ENDED[] =
+	"SELECT container, " SUM("user_us + system_us") ", " SUM("n") " FROM ended_stats" RANGE
+								      " GROUP BY container";
 /* Of a file that has no table of ends neither is known. */
 static const char CHARGED[] = "SELECT " SUM(
 	"user_us + nice_us + system_us + irq_us + softirq_us") ", (SELECT n FROM ended_row LIMIT 0) FROM host_stats" RANGE;
+
+/* The same from sums (store_segment_sums), which have the tables' columns. */
+#define CONTAINER "coalesce(iif(c.name = '', substr(c.runtime_id, 1, 12), c.name), '')"
+#define TOTAL(x)  "CAST(round(sum(" x ")) AS INTEGER)"
+static const struct askrows_sums
+	ENDED_SUMMED =
+		{{"ended_row"},
+		 "SELECT " CONTAINER
+		 ", coalesce(m.value, ''), max(self), " TOTAL("n") ", " TOTAL("user_us + system_us") ", " TOTAL(
+			 "read_bytes") ", " TOTAL("write_bytes") ", " TOTAL("lived_us") ", max(rss_max), coalesce(g.value, '') FROM ended_sum x LEFT JOIN container c ON c.id = x.container"
+											" LEFT JOIN text m ON m.id = x.comm LEFT JOIN text g ON g.id = x.cgroup GROUP BY 1, 2"},
+	TOLD_SUMMED =
+		{{"process_row"},
+		 "SELECT " CONTAINER ", " TOTAL(
+			 "user_us + system_us") ", 0 FROM process_sum x JOIN process p ON p.id = x.process"
+						" LEFT JOIN container c ON c.id = p.container GROUP BY 1"},
+	TOLD_ENDED_SUMMED =
+		{{"ended_row"},
+		 "SELECT " CONTAINER ", " TOTAL("user_us + system_us") ", " TOTAL(
+			 "n") " FROM ended_sum x LEFT JOIN container c ON c.id = x.container GROUP BY 1"},
+	CHARGED_SUMMED = {
+		{"host_row"},
+		"SELECT " TOTAL(
+			"user_us + nice_us + system_us + irq_us + softirq_us") ", (SELECT n FROM ended_row LIMIT 0) FROM host_sum"};
 
 struct reading {
 	const struct selection *sel;
@@ -135,12 +161,14 @@ static int by_cpu(const void *a, const void *b)
 int shortlived_read(const struct selection *sel, struct shortlived *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
-	const struct askrows_part parts[] = {
-		{ENDED, take_ended, &r}, {TOLD, take_told, &r}, {CHARGED, take_charged, &r}};
+	const struct askrows_part parts[] = {{ENDED, take_ended, &r, ENDED_SUMMED},
+					     {TOLD, take_told, &r, TOLD_SUMMED},
+					     {TOLD_ENDED, take_told, &r, TOLD_ENDED_SUMMED},
+					     {CHARGED, take_charged, &r, CHARGED_SUMMED}};
 	int rc;
 
 	*out = (struct shortlived){0};
-	rc = askrows_each(sel, &r.dict, parts, select_is_narrow(sel) ? 2 : 3, e);
+	rc = askrows_each(sel, &r.dict, parts, select_is_narrow(sel) ? 3 : 4, e);
 	idmap_release(&r.row_of);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_cpu);
@@ -170,11 +198,11 @@ static json_t *ns(uint64_t us)
 	return json_integer((json_int_t)(us * 1000));
 }
 
-void shortlived_json(const struct shortlived *s, json_t *envelope)
+void shortlived_json(const struct shortlived *s, json_t *envelope, size_t most)
 {
 	json_t *ended = json_array();
 
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n && i < most; i++) {
 		const struct shortlived_row *x = &s->rows[i];
 		json_t *o = json_object();
 
@@ -188,7 +216,7 @@ void shortlived_json(const struct shortlived *s, json_t *envelope)
 		json_object_set_new(o, "mem_max_bytes", json_integer((json_int_t)x->rss_max));
 		json_array_append_new(ended, o);
 	}
-	json_object_set_new(envelope, "ended", ended);
+	json_side_list(envelope, "ended", ended, s->n);
 	if (!s->charged_known)
 		return;
 	json_object_set_new(envelope, "cpu_charged_ns", ns(s->charged_us));

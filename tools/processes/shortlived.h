@@ -42,6 +42,6 @@ void shortlived_release(struct shortlived *s);
 const struct shortlived_told *shortlived_of(const struct shortlived *s, const char *container);
 uint64_t shortlived_rest(uint64_t charged_us, uint64_t told_us);
 /* Keys of the envelope: ended, and of the host cpu_charged_ns, cpu_unattributed_ns. */
-void shortlived_json(const struct shortlived *s, json_t *envelope);
+void shortlived_json(const struct shortlived *s, json_t *envelope, size_t most);
 
 #endif

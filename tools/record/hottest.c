@@ -9,6 +9,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/fold/ranking/hotfunctions.h"
 #include "tools/print/term.h"
 
 #define SHOWN            3
@@ -46,6 +47,11 @@ static uint32_t group_of(struct groups *g, const struct fold_process *p)
 	return (uint32_t)i;
 }
 
+struct scratch {
+	struct hotfunctions functions;
+	uint64_t *ns; /* by function */
+};
+
 static void gather(const struct fold *f, struct groups *g)
 {
 	g->of = mem_array(f->n_processes, sizeof(*g->of));
@@ -56,25 +62,26 @@ static void gather(const struct fold *f, struct groups *g)
 	}
 }
 
-/* The leaf frame in which a group spent most, and its share of the group. */
+/* The function in which a group spent most, and its share of the group. */
 static const char *function_of(const struct fold *f, const struct groups *g, uint32_t group,
-			       uint64_t *scratch, double *share)
+			       struct scratch *s, double *share)
 {
 	size_t best = 0;
 
-	memset(scratch, 0, f->n_frames * sizeof(*scratch));
+	memset(s->ns, 0, s->functions.n * sizeof(*s->ns));
 	for (size_t i = 0; i < f->n_leaves; i++)
 		if (g->of[f->leaves[i].process] == group && f->leaves[i].node)
-			scratch[f->nodes[f->leaves[i].node].frame] += f->leaves[i].ns;
-	for (size_t i = 1; i < f->n_frames; i++)
-		if (scratch[i] > scratch[best])
+			s->ns[s->functions.of[f->leaves[i].node]] += f->leaves[i].ns;
+	for (size_t i = 1; i < s->functions.n; i++)
+		if (s->ns[i] > s->ns[best])
 			best = i;
-	*share = f->n_frames ? (double)scratch[best] / (double)g->v[group].ns : 0;
-	return f->n_frames && scratch[best] ? f->frames[best].name : "[no stack]";
+	*share = s->functions.n ? (double)s->ns[best] / (double)g->v[group].ns : 0;
+	return s->functions.n && s->ns[best] ? f->frames[s->functions.frame[best]].name :
+					       "[no stack]";
 }
 
-static void print_group(const struct fold *f, const struct groups *g, uint32_t i, uint64_t *scratch,
-			bool first, FILE *out)
+static void print_group(const struct fold *f, const struct groups *g, uint32_t i,
+			struct scratch *scratch, bool first, FILE *out)
 {
 	struct strbuf name cleanup_strbuf = STRBUF_INIT, function cleanup_strbuf = STRBUF_INIT;
 	const struct group *v = &g->v[i];
@@ -102,21 +109,25 @@ static int by_ns(const void *a, const void *b, void *ctx)
 
 const char *hottest_print(const struct fold *f, FILE *out)
 {
-	cleanup_free uint64_t *scratch = mem_array(f->n_frames, sizeof(*scratch));
+	struct scratch scratch;
 	cleanup_free uint32_t *order = NULL;
 	struct groups g = {0};
 	const char *first = NULL;
 
 	gather(f, &g);
+	hotfunctions_init(&scratch.functions, f);
+	scratch.ns = mem_array(scratch.functions.n, sizeof(*scratch.ns));
 	order = mem_array(g.n, sizeof(*order));
 	for (uint32_t i = 0; i < g.n; i++)
 		order[i] = i;
 	if (g.n)
 		qsort_r(order, g.n, sizeof(*order), by_ns, g.v);
 	for (size_t i = 0; i < g.n && i < SHOWN; i++)
-		print_group(f, &g, order[i], scratch, !i, out);
+		print_group(f, &g, order[i], &scratch, !i, out);
 	if (g.n)
 		first = g.v[order[0]].name;
+	free(scratch.ns);
+	hotfunctions_release(&scratch.functions);
 	free(g.v);
 	free(g.of);
 	return first;

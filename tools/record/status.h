@@ -63,6 +63,6 @@ void status_print(const char *store, const struct status_store *s, const struct 
 		  size_t n);
 /* `daemon`: what the sonded that keeps the store says, NULL: none does. */
 int status_print_json(const char *store, const struct status_store *s, const struct status_facts *f,
-		      size_t n, json_t *daemon);
+		      size_t n, size_t of, json_t *daemon);
 
 #endif

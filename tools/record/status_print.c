@@ -19,6 +19,7 @@
 #define REFUSED_SHOWN 3
 #define CUT_SHOWN     3 /* programs whose stacks are cut short, of the newest recording */
 #define CUT_JSON      20
+#define LIST_JSON     20
 
 static uint64_t facts_lost(const struct status_facts *f)
 {
@@ -38,7 +39,7 @@ static const char *state_of(const struct status_facts *f)
 
 static double cores(const struct status_facts *f)
 {
-	int64_t span = f->rec->to_ns - f->rec->from_ns;
+	int64_t span = select_recording_took_ns(f->rec);
 
 	return span > 0 ? (double)f->own.cpu_ns / (double)span : 0;
 }
@@ -90,7 +91,7 @@ static json_t *facts_json(const struct status_facts *f)
 		json_object_set_new(lost, f->losses[i].reason,
 				    json_integer((json_int_t)f->losses[i].n));
 	json_object_set_new(row, "lost", lost);
-	json_object_set_new(row, "refused", refused_json(f));
+	json_cut_list(row, "refused", refused_json(f), LIST_JSON);
 	json_object_set_new(row, "self_cpu_ns", json_integer((json_int_t)f->own.cpu_ns));
 	json_object_set_new(row, "self_edges_cpu_ns", json_integer((json_int_t)f->own.edges_ns));
 	json_object_set_new(row, "self_cores", json_real(cores(f)));
@@ -125,7 +126,7 @@ static void say_shed(const char *store, const struct status_facts *f, size_t n,
 }
 
 int status_print_json(const char *store, const struct status_store *s, const struct status_facts *f,
-		      size_t n, json_t *daemon)
+		      size_t n, size_t of, json_t *daemon)
 {
 	json_t *envelope = json_envelope("status", s->from_ns, s->to_ns);
 	json_t *about = json_object(), *aside = json_array();
@@ -135,11 +136,12 @@ int status_print_json(const char *store, const struct status_store *s, const str
 	json_object_set_new(about, "segments", json_integer((json_int_t)s->n_segments));
 	for (size_t i = 0; i < s->n_aside; i++)
 		json_array_append_new(aside, json_text(s->aside[i]));
-	json_object_set_new(about, "damaged", aside);
+	json_cut_list(about, "damaged", aside, LIST_JSON);
 	json_object_set_new(envelope, "store", about);
 	json_object_set_new(envelope, "sonded", daemon ? json_incref(daemon) : json_null());
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json_rows(envelope), facts_json(&f[i]));
+	json_bound(envelope, of);
 	say_shed(store, f, n, shed_json, json_object_get(envelope, "warnings"));
 	return json_print(envelope, stdout, 0);
 }
@@ -226,7 +228,7 @@ static void print_recordings(const struct status_facts *f, size_t n)
 
 		table_cellf(t, "%lld", (long long)r->number);
 		table_cell(t, when_local(r->from_ns, clock_utc_ns(), buf, sizeof(buf)));
-		table_cell(t, units_ns(r->to_ns - r->from_ns, buf, sizeof(buf)));
+		table_cell(t, units_ns(select_recording_took_ns(r), buf, sizeof(buf)));
 		table_cell(t, state_of(&f[i]));
 		if (r->period_ns)
 			table_cellf(t, "%.0f", 1e9 / (double)r->period_ns);

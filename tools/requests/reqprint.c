@@ -24,15 +24,26 @@ static void row_name(struct row *o, const char *container, const char *comm)
 
 /* ---- sums ---- */
 
+/* As the view requests has it: [step, how many, how many in the next step, ...]. */
+static json_t *spread_json(const struct hist *h)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	if (!hist_encode(h, HIST_FINE, &text))
+		return json_null();
+	return json_loads(strbuf_str(&text), 0, NULL);
+}
+
 static json_t *latency_json(const struct reqrows_row *r)
 {
 	if (!r->answered)
 		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "mean_ns",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o*}", "mean_ns",
 			 (json_int_t)(r->total_ns / r->answered), "p50_ns",
 			 (json_int_t)reqrows_quantile(r, 0.5), "p95_ns",
 			 (json_int_t)reqrows_quantile(r, 0.95), "p99_ns",
-			 (json_int_t)reqrows_quantile(r, 0.99), "max_ns", (json_int_t)r->max_ns);
+			 (json_int_t)reqrows_quantile(r, 0.99), "max_ns", (json_int_t)r->max_ns,
+			 "hist", spread_json(&r->latency));
 }
 
 static json_t *part_json(const struct reqrows_part *p)
@@ -143,6 +154,7 @@ static void single_row(struct row *o, const struct reqsingle *r)
 
 	row_cell(o, "WHEN", TABLE_LEFT, when_zoned(r->at_ns, when, sizeof(when)));
 	row_json(o, "time", json_real((double)r->at_ns / 1e9));
+	row_time(o, "at", r->at_ns);
 	row_word(o, "SIDE", TABLE_LEFT, "side", r->side);
 	row_name(o, r->container, r->comm);
 	row_number(o, "PID", TABLE_SPARE_RIGHT, "pid", r->pid, r->pid);

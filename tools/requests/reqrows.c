@@ -26,6 +26,29 @@ static const char SINGLES[] =
 static const char BYTES[] =
 	"SELECT process_id, sum(seen), sum(parsed), sum(skipped), sum(blind), sum(blind_requests) FROM request_bytes WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
 
+/* The same from sums (store_segment_sums), which have the tables' columns. */
+#define SIDE "CASE x.side WHEN 1 THEN 'client' WHEN 2 THEN 'server' ELSE 'capture' END"
+#define OF_REQUEST                \
+	"SELECT x.process, " SIDE \
+	", p.value, coalesce(s.value, ''), o.value, coalesce(u.value, ''), "
+#define WORDS                                                                      \
+	" x JOIN text p ON p.id = x.protocol LEFT JOIN text s ON s.id = x.service" \
+	" JOIN text o ON o.id = x.operation LEFT JOIN text u ON u.id = x.status"
+static const struct askrows_sums
+	REQUESTS_SUMMED =
+		{{"request_row"},
+		 OF_REQUEST
+		 "iif(x.result = 5, 'blind', ''), n, iif(x.result IN (1, 4), n, 0), total_ns, max_ns, request_bytes, response_bytes,"
+		 " coalesce(hist, '') FROM request_sum" WORDS},
+	PHASES_SUMMED =
+		{{"request_phase_row"},
+		 OF_REQUEST
+		 "iif(x.phase = 1, 'first-byte', 'queue'), n, total_ns, max_ns, coalesce(hist, '') FROM request_phase_sum" WORDS},
+	BYTES_SUMMED =
+		{{"request_bytes_row"},
+		 "SELECT process, sum(seen), sum(parsed), sum(skipped), sum(blind), sum(blind_requests) FROM request_bytes_sum GROUP BY 1"},
+	OF_TABLES = {.sql = RECORDED};
+
 bool reqrows_by(const char *word, enum reqrows_by *by)
 {
 	static const char *const words[] = {"operation", "service",  "command", "process",
@@ -264,13 +287,14 @@ static void take_single(void *ctx, sqlite3_stmt *st)
 				   .response_bytes = (uint64_t)sqlite3_column_int64(st, 15)};
 }
 
-static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
-		    struct err *e)
+static int read_all(struct reading *r, const char *sql, const struct askrows_sums *sums,
+		    void (*take)(void *ctx, sqlite3_stmt *st), struct err *e)
 {
-	const struct askrows_part parts[] = {{RECORDED, take_run, r},
-					     {sql, take, r},
-					     {BYTES, take_bytes, r},
-					     {PHASES, take_phase, r}};
+	const struct askrows_part parts[] = {
+		{RECORDED, take_run, r, OF_TABLES},
+		{sql, take, r, sums ? *sums : (struct askrows_sums){.sql = NULL}},
+		{BYTES, take_bytes, r, BYTES_SUMMED},
+		{PHASES, take_phase, r, PHASES_SUMMED}};
 	int rc = askrows_each(r->sel, &r->dict, parts, r->out ? 4 : 2, e);
 
 	idmap_release(&r->row_of);
@@ -301,7 +325,7 @@ int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *si
 	int rc;
 
 	*out = (struct reqrows){0};
-	rc = read_all(&r, REQUESTS, take_request, e);
+	rc = read_all(&r, REQUESTS, &REQUESTS_SUMMED, take_request, e);
 	out->seconds = r.to_ns > r.from_ns ? (double)(r.to_ns - r.from_ns) / 1e9 : 0;
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), failed ? by_errors : by_time);
@@ -357,7 +381,7 @@ int reqsingles_read(const struct selection *sel, const char *side, bool failed, 
 	int rc;
 
 	*out = (struct reqsingles){0};
-	rc = read_all(&r, SINGLES, take_single, e);
+	rc = read_all(&r, SINGLES, NULL, take_single, e);
 	streams_mark(out, streams);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), failed ? newer : slower);

@@ -224,7 +224,7 @@ static int finding_read(struct finding *f, struct err *e)
 
 		rc = select_segment(sel, path, &seg, e);
 		if (!rc)
-			rc = store_segment_dict(seg, &f->dict, e);
+			rc = store_segment_processes(seg, &f->dict, e);
 		if (!rc)
 			rc = askrows(sel, seg, path, TAGS, take, f, e);
 	}

@@ -95,16 +95,20 @@ void requnread_print(const struct requnread *u, FILE *out)
 		"; a file gets its probes once it is indexed: sonde doctor --pid shows how it is read\n");
 }
 
-json_t *requnread_json(const struct requnread *u)
+static json_t *one_json(const struct requnread_row *r)
+{
+	json_t *o = json_pack("{s:o, s:o, s:I}", "comm", json_text(r->comm), "pid",
+			      json_number_or_null(r->pid, r->pid), "bytes", (json_int_t)r->bytes);
+
+	json_set_time(o, "until", r->until_s * 1000000000);
+	return o;
+}
+
+json_t *requnread_json(const struct requnread *u, size_t most)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < u->n; i++)
-		json_array_append_new(
-			all,
-			json_pack("{s:o, s:o, s:I, s:I}", "comm", json_text(u->rows[i].comm), "pid",
-				  u->rows[i].pid ? json_integer(u->rows[i].pid) : json_null(),
-				  "bytes", (json_int_t)u->rows[i].bytes, "until_ns",
-				  (json_int_t)u->rows[i].until_s * 1000000000));
+	for (size_t i = 0; i < u->n && i < most; i++)
+		json_array_append_new(all, one_json(&u->rows[i]));
 	return all;
 }

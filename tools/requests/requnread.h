@@ -30,6 +30,6 @@ void requnread_release(struct requnread *u);
 /* One line; nothing where all was read. */
 void requnread_print(const struct requnread *u, FILE *out);
 /* An array of them. */
-json_t *requnread_json(const struct requnread *u);
+json_t *requnread_json(const struct requnread *u, size_t most);
 
 #endif

@@ -45,6 +45,7 @@ static void run_row(struct row *o, const struct reqrun *r)
 	row_cell(o, "SINCE", TABLE_LEFT, when_zoned(r->at_ns, since, sizeof(since)));
 	row_json(o, "since", json_real((double)r->at_ns / 1e9));
 	row_json(o, "since_ns", json_integer(r->at_ns));
+	row_time(o, "at", r->at_ns);
 	row_ns(o, "RUNS FOR", TABLE_RIGHT, "lasts_ns", r->lasts_ns, true);
 	row_text(o, "CLIENT", TABLE_MIDDLE, NULL, strbuf_str(&client));
 	row_text(o, "SERVER", TABLE_MIDDLE, NULL, strbuf_str(&server));
@@ -108,6 +109,7 @@ json_t *runprint_json(const struct reqrunning *r, size_t n)
 		json_warn(o, "%llu more ran and are not listed: too many at a time",
 			  (unsigned long long)r->others);
 	json_object_set_new(o, "rows", runprint_rows_json(r, n));
+	json_bound(o, r->n);
 	return o;
 }
 

@@ -139,11 +139,12 @@ struct table *traceprint_tree(const struct traces *t, uint32_t root)
 	return o.table;
 }
 
-void traceprint_json(const struct traces *t, uint32_t root, json_t *rows)
+void traceprint_json(const struct traces *t, uint32_t root, size_t most, json_t *rows)
 {
 	unsigned depth = 0;
 
-	for (uint32_t i = root; i != TRACE_NONE; i = traces_next(t, root, i, &depth)) {
+	for (uint32_t i = root; i != TRACE_NONE && json_array_size(rows) < most;
+	     i = traces_next(t, root, i, &depth)) {
 		struct row o = row_of_json();
 
 		node_row(&o, t, root, i, depth);

@@ -14,7 +14,7 @@ struct table *traceprint_tree(const struct traces *t, uint32_t root);
 void traceprint_head(const struct traces *t, uint32_t root, FILE *out);
 /* What the tree may lack, and why: a line each, or nothing. */
 void traceprint_notes(const struct traces *t, uint32_t root, FILE *out);
-/* Its rows are added to an array. */
-void traceprint_json(const struct traces *t, uint32_t root, json_t *rows);
+/* Its rows are added to an array, until that has `most`. */
+void traceprint_json(const struct traces *t, uint32_t root, size_t most, json_t *rows);
 
 #endif

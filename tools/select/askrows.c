@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 
 const char *askrows_text(sqlite3_stmt *st, int column)
@@ -12,18 +13,27 @@ const char *askrows_text(sqlite3_stmt *st, int column)
 	return s ? s : "";
 }
 
-int askrows(const struct selection *sel, struct store_segment *seg, const char *path,
-	    const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
+static int64_t first_s(const struct selection *sel)
 {
-	sqlite3 *db = store_segment_db(seg);
+	return sel->from_ns / NSEC_PER_SEC;
+}
+
+static int64_t last_s(const struct selection *sel)
+{
+	return (sel->to_ns - 1) / NSEC_PER_SEC;
+}
+
+static int ask(const struct selection *sel, sqlite3 *db, const char *path, const char *sql,
+	       void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
+{
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
 
 	if (rc == SQLITE_ERROR) /* older than the view */
 		return 0;
 	if (rc == SQLITE_OK) {
-		sqlite3_bind_int64(st, 1, sel->from_ns / NSEC_PER_SEC);
-		sqlite3_bind_int64(st, 2, (sel->to_ns - 1) / NSEC_PER_SEC);
+		sqlite3_bind_int64(st, 1, first_s(sel));
+		sqlite3_bind_int64(st, 2, last_s(sel));
 		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
 			row(ctx, st);
 	}
@@ -34,6 +44,32 @@ int askrows(const struct selection *sel, struct store_segment *seg, const char *
 		rc = 0;
 	sqlite3_finalize(st);
 	return rc;
+}
+
+int askrows(const struct selection *sel, struct store_segment *seg, const char *path,
+	    const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
+{
+	return ask(sel, store_segment_db(seg), path, sql, row, ctx, e);
+}
+
+int askrows_tables(const struct selection *sel, struct store_segment *seg, const char *path,
+		   const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx,
+		   struct err *e)
+{
+	return ask(sel, store_segment_tables(seg), path, sql, row, ctx, e);
+}
+
+int askrows_summed(const struct selection *sel, struct store_segment *seg, const char *path,
+		   const struct askrows_sums *sums, const char *rows,
+		   void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
+{
+	bool summed = sums->sql != NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sums->table); i++)
+		if (summed && sums->table[i])
+			summed = store_segment_sums(seg, sums->table[i], first_s(sel), last_s(sel));
+	return summed ? askrows_tables(sel, seg, path, sums->sql, row, ctx, e) :
+			askrows(sel, seg, path, rows, row, ctx, e);
 }
 
 int askrows_each(const struct selection *sel, const struct store_dict **dict,
@@ -47,9 +83,10 @@ int askrows_each(const struct selection *sel, const struct store_dict **dict,
 
 		rc = select_segment(sel, path, &seg, e);
 		if (!rc && dict)
-			rc = store_segment_dict(seg, dict, e);
+			rc = store_segment_processes(seg, dict, e);
 		for (size_t k = 0; !rc && k < n; k++)
-			rc = askrows(sel, seg, path, parts[k].sql, parts[k].row, parts[k].ctx, e);
+			rc = askrows_summed(sel, seg, path, &parts[k].sums, parts[k].sql,
+					    parts[k].row, parts[k].ctx, e);
 	}
 	return rc;
 }

@@ -17,10 +17,26 @@
 int askrows(const struct selection *sel, struct store_segment *seg, const char *path,
 	    const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e);
 
+/* The same of a statement that asks tables alone: an archive's views, which take longer to make
+ * than a few rows to read, are not made for it. */
+int askrows_tables(const struct selection *sel, struct store_segment *seg, const char *path,
+		   const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx,
+		   struct err *e);
+/* The same of rows that are summed over the range (store_segment_sums), one table or two: `sql`
+ * asks tables NAME_sum. table NULL: none, and it asks tables alone. Where there are no sums `rows`
+ * is asked. */
+struct askrows_sums {
+	const char *table[2], *sql;
+};
+int askrows_summed(const struct selection *sel, struct store_segment *seg, const char *path,
+		   const struct askrows_sums *sums, const char *rows,
+		   void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e);
+
 struct askrows_part {
 	const char *sql;
 	void (*row)(void *ctx, sqlite3_stmt *st);
 	void *ctx;
+	struct askrows_sums sums; /* as askrows_summed takes them; {0}: there are no sums */
 };
 /* Asks each segment of the selection each of `n` parts in turn; `*dict` is the segment's dictionary
  * meanwhile; `dict` may be NULL. */

@@ -11,8 +11,13 @@
  * in.
  *   2. The segment has rows from before the run's begin.
  *
+ * Loaders begin another run with the same `recording` there (schema/store/write/stretch.c); runs of
+ * earlier versions are as above.
+ *
  * A gap is a time that no clock showed while the recording went on: after the clock was set
- * forward, or between the rows of after it was set back and the run's begin.
+ * forward, or between what came after it was set back and what came before. A segment may end with
+ * the step (it is then older than a segment may be), so that only the next one has the rows behind
+ * it: steps are compared with a recording's end when all segments are read.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,26 +27,36 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/fact.h"
 #include "schema/store/model/sql.h"
 #include "tools/select/select.h"
 
+/* The clock was set forward while a recording went on. */
+struct step {
+	uint64_t token;
+	int64_t from_ns, to_ns;
+};
+
 struct list {
 	struct select_recording *items;
 	size_t n, cap;
+	struct step *steps;
+	size_t n_steps, cap_steps;
 };
 
 #define ALWAYS_BUCKET_S 10 /* as long as buckets of what records always are at least */
 
 #define STEP_NS NSEC_PER_SEC /* clocks that are set by less are not looked at */
 
-/* A segment, and by how much UTC was ahead of the boot clock: at least and at most. */
+/* A segment, by how much UTC was ahead of the boot clock (at least and at most), and since when it
+ * has that on record. */
 struct place {
 	const struct store_segment_info *info;
 	sqlite3 *db;
-	int64_t t0, offset_least, offset_most;
+	int64_t t0, offset_least, offset_most, clock_ns;
 };
 
 #define RUNS_SQL                                                                                                     \
@@ -187,27 +202,46 @@ static void take_earlier(const struct place *x, struct select_recording *r, int6
 	take_gap(r, end_ns, from_ns);
 }
 
-/* Where the clock was set forward while the run went on: the largest step that the segment has on
- * record. */
-static void take_forward(const struct place *x, struct select_recording *r, int64_t from_ns,
-			 int64_t to_ns)
+static void add_step(struct list *l, const struct select_recording *r, int64_t from_ns,
+		     int64_t to_ns)
+{
+	mem_grow(l->steps, l->n_steps, l->cap_steps);
+	l->steps[l->n_steps++] = (struct step){r->token, from_ns, to_ns};
+}
+
+/* Where the clock was set forward after the run began: since the last segment, and the largest
+ * steps that this one has on record. r is as the segments before this one know it. */
+static void find_steps(struct list *l, const struct place *x, const struct select_recording *r,
+		       int64_t from_ns)
 {
 	static const char sql[] =
 		"SELECT utc_ns - step, utc_ns FROM (SELECT utc_ns, boot_offset_ns - lag(boot_offset_ns)"
 		" OVER (ORDER BY utc_ns - boot_offset_ns) AS step FROM clock)"
-		" WHERE step > ?1 AND utc_ns - step > ?2 AND utc_ns < ?3 ORDER BY step DESC LIMIT 1";
+		" WHERE step > ?1 AND utc_ns - step > ?2 ORDER BY step DESC LIMIT 8";
 	sqlite3_stmt *st = NULL;
 
+	if (r->offset_ns > INT64_MIN / 2 && r->offset_ns < x->offset_least - STEP_NS)
+		add_step(l, r, r->to_ns, x->clock_ns);
 	if (x->offset_least >= x->offset_most - STEP_NS)
 		return;
 	if (sqlite3_prepare_v2(x->db, sql, -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_int64(st, 1, STEP_NS);
 		sqlite3_bind_int64(st, 2, from_ns);
-		sqlite3_bind_int64(st, 3, to_ns);
-		if (sqlite3_step(st) == SQLITE_ROW)
-			take_gap(r, sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1));
+		while (sqlite3_step(st) == SQLITE_ROW)
+			add_step(l, r, sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1));
 	}
 	sqlite3_finalize(st);
+}
+
+/* Those that the recording went on after. */
+static void take_forward(struct list *l)
+{
+	for (size_t i = 0; i < l->n_steps; i++) {
+		struct select_recording *r = find_token(l, l->steps[i].token);
+
+		if (r && l->steps[i].to_ns < r->to_ns)
+			take_gap(r, l->steps[i].from_ns, l->steps[i].to_ns);
+	}
 }
 
 /* Later segments know more of the end, so they come later. */
@@ -220,11 +254,11 @@ static void take_row(struct list *l, sqlite3_stmt *st, const struct place *x)
 
 	if (!r)
 		r = add_new(l, st);
+	from_ns = sqlite3_column_int64(st, 6);
+	find_steps(l, x, r, from_ns);
 	if (x->offset_most > r->offset_ns)
 		r->offset_ns = x->offset_most;
-	from_ns = sqlite3_column_int64(st, 6);
 	take_earlier(x, r, sqlite3_column_int64(st, 0), from_ns);
-	take_forward(x, r, from_ns, sqlite3_column_int64(st, 7));
 	part = part_of(r, column_text(st, 2));
 	part->state = sqlite3_column_int(st, 8);
 	part->pid = sqlite3_column_int64(st, 9);
@@ -237,6 +271,34 @@ static void take_row(struct list *l, sqlite3_stmt *st, const struct place *x)
 	run = &r->runs[r->n_runs++];
 	snprintf(run->segment, sizeof(run->segment), "%s", x->info->path);
 	run->run = sqlite3_column_int64(st, 0);
+	run->from_ns = from_ns;
+	run->to_ns = sqlite3_column_int64(st, 7);
+}
+
+static int run_by_begin(const void *a, const void *b)
+{
+	const struct select_run *x = *(const struct select_run *const *)a,
+				*y = *(const struct select_run *const *)b;
+
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+/* Between its runs. */
+static void take_between(struct select_recording *r)
+{
+	cleanup_free const struct select_run **by =
+		mem_array(r->n_runs, sizeof(struct select_run *));
+	int64_t end_ns = INT64_MAX;
+
+	for (size_t i = 0; i < r->n_runs; i++)
+		by[i] = &r->runs[i];
+	qsort(by, r->n_runs, sizeof(struct select_run *), run_by_begin);
+	for (size_t i = 0; i < r->n_runs; i++) {
+		if (end_ns < by[i]->from_ns - STEP_NS)
+			take_gap(r, end_ns, by[i]->from_ns);
+		if (!i || by[i]->to_ns > end_ns)
+			end_ns = by[i]->to_ns;
+	}
 }
 
 static int read_runs(struct list *l, struct store_segment *s, const struct store_segment_info *info,
@@ -249,6 +311,7 @@ static int read_runs(struct list *l, struct store_segment *s, const struct store
 		.t0 = sql_number(db, "SELECT value FROM meta WHERE key = 't0'", 0),
 		.offset_least = sql_number(db, "SELECT min(boot_offset_ns) FROM clock", INT64_MAX),
 		.offset_most = sql_number(db, "SELECT max(boot_offset_ns) FROM clock", INT64_MIN),
+		.clock_ns = sql_number(db, "SELECT min(utc_ns) FROM clock", INT64_MAX),
 	};
 	const char *path = info->path;
 	sqlite3_stmt *st = NULL;
@@ -297,6 +360,8 @@ int select_recordings_of(const struct store_segment_info *segments, size_t n_seg
 
 	for (i = 0; !rc && i < n_segments; i++)
 		rc = read_segment(&l, &segments[i], e);
+	take_forward(&l);
+	free(l.steps);
 	if (rc) {
 		select_recordings_free(l.items, l.n);
 		return rc;
@@ -305,6 +370,7 @@ int select_recordings_of(const struct store_segment_info *segments, size_t n_seg
 		qsort(l.items, l.n, sizeof(*l.items), by_begin);
 	for (i = 0; i < l.n; i++) {
 		l.items[i].number = (int64_t)i + 1;
+		take_between(&l.items[i]);
 		sum_up(&l.items[i]);
 	}
 	*out = l.items;
@@ -333,4 +399,9 @@ void select_recordings_free(struct select_recording *r, size_t n)
 		free(r[i].runs);
 	}
 	free(r);
+}
+
+int64_t select_recording_took_ns(const struct select_recording *r)
+{
+	return r->to_ns - r->from_ns - (r->gap_to_ns - r->gap_from_ns);
 }

@@ -69,7 +69,8 @@ void select_filters_replace(struct select_args *to, const struct select_args *fr
 
 /* --- the segments that it holds open --- */
 
-#define SELECT_HELD 2 /* a window of minutes is in one segment, or in two */
+#define SELECT_HELD  48 /* open; a question goes over its segments more than once */
+#define SELECT_AWAKE 2  /* with what was read: a window of minutes is in one segment, or in two */
 
 struct select_open {
 	struct held {
@@ -111,6 +112,8 @@ static void move_to_front(struct select_open *o, int i)
 {
 	struct held h = o->held[i];
 
+	if (i >= SELECT_AWAKE && o->held[SELECT_AWAKE - 1].segment)
+		store_segment_rest(o->held[SELECT_AWAKE - 1].segment);
 	memmove(&o->held[1], &o->held[0], (size_t)i * sizeof(h));
 	o->held[0] = h;
 }
@@ -569,7 +572,7 @@ static int find_segments(struct selection *s, struct err *e)
 	int rc = check_hosts(s, e);
 
 	if (!rc)
-		rc = store_segments_open(s->store, s->from_ns, s->to_ns, SELECT_HELD, &s->segments,
+		rc = store_segments_open(s->store, s->from_ns, s->to_ns, SELECT_AWAKE, &s->segments,
 					 &s->n_segments, e);
 	if (!rc)
 		leave_hosts_out(s);

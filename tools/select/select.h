@@ -86,6 +86,7 @@ void select_filters_replace(struct select_args *to, const struct select_args *fr
 struct select_run {
 	char segment[512]; /* path */
 	int64_t run;       /* its id there */
+	int64_t from_ns, to_ns;
 };
 
 struct filters;
@@ -178,6 +179,8 @@ int select_recordings(const char *store, struct select_recording **out, size_t *
 int select_recordings_of(const struct store_segment_info *segments, size_t n_segments,
 			 struct select_recording **out, size_t *n, struct err *e);
 void select_recordings_free(struct select_recording *r, size_t n);
+/* How long it took: its range without the gap. */
+int64_t select_recording_took_ns(const struct select_recording *r);
 
 /* There is nothing to show. `family`: because that one was not recorded, which knows of `things`
  * ("connections"); NULL: `what` says so, of the range and what was selected, and `next` is a

@@ -62,7 +62,7 @@ static void csv_header(sqlite3_stmt *st, int cols, struct strbuf *line, FILE *ou
 	fprintf(out, "%s\n", strbuf_str(line));
 }
 
-static int print_csv(sqlite3_stmt *st, FILE *out, uint64_t *n)
+static int print_csv(sqlite3_stmt *st, FILE *out, uint64_t most, uint64_t *n)
 {
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 	struct strbuf cell cleanup_strbuf = STRBUF_INIT;
@@ -72,6 +72,8 @@ static int print_csv(sqlite3_stmt *st, FILE *out, uint64_t *n)
 	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
 		csv_header(st, cols, &line, out);
 	for (; rc == SQLITE_ROW; rc = sqlite3_step(st)) {
+		if ((*n)++ >= most)
+			continue;
 		strbuf_reset(&line);
 		for (int i = 0; i < cols; i++) {
 			strbuf_reset(&cell);
@@ -81,7 +83,6 @@ static int print_csv(sqlite3_stmt *st, FILE *out, uint64_t *n)
 		}
 		strbuf_addch(&line, '\n');
 		fwrite(line.buf, 1, line.len, out);
-		(*n)++;
 	}
 	return rc;
 }
@@ -120,13 +121,15 @@ static json_t *json_row(sqlite3_stmt *st)
 	return row;
 }
 
-static int print_json(sqlite3_stmt *st, FILE *out, json_t *rows, uint64_t *n)
+static int print_json(sqlite3_stmt *st, FILE *out, json_t *rows, uint64_t most, uint64_t *n)
 {
 	int rc;
 
-	for (; (rc = sqlite3_step(st)) == SQLITE_ROW; (*n)++) {
-		json_t *row = json_row(st);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		json_t *row = (*n)++ < most ? json_row(st) : NULL;
 
+		if (!row)
+			continue;
 		if (rows) {
 			json_array_append_new(rows, row);
 			continue;
@@ -201,7 +204,7 @@ static void box_print(struct box *b, FILE *out, char *const *names)
 	b->n = 0;
 }
 
-static int print_box(sqlite3_stmt *st, FILE *out, uint64_t *n)
+static int print_box(sqlite3_stmt *st, FILE *out, uint64_t most, uint64_t *n)
 {
 	struct box b = {.cols = sqlite3_column_count(st)};
 	size_t cols = (size_t)b.cols;
@@ -215,7 +218,9 @@ static int print_box(sqlite3_stmt *st, FILE *out, uint64_t *n)
 		names[c] = mem_strdup(sqlite3_column_name(st, c));
 		b.number[c] = true;
 	}
-	for (; (rc = sqlite3_step(st)) == SQLITE_ROW; (*n)++) {
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		if ((*n)++ >= most)
+			continue;
 		if (b.n == BOX_ROWS)
 			box_print(&b, out, names);
 		for (int c = 0; c < b.cols; c++) {
@@ -238,15 +243,16 @@ static int print_box(sqlite3_stmt *st, FILE *out, uint64_t *n)
 	return rc;
 }
 
-int sqlprint(sqlite3_stmt *st, enum sqlprint_form form, FILE *out, json_t *rows, uint64_t *n)
+int sqlprint(sqlite3_stmt *st, enum sqlprint_form form, FILE *out, json_t *rows, uint64_t most,
+	     uint64_t *n)
 {
 	switch (form) {
 	case SQLPRINT_CSV:
-		return print_csv(st, out, n);
+		return print_csv(st, out, most, n);
 	case SQLPRINT_JSON:
 	case SQLPRINT_NDJSON:
-		return print_json(st, out, form == SQLPRINT_JSON ? rows : NULL, n);
+		return print_json(st, out, form == SQLPRINT_JSON ? rows : NULL, most, n);
 	default:
-		return print_box(st, out, n);
+		return print_box(st, out, most, n);
 	}
 }

@@ -22,9 +22,9 @@ struct sqlite3_stmt;
 enum sqlprint_form { SQLPRINT_BOX = 0, SQLPRINT_CSV, SQLPRINT_JSON, SQLPRINT_NDJSON };
 
 /* Step through the statement to its end. `rows` takes the objects of SQLPRINT_JSON, else NULL. `n`
- * is raised by the number of rows. Returns SQLite's code of the last step: SQLITE_DONE when all
- * went well. */
+ * is raised by the number of rows; those above `most` are only counted. Returns SQLite's code of
+ * the last step: SQLITE_DONE when all went well. */
 int sqlprint(struct sqlite3_stmt *st, enum sqlprint_form form, FILE *out, json_t *rows,
-	     uint64_t *n);
+	     uint64_t most, uint64_t *n);
 
 #endif

@@ -183,7 +183,7 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 	int rc = select_segment(r->sel, path, &seg, e);
 
 	if (!rc)
-		rc = store_segment_dict(seg, &dict, e);
+		rc = store_segment_processes(seg, &dict, e);
 	if (!rc)
 		rc = waitheld_read(&r->held, r->sel, seg, dict, &q, e);
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(questions); i++)

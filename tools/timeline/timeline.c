@@ -196,9 +196,9 @@ static int read_segment(struct timelining *l, const char *path, struct err *e)
 
 	if (run < 0)
 		return 0;
-	rc = store_segment_open(path, &l->seg, e);
+	rc = select_segment(l->pub.sel, path, &l->seg, e);
 	if (!rc)
-		rc = store_segment_dict(l->seg, &l->dict, e);
+		rc = store_segment_tasks(l->seg, &l->dict, e);
 	if (!rc)
 		l->seg_process = mem_array(l->dict->n_processes + 1, sizeof(*l->seg_process));
 	for (size_t i = 1; !rc && run >= 0; i++) {
@@ -209,7 +209,6 @@ static int read_segment(struct timelining *l, const char *path, struct err *e)
 		rc = timelining_events(l, path, e);
 	free(l->seg_process);
 	l->seg_process = NULL;
-	store_segment_close(l->seg);
 	l->seg = NULL;
 	return rc;
 }

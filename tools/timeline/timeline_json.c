@@ -10,6 +10,7 @@
 #include "tools/timeline/timeline_print.h"
 
 #define COLUMNS 360
+#define EVENTS  100 /* without --events */
 
 static int by_cpu(const void *a, const void *b, void *ctx)
 {
@@ -143,11 +144,14 @@ static json_t *groups_json(const struct timeline_view *v, size_t columns, uint64
 	return list;
 }
 
-static json_t *events_json(const struct timeline *t)
+/* The newest. */
+static json_t *events_json(const struct timeline_view *v)
 {
+	const struct timeline *t = v->t;
+	const size_t most = v->all_events || t->n_events < EVENTS ? t->n_events : EVENTS;
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < t->n_events; i++) {
+	for (size_t i = t->n_events - most; i < t->n_events; i++) {
 		const struct timeline_event *x = &t->events[i];
 		json_t *o = json_object();
 
@@ -188,8 +192,7 @@ int timeline_used_json(const struct timeline_used *u, size_t n, FILE *out)
 		json_object_set_new(o, "by_column", values);
 		json_array_append_new(json_rows(j), o);
 	}
-	if (u->n > n)
-		json_warn(j, "%zu more: -n %zu shows them", u->n - n, u->n);
+	json_bound(j, u->n);
 	return json_print(j, out, 1);
 }
 
@@ -213,10 +216,8 @@ int timeline_json(const struct timeline_view *v, FILE *out)
 	if (t->n_cells[TIMELINE_INUSE])
 		json_object_set_new(j, "inuse_by_column_bytes",
 				    values_json(t, TIMELINE_INUSE, TIMELINE_ALL, columns, series));
-	json_object_set_new(j, "groups", groups_json(v, columns, series));
-	json_object_set_new(j, "events", events_json(t));
-	if (v->n_spikes > v->shown_spikes)
-		json_warn(j, "%zu more spikes: -n %zu shows them", v->n_spikes - v->shown_spikes,
-			  v->n_spikes);
+	json_bound_list(j, "groups", groups_json(v, columns, series), t->n_groups);
+	json_bound_list(j, "events", events_json(v), t->n_events);
+	json_bound(j, v->n_spikes);
 	return json_print(j, out, 1);
 }

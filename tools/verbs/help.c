@@ -31,8 +31,21 @@ const struct option STORE_OPTIONS[] = {
 	{0},
 };
 
+#define JSON_FORMS "print JSON (--ndjson: a row a line; --schema: its JSON Schema"
+
 const struct option JSON_OPTIONS[] = {
-	{"json", 0, OPTION_FLAG, NULL, "print JSON", OPTION_AT(struct common_args, json)},
+	{"json", 0, OPTION_FLAG, NULL, JSON_FORMS ")", OPTION_AT(struct common_args, json)},
+	{"ndjson", 0, OPTION_FLAG, NULL, NULL, OPTION_AT(struct common_args, ndjson)},
+	{"schema", 0, OPTION_FLAG, NULL, NULL, OPTION_AT(struct common_args, schema)},
+	{0},
+};
+
+const struct option JSON_LIST_OPTIONS[] = {
+	{"json", 0, OPTION_FLAG, NULL, JSON_FORMS "; also --with LISTS)",
+	 OPTION_AT(struct common_args, json)},
+	{"ndjson", 0, OPTION_FLAG, NULL, NULL, OPTION_AT(struct common_args, ndjson)},
+	{"schema", 0, OPTION_FLAG, NULL, NULL, OPTION_AT(struct common_args, schema)},
+	{"with", 0, OPTION_STRING, "LISTS", NULL, OPTION_AT(struct common_args, with)},
 	{0},
 };
 
@@ -69,7 +82,7 @@ void help_verb(const struct verb *v, FILE *out)
 	fprintf(out, "options:\n");
 	options_print(v->options, out);
 	if (v->uses & VERB_JSON)
-		options_print(JSON_OPTIONS, out);
+		options_print(verb_json_options(v), out);
 	if (v->uses & (VERB_STORE | VERB_SELECT))
 		options_print(STORE_OPTIONS, out);
 	fprintf(out, "      -q quiet  --wide  --color auto|always|never  --no-pager  -h help\n");
@@ -181,6 +194,8 @@ void help_summary(const char *store, FILE *out)
 		{"sudo sonde record -d 10s", "record CPU samples for ten seconds"},
 		{"sonde flame", "draw the newest recording as a flame graph, in one HTML file"},
 		{"sonde stacks -n 10", "print the functions that used the most CPU time"},
+		{"sudo sonde up", "record in the background from now on"},
+		{"sonde explain", "say why requests were slow, once l7 and offcpu record, too"},
 	};
 	const size_t n = ARRAY_SIZE(first);
 

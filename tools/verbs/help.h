@@ -10,13 +10,17 @@
 
 /* Options of every verb. */
 struct common_args {
-	bool help, quiet, wide, json, no_pager;
-	const char *color;
+	bool help, quiet, wide, json, ndjson, schema, no_pager;
+	const char *color, *with;
 	struct option_list store; /* as typed, see tools/main.c */
 };
 extern const struct option COMMON_OPTIONS[]; /* --help --quiet --color --wide --no-pager */
 extern const struct option STORE_OPTIONS[];  /* --store */
-extern const struct option JSON_OPTIONS[];   /* --json */
+extern const struct option JSON_OPTIONS[];   /* --json --ndjson --schema */
+/* The same and --with, for verbs whose JSON has lists that must be asked for (jsonshape_lists). */
+extern const struct option JSON_LIST_OPTIONS[];
+/* Which of the two a verb with JSON has. */
+const struct option *verb_json_options(const struct verb *v);
 
 void help_verb(const struct verb *v, FILE *out);
 void help_all(FILE *out);

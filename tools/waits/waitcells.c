@@ -7,6 +7,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/units.h"
+#include "tools/print/estimate.h"
 #include "tools/print/json.h"
 #include "tools/print/row.h"
 #include "tools/print/term.h"
@@ -129,15 +130,18 @@ static void row_reason(struct row *o, const struct waitsum_row *r)
 static void row_sums(struct row *o, const struct waitsum_row *r)
 {
 	const char *about = r->exact ? "" : "~";
-	char number[UNITS_MAX], text[UNITS_MAX + 1];
+	char number[UNITS_MAX], error[ESTIMATE_MAX], text[UNITS_MAX + sizeof(error) + 2];
 
 	snprintf(text, sizeof(text), "%s%llu", about, (unsigned long long)r->n);
 	row_cell(o, "TIMES", TABLE_RIGHT, text);
 	row_json(o, "count", json_integer((json_int_t)r->n));
-	snprintf(text, sizeof(text), "%s%s", about,
-		 units_ns((int64_t)r->total_ns, number, sizeof(number)));
+	row_json(o, "count_error", json_integer((json_int_t)estimate_error(r->n_variance)));
+	estimate_text(r->total_ns, r->total_variance, error, sizeof(error));
+	snprintf(text, sizeof(text), "%s%s%s%s", about,
+		 units_ns((int64_t)r->total_ns, number, sizeof(number)), *error ? " " : "", error);
 	row_cell(o, "TOTAL", TABLE_RIGHT, text);
 	row_json(o, "total_ns", json_integer((json_int_t)r->total_ns));
+	row_json(o, "total_error_ns", json_integer((json_int_t)estimate_error(r->total_variance)));
 }
 
 static void row_object(struct row *o, const struct waitsum_row *r)

@@ -3,6 +3,8 @@
 #include "tools/waits/waitrules.h"
 #include "schema/base/array.h"
 
+#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 
 static const struct waitrule RULES[] = {
@@ -73,9 +75,38 @@ static const struct waitrule WEAK[] = {
 	{"lock", "uv_sem_wait", NULL, true},
 };
 
+/* Stacks are many and rules few: the two letters that a function begins with say of most that no
+ * rule names it. A bit by both. */
+static uint64_t beginnings[1 << 16 >> 6];
+static pthread_once_t beginnings_once = PTHREAD_ONCE_INIT;
+
+static unsigned beginning_of(const char *function)
+{
+	return *function ? (unsigned)(uint8_t)function[0] << 8 | (uint8_t)function[1] : 0;
+}
+
+static void note_beginning(const char *function)
+{
+	beginnings[beginning_of(function) >> 6] |= 1ull << (beginning_of(function) & 63);
+}
+
+static void note_beginnings(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(RULES); i++)
+		note_beginning(RULES[i].function);
+	for (size_t i = 0; i < ARRAY_SIZE(WEAK); i++)
+		note_beginning(WEAK[i].function);
+}
+
+static bool may_be_named(const char *function)
+{
+	pthread_once(&beginnings_once, note_beginnings);
+	return beginnings[beginning_of(function) >> 6] >> (beginning_of(function) & 63) & 1;
+}
+
 const struct waitrule *waitrule_weak_of(const char *class, const char *function)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(WEAK); i++)
+	for (size_t i = 0; may_be_named(function) && i < ARRAY_SIZE(WEAK); i++)
 		if (!strcmp(WEAK[i].function, function) && !strcmp(WEAK[i].class, class))
 			return &WEAK[i];
 	return NULL;
@@ -83,7 +114,7 @@ const struct waitrule *waitrule_weak_of(const char *class, const char *function)
 
 const struct waitrule *waitrule_of(const char *class, const char *function)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(RULES); i++)
+	for (size_t i = 0; may_be_named(function) && i < ARRAY_SIZE(RULES); i++)
 		if (!strcmp(RULES[i].function, function) &&
 		    (!RULES[i].class || !strcmp(RULES[i].class, class)))
 			return &RULES[i];
@@ -116,6 +147,19 @@ const char *waitrule_purpose(const char *function)
 		if (!strcmp(PURPOSES[i].function, function))
 			return PURPOSES[i].purpose;
 	return NULL;
+}
+
+bool waitrule_names(const char *function)
+{
+	bool named = waitrule_purpose(function) != NULL;
+
+	if (!may_be_named(function))
+		return named;
+	for (size_t i = 0; i < ARRAY_SIZE(RULES) && !named; i++)
+		named = !strcmp(RULES[i].function, function);
+	for (size_t i = 0; i < ARRAY_SIZE(WEAK) && !named; i++)
+		named = !strcmp(WEAK[i].function, function);
+	return named;
 }
 
 bool waitrule_idle_by_class(const char *class)

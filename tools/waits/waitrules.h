@@ -26,6 +26,8 @@ struct waitrule {
 /* The rule of one function for a wait of this class; NULL: none. */
 const struct waitrule *waitrule_of(const char *class, const char *function);
 const struct waitrule *waitrule_weak_of(const char *class, const char *function);
+/* Does any rule or purpose name it? false: all of the above have nothing of it. */
+bool waitrule_names(const char *function);
 /* May a wait of this class be for that reason? */
 bool waitrule_may(const char *class, const char *reason);
 bool waitrule_idle_by_class(const char *class);

@@ -59,11 +59,35 @@ const char *waitstack_own(const struct store_dict *d, uint32_t stack)
 	return last;
 }
 
-const struct waitrule *waitstack_rule(const struct store_dict *d, uint32_t stack, const char *class)
+uint32_t *waitstack_named(const struct store_dict *d)
+{
+	uint32_t *named = mem_array(d->n_stacks + 1, sizeof(*named));
+	cleanup_free uint8_t *is_named = mem_array(d->n_frames + 1, 1);
+
+	for (size_t i = 0; i < d->n_frames; i++)
+		is_named[i] = d->frames[i].name && waitrule_names(d->frames[i].name);
+	for (size_t i = 1; i < d->n_stacks; i++) {
+		const uint32_t frame = d->stack_frame[i];
+
+		named[i] = is_named[frame < d->n_frames ? frame : 0] ? (uint32_t)i :
+								       named[d->stack_parent[i]];
+	}
+	return named;
+}
+
+/* The first one to look at. */
+static uint32_t from(const struct store_dict *d, const uint32_t *named, uint32_t stack)
+{
+	return !named || stack >= d->n_stacks ? stack : named[stack];
+}
+
+const struct waitrule *waitstack_rule(const struct store_dict *d, const uint32_t *named,
+				      uint32_t stack, const char *class)
 {
 	const struct waitrule *weak = NULL;
 
-	for (; stack && stack < d->n_stacks; stack = d->stack_parent[stack]) {
+	for (stack = from(d, named, stack); stack && stack < d->n_stacks;
+	     stack = from(d, named, d->stack_parent[stack])) {
 		const char *name = frame_at(d, stack)->name;
 		const struct waitrule *rule = waitrule_of(class, name);
 
@@ -74,11 +98,12 @@ const struct waitrule *waitstack_rule(const struct store_dict *d, uint32_t stack
 	return weak;
 }
 
-const char *waitstack_purpose(const struct store_dict *d, uint32_t stack)
+const char *waitstack_purpose(const struct store_dict *d, const uint32_t *named, uint32_t stack)
 {
 	const char *purpose = NULL;
 
-	for (; !purpose && stack && stack < d->n_stacks; stack = d->stack_parent[stack])
+	for (stack = from(d, named, stack); !purpose && stack && stack < d->n_stacks;
+	     stack = from(d, named, d->stack_parent[stack]))
 		purpose = waitrule_purpose(frame_at(d, stack)->name);
 	return purpose;
 }

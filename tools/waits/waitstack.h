@@ -16,11 +16,16 @@
  * not change by that.
  */
 const char *waitstack_own(const struct store_dict *d, uint32_t stack);
-/* What its frames say of a wait of this class (waitrules.h); NULL: nothing. */
-const struct waitrule *waitstack_rule(const struct store_dict *d, uint32_t stack,
-				      const char *class);
+/*
+ * By stack: its innermost caller, or itself, of which a rule or purpose says something; 0: none.
+ * For the two below, where many stacks are asked: they look at these alone. The caller frees it.
+ */
+uint32_t *waitstack_named(const struct store_dict *d);
+/* What its frames say of a wait of this class (waitrules.h); NULL: nothing. `named` may be NULL. */
+const struct waitrule *waitstack_rule(const struct store_dict *d, const uint32_t *named,
+				      uint32_t stack, const char *class);
 /* What it was for (waitrule_purpose), by its innermost frame that says so; NULL. */
-const char *waitstack_purpose(const struct store_dict *d, uint32_t stack);
+const char *waitstack_purpose(const struct store_dict *d, const uint32_t *named, uint32_t stack);
 
 /* `main;handle;futex_wake`, outermost first, written as tools/formats/folded.h does; the caller
  * frees it. */

@@ -12,6 +12,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/base/tables/pairsums.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/model/stored.h"
 #include "schema/store/read/waits.h"
@@ -60,8 +61,9 @@ static struct by *by_of(struct waitobject *o, const char *name, uint32_t tid)
 
 /* *all: NULL at first. `peer` NULL: not known; objects with different peers are summed apart. `tid`
  * 0: the thread that ended the wait is not known. */
-static void waitobjects_add(struct waitobject **all, const char *object, const char *peer,
-			    const char *by, uint32_t tid, uint64_t ns)
+static struct waitobject *waitobjects_add(struct waitobject **all, const char *object,
+					  const char *peer, const char *by, uint32_t tid,
+					  uint64_t ns)
 {
 	struct strbuf key cleanup_strbuf = STRBUF_INIT;
 	struct waitobject *o;
@@ -78,6 +80,7 @@ static void waitobjects_add(struct waitobject **all, const char *object, const c
 	o->ns += ns;
 	if (tid)
 		by_of(o, by, tid)->ns += ns;
+	return o;
 }
 
 static struct waitobject_top waitobjects_top(struct waitobject *all)
@@ -117,6 +120,7 @@ static void waitobjects_free(struct waitobject *all)
 
 struct amount {
 	uint64_t n, value, max;
+	double n_variance, value_variance;
 	struct hist hist;
 };
 
@@ -124,7 +128,8 @@ struct part { /* of one class in one group: what its stacks say */
 	const char *reason;
 	bool idle;
 	struct amount stacks;
-	struct waitobject *functions; /* where they wait: waitstack_own */
+	uint32_t
+		functions; /* its row in `functions` + 1: where they wait, waitstack_own; 0: none */
 	struct waitobject *objects;
 	const char *purpose;
 	uint64_t purpose_ns, ruled_ns; /* of stacks */
@@ -153,6 +158,12 @@ struct cell { /* one class in one group, partial or not */
 	UT_hash_handle hh;
 };
 
+struct stack_says { /* what the rules make of a stack of waits of one class */
+	const struct waitrule *rule;
+	const char *purpose;
+	uint32_t function; /* its place in `names` + 1; 0: none */
+};
+
 struct summing {
 	const struct selection *sel;
 	enum waitsum_by by;
@@ -161,7 +172,25 @@ struct summing {
 	struct cell *cells;
 	struct store_segment *seg;
 	const struct store_dict *dict;
+	uint32_t *named; /* waitstack_named of it */
 	const struct idmap *tags;
+	/* of the segment, whose series are many and of few threads, classes and stacks: */
+	struct idmap cell_memo; /* thread, class, partial -> its place in `memos` */
+	struct memo {
+		struct cell *cell;
+		size_t waiter; /* of it */
+	} * memos;
+	size_t n_memos, cap_memos;
+	struct idmap says_of; /* stack, class -> its place in `says` */
+	struct idmap name_of; /* a function's name there -> its place in `names` */
+	struct stack_says *says;
+	size_t n_says, cap_says;
+	/* of all segments: */
+	char **names; /* of functions, each once */
+	size_t n_names, cap_names;
+	struct idmap names_at;     /* hash of a name -> its place */
+	struct pairsums functions; /* ns by part and place in `names` */
+	uint32_t n_parts;          /* that have some */
 	struct idmap places; /* with tags, of the segment: (thread's process, stack) -> hash of the
 				one object there; 0: none so far; 1: several */
 };
@@ -255,7 +284,6 @@ static void cells_free(struct summing *s)
 	HASH_ITER (hh, s->cells, c, tmp) {
 		HASH_DEL(s->cells, c);
 		for (size_t i = 0; i < c->n_parts; i++) {
-			waitobjects_free(c->parts[i].functions);
 			waitobjects_free(c->parts[i].objects);
 			hist_release(&c->parts[i].stacks.hist);
 		}
@@ -273,7 +301,8 @@ static void cells_free(struct summing *s)
 	}
 }
 
-static struct waiter *waiter(struct cell *c, const struct store_process_row *p, uint32_t tid)
+/* Its place. */
+static size_t waiter_of(struct cell *c, const struct store_process_row *p, uint32_t tid)
 {
 	uint64_t *at;
 	bool fresh;
@@ -286,7 +315,7 @@ static struct waiter *waiter(struct cell *c, const struct store_process_row *p, 
 		c->waiters[c->n_waiters] = (struct waiter){0};
 		*at = ++c->n_waiters;
 	}
-	return &c->waiters[*at - 1];
+	return *at - 1;
 }
 
 /* --- what is exact --- */
@@ -297,12 +326,14 @@ static int add_total(void *ctx, const struct store_wait_total *t)
 	const char *class = t->state == STORE_STATE_READY ? RUN_QUEUE : t->reason;
 	const struct store_process_row *p = &s->dict->processes[t->who.process];
 	struct cell *c;
+	size_t at;
 
 	if (t->state == STORE_STATE_RUNNING)
 		return 0;
 	c = cell_of(s, p, t->who.name, class,
 		    t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
-	waiter(c, p, t->who.tid)->exact += t->total_ns;
+	at = waiter_of(c, p, t->who.tid);
+	c->waiters[at].exact += t->total_ns;
 	amount_add(&c->exact, t->n, t->total_ns, t->max_ns);
 	if (t->hist)
 		hist_read(&c->exact.hist, t->hist, strlen(t->hist), 0);
@@ -339,32 +370,116 @@ static struct part *part_by_stack(struct cell *c, const struct waitrule *rule)
 		       rule ? rule->idle : idle_by_class(c));
 }
 
+/* cell_of for one of many series of a thread. */
+static struct memo cell_of_series(struct summing *s, const struct store_total *t, const char *class,
+				  bool partial)
+{
+	const struct store_process_row *p = &s->dict->processes[t->process];
+	bool fresh;
+	uint64_t *at =
+		idmap_ref(&s->cell_memo,
+			  (uint64_t)t->task << 16 | (t->label & 0x7fff) << 1 | partial, &fresh);
+
+	if (fresh) {
+		struct cell *c = cell_of(s, p, t->thread, class, partial);
+
+		*at = s->n_memos;
+		mem_grow(s->memos, s->n_memos, s->cap_memos);
+		s->memos[s->n_memos++] = (struct memo){c, waiter_of(c, p, t->tid)};
+	}
+	return s->memos[*at];
+}
+
+static bool name_known(const struct summing *s, const char *name, uint64_t *h, uint64_t *at)
+{
+	for (*h = hash_str(HASH_SEED, name); idmap_get(&s->names_at, *h, at); *h = hash_u64(*h, 1))
+		if (!strcmp(s->names[*at], name))
+			return true;
+	return false;
+}
+
+/* A name of the segment as one of all segments: its place + 1; 0: none. */
+static uint32_t name_of(struct summing *s, const char *name)
+{
+	uint64_t *known, h, at;
+	bool fresh;
+
+	if (!name)
+		return 0;
+	known = idmap_ref(&s->name_of, (uint64_t)(uintptr_t)name, &fresh);
+	if (fresh && name_known(s, name, &h, &at)) {
+		*known = at;
+	} else if (fresh) {
+		*known = s->n_names;
+		idmap_set(&s->names_at, h, s->n_names);
+		mem_grow(s->names, s->n_names, s->cap_names);
+		s->names[s->n_names++] = mem_strdup(name);
+	}
+	return (uint32_t)*known + 1;
+}
+
+static const struct stack_says *stack_says(struct summing *s, const struct store_total *t,
+					   const char *class)
+{
+	bool fresh;
+	uint64_t *at = idmap_ref(&s->says_of, (uint64_t)t->stack << 32 | t->label, &fresh);
+
+	if (fresh) {
+		*at = s->n_says;
+		mem_grow(s->says, s->n_says, s->cap_says);
+		s->says[s->n_says++] =
+			(struct stack_says){waitstack_rule(s->dict, s->named, t->stack, class),
+					    waitstack_purpose(s->dict, s->named, t->stack),
+					    name_of(s, waitstack_own(s->dict, t->stack))};
+	}
+	return &s->says[*at];
+}
+
+static void function_add(struct summing *s, struct part *part, uint32_t function, uint64_t ns)
+{
+	if (!part->functions)
+		part->functions = ++s->n_parts;
+	pairsums_add(&s->functions, part->functions - 1, function, ns);
+}
+
+static void memos_clear(struct summing *s)
+{
+	idmap_clear(&s->cell_memo);
+	idmap_clear(&s->says_of);
+	idmap_clear(&s->name_of);
+	pairsums_settle(&s->functions);
+	s->n_memos = 0;
+	free(s->named);
+	s->named = NULL;
+	s->n_says = 0;
+}
+
 /* From the stacks of waits that ended, or of those that were open at the end: the latter say what
  * the waits are that are not over. */
 static int add_stack_to(struct summing *s, const struct store_total *t, bool partial)
 {
-	const struct store_process_row *p = &s->dict->processes[t->process];
-	const char *class = store_wait_reason(t->label), *function,
-		   *purpose = waitstack_purpose(s->dict, t->stack);
-	struct cell *c = cell_of(s, p, t->thread, class, partial);
-	const struct waitrule *rule = waitstack_rule(s->dict, t->stack, class);
-	struct part *part = part_by_stack(c, rule);
-	struct waiter *w = waiter(c, p, t->tid);
+	const char *class = store_wait_reason(t->label);
+	const struct memo memo = cell_of_series(s, t, class, partial);
+	struct cell *c = memo.cell;
+	const struct stack_says *says = stack_says(s, t, class);
+	struct part *part = part_by_stack(c, says->rule);
+	struct waiter *w = &c->waiters[memo.waiter];
 
 	w->stacks += t->value;
 	if (t->max > w->longest) {
 		w->longest = t->max;
 		w->part = (size_t)(part - c->parts);
 	}
-	part->ruled_ns += rule ? t->value : 0;
+	part->ruled_ns += says->rule ? t->value : 0;
 	amount_add(&part->stacks, t->n, t->value, t->max);
+	part->stacks.n_variance += t->n_variance;
+	part->stacks.value_variance += t->value_variance;
 	if (t->hist)
 		hist_merge(&part->stacks.hist, t->hist);
-	function = waitstack_own(s->dict, t->stack);
-	if (function)
-		waitobjects_add(&part->functions, function, NULL, NULL, 0, t->value);
-	if (purpose) {
-		part->purpose = purpose;
+	if (says->function)
+		function_add(s, part, says->function - 1, t->value);
+	if (says->purpose) {
+		part->purpose = says->purpose;
 		part->purpose_ns += t->value;
 	}
 	return 0;
@@ -386,9 +501,10 @@ static int add_object(void *ctx, const struct store_wait_object *o)
 	const struct store_process_row *p = &s->dict->processes[o->who.process];
 	struct cell *c = cell_of(s, p, o->who.name, o->reason, false);
 
-	waitobjects_add(&part_by_stack(c, waitstack_rule(s->dict, o->stack, o->reason))->objects,
-			o->object, netpeers_find(&s->peers, p, o->object), o->by.name, o->by.tid,
-			o->total_ns);
+	waitobjects_add(
+		&part_by_stack(c, waitstack_rule(s->dict, s->named, o->stack, o->reason))->objects,
+		o->object, netpeers_find(&s->peers, p, o->object), o->by.name, o->by.tid,
+		o->total_ns);
 	return 0;
 }
 
@@ -507,11 +623,13 @@ static int sum_run(struct summing *s, const struct store_query *whole, struct er
 static int sum_segment(struct summing *s, const char *path, struct err *e)
 {
 	int64_t run = select_run_in(s->sel, path, 0);
-	int rc = run < 0 ? 0 : store_segment_open(path, &s->seg, e);
+	int rc = run < 0 ? 0 : select_segment(s->sel, path, &s->seg, e);
 
 	if (run < 0 || rc)
 		return rc;
 	rc = store_segment_dict(s->seg, &s->dict, e);
+	if (!rc)
+		s->named = waitstack_named(s->dict);
 	for (size_t i = 1; !rc && run >= 0; i++) {
 		struct store_query q = {.from_ns = s->sel->from_ns,
 					.to_ns = s->sel->to_ns,
@@ -523,7 +641,7 @@ static int sum_segment(struct summing *s, const char *path, struct err *e)
 		rc = s->tags ? sum_tagged(s, &q, e) : sum_run(s, &q, e);
 		run = select_run_in(s->sel, path, i);
 	}
-	store_segment_close(s->seg);
+	memos_clear(s);
 	return rc;
 }
 
@@ -567,11 +685,19 @@ static bool in_background(const struct waitsum_row *r)
 	return r->idle || (r->partial && !way);
 }
 
-static char *function_of(const struct part *p)
+static char *function_of(const struct summing *s, const struct part *p)
 {
-	const char *function = waitobjects_top(p->functions).object;
+	const struct pairsums_sum *top = NULL;
+	size_t n = 0;
+	const struct pairsums_sum *x =
+		p->functions ? pairsums_row(&s->functions, p->functions - 1, &n) : NULL;
 
-	return function ? mem_strdup(function) : NULL;
+	for (size_t i = 0; i < n; i++)
+		if (!top || x[i].sum > top->sum ||
+		    (x[i].sum == top->sum &&
+		     strcmp(s->names[x[i].column], s->names[top->column]) < 0))
+			top = &x[i];
+	return top ? mem_strdup(s->names[top->column]) : NULL;
 }
 
 static void row_object(struct waitsum_row *r, const struct part *p)
@@ -598,13 +724,14 @@ static void row_purpose(struct waitsum_row *r, const struct part *p)
 	r->purpose_ns = share(r->total_ns, p->purpose_ns, p->stacks.value);
 }
 
-static void row_whole(struct waitsum *w, struct cell *c, const struct part *part)
+static void row_whole(const struct summing *s, struct waitsum *w, struct cell *c,
+		      const struct part *part)
 {
 	struct waitsum_row *r = row_add(w, c);
 
 	r->reason = mem_strdup(part ? part->reason : c->class);
 	r->idle = part ? part->idle : idle_by_class(c);
-	r->function = part ? function_of(part) : NULL;
+	r->function = part ? function_of(s, part) : NULL;
 	if (part && !c->partial)
 		row_object(r, part);
 	r->exact = true;
@@ -637,15 +764,35 @@ static void overhang_drop(struct cell *c)
 	}
 }
 
-static void rows_shared(struct waitsum *w, struct cell *c)
+/*
+ * Of `whole`, which is exact, the part is whole x p / (p + q), p and q being estimates that do not
+ * depend on each other: by the derivatives, its variance is whole^2 x (q^2 var(p) + p^2 var(q)) /
+ * (p + q)^4.
+ */
+static double share_variance(uint64_t whole, uint64_t part, uint64_t of, double variance,
+			     double variance_of)
+{
+	double p = (double)part, q = of > part ? (double)of - p : 0, all = p + q,
+	       others = variance_of > variance ? variance_of - variance : 0, scale;
+
+	if (all <= 0)
+		return 0;
+	scale = (double)whole / all;
+	return scale * scale * (q * q * variance + p * p * others) / (all * all);
+}
+
+static void rows_shared(const struct summing *s, struct waitsum *w, struct cell *c)
 {
 	uint64_t n = 0, value = 0;
+	double n_variance = 0, value_variance = 0;
 
 	if (!c->partial)
 		overhang_drop(c);
 	for (size_t i = 0; i < c->n_parts; i++) {
 		n += c->parts[i].stacks.n;
 		value += c->parts[i].stacks.value;
+		n_variance += c->parts[i].stacks.n_variance;
+		value_variance += c->parts[i].stacks.value_variance;
 	}
 	for (size_t i = 0; i < c->n_parts; i++) {
 		const struct part *p = &c->parts[i];
@@ -653,10 +800,14 @@ static void rows_shared(struct waitsum *w, struct cell *c)
 
 		r->reason = mem_strdup(p->reason);
 		r->idle = p->idle;
-		r->function = function_of(p);
+		r->function = function_of(s, p);
 		row_object(r, p);
 		r->n = share(c->exact.n, p->stacks.n, n);
 		r->total_ns = share(c->exact.value, p->stacks.value, value);
+		r->n_variance = share_variance(c->exact.n, p->stacks.n, n, p->stacks.n_variance,
+					       n_variance);
+		r->total_variance = share_variance(c->exact.value, p->stacks.value, value,
+						   p->stacks.value_variance, value_variance);
 		r->background = in_background(r);
 		if (c->partial)
 			continue; /* it would cover the whole wait, which may be longer than the
@@ -703,9 +854,9 @@ static struct waitsum *rows_of(struct summing *s)
 		if (!c->exact.n && !c->exact.value)
 			continue;
 		if (c->n_parts > 1)
-			rows_shared(w, c);
+			rows_shared(s, w, c);
 		else
-			row_whole(w, c,
+			row_whole(s, w, c,
 				  c->n_parts ? c->parts :
 				  c->partial ? part_like(s, c) :
 					       NULL);
@@ -728,6 +879,14 @@ static int nothing(const struct selection *sel, bool tagged, struct err *e)
 		*sel->what ? " of " : "", sel->what);
 	err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s");
 	return -ENOENT;
+}
+
+static void names_free(struct summing *s)
+{
+	for (size_t i = 0; i < s->n_names; i++)
+		free(s->names[i]);
+	free(s->names);
+	idmap_release(&s->names_at);
 }
 
 int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum **out,
@@ -755,6 +914,13 @@ int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const s
 	cells_free(&s);
 	netpeers_release(&s.peers);
 	idmap_release(&s.places);
+	idmap_release(&s.cell_memo);
+	idmap_release(&s.says_of);
+	idmap_release(&s.name_of);
+	free(s.memos);
+	pairsums_release(&s.functions);
+	names_free(&s);
+	free(s.says);
 	if (!rc && !w->n)
 		rc = nothing(sel, tags, e);
 	if (rc) {

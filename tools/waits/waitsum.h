@@ -51,7 +51,10 @@ struct waitsum_row {
 	bool background; /* idle, or not over and of no kind that shows that something is in the
 			    way: a daemon's, as a rule */
 	uint64_t n, total_ns, max_ns; /* max_ns 0: not known */
-	struct hist *hist;            /* NULL: not known */
+	/* Of n and total_ns, where a class's exact numbers are divided by stacks, and these were
+	 * taken of some waits only; the root is the standard error. 0: no error is known. */
+	double n_variance, total_variance;
+	struct hist *hist; /* NULL: not known */
 };
 
 struct waitsum {

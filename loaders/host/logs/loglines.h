@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loglines: the last lines of containers' logs, read when one ended badly, where --log-lines asks
- * for that: of Docker's json-file and of Podman's k8s-file, in root's own folders; of a container
+ * loglines: the last lines of containers' logs, read when one ended badly, unless --log-lines is
+ * off: of Docker's json-file and of Podman's k8s-file, in root's own folders; of a container
  * that has none of these, what it wrote into systemd's journal (journallines.h). A log that is kept
  * elsewhere (fluentd, syslog, Docker's own form `local`, ...) is not read.
  *

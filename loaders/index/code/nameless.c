@@ -134,7 +134,7 @@ static void texts_in(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr)
 	at = TEXT(p, n, RING);
 	if (at && !w->ring_end)
 		w->ring_end = vaddr + (uint64_t)(at - p) + sizeof(RING) - 1;
-	w->out->rustls = w->out->rustls || TEXT(p, n, "/rustls-0.");
+	w->out->rustls = w->out->rustls || TEXT(p, n, "/rustls-");
 	at = TEXT(p, n, VERSION);
 	if (at && (size_t)(p + n - at) > sizeof(VERSION) + 1) {
 		w->out->openssl = true;
@@ -246,6 +246,10 @@ static struct elf_range function_of(const struct work *w, uint64_t at)
 static unsigned error_bit(uint32_t number)
 {
 	switch (number) {
+	case 1:
+		return NAMELESS_ONE;
+	case 2:
+		return NAMELESS_TWO;
 	case 101:
 		return NAMELESS_BAD_DECRYPT;
 	case 103:
@@ -377,8 +381,26 @@ static void ring_take(struct work *w)
 		found_add(w, i & 1 ? NAMELESS_RING_OPEN : NAMELESS_RING_SEAL, &order[i]->function);
 }
 
-int nameless_by_errors(unsigned errors)
+static int with_vectors(unsigned errors)
 {
+	switch (errors) {
+	case NAMELESS_TOO_SMALL | NAMELESS_ONE:
+		return NAMELESS_SEAL;
+	case NAMELESS_TOO_SMALL | NAMELESS_TWO:
+		return NAMELESS_SEAL_SCATTER;
+	default:
+		return (errors & ~(unsigned)(NAMELESS_ONE | NAMELESS_TWO)) ==
+				       (NAMELESS_TOO_SMALL | NAMELESS_BAD_DECRYPT) ?
+			       NAMELESS_OPEN :
+			       -1;
+	}
+}
+
+int nameless_by_errors(unsigned errors, bool vectors)
+{
+	if (vectors)
+		return with_vectors(errors);
+	errors &= ~(unsigned)(NAMELESS_ONE | NAMELESS_TWO);
 	if (!(errors & NAMELESS_ALIASES))
 		return -1;
 	if (errors & NAMELESS_INVALID)
@@ -392,24 +414,32 @@ int nameless_by_errors(unsigned errors)
 	return errors & NAMELESS_NOT_IMPLEMENTED ? NAMELESS_OPEN_GATHER : -1;
 }
 
-/* All four, or none: a direction that is not read would make requests without answers. */
-static void aead_take(struct work *w)
+/* All, or none: a direction that is not read would make requests without answers. */
+static bool aead_take_as(struct work *w, bool vectors)
 {
+	const unsigned all = 1u << NAMELESS_SEAL_SCATTER | 1u << NAMELESS_SEAL |
+			     1u << NAMELESS_OPEN | (vectors ? 0 : 1u << NAMELESS_OPEN_GATHER);
 	const size_t before = w->out->count;
 	unsigned kinds = 0;
 
 	for (size_t i = 0; i < w->ref_count; i++) {
-		int kind =
-			w->refs[i].what == AEAD_FILE ? nameless_by_errors(w->refs[i].errors) : -1;
+		int kind = w->refs[i].what == AEAD_FILE ?
+				   nameless_by_errors(w->refs[i].errors, vectors) :
+				   -1;
 
 		if (kind < 0)
 			continue;
 		found_add(w, (enum nameless_kind)kind, &w->refs[i].function);
 		kinds |= 1u << kind;
 	}
-	if (kinds != (1u << NAMELESS_SEAL_SCATTER | 1u << NAMELESS_SEAL | 1u << NAMELESS_OPEN |
-		      1u << NAMELESS_OPEN_GATHER))
+	if (kinds != all)
 		w->out->count = before;
+	return kinds == all;
+}
+
+static void aead_take(struct work *w)
+{
+	w->out->aead = aead_take_as(w, false) || aead_take_as(w, true);
 }
 
 /* 3. The only function that loads this name. NULL: none, or several. */
@@ -516,6 +546,17 @@ static int openssl_find(struct work *w)
 	return rc;
 }
 
+/* Texts lie in a segment of their own unless the file has none that is only read: code is not
+ * looked through for them. */
+static uint32_t flags_of_no_text(const struct elf_file *f)
+{
+	for (size_t i = 0; i < f->segment_count; i++)
+		if (f->segments[i].p_type == PT_LOAD &&
+		    (f->segments[i].p_flags & (PF_R | PF_W | PF_X)) == PF_R)
+			return PF_W | PF_X;
+	return PF_W;
+}
+
 int nameless_find(struct elf_file *f, const struct rows *rows, struct nameless *out)
 {
 	struct work w = {.f = f, .rows = rows, .out = out};
@@ -524,7 +565,7 @@ int nameless_find(struct elf_file *f, const struct rows *rows, struct nameless *
 	*out = (struct nameless){0};
 	if (!f->is64 || f->machine != EM_X86_64)
 		return -ENOENT;
-	rc = pieces_each(&w, PF_R, PF_W, texts_in);
+	rc = pieces_each(&w, PF_R, flags_of_no_text(f), texts_in);
 	if (!rc)
 		rc = ring_places(&w);
 	if (rc)

@@ -12,7 +12,9 @@
  *    name, line, column). In order of the lines: seal, open, seal, open. If there are not exactly
  *    four, none is taken.
  * 2. AWS-LC and BoringSSL: errors of aead.c have the file's name and a number; which numbers a
- *    function has tells which one it is.
+ *    function has tells which one it is. BoringSSL from the end of 2025 on has other functions for
+ *    vectors of buffers, and seal, seal_scatter and open are only a way to them: seal makes a
+ *    vector of one buffer, seal_scatter of two. open_gather is not used by TLS there.
  * 3. OpenSSL 3: errors have the function's own name: SSL_read, SSL_write, and what they call,
  *    ssl_read_internal and ssl_write_internal. Whatever else calls these, but for early data, is
  *    SSL_read_ex, and SSL_write_ex, from 3.3 on SSL_write_ex2 (the version's text tells which); if
@@ -53,6 +55,7 @@ struct nameless {
 	} found[NAMELESS_FUNCTIONS];
 	size_t count;
 	bool rustls, openssl, boringssl; /* their texts are in the file */
+	bool aead;                       /* 2 are found */
 };
 
 /* -ENOENT: no such text; else as source_read. `rows` NULL: nothing is found but texts. */
@@ -66,15 +69,19 @@ int nameless_find(struct elf_file *f, const struct rows *rows, struct nameless *
  */
 void nameless_loads(const uint8_t *code, size_t len, uint64_t vaddr, const uint64_t *targets,
 		    size_t n, void (*each)(void *ctx, size_t at, size_t target), void *ctx);
-/* Numbers of a function's errors, as a set of enum nameless_error; -1: none of these functions. */
+/* Numbers of a function's errors, as a set of enum nameless_error; -1: none of these functions.
+ * `vectors`: as of BoringSSL with vectors. */
 enum nameless_error {
 	NAMELESS_BAD_DECRYPT = 1,
 	NAMELESS_TOO_SMALL = 2,
 	NAMELESS_NOT_IMPLEMENTED = 4,
 	NAMELESS_INVALID = 8,
 	NAMELESS_ALIASES = 16,
-	NAMELESS_TOO_LARGE = 32
+	NAMELESS_TOO_LARGE = 32,
+	/* no errors: the number of buffers */
+	NAMELESS_ONE = 64,
+	NAMELESS_TWO = 128
 };
-int nameless_by_errors(unsigned errors);
+int nameless_by_errors(unsigned errors, bool vectors);
 
 #endif

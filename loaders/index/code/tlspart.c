@@ -126,6 +126,23 @@ static const struct end_row {
 #define ROW_COUNT ARRAY_SIZE(ROWS)
 _Static_assert(ROW_COUNT <= TLSPART_FUNCTIONS, "room for each row");
 
+/* What Python, Node, Java, PHP, Ruby and Erlang look up in a library that is a module of theirs. */
+static bool is_module(const char *name)
+{
+	static const char *const BEGINS[] = {"PyInit_",
+					     "napi_register_module_v",
+					     "node_register_module_v",
+					     "JNI_OnLoad",
+					     "get_module",
+					     "Init_",
+					     "nif_init"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(BEGINS); i++)
+		if (*name == *BEGINS[i] && !strncmp(name, BEGINS[i], strlen(BEGINS[i])))
+			return true;
+	return false;
+}
+
 void tls_symbols_note(struct tls_symbols *t, const char *name, uint64_t addr, uint64_t size, int go)
 {
 	if (!go && (*name == 'S' || *name == 'g'))
@@ -146,6 +163,8 @@ void tls_symbols_note(struct tls_symbols *t, const char *name, uint64_t addr, ui
 	/* Rust's names, of both kinds */
 	if (*name == '_' && !t->rustls && strstr(name, "6rustls4conn"))
 		t->rustls = true;
+	if (!go && addr && !t->module)
+		t->module = is_module(name);
 }
 
 /* ---- bytes ---- */
@@ -605,7 +624,9 @@ static void nameless_note(struct tls_symbols *t, enum nameless_kind kind,
 		t->records.at[t->records.count++] = (struct record_function){
 			.start = at->start,
 			.end = at->end,
-			.library = t->rustls ? IMAGE_TLS_RUSTLS : IMAGE_TLS_BORINGSSL,
+			.library = t->rustls || SHAPES[kind] == IMAGE_TLS_RING ?
+					   IMAGE_TLS_RUSTLS :
+					   IMAGE_TLS_BORINGSSL,
 			.operation = writes ? IMAGE_TLS_WRITE : IMAGE_TLS_READ,
 			.shape = SHAPES[kind]};
 }
@@ -620,20 +641,23 @@ static bool is_program(const struct elf_file *f)
 	return false;
 }
 
+/* A table of symbols with more than those that the file exports. */
 static bool has_names(const struct elf_file *f, const struct tls_symbols *t)
 {
+	const Elf64_Shdr *all = elf_section_by_type(f, SHT_SYMTAB),
+			 *exported = elf_section_by_type(f, SHT_DYNSYM);
 	bool any = t->rustls || t->records.count;
 
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		any |= t->at[i].start != 0;
-	return any || elf_section_by_type(f, SHT_SYMTAB);
+	return any || (all && (!exported || all->sh_size > exported->sh_size));
 }
 
 static int nameless_add(struct part *p, struct tls_symbols *t, struct nameless *found)
 {
 	int rc;
 
-	if (!is_program(p->f) || has_names(p->f, t))
+	if (!(is_program(p->f) || t->module) || has_names(p->f, t))
 		return 0;
 	rc = nameless_find(p->f, p->rows, found);
 	if (rc)
@@ -647,14 +671,18 @@ static int nameless_add(struct part *p, struct tls_symbols *t, struct nameless *
 /* Which library a program without names holds, and nothing in it was found. */
 static void nameless_blind(struct part *p, const struct nameless *found)
 {
-	if (p->out->count || (!found->rustls && !found->openssl && !found->boringssl))
+	const bool boringssl = found->boringssl && !found->aead;
+	const bool others = !p->out->count && (found->rustls || found->openssl);
+
+	if (!boringssl && !others)
 		return;
-	site_put(p, &(struct image_tls_site){.library = found->rustls  ? IMAGE_TLS_RUSTLS :
-							found->openssl ? IMAGE_TLS_OPENSSL :
-									 IMAGE_TLS_BORINGSSL,
-					     .operation = IMAGE_TLS_READ,
-					     .result = IMAGE_TLS_RECORD,
-					     .check_value = {IMAGE_TLS_STRIPPED, 0}});
+	site_put(p,
+		 &(struct image_tls_site){.library = found->rustls            ? IMAGE_TLS_RUSTLS :
+						     found->openssl && others ? IMAGE_TLS_OPENSSL :
+										IMAGE_TLS_BORINGSSL,
+					  .operation = IMAGE_TLS_READ,
+					  .result = IMAGE_TLS_RECORD,
+					  .check_value = {IMAGE_TLS_STRIPPED, 0}});
 }
 
 static void part_release(struct part *p)

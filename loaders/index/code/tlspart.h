@@ -27,8 +27,9 @@
  * 7. Functions that cipher one record (recordpart.h): those of BoringSSL only where the table's are
  *    not in the file. rustls, whose functions differ from build to build, is read by these alone;
  *    without them it is BLIND.
- * 8. A program without symbols: what nameless.h finds. If it can only tell that the
- * library is there, that is BLIND.
+ * 8. A program without symbols, or a module of Python, Node or Java (other libraries are many and
+ * have none of this): what nameless.h finds. If it can only tell that the library is there, that is
+ * BLIND.
  *
  * A function that calls another one of the table has sites in both: the inner result ends the call
  * for both.
@@ -54,6 +55,7 @@ struct tls_symbols {
 	uint64_t methods; /* TLS_method */
 	struct record_symbols records;
 	bool rustls; /* functions of rustls are in it */
+	bool module; /* it has what Python, Node or Java look up in a module */
 };
 
 /* A symbol that may be one of these; `go`: of Go's own table. */

@@ -35,7 +35,13 @@
 #define FILES_MOST     8192                /* open descriptors */
 #define UNREAD_MOST    4096                /* processes */
 
-static const char *const NAMES[] = {"ssl", "tls", "crypto", "_rust"}; /* 1 */
+/* 1 */
+static const char *const NAMES[] = {"ssl", "tls", "crypto", "_rust"};
+/* modules: of Python, of Node, with BoringSSL for Java and for gRPC */
+static const char *const MODULES[] = {".cpython-", ".abi3.",    ".node",
+				      "tcnative",  "conscrypt", "grpc"};
+#define LARGE_BYTES (512 << 10) /* of code: no TLS library with its ciphers is smaller */
+#define HUGE_BYTES  (128 << 20) /* of code: no reason to read a library of this size */
 
 struct file {
 	struct file *next;
@@ -48,6 +54,7 @@ struct file {
 	size_t n;
 };
 
+enum unread { UNREAD = 1, UNREAD_PROBED /* but some file has probes */ };
 enum look { UNKNOWN, WANTED, ELSE, REFUSED };
 struct seen { /* hostmaps_image.user: freed by free() */
 	enum look look;
@@ -61,7 +68,7 @@ struct tls {
 	int64_t looked_ns, swept_ns;
 	uint64_t changes, swept_changes; /* hostmaps_changes of then */
 	bool heard;                      /* of unread TLS since */
-	struct idmap unread;             /* tgid -> 1: whose files are waited for */
+	struct idmap unread;             /* tgid -> enum unread */
 	struct bpf_object *obj;
 	/* of the turn */
 	struct family_host *h;
@@ -192,22 +199,28 @@ static struct seen *seen_of(struct hostmaps_image *image)
 	return image->user;
 }
 
-static bool name_tells(const char *name)
+static bool name_has(const char *name, const char *const *parts, size_t n)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++)
-		if (strstr(name, NAMES[i]))
+	for (size_t i = 0; i < n; i++)
+		if (strstr(name, parts[i]))
 			return true;
 	return false;
 }
 
-static bool wanted(void *ctx, const struct hostmaps_image *image)
+static bool wanted(void *ctx, const struct hostmaps_image *image, uint64_t bytes)
 {
 	struct tls *t = ctx;
 	struct seen *s = seen_of((struct hostmaps_image *)(uintptr_t)image);
+	bool large = bytes >= LARGE_BYTES;
 
 	if (s->look == UNKNOWN)
-		s->look = name_tells(image->name) ? WANTED : ELSE;
+		s->look = name_has(image->name, NAMES, ARRAY_SIZE(NAMES)) ? WANTED : ELSE;
+	if (s->look == ELSE && large && name_has(image->name, MODULES, ARRAY_SIZE(MODULES)))
+		s->look = WANTED;
 	if (s->look == ELSE && image->path && !strcmp(image->path, t->process->exe))
+		s->look = WANTED;
+	if (s->look == ELSE && large && bytes < HUGE_BYTES &&
+	    idmap_get(&t->unread, t->process->tgid, NULL))
 		s->look = WANTED;
 	return s->look == WANTED;
 }
@@ -268,10 +281,11 @@ static void mapped(void *ctx, uint64_t start, uint64_t end, struct hostmaps_imag
 	struct tls *t = ctx;
 	struct seen *s = seen_of(image);
 	struct file *f = file_by_id(t, s->file);
+	uint64_t unread;
 
 	if (image->state == MP_INDEX_REFUSED)
 		s->look = REFUSED;
-	if (!image->state && idmap_get(&t->unread, t->process->tgid, NULL))
+	if (!image->state && idmap_get(&t->unread, t->process->tgid, &unread) && unread == UNREAD)
 		hostmaps_image_hurry(t->h->maps, image);
 	if (!f && image->state == MP_INDEX_READY && image->index)
 		file_take(t, s, image, start, end);
@@ -280,6 +294,8 @@ static void mapped(void *ctx, uint64_t start, uint64_t end, struct hostmaps_imag
 	if (!f)
 		return;
 	f->seen_ns = t->now_ns;
+	if (idmap_get(&t->unread, t->process->tgid, NULL))
+		idmap_set(&t->unread, t->process->tgid, UNREAD_PROBED);
 	tlssweep_process(t->obj, t->process->tgid, f->go);
 }
 
@@ -287,8 +303,10 @@ void tls_unread(struct tls *t, uint32_t tgid)
 {
 	if (t->unread.n >= UNREAD_MOST)
 		idmap_clear(&t->unread);
-	t->heard = t->heard || !idmap_get(&t->unread, tgid, NULL);
-	idmap_set(&t->unread, tgid, 1);
+	if (idmap_get(&t->unread, tgid, NULL))
+		return;
+	t->heard = true;
+	idmap_set(&t->unread, tgid, UNREAD);
 }
 
 static void look_at(void *ctx, struct hostmaps_process *p)

@@ -4,9 +4,10 @@
  * The places are in each file's image index (schema/image/tls.h); the program is in
  * probes/l7/tls.bpf.h.
  *
- * 1. It requests the indexes of executables, and of libraries whose name suggests TLS (a table in
- *    tls.c). They are made within the CPU share of indexing; but at once for a process whose TLS
- *    traffic is seen and not read.
+ * 1. It requests the indexes of executables, of libraries whose name suggests TLS, and of large
+ *    modules of Python, Node and Java (tables in tls.c); of a process whose TLS traffic is seen and
+ *    not read, those of all large libraries, since any may have TLS inside. They are made within
+ *    the CPU share of indexing; but at once for such a process, as long as it has no probes.
  * 2. A file is opened as the one that is mapped (/proc/PID/map_files), and its bytes are compared
  *    with the index's at each site before any probe is attached; if one differs, none is.
  * 3. Probes belong to the file, not to a process: attached once, for all containers. They are

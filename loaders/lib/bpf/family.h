@@ -90,6 +90,7 @@ struct family_host {
 	uint32_t run; /* of the store */
 	uint32_t bucket_s;
 	int64_t offset_ns; /* utc = boot clock + offset; may change from one call to the next */
+	int64_t set_ns, before_offset_ns; /* up to set_ns it was that */
 	/* the family's counts, for the loop: events (as store_amount counts them) that the store
 	 * accepted and rejected; processes that it read */
 	uint64_t added, refused, processes;
@@ -97,6 +98,12 @@ struct family_host {
 	 * whenever it suits the loop */
 	int64_t next_ns;
 };
+
+/* Of an event that may have waited while the wall clock was set. */
+static inline int64_t family_utc(const struct family_host *h, int64_t boot_ns)
+{
+	return boot_ns + (boot_ns < h->set_ns ? h->before_offset_ns : h->offset_ns);
+}
 
 /* The end of the bucket that contains this moment. */
 static inline int64_t family_bucket_end(const struct family_host *h, int64_t now_ns)

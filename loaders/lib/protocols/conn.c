@@ -101,9 +101,14 @@ static void count_bytes(struct proto_conn *c, enum proto_side from, uint64_t k)
 				    !proto_newest(c) && !c->done.set && !c->unasked.set);
 	if (d->unowned)
 		d->blind_bytes += k;
+	d->skip_of = UINT64_MAX;
 	if (c->unasked.set && c->unasked.from == from) {
 		*(from == PROTO_CLIENT ? &c->unasked.p.request_bytes :
 					 &c->unasked.p.response_bytes) += k;
+		d->skip_of = c->unasked.p.begin_pos;
+	} else if (from == PROTO_SERVER && c->done.set && c->done.from == PROTO_SERVER) {
+		c->done.p.response_bytes += k;
+		d->skip_of = c->done.p.begin_pos;
 	} else if (d->going && !d->spoken &&
 		   (from == PROTO_CLIENT || !c->protocol->in_order || c->apart)) {
 		d->lead_bytes += k;
@@ -113,15 +118,17 @@ static void count_bytes(struct proto_conn *c, enum proto_side from, uint64_t k)
 			return;
 		p = c->count && proto_slot(c, c->count - 1)->live ? proto_slot(c, c->count - 1) :
 								    NULL;
-		if (p)
+		if (p) {
 			p->request_bytes += k + d->lead_bytes;
+			d->skip_of = p->begin_pos;
+		}
 		d->lead_bytes = 0;
-	} else if (c->done.set && c->done.from == PROTO_SERVER) {
-		c->done.p.response_bytes += k;
 	} else if (c->protocol->in_order) {
 		p = c->count && proto_slot(c, 0)->live ? proto_slot(c, 0) : NULL;
-		if (p)
+		if (p) {
 			p->response_bytes += k;
+			d->skip_of = p->begin_pos;
+		}
 	}
 }
 
@@ -413,14 +420,16 @@ void proto_switch(struct proto_conn *c, const struct protocol *to)
 	c->begun = true;
 }
 
-static struct proto_first first_of(const struct proto_conn *c, uint8_t side[2][SEEN_BYTES])
+/* From piece number `skip` on. */
+static struct proto_first first_of(const struct proto_conn *c, uint32_t skip,
+				   uint8_t side[2][SEEN_BYTES])
 {
 	struct proto_first f = {.begun = c->begun, .datagram = c->datagram, .port = c->port};
 	size_t n[2] = {0};
 	uint64_t end[2] = {0};
 	bool cut[2] = {false}, met[2] = {false};
 
-	for (uint32_t i = 0; i < c->seen->n; i++) {
+	for (uint32_t i = skip; i < c->seen->n; i++) {
 		const struct seen_piece *s = &c->seen->pieces[i];
 		int w = s->from;
 
@@ -507,11 +516,12 @@ static void swap_seen(struct proto_conn *c)
 	c->turned = !c->turned;
 }
 
-/* What the pieces that were kept speak, as far as it is plain; NULL: see *maybe. */
-static const struct protocol *look(struct proto_conn *c, bool last, bool *maybe)
+/* What the pieces that were kept speak, without the first `skip`, as far as it is plain; NULL: see
+ * *maybe. */
+static const struct protocol *look(struct proto_conn *c, uint32_t skip, bool last, bool *maybe)
 {
 	uint8_t(*side)[SEEN_BYTES] = mem_alloc(2 * SEEN_BYTES);
-	struct proto_first f = first_of(c, side);
+	struct proto_first f = first_of(c, skip, side);
 	const struct protocol *found;
 
 	*maybe = false;
@@ -550,6 +560,33 @@ static void drop_oldest(struct proto_conn *c)
 		}
 }
 
+/* How many pieces one side sent before the other one spoke, if the sides have taken turns three
+ * times since; else 0. */
+static uint32_t joined_within(const struct proto_seen *s)
+{
+	uint32_t turns = 0, first = 0;
+
+	for (uint32_t i = 1; i < s->n; i++) {
+		if (s->pieces[i].from == s->pieces[i - 1].from)
+			continue;
+		first = turns++ ? first : i;
+	}
+	return turns > 3 ? first : 0;
+}
+
+/* What one side said first may be the end of something: what the rest speaks. */
+static const struct protocol *look_behind(struct proto_conn *c)
+{
+	uint32_t skip = c->begun || c->datagram ? 0 : joined_within(c->seen);
+	const struct protocol *found;
+	bool maybe;
+
+	found = skip ? look(c, skip, false, &maybe) : NULL;
+	while (found && skip--)
+		drop_oldest(c);
+	return found;
+}
+
 /* `last`: no more bytes will come. */
 static void guess(struct proto_conn *c, bool last)
 {
@@ -558,14 +595,16 @@ static void guess(struct proto_conn *c, bool last)
 	bool maybe;
 
 	last = last || c->seen->n >= SEEN_PIECES || c->seen->n_bytes >= SEEN_BYTES;
-	found = look(c, last, &maybe);
+	found = look(c, 0, last, &maybe);
+	if (!found && maybe && !last)
+		found = look_behind(c);
 	/* what one side said first may be the end of something: then what follows the turn begins
 	 */
 	for (first = c->seen->pieces[0].from; !found && last && !c->begun && !c->datagram &&
 					      c->seen->n > 1 && c->seen->pieces[0].from == first;) {
 		drop_oldest(c);
 		if (c->seen->pieces[0].from != first)
-			found = look(c, true, &maybe);
+			found = look(c, 0, true, &maybe);
 	}
 	if (found) {
 		c->role_known = true;

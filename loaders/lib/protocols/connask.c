@@ -17,24 +17,35 @@ struct proto_pending *proto_slot(const struct proto_conn *c, uint32_t i)
 	return &c->pending[(c->head + i) & (c->cap - 1)];
 }
 
+/* Of a message's bytes, those that have not come: it is cut, or was answered before its end. */
+static uint64_t without_rest(const struct proto_conn *c, enum proto_side side,
+			     const struct proto_pending *p, uint64_t bytes)
+{
+	const struct proto_dir *d = &c->dir[side];
+	uint64_t rest = d->in_message && d->skip_of == p->begin_pos ? d->skip : 0;
+
+	return bytes - (rest < bytes ? rest : bytes);
+}
+
 static struct proto_request request_of(const struct proto_conn *c, const struct proto_pending *p,
 				       enum proto_result result, const char *status)
 {
-	return (struct proto_request){.protocol = c->protocol->name,
-				      .operation = protocols_name(c->of, p->operation),
-				      .operation_id = p->operation,
-				      .status = status,
-				      .trace = p->trace,
-				      .result = result,
-				      .begin_ns = p->begin_ns,
-				      .sent_ns = p->sent_ns,
-				      .came_ns = p->came_ns,
-				      .first_ns = p->first_ns,
-				      .request_bytes = p->request_bytes,
-				      .response_bytes = p->response_bytes,
-				      .caller = p->caller,
-				      .begin_pos = p->begin_pos,
-				      .user = c->user};
+	return (struct proto_request){
+		.protocol = c->protocol->name,
+		.operation = protocols_name(c->of, p->operation),
+		.operation_id = p->operation,
+		.status = status,
+		.trace = p->trace,
+		.result = result,
+		.begin_ns = p->begin_ns,
+		.sent_ns = p->sent_ns,
+		.came_ns = p->came_ns,
+		.first_ns = p->first_ns,
+		.request_bytes = without_rest(c, PROTO_CLIENT, p, p->request_bytes),
+		.response_bytes = without_rest(c, PROTO_SERVER, p, p->response_bytes),
+		.caller = p->caller,
+		.begin_pos = p->begin_pos,
+		.user = c->user};
 }
 
 static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_result result,

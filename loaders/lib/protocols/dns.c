@@ -30,6 +30,12 @@
 #define CUT_NAME   80
 #define TYPE_A     1
 #define TYPE_AAAA  28
+#define TYPE_IXFR  251
+#define TYPE_AXFR  252
+
+struct dns {
+	uint64_t zone; /* the last transfer that was answered: it may have several messages */
+};
 
 struct question {
 	char name[NAME_MAX_ + 1]; /* lower case, with dots */
@@ -194,6 +200,7 @@ static void addresses(struct proto_conn *c, const uint8_t *p, size_t n, const st
 static bool message(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	bool answer = n > 2 && p[2] & 0x80;
+	struct dns *s = proto_state(c);
 	struct proto_pending *pending;
 	struct question q;
 
@@ -211,9 +218,11 @@ static bool message(struct proto_conn *c, const uint8_t *p, size_t n)
 			proto_ask(c, operation(c, p, &q), match_id(p, &q));
 	} else if (pending) {
 		addresses(c, p, n, &q);
+		if (q.type == TYPE_IXFR || q.type == TYPE_AXFR)
+			s->zone = match_id(p, &q);
 		proto_answer(c, pending, (p[3] & 15) && (p[3] & 15) != 3 ? PROTO_ERROR : PROTO_OK,
 			     code_name(p[3] & 15));
-	} else if (!c->datagram) {
+	} else if (!c->datagram && s->zone != match_id(p, &q)) {
 		proto_unowned(c);
 	}
 	return true;
@@ -288,6 +297,7 @@ const struct protocol protocol_dns = {
 	.name = "dns",
 	.datagram = true,
 	.stream_too = true,
+	.state_size = sizeof(struct dns),
 	.recognise = dns_recognise,
 	.step = dns_step,
 	.starts = dns_starts,

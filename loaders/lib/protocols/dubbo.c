@@ -23,7 +23,9 @@
  * - 27 (MessagePack): a0 + LEN BYTES, or d9 LEN:8 BYTES, or da LEN:16 BYTES
  *
  * Matched by id. Operation: SERVICE/METHOD; REQUEST for another serialization, or if
- * these are no names. Status 20 is fine. Heartbeats (EVENT) are not counted.
+ * these are no names. Status 20 is fine, unless the body begins with 0 or 3 (with attachments):
+ * what the method threw. That number is read in Hessian 2, Java, JSON, Kryo and FST. Heartbeats
+ * (EVENT) are not counted.
  */
 #include <stdio.h>
 
@@ -34,6 +36,7 @@
 #define LENGTH_MAX (64u << 20)
 #define LOOK       512
 #define TEXT_MAX   1024
+#define KIND_LOOK  16 /* bytes of an answer's body, to see what kind it is */
 
 enum {
 	HESSIAN2 = 2,
@@ -289,11 +292,55 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 		       proto_name(c, "REQUEST", 7);
 }
 
+/* An answer of status 20 has what the method threw, as far as the n bytes say. */
+static bool is_thrown(const uint8_t *p, size_t n)
+{
+	struct reader r = {.p = p, .n = n, .at = HEAD};
+	const unsigned how = p[2] & 0x1f;
+	uint32_t kind;
+
+	switch (how) {
+	case HESSIAN2:
+	case HESSIAN_NATIVE:
+		kind = byte(&r) - 0x90;
+		break;
+	case JAVA:
+	case JAVA_COMPACT:
+	case JAVA_NATIVE:
+		java_begins(&r);
+		kind = byte(&r);
+		break;
+	case FASTJSON:
+	case GSON:
+	case PROTOBUF_JSON:
+		kind = byte(&r) - '0';
+		break;
+	case KRYO:
+	case KRYO2:
+	case FST:
+		kind = byte(&r);
+		break;
+	default:
+		return false;
+	}
+	return !r.bad && (kind == 0 || kind == 3);
+}
+
+static void answer(struct proto_conn *c, struct proto_pending *q, const uint8_t *p, size_t n)
+{
+	char status[16] = "";
+
+	if (p[3] != STATUS_OK)
+		snprintf(status, sizeof(status), "%u", p[3]);
+	else if (is_thrown(p, n))
+		snprintf(status, sizeof(status), "exception");
+	proto_answer(c, q, *status ? PROTO_ERROR : PROTO_OK, status);
+}
+
 static int64_t dubbo_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
 			  bool last)
 {
 	struct proto_pending *q;
-	char status[8] = "";
 	size_t see;
 
 	if (n < HEAD)
@@ -312,11 +359,12 @@ static int64_t dubbo_step(struct proto_conn *c, enum proto_side from, const uint
 			proto_one_way(c, operation(c, p, see < n ? see : n));
 		return HEAD + (int64_t)be32(p + 12);
 	}
+	see = be32(p + 12) < KIND_LOOK ? HEAD + be32(p + 12) : HEAD + KIND_LOOK;
+	if (n < see && !last)
+		return PROTO_MORE;
 	q = proto_find(c, be64(p + 4));
-	if (p[3] != STATUS_OK)
-		snprintf(status, sizeof(status), "%u", p[3]);
 	if (q)
-		proto_answer(c, q, *status ? PROTO_ERROR : PROTO_OK, status);
+		answer(c, q, p, see < n ? see : n);
 	else
 		proto_unowned(c);
 	return HEAD + (int64_t)be32(p + 12);

@@ -28,7 +28,10 @@
 #define HEADERS    1024
 
 enum { BEGIN = 1, ABORT, END, PARAMS, STDIN, STDOUT, STDERR, DATA, GET_VALUES, GET_VALUES_RESULT };
-enum { TAG_HAS_STATUS = 1 << 16 };
+/* A response's tag: its status, where in "Status: ddd" the line at hand is, whether it began, and
+ * whether its headers are over. */
+enum { TAG_CODE = 0xffff, TAG_PLACE = 16, TAG_BEGUN = 1 << 21, TAG_OVER = 1 << 22 };
+enum { PLACE_CODE = 8, PLACE_END = 11, PLACE_ELSE = 31 };
 
 struct fastcgi {
 	uint8_t *params; /* of the request whose PARAMS come at the moment */
@@ -147,19 +150,35 @@ static void more(struct proto_conn *c, const uint8_t *p, uint64_t size)
 		q->sent_ns = c->now_ns;
 }
 
-/* The status in the headers of a response. */
+/* The status in the headers of a response, which may lie in several records: a line's place in
+ * "Status: ddd" is kept between them. */
 static void headers(struct proto_pending *q, const uint8_t *p, size_t n)
 {
-	const uint8_t *s = NULL;
+	static const char WORD[] = "status: ";
+	uint32_t code = q->tag & TAG_CODE, place = q->tag >> TAG_PLACE & PLACE_ELSE;
+	bool over = n >= HEADERS;
 
-	n = n < HEADERS ? n : HEADERS;
-	for (size_t i = 0; !s && i + 11 <= n; i++)
-		if ((!i || p[i - 1] == '\n') && !strncasecmp((const char *)p + i, "status: ", 8))
-			s = p + i + 8;
-	q->tag = TAG_HAS_STATUS | 200;
-	if (s && byte_is_digit(s[0]) && byte_is_digit(s[1]) && byte_is_digit(s[2]))
-		q->tag = TAG_HAS_STATUS |
-			 (uint32_t)((s[0] - '0') * 100 + (s[1] - '0') * 10 + (s[2] - '0'));
+	for (size_t i = 0; i < n && i < HEADERS; i++) {
+		if (place > PLACE_CODE && place < PLACE_END && !byte_is_digit(p[i]))
+			code = 0;
+		if (p[i] == '\n') {
+			if (!place) {
+				over = true;
+				break;
+			}
+			place = 0;
+		} else if (p[i] == '\r' && !place) {
+			; /* of the empty line */
+		} else if (place >= PLACE_CODE - 1 && place < PLACE_END && byte_is_digit(p[i])) {
+			code = (place < PLACE_CODE + 1 ? 0 : code) * 10 + p[i] - '0';
+			place = place < PLACE_CODE ? PLACE_CODE + 1 : place + 1;
+		} else if (place < PLACE_CODE && (p[i] | 0x20) == WORD[place]) {
+			place++;
+		} else {
+			place = PLACE_ELSE;
+		}
+	}
+	q->tag = code | place << TAG_PLACE | TAG_BEGUN | (over ? TAG_OVER : 0);
 }
 
 static void server(struct proto_conn *c, const uint8_t *p, size_t n)
@@ -175,12 +194,15 @@ static void server(struct proto_conn *c, const uint8_t *p, size_t n)
 	if (q->doubt)
 		proto_unowned(c);
 	proto_first_byte(c, q);
-	q->response_bytes += be16(p + 4);
-	if (p[1] == STDOUT && !(q->tag & TAG_HAS_STATUS) && be16(p + 4))
+	if (p[1] != END) /* the answer has that one's bytes when it is over */
+		q->response_bytes += (uint64_t)HEAD + be16(p + 4) + p[6];
+	if (p[1] == STDOUT && !(q->tag & TAG_OVER) && be16(p + 4))
 		headers(q, p + HEAD, n - HEAD);
 	if (p[1] != END)
 		return;
-	code = q->tag & 0xffff;
+	code = q->tag & TAG_CODE;
+	if (!code && q->tag & TAG_BEGUN)
+		code = 200;
 	if (n >= HEAD + 5 && p[HEAD + 4])
 		snprintf(status, sizeof(status), "end %u", p[HEAD + 4]);
 	else if (code)

@@ -21,7 +21,8 @@
  * Matched by the token that a request carries: its first 64 bits are random. Both sides may ask on
  * a connection; only requests of the side that opened it are reported, without pings. Operation:
  * the kind of request; keys and values are in none. A request whose token lies beyond what is
- * looked at is blind.
+ * looked at is blind. So is a reply with a value or an error to a token that no request had: its
+ * request was not seen.
  */
 #include <stdio.h>
 
@@ -37,6 +38,7 @@
 #define CONNECT_MAX   128
 #define XXH3_SINCE    0x70 /* of the version: 7.0 */
 #define KIND_ERROR_OR 2
+#define REPLY_VOID    0x021ead4au /* also of a ping, which is not kept */
 
 struct foundationdb {
 	struct {
@@ -202,8 +204,12 @@ static void reply(struct proto_conn *c, const uint8_t *token, const uint8_t *m, 
 	size_t root = le32(m), type, error;
 	char buf[8];
 
-	if (!q)
+	if (!q) {
+		if (!(token[0] & 1) && le32(m + 4) >> 24 == KIND_ERROR_OR &&
+		    le32(m + 4) != REPLY_VOID)
+			proto_unowned(c);
 		return;
+	}
 	if (q->tag) {
 		proto_opened(c, q, "");
 		return;
@@ -234,11 +240,15 @@ static bool find_checksum(const struct foundationdb *s, const uint8_t *p, size_t
 	static const uint8_t sizes[2][3] = {{8, 0, 4}, {4, 0, 8}};
 	const uint8_t *of = sizes[s->version && s->version < XXH3_SINCE];
 
-	for (int i = 0; i < 3; i++)
-		if (fits(p, n, of[i])) {
-			*out = of[i];
+	/* of two that fit, the one whose root is here: a large message has room for any number */
+	for (int i = 0; i < 6; i++) {
+		const size_t head = 4u + of[i % 3] + TOKEN;
+
+		if (fits(p, n, of[i % 3]) && (i >= 3 || le32(p + head) + (size_t)4 <= n - head)) {
+			*out = of[i % 3];
 			return true;
 		}
+	}
 	return false;
 }
 
@@ -260,7 +270,12 @@ static int64_t foundationdb_step(struct proto_conn *c, enum proto_side from, con
 		return PROTO_LOST;
 	see = le32(p) + 12 < LOOK ? le32(p) + 12 : LOOK;
 	if (n < see && !last) {
-		if (!s->side[from].known || n < le32(p) + 4u + s->side[from].checksum)
+		uint8_t sum = s->side[from].checksum;
+
+		/* one that ends here exactly: the first inside TLS, where nothing follows it */
+		if (n < le32(p) + 4u + sum ||
+		    (!s->side[from].known &&
+		     (!find_checksum(s, p, n, &sum) || n != le32(p) + 4u + sum)))
 			return PROTO_MORE;
 		see = n;
 	}

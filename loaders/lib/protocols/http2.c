@@ -56,6 +56,7 @@ struct http2 {
 		struct hpack hpack;
 		uint8_t *block; /* fragments so far */
 		size_t n_block;
+		uint64_t size;   /* of the frames that they came in */
 		uint32_t stream; /* that they are of */
 		uint8_t type, flags;
 	} side[2];
@@ -176,6 +177,8 @@ static uint32_t operation(struct proto_conn *c, const struct fields *f)
 	return proto_namef(c, "%s %s%s", method, host, route);
 }
 
+enum { GRPC_UNKNOWN = 2 };
+
 static const char *grpc_name(int code)
 {
 	static const char *const names[] = {"OK",
@@ -218,6 +221,10 @@ static void finish(struct proto_conn *c, struct proto_pending *q, const struct f
 		proto_answer(c, q, atoi(grpc) ? PROTO_ERROR : PROTO_OK, grpc_name(atoi(grpc)));
 		return;
 	}
+	if (q->tag & TAG_GRPC && !untold && status == 200) { /* gRPC's clients say so, too */
+		proto_answer(c, q, PROTO_ERROR, grpc_name(GRPC_UNKNOWN));
+		return;
+	}
 	if (status)
 		snprintf(text, sizeof(text), "%u", status);
 	proto_answer(c, q, status >= 500 || (q->tag & TAG_GRPC && !untold) ? PROTO_ERROR : PROTO_OK,
@@ -228,6 +235,8 @@ static void client_headers(struct proto_conn *c, const struct http2_side *s, con
 {
 	struct proto_pending *q = proto_find(c, s->stream);
 
+	if (q) /* those that ask are counted with the message */
+		q->request_bytes += s->size;
 	if (!q && (s->stream & 1)) {
 		q = proto_ask(c, operation(c, f), s->stream);
 		q->tag = f->is_grpc ? TAG_GRPC : 0;
@@ -256,6 +265,8 @@ static void server_headers(struct proto_conn *c, const struct http2_side *s, con
 		return;
 	}
 	proto_first_byte(c, q);
+	if (!(s->flags & END_STREAM)) /* else the answer has them when it is over */
+		q->response_bytes += s->size;
 	if (status >= 200)
 		q->tag = (q->tag & ~TAG_STATUS) | (status & TAG_STATUS);
 	if (f->is_grpc)
@@ -323,10 +334,12 @@ static bool headers(struct proto_conn *c, enum proto_side from, const uint8_t *p
 		free(s->block);
 		s->block = NULL;
 		s->n_block = 0;
+		s->size = 0;
 		s->stream = be32(p + 5) & 0x7fffffff;
 		s->type = type;
 		s->flags = flags;
 	}
+	s->size += FRAME_HEAD + be24(p);
 	if (n < FRAME_HEAD + skip + pad ||
 	    !fragment(s, p + FRAME_HEAD + skip, n - FRAME_HEAD - skip - pad))
 		return false;
@@ -346,14 +359,15 @@ static void data(struct proto_conn *c, enum proto_side from, const uint8_t *p, u
 		return;
 	}
 	if (from == PROTO_CLIENT) {
-		q->request_bytes += len;
+		q->request_bytes += FRAME_HEAD + len;
 		q->sent_ns = c->now_ns;
 		return;
 	}
 	proto_first_byte(c, q);
-	q->response_bytes += len;
-	if (p[4] & END_STREAM)
+	if (p[4] & END_STREAM) /* the answer has its bytes when it is over */
 		finish(c, q, NULL);
+	else
+		q->response_bytes += FRAME_HEAD + len;
 }
 
 static void reset(struct proto_conn *c, const uint8_t *p, size_t n)

@@ -204,10 +204,18 @@ static void filters(struct proto_conn *c, unsigned type, const uint8_t *p, size_
 		  id_of(type + 1, be16(p)));
 }
 
-static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n)
+/* A question of two steps (PUBLISH of QOS 2), of which this packet is a part. */
+static struct proto_pending *two_steps(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	return n >= 2 ? proto_find(c, id_of(PUBCOMP, be16(p))) : NULL;
+}
+
+static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n,
+			  uint32_t len)
 {
 	struct mqtt *s = proto_state(c);
 	unsigned type = head[0] >> 4;
+	struct proto_pending *q;
 
 	if (type == CONNECT) {
 		s->level = n >= 9 && be16(p) == 6 ? p[8] : n >= 7 ? p[6] : 0;
@@ -218,6 +226,10 @@ static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8
 		filters(c, type, p, n);
 	} else if (type == PINGREQ) {
 		proto_ask(c, proto_name(c, "PING", 4), id_of(PINGRESP, 0));
+	} else if (type == PUBREL) {
+		q = two_steps(c, p, n);
+		if (q)
+			q->request_bytes += (uint64_t)(p - head) + len;
 	}
 }
 
@@ -273,9 +285,12 @@ static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8
 	q = by_id && n < 2 ? NULL : proto_find(c, id_of(type, by_id ? be16(p) : 0));
 	/* refused: there will be no PUBCOMP */
 	if (type == PUBREC && n >= 3 && len >= 3 && p[2] >= 128) {
-		q = proto_find(c, id_of(PUBCOMP, be16(p)));
+		q = two_steps(c, p, n);
 		reason = p[2];
 	} else if (type == PUBREC || !q) {
+		q = type == PUBREC ? two_steps(c, p, n) : NULL;
+		if (q)
+			q->response_bytes += (uint64_t)(p - head) + len;
 		if (!q && type != PUBREC && type != PUBREL)
 			proto_unowned(c);
 		return;
@@ -312,7 +327,7 @@ static int64_t mqtt_step(struct proto_conn *c, enum proto_side from, const uint8
 	if (see < 2 && len >= 2) /* which one it answers, or asks, is missing */
 		return PROTO_LOST;
 	if (from == PROTO_CLIENT)
-		client_packet(c, p, p + head, see);
+		client_packet(c, p, p + head, see, len);
 	else
 		server_packet(c, p, p + head, see, len);
 	return (int64_t)(head + len);

@@ -13,9 +13,11 @@
  *
  * A PUB is one way. With a reply subject it is a question: its answer is the first MSG to that
  * subject on the same connection; the answers of a JetStream publish and of request-reply look the
- * same. An -ERR ends the login, a PUB, a SUB or the open questions as an error. Any other MSG is a
- * one-way delivery. Subjects have ids in them: each part as a part of a key (route.h, '.').
+ * same. JetStream's answers say in JSON what failed: a code of 500 or more is an error. An -ERR
+ * ends the login, a PUB, a SUB or the open questions as an error. Any other MSG is a one-way
+ * delivery. Subjects have ids in them: each part as a part of a key (route.h, '.').
  */
+#include <stdio.h>
 #include <strings.h>
 
 #include "loaders/lib/protocols/idtable.h"
@@ -27,6 +29,7 @@
 #define LINE_MAX      4096
 #define DATA_MAX      (1u << 27)
 #define NOBODY        "NATS/1.0 503"
+#define ANSWER_LOOK   512
 #define TLS_HANDSHAKE 22 /* a record of TLS begins */
 
 struct nats {
@@ -113,10 +116,42 @@ static void refuse(struct proto_conn *c, const uint8_t *p, size_t n)
 		proto_answer(c, q, PROTO_ERROR, status);
 }
 
-/* `nobody`: its header says that the subject has no responders. */
-static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t whole, bool headers,
-		       bool nobody)
+/* JetStream's answer says in JSON what failed, with a code as HTTP has them. 0: nothing did, or it
+ * is another program's JSON. */
+static unsigned jetstream_code(const uint8_t *p, size_t n)
 {
+	static const char OWN[] = "{\"type\":\"io.nats.jetstream.api.",
+			  ERROR[] = "\"error\":{\"code\":";
+	const uint8_t *at = NULL;
+	unsigned code = 0;
+
+	if (bytes_begin(p, n, OWN))
+		at = memmem(p, n, ERROR, sizeof(ERROR) - 1);
+	else if (n > 1 && p[0] == '{' && bytes_begin(p + 1, n - 1, ERROR))
+		at = p + 1;
+	if (!at)
+		return 0;
+	for (at += sizeof(ERROR) - 1; at < p + n && byte_is_digit(*at) && code < 1000; at++)
+		code = code * 10 + (unsigned)(*at - '0');
+	return code < 1000 ? code : 0;
+}
+
+/* The answer without headers lies at `p`, n bytes of it are here. */
+static void answer(struct proto_conn *c, struct proto_pending *q, const uint8_t *p, size_t n)
+{
+	unsigned code = jetstream_code(p, n);
+	char text[8] = "";
+
+	if (code)
+		snprintf(text, sizeof(text), "%u", code);
+	proto_answer(c, q, code >= 500 ? PROTO_ERROR : PROTO_OK, text);
+}
+
+/* `p`: the line. `unserved`: its header says that the subject has no responders. */
+static int64_t deliver(struct proto_conn *c, const struct byte_words *w, const uint8_t *p, size_t n,
+		       size_t whole, bool headers, bool unserved, bool last)
+{
+	size_t see;
 	size_t sizes = headers ? 2 : 1;
 	struct proto_pending *q;
 	uint64_t bytes;
@@ -125,8 +160,13 @@ static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t 
 	    bytes > DATA_MAX)
 		return PROTO_LOST;
 	q = proto_find(c, idtable_text(w->p[1], w->n[1]));
-	if (q)
-		proto_answer(c, q, nobody ? PROTO_ERROR : PROTO_OK, nobody ? "503" : "");
+	see = bytes < ANSWER_LOOK ? (size_t)bytes : ANSWER_LOOK;
+	if (q && !headers && see && !last && n - whole < see && (n == whole || p[whole] == '{'))
+		return PROTO_MORE;
+	if (q && !headers)
+		answer(c, q, p + whole, n - whole < see ? n - whole : see);
+	else if (q)
+		proto_answer(c, q, unserved ? PROTO_ERROR : PROTO_OK, unserved ? "503" : "");
 	else
 		proto_one_way(c, operation(c, "MSG", w->p[1], w->n[1]));
 	return (int64_t)(whole + bytes + 2);
@@ -159,11 +199,12 @@ static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8
 			       PROTO_LOST;
 	}
 	if (verb(&w, "MSG"))
-		return deliver(c, &w, whole, false, false);
+		return deliver(c, &w, p, n, whole, false, false, last);
 	if (verb(&w, "HMSG") && n < whole + sizeof(NOBODY) - 1 && !last)
 		return PROTO_MORE;
 	if (verb(&w, "HMSG"))
-		return deliver(c, &w, whole, true, bytes_begin(p + whole, n - whole, NOBODY));
+		return deliver(c, &w, p, n, whole, true, bytes_begin(p + whole, n - whole, NOBODY),
+			       last);
 	if (verb(&w, "-ERR"))
 		refuse(c, p + w.n[0], line - w.n[0]);
 	return verb(&w, "INFO") || verb(&w, "+OK") || verb(&w, "-ERR") ? (int64_t)whole :

@@ -93,6 +93,7 @@ struct proto_dir {
 	uint64_t buf_pos; /* of its first byte */
 	uint64_t pos;     /* of the next byte that is expected */
 	uint64_t skip;    /* bytes until the next boundary */
+	uint64_t skip_of; /* begin_pos of the request that has them already; UINT64_MAX: none */
 	int64_t begin_ns,
 		came_ns; /* the first byte of the message at hand: as a piece's at_ns and came_ns */
 	uint64_t blind_bytes;

@@ -34,7 +34,8 @@ struct redis {
 	int64_t items_left;                 /* of the reply at hand; 0: none */
 	bool push, message, confirm, error; /* what the reply at hand is */
 	char status[16];
-	bool stream, quiet, skip_one, subscribed, asked;
+	bool stream, quiet, skip_one, subscribed, asked, monitors;
+	const char *told; /* `message`: as what */
 };
 
 /* $N CRLF, *N CRLF, ...: the number after the sign. Returns the line's size, 0: not whole,
@@ -145,6 +146,7 @@ static void ask(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd, const ui
 	}
 	if (is(cmd, n_cmd, "PSYNC") || is(cmd, n_cmd, "SYNC"))
 		s->stream = true;
+	s->monitors = s->monitors || is(cmd, n_cmd, "MONITOR");
 	proto_ask(c, op, 0)->tag =
 		subscribes(cmd, n_cmd) ?
 			(uint32_t)(args > 1 ? (args - 1 < 1 << 20 ? args - 1 : 1 << 20) : 1) :
@@ -256,7 +258,10 @@ static void reply_begins(struct redis *s, const struct proto_pending *q, const u
 
 	s->error = false;
 	s->push = p[0] == '>';
-	s->message = s->confirm = false;
+	s->confirm = false;
+	/* a line of MONITOR begins with a time */
+	s->message = s->monitors && n > 1 && p[0] == '+' && byte_is_digit(p[1]);
+	s->told = s->message ? "monitor" : "message";
 	s->status[0] = '\0';
 	line = bytes_line(p, n, &whole);
 	if (line == SIZE_MAX)
@@ -271,6 +276,10 @@ static void reply_begins(struct redis *s, const struct proto_pending *q, const u
 	s->message = (s->push || s->subscribed) &&
 		     (is(p, (size_t)l, "message") || is(p, (size_t)l, "pmessage") ||
 		      is(p, (size_t)l, "smessage"));
+	if (s->push && !s->message && !s->confirm) {
+		s->message = true;
+		s->told = is(p, (size_t)l, "invalidate") ? "invalidate" : "push";
+	}
 }
 
 static void reply_over(struct proto_conn *c)
@@ -279,7 +288,7 @@ static void reply_over(struct proto_conn *c)
 	struct proto_pending *q = proto_oldest(c);
 
 	if (s->message) {
-		proto_one_way(c, proto_name(c, "message", 7));
+		proto_one_way(c, proto_name(c, s->told, strlen(s->told)));
 	} else if (s->confirm) {
 		s->subscribed = true;
 		if (q && q->tag && !--q->tag)

@@ -167,10 +167,10 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 	ix->kept_fds++;
 }
 
-uint64_t indexer_born(struct indexer *ix, const struct proc *p, const char *path, uint64_t ino,
-		      uint64_t time_ns)
+uint64_t indexer_born(struct indexer *ix, const struct proc *p, const char *path,
+		      const struct file_id *f, uint64_t time_ns)
 {
-	return opening_born(&ix->opening, p, path, ino, time_ns);
+	return opening_born(&ix->opening, p, path, f, time_ns);
 }
 
 /* ---- indexes ---- */
@@ -506,6 +506,8 @@ static bool may_go_on(const struct indexer *ix, const struct job *j, const struc
 {
 	if (img->wanted)
 		return img->awaited || j->paced || may_pace(ix);
+	if (is_small(img)) /* its symbols take less than another child to make them later */
+		return cpushare_open(&ix->share);
 	return !ix->queue && !ix->ahead && cpushare_is_full(&ix->share);
 }
 
@@ -901,6 +903,7 @@ static bool is_busy(const struct indexer *ix)
 void indexer_tick(struct indexer *ix, uint64_t now_ns)
 {
 	exec_race_tick(ix->opening.early, now_ns);
+	opening_tick(&ix->opening, now_ns);
 	try_again(ix, now_ns);
 	for (int i = 0; i < JOBS; i++)
 		if (ix->jobs[i].child.pid && job_late(&ix->jobs[i], now_ns))
@@ -949,8 +952,7 @@ void indexer_free(struct indexer *ix)
 			job_clear(&ix->jobs[i]);
 		}
 	linejobs_free(ix->lines);
-	if (ix->opening.own_root > 0)
-		close(ix->opening.own_root);
+	opening_release(&ix->opening);
 	free(ix->program);
 	free(ix);
 }

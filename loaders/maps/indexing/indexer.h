@@ -11,7 +11,8 @@
  *    that a client is waiting for now (MP_WANT_NOW: a capture ends, sonde pstack);
  * 2. their symbols, and lines where those are quick; in both what serves most samples for its size
  *    comes first;
- * 3. the rows of all other files; those that most processes map first;
+ * 3. the rows of all other files, of small ones the symbols too; those that most processes map
+ *    first;
  * 4. lines and inlined functions of files that have samples, if they take longer (linejobs.h); the
  *    clients then get the image's index again. Not with `lines` false;
  * 5. the symbols of all other files, so that they have names even if their container is gone by the
@@ -32,6 +33,7 @@
 
 struct cache;
 struct exec_race;
+struct file_id;
 struct hub;
 struct mimage;
 struct indexer;
@@ -57,8 +59,8 @@ void indexer_free(struct indexer *ix); /* ends running children */
 void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_t start,
 		 uint64_t end);
 /* See opening_born. */
-uint64_t indexer_born(struct indexer *ix, const struct proc *p, const char *path, uint64_t ino,
-		      uint64_t time_ns);
+uint64_t indexer_born(struct indexer *ix, const struct proc *p, const char *path,
+		      const struct file_id *f, uint64_t time_ns);
 void indexer_want(struct indexer *ix, struct mimage *img, bool damaged);
 /* No client wants it yet: make it when there is nothing else to do, in the order of these calls. */
 void indexer_ahead(struct indexer *ix, struct mimage *img);

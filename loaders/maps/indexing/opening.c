@@ -24,7 +24,7 @@ static bool same_root(const struct root_id *a, const struct root_id *b)
 }
 
 /* Do not ask a root again whose file system did not answer: each attempt would block us. Our own
- * root is an exception: one mount (somebody's sshfs) must not cost all other files their names;
+ * root is an exception: one mount (a user's sshfs) must not cost all other files their names;
  * there the number of stuck openings is the limit. */
 static bool is_mute(const struct opening *op, const struct root_id *root)
 {
@@ -272,17 +272,64 @@ static uint64_t born_below(int root_fd, const char *path, uint64_t ino, uint64_t
 	return born_at(born_ns, time_ns);
 }
 
-/* Where this reading has the file, or would have it. */
+static void unpin(struct opening_known *k)
+{
+	if (k->pin)
+		close(k->pin);
+	k->pin = 0;
+}
+
+void opening_tick(struct opening *op, uint64_t now_ns)
+{
+	for (size_t i = 0; i < OPENING_BORN_MAX; i++)
+		if (op->known[i].pin && now_ns > op->known[i].pinned_ns + OPENING_PIN_NS)
+			unpin(&op->known[i]);
+}
+
+void opening_release(struct opening *op)
+{
+	for (size_t i = 0; i < OPENING_BORN_MAX; i++)
+		unpin(&op->known[i]);
+	if (op->own_root > 0)
+		close(op->own_root);
+}
+
+static bool is_known(const struct opening *op, const struct opening_known *k)
+{
+	return k->reading && (k->pin || k->reading == op->world->readings);
+}
+
+/* Where the file is known, or would be. */
 static struct opening_known *known_at(struct opening *op, const struct proc *p, const char *path,
-				      uint64_t ino)
+				      const struct file_id *f)
 {
 	uint64_t hash = hash_str(HASH_SEED, path);
-	struct opening_known *k = &op->known[hash_u64(hash, ino) & (OPENING_BORN_MAX - 1)];
+	struct opening_known *k = &op->known[hash_u64(hash, f->ino) & (OPENING_BORN_MAX - 1)];
 
-	if (k->reading != op->world->readings || k->ino != ino || k->path != hash ||
-	    !same_root(&k->root, &p->root))
-		*k = (struct opening_known){.root = p->root, .ino = ino, .path = hash};
+	if (!is_known(op, k) || k->ino != f->ino || k->path != hash || k->major != f->major ||
+	    k->minor != f->minor || !same_root(&k->root, &p->root)) {
+		unpin(k);
+		*k = (struct opening_known){.root = p->root,
+					    .ino = f->ino,
+					    .path = hash,
+					    .major = f->major,
+					    .minor = f->minor};
+	}
 	return k;
+}
+
+/* Looks at the file, and pins it if it is on our root file system. */
+static void known_look(struct opening *op, struct opening_known *k, int root_fd, bool ours,
+		       const char *path)
+{
+	int pin = -1;
+
+	if (root_fd < 0 || (ours ? openin_cached_pin(root_fd, path, k->ino, &k->born_ns, &pin) :
+				   openin_cached_born(root_fd, path, k->ino, &k->born_ns)))
+		return;
+	k->reading = op->world->readings;
+	k->pin = pin > 0 ? pin : 0;
+	k->pinned_ns = (uint64_t)clock_boot_ns();
 }
 
 /* Any live process that sees the same root. */
@@ -310,13 +357,13 @@ static uint64_t born_or_nobodys(uint64_t born, const struct proc *p)
 			       (p->exec_id & 0x3ff);
 }
 
-uint64_t opening_born(struct opening *op, const struct proc *p, const char *path, uint64_t ino,
-		      uint64_t time_ns)
+uint64_t opening_born(struct opening *op, const struct proc *p, const char *path,
+		      const struct file_id *f, uint64_t time_ns)
 {
 	/* a process that shares our root need not be asked for it, which is dearer than all the
 	 * rest */
 	bool ours = same_root(&p->root, &op->world->own_root);
-	struct opening_known *known = known_at(op, p, path, ino);
+	struct opening_known *known = known_at(op, p, path, f);
 	cleanup_fd int theirs = -1, held = -1, exe = -1;
 	uint64_t born;
 	int root;
@@ -325,13 +372,12 @@ uint64_t opening_born(struct opening *op, const struct proc *p, const char *path
 		return born_or_nobodys(born_at(known->born_ns, time_ns), p);
 	theirs = ours ? -1 : openin_root(p->tgid);
 	root = ours ? own_root_kept(op) : theirs;
-	if (root >= 0 && !openin_cached_born(root, path, ino, &known->born_ns))
-		known->reading = op->world->readings;
+	known_look(op, known, root, ours, path);
 	born = known->reading ? born_at(known->born_ns, time_ns) : 0;
 	if (!born && exec_race_get(op->early, p->tgid, p->start_ns, &p->root, &held, &exe))
-		born = born_below(held, path, ino, time_ns);
+		born = born_below(held, path, f->ino, time_ns);
 	if (!born && root < 0)
-		born = born_anyhow(op, p, path, ino, time_ns);
+		born = born_anyhow(op, p, path, f->ino, time_ns);
 	return born_or_nobodys(born, p);
 }
 

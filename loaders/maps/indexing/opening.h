@@ -16,14 +16,20 @@
 #define OPENING_MUTE_MAX 32
 #define OPENING_BORN_MAX 64 /* a power of two */
 
-/* When a file was born, as it was found in the present reading of the side-band: a program that
- * starts maps the same libraries as the one before it. The records of one reading are all older
- * than it, so a second look would find the same. */
+#define OPENING_PIN_NS (10 * NSEC_PER_SEC)
+
+/* When a file was born: a program that starts maps the same libraries as the one before it. It
+ * holds for the present reading of the side-band, whose records are all older than the reading, so
+ * that a second look would find the same; and as long as the file is pinned, because meanwhile no
+ * other file has its inode number. */
 struct opening_known {
 	struct root_id root;
 	uint64_t ino, path; /* the path's hash */
-	uint64_t reading;   /* world.readings then; 0: free */
+	uint32_t major, minor;
+	uint64_t reading; /* world.readings then; 0: free */
 	int64_t born_ns;
+	int pin; /* of a file on our root file system, for OPENING_PIN_NS; 0: not pinned */
+	uint64_t pinned_ns;
 };
 
 struct opening {
@@ -47,8 +53,11 @@ int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int 
 /* A stand-in for the generation of a file that the process has just mapped: FILE_BORN if the file
  * system knows the birth time; FILE_NOBODYS if the file is not accessible any more (the one at its
  * path was born after time_ns, when it was mapped). Does not block. */
-uint64_t opening_born(struct opening *op, const struct proc *p, const char *path, uint64_t ino,
-		      uint64_t time_ns);
+uint64_t opening_born(struct opening *op, const struct proc *p, const char *path,
+		      const struct file_id *f, uint64_t time_ns);
+/* From time to time: lets files go that have been pinned for long. */
+void opening_tick(struct opening *op, uint64_t now_ns);
+void opening_release(struct opening *op);
 /* A copy of our vDSO in a file; it is the same in every process. */
 int opening_vdso(const struct world *w);
 

@@ -43,6 +43,7 @@ struct pimage {
 	bool asked;          /* its index was requested from the indexer */
 	bool moved;          /* to another slot: each process that maps it needs a new slice */
 	struct image *index; /* own: open while its parts are loaded */
+	bool index_sound;    /* its rows were checked when it was opened */
 	uint64_t index_ns;   /* last used */
 	struct pimage *prev, *next;
 };
@@ -62,9 +63,10 @@ struct publish {
 	uint64_t claimed_ns;
 	uint64_t *words; /* one slice, being made */
 	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted, hot_room_ns,
-		hot_look_ns, rows_cpu_ns;
+		hot_look_ns, images_look_ns, rows_cpu_ns;
 	uint64_t refused; /* slices that found no room */
 	bool any_moved;   /* to another slot, since the processes were last updated */
+	bool news;        /* a file or an index has come since the images were last looked over */
 	bool told_slices, told_rows, told_runtimes;
 };
 

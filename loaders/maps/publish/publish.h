@@ -34,6 +34,9 @@ void publish_free(struct publish *pub); /* NULL is fine, here and below */
 /* Write what has changed. The side-band is read up to as_of_ns. */
 void publish_tick(struct publish *pub, uint64_t as_of_ns);
 
+/* An index has come: the next publish_tick looks at all files. */
+void publish_news(struct publish *pub);
+
 /* Fills in what struct mp_cost says of tables. */
 void publish_cost(const struct publish *pub, struct mp_cost *out);
 

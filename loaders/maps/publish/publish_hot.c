@@ -108,17 +108,22 @@ static void make_room(struct publish *pub, uint64_t need, uint64_t most, uint64_
 
 /* ---- what is asked for ---- */
 
+/* Its rows are checked when it is opened: all of a large file's take milliseconds. */
 static bool open_index(struct publish *pub, struct pimage *pi, struct unwind_section *s)
 {
+	const bool was_open = pi->index;
 	const void *data;
 	size_t size;
 
-	if (!pi->index && indexer_open_rows(pub->indexer, pi->img, &pi->index)) {
+	if (!was_open && indexer_open_rows(pub->indexer, pi->img, &pi->index)) {
 		indexer_ahead(pub->indexer, pi->img); /* it went from the cache */
 		return false;
 	}
-	return image_unwind(pi->index, &data, &size) && !unwind_section_open(s, data, size) &&
-	       rowparts_match(&pub->rowsets, pi->rows, s) && rowsets_sound(s);
+	if (!image_unwind(pi->index, &data, &size) || unwind_section_open(s, data, size) ||
+	    !rowparts_match(&pub->rowsets, pi->rows, s))
+		return false;
+	pi->index_sound = was_open ? pi->index_sound : rowsets_sound(s);
+	return pi->index_sound;
 }
 
 static uint32_t room(const struct publish *pub)

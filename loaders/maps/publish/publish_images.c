@@ -27,6 +27,9 @@
 
 #define AGE_NS (NSEC_PER_SEC / 5)
 #define ASK_NS (NSEC_PER_SEC / 5)
+/* Between two looks at all files, unless one has come: while programs start, the side-band is read
+ * every few milliseconds. A probe asks for rows no more often (TABLES_WANTED_ROWS_NS). */
+#define LOOK_NS (NSEC_PER_SEC / 25)
 
 static void image_close_(struct image **img)
 {
@@ -58,6 +61,7 @@ void publish_image_new(struct publish *pub, struct mimage *img)
 	pi->since_ns = (uint64_t)clock_boot_ns();
 	img->published = pi;
 	DL_APPEND(pub->open, pi);
+	pub->news = true;
 	__atomic_store_n(&pub->maps->state->last_image, img->id, __ATOMIC_RELAXED);
 }
 
@@ -333,8 +337,18 @@ static void ask(struct publish *pub, uint64_t now_ns)
 	}
 }
 
+void publish_news(struct publish *pub)
+{
+	if (pub)
+		pub->news = true;
+}
+
 void publish_images_tick(struct publish *pub, uint64_t now_ns)
 {
+	if (!pub->news && now_ns - pub->images_look_ns < LOOK_NS)
+		return;
+	pub->news = false;
+	pub->images_look_ns = now_ns;
 	publish_sweep_use(pub, now_ns);
 	ask(pub, now_ns);
 	look_at_open(pub, now_ns);

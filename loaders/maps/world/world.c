@@ -411,7 +411,7 @@ static struct mimage *map_put(struct world *w, struct proc *p, uint64_t start, u
 
 	f.root = p->root;
 	if (tell && !f.generation && f.ino && w->born && name[0] == '/' && !is_anonymous(name))
-		f.generation = w->born(w->ctx, p, name, f.ino, time_ns);
+		f.generation = w->born(w->ctx, p, name, &f, time_ns);
 	img = image_intern(w, &f, name, len, &is_new);
 	if (img && img->kind == MP_IMAGE_VDSO)
 		m.offset = 0;

@@ -152,7 +152,7 @@ struct world {
 	void (*image_new)(void *ctx, struct mimage *img, struct proc *p, uint64_t start,
 			  uint64_t end);
 	void (*image_gone)(void *ctx, struct mimage *img);
-	uint64_t (*born)(void *ctx, const struct proc *p, const char *path, uint64_t ino,
+	uint64_t (*born)(void *ctx, const struct proc *p, const char *path, const struct file_id *f,
 			 uint64_t time_ns); /* see opening_born */
 	bool (*is_still)(void *ctx,
 			 const struct proc *p); /* does it still run what we know? NULL: unknown */

@@ -104,6 +104,17 @@ static int read_uint(const struct option *o, const char *text, uint64_t *out, st
 	return refuse(o, what, text, e);
 }
 
+static int read_most(const struct option *o, const char *text, uint64_t *out, struct err *e)
+{
+	const struct option plain = {.name = o->name, .max = OPTION_ALL};
+	uint64_t v = 0;
+	int rc = read_uint(&plain, text, &v, e);
+
+	if (!rc)
+		*out = v ? v : OPTION_ALL;
+	return rc;
+}
+
 /* "0", "0s", "0M": with whatever unit `quantity_ns` or `quantity_bytes` knows. */
 static bool is_zero(const char *text, bool duration)
 {
@@ -239,6 +250,8 @@ static int set_value(const struct option *o, void *value, const char *text, stru
 		return 0;
 	case OPTION_UINT:
 		return set_number(o, value, sizeof(uint64_t), text, e, read_uint);
+	case OPTION_MOST:
+		return set_number(o, value, sizeof(uint64_t), text, e, read_most);
 	case OPTION_DURATION:
 		return set_number(o, value, sizeof(int64_t), text, e, read_duration);
 	case OPTION_BYTES:
@@ -267,6 +280,20 @@ static bool takes_value(const struct option *o)
 	return o->type != OPTION_FLAG && o->type != OPTION_SET;
 }
 
+/* "--" or an option's whole name: typed where a value was forgotten, and a file of that name would
+ * be made. */
+static bool names_option(const struct parse *p, const char *arg)
+{
+	struct found f;
+	size_t len;
+
+	if (strncmp(arg, "--", 2))
+		return false;
+	len = strcspn(arg + 2, "=");
+	f = find_name(p->sets, p->n_sets, arg + 2, len);
+	return !len || (f.option && strlen(f.option->name) == len);
+}
+
 static int take_value(struct parse *p, const struct option *o, const char *attached,
 		      const char **text, struct err *e)
 {
@@ -276,6 +303,11 @@ static int take_value(struct parse *p, const struct option *o, const char *attac
 	if (p->at + 1 >= p->argc)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--%s needs a value: %s", o->name,
 			       o->arg ? o->arg : "VALUE");
+	if (names_option(p, p->argv[p->at + 1]))
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"--%s needs a value before %.100s (a value that looks so: --%s=%.100s)",
+			o->name, p->argv[p->at + 1], o->name, p->argv[p->at + 1]);
 	*text = p->argv[++p->at];
 	return 0;
 }

@@ -23,6 +23,8 @@ enum option_type {
 	OPTION_FLAG,   /* bool */
 	OPTION_STRING, /* const char * */
 	OPTION_UINT,   /* uint64_t, or by `size` uint32_t, int, uint8_t; decimal, from min to max */
+	OPTION_MOST, /* uint64_t: at most this many; 0 on the command line is all (OPTION_ALL), 0 in
+			the struct: not given */
 	OPTION_DURATION, /* int64_t, ns: 10s, 15m, 1h30m; > 0, from min to
 			    max */
 	OPTION_LIST,     /* struct option_list: may be given up to `max` times */
@@ -33,6 +35,9 @@ enum option_type {
 	OPTION_SET /* int, which becomes `min`; takes no value: the last of several such options
 		      wins */
 };
+
+/* More than there is of anything that is counted, and still an int. */
+#define OPTION_ALL 1000000000
 
 struct option_list {
 	const char **items; /* the array is freed by options_release */

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
@@ -16,18 +18,28 @@
 /* A file with a second name may be one of another folder. */
 static bool may_be_given(const struct stat *st, const struct stat *folder)
 {
-	return st->st_uid == 0 && folder->st_uid != 0 && st->st_dev == folder->st_dev &&
+	return st->st_uid == 0 && folder->st_uid != 0 &&
 	       (S_ISDIR(st->st_mode) ||
 		((S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)) && st->st_nlink == 1));
 }
 
+/* Of the same mount as the folder. st_dev does not say that: an overlay's files have another one
+ * than its folders. -1 with errno, EXDEV: something is mounted there. */
+static int open_here(int dir, const char *name)
+{
+	const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				     .resolve = RESOLVE_NO_XDEV};
+
+	return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
+}
+
 int owner_give(int dir, const struct stat *folder, const char *name)
 {
-	cleanup_fd int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_fd int fd = open_here(dir, name);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT || errno == EXDEV ? 0 : -errno;
 	if (!may_be_given(&st, folder))
 		return 0;
 	/* its group, if it has one of the store's, stays */

@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -106,10 +108,33 @@ static void read_said(int fd, struct child_answer *answer)
 	answer->said[n > 0 ? n : 0] = '\0';
 }
 
+int child_spans_make(void)
+{
+	char number[16];
+	int fd;
+
+	if (getenv("SONDE_SPANS"))
+		return CHILD_SPANS;
+	fd = memfd_create("spans", MFD_CLOEXEC);
+	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0)
+		return -1;
+	snprintf(number, sizeof(number), "%d", CHILD_SPANS);
+	return setenv("SONDE_SPANS", number, 1) ? -1 : fd;
+}
+
+/* The caller closes the result, and keeps limits->in_fd. */
+static int input_of(const struct child_limits *limits)
+{
+	if (!limits->in_fd)
+		return open("/dev/null", O_RDONLY | O_CLOEXEC);
+	lseek(limits->in_fd, 0, SEEK_SET);
+	return fcntl(limits->in_fd, F_DUPFD_CLOEXEC, 0);
+}
+
 int child_ask(const char *const *argv, const struct child_limits *limits, int stop_fd,
 	      int client_fd, struct child_answer *answer, struct err *e)
 {
-	cleanup_fd int in = open("/dev/null", O_RDONLY | O_CLOEXEC), pid_fd = -1;
+	cleanup_fd int in = input_of(limits), pid_fd = -1;
 	cleanup_fd int out = memfd_create("answer", MFD_CLOEXEC),
 		       say = memfd_create("said", MFD_CLOEXEC);
 	int64_t deadline_ns = clock_boot_ns() + limits->seconds * NSEC_PER_SEC;

@@ -19,6 +19,7 @@ struct child_limits {
 	unsigned seconds;      /* wall time; for CPU time, one more */
 	uint64_t memory_bytes; /* RLIMIT_DATA: its own memory, without the store that it maps */
 	uint64_t answer_bytes;
+	int in_fd;    /* its standard input, from its beginning; 0: it has none */
 	int spans_fd; /* becomes descriptor CHILD_SPANS (schema/store/read/span_cache.h) of the
 			 child; below that: none */
 };
@@ -38,6 +39,10 @@ struct child_answer {
 	uint64_t out_bytes;
 	char said[4096]; /* the beginning of its stderr */
 };
+
+/* A file in which children remember the time spans of finished segments: otherwise each opens all
+ * of them. Sets SONDE_SPANS. -1: then they do. One that the parent made is used again. */
+int child_spans_make(void);
 
 /* Runs argv[0] (a path) to its end. stop_fd and client_fd (a socket; readable at its end means that
  * the peer hung up): -1 for none. -errno with `e` if it could not be started; answer->out_fd is -1

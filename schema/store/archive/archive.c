@@ -8,6 +8,7 @@
 #include "schema/store/archive/remake.h"
 #include "schema/store/files/segment.h"
 #include "schema/store/packed/packing.h"
+#include "schema/store/packed/sums.h"
 
 /* --- step 1 --- */
 
@@ -85,7 +86,9 @@ static int compare(sqlite3 *from, sqlite3 *to)
 				    -1, &st, NULL);
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
-		rc = compare_table(from, to, (const char *)sqlite3_column_text(st, 0));
+		rc = sums_has((const char *)sqlite3_column_text(st, 0)) ?
+			     SQLITE_OK :
+			     compare_table(from, to, (const char *)sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
 	return rc != SQLITE_DONE ?
 		       rc :

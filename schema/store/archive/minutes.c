@@ -18,6 +18,7 @@
 #include "schema/store/model/merge_sql.h"
 #include "schema/store/model/sql.h"
 #include "schema/store/packed/packing.h"
+#include "schema/store/packed/sums.h"
 
 #define TEXT_OF(n)      TEXT_(n)
 #define TEXT_(n)        #n
@@ -51,6 +52,8 @@ static const struct wait_table {
 	 "sum(n), sum(total_ns), count(DISTINCT task)"},
 	{"amount", "series", OF_SERIES, "series,n,value,max,hist", MERGE_AMOUNT,
 	 "sum(n), sum(value), max(max)"},
+	{"amount_error_row", "series", OF_SERIES, "series,n_variance,value_variance",
+	 MERGE_AMOUNT_ERROR, "sum(n_variance), sum(value_variance), count(DISTINCT series)"},
 	{"throttle_row", "run", OF_RUN, "run,cgroup,periods,throttled,throttled_ns", MERGE_THROTTLE,
 	 "sum(periods), sum(throttled), sum(throttled_ns)"},
 	{"steal_row", "run", OF_RUN, "run,steal_ns,idle_ns,cpu_ns", MERGE_STEAL,
@@ -107,6 +110,17 @@ static int sum_table(sqlite3 *db, const struct fact *f)
 
 /* ---- waits ---- */
 
+/* A file of an older schema lacks the newest of these tables. */
+static bool is_there(sqlite3 *db, const struct wait_table *w)
+{
+	char *sql =
+		sqlite3_mprintf("SELECT EXISTS (SELECT 1 FROM pragma_table_info(%Q))", w->table);
+	bool there = sql && sql_number(db, sql, 0);
+
+	sqlite3_free(sql);
+	return there;
+}
+
 /* temp.wait_run, and the place of each run's first row. */
 static int find_wait_runs(sqlite3 *db)
 {
@@ -121,6 +135,8 @@ static int find_wait_runs(sqlite3 *db)
 		const struct wait_table *w = &WAITS[i];
 		struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 
+		if (!is_there(db, w))
+			continue;
 		strbuf_addf(
 			&sql,
 			"CREATE TEMP TABLE of_%s(id INTEGER PRIMARY KEY, run INTEGER); INSERT INTO temp.of_%s %s;"
@@ -171,7 +187,7 @@ static int sum_waits(sqlite3 *db)
 	int rc = SQLITE_OK;
 
 	for (size_t i = 0; rc == SQLITE_OK && i < N_WAITS && has_waits(db); i++)
-		rc = sum_waits_of(db, &WAITS[i]);
+		rc = is_there(db, &WAITS[i]) ? sum_waits_of(db, &WAITS[i]) : rc;
 	return rc;
 }
 
@@ -233,6 +249,8 @@ static int sum_all(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = packing_pack_one(
 			db, "container"); /* some dozen rows, and a page for each four of them */
+	if (rc == SQLITE_OK)
+		rc = sums_remake(db);
 	return rc;
 }
 
@@ -283,6 +301,8 @@ static int compare_waits(sqlite3 *a, sqlite3 *b)
 	for (size_t i = 0; rc == SQLITE_OK && i < N_WAITS; i++) {
 		int64_t before[3] = {0}, after[3] = {0};
 
+		if (!is_there(a, &WAITS[i]))
+			continue;
 		rc = sums_of_waits(a, &WAITS[i], before);
 		if (rc == SQLITE_OK)
 			rc = sums_of_waits(b, &WAITS[i], after);

@@ -21,7 +21,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-#define SEGMENT_STMTS 81
+#define SEGMENT_STMTS 97
 
 struct segment {
 	struct sqlite3 *db;

@@ -57,6 +57,15 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 		0, false, "time on the clock, running or waiting", {"took", "began to take", "took before"}},
 	[STORE_KIND_EXCEPTION] = {STORE_KIND_EXCEPTION, "exception", STORE_COUNTER, STORE_EVENTS, STORE_EVENTS, STORE_EVENTS, "exceptions", "exceptions",
 		0, false, "exceptions thrown", {"threw", "began to throw", "threw before"}},
+	[STORE_KIND_PAGEFAULTS] = {STORE_KIND_PAGEFAULTS, "pagefaults", STORE_COUNTER, STORE_EVENTS, STORE_BYTES, STORE_BYTES, "page_faults", "touched_space",
+		STORE_KIND_MEM, false, "memory first touched", {"touched", "began to touch", "touched before"},
+		.family = "mem"},
+	[STORE_KIND_MEM] = {STORE_KIND_MEM, "mem", STORE_GAUGE, STORE_OBJECTS, STORE_BYTES, STORE_BYTES, "pages", "held_space",
+		STORE_KIND_PAGEFAULTS, false, "memory of processes", {"held", "began to hold", "held before"},
+		.family = "mem", .push = "processmemory"},
+	[STORE_KIND_MEMWAIT] = {STORE_KIND_MEMWAIT, "memwait", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "memory_waits", "memory_delay",
+		0, false, "time that memory was waited for", {"waited for memory", "began to wait for memory:", "waited for memory before:"},
+		.family = "mem"},
 };
 /* clang-format on */
 

@@ -35,6 +35,10 @@ enum store_kind { /* stored: never renumbered */
 	/* that only imported profiles have: */
 	STORE_KIND_WALLCLOCK = 16,    /* samples by time, whether the thread ran or waited: samples, ns */
 	STORE_KIND_EXCEPTION = 17,    /* exceptions thrown */
+	/* by page faults, of any program: */
+	STORE_KIND_PAGEFAULTS = 18,   /* page faults: how many, bytes that they brought */
+	STORE_KIND_MEM = 19,          /* private memory by the stack that touched it first: pages of 4096, bytes */
+	STORE_KIND_MEMWAIT = 20,      /* threads that had to free memory before they got some: how many, ns */
 	STORE_KINDS                   /* one past the last */
 };
 /* clang-format on */

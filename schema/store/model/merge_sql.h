@@ -10,6 +10,8 @@
 #define MERGE_WAIT    MERGE_N_TOTAL ", max_ns = max(max_ns, excluded.max_ns)" MERGE_HIST
 #define MERGE_AMOUNT \
 	MERGE_N ", value = value + excluded.value, max = max(max, excluded.max)" MERGE_HIST
+#define MERGE_AMOUNT_ERROR \
+	"n_variance = n_variance + excluded.n_variance, value_variance = value_variance + excluded.value_variance"
 #define MERGE_THROTTLE \
 	"periods = periods + excluded.periods, throttled = throttled + excluded.throttled, throttled_ns = throttled_ns + excluded.throttled_ns"
 #define MERGE_STEAL \

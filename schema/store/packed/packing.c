@@ -11,6 +11,8 @@
 #include "schema/base/mem.h"
 #include "schema/store/model/sql.h"
 #include "schema/store/packed/pack_table.h"
+#include "schema/store/packed/sample_sums.h"
+#include "schema/store/packed/sums.h"
 
 bool packing_is_packed(sqlite3 *db)
 {
@@ -29,6 +31,9 @@ bool packing_is_packed(sqlite3 *db)
 	" to_ns / 1000000000 - (SELECT value FROM meta WHERE key = 't0'), 1 << 62), (SELECT max(ts) FROM sample)) AS last FROM run) u CROSS JOIN sample x ON x.ts > u.last - 3600 AND x.ts <= u.last" \
 	" CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task AND t.run = u.id LEFT JOIN stack k ON k.id = e.stack"                                                             \
 	" LEFT JOIN frame r ON r.id = k.leaf GROUP BY u.id"
+
+/* Rows of sums are wide: of this many, columns take less. */
+#define SUMS_LEAST 8
 
 /* --- any tables --- */
 
@@ -120,6 +125,14 @@ static int pack_schema(sqlite3 *db)
 	return rc;
 }
 
+/* Those of samples are read as columns, or not at all. */
+static size_t least_of(const char *table, size_t least)
+{
+	const size_t sums = sample_sums_has(table) ? 1 : sums_has(table) ? SUMS_LEAST : least;
+
+	return sums < least ? sums : least;
+}
+
 int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 {
 	struct names tables = {0};
@@ -128,9 +141,11 @@ int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 	if (rc == SQLITE_OK)
 		rc = sql_exec(db, COUNT_NAMED);
 	if (rc == SQLITE_OK)
+		rc = sums_make(db);
+	if (rc == SQLITE_OK)
 		rc = names_of(db, PACKABLE, &tables);
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
-		rc = pack_any(db, tables.name[i], least, block_rows);
+		rc = pack_any(db, tables.name[i], least_of(tables.name[i], least), block_rows);
 	free(tables.name);
 	return rc == SQLITE_OK ? pack_schema(db) : rc;
 }
@@ -231,6 +246,8 @@ int packing_unpack(sqlite3 *db, bool *any)
 	if (!there)
 		return SQLITE_OK;
 	rc = unpack_tables(db);
+	if (rc == SQLITE_OK)
+		rc = sums_drop(db);
 	if (rc == SQLITE_OK)
 		rc = make_views(db);
 	return rc == SQLITE_OK ? sql_exec(db, FORGET) : rc;

@@ -4,9 +4,12 @@
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/store/files/readonly.h"
+#include "schema/store/files/span.h"
 #include "schema/store/read/timeline.h"
 
 static bool is_gauge(enum store_kind kind)
@@ -19,10 +22,18 @@ static bool is_gauge(enum store_kind kind)
 int amount_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
 		     struct err *e)
 {
-	int rc = row_scan_open(
-		p, s, q,
-		"SELECT series, n, ts, value, max, hist FROM amount WHERE ts BETWEEN ?1 AND ?2", e);
+	int64_t first, last;
+	int rc = row_scan_begin(p, s, q, e);
 
+	if (rc)
+		return rc;
+	row_scan_range(s, q, &first, &last);
+	if (row_scan_columns(p, "amount", "ts, series, n, value, max, hist",
+			     is_gauge(q->kind) ? INT64_MIN : first, last))
+		return 0;
+	rc = row_scan_prepare(
+		p, "SELECT series, n, ts, value, max, hist FROM amount WHERE ts BETWEEN ?1 AND ?2",
+		e);
 	if (!rc && is_gauge(q->kind))
 		sqlite3_bind_int64(p->st, 1, INT64_MIN);
 	return rc;
@@ -75,10 +86,48 @@ static uint64_t number_at(sqlite3_stmt *st, int i)
 	return v > 0 ? (uint64_t)v : 0;
 }
 
+static uint64_t number_of(const struct row_scan *p, int column, size_t row)
+{
+	const int64_t v = packedread_number(&p->columns, column, row);
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+/* The same of an archive's columns. */
+static int next_of_columns(struct row_scan *p, struct amount_seen *out)
+{
+	size_t row;
+	int rc;
+
+	while ((rc = row_scan_column(p, &row)) == SQLITE_ROW) {
+		const int64_t ts = packedread_number(&p->columns, 0, row),
+			      series = packedread_number(&p->columns, 1, row);
+
+		if (series <= 0 || (size_t)series >= p->s->n_series ||
+		    !row_scan_takes(p, (uint32_t)series, ts))
+			continue;
+		*out = (struct amount_seen){
+			.series = (uint32_t)series,
+			.ts = ts + p->s->t0,
+			.n = number_of(p, 2, row),
+			.value = number_of(p, 3, row),
+			.max = number_of(p, 4, row),
+			.hist = packedread_text(&p->columns, 5, row),
+		};
+		out->hist_len = strlen(out->hist);
+		out->hist = out->hist_len ? out->hist : NULL;
+		out->scale = scale_of(p, out);
+		break;
+	}
+	return rc;
+}
+
 int amount_scan_next(struct row_scan *p, struct amount_seen *out)
 {
 	int rc;
 
+	if (!p->st)
+		return next_of_columns(p, out);
 	while ((rc = sqlite3_step(p->st)) == SQLITE_ROW) {
 		sqlite3_int64 series = sqlite3_column_int64(p->st, 0);
 		int64_t ts = sqlite3_column_int64(p->st, 2);
@@ -146,30 +195,64 @@ uint32_t store_run_kinds(const struct store_segment *s, int64_t run)
 	return kinds;
 }
 
+/* The bit of the kind of a series, 0 where it is of another run. */
+static uint32_t kind_of(const struct store_segment *s, const struct store_query *q, int64_t series)
+{
+	const struct reading_task *t;
+
+	if (series <= 0 || (size_t)series >= s->n_series)
+		return 0;
+	t = &s->tasks[s->series_task[series]];
+	return !q->run || t->run == q->run ? 1u << (t->kind & 31) : 0;
+}
+
+/* The same of an archive's columns. */
+static int kinds_of_columns(struct packedread *r, const struct store_segment *s,
+			    const struct store_query *q, uint32_t possible, uint32_t *found)
+{
+	int64_t first, last;
+	int rc = 0;
+
+	row_scan_range(s, q, &first, &last);
+	for (size_t k = packedtable_block_of(&r->t, first);
+	     !rc && *found != possible && k < r->t.n_blocks &&
+	     (!r->t.range || r->t.range[k].first <= last);
+	     k++) {
+		rc = packedread_block(r, k);
+		for (size_t i = 0; !rc && i < r->c[0]->n && *found != possible; i++)
+			if (r->c[0]->numbers[i] >= first && r->c[0]->numbers[i] <= last)
+				*found |= kind_of(s, q, packedread_number(r, 1, i)) & possible;
+		packedtable_release(&r->t, k);
+	}
+	return rc;
+}
+
 /* Walks until all of `possible` were met. */
 static int kinds_among(struct store_segment *s, const struct store_query *q, const char *sql,
 		       uint32_t possible, uint32_t *kinds, struct err *e)
 {
-	sqlite3_stmt *st = reading_prepare(s, sql, e);
+	struct packedread columns;
+	sqlite3_stmt *st;
 	uint32_t found = 0;
 	int64_t first, last;
 	int rc = SQLITE_DONE;
 
+	if (s->archived && packedread_open(&columns, s->db, "amount", "ts, series")) {
+		rc = kinds_of_columns(&columns, s, q, possible, &found);
+		packedread_release(&columns);
+		*kinds |= found;
+		return rc ? readonly_refused(s->path, s->db,
+					     rc == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT, e) :
+			    0;
+	}
+	st = reading_prepare(s, sql, e);
 	if (!st)
 		return e && e->code ? e->code : -EIO;
 	row_scan_range(s, q, &first, &last);
 	sqlite3_bind_int64(st, 1, first);
 	sqlite3_bind_int64(st, 2, last);
-	while (found != possible && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		sqlite3_int64 series = sqlite3_column_int64(st, 0);
-		const struct reading_task *t;
-
-		if (series <= 0 || (size_t)series >= s->n_series)
-			continue;
-		t = &s->tasks[s->series_task[series]];
-		if (!q->run || t->run == q->run)
-			found |= (1u << (t->kind & 31)) & possible;
-	}
+	while (found != possible && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		found |= kind_of(s, q, sqlite3_column_int64(st, 0)) & possible;
 	*kinds |= found;
 	return reading_finish(s, st, rc == SQLITE_ROW ? SQLITE_DONE : rc, e);
 }
@@ -195,6 +278,27 @@ static int sampled_in(struct store_segment *s, const struct store_query *q, uint
 	return samples_close(&c, rc, e);
 }
 
+/* An archive says which kinds it has, of all of its time; false: of the range it does not. */
+static bool kinds_of_all(struct store_segment *s, const struct store_query *q, uint32_t *kinds)
+{
+	sqlite3_stmt *st = NULL;
+	int64_t first, last, from, to;
+	int rc;
+
+	row_scan_range(s, q, &from, &to);
+	if (!s->archived || !span_noted(s->db, &first, &last) || from > first || to < last ||
+	    sqlite3_prepare_v2(
+		    s->db,
+		    "SELECT kind FROM run_count WHERE n > 0 AND kind BETWEEN 1 AND 31 AND (?1 = 0 OR run = ?1)",
+		    -1, &st, NULL))
+		return false;
+	sqlite3_bind_int64(st, 1, q->run);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+		*kinds |= 1u << sqlite3_column_int(st, 0);
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE;
+}
+
 int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run,
 		   uint32_t *kinds, struct err *e)
 {
@@ -202,8 +306,13 @@ int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int6
 	const uint32_t sampled = 1u << STORE_KIND_CPU;
 	const struct store_dict *d;
 	uint32_t possible, found = 0;
-	int rc = store_segment_dict(s, &d, e);
+	int rc;
 
+	if (kinds_of_all(s, &q, &found)) {
+		*kinds = found;
+		return 0;
+	}
+	rc = store_segment_series(s, &d, e);
 	if (rc)
 		return rc;
 	possible = store_run_kinds(s, run);

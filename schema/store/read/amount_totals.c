@@ -6,12 +6,13 @@
 
 #include "schema/base/mem.h"
 #include "schema/store/model/hist.h"
+#include "schema/store/model/sql.h"
 #include "schema/store/read/timeline.h"
 
 struct amount_sum {
 	uint32_t series;
 	uint64_t n, value, max;
-	double whole_n, whole_value;
+	double whole_n, whole_value, n_variance, value_variance;
 	struct hist hist;
 };
 
@@ -99,6 +100,8 @@ static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct stor
 			.whole_n = (uint64_t)llround(sum->whole_n),
 			.whole_value = (uint64_t)llround(sum->whole_value),
 			.max = sum->max,
+			.n_variance = sum->n_variance,
+			.value_variance = sum->value_variance,
 			.hist = sum->hist.n ? &sum->hist : NULL,
 		};
 
@@ -106,6 +109,39 @@ static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct stor
 			rc = each(ctx, &total);
 	}
 	return rc;
+}
+
+#define US2_NS2 1e6 /* square nanoseconds of a square microsecond */
+
+/* How far estimates may lie off: of files and kinds that have any. */
+static int errors_add(struct summing *x, struct store_segment *s, const struct store_query *q,
+		      struct err *e)
+{
+	struct row_scan scan;
+	int rc;
+
+	if ((q->kind != STORE_KIND_OFFCPU && q->kind != STORE_KIND_RUNQUEUE) ||
+	    !sql_number(s->db,
+			"SELECT EXISTS (SELECT 1 FROM pragma_table_info('amount_error_row'))", 0))
+		return 0;
+	rc = row_scan_open(
+		&scan, s, q,
+		"SELECT series, n_variance, ts, value_variance FROM amount_error_row WHERE ts BETWEEN ?1 AND ?2",
+		e);
+	if (rc)
+		return rc;
+	while ((rc = sqlite3_step(scan.st)) == SQLITE_ROW) {
+		sqlite3_int64 series = sqlite3_column_int64(scan.st, 0);
+		struct amount_sum *sum;
+
+		if (series <= 0 || (size_t)series >= s->n_series ||
+		    !row_scan_takes(&scan, (uint32_t)series, sqlite3_column_int64(scan.st, 2)))
+			continue;
+		sum = sum_of(x, (uint32_t)series);
+		sum->n_variance += fmax(0, sqlite3_column_double(scan.st, 1));
+		sum->value_variance += fmax(0, sqlite3_column_double(scan.st, 3)) * US2_NS2;
+	}
+	return row_scan_close(&scan, rc, e);
 }
 
 static void summing_init(struct summing *x, const struct store_segment *s)
@@ -135,7 +171,7 @@ int amount_totals(struct store_segment *s, const struct store_query *q,
 	struct amount_seen a;
 	int64_t last;
 	const struct store_dict *d;
-	int rc = store_segment_dict(s, &d, e), told = 0;
+	int rc = store_segment_series(s, &d, e), told = 0, failed = 0;
 
 	if (rc || !k)
 		return rc;
@@ -148,8 +184,10 @@ int amount_totals(struct store_segment *s, const struct store_query *q,
 	while ((rc = amount_scan_next(&x.scan, &a)) == SQLITE_ROW)
 		sum_one(&x, &a);
 	if (rc == SQLITE_DONE)
+		failed = errors_add(&x, s, q, e);
+	if (rc == SQLITE_DONE && !failed)
 		told = sums_tell(&x, each, ctx);
 	summing_release(&x);
-	rc = row_scan_close(&x.scan, rc, e);
-	return rc ? rc : told;
+	rc = row_scan_close(&x.scan, rc, failed ? NULL : e);
+	return failed ? failed : rc ? rc : told;
 }

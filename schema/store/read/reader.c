@@ -97,6 +97,12 @@ void store_segment_close(struct store_segment *s)
 	free(s);
 }
 
+void store_segment_rest(struct store_segment *s)
+{
+	reading_unload(s);
+	sqlite3_db_release_memory(s->db);
+}
+
 /* Once: a stranger's archive may keep any statement. */
 static int reading_check_packed(struct store_segment *s, struct err *e)
 {
@@ -117,7 +123,8 @@ static int reading_check_packed(struct store_segment *s, struct err *e)
 	return 0;
 }
 
-int reading_views(struct store_segment *s, const char *name, struct err *e)
+static int make_views(struct store_segment *s, const char *name,
+		      int (*make)(sqlite3 *db, const char *name), struct err *e)
 {
 	int rc;
 
@@ -127,13 +134,24 @@ int reading_views(struct store_segment *s, const char *name, struct err *e)
 	if (rc)
 		return rc;
 	sqlite3_exec(s->db, "PRAGMA query_only=0", NULL, NULL, NULL);
-	rc = packed_views(s->db, name);
+	rc = make(s->db, name);
 	if (rc != SQLITE_OK)
 		rc = readonly_refused(s->path, s->db, rc, e);
 	else
 		s->has_views = !name;
 	sqlite3_exec(s->db, "PRAGMA query_only=1", NULL, NULL, NULL);
 	return rc;
+}
+
+int reading_views(struct store_segment *s, const char *name, struct err *e)
+{
+	return make_views(s, name, packed_views, e);
+}
+
+struct sqlite3 *store_segment_view(struct store_segment *s, const char *name)
+{
+	make_views(s, name, reading_one_view, NULL); /* as in store_segment_db */
+	return s->db;
 }
 
 struct sqlite3 *store_segment_tables(struct store_segment *s)
@@ -159,7 +177,43 @@ bool store_segment_archived(const struct store_segment *s)
 
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e)
 {
-	int rc = s->loaded ? 0 : reading_load(s, e);
+	int rc = s->has_stacks && s->has_series ? 0 : reading_load_stacks(s, true, e);
+
+	if (!rc)
+		*out = &s->dict;
+	return rc;
+}
+
+int store_segment_stacks(struct store_segment *s, const struct store_dict **out, struct err *e)
+{
+	int rc = s->has_stacks ? 0 : reading_load_stacks(s, !s->archived, e);
+
+	if (!rc)
+		*out = &s->dict;
+	return rc;
+}
+
+int store_segment_processes(struct store_segment *s, const struct store_dict **out, struct err *e)
+{
+	int rc = s->has_processes ? 0 : reading_load_processes(s, e);
+
+	if (!rc)
+		*out = &s->dict;
+	return rc;
+}
+
+int store_segment_tasks(struct store_segment *s, const struct store_dict **out, struct err *e)
+{
+	int rc = s->has_tasks ? 0 : reading_load_tasks(s, e);
+
+	if (!rc)
+		*out = &s->dict;
+	return rc;
+}
+
+int store_segment_series(struct store_segment *s, const struct store_dict **out, struct err *e)
+{
+	int rc = s->has_series ? 0 : reading_load_series(s, e);
 
 	if (!rc)
 		*out = &s->dict;

@@ -52,14 +52,31 @@ int store_missing(const char *dir, int pid, uint64_t *seen, uint64_t *accounted)
 /* Opens read-only, checks the schema version (newer: EXIT_STORE). */
 int store_segment_open(const char *path, struct store_segment **out, struct err *e);
 void store_segment_close(struct store_segment *s);
+/* Forgets what was read of it, its dictionary too, and stays open: to open a file again takes
+ * longer than a question for a few rows. */
+void store_segment_rest(struct store_segment *s);
 struct sqlite3 *store_segment_db(struct store_segment *s); /* borrowed */
 /* The same for queries of tables only: it does not make an archive's views, which takes longer than
  * to open it. */
 struct sqlite3 *store_segment_tables(struct store_segment *s);
+/* The same for queries of one view: of an archive that one is made, and those that it reads. For
+ * one or two of them. */
+struct sqlite3 *store_segment_view(struct store_segment *s, const char *name);
 /* The version of its tables and views. */
 int store_segment_schema(const struct store_segment *s);
 /* Are its tables columns (archive.h)? */
 bool store_segment_archived(const struct store_segment *s);
+
+/*
+ * Table NAME_row summed over these seconds, both included: as table NAME_sum of the segment's
+ * connection (packed/sums.h), one that an archive keeps where the range has all of it, else a
+ * temporary one that is made here. false: there are none, since two captures of one family ran at
+ * once, or the file is older than the table: ask its rows. A table without rows may have none
+ * (SQLITE_ERROR). `table`: process_row, process_mem_row, ended_row, cgroup_row, flow_row,
+ * request_bytes_row, host_row; wait_row, request_row, request_phase_row: an archive's only.
+ */
+bool store_segment_sums(struct store_segment *s, const char *table, int64_t first_s,
+			int64_t last_s);
 
 /* For a copy that no one else has open, opened for writing: turns an archive's tables into rows; a
  * plain file stays as it is. SQLite's code. */
@@ -121,6 +138,16 @@ struct store_dict {
 	size_t n_stacks;
 };
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
+/* Its processes alone, which take a part of the time; all else of *out may be missing. Until the
+ * whole dictionary is asked for, and then too. */
+int store_segment_processes(struct store_segment *s, const struct store_dict **out, struct err *e);
+/* The same with runs and threads: enough for store_totals by thread, and for store_timeline. */
+int store_segment_tasks(struct store_segment *s, const struct store_dict **out, struct err *e);
+/* The same with series: enough for store_totals, whose stacks mean nothing then. */
+int store_segment_series(struct store_segment *s, const struct store_dict **out, struct err *e);
+/* All but the series, which take the most time and memory: enough for store_totals by thread and
+ * stack. dict.n_series may be 0. */
+int store_segment_stacks(struct store_segment *s, const struct store_dict **out, struct err *e);
 /* Before its dictionary is there: it is to have only what rows of kinds of value between the two
  * refer to, so that it takes as much time and memory as these are, not as the segment is. All else
  * is missing in it, as rows of a damaged file are: for queries of that range only, by
@@ -131,15 +158,21 @@ void store_segment_narrow(struct store_segment *s, int64_t from_ns, int64_t to_n
  * between the two, or is not an archive. */
 int store_segment_share(struct store_segment *s, const struct store_segment *of);
 
+/* The level of detail of store_totals: by thread and stack, or by thread alone, there may be
+ * several calls for one of them, and the series is not known. Then it need not read all rows of an
+ * archive that has the sums (packed/sample_sums.h). */
+enum store_by { STORE_BY_SERIES = 0, STORE_BY_STACK, STORE_BY_THREAD };
+
 struct idmap;
 struct store_query {
 	int64_t from_ns, to_ns; /* half-open; buckets are taken whole if they begin inside */
 	enum store_kind kind;
 	int64_t whole_from_ns, whole_to_ns; /* the range that this one is a part of, as the choice
 					       sees it; both 0: this one */
-	int64_t run;  /* only this run, 0: choose per process and bucket as below */
-	bool count;   /* store_timeline: tell n, not value */
-	bool no_hist; /* store_totals: without histograms, which take time and memory */
+	int64_t run;      /* only this run, 0: choose per process and bucket as below */
+	bool count;       /* store_timeline: tell n, not value */
+	bool no_hist;     /* store_totals: without histograms, which take time and memory */
+	enum store_by by; /* store_totals: in an archive; other than BY_SERIES with no_hist only */
 	/* NULL: all. Called once a thread and run. */
 	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread,
 		     uint32_t tid);
@@ -174,7 +207,10 @@ struct store_total { /* one series, summed over the range, or the part */
 	 * rate)), size being the label, or value / n if there is no label. Equal to n and value if
 	 * nothing was sampled by size. */
 	uint64_t whole_n, whole_value;
-	uint64_t max;            /* 0: not known */
+	uint64_t max; /* 0: not known */
+	/* Where events represent others (waits that were drawn), of n and of value (ns squared):
+	 * its root is the standard error. Both 0: exact. */
+	double n_variance, value_variance;
 	const struct hist *hist; /* store/model/hist.h, NULL: not known; borrowed for the call */
 };
 /* Where several runs covered the same process at the same time, each (process, bucket) comes from

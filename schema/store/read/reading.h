@@ -28,12 +28,21 @@ struct store_segment {
 	char *path;
 	char *host; /* in a question over several hosts (hosts.h); else NULL */
 	int64_t t0;
-	int schema;     /* the version of its tables and views */
-	bool archived;  /* its tables are columns; see samples.h */
-	bool checked;   /* its views' statements are ours */
-	bool has_views; /* an archive's have been made: reading_views */
-	bool snapshot;  /* a read transaction is open: what is read belongs together */
-	bool loaded;
+	int schema;                            /* the version of its tables and views */
+	bool archived;                         /* its tables are columns; see samples.h */
+	bool checked;                          /* its views' statements are ours */
+	bool has_views;                        /* an archive's have been made: reading_views */
+	struct reading_sums {                  /* range_sums.c; asked once */
+		bool asked, alone;             /* alone: no two of its captures ran at once */
+		bool kept;                     /* it has them (packed/sums.h), */
+		int64_t first, last;           /* of these seconds since 1970, both included */
+		int64_t made_first, made_last; /* those that are temporary tables: their range */
+		char made[256]; /* " process_row cgroup_row ": of which tables they are */
+	} sums;
+	bool snapshot; /* a read transaction is open: what is read belongs together */
+	/* Of its dictionary these are there: processes; with runs and tasks; with series, whose
+	 * stacks are as the file has them until has_stacks: stacks and names are there too. */
+	bool has_processes, has_tasks, has_series, has_stacks;
 	int64_t narrow_from_ns, narrow_to_ns; /* store_segment_narrow; 0: all of it */
 	bool borrows; /* its dictionary is another one's: store_segment_share */
 	struct store_dict dict;
@@ -60,7 +69,22 @@ struct sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, s
 int reading_finish(struct store_segment *s, struct sqlite3_stmt *st, int rc, struct err *e);
 /* Makes an archive's views, all or that one; until then no query can use them. */
 int reading_views(struct store_segment *s, const char *name, struct err *e);
-int reading_load(struct store_segment *s, struct err *e); /* dictionary.c */
+/* Makes one of them, and those that it reads; SQLite's code. one_view.c */
+int reading_one_view(struct sqlite3 *db, const char *name);
+/* Did no two of its captures run at once? Then each row counts. range_sums.c */
+bool reading_alone(struct store_segment *s);
+/* Has it sums of all of its rows, and has the query's range all of them? Then `table`, which is one
+ * of those of sample_sums.h, may be there. range_sums.c */
+bool reading_sums_whole(struct store_segment *s, const struct store_query *q);
+/* Has it some, of whatever range? */
+bool reading_sums_any(struct store_segment *s);
+/* Parts of the dictionary that are not there yet, each with those before it: processes; runs and
+ * tasks; series. dictionary.c */
+int reading_load_processes(struct store_segment *s, struct err *e);
+int reading_load_tasks(struct store_segment *s, struct err *e);
+int reading_load_series(struct store_segment *s, struct err *e);
+/* Tasks, stacks and names; `series`: and those. */
+int reading_load_stacks(struct store_segment *s, bool series, struct err *e);
 void reading_unload(struct store_segment *s);
 
 #endif

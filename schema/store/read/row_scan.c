@@ -19,11 +19,11 @@ void row_scan_range(const struct store_segment *s, const struct store_query *q, 
 			(q->to_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0 - 1;
 }
 
-static int row_scan_init(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+int row_scan_begin_tasks(struct row_scan *p, struct store_segment *s, const struct store_query *q,
 			 struct err *e)
 {
 	const struct store_dict *d;
-	int rc = store_segment_dict(s, &d, e);
+	int rc = store_segment_tasks(s, &d, e);
 
 	*p = (struct row_scan){.s = s, .q = q};
 	if (rc)
@@ -35,42 +35,107 @@ static int row_scan_init(struct row_scan *p, struct store_segment *s, const stru
 		choice_window(&p->choice, q->whole_from_ns, q->whole_to_ns);
 	else
 		choice_window(&p->choice, q->from_ns, q->to_ns);
-	p->state = mem_array(s->n_series, 1);
 	p->by_task = mem_array(s->n_tasks, 1);
 	return 0;
 }
 
+int row_scan_begin(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+		   struct err *e)
+{
+	const struct store_dict *d;
+	int rc = store_segment_series(s, &d, e);
+
+	*p = (struct row_scan){.s = s, .q = q};
+	if (!rc)
+		rc = row_scan_begin_tasks(p, s, q, e);
+	if (!rc)
+		p->state = mem_array(s->n_series, 1);
+	return rc;
+}
+
 void row_scan_release(struct row_scan *p)
 {
+	packedread_release(&p->columns);
 	choice_release(&p->choice);
 	free(p->state);
 	free(p->by_task);
 }
 
-int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
-		  const char *sql, struct err *e)
+int row_scan_prepare(struct row_scan *p, const char *sql, struct err *e)
 {
 	int64_t first, last;
-	int rc = row_scan_init(p, s, q, e);
 
-	if (rc)
-		return rc;
-	p->st = reading_prepare(s, sql, e);
+	p->st = reading_prepare(p->s, sql, e);
 	if (!p->st) {
 		row_scan_release(p);
 		return e && e->code ? e->code : -EIO;
 	}
-	row_scan_range(s, q, &first, &last);
+	row_scan_range(p->s, p->q, &first, &last);
 	sqlite3_bind_int64(p->st, 1, first);
 	sqlite3_bind_int64(p->st, 2, last);
 	return 0;
+}
+
+int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+		  const char *sql, struct err *e)
+{
+	int rc = row_scan_begin(p, s, q, e);
+
+	return rc ? rc : row_scan_prepare(p, sql, e);
+}
+
+bool row_scan_columns(struct row_scan *p, const char *table, const char *columns, int64_t first,
+		      int64_t last)
+{
+	if (!p->s->archived || !packedread_open(&p->columns, p->s->db, table, columns))
+		return false;
+	p->first = first;
+	p->last = last;
+	p->block = packedtable_block_of(&p->columns.t, first);
+	return true;
+}
+
+/* The block that p->block is: SQLITE_DONE: the range has no such block. */
+static int block_decode(struct row_scan *p)
+{
+	const struct packedtable *t = &p->columns.t;
+	int rc;
+
+	if (p->block >= t->n_blocks || (t->range && t->range[p->block].first > p->last))
+		return SQLITE_DONE;
+	rc = packedread_block(&p->columns, p->block);
+	if (rc)
+		return rc == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT;
+	p->n = p->columns.c[0]->n;
+	p->at = 0;
+	return SQLITE_ROW;
+}
+
+int row_scan_column(struct row_scan *p, size_t *row)
+{
+	for (;;) {
+		int rc = p->n ? SQLITE_ROW : block_decode(p);
+
+		if (rc != SQLITE_ROW)
+			return rc;
+		for (; p->at < p->n; p->at++) {
+			const int64_t ts = p->columns.c[0]->numbers[p->at];
+
+			if (ts < p->first || ts > p->last)
+				continue;
+			*row = p->at++;
+			return SQLITE_ROW;
+		}
+		packedtable_release(&p->columns.t, p->block++);
+		p->n = 0;
+	}
 }
 
 int row_scan_open_samples(struct row_scan *p, struct store_segment *s, const struct store_query *q,
 			  struct samples *c, struct err *e)
 {
 	int64_t first, last;
-	int rc = row_scan_init(p, s, q, e);
+	int rc = row_scan_begin(p, s, q, e);
 
 	if (rc)
 		return rc;
@@ -104,23 +169,20 @@ static uint8_t task_state(const struct row_scan *p, const struct reading_task *t
 	return r->n_periods > 1 ? SERIES_PERIODS : SERIES_PLAIN;
 }
 
-/* The series of a thread are many, and all asked for, or none is. */
-static uint8_t series_state(struct row_scan *p, uint32_t series)
+uint8_t row_scan_of_task(struct row_scan *p, uint32_t task)
 {
-	uint32_t task = p->s->series_task[series];
-
 	if (p->by_task[task] == SERIES_NEW)
 		p->by_task[task] = task_state(p, &p->s->tasks[task]);
 	return p->by_task[task];
 }
 
-/* Is this row to be counted? */
+/* The series of a thread are many, and all asked for, or none is. */
 bool row_scan_takes(struct row_scan *p, uint32_t series, int64_t ts)
 {
 	const struct reading_task *t;
 
 	if (p->state[series] == SERIES_NEW)
-		p->state[series] = series_state(p, series);
+		p->state[series] = row_scan_of_task(p, p->s->series_task[series]);
 	if (p->state[series] != SERIES_CHOSEN)
 		return p->state[series] != SERIES_OUT;
 	t = &p->s->tasks[p->s->series_task[series]];

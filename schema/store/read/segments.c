@@ -200,9 +200,13 @@ static int all_unreadable(const struct looking *l, char (*names)[SEGMENT_NAME_MA
 	}
 	for (size_t i = n_names; i-- > 0;) {
 		snprintf(path, sizeof(path), "%s/%s", l->dir, names[i]);
-		if (unreadable_has(path))
-			return err_set(e, -ENOTRECOVERABLE, EXIT_STORE,
-				       "no segment of the store %s can be read", l->dir);
+		if (unreadable_has(path)) {
+			err_set(e, -ENOTRECOVERABLE, EXIT_STORE,
+				"no segment of the store %s can be read", l->dir);
+			err_fix(e,
+				"move the damaged files elsewhere, or use another folder: --store DIR");
+			return -ENOTRECOVERABLE;
+		}
 	}
 	return 0;
 }

@@ -11,32 +11,11 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-struct timeline {
-	double *value; /* by process */
-	bool *is_touched;
-	uint32_t *touched;
-	size_t n_touched;
-	int64_t step, end; /* of the one that is held, seconds since 1970 */
-	uint32_t step_s;
-	bool stands;   /* a gauge: values stay from step to step */
-	int64_t first; /* steps before this are not told; seconds since 1970 */
-	int told;
-	timeline_each *each;
-	void *ctx;
-};
-
-static void timeline_init(struct timeline *x, const struct store_segment *s)
+void timeline_begin(struct timeline *x, const struct store_segment *s)
 {
 	x->value = mem_array(s->dict.n_processes, sizeof(*x->value));
 	x->is_touched = mem_array(s->dict.n_processes, sizeof(*x->is_touched));
 	x->touched = mem_array(s->dict.n_processes, sizeof(*x->touched));
-}
-
-static void timeline_release(struct timeline *x)
-{
-	free(x->value);
-	free(x->is_touched);
-	free(x->touched);
 }
 
 static void timeline_tell(struct timeline *x)
@@ -54,23 +33,20 @@ static void timeline_tell(struct timeline *x)
 	x->n_touched = 0;
 }
 
-static void timeline_step(struct timeline *x, int64_t ts)
+void timeline_step(struct timeline *x, int64_t ts)
 {
 	timeline_tell(x);
 	x->step = ts - ts % x->step_s;
 	x->end = x->step + x->step_s;
 }
 
-/* The process has `more` in the bucket at ts. */
-static inline void timeline_put(struct timeline *x, int64_t ts, uint32_t process, double more)
+void timeline_end(struct timeline *x, bool all)
 {
-	if (ts >= x->end || ts < x->step)
-		timeline_step(x, ts);
-	x->value[process] += more;
-	if (ts >= x->first && !x->is_touched[process]) {
-		x->is_touched[process] = true;
-		x->touched[x->n_touched++] = process;
-	}
+	if (all)
+		timeline_tell(x);
+	free(x->value);
+	free(x->is_touched);
+	free(x->touched);
 }
 
 /* --- samples --- */
@@ -119,17 +95,19 @@ int sample_timeline(struct store_segment *s, const struct store_query *q, uint32
 	cleanup_free struct steady *steady = NULL; /* by series */
 	struct samples c;
 	struct row_scan p;
-	int rc = row_scan_open_samples(&p, s, q, &c, e);
+	bool kept;
+	int rc = kept_timeline(s, q, &x, &kept, e);
 
+	if (rc || kept)
+		return rc;
+	rc = row_scan_open_samples(&p, s, q, &c, e);
 	if (rc)
 		return rc;
-	timeline_init(&x, s);
+	timeline_begin(&x, s);
 	steady = mem_array(s->n_series, sizeof(*steady));
 	while (!x.told && (rc = samples_next(&c)) == SQLITE_ROW)
 		sample_rows(&p, &c, &x, steady);
-	if (rc == SQLITE_DONE)
-		timeline_tell(&x);
-	timeline_release(&x);
+	timeline_end(&x, rc == SQLITE_DONE);
 	row_scan_release(&p);
 	rc = samples_close(&c, rc, e);
 	return rc ? rc : x.told;
@@ -169,7 +147,7 @@ int amount_timeline(struct store_segment *s, const struct store_query *q, uint32
 	struct amount_seen a;
 	struct row_scan p;
 	int64_t last;
-	int rc = store_segment_dict(s, &d, e);
+	int rc = store_segment_series(s, &d, e);
 
 	if (rc || !k)
 		return rc;
@@ -179,17 +157,15 @@ int amount_timeline(struct store_segment *s, const struct store_query *q, uint32
 	x.line.stands = k->class == STORE_GAUGE;
 	row_scan_range(s, q, &x.line.first, &last);
 	x.line.first += x.line.first == INT64_MIN ? 0 : s->t0;
-	timeline_init(&x.line, s);
+	timeline_begin(&x.line, s);
 	standing_init(&x.standing, s);
 	x.last = mem_array(s->n_series, sizeof(*x.last));
 	while (!x.line.told && (rc = amount_scan_next(&p, &a)) == SQLITE_ROW)
 		amount_put(&x, &p, &a);
 	rc = x.line.told ? SQLITE_DONE : rc;
-	if (rc == SQLITE_DONE)
-		timeline_tell(&x.line);
+	timeline_end(&x.line, rc == SQLITE_DONE);
 	free(x.last);
 	standing_release(&x.standing);
-	timeline_release(&x.line);
 	rc = row_scan_close(&p, rc, e);
 	return rc ? rc : x.line.told;
 }

@@ -18,6 +18,46 @@ int amount_totals(struct store_segment *s, const struct store_query *q,
 int request_totals(struct store_segment *s, const struct store_query *q,
 		   int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e);
 
+/* kept_sums.c: what an archive keeps, where it says the same as the rows; else *kept is false, and
+ * there was no call. */
+int kept_totals(struct store_segment *s, const struct store_query *q,
+		int (*each)(void *ctx, const struct store_total *t), void *ctx, bool *kept,
+		struct err *e);
+struct timeline;
+int kept_timeline(struct store_segment *s, const struct store_query *q, struct timeline *x,
+		  bool *kept, struct err *e);
+
+/* Values by process and step. Rows come in order of time, so one step is held at a time. */
+struct timeline {
+	double *value; /* by process */
+	bool *is_touched;
+	uint32_t *touched;
+	size_t n_touched;
+	int64_t step, end; /* of the one that is held, seconds since 1970 */
+	uint32_t step_s;
+	bool stands;   /* a gauge: values stay from step to step */
+	int64_t first; /* steps before this are not told; seconds since 1970 */
+	int told;
+	timeline_each *each;
+	void *ctx;
+};
+void timeline_begin(struct timeline *x, const struct store_segment *s);
+/* Frees it. `all`: and tells the last step before. */
+void timeline_end(struct timeline *x, bool all);
+void timeline_step(struct timeline *x, int64_t ts);
+
+/* The process has `more` in the bucket at ts. */
+static inline void timeline_put(struct timeline *x, int64_t ts, uint32_t process, double more)
+{
+	if (ts >= x->end || ts < x->step)
+		timeline_step(x, ts);
+	x->value[process] += more;
+	if (ts >= x->first && !x->is_touched[process]) {
+		x->is_touched[process] = true;
+		x->touched[x->n_touched++] = process;
+	}
+}
+
 /* One row of amounts that counts; negative numbers of a damaged file are 0. */
 struct amount_seen {
 	uint32_t series;

@@ -169,8 +169,14 @@ static int amount_parts(struct store_segment *s, const struct store_query *q, to
 int store_totals(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e)
 {
+	bool kept;
+	int rc;
+
 	if (q->tags)
 		return request_totals(s, q, each, ctx, e);
+	rc = kept_totals(s, q, each, ctx, &kept, e);
+	if (rc || kept)
+		return rc;
 	if (q->kind == STORE_KIND_CPU)
 		return sample_totals(s, q, each, ctx, e);
 	return (q->n_parts ? amount_parts : amount_totals)(s, q, each, ctx, e);

@@ -8,6 +8,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
+#include "schema/base/strbuf.h"
 #include "schema/store/model/stored.h"
 #include "schema/store/read/reading.h"
 
@@ -18,10 +19,13 @@
 	" JOIN task t ON t.id = x.task LEFT JOIN run_hidden h ON h.run = t.run AND h.process = t.process" \
 	" AND x.ts + ?4 BETWEEN h.first_ts AND h.last_ts WHERE h.run IS NULL AND x.ts BETWEEN ?1 AND ?2 AND (?3 = 0 OR t.run = ?3)"
 
+#define IN_WINDOW \
+	" JOIN task t ON t.id = x.task WHERE x.ts BETWEEN ?1 AND ?2 AND (?3 = 0 OR t.run = ?3)"
+
 struct waitread {
 	struct store_segment *s;
 	const struct store_query *q;
-	sqlite3_stmt *st;
+	sqlite3_stmt *st; /* NULL: there is nothing to read */
 	char names[CLASSES][24];
 	int states[CLASSES];
 };
@@ -55,29 +59,78 @@ static void classes_load(struct waitread *r)
 	sqlite3_finalize(st);
 }
 
-/* 1: there may be something to read; or -errno. */
-static int begin(struct waitread *r, struct store_segment *s, const struct store_query *q,
-		 const char *sql, struct err *e)
+/* A table of sums of this archive, none of which has two captures at once. */
+static bool has_table(struct store_segment *s, const char *name)
 {
-	const struct store_dict *dict;
-	int rc;
+	sqlite3_stmt *st = NULL;
+	bool there;
 
-	*r = (struct waitread){.s = s, .q = q};
-	rc = store_segment_dict(s, &dict, e);
-	if (rc)
-		return rc;
-	classes_load(r);
-	rc = reading_views(s, NULL, e);
-	if (rc)
-		return rc;
+	if (sqlite3_prepare_v2(s->db, "SELECT 1 FROM main.sqlite_schema WHERE name = ?1", -1, &st,
+			       NULL))
+		return false;
+	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+	there = sqlite3_step(st) == SQLITE_ROW;
+	sqlite3_finalize(st);
+	return there;
+}
+
+/* 1; or -errno. */
+static int ask(struct waitread *r, const char *sql, struct err *e)
+{
+	struct store_segment *s = r->s;
+
 	r->st = reading_prepare(s, sql, e);
 	if (!r->st)
 		return e && e->code ? e->code : -EIO;
-	sqlite3_bind_int64(r->st, 1, ceil_s(q->from_ns) - s->t0);
-	sqlite3_bind_int64(r->st, 2, ceil_s(q->to_ns) - s->t0 - 1);
-	sqlite3_bind_int64(r->st, 3, q->run);
+	sqlite3_bind_int64(r->st, 1, ceil_s(r->q->from_ns) - s->t0);
+	sqlite3_bind_int64(r->st, 2, ceil_s(r->q->to_ns) - s->t0 - 1);
+	sqlite3_bind_int64(r->st, 3, r->q->run);
 	sqlite3_bind_int64(r->st, 4, s->t0);
 	return 1;
+}
+
+static int begin(struct waitread *r, struct store_segment *s, const struct store_query *q,
+		 struct err *e)
+{
+	const struct store_dict *dict;
+	int rc = store_segment_series(s, &dict, e);
+
+	*r = (struct waitread){.s = s, .q = q};
+	if (!rc)
+		classes_load(r);
+	return rc;
+}
+
+/* The columns of a table x in the window, of the rows that count. 1; or -errno. */
+static int begin_rows(struct waitread *r, struct store_segment *s, const struct store_query *q,
+		      const char *columns, const char *from, struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	int rc = begin(r, s, q, e);
+	const bool all = !rc && reading_alone(s);
+
+	if (!rc && !all)
+		rc = reading_views(s, NULL, e);
+	strbuf_addf(&sql, "SELECT %s FROM %s%s", columns, from, all ? IN_WINDOW : CHOSEN);
+	return rc ? rc : ask(r, strbuf_str(&sql), e);
+}
+
+/* The same of a table that has sums, of them if the window has all of the file. 0: it has none. */
+static int begin_summed(struct waitread *r, struct store_segment *s, const struct store_query *q,
+			const char *columns, const char *rows, const char *sums, struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	int rc;
+
+	if (!store_segment_sums(s, "wait_row", ceil_s(q->from_ns), ceil_s(q->to_ns) - 1))
+		return begin_rows(r, s, q, columns, rows, e);
+	rc = has_table(s, sums) ? begin(r, s, q, e) : -ENOENT;
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	strbuf_addf(&sql,
+		    "SELECT %s FROM %s x JOIN task t ON t.id = x.task WHERE ?3 = 0 OR t.run = ?3",
+		    columns, sums);
+	return ask(r, strbuf_str(&sql), e);
 }
 
 static struct store_thread thread_of(const struct waitread *r, int column)
@@ -118,12 +171,10 @@ int store_wait_totals(struct store_segment *s, const struct store_query *q,
 		      struct err *e)
 {
 	struct waitread r;
-	int step,
-		told = 0,
-		rc = begin(
-			&r, s, q,
-			"SELECT x.task, x.class, x.flags, x.n, x.total_ns, x.max_ns, x.hist FROM wait_row x" CHOSEN,
-			e);
+	int step, told = 0,
+		  rc = begin_summed(&r, s, q,
+				    "x.task, x.class, x.flags, x.n, x.total_ns, x.max_ns, x.hist",
+				    "wait_row x", "wait_sum", e);
 
 	if (rc <= 0)
 		return rc;
@@ -146,12 +197,23 @@ int store_wait_totals(struct store_segment *s, const struct store_query *q,
 	return rc ? rc : told;
 }
 
+/* The same with what stack_of needs. */
+static int begin_stacks(struct waitread *r, struct store_segment *s, const struct store_query *q,
+			const char *columns, const char *from, struct err *e)
+{
+	const struct store_dict *dict;
+	int rc = store_segment_dict(s, &dict, e);
+
+	return rc ? rc : begin_rows(r, s, q, columns, from, e);
+}
+
 /* Columns: who, by, kind, class (NULL: none), n, total, stack. */
-static int pairs(struct store_segment *s, const struct store_query *q, const char *sql,
-		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
+static int pairs(struct store_segment *s, const struct store_query *q, const char *columns,
+		 const char *from, int (*each)(void *ctx, const struct store_wait_by *b), void *ctx,
+		 struct err *e)
 {
 	struct waitread r;
-	int step, told = 0, rc = begin(&r, s, q, sql, e);
+	int step, told = 0, rc = begin_stacks(&r, s, q, columns, from, e);
 
 	if (rc <= 0)
 		return rc;
@@ -175,19 +237,15 @@ static int pairs(struct store_segment *s, const struct store_query *q, const cha
 int store_wakers(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
-	return pairs(
-		s, q,
-		"SELECT x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack FROM wake_row x" CHOSEN,
-		each, ctx, e);
+	return pairs(s, q, "x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack",
+		     "wake_row x", each, ctx, e);
 }
 
 int store_culprits(struct store_segment *s, const struct store_query *q,
 		   int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
-	return pairs(
-		s, q,
-		"SELECT x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0 FROM culprit_row x" CHOSEN,
-		each, ctx, e);
+	return pairs(s, q, "x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0", "culprit_row x",
+		     each, ctx, e);
 }
 
 int store_wait_objects(struct store_segment *s, const struct store_query *q,
@@ -195,13 +253,10 @@ int store_wait_objects(struct store_segment *s, const struct store_query *q,
 		       struct err *e)
 {
 	struct waitread r;
-	int step,
-		told = 0,
-		rc = begin(
-			&r, s, q,
-			"SELECT x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns FROM wait_on_row x"
-			" JOIN text o ON o.id = x.object" CHOSEN,
-			e);
+	int step, told = 0,
+		  rc = begin_stacks(&r, s, q,
+				    "x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns",
+				    "wait_on_row x JOIN text o ON o.id = x.object", e);
 
 	if (rc <= 0)
 		return rc;
@@ -231,17 +286,17 @@ int store_held_back(struct store_segment *s, const struct store_query *q,
 		    int (*each)(void *ctx, const struct store_held *h), void *ctx, struct err *e)
 {
 	struct waitread r;
-	int step,
-		told = 0,
-		rc = begin(
-			&r, s, q,
-			"SELECT g.value, sum(x.periods), sum(x.throttled), sum(x.throttled_ns), 0, 0"
-			" FROM throttle_row x LEFT JOIN text g ON g.id = x.cgroup"
-			" WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " GROUP BY x.cgroup"
-			" HAVING sum(x.throttled) > 0"
-			" UNION ALL SELECT '', 0, 0, 0, sum(steal_ns), sum(cpu_ns) FROM steal_row x"
-			" WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " HAVING sum(cpu_ns) > 0",
-			e);
+	int step, told = 0, rc;
+
+	r = (struct waitread){.s = s, .q = q};
+	rc = ask(&r,
+		 "SELECT g.value, sum(x.periods), sum(x.throttled), sum(x.throttled_ns), 0, 0"
+		 " FROM throttle_row x LEFT JOIN text g ON g.id = x.cgroup"
+		 " WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " GROUP BY x.cgroup"
+		 " HAVING sum(x.throttled) > 0"
+		 " UNION ALL SELECT '', 0, 0, 0, sum(steal_ns), sum(cpu_ns) FROM steal_row x"
+		 " WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " HAVING sum(cpu_ns) > 0",
+		 e);
 
 	if (rc <= 0)
 		return rc;

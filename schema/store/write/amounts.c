@@ -30,11 +30,13 @@ static void row_add(struct amounts *a, struct amount_row *r, const struct store_
 {
 	a->hist_bytes -= hist_bytes(&r->hist);
 	if (r->gauge) { /* the last one holds */
-		r->n = r->value = r->max = 0;
+		r->n = r->value = r->max = r->n_variance = r->value_variance = 0;
 		hist_release(&r->hist);
 	}
 	r->n = plus(r->n, x->n);
 	r->value = plus(r->value, x->value);
+	r->n_variance = plus(r->n_variance, x->n_variance);
+	r->value_variance = plus(r->value_variance, x->value_variance);
 	if (x->max > r->max)
 		r->max = x->max > INT64_MAX ? INT64_MAX : x->max;
 	if (x->hist)

@@ -15,9 +15,10 @@
 struct amount_row {
 	int64_t ts; /* start of the bucket, seconds since 1970 */
 	uint64_t n, value, max;
-	uint64_t events;  /* what this row accounts for */
-	struct hist hist; /* its own */
-	uint32_t series;  /* DICT_SERIES */
+	uint64_t n_variance, value_variance; /* as in store_amount */
+	uint64_t events;                     /* what this row accounts for */
+	struct hist hist;                    /* its own */
+	uint32_t series;                     /* DICT_SERIES */
 	uint32_t run;
 	bool gauge; /* the last one holds */
 };

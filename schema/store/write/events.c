@@ -80,7 +80,7 @@ static int64_t bucket_of(const struct writer_run *r, int64_t utc_ns)
 	return s - s % r->bucket_s;
 }
 
-static void writer_new_epoch(struct store_writer *w)
+void events_new_epoch(struct store_writer *w)
 {
 	struct dict *old = w->dict;
 
@@ -104,7 +104,7 @@ int events_room(struct store_writer *w)
 {
 	if (w->dict->bytes <= w->max_bytes / 8 * DICT_SHARE)
 		return 0;
-	writer_new_epoch(w);
+	events_new_epoch(w);
 	return -ESTALE;
 }
 
@@ -225,7 +225,7 @@ void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t 
 		uint64_t bytes)
 {
 	struct writer_run *r = writer_run(w, run);
-	struct batch_rate x = {.run = run,
+	struct batch_rate x = {.run = writer_stretch(w, run),
 			       .process = writer_known(w, DICT_PROCESS, process),
 			       .bytes = bytes > INT64_MAX ? INT64_MAX : bytes};
 
@@ -238,9 +238,10 @@ void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t 
 void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key,
 			const char *value)
 {
-	struct batch_note x = {.run = run, .process = writer_known(w, DICT_PROCESS, process)};
+	struct batch_note x = {.run = writer_stretch(w, run),
+			       .process = writer_known(w, DICT_PROCESS, process)};
 
-	if (!writer_run(w, run) || !x.process)
+	if (!x.run || !x.process)
 		return;
 	x.value = writer_text(w, value);
 	snprintf(x.key, sizeof(x.key), "%s", key);
@@ -256,28 +257,29 @@ static bool was_offered(const char *reason)
 void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason,
 		uint64_t n)
 {
+	uint32_t id = writer_stretch(w, run);
 	struct writer_run *r = writer_run(w, run);
 
 	if (!r || !n)
 		return;
 	writer_current(w);
 	if (!was_offered(reason))
-		w->tally.data->besides[run - 1] += n;
+		w->tally.data->besides[id - 1] += n;
 	__atomic_fetch_add(&r->tally->seen, n, __ATOMIC_RELEASE);
-	batch_loss(w->cur, run, bucket_of(r, utc_ns), reason, n);
+	batch_loss(w->cur, id, bucket_of(r, utc_ns), reason, n);
 }
 
 void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe,
 		   uint32_t image, uint32_t reason, uint64_t n)
 {
 	int64_t s = utc_ns / NSEC_PER_SEC;
-	struct batch_unwound u = {.run = run,
+	struct batch_unwound u = {.run = writer_stretch(w, run),
 				  .reason = reason,
 				  .n = n,
 				  .ts = s - s % 60,
 				  .image = writer_known(w, DICT_IMAGE, image)};
 
-	if (!writer_run(w, run) || !n)
+	if (!u.run || !n)
 		return;
 	u.exe = writer_text(w, exe);
 	batch_unwound(writer_current(w), &u);
@@ -286,7 +288,7 @@ void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const c
 int store_end(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_end *e)
 {
 	int64_t s = utc_ns / NSEC_PER_SEC;
-	struct batch_end x = {.run = run,
+	struct batch_end x = {.run = writer_stretch(w, run),
 			      .n = e->n ? e->n : 1,
 			      .ts = s - s % 10,
 			      .how = e->how,
@@ -294,7 +296,7 @@ int store_end(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct
 			      .container = writer_known(w, DICT_CONTAINER, e->container)};
 	uint32_t process = writer_known(w, DICT_PROCESS, e->process);
 
-	if (!writer_run(w, run))
+	if (!x.run)
 		return -EINVAL;
 	if (events_room(w))
 		return -ESTALE;
@@ -310,7 +312,7 @@ void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const stru
 	struct writer_run *r = writer_run(w, run);
 
 	if (r)
-		batch_cost(writer_current(w), run, bucket_of(r, utc_ns), c);
+		batch_cost(writer_current(w), writer_stretch(w, run), bucket_of(r, utc_ns), c);
 }
 
 static bool writer_is_behind(struct store_writer *w)

@@ -75,11 +75,11 @@ static bool has_keys(const struct fact *f, const struct fact_row *row)
 int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f,
 	       const struct fact_row *row)
 {
-	struct factrow r = {.fact = f, .run = run};
+	struct factrow r = {.fact = f, .run = writer_stretch(w, run)};
 	struct factrows *rows;
 	int64_t value;
 
-	if (!writer_run(w, run) || !has_keys(f, row))
+	if (!r.run || !has_keys(f, row))
 		return -EINVAL;
 	if (events_room(w))
 		return -ESTALE;

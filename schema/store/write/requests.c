@@ -52,7 +52,7 @@ int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns,
 		  const struct store_request *r)
 {
 	struct request_row row = {
-		.run = run,
+		.run = writer_stretch(w, run),
 		.process = writer_known(w, DICT_PROCESS, r->process),
 		.side = (uint8_t)r->side,
 		.result = (uint8_t)r->result,
@@ -62,7 +62,7 @@ int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns,
 		.n_steps = r->steps ? r->n_steps : 0,
 		.first_step = r->first_step};
 
-	if (!writer_run(w, run))
+	if (!row.run)
 		return -EINVAL;
 	if (events_room(w))
 		return -ESTALE;

@@ -116,14 +116,14 @@ uint64_t wait_rows_events(const struct wait_rows *w, uint32_t run)
 uint32_t store_task(struct store_writer *w, uint32_t run, uint32_t process, const char *thread,
 		    uint32_t tid)
 {
-	struct dict_task t = {.run = run,
+	struct dict_task t = {.run = writer_stretch(w, run),
 			      .process = process,
 			      .tid = tid,
 			      .kind = STORE_KIND_OFFCPU,
 			      .thread = dict_clean(w->dict, 0, thread),
 			      .labels = ""};
 
-	if (!writer_run(w, run) || !process || !dict_has(w->dict, DICT_PROCESS, process))
+	if (!t.run || !process || !dict_has(w->dict, DICT_PROCESS, process))
 		return 0;
 	return dict_intern(w->dict, DICT_TASK, &t);
 }
@@ -208,28 +208,31 @@ void store_throttle(struct store_writer *w, uint32_t run, int64_t utc_ns, const 
 		    const struct store_throttle *x)
 {
 	struct wait_row row = {.table = WAIT_ROW_THROTTLE,
-			       .run = run,
+			       .run = writer_stretch(w, run),
 			       .task = writer_text(w, cgroup),
 			       .value = {x->periods, x->throttled, x->throttled_ns}};
 
-	if (writer_run(w, run))
+	if (row.run)
 		events_take(w, &row, utc_ns);
 }
 
 void store_steal(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_steal *x)
 {
-	struct wait_row row = {
-		.table = WAIT_ROW_STEAL, .run = run, .value = {x->steal_ns, x->idle_ns, x->cpu_ns}};
+	struct wait_row row = {.table = WAIT_ROW_STEAL,
+			       .run = writer_stretch(w, run),
+			       .value = {x->steal_ns, x->idle_ns, x->cpu_ns}};
 
-	if (writer_run(w, run))
+	if (row.run)
 		events_take(w, &row, utc_ns);
 }
 
 void store_slowed(struct store_writer *w, uint32_t run, int64_t utc_ns, uint32_t step,
 		  uint32_t stack_rate)
 {
-	struct wait_row row = {.table = WAIT_ROW_SLOWED, .run = run, .value = {step, stack_rate}};
+	struct wait_row row = {.table = WAIT_ROW_SLOWED,
+			       .run = writer_stretch(w, run),
+			       .value = {step, stack_rate}};
 
-	if (writer_run(w, run))
+	if (row.run)
 		events_take(w, &row, utc_ns);
 }

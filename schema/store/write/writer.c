@@ -217,7 +217,7 @@ uint32_t store_series_told(struct store_writer *w, uint32_t run, uint32_t proces
 			   const char *thread, uint32_t tid, uint32_t stack, enum store_kind kind,
 			   uint32_t label, const char *labels)
 {
-	struct dict_task t = {.run = run,
+	struct dict_task t = {.run = writer_stretch(w, run),
 			      .process = process,
 			      .tid = tid,
 			      .kind = kind,
@@ -225,7 +225,7 @@ uint32_t store_series_told(struct store_writer *w, uint32_t run, uint32_t proces
 			      .labels = dict_clean(w->dict, 1, labels)};
 	struct dict_series s = {.stack = stack, .label = label};
 
-	if (!run || run > w->n_runs || !process || !dict_has(w->dict, DICT_PROCESS, process) ||
+	if (!t.run || !process || !dict_has(w->dict, DICT_PROCESS, process) ||
 	    !dict_has(w->dict, DICT_NODE, stack))
 		return 0;
 	s.task = dict_intern(w->dict, DICT_TASK, &t);
@@ -234,7 +234,7 @@ uint32_t store_series_told(struct store_writer *w, uint32_t run, uint32_t proces
 
 /* --- the producer: runs --- */
 
-uint32_t store_run_begin(struct store_writer *w, const struct store_run *o)
+uint32_t writer_run_add(struct store_writer *w, const struct store_run *o, uint32_t of)
 {
 	struct writer_run r = {
 		.family = mem_strdup(o->family),
@@ -270,11 +270,20 @@ uint32_t store_run_begin(struct store_writer *w, const struct store_run *o)
 	snprintf(r.tally->family, sizeof(r.tally->family), "%s", o->family);
 	__atomic_store_n(&r.tally->token, r.token, __ATOMIC_RELEASE);
 	pthread_mutex_lock(&w->lock);
-	w->run[w->n_runs] = r;
-	id = ++w->n_runs;
+	id = w->n_runs + 1;
+	r.now = id;
+	r.of = of ? of : id;
+	w->run[w->n_runs++] = r;
 	pthread_mutex_unlock(&w->lock);
 	w->until_moved = true;
-	if (o->boot_offset_ns)
+	return id;
+}
+
+uint32_t store_run_begin(struct store_writer *w, const struct store_run *o)
+{
+	uint32_t id = writer_run_add(w, o, 0);
+
+	if (id && o->boot_offset_ns)
 		store_clock_changed(w, clock_utc_ns(), o->boot_offset_ns);
 	return id;
 }
@@ -288,9 +297,17 @@ void store_clock_changed(struct store_writer *w, int64_t utc_ns, int64_t boot_of
 	pthread_mutex_unlock(&w->lock);
 }
 
+uint32_t writer_stretch(const struct store_writer *w, uint32_t run)
+{
+	if (!run || run > w->n_runs)
+		return 0;
+	return __atomic_load_n(&w->run[run - 1].now, __ATOMIC_ACQUIRE);
+}
+
 struct writer_run *writer_run(struct store_writer *w, uint32_t run)
 {
-	return run && run <= w->n_runs ? &w->run[run - 1] : NULL;
+	run = writer_stretch(w, run);
+	return run ? &w->run[run - 1] : NULL;
 }
 
 void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uint64_t period_ns)
@@ -309,7 +326,7 @@ void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uin
 
 void writer_until(struct store_writer *w, struct writer_run *r, int64_t to_ns)
 {
-	if (to_ns <= r->until_ns)
+	if (to_ns <= r->until_ns || to_ns > stretch_end(w, r))
 		return;
 	r->until_ns = to_ns;
 	w->until_moved = true;
@@ -325,8 +342,11 @@ void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns)
 
 void store_run_offered(struct store_writer *w, uint32_t run, uint64_t events)
 {
-	if (run && run <= w->n_runs)
-		__atomic_store_n(&w->tally.data->offered[run - 1], events, __ATOMIC_RELAXED);
+	struct writer_run *r = writer_run(w, run);
+
+	if (r && events >= r->offered_before)
+		__atomic_store_n(&w->tally.data->offered[r - w->run], events - r->offered_before,
+				 __ATOMIC_RELAXED);
 }
 
 int64_t store_run_rowid(struct store_writer *w, uint32_t run)

@@ -75,6 +75,11 @@ void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uin
 /* The wall clock was set: from `utc_ns` on, kernel time stamps have another offset to UTC. The next
  * batch records it; there may be several changes until then. */
 void store_clock_changed(struct store_writer *w, int64_t utc_ns, int64_t boot_offset_ns);
+/* What comes from here on is of about `utc_ns`: called after each change of the clock, and once a
+ * second after it was set back. A run that had not begun by then gets another row in the store,
+ * with the same settings: rows lie within what their run says of itself (stretch.c). The caller's
+ * ids of runs stay; all others become stale (store_epoch). */
+void store_runs_at(struct store_writer *w, int64_t utc_ns);
 /* UTC; data holds up to here. Written with every batch too, so that a killed run ends where its
  * data ended. */
 void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns);
@@ -188,6 +193,9 @@ struct store_amount {
 	const uint32_t *hist; /* counts of slots from first_slot on (model/hist.h); NULL: unknown */
 	size_t n_hist;
 	unsigned first_slot;
+	/* Where events represent others: of n, and of value in square microseconds (0022 and 0046
+	 * of schema/sql). Both 0: exact. */
+	uint64_t n_variance, value_variance;
 };
 /* All other kinds. A counter's and a duration's amounts are added to the bucket that holds
  * `utc_ns`. A gauge's replace what the bucket has: they are the series' value from then on, until

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer_state: the state of a writer, for its three files. Not for other rooms.
+ * writer_state: the state of a writer, for its files. Not for other rooms.
  *
  *   writer.c     the producer's side: opening and closing, interning, runs
+ *   stretch.c    the producer's side: runs during which the clock is set back
  *   events.c     the producer's side: what is counted, and handing it over
  *   committer.c  the writer thread: segments, commits, trying again, leaving
  *
@@ -51,6 +52,11 @@ struct writer_run {
 	uint64_t segment;
 	uint32_t stored_periods;
 	uint64_t accounted;
+	/* the producer's; see stretch.c */
+	uint32_t of;             /* id of the caller's run that it is a stretch of */
+	uint32_t now;            /* of a caller's run: id of the stretch that is written to */
+	uint64_t offered_before; /* what other stretches have taken of the events that were offered
+				  */
 };
 
 #define WRITER_CLOCKS 32
@@ -101,13 +107,20 @@ struct store_writer {
 	struct err error;
 };
 
-struct writer_run *writer_run(struct store_writer *w, uint32_t run); /* NULL: no such run */
+/* The stretch of a caller's run that is written to; 0 and NULL: there is no such run. */
+uint32_t writer_stretch(const struct store_writer *w, uint32_t run);
+struct writer_run *writer_run(struct store_writer *w, uint32_t run);
+int64_t stretch_end(const struct store_writer *w, const struct writer_run *r); /* at the latest */
+/* `of`: the run that it is a stretch of, 0: it is the first. 0: there is no room for more. */
+uint32_t writer_run_add(struct store_writer *w, const struct store_run *o, uint32_t of);
 void writer_until(struct store_writer *w, struct writer_run *r, int64_t to_ns);
 /* `id` if it is of this epoch, else 0. */
 uint32_t writer_known(const struct store_writer *w, enum dict_kind kind, uint32_t id);
 uint32_t writer_text(struct store_writer *w, const char *s); /* DICT_TEXT, 0: "" */
 /* For waits.c. -ESTALE: the dictionary is full, and a new epoch has begun. */
 int events_room(struct store_writer *w);
+/* All interned ids become stale. */
+void events_new_epoch(struct store_writer *w);
 /* Adds the row to its run's bucket that holds utc_ns, and counts its events as taken in. A row with
  * an impossible number counts as one lost, reason "range". */
 void events_take(struct store_writer *w, struct wait_row *row, int64_t utc_ns);

@@ -354,7 +354,7 @@ static void wait_for_writer(struct scale *s)
 {
 	struct store_writer_stat st;
 
-	for (store_writer_stat(s->w, &st); st.waiting_bytes > 64u << 20;
+	for (store_writer_stat(s->w, &st); st.queued_bytes > 64u << 20;
 	     store_writer_stat(s->w, &st))
 		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
@@ -417,8 +417,9 @@ int main(int argc, char **argv)
 			  .depth = 30,
 			  .raw = 1500,
 			  .seconds = 3600};
+	/* a dictionary that is larger would be forgotten */
 	struct store_writer_opts o = {.dir = argc > 1 ? argv[1] : "",
-				      .max_bytes = 256u << 20,
+				      .max_bytes = 6ull << 30,
 				      .segment_bytes = 8ull << 30,
 				      .segment_s = 1u << 30};
 	struct err e = {0};

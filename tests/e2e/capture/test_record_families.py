@@ -214,7 +214,7 @@ def test_how_go_heaps_are_read_is_passed_on_to_who_reads_them(host):
 
 def test_what_does_not_go_together_is_refused(host):
     for args, word in ((["--mode", "force"], "--mode and --rate need family goheap, which --families does not list"),
-                       (["--families", "cpu,nothing"], "unknown family 'nothing': known are cpu, offcpu, goheap"),
+                       (["--families", "cpu,nothing"], "unknown family 'nothing': known are cpu, offcpu, mem, goheap"),
                        (["--families", ""], "unknown family ''"),
                        (["--families", "cpu,offcpu", "--", "true"], "several families cannot record a command")):
         done, started = host("record", *args)
@@ -229,6 +229,6 @@ def test_what_does_not_go_together_is_refused(host):
 def test_doctor_asks_each_loader_and_says_what_is_not_installed(host):
     os.unlink(os.path.join(host.folder, "sonde-offcpu"))
     rows = json.loads(host("doctor", "--json")[0].stdout)["rows"]
-    assert [(r["family"], r["state"]) for r in rows if r["family"]] == [("cpu", "ok"), ("offcpu", "off"), ("goheap", "ok"),
-                                                                            ("host", "ok"), ("gpu", "ok"), ("scrape", "ok"), ("net", "ok"), ("l7", "ok")]
-    assert "7 of 8 probe families ready, 0 failed" in host("doctor")[0].stdout
+    assert [(r["family"], r["state"]) for r in rows if r["family"]] == [("cpu", "ok"), ("offcpu", "off"), ("mem", "ok"), ("goheap", "ok"),
+                                                                            ("host", "ok"), ("disk", "ok"), ("gpu", "ok"), ("scrape", "ok"), ("net", "ok"), ("l7", "ok")]
+    assert "9 of 10 probe families ready, 0 failed" in host("doctor")[0].stdout

@@ -14,6 +14,7 @@ import threading
 import time
 import _ctypes
 
+import procfs
 import pytest
 
 from conftest import BIN, WORKLOADS, need, need_root, scale
@@ -298,16 +299,8 @@ def test_where_there_is_little_room_what_is_used_takes_it_from_what_is_not(table
 
 def map_ids(pid):
     """The BPF maps that a process holds, but for those that each sonde-maps makes for its own program."""
-    out = set()
-    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        try:
-            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
-                said = dict(line.split(":", 1) for line in f if ":" in line)
-        except FileNotFoundError:
-            continue
-        if said.get("map_type", "").strip() in ("1", "2") and int(said["max_entries"]) in (1 << 18, 16384, 32768, 21 << 17):
-            out.add(int(said["map_id"]))
-    return out
+    sizes = (1 << 18, 16384, 32768, 21 << 17)
+    return {int(m["map_id"]) for m in procfs.fdinfo(pid) if m.get("map_type") in ("1", "2") and int(m["max_entries"]) in sizes}
 
 
 def child_of(pid, comm):

@@ -41,23 +41,23 @@ def planted(tmp_path_factory):
 
 GOLDEN = {
     (): """\
-ALLOCATED    IN USE  OBJECTS  FUNCTION  LINE
- 3.15 MiB  3.15 MiB    51601  leak      app.go:12
- 4.52 MiB   833 KiB      104  cache     app.go:30
-      0 B   128 KiB        2  late      app.go:44
+ALLOCATED    IN USE  OBJECTS  WHO  FUNCTION  LINE
+ 3.15 MiB  3.15 MiB    51601  app  leak      app.go:12
+ 4.52 MiB   833 KiB      104  app  cache     app.go:30
+      0 B   128 KiB        2  app  late      app.go:44
 """,
     ("--alloc",): """\
-ALLOCATED    IN USE  OBJECTS  FUNCTION  LINE
- 4.52 MiB   833 KiB      104  cache     app.go:30
- 3.15 MiB  3.15 MiB    51601  leak      app.go:12
+ALLOCATED    IN USE  OBJECTS  WHO  FUNCTION  LINE
+ 4.52 MiB   833 KiB      104  app  cache     app.go:30
+ 3.15 MiB  3.15 MiB    51601  app  leak      app.go:12
 """,
     ("--growth",): """\
-    GROWTH    IN USE  OBJECTS  FUNCTION  LINE
-+142 MiB/h  3.15 MiB    51601  leak      app.go:12
+   GROWN      GROWTH    IN USE  OBJECTS  WHO  FUNCTION  LINE
+3.15 MiB  +142 MiB/h  3.15 MiB    51601  app  leak      app.go:12
 """,
     ("-n", "1"): """\
-ALLOCATED    IN USE  OBJECTS  FUNCTION  LINE
- 3.15 MiB  3.15 MiB    51601  leak      app.go:12
+ALLOCATED    IN USE  OBJECTS  WHO  FUNCTION  LINE
+ 3.15 MiB  3.15 MiB    51601  app  leak      app.go:12
 """,
 }
 
@@ -67,11 +67,12 @@ def test_what_it_prints(sonde, planted, args):
     assert sonde("heap", *RANGE, *args, store=planted, check=True).stdout == GOLDEN[args]
 
 
-def row(function, line, inuse, alloc, size, growth=None):
+def row(function, line, inuse, alloc, size, growth=None, grown=None):
     """Of (sampled objects, size) as they were put in."""
     amounts = {f"{name}_{unit}": round(scaled(n, size) * by) for name, n in (("inuse", inuse), ("alloc", alloc))
                for unit, by in (("bytes", size), ("objects", 1))}
-    return {"function": function, "module": "app", "file": "app.go", "line": line, **amounts, "growth_bytes_per_s": growth}
+    return {"who": "app", "function": function, "module": "app", "file": "app.go", "line": line, **amounts, "growth_bytes_per_s": growth,
+            "grown_bytes": grown}
 
 
 def test_its_json(sonde, planted):
@@ -82,7 +83,7 @@ def test_its_json(sonde, planted):
     told = json.loads(sonde("heap", *RANGE, "--growth", "--json", store=planted, check=True).stdout)
     (only,) = told["rows"]
     assert abs(only["growth_bytes_per_s"] / (scaled(100, 64) * 64 / 10) - 1) < 1e-4  # of whole bytes
-    assert only == row("leak", 12, 800, 800, 64, only["growth_bytes_per_s"])
+    assert only == row("leak", 12, 800, 800, 64, only["growth_bytes_per_s"], only["inuse_bytes"])
 
 
 @pytest.mark.parametrize("args,code,says", [

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sonde check`: each check that ships finds what it is for, in a store that has it, and nothing in one that has not."""
+import glob
 import json
 import os
 import re
@@ -86,6 +87,7 @@ HALF = TO - 660  # eleven minutes
 BAD = {
     "memory-limit": ("web", minutes(HALF, TO, WEB, working=500 << 20)),
     "memory-leak": ("web", growing(TO - 5400, TO, 100, 60)),
+    "memory-full-soon": ("web", growing(TO - 5400, TO, 100, 20)),
     "oom": ("web", [event(TO - 600, "oom kill", "container", "web", "met the limit")]),
     "restart-loop": ("web", [e for i in range(4) for e in (event(TO - 300 + 60 * i, "stopped", "container", "web", "exit 1"),
                                                            event(TO - 299 + 60 * i, "restarted", "container", "web"))]),
@@ -173,7 +175,7 @@ def test_a_check_finds_what_it_is_for_with_its_evidence_and_the_next_command(nam
     assert row["command"].startswith("sonde ") and "{" not in row["command"] and (row["evidence"] if has_evidence else True)
     _, all_of_it = check(store)
     others = {c for c, _ in bad(all_of_it)} - {name}
-    assert others <= {"memory-limit": {"memory-leak"}, "disk-space": {"disk-full-soon"}}.get(name, set()), others
+    assert others <= {"memory-limit": {"memory-leak", "memory-full-soon"}, "memory-leak": {"memory-full-soon"}, "disk-space": {"disk-full-soon"}}.get(name, set()), others
     assert check(store, name, at=TO - 6000)[1]["bad"] == 0, "it was not yet"
 
 
@@ -266,15 +268,33 @@ def test_a_request_without_an_answer_fails_a_check_by_the_same_clock(tmp_path):
     holds_the_clock(store, "requests-running", T + 60 * number_of("requests-running", "for"), T + 600)
 
 
-@pytest.mark.parametrize("name", ["memory-leak", "disk-full-soon"])
+@pytest.mark.parametrize("name", ["memory-leak", "memory-full-soon", "disk-full-soon"])
 def test_a_growth_fails_once_it_has_lasted_and_is_over_once_it_is_given_back(name, tmp_path):
     begins = T + 60 * number_of(name, "for")
     end = begins + 600
-    grows = growing(T, end, 100, 60) if name == "memory-leak" else ({**ROOTFS, "at": at, "available": (50 << 30) - (at - T) * (1 << 20)}
+    memory = {"memory-leak": 60, "memory-full-soon": 20}.get(name)
+    grows = growing(T, end, 100, memory) if memory else ({**ROOTFS, "at": at, "available": (50 << 30) - (at - T) * (1 << 20)}
                                                                      for at in range(T, end, 10))
     store = str(tmp_path / "store")
-    put(store, [*runs(T, end + 600), *grows, *minutes(end, end + 600, {**WEB, "working": 60 << 20} if name == "memory-leak" else ROOTFS)])
+    put(store, [*runs(T, end + 600), *grows, *minutes(end, end + 600, {**WEB, "working": 60 << 20} if memory else ROOTFS)])
     holds_the_clock(store, name, begins, end)
+
+
+def test_an_archive_gives_the_same_answers(tmp_path):
+    """Of a segment that ended before most checks' windows only the views of the others are made."""
+    store, hour = str(tmp_path / "store"), 3600
+    os.mkdir(store)
+    for i, begin in enumerate(range(TO - 6 * hour, TO, 2 * hour)):
+        end, part = begin + 2 * hour, str(tmp_path / f"part{i}")
+        put(part, [*runs(begin, end), *minutes(begin, end, HOST, WEB, *({"fact": "process_row", "pid": 100 + k, "comm": f"idle-{k}", "user_us": 0, "rss": k << 20} for k in range(8))),
+                   *({**ROOTFS, "at": at, "available": (80 << 30) - (at - TO + 6 * hour) * (3 << 20)} for at in range(begin, end, 10))])
+        (made,) = glob.glob(f"{part}/2*.db")
+        os.rename(made, f"{store}/2020010{i + 1}T000000Z-0001.db")
+    plain = check(store, "--all")
+    assert ("disk-full-soon", "/") in bad(plain[1])
+    done = subprocess.run([f"{BIN}/sonde", "seal", "--json", "--store", store], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["segments"] == 2, done.stdout
+    assert check(store, "--all") == plain
 
 
 def test_a_cache_that_grows_is_no_leak_and_a_leak_below_a_cache_is(tmp_path):
@@ -283,6 +303,20 @@ def test_a_cache_that_grows_is_no_leak_and_a_leak_below_a_cache_is(tmp_path):
         put(store, [*runs(TO - 7200, TO), *({**WEB, "at": at, "working": int((300 + (anon + file) * (at - TO) / 3600) * (1 << 20)), "kernel": 1 << 20,
                                              "anon": int((200 + anon * (at - TO) / 3600) * (1 << 20))} for at in range(TO - 7200, TO, 10))])
         assert check(store, "memory-leak")[0] == (name == "leak")
+
+
+def test_memory_that_is_full_soon_says_when_and_by_which_line(tmp_path):
+    """web grows by 20 MiB an hour, all of it in one line; another line goes up and down."""
+    store = str(tmp_path / "store")
+    web = {"pid": 70, "comm": "app", "container": "web", "container_id": "web", "start": TO - 9000}
+    leak, cache = ({**web, "kind": "mem", "stack": ["main", [name, "app.c", line]]} for name, line in (("leaky", 12), ("cached", 40)))
+    held = [{**of, "at": at, "n": mib * 256, "value": mib << 20} for at in range(TO - 7200, TO, 60)
+            for of, mib in ((leak, 20 + (at - TO + 7200) // 180), (cache, 30 + at // 60 * 3 % 11))]
+    put(store, [*merged(list(well()), growing(TO - 7200, TO, 100, 20)), {"run": "mem", "from": TO - 7200, "to": TO, "bucket_s": 10}, *held])
+    (row,) = check(store, "memory-full-soon")[1]["rows"]
+    assert row["state"] == "bad" and row["subject"] == "web"
+    assert row["value"] == pytest.approx((512 - 140) / 20, rel=0.02)
+    assert "full at about 2026-11-2" in row["text"] and "grew: leaky (app.c:12) of web by " in row["text"] and "cached" not in row["text"], row["text"]
 
 
 COUNTED = {"oom": lambda at: [event(at, "oom kill", "container", "web", "met the limit")], "sonde-losses": lambda at: [{"loss": "ring", "at": at, "n": 9000}]}
@@ -325,7 +359,7 @@ def test_a_recorder_that_stops_fails_after_its_minutes_and_until_it_stores_again
 
 
 def test_each_check_that_ships_is_held_to_the_clock():
-    assert {*RATES, *READINGS, *COUNTED, "requests-failing", "requests-slow", "requests-running", "memory-leak", "disk-full-soon", "read-only", "unhealthy", "restart-loop",
+    assert {*RATES, *READINGS, *COUNTED, "requests-failing", "requests-slow", "requests-running", "memory-leak", "memory-full-soon", "disk-full-soon", "read-only", "unhealthy", "restart-loop",
             "sonde-recording"} == set(SHIPPED)
 
 

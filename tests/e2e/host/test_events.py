@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import procfs
 import pytest
 
 from conftest import need, need_root, sql_all
@@ -266,10 +267,6 @@ def lines_of(store, container_id):
     return sql_all(store, f"SELECT line, cut, at_ns FROM event_logs WHERE which = '{container_id}' ORDER BY at_ns, nth")
 
 
-def held_by(pid):
-    return {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd") if os.path.islink(f"/proc/{pid}/fd/{fd}")}
-
-
 OLDER = "".join(log_record(f"line {i}\n") for i in range(30))
 LOG = "".join(log_record(f"line {i}\n") for i in range(30, 40)) + log_record("db postgres://app:hunter2@db/x\n") + log_record("y" * 9000) + \
     log_record("y\n") + log_record("no such table\n", "stdout")
@@ -284,10 +281,10 @@ def test_a_container_that_ends_badly_leaves_its_last_lines(capture, sonde, store
             ids[name], prefix, _ = stack.enter_context(contained())
             logs[name] = stack.enter_context(docker_of_files(f"{scratch}/{name}", ids[name], name))
             running[name] = [*prefix, "sh", "-c", f"trap 'exit 143' TERM; read x; {commands[name]}"]
-        cap = capture("--log-lines", "on", program="sonde-host")
+        cap = capture(program="sonde-host")  # log lines are on by default
         assert until(lambda: first_row(store), 20)
         running = {name: subprocess.Popen(command, stdin=subprocess.PIPE) for name, command in running.items()}
-        assert until(lambda: set(logs.values()) <= held_by(cap.pid), 20)
+        assert until(lambda: set(logs.values()) <= set(procfs.links(cap.pid)), 20)
         for name, path in logs.items():
             with open(path, "a", encoding="utf-8") as f:
                 f.write(LOG if name == "stays" else OLDER + LOG)

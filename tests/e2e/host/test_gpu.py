@@ -184,11 +184,11 @@ def test_the_library_runs_without_any_right(capture, store):
 
 def test_sonded_records_gpus_and_lines_where_its_configuration_says_so(store, sleepers):
     need_root()
-    env = {**fake("all", [(0, sleepers[0], 512, 30)]), "SONDE_FAMILIES": "host", "SONDE_GPU": "on", "SONDE_LOG_LINES": "on"}
+    env = {**fake("all", [(0, sleepers[0], 512, 30)]), "SONDE_FAMILIES": "host", "SONDE_GPU": "on", "SONDE_LOG_LINES": "off"}
     with Sonded(store, env={k: env[k] for k in ("LD_LIBRARY_PATH", "FAKE_NVML", "SONDE_FAMILIES", "SONDE_GPU", "SONDE_LOG_LINES")}) as s:
         assert s.running("gpu") and s.running("host")
         with open(f"/proc/{s.running('host')}/cmdline", encoding="utf-8") as f:
-            assert "--log-lines\0on\0" in f.read()
+            assert "--log-lines\0off\0" in f.read()
         assert until(lambda: {r["pid"] for r in rows(store, "gpu_process_stats")} == {sleepers[0]}, 60)
         assert {r["gpu"] for r in rows(store)} == {"0", "1"}
         child = next(p for p in os.listdir("/proc") if p.isdigit() and parent_of(p) == s.running("gpu") and comm_of(p) == "sonde-nvml")

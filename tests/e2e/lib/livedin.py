@@ -44,7 +44,7 @@ def looked_at(end, recording):
     yield {"loss": "ring", "at": middle, "n": 12}
     yield run("goheap", begin, end, recording)
     for i, at in enumerate(range(begin, end, 60)):
-        for stack, label, n in ((["main", ["leak", "app.go", 12]], 64, 50 + 40 * i), (["main", ["cache", "app.go", 30]], 512, 90)):
+        for stack, label, n in ((["main", ["leak", "app.go", 12]], 64, 1500 + 1200 * i), (["main", ["cache", "app.go", 30]], 512, 90)):
             yield {**APP, "kind": "inuse", "label": label, "at": at, "n": n, "value": label * n, "stack": stack}
             yield {**APP, "kind": "alloc", "label": label, "at": at, "n": 40, "value": label * 40, "stack": stack}
     yield from used(begin, end, recording)
@@ -58,6 +58,21 @@ def looked_at(end, recording):
         yield {**db, "kind": "offcpu", "at": at, "n": 3, "value": 9000000, "stack": ["main", ["exec_query", "postgres.c", 1200], "read"]}
         yield {**db, "wake": 2, "at": at, "n": 3, "total_ns": 9000000, "by": {"pid": 812, "comm": "nginx", "thread": "nginx"}}
         yield {**db, "culprit": 0, "at": at, "n": 8, "total_ns": 2000000, "by": {"pid": 812, "comm": "nginx", "thread": "nginx"}}
+    yield from wrote(begin, end, recording)
+
+
+def wrote(begin, end, recording):
+    """nginx writes its log and waits for the disk; it looks for a file that is not there."""
+    yield run("disk", begin, end, recording)
+    web = {"pid": 812, "comm": "nginx", "container": "web"}
+    for at in range(begin, end, 60):
+        yield {"fact": "block_row", "at": at, **web, "disk": "sda", "op": "write", "requests": 40, "bytes": 4 << 20, "errors": 0, "queue_us": 900, "device_us": 90000,
+               "us_2048": 39, "us_65536": 1}
+        yield {"fact": "device_row", "at": at, "disk": "sda", "under": "", "busy_us": 2000000, "in_flight": 0}
+        yield {"fact": "slow_row", "at": at, **web, "disk": "sda", "op": "write", "sector": 4096, "at_us": at * 1000000, "thread": "nginx", "bytes": 4096, "queue_us": 100,
+               "device_us": 69900, "failed": 0}
+        yield {"fact": "sync_row", "at": at, **web, "file": "/var/log/nginx/access.log", "call": "fsync", "calls": 1, "errors": 0, "us": 71000, "us_65536": 1}
+        yield {"fact": "open_row", "at": at, **web, "path": "/srv/favicon.ico", "error": "ENOENT", "opens": 6}
 
 
 def used(begin, end, recording):

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import urllib.parse
 
+import procfs
 from conftest import BIN
 
 
@@ -51,15 +52,7 @@ class Serve:
 
     def children(self):
         """pids of those that it started and that are there."""
-        with open(f"/proc/{self.child.pid}/task/{self.child.pid}/children", encoding="ascii") as f:
-            own = f.read().split()
-        for task in os.listdir(f"/proc/{self.child.pid}/task"):
-            try:
-                with open(f"/proc/{self.child.pid}/task/{task}/children", encoding="ascii") as f:
-                    own += f.read().split()
-            except OSError:
-                pass
-        return sorted(set(map(int, own)))
+        return procfs.children(self.child.pid)
 
     def end(self, sig=signal.SIGTERM):
         self.child.send_signal(sig)

@@ -56,15 +56,16 @@ class Hung:
 
 class Sonded:
     def __init__(self, store, *args, env=None, prefix=(), ready=True, program=os.path.join(BIN, "sonded"),
-                 limit="0", families="cpu"):
-        """`families`: where neither arguments nor a configuration say which; None: what sonded takes by itself."""
+                 limit="0", families="cpu", session=True):
+        """`families`: where neither arguments nor a configuration say which; None: what sonded takes by itself. `session`: it leads
+        one, as under systemd."""
         self.store = store
         if families and not {"--families", "--config"} & set(args) and not {"SONDE_FAMILIES", "SONDE_CONFIG"} & set(env or {}):
             env = dict(env or {}, SONDE_FAMILIES=families)
         self.talk = tempfile.TemporaryFile()
         full = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")} | {"SONDE_CONFIG": "/nonexistent"} | (env or {})
         self.child = subprocess.Popen([*prefix, program, "--store", store, *(["--cpu", limit] if limit else []), *args], env=full,
-                                      stdin=subprocess.DEVNULL, stdout=self.talk, stderr=self.talk)
+                                      stdin=subprocess.DEVNULL, stdout=self.talk, stderr=self.talk, start_new_session=session)
         if ready:
             assert until(lambda: self.child.poll() is not None or self.is_ready(), 60), self.said()
             assert self.child.poll() is None, self.said()

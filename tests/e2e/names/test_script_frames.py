@@ -19,7 +19,7 @@ from test_pstack_ruby import RUBY, SUITES as RUBY_SUITES, as_ruby_says
 PROGRAMS = {"php": ("phpshares.php", "{main}", {"turn", "cpu", "getrusage", "microtime", "json", "implode", "addcslashes"}),
             "ruby": ("rubyshares.rb", "block in <main>",
                      {"block (2 levels) in turn", "block in turn", "turn", "clock", "clock_gettime", "times", "each", "fetch", "send", "json", "block in json", "map", "join",
-                      "inspect", "puts", "write"})}
+                      "inspect", "to_s", "puts", "write"})}
 
 
 class Run:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Family net: what it stores of connections is what the programs at both ends know of them, and what the kernel counted."""
+import contextlib
 import json
 import os
 import re
@@ -168,6 +169,43 @@ def enter(pid, *command):
 
 def netns_of(pid):
     return os.stat(f"/proc/{pid}/ns/net").st_ino
+
+
+@contextlib.contextmanager
+def second_sockets():
+    """The kernel's own count of sockets that were made for a handshake which another socket had got, by their port."""
+    folder = "/sys/kernel/tracing/instances/sonde-test-net"
+    need("a mounted tracefs", "/sys/kernel/tracing/instances")
+    os.makedirs(folder, exist_ok=True)
+
+    def write(name, text):
+        with open(f"{folder}/{name}", "w", encoding="ascii") as f:
+            f.write(text)
+
+    def counted(port):
+        with open(f"{folder}/trace", encoding="utf-8", errors="replace") as f:
+            return sum(f"sport={port} " in line for line in f)
+    try:
+        write("buffer_size_kb", "1024")
+        write("events/sock/inet_sock_set_state/filter", "oldstate == 3 && newstate == 7")
+        write("events/sock/inet_sock_set_state/enable", "1")
+        yield counted
+    finally:
+        write("events/sock/inet_sock_set_state/enable", "0")
+        os.rmdir(folder)
+
+
+def test_a_handshake_that_ends_on_two_cpus_at_once_is_one_connection(net, store, work):
+    if os.cpu_count() < 2:
+        pytest.skip("missing: a second CPU")
+    with second_sockets() as counted:
+        told = work("twoacks", 500).told()
+        seconds = counted(told["port"])
+    net.stop()
+    if not seconds:
+        pytest.skip("missing: two packets that were handled at once")
+    assert sums(store, f"side = 'server' AND port = {told['port']}") == {"opened": 500, "reset_out": 500}, seconds
+    assert not sql_all(store, f"SELECT 1 FROM connections WHERE port = {told['port']} AND result = 'failed'")
 
 
 def test_each_failure_is_told_as_what_it_is(net, store, talker):

@@ -69,7 +69,7 @@ def test_the_map_has_the_known_edges_and_no_other(sonde, recorded):
 
 def test_each_end_says_who_the_other_is(sonde, recorded):
     """sonde net: both ends of each edge, by container; of IPv4-mapped addresses the IPv4 one."""
-    told = json.loads(sonde("net", "--by", "container", "--json", store=recorded[0], check=True).stdout)["rows"]
+    told = json.loads(sonde("net", "--by", "container", "--json", "-n", "0", store=recorded[0], check=True).stdout)["rows"]
     name = lambda x: x["container"] or x["comm"]
     ends = {(name(r["who"]), r["side"], name(r["other"]) if r["other"]["comm"] or r["other"]["container"] else r["peer"], r["protocol"], r["port"]) for r in told}
     for who, server, protocol, port in KNOWN:
@@ -84,7 +84,7 @@ def test_each_end_says_who_the_other_is(sonde, recorded):
 
 
 def test_what_listens_is_told_with_its_container_and_what_others_reach_comes_first(sonde, recorded):
-    told = json.loads(sonde("net", "--listen", "--json", store=recorded[0], check=True).stdout)["rows"]
+    told = json.loads(sonde("net", "--listen", "--json", "-n", "0", store=recorded[0], check=True).stdout)["rows"]
     open_to = [r["open_to"] for r in told]
     assert open_to == sorted(open_to, reverse=True), "network before host"
     known = {(r["who"]["container"], r["protocol"], r["port"]) for r in told}

@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 from conftest import BIN, BUILD, WORKLOADS, need, segments, sql_all
+from test_seal import files, packed, seal
 
 AT = 1795144200
 RANGE = ["--from", str(AT - 900), "--to", str(AT + 60)]
@@ -288,6 +289,7 @@ def test_profiles_that_go_wrote(sonde, tmp_path):
     ("x.perf", "\t  abcdef main (/bin/x)\n", 2, "is not a sample"),
     ("x.perf", "word\n\t  abcdef main (/bin/x)\n", 2, "line 1 is not a sample"),
     ("x.folded", "no number here\n", 2, "line 1"), ("x.folded", "", 4, "holds no samples"),
+    ("x.folded", "main;a -3\nmain;b 4\n", 2, "line 1 has a count below 0"), ("x.folded", "main;a 1e3\n", 2, "has a count that is not written as 1500"),
     ("x.pb", "\x0a\x05abc", 2, ""),
 ])
 def test_what_is_no_profile_is_said_and_leaves_nothing(sonde, tmp_path, name, text, code, says):
@@ -342,6 +344,13 @@ def test_samples_of_any_length_keep_their_sums(sonde, tmp_path, period, values, 
     rows = sql_all(store, "SELECT function, sum(cpu_ns) AS ns, sum(samples) AS n FROM cpu_samples GROUP BY 1")
     assert {r["function"]: r["ns"] for r in rows} == values and {r["ns"] // r["n"] for r in rows} == {unit}
     assert (f"counted in units of {unit} ns" in said) == (unit != period)
+
+
+@pytest.mark.parametrize("short", [(7,), (7, 20, 3), ()])
+def test_a_sample_without_one_value_for_each_type_is_refused(sonde, tmp_path, short):
+    pprof(tmp_path / "x.pb", [("samples", "count"), ("cpu", "nanoseconds")], [("a", short), ("b", (3, 20))])
+    done = sonde("import", tmp_path / "x.pb", store=str(tmp_path / "store"))
+    assert done.returncode == 2 and "more or fewer values than the profile has types" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("seconds, samples, cores", [(1.1, 110, 1.0), (2.002, 176, 0.879), (30, 3000, 1.0), (0.25, 50, 2.0)])
@@ -421,6 +430,28 @@ def test_labels_are_columns_and_filters(sonde, tmp_path):
     assert sonde("export", "folded", "--rec", "last", "--label", "nothing", store=store).returncode == 4
     done = sonde("ps", "--rec", "last", "--label", "endpoint", store=store)
     assert done.returncode == 0 or "--label" in done.stderr
+
+
+def test_labels_survive_in_an_archive(sonde, tmp_path):
+    path, store = labelled(tmp_path / "x.pb.gz", LABELLED), str(tmp_path / "store")
+    sonde("import", path, store=store, check=True)
+    ask = "SELECT labels, function, thread, sum(n) AS n, sum(value) AS v FROM labelled_samples GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+
+    def answers():
+        rows = json.loads(sonde("sql", "--json", ask, store=store, check=True).stdout)["rows"]
+        stacks = [folded(sonde, store, "--rec", "1", *args) for args in ([], ["--label", "endpoint=/a"], ["--label", "!endpoint"], ["--label", "neg=-5"])]
+        sonde("export", "pprof", "--rec", "1", "-o", f"{tmp_path}/out.pb.gz", store=store, check=True)
+        again = f"{tmp_path}/again"
+        shutil.rmtree(again, ignore_errors=True)
+        sonde("import", f"{tmp_path}/out.pb.gz", store=again, check=True)
+        return rows, stacks, sql_all(again, "SELECT labels, sum(value) AS v FROM labelled_samples GROUP BY 1 ORDER BY 1")
+    before = answers()
+    assert len(before[0]) == 3 and before[1][1] == {"alpha": 1, "beta": 2}
+    [segment] = files(store)
+    shutil.copy(segment, segment.replace(os.path.basename(segment), "20990101T000000Z-0001.db"))  # the newest one is not finished
+    assert seal(store)["segments"] == 1 and packed(segment)
+    os.remove(files(store)[1])
+    assert answers() == before
 
 
 def test_labels_go_out_as_they_came_in(sonde, tmp_path):

@@ -65,7 +65,7 @@ def test_large_whole_weights_are_kept_to_the_last_digit(sonde, tmp_path):
 
 
 @pytest.mark.parametrize("change, says", [
-    (lambda p: p["profiles"][0]["weights"].pop(), "no weight"), (lambda p: p["profiles"][0].update(weights=[-1]), "negative"),
+    (lambda p: p["profiles"][0]["weights"].pop(), "no weight"), (lambda p: p["profiles"][0]["weights"].append(2), "more weights than samples"), (lambda p: p["profiles"][0].update(weights=[-1]), "negative"),
     (lambda p: p["profiles"][0].update(samples=[[9]]), "not in shared.frames"), (lambda p: p["profiles"][0].update(unit="bytes"), "--type alloc"),
     (lambda p: p["profiles"][0].update(unit="parsecs"), "no unit of speedscope"), (lambda p: p.pop("shared"), "neither speedscope"),
 ])
@@ -75,6 +75,18 @@ def test_what_is_wrong_is_said(sonde, tmp_path, change, says):
     (tmp_path / "x.json").write_text(json.dumps(profile))
     done = sonde("import", tmp_path / "x.json", store=str(tmp_path / "store"))
     assert done.returncode == 2 and says in done.stderr, done.stderr
+
+
+def test_frames_that_are_open_at_the_end_last_until_then(sonde, tmp_path):
+    profile = {**evented("nanoseconds", [("O", 0, 10), ("O", 1, 30)]), "endValue": 100}
+    store, _ = imported(sonde, tmp_path, scope(profile))
+    assert leaves(store) == {"main": 20, "work": 70}
+
+
+def test_a_frame_that_is_not_the_innermost_is_not_closed(sonde, tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps(scope(evented("none", [("O", 0, 0), ("O", 1, 4), ("C", 0, 6), ("C", 1, 9)]))))
+    done = sonde("import", tmp_path / "x.json", store=str(tmp_path / "store"))
+    assert done.returncode == 2 and "not the innermost" in done.stderr, done.stderr
 
 
 def test_events_out_of_order_are_refused(sonde, tmp_path):

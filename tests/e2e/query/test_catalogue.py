@@ -170,7 +170,7 @@ def test_the_queries_that_ship_are_listed_without_a_store(tmp_path):
 def test_what_was_not_recorded_is_told_with_the_command_that_records_it(made, tmp_path):
     cpu = str(tmp_path / "cpu")
     livedin.put(cpu, [livedin.run("cpu", AT - 60, AT, 1, 10101010), livedin.cpu(AT - 30, livedin.BUSY[0])])
-    for words, family in ((["heap"], "goheap"), (["stacks", "--type", "offcpu"], "offcpu")):
+    for words, family in ((["heap"], "mem"), (["stacks", "--type", "offcpu"], "offcpu")):
         assert_said(run(*words, store=cpu), 4, ["no "], f"sonde record --families cpu,{family}")
 
 

@@ -31,7 +31,7 @@ atexit.register(shutil.rmtree, WRITING, True)
 ASKED = {
     "overview": RANGE, "timeline": RANGE, "explain": SPIKE, "events": RANGE, "oom": RANGE, "check": ["disk-space", "throttled", "--all", "--at", str(AT)], "ps": RANGE, "top": RANGE, "containers": RANGE, "stacks": RANGE, "lines": ["deflate", *RANGE],
     "heap": ["--growth", *RANGE], "diff": [*SPIKE, "--baseline", "5m"], "waits": RANGE, "neighbours": RANGE,
-    "wakers": RANGE, "net": RANGE, "map": RANGE, "requests": RANGE, "trace": RANGE, "flame": ["--text", *RANGE], "sql": ["@hottest", "n=3"], "status": [], "help": ["range"],
+    "wakers": RANGE, "net": RANGE, "disk": RANGE, "map": RANGE, "requests": RANGE, "trace": RANGE, "flame": ["--text", *RANGE], "sql": ["@hottest", "n=3"], "status": [], "help": ["range"],
     "report": ["-o", f"{WRITING}/x.html", *RANGE], "export": ["folded", *RANGE], "config": ["show"], "prune": ["--dry-run"], "completion": ["bash"], "version": [],
 }
 # what stands only on a live host, changes the store, starts something, or reads none; tests of their own tell what they print

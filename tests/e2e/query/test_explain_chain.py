@@ -37,7 +37,7 @@ def wait(at, who, label, s, stack, n=N):
 LOCK, DISK, SLEEP, READY = 1, 2, 6, 16
 
 
-def incident(what, at, x):
+def incident(what, at, x, middle=MIDDLE):
     """What of `x` (ms, seconds in ten, and so on) is another one in a bucket of the incident; and rows of its own."""
     if what == "lock":
         x["web ms"] += 120
@@ -58,7 +58,7 @@ def incident(what, at, x):
     elif what == "restart":
         x["web failed"] += 80
         x["refused"] = 80
-        if at == MIDDLE + 10:
+        if at == middle + 10:
             x["db restarted"] = True
     elif what == "loss":
         x["lost ms"] += 90
@@ -90,19 +90,19 @@ IMPLIED = {"row lock": {"asked"}, "loss": {"asked"}, "disk": {"asked"}, "restart
 PAIRS = ["lock+errors", "row lock+function", "hog+names", "function+disk", "quota+row lock", "names+errors", "memory+loss", "gc+disk"]
 
 
-def host(seed, whats=(), families=FAMILIES):
+def host(seed, whats=(), families=FAMILIES, begin=AT - 660, middle=MIDDLE, other=None):
     r = random.Random(seed)
     rows = []
-    for at in range(AT - 660, AT, 10):
+    for at in range(begin, AT, 10):
         x = {"web ms": 0, "db ms": r.gauss(4, 0.6), "dns ms": r.gauss(1, 0.2), "lost ms": 0, "web lock": 0.02, "db lock": 0.05, "web ready": r.gauss(0.4, 0.1),
              "web disk": 0.01, "db disk": 0.2, "hog cores": 0.05, "encode": r.gauss(1, 0.1), "collect": 0.1, "db failed": 0, "web failed": 0, "refused": 0,
              "retrans": 0, "throttled": 0.0, "reclaim": 0.0, "hog io": 1 << 20}
-        if at >= MIDDLE:
+        if at >= middle:
             for what in whats:
-                incident(what, at, x)
-        rows += bucket(at, x, r)
+                incident(what, at, x, middle)
+        rows += other(at, at >= middle, list(bucket(at, x, r))) if other else bucket(at, x, r)
     for family in families:
-        yield {"run": family, "from": AT - 660, "to": AT, "bucket_s": 10, "recording": 1, "period_ns": 10101010 if family == "cpu" else 0}
+        yield {"run": family, "from": begin, "to": AT, "bucket_s": 10, "recording": 1, "period_ns": 10101010 if family == "cpu" else 0}
         yield from (row for row in rows if family_of(row) == family)
 
 
@@ -148,9 +148,9 @@ def explained(sonde, store, *args):
     return json.loads(sonde("explain", *RANGE, *args, "--json", store=store, check=True).stdout)["chain"]
 
 
-def planted(tmp_path, whats, seed=1, families=FAMILIES):
+def planted(tmp_path, whats, seed=1, families=FAMILIES, **more):
     store = str(tmp_path / "store")
-    livedin.put(store, list(host(seed, whats, families)))
+    livedin.put(store, list(host(seed, whats, families, **more)))
     return store
 
 
@@ -189,8 +189,9 @@ def test_of_two_incidents_at_a_time_both_are_named_and_nothing_else_is_certain(w
 def test_of_ordinary_load_nothing_is_felt(seed, sonde, tmp_path):
     chain = explained(sonde, planted(tmp_path, [], 100 + seed))
     assert not chain["felt"] and chain["requests"] == 3 * 6 * N, chain
-    said = sonde("explain", *RANGE, store=planted(tmp_path, [], 100 + seed)).stdout if not seed else ""
-    assert not seed or "nothing was felt: none of" not in said
+    if not seed:
+        said = sonde("explain", *RANGE, store=str(tmp_path / "store"), check=True).stdout
+        assert said.startswith("nothing was felt: none of 3 600 requests took longer"), said
 
 
 def test_the_chain_is_found_without_naming_the_service(sonde, tmp_path):
@@ -201,12 +202,127 @@ def test_the_chain_is_found_without_naming_the_service(sonde, tmp_path):
     assert links[1]["share"] > 0.9 and links[2]["sure"] == "certain"
 
 
+@pytest.mark.parametrize("before_s", [50, 120, 240])
+def test_of_a_window_that_began_before_the_incident_the_slow_part_is_explained(before_s, sonde, tmp_path):
+    """Who asks about 13:17 names more than the incident."""
+    store = planted(tmp_path, ["row lock"])
+    asked = ["--from", MIDDLE - before_s, "--to", AT]
+    said = json.loads(sonde("explain", "web", *asked, "--json", store=store, check=True).stdout)
+    links = said["chain"]["links"]
+    assert [(link["what"], link["who"]) for link in links] == [("slower", "web"), ("asked", "db"), ("lock", "db")], links
+    assert (said["from_ns"], said["to_ns"]) == (MIDDLE * 10**9, AT * 10**9) and said["before_to_ns"] == MIDDLE * 10**9
+    assert (said["asked_from_ns"], said["asked_to_ns"]) == ((MIDDLE - before_s) * 10**9, AT * 10**9)
+    assert said["slower"] == "GET /cart of web" and "time on CPU" in said["compared"]
+    assert "of web was slower, against" in " ".join(sonde("explain", "web", *asked, store=store, check=True).stderr.split())
+    whole = json.loads(sonde("explain", "web", *RANGE, "--json", store=store, check=True).stdout)
+    assert whole["asked_from_ns"] is None and whole["slower"] is None
+
+
+def test_without_a_range_a_short_recording_is_compared_with_its_own_beginning(sonde, tmp_path):
+    store = planted(tmp_path, ["row lock"], begin=AT - 80, middle=AT - 30)
+    said = json.loads(sonde("explain", "web", "--json", store=store, check=True).stdout)
+    assert [link["what"] for link in said["chain"]["links"]] == ["slower", "asked", "lock"], said["chain"]
+    assert AT - 40 <= said["from_ns"] / 10**9 <= AT - 30 and said["compared"], said
+
+
 def test_what_was_not_recorded_is_named_and_nothing_is_certain_then(sonde, tmp_path):
     chain = explained(sonde, planted(tmp_path, ["row lock"], families=("cpu", "l7")), "web")
     assert [link["what"] for link in chain["links"]] == ["slower", "asked", "unknown"], chain
     assert "offcpu" in chain["not_recorded"] and "net" in chain["not_recorded"] and chain["links"][2]["sure"] == "possible"
     text = sonde("explain", "web", *RANGE, store=str(tmp_path / "store"), check=True).stdout
     assert "not recorded, and could tell more: offcpu (" in text and "[certain: " in text, text
+    assert "\nnothing else changed: " in text and "\nnothing changed: " not in text, text
+
+
+def slower(rows, name, ms):
+    """Each request called so takes that much longer."""
+    for row in rows:
+        if row.get("request") == name and not row.get("result"):
+            row["total_ns"] += round(ms * MS * row["n"])
+            row["max_ns"] += round(ms * MS)
+        yield row
+
+
+def three_times_the_visitors(at, on, rows):
+    for row in slower(rows, "GET /cart", 16) if on else rows:
+        for key in ("n", "total_ns") if on and "request" in row else ("n",) if on and row.get("kind") == "cpu" and row["container"] != "transcode" else ():
+            row[key] *= 3
+        if on and READY in (row.get("wait"), row.get("label")):
+            row["total_ns" if "wait" in row else "value"] *= 12
+        yield row
+
+
+def an_api_elsewhere_and_a_hog(at, on, rows):
+    yield from slower(rows, "GET /cart", 220) if on else rows
+    yield from asked(at, WEB, 1, "203.0.113.9:443", "POST /charge", 250 if on else 30)
+    if on:
+        yield {"kind": "cpu", "at": at, "n": 1600, **{k: HOG[k] for k in ("pid", "comm", "container")}, "stack": ["main", "x264"]}
+
+
+def nothing_recorded_and_a_hog(at, on, rows):
+    yield from slower(rows, "GET /cart", 100) if on else rows
+    if on:
+        yield {"kind": "cpu", "at": at, "n": 1600, **{k: HOG[k] for k in ("pid", "comm", "container")}, "stack": ["main", "x264"]}
+
+
+def background_threads_that_wait_for_locks(at, on, rows):
+    yield from slower(rows, "GET /cart", 30) if on else rows
+    if on:
+        yield from wait(at, WEB, LOCK, 60, ["main", "pool_worker", "pthread_mutex_lock"])
+
+
+def names_from_elsewhere(at, on, rows):
+    rows = [row for row in rows if row.get("container") != "names"]
+    yield from slower(slower(rows, "GET /cart", 100), "A db.home", 100) if on else rows
+
+
+def pauses_of_a_virtual_machine(at, on, rows):
+    yield from slower(rows, "GET /cart", 50) if on else rows
+    yield {"fact": "jvm_row", "at": at, **{k: WEB[k] for k in ("pid", "comm", "container")}, "young_gc_us": 9_000_000 if on else 200_000}
+
+
+def one_in_fifty_is_stuck(at, on, rows):
+    yield from rows
+    if on:
+        yield from asked(at, WEB, 2, "10.0.0.2:80", "GET /cart", 3000, n=4)
+        yield from wait(at, WEB, LOCK, 12, ["main", "take_cart", "pthread_mutex_lock"], 4)
+
+
+def a_full_disk(at, on, rows):
+    for row in rows:
+        if on and row.get("request") in ("GET /cart", "SELECT stock") and row["service"] != "10.0.0.9:53":
+            yield {**row, "n": 60, "total_ns": 60 * MS, "result": 1, "status": "53100" if row["protocol"] == "postgres" else "500"}
+        yield row
+    left = 0 if on else 5 << 30
+    yield {"fact": "fs_row", "at": at, "mount": "/srv", "source": "/dev/sda2", "fstype": "ext4", "size": 900 << 30, "free": left, "available": left, "inodes": 6_000_000,
+           "inodes_free": 5_000_000, "read_only": 0, "hangs": 0}
+
+
+#: what happens -> (the links, the most that any after the first is sure, what its text has)
+OTHERS = [(three_times_the_visitors, ["slower", "load", "cpu wait", "cpu"], "likely", "web was asked 3.0 times as often: 60.0 requests a second, before 20.0"),
+          (an_api_elsewhere_and_a_hog, ["slower", "asked", "unknown"], "certain", "what 203.0.113.9:443 did meanwhile is not known: it is not on this host, or was not recorded"),
+          (nothing_recorded_and_a_hog, ["slower", "unknown"], "possible", "why web took longer is not known"),
+          (background_threads_that_wait_for_locks, ["slower", "lock"], "likely", "web waited for locks: 6.00 s each second"),
+          (names_from_elsewhere, ["slower", "resolving", "unknown"], "certain", "it waited for names to be resolved by 10.0.0.9:53: A db.home took 10"),
+          (pauses_of_a_virtual_machine, ["slower", "gc"], "certain", "web collected garbage: 0.90 s each second, before 0.02 s"),
+          (one_in_fifty_is_stuck, ["slower", "lock"], "certain", "(p99 3.09 s), before 13.1 ms (p99 1"),
+          (a_full_disk, ["failing", "asked", "disk full"], "certain", "the file system /srv is full: 0 B left, before 5 GiB")]
+
+
+@pytest.mark.parametrize("other, whats, sure, text", OTHERS, ids=[x[0].__name__ for x in OTHERS])
+def test_what_else_makes_requests_slow_is_named_and_no_more_sure_than_it_is(other, whats, sure, text, sonde, tmp_path):
+    links = explained(sonde, planted(tmp_path, [], other=other), "web")["links"]
+    levels = ["possible", "likely", "certain"]
+    assert [link["what"] for link in links] == whats, json.dumps(links, indent=1)
+    assert any(text in link["text"] for link in links), [link["text"] for link in links]
+    assert all(levels.index(link["sure"]) <= levels.index(sure) for link in links[1:]) and (sure == "certain") == (links[1]["sure"] == "certain"), links
+    assert all(link["sure"] != "certain" for link in links if link["what"] in ("unknown", "disk full", "load"))
+
+
+def test_an_incident_that_is_over_is_not_felt(sonde, tmp_path):
+    def over(at, on, rows):
+        return slower(rows, "GET /cart", 200) if MIDDLE - 240 <= at < MIDDLE else rows
+    assert not explained(sonde, planted(tmp_path, [], other=over), "web")["felt"]
 
 
 def test_without_requests_it_says_so(sonde, tmp_path):

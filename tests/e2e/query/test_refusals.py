@@ -59,6 +59,12 @@ def assert_whole(store):
         db.close()
 
 
+@pytest.mark.parametrize("words, fix", [(["cpu"], "record --families cpu\n"), (["cpu", "offcpu"], "record --families cpu,offcpu\n"),
+                                        (["cpu", "web"], "record -- cpu ...")])
+def test_families_without_their_option_are_told_it(words, fix):
+    assert_said(run(f"{BIN}/sonde", "record", *words), 2, fix)
+
+
 def test_a_full_disk_is_said_at_the_start(small_disk):
     fill(small_disk)
     done = run(CPU, "--duration", "2s", "--store", f"{small_disk}/store")

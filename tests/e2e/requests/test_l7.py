@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Family l7: each request that programs make is counted, on both sides, as what it was; and nothing of what they said is kept."""
 import collections
-import contextlib
 import json
 import os
 import re
@@ -12,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import procfs
 import pytest
 
 from conftest import LIB, BIN, WORKLOADS, Capture, need, need_root, sql_all
@@ -228,11 +228,7 @@ def entries(*pids):
 
 def programs(pid):
     """The ids of the BPF programs that this process has descriptors of."""
-    found = set()
-    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/fdinfo/{fd}") as f:
-            found |= {int(line.split()[1]) for line in f if line.startswith("prog_id:")}
-    return found
+    return {int(said["prog_id"]) for said in procfs.fdinfo(pid) if "prog_id" in said}
 
 
 def shown_programs():

@@ -9,8 +9,9 @@ import tempfile
 
 import pytest
 
+import bulktalk
 import servers
-from conftest import Capture, sql_all
+from conftest import Capture, need_root, sql_all
 from servers import find
 from talks import run
 
@@ -103,7 +104,7 @@ class Mariadb(Server):
     request = 4 + 1 + len(f"SELECT length('{'x' * SIZE}')")
 
     def rows(self):
-        assert len(self.query(f"SELECT repeat('x', 100) FROM seq_1_to_{SIZE // 100};")) == SIZE // 100 * 101
+        assert len(self.query(f"SELECT repeat('x', 100) FROM mysql.seq_1_to_{SIZE // 100};")) == SIZE // 100 * 101
 
 
 @pytest.fixture(scope="module", params=[Redis, Postgres, Mariadb], ids=lambda k: k.__name__.lower())
@@ -119,8 +120,8 @@ def server(request):
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def asked(store, server, what, n, at_once):
-    """The rows of both sides, after `n` times `what`, `at_once` at a time."""
+def asked(store, server, what, n, at_once, may_lose=False):
+    """The rows of both sides, after `n` times `what`, `at_once` at a time; and what moved."""
     c = Capture(store, "-v", program="sonde-l7").start(120)
     try:
         with concurrent.futures.ThreadPoolExecutor(at_once) as some:
@@ -128,13 +129,13 @@ def asked(store, server, what, n, at_once):
         done = c.stop(120)
     finally:
         c.close()
-    assert not done["lost_total"], done
+    assert may_lose or not done["lost_total"], done
     rows = sql_all(store, "SELECT side, operation, result, sum(requests) AS n, sum(request_bytes) AS asked, sum(response_bytes) AS answered FROM requests"
                           " WHERE service LIKE ? AND protocol = ? GROUP BY 1, 2, 3", (f"%:{server.port}", server.protocol))
     moved = sql_all(store, "SELECT side, sum(seen) AS seen, sum(parsed) AS parsed, sum(skipped) AS skipped, sum(blind) AS blind FROM request_bytes WHERE service LIKE ?"
                            " GROUP BY 1", (f"%:{server.port}",))
     assert [r["side"] for r in moved] == ["client", "server"]
-    assert all(r["seen"] == r["parsed"] + r["skipped"] + r["blind"] and not r["blind"] for r in moved), (moved, rows)
+    assert all(r["seen"] == r["parsed"] + r["skipped"] + r["blind"] and (done["lost_total"] or not r["blind"]) for r in moved), (moved, rows)
     return rows, moved
 
 
@@ -153,9 +154,55 @@ def test_each_large_one_is_counted_with_its_bytes_and_none_is_lost(store, server
     assert all(r["skipped"] > 0.9 * N * SIZE for r in moved), "bodies are not copied"
 
 
-def test_many_small_rows_are_counted_as_one(store, server):
+def test_many_small_rows_are_counted_as_one_answer_or_blind_and_never_an_error(store, server):
+    """100 000 rows of 100 bytes: their bytes are copied, so that a busy machine may lose some."""
     if not hasattr(server, "rows"):
         pytest.skip("it has no rows")
-    rows, _ = asked(store, server, "rows", 8, 4)
+    rows, moved = asked(store, server, "rows", 8, 4, may_lose=True)
+    for side, m in zip(("client", "server"), moved):
+        got = {r["result"]: r["n"] for r in rows if r["side"] == side and r["operation"].startswith("SELECT repeat")}
+        assert set(got) <= {"ok", "blind"} and not [r for r in rows if r["result"] not in ("ok", "blind")], rows
+        assert got.get("ok", 0) == 8 or m["blind"] >= (8 - got.get("ok", 0)) * SIZE // 100, (rows, moved)
+
+
+# ---- protocols without their servers ----
+
+ENDS = [(name, what) for name, (_, _, ask, store) in bulktalk.LARGE.items() for what in ("ask", "store") if (ask if what == "ask" else store)]
+
+
+def test_records_of_several_partitions_are_copied_and_none_is_an_error(store):
+    """Errors of the other partitions are behind the records of the first one: it is not known where the last field is. What is cut is blind."""
+    need_root()
+    sizes = [bulktalk.SIZE // 2, bulktalk.SIZE // 4, bulktalk.SIZE // 4]
+    listener = bulktalk.Listener([], bulktalk.FETCH, bulktalk.fetch_answer(sizes))
+    c = Capture(store, program="sonde-l7").start(120)
+    try:
+        for _ in range(4):
+            listener.once()
+        c.stop(120)
+    finally:
+        c.close()
+        listener.close()
+    rows = sql_all(store, "SELECT result, sum(requests) AS n FROM requests WHERE service LIKE ? AND protocol = 'kafka' GROUP BY 1", (f"%:{listener.port}",))
+    assert rows and {r["result"] for r in rows} <= {"ok", "blind"}, rows
+    moved = sql_all(store, "SELECT seen, parsed, skipped, blind FROM request_bytes WHERE service LIKE ?", (f"%:{listener.port}",))
+    assert moved and all(r["seen"] == r["parsed"] + r["skipped"] + r["blind"] for r in moved), moved
+
+
+@pytest.mark.parametrize("name, what, first", [(name, what, first) for name, what in ENDS for first in ((0, 16) if name == "mongodb" else (0,))])
+def test_each_large_message_is_counted_with_its_bytes_and_none_is_lost(store, name, what, first):
+    need_root()
+    protocol, login, *both = bulktalk.LARGE[name]
+    question, answer, operation = both[what == "store"]
+    listener = bulktalk.Listener(login, question, answer, first)
+    listener.protocol, listener.ask_once = protocol, listener.once
+    try:
+        rows, moved = asked(store, listener, "ask_once", N, min(AT_ONCE, 8))
+    finally:
+        listener.close()
     for side in ("client", "server"):
-        assert [(r["result"], r["n"]) for r in rows if r["side"] == side and r["operation"].startswith("SELECT repeat")] == [("ok", 8)], rows
+        found = [(r["result"], r["n"], r["asked"], r["answered"]) for r in rows if r["side"] == side and r["operation"].startswith(operation)]
+        assert found == [("ok", N, N * len(question), N * len(answer))], rows
+    said = N * sum(len(data) for _, data in [*login, (0, question), (1, answer)])
+    assert all(r["seen"] == said for r in moved), (moved, said)
+    assert all(r["skipped"] > 0.9 * N * bulktalk.SIZE for r in moved), "bodies are not copied"

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import procfs
 import pytest
 
 from conftest import WORKLOADS, Capture, need, need_root, sql_all
@@ -86,14 +87,7 @@ def rights():
 
 def maps_of(pid):
     """The ids of the BPF maps that this process has descriptors of."""
-    found = set()
-    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        try:
-            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
-                found |= {int(line.split()[1]) for line in f if line.startswith("map_id:")}
-        except OSError:
-            pass
-    return found
+    return {int(said["map_id"]) for said in procfs.fdinfo(pid) if "map_id" in said}
 
 
 def shown_maps():

@@ -38,7 +38,7 @@ def test_what_is_said_inside_tls_and_not_read_is_told_with_whose_it_is(capture, 
         c = capture("--tls", "off", "--cgroup", f"/docker/{container}", program="sonde-l7")
         assert client(pair[0], server.port, 9, "/item/1", prefix) == 9
         c.stop()
-    told = json.loads(sonde("requests", "--json", store=store, check=True).stdout)
+    told = json.loads(sonde("requests", "--json", "--with", "unread_tls", store=store, check=True).stdout)
     assert {r["comm"] for r in told["unread_tls"]} == {"python3"} and len(told["unread_tls"]) == 2, told["unread_tls"]
     assert sum(r["bytes"] for r in told["unread_tls"]) <= told["bytes"]["blind"]
     assert min(r["bytes"] for r in told["unread_tls"]) > 9 * len("GET /item/1 HTTP/1.1")

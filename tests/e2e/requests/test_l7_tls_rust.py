@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import rustprograms
+import servers
 from conftest import BIN, BUILD, need, need_root, sql_all
 from containers import fake_container
 from tlsservers import PYTHON, TALK, Server, asked, authority, planted, probes_in
@@ -54,7 +55,7 @@ def check(store, port, said):
 def test_the_first_twenty_requests_of_a_process_are_counted_on_both_sides(capture, store, files, name, how):
     path = program(name)
     with fake_container() as (container, prefix), Server(*prefix, path, "server", how, files.cert_der, files.key_der) as server:
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
         probes_in(c, os.path.basename(path))
         ask(path, how, files.ca_der, server.port, prefix=prefix)
         c.stop()
@@ -67,11 +68,59 @@ def test_a_program_without_symbols_is_read_all_the_same(capture, store, files, t
     path = str(tmp_path / "nameless")
     subprocess.run(["strip", "-o", path, program(name)], check=True)
     with fake_container() as (container, prefix), Server(*prefix, path, "server", "h2", files.cert_der, files.key_der) as server:
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
         probes_in(c, "nameless")
         ask(path, "h2", files.ca_der, server.port, prefix=prefix)
         c.stop()
     check(store, server.port, c.said())
+
+
+@pytest.mark.parametrize("how", ["h1", "h2"])
+@pytest.mark.parametrize("symbols", ["symbols", "stripped"])
+def test_requests_of_axum_and_reqwest_are_counted_on_both_sides(capture, store, files, tmp_path, symbols, how):
+    path = program("stack")
+    if symbols == "stripped":
+        need("strip")
+        path = str(tmp_path / "stack")
+        subprocess.run(["strip", "-o", path, program("stack")], check=True)
+    with fake_container() as (container, prefix), Server(*prefix, path, "server", files.cert, files.key) as server:
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        probes_in(c, "stack")
+        ask(path, how, files.ca, server.port, prefix=prefix)
+        c.stop()
+    check(store, server.port, c.said())
+
+
+def test_statements_of_sqlx_are_counted_on_both_sides(capture, store, files, tmp_path):
+    """TLS begins in the midst of a connection there."""
+    path = program("stack")
+    key = str(tmp_path / "server-key.pem")
+    shutil.copy(files.key, key)
+    for folder in (tmp_path, *tmp_path.parents[:3], os.path.dirname(files.cert)):
+        os.chmod(folder, 0o755)
+    shutil.chown(key, "postgres")
+    os.chmod(key, 0o600)
+    data = tmp_path / "postgres"
+    data.mkdir()
+    try:
+        server = servers.postgres(str(data), load=False, settings=("fsync=off", "ssl=on", f"ssl_cert_file={files.cert}", f"ssl_key_file={key}"))
+    except servers.Missing as e:
+        pytest.skip(f"missing: {e}")
+    port = server.at[3]
+    try:
+        asks = subprocess.Popen([path, "sql", files.ca, port, str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        c = capture("-v", program="sonde-l7", start=120)
+        probes_in(c, "stack")
+        probes_in(c, "libssl.so.3")
+        assert int(asks.communicate("\n", timeout=60)[0]) == N
+        c.stop()
+    finally:
+        server.stop()
+    for side in ("client", "server"):
+        got = sql_all(store, "SELECT operation, result, sum(requests) AS n FROM requests WHERE service LIKE ? AND side = ? AND protocol = 'postgres' GROUP BY 1, 2", (f"%:{port}", side))
+        assert [(r["result"], r["n"]) for r in got if r["operation"] == "SELECT $1 + ?"] == [("ok", N)], (got, c.said())
+    rows = sql_all(store, "SELECT side, sum(seen) AS seen, sum(parsed) AS parsed, sum(skipped) AS skipped, sum(blind) AS blind FROM request_bytes WHERE service LIKE ? GROUP BY 1", (f"%:{port}",))
+    assert len(rows) == 2 and all(r["seen"] == r["parsed"] + r["skipped"] and not r["blind"] for r in rows), rows
 
 
 def test_what_cannot_be_read_is_told_by_doctor_with_the_reason(sonde, store, files, tmp_path):
@@ -88,7 +137,7 @@ def test_connections_side_by_side_keep_their_own_requests(capture, store, files)
     """Eight clients at a time on two threads: no request is counted for another connection, and none is missing."""
     path = program("0.21")
     with fake_container() as (container, prefix), Server(*prefix, path, "server", "h1", files.cert_der, files.key_der) as server:
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
         probes_in(c, os.path.basename(path))
         clients = [subprocess.Popen([*prefix, path, "client", "h1", files.ca_der, str(server.port), str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                     text=True) for _ in range(8)]
@@ -163,9 +212,26 @@ def test_openssl_inside_of_a_program_is_read(capture, store, files, tmp_path, sy
         subprocess.run(["strip", path], check=True)
     with fake_container() as (container, prefix), Server(*prefix, PYTHON, TALK, "sync", files.cert, files.key) as server:
         first = subprocess.Popen([*prefix, path, files.ca, str(server.port), str(N), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
         probes_in(c, "staticssl")
         assert int(first.communicate("\n", timeout=60)[0]) == N
+        c.stop()
+    assert asked(store, server.port, "client") == {("GET /item/{id}", "200"): N}, c.said()
+    assert not planted(store, *SECRETS)
+
+
+@pytest.mark.parametrize("symbols", ["symbols", "stripped"])
+def test_openssl_that_cargo_builds_is_read(capture, store, files, tmp_path, symbols):
+    path = program("vendored")
+    if symbols == "stripped":
+        need("strip")
+        path = str(tmp_path / "vendored")
+        subprocess.run(["strip", "-o", path, program("vendored")], check=True)
+    with fake_container() as (container, prefix), Server(*prefix, PYTHON, TALK, "sync", files.cert, files.key) as server:
+        first = subprocess.Popen([*prefix, path, files.ca, str(server.port), str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        probes_in(c, "vendored")
+        assert int(first.communicate(PATH + "\n", timeout=60)[0]) == N
         c.stop()
     assert asked(store, server.port, "client") == {("GET /item/{id}", "200"): N}, c.said()
     assert not planted(store, *SECRETS)

@@ -180,7 +180,7 @@ def test_of_the_servers_side_alone_nothing_is_an_error(made, name, opened):
     assert {r["result"] for r in made.rows()} <= {"blind", "one-way"}
 
 
-@pytest.mark.parametrize("name", [n for n in EACH if n not in ("tls", "clickhouse", "mqtt")])  # too few bytes to tell by
+@pytest.mark.parametrize("name", [n for n in EACH if n not in ("tls", "clickhouse")])  # too few bytes to tell by
 def test_a_connection_that_is_joined_is_known_from_its_second_exchange_on(made, name):
     port, _, ask, answer, operation = EACH[name]
     x = made.connect(port, opened=False)

@@ -86,7 +86,7 @@ def test_what_runs_when_the_recording_ends_is_told_by_each_answer(sonde, tmp_pat
     assert answer["rows"][0]["lasts_ns"] >= 90 * 10**9
     done = sonde("requests", "--from", TO - 600, "--to", TO, store=store, check=True)
     assert re.search(r"3 requests were running when the recording ended, the longest for 1 min 3\d s|the longest for 9\d(\.\d)? s", done.stderr), done.stderr
-    rows = json.loads(sonde("requests", "--from", TO - 600, "--to", TO, "--json", store=store, check=True).stdout)
+    rows = json.loads(sonde("requests", "--from", TO - 600, "--to", TO, "--json", "--with", "running", store=store, check=True).stdout)
     assert rows["rows"] == [] and len(rows["running"]) == 3
 
 

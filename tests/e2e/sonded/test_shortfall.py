@@ -42,8 +42,8 @@ def test_a_family_that_is_slowed_and_stopped_is_told_by_each_answer_about_that_t
         stacks, offcpu, status = in_range(store, "stacks"), in_range(store, "stacks", "--type", "offcpu"), None
         status = subprocess.run([f"{BIN}/sonde", "status", "--store", store], capture_output=True, text=True, check=True).stdout
         d.stop()
-    slowed = rf"note: family cpu took (5|10) samples a second instead of 40 (from|for) .*{CLOCK}.*, since sonde was over its limit of CPU time"
-    stopped = rf"note: family cpu recorded nothing since {CLOCK}: sonded stopped it, since sonde was over its limit of CPU time"
+    slowed = rf"note: family cpu took (5|10) samples a second instead of 40 (from|for) .*{CLOCK}.*, because sonde used more CPU time than its limit"
+    stopped = rf"note: family cpu recorded nothing since {CLOCK}: sonded stopped it, because sonde used more CPU time than its limit"
     for told in (stacks.stderr, status):
         assert re.search(slowed, told) and re.search(stopped, told), (told, d.said())
     assert re.search(r"note: family offcpu took (fewer|no) stacks .*: sums are exact, (some|all) are under \[no stack\]", offcpu.stderr), offcpu

@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 
+import procfs
 import pytest
 from conftest import BIN, ROOT, WORKLOADS, need, need_root, scale, segments, sql_all
 from sonded import Hung, Sonded, alive, until
@@ -89,19 +91,73 @@ def test_a_loader_that_does_not_stop_in_time_is_asked_again_before_it_is_killed(
         assert d.said().index("asked again") < d.said().index("did not stop in time: killed")
 
 
-def test_sondeds_own_session_has_more_weight_and_another_one_does_not(store):
+def weight(pid):
+    """The nice value of its session's scheduling group."""
     need("autogroup (CONFIG_SCHED_AUTOGROUP)", "/proc/self/autogroup")
+    with open(f"/proc/{pid}/autogroup", encoding="ascii") as f:
+        return f.read().strip().rpartition(" ")[2]
 
-    def nice(pid):
-        with open(f"/proc/{pid}/autogroup", encoding="ascii") as f:
-            return f.read().strip().rpartition(" ")[2]
-    before = nice("self")
-    with Sonded(store, prefix=["setsid"], limit="100") as d:
-        assert nice(d.child.pid) == nice(d.running("cpu")) == "-10", d.said()
+
+def test_a_session_that_sonded_leads_has_more_weight(store):
+    with Sonded(store, limit="100") as d:
+        assert weight(d.child.pid) == weight(d.running("cpu")) == "-10", d.said()
         # within it no part of sonde takes the CPU from another
         assert {os.getpriority(os.PRIO_PROCESS, p) for p in d.pids()} == {-5}
-    with Sonded(store) as d:
-        assert nice(d.child.pid) == nice("self") == before
+
+
+def test_a_sonded_in_another_session_begins_its_own_and_ends_with_what_was_started(store):
+    before = weight("self")
+
+    def begin():
+        d = Sonded(store, limit="100", session=False)
+        sonded = d.ask(do="status")["sonded"]["pid"]
+        pids = [sonded, *d.pids()]
+        assert sonded != d.child.pid and {os.getsid(p) for p in pids} == {sonded}, d.said()
+        assert {weight(p) for p in pids} == {"-10"} and weight(d.child.pid) == weight("self") == before, d.said()
+        return d, pids
+
+    def ended(pids):
+        assert until(lambda: not any(alive(p) for p in pids), 20), pids
+    d, pids = begin()
+    with d:
+        d.child.send_signal(signal.SIGHUP)
+        assert until(lambda: "reloaded" in d.said()), d.said()
+        d.stop(signal.SIGINT)
+        assert d.child.returncode == 0, d.said()
+        ended(pids)
+    d, pids = begin()
+    with d:
+        d.child.kill()
+        d.child.wait()
+        ended(pids)
+    assert [r["state"] for r in sql_all(store, "select state from run where family = 'cpu' order by id")][-2:] == [1, 1]
+    d, pids = begin()
+    with d:
+        os.kill(pids[0], signal.SIGKILL)
+        assert d.child.wait(20) == -signal.SIGKILL
+        ended(pids)
+
+
+def test_ctrl_c_in_a_terminal_ends_a_sonded_that_a_shell_runs_as_a_job(store):
+    shell, terminal = pty.fork()
+    if not shell:
+        os.environ.update(SONDE_CONFIG="/nonexistent", SONDE_FAMILIES="cpu")
+        os.execvp("sh", ["sh", "-c", 'set -m; "$@"; echo "ended with $?"', "sh", os.path.join(BIN, "sonded"), "--store", store, "--cpu", "100"])
+    said = b""
+    try:
+        asks = Sonded.__new__(Sonded)
+        asks.store = store
+        assert until(asks.is_ready, 60)
+        sonded = asks.ask(do="status")["sonded"]["pid"]
+        assert os.getsid(sonded) == sonded != shell and weight(sonded) == "-10" and weight(shell) != "-10"
+        os.write(terminal, b"\x03")
+        while b"ended with" not in said:
+            said += os.read(terminal, 4096)
+        assert b"ended with 0" in said and not alive(sonded), said
+    finally:
+        os.close(terminal)
+        os.waitpid(shell, 0)
+    assert [r["state"] for r in sql_all(store, "select state from run")] == [1]
 
 
 @contextlib.contextmanager
@@ -435,9 +491,8 @@ def test_an_ordinary_user_with_the_unit_s_capabilities_records(scratch):
 
 def is_confined(pid):
     """Each of its threads."""
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/status", encoding="ascii") as f:
-            said = dict(line.split(":\t", 1) for line in f.read().splitlines() if ":\t" in line)
+    for status in procfs.of_threads(pid, "status"):
+        said = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
         if (said["Seccomp"], said["NoNewPrivs"]) != ("2", "1"):
             return False
     return True

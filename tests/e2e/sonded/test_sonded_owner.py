@@ -66,6 +66,7 @@ def up(host, store, *families):
     done = host("sonde", "up", *families, "--store", store)
     try:
         assert done.returncode == 0 and "recording into" in done.stderr, done.stderr
+        assert f"sonde status --store {store} " in done.stderr, done.stderr
         assert runs(store) > before  # by the time `up` says it
         with open(os.path.join(store, "sonded.lock"), encoding="ascii") as f:
             assert os.stat(f"/proc/{f.read()}").st_uid == USER

@@ -105,7 +105,7 @@ def test_what_a_process_and_a_container_used_is_the_same_over_both_forms(sonde, 
         os.path.exists(made)
         assert seal(sonde, made, "--fine", "1d")["thinned"] == thinned
     window = ["--from", str(AT + 100), "--to", str(AT + 1000)]
-    said = json.loads(sonde("ps", "--json", "--sort", "cpu", *window, store=made, check=True).stdout)
+    said = json.loads(sonde("ps", "--json", "--with", "ended", "--sort", "cpu", *window, store=made, check=True).stdout)
     (nginx,) = [r for r in said["rows"] if r["comm"] == "nginx"]
     assert nginx["cpu_used_ns"] == pytest.approx(900 * 150e6, rel=1e-6) and nginx["mem_bytes"] > 50 << 20
     (sh,) = said["ended"]

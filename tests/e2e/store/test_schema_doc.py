@@ -94,6 +94,14 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "gpu_row", "at": 1800000001, "columns": {"uuid": "GPU-1", "gpu": "0", "name": "A100", "busy_us": 5000000, "mem_used": 1 << 30,
                                                            "mem_total": 1 << 34, "temperature_m": 61000, "throttle_reasons": 4}},
          {"fact": "gpu_process_row", "at": 1800000001, "pid": 7, "comm": "app", "uuid": "GPU-1", "gpu": "0", "mem": 1 << 29, "busy_us": 4000000},
+         {"run": "disk", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+         {"fact": "block_row", "at": 1800000001, "pid": 7, "comm": "app", "disk": "sda", "op": "write", "requests": 2, "bytes": 8192, "errors": 0, "queue_us": 5, "device_us": 200,
+          "us_64": 2},
+         {"fact": "device_row", "at": 1800000001, "disk": "sda", "under": "", "busy_us": 200, "in_flight": 0},
+         {"fact": "slow_row", "at": 1800000001, "pid": 7, "comm": "app", "disk": "sda", "op": "write", "sector": 8, "at_us": 1800000001000000, "thread": "app", "bytes": 4096,
+          "queue_us": 5, "device_us": 60000, "failed": 0},
+         {"fact": "sync_row", "at": 1800000001, "pid": 7, "comm": "app", "file": "/data/a", "call": "fsync", "calls": 1, "errors": 0, "us": 300, "us_256": 1},
+         {"fact": "open_row", "at": 1800000001, "pid": 7, "comm": "app", "path": "/none", "error": "ENOENT", "opens": 3},
          {"run": "net", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "flow_row", "at": 1800000001, "pid": 7, "comm": "app", "container": "web", "side": "client", "protocol": "tcp", "peer": "10.0.0.5",
           "port": "5432", "owner": "opener", "mate": {"pid": 18, "comm": "postgres"}, "attempts": 3, "opened": 2, "refused": 1, "tx_bytes": 10,
@@ -168,7 +176,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|amount|kinds|labelled|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
+    of_kinds = re.search("how|block_devices|slow_blocks|fsyncs|failed_opens|amount|kinds|labelled|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

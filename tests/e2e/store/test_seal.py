@@ -151,6 +151,7 @@ def test_every_view_and_every_table_is_the_same_in_sqlite3_with_the_extension(tw
     for plain, archived in zip(*map(files, two)):
         for kind in ("view", "table"):
             before, after = everything(plain, kind, False), everything(archived, kind, True)
+            after = {n: r for n, r in after.items() if not n.endswith("_sum")}  # an archive's own: docs/SCHEMA.md
             assert len(before) > 30 and before.keys() == after.keys()
             for name in before.keys() - of_archives:
                 assert after[name] == before[name], (name, archived)

@@ -68,4 +68,24 @@ for i, period in enumerate(("10 ms", None)):
     c.event("jdk.ThreadPark", startTime=3, duration=9, eventThread=2, stackTrace=2)
     with open(f"{sys.argv[1]}/{i}", "wb") as f:
         f.write(c.bytes() * (1 + i))
+c = chunk(1795144200 * 10**9)
+c.constant("jdk.types.StackTrace", 9, truncated=False, frames=[])
+c.event("jdk.ExecutionSample", startTime=1, sampledThread=1, stackTrace=9, state=1)
+with open(f"{sys.argv[1]}/empty", "wb") as f:  # the first stack has no frame
+    f.write(c.bytes())
 END
+
+# messages of assistants: both eras, each kind of request, arguments of several tools; and an answer of a verb, to be shaped
+mkdir -p "$1/mcp"
+n=0
+meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}'
+for line in '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}' \
+	'{"jsonrpc":"2.0","id":"x","method":"tools/list","params":{'"$meta"'}}' \
+	'{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"from":"03:10","to":"-2h","last":"15m","at":"now","what":"web","container":"db","limit":7}}' \
+	'{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"query":"select 1","limit":200,"view":"callers","function":"f","sort":"mem","kind":"oom kill"}}' \
+	'{"jsonrpc":"2.0","id":3,"method":"x","params":{"view":"lines","function":"f","of":"mem","before":"1h","baseline":"1d","id":"ff"}}' \
+	'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}' \
+	'{"from_ns":1795907208412532206,"from":"2026-11-28T23:06:48.412Z","rows":[{"cpu_ns":5111111060,"rss_bytes":1048576,"cpu_cores":0.2,"share":0.1,"args":"a\u001bb","how":null,"x_us":1500,"time":1795907208.5,"ts":1795907208,"memory":{"now":1.5,"before":null},"path":["a","b"],"value":3}],"unit":"ns","total":9,"rest":8,"warnings":["8 more rows: -n 9 shows them","lost"]}'; do
+	n=$((n + 1))
+	printf '%s' "$line" > "$1/mcp/$n"
+done

@@ -9,6 +9,8 @@ $(eval $(call unit_test,print_test,tests/unit/tools/print/print_test.c,tools sto
 $(eval $(call unit_test,lines_test,tests/unit/tools/fold/ranking/lines_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,stats_test,tests/unit/tools/diff/stats_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,heapsites_test,tests/unit/tools/fold/ranking/heapsites_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,memsite_test,tests/unit/tools/fold/ranking/memsite_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,hotfunctions_test,tests/unit/tools/fold/ranking/hotfunctions_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,wallparts_test,tests/unit/tools/fold/wallparts_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,event_list_test,tests/unit/tools/events/event_list_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,spikes_test,tests/unit/tools/timeline/spikes_test.c,tools store image base,$(TOOL_LIBS)))
@@ -23,3 +25,4 @@ $(eval $(call unit_test,diff_series_test,tests/unit/tools/diff/diff_series_test.
 $(eval $(call unit_test,diff_nodes_test,tests/unit/tools/diff/diff_nodes_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,layers_test,tests/unit/tools/net/layers_test.c,tools base,-lm))
 $(eval $(call unit_test,mcp_test,tests/unit/tools/mcp/mcp_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,jsonschema_test,tests/unit/tools/print/schema/jsonschema_test.c,tools store image base,$(TOOL_LIBS)))

@@ -152,6 +152,7 @@ static void take_self(struct merging *g, uint32_t to, uint32_t from)
 	g->m->of[from] = to;
 	g->m->made[to].self_ns += n->self_ns;
 	g->m->made[to].self_samples += n->self_samples;
+	g->m->made[to].self_variance += n->self_variance;
 }
 
 static void merge_children(struct merging *g, uint32_t at)
@@ -200,7 +201,9 @@ static void sum_up(struct flame_merged *m)
 
 		at->total_ns += at->self_ns;
 		at->total_samples += at->self_samples;
+		at->total_variance += at->self_variance;
 		if (i) {
+			m->made[at->parent].total_variance += at->total_variance;
 			m->made[at->parent].total_ns += at->total_ns;
 			m->made[at->parent].total_samples += at->total_samples;
 		}
@@ -222,14 +225,20 @@ static void merge(struct flame_merged *m, const struct fold *f, size_t n_looks)
 		m->look[i] = (uint32_t)i;
 }
 
+bool flame_looks_all(struct flame_looks *l, const struct fold *f, uint32_t *look,
+		     uint32_t *no_stack)
+{
+	flame_looks_new(l, &ALL);
+	if (f->nodes[0].self_samples || f->nodes[0].self_ns)
+		*no_stack = look_get(l, &NO_STACK);
+	return looks_make(l, f, look);
+}
+
 void flame_merge(struct flame_merged *m, struct flame_looks *l, const struct fold *f)
 {
 	*m = (struct flame_merged){.nodes = f->nodes,
 				   .look = mem_array(f->n_frames + 1, sizeof(*m->look))};
-	flame_looks_new(l, &ALL);
-	if (f->nodes[0].self_samples || f->nodes[0].self_ns)
-		m->no_stack = look_get(l, &NO_STACK);
-	if (looks_make(l, f, m->look))
+	if (flame_looks_all(l, f, m->look, &m->no_stack))
 		m->n = f->n_nodes;
 	else
 		merge(m, f, l->tree->n_frames);

@@ -36,6 +36,10 @@ struct flame_merged {
 
 /* A frame that looks like no other. */
 uint32_t flame_looks_new(struct flame_looks *l, const struct fold_frame *fr);
+/* All that a fold has, into an empty tree's frames. `look`: by frame of the fold, zeroed;
+ * *no_stack: as in flame_merged. False: two frames share one. */
+bool flame_looks_all(struct flame_looks *l, const struct fold *f, uint32_t *look,
+		     uint32_t *no_stack);
 /* The fold must outlive it. */
 void flame_merge(struct flame_merged *m, struct flame_looks *l, const struct fold *f);
 void flame_merged_release(struct flame_merged *m);

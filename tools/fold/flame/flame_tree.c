@@ -35,6 +35,7 @@ struct kept {
 	uint32_t *children;
 	struct rest {
 		uint64_t ns, samples;
+		double variance;
 	} * rest;                         /* of callees that are left out */
 	uint32_t *emitted, *emitted_rest; /* its place in the tree, and that of its "(smaller
 					     frames)"; 0: none, except for the root */
@@ -102,10 +103,11 @@ static uint32_t keep_node(struct kept *k, uint32_t of, uint32_t parent)
 	return (uint32_t)k->n++;
 }
 
-static void leave_out(struct kept *k, uint32_t parent, uint64_t ns, uint64_t samples)
+static void leave_out(struct kept *k, uint32_t parent, struct rest what)
 {
-	k->rest[parent].ns += ns;
-	k->rest[parent].samples += samples;
+	k->rest[parent].ns += what.ns;
+	k->rest[parent].samples += what.samples;
+	k->rest[parent].variance += what.variance;
 	k->elided++;
 }
 
@@ -119,7 +121,8 @@ static void keep_no_stack(struct kept *k, uint64_t above)
 	if (!above || root->self_ns > above) {
 		k->no_stack = keep_node(k, NO_STACK, 0);
 	} else {
-		leave_out(k, 0, root->self_ns, root->self_samples);
+		leave_out(k, 0,
+			  (struct rest){root->self_ns, root->self_samples, root->self_variance});
 		k->place[0] = LEFT_OUT;
 	}
 }
@@ -140,7 +143,9 @@ static void keep_nodes(struct kept *k, uint64_t above)
 		} else if (!above || from->total_ns > above) {
 			k->place[i] = keep_node(k, (uint32_t)i, parent);
 		} else {
-			leave_out(k, parent, from->total_ns, from->total_samples);
+			leave_out(k, parent,
+				  (struct rest){from->total_ns, from->total_samples,
+						from->total_variance});
 			k->place[i] = parent | LEFT_OUT;
 		}
 	}
@@ -201,15 +206,19 @@ static struct flame_node node_at(const struct kept *k, uint32_t i)
 			       .self_ns = from->self_ns,
 			       .self_samples = from->self_samples,
 			       .total_ns = from->total_ns,
-			       .total_samples = from->total_samples};
+			       .total_samples = from->total_samples,
+			       .self_variance = from->self_variance,
+			       .total_variance = from->total_variance};
 
 	if (k->of[i] == NO_STACK) {
 		n.frame = k->m->no_stack;
 		n.total_ns = n.self_ns;
 		n.total_samples = n.self_samples;
+		n.total_variance = n.self_variance;
 	} else if (!i) {
 		n.frame = 0;
 		n.self_ns = n.self_samples = 0;
+		n.self_variance = 0;
 	}
 	return n;
 }
@@ -265,7 +274,9 @@ static void emit_rest(struct flame_tree *t, struct kept *k, uint32_t node, uint3
 			       .self_ns = r->ns,
 			       .total_ns = r->ns,
 			       .self_samples = r->samples,
-			       .total_samples = r->samples};
+			       .total_samples = r->samples,
+			       .self_variance = r->variance,
+			       .total_variance = r->variance};
 
 	k->emitted_rest[node] = emit(t, n, k->emitted[node]);
 }

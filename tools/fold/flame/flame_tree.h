@@ -18,6 +18,7 @@ struct flame_node {
 	uint32_t depth; /* root: 0 */
 	uint32_t parent;
 	uint64_t self_ns, total_ns, self_samples, total_samples;
+	double self_variance, total_variance; /* as in fold_node */
 };
 
 struct flame_tree {

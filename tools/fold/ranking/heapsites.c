@@ -7,13 +7,19 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "schema/base/clock.h"
 #include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "tools/fold/ranking/memsite.h"
 #include "tools/select/select.h"
+
+#define READING_NS (150 * NSEC_PER_SEC) /* no family reads a process less often */
 
 struct entry {
 	uint64_t key;
 	struct heapsite site;
+	uint64_t unknown; /* bytes at the first end, of processes whose beginning is not known */
 	UT_hash_handle hh;
 };
 
@@ -39,84 +45,175 @@ double heapsites_slope(const uint64_t *values, size_t n, double step)
 	return k % 2 ? slopes[k / 2] : (slopes[k / 2 - 1] + slopes[k / 2]) / 2;
 }
 
-static struct heapsite *site_of(struct entry **all, const struct fold_frame *fr)
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Kendall's S: pairs that rise, less those that fall. */
+static int trend_of(const uint64_t *v, size_t n)
+{
+	int s = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = i + 1; j < n; j++)
+			s += compare(v[j], v[i]);
+	return s;
+}
+
+bool heapsites_grows(const uint64_t at[HEAPSITES_STEPS + 1])
+{
+	const uint64_t first = at[0], last = at[HEAPSITES_STEPS], half = at[HEAPSITES_STEPS / 2];
+	uint64_t rises = 0, falls = 0, most = 0;
+
+	if (last < first || last - first < HEAPSITES_LEAST ||
+	    trend_of(at + 1, HEAPSITES_STEPS) < HEAPSITES_TREND)
+		return false;
+	for (size_t i = 0; i < HEAPSITES_STEPS; i++) {
+		uint64_t up = at[i + 1] > at[i] ? at[i + 1] - at[i] : 0;
+
+		rises += up;
+		falls += at[i + 1] < at[i] ? at[i] - at[i + 1] : 0;
+		most = up > most ? up : most;
+	}
+	return most / 3 < (last - first) / 5 && falls <= rises / 3 && last > half &&
+	       last - half >= (last - first) / 7;
+}
+
+static struct entry *site_of(struct entry **all, const char *who, const struct fold_frame *fr)
 {
 	uint64_t key = hash_u64(
-		hash_str(hash_str(hash_str(HASH_SEED, fr->name), fr->file), fr->module), fr->line);
+		hash_str(hash_str(hash_str(hash_str(HASH_SEED, fr->name), fr->file), fr->module),
+			 who),
+		fr->line);
 	struct entry *x;
 
 	HASH_FIND(hh, *all, &key, sizeof(key), x);
 	if (x)
-		return &x->site;
+		return x;
 	x = mem_alloc(sizeof(*x));
 	x->key = key;
-	x->site = (struct heapsite){.function = mem_strdup(fr->name),
+	x->site = (struct heapsite){.who = mem_strdup(who),
+				    .function = mem_strdup(fr->name),
 				    .module = mem_strdup(fr->module),
 				    .file = mem_strdup(fr->file),
 				    .line = fr->line};
 	HASH_ADD(hh, *all, key, sizeof(x->key), x);
-	return &x->site;
+	return x;
 }
 
-/* What was allocated in the range; it may be nothing, for memory in use may be older. */
-static int add_alloc(const struct selection *sel, struct entry **all, struct err *e)
-{
-	const struct fold_opts o = {.kind = STORE_KIND_ALLOC};
-	struct fold *f = NULL;
-	int ret = fold_make(sel, &o, &f, e);
+/* ---- the two families ---- */
 
+struct source { /* what is in use, and what was allocated */
+	enum store_kind inuse, alloc;
+	const struct idmap *exact; /* processes that another source has; NULL: none */
+};
+
+static uint64_t process_key(const struct fold_process *p)
+{
+	return hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns);
+}
+
+static bool is_covered(const struct source *src, const struct fold_process *p)
+{
+	uint64_t at;
+
+	return src->exact && idmap_get(src->exact, process_key(p), &at);
+}
+
+enum into { INTO_INUSE, INTO_ALLOC, INTO_STEP };
+
+struct step {
+	size_t number;          /* 0: the beginning */
+	int64_t from_ns;        /* processes that ended before it do not count */
+	int64_t began_ns;       /* of the range */
+	struct idmap *at_first; /* processes that are there at the beginning */
+};
+
+static void step_add(struct entry *x, const struct fold_leaf *l, const struct fold_process *p,
+		     const struct step *step)
+{
+	uint64_t known;
+
+	if (p->end_ns && p->end_ns < step->from_ns)
+		return;
+	x->site.at[step->number] += l->ns;
+	if (step->number == 1 && p->start_ns < step->began_ns &&
+	    !idmap_get(step->at_first, process_key(p), &known))
+		x->unknown += l->ns;
+}
+
+static void site_add(struct heapsite *s, const struct fold_leaf *l, enum into into)
+{
+	*(into == INTO_ALLOC ? &s->alloc_bytes : &s->inuse_bytes) += l->ns;
+	*(into == INTO_ALLOC ? &s->alloc_objects : &s->inuse_objects) += l->samples;
+}
+
+/* `step`: of INTO_STEP. */
+static void leaves_add(const struct source *src, const struct fold *f, struct entry **all,
+		       enum into into, const struct step *step)
+{
+	for (size_t i = 0; i < f->n_leaves; i++) {
+		const struct fold_leaf *l = &f->leaves[i];
+		const struct fold_process *p = &f->processes[l->process];
+		uint32_t node = src->inuse == STORE_KIND_MEM ? memsite_node(f, l->node) : l->node;
+
+		struct entry *x;
+
+		if ((!l->ns && !l->samples) || is_covered(src, p))
+			continue;
+		x = site_of(all, p->container[0] ? p->container : p->comm,
+			    &f->frames[f->nodes[node].frame]);
+		if (into == INTO_STEP)
+			step_add(x, l, p, step);
+		else
+			site_add(&x->site, l, into);
+	}
+}
+
+/* Nothing of the kind is no error. *out NULL: there is nothing. */
+static int fold_some(const struct selection *sel, enum store_kind kind, struct fold **out,
+		     struct err *e)
+{
+	const struct fold_opts o = {.kind = kind, .leaves = true};
+	int ret;
+
+	*out = NULL;
+	ret = fold_make(sel, &o, out, e);
 	if (ret && e->exit == EXIT_NOTHING) {
 		*e = (struct err){0};
 		return 0;
 	}
-	for (size_t i = 1; !ret && i < f->n_nodes; i++) {
-		const struct fold_node *n = &f->nodes[i];
+	return ret;
+}
 
-		if (n->self_ns || n->self_samples) {
-			struct heapsite *s = site_of(all, &f->frames[n->frame]);
+static int add_kind(const struct selection *sel, const struct source *src, enum into into,
+		    const struct step *step, struct entry **all, struct err *e)
+{
+	struct fold *f;
+	int ret = fold_some(sel, into == INTO_ALLOC ? src->alloc : src->inuse, &f, e);
 
-			s->alloc_bytes += n->self_ns;
-			s->alloc_objects += n->self_samples;
-		}
-	}
+	for (size_t i = 0; !ret && f && step && !step->number && i < f->n_processes; i++)
+		idmap_set(step->at_first, process_key(&f->processes[i]), 1);
+
+	if (!ret && f)
+		leaves_add(src, f, all, into, step);
 	fold_free(f);
 	return ret;
 }
 
-static void add_inuse(const struct fold *f, struct entry **all)
-{
-	for (size_t i = 1; i < f->n_nodes; i++) {
-		const struct fold_node *n = &f->nodes[i];
-
-		if (n->self_ns || n->self_samples) {
-			struct heapsite *s = site_of(all, &f->frames[n->frame]);
-
-			s->inuse_bytes += n->self_ns;
-			s->inuse_objects += n->self_samples;
-		}
-	}
-}
-
 /* Memory in use at one step: the range is cut there. */
-static int add_step(const struct selection *sel, int64_t to_ns, size_t step, struct entry **all,
-		    struct err *e)
+static int add_step(const struct selection *sel, const struct source *sources, int64_t to_ns,
+		    const struct step *step, struct entry **all, struct err *e)
 {
-	const struct fold_opts o = {.kind = STORE_KIND_INUSE};
 	struct selection cut = *sel;
-	struct fold *f = NULL;
-	int ret;
+	int ret = 0;
 
+	if (!step->number)
+		cut.from_ns = to_ns - READING_NS;
 	cut.to_ns = to_ns;
-	ret = fold_make(&cut, &o, &f, e);
-	if (ret && e->exit == EXIT_NOTHING) {
-		*e = (struct err){0};
-		return 0;
-	}
-	for (size_t i = 1; !ret && i < f->n_nodes; i++)
-		if (f->nodes[i].self_ns)
-			site_of(all, &f->frames[f->nodes[i].frame])->at[step] +=
-				f->nodes[i].self_ns;
-	fold_free(f);
+	for (const struct source *s = sources; s->inuse && !ret; s++)
+		ret = add_kind(&cut, s, INTO_STEP, step, all, e);
 	return ret;
 }
 
@@ -125,7 +222,7 @@ static unsigned changes_of(const struct entry *all)
 {
 	unsigned changes = 0;
 
-	for (size_t k = 1; k < HEAPSITES_STEPS; k++) {
+	for (size_t k = 2; k <= HEAPSITES_STEPS; k++) {
 		bool changed = false;
 
 		for (const struct entry *x = all; x && !changed; x = x->hh.next)
@@ -141,25 +238,83 @@ static int too_short(const struct selection *sel, unsigned changes, struct err *
 		"what is in use changed %u time%s in %s: that is too little to tell growth by, which takes %u",
 		changes, changes == 1 ? "" : "s", sel->range, HEAPSITES_CHANGES);
 	err_fix(e,
-		"sudo sonde record --families goheap -d 5m    sonde heap --growth --last 1h (a longer range)");
+		"sudo sonde record --families mem,goheap -d 5m    sonde heap --growth --last 1h (a longer range)");
 	return -ENODATA;
 }
 
-static int add_growth(const struct selection *sel, const struct fold *f, struct entry **all,
-		      struct err *e)
+static int add_steps(const struct selection *sel, const struct source *sources,
+		     const struct fold *f, int64_t width, bool between, struct entry **all,
+		     struct err *e)
 {
-	int64_t step = (f->to_ns - f->from_ns) / HEAPSITES_STEPS;
+	struct idmap at_first = {0};
 	int ret = 0;
 
-	for (size_t k = 0; k < HEAPSITES_STEPS && !ret && step > 0; k++)
-		ret = add_step(sel,
-			       k + 1 == HEAPSITES_STEPS ? sel->to_ns :
-							  f->from_ns + (int64_t)(k + 1) * step,
-			       k, all, e);
-	if (!ret && changes_of(*all) < HEAPSITES_CHANGES)
+	for (size_t k = 0; k <= HEAPSITES_STEPS && !ret; k++) {
+		if (!between && k > 1 && k < HEAPSITES_STEPS)
+			continue;
+		int64_t to = f->from_ns + (int64_t)k * width;
+		struct step step = {.number = k,
+				    .from_ns = k ? to - width : to,
+				    .began_ns = f->from_ns,
+				    .at_first = &at_first};
+
+		ret = add_step(sel, sources, k == HEAPSITES_STEPS ? sel->to_ns : to, &step, all, e);
+	}
+	idmap_release(&at_first);
+	return ret;
+}
+
+/* What processes had at the beginning of which that is not known: one step before the first end. */
+static void first_guess(struct entry *x, double step)
+{
+	uint64_t less = step > 0 ? (uint64_t)step : 0;
+
+	x->site.at[0] += x->unknown > less ? x->unknown - less : 0;
+}
+
+/* Readings of which nothing has become more. Of Go's heap few readings can hide growth: the runtime
+ * counts at the end of a collection. */
+static bool is_steady(const struct fold *f, const struct entry *all)
+{
+	if (f->kind->kind != STORE_KIND_MEM)
+		return false;
+	for (const struct entry *x = all; x; x = x->hh.next)
+		if (x->site.at[HEAPSITES_STEPS] >= x->site.at[1] + HEAPSITES_LEAST)
+			return false;
+	return true;
+}
+
+static int add_growth(const struct selection *sel, const struct source *sources,
+		      const struct fold *f, struct entry **all, struct err *e)
+{
+	int64_t width = (f->to_ns - f->from_ns) / HEAPSITES_STEPS;
+	int ret = width > 0 ? add_steps(sel, sources, f, width, true, all, e) : 0;
+
+	if (!ret && changes_of(*all) < HEAPSITES_CHANGES && !is_steady(f, *all))
 		return too_short(sel, changes_of(*all), e);
-	for (struct entry *x = *all; x; x = x->hh.next)
-		x->site.growth = heapsites_slope(x->site.at, HEAPSITES_STEPS, (double)step / 1e9);
+	for (struct entry *x = *all; x; x = x->hh.next) {
+		struct heapsite *s = &x->site;
+
+		s->growth = heapsites_slope(s->at + 1, HEAPSITES_STEPS, (double)width / 1e9);
+		first_guess(x, s->growth * (double)width / 1e9);
+		s->grown = heapsites_grows(s->at) ? s->at[HEAPSITES_STEPS] - s->at[0] : 0;
+	}
+	return ret;
+}
+
+static int add_difference(const struct selection *sel, const struct source *sources,
+			  const struct fold *f, struct entry **all, struct err *e)
+{
+	int64_t width = (f->to_ns - f->from_ns) / HEAPSITES_STEPS;
+	int ret = add_steps(sel, sources, f, width, false, all, e);
+
+	for (struct entry *x = *all; x; x = x->hh.next) {
+		struct heapsite *s = &x->site;
+
+		first_guess(x, 0);
+		if (s->at[HEAPSITES_STEPS] >= s->at[0] + HEAPSITES_LEAST)
+			s->grown = s->at[HEAPSITES_STEPS] - s->at[0];
+	}
 	return ret;
 }
 
@@ -190,19 +345,25 @@ static int by_growth(const void *a, const void *b)
 {
 	const struct heapsite *x = a, *y = b;
 
-	return x->growth < y->growth ? 1 : x->growth > y->growth ? -1 : by_inuse(a, b);
+	return x->grown != y->grown ? x->grown < y->grown ? 1 : -1 : by_inuse(a, b);
 }
+
+/* What a process had when the recording began (loaders/mem/held.h) has not grown. */
+#define BEFORE "[from before the recording]"
 
 /* Has it something of what it is ranked by? */
 static bool is_ranked(const struct heapsite *s, enum heapsites_order order)
 {
+	if (order >= HEAPSITES_BY_GROWTH && !strcmp(s->function, BEFORE))
+		return false;
 	return order == HEAPSITES_BY_INUSE ? s->inuse_bytes :
 	       order == HEAPSITES_BY_ALLOC ? s->alloc_bytes :
-					     s->growth > 0;
+					     s->grown > 0;
 }
 
 static void site_release(struct heapsite *s)
 {
+	free(s->who);
 	free(s->function);
 	free(s->module);
 	free(s->file);
@@ -228,21 +389,55 @@ static void rows_take(struct entry **all, enum heapsites_order order, struct hea
 					    by_growth);
 }
 
-int heapsites_make(const struct selection *sel, enum heapsites_order order, struct heapsites *out,
-		   struct err *e)
+/* Both families' memory in use; *f: the first that there is. EXIT_NOTHING: neither is. */
+static int inuse_make(const struct selection *sel, struct source *sources, struct idmap *exact,
+		      struct entry **all, struct heapsites *out, struct err *e)
 {
-	const struct fold_opts o = {.kind = STORE_KIND_INUSE};
-	struct entry *all = NULL;
-	struct heapsites h = {0};
-	int ret = fold_make(sel, &o, &h.inuse, e);
+	const struct fold_opts o = {.kind = STORE_KIND_MEM, .leaves = true};
+	struct fold *go, *any = NULL;
+	int ret = fold_some(sel, STORE_KIND_INUSE, &go, e);
 
 	if (ret)
 		return ret;
-	add_inuse(h.inuse, &all);
-	ret = add_alloc(sel, &all, e);
+	for (size_t i = 0; go && i < go->n_processes; i++)
+		idmap_set(exact, process_key(&go->processes[i]), 1);
+	if (go)
+		leaves_add(&sources[0], go, all, INTO_INUSE, NULL);
+	ret = fold_make(sel, &o, &any, e);
+	if (ret && (!go || e->exit != EXIT_NOTHING)) {
+		fold_free(go);
+		return ret;
+	}
+	if (ret)
+		*e = (struct err){0};
+	else
+		leaves_add(&sources[1], any, all, INTO_INUSE, NULL);
+	out->touched = any;
+	out->inuse = go ? go : any;
+	if (go)
+		fold_free(any);
+	return 0;
+}
+
+int heapsites_make(const struct selection *sel, enum heapsites_order order, struct heapsites *out,
+		   struct err *e)
+{
+	struct idmap exact = {0};
+	struct source sources[] = {{STORE_KIND_INUSE, STORE_KIND_ALLOC, NULL},
+				   {STORE_KIND_MEM, STORE_KIND_PAGEFAULTS, &exact},
+				   {0}};
+	struct entry *all = NULL;
+	struct heapsites h = {0};
+	int ret = inuse_make(sel, sources, &exact, &all, &h, e);
+
+	for (struct source *s = sources; s->inuse && !ret; s++)
+		ret = add_kind(sel, s, INTO_ALLOC, NULL, &all, e);
 	if (!ret && order == HEAPSITES_BY_GROWTH)
-		ret = add_growth(sel, h.inuse, &all, e);
+		ret = add_growth(sel, sources, h.inuse, &all, e);
+	if (!ret && order == HEAPSITES_BY_DIFFERENCE)
+		ret = add_difference(sel, sources, h.inuse, &all, e);
 	rows_take(&all, order, &h);
+	idmap_release(&exact);
 	if (ret)
 		heapsites_release(&h);
 	else

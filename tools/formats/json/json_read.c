@@ -148,6 +148,8 @@ static void scope_sampled(struct json_reading *r, const json_t *profile)
 	const json_t *samples = json_object_get(profile, "samples"),
 		     *weights = json_object_get(profile, "weights");
 
+	if (json_array_size(weights) > json_array_size(samples))
+		json_wrong(r, "it has more weights than samples");
 	for (size_t i = 0; i < json_array_size(samples) && !r->why; i++) {
 		const json_t *stack = json_array_get(samples, i),
 			     *weight = json_array_get(weights, i);
@@ -162,16 +164,20 @@ static void scope_sampled(struct json_reading *r, const json_t *profile)
 	}
 }
 
+/* Frames close in the order in which they opened. What is open at the end lasts until then. */
 static void scope_evented(struct json_reading *r, const json_t *profile)
 {
-	const json_t *events = json_object_get(profile, "events");
+	const json_t *events = json_object_get(profile, "events"),
+		     *end = json_object_get(profile, "endValue");
 	cleanup_free uint32_t *stack = mem_array(DEPTH_MAX + 1, sizeof(*stack));
+	cleanup_free json_int_t *opened = mem_array(DEPTH_MAX + 1, sizeof(*opened));
 	double last = 0;
 	size_t depth = 0;
 
 	stack[0] = 0;
 	for (size_t i = 0; i < json_array_size(events) && !r->why; i++) {
-		const json_t *v = json_array_get(events, i), *at = json_object_get(v, "at");
+		const json_t *v = json_array_get(events, i), *at = json_object_get(v, "at"),
+			     *frame = json_object_get(v, "frame");
 		const char *type = json_text_at(r, json_object_get(v, "type"));
 
 		if (!json_is_number(at) || (*type != 'O' && (*type != 'C' || !depth)) ||
@@ -183,12 +189,17 @@ static void scope_evented(struct json_reading *r, const json_t *profile)
 			json_add(r, stack[depth], json_number_value(at) * r->scale - last);
 		last = json_number_value(at) * r->scale;
 		if (*type == 'C') {
+			if (frame && json_integer_value(frame) != opened[depth])
+				json_wrong(r, "an event closes a frame that is not the innermost");
 			depth--;
 			continue;
 		}
-		stack[depth + 1] = scope_child(r, stack[depth], json_object_get(v, "frame"));
+		stack[depth + 1] = scope_child(r, stack[depth], frame);
 		depth++;
+		opened[depth] = json_integer_value(frame);
 	}
+	if (depth && !r->why && json_number_value(end) * r->scale > last)
+		json_add(r, stack[depth], json_number_value(end) * r->scale - last);
 }
 
 static void scope_profile(struct json_reading *r, const json_t *p)

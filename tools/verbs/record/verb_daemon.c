@@ -27,7 +27,7 @@ static const struct option FAMILY_OPTIONS[] = {
 	{.name = "families",
 	 .type = OPTION_STRING,
 	 .arg = "LIST",
-	 .help = "the same as the words: cpu,offcpu",
+	 .help = "any of cpu, offcpu, mem, goheap, host, gpu, scrape, net, l7",
 	 .offset = offsetof(struct family_args, families)},
 	{0},
 };
@@ -289,6 +289,8 @@ static int start(struct verb_call *call, struct err *e)
 
 static int begin(struct verb_call *call, struct err *e)
 {
+	const char *by = call->hint_store ? " --store " : "",
+		   *store = call->hint_store ? call->hint_store : "";
 	struct err why = {0};
 	json_t *answer = NULL;
 	int rc;
@@ -300,9 +302,10 @@ static int begin(struct verb_call *call, struct err *e)
 		rc = start(call, e);
 		if (!rc && !call->quiet && (!call->status || records_any(call->store)))
 			fprintf(stderr,
-				"recording into %s%s\nnext:  %s status      %s flame --last 5m      in a browser: %s serve\n",
+				"recording into %s%s\nnext:  %s status%s%s      %s flame --last 5m%s%s      in a browser: %s serve%s%s\n",
 				call->store, call->status ? ", but not all of it" : "",
-				typed_sonde(false), typed_sonde(false), typed_sonde(false));
+				typed_sonde(false), by, store, typed_sonde(false), by, store,
+				typed_sonde(false), by, store);
 		return rc;
 	}
 	json_decref(answer);

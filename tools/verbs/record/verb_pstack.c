@@ -73,6 +73,6 @@ const struct verb verb_pstack = {
 	.examples = PSTACK_EXAMPLES,
 	.options = PSTACK_OPTIONS,
 	.args_size = sizeof(struct pstack_args),
-	.uses = VERB_STORE | VERB_JSON,
+	.uses = VERB_STORE | VERB_JSON | VERB_PASSES,
 	.run = pstack_run,
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/cli/escapes.h"
 #include "schema/base/clock.h"
 #include "schema/base/limits/memlimit.h"
 #include "schema/base/sibling.h"
@@ -234,6 +235,17 @@ static bool has_mode(const struct probe_family *const *families, size_t n)
 	return false;
 }
 
+/* `record cpu offcpu`, as `up` takes them; *out: cpu,offcpu */
+static bool all_families(const struct verb_call *call, struct strbuf *out)
+{
+	for (size_t i = 0; i < call->n_before_dashes; i++) {
+		if (!family_named(call->words[i]))
+			return false;
+		strbuf_addf(out, "%s%s", i ? "," : "", call->words[i]);
+	}
+	return true;
+}
+
 static int check_args(const struct verb_call *call, const struct probe_family *const *families,
 		      size_t n_families, struct err *e)
 {
@@ -247,10 +259,15 @@ static int check_args(const struct verb_call *call, const struct probe_family *c
 	}
 
 	if (call->n_before_dashes) {
+		struct strbuf list cleanup_strbuf = STRBUF_INIT;
+
 		err_set(e, -EINVAL, EXIT_USAGE, "record takes no words before `--`: %s",
 			call->words[0]);
-		err_fix(e, "sonde record -- %s ...    or    sonde record --container %s",
-			call->words[0], call->words[0]);
+		if (all_families(call, &list))
+			err_fix(e, "sudo sonde record --families %s", strbuf_str(&list));
+		else
+			err_fix(e, "sonde record -- %s ...    or    sonde record --container %s",
+				call->words[0], call->words[0]);
 		return -EINVAL;
 	}
 	if (call->n_words && n_families > 1) {
@@ -352,7 +369,7 @@ static int record_run(struct verb_call *call, struct err *e)
 	const struct record_args *o = call->args;
 	struct record r = {.call = call,
 			   .command_status = -1,
-			   .tty = term_is_tty(stderr),
+			   .tty = escapes_on(STDERR_FILENO),
 			   .loaders = {.event = on_event},
 			   .maps = {.fd = -1}};
 	const struct probe_family *families[FAMILIES_MAX];
@@ -394,7 +411,7 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct record_args, duration_ns)},
 	{.name = "finish", .type = OPTION_DURATION, .arg = "TIME", .help = "then wait up to this long for files that are still being read (default 10s)",
 	 .offset = offsetof(struct record_args, finish_ns)},
-	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "comma-separated: cpu, offcpu, goheap, host, gpu, scrape, net, l7 (default cpu)", .offset = offsetof(struct record_args, families)},
+	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "any of cpu, offcpu, mem, goheap, host, gpu, scrape, net, l7 (default cpu)", .offset = offsetof(struct record_args, families)},
 	{.name = "freq", .letter = 'F', .type = OPTION_UINT, .arg = "HZ", .help = "samples per second on each CPU, 1 to 4999 (default 99)", .offset = offsetof(struct record_args, freq)},
 	{.name = "pid", .letter = 'p', .type = OPTION_LIST, .arg = "PID", .help = "only this process (repeatable)",
 	 .offset = offsetof(struct record_args, pid)},

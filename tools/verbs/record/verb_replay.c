@@ -86,6 +86,6 @@ const struct verb verb_replay = {
 	.examples = REPLAY_EXAMPLES,
 	.options = REPLAY_OPTIONS,
 	.args_size = sizeof(struct replay_args),
-	.uses = VERB_JSON | VERB_WORDS,
+	.uses = VERB_JSON | VERB_PASSES | VERB_WORDS,
 	.run = replay_run,
 };

@@ -22,7 +22,10 @@
 #define STEP_S 10 /* the width of a bucket */
 #define LATE_S 20 /* the background recorder stores a bucket at most this much later */
 
+#define DEFAULT_ROWS 100 /* in JSON: more than there are checks */
+
 struct check_args {
+	uint64_t rows;
 	const char *at, *notify, *state, *dir;
 	bool all, list;
 };
@@ -31,6 +34,7 @@ struct check_args {
 static const struct option CHECK_OPTIONS[] = {
 	{"at", 0, OPTION_STRING, "TIME", "check the host as it was at this time (default: now)", offsetof(struct check_args, at)},
 	{"all", 0, OPTION_FLAG, NULL, "also show checks that pass or are not measured", offsetof(struct check_args, all)},
+	{"number", 'n', OPTION_MOST, "N", "how many rows in JSON (default 100; 0: all)", offsetof(struct check_args, rows)},
 	{"list", 0, OPTION_FLAG, NULL, "list the checks and their thresholds", offsetof(struct check_args, list)},
 	{"notify", 0, OPTION_STRING, "CMD", "run CMD once for each change of state", offsetof(struct check_args, notify)},
 	{"state", 0, OPTION_STRING, "FILE", "file that remembers what --notify has sent (default: one per user)", offsetof(struct check_args, state)},
@@ -99,6 +103,11 @@ static int time_of(const struct check_args *a, int64_t *to_s, struct err *e)
 
 /* --- the list --- */
 
+static size_t most_of(const struct check_args *a)
+{
+	return a->rows ? (size_t)a->rows : DEFAULT_ROWS;
+}
+
 static json_t *about_json(const struct checkfile *c)
 {
 	json_t *o = json_object();
@@ -130,6 +139,8 @@ static int list(const struct verb_call *call, const struct checkfiles *all)
 	for (size_t i = 0; i < all->n; i++) {
 		const struct checkfile *c = &all->rows[i];
 
+		if (j && i >= most_of(call->args))
+			continue;
 		if (j) {
 			json_array_append_new(json_rows(j), about_json(c));
 			continue;
@@ -140,8 +151,10 @@ static int list(const struct verb_call *call, const struct checkfiles *all)
 		table_cellf(t, "%d min", c->for_min);
 		table_cell(t, c->summary);
 	}
-	if (j)
+	if (j) {
+		json_bound(j, all->n);
 		return json_print(j, stdout, 1);
+	}
 	table_print(t, stdout, call->wide ? 0 : term_width(stdout));
 	table_free(t);
 	return 0;
@@ -173,7 +186,15 @@ static json_t *result_json(const struct check_result *r)
 	return o;
 }
 
-static int print_json(const struct check_results *all)
+/* What fails comes first, so that a bound leaves out the rest. */
+static void rows_json(const struct check_results *all, bool bad, size_t most, json_t *rows)
+{
+	for (size_t i = 0; i < all->n && json_array_size(rows) < most; i++)
+		if ((all->rows[i].state == CHECK_BAD) == bad)
+			json_array_append_new(rows, result_json(&all->rows[i]));
+}
+
+static int print_json(const struct check_results *all, size_t most)
 {
 	json_t *j =
 		json_envelope("check", (all->to_s - 60) * NSEC_PER_SEC, all->to_s * NSEC_PER_SEC);
@@ -182,8 +203,9 @@ static int print_json(const struct check_results *all)
 	json_object_set_new(j, "bad", json_integer((json_int_t)all->bad));
 	json_object_set_new(j, "recovered", json_integer((json_int_t)all->recovered));
 	json_object_set_new(j, "not_measured", json_integer((json_int_t)all->unmeasured));
-	for (size_t i = 0; i < all->n; i++)
-		json_array_append_new(json_rows(j), result_json(&all->rows[i]));
+	rows_json(all, true, most, json_rows(j));
+	rows_json(all, false, most, json_rows(j));
+	json_bound(j, all->n);
 	return json_print(j, stdout, 1);
 }
 
@@ -306,7 +328,7 @@ static int check_run(struct verb_call *call, struct err *e)
 	if (!rc)
 		rc = checks_run(call->store, &checks, to_s, &results, e);
 	if (!rc && call->json)
-		rc = print_json(&results);
+		rc = print_json(&results, most_of(a));
 	else if (!rc)
 		print_text(&results, call);
 	call->status = results.bad ? EXIT_RUNTIME : EXIT_OK;

@@ -47,7 +47,7 @@ static const struct option DIFF_OPTIONS[] = {
 	{"per", 0, OPTION_STRING, "UNIT",
 	 "second (cores) or sample (shares); default: second if both have times",
 	 offsetof(struct diff_args, per)},
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
+	{"number", 'n', OPTION_MOST, "N", "how many rows (default 10; 0: all)",
 	 offsetof(struct diff_args, rows)},
 	{"output", 'o', OPTION_STRING, "FILE",
 	 "x.html, .svg, .json (a tree), .folded (2 columns), .pb.gz (for -diff_base)",

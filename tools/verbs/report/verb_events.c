@@ -26,7 +26,7 @@ struct events_args {
 
 /* clang-format off */
 static const struct option EVENTS_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "show the newest N (default 40)", offsetof(struct events_args, rows)},
+	{"number", 'n', OPTION_MOST, "N", "show the newest N (default 40; 0: all)", offsetof(struct events_args, rows)},
 	{"kind", 0, OPTION_STRING, "KIND", "only this kind: started, stopped, restarted, 'oom kill', full, throttled, ...",
 	 offsetof(struct events_args, kind)},
 	{"all", 0, OPTION_FLAG, NULL, "one row per event, also for processes that failed soon after they started", offsetof(struct events_args, all)},
@@ -104,18 +104,11 @@ static json_t *row_json(const struct view *v, const struct listed_event *x)
 static int print_json(const struct view *v)
 {
 	json_t *j = json_envelope("events", v->call->sel->from_ns, v->call->sel->to_ns);
-	size_t left = 0;
 
-	for (size_t i = 0; i < v->all.n; i++) {
-		if (!passes(v, &v->all.rows[i]))
-			continue;
-		if (i >= v->first)
+	for (size_t i = v->first; i < v->all.n; i++)
+		if (passes(v, &v->all.rows[i]))
 			json_array_append_new(json_rows(j), row_json(v, &v->all.rows[i]));
-		else
-			left++;
-	}
-	if (left)
-		json_warn(j, "%zu earlier rows: -n %zu shows them", left, v->shown);
+	json_bound(j, v->shown);
 	if (!v->all.recorded)
 		json_warn(
 			j,

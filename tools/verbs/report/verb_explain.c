@@ -12,6 +12,7 @@
 #include "tools/explain/chain_print.h"
 #include "tools/explain/explain.h"
 #include "tools/explain/explain_request.h"
+#include "tools/events/oomgrew.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
@@ -19,8 +20,11 @@
 #include "tools/requests/runprint.h"
 
 #define DEFAULT_ROWS  5
+#define DEFAULT_LIST  20 /* rows of each list but the statements */
 #define HAPPENED_MOST 8
 #define HUNG_MOST     5
+#define KILLS_MOST    3
+#define GREW_MOST     3 /* kills with the lines that grew before: each reads ten minutes again */
 
 struct explain_args {
 	uint64_t rows;
@@ -30,7 +34,7 @@ struct explain_args {
 };
 
 static const struct option EXPLAIN_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many statements (default 5)",
+	{"number", 'n', OPTION_MOST, "N", "how many statements (default 5; 0: all)",
 	 offsetof(struct explain_args, rows)},
 	{"before", 0, OPTION_DURATION, "TIME",
 	 "compare with this much time before (default 10m, or the length of the range)",
@@ -152,9 +156,29 @@ static json_t *statement_json(const struct explain *x, const struct explain_stat
 	return o;
 }
 
+/* Whose lines grew before the first kill of a container, or of a process outside of all. */
+static void grew_read(const struct explain *x, enum oomgrew_of of, const char *name, int64_t at_ns,
+		      struct oomgrew *out)
+{
+	oomgrew_read(x->sel[DIFF_AFTER]->store, of, name, at_ns, out);
+}
+
+static json_t *grew_json(const struct explain *x, enum oomgrew_of of, const char *name,
+			 int64_t at_ns)
+{
+	struct oomgrew grew;
+	json_t *j;
+
+	grew_read(x, of, name, at_ns, &grew);
+	j = oomgrew_json(&grew);
+	oomgrew_release(&grew);
+	return j;
+}
+
 static json_t *incidents_json(const struct explain *x)
 {
 	json_t *list = json_array();
+	size_t n_grew = 0;
 
 	for (size_t i = 0; i < x->incidents[DIFF_AFTER].n; i++) {
 		const struct incident_container *c = &x->incidents[DIFF_AFTER].rows[i];
@@ -174,6 +198,10 @@ static json_t *incidents_json(const struct explain *x)
 		json_object_set_new(o, "restarts_before",
 				    json_integer(b ? (json_int_t)b->restarts.n : 0));
 		json_object_set_new(o, "oom_before", json_integer(b ? (json_int_t)b->oom.n : 0));
+		if (c->oom.n && n_grew++ < GREW_MOST)
+			json_object_set_new(
+				o, "grew",
+				grew_json(x, OOMGREW_CONTAINER, c->name, c->oom.first_ns));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -219,29 +247,41 @@ static json_t *hung_json(const struct explain *x)
 	return list;
 }
 
-static int print_json(const struct explain *x, const struct chain *c, size_t shown,
+static json_t *windows_json(struct selection *const sel[2], const struct explain_asked *asked)
+{
+	json_t *j = json_envelope("explain", sel[DIFF_AFTER]->from_ns, sel[DIFF_AFTER]->to_ns);
+
+	json_set_time(j, "before_from", sel[DIFF_BEFORE]->from_ns);
+	json_set_time(j, "before_to", sel[DIFF_BEFORE]->to_ns);
+	json_set_time(j, "asked_from", asked->from_ns);
+	json_set_time(j, "asked_to", asked->to_ns);
+	json_object_set_new(j, "slower", json_text_or_null(asked->felt.what));
+	return j;
+}
+
+/* list: the most rows of each list but "rows". */
+static int print_json(const struct explain *x, const struct chain *c, size_t shown, size_t list,
 		      const char *store)
 {
-	const struct selection *before = x->sel[DIFF_BEFORE], *after = x->sel[DIFF_AFTER];
-	json_t *j = json_envelope("explain", after->from_ns, after->to_ns);
+	json_t *j = windows_json(x->sel, &x->asked), *compared = json_array();
 
-	json_set_time(j, "before_from", before->from_ns);
-	json_set_time(j, "before_to", before->to_ns);
+	for (size_t i = 0; i < x->n_diffs; i++)
+		json_array_append_new(compared, json_string(x->fold[2 * i]->kind->what));
+	json_object_set_new(j, "compared", compared);
 	json_object_set_new(j, "chain", chain_json(c));
 	json_object_set_new(j, "changed", json_boolean(x->n > 0));
 	json_object_set_new(j, "detectable", json_real(detectable(x)));
 	json_object_set_new(j, "unit", json_string(diff_unit(x->diff[0])));
 	for (size_t i = 0; i < shown; i++)
 		json_array_append_new(json_rows(j), statement_json(x, &x->rows[i], store));
-	json_object_set_new(j, "incidents", incidents_json(x));
-	json_object_set_new(j, "happened", happened_json(x));
-	json_object_set_new(j, "hung", hung_json(x));
-	json_object_set_new(j, "new_connections", netnew_json(&x->talk));
+	json_cut_list(j, "incidents", incidents_json(x), list);
+	json_cut_list(j, "happened", happened_json(x), list);
+	json_cut_list(j, "hung", hung_json(x), list);
+	json_cut_list(j, "new_connections", netnew_json(&x->talk), list);
 	if (x->uncompared.len)
 		json_warn(j, "not compared because too little was recorded: %s",
 			  strbuf_str(&x->uncompared));
-	if (shown < x->n)
-		json_warn(j, "%zu more statements: -n %zu shows them", x->n - shown, x->n);
+	json_bound(j, x->n);
 	return json_print(j, stdout, 1);
 }
 
@@ -284,8 +324,47 @@ static void print_statement(const struct explain *x, const struct explain_statem
 		print_queries(x, s, side);
 }
 
-/* All other events of that time. `begun`: the headline is already printed. */
-static void print_happened(const struct explain *x, bool begun)
+static void print_grew(const struct explain *x, enum oomgrew_of of, const char *name, int64_t at_ns)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
+	struct oomgrew grew;
+
+	grew_read(x, of, name, at_ns, &grew);
+	if (grew.n) {
+		strbuf_addstr(&text, "   grew in the 10 min before: ");
+		oomgrew_say(&grew, &text);
+		strbuf_addshown(&shown, text.buf, text.len);
+		wrap_print(stdout, strbuf_str(&shown), 6);
+	}
+	oomgrew_release(&grew);
+}
+
+/* Kills of processes in no container. */
+static bool print_kills(const struct explain *x, bool begun)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->happenings.n; i++) {
+		const struct listed_event *h = &x->happenings.rows[i];
+		struct strbuf text cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
+
+		if (strcmp(h->kind, "oom kill") != 0 || *h->container ||
+		    !strcmp(h->subject, "container") || ++n > KILLS_MOST)
+			continue;
+		if (!begun)
+			printf("events in this range:\n");
+		begun = true;
+		listed_event_say(h, &text);
+		strbuf_addshown(&shown, text.buf, text.len);
+		wrap_print(stdout, strbuf_str(&shown), 3);
+		print_grew(x, OOMGREW_COMM, *h->comm ? h->comm : h->name, h->first_ns);
+	}
+	return begun;
+}
+
+/* All other events of that time. `begun`: the headline is already printed. Returns whether it is
+ * now. */
+static bool print_happened(const struct explain *x, bool begun)
 {
 	size_t n = 0;
 
@@ -307,12 +386,14 @@ static void print_happened(const struct explain *x, bool begun)
 	}
 	if (n > HAPPENED_MOST)
 		printf("%zu more events: sonde events\n", n - HAPPENED_MOST);
+	return begun;
 }
 
 /* Events of containers in the range, and whether they also occurred before. */
-static void print_incidents(const struct explain *x)
+static bool print_incidents(const struct explain *x)
 {
 	bool any = false;
+	size_t n_grew = 0;
 
 	for (size_t i = 0; i < x->incidents[DIFF_AFTER].n; i++) {
 		const struct incident_container *c = &x->incidents[DIFF_AFTER].rows[i];
@@ -331,12 +412,14 @@ static void print_incidents(const struct explain *x)
 			incidents_say(b, &before);
 		strbuf_addf(&text, before.len ? "; also before" : "; not before");
 		wrap_print(stdout, strbuf_str(&text), 3);
+		if (c->oom.n && n_grew++ < GREW_MOST)
+			print_grew(x, OOMGREW_CONTAINER, c->name, c->oom.first_ns);
 	}
-	print_happened(x, any);
+	return print_happened(x, print_kills(x, any));
 }
 
 /* Requests that lasted. */
-static void print_hung(const struct explain *x)
+static bool print_hung(const struct explain *x)
 {
 	size_t n = 0;
 
@@ -355,41 +438,66 @@ static void print_hung(const struct explain *x)
 	}
 	if (n > HUNG_MOST)
 		printf("%zu more: sonde requests --running\n", n - HUNG_MOST);
+	return n > 0;
+}
+
+/* `told`: other changes were printed before this. */
+static void print_unchanged(const struct explain *x, bool told)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	char amount[48];
+
+	strbuf_addf(&text, "nothing%s changed: of what was compared (", told ? " else" : "");
+	for (size_t i = 0; i < x->n_diffs; i++)
+		strbuf_addf(&text, "%s%s", i ? ", " : "", x->fold[2 * i]->kind->what);
+	strbuf_addf(&text, "), no difference is both above noise and above %.0f %% of the total",
+		    100 * EXPLAIN_LEAST);
+	wrap_print(stdout, strbuf_str(&text), 2);
+	printf("(a change of %s or more in the total would be detected 80 %% of the time)\n",
+	       explain_amount(x->diff[0], detectable(x), amount, sizeof(amount)));
 }
 
 static void print_text(const struct explain *x, const struct chain *c, size_t shown, bool sql,
 		       const char *store)
 {
-	char amount[48];
+	bool told = c->n || x->talk.n;
 
 	chain_print(c, stdout);
 	if (c->n && x->n)
 		printf("what else differed:\n");
-	if (!x->n)
-		printf("nothing changed: no difference is both above noise and above %.0f %% of the total\n"
-		       "(a change of %s or more in the total would be detected 80 %% of the time)\n",
-		       100 * EXPLAIN_LEAST,
-		       explain_amount(x->diff[0], detectable(x), amount, sizeof(amount)));
 	for (size_t i = 0; i < shown; i++)
 		print_statement(x, &x->rows[i], i, sql, store);
 	if (shown < x->n)
 		printf("%zu more: -n %zu shows them\n", x->n - shown, x->n);
-	print_incidents(x);
-	print_hung(x);
+	told |= print_incidents(x);
+	told |= print_hung(x);
 	netnew_print(&x->talk, stdout);
+	if (!x->n)
+		print_unchanged(x, told);
+}
+
+static void print_windows(struct selection *const sel[2], const struct explain_asked *asked)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&text, sel[DIFF_AFTER]->range);
+	if (asked->felt.what) {
+		strbuf_addf(&text, ", the part of %s in which ", asked->range);
+		strbuf_addshown(&text, asked->felt.what, strlen(asked->felt.what));
+		strbuf_addstr(&text, " was slower");
+	}
+	strbuf_addf(&text, ", against %s%s%s", sel[DIFF_BEFORE]->range,
+		    sel[DIFF_AFTER]->filter_text[0] ? "   " : "", sel[DIFF_AFTER]->filter_text);
+	wrap_print(stderr, strbuf_str(&text), 2);
 }
 
 static void print_range(const struct explain *x)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addf(&text, "%s, against %s%s%s", x->sel[DIFF_AFTER]->range,
-		    x->sel[DIFF_BEFORE]->range, x->sel[DIFF_AFTER]->filter_text[0] ? "   " : "",
-		    x->sel[DIFF_AFTER]->filter_text);
-	wrap_print(stderr, strbuf_str(&text), 2);
+	print_windows(x->sel, &x->asked);
 	if (!x->uncompared.len)
 		return;
-	strbuf_reset(&text);
 	strbuf_addf(&text, "not compared because too little was recorded: %s",
 		    strbuf_str(&x->uncompared));
 	wrap_print(stderr, strbuf_str(&text), 2);
@@ -442,6 +550,7 @@ static json_t *services_json(const struct reqexplain *x)
 
 static int request_json(const struct verb_call *call, const struct reqexplain *x)
 {
+	const struct explain_args *a = call->args;
 	json_t *j = json_envelope("explain", call->sel->from_ns, call->sel->to_ns);
 
 	json_object_set_new(j, "requests", json_integer((json_int_t)x->chosen.n));
@@ -450,8 +559,9 @@ static int request_json(const struct verb_call *call, const struct reqexplain *x
 	json_object_set_new(j, "took_ns", json_integer((json_int_t)x->took_ns));
 	json_object_set_new(j, "slower_us",
 			    json_number_or_null(x->tags.slower_us, x->tags.slower_us >= 0));
-	for (size_t i = 0; i < x->n; i++)
+	for (size_t i = 0; i < x->n && (!a->rows || i < a->rows); i++)
 		json_array_append_new(json_rows(j), part_json(x, &x->parts[i]));
+	json_bound(j, x->n);
 	return json_print(j, stdout, 1);
 }
 
@@ -508,26 +618,31 @@ static int chain_alone(struct verb_call *call, int why, struct err *e)
 {
 	const struct explain_args *a = call->args;
 	struct selection *sel[2];
+	struct explain_asked asked;
 	struct err ignored = {0};
 	struct chain chain = {0};
 	json_t *j;
 	int ret = explain_windows(call->store, call->select, call->words, call->n_words,
-				  a->before_ns, sel, &ignored);
+				  a->before_ns, sel, &asked, &ignored);
 
 	if (!ret)
 		ret = chain_make(call->store, sel, NULL, call->hint_store, &chain, &ignored);
 	if (ret || !chain.n) {
 		ret = why;
 	} else if (call->json) {
-		j = json_envelope("explain", sel[DIFF_AFTER]->from_ns, sel[DIFF_AFTER]->to_ns);
+		j = windows_json(sel, &asked);
 		json_object_set_new(j, "chain", chain_json(&chain));
 		json_warn(j, "%s", e->what);
+		json_bound(j, 0);
 		ret = json_print(j, stdout, 1);
 	} else {
+		if (!call->quiet)
+			print_windows(sel, &asked);
 		chain_print(&chain, stdout);
 		printf("what else differed is not known: %s\n", e->what);
 	}
 	chain_release(&chain);
+	felt_span_release(&asked.felt);
 	for (int side = 0; side < 2; side++)
 		select_free(sel[side]);
 	return ret == why ? ret : verb_flush(ret, e);
@@ -555,7 +670,8 @@ static int explain_run(struct verb_call *call, struct err *e)
 	if (!ret && !call->quiet)
 		print_range(&x);
 	if (!ret && call->json)
-		ret = print_json(&x, &chain, shown, store);
+		ret = print_json(&x, &chain, shown, a->rows ? (size_t)a->rows : DEFAULT_LIST,
+				 store);
 	else if (!ret)
 		print_text(&x, &chain, shown, a->sql, store);
 	chain_release(&chain);

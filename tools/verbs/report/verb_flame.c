@@ -20,6 +20,9 @@
 #include "tools/print/term.h"
 #include "tools/requests/reqtags.h"
 
+/* Of .json: some megabytes. A day of a large host has ten times as many and more. */
+#define NODES_DEFAULT 20000
+
 struct flame_args {
 	const char *type;
 	const char *output, *group, *source_url, *request, *slower;
@@ -39,7 +42,7 @@ static const struct option FLAME_OPTIONS[] = {
 	{"group", 0, OPTION_STRING, "BY", "group by none, container, process or thread",
 	 offsetof(struct flame_args, group)},
 	{"width", 0, OPTION_UINT, "PIXELS", "width of an .svg (default 1200)", offsetof(struct flame_args, width)},
-	{"nodes", 0, OPTION_UINT, "N", "in .json: only the N largest frames; sum the others as (smaller frames)", offsetof(struct flame_args, nodes)},
+	{"nodes", 0, OPTION_UINT, "N", "in .json: the N largest frames (default 20000), the others summed", offsetof(struct flame_args, nodes)},
 	{"lines", 0, OPTION_FLAG, NULL, "separate functions by line: name (file.c:12)", offsetof(struct flame_args, lines)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "count inlined functions as their caller; --interpreter: keep interpreter frames", offsetof(struct flame_args, no_inline)},
 	{"interpreter", 0, OPTION_FLAG, NULL, NULL, offsetof(struct flame_args, interpreter)},
@@ -81,7 +84,7 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 	struct strbuf lacks cleanup_strbuf = STRBUF_INIT;
 	struct output_look look = {.source_url = a->source_url,
 				   .group = a->group,
-				   .nodes = a->nodes,
+				   .nodes = a->nodes ? a->nodes : NODES_DEFAULT,
 				   .lacks = call->quiet || call->json ? NULL : &lacks};
 	struct fold_opts opts = *asked;
 	uint64_t bytes = 0;

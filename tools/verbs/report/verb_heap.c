@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde heap: lines of code that hold memory, allocate it, or hold more and more
+/* sonde heap: lines of code that hold memory, allocate it or touch it first, or hold more and more
  * (tools/fold/ranking/heapsites.h). */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct heap_args {
 };
 
 static const struct option HEAP_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
+	{"number", 'n', OPTION_MOST, "N", "how many rows (default 10; 0: all)",
 	 offsetof(struct heap_args, rows)},
 	{"growth", 0, OPTION_FLAG, NULL, "sort by growth: leak candidates first",
 	 offsetof(struct heap_args, growth)},
@@ -54,20 +54,24 @@ static int heap_json(const struct heapsites *h, size_t rows, bool growth)
 {
 	json_t *j = json_envelope("heap", h->inuse->from_ns, h->inuse->to_ns);
 
+	json_object_set_new(j, "touched", json_boolean(h->touched));
 	for (size_t i = 0; i < h->n && i < rows; i++) {
 		const struct heapsite *s = &h->rows[i];
 		json_t *o = json_pack(
-			"{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "function",
-			json_text(s->function), "module", json_text_or_null(s->module), "file",
-			json_text_or_null(s->file), "line", (json_int_t)s->line, "inuse_bytes",
-			(json_int_t)s->inuse_bytes, "inuse_objects", (json_int_t)s->inuse_objects,
-			"alloc_bytes", (json_int_t)s->alloc_bytes, "alloc_objects",
-			(json_int_t)s->alloc_objects);
+			"{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "who", json_text(s->who),
+			"function", json_text(s->function), "module", json_text_or_null(s->module),
+			"file", json_text_or_null(s->file), "line", (json_int_t)s->line,
+			"inuse_bytes", (json_int_t)s->inuse_bytes, "inuse_objects",
+			(json_int_t)s->inuse_objects, "alloc_bytes", (json_int_t)s->alloc_bytes,
+			"alloc_objects", (json_int_t)s->alloc_objects);
 
 		json_object_set_new(o, "growth_bytes_per_s",
 				    growth ? json_real(s->growth) : json_null());
+		json_object_set_new(o, "grown_bytes",
+				    growth ? json_integer((json_int_t)s->grown) : json_null());
 		json_array_append_new(json_rows(j), o);
 	}
+	json_bound(j, h->n);
 	return json_print(j, stdout, 1);
 }
 
@@ -86,13 +90,16 @@ static void heap_table(const struct verb_call *call, const struct heapsites *h, 
 		       bool growth)
 {
 	const struct table_column columns[] = {
-		{growth ? "GROWTH" : "ALLOCATED", TABLE_RIGHT},
+		{"GROWN", TABLE_RIGHT},
+		{growth ? "GROWTH" : h->touched ? "TOUCHED" : "ALLOCATED", TABLE_RIGHT},
 		{"IN USE", TABLE_RIGHT},
-		{"OBJECTS", TABLE_RIGHT},
+		{h->touched ? "PAGES" : "OBJECTS", TABLE_RIGHT},
+		{"WHO", TABLE_MIDDLE},
 		{"FUNCTION", TABLE_MIDDLE},
 		{"LINE", TABLE_MIDDLE},
 	};
-	struct table *t = table_new(columns, ARRAY_SIZE(columns));
+	const size_t left_out = growth ? 0 : 1;
+	struct table *t = table_new(columns + left_out, ARRAY_SIZE(columns) - left_out);
 	struct strbuf place = STRBUF_INIT;
 	char text[48];
 
@@ -100,11 +107,14 @@ static void heap_table(const struct verb_call *call, const struct heapsites *h, 
 		const struct heapsite *s = &h->rows[i];
 
 		if (growth)
+			table_cell(t, fold_amount(h->inuse, s->grown, text, sizeof(text)));
+		if (growth)
 			table_cell(t, growth_text(h->inuse, s->growth, text, sizeof(text)));
 		else
 			table_cell(t, fold_amount(h->inuse, s->alloc_bytes, text, sizeof(text)));
 		table_cell(t, fold_amount(h->inuse, s->inuse_bytes, text, sizeof(text)));
 		table_cellf(t, "%llu", (unsigned long long)s->inuse_objects);
+		table_cell(t, s->who);
 		table_cell(t, s->function);
 		table_cell(t, place_of(s, &place));
 	}
@@ -132,7 +142,7 @@ static int heap_run(struct verb_call *call, struct err *e)
 		fprintf(stderr, "nothing holds more memory than before\n");
 	if (call->json)
 		ret = heap_json(&h, rows, a->growth);
-	else
+	else if (h.n || !a->growth)
 		heap_table(call, &h, rows, a->growth);
 	heapsites_release(&h);
 	return verb_flush(ret, e);

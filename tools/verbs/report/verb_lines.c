@@ -27,7 +27,8 @@ struct lines_args {
 };
 
 static const struct option LINES_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many functions to show if several match (default 5)",
+	{"number", 'n', OPTION_MOST, "N",
+	 "how many functions to show if several match (default 5; 0: all)",
 	 offsetof(struct lines_args, functions)},
 	{"context", 0, OPTION_STRING, "N", "lines of source around each measured one (default 2)",
 	 offsetof(struct lines_args, context)},
@@ -149,11 +150,14 @@ static void function_rows(const struct view *v, const struct hotfunction *fn, js
 static int print_json(const struct view *v, const struct hotlines *h, size_t n)
 {
 	json_t *j = json_envelope("lines", v->f->from_ns, v->f->to_ns);
+	size_t total = 0, of = 0;
 
 	for (size_t i = 0; i < n; i++)
 		function_rows(v, &h->functions[i], j);
-	if (n < h->n)
-		json_warn(j, "%zu more functions match", h->n - n);
+	for (size_t i = 0; i < h->n && (i < n || h->functions[i].has_lines); i++, of++)
+		total += h->functions[i].n_lines;
+	json_object_set_new(j, "functions", json_integer((json_int_t)of));
+	json_bound_n(j, total, of);
 	return json_print(j, stdout, 1);
 }
 

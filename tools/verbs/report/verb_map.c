@@ -16,13 +16,17 @@
 #include "tools/print/outfile.h"
 #include "tools/select/select.h"
 
+#define DEFAULT_ROWS 100
+
 struct map_args {
+	uint64_t rows;
 	const char *output;
 	bool dot, drawing, open, live;
 };
 
 /* clang-format off */
 static const struct option MAP_OPTIONS[] = {
+	{"number", 'n', OPTION_MOST, "N", "how many connections between services, the most used ones (default 100; 0: all)", offsetof(struct map_args, rows)},
 	{"output", 'o', OPTION_STRING, "FILE", "draw into FILE.svg, FILE.html (with the table) or FILE.dot", offsetof(struct map_args, output)},
 	{"open", 0, OPTION_FLAG, NULL, "open the file in a browser", offsetof(struct map_args, open)},
 	{"live", 0, OPTION_FLAG, NULL, "after the table, print each new connection as it appears, until Ctrl-C", offsetof(struct map_args, live)},
@@ -90,13 +94,19 @@ static int args_check(const struct verb_call *call, struct err *e)
 	return -EINVAL;
 }
 
-static int map_json(const struct verb_call *call, const struct netmap *m)
+/* A drawing has all of them, if it was not asked otherwise: its lines name rows by their place. */
+static size_t most_of(const struct map_args *a)
+{
+	return a->rows ? (size_t)a->rows : a->drawing ? OPTION_ALL : DEFAULT_ROWS;
+}
+
+static int map_json(const struct verb_call *call, struct netmap *m)
 {
 	const struct map_args *a = call->args;
 	json_t *o = json_envelope("map", call->sel->from_ns, call->sel->to_ns);
+	const size_t all = m->n_edges;
 
-	for (size_t i = 0; i < m->n_edges; i++)
-		json_array_append_new(json_rows(o), netprint_edge_json(m, &m->edges[i]));
+	netmap_keep(m, most_of(a));
 	if (m->asked_known)
 		json_object_set_new(o, "requests_unplaced", json_integer((json_int_t)m->unplaced));
 	if (a->drawing) {
@@ -106,19 +116,27 @@ static int map_json(const struct verb_call *call, const struct netmap *m)
 		json_object_set_new(o, "drawing", netdraw_json(&d));
 		netdraw_release(&d);
 	}
+	for (size_t i = 0; i < m->n_edges; i++)
+		json_array_append_new(json_rows(o), netprint_edge_json(m, &m->edges[i]));
+	json_bound(o, all);
 	return json_print(o, stdout, 1);
 }
 
-static void map_text(const struct netmap *m)
+static void map_text(const struct verb_call *call, struct netmap *m)
 {
+	const size_t all = m->n_edges;
 	struct strbuf unplaced cleanup_strbuf = STRBUF_INIT;
-	struct table *t = netprint_map(m);
+	struct table *t;
 
+	netmap_keep(m, most_of(call->args));
+	t = netprint_map(m);
 	table_print(t, stdout, term_width(stdout));
 	table_free(t);
 	netprint_unplaced(&unplaced, m);
 	if (unplaced.len)
 		printf("%s\n", strbuf_str(&unplaced));
+	if (m->n_edges < all && !call->quiet)
+		fprintf(stderr, "%zu more: -n %zu shows them\n", all - m->n_edges, all);
 }
 
 static void map_dot(const struct netmap *m)
@@ -177,7 +195,7 @@ static int map_run(struct verb_call *call, struct err *e)
 	else if (!rc && a->dot)
 		map_dot(&m);
 	else if (!rc)
-		map_text(&m);
+		map_text(call, &m);
 	netmap_release(&m);
 	if (!rc && a->live)
 		return netlive_run(call, e);

@@ -23,15 +23,16 @@
 #define DEFAULT_ROWS 20
 
 #define STACKS_SHOWN 3
+#define STACKS_JSON  20
 #define END_MAX      64
 /* in text, at most this many others per waiting process, with 1 % or more each; the rest is one
  * row */
 #define OTHERS_SHOWN 5
 
-#define ROWS_OPTION                                                            \
-	{                                                                      \
-		"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", \
-			offsetof(struct waitverbs_args, rows)                  \
+#define ROWS_OPTION                                                                    \
+	{                                                                              \
+		"number", 'n', OPTION_MOST, "N", "how many rows (default 20; 0: all)", \
+			offsetof(struct waitverbs_args, rows)                          \
 	}
 #define BY_OPTION                                                             \
 	{                                                                     \
@@ -64,7 +65,7 @@ struct view {
 	const struct verb_call *call;
 	const struct waitpairs *w;
 	enum waitpairs_what what;
-	size_t n;
+	size_t n, most; /* rows shown; as asked for: the other lists obey it, too */
 	bool stacks;
 	size_t hidden; /* idle rows not shown */
 	uint64_t hidden_ns;
@@ -137,7 +138,7 @@ static json_t *row_json(const struct view *v, const struct waitpairs_row *r)
 				    r->n_stacks ? json_text_or_null(r->stacks[0].function) :
 						  json_null());
 		if (v->stacks)
-			json_object_set_new(o, "stacks", stacks_json(r));
+			json_cut_list(o, "stacks", stacks_json(r), STACKS_JSON);
 	} else {
 		json_object_set_new(o, "who", json_text(kinds[r->kind < 3 ? r->kind : 2]));
 	}
@@ -158,15 +159,14 @@ static int print_json(const struct view *v)
 	for (size_t i = 0; i < v->n; i++)
 		json_array_append_new(json_rows(j), row_json(v, &v->w->rows[i]));
 	if (v->what == WAITPAIRS_NEIGHBOURS) {
-		json_object_set_new(j, "throttled", waitcell_held(&v->w->held));
+		json_cut_list(j, "throttled", waitcell_held(&v->w->held), v->most);
 		json_object_set_new(
 			j, "steal_ns",
 			json_number_or_null(v->w->held.steal_ns, v->w->held.cpu_ns != 0));
 		json_object_set_new(j, "cpu_time_ns",
 				    json_number_or_null(v->w->held.cpu_ns, v->w->held.cpu_ns != 0));
 	}
-	if (v->n < v->w->n)
-		json_warn(j, "%zu more rows: -n %zu shows them", v->w->n - v->n, v->w->n);
+	json_bound(j, v->w->n);
 	return json_print(j, stdout, 1);
 }
 
@@ -435,8 +435,8 @@ int waitverbs_pairs(struct verb_call *call, enum waitpairs_what what,
 	}
 	if (!rc) {
 		v.w = w;
-		v.n = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
-		v.n = v.n < w->n ? v.n : w->n;
+		v.most = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
+		v.n = v.most < w->n ? v.most : w->n;
 		if (call->json)
 			rc = print_json(&v);
 		else

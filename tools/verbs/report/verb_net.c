@@ -25,7 +25,7 @@ static const struct option NET_OPTIONS[] = {
 	{"retrans", 0, OPTION_FLAG, NULL, "only connections with retransmissions", offsetof(struct net_args, retrans)},
 	{"listen", 0, OPTION_FLAG, NULL, "show listening sockets: who may connect, and the backlog", offsetof(struct net_args, listen)},
 	{"live", 0, OPTION_FLAG, NULL, "after the table, print each new connection as it appears, until Ctrl-C", offsetof(struct net_args, live)},
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct net_args, rows)},
+	{"number", 'n', OPTION_MOST, "N", "how many rows (default 30; 0: all)", offsetof(struct net_args, rows)},
 	{0},
 };
 /* clang-format on */
@@ -63,12 +63,13 @@ static void keep(struct netflows *f, const struct net_args *a)
 	f->shown = n;
 }
 
-static int flows_json(const struct verb_call *call, const struct netflows *f)
+static int flows_json(const struct verb_call *call, const struct netflows *f, size_t n)
 {
 	json_t *o = json_envelope("net", call->sel->from_ns, call->sel->to_ns);
 
-	for (size_t i = 0; i < f->shown; i++)
+	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json_rows(o), netprint_flow_json(&f->rows[i]));
+	json_bound(o, f->shown);
 	return json_print(o, stdout, 1);
 }
 
@@ -87,7 +88,7 @@ static int flows_run(struct verb_call *call, const struct net_args *a, enum netf
 					  "no connections",
 			     e);
 	else if (!rc && call->json)
-		rc = flows_json(call, &f);
+		rc = flows_json(call, &f, table_rows(a->rows, f.shown));
 	else if (!rc)
 		table_answer(netprint_flows(&f, table_rows(a->rows, f.shown)),
 			     table_rows(a->rows, f.shown), f.shown, call->quiet);
@@ -95,12 +96,13 @@ static int flows_run(struct verb_call *call, const struct net_args *a, enum netf
 	return rc;
 }
 
-static int listeners_json(const struct verb_call *call, const struct netlisteners *l)
+static int listeners_json(const struct verb_call *call, const struct netlisteners *l, size_t n)
 {
 	json_t *o = json_envelope("net", call->sel->from_ns, call->sel->to_ns);
 
-	for (size_t i = 0; i < l->n; i++)
+	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json_rows(o), netprint_listener_json(&l->rows[i]));
+	json_bound(o, l->n);
 	return json_print(o, stdout, 1);
 }
 
@@ -112,7 +114,7 @@ static int listeners_run(struct verb_call *call, const struct net_args *a, struc
 	if (!rc && !l.n)
 		rc = missing(call, l.known, "no listening sockets", e);
 	else if (!rc && call->json)
-		rc = listeners_json(call, &l);
+		rc = listeners_json(call, &l, table_rows(a->rows, l.n));
 	else if (!rc)
 		table_answer(netprint_listeners(&l, table_rows(a->rows, l.n)),
 			     table_rows(a->rows, l.n), l.n, call->quiet);

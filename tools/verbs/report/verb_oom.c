@@ -28,7 +28,7 @@ struct oom_args {
 };
 
 static const struct option OOM_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "show the newest N (default 3)",
+	{"number", 'n', OPTION_MOST, "N", "show the newest N (default 3; 0: all)",
 	 offsetof(struct oom_args, rows)},
 	{0},
 };
@@ -109,6 +109,7 @@ static json_t *row_json(const struct oomstory *x, const struct eventlogs *logs)
 	json_object_set_new(o, "tasks", holders_json(x->tasks, x->n_tasks));
 	json_object_set_new(o, "containers", holders_json(x->others, x->n_others));
 	json_object_set_new(o, "memory", curve_json(x));
+	json_object_set_new(o, "grew", oomgrew_json(&x->grew));
 	for (size_t i = 0; i < x->n_stacks; i++) {
 		json_t *s = json_object();
 
@@ -128,6 +129,7 @@ static int print_json(const struct verb_call *call, const struct oomstories *all
 
 	for (size_t i = 0; i < all->n; i++)
 		json_array_append_new(json_rows(j), row_json(&all->rows[i], logs));
+	json_bound(j, all->total);
 	return json_print(j, stdout, 1);
 }
 
@@ -233,6 +235,11 @@ static void print_story(const struct oomstory *x, const struct verb_call *call,
 		print_line(&line);
 	}
 	print_curve(x, &line);
+	if (x->grew.n) {
+		strbuf_addstr(&line, "  grew in the 10 min before: ");
+		oomgrew_say(&x->grew, &line);
+		print_line(&line);
+	}
 	if (x->n_others) {
 		strbuf_addstr(&line, "  other containers at that time: ");
 		add_holders(&line, x->others, x->n_others);

@@ -40,7 +40,7 @@ static const struct option REQUESTS_OPTIONS[] = {
 	{"streams", 0, OPTION_FLAG, NULL, "with --slowest, --running: also streams and long polls", offsetof(struct requests_args, streams)},
 	{"failed", 0, OPTION_FLAG, NULL, "only operations with errors; with --slowest: only failed requests", offsetof(struct requests_args, failed)},
 	{"live", 0, OPTION_FLAG, NULL, "show the last 30 s (or --last), updated every 2 s, until Ctrl-C", offsetof(struct requests_args, live)},
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct requests_args, rows)},
+	{"number", 'n', OPTION_MOST, "N", "how many rows (default 30; 0: all)", offsetof(struct requests_args, rows)},
 	{0},
 };
 /* clang-format on */
@@ -78,15 +78,20 @@ static void running_print(const struct reqrunning *r)
 }
 
 static int rows_json(const struct verb_call *call, const struct reqrows *r,
-		     const struct requnread *unread, const struct reqrunning *running)
+		     const struct requnread *unread, const struct reqrunning *running,
+		     uint64_t rows)
 {
+	const size_t n = table_rows(rows, r->shown);
 	json_t *o = json_envelope("requests", call->sel->from_ns, call->sel->to_ns);
 
 	json_object_set_new(o, "bytes", reqprint_bytes_json(r));
-	json_object_set_new(o, "unread_tls", requnread_json(unread));
-	json_object_set_new(o, "running", runprint_rows_json(running, table_rows(0, running->n)));
-	for (size_t i = 0; i < r->shown; i++)
+	json_side_list(o, "unread_tls", requnread_json(unread, table_rows(rows, unread->n)),
+		       unread->n);
+	json_side_list(o, "running", runprint_rows_json(running, table_rows(rows, running->n)),
+		       running->n);
+	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json_rows(o), reqprint_row_json(r, &r->rows[i]));
+	json_bound(o, r->shown);
 	return json_print(o, stdout, 1);
 }
 
@@ -120,7 +125,7 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 	if (!rc && !r.shown && !running.n)
 		rc = missing(call, r.known, a->failed ? "nothing failed" : "no requests", e);
 	else if (!rc && call->json)
-		rc = rows_json(call, &r, &unread, &running);
+		rc = rows_json(call, &r, &unread, &running, a->rows);
 	else if (!rc && r.shown)
 		show(call, reqprint_rows(&r, table_rows(a->rows, r.shown)),
 		     table_rows(a->rows, r.shown), r.shown);
@@ -135,15 +140,16 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 	return rc;
 }
 
-static int singles_json(const struct verb_call *call, const struct reqsingles *r)
+static int singles_json(const struct verb_call *call, const struct reqsingles *r, size_t n)
 {
 	json_t *o = json_envelope("requests", call->sel->from_ns, call->sel->to_ns);
 
 	if (r->streams)
 		json_warn(o, "without %zu streams and long polls: --streams shows them",
 			  r->streams);
-	for (size_t i = 0; i < r->shown; i++)
+	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json_rows(o), reqprint_single_json(&r->rows[i]));
+	json_bound(o, r->n);
 	return json_print(o, stdout, 1);
 }
 
@@ -162,7 +168,7 @@ static int singles_run(struct verb_call *call, const struct requests_args *a, st
 				    "no requests",
 			e);
 	else if (!rc && call->json)
-		rc = singles_json(call, &r);
+		rc = singles_json(call, &r, table_rows(a->rows, r.n));
 	else if (!rc)
 		show(call, reqprint_singles(&r, table_rows(a->rows, r.n)), table_rows(a->rows, r.n),
 		     r.n);

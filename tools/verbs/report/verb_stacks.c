@@ -37,7 +37,7 @@ struct stacks_args {
 
 static const struct option STACKS_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct stacks_args, type),
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
+	{"number", 'n', OPTION_MOST, "N", "how many rows (default 10; 0: all)",
 	 offsetof(struct stacks_args, rows)},
 	{"callers", 0, OPTION_STRING, "FUNC",
 	 "show the paths that lead to a function (name or regular expression)",
@@ -139,6 +139,7 @@ static int top_json(const struct view *v, const struct top *top)
 		set_amount(v, o, "total", r->total_samples, r->total_ns);
 		json_array_append_new(json_rows(j), o);
 	}
+	json_bound(j, top->n_rows);
 	return json_print(j, stdout, 1);
 }
 
@@ -194,7 +195,7 @@ static int top_print(struct view *v)
 	struct top top;
 	int ret = 0;
 
-	top_init(&top, &v->tree);
+	top_of_fold(&top, &v->tree, v->f);
 	if (v->call->json) {
 		ret = top_json(v, &top);
 		top_release(&top);
@@ -237,6 +238,7 @@ static int related_json(const struct view *v, const struct related *r)
 		json_object_set_new(o, "share", json_real(percent(r->paths[i].ns, r->ns) / 100));
 		json_array_append_new(json_rows(j), o);
 	}
+	json_bound(j, r->n_paths);
 	return json_print(j, stdout, 1);
 }
 
@@ -343,7 +345,8 @@ static int stacks_run(struct verb_call *call, struct err *e)
 	if (ret)
 		return ret;
 	v.f = f;
-	flame_tree_init(&v.tree, f, 0, false);
+	if (a->callers || a->callees)
+		flame_tree_init(&v.tree, f, 0, false);
 	if (!call->quiet && !call->json)
 		shortfall_print(f, stderr);
 	if (a->callers)

@@ -28,11 +28,11 @@ struct timeline_args {
 
 /* clang-format off */
 static const struct option TIMELINE_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many spikes (default 5), or with --of how many strips (default 12)", offsetof(struct timeline_args, rows)},
+	{"number", 'n', OPTION_MOST, "N", "how many spikes (default 5), or with --of how many strips (default 12; 0: all)", offsetof(struct timeline_args, rows)},
 	{"of", 0, OPTION_STRING, "WHAT", "cpu, mem, io, net, pressure, disk, gpu, jvm, gc, requests, errors, latency", offsetof(struct timeline_args, of)},
 	{"by", 0, OPTION_STRING, "WHAT", "container, command or process (default: containers, and commands outside)",
 	 offsetof(struct timeline_args, by)},
-	{"events", 0, OPTION_FLAG, NULL, "show all events, not only the first few", offsetof(struct timeline_args, events)},
+	{"events", 0, OPTION_FLAG, NULL, "show all events, not only the first few; in JSON the newest 100", offsetof(struct timeline_args, events)},
 	{0},
 };
 /* clang-format on */

@@ -3,9 +3,9 @@
  * table if the output is not a terminal. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "schema/base/cli/escapes.h"
 #include "schema/base/clock.h"
 #include "tools/cli/verb.h"
 #include "tools/print/reading.h"
@@ -27,7 +27,7 @@ struct top_args {
 /* clang-format off */
 static const struct option TOP_OPTIONS[] = {
 	{"every", 0, OPTION_DURATION, "TIME", "how often to refresh (default 2s)", offsetof(struct top_args, every_ns)},
-	{"number", 'n', OPTION_UINT, "N", "how many rows if the output is not a terminal (default 20)", offsetof(struct top_args, who.rows)},
+	{"number", 'n', OPTION_MOST, "N", "how many rows if the output is not a terminal (default 20; 0: all)", offsetof(struct top_args, who.rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a recorded kind: offcpu, inuse", offsetof(struct top_args, who.sort)},
 	{0},
 };
@@ -40,10 +40,7 @@ static const char *const TOP_EXAMPLES[] = {
 
 static bool is_screen(const struct verb_call *call)
 {
-	const char *term = getenv("TERM");
-
-	return !call->json && isatty(STDIN_FILENO) && term_is_tty(stdout) && term &&
-	       strcmp(term, "dumb");
+	return !call->json && isatty(STDIN_FILENO) && term_is_tty(stdout) && escapes_known();
 }
 
 /* The answer of `ps` for the range, and what had no answer at its end: in JSON, or on stderr. */
@@ -58,6 +55,7 @@ static int once(struct verb_call *call, const struct live *l, struct err *e)
 
 	if (!ret && !(call->quiet && !call->json))
 		ret = reqrunning_at(l->asked, l->store, l->words, l->n_words, l->to_ns, &r, e);
+	a->who.running_total = r.n;
 	if (!ret && call->json)
 		a->who.running = runprint_rows_json(&r, r.n < ROWS ? r.n : ROWS);
 	ret = ret ? ret : process_report_run(call, PROCESS_ROWS_BY_PROCESS, e);

@@ -10,7 +10,8 @@
 #include "tools/requests/traceprint.h"
 #include "tools/select/select.h"
 
-#define NAMED_MOST 20 /* trees of one trace id, without -n */
+#define ROWS_MOST  200 /* requests of all trees, but with -n 0 */
+#define NAMED_MOST 20  /* trees of one trace id, without -n */
 
 struct trace_args {
 	uint64_t trees;
@@ -22,7 +23,7 @@ struct trace_args {
 static const struct option TRACE_OPTIONS[] = {
 	{"slowest", 0, OPTION_FLAG, NULL, "show the slowest request that no other request caused (default)", offsetof(struct trace_args, slowest)},
 	{"id", 0, OPTION_STRING, "ID", "show this trace id or span id (from the request headers); same as a bare word", offsetof(struct trace_args, id)},
-	{"number", 'n', OPTION_UINT, "N", "how many trees (default 1; for a trace id 20)", offsetof(struct trace_args, trees)},
+	{"number", 'n', OPTION_MOST, "N", "how many trees (default 1; for a trace id 20; 0: all, each whole in JSON too)", offsetof(struct trace_args, trees)},
 	{0},
 };
 /* clang-format on */
@@ -81,13 +82,19 @@ static size_t choose(const struct traces *t, const char *id, uint64_t most, uint
 static int print_json(const struct verb_call *call, const struct traces *t, const uint32_t *trees,
 		      size_t n)
 {
+	const struct trace_args *a = call->args;
+	const size_t most = a->trees >= OPTION_ALL ? SIZE_MAX : ROWS_MOST;
+	size_t total = 0;
 	json_t *o = json_envelope("trace", call->sel->from_ns, call->sel->to_ns);
 
 	json_object_set_new(o, "trees", json_integer((json_int_t)n));
 	json_object_set_new(o, "asked", json_integer((json_int_t)t->asked));
 	json_object_set_new(o, "unlinked", json_integer((json_int_t)t->unlinked));
-	for (size_t i = 0; i < n; i++)
-		traceprint_json(t, trees[i], json_rows(o));
+	for (size_t i = 0; i < n; i++) {
+		traceprint_json(t, trees[i], most, json_rows(o));
+		total += t->nodes[trees[i]].size;
+	}
+	json_bound_n(o, total, 0);
 	return json_print(o, stdout, 1);
 }
 

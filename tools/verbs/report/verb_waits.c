@@ -31,7 +31,7 @@ struct waits_args {
 
 /* clang-format off */
 static const struct option WAITS_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct waits_args, rows)},
+	{"number", 'n', OPTION_MOST, "N", "how many rows (default 20; 0: all)", offsetof(struct waits_args, rows)},
 	{"by", 0, OPTION_STRING, "WHAT", "command (default), process (default with --json), thread or container", offsetof(struct waits_args, by)},
 	REQTAGS_OPTIONS(struct waits_args, request, slower),
 	{"idle", 0, OPTION_FLAG, NULL, "include idle waits: event loops, workers without work, waiting daemons", offsetof(struct waits_args, idle)},
@@ -121,6 +121,8 @@ static void merge(struct waitsum_row *to, const struct waitsum_row *r)
 {
 	to->n += r->n;
 	to->total_ns += r->total_ns;
+	to->n_variance += r->n_variance;
+	to->total_variance += r->total_variance;
 	to->max_ns = r->max_ns > to->max_ns ? r->max_ns : to->max_ns;
 	to->exact = to->exact && r->exact;
 	to->n_processes = r->n_processes > to->n_processes ? r->n_processes : to->n_processes;
@@ -187,7 +189,7 @@ static int print_json(const struct view *v)
 
 	waitbrief_waits(&brief, v->w);
 	json_object_set_new(j, "summary", json_text_or_null(strbuf_str(&brief)));
-	json_object_set_new(j, "throttled", waitcell_held(&v->w->held));
+	json_cut_list(j, "throttled", waitcell_held(&v->w->held), v->most);
 
 	for (size_t i = 0; i < v->n && left; i++)
 		if (passes(v, &v->rows[i])) {
@@ -199,9 +201,7 @@ static int print_json(const struct view *v)
 		}
 	json_object_set_new(j, "idle_hidden", json_integer((json_int_t)v->hidden));
 	json_object_set_new(j, "idle_hidden_ns", json_integer((json_int_t)v->hidden_ns));
-	if (v->shown > v->most)
-		json_warn(j, "%zu more rows: -n %zu shows them", v->shown - (size_t)v->most,
-			  v->shown);
+	json_bound(j, v->shown);
 	return json_print(j, stdout, 1);
 }
 
@@ -222,7 +222,8 @@ static void notes(const struct view *v, bool about)
 			v->lasting, v->lasting == 1 ? "" : "s",
 			units_ns((int64_t)v->lasting_ns, time, sizeof(time)));
 	if (about)
-		fputs("~: an exact total was divided by sampled stacks\n", stderr);
+		fputs("~: an exact total was divided by stacks, which were taken of some waits; \u00b1: its standard error\n",
+		      stderr);
 }
 
 static void print_text(const struct view *v)

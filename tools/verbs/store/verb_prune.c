@@ -75,6 +75,6 @@ const struct verb verb_prune = {
 	.examples = EXAMPLES,
 	.options = OPTIONS,
 	.args_size = sizeof(struct prune_args),
-	.uses = VERB_STORE | VERB_JSON | VERB_WRITES,
+	.uses = VERB_STORE | VERB_JSON | VERB_PASSES | VERB_WRITES,
 	.run = prune_run,
 };

@@ -64,6 +64,6 @@ const struct verb verb_seal = {
 	.examples = EXAMPLES,
 	.options = OPTIONS,
 	.args_size = sizeof(struct seal_args),
-	.uses = VERB_STORE | VERB_JSON | VERB_WRITES,
+	.uses = VERB_STORE | VERB_JSON | VERB_PASSES | VERB_WRITES,
 	.run = seal_run,
 };

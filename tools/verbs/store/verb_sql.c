@@ -22,7 +22,8 @@
 #define INPUT_MAX  (1 << 20)
 
 struct sql_args {
-	bool csv, ndjson, box;
+	bool csv, box;
+	uint64_t rows;
 	int64_t timeout_ns;
 };
 
@@ -32,7 +33,7 @@ struct session {
 	enum sqlprint_form form;
 	json_t *rows; /* rows of the envelope, with --json */
 	int64_t timeout_ns, deadline_ns;
-	uint64_t n;
+	uint64_t most, n; /* rows to print, and found */
 	bool timed_out;
 
 	const struct verb_call *call;
@@ -181,7 +182,7 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 			sqlite3_finalize(st);
 			return rc;
 		}
-		rc = sqlprint(st, s->form, stdout, s->rows, &s->n);
+		rc = sqlprint(st, s->form, stdout, s->rows, s->most, &s->n);
 		sqlite3_finalize(st);
 		if (rc != SQLITE_DONE)
 			return refused(s, rc, e);
@@ -352,13 +353,13 @@ static int run_words(struct session *s, const struct verb_call *call, struct err
 static int choose_form(const struct verb_call *call, const struct sql_args *a,
 		       enum sqlprint_form *form, struct err *e)
 {
-	if (call->json + a->csv + a->ndjson + a->box > 1)
+	if (call->json + a->csv + a->box > 1)
 		return err_set(e, -EINVAL, EXIT_USAGE,
 			       "--box, --csv, --json and --ndjson cannot be combined");
-	*form = call->json ? SQLPRINT_JSON :
-		a->ndjson  ? SQLPRINT_NDJSON :
-		a->csv     ? SQLPRINT_CSV :
-			     SQLPRINT_BOX;
+	*form = call->ndjson ? SQLPRINT_NDJSON :
+		call->json   ? SQLPRINT_JSON :
+		a->csv       ? SQLPRINT_CSV :
+			       SQLPRINT_BOX;
 	return 0;
 }
 
@@ -375,7 +376,9 @@ static int check_hosts(const struct verb_call *call, struct err *e)
 static int sql_run(struct verb_call *call, struct err *e)
 {
 	const struct sql_args *a = call->args;
-	struct session s = {.timeout_ns = a->timeout_ns ? a->timeout_ns : TIMEOUT_NS, .call = call};
+	struct session s = {.timeout_ns = a->timeout_ns ? a->timeout_ns : TIMEOUT_NS,
+			    .most = a->rows ? a->rows : UINT64_MAX,
+			    .call = call};
 	json_t *envelope = NULL;
 	int rc;
 
@@ -398,10 +401,15 @@ static int sql_run(struct verb_call *call, struct err *e)
 		pager_start();
 	rc = call->n_words ? run_words(&s, call, e) : run_input(&s, e);
 	call->begun = !call->n_words || (s.n && s.form != SQLPRINT_JSON);
+	if (envelope)
+		json_bound(envelope, s.n);
 	if (envelope && rc == 0)
 		rc = json_print(envelope, stdout, 0);
 	else if (envelope)
 		json_decref(envelope);
+	if (rc == 0 && s.n > s.most && !call->json && !call->quiet)
+		fprintf(stderr, "%llu more rows: -n 0 shows all\n",
+			(unsigned long long)(s.n - s.most));
 	sqlwindow_free(s.window);
 	sqlview_close(s.view);
 	select_free(s.sel);
@@ -413,8 +421,8 @@ static const struct option OPTIONS[] = {
 	{.name = "box", .type = OPTION_FLAG, .help = "a table with borders (the default)",
 	 .offset = offsetof(struct sql_args, box)},
 	{.name = "csv", .type = OPTION_FLAG, .help = "comma-separated, RFC 4180", .offset = offsetof(struct sql_args, csv)},
-	{.name = "ndjson", .type = OPTION_FLAG, .help = "one JSON object per line",
-	 .offset = offsetof(struct sql_args, ndjson)},
+	{.name = "number", .letter = 'n', .type = OPTION_MOST, .arg = "N", .help = "print the first N rows, count the others (default and 0: all)",
+	 .offset = offsetof(struct sql_args, rows)},
 	{.name = "timeout", .type = OPTION_DURATION, .arg = "TIME", .help = "stop a query after this long (default 30s)",
 	 .offset = offsetof(struct sql_args, timeout_ns)},
 	{0},

@@ -66,7 +66,7 @@ static int status_run(struct verb_call *call, struct err *e)
 			rc = status_fill(&f[i], &about, &recs[n_recs - 1 - i], e);
 	}
 	if (rc == 0 && call->json)
-		rc = status_print_json(call->store, &about, f, n, daemon);
+		rc = status_print_json(call->store, &about, f, n, n_recs, daemon);
 	if (rc == 0 && !call->json && daemon)
 		daemon_print(daemon);
 	if (rc == 0 && !call->json)
@@ -85,7 +85,7 @@ static int status_run(struct verb_call *call, struct err *e)
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N recordings (default 5)",
+	{.name = "number", .letter = 'n', .type = OPTION_MOST, .arg = "N", .help = "show the last N recordings (default 5; 0: all)",
 	 .offset = offsetof(struct status_args, n)},
 	{.name = "check", .type = OPTION_FLAG, .help = "exit with 4 unless sonded is recording (for health checks)",
 	 .offset = offsetof(struct status_args, check)},

@@ -89,6 +89,6 @@ const struct verb verb_symbolize = {
 	.examples = SYMBOLIZE_EXAMPLES,
 	.options = SYMBOLIZE_OPTIONS,
 	.args_size = sizeof(struct symbolize_args),
-	.uses = VERB_STORE | VERB_JSON | VERB_WRITES,
+	.uses = VERB_STORE | VERB_JSON | VERB_PASSES | VERB_WRITES,
 	.run = symbolize_run,
 };

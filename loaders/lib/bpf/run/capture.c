@@ -66,15 +66,24 @@ uint64_t capture_lost(const struct capture_report *r)
 
 static void clock_watch(struct capture *c)
 {
-	int64_t offset = clock_boot_offset_ns();
+	int64_t offset = clock_boot_offset_ns(), stored_ns = c->books.until_ns;
 
 	if (llabs(offset - c->clock.offset_ns) > CLOCK_STEP_NS) {
 		log_info("the wall clock was set by %.3f s",
 			 (double)(offset - c->clock.offset_ns) / 1e9);
+		c->clock.before_offset_ns = c->clock.offset_ns;
+		c->clock.set_ns = clock_boot_ns();
+		c->clock.turns = true;
 		c->clock.offset_ns = offset;
 		store_clock_changed(c->config.store, clock_utc_ns(), offset);
 		c->books.flushed_bucket = 0; /* bucket numbers may jump forwards or backwards */
 	}
+	if (c->books.until_ns >= c->clock.set_ns)
+		capture_intake_turn(&c->intake);
+	/* records after the set may be stored before the last one before it is */
+	if (!c->clock.turns && stored_ns < c->clock.set_ns)
+		stored_ns = c->clock.set_ns;
+	store_runs_at(c->config.store, capture_utc(&c->clock, stored_ns));
 }
 
 static void second(struct capture *c)

@@ -7,6 +7,10 @@
 
 /* flush a bucket this long after its end, with what was held back meanwhile */
 #define READY_NS (300 * MSEC)
+/* A commit takes as much as a hundred samples: a capture that has lasted for a while hands over
+ * several short buckets at once. If it is killed, so much more is lost (and counted). */
+#define APART_NS     (4000 * MSEC)
+#define APART_AGE_NS (10000 * MSEC)
 
 void capture_books_begin(struct capture_books *b)
 {
@@ -90,6 +94,7 @@ void capture_books_ledger(struct capture_books *b)
 
 void capture_books_flush(struct capture_books *b)
 {
+	b->handed_ns = clock_boot_ns();
 	store_run_until(b->config->store, b->config->run, capture_utc(b->clock, b->until_ns));
 	losses_book(b);
 	store_flush(b->config->store);
@@ -114,17 +119,23 @@ static bool begins_due(struct capture_books *b, int64_t now)
 	return true;
 }
 
+static bool is_apart(const struct capture_books *b, int64_t now)
+{
+	return now - b->clock->attached_ns < APART_AGE_NS || now - b->handed_ns >= APART_NS;
+}
+
 /* Later, whole buckets are flushed after they end. */
 void capture_books_flush_due(struct capture_books *b)
 {
 	int64_t bucket = capture_utc(b->clock, b->until_ns - READY_NS) /
 			 ((int64_t)b->config->o->options->bucket_s * NSEC_PER_SEC);
 	struct family_tally t;
+	int64_t now = clock_boot_ns();
 
-	if (begins_due(b, clock_boot_ns())) {
+	if (begins_due(b, now)) {
 		b->flushed_bucket = bucket > b->flushed_bucket ? bucket : b->flushed_bucket;
 		capture_books_flush(b);
-	} else if (bucket > b->flushed_bucket) {
+	} else if (bucket > b->flushed_bucket && is_apart(b, now)) {
 		b->flushed_bucket = bucket;
 		capture_books_tally(b, &t);
 		capture_books_flush(b);

@@ -80,16 +80,7 @@ static void drain_names(struct capture *c)
 /* Wait for the final cost figures of sonde-maps. */
 static void drain_cost(struct capture *c)
 {
-	int64_t now = clock_boot_ns();
-
-	hostmaps_hurry(c->config.maps);
-	while ((int64_t)hostmaps_watermark(c->config.maps) < now &&
-	       clock_boot_ns() - now < 100 * MSEC) {
-		struct pollfd pfd = {.fd = hostmaps_fd(c->config.maps), .events = POLLIN};
-
-		poll(&pfd, 1, 20);
-		hostmaps_read(c->config.maps);
-	}
+	hostmaps_await(c->config.maps, clock_boot_ns() + 100 * MSEC);
 }
 
 /* How well the program walked script frames (-v). */

@@ -232,6 +232,20 @@ static int64_t stored_until(const struct capture_intake *in, int64_t known)
 	return late < (uint64_t)known ? (int64_t)late : known;
 }
 
+/* Before the first record of the new time is stored: with the run of the old time it would be
+ * outside of what that run says of itself (schema/store/write/stretch.c). */
+void capture_intake_turn(struct capture_intake *in)
+{
+	const struct capture_clock *clock = in->clock;
+
+	if (!clock->turns)
+		return;
+	store_run_until(in->config->store, in->config->run,
+			clock->set_ns + clock->before_offset_ns);
+	in->clock->turns = false;
+	store_runs_at(in->config->store, clock->set_ns + clock->offset_ns);
+}
+
 /* Store everything that sonde-maps has caught up with; what has waited too long goes on without it.
  */
 void capture_intake_store(struct capture_intake *in, bool all)
@@ -251,6 +265,8 @@ void capture_intake_store(struct capture_intake *in, bool all)
 				break;
 			in->books->r->stale++;
 		}
+		if (time >= in->clock->set_ns)
+			capture_intake_turn(in);
 		in->config->f->record_amount(in->config->state, record, size, &n);
 		record_store(in, record, size, n);
 		hold_pop(&in->hold);
@@ -299,6 +315,8 @@ static void host_renew(struct capture_intake *in)
 	in->host.run = in->config->run;
 	in->host.bucket_s = in->config->o->options->bucket_s;
 	in->host.offset_ns = in->clock->offset_ns;
+	in->host.set_ns = in->clock->set_ns;
+	in->host.before_offset_ns = in->clock->before_offset_ns;
 }
 
 static void host_book(struct capture_intake *in, uint64_t added, uint64_t refused)

@@ -58,6 +58,9 @@ struct capture_config {
 /* Times are those of the boot clock. */
 struct capture_clock {
 	int64_t offset_ns; /* utc = boot + offset */
+	/* what waits from before it was set keeps the time that it had: boot clock, offset then */
+	int64_t set_ns, before_offset_ns;
+	bool turns; /* some of that still waits */
 	int64_t attached_ns;
 	int64_t end_ns; /* when to stop, INT64_MAX: endless */
 	int64_t second_ns;
@@ -89,6 +92,7 @@ struct capture_books {
 	uint64_t booked_lost[CAPTURE_LOST_N], booked_maps_lost;
 	int64_t flushed_bucket;
 	int64_t flushed_ns; /* the last early flush */
+	int64_t handed_ns;  /* the last flush */
 	bool first_flushed, first_named;
 };
 
@@ -146,7 +150,7 @@ struct capture {
 
 static inline int64_t capture_utc(const struct capture_clock *clock, int64_t boot_ns)
 {
-	return boot_ns + clock->offset_ns;
+	return boot_ns + (boot_ns < clock->set_ns ? clock->before_offset_ns : clock->offset_ns);
 }
 
 static inline uint64_t capture_period(const struct capture_config *config)
@@ -182,6 +186,8 @@ int capture_intake_script_name(void *ctx, void *record, size_t size);
 void capture_intake_read(struct capture_intake *in, int64_t now_ns);
 /* Store what sonde-maps has caught up with, and what has waited too long; `all`: everything. */
 void capture_intake_store(struct capture_intake *in, bool all);
+/* The clock was set, and what is stored from here on is of after that. */
+void capture_intake_turn(struct capture_intake *in);
 bool capture_intake_waits(const struct capture_intake *in);
 /* Stacks wait that can only be explained while their process runs: any message of sonde-maps may be
  * the one they wait for. */

@@ -294,8 +294,7 @@ void cache_remove(struct cache *c, const char *key)
 }
 
 /* Copy and check: the stored file is our copy, which its writer can no longer change. */
-static int write_tmp(struct cache *c, int fd, char *tmp, size_t size, uint64_t *bytes,
-		     uint64_t *hash)
+static int write_tmp(struct cache *c, int fd, char *tmp, size_t size, uint64_t *bytes)
 {
 	cleanup_fd int out = -1;
 	char buf[65536];
@@ -308,9 +307,7 @@ static int write_tmp(struct cache *c, int fd, char *tmp, size_t size, uint64_t *
 		return -errno;
 	fchmod(out, 0640);
 	owner_inherit_at(c->dir, tmp);
-	*hash = HASH_SEED;
 	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
-		*hash = hash_bytes(*hash, buf, (size_t)n);
 		if (write(out, buf, (size_t)n) != n) {
 			unlinkat(c->dir, tmp, 0);
 			return -ENOSPC;
@@ -319,6 +316,18 @@ static int write_tmp(struct cache *c, int fd, char *tmp, size_t size, uint64_t *
 	}
 	*bytes = (uint64_t)at;
 	return n < 0 ? -errno : 0;
+}
+
+static uint64_t hash_of(int fd)
+{
+	uint64_t hash = HASH_SEED;
+	char buf[16384];
+	off_t at = 0;
+	ssize_t n;
+
+	for (; (n = pread(fd, buf, sizeof(buf), at)) > 0; at += n)
+		hash = hash_bytes(hash, buf, (size_t)n);
+	return hash;
 }
 
 /* Do two files have the same bytes? */
@@ -342,7 +351,7 @@ static bool same_bytes(int a, int b)
 int cache_put(struct cache *c, const char *key, int fd, const struct stat *st, char **stored)
 {
 	char tmp[64], name[NAME_MAX_], target[NAME_MAX_ + 4];
-	uint64_t bytes = 0, hash = 0;
+	uint64_t bytes = 0;
 	struct stat size;
 	int rc;
 
@@ -353,7 +362,7 @@ int cache_put(struct cache *c, const char *key, int fd, const struct stat *st, c
 	sweep_to_bound(c);
 	if (fstat(fd, &size) || (uint64_t)size.st_size > bound(c) / 2)
 		return -ENOSPC;
-	rc = write_tmp(c, fd, tmp, sizeof(tmp), &bytes, &hash);
+	rc = write_tmp(c, fd, tmp, sizeof(tmp), &bytes);
 	if (rc)
 		return rc;
 	snprintf(name, sizeof(name), "%s", key);
@@ -361,7 +370,8 @@ int cache_put(struct cache *c, const char *key, int fd, const struct stat *st, c
 		cleanup_fd int there = openat(c->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 		if (there < 0 || !same_bytes(there, fd)) {
-			snprintf(name, sizeof(name), "%s~%08x", key, (unsigned int)(hash >> 32));
+			snprintf(name, sizeof(name), "%s~%08x", key,
+				 (unsigned int)(hash_of(fd) >> 32));
 			if (renameat(c->dir, tmp, c->dir, name))
 				rc = -errno;
 		} else {

@@ -248,7 +248,8 @@ void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *pub,
 }
 
 void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process *pub,
-			      bool (*wanted)(void *ctx, const struct hostmaps_image *image),
+			      bool (*wanted)(void *ctx, const struct hostmaps_image *image,
+					     uint64_t bytes),
 			      void (*each)(void *ctx, uint64_t start, uint64_t end,
 					   struct hostmaps_image *image),
 			      void *ctx)
@@ -256,12 +257,13 @@ void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process
 	const struct process *p = (const struct process *)pub;
 
 	for (size_t i = 0; i < p->maps.n_now; i++) {
-		struct image_entry *img = p->maps.now[i].image;
+		const struct mapping *m = &p->maps.now[i];
+		struct image_entry *img = m->image;
 
-		if (!img || !wanted(ctx, &img->pub))
+		if (!img || !wanted(ctx, &img->pub, m->end - m->start))
 			continue;
 		hostmaps_image_want(hm, img);
-		each(ctx, p->maps.now[i].start, p->maps.now[i].end, &img->pub);
+		each(ctx, m->start, m->end, &img->pub);
 	}
 }
 

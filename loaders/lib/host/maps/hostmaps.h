@@ -49,6 +49,8 @@ bool hostmaps_has_mappings(const struct hostmaps *hm);
 /* Ask for a watermark of the present time; without that one comes up to half a second later. */
 void hostmaps_hurry(const struct hostmaps *hm);
 uint64_t hostmaps_watermark(const struct hostmaps *hm);
+/* Read until all that happened up to now has been reported, or until_ns (clock_boot_ns()). */
+void hostmaps_await(struct hostmaps *hm, int64_t until_ns);
 /* The number changes whenever processes, mappings, files or indexes came or went. */
 uint64_t hostmaps_changes(const struct hostmaps *hm);
 /* Side-band records lost so far. */
@@ -180,9 +182,11 @@ void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *p,
 		       void (*each)(void *ctx, uint64_t start, uint64_t end,
 				    struct hostmaps_image *image),
 		       void *ctx);
-/* The same for the files that `wanted` accepts; requests only their indexes. */
+/* The same for the files that `wanted` accepts (`bytes`: how much of it is mapped there); requests
+ * only their indexes. */
 void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process *p,
-			      bool (*wanted)(void *ctx, const struct hostmaps_image *image),
+			      bool (*wanted)(void *ctx, const struct hostmaps_image *image,
+					     uint64_t bytes),
 			      void (*each)(void *ctx, uint64_t start, uint64_t end,
 					   struct hostmaps_image *image),
 			      void *ctx);

@@ -2,6 +2,7 @@
 /* hostmaps_link: the connection to sonde-maps: how it begins and ends, and what happens when
  * sonde-maps is gone. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "schema/base/mem.h"
 
 #define BACKOFF_MAX_NS (5 * NSEC_PER_SEC)
+#define AWAIT_MS       20 /* between looks for the watermark */
 
 /* ---- start and restart ---- */
 
@@ -214,4 +216,17 @@ int hostmaps_fd(const struct hostmaps *hm)
 void hostmaps_hurry(const struct hostmaps *hm)
 {
 	ask(hm, MP_HURRY);
+}
+
+void hostmaps_await(struct hostmaps *hm, int64_t until_ns)
+{
+	const int64_t now = clock_boot_ns();
+
+	hostmaps_hurry(hm);
+	while ((int64_t)hostmaps_watermark(hm) < now && clock_boot_ns() < until_ns) {
+		struct pollfd f = {.fd = hostmaps_fd(hm), .events = POLLIN};
+
+		poll(&f, 1, AWAIT_MS);
+		hostmaps_read(hm);
+	}
 }

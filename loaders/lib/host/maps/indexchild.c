@@ -352,14 +352,13 @@ enum indexchild_end indexchild_end(struct indexchild *c, bool late, char *reason
 		       INDEXCHILD_REFUSED;
 }
 
-int indexchild_take(const struct indexchild *c, int *out)
+/* A copy: the child may still write. */
+static int copy_out(const struct indexchild *c)
 {
 	cleanup_fd int fd = memfd_create("image-index", MFD_CLOEXEC);
-	struct image *check = NULL;
 	char buf[65536];
 	off_t at = 0;
 	ssize_t n;
-	int rc;
 
 	if (fd < 0)
 		return -errno;
@@ -368,6 +367,17 @@ int indexchild_take(const struct indexchild *c, int *out)
 			return -ENOSPC;
 		at += n;
 	}
+	return take_fd(&fd);
+}
+
+int indexchild_take(const struct indexchild *c, int *out)
+{
+	cleanup_fd int fd = c->ended ? to_high(c->out) : copy_out(c);
+	struct image *check = NULL;
+	int rc;
+
+	if (fd < 0)
+		return fd;
 	rc = image_open_fd(fd, &check, NULL);
 	if (rc)
 		return rc;

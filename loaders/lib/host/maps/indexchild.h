@@ -80,8 +80,8 @@ enum indexchild_end {
 };
 /* End it, whatever it is doing; `late`: because it took too long. */
 enum indexchild_end indexchild_end(struct indexchild *c, bool late, char *reason, size_t size);
-/* Our copy of what the child wrote, checked: the child may still have the original open. 0 or
- * -errno. */
+/* What the child wrote, checked; until indexchild_end a copy, because the child may still have the
+ * original open. 0 or -errno. */
 int indexchild_take(const struct indexchild *c, int *fd);
 
 #endif

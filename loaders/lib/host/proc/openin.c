@@ -280,18 +280,39 @@ int openin_born(int fd, int64_t *out_ns)
 	return born_of(&st, out_ns);
 }
 
-int openin_cached_born(int root_fd, const char *path, uint64_t ino, int64_t *out_ns)
+/* A path below a root, if the kernel has it in its caches and it has this inode number. */
+static int cached_open(int root_fd, const char *path, uint64_t ino, struct statx *st)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
 	cleanup_fd int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	struct statx st;
 
 	if (fd < 0)
 		return -errno;
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME | STATX_INO, &st))
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME | STATX_INO, st))
 		return -errno;
-	return st.stx_ino == ino ? born_of(&st, out_ns) : -ESTALE;
+	return st->stx_ino == ino ? take_fd(&fd) : -ESTALE;
+}
+
+int openin_cached_born(int root_fd, const char *path, uint64_t ino, int64_t *out_ns)
+{
+	struct statx st;
+	cleanup_fd int fd = cached_open(root_fd, path, ino, &st);
+
+	return fd < 0 ? fd : born_of(&st, out_ns);
+}
+
+int openin_cached_pin(int root_fd, const char *path, uint64_t ino, int64_t *out_ns, int *pin)
+{
+	struct statx st, root;
+	cleanup_fd int fd = cached_open(root_fd, path, ino, &st);
+	int rc = fd < 0 ? fd : born_of(&st, out_ns);
+
+	*pin = -1;
+	if (!rc && !statx(root_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &root) &&
+	    root.stx_dev_major == st.stx_dev_major && root.stx_dev_minor == st.stx_dev_minor)
+		*pin = take_fd(&fd);
+	return rc;
 }
 
 const char *openin_reason(int code)

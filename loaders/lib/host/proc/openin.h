@@ -45,6 +45,10 @@ int openin_born(int fd, int64_t *out_ns);
 /* The same for a path below a root, if the kernel has it in its caches and the inode number
  * matches; does not block. -errno. */
 int openin_cached_born(int root_fd, const char *path, uint64_t ino, int64_t *out_ns);
+/* The same; *pin: a descriptor that opens nothing, and while the caller has it no other file gets
+ * this inode number; -1: none, because the file is on another file system than the root, which may
+ * have to be unmounted. */
+int openin_cached_pin(int root_fd, const char *path, uint64_t ino, int64_t *out_ns, int *pin);
 /* The first `size` bytes, or fewer if the file has shrunk; read, not mapped, so truncation is
  * harmless. The caller frees *out, which has a NUL after *len bytes. */
 int openin_read(int fd, size_t size, char **out, size_t *len);

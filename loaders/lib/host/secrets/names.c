@@ -66,12 +66,13 @@ static const char secret_words[] =
 	"jsessionid jwt otp psk rootpw bindpw mnemonic passin passout passcommand";
 static const char key_kinds[] =
 	"api access secret private encryption signing auth account master license session shared app "
-	"consumer storage unseal deploy subscription decryption activation registration";
+	"consumer storage unseal deploy subscription decryption activation registration hmac";
 static const char harmless_last[] =
 	"file path dir directory url uri endpoint type method mode ttl timeout length size plugin "
 	"provider count limit expiry expires expiration interval socket sock header env fd stdin name "
 	"names version arn ref store backend class host port policy required enabled prompt algorithm "
-	"issuer audience format bits iterations lifetime rotation authentication prompts jar through";
+	"issuer audience format bits iterations lifetime rotation authentication prompts jar through "
+	"max min len";
 /* these end like the name of a secret */
 static const char harmless_parts[] =
 	"bypass compass trespass surpass overpass underpass encompass subpass multipass singlepass "
@@ -100,6 +101,26 @@ static bool is_compound(struct span part)
 	       is_compound_key(part);
 }
 
+/* What products call their secrets in the environment, as the last word of a variable's name. */
+static const char variable_words[] =
+	"claim key keys pat salt pepper license licence totp passkey nsec hmac serial";
+static const char harmless_keys[] =
+	"public primary foreign partition sort cache row group index routing shard host hot pub";
+
+/* PLEX_CLAIM, SENDGRID_KEY, GITHUB_PAT: capitals, in more than one word. */
+static bool is_secret_variable(struct span name)
+{
+	struct span part, last = {0}, before = {0};
+
+	for (size_t i = 0; i < name.n; i++)
+		if (!isupper((unsigned char)name.p[i]) && !isdigit((unsigned char)name.p[i]) &&
+		    name.p[i] != '_')
+			return false;
+	for (size_t pos = 0; name_part(name, &pos, &part); last = part)
+		before = last;
+	return before.n && span_in(last, variable_words) && !span_in(before, harmless_keys);
+}
+
 bool name_is_secret(struct span name)
 {
 	struct span part, last = {0};
@@ -110,7 +131,7 @@ bool name_is_secret(struct span name)
 			  (kind && (span_is(part, "key") || span_is(part, "keys")));
 		kind = span_in(part, key_kinds);
 	}
-	return (secret && !(last.n && span_in(last, harmless_last))) ||
+	return (secret && !(last.n && span_in(last, harmless_last))) || is_secret_variable(name) ||
 	       span_ends(name, "sonar.login");
 }
 
@@ -131,9 +152,12 @@ static bool says_where(struct span name)
 
 bool value_is_harmless(struct span name, struct span value)
 {
-	if (span_in(value, "yes no true false on off none null enabled disabled required optional"))
+	if (span_in(value, "yes no true false on off none null enabled disabled required optional "
+			   "accept"))
 		return true;
-	return value.n > 1 && (says_where(name) || (name.n == 3 && !memcmp(name.p, "PWD", 3))) &&
+	return value.n > 1 &&
+	       (says_where(name) || is_secret_variable(name) ||
+		(name.n == 3 && !memcmp(name.p, "PWD", 3))) &&
 	       (value.p[0] == '/' || !memcmp(value.p, "./", 2) || !memcmp(value.p, "~/", 2));
 }
 

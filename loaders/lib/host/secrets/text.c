@@ -293,14 +293,14 @@ static bool harmless(struct scan *s, struct span name, size_t value)
 	return value_is_harmless(name, span(v, value, end));
 }
 
-/* Hide strings in quotes inside of f(...), without the first `skip`; `alone`: that one, too, if
- * there is no other. */
+/* Hide strings in quotes inside of f(...), without the first `skip` arguments; `alone`: a string
+ * there, too, if there is no other. */
 static void hide_call(struct scan *s, size_t i, size_t skip, bool alone)
 {
 	struct view v = s->v;
-	size_t most = i + 256 < v.n ? i + 256 : v.n;
+	size_t most = i + 256 < v.n ? i + 256 : v.n, depth = 0;
 
-	while (i < most && v.p[i] != ')') {
+	while (i < most && (depth || v.p[i] != ')')) {
 		size_t level = backslashes(v, i);
 
 		if (i + level < v.n && quote(v.p[i + level])) {
@@ -308,14 +308,16 @@ static void hide_call(struct scan *s, size_t i, size_t skip, bool alone)
 
 			while (skip && end < v.n && v.p[end] != v.p[begin])
 				end++;
-			if (skip && (!alone || at(v, skip_blanks(v, end + 1)) != ')')) {
-				skip--;
-				alone = false;
+			if (skip && (depth || !alone || at(v, skip_blanks(v, end + 1)) != ')')) {
+				alone = false; /* the comma behind it ends the argument */
 				i = end + 1;
 			} else {
 				i = hide_quoted(s, begin, level) + level + 1;
 			}
 		} else {
+			depth += v.p[i] == '(';
+			depth -= v.p[i] == ')';
+			skip -= skip && !depth && v.p[i] == ','; /* a variable, a column, a call */
 			i += level ? level : 1;
 		}
 	}

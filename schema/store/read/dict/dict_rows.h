@@ -55,6 +55,7 @@ void dict_task_row(struct store_segment *s, const struct dict_row *r, uint32_t i
 /* The same of series, and the room for all of them. */
 void dict_series_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx);
 int dict_series_slots(struct store_segment *s, struct err *e);
+int dict_series_load(struct store_segment *s, struct err *e);
 #define DICT_SERIES_COLUMNS "id, task, stack, label"
 
 /* What rows between narrow_from_ns and narrow_to_ns need (dict_some.c): series, tasks, processes,
@@ -78,12 +79,12 @@ struct dict_nodes {
 int dict_frames_some(struct store_segment *s, const struct dict_nodes *nodes, struct err *e);
 
 /*
- * What needs no stacks (dict_thread.c): images, functions, frames, and series with the stacks'
- * stored ids. If there are many, a thread with a separate connection reads them; its snapshot is as
- * old as the segment's, or newer. Each begin needs an end, which fills them in.
+ * What needs no stacks (dict_thread.c): images, functions, frames, and, if `series`, those with the
+ * stacks' stored ids. If there are many, a thread with a separate connection reads them; its
+ * snapshot is as old as the segment's, or newer. Each begin needs an end, which fills them in.
  */
 struct dict_thread;
-struct dict_thread *dict_thread_begin(struct store_segment *s);
+struct dict_thread *dict_thread_begin(struct store_segment *s, bool series);
 int dict_thread_end(struct dict_thread *d, struct err *e);
 
 #endif

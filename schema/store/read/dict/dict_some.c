@@ -35,7 +35,7 @@ static int series_of(struct store_segment *s, const char *sql, struct err *e)
 }
 
 #define SERIES   "SELECT " DICT_SERIES_COLUMNS " FROM series WHERE "
-#define STANDING "(5, 8, 9, 13)" /* the kinds that are gauges (store/model/kinds.h) */
+#define STANDING "(5, 8, 9, 13, 19)" /* the kinds that are gauges (store/model/kinds.h) */
 #define STANDING_TASKS                                \
 	"SELECT id FROM task WHERE kind IN " STANDING \
 	" AND run IN (SELECT run FROM run_count WHERE kind IN " STANDING ")"
@@ -86,9 +86,12 @@ static int load_tasks(struct store_segment *s, struct err *e)
 static int load_processes(struct store_segment *s, struct err *e)
 {
 	const size_t n = s->dict.n_processes;
-	uint8_t *wanted = mem_array(n, 1);
+	uint8_t *wanted;
 	int rc;
 
+	if (s->has_processes)
+		return 0;
+	wanted = mem_array(n, 1);
 	for (size_t i = 1; i < s->n_tasks; i++)
 		if (s->tasks[i].process && s->tasks[i].process < n)
 			wanted[s->tasks[i].process] = 1;

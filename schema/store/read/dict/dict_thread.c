@@ -11,7 +11,7 @@
 
 #define WORTH_IT 4096 /* frames: less is read sooner than a second connection is there */
 
-static int load_series(struct store_segment *s, struct err *e)
+int dict_series_load(struct store_segment *s, struct err *e)
 {
 	int rc = dict_series_slots(s, e);
 
@@ -20,18 +20,18 @@ static int load_series(struct store_segment *s, struct err *e)
 				   NULL, e);
 }
 
-static int load_half(struct store_segment *s, struct err *e)
+static int load_half(struct store_segment *s, bool series, struct err *e)
 {
 	int rc = dict_names_load(s, e);
 
-	return rc ? rc : load_series(s, e);
+	return rc || !series ? rc : dict_series_load(s, e);
 }
 
 struct dict_thread {
 	struct store_segment *s;
 	struct store_segment part; /* what is read in the thread, and its connection */
 	struct worker thread;
-	bool begun;
+	bool begun, series;
 	int64_t archived_ns;
 	int rc;
 };
@@ -49,18 +49,19 @@ static void load_part(void *ctx)
 		return;
 	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK &&
 	    readonly_archived_ns(d->part.db) == d->archived_ns)
-		d->rc = load_half(&d->part, &unsaid);
+		d->rc = load_half(&d->part, d->series, &unsaid);
 	else
 		d->rc = -EAGAIN;
 	sqlite3_close(d->part.db); /* ends what it began */
 	d->part.db = NULL;
 }
 
-struct dict_thread *dict_thread_begin(struct store_segment *s)
+struct dict_thread *dict_thread_begin(struct store_segment *s, bool series)
 {
 	struct dict_thread *d = mem_alloc(sizeof(*d));
 
 	d->s = s;
+	d->series = series;
 	d->begun = sql_number(s->db, "SELECT max(id) FROM frame", 0) >= WORTH_IT;
 	if (!d->begun)
 		return d;
@@ -70,17 +71,19 @@ struct dict_thread *dict_thread_begin(struct store_segment *s)
 	return d;
 }
 
-static void take_part(struct store_segment *s, struct store_segment *part)
+static void take_part(struct store_segment *s, struct store_segment *part, bool series)
 {
 	s->images = part->images;
 	s->frames = part->frames;
 	s->dict.n_images = part->dict.n_images;
 	s->dict.n_frames = part->dict.n_frames;
+	dict_rows_strings_move(&s->strings, &part->strings);
+	if (!series)
+		return;
 	s->series_task = part->series_task;
 	s->series_stack = part->series_stack;
 	s->series_label = part->series_label;
 	s->n_series = part->n_series;
-	dict_rows_strings_move(&s->strings, &part->strings);
 }
 
 static void drop_part(struct store_segment *part)
@@ -103,10 +106,10 @@ int dict_thread_end(struct dict_thread *d, struct err *e)
 		done = !d->rc;
 	}
 	if (done) {
-		take_part(d->s, &d->part);
+		take_part(d->s, &d->part, d->series);
 	} else {
 		drop_part(&d->part);
-		rc = load_half(d->s, e);
+		rc = load_half(d->s, d->series, e);
 	}
 	free(d);
 	return rc;

@@ -162,13 +162,14 @@ static int load_tasks(struct store_segment *s, struct err *e)
 	return dict_rows_each(s, DICT_TASK_COLUMNS, "task", s->n_tasks, dict_task_row, NULL, e);
 }
 
-/* They say which stack, by its id there. */
-static void finish_series(struct store_segment *s)
+/* Series and tasks are there, and stacks, if `stacks`: series say which stack, by its id there. */
+static void finish_series(struct store_segment *s, bool stacks)
 {
 	for (size_t i = 0; i < s->n_series; i++) {
 		const uint32_t stack = s->series_stack[i];
 
-		if (stack) /* a row that is missing is not touched: it may take no memory */
+		if (stacks && stack) /* a row that is missing is not touched: it may take no memory
+				      */
 			s->series_stack[i] = s->tree.node[stack < s->tree.n_stacks ? stack : 0];
 		if (s->series_task[i] >= s->n_tasks)
 			s->series_task[i] = 0;
@@ -266,32 +267,6 @@ static void dict_point(struct store_segment *s)
 	s->dict.stack_frame = s->tree.frame;
 }
 
-/* Whatever does not need the stacks is read in parallel with them. */
-static int load_all(struct store_segment *s, struct err *e)
-{
-	struct err other_err = {0};
-	struct dict_thread *other = dict_thread_begin(s);
-	int rc = dict_processes_load(s, e), other_rc;
-
-	if (!rc)
-		rc = load_runs(s, e);
-	if (!rc)
-		rc = load_tasks(s, e);
-	if (!rc)
-		rc = load_stacks(s, e);
-	other_rc = dict_thread_end(other, &other_err);
-	if (rc)
-		return rc;
-	if (other_rc) {
-		if (e)
-			*e = other_err;
-		return other_rc;
-	}
-	finish_stacks(s);
-	finish_series(s);
-	return load_rates(s, e);
-}
-
 /* What is read from here on is of one instant; a reader is short-lived, so the log can be folded in
  * again soon. */
 static void begin_snapshot(struct store_segment *s)
@@ -300,24 +275,9 @@ static void begin_snapshot(struct store_segment *s)
 		s->snapshot = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* What rows of the range need. Where more than one run may say who is covered, or columns have to
- * be read whole, it is all. */
-static int load_some(struct store_segment *s, struct err *e)
-{
-	int rc = load_runs(s, e);
-
-	if (!rc)
-		rc = dict_some_load(s, e);
-	if (rc)
-		return rc;
-	finish_stacks(s);
-	finish_series(s);
-	return load_rates(s, e);
-}
-
 void store_segment_narrow(struct store_segment *s, int64_t from_ns, int64_t to_ns)
 {
-	if (s->loaded || s->archived)
+	if (s->has_tasks || s->archived)
 		return;
 	sqlite3_exec(s->db, "PRAGMA cache_size=-512", NULL, NULL,
 		     NULL); /* KB: rows are looked up here and there, and not again */
@@ -339,21 +299,121 @@ static int load_labels(struct store_segment *s, struct err *e)
 	return dict_rows_each(s, "task, labels", "task_label", s->n_tasks, label_row, NULL, e);
 }
 
-int reading_load(struct store_segment *s, struct err *e)
+/* What rows of the range need. Where more than one run may say who is covered, or columns have to
+ * be read whole, it is all. */
+static int load_some(struct store_segment *s, struct err *e)
 {
-	int rc;
+	int rc = load_runs(s, e);
 
-	begin_snapshot(s);
-	rc = s->narrow_to_ns ? load_some(s, e) : load_all(s, e);
+	if (!rc)
+		rc = dict_some_load(s, e);
+	if (rc)
+		return rc;
+	finish_stacks(s);
+	finish_series(s, true);
+	rc = load_rates(s, e);
 	if (!rc)
 		rc = load_labels(s, e);
-	if (rc) {
-		reading_unload(s);
+	s->has_processes = s->has_tasks = s->has_series = s->has_stacks = !rc;
+	return rc;
+}
+
+static int load_processes(struct store_segment *s, struct err *e)
+{
+	int rc = s->has_processes ? 0 : dict_processes_load(s, e);
+
+	s->has_processes = !rc;
+	return rc;
+}
+
+static int load_to_tasks(struct store_segment *s, struct err *e)
+{
+	int rc = load_processes(s, e);
+
+	if (rc || s->has_tasks)
 		return rc;
-	}
-	dict_point(s);
-	s->loaded = true;
+	rc = load_runs(s, e);
+	if (!rc)
+		rc = load_tasks(s, e);
+	if (!rc)
+		rc = load_rates(s, e);
+	if (!rc)
+		rc = load_labels(s, e);
+	s->has_tasks = !rc;
+	return rc;
+}
+
+static int load_to_series(struct store_segment *s, struct err *e)
+{
+	int rc = load_to_tasks(s, e);
+
+	if (!rc)
+		rc = dict_series_load(s, e);
+	if (rc)
+		return rc;
+	finish_series(s, s->has_stacks);
+	s->has_series = true;
 	return 0;
+}
+
+/* Whatever does not need the stacks is read in parallel with them. */
+static int load_to_stacks(struct store_segment *s, bool series, struct err *e)
+{
+	struct err other_err = {0};
+	struct dict_thread *other = dict_thread_begin(s, series);
+	int rc = load_to_tasks(s, e), other_rc;
+
+	if (!rc)
+		rc = load_stacks(s, e);
+	other_rc = dict_thread_end(other, &other_err);
+	if (!rc && other_rc && e)
+		*e = other_err;
+	rc = rc ? rc : other_rc;
+	if (rc)
+		return rc;
+	finish_stacks(s);
+	if (series || s->has_series)
+		finish_series(s, true);
+	s->has_series = s->has_series || series;
+	s->has_stacks = true;
+	return 0;
+}
+
+static int loaded(struct store_segment *s, int rc)
+{
+	if (rc)
+		reading_unload(s);
+	else
+		dict_point(s);
+	return rc;
+}
+
+int reading_load_processes(struct store_segment *s, struct err *e)
+{
+	begin_snapshot(s);
+	return loaded(s, load_processes(s, e));
+}
+
+int reading_load_tasks(struct store_segment *s, struct err *e)
+{
+	begin_snapshot(s);
+	return loaded(s, s->narrow_to_ns ? load_some(s, e) : load_to_tasks(s, e));
+}
+
+int reading_load_series(struct store_segment *s, struct err *e)
+{
+	begin_snapshot(s);
+	return loaded(s, s->narrow_to_ns ? load_some(s, e) : load_to_series(s, e));
+}
+
+int reading_load_stacks(struct store_segment *s, bool series, struct err *e)
+{
+	begin_snapshot(s);
+	if (s->narrow_to_ns)
+		return loaded(s, load_some(s, e));
+	if (s->has_stacks)
+		return loaded(s, load_to_series(s, e));
+	return loaded(s, load_to_stacks(s, series && !s->has_series, e));
 }
 
 static void dict_release(struct store_segment *s)
@@ -376,23 +436,32 @@ static void dict_release(struct store_segment *s)
 
 void reading_unload(struct store_segment *s)
 {
-	if (s->snapshot)
+	/* what is temporary, views and sums, was made within it, and stays */
+	if (s->snapshot && sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+		s->has_views = false;
+		s->sums = (struct reading_sums){0};
+	}
 	free(s->choice_runs);
 	if (!s->borrows)
 		dict_release(s);
 	*s = (struct store_segment){.db = s->db,
 				    .path = s->path,
+				    .host = s->host,
 				    .t0 = s->t0,
+				    .schema = s->schema,
 				    .archived = s->archived,
-				    .has_views = s->has_views};
+				    .checked = s->checked,
+				    .has_views = s->has_views,
+				    .sums = s->sums};
 }
 
 int store_segment_share(struct store_segment *s, const struct store_segment *of)
 {
 	struct store_segment same = *of;
 
-	if (s->loaded || !of->loaded || !s->archived || strcmp(s->path, of->path))
+	if (s->has_processes || !of->has_series || !of->has_stacks || !s->archived ||
+	    strcmp(s->path, of->path))
 		return -EAGAIN;
 	begin_snapshot(s);
 	if (!s->snapshot || readonly_archived_ns(s->db) != readonly_archived_ns(of->db)) {
@@ -401,6 +470,7 @@ int store_segment_share(struct store_segment *s, const struct store_segment *of)
 	}
 	same.db = s->db;
 	same.path = s->path;
+	same.sums = s->sums;
 	same.snapshot = true;
 	same.borrows = true;
 	same.choice_runs = mem_array(same.dict.n_runs,

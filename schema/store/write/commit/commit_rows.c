@@ -151,6 +151,23 @@ static void put_amount(struct commit *c, enum commit_stmt how, const struct comm
 	strbuf_release(&hist);
 }
 
+static void put_amount_error(struct commit *c, const struct commit_amount *o,
+			     const struct amount_row *r)
+{
+	sqlite3_stmt *st;
+
+	if (!r->n_variance && !r->value_variance)
+		return;
+	st = commit_stmt(c, ST_AMOUNT_ERROR);
+	if (!st)
+		return;
+	sqlite3_bind_int64(st, 1, o->ts);
+	sqlite3_bind_int64(st, 2, o->row);
+	sqlite3_bind_int64(st, 3, (sqlite3_int64)r->n_variance);
+	sqlite3_bind_int64(st, 4, (sqlite3_int64)r->value_variance);
+	commit_step(c, st, NULL);
+}
+
 /* Of a gauge the last one holds: only a new row counts. */
 static void commit_gauge(struct commit *c, const struct commit_amount *o,
 			 const struct amount_row *r)
@@ -170,6 +187,7 @@ static void commit_amount(struct commit *c, const struct commit_amount *o,
 		return;
 	}
 	put_amount(c, ST_AMOUNT, o, r);
+	put_amount_error(c, o, r);
 	commit_sum(c, r->series, r->n);
 }
 

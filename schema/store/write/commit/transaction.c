@@ -85,6 +85,9 @@ static const char *const sql[ST_N] = {
 	[ST_AMOUNT] =
 		"INSERT INTO amount(ts, series, n, value, max, hist) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 		" ON CONFLICT DO UPDATE SET " MERGE_AMOUNT,
+	[ST_AMOUNT_ERROR] =
+		"INSERT INTO amount_error_row(ts, series, n_variance, value_variance) VALUES(?1, ?2, ?3, ?4)"
+		" ON CONFLICT DO UPDATE SET " MERGE_AMOUNT_ERROR,
 	[ST_GAUGE] =
 		"INSERT OR IGNORE INTO amount(ts, series, n, value, max, hist) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[ST_GAUGE_AGAIN] =

@@ -51,6 +51,7 @@ enum commit_stmt {
 	ST_UNWOUND,
 	ST_END,
 	ST_AMOUNT,
+	ST_AMOUNT_ERROR,
 	ST_GAUGE,
 	ST_GAUGE_AGAIN,
 	ST_RATE,

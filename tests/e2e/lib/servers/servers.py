@@ -124,8 +124,8 @@ def postgres(folder, load=True, settings=("fsync=off",)):
     return r
 
 
-def mariadb(folder):
-    server, setup, bench = find("mariadbd", "/usr/sbin/mariadbd"), find("mariadb-install-db"), find("sysbench")
+def mariadb(folder, load=True):
+    server, setup, bench = find("mariadbd", "/usr/sbin/mariadbd"), find("mariadb-install-db"), load and find("sysbench")
     port = free_port()
     data, sock = os.path.join(folder, "data"), os.path.join(folder, "sock")
     subprocess.run([setup, f"--datadir={data}", "--user=root", "--auth-root-authentication-method=normal",
@@ -134,6 +134,9 @@ def mariadb(folder):
     wait_port(port, r.start([server, "--no-defaults", f"--datadir={data}", f"--socket={sock}", f"--port={port}",
                              "--bind-address=127.0.0.1", "--user=root", f"--pid-file={folder}/pid"]), 60)
     client = find("mariadb")
+    r.at = ["-h", "127.0.0.1", "-P", str(port), "-u", "root", "--protocol=tcp"]
+    if not load:
+        return r
     subprocess.run([client, "-S", sock, "-u", "root", "-e", "create database sbtest"], check=True, capture_output=True)
     base = [bench, "--db-driver=mysql", f"--mysql-socket={sock}", "--mysql-user=root", "--tables=1",
             "--table-size=2000", "--threads=2", "--time=60", "oltp_read_write"]

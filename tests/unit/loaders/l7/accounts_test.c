@@ -20,7 +20,7 @@
 #define ASKED 30
 #define BODY  20000
 #define PIECE 4096
-#define SEEDS 30
+#define SEEDS (getenv("SONDE_SOAK") ? 30u : 10u)
 #define WIRE  3000 /* what TLS adds to a connection */
 
 struct play {
@@ -373,6 +373,92 @@ static void nats(struct play *p)
 	both(p, ask, strlen(ask), before, strlen(before), "\r\n", 2);
 }
 
+/* Over TCP; an answer of one text */
+static void dns(struct play *p)
+{
+	char ask[] = "\0\x1b\0\0\1\0\0\1\0\0\0\0\0\0\1a\7example\0\0\x10\0\1";
+	static const char answer[] = "\x3e\xa7\0\0\x81\x80\0\1\0\1\0\0\0\0\1a\7example\0\0\x10\0\1"
+				     "\xc0\x0c\0\x10\0\1\0\0\0\x3c\x3e\x80";
+
+	p->id++;
+	id_put(ask + 2, 2, p->id);
+	memset(body, 'x', sizeof(body));
+	memcpy(body, answer, sizeof(answer) - 1);
+	id_put(body + 2, 2, p->id);
+	say(p, true, ask, sizeof(ask) - 1);
+	say(p, false, body, sizeof(answer) - 1 + 16000);
+}
+
+/* A zone, in two messages */
+static void zone(struct play *p)
+{
+	char ask[] = "\0\x1b\0\0\1\0\0\1\0\0\0\0\0\0\1a\7example\0\0\xfc\0\1";
+	static const char answer[] = "\x3e\xa7\0\0\x81\x80\0\1\0\1\0\0\0\0\1a\7example\0\0\xfc\0\1"
+				     "\xc0\x0c\0\x10\0\1\0\0\0\x3c\x3e\x80";
+
+	p->id++;
+	id_put(ask + 2, 2, p->id);
+	memset(body, 'x', sizeof(body));
+	memcpy(body, answer, sizeof(answer) - 1);
+	id_put(body + 2, 2, p->id);
+	say(p, true, ask, sizeof(ask) - 1);
+	say(p, false, body, sizeof(answer) - 1 + 16000);
+	say(p, false, body, sizeof(answer) - 1 + 16000);
+}
+
+static void clickhouse(struct play *p)
+{
+	if (first(p)) {
+		SAY(p, true,
+		    "\x00\x18\x43lickHouse python-driver\x14\x0a\xc4\xa9\x03\x00\x02me\x02pw");
+		SAY(p, false,
+		    "\x00\x0a\x43lickHouse\x17\x08\xc4\xa9\x03\x03UTC\x04here\x01\x01\x04^.+$"
+		    "\x03one\x11\x11\x11\x11\x11\x11\x11\x11");
+		SAY(p, true, "\x00");
+	}
+	BOTH(p,
+	     "\x01\x00\x01\x00\x00\x09\x30.0.0.0:0K\x07\xa7l\x0a\x61\x06\x00\x01\x02me\x02pc"
+	     "\x18\x43lickHouse python-driver\x14\x0a\xc4\xa9\x03\x00\x00\x02\x01\x9c"
+	     "1\x80\x1c!\xebH\x84\xdd\x43\xcd\x16\x19\x65\xf7\x0a\x31\x33 iqk\xad\xb7\x00\x01"
+	     "\x00\x00\x00\x0emax_block_size\x00\x04\x31\x30\x30\x30\x00\x00\x02\x00\x08"
+	     "SELECT s\x00\x02\x00\x01\x00\x02\xff\xff\xff\xff\x00\x00\x00",
+	     "\x01\x00\x01\x00\x02\xff\xff\xff\xff\x00\x01\x01\x01s\x06String\x00\xa0\x9c\x01",
+	     "\x05");
+}
+
+/* Its packets have a checksum in clear, and none inside TLS. */
+static void foundationdb(struct play *p)
+{
+	static const char hello[] = "(\0\0\0\0\0\1q\xb0\0\xdb\x1f\0\0\1\0\0\0\0\0\0\0\x7f\0\0"
+				    "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+	/* GetValue behind the checksum, and its reply */
+	char ask[] =
+		"\x09\x0e\xf6\xe5\xd4\xc3\xb2\xa1\x84\3\0\0xV4\x12 \0\0\0\x82\1\x81\0\6\0\x08\0"
+		"\4\0\x0a\0\x14\0\4\0\x0c\0\x10\0\6\0\x14\0\4\0\0\0\x18\0\0\0\4\0\0\0\x1a\0\0\0"
+		"********\x08\0\0\0\1\0\0\0$\0\0\0\4\7\xf6\xe5\xd4\xc3\xb2\xa1\2\0\0\0xV4\x12";
+	char before[] =
+		"\4\7\xf6\xe5\xd4\xc3\xb2\xa1\2\0\0\0xV4\x12\x18\0\0\0q\x0a\x15\2\x08\0\x09\0"
+		"\x08\0\4\0\6\0\x0c\0\4\0\0\0\x10\0\0\0\x08\0\0\0\2\0\0\0\x14\0\0\0"
+		"cccccccc";
+	char packet[256] = {0};
+	const size_t sum = p->tls ? 0 : 8, n_ask = sizeof(ask) - 1, n_before = sizeof(before) - 1;
+
+	if (first(p)) {
+		say(p, true, hello, 44);
+		say(p, false, hello, 44);
+	}
+	p->id++;
+	id_put(ask + n_ask - 15, 2, p->id);
+	id_put(before + 1, 2, p->id);
+	id_put(packet, -4, (uint32_t)n_ask);
+	memcpy(packet + 4 + sum, ask, n_ask);
+	say(p, true, packet, 4 + sum + n_ask);
+	memset(body, 'x', sizeof(body));
+	id_put(body, -4, (uint32_t)n_before + 15000);
+	memcpy(body + 4 + sum, before, n_before);
+	say(p, false, body, 4 + sum + n_before + 15000);
+}
+
 static const struct said {
 	const char *name;
 	void (*ask)(struct play *p);
@@ -393,7 +479,11 @@ static const struct said {
 	    {"fastcgi", fastcgi, 0},
 	    {"memcached", memcached, 0},
 	    {"mqtt", mqtt, 1},
-	    {"nats", nats, 0}};
+	    {"nats", nats, 0},
+	    {"dns", dns, 0},
+	    {"zone", zone, 0},
+	    {"clickhouse", clickhouse, 1},
+	    {"foundationdb", foundationdb, 0}};
 
 /* ---- the accounts ---- */
 

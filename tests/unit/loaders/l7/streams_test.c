@@ -719,7 +719,8 @@ TEST_WITH(an_answer_that_has_begun_says_so, setup, teardown)
 	streams_write(f->s, 4 * S, false);
 	assert_int_equal(told(f, false), 1);
 	assert_int_equal(ran(f, 0)->first_ns, 500 * MS);
-	assert_int_equal(ran(f, 0)->response_bytes, sizeof(head) - 1 + 100000);
+	assert_int_equal(ran(f, 0)->response_bytes,
+			 sizeof(head) - 1); /* of the body nothing has come */
 }
 
 TEST_WITH(of_many_requests_the_first_are_told_and_the_rest_is_counted, setup, teardown)

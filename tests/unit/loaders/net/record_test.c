@@ -57,6 +57,25 @@ TEST(an_end_is_told_as_what_it_is)
 	assert_int_equal(record_result(&closed), RECORD_OPEN);
 }
 
+TEST(an_end_without_an_entry_was_a_connection_if_it_left_an_open_state)
+{
+	static const struct {
+		uint8_t state;
+		bool opened;
+	} all[] = {{TCP_SYN_SENT, false}, {TCP_SYN_RECV, false}, {TCP_ESTABLISHED, true},
+		   {TCP_FIN_WAIT2, true}, {TCP_LAST_ACK, true},  {TCP_CLOSE_WAIT, true}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		struct net_record r = ended(0, all[i].state, 0, NET_F_NO_ENTRY);
+
+		assert_int_equal(record_opened(&r), all[i].opened);
+		r.flags = 0;
+		assert_false(record_opened(&r));
+		r.established_ns = 1;
+		assert_true(record_opened(&r));
+	}
+}
+
 TEST(bytes_are_the_program_s_alone)
 {
 	struct net_record r =

@@ -15,9 +15,10 @@ static uint32_t reading;
 
 static int begin(void **state)
 {
-	const struct drain_maps maps = {
-		FAKE_THREADS,    FAKE_WHO,  FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE,
-		FAKE_FREE_STEPS, fake.sums, FAKES,       fake.steps, FAKES};
+	const struct drain_maps maps = {FAKE_THREADS,   FAKE_WHO,  FAKE_TOTALS,     FAKE_WAKES,
+					FAKE_CULPRITS,  FAKE_FREE, FAKE_FREE_STEPS, FAKE_FREE_WAKES,
+					fake.sums,      FAKES,     fake.steps,      FAKES,
+					fake.wake_sums, FAKES};
 
 	(void)state;
 	fakes_reset(&host);
@@ -145,13 +146,15 @@ TEST_WITH(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywher
 	struct offcpu_wake_key wake = {.id = ID(7), .waker = ID(8), .class = OFFCPU_PIPE};
 	struct offcpu_culprit_key culprit = {.id = ID(8), .by = ID(7)};
 	struct offcpu_count count = {.n = 2, .total_ns = 200000};
+	uint32_t slot = 5;
 
 	thread_put(7);
 	thread_put(8);
 	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
 	read_now();
 	sum_put(7, OFFCPU_PIPE, 12, 6000, 900);
-	fake_map_put(FAKE_WAKES, &wake, sizeof(wake), &count, sizeof(count));
+	fake.wake_sums[slot] = count;
+	fake_map_put(FAKE_WAKES, &wake, sizeof(wake), &slot, sizeof(slot));
 	fake_map_put(FAKE_CULPRITS, &culprit, sizeof(culprit), &count, sizeof(count));
 	thread_ends(7);
 	for (int i = 0; i < 4; i++)
@@ -171,7 +174,11 @@ TEST_WITH(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywher
 	assert_true(fake.freed[0].first == 7 && fake.freed[0].n == 1);
 	assert_true(fake.n_freed_steps == 1 && fake.freed_steps[0].first == 7 &&
 		    fake.freed_steps[0].n == 1);
-	assert_int_equal(fake.sums[7].n + fake.sums[7].power[10] + fake.steps[7].n[3], 0);
+	assert_true(fake.n_freed_wakes == 1 && fake.freed_wakes[0].first == 5 &&
+		    fake.freed_wakes[0].n == 1);
+	assert_int_equal(fake.sums[7].n + fake.sums[7].power[10] + fake.steps[7].n[3] +
+				 fake.wake_sums[5].n,
+			 0);
 	while (d.read_ns - 4 * SECOND < DRAIN_KEPT_NS) { /* gone since the third reading */
 		assert_int_equal(drain_thread(&d, &host, ID(7)),
 				 7); /* it ended a wait whose stack is unwound now */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/bpf/load/mapread.h"
 #include "loaders/lib/host/maps/inflight.h"
 #include "loaders/lib/host/names/kallsyms.h"
 #include "loaders/lib/host/names/naming.h"
-#include "loaders/offcpu/mapread.h"
 #include "schema/base/array.h"
 #include "schema/store/model/hist.h"
 #include "schema/store/write/writer.h"
@@ -96,12 +96,22 @@ void mapread_remove(int fd, size_t key_size, const void *keys, size_t n)
 int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 {
 	(void)flags;
-	if ((fd != FAKE_FREE && fd != FAKE_FREE_STEPS) || key)
+	if (key)
 		abort();
-	memcpy(fd == FAKE_FREE ? &fake.freed[fake.n_freed++ % FAKES] :
-				 &fake.freed_steps[fake.n_freed_steps++ % FAKES],
-	       value, sizeof(fake.freed[0]));
-	return 0;
+	switch (fd) {
+	case FAKE_FREE:
+		memcpy(&fake.freed[fake.n_freed++ % FAKES], value, sizeof(fake.freed[0]));
+		return 0;
+	case FAKE_FREE_STEPS:
+		memcpy(&fake.freed_steps[fake.n_freed_steps++ % FAKES], value,
+		       sizeof(fake.freed[0]));
+		return 0;
+	case FAKE_FREE_WAKES:
+		memcpy(&fake.freed_wakes[fake.n_freed_wakes++ % FAKES], value,
+		       sizeof(fake.freed[0]));
+		return 0;
+	}
+	abort();
 }
 
 /* ---- the store ---- */
@@ -146,6 +156,8 @@ int store_amount(struct store_writer *w, uint32_t id, int64_t utc_ns, const stru
 	series.n = a->n;
 	series.value = a->value;
 	series.max = a->max;
+	series.n_variance = a->n_variance;
+	series.value_variance = a->value_variance;
 	fake.amounts[fake.n_amounts++ % FAKES] = series;
 	return 0;
 }

@@ -28,13 +28,14 @@ enum fake_map {
 	FAKE_CULPRITS,
 	FAKE_FREE,
 	FAKE_FREE_STEPS,
+	FAKE_FREE_WAKES,
 	FAKE_MAPS
 };
 
 struct fake_amount {
 	uint32_t process, stack, label;
 	enum store_kind kind;
-	uint64_t n, value, max;
+	uint64_t n, value, max, n_variance, value_variance;
 };
 struct fake_wait {
 	uint32_t task;
@@ -75,10 +76,13 @@ struct fakes {
 	size_t n_map[FAKE_MAPS];
 	struct offcpu_sum sums[FAKES];
 	struct offcpu_steps steps[FAKES];
+	struct offcpu_count wake_sums[FAKES];
 	struct offcpu_slots freed[FAKES];
 	size_t n_freed; /* what was put into the queue FAKE_FREE */
 	struct offcpu_slots freed_steps[FAKES];
 	size_t n_freed_steps;
+	struct offcpu_slots freed_wakes[FAKES];
+	size_t n_freed_wakes;
 	uint32_t epoch;
 	int stale;      /* this many further calls are refused with -ESTALE, each in a new epoch */
 	unsigned named; /* calls of naming_stack */

@@ -112,7 +112,24 @@ TEST_WITH(a_wait_with_both_is_an_amount_blocked_and_one_ready, begin, end)
 	assert_int_equal(fake.amounts[1].kind, STORE_KIND_RUNQUEUE);
 	assert_int_equal(fake.amounts[1].label, OFFCPU_WOKEN);
 	assert_int_equal(fake.amounts[1].value, 12);
+	assert_int_equal(fake.amounts[0].n_variance, 12); /* 4 x 3: it stands for three others */
 	assert_int_equal(host.added, 8);
+}
+
+TEST_WITH(a_wait_that_stands_for_others_has_a_variance_and_one_for_itself_has_none, begin, end)
+{
+	stack_at(7, 100, 2, 1);
+	end_at(7, 100, 50000, 3000, 8);
+	assert_int_equal(fake.amounts[0].value_variance, 8 * 7 * 50 * 50);
+	assert_int_equal(fake.amounts[1].value_variance, 8 * 7 * 3 * 3);
+	stack_at(7, 200, 2, 1);
+	end_at(7, 200, 20000000, 3000, 1);
+	assert_int_equal(fake.amounts[2].n_variance + fake.amounts[2].value_variance +
+				 fake.amounts[3].value_variance,
+			 0);
+	stack_at(7, 300, 2, 1);
+	end_at(7, 300, 1ull << 60, 0, 1u << 16);
+	assert_int_equal(fake.amounts[4].value_variance, 1ull << 62);
 }
 
 TEST_WITH(a_stack_that_comes_after_its_length_is_joined_too, begin, end)

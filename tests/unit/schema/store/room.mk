@@ -14,6 +14,8 @@ $(foreach t,$(STORE_TESTS),$(eval $(call unit_test,store_$(basename $(notdir $t)
 
 # twelve writers for a minute, their commits timed (on a machine that nothing else uses); 1000 writers killed, and the sealer 1000 times
 .PHONY: long-crowd
-long-crowd: $(B)/tests/unit/store_crowd_test $(B)/tests/unit/store_seal_test
+# the unit tests that are shorter every day
+CROWD_SOAKS := $(foreach t,seal choice retention,$(B)/tests/unit/store_$(t)_test) $(foreach t,diff_nodes l7_accounts index_oracle,$(B)/tests/unit/$(t)_test)
+long-crowd: $(B)/tests/unit/store_crowd_test $(CROWD_SOAKS)
 	@CROWD_SECONDS=60 CROWD_KILLS=667 CROWD_P99_MS=10 $(PYTHON) tests/run.py --results $(RESULTS)/crowd --timeout 400 $<
-	@SONDE_SOAK=1 $(PYTHON) tests/run.py --results $(RESULTS)/crowd-seal --timeout 300 $(B)/tests/unit/store_seal_test
+	@SONDE_SOAK=1 $(PYTHON) tests/run.py --results $(RESULTS)/crowd-soak --timeout 300 $(CROWD_SOAKS)

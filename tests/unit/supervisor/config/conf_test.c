@@ -193,7 +193,7 @@ TEST_WITH(what_is_wrong_is_said_with_its_line_and_what_was_meant, setup, teardow
 		 "x:2: scrape 'cpu,heep' is not on, off, or of cpu",
 		 "lists scrape, by default off"},
 		{"[record]\nlog-lines = yes\n", "x:2: log-lines 'yes' is not on or off",
-		 "lists log-lines, by default off"},
+		 "lists log-lines, by default on"},
 		{"[record]\nrequests = yes\n", "x:2: requests 'yes' is not on or off",
 		 "lists requests, by default off"},
 		{"[store]\nage = 14\n", "x:2: age '14' is not 14d or 12h",
@@ -235,11 +235,11 @@ TEST_WITH(a_family_s_settings_are_its_loader_s_options, setup, teardown)
 	assert_int_equal(conf_load(p->dir, NULL, &before, NULL), 0);
 	for (const struct probe_family *f = FAMILIES; f->name; f++)
 		assert_int_equal(conf_family_options(&before, f, argv), 0);
-	put(p, "sonde.conf", "[record]\nlog-lines = on\nscrape = heap,cpu\n");
+	put(p, "sonde.conf", "[record]\nlog-lines = off\nscrape = heap,cpu\n");
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
 	assert_int_equal(conf_family_options(&c, family_named("host"), argv), 2);
 	assert_string_equal(argv[0], "--log-lines");
-	assert_string_equal(argv[1], "on");
+	assert_string_equal(argv[1], "off");
 	assert_int_equal(conf_family_options(&c, family_named("scrape"), argv), 2);
 	assert_string_equal(argv[0], "--profiles");
 	assert_string_equal(argv[1], "heap,cpu");

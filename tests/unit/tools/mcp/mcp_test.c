@@ -60,13 +60,92 @@ TEST(times_have_this_hosts_offset)
 	tzset();
 }
 
+TEST(numbers_have_the_unit_that_stands_beside_them)
+{
+	const struct shape s = {.most = 9};
+
+	assert_shape(
+		"{\"unit\": \"cores\", \"chain\": {\"links\": [{\"before\": 0.00493, \"after\": 0.55, \"unit\": \"seconds\"}]},"
+		" \"rows\": [{\"last\": 0.25, \"most\": 2, \"growth_bytes_per_s\": 1048576}, {\"growth_bytes_per_s\": -2048}]}",
+		&s,
+		"{\"chain\":{\"links\":[{\"before\":\"4.93 ms\",\"after\":\"550 ms\"}]},"
+		"\"rows\":[{\"last\":\"0.25 cores\",\"most\":\"2.00 cores\",\"growth\":\"1 MiB/s\"},{\"growth\":\"-2 KiB/s\"}],"
+		"\"returned\":2,\"total\":2}");
+	assert_shape("{\"unit\": \"bytes/s\", \"rows\": [{\"last\": 2048, \"most\": null}]}", &s,
+		     "{\"rows\":[{\"last\":\"2 KiB/s\"}],\"returned\":1,\"total\":1}");
+	/* systemd's units are names, not measures */
+	assert_shape("{\"rows\": [{\"unit\": \"nginx.service\", \"line\": 0}]}", &s,
+		     "{\"rows\":[{\"unit\":\"nginx.service\"}],\"returned\":1,\"total\":1}");
+	assert_shape("{\"bytes\": {\"seen\": 2048, \"blind_requests\": 3}, \"rows\": []}", &s,
+		     "{\"bytes\":{\"seen\":\"2 KiB\",\"blind_requests\":3},\"rows\":[],"
+		     "\"returned\":0,\"total\":0}");
+}
+
+TEST(a_long_path_keeps_both_its_ends)
+{
+	const struct shape s = {.most = 9};
+	json_t *in = json_pack("{s:[{s:[]}]}", "rows", "path"), *out;
+	json_t *path = json_object_get(json_array_get(json_object_get(in, "rows"), 0), "path");
+
+	for (int i = 0; i < 40; i++)
+		json_array_append_new(path, json_sprintf("f%d", i));
+	out = shape_answer(in, &s);
+	path = json_object_get(json_array_get(json_object_get(out, "rows"), 0), "path");
+	assert_int_equal(json_array_size(path), 24);
+	assert_string_equal(json_string_value(json_array_get(path, 5)), "f5");
+	assert_string_equal(json_string_value(json_array_get(path, 6)), "(17 left out)");
+	assert_string_equal(json_string_value(json_array_get(path, 7)), "f23");
+	assert_string_equal(json_string_value(json_array_get(path, 23)), "f39");
+	json_decref(in);
+	json_decref(out);
+}
+
+TEST(times_of_sql_have_this_hosts_offset)
+{
+	const struct shape s = {.most = 9, .raw = true};
+
+	setenv("TZ", "IST-5:30", 1);
+	tzset();
+	assert_shape(
+		"{\"rows\": [{\"seen\": \"2026-11-28 23:06:48\", \"x\": \"2026-11-28 23:06:4x\"}]}",
+		&s,
+		"{\"rows\":[{\"seen\":\"2026-11-29T04:36:48+05:30\",\"x\":\"2026-11-28 23:06:4x\"}],"
+		"\"returned\":1,\"total\":1}");
+	setenv("TZ", "UTC", 1);
+	tzset();
+}
+
 TEST(rows_are_bounded_and_counted)
 {
 	const struct shape s = {.most = 2};
 
 	assert_shape(
-		"{\"rows\": [1, 2, 3], \"warnings\": [\"251 more rows: -n 271 shows them\", \"lost\"]}",
+		"{\"rows\": [1, 2, 3], \"total\": 254, \"rest\": 251, \"warnings\": [\"251 more rows: -n 254 shows them\", \"lost\"]}",
 		&s, "{\"rows\":[1,2],\"returned\":2,\"total\":254,\"notes\":[\"lost\"]}");
+}
+
+TEST(what_was_and_is_reads_as_one_text)
+{
+	const struct shape s = {.most = 2};
+
+	assert_shape(
+		"{\"rows\": [{\"memory\": {\"now\": 1048576.0, \"before\": null}, \"cores\": {\"now\": 0.5, \"before\": 0.25},"
+		" \"oom\": {\"now\": 1.0, \"before\": 0.0}, \"failed\": {\"now\": 0.0, \"before\": 0.0},"
+		" \"disk_bytes_per_s\": {\"now\": 2048.0, \"before\": 1024.0}, \"load1\": {\"now\": null, \"before\": null}}]}",
+		&s,
+		"{\"rows\":[{\"memory\":\"1 MiB\",\"cores\":\"0.50 cores (before: 0.25 cores)\",\"oom\":\"1 (before: 0)\","
+		"\"disk_bytes_per_s\":\"2 KiB/s (before: 1 KiB/s)\"}],\"returned\":1,\"total\":1}");
+}
+
+TEST(seconds_of_sql_are_times)
+{
+	const struct shape s = {.most = 2, .raw = true};
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	assert_shape(
+		"{\"rows\": [{\"ts\": 1795907208, \"n\": 1795907208, \"first_ts\": 3}]}", &s,
+		"{\"rows\":[{\"ts\":\"2026-11-28T23:06:48+00:00\",\"n\":1795907208,\"first_ts\":3}],\"returned\":1,\"total\":1}");
 }
 
 TEST(of_checks_only_those_that_fail_are_rows)
@@ -165,7 +244,7 @@ TEST(arguments_become_options_of_one_word)
 	assert_words("processes", "{\"container\": \"--output=/etc/passwd\"}",
 		     "/bin/sonde|ps|--json|--store|/store|-n|12|--container=--output=/etc/passwd");
 	assert_words("sql", "{\"query\": \"--json\"}",
-		     "/bin/sonde|sql|--json|--store|/store|--|--json");
+		     "/bin/sonde|sql|--json|--store|/store|-n|50|--|--json");
 	assert_words("cpu_stacks", "{\"view\": \"callers\", \"function\": \"main\"}",
 		     "/bin/sonde|stacks|--json|--store|/store|-n|12|--callers=main");
 	assert_words("requests", "{\"view\": \"slowest\", \"limit\": 100000}",

@@ -8,8 +8,10 @@
 
 #define MANY 200
 
-static struct fold_frame frames[] = {
-	{.name = "root"}, {.name = "parse"}, {.name = "serve"}, {.name = "spin"}};
+static struct fold_frame frames[] = {{.name = "root", .module = ""},
+				     {.name = "parse", .module = "app"},
+				     {.name = "serve", .module = "app"},
+				     {.name = "spin", .module = "app"}};
 static struct fold_node nodes[] = {{0}, {.frame = 1}, {.frame = 2}, {.frame = 3}};
 static struct fold_process processes[MANY + 4];
 static struct fold_leaf leaves[MANY + 4];

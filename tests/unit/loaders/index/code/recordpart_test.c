@@ -209,15 +209,35 @@ TEST(a_function_s_errors_tell_which_one_it_is)
 {
 	const unsigned a = NAMELESS_ALIASES;
 
-	assert_int_equal(nameless_by_errors(a | NAMELESS_INVALID), NAMELESS_SEAL_SCATTER);
-	assert_int_equal(nameless_by_errors(a | NAMELESS_TOO_LARGE | NAMELESS_TOO_SMALL),
+	assert_int_equal(nameless_by_errors(a | NAMELESS_INVALID, false), NAMELESS_SEAL_SCATTER);
+	assert_int_equal(nameless_by_errors(a | NAMELESS_TOO_LARGE | NAMELESS_TOO_SMALL, false),
 			 NAMELESS_SEAL);
-	assert_int_equal(nameless_by_errors(a | NAMELESS_BAD_DECRYPT | NAMELESS_TOO_SMALL),
+	assert_int_equal(nameless_by_errors(a | NAMELESS_BAD_DECRYPT | NAMELESS_TOO_SMALL, false),
 			 NAMELESS_OPEN);
-	assert_int_equal(nameless_by_errors(a | NAMELESS_BAD_DECRYPT | NAMELESS_NOT_IMPLEMENTED),
+	assert_int_equal(
+		nameless_by_errors(a | NAMELESS_BAD_DECRYPT | NAMELESS_NOT_IMPLEMENTED, false),
+		NAMELESS_OPEN);
+	assert_int_equal(nameless_by_errors(a | NAMELESS_NOT_IMPLEMENTED, false),
+			 NAMELESS_OPEN_GATHER);
+	assert_int_equal(nameless_by_errors(a, false), -1);
+	assert_int_equal(nameless_by_errors(NAMELESS_INVALID, false), -1);
+	assert_int_equal(nameless_by_errors(a | NAMELESS_INVALID | NAMELESS_TOO_LARGE, false), -1);
+	assert_int_equal(nameless_by_errors(a | NAMELESS_INVALID | NAMELESS_TWO, false),
+			 NAMELESS_SEAL_SCATTER);
+}
+
+TEST(boringssl_with_vectors_is_known_by_the_number_of_its_buffers)
+{
+	const unsigned small = NAMELESS_TOO_SMALL;
+
+	assert_int_equal(nameless_by_errors(small | NAMELESS_ONE, true), NAMELESS_SEAL);
+	assert_int_equal(nameless_by_errors(small | NAMELESS_TWO, true), NAMELESS_SEAL_SCATTER);
+	assert_int_equal(nameless_by_errors(small | NAMELESS_BAD_DECRYPT | NAMELESS_ONE, true),
 			 NAMELESS_OPEN);
-	assert_int_equal(nameless_by_errors(a | NAMELESS_NOT_IMPLEMENTED), NAMELESS_OPEN_GATHER);
-	assert_int_equal(nameless_by_errors(a), -1);
-	assert_int_equal(nameless_by_errors(NAMELESS_INVALID), -1);
-	assert_int_equal(nameless_by_errors(a | NAMELESS_INVALID | NAMELESS_TOO_LARGE), -1);
+	/* both numbers of buffers: which one it is is not clear */
+	assert_int_equal(nameless_by_errors(small | NAMELESS_ONE | NAMELESS_TWO, true), -1);
+	assert_int_equal(nameless_by_errors(small, true), -1);
+	/* sealv, openv, openv_detached */
+	assert_int_equal(nameless_by_errors(NAMELESS_ALIASES | NAMELESS_TOO_LARGE, true), -1);
+	assert_int_equal(nameless_by_errors(NAMELESS_BAD_DECRYPT | NAMELESS_ONE, true), -1);
 }

@@ -304,3 +304,23 @@ TEST(go_s_own_is_readable)
 	if (!*path || !file_is_readable(path, IMAGE_TLS_GO))
 		skip_missing("go");
 }
+
+TEST(a_module_of_python_node_or_java_is_known_by_what_it_exports)
+{
+	static const char *const names[] = {"PyInit__client",
+					    "napi_register_module_v1",
+					    "node_register_module_v108",
+					    "JNI_OnLoad",
+					    "PyErr_Clear",
+					    "napi_get_version",
+					    NULL};
+
+	for (int i = 0; names[i]; i++) {
+		struct tls_symbols t = {0};
+
+		tls_symbols_note(&t, names[i], 0, 0, 0); /* asked for, not there */
+		assert_false(t.module);
+		tls_symbols_note(&t, names[i], 0x1000, 16, 0);
+		assert_int_equal(t.module, i < 4);
+	}
+}

@@ -53,3 +53,27 @@ TEST(an_error_that_names_a_subject_does_not_tell_it)
 		    "PUB error Permissions Violation\n"
 		    "REQUEST a error Stale Connection\n");
 }
+
+TEST(jetstream_says_in_json_what_failed)
+{
+	static const struct turn turns[] = {
+		S("INFO {\"server_id\":\"x\"}\r\n"),
+		C("CONNECT {}\r\nPING\r\n"),
+		S("PONG\r\n"),
+		C("PUB a _INBOX.1 1\r\nx\r\n"),
+		S("MSG _INBOX.1 1 28\r\n{\"error\":{\"code\":503,\"x\":1}}\r\n"),
+		C("PUB a _INBOX.2 1\r\nx\r\n"),
+		S("MSG _INBOX.2 1 57\r\n{\"type\":\"io.nats.jetstream.api.x\","
+		  "\"error\":{\"code\":404}}  \r\n"),
+		C("PUB a _INBOX.3 1\r\nx\r\n"),
+		S("MSG _INBOX.3 1 27\r\n{\"a\":{\"error\":{\"code\":503}}\r\n"),
+		C("PUB a _INBOX.4 1\r\nx\r\n"),
+		S("MSG _INBOX.4 1 0\r\n\r\n"),
+		END};
+
+	talk_expect(turns, "nats",
+		    "REQUEST a error 503\n"
+		    "REQUEST a ok 404\n"
+		    "REQUEST a ok\n"
+		    "REQUEST a ok\n");
+}

@@ -74,6 +74,7 @@ TEST(resp3_maps_attributes_and_pushes_are_understood)
 
 	talk_expect(turns, "redis",
 		    "HELLO ok\n"
+		    "invalidate one-way\n"
 		    "GET k ok\n"
 		    "HGETALL h ok\n"
 		    "X y error ERR\n");
@@ -223,4 +224,16 @@ TEST(an_empty_line_before_the_first_command_is_none)
 					    END};
 
 	talk_expect(turns, "redis", "GET k ok\n");
+}
+
+TEST(lines_of_a_monitor_are_messages)
+{
+	static const struct turn turns[] = {C("*1\r\n$7\r\nMONITOR\r\n"),
+					    S("+OK\r\n+1339518083.1 [0 h:1] \"keys\" \"*\"\r\n"),
+					    S("+1339518087.8 [0 h:1] \"dbsize\"\r\n"),
+					    C("*1\r\n$4\r\nQUIT\r\n"),
+					    S("+OK\r\n"),
+					    END};
+
+	talk_expect(turns, "redis", "MONITOR ok\nmonitor one-way\nmonitor one-way\nQUIT ok\n");
 }

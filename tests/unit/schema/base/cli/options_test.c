@@ -97,6 +97,23 @@ TEST(a_value_may_begin_with_a_dash_and_a_lone_dash_is_a_word)
 	release(&p);
 }
 
+TEST(a_value_that_is_the_name_of_an_option_was_forgotten)
+{
+	static const char *const args[] = {"--quiet", "--output", "--number=3", "--"};
+	struct parsed p;
+
+	for (size_t i = 0; i < ARRAY_SIZE(args); i++) {
+		PARSE(&p, "--output", args[i]);
+		assert_int_equal(p.rc, -EINVAL);
+		assert_non_null(strstr(p.e.what, "--output needs a value"));
+		release(&p);
+	}
+	PARSE(&p, "--output=--quiet", "--output", "--nothing");
+	assert_int_equal(p.rc, 0);
+	assert_string_equal(p.v.output, "--nothing");
+	release(&p);
+}
+
 TEST(the_beginning_of_a_long_name_is_enough)
 {
 	struct parsed p;
@@ -201,6 +218,30 @@ TEST(each_kind_fills_its_field_and_no_other)
 }
 
 /* As sonde's programs pass it on, and as people write it. */
+TEST(at_most_none_is_all)
+{
+	uint64_t n = 0;
+	const struct option table[] = {{"number", 'n', OPTION_MOST, "N", ""}, {0}};
+	const struct option_set set = {table, &n};
+	static const struct {
+		const char *text;
+		uint64_t n; /* 0: refused */
+	} cases[] = {{"1", 1},          {"30", 30}, {"0", OPTION_ALL}, {"1000000000", OPTION_ALL},
+		     {"1000000001", 0}, {"-1", 0},  {"x", 0},          {"", 0}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *argv[] = {"verb", "-n", (char *)(uintptr_t)cases[i].text, NULL};
+		struct option_words words;
+		struct err e = {0};
+		int rc = options_parse(3, argv, &set, 1, &words, &e);
+
+		assert_int_equal(!rc, cases[i].n != 0);
+		if (!rc)
+			assert_int_equal(n, cases[i].n);
+		options_release(&set, 1, &words);
+	}
+}
+
 TEST(nothing_has_any_unit)
 {
 	static const char *const zeros[] = {"0", "0s", "00m", "0ms"};

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -53,6 +54,21 @@ TEST(it_has_nothing_open_but_its_streams_and_reads_nothing)
 	assert_true(pread(a.out_fd, text, sizeof(text) - 1, 0) > 0);
 	assert_string_equal(text, "4\n"); /* the fourth is the folder that ls reads */
 	close(a.out_fd);
+}
+
+TEST(it_reads_what_it_is_given_from_its_beginning)
+{
+	struct child_limits limits = LIMITS;
+	struct child_answer a;
+	char text[8] = "";
+
+	limits.in_fd = memfd_create("in", MFD_CLOEXEC);
+	assert_int_equal(write(limits.in_fd, "abc", 3), 3);
+	a = shell("cat; ls /proc/self/fd | wc -l", &limits, -1, -1);
+	assert_true(pread(a.out_fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "abc4\n");
+	close(a.out_fd);
+	close(limits.in_fd);
 }
 
 TEST(one_that_takes_too_long_is_ended_with_what_it_started)

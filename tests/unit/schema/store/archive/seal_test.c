@@ -22,7 +22,7 @@
 
 #define PERIOD  10101010
 #define BUCKETS 7
-/* for tests that kill a sealer again and again: each of their segments goes the same way */
+/* where each segment goes the same way; SONDE_SOAK: as many as elsewhere */
 #define BUCKETS_FEW 3
 #define SERIES      120 /* a segment: enough that its tables become columns */
 
@@ -223,6 +223,12 @@ static int setup(void **state)
 	return fixture_setup(state);
 }
 
+static int setup_few(void **state)
+{
+	buckets = getenv("SONDE_SOAK") ? BUCKETS : BUCKETS_FEW;
+	return fixture_setup(state);
+}
+
 TEST_WITH(archived_segments_answer_as_they_did, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
@@ -245,7 +251,7 @@ TEST_WITH(archived_segments_answer_as_they_did, setup, fixture_teardown)
 	free(before);
 }
 
-TEST_WITH(the_newest_stay_rows_as_far_as_asked, setup, fixture_teardown)
+TEST_WITH(the_newest_stay_rows_as_far_as_asked, setup_few, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_opts o = {.dir = f->dir};
@@ -275,7 +281,7 @@ TEST_WITH(the_newest_stay_rows_as_far_as_asked, setup, fixture_teardown)
 	assert_false(folder_is_archived(fixture_segment(f, files - 2)));
 }
 
-TEST_WITH(what_finds_no_room_is_put_off, setup, fixture_teardown)
+TEST_WITH(what_finds_no_room_is_put_off, setup_few, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_opts o = {.dir = f->dir, .room = 1 << 17};
@@ -329,7 +335,7 @@ static void assert_same_sums(const struct asked *a, const struct asked *b)
 	assert_int_equal(a->value, b->value);
 }
 
-TEST_WITH(a_shared_dictionary_is_asked_by_both_at_once, setup, fixture_teardown)
+TEST_WITH(a_shared_dictionary_is_asked_by_both_at_once, setup_few, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct store_segment *s, *other, *newest;
@@ -371,7 +377,7 @@ TEST_WITH(a_shared_dictionary_is_asked_by_both_at_once, setup, fixture_teardown)
 }
 
 /* An archive that was written again is another file, although its name is the same. */
-TEST_WITH(a_dictionary_of_another_archive_is_not_shared, setup, fixture_teardown)
+TEST_WITH(a_dictionary_of_another_archive_is_not_shared, setup_few, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct store_segment *s, *other;
@@ -411,7 +417,7 @@ TEST_WITH(a_dictionary_of_another_archive_is_not_shared, setup, fixture_teardown
 	free(info);
 }
 
-TEST_WITH(the_views_of_archives_have_the_same_sums, setup, fixture_teardown)
+TEST_WITH(the_views_of_archives_have_the_same_sums, setup_few, fixture_teardown)
 {
 	/* clang-format off */
 	static const char *const sums[] = {
@@ -469,13 +475,12 @@ static bool seal_killed_at(const struct fixture *f, int step)
 	return !WIFSIGNALED(status);
 }
 
-TEST_WITH(a_sealer_killed_at_any_step_loses_and_doubles_nothing, setup, fixture_teardown)
+TEST_WITH(a_sealer_killed_at_any_step_loses_and_doubles_nothing, setup_few, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
 	char *before;
 
-	buckets = getenv("SONDE_SOAK") ? BUCKETS : BUCKETS_FEW;
 	make_store(f);
 	before = answers(f);
 	/* further each time, over what the one before left */
@@ -495,14 +500,13 @@ TEST_WITH(a_sealer_killed_at_any_step_loses_and_doubles_nothing, setup, fixture_
 
 /* At any instant, not only between steps. SONDE_SOAK: a thousand times, with segments that come in
  * between. */
-TEST_WITH(a_sealer_killed_at_any_instant_loses_and_doubles_nothing, setup, fixture_teardown)
+TEST_WITH(a_sealer_killed_at_any_instant_loses_and_doubles_nothing, setup_few, fixture_teardown)
 {
 	int times = getenv("SONDE_SOAK") ? 1000 : 16;
 	struct fixture *f = *state;
 	struct seal_report r;
 	char *before;
 
-	buckets = times > 16 ? BUCKETS : BUCKETS_FEW;
 	make_store(f);
 	before = answers(f);
 	for (int i = 0; i < times; i++) {
@@ -553,7 +557,7 @@ TEST_WITH(what_a_living_writer_needs_is_left_alone, setup, fixture_teardown)
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
 }
 
-TEST_WITH(no_writer_joins_an_archive, setup, fixture_teardown)
+TEST_WITH(no_writer_joins_an_archive, setup_few, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -571,7 +575,7 @@ TEST_WITH(no_writer_joins_an_archive, setup, fixture_teardown)
 	assert_true(fixture_files(f->dir, ".db") > files);
 }
 
-TEST_WITH(a_table_that_nobody_knows_is_archived_too, setup, fixture_teardown)
+TEST_WITH(a_table_that_nobody_knows_is_archived_too, setup_few, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -614,7 +618,7 @@ static void damage(const char *path, const char *table)
 	close(fd);
 }
 
-TEST_WITH(a_damaged_segment_is_set_aside_and_the_others_are_archived, setup, fixture_teardown)
+TEST_WITH(a_damaged_segment_is_set_aside_and_the_others_are_archived, setup_few, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -651,7 +655,7 @@ static uint64_t events_of(const char *path)
 	return n;
 }
 
-TEST_WITH(retention_counts_an_archive_as_the_segment_that_it_was, setup, fixture_teardown)
+TEST_WITH(retention_counts_an_archive_as_the_segment_that_it_was, setup_few, fixture_teardown)
 {
 	struct retention_limits l = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
 	struct fixture *f = *state;

@@ -219,13 +219,13 @@ static void kill_many(struct fixture *f, int kills)
 
 STORE_TEST(a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once)
 {
-	kill_many(*state, from_env("CROWD_KILLS", 40));
+	kill_many(*state, from_env("CROWD_KILLS", 20));
 }
 
 STORE_TEST(the_same_while_segments_follow_one_another)
 {
 	struct fixture *f = *state;
-	int kills = from_env("CROWD_KILLS", 40) / 2;
+	int kills = from_env("CROWD_KILLS", 20) / 2;
 
 	/* an empty one takes 300 KiB; of the smallest, many kills would leave thousands */
 	fixture_segment_bytes(kills > 100 ? 1 << 20 : 400 * 1024);

@@ -211,6 +211,32 @@ TEST(the_largest_are_kept)
 	flame_tree_release(&all);
 }
 
+/* The top of a fold is that of its tree. */
+static void assert_same_top(const struct fold *f)
+{
+	struct flame_tree t, only_frames = {0};
+	struct top a, b;
+
+	flame_tree_init(&t, f, 0, false);
+	top_init(&a, &t);
+	top_of_fold(&b, &only_frames, f);
+	assert_int_equal(b.n_rows, a.n_rows);
+	for (size_t i = 0; i < a.n_rows; i++) {
+		assert_string_equal(only_frames.frames[b.rows[i].frame].name,
+				    t.frames[a.rows[i].frame].name);
+		assert_int_equal(b.rows[i].self_ns, a.rows[i].self_ns);
+		assert_int_equal(b.rows[i].total_ns, a.rows[i].total_ns);
+		assert_int_equal(b.rows[i].self_samples, a.rows[i].self_samples);
+		assert_int_equal(b.rows[i].total_samples, a.rows[i].total_samples);
+		assert_int_equal(b.rows[i].inlined, a.rows[i].inlined);
+		assert_int_equal(b.row_of[b.rows[i].frame], i);
+	}
+	top_release(&a);
+	top_release(&b);
+	flame_tree_release(&t);
+	flame_tree_release(&only_frames);
+}
+
 TEST(an_empty_fold_is_a_root)
 {
 	struct fold_node root = {0};
@@ -224,6 +250,7 @@ TEST(an_empty_fold_is_a_root)
 	assert_int_equal(top.n_rows, 0);
 	top_release(&top);
 	flame_tree_release(&t);
+	assert_same_top(&f);
 }
 
 TEST(a_recursion_counts_once_in_total)
@@ -246,6 +273,7 @@ TEST(a_recursion_counts_once_in_total)
 	assert_int_equal(top.rows[1].total_samples, 9);
 	top_release(&top);
 	flame_tree_release(&t);
+	assert_same_top(&f);
 }
 
 TEST(selves_of_the_top_add_up_to_all_samples)
@@ -265,6 +293,7 @@ TEST(selves_of_the_top_add_up_to_all_samples)
 	assert_string_equal(t.frames[top.rows[0].frame].name, "small");
 	top_release(&top);
 	flame_tree_release(&t);
+	assert_same_top(&f);
 }
 
 TEST(callers_hold_all_the_time_of_a_function)

@@ -32,3 +32,30 @@ TEST(few_points_and_no_time_are_no_slope)
 	assert_true(heapsites_slope(NULL, 0, 10) == 0);
 	assert_true(SLOPE(0, 10) == 1);
 }
+
+#define MIB        (1ull << 20)
+#define GROWS(...) heapsites_grows((const uint64_t[HEAPSITES_STEPS + 1]){__VA_ARGS__})
+
+TEST(what_goes_on_growing_grows_also_if_it_began_late_or_falls_now_and_then)
+{
+	assert_true(GROWS(0, MIB, 2 * MIB, 3 * MIB, 4 * MIB, 5 * MIB, 6 * MIB, 7 * MIB, 8 * MIB));
+	assert_true(GROWS(0, 0, 0, 0, MIB, 2 * MIB, 3 * MIB, 4 * MIB, 5 * MIB));
+	assert_true(GROWS(40 * MIB, 44 * MIB, 42 * MIB, 48 * MIB, 50 * MIB, 49 * MIB, 55 * MIB,
+			  60 * MIB, 62 * MIB));
+	assert_true(GROWS(0, 12 * MIB, 25 * MIB, 37 * MIB, 50 * MIB, 62 * MIB, 75 * MIB, 75 * MIB,
+			  75 * MIB));
+}
+
+TEST(a_start_a_jump_a_little_or_what_goes_up_and_down_does_not_grow)
+{
+	assert_false(GROWS(0, 90 * MIB, 90 * MIB, 90 * MIB, 90 * MIB, 90 * MIB, 90 * MIB, 90 * MIB,
+			   90 * MIB));
+	assert_false(GROWS(0, 0, 0, 0, 90 * MIB, 90 * MIB, 90 * MIB, 90 * MIB, 91 * MIB));
+	assert_false(GROWS(0, 50 * MIB, 70 * MIB, 80 * MIB, 85 * MIB, 88 * MIB, 89 * MIB, 90 * MIB,
+			   91 * MIB));
+	assert_false(GROWS(0, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000));
+	assert_false(GROWS(0, 16 * MIB, 2 * MIB, 14 * MIB, 9 * MIB, 1 * MIB, 15 * MIB, 3 * MIB,
+			   16 * MIB));
+	assert_false(GROWS(90 * MIB, 80 * MIB, 70 * MIB, 60 * MIB, 50 * MIB, 40 * MIB, 30 * MIB,
+			   20 * MIB, 10 * MIB));
+}

@@ -186,4 +186,42 @@ TEST(the_root_of_a_process_is_opened)
 	assert_true(openin_root(0x7fffffff) < 0);
 }
 
+/* The kernel looks into its caches only, and gives up where somebody mounts or renames meanwhile.
+ */
+static int pin_of(uint64_t ino, int64_t *born_ns, int *pin)
+{
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < 1000 && rc == -EAGAIN; i++)
+		rc = openin_cached_pin(root_fd, "/plain", ino, born_ns, pin);
+	return rc;
+}
+
+TEST(no_other_file_gets_the_inode_number_of_one_that_is_pinned)
+{
+	int64_t born_ns = 0;
+	struct stat st, other;
+	char name[32];
+	int pin = -1, rc;
+
+	assert_int_equal(fstatat(root_fd, "plain", &st, 0), 0);
+	rc = pin_of(st.st_ino + 1, &born_ns, &pin);
+	assert_int_equal(rc, -ESTALE);
+	assert_int_equal(pin, -1);
+	rc = pin_of(st.st_ino, &born_ns, &pin);
+	if (rc == -ENOTSUP || rc == -EAGAIN)
+		skip_missing("a file system that knows when a file was born");
+	assert_int_equal(rc, 0);
+	assert_true(born_ns > 0 && pin > 0);
+	assert_true(fcntl(pin, F_GETFL) & O_PATH);
+	unlinkat(root_fd, "plain", 0);
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "new%d", i);
+		write_file(name, "x");
+		assert_int_equal(fstatat(root_fd, name, &other, 0), 0);
+		assert_int_not_equal(other.st_ino, st.st_ino);
+	}
+	close(pin);
+}
+
 const struct test_group test_group = {set_up, tear_down};

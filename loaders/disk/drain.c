@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/disk/drain.h"
+
+#include <bpf/libbpf.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/disk/syncfile.h"
+#include "loaders/disk/who.h"
+#include "loaders/lib/bpf/load/mapread.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
+#include "probes/disk.skel.h"
+#include "schema/base/array.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "schema/facts/disk.h"
+
+/* ---- taking ---- */
+
+struct place {
+	uint64_t weight;
+	size_t i;
+};
+
+/* What is taken out of a map: of the epochs that are over, heaviest first. */
+struct taken {
+	size_t key_size, value_size, epoch_at; /* epoch_at: where it is in a key */
+	uint32_t epoch;
+	uint64_t (*weight)(const void *value);
+	uint8_t *keys, *values;
+	struct place *order;
+	size_t n, cap_keys, cap_values, cap;
+};
+
+static void *grow(uint8_t *list, size_t n, size_t *cap, size_t size)
+{
+	if (n < *cap)
+		return list;
+	*cap = *cap ? *cap * 2 : 64;
+	return mem_realloc(list, *cap * size);
+}
+
+static void take_one(void *ctx, const void *key, const void *value)
+{
+	struct taken *t = ctx;
+	uint32_t epoch;
+
+	memcpy(&epoch, (const uint8_t *)key + t->epoch_at, sizeof(epoch));
+	if ((int32_t)(t->epoch - epoch) < 0)
+		return;
+	t->keys = grow(t->keys, t->n, &t->cap_keys, t->key_size);
+	t->values = grow(t->values, t->n, &t->cap_values, t->value_size);
+	mem_grow(t->order, t->n, t->cap);
+	memcpy(t->keys + t->n * t->key_size, key, t->key_size);
+	memcpy(t->values + t->n * t->value_size, value, t->value_size);
+	t->order[t->n] = (struct place){t->weight(value), t->n};
+	t->n++;
+}
+
+static int heavier(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->weight < y->weight ? 1 : x->weight > y->weight ? -1 : 0;
+}
+
+static void take(struct taken *t, const struct bpf_map *map)
+{
+	int fd = bpf_map__fd(map);
+
+	mapread_each(fd, t->key_size, t->value_size, take_one, t);
+	mapread_remove(fd, t->key_size, t->keys, t->n);
+	if (t->n)
+		qsort(t->order, t->n, sizeof(*t->order), heavier);
+}
+
+static const void *taken_key(const struct taken *t, size_t nth)
+{
+	return t->keys + t->order[nth].i * t->key_size;
+}
+
+static const void *taken_value(const struct taken *t, size_t nth)
+{
+	return t->values + t->order[nth].i * t->value_size;
+}
+
+static void taken_release(struct taken *t)
+{
+	free(t->keys);
+	free(t->values);
+	free(t->order);
+}
+
+/* ---- rows ---- */
+
+static void times_put(struct fact_row *row, int first, const uint32_t hist[DISK_SLOTS])
+{
+	uint64_t sums[DISK_STEPS] = {0};
+
+	for (int i = 0; i < DISK_SLOTS; i++) {
+		int step = i < DISK_STEP_0_BITS ? 0 : i - DISK_STEP_0_BITS + 1;
+
+		sums[step < DISK_STEPS ? step : DISK_STEPS - 1] += hist[i];
+	}
+	for (int i = 0; i < DISK_STEPS; i++)
+		if (sums[i])
+			fact_put(row, first + i, sums[i]);
+}
+
+/* The kernel's enum req_op; numbers that changed meaning between versions are "other". */
+static const char *op_word(uint32_t op)
+{
+	static const char *const words[] = {[0] = "read",    [1] = "write", [2] = "flush",
+					    [3] = "discard", [5] = "erase", [9] = "zero"};
+
+	return op < ARRAY_SIZE(words) && words[op] ? words[op] : "other";
+}
+
+static size_t most(const struct family_host *h, size_t n)
+{
+	return h->bucket_s >= FAMILY_ALWAYS_S ? n / 4 : n;
+}
+
+struct draining {
+	struct hooks *k;
+	struct devices *devices;
+	struct family_host *h;
+	int64_t utc_ns;
+	uint32_t epoch;
+};
+
+static const struct disk_who NO_ONE;
+
+static void block_put(const struct draining *d, const struct disk_key *key,
+		      const struct disk_sum *s, bool named)
+{
+	struct who who = who_find(d->h, &key->who, NULL);
+	struct fact_row row = {0};
+	char disk[DEVICES_NAME];
+
+	if (!who.wanted)
+		return;
+	if (!named)
+		who = who_find(d->h, &NO_ONE, NULL);
+	fact_put_text(&row, BLOCK_DISK, devices_name(d->devices, key->major, key->minor, disk));
+	fact_put_text(&row, BLOCK_OP, op_word(key->op));
+	fact_put(&row, BLOCK_REQUESTS, s->requests);
+	fact_put(&row, BLOCK_BYTES, s->bytes);
+	fact_put(&row, BLOCK_ERRORS, s->errors);
+	fact_put(&row, BLOCK_QUEUE, s->queue_ns / 1000);
+	fact_put(&row, BLOCK_DEVICE, s->device_ns / 1000);
+	times_put(&row, BLOCK_T0, s->hist);
+	who_put(d->h, d->utc_ns, &BLOCK_FACT, &row, &who, BLOCK_PROCESS, BLOCK_CONTAINER);
+}
+
+static uint64_t block_weight(const void *value)
+{
+	const struct disk_sum *s = value;
+
+	return s->bytes + s->requests * 4096;
+}
+
+/* How many asked at a time, for the recording's summary. */
+static void processes_count(struct family_host *h, const struct taken *t)
+{
+	struct idmap seen = {0};
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct disk_key *key = taken_key(t, i);
+
+		if (key->who.tgid)
+			idmap_set(&seen, key->who.tgid, 1);
+	}
+	h->processes = seen.n > h->processes ? seen.n : h->processes;
+	idmap_release(&seen);
+}
+
+static void blocks_drain(const struct draining *d, const struct bpf_map *map)
+{
+	struct taken t = {.key_size = sizeof(struct disk_key),
+			  .value_size = sizeof(struct disk_sum),
+			  .epoch_at = offsetof(struct disk_key, epoch),
+			  .epoch = d->epoch,
+			  .weight = block_weight};
+
+	take(&t, map);
+	processes_count(d->h, &t);
+	for (size_t i = 0; i < t.n; i++)
+		block_put(d, taken_key(&t, i), taken_value(&t, i),
+			  i < most(d->h, DRAIN_BLOCKS_MOST));
+	taken_release(&t);
+}
+
+static const char *const CALL_WORDS[DISK_CALLS] = {
+	[DISK_FSYNC] = "fsync",
+	[DISK_FDATASYNC] = "fdatasync",
+	[DISK_SYNC_RANGE] = "sync_file_range",
+	[DISK_SYNCFS] = "syncfs",
+};
+
+static void sync_put(const struct draining *d, const struct disk_sync_key *key,
+		     const struct disk_sync *s, bool named)
+{
+	struct who who = who_find(d->h, &key->who, NULL);
+	struct fact_row row = {0};
+	char path[SYNCFILE_PATH] = DRAIN_OTHER;
+
+	if (!who.wanted || key->call >= DISK_CALLS)
+		return;
+	if (who.excluded)
+		*path = 0;
+	else if (named)
+		syncfile_path(key, s, path);
+	fact_put_text(&row, SYNC_FILE, path);
+	fact_put_text(&row, SYNC_CALL, CALL_WORDS[key->call]);
+	fact_put(&row, SYNC_CALLS, s->calls);
+	fact_put(&row, SYNC_ERRORS, s->errors);
+	fact_put(&row, SYNC_US, s->ns / 1000);
+	times_put(&row, SYNC_T0, s->hist);
+	who_put(d->h, d->utc_ns, &SYNC_FACT, &row, &who, SYNC_PROCESS, SYNC_CONTAINER);
+}
+
+static uint64_t sync_weight(const void *value)
+{
+	return ((const struct disk_sync *)value)->ns;
+}
+
+static void syncs_drain(const struct draining *d)
+{
+	struct taken t = {.key_size = sizeof(struct disk_sync_key),
+			  .value_size = sizeof(struct disk_sync),
+			  .epoch_at = offsetof(struct disk_sync_key, epoch),
+			  .epoch = d->epoch,
+			  .weight = sync_weight};
+
+	take(&t, d->k->skel->maps.disk_syncs);
+	for (size_t i = 0; i < t.n; i++)
+		sync_put(d, taken_key(&t, i), taken_value(&t, i), i < most(d->h, DRAIN_SYNCS_MOST));
+	taken_release(&t);
+}
+
+static void error_word(uint32_t error, char out[16])
+{
+	const char *name = error < 4096 ? strerrorname_np((int)error) : NULL;
+
+	if (name)
+		snprintf(out, 16, "%.15s", name);
+	else
+		snprintf(out, 16, "%u", error);
+}
+
+/* Opens of one command and container with one path and error: many short processes look for the
+ * same file. */
+struct opens {
+	uint64_t n;
+	size_t first; /* of what was taken */
+};
+
+struct opens_list {
+	struct opens *list;
+	size_t n, cap;
+	struct idmap at;
+};
+
+static uint64_t open_weight(const void *value)
+{
+	uint64_t n;
+
+	memcpy(&n, value, sizeof(n));
+	return n;
+}
+
+static void opens_add(struct opens_list *l, const struct who *who, const struct disk_open_key *key,
+		      uint64_t n, size_t nth)
+{
+	uint64_t h = hash_bytes(hash_u64(HASH_SEED, key->error), key->path, sizeof(key->path)), *at;
+	bool fresh;
+
+	h = who->p ? hash_str(hash_str(h, who->p->comm), who->p->cgroup) : hash_u64(h, 1);
+	at = idmap_ref(&l->at, h, &fresh);
+	if (fresh) {
+		mem_grow(l->list, l->n, l->cap);
+		*at = l->n;
+		l->list[l->n++] = (struct opens){.first = nth};
+	}
+	l->list[*at].n += n;
+}
+
+static void open_put(const struct draining *d, const struct disk_open_key *key, uint64_t n,
+		     bool named)
+{
+	struct who who = who_find(d->h, named ? &key->who : &NO_ONE, NULL);
+	struct fact_row row = {0};
+	char path[DISK_PATH + 1] = DRAIN_OTHER, error[16];
+
+	if (named)
+		snprintf(path, sizeof(path), "%.*s", who.excluded ? 0 : DISK_PATH, key->path);
+	error_word(key->error, error);
+	fact_put_text(&row, OPEN_PATH, path);
+	fact_put_text(&row, OPEN_ERROR, error);
+	fact_put(&row, OPEN_N, n);
+	who_put(d->h, d->utc_ns, &OPEN_FACT, &row, &who, OPEN_PROCESS, OPEN_CONTAINER);
+}
+
+static int more_opens(const void *a, const void *b)
+{
+	const struct opens *x = a, *y = b;
+
+	return x->n < y->n ? 1 : x->n > y->n ? -1 : 0;
+}
+
+/* sonde's own are left out: it asks /proc for processes that have ended. */
+static void opens_drain(const struct draining *d)
+{
+	struct taken t = {.key_size = sizeof(struct disk_open_key),
+			  .value_size = sizeof(uint64_t),
+			  .epoch_at = offsetof(struct disk_open_key, epoch),
+			  .epoch = d->epoch,
+			  .weight = open_weight};
+	struct opens_list l = {0};
+
+	take(&t, d->k->skel->maps.disk_opens);
+	for (size_t i = 0; i < t.n; i++) {
+		const struct disk_open_key *key = taken_key(&t, i);
+		struct who who = who_find(d->h, &key->who, NULL);
+
+		if (who.wanted && !(who.p && naming_is_self(d->h->naming, who.p)))
+			opens_add(&l, &who, key, open_weight(taken_value(&t, i)), i);
+	}
+	if (l.n)
+		qsort(l.list, l.n, sizeof(*l.list), more_opens);
+	for (size_t i = 0; i < l.n; i++)
+		open_put(d, taken_key(&t, l.list[i].first), l.list[i].n,
+			 i < most(d->h, DRAIN_OPENS_MOST));
+	idmap_release(&l.at);
+	free(l.list);
+	taken_release(&t);
+}
+
+void drain_epoch(struct hooks *k, struct devices *devices, struct family_host *h, uint32_t epoch,
+		 int64_t utc_ns)
+{
+	const struct draining d = {
+		.k = k, .devices = devices, .h = h, .utc_ns = utc_ns, .epoch = epoch};
+
+	blocks_drain(&d, k->skel->maps.disk_sums);
+	blocks_drain(&d, k->skel->maps.disk_rest);
+	if (!k->files)
+		return;
+	syncs_drain(&d);
+	opens_drain(&d);
+}
+
+void drain_slow(struct devices *devices, struct family_host *h, const struct disk_slow *r)
+{
+	struct who who = who_find(h, &r->who, r->comm);
+	int64_t utc = family_utc(h, (int64_t)r->done_ns);
+	char disk[DEVICES_NAME], thread[DISK_COMM + 1];
+	struct fact_row row = {0};
+
+	if (!who.wanted)
+		return;
+	snprintf(thread, sizeof(thread), "%.*s", DISK_COMM, who.excluded ? "" : r->comm);
+	fact_put_text(&row, SLOW_DISK, devices_name(devices, r->major, r->minor, disk));
+	fact_put_text(&row, SLOW_OP, op_word(r->op));
+	fact_put(&row, SLOW_SECTOR, r->sector);
+	fact_put(&row, SLOW_AT, (uint64_t)(utc / 1000));
+	fact_put_text(&row, SLOW_THREAD, thread);
+	fact_put(&row, SLOW_BYTES, r->bytes);
+	fact_put(&row, SLOW_QUEUE, r->queue_ns / 1000);
+	fact_put(&row, SLOW_DEVICE, r->device_ns / 1000);
+	fact_put(&row, SLOW_FAILED, r->failed);
+	who_put(h, utc, &SLOW_FACT, &row, &who, SLOW_PROCESS, SLOW_CONTAINER);
+}

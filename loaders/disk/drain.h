@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drain: the sums of an epoch that is over, taken out of the programs' maps and stored as rows. Of
+ * each kind the largest have a row; what is beyond the limits is summed: requests and opens in rows
+ * without a process, calls on files by process as file `~other`. Opens of one command and container
+ * have one row, with the process that was seen first. With long buckets
+ * the limits are a quarter, so that the store holds as long: with buckets of FAMILY_ALWAYS_S and
+ * more.
+ */
+#ifndef SONDE_DISK_DRAIN_H
+#define SONDE_DISK_DRAIN_H
+
+#include <stdint.h>
+
+#include "loaders/disk/devices.h"
+#include "loaders/disk/hooks.h"
+#include "loaders/lib/bpf/family.h"
+
+#define DRAIN_BLOCKS_MOST 1024
+#define DRAIN_SYNCS_MOST  64
+#define DRAIN_OPENS_MOST  32
+#define DRAIN_OTHER       "~other"
+
+/* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */
+void drain_epoch(struct hooks *k, struct devices *d, struct family_host *h, uint32_t epoch,
+		 int64_t utc_ns);
+/* A single request. */
+void drain_slow(struct devices *d, struct family_host *h, const struct disk_slow *r);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/disk/hooks.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/limits.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/leftout.h"
+#include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/tracefs.h"
+#include "probes/disk.skel.h"
+#include "schema/base/array.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/log.h"
+
+#define NO_WHO   "which process asked for a request is not recorded"
+#define NO_SYNCS "calls that wait for a disk (fsync) are not recorded"
+#define NO_OPENS "opens that fail are not recorded"
+
+static const struct leftout_program OPTIONAL[] = {
+	{"disk_start", NULL},                              /* disk_insert instead */
+	{"disk_insert", NO_WHO},     {"disk_merge", NULL}, /* entries of merged requests go when
+							      there is no room */
+	{"fsync_begins", NO_SYNCS},  {"fdatasync_begins", NO_SYNCS}, {"range_begins", NO_SYNCS},
+	{"syncfs_begins", NO_SYNCS}, {"sync_ends", NO_SYNCS},        {"open_begins", NO_OPENS},
+	{"openat_begins", NO_OPENS}, {"open_ends", NO_OPENS},        {0}};
+
+/* Which programs attach to which system calls: words of the tracepoints' names, each absent on some
+ * architecture. */
+static const struct {
+	const char *program, *at, *calls;
+} CALLS[] = {
+	{"fsync_begins", "enter", "fsync"},
+	{"fdatasync_begins", "enter", "fdatasync"},
+	{"range_begins", "enter", "sync_file_range"},
+	{"syncfs_begins", "enter", "syncfs"},
+	{"sync_ends", "exit", "fsync fdatasync sync_file_range syncfs"},
+	{"open_begins", "enter", "open creat"},
+	{"openat_begins", "enter", "openat openat2"},
+	{"open_ends", "exit", "open creat openat openat2"},
+};
+
+static bool tells(const char *tracepoint)
+{
+	return libbpf_find_vmlinux_btf_id(tracepoint, BPF_TRACE_RAW_TP) > 0;
+}
+
+bool hooks_tells_start(void)
+{
+	return tells("block_io_start");
+}
+
+static struct disk_bpf *skel_open(const char *store_dir)
+{
+	char path[PATH_MAX];
+	size_t size;
+	const void *elf = disk_bpf__elf_bytes(&size);
+	LIBBPF_OPTS(bpf_object_open_opts, o,
+		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+
+	return disk_bpf__open_opts(&o);
+}
+
+static int load(struct hooks *k, const struct family_config *c)
+{
+	bool start = hooks_tells_start() && !leftout_is("disk_start");
+
+	k->skel = skel_open(c->store_dir);
+	if (!k->skel)
+		return -errno;
+	bpf_program__set_autoload(k->skel->progs.disk_start, start);
+	bpf_program__set_autoload(k->skel->progs.disk_insert, !start);
+	bpf_program__set_autoload(k->skel->progs.disk_merge, tells("block_rq_merge"));
+	for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++)
+		bpf_program__set_autoload(
+			bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program), k->files);
+	programs_keep_still(k->skel->obj);
+	leftout_disable(k->skel->obj);
+	return disk_bpf__load(k->skel);
+}
+
+static int slow_taken(void *ctx, void *record, size_t size)
+{
+	struct hooks *k = ctx;
+
+	if (size >= sizeof(struct disk_slow))
+		k->slow(k->ctx, record);
+	return 0;
+}
+
+int hooks_open(struct hooks *k, const struct family_config *c, bool files, hooks_slow slow,
+	       void *ctx, struct err *e)
+{
+	int err;
+
+	*k = (struct hooks){.slow = slow, .ctx = ctx, .files = files};
+	while ((err = load(k, c))) {
+		hooks_close(k);
+		if (!leftout_next(OPTIONAL, err))
+			return load_error(err, "disk", e);
+	}
+	k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.slow_ring), slow_taken, k, NULL);
+	if (k->ring)
+		return 0;
+	err = -errno;
+	hooks_close(k);
+	return load_error(err, "disk", e);
+}
+
+struct bpf_object *hooks_object(const struct hooks *k)
+{
+	return k->skel->obj;
+}
+
+static int link_add(struct hooks *k, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (k->n == HOOKS_LINKS) {
+		bpf_link__destroy(link);
+		return -E2BIG;
+	}
+	k->links[k->n++] = link;
+	return 0;
+}
+
+/* One event for all CPUs: a program at a tracepoint runs on all of them. */
+static int call_attach(struct hooks *k, struct bpf_program *prog, uint64_t id)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = id};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	struct bpf_link *link;
+
+	if (fd < 0)
+		return -errno;
+	link = bpf_program__attach_perf_event(prog, fd);
+	if (!link) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return link_add(k, link);
+}
+
+/* How many of its calls there are; -errno. */
+static int calls_attach(struct hooks *k, int events, size_t i)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
+	char words[64], name[64], *rest = NULL;
+	int n = 0;
+
+	snprintf(words, sizeof(words), "%s", CALLS[i].calls);
+	for (const char *call = strtok_r(words, " ", &rest); call;
+	     call = strtok_r(NULL, " ", &rest)) {
+		uint64_t id;
+		int err;
+
+		snprintf(name, sizeof(name), "syscalls/sys_%s_%s", CALLS[i].at, call);
+		if (tracefs_id(events, name, &id))
+			continue;
+		err = call_attach(k, prog, id);
+		if (err)
+			return err;
+		n++;
+	}
+	return n;
+}
+
+/* Without them the requests are still recorded. */
+static void files_attach(struct hooks *k)
+{
+	struct err why = {0};
+	cleanup_fd int events = tracefs_open(&why);
+
+	if (events < 0)
+		log_debug("disk: %s", why.what);
+	for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++) {
+		struct bpf_program *prog =
+			bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
+
+		if (bpf_program__fd(prog) < 0)
+			continue;
+		if (events < 0 || calls_attach(k, events, i) < 0)
+			leftout_add(OPTIONAL, CALLS[i].program);
+	}
+}
+
+int hooks_attach(struct hooks *k, struct err *e)
+{
+	struct bpf_program *prog;
+	int err;
+
+	bpf_object__for_each_program (prog, k->skel->obj) {
+		if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT ||
+		    !bpf_program__autoload(prog))
+			continue;
+		err = link_add(k, bpf_program__attach(prog));
+		if (err)
+			return load_error(err, bpf_program__name(prog), e);
+	}
+	if (k->files)
+		files_attach(k);
+	return 0;
+}
+
+void hooks_detach(struct hooks *k)
+{
+	while (k->n)
+		bpf_link__destroy(k->links[--k->n]);
+}
+
+void hooks_close(struct hooks *k)
+{
+	hooks_detach(k);
+	ring_buffer__free(k->ring);
+	k->ring = NULL;
+	disk_bpf__destroy(k->skel);
+	k->skel = NULL;
+}
+
+void hooks_read(struct hooks *k)
+{
+	ring_buffer__consume(k->ring);
+}
+
+uint32_t hooks_epoch_end(struct hooks *k)
+{
+	return __atomic_fetch_add(&k->skel->bss->disk_epoch, 1, __ATOMIC_SEQ_CST);
+}
+
+void hooks_slowest_reset(struct hooks *k)
+{
+	int fd = bpf_map__fd(k->skel->maps.slowest);
+	uint64_t key;
+
+	for (size_t i = 0; i < bpf_map__max_entries(k->skel->maps.slowest) &&
+			   !bpf_map_get_next_key(fd, NULL, &key);
+	     i++)
+		bpf_map_delete_elem(fd, &key);
+}
+
+void hooks_lost(const struct hooks *k, struct disk_lost *out)
+{
+	*out = k->skel ? k->skel->bss->disk_lost : (struct disk_lost){0};
+}

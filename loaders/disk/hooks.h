@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hooks: the programs of family disk: loaded and attached, each that a kernel has no place for left
+ * out, and the epochs of their sums. */
+#ifndef SONDE_DISK_HOOKS_H
+#define SONDE_DISK_HOOKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loaders/lib/bpf/family.h"
+#include "probes/disk.h"
+
+struct disk_bpf;
+struct bpf_link;
+struct ring_buffer;
+
+#define HOOKS_LINKS 24
+
+typedef void (*hooks_slow)(void *ctx, const struct disk_slow *r);
+
+struct hooks {
+	struct disk_bpf *skel;
+	struct bpf_link *links[HOOKS_LINKS];
+	size_t n;
+	struct ring_buffer *ring;
+	hooks_slow slow;
+	void *ctx;
+	bool files; /* fsync and opens, too */
+};
+
+/* `slow` is called by hooks_read. What this kernel refuses is left out, if the rest can do without.
+ */
+int hooks_open(struct hooks *k, const struct family_config *c, bool files, hooks_slow slow,
+	       void *ctx, struct err *e);
+struct bpf_object *hooks_object(const struct hooks *k);
+int hooks_attach(struct hooks *k, struct err *e);
+/* No program runs any more; the sums can still be read. */
+void hooks_detach(struct hooks *k);
+void hooks_close(struct hooks *k);
+
+/* Which tracepoint tells who asks: block_io_start (from 6.5 on). */
+bool hooks_tells_start(void);
+
+/* Single requests that wait in the ring. */
+void hooks_read(struct hooks *k);
+/* The programs go on in the next epoch; returns the one that is over. Some may still be adding to
+ * it for a moment. */
+uint32_t hooks_epoch_end(struct hooks *k);
+/* The search for the slowest request of each device begins again. */
+void hooks_slowest_reset(struct hooks *k);
+void hooks_lost(const struct hooks *k, struct disk_lost *out);
+
+#endif

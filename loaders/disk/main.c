@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde-disk: what disks do, who asks them to, and how long they take. This file connects the
+ * common loop of loaders/lib/bpf with the family's parts: the programs (hooks) sum in epochs; when
+ * one is over, and sonde-maps has reported the processes of it, its sums are stored (drain).
+ */
+#include <stdlib.h>
+
+#include "loaders/disk/devices.h"
+#include "loaders/disk/drain.h"
+#include "loaders/disk/hooks.h"
+#include "loaders/disk/slow.h"
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/start/check.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+#define EPOCH_NS  (2 * NSEC_PER_SEC)  /* at most: processes are forgotten 10 s after their end */
+#define SETTLE_NS (NSEC_PER_SEC / 50) /* a program that was running has ended by then */
+#define WAIT_NS   (2 * NSEC_PER_SEC)  /* so long sonde-maps is waited for */
+#define MINUTE_NS (60 * NSEC_PER_SEC)
+
+static struct disk_opts {
+	uint32_t file_calls; /* 0: on */
+} opts;
+
+struct disk {
+	struct hooks hooks;
+	struct devices devices;
+	struct slow slow;
+	int64_t begun_ns, ended_ns; /* of the epoch that is stored next; ended_ns 0: it goes on */
+	int64_t minute_ns;          /* when the minute began */
+	uint32_t epoch;             /* that is over, with ended_ns */
+	bool crowded;               /* that was said */
+};
+
+static const struct option disk_options[] = {
+	{"file-calls", 0, OPTION_ENUM, "on|off",
+	 "also record fsync by file, and opens that fail (default on)",
+	 OPTION_AT(struct disk_opts, file_calls)},
+	{0}};
+
+static void slow_seen(void *ctx, const struct disk_slow *r)
+{
+	slow_add(ctx, r);
+}
+
+/* ---- epochs ---- */
+
+static void slow_store(struct disk *d, struct family_host *h)
+{
+	struct disk_slow list[SLOW_MOST];
+	size_t n;
+
+	hooks_read(&d->hooks);
+	n = slow_take(&d->slow, list);
+	for (size_t i = 0; i < n; i++)
+		drain_slow(&d->devices, h, &list[i]);
+}
+
+static void minute_end(struct disk *d, struct family_host *h, int64_t now_ns)
+{
+	struct disk_slow list[SLOW_DEVICES];
+	size_t n = slow_minute(&d->slow, list);
+
+	for (size_t i = 0; i < n; i++)
+		drain_slow(&d->devices, h, &list[i]);
+	hooks_slowest_reset(&d->hooks);
+	d->minute_ns = now_ns;
+}
+
+/* Said once: what no room was left for. */
+static void crowd_tell(struct disk *d)
+{
+	struct disk_lost lost;
+
+	hooks_lost(&d->hooks, &lost);
+	if (d->crowded || !lost.crowded)
+		return;
+	d->crowded = true;
+	log_warn(
+		"disk: too many processes use disks at once; requests of some are recorded without their process");
+}
+
+static void epoch_end(struct disk *d, struct family_host *h, int64_t now_ns)
+{
+	d->epoch = hooks_epoch_end(&d->hooks);
+	d->ended_ns = now_ns;
+	hostmaps_hurry(h->maps);
+}
+
+static void epoch_store(struct disk *d, struct family_host *h)
+{
+	int64_t utc = family_utc(h, d->begun_ns / 2 + d->ended_ns / 2);
+
+	devices_read(&d->devices, h, d->ended_ns, utc);
+	drain_epoch(&d->hooks, &d->devices, h, d->epoch, utc);
+	slow_store(d, h);
+	d->begun_ns = d->ended_ns;
+	d->ended_ns = 0;
+	crowd_tell(d);
+}
+
+static int64_t epoch_due(const struct disk *d, const struct family_host *h)
+{
+	int64_t end = family_bucket_end(h, d->begun_ns);
+
+	return end < d->begun_ns + EPOCH_NS ? end : d->begun_ns + EPOCH_NS;
+}
+
+/* Is all known that rows need? */
+static bool epoch_ripe(const struct disk *d, const struct family_host *h, int64_t now_ns)
+{
+	return now_ns >= d->ended_ns + SETTLE_NS &&
+	       ((int64_t)hostmaps_watermark(h->maps) >= d->ended_ns ||
+		now_ns >= d->ended_ns + WAIT_NS);
+}
+
+static void disk_poll(void *state, struct family_host *h, int64_t now_ns)
+{
+	struct disk *d = state;
+
+	if (!d->begun_ns) {
+		d->begun_ns = d->minute_ns = now_ns;
+		devices_read(&d->devices, h, now_ns, family_utc(h, now_ns));
+	}
+	if (!d->ended_ns && now_ns >= epoch_due(d, h) && hostmaps_seeded(h->maps))
+		epoch_end(d, h, now_ns);
+	if (d->ended_ns && epoch_ripe(d, h, now_ns)) {
+		epoch_store(d, h);
+		if (now_ns - d->minute_ns >= MINUTE_NS)
+			minute_end(d, h, now_ns);
+	}
+	h->next_ns = d->ended_ns ? now_ns + SETTLE_NS : epoch_due(d, h);
+}
+
+static void disk_detach(void *state)
+{
+	hooks_detach(&((struct disk *)state)->hooks);
+}
+
+static void disk_last_read(void *state, struct family_host *h, int64_t patience_ns)
+{
+	struct disk *d = state;
+	int64_t now;
+
+	disk_detach(state);
+	now = clock_boot_ns();
+	if (!d->begun_ns)
+		d->begun_ns = now;
+	hostmaps_await(h->maps, clock_boot_ns() + patience_ns / 2);
+	if (d->ended_ns)
+		epoch_store(d, h);
+	epoch_end(d, h, now);
+	epoch_store(d, h);
+	minute_end(d, h, now);
+}
+
+/* ---- the family ---- */
+
+static int disk_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		     struct err *e)
+{
+	struct disk *d = mem_alloc(sizeof(*d));
+	int err;
+
+	*d = (struct disk){0};
+	devices_init(&d->devices);
+	err = hooks_open(&d->hooks, c, !opts.file_calls, slow_seen, &d->slow, e);
+	if (err) {
+		free(d);
+		return err;
+	}
+	*state = d;
+	*obj = hooks_object(&d->hooks);
+	return 0;
+}
+
+static int disk_attach(void *state, struct err *e)
+{
+	return hooks_attach(&((struct disk *)state)->hooks, e);
+}
+
+static const char *disk_clock(void *state)
+{
+	(void)state;
+	return "requests of disks";
+}
+
+static void disk_tally(void *state, struct family_tally *out)
+{
+	struct disk_lost lost;
+	uint64_t n;
+
+	hooks_lost(&((struct disk *)state)->hooks, &lost);
+	n = lost.requests + lost.slow + lost.syncs + lost.opens;
+	*out = (struct family_tally){.seen = n, .lost = n};
+}
+
+static void disk_close(void *state)
+{
+	struct disk *d = state;
+
+	hooks_close(&d->hooks);
+	devices_release(&d->devices);
+	free(d);
+}
+
+static void disk_check(struct check *c, uint32_t freq)
+{
+	(void)freq;
+	if (hooks_tells_start())
+		check_add(c, "who asks", CHECK_OK, NULL,
+			  "each request has the process that made it (block_io_start)");
+	else
+		check_add(c, "who asks", CHECK_WARN, "kernel 6.5 or later (block_io_start)",
+			  "requests that no scheduler queues have no process");
+}
+
+static const struct family disk_family = {
+	.name = "disk",
+	.summary =
+		"record what disks do: requests by process, latency, errors, fsync, failed opens",
+	.options = {disk_options, &opts},
+	.no_mappings = true,
+	.open = disk_open,
+	.attach = disk_attach,
+	.poll = disk_poll,
+	.last_read = disk_last_read,
+	.clock = disk_clock,
+	.tally = disk_tally,
+	.detach = disk_detach,
+	.close = disk_close,
+	.check = disk_check,
+};
+
+int main(int argc, char **argv)
+{
+	return family_main(&disk_family, argc, argv);
+}

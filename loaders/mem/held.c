@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/mem/held.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
+#include "loaders/mem/pages.h"
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "schema/store/write/writer.h"
+
+#define PAGE       4096ull
+#define TURN_NS    (NSEC_PER_SEC / 50) /* that reading takes of the loop at once */
+#define FIRST_NS   (NSEC_PER_SEC / 2)  /* from a process's first sample to its first reading */
+#define CHANGED    16                  /* of its memory, one part in this many */
+#define TRIES      3
+#define NEIGHBOURS 32 /* that are compared, to find memory that was mapped twice */
+
+#define BEFORE    "[from before the recording]"
+#define UNSAMPLED "[without a page fault]"
+
+struct key {
+	uint64_t start_ns;
+	uint32_t tgid, exec_id;
+};
+
+struct page {
+	uint64_t page;
+	uint32_t site;
+	uint32_t pages; /* that it represents */
+	uint64_t time_ns;
+	bool moved;     /* another frame is there than at the last reading */
+	uint64_t frame; /* 0: not known */
+};
+
+struct site { /* a stack of one process; number 0 has no frames: all that found no room */
+	uint64_t key;
+	struct stack_event *stack; /* and its frames; NULL: number 0 */
+	size_t size;
+	uint32_t gauge, epoch; /* the store's series, and of which ids */
+	uint64_t now;          /* small pages, at this reading */
+};
+
+struct process {
+	struct key key;
+	struct page *pages;
+	size_t n_pages, cap_pages;
+	struct site *sites;
+	size_t n_sites, cap_sites;
+	struct idmap by_key;  /* of a stack -> its number */
+	struct site before;   /* BEFORE: from before the recording, which only becomes less */
+	struct site rest;     /* UNSAMPLED */
+	uint64_t most_before; /* bytes; UINT64_MAX: not read yet */
+	struct idmap told;    /* gauge -> bytes that the store has, in `segment` */
+	bool fresh;           /* samples since the last reading */
+	bool dying;
+	uint64_t bytes;   /* its memory at the last full reading */
+	uint64_t segment; /* the store's, at the last reading */
+	int64_t next_ns;
+	UT_hash_handle hh;
+};
+
+struct held {
+	struct process *all;
+	int64_t interval_ns;
+	size_t stack_bytes;
+	uint64_t random;
+	int64_t begun_ns; /* boot clock */
+};
+
+/* ---- processes and stacks ---- */
+
+struct held *held_new(int64_t interval_ns)
+{
+	struct held *x = mem_alloc(sizeof(*x));
+
+	x->interval_ns = interval_ns;
+	x->random = HASH_SEED;
+	x->begun_ns = clock_boot_ns();
+	return x;
+}
+
+static void site_release(struct held *x, struct site *s)
+{
+	if (s->stack)
+		x->stack_bytes -= s->size;
+	free(s->stack);
+	s->stack = NULL;
+}
+
+static void process_drop(struct held *x, struct process *p)
+{
+	for (size_t i = 0; i < p->n_sites; i++)
+		site_release(x, &p->sites[i]);
+	idmap_release(&p->by_key);
+	idmap_release(&p->told);
+	free(p->sites);
+	free(p->pages);
+	HASH_DEL(x->all, p);
+	free(p);
+}
+
+void held_free(struct held *x)
+{
+	struct process *p, *next;
+
+	if (!x)
+		return;
+	HASH_ITER (hh, x->all, p, next)
+		process_drop(x, p);
+	free(x);
+}
+
+static struct process *process_find(const struct held *x, const struct stack_event *ev)
+{
+	struct key key = {.start_ns = ev->start_ns, .tgid = ev->tgid, .exec_id = ev->exec_id};
+	struct process *p;
+
+	HASH_FIND(hh, x->all, &key, sizeof(key), p);
+	return p;
+}
+
+static struct process *process_of(struct held *x, const struct stack_event *ev)
+{
+	struct key key = {.start_ns = ev->start_ns, .tgid = ev->tgid, .exec_id = ev->exec_id};
+	struct process *p = process_find(x, ev);
+
+	if (p)
+		return p;
+	p = mem_alloc(sizeof(*p));
+	p->key = key;
+	p->next_ns = clock_boot_ns() + FIRST_NS;
+	p->most_before = (int64_t)key.start_ns < x->begun_ns ? UINT64_MAX : 0;
+	mem_grow(p->sites, p->n_sites, p->cap_sites);
+	p->sites[p->n_sites++] = (struct site){0};
+	HASH_ADD(hh, x->all, key, sizeof(p->key), p);
+	return p;
+}
+
+static uint32_t site_of(struct held *x, struct process *p, const struct stack_event *ev,
+			size_t size)
+{
+	uint64_t key = hash_bytes(hash_u64(HASH_SEED, (uint64_t)ev->n_kernel << 16 | ev->n_user),
+				  ev + 1, size - sizeof(*ev)),
+		 at;
+	struct site *s;
+
+	if (idmap_get(&p->by_key, key, &at))
+		return (uint32_t)at;
+	if (x->stack_bytes + size > HELD_BYTES)
+		return 0;
+	mem_grow(p->sites, p->n_sites, p->cap_sites);
+	s = &p->sites[p->n_sites];
+	*s = (struct site){.key = key, .size = size, .stack = mem_alloc(size)};
+	memcpy(s->stack, ev, size);
+	x->stack_bytes += size;
+	idmap_set(&p->by_key, key, p->n_sites);
+	return (uint32_t)p->n_sites++;
+}
+
+/* ---- samples ---- */
+
+/* Every second page, by chance: the others represent twice as many. */
+static void pages_thin(struct held *x, struct process *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_pages; i++) {
+		x->random = hash_u64(HASH_SEED, x->random);
+		if (x->random & 1 || p->pages[i].pages > UINT32_MAX / 2)
+			continue;
+		p->pages[n] = p->pages[i];
+		p->pages[n++].pages *= 2;
+	}
+	p->n_pages = n;
+}
+
+static void page_keep(struct held *x, const struct stack_event *ev, size_t size, uint32_t pages,
+		      uint64_t frame)
+{
+	struct process *p = process_of(x, ev);
+
+	if (p->n_pages >= HELD_PAGES)
+		pages_thin(x, p);
+	mem_grow(p->pages, p->n_pages, p->cap_pages);
+	p->pages[p->n_pages++] = (struct page){.page = MEM_PAGE(ev->tag),
+					       .site = site_of(x, p, ev, size),
+					       .pages = pages,
+					       .time_ns = ev->time_ns,
+					       .frame = frame};
+	p->fresh = true;
+}
+
+static int fault_put(struct family_host *h, const struct stack_event *ev, uint64_t pages,
+		     struct naming_result *named)
+{
+	const struct store_amount a = {.n = MEM_PERIOD(ev->tag), .value = pages * PAGE};
+	char thread[STACK_COMM_LEN + 1];
+	uint32_t tid = ev->tid, series;
+
+	naming_stack(h->naming, ev, (const uint64_t *)(ev + 1), named);
+	naming_thread(named, ev->thread, thread, &tid);
+	if (h->bucket_s >= FAMILY_ALWAYS_S && tid != ev->tgid)
+		tid = 0;
+	series = store_series(h->store, h->run, named->process, thread, tid, named->stack,
+			      STORE_KIND_PAGEFAULTS);
+	return store_amount(h->store, series, family_utc(h, (int64_t)ev->time_ns), &a);
+}
+
+/* What the kernel says of the page now. */
+static uint64_t page_look(const struct stack_event *ev)
+{
+	int fd = MEM_MEMORY(ev->tag) == MEM_SHARED ? -1 : pages_open(ev->tgid);
+	uint64_t said = fd < 0 ? 0 : pages_ask(fd, MEM_PAGE(ev->tag));
+
+	if (fd >= 0)
+		close(fd);
+	return said;
+}
+
+/* Of a process that is being killed: the page is gone before it can be asked for. */
+static bool is_last(const struct held *x, const struct stack_event *ev)
+{
+	const struct process *p = process_find(x, ev);
+
+	return p && p->dying && MEM_MEMORY(ev->tag) == MEM_ANON;
+}
+
+void held_sample(struct held *x, struct family_host *h, const struct stack_event *ev, size_t size,
+		 struct naming_result *named)
+{
+	uint64_t said = page_look(ev), pages = (uint64_t)MEM_PERIOD(ev->tag) * pages_size(said);
+	int err = -ESTALE;
+
+	for (int i = 0; i < TRIES && err == -ESTALE; i++)
+		err = fault_put(h, ev, pages, named);
+	if (err)
+		h->refused += MEM_PERIOD(ev->tag);
+	else
+		h->added += MEM_PERIOD(ev->tag);
+	if ((pages_state(said) == PAGES_OWN || is_last(x, ev)) && !named->excluded)
+		page_keep(x, ev, size, (uint32_t)(pages < UINT32_MAX ? pages : UINT32_MAX),
+			  pages_frame(said));
+}
+
+void held_mapped(struct held *x, const struct mem_mapped *m)
+{
+	struct process *p = process_find(x, &m->ev);
+	uint64_t from = m->start / PAGE, to = m->end / PAGE;
+	size_t n = 0;
+
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_pages; i++) {
+		const struct page *at = &p->pages[i];
+
+		if (at->page < from || at->page >= to || at->time_ns >= m->ev.time_ns)
+			p->pages[n++] = *at;
+	}
+	p->fresh |= n != p->n_pages;
+	p->n_pages = n;
+}
+
+/* ---- reading ---- */
+
+static int by_page(const void *a, const void *b)
+{
+	const struct page *x = a, *y = b;
+
+	return x->page < y->page ? -1 : x->page > y->page;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct page *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? 1 : x->time_ns > y->time_ns ? -1 : 0;
+}
+
+/* Of some neighbours, youngest first, those for which there is room: together they represent `span`
+ * pages at most, and a quarter more by chance. One that moved needs a place of which younger ones
+ * have not taken half. Returns how many, in front. */
+static size_t youngest(struct page *pages, size_t n, uint64_t span)
+{
+	uint64_t sum = 0;
+	size_t left = 0;
+
+	qsort(pages, n, sizeof(*pages), by_age);
+	for (size_t i = 0; i < n; i++) {
+		struct page *at = &pages[i];
+
+		if (sum > (at->moved ? span / 2 : span + span / 4))
+			continue;
+		sum += at->pages;
+		pages[left++] = *at;
+	}
+	return left;
+}
+
+/* Memory that was freed and mapped again at the same place has pages of both times, and the kernel
+ * only says that something is there. A page that lies in another frame than before was touched
+ * again, or the kernel moved it: then its neighbours are not younger. The pages are sorted. */
+static void pages_replaced(struct process *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_pages;) {
+		size_t k = p->n_pages - i < 2 * NEIGHBOURS ? p->n_pages - i : NEIGHBOURS;
+		struct page *at = &p->pages[i];
+		uint64_t span =
+			(i + k < p->n_pages ? at[k].page : at[k - 1].page + at[k - 1].pages) -
+			at->page;
+
+		i += k;
+		k = youngest(at, k, span);
+		memmove(&p->pages[n], at, k * sizeof(*at));
+		n += k;
+	}
+	p->n_pages = n;
+}
+
+/* false: it is gone. */
+static bool page_stays(struct page *p, uint64_t said)
+{
+	uint64_t frame = pages_frame(said);
+
+	if (pages_state(said) != PAGES_OWN)
+		return false;
+	p->moved = p->frame && frame && frame != p->frame && pages_size(said) == 1;
+	p->frame = frame ? frame : p->frame;
+	return true;
+}
+
+/* Pages that are gone go. */
+static void pages_ask_again(struct process *p, int fd)
+{
+	uint64_t *asked = mem_array(p->n_pages + 1, sizeof(*asked));
+	uint64_t *said = mem_array(p->n_pages + 1, sizeof(*said));
+	size_t n = 0;
+
+	qsort(p->pages, p->n_pages, sizeof(*p->pages), by_page);
+	for (size_t i = 0; i < p->n_pages; i++)
+		asked[i] = p->pages[i].page;
+	pages_ask_all(fd, asked, p->n_pages, said);
+	for (size_t i = 0; i < p->n_pages; i++)
+		if (page_stays(&p->pages[i], said[i]))
+			p->pages[n++] = p->pages[i];
+	p->n_pages = n;
+	free(asked);
+	free(said);
+}
+
+/* Added up by their stacks. */
+static void pages_sum(struct process *p)
+{
+	qsort(p->pages, p->n_pages, sizeof(*p->pages), by_page);
+	pages_replaced(p);
+	for (size_t i = 0; i < p->n_sites; i++)
+		p->sites[i].now = 0;
+	for (size_t i = 0; i < p->n_pages; i++)
+		p->sites[p->pages[i].site].now += p->pages[i].pages;
+}
+
+/* Stacks of which nothing is there go. Number 0 stays. */
+static void sites_tidy(struct held *x, struct process *p)
+{
+	uint32_t *to = mem_array(p->n_sites, sizeof(*to));
+	size_t n = 1;
+
+	for (size_t i = 1; i < p->n_sites; i++) {
+		struct site *s = &p->sites[i];
+
+		if (!s->now) {
+			idmap_del(&p->by_key, s->key);
+			site_release(x, s);
+			continue;
+		}
+		to[i] = (uint32_t)n;
+		idmap_set(&p->by_key, s->key, n);
+		p->sites[n++] = *s;
+	}
+	p->n_sites = n;
+	for (size_t i = 0; i < p->n_pages; i++)
+		p->pages[i].site = to[p->pages[i].site];
+	free(to);
+}
+
+/* ---- what the store has ---- */
+
+struct telling {
+	struct family_host *h;
+	struct process *p;
+	const char *comm;
+	int64_t time_ns; /* boot clock */
+	bool stale;
+};
+
+static struct stack_event event_of(const struct telling *t)
+{
+	struct stack_event ev = {.time_ns = (uint64_t)t->time_ns,
+				 .start_ns = t->p->key.start_ns,
+				 .tgid = t->p->key.tgid,
+				 .tid = t->p->key.tgid,
+				 .exec_id = t->p->key.exec_id,
+				 .end = STACK_END_ROOT};
+
+	strncpy(ev.thread, t->comm, sizeof(ev.thread) - 1);
+	return ev;
+}
+
+/* The process alone, for what has no stack. */
+static uint32_t process_id(const struct telling *t)
+{
+	struct stack_event ev = event_of(t);
+	struct naming_result named;
+
+	naming_stack(t->h->naming, &ev, NULL, &named);
+	return named.process;
+}
+
+/* A stack of one frame that no program has. */
+static uint32_t stack_of(struct store_writer *w, const char *name)
+{
+	const struct store_image image = {.kind = STORE_IMAGE_UNKNOWN,
+					  .name = "[memory]",
+					  .path = "",
+					  .build_id = "",
+					  .key = ""};
+	const struct store_function function = {
+		.name = name, .image = store_image(w, &image), .file = ""};
+	const struct store_frame frame = {.image = function.image,
+					  .offset = name[1], /* each has its own */
+					  .function = store_function(w, &function)};
+	uint32_t id = store_frame(w, &frame);
+
+	return store_stack(w, &id, 1);
+}
+
+static void series_make(const struct telling *t, struct site *s)
+{
+	struct store_writer *w = t->h->store;
+	struct naming_result named = {0};
+
+	if (s->stack) {
+		naming_stack(t->h->naming, s->stack, (const uint64_t *)(s->stack + 1), &named);
+	} else {
+		named.process = process_id(t);
+		named.stack = s == &t->p->rest   ? stack_of(w, UNSAMPLED) :
+			      s == &t->p->before ? stack_of(w, BEFORE) :
+						   store_stack(w, NULL, 0);
+	}
+	s->gauge = store_series(w, t->h->run, named.process, "", 0, named.stack, STORE_KIND_MEM);
+	s->epoch = store_epoch(w);
+}
+
+static int gauge_put(struct telling *t, uint32_t gauge, uint64_t bytes)
+{
+	const struct store_amount a = {.n = bytes / PAGE, .value = bytes};
+	uint64_t told;
+	int err;
+
+	if (idmap_get(&t->p->told, gauge, &told) ? told == bytes : !bytes)
+		return 0;
+	err = store_amount(t->h->store, gauge, family_utc(t->h, t->time_ns), &a);
+	if (err)
+		return err;
+	t->h->added++;
+	idmap_set(&t->p->told, gauge, bytes);
+	return 0;
+}
+
+static void sum_add(struct telling *t, struct idmap *sums, struct site *s, double pages)
+{
+	bool fresh;
+
+	if (pages <= 0)
+		return;
+	if (s->epoch != store_epoch(t->h->store))
+		series_make(t, s);
+	*idmap_ref(sums, s->gauge, &fresh) += (uint64_t)(pages * PAGE);
+}
+
+/* Stacks whose frames have the same names are one series, and a gauge's amount replaces the one
+ * before: their sum is stored. What the store has and is not there any more is stored as nothing.
+ */
+static void sums_put(struct telling *t, const struct idmap *sums)
+{
+	const struct idmap *told = &t->p->told;
+	int err = 0;
+
+	for (size_t i = 0; i < told->cap && !err; i++) {
+		uint64_t now;
+
+		if (told->slots[i].used && !idmap_get(sums, told->slots[i].key, &now))
+			err = gauge_put(t, (uint32_t)told->slots[i].key, 0);
+	}
+	for (size_t i = 0; i < sums->cap && !err; i++)
+		if (sums->slots[i].used)
+			err = gauge_put(t, (uint32_t)sums->slots[i].key, sums->slots[i].value);
+	t->stale |= err != 0;
+}
+
+static uint64_t pages_all(const struct process *p)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < p->n_sites; i++)
+		all += p->sites[i].now;
+	return all;
+}
+
+/* A gauge holds as long as its process reports something: each reading stores what has no stack,
+ * nothing most often. */
+static void alive_tell(struct telling *t)
+{
+	struct store_writer *w = t->h->store;
+	uint32_t gauge = store_series(w, t->h->run, process_id(t), "", 0, store_stack(w, NULL, 0),
+				      STORE_KIND_MEM);
+	struct store_amount a = {0};
+
+	idmap_get(&t->p->told, gauge, &a.value);
+	a.n = a.value / PAGE;
+	if (!store_amount(w, gauge, family_utc(t->h, t->time_ns), &a))
+		t->h->added++;
+}
+
+static void process_tell(struct telling *t, const struct pages_usage *u)
+{
+	uint64_t all = u->own + u->swap, sampled = pages_all(t->p) * PAGE,
+		 rest = sampled < all ? all - sampled : 0;
+	double scale = sampled > all ? (double)all / (double)sampled : 1;
+	struct process *p = t->p;
+	struct idmap sums = {0};
+
+	if (rest < p->most_before)
+		p->most_before = rest;
+	for (size_t i = 0; i < p->n_sites; i++)
+		sum_add(t, &sums, &p->sites[i], (double)p->sites[i].now * scale);
+	sum_add(t, &sums, &p->before, (double)p->most_before / PAGE);
+	sum_add(t, &sums, &p->rest, (double)(rest - p->most_before) / PAGE);
+	sums_put(t, &sums);
+	alive_tell(t);
+	p->bytes = all;
+	idmap_release(&sums);
+}
+
+static bool changed(const struct process *p, const struct pages_usage *u)
+{
+	uint64_t now = u->own + u->swap, diff = now > p->bytes ? now - p->bytes : p->bytes - now;
+
+	return p->fresh || diff > p->bytes / CHANGED;
+}
+
+static uint64_t segment_of(const struct family_host *h)
+{
+	return store_gauge_epoch(h->store) + 1;
+}
+
+static void process_tell_in(struct telling *t, const struct pages_usage *u, uint64_t segment)
+{
+	if (t->p->segment != segment)
+		idmap_clear(&t->p->told);
+	process_tell(t, u);
+}
+
+/* false: it is gone. */
+static bool process_read(struct held *x, struct family_host *h, struct process *p, int64_t now_ns)
+{
+	const struct hostmaps_process *hp = hostmaps_running(h->maps, p->key.tgid);
+	struct telling t = {.h = h, .p = p, .time_ns = (int64_t)hostmaps_watermark(h->maps)};
+	uint64_t segment = segment_of(h);
+	struct pages_usage u;
+	int fd;
+
+	if (!hp || hp->start_ns != p->key.start_ns || hp->exec_id != p->key.exec_id ||
+	    pages_usage(p->key.tgid, &u))
+		return false;
+	t.comm = hp->comm;
+	p->next_ns = now_ns + x->interval_ns;
+	if (p->dying)
+		return true;
+	if (p->segment == segment && !changed(p, &u)) {
+		alive_tell(&t);
+		return true;
+	}
+	fd = pages_open(p->key.tgid);
+	if (fd < 0)
+		return fd != -ENOENT && fd != -ESRCH;
+	pages_ask_again(p, fd);
+	close(fd);
+	pages_sum(p);
+	process_tell_in(&t, &u, segment);
+	if (!t.stale)
+		sites_tidy(x, p);
+	p->fresh = t.stale;
+	p->segment = t.stale ? 0 : segment;
+	return true;
+}
+
+/* ---- out of memory ---- */
+
+static struct process *victim_find(const struct held *x, const struct mem_victim *v)
+{
+	struct process *p, *next;
+
+	if (v->ev.start_ns)
+		return process_find(x, &v->ev);
+	HASH_ITER (hh, x->all, p, next)
+		if (p->key.tgid == v->ev.tgid)
+			return p;
+	return NULL;
+}
+
+void held_dying(struct held *x, const struct mem_victim *v)
+{
+	struct process *p = victim_find(x, v);
+
+	if (p)
+		p->dying = true;
+}
+
+void held_victim(struct held *x, struct family_host *h, const struct mem_victim *v)
+{
+	struct process *p = victim_find(x, v);
+	struct pages_usage u = {v->anon_pages * PAGE, v->swap_pages * PAGE};
+	struct telling t = {
+		.h = h, .p = p, .comm = v->ev.thread, .time_ns = (int64_t)v->ev.time_ns};
+
+	if (!p)
+		return;
+	p->dying = true;
+	pages_sum(p);
+	if (!v->ev.start_ns)
+		u = (struct pages_usage){
+			p->bytes > pages_all(p) * PAGE ? p->bytes : pages_all(p) * PAGE, 0};
+	process_tell_in(&t, &u, segment_of(h));
+}
+
+static void read_due(struct held *x, struct family_host *h, int64_t now_ns, int64_t until_ns,
+		     bool all)
+{
+	struct process *p, *next;
+
+	HASH_ITER (hh, x->all, p, next) {
+		if (clock_boot_ns() > until_ns)
+			return;
+		if ((all || p->next_ns <= now_ns) && !process_read(x, h, p, now_ns))
+			process_drop(x, p);
+	}
+}
+
+void held_poll(struct held *x, struct family_host *h, int64_t now_ns)
+{
+	read_due(x, h, now_ns, clock_boot_ns() + TURN_NS, false);
+}
+
+void held_finish(struct held *x, struct family_host *h, int64_t until_ns)
+{
+	read_due(x, h, clock_boot_ns(), until_ns, true);
+}

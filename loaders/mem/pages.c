@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/mem/pages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loaders/lib/host/proc/proc.h"
+#include "schema/base/cleanup.h"
+
+#define PRESENT    (1ull << 63)
+#define SWAPPED    (1ull << 62)
+#define NOT_OWN    (1ull << 61)
+#define FRAME      ((1ull << 55) - 1)
+#define KPF_HUGE   (1ull << 17)
+#define KPF_THP    (1ull << 22)
+#define STATUS_MAX 8192
+/* a read of 512 entries costs as much as some five reads of one */
+#define TOGETHER 512
+#define WORTH    6
+
+int pages_open(uint32_t tgid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/pagemap", tgid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static uint64_t entry_read(int fd, uint64_t page)
+{
+	uint64_t entry = 0;
+
+	if (pread(fd, &entry, sizeof(entry), (off_t)(page * sizeof(entry))) != sizeof(entry))
+		return 0;
+	return entry;
+}
+
+enum pages_state pages_state(uint64_t said)
+{
+	if (!(said & (PRESENT | SWAPPED)))
+		return PAGES_GONE;
+	return said & NOT_OWN ? PAGES_OTHER : PAGES_OWN;
+}
+
+uint64_t pages_frame(uint64_t said)
+{
+	return said & PRESENT ? said & FRAME : 0;
+}
+
+uint64_t pages_ask(int fd, uint64_t page)
+{
+	return entry_read(fd, page);
+}
+
+/* Opened once: it is the host's. */
+static int frames_fd(void)
+{
+	static int fd = -2;
+
+	if (fd == -2)
+		fd = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+	return fd;
+}
+
+uint32_t pages_size(uint64_t said)
+{
+	uint64_t frame = pages_frame(said);
+
+	if (!frame || frames_fd() < 0)
+		return 1;
+	return entry_read(frames_fd(), frame) & (KPF_HUGE | KPF_THP) ? PAGES_HUGE : 1;
+}
+
+/* How many of the next pages lie within one reading. */
+static size_t near(const uint64_t *pages, size_t n)
+{
+	size_t k = 1;
+
+	while (k < n && pages[k] - pages[0] < TOGETHER)
+		k++;
+	return k;
+}
+
+static void ask_together(int fd, const uint64_t *pages, size_t n, uint64_t *said)
+{
+	uint64_t entries[TOGETHER] = {0};
+	size_t span = (size_t)(pages[n - 1] - pages[0]) + 1;
+	ssize_t got =
+		pread(fd, entries, span * sizeof(*entries), (off_t)(pages[0] * sizeof(*entries)));
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = (size_t)(pages[i] - pages[0]);
+
+		said[i] = (at + 1) * sizeof(*entries) <= (size_t)(got < 0 ? 0 : got) ? entries[at] :
+										       0;
+	}
+}
+
+void pages_ask_all(int fd, const uint64_t *pages, size_t n, uint64_t *said)
+{
+	for (size_t i = 0; i < n;) {
+		size_t k = near(pages + i, n - i);
+
+		if (k < WORTH) {
+			said[i] = pages_ask(fd, pages[i]);
+			i++;
+			continue;
+		}
+		ask_together(fd, pages + i, k, said + i);
+		i += k;
+	}
+}
+
+static bool kib_of(const char *data, const char *key, uint64_t *bytes)
+{
+	const char *at = strstr(data, key);
+	unsigned long long kib;
+
+	if (!at || sscanf(at + strlen(key), "%llu kB", &kib) != 1 || kib > UINT64_MAX / 1024)
+		return false;
+	*bytes = kib * 1024;
+	return true;
+}
+
+int pages_usage_parse(const char *data, size_t len, struct pages_usage *out)
+{
+	cleanup_free char *text = strndup(data, len);
+	struct pages_usage u = {0};
+
+	if (!text || !kib_of(text, "\nRssAnon:", &u.own))
+		return -EBADMSG;
+	kib_of(text, "\nVmSwap:", &u.swap);
+	*out = u;
+	return 0;
+}
+
+int pages_usage(uint32_t tgid, struct pages_usage *out)
+{
+	cleanup_free char *data = NULL;
+	size_t len;
+	int err = proc_read(tgid, "status", STATUS_MAX, &data, &len);
+
+	return err ? err : pages_usage_parse(data, len, out);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * period: how many page faults a sample represents. Where faults are few all small growth shall be
+ * seen, where they are many samples shall not cost: the period follows the number of faults, so
+ * that samples come at about the same rate. A sample carries its own period, so sums stay right.
+ * It varies by a quarter around what is wanted, as regular code would meet a constant one in step.
+ * Pure.
+ */
+#ifndef SONDE_MEM_PERIOD_H
+#define SONDE_MEM_PERIOD_H
+
+#include <stdint.h>
+
+#define PERIOD_MIN 16
+#define PERIOD_MAX 65536
+
+struct period {
+	uint32_t fixed; /* 0: by the number of faults */
+	uint32_t rate;  /* samples a second that are wanted */
+	double wanted;  /* before it is varied */
+	uint64_t faults;
+	int64_t at_ns; /* `faults` were counted until then; 0: not yet */
+	uint64_t random;
+};
+
+void period_init(struct period *p, uint32_t fixed, uint32_t rate);
+/* The period from now on; `faults`: all so far. */
+uint32_t period_next(struct period *p, uint64_t faults, int64_t now_ns);
+
+#endif

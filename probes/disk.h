@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * disk: what the block layer did, summed by who asked, and calls on files that say how disks feel:
+ * fsync, and opens that failed. Times are nanoseconds, sizes bytes.
+ *
+ * Sums are kept by epoch, a number that the loader counts up: the programs only add to sums of the
+ * present one, so those of an earlier one are complete, and can be read and deleted.
+ */
+#ifndef SONDE_PROBES_DISK_H
+#define SONDE_PROBES_DISK_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define DISK_SLOTS \
+	32 /* slot n of a histogram counts times of 2^n to 2^(n+1)-1 us; the last, more */
+#define DISK_COMM  16
+#define DISK_NAME  32  /* of a part of a path; cut if it is longer */
+#define DISK_NAMES 4   /* the file's, its folder's, and those above */
+#define DISK_PATH  128 /* of an open; cut if it is longer */
+
+struct disk_who { /* a process. {0}: none was seen to ask (a flush that the block layer made), or
+		     the map had no room for it */
+	__u64 start_ns;
+	__u32 tgid, exec_id;
+};
+_Static_assert(sizeof(struct disk_who) == 16, "wire size");
+
+struct disk_key {
+	struct disk_who who;
+	__u32 major, minor; /* of the whole disk, also for a request to a partition */
+	__u32 op;           /* the kernel's enum req_op */
+	__u32 epoch;
+};
+_Static_assert(sizeof(struct disk_key) == 32, "wire size");
+
+struct disk_sum {
+	__u64 requests, bytes, errors;
+	__u64 queue_ns, device_ns;
+	__u32 hist[DISK_SLOTS]; /* queue and device time together */
+};
+_Static_assert(sizeof(struct disk_sum) == 168, "wire size");
+
+struct disk_slow { /* a single request, in the ring */
+	struct disk_who who;
+	__u64 done_ns; /* boot clock */
+	__u64 sector;  /* of 512 bytes, on the whole disk */
+	__u64 queue_ns, device_ns;
+	__u32 bytes, failed;
+	__u32 major, minor, op;
+	__u32 tid; /* the thread that asked */
+	char comm[DISK_COMM];
+};
+_Static_assert(sizeof(struct disk_slow) == 88, "wire size");
+
+enum disk_call { DISK_FSYNC, DISK_FDATASYNC, DISK_SYNC_RANGE, DISK_SYNCFS, DISK_CALLS };
+
+struct disk_sync_key {
+	struct disk_who who;
+	__u64 ino;
+	__u32 dev;  /* the kernel's dev_t: major << 20 | minor */
+	__u32 call; /* enum disk_call */
+	__u32 epoch, pad;
+};
+_Static_assert(sizeof(struct disk_sync_key) == 40, "wire size");
+
+struct disk_sync {
+	__u64 calls, errors, ns;
+	__u32 hist[DISK_SLOTS];
+	__u32 fd, pad;                     /* of the first call */
+	char names[DISK_NAMES][DISK_NAME]; /* [0] the file's; "/" ends them */
+};
+_Static_assert(sizeof(struct disk_sync) == 288, "wire size");
+
+struct disk_open_key { /* an open that failed */
+	struct disk_who who;
+	__u32 error; /* as in errno.h */
+	__u32 epoch;
+	char path[DISK_PATH]; /* as the program gave it */
+};
+_Static_assert(sizeof(struct disk_open_key) == 152, "wire size");
+
+struct disk_lost {
+	__u64 requests; /* found no room at all */
+	__u64 slow;     /* single requests: the ring was full */
+	__u64 syncs, opens;
+	__u64 crowded; /* requests that are counted for their device, without their process */
+};
+
+#endif

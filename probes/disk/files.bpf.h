@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * disk_files: calls that say how a disk feels to programs: fsync and its like with the file's
+ * identity, and opens that fail with the path that was asked for. They are at the tracepoints of
+ * these calls only: others pay the kernel's way to any tracepoint of system calls, no program.
+ */
+#ifndef SONDE_PROBES_DISK_FILES_BPF_H
+#define SONDE_PROBES_DISK_FILES_BPF_H
+
+#include "probes/lib/kern.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "probes/disk/who.bpf.h"
+
+struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
+	__u64 common;
+	__s64 nr;
+	__u64 args[6];
+};
+struct sys_exit {
+	__u64 common;
+	__s64 nr;
+	__s64 ret;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct super_block___disk {
+	__u32 s_dev;
+};
+
+struct inode___disk {
+	unsigned long i_ino; /* 64 bits from 7.2 on, which is as long here */
+	struct super_block___disk *i_sb;
+};
+
+struct dentry___disk {
+	struct dentry___disk *d_parent;
+	struct qstr d_name;
+};
+
+struct path___disk {
+	struct dentry___disk *dentry;
+};
+
+struct file___disk {
+	struct inode___disk *f_inode;
+	struct path___disk f_path;
+};
+
+struct fdtable___disk {
+	unsigned int max_fds;
+	struct file___disk **fd;
+};
+
+struct files_struct___disk {
+	struct fdtable___disk *fdt;
+};
+
+#pragma clang attribute pop
+
+struct syncing { /* a call that has not returned */
+	__u64 begin_ns;
+	struct disk_sync_key key;
+	__u32 fd, pad;
+	struct dentry___disk *name;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64); /* pid_tgid */
+	__type(value, struct syncing);
+} syncing SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct disk_sync_key);
+	__type(value, struct disk_sync);
+} disk_syncs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);   /* pid_tgid */
+	__type(value, __u64); /* where the path is in the program's memory */
+} opening SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct disk_open_key);
+	__type(value, __u64); /* how many */
+} disk_opens SEC(".maps");
+
+static const struct disk_sync no_syncs;
+
+static __always_inline struct file___disk *file_of(__u32 fd)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct files_struct___disk *open = (void *)BPF_CORE_READ(task, files);
+	struct fdtable___disk *table = open ? BPF_CORE_READ(open, fdt) : NULL;
+	struct file___disk *file = NULL;
+
+	if (!table || fd >= BPF_CORE_READ(table, max_fds) ||
+	    bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd))
+		return NULL;
+	return file;
+}
+
+static __always_inline int sync_begin(const struct sys_enter *x, __u32 call)
+{
+	struct syncing s = {.fd = (__u32)x->args[0], .key = {.call = call}};
+	struct file___disk *file = file_of(s.fd);
+	__u64 id = bpf_get_current_pid_tgid();
+	struct inode___disk *inode;
+
+	if (!file)
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	who_fill(&s.key.who);
+	s.key.ino = BPF_CORE_READ(inode, i_ino);
+	s.key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	s.name = BPF_CORE_READ(file, f_path.dentry);
+	s.begin_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&syncing, &id, &s, BPF_ANY))
+		__sync_fetch_and_add(&disk_lost.syncs, 1);
+	return 0;
+}
+
+SEC("tracepoint")
+int fsync_begins(struct sys_enter *x)
+{
+	return sync_begin(x, DISK_FSYNC);
+}
+
+SEC("tracepoint")
+int fdatasync_begins(struct sys_enter *x)
+{
+	return sync_begin(x, DISK_FDATASYNC);
+}
+
+SEC("tracepoint")
+int range_begins(struct sys_enter *x)
+{
+	return sync_begin(x, DISK_SYNC_RANGE);
+}
+
+SEC("tracepoint")
+int syncfs_begins(struct sys_enter *x)
+{
+	return sync_begin(x, DISK_SYNCFS);
+}
+
+/* The call has the file open: it keeps its names. */
+static __always_inline void names_read(struct disk_sync *d, struct dentry___disk *at)
+{
+#pragma unroll
+	for (int i = 0; i < DISK_NAMES; i++) {
+		bpf_probe_read_kernel_str(d->names[i], DISK_NAME, BPF_CORE_READ(at, d_name.name));
+		at = BPF_CORE_READ(at, d_parent);
+	}
+}
+
+static __always_inline struct disk_sync *sync_get(const struct syncing *s,
+						  const struct disk_sync_key *key)
+{
+	struct disk_sync *d = bpf_map_lookup_elem(&disk_syncs, key);
+
+	if (d)
+		return d;
+	bpf_map_update_elem(&disk_syncs, key, &no_syncs, BPF_NOEXIST);
+	d = bpf_map_lookup_elem(&disk_syncs, key);
+	if (d) {
+		d->fd = s->fd;
+		names_read(d, s->name);
+	}
+	return d;
+}
+
+SEC("tracepoint")
+int sync_ends(struct sys_exit *x)
+{
+	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), ns;
+	struct syncing *s = bpf_map_lookup_elem(&syncing, &id);
+	struct disk_sync_key key;
+	struct disk_sync *d;
+
+	if (!s)
+		return 0;
+	key = s->key;
+	key.epoch = disk_epoch;
+	ns = now > s->begin_ns ? now - s->begin_ns : 0;
+	d = sync_get(s, &key);
+	if (d) {
+		__sync_fetch_and_add(&d->calls, 1);
+		__sync_fetch_and_add(&d->ns, ns);
+		__sync_fetch_and_add(&d->hist[slot_of(ns) & (DISK_SLOTS - 1)], 1);
+		if (x->ret < 0)
+			__sync_fetch_and_add(&d->errors, 1);
+	} else {
+		__sync_fetch_and_add(&disk_lost.syncs, 1);
+	}
+	bpf_map_delete_elem(&syncing, &id);
+	return 0;
+}
+
+static __always_inline int open_begin(__u64 path)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	bpf_map_update_elem(&opening, &id, &path, BPF_ANY);
+	return 0;
+}
+
+SEC("tracepoint")
+int open_begins(struct sys_enter *x)
+{
+	return open_begin(x->args[0]);
+}
+
+SEC("tracepoint")
+int openat_begins(struct sys_enter *x)
+{
+	return open_begin(x->args[1]);
+}
+
+static __always_inline void open_failed(__u32 error, __u64 path)
+{
+	struct disk_open_key key = {.error = error, .epoch = disk_epoch};
+	__u64 one = 1, *n;
+
+	who_fill(&key.who);
+	bpf_probe_read_user_str(key.path, sizeof(key.path), (const void *)path);
+	n = bpf_map_lookup_elem(&disk_opens, &key);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else if (bpf_map_update_elem(&disk_opens, &key, &one, BPF_NOEXIST)) {
+		/* another CPU made it meanwhile, or there is no room */
+		n = bpf_map_lookup_elem(&disk_opens, &key);
+		__sync_fetch_and_add(n ? n : &disk_lost.opens, 1);
+	}
+}
+
+SEC("tracepoint")
+int open_ends(struct sys_exit *x)
+{
+	__u64 id = bpf_get_current_pid_tgid(), *path = bpf_map_lookup_elem(&opening, &id);
+
+	if (!path)
+		return 0;
+	if (x->ret < 0)
+		open_failed((__u32)-x->ret, *path);
+	bpf_map_delete_elem(&opening, &id);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * mem: the wire struct of one sampled page fault is a stack_event and its frames, whose `tag` says
+ * which page it was, of what kind of memory, and how many faults the sample represents:
+ *
+ *   bits 63..20  the address / 4096
+ *   bits 19..18  enum mem_memory
+ *   bits 17..0   the period: how many faults the sample represents, never 0
+ *
+ * A wait for memory (a thread that had to free memory before it got some) is the same with
+ *
+ *   bits 63..54  how many waits it represents, never 0
+ *   bits 53..20  their time together, in units of 64 ns
+ *   bits 17..0   0
+ *
+ * Each wait of MEM_STALL_WHOLE_NS and more is a record; shorter ones are added up on each CPU
+ * until they come to that, and recorded with the stack of the last one.
+ */
+#ifndef SONDE_PROBES_MEM_H
+#define SONDE_PROBES_MEM_H
+
+#include "probes/lib/stack.h"
+#include "probes/lib/tally.h"
+
+#define MEM_PAGE_SHIFT   12
+#define MEM_PERIOD_BITS  18
+#define MEM_PERIOD_MAX   ((1u << MEM_PERIOD_BITS) - 1)
+#define MEM_MEMORY_SHIFT MEM_PERIOD_BITS
+#define MEM_TAG_SHIFT    (MEM_PERIOD_BITS + 2)
+
+enum mem_memory {
+	MEM_UNKNOWN = 0, /* this kernel does not say (bpf_find_vma is there from 5.17 on) */
+	MEM_ANON = 1,    /* private memory without a file */
+	MEM_PRIVATE = 2, /* a private mapping of a file: its written pages are the process's own */
+	MEM_SHARED = 3   /* shared, with a file or without */
+};
+
+#define MEM_PAGE(tag)        ((tag) >> MEM_TAG_SHIFT)
+#define MEM_PERIOD(tag)      ((__u32)(tag)&MEM_PERIOD_MAX)
+#define MEM_STALL_WHOLE_NS   1000000
+#define MEM_STALL_N_SHIFT    54
+#define MEM_STALL_N_MAX      1023
+#define MEM_STALL_UNIT_SHIFT 6
+#define MEM_STALL_UNITS_MAX  ((1ull << (MEM_STALL_N_SHIFT - MEM_TAG_SHIFT)) - 1)
+#define MEM_IS_STALL(tag)    (!MEM_PERIOD(tag))
+#define MEM_STALL_N(tag)     ((tag) >> MEM_STALL_N_SHIFT)
+#define MEM_STALL_NS(tag)    (((tag) >> MEM_TAG_SHIFT & MEM_STALL_UNITS_MAX) << MEM_STALL_UNIT_SHIFT)
+#define MEM_MEMORY(tag)      ((enum mem_memory)((tag) >> MEM_MEMORY_SHIFT & 3))
+
+/*
+ * A range of addresses that a process just got for a new mapping: what was there before is gone,
+ * also if something is there again. In the ring `events`; ev.end is MEM_RECORD_MAPPED.
+ */
+#define MEM_RECORD_MAPPED 0x100
+struct mem_mapped {
+	struct stack_event ev; /* no frames */
+	__u64 start, end;
+};
+_Static_assert(sizeof(struct mem_mapped) == 96, "wire size");
+
+/*
+ * The kernel chose this process to be killed, as memory ran out; what it held then. In the ring
+ * `events`; ev.end is MEM_RECORD_VICTIM. ev has the victim's identity and command; start_ns 0: this
+ * kernel (5.10) says only its tgid, and nothing below.
+ */
+#define MEM_RECORD_VICTIM 0x101
+struct mem_victim {
+	struct stack_event ev; /* no frames */
+	__u64 anon_pages, swap_pages;
+};
+_Static_assert(sizeof(struct mem_victim) == 96, "wire size");
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* disk: what family disk stores (loaders/disk): the columns of its tables, in the tables' order. */
+#ifndef SONDE_FACTS_DISK_H
+#define SONDE_FACTS_DISK_H
+
+#include "schema/facts/fact.h"
+
+#define DISK_STEPS       22 /* of a histogram of times: less than 8 us, 8 to 15, ..., 2^23 or more */
+#define DISK_STEP_0_BITS 3  /* the second begins at 2^this us */
+
+/* A table's histogram: P is the prefix of its columns' names in the enum. */
+#define DISK_TIMES(X, P)                                                            \
+	X(P##_T0, "below_8us", NUMBER, TALLY, "", "those that took less than 8 us") \
+	X(P##_T1, "us_8", NUMBER, TALLY, "", "8 to 15 us")                          \
+	X(P##_T2, "us_16", NUMBER, TALLY, "", "16 to 31 us")                        \
+	X(P##_T3, "us_32", NUMBER, TALLY, "", "32 to 63 us")                        \
+	X(P##_T4, "us_64", NUMBER, TALLY, "", "64 to 127 us")                       \
+	X(P##_T5, "us_128", NUMBER, TALLY, "", "128 to 255 us")                     \
+	X(P##_T6, "us_256", NUMBER, TALLY, "", "256 to 511 us")                     \
+	X(P##_T7, "us_512", NUMBER, TALLY, "", "512 to 1023 us")                    \
+	X(P##_T8, "us_1024", NUMBER, TALLY, "", "1024 to 2047 us")                  \
+	X(P##_T9, "us_2048", NUMBER, TALLY, "", "2048 to 4095 us")                  \
+	X(P##_T10, "us_4096", NUMBER, TALLY, "", "4096 to 8191 us")                 \
+	X(P##_T11, "us_8192", NUMBER, TALLY, "", "8192 to 16383 us")                \
+	X(P##_T12, "us_16384", NUMBER, TALLY, "", "16384 to 32767 us")              \
+	X(P##_T13, "us_32768", NUMBER, TALLY, "", "32768 to 65535 us")              \
+	X(P##_T14, "us_65536", NUMBER, TALLY, "", "65536 to 131071 us")             \
+	X(P##_T15, "us_131072", NUMBER, TALLY, "", "131072 to 262143 us")           \
+	X(P##_T16, "us_262144", NUMBER, TALLY, "", "262144 to 524287 us")           \
+	X(P##_T17, "us_524288", NUMBER, TALLY, "", "524288 to 1048575 us")          \
+	X(P##_T18, "us_1048576", NUMBER, TALLY, "", "1048576 to 2097151 us")        \
+	X(P##_T19, "us_2097152", NUMBER, TALLY, "", "2097152 to 4194303 us")        \
+	X(P##_T20, "us_4194304", NUMBER, TALLY, "", "4194304 to 8388607 us")        \
+	X(P##_T21, "us_8388608", NUMBER, TALLY, "", "8388608 us or more")
+
+#define BLOCK_COLUMNS(X)                                                                       \
+	X(BLOCK_DISK, "disk", TEXT, KEY, "",                                                   \
+	  "text.id: the whole disk, as in disk_row: sda, nvme0n1, dm-0, loop0")                \
+	X(BLOCK_OP, "op", TEXT, KEY, "",                                                       \
+	  "text.id: read, write, flush, discard, erase, zero, other")                          \
+	X(BLOCK_PROCESS, "process", PROCESS, KEY, "",                                          \
+	  "process.id: who asked; 0: none was seen, or of those past the limit")               \
+	X(BLOCK_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")   \
+	X(BLOCK_REQUESTS, "requests", NUMBER, COUNTER, "",                                     \
+	  "requests that the device has answered")                                             \
+	X(BLOCK_BYTES, "bytes", NUMBER, COUNTER, "bytes", "their size")                        \
+	X(BLOCK_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")           \
+	X(BLOCK_QUEUE, "queue_us", NUMBER, COUNTER, "us",                                      \
+	  "from when they were made to when the device got them, summed")                      \
+	X(BLOCK_DEVICE, "device_us", NUMBER, COUNTER, "us", "from then to its answer, summed") \
+	DISK_TIMES(X, BLOCK)
+
+#define DEVICE_COLUMNS(X)                                                                          \
+	X(DEVICE_DISK, "disk", TEXT, KEY, "", "text.id: as in block_row")                          \
+	X(DEVICE_UNDER, "under", TEXT, GAUGE, "",                                                  \
+	  "text.id: the disks that it lies on, with commas; empty: it lies on none")               \
+	X(DEVICE_BUSY, "busy_us", NUMBER, COUNTER, "us", "time in which it had a request at hand") \
+	X(DEVICE_IN_FLIGHT, "in_flight", NUMBER, GAUGE, "", "requests at hand at the last reading")
+
+#define SLOW_COLUMNS(X)                                                                         \
+	X(SLOW_DISK, "disk", TEXT, KEY, "", "text.id: as in block_row")                         \
+	X(SLOW_OP, "op", TEXT, KEY, "", "text.id: as in block_row")                             \
+	X(SLOW_PROCESS, "process", PROCESS, KEY, "", "process.id: who asked; 0: none was seen") \
+	X(SLOW_SECTOR, "sector", TAG, KEY, "", "where it began on the disk, in 512 bytes")      \
+	X(SLOW_AT, "at_us", TAG, KEY, "", "when the device answered, in us since 1970")         \
+	X(SLOW_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")     \
+	X(SLOW_THREAD, "thread", TEXT, GAUGE, "", "text.id: name of the thread that asked")     \
+	X(SLOW_BYTES, "bytes", NUMBER, GAUGE, "bytes", "its size")                              \
+	X(SLOW_QUEUE, "queue_us", NUMBER, GAUGE, "us",                                          \
+	  "from when it was made to when the device got it")                                    \
+	X(SLOW_DEVICE, "device_us", NUMBER, GAUGE, "us", "from then to its answer")             \
+	X(SLOW_FAILED, "failed", NUMBER, GAUGE, "", "1: it failed")
+
+#define SYNC_COLUMNS(X)                                                                                                                                                                \
+	X(SYNC_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                                                                                                         \
+	X(SYNC_FILE, "file", TEXT, KEY, "",                                                                                                                                            \
+	  "text.id: its path, of a container's file as the container sees it; where it was closed before that was read, its last four names at most; ~other: of those past the limit") \
+	X(SYNC_CALL, "call", TEXT, KEY, "", "text.id: fsync, fdatasync, sync_file_range, syncfs")                                                                                      \
+	X(SYNC_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                                                                                            \
+	X(SYNC_CALLS, "calls", NUMBER, COUNTER, "", "calls that returned")                                                                                                             \
+	X(SYNC_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                                                                                                    \
+	X(SYNC_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                                                                                                          \
+	DISK_TIMES(X, SYNC)
+
+#define OPEN_COLUMNS(X)                                                                                              \
+	X(OPEN_PROCESS, "process", PROCESS, KEY, "",                                                                 \
+	  "process.id: who called, of several of one command and container one of them; 0: of those past the limit") \
+	X(OPEN_PATH, "path", TEXT, KEY, "",                                                                          \
+	  "text.id: as the program gave it, cut if it is long; ~other: of those past the limit")                     \
+	X(OPEN_ERROR, "error", TEXT, KEY, "", "text.id: ENOENT, EACCES, ...")                                        \
+	X(OPEN_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                          \
+	X(OPEN_N, "opens", NUMBER, COUNTER, "", "opens that failed so")
+
+enum block_column { BLOCK_COLUMNS(FACT_ID) BLOCK_N };
+enum device_column { DEVICE_COLUMNS(FACT_ID) DEVICE_N };
+enum slow_column { SLOW_COLUMNS(FACT_ID) SLOW_N };
+enum sync_column { SYNC_COLUMNS(FACT_ID) SYNC_N };
+enum open_column { OPEN_COLUMNS(FACT_ID) OPENS_N };
+
+extern const struct fact BLOCK_FACT, DEVICE_FACT, SLOW_FACT, SYNC_FACT, OPEN_FACT;
+
+#endif

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""memory: what family mem costs, always on (buckets of 10 s): of its BPF programs by the kernel's run times, of the loader by its CPU clock.
+
+    tests/bench/memory/memory.py [--seconds 15] [--processes 50] [--mib 100] [--smoke] [--write docs/BENCHMARKS.md]
+
+1. A program that rests, and one that touches 20 000 fresh pages a second. The recording covers that program alone.
+2. Processes that hold memory and go on touching some: each is read twice a minute, for half a minute.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import bench  # noqa: E402
+import ratchet  # noqa: E402
+
+FAULTS = os.path.join(bench.MIX, "faults")
+
+
+def build():
+    os.makedirs(bench.MIX, exist_ok=True)
+    subprocess.run(["gcc", "-O2", "-o", FAULTS, f"{bench.ROOT}/tests/bench/mix/faults.c"], check=True)
+
+
+def spent(pid):
+    progs, _ = bench.bpf_state([pid])
+    return bench.cpu_ns(pid), sum(ns for ns, _ in progs.values()), sum(runs for _, runs in progs.values())
+
+
+def measure(loader, programs, seconds, settle):
+    """% of a core: of the loader and of its programs; their runs a second, ns a run."""
+    children = [subprocess.Popen([FAULTS, *map(str, p)]) for p in programs]
+    try:
+        time.sleep(settle)
+        before, began = spent(loader.pid), time.monotonic()
+        time.sleep(seconds)
+        after, wall = spent(loader.pid), (time.monotonic() - began) * 1e9
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+    cpu, ns, runs = (b - a for a, b in zip(before, after))
+    return {"loader": 100 * cpu / wall, "programs": 100 * ns / wall, "runs": runs / (wall / 1e9), "ns": ns / max(1, runs),
+            "memory": bench.private_bytes(loader.pid) / 1e6}
+
+
+def measure_all(opts, folder):
+    loader = subprocess.Popen([f"{bench.BIN}/sonde-mem", "--store", folder, "--bucket", "10s", "--interval", "30s", "--comm", "faults"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(2 if opts.smoke else 20)  # it reads the kernel's symbols
+        return [measure(loader, [(0, 1)], opts.seconds, 1), measure(loader, [(20000, 1)], opts.seconds, 2),
+                measure(loader, [(100, opts.mib)] * opts.processes, 2 * opts.seconds, 6)]
+    finally:
+        loader.kill()
+        loader.wait()
+
+
+def table(opts, rest, busy, many):
+    yield (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.seconds} s each; load average "
+           f"{os.getloadavg()[0]:.0f}, of other work).\n")
+    yield "| family mem, % of one core | its BPF programs | runs a second, ns each | loader | to reach, both |\n|---|---|---|---|---|"
+    for what, m, reach in (("nothing happens", rest, "0.05"), ("20 000 page faults a second", busy, "0.1"),
+                           (f"{opts.processes} processes of {opts.mib} MiB, each read twice a minute, 100 faults a second each", many, "")):
+        yield f"| {what} | {m['programs']:.3f} | {m['runs']:.0f}, {m['ns']:.0f} | {m['loader']:.3f} | {reach} |"
+    yield "\nThe recordings cover these programs alone: what other work on the host made the programs run for, to leave it out, is in the figures."
+    yield f"Private memory of the loader: {rest['memory']:.1f} MB, with those processes {many['memory']:.1f} MB."
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=15)
+    parser.add_argument("--processes", type=int, default=50)
+    parser.add_argument("--mib", type=int, default=100)
+    parser.add_argument("--smoke", action="store_true", help="short: only proves that everything runs")
+    parser.add_argument("--write", help="put the table between the markers of this file")
+    opts = parser.parse_args()
+    if opts.smoke:
+        opts.seconds, opts.processes, opts.mib = 2, 2, 4
+    build()
+    stats = ratchet.enable_stats()
+    with tempfile.TemporaryDirectory(prefix="sonde-bench-") as folder:
+        rest, busy, many = measure_all(opts, os.path.join(folder, "store"))
+    os.close(stats)
+    text = "\n".join(table(opts, rest, busy, many))
+    print(text)
+    if opts.write:
+        bench.put_between(opts.write, "memory", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Family disk on a loop device that nobody else uses: what it stores equals /proc/diskstats and what the test did; fio measures the same times."""
+import contextlib
+import errno
+import fcntl
+import json
+import math
+import mmap
+import os
+import re
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from conftest import need, need_root, sql_all
+
+LOOP_SET_FD, LOOP_CLR_FD, LOOP_CTL_GET_FREE = 0x4C00, 0x4C01, 0x4C82
+PAGE = 4096
+SIZE = 64 << 20
+
+
+@pytest.fixture
+def loop():
+    """(path, file) of a loop device over a file of SIZE bytes."""
+    need_root()
+    with tempfile.NamedTemporaryFile(dir="/var/tmp", prefix="sonde-loop-") as file:
+        file.truncate(SIZE)
+        try:
+            control = os.open("/dev/loop-control", os.O_RDWR)
+        except OSError:
+            pytest.skip("/dev/loop-control is missing")
+        path = f"/dev/loop{fcntl.ioctl(control, LOOP_CTL_GET_FREE)}"
+        os.close(control)
+        device = os.open(path, os.O_RDWR)
+        fcntl.ioctl(device, LOOP_SET_FD, file.fileno())
+        try:
+            yield path, file.name
+        finally:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(device, LOOP_CLR_FD)
+            os.close(device)
+
+
+def diskstats(path):
+    """(reads, bytes read, writes, bytes written) so far."""
+    with open("/proc/diskstats", encoding="ascii") as f:
+        for line in f:
+            words = line.split()
+            if words[2] == os.path.basename(path):
+                reads, _, read, _, writes, _, written = map(int, words[3:10])
+                return reads, 512 * read, writes, 512 * written
+    raise AssertionError(f"{path} is not in /proc/diskstats")
+
+
+def stored(store, disk, more=""):
+    """The same, as it was recorded."""
+    rows = sql_all(store, f"SELECT op, sum(requests) AS n, sum(bytes) AS bytes, sum(errors) AS errors FROM block_stats WHERE disk = ? {more} GROUP BY op",
+                   (os.path.basename(disk),))
+    ops = {op: [sum(r[k] for r in rows if r["op"] == op) for k in ("n", "bytes", "errors")] for op in ("read", "write")}
+    return (ops["read"][0], ops["read"][1], ops["write"][0], ops["write"][1]), ops["read"][2]
+
+
+def direct(path):
+    page = mmap.mmap(-1, PAGE)
+    page.write(b"x" * PAGE)
+    return os.open(path, os.O_RDWR | os.O_DIRECT), page
+
+
+def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(capture, store, loop):
+    path, file = loop
+    fd, page = direct(path)
+    own = os.path.join(os.path.dirname(store), "own")
+    cap = capture(program="sonde-disk")
+    before = diskstats(path)
+    for i in range(300):
+        os.pwrite(fd, page, i * PAGE)
+    for i in range(200):
+        os.preadv(fd, [page], i * PAGE)
+    os.truncate(file, 100 * PAGE)
+    failed = 0
+    for i in range(90, 120):
+        try:
+            os.preadv(fd, [page], i * PAGE)
+        except OSError as e:
+            assert e.errno == errno.EIO
+            failed += 1
+    with open(own, "wb") as f:
+        for _ in range(5):
+            f.write(b"y" * PAGE)
+            f.flush()
+            os.fsync(f.fileno())
+        os.fdatasync(f.fileno())
+    for _ in range(7):
+        with contextlib.suppress(FileNotFoundError):
+            open(own + ".none", "rb")
+    after = diskstats(path)
+    cap.stop()
+    os.close(fd)
+    want = tuple(b - a for a, b in zip(before, after))
+    got, errors = stored(store, path)
+    assert got == want and errors == failed > 0
+    assert stored(store, path, f"AND pid = {os.getpid()}") == (want, failed)  # this process asked for all of it
+    hist = "below_8us" + "".join(f", us_{8 << i}" for i in range(21))
+    rows = sql_all(store, f"SELECT requests, {hist} FROM block_stats")
+    assert all(sum(r[k] or 0 for k in r if k != "requests") == r["requests"] for r in rows)
+    syncs = sql_all(store, f"SELECT call, sum(calls) AS n, sum(us) AS us FROM fsyncs WHERE file = '{own}' AND pid = {os.getpid()} GROUP BY call")
+    assert {r["call"]: r["n"] for r in syncs} == {"fsync": 5, "fdatasync": 1}
+    opens = sql_all(store, f"SELECT error, sum(opens) AS n FROM failed_opens WHERE path = '{own}.none' GROUP BY error")
+    assert [(r["error"], r["n"]) for r in opens] == [("ENOENT", 7)]
+    under = {r["disk"]: r["under"] for r in sql_all(store, "SELECT disk, under FROM block_devices")}
+    host = os.path.basename(os.path.realpath(f"/sys/dev/block/{os.major(os.stat('/var/tmp').st_dev)}:{os.minor(os.stat('/var/tmp').st_dev)}"))
+    assert under[os.path.basename(path)] in ("", host) and (under[os.path.basename(path)] or not os.path.exists(f"/sys/block/{host}"))
+
+
+def test_a_narrow_capture_has_only_what_was_asked_for(capture, store, loop):
+    fd, page = direct(loop[0])
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        cap = capture("--pid", other.pid, program="sonde-disk")
+        for i in range(50):
+            os.pwrite(fd, page, i * PAGE)
+        cap.stop()
+    finally:
+        os.close(fd)
+        other.kill()
+        other.wait()
+    assert sql_all(store, "SELECT * FROM block_row") == [] and sql_all(store, "SELECT * FROM slow_row") == []
+
+
+def test_check_says_what_this_kernel_allows(sonde):
+    need_root()
+    from conftest import BIN
+    items = json.loads(subprocess.run([os.path.join(BIN, "sonde-disk"), "--check", "--json"], capture_output=True, text=True, check=True).stdout)
+    assert items["family"] == "disk" and "who asks" in {i["name"] for i in items["items"]}
+
+
+def step(us):
+    return max(2, int(math.log2(max(us, 1))))
+
+
+def quantile_step(hist, q):
+    """The step (a power of two) of the value below which a share q lies."""
+    want, below = q * sum(h["n"] for h in hist), 0
+    for h in hist:
+        below += h["n"]
+        if below >= want:
+            return step(h["us"] or 4)
+    raise AssertionError(hist)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["randread", "randwrite"])
+def test_quantiles_are_those_of_fio(sonde, capture, store, loop, how):
+    """fio measures from its call to its return, the device's time and some microseconds: a step up at most."""
+    need("fio", "/usr/bin/fio")
+    path, _ = loop
+    cap = capture(program="sonde-disk")
+    before = diskstats(path)
+    said = subprocess.run(["fio", "--name=t", f"--filename={path}", f"--rw={how}", "--bs=16k", "--direct=1", "--ioengine=psync", f"--size={SIZE}", "--norandommap=0",
+                           "--lat_percentiles=1", "--percentile_list=50:99", "--output-format=json", "--loops=2"], capture_output=True, text=True, check=True, timeout=100)
+    after = diskstats(path)
+    cap.stop()
+    kind = "read" if how == "randread" else "write"
+    fio = json.loads(re.search(r"\{.*\}", said.stdout, re.S)[0])["jobs"][0][kind]
+    got, _ = stored(store, path)
+    assert got == tuple(b - a for a, b in zip(before, after))
+    assert stored(store, path, "AND comm = 'fio'")[0][0 if kind == "read" else 2] == fio["total_ios"] == 2 * SIZE // 16384
+    disk, = [d for d in json.loads(sonde("disk", "--json", store=store, check=True).stdout)["rows"] if d["disk"] == os.path.basename(path)]
+    for share, key in ((0.5, "50.000000"), (0.99, "99.000000")):
+        assert abs(quantile_step(disk[f"{kind}_hist"], share) - step(fio["lat_ns"]["percentile"][key] / 1000)) <= 1
+    assert disk["under"] and disk["busy_us"] > 0
+
+
+@pytest.mark.long
+def test_hardly_a_request_is_lost_under_load(capture, store, loop):
+    """Four processes, while sums are read and taken out each second."""
+    need("fio", "/usr/bin/fio")
+    path, _ = loop
+    cap = capture(program="sonde-disk")
+    before = diskstats(path)
+    subprocess.run(["fio", "--name=t", f"--filename={path}", "--rw=randrw", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=8", f"--size={SIZE}", "--numjobs=4",
+                    "--time_based", "--runtime=8", "--output-format=terse"], capture_output=True, check=True, timeout=100)
+    time.sleep(0.2)
+    after = diskstats(path)
+    cap.stop()
+    want = tuple(b - a for a, b in zip(before, after))
+    got = stored(store, path)[0]
+    assert want[0] > 1000 and all(0 <= b - a <= b / 100 for a, b in zip(got, want)), (got, want)  # docs/decisions/0266: not each run of the program
+    assert sql_all(store, "SELECT sum(lost) AS n FROM loss")[0]["n"] in (None, 0)

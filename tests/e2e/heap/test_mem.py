@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Family mem: whose line makes memory grow, in any language. Each program keeps memory in one function and says how much."""
+import collections
+import contextlib
+import json
+import os
+import subprocess
+import time
+
+import pytest
+
+from conftest import ROOT, need, need_root, sql_all
+
+LEAKS = os.path.join(ROOT, "tests/workloads/leaks")
+SECONDS = 8
+KIB = 256  # in 20 ms: 100 MB in 8 s
+
+MAKE = {
+    "c": ("gcc", ["gcc", "-O2", "-g", "leak.c", "-o", "{out}"]),
+    "c++": ("g++", ["g++", "-O2", "-g", "leak.cc", "-o", "{out}"]),
+    "rust": ("rustc", ["rustc", "-O", "-g", "leak.rs", "-o", "{out}"]),
+    "go": ("go", ["go", "build", "-o", "{out}", "leak.go"]),
+    "java": ("javac", ["javac", "-d", "{dir}", "Leak.java"]),
+}
+RUN = {
+    "c": ["{out}"], "c++": ["{out}"], "rust": ["{out}"], "go": ["{out}"],
+    "java": ["java", "-Xmx64m", "-Xmn4m", "-XX:MaxDirectMemorySize=1g", "-cp", "{dir}", "Leak"],
+    "python": ["python3", "{leaks}/leak.py"], "node": ["node", "{leaks}/leak.js"],
+    "ruby": ["ruby", "{leaks}/leak.rb"], "php": ["php", "{leaks}/leak.php"],
+}
+EVERY_DAY = ("c",)
+SITE = {"go": "main.leaky", "java": "Leak.leaky", "rust": "leaky"}
+
+
+def ready(language, folder):
+    """The command of a language's program."""
+    places = {"out": os.path.join(folder, "leak"), "dir": folder, "leaks": LEAKS}
+    if language in MAKE:
+        need(MAKE[language][0])
+        subprocess.run([part.format(**places) for part in MAKE[language][1]], cwd=LEAKS, check=True, capture_output=True,
+                       env={**os.environ, "GOCACHE": os.path.join(folder, "go"), "GOFLAGS": "-buildvcs=false"})
+    command = [part.format(**places) for part in RUN[language]]
+    need(os.path.basename(command[0]), command[0] if "/" in command[0] else None)
+    return command
+
+
+@contextlib.contextmanager
+def started(command):
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def own_bytes(pid):
+    """What the kernel counts: private memory and swap."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        of = dict(line.split(":", 1) for line in f)
+    return sum(int(of[k].split()[0]) * 1024 for k in ("RssAnon", "VmSwap"))
+
+
+def leak(capture, command, *args, options=()):
+    """A program below a recording of the whole host, which ends while its memory is still there: what it kept, what the kernel
+    counts, its pid, what the recording says; beside it the same program that keeps nothing for long: its pid."""
+    c = capture(*options, program="sonde-mem")
+    with started([*command, str(KIB), str(SECONDS), *args]) as child, started([*command, str(KIB), str(SECONDS), "none"]) as other:
+        kept = int(child.stdout.readline())
+        other.stdout.readline()
+        time.sleep(3)
+        own = own_bytes(child.pid)
+        return kept, own, child.pid, c.stop(60), other.pid
+
+
+def rows_of(sonde, store, pid, *args):
+    return json.loads(sonde("heap", "-p", str(pid), "--json", *args, store=store, check=True).stdout)["rows"]
+
+
+@pytest.mark.parametrize("language", [pytest.param(x, marks=[] if x in EVERY_DAY else [pytest.mark.long, pytest.mark.live]) for x in RUN])
+def test_the_line_that_leaks_is_first_and_its_bytes_are_right(sonde, store, capture, scratch, language):
+    need_root()
+    command = ready(language, scratch)
+    # by default some 400 samples, whose number alone sways by 5 %: what runs every day takes more of them
+    kept, own, pid, told, other = leak(capture, command, options=["--period", "16"] if language in EVERY_DAY else [])
+    rows = rows_of(sonde, store, pid, "--growth")
+    print(language, kept, own, rows[:3], told)
+    assert SITE.get(language, "leaky") in rows[0]["function"], rows[:3]
+    assert rows[0]["grown_bytes"] == pytest.approx(kept, rel=0.15), (kept, rows[:3])
+    assert rows[0]["inuse_bytes"] == pytest.approx(kept, rel=0.15), (kept, rows[:3])
+    assert rows[0]["file"].endswith(("leak." + {"python": "py", "node": "js", "ruby": "rb", "c++": "cc", "rust": "rs"}.get(language, language), "Leak.java")), rows[0]
+    all_rows = rows_of(sonde, store, pid, "-n", "1000")
+    assert sum(r["inuse_bytes"] for r in all_rows) == pytest.approx(own, rel=0.03), (own, all_rows[:5])
+    assert rows_of(sonde, store, other, "--growth") == []
+    assert rows_of(sonde, store, other)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["mmap", "huge", "populate", "none"])
+def test_each_way_to_get_memory(sonde, store, capture, scratch, how):
+    """Huge pages count whole; pages that came without a fault have no stack, and are told; churn is no growth."""
+    need_root()
+    kept, own, pid, _, _ = leak(capture, ready("c", scratch), how)
+    rows = rows_of(sonde, store, pid, "-n", "1000")
+    of = collections.Counter()
+    for r in rows:
+        of[r["function"]] += r["inuse_bytes"]
+    print(how, kept, own, rows[:4])
+    assert sum(of.values()) == pytest.approx(own, rel=0.03)
+    if how == "populate":
+        assert of["[without a page fault]"] >= 0.85 * kept and of.get("leaky", 0) < 0.15 * kept
+    elif how != "none":
+        assert of["leaky"] == pytest.approx(kept, rel=0.15)
+    growth = sonde("heap", "-p", str(pid), "--growth", store=store)
+    assert "churn" not in growth.stdout, growth.stdout
+
+
+@pytest.mark.long
+def test_page_faults_are_as_many_as_the_program_made(store, capture, scratch):
+    need_root()
+    command = ready("c", scratch)
+    _, _, pid, _, _ = leak(capture, command, "none")
+    touched = sql_all(store, "SELECT sum(n) AS n, sum(value) AS bytes FROM amounts WHERE type = 'pagefaults' AND pid = ? AND function = 'churn'", (pid,))[0]
+    truth = SECONDS * 50 // 5 * (16 << 20)
+    assert touched["bytes"] == pytest.approx(truth, rel=0.15), (touched, truth)
+    assert touched["n"] == pytest.approx(truth // 4096, rel=0.15)

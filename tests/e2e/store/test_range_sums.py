@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An answer about any range is the same before its files are archived and after, and as the rows add up: whether it comes from the sums
+that an archive keeps, from its columns, or from rows."""
+import glob
+import json
+import os
+import random
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, need
+
+AT = 1795003200
+FILE = 600  # seconds
+FILES = 3
+END = AT + FILE * FILES
+NAMES = ["web", "db", "queue"]
+PIDS = range(100, 118)
+VERBS = [["ps", "-n", "1000"], ["containers"], ["requests"], ["waits"], ["net"], ["map"], ["stacks", "-n", "1000"], ["timeline"], ["flame"]]
+# a part of the threads: what is kept is by thread
+OF_SOME = [["stacks", "--container", "web"], ["ps", "--comm", "db-1"], ["timeline", "--container", "queue"]]
+
+
+def who(pid):
+    name = NAMES[pid % 3]
+    return {"pid": pid, "comm": f"{name}-{pid % 4}", "start": AT - 1000 - pid, "container": name, "container_id": name[0] * 64}
+
+
+def some(r, **columns):
+    return {c: r.randrange(most) for c, most in columns.items() if r.random() < 0.8}
+
+
+def run(family, start):
+    return {"run": family, "from": start, "to": start + FILE, "bucket_s": 10, "period_ns": 10_000_000}
+
+
+def rows(r, start):
+    yield run("cpu", start)
+    for t in range(start, start + FILE, 10):
+        for pid in r.sample(PIDS, 5):
+            yield {"kind": "cpu", "at": t, "n": r.randrange(1, 9), "stack": ["main", f"f{r.randrange(4)}"], **who(pid)}
+    yield run("offcpu", start)
+    for t in range(start, start + FILE, 10):
+        for pid in r.sample(PIDS, 6):
+            wait = r.choice([1, 2, 3, 4, 5])
+            yield {"wait": wait, "flags": 0, "at": t, "n": 3, "total_ns": r.randrange(10**9), "max_ns": r.randrange(10**8),
+                   "lengths": [r.randrange(1, 10**8) for _ in range(3)], **who(pid)}
+            yield {"kind": "offcpu", "at": t, "n": 3, "value": r.randrange(10**9), "label": wait, "stack": ["main", f"w{r.randrange(3)}"], **who(pid)}
+    yield run("host", start)
+    for t in range(start, start + FILE, 10):
+        yield {"fact": "host_row", "at": t, "user_us": r.randrange(10**6), "nice_us": 0, "system_us": 9, "irq_us": 0, "softirq_us": 0}
+        for name in NAMES:
+            yield {"fact": "cgroup_row", "at": t, "cgroup": f"/docker/{name}", "container": name, "container_id": name[0] * 64,
+                   **some(r, user_us=10**6, system_us=10**5, working=1 << 30, anon=1 << 29, read_bytes=1 << 20, write_bytes=1 << 20,
+                          rx_bytes=1 << 20, tx_bytes=1 << 20, throttled_us=1000)}
+        for pid in r.sample(PIDS, 9):
+            yield {"fact": "process_row", "at": t, "user_us": r.randrange(10**6), "system_us": r.randrange(10**5), **who(pid),
+                   **some(r, read_bytes=1 << 20, write_bytes=1 << 20, rss=1 << 28, swap=1 << 20)}
+        if r.random() < 0.5:
+            yield {"fact": "process_mem_row", "at": t, "file": r.randrange(1 << 20), **who(r.choice(PIDS))}
+        name = r.choice(NAMES)
+        yield {"fact": "ended_row", "at": t, "container": name, "container_id": name[0] * 64,
+               "columns": {"cgroup": f"/docker/{name}", "comm": r.choice(["sh", "cc1"]), "n": r.randrange(1, 9), "self": 0,
+                           "user_us": r.randrange(10**6), "system_us": 0, "lived_us": r.randrange(10**6), "rss_max": r.randrange(1 << 20)}}
+    yield run("net", start)
+    for t in range(start, start + FILE, 10):
+        for pid in r.sample(PIDS, 6):
+            yield {"fact": "flow_row", "at": t, **who(pid), "mate": who(r.choice(PIDS)),
+                   "columns": {"side": r.choice(["client", "server"]), "protocol": "tcp", "peer": f"10.0.0.{pid}", "port": "5432", "owner": "opener",
+                               "open_now": r.randrange(9), "opened": 1, "tx_bytes": r.randrange(10**6), "rx_bytes": r.randrange(10**6)}}
+    yield run("l7", start)
+    for t in range(start, start + FILE, 10):
+        for pid in r.sample(PIDS, 6):
+            yield {"request": f"GET /{r.randrange(5)}", "protocol": "http", "service": "10.0.0.1:80", "status": r.choice(["200", "500"]),
+                   "result": r.choice([0, 0, 0, 1, 5]), "at": t, "n": r.randrange(1, 9), "total_ns": r.randrange(10**9), "max_ns": r.randrange(10**8),
+                   "request_bytes": 10, "response_bytes": 20, "side": r.choice([1, 2]), "part": r.choice([0, 0, 1, 2]), **who(pid)}
+            yield {"fact": "request_bytes_row", "at": t, **who(pid),
+                   "columns": {"side": "client", "protocol": "http", "service": "10.0.0.1:80", "seen": r.randrange(10**6), "parsed": 7}}
+
+
+def put(store, lines):
+    subprocess.run([os.path.join(BUILD, "tests", "putstore"), store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    (path,) = glob.glob(f"{store}/2*.db")
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Three files of ten minutes, and the newest, which has nothing of them."""
+    need("build/tests/putstore", os.path.join(BUILD, "tests", "putstore"))
+    folder = tmp_path_factory.mktemp("sums")
+    store, r = str(folder / "store"), random.Random(46)
+    put(store, [run("cpu", END + 9000), {"kind": "cpu", "at": END + 9001, "n": 1, "stack": ["main"], "pid": 1, "comm": "x"}])
+    for i in range(FILES):
+        shutil.move(put(str(folder / f"part{i}"), rows(r, AT + i * FILE)), f"{store}/2020010{i + 1}T000000Z-0001.db")
+    return store
+
+
+def ranges():
+    r = random.Random(7)
+    yield AT, END
+    yield AT + FILE, AT + 2 * FILE
+    yield AT - 100, AT + FILE + 35
+    for _ in range(2):
+        first = r.randrange(AT, END - 60)
+        yield first, r.randrange(first + 30, END + 50)
+
+
+def answers(sonde, store, verbs=VERBS):
+    out = {}
+    for first, last in ranges():
+        for verb in verbs:
+            done = sonde(*verb, "--json", "--from", str(first), "--to", str(last), store=store, check=True)
+            out[first - AT, last - AT, verb[0]] = json.loads(done.stdout)
+    return out
+
+
+def order(answer):
+    """Rows of one rank have no order."""
+    return {k: sorted(map(json.dumps, v)) if isinstance(v, list) else v for k, v in answer.items()}
+
+
+def assert_same(before, after):
+    for key, answer in before.items():
+        assert order(after[key]) == order(answer), key
+
+
+PART = "max(0, min(ts + seconds, {last} + 1) - max(ts, {first})) / (1.0 * seconds)"
+
+
+def used_by_rows(sonde, store, first, last):
+    """CPU time by process: what its rows come to, each counted by its share of the range."""
+    part = PART.format(first=first, last=last - 1)
+    query = (f"SELECT pid, CAST(round(sum((user_us + system_us) * {part})) AS INTEGER) AS us FROM process_stats"
+             f" WHERE ts BETWEEN {first} - 60 AND {last - 1} GROUP BY pid")
+    return {row["pid"]: row["us"] for row in json.loads(sonde("sql", "--json", query, store=store, check=True).stdout)["rows"] if row["us"]}
+
+
+def used_by_ps(answer):
+    return {row["pid"]: row["cpu_used_ns"] // 1000 for row in answer["rows"] if row.get("cpu_used_ns")}
+
+
+def test_archives_answer_as_their_rows_did_over_any_range(sonde, made, tmp_path):
+    store = str(tmp_path / "store")
+    shutil.copytree(made, store)
+    before, of_some = answers(sonde, store), answers(sonde, store, OF_SOME)
+    for first, last in ranges():
+        rows_say, ps_says = used_by_rows(sonde, store, first, last), used_by_ps(before[first - AT, last - AT, "ps"])
+        # each of three files rounds by itself, here as there in microseconds
+        assert rows_say.keys() >= ps_says.keys() and all(abs(ps_says.get(pid, 0) - us) <= FILES for pid, us in rows_say.items() if pid in ps_says)
+        assert ps_says
+    sonde("seal", store=store, check=True)
+    assert_same(before, answers(sonde, store))
+    assert_same(of_some, answers(sonde, store, OF_SOME))
+    sonde("seal", "--fine", "1d", store=store, check=True)  # rows of a minute: of whole files the sums are what they were
+    minutes = answers(sonde, store, [["ps", "-n", "1000"]])
+    assert used_by_ps(minutes[0, END - AT, "ps"]) == used_by_ps(before[0, END - AT, "ps"])
+    assert used_by_ps(minutes[FILE, 2 * FILE, "ps"]) == used_by_ps(before[FILE, 2 * FILE, "ps"])
+    # and once more with the oldest gone
+    plain, store = str(tmp_path / "plain"), str(tmp_path / "sealed")
+    shutil.copytree(made, store)
+    sonde("seal", store=store, check=True)
+    os.unlink(f"{store}/20200101T000000Z-0001.db")
+    shutil.copytree(made, plain)
+    os.unlink(f"{plain}/20200101T000000Z-0001.db")
+    assert_same(answers(sonde, plain, VERBS[:1]), answers(sonde, store, VERBS[:1]))
+
+
+def test_the_same_store_named_twice_counts_once_and_a_word_says_so(sonde, made, tmp_path):
+    link = str(tmp_path / "link")
+    os.symlink(made, link)
+    once = sonde("ps", "--json", "--from", str(AT), "--to", str(END), store=made, check=True)
+    for again in (made, link, made + "/", sorted(glob.glob(f"{made}/*.db"))[0]):
+        twice = sonde("ps", "--json", "--from", str(AT), "--to", str(END), "--store", made, "--store", again, check=True)
+        assert json.loads(twice.stdout) == json.loads(once.stdout)
+        assert "counts once" in twice.stderr
+        turned = sonde("ps", "--json", "--from", str(AT), "--to", str(END), "--store", again, "--store", made, check=True)  # a file before its folder
+        assert json.loads(turned.stdout) == json.loads(once.stdout)
+        assert "counts once" in turned.stderr
+
+
+def test_flame_json_has_the_largest_frames_and_the_sum_of_the_rest(sonde, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, [run("cpu", AT), *({"kind": "cpu", "at": AT + 1, "n": 1, "stack": ["main", f"f{i}"], "pid": 1, "comm": "x"} for i in range(21000))])
+    said = json.loads(sonde("flame", "--json", store=store, check=True).stdout)
+    assert len(said["rows"]) <= 20001 and said["elided"] >= 1000 and said["samples"] == 21000
+    assert sum(row["self_samples"] for row in said["rows"]) == 21000
+    whole = json.loads(sonde("flame", "--json", "--nodes", "100000", store=store, check=True).stdout)
+    assert len(whole["rows"]) > 21000 and not whole["elided"]

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memsite: the line that a person looks for is the nearest one that is nobody's library. */
+#include "tools/fold/ranking/memsite.h"
+
+#include "schema/base/array.h"
+#include "tests/unit/test.h"
+
+/* A stack, root first, as nodes 1..n of a fold. */
+static uint32_t site(const struct fold_frame *frames, uint32_t n)
+{
+	struct fold_node nodes[16] = {{0}};
+	const struct fold f = {
+		.frames = (struct fold_frame *)frames, .nodes = nodes, .n_nodes = n + 1};
+
+	for (uint32_t i = 1; i <= n; i++)
+		nodes[i] = (struct fold_node){.frame = i - 1, .parent = i - 1};
+	return memsite_node(&f, n);
+}
+
+TEST(allocators_and_the_c_library_are_passed_over)
+{
+	static const struct fold_frame frames[] = {
+		{.name = "main", .module = "app", .file = ""},
+		{.name = "leaky", .module = "app", .file = ""},
+		{.name = "std::vector<int>::push_back(int const&)", .module = "app", .file = ""},
+		{.name = "operator new(unsigned long)", .module = "libstdc++.so.6", .file = ""},
+		{.name = "_int_malloc", .module = "libc.so.6", .file = ""},
+		{.name = "asm_exc_page_fault",
+		 .module = "[kernel]",
+		 .file = "",
+		 .origin = FOLD_KERNEL}};
+
+	assert_int_equal(site(frames, ARRAY_SIZE(frames)), 2);
+}
+
+TEST(a_script_s_line_is_preferred_to_its_interpreter_s)
+{
+	static const struct fold_frame frames[] = {
+		{.name = "main", .module = "python3.11", .file = ""},
+		{.name = "run", .module = "x.py", .file = "x.py", .origin = FOLD_SCRIPT},
+		{.name = "load", .module = "x.py", .file = "x.py", .origin = FOLD_SCRIPT},
+		{.name = "npy_alloc", .module = "multiarray.so", .file = ""},
+		{.name = "memset", .module = "libc.so.6", .file = ""}};
+
+	assert_int_equal(site(frames, ARRAY_SIZE(frames)), 3);
+}
+
+TEST(a_runtime_s_functions_are_passed_over_too)
+{
+	static const struct fold_frame php[] = {
+		{.name = "leaky", .module = "x.php", .file = "x.php", .origin = FOLD_SCRIPT},
+		{.name = "str_repeat", .module = "[php]", .file = "", .origin = FOLD_SCRIPT}};
+	static const struct fold_frame java[] = {{.name = "Leak.leaky",
+						  .module = "[java]",
+						  .file = "Leak.java",
+						  .origin = FOLD_SCRIPT},
+						 {.name = "java.nio.ByteBuffer.allocate",
+						  .module = "[java]",
+						  .file = "ByteBuffer.java",
+						  .origin = FOLD_SCRIPT}};
+
+	assert_int_equal(site(php, ARRAY_SIZE(php)), 1);
+	assert_int_equal(site(java, ARRAY_SIZE(java)), 1);
+}
+
+TEST(a_stack_of_libraries_alone_ends_at_its_leaf)
+{
+	static const struct fold_frame frames[] = {
+		{.name = "_dl_start", .module = "ld-linux-x86-64.so.2", .file = ""},
+		{.name = "memcpy", .module = "ld-linux-x86-64.so.2", .file = ""}};
+
+	assert_int_equal(site(frames, ARRAY_SIZE(frames)), 2);
+	assert_int_equal(site(frames, 0), 0);
+}
+
+TEST(programs_whose_names_only_look_alike_are_their_own)
+{
+	assert_false(memsite_library("mallocate", "app"));
+	assert_false(memsite_library("read_config", "app"));
+	assert_false(memsite_library("runtimes", "app"));
+	assert_false(memsite_library("load", "libcurl.so.4"));
+	assert_true(memsite_library("runtime.mallocgc", "app"));
+	assert_true(memsite_library("anything", "libc.so.6"));
+	assert_true(memsite_library("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "app"));
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leak: keeps KIB more each 20 ms in leaky(), SECONDS long, beside churn() that takes and gives
+ * back 16 MiB. Says at its end how many bytes it has kept. leak KIB SECONDS
+ * [malloc|mmap|huge|populate|none|reuse]. reuse: blocks of an allocator that others take again.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define CHURN (16u << 20)
+
+static void *kept[65536];
+static size_t n_kept;
+
+__attribute__((noinline)) static void leaky(const char *how, size_t bytes)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | (!strcmp(how, "populate") ? MAP_POPULATE : 0);
+	void *p;
+
+	if (!strcmp(how, "malloc")) {
+		p = malloc(bytes);
+	} else if (!strcmp(how, "huge")) {
+		p = aligned_alloc(2u << 20, bytes);
+		madvise(p, bytes, MADV_HUGEPAGE);
+	} else {
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+	}
+	memset(p, 1, bytes);
+	kept[n_kept++] = p;
+}
+
+/* 1024 blocks of up to 16 KiB, each freed and allocated over and over. */
+__attribute__((noinline)) static void reused(size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		size_t size = 512 + (size_t)rand() % 16384, at = (size_t)rand() % 1024;
+
+		free(kept[at]);
+		kept[at] = memset(malloc(size), 1, size);
+		done += size;
+	}
+}
+
+__attribute__((noinline)) static void churn(void)
+{
+	char *p = mmap(NULL, CHURN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (size_t i = 0; i < CHURN; i += 4096)
+		p[i] = 1;
+	munmap(p, CHURN);
+}
+
+int main(int argc, char **argv)
+{
+	size_t bytes = (size_t)atol(argv[1]) << 10;
+	int turns = atoi(argv[2]) * 50;
+	const char *how = argc > 3 ? argv[3] : "malloc";
+
+	for (int i = 0; i < turns; i++) {
+		if (!strcmp(how, "reuse"))
+			reused(bytes);
+		else if (strcmp(how, "none"))
+			leaky(how, bytes);
+		if (i % 5 == 0)
+			churn();
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	}
+	printf("%zu\n", n_kept * bytes);
+	fflush(stdout);
+	getchar();
+	return 0;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/disk/diskprint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/units.h"
+#include "tools/print/json.h"
+#include "tools/print/row.h"
+#include "tools/print/when.h"
+
+/* ---- sums ---- */
+
+static void row_quantiles(struct row *o, const char *p50, const char *p99, const char *key50,
+			  const char *key99, const struct disktimes *t)
+{
+	uint64_t n = disktimes_total(t);
+
+	row_us(o, p50, TABLE_RIGHT, key50, (int64_t)disktimes_quantile(t, 0.5), n);
+	row_us(o, p99, TABLE_RIGHT, key99, (int64_t)disktimes_quantile(t, 0.99), n);
+}
+
+static void row_sums(struct row *o, const struct diskuse_sums *s)
+{
+	uint64_t n = diskuse_requests(s);
+
+	row_count(o, "READS", TABLE_RIGHT, "reads", s->reads, true);
+	row_bytes(o, "READ", TABLE_RIGHT, "read_bytes", s->read_bytes, true);
+	row_quantiles(o, "P50", "P99", "read_p50_us", "read_p99_us", &s->read_times);
+	row_count(o, "WRITES", TABLE_RIGHT, "writes", s->writes, true);
+	row_bytes(o, "WRITTEN", TABLE_RIGHT, "write_bytes", s->write_bytes, true);
+	row_quantiles(o, "P50", "P99", "write_p50_us", "write_p99_us", &s->write_times);
+	row_count(o, "OTHERS", TABLE_SPARE_RIGHT, "others", s->others, true);
+	row_us(o, "QUEUE", TABLE_SPARE_RIGHT, NULL, n ? (int64_t)(s->queue_us / n) : 0, n);
+	row_us(o, "DEVICE", TABLE_SPARE_RIGHT, NULL, n ? (int64_t)(s->device_us / n) : 0, n);
+	row_us(o, NULL, TABLE_RIGHT, "queue_us", (int64_t)s->queue_us, true);
+	row_us(o, NULL, TABLE_RIGHT, "device_us", (int64_t)s->device_us, true);
+	row_count(o, "ERRORS", TABLE_RIGHT, "errors", s->errors, true);
+	if (o->json) {
+		row_json(o, "read_hist", disktimes_json(&s->read_times));
+		row_json(o, "write_hist", disktimes_json(&s->write_times));
+	}
+	if (s->errors)
+		row_color(o, TERM_RED);
+}
+
+/* ---- disks ---- */
+
+static json_t *under_json(const char *under)
+{
+	json_t *list = json_array();
+
+	while (*under) {
+		size_t len = strcspn(under, ",");
+
+		json_array_append_new(list, json_stringn(under, len));
+		under += len;
+		under += strspn(under, ", ");
+	}
+	return list;
+}
+
+static void disk_row(struct row *o, const struct diskuse *u, const struct diskuse_disk *d)
+{
+	char busy[32];
+
+	row_word(o, "DISK", TABLE_LEFT, "disk", d->name);
+	row_sums(o, &d->sums);
+	row_cell(o, "BUSY", TABLE_RIGHT,
+		 d->at && u->seconds > 0 ?
+			 units_share((double)d->busy_us / 1e6, u->seconds, busy, sizeof(busy)) :
+			 NULL);
+	row_us(o, NULL, TABLE_RIGHT, "busy_us", (int64_t)d->busy_us, d->at);
+	row_number(o, NULL, TABLE_RIGHT, "in_flight", d->in_flight, d->at);
+	row_text(o, "LIES ON", TABLE_LEFT, NULL, d->under);
+	if (o->json)
+		row_json(o, "under", under_json(d->under));
+	row_end(o);
+}
+
+struct table *diskprint_disks(const struct diskuse *u)
+{
+	struct row o = row_of_table();
+
+	for (size_t i = 0; i < u->n_disks; i++)
+		disk_row(&o, u, &u->disks[i]);
+	table_omit_empty(o.table);
+	return o.table;
+}
+
+json_t *diskprint_disk_json(const struct diskuse *u, const struct diskuse_disk *d)
+{
+	struct row o = row_of_json();
+
+	disk_row(&o, u, d);
+	return o.json;
+}
+
+/* ---- who ---- */
+
+static void who_row(struct row *o, const struct diskuse_who *w)
+{
+	row_number(o, "PID", TABLE_RIGHT, "pid", w->pid, w->pid);
+	row_text(o, "NAME", TABLE_MIDDLE, "comm", w->comm);
+	row_text(o, "CONTAINER", TABLE_MIDDLE, "container", w->container);
+	row_word(o, "DISK", TABLE_LEFT, "disk", w->disk);
+	row_us(o, "TIME", TABLE_RIGHT, "us", (int64_t)(w->sums.queue_us + w->sums.device_us), true);
+	row_sums(o, &w->sums);
+	row_end(o);
+}
+
+struct table *diskprint_who(const struct diskuse *u, size_t n)
+{
+	struct row o = row_of_table();
+
+	for (size_t i = 0; i < n; i++)
+		who_row(&o, &u->who[i]);
+	table_omit_empty(o.table);
+	return o.table;
+}
+
+json_t *diskprint_who_json(const struct diskuse_who *w)
+{
+	struct row o = row_of_json();
+
+	who_row(&o, w);
+	return o.json;
+}
+
+/* ---- single requests, and calls ---- */
+
+static void row_process(struct row *o, const struct diskrow *x)
+{
+	row_number(o, "PID", TABLE_RIGHT, "pid", x->pid, x->pid);
+	row_text(o, "NAME", TABLE_MIDDLE, "comm", x->comm);
+	row_text(o, "CONTAINER", TABLE_MIDDLE, "container", x->container);
+}
+
+static void slow_row(struct row *o, const struct diskrow *x)
+{
+	char at[32];
+
+	row_cell(o, "TIME", TABLE_LEFT,
+		 when_local(x->at_us * 1000, clock_utc_ns(), at, sizeof(at)));
+	row_time(o, "time", x->at_us * 1000);
+	row_us(o, "TOOK", TABLE_RIGHT, "us", (int64_t)x->us, true);
+	row_us(o, "QUEUE", TABLE_RIGHT, "queue_us", (int64_t)(x->us - x->device_us), true);
+	row_us(o, "DEVICE", TABLE_RIGHT, "device_us", (int64_t)x->device_us, true);
+	row_word(o, "DISK", TABLE_LEFT, "disk", x->text);
+	row_word(o, "WHAT", TABLE_LEFT, "op", x->word);
+	row_bytes(o, "SIZE", TABLE_RIGHT, "bytes", x->n, true);
+	row_number(o, "SECTOR", TABLE_SPARE_RIGHT, "sector", x->sector, true);
+	row_process(o, x);
+	row_text(o, "THREAD", TABLE_SPARE, "thread", x->thread);
+	row_cell(o, "TROUBLE", TABLE_LEFT, x->errors ? "failed" : NULL);
+	if (o->json)
+		row_json(o, "failed", json_boolean(x->errors));
+	if (x->errors)
+		row_color(o, TERM_RED);
+	row_end(o);
+}
+
+static void sync_row(struct row *o, const struct diskrow *x)
+{
+	row_process(o, x);
+	row_word(o, "CALL", TABLE_LEFT, "call", x->word);
+	row_count(o, "CALLS", TABLE_RIGHT, "calls", x->n, true);
+	row_us(o, "TIME", TABLE_RIGHT, "us", (int64_t)x->us, true);
+	row_quantiles(o, "P50", "P99", "p50_us", "p99_us", &x->times);
+	row_count(o, "ERRORS", TABLE_RIGHT, "errors", x->errors, true);
+	row_text(o, "FILE", TABLE_MIDDLE, "file", x->text);
+	if (o->json)
+		row_json(o, "hist", disktimes_json(&x->times));
+	if (x->errors)
+		row_color(o, TERM_RED);
+	row_end(o);
+}
+
+static void open_row(struct row *o, const struct diskrow *x)
+{
+	row_process(o, x);
+	row_count(o, "OPENS", TABLE_RIGHT, "opens", x->n, true);
+	row_word(o, "ERROR", TABLE_LEFT, "error", x->word);
+	row_text(o, "PATH", TABLE_MIDDLE, "path", x->text);
+	row_end(o);
+}
+
+static void any_row(struct row *o, const struct diskrow *x, enum diskrows_what what)
+{
+	static void (*const rows[])(struct row *, const struct diskrow *) = {
+		[DISKROWS_SLOW] = slow_row,
+		[DISKROWS_SYNCS] = sync_row,
+		[DISKROWS_OPENS] = open_row,
+	};
+
+	rows[what](o, x);
+}
+
+struct table *diskprint_rows(const struct diskrows *r, enum diskrows_what what, size_t n)
+{
+	struct row o = row_of_table();
+
+	for (size_t i = 0; i < n; i++)
+		any_row(&o, &r->rows[i], what);
+	table_omit_empty(o.table);
+	return o.table;
+}
+
+json_t *diskprint_row_json(const struct diskrow *x, enum diskrows_what what)
+{
+	struct row o = row_of_json();
+
+	any_row(&o, x, what);
+	return o.json;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diskprint: rows about disks, as tables and as JSON. Tables are the caller's to print and free. */
+#ifndef SONDE_TOOLS_DISKPRINT_H
+#define SONDE_TOOLS_DISKPRINT_H
+
+#include <jansson.h>
+
+#include "tools/disk/diskrows.h"
+#include "tools/disk/diskuse.h"
+#include "tools/print/table.h"
+
+struct table *diskprint_disks(const struct diskuse *u);
+struct table *diskprint_who(const struct diskuse *u, size_t n);
+json_t *diskprint_disk_json(const struct diskuse *u, const struct diskuse_disk *d);
+json_t *diskprint_who_json(const struct diskuse_who *w);
+
+struct table *diskprint_rows(const struct diskrows *r, enum diskrows_what what, size_t n);
+json_t *diskprint_row_json(const struct diskrow *x, enum diskrows_what what);
+
+#endif

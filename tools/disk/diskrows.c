@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/disk/diskrows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/array.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+#include "tools/net/netflows.h"
+#include "tools/select/askrows.h"
+
+static const char RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'disk' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+/* process, text, word, n, us, device_us, errors, thread, sector, at_us */
+#define COLUMNS 10
+static const struct {
+	const char *head, *tail;
+	bool times, single;
+} QUERIES[] = {
+	[DISKROWS_SLOW] =
+		{"SELECT coalesce(process_id, 0), disk, op, bytes, us, device_us, failed, thread, sector, at_us",
+		 " FROM slow_blocks WHERE ts BETWEEN ?1 AND ?2", false, true},
+	[DISKROWS_SYNCS] =
+		{"SELECT process_id, file, call, sum(calls), sum(us), 0, sum(errors), '', 0, 0",
+		 " FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, call", true,
+		 false},
+	[DISKROWS_OPENS] =
+		{"SELECT coalesce(process_id, 0), path, error, sum(opens), 0, 0, 0, '', 0, 0",
+		 " FROM failed_opens WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, path, error",
+		 false, false},
+};
+
+struct reading {
+	const struct selection *sel;
+	const struct store_dict *dict; /* of the segment */
+	enum diskrows_what what;
+	struct diskrows *out;
+	size_t cap;
+	struct idmap row_of;
+};
+
+static void take_run(void *ctx, sqlite3_stmt *st)
+{
+	(void)st;
+	*(bool *)ctx = true;
+}
+
+static struct diskrow *row_new(struct reading *r, const struct store_process_row *p,
+			       sqlite3_stmt *st)
+{
+	struct diskrow *x;
+
+	mem_grow(r->out->rows, r->out->n, r->cap);
+	x = &r->out->rows[r->out->n++];
+	*x = (struct diskrow){.container = mem_strdup(p ? p->container : ""),
+			      .comm = mem_strdup(p ? p->comm : ""),
+			      .pid = p ? (int64_t)p->pid : 0,
+			      .text = mem_strdup(askrows_text(st, 1)),
+			      .word = mem_strdup(askrows_text(st, 2)),
+			      .thread = mem_strdup(askrows_text(st, 7)),
+			      .sector = sqlite3_column_int64(st, 8),
+			      .at_us = sqlite3_column_int64(st, 9)};
+	return x;
+}
+
+static struct diskrow *row_of(struct reading *r, const struct store_process_row *p,
+			      sqlite3_stmt *st)
+{
+	uint64_t h = hash_str(hash_str(HASH_SEED, p ? p->container : ""), p ? p->comm : ""), *at;
+	struct diskrow *x;
+	bool fresh;
+
+	if (QUERIES[r->what].single)
+		return row_new(r, p, st);
+	h = hash_str(hash_str(h, askrows_text(st, 1)), askrows_text(st, 2));
+	at = idmap_ref(&r->row_of, h, &fresh);
+	if (fresh) {
+		*at = r->out->n;
+		return row_new(r, p, st);
+	}
+	x = &r->out->rows[*at];
+	x->many = x->many || x->pid != (p ? (int64_t)p->pid : 0);
+	if (x->many)
+		x->pid = 0;
+	return x;
+}
+
+static void take(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	int64_t id = sqlite3_column_int64(st, 0);
+	const struct store_process_row *p =
+		id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
+			&r->dict->processes[id] :
+			NULL;
+	struct diskrow *x;
+
+	if (p ? !select_wants_process(r->sel, p) : select_is_narrow(r->sel))
+		return;
+	x = row_of(r, p, st);
+	x->n += (uint64_t)sqlite3_column_int64(st, 3);
+	x->us += (uint64_t)sqlite3_column_int64(st, 4);
+	x->device_us += (uint64_t)sqlite3_column_int64(st, 5);
+	x->errors += (uint64_t)sqlite3_column_int64(st, 6);
+	if (QUERIES[r->what].times)
+		disktimes_take(&x->times, st, COLUMNS);
+}
+
+static int order(const void *a, const void *b)
+{
+	const struct diskrow *x = a, *y = b;
+
+	if (x->us != y->us)
+		return x->us < y->us ? 1 : -1;
+	if (x->n != y->n)
+		return x->n < y->n ? 1 : -1;
+	return strcmp(x->text, y->text);
+}
+
+int diskrows_read(const struct selection *sel, enum diskrows_what what, struct diskrows *out,
+		  struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	struct reading r = {.sel = sel, .what = what, .out = out};
+	int rc;
+
+	*out = (struct diskrows){0};
+	strbuf_addstr(&sql, QUERIES[what].head);
+	if (QUERIES[what].times)
+		disktimes_columns(&sql);
+	strbuf_addstr(&sql, QUERIES[what].tail);
+	{
+		const struct askrows_part parts[] = {
+			{RECORDED, take_run, &out->known, {{NULL}, NULL}},
+			{strbuf_str(&sql), take, &r, {{NULL}, NULL}},
+		};
+
+		rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts), e);
+	}
+	idmap_release(&r.row_of);
+	if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), order);
+	return rc;
+}
+
+void diskrows_release(struct diskrows *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct diskrow *x = &r->rows[i];
+
+		free(x->container);
+		free(x->comm);
+		free(x->text);
+		free(x->word);
+		free(x->thread);
+	}
+	free(r->rows);
+	*r = (struct diskrows){0};
+}

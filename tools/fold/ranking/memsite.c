@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/fold/ranking/memsite.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "schema/base/array.h"
+
+/* Files that only serve others: their names begin so. */
+static const char *const MODULES[] = {
+	"[kernel]",    "[vdso]",      "ld-",         "ld.so",       "libc.so",
+	"libc-",       "libc.musl",   "ld-musl",     "libm.so",     "libm-",
+	"libpthread",  "libstdc++",   "libc++",      "libgcc_s",    "libjemalloc",
+	"libtcmalloc", "libmimalloc", "libsnmalloc", "librpmalloc", "libhoard",
+};
+
+/* Functions of a language's library, and of allocators that are linked into a program. */
+static const char *const BEGINNINGS[] = {
+	"std::",
+	"__gnu_cxx::",
+	"operator new",
+	"void std::",
+	"alloc::",
+	"core::",
+	"hashbrown::",
+	"<alloc::",
+	"<core::",
+	"<std::",
+	"<hashbrown::",
+	"<T as core::",
+	"<T as alloc::",
+	"<[T] as ",
+	"__rust_",
+	"__rdl_",
+	"__rg_",
+	"runtime.",
+	"internal/runtime/",
+	"internal/bytealg.",
+	"je_",
+	"mi_",
+	"tc_",
+	"_rjem_",
+	"arena_",
+	"extent_",
+	"_int_",
+	"__libc_",
+	"__memset",
+	"__memcpy",
+	"__memmove",
+	"__bzero",
+	"memset_",
+	"memcpy_",
+};
+static const char *const NAMES[] = {
+	"malloc",
+	"calloc",
+	"realloc",
+	"memalign",
+	"posix_memalign",
+	"aligned_alloc",
+	"valloc",
+	"free",
+	"sysmalloc",
+	"mmap",
+	"mmap64",
+	"mremap",
+	"sbrk",
+	"brk",
+	"memset",
+	"memcpy",
+	"memmove",
+	"bzero",
+	"strdup",
+	"strndup",
+	"read",
+	"pread64",
+	"readv",
+	"recv",
+	"recvfrom",
+	"fread",
+	"fgets",
+	"getline",
+	"asm_exc_page_fault",
+	"exc_page_fault",
+};
+
+static bool begins(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+bool memsite_library(const char *function, const char *module)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(MODULES); i++)
+		if (begins(module, MODULES[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(BEGINNINGS); i++)
+		if (begins(function, BEGINNINGS[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++)
+		if (!strcmp(function, NAMES[i]))
+			return true;
+	return false;
+}
+
+/* What a runtime has of a script's language: a function without a file (PHP, Ruby), a module of
+ * Node, a class of the JDK. */
+static bool is_runtimes(const struct fold_frame *fr)
+{
+	static const char *const jdk[] = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
+
+	for (size_t i = 0; i < ARRAY_SIZE(jdk); i++)
+		if (begins(fr->name, jdk[i]))
+			return true;
+	return begins(fr->module, "node:") || (fr->module[0] == '[' && !fr->file[0]);
+}
+
+bool memsite_script(const struct fold_frame *fr)
+{
+	return (fr->origin == FOLD_SCRIPT || (fr->origin == FOLD_JIT && fr->named)) &&
+	       !is_runtimes(fr);
+}
+
+uint32_t memsite_node(const struct fold *f, uint32_t node)
+{
+	uint32_t own = 0;
+
+	for (uint32_t at = node; at; at = f->nodes[at].parent) {
+		const struct fold_frame *fr = &f->frames[f->nodes[at].frame];
+
+		if (memsite_script(fr))
+			return at;
+		if (!own && fr->origin != FOLD_KERNEL && !memsite_library(fr->name, fr->module))
+			own = at;
+	}
+	return own ? own : node;
+}

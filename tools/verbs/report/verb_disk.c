@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde disk: what disks did in a range, who asked them to, and what was slow (tools/disk). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/cli/verb.h"
+#include "tools/disk/diskprint.h"
+#include "tools/print/json.h"
+#include "tools/print/table.h"
+#include "tools/print/term.h"
+#include "tools/select/select.h"
+
+struct disk_args {
+	uint64_t rows;
+	const char *by;
+	bool slow, fsync, opens;
+};
+
+/* clang-format off */
+static const struct option DISK_OPTIONS[] = {
+	{"by", 0, OPTION_STRING, "WHAT", "command (default), process or container", offsetof(struct disk_args, by)},
+	{"slow", 0, OPTION_FLAG, NULL, "show single requests: those of 50 ms and longer, and the slowest of each minute", offsetof(struct disk_args, slow)},
+	{"fsync", 0, OPTION_FLAG, NULL, "show calls that wait until a file is on its disk, by file", offsetof(struct disk_args, fsync)},
+	{"opens", 0, OPTION_FLAG, NULL, "show opens of files that failed, by path", offsetof(struct disk_args, opens)},
+	{"number", 'n', OPTION_MOST, "N", "how many rows (default 30; 0: all)", offsetof(struct disk_args, rows)},
+	{0},
+};
+/* clang-format on */
+
+static const char *const DISK_EXAMPLES[] = {
+	"sonde disk --last 15m",
+	"sonde disk --slow --last 24h",
+	"sonde disk web --fsync",
+	"sonde disk --opens -n 10",
+	NULL,
+};
+
+static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
+{
+	return select_nothing(call->sel, known ? NULL : "disk", "requests of disks", what,
+			      "sonde disk --last 1h", e);
+}
+
+/* ---- disks, then who ---- */
+
+static int use_json(const struct verb_call *call, const struct diskuse *u, size_t n)
+{
+	json_t *o = json_envelope("disk", call->sel->from_ns, call->sel->to_ns),
+	       *who = json_array();
+
+	for (size_t i = 0; i < u->n_disks; i++)
+		json_array_append_new(json_rows(o), diskprint_disk_json(u, &u->disks[i]));
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(who, diskprint_who_json(&u->who[i]));
+	json_bound(o, u->n_disks);
+	json_bound_list(o, "who", who, u->n_who);
+	json_object_set_new(o, "seconds", json_real(u->seconds));
+	return json_print(o, stdout, 1);
+}
+
+static void use_text(const struct verb_call *call, const struct diskuse *u, size_t n)
+{
+	struct table *disks = diskprint_disks(u);
+
+	table_print(disks, stdout, call->wide ? 0 : term_width(stdout));
+	table_free(disks);
+	putchar('\n');
+	table_answer(diskprint_who(u, n), n, u->n_who, call->quiet);
+}
+
+static int use_run(struct verb_call *call, const struct disk_args *a, enum diskuse_by by,
+		   struct err *e)
+{
+	struct diskuse u;
+	int rc = diskuse_read(call->sel, by, &u, e);
+
+	if (!rc && !u.n_disks)
+		rc = missing(call, u.known, "no requests of disks", e);
+	else if (!rc && call->json)
+		rc = use_json(call, &u, table_rows(a->rows, u.n_who));
+	else if (!rc)
+		use_text(call, &u, table_rows(a->rows, u.n_who));
+	diskuse_release(&u);
+	return rc;
+}
+
+/* ---- rows ---- */
+
+static int rows_json(const struct verb_call *call, const struct diskrows *r,
+		     enum diskrows_what what, size_t n)
+{
+	json_t *o = json_envelope("disk", call->sel->from_ns, call->sel->to_ns);
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(json_rows(o), diskprint_row_json(&r->rows[i], what));
+	json_bound(o, r->n);
+	return json_print(o, stdout, 1);
+}
+
+static int rows_run(struct verb_call *call, const struct disk_args *a, enum diskrows_what what,
+		    struct err *e)
+{
+	static const char *const nothing[] = {
+		[DISKROWS_SLOW] = "no requests of disks",
+		[DISKROWS_SYNCS] = "no calls that wait for a disk",
+		[DISKROWS_OPENS] = "no opens that failed",
+	};
+	struct diskrows r;
+	int rc = diskrows_read(call->sel, what, &r, e);
+
+	if (!rc && !r.n)
+		rc = missing(call, r.known, nothing[what], e);
+	else if (!rc && call->json)
+		rc = rows_json(call, &r, what, table_rows(a->rows, r.n));
+	else if (!rc)
+		table_answer(diskprint_rows(&r, what, table_rows(a->rows, r.n)),
+			     table_rows(a->rows, r.n), r.n, call->quiet);
+	diskrows_release(&r);
+	return rc;
+}
+
+static int args_check(const struct disk_args *a, enum diskuse_by *by, struct err *e)
+{
+	*by = DISKUSE_BY_COMMAND;
+	if (a->slow + a->fsync + a->opens > 1 || (a->by && a->slow + a->fsync + a->opens)) {
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--by, --slow, --fsync and --opens ask different questions: give one");
+		err_fix(e, "sonde disk --slow");
+		return -EINVAL;
+	}
+	if (!a->by || diskuse_by(a->by, by))
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--by %s: must be one of " DISKUSE_BY_NAMES, a->by);
+	err_fix(e, "sonde disk --by container");
+	return -EINVAL;
+}
+
+static int disk_run(struct verb_call *call, struct err *e)
+{
+	const struct disk_args *a = call->args;
+	enum diskuse_by by;
+	int rc = args_check(a, &by, e);
+
+	if (rc)
+		return rc;
+	if (a->slow)
+		rc = rows_run(call, a, DISKROWS_SLOW, e);
+	else if (a->fsync)
+		rc = rows_run(call, a, DISKROWS_SYNCS, e);
+	else if (a->opens)
+		rc = rows_run(call, a, DISKROWS_OPENS, e);
+	else
+		rc = use_run(call, a, by, e);
+	return verb_flush(rc, e);
+}
+
+const struct verb verb_disk = {
+	.name = "disk",
+	.summary = "show disks: how much, how slow and how busy, who asked, and what failed",
+	.usage = "[WHAT] [--by WHAT | --slow | --fsync | --opens] [-n N]",
+	.examples = DISK_EXAMPLES,
+	.options = DISK_OPTIONS,
+	.args_size = sizeof(struct disk_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.run = disk_run,
+};
