@@ -15,11 +15,13 @@
  *    body does not come), the first record is looked at again; if it begins no message, the body
  *    goes on.
  * 4. A connection that begins so is copied whole before the parser has said what it speaks
- *    (moved): rows and other small parts are not left out, and the parser may be far behind.
+ *    (moved): rows and other small parts are not left out but PostgreSQL's, and the parser may be
+ *    far behind.
  * 5. MongoDB's and Cassandra's parser looks at the first BODY_LOOK bytes of a message. Kafka's
  *    reads on to the last field; only where that is the records (behind them nothing, or three
  *    empty lists of tags) are these left out: a length in the first record that says so to the
- * byte.
+ *    byte.
+ * 6. The head of an answer of gRPC-Web marks it as odd: its status lies at its body's end.
  */
 #ifndef SONDE_PROBES_L7_BODIES_BPF_H
 #define SONDE_PROBES_L7_BODIES_BPF_H
@@ -93,6 +95,10 @@ static __always_inline int head_line(struct walk *w, __u32 at)
 	    head_word(w, at, "content-length", 14)) {
 		w->head.length = head_number(w, at + 15, &end);
 		w->head.marks |= w->head.length >> 32 ? HEAD_ODD : HEAD_LENGTH;
+	} else if ((c | 0x20) == 'c' && head_byte(w, at + 12) == ':' &&
+		   head_word(w, at, "content-type", 12) &&
+		   head_word(w, at + 14, "application/grpc-web", 20)) {
+		w->head.marks |= HEAD_ODD;
 	} else if ((c | 0x20) == 't' && head_byte(w, at + 17) == ':' &&
 		   head_word(w, at, "transfer-encoding", 17)) {
 		end = at + 18 + (head_byte(w, at + 18) == ' ');
@@ -196,6 +202,16 @@ __noinline int rows_step(__u32 slot)
 		else
 			w->frames.body -= most;
 		return 0;
+	}
+	if (w->frames.kind == L7_FRAMES_POSTGRES && !w->frames.n_head &&
+	    (head_byte(w, w->head.at) | 0x20) == 'd') {
+		most = (__u32)rows_walk(slot, w->head.at, w->head.n);
+		if (most > w->head.n)
+			w->frames.body = most - w->head.n;
+		if (most != w->head.at) {
+			w->head.at = most < w->head.n ? most : w->head.n;
+			return 0;
+		}
 	}
 	most = frames_head_size(&w->frames);
 	w->head.size = most < left ? most : left;
@@ -350,6 +366,10 @@ static __always_inline int rows_read(struct walk *w, __u32 slot, __u32 told)
 	alone = kind == L7_FRAMES_POSTGRES && w->head.frames < 2 &&
 		!(w->bytes[0] == 'Q' && w->bytes[5] >= ' ' && w->bytes[5] < 0x7f);
 	w->speaks = w->framed == 1 && !alone;
+	/* small ones may follow; PostgreSQL's are told as one (l7/frames.bpf.h, 4) */
+	if (kind == L7_FRAMES_POSTGRES && w->speaks && w->head.at >= w->head.n &&
+	    told == w->head.n)
+		return 0;
 	if (w->framed != 1 || alone || w->head.at < w->head.n || w->frames.n_head ||
 	    w->frames.body < told - w->head.n + BODY_LEAST ||
 	    (told > w->head.n && w->frames.copy)) {

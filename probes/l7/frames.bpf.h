@@ -13,6 +13,9 @@
  * 3. Bytes that no call brings (sendfile) may lie within such a payload. If they do not, or a frame
  *    makes no sense, or its memory cannot be read, the direction is followed no longer, and copied
  *    as any other.
+ * 4. PostgreSQL's small rows, and what it copies, come by the thousand. A run of them is told as one
+ *    message of their type that is as long as all: a header that says so, and what is left out
+ *    behind it. The parser reads no row.
  */
 #ifndef SONDE_PROBES_L7_FRAMES_BPF_H
 #define SONDE_PROBES_L7_FRAMES_BPF_H
@@ -29,6 +32,9 @@
 #define FRAMES_LOOK    4096 /* of a question, the parser looks at no more */
 #define FRAMES_ROW     64
 #define CHUNK_LINE     8 /* bytes of one at a time */
+#define ROW_HEAD       5
+#define ROWS_LEAST     512
+#define ROWS_MOST      600 /* of L7_CHUNK bytes: an empty one has seven */
 
 /* Does this direction begin here? Then what is first to copy of it. */
 static __always_inline bool frames_begin(struct walk *w, __u64 n)
@@ -269,6 +275,74 @@ static __always_inline __u32 frames_chunk(struct walk *w, __u64 n)
 	return k;
 }
 
+/*
+ * Messages of PostgreSQL's of the same type, one behind the other in w->bytes from `from` on, up to
+ * `to` (a header that is cut there is not one): where the last one ends, which may be beyond.
+ * w->head.frames counts them. A global function, as the other steps.
+ */
+__noinline int rows_walk(__u32 slot, __u32 from, __u32 to)
+{
+	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	__u32 at = from, size;
+	__u8 type;
+
+	if (!w || from > 2 * L7_CHUNK || to > 2 * L7_CHUNK)
+		return (int)from;
+	type = w->bytes[from & (2 * L7_CHUNK - 1)];
+	for (int i = 0; i < ROWS_MOST; i++) {
+		if (at + ROW_HEAD > to || w->bytes[at & (2 * L7_CHUNK - 1)] != type)
+			break;
+		size = (__u32)w->bytes[(at + 1) & (2 * L7_CHUNK - 1)] << 24 |
+		       (__u32)w->bytes[(at + 2) & (2 * L7_CHUNK - 1)] << 16 |
+		       (__u32)w->bytes[(at + 3) & (2 * L7_CHUNK - 1)] << 8 |
+		       w->bytes[(at + 4) & (2 * L7_CHUNK - 1)];
+		if (size < 4 || size >> 28)
+			break;
+		at += 1 + size;
+		w->head.frames++;
+	}
+	return (int)at;
+}
+
+/* A run of rows at the place at hand, n bytes of whose piece are left (4). How many of these it
+ * takes; 0: there is none. */
+__noinline int rows_run(__u32 slot, __u64 n)
+{
+	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	__u32 size, fill;
+	__u8 type;
+
+	n = n < L7_CHUNK ? n : L7_CHUNK;
+	FORGET_BOUNDS(n);
+	if (!w || n > L7_CHUNK || walk_read(w, &w->bytes[L7_CHUNK], (__u32)n, w->ptr))
+		return 0;
+	type = w->bytes[L7_CHUNK];
+	w->head.frames = 0;
+	size = (__u32)rows_walk(slot, L7_CHUNK, L7_CHUNK + (__u32)n) - L7_CHUNK;
+	if (w->head.frames < 2 || size < ROWS_LEAST)
+		return 0;
+	if (w->gap || w->fill + ROW_HEAD > L7_CHUNK)
+		frames_flush(w);
+	fill = w->fill & (L7_CHUNK - 1);
+	w->bytes[fill] = type;
+	for (int i = 0; i < 4; i++)
+		w->bytes[fill + 1 + i] = (__u8)((size - 1) >> (24 - 8 * i));
+	w->fill = fill + ROW_HEAD;
+	n = n < size ? n : size;
+	w->gap = (__u32)n - ROW_HEAD;
+	w->frames.body = size - (__u32)n;
+	return (int)n;
+}
+
+/* May a run of them begin here? */
+static __always_inline bool rows_begin(struct walk *w, __u64 n)
+{
+	if (w->frames.kind != L7_FRAMES_POSTGRES || w->frames.n_head || n < ROWS_LEAST ||
+	    walk_read(w, w->few.b, 1, w->ptr))
+		return false;
+	return (w->few.b[0] | 0x20) == 'd';
+}
+
 static __always_inline __u64 frames_least(__u64 a, __u64 b)
 {
 	return a < b ? a : b;
@@ -280,6 +354,7 @@ __noinline int frames_step(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
 	__u64 n;
+	__u32 run;
 
 	if (!w || w->total <= (__u64)w->fill + w->gap)
 		return 1;
@@ -309,6 +384,8 @@ __noinline int frames_step(__u32 slot)
 		return 1;
 	} else if (w->frames.kind == L7_FRAMES_CHUNKS) {
 		n = frames_chunk(w, n);
+	} else if (rows_begin(w, n) && (run = (__u32)rows_run(slot, n))) {
+		n = run;
 	} else {
 		n = frames_least(n, frames_head_size(&w->frames) - (w->frames.n_head & 15));
 		FORGET_BOUNDS(n);

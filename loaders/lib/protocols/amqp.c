@@ -14,7 +14,9 @@
  *
  * A synchronous method's answer is the method with the next number on the same channel. A publish
  * is one way; on a channel in confirm mode it is answered by the ack or nack with its number, which
- * counts from 1. When the server closes a channel or the connection, each open question there ends
+ * counts from 1. A message that the server returned before it (no queue takes it) is an error with
+ * the return's code. A close of the client's with another code than 0 and 200 is an error, too.
+ * When the server closes a channel or the connection, each open question there ends
  * as an error; if none is open, the close itself is reported as an error. The content frames behind
  * a publish, deliver, return or get-ok belong to that message.
  */
@@ -217,12 +219,18 @@ static void publish(struct proto_conn *c, struct amqp *s, struct method *m)
 	proto_ask(c, op, CONFIRM_ID | (uint64_t)m->channel << 40 | count);
 }
 
+static bool closes(const struct method *m)
+{
+	return (m->class == CHANNEL && m->method == 40) ||
+	       (m->class == CONNECTION && m->method == 50);
+}
+
 static void client_method(struct proto_conn *c, struct amqp *s, struct method *m)
 {
 	const char *name = method_name(m->class, m->method);
 	char queue[ROUTE_MAX] = "";
 	const uint8_t *q;
-	uint32_t op;
+	uint32_t op, code = 0;
 	size_t n;
 
 	if (m->class == BASIC && m->method == 40) {
@@ -243,7 +251,38 @@ static void client_method(struct proto_conn *c, struct amqp *s, struct method *m
 	}
 	if (m->class == CONFIRM && m->method == 10)
 		idtable_put(&s->published, m->channel, 1);
-	proto_ask(c, op, id_of(m, m->method));
+	if (closes(m) && m->n >= 2)
+		code = be16(m->p);
+	proto_ask(c, op, id_of(m, m->method))->tag = code > REPLY_SUCCESS ? code : 0;
+}
+
+static void confirm(struct proto_conn *c, struct proto_pending *q, bool yes)
+{
+	char status[16];
+
+	if (!yes || !q->tag) {
+		proto_answer(c, q, yes ? PROTO_OK : PROTO_ERROR, yes ? "" : "nack");
+		return;
+	}
+	snprintf(status, sizeof(status), "%u", q->tag);
+	proto_answer(c, q, PROTO_ERROR, status);
+}
+
+/* A message comes back with this code, before its ack: the oldest one that is open on its channel
+ * and went where this one did. */
+static void returned(struct proto_conn *c, const struct method *m, uint32_t operation, unsigned code)
+{
+	const uint64_t base = CONFIRM_ID | (uint64_t)m->channel << 40;
+
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct proto_pending *q = proto_slot(c, i);
+
+		if (!q->live || q->tag || q->operation != operation || q->id < base ||
+		    q->id > (base | 0xffffffffff))
+			continue;
+		q->tag = code;
+		return;
+	}
 }
 
 static void confirmed(struct proto_conn *c, struct method *m, bool yes)
@@ -256,16 +295,18 @@ static void confirmed(struct proto_conn *c, struct method *m, bool yes)
 	if (!(m->p[8] & 1)) {
 		q = proto_find(c, base | (tag & 0xffffffffff));
 		if (q)
-			proto_answer(c, q, yes ? PROTO_OK : PROTO_ERROR, yes ? "" : "nack");
+			confirm(c, q, yes);
 		return;
 	}
-	while ((q = proto_between(c, base, base | (tag & 0xffffffffff)))) /* all up to it */
-		proto_answer(c, q, yes ? PROTO_OK : PROTO_ERROR, yes ? "" : "nack");
+	/* all up to it; 0: all */
+	tag = tag ? tag & 0xffffffffff : 0xffffffffff;
+	while ((q = proto_between(c, base, base | tag)))
+		confirm(c, q, yes);
 }
 
 /* A close that ends no open question refuses the login, or rejects a message that was sent one way.
  */
-static void closed(struct proto_conn *c, const struct amqp *s, const struct method *m)
+static void closed(struct proto_conn *c, struct amqp *s, const struct method *m)
 {
 	uint64_t base = (uint64_t)m->channel << 32;
 	const char *what = m->class == CHANNEL ? "CHANNEL CLOSE" :
@@ -281,6 +322,8 @@ static void closed(struct proto_conn *c, const struct amqp *s, const struct meth
 		proto_answer(c, q, PROTO_ERROR, status);
 		any = true;
 	}
+	if (m->class == CHANNEL) /* the next channel of this number counts anew, if at all */
+		idtable_put(&s->published, m->channel, 0);
 	base = CONFIRM_ID | (uint64_t)m->channel << 40;
 	while (m->class == CHANNEL && (q = proto_between(c, base, base | 0xffffffffff))) {
 		proto_answer(c, q, PROTO_ERROR, status);
@@ -290,9 +333,22 @@ static void closed(struct proto_conn *c, const struct amqp *s, const struct meth
 		proto_refused(c, proto_name(c, what, strlen(what)), status);
 }
 
+/* As the client asked. What it published and is not confirmed may have been. */
+static void channel_over(struct proto_conn *c, struct amqp *s, unsigned channel)
+{
+	const uint64_t base = CONFIRM_ID | (uint64_t)channel << 40;
+
+	idtable_put(&s->published, channel, 0);
+	for (uint32_t i = 0; i < c->count; i++)
+		if (proto_slot(c, i)->live && proto_slot(c, i)->id >= base &&
+		    proto_slot(c, i)->id <= (base | 0xffffffffff))
+			proto_slot(c, i)->doubt = true;
+}
+
 static void server_method(struct proto_conn *c, struct amqp *s, struct method *m)
 {
 	struct proto_pending *q;
+	char status[16];
 	size_t n;
 
 	if (m->class == BASIC && m->method == 60) {
@@ -302,24 +358,33 @@ static void server_method(struct proto_conn *c, struct amqp *s, struct method *m
 		return;
 	}
 	if (m->class == BASIC && m->method == 50) {
+		const unsigned code = m->n >= 2 ? be16(m->p) : 0;
+		struct method again;
+
 		skip(m, 2);
 		short_string(m, &n);
+		again = *m;
 		proto_one_way(c, exchange_and_key(c, "RETURN", m));
+		returned(c, m, exchange_and_key(c, "PUBLISH", &again), code);
 		return;
 	}
 	if (m->class == BASIC && (m->method == 80 || m->method == 120)) {
 		confirmed(c, m, m->method == 80);
 		return;
 	}
-	if ((m->class == CHANNEL && m->method == 40) ||
-	    (m->class == CONNECTION && m->method == 50)) {
+	if (closes(m)) {
 		closed(c, s, m);
 		return;
 	}
 	s->open |= m->class == CONNECTION && m->method == 41;
+	if (m->class == CHANNEL && m->method == 41)
+		channel_over(c, s, m->channel);
 	q = proto_find(c, id_of(m, m->class == BASIC && m->method == 72 ? 70 : m->method - 1));
 	s->unowned = q && q->doubt;
-	if (q)
+	if (q && q->tag) { /* a close that says what failed */
+		snprintf(status, sizeof(status), "%u", q->tag);
+		proto_answer(c, q, PROTO_ERROR, status);
+	} else if (q)
 		proto_answer(c, q, PROTO_OK, m->class == BASIC && m->method == 72 ? "EMPTY" : "");
 	else if (m->class != CONNECTION && (m->method & 1 || m->method == 72)) /* -ok */
 		s->unowned = true;

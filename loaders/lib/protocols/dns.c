@@ -30,6 +30,8 @@
 #define CUT_NAME   80
 #define TYPE_A     1
 #define TYPE_AAAA  28
+#define TYPE_OPT   41
+#define NXDOMAIN   3
 #define TYPE_IXFR  251
 #define TYPE_AXFR  252
 
@@ -155,7 +157,10 @@ static const char *code_name(unsigned code)
 					    "NOTIMP",  "REFUSED", "YXDOMAIN", "YXRRSET",
 					    "NXRRSET", "NOTAUTH", "NOTZONE"};
 
-	return code < ARRAY_SIZE(names) ? names[code] : "OTHER";
+	return code < ARRAY_SIZE(names) ? names[code] :
+	       code == 16               ? "BADVERS" :
+	       code == 23               ? "BADCOOKIE" :
+					  "OTHER";
 }
 
 static uint64_t match_id(const uint8_t *p, const struct question *q)
@@ -197,16 +202,53 @@ static void addresses(struct proto_conn *c, const uint8_t *p, size_t n, const st
 	}
 }
 
+/* The code of an answer: four bits of the head, and eight more in an OPT record (RFC 6891, 6.1.3)
+ * if that is here. */
+static unsigned code_of(const uint8_t *p, size_t n)
+{
+	unsigned records = be16(p + 6) + be16(p + 8) + be16(p + 10);
+	size_t at = HEADER;
+
+	for (unsigned i = be16(p + 4); i && at; i--) {
+		at = name_skip(p, n, at);
+		at = at && at + 4 <= n ? at + 4 : 0;
+	}
+	while (at && records-- && (at = name_skip(p, n, at)) && at + 10 <= n) {
+		if (be16(p + at) == TYPE_OPT)
+			return (unsigned)p[at + 4] << 4 | (p[3] & 15);
+		at += 10u + be16(p + at + 8);
+	}
+	return p[3] & 15;
+}
+
+/* An error without the question: it answers the oldest one with its number. */
+static void refused(struct proto_conn *c, const uint8_t *p)
+{
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct proto_pending *q = proto_slot(c, i);
+
+		if (!q->live || (q->id & 0xffff) != be16(p))
+			continue;
+		proto_answer(c, q, PROTO_ERROR, code_name(p[3] & 15));
+		return;
+	}
+}
+
 static bool message(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	bool answer = n > 2 && p[2] & 0x80;
 	struct dns *s = proto_state(c);
 	struct proto_pending *pending;
 	struct question q;
+	unsigned code;
 
-	if (!is_message(p, n, answer, &q))
-		return n >= HEADER && answer &&
-		       !be16(p + 4); /* an announcement, or an error without the question */
+	if (!is_message(p, n, answer, &q)) {
+		if (n < HEADER || !answer || be16(p + 4)) /* an announcement has no question */
+			return false;
+		if (p[3] & 15)
+			refused(c, p);
+		return true;
+	}
 	if (c->port == MDNS_PORT || c->port == LLMNR_PORT) {
 		if (!answer)
 			proto_one_way(c, operation(c, p, &q));
@@ -220,8 +262,9 @@ static bool message(struct proto_conn *c, const uint8_t *p, size_t n)
 		addresses(c, p, n, &q);
 		if (q.type == TYPE_IXFR || q.type == TYPE_AXFR)
 			s->zone = match_id(p, &q);
-		proto_answer(c, pending, (p[3] & 15) && (p[3] & 15) != 3 ? PROTO_ERROR : PROTO_OK,
-			     code_name(p[3] & 15));
+		code = code_of(p, n);
+		proto_answer(c, pending, code && code != NXDOMAIN ? PROTO_ERROR : PROTO_OK,
+			     code_name(code));
 	} else if (!c->datagram && s->zone != match_id(p, &q)) {
 		proto_unowned(c);
 	}

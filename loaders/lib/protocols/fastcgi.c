@@ -11,7 +11,8 @@
  *   STDOUT     a CGI response: header lines, "Status: ddd" among them (else 200)
  *
  * Matched by id. Operation: METHOD HOST/ROUTE of REQUEST_METHOD, HTTP_HOST and REQUEST_URI (else
- * SCRIPT_NAME). An error is a status of 500 and more, or a protocol status that is not 0.
+ * SCRIPT_NAME). An error is a status of 500 and more, a protocol status that is not 0 ("end 2"), or
+ * an application status that is not 0 ("exit 1": the program's exit code).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,8 +185,9 @@ static void headers(struct proto_pending *q, const uint8_t *p, size_t n)
 static void server(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	struct proto_pending *q = proto_find(c, be16(p + 2));
-	unsigned code;
-	char status[12] = "";
+	unsigned code, ended = n >= HEAD + 5 ? p[HEAD + 4] : 0,
+		       left = n >= HEAD + 4 ? be32(p + HEAD) : 0;
+	char status[16] = "";
 
 	if (!q) {
 		proto_unowned(c);
@@ -203,8 +205,10 @@ static void server(struct proto_conn *c, const uint8_t *p, size_t n)
 	code = q->tag & TAG_CODE;
 	if (!code && q->tag & TAG_BEGUN)
 		code = 200;
-	if (n >= HEAD + 5 && p[HEAD + 4])
-		snprintf(status, sizeof(status), "end %u", p[HEAD + 4]);
+	if (ended)
+		snprintf(status, sizeof(status), "end %u", ended);
+	else if (left && code < 500)
+		snprintf(status, sizeof(status), "exit %u", left);
 	else if (code)
 		snprintf(status, sizeof(status), "%u", code);
 	proto_answer(c, q, code >= 500 || *status == 'e' ? PROTO_ERROR : PROTO_OK, status);

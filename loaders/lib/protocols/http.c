@@ -12,16 +12,20 @@
  * A chunk is HEX[;EXT] CRLF DATA CRLF; after the one of length 0 come trailers up to an empty line.
  *
  * Operation: METHOD HOST/ROUTE. An error is a status of 500 and more. A response of
- * text/event-stream is an opened stream.
+ * text/event-stream is an opened stream. The status of a gRPC-Web call is gRPC's own, from the end
+ * of its body or from the head (grpcweb.h); if that part of the body was not seen, it is blind.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <strings.h>
 
+#include "loaders/lib/protocols/grpcweb.h"
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/table.h"
 #include "loaders/lib/protocols/traceid.h"
+#include "schema/base/mem.h"
 
 #define HEAD_MAX   32768
 #define METHOD_MAX 20
@@ -29,7 +33,7 @@
 #define CHUNK_LINE 1024
 #define BLANK_MAX  16 /* bytes of empty lines, with nothing behind them */
 
-enum phase { AT_HEAD, AT_CHUNK, AT_TRAILERS };
+enum phase { AT_HEAD, AT_CHUNK, AT_TRAILERS, AT_DATA /* of gRPC-Web */ };
 enum { TAG_HEAD = 1, TAG_CONNECT = 2 };
 
 struct http {
@@ -37,7 +41,12 @@ struct http {
 	bool stream;              /* the response at hand is one of events: reported already */
 	bool unowned;             /* its request was not seen */
 	enum proto_result result; /* of the response at hand, while its chunks pass */
-	char status[8];
+	char status[PROTO_STATUS_MAX];
+	/* gRPC-Web: the body's end so far, and how many bytes come, of the chunk or of the body */
+	struct grpcweb_tail *tail;
+	uint64_t left;
+	enum grpcweb_form form;
+	bool chunked;
 };
 
 struct head {
@@ -49,6 +58,8 @@ struct head {
 	uint8_t trace_rank;
 	uint64_t length;
 	bool has_length, chunked, events;
+	enum grpcweb_form form;
+	int grpc; /* gRPC's status, or GRPCWEB_NONE */
 };
 
 static const char *const METHODS[] = {"GET ",     "POST ",  "HEAD ",    "PUT ",   "DELETE ",
@@ -209,8 +220,15 @@ static void field(struct head *h, const uint8_t *line, size_t n)
 	case 'c':
 		if (name_is(line, n, "content-length"))
 			length_field(h, v, m);
-		else if (name_is(line, n, "content-type"))
+		else if (name_is(line, n, "content-type")) {
 			h->events = has_word(v, m, "text/event-stream");
+			h->form = grpcweb_form(v, m);
+		}
+		break;
+	case 'g':
+		if (name_is(line, n, "grpc-status") && m && byte_is_digit(v[0]))
+			h->grpc = m > 1 && byte_is_digit(v[1]) ? (v[0] - '0') * 10 + v[1] - '0' :
+								 v[0] - '0';
 		break;
 	case 't':
 		if (name_is(line, n, "transfer-encoding"))
@@ -249,6 +267,7 @@ static void head_read(struct head *h, const uint8_t *p, size_t n)
 	bool first = true;
 
 	memset(h, 0, sizeof(*h));
+	h->grpc = GRPCWEB_NONE;
 	while (at < n) {
 		line = bytes_line(p + at, n - at, &whole);
 		if (line == SIZE_MAX)
@@ -354,13 +373,48 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 
 /* ---- responses ---- */
 
+/* The status of a gRPC-Web call whose body is over. */
+static void grpc_result(struct http *s, int code)
+{
+	code = code == GRPCWEB_NONE ? GRPC_CODE_UNKNOWN : code; /* gRPC's clients say so, too */
+	s->result = code ? PROTO_ERROR : PROTO_OK;
+	snprintf(s->status, sizeof(s->status), "%s", grpc_code_name(code));
+}
+
+/* A response of gRPC-Web with status 200: the bytes of its body are looked at. false: that need
+ * not be. */
+static bool grpc_begins(struct proto_conn *c, struct http *s, const struct head *h)
+{
+	s->form = GRPCWEB_NOT;
+	if (h->grpc != GRPCWEB_NONE) {
+		grpc_result(s, h->grpc);
+		return false;
+	}
+	if (!h->chunked && h->has_length && !h->length) {
+		grpc_result(s, GRPCWEB_NONE);
+		return false;
+	}
+	s->form = h->form;
+	s->chunked = h->chunked;
+	s->left = h->chunked ? 0 : h->has_length ? h->length : UINT64_MAX;
+	s->phase[PROTO_SERVER] = h->chunked ? AT_CHUNK : AT_DATA;
+	s->tail = s->tail ? s->tail : mem_alloc(sizeof(*s->tail));
+	s->tail->n = 0;
+	proto_goes_on(c);
+	return true;
+}
+
+/* `q`: NULL if its request was not seen. */
 static void upgraded(struct proto_conn *c, struct proto_pending *q, const struct head *h)
 {
-	proto_opened(c, q, "101");
+	const uint32_t operation = q ? q->operation : 0;
+
+	if (q)
+		proto_opened(c, q, "101");
 	if (h->n_upgrade >= 9 && !strncasecmp((const char *)h->upgrade, "websocket", 9))
 		proto_switch(c, &protocol_websocket);
 	else if (h->n_upgrade >= 3 && !strncasecmp((const char *)h->upgrade, "h2c", 3))
-		proto_switch(c, &protocol_http2);
+		http2_upgraded(c, operation);
 	else
 		proto_switch(c, NULL);
 }
@@ -381,17 +435,18 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 		return PROTO_MORE;
 	code = (p[9] - '0') * 100 + (p[10] - '0') * 10 + (p[11] - '0');
 	q = proto_oldest(c);
-	if (q)
-		proto_first_byte(c, q);
 	if (code < 200 && code != 101)
 		return h.size ? (int64_t)h.size : PROTO_LOST;
+	if (q)
+		proto_first_byte(c, q);
 	s->result = code >= 500 ? PROTO_ERROR : PROTO_OK;
 	memcpy(s->status, p + 9, 3);
+	s->status[3] = '\0';
 	s->stream = false;
 	s->unowned = !q && !proto_newest(c);
 	if (s->unowned)
 		proto_unowned(c);
-	if (q && code == 101) {
+	if (code == 101) {
 		upgraded(c, q, &h);
 		return h.size ? (int64_t)h.size : (int64_t)n;
 	}
@@ -405,6 +460,8 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 		s->stream = true;
 		q = NULL;
 	}
+	if (q && h.size && h.form && code == 200 && q->tag != TAG_HEAD && grpc_begins(c, s, &h))
+		return (int64_t)h.size;
 	if (h.size && h.chunked && code != 204 && code != 304 && !(q && q->tag == TAG_HEAD)) {
 		s->phase[PROTO_SERVER] = AT_CHUNK;
 		proto_goes_on(c);
@@ -449,6 +506,11 @@ static int64_t chunk(struct proto_conn *c, enum proto_side from, const uint8_t *
 	if (!size)
 		s->phase[from] = AT_TRAILERS;
 	proto_goes_on(c);
+	if (size && from == PROTO_SERVER && s->form) {
+		s->phase[from] = AT_DATA;
+		s->left = size;
+		return (int64_t)whole;
+	}
 	return (int64_t)(whole + (size ? size + 2 : 0));
 }
 
@@ -457,11 +519,33 @@ static void body_over(struct proto_conn *c, enum proto_side from)
 	struct http *s = proto_state(c);
 	struct proto_pending *q = from == PROTO_SERVER && !s->stream ? proto_oldest(c) : NULL;
 
+	if (from == PROTO_SERVER && s->form) {
+		grpc_result(s, grpcweb_status(s->form, s->tail->bytes, s->tail->n));
+		s->form = GRPCWEB_NOT;
+	}
 	s->phase[from] = AT_HEAD;
 	if (from == PROTO_SERVER)
 		s->stream = false;
 	if (q)
 		proto_answer(c, q, s->result, s->status);
+}
+
+/* Bytes of the body of a gRPC-Web response. */
+static int64_t data(struct proto_conn *c, const uint8_t *p, size_t n)
+{
+	struct http *s = proto_state(c);
+	const size_t k = n < s->left ? n : (size_t)s->left;
+
+	grpcweb_keep(s->tail, p, k);
+	s->left -= s->left == UINT64_MAX ? 0 : k;
+	if (s->left || s->chunked)
+		proto_goes_on(c);
+	else
+		body_over(c, PROTO_SERVER);
+	if (s->left || !s->chunked)
+		return (int64_t)k;
+	s->phase[PROTO_SERVER] = AT_CHUNK;
+	return (int64_t)k + 2;
 }
 
 static int64_t trailers(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
@@ -489,6 +573,8 @@ static int64_t http_step(struct proto_conn *c, enum proto_side from, const uint8
 		return chunk(c, from, p, n, last);
 	if (s->phase[from] == AT_TRAILERS)
 		return trailers(c, from, p, n, last);
+	if (s->phase[from] == AT_DATA)
+		return data(c, p, n);
 	return from == PROTO_CLIENT ? request(c, p, n, last) : response(c, p, n, last);
 }
 
@@ -497,9 +583,39 @@ static int64_t http_step(struct proto_conn *c, enum proto_side from, const uint8
 static void http_lost(struct proto_conn *c, enum proto_side from)
 {
 	struct http *s = proto_state(c);
+	struct proto_pending *q = from == PROTO_SERVER ? proto_oldest(c) : NULL;
 
+	if (from == PROTO_SERVER && s->form) { /* what came of its body does not say its status */
+		s->form = GRPCWEB_NOT;
+		s->phase[from] = AT_HEAD;
+		if (q)
+			proto_answer(c, q, PROTO_BLIND, "");
+		return;
+	}
 	if (s->phase[from] != AT_HEAD)
 		body_over(c, from);
+}
+
+/* The response at hand may end with the connection: a gRPC-Web one is whole if its status came. */
+static void http_ended(struct proto_conn *c, enum proto_side from)
+{
+	struct http *s = proto_state(c);
+
+	if (from == PROTO_SERVER && s->form) {
+		if (s->left == UINT64_MAX &&
+		    grpcweb_status(s->form, s->tail->bytes, s->tail->n) != GRPCWEB_NONE)
+			c->cutting = false;
+		body_over(c, from);
+		if (c->done.set && c->cutting)
+			c->done.result = PROTO_OK; /* it becomes what was cut */
+		return;
+	}
+	http_lost(c, from);
+}
+
+static void http_release(struct proto_conn *c)
+{
+	free(((struct http *)proto_state(c))->tail);
 }
 
 const struct protocol protocol_http = {
@@ -510,5 +626,6 @@ const struct protocol protocol_http = {
 	.step = http_step,
 	.starts = http_starts,
 	.lost = http_lost,
-	.ended = http_lost,
+	.ended = http_ended,
+	.release = http_release,
 };

@@ -13,13 +13,17 @@
  *
  * A question is a stream: it begins with the client's HEADERS and is answered by the server's
  * END_STREAM or RST_STREAM, or refused by a GOAWAY. Matched by stream number. gRPC's own status
- * comes in the last HEADERS. Of a connection that was begun before, headers that refer to what was
+ * comes in the last HEADERS, gRPC-Web's also at the end of a DATA frame (grpcweb.h): if there is
+ * none and a DATA frame was not seen whole, the stream is blind. HEADERS with a status below 200
+ * are no answer. After an upgrade from HTTP/1 stream 1 answers the request that asked for it, which
+ * was reported. Of a connection that was begun before, headers that refer to what was
  * not seen have no name: the operation says `?` there. After a loss, the HPACK table of that
  * direction is reset.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "loaders/lib/protocols/grpcweb.h"
 #include "loaders/lib/protocols/hpack.h"
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
@@ -46,7 +50,15 @@ enum {
 	CONTINUATION
 };
 enum { END_STREAM = 1, END_HEADERS = 4, PADDED = 8, HAS_PRIORITY = 0x20 };
-enum { TAG_STATUS = 0xfff, TAG_GRPC = 0x1000, TAG_OPENED = 0x2000, TAG_BODY = 0x4000 };
+enum {
+	TAG_STATUS = 0xfff,
+	TAG_GRPC = 0x1000,
+	TAG_OPENED = 0x2000,
+	TAG_WEB = 14,        /* bits from here on: enum grpcweb_form */
+	TAG_UNSEEN = 1 << 16, /* a part of its body is */
+	TAG_CODE = 17        /* bits from here on: gRPC-Web's status and 1 */
+};
+enum { WEB_MASK = 3, CODE_MASK = 0xff };
 
 struct http2 {
 	bool preface; /* still to come, from the client */
@@ -65,6 +77,7 @@ struct http2 {
 struct fields {
 	char method[24], path[HPACK_VALUE_MAX], authority[128], status[4], grpc[4];
 	bool has_path, is_grpc, events, unknown;
+	enum grpcweb_form web;
 	char trace[64];
 	uint64_t caller, b3_caller;
 	uint8_t trace_rank;
@@ -129,6 +142,7 @@ static void take_field(void *ctx, enum hpack_name name, const char *value, size_
 	case HPACK_CONTENT_TYPE:
 		f->is_grpc = n >= 16 && !memcmp(value, "application/grpc", 16) &&
 			     (n == 16 || value[16] == '+' || value[16] == ';');
+		f->web = grpcweb_form((const uint8_t *)value, n);
 		f->events = n >= 17 && !memcmp(value, "text/event-stream", 17);
 		break;
 	case HPACK_TRACEPARENT:
@@ -177,32 +191,20 @@ static uint32_t operation(struct proto_conn *c, const struct fields *f)
 	return proto_namef(c, "%s %s%s", method, host, route);
 }
 
-enum { GRPC_UNKNOWN = 2 };
-
-static const char *grpc_name(int code)
-{
-	static const char *const names[] = {"OK",
-					    "CANCELLED",
-					    "UNKNOWN",
-					    "INVALID_ARGUMENT",
-					    "DEADLINE_EXCEEDED",
-					    "NOT_FOUND",
-					    "ALREADY_EXISTS",
-					    "PERMISSION_DENIED",
-					    "RESOURCE_EXHAUSTED",
-					    "FAILED_PRECONDITION",
-					    "ABORTED",
-					    "OUT_OF_RANGE",
-					    "UNIMPLEMENTED",
-					    "INTERNAL",
-					    "UNAVAILABLE",
-					    "DATA_LOSS",
-					    "UNAUTHENTICATED"};
-
-	return code >= 0 && code < 17 ? names[code] : "UNKNOWN";
-}
-
 /* ---- streams ---- */
+
+/* `grpc`: the status in the last headers, or "". */
+static void finish_web(struct proto_conn *c, struct proto_pending *q, const char *grpc)
+{
+	int code = *grpc ? atoi(grpc) : (int)(q->tag >> TAG_CODE & CODE_MASK) - 1;
+
+	if (code < 0 && q->tag & TAG_UNSEEN) {
+		proto_answer(c, q, PROTO_BLIND, "");
+		return;
+	}
+	code = code < 0 ? GRPC_CODE_UNKNOWN : code;
+	proto_answer(c, q, code ? PROTO_ERROR : PROTO_OK, grpc_code_name(code));
+}
 
 /* `last`: the headers that end the stream; NULL: its data do. If the connection is older than the
  * capture, they may refer to table entries that were not seen: then only HTTP's status is known. */
@@ -217,12 +219,16 @@ static void finish(struct proto_conn *c, struct proto_pending *q, const struct f
 		proto_forget(c, q);
 		return;
 	}
+	if (q->tag >> TAG_WEB & WEB_MASK && !untold && status == 200) {
+		finish_web(c, q, grpc);
+		return;
+	}
 	if (q->tag & TAG_GRPC && *grpc) {
-		proto_answer(c, q, atoi(grpc) ? PROTO_ERROR : PROTO_OK, grpc_name(atoi(grpc)));
+		proto_answer(c, q, atoi(grpc) ? PROTO_ERROR : PROTO_OK, grpc_code_name(atoi(grpc)));
 		return;
 	}
 	if (q->tag & TAG_GRPC && !untold && status == 200) { /* gRPC's clients say so, too */
-		proto_answer(c, q, PROTO_ERROR, grpc_name(GRPC_UNKNOWN));
+		proto_answer(c, q, PROTO_ERROR, grpc_code_name(GRPC_CODE_UNKNOWN));
 		return;
 	}
 	if (status)
@@ -255,6 +261,14 @@ static void not_ours(struct proto_conn *c, uint32_t stream)
 		proto_unowned(c);
 }
 
+static void web_code(struct proto_pending *q, int code)
+{
+	if (code < 0 || code >= CODE_MASK)
+		return;
+	q->tag &= ~((uint32_t)CODE_MASK << TAG_CODE);
+	q->tag |= (uint32_t)(code + 1) << TAG_CODE;
+}
+
 static void server_headers(struct proto_conn *c, const struct http2_side *s, const struct fields *f)
 {
 	struct proto_pending *q = proto_find(c, s->stream);
@@ -264,13 +278,17 @@ static void server_headers(struct proto_conn *c, const struct http2_side *s, con
 		not_ours(c, s->stream);
 		return;
 	}
-	proto_first_byte(c, q);
+	if (status < 100 || status >= 200)
+		proto_first_byte(c, q);
 	if (!(s->flags & END_STREAM)) /* else the answer has them when it is over */
 		q->response_bytes += s->size;
 	if (status >= 200)
 		q->tag = (q->tag & ~TAG_STATUS) | (status & TAG_STATUS);
 	if (f->is_grpc)
 		q->tag |= TAG_GRPC;
+	q->tag |= (uint32_t)f->web << TAG_WEB;
+	if (f->web && *f->grpc && !(s->flags & END_STREAM))
+		web_code(q, atoi(f->grpc));
 	if (f->events && !(q->tag & TAG_OPENED)) {
 		struct proto_pending stream = *q;
 
@@ -350,7 +368,33 @@ static bool headers(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	return true;
 }
 
-static void data(struct proto_conn *c, enum proto_side from, const uint8_t *p, uint64_t len)
+/* A DATA frame of the server, n bytes of which are here, as part of gRPC-Web's body. */
+static void web_data(struct proto_pending *q, const uint8_t *p, size_t n, uint32_t len)
+{
+	const enum grpcweb_form form = (enum grpcweb_form)(q->tag >> TAG_WEB & WEB_MASK);
+	const uint32_t pad = p[4] & PADDED && n > FRAME_HEAD ? p[FRAME_HEAD] + 1u : 0;
+	int code;
+
+	if (n < FRAME_HEAD + len || pad > len) {
+		q->tag |= TAG_UNSEEN;
+		return;
+	}
+	code = grpcweb_status(form, p + FRAME_HEAD + !!pad, len - pad);
+	if (code != GRPCWEB_NONE)
+		web_code(q, code);
+}
+
+/* The stream's body has gRPC-Web's status in it: its bytes must be here. */
+static bool is_web(struct proto_conn *c, enum proto_side from, const uint8_t *p)
+{
+	const struct proto_pending *q =
+		from == PROTO_SERVER ? proto_find(c, be32(p + 5) & 0x7fffffff) : NULL;
+
+	return q && q->tag >> TAG_WEB & WEB_MASK;
+}
+
+static void data(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+		 uint32_t len)
 {
 	struct proto_pending *q = proto_find(c, be32(p + 5) & 0x7fffffff);
 
@@ -364,6 +408,8 @@ static void data(struct proto_conn *c, enum proto_side from, const uint8_t *p, u
 		return;
 	}
 	proto_first_byte(c, q);
+	if (q->tag >> TAG_WEB & WEB_MASK)
+		web_data(q, p, n, len);
 	if (p[4] & END_STREAM) /* the answer has its bytes when it is over */
 		finish(c, q, NULL);
 	else
@@ -500,7 +546,9 @@ static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint
 			return PROTO_LOST;
 		break;
 	case DATA:
-		data(c, from, p, len);
+		if (n < FRAME_HEAD + len && !last && is_web(c, from, p))
+			return PROTO_MORE;
+		data(c, from, p, n, len);
 		break;
 	case RST_STREAM:
 		if (n < FRAME_HEAD + 4 && !last)
@@ -515,6 +563,19 @@ static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint
 		break;
 	}
 	return FRAME_HEAD + len;
+}
+
+/* Stream 1 is the request that asked for HTTP/2, which was reported with its 101. */
+void http2_upgraded(struct proto_conn *c, uint32_t operation)
+{
+	struct proto_pending *q;
+
+	proto_switch(c, &protocol_http2);
+	if (!operation)
+		return;
+	q = proto_ask(c, operation, 1);
+	q->tag = TAG_OPENED;
+	q->told = true;
 }
 
 static enum proto_guess http2_recognise(const struct proto_first *f)

@@ -11,7 +11,9 @@
  *
  * A PUBLISH of QOS 0 is one way, of 1 answered by PUBACK, of 2 by PUBCOMP; what the server
  * publishes is a one-way DELIVER. SUBSCRIBE, UNSUBSCRIBE, CONNECT and PINGREQ have their answers,
- * by packet id. A reason of 128 and more (3.1.1: any but 0 in CONNACK) is an error.
+ * by packet id. A reason of 128 and more (3.1.1: any but 0 in CONNACK) is an error, also of either
+ * side's DISCONNECT. AUTH is a part of CONNECT until the CONNACK; after it, a client's AUTH with
+ * reason 25 (authenticate again) is answered by the server's with 0.
  */
 #include <stdio.h>
 
@@ -23,6 +25,7 @@
 
 #define LOOK           1024
 #define PROPERTY_ALIAS 35
+#define AGAIN          25 /* AUTH's reason: authenticate again */
 
 enum {
 	CONNECT = 1,
@@ -210,6 +213,14 @@ static struct proto_pending *two_steps(struct proto_conn *c, const uint8_t *p, s
 	return n >= 2 ? proto_find(c, id_of(PUBCOMP, be16(p))) : NULL;
 }
 
+/* The login, or the new one, of which an AUTH is a part. */
+static struct proto_pending *handshake(struct proto_conn *c)
+{
+	struct proto_pending *q = proto_find(c, id_of(CONNACK, 0));
+
+	return q ? q : proto_find(c, id_of(AUTH, 0));
+}
+
 static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n,
 			  uint32_t len)
 {
@@ -230,6 +241,17 @@ static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8
 		q = two_steps(c, p, n);
 		if (q)
 			q->request_bytes += (uint64_t)(p - head) + len;
+	} else if (type == AUTH) {
+		q = handshake(c);
+		if (q)
+			q->request_bytes += (uint64_t)(p - head) + len;
+		else if (n && p[0] == AGAIN)
+			proto_ask(c, proto_name(c, "AUTH", 4), id_of(AUTH, 0));
+	} else if (type == DISCONNECT && n && p[0] >= 128) {
+		char status[8];
+
+		snprintf(status, sizeof(status), "%u", p[0]);
+		proto_refused(c, proto_name(c, "DISCONNECT", 10), status);
 	}
 }
 
@@ -280,6 +302,16 @@ static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8
 	if (type == DISCONNECT) {
 		if (n && p[0] >= 128)
 			disconnected(c, p[0]);
+		return;
+	}
+	if (type == AUTH) {
+		q = handshake(c);
+		if (q && q->id == id_of(AUTH, 0) && (!n || !p[0]))
+			proto_answer(c, q, PROTO_OK, "");
+		else if (q)
+			q->response_bytes += (uint64_t)(p - head) + len;
+		else
+			proto_unowned(c);
 		return;
 	}
 	q = by_id && n < 2 ? NULL : proto_find(c, id_of(type, by_id ? be16(p) : 0));

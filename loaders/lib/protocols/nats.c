@@ -13,7 +13,9 @@
  *
  * A PUB is one way. With a reply subject it is a question: its answer is the first MSG to that
  * subject on the same connection; the answers of a JetStream publish and of request-reply look the
- * same. JetStream's answers say in JSON what failed: a code of 500 or more is an error. An -ERR
+ * same. JetStream's answers say in JSON what failed: a code of 500 or more is an error. So is a
+ * status of 500 or more in the headers ("NATS/1.0 503"), and what a service says of an error there
+ * (Nats-Service-Error-Code). Status 100 is no answer: a heartbeat. An -ERR
  * ends the login, a PUB, a SUB or the open questions as an error. Any other MSG is a one-way
  * delivery. Subjects have ids in them: each part as a part of a key (route.h, '.').
  */
@@ -28,7 +30,8 @@
 
 #define LINE_MAX      4096
 #define DATA_MAX      (1u << 27)
-#define NOBODY        "NATS/1.0 503"
+#define VERSION       "NATS/1.0 "
+#define SERVICE       "Nats-Service-Error-Code:"
 #define ANSWER_LOOK   512
 #define TLS_HANDSHAKE 22 /* a record of TLS begins */
 
@@ -147,14 +150,47 @@ static void answer(struct proto_conn *c, struct proto_pending *q, const uint8_t 
 	proto_answer(c, q, code >= 500 ? PROTO_ERROR : PROTO_OK, text);
 }
 
-/* `p`: the line. `unserved`: its header says that the subject has no responders. */
+static unsigned digits(const uint8_t *p, size_t n)
+{
+	unsigned v = 0;
+
+	for (size_t i = 0; i < n && i < 4 && byte_is_digit(p[i]); i++)
+		v = v * 10 + (p[i] - '0');
+	return v;
+}
+
+/* An answer with headers, of which n bytes are here. */
+static void answer_headers(struct proto_conn *c, struct proto_pending *q, const uint8_t *p,
+			   size_t n)
+{
+	const size_t m = sizeof(SERVICE) - 1, v = sizeof(VERSION) - 1;
+	const uint8_t *at = memmem(p, n, SERVICE, m);
+	unsigned code = bytes_begin(p, n, VERSION) ? digits(p + v, n - v) : 0;
+	bool failed = code >= 500;
+	char text[16] = "";
+
+	if (at) {
+		at += m;
+		while (at < p + n && *at == ' ')
+			at++;
+		code = digits(at, (size_t)(p + n - at));
+		failed = true;
+	}
+	if (code == 100)
+		return;
+	if (code)
+		snprintf(text, sizeof(text), "%u", code);
+	proto_answer(c, q, failed ? PROTO_ERROR : PROTO_OK, text);
+}
+
+/* `p`: the line. */
 static int64_t deliver(struct proto_conn *c, const struct byte_words *w, const uint8_t *p, size_t n,
-		       size_t whole, bool headers, bool unserved, bool last)
+		       size_t whole, bool headers, bool last)
 {
 	size_t see;
 	size_t sizes = headers ? 2 : 1;
 	struct proto_pending *q;
-	uint64_t bytes;
+	uint64_t bytes, head;
 
 	if (w->count < 3 + sizes || !number(w->p[w->count - 1], w->n[w->count - 1], &bytes) ||
 	    bytes > DATA_MAX)
@@ -163,10 +199,18 @@ static int64_t deliver(struct proto_conn *c, const struct byte_words *w, const u
 	see = bytes < ANSWER_LOOK ? (size_t)bytes : ANSWER_LOOK;
 	if (q && !headers && see && !last && n - whole < see && (n == whole || p[whole] == '{'))
 		return PROTO_MORE;
+	if (headers) {
+		if (!number(w->p[w->count - 2], w->n[w->count - 2], &head) || head > bytes)
+			return PROTO_LOST;
+		see = head < ANSWER_LOOK ? (size_t)head : ANSWER_LOOK;
+		if (q && !last && n - whole < see)
+			return PROTO_MORE;
+	}
+	see = n - whole < see ? n - whole : see;
 	if (q && !headers)
-		answer(c, q, p + whole, n - whole < see ? n - whole : see);
+		answer(c, q, p + whole, see);
 	else if (q)
-		proto_answer(c, q, unserved ? PROTO_ERROR : PROTO_OK, unserved ? "503" : "");
+		answer_headers(c, q, p + whole, see);
 	else
 		proto_one_way(c, operation(c, "MSG", w->p[1], w->n[1]));
 	return (int64_t)(whole + bytes + 2);
@@ -199,12 +243,9 @@ static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8
 			       PROTO_LOST;
 	}
 	if (verb(&w, "MSG"))
-		return deliver(c, &w, p, n, whole, false, false, last);
-	if (verb(&w, "HMSG") && n < whole + sizeof(NOBODY) - 1 && !last)
-		return PROTO_MORE;
+		return deliver(c, &w, p, n, whole, false, last);
 	if (verb(&w, "HMSG"))
-		return deliver(c, &w, p, n, whole, true, bytes_begin(p + whole, n - whole, NOBODY),
-			       last);
+		return deliver(c, &w, p, n, whole, true, last);
 	if (verb(&w, "-ERR"))
 		refuse(c, p + w.n[0], line - w.n[0]);
 	return verb(&w, "INFO") || verb(&w, "+OK") || verb(&w, "-ERR") ? (int64_t)whole :

@@ -11,4 +11,8 @@ extern const struct protocol protocol_http, protocol_websocket, protocol_http2, 
 	protocol_cassandra, protocol_zookeeper, protocol_dubbo, protocol_foundationdb,
 	protocol_clickhouse, protocol_tls;
 
+/* http2.c: HTTP/1 has gone over to it on this connection, for a request with this operation, which
+ * was reported; 0: it was not seen. */
+void http2_upgraded(struct proto_conn *c, uint32_t operation);
+
 #endif

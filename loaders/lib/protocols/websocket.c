@@ -5,13 +5,21 @@
  *   FIN:1 RSV:3 OPCODE:4 | MASK:1 LEN:7 | 126: LEN:16, 127: LEN:64 (big endian) |
  *   MASK: KEY:32 | DATA
  *
- * Opcodes: 0 continuation, 1 text, 2 binary, 8 close, 9 ping, 10 pong. Each message of data is
- * reported as one-way, including all of its frames; there is no latency, as there is no question.
+ * Opcodes: 0 continuation, 1 text, 2 binary, 8 close (CODE:16, a text), 9 ping, 10 pong. Each
+ * message of data is reported as one-way, including all of its frames; there is no latency, as
+ * there is no question. Pings, pongs and an ordinary close are not reported. A close whose code
+ * says that something failed (any but 1000, 1001 and 1005) is an error, once for a connection: the
+ * other side repeats the code.
  */
+#include <stdio.h>
+
 #include "loaders/lib/protocols/table.h"
+
+enum { CLOSE = 8, NORMAL = 1000, GOING_AWAY = 1001, NO_CODE = 1005 };
 
 struct websocket {
 	bool goes_on[2]; /* a fragmented message is in progress */
+	bool closed;
 };
 
 static bool plausible(enum proto_side from, const uint8_t *p, size_t n)
@@ -38,6 +46,27 @@ static bool websocket_starts(struct proto_conn *c, enum proto_side from, const u
 	       (len == n || (len + 2 <= n && plausible(from, p + len, n - len)));
 }
 
+/* A close with a code, at `head` in p. */
+static void closes(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t head)
+{
+	struct websocket *s = proto_state(c);
+	unsigned code = be16(p + head);
+	char status[8];
+
+	if (from == PROTO_CLIENT) /* masked, with the four bytes before it */
+		code ^= be16(p + head - 4);
+	if (s->closed)
+		return;
+	s->closed = true;
+	if (code == NORMAL || code == GOING_AWAY || code == NO_CODE)
+		return;
+	snprintf(status, sizeof(status), "%u", code);
+	proto_begins_anew(c);
+	s->goes_on[from] = false;
+	proto_refused(c, proto_name(c, from == PROTO_CLIENT ? "close to server" : "close to client", 15),
+		      status);
+}
+
 static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const uint8_t *p,
 			      size_t n, bool last)
 {
@@ -45,7 +74,6 @@ static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const 
 	size_t head = 2 + (from == PROTO_CLIENT ? 4u : 0);
 	uint64_t len;
 
-	(void)last;
 	if (n < 2)
 		return PROTO_MORE;
 	if (!plausible(from, p, n))
@@ -57,6 +85,12 @@ static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const 
 	len = len == 126 ? be16(p + 2) : len == 127 ? be64(p + 2) : len;
 	if (len > PROTO_STEP_MAX / 2)
 		return PROTO_LOST;
+	if ((p[0] & 15) == CLOSE && len >= 2) {
+		if (n < head + 2 && !last)
+			return PROTO_MORE;
+		if (n >= head + 2)
+			closes(c, from, p, head);
+	}
 	if ((p[0] & 15) == 1 || (p[0] & 15) == 2) {
 		proto_begins_anew(c);
 		proto_one_way(c, proto_namef(c, "%s to %s", (p[0] & 15) == 1 ? "text" : "binary",

@@ -9,9 +9,12 @@
  *   response   LEN:32 XID:32 ZXID:64 ERROR:32 ...; XID -1: a watch's event, -2: a ping's, -4
  *              auth's, -8 set watches'
  *
+ *   words      four letters, instead of all that ("ruok", "mntr", ...; the administrator's guide),
+ *              answered by a text up to the connection's end
+ *
  * Matched by xid, in order. Operation: the op and its path, as a route. An error is reported by its
  * name; a failed multi has code 0 itself, the code is in its results. "no node" and "node exists"
- * are answers like others.
+ * are answers like others. A word that the server does not allow or serve is an error.
  */
 #include <stdio.h>
 
@@ -27,10 +30,56 @@
 #define OP_MULTI      14
 #define OP_MULTI_READ 22
 #define STAT          68 /* bytes of a Stat record */
+#define WORD          4
+#define PORT          2181
+#define WORD_ID       (CONNECT_ID + 1)
+#define REFUSAL_LOOK  80 /* bytes of an answer that may refuse a word */
 
 struct zookeeper {
 	bool connected[2];
+	bool word; /* that is what was asked */
 };
+
+/* The four letters at p; NULL: they are no word. */
+static const char *word_of(const uint8_t *p, size_t n)
+{
+	static const char *const words[] = {"conf", "cons", "crst", "dirs", "dump", "envi",
+					    "gtmk", "hash", "isro", "lead", "mntr", "orst",
+					    "obsr", "ruok", "sysp", "srst", "srvr", "stat",
+					    "stmk", "wchc", "wchp", "wchs"};
+
+	for (size_t i = 0; n >= WORD && i < ARRAY_SIZE(words); i++)
+		if (!memcmp(p, words[i], WORD))
+			return words[i];
+	return NULL;
+}
+
+/* A word is all that the client says, with an end of the line at most ("stmk" has a mask of 8
+ * bytes). */
+static bool is_word(const uint8_t *p, size_t n)
+{
+	const char *word = word_of(p, n);
+	size_t more = n - WORD;
+
+	if (!word)
+		return false;
+	if (!strcmp(word, "stmk"))
+		return more <= 10;
+	return more <= 2 && (more < 1 || p[WORD] == '\r' || p[WORD] == '\n') &&
+	       (more < 2 || p[WORD + 1] == '\n');
+}
+
+/* The beginning of what ZooKeeper says to such a word. Redis and memcached have commands like
+ * some. */
+static bool is_text(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n && i < REFUSAL_LOOK; i++)
+		if ((p[i] < ' ' && p[i] != '\n' && p[i] != '\r' && p[i] != '\t') || p[i] == 0x7f)
+			return false;
+	return n && p[0] != '-' && p[0] != '+' && p[0] != '$' && p[0] != '*' && p[0] != ':' &&
+	       !bytes_begin(p, n, "ERROR\r") && !bytes_begin(p, n, "HTTP/") &&
+	       !bytes_begin(p, n, "STAT ");
+}
 
 static const char *op_name(int32_t op, bool *path)
 {
@@ -125,6 +174,41 @@ static const char *error_name(int32_t e, char buf[16])
 			return names[i].name;
 	snprintf(buf, 16, "%d", e);
 	return buf;
+}
+
+/* WORD is not executed because it is not in the whitelist; This ZooKeeper instance is not currently
+ * serving requests. NULL: neither. *more: it may become one. */
+static const char *refusal(const uint8_t *p, size_t n, bool *more)
+{
+	static const char NOT_ALLOWED[] = " is not executed because it is not in the whitelist",
+			  NOT_SERVING[] = "This ZooKeeper instance is not currently serving requests";
+
+	*more = (n < sizeof(NOT_SERVING) - 1 && bytes_agree(p, n, NOT_SERVING)) ||
+		(n < WORD + sizeof(NOT_ALLOWED) - 1 && n > WORD &&
+		 bytes_agree(p + WORD, n - WORD, NOT_ALLOWED));
+	if (bytes_begin(p, n, NOT_SERVING))
+		return "not serving";
+	return n > WORD && bytes_begin(p + WORD, n - WORD, NOT_ALLOWED) ? "not allowed" : NULL;
+}
+
+static int64_t word_asked(struct proto_conn *c, struct zookeeper *s, const uint8_t *p, size_t n)
+{
+	s->word = true;
+	proto_ask(c, proto_name(c, (const char *)p, WORD), WORD_ID);
+	return (int64_t)n;
+}
+
+static int64_t word_answered(struct proto_conn *c, const uint8_t *p, size_t n, bool last)
+{
+	struct proto_pending *q = proto_find(c, WORD_ID);
+	bool more;
+	const char *why = refusal(p, n, &more);
+
+	if (more && !last)
+		return PROTO_MORE;
+	if (q)
+		proto_answer(c, q, why ? PROTO_ERROR : PROTO_OK, why ? why : "");
+	return PROTO_ALL;
 }
 
 static int64_t client(struct proto_conn *c, struct zookeeper *s, const uint8_t *p, size_t n,
@@ -227,8 +311,14 @@ static int64_t zookeeper_step(struct proto_conn *c, enum proto_side from, const 
 {
 	struct zookeeper *s = proto_state(c);
 
+	if (from == PROTO_CLIENT && s->word)
+		return (int64_t)n; /* the end of its line */
+	if (from == PROTO_SERVER && s->word)
+		return word_answered(c, p, n, last);
 	if (n < 4)
 		return PROTO_MORE;
+	if (from == PROTO_CLIENT && !s->connected[PROTO_CLIENT] && is_word(p, n))
+		return word_asked(c, s, p, n);
 	if (be32(p) < 8 || be32(p) > LENGTH_MAX)
 		return PROTO_LOST;
 	return from == PROTO_CLIENT ? client(c, s, p, n, last) : server(c, s, p, n, last);
@@ -250,8 +340,17 @@ static bool is_chain(const uint8_t *p, size_t n)
 	return false;
 }
 
+static enum proto_guess word_recognise(const struct proto_first *f)
+{
+	if (!f->n_server)
+		return f->last ? PROTO_YES : PROTO_MAYBE;
+	return is_text(f->server, f->n_server) ? PROTO_YES : PROTO_NO;
+}
+
 static enum proto_guess zookeeper_recognise(const struct proto_first *f)
 {
+	if ((f->begun || f->port == PORT) && f->n_client && is_word(f->client, f->n_client))
+		return word_recognise(f);
 	if (f->begun) {
 		if (!f->n_client)
 			return f->n_server ? PROTO_NO : PROTO_MAYBE;
