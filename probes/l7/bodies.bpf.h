@@ -205,7 +205,7 @@ __noinline int rows_step(__u32 slot)
 	}
 	if (w->frames.kind == L7_FRAMES_POSTGRES && !w->frames.n_head &&
 	    (head_byte(w, w->head.at) | 0x20) == 'd') {
-		most = (__u32)rows_walk(slot, w->head.at, w->head.n);
+		most = rows_walk(w, w->head.at, w->head.n);
 		if (most > w->head.n)
 			w->frames.body = most - w->head.n;
 		if (most != w->head.at) {

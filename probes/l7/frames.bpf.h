@@ -275,20 +275,21 @@ static __always_inline __u32 frames_chunk(struct walk *w, __u64 n)
 	return k;
 }
 
+static __always_inline __u64 frames_least(__u64 a, __u64 b)
+{
+	return a < b ? a : b;
+}
+
 /*
  * Messages of PostgreSQL's of the same type, one behind the other in w->bytes from `from` on, up to
  * `to` (a header that is cut there is not one): where the last one ends, which may be beyond.
- * w->head.frames counts them. A global function, as the other steps.
+ * w->head.frames counts them.
  */
-__noinline int rows_walk(__u32 slot, __u32 from, __u32 to)
+static __always_inline __u32 rows_walk(struct walk *w, __u32 from, __u32 to)
 {
-	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
 	__u32 at = from, size;
-	__u8 type;
+	__u8 type = w->bytes[from & (2 * L7_CHUNK - 1)];
 
-	if (!w || from > 2 * L7_CHUNK || to > 2 * L7_CHUNK)
-		return (int)from;
-	type = w->bytes[from & (2 * L7_CHUNK - 1)];
 	for (int i = 0; i < ROWS_MOST; i++) {
 		if (at + ROW_HEAD > to || w->bytes[at & (2 * L7_CHUNK - 1)] != type)
 			break;
@@ -301,51 +302,47 @@ __noinline int rows_walk(__u32 slot, __u32 from, __u32 to)
 		at += 1 + size;
 		w->head.frames++;
 	}
-	return (int)at;
+	return at;
 }
 
-/* A run of rows at the place at hand, n bytes of whose piece are left (4). How many of these it
- * takes; 0: there is none. */
-__noinline int rows_run(__u32 slot, __u64 n)
+/* A run of rows at the place at hand, which is where a message begins (4). 1: it is told. */
+__noinline int rows_run(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
 	__u32 size, fill;
-	__u8 type;
+	__u64 n;
 
-	n = n < L7_CHUNK ? n : L7_CHUNK;
-	FORGET_BOUNDS(n);
-	if (!w || n > L7_CHUNK || walk_read(w, &w->bytes[L7_CHUNK], (__u32)n, w->ptr))
+	if (!w || w->total <= (__u64)w->fill + w->gap)
 		return 0;
-	type = w->bytes[L7_CHUNK];
+	n = frames_least(frames_least(w->left, w->total - w->fill - w->gap), L7_CHUNK);
+	FORGET_BOUNDS(n);
+	if (n < ROWS_LEAST || n > L7_CHUNK || walk_read(w, w->few.b, 1, w->ptr) ||
+	    (w->few.b[0] | 0x20) != 'd' || walk_read(w, &w->bytes[L7_CHUNK], (__u32)n, w->ptr))
+		return 0;
 	w->head.frames = 0;
-	size = (__u32)rows_walk(slot, L7_CHUNK, L7_CHUNK + (__u32)n) - L7_CHUNK;
+	size = rows_walk(w, L7_CHUNK, L7_CHUNK + (__u32)n) - L7_CHUNK;
 	if (w->head.frames < 2 || size < ROWS_LEAST)
 		return 0;
 	if (w->gap || w->fill + ROW_HEAD > L7_CHUNK)
 		frames_flush(w);
 	fill = w->fill & (L7_CHUNK - 1);
-	w->bytes[fill] = type;
+	w->bytes[fill] = w->few.b[0];
 	for (int i = 0; i < 4; i++)
 		w->bytes[fill + 1 + i] = (__u8)((size - 1) >> (24 - 8 * i));
 	w->fill = fill + ROW_HEAD;
-	n = n < size ? n : size;
+	n = frames_least(n, size);
 	w->gap = (__u32)n - ROW_HEAD;
 	w->frames.body = size - (__u32)n;
-	return (int)n;
+	w->ptr += n;
+	w->left -= n;
+	return 1;
 }
 
-/* May a run of them begin here? */
-static __always_inline bool rows_begin(struct walk *w, __u64 n)
+/* May one begin here? */
+static __always_inline bool rows_begin(const struct walk *w)
 {
-	if (w->frames.kind != L7_FRAMES_POSTGRES || w->frames.n_head || n < ROWS_LEAST ||
-	    walk_read(w, w->few.b, 1, w->ptr))
-		return false;
-	return (w->few.b[0] | 0x20) == 'd';
-}
-
-static __always_inline __u64 frames_least(__u64 a, __u64 b)
-{
-	return a < b ? a : b;
+	return w->frames.kind == L7_FRAMES_POSTGRES && !w->frames.n_head && !w->frames.copy &&
+	       !w->frames.body;
 }
 
 /* A part of the piece at hand. 1: nothing more can be done; w->framed is 2 where memory cannot be
@@ -354,7 +351,6 @@ __noinline int frames_step(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
 	__u64 n;
-	__u32 run;
 
 	if (!w || w->total <= (__u64)w->fill + w->gap)
 		return 1;
@@ -384,8 +380,6 @@ __noinline int frames_step(__u32 slot)
 		return 1;
 	} else if (w->frames.kind == L7_FRAMES_CHUNKS) {
 		n = frames_chunk(w, n);
-	} else if (rows_begin(w, n) && (run = (__u32)rows_run(slot, n))) {
-		n = run;
 	} else {
 		n = frames_least(n, frames_head_size(&w->frames) - (w->frames.n_head & 15));
 		FORGET_BOUNDS(n);
@@ -405,12 +399,12 @@ __noinline int frames_run(__u32 slot)
 	struct walk *w;
 	int i;
 
-	for (i = 0; i < FRAMES_STEPS; i++)
-		if (frames_step(slot))
-			break;
 	w = bpf_map_lookup_elem(&walks, &slot);
 	if (!w)
 		return 0;
+	for (i = 0; i < FRAMES_STEPS; i++)
+		if (!(rows_begin(w) && rows_run(slot)) && frames_step(slot))
+			break;
 	if (i == FRAMES_STEPS)
 		w->framed = 3; /* small ones: the rest is copied */
 	if (w->fill || w->gap)
