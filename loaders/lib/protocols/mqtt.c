@@ -194,14 +194,37 @@ static void publish(struct proto_conn *c, enum proto_side from, const uint8_t *p
 		proto_ask(c, op, id_of(qos == 1 ? PUBACK : PUBCOMP, be16(p + 2 + topic)));
 }
 
+/* Are these the filters of a SUBSCRIBE, each with its options, or of an UNSUBSCRIBE, to the end? */
+static bool filters_are(const uint8_t *p, size_t n, size_t at, size_t options)
+{
+	if (at >= n)
+		return false;
+	while (at + 2 <= n)
+		at += 2u + be16(p + at) + options;
+	return at == n;
+}
+
+/* Of a connection whose CONNECT was not seen: what its first filters fit. */
+static void learn_level(struct mqtt *s, unsigned type, const uint8_t *p, size_t n)
+{
+	const size_t options = type == SUBSCRIBE ? 1 : 0;
+	const bool four = filters_are(p, n, 2, options),
+		   five = n > 2 && p[2] < 128 && filters_are(p, n, 3u + p[2], options);
+
+	if (!s->level && four != five)
+		s->level = five ? 5 : 4;
+}
+
 static void filters(struct proto_conn *c, unsigned type, const uint8_t *p, size_t n)
 {
 	struct mqtt *s = proto_state(c);
-	size_t at = 2 + (s->level == 5 && n > 2 && p[2] < 128 ? 1u + p[2] : 0),
-	       len = at + 2 <= n ? be16(p + at) : 0;
+	size_t at, len;
 
 	if (n < 2)
 		return;
+	learn_level(s, type, p, n);
+	at = 2 + (s->level == 5 && n > 2 && p[2] < 128 ? 1u + p[2] : 0);
+	len = at + 2 <= n ? be16(p + at) : 0;
 	len = at + 2 + len <= n ? len : 0;
 	proto_ask(c, operation(c, type == SUBSCRIBE ? "SUBSCRIBE" : "UNSUBSCRIBE", p + at + 2, len),
 		  id_of(type + 1, be16(p)));

@@ -9,7 +9,7 @@
  * message of data is reported as one-way, including all of its frames; there is no latency, as
  * there is no question. Pings, pongs and an ordinary close are not reported. A close whose code
  * says that something failed (any but 1000, 1001 and 1005) is an error, once for a connection: the
- * other side repeats the code.
+ * other side repeats the code, so that who closed first is not told.
  */
 #include <stdio.h>
 
@@ -63,8 +63,7 @@ static void closes(struct proto_conn *c, enum proto_side from, const uint8_t *p,
 	snprintf(status, sizeof(status), "%u", code);
 	proto_begins_anew(c);
 	s->goes_on[from] = false;
-	proto_refused(c, proto_name(c, from == PROTO_CLIENT ? "close to server" : "close to client", 15),
-		      status);
+	proto_refused(c, proto_name(c, "close", 5), status);
 }
 
 static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const uint8_t *p,

@@ -332,7 +332,7 @@ def test_bad_files_are_told_with_what_to_do(tmp_path):
 
 
 def test_a_file_that_ends_early_tells_what_it_had(tmp_path):
-    with open(KEPT[0], "rb") as f:
+    with open(KEPT[NAMES.index("dns")], "rb") as f:
         data = f.read()
     (tmp_path / "x").write_bytes(data[:-7])
     done = run(str(tmp_path / "x"))

@@ -231,9 +231,9 @@ FRAMES = {
     "an ordinary close": ([(0, b"\x88\x82" + masked(b"\3\xe8")), (1, b"\x88\2\3\xe8")], []),
     "a close without a code": ([(0, b"\x88\x80" + masked(b"")), (1, b"\x88\0")], []),
     "the server goes away": ([(1, b"\x88\x06\3\xe9bye."), (0, b"\x88\x82" + masked(b"\3\xe9"))], []),
-    "an error of the server": ([(1, b"\x88\x06\3\xf3oops"), (0, b"\x88\x82" + masked(b"\3\xf3"))], [("close to client", "error", "1011")]),
-    "a client that does not understand": ([(0, b"\x88\x82" + masked(b"\3\xea")), (1, b"\x88\2\3\xea")], [("close to server", "error", "1002")]),
-    "an application's code": ([(1, b"\x88\2\x0f\xa1")], [("close to client", "error", "4001")]),
+    "an error of the server": ([(1, b"\x88\x06\3\xf3oops"), (0, b"\x88\x82" + masked(b"\3\xf3"))], [("close", "error", "1011")]),
+    "a client that does not understand": ([(0, b"\x88\x82" + masked(b"\3\xea")), (1, b"\x88\2\3\xea")], [("close", "error", "1002")]),
+    "an application's code": ([(1, b"\x88\2\x0f\xa1")], [("close", "error", "4001")]),
     "messages and a ping between their parts": ([(1, b"\1\2he"), (1, b"\x89\0"), (1, b"\x80\3llo"), (0, b"\x82\x82" + masked(b"hi"))],
                                                 [("text to client", "one-way", ""), ("binary to server", "one-way", "")]),
 }
@@ -351,3 +351,14 @@ def test_a_switch_whose_request_was_not_seen_is_followed_all_the_same(made):
     x.ask(b"\x81\x82" + masked(b"ho"))
     x.answer(b"\x81\2hi")
     assert [r["operation"] for r in made.rows()] == ["text to client", "text to server", "text to client"]
+
+
+def test_filters_have_their_names_where_the_login_was_not_seen(made):
+    """MQTT 5 has properties before them."""
+    x = made.connect(1883, opened=False)
+    for _ in range(2):
+        x.ask(mqtt(0x82, b"\0\1\0\0\5topic\1"))
+        x.answer(mqtt(0x90, b"\0\1\0\1"))
+        x.ask(mqtt(0x82, b"\0\2\0\0\5other\1"))
+        x.answer(mqtt(0x90, b"\0\2\0\x87"))
+    assert [t for t in made.told() if t[1] != "blind"][-2:] == [("SUBSCRIBE topic", "ok", ""), ("SUBSCRIBE other", "error", "135")]
