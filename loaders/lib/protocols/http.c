@@ -398,10 +398,17 @@ static bool grpc_begins(struct proto_conn *c, struct http *s, const struct head 
 	s->chunked = h->chunked;
 	s->left = h->chunked ? 0 : h->has_length ? h->length : UINT64_MAX;
 	s->phase[PROTO_SERVER] = h->chunked ? AT_CHUNK : AT_DATA;
-	s->tail = s->tail ? s->tail : mem_alloc(sizeof(*s->tail));
-	s->tail->n = 0;
+	free(s->tail);
+	s->tail = mem_alloc(sizeof(*s->tail));
 	proto_goes_on(c);
 	return true;
+}
+
+static void grpc_ends(struct http *s)
+{
+	free(s->tail);
+	s->tail = NULL;
+	s->form = GRPCWEB_NOT;
 }
 
 /* `q`: NULL if its request was not seen. */
@@ -521,7 +528,7 @@ static void body_over(struct proto_conn *c, enum proto_side from)
 
 	if (from == PROTO_SERVER && s->form) {
 		grpc_result(s, grpcweb_status(s->form, s->tail->bytes, s->tail->n));
-		s->form = GRPCWEB_NOT;
+		grpc_ends(s);
 	}
 	s->phase[from] = AT_HEAD;
 	if (from == PROTO_SERVER)
@@ -586,7 +593,7 @@ static void http_lost(struct proto_conn *c, enum proto_side from)
 	struct proto_pending *q = from == PROTO_SERVER ? proto_oldest(c) : NULL;
 
 	if (from == PROTO_SERVER && s->form) { /* what came of its body does not say its status */
-		s->form = GRPCWEB_NOT;
+		grpc_ends(s);
 		s->phase[from] = AT_HEAD;
 		if (q)
 			proto_answer(c, q, PROTO_BLIND, "");

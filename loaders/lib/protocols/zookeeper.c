@@ -37,7 +37,7 @@
 
 struct zookeeper {
 	bool connected[2];
-	bool word; /* that is what was asked */
+	char word[WORD]; /* that was asked, instead of connecting; 0: none */
 };
 
 /* The four letters at p; NULL: they are no word. */
@@ -178,31 +178,34 @@ static const char *error_name(int32_t e, char buf[16])
 
 /* WORD is not executed because it is not in the whitelist; This ZooKeeper instance is not currently
  * serving requests. NULL: neither. *more: it may become one. */
-static const char *refusal(const uint8_t *p, size_t n, bool *more)
+static const char *refusal(const char *word, const uint8_t *p, size_t n, bool *more)
 {
-	static const char NOT_ALLOWED[] = " is not executed because it is not in the whitelist",
-			  NOT_SERVING[] = "This ZooKeeper instance is not currently serving requests";
+	static const char NOT_SERVING[] =
+		"This ZooKeeper instance is not currently serving requests";
+	char not_allowed[REFUSAL_LOOK];
 
-	*more = (n < sizeof(NOT_SERVING) - 1 && bytes_agree(p, n, NOT_SERVING)) ||
-		(n < WORD + sizeof(NOT_ALLOWED) - 1 && n > WORD &&
-		 bytes_agree(p + WORD, n - WORD, NOT_ALLOWED));
-	if (bytes_begin(p, n, NOT_SERVING))
-		return "not serving";
-	return n > WORD && bytes_begin(p + WORD, n - WORD, NOT_ALLOWED) ? "not allowed" : NULL;
+	snprintf(not_allowed, sizeof(not_allowed),
+		 "%.4s is not executed because it is not in the whitelist", word);
+	*more = (n < strlen(NOT_SERVING) && bytes_agree(p, n, NOT_SERVING)) ||
+		(n < strlen(not_allowed) && bytes_agree(p, n, not_allowed));
+	return bytes_begin(p, n, NOT_SERVING) ? "not serving" :
+	       bytes_begin(p, n, not_allowed) ? "not allowed" :
+						NULL;
 }
 
 static int64_t word_asked(struct proto_conn *c, struct zookeeper *s, const uint8_t *p, size_t n)
 {
-	s->word = true;
+	memcpy(s->word, p, WORD);
 	proto_ask(c, proto_name(c, (const char *)p, WORD), WORD_ID);
 	return (int64_t)n;
 }
 
-static int64_t word_answered(struct proto_conn *c, const uint8_t *p, size_t n, bool last)
+static int64_t word_answered(struct proto_conn *c, const struct zookeeper *s, const uint8_t *p,
+			     size_t n, bool last)
 {
 	struct proto_pending *q = proto_find(c, WORD_ID);
 	bool more;
-	const char *why = refusal(p, n, &more);
+	const char *why = refusal(s->word, p, n, &more);
 
 	if (more && !last)
 		return PROTO_MORE;
@@ -311,10 +314,10 @@ static int64_t zookeeper_step(struct proto_conn *c, enum proto_side from, const 
 {
 	struct zookeeper *s = proto_state(c);
 
-	if (from == PROTO_CLIENT && s->word)
+	if (from == PROTO_CLIENT && s->word[0])
 		return (int64_t)n; /* the end of its line */
-	if (from == PROTO_SERVER && s->word)
-		return word_answered(c, p, n, last);
+	if (from == PROTO_SERVER && s->word[0])
+		return word_answered(c, s, p, n, last);
 	if (n < 4)
 		return PROTO_MORE;
 	if (from == PROTO_CLIENT && !s->connected[PROTO_CLIENT] && is_word(p, n))

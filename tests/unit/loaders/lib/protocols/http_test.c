@@ -399,3 +399,54 @@ TEST(a_message_of_websocket_is_all_of_its_frames)
 		    "text to client one-way\n"
 		    "binary to client one-way\n");
 }
+
+/* gRPC-Web: the status is a frame at the body's end */
+TEST(the_status_of_grpc_web_is_at_the_end_of_its_body)
+{
+#define CALL_WEB                                                                      \
+	C("POST /s.Shop/Buy HTTP/1.1\r\nHost: h\r\nContent-Type: application/grpc-web\r\n" \
+	  "Content-Length: 5\r\n\r\n\0\0\0\0\0")
+	static const struct turn turns[] = {
+		CALL_WEB,
+		S("HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web+proto\r\nContent-Length: 27"
+		  "\r\n\r\n\0\0\0\0\2hi\200\0\0\0\x0fgrpc-status:0\r\n"),
+		CALL_WEB,
+		S("HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web\r\nTransfer-Encoding: "
+		  "chunked\r\n\r\n7\r\n\0\0\0\0\2hi\r\n3\r\n\200\0\0\r\n11\r\n\0\x0fgrpc-status: 5\n"
+		  "\r\n0\r\n\r\n"),
+		CALL_WEB,
+		S("HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web-text\r\nContent-Length: 40"
+		  "\r\n\r\nAAAAAAJoaQ==gAAAAA9ncnBjLXN0YXR1czo3DQo="),
+		CALL_WEB,
+		S("HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web\r\ngrpc-status: 12\r\n"
+		  "Content-Length: 0\r\n\r\n"),
+		CALL_WEB,
+		S("HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web\r\nContent-Length: 7\r\n\r\n"
+		  "\0\0\0\0\2hi"),
+		END};
+
+	talk_expect(turns, "http",
+		    "POST h/s.Shop/Buy ok OK\n"
+		    "POST h/s.Shop/Buy error NOT_FOUND\n"
+		    "POST h/s.Shop/Buy error PERMISSION_DENIED\n"
+		    "POST h/s.Shop/Buy error UNIMPLEMENTED\n"
+		    "POST h/s.Shop/Buy error UNKNOWN\n");
+}
+
+TEST(a_close_of_a_websocket_is_told_if_its_code_says_that_something_failed)
+{
+	static const struct turn turns[] = {
+		C("GET /w HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
+		S("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"),
+		S("\x89\0"),
+		C("\x8a\x80\1\2\3\4"),
+		S("\x81\2hi"),
+		S("\x88\6\3\xf3oops"),
+		C("\x88\x82\1\2\3\4\2\xf1"),
+		END};
+
+	talk_expect(turns, "websocket",
+		    "GET x/w opened 101\n"
+		    "text to client one-way\n"
+		    "close error 1011\n");
+}

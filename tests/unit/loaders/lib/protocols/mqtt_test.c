@@ -103,3 +103,21 @@ TEST(a_server_that_disconnects_says_why)
 		    "SUBSCRIBE a error 135\n"
 		    "PUBLISH t error 139\n");
 }
+
+TEST(an_auth_belongs_to_the_login_and_a_disconnect_says_why)
+{
+	static const struct turn turns[] = {
+		C("\020\024\000\004MQTT\005\002\000<\006\025\000\003abc\000\001a"),
+		S("\360\010\030\006\025\000\003abc"),
+		C("\360\010\030\006\025\000\003abc"),
+		S(" \003\000\000\000"),
+		C("\360\002\031\000"),
+		S("\360\002\000\000"),
+		C("\340\002\202\000"),
+		END};
+
+	talk_expect(turns, "mqtt",
+		    "CONNECT ok\n"
+		    "AUTH ok\n"
+		    "DISCONNECT error 130\n");
+}

@@ -88,3 +88,38 @@ TEST(a_multi_has_the_error_of_the_part_that_failed)
 		    "multiRead error noauth\n"
 		    "multi error noauth\n");
 }
+
+/* So little is known when the connection ends. */
+static void word_is(const struct turn *turns, const char *lines)
+{
+	static const size_t pieces[] = {SIZE_MAX / 2, 1, 3};
+	struct talk *t = malloc(sizeof(*t));
+
+	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+		talk_begin(t, true, false, 0, PROTO_MASKED);
+		talk_play(t, turns, pieces[i], SIZE_MAX);
+		proto_conn_close(t->conn, t->now_ns);
+		assert_string_equal(t->heard.text, lines);
+		assert_int_equal(proto_conn_blind_bytes(t->conn), 0);
+		talk_end(t, false);
+	}
+	free(t);
+}
+
+TEST(a_word_of_four_letters_is_answered_up_to_the_connections_end)
+{
+	static const struct turn good[] = {C("ruok"), S("imok"), END};
+	static const struct turn denied[] = {
+		C("stat\n"),
+		S("stat is not executed because it is not in the whitelist.\n"), END};
+	static const struct turn idle[] = {
+		C("srvr\r\n"),
+		S("This ZooKeeper instance is not currently serving requests\n"), END};
+	static const struct turn redis[] = {C("dump\r\n"), S("-ERR wrong number of arguments\r\n"),
+					    END};
+
+	word_is(good, "ruok ok\n");
+	word_is(denied, "stat error not allowed\n");
+	word_is(idle, "srvr error not serving\n");
+	talk_expect_nothing(redis);
+}
