@@ -367,8 +367,7 @@ static __always_inline int rows_read(struct walk *w, __u32 slot, __u32 told)
 		!(w->bytes[0] == 'Q' && w->bytes[5] >= ' ' && w->bytes[5] < 0x7f);
 	w->speaks = w->framed == 1 && !alone;
 	/* small ones may follow; PostgreSQL's are told as one (l7/frames.bpf.h, 4) */
-	if (kind == L7_FRAMES_POSTGRES && w->speaks && w->head.at >= w->head.n &&
-	    told == w->head.n)
+	if (kind == L7_FRAMES_POSTGRES && w->speaks && w->head.at >= w->head.n && told == w->head.n)
 		return 0;
 	if (w->framed != 1 || alone || w->head.at < w->head.n || w->frames.n_head ||
 	    w->frames.body < told - w->head.n + BODY_LEAST ||

@@ -13,8 +13,8 @@
  * 3. Bytes that no call brings (sendfile) may lie within such a payload. If they do not, or a frame
  *    makes no sense, or its memory cannot be read, the direction is followed no longer, and copied
  *    as any other.
- * 4. PostgreSQL's small rows, and what it copies, come by the thousand. A run of them is told as one
- *    message of their type that is as long as all: a header that says so, and what is left out
+ * 4. PostgreSQL's small rows, and what it copies, come by the thousand. A run of them is told as
+ * one message of their type that is as long as all: a header that says so, and what is left out
  *    behind it. The parser reads no row.
  */
 #ifndef SONDE_PROBES_L7_FRAMES_BPF_H

@@ -270,7 +270,8 @@ static void confirm(struct proto_conn *c, struct proto_pending *q, bool yes)
 
 /* A message comes back with this code, before its ack: the oldest one that is open on its channel
  * and went where this one did. */
-static void returned(struct proto_conn *c, const struct method *m, uint32_t operation, unsigned code)
+static void returned(struct proto_conn *c, const struct method *m, uint32_t operation,
+		     unsigned code)
 {
 	const uint64_t base = CONFIRM_ID | (uint64_t)m->channel << 40;
 

@@ -151,6 +151,5 @@ const char *grpc_code_name(int code)
 					    "DATA_LOSS",
 					    "UNAUTHENTICATED"};
 
-	return code >= 0 && code < (int)ARRAY_SIZE(names) ? names[code] :
-							    names[GRPC_CODE_UNKNOWN];
+	return code >= 0 && code < (int)ARRAY_SIZE(names) ? names[code] : names[GRPC_CODE_UNKNOWN];
 }

@@ -14,7 +14,9 @@
  * A question is a stream: it begins with the client's HEADERS and is answered by the server's
  * END_STREAM or RST_STREAM, or refused by a GOAWAY. Matched by stream number. gRPC's own status
  * comes in the last HEADERS, gRPC-Web's also at the end of a DATA frame (grpcweb.h): if there is
- * none and a DATA frame was not seen whole, the stream is blind. HEADERS with a status below 200
+ * none and a DATA frame was not seen whole, the stream is blind. A stream of events, or a tunnel
+ * (CONNECT, also with WebSocket in it), is opened. A GOAWAY whose code is not 0 and that ends no
+ * stream is an error, once for each side. HEADERS with a status below 200
  * are no answer. After an upgrade from HTTP/1 stream 1 answers the request that asked for it, which
  * was reported. Of a connection that was begun before, headers that refer to what was
  * not seen have no name: the operation says `?` there. After a loss, the HPACK table of that
@@ -54,15 +56,16 @@ enum {
 	TAG_STATUS = 0xfff,
 	TAG_GRPC = 0x1000,
 	TAG_OPENED = 0x2000,
-	TAG_WEB = 14,        /* bits from here on: enum grpcweb_form */
+	TAG_WEB = 14,         /* bits from here on: enum grpcweb_form */
 	TAG_UNSEEN = 1 << 16, /* a part of its body is */
-	TAG_CODE = 17        /* bits from here on: gRPC-Web's status and 1 */
+	TAG_CODE = 17, /* bits from here on: gRPC-Web's status and 1 */
+	TAG_CONNECT = 1 << 25 /* asks for a tunnel */
 };
 enum { WEB_MASK = 3, CODE_MASK = 0xff };
 
 struct http2 {
 	bool preface; /* still to come, from the client */
-	bool going_away;
+	bool going_away, told[2]; /* told: a GOAWAY of this side */
 	uint32_t why; /* GOAWAY's code */
 	struct http2_side {
 		struct hpack hpack;
@@ -245,7 +248,8 @@ static void client_headers(struct proto_conn *c, const struct http2_side *s, con
 		q->request_bytes += s->size;
 	if (!q && (s->stream & 1)) {
 		q = proto_ask(c, operation(c, f), s->stream);
-		q->tag = f->is_grpc ? TAG_GRPC : 0;
+		q->tag = (f->is_grpc ? TAG_GRPC : 0) |
+			 (strcmp(f->method, "CONNECT") ? 0 : TAG_CONNECT);
 		if (*f->trace)
 			proto_trace(q, (const uint8_t *)f->trace, strlen(f->trace));
 		q->caller = f->caller ? f->caller : *f->trace ? f->b3_caller : 0;
@@ -289,7 +293,8 @@ static void server_headers(struct proto_conn *c, const struct http2_side *s, con
 	q->tag |= (uint32_t)f->web << TAG_WEB;
 	if (f->web && *f->grpc && !(s->flags & END_STREAM))
 		web_code(q, atoi(f->grpc));
-	if (f->events && !(q->tag & TAG_OPENED)) {
+	if ((f->events || (q->tag & TAG_CONNECT && status / 100 == 2)) &&
+	    !(q->tag & TAG_OPENED)) {
 		struct proto_pending stream = *q;
 
 		proto_opened(c, q, f->status);
@@ -447,11 +452,19 @@ static void refuse(struct proto_conn *c, uint32_t low, uint32_t why)
 }
 
 /* LAST:32 (the last stream that the server still answers) CODE:32 */
-static void goaway(struct proto_conn *c, const uint8_t *p, size_t n)
+static void goaway(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
 	struct http2 *h = proto_state(c);
+	char status[16];
 
 	if (n < FRAME_HEAD + 8)
+		return;
+	if (be32(p + FRAME_HEAD + 4) && !c->count && !h->told[from]) {
+		snprintf(status, sizeof(status), "goaway %u", be32(p + FRAME_HEAD + 4) & 0xff);
+		proto_refused(c, proto_name(c, "GOAWAY", 6), status);
+	}
+	h->told[from] = true;
+	if (from == PROTO_CLIENT)
 		return;
 	h->going_away = true;
 	h->why = be32(p + FRAME_HEAD + 4);
@@ -558,8 +571,7 @@ static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint
 	case GOAWAY:
 		if (n < FRAME_HEAD + 8 && !last)
 			return PROTO_MORE;
-		if (from == PROTO_SERVER)
-			goaway(c, p, n);
+		goaway(c, from, p, n);
 		break;
 	}
 	return FRAME_HEAD + len;

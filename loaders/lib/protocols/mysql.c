@@ -18,7 +18,8 @@
  *
  * An EOF has five bytes, an OK in its place seven or more: which of both a connection uses
  * shows where it comes, so that it need not be known. Statements are known by the number that the
- * answer to PREPARE gives. An error's status is its SQLSTATE, or its number.
+ * answer to PREPARE gives. An error's status is its SQLSTATE, or its number. One that nothing asked
+ * for ends the connection: an error of the CONNECTION.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -596,6 +597,17 @@ static void handshake(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 	s->compressed = s->compress_later;
 }
 
+/* An error that nothing asked for ends the connection: the client was silent for too long, the
+ * server is shut down. */
+static int64_t farewell(struct proto_conn *c, const uint8_t *p, size_t n, uint32_t len)
+{
+	char status[8];
+
+	code_of(p + 4, n, status);
+	proto_refused(c, proto_name(c, "CONNECTION", 10), status);
+	return len + 4;
+}
+
 static int64_t server(struct proto_conn *c, struct mysql *s, const uint8_t *p, size_t n, bool last)
 {
 	struct proto_pending *q;
@@ -620,6 +632,8 @@ static int64_t server(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 		return len + 4;
 	}
 	q = proto_oldest(c);
+	if (!c->count && !more && see >= 3 && p[4] == 0xff && le16(p + 5) != PROGRESS)
+		return farewell(c, p, see, len);
 	if (!proto_newest(c))
 		proto_unowned(c);
 	if (more || !q || (see >= 3 && p[4] == 0xff && le16(p + 5) == PROGRESS))

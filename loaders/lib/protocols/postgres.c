@@ -14,7 +14,8 @@
  * executes nothing (a prepare, a close). The server answers each Q and each Sync with one Z; of a
  * batch of executes the last is reported at Z, those before at the next one's completion. After an
  * error the rest of a batch is skipped ("skipped"). An error before the first Z, or of severity
- * FATAL or PANIC, ends the connection: no Z follows. P, B, D and C belong to the next E or S. A
+ * FATAL or PANIC, ends the connection: no Z follows; where nothing is open it is an error of the
+ * CONNECTION. P, B, D and C belong to the next E or S. A
  * notification (A) is one-way, replication (W) an opened stream. A statement that was prepared
  * before anything was seen is <prepared NAME>. An error's status is its SQLSTATE.
  */
@@ -408,6 +409,8 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 		q = proto_oldest(c);
 		if (!q && !s->connected)
 			proto_refused(c, proto_name(c, "CONNECT", 7), s->status);
+		if (!c->count && s->connected && s->fatal)
+			proto_refused(c, proto_name(c, "CONNECTION", 10), s->status);
 		if (q && (s->fatal || !s->connected))
 			settle(c, s, q);
 		break;

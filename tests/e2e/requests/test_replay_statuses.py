@@ -5,9 +5,9 @@ import base64
 import struct
 
 import pytest
-from test_replay_each import AMQP_OPEN, CH_ASK, CH_HELLO, EACH, OPEN2, amqp, fcgi, frame2, login, mqtt
-from test_replay_kinds import MQTT5, UPGRADE, UPGRADED, content, short
-from test_replay_made import FINE, HTTP, Made
+from test_replay_each import AMQP_OPEN, CH_ASK, CH_HELLO, EACH, OPEN2, amqp, dubbo, fcgi, frame2, login, mqtt, my
+from test_replay_kinds import MQTT5, UPGRADE, UPGRADED, content, fatal, short
+from test_replay_made import FINE, HTTP, PG_READY, PG_START, Made, pg
 
 BLOCK = b"\2\0\1\0\2\xff\xff\xff\xff\0"
 
@@ -166,6 +166,28 @@ SAID = {
     "http2 103": (80, OPEN2, frame2(1, 5, 1, b"\x82\x86\x84\x41\1h"), frame2(1, 4, 1, b"\x08\x03" + b"103") + frame2(1, 4, 1, b"\x88") + frame2(0, 1, 1, b"hi"), "GET h/", "ok", "200"),
 }
 
+PG_OPEN, MYSQL = [(0, PG_START), (1, PG_READY)], EACH["mysql"][1]
+SAID.update({
+    "postgres notice": (5432, PG_OPEN, EACH["postgres"][2], pg(b"N", b"SNOTICE\0C00000\0Mx\0\0") + EACH["postgres"][3], "select c from t", "ok", ""),
+    "mysql progress": (3306, MYSQL, EACH["mysql"][2], my(1, b"\xff\xff\xff\1\1\2\1\0\0\4copy") + my(2, b"\xff" + struct.pack("<H", 1317) + b"#70100killed"), "select c from t", "error", "70100"),
+    "redis attributes": (6379, [], EACH["redis"][2], b"|1\r\n+k\r\n:1\r\n-ERR no\r\n", "GET k", "error", "ERR"),
+    "dubbo heartbeat": (20880, [], EACH["dubbo"][2], dubbo(0xe2, 0, 99, b"N") + EACH["dubbo"][3], "com.Foo/buy", "ok", ""),
+    "fastcgi warnings": (9000, [], FCGI_ASK, fcgi(7, b"Status: 500 of no header\r\n\r\n") + fcgi_answer(b"Content-Type: a/b", 0), "GET h/", "ok", "200"),
+    "tls alert": (443, [], EACH["tls"][2], b"\x15\3\3\0\2\2\x28", "TLS (no name)", "error", "alert 40"),
+})
+# port, what was said before, who says what ends an idle connection, operation, status
+FAREWELLS = {
+    "postgres": (5432, PG_OPEN, 1, fatal(b"57P01"), "CONNECTION", "57P01"),
+    "mysql": (3306, [*MYSQL, (0, EACH["mysql"][2]), (1, EACH["mysql"][3])], 1, my(0, b"\xff" + struct.pack("<H", 4031) + b"#HY000idle"), "CONNECTION", "HY000"),
+    "http2": (80, [*OPEN2, (0, EACH["http2"][2]), (1, EACH["http2"][3])], 1, frame2(7, 0, 0, struct.pack("!II", 1, 11)), "GOAWAY", "goaway 11"),
+    "http2 client": (80, [*OPEN2, (0, EACH["http2"][2]), (1, EACH["http2"][3])], 0, frame2(7, 0, 0, struct.pack("!II", 0, 1)), "GOAWAY", "goaway 1"),
+    "amqp": (5672, AMQP_OPEN, 1, amqp_close(320, 10), "CONNECTION CLOSE", "320"),
+    "mqtt": (1883, MQTT5, 1, mqtt(0xe0, b"\x8b"), "DISCONNECT", "139"),
+    "nats": (4222, [*NATS, (1, b"PING\r\n"), (0, b"PONG\r\n")], 1, b"-ERR 'Stale Connection'\r\n", "CONNECTION", "Stale Connection"),
+    "redis": (6379, [], 1, b"-ERR max number of clients reached\r\n", "CONNECT", "ERR"),
+    "memcached": (11211, [], 1, b"ERROR Too many open connections\r\n", "CONNECT", "ERROR"),
+}
+
 
 @pytest.fixture
 def made(tmp_path):
@@ -251,6 +273,31 @@ def test_only_messages_and_failures_of_a_websocket_are_told(made, name, pieces):
             x.say(side, part)
     x.fin()
     assert made.told()[1:] == want
+
+
+@pytest.mark.parametrize("pieces", (1, 3))
+@pytest.mark.parametrize("name", FAREWELLS)
+def test_an_error_that_ends_an_idle_connection_is_told_once(made, name, pieces):
+    port, turns, who, message, operation, status = FAREWELLS[name]
+    x = made.connect(port)
+    login(x, turns)
+    size = -(-len(message) // pieces)
+    for k in range(0, len(message), size):
+        x.say(who, message[k:k + size])
+    x.fin()
+    rows = made.rows()
+    assert [(r["operation"], r["result"], r["status"]) for r in rows if r["result"] == "error"] == [(operation, "error", status)], rows
+
+
+def test_a_tunnel_in_http2_is_opened(made):
+    x = made.connect(80)
+    login(x, OPEN2)
+    x.ask(frame2(1, 4, 1, b"\x02\x07CONNECT\x41\x01h"))
+    x.answer(frame2(1, 4, 1, b"\x88"))
+    x.ask(frame2(0, 0, 1, b"xx"))
+    x.answer(frame2(0, 0, 1, b"yy"))
+    x.fin()
+    assert made.told() == [("CONNECT h", "opened", "200")]
 
 
 def test_a_message_that_comes_back_is_told_once_whatever_was_published_beside_it(made):

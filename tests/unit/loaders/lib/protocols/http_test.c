@@ -403,7 +403,7 @@ TEST(a_message_of_websocket_is_all_of_its_frames)
 /* gRPC-Web: the status is a frame at the body's end */
 TEST(the_status_of_grpc_web_is_at_the_end_of_its_body)
 {
-#define CALL_WEB                                                                      \
+#define CALL_WEB                                                                           \
 	C("POST /s.Shop/Buy HTTP/1.1\r\nHost: h\r\nContent-Type: application/grpc-web\r\n" \
 	  "Content-Length: 5\r\n\r\n\0\0\0\0\0")
 	static const struct turn turns[] = {

@@ -110,11 +110,10 @@ TEST(a_word_of_four_letters_is_answered_up_to_the_connections_end)
 {
 	static const struct turn good[] = {C("ruok"), S("imok"), END};
 	static const struct turn denied[] = {
-		C("stat\n"),
-		S("stat is not executed because it is not in the whitelist.\n"), END};
+		C("stat\n"), S("stat is not executed because it is not in the whitelist.\n"), END};
 	static const struct turn idle[] = {
-		C("srvr\r\n"),
-		S("This ZooKeeper instance is not currently serving requests\n"), END};
+		C("srvr\r\n"), S("This ZooKeeper instance is not currently serving requests\n"),
+		END};
 	static const struct turn redis[] = {C("dump\r\n"), S("-ERR wrong number of arguments\r\n"),
 					    END};
 
