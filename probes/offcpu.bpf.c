@@ -335,10 +335,9 @@ static __noinline int wait_draw(struct offcpu_thread *t, struct offcpu_cpu *cpu,
 	struct offcpu_sum *sum = bpf_map_lookup_elem(&sums, &slot);
 
 	if (sum && t->left && !(t->flags & OFFCPU_F_STACKLESS))
-		weight = blocked ? draw_of(&cpu->blocked, &sum->stratum, limit_cpu,
-					   LONGS * limit_cpu, now, ns) :
-				   draw_of(&cpu->ready, &sum->stratum, limit_ready,
-					   LONGS * limit_ready, now, ns);
+		weight = blocked ?
+				 draw_of(&cpu->blocked, &sum->stratum, limit_cpu, true, now, ns) :
+				 draw_of(&cpu->ready, &sum->stratum, limit_ready, false, now, ns);
 	if (!weight && (ns < OFFCPU_TAGGED_NS || !stack_tagged(now)))
 		return 0;
 	cpu->drawn.task = task;
@@ -736,7 +735,7 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	struct stack_scratch *s;
 
 	if (!key->waker || !limit_wake || cpu->drawn.task ||
-	    !draw_of(&cpu->wakes, &cpu->waking, limit_wake, 0, now, slept_ns))
+	    !draw_of(&cpu->wakes, &cpu->waking, limit_wake, false, now, slept_ns))
 		return false;
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)

@@ -26,9 +26,9 @@
  * 5. Where the least level is above 0, the first `longs` waits in each window that are at least as
  *    long as the least level says are drawn whatever the level is. Behind them each thread and kind
  *    has DRAW_CREDIT more to begin with, and one more in each second: what lasts some seconds is
- *    exact even where thousands of others wait. All of a CPU together have `most` and `longs` of
- *    those in a window, and threads that have waited little so far twice as many. This depends on
- *    lengths and time alone, and leaves the level as it is.
+ *    exact even where thousands of others wait. All of a CPU together have `behind` of those in a
+ *    window, and threads that have waited little so far twice as many. This depends on lengths and
+ *    time alone, and leaves the level as it is. With `longs` and `behind` 0 it never happens.
  * 6. w is at most 2^DRAW_SHIFT_MAX: what is shorter is drawn more often than 1. says.
  */
 #ifndef SONDE_PROBES_OFFCPU_DRAW_H
@@ -64,7 +64,7 @@ struct offcpu_draw {
 
 /* What a limit says: draws in a window (0: the level stays), the least level, and point 5. */
 struct draw_limit {
-	__u32 most, least, longs;
+	__u32 most, least, longs, behind;
 };
 
 /* The place of the highest bit, by a multiplication (de Bruijn's sequence B(2, 6)): six comparisons
@@ -152,7 +152,7 @@ static __always_inline void draw_credit(struct draw_stratum *s, __u32 second)
 static __always_inline int draw_spend(struct offcpu_draw *d, struct draw_stratum *s,
 				      const struct draw_limit *l, __u64 ns)
 {
-	__u32 others = (l->longs + l->most) * (s->credit > DRAW_CREDIT_YOUNG ? 2 : 1);
+	__u32 others = l->behind * (s->credit > DRAW_CREDIT_YOUNG ? 2 : 1);
 
 	if (!l->least || ns >> l->least == 0)
 		return 0;

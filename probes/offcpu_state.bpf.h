@@ -29,7 +29,10 @@ const volatile bool spread_running = true;
 __u64 begin_ns;
 __u32 reading;
 
-#define LONGS 2 /* long waits that are drawn whatever the level is: times the limit of draws */
+/* Waits that are drawn whatever the level is, times the limit of draws: the first long ones, and
+ * those by credit. */
+#define LONGS  2
+#define BEHIND 1
 
 #define HASH(name_, key_, value_)                \
 	struct {                                 \
@@ -195,27 +198,39 @@ static __always_inline __u32 steps_new(void)
 	return 1 + cpu->free_steps.first++;
 }
 
-/* As hist_step of schema/store/model/hist.h: `step` is 8 x power + place. */
-static __always_inline void step_count(struct offcpu_sum *sum, __u64 ns)
+#define NO_STEP 0xffffffff
+
+/* Makes the steps of this length's power the sum's last ones. NO_STEP: there are none left, and it
+ * is counted by its power alone. */
+static __noinline __u32 steps_find(struct offcpu_sum *sum, __u64 ns)
 {
 	__u32 top = log2_of(ns) & 63, shift = top > 3 ? top - 3 : 0;
-	__u32 step = shift * OFFCPU_STEPS + (__u32)(ns >> shift), at;
+	__u32 step = shift * OFFCPU_STEPS + (__u32)(ns >> shift);
 	__u32 which = (step / OFFCPU_STEPS) & (OFFCPU_POWERS - 1), *power = &sum->power[which];
+
+	if (!*power)
+		*power = steps_new();
+	if (*power & OFFCPU_COARSE) {
+		*power = *power == 0xffffffff ? *power : *power + 1;
+		return NO_STEP;
+	}
+	sum->last = which + 1;
+	sum->last_steps = *power - 1;
+	return step;
+}
+
+/* As hist_step of schema/store/model/hist.h: `step` is 8 x power + place. A length in [8, 16) x
+ * 2^shift has the power shift + 1. */
+static __always_inline void step_count(struct offcpu_sum *sum, __u64 ns)
+{
+	__u32 shift = (sum->last - 2) & 63, at = sum->last_steps, step = (__u32)(ns >> shift);
 	struct offcpu_steps *s;
 
-	if (sum->last == which + 1) {
-		at = sum->last_steps;
-	} else {
-		if (!*power)
-			*power = steps_new();
-		at = *power;
-		if (at & OFFCPU_COARSE) {
-			*power = at == 0xffffffff ? at : at + 1;
+	if (sum->last < 2 || ns >> shift >> 3 != 1) { /* not of the power of the last one */
+		step = steps_find(sum, ns);
+		if (step == NO_STEP)
 			return;
-		}
-		at--;
-		sum->last = which + 1;
-		sum->last_steps = at;
+		at = sum->last_steps;
 	}
 	s = bpf_map_lookup_elem(&steps, &at);
 	if (s)
@@ -359,11 +374,15 @@ static __always_inline void limit_share(struct offcpu_limit *l, __u32 limit)
 	l->shift = shift;
 }
 
-/* How many waits one of this length represents, now that it is over; 0: it is not drawn. */
+/* How many waits one of this length represents, now that it is over; 0: it is not drawn. `exact`: by
+ * point 5 of offcpu_draw.h, too. */
 static __always_inline __u32 draw_of(struct offcpu_draw *d, struct draw_stratum *s, __u32 most,
-				     __u32 longs, __u64 now, __u64 ns)
+				     bool exact, __u64 now, __u64 ns)
 {
-	const struct draw_limit limit = {.most = most, .least = least_level, .longs = longs};
+	const struct draw_limit limit = {.most = most,
+					 .least = least_level,
+					 .longs = exact ? LONGS * most : 0,
+					 .behind = exact ? BEHIND * most : 0};
 
 	if (!d->random)
 		d->random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;

@@ -10,6 +10,7 @@
 #include "loaders/lib/host/names/kallsyms.h"
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/thread.h"
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -78,31 +79,56 @@ static void wait_forget(struct join *j, struct join_wait *w)
 
 /* ---- naming ---- */
 
-static bool symbol_begins(struct kallsyms *k, uint64_t addr, const char *with, size_t n)
+/* What a kernel function is to a stack. */
+enum place { PLACE_UNKNOWN, PLACE_OTHER, PLACE_SCHEDULER, PLACE_SCHEDULE, PLACE_WAKE, PLACE_ENTRY };
+
+static enum place place_find(struct kallsyms *k, uint64_t addr)
 {
+	static const char entry[] = "asm_sysvec_";
+	static const struct {
+		const char *name;
+		enum place place;
+	} named[] = {
+		{"__schedule", PLACE_SCHEDULER},
+		{"schedule", PLACE_SCHEDULE},
+		{"try_to_wake_up", PLACE_WAKE},
+		{"asm_common_interrupt", PLACE_ENTRY},
+	};
 	struct kallsyms_symbol s;
 
-	return kallsyms_find(k, addr - 1, &s) && !strncmp(s.name, with, n);
+	if (!kallsyms_find(k, addr - 1, &s))
+		return PLACE_OTHER;
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
+		if (!strcmp(s.name, named[i].name))
+			return named[i].place;
+	return strncmp(s.name, entry, sizeof(entry) - 1) ? PLACE_OTHER : PLACE_ENTRY;
 }
 
-static bool symbol_is(struct kallsyms *k, uint64_t addr, const char *name)
+/* Kept by address: the symbols are read once, and nearly all stacks have the same leading frames. */
+static enum place place_of(struct join *j, uint64_t addr)
 {
-	return symbol_begins(k, addr, name, strlen(name) + 1);
+	struct join_place *p = &j->places[hash_u64(HASH_SEED, addr) % JOIN_PLACES];
+
+	if (p->addr != addr || p->place == PLACE_UNKNOWN)
+		*p = (struct join_place){.addr = addr, .place = place_find(j->symbols, addr)};
+	return (enum place)p->place;
 }
 
 /* The leading kernel frames that every stack has: this program's tracepoint, and the scheduler's
  * own: of a wait as far as schedule, of a wake-up try_to_wake_up. */
-static uint32_t frames_leading(const struct join *j, const struct stack_event *ev, bool *wake)
+static uint32_t frames_leading(struct join *j, const struct stack_event *ev, bool *wake)
 {
 	const uint64_t *frames = (const uint64_t *)(ev + 1);
 
 	for (uint32_t i = 0; j->symbols && i < ev->n_kernel && i < LEADING_MAX; i++) {
-		*wake = symbol_is(j->symbols, frames[i], "try_to_wake_up");
+		enum place place = place_of(j, frames[i]);
+
+		*wake = place == PLACE_WAKE;
 		if (*wake)
 			return i + 1;
-		if (symbol_is(j->symbols, frames[i], "__schedule"))
+		if (place == PLACE_SCHEDULER)
 			return i + 1 < ev->n_kernel &&
-					       symbol_is(j->symbols, frames[i + 1], "schedule") ?
+					       place_of(j, frames[i + 1]) == PLACE_SCHEDULE ?
 				       i + 2 :
 				       i + 1;
 	}
@@ -111,20 +137,17 @@ static uint32_t frames_leading(const struct join *j, const struct stack_event *e
 
 /* The frames of a wake-up by an interrupt of the hardware: what lies behind is whom it came upon,
  * and has no part in it. */
-static uint32_t frames_of_interrupt(const struct join *j, const struct stack_event *ev,
-				    uint32_t from)
+static uint32_t frames_of_interrupt(struct join *j, const struct stack_event *ev, uint32_t from)
 {
-	static const char entry[] = "asm_sysvec_", device[] = "asm_common_interrupt";
 	const uint64_t *frames = (const uint64_t *)(ev + 1);
 
 	for (uint32_t i = from; i < ev->n_kernel; i++)
-		if (symbol_begins(j->symbols, frames[i], entry, sizeof(entry) - 1) ||
-		    symbol_is(j->symbols, frames[i], device))
+		if (place_of(j, frames[i]) == PLACE_ENTRY)
 			return i + 1;
 	return 0;
 }
 
-static void stack_name(const struct join *j, struct family_host *h, const struct stack_event *ev,
+static void stack_name(struct join *j, struct family_host *h, const struct stack_event *ev,
 		       struct naming_result *out)
 {
 	bool wake = false;

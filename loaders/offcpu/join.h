@@ -32,11 +32,19 @@ struct naming_result;
 /* calls of join_settle, one a second: what is held for mappings is so for 5 s */
 #define JOIN_OVER_TURNS 8
 
+#define JOIN_PLACES 64
+
+struct join_place { /* what was found at a kernel address; addr 0: nothing yet */
+	uint64_t addr;
+	uint32_t place, unused;
+};
+
 struct join {
 	struct idmap waiting; /* of thread and time -> struct join_wait * */
 	struct idmap last; /* thread id -> key of its last stack that waits: an older one is over */
 	uint32_t turn;     /* calls of join_settle, and one */
 	struct kallsyms *symbols; /* the kernel's; NULL: not read, or hidden */
+	struct join_place places[JOIN_PLACES];
 	struct objects objects;
 	/* The store's id of the thread with the program's id `id`, 0: unknown. NULL: wakers of
 	 * waits are not stored. */

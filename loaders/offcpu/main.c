@@ -105,7 +105,7 @@ static struct offcpu_opts {
 
 static const struct option options[] = {
 	{"stack-rate", 0, OPTION_UINT, "N",
-	 "stacks of waits a second on each CPU (default 1000, with --bucket 10s 100)",
+	 "take the stacks of about N waits a second on each CPU, first of the longest waits; 0: of none (default 1000; with --bucket 10s 100)",
 	 OPTION_AT(struct offcpu_opts, stack_rate), .max = STACK_RATE_MAX},
 	{"tracepoints", 0, OPTION_ENUM, "auto|leave|plain",
 	 "auto: all that the kernel has (the default); leave: those of kernels before 6.15, where a stack is taken as its thread leaves; plain: plain ones, as where typed ones are refused",

@@ -345,11 +345,15 @@ def archives(store):
 
 
 def put_between(path, name, text):
-    """Replaces what stands between the markers of that name."""
+    """Replaces the text between the markers of that name. A file without them gets both at its end: no measured table is lost."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     with open(path, encoding="utf-8") as f:
-        head, rest = f.read().split(f"<!-- {name} -->\n", 1)
+        whole = f.read()
+    if begin not in whole or end not in whole.split(begin, 1)[1]:
+        whole += f"\n{begin}{end}\n"
+    head, rest = whole.split(begin, 1)
     with open(path, "w", encoding="utf-8") as f:
-        f.write(head + f"<!-- {name} -->\n" + text + f"\n<!-- /{name} -->" + rest.split(f"<!-- /{name} -->", 1)[1])
+        f.write(head + begin + text + "\n" + end + rest.split(end, 1)[1])
 
 
 def machine():

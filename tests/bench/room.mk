@@ -184,4 +184,4 @@ bench-peers: all
 # the first two minutes on a host with 2 000 processes and 1 500 files that sonde has not seen: about 3 minutes
 .PHONY: bench-contact
 bench-contact: all
-	@$(PYTHON) tests/bench/peers/contact.py
+	@$(PYTHON) tests/bench/peers/contact.py --write docs/BENCHMARKS.md

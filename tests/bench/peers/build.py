@@ -42,13 +42,21 @@ def peers():
     return {name: why for name, why in missing.items() if why}
 
 
+def said(argv):
+    """What a program prints; "": it is not there or fails."""
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
 def versions():
     """Of what is compared: one line."""
-    found = [f"sonde {bench.command_output([f'{bench.BIN}/sonde', '--version']).split()[-1]}"]
+    found = [f"sonde {(said([f'{bench.BIN}/sonde', '--version']).split() or ['?'])[-1]}"]
     if os.path.exists(f"{agents.PEERS}/ebpf-profiler"):
-        lines = bench.command_output(["go", "version", "-m", f"{agents.PEERS}/ebpf-profiler"]).splitlines()
+        lines = said(["go", "version", "-m", f"{agents.PEERS}/ebpf-profiler"]).splitlines()
         found.append("opentelemetry-ebpf-profiler " + next((line.split()[2] for line in lines if line.split()[:1] == ["mod"]), "?"))
     for name in ("perf", "bpftrace"):
         if shutil.which(name):
-            found.append(bench.command_output([name, "--version"]).strip().replace(" version", ""))
+            found.append(said([name, "--version"]).replace(" version", ""))
     return ", ".join(found)

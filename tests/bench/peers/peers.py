@@ -203,8 +203,8 @@ def chosen(opts):
     """[(load, [agent, ...])] of what can run here; says what cannot."""
     plan = []
     for load in opts.loads:
-        names = [n for n in opts.agents or loads.LOADS[load].agents if n in agents.AGENTS]
-        plan.append((load, [n for n in names if not agents.AGENTS[n].missing()]))
+        names = [n for n in opts.agents or loads.LOADS[load].agents if not agents.AGENTS[n].missing()]
+        plan += [(load, names)] if names else []
     for name in sorted({n for load in opts.loads for n in opts.agents or loads.LOADS[load].agents}):
         why = agents.AGENTS[name].missing()
         if why:

@@ -170,7 +170,7 @@ TEST(which_of_equal_waits_is_drawn_follows_no_pattern)
 
 TEST(what_waits_for_some_seconds_is_exact_among_many_that_always_wait)
 {
-	const struct draw_limit limit = {.most = 13, .least = 20};
+	const struct draw_limit limit = {.most = 13, .least = 20, .behind = 13};
 	struct offcpu_draw d = {.random = 3};
 	static struct draw_stratum others[60];
 	struct draw_stratum s = {0};
@@ -188,7 +188,7 @@ TEST(what_waits_for_some_seconds_is_exact_among_many_that_always_wait)
 
 TEST(so_many_long_waits_are_exact_and_those_behind_them_have_no_bias)
 {
-	const struct draw_limit limit = {.most = 13, .least = 20, .longs = 65};
+	const struct draw_limit limit = {.most = 13, .least = 20, .longs = 65, .behind = 78};
 	const struct place places[] = {{2000, 3000000, false}, {500, 9000000, true}};
 	struct offcpu_draw d = {.random = 3};
 	struct draw_stratum s = {0};
