@@ -41,6 +41,7 @@ struct summing {
 	} * memos;
 	size_t n_memos, cap_memos;
 	struct idmap says_of; /* stack, class -> its place in `says` */
+	uint32_t *function_of; /* by stack: as stack_says.function, + 1; 0: not met yet */
 	struct idmap name_of; /* a function's name there -> its place in groups.names */
 	struct stack_says *says;
 	size_t n_says, cap_says;
@@ -105,6 +106,16 @@ static uint32_t name_of(struct summing *s, const char *name)
 	return (uint32_t)*known + 1;
 }
 
+/* stack_says.function: of any class the same. */
+static uint32_t function_of(struct summing *s, uint32_t stack)
+{
+	if (!s->function_of)
+		s->function_of = mem_array(s->dict->n_stacks + 1, sizeof(*s->function_of));
+	if (!s->function_of[stack])
+		s->function_of[stack] = name_of(s, waitstack_own(s->dict, stack)) + 1;
+	return s->function_of[stack] - 1;
+}
+
 static const struct stack_says *stack_says(struct summing *s, const struct store_total *t,
 					   const char *class)
 {
@@ -117,7 +128,7 @@ static const struct stack_says *stack_says(struct summing *s, const struct store
 		s->says[s->n_says++] =
 			(struct stack_says){waitstack_rule(s->dict, s->named, t->stack, class),
 					    waitstack_purpose(s->dict, s->named, t->stack),
-					    name_of(s, waitstack_own(s->dict, t->stack))};
+					    function_of(s, t->stack)};
 	}
 	return &s->says[*at];
 }
@@ -130,7 +141,8 @@ static void memos_clear(struct summing *s)
 	pairsums_settle(&s->groups.functions);
 	s->n_memos = 0;
 	free(s->named);
-	s->named = NULL;
+	free(s->function_of);
+	s->named = s->function_of = NULL;
 	s->n_says = 0;
 }
 
@@ -344,6 +356,20 @@ static int nothing(const struct selection *sel, bool tagged, struct err *e)
 	return -ENOENT;
 }
 
+/* What was waited on may be an address: who has its other end. */
+static int read_peers(struct summing *s, struct err *e)
+{
+	struct store_segment *seg;
+	bool any = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < s->sel->n_segments && !any && !rc; i++) {
+		rc = select_segment(s->sel, s->sel->segments[i].path, &seg, e);
+		any = !rc && store_segment_has(seg, "wait_on_row");
+	}
+	return rc || !any ? rc : netpeers_read(s->sel, &s->peers, e);
+}
+
 int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum **out,
 		 struct err *e)
 {
@@ -355,7 +381,7 @@ int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const s
 {
 	struct summing s = {.sel = sel, .groups.by = by, .tags = tags};
 	struct waitsum *w;
-	int rc = netpeers_read(sel, &s.peers, e);
+	int rc = read_peers(&s, e);
 
 	reading_begin(sel->n_segments);
 	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
