@@ -98,8 +98,6 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 	f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
 	if (!f->by_stack)
 		f->seg_series = mem_array(f->dict->n_series + 1, sizeof(*f->seg_series));
-	if (f->late)
-		f->seg_stack = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_stack));
 	f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
 	f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 	if (!f->by_stack)
@@ -116,7 +114,7 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 
 void fold_segment_end(struct folding *f)
 {
-	if (f->seg_stack)
+	if (f->late)
 		fold_point_at_nodes(f);
 	sum_series(f);
 	pairsums_settle(&f->pub->spent);
@@ -126,7 +124,6 @@ void fold_segment_end(struct folding *f)
 	free(f->seg_function);
 	free(f->seg_task);
 	free(f->seg_series);
-	free(f->seg_stack);
 	free(f->seg_plain);
 	free(f->seg_group);
 	free(f->seg_script);
@@ -138,7 +135,7 @@ void fold_segment_end(struct folding *f)
 	f->seg_function = NULL;
 	f->seg_task = NULL;
 	f->seg_series = NULL;
-	f->seg_stack = NULL;
+	f->n_seg_stacks = 0;
 	memset(f->seg_path, 0, sizeof(f->seg_path));
 	idmap_release(&f->seg_node);
 	f->heard_run = NULL; /* it is of this segment */
@@ -197,6 +194,8 @@ static void add_shed(struct folding *f)
 bool fold_finish(struct folding *f)
 {
 	add_shed(f);
+	free(f->seg_stacks);
+	f->seg_stacks = NULL;
 	fold_end(f->b);
 	fold_spans_cover(&f->spans, f->pub->slices, f->pub->n_slices);
 	f->pub->covered_ns = fold_spans_length(&f->heard);

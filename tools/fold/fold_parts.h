@@ -54,12 +54,14 @@ struct folding {
 	} * seg_series;          /* not `by_stack` */
 	bool by_stack; /* no group, nor what a wait was for: sums are by stack, or by less */
 	struct seg_stack {
+		uint32_t stack;
 		uint64_t n, ns;
 		double variance; /* of ns */
-	} * seg_stack;           /* late: sums over the range */
+	} * seg_stacks;          /* late: sums over the range, of the stacks that have something */
+	size_t n_seg_stacks, cap_seg_stacks;
 	bool late; /* one group: nodes are made when all stacks that have something are known */
 	uint32_t *seg_plain;  /* stack -> node below the root or its last group, 0: not met yet;
-				 late: 1 until then */
+				 late: until then its place in seg_stacks + 1 */
 	uint32_t *seg_group;  /* stack -> that group's node */
 	uint32_t *seg_script; /* leaf_frames: stack -> the innermost of it that is a script's, 0:
 				 not met yet, UINT32_MAX: none is. NULL: no stack of the segment has

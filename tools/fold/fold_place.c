@@ -174,10 +174,11 @@ void fold_point_at_nodes(struct folding *f)
 {
 	const uint32_t *node = f->seg_plain;
 
-	for (size_t i = 0; i < f->dict->n_stacks; i++)
-		if (f->seg_stack[i].n || f->seg_stack[i].ns)
-			fold_add_to_node(f, node[i], f->seg_stack[i].n, f->seg_stack[i].ns,
-					 f->seg_stack[i].variance);
+	for (size_t i = 0; i < f->n_seg_stacks; i++) {
+		const struct seg_stack *sum = &f->seg_stacks[i];
+
+		fold_add_to_node(f, node[sum->stack], sum->n, sum->ns, sum->variance);
+	}
 	for (size_t i = f->first_leaf; i < f->pub->n_leaves; i++)
 		f->pub->leaves[i].node = node[f->pub->leaves[i].node];
 	for (size_t i = f->first_cell; i < f->pub->n_cells; i++)

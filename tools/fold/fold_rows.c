@@ -165,18 +165,32 @@ static void add_cell(struct folding *f, uint32_t node, uint32_t process,
 					  .ns = ns});
 }
 
+/* Until the next one is met. */
+static struct seg_stack *stack_sum(struct folding *f, uint32_t stack)
+{
+	uint32_t *at = &f->seg_plain[stack];
+
+	if (!*at) {
+		mem_grow(f->seg_stacks, f->n_seg_stacks, f->cap_seg_stacks);
+		f->seg_stacks[f->n_seg_stacks++] = (struct seg_stack){.stack = stack};
+		*at = (uint32_t)f->n_seg_stacks;
+	}
+	return &f->seg_stacks[*at - 1];
+}
+
 /* Late, the stack until its node is there. With leaf_frames `spent` says which node, and the root
  * has all. */
 static uint32_t add_to_stack(struct folding *f, const struct store_total *t, uint64_t ns)
 {
 	const double variance = f->opts.count ? t->n_variance : t->value_variance;
+	struct seg_stack *sum;
 	uint32_t node;
 
 	if (f->late) {
-		f->seg_plain[t->stack] = 1;
-		f->seg_stack[t->stack].n += t->whole_n;
-		f->seg_stack[t->stack].ns += ns;
-		f->seg_stack[t->stack].variance += variance;
+		sum = stack_sum(f, t->stack);
+		sum->n += t->whole_n;
+		sum->ns += ns;
+		sum->variance += variance;
 		return t->stack;
 	}
 	node = f->opts.no_stacks ? 0 : fold_leaf_of_stack(f, t->stack);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/formats/flame_text.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "schema/base/cleanup.h"
@@ -25,12 +26,6 @@ struct text {
 	bool unicode;
 };
 
-static bool shown(const struct text *x, size_t i)
-{
-	return !i ||
-	       (double)x->t.nodes[i].total_ns >= FLAME_TEXT_SHARE * (double)x->t.nodes[0].total_ns;
-}
-
 static void ends_make(struct text *x)
 {
 	for (size_t i = x->t.n_nodes; i-- > 0;) {
@@ -43,12 +38,11 @@ static void ends_make(struct text *x)
 	}
 }
 
-/* Callees come hottest first: those that are shown are the first ones. */
 static void indents_make(struct text *x)
 {
 	for (size_t i = 0; i < x->t.n_nodes; i++) {
-		size_t first = i + 1, second = first < x->end[i] ? x->end[first] : x->end[i];
-		bool forks = second < x->end[i] && shown(x, second);
+		size_t first = i + 1;
+		bool forks = first < x->end[i] && x->end[first] < x->end[i];
 
 		for (size_t c = first; c < x->end[i]; c = x->end[c]) {
 			x->forked[c] = forks;
@@ -125,24 +119,18 @@ static void line_print(const struct text *x, size_t i, bool hot)
 
 static void lines_print(const struct text *x)
 {
-	size_t hottest = 0, hidden = 0; /* the next node of the hottest path */
+	size_t hottest = 0; /* the next node of the hottest path */
 
-	for (size_t i = 0; i < x->t.n_nodes;) {
+	for (size_t i = 0; i < x->t.n_nodes; i++) {
 		bool hot = i == hottest;
 
-		if (!shown(x, i)) {
-			hidden += x->end[i] - i;
-			i = x->end[i];
-			continue;
-		}
 		if (hot)
 			hottest = i + 1 < x->end[i] ? i + 1 : x->t.n_nodes;
 		line_print(x, i, hot && i);
-		i++;
 	}
-	if (hidden)
-		fprintf(x->out, "%zu smaller frames are not shown (each below %.1f %%)\n", hidden,
-			100 * FLAME_TEXT_SHARE);
+	if (x->t.elided)
+		fprintf(x->out, "%zu smaller frames are not shown (each below %.1f %%)\n",
+			x->t.elided, 100 * FLAME_TEXT_SHARE);
 }
 
 void flame_text_write(const struct fold *f, FILE *out, unsigned width, bool unicode)
@@ -151,7 +139,8 @@ void flame_text_write(const struct fold *f, FILE *out, unsigned width, bool unic
 	cleanup_free uint32_t *end = NULL, *indent = NULL;
 	cleanup_free bool *forked = NULL;
 
-	flame_tree_init(&x.t, f, 0, false);
+	flame_tree_init_least(&x.t, f,
+			      (uint64_t)ceil(FLAME_TEXT_SHARE * (double)f->nodes[0].total_ns));
 	x.end = end = mem_array(x.t.n_nodes + 1, sizeof(*end));
 	x.indent = indent = mem_array(x.t.n_nodes + 1, sizeof(*indent));
 	x.forked = forked = mem_array(x.t.n_nodes + 1, sizeof(*forked));

@@ -69,7 +69,7 @@ static void take(void *ctx, sqlite3_stmt *st)
 int netnames_read(const struct selection *sel, struct netnames *out, struct err *e)
 {
 	struct reading r = {.out = out};
-	const struct askrows_part parts[] = {{NAMES, take, &r}};
+	const struct askrows_part parts[] = {{NAMES, take, &r, .table = "peer_name_row"}};
 
 	*out = (struct netnames){0};
 	return askrows_each(sel, &r.dict, parts, 1, e);

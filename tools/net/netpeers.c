@@ -92,7 +92,10 @@ static void take(void *ctx, sqlite3_stmt *st)
 int netpeers_read(const struct selection *sel, struct netpeers *out, struct err *e)
 {
 	struct reading r = {.out = out};
-	const struct askrows_part parts[] = {{FLOWS, take, &r, FLOWS_SUMMED}, {SINGLE, take, &r}};
+	const struct askrows_part parts[] = {
+		{FLOWS, take, &r, FLOWS_SUMMED, "flow_row"},
+		{SINGLE, take, &r, .table = "connection_row"},
+	};
 	int rc;
 
 	*out = (struct netpeers){.at = sel->to_ns / NSEC_PER_SEC};

@@ -72,6 +72,18 @@ int askrows_summed(const struct selection *sel, struct store_segment *seg, const
 			askrows(sel, seg, path, rows, row, ctx, e);
 }
 
+static int ask_part(const struct selection *sel, struct store_segment *seg, const char *path,
+		    const struct askrows_part *part, const struct store_dict **dict, struct err *e)
+{
+	int rc;
+
+	if (part->table && !store_segment_has(seg, part->table))
+		return 0;
+	rc = dict ? store_segment_processes(seg, dict, e) : 0;
+	return rc ? rc :
+		    askrows_summed(sel, seg, path, &part->sums, part->sql, part->row, part->ctx, e);
+}
+
 int askrows_each(const struct selection *sel, const struct store_dict **dict,
 		 const struct askrows_part *parts, size_t n, struct err *e)
 {
@@ -82,11 +94,8 @@ int askrows_each(const struct selection *sel, const struct store_dict **dict,
 		struct store_segment *seg;
 
 		rc = select_segment(sel, path, &seg, e);
-		if (!rc && dict)
-			rc = store_segment_processes(seg, dict, e);
 		for (size_t k = 0; !rc && k < n; k++)
-			rc = askrows_summed(sel, seg, path, &parts[k].sums, parts[k].sql,
-					    parts[k].row, parts[k].ctx, e);
+			rc = ask_part(sel, seg, path, &parts[k], dict, e);
 	}
 	return rc;
 }

@@ -37,6 +37,8 @@ struct askrows_part {
 	void (*row)(void *ctx, sqlite3_stmt *st);
 	void *ctx;
 	struct askrows_sums sums; /* as askrows_summed takes them; {0}: there are no sums */
+	const char *table; /* the table that all its rows are of: where that has none it is not
+			      asked; NULL: it is asked anyway */
 };
 /* Asks each segment of the selection each of `n` parts in turn; `*dict` is the segment's dictionary
  * meanwhile; `dict` may be NULL. */

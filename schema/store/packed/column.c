@@ -8,12 +8,13 @@
 #include <string.h>
 #include <zstd.h>
 
-#define VARINT_MAX 10
+#define VARINT_MAX COLUMN_NUMBER_MAX
 /* texts that become smaller than that are a bomb; numbers of one kind may */
 #define RATIO_MAX 1024
 #define LEVEL     3           /* 15 takes twice as long, for a tenth of the bytes */
-#define FEW       (64u << 10) /* of so few bytes a higher level costs nothing that counts */
-#define LEVEL_FEW 15
+#define FEW       (64u << 10) /* most blocks of columns have fewer bytes: a higher level is worth it */
+#define LEVEL_FEW 9 /* 15 takes half as long again for all of an archive, for a hundredth of it */
+#define LEVEL_TRY 1 /* to tell which form is the smallest */
 #define ITEM_MAX  (COLUMN_DIGITS_MAX + 1) /* a number of a list, and its comma */
 
 struct bytes {
@@ -203,60 +204,92 @@ static int wrap(uint8_t form, const struct bytes *raw, struct bytes *out)
 	return rc;
 }
 
-/* *best is the smaller of the two after it, where `rc` says that there is one already. */
-static int keep_smaller(uint8_t form, const struct bytes *raw, int rc, struct bytes *best)
+/* What a form's bytes come to, roughly: to compare them. SIZE_MAX: no memory. */
+static size_t tried(ZSTD_CCtx *c, const struct bytes *raw, struct bytes *space)
 {
-	struct bytes one = {0};
+	size_t room = ZSTD_compressBound(raw->len), len;
 
-	if (wrap(form, raw, &one) || (!rc && one.len >= best->len)) {
-		free(one.p);
-		return rc;
+	if (room > space->cap) {
+		free(space->p);
+		*space = (struct bytes){.p = malloc(room), .cap = room};
+		space->cap = space->p ? room : 0;
 	}
-	free(best->p);
-	*best = one;
-	return 0;
+	len = space->p ? ZSTD_compressCCtx(c, space->p, space->cap, raw->p ? raw->p : space->p,
+					   raw->len, LEVEL_TRY) :
+			 SIZE_MAX;
+	return ZSTD_isError(len) ? SIZE_MAX : len;
 }
 
-/* The same numbers by weight. */
-static void try_weights(uint8_t form, const struct bytes *raw, struct bytes *best)
+typedef bool add_values(const struct column *c, enum column_form form, struct bytes *raw);
+
+static add_values *const ADD[] = {[COLUMN_STEPS] = add_numbers,
+				  [COLUMN_NUMBERS] = add_numbers,
+				  [COLUMN_LISTS] = add_lists,
+				  [COLUMN_TEXTS] = add_texts,
+				  [COLUMN_FRESH] = add_numbers};
+
+/* The same numbers by weight; without bytes: no memory. */
+static struct bytes by_weight(const struct bytes *raw)
 {
 	struct bytes split = {.p = malloc(raw->len + 1), .len = raw->len};
 
-	if (split.p) {
+	if (split.p)
 		weights_split(raw, split.p);
-		keep_smaller(form | COLUMN_WEIGHTS, &split, 0, best);
-	}
-	free(split.p);
+	return split;
 }
 
-/* In each form that its values have; form and bytes of the smallest. */
-static int encode_smallest(const struct column *c, struct bytes *best)
-{
-	static bool (*const add[])(const struct column *c, enum column_form form,
-				   struct bytes *raw) = {[COLUMN_STEPS] = add_numbers,
-							 [COLUMN_NUMBERS] = add_numbers,
-							 [COLUMN_LISTS] = add_lists,
-							 [COLUMN_TEXTS] = add_texts,
-							 [COLUMN_FRESH] = add_numbers};
-	struct bytes of_best = {0};
-	int rc = -EINVAL;
+struct trial {
+	ZSTD_CCtx *c;
+	struct bytes space; /* for what is tried */
+	struct bytes raw;   /* of the smallest so far */
+	uint8_t form;       /* 0: none so far */
+	size_t len;
+};
 
+static void try_form(struct trial *t, uint8_t form, struct bytes *raw)
+{
+	size_t len = tried(t->c, raw, &t->space);
+
+	if (len == SIZE_MAX || (t->form && len >= t->len)) {
+		free(raw->p);
+		return;
+	}
+	free(t->raw.p);
+	t->raw = *raw;
+	t->form = form;
+	t->len = len;
+}
+
+/* In each form that its values have. */
+static void try_forms(struct trial *t, const struct column *c)
+{
 	for (enum column_form form = COLUMN_STEPS; form < COLUMN_FORMS; form++) {
 		struct bytes raw = {0};
 
-		if (add[form](c, form, &raw) && !raw.failed)
-			rc = keep_smaller((uint8_t)form, &raw, rc, best);
-		if (!rc && best->p[0] == form) {
-			free(of_best.p);
-			of_best = raw;
-		} else {
+		if (ADD[form](c, form, &raw) && !raw.failed)
+			try_form(t, (uint8_t)form, &raw);
+		else
 			free(raw.p);
-		}
 	}
-	if (!rc && c->numbers)
-		try_weights(best->p[0], &of_best, best);
-	free(of_best.p);
-	return rc;
+	if (t->form && c->numbers) {
+		struct bytes split = by_weight(&t->raw);
+
+		if (split.p)
+			try_form(t, t->form | COLUMN_WEIGHTS, &split);
+	}
+}
+
+/* The form and the bytes of the smallest one: 0: there is none, or no memory. */
+static uint8_t smallest(const struct column *c, struct bytes *raw)
+{
+	struct trial t = {.c = ZSTD_createCCtx()};
+
+	if (t.c)
+		try_forms(&t, c);
+	ZSTD_freeCCtx(t.c);
+	free(t.space.p);
+	*raw = t.raw;
+	return t.form;
 }
 
 /* --- many numbers: the form that is the smallest of some of them --- */
@@ -270,7 +303,7 @@ static uint8_t form_of_some(const struct column *c)
 {
 	struct column some = {.n = WINDOWS * WINDOW,
 			      .numbers = malloc(WINDOWS * WINDOW * sizeof(*some.numbers))};
-	struct bytes best = {0};
+	struct bytes raw = {0};
 	uint8_t form;
 
 	if (!some.numbers)
@@ -278,39 +311,36 @@ static uint8_t form_of_some(const struct column *c)
 	for (size_t i = 0; i < WINDOWS; i++)
 		memcpy(some.numbers + i * WINDOW, c->numbers + c->n / WINDOWS * i,
 		       WINDOW * sizeof(*some.numbers));
-	form = encode_smallest(&some, &best) ? 0 : best.p[0];
-	free(best.p);
+	form = smallest(&some, &raw);
+	free(raw.p);
 	free(some.numbers);
 	return form;
 }
 
-static int encode_numbers(const struct column *c, uint8_t form, struct bytes *out)
+static uint8_t form_of_many(const struct column *c, struct bytes *raw)
 {
-	struct bytes raw = {0}, split = {0};
-	int rc = form && add_numbers(c, form & ~COLUMN_WEIGHTS, &raw) && !raw.failed ? 0 : -ENOMEM;
+	const uint8_t form = form_of_some(c);
 
-	if (!rc && form & COLUMN_WEIGHTS) {
-		split = (struct bytes){.p = malloc(raw.len + 1), .len = raw.len};
-		if (split.p)
-			weights_split(&raw, split.p);
-		else
-			rc = -ENOMEM;
+	if (!form || !add_numbers(c, form & ~COLUMN_WEIGHTS, raw) || raw->failed)
+		return 0;
+	if (form & COLUMN_WEIGHTS) {
+		struct bytes split = by_weight(raw);
+
+		free(raw->p);
+		*raw = split;
 	}
-	if (!rc)
-		rc = wrap(form, split.p ? &split : &raw, out);
-	free(split.p);
-	free(raw.p);
-	return rc;
+	return raw->p ? form : 0;
 }
 
 int column_encode(const struct column *c, uint8_t **out, size_t *len)
 {
-	struct bytes best = {0};
-	int rc = c->numbers && c->n > MANY ? encode_numbers(c, form_of_some(c), &best) :
-					     encode_smallest(c, &best);
+	struct bytes raw = {0}, wrapped = {0};
+	const uint8_t form = c->numbers && c->n > MANY ? form_of_many(c, &raw) : smallest(c, &raw);
+	int rc = form ? wrap(form, &raw, &wrapped) : c->numbers ? -ENOMEM : -EINVAL;
 
-	*out = best.p;
-	*len = best.len;
+	free(raw.p);
+	*out = wrapped.p;
+	*len = wrapped.len;
 	return rc;
 }
 
@@ -515,34 +545,113 @@ static int read_values(uint8_t form, struct input *in, struct column *c)
 	return rc ? rc : in->p == in->end ? 0 : -EBADMSG;
 }
 
-int column_decode(const void *data, size_t len, size_t n, struct column *out)
+/* Rule 1: *out is the caller's, and has one more byte behind it. */
+static int unwrap(const void *data, size_t len, size_t n, uint8_t *form, uint8_t **out,
+		  size_t *out_len)
 {
 	struct input in = {data, (const uint8_t *)data + len};
-	struct column c = {.n = n};
-	uint8_t form, *raw;
 	uint64_t size;
-	size_t inflated;
-	int rc;
+	uint8_t *raw;
 
 	if (!len)
 		return -EBADMSG;
-	form = *in.p++;
+	*form = *in.p++;
 	if (!get_varint(&in, &size) || size > COLUMN_MAX || n > size ||
 	    (size > (uint64_t)n * VARINT_MAX && size > (uint64_t)(in.end - in.p) * RATIO_MAX))
 		return -EBADMSG; /* a value takes a byte at least */
 	raw = malloc(size + 1);
 	if (!raw)
 		return -ENOMEM;
-	inflated = ZSTD_decompress(raw, size, in.p, (size_t)(in.end - in.p));
-	rc = inflated == size ? 0 : -EBADMSG;
-	if (!rc)
-		rc = read_values(form, &(struct input){raw, raw + size}, &c);
+	if (ZSTD_decompress(raw, size, in.p, (size_t)(in.end - in.p)) != size) {
+		free(raw);
+		return -EBADMSG;
+	}
+	*out = raw;
+	*out_len = (size_t)size;
+	return 0;
+}
+
+int column_decode(const void *data, size_t len, size_t n, struct column *out)
+{
+	struct column c = {.n = n};
+	uint8_t form, *raw;
+	size_t size;
+	int rc = unwrap(data, len, n, &form, &raw, &size);
+
+	if (rc)
+		return rc;
+	rc = read_values(form, &(struct input){raw, raw + size}, &c);
 	free(raw);
 	if (rc)
 		column_release(&c);
 	else
 		*out = c;
 	return rc;
+}
+
+/* --- reading, number by number --- */
+
+int column_cursor_open(const void *data, size_t len, size_t n, struct column_cursor *out)
+{
+	struct column_cursor c = {.n = n};
+	uint8_t form;
+	int rc = unwrap(data, len, n, &form, &c.bytes, &c.len);
+
+	if (rc)
+		return rc;
+	c.by_weight = form & COLUMN_WEIGHTS;
+	c.form = (enum column_form)(form & ~COLUMN_WEIGHTS);
+	c.before = c.form == COLUMN_FRESH;
+	if (!is_numbers((uint8_t)c.form))
+		rc = -EBADMSG;
+	else if (c.by_weight && !weights_find(c.bytes, c.len, n, c.at))
+		rc = -EBADMSG;
+	if (rc)
+		free(c.bytes);
+	else
+		*out = c;
+	return rc;
+}
+
+/* That the bytes of all weights are there weights_find has seen. */
+static uint64_t next_by_weight(struct column_cursor *c)
+{
+	uint64_t b = c->bytes[c->at[0]++], v = b & 0x7f;
+
+	for (unsigned int k = 1; b & 0x80; k++) {
+		b = c->bytes[c->at[k]++];
+		v |= (b & 0x7f) << 7 * k;
+	}
+	return v;
+}
+
+bool column_cursor_next(struct column_cursor *c, int64_t *out)
+{
+	struct input in = {c->bytes + c->at[0], c->bytes + c->len};
+	uint64_t v;
+
+	if (!c->n)
+		return false;
+	if (c->by_weight)
+		v = next_by_weight(c);
+	else if (!get_varint(&in, &v))
+		return false;
+	else
+		c->at[0] = (size_t)(in.p - c->bytes);
+	c->n--;
+	v = c->form == COLUMN_FRESH ? c->before - unsign(v) : c->before + unsign(v);
+	c->before = beyond(c->form, c->before, v);
+	*out = (int64_t)v;
+	return true;
+}
+
+int column_cursor_close(struct column_cursor *c)
+{
+	const bool all = !c->n && (c->by_weight || c->at[0] == c->len);
+
+	free(c->bytes);
+	*c = (struct column_cursor){0};
+	return all ? 0 : -EBADMSG;
 }
 
 void column_release(struct column *c)

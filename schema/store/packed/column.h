@@ -58,6 +58,25 @@ int column_encode(const struct column *c, uint8_t **out, size_t *len);
 int column_decode(const void *data, size_t len, size_t n, struct column *out);
 void column_release(struct column *c);
 
+/* The same numbers one after the other: of millions, eight bytes each are most of what a reader
+ * takes. */
+#define COLUMN_NUMBER_MAX 10 /* bytes */
+struct column_cursor {
+	uint8_t *bytes; /* inflated */
+	size_t len, n;  /* n: numbers that are left */
+	enum column_form form;
+	bool by_weight;
+	uint64_t before;
+	size_t at[COLUMN_NUMBER_MAX + 1]; /* rule 6: the next byte of each weight; else of all */
+};
+
+/* Exactly n numbers; to be closed if 0. As column_decode; -EBADMSG: also of texts. */
+int column_cursor_open(const void *data, size_t len, size_t n, struct column_cursor *out);
+/* false: none is left, or the column is damaged. */
+bool column_cursor_next(struct column_cursor *c, int64_t *out);
+/* Was everything read that is there, and no more? -EBADMSG. */
+int column_cursor_close(struct column_cursor *c);
+
 /* The next number of "12,7,9", and the text after its comma; false: form 3 would not write it like
  * this. */
 bool column_list_next(const char **p, uint32_t *out);

@@ -8,7 +8,6 @@
 
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
-#include "schema/store/packed/stack_columns.h"
 
 #define HASH_BITS 0x7fffffff
 
@@ -157,6 +156,20 @@ static int read_stacks(struct packedcolumns *p, int i, const struct bytes *b)
 	take(p, i, &s.tail);
 	stack_columns_release(&s);
 	return 0;
+}
+
+int packedcolumns_stacks(struct packedcolumns *p, int i, const struct stackcolumns_walk *w)
+{
+	struct bytes b;
+	int rc = fetch(p, i, &b);
+
+	if (rc)
+		return rc;
+	rc = i > 3 && b.len && b.p[0] == STACKS ?
+		     stack_columns_walk(b.p + 1, b.len - 1, p->n_rows, w) :
+		     -ENOTSUP;
+	free(b.p);
+	return rc;
 }
 
 static int read_of_stacks(struct packedcolumns *p, int i, const struct bytes *b)

@@ -24,6 +24,7 @@
 #define SONDE_STORE_PACKED_COLUMNS_H
 
 #include "schema/store/packed/column.h"
+#include "schema/store/packed/stack_columns.h"
 
 #define PACKEDCOLUMNS_MAX 64
 
@@ -42,6 +43,9 @@ int packedcolumns_need(struct packedcolumns *p, int i);
 /* The same of what the table declares as numbers, or as texts; of column 0 that it goes upwards,
  * for rows are found by it. */
 int packedcolumns_need_as(struct packedcolumns *p, int i, bool numbers);
+/* The stacks of column `tail`, which is number i, in form 8 (stack_columns_walk). -ENOTSUP: it is of
+ * another form, and nothing was told. */
+int packedcolumns_stacks(struct packedcolumns *p, int i, const struct stackcolumns_walk *w);
 void packedcolumns_release(struct packedcolumns *p);
 
 /* The bytes of column `i`: by itself, or by column `of` where that is less; -1: none. *out is the

@@ -10,6 +10,7 @@
 
 #include "schema/base/mem.h"
 #include "schema/store/model/sql.h"
+#include "schema/store/packed/named_share.h"
 #include "schema/store/packed/pack_table.h"
 #include "schema/store/packed/sample_sums.h"
 #include "schema/store/packed/sums.h"
@@ -24,13 +25,6 @@ bool packing_is_packed(sqlite3 *db)
 #define NAME_ENDINGS                                                                                                                       \
 	"INSERT OR REPLACE INTO run_ending(run, executable, module, reason, n) SELECT u.run, coalesce(t.value, ''), coalesce(i.name, '')," \
 	" u.reason, sum(u.n) FROM run_unwound u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image GROUP BY 1, 2, 3, 4"
-
-/* Of each run's last hour. */
-#define COUNT_NAMED                                                                                                                                                                                   \
-	"INSERT OR REPLACE INTO run_named(run, samples, named) SELECT u.id, sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM (SELECT id, min(iif(to_ns > 0,"                                           \
-	" to_ns / 1000000000 - (SELECT value FROM meta WHERE key = 't0'), 1 << 62), (SELECT max(ts) FROM sample)) AS last FROM run) u CROSS JOIN sample x ON x.ts > u.last - 3600 AND x.ts <= u.last" \
-	" CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task AND t.run = u.id LEFT JOIN stack k ON k.id = e.stack"                                                             \
-	" LEFT JOIN frame r ON r.id = k.leaf GROUP BY u.id"
 
 /* Rows of sums are wide: of this many, columns take less. */
 #define SUMS_LEAST 8
@@ -139,7 +133,7 @@ int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 	int rc = sql_exec(db, NAME_ENDINGS);
 
 	if (rc == SQLITE_OK)
-		rc = sql_exec(db, COUNT_NAMED);
+		rc = named_share_make(db);
 	if (rc == SQLITE_OK)
 		rc = sums_make(db);
 	if (rc == SQLITE_OK)

@@ -95,6 +95,11 @@ bool packedread_open_whole(struct packedread *r, sqlite3 *db, const char *table,
 	return false;
 }
 
+int packedread_stacks(struct packedread *r, int col, const struct stackcolumns_walk *w)
+{
+	return packedtable_stacks(&r->t, r->number[col], w);
+}
+
 void packedread_release(struct packedread *r)
 {
 	packedtable_close(&r->t);

@@ -30,6 +30,8 @@ int packedread_block(struct packedread *r, size_t block);
 /* Both, of a table in one block: of the dictionary. */
 bool packedread_open_whole(struct packedread *r, struct sqlite3 *db, const char *table,
 			   const char *columns);
+/* packedtable_stacks, of the column that was asked for as number `col`. */
+int packedread_stacks(struct packedread *r, int col, const struct stackcolumns_walk *w);
 void packedread_release(struct packedread *r);
 int64_t packedread_number(const struct packedread *r, int col,
 			  size_t row); /* of the block's; 0 of texts */

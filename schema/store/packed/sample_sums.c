@@ -11,10 +11,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/model/kinds.h"
 #include "schema/store/model/sql.h"
-
-/* ids are given one after the other: where there are so few rows, a damaged file has them */
-#define IDS_TO_ROWS 16
-#define IDS_LEAST   4096
+#include "schema/store/packed/series_list.h"
 
 static const char *const TABLES[] = {SAMPLE_SUM, SAMPLE_TIME_SUM, AMOUNT_SUM};
 
@@ -68,38 +65,18 @@ static struct sum *sum_of(const struct summing *x, int64_t series)
 		       NULL;
 }
 
-/* One more than the largest id; 0: they cannot be. */
-static size_t slots(int64_t most, int64_t rows)
-{
-	return most >= 0 && most <= IDS_LEAST + IDS_TO_ROWS * rows ? (size_t)most + 1 : 0;
-}
-
 static int read_series(struct summing *x)
 {
-	sqlite3_stmt *st = NULL;
-	int rc;
+	struct series_list l;
+	int rc = series_list_read(x->db, &l);
 
-	x->n_sums = slots(sql_number(x->db, "SELECT max(id) FROM series", 0),
-			  sql_number(x->db, "SELECT count(*) FROM series", 0));
-	x->n_tasks = slots(sql_number(x->db, "SELECT max(id) FROM task", 0),
-			   sql_number(x->db, "SELECT count(*) FROM task", 0));
-	if (!x->n_sums || !x->n_tasks)
-		return SQLITE_TOOBIG;
-	rc = sqlite3_prepare_v2(x->db, "SELECT id, task, stack FROM series WHERE id > 0", -1, &st,
-				NULL);
-	x->sums = mem_array(x->n_sums, sizeof(*x->sums));
-	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		const int64_t id = sqlite3_column_int64(st, 0), task = sqlite3_column_int64(st, 1),
-			      stack = sqlite3_column_int64(st, 2);
-
-		if (id < (int64_t)x->n_sums && task > 0 && task < (int64_t)x->n_tasks)
-			x->sums[id] = (struct sum){
-				.task = (uint32_t)task,
-				.stack = stack > 0 && stack < UINT32_MAX ? (uint32_t)stack : 0};
-		rc = SQLITE_OK;
-	}
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	x->n_sums = l.n;
+	x->n_tasks = l.n_tasks;
+	x->sums = rc == SQLITE_OK ? mem_array(l.n, sizeof(*x->sums)) : NULL;
+	for (size_t i = 0; rc == SQLITE_OK && i < l.n; i++)
+		x->sums[i] = (struct sum){.task = l.of[i].task, .stack = l.of[i].stack};
+	series_list_release(&l);
+	return rc;
 }
 
 /* ---- samples by bucket and thread ---- */

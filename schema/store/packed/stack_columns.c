@@ -182,17 +182,15 @@ int stack_columns_encode(const struct stackcolumns *c, uint8_t **out, size_t *le
 
 struct decoding {
 	struct path path;
-	struct column part[PARTS];
-	size_t at;       /* the next frame */
-	size_t len, cap; /* of the tails' text */
+	struct column up, more;
+	struct column_cursor frames;
 };
 
-/* The next column of that many numbers. */
-static int take_part(const uint8_t **p, const uint8_t *end, size_t n, struct column *out)
+/* The bytes of the next column. */
+static int take_part(const uint8_t **p, const uint8_t *end, const uint8_t **out, size_t *len)
 {
 	uint64_t size = 0;
 	unsigned int shift = 0;
-	int rc;
 
 	do {
 		if (*p == end || shift > 7 * (LENGTH_MAX - 1))
@@ -202,136 +200,181 @@ static int take_part(const uint8_t **p, const uint8_t *end, size_t n, struct col
 	} while (*(*p)++ & 0x80);
 	if (size > (uint64_t)(end - *p))
 		return -EBADMSG;
-	rc = column_decode(*p, (size_t)size, n, out);
+	*out = *p;
+	*len = (size_t)size;
 	*p += size;
+	return 0;
+}
+
+static int take_numbers(const uint8_t **p, const uint8_t *end, size_t n, struct column *out)
+{
+	const uint8_t *data;
+	size_t len;
+	int rc = take_part(p, end, &data, &len);
+
+	if (!rc)
+		rc = column_decode(data, len, n, out);
 	return rc ? rc : out->numbers ? 0 : -EBADMSG;
 }
 
-static int take_parts(struct decoding *d, const uint8_t *p, const uint8_t *end, size_t n)
+/* *n_frames: of all stacks. */
+static int take_parts(struct decoding *d, const uint8_t *p, const uint8_t *end, size_t n,
+		      size_t *n_frames)
 {
+	const uint8_t *data;
 	uint64_t frames = n;
-	int rc = take_part(&p, end, n, &d->part[UP]);
+	size_t len;
+	int rc = take_numbers(&p, end, n, &d->up);
 
 	if (!rc)
-		rc = take_part(&p, end, n, &d->part[MORE]);
+		rc = take_numbers(&p, end, n, &d->more);
 	for (size_t i = 0; !rc && i < n; i++) {
-		uint64_t more = (uint64_t)d->part[MORE].numbers[i];
+		uint64_t more = (uint64_t)d->more.numbers[i];
 
 		rc = more > COLUMN_MAX || (frames += more) > COLUMN_MAX ? -EBADMSG : 0;
 	}
 	if (!rc)
-		rc = take_part(&p, end, (size_t)frames, &d->part[FRAMES]);
-	return rc ? rc : p == end ? 0 : -EBADMSG;
+		rc = take_part(&p, end, &data, &len);
+	if (!rc)
+		rc = p == end ? column_cursor_open(data, len, (size_t)frames, &d->frames) :
+				-EBADMSG;
+	*n_frames = (size_t)frames;
+	return rc;
 }
 
-static int rows_room(struct stackcolumns *c, size_t n)
+static int take_frame(struct decoding *d, uint32_t stack)
 {
-	struct column *const numbers[] = {&c->base, &c->keep, &c->leaf};
-
-	for (size_t i = 0; i < 3; i++) {
-		*numbers[i] = (struct column){.n = n, .numbers = malloc(n * sizeof(int64_t))};
-		if (!numbers[i]->numbers)
-			return -ENOMEM;
-	}
-	c->tail = (struct column){.n = n, .at = malloc((n + 1) * sizeof(*c->tail.at))};
-	return c->tail.at ? 0 : -ENOMEM;
-}
-
-static int text_room(struct decoding *d, struct column *tail)
-{
-	size_t cap = 2 * d->cap + 4096;
-	char *text;
-
-	if (d->cap - d->len > COLUMN_DIGITS_MAX + 2)
-		return 0;
-	if (cap > 4ul * COLUMN_MAX)
-		return -EBADMSG;
-	text = realloc(tail->text, cap);
-	if (!text)
-		return -ENOMEM;
-	tail->text = text;
-	d->cap = cap;
-	return 0;
-}
-
-static int take_frame(struct decoding *d, uint32_t stack, uint32_t *out)
-{
-	uint64_t v = (uint64_t)d->part[FRAMES].numbers[d->at++];
 	uint32_t *last;
+	int64_t distance;
+	uint64_t v;
 	int rc = path_room(&d->path);
 
 	if (rc)
 		return rc;
-	v += expected(&d->path, &last);
+	if (!column_cursor_next(&d->frames, &distance))
+		return -EBADMSG;
+	v = (uint64_t)distance + expected(&d->path, &last);
 	if (v > UINT32_MAX)
 		return -EBADMSG;
-	*out = (uint32_t)v;
-	*last = *out == UINT32_MAX ? 0 : *out + 1;
-	path_push(&d->path, *out, stack);
+	*last = v == UINT32_MAX ? 0 : (uint32_t)v + 1;
+	path_push(&d->path, (uint32_t)v, stack);
 	return 0;
 }
 
-static int take_tail(struct decoding *d, struct column *tail, uint32_t stack, uint64_t n)
+static int take_stack(struct decoding *d, size_t i, const struct stackcolumns_walk *w)
 {
-	uint32_t frame;
-	int rc = text_room(d, tail);
-
-	for (uint64_t k = 0; !rc && k < n; k++) {
-		rc = take_frame(d, stack, &frame);
-		if (rc)
-			break;
-		if (k)
-			tail->text[d->len++] = ',';
-		d->len = (size_t)(column_put_number(tail->text + d->len, frame) - tail->text);
-		rc = text_room(d, tail);
-	}
-	if (!rc)
-		tail->text[d->len++] = '\0';
-	return rc;
-}
-
-static int take_stack(struct decoding *d, struct stackcolumns *c, size_t i)
-{
-	uint64_t up = (uint64_t)d->part[UP].numbers[i], more = (uint64_t)d->part[MORE].numbers[i];
+	uint64_t up = (uint64_t)d->up.numbers[i], more = (uint64_t)d->more.numbers[i];
 	struct path *p = &d->path;
-	uint32_t leaf;
+	struct stackcolumns_stack s = {.id = (uint32_t)i + 1};
 	int rc = path_room(p);
 
 	if (rc || up > p->depth)
 		return rc ? rc : -EBADMSG;
 	p->depth -= up;
-	c->keep.numbers[i] = (int64_t)p->depth;
-	c->base.numbers[i] = p->depth ? p->owner[p->depth] : 0;
-	c->tail.at[i] = (uint32_t)d->len;
-	rc = take_tail(d, &c->tail, (uint32_t)i + 1, more);
+	s.keep = p->depth;
+	s.base = s.keep ? p->owner[s.keep] : 0;
+	for (uint64_t k = 0; !rc && k <= more; k++)
+		rc = take_frame(d, s.id);
+	s.frames = p->frame + s.keep + 1;
+	s.n = (size_t)more + 1;
+	return rc ? rc : w->each(w->ctx, &s);
+}
+
+int stack_columns_walk(const void *data, size_t len, size_t n, const struct stackcolumns_walk *w)
+{
+	struct decoding d = {0};
+	size_t frames = 0;
+	int rc = !n || n > COLUMN_MAX ? -EBADMSG : path_init(&d.path), end;
+
 	if (!rc)
-		rc = take_frame(d, (uint32_t)i + 1, &leaf);
-	if (!rc)
-		c->leaf.numbers[i] = leaf;
+		rc = take_parts(&d, data, (const uint8_t *)data + len, n, &frames);
+	if (!rc) {
+		rc = w->begin(w->ctx, frames);
+		for (size_t i = 0; !rc && i < n; i++)
+			rc = take_stack(&d, i, w);
+		end = column_cursor_close(&d.frames);
+		rc = rc ? rc : end;
+	}
+	path_release(&d.path);
+	column_release(&d.up);
+	column_release(&d.more);
 	return rc;
+}
+
+/* --- as columns --- */
+
+struct rows {
+	struct stackcolumns c;
+	size_t n;
+	size_t len, cap; /* of the tails' text */
+};
+
+static int rows_begin(void *ctx, size_t frames)
+{
+	struct rows *r = ctx;
+	struct column *const numbers[] = {&r->c.base, &r->c.keep, &r->c.leaf};
+
+	(void)frames;
+	for (size_t i = 0; i < 3; i++) {
+		*numbers[i] = (struct column){.n = r->n, .numbers = malloc(r->n * sizeof(int64_t))};
+		if (!numbers[i]->numbers)
+			return -ENOMEM;
+	}
+	r->c.tail = (struct column){.n = r->n, .at = malloc((r->n + 1) * sizeof(*r->c.tail.at))};
+	return r->c.tail.at ? 0 : -ENOMEM;
+}
+
+static int text_room(struct rows *r, size_t need)
+{
+	size_t cap = 2 * r->cap + need;
+	char *text;
+
+	if (r->cap - r->len > need)
+		return 0;
+	if (cap > 4ul * COLUMN_MAX)
+		return -EBADMSG;
+	text = realloc(r->c.tail.text, cap);
+	if (!text)
+		return -ENOMEM;
+	r->c.tail.text = text;
+	r->cap = cap;
+	return 0;
+}
+
+static int rows_each(void *ctx, const struct stackcolumns_stack *s)
+{
+	struct rows *r = ctx;
+	struct column *tail = &r->c.tail;
+	const size_t i = s->id - 1;
+	int rc = text_room(r, s->n * (COLUMN_DIGITS_MAX + 1) + 1);
+
+	if (rc)
+		return rc;
+	r->c.keep.numbers[i] = (int64_t)s->keep;
+	r->c.base.numbers[i] = s->base;
+	r->c.leaf.numbers[i] = s->frames[s->n - 1];
+	tail->at[i] = (uint32_t)r->len;
+	for (size_t k = 0; k + 1 < s->n; k++) {
+		if (k)
+			tail->text[r->len++] = ',';
+		r->len = (size_t)(column_put_number(tail->text + r->len, s->frames[k]) -
+				  tail->text);
+	}
+	tail->text[r->len++] = '\0';
+	tail->at[i + 1] = (uint32_t)r->len;
+	return 0;
 }
 
 int stack_columns_decode(const void *data, size_t len, size_t n, struct stackcolumns *out)
 {
-	struct stackcolumns c = {0};
-	struct decoding d = {0};
-	int rc = !n || n > COLUMN_MAX ? -EBADMSG : path_init(&d.path);
+	struct rows r = {.n = n};
+	const struct stackcolumns_walk w = {rows_begin, rows_each, &r};
+	int rc = stack_columns_walk(data, len, n, &w);
 
-	if (!rc)
-		rc = take_parts(&d, data, (const uint8_t *)data + len, n);
-	if (!rc)
-		rc = rows_room(&c, n);
-	for (size_t i = 0; !rc && i < n; i++)
-		rc = take_stack(&d, &c, i);
-	if (!rc)
-		c.tail.at[n] = (uint32_t)d.len;
-	path_release(&d.path);
-	for (enum part k = UP; k < PARTS; k++)
-		column_release(&d.part[k]);
 	if (rc)
-		stack_columns_release(&c);
+		stack_columns_release(&r.c);
 	else
-		*out = c;
+		*out = r.c;
 	return rc;
 }
 

@@ -26,7 +26,22 @@ struct stackcolumns {
 
 /* *out is the caller's (free). -EINVAL: they are not in such an order, or no stacks; -ENOMEM. */
 int stack_columns_encode(const struct stackcolumns *c, uint8_t **out, size_t *len);
-/* Exactly n stacks, to be released one by one. -EBADMSG: they are not; -ENOMEM. */
+/* A stack: the first `keep` frames of `base`, then these, the last of which is its leaf. */
+struct stackcolumns_stack {
+	uint32_t id, base;
+	size_t keep, n; /* n: at least 1 */
+	const uint32_t *frames;
+};
+struct stackcolumns_walk {
+	/* Called once, before the first: how many frames they have together. 0, or what ends it. */
+	int (*begin)(void *ctx, size_t frames);
+	int (*each)(void *ctx, const struct stackcolumns_stack *s); /* the same */
+	void *ctx;
+};
+/* Exactly n stacks in order of their ids, without what they come to in memory. What `begin` or
+ * `each` said; -EBADMSG: they are not n stacks, which may be seen after the last; -ENOMEM. */
+int stack_columns_walk(const void *data, size_t len, size_t n, const struct stackcolumns_walk *w);
+/* The same as columns. Exactly n stacks, to be released one by one. -EBADMSG: they are not; -ENOMEM. */
 int stack_columns_decode(const void *data, size_t len, size_t n, struct stackcolumns *out);
 void stack_columns_release(struct stackcolumns *c);
 

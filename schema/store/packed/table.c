@@ -103,6 +103,16 @@ int packedtable_column(struct packedtable *t, int i, size_t block, const struct 
 	return 0;
 }
 
+int packedtable_stacks(struct packedtable *t, int i, const struct stackcolumns_walk *w)
+{
+	struct packedtable_block *b;
+
+	if (t->n_blocks != 1)
+		return -ENOTSUP;
+	b = block_of(t, 0);
+	return b ? packedcolumns_stacks(&b->columns, i, w) : -ENOMEM;
+}
+
 size_t packedtable_block_of(const struct packedtable *t, int64_t v)
 {
 	size_t low = 0, high = t->n_blocks;

@@ -55,6 +55,8 @@ static inline size_t packedtable_rows_of(const struct packedtable *t, size_t blo
 /* Column i of a block, borrowed until the block is released. -EBADMSG: it is damaged, or not what
  * the table declares; -ENOTSUP: a newer program wrote it; -ENOMEM; what `fetch` says. */
 int packedtable_column(struct packedtable *t, int i, size_t block, const struct column **out);
+/* packedcolumns_stacks, of a table in one block; -ENOTSUP also of others. */
+int packedtable_stacks(struct packedtable *t, int i, const struct stackcolumns_walk *w);
 /* Forgets what was decoded of it. */
 void packedtable_release(struct packedtable *t, size_t block);
 /* The first block that may have a row whose column 0 is at least v; n_blocks: none has. */

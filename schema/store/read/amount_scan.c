@@ -28,7 +28,9 @@ int amount_scan_open(struct row_scan *p, struct store_segment *s, const struct s
 	if (rc)
 		return rc;
 	row_scan_range(s, q, &first, &last);
-	if (row_scan_columns(p, "amount", "ts, series, n, value, max, hist",
+	if (row_scan_columns(p, "amount",
+			     q->no_hist ? "ts, series, n, value, max" :
+					  "ts, series, n, value, max, hist",
 			     is_gauge(q->kind) ? INT64_MIN : first, last))
 		return 0;
 	rc = row_scan_prepare(
@@ -112,7 +114,7 @@ static int next_of_columns(struct row_scan *p, struct amount_seen *out)
 			.n = number_of(p, 2, row),
 			.value = number_of(p, 3, row),
 			.max = number_of(p, 4, row),
-			.hist = packedread_text(&p->columns, 5, row),
+			.hist = p->q->no_hist ? "" : packedread_text(&p->columns, 5, row),
 		};
 		out->hist_len = strlen(out->hist);
 		out->hist = out->hist_len ? out->hist : NULL;

@@ -122,7 +122,8 @@ static int errors_add(struct summing *x, struct store_segment *s, const struct s
 
 	if ((q->kind != STORE_KIND_OFFCPU && q->kind != STORE_KIND_RUNQUEUE) ||
 	    !sql_number(s->db,
-			"SELECT EXISTS (SELECT 1 FROM pragma_table_info('amount_error_row'))", 0))
+			"SELECT EXISTS (SELECT 1 FROM pragma_table_info('amount_error_row'))", 0) ||
+	    !store_segment_has(s, "amount_error_row"))
 		return 0;
 	rc = row_scan_open(
 		&scan, s, q,
@@ -171,9 +172,13 @@ int amount_totals(struct store_segment *s, const struct store_query *q,
 	struct amount_seen a;
 	int64_t last;
 	const struct store_dict *d;
-	int rc = store_segment_series(s, &d, e), told = 0, failed = 0;
+	int rc = store_segment_tasks(s, &d, e), told = 0, failed = 0;
 
-	if (rc || !k)
+	/* to find nothing among all amounts takes as long as to sum them */
+	if (rc || !k || !(store_run_kinds(s, q->run) & 1u << q->kind))
+		return rc;
+	rc = store_segment_series(s, &d, e);
+	if (rc)
 		return rc;
 	rc = amount_scan_open(&x.scan, s, q, e);
 	if (rc)

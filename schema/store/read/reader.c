@@ -165,6 +165,32 @@ struct sqlite3 *store_segment_db(struct store_segment *s)
 	return s->db;
 }
 
+/* 1 or 0; -1: it says nothing. */
+static int any_row(sqlite3 *db, const char *sql, const char *table)
+{
+	char *text = sqlite3_mprintf(sql, table);
+	sqlite3_stmt *st = NULL;
+	int any = -1;
+
+	if (text && sqlite3_prepare_v2(db, text, -1, &st, NULL) == SQLITE_OK &&
+	    sqlite3_step(st) == SQLITE_ROW)
+		any = sqlite3_column_int64(st, 0) > 0;
+	sqlite3_finalize(st);
+	sqlite3_free(text);
+	return any;
+}
+
+bool store_segment_has(struct store_segment *s, const char *table)
+{
+	int any = s->archived ? any_row(s->db, "SELECT rows FROM main.packed_table WHERE name = %Q",
+					table) :
+				-1;
+
+	if (any < 0)
+		any = any_row(s->db, "SELECT EXISTS (SELECT 1 FROM main.\"%w\")", table);
+	return any != 0;
+}
+
 int store_segment_schema(const struct store_segment *s)
 {
 	return s->schema;

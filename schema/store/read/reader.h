@@ -78,6 +78,10 @@ bool store_segment_archived(const struct store_segment *s);
 bool store_segment_sums(struct store_segment *s, const char *table, int64_t first_s,
 			int64_t last_s);
 
+/* Has this table of the file any rows? What asks one that has none need not be asked: to make an
+ * archive's views takes longer. */
+bool store_segment_has(struct store_segment *s, const char *table);
+
 /* For a copy that no one else has open, opened for writing: turns an archive's tables into rows; a
  * plain file stays as it is. SQLite's code. */
 int store_copy_plain(struct sqlite3 *copy);

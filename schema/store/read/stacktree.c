@@ -2,6 +2,7 @@
 /* stacktree: loading stacks as a tree. */
 #include "schema/store/read/stacktree.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 
@@ -18,8 +19,8 @@ void stacktree_free(struct stacktree *t)
 
 struct loading {
 	struct stacktree t;
-	uint32_t *depth; /* by node */
-	size_t cap_stacks;
+	uint32_t *depth; /* by stack id */
+	size_t cap_stacks, cap_depths;
 };
 
 void stacktree_grow(struct stacktree *t)
@@ -35,15 +36,20 @@ static void add_node(struct loading *l, uint32_t parent, uint32_t frame)
 {
 	struct stacktree *t = &l->t;
 
-	size_t cap = t->cap;
-
 	stacktree_grow(t);
-	if (t->cap != cap)
-		l->depth = mem_realloc(l->depth, t->cap * sizeof(*l->depth));
 	t->parent[t->n] = parent;
 	t->frame[t->n] = frame;
-	l->depth[t->n] = t->n ? l->depth[parent] + 1 : 0;
 	t->n++;
+}
+
+/* The empty stack. */
+static void add_empty(struct loading *l)
+{
+	add_node(l, 0, 0);
+	mem_grow(l->t.node, l->t.n_stacks, l->cap_stacks);
+	mem_grow(l->depth, l->t.n_stacks, l->cap_depths);
+	l->depth[l->t.n_stacks] = 0;
+	l->t.node[l->t.n_stacks++] = 0;
 }
 
 /* The next number of "12,7,9"; false at the end, or at what is no number. */
@@ -69,21 +75,23 @@ struct stack_row {
 static int load_row(struct loading *l, const struct stack_row *r)
 {
 	const char *tail = r->tail;
-	uint32_t node, frame;
+	uint32_t node, frame, depth;
 
 	if (r->base < 0 || r->base >= r->id || r->leaf < 0 || r->leaf > UINT32_MAX || !tail)
 		return SQLITE_CORRUPT; /* a base comes before */
 	node = l->t.node[r->base];
-	if (r->keep < 0 || r->keep > l->depth[node] || l->t.n >= UINT32_MAX - (1u << 30))
+	depth = l->depth[r->base];
+	if (r->keep < 0 || r->keep > depth || l->t.n >= UINT32_MAX - (1u << 30))
 		return SQLITE_CORRUPT;
-	while (l->depth[node] > r->keep)
+	for (; depth > r->keep; depth--)
 		node = l->t.parent[node];
-	while (next_frame(&tail, &frame)) {
+	for (; next_frame(&tail, &frame); depth++) {
 		add_node(l, node, frame);
 		node = (uint32_t)l->t.n - 1;
 	}
 	add_node(l, node, (uint32_t)r->leaf);
 	l->t.node[r->id] = (uint32_t)l->t.n - 1;
+	l->depth[r->id] = depth + 1;
 	return *tail ? SQLITE_CORRUPT : SQLITE_OK;
 }
 
@@ -93,24 +101,90 @@ static int load_next(struct loading *l, const struct stack_row *r)
 	if (r->id != (int64_t)l->t.n_stacks)
 		return SQLITE_CORRUPT;
 	mem_grow(l->t.node, l->t.n_stacks, l->cap_stacks);
+	mem_grow(l->depth, l->t.n_stacks, l->cap_depths);
 	l->t.node[l->t.n_stacks++] = 0;
 	return load_row(l, r);
 }
 
 #define COLUMNS "id, base, keep, leaf, tail"
 
-/* SQLITE_DONE where all went well, as SQLite says it. */
-static int load_packed(struct loading *l, const struct packedread *p)
-{
-	int rc = SQLITE_OK;
+/* --- of an archive --- */
 
-	for (size_t i = 0; i < p->t.n_rows && rc == SQLITE_OK; i++)
-		rc = load_next(l, &(struct stack_row){
-					  packedread_number(p, 0, i), packedread_number(p, 1, i),
-					  packedread_number(p, 2, i), packedread_number(p, 3, i),
-					  packedread_text(p, 4, i)});
-	return rc == SQLITE_OK ? SQLITE_DONE : rc;
+struct walking {
+	struct loading *l;
+	uint32_t *at_depth; /* the nodes of the stack at hand */
+	size_t n, cap;
+};
+
+/* Their number is known: to grow would take twice the room. */
+static int walk_begin(void *ctx, size_t frames)
+{
+	struct walking *w = ctx;
+	struct stacktree *t = &w->l->t;
+
+	t->cap = t->n + frames;
+	t->parent = mem_realloc(t->parent, t->cap * sizeof(*t->parent));
+	t->frame = mem_realloc(t->frame, t->cap * sizeof(*t->frame));
+	return 0;
 }
+
+static int walk_stack(void *ctx, const struct stackcolumns_stack *s)
+{
+	struct walking *w = ctx;
+	struct loading *l = w->l;
+
+	w->n = s->keep + 1;
+	for (size_t i = 0; i < s->n; i++) {
+		add_node(l, w->at_depth[w->n - 1], s->frames[i]);
+		mem_grow(w->at_depth, w->n, w->cap);
+		w->at_depth[w->n++] = (uint32_t)l->t.n - 1;
+	}
+	l->t.node[s->id] = (uint32_t)l->t.n - 1;
+	return 0;
+}
+
+/* Ids are dense: those of all rows. */
+static bool ids_are_dense(const struct packedread *p)
+{
+	for (size_t i = 0; i < p->t.n_rows; i++)
+		if (packedread_number(p, 0, i) != (int64_t)i + 1)
+			return false;
+	return true;
+}
+
+/* SQLITE_DONE where all went well, as SQLite says it; SQLITE_NOTFOUND: they are no such columns, or
+ * damaged, and nothing is loaded. */
+static int load_packed(struct loading *l, sqlite3 *db)
+{
+	struct walking w = {.l = l};
+	const struct stackcolumns_walk each = {walk_begin, walk_stack, &w};
+	const size_t n_stacks = l->t.n_stacks;
+	struct packedread ids, p;
+	bool dense;
+	int rc;
+
+	if (!packedread_open_whole(&ids, db, "stack", "id"))
+		return SQLITE_NOTFOUND;
+	dense = ids_are_dense(&ids);
+	l->t.n_stacks += ids.t.n_rows;
+	packedread_release(&ids);
+	l->t.node = mem_realloc(l->t.node, l->t.n_stacks * sizeof(*l->t.node));
+	mem_grow(w.at_depth, w.n, w.cap);
+	w.at_depth[w.n++] = 0;
+	rc = dense && packedread_open(&p, db, "stack", COLUMNS) ? 0 : -ENOTSUP;
+	if (!rc) {
+		rc = packedread_stacks(&p, 4, &each);
+		packedread_release(&p);
+	}
+	free(w.at_depth);
+	if (!rc)
+		return SQLITE_DONE;
+	l->t.n_stacks = n_stacks;
+	l->t.n = 1;
+	return SQLITE_NOTFOUND;
+}
+
+/* --- of rows --- */
 
 static int load_rows(struct loading *l, sqlite3 *db)
 {
@@ -192,6 +266,7 @@ int stacktree_load_some(sqlite3 *db, const uint32_t *ids, size_t n, struct stack
 	add_node(&l, 0, 0);
 	l.t.n_stacks = (size_t)most + 1;
 	l.t.node = mem_array(l.t.n_stacks, sizeof(*l.t.node));
+	l.depth = mem_array(l.t.n_stacks, sizeof(*l.depth));
 	rc = bases_mark(st, wanted, l.t.n_stacks);
 	if (rc == SQLITE_DONE)
 		rc = marked_load(&l, st, wanted);
@@ -209,18 +284,12 @@ int stacktree_load_some(sqlite3 *db, const uint32_t *ids, size_t n, struct stack
 int stacktree_load(sqlite3 *db, struct stacktree *out)
 {
 	struct loading l = {0};
-	struct packedread packed;
 	int rc;
 
-	add_node(&l, 0, 0);
-	mem_grow(l.t.node, l.t.n_stacks, l.cap_stacks);
-	l.t.node[l.t.n_stacks++] = 0;
-	if (packedread_open_whole(&packed, db, "stack", COLUMNS)) {
-		rc = load_packed(&l, &packed);
-		packedread_release(&packed);
-	} else {
+	add_empty(&l);
+	rc = load_packed(&l, db);
+	if (rc == SQLITE_NOTFOUND)
 		rc = load_rows(&l, db);
-	}
 	free(l.depth);
 	if (rc != SQLITE_DONE) {
 		stacktree_free(&l.t);

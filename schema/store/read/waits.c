@@ -237,6 +237,8 @@ static int pairs(struct store_segment *s, const struct store_query *q, const cha
 int store_wakers(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
+	if (!store_segment_has(s, "wake_row"))
+		return 0;
 	return pairs(s, q, "x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack",
 		     "wake_row x", each, ctx, e);
 }
@@ -244,6 +246,8 @@ int store_wakers(struct store_segment *s, const struct store_query *q,
 int store_culprits(struct store_segment *s, const struct store_query *q,
 		   int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
+	if (!store_segment_has(s, "culprit_row"))
+		return 0;
 	return pairs(s, q, "x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0", "culprit_row x",
 		     each, ctx, e);
 }
@@ -253,11 +257,12 @@ int store_wait_objects(struct store_segment *s, const struct store_query *q,
 		       struct err *e)
 {
 	struct waitread r;
-	int step, told = 0,
-		  rc = begin_stacks(&r, s, q,
-				    "x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns",
-				    "wait_on_row x JOIN text o ON o.id = x.object", e);
+	int step, told = 0, rc;
 
+	if (!store_segment_has(s, "wait_on_row"))
+		return 0;
+	rc = begin_stacks(&r, s, q, "x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns",
+			  "wait_on_row x JOIN text o ON o.id = x.object", e);
 	if (rc <= 0)
 		return rc;
 	while (!told && (step = sqlite3_step(r.st)) == SQLITE_ROW) {

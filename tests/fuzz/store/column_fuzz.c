@@ -44,6 +44,25 @@ static void again(const struct column *c)
 	free(data);
 }
 
+/* Number by number it is the same. */
+static void by_cursor(const uint8_t *data, size_t len, size_t n, const struct column *decoded)
+{
+	struct column_cursor c;
+	int64_t v;
+	size_t i = 0;
+
+	if (column_cursor_open(data, len, n, &c)) {
+		if (decoded && decoded->numbers)
+			abort();
+		return;
+	}
+	for (; column_cursor_next(&c, &v); i++)
+		if (decoded && decoded->numbers[i] != v)
+			abort();
+	if (!column_cursor_close(&c) != (decoded != NULL))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t wrapped[1 << 17];
@@ -57,8 +76,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		column_release(&c);
 	len = wrap(data[0], data + 3, size - 3, wrapped, sizeof(wrapped));
 	if (len && n && column_decode(wrapped, len, n, &c) == 0) {
+		by_cursor(wrapped, len, n, &c);
 		again(&c);
 		column_release(&c);
+	} else if (len && n) {
+		by_cursor(wrapped, len, n, NULL);
 	}
 	return 0;
 }

@@ -43,6 +43,7 @@ struct kept {
 	uint32_t no_stack; /* the child of the root that has what has no stack; 0: see `place` of
 			      the root */
 	size_t elided;
+	bool show_rest; /* as "(smaller frames)" */
 };
 
 static bool root_has_own(const struct flame_merged *m)
@@ -255,7 +256,7 @@ static void sort_children(const struct kept *k, const struct fold_frame *frames)
 
 static bool has_rest(const struct kept *k, uint32_t node)
 {
-	return k->rest[node].ns || k->rest[node].samples;
+	return k->show_rest && (k->rest[node].ns || k->rest[node].samples);
 }
 
 static uint32_t emit(struct flame_tree *t, struct flame_node n, uint32_t parent)
@@ -324,23 +325,44 @@ static void shown_map(struct flame_tree *t, const struct kept *k, const struct f
 		t->node_of[0] = k->emitted[k->no_stack];
 }
 
+/* Of nodes above that; `show_rest`: what the others have is in frames of its own. */
+static void tree_write(struct flame_tree *t, const struct fold *f, const struct flame_merged *m,
+		       struct flame_looks *looks, uint64_t above, bool show_rest)
+{
+	uint32_t smaller = 0;
+	struct kept k;
+
+	kept_make(&k, m, above);
+	k.show_rest = show_rest;
+	t->elided = k.elided;
+	if (t->elided && show_rest)
+		smaller = flame_looks_new(looks, &SMALLER);
+	sort_children(&k, t->frames);
+	walk_preorder(t, &k, smaller);
+	shown_map(t, &k, m, f);
+	kept_release(&k);
+}
+
 void flame_tree_init(struct flame_tree *t, const struct fold *f, size_t max_nodes, bool by_line)
 {
 	struct flame_looks looks = {.tree = t, .by_line = by_line};
 	struct flame_merged m;
-	uint32_t smaller = 0;
-	struct kept k;
 
 	*t = (struct flame_tree){0};
 	flame_merge(&m, &looks, f);
-	kept_make(&k, &m, keep_above(&m, max_nodes));
-	t->elided = k.elided;
-	if (t->elided)
-		smaller = flame_looks_new(&looks, &SMALLER);
-	sort_children(&k, t->frames);
-	walk_preorder(t, &k, smaller);
-	shown_map(t, &k, &m, f);
-	kept_release(&k);
+	tree_write(t, f, &m, &looks, keep_above(&m, max_nodes), true);
+	flame_merged_release(&m);
+	idmap_release(&looks.of);
+}
+
+void flame_tree_init_least(struct flame_tree *t, const struct fold *f, uint64_t least_ns)
+{
+	struct flame_looks looks = {.tree = t};
+	struct flame_merged m;
+
+	*t = (struct flame_tree){0};
+	flame_merge(&m, &looks, f);
+	tree_write(t, f, &m, &looks, least_ns ? least_ns - 1 : 0, false);
 	flame_merged_release(&m);
 	idmap_release(&looks.of);
 }

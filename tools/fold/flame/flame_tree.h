@@ -27,11 +27,15 @@ struct flame_tree {
 	struct flame_node *nodes;
 	size_t n_nodes;
 	uint32_t *node_of; /* by node of the fold: where its own samples are */
-	size_t elided;     /* nodes left out, their time kept in frames called "(smaller frames)" */
+	size_t elided;     /* nodes left out, their time kept in frames called "(smaller frames)";
+			      of flame_tree_init_least in none */
 };
 
 /* max_nodes 0: all. The fold must outlive the tree. */
 void flame_tree_init(struct flame_tree *t, const struct fold *f, size_t max_nodes, bool by_line);
+/* Nodes whose total is at least that, and the root; what the others have is in their callers' totals
+ * alone. */
+void flame_tree_init_least(struct flame_tree *t, const struct fold *f, uint64_t least_ns);
 void flame_tree_release(struct flame_tree *t);
 
 #endif

@@ -7,16 +7,49 @@
 #include "schema/base/mem.h"
 #include "schema/store/files/readonly.h"
 #include "schema/store/model/sql.h"
+#include "schema/store/packed/read.h"
 #include "schema/store/read/dict/dict_rows.h"
 
 #define WORTH_IT 4096 /* frames: less is read sooner than a second connection is there */
+
+static uint32_t u32_of(int64_t v)
+{
+	return v < 0 || v > UINT32_MAX ? 0 : (uint32_t)v;
+}
+
+/* The same rows as columns, without a call for each value: series are most of a dictionary. False:
+ * they are none, or cannot be read. */
+static bool series_packed(struct store_segment *s)
+{
+	struct packedread p;
+	int rc = 0;
+
+	if (!packedread_open(&p, s->db, "series", DICT_SERIES_COLUMNS))
+		return false;
+	for (size_t k = 0; !rc && k < p.t.n_blocks; k++) {
+		rc = packedread_block(&p, k);
+		for (size_t i = 0; !rc && i < p.c[0]->n; i++) {
+			const uint32_t id = u32_of(p.c[0]->numbers[i]);
+
+			if (!id || id >= s->n_series)
+				continue;
+			s->series_task[id] = u32_of(p.c[1]->numbers[i]);
+			s->series_stack[id] = u32_of(p.c[2]->numbers[i]);
+			s->series_label[id] = u32_of(p.c[3]->numbers[i]);
+		}
+		packedtable_release(&p.t, k);
+	}
+	packedread_release(&p);
+	return !rc;
+}
 
 int dict_series_load(struct store_segment *s, struct err *e)
 {
 	int rc = dict_series_slots(s, e);
 
-	return rc ? rc :
-		    dict_rows_each(s, DICT_SERIES_COLUMNS, "series", s->n_series, dict_series_row,
+	return rc || series_packed(s) ?
+		       rc :
+		       dict_rows_each(s, DICT_SERIES_COLUMNS, "series", s->n_series, dict_series_row,
 				   NULL, e);
 }
 

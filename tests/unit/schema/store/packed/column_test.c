@@ -79,6 +79,25 @@ static void assert_same(const struct column *a, const struct column *b)
 	assert_memory_equal(a->text, b->text, a->at[a->n]);
 }
 
+/* Number by number it says the same as at once: these numbers, or that there are none. */
+static void assert_same_by_cursor(const uint8_t *data, size_t len, size_t n,
+				  const struct column *decoded)
+{
+	struct column_cursor c;
+	int64_t v;
+	size_t i = 0;
+
+	if (column_cursor_open(data, len, n, &c)) {
+		assert_true(!decoded || !decoded->numbers);
+		return;
+	}
+	for (; column_cursor_next(&c, &v); i++)
+		if (decoded)
+			assert_int_equal(v, decoded->numbers[i]);
+	assert_int_equal(column_cursor_close(&c), decoded ? 0 : -EBADMSG);
+	assert_true(!decoded || i == n);
+}
+
 TEST(values_are_read_back_as_they_were)
 {
 	for (int turn = 0; turn < 400; turn++) {
@@ -89,6 +108,7 @@ TEST(values_are_read_back_as_they_were)
 		assert_int_equal(column_encode(&in, &data, &len), 0);
 		assert_int_equal(column_decode(data, len, in.n, &out), 0);
 		assert_same(&out, &in);
+		assert_same_by_cursor(data, len, in.n, &out);
 		column_release(&out);
 		free(data);
 	}
@@ -193,6 +213,7 @@ TEST(of_many_numbers_some_tell_the_form)
 			assert_int_equal(data[0] & ~COLUMN_WEIGHTS, forms[kind]);
 		assert_int_equal(column_decode(data, len, in.n, &out), 0);
 		assert_same(&out, &in);
+		assert_same_by_cursor(data, len, in.n, &out);
 		column_release(&out);
 		free(data);
 	}
@@ -266,6 +287,7 @@ static int decode_copy(const uint8_t *data, size_t len, size_t n)
 
 	memcpy(copy, data, len);
 	rc = column_decode(copy, len, n, &out);
+	assert_same_by_cursor(copy, len, n, rc ? NULL : &out);
 	column_release(&out);
 	free(copy);
 	return rc;
