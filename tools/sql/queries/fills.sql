@@ -13,7 +13,7 @@ found AS ( -- as it was looked through last in that time, and before that
          first_value(bytes) OVER w AS was, first_value(ts) OVER w AS was_ts, max(ts) OVER (PARTITION BY mount) AS last
   FROM fill_stats WHERE ts >= :from AND ts < :to WINDOW w AS (PARTITION BY mount, kind, path, container ORDER BY ts)),
 told AS (
-  SELECT 1 AS place, 'file system' AS kind, mount AS name, less AS bytes, printf('%.0f MiB left', available / 1048576.0) AS text
+  SELECT 1 AS place, 'file system' AS kind, mount AS name, less AS bytes, sonde_size(available) || ' left' AS text
   FROM space GROUP BY mount HAVING less > 0
   UNION ALL
   SELECT 2, 'container', container, sum(write_bytes), 'written' FROM container_stats
@@ -23,10 +23,10 @@ told AS (
   WHERE write_bytes > 0 AND ts >= :from AND ts < :to GROUP BY pid, comm, container
   UNION ALL
   SELECT 4, kind, iif(kind = 'deleted', '', mount || ': ') || path, iif(kind = 'deleted', bytes, late),
-         iif(kind = 'deleted', 'deleted, open in ' || coalesce(comm || ' (' || pid || ')', 'a process'), printf('written to, of %.1f MiB in it', bytes / 1048576.0))
-         || iif(container = '', '', ' of ' || container) || iif(was_ts < ts, printf(', %+.1f MiB since %s', (bytes - was) / 1048576.0, strftime('%H:%M', was_ts, 'unixepoch')), '')
+         iif(kind = 'deleted', 'deleted, open in ' || coalesce(comm || ' (' || pid || ')', 'a process'), 'written to, of ' || sonde_size(bytes) || ' in it')
+         || iif(container = '', '', ' of ' || container) || iif(was_ts < ts, iif(bytes < was, ', -', ', +') || sonde_size(abs(bytes - was)) || ' since ' || strftime('%H:%M', was_ts, 'unixepoch', 'localtime'), '')
   FROM found WHERE ts = last AND (kind = 'deleted' OR late > 0)
   UNION ALL
   SELECT 5, 'found', name, NULL, detail FROM events WHERE kind = 'fills' AND ts >= :from AND ts < :to GROUP BY name, detail),
 ranked AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY bytes DESC, name, text) AS nth FROM told)
-SELECT kind, name, round(bytes / 1048576.0, 1) AS mib, text FROM ranked WHERE nth <= :n ORDER BY place, nth;
+SELECT kind, name, sonde_size(bytes) AS size, text, bytes FROM ranked WHERE nth <= :n ORDER BY place, nth;
