@@ -10,6 +10,7 @@
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/checks/checkdata.h"
 #include "tools/events/oomgrew.h"
 #include "tools/print/json.h"
@@ -295,6 +296,25 @@ static int unit_length(const char *unit, double value)
 	return (int)(value == 1 && n > 3 && unit[n - 1] == 's' && !strchr(unit, '/') ? n - 1 : n);
 }
 
+/* ", 97.66 %"; a duration as everywhere: ", 29 min". */
+static void value_say(const struct check_result *r, struct strbuf *out)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} TIMES[] = {{"days", 86400}, {"h", 3600}, {"min", 60}, {"ms", 0.001}};
+	char text[UNITS_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(TIMES); i++)
+		if (!strcmp(r->check->unit, TIMES[i].unit)) {
+			strbuf_addf(out, ", %s",
+				    units_seconds(r->value * TIMES[i].seconds, text, sizeof(text)));
+			return;
+		}
+	strbuf_addf(out, ", %.4g%s%.*s", r->value, r->check->unit[0] ? " " : "",
+		    unit_length(r->check->unit, r->value), r->check->unit);
+}
+
 void check_say(const struct check_result *r, struct strbuf *out)
 {
 	strbuf_addf(out, "%s: %.200s", r->check->name, *r->subject ? r->subject : "-");
@@ -302,8 +322,7 @@ void check_say(const struct check_result *r, struct strbuf *out)
 		strbuf_addstr(out, " has recovered");
 		return;
 	}
-	strbuf_addf(out, ", %.4g%s%.*s", r->value, r->check->unit[0] ? " " : "",
-		    unit_length(r->check->unit, r->value), r->check->unit);
+	value_say(r, out);
 	if (*r->text)
 		strbuf_addf(out, " (%.500s)", r->text);
 }

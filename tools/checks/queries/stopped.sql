@@ -3,7 +3,7 @@
 -- level = warning
 -- threshold = 2: minutes since its end
 -- for = 1440: minutes
--- unit = minutes
+-- unit = min
 -- needs = host
 -- next = sonde events {subject} --last 24h
 SELECT e.name AS subject, CAST((:to - e.ts) / 60 AS INTEGER) AS value, printf('%s, at %s UTC', e.detail, strftime('%Y-%m-%d %H:%M', e.ts, 'unixepoch')) AS text
