@@ -79,5 +79,5 @@ function resourcesFills(answer) {
 	if (!kinds.length)
 		return domSaid('p', 'What fills them: nothing was written that fills a file system.', 'half');
 	return domMake('div', {}, ...kinds.flatMap((k) => [domSaid('p', `${RESOURCES_FILLS[k] || k}:`, 'half'), domMake('ol', {className: 'parts'}, ...answer.data.rows.filter((r) => r.kind === k).slice(0, 8).map((r) =>
-		domMake('li', {}, domBar((r.bytes || 0) / most), domSaid('span', `${r.name}: ${r.bytes === null ? '' : formatBytes(r.bytes) + ', '}${r.text}`))))]));
+		domMake('li', {}, ...(r.bytes === null ? [] : [domBar(r.bytes / most)]), domSaid('span', `${r.name}: ${r.bytes === null ? '' : formatBytes(r.bytes) + ', '}${r.text}`))))]));
 }

@@ -320,7 +320,8 @@ static const struct incident_container *incident_at(const struct chain_walk *w,
 	before = incidents_named(&w->x->incidents[DIFF_BEFORE], at->who);
 	if (c && c->down_ns)
 		return c;
-	if (before && before->down_ns && !(c && (c->up_ns || incident_restarts(c)->n)))
+	if (before && before->down_ns && !incident_restarts(before)->n &&
+	    !(c && (c->up_ns || incident_restarts(c)->n)))
 		return before; /* and still is */
 	if (!c || (!incident_restarts(c)->n && !c->oom.n && !c->made_anew.n))
 		return NULL;
@@ -335,9 +336,10 @@ static bool link_incident(struct chain_walk *w, const struct chain_at *at)
 	if (!c)
 		return false;
 	l = chain_link_add(w,
-			   c->oom.n     ? "out of memory" :
-			   c->down_ns ? "stopped" :
-					  "restarted",
+			   c->oom.n                ? "out of memory" :
+			   incident_restarts(c)->n ? "restarted" :
+			   c->down_ns              ? "stopped" :
+						     "restarted",
 			   at, -1, less_sure(CHAIN_IS_LIKELY, w->sure));
 	if (l)
 		chain_say_incident(w, l, c);

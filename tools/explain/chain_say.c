@@ -376,7 +376,8 @@ const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
 static void add_place(struct strbuf *out, const struct chain_measure *m)
 {
 	add_shown(out, ", in ", m->function);
-	add_shown(out, ", on ", m->object);
+	if (m->object && *m->object != '[') /* [others]: not one of them */
+		add_shown(out, ", on ", m->object);
 	add_shown(out, " of ", m->peer);
 }
 
@@ -654,7 +655,7 @@ void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
 				  c->oom.n ? before->oom.n :
 					     incident_restarts(before)->n;
 
-	if (c->down_ns && !c->oom.n) {
+	if (c->down_ns && !c->oom.n && !incident_restarts(c)->n) {
 		say_stopped(w, l, c);
 		return;
 	}
@@ -662,7 +663,7 @@ void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
 	strbuf_addf(&out, ", first at %s; before %llu times",
 		    when_local(n->first_ns, w->m->wide[DIFF_AFTER]->to_ns, at, sizeof(at)),
 		    (unsigned long long)n_before);
-	if (c->down_ns)
+	if (c->down_ns && !incident_restarts(c)->n)
 		strbuf_addstr(&out, "; it has not started again");
 	set_values(l, (double)n_before, (double)n->n, "events");
 	l->text = strbuf_take(&out);
