@@ -75,9 +75,9 @@ function resourcesFills(answer) {
 		return domSaid('p', 'What fills them: asked \u2026', 'half');
 	if (!answer.ok)
 		return domSaid('p', `What fills them: ${answer.error}`, 'half');
-	const kinds = [...new Set(answer.data.rows.map((r) => r.kind))].filter((k) => k !== 'container'), most = Math.max(...answer.data.rows.map((r) => r.mib || 0), 1e-3);
+	const kinds = [...new Set(answer.data.rows.map((r) => r.kind))].filter((k) => k !== 'container'), most = Math.max(...answer.data.rows.map((r) => r.bytes || 0), 1);
 	if (!kinds.length)
 		return domSaid('p', 'What fills them: nothing was written that fills a file system.', 'half');
 	return domMake('div', {}, ...kinds.flatMap((k) => [domSaid('p', `${RESOURCES_FILLS[k] || k}:`, 'half'), domMake('ol', {className: 'parts'}, ...answer.data.rows.filter((r) => r.kind === k).slice(0, 8).map((r) =>
-		domMake('li', {}, domBar((r.mib || 0) / most), domSaid('span', `${r.name}: ${r.mib === null ? '' : formatBytes(r.mib * 1048576) + ', '}${r.text}`))))]));
+		domMake('li', {}, ...(r.bytes === null ? [] : [domBar(r.bytes / most)]), domSaid('span', `${r.name}: ${r.bytes === null ? '' : formatBytes(r.bytes) + ', '}${r.text}`))))]));
 }

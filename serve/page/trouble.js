@@ -35,7 +35,8 @@ const TROUBLE_FAMILIES = {cpu: 'CPU time', offcpu: 'what threads waited for', ho
 // --- checks ---
 
 const TROUBLE_LEVEL = (r) => (r.state === 'bad' ? r.level : r.state === 'recovered' ? 'recovered' : r.state === 'fine' ? 'fine' : 'unknown');
-const troubleUnit = (v, unit) => `${Number(v.toPrecision(3))} ${v === 1 ? (unit || '').replace(/s$/, '') : unit || ''}`.trim();
+const TROUBLE_TIMES = {days: 864e11, h: 36e11, min: 6e10, ms: 1e6};
+const troubleUnit = (v, unit) => (TROUBLE_TIMES[unit] ? formatTime(v * TROUBLE_TIMES[unit]) : `${Number(v.toPrecision(3))} ${v === 1 ? (unit || '').replace(/s$/, '') : unit || ''}`.trim());
 const troubleValue = (r) => (r.value === null ? '' : `${troubleUnit(r.value, r.unit)}; the limit is ${troubleUnit(r.threshold, r.unit)}${r.for_minutes ? ` over ${r.for_minutes} min` : ''}`);
 
 function troubleEvidence(rows) {
@@ -104,7 +105,7 @@ function troubleOom(r, on) {
 	const why = !r.kernel_told ? 'The kernel\u2019s log does not say whose limit was reached.'
 		: `${r.own_limit ? `${whose} reached its memory limit of ${formatBytes(r.limit_bytes)}` : 'the host had no memory left'}${r.asked_by ? ` when ${r.asked_by} asked for more` : ''}; ${r.comm} held ${formatBytes(held)} itself.`;
 	const story = domMake('li', {className: 'critical'}, domMake('p', {}, domSaid('b', r.container || 'host', 'level'), ' ', domSaid('span', `${r.comm} (${r.pid}) was killed at ${wordsClock(r.time_ns, Date.now() * 1e6)}: ${r.own_limit ? 'its container was out of memory' : 'out of memory'}`), ' ',
-		domButton('Why?', () => on.whyMoment(r.container, from, r.time_ns), 'why', `Why was ${formatSeen(r.comm)} killed?`)), domSaid('p', `${why[0].toUpperCase()}${why.slice(1)}`));
+		domButton('Why?', () => on.whyMoment(r.container, from, r.time_ns), 'why', `Why was ${formatSeen(r.comm)} killed?`)), domSaid('p', r.own_limit && r.kernel_told ? why : why[0].toUpperCase() + why.slice(1)));
 	if (known.length > 1)
 		story.append(domMake('figure', {}, domSaid('figcaption', `Before: ${formatBytes(known[0])} to ${formatBytes(known[known.length - 1])} in ${formatTime(r.memory[r.memory.length - 1].from_ns - r.memory[0].from_ns)}${grown > 0 ? `, ${formatBytes(grown / Math.max((r.memory[r.memory.length - 1].from_ns - r.memory[0].from_ns) / 6e10, 1))} more each minute` : ''}${r.limit_bytes ? `; the dashed line is the limit, ${formatBytes(r.limit_bytes)}` : ''}`),
 			domLine(values, `Memory before the kill, ${formatBytes(known[0])} to ${formatBytes(known[known.length - 1])}`, r.limit_bytes)));

@@ -12,7 +12,7 @@ function whyParts(d) {
 }
 
 function whyLink(l, first) {
-	const li = domMake('li', {className: l.sure}), said = domMake('p', {}, linkCommand(l.command, `${l.text[0].toUpperCase()}${l.text.slice(1)}.`));
+	const li = domMake('li', {className: l.sure}), said = domMake('p', {}, linkCommand(l.command, `${l.text.startsWith(l.who) ? l.text : l.text[0].toUpperCase() + l.text.slice(1)}.`));
 	if (!first)
 		said.append(' ', domSaid('span', `${WHY_SURE[l.sure] || l.sure}${l.share === null ? '' : `: ${wordsShare(l.share)} of the added time`}`, 'sure-how'));
 	li.append(said, domMake('p', {className: 'command'}, domMake('code', {tabIndex: 0}, formatSeen(l.command))));

@@ -8,15 +8,20 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/cli/quantity.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/units.h"
 #include "tools/checks/checkdata.h"
 #include "tools/events/oomgrew.h"
 #include "tools/print/json.h"
+#include "tools/print/when.h"
 #include "tools/select/filter.h"
 
 #define SUBJECTS_MAX 1000 /* rows of one check; the rest is dropped */
 #define LINES_MOST   5    /* subjects with their growing lines: each reads an hour again */
+#define PAST_S       300  /* checked so long ago, commands name the time */
 #define STALE_S      180  /* the background recorder has stored something within this time */
 
 struct running {
@@ -133,6 +138,7 @@ static void put(struct running *r, const struct checkfile *c, enum check_state s
 						    .state = state,
 						    .subject = mem_strdup(subject ? subject : ""),
 						    .value = value,
+						    .to_s = out->to_s,
 						    .text = mem_strdup(text ? text : "")};
 	out->bad += state == CHECK_BAD;
 	out->critical += state == CHECK_BAD && c->critical;
@@ -295,6 +301,30 @@ static int unit_length(const char *unit, double value)
 	return (int)(value == 1 && n > 3 && unit[n - 1] == 's' && !strchr(unit, '/') ? n - 1 : n);
 }
 
+/* ", 97.66 %"; a duration as everywhere: ", 29 min". */
+static void value_say(const struct check_result *r, struct strbuf *out)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} TIMES[] = {{"days", 86400}, {"h", 3600}, {"min", 60}, {"ms", 0.001}};
+	char text[UNITS_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(TIMES); i++)
+		if (!strcmp(r->check->unit, TIMES[i].unit)) {
+			strbuf_addf(out, ", %s",
+				    units_seconds(r->value * TIMES[i].seconds, text, sizeof(text)));
+			return;
+		}
+	if (r->value >= 10000 && r->value < 1e15) { /* a count: 36 240 */
+		strbuf_addf(out, ", %s %s", units_count((uint64_t)r->value, text, sizeof(text)),
+			    r->check->unit);
+		return;
+	}
+	strbuf_addf(out, ", %.4g%s%.*s", r->value, r->check->unit[0] ? " " : "",
+		    unit_length(r->check->unit, r->value), r->check->unit);
+}
+
 void check_say(const struct check_result *r, struct strbuf *out)
 {
 	strbuf_addf(out, "%s: %.200s", r->check->name, *r->subject ? r->subject : "-");
@@ -302,10 +332,31 @@ void check_say(const struct check_result *r, struct strbuf *out)
 		strbuf_addstr(out, " has recovered");
 		return;
 	}
-	strbuf_addf(out, ", %.4g%s%.*s", r->value, r->check->unit[0] ? " " : "",
-		    unit_length(r->check->unit, r->value), r->check->unit);
+	value_say(r, out);
 	if (*r->text)
 		strbuf_addf(out, " (%.500s)", r->text);
+}
+
+/* A command of now, as of then: its --last, else an hour, ends at `to_s`. */
+static void next_past(int64_t to_s, struct strbuf *out)
+{
+	static const char *const ranged[] = {"sonde timeline ", "sonde sql @", "sonde requests --s",
+					     "sonde requests --f"};
+	cleanup_free char *now = mem_strdup(strbuf_str(out));
+	char *last = strstr(now, " --last "), from[40], to[40];
+	int64_t length_ns = 3600 * NSEC_PER_SEC;
+	bool fits = last && !quantity_ns(last + strlen(" --last "), &length_ns);
+
+	for (size_t i = 0; i < ARRAY_SIZE(ranged) && !last; i++)
+		fits = fits || !strncmp(now, ranged[i], strlen(ranged[i]));
+	when_zoned(to_s * NSEC_PER_SEC - length_ns, from, sizeof(from));
+	when_zoned(to_s * NSEC_PER_SEC, to, sizeof(to));
+	strbuf_reset(out);
+	strbuf_add(out, now, last && fits ? (size_t)(last - now) : strlen(now));
+	if (fits)
+		strbuf_addf(out, " --from %s --to %s", from, to);
+	else if (!strcmp(now, "sonde requests --running"))
+		strbuf_addf(out, " --at %s", to);
 }
 
 void check_next(const struct check_result *r, struct strbuf *out)
@@ -318,4 +369,6 @@ void check_next(const struct check_result *r, struct strbuf *out)
 		from = at + strlen("{subject}");
 	}
 	strbuf_addstr(out, from);
+	if (clock_utc_ns() / NSEC_PER_SEC > r->to_s + PAST_S)
+		next_past(r->to_s, out);
 }

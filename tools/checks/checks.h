@@ -25,6 +25,7 @@ struct check_result {
 	enum check_state state;
 	char *subject, *text; /* "": none */
 	double value;
+	int64_t to_s; /* when it was checked */
 	json_t *evidence; /* rows, an array of objects; NULL: none */
 };
 
@@ -47,7 +48,8 @@ void check_results_release(struct check_results *r);
 const char *check_state_name(enum check_state s); /* "fine", "bad", "recovered", "not measured" */
 /* "memory-limit: web, 93.1 % (480 of 512 MiB)" */
 void check_say(const struct check_result *r, struct strbuf *out);
-/* The command that shows more, quoted for a shell; "" if the check has none. */
+/* The command that shows more, quoted for a shell, of that time if it is past; "" if the check has
+ * none. */
 void check_next(const struct check_result *r, struct strbuf *out);
 
 #endif

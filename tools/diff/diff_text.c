@@ -126,7 +126,7 @@ static void legend(const struct diff_view *v, size_t n_movers)
 			"  time the noise itself cannot be measured); of those rows at most %.0f %% are\n  expected to be chance   ~ not more than noise\n",
 			100 * d->alpha);
 	if (n_movers > shown)
-		fprintf(stderr, "%zu more: -n %zu\n", n_movers - shown, n_movers);
+		fprintf(stderr, "%zu more: -n %zu shows them\n", n_movers - shown, n_movers);
 }
 
 void diff_text(const struct diff_view *v, FILE *out)

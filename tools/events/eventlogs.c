@@ -86,9 +86,14 @@ void eventlog_print(const struct eventlog *x, FILE *out)
 {
 	struct strbuf shown cleanup_strbuf = STRBUF_INIT;
 
-	for (size_t i = 0; i < x->n; i++) {
+	for (size_t i = 0, next; i < x->n; i = next) {
+		for (next = i + 1; next < x->n && !strcmp(x->lines[next], x->lines[i]);)
+			next++; /* it wrote the same again */
 		strbuf_reset(&shown);
 		strbuf_addshown(&shown, x->lines[i], strlen(x->lines[i]));
-		fprintf(out, "    | %s%s\n", strbuf_str(&shown), x->cut[i] ? " ..." : "");
+		strbuf_addstr(&shown, x->cut[i] ? " ..." : "");
+		if (next - i > 1)
+			strbuf_addf(&shown, "  (%zu times)", next - i);
+		fprintf(out, "    | %s\n", strbuf_str(&shown));
 	}
 }

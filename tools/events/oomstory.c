@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "tools/fold/flame/flame_tree.h"
@@ -124,14 +125,38 @@ static int by_time(const void *a, const void *b)
 	return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
 }
 
+/* Is there a later kill of the same container, or outside of containers of the same command? */
+static bool is_told_later(const struct oomstories *x, size_t at)
+{
+	const struct oomstory *k = &x->rows[at];
+
+	for (size_t i = at + 1; i < x->n; i++)
+		if (!strcmp(x->rows[i].container, k->container) &&
+		    (*k->container || !strcmp(x->rows[i].comm, k->comm)))
+			return true;
+	return false;
+}
+
+/* The last of each victim first: one that is killed every minute hides no other. */
 static void keep_last(struct oomstories *x, size_t most)
 {
-	size_t drop = x->n > most ? x->n - most : 0;
+	cleanup_free bool *kept = mem_array(x->n + 1, sizeof(*kept));
+	size_t n = 0;
 
-	for (size_t i = 0; i < drop; i++)
-		release(&x->rows[i]);
-	memmove(x->rows, x->rows + drop, (x->n - drop) * sizeof(*x->rows));
-	x->n -= drop;
+	for (int again = 0; again < 2; again++)
+		for (size_t i = x->n; i-- > 0 && n < most;)
+			if (!kept[i] && (again || !is_told_later(x, i))) {
+				kept[i] = true;
+				n++;
+			}
+	n = 0;
+	for (size_t i = 0; i < x->n; i++) {
+		if (kept[i])
+			x->rows[n++] = x->rows[i];
+		else
+			release(&x->rows[i]);
+	}
+	x->n = n;
 }
 
 static int kills_read(struct reading *r, size_t most, struct err *e)

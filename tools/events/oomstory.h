@@ -61,7 +61,8 @@ struct oomstories {
 	size_t total; /* of the range, with those that `most` left out */
 };
 
-/* The last `most` of them, whole. None is no error. */
+/* `most` of them, whole: the last of each container (outside of containers of each command), then
+ * the last of all. None is no error. */
 int oomstories_read(const struct selection *sel, size_t most, struct oomstories *out,
 		    struct err *e);
 void oomstories_release(struct oomstories *x);

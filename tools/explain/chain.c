@@ -7,13 +7,17 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "tools/explain/chain_silent.h"
 #include "tools/explain/chain_walk.h"
 
 #define DEEPEST    3    /* services on the way down */
 #define LEAST_MORE 0.01 /* added time below this is no cause, seconds each second */
 #define DEMAND     2    /* times as much CPU time for a request */
 #define ASKED_BACK 0.3  /* of the added time: then the one asked is not where it begins */
+#define STOLEN     0.1  /* of all CPU time, by the hypervisor */
+#define HUNG_NS    (5 * (int64_t)NSEC_PER_SEC) /* so long without an answer, a request hangs */
 
 static const char *const WHATS[CHAIN_WHATS] = {[CHAIN_LOCK] = "lock",
 					       [CHAIN_DISK] = "disk",
@@ -314,6 +318,11 @@ static const struct incident_container *incident_at(const struct chain_walk *w,
 		return NULL;
 	c = incidents_named(&w->x->incidents[DIFF_AFTER], at->who);
 	before = incidents_named(&w->x->incidents[DIFF_BEFORE], at->who);
+	if (c && c->down_ns)
+		return c;
+	if (before && before->down_ns && !incident_restarts(before)->n &&
+	    !(c && (c->up_ns || incident_restarts(c)->n)))
+		return before; /* and still is */
 	if (!c || (!incident_restarts(c)->n && !c->oom.n && !c->made_anew.n))
 		return NULL;
 	return before && incident_restarts(before)->n >= incident_restarts(c)->n + 3 ? NULL : c;
@@ -326,8 +335,12 @@ static bool link_incident(struct chain_walk *w, const struct chain_at *at)
 
 	if (!c)
 		return false;
-	l = chain_link_add(w, c->oom.n ? "out of memory" : "restarted", at, -1,
-			   less_sure(CHAIN_IS_LIKELY, w->sure));
+	l = chain_link_add(w,
+			   c->oom.n                ? "out of memory" :
+			   incident_restarts(c)->n ? "restarted" :
+			   c->down_ns              ? "stopped" :
+						     "restarted",
+			   at, -1, less_sure(CHAIN_IS_LIKELY, w->sure));
 	if (l)
 		chain_say_incident(w, l, c);
 	return true;
@@ -635,7 +648,19 @@ static void others_add(struct chain *out, const struct felt *all, size_t n,
 	}
 }
 
-/* No requests changed: a container that restarted is felt, too. */
+/* A job that ends is no incident, nor is what was asked to end. */
+static bool ended_badly(const struct incident_container *c)
+{
+	static const char *const fine[] = {"", "exit 0", "exit 130", "exit 143"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fine); i++)
+		if (!strcmp(c->down_how, fine[i]))
+			return false;
+	return strncmp(c->down_how, "signal 15", 9) != 0 && strncmp(c->down_how, "signal 2 ", 9) != 0;
+}
+
+/* No requests changed: a container that restarted is felt, too; that it ended only where it was
+ * asked about. */
 static void felt_incident(struct chain_walk *w, const struct selection *narrow)
 {
 	const struct incidents *all = w->x ? &w->x->incidents[DIFF_AFTER] : NULL;
@@ -645,8 +670,14 @@ static void felt_incident(struct chain_walk *w, const struct selection *narrow)
 		const struct store_process_row p =
 			select_process_row("", all->rows[i].name, all->rows[i].id);
 
-		if (select_wants_process(narrow, &p) && incident_at(w, &at) &&
-		    link_incident(w, &at))
+		const struct incident_container *c = incident_at(w, &at);
+
+		if (!c || !select_wants_process(narrow, &p))
+			continue;
+		if (c->down_ns && !c->oom.n && !incident_restarts(c)->n &&
+		    !(select_is_narrow(narrow) && ended_badly(c)))
+			continue;
+		if (link_incident(w, &at))
 			return;
 	}
 }
@@ -676,6 +707,21 @@ static void link_load(struct chain_walk *w, const struct chain_at *at)
 	l = chain_link_add(w, "load", at, -1, w->sure);
 	if (l)
 		chain_say_load(w, l, rate);
+}
+
+/* Rule 10. */
+static void link_stolen(struct chain_walk *w)
+{
+	const struct chain_at host = {"host", false, 0};
+	const double *share = w->m->stolen;
+	struct chain_link *l;
+
+	if (share[DIFF_AFTER] < STOLEN || share[DIFF_AFTER] < 2 * share[DIFF_BEFORE])
+		return;
+	w->sure = less_sure(CHAIN_IS_LIKELY, w->sure);
+	l = chain_link_add(w, "steal", &host, -1, w->sure);
+	if (l)
+		chain_say_stolen(w, l);
 }
 
 /* Rule 8. */
@@ -708,9 +754,82 @@ static void begin(struct chain_walk *w, const struct felt *f)
 		return;
 	if (f->op->server && !f->fails)
 		link_load(w, &at);
+	if (f->slower)
+		link_stolen(w);
 	walk(w, &at, 0);
 	if (f->fails)
 		link_full(w);
+}
+
+/* Requests that have had no answer for long. */
+static double link_hanging(struct chain_walk *w, const struct chain_at *at)
+{
+	struct reqrunning hung = {0};
+	struct err ignored = {0};
+	const struct reqrun *longest = NULL;
+	struct chain_link *l;
+	size_t n = 0;
+
+	if (reqrunning_hung(w->m->wide[DIFF_AFTER], HUNG_NS, &hung, &ignored))
+		hung.n = 0;
+	for (size_t i = 0; i < hung.n; i++) {
+		const struct reqrun_end *end = &hung.rows[i].server;
+
+		if (!end->comm || at->container != (*end->container != '\0') ||
+		    strcmp(at->container ? end->container : end->comm, at->who) != 0)
+			continue;
+		longest = !longest || hung.rows[i].lasts_ns > longest->lasts_ns ? &hung.rows[i] :
+										  longest;
+		n++;
+	}
+	l = longest ? chain_link_add(w, "hanging", at, -1, w->sure) : NULL;
+	if (l)
+		chain_say_hanging(w, l, longest, n);
+	reqrunning_release(&hung);
+	return (double)n;
+}
+
+/* Who had asked it, and asks nothing any longer either; NULL. */
+static const struct chain_op *asker_gone(const struct chain_walk *w, const struct chain_at *at)
+{
+	const struct chain_op *best = NULL;
+
+	for (size_t i = 0; i < w->r->n; i++) {
+		const struct chain_op *op = &w->r->ops[i], *server;
+
+		if (op->server || op->w[DIFF_AFTER].n > 0.1 * (double)op->w[DIFF_BEFORE].n ||
+		    (best && best->w[DIFF_BEFORE].n >= op->w[DIFF_BEFORE].n))
+			continue;
+		server = server_of(w, op);
+		if (server && is_at(server, at))
+			best = op;
+	}
+	return best;
+}
+
+/* Rule 9. */
+static void begin_silent(struct chain_walk *w, const struct chain_silence *s)
+{
+	struct chain_at at = {s->who, s->container, 0};
+	struct chain_link *l = chain_link_add(w, "silent", &at, -1, CHAIN_IS_CERTAIN);
+	struct chain_cause causes[CHAIN_WHATS];
+	size_t n;
+
+	if (!l)
+		return;
+	chain_say_silent(w, l, s);
+	if (link_incident(w, &at))
+		return;
+	at.extra = link_hanging(w, &at);
+	if (at.extra <= 0) {
+		l = chain_link_add(w, "unknown", &at, -1, CHAIN_IS_POSSIBLE);
+		if (l)
+			chain_say_unasked(w, l, s->server ? asker_gone(w, &at) : NULL);
+		return;
+	}
+	n = causes_find(w, &at, false, causes);
+	if (n && causes[0].extra >= CHAIN_COUNTS * at.extra)
+		link_causes(w, &at, causes, n, &(struct chain_asked){0}, DEEPEST);
 }
 
 static bool answers(const struct chain_requests *r)
@@ -791,13 +910,17 @@ static int find(struct making *g, struct err *e)
 	size_t n;
 	struct felt *all = felt_all(w->r, server, &n);
 	const struct felt *first = felt_first(w, all, n);
-	int rc = measure(g, first, e);
+	struct chain_silence silence;
+	const bool silent = !first && chain_silence_find(w->r, server, &silence);
+	int rc = measure(g, first || silent, e);
 
 	for (size_t i = 0; i < w->r->n; i++)
 		if (w->r->ops[i].wanted && w->r->ops[i].server == server)
 			w->out->answered += w->r->ops[i].w[DIFF_AFTER].n;
 	if (!rc && first)
 		begin(w, first);
+	else if (!rc && silent)
+		begin_silent(w, &silence);
 	else if (!rc)
 		felt_incident(w, g->narrow[DIFF_AFTER]);
 	others_add(w->out, all, n, first);

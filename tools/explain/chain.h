@@ -26,6 +26,11 @@
  *     again), is slower for that: that is a link, and what follows from it is `likely` at most.
  *  8. Where requests fail and a file system was full, without inodes or read-only, which it was not
  *     before, that is the last link, `likely` at most: who wrote to it is not known.
+ *  9. Where nothing took longer or failed more, who answered all the time before and then no
+ *     request (chain_silent.h) is felt: the next link is that it ended, or that requests have had
+ *     no answer for long (and what its threads lost time to meanwhile); else why is not known.
+ * 10. Where requests are slower and the hypervisor took a tenth of the host's CPU time, and twice
+ *     as much as before, that is a link, and what follows from it is `likely` at most.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_CHAIN_H
 #define SONDE_TOOLS_EXPLAIN_CHAIN_H

@@ -40,7 +40,7 @@ static const char DISKS[] =
 	"SELECT mount, min(available), max(size), min(coalesce(inodes_free, -1)), max(read_only) FROM filesystem_stats"
 	" WHERE ts BETWEEN ?1 AND ?2 AND size > 0 AND available IS NOT NULL GROUP BY 1";
 static const char SWAPPED[] =
-	"SELECT sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
+	"SELECT sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)), sum(coalesce(steal_us, 0)), sum(seconds * cpus * 1e6) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
 
 /* ---- reading ---- */
 
@@ -49,6 +49,7 @@ struct reading {
 	const struct store_dict *dict; /* of the segment */
 	int window;
 	int64_t from_ns[CHAIN_FAMILIES], to_ns[CHAIN_FAMILIES];
+	double cpu_us; /* that the host's CPUs had, in the window */
 };
 
 static void take_family(void *ctx, sqlite3_stmt *st)
@@ -201,6 +202,8 @@ static void take_swapped(void *ctx, sqlite3_stmt *st)
 	struct reading *r = ctx;
 
 	r->m->swapped[r->window] += sqlite3_column_double(st, 0);
+	r->m->stolen[r->window] += sqlite3_column_double(st, 1);
+	r->cpu_us += sqlite3_column_double(st, 2);
 }
 
 /* What was not recorded is left NULL. */
@@ -244,7 +247,9 @@ int chain_measures_read(struct selection *const wide[2], bool all, const struct 
 	for (r.window = 0; r.window < 2 && !rc; r.window++) {
 		memset(r.from_ns, 0, sizeof(r.from_ns));
 		memset(r.to_ns, 0, sizeof(r.to_ns));
+		r.cpu_us = 0;
 		rc = askrows_each(wide[r.window], &r.dict, parts, all ? ARRAY_SIZE(parts) : 1, e);
+		out->stolen[r.window] /= r.cpu_us > 0 ? r.cpu_us : 1;
 		if (!rc && all && out->families[r.window][CHAIN_OFFCPU])
 			rc = waits_read(out, r.window, e);
 	}

@@ -74,6 +74,7 @@ struct chain_measures {
 	struct chain_flow *flows;
 	size_t n_flows, cap_flows;
 	double swapped[2]; /* pages each second, of the host */
+	double stolen[2];  /* by the hypervisor, share of the CPU time that there is, 0 to 1 */
 	struct chain_disk *disks;
 	size_t n_disks, cap_disks;
 	uint32_t cpus;

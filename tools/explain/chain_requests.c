@@ -167,6 +167,8 @@ int chain_requests_read(struct selection *const wide[2], const struct selection 
 		r.from_ns = r.to_ns = 0;
 		rc = askrows_each(wide[r.window], &r.dict, parts, ARRAY_SIZE(parts), e);
 		out->seconds[r.window] = (double)(r.to_ns - r.from_ns) / NSEC_PER_SEC;
+		out->from_ns[r.window] = r.from_ns;
+		out->to_ns[r.window] = r.to_ns;
 	}
 	idmap_release(&r.op_of);
 	return rc;

@@ -64,6 +64,7 @@ struct chain_requests {
 	size_t n, cap;
 	bool known[2];     /* family l7 was recorded in that window */
 	double seconds[2]; /* of it with requests recorded */
+	int64_t from_ns[2], to_ns[2]; /* of that */
 };
 
 /* `wide`: the whole host's selections of both windows; `narrow`: what `wanted` is of. Release in

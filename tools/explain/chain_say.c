@@ -376,7 +376,8 @@ const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
 static void add_place(struct strbuf *out, const struct chain_measure *m)
 {
 	add_shown(out, ", in ", m->function);
-	add_shown(out, ", on ", m->object);
+	if (m->object && *m->object != '[') /* [others]: not one of them */
+		add_shown(out, ", on ", m->object);
 	add_shown(out, " of ", m->peer);
 }
 
@@ -560,6 +561,88 @@ void chain_say_cause(const struct chain_walk *w, struct chain_link *l, const str
 	set_cause_command(w, l, c->what);
 }
 
+static void add_clock(const struct chain_walk *w, struct strbuf *out, int64_t ns)
+{
+	char at[32];
+
+	strbuf_addstr(out, when_local(ns, w->m->wide[DIFF_AFTER]->to_ns, at, sizeof(at)));
+}
+
+static void say_stopped(const struct chain_walk *w, struct chain_link *l,
+			const struct incident_container *c)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	add_who(&out, c->name);
+	strbuf_addstr(&out, " stopped at ");
+	add_clock(w, &out, c->down_ns);
+	if (c->down_how && *c->down_how) {
+		add_shown(&out, " (", c->down_how);
+		strbuf_addstr(&out, ")");
+	}
+	strbuf_addstr(&out, " and has not started again");
+	set_values(l, 0, 1, "events");
+	l->text = strbuf_take(&out);
+	set_command(w, l, "events", c->name, true, "", false);
+}
+
+void chain_say_silent(const struct chain_walk *w, struct chain_link *l,
+		      const struct chain_silence *s)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	char time[UNITS_MAX];
+
+	add_who(&out, s->who);
+	strbuf_addstr(&out, s->server ? " answered no request" : " got no answer");
+	if (s->ends) {
+		strbuf_addf(&out, " for %s, from ",
+			    units_ns(s->to_ns - s->from_ns, time, sizeof(time)));
+		add_clock(w, &out, s->from_ns);
+		strbuf_addstr(&out, " to ");
+		add_clock(w, &out, s->to_ns);
+	} else if (!s->whole) {
+		strbuf_addstr(&out, " any more since ");
+		add_clock(w, &out, s->from_ns);
+	}
+	strbuf_addf(&out, "; before, %.1f a second", s->rate);
+	set_values(l, s->rate, 0, "requests a second");
+	l->text = strbuf_take(&out);
+	set_command(w, l, "requests", s->who, s->container, "", false);
+}
+
+void chain_say_hanging(const struct chain_walk *w, struct chain_link *l,
+		       const struct reqrun *longest, size_t n)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	char time[UNITS_MAX];
+
+	strbuf_addf(&out, "%zu request%s to ", n, n == 1 ? "" : "s");
+	add_who(&out, l->who);
+	strbuf_addf(&out, " got no answer for %s%s: ", n == 1 ? "" : "up to ", units_ns(longest->lasts_ns, time, sizeof(time)));
+	add_operation(&out, longest->operation);
+	set_values(l, 0, (double)n, "requests");
+	l->text = strbuf_take(&out);
+	set_command(w, l, "requests --running", l->who, l->container, "", false);
+}
+
+void chain_say_unasked(const struct chain_walk *w, struct chain_link *l,
+		       const struct chain_op *gone)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&out, "nothing that was recorded stopped ");
+	add_who(&out, l->who);
+	if (gone) {
+		strbuf_addstr(&out, ": ");
+		add_who(&out, gone->who);
+		strbuf_addstr(&out, ", which asked it before, asked it no more");
+	} else {
+		strbuf_addstr(&out, ": it may not have been asked");
+	}
+	l->text = strbuf_take(&out);
+	set_command(w, l, "net", l->who, l->container, "--failed", false);
+}
+
 void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
 			const struct incident_container *c)
 {
@@ -572,10 +655,16 @@ void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
 				  c->oom.n ? before->oom.n :
 					     incident_restarts(before)->n;
 
+	if (c->down_ns && !c->oom.n && !incident_restarts(c)->n) {
+		say_stopped(w, l, c);
+		return;
+	}
 	incidents_say(c, &out);
 	strbuf_addf(&out, ", first at %s; before %llu times",
 		    when_local(n->first_ns, w->m->wide[DIFF_AFTER]->to_ns, at, sizeof(at)),
 		    (unsigned long long)n_before);
+	if (c->down_ns && !incident_restarts(c)->n)
+		strbuf_addstr(&out, "; it has not started again");
 	set_values(l, (double)n_before, (double)n->n, "events");
 	l->text = strbuf_take(&out);
 	set_command(w, l, c->oom.n ? "oom" : "events", c->name, true, "", false);
@@ -591,6 +680,20 @@ void chain_say_load(const struct chain_walk *w, struct chain_link *l, const doub
 	set_values(l, rate[0], rate[1], "requests a second");
 	l->text = strbuf_take(&out);
 	set_command(w, l, "requests", l->who, l->container, "--side server", false);
+}
+
+void chain_say_stolen(const struct chain_walk *w, struct chain_link *l)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addstr(&out, "the hypervisor of this virtual machine gave ");
+	add_share(&out, w->m->stolen[DIFF_AFTER], 1);
+	strbuf_addstr(&out, " of its CPU time to others, before ");
+	add_share(&out, w->m->stolen[DIFF_BEFORE], 1);
+	set_values(l, w->m->stolen[DIFF_BEFORE], w->m->stolen[DIFF_AFTER], "share");
+	l->text = strbuf_take(&out);
+	set_command(w, l, "sql 'SELECT time, steal_us, cpus FROM win_host_stats'", NULL, false, "",
+		    false);
 }
 
 void chain_say_full(const struct chain_walk *w, struct chain_link *l, const struct chain_disk *d)

@@ -4,6 +4,8 @@
 #define SONDE_TOOLS_EXPLAIN_CHAIN_WALK_H
 
 #include "tools/explain/chain.h"
+#include "tools/explain/chain_silent.h"
+#include "tools/requests/reqrunning.h"
 
 struct chain_walk {
 	struct chain *out;
@@ -59,5 +61,15 @@ void chain_say_load(const struct chain_walk *w, struct chain_link *l, const doub
 /* A file system to which nothing can be written any longer. */
 void chain_say_full(const struct chain_walk *w, struct chain_link *l, const struct chain_disk *d);
 void chain_say_unknown(const struct chain_walk *w, struct chain_link *l);
+/* The hypervisor gave CPU time to others. */
+void chain_say_stolen(const struct chain_walk *w, struct chain_link *l);
+void chain_say_silent(const struct chain_walk *w, struct chain_link *l,
+		      const struct chain_silence *s);
+/* `n` requests without an answer, of which this one lasted longest. */
+void chain_say_hanging(const struct chain_walk *w, struct chain_link *l,
+		       const struct reqrun *longest, size_t n);
+/* Nothing stopped it: `gone` asked it before and does so no longer (NULL: not known). */
+void chain_say_unasked(const struct chain_walk *w, struct chain_link *l,
+		       const struct chain_op *gone);
 
 #endif

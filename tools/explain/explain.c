@@ -327,13 +327,22 @@ static bool is_said(const struct explain *x, size_t first, const struct explain_
 	return false;
 }
 
+/* Where every wait ends in the kernel, and what is idle: says nothing that a reason does not say. */
+static bool is_way_of_waiting(const struct part *p, const struct fold_frame *f)
+{
+	const enum store_kind kind = p->d->side[DIFF_AFTER].f->kind->kind;
+
+	return (kind == STORE_KIND_OFFCPU || kind == STORE_KIND_RUNQUEUE) &&
+	       (f->origin == FOLD_KERNEL || f->origin == FOLD_OFF);
+}
+
 static void add_functions(struct explain *x, const struct part *p, size_t first)
 {
 	for (size_t i = 1; i < p->d->n_functions; i++) {
 		const struct diff_function *f = &p->d->functions[i];
 		struct explain_statement *s;
 
-		if (is_group(f->frame) || !counts(p, &f->self))
+		if (is_group(f->frame) || is_way_of_waiting(p, f->frame) || !counts(p, &f->self))
 			continue;
 		s = add(x, p, EXPLAIN_FUNCTION, f, &f->self);
 		find_inner(p, s, f);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
@@ -13,6 +14,10 @@ struct part { /* buckets [from, to) of the window */
 	size_t from, to;
 	double added_ns;
 };
+
+/* Times the mean before: what follows an incident may be slow, too, and blurs it. */
+static const double LEVELS[] = {CHAIN_RATIO, 2, 3};
+#define N_LEVELS ARRAY_SIZE(LEVELS)
 
 /* The part that is the most above `level`. */
 static struct part most_above(const double *x, size_t n, double level)
@@ -39,7 +44,7 @@ static struct part most_above(const double *x, size_t n, double level)
 static bool counts(const struct chain_series *before, const struct chain_series *window,
 		   struct part *p)
 {
-	const double parts = (double)window->n * (double)(window->n + 1) / 2;
+	const double parts = N_LEVELS * (double)window->n * (double)(window->n + 1) / 2;
 	double ns = 0, n = 0, mean;
 
 	if (p->to - p->from < 2)
@@ -60,16 +65,19 @@ static bool counts(const struct chain_series *before, const struct chain_series 
 static struct part part_of(const struct chain_op *op, struct chain_series *window)
 {
 	struct chain_series before;
-	struct part p = {0};
+	struct part best = {0};
 
 	chain_series_init(&before, &op->w[DIFF_BEFORE]);
 	chain_series_init(window, &op->w[DIFF_AFTER]);
-	if (before.n && window->n)
-		p = most_above(window->logs, window->n, log(CHAIN_RATIO * before.mean_ns + 1));
-	if (!counts(&before, window, &p))
-		p.added_ns = 0;
+	for (size_t i = 0; before.n && window->n && i < N_LEVELS; i++) {
+		struct part p = most_above(window->logs, window->n,
+					   log(LEVELS[i] * before.mean_ns + 1));
+
+		if (counts(&before, window, &p) && p.added_ns > best.added_ns)
+			best = p;
+	}
 	chain_series_release(&before);
-	return p;
+	return best;
 }
 
 static bool answers(const struct chain_requests *r)

@@ -5,9 +5,10 @@
  *
  *  1. Of each operation that the selection answered (else asked), the mean latency of each bucket
  *     of the window is compared with the mean of the time before. The part is the run of buckets
- *     whose logarithms are together the most above CHAIN_RATIO of it (Kadane's maximal sum).
+ *     whose logarithms are together the most above CHAIN_RATIO of it (Kadane's maximal sum); also
+ *     above two and three times of it, as the time after an incident may be slow, too.
  *  2. It counts if its buckets, two or more, are slower than those of the time before by rule 3 of
- *     chain_requests.h, at CHAIN_P over the number of parts that the window has.
+ *     chain_requests.h, at CHAIN_P over three times the number of parts that the window has.
  *  3. Of several operations the one with the most added time counts.
  *  4. A part of FELT_SPAN_PART of the window or more is as good as the window: none is said.
  */

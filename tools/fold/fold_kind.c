@@ -15,6 +15,7 @@
 #include "tools/fold/fold_wall.h"
 #include "tools/fold/shortfall.h"
 #include "tools/print/when.h"
+#include "tools/select/askrows.h"
 #include "tools/select/word.h"
 
 /* --- the options --- */
@@ -175,20 +176,57 @@ static void tell_span(const struct selection *sel, char *out, size_t size)
 			 when_local(from, now, a, sizeof(a)), when_local(to, now, b, sizeof(b)));
 }
 
+static void take_any(void *ctx, sqlite3_stmt *st)
+{
+	(void)st;
+	*(bool *)ctx = true;
+}
+
+/* Did this family record in the range, whether or not it saw anything? */
+static bool family_recorded(const struct selection *sel, const char *family)
+{
+	bool any = false;
+	char sql[200];
+	const struct askrows_part part = {sql, take_any, &any};
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT 1 FROM run WHERE family = '%.20s' AND to_ns / 1000000000 >= ?1"
+		 " AND from_ns / 1000000000 <= ?2 LIMIT 1",
+		 family);
+	return !sel->rec && !askrows_each(sel, NULL, &part, 1, NULL) && any;
+}
+
+/* Why there is nothing of that kind; `has`: sonde's own, or what the filters leave out, has some.
+ */
+static const char *why_nothing(const struct selection *sel, bool has, bool recorded)
+{
+	const bool narrow = select_is_narrow(sel);
+
+	if (has)
+		return narrow ? "what the filters name has none" : "only sonde itself has some";
+	if (recorded)
+		return "it was recorded, and none was seen";
+	return narrow ? "nothing that the filters name, or it was not recorded" :
+			"it was not recorded then";
+}
+
 static int nothing_else(const struct selection *sel, const struct store_kind_info *k,
 			const char *there, struct err *e)
 {
 	const uint32_t kinds = kinds_readable(sel);
+	const bool narrow = select_is_narrow(sel), has = kinds & 1u << k->kind,
+		   recorded = !has && k->family && family_recorded(sel, k->family);
 	char names[128];
 
-	names_of(kinds, names, sizeof(names));
+	names_of(kinds & ~(has ? 1u << k->kind : 0), names, sizeof(names));
 	err_set(e, -ENODATA, EXIT_NOTHING, "no %s (%s)%s%s in %s: %s%s%s%s", k->what, k->name,
-		*sel->what ? " of " : "", sel->what, sel->range,
-		select_is_narrow(sel) ? "nothing that the filters name, or it was not recorded" :
-					"it was not recorded then",
+		*sel->what ? " of " : "", sel->what, sel->range, why_nothing(sel, has, recorded),
 		*names ? "; there is " : "", names, there);
-	if (kinds & 1u << k->kind)
-		err_fix(e, "sonde stacks --type %s (without the filter)    sonde status", k->name);
+	if (has)
+		err_fix(e, "sonde stacks --type %s%s    sonde status (what is there)", k->name,
+			narrow ? " (without the filter)" : " --self (sonde's own)");
+	else if (recorded)
+		err_fix(e, "sonde status (what is there)");
 	else if (k->family)
 		err_fix(e,
 			"sudo sonde record --families cpu,%s -d 1m    sonde status (what is there)",

@@ -448,17 +448,6 @@ static double mean(const struct reqrows_row *r)
 	return r && r->answered ? (double)r->total_ns / (double)r->answered : 0;
 }
 
-/* Is it a request to a container engine? To start a container takes long, and no user waits. */
-static bool is_of_engine(const struct reqrows_row *r)
-{
-	static const char *const sockets[] = {"docker.sock", "containerd.sock", "podman.sock"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
-		if (strstr(r->service, sockets[i]))
-			return true;
-	return false;
-}
-
 /* What it took more than before; where that is nothing, a thousandth of its p95. An engine's comes
  * after all others. */
 static double slowness(const struct overview_op *x)
@@ -467,7 +456,7 @@ static double slowness(const struct overview_op *x)
 
 	return (positive(more) * (double)x->now->answered +
 		(double)reqrows_quantile(x->now, 0.95) / 1000) /
-	       (is_of_engine(x->now) ? 1e9 : 1);
+	       (reqstream_is_engine(x->now->service) ? 1e9 : 1);
 }
 
 bool overview_is_slower(const struct overview_op *x)

@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/print/term.h"
 
 #define READ_MIN  20 /* what is cut to this can still be read */
+#define TEXT_MIN  40 /* TABLE_TEXT on a terminal */
 #define TIGHT_MIN 6  /* on a narrow terminal columns are not cut narrower than this */
 #define LEFT_OUT  SIZE_MAX
 
@@ -149,7 +151,7 @@ static void measure(const struct table *t, size_t *widths)
 
 static bool may_be_cut(enum table_align a)
 {
-	return a == TABLE_MIDDLE || a == TABLE_SPARE;
+	return a == TABLE_MIDDLE || a == TABLE_SPARE || a == TABLE_TEXT;
 }
 
 static size_t line_width(const struct table *t, const size_t *widths, size_t gap)
@@ -162,8 +164,9 @@ static size_t line_width(const struct table *t, const size_t *widths, size_t gap
 	return total;
 }
 
-/* Take from the widest column that may be cut, until the line fits. */
-static void squeeze(const struct table *t, size_t *widths, unsigned width, size_t gap, size_t least)
+/* Take from the widest column that may be cut, until the line fits. `text`: least of TABLE_TEXT. */
+static void squeeze(const struct table *t, size_t *widths, unsigned width, size_t gap, size_t least,
+		    size_t text)
 {
 	size_t total = line_width(t, widths, gap), i, widest;
 	bool found;
@@ -172,8 +175,8 @@ static void squeeze(const struct table *t, size_t *widths, unsigned width, size_
 		found = false;
 		widest = 0;
 		for (i = 0; i < t->n_columns; i++) {
-			if (!may_be_cut(t->columns[i].align) || widths[i] <= least ||
-			    widths[i] == LEFT_OUT)
+			if (!may_be_cut(t->columns[i].align) || widths[i] == LEFT_OUT ||
+			    widths[i] <= (t->columns[i].align == TABLE_TEXT ? text : least))
 				continue;
 			if (!found || widths[i] > widths[widest])
 				widest = i;
@@ -186,15 +189,35 @@ static void squeeze(const struct table *t, size_t *widths, unsigned width, size_
 	}
 }
 
+/* Of those that are not left out. */
+static void measure_rest(const struct table *t, size_t *widths)
+{
+	cleanup_free size_t *whole = mem_array(t->n_columns, sizeof(*whole));
+
+	measure(t, whole);
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (widths[i] != LEFT_OUT)
+			widths[i] = whole[i];
+}
+
 /* For a terminal that is narrower still. Returns the gap between columns. */
 static size_t tighten(const struct table *t, size_t *widths, unsigned width)
 {
+	bool out = false;
 	size_t i;
 
 	for (i = t->n_columns; i-- > 0 && line_width(t, widths, 2) > width;)
-		if (t->columns[i].align >= TABLE_SPARE_RIGHT && widths[i] != LEFT_OUT)
+		if ((t->columns[i].align == TABLE_SPARE_RIGHT ||
+		     t->columns[i].align == TABLE_SPARE) &&
+		    widths[i] != LEFT_OUT) {
 			widths[i] = LEFT_OUT;
-	squeeze(t, widths, width, 2, TIGHT_MIN);
+			out = true;
+		}
+	if (out) { /* what stays has their room */
+		measure_rest(t, widths);
+		squeeze(t, widths, width, 2, READ_MIN, TEXT_MIN);
+	}
+	squeeze(t, widths, width, 2, TIGHT_MIN, TIGHT_MIN);
 	return line_width(t, widths, 2) > width ? 1 : 2;
 }
 
@@ -249,7 +272,7 @@ static void print(const struct table *t, FILE *out, unsigned width, bool fit)
 
 	measure(t, l.widths);
 	if (width)
-		squeeze(t, l.widths, width, l.gap, READ_MIN);
+		squeeze(t, l.widths, width, l.gap, READ_MIN, fit ? TEXT_MIN : READ_MIN);
 	if (width && fit)
 		l.gap = tighten(t, l.widths, width);
 	print_row(t, NULL, &l, TERM_BOLD, out);

@@ -2,8 +2,8 @@
 /*
  * table: aligned columns for people: the header once, numbers to the right, two spaces between.
  * Cells are escaped (control bytes become \xNN). Where a line would not fit:
- *   1. the columns marked TABLE_MIDDLE and SPARE are cut in the middle, as long as they can still
- *      be read;
+ *   1. the columns marked TABLE_MIDDLE, SPARE and TEXT are cut in the middle, as long as they can
+ *      still be read; on a terminal TEXT (what was asked for: SQL, a path) keeps twice as much;
  *   2. on a terminal those marked SPARE are left out, from the right: better one column less than
  *      unreadable ones;
  *   3. on a terminal the rest is cut shorter, with one space between columns.
@@ -25,7 +25,8 @@ enum table_align {
 	TABLE_RIGHT = 1,
 	TABLE_MIDDLE = 2,      /* left, and may be cut */
 	TABLE_SPARE_RIGHT = 3, /* right, and may be left out */
-	TABLE_SPARE = 4        /* left, may be cut and left out */
+	TABLE_SPARE = 4,       /* left, may be cut and left out */
+	TABLE_TEXT = 5	       /* left, may be cut: but on a terminal SPARE columns go first */
 };
 
 struct table_column {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/units.h"
 #include "tools/fold/fold_build.h"
@@ -413,8 +414,38 @@ static int print_json(const struct view *v)
 	return json_print(j, stdout, 1);
 }
 
+/* Of containers, what they are sorted by and none has any of: NULL: some has, or it is another key.
+ */
+static const char *nothing_sorted(const struct view *v)
+{
+	static const struct {
+		const char *key, *note;
+		size_t shown; /* in struct shown */
+	} KEYS[] = {
+		{"mem", "no container holds memory: sonde ps --sort mem has the processes",
+		 offsetof(struct shown, mem)},
+		{"io", "no container read or wrote: sonde ps --sort io has the processes",
+		 offsetof(struct shown, io)},
+		{"net", "no container received or sent: sonde ps --sort net has the processes",
+		 offsetof(struct shown, net)},
+		{"gpu", "no container used a GPU: sonde ps --sort gpu has the processes",
+		 offsetof(struct shown, gpu)},
+		{"restarts", "no container was restarted", offsetof(struct shown, restarts)},
+		{"oom", "no container was killed for memory", offsetof(struct shown, oom)},
+		{"throttled", "no container was throttled", offsetof(struct shown, throttled)},
+	};
+
+	for (size_t i = 0; v->sort && i < ARRAY_SIZE(KEYS); i++)
+		if (!strcmp(v->sort, KEYS[i].key))
+			return *(const bool *)((const char *)&v->shown + KEYS[i].shown) ?
+				       NULL :
+				       KEYS[i].note;
+	return NULL;
+}
+
 static void print_table(const struct view *v, enum process_rows_by by)
 {
+	const char *none = by == PROCESS_ROWS_BY_CONTAINER ? nothing_sorted(v) : NULL;
 	struct row r = row_of_table();
 
 	for (size_t i = 0; i < v->n; i++)
@@ -425,6 +456,8 @@ static void print_table(const struct view *v, enum process_rows_by by)
 	table_free(r.table);
 	if (v->n < v->procs->n && !v->call->quiet)
 		fprintf(stderr, "%zu more: -n %zu shows them\n", v->procs->n - v->n, v->procs->n);
+	if (none && !v->call->quiet)
+		fprintf(stderr, "note: %s\n", none);
 }
 
 /* Of a window in which no CPU time was sampled. */

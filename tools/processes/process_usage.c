@@ -537,9 +537,27 @@ static int io_of_processes(const struct selection *sel, struct process_usage *ou
 	return rc;
 }
 
+/* Each that exists has a reading that often: where others have one since, it has ended, and holds
+ * nothing. */
+static void memory_of_ended(struct process_usage *out)
+{
+	int64_t newest = 0;
+
+	for (size_t i = 0; i < out->n; i++)
+		newest = out->rows[i].at > newest ? out->rows[i].at : newest;
+	for (size_t i = 0; i < out->n; i++)
+		if (out->rows[i].at + PROCESS_USAGE_CONTAINER_S < newest) {
+			out->rows[i].has_mem = false;
+			out->rows[i].mem = out->rows[i].held = 0;
+		}
+}
+
 int process_usage_containers(const struct selection *sel, struct process_usage *out, struct err *e)
 {
 	int rc = read_all(sel, out, true, e);
+
+	if (!store_names_hosts()) /* each host's recording ends when it does */
+		memory_of_ended(out);
 
 	for (size_t i = 0; !rc && i < out->n; i++)
 		if (out->known && (!out->rows[i].read_bytes || !out->rows[i].write_bytes))

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "schema/base/clock.h"
 #include "schema/base/units.h"
 #include "tools/print/json.h"
 #include "tools/print/row.h"
@@ -67,7 +68,7 @@ static void row_rate(struct row *o, const struct reqrows *all, const struct reqr
 		units_count((uint64_t)(rate + 0.5), text, sizeof(text));
 	else
 		snprintf(text, sizeof(text), "%.3g", rate);
-	row_cell(o, "/S", TABLE_RIGHT, all->seconds > 0 ? text : NULL);
+	row_cell(o, "/S", TABLE_SPARE_RIGHT, all->seconds > 0 ? text : NULL);
 	row_json(o, "per_second", all->seconds > 0 ? json_real(rate) : json_null());
 }
 
@@ -76,10 +77,10 @@ static void sum_row(struct row *o, const struct reqrows *all, const struct reqro
 	row_word(o, "SIDE", TABLE_LEFT, "side", r->side);
 	row_name(o, r->container, r->comm);
 	row_number(o, "PID", TABLE_SPARE_RIGHT, "pid", r->pid, r->pid);
-	row_word(o, "PROTOCOL", TABLE_LEFT, "protocol", r->protocol);
+	row_word(o, "PROTOCOL", TABLE_SPARE, "protocol", r->protocol);
 	row_word(o, "SERVICE", TABLE_SPARE, "service", r->service);
-	row_word(o, "OPERATION", TABLE_MIDDLE, "operation", r->operation);
-	row_word(o, "STATUS", TABLE_LEFT, "status", r->status);
+	row_word(o, "OPERATION", TABLE_TEXT, "operation", r->operation);
+	row_word(o, "STATUS", TABLE_SPARE, "status", r->status);
 	row_count(o, "N", TABLE_RIGHT, "requests", r->requests, true);
 	row_rate(o, all, r);
 	row_count(o, "ERRORS", TABLE_RIGHT, "errors", r->errors, true);
@@ -152,7 +153,7 @@ static void single_row(struct row *o, const struct reqsingle *r)
 {
 	char when[40];
 
-	row_cell(o, "WHEN", TABLE_LEFT, when_zoned(r->at_ns, when, sizeof(when)));
+	row_cell(o, "WHEN", TABLE_LEFT, when_local(r->at_ns, clock_utc_ns(), when, sizeof(when)));
 	row_json(o, "time", json_real((double)r->at_ns / 1e9));
 	row_time(o, "at", r->at_ns);
 	row_word(o, "SIDE", TABLE_LEFT, "side", r->side);
@@ -161,8 +162,8 @@ static void single_row(struct row *o, const struct reqsingle *r)
 	row_number(o, NULL, TABLE_RIGHT, "tid", r->tid, r->tid);
 	row_word(o, "PROTOCOL", TABLE_SPARE, "protocol", r->protocol);
 	row_word(o, "SERVICE", TABLE_SPARE, "service", r->service);
-	row_word(o, "OPERATION", TABLE_MIDDLE, "operation", r->operation);
-	row_word(o, "STATUS", TABLE_LEFT, "status", r->status);
+	row_word(o, "OPERATION", TABLE_TEXT, "operation", r->operation);
+	row_word(o, "STATUS", TABLE_SPARE, "status", r->status);
 	row_word(o, "RESULT", TABLE_SPARE, "result", r->result);
 	row_us(o, "FIRST BYTE", TABLE_SPARE_RIGHT, "first_us", r->first_us, r->first_us >= 0);
 	row_us(o, "WHOLE", TABLE_RIGHT, "total_us", r->total_us, r->total_us >= 0);

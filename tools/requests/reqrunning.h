@@ -60,7 +60,7 @@ const struct select_args *reqrunning_select(const struct select_args *asked, int
 int reqrunning_read(const struct selection *sel, int64_t at_ns, const char *side, bool streams,
 		    struct reqrunning *out, struct err *e);
 /* Instead of a moment: what ran at some time of the selection's range, and lasted least_ns or more
- * by its end. */
+ * by its end; without requests to container engines. */
 int reqrunning_hung(const struct selection *sel, int64_t least_ns, struct reqrunning *out,
 		    struct err *e);
 void reqrunning_release(struct reqrunning *r);

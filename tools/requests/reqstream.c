@@ -76,3 +76,13 @@ bool reqstream_is(const struct reqsingle *r)
 			return true;
 	return false;
 }
+
+bool reqstream_is_engine(const char *service)
+{
+	static const char *const sockets[] = {"docker.sock", "containerd.sock", "podman.sock"};
+
+	for (size_t i = 0; i < sizeof(sockets) / sizeof(*sockets); i++)
+		if (strstr(service, sockets[i]))
+			return true;
+	return false;
+}

@@ -13,5 +13,7 @@
 #include "tools/requests/reqrows.h"
 
 bool reqstream_is(const struct reqsingle *r);
+/* Is it a request to a container engine? To start a container takes long, and no user waits. */
+bool reqstream_is_engine(const char *service);
 
 #endif

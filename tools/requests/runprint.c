@@ -42,7 +42,7 @@ static void run_row(struct row *o, const struct reqrun *r)
 
 	add_end(&client, &r->client, r->peer);
 	add_end(&server, &r->server, r->service);
-	row_cell(o, "SINCE", TABLE_LEFT, when_zoned(r->at_ns, since, sizeof(since)));
+	row_cell(o, "SINCE", TABLE_LEFT, when_local(r->at_ns, clock_utc_ns(), since, sizeof(since)));
 	row_json(o, "since", json_real((double)r->at_ns / 1e9));
 	row_json(o, "since_ns", json_integer(r->at_ns));
 	row_time(o, "at", r->at_ns);
@@ -51,9 +51,9 @@ static void run_row(struct row *o, const struct reqrun *r)
 	row_text(o, "SERVER", TABLE_MIDDLE, NULL, strbuf_str(&server));
 	row_json(o, "client", end_json(&r->client, r->peer));
 	row_json(o, "server", end_json(&r->server, r->service));
-	row_word(o, "PROTOCOL", TABLE_LEFT, "protocol", r->protocol);
+	row_word(o, "PROTOCOL", TABLE_SPARE, "protocol", r->protocol);
 	row_word(o, "SERVICE", TABLE_SPARE, "service", r->service);
-	row_word(o, "OPERATION", TABLE_MIDDLE, "operation", r->operation);
+	row_word(o, "OPERATION", TABLE_TEXT, "operation", r->operation);
 	row_text(o, "ITS THREAD", TABLE_MIDDLE, "doing", r->doing);
 	row_text(o, NULL, TABLE_LEFT, "stack", r->stack);
 	row_us(o, "FIRST BYTE", TABLE_SPARE_RIGHT, "first_us", r->first_us, r->first_us >= 0);

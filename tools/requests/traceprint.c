@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
 #include "tools/print/json.h"
@@ -112,7 +113,7 @@ static void node_row(struct row *o, const struct traces *t, uint32_t root, uint3
 	row_cell(o, "START", TABLE_RIGHT, strbuf_str(&start));
 	row_json(o, "start_us", json_integer(start_us));
 	row_us(o, "TOOK", TABLE_RIGHT, "total_us", us, us >= 0);
-	row_cell(o, "REQUEST", TABLE_MIDDLE, strbuf_str(&name));
+	row_cell(o, "REQUEST", TABLE_TEXT, strbuf_str(&name));
 	row_who(o, "ASKED BY", q);
 	row_json(o, "asked_by", end_json(q));
 	row_who(o, "ANSWERED BY", a);
@@ -120,9 +121,9 @@ static void node_row(struct row *o, const struct traces *t, uint32_t root, uint3
 	row_us(o, "IN", TABLE_RIGHT, NULL, a ? a->total_us : -1, a && a->total_us >= 0);
 	row_word(o, "PROTOCOL", TABLE_SPARE, "protocol", r->protocol);
 	row_word(o, "SERVICE", TABLE_SPARE, "service", r->service);
-	row_word(o, "STATUS", TABLE_LEFT, "status", r->status);
+	row_word(o, "STATUS", TABLE_SPARE, "status", r->status);
 	row_text(o, "RESULT", TABLE_SPARE, NULL, strcmp(r->result, "ok") ? r->result : NULL);
-	row_text(o, "LINKED BY", TABLE_LEFT, "linked_by", how_of(t, node));
+	row_text(o, "LINKED BY", TABLE_SPARE, "linked_by", how_of(t, node));
 	if (!strcmp(r->result, "error") || !strcmp(r->result, "no-answer"))
 		row_color(o, TERM_YELLOW);
 	row_end(o);
@@ -163,7 +164,7 @@ void traceprint_head(const struct traces *t, uint32_t root, FILE *out)
 	strbuf_addf(&text, "%llx%s%s: %s, %u request%s, at %s", (unsigned long long)r->span,
 		    *r->trace ? ", trace " : "", r->trace, us_text(traces_us(t, root), took),
 		    t->nodes[root].size, t->nodes[root].size == 1 ? "" : "s",
-		    when_zoned(r->at_ns, when, sizeof(when)));
+		    when_local(r->at_ns, clock_utc_ns(), when, sizeof(when)));
 	wrap_print(out, strbuf_str(&text), 2);
 }
 

@@ -15,6 +15,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/units.h"
 #include "schema/extension/extension.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
@@ -411,6 +412,19 @@ static void say_host(sqlite3_context *ctx, int n, sqlite3_value **v)
 	sqlite3_finalize(st);
 }
 
+/* sonde_size(bytes): "1.75 MiB", as every verb prints it. */
+static void say_size(sqlite3_context *ctx, int n, sqlite3_value **v)
+{
+	const double bytes = sqlite3_value_double(v[0]);
+	char text[UNITS_MAX];
+
+	(void)n;
+	if (sqlite3_value_type(v[0]) == SQLITE_NULL || !(bytes >= 0 && bytes < 0x1p63))
+		return;
+	sqlite3_result_text(ctx, units_bytes((uint64_t)bytes, text, sizeof(text)), -1,
+			    SQLITE_TRANSIENT);
+}
+
 static int prepare_member(sqlite3 *db, void *ctx, struct err *e)
 {
 	int rc = extension_tables(db) == SQLITE_OK ? sample_views(db, e) : refused(db, e);
@@ -547,6 +561,8 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 	v->db = store_segment_tables(v->newest);
 	v->n = 1;
 	sqlite3_db_config(v->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+	sqlite3_create_function(v->db, "sonde_size", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+				say_size, NULL, NULL);
 	rc = extension_tables(v->db) == SQLITE_OK ? join(v, segments, n, e) : refused(v->db, e);
 	if (rc == 0 && v->joined)
 		rc = find_stored(v, e);

@@ -130,6 +130,27 @@ static void take_restart(void *ctx, sqlite3_stmt *st)
 		      sqlite3_column_int64(st, 3), sqlite3_column_int64(st, 4));
 }
 
+/* Ends and starts, in order of time. */
+static void take_life(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const uint32_t row = row_of(r, askrows_text(st, 0), askrows_text(st, 1), "");
+	struct incident_container *c;
+
+	if (row == UINT32_MAX)
+		return;
+	c = &r->out->rows[row];
+	free(c->down_how);
+	c->down_how = NULL;
+	c->down_ns = 0;
+	if (!strcmp(askrows_text(st, 2), "stopped")) {
+		c->down_ns = sqlite3_column_int64(st, 4);
+		c->down_how = mem_strdup(askrows_text(st, 3));
+	} else {
+		c->up_ns = sqlite3_column_int64(st, 4);
+	}
+}
+
 static void take_exit(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -171,6 +192,9 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 		{"SELECT name, which, sum(n), min(at_ns), max(at_ns) FROM events WHERE kind = 'restarted' AND subject = 'container'"
 		 " AND at_ns / 1000000000 BETWEEN ?1 AND ?2 GROUP BY 1, 2",
 		 take_restart},
+		{"SELECT name, which, kind, detail, at_ns FROM events WHERE subject = 'container' AND kind IN ('stopped', 'started', 'restarted')"
+		 " AND at_ns / 1000000000 BETWEEN ?1 AND ?2 ORDER BY at_ns, kind = 'stopped' DESC",
+		 take_life},
 		{"SELECT container, '', status, sum(n) FROM process_ends WHERE how = 'exit' AND status <> 0 AND container <> ''"
 		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 3",
 		 take_exit},
@@ -289,6 +313,7 @@ void incidents_release(struct incidents *x)
 		free(x->rows[i].name);
 		free(x->rows[i].id);
 		free(x->rows[i].oom_comm);
+		free(x->rows[i].down_how);
 	}
 	free(x->rows);
 	idmap_release(&x->row_of);

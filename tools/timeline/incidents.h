@@ -7,7 +7,8 @@
  * id is a restart; so is a first one whose runtime counts restarts already. Restarts that were not
  * seen are taken from the runtime's count.
  *  2. One of the same name with another id was recreated.
- *  3. Kills for memory are the ends of processes (view process_ends). Time held back is cpu.stat's
+ *  3. It is down where its last event is an end (down_ns).
+ *  4. Kills for memory are the ends of processes (view process_ends). Time held back is cpu.stat's
  * (tools/waits/waitheld.h).
  */
 #ifndef SONDE_TOOLS_INCIDENTS_H
@@ -37,6 +38,9 @@ struct incident_container {
 	uint64_t exits;                  /* ends with the status that failed most often */
 	uint32_t exit_status;
 	uint64_t throttled_ns; /* its CPU quota held it back, summed over CPUs */
+	int64_t down_ns, up_ns; /* its last end with no start after it, its last start; UTC ns, 0:
+				   none (family host) */
+	char *down_how;		/* "exit 1", "signal 9 (KILL)", "": not known; NULL: no end */
 };
 
 struct incidents {

@@ -88,10 +88,10 @@ def test_what_fills_a_disk_is_told_by_folder_for_the_asked_range(sonde, tmp_path
                 fill(at + 3000, "deleted", "/tmp/gone", 50, 0, 0, pid=7, comm="sort")])
 
     def found(*options):
-        return [(r["kind"], r["name"], r["mib"], r["text"]) for r in json.loads(sonde("sql", "@fills", *options, "--json", store=store, check=True).stdout)["rows"]]
+        return [(r["kind"], r["name"], r["bytes"] and r["bytes"] / 2**20, r["text"]) for r in json.loads(sonde("sql", "@fills", *options, "--json", store=store, check=True).stdout)["rows"]]
     assert [row[:3] for row in found("--from", str(at), "--to", str(at + 3600))] == [("folder", "/var: /var/log", 250.0), ("deleted", "/tmp/gone", 50.0)]
     assert found("--from", str(at), "--to", str(at + 3600), "--comm", "other") == []
-    assert found("--from", str(at), "--to", str(at + 3600))[0][3] == f"written to, of 350.0 MiB in it, +250.0 MiB since {'%02d:%02d' % divmod(at % 86400 // 60, 60)}"
+    assert found("--from", str(at), "--to", str(at + 3600))[0][3] == f"written to, of 350 MiB in it, +250 MiB since {'%02d:%02d' % divmod(at % 86400 // 60, 60)}"
     assert [row[:3] for row in found()] == [("folder", "/var: /var/old", 600.0), ("folder", "/var: /var/log", 340.0), ("deleted", "/tmp/gone", 50.0)]
 
 

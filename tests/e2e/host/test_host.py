@@ -5,7 +5,6 @@ Each counter is read before the recorder begins, after its first row, before it 
 the inner and the outer difference.
 """
 import contextlib
-import ctypes
 import mmap
 import os
 import secrets
@@ -18,6 +17,7 @@ import pytest
 
 from conftest import need, need_root, sql_all
 from containers import cgroup_roots, cgroups
+from mounts import mounted
 from sonded import Sonded, until
 from test_clock import clock  # noqa: F401 (a fixture)
 
@@ -314,18 +314,6 @@ def test_a_cgroup_that_comes_and_goes_all_the_time_hurts_nothing(capture, store)
             with contextlib.suppress(OSError):
                 os.rmdir(f"{root}/sonde-churn")
     assert done["samples"] > 0 and not done["lost_total"]
-
-
-@contextlib.contextmanager
-def mounted(point, kind, source="sonde-test", data=""):
-    need_root()
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(source.encode(), point.encode(), kind.encode(), 0, data.encode()):
-        pytest.skip(f"missing: mounting {kind} ({os.strerror(ctypes.get_errno())})")
-    try:
-        yield
-    finally:
-        libc.umount2(point.encode(), 2)  # MNT_DETACH
 
 
 def test_a_file_system_is_told_as_df_does_whatever_it_is_called(capture, store, scratch):

@@ -11,6 +11,7 @@ import time
 
 from conftest import BIN, LIB, need, need_root
 from containers import cgroup_roots, cgroups
+from mounts import mounted
 
 APP = os.path.join(LIB, "servers", "incidentapp.py")
 PARTS = ("backend", "names", "web", "load", "hog", "writer")
@@ -29,10 +30,18 @@ KINDS = {
     "disk": [("disk", "web")],
     "child": [("child", "web")],
     "gc": [("gc|cpu", "web")],
+    "ended": [("refused|asked|stopped", "backend")],
+    "gone": [("silent", "web")],
+    "hang": [("hanging|lock", "web")],
+    "burst": [("load", "web")],
+    "full": [("failing", "web"), ("disk full", None)],
 }
+#: (seconds of quiet before it, seconds that it lasts), where that is longer: what is silent must have answered for a while, file systems are looked at every ten seconds
+LENGTHS = {"gone": (30, 40), "hang": (30, 40), "full": (20, 25), "burst": (15, 12)}
 #: what else may stand in a chain and is no false cause: what implies it
 ALSO = {"lock": "sleep", "statement": "asked", "hog": "asked|cpu wait|lock", "function": "lock|cpu wait", "errors": "", "restart": "asked|unknown",
-        "loss": "asked|resolving", "quota": "lock|asked", "names": "sleep", "disk": "asked", "child": "", "gc": "lock|cpu wait"}
+        "loss": "asked|resolving", "quota": "lock|asked", "names": "sleep", "disk": "asked", "child": "", "gc": "lock|cpu wait", "ended": "asked|unknown", "gone": "stopped|restarted|asked",
+        "hang": "silent|asked|sleep", "burst": "cpu wait|cpu|lock|asked", "full": "disk|asked"}
 
 
 class Rig:
@@ -41,7 +50,9 @@ class Rig:
     def __init__(self, folder, stack):
         need_root()
         need("iptables")
-        self.folder, self.running = folder, {}
+        self.folder, self.running, self.crowd = folder, {}, []
+        os.mkdir(os.path.join(folder, "data"))
+        stack.enter_context(mounted(os.path.join(folder, "data"), "tmpfs", data="size=4m"))
         self.ids = {part: secrets.token_hex(32) for part in PARTS}
         self.prefix, self.made = {}, {}
         roots = {*cgroup_roots(), *(r for r in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu,cpuacct") if os.path.isdir(r))}
@@ -90,6 +101,16 @@ class Rig:
             self.running["backend"].wait()
             time.sleep(1.5)
             self.start("backend")
+        elif what in ("ended", "gone"):
+            part = "backend" if what == "ended" else "web"
+            self.running[part].kill()
+            self.running[part].wait()
+        elif what == "burst":
+            self.crowd = [subprocess.Popen(self.running["load"].args, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
+        elif what == "full":
+            with open(os.path.join(self.folder, "data", "filled"), "wb") as f, contextlib.suppress(OSError):
+                while f.write(b"x" * (1 << 16)):
+                    f.flush()
         else:
             with open(os.path.join(self.folder, what), "w", encoding="ascii"):
                 pass
@@ -99,11 +120,19 @@ class Rig:
             self.quota(-1)
         elif what == "loss":
             self.enter("iptables", "-F", "INPUT")
+        elif what in ("ended", "gone"):
+            self.start("backend" if what == "ended" else "web")
+        elif what == "burst":
+            for p in self.crowd:
+                p.kill()
+                p.wait()
+        elif what == "full":
+            os.unlink(os.path.join(self.folder, "data", "filled"))
         elif what != "restart":
             os.unlink(os.path.join(self.folder, what))
 
     def close(self):
-        for p in (*self.running.values(), *self.more, self.space):
+        for p in (*self.running.values(), *self.more, *self.crowd, self.space):
             p.kill()
             p.wait()
 
@@ -123,11 +152,12 @@ def play(folder, store, incidents, quiet=10, during=8):
                 assert line, "sonde record ended"
                 began |= {w for w in FAMILIES.split(",") if line.startswith(f"recording {w} ")}
             for name in incidents:
-                time.sleep(quiet)
+                pause, lasts = LENGTHS.get(name, (quiet, during))
+                time.sleep(pause)
                 begin = time.time()
                 for what in name.split("+"):
                     rig.begin(what)
-                time.sleep(max(0, begin + during - time.time()))
+                time.sleep(max(0, begin + lasts - time.time()))
                 windows[name] = (begin, time.time())
                 for what in name.split("+"):
                     rig.end(what)

@@ -298,6 +298,78 @@ def a_full_disk(at, on, rows):
            "inodes_free": 5_000_000, "read_only": 0, "hangs": 0}
 
 
+def ended(at, name, detail, later=2):
+    return {"fact": "event_row", "at": at + later, "columns": {"kind": "stopped", "subject": "container", "name": name, "detail": detail, "which": name, "n": 1,
+                                                               "at_us": (at + later) * 1000000}}
+
+
+def it_ended(at, on, rows):
+    yield from (row for row in rows if not (on and row.get("container") == "web" and "request" in row))
+    if at == MIDDLE:
+        yield ended(at, "web", "exit 1")
+
+
+def its_database_ended(at, on, rows):
+    for row in rows:
+        if on and row.get("service") == "10.0.0.5:5432":
+            continue
+        if on and row.get("request") == "GET /cart":
+            row.update(result=1, status="502")
+        yield {**row, "attempts": N + 1, "refused": N} if on and row.get("fact") == "flow_row" else row
+    if at == MIDDLE:
+        yield ended(at, "db", "signal 11 (SEGV)")
+
+
+def it_hangs(at, on, rows):
+    """Four requests, asked in the incident's first second, wait for ever."""
+    yield from (row for row in rows if not (on and row.get("container") == "web" and {"request", "wait"} & set(row)))
+    yield {"fact": "request_running_row", "at": at, "columns": {"side": "", "id": 0, "protocol": "", "service": "", "operation": "", "client": "", "at_us": (AT - 9000) * 1000000,
+                                                                "seen_us": at * 1000000, "result": "", "trace": "", "others": 0}}
+    for i in range(4 if on else 0):
+        yield {"fact": "request_running_row", "at": at + 5, **{k: WEB[k] for k in ("pid", "comm", "container")}, "columns": {
+            "side": "server", "id": 10 + i, "protocol": "http", "service": "10.0.0.2:80", "operation": "GET /cart", "client": "10.0.0.1", "port": 4000 + i,
+            "at_us": MIDDLE * 1000000, "seen_us": (at + 5) * 1000000, "result": "", "tid": 11, "request_bytes": 1, "response_bytes": 0, "trace": ""}}
+
+
+def nobody_asks(at, on, rows):
+    yield from (row for row in rows if not (on and row.get("container") == "web" and "request" in row))
+
+
+def killed_for_memory(at, on, rows):
+    for row in rows:
+        if at == MIDDLE and row.get("request") == "GET /cart":
+            row = {**row, "n": 120}
+            yield {**row, "n": 80, "total_ns": 80 * MS, "result": 1, "status": "502"}
+        yield row
+    if at == MIDDLE:
+        yield {"end": 3, "status": 9, "at": at + 3, **{k: WEB[k] for k in ("pid", "comm", "container")}}
+        yield ended(at, "web", "out of memory", 3)
+        yield {"fact": "event_row", "at": at + 5, "columns": {"kind": "restarted", "subject": "container", "name": "web", "detail": "", "which": "web", "n": 1, "at_us": (at + 5) * 1000000}}
+
+
+def the_network_is_far(at, on, rows):
+    for row in slower(rows, "GET /cart", 40) if on else rows:
+        if on and row.get("request") == "SELECT stock" and row["side"] == 1:
+            row["total_ns"] += 40 * MS * row["n"]
+        yield {**row, "rtt_sum_us": 2_000_000, "rtt_n": 50} if on and row.get("fact") == "flow_row" else {**row, "rtt_sum_us": 5_000, "rtt_n": 50} if row.get("fact") == "flow_row" else row
+
+
+def its_database_has_a_queue(at, on, rows):
+    for row in slower(rows, "GET /cart", 60) if on else rows:
+        if on and row.get("request") == "SELECT stock" and row["side"] == 1:
+            row["total_ns"] += 60 * MS * row["n"]
+        yield row
+    for row in asked(at, DB, 2, "10.0.0.5:5432", "SELECT stock", 60 if on else 0.1, "postgres"):
+        yield {**row, "part": 2}
+
+
+def the_hypervisor_takes_half(at, on, rows):
+    for row in slower(rows, "GET /cart", 50) if on else rows:
+        if on and READY in (row.get("wait"), row.get("label")):
+            row["total_ns" if "wait" in row else "value"] *= 20
+        yield {**row, "steal_us": 10_000_000 if on else 20_000} if row.get("fact") == "host_row" else row
+
+
 #: what happens -> (the links, the most that any after the first is sure, what its text has)
 OTHERS = [(three_times_the_visitors, ["slower", "load", "cpu wait", "cpu"], "likely", "web was asked 3.0 times as often: 60.0 requests a second, before 20.0"),
           (an_api_elsewhere_and_a_hog, ["slower", "asked", "unknown"], "certain", "what 203.0.113.9:443 did meanwhile is not known: it is not on this host, or was not recorded"),
@@ -306,7 +378,15 @@ OTHERS = [(three_times_the_visitors, ["slower", "load", "cpu wait", "cpu"], "lik
           (names_from_elsewhere, ["slower", "resolving", "unknown"], "certain", "it waited for names to be resolved by 10.0.0.9:53: A db.home took 10"),
           (pauses_of_a_virtual_machine, ["slower", "gc"], "certain", "web collected garbage: 0.90 s each second, before 0.02 s"),
           (one_in_fifty_is_stuck, ["slower", "lock"], "certain", "(p99 3.09 s), before 13.1 ms (p99 1"),
-          (a_full_disk, ["failing", "asked", "disk full"], "certain", "the file system /srv is full: 0 B left, before 5 GiB")]
+          (a_full_disk, ["failing", "asked", "disk full"], "certain", "the file system /srv is full: 0 B left, before 5 GiB"),
+          (it_ended, ["silent", "stopped"], "likely", "(exit 1) and has not started again"),
+          (its_database_ended, ["failing", "refused", "stopped"], "certain", "db stopped at "),
+          (it_hangs, ["silent", "hanging"], "certain", "4 requests to web got no answer for up to 55 s: GET /cart"),
+          (nobody_asks, ["silent", "unknown"], "possible", "nothing that was recorded stopped web: it may not have been asked"),
+          (killed_for_memory, ["failing", "out of memory"], "likely", "web: out of memory (python3)"),
+          (the_network_is_far, ["slower", "asked", "network"], "certain", "packets took longer between them: a round trip 40 ms, before 100 us"),
+          (its_database_has_a_queue, ["slower", "asked", "queue"], "certain", "the requests lay in the queue of db until it read them: 60 ms each"),
+          (the_hypervisor_takes_half, ["slower", "steal", "cpu wait"], "likely", "gave 50.0 % of its CPU time to others, before 0.1 %")]
 
 
 @pytest.mark.parametrize("other, whats, sure, text", OTHERS, ids=[x[0].__name__ for x in OTHERS])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sonde explain` on incidents as the loaders record them (tests/e2e/lib/incidents.py): twelve kinds, and four times two at once. What must hold on any host: no
+"""`sonde explain` on incidents as the loaders record them (tests/e2e/lib/incidents.py): seventeen kinds, and four times two at once. What must hold on any host: no
 cause that is false is called certain. How many causes are found depends on what else runs here; the figures are printed (make long-incidents)."""
 import json
 import os
@@ -13,8 +13,8 @@ PAIRS = ["statement+function", "lock+errors", "names+loss", "quota+statement"]
 LEAST = 0.6  # of the causes, on a host whose CPUs others use too
 
 
-def chain_of(store, container, begin, end):
-    done = subprocess.run([os.path.join(BIN, "sonde"), "explain", "--container", container, "--from", f"{begin:.3f}", "--to", f"{end:.3f}", "--before", "10s",
+def chain_of(store, container, begin, end, before="10s"):
+    done = subprocess.run([os.path.join(BIN, "sonde"), "explain", "--container", container, "--from", f"{begin:.3f}", "--to", f"{end:.3f}", "--before", before,
                            "--json", "--store", store], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["chain"]["links"]
@@ -39,7 +39,7 @@ def test_causes_are_found_and_no_false_one_is_certain(tmp_path):
     windows, ids = incidents.play(folder, store, [*incidents.KINDS, *PAIRS])
     n = hits = causes = 0
     for name, (begin, end) in windows.items():
-        links = chain_of(store, ids["web"][:12], begin, end)
+        links = chain_of(store, ids["web"][:12], begin, end, f"{incidents.LENGTHS.get(name, (10,))[0]}s")
         wanted, found, false = judged(links, name, ids)
         print(f"{name}: {len(found)} of {len(wanted)}", [(link["what"], link["sure"]) for link in links])
         assert not false, (name, false)

@@ -212,9 +212,9 @@ def test_what_containers_and_disks_used_is_what_was_put_in(stores):
     (sda,) = rows(store, "@disks")
     assert (sda["busiest_percent"], sda["ms_a_read"], sda["ms_a_write"]) == (40.0, 0.5, 3.0)
     assert [(r["mount"], r["percent"], r["inodes_percent"]) for r in rows(store, "@full")] == [("/var", 92.0, 10.0), ("/", 52.0, 10.0)]
-    fills = [(r["kind"], r["name"], r["mib"]) for r in rows(store, "@fills")]
-    assert fills == [("file system", "/", 2048.0), ("file system", "/var", 2048.0), ("container", "web", 30.0), ("container", "memhog", 20.0),
-                     ("process", "app (40)", 200.0), ("found", "/var", None), ("found", "/var", None)]
+    fills = [(r["kind"], r["name"], r["bytes"] and r["bytes"] / 2**20) for r in rows(store, "@fills")]
+    assert fills == [("found", "/var", None), ("found", "/var", None), ("file system", "/", 2048.0), ("file system", "/var", 2048.0), ("container", "web", 30.0), ("container", "memhog", 20.0),
+                     ("process", "app (40)", 200.0)]
     assert {r["container"] for r in rows(store, "@memory", "--container", "web")} == {"web"}
     assert rows(store, "@memory", "--from", str(AT), "--to", str(AT + 10))[1]["most_mib"] == 4.0
 

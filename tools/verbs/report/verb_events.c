@@ -45,26 +45,46 @@ struct view {
 	const struct verb_call *call;
 	struct event_list all;
 	struct eventlogs logs;
-	size_t shown,
-		first; /* events that pass the filters: their number, and the first one shown */
+	size_t shown; /* events that pass the filters; those that are not printed are `gone` */
+	size_t left;  /* of those */
 };
 
 static bool passes(const struct view *v, const struct listed_event *x)
 {
 	const struct events_args *a = v->call->args;
 
-	return !a->kind || !strcmp(a->kind, x->kind) ||
-	       (!strcmp(a->kind, "restarted") && !strcmp(x->kind, "restart loop"));
+	return !x->gone &&
+	       (!a->kind || !strcmp(a->kind, x->kind) ||
+		(!strcmp(a->kind, "restarted") && !strcmp(x->kind, "restart loop")));
 }
 
-static void count(struct view *v)
+static int by_last(const void *a, const void *b)
+{
+	const struct listed_event *x = a, *y = b;
+
+	if (x->last_ns != y->last_ns)
+		return x->last_ns < y->last_ns ? -1 : 1;
+	return (x->first_ns > y->first_ns) - (x->first_ns < y->first_ns);
+}
+
+/* The newest by their last time: what goes on is news. Processes come after containers, file
+ * systems and the host, of which there are fewer. */
+static void choose(struct view *v)
 {
 	const struct events_args *a = v->call->args;
-	uint64_t most = a->rows ? a->rows : DEFAULT_ROWS;
+	const uint64_t most = a->rows ? a->rows : DEFAULT_ROWS;
 
-	for (size_t i = v->all.n; i-- > 0;)
-		if (passes(v, &v->all.rows[i]) && v->shown++ < most)
-			v->first = i;
+	if (v->all.n)
+		qsort(v->all.rows, v->all.n, sizeof(*v->all.rows), by_last);
+	for (int process = 0; process < 2; process++)
+		for (size_t i = v->all.n; i-- > 0;) {
+			struct listed_event *x = &v->all.rows[i];
+
+			if ((strcmp(x->subject, "process") == 0) != process || !passes(v, x))
+				continue;
+			x->gone = v->shown++ >= most;
+			v->left += x->gone;
+		}
 }
 
 /* NULL: no log is known. For a row of several ends, the log of the last one. */
@@ -105,7 +125,7 @@ static int print_json(const struct view *v)
 {
 	json_t *j = json_envelope("events", v->call->sel->from_ns, v->call->sel->to_ns);
 
-	for (size_t i = v->first; i < v->all.n; i++)
+	for (size_t i = 0; i < v->all.n; i++)
 		if (passes(v, &v->all.rows[i]))
 			json_array_append_new(json_rows(j), row_json(v, &v->all.rows[i]));
 	json_bound(j, v->shown);
@@ -145,7 +165,7 @@ static void print_logs(const struct view *v)
 	size_t n = 0, first = v->all.n;
 	char time[32];
 
-	for (size_t i = v->all.n; i-- > v->first && n < LOGS_SHOWN;)
+	for (size_t i = v->all.n; i-- > 0 && n < LOGS_SHOWN;)
 		if (passes(v, &v->all.rows[i]) && log_of(v, &v->all.rows[i])) {
 			first = i;
 			n++;
@@ -172,17 +192,13 @@ static void print_text(const struct view *v)
 		{"TIMES", TABLE_RIGHT},
 	};
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));
-	size_t left = 0, ooms = 0;
+	size_t ooms = 0;
 
 	for (size_t i = 0; i < v->all.n; i++) {
 		const struct listed_event *x = &v->all.rows[i];
 
 		if (!passes(v, x))
 			continue;
-		if (i < v->first) {
-			left++;
-			continue;
-		}
 		ooms += !strcmp(x->kind, "oom kill");
 		row_text(t, x);
 	}
@@ -192,8 +208,8 @@ static void print_text(const struct view *v)
 	print_logs(v);
 	if (v->call->quiet)
 		return;
-	if (left)
-		fprintf(stderr, "%zu earlier: -n %zu shows them\n", left, v->shown);
+	if (v->left)
+		fprintf(stderr, "%zu more: -n %zu shows them\n", v->left, v->shown);
 	if (ooms)
 		fprintf(stderr, "details of out-of-memory kills: sonde oom\n");
 	if (!v->all.recorded)
@@ -223,7 +239,7 @@ static int events_run(struct verb_call *call, struct err *e)
 	if (rc)
 		return rc;
 	rc = eventlogs_read(call->sel, &v.logs, e);
-	count(&v);
+	choose(&v);
 	if (!rc && !v.shown)
 		rc = nothing(&v, e);
 	else if (!rc && call->json)

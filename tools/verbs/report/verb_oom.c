@@ -274,6 +274,8 @@ static int oom_run(struct verb_call *call, struct err *e)
 			putchar('\n');
 		print_story(&all.rows[i], call, &logs);
 	}
+	if (!rc && !call->json && !call->quiet && all.n < all.total)
+		fprintf(stderr, "%zu more kills: -n %zu shows them\n", all.total - all.n, all.total);
 	oomstories_release(&all);
 	eventlogs_release(&logs);
 	return rc;

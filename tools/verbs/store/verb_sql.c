@@ -214,7 +214,7 @@ static int print_schema(struct session *s, const char *name, struct err *e)
 
 /* hides internal views */
 #define NO_PARTS \
-	"name NOT LIKE 'run\\_%' ESCAPE '\\' AND name NOT IN ('stack_list', 'stack_part', 'stack_place', 'unwinding_reason')"
+	"name NOT LIKE 'run\\_%' ESCAPE '\\' AND name NOT IN ('stack_list', 'stack_part', 'stack_place', 'unwinding_reason', 'fact_hidden')"
 
 /* an archive stores its views as text */
 #define IN_FILE \

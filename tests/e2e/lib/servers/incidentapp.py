@@ -40,6 +40,21 @@ def locked_stock():
     with LOCK:
         if on("lock"):
             time.sleep(0.03)
+        while on("hang"):
+            time.sleep(0.2)
+
+
+def note():
+    """Where there is no room it fails."""
+    folder = os.path.join(FOLDER, "data")
+    if not os.path.isdir(folder):
+        return 200
+    try:
+        with open(os.path.join(folder, f"note-{threading.get_ident()}"), "wb") as f:
+            f.write(b"x" * 8192)
+    except OSError:
+        return 500
+    return 200
 
 
 def resolve():
@@ -105,7 +120,7 @@ class Web(Handler):
         if on("child"):
             subprocess.run(["sleep", "0.05"], check=False)
         resolve()
-        self.answer(ask())
+        self.answer(max(ask(), note()))
 
 
 class Backend(Handler):
