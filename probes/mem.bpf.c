@@ -316,6 +316,7 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 	struct stack_scratch *s;
 	struct sample_tally *t;
 	__u32 zero = 0;
+	__u64 n;
 
 	t = bpf_map_lookup_elem(&tally, &zero);
 	s = bpf_map_lookup_elem(&scratch, &zero);
@@ -324,15 +325,16 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 		return 0;
 	stack_fill_task(&s->ev, task, now);
 	stall_serves(now);
-	s->ev.tag = stall_tag(sum->n, sum->ns);
+	n = sum->n;
+	s->ev.tag = stall_tag(n, sum->ns);
 	sum->ns = sum->n = 0;
-	t->seen++;
+	t->seen += n;
 	if (stack_fill(s, task, ctx, NULL))
-		t->late++;
+		t->late += n;
 	else if (sample_send(s))
-		t->ring_full++;
+		t->ring_full += n;
 	else
-		t->sent++;
+		t->sent += n;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 	return 0;
 }
@@ -413,6 +415,7 @@ static __noinline int sleep_report(struct task_struct *task, __u64 now, __u64 ns
 	struct stack_scratch *s;
 	struct sample_tally *t;
 	__u32 zero = 0;
+	__u64 n;
 
 	t = bpf_map_lookup_elem(&tally, &zero);
 	s = bpf_map_lookup_elem(&scratch, &zero);
@@ -426,13 +429,14 @@ static __noinline int sleep_report(struct task_struct *task, __u64 now, __u64 ns
 	ev->tid = (__u32)BPF_CORE_READ(task, pid);
 	ev->start_ns = BPF_CORE_READ(leader, start_boottime);
 	BPF_CORE_READ_INTO(&ev->thread, task, comm);
-	ev->tag = stall_tag(sum->n, sum->ns);
+	n = sum->n;
+	ev->tag = stall_tag(n, sum->ns);
 	sum->ns = sum->n = 0;
-	t->seen++;
+	t->seen += n;
 	if (sample_send(s))
-		t->ring_full++;
+		t->ring_full += n;
 	else
-		t->sent++;
+		t->sent += n;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 	return 0;
 }

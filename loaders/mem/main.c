@@ -317,7 +317,7 @@ static int mem_record_amount(void *state, const void *record, size_t size, uint6
 			held_dying(m->held, v);
 		return 0;
 	}
-	*n = MEM_IS_STALL(ev->tag) ? 1 : MEM_PERIOD(ev->tag);
+	*n = MEM_IS_STALL(ev->tag) ? MEM_STALL_N(ev->tag) : MEM_PERIOD(ev->tag);
 	return 0;
 }
 

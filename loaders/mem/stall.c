@@ -23,5 +23,5 @@ void stall_store(const struct stall_notes *notes, struct family_host *h,
 	uint64_t n = MEM_STALL_N(ev->tag), ns = MEM_STALL_NS(ev->tag);
 	const struct store_amount a = {.n = n, .value = ns, .max = n == 1 ? ns : 0};
 
-	amount_store(h, ev, STORE_KIND_MEMWAIT, &a, tag_of(notes, ev), 1, named);
+	amount_store(h, ev, STORE_KIND_MEMWAIT, &a, tag_of(notes, ev), n, named);
 }
