@@ -11,10 +11,11 @@
 #include "schema/store/model/kinds.h"
 #include "schema/store/write/writer.h"
 
-/* `tag`: of the request that the thread served, 0: none. `events`: what it counts as in h->added or
- * h->refused. *named: the names of the record's stack, for the caller. */
-void amount_store(struct family_host *h, const struct stack_event *ev, enum store_kind kind,
-		  const struct store_amount *a, uint64_t tag, uint64_t events,
+/* `frames`: ev's, n_kernel + n_user. `tag`: of the request that the thread served, 0: none.
+ * `events`: what it counts as in h->added or h->refused. *named: the names of the record's stack,
+ * for the caller. */
+void amount_store(struct family_host *h, const struct stack_event *ev, const uint64_t *frames,
+		  enum store_kind kind, const struct store_amount *a, uint64_t tag, uint64_t events,
 		  struct naming_result *named);
 
 #endif

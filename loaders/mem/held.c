@@ -270,7 +270,7 @@ void held_sample(struct held *x, struct family_host *h, const struct stack_event
 	const struct store_amount a = {.n = MEM_PERIOD(ev->tag), .value = pages * PAGE};
 	const bool last = pages_state(said) == PAGES_GONE && is_last(p, ev);
 
-	amount_store(h, ev, STORE_KIND_PAGEFAULTS, &a, 0, a.n, named);
+	amount_store(h, ev, (const uint64_t *)(ev + 1), STORE_KIND_PAGEFAULTS, &a, 0, a.n, named);
 	if ((pages_state(said) == PAGES_OWN || last) && !named->excluded)
 		page_keep(x, ev, size,
 			  &(const struct page){
