@@ -11,13 +11,20 @@
  * 2. It fires in the context of the thread that faulted, when its page is in place.
  * 3. mem_mapped reports new mappings of processes that have samples: what was mapped there before
  * is gone, and else memory that is freed and mapped again would seem to grow. It leaves out
- * mappings smaller than MEM_MAPPED_LEAST, and more than MEM_MAPPED_MOST in a second.
+ * mappings smaller than MEM_MAPPED_LEAST, and more than MEM_MAPPED_MOST in a second. Where the call
+ * is mremap(2) it says what moves there.
  * 4. mem_stall_begin and mem_stall_end run where a thread begins and ends to free memory, before it
  * gets some: in reclaim for the host's memory or a cgroup's limit, or in compaction. Which of them
  * it was its kernel stack says. Programs of raw tracepoints: one is attached to all three, and what
  * the hooks' arguments are, which differs from kernel to kernel (7.2 swaps two), does not matter.
- * 5. mem_victim says which process the kernel kills for memory, and what it holds.
- * 6. mem_fault_vma also asks what is mapped there. Where it is refused mem_fault goes without.
+ * 5. mem_sleep_switch and mem_sleep_end see the other waits for memory: threads that leave the CPU
+ * while the kernel marks them as stalled for memory (in_memstall, which PSI counts): until a page
+ * comes back from swap, until a page of a file comes back that was given up too early, and above a
+ * cgroup's memory.high. Each sched_switch runs the first one, so both are attached only while
+ * somebody waits for memory at all (loaders/mem/pressure.h). What the kernel does for memory while
+ * it has the CPU, other than in 4. (a page that comes back from zram at once), is not seen.
+ * 6. mem_victim says which process the kernel kills for memory, and what it holds.
+ * 7. mem_fault_vma also asks what is mapped there. Where it is refused mem_fault goes without.
  */
 #include "probes/lib/kern.h"
 
@@ -70,6 +77,8 @@ struct { /* processes with samples */
 	__type(key, __u32);
 	__type(value, __u8);
 } sampled SEC(".maps");
+
+const volatile __u32 syscall_mremap = 25;
 
 struct mapped_limit {
 	__u64 second;
@@ -169,9 +178,11 @@ int mem_fault(struct arch_perf_event_data *ctx)
 
 TRACEPOINT(vm_unmapped_area, mem_mapped, unsigned long addr, struct vm_unmapped_area_info *info)
 {
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u32 zero = 0, tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
 	__u64 now, length = info->length;
 	struct mapped_limit *l;
+	struct arch_call call;
 
 	if (addr >> 63 || length < MEM_MAPPED_LEAST || !bpf_map_lookup_elem(&sampled, &tgid))
 		return 0;
@@ -185,10 +196,15 @@ TRACEPOINT(vm_unmapped_area, mem_mapped, unsigned long addr, struct vm_unmapped_
 	}
 	if (l->n++ >= MEM_MAPPED_MOST)
 		return 0;
-	stack_fill_task(&l->m.ev, (struct task_struct *)bpf_get_current_task(), now);
+	stack_fill_task(&l->m.ev, task, now);
 	l->m.ev.end = MEM_RECORD_MAPPED;
 	l->m.start = addr;
 	l->m.end = addr + length;
+	l->m.from = l->m.from_end = 0;
+	if (arch_call_read(arch_current_entry(task), &call) && call.number == syscall_mremap) {
+		l->m.from = call.first;
+		l->m.from_end = call.first + call.second;
+	}
 	bpf_ringbuf_output(&events, &l->m, sizeof(l->m), BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -211,6 +227,7 @@ struct { /* by thread */
 struct short_stalls {
 	__u64 ns;
 	__u64 n;
+	struct mem_serves serves; /* made here, as mapped_limit.m */
 };
 
 struct {
@@ -263,40 +280,210 @@ static __always_inline __u64 stall_over(__u64 now)
 	return ns;
 }
 
-static __always_inline int stall_end(void *ctx)
+/* true: what has come together is a record. */
+static __always_inline bool stall_adds_up(struct short_stalls *sum, __u64 ns)
+{
+	sum->ns += ns;
+	sum->n++;
+	return sum->ns >= MEM_STALL_WHOLE_NS || sum->n >= MEM_STALL_N_MAX;
+}
+
+/* Says which request the current thread serves, of the record whose event this is. A separate
+ * function: older kernels give little stack. */
+static __noinline int stall_serves(__u64 now)
+{
+	__u64 tag = stack_tag(stack_serves(now), now);
+	struct short_stalls *sum;
+	struct stack_scratch *s;
+	__u32 zero = 0;
+
+	sum = bpf_map_lookup_elem(&short_stalls, &zero);
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!tag || !sum || !s)
+		return 0;
+	sum->serves.ev = s->ev;
+	sum->serves.ev.end = MEM_RECORD_SERVES;
+	sum->serves.tag = tag;
+	bpf_ringbuf_output(&events, &sum->serves, sizeof(sum->serves), BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* The current thread has waited so long. */
+static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u64 now = bpf_ktime_get_boot_ns(), ns = stall_over(now);
 	struct short_stalls *sum;
 	struct stack_scratch *s;
 	struct sample_tally *t;
 	__u32 zero = 0;
+	__u64 n;
 
 	t = bpf_map_lookup_elem(&tally, &zero);
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	sum = bpf_map_lookup_elem(&short_stalls, &zero);
-	if (!t || !s || !sum || !ns)
-		return 0;
-	sum->ns += ns;
-	sum->n++;
-	if (sum->ns < MEM_STALL_WHOLE_NS && sum->n < MEM_STALL_N_MAX)
+	if (!t || !s || !sum || !ns || !stall_adds_up(sum, ns))
 		return 0;
 	stack_fill_task(&s->ev, task, now);
-	s->ev.tag = stall_tag(sum->n, sum->ns);
+	stall_serves(now);
+	n = sum->n;
+	s->ev.tag = stall_tag(n, sum->ns);
 	sum->ns = sum->n = 0;
-	t->seen++;
+	t->seen += n;
 	if (stack_fill(s, task, ctx, NULL))
-		t->late++;
+		t->late += n;
 	else if (sample_send(s))
-		t->ring_full++;
+		t->ring_full += n;
 	else
-		t->sent++;
+		t->sent += n;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 	return 0;
 }
 
+static __always_inline int stall_end(void *ctx)
+{
+	__u64 now = bpf_ktime_get_boot_ns();
+
+	return stall_report(ctx, now, stall_over(now));
+}
+
 PREEMPT_PAIR("raw_tp", mem_stall_begin, stall_begin())
 PREEMPT_PAIR("raw_tp", mem_stall_end, stall_end(ctx))
+
+/* ---- threads that sleep for memory ---- */
+
+/* sched_exit_tp is there (6.15): stacks are taken when threads go on. */
+const volatile bool at_end = false;
+
+struct task_struct___stall { /* with CONFIG_PSI */
+	unsigned int in_memstall : 1;
+} __attribute__((preserve_access_index));
+
+struct sleep {
+	__u64 began_ns;
+	__u64 slept_ns; /* 0: it goes on */
+};
+
+struct { /* by thread */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct sleep);
+} sleeps SEC(".maps");
+
+__u64 sleepers = 0; /* in that map: nothing is looked up while there are none */
+
+static __always_inline void sleep_drop(__u32 tid)
+{
+	if (!bpf_map_delete_elem(&sleeps, &tid))
+		__sync_fetch_and_add(&sleepers, -1);
+}
+
+/* As waits_for_io in offcpu.bpf.c. */
+static __noinline bool stalls_for_memory(struct task_struct *task)
+{
+	struct task_struct___stall *t = (void *)task;
+
+	if (!bpf_core_field_exists(t->in_memstall))
+		return false;
+	return BPF_CORE_READ_BITFIELD_PROBED(t, in_memstall);
+}
+
+static __always_inline void sleep_begins(struct task_struct *task, __u64 now)
+{
+	struct sleep begun = {.began_ns = now}, *s;
+	__u32 tid = (__u32)task->pid;
+
+	s = sleepers ? bpf_map_lookup_elem(&sleeps, &tid) : NULL;
+	if (!stalls_for_memory(task) || task->flags & PF_KTHREAD ||
+	    bpf_map_lookup_elem(&stalls, &tid) || !task_in_scope(task)) {
+		if (s) /* that it went on was not seen */
+			sleep_drop(tid);
+		return;
+	}
+	if (s)
+		*s = begun;
+	else if (!bpf_map_update_elem(&sleeps, &tid, &begun, BPF_NOEXIST))
+		__sync_fetch_and_add(&sleepers, 1);
+}
+
+/* Without a stack: `task` is not the current thread yet. */
+static __noinline int sleep_report(struct task_struct *task, __u64 now, __u64 ns)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct short_stalls *sum;
+	struct stack_event *ev;
+	struct stack_scratch *s;
+	struct sample_tally *t;
+	__u32 zero = 0;
+	__u64 n;
+
+	t = bpf_map_lookup_elem(&tally, &zero);
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	sum = bpf_map_lookup_elem(&short_stalls, &zero);
+	if (!t || !s || !sum || !stall_adds_up(sum, ns))
+		return 0;
+	ev = &s->ev;
+	stack_fill_task(ev, task, now);
+	ev->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	ev->tgid = (__u32)BPF_CORE_READ(task, tgid);
+	ev->tid = (__u32)BPF_CORE_READ(task, pid);
+	ev->start_ns = BPF_CORE_READ(leader, start_boottime);
+	BPF_CORE_READ_INTO(&ev->thread, task, comm);
+	n = sum->n;
+	ev->tag = stall_tag(n, sum->ns);
+	sum->ns = sum->n = 0;
+	t->seen += n;
+	if (sample_send(s))
+		t->ring_full += n;
+	else
+		t->sent += n;
+	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
+	return 0;
+}
+
+static __always_inline void sleep_ends(struct task_struct *task, __u64 now)
+{
+	__u32 tid = (__u32)task->pid;
+	struct sleep *s = sleepers ? bpf_map_lookup_elem(&sleeps, &tid) : NULL;
+	__u64 ns;
+
+	if (!s)
+		return;
+	ns = now - s->began_ns;
+	if (at_end) {
+		s->slept_ns = ns;
+		return;
+	}
+	sleep_drop(tid);
+	sleep_report(task, now, ns);
+}
+
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(mem_sleep_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u64 now;
+
+	if (!sleepers && !stalls_for_memory(prev))
+		return 0;
+	now = bpf_ktime_get_boot_ns();
+	sleep_begins(prev, now);
+	sleep_ends(next, now);
+	return 0;
+}
+
+static __always_inline int sleep_end(void *ctx)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct sleep *s = sleepers ? bpf_map_lookup_elem(&sleeps, &tid) : NULL;
+	__u64 ns = s ? s->slept_ns : 0;
+
+	if (!ns)
+		return 0;
+	sleep_drop(tid);
+	return stall_report(ctx, bpf_ktime_get_boot_ns(), ns);
+}
+
+PREEMPT_PAIR("raw_tp/sched_exit_tp", mem_sleep_end, sleep_end(ctx))
 
 /* ---- out of memory ---- */
 

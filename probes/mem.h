@@ -14,7 +14,8 @@
  *   bits 17..0   0
  *
  * Each wait of MEM_STALL_WHOLE_NS and more is a record; shorter ones are added up on each CPU
- * until they come to that, and recorded with the stack of the last one.
+ * until they come to that, and recorded with the stack of the last one. One that has no frames at
+ * all slept on a kernel without sched_exit_tp: its stack could not be taken.
  */
 #ifndef SONDE_PROBES_MEM_H
 #define SONDE_PROBES_MEM_H
@@ -49,14 +50,17 @@ enum mem_memory {
 
 /*
  * A range of addresses that a process just got for a new mapping: what was there before is gone,
- * also if something is there again. In the ring `events`; ev.end is MEM_RECORD_MAPPED.
+ * also if something is there again. In the ring `events`; ev.end is MEM_RECORD_MAPPED. Where
+ * mremap(2) asked for it, which realloc does of large blocks, what was mapped from `from` to
+ * `from_end` goes there, in the same order; else both are 0.
  */
 #define MEM_RECORD_MAPPED 0x100
 struct mem_mapped {
 	struct stack_event ev; /* no frames */
 	__u64 start, end;
+	__u64 from, from_end;
 };
-_Static_assert(sizeof(struct mem_mapped) == 96, "wire size");
+_Static_assert(sizeof(struct mem_mapped) == 112, "wire size");
 
 /*
  * The kernel chose this process to be killed, as memory ran out; what it held then. In the ring
@@ -69,5 +73,16 @@ struct mem_victim {
 	__u64 anon_pages, swap_pages;
 };
 _Static_assert(sizeof(struct mem_victim) == 96, "wire size");
+
+/*
+ * The request that a thread served while it waited for memory. In the ring `events`, before the
+ * record of that wait, which has the same tid and time; ev.end is MEM_RECORD_SERVES.
+ */
+#define MEM_RECORD_SERVES 0x102
+struct mem_serves {
+	struct stack_event ev; /* no frames */
+	__u64 tag;             /* inflight.bpf.h; never 0 */
+};
+_Static_assert(sizeof(struct mem_serves) == 88, "wire size");
 
 #endif

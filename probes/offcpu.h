@@ -26,6 +26,7 @@ enum offcpu_class {
 	OFFCPU_FAULT = 7,
 	OFFCPU_STOP = 8,
 	OFFCPU_CHILD = 9,
+	OFFCPU_MEMORY = 10,
 	OFFCPU_WOKEN = 16,     /* ready: from its wake-up until it ran */
 	OFFCPU_PREEMPTED = 17, /* ready: it could have gone on */
 	OFFCPU_YIELDED = 18,   /* ready: it gave way */

@@ -12,6 +12,9 @@
  *      pointers: a helper's reading costs 20 ns each)
  *   5. the kernel says that it waits for I/O (in_iowait), and 4. says neither poll nor page fault:
  *      disk
+ *   6. the kernel says that it is stalled for memory (in_memstall, which PSI counts): memory,
+ *      whatever 2. to 5. say: it frees some before it gets some, waits for a page that was given up
+ *      too early or is in swap, or is above its cgroup's memory.high
  */
 #ifndef SONDE_PROBES_OFFCPU_CLASS_BPF_H
 #define SONDE_PROBES_OFFCPU_CLASS_BPF_H
@@ -66,6 +69,22 @@ static __always_inline __u8 class_of_call(struct task_struct *task, const struct
 	return class == OFFCPU_RESTART ? before : class;
 }
 
+struct task_struct___stalls { /* with CONFIG_PSI */
+	unsigned int in_memstall : 1;
+} __attribute__((preserve_access_index));
+
+/* A separate function, as waits_for_io. */
+static __noinline bool waits_for_memory(struct task_struct *task)
+{
+	struct task_struct___stalls *t = (void *)task;
+
+	if (!bpf_core_field_exists(t->in_memstall))
+		return false;
+	if (plain)
+		return BPF_CORE_READ_BITFIELD_PROBED(t, in_memstall);
+	return BPF_CORE_READ_BITFIELD(t, in_memstall);
+}
+
 /* Why `task`, which is in `state`, does not run. `in`: how it entered the kernel; NULL: not by user
  * code that is known. *call_class: that of the last call, for those that go on. */
 static __always_inline __u8 class_of(struct task_struct *task, long state,
@@ -79,6 +98,8 @@ static __always_inline __u8 class_of(struct task_struct *task, long state,
 		class = class_of_call(task, in, *call_class);
 		*call_class = class;
 	}
+	if (waits_for_memory(task))
+		return OFFCPU_MEMORY;
 	return iowait && class != OFFCPU_POLL && class != OFFCPU_FAULT ? OFFCPU_DISK : class;
 }
 

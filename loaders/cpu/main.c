@@ -12,21 +12,15 @@
 
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
-#include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/sampler.h"
+#include "loaders/lib/bpf/load/sampling.h"
 #include "loaders/lib/bpf/start/preflight.h"
-#include "loaders/lib/bpf/load/scope.h"
-#include "loaders/lib/bpf/run/scripts.h"
-#include "loaders/lib/bpf/load/tables.h"
 #include "loaders/lib/host/names/kallsyms.h"
 #include "probes/cpu.h"
 #include "probes/cpu.skel.h"
 #include "schema/base/mem.h"
-
-_Static_assert(SAMPLE_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
 
 struct cpu {
 	struct cpu_bpf *skel;
@@ -35,59 +29,29 @@ struct cpu {
 	uint32_t freq;
 };
 
-static void cpu_configure(struct cpu_bpf *skel, const struct family_config *c)
-{
-	const struct family_target *t = c->target;
-	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX);
-
-	if (depth > 0 && depth < STACK_KERNEL_MAX)
-		skel->rodata->stack_depth = (uint32_t)depth;
-	bpf_map__set_max_entries(skel->maps.events, (uint32_t)c->ring_bytes);
-	skel->rodata->ring_bytes = (uint32_t)c->ring_bytes;
-	bpf_map__set_max_entries(skel->maps.late, (uint32_t)c->late_bytes);
-	scope_configure(skel->obj, t, &skel->rodata->scope);
-	bpf_program__set_autoload(skel->progs.cpu_fork, t->follow_children);
-	bpf_program__set_autoload(skel->progs.cpu_exit, t->follow_children);
-	leftout_disable(skel->obj);
-}
-
 static const struct leftout_program OPTIONAL[] = {
 	{"cpu_fork", "child processes of the command are not followed"},
 	{"cpu_exit",
 	 "processes that ended keep their places in the set of those that are followed"},
 	{0}};
 
-static struct cpu_bpf *cpu_skel(const char *store_dir)
-{
-	char path[PATH_MAX];
-	size_t size;
-	const void *elf = cpu_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o,
-		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+SKELETON_OPEN(cpu)
 
-	return cpu_bpf__open_opts(&o);
-}
-
-static int cpu_load(const struct family_config *c, uint32_t kinds, struct cpu_bpf **out)
+static int cpu_load(const struct family_config *c, uint32_t kinds, void *out)
 {
-	struct cpu_bpf *skel = cpu_skel(c->store_dir);
+	struct cpu_bpf *skel = skel_open(c->store_dir);
 	int err;
 
 	if (!skel)
 		return -errno;
-	cpu_configure(skel, c);
-	skel->rodata->runtimes_on = kinds != 0;
-	skel->rodata->runtime_kinds = kinds;
-	scripts_configure(skel->obj, kinds);
-	err = tables_reuse(skel->obj, c->tables);
-	if (!err)
-		err = cpu_bpf__load(skel);
-	if (!err)
-		err = scope_fill(skel->obj, c->target);
+	bpf_program__set_autoload(skel->progs.cpu_fork, c->target->follow_children);
+	bpf_program__set_autoload(skel->progs.cpu_exit, c->target->follow_children);
+	sampling_configure(skel->obj, c, kinds, SAMPLING_SETTINGS(skel));
+	err = sampling_load(skel->skeleton, c);
 	if (err)
 		cpu_bpf__destroy(skel);
 	else
-		*out = skel;
+		*(struct cpu_bpf **)out = skel;
 	return err;
 }
 
@@ -96,13 +60,8 @@ static int cpu_open(const struct family_config *c, void **state, struct bpf_obje
 {
 	struct cpu_bpf *skel = NULL;
 	struct cpu *cpu;
-	int err;
+	int err = sampling_tries(cpu_load, c, OPTIONAL, &skel);
 
-	do {
-		err = -EINVAL;
-		for (size_t i = 0; i < SCRIPTS_TRIES && scripts_refused(err); i++)
-			err = cpu_load(c, SCRIPTS_KINDS[i], &skel);
-	} while (err && leftout_next(OPTIONAL, err));
 	if (err)
 		return load_error(err, "cpu", e);
 	cpu = mem_alloc(sizeof(*cpu));
@@ -113,21 +72,13 @@ static int cpu_open(const struct family_config *c, void **state, struct bpf_obje
 	return 0;
 }
 
-static int cpu_follow(struct bpf_program *prog, struct bpf_link **link, struct err *e)
-{
-	if (bpf_program__fd(prog) < 0)
-		return 0;
-	*link = bpf_program__attach(prog);
-	return *link ? 0 : load_error(-errno, bpf_program__name(prog), e);
-}
-
 static int cpu_attach(void *state, struct err *e)
 {
 	struct cpu *cpu = state;
-	int err = cpu_follow(cpu->skel->progs.cpu_fork, &cpu->links[0], e);
+	int err = sampling_attach(cpu->skel->progs.cpu_fork, &cpu->links[0], e);
 
 	if (!err)
-		err = cpu_follow(cpu->skel->progs.cpu_exit, &cpu->links[1], e);
+		err = sampling_attach(cpu->skel->progs.cpu_exit, &cpu->links[1], e);
 	if (!err)
 		err = sampler_start(&cpu->sampler, cpu->freq,
 				    bpf_program__fd(cpu->skel->progs.cpu_sample), e);
@@ -168,11 +119,8 @@ static int cpu_late_fd(void *state)
 /* One record is one sample, if its counts and its size agree. */
 static int cpu_record_amount(void *state, const void *record, size_t size, uint64_t *n)
 {
-	const struct stack_event *ev = record;
-
 	(void)state;
-	if (size < sizeof(*ev) || ev->n_kernel > STACK_KERNEL_MAX || ev->n_user > STACK_USER_MAX ||
-	    size < sizeof(*ev) + ((size_t)ev->n_kernel + ev->n_user) * sizeof(__u64))
+	if (!sampling_fits(record, size))
 		return -EBADMSG;
 	*n = 1;
 	return 0;
@@ -191,24 +139,14 @@ static const char *cpu_clock(void *state)
 static void cpu_tally(void *state, struct family_tally *out)
 {
 	struct cpu *cpu = state;
-	struct sample_tally sum;
 
-	percpu_sum(bpf_map__fd(cpu->skel->maps.tally), &sum, sizeof(sum));
-	*out = (struct family_tally){.throttled = sampler_throttled(&cpu->sampler),
-				     .seen = sum.seen,
-				     .lost = sum.ring_full,
-				     .unfollowed = sum.unfollowed,
-				     .run_ns = sum.run_ns};
-	for (int k = 0; k < SAMPLE_TALLY_SLOTS; k++)
-		out->slot[k] = sum.slot[k];
+	sampling_tally(cpu->skel->maps.tally, out);
+	out->throttled = sampler_throttled(&cpu->sampler);
 }
 
 static uint64_t cpu_seen(void *state)
 {
-	struct sample_tally sum;
-
-	percpu_sum(bpf_map__fd(((struct cpu *)state)->skel->maps.tally), &sum, sizeof(sum));
-	return sum.seen;
+	return sampling_sum(((struct cpu *)state)->skel->maps.tally).seen;
 }
 
 static void cpu_detach(void *state)

@@ -11,10 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/tracefs.h"
 #include "probes/disk.skel.h"
 #include "schema/base/array.h"
@@ -58,16 +58,7 @@ bool hooks_tells_start(void)
 	return tells("block_io_start");
 }
 
-static struct disk_bpf *skel_open(const char *store_dir)
-{
-	char path[PATH_MAX];
-	size_t size;
-	const void *elf = disk_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o,
-		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
-
-	return disk_bpf__open_opts(&o);
-}
+SKELETON_OPEN(disk)
 
 static int load(struct hooks *k, const struct family_config *c)
 {

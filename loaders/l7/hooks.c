@@ -13,11 +13,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/scope.h"
 #include "loaders/lib/bpf/load/tables.h"
 #include "loaders/lib/bpf/load/tracefs.h"
@@ -50,16 +50,7 @@ static const struct leftout_program OPTIONAL[] = {
 	{"tls_site", "requests inside TLS are not read"},
 	{0}};
 
-static struct l7_bpf *skel_open(const char *store_dir)
-{
-	char path[PATH_MAX];
-	size_t size;
-	const void *elf = l7_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o,
-		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
-
-	return l7_bpf__open_opts(&o);
-}
+SKELETON_OPEN(l7)
 
 bool hooks_tells_came(void)
 {

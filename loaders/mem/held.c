@@ -8,8 +8,10 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "loaders/lib/bpf/start/target.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
+#include "loaders/mem/amount.h"
 #include "loaders/mem/pages.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -21,11 +23,18 @@
 #define TURN_NS    (NSEC_PER_SEC / 50) /* that reading takes of the loop at once */
 #define FIRST_NS   (NSEC_PER_SEC / 2)  /* from a process's first sample to its first reading */
 #define CHANGED    16                  /* of its memory, one part in this many */
-#define TRIES      3
-#define NEIGHBOURS 32 /* that are compared, to find memory that was mapped twice */
+#define NEIGHBOURS 32                  /* that are compared, to find memory that was mapped twice */
+#define MOVES      32                  /* that are remembered, of one process */
+#define MOVER_NS   (5 * NSEC_PER_SEC)  /* for so long after a move the next one is expected */
 
 #define BEFORE    "[from before the recording]"
-#define UNSAMPLED "[without a page fault]"
+#define UNSAMPLED "[without a sample]"
+#define HUGE      "[huge pages without a sample]"
+
+#define LEAST_UNSEEN (8ull << 20)        /* of a process that has no samples */
+#define SWEEP_NS     (10 * NSEC_PER_SEC) /* between looks for such ones, at least */
+#define LEAST_ASKED  (16ull << 20)       /* without a sample: then what it is is asked */
+#define MOST_ASKED   (4ull << 30)        /* of a process, as the kernel walks through it all */
 
 struct key {
 	uint64_t start_ns;
@@ -37,8 +46,15 @@ struct page {
 	uint32_t site;
 	uint32_t pages; /* that it represents */
 	uint64_t time_ns;
-	bool moved;     /* another frame is there than at the last reading */
+	uint64_t moved_ns; /* mremap(2) gave it this address; 0: it never did */
+	bool changed;      /* another frame is there than at the last reading */
+	bool unsized;      /* it was not there when it was asked for its size */
+	bool huge;
 	uint64_t frame; /* 0: not known */
+};
+
+struct move {                           /* of a piece of memory to another address */
+	uint64_t time_ns, from, to, by; /* pages [from, to), plus `by` (modulo 2^64) */
 };
 
 struct site { /* a stack of one process; number 0 has no frames: all that found no room */
@@ -58,9 +74,14 @@ struct process {
 	struct idmap by_key;  /* of a stack -> its number */
 	struct site before;   /* BEFORE: from before the recording, which only becomes less */
 	struct site rest;     /* UNSAMPLED */
+	struct site huge;     /* HUGE */
+	uint64_t huge_pages;  /* small pages that samples of huge ones represent, at this reading */
 	uint64_t most_before; /* bytes; UINT64_MAX: not read yet */
-	struct idmap told;    /* gauge -> bytes that the store has, in `segment` */
-	bool fresh;           /* samples since the last reading */
+	struct move moves[MOVES]; /* number i at i % MOVES */
+	uint32_t n_moves;
+	uint64_t read_ns;  /* of the last full reading: what was known of it then */
+	struct idmap told; /* gauge -> bytes that the store has, in `segment` */
+	bool fresh;        /* samples since the last reading */
 	bool dying;
 	uint64_t bytes;   /* its memory at the last full reading */
 	uint64_t segment; /* the store's, at the last reading */
@@ -74,6 +95,7 @@ struct held {
 	size_t stack_bytes;
 	uint64_t random;
 	int64_t begun_ns; /* boot clock */
+	int64_t sweep_ns; /* when processes without samples are looked for */
 };
 
 /* ---- processes and stacks ---- */
@@ -183,77 +205,105 @@ static void pages_thin(struct held *x, struct process *p)
 	p->n_pages = n;
 }
 
-static void page_keep(struct held *x, const struct stack_event *ev, size_t size, uint32_t pages,
-		      uint64_t frame)
+/* Has it moved memory shortly before this time? Then what is not at its address may be at another.
+ */
+static bool is_mover(const struct process *p, uint64_t time_ns)
+{
+	return p && p->n_moves && time_ns < p->moves[(p->n_moves - 1) % MOVES].time_ns + MOVER_NS;
+}
+
+/* Where the page is now that was here at this time. */
+static uint64_t page_followed(const struct process *p, uint64_t page, uint64_t time_ns)
+{
+	uint32_t n = p ? p->n_moves : 0;
+
+	for (uint32_t i = n > MOVES ? n - MOVES : 0; i < n; i++) {
+		const struct move *m = &p->moves[i % MOVES];
+
+		if (m->time_ns > time_ns && page >= m->from && page < m->to)
+			page += m->by;
+	}
+	return page;
+}
+
+static void page_keep(struct held *x, const struct stack_event *ev, size_t size,
+		      const struct page *page)
 {
 	struct process *p = process_of(x, ev);
 
 	if (p->n_pages >= HELD_PAGES)
 		pages_thin(x, p);
 	mem_grow(p->pages, p->n_pages, p->cap_pages);
-	p->pages[p->n_pages++] = (struct page){.page = MEM_PAGE(ev->tag),
-					       .site = site_of(x, p, ev, size),
-					       .pages = pages,
-					       .time_ns = ev->time_ns,
-					       .frame = frame};
+	p->pages[p->n_pages] = *page;
+	p->pages[p->n_pages++].site = site_of(x, p, ev, size);
 	p->fresh = true;
 }
 
-static int fault_put(struct family_host *h, const struct stack_event *ev, uint64_t pages,
-		     struct naming_result *named)
-{
-	const struct store_amount a = {.n = MEM_PERIOD(ev->tag), .value = pages * PAGE};
-	char thread[STACK_COMM_LEN + 1];
-	uint32_t tid = ev->tid, series;
-
-	naming_stack(h->naming, ev, (const uint64_t *)(ev + 1), named);
-	naming_thread(named, ev->thread, thread, &tid);
-	if (h->bucket_s >= FAMILY_ALWAYS_S && tid != ev->tgid)
-		tid = 0;
-	series = store_series(h->store, h->run, named->process, thread, tid, named->stack,
-			      STORE_KIND_PAGEFAULTS);
-	return store_amount(h->store, series, family_utc(h, (int64_t)ev->time_ns), &a);
-}
-
 /* What the kernel says of the page now. */
-static uint64_t page_look(const struct stack_event *ev)
+static uint64_t page_look(const struct stack_event *ev, uint64_t page)
 {
 	int fd = MEM_MEMORY(ev->tag) == MEM_SHARED ? -1 : pages_open(ev->tgid);
-	uint64_t said = fd < 0 ? 0 : pages_ask(fd, MEM_PAGE(ev->tag));
+	uint64_t said = fd < 0 ? 0 : pages_ask(fd, page);
 
 	if (fd >= 0)
 		close(fd);
 	return said;
 }
 
-/* Of a process that is being killed: the page is gone before it can be asked for. */
-static bool is_last(const struct held *x, const struct stack_event *ev)
+/* The page is gone before it can be asked for: its process is being killed, or moves its memory.
+ * It counts until the next reading. */
+static bool is_last(const struct process *p, const struct stack_event *ev)
 {
-	const struct process *p = process_find(x, ev);
+	const enum mem_memory of = MEM_MEMORY(ev->tag);
 
-	return p && p->dying && MEM_MEMORY(ev->tag) == MEM_ANON;
+	return p && ((p->dying && of == MEM_ANON) ||
+		     (is_mover(p, ev->time_ns) && (of == MEM_ANON || of == MEM_UNKNOWN)));
 }
 
 void held_sample(struct held *x, struct family_host *h, const struct stack_event *ev, size_t size,
 		 struct naming_result *named)
 {
-	uint64_t said = page_look(ev), pages = (uint64_t)MEM_PERIOD(ev->tag) * pages_size(said);
-	int err = -ESTALE;
+	const struct process *p = process_find(x, ev);
+	const uint64_t at = page_followed(p, MEM_PAGE(ev->tag), ev->time_ns),
+		       said = page_look(ev, at),
+		       pages = (uint64_t)MEM_PERIOD(ev->tag) * pages_size(said);
+	const struct store_amount a = {.n = MEM_PERIOD(ev->tag), .value = pages * PAGE};
+	const bool last = pages_state(said) == PAGES_GONE && is_last(p, ev);
 
-	for (int i = 0; i < TRIES && err == -ESTALE; i++)
-		err = fault_put(h, ev, pages, named);
-	if (err)
-		h->refused += MEM_PERIOD(ev->tag);
-	else
-		h->added += MEM_PERIOD(ev->tag);
-	if ((pages_state(said) == PAGES_OWN || is_last(x, ev)) && !named->excluded)
-		page_keep(x, ev, size, (uint32_t)(pages < UINT32_MAX ? pages : UINT32_MAX),
-			  pages_frame(said));
+	amount_store(h, ev, (const uint64_t *)(ev + 1), STORE_KIND_PAGEFAULTS, &a, 0, a.n, named);
+	if ((pages_state(said) == PAGES_OWN || last) && !named->excluded)
+		page_keep(x, ev, size,
+			  &(const struct page){
+				  .page = at,
+				  .pages = (uint32_t)(pages < UINT32_MAX ? pages : UINT32_MAX),
+				  .time_ns = ev->time_ns,
+				  .unsized = last,
+				  .huge = pages_size(said) == PAGES_HUGE,
+				  .frame = pages_frame(said)});
+}
+
+/* Before the move; what came later by this address is another one. */
+static void pages_move(struct process *p, const struct mem_mapped *m)
+{
+	const struct move move = {.time_ns = m->ev.time_ns,
+				  .from = m->from / PAGE,
+				  .to = m->from_end / PAGE,
+				  .by = m->start / PAGE - m->from / PAGE};
+
+	for (size_t i = 0; i < p->n_pages; i++) {
+		struct page *at = &p->pages[i];
+
+		if (at->page < move.from || at->page >= move.to || at->time_ns >= move.time_ns)
+			continue;
+		at->page += move.by;
+		at->moved_ns = move.time_ns;
+	}
+	p->moves[p->n_moves++ % MOVES] = move;
 }
 
 void held_mapped(struct held *x, const struct mem_mapped *m)
 {
-	struct process *p = process_find(x, &m->ev);
+	struct process *p = m->from_end > m->from ? process_of(x, &m->ev) : process_find(x, &m->ev);
 	uint64_t from = m->start / PAGE, to = m->end / PAGE;
 	size_t n = 0;
 
@@ -267,6 +317,8 @@ void held_mapped(struct held *x, const struct mem_mapped *m)
 	}
 	p->fresh |= n != p->n_pages;
 	p->n_pages = n;
+	if (m->from_end > m->from)
+		pages_move(p, m);
 }
 
 /* ---- reading ---- */
@@ -297,7 +349,7 @@ static size_t youngest(struct page *pages, size_t n, uint64_t span)
 	for (size_t i = 0; i < n; i++) {
 		struct page *at = &pages[i];
 
-		if (sum > (at->moved ? span / 2 : span + span / 4))
+		if (sum > (at->changed ? span / 2 : span + span / 4))
 			continue;
 		sum += at->pages;
 		pages[left++] = *at;
@@ -327,20 +379,33 @@ static void pages_replaced(struct process *p)
 	p->n_pages = n;
 }
 
-/* false: it is gone. */
-static bool page_stays(struct page *p, uint64_t said)
+/* It was touched, or moved, since the last reading: so it may be where the next move says that is
+ * not known yet. */
+static bool is_moving(const struct process *p, const struct page *page, uint64_t now_ns)
 {
-	uint64_t frame = pages_frame(said);
+	return (page->moved_ns > p->read_ns || (page->unsized && page->time_ns > p->read_ns)) &&
+	       is_mover(p, now_ns);
+}
+
+/* false: it is gone. */
+static bool page_stays(const struct process *p, struct page *page, uint64_t said, uint64_t now_ns)
+{
+	uint64_t frame = pages_frame(said), size;
 
 	if (pages_state(said) != PAGES_OWN)
-		return false;
-	p->moved = p->frame && frame && frame != p->frame && pages_size(said) == 1;
-	p->frame = frame ? frame : p->frame;
+		return pages_state(said) == PAGES_GONE && is_moving(p, page, now_ns);
+	size = pages_size(said);
+	page->changed = page->frame && frame && frame != page->frame && size == 1;
+	page->frame = frame ? frame : page->frame;
+	if (page->unsized && page->pages <= UINT32_MAX / size)
+		page->pages *= (uint32_t)size;
+	page->unsized = false;
+	page->huge = size == PAGES_HUGE;
 	return true;
 }
 
 /* Pages that are gone go. */
-static void pages_ask_again(struct process *p, int fd)
+static void pages_ask_again(struct process *p, int fd, uint64_t now_ns)
 {
 	uint64_t *asked = mem_array(p->n_pages + 1, sizeof(*asked));
 	uint64_t *said = mem_array(p->n_pages + 1, sizeof(*said));
@@ -351,7 +416,7 @@ static void pages_ask_again(struct process *p, int fd)
 		asked[i] = p->pages[i].page;
 	pages_ask_all(fd, asked, p->n_pages, said);
 	for (size_t i = 0; i < p->n_pages; i++)
-		if (page_stays(&p->pages[i], said[i]))
+		if (page_stays(p, &p->pages[i], said[i], now_ns))
 			p->pages[n++] = p->pages[i];
 	p->n_pages = n;
 	free(asked);
@@ -365,8 +430,11 @@ static void pages_sum(struct process *p)
 	pages_replaced(p);
 	for (size_t i = 0; i < p->n_sites; i++)
 		p->sites[i].now = 0;
-	for (size_t i = 0; i < p->n_pages; i++)
+	p->huge_pages = 0;
+	for (size_t i = 0; i < p->n_pages; i++) {
 		p->sites[p->pages[i].site].now += p->pages[i].pages;
+		p->huge_pages += p->pages[i].huge ? p->pages[i].pages : 0;
+	}
 }
 
 /* Stacks of which nothing is there go. Number 0 stays. */
@@ -454,6 +522,7 @@ static void series_make(const struct telling *t, struct site *s)
 	} else {
 		named.process = process_id(t);
 		named.stack = s == &t->p->rest   ? stack_of(w, UNSAMPLED) :
+			      s == &t->p->huge   ? stack_of(w, HUGE) :
 			      s == &t->p->before ? stack_of(w, BEFORE) :
 						   store_stack(w, NULL, 0);
 	}
@@ -532,6 +601,22 @@ static void alive_tell(struct telling *t)
 		t->h->added++;
 }
 
+/* Of these bytes that no sample explains: how many are huge pages? A fault brings 2 MiB of them, so
+ * that there are few faults. (Of a process from before the recording it is not known which are
+ * new.)
+ */
+static uint64_t huge_of(const struct process *p, uint64_t rest, uint64_t all)
+{
+	uint64_t huge, sampled = p->huge_pages * PAGE;
+
+	if (p->dying || p->most_before || rest < LEAST_ASKED || rest < all / CHANGED ||
+	    all > MOST_ASKED)
+		return 0;
+	huge = pages_huge(p->key.tgid);
+	huge = huge > sampled ? huge - sampled : 0;
+	return huge < rest ? huge : rest;
+}
+
 static void process_tell(struct telling *t, const struct pages_usage *u)
 {
 	uint64_t all = u->own + u->swap, sampled = pages_all(t->p) * PAGE,
@@ -539,15 +624,20 @@ static void process_tell(struct telling *t, const struct pages_usage *u)
 	double scale = sampled > all ? (double)all / (double)sampled : 1;
 	struct process *p = t->p;
 	struct idmap sums = {0};
+	uint64_t huge;
 
 	if (rest < p->most_before)
 		p->most_before = rest;
 	for (size_t i = 0; i < p->n_sites; i++)
 		sum_add(t, &sums, &p->sites[i], (double)p->sites[i].now * scale);
 	sum_add(t, &sums, &p->before, (double)p->most_before / PAGE);
-	sum_add(t, &sums, &p->rest, (double)(rest - p->most_before) / PAGE);
+	rest -= p->most_before;
+	huge = huge_of(p, rest, all);
+	sum_add(t, &sums, &p->huge, (double)huge / PAGE);
+	sum_add(t, &sums, &p->rest, (double)(rest - huge) / PAGE);
 	sums_put(t, &sums);
-	alive_tell(t);
+	if (!t->stale) /* else it would void what could not be stored again */
+		alive_tell(t);
 	p->bytes = all;
 	idmap_release(&sums);
 }
@@ -594,7 +684,8 @@ static bool process_read(struct held *x, struct family_host *h, struct process *
 	fd = pages_open(p->key.tgid);
 	if (fd < 0)
 		return fd != -ENOENT && fd != -ESRCH;
-	pages_ask_again(p, fd);
+	pages_ask_again(p, fd, (uint64_t)t.time_ns);
+	p->read_ns = (uint64_t)t.time_ns;
 	close(fd);
 	pages_sum(p);
 	process_tell_in(&t, &u, segment);
@@ -602,6 +693,8 @@ static bool process_read(struct held *x, struct family_host *h, struct process *
 		sites_tidy(x, p);
 	p->fresh = t.stale;
 	p->segment = t.stale ? 0 : segment;
+	if (t.stale)
+		p->next_ns = now_ns;
 	return true;
 }
 
@@ -657,12 +750,45 @@ static void read_due(struct held *x, struct family_host *h, int64_t now_ns, int6
 	}
 }
 
+/* ---- processes without samples ---- */
+
+struct sweep {
+	struct held *x;
+	struct family_host *h;
+};
+
+/* Its memory came before the recording, or without a fault. */
+static void unseen_take(void *ctx, struct hostmaps_process *hp)
+{
+	const struct sweep *s = ctx;
+	const struct stack_event ev = {
+		.start_ns = hp->start_ns, .tgid = hp->tgid, .exec_id = hp->exec_id};
+
+	if (process_find(s->x, &ev) || !target_covers(s->h->target, s->h->maps, hp) ||
+	    naming_excludes(s->h->naming, hp) || pages_own(hp->tgid) < LEAST_UNSEEN)
+		return;
+	process_of(s->x, &ev);
+}
+
+static void unseen_sweep(struct held *x, struct family_host *h, int64_t now_ns)
+{
+	struct sweep s = {x, h};
+
+	if (now_ns < x->sweep_ns)
+		return;
+	x->sweep_ns = now_ns + (x->interval_ns > SWEEP_NS ? x->interval_ns : SWEEP_NS);
+	hostmaps_each(h->maps, unseen_take, &s);
+}
+
 void held_poll(struct held *x, struct family_host *h, int64_t now_ns)
 {
+	unseen_sweep(x, h, now_ns);
 	read_due(x, h, now_ns, clock_boot_ns() + TURN_NS, false);
 }
 
 void held_finish(struct held *x, struct family_host *h, int64_t until_ns)
 {
+	x->sweep_ns = 0;
+	unseen_sweep(x, h, clock_boot_ns());
 	read_due(x, h, clock_boot_ns(), until_ns, true);
 }

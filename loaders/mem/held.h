@@ -9,9 +9,12 @@
  * with the number that its sample represents. At each reading of the process the kernel is asked
  * which are still there; those are the gauge `mem` of their stack. So `mem` says who made a process
  *      grow, not who holds the memory now: an allocator that reuses a page is not seen.
- *   3. The sum over a process's stacks and two rows that have none is what the kernel counts
- *      (RssAnon + VmSwap). The two are "[from before the recording]" and "[without a page fault]":
- *      pages that came by MAP_POPULATE, mlock or O_DIRECT, and what chance has in the estimates.
+ *   3. The sum over a process's stacks and three rows that have none is what the kernel counts
+ *      (RssAnon + VmSwap). The three are "[from before the recording]", "[huge pages without a
+ *      sample]", as one fault in so many is sampled and each brings 2 MiB, and "[without a
+ *      sample]": pages that came without a fault, by MAP_POPULATE, mlock or O_DIRECT, and what
+ *      chance has in the estimates. A process of which there are no samples has them too, from
+ *      8 MiB on.
  *      Where samples come to more than the kernel counts (a page that is first read, then written,
  *      faults twice) they are reduced in proportion.
  *   4. A process has HELD_PAGES at most: then every second page goes, and the others represent
@@ -20,8 +23,11 @@
  *   5. Memory that is freed and mapped again at the same place would seem to be there still: a new
  *      mapping (held_mapped) drops the older pages below it. Where memory comes back otherwise
  *      (MADV_DONTNEED, brk), neighbours that represent more than fits between them lose the oldest.
- *   6. An exec drops all pages.
- *   7. A process that the kernel kills for memory is not asked any more; what it held then is what
+ *   6. Memory that mremap(2) moves, as realloc does with large blocks, keeps its stacks. The record
+ *      of a move comes later than its effect: pages of a process that moved some within MOVER_NS,
+ *      and that are not where they were last known, count for one reading more.
+ *   7. An exec drops all pages.
+ *   8. A process that the kernel kills for memory is not asked any more; what it held then is what
  *      the kernel counted, by the stacks of the pages that are known.
  *
  * A process is read again when it has new samples or its memory changed by a sixteenth, not more

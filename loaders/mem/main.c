@@ -9,22 +9,20 @@
 #include <linux/types.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/bpf/load/sampler.h"
-#include "loaders/lib/bpf/load/scope.h"
-#include "loaders/lib/bpf/load/tables.h"
-#include "loaders/lib/bpf/run/scripts.h"
+#include "loaders/lib/bpf/load/sampling.h"
 #include "loaders/lib/bpf/start/check.h"
-#include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/mem/held.h"
 #include "loaders/mem/period.h"
+#include "loaders/mem/pressure.h"
 #include "loaders/mem/stall.h"
 #include "probes/mem.h"
 #include "probes/mem.skel.h"
@@ -33,10 +31,9 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-_Static_assert(SAMPLE_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
-
 #define LINKS       10
-#define STALL_LINKS 4   /* the first of them */
+#define STALL_LINKS 4 /* the first of them */
+#define SLEEP_LINKS 2
 #define RATE        200 /* samples a second, while a person waits */
 #define RATE_ALWAYS 40
 /* A fault of processes that are left out interrupts them for a tenth of a sample's time or less. */
@@ -55,6 +52,11 @@ struct mem {
 	struct sampler sampler;
 	struct period period;
 	struct bpf_link *links[LINKS];
+	struct bpf_link *sleeps[SLEEP_LINKS]; /* attached while somebody waits for memory */
+	bool watches;                         /* no person waits: only then */
+	bool sleepless;                       /* they could not be attached */
+	struct pressure pressure;
+	struct stall_notes notes;
 	struct held *held; /* NULL: not begun */
 };
 
@@ -76,6 +78,9 @@ static const struct leftout_program OPTIONAL[] = {
 	 "memory that is freed and mapped again at the same place counts as held more than once"},
 	{"mem_stall_begin", "waits for memory are not seen"},
 	{"mem_stall_end", "waits for memory are not seen"},
+	{"mem_sleep_switch",
+	 "waits for memory that comes back from swap, and those above memory.high, are not seen"},
+	{"mem_sleep_end", "waits for memory that comes back from swap have no stack"},
 	{"mem_victim",
 	 "what a process held that was killed for memory is that of the last look at it"},
 	{"mem_fork", "child processes of the command are not followed"},
@@ -83,56 +88,36 @@ static const struct leftout_program OPTIONAL[] = {
 	 "processes that ended keep their places in the set of those that are followed"},
 	{0}};
 
-static void mem_configure(struct mem_bpf *skel, const struct family_config *c)
-{
-	const struct family_target *t = c->target;
-	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX);
+SKELETON_OPEN(mem)
 
-	if (depth > 0 && depth < STACK_KERNEL_MAX)
-		skel->rodata->stack_depth = (uint32_t)depth;
-	bpf_map__set_max_entries(skel->maps.events, (uint32_t)c->ring_bytes);
-	skel->rodata->ring_bytes = (uint32_t)c->ring_bytes;
-	bpf_map__set_max_entries(skel->maps.late, (uint32_t)c->late_bytes);
-	scope_configure(skel->obj, t, &skel->rodata->scope);
-	bpf_program__set_autoload(skel->progs.mem_fork, t->follow_children);
-	bpf_program__set_autoload(skel->progs.mem_exit, t->follow_children);
-	bpf_program__set_autoload(skel->progs.mem_fault_vma, !leftout_is("mem_fault_vma"));
-	bpf_program__set_autoload(skel->progs.mem_fault, leftout_is("mem_fault_vma"));
-	programs_keep_still(skel->obj);
-	leftout_disable(skel->obj);
+/* From 6.15 on a thread that goes on can be asked for its stack. */
+static bool tells_end(void)
+{
+	return libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0;
 }
 
-static struct mem_bpf *mem_skel(const char *store_dir)
+static int mem_load(const struct family_config *c, uint32_t kinds, void *out)
 {
-	char path[PATH_MAX];
-	size_t size;
-	const void *elf = mem_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o,
-		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
-
-	return mem_bpf__open_opts(&o);
-}
-
-static int mem_load(const struct family_config *c, uint32_t kinds, struct mem_bpf **out)
-{
-	struct mem_bpf *skel = mem_skel(c->store_dir);
+	struct mem_bpf *skel = skel_open(c->store_dir);
 	int err;
 
 	if (!skel)
 		return -errno;
-	mem_configure(skel, c);
-	skel->rodata->runtimes_on = kinds != 0;
-	skel->rodata->runtime_kinds = kinds;
-	scripts_configure(skel->obj, kinds);
-	err = tables_reuse(skel->obj, c->tables);
-	if (!err)
-		err = mem_bpf__load(skel);
-	if (!err)
-		err = scope_fill(skel->obj, c->target);
+	bpf_program__set_autoload(skel->progs.mem_fork, c->target->follow_children);
+	bpf_program__set_autoload(skel->progs.mem_exit, c->target->follow_children);
+	bpf_program__set_autoload(skel->progs.mem_fault_vma, !leftout_is("mem_fault_vma"));
+	bpf_program__set_autoload(skel->progs.mem_fault, leftout_is("mem_fault_vma"));
+	skel->rodata->syscall_mremap = SYS_mremap;
+	skel->rodata->at_end = tells_end() && !leftout_is("mem_sleep_end");
+	bpf_program__set_autoload(skel->progs.mem_sleep_switch, true);
+	bpf_program__set_autoload(skel->progs.mem_sleep_end, skel->rodata->at_end);
+	programs_keep_still(skel->obj);
+	sampling_configure(skel->obj, c, kinds, SAMPLING_SETTINGS(skel));
+	err = sampling_load(skel->skeleton, c);
 	if (err)
 		mem_bpf__destroy(skel);
 	else
-		*out = skel;
+		*(struct mem_bpf **)out = skel;
 	return err;
 }
 
@@ -141,29 +126,18 @@ static int mem_open(const struct family_config *c, void **state, struct bpf_obje
 {
 	struct mem_bpf *skel = NULL;
 	struct mem *m;
-	int err;
+	int err = sampling_tries(mem_load, c, OPTIONAL, &skel);
 
-	do {
-		err = -EINVAL;
-		for (size_t i = 0; i < SCRIPTS_TRIES && scripts_refused(err); i++)
-			err = mem_load(c, SCRIPTS_KINDS[i], &skel);
-	} while (err && leftout_next(OPTIONAL, err));
 	if (err)
 		return load_error(err, "mem", e);
 	m = mem_alloc(sizeof(*m));
 	m->skel = skel;
+	m->watches = c->bucket_s >= FAMILY_ALWAYS_S;
+	pressure_open(&m->pressure);
 	period_init(&m->period, opts.period, c->bucket_s >= FAMILY_ALWAYS_S ? RATE_ALWAYS : RATE);
 	*state = m;
 	*obj = skel->obj;
 	return 0;
-}
-
-static int mem_follow(struct bpf_program *prog, struct bpf_link **link, struct err *e)
-{
-	if (bpf_program__fd(prog) < 0)
-		return 0;
-	*link = bpf_program__attach(prog);
-	return *link ? 0 : load_error(-errno, bpf_program__name(prog), e);
 }
 
 /* A kernel that lacks one of them (compaction and cgroups can be left out of it) has the others. */
@@ -192,22 +166,69 @@ static void stalls_attach(struct mem *m)
 	}
 }
 
+static void sleeps_detach(struct mem *m)
+{
+	for (size_t i = 0; i < SLEEP_LINKS; i++) {
+		bpf_link__destroy(m->sleeps[i]);
+		m->sleeps[i] = NULL;
+	}
+}
+
+/* Of sleeps that were going on when they were detached nothing is known. */
+static void sleeps_forget(const struct mem *m)
+{
+	int fd = bpf_map__fd(m->skel->maps.sleeps);
+	uint32_t tid;
+
+	while (!bpf_map_get_next_key(fd, NULL, &tid) && !bpf_map_delete_elem(fd, &tid))
+		;
+	m->skel->bss->sleepers = 0;
+}
+
+static void sleeps_attach(struct mem *m)
+{
+	struct bpf_program *const of[SLEEP_LINKS] = {
+		programs_used(m->skel->obj, m->skel->progs.mem_sleep_end),
+		m->skel->progs.mem_sleep_switch};
+	struct err e = {0};
+
+	sleeps_forget(m);
+	for (size_t i = 0; i < SLEEP_LINKS && !m->sleepless; i++)
+		m->sleepless = sampling_attach(of[i], &m->sleeps[i], &e);
+	if (!m->sleepless)
+		return;
+	sleeps_detach(m);
+	log_warn("%s: waits for memory that comes back from swap are not seen", e.what);
+}
+
+static void sleeps_follow(struct mem *m)
+{
+	bool wanted =
+		m->pressure.fd >= 0 && (!m->watches || pressure_is(&m->pressure, clock_boot_ns()));
+
+	if (wanted && !m->sleeps[1] && !m->sleepless)
+		sleeps_attach(m);
+	else if (!wanted && m->sleeps[1])
+		sleeps_detach(m);
+}
+
 static int mem_attach(void *state, struct err *e)
 {
 	struct mem *m = state;
 	int vma = bpf_program__fd(m->skel->progs.mem_fault_vma),
-	    err = mem_follow(m->skel->progs.mem_fork, &m->links[0], e);
+	    err = sampling_attach(m->skel->progs.mem_fork, &m->links[0], e);
 
 	stalls_attach(m);
+	sleeps_follow(m);
 	if (!err)
-		err = mem_follow(programs_used(m->skel->obj, m->skel->progs.mem_victim),
-				 &m->links[3], e);
+		err = sampling_attach(programs_used(m->skel->obj, m->skel->progs.mem_victim),
+				      &m->links[3], e);
 
 	if (!err)
-		err = mem_follow(m->skel->progs.mem_exit, &m->links[1], e);
+		err = sampling_attach(m->skel->progs.mem_exit, &m->links[1], e);
 	if (!err)
-		err = mem_follow(programs_used(m->skel->obj, m->skel->progs.mem_mapped),
-				 &m->links[2], e);
+		err = sampling_attach(programs_used(m->skel->obj, m->skel->progs.mem_mapped),
+				      &m->links[2], e);
 	if (!err)
 		err = sampler_start_faults(
 			&m->sampler, period_next(&m->period, 0, clock_boot_ns()),
@@ -217,21 +238,14 @@ static int mem_attach(void *state, struct err *e)
 
 /* ---- while it records ---- */
 
-static struct sample_tally tally_read(const struct mem *m)
-{
-	struct sample_tally sum;
-
-	percpu_sum(bpf_map__fd(m->skel->maps.tally), &sum, sizeof(sum));
-	return sum;
-}
-
 static void mem_tick(void *state)
 {
 	struct mem *m = state;
-	struct sample_tally sum = tally_read(m);
+	struct sample_tally sum = sampling_sum(m->skel->maps.tally);
 	uint64_t outside = 0;
 
 	sampler_tick(&m->sampler);
+	sleeps_follow(m);
 	percpu_sum(bpf_map__fd(m->skel->maps.outside), &outside, sizeof(outside));
 	sampler_set_period(&m->sampler,
 			   period_next(&m->period, sum.seen + outside / OUTSIDE, clock_boot_ns()));
@@ -258,8 +272,10 @@ static void mem_store_record(void *state, struct family_host *h, const struct st
 		held_mapped(held_of(state, h), (const struct mem_mapped *)record);
 	else if (record && record->end == MEM_RECORD_VICTIM)
 		held_victim(held_of(state, h), h, (const struct mem_victim *)record);
+	else if (record && record->end == MEM_RECORD_SERVES)
+		stall_note(&((struct mem *)state)->notes, (const struct mem_serves *)record);
 	else if (record && MEM_IS_STALL(record->tag))
-		stall_store(h, record, named);
+		stall_store(&((struct mem *)state)->notes, h, record, named);
 	else if (record)
 		held_sample(held_of(state, h), h, record, size, named);
 }
@@ -281,12 +297,15 @@ static int mem_record_amount(void *state, const void *record, size_t size, uint6
 	const struct stack_event *ev = record;
 	struct mem *m = state;
 
-	if (size < sizeof(*ev) || ev->n_kernel > STACK_KERNEL_MAX || ev->n_user > STACK_USER_MAX ||
-	    size < sizeof(*ev) + ((size_t)ev->n_kernel + ev->n_user) * sizeof(__u64))
+	if (!sampling_fits(ev, size))
 		return -EBADMSG;
 	if (ev->end == MEM_RECORD_MAPPED) {
 		*n = 0;
 		return size < sizeof(struct mem_mapped) ? -EBADMSG : 0;
+	}
+	if (ev->end == MEM_RECORD_SERVES) {
+		*n = 0;
+		return size < sizeof(struct mem_serves) ? -EBADMSG : 0;
 	}
 	if (ev->end == MEM_RECORD_VICTIM) {
 		const struct mem_victim *v = record;
@@ -298,7 +317,7 @@ static int mem_record_amount(void *state, const void *record, size_t size, uint6
 			held_dying(m->held, v);
 		return 0;
 	}
-	*n = MEM_IS_STALL(ev->tag) ? 1 : MEM_PERIOD(ev->tag);
+	*n = MEM_IS_STALL(ev->tag) ? MEM_STALL_N(ev->tag) : MEM_PERIOD(ev->tag);
 	return 0;
 }
 
@@ -316,19 +335,12 @@ static const char *mem_clock(void *state)
 
 static void mem_tally(void *state, struct family_tally *out)
 {
-	struct sample_tally sum = tally_read(state);
-
-	*out = (struct family_tally){.seen = sum.seen,
-				     .lost = sum.ring_full,
-				     .unfollowed = sum.unfollowed,
-				     .run_ns = sum.run_ns};
-	for (int k = 0; k < SAMPLE_TALLY_SLOTS; k++)
-		out->slot[k] = sum.slot[k];
+	sampling_tally(((struct mem *)state)->skel->maps.tally, out);
 }
 
 static uint64_t mem_seen(void *state)
 {
-	return tally_read(state).seen;
+	return sampling_sum(((struct mem *)state)->skel->maps.tally).seen;
 }
 
 /* ---- end ---- */
@@ -338,6 +350,7 @@ static void mem_detach(void *state)
 	struct mem *m = state;
 
 	sampler_stop(&m->sampler);
+	sleeps_detach(m);
 	for (int i = 0; i < LINKS; i++) {
 		bpf_link__destroy(m->links[i]);
 		m->links[i] = NULL;
@@ -356,6 +369,7 @@ static void mem_close(void *state)
 
 	mem_detach(m);
 	held_free(m->held);
+	pressure_close(&m->pressure);
 	mem_bpf__destroy(m->skel);
 	free(m);
 }

@@ -16,6 +16,8 @@
 #define SWAPPED    (1ull << 62)
 #define NOT_OWN    (1ull << 61)
 #define FRAME      ((1ull << 55) - 1)
+#define KPF_HEAD   (1ull << 15)
+#define KPF_TAIL   (1ull << 16)
 #define KPF_HUGE   (1ull << 17)
 #define KPF_THP    (1ull << 22)
 #define STATUS_MAX 8192
@@ -69,13 +71,31 @@ static int frames_fd(void)
 	return fd;
 }
 
+uint32_t pages_size_in(const uint64_t flags[PAGES_HUGE], size_t at)
+{
+	size_t first = at, end = at + 1;
+
+	if (!(flags[at] & (KPF_HUGE | KPF_THP)))
+		return 1;
+	while (first && flags[first] & KPF_TAIL)
+		first--;
+	while (end < PAGES_HUGE && flags[end] & KPF_TAIL)
+		end++;
+	return (uint32_t)(end - first);
+}
+
 uint32_t pages_size(uint64_t said)
 {
-	uint64_t frame = pages_frame(said);
+	uint64_t frame = pages_frame(said), flags[PAGES_HUGE] = {0}, first;
 
-	if (!frame || frames_fd() < 0)
+	if (!frame || pages_state(said) != PAGES_OWN || frames_fd() < 0 ||
+	    !(entry_read(frames_fd(), frame) & (KPF_HUGE | KPF_THP)))
 		return 1;
-	return entry_read(frames_fd(), frame) & (KPF_HUGE | KPF_THP) ? PAGES_HUGE : 1;
+	first = frame / PAGES_HUGE * PAGES_HUGE;
+	if (pread(frames_fd(), flags, sizeof(flags), (off_t)(first * sizeof(*flags))) !=
+	    sizeof(flags))
+		return 1;
+	return pages_size_in(flags, frame - first);
 }
 
 /* How many of the next pages lie within one reading. */
@@ -148,4 +168,28 @@ int pages_usage(uint32_t tgid, struct pages_usage *out)
 	int err = proc_read(tgid, "status", STATUS_MAX, &data, &len);
 
 	return err ? err : pages_usage_parse(data, len, out);
+}
+
+uint64_t pages_huge(uint32_t tgid)
+{
+	cleanup_free char *data = NULL;
+	uint64_t bytes = 0;
+	size_t len;
+
+	if (proc_read(tgid, "smaps_rollup", STATUS_MAX, &data, &len) ||
+	    !kib_of(data, "\nAnonHugePages:", &bytes))
+		return 0;
+	return bytes;
+}
+
+uint64_t pages_own(uint32_t tgid)
+{
+	cleanup_free char *data = NULL;
+	unsigned long long all, resident, shared;
+	size_t len;
+
+	if (proc_read(tgid, "statm", STATUS_MAX, &data, &len) ||
+	    sscanf(data, "%llu %llu %llu", &all, &resident, &shared) != 3 || resident < shared)
+		return 0;
+	return (resident - shared) * 4096;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stall: waits for memory (probes/mem.h), stored as kind `memwait`: how many, and their time. */
+/* stall: waits for memory (probes/mem.h), stored as kind `memwait`: how many, and their time; and
+ * which request was served meanwhile. */
 #ifndef SONDE_MEM_STALL_H
 #define SONDE_MEM_STALL_H
 
@@ -8,7 +9,19 @@
 #include "loaders/lib/bpf/family.h"
 #include "probes/mem.h"
 
+#define STALL_NOTES 256
+
+struct stall_notes { /* zeroed: none. The last ones: a wait whose stack comes late finds its note */
+	struct stall_note {
+		uint64_t time_ns, tag;
+		uint32_t tid;
+	} v[STALL_NOTES];
+	uint32_t n;
+};
+
+void stall_note(struct stall_notes *notes, const struct mem_serves *s);
 /* *named: its stack's names. */
-void stall_store(struct family_host *h, const struct stack_event *ev, struct naming_result *named);
+void stall_store(const struct stall_notes *notes, struct family_host *h,
+		 const struct stack_event *ev, struct naming_result *named);
 
 #endif

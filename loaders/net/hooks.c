@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/net/record.h"
 #include "probes/net.skel.h"
 #include "schema/base/array.h"
@@ -84,16 +84,7 @@ static int taken(void *ctx, void *record, size_t size)
 	return 0;
 }
 
-static struct net_bpf *skel_open(const char *store_dir)
-{
-	char path[PATH_MAX];
-	size_t size;
-	const void *elf = net_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o,
-		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
-
-	return net_bpf__open_opts(&o);
-}
+SKELETON_OPEN(net)
 
 bool hooks_tells_talks(void)
 {

@@ -18,11 +18,11 @@
 
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/scope.h"
 #include "loaders/lib/bpf/run/scripts.h"
 #include "loaders/lib/bpf/load/tables.h"
@@ -322,16 +322,7 @@ static int sums_map(struct offcpu *o, struct err *e)
 			       (void **)&o->wake_sums, e);
 }
 
-static struct offcpu_bpf *skel_open(const char *store_dir)
-{
-	char path[PATH_MAX];
-	size_t size;
-	const void *elf = offcpu_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o,
-		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
-
-	return offcpu_bpf__open_opts(&o);
-}
+SKELETON_OPEN(offcpu)
 
 /* For the programs that are loaded: where they take stacks. */
 static void rates_set(struct offcpu_bpf *skel, const struct family_config *c)

@@ -135,6 +135,28 @@ static __always_inline bool arch_entry_read(const void *regs, struct arch_entry 
 	return true;
 }
 
+struct arch_call { /* a system call */
+	__s64 number;
+	__u64 first, second; /* arguments */
+};
+
+/* The one that the registers at this address entered the kernel by. false: none of 64-bit user
+ * code. */
+static __always_inline bool arch_call_read(const void *regs, struct arch_call *to)
+{
+	struct {
+		__u64 si, di, orig_ax, ip, cs;
+	} part = {};
+
+	if (bpf_probe_read_kernel(&part, sizeof(part),
+				  (const char *)regs + __builtin_offsetof(struct arch_regs, si)))
+		return false;
+	to->number = (__s64)part.orig_ax;
+	to->first = part.di;
+	to->second = part.si;
+	return (part.cs & 3) == 3 && part.cs != ARCH_USER32_CS && to->number >= 0;
+}
+
 /* The same for a task that the verifier trusts (an argument of tp_btf, or of an iterator): by plain
  * loads if the kernel offers the registers' address (5.15). */
 static __always_inline bool arch_task_entry_read(struct task_struct *task, struct arch_entry *to)

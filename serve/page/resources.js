@@ -29,17 +29,31 @@ const resourcesMemoryColumns = (on) => [
 	{key: 'why', title: '', draw: (r) => (r.host ? null : domButton('Why?', () => on.why(r.who), 'why', `Why: ${formatSeen(r.who)}`))},
 ];
 
+// Of lines that hold memory: how much each grew, where that is known; `growth`: the answer about growth, of which it has only what grew.
+function resourcesHeld(rows, growth) {
+	const of = (r) => [r.who, r.function, r.file, r.module, r.line].join('\n'), known = growth && growth.ok ? new Map(growth.data.rows.map((r) => [of(r), r])) : null;
+	return rows.map((r) => {
+		const g = known && known.get(of(r));
+		return {...r, grown_bytes: g ? g.grown_bytes : known ? 0 : null, growth_bytes_per_s: g ? g.growth_bytes_per_s : null};
+	});
+}
+
+// Why nothing is said of growth: what the command says, and what it suggests.
+function resourcesNoGrowth(heap) {
+	return domMake('p', {className: 'half'}, `Growth by line: ${heap.error || 'not known'}. `, heap.fix ? domSaid('code', heap.fix) : '');
+}
+
 function resourcesLines(heap) {
 	if (!heap)
 		return domSaid('p', 'By line: asked \u2026', 'half');
 	if (!heap.ok)
-		return domMake('p', {className: 'half'}, 'By line: whose lines hold memory was not recorded. ', domMake('code', {}, 'sudo sonde up mem'));
-	const rows = heap.data.rows.slice(0, 12), most = Math.max(...rows.map((r) => r.inuse_bytes || 0), 1);
+		return resourcesNoGrowth(heap);
+	const rows = heap.data.rows.slice(0, 12), most = Math.max(...rows.map((r) => r.grown_bytes || 0), 1);
 	if (!rows.length)
-		return domSaid('p', 'By line: nothing was recorded of this selection.', 'half');
-	return domMake('div', {}, domSaid('p', 'By line, what grows most first:', 'half'), domMake('ol', {className: 'parts'}, ...rows.map((r) => domMake('li', {}, domBar((r.inuse_bytes || 0) / most),
+		return domMake('p', {className: 'half'}, 'By line: nothing holds more and more memory. ', linkTo('What holds memory', {tab: 'heap'}));
+	return domMake('div', {}, domSaid('p', 'By line, what grew most first:', 'half'), domMake('ol', {className: 'parts'}, ...rows.map((r) => domMake('li', {}, domBar((r.grown_bytes || 0) / most),
 		domMake('span', {}, linkTo(`${formatSeen(r.function)}${r.file ? ` (${formatSeen(r.file)}${r.line ? ':' + r.line : ''})` : ''}`, {pic: '', type: heap.data.touched ? 'mem' : 'inuse', q: `^${r.function.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`}),
-			` of ${formatSeen(r.who || r.module || '')}: ${formatBytes(r.inuse_bytes || 0)}${r.growth_bytes_per_s ? `, ${resourcesSigned(r.growth_bytes_per_s * 3600)} each hour` : ''}`)))));
+			` of ${formatSeen(r.who || r.module || '')}: ${resourcesSigned(r.grown_bytes || 0)} to ${formatBytes(r.inuse_bytes || 0)}${r.growth_bytes_per_s ? `, ${resourcesSigned(r.growth_bytes_per_s * 3600)} each hour` : ''}`)))));
 }
 
 // --- disks ---

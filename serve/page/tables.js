@@ -159,10 +159,14 @@ const TABLES = {
 		who: (r) => ({container: r.who.container || '', comm: r.who.comm || '', pid: r.who.pid ? String(r.who.pid) : ''}),
 	},
 	heap: {
-		verb: 'heap', title: 'memory by line', sort: '-inuse', narrow: true, needs: 'mem', more: true, params: () => ({growth: true}),
+		verb: 'heap', title: 'memory by line', sort: '-inuse', narrow: true, needs: 'mem', more: true, params: () => ({number: 100}),
+		also: (p) => ({growth: ['heap', {...placeChosen(p), ...placeWho(p), growth: true, number: 100}]}),
+		rows: (d, also) => resourcesHeld(d.rows, also.growth),
+		draw: (box, d, also) => box.replaceChildren(...(also.growth && !also.growth.ok ? [resourcesNoGrowth(also.growth)] : also.growth && !also.growth.data.rows.length ? [domSaid('p', 'Nothing holds more and more memory.', 'half')] : [])),
 		columns: () => [
 			{key: 'fn', title: 'Line', kind: 'fn', value: (r) => r.function, text: (r) => `${formatSeen(r.function)}${r.file ? ` (${formatSeen(r.file)}${r.line ? ':' + r.line : ''})` : ''}`, pick: true},
 			{key: 'inuse', title: 'In use', kind: 'num', value: (r) => r.inuse_bytes, text: (r) => tablesBytes(r.inuse_bytes), keep: true},
+			{key: 'grown', title: 'Grew in this range', kind: 'num', value: (r) => r.grown_bytes, text: (r) => (r.grown_bytes ? resourcesSigned(r.grown_bytes) : ''), keep: true},
 			{key: 'growth', title: 'Grows each hour', kind: 'num', value: (r) => r.growth_bytes_per_s, text: (r) => (r.growth_bytes_per_s ? resourcesSigned(r.growth_bytes_per_s * 3600) : ''), keep: true},
 			{key: 'alloc', title: 'Allocated', kind: 'num', value: (r) => r.alloc_bytes, text: (r) => tablesBytes(r.alloc_bytes)},
 			{key: 'whose', title: 'Whose', value: (r) => r.who},

@@ -437,7 +437,7 @@ void chain_measure(const struct chain_measures *m, const char *who, bool contain
 		[CHAIN_CHILD] = "child", [CHAIN_READY] = "run queue"};
 	const struct chain_use *u = chain_use_of(m, who, container);
 	const double none[2] = {0, 0};
-	struct chain_measure cpu = {0};
+	struct chain_measure cpu = {0}, used = {0};
 	double collected[2] = {0, 0};
 
 	*out = (struct chain_measure){0};
@@ -455,8 +455,12 @@ void chain_measure(const struct chain_measures *m, const char *who, bool contain
 	case CHAIN_QUOTA:
 		measure_use(m, u, u ? u->throttled_us : none, out);
 		break;
-	case CHAIN_RECLAIM:
-		measure_use(m, u, u ? u->reclaim_us : none, out);
+	case CHAIN_RECLAIM: /* two accounts of the same: threads that sleep, and what PSI counts */
+		measure_waits(m, who, container, "memory", out);
+		measure_use(m, u, u ? u->reclaim_us : none, &used);
+		out->known = out->known || used.known;
+		for (int w = 0; w < 2; w++)
+			out->s[w] = out->s[w] > used.s[w] ? out->s[w] : used.s[w];
 		break;
 	default:
 		measure_waits(m, who, container, reasons[what], out);

@@ -350,7 +350,7 @@ static void say_wait(const struct reqpart *p, struct strbuf *out)
 	static const char *const words[][2] = {
 		{"lock", "waited for a lock"}, {"disk", "waited for the disk"}, {"network", "waited for the network"}, {"pipe", "waited for a pipe"},
 		{"poll", "waited in poll"}, {"sleep", "slept"}, {"page fault", "waited for a page fault"}, {"stop", "was stopped"},
-		{"child", "waited for a child"}, {"other", "waited"},
+		{"child", "waited for a child"}, {"memory", "waited for memory"}, {"other", "waited"},
 	};
 	/* clang-format on */
 	const char *said = NULL;

@@ -28,6 +28,7 @@ static const struct {
 	{"page fault",
 	 {"waited in page faults",
 	  "began to wait in page faults:", "waited in page faults before:"}},
+	{"memory", {"waited for memory", "began to wait for memory:", "waited for memory before:"}},
 	{"stop", {"was stopped", "began to be stopped", "was stopped before"}},
 	{"child",
 	 {"waited for children", "began to wait for children:", "waited for children before:"}},

@@ -18,7 +18,7 @@ static const struct {
 	const char *reason, *what;
 } IN_THE_WAY[] = {
 	{"run queue", "a CPU"},        {"lock", "locks"},          {"disk", "the disk"},
-	{"page fault", "page faults"}, {"network", "the network"},
+	{"page fault", "page faults"}, {"network", "the network"}, {"memory", "memory"},
 };
 
 struct fact {

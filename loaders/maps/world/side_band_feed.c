@@ -11,9 +11,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/host/maps/perfring.h"
 #include "loaders/lib/host/maps/sideband.h"
 #include "loaders/lib/host/proc/proc.h"
@@ -81,16 +81,7 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 static int on_program(void *ctx, void *data, size_t len);
 
-static struct maps_bpf *open_skel(const char *store_dir)
-{
-	char path[PATH_MAX];
-	size_t size;
-	const void *elf = maps_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o,
-		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
-
-	return maps_bpf__open_opts(&o);
-}
+SKELETON_OPEN(maps)
 
 static void close_program(struct side_band_feed *f)
 {
@@ -113,7 +104,7 @@ static int load_program(struct side_band_feed *f, int processes_fd, const char *
 	const struct root_id *own = &f->world->own_root;
 	int rc = 0;
 
-	f->skel = open_skel(store_dir);
+	f->skel = skel_open(store_dir);
 	if (!f->skel)
 		return -errno;
 	f->skel->rodata->tables = processes_fd >= 0;

@@ -64,6 +64,7 @@ enum store_wait_class {
 	STORE_WAIT_FAULT = 7,       /* page fault */
 	STORE_WAIT_STOP = 8,        /* stopped, or traced */
 	STORE_WAIT_CHILD = 9,       /* wait(2) */
+	STORE_WAIT_MEMORY = 10,     /* reclaim, swap, memory.high: whatever the call is */
 	STORE_READY_WOKEN = 16,     /* from its wake-up until it ran */
 	STORE_READY_PREEMPTED = 17, /* it could have gone on: involuntary switches */
 	STORE_READY_YIELDED = 18,   /* it gave way */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/store/files/readonly.h"
 #include "schema/store/files/span.h"
@@ -156,22 +158,45 @@ int amount_scan_next(struct row_scan *p, struct amount_seen *out)
 
 void standing_init(struct standing *g, const struct store_segment *s)
 {
+	struct idmap firsts = {0};
+
 	g->process = mem_array(s->dict.n_processes, sizeof(*g->process));
 	g->round = mem_array(s->n_series, sizeof(*g->round));
+	g->alike = mem_array(s->n_tasks + 1, sizeof(*g->alike));
+	g->holds = mem_array(s->n_tasks + 1, sizeof(*g->holds));
+	for (uint32_t i = 1; i < s->n_tasks; i++) {
+		const struct reading_task *t = &s->tasks[i];
+		uint64_t key = hash_u64(hash_u64(HASH_SEED, (uint64_t)t->run << 32 | t->process),
+					(uint64_t)t->tid << 32 | t->kind);
+		bool fresh;
+		uint64_t *first;
+
+		key = hash_str(hash_str(key, t->thread ? t->thread : ""),
+			       t->labels ? t->labels : "");
+		first = idmap_ref(&firsts, key, &fresh);
+		if (fresh)
+			*first = i;
+		g->alike[i] = (uint32_t)*first;
+	}
+	idmap_release(&firsts);
 }
 
 void standing_release(struct standing *g)
 {
 	free(g->process);
 	free(g->round);
+	free(g->alike);
+	free(g->holds);
 }
 
 bool standing_take(struct standing *g, const struct row_scan *p, uint32_t series)
 {
 	const struct reading_task *t = row_scan_task(p, series);
 	struct standing_process *x = &g->process[t->process];
-	bool first = x->run != t->run;
+	uint32_t task = p->s->series_task[series], *holds = &g->holds[g->alike[task]];
+	bool first = x->run != t->run || (*holds && *holds != task);
 
+	*holds = task;
 	if (first)
 		*x = (struct standing_process){.run = t->run, .round = x->round + 1};
 	g->round[series] = x->round;

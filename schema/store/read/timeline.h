@@ -80,11 +80,14 @@ struct standing {
 		uint32_t run, round;
 	} * process;
 	uint32_t *round; /* by series: valid if it is its process's */
+	uint32_t *alike; /* by task: the first one of the same run, process, thread and kind */
+	uint32_t *holds; /* by task of `alike`: the one of those whose values hold */
 };
 void standing_init(struct standing *g, const struct store_segment *s);
 void standing_release(struct standing *g);
-/* This series has a new amount. true: it is the first one that its run stored of the process, so
- * all earlier values are void. */
+/* This series has a new amount. true: it is the first one that its run stored of the process, or
+ * that it stored since it began a new dictionary, which repeats tasks and stores all values again:
+ * so all earlier values are void. */
 bool standing_take(struct standing *g, const struct row_scan *p, uint32_t series);
 bool standing_has(const struct standing *g, const struct row_scan *p, uint32_t series);
 

@@ -323,11 +323,12 @@ int store_held_back(struct store_segment *s, const struct store_query *q,
 const char *store_wait_reason(uint32_t class)
 {
 	static const char *const names[] = {
-		[STORE_WAIT_OTHER] = "other", [STORE_WAIT_LOCK] = "lock",
-		[STORE_WAIT_DISK] = "disk",   [STORE_WAIT_NETWORK] = "network",
-		[STORE_WAIT_PIPE] = "pipe",   [STORE_WAIT_POLL] = "poll",
-		[STORE_WAIT_SLEEP] = "sleep", [STORE_WAIT_FAULT] = "page fault",
-		[STORE_WAIT_STOP] = "stop",   [STORE_WAIT_CHILD] = "child",
+		[STORE_WAIT_OTHER] = "other",   [STORE_WAIT_LOCK] = "lock",
+		[STORE_WAIT_DISK] = "disk",     [STORE_WAIT_NETWORK] = "network",
+		[STORE_WAIT_PIPE] = "pipe",     [STORE_WAIT_POLL] = "poll",
+		[STORE_WAIT_SLEEP] = "sleep",   [STORE_WAIT_FAULT] = "page fault",
+		[STORE_WAIT_STOP] = "stop",     [STORE_WAIT_CHILD] = "child",
+		[STORE_WAIT_MEMORY] = "memory",
 	};
 
 	return class < ARRAY_SIZE(names) ? names[class] : names[STORE_WAIT_OTHER];

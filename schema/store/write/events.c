@@ -96,6 +96,7 @@ void events_new_epoch(struct store_writer *w)
 		w->cur->dict = w->dict;
 	}
 	writer_dict_put(old);
+	w->gauge_epoch++; /* the values of the old dictionary's series are void by the next one */
 	pthread_mutex_unlock(&w->lock);
 	w->epoch++;
 }

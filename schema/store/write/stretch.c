@@ -108,7 +108,4 @@ void store_runs_at(struct store_writer *w, int64_t utc_ns)
 	if (!turned)
 		return;
 	events_new_epoch(w);
-	pthread_mutex_lock(&w->lock);
-	w->gauge_epoch++;
-	pthread_mutex_unlock(&w->lock);
 }

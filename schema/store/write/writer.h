@@ -205,8 +205,9 @@ struct store_amount {
  * and durations, 1 for each amount of a gauge. */
 int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns,
 		 const struct store_amount *a);
-/* Changes when all gauges must be stored again: the writer has started another segment, or dropped
- * a batch. */
+/* Changes when all gauges must be stored again: the writer has started another segment or another
+ * dictionary (of a process, the first value by the new one voids all by the old one), or dropped a
+ * batch. */
 uint64_t store_gauge_epoch(struct store_writer *w);
 /* From `utc_ns` on, the amounts of this process come from sampling by size, once every `bytes` on
  * average; 0: not known. */

@@ -16,6 +16,7 @@
 #ifndef SONDE_BPF_KERNELTYPES_H
 #define SONDE_BPF_KERNELTYPES_H
 
+#include <bpf/libbpf.h>
 #include <linux/limits.h>
 #include <stddef.h>
 
@@ -25,6 +26,20 @@ struct btf;
  * the kernel's own types. */
 const char *kerneltypes_path(const char *store_dir, const void *elf, size_t size,
 			     char path[PATH_MAX]);
+
+/* static struct NAME_bpf *skel_open(const char *store_dir): NULL with errno: it cannot be
+ * opened. */
+#define SKELETON_OPEN(name_)                                                                  \
+	static struct name_##_bpf *skel_open(const char *store_dir)                           \
+	{                                                                                     \
+		char path[PATH_MAX];                                                          \
+		size_t size;                                                                  \
+		const void *elf = name_##_bpf__elf_bytes(&size);                              \
+		LIBBPF_OPTS(bpf_object_open_opts, o,                                          \
+			    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path)); \
+                                                                                              \
+		return name_##_bpf__open_opts(&o);                                            \
+	}
 
 /* Rule 3, on the types themselves. NULL: out of memory. The caller frees it (btf__free). */
 struct btf *kerneltypes_pick(const struct btf *kernel, const struct btf *programs);

@@ -122,7 +122,7 @@ void naming_kernel_begin(struct naming *n);
 /* The kernel's symbols, after they were read; NULL until then. Valid until the next call of
  * naming_stack or _tick. */
 struct kallsyms;
-const struct kallsyms *naming_kallsyms(const struct naming *n);
+struct kallsyms *naming_kallsyms(const struct naming *n);
 
 /* At the end of a capture: reads hostmaps until every pending index is ready or refused, or the
  * deadline is over. 0, or -ETIMEDOUT: the rest stays unnamed and is counted. Flush the store

@@ -42,7 +42,7 @@ void naming_kernel_release(struct naming *n)
 	kallsyms_free(n->kallsyms);
 }
 
-const struct kallsyms *naming_kallsyms(const struct naming *n)
+struct kallsyms *naming_kallsyms(const struct naming *n)
 {
 	return n->kallsyms;
 }

@@ -58,3 +58,24 @@ TEST(what_was_touched_is_its_own_and_what_was_given_back_is_gone)
 		assert_int_equal(pages_state(said[i]), PAGES_GONE);
 	close(fd);
 }
+
+#define THP  (1ull << 22)
+#define HEAD (1ull << 15)
+#define TAIL (1ull << 16)
+
+TEST(a_page_is_one_of_as_many_as_came_together)
+{
+	uint64_t flags[PAGES_HUGE] = {0};
+
+	assert_int_equal(pages_size_in(flags, 5), 1);
+	for (size_t i = 16; i < 48; i++) /* two of 64 KiB */
+		flags[i] = THP | (i % 16 ? TAIL : HEAD);
+	assert_int_equal(pages_size_in(flags, 16), 16);
+	assert_int_equal(pages_size_in(flags, 31), 16);
+	assert_int_equal(pages_size_in(flags, 40), 16);
+	assert_int_equal(pages_size_in(flags, 48), 1);
+	for (size_t i = 0; i < PAGES_HUGE; i++)
+		flags[i] = THP | (i ? TAIL : HEAD);
+	assert_int_equal(pages_size_in(flags, 0), PAGES_HUGE);
+	assert_int_equal(pages_size_in(flags, PAGES_HUGE - 1), PAGES_HUGE);
+}

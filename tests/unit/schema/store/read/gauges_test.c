@@ -239,3 +239,33 @@ STORE_TEST(a_new_segment_asks_for_gauges_anew)
 	fixture_segment_bytes(0);
 	assert_true(fixture_files(f->dir, ".db") > 1);
 }
+
+/* Until the writer's dictionary is full and it begins another one. */
+static void dictionary_fill(struct store_writer *w, uint32_t run)
+{
+	struct store_amount a = {.n = 1, .value = 1};
+	uint32_t epoch = store_epoch(w);
+
+	for (uint32_t leaf = 1; store_epoch(w) == epoch && leaf < 1000000; leaf++)
+		(void)store_amount(w, series_of(w, run, 9, leaf), T0_S * NS, &a);
+	assert_true(store_epoch(w) > epoch);
+}
+
+STORE_TEST(values_by_a_new_dictionary_replace_those_by_the_old_one)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 1024 * 1024);
+	uint32_t run = heap_run(w, 1, T0_S);
+	uint64_t gauges = store_gauge_epoch(w);
+	const char *seg;
+
+	stands(w, run, 1, 1, T0_S, 100);
+	stands(w, run, 1, 2, T0_S, 10);
+	dictionary_fill(w, run);
+	assert_true(store_gauge_epoch(w) > gauges); /* so all is stored again */
+	stands(w, run, 1, 1, T0_S + 20, 300);       /* and of the other stack nothing is left */
+	store_run_until(w, run, (T0_S + 60) * NS);
+	fixture_close(w);
+	seg = fixture_segment(f, 0);
+	assert_int_equal(bytes_in(seg, T0_S + 10, T0_S + 30), 300);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* amount: stores what a record of the family's programs adds, by its process, thread and stack. */
+#ifndef SONDE_MEM_AMOUNT_H
+#define SONDE_MEM_AMOUNT_H
+
+#include <linux/types.h>
+#include <stdint.h>
+
+#include "loaders/lib/bpf/family.h"
+#include "probes/lib/stack.h"
+#include "schema/store/model/kinds.h"
+#include "schema/store/write/writer.h"
+
+/* `frames`: ev's, n_kernel + n_user. `tag`: of the request that the thread served, 0: none.
+ * `events`: what it counts as in h->added or h->refused. *named: the names of the record's stack,
+ * for the caller. */
+void amount_store(struct family_host *h, const struct stack_event *ev, const uint64_t *frames,
+		  enum store_kind kind, const struct store_amount *a, uint64_t tag, uint64_t events,
+		  struct naming_result *named);
+
+#endif
