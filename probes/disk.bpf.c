@@ -21,6 +21,7 @@
 
 #include "probes/disk.h"
 #include "probes/disk/files.bpf.h"
+#include "probes/disk/pages.bpf.h"
 #include "probes/disk/who.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 
@@ -46,6 +47,7 @@ struct request {
 	unsigned int cmd_flags, __data_len;
 	__u64 __sector;
 	__u64 start_time_ns;
+	struct bio *bio;
 	struct block_device *part;
 } __attribute__((preserve_access_index));
 
@@ -250,6 +252,7 @@ TRACEPOINT(block_rq_complete, disk_complete, struct request *rq, int error, unsi
 	if (!s)
 		return 0;
 	__sync_fetch_and_add(&s->bytes, bytes < left ? bytes : left);
+	request_files(BPF_CORE_READ(rq, bio), &key, bytes < left ? bytes : left);
 	if (failed && a)
 		a->failed = 1;
 	if (bytes < left)

@@ -221,12 +221,6 @@ static const char *container_of(const struct store_process_row *p)
 	return *p->container ? p->container : p->container_id;
 }
 
-/* The kernel's own threads are children of kthreadd. */
-static bool is_kernel(const struct store_process_row *p)
-{
-	return (p->pid == 2 || p->ppid == 2) && !*p->exe && !*p->args && !*p->container_id;
-}
-
 static bool is_go(const struct store_process_row *p)
 {
 	return !strcmp(p->lang, "go");
@@ -256,7 +250,7 @@ static struct cell *cell_of(struct summing *s, const struct store_process_row *p
 	if (c) {
 		if (!one)
 			cell_count(c, p);
-		c->kernel = c->kernel && is_kernel(p);
+		c->kernel = c->kernel && select_is_kernel(p);
 		c->go = c->go || is_go(p); /* of the same name; the language of a short one may not
 					      be known */
 		return c;
@@ -264,7 +258,7 @@ static struct cell *cell_of(struct summing *s, const struct store_process_row *p
 	c = mem_alloc(sizeof(*c));
 	if (!one)
 		cell_count(c, p);
-	c->kernel = is_kernel(p);
+	c->kernel = select_is_kernel(p);
 	c->go = is_go(p);
 	c->key = strbuf_take(&key);
 	c->container = mem_strdup(container_of(p));
