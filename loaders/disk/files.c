@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/disk/files.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,15 +43,22 @@ static void known_del(struct files *f, struct files_known *k)
 	free(k);
 }
 
-/* Its path, by the names of this epoch. */
-static void path_find(struct files *f, struct files_known *k, const struct disk_file *s)
+/* Its path, by the names that were read since the last look: it may have got another one. */
+static void path_find(struct files *f, struct files_known *k, int names_fd)
 {
+	const struct disk_inode id = {.ino = k->id.ino, .dev = k->id.dev};
 	char below[FILENAME_PATH], path[FILENAME_PATH];
+	struct disk_names s;
 
-	if (k->path && filename_ends(k->path, s->names[0], DISK_LONG))
+	if (bpf_map_lookup_elem(names_fd, &id, &s)) {
+		k->path = k->path ? k->path : mem_strdup("");
+		return;
+	}
+	bpf_map_delete_elem(names_fd, &id);
+	if (k->path && !*s.names[0])
 		return;
 	free(k->path);
-	k->whole = filename_join(s->names[0], DISK_DEEP, DISK_LONG, below);
+	k->whole = filename_join(s.names[0], DISK_DEEP, DISK_LONG, below);
 	if (k->whole && mounts_path(&f->mounts, k->id.dev, below, path, sizeof(path))) {
 		k->path = mem_strdup(path);
 		return;
@@ -58,8 +67,7 @@ static void path_find(struct files *f, struct files_known *k, const struct disk_
 	k->path = mem_strdup(below);
 }
 
-static struct files_known *known_of(struct files *f, const struct disk_file_key *key,
-				    const struct disk_file *s)
+static struct files_known *known_of(struct files *f, const struct disk_file_key *key, int names_fd)
 {
 	struct files_id id = {.ino = key->ino, .dev = key->dev};
 	struct files_known *k;
@@ -71,7 +79,7 @@ static struct files_known *known_of(struct files *f, const struct disk_file_key 
 		HASH_ADD(hh, f->known, id, sizeof(k->id), k);
 	}
 	k->round = f->round;
-	path_find(f, k, s);
+	path_find(f, k, names_fd);
 	return k;
 }
 
@@ -110,6 +118,7 @@ struct draining {
 	struct devices *devices;
 	struct family_host *h;
 	int64_t utc_ns;
+	int names_fd;
 };
 
 /* The file's text; its growth, if this row is the first that made it dirty. */
@@ -127,8 +136,8 @@ static void file_name(const struct draining *d, const struct disk_file_key *key,
 					      key->dev & ((1u << MINOR_BITS) - 1), name));
 		return;
 	}
-	k = known_of(d->f, key, s);
-	snprintf(out, FILENAME_PATH, "%s", k->path);
+	k = known_of(d->f, key, d->names_fd);
+	snprintf(out, FILENAME_PATH, "%s", *k->path ? k->path : DRAIN_OTHER);
 	if (s->dirty_bytes)
 		*grew = growth(k, s);
 }
@@ -139,7 +148,8 @@ static void number_put(struct fact_row *row, int column, uint64_t n)
 		fact_put(row, column, n);
 }
 
-static void file_put(const struct draining *d, const struct disk_file_key *key,
+/* false: the capture does not cover who did it. */
+static bool file_put(const struct draining *d, const struct disk_file_key *key,
 		     const struct disk_file *s, bool named)
 {
 	struct who who = who_find(d->h, &key->who, NULL);
@@ -148,8 +158,8 @@ static void file_put(const struct draining *d, const struct disk_file_key *key,
 	int64_t grew = 0;
 
 	if (!who.wanted)
-		return;
-	if (named && !who.excluded)
+		return false;
+	if (named && key->ino != DISK_OTHERS && !who.excluded)
 		file_name(d, key, s, path, &grew);
 	else if (who.excluded)
 		*path = 0;
@@ -165,6 +175,7 @@ static void file_put(const struct draining *d, const struct disk_file_key *key,
 	number_put(&row, FILE_GROWN, grew > 0 ? (uint64_t)grew : 0);
 	number_put(&row, FILE_SHRUNK, grew < 0 ? (uint64_t)-grew : 0);
 	who_put(d->h, d->utc_ns, &FILE_FACT, &row, &who, FILE_PROCESS, FILE_CONTAINER);
+	return true;
 }
 
 static uint64_t file_weight(const void *value)
@@ -174,23 +185,36 @@ static uint64_t file_weight(const void *value)
 	return s->read_bytes + s->write_bytes + s->dirty_bytes;
 }
 
-void files_drain(struct files *f, const struct bpf_map *map, struct devices *devices,
-		 struct family_host *h, uint32_t epoch, int64_t utc_ns)
+static void map_drain(struct draining *d, const struct bpf_map *map, uint32_t epoch)
 {
-	struct draining d = {.f = f, .devices = devices, .h = h, .utc_ns = utc_ns};
 	struct taken t = {.key_size = sizeof(struct disk_file_key),
 			  .value_size = sizeof(struct disk_file),
 			  .epoch_at = offsetof(struct disk_file_key, epoch),
 			  .epoch = epoch,
 			  .weight = file_weight};
+	size_t n = 0;
+
+	taken_read(&t, map);
+	for (size_t i = 0; i < t.n; i++)
+		n += file_put(d, taken_key(&t, i), taken_value(&t, i),
+			      n < drain_most(d->h, FILES_MOST));
+	taken_release(&t);
+}
+
+void files_drain(struct files *f, const struct hooks_files *maps, struct devices *devices,
+		 struct family_host *h, uint32_t epoch, int64_t utc_ns)
+{
+	struct draining d = {.f = f,
+			     .devices = devices,
+			     .h = h,
+			     .utc_ns = utc_ns,
+			     .names_fd = bpf_map__fd(maps->names)};
 
 	if (!f->mounts.n)
 		mounts_read(&f->mounts);
 	f->round++;
-	taken_read(&t, map);
-	for (size_t i = 0; i < t.n; i++)
-		file_put(&d, taken_key(&t, i), taken_value(&t, i), i < drain_most(h, FILES_MOST));
-	taken_release(&t);
+	map_drain(&d, maps->sums, epoch);
+	map_drain(&d, maps->rest, epoch);
 }
 
 void files_minute(struct files *f)

@@ -17,13 +17,13 @@
 #include <stdint.h>
 
 #include "loaders/disk/devices.h"
+#include "loaders/disk/hooks.h"
 #include "loaders/disk/mounts.h"
 #include "loaders/lib/bpf/family.h"
 
 #define FILES_MOST  64   /* rows of an epoch with their file's name (drain_most) */
 #define FILES_KNOWN 4096 /* files whose path and size are kept */
 
-struct bpf_map;
 struct files_known;
 
 struct files { /* {0} */
@@ -33,7 +33,7 @@ struct files { /* {0} */
 };
 
 /* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */
-void files_drain(struct files *f, const struct bpf_map *map, struct devices *d,
+void files_drain(struct files *f, const struct hooks_files *maps, struct devices *d,
 		 struct family_host *h, uint32_t epoch, int64_t utc_ns);
 /* About once a minute: mounts are read again, and files that are not used any more forgotten. */
 void files_minute(struct files *f);

@@ -243,9 +243,11 @@ void hooks_read(struct hooks *k)
 	ring_buffer__consume(k->ring);
 }
 
-const struct bpf_map *hooks_files(const struct hooks *k)
+struct hooks_files hooks_files(const struct hooks *k)
 {
-	return k->skel->maps.disk_files;
+	return (struct hooks_files){.sums = k->skel->maps.disk_files,
+				    .rest = k->skel->maps.disk_rest_files,
+				    .names = k->skel->maps.disk_names};
 }
 
 int hooks_held(struct hooks *k, hooks_held_fn fn, void *ctx)

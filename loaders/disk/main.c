@@ -99,10 +99,11 @@ static void epoch_end(struct disk *d, struct family_host *h, int64_t now_ns)
 static void epoch_store(struct disk *d, struct family_host *h)
 {
 	int64_t utc = family_utc(h, d->begun_ns / 2 + d->ended_ns / 2);
+	struct hooks_files files = hooks_files(&d->hooks);
 
 	devices_read(&d->devices, h, d->ended_ns, utc);
 	drain_epoch(&d->hooks, &d->devices, h, d->epoch, utc);
-	files_drain(&d->files, hooks_files(&d->hooks), &d->devices, h, d->epoch, utc);
+	files_drain(&d->files, &files, &d->devices, h, d->epoch, utc);
 	slow_store(d, h);
 	d->begun_ns = d->ended_ns;
 	d->ended_ns = 0;

@@ -12,7 +12,7 @@
  *    file, as requests are merged where files are contiguous on the disk.
  * 4. Dirty: the kernel tells when a page of a file that was as on the disk is changed, by whoever
  *    changes it, once until it is written. A folio of several pages counts as a whole.
- * 5. Names are read by one of the inode's dentries, up to DISK_DEEP parts, once for each sum.
+ * 5. Names are read by one of the inode's dentries, up to DISK_DEEP parts, when a sum is made.
  */
 #ifndef SONDE_PROBES_DISK_PAGES_BPF_H
 #define SONDE_PROBES_DISK_PAGES_BPF_H
@@ -105,26 +105,48 @@ struct bio_vec { /* the same in all kernels: an array's element */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
+	__uint(max_entries, 16384);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct disk_file_key);
 	__type(value, struct disk_file);
 } disk_files SEC(".maps");
 
-static const struct disk_file no_file;
+struct { /* what found no room there */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct disk_file_key);
+	__type(value, struct disk_file);
+} disk_rest_files SEC(".maps");
 
-static __always_inline void inode_names(struct disk_file *f, struct inode___pages *inode)
+struct { /* the loader deletes what it has read */
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct disk_inode);
+	__type(value, struct disk_names);
+} disk_names SEC(".maps");
+
+static const struct disk_file no_file;
+static const struct disk_names no_names;
+
+static __always_inline void inode_names(const struct disk_file_key *key, struct inode___pages *inode)
 {
+	struct disk_inode id = {.ino = key->ino, .dev = key->dev};
 	unsigned long first = (unsigned long)BPF_CORE_READ(inode, i_dentry.first), at = 0;
 	struct dentry___union *old = NULL;
 	struct dentry___7_1 *now = NULL;
+	struct disk_names *n;
 
+	if (bpf_map_lookup_elem(&disk_names, &id) ||
+	    bpf_map_update_elem(&disk_names, &id, &no_names, BPF_NOEXIST))
+		return;
+	n = bpf_map_lookup_elem(&disk_names, &id);
 	if (bpf_core_field_exists(old->d_u))
 		at = bpf_core_field_offset(old->d_u.d_alias);
 	else
 		at = bpf_core_field_offset(now->d_alias);
-	if (first > at)
-		names_read(f->names[0], DISK_DEEP, DISK_LONG, (struct dentry___disk *)(first - at));
+	if (n && first > at)
+		names_read(n->names[0], DISK_DEEP, DISK_LONG, (struct dentry___disk *)(first - at));
 }
 
 static __always_inline struct inode___pages *page_inode(struct page *page)
@@ -154,23 +176,41 @@ static __always_inline void inode_key(struct inode___pages *inode, struct disk_f
 	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
-static __always_inline struct disk_file *file_get(const struct disk_file_key *key,
+static __always_inline struct disk_file *file_get(struct disk_file_key *key,
 						  struct inode___pages *inode)
 {
 	struct disk_file *f = bpf_map_lookup_elem(&disk_files, key);
 
 	if (f)
 		return f;
-	bpf_map_update_elem(&disk_files, key, &no_file, BPF_NOEXIST);
-	f = bpf_map_lookup_elem(&disk_files, key);
-	if (!f) {
+	if (!bpf_map_update_elem(&disk_files, key, &no_file, BPF_NOEXIST) && key->ino) {
+		inode_names(key, inode);
+		f = bpf_map_lookup_elem(&disk_files, key);
+		if (f)
+			f->blocks = BPF_CORE_READ(inode, i_blocks);
+		return f;
+	}
+	f = bpf_map_lookup_elem(&disk_files, key); /* another CPU made it, or there is no room */
+	return f;
+}
+
+/* Files that find no room are summed by who, and by disk. */
+static __always_inline struct disk_file *file_of_sum(struct disk_file_key *key,
+						     struct inode___pages *inode)
+{
+	struct disk_file *f = file_get(key, inode);
+
+	if (f)
+		return f;
+	key->ino = DISK_OTHERS;
+	key->dev = 0;
+	f = bpf_map_lookup_elem(&disk_rest_files, key);
+	if (f)
+		return f;
+	bpf_map_update_elem(&disk_rest_files, key, &no_file, BPF_NOEXIST);
+	f = bpf_map_lookup_elem(&disk_rest_files, key);
+	if (!f)
 		__sync_fetch_and_add(&disk_lost.files, 1);
-		return NULL;
-	}
-	if (key->ino) {
-		f->blocks = BPF_CORE_READ(inode, i_blocks);
-		inode_names(f, inode);
-	}
 	return f;
 }
 
@@ -183,7 +223,7 @@ static __always_inline void file_add(const struct disk_key *rq, struct inode___p
 
 	if (inode)
 		inode_key(inode, &key);
-	f = file_get(&key, inode);
+	f = file_of_sum(&key, inode);
 	if (!f)
 		return;
 	if (rq->op) {
@@ -244,7 +284,7 @@ static __always_inline int dirtied(struct address_space *mapping, __u32 order)
 		return 0;
 	who_fill(&key.who);
 	inode_key(inode, &key);
-	f = file_get(&key, inode);
+	f = file_of_sum(&key, inode);
 	if (f)
 		__sync_fetch_and_add(&f->dirty_bytes, DISK_PAGE << (order & 31));
 	return 0;

@@ -35,6 +35,8 @@ def well(begin=TO - 7200, end=TO):
     yield {"run": "l7", "from": begin, "to": end, "bucket_s": 10}
     yield {"run": "gpu", "from": begin, "to": end, "bucket_s": 10}
     yield from gpus(begin, end)
+    yield {"run": "disk", "from": begin, "to": end, "bucket_s": 10}
+    yield from minutes(begin, end, BLOCK, SYNC)
     yield {"run": "host", "from": begin, "to": end, "bucket_s": 10}
     yield from minutes(begin, end, HOST, WEB, ROOTFS, DISK, JVM)
 
@@ -77,6 +79,11 @@ JVM = {"fact": "jvm_row", "pid": 7, "comm": "app", "collector": "G1", "version":
        "old_used": 1 << 20, "old_max": 1 << 30}
 
 
+BLOCK = {"fact": "block_row", "pid": 7, "comm": "app", "disk": "sda", "op": "write", "requests": 100, "bytes": 100 << 12, "errors": 0, "queue_us": 100, "device_us": 9000}
+SYNC = {"fact": "sync_row", "pid": 7, "comm": "app", "file": "/data/a", "call": "fsync", "calls": 10, "errors": 0, "us": 20000}
+HELD = {"fact": "held_row", "pid": 7, "comm": "app", "file": "/data/gone", "ino": 12, "mount": "/data", "bytes": 2 << 30, "holders": 1}
+
+
 def gpus(begin, end, **more):
     """Of the run at hand: family gpu's own where all is well."""
     return [{"fact": "gpu_row", "at": at, "columns": {**GPU, **more}} for at in range(begin, end, 10)]
@@ -115,6 +122,10 @@ BAD = {
     "requests-failing": ("10.0.0.1:80", asked(10, 3)),
     "requests-slow": ("10.0.0.1:80", asked(3000, 0)),
     "requests-running": ("10.0.0.1:80 GET /x", open_from(HALF, TO)),
+    "disk-errors": ("sda", minutes(TO - 600, TO - 590, BLOCK, errors=3)),
+    "deleted-files": ("app", ({**HELD, "at": at} for at in range(HALF, TO, 60))),
+    "fsync-slow": ("app", minutes(HALF, TO, SYNC, us=3000000)),
+    "opens-failing": ("app", minutes(HALF, TO, {"fact": "open_row", "pid": 7, "comm": "app", "path": "/none", "error": "ENOENT", "opens": 5000})),
     "sonde-losses": ("host", lost(9000)),
     "sonde-recording": ("cpu", [{"run": "cpu", "from": TO - 4000, "to": TO - 1000, "bucket_s": 10}]),
 }
