@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "tools/explain/chain_files.h"
 #include "tools/explain/explain.h"
 #include "tools/waits/waitpairs.h"
 #include "tools/waits/waitsum.h"
@@ -76,6 +77,7 @@ struct chain_measures {
 	double swapped[2]; /* pages each second, of the host */
 	struct chain_disk *disks;
 	size_t n_disks, cap_disks;
+	struct chain_files files; /* of family disk */
 	uint32_t cpus;
 };
 
