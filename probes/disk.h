@@ -18,7 +18,12 @@
 #define DISK_COMM  16
 #define DISK_NAME  32  /* of a part of a path; cut if it is longer */
 #define DISK_NAMES 4   /* the file's, its folder's, and those above */
+#define DISK_LONG  72  /* of a part of a path of a file of requests, DISK_DEEP such */
+#define DISK_DEEP  16
+#define DISK_PAGE  4096ull /* the unit of dirty pages on x86 */
 #define DISK_PATH  128 /* of an open; cut if it is longer */
+
+#define DISK_OTHERS (~0ull) /* files of a process that there was no room for */
 
 struct disk_who { /* a process. {0}: none was seen to ask (a flush that the block layer made), or
 		     the map had no room for it */
@@ -81,10 +86,44 @@ struct disk_open_key { /* an open that failed */
 };
 _Static_assert(sizeof(struct disk_open_key) == 152, "wire size");
 
+struct disk_file_key { /* a file that was read, written or made dirty */
+	struct disk_who who;
+	__u64 ino; /* 0: the device dev itself; with dev 0: no file is known; DISK_OTHERS */
+	__u32 dev;          /* the kernel's dev_t */
+	__u32 epoch;
+	__u32 major, minor; /* the disk of the requests; 0, 0: of what was made dirty */
+};
+_Static_assert(sizeof(struct disk_file_key) == 40, "wire size");
+
+struct disk_file {
+	__u64 reads, read_bytes, writes, write_bytes; /* of requests that the device has answered */
+	__u64 dirty_bytes;
+	__u64 blocks; /* of 512 bytes, before the first of these */
+};
+_Static_assert(sizeof(struct disk_file) == 48, "wire size");
+
+struct disk_inode { /* a file, whoever uses it */
+	__u64 ino;
+	__u32 dev, pad;
+};
+
+struct disk_names {
+	char names[DISK_DEEP][DISK_LONG]; /* [0] the file's; "/" ends them */
+};
+
+struct disk_held { /* an open file that has no name any more */
+	struct disk_who who;
+	__u64 ino;
+	__u32 dev, fd;
+};
+_Static_assert(sizeof(struct disk_held) == 32, "wire size");
+
 struct disk_lost {
 	__u64 requests; /* found no room at all */
 	__u64 slow;     /* single requests: the ring was full */
 	__u64 syncs, opens;
+	__u64 files;
+	__u64 unseen;  /* requests that are counted without their times: not lost */
 	__u64 crowded; /* requests that are counted for their device, without their process */
 };
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "loaders/disk/syncfile.h"
+#include "loaders/disk/taken.h"
 #include "loaders/disk/who.h"
-#include "loaders/lib/bpf/load/mapread.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "probes/disk.skel.h"
@@ -18,82 +18,6 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/facts/disk.h"
-
-/* ---- taking ---- */
-
-struct place {
-	uint64_t weight;
-	size_t i;
-};
-
-/* What is taken out of a map: of the epochs that are over, heaviest first. */
-struct taken {
-	size_t key_size, value_size, epoch_at; /* epoch_at: where it is in a key */
-	uint32_t epoch;
-	uint64_t (*weight)(const void *value);
-	uint8_t *keys, *values;
-	struct place *order;
-	size_t n, cap_keys, cap_values, cap;
-};
-
-static void *grow(uint8_t *list, size_t n, size_t *cap, size_t size)
-{
-	if (n < *cap)
-		return list;
-	*cap = *cap ? *cap * 2 : 64;
-	return mem_realloc(list, *cap * size);
-}
-
-static void take_one(void *ctx, const void *key, const void *value)
-{
-	struct taken *t = ctx;
-	uint32_t epoch;
-
-	memcpy(&epoch, (const uint8_t *)key + t->epoch_at, sizeof(epoch));
-	if ((int32_t)(t->epoch - epoch) < 0)
-		return;
-	t->keys = grow(t->keys, t->n, &t->cap_keys, t->key_size);
-	t->values = grow(t->values, t->n, &t->cap_values, t->value_size);
-	mem_grow(t->order, t->n, t->cap);
-	memcpy(t->keys + t->n * t->key_size, key, t->key_size);
-	memcpy(t->values + t->n * t->value_size, value, t->value_size);
-	t->order[t->n] = (struct place){t->weight(value), t->n};
-	t->n++;
-}
-
-static int heavier(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	return x->weight < y->weight ? 1 : x->weight > y->weight ? -1 : 0;
-}
-
-static void take(struct taken *t, const struct bpf_map *map)
-{
-	int fd = bpf_map__fd(map);
-
-	mapread_each(fd, t->key_size, t->value_size, take_one, t);
-	mapread_remove(fd, t->key_size, t->keys, t->n);
-	if (t->n)
-		qsort(t->order, t->n, sizeof(*t->order), heavier);
-}
-
-static const void *taken_key(const struct taken *t, size_t nth)
-{
-	return t->keys + t->order[nth].i * t->key_size;
-}
-
-static const void *taken_value(const struct taken *t, size_t nth)
-{
-	return t->values + t->order[nth].i * t->value_size;
-}
-
-static void taken_release(struct taken *t)
-{
-	free(t->keys);
-	free(t->values);
-	free(t->order);
-}
 
 /* ---- rows ---- */
 
@@ -120,7 +44,7 @@ static const char *op_word(uint32_t op)
 	return op < ARRAY_SIZE(words) && words[op] ? words[op] : "other";
 }
 
-static size_t most(const struct family_host *h, size_t n)
+size_t drain_most(const struct family_host *h, size_t n)
 {
 	return h->bucket_s >= FAMILY_ALWAYS_S ? n / 4 : n;
 }
@@ -187,11 +111,11 @@ static void blocks_drain(const struct draining *d, const struct bpf_map *map)
 			  .epoch = d->epoch,
 			  .weight = block_weight};
 
-	take(&t, map);
+	taken_read(&t, map);
 	processes_count(d->h, &t);
 	for (size_t i = 0; i < t.n; i++)
 		block_put(d, taken_key(&t, i), taken_value(&t, i),
-			  i < most(d->h, DRAIN_BLOCKS_MOST));
+			  i < drain_most(d->h, DRAIN_BLOCKS_MOST));
 	taken_release(&t);
 }
 
@@ -237,9 +161,9 @@ static void syncs_drain(const struct draining *d)
 			  .epoch = d->epoch,
 			  .weight = sync_weight};
 
-	take(&t, d->k->skel->maps.disk_syncs);
+	taken_read(&t, d->k->skel->maps.disk_syncs);
 	for (size_t i = 0; i < t.n; i++)
-		sync_put(d, taken_key(&t, i), taken_value(&t, i), i < most(d->h, DRAIN_SYNCS_MOST));
+		sync_put(d, taken_key(&t, i), taken_value(&t, i), i < drain_most(d->h, DRAIN_SYNCS_MOST));
 	taken_release(&t);
 }
 
@@ -323,7 +247,7 @@ static void opens_drain(const struct draining *d)
 			  .weight = open_weight};
 	struct opens_list l = {0};
 
-	take(&t, d->k->skel->maps.disk_opens);
+	taken_read(&t, d->k->skel->maps.disk_opens);
 	for (size_t i = 0; i < t.n; i++) {
 		const struct disk_open_key *key = taken_key(&t, i);
 		struct who who = who_find(d->h, &key->who, NULL);
@@ -335,7 +259,7 @@ static void opens_drain(const struct draining *d)
 		qsort(l.list, l.n, sizeof(*l.list), more_opens);
 	for (size_t i = 0; i < l.n; i++)
 		open_put(d, taken_key(&t, l.list[i].first), l.list[i].n,
-			 i < most(d->h, DRAIN_OPENS_MOST));
+			 i < drain_most(d->h, DRAIN_OPENS_MOST));
 	idmap_release(&l.at);
 	free(l.list);
 	taken_release(&t);

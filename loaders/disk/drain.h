@@ -21,6 +21,8 @@
 #define DRAIN_OPENS_MOST  32
 #define DRAIN_OTHER       "~other"
 
+/* Of a limit for short buckets, what holds for this recording. */
+size_t drain_most(const struct family_host *h, size_t n);
 /* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */
 void drain_epoch(struct hooks *k, struct devices *d, struct family_host *h, uint32_t epoch,
 		 int64_t utc_ns);

@@ -24,11 +24,15 @@
 #define NO_WHO   "which process asked for a request is not recorded"
 #define NO_SYNCS "calls that wait for a disk (fsync) are not recorded"
 #define NO_OPENS "opens that fail are not recorded"
+#define NO_DIRTY "who changes files that are written later is not recorded"
+#define NO_HELD  "deleted files that are open are not recorded"
 
 static const struct leftout_program OPTIONAL[] = {
 	{"disk_start", NULL},                              /* disk_insert instead */
 	{"disk_insert", NO_WHO},     {"disk_merge", NULL}, /* entries of merged requests go when
 							      there is no room */
+	{"disk_dirty", NO_DIRTY},    {"disk_dirty_page", NO_DIRTY},
+	{"disk_held", NO_HELD},
 	{"fsync_begins", NO_SYNCS},  {"fdatasync_begins", NO_SYNCS}, {"range_begins", NO_SYNCS},
 	{"syncfs_begins", NO_SYNCS}, {"sync_ends", NO_SYNCS},        {"open_begins", NO_OPENS},
 	{"openat_begins", NO_OPENS}, {"open_ends", NO_OPENS},        {0}};
@@ -70,6 +74,8 @@ static int load(struct hooks *k, const struct family_config *c)
 	bpf_program__set_autoload(k->skel->progs.disk_start, start);
 	bpf_program__set_autoload(k->skel->progs.disk_insert, !start);
 	bpf_program__set_autoload(k->skel->progs.disk_merge, tells("block_rq_merge"));
+	bpf_program__set_autoload(k->skel->progs.disk_dirty, tells("writeback_dirty_folio"));
+	bpf_program__set_autoload(k->skel->progs.disk_dirty_page, tells("writeback_dirty_page"));
 	for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++)
 		bpf_program__set_autoload(
 			bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program), k->files);
@@ -193,7 +199,7 @@ int hooks_attach(struct hooks *k, struct err *e)
 
 	bpf_object__for_each_program (prog, k->skel->obj) {
 		if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT ||
-		    !bpf_program__autoload(prog))
+		    prog == k->skel->progs.disk_held || !bpf_program__autoload(prog))
 			continue;
 		err = link_add(k, bpf_program__attach(prog));
 		if (err)
@@ -201,6 +207,8 @@ int hooks_attach(struct hooks *k, struct err *e)
 	}
 	if (k->files)
 		files_attach(k);
+	if (bpf_program__autoload(k->skel->progs.disk_held))
+		k->held = bpf_program__attach_iter(k->skel->progs.disk_held, NULL);
 	return 0;
 }
 
@@ -213,6 +221,8 @@ void hooks_detach(struct hooks *k)
 void hooks_close(struct hooks *k)
 {
 	hooks_detach(k);
+	bpf_link__destroy(k->held);
+	k->held = NULL;
 	ring_buffer__free(k->ring);
 	k->ring = NULL;
 	disk_bpf__destroy(k->skel);
@@ -222,6 +232,36 @@ void hooks_close(struct hooks *k)
 void hooks_read(struct hooks *k)
 {
 	ring_buffer__consume(k->ring);
+}
+
+struct hooks_files hooks_files(const struct hooks *k)
+{
+	return (struct hooks_files){.sums = k->skel->maps.disk_files,
+				    .rest = k->skel->maps.disk_rest_files,
+				    .names = k->skel->maps.disk_names};
+}
+
+int hooks_held(struct hooks *k, hooks_held_fn fn, void *ctx)
+{
+	cleanup_fd int fd = k->held ? bpf_iter_create(bpf_link__fd(k->held)) : -1;
+	struct disk_held found[64];
+	size_t have = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return k->held ? -errno : -ENOENT;
+	while ((got = read(fd, (char *)found + have, sizeof(found) - have)) > 0 ||
+	       (got < 0 && (errno == EAGAIN || errno == EINTR))) {
+		size_t n;
+
+		have += got > 0 ? (size_t)got : 0;
+		n = have / sizeof(*found);
+		for (size_t i = 0; i < n; i++)
+			fn(ctx, &found[i]);
+		have -= n * sizeof(*found);
+		memmove(found, &found[n], have);
+	}
+	return got < 0 ? -errno : 0;
 }
 
 uint32_t hooks_epoch_end(struct hooks *k)

@@ -12,16 +12,19 @@
 
 struct disk_bpf;
 struct bpf_link;
+struct bpf_map;
 struct ring_buffer;
 
-#define HOOKS_LINKS 24
+#define HOOKS_LINKS 32
 
+typedef void (*hooks_held_fn)(void *ctx, const struct disk_held *h);
 typedef void (*hooks_slow)(void *ctx, const struct disk_slow *r);
 
 struct hooks {
 	struct disk_bpf *skel;
 	struct bpf_link *links[HOOKS_LINKS];
 	size_t n;
+	struct bpf_link *held; /* NULL: this kernel has no such programs */
 	struct ring_buffer *ring;
 	hooks_slow slow;
 	void *ctx;
@@ -43,6 +46,13 @@ bool hooks_tells_start(void);
 
 /* Single requests that wait in the ring. */
 void hooks_read(struct hooks *k);
+/* The sums of files, those that found no room there, and the names of files; borrowed. */
+struct hooks_files {
+	const struct bpf_map *sums, *rest, *names;
+};
+struct hooks_files hooks_files(const struct hooks *k);
+/* Each descriptor of each process that is of a deleted file on a disk. 0 or -errno. */
+int hooks_held(struct hooks *k, hooks_held_fn fn, void *ctx);
 /* The programs go on in the next epoch; returns the one that is over. Some may still be adding to
  * it for a moment. */
 uint32_t hooks_epoch_end(struct hooks *k);

@@ -8,6 +8,8 @@
 
 #include "loaders/disk/devices.h"
 #include "loaders/disk/drain.h"
+#include "loaders/disk/files.h"
+#include "loaders/disk/held.h"
 #include "loaders/disk/hooks.h"
 #include "loaders/disk/slow.h"
 #include "loaders/lib/bpf/family.h"
@@ -30,6 +32,7 @@ struct disk {
 	struct hooks hooks;
 	struct devices devices;
 	struct slow slow;
+	struct files files;
 	int64_t begun_ns, ended_ns; /* of the epoch that is stored next; ended_ns 0: it goes on */
 	int64_t minute_ns;          /* when the minute began */
 	uint32_t epoch;             /* that is over, with ended_ns */
@@ -68,6 +71,8 @@ static void minute_end(struct disk *d, struct family_host *h, int64_t now_ns)
 	for (size_t i = 0; i < n; i++)
 		drain_slow(&d->devices, h, &list[i]);
 	hooks_slowest_reset(&d->hooks);
+	files_minute(&d->files);
+	held_look(&d->hooks, &d->files.mounts, h, family_utc(h, now_ns - 1));
 	d->minute_ns = now_ns;
 }
 
@@ -94,9 +99,11 @@ static void epoch_end(struct disk *d, struct family_host *h, int64_t now_ns)
 static void epoch_store(struct disk *d, struct family_host *h)
 {
 	int64_t utc = family_utc(h, d->begun_ns / 2 + d->ended_ns / 2);
+	struct hooks_files files = hooks_files(&d->hooks);
 
 	devices_read(&d->devices, h, d->ended_ns, utc);
 	drain_epoch(&d->hooks, &d->devices, h, d->epoch, utc);
+	files_drain(&d->files, &files, &d->devices, h, d->epoch, utc);
 	slow_store(d, h);
 	d->begun_ns = d->ended_ns;
 	d->ended_ns = 0;
@@ -195,7 +202,7 @@ static void disk_tally(void *state, struct family_tally *out)
 	uint64_t n;
 
 	hooks_lost(&((struct disk *)state)->hooks, &lost);
-	n = lost.requests + lost.slow + lost.syncs + lost.opens;
+	n = lost.requests + lost.slow + lost.syncs + lost.opens + lost.files;
 	*out = (struct family_tally){.seen = n, .lost = n};
 }
 
@@ -205,6 +212,7 @@ static void disk_close(void *state)
 
 	hooks_close(&d->hooks);
 	devices_release(&d->devices);
+	files_release(&d->files);
 	free(d);
 }
 

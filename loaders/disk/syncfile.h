@@ -6,9 +6,10 @@
 #ifndef SONDE_DISK_SYNCFILE_H
 #define SONDE_DISK_SYNCFILE_H
 
+#include "loaders/disk/filename.h"
 #include "probes/disk.h"
 
-#define SYNCFILE_PATH 512 /* longer ones are cut in front */
+#define SYNCFILE_PATH FILENAME_PATH
 
 void syncfile_path(const struct disk_sync_key *key, const struct disk_sync *s,
 		   char out[SYNCFILE_PATH]);

@@ -163,12 +163,12 @@ int syncfs_begins(struct sys_enter *x)
 	return sync_begin(x, DISK_SYNCFS);
 }
 
-/* The call has the file open: it keeps its names. */
-static __always_inline void names_read(struct disk_sync *d, struct dentry___disk *at)
+/* Something keeps it: an open file, or pages on their way to a disk. */
+static __always_inline void names_read(char *names, int n, int size, struct dentry___disk *at)
 {
 #pragma unroll
-	for (int i = 0; i < DISK_NAMES; i++) {
-		bpf_probe_read_kernel_str(d->names[i], DISK_NAME, BPF_CORE_READ(at, d_name.name));
+	for (int i = 0; i < n; i++) {
+		bpf_probe_read_kernel_str(names + i * size, size, BPF_CORE_READ(at, d_name.name));
 		at = BPF_CORE_READ(at, d_parent);
 	}
 }
@@ -184,7 +184,7 @@ static __always_inline struct disk_sync *sync_get(const struct syncing *s,
 	d = bpf_map_lookup_elem(&disk_syncs, key);
 	if (d) {
 		d->fd = s->fd;
-		names_read(d, s->name);
+		names_read(d->names[0], DISK_NAMES, DISK_NAME, s->name);
 	}
 	return d;
 }

@@ -50,6 +50,8 @@ static const struct fact_column device_columns[] = {DEVICE_COLUMNS(FACT_COLUMN)}
 static const struct fact_column slow_columns[] = {SLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column sync_columns[] = {SYNC_COLUMNS(FACT_COLUMN)};
 static const struct fact_column open_columns[] = {OPEN_COLUMNS(FACT_COLUMN)};
+static const struct fact_column file_columns[] = {FILE_COLUMNS(FACT_COLUMN)};
+static const struct fact_column held_columns[] = {HELD_COLUMNS(FACT_COLUMN)};
 static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
@@ -99,6 +101,10 @@ FACT(SLOW_FACT, slow_columns, "slow_row",
      "single requests of disks: slow ones, and the slowest of each minute; bounded");
 FACT(SYNC_FACT, sync_columns, "sync_row", "calls that wait until a file is on its disk");
 FACT(OPEN_FACT, open_columns, "open_row", "opens of files that failed");
+FACT(FILE_FACT, file_columns, "file_row",
+     "files that disks read and wrote, and who made their pages dirty");
+FACT(HELD_FACT, held_columns, "held_row",
+     "deleted files that programs have open, once a minute");
 FACT(FLOW_FACT, flow_columns, "flow_row",
      "connections by process, side, peer and port, in buckets with changes");
 FACT(LISTENER_FACT, listener_columns, "listener_row",
@@ -161,6 +167,8 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &SLOW_FACT,
 				    &SYNC_FACT,
 				    &OPEN_FACT,
+				    &FILE_FACT,
+				    &HELD_FACT,
 				    NULL};
 
 _Static_assert(ARRAY_SIZE(FACTS) - 1 <= FACT_TABLES_MAX, "room for their statements");

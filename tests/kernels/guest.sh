@@ -458,6 +458,8 @@ scripts_all() {
 
 families_all() {
 	for family in cpu offcpu net l7 host mem disk; do
+		# "families" alone: all of them; with one of their names: that one
+		case $steps in *,family-*) step family-$family || continue ;; esac
 		section check-$family sonde-$family --check --json
 	done
 }

@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include "tools/disk/diskfiles.h"
+#include "tools/disk/diskfull.h"
 #include "tools/disk/diskrows.h"
 #include "tools/disk/diskuse.h"
 #include "tools/print/table.h"
@@ -16,5 +18,12 @@ json_t *diskprint_who_json(const struct diskuse_who *w);
 
 struct table *diskprint_rows(const struct diskrows *r, enum diskrows_what what, size_t n);
 json_t *diskprint_row_json(const struct diskrow *x, enum diskrows_what what);
+
+struct table *diskprint_files(const struct diskfiles *f, size_t n);
+json_t *diskprint_file_json(const struct diskfile *x);
+struct table *diskprint_full(const struct diskfull *f, size_t n);
+json_t *diskprint_full_json(const struct diskfull_mount *m);
+struct table *diskprint_held(const struct diskhelds *h, size_t n);
+json_t *diskprint_held_json(const struct diskheld *x);
 
 #endif

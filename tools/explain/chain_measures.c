@@ -253,7 +253,7 @@ int chain_measures_read(struct selection *const wide[2], bool all, const struct 
 		if (!rc && all && out->families[r.window][CHAIN_OFFCPU])
 			rc = waits_read(out, r.window, e);
 	}
-	return rc;
+	return rc || !all ? rc : chain_files_read(wide, &out->files, e);
 }
 
 void chain_measures_release(struct chain_measures *m)
@@ -269,6 +269,7 @@ void chain_measures_release(struct chain_measures *m)
 	for (size_t i = 0; i < m->n_disks; i++)
 		free(m->disks[i].mount);
 	free(m->disks);
+	chain_files_release(&m->files);
 	for (int w = 0; w < 2; w++) {
 		if (m->waits[w])
 			waitsum_free(m->waits[w]);

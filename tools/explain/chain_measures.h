@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "tools/explain/chain_files.h"
 #include "tools/explain/explain.h"
 #include "tools/waits/waitpairs.h"
 #include "tools/waits/waitsum.h"
@@ -77,6 +78,7 @@ struct chain_measures {
 	double stolen[2];  /* by the hypervisor, share of the CPU time that there is, 0 to 1 */
 	struct chain_disk *disks;
 	size_t n_disks, cap_disks;
+	struct chain_files files; /* of family disk */
 	uint32_t cpus;
 };
 

@@ -451,9 +451,42 @@ static void say_cpu(const struct chain_link *l, struct strbuf *out, const struct
 	strbuf_addf(out, " (%.2f, before %.2f)", m->of_function[1], m->of_function[0]);
 }
 
+/* "; fsync of /data/wal took 240 ms each, before 12 ms" */
+static void add_sync(struct strbuf *out, const struct chain_file *x)
+{
+	char before[UNITS_MAX], after[UNITS_MAX];
+
+	if (!x || x->n[1] <= 0)
+		return;
+	add_shown(out, "; fsync of ", x->file);
+	strbuf_addf(out, " took %s each",
+		    units_ns((int64_t)(1000 * x->v[1] / x->n[1]), after, sizeof(after)));
+	if (x->n[0] > 0)
+		strbuf_addf(out, ", before %s",
+			    units_ns((int64_t)(1000 * x->v[0] / x->n[0]), before, sizeof(before)));
+}
+
+/* false: nobody else is known to have read or written much more. */
+static bool add_other_file(struct strbuf *out, const struct chain_files *f,
+			   const struct chain_file *x)
+{
+	char before[UNITS_MAX], after[UNITS_MAX];
+
+	if (!x || x->v[1] / f->seconds[1] - x->v[0] / f->seconds[0] < 1 << 20)
+		return false;
+	strbuf_addstr(out, "; most more was read and written by ");
+	add_who(out, x->who);
+	add_shown(out, ", of its file ", x->file);
+	strbuf_addf(out, " (%s/s, before %s/s)",
+		    units_bytes((uint64_t)(x->v[1] / f->seconds[1]), after, sizeof(after)),
+		    units_bytes((uint64_t)(x->v[0] / f->seconds[0]), before, sizeof(before)));
+	return true;
+}
+
 static void say_disk(const struct chain_walk *w, const struct chain_link *l, struct strbuf *out,
 		     const struct chain_measure *m)
 {
+	const struct chain_files *f = &w->m->files;
 	struct chain_other by;
 	char before[UNITS_MAX], after[UNITS_MAX];
 
@@ -461,6 +494,9 @@ static void say_disk(const struct chain_walk *w, const struct chain_link *l, str
 	strbuf_addstr(out, " waited for the disk: ");
 	add_seconds(out, m->s);
 	add_place(out, m);
+	add_sync(out, chain_files_sync(f, l->who, l->container));
+	if (add_other_file(out, f, chain_files_other(f, l->who, l->container)))
+		return;
 	chain_reader(w->m, l->who, l->container, &by);
 	if (!by.name || by.v[1] - by.v[0] < 1 << 20)
 		return;

@@ -676,6 +676,11 @@ struct store_process_row select_process_row(const char *comm, const char *contai
 					  .present = true};
 }
 
+bool select_is_kernel(const struct store_process_row *p)
+{
+	return (p->pid == 2 || p->ppid == 2) && !*p->exe && !*p->args && !*p->container_id;
+}
+
 bool select_wants_process(const struct selection *s, const struct store_process_row *p)
 {
 	if (p->self && !s->self && !filters_name_process(s->filters, p))

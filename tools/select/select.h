@@ -138,6 +138,8 @@ bool select_wants_thread(const struct selection *s, uint32_t tid);
 bool select_wants(const struct selection *s, const struct store_process_row *p, uint32_t tid);
 /* Of imported samples, a JSON object; "": they have none. select_wants is for what has none. */
 bool select_wants_labels(const struct selection *s, const char *labels);
+/* One of the kernel's own threads: a child of kthreadd, or that. */
+bool select_is_kernel(const struct store_process_row *p);
 /* Which runs to ask of this segment, `nth` from 0: 0 for no restriction, -1: there is no (other)
  * one. */
 int64_t select_run_in(const struct selection *s, const char *segment_path, size_t nth);

@@ -8,16 +8,11 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/read/waits.h"
+#include "tools/select/select.h"
 
 static const char *container_of(const struct store_process_row *p)
 {
 	return *p->container ? p->container : p->container_id;
-}
-
-/* The kernel's own threads are children of kthreadd. */
-static bool is_kernel(const struct store_process_row *p)
-{
-	return (p->pid == 2 || p->ppid == 2) && !*p->exe && !*p->args && !*p->container_id;
 }
 
 static bool is_go(const struct store_process_row *p)
@@ -49,7 +44,7 @@ struct waitgroup *waitgroups_of(struct waitgroups *g, const struct store_process
 	if (c) {
 		if (!one)
 			group_count(c, p);
-		c->kernel = c->kernel && is_kernel(p);
+		c->kernel = c->kernel && select_is_kernel(p);
 		c->go = c->go || is_go(p); /* of the same name; the language of a short one may not
 					      be known */
 		return c;
@@ -57,7 +52,7 @@ struct waitgroup *waitgroups_of(struct waitgroups *g, const struct store_process
 	c = mem_alloc(sizeof(*c));
 	if (!one)
 		group_count(c, p);
-	c->kernel = is_kernel(p);
+	c->kernel = select_is_kernel(p);
 	c->go = is_go(p);
 	c->key = strbuf_take(&key);
 	c->container = mem_strdup(container_of(p));

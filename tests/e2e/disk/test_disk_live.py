@@ -114,6 +114,53 @@ def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(captu
     assert under[os.path.basename(path)] in ("", host) and (under[os.path.basename(path)] or not os.path.exists(f"/sys/block/{host}"))
 
 
+def read_so_far():
+    with open("/proc/self/io", encoding="ascii") as f:
+        return int(dict(line.split(": ") for line in f)["read_bytes"])
+
+
+def test_files_have_the_bytes_that_they_were_written_read_and_grown_by(capture, store):
+    """Through the page cache of the file system at /var/tmp, which must be one on a disk."""
+    need_root()
+    device = os.stat("/var/tmp").st_dev
+    if not os.path.exists(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"):
+        pytest.skip("/var/tmp is not on a file system of a disk's own")
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="sonde-files-") as folder:
+        path, gone = os.path.join(folder, "a" * 64, "written"), os.path.join(folder, "gone")
+        os.mkdir(os.path.dirname(path))
+        cap = capture("--pid", os.getpid(), program="sonde-disk")
+        with open(path, "wb") as f:
+            f.write(os.urandom(16 << 20))
+            f.flush()
+            os.fsync(f.fileno())
+            took = os.fstat(f.fileno()).st_blocks * 512
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        before = read_so_far()
+        with open(path, "rb") as f:
+            while f.read(1 << 20):
+                pass
+        read = read_so_far() - before
+        held = open(gone, "wb")
+        held.write(b"z" * (3 << 20))
+        held.flush()
+        os.fsync(held.fileno())
+        os.unlink(gone)
+        cap.stop()
+        holds = os.fstat(held.fileno()).st_blocks * 512
+        held.close()
+    mine = f"FROM disk_files WHERE file = '{path}' AND pid = {os.getpid()}"
+    (row,) = sql_all(store, f"SELECT sum(read_bytes) AS got, sum(write_bytes) AS put, sum(dirty_bytes) AS dirty, sum(grown_bytes) AS grown {mine}")
+    assert 0 < row["got"] <= read and row["got"] > read - (1 << 20)  # besides, pages of python itself may have been read
+    assert row["grown"] == took and row["dirty"] >= 16 << 20  # the kernel may write a page in between, that is changed then again
+    assert (row["put"] or 0) <= row["dirty"]  # what the kernel's own threads wrote is not in this capture
+    rows = sql_all(store, f"SELECT file, bytes, holders FROM held_files WHERE pid = {os.getpid()} AND file = '{gone}'")
+    assert [(r["bytes"], r["holders"]) for r in rows] == [(holds, 1)]
+    for op in ("read", "write"):  # no byte is twice or missing: all files of a disk are its requests
+        files = {r["disk"]: r["n"] for r in sql_all(store, f"SELECT disk, sum({op}_bytes) AS n FROM disk_files WHERE disk <> '' GROUP BY disk")}
+        blocks = {r["disk"]: r["n"] for r in sql_all(store, f"SELECT disk, sum(bytes) AS n FROM block_stats WHERE op = '{op}' GROUP BY disk")}
+        assert {d: n for d, n in files.items() if n} == {d: n for d, n in blocks.items() if n}
+
+
 def test_a_narrow_capture_has_only_what_was_asked_for(capture, store, loop):
     fd, page = direct(loop[0])
     other = subprocess.Popen(["sleep", "60"])
@@ -187,5 +234,6 @@ def test_hardly_a_request_is_lost_under_load(capture, store, loop):
     cap.stop()
     want = tuple(b - a for a, b in zip(before, after))
     got = stored(store, path)[0]
-    assert want[0] > 1000 and all(0 <= b - a <= b / 100 for a, b in zip(got, want)), (got, want)  # docs/decisions/0266: not each run of the program
+    # docs/decisions/0282: what the kernel did not report is counted by the next request of the same address; the last ones have none
+    assert want[0] > 1000 and all(0 <= b - a <= b / 1000 for a, b in zip(got, want)), (got, want)
     assert sql_all(store, "SELECT sum(lost) AS n FROM loss")[0]["n"] in (None, 0)

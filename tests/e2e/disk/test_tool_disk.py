@@ -9,6 +9,8 @@ AT = 1795144200
 DB = {"pid": 21, "comm": "postgres", "container": "db", "container_id": "d" * 64, "start": AT - 900}
 TAR = {"pid": 30, "comm": "tar", "start": AT - 90}
 TAR2 = {**TAR, "pid": 31}
+KERNEL = {"pid": 32, "ppid": 2, "exe": "", "comm": "kworker/u8:1-flush-8:0", "start": AT - 900}
+MIB = 1 << 20
 SELF = {"pid": 40, "comm": "sonde-disk", "start": AT - 90, "self": True}
 PAGE = 4096
 
@@ -103,8 +105,73 @@ def test_opens_that_fail_are_summed_by_path_and_command(sonde, made):
         ("tar", "/etc/none", "ENOENT", 8, None), ("postgres", "/secret", "EACCES", 1, 21)]
 
 
+@pytest.fixture(scope="module")
+def filed(tmp_path_factory):
+    store = str(tmp_path_factory.mktemp("files") / "store")
+
+    def one(at, who, file, disk, **columns):
+        return {"fact": "file_row", "at": at, **who, "file": file, "disk": disk, **columns}
+
+    def held(at, who, file, ino, mib, holders=1):
+        return {"fact": "held_row", "at": at, **who, "file": file, "ino": ino, "mount": "/data", "bytes": mib * MIB, "holders": holders}
+
+    def lines():
+        yield livedin.run("host", AT - 100, AT, 10, 0)
+        for at in range(AT - 100, AT, 10):
+            gone = (at - AT + 100) // 10
+            yield {"fact": "fs_row", "at": at, "mount": "/", "source": "/dev/sda1", "fstype": "ext4", "size": 100 * MIB, "available": 90 * MIB, "inodes": 50, "inodes_free": 40}
+            yield {"fact": "fs_row", "at": at, "mount": "/data", "source": "/dev/sda2", "fstype": "ext4", "size": 100 * MIB, "available": (54 - 2 * gone) * MIB}
+        yield livedin.run("disk", AT - 100, AT, 10, 0)
+        yield {"fact": "device_row", "at": AT - 100, "disk": "dm-0", "under": "sda", "busy_us": 1, "in_flight": 0}
+        for at in (AT - 80, AT - 70):
+            yield one(at, DB, "/data/wal", "", dirty_bytes=30 * MIB, grown_bytes=3 * MIB)
+            yield one(at, DB, "/data/wal", "sda", writes=4, write_bytes=2 * MIB)
+            yield one(at, TAR, "/data/wal", "", dirty_bytes=10 * MIB)
+            yield one(at, KERNEL, "/data/wal", "sda", writes=80, write_bytes=40 * MIB)
+            yield one(at, TAR, "/data/big", "dm-0", reads=5, read_bytes=5 * MIB)  # the same requests on both
+            yield one(at, TAR, "/data/big", "sda", reads=5, read_bytes=5 * MIB)
+            yield one(at, TAR, "/backup", "", dirty_bytes=MIB, grown_bytes=MIB)
+        yield one(AT - 70, TAR, "/data/old", "", shrunk_bytes=7 * MIB, dirty_bytes=MIB)
+        yield one(AT - 70, KERNEL, "/dev/sda1", "sda", writes=9, write_bytes=MIB)
+        yield one(AT - 70, DB, "", "sda", writes=3, write_bytes=3 * MIB)
+        yield from (held(AT - 80, DB, "/data/log.1", 7, 500), held(AT - 80, TAR, "/data/tmp", 8, 40))
+        yield from (held(AT - 20, DB, "/data/log.1", 7, 600, 3), held(AT - 20, SELF, "/data/own", 9, 900))
+    livedin.put(store, lines())
+    return store
+
+
+def test_what_the_kernel_writes_later_counts_for_who_changed_the_file(sonde, filed):
+    rows = {(r["file"], r["comm"]): r for r in asked(sonde, filed, "--files")["rows"]}
+    assert {k: (r["read_bytes"] // MIB, r["write_bytes"] // MIB, r["later_bytes"] // MIB, r["dirty_bytes"] // MIB) for k, r in rows.items()} == {
+        ("/data/wal", "postgres"): (0, 4, 60, 60), ("/data/wal", "tar"): (0, 0, 20, 20), ("/data/big", "tar"): (10, 0, 0, 0), ("/data/old", "tar"): (0, 0, 0, 1),
+        ("/backup", "tar"): (0, 0, 0, 2), ("/dev/sda1", "kworker"): (0, 1, 0, 0), (None, "postgres"): (0, 3, 0, 0)}
+    assert rows["/data/wal", "postgres"]["grown_bytes"] == 6 * MIB and rows["/data/old", "tar"]["grown_bytes"] == -7 * MIB
+    assert (rows["/data/big", "tar"]["disk"], rows["/data/wal", "tar"]["disk"], rows["/data/wal", "tar"]["pid"]) == ("dm-0", "sda", 30)
+
+
+def test_with_a_filter_a_file_has_the_share_of_what_is_selected(sonde, filed):
+    rows = asked(sonde, filed, "--files", "db")["rows"]
+    assert [(r["file"], r["comm"], r["later_bytes"] // MIB) for r in rows] == [("/data/wal", "postgres", 60), (None, "postgres", 0)]
+
+
+def test_a_file_system_that_fills_says_when_it_is_full_and_what_grew_most(sonde, filed):
+    data, root = asked(sonde, filed, "--full")["rows"]
+    assert (data["mount"], data["left"], data["filled_bytes"]) == ("/data", 36 * MIB, 18 * MIB)
+    assert data["full_s"] == pytest.approx(36 / 18 * 90)
+    assert [(b["file"], b["comm"], b["container"], b["grown_bytes"]) for b in data["by"]] == [("/data/wal", "postgres", "db", 6 * MIB)]
+    assert (root["mount"], root["full_s"], root["filled_bytes"]) == ("/", None, 0)
+    assert [b["file"] for b in root["by"]] == ["/backup"]
+
+
+def test_deleted_files_are_those_of_the_last_look_and_sondes_own_are_left_out(sonde, filed):
+    answer = asked(sonde, filed, "--deleted")
+    assert [(r["file"], r["bytes"], r["comm"], r["pid"], r["holders"], r["mount"]) for r in answer["rows"]] == [("/data/log.1", 600 * MIB, "postgres", 21, 3, "/data")]
+    assert answer["bytes"] == 600 * MIB
+    assert {r["file"] for r in asked(sonde, filed, "--deleted", "--to", AT - 50)["rows"]} == {"/data/log.1", "/data/tmp"}
+
+
 def test_two_questions_at_once_and_words_that_do_not_exist_are_refused(sonde, made):
-    for args, said in ((["--slow", "--fsync"], "give one"), (["--by", "shoe"], "must be one of command, process, container")):
+    for args, said in ((["--slow", "--fsync"], "give one"), (["--files", "--by", "process"], "give one"), (["--by", "shoe"], "must be one of command, process, container")):
         done = sonde("disk", *args, store=made)
         assert done.returncode == 2 and said in done.stderr
 

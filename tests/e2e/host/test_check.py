@@ -35,6 +35,8 @@ def well(begin=TO - 7200, end=TO):
     yield {"run": "l7", "from": begin, "to": end, "bucket_s": 10}
     yield {"run": "gpu", "from": begin, "to": end, "bucket_s": 10}
     yield from gpus(begin, end)
+    yield {"run": "disk", "from": begin, "to": end, "bucket_s": 10}
+    yield from minutes(begin, end, BLOCK, SYNC)
     yield {"run": "host", "from": begin, "to": end, "bucket_s": 10}
     yield from minutes(begin, end, HOST, WEB, ROOTFS, DISK, JVM)
 
@@ -77,6 +79,12 @@ JVM = {"fact": "jvm_row", "pid": 7, "comm": "app", "collector": "G1", "version":
        "old_used": 1 << 20, "old_max": 1 << 30}
 
 
+BLOCK = {"fact": "block_row", "pid": 7, "comm": "app", "disk": "sda", "op": "write", "requests": 100, "bytes": 100 << 12, "errors": 0, "queue_us": 100, "device_us": 9000}
+SYNC = {"fact": "sync_row", "pid": 7, "comm": "app", "file": "/data/a", "call": "fsync", "calls": 10, "errors": 0, "us": 20000}
+OPENS = {"fact": "open_row", "pid": 7, "comm": "app", "path": "/none", "error": "ENOENT", "opens": 1}
+HELD = {"fact": "held_row", "pid": 7, "comm": "app", "file": "/data/gone", "ino": 12, "mount": "/data", "bytes": 2 << 30, "holders": 1}
+
+
 def gpus(begin, end, **more):
     """Of the run at hand: family gpu's own where all is well."""
     return [{"fact": "gpu_row", "at": at, "columns": {**GPU, **more}} for at in range(begin, end, 10)]
@@ -115,6 +123,10 @@ BAD = {
     "requests-failing": ("10.0.0.1:80", asked(10, 3)),
     "requests-slow": ("10.0.0.1:80", asked(3000, 0)),
     "requests-running": ("10.0.0.1:80 GET /x", open_from(HALF, TO)),
+    "disk-errors": ("sda", minutes(TO - 600, TO - 590, BLOCK, errors=3)),
+    "deleted-files": ("app", ({**HELD, "at": at} for at in range(HALF, TO, 60))),
+    "fsync-slow": ("app", minutes(HALF, TO, SYNC, us=3000000)),
+    "opens-failing": ("app", minutes(HALF, TO, OPENS, opens=5000)),
     "sonde-losses": ("host", lost(9000)),
     "sonde-recording": ("cpu", [{"run": "cpu", "from": TO - 4000, "to": TO - 1000, "bucket_s": 10}]),
 }
@@ -194,6 +206,8 @@ RATES = {  # bucket by bucket
     "swap-thrash": (HOST, {"swap_in": 5000, "swap_out": 6000}),
     "disk-busy": (DISK, {"busy_us": 9900000, "write_us": 2000000}),
     "jvm-gc": (JVM, {"young_gc_us": 1000000, "full_gc_us": 3000000}),
+    "fsync-slow": (SYNC, {"us": 3000000}),
+    "opens-failing": (OPENS, {"opens": 5000}),
     "gpu-throttled": (GPU, {"throttle_reasons": 64}),
     "gpu-hot": (GPU, {"temperature_m": 88000}),
     "gpu-memory": (GPU, {"mem_used": (1 << 34) - 1}),
@@ -227,7 +241,7 @@ def asked_from(begin, end, ms, failed):
 
 
 def runs(begin, end):
-    return [{"run": family, "from": begin, "to": end, "bucket_s": 10} for family in ("l7", "gpu", "host")]
+    return [{"run": family, "from": begin, "to": end, "bucket_s": 10} for family in ("l7", "gpu", "disk", "host")]
 
 
 def state_of(store, name, at):
@@ -319,20 +333,20 @@ def test_memory_that_is_full_soon_says_when_and_by_which_line(tmp_path):
     assert "full at about 2026-11-2" in row["text"] and "grew: leaky (app.c:12) of web by " in row["text"] and "cached" not in row["text"], row["text"]
 
 
-COUNTED = {"oom": lambda at: [event(at, "oom kill", "container", "web", "met the limit")], "sonde-losses": lambda at: [{"loss": "ring", "at": at, "n": 9000}]}
+COUNTED = {"disk-errors": lambda at: [{"run": "disk", "from": T - 3600, "to": T + 7200, "bucket_s": 10}, {**BLOCK, "at": at, "errors": 2}], "oom": lambda at: [event(at, "oom kill", "container", "web", "met the limit")], "sonde-losses": lambda at: [{"loss": "ring", "at": at, "n": 9000}]}
 
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_what_is_counted_fails_at_once_and_as_long_as_it_counts(name, tmp_path):
     store = str(tmp_path / "store")
-    put(store, [*runs(T - 3600, T + 7200)[2:], *minutes(T - 3600, T + 7200, HOST), *COUNTED[name](T)])
+    put(store, [*runs(T - 3600, T + 7200)[3:], *minutes(T - 3600, T + 7200, HOST), *COUNTED[name](T)])
     holds_the_clock(store, name, T + 10, T + 60 * number_of(name, "for"))
 
 
 @pytest.mark.parametrize("name, kind, over", [("read-only", "read-only", "writable"), ("unhealthy", "unhealthy", "healthy")])
 def test_what_is_told_by_events_fails_at_once_and_until_the_other_one(name, kind, over, tmp_path):
     store = str(tmp_path / "store")
-    put(store, [*runs(T - 3600, T + 7200)[2:], event(T, kind, "container", "x"), event(T + 1200, over, "container", "x")])
+    put(store, [*runs(T - 3600, T + 7200)[3:], event(T, kind, "container", "x"), event(T + 1200, over, "container", "x")])
     holds_the_clock(store, name, T + 10, T + 1200)
 
 
@@ -340,7 +354,7 @@ def test_what_is_told_by_events_fails_at_once_and_until_the_other_one(name, kind
 def test_a_loop_of_restarts_is_over_once_the_container_runs_for_twice_as_long(every, tmp_path):
     store = str(tmp_path / "store")
     ends = T + 4 * every
-    put(store, [*runs(T - 3600, T + 7200)[2:], *(e for at in range(T, ends + 1, every) for e in (event(at, "stopped", "container", "web", "exit 1"),
+    put(store, [*runs(T - 3600, T + 7200)[3:], *(e for at in range(T, ends + 1, every) for e in (event(at, "stopped", "container", "web", "exit 1"),
                                                                                                 event(at, "restarted", "container", "web")))])
     holds_the_clock(store, "restart-loop", T + 2 * every + 10, ends + 10, after=max(120, 2 * every))
 
@@ -360,7 +374,7 @@ def test_a_recorder_that_stops_fails_after_its_minutes_and_until_it_stores_again
 
 def test_each_check_that_ships_is_held_to_the_clock():
     assert {*RATES, *READINGS, *COUNTED, "requests-failing", "requests-slow", "requests-running", "memory-leak", "memory-full-soon", "disk-full-soon", "read-only", "unhealthy", "restart-loop",
-            "sonde-recording"} == set(SHIPPED)
+            "deleted-files", "sonde-recording"} == set(SHIPPED)
 
 
 def test_a_check_is_not_bad_before_its_minutes_are_over(tmp_path):

@@ -73,6 +73,9 @@ def wrote(begin, end, recording):
                "device_us": 69900, "failed": 0}
         yield {"fact": "sync_row", "at": at, **web, "file": "/var/log/nginx/access.log", "call": "fsync", "calls": 1, "errors": 0, "us": 71000, "us_65536": 1}
         yield {"fact": "open_row", "at": at, **web, "path": "/srv/favicon.ico", "error": "ENOENT", "opens": 6}
+        yield {"fact": "file_row", "at": at, **web, "file": "/var/log/nginx/access.log", "disk": "sda", "writes": 40, "write_bytes": 4 << 20}
+        yield {"fact": "file_row", "at": at, **web, "file": "/var/log/nginx/access.log", "disk": "", "dirty_bytes": 4 << 20, "grown_bytes": 1 << 20}
+        yield {"fact": "held_row", "at": at, **web, "file": "/var/log/nginx/access.log.1", "ino": 77, "mount": "/var", "bytes": 3 << 20, "holders": 1}
 
 
 def used(begin, end, recording):

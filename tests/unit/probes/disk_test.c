@@ -34,6 +34,11 @@ static struct disk_bpf *probe(void)
 	assert_non_null(b);
 	start = !access("/sys/kernel/tracing/events/block/block_io_start", F_OK);
 	bpf_program__set_autoload(start ? b->progs.disk_insert : b->progs.disk_start, false);
+	bpf_program__set_autoload(
+		libbpf_find_vmlinux_btf_id("writeback_dirty_folio", BPF_TRACE_RAW_TP) > 0 ?
+			b->progs.disk_dirty_page :
+			b->progs.disk_dirty,
+		false);
 	programs_keep_still(b->obj);
 	assert_int_equal(disk_bpf__load(b), 0);
 	assert_int_equal(disk_bpf__attach(b), 0);

@@ -160,7 +160,8 @@ static const struct {
 		 " busy_us# in_flight# under[$] pid# comm container us# time time_ns# op "
 		 "bytes# sector# thread failed! call calls# p50_us# p99_us# hist" DISK_HIST
 		 " file opens# error "
-		 "path] who[pid# comm container disk us#" DISK_SUMS "] who_total# seconds%"},
+		 "path later_bytes# dirty_bytes# grown_bytes# mount size# left# filled_bytes# full_s% inodes# inodes_left# holders# "
+		 "ino# by[file comm container pid# grown_bytes# written_bytes#]] bytes# who[pid# comm container disk us#" DISK_SUMS "] who_total# seconds%"},
 	{"net",
 	 "rows[who{container comm pid#} side other{container comm pid#} peer peer_name class "
 	 "protocol port# quic path" SUMS " address open_to backlog# backlog_max# dropped# "

@@ -14,7 +14,7 @@
 struct disk_args {
 	uint64_t rows;
 	const char *by;
-	bool slow, fsync, opens;
+	bool slow, fsync, opens, files, full, deleted;
 };
 
 /* clang-format off */
@@ -23,6 +23,9 @@ static const struct option DISK_OPTIONS[] = {
 	{"slow", 0, OPTION_FLAG, NULL, "show single requests: those of 50 ms and longer, and the slowest of each minute", offsetof(struct disk_args, slow)},
 	{"fsync", 0, OPTION_FLAG, NULL, "show calls that wait until a file is on its disk, by file", offsetof(struct disk_args, fsync)},
 	{"opens", 0, OPTION_FLAG, NULL, "show opens of files that failed, by path", offsetof(struct disk_args, opens)},
+	{"files", 0, OPTION_FLAG, NULL, "show which files disks read and wrote, and for whom", offsetof(struct disk_args, files)},
+	{"full", 0, OPTION_FLAG, NULL, "show which file systems fill, when they will be full, and what grew", offsetof(struct disk_args, full)},
+	{"deleted", 0, OPTION_FLAG, NULL, "show deleted files that programs have open, and how much they take", offsetof(struct disk_args, deleted)},
 	{"number", 'n', OPTION_MOST, "N", "how many rows (default 30; 0: all)", offsetof(struct disk_args, rows)},
 	{0},
 };
@@ -32,6 +35,9 @@ static const char *const DISK_EXAMPLES[] = {
 	"sonde disk --last 15m",
 	"sonde disk --slow --last 24h",
 	"sonde disk web --fsync",
+	"sonde disk --files --last 1h",
+	"sonde disk --full --last 24h",
+	"sonde disk --deleted",
 	"sonde disk --opens -n 10",
 	NULL,
 };
@@ -120,12 +126,84 @@ static int rows_run(struct verb_call *call, const struct disk_args *a, enum disk
 	return rc;
 }
 
+/* ---- files ---- */
+
+static int files_run(struct verb_call *call, const struct disk_args *a, struct err *e)
+{
+	struct diskfiles f;
+	int rc = diskfiles_read(call->sel, &f, e);
+	size_t n = table_rows(a->rows, f.n);
+
+	if (!rc && !f.n) {
+		rc = missing(call, f.known, "no files that disks read or wrote", e);
+	} else if (!rc && call->json) {
+		json_t *o = json_envelope("disk", call->sel->from_ns, call->sel->to_ns);
+
+		for (size_t i = 0; i < n; i++)
+			json_array_append_new(json_rows(o), diskprint_file_json(&f.rows[i]));
+		json_bound(o, f.n);
+		rc = json_print(o, stdout, 1);
+	} else if (!rc) {
+		table_answer(diskprint_files(&f, n), n, f.n, call->quiet);
+	}
+	diskfiles_release(&f);
+	return rc;
+}
+
+static int full_run(struct verb_call *call, const struct disk_args *a, struct err *e)
+{
+	struct diskfull f;
+	int rc = diskfull_read(call->sel, &f, e);
+	size_t n = table_rows(a->rows, f.n);
+
+	if (!rc && !f.n) {
+		rc = select_nothing(call->sel, f.known ? NULL : "host", "file systems",
+				    "no file systems", "sonde disk --full --last 1h", e);
+	} else if (!rc && call->json) {
+		json_t *o = json_envelope("disk", call->sel->from_ns, call->sel->to_ns);
+
+		for (size_t i = 0; i < n; i++)
+			json_array_append_new(json_rows(o), diskprint_full_json(&f.mounts[i]));
+		json_bound(o, f.n);
+		rc = json_print(o, stdout, 1);
+	} else if (!rc) {
+		table_answer(diskprint_full(&f, n), n, f.n, call->quiet);
+	}
+	diskfull_release(&f);
+	return rc;
+}
+
+static int deleted_run(struct verb_call *call, const struct disk_args *a, struct err *e)
+{
+	struct diskhelds h;
+	int rc = diskhelds_read(call->sel, &h, e);
+	size_t n = table_rows(a->rows, h.n);
+
+	if (!rc && !h.n) {
+		rc = missing(call, h.known, "no deleted files that programs have open", e);
+	} else if (!rc && call->json) {
+		json_t *o = json_envelope("disk", call->sel->from_ns, call->sel->to_ns);
+
+		for (size_t i = 0; i < n; i++)
+			json_array_append_new(json_rows(o), diskprint_held_json(&h.rows[i]));
+		json_bound(o, h.n);
+		json_object_set_new(o, "bytes", json_integer((json_int_t)h.bytes));
+		rc = json_print(o, stdout, 1);
+	} else if (!rc) {
+		table_answer(diskprint_held(&h, n), n, h.n, call->quiet);
+	}
+	diskhelds_release(&h);
+	return rc;
+}
+
 static int args_check(const struct disk_args *a, enum diskuse_by *by, struct err *e)
 {
+	int questions = a->slow + a->fsync + a->opens + a->files + a->full + a->deleted;
+
 	*by = DISKUSE_BY_COMMAND;
-	if (a->slow + a->fsync + a->opens > 1 || (a->by && a->slow + a->fsync + a->opens)) {
+	if (questions > 1 || (a->by && questions)) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"--by, --slow, --fsync and --opens ask different questions: give one");
+			"--by, --slow, --fsync, --opens, --files, --full and --deleted ask different questions: give one");
 		err_fix(e, "sonde disk --slow");
 		return -EINVAL;
 	}
@@ -150,6 +228,12 @@ static int disk_run(struct verb_call *call, struct err *e)
 		rc = rows_run(call, a, DISKROWS_SYNCS, e);
 	else if (a->opens)
 		rc = rows_run(call, a, DISKROWS_OPENS, e);
+	else if (a->files)
+		rc = files_run(call, a, e);
+	else if (a->full)
+		rc = full_run(call, a, e);
+	else if (a->deleted)
+		rc = deleted_run(call, a, e);
 	else
 		rc = use_run(call, a, by, e);
 	return verb_flush(rc, e);
@@ -157,8 +241,8 @@ static int disk_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_disk = {
 	.name = "disk",
-	.summary = "show disks: how much, how slow and how busy, who asked, and what failed",
-	.usage = "[WHAT] [--by WHAT | --slow | --fsync | --opens] [-n N]",
+	.summary = "show disks: how much, how slow and how busy, who asked, which files, what fills and what failed",
+	.usage = "[WHAT] [--by WHAT | --slow | --fsync | --opens | --files | --full | --deleted] [-n N]",
 	.examples = DISK_EXAMPLES,
 	.options = DISK_OPTIONS,
 	.args_size = sizeof(struct disk_args),

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/disk/files.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uthash.h>
+
+#include "loaders/disk/drain.h"
+#include "loaders/disk/filename.h"
+#include "loaders/disk/taken.h"
+#include "loaders/disk/who.h"
+#include "schema/base/mem.h"
+#include "schema/facts/disk.h"
+
+#define ROUNDS_KEPT 600 /* epochs in which a file is not named: then it is forgotten */
+#define BLOCK       512
+#define MINOR_BITS  20
+
+struct files_id {
+	uint64_t ino;
+	uint32_t dev, pad;
+};
+
+struct files_known {
+	struct files_id id;
+	char *path; /* may be only the end of it: then it has no size */
+	bool whole;
+	bool sized;      /* blocks are known */
+	uint64_t blocks; /* at the last look */
+	uint32_t round;  /* when it was used last */
+	UT_hash_handle hh;
+};
+
+static void known_del(struct files *f, struct files_known *k)
+{
+	HASH_DEL(f->known, k);
+	free(k->path);
+	free(k);
+}
+
+/* Its path, by the names that were read since the last look: it may have got another one. */
+static void path_find(struct files *f, struct files_known *k, int names_fd)
+{
+	const struct disk_inode id = {.ino = k->id.ino, .dev = k->id.dev};
+	char below[FILENAME_PATH], path[FILENAME_PATH];
+	struct disk_names s;
+
+	if (bpf_map_lookup_elem(names_fd, &id, &s)) {
+		k->path = k->path ? k->path : mem_strdup("");
+		return;
+	}
+	bpf_map_delete_elem(names_fd, &id);
+	if (k->path && !*s.names[0])
+		return;
+	free(k->path);
+	k->whole = filename_join(s.names[0], DISK_DEEP, DISK_LONG, below);
+	if (k->whole && mounts_path(&f->mounts, k->id.dev, below, path, sizeof(path))) {
+		k->path = mem_strdup(path);
+		return;
+	}
+	k->whole = false;
+	k->path = mem_strdup(below);
+}
+
+static struct files_known *known_of(struct files *f, const struct disk_file_key *key, int names_fd)
+{
+	struct files_id id = {.ino = key->ino, .dev = key->dev};
+	struct files_known *k;
+
+	HASH_FIND(hh, f->known, &id, sizeof(id), k);
+	if (!k) {
+		k = mem_alloc(sizeof(*k));
+		*k = (struct files_known){.id = id};
+		HASH_ADD(hh, f->known, id, sizeof(k->id), k);
+	}
+	k->round = f->round;
+	path_find(f, k, names_fd);
+	return k;
+}
+
+/* As the first process sees it: sonde may run in a container. */
+static bool blocks_read(const struct files_known *k, struct statx *st)
+{
+	char path[FILENAME_PATH + 16];
+	int flags = AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+
+	if (!k->whole)
+		return false;
+	snprintf(path, sizeof(path), "/proc/1/root%s", k->path);
+	return (!statx(AT_FDCWD, path, flags, STATX_INO | STATX_BLOCKS, st) ||
+		!statx(AT_FDCWD, k->path, flags, STATX_INO | STATX_BLOCKS, st)) &&
+	       st->stx_ino == k->id.ino;
+}
+
+/* By how much it grew since the last look. 0: it cannot be seen. */
+static int64_t growth(struct files_known *k, const struct disk_file *s)
+{
+	struct statx st;
+	uint64_t was;
+
+	if (!blocks_read(k, &st)) {
+		k->sized = false;
+		return 0;
+	}
+	was = k->sized ? k->blocks : s->blocks;
+	k->blocks = st.stx_blocks;
+	k->sized = true;
+	return ((int64_t)k->blocks - (int64_t)was) * BLOCK;
+}
+
+struct draining {
+	struct files *f;
+	struct devices *devices;
+	struct family_host *h;
+	int64_t utc_ns;
+	int names_fd;
+};
+
+/* The file's text; its growth, if this row is the first that made it dirty. */
+static void file_name(const struct draining *d, const struct disk_file_key *key,
+		      const struct disk_file *s, char out[FILENAME_PATH], int64_t *grew)
+{
+	struct files_known *k;
+	char name[DEVICES_NAME];
+
+	*out = 0;
+	if (!key->ino) {
+		if (key->dev)
+			snprintf(out, FILENAME_PATH, "/dev/%s",
+				 devices_name(d->devices, key->dev >> MINOR_BITS,
+					      key->dev & ((1u << MINOR_BITS) - 1), name));
+		return;
+	}
+	k = known_of(d->f, key, d->names_fd);
+	snprintf(out, FILENAME_PATH, "%s", *k->path ? k->path : DRAIN_OTHER);
+	if (s->dirty_bytes)
+		*grew = growth(k, s);
+}
+
+static void number_put(struct fact_row *row, int column, uint64_t n)
+{
+	if (n)
+		fact_put(row, column, n);
+}
+
+/* false: the capture does not cover who did it. */
+static bool file_put(const struct draining *d, const struct disk_file_key *key,
+		     const struct disk_file *s, bool named)
+{
+	struct who who = who_find(d->h, &key->who, NULL);
+	char path[FILENAME_PATH] = DRAIN_OTHER, disk[DEVICES_NAME] = "";
+	struct fact_row row = {0};
+	int64_t grew = 0;
+
+	if (!who.wanted)
+		return false;
+	if (named && key->ino != DISK_OTHERS && !who.excluded)
+		file_name(d, key, s, path, &grew);
+	else if (who.excluded)
+		*path = 0;
+	if (key->major || key->minor)
+		devices_name(d->devices, key->major, key->minor, disk);
+	fact_put_text(&row, FILE_NAME, path);
+	fact_put_text(&row, FILE_DISK, disk);
+	number_put(&row, FILE_READS, s->reads);
+	number_put(&row, FILE_READ, s->read_bytes);
+	number_put(&row, FILE_WRITES, s->writes);
+	number_put(&row, FILE_WRITTEN, s->write_bytes);
+	number_put(&row, FILE_DIRTY, s->dirty_bytes);
+	number_put(&row, FILE_GROWN, grew > 0 ? (uint64_t)grew : 0);
+	number_put(&row, FILE_SHRUNK, grew < 0 ? (uint64_t)-grew : 0);
+	who_put(d->h, d->utc_ns, &FILE_FACT, &row, &who, FILE_PROCESS, FILE_CONTAINER);
+	return true;
+}
+
+static uint64_t file_weight(const void *value)
+{
+	const struct disk_file *s = value;
+
+	return s->read_bytes + s->write_bytes + s->dirty_bytes;
+}
+
+static void map_drain(struct draining *d, const struct bpf_map *map, uint32_t epoch)
+{
+	struct taken t = {.key_size = sizeof(struct disk_file_key),
+			  .value_size = sizeof(struct disk_file),
+			  .epoch_at = offsetof(struct disk_file_key, epoch),
+			  .epoch = epoch,
+			  .weight = file_weight};
+	size_t n = 0;
+
+	taken_read(&t, map);
+	for (size_t i = 0; i < t.n; i++)
+		n += file_put(d, taken_key(&t, i), taken_value(&t, i),
+			      n < drain_most(d->h, FILES_MOST));
+	taken_release(&t);
+}
+
+void files_drain(struct files *f, const struct hooks_files *maps, struct devices *devices,
+		 struct family_host *h, uint32_t epoch, int64_t utc_ns)
+{
+	struct draining d = {.f = f,
+			     .devices = devices,
+			     .h = h,
+			     .utc_ns = utc_ns,
+			     .names_fd = bpf_map__fd(maps->names)};
+
+	if (!f->mounts.n)
+		mounts_read(&f->mounts);
+	f->round++;
+	map_drain(&d, maps->sums, epoch);
+	map_drain(&d, maps->rest, epoch);
+}
+
+void files_minute(struct files *f)
+{
+	bool crowded = HASH_COUNT(f->known) > FILES_KNOWN;
+	struct files_known *k, *next;
+
+	mounts_read(&f->mounts);
+	HASH_ITER (hh, f->known, k, next)
+		if (crowded ? k->round != f->round : f->round - k->round > ROUNDS_KEPT)
+			known_del(f, k);
+}
+
+void files_release(struct files *f)
+{
+	struct files_known *k, *next;
+
+	HASH_ITER (hh, f->known, k, next)
+		known_del(f, k);
+	mounts_release(&f->mounts);
+}

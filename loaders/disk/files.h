@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files: which files disks read and wrote, who made their pages dirty, and by how much they grew:
+ * rows of file_row, from the sums of an epoch that is over.
+ *
+ * 1. A file's path is that of the host: what the program in the kernel read up to the root of its
+ *    file system, at the place where that is mounted. One of another mount namespace's file system
+ *    is a path below its root.
+ * 2. Of what was made dirty the file is looked at (statx): how many blocks it takes now, against
+ *    the last look, or what the kernel's inode said before the first change. Preallocated and
+ *    sparse files count what they take. A file that is gone has no size; what was grown without a
+ *    dirty page (O_DIRECT, fallocate) is not seen.
+ */
+#ifndef SONDE_DISK_FILES_H
+#define SONDE_DISK_FILES_H
+
+#include <stdint.h>
+
+#include "loaders/disk/devices.h"
+#include "loaders/disk/hooks.h"
+#include "loaders/disk/mounts.h"
+#include "loaders/lib/bpf/family.h"
+
+#define FILES_MOST  64   /* rows of an epoch with their file's name (drain_most) */
+#define FILES_KNOWN 4096 /* files whose path and size are kept */
+
+struct files_known;
+
+struct files { /* {0} */
+	struct files_known *known;
+	struct mounts mounts;
+	uint32_t round;
+};
+
+/* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */
+void files_drain(struct files *f, const struct hooks_files *maps, struct devices *d,
+		 struct family_host *h, uint32_t epoch, int64_t utc_ns);
+/* About once a minute: mounts are read again, and files that are not used any more forgotten. */
+void files_minute(struct files *f);
+void files_release(struct files *f);
+
+#endif

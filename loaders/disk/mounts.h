@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mounts: where file systems are mounted, by the device that the kernel knows them by: from a path
+ * below a file system's root to one of the host. */
+#ifndef SONDE_DISK_MOUNTS_H
+#define SONDE_DISK_MOUNTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MOUNTS_PATH 256 /* longer ones are not taken */
+
+struct mounts_one {
+	uint32_t dev;           /* the kernel's dev_t: major << 20 | minor */
+	char root[MOUNTS_PATH]; /* which folder of the file system is mounted, "/": all of it */
+	char point[MOUNTS_PATH];
+};
+
+struct mounts { /* {0} */
+	struct mounts_one *list; /* as the kernel lists them */
+	size_t n, cap;
+};
+
+/* Once more: as the first process sees them, else this one. */
+void mounts_read(struct mounts *m);
+void mounts_release(struct mounts *m);
+/* Pure: a line of mountinfo. */
+bool mounts_parse(const char *line, struct mounts_one *out);
+/* A path of the host for one below the file system's root: by the mount of its root, else by the
+ * first that has it. false: none has, or there is no room: out is "". */
+bool mounts_path(const struct mounts *m, uint32_t dev, const char *below, char *out, size_t size);
+/* Where the file system is mounted, by the same rule; borrowed until mounts_read. "": nowhere. */
+const char *mounts_point(const struct mounts *m, uint32_t dev);
+
+#endif
