@@ -65,6 +65,8 @@ const struct probe_family FAMILIES[] = {
 	 .nothing = "no profiles: no Go program offered one; sonde sql \"SELECT comm, pid, reason FROM scraped\" says why"},
 	{.name = "net", .rights = FAMILY_LOADS, .event = "row"},
 	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS},
+	{.name = "probe", .rights = FAMILY_PROBES, .event = "event",
+	 .nothing = "no hits: nothing that was asked for came to these places"},
 	{0},
 };
 /* clang-format on */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * asked: the probes that were asked for, and where this host has them: the numbers of tracepoints,
+ * places in files. Nothing is loaded or attached here.
+ */
+#ifndef SONDE_PROBE_ASKED_H
+#define SONDE_PROBE_ASKED_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/types.h>
+
+#include "probes/probe.h"
+#include "schema/base/cli/options.h"
+#include "schema/base/err.h"
+#include "schema/probespec/spec.h"
+
+#define ASKED_MOST 16
+
+struct asked_probe {
+	struct probespec spec;
+	struct probe_plan plan;
+	uint64_t tracepoint, end; /* numbers: of the tracepoint, or of a system call's begin and end */
+	char path[PATH_MAX];      /* of code: the file, as this process sees it */
+	uint64_t offset, semaphore;
+};
+
+struct asked {
+	struct asked_probe *v; /* own */
+	size_t n;
+};
+
+/* Each of `specs` (options_list: text as in probespec/spec.h). EXIT_USAGE, EXIT_PREREQUISITE;
+ * asked_release in any case. */
+int asked_find(struct asked *a, const struct option_list *specs, struct err *e);
+void asked_release(struct asked *a);
+
+#endif
