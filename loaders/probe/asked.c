@@ -121,27 +121,45 @@ static int named_twice(const struct asked *a, const struct probespec *s, struct 
 	return 0;
 }
 
+static int add(struct asked *a, const char *text, struct err *e)
+{
+	struct asked_probe *p = &a->v[a->n];
+	int rc = probespec_parse(text, &p->spec, e);
+
+	if (!rc)
+		rc = named_twice(a, &p->spec, e);
+	if (!rc)
+		rc = find_one(p, e);
+	p->plan.index = (__u8)a->n;
+	p->plan.self = (__u32)getpid();
+	a->n += !rc;
+	return rc;
+}
+
+static int add_all(struct asked *a, const char *list, struct err *e)
+{
+	char text[PROBESPEC_TEXT_MAX];
+	int rc = 0, n;
+
+	while (!rc && (n = probespec_next(&list, text))) {
+		if (n < 0 || a->n == ASKED_MOST)
+			return err_set(e, -EINVAL, EXIT_USAGE,
+				       n < 0 ? "a probe's text has 511 bytes at most" :
+					       "16 probes can be recorded at a time");
+		rc = add(a, text, e);
+	}
+	return rc;
+}
+
 int asked_find(struct asked *a, const struct option_list *specs, struct err *e)
 {
 	int rc = 0;
 
-	*a = (struct asked){0};
-	if (specs->n > ASKED_MOST)
-		return err_set(e, -EINVAL, EXIT_USAGE, "%zu probes are asked for: %d at most",
-			       specs->n, ASKED_MOST);
-	a->v = mem_array(specs->n ? specs->n : 1, sizeof(*a->v));
-	for (size_t i = 0; !rc && i < specs->n; i++) {
-		struct asked_probe *p = &a->v[i];
-
-		rc = probespec_parse(specs->items[i], &p->spec, e);
-		if (!rc)
-			rc = named_twice(a, &p->spec, e);
-		if (!rc)
-			rc = find_one(p, e);
-		p->plan.index = (__u8)i;
-		p->plan.self = (__u32)getpid();
-		a->n += !rc;
-	}
+	*a = (struct asked){.v = mem_array(ASKED_MOST, sizeof(*a->v))};
+	for (size_t i = 0; !rc && i < specs->n; i++)
+		rc = add_all(a, specs->items[i], e);
+	if (!rc && !a->n)
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "no probe is named");
 	return rc;
 }
 

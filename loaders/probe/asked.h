@@ -32,7 +32,7 @@ struct asked {
 	size_t n;
 };
 
-/* Each of `specs` (options_list: text as in probespec/spec.h). EXIT_USAGE, EXIT_PREREQUISITE;
+/* Each of `specs`: text as in probespec/spec.h, one or several. EXIT_USAGE, EXIT_PREREQUISITE;
  * asked_release in any case. */
 int asked_find(struct asked *a, const struct option_list *specs, struct err *e);
 void asked_release(struct asked *a);

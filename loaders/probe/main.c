@@ -32,7 +32,7 @@ static struct probe_opts {
 } opts;
 
 static const struct option probe_options[] = {
-	{"probe", 0, OPTION_LIST, "SPEC", "what to record (sonde-probe(8)); may be given again",
+	{"probe", 0, OPTION_LIST, "SPEC", "what to record (sonde-probe(8)); may be given again, and | divides several",
 	 OPTION_AT(struct probe_opts, probes), .max = ASKED_MOST},
 	{0}};
 

@@ -623,6 +623,50 @@ int probespec_parse(const char *text, struct probespec *out, struct err *e)
 	return rc;
 }
 
+/* ---- several ---- */
+
+/* Up to | or the end; not that of a text in ''. */
+static size_t spec_length(const char *text)
+{
+	bool quoted = false;
+	size_t n = 0;
+
+	for (; text[n] && (quoted || text[n] != '|'); n++)
+		quoted ^= text[n] == '\'';
+	return n;
+}
+
+int probespec_next(const char **at, char out[PROBESPEC_TEXT_MAX])
+{
+	size_t n;
+
+	*at += strspn(*at, " \t\n|");
+	n = spec_length(*at);
+	if (!n)
+		return 0;
+	if (n >= PROBESPEC_TEXT_MAX)
+		return -EINVAL;
+	memcpy(out, *at, n);
+	while (n && strchr(" \t\n", out[n - 1]))
+		n--;
+	out[n] = 0;
+	*at += spec_length(*at);
+	return 1;
+}
+
+int probespec_check(const char *list, struct err *e)
+{
+	char text[PROBESPEC_TEXT_MAX];
+	struct probespec s;
+	int n, rc = 0;
+
+	while (!rc && (n = probespec_next(&list, text)))
+		rc = n < 0 ? err_set(e, -EINVAL, EXIT_USAGE,
+				     "a probe's text has 511 bytes at most") :
+			     probespec_parse(text, &s, e);
+	return rc;
+}
+
 /* ---- names ---- */
 
 static int bind(const struct probespec *s, struct probespec_ref *r, struct err *e)

@@ -26,6 +26,8 @@
  * of system calls beside those named. NAME is a letter, then letters, digits and _. Where no name is
  * given it is made from the last word of WHERE.
  *
+ * Several are divided by | .
+ *
  * A refusal points at the column: "column 12: ...".
  */
 #ifndef SONDE_PROBESPEC_SPEC_H
@@ -129,6 +131,11 @@ struct probespec {
 	uint32_t rate;
 };
 
+/* Of several that | divides the first one -> out, and *at behind it. 1; 0: there is none left;
+ * -EINVAL: it is too long for a spec. */
+int probespec_next(const char **at, char out[PROBESPEC_TEXT_MAX]);
+/* Are these specs (one or more)? EXIT_USAGE. Pure. */
+int probespec_check(const char *list, struct err *e);
 /* `text` of any length -> *out. EXIT_USAGE; *out is undefined then. Pure. */
 int probespec_parse(const char *text, struct probespec *out, struct err *e);
 /* After `args` is complete (the loader adds the fields where none were chosen): finds what the
