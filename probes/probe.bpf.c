@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * probe: any one probe (probe.h): a tracepoint, a system call from its begin to its end, or a place
- * in a program's code. `plan` says what of it is wanted; all that it does not say is a constant that
- * the verifier removes with the code behind it.
+ * probe: any one probe (probe/plan.h): a tracepoint, a system call from its begin to its end, or a
+ * place in a program's code. `plan` says what of it is wanted; all that it does not say is a
+ * constant that the verifier removes with the code behind it.
  *
  * 1. Fields are read by bpf_probe_read_kernel from the context: older kernels refuse a context
  *    pointer that has been moved, and all let a helper read behind it.
  * 2. Texts of a system call are read at its end: by then its pages are there. A call that replaces
  *    its process (execve) has lost them by then.
- * 3. Uprobes run with preemption on in some kernels (5.19 to 6.14): a second run on the same CPU finds
- *    the scratch in use, and is counted as such.
- * 4. A program at a tracepoint does not run where it interrupts another such program on its CPU: the
- *    kernel leaves that hit out, and counts it nowhere.
+ * 3. Uprobes run with preemption on in some kernels (5.19 to 6.14): a second run on the same CPU
+ * finds the scratch in use, and is counted as such.
+ * 4. A program at a tracepoint does not run where it interrupts another such program on its CPU:
+ * the kernel leaves that hit out, and counts it nowhere.
  */
 #include "probes/lib/kern.h"
 
@@ -22,7 +22,7 @@
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 #include "probes/lib/who.bpf.h"
-#include "probes/probe.h"
+#include "probes/probe/plan.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -285,8 +285,7 @@ static __always_inline struct probe_sum *sum_get(const struct probe_key *key)
 	return bpf_map_lookup_elem(&sums, key);
 }
 
-static __always_inline struct probe_sum *sum_of(const struct probe_key *key,
-						struct probe_counts *c)
+static __always_inline struct probe_sum *sum_of(const struct probe_key *key, struct probe_counts *c)
 {
 	struct probe_sum *s = sum_get(key);
 	__u32 slot = key->epoch & 1;
@@ -415,8 +414,7 @@ static __always_inline void stack_send(void *ctx, struct task_struct *task, cons
 }
 
 static __always_inline void single_send(void *ctx, struct task_struct *task,
-					struct hit_scratch *own, struct probe_counts *c,
-					bool stack)
+					struct hit_scratch *own, struct probe_counts *c, bool stack)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 	__u32 weight = weight_of(now);
@@ -492,8 +490,8 @@ int probe_tracepoint_stack(void *ctx)
 	return hit(ctx, NULL, 0, 0, true);
 }
 
-PREEMPT_PAIR("?kprobe", probe_code, hit(ctx, NULL, 0, 0, false))
-PREEMPT_PAIR("?kprobe", probe_code_stack, hit(ctx, NULL, 0, 0, true))
+PREEMPT_PAIR("kprobe", probe_code, hit(ctx, NULL, 0, 0, false))
+PREEMPT_PAIR("kprobe", probe_code_stack, hit(ctx, NULL, 0, 0, true))
 
 SEC("?tracepoint")
 int probe_call_begin(void *ctx)
@@ -553,15 +551,13 @@ int probe_call_end_stack(void *ctx)
 	return call_end(ctx, true);
 }
 
-SEC("?tp_btf/sched_process_fork")
-int BPF_PROG(probe_fork, struct task_struct *parent, struct task_struct *child)
+TRACEPOINT(sched_process_fork, probe_fork, struct task_struct *parent, struct task_struct *child)
 {
 	sample_fork(parent, child);
 	return 0;
 }
 
-SEC("?tp_btf/sched_process_exit")
-int BPF_PROG(probe_exit, struct task_struct *task)
+TRACEPOINT(sched_process_exit, probe_exit, struct task_struct *task)
 {
 	scope_exit(task);
 	return 0;

@@ -100,6 +100,7 @@ static int find_one(struct asked_probe *p, struct err *e)
 {
 	cleanup_fd int events = -1;
 
+	p->price_ns = p->spec.kind == PROBESPEC_SYSCALL ? PRICE_CALL : PRICE_TRACEPOINT;
 	if (p->spec.kind == PROBESPEC_FUNC || p->spec.kind == PROBESPEC_USDT)
 		return code_find(p, e);
 	events = tracefs_open(e);

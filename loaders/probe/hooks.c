@@ -129,6 +129,10 @@ static void configure(const struct hooks *k, struct hook *h, const struct family
 		bpf_map__set_max_entries(skel->maps.sums, SUMS_BY);
 	if (h->asked->spec.kind != PROBESPEC_SYSCALL)
 		bpf_map__set_autocreate(skel->maps.calls, false);
+	bpf_program__set_autoload(skel->progs.probe_code, false);
+	bpf_program__set_autoload(skel->progs.probe_code_stack, false);
+	bpf_program__set_autoload(skel->progs.probe_fork, false);
+	bpf_program__set_autoload(skel->progs.probe_exit, false);
 	programs_of(h, &begin, &end);
 	bpf_program__set_autoload(begin, true);
 	if (end)
@@ -178,8 +182,8 @@ int hooks_open(struct hooks *k, const struct family_config *c, const struct aske
 	for (size_t i = 0; !err && i < k->n; i++)
 		err = hook_open(k, &k->v[i], c);
 	if (!err) {
-		k->ring = ring_buffer__new(bpf_map__fd(k->v[0].skel->maps.hits), hit_taken, k,
-					   NULL);
+		k->ring =
+			ring_buffer__new(bpf_map__fd(k->v[0].skel->maps.hits), hit_taken, k, NULL);
 		err = k->ring ? 0 : -errno;
 	}
 	if (!err)
@@ -203,7 +207,7 @@ static int attach_error(const struct hook *h, int err, struct err *e)
 		return load_error(err, p->spec.name, e);
 	err_set(e, err, err == -EPERM || err == -EACCES ? EXIT_PERMISSION : EXIT_RUNTIME,
 		"probe %s cannot be set at %s+0x%llx: %s", p->spec.name, p->path,
-		(unsigned long long)p->offset,
+		(unsigned long long)p->offset[0],
 		err == -EINVAL || err == -ENOTSUP || err == -EIO ?
 			"no instruction of the file begins there, or the kernel can set none there" :
 			strerror(-err));
@@ -224,13 +228,14 @@ int hook_attach(struct hook *h, struct err *e)
 		if (!err)
 			taps_add(&h->taps, tap);
 	}
-	if (!err)
-		err = *p->path ? tap_uprobe(begin, p->path, p->offset, p->semaphore, 0, &tap) :
+	for (size_t i = 0; !err && i < (*p->path ? p->n_sites : 1); i++) {
+		err = *p->path ? tap_uprobe(begin, p->path, p->offset[i], p->semaphore, 0, &tap) :
 				 tap_tracepoint(begin, p->tracepoint, &tap);
-	if (!err) {
-		taps_add(&h->taps, tap);
-		return 0;
+		if (!err)
+			taps_add(&h->taps, tap);
 	}
+	if (!err)
+		return 0;
 	hook_detach(h);
 	return attach_error(h, err, e);
 }
@@ -248,11 +253,13 @@ static int follow(struct hooks *k, struct err *e)
 	struct bpf_program *progs[] = {skel->progs.probe_fork, skel->progs.probe_exit};
 
 	for (size_t i = 0; i < ARRAY_SIZE(progs); i++) {
-		if (bpf_program__fd(progs[i]) < 0)
+		struct bpf_program *prog = programs_used(skel->obj, progs[i]);
+
+		if (bpf_program__fd(prog) < 0)
 			continue;
-		k->follow[i] = bpf_program__attach(progs[i]);
+		k->follow[i] = bpf_program__attach(prog);
 		if (!k->follow[i])
-			return load_error(-errno, bpf_program__name(progs[i]), e);
+			return load_error(-errno, bpf_program__name(prog), e);
 	}
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/load/taps.h"
 #include "loaders/probe/asked.h"
-#include "probes/probe.h"
+#include "probes/probe/plan.h"
 
 struct probe_bpf;
 struct ring_buffer;

@@ -13,8 +13,8 @@
 #include "loaders/lib/sandbox/confine.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/probe/asked.h"
-#include "loaders/probe/code.h"
 #include "loaders/probe/hooks.h"
+#include "loaders/probe/list.h"
 #include "loaders/probe/pace.h"
 #include "loaders/probe/rows.h"
 #include "probes/lib/stack.h"
@@ -32,7 +32,8 @@ static struct probe_opts {
 } opts;
 
 static const struct option probe_options[] = {
-	{"probe", 0, OPTION_LIST, "SPEC", "what to record (sonde-probe(8)); may be given again, and | divides several",
+	{"probe", 0, OPTION_LIST, "SPEC",
+	 "what to record (sonde-probe(8)); may be given again, and | divides several",
 	 OPTION_AT(struct probe_opts, probes), .max = ASKED_MOST},
 	{0}};
 
@@ -102,8 +103,7 @@ static void cost_look(struct probe *p, size_t i, int64_t now_ns)
 	}
 	if (now_ns - p->pace[i].at_ns < LOOK_NS)
 		return;
-	until = pace_look(&p->pace[i], now_ns,
-			  pace_spent(c.runs, 0, code_price(&p->asked.v[i])));
+	until = pace_look(&p->pace[i], now_ns, pace_spent(c.runs, 0, p->asked.v[i].price_ns));
 	if (until)
 		take_away(p, i, now_ns, until);
 }
@@ -302,9 +302,8 @@ static void probe_tally(void *state, struct family_tally *out)
 	struct sample_tally stacks;
 
 	hooks_tally(&p->hooks, &stacks);
-	*out = (struct family_tally){.seen = stacks.seen,
-				     .lost = stacks.ring_full,
-				     .unfollowed = stacks.unfollowed};
+	*out = (struct family_tally){
+		.seen = stacks.seen, .lost = stacks.ring_full, .unfollowed = stacks.unfollowed};
 	for (size_t i = 0; i < p->hooks.n; i++) {
 		struct probe_counts c;
 
@@ -347,5 +346,7 @@ static const struct family probe_family = {
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "--list"))
+		return list_main(argc, argv);
 	return family_main(&probe_family, argc, argv);
 }

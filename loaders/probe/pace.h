@@ -18,14 +18,14 @@
 #define PACE_OFF_MOST 30000000000ll
 
 struct pace {
-	int64_t at_ns;      /* of the last look */
-	uint64_t hits;      /* then */
-	uint64_t spent_ns;  /* then */
+	int64_t at_ns;        /* of the last look */
+	uint64_t hits;        /* then */
+	uint64_t spent_ns;    /* then */
 	int64_t off_until_ns; /* 0: it is there */
 };
 
-/* Of a hook that fires `runs` times with `run_ns` in its program: what that costs those who run into
- * it. `hook_ns`: a hook's own price. */
+/* Of a hook that fires `runs` times with `run_ns` in its program: what that costs those who run
+ * into it. `hook_ns`: a hook's own price. */
 static inline uint64_t pace_spent(uint64_t runs, uint64_t run_ns, uint64_t hook_ns)
 {
 	return runs * hook_ns + run_ns;

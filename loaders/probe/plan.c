@@ -28,11 +28,11 @@ struct planning {
 static const struct {
 	uint8_t size;
 	bool is_signed;
-} SHAPES[] = {[PROBESPEC_INT8] = {1, true},   [PROBESPEC_INT16] = {2, true},
-	      [PROBESPEC_INT32] = {4, true},  [PROBESPEC_INT64] = {8, true},
-	      [PROBESPEC_UINT8] = {1, false}, [PROBESPEC_UINT16] = {2, false},
+} SHAPES[] = {[PROBESPEC_INT8] = {1, true},    [PROBESPEC_INT16] = {2, true},
+	      [PROBESPEC_INT32] = {4, true},   [PROBESPEC_INT64] = {8, true},
+	      [PROBESPEC_UINT8] = {1, false},  [PROBESPEC_UINT16] = {2, false},
 	      [PROBESPEC_UINT32] = {4, false}, [PROBESPEC_UINT64] = {8, false},
-	      [PROBESPEC_BOOL] = {1, false},  [PROBESPEC_STR] = {8, false}};
+	      [PROBESPEC_BOOL] = {1, false},   [PROBESPEC_STR] = {8, false}};
 
 static enum probespec_type type_of(unsigned int size, bool is_signed)
 {
@@ -63,8 +63,7 @@ static int no_field(const struct planning *p, const struct probespec_arg *a)
 	size_t len = 0;
 
 	for (size_t i = 0; i < p->n_fields && len < sizeof(known); i++)
-		len += (size_t)snprintf(known + len, sizeof(known) - len, " %s",
-					p->fields[i].name);
+		len += (size_t)snprintf(known + len, sizeof(known) - len, " %s", p->fields[i].name);
 	err_set(p->e, -EINVAL, EXIT_USAGE, "probe %s, column %u: there is no field %s; there is:%s",
 		p->s->name, a->column, a->field, *known ? known : " none");
 	err_fix(p->e, "sonde probes %s", p->s->target[0] == '*' ? "syscall" : p->s->target);
@@ -135,12 +134,12 @@ static enum probespec_type type_of_c(const struct format_field *f)
 		const char *c;
 		enum probespec_type type;
 	} types[] = {
-		{"int", PROBESPEC_INT32},     {"pid_t", PROBESPEC_INT32},
+		{"int", PROBESPEC_INT32},       {"pid_t", PROBESPEC_INT32},
 		{"clockid_t", PROBESPEC_INT32}, {"unsigned int", PROBESPEC_UINT32},
 		{"unsigned", PROBESPEC_UINT32}, {"u32", PROBESPEC_UINT32},
-		{"uid_t", PROBESPEC_UINT32},  {"gid_t", PROBESPEC_UINT32},
-		{"umode_t", PROBESPEC_UINT16}, {"long", PROBESPEC_INT64},
-		{"off_t", PROBESPEC_INT64},   {"loff_t", PROBESPEC_INT64},
+		{"uid_t", PROBESPEC_UINT32},    {"gid_t", PROBESPEC_UINT32},
+		{"umode_t", PROBESPEC_UINT16},  {"long", PROBESPEC_INT64},
+		{"off_t", PROBESPEC_INT64},     {"loff_t", PROBESPEC_INT64},
 	};
 
 	if (f->what == FORMAT_POINTER_TEXT)
@@ -198,8 +197,9 @@ static int from_code(const struct planning *p, struct probespec_arg *a, struct p
 	}
 	at = a->number ? regs_argument(a->number) : regs_named(a->reg);
 	if (at < 0)
-		return refuse(p, a, a->number ? "a function has $1 to $6 in registers" :
-						"there is no such register");
+		return refuse(p, a,
+			      a->number ? "a function has $1 to $6 in registers" :
+					  "there is no such register");
 	f->from = PROBE_FROM_CONTEXT;
 	f->offset = (uint16_t)at;
 	f->deref = a->deref;
@@ -321,9 +321,8 @@ int plan_make(struct probespec *s, const struct format_field *fields, size_t n_f
 	const struct planning p = {s, fields, n_fields, notes, e};
 	int rc;
 
-	*out = (struct probe_plan){.rate = s->rate,
-				   .stack = s->stack,
-				   .ends = s->kind == PROBESPEC_SYSCALL};
+	*out = (struct probe_plan){
+		.rate = s->rate, .stack = s->stack, .ends = s->kind == PROBESPEC_SYSCALL};
 	defaults(&p);
 	rc = all_calls(&p);
 	if (!rc)

@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 #include "loaders/probe/format.h"
-#include "probes/probe.h"
+#include "probes/probe/plan.h"
 #include "schema/base/err.h"
 #include "schema/probespec/spec.h"
 

@@ -10,12 +10,15 @@ static const struct {
 	const char *names; /* divided by blanks */
 	int at;
 } REGS[] = {
-	{"r15 r15d r15w r15b", 0}, {"r14 r14d r14w r14b", 8},	{"r13 r13d r13w r13b", 16},
-	{"r12 r12d r12w r12b", 24}, {"rbp ebp bp bpl", 32},	{"rbx ebx bx bl", 40},
-	{"r11 r11d r11w r11b", 48}, {"r10 r10d r10w r10b", 56}, {"r9 r9d r9w r9b", 64},
-	{"r8 r8d r8w r8b", 72},	    {"rax eax ax al", 80},	{"rcx ecx cx cl", 88},
-	{"rdx edx dx dl", 96},	    {"rsi esi si sil", 104},	{"rdi edi di dil", 112},
-	{"rip", 128},		    {"rsp esp sp spl", 152},
+	{"r15 r15d r15w r15b", 0},  {"r14 r14d r14w r14b", 8},
+	{"r13 r13d r13w r13b", 16}, {"r12 r12d r12w r12b", 24},
+	{"rbp ebp bp bpl", 32},     {"rbx ebx bx bl", 40},
+	{"r11 r11d r11w r11b", 48}, {"r10 r10d r10w r10b", 56},
+	{"r9 r9d r9w r9b", 64},     {"r8 r8d r8w r8b", 72},
+	{"rax eax ax al", 80},      {"rcx ecx cx cl", 88},
+	{"rdx edx dx dl", 96},      {"rsi esi si sil", 104},
+	{"rdi edi di dil", 112},    {"rip", 128},
+	{"rsp esp sp spl", 152},
 };
 
 int regs_named(const char *name)

@@ -41,7 +41,8 @@ static bool is_call(const struct probespec *s, uint32_t arg)
 	return s->kind == PROBESPEC_SYSCALL && *s->target == '*' && arg == 0;
 }
 
-static void number(const struct probespec *s, uint32_t arg, int64_t v, bool json, struct strbuf *out)
+static void number(const struct probespec *s, uint32_t arg, int64_t v, bool json,
+		   struct strbuf *out)
 {
 	enum probespec_type t = arg < s->n_args ? s->args[arg].type : PROBESPEC_INT64;
 	const char *name = is_call(s, arg) ? syscall_name((int)v) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text: arguments of hits as text: a JSON object of a single hit, the key of a sum, and what a probe
- * has. Secrets are masked. Pure. */
+/* text: arguments of hits as text: a JSON object of a single hit, the key of a sum, and what a
+ * probe has. Secrets are masked. Pure. */
 #ifndef SONDE_PROBE_TEXT_H
 #define SONDE_PROBE_TEXT_H
 
@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-#include "probes/probe.h"
+#include "probes/probe/plan.h"
 #include "schema/probespec/spec.h"
 
 struct strbuf;

@@ -15,21 +15,16 @@
 struct cursor {
 	const char *text; /* from its first byte on */
 	const char *at;
-	const char *preset; /* the name of the preset that `text` is the spec of; NULL: it is typed */
+	const char
+		*preset; /* the name of the preset that `text` is the spec of; NULL: it is typed */
 	struct err *e;
 };
 
-static const char *const TYPES[] = {[PROBESPEC_AS_FOUND] = "",
-				    [PROBESPEC_INT8] = "int8",
-				    [PROBESPEC_INT16] = "int16",
-				    [PROBESPEC_INT32] = "int32",
-				    [PROBESPEC_INT64] = "int64",
-				    [PROBESPEC_UINT8] = "uint8",
-				    [PROBESPEC_UINT16] = "uint16",
-				    [PROBESPEC_UINT32] = "uint32",
-				    [PROBESPEC_UINT64] = "uint64",
-				    [PROBESPEC_BOOL] = "bool",
-				    [PROBESPEC_STR] = "str"};
+static const char *const TYPES[] = {
+	[PROBESPEC_AS_FOUND] = "",     [PROBESPEC_INT8] = "int8",     [PROBESPEC_INT16] = "int16",
+	[PROBESPEC_INT32] = "int32",   [PROBESPEC_INT64] = "int64",   [PROBESPEC_UINT8] = "uint8",
+	[PROBESPEC_UINT16] = "uint16", [PROBESPEC_UINT32] = "uint32", [PROBESPEC_UINT64] = "uint64",
+	[PROBESPEC_BOOL] = "bool",     [PROBESPEC_STR] = "str"};
 
 static const char *const KINDS[] = {[PROBESPEC_TRACEPOINT] = "tracepoint",
 				    [PROBESPEC_SYSCALL] = "syscall",
@@ -190,7 +185,8 @@ static int where_file(struct cursor *c, struct probespec *s)
 	int rc;
 
 	if (*c->at != '/')
-		return refuse(c, "the path of a program or library must follow, which begins with /");
+		return refuse(c,
+			      "the path of a program or library must follow, which begins with /");
 	rc = take_until(c, ":", s->group, sizeof(s->group), "a path must follow");
 	return rc ? rc : expect_colon(c, "a colon and a name must follow the file");
 }
@@ -223,7 +219,8 @@ static int where_func(struct cursor *c, struct probespec *s)
 	if (!rc)
 		rc = take_symbol(c, s->target, sizeof(s->target));
 	if (!rc && *c->at == '%')
-		rc = refuse(c, "probes at a function's return are not there: use a probe at its entry");
+		rc = refuse(
+			c, "probes at a function's return are not there: use a probe at its entry");
 	if (rc || strncmp(s->target, "0x", 2) != 0)
 		return rc;
 	s->offset = strtoull(s->target, &end, 16);
@@ -261,7 +258,8 @@ static int parse_where(struct cursor *c, struct probespec *s)
 		s->kind = (enum probespec_kind)i;
 		return parse[i](c, s);
 	}
-	return refuse(c, "a probe begins with tracepoint:, syscall:, func: or usdt:, or is a preset");
+	return refuse(c,
+		      "a probe begins with tracepoint:, syscall:, func: or usdt:, or is a preset");
 }
 
 /* ---- arguments ---- */
@@ -368,7 +366,9 @@ static int parse_args(struct cursor *c, struct probespec *s)
 		if (rc)
 			return rc;
 		if (is_named(s, a->name, s->n_args))
-			return refuse(c, "this name is taken: each name once, and of system calls not ret and ns");
+			return refuse(
+				c,
+				"this name is taken: each name once, and of system calls not ret and ns");
 		s->n_args++;
 	} while (take(c, ","));
 	return take(c, ")") ? 0 : refuse(c, ", or ) must follow");
@@ -388,8 +388,8 @@ static int take_op(struct cursor *c, enum probespec_op *op)
 	static const struct {
 		const char *text;
 		enum probespec_op op;
-	} ops[] = {{"==", PROBESPEC_EQ}, {"!=", PROBESPEC_NE},	 {"<=", PROBESPEC_LE},
-		   {">=", PROBESPEC_GE}, {"<", PROBESPEC_LT},	 {">", PROBESPEC_GT},
+	} ops[] = {{"==", PROBESPEC_EQ},  {"!=", PROBESPEC_NE},   {"<=", PROBESPEC_LE},
+		   {">=", PROBESPEC_GE},  {"<", PROBESPEC_LT},    {">", PROBESPEC_GT},
 		   {"&", PROBESPEC_BITS}, {"~", PROBESPEC_BEGINS}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
@@ -533,8 +533,9 @@ static int parse_option(struct cursor *c, struct probespec *s)
 		return 0;
 	}
 	if (take_word(c, "latency"))
-		return refuse(c,
-			      "pairs of two probes are not there: syscall: has ns, the time of a call");
+		return refuse(
+			c,
+			"pairs of two probes are not there: syscall: has ns, the time of a call");
 	if (take_word(c, "if") || (s->n_conds && take_word(c, "and")))
 		return parse_cond(c, s);
 	return parse_cond(c, s);
@@ -713,18 +714,19 @@ static int kinds_fit(const struct probespec *s, struct err *e)
 		if (s->conds[i].is_text != is_text(s, s->conds[i].of.arg))
 			return err_set(e, -EINVAL, EXIT_USAGE, "probe %s: %s is %s", s->name,
 				       s->conds[i].of.name,
-				       s->conds[i].is_text ? "a number, which no text compares with" :
-							     "a text: compare it with a text within ''");
+				       s->conds[i].is_text ?
+					       "a number, which no text compares with" :
+					       "a text: compare it with a text within ''");
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (*numbers[i]->name && is_text(s, numbers[i]->arg))
 			return err_set(e, -EINVAL, EXIT_USAGE,
-				       "probe %s: %s is a text: sum and hist want a number", s->name,
-				       numbers[i]->name);
+				       "probe %s: %s is a text: sum and hist want a number",
+				       s->name, numbers[i]->name);
 	for (uint32_t i = 0; i < s->n_by; i++)
 		texts += is_text(s, s->by[i].arg);
 	return texts < 2 ? 0 :
-			   err_set(e, -EINVAL, EXIT_USAGE,
-				   "probe %s: sums are by one text at most", s->name);
+			   err_set(e, -EINVAL, EXIT_USAGE, "probe %s: sums are by one text at most",
+				   s->name);
 }
 
 int probespec_bind(struct probespec *s, struct err *e)

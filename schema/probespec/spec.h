@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spec: the grammar of a probe. Words are divided by blanks; what is within () may have blanks, too.
+ * spec: the grammar of a probe. Words are divided by blanks; what is within () may have blanks,
+ * too.
  *
  *   SPEC   = [NAME "="] WHERE ["(" ARG {"," ARG} ")"] {OPTION}   or  [NAME "="] PRESET {OPTION}
  *   WHERE  = "tracepoint:" GROUP ":" EVENT
@@ -14,17 +15,15 @@
  *   TYPE   = int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool str
  *   OPTION = ["if"] COND {"and" COND}          hits for which all hold
  *          | "by" NAME {"," NAME}              sums by these arguments, BY_MAX at most
- *          | "sum" NAME | "hist" NAME          what is summed, or has a histogram: an argument, or ns
- *          | "stack"                           stacks too
- *          | "rate" N                          single events a second, at most; the rest are in the
- *                                              sums alone
- *   COND   = NAME OP VALUE                     OP: == != < <= > >= & (any of these bits) ~ (begins
- *                                              with)
- *   VALUE  = decimal, 0x hexadecimal, [-]ERRNO name, or for a string 'text' or a word
+ *          | "sum" NAME | "hist" NAME          what is summed, or has a histogram: an argument, or
+ * ns | "stack"                           stacks too | "rate" N                          single
+ * events a second, at most; the rest are in the sums alone COND   = NAME OP VALUE OP: == != < <= >
+ * >= & (any of these bits) ~ (begins with) VALUE  = decimal, 0x hexadecimal, [-]ERRNO name, or for
+ * a string 'text' or a word
  *
- * FILE holds no colon. `ret` (what a system call returned) and `ns` (how long it took) are arguments
- * of system calls beside those named. NAME is a letter, then letters, digits and _. Where no name is
- * given it is made from the last word of WHERE.
+ * FILE holds no colon. `ret` (what a system call returned) and `ns` (how long it took) are
+ * arguments of system calls beside those named. NAME is a letter, then letters, digits and _. Where
+ * no name is given it is made from the last word of WHERE.
  *
  * Several are divided by | .
  *
@@ -49,12 +48,7 @@
 #define PROBESPEC_RATE      100
 #define PROBESPEC_RATE_MOST 100000
 
-enum probespec_kind {
-	PROBESPEC_TRACEPOINT,
-	PROBESPEC_SYSCALL,
-	PROBESPEC_FUNC,
-	PROBESPEC_USDT
-};
+enum probespec_kind { PROBESPEC_TRACEPOINT, PROBESPEC_SYSCALL, PROBESPEC_FUNC, PROBESPEC_USDT };
 
 enum probespec_type {
 	PROBESPEC_AS_FOUND, /* as the field is */
@@ -74,9 +68,9 @@ struct probespec_arg {
 	char name[PROBESPEC_NAME];
 	char field[PROBESPEC_NAME]; /* "": a place */
 	enum probespec_type type;
-	uint32_t number;               /* $N, from 1 on; 0: none */
-	char reg[8];                   /* "rdi"; "": none */
-	bool deref;                    /* what lies at reg + offset */
+	uint32_t number; /* $N, from 1 on; 0: none */
+	char reg[8];     /* "rdi"; "": none */
+	bool deref;      /* what lies at reg + offset */
 	int32_t offset;
 	uint32_t column; /* from 1 on, for messages */
 };
@@ -96,7 +90,7 @@ enum probespec_op {
 	PROBESPEC_BEGINS
 };
 
-struct probespec_ref { /* a name that an option uses, resolved by probespec_bind */
+struct probespec_ref {             /* a name that an option uses, resolved by probespec_bind */
 	char name[PROBESPEC_NAME]; /* "": none */
 	uint32_t arg;
 	uint32_t column;

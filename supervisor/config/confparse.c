@@ -275,8 +275,8 @@ static size_t until_comment(const char *value)
 	return n;
 }
 
-/* A list of rules or probes may continue in further lines. Any other key that is set twice in a file is an
- * error: its first value would be lost silently. */
+/* A list of rules or probes may continue in further lines. Any other key that is set twice in a
+ * file is an error: its first value would be lost silently. */
 static int take_value(struct file *f, enum conf_key key, const char *value, const char *origin)
 {
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;

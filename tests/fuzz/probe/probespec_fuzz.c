@@ -27,8 +27,8 @@ static void check(const struct probespec *s, const struct probe_plan *p)
 	for (uint32_t i = 0; i < PROBE_CONDS; i++)
 		if (p->conds[i].arg != PROBE_NONE && p->conds[i].arg > PROBE_NS)
 			abort();
-	if (s->n_args > PROBESPEC_ARGS || s->n_conds > PROBESPEC_CONDS || s->rate > PROBESPEC_RATE_MOST ||
-	    strlen(s->name) >= PROBESPEC_NAME)
+	if (s->n_args > PROBESPEC_ARGS || s->n_conds > PROBESPEC_CONDS ||
+	    s->rate > PROBESPEC_RATE_MOST || strlen(s->name) >= PROBESPEC_NAME)
 		abort();
 }
 

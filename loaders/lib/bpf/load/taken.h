@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* taken: what is taken out of a hash of sums: those of epochs that are over (probes/disk.h says what
- * an epoch is), the heaviest first. */
+/* taken: what is taken out of a hash of sums: those of epochs that are over (probes/disk.h says
+ * what an epoch is), the heaviest first. */
 #ifndef SONDE_BPF_TAKEN_H
 #define SONDE_BPF_TAKEN_H
 
@@ -12,7 +12,7 @@ struct taken_place {
 	size_t i;
 };
 
-struct taken { /* the caller sets the first five */
+struct taken {                                 /* the caller sets the first five */
 	size_t key_size, value_size, epoch_at; /* epoch_at: where a __u32 is in a key */
 	uint32_t epoch;                        /* this one and earlier ones */
 	uint64_t (*weight)(const void *value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracefs: the numbers of tracepoints, which perf_event_open wants, and their fields. Only tracefs has them. Where it
- * is not mounted it is opened without mounting it: a mount that is part of no namespace and ends
- * with its descriptor. That needs CAP_SYS_ADMIN.
+ * tracefs: the numbers of tracepoints, which perf_event_open wants, and their fields. Only tracefs
+ * has them. Where it is not mounted it is opened without mounting it: a mount that is part of no
+ * namespace and ends with its descriptor. That needs CAP_SYS_ADMIN.
  */
 #ifndef SONDE_BPF_TRACEFS_H
 #define SONDE_BPF_TRACEFS_H

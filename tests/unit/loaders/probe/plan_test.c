@@ -8,23 +8,21 @@
 #include "loaders/probe/plan.h"
 #include "tests/unit/test.h"
 
-static const char SWITCH[] =
-	"name: sched_switch\nID: 316\nformat:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-	"\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-	"\tfield:__data_loc char[] filename;\toffset:28;\tsize:4;\tsigned:0;\n"
-	"\tfield:unsigned long bits[4];\toffset:32;\tsize:32;\tsigned:0;\n"
-	"\tfield:u64 state;\toffset:64;\tsize:8;\tsigned:0;\n"
-	"\nprint fmt: \"field:int x;\", REC->x\n";
+static const char SWITCH[] = "name: sched_switch\nID: 316\nformat:\n"
+			     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+			     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+			     "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+			     "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+			     "\tfield:__data_loc char[] filename;\toffset:28;\tsize:4;\tsigned:0;\n"
+			     "\tfield:unsigned long bits[4];\toffset:32;\tsize:32;\tsigned:0;\n"
+			     "\tfield:u64 state;\toffset:64;\tsize:8;\tsigned:0;\n"
+			     "\nprint fmt: \"field:int x;\", REC->x\n";
 
-static const char OPENAT[] =
-	"\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
-	"\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
-	"\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;\n"
-	"\tfield:int flags;\toffset:32;\tsize:8;\tsigned:0;\n"
-	"\tfield:umode_t mode;\toffset:40;\tsize:8;\tsigned:0;\n";
+static const char OPENAT[] = "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+			     "\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
+			     "\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;\n"
+			     "\tfield:int flags;\toffset:32;\tsize:8;\tsigned:0;\n"
+			     "\tfield:umode_t mode;\toffset:40;\tsize:8;\tsigned:0;\n";
 
 TEST(fields_are_read_with_their_kinds_and_common_ones_left_out)
 {
