@@ -1,5 +1,5 @@
 # schema/: what every program must agree on. base < image, sql < store; nothing from outside this room.
-$(eval $(call archive,base,$(wildcard schema/base/*.c schema/base/cli/*.c schema/base/file/*.c schema/base/limits/*.c schema/base/tables/*.c schema/families/*.c schema/jfr/*.c)))
+$(eval $(call archive,base,$(wildcard schema/base/*.c schema/base/cli/*.c schema/base/file/*.c schema/base/limits/*.c schema/base/tables/*.c schema/families/*.c schema/probespec/*.c schema/jfr/*.c)))
 
 # the version: that of debian/changelog's first line, which is the one place where it is written
 VERSION   := $(shell sed -n '1s/^sonde .\([0-9][^ ]*\). .*/\1/p' debian/changelog)

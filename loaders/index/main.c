@@ -8,6 +8,8 @@
  *   sonde-index --dump INDEX, --at INDEX           print an index, or what it knows of addresses
  *   sonde-index --dump-rows INDEX, --dump-tls INDEX
  *                                                  print its unwind rows, its probe sites of TLS
+ *   sonde-index FILE --places WORD, --place NAME, --place-at OFFSET   print where probes can be set
+ * in it (places.h)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +29,9 @@
 #include "loaders/index/child.h"
 #include "loaders/index/dump.h"
 #include "loaders/index/indexer.h"
+#include "loaders/index/places.h"
 #include "loaders/lib/host/maps/indexproto.h"
+#include "loaders/lib/sandbox/sandbox.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/cli/options.h"
@@ -43,17 +47,19 @@ static int is_child(void)
 	return !fstat(INDEX_FD_SOCKET, &st) && S_ISSOCK(st.st_mode);
 }
 
-#define LINES_OWN (-1) /* nothing was said of them */
+#define PLACES_BUDGET (448ull << 20) /* bytes of a file that are read for them */
+#define LINES_OWN     (-1)           /* nothing was said of them */
 
 struct options {
-	const char *out, *dump, *rows, *tls, *at;
+	const char *out, *dump, *rows, *tls, *at, *places, *place, *place_at;
 	int lines; /* enum index_lines */
 	bool rows_first;
 };
 
 static const struct program PROGRAM = {
 	.name = "sonde-index",
-	.usage = "FILE -o INDEX | --dump INDEX | --dump-rows INDEX | --dump-tls INDEX | --at INDEX",
+	.usage =
+		"FILE -o INDEX | FILE --places WORD | --dump INDEX | --dump-rows INDEX | --dump-tls INDEX | --at INDEX",
 	.about =
 		"Writes the image index of an ELF file, and prints its key; or prints what is in an index.\n"
 		"Without any of these: as a child of sonde-maps, with its descriptors.",
@@ -68,6 +74,9 @@ static const struct option OPTIONS[] = {
 	{"dump-tls", 0, OPTION_STRING, "INDEX", "its probe sites of TLS libraries", OPTION_AT(struct options, tls)},
 	{"at", 0, OPTION_STRING, "INDEX", "for each address read from standard input (hexadecimal): function, file, line, column, inlined functions first",
 	 OPTION_AT(struct options, at)},
+	{"places", 0, OPTION_STRING, "WORD", "functions and USDT probes of FILE whose names hold WORD", OPTION_AT(struct options, places)},
+	{"place", 0, OPTION_STRING, "NAME", "the same of this name", OPTION_AT(struct options, place)},
+	{"place-at", 0, OPTION_STRING, "OFFSET", "the instruction that begins there in FILE (hexadecimal)", OPTION_AT(struct options, place_at)},
 	{"no-lines", 0, OPTION_SET, NULL, "no files, lines and inlined functions", OPTION_AT(struct options, lines), .min = INDEX_LINES_NONE},
 	{"all-lines", 0, OPTION_SET, NULL, "(child) read lines of large debug information too; with FILE this is the default", OPTION_AT(struct options, lines),
 	 .min = INDEX_LINES_ALL},
@@ -305,6 +314,48 @@ static int byhand_index(const char *path, const char *out, enum index_lines line
 	return 0;
 }
 
+/* Not by stdio, which asks first what the output is: the sandbox does not allow it. */
+static int write_out(const char *text, size_t len, struct err *e)
+{
+	while (len) {
+		ssize_t n = write(STDOUT_FILENO, text, len);
+
+		if (n < 0 && errno != EINTR)
+			return err_set(e, -errno, EXIT_RUNTIME, "cannot write: %s",
+				       strerror(errno));
+		text += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* This process reads the file itself, in the sandbox. */
+static int print_places(const char *path, const struct options *o, struct err *e)
+{
+	const struct places_asked asked = {.word = o->place  ? o->place :
+						   o->places ? o->places :
+							       "",
+					   .whole = o->place != NULL,
+					   .at = o->place_at ? strtoull(o->place_at, NULL, 16) : 0};
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	uint64_t hash = 0, left = PLACES_BUDGET;
+	cleanup_fd int elf = open_regular(path);
+	struct source src;
+	int rc;
+
+	if (elf < 0)
+		return err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_USAGE,
+			       "cannot open %s: %s", path,
+			       errno == EINVAL ? "not a regular file" : strerror(errno));
+	rc = source_init_fd(&src, elf, &hash, &left);
+	if (rc)
+		return err_set(e, rc, EXIT_RUNTIME, "cannot read %s: %s", path, strerror(-rc));
+	rc = sandbox_enter(SANDBOX_SMALL, e);
+	if (!rc)
+		rc = places_read(&src, &asked, &out, e);
+	return rc ? rc : write_out(strbuf_str(&out), out.len, e);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.lines = LINES_OWN};
@@ -315,7 +366,13 @@ int main(int argc, char **argv)
 	log_init(PROGRAM.name, LOG_LEVEL_WARN);
 	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &o}, 1, &words,
 			     &e);
-	prints = !!o.dump + !!o.rows + !!o.tls + !!o.at;
+	if (!rc && words.n == 1 && (o.places || o.place || o.place_at) && !o.out && !o.dump &&
+	    !o.rows && !o.tls && !o.at) {
+		rc = print_places(words.items[0], &o, &e);
+		options_release(NULL, 0, &words);
+		return program_end(PROGRAM.name, rc, &e);
+	}
+	prints = !!o.places + !!o.place + !!o.place_at + !!o.dump + !!o.rows + !!o.tls + !!o.at;
 	if (rc)
 		;
 	else if (!words.n && !o.out && !prints && is_child())

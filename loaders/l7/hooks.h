@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loaders/l7/tls/taps.h"
+#include "loaders/lib/bpf/load/taps.h"
 #include "loaders/lib/bpf/family.h"
 #include "probes/l7.h"
 

@@ -61,6 +61,8 @@ struct arch_perf_event_data { /* struct bpf_perf_event_data */
 #define ARCH_CALL_ACCEPT4      288
 #define ARCH_CALL_EPOLL_PWAIT2 441
 #define ARCH_CALL_SENDMMSG     307
+#define ARCH_CALL_EXIT         60
+#define ARCH_CALL_EXIT_GROUP   231
 
 #define ARCH_THREAD_SIZE 16384 /* of 5.10 to 5.14, where there is no helper; not with KASAN */
 #define ARCH_USER32_CS   0x23

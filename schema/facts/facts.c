@@ -7,6 +7,7 @@
 #include "schema/facts/jvm.h"
 #include "schema/facts/l7.h"
 #include "schema/facts/net.h"
+#include "schema/facts/probe.h"
 
 #define FACT(symbol, list, name, text) \
 	const struct fact symbol = {   \
@@ -52,6 +53,9 @@ static const struct fact_column sync_columns[] = {SYNC_COLUMNS(FACT_COLUMN)};
 static const struct fact_column open_columns[] = {OPEN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column file_columns[] = {FILE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column held_columns[] = {HELD_COLUMNS(FACT_COLUMN)};
+static const struct fact_column probe_columns[] = {PROBE_COLUMNS(FACT_COLUMN)};
+static const struct fact_column probe_sum_columns[] = {PROBE_SUM_COLUMNS(FACT_COLUMN)};
+static const struct fact_column probe_event_columns[] = {PROBE_EVENT_COLUMNS(FACT_COLUMN)};
 static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
@@ -105,6 +109,10 @@ FACT(FILE_FACT, file_columns, "file_row",
      "files that disks read and wrote, and who made their pages dirty");
 FACT(HELD_FACT, held_columns, "held_row",
      "deleted files that programs have open, once a minute");
+FACT(PROBE_FACT, probe_columns, "probe_row", "probes: what each is, and how much it saw");
+FACT(PROBE_SUM_FACT, probe_sum_columns, "probe_sum_row",
+     "hits of probes, by process and by the arguments that they are summed by");
+FACT(PROBE_EVENT_FACT, probe_event_columns, "probe_event_row", "single hits of probes; bounded");
 FACT(FLOW_FACT, flow_columns, "flow_row",
      "connections by process, side, peer and port, in buckets with changes");
 FACT(LISTENER_FACT, listener_columns, "listener_row",
@@ -169,6 +177,9 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &OPEN_FACT,
 				    &FILE_FACT,
 				    &HELD_FACT,
+				    &PROBE_FACT,
+				    &PROBE_SUM_FACT,
+				    &PROBE_EVENT_FACT,
 				    NULL};
 
 _Static_assert(ARRAY_SIZE(FACTS) - 1 <= FACT_TABLES_MAX, "room for their statements");

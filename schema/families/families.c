@@ -48,6 +48,13 @@ static const struct family_setting L7_SETTINGS[] = {
 	{{0}},
 };
 
+static const struct family_setting PROBE_SETTINGS[] = {
+	{{"probes", SETTING_PROBES, .fallback = "off", .like = "off, or probes as of sonde record --probe, with | between them",
+	  .help = "probes to record (adds probe to families): exec | openfail | mine=syscall:openat(path=str $2) ret<0"},
+	 .enables = true, .option = "--probe"},
+	{{0}},
+};
+
 /* The Makefile reads names from here: each entry begins with .name. */
 const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample",
@@ -65,6 +72,8 @@ const struct probe_family FAMILIES[] = {
 	 .nothing = "no profiles: no Go program offered one; sonde sql \"SELECT comm, pid, reason FROM scraped\" says why"},
 	{.name = "net", .rights = FAMILY_LOADS, .event = "row"},
 	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS},
+	{.name = "probe", .rights = FAMILY_PROBES, .event = "event", .settings = PROBE_SETTINGS,
+	 .nothing = "no hits: nothing that was asked for came to these places"},
 	{0},
 };
 /* clang-format on */

@@ -19,6 +19,7 @@ enum setting_type {
 	SETTING_BYTES,    /* "500M", "2G" */
 	SETTING_PATH,     /* begins with / */
 	SETTING_RULES,    /* "container:web-* user:postgres" (loaders/lib/host/names/rules.h) */
+	SETTING_PROBES,   /* "exec | x=syscall:openat(path=str $2)" (schema/probespec/spec.h) */
 	SETTING_FAMILIES  /* names of families with commas */
 };
 

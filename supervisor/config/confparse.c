@@ -10,6 +10,7 @@
 #include "schema/base/cli/quantity.h"
 #include "schema/base/cli/suggest.h"
 #include "schema/base/strbuf.h"
+#include "schema/probespec/spec.h"
 #include "supervisor/config/conf.h"
 
 /* INI_MAX_LINE of libinih as Debian builds it, less a newline and the end */
@@ -168,6 +169,8 @@ static int check(const struct setting *s, const char *text, union value *v, size
 		return none || *text == '/' ? 0 : -EINVAL;
 	case SETTING_RULES:
 		return rules_check(text);
+	case SETTING_PROBES:
+		return strcmp(text, "off") ? probespec_check(text, NULL) : 0;
 	case SETTING_FAMILIES:
 		return families_of(text, of, &count, NULL);
 	}
@@ -181,7 +184,8 @@ static int refuse_value(enum conf_key key, const char *text, const char *origin,
 	struct err why = {0};
 	size_t n;
 
-	if (s->type == SETTING_FAMILIES && families_of(text, out, &n, &why))
+	if ((s->type == SETTING_FAMILIES && families_of(text, out, &n, &why)) ||
+	    (s->type == SETTING_PROBES && probespec_check(text, &why)))
 		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s", origin, why.what);
 	else
 		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, s->name, text,
@@ -249,7 +253,7 @@ static void suggest(const char *section, const char *name, struct err *e)
 static void say_form(struct err *e)
 {
 	err_fix(e,
-		"lines are [section], key = value of at most %d bytes, and # comments; a list of rules continues in the next line, "
+		"lines are [section], key = value of at most %d bytes, and # comments; a list of rules or probes continues in the next line, "
 		"after a blank",
 		LINE_MOST);
 }
@@ -271,12 +275,13 @@ static size_t until_comment(const char *value)
 	return n;
 }
 
-/* A list of rules may continue in further lines. Any other key that is set twice in a file is an
- * error: its first value would be lost silently. */
+/* A list of rules or probes may continue in further lines. Any other key that is set twice in a
+ * file is an error: its first value would be lost silently. */
 static int take_value(struct file *f, enum conf_key key, const char *value, const char *origin)
 {
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;
-	bool list = conf_setting(key)->type == SETTING_RULES;
+	bool list = conf_setting(key)->type == SETTING_RULES ||
+		    conf_setting(key)->type == SETTING_PROBES;
 
 	if (!f->set[key]) {
 		f->set[key] = f->line;

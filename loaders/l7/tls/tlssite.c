@@ -110,7 +110,7 @@ int tlssite_attach(struct tlssite *t, const char *path, const struct image_tls_s
 		err = place_take(t, place, number, &s);
 	if (err)
 		return err;
-	err = tap_uprobe(t->program, path, site->offset, t->cookies ? number : 0, &tap);
+	err = tap_uprobe(t->program, path, site->offset, 0, t->cookies ? number : 0, &tap);
 	if (err)
 		return err;
 	t->used[number] = true;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loaders/l7/tls/taps.h"
+#include "loaders/lib/bpf/load/taps.h"
 #include "probes/l7_tls.h"
 
 struct bpf_object;

@@ -66,6 +66,12 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 	[STORE_KIND_MEMWAIT] = {STORE_KIND_MEMWAIT, "memwait", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "memory_waits", "memory_delay",
 		0, false, "time that memory was waited for", {"waited for memory", "began to wait for memory:", "waited for memory before:"},
 		.family = "mem"},
+	[STORE_KIND_PROBE] = {STORE_KIND_PROBE, "probe", STORE_COUNTER, STORE_EVENTS, STORE_EVENTS, STORE_EVENTS, "hits", "hits",
+		0, false, "hits of probes", {"hit probes", "began to hit probes:", "hit probes before:"},
+		.family = "probe"},
+	[STORE_KIND_PROBETIME] = {STORE_KIND_PROBETIME, "probetime", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "calls", "call_time",
+		0, false, "time in system calls with probes", {"took in system calls", "began to take in system calls:", "took in system calls before:"},
+		.family = "probe"},
 };
 /* clang-format on */
 

@@ -39,6 +39,9 @@ enum store_kind { /* stored: never renumbered */
 	STORE_KIND_PAGEFAULTS = 18,   /* page faults: how many, bytes that they brought */
 	STORE_KIND_MEM = 19,          /* private memory by the stack that touched it first: pages of 4096, bytes */
 	STORE_KIND_MEMWAIT = 20,      /* threads that had to free memory before they got some: how many, ns */
+	/* of probes that were asked for: */
+	STORE_KIND_PROBE = 21,        /* hits; value = n */
+	STORE_KIND_PROBETIME = 22,    /* system calls: how many, ns */
 	STORE_KINDS                   /* one past the last */
 };
 /* clang-format on */

@@ -199,6 +199,7 @@ static const struct {
 	 "rows[container comm pid# thread tid# state reason syscall wchan on peer watches[on peer] "
 	 "more_watches# since_boot_ns# blocked_ns# gil moved! end frames[function module file "
 	 "line# offset# inlined! kernel! runtime]] running#"},
+	{"probes", "=schema rows[probe args help hit_ns#]"},
 	{"symbolize",
 	 "rows[path build_id unnamed# without_line# names# lines# inlined# reason] fetched#"},
 	{"seal",

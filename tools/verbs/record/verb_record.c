@@ -18,6 +18,7 @@
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
+#include "schema/probespec/spec.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/print/term.h"
@@ -29,11 +30,12 @@
 #define PLAIN_EVERY_NS (10 * NSEC_PER_SEC)
 #define FREQ_MAX       4999
 #define FINISH_NS      (10 * NSEC_PER_SEC)
+#define PROBE_FAMILY   "probe" /* the one that takes --probe */
 
 struct record_args {
 	int64_t duration_ns, finish_ns;
 	uint64_t freq;
-	struct option_list pid, container, cgroup, comm;
+	struct option_list pid, container, cgroup, comm, probe;
 	const char *args, *families, *mode;
 	uint64_t rate;
 	bool debuginfod;
@@ -75,6 +77,8 @@ static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, i
 	}
 	if (o->rate && f->has_mode)
 		argv_addf(a, "--rate", (long long)o->rate, "");
+	if (!strcmp(f->name, PROBE_FAMILY))
+		argv_add_list(a, "--probe", &o->probe);
 	argv_add_list(a, "--pid", &o->pid);
 	argv_add_list(a, "--container", &o->container);
 	argv_add_list(a, "--cgroup", &o->cgroup);
@@ -246,6 +250,31 @@ static bool all_families(const struct verb_call *call, struct strbuf *out)
 	return true;
 }
 
+/* --probe alone records nothing else, so that it takes a command, too. */
+static int families_asked(const struct record_args *o, const struct probe_family **out, size_t *n,
+			  struct err *e)
+{
+	struct strbuf list cleanup_strbuf = STRBUF_INIT;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < o->probe.n; i++)
+		rc = probespec_check(o->probe.items[i], e);
+	if (rc)
+		return rc;
+	if (o->families)
+		strbuf_addf(&list, "%s%s", o->families, o->probe.n ? "," PROBE_FAMILY : "");
+	else if (o->probe.n)
+		strbuf_addstr(&list, PROBE_FAMILY);
+	rc = families_of(list.len ? strbuf_str(&list) : NULL, out, n, e);
+	for (size_t i = 0; !rc && i < *n; i++)
+		if (!strcmp(out[i]->name, PROBE_FAMILY) && !o->probe.n) {
+			err_set(e, -EINVAL, EXIT_USAGE, "family probe records what --probe names");
+			err_fix(e, "sudo sonde record --probe exec    or see: sonde probes");
+			rc = -EINVAL;
+		}
+	return rc;
+}
+
 static int check_args(const struct verb_call *call, const struct probe_family *const *families,
 		      size_t n_families, struct err *e)
 {
@@ -375,7 +404,7 @@ static int record_run(struct verb_call *call, struct err *e)
 	const struct probe_family *families[FAMILIES_MAX];
 	struct err asked = {0};
 	size_t n = 0;
-	int rc = families_of(o->families, families, &n, e);
+	int rc = families_asked(o, families, &n, e);
 
 	r.kills = memlimit_kills();
 	r.loaders.ctx = &r;
@@ -411,7 +440,9 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct record_args, duration_ns)},
 	{.name = "finish", .type = OPTION_DURATION, .arg = "TIME", .help = "then wait up to this long for files that are still being read (default 10s)",
 	 .offset = offsetof(struct record_args, finish_ns)},
-	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "any of cpu, offcpu, mem, goheap, host, gpu, scrape, net, l7 (default cpu)", .offset = offsetof(struct record_args, families)},
+	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "any of cpu, offcpu, mem, goheap, host, disk, gpu, scrape, net, l7, probe (default cpu)", .offset = offsetof(struct record_args, families)},
+	{.name = "probe", .type = OPTION_LIST, .arg = "SPEC", .help = "record this tracepoint, system call or function (`sonde probes` lists them; repeatable); alone, or with --families",
+	 .offset = offsetof(struct record_args, probe)},
 	{.name = "freq", .letter = 'F', .type = OPTION_UINT, .arg = "HZ", .help = "samples per second on each CPU, 1 to 4999 (default 99)", .offset = offsetof(struct record_args, freq)},
 	{.name = "pid", .letter = 'p', .type = OPTION_LIST, .arg = "PID", .help = "only this process (repeatable)",
 	 .offset = offsetof(struct record_args, pid)},
@@ -442,6 +473,7 @@ static const char *const EXAMPLES[] = {
 	"sudo sonde record -d 30s --container web",
 	"sudo sonde record -F 499 -- make -j2",
 	"sudo sonde record --families cpu,offcpu -d 10s",
+	"sudo sonde record --probe openfail --probe 'tracepoint:signal:signal_generate by sig' -d 30s",
 	NULL,
 };
 

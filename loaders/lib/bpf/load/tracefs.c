@@ -12,6 +12,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/strbuf.h"
 
 #define MOUNT "mount -t tracefs tracefs /sys/kernel/tracing"
 
@@ -88,4 +89,19 @@ int tracefs_id(int events, const char *name, uint64_t *id)
 		return -EIO;
 	*id = strtoull(text, NULL, 10);
 	return 0;
+}
+
+int tracefs_format(int events, const char *name, struct strbuf *out)
+{
+	cleanup_fd int fd = -1;
+	char path[128], part[4096];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/format", name);
+	fd = openat(events, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, part, sizeof(part))) > 0)
+		strbuf_add(out, part, (size_t)n);
+	return n < 0 ? -errno : 0;
 }

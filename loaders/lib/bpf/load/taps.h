@@ -15,8 +15,8 @@
  * Kernels before 5.15 do not separate the program from its event: there both steps are one, and we
  * wait for it.
  */
-#ifndef SONDE_L7_TAPS_H
-#define SONDE_L7_TAPS_H
+#ifndef SONDE_BPF_TAPS_H
+#define SONDE_BPF_TAPS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,9 +35,10 @@ struct taps { /* {0}: none */
 
 /* `id`: the tracepoint's number (loaders/lib/bpf/load/tracefs.h). -errno. */
 int tap_tracepoint(struct bpf_program *prog, uint64_t id, struct tap *out);
-/* In all processes, at `offset` of the file at `path`. -errno. */
-int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t cookie,
-	       struct tap *out);
+/* In all processes, at `offset` of the file at `path`. `semaphore`: where in the file a counter is
+ * that the kernel raises meanwhile in all processes, 0: there is none. -errno. */
+int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t semaphore,
+	       uint64_t cookie, struct tap *out);
 /* Takes it over. */
 void taps_add(struct taps *t, struct tap tap);
 void taps_release(struct taps *t); /* the list only */

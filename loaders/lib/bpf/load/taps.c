@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loaders/l7/tls/taps.h"
+#include "loaders/lib/bpf/load/taps.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -19,7 +19,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define STACK (64 * 1024)
+#define STACK           (64 * 1024)
+#define SEMAPHORE_SHIFT 32 /* /sys/bus/event_source/devices/uprobe/format/ref_ctr_offset */
 
 /* ---- begin ---- */
 
@@ -71,10 +72,12 @@ int tap_tracepoint(struct bpf_program *prog, uint64_t id, struct tap *out)
 	return event < 0 ? event : attach(prog, event, 0, out);
 }
 
-int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t cookie,
-	       struct tap *out)
+int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t semaphore,
+	       uint64_t cookie, struct tap *out)
 {
-	struct perf_event_attr a = {.config1 = (uint64_t)(uintptr_t)path, .config2 = offset};
+	struct perf_event_attr a = {.config = semaphore << SEMAPHORE_SHIFT,
+				    .config1 = (uint64_t)(uintptr_t)path,
+				    .config2 = offset};
 	uint64_t type = 0;
 	int err = number_read("/sys/bus/event_source/devices/uprobe/type", &type);
 

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/probe/asked.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/load/tracefs.h"
+#include "loaders/probe/code.h"
+#include "loaders/probe/format.h"
+#include "loaders/probe/plan.h"
+#include "schema/base/array.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+
+/* ---- tracepoints ---- */
+
+static int no_tracepoint(const struct probespec *s, const char *name, int err, struct err *e)
+{
+	if (err == -ENOENT)
+		err_set(e, -ENOENT, EXIT_PREREQUISITE, "probe %s: this kernel has no tracepoint %s",
+			s->name, name);
+	else
+		err_set(e, err, EXIT_PERMISSION, "probe %s: tracepoint %s cannot be read: %s",
+			s->name, name, strerror(-err));
+	err_fix(e, "sudo sonde probes %s", s->target);
+	return err;
+}
+
+/* Its number and its fields. */
+static int tracepoint_find(const struct probespec *s, int events, const char *name, uint64_t *id,
+			   struct format_field fields[FORMAT_FIELDS], size_t *n, struct err *e)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	int err = tracefs_id(events, name, id);
+
+	if (!err && fields)
+		err = tracefs_format(events, name, &text);
+	if (err)
+		return no_tracepoint(s, name, err, e);
+	if (fields)
+		*n = format_read(strbuf_str(&text), text.len, fields);
+	return 0;
+}
+
+static int find_tracepoint(struct asked_probe *p, int events, struct err *e)
+{
+	struct format_field fields[FORMAT_FIELDS];
+	char name[PROBESPEC_PATH + PROBESPEC_PATH];
+	size_t n = 0;
+	int err;
+
+	snprintf(name, sizeof(name), "%s/%s", p->spec.group, p->spec.target);
+	err = tracepoint_find(&p->spec, events, name, &p->tracepoint, fields, &n, e);
+	return err ? err : plan_make(&p->spec, fields, n, NULL, &p->plan, e);
+}
+
+/* ---- system calls ---- */
+
+/* The kernel names a few otherwise than the manual. */
+static const char *kernels_name(const char *call)
+{
+	static const char *const names[][2] = {{"stat", "newstat"},
+					       {"lstat", "newlstat"},
+					       {"fstat", "newfstat"},
+					       {"uname", "newuname"},
+					       {"sendfile", "sendfile64"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i][0], call))
+			return names[i][1];
+	return call;
+}
+
+static int find_call(struct asked_probe *p, int events, struct err *e)
+{
+	struct format_field fields[FORMAT_FIELDS];
+	const char *call = kernels_name(p->spec.target);
+	bool all = *p->spec.target == '*';
+	char name[PROBESPEC_PATH + 32];
+	size_t n = 0;
+	int err;
+
+	snprintf(name, sizeof(name), all ? "raw_syscalls/sys_enter" : "syscalls/sys_enter_%s",
+		 call);
+	err = tracepoint_find(&p->spec, events, name, &p->tracepoint, fields, &n, e);
+	if (err)
+		return err;
+	snprintf(name, sizeof(name), all ? "raw_syscalls/sys_exit" : "syscalls/sys_exit_%s", call);
+	err = tracepoint_find(&p->spec, events, name, &p->end, NULL, NULL, e);
+	return err ? err : plan_make(&p->spec, fields, all ? 0 : n, NULL, &p->plan, e);
+}
+
+/* ---- all ---- */
+
+static int find_one(struct asked_probe *p, struct err *e)
+{
+	cleanup_fd int events = -1;
+
+	p->price_ns = p->spec.kind == PROBESPEC_SYSCALL ? PRICE_CALL : PRICE_TRACEPOINT;
+	if (p->spec.kind == PROBESPEC_FUNC || p->spec.kind == PROBESPEC_USDT)
+		return code_find(p, e);
+	events = tracefs_open(e);
+	if (events < 0)
+		return events;
+	return p->spec.kind == PROBESPEC_TRACEPOINT ? find_tracepoint(p, events, e) :
+						      find_call(p, events, e);
+}
+
+static int named_twice(const struct asked *a, const struct probespec *s, struct err *e)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		if (strcmp(a->v[i].spec.name, s->name) != 0)
+			continue;
+		err_set(e, -EINVAL, EXIT_USAGE, "two probes are called %s", s->name);
+		err_fix(e, "--probe 'other=%s'", s->text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int add(struct asked *a, const char *text, struct err *e)
+{
+	struct asked_probe *p = &a->v[a->n];
+	int rc = probespec_parse(text, &p->spec, e);
+
+	if (!rc)
+		rc = named_twice(a, &p->spec, e);
+	if (!rc)
+		rc = find_one(p, e);
+	p->plan.index = (__u8)a->n;
+	p->plan.self = (__u32)getpid();
+	a->n += !rc;
+	return rc;
+}
+
+static int add_all(struct asked *a, const char *list, struct err *e)
+{
+	char text[PROBESPEC_TEXT_MAX];
+	int rc = 0, n;
+
+	while (!rc && (n = probespec_next(&list, text))) {
+		if (n < 0 || a->n == ASKED_MOST)
+			return err_set(e, -EINVAL, EXIT_USAGE,
+				       n < 0 ? "a probe's text has 511 bytes at most" :
+					       "16 probes can be recorded at a time");
+		rc = add(a, text, e);
+	}
+	return rc;
+}
+
+int asked_find(struct asked *a, const struct option_list *specs, struct err *e)
+{
+	int rc = 0;
+
+	*a = (struct asked){.v = mem_array(ASKED_MOST, sizeof(*a->v))};
+	for (size_t i = 0; !rc && i < specs->n; i++)
+		rc = add_all(a, specs->items[i], e);
+	if (!rc && !a->n)
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "no probe is named");
+	return rc;
+}
+
+void asked_release(struct asked *a)
+{
+	free(a->v);
+	*a = (struct asked){0};
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * asked: the probes that were asked for, and where this host has them: the numbers of tracepoints,
+ * places in files. Nothing is loaded or attached here.
+ */
+#ifndef SONDE_PROBE_ASKED_H
+#define SONDE_PROBE_ASKED_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/types.h>
+
+#include "probes/probe/plan.h"
+#include "schema/base/cli/options.h"
+#include "schema/base/err.h"
+#include "schema/probespec/spec.h"
+
+#define ASKED_MOST  16
+#define ASKED_SITES 8
+
+/* ns of a hit, as measured on a virtual machine; of code: insn.h */
+#define PRICE_TRACEPOINT 250
+#define PRICE_CALL       600 /* of both ends */
+
+struct asked_probe {
+	struct probespec spec;
+	struct probe_plan plan;
+	uint64_t tracepoint,
+		end;         /* numbers: of the tracepoint, or of a system call's begin and end */
+	char path[PATH_MAX]; /* of code: the file, as this process sees it */
+	uint64_t offset[ASKED_SITES], semaphore;
+	size_t n_sites;    /* of code: a USDT probe may lie in several places */
+	uint64_t price_ns; /* what a hit takes from who runs into it: an estimate by its kind */
+};
+
+struct asked {
+	struct asked_probe *v; /* own */
+	size_t n;
+};
+
+/* Each of `specs`: text as in probespec/spec.h, one or several. EXIT_USAGE, EXIT_PREREQUISITE;
+ * asked_release in any case. */
+int asked_find(struct asked *a, const struct option_list *specs, struct err *e);
+void asked_release(struct asked *a);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/probe/hooks.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/limits.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/percpu.h"
+#include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/scope.h"
+#include "loaders/lib/bpf/load/tables.h"
+#include "loaders/lib/bpf/run/scripts.h"
+#include "loaders/lib/bpf/start/preflight.h"
+#include "probes/lib/stack.h"
+#include "probes/lib/tally.h"
+#include "probes/probe.skel.h"
+#include "schema/base/array.h"
+#include "schema/base/log.h"
+
+#define RING_LEAST  (1024 * 1024)
+#define RING_MOST   (32 * 1024 * 1024)
+#define RING_RECORD 512 /* bytes of most, for half a second */
+#define SMALL       (64 * 1024)
+#define SUMS_BY     16384 /* sums of an epoch of a probe that has `by` */
+
+/* One for all probes: the first one's. */
+static const char *const SHARED[] = {"events", "late", "hits", "pids", "cgroups", "comms"};
+/* Only of those that take stacks, beside the rings. */
+static const char *const OF_STACKS[] = {"scratch", "late_scratch", "late_more"};
+
+/* ---- open ---- */
+
+static struct probe_bpf *skel_open(const char *store_dir)
+{
+	char path[PATH_MAX];
+	size_t size;
+	const void *elf = probe_bpf__elf_bytes(&size);
+	LIBBPF_OPTS(bpf_object_open_opts, o,
+		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+
+	return probe_bpf__open_opts(&o);
+}
+
+static bool any_stack(const struct hooks *k)
+{
+	for (size_t i = 0; i < k->n; i++)
+		if (k->v[i].asked->plan.stack)
+			return true;
+	return false;
+}
+
+static uint32_t ring_size(const struct hooks *k)
+{
+	uint64_t want = 0;
+	uint32_t size = RING_LEAST;
+
+	for (size_t i = 0; i < k->n; i++)
+		want += (uint64_t)k->v[i].asked->plan.rate * RING_RECORD;
+	while (size < want && size < RING_MOST)
+		size *= 2;
+	return size;
+}
+
+/* Which programs a probe needs; `end` NULL: one. */
+static void programs_of(const struct hook *h, struct bpf_program **begin, struct bpf_program **end)
+{
+	const bool stack = h->asked->plan.stack;
+
+	*end = NULL;
+	switch (h->asked->spec.kind) {
+	case PROBESPEC_TRACEPOINT:
+		*begin = stack ? h->skel->progs.probe_tracepoint_stack :
+				 h->skel->progs.probe_tracepoint;
+		break;
+	case PROBESPEC_SYSCALL:
+		*begin = h->skel->progs.probe_call_begin;
+		*end = stack ? h->skel->progs.probe_call_end_stack : h->skel->progs.probe_call_end;
+		break;
+	default:
+		*begin = stack ? h->skel->progs.probe_code_stack : h->skel->progs.probe_code;
+	}
+}
+
+static void configure_first(const struct hooks *k, struct hook *h, const struct family_config *c)
+{
+	const bool stacks = any_stack(k);
+
+	bpf_map__set_max_entries(h->skel->maps.events, stacks ? (uint32_t)c->ring_bytes : SMALL);
+	bpf_map__set_max_entries(h->skel->maps.late, stacks ? (uint32_t)c->late_bytes : SMALL);
+	bpf_map__set_max_entries(h->skel->maps.hits, ring_size(k));
+	bpf_program__set_autoload(h->skel->progs.probe_fork, c->target->follow_children);
+	bpf_program__set_autoload(h->skel->progs.probe_exit, c->target->follow_children);
+}
+
+static int share(const struct hooks *k, struct hook *h)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < ARRAY_SIZE(SHARED); i++)
+		err = bpf_map__reuse_fd(
+			bpf_object__find_map_by_name(h->skel->obj, SHARED[i]),
+			bpf_object__find_map_fd_by_name(k->v[0].skel->obj, SHARED[i]));
+	return err;
+}
+
+static void configure(const struct hooks *k, struct hook *h, const struct family_config *c)
+{
+	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX);
+	struct probe_bpf *skel = h->skel;
+	struct bpf_program *begin, *end;
+
+	if (depth > 0 && depth < STACK_KERNEL_MAX)
+		skel->rodata->stack_depth = (uint32_t)depth;
+	skel->rodata->ring_bytes = any_stack(k) ? (uint32_t)c->ring_bytes : SMALL;
+	memcpy((void *)&skel->rodata->plan, &h->asked->plan, sizeof(h->asked->plan));
+	scope_configure(skel->obj, c->target, &skel->rodata->scope);
+	scripts_configure(skel->obj, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(OF_STACKS); i++)
+		if (!h->asked->plan.stack)
+			bpf_map__set_autocreate(
+				bpf_object__find_map_by_name(skel->obj, OF_STACKS[i]), false);
+	if (h->asked->spec.n_by)
+		bpf_map__set_max_entries(skel->maps.sums, SUMS_BY);
+	if (h->asked->spec.kind != PROBESPEC_SYSCALL)
+		bpf_map__set_autocreate(skel->maps.calls, false);
+	bpf_program__set_autoload(skel->progs.probe_code, false);
+	bpf_program__set_autoload(skel->progs.probe_code_stack, false);
+	bpf_program__set_autoload(skel->progs.probe_fork, false);
+	bpf_program__set_autoload(skel->progs.probe_exit, false);
+	programs_of(h, &begin, &end);
+	bpf_program__set_autoload(begin, true);
+	if (end)
+		bpf_program__set_autoload(end, true);
+	if (h == k->v)
+		configure_first(k, h, c);
+	programs_keep_still(skel->obj);
+}
+
+static int hook_open(struct hooks *k, struct hook *h, const struct family_config *c)
+{
+	int err;
+
+	h->skel = skel_open(c->store_dir);
+	if (!h->skel)
+		return -errno;
+	configure(k, h, c);
+	err = h == k->v ? 0 : share(k, h);
+	if (!err)
+		err = tables_reuse(h->skel->obj, c->tables);
+	if (!err)
+		err = probe_bpf__load(h->skel);
+	if (!err && h == k->v)
+		err = scope_fill(h->skel->obj, c->target);
+	return err;
+}
+
+static int hit_taken(void *ctx, void *record, size_t size)
+{
+	struct hooks *k = ctx;
+	const struct probe_event *ev = record;
+
+	if (size >= offsetof(struct probe_event, text) &&
+	    size >= offsetof(struct probe_event, text) + ev->n_text && ev->index < k->n)
+		k->hit(k->ctx, ev, size);
+	return 0;
+}
+
+int hooks_open(struct hooks *k, const struct family_config *c, const struct asked *asked,
+	       hooks_hit hit, void *ctx, struct err *e)
+{
+	int err = 0;
+
+	*k = (struct hooks){.hit = hit, .ctx = ctx, .n = asked->n};
+	for (size_t i = 0; i < k->n; i++)
+		k->v[i].asked = &asked->v[i];
+	for (size_t i = 0; !err && i < k->n; i++)
+		err = hook_open(k, &k->v[i], c);
+	if (!err) {
+		k->ring =
+			ring_buffer__new(bpf_map__fd(k->v[0].skel->maps.hits), hit_taken, k, NULL);
+		err = k->ring ? 0 : -errno;
+	}
+	if (!err)
+		return 0;
+	hooks_close(k);
+	return load_error(err, "probe", e);
+}
+
+struct bpf_object *hooks_object(const struct hooks *k)
+{
+	return k->v[0].skel->obj;
+}
+
+/* ---- attach ---- */
+
+static int attach_error(const struct hook *h, int err, struct err *e)
+{
+	const struct asked_probe *p = h->asked;
+
+	if (!*p->path)
+		return load_error(err, p->spec.name, e);
+	err_set(e, err, err == -EPERM || err == -EACCES ? EXIT_PERMISSION : EXIT_RUNTIME,
+		"probe %s cannot be set at %s+0x%llx: %s", p->spec.name, p->path,
+		(unsigned long long)p->offset[0],
+		err == -EINVAL || err == -ENOTSUP || err == -EIO ?
+			"no instruction of the file begins there, or the kernel can set none there" :
+			strerror(-err));
+	return err;
+}
+
+int hook_attach(struct hook *h, struct err *e)
+{
+	const struct asked_probe *p = h->asked;
+	struct bpf_program *begin, *end;
+	struct tap tap;
+	int err = 0;
+
+	programs_of(h, &begin, &end);
+	begin = programs_used(h->skel->obj, begin);
+	if (end) { /* first: no begin without its end */
+		err = tap_tracepoint(end, p->end, &tap);
+		if (!err)
+			taps_add(&h->taps, tap);
+	}
+	for (size_t i = 0; !err && i < (*p->path ? p->n_sites : 1); i++) {
+		err = *p->path ? tap_uprobe(begin, p->path, p->offset[i], p->semaphore, 0, &tap) :
+				 tap_tracepoint(begin, p->tracepoint, &tap);
+		if (!err)
+			taps_add(&h->taps, tap);
+	}
+	if (!err)
+		return 0;
+	hook_detach(h);
+	return attach_error(h, err, e);
+}
+
+void hook_detach(struct hook *h)
+{
+	if (h->taps.n)
+		taps_end(&h->taps);
+	taps_release(&h->taps);
+}
+
+static int follow(struct hooks *k, struct err *e)
+{
+	struct probe_bpf *skel = k->v[0].skel;
+	struct bpf_program *progs[] = {skel->progs.probe_fork, skel->progs.probe_exit};
+
+	for (size_t i = 0; i < ARRAY_SIZE(progs); i++) {
+		struct bpf_program *prog = programs_used(skel->obj, progs[i]);
+
+		if (bpf_program__fd(prog) < 0)
+			continue;
+		k->follow[i] = bpf_program__attach(prog);
+		if (!k->follow[i])
+			return load_error(-errno, bpf_program__name(prog), e);
+	}
+	return 0;
+}
+
+int hooks_attach(struct hooks *k, struct err *e)
+{
+	int err = follow(k, e);
+
+	for (size_t i = 0; !err && i < k->n; i++)
+		err = hook_attach(&k->v[i], e);
+	return err;
+}
+
+void hooks_detach(struct hooks *k)
+{
+	for (size_t i = 0; i < k->n; i++)
+		hook_detach(&k->v[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(k->follow); i++) {
+		bpf_link__destroy(k->follow[i]);
+		k->follow[i] = NULL;
+	}
+}
+
+void hooks_close(struct hooks *k)
+{
+	hooks_detach(k);
+	ring_buffer__free(k->ring);
+	k->ring = NULL;
+	for (size_t i = 0; i < k->n; i++) {
+		probe_bpf__destroy(k->v[i].skel);
+		k->v[i].skel = NULL;
+	}
+}
+
+/* ---- while they run ---- */
+
+int hooks_stack_fd(const struct hooks *k)
+{
+	return bpf_map__fd(k->v[0].skel->maps.events);
+}
+
+int hooks_late_fd(const struct hooks *k)
+{
+	return bpf_map__fd(k->v[0].skel->maps.late);
+}
+
+void hooks_read(struct hooks *k)
+{
+	ring_buffer__consume(k->ring);
+}
+
+uint32_t hooks_epoch_end(struct hooks *k)
+{
+	uint32_t epoch = 0;
+
+	for (size_t i = 0; i < k->n; i++)
+		epoch = __atomic_fetch_add(&k->v[i].skel->bss->probe_epoch, 1, __ATOMIC_SEQ_CST);
+	return epoch;
+}
+
+int hook_sums_fd(const struct hook *h)
+{
+	return bpf_map__fd(h->skel->maps.sums);
+}
+
+void hook_rest(const struct hook *h, uint32_t epoch, struct probe_sum *out)
+{
+	static const struct probe_sum nothing;
+	const int fd = bpf_map__fd(h->skel->maps.rest);
+	uint32_t slot = epoch & 1;
+
+	*out = nothing;
+	if (!bpf_map_lookup_elem(fd, &slot, out) && out->hits)
+		bpf_map_update_elem(fd, &slot, &nothing, BPF_ANY);
+}
+
+void hook_counts(const struct hook *h, struct probe_counts *out)
+{
+	*out = (struct probe_counts){0};
+	percpu_sum(bpf_map__fd(h->skel->maps.counts), out, sizeof(*out));
+}
+
+void hook_every(struct hook *h, uint32_t every)
+{
+	__atomic_store_n(&h->skel->bss->probe_every, every, __ATOMIC_RELAXED);
+}
+
+void hooks_tally(const struct hooks *k, struct sample_tally *out)
+{
+	*out = (struct sample_tally){0};
+	for (size_t i = 0; i < k->n; i++) {
+		struct sample_tally one;
+
+		percpu_sum(bpf_map__fd(k->v[i].skel->maps.tally), &one, sizeof(one));
+		out->seen += one.seen;
+		out->ring_full += one.ring_full;
+		out->unfollowed += one.unfollowed;
+	}
+}

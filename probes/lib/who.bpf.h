@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* who: the current process, for keys of maps. */
+#ifndef SONDE_PROBES_WHO_BPF_H
+#define SONDE_PROBES_WHO_BPF_H
+
+#include "probes/lib/kern.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "probes/lib/who.h"
+
+static __always_inline void who_id_fill(struct who_id *who, struct task_struct *task)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	who->start_ns = BPF_CORE_READ(leader, start_boottime);
+	who->exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
+	who->tgid = bpf_get_current_pid_tgid() >> 32;
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * plan: what one probe is, for its program, and what it sends.
+ *
+ * There is one object for each probe: the loader writes a struct probe_plan into its .rodata, and
+ * the verifier, which knows these bytes, leaves out all that the probe does not ask for.
+ *
+ *   1. Each hit that the conditions let through is added to a sum, by process and by the arguments
+ *      that the probe is summed by: exact at any rate. Sums are kept by epoch, as disk.h says.
+ *   2. Single hits go into the ring as records, `rate` a second at most: of every `probe_every`
+ * one, by lot, which counts for that many (`weight`).
+ *   3. hits = chosen + passed over, chosen = sent + what found no room, of each by its reason.
+ */
+#ifndef SONDE_PROBES_PROBE_PLAN_H
+#define SONDE_PROBES_PROBE_PLAN_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#include "probes/lib/who.h"
+
+#define PROBE_ARGS  8
+#define PROBE_CONDS 4
+#define PROBE_BY    2
+#define PROBE_STR   256  /* bytes of one text, with its final 0 */
+#define PROBE_TEXT  1024 /* of all texts of a hit: those that find no room are missing */
+#define PROBE_KEY   112  /* of a text that is summed by; longer ones are cut */
+#define PROBE_COND  48   /* of one that is compared */
+#define PROBE_SLOTS \
+	32 /* slot n of a histogram counts values of 2^n to 2^(n+1)-1; 0 also 0; the last more */
+#define PROBE_COMM 16
+
+#define PROBE_RET  PROBE_ARGS /* numbers of what is beside the arguments */
+#define PROBE_NS   (PROBE_ARGS + 1)
+#define PROBE_NONE 255
+
+enum probe_from {
+	PROBE_FROM_NOTHING = 0,
+	PROBE_FROM_CONTEXT, /* `size` bytes at `offset` of what the program was called with */
+	PROBE_FROM_CALL,    /* argument `offset` of a system call, from 0 on */
+	PROBE_FROM_CALL_NR, /* which system call it is */
+	PROBE_FROM_CONSTANT /* `more` */
+};
+
+enum probe_text {
+	PROBE_NUMBER = 0,
+	PROBE_TEXT_USER,     /* the value is an address of the process */
+	PROBE_TEXT_CONTEXT,  /* it lies at `offset` itself */
+	PROBE_TEXT_DATA_LOC, /* the value says where, from the context on: its low 16 bits */
+	PROBE_TEXT_REL_LOC   /* the same from behind the field on */
+};
+
+struct probe_fetch {
+	__u8 from; /* enum probe_from */
+	__u8 text; /* enum probe_text */
+	__u8 size; /* of a number in bytes: 1, 2, 4, 8 */
+	__u8 is_signed;
+	__u16 offset;
+	__u8 deref; /* the value is an address of the process, plus `more`: read there */
+	__u8 unused;
+	__s64 more;
+};
+_Static_assert(sizeof(struct probe_fetch) == 16, "wire size");
+
+enum probe_op { /* as in probespec_op */
+		PROBE_EQ,
+		PROBE_NE,
+		PROBE_LT,
+		PROBE_LE,
+		PROBE_GT,
+		PROBE_GE,
+		PROBE_BITS,
+		PROBE_BEGINS
+};
+
+struct probe_cond {
+	__u8 arg; /* PROBE_NONE: there is no condition */
+	__u8 op;
+	__u8 is_signed;
+	__u8 length; /* of `text`, which decides where the argument is a text */
+	__u32 unused;
+	__s64 number;
+	char text[PROBE_COND];
+};
+_Static_assert(sizeof(struct probe_cond) == 64, "wire size");
+
+struct probe_plan {
+	struct probe_fetch args[PROBE_ARGS];
+	struct probe_cond conds[PROBE_CONDS];
+	__u8 by[PROBE_BY]; /* arguments, PROBE_RET; PROBE_NONE */
+	__u8 sum, hist;    /* the same, or PROBE_NS */
+	__u8 stack;        /* stacks too */
+	__u8 ends;         /* a system call: it has PROBE_RET and PROBE_NS */
+	__u8 index;        /* which probe it is */
+	__u8 unused;
+	__u32 rate; /* single records a second */
+	__u32 self; /* the loader's tgid, whose hits do not count */
+};
+
+struct probe_key {
+	struct who_id who;
+	__u32 epoch, unused;
+	__s64 number[PROBE_BY]; /* of arguments that are numbers */
+	char text[PROBE_KEY];   /* of the one that is a text; cut if it is longer */
+};
+_Static_assert(sizeof(struct probe_key) == 152, "wire size");
+
+struct probe_sum {
+	__u64 hits, errors; /* errors: a system call returned less than 0 */
+	__u64 ns;
+	__s64 sum;
+	__u32 hist[PROBE_SLOTS]; /* of `hist`; else of ns */
+};
+_Static_assert(sizeof(struct probe_sum) == 160, "wire size");
+
+struct probe_counts {      /* of one CPU, or of all */
+	__u64 runs;        /* of the program that counts */
+	__u64 hits;        /* in scope, and all conditions hold */
+	__u64 passed_over; /* by lot, or over the rate: in the sums alone */
+	__u64 ring_full;   /* single records that found no room */
+	__u64 busy;        /* runs that were left out: this CPU's scratch was in use */
+	__u64 crowded;     /* hits whose sum has no process and no key: the map is full */
+	__u64 unpaired;    /* ends of system calls whose beginning was not seen */
+	__u64 unfollowed;  /* beginnings that found no room */
+};
+
+#define PROBE_F_ENDS 1 /* ret and ns hold */
+struct probe_event {
+	struct who_id who;
+	__u64 time_ns; /* CLOCK_BOOTTIME, at the hit; of a system call at its end */
+	__u64 ns;
+	__s64 ret;
+	__u32 tid;
+	__u32 weight;  /* how many hits it represents */
+	__u16 missing; /* bit by argument: it could not be read */
+	__u16 n_text;  /* bytes of `text` */
+	__u8 index;
+	__u8 flags;
+	__u16 unused;
+	char comm[PROBE_COMM];
+	__s64 value[PROBE_ARGS]; /* a number; of a text its place in `text`, which has its final 0
+				  */
+	char text[PROBE_TEXT + PROBE_STR];
+};
+_Static_assert(sizeof(struct probe_event) == 136 + PROBE_TEXT + PROBE_STR, "wire size");
+
+/* The tag of a stack, which counts as its weight, of a system call twice (hits, and their time):
+ * bits 63..58 the probe, 57..40 the weight, 39..0 ns. */
+#define PROBE_TAG_INDEX(t)  ((__u32)((t) >> 58))
+#define PROBE_TAG_WEIGHT(t) ((__u32)((t) >> 40 & 0x3ffff))
+#define PROBE_TAG_NS(t)     ((t)&0xffffffffffull)
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* presets: names for probes that people often want. */
+#ifndef SONDE_PROBESPEC_PRESETS_H
+#define SONDE_PROBESPEC_PRESETS_H
+
+#include <stddef.h>
+
+struct probespec_preset {
+	const char *name; /* NULL ends the list */
+	const char *spec; /* without a name */
+	const char *help; /* one line */
+};
+
+extern const struct probespec_preset PROBESPEC_PRESETS[];
+
+/* A word of `len` bytes; NULL: there is none of that name. */
+const struct probespec_preset *probespec_preset(const char *word, size_t len);
+
+#endif
