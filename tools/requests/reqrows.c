@@ -109,15 +109,30 @@ static const struct store_process_row *process_of(const struct reading *r, int64
 	return p;
 }
 
+static uint64_t operation_hash(uint64_t h, const char *protocol, const char *service,
+			       const char *operation)
+{
+	return hash_str(hash_str(hash_str(h, protocol), service), operation);
+}
+
+static uint64_t end_hash(uint64_t h, const struct store_process_row *p)
+{
+	return hash_str(hash_str(h, p ? p->container : ""), p && in_container(p) ? "" :
+							    p                    ? p->comm :
+										   "");
+}
+
 static uint64_t row_hash(const struct reading *r, const struct store_process_row *p,
 			 sqlite3_stmt *st)
 {
 	uint64_t h = hash_str(HASH_SEED, askrows_text(st, 1));
 
 	switch (r->by) {
+	case REQROWS_BY_END_OPERATION:
+		h = end_hash(h, p); /* fall through */
 	case REQROWS_BY_OPERATION:
-		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)),
-			     askrows_text(st, 4));
+		h = operation_hash(h, askrows_text(st, 2), askrows_text(st, 3),
+				   askrows_text(st, 4));
 		break;
 	case REQROWS_BY_SERVICE:
 		h = hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3));
@@ -134,10 +149,7 @@ static uint64_t row_hash(const struct reading *r, const struct store_process_row
 		h = hash_str(h, askrows_text(st, 2));
 		break;
 	case REQROWS_BY_END:
-		h = hash_str(hash_str(h, p ? p->container : ""), p && in_container(p) ? "" :
-								 p                    ? p->comm :
-											"");
-		h = hash_str(h, askrows_text(st, 3));
+		h = hash_str(end_hash(h, p), askrows_text(st, 3));
 		break;
 	case REQROWS_BY_STATUS:
 		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)),
@@ -175,16 +187,24 @@ static void same(char **have, const char *text)
 	*have = mem_strdup("");
 }
 
+static void texts_same(struct reqrows_row *x, const char *container, const char *comm,
+		       const char *protocol, const char *service, const char *operation,
+		       const char *status)
+{
+	same(&x->container, container);
+	same(&x->comm, comm);
+	same(&x->protocol, protocol);
+	same(&x->service, service);
+	same(&x->operation, operation);
+	same(&x->status, status);
+}
+
 static void row_more(struct reqrows_row *x, const struct store_process_row *p, sqlite3_stmt *st)
 {
-	same(&x->container, p ? p->container : "");
-	same(&x->comm, p ? p->comm : "");
+	texts_same(x, p ? p->container : "", p ? p->comm : "", askrows_text(st, 2),
+		   askrows_text(st, 3), askrows_text(st, 4), askrows_text(st, 5));
 	if (!p || x->pid != p->pid)
 		x->pid = 0;
-	same(&x->protocol, askrows_text(st, 2));
-	same(&x->service, askrows_text(st, 3));
-	same(&x->operation, askrows_text(st, 4));
-	same(&x->status, askrows_text(st, 5));
 }
 
 static void take_request(void *ctx, sqlite3_stmt *st)
@@ -214,7 +234,6 @@ static void take_request(void *ctx, sqlite3_stmt *st)
 	x->request_bytes += (uint64_t)sqlite3_column_int64(st, 11);
 	x->response_bytes += (uint64_t)sqlite3_column_int64(st, 12);
 	hist_read(&x->latency, askrows_text(st, 13), strlen(askrows_text(st, 13)), HIST_FINE);
-	x->answered = hist_total(&x->latency);
 }
 
 /* Of a row that is there: each has its requests. */
@@ -327,6 +346,8 @@ int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *si
 	*out = (struct reqrows){0};
 	rc = read_all(&r, REQUESTS, &REQUESTS_SUMMED, take_request, e);
 	out->seconds = r.to_ns > r.from_ns ? (double)(r.to_ns - r.from_ns) / 1e9 : 0;
+	for (size_t i = 0; i < out->n; i++)
+		out->rows[i].answered = hist_total(&out->rows[i].latency);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), failed ? by_errors : by_time);
 	return rc;
@@ -450,4 +471,50 @@ uint64_t reqrows_part_quantile(const struct reqrows_part *p, double q)
 	uint64_t ns = (uint64_t)hist_quantile(&p->spread, q);
 
 	return ns < p->max_ns ? ns : p->max_ns;
+}
+
+/* ---- rows of other rows ---- */
+
+static struct reqrows_row *operation_of(struct reqrows *out, size_t *cap, struct idmap *row_of,
+					const struct reqrows_row *r)
+{
+	bool fresh;
+	uint64_t *at = idmap_ref(
+		row_of, operation_hash(HASH_SEED, r->protocol, r->service, r->operation), &fresh);
+	struct reqrows_row *x;
+
+	if (fresh) {
+		*at = out->n;
+		mem_grow(out->rows, out->n, *cap);
+		out->rows[out->n++] = (struct reqrows_row){.container = mem_strdup(r->container),
+							   .comm = mem_strdup(r->comm),
+							   .pid = r->pid,
+							   .side = mem_strdup(r->side),
+							   .protocol = mem_strdup(r->protocol),
+							   .service = mem_strdup(r->service),
+							   .operation = mem_strdup(r->operation),
+							   .status = mem_strdup(r->status),
+							   .self = r->self};
+	}
+	x = &out->rows[*at];
+	texts_same(x, r->container, r->comm, r->protocol, r->service, r->operation, r->status);
+	x->pid = x->pid == r->pid ? r->pid : 0;
+	return x;
+}
+
+void reqrows_operations(const struct reqrows *ends, const char *side, struct reqrows *out)
+{
+	struct idmap row_of = {0};
+	size_t cap = 0;
+
+	*out = *ends;
+	out->rows = NULL;
+	out->n = out->shown = 0;
+	for (size_t i = 0; i < ends->n; i++)
+		if (!strcmp(ends->rows[i].side, side))
+			reqrows_sum(operation_of(out, &cap, &row_of, &ends->rows[i]),
+				    &ends->rows[i]);
+	idmap_release(&row_of);
+	if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), by_time);
 }
