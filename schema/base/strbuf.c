@@ -150,10 +150,10 @@ static uint32_t utf8_code(const uint8_t *p, size_t n)
 	return c;
 }
 
-/* C1; the soft hyphen; ALM, LRM and RLM; spaces without a width; separators of lines and paragraphs;
- * embeddings, overrides and isolates; annotations; tags, which spell ASCII, and selectors of
- * variants, which spell bytes (Unicode 15, PropList.txt). Joiners and the two selectors of emoji
- * are parts of words. */
+/* C1; the soft hyphen; ALM, LRM and RLM; spaces without a width; separators of lines and
+ * paragraphs; embeddings, overrides and isolates; annotations; tags, which spell ASCII, and
+ * selectors of variants, which spell bytes (Unicode 15, PropList.txt). Joiners and the two
+ * selectors of emoji are parts of words. */
 static bool is_unseen(uint32_t c)
 {
 	return (c >= 0x80 && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x180e || c == 0x200b ||

@@ -179,8 +179,8 @@ static int rows_copy(struct filling *f, sqlite3_stmt *from, const struct copied 
 {
 	struct target to[COLUMNS_MAX];
 	sqlite3_stmt *put = insert_make(f, c, from, to);
-	const int n = sqlite3_column_count(from) < COLUMNS_MAX ? sqlite3_column_count(from) :
-								 COLUMNS_MAX;
+	const int n =
+		sqlite3_column_count(from) < COLUMNS_MAX ? sqlite3_column_count(from) : COLUMNS_MAX;
 	int rc;
 
 	if (!put)
@@ -202,9 +202,9 @@ static int rows_copy(struct filling *f, sqlite3_stmt *from, const struct copied 
 			break;
 	}
 	sqlite3_finalize(put);
-	return rc == SQLITE_DONE ? 0 :
-				   failed(f, rc == SQLITE_ROW ? f->db : sqlite3_db_handle(from),
-					  c->view);
+	return rc == SQLITE_DONE ?
+		       0 :
+		       failed(f, rc == SQLITE_ROW ? f->db : sqlite3_db_handle(from), c->view);
 }
 
 /* The columns that are read; at least one, so that rows count. */
@@ -330,17 +330,16 @@ static bool is_timeless(const char *view)
 	return !strcmp(view, "runs") || !strcmp(view, "containers");
 }
 
-/* Most views are read for minutes, one or two for a day: of a segment that has none of them they are
- * not even prepared, which takes longer than to read the few rows of the others. */
+/* Most views are read for minutes, one or two for a day: of a segment that has none of them they
+ * are not even prepared, which takes longer than to read the few rows of the others. */
 static bool reaches(const struct filling *f, const struct store_segment_info *info,
 		    const struct copied *c)
 {
 	const struct spans s = spans_of(f, c->minutes);
 	const int64_t from = info->from_ns / NSEC_PER_SEC, to = info->to_ns / NSEC_PER_SEC;
 
-	return c->minutes &&
-	       (is_timeless(c->view) || (from <= s.to[1] && to >= s.from[1]) ||
-		(from <= s.to[0] && to >= s.from[0]));
+	return c->minutes && (is_timeless(c->view) || (from <= s.to[1] && to >= s.from[1]) ||
+			      (from <= s.to[0] && to >= s.from[0]));
 }
 
 /* Which views of the segment have something to copy; each has its table then. */

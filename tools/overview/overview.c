@@ -151,7 +151,8 @@ static int host_read(struct overview *o, struct err *e)
 static struct overview_row *row_named(struct overview *o, const char *name, bool container)
 {
 	bool fresh;
-	uint64_t *at = idmap_ref(&o->row_of, hash_u64(hash_str(HASH_SEED, name), container), &fresh);
+	uint64_t *at =
+		idmap_ref(&o->row_of, hash_u64(hash_str(HASH_SEED, name), container), &fresh);
 
 	if (fresh) {
 		*at = o->n;
