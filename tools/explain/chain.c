@@ -806,9 +806,17 @@ static int find(struct making *g, struct err *e)
 	return rc;
 }
 
-int chain_make(const char *store, struct selection *const narrow[2], const struct explain *x,
+static void requests_take(struct making *g, struct explain_asked *from)
+{
+	g->requests = from->requests;
+	from->requests = (struct chain_requests){0};
+	from->read = false;
+}
+
+int chain_make(const char *store, struct explain *windows, const struct explain *x,
 	       const char *hint_store, struct chain *out, struct err *e)
 {
+	struct selection *const *narrow = windows->sel;
 	struct making g = {.store = store, .narrow = narrow, .x = x};
 	int rc;
 
@@ -816,7 +824,9 @@ int chain_make(const char *store, struct selection *const narrow[2], const struc
 	g.walk = (struct chain_walk){
 		.out = out, .r = &g.requests, .m = &g.measures, .hint_store = hint_store};
 	rc = wide_select(store, narrow, g.wide, e);
-	if (!rc)
+	if (!rc && windows->asked.read)
+		requests_take(&g, &windows->asked);
+	else if (!rc)
 		rc = chain_requests_read(g.wide, narrow[DIFF_AFTER], &g.requests, e);
 	out->requests_known = g.requests.known[DIFF_BEFORE] && g.requests.known[DIFF_AFTER];
 	if (!rc)

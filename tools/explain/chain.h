@@ -70,10 +70,10 @@ struct chain {
 	struct strbuf others;  /* other services that were slower or failed more: "api, db" */
 };
 
-/* `x`: of the same two windows, with or without filters; NULL: nothing could be compared. `select`
- * and `store` as in explain_make; hint_store: what commands must name, or NULL. Release in any
- * case. */
-int chain_make(const char *store, struct selection *const narrow[2], const struct explain *x,
+/* `windows` of explain_open; their requests, which take longest to read, are taken over. `x`: of the
+ * same two, compared; NULL: nothing could be. hint_store: what commands must name, or NULL. Release
+ * in any case. */
+int chain_make(const char *store, struct explain *windows, const struct explain *x,
 	       const char *hint_store, struct chain *out, struct err *e);
 void chain_release(struct chain *c);
 const char *chain_sure_name(enum chain_sure sure); /* "certain", "likely", "possible" */
