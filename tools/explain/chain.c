@@ -56,7 +56,9 @@ struct chain_link *chain_link_add(struct chain_walk *w, const char *what, const 
 	*l = (struct chain_link){.what = what,
 				 .who = mem_strdup(at->who),
 				 .container = at->container,
-				 .share = share > 1 ? 1 : share,
+				 .share = !w->r->known[DIFF_BEFORE] ? -1 :
+					  share > 1                 ? 1 :
+								      share,
 				 .sure = sure};
 	return l;
 }
@@ -697,9 +699,11 @@ static void link_full(struct chain_walk *w)
 static void begin(struct chain_walk *w, const struct felt *f)
 {
 	struct chain_at at = f->at;
-	struct chain_link *l =
-		chain_link_add(w, f->slower ? "slower" : "failing", &at, -1, CHAIN_IS_CERTAIN);
+	struct chain_link *l;
 
+	if (!w->r->known[DIFF_BEFORE])
+		w->sure = CHAIN_IS_LIKELY;
+	l = chain_link_add(w, f->slower ? "slower" : "failing", &at, -1, w->sure);
 	at.extra = felt_score(f);
 	if (!l)
 		return;
@@ -732,10 +736,19 @@ static void missing_add(struct chain_walk *w)
 		[CHAIN_NET] = "lost packets, refused connections",
 		[CHAIN_L7] = "requests and their latency"};
 
+	struct strbuf *out = &w->out->missing;
+	const char *before = "in the time before: ";
+
 	for (int f = 0; f < CHAIN_FAMILIES; f++)
-		if (!w->m->families[DIFF_AFTER][f] || !w->m->families[DIFF_BEFORE][f])
-			strbuf_addf(&w->out->missing, "%s%s (%s)", w->out->missing.len ? ", " : "",
-				    CHAIN_FAMILY_NAMES[f], tells[f]);
+		if (!w->m->families[DIFF_AFTER][f])
+			strbuf_addf(out, "%s%s (%s)", out->len ? ", " : "", CHAIN_FAMILY_NAMES[f],
+				    tells[f]);
+	for (int f = 0; f < CHAIN_FAMILIES; f++) {
+		if (!w->m->families[DIFF_AFTER][f] || w->m->families[DIFF_BEFORE][f])
+			continue;
+		strbuf_addf(out, "%s%s%s", out->len ? ", " : "", before, CHAIN_FAMILY_NAMES[f]);
+		before = "";
+	}
 }
 
 /* ---- all of it ---- */

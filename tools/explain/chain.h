@@ -24,6 +24,7 @@
  *     most.
  *  7. Who was asked CHAIN_LOAD times as often as before, and does not fail (failures are asked
  *     again), is slower for that: that is a link, and what follows from it is `likely` at most.
+ *     So is what follows where requests were not recorded in the time before.
  *  8. Where requests fail and a file system was full, without inodes or read-only, which it was not
  *     before, that is the last link, `likely` at most: who wrote to it is not known.
  */
@@ -55,7 +56,7 @@ struct chain_link {
 			     "unknown" */
 	char *who, *text, *command;
 	bool container;
-	double before, after;
+	double before, after; /* before NAN: it was not recorded */
 	const char *unit; /* static, of both: "seconds", "seconds each second", "share", "events" */
 	double share;     /* of the added time, 0 to 1; -1: not known */
 	enum chain_sure sure;

@@ -144,7 +144,9 @@ static json_t *statement_json(const struct explain *x, const struct explain_stat
 	json_object_set_new(o, "unit", json_string(diff_unit(s->d)));
 	json_object_set_new(o, "change", json_string(change[s->change]));
 	json_object_set_new(o, "difference", json_real(s->v.v[1] - s->v.v[0]));
-	json_object_set_new(o, "percent", isnan(percent) ? json_null() : json_real(percent));
+	json_object_set_new(o, "percent",
+			    isnan(percent) || s->change == EXPLAIN_BEGAN ? json_null() :
+									   json_real(percent));
 	json_object_set_new(o, "before", side_json(x, s, DIFF_BEFORE));
 	json_object_set_new(o, "after", side_json(x, s, DIFF_AFTER));
 	json_object_set_new(o, "mostly", inner_json(s));
