@@ -3,6 +3,7 @@
  * sonde: asks the store. stdout is data, stderr is talk. One file a verb; this one finds the verb,
  * parses its command line by the tables, resolves the selection, and prints errors.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <glob.h>
 #include <libgen.h>
@@ -32,6 +33,7 @@
 #include "tools/print/reading.h"
 #include "tools/print/term.h"
 #include "tools/select/select.h"
+#include "tools/select/filter.h"
 #include "tools/verbs/help.h"
 #include "tools/verbs/retry.h"
 
@@ -294,6 +296,44 @@ static int take_form(const struct verb *v, const struct common_args *common, str
 	return take_lists(v, common, e);
 }
 
+/* The verb that text which begins with "sonde VERB" names, if it reads or writes a store; *len: how
+ * long both words are. */
+static bool names_store_verb(const char *at, size_t *len)
+{
+	const char *word = at + strlen("sonde ");
+	const size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz");
+
+	*len = (size_t)(word - at) + n;
+	for (const struct verb *const *v = VERBS; *v; v++)
+		if (strlen((*v)->name) == n && !strncmp((*v)->name, word, n))
+			return (*v)->uses & (VERB_STORE | VERB_SELECT) && !isalpha(word[n]);
+	return false;
+}
+
+/* The commands of a fix are about the store that was asked. */
+static void fix_store(struct err *e, const char *store)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	size_t len;
+
+	if (strstr(e->fix, "--store"))
+		return;
+	for (const char *at = e->fix; *at; at += len) {
+		const bool begins = (at == e->fix || strchr(" \n('\"`", at[-1])) &&
+				    !strncmp(at, "sonde ", strlen("sonde "));
+		const bool named = begins && names_store_verb(at, &len);
+
+		len = named ? len : 1;
+		strbuf_add(&out, at, len);
+		if (!named)
+			continue;
+		strbuf_addstr(&out, " --store ");
+		filter_word(store, &out);
+	}
+	if (out.len < sizeof(e->fix))
+		memcpy(e->fix, strbuf_str(&out), out.len + 1);
+}
+
 static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, int *status)
 {
 	struct common_args common = {0};
@@ -338,6 +378,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 	*status = call.status;
 	if (rc && e->exit == EXIT_USAGE && !e->fix[0])
 		err_fix(e, "sonde %s --help", v->name);
+	if (rc && call.hint_store && e->exit != EXIT_USAGE)
+		fix_store(e, call.hint_store);
 	options_release(sets, n_sets, &words);
 	free(args);
 	return rc;

@@ -56,6 +56,7 @@ struct opts {
 	struct option_numbers pid;
 	struct option_list container;
 	bool json, quiet, kernel_threads, no_lines, keep, check;
+	uint64_t number;
 	uint64_t recording;
 	int64_t at_ns;  /* with --keep: as of then, UTC; 0: now */
 	bool gone;      /* with --keep: a process or container that was named is there no more */
@@ -76,6 +77,7 @@ static const struct option OPTIONS[] = {
 	{"container", 0, OPTION_LIST, "NAME", "the processes of this container: a name, or the beginning of an id; may be repeated",
 	 OPTION_AT(struct opts, container)},
 	{"kernel-threads", 0, OPTION_FLAG, NULL, "kernel threads too", OPTION_AT(struct opts, kernel_threads)},
+	{"number", 'n', OPTION_MOST, "N", "how many threads, those of the first processes (default: all)", OPTION_AT(struct opts, number)},
 	{"no-lines", 0, OPTION_FLAG, NULL, "functions only, no lines and inlined functions", OPTION_AT(struct opts, no_lines)},
 	{"store", 0, OPTION_STRING, "DIR", "where indexes of files are kept (images/ in it; else $SONDE_STORE)", OPTION_AT(struct opts, store)},
 	{"keep", 0, OPTION_FLAG, NULL, "store the waits (kind standing) instead of printing them", OPTION_AT(struct opts, keep)},
@@ -523,9 +525,9 @@ static void answer(const struct opts *o, struct report *r)
 	if (r->warning[0] && !o->quiet)
 		fprintf(stderr, "sonde-pstack: %s\n", r->warning);
 	if (o->json)
-		report_json(r, stdout);
+		report_json(r, o->number, stdout);
 	else
-		report_text(r, stdout);
+		report_text(r, o->number, stdout);
 }
 
 static int check(const struct opts *o)

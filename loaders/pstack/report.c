@@ -150,6 +150,11 @@ static void group_text(struct strbuf *to, const struct thread *const *group, siz
 		strbuf_addf(to, "      [the stack ends here: %s]\n", t->end);
 }
 
+static size_t shown_of(const struct report *r, uint64_t most)
+{
+	return most && most < r->n ? (size_t)most : r->n;
+}
+
 static size_t process_end(const struct report *r, size_t from)
 {
 	size_t to = from;
@@ -159,7 +164,9 @@ static size_t process_end(const struct report *r, size_t from)
 	return to;
 }
 
-static void process_text(struct strbuf *to, const struct report *r, size_t from, size_t end)
+/* Its threads up to `most`. */
+static void process_text(struct strbuf *to, const struct report *r, size_t from, size_t end,
+			 size_t most)
 {
 	const struct thread **group = calloc(end - from, sizeof(*group)), *t = &r->threads[from];
 	bool *shown = calloc(end - from, sizeof(*shown));
@@ -171,6 +178,7 @@ static void process_text(struct strbuf *to, const struct report *r, size_t from,
 		add_shown(to, t->container);
 	}
 	strbuf_addf(to, "  %zu thread%s blocked\n", end - from, end - from == 1 ? "" : "s");
+	end = end < most ? end : most;
 	for (size_t i = from; group && shown && i < end; i++) {
 		size_t n = 0;
 
@@ -188,17 +196,21 @@ static void process_text(struct strbuf *to, const struct report *r, size_t from,
 	free(shown);
 }
 
-void report_text(struct report *r, FILE *out)
+void report_text(struct report *r, uint64_t most, FILE *out)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	const size_t shown = shown_of(r, most);
 	size_t processes = 0;
 
 	if (r->n)
 		qsort(r->threads, r->n, sizeof(*r->threads), by_process);
 	for (size_t from = 0, to; from < r->n; from = to, processes++) {
 		to = process_end(r, from);
-		process_text(&text, r, from, to);
+		if (from < shown)
+			process_text(&text, r, from, to, shown);
 	}
+	if (shown < r->n)
+		strbuf_addf(&text, "%zu more threads: -n 0 shows all\n", r->n - shown);
 	strbuf_addf(&text, "%zu thread%s of %zu process%s blocked, %zu running or ready\n", r->n,
 		    r->n == 1 ? "" : "s", processes, processes == 1 ? "" : "es", r->running);
 	fputs(strbuf_str(&text), out);
@@ -287,8 +299,9 @@ static void time_set(json_t *o, const char *key, int64_t ns)
 	json_object_set_new(o, name, json_integer(ns));
 }
 
-int report_json(struct report *r, FILE *out)
+int report_json(struct report *r, uint64_t most, FILE *out)
 {
+	const size_t shown = shown_of(r, most);
 	json_t *o = json_object(), *rows = json_array(), *warnings = json_array();
 	int rc;
 
@@ -297,9 +310,14 @@ int report_json(struct report *r, FILE *out)
 	json_object_set_new(o, "schema", json_string("sonde.pstack/1"));
 	time_set(o, "from", r->utc_ns);
 	time_set(o, "to", r->utc_ns);
-	for (size_t i = 0; i < r->n; i++)
+	for (size_t i = 0; i < shown; i++)
 		json_array_append_new(rows, thread_json(&r->threads[i]));
 	json_object_set_new(o, "rows", rows);
+	json_object_set_new(o, "total", json_integer((json_int_t)r->n));
+	json_object_set_new(o, "rest", json_integer((json_int_t)(r->n - shown)));
+	if (shown < r->n)
+		json_array_append_new(warnings, json_sprintf("%zu more rows: -n %zu shows them",
+							     r->n - shown, r->n));
 	json_object_set_new(o, "running", json_integer((json_int_t)r->running));
 	if (r->warning[0])
 		json_array_append_new(warnings, text(r->warning));

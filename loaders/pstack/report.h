@@ -18,9 +18,10 @@ struct report {
 	char warning[256]; /* "" */
 };
 
-/* The order of `threads` is changed: by process, then those that have waited longest first. */
-void report_text(struct report *r, FILE *out);
-int report_json(struct report *r, FILE *out); /* 0 or -EIO */
+/* The first `most` of them, 0: all. The order of `threads` is changed: by process, then those that
+ * have waited longest first. */
+void report_text(struct report *r, uint64_t most, FILE *out);
+int report_json(struct report *r, uint64_t most, FILE *out); /* 0 or -EIO */
 void report_release(struct report *r);
 
 #endif

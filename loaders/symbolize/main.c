@@ -28,6 +28,7 @@
 struct opts {
 	const char *store;
 	bool debuginfod, json, quiet;
+	uint64_t number;
 };
 
 static const struct program PROGRAM = {
@@ -41,6 +42,7 @@ static const struct program PROGRAM = {
 static const struct option OPTIONS[] = {
 	{"store", 0, OPTION_STRING, "DIR", "store folder, or one .db file of it (default: $SONDE_STORE)", OPTION_AT(struct opts, store)},
 	{"debuginfod", 0, OPTION_FLAG, NULL, "also request missing files from the servers in $DEBUGINFOD_URLS", OPTION_AT(struct opts, debuginfod)},
+	{"number", 'n', OPTION_MOST, "N", "how many files to print (default: all)", OPTION_AT(struct opts, number)},
 	{"json", 0, OPTION_FLAG, NULL, "print JSON", OPTION_AT(struct opts, json)},
 	{"quiet", 'q', OPTION_FLAG, NULL, "no notes on standard error", OPTION_AT(struct opts, quiet)},
 	{0},
@@ -203,7 +205,7 @@ static int fill(const struct opts *o, struct err *e)
 	if (!o->quiet)
 		report_progress(NULL);
 	if (!rc)
-		rc = report_print(&w.report, o->json, o->debuginfod,
+		rc = report_print(&w.report, o->number, o->json, o->debuginfod,
 				  server ? debuginfod_fetched(server) : 0, e);
 	report_release(&w.report);
 	files_close(w.files);

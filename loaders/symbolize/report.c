@@ -94,15 +94,19 @@ static json_t *row_json(const struct report_row *row)
 			 *row->reason ? row->reason : NULL);
 }
 
-static int print_json(const struct report *r, unsigned fetched)
+static int print_json(const struct report *r, size_t most, unsigned fetched)
 {
-	json_t *rows = json_array();
-	json_t *j = json_pack("{s:s, s:n, s:n, s:n, s:n, s:i, s:o, s:[]}", "schema",
+	json_t *rows = json_array(), *warnings = json_array();
+	json_t *j = json_pack("{s:s, s:n, s:n, s:n, s:n, s:i, s:o, s:I, s:I, s:o}", "schema",
 			      "sonde.symbolize/1", "from", "to", "from_ns", "to_ns", "fetched",
-			      (int)fetched, "rows", rows, "warnings");
+			      (int)fetched, "rows", rows, "total", (json_int_t)r->n, "rest",
+			      (json_int_t)(r->n - most), "warnings", warnings);
 
-	for (size_t i = 0; i < r->n; i++)
+	for (size_t i = 0; i < most; i++)
 		json_array_append_new(rows, row_json(&r->rows[i]));
+	if (most < r->n)
+		json_array_append_new(warnings, json_sprintf("%zu more rows: -n %zu shows them",
+							     r->n - most, r->n));
 	json_dumpf(j, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(j);
@@ -120,12 +124,18 @@ static void print_row(uint64_t a, uint64_t b, uint64_t c, const char *path, cons
 	       (unsigned long long)c, strbuf_str(&s), more);
 }
 
-static void print_gains(const struct report *r)
+static void print_gains(const struct report *r, size_t most)
 {
+	size_t n = 0;
+
 	printf("%9s  %9s  %9s  %s\n", "NAMES", "LINES", "INLINED", "FILE");
-	for (size_t i = 0; i < r->n && gained(&r->rows[i]); i++)
-		print_row(r->rows[i].gain.names, r->rows[i].gain.lines, r->rows[i].gain.inlined,
-			  r->rows[i].path, "");
+	for (; n < most && gained(&r->rows[n]); n++)
+		print_row(r->rows[n].gain.names, r->rows[n].gain.lines, r->rows[n].gain.inlined,
+			  r->rows[n].path, "");
+	for (most = n; n < r->n && gained(&r->rows[n]);)
+		n++;
+	if (n > most)
+		printf("%zu more files: -n 0 shows all\n", n - most);
 }
 
 static void print_reasons(const struct report *r)
@@ -148,9 +158,10 @@ static void print_reasons(const struct report *r)
 		fprintf(stderr, "and for %zu more files (--json lists all)\n", more);
 }
 
-int report_print(const struct report *r, bool json, bool asked_servers, unsigned fetched,
-		 struct err *e)
+int report_print(const struct report *r, uint64_t number, bool json, bool asked_servers,
+		 unsigned fetched, struct err *e)
 {
+	const size_t most = number && number < r->n ? (size_t)number : r->n;
 	struct symbolizer_gain g;
 	size_t files;
 
@@ -158,7 +169,7 @@ int report_print(const struct report *r, bool json, bool asked_servers, unsigned
 		qsort(r->rows, r->n, sizeof(*r->rows), most_first);
 	g = sum(r, &files);
 	if (json)
-		return print_json(r, fetched);
+		return print_json(r, most, fetched);
 	if (!r->n) {
 		printf("nothing is missing: all frames of files have names and lines\n");
 		return 0;
@@ -173,7 +184,7 @@ int report_print(const struct report *r, bool json, bool asked_servers, unsigned
 			asked_servers ? "" : ", or: sonde symbolize --debuginfod");
 		return -ENODATA;
 	}
-	print_gains(r);
+	print_gains(r, most);
 	printf("%llu names, %llu lines, %llu places with inlined functions in %zu file%s%s\n",
 	       (unsigned long long)g.names, (unsigned long long)g.lines,
 	       (unsigned long long)g.inlined, files, files == 1 ? "" : "s",

@@ -29,8 +29,9 @@ void report_release(struct report *r);
 
 /* What is being read now, on a terminal's stderr; NULL: done. */
 void report_progress(const char *path);
-/* EXIT_NOTHING where something was missing and nothing was gained, with the way on. */
-int report_print(const struct report *r, bool json, bool asked_servers, unsigned fetched,
-		 struct err *e);
+/* `number`: rows at most, 0: all. EXIT_NOTHING where something was missing and nothing was gained,
+ * with the way on. */
+int report_print(const struct report *r, uint64_t number, bool json, bool asked_servers,
+		 unsigned fetched, struct err *e);
 
 #endif

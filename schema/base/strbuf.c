@@ -150,12 +150,16 @@ static uint32_t utf8_code(const uint8_t *p, size_t n)
 	return c;
 }
 
-/* C1; ALM, LRM and RLM; separators of lines and paragraphs; embeddings and overrides; isolates
- * (Unicode 15, PropList.txt). */
+/* C1; the soft hyphen; ALM, LRM and RLM; spaces without a width; separators of lines and
+ * paragraphs; embeddings, overrides and isolates; annotations; tags, which spell ASCII, and
+ * selectors of variants, which spell bytes (Unicode 15, PropList.txt). Joiners and the two
+ * selectors of emoji are parts of words. */
 static bool is_unseen(uint32_t c)
 {
-	return (c >= 0x80 && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+	return (c >= 0x80 && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x180e || c == 0x200b ||
+	       c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2060 && c <= 0x206f) || (c >= 0xfe00 && c <= 0xfe0d) || c == 0xfeff ||
+	       (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
 /* How much of it is printable ASCII: of names that is mostly all. */
@@ -182,7 +186,7 @@ static void add_clean(struct strbuf *s, const void *data, size_t len, bool shown
 		else if (!n)
 			strbuf_addstr(s, "\xef\xbf\xbd");
 		else if (shown && is_unseen(utf8_code(p + i, n)))
-			strbuf_addf(s, "\\u%04x", utf8_code(p + i, n));
+			strbuf_addf(s, n < 4 ? "\\u%04x" : "\\U%08x", utf8_code(p + i, n));
 		else
 			strbuf_add(s, p + i, n);
 	}

@@ -129,12 +129,12 @@ def need_root():
         pytest.skip("missing: root")
 
 
-UNSEEN = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+UNSEEN = re.compile("[\x80-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0d\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]")
 
 
 def seen(name):
     """A name as people are shown it: no controls, nothing that turns the order of text."""
-    return UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}", name)
+    return UNSEEN.sub(lambda m: f"\\u{ord(m[0]):04x}" if ord(m[0]) < 0x10000 else f"\\U{ord(m[0]):08x}", name)
 
 
 def scale(short, full):

@@ -321,8 +321,9 @@ static void value_say(const struct check_result *r, struct strbuf *out)
 			    r->check->unit);
 		return;
 	}
-	strbuf_addf(out, ", %.4g%s%.*s", r->value, r->check->unit[0] ? " " : "",
-		    unit_length(r->check->unit, r->value), r->check->unit);
+	strbuf_addf(out, fabs(r->value) < 9999.5 ? ", %.4g%s%.*s" : ", %.0f%s%.*s", r->value,
+		    r->check->unit[0] ? " " : "", unit_length(r->check->unit, r->value),
+		    r->check->unit);
 }
 
 void check_say(const struct check_result *r, struct strbuf *out)

@@ -60,7 +60,9 @@ struct chain_link *chain_link_add(struct chain_walk *w, const char *what, const 
 	*l = (struct chain_link){.what = what,
 				 .who = mem_strdup(at->who),
 				 .container = at->container,
-				 .share = share > 1 ? 1 : share,
+				 .share = !w->r->known[DIFF_BEFORE] ? -1 :
+					  share > 1                 ? 1 :
+								      share,
 				 .sure = sure};
 	return l;
 }
@@ -743,9 +745,11 @@ static void link_full(struct chain_walk *w)
 static void begin(struct chain_walk *w, const struct felt *f)
 {
 	struct chain_at at = f->at;
-	struct chain_link *l =
-		chain_link_add(w, f->slower ? "slower" : "failing", &at, -1, CHAIN_IS_CERTAIN);
+	struct chain_link *l;
 
+	if (!w->r->known[DIFF_BEFORE])
+		w->sure = CHAIN_IS_LIKELY;
+	l = chain_link_add(w, f->slower ? "slower" : "failing", &at, -1, w->sure);
 	at.extra = felt_score(f);
 	if (!l)
 		return;
@@ -851,10 +855,19 @@ static void missing_add(struct chain_walk *w)
 		[CHAIN_NET] = "lost packets, refused connections",
 		[CHAIN_L7] = "requests and their latency"};
 
+	struct strbuf *out = &w->out->missing;
+	const char *before = "in the time before: ";
+
 	for (int f = 0; f < CHAIN_FAMILIES; f++)
-		if (!w->m->families[DIFF_AFTER][f] || !w->m->families[DIFF_BEFORE][f])
-			strbuf_addf(&w->out->missing, "%s%s (%s)", w->out->missing.len ? ", " : "",
-				    CHAIN_FAMILY_NAMES[f], tells[f]);
+		if (!w->m->families[DIFF_AFTER][f])
+			strbuf_addf(out, "%s%s (%s)", out->len ? ", " : "", CHAIN_FAMILY_NAMES[f],
+				    tells[f]);
+	for (int f = 0; f < CHAIN_FAMILIES; f++) {
+		if (!w->m->families[DIFF_AFTER][f] || w->m->families[DIFF_BEFORE][f])
+			continue;
+		strbuf_addf(out, "%s%s%s", out->len ? ", " : "", before, CHAIN_FAMILY_NAMES[f]);
+		before = "";
+	}
 }
 
 /* ---- all of it ---- */
@@ -929,9 +942,17 @@ static int find(struct making *g, struct err *e)
 	return rc;
 }
 
-int chain_make(const char *store, struct selection *const narrow[2], const struct explain *x,
+static void requests_take(struct making *g, struct explain_asked *from)
+{
+	g->requests = from->requests;
+	from->requests = (struct chain_requests){0};
+	from->read = false;
+}
+
+int chain_make(const char *store, struct explain *windows, const struct explain *x,
 	       const char *hint_store, struct chain *out, struct err *e)
 {
+	struct selection *const *narrow = windows->sel;
 	struct making g = {.store = store, .narrow = narrow, .x = x};
 	int rc;
 
@@ -939,7 +960,9 @@ int chain_make(const char *store, struct selection *const narrow[2], const struc
 	g.walk = (struct chain_walk){
 		.out = out, .r = &g.requests, .m = &g.measures, .hint_store = hint_store};
 	rc = wide_select(store, narrow, g.wide, e);
-	if (!rc)
+	if (!rc && windows->asked.read)
+		requests_take(&g, &windows->asked);
+	else if (!rc)
 		rc = chain_requests_read(g.wide, narrow[DIFF_AFTER], &g.requests, e);
 	out->requests_known = g.requests.known[DIFF_BEFORE] && g.requests.known[DIFF_AFTER];
 	if (!rc)

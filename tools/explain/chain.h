@@ -24,6 +24,7 @@
  *     most.
  *  7. Who was asked CHAIN_LOAD times as often as before, and does not fail (failures are asked
  *     again), is slower for that: that is a link, and what follows from it is `likely` at most.
+ *     So is what follows where requests were not recorded in the time before.
  *  8. Where requests fail and a file system was full, without inodes or read-only, which it was not
  *     before, that is the last link, `likely` at most: who wrote to it is not known.
  *  9. Where nothing took longer or failed more, who answered all the time before and then no
@@ -60,7 +61,7 @@ struct chain_link {
 			     "unknown" */
 	char *who, *text, *command;
 	bool container;
-	double before, after;
+	double before, after; /* before NAN: it was not recorded */
 	const char *unit; /* static, of both: "seconds", "seconds each second", "share", "events" */
 	double share;     /* of the added time, 0 to 1; -1: not known */
 	enum chain_sure sure;
@@ -75,10 +76,10 @@ struct chain {
 	struct strbuf others;  /* other services that were slower or failed more: "api, db" */
 };
 
-/* `x`: of the same two windows, with or without filters; NULL: nothing could be compared. `select`
- * and `store` as in explain_make; hint_store: what commands must name, or NULL. Release in any
- * case. */
-int chain_make(const char *store, struct selection *const narrow[2], const struct explain *x,
+/* `windows` of explain_open; their requests, which take longest to read, are taken over. `x`: of the
+ * same two, compared; NULL: nothing could be. hint_store: what commands must name, or NULL. Release
+ * in any case. */
+int chain_make(const char *store, struct explain *windows, const struct explain *x,
 	       const char *hint_store, struct chain *out, struct err *e);
 void chain_release(struct chain *c);
 const char *chain_sure_name(enum chain_sure sure); /* "certain", "likely", "possible" */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/explain/chain_print.h"
 
+#include <math.h>
+
 #include "schema/base/units.h"
 #include "tools/print/json.h"
 #include "tools/print/wrap.h"
@@ -77,7 +79,8 @@ static json_t *link_json(const struct chain_link *l)
 	json_object_set_new(o, "who", json_text(l->who));
 	json_object_set_new(o, "container", json_boolean(l->container));
 	json_object_set_new(o, "text", json_text(l->text));
-	json_object_set_new(o, "before", l->unit ? json_real(l->before) : json_null());
+	json_object_set_new(o, "before",
+			    l->unit && !isnan(l->before) ? json_real(l->before) : json_null());
 	json_object_set_new(o, "after", l->unit ? json_real(l->after) : json_null());
 	json_object_set_new(o, "unit", l->unit ? json_string(l->unit) : json_null());
 	json_object_set_new(o, "share", l->share >= 0 ? json_real(l->share) : json_null());

@@ -31,7 +31,7 @@ struct reading {
 	const struct store_dict *dict; /* of the segment */
 	struct chain_requests *out;
 	int window;
-	struct idmap op_of;
+	struct idmap op_of, stream; /* stream: by what is asked, 1 or 0 */
 	int64_t from_ns, to_ns;
 };
 
@@ -63,20 +63,26 @@ static uint64_t op_key(const struct store_process_row *p, sqlite3_stmt *st)
 	return h;
 }
 
-static bool is_stream(sqlite3_stmt *st)
+static bool is_stream(struct reading *r, sqlite3_stmt *st)
 {
+	const char *protocol = askrows_text(st, 2), *service = askrows_text(st, 3),
+		   *operation = askrows_text(st, 4);
+	bool fresh;
+	uint64_t *asked = idmap_ref(
+		&r->stream, hash_str(hash_str(hash_str(HASH_SEED, protocol), service), operation),
+		&fresh);
 	const int64_t answered = sqlite3_column_int64(st, 7);
-	/* borrowed as SQLite lends them: reqstream_is only reads */
+	/* borrowed as SQLite lends them: reqstream_answered only reads */
 	const struct reqsingle s = {
-		.protocol = (char *)(uintptr_t)askrows_text(st, 2),
-		.service = (char *)(uintptr_t)askrows_text(st, 3),
-		.operation = (char *)(uintptr_t)askrows_text(st, 4),
+		.protocol = (char *)(uintptr_t)protocol,
 		.status = (char *)(uintptr_t)askrows_text(st, 5),
 		.result = (char *)(uintptr_t)askrows_text(st, 6),
 		.first_us = -1,
 		.total_us = answered ? sqlite3_column_int64(st, 9) / 1000 / answered : -1};
 
-	return reqstream_is(&s);
+	if (fresh)
+		*asked = reqstream_asked(protocol, service, operation);
+	return *asked || reqstream_answered(&s);
 }
 
 static struct chain_op *op_of(struct reading *r, const struct store_process_row *p,
@@ -126,7 +132,7 @@ static void take_request(void *ctx, sqlite3_stmt *st)
 	struct chain_count *c;
 	struct chain_op *op;
 
-	if (!p || is_stream(st))
+	if (!p || is_stream(r, st))
 		return;
 	op = op_of(r, p, st);
 	c = &op->w[r->window];
@@ -171,6 +177,7 @@ int chain_requests_read(struct selection *const wide[2], const struct selection 
 		out->to_ns[r.window] = r.to_ns;
 	}
 	idmap_release(&r.op_of);
+	idmap_release(&r.stream);
 	return rc;
 }
 

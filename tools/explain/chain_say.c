@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chain_say: the links of a chain in words, each with its number before and in the window, and the
  * command that shows more. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,12 @@ static void set_values(struct chain_link *l, double before, double after, const 
 	l->before = before;
 	l->after = after;
 	l->unit = unit;
+}
+
+/* NAN: the time before was not recorded. */
+static double known(const struct chain_walk *w, double before)
+{
+	return w->r->known[DIFF_BEFORE] ? before : NAN;
 }
 
 /* ": 2.4 s each second, before 0.1 s" */
@@ -136,12 +143,21 @@ static void add_latency(struct strbuf *out, const struct chain_count *c, double 
 	strbuf_addstr(out, ")");
 }
 
+/* Where it was, the numbers say so. */
+static void add_unrecorded(const struct chain_walk *w, struct strbuf *out)
+{
+	if (!w->r->known[DIFF_BEFORE])
+		strbuf_addstr(out, "; the time before was not recorded");
+}
+
 /* "2.55 s (p95 3.1 s), before 320 ms (p95 400 ms)": medians. */
-static void add_latencies(struct strbuf *out, const struct chain_op *op)
+static void add_latencies(const struct chain_walk *w, struct strbuf *out, const struct chain_op *op)
 {
 	const double quantile = telling(op);
 
 	add_latency(out, &op->w[DIFF_AFTER], quantile);
+	if (!w->r->known[DIFF_BEFORE])
+		return;
 	if (!op->w[DIFF_BEFORE].answered) {
 		strbuf_addstr(out, "; it was not asked before");
 		return;
@@ -150,7 +166,7 @@ static void add_latencies(struct strbuf *out, const struct chain_op *op)
 	add_latency(out, &op->w[DIFF_BEFORE], quantile);
 }
 
-static void add_failures(struct strbuf *out, const struct chain_op *op)
+static void add_failures(const struct chain_walk *w, struct strbuf *out, const struct chain_op *op)
 {
 	const struct chain_count *before = &op->w[DIFF_BEFORE], *after = &op->w[DIFF_AFTER];
 	const struct chain_status *top = NULL;
@@ -163,8 +179,10 @@ static void add_failures(struct strbuf *out, const struct chain_op *op)
 	add_shown(out, " with ", top ? top->name : NULL);
 	strbuf_addstr(out, " (");
 	add_share(out, (double)after->failed, (double)after->n);
-	strbuf_addstr(out, ", before ");
-	add_share(out, (double)before->failed, before->n ? (double)before->n : 1);
+	if (w->r->known[DIFF_BEFORE]) {
+		strbuf_addstr(out, ", before ");
+		add_share(out, (double)before->failed, before->n ? (double)before->n : 1);
+	}
 	strbuf_addstr(out, ")");
 }
 
@@ -182,17 +200,19 @@ void chain_say_felt(const struct chain_walk *w, struct chain_link *l, const stru
 	add_operation(&out, op->operation);
 	if (slower) {
 		strbuf_addstr(&out, op->server ? " in " : ", took ");
-		add_latencies(&out, op);
+		add_latencies(w, &out, op);
 		strbuf_addf(&out, ", %llu requests", (unsigned long long)after->n);
 	}
 	if (fails) {
 		strbuf_addstr(&out, slower ? "; " : ": ");
-		add_failures(&out, op);
+		add_failures(w, &out, op);
 	}
+	add_unrecorded(w, &out);
 	if (slower)
-		set_values(l, chain_mean(before) / 1e9, chain_mean(after) / 1e9, "seconds");
+		set_values(l, known(w, chain_mean(before) / 1e9), chain_mean(after) / 1e9,
+			   "seconds");
 	else
-		set_values(l, before->n ? (double)before->failed / (double)before->n : 0,
+		set_values(l, known(w, before->n ? (double)before->failed / (double)before->n : 0),
 			   after->n ? (double)after->failed / (double)after->n : 0, "share");
 	l->text = strbuf_take(&out);
 	set_command(w, l, "requests", op->who, op->container, slower ? "--slowest" : "--failed",
@@ -218,20 +238,22 @@ void chain_say_asked(const struct chain_walk *w, struct chain_link *l,
 	add_operation(&out, op->operation);
 	strbuf_addstr(&out, " ");
 	if (asked->failed > 0 && chain_fails_more(op)) {
-		add_failures(&out, op);
+		add_failures(w, &out, op);
 		if (after->answered)
 			strbuf_addstr(&out, "; it took ");
 	} else if (after->answered) {
 		strbuf_addstr(&out, "took ");
 	}
 	if (after->answered)
-		add_latencies(&out, op);
+		add_latencies(w, &out, op);
 	else if (!after->failed)
 		strbuf_addstr(&out, "without an answer");
-	strbuf_addf(&out, ", %.1f times a second, before %.1f",
-		    per_second(w->r, DIFF_AFTER, (double)after->n),
-		    per_second(w->r, DIFF_BEFORE, (double)before->n));
-	set_values(l, chain_mean(before) / 1e9, chain_mean(after) / 1e9, "seconds");
+	strbuf_addf(&out, ", %.1f times a second", per_second(w->r, DIFF_AFTER, (double)after->n));
+	if (w->r->known[DIFF_BEFORE])
+		strbuf_addf(&out, ", before %.1f",
+			    per_second(w->r, DIFF_BEFORE, (double)before->n));
+	add_unrecorded(w, &out);
+	set_values(l, known(w, chain_mean(before) / 1e9), chain_mean(after) / 1e9, "seconds");
 	l->text = strbuf_take(&out);
 	set_command(w, l, "requests", op->who, op->container, "--side client", false);
 }

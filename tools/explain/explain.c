@@ -125,9 +125,13 @@ static int windows_of_recording(struct windows *w, int64_t from_ns, int64_t to_n
 static int windows_narrow(struct windows *w, struct explain_asked *asked, struct err *e)
 {
 	const struct selection *sel = w->out[DIFF_AFTER];
-	int rc = felt_span_find(w->out, &asked->felt, e);
+	int rc = felt_span_find(w->out, &asked->felt, &asked->requests, e);
 
-	if (rc || !asked->felt.what)
+	asked->read = !rc && !asked->felt.what;
+	if (asked->read)
+		return 0;
+	chain_requests_release(&asked->requests);
+	if (rc)
 		return rc;
 	asked->from_ns = sel->from_ns;
 	asked->to_ns = sel->to_ns;
@@ -135,9 +139,9 @@ static int windows_narrow(struct windows *w, struct explain_asked *asked, struct
 	return windows_set(w, asked->felt.from_ns, asked->felt.to_ns, e);
 }
 
-int explain_windows(const char *store, const struct select_args *select, char *const *words,
-		    size_t n_words, int64_t before_ns, struct selection *out[2],
-		    struct explain_asked *asked, struct err *e)
+static int explain_windows(const char *store, const struct select_args *select, char *const *words,
+			   size_t n_words, int64_t before_ns, struct selection *out[2],
+			   struct explain_asked *asked, struct err *e)
 {
 	struct windows w = {store, *select, words, n_words, before_ns, out};
 	int rc;
@@ -551,15 +555,22 @@ static int compare_kinds(struct explain *x, struct err *e)
 	return rc;
 }
 
-int explain_make(const char *store, const struct select_args *select, char *const *words,
+int explain_open(const char *store, const struct select_args *select, char *const *words,
 		 size_t n_words, int64_t before_ns, struct explain *out, struct err *e)
 {
 	int rc;
 
 	*out = (struct explain){0};
 	rc = explain_windows(store, select, words, n_words, before_ns, out->sel, &out->asked, e);
-	if (!rc)
-		rc = compare_kinds(out, e);
+	if (rc)
+		explain_release(out);
+	return rc;
+}
+
+int explain_compare(struct explain *out, struct err *e)
+{
+	int rc = compare_kinds(out, e);
+
 	if (!rc && !out->n_diffs)
 		rc = out->uncompared.len ? say_uncomparable(out, e) : say_alone(out, e);
 	for (int side = 0; side < 2 && !rc; side++)
@@ -574,8 +585,6 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 		rc = explain_causes(out, e);
 	if (!rc && out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_score);
-	if (rc)
-		explain_release(out);
 	return rc;
 }
 
@@ -613,6 +622,7 @@ void explain_release(struct explain *x)
 	free(x->rows);
 	strbuf_release(&x->uncompared);
 	felt_span_release(&x->asked.felt);
+	chain_requests_release(&x->asked.requests);
 	for (int side = 0; side < 2; side++) {
 		incidents_release(&x->incidents[side]);
 		reqrunning_release(&x->hung[side]);

@@ -91,6 +91,8 @@ struct explain_asked {
 	struct felt_span felt; /* what NULL: all of it is explained */
 	int64_t from_ns, to_ns;
 	char range[128]; /* for people */
+	bool read;       /* requests are those of both windows, of the whole host */
+	struct chain_requests requests;
 };
 
 struct explain {
@@ -109,25 +111,22 @@ struct explain {
 	struct reqrunning hung[2];     /* requests that lasted EXPLAIN_HUNG_NS or more */
 };
 
-/*
- * The two windows. `before_ns` as in explain_make. Without a range: the last minute of the newest
- * recording, or its second half if not as much was recorded before. If requests were slower in a
- * part of the window only, that is the window (felt_span.h). On success all are the caller's; on
- * failure the caller's too, as far as they are not NULL.
- */
-int explain_windows(const char *store, const struct select_args *select, char *const *words,
-		    size_t n_words, int64_t before_ns, struct selection *out[2],
-		    struct explain_asked *asked, struct err *e);
 struct explain_span {
 	char from[48], to[48];
 };
 /* `a` selects this range; `s` holds its texts. */
 void explain_span_set(struct select_args *a, struct explain_span *s, int64_t from_ns,
 		      int64_t to_ns);
-/* `before_ns`: how long the time before is; 0: ten minutes, or as long as the window. EXIT_NOTHING
- * where one of both has nothing. */
-int explain_make(const char *store, const struct select_args *select, char *const *words,
+/*
+ * The two windows. `before_ns`: how long the time before is; 0: ten minutes, or as long as the
+ * window. Without a range: the last minute of the newest recording, or its second half if not as
+ * much was recorded before. If requests were slower in a part of the window only, that is the window
+ * (felt_span.h). On failure nothing is the caller's.
+ */
+int explain_open(const char *store, const struct select_args *select, char *const *words,
 		 size_t n_words, int64_t before_ns, struct explain *out, struct err *e);
+/* Fills in all but the windows. EXIT_NOTHING where one of both has nothing. */
+int explain_compare(struct explain *x, struct err *e);
 /* Only CPU time is compared, and what happened to containers is read: of two selections, which stay
  * the caller's. */
 int explain_cpu(struct selection *const sel[2], struct explain *out, struct err *e);

@@ -146,20 +146,19 @@ static int64_t step_of(const struct chain_requests *r)
 	return least == INT64_MAX ? NSEC_PER_SEC : least * NSEC_PER_SEC;
 }
 
-int felt_span_find(struct selection *const sel[2], struct felt_span *out, struct err *e)
+int felt_span_find(struct selection *const sel[2], struct felt_span *out,
+		   struct chain_requests *read, struct err *e)
 {
 	const int64_t from_ns = sel[DIFF_AFTER]->from_ns, to_ns = sel[DIFF_AFTER]->to_ns;
-	struct chain_requests r;
-	int rc = chain_requests_read(sel, sel[DIFF_AFTER], &r, e);
+	int rc = chain_requests_read(sel, sel[DIFF_AFTER], read, e);
 
 	*out = (struct felt_span){0};
-	if (!rc && r.known[DIFF_BEFORE] && r.known[DIFF_AFTER])
-		felt_span_of(&r, step_of(&r), out);
+	if (!rc && read->known[DIFF_BEFORE] && read->known[DIFF_AFTER])
+		felt_span_of(read, step_of(read), out);
 	if (out->what) {
 		out->from_ns = out->from_ns < from_ns ? from_ns : out->from_ns;
 		out->to_ns = out->to_ns > to_ns ? to_ns : out->to_ns;
 	}
-	chain_requests_release(&r);
 	return rc;
 }
 

@@ -28,8 +28,9 @@ struct felt_span {
 	char *what;             /* "GET /cart of web"; NULL then */
 };
 
-/* Of the time before and the window. Release in any case. */
-int felt_span_find(struct selection *const sel[2], struct felt_span *out, struct err *e);
+/* Of the time before and the window, of whose requests it fills *read. Release both in any case. */
+int felt_span_find(struct selection *const sel[2], struct felt_span *out,
+		   struct chain_requests *read, struct err *e);
 void felt_span_release(struct felt_span *s);
 
 /* Of what was read; `step_ns`: how long a bucket is. */

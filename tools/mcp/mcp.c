@@ -134,7 +134,8 @@ static json_t *run_tool(struct call *c, const struct mcp_tool *t, const struct m
 			return NULL;
 		}
 		n_failed += failed;
-		lift_range(top, answer);
+		if (strpbrk(step->takes, "ra")) /* else it is of all that was recorded */
+			lift_range(top, answer);
 		json_object_set_new(top, step->name, answer);
 	}
 	json_object_set_new(top, "recorded_text",

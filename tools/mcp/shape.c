@@ -17,6 +17,7 @@
 #define WORDS_MOST 24 /* texts, such as the frames of a path */
 #define WORDS_TOP  6  /* of these, from its beginning, where some are left out in the middle */
 #define DEPTH_MOST 24
+#define KEY_MOST   80
 #define EPOCH_NS   100000000000000000ll /* ns since 1970 are more, lengths of time are less */
 
 /* What an answer never has: it says the same twice, or is a command line of this host. */
@@ -65,22 +66,27 @@ static size_t stem(const char *key, const char *ending)
 	return n > k && !strcmp(key + n - k, ending) ? n - k : 0;
 }
 
-/* At most SHAPE_TEXT bytes, whole characters. */
+/* At most so many bytes, whole characters. */
+static void add_text(struct strbuf *out, const char *text, size_t len, size_t most)
+{
+	strbuf_addshown(out, text, len > 4 * most ? 4 * most : len);
+	if (out->len > most) {
+		size_t n = most - 3;
+
+		while (n && ((unsigned char)out->buf[n] & 0xc0) == 0x80)
+			n--;
+		out->buf[n] = '\0';
+		out->len = n;
+		strbuf_addstr(out, "\xe2\x80\xa6");
+	}
+}
+
 static json_t *text_of(const char *text, size_t len)
 {
 	struct strbuf out = STRBUF_INIT;
 	json_t *v;
 
-	strbuf_addshown(&out, text, len > 4 * SHAPE_TEXT ? 4 * SHAPE_TEXT : len);
-	if (out.len > SHAPE_TEXT) {
-		size_t n = SHAPE_TEXT - 3;
-
-		while (n && ((unsigned char)out.buf[n] & 0xc0) == 0x80)
-			n--;
-		out.buf[n] = '\0';
-		out.len = n;
-		strbuf_addstr(&out, "\xe2\x80\xa6");
-	}
+	add_text(&out, text, len, SHAPE_TEXT);
 	v = json_string(strbuf_str(&out));
 	strbuf_release(&out);
 	return v ? v : json_string("(not text)");
@@ -343,13 +349,29 @@ static void put_member(json_t *out, const json_t *in, const char *key, const jso
 		json_object_set_new(out, key, made);
 }
 
+/* Some keys are recorded text, too: a status, a label. Borrowed, or `buf`. */
+static const char *key_of(const char *key, struct strbuf *buf)
+{
+	size_t n = 0;
+
+	while (key[n] >= ' ' && key[n] < 0x7f)
+		n++;
+	if (!key[n] && n < KEY_MOST)
+		return key;
+	strbuf_reset(buf);
+	add_text(buf, key, strlen(key), KEY_MOST);
+	return strbuf_str(buf);
+}
+
 static json_t *object_of(const json_t *v, const struct shape *s, int depth)
 {
+	struct strbuf name = STRBUF_INIT;
 	json_t *out = json_object(), *member;
 	const char *key;
 
 	json_object_foreach ((json_t *)(uintptr_t)v, key, member)
-		put_member(out, v, key, member, s, depth + 1);
+		put_member(out, v, key_of(key, &name), member, s, depth + 1);
+	strbuf_release(&name);
 	return out;
 }
 
@@ -404,10 +426,13 @@ static bool is_seconds(const char *key, const json_t *v)
 /* A row of SQL: its columns as they were asked for, but for times. */
 static json_t *raw_row(const json_t *row, const struct shape *s)
 {
+	struct strbuf shown = STRBUF_INIT;
 	json_t *out = json_object(), *v, *time;
-	const char *key;
+	const char *name;
 
-	json_object_foreach ((json_t *)(uintptr_t)row, key, v) {
+	json_object_foreach ((json_t *)(uintptr_t)row, name, v) {
+		const char *key = key_of(name, &shown);
+
 		if (json_is_integer(v) && json_integer_value(v) > EPOCH_NS)
 			json_object_set_new(out, key, time_of(json_integer_value(v)));
 		else if (is_seconds(key, v))
@@ -420,6 +445,7 @@ static json_t *raw_row(const json_t *row, const struct shape *s)
 			json_object_set_new(out, key,
 					    json_is_null(v) ? json_null() : value_of(v, s, 0));
 	}
+	strbuf_release(&shown);
 	return out;
 }
 

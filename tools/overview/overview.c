@@ -150,12 +150,17 @@ static int host_read(struct overview *o, struct err *e)
 
 static struct overview_row *row_named(struct overview *o, const char *name, bool container)
 {
-	for (size_t i = 0; i < o->n; i++)
-		if (o->rows[i].container == container && !strcmp(o->rows[i].name, name))
-			return &o->rows[i];
-	mem_grow(o->rows, o->n, o->cap);
-	o->rows[o->n] = (struct overview_row){.name = mem_strdup(name), .container = container};
-	return &o->rows[o->n++];
+	bool fresh;
+	uint64_t *at =
+		idmap_ref(&o->row_of, hash_u64(hash_str(HASH_SEED, name), container), &fresh);
+
+	if (fresh) {
+		*at = o->n;
+		mem_grow(o->rows, o->n, o->cap);
+		o->rows[o->n++] =
+			(struct overview_row){.name = mem_strdup(name), .container = container};
+	}
+	return &o->rows[*at];
 }
 
 static void use_add(struct overview *o, int w, const char *name, bool container,
@@ -239,22 +244,41 @@ static int happened_read(struct overview *o, int w, struct err *e)
 	return rc;
 }
 
-static int answered_read(struct overview *o, int w, struct err *e)
+static void answered_add(struct overview *o, int w, const struct reqrows *ends)
 {
-	struct reqrows x;
-	int rc = reqrows_read(o->sel[w], REQROWS_BY_END, "server", false, &x, e);
-
-	for (size_t i = 0; !rc && i < x.n; i++) {
-		const struct reqrows_row *q = &x.rows[i];
+	for (size_t i = 0; i < ends->n; i++) {
+		const struct reqrows_row *q = &ends->rows[i];
 		struct overview_row *r;
 
-		if (q->self || (!*q->container && !*q->comm))
+		if (strcmp(q->side, "server") || q->self || (!*q->container && !*q->comm))
 			continue;
 		r = row_named(o, *q->container ? q->container : q->comm, *q->container);
 		r->requests[w] += (double)q->requests;
 		r->failed[w] += (double)q->errors;
 	}
-	reqrows_release(&x);
+}
+
+/* Once for each window: who answered, and the operations. */
+static int requests_read(struct overview *o, struct err *e)
+{
+	const char *side = "server";
+	int rc = 0;
+
+	for (int w = OVERVIEW_NOW; w >= OVERVIEW_BEFORE && !rc; w--) {
+		struct reqrows ends;
+
+		rc = reqrows_read(o->sel[w], REQROWS_BY_END_OPERATION, "", false, &ends, e);
+		if (!rc) {
+			answered_add(o, w, &ends);
+			reqrows_operations(&ends, side, &o->ops[w]);
+		}
+		if (!rc && w == OVERVIEW_NOW && !o->ops[w].n) {
+			side = "client";
+			reqrows_release(&o->ops[w]);
+			reqrows_operations(&ends, side, &o->ops[w]);
+		}
+		reqrows_release(&ends);
+	}
 	return rc;
 }
 
@@ -296,8 +320,6 @@ static int rows_read(struct overview *o, struct err *e)
 			rc = sampled_read(o, w, e);
 		if (!rc)
 			rc = happened_read(o, w, e);
-		if (!rc)
-			rc = answered_read(o, w, e);
 	}
 	return rc;
 }
@@ -341,22 +363,43 @@ static int checks_read(struct overview *o, const char *store, struct err *e)
 	return rc;
 }
 
-static int ops_read(struct overview *o, struct err *e)
-{
-	const char *side = "server";
-	int rc = reqrows_read(o->sel[OVERVIEW_NOW], REQROWS_BY_OPERATION, side, false,
-			      &o->ops[OVERVIEW_NOW], e);
+/* ---- pairs of operations ---- */
 
-	if (!rc && !o->ops[OVERVIEW_NOW].n) {
-		reqrows_release(&o->ops[OVERVIEW_NOW]);
-		side = "client";
-		rc = reqrows_read(o->sel[OVERVIEW_NOW], REQROWS_BY_OPERATION, side, false,
-				  &o->ops[OVERVIEW_NOW], e);
-	}
-	if (!rc)
-		rc = reqrows_read(o->sel[OVERVIEW_BEFORE], REQROWS_BY_OPERATION, side, false,
-				  &o->ops[OVERVIEW_BEFORE], e);
-	return rc;
+static bool is_stream(const struct reqrows_row *r)
+{
+	const struct reqsingle s = {
+		.protocol = r->protocol,
+		.service = r->service,
+		.operation = r->operation,
+		.status = r->status,
+		.result = (char[]){""},
+		.first_us = r->first.n ? (int64_t)(r->first.total_ns / r->first.n / 1000) : -1,
+		.total_us = r->answered ? (int64_t)(r->total_ns / r->answered / 1000) : -1};
+
+	return r->self || reqstream_is(&s);
+}
+
+static uint64_t op_key(const struct reqrows_row *r)
+{
+	return hash_str(hash_str(hash_str(HASH_SEED, r->protocol), r->service), r->operation);
+}
+
+static void pairs_make(struct overview *o)
+{
+	const struct reqrows *now = &o->ops[OVERVIEW_NOW], *before = &o->ops[OVERVIEW_BEFORE];
+	struct idmap at = {0};
+	uint64_t found;
+
+	for (size_t i = 0; i < before->n; i++)
+		idmap_set(&at, op_key(&before->rows[i]), i);
+	o->pairs = mem_array(now->n + 1, sizeof(*o->pairs));
+	for (size_t i = 0; i < now->n; i++)
+		if (!is_stream(&now->rows[i]))
+			o->pairs[o->n_pairs++] = (struct overview_op){
+				&now->rows[i], idmap_get(&at, op_key(&now->rows[i]), &found) ?
+						       &before->rows[found] :
+						       NULL};
+	idmap_release(&at);
 }
 
 static bool is_live(const char *store)
@@ -388,14 +431,16 @@ int overview_read(const char *store, const struct select_args *select, struct ov
 	if (!rc)
 		rc = rows_read(out, e);
 	if (!rc)
-		rc = checks_read(out, store, e);
+		rc = requests_read(out, e);
 	if (!rc)
-		rc = ops_read(out, e);
+		rc = checks_read(out, store, e);
 	if (!rc)
 		rc = reqrunning_at(select, store, NULL, 0, out->sel[OVERVIEW_NOW]->to_ns,
 				   &out->running, e);
-	if (!rc)
+	if (!rc) {
+		pairs_make(out);
 		rank(out);
+	}
 	out->ended = rc || !is_live(store);
 	return rc;
 }
@@ -405,6 +450,8 @@ void overview_release(struct overview *o)
 	for (size_t i = 0; i < o->n; i++)
 		free(o->rows[i].name);
 	free(o->rows);
+	free(o->pairs);
+	idmap_release(&o->row_of);
 	check_results_release(&o->checks);
 	checkfiles_release(&o->files);
 	for (int w = 0; w < 2; w++) {
@@ -416,32 +463,6 @@ void overview_release(struct overview *o)
 }
 
 /* ---- operations ---- */
-
-static bool is_stream(const struct reqrows_row *r)
-{
-	const struct reqsingle s = {
-		.protocol = r->protocol,
-		.service = r->service,
-		.operation = r->operation,
-		.status = r->status,
-		.result = (char[]){""},
-		.first_us = r->first.n ? (int64_t)(r->first.total_ns / r->first.n / 1000) : -1,
-		.total_us = r->answered ? (int64_t)(r->total_ns / r->answered / 1000) : -1};
-
-	return r->self || reqstream_is(&s);
-}
-
-static const struct reqrows_row *before_of(const struct overview *o, const struct reqrows_row *r)
-{
-	const struct reqrows *all = &o->ops[OVERVIEW_BEFORE];
-
-	for (size_t i = 0; i < all->n; i++)
-		if (!strcmp(all->rows[i].operation, r->operation) &&
-		    !strcmp(all->rows[i].service, r->service) &&
-		    !strcmp(all->rows[i].protocol, r->protocol))
-			return &all->rows[i];
-	return NULL;
-}
 
 static double mean(const struct reqrows_row *r)
 {
@@ -477,12 +498,11 @@ static size_t most_of(const struct overview *o, double (*weight)(const struct ov
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < o->ops[OVERVIEW_NOW].n; i++) {
-		const struct reqrows_row *r = &o->ops[OVERVIEW_NOW].rows[i];
-		struct overview_op x = {r, before_of(o, r)};
+	for (size_t i = 0; i < o->n_pairs; i++) {
+		const struct overview_op x = o->pairs[i];
 		size_t at = n;
 
-		if (is_stream(r) || weight(&x) <= 0)
+		if (weight(&x) <= 0)
 			continue;
 		while (at && weight(&out[at - 1]) < weight(&x))
 			at--;

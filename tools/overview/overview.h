@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "schema/base/idmap.h"
 #include "tools/checks/checks.h"
 #include "tools/requests/reqrows.h"
 #include "tools/requests/reqrunning.h"
@@ -55,6 +56,11 @@ struct overview_row {
 	double score;
 };
 
+/* An operation of `ops`, and its row before (NULL: it was not asked). */
+struct overview_op {
+	const struct reqrows_row *now, *before;
+};
+
 struct overview {
 	struct selection *sel[2];
 	bool known[2][OVERVIEW_FAMILIES];
@@ -62,9 +68,12 @@ struct overview {
 	struct overview_host host;
 	struct overview_row *rows; /* most important first */
 	size_t n, cap;
+	struct idmap row_of; /* by name, while they are read */
 	struct checkfiles files; /* that the results point to */
 	struct check_results checks;
 	struct reqrows ops[2]; /* by operation, as servers saw them (else clients) */
+	struct overview_op *pairs; /* of ops, without streams */
+	size_t n_pairs;
 	struct reqrunning running;
 	bool any;   /* some family recorded in the range */
 	bool ended; /* nothing records any longer */
@@ -75,10 +84,6 @@ int overview_read(const char *store, const struct select_args *select, struct ov
 		  struct err *e);
 void overview_release(struct overview *o);
 
-/* An operation of `ops`, and its row before (NULL: it was not asked). */
-struct overview_op {
-	const struct reqrows_row *now, *before;
-};
 /* The slowest by what they took more than before, then by p95; and those that failed most. At most
  * `most` of either; returns how many. Streams are left out. */
 size_t overview_slowest(const struct overview *o, struct overview_op *out, size_t most);

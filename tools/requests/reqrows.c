@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -14,9 +15,17 @@
 static const char RECORDED[] =
 	"SELECT max(from_ns, ?1 * 1000000000), min(to_ns, (?2 + 1) * 1000000000) FROM run WHERE family IN ('l7', 'replay')"
 	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
-static const char REQUESTS[] =
-	"SELECT process_id, side, protocol, coalesce(service, ''), operation, status, result, requests, errors, total_ns, max_ns, request_bytes,"
-	" response_bytes, coalesce(hist, '') FROM requests WHERE ts BETWEEN ?1 AND ?2";
+/* View requests with the numbers of its words, of which each is looked up once (take_request); its
+ * table's range is found without a look at the other rows. */
+#define NUMBERS                                                                              \
+	"SELECT x.process, x.side, x.protocol, x.service, x.operation, x.status, x.result, " \
+	"x.n, iif(x.result IN (1, 4), x.n, 0), x.total_ns, x.max_ns, x.request_bytes, "      \
+	"x.response_bytes, coalesce(x.hist, '') "
+static const char REQUESTS[] = NUMBERS
+	"FROM request_row x JOIN meta t0 ON t0.key = 't0'"
+	" LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts"
+	" AND (h.by_scope = 0 OR EXISTS (SELECT 1 FROM request_row y WHERE y.run = h.by AND y.process = x.process))"
+	" WHERE h.run IS NULL AND x.ts >= ?1 - (SELECT value FROM meta WHERE key = 't0') AND x.ts <= ?2 - (SELECT value FROM meta WHERE key = 't0')";
 static const char PHASES[] =
 	"SELECT process_id, side, protocol, coalesce(service, ''), operation, status, phase, requests, total_ns, max_ns, coalesce(hist, '')"
 	" FROM request_phases WHERE ts BETWEEN ?1 AND ?2";
@@ -35,11 +44,7 @@ static const char BYTES[] =
 	" x JOIN text p ON p.id = x.protocol LEFT JOIN text s ON s.id = x.service" \
 	" JOIN text o ON o.id = x.operation LEFT JOIN text u ON u.id = x.status"
 static const struct askrows_sums
-	REQUESTS_SUMMED =
-		{{"request_row"},
-		 OF_REQUEST
-		 "iif(x.result = 5, 'blind', ''), n, iif(x.result IN (1, 4), n, 0), total_ns, max_ns, request_bytes, response_bytes,"
-		 " coalesce(hist, '') FROM request_sum" WORDS},
+	REQUESTS_SUMMED = {{"request_row"}, NUMBERS "FROM request_sum x"},
 	PHASES_SUMMED =
 		{{"request_phase_row"},
 		 OF_REQUEST
@@ -74,8 +79,22 @@ struct reading {
 	struct reqsingles *singles;
 	size_t cap;
 	struct idmap row_of;
+	struct idmap known;  /* of one segment: a row by the numbers of its words, or NOT_WANTED */
+	sqlite3_stmt *texts; /* of one segment: a word by its number */
 	int64_t from_ns, to_ns;
 };
+
+#define NOT_WANTED UINT64_MAX
+
+struct words {
+	const char *side, *protocol, *service, *operation, *status;
+};
+
+static struct words words_of(sqlite3_stmt *st)
+{
+	return (struct words){askrows_text(st, 1), askrows_text(st, 2), askrows_text(st, 3),
+			      askrows_text(st, 4), askrows_text(st, 5)};
+}
 
 static void take_run(void *ctx, sqlite3_stmt *st)
 {
@@ -109,18 +128,32 @@ static const struct store_process_row *process_of(const struct reading *r, int64
 	return p;
 }
 
-static uint64_t row_hash(const struct reading *r, const struct store_process_row *p,
-			 sqlite3_stmt *st)
+static uint64_t operation_hash(uint64_t h, const char *protocol, const char *service,
+			       const char *operation)
 {
-	uint64_t h = hash_str(HASH_SEED, askrows_text(st, 1));
+	return hash_str(hash_str(hash_str(h, protocol), service), operation);
+}
+
+static uint64_t end_hash(uint64_t h, const struct store_process_row *p)
+{
+	return hash_str(hash_str(h, p ? p->container : ""), p && in_container(p) ? "" :
+							    p                    ? p->comm :
+										   "");
+}
+
+static uint64_t row_hash(const struct reading *r, const struct store_process_row *p,
+			 const struct words *w)
+{
+	uint64_t h = hash_str(HASH_SEED, w->side);
 
 	switch (r->by) {
+	case REQROWS_BY_END_OPERATION:
+		h = end_hash(h, p); /* fall through */
 	case REQROWS_BY_OPERATION:
-		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)),
-			     askrows_text(st, 4));
+		h = operation_hash(h, w->protocol, w->service, w->operation);
 		break;
 	case REQROWS_BY_SERVICE:
-		h = hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3));
+		h = hash_str(hash_str(h, w->protocol), w->service);
 		break;
 	case REQROWS_BY_PROCESS:
 		h = hash_u64(h, p ? (uint64_t)p->pid : 0); /* fall through */
@@ -131,24 +164,19 @@ static uint64_t row_hash(const struct reading *r, const struct store_process_row
 		h = hash_str(h, p ? p->container : "");
 		break;
 	case REQROWS_BY_PROTOCOL:
-		h = hash_str(h, askrows_text(st, 2));
+		h = hash_str(h, w->protocol);
 		break;
 	case REQROWS_BY_END:
-		h = hash_str(hash_str(h, p ? p->container : ""), p && in_container(p) ? "" :
-								 p                    ? p->comm :
-											"");
-		h = hash_str(h, askrows_text(st, 3));
+		h = hash_str(end_hash(h, p), w->service);
 		break;
 	case REQROWS_BY_STATUS:
-		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)),
-			     askrows_text(st, 5));
+		h = hash_str(hash_str(hash_str(h, w->protocol), w->service), w->status);
 		break;
 	}
 	return h;
 }
 
-static struct reqrows_row *row_new(struct reading *r, const struct store_process_row *p,
-				   sqlite3_stmt *st)
+static void row_new(struct reading *r, const struct store_process_row *p, const struct words *w)
 {
 	struct reqrows_row *x;
 
@@ -157,13 +185,12 @@ static struct reqrows_row *row_new(struct reading *r, const struct store_process
 	*x = (struct reqrows_row){.container = mem_strdup(p ? p->container : ""),
 				  .comm = mem_strdup(p ? p->comm : ""),
 				  .pid = p ? p->pid : 0,
-				  .side = mem_strdup(askrows_text(st, 1)),
-				  .protocol = mem_strdup(askrows_text(st, 2)),
-				  .service = mem_strdup(askrows_text(st, 3)),
-				  .operation = mem_strdup(askrows_text(st, 4)),
-				  .status = mem_strdup(askrows_text(st, 5)),
+				  .side = mem_strdup(w->side),
+				  .protocol = mem_strdup(w->protocol),
+				  .service = mem_strdup(w->service),
+				  .operation = mem_strdup(w->operation),
+				  .status = mem_strdup(w->status),
 				  .self = p && p->self};
-	return x;
 }
 
 /* What is not the same in all of a row's parts is not its. */
@@ -175,60 +202,130 @@ static void same(char **have, const char *text)
 	*have = mem_strdup("");
 }
 
-static void row_more(struct reqrows_row *x, const struct store_process_row *p, sqlite3_stmt *st)
+static void texts_same(struct reqrows_row *x, const char *container, const char *comm,
+		       const char *protocol, const char *service, const char *operation,
+		       const char *status)
 {
-	same(&x->container, p ? p->container : "");
-	same(&x->comm, p ? p->comm : "");
-	if (!p || x->pid != p->pid)
-		x->pid = 0;
-	same(&x->protocol, askrows_text(st, 2));
-	same(&x->service, askrows_text(st, 3));
-	same(&x->operation, askrows_text(st, 4));
-	same(&x->status, askrows_text(st, 5));
+	same(&x->container, container);
+	same(&x->comm, comm);
+	same(&x->protocol, protocol);
+	same(&x->service, service);
+	same(&x->operation, operation);
+	same(&x->status, status);
 }
 
-static void take_request(void *ctx, sqlite3_stmt *st)
+static void row_more(struct reqrows_row *x, const struct store_process_row *p,
+		     const struct words *w)
 {
-	struct reading *r = ctx;
-	const struct store_process_row *p;
-	struct reqrows_row *x;
-	uint64_t *at;
-	bool in, fresh;
+	texts_same(x, p ? p->container : "", p ? p->comm : "", w->protocol, w->service,
+		   w->operation, w->status);
+	if (!p || x->pid != p->pid)
+		x->pid = 0;
+}
 
-	p = process_of(r, sqlite3_column_int64(st, 0), &in);
-	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))))
-		return;
-	at = idmap_ref(&r->row_of, row_hash(r, p, st), &fresh);
-	if (fresh)
+/* Which row this process's requests with these words are in; NOT_WANTED. */
+static uint64_t place_of(struct reading *r, int64_t process, const struct words *w)
+{
+	const struct store_process_row *p;
+	bool in, fresh;
+	uint64_t *at;
+
+	p = process_of(r, process, &in);
+	if (!in || (*r->side && strcmp(r->side, w->side)))
+		return NOT_WANTED;
+	at = idmap_ref(&r->row_of, row_hash(r, p, w), &fresh);
+	if (fresh) {
 		*at = r->out->n;
-	x = fresh ? row_new(r, p, st) : &r->out->rows[*at];
-	if (!fresh)
-		row_more(x, p, st);
+		row_new(r, p, w);
+	} else {
+		row_more(&r->out->rows[*at], p, w);
+	}
+	return *at;
+}
+
+static void take_amounts(struct reqrows_row *x, sqlite3_stmt *st, bool blind)
+{
+	const char *hist = askrows_text(st, 13);
+
 	x->requests += (uint64_t)sqlite3_column_int64(st, 7);
 	x->errors += (uint64_t)sqlite3_column_int64(st, 8);
-	if (!strcmp(askrows_text(st, 6), "blind"))
+	if (blind)
 		x->blind += (uint64_t)sqlite3_column_int64(st, 7);
 	x->total_ns += (uint64_t)sqlite3_column_int64(st, 9);
 	if ((uint64_t)sqlite3_column_int64(st, 10) > x->max_ns)
 		x->max_ns = (uint64_t)sqlite3_column_int64(st, 10);
 	x->request_bytes += (uint64_t)sqlite3_column_int64(st, 11);
 	x->response_bytes += (uint64_t)sqlite3_column_int64(st, 12);
-	hist_read(&x->latency, askrows_text(st, 13), strlen(askrows_text(st, 13)), HIST_FINE);
-	x->answered = hist_total(&x->latency);
+	hist_read(&x->latency, hist, strlen(hist), HIST_FINE);
+}
+
+/* ---- words by their numbers ---- */
+
+/* A part of its own, before the segment's rows and after them. */
+static void segment_turns(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	sqlite3_finalize(r->texts);
+	r->texts = NULL;
+	idmap_clear(&r->known);
+}
+
+static char *word_of(struct reading *r, sqlite3_stmt *st, int column)
+{
+	char *out = NULL;
+
+	if (!r->texts)
+		sqlite3_prepare_v2(sqlite3_db_handle(st), "SELECT value FROM text WHERE id = ?1",
+				   -1, &r->texts, NULL);
+	sqlite3_bind_int64(r->texts, 1, sqlite3_column_int64(st, column));
+	if (sqlite3_step(r->texts) == SQLITE_ROW)
+		out = mem_strdup(askrows_text(r->texts, 0));
+	sqlite3_reset(r->texts);
+	return out ? out : mem_strdup("");
+}
+
+static uint64_t place_new(struct reading *r, sqlite3_stmt *st)
+{
+	static const char *const sides[] = {"capture", "client", "server"};
+	const int64_t side = sqlite3_column_int64(st, 1);
+	cleanup_free char *protocol = word_of(r, st, 2), *service = word_of(r, st, 3),
+			  *operation = word_of(r, st, 4), *status = word_of(r, st, 5);
+	const struct words w = {sides[side == 1 || side == 2 ? side : 0], protocol, service,
+				operation, status};
+
+	return place_of(r, sqlite3_column_int64(st, 0), &w);
+}
+
+static void take_request(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	uint64_t key = HASH_SEED, *at;
+	bool fresh;
+
+	for (int i = 0; i <= 5; i++)
+		key = hash_u64(key, (uint64_t)sqlite3_column_int64(st, i));
+	at = idmap_ref(&r->known, key, &fresh);
+	if (fresh)
+		*at = place_new(r, st);
+	if (*at != NOT_WANTED)
+		take_amounts(&r->out->rows[*at], st, sqlite3_column_int64(st, 6) == 5);
 }
 
 /* Of a row that is there: each has its requests. */
 static void take_phase(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
+	const struct words w = words_of(st);
 	const struct store_process_row *p;
 	struct reqrows_part *part;
 	uint64_t at, most;
 	bool in;
 
 	p = process_of(r, sqlite3_column_int64(st, 0), &in);
-	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))) ||
-	    !idmap_get(&r->row_of, row_hash(r, p, st), &at))
+	if (!in || (*r->side && strcmp(r->side, w.side)) ||
+	    !idmap_get(&r->row_of, row_hash(r, p, &w), &at))
 		return;
 	part = strcmp(askrows_text(st, 6), "queue") ? &r->out->rows[at].first :
 						      &r->out->rows[at].queue;
@@ -287,18 +384,30 @@ static void take_single(void *ctx, sqlite3_stmt *st)
 				   .response_bytes = (uint64_t)sqlite3_column_int64(st, 15)};
 }
 
-static int read_all(struct reading *r, const char *sql, const struct askrows_sums *sums,
-		    void (*take)(void *ctx, sqlite3_stmt *st), struct err *e)
+static int read_rows(struct reading *r, struct err *e)
 {
-	const struct askrows_part parts[] = {
-		{RECORDED, take_run, r, OF_TABLES},
-		{sql, take, r, sums ? *sums : (struct askrows_sums){.sql = NULL}},
-		{BYTES, take_bytes, r, BYTES_SUMMED},
-		{PHASES, take_phase, r, PHASES_SUMMED}};
-	int rc = askrows_each(r->sel, &r->dict, parts, r->out ? 4 : 2, e);
+	static const char ONE[] = "SELECT 1";
+	static const struct askrows_sums none = {.sql = ONE};
+	const struct askrows_part parts[] = {{RECORDED, take_run, r, OF_TABLES},
+					     {ONE, segment_turns, r, none},
+					     {REQUESTS, take_request, r, REQUESTS_SUMMED},
+					     {ONE, segment_turns, r, none},
+					     {BYTES, take_bytes, r, BYTES_SUMMED},
+					     {PHASES, take_phase, r, PHASES_SUMMED}};
+	int rc = askrows_each(r->sel, &r->dict, parts, ARRAY_SIZE(parts), e);
 
+	segment_turns(r, NULL);
 	idmap_release(&r->row_of);
+	idmap_release(&r->known);
 	return rc;
+}
+
+static int read_singles(struct reading *r, struct err *e)
+{
+	const struct askrows_part parts[] = {{RECORDED, take_run, r, OF_TABLES},
+					     {SINGLES, take_single, r}};
+
+	return askrows_each(r->sel, &r->dict, parts, ARRAY_SIZE(parts), e);
 }
 
 static int by_time(const void *a, const void *b)
@@ -325,8 +434,10 @@ int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *si
 	int rc;
 
 	*out = (struct reqrows){0};
-	rc = read_all(&r, REQUESTS, &REQUESTS_SUMMED, take_request, e);
+	rc = read_rows(&r, e);
 	out->seconds = r.to_ns > r.from_ns ? (double)(r.to_ns - r.from_ns) / 1e9 : 0;
+	for (size_t i = 0; i < out->n; i++)
+		out->rows[i].answered = hist_total(&out->rows[i].latency);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), failed ? by_errors : by_time);
 	return rc;
@@ -381,7 +492,7 @@ int reqsingles_read(const struct selection *sel, const char *side, bool failed, 
 	int rc;
 
 	*out = (struct reqsingles){0};
-	rc = read_all(&r, SINGLES, NULL, take_single, e);
+	rc = read_singles(&r, e);
 	streams_mark(out, streams);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), failed ? newer : slower);
@@ -450,4 +561,50 @@ uint64_t reqrows_part_quantile(const struct reqrows_part *p, double q)
 	uint64_t ns = (uint64_t)hist_quantile(&p->spread, q);
 
 	return ns < p->max_ns ? ns : p->max_ns;
+}
+
+/* ---- rows of other rows ---- */
+
+static struct reqrows_row *operation_of(struct reqrows *out, size_t *cap, struct idmap *row_of,
+					const struct reqrows_row *r)
+{
+	bool fresh;
+	uint64_t *at = idmap_ref(
+		row_of, operation_hash(HASH_SEED, r->protocol, r->service, r->operation), &fresh);
+	struct reqrows_row *x;
+
+	if (fresh) {
+		*at = out->n;
+		mem_grow(out->rows, out->n, *cap);
+		out->rows[out->n++] = (struct reqrows_row){.container = mem_strdup(r->container),
+							   .comm = mem_strdup(r->comm),
+							   .pid = r->pid,
+							   .side = mem_strdup(r->side),
+							   .protocol = mem_strdup(r->protocol),
+							   .service = mem_strdup(r->service),
+							   .operation = mem_strdup(r->operation),
+							   .status = mem_strdup(r->status),
+							   .self = r->self};
+	}
+	x = &out->rows[*at];
+	texts_same(x, r->container, r->comm, r->protocol, r->service, r->operation, r->status);
+	x->pid = x->pid == r->pid ? r->pid : 0;
+	return x;
+}
+
+void reqrows_operations(const struct reqrows *ends, const char *side, struct reqrows *out)
+{
+	struct idmap row_of = {0};
+	size_t cap = 0;
+
+	*out = *ends;
+	out->rows = NULL;
+	out->n = out->shown = 0;
+	for (size_t i = 0; i < ends->n; i++)
+		if (!strcmp(ends->rows[i].side, side))
+			reqrows_sum(operation_of(out, &cap, &row_of, &ends->rows[i]),
+				    &ends->rows[i]);
+	idmap_release(&row_of);
+	if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), by_time);
 }

@@ -26,8 +26,9 @@ enum reqrows_by {
 	REQROWS_BY_CONTAINER,
 	REQROWS_BY_PROTOCOL,
 	REQROWS_BY_STATUS,
-	REQROWS_BY_END /* who it is (container, else command) and service: no word of the command
-			  line */
+	/* no words of the command line: who it is (container, else command) and service */
+	REQROWS_BY_END,
+	REQROWS_BY_END_OPERATION
 };
 #define REQROWS_BY_NAMES "operation, service, command, process, container, protocol, status"
 /* false: there is no such word. */
@@ -64,6 +65,9 @@ struct reqrows {
  * no error. Release in any case. */
 int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *side, bool failed,
 		 struct reqrows *out, struct err *e);
+/* Rows of one side that were read BY_END_OPERATION, as BY_OPERATION would have read them, sorted by
+ * time: reading takes most of the time. Release in any case. */
+void reqrows_operations(const struct reqrows *ends, const char *side, struct reqrows *out);
 void reqrows_release(struct reqrows *r);
 /* Another row's sums, latencies among them, are added. */
 void reqrows_sum(struct reqrows_row *to, const struct reqrows_row *r);

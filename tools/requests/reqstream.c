@@ -52,29 +52,36 @@ static const struct {
 	{"kafka", "SyncGroup*", NULL},
 };
 
-/* As the checks' SQL has it; fnmatch would turn both into wide characters each time. */
+/* fnmatch would turn both into wide characters each time. */
 static bool fits(const char *glob, const char *text)
 {
 	return !sqlite3_strglob(glob, text);
 }
 
-bool reqstream_is(const struct reqsingle *r)
+bool reqstream_asked(const char *protocol, const char *service, const char *operation)
+{
+	if (!strcmp(protocol, "websocket"))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(STREAMS); i++)
+		if (*STREAMS[i].protocol == *protocol && fits(STREAMS[i].protocol, protocol) &&
+		    fits(STREAMS[i].operation, operation) &&
+		    (!STREAMS[i].service || fits(STREAMS[i].service, service)))
+			return true;
+	return false;
+}
+
+bool reqstream_answered(const struct reqsingle *r)
 {
 	const bool http = !strncmp(r->protocol, "http", 4);
 
-	if (!strcmp(r->result, "opened") || !strcmp(r->protocol, "websocket"))
-		return true;
-	if (http && !strcmp(r->status, "101"))
-		return true;
-	if (http && r->total_us >= LONG_US && r->first_us >= 0 &&
-	    r->first_us <= r->total_us / BEGINS)
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(STREAMS); i++)
-		if (fits(STREAMS[i].protocol, r->protocol) &&
-		    fits(STREAMS[i].operation, r->operation) &&
-		    (!STREAMS[i].service || fits(STREAMS[i].service, r->service)))
-			return true;
-	return false;
+	return !strcmp(r->result, "opened") || (http && !strcmp(r->status, "101")) ||
+	       (http && r->total_us >= LONG_US && r->first_us >= 0 &&
+		r->first_us <= r->total_us / BEGINS);
+}
+
+bool reqstream_is(const struct reqsingle *r)
+{
+	return reqstream_answered(r) || reqstream_asked(r->protocol, r->service, r->operation);
 }
 
 bool reqstream_is_engine(const char *service)

@@ -21,18 +21,12 @@ kept AS (
          min(r.ts) OVER (PARTITION BY r.cgroup) AS first
   FROM reading r LEFT JOIN began b ON b.cgroup = r.cgroup WHERE b.ts IS NULL OR r.ts >= b.ts),
 line AS (
-  SELECT cgroup, subject, max(limit_mib) AS limit_mib, count(*) AS n, max(last) - min(first) AS span,
-         (count(*) * sum((ts - first) / 3600.0 * mib) - sum((ts - first) / 3600.0) * sum(mib)) /
-         nullif(count(*) * sum((ts - first) / 3600.0 * ((ts - first) / 3600.0)) - sum((ts - first) / 3600.0) * sum((ts - first) / 3600.0), 0) AS slope
+  SELECT cgroup, subject, max(limit_mib) AS limit_mib, count(*) AS n, max(last) - min(first) AS span, slope((ts - first) / 3600.0, mib) AS slope
   FROM kept GROUP BY cgroup),
 late AS ( -- of the last quarter: a full cache no longer grows
-  SELECT cgroup, (count(*) * sum((ts - first) / 3600.0 * mib) - sum((ts - first) / 3600.0) * sum(mib)) /
-         nullif(count(*) * sum((ts - first) / 3600.0 * ((ts - first) / 3600.0)) - sum((ts - first) / 3600.0) * sum((ts - first) / 3600.0), 0) AS slope
-  FROM kept WHERE ts >= last - (last - first) / 4 GROUP BY cgroup),
+  SELECT cgroup, slope((ts - first) / 3600.0, mib) AS slope FROM kept WHERE ts >= last - (last - first) / 4 GROUP BY cgroup),
 early AS ( -- of the first third: it has grown all the time
-  SELECT cgroup, (count(*) * sum((ts - first) / 3600.0 * mib) - sum((ts - first) / 3600.0) * sum(mib)) /
-         nullif(count(*) * sum((ts - first) / 3600.0 * ((ts - first) / 3600.0)) - sum((ts - first) / 3600.0) * sum((ts - first) / 3600.0), 0) AS slope
-  FROM kept WHERE ts <= first + (last - first) / 3 GROUP BY cgroup),
+  SELECT cgroup, slope((ts - first) / 3600.0, mib) AS slope FROM kept WHERE ts <= first + (last - first) / 3 GROUP BY cgroup),
 now AS (SELECT cgroup, mib, max(ts) FROM kept GROUP BY cgroup)
 SELECT l.subject, round((l.limit_mib - n.mib) / l.slope, 1) AS value,
        printf('%.0f of %.0f MiB, %.0f MiB more each hour: full at about %s', n.mib, l.limit_mib, l.slope,

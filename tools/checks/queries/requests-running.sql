@@ -20,20 +20,8 @@ asked AS ( -- the two sides of a request count once
    AND seen_ns >= (:to - 90) * 1000000000 AND at_ns <= (:to - 60 * :for) * 1000000000
    AND NOT (side = 'client' AND EXISTS (SELECT 1 FROM open p WHERE p.side = 'server' AND NOT p.ended AND p.protocol = o.protocol
      AND (p.exchange = o.exchange OR p.client = o.client AND p.port = o.port AND p.service = o.service AND p.operation = o.operation)))),
-work AS ( -- without streams and long polls, as tools/requests/reqstream.c has them: they last until the client leaves
-  SELECT * FROM asked a WHERE NOT (a.protocol = 'websocket' OR a.result = 'opened'
-    OR a.protocol = 'http' AND a.operation GLOB 'GET */events' AND (a.service GLOB '*.sock*' OR a.operation GLOB '*/v1.*')
-    OR a.protocol = 'http' AND (a.operation GLOB 'GET */containers/*/stats' OR a.operation GLOB 'GET */containers/*/logs'
-      OR a.operation GLOB 'GET */services/*/logs' OR a.operation GLOB '* */containers/*/attach' OR a.operation GLOB '* */containers/*/attach/ws'
-      OR a.operation GLOB 'POST */containers/*/wait' OR a.operation GLOB 'POST */exec/*/start')
-    OR a.protocol GLOB 'http*' AND (a.operation GLOB '* */api/v1/watch/*' OR a.operation GLOB '* */apis/*/watch/*' OR coalesce(10 * a.first_us <= 1000000 * a.s, 0))
-    OR a.protocol = 'http2' AND (a.operation GLOB '*.*/Watch*' OR a.operation GLOB '*.*/Subscribe*' OR a.operation GLOB '*.*/Stream*'
-      OR a.operation GLOB '*.*/LeaseKeepAlive' OR a.operation GLOB '*.Events/*')
-    OR a.protocol = 'redis' AND (a.operation GLOB 'BL[MP]*' OR a.operation GLOB 'BRPOP*' OR a.operation GLOB 'BZ*POP*' OR a.operation GLOB 'XREAD*'
-      OR a.operation GLOB 'WAIT*' OR a.operation GLOB '*SUBSCRIBE*' OR a.operation GLOB 'MONITOR*' OR a.operation GLOB '*SYNC*')
-    OR a.protocol = 'postgres' AND (a.operation GLOB 'LISTEN*' OR a.operation GLOB 'START_REPLICATION*')
-    OR a.protocol = 'mysql' AND a.operation GLOB '*BINLOG*DUMP*' OR a.protocol = 'mongodb' AND (a.operation GLOB 'getMore*' OR a.operation GLOB 'hello*')
-    OR a.protocol = 'kafka' AND (a.operation GLOB 'Fetch*' OR a.operation GLOB 'JoinGroup*' OR a.operation GLOB 'SyncGroup*')))
+work AS ( -- without streams and long polls: they last until the client leaves
+  SELECT * FROM asked a WHERE NOT is_stream(a.protocol, a.service, a.operation, '', a.result, a.first_us, 1000000 * a.s))
 SELECT service || ' ' || operation AS subject, count(*) AS value,
        printf('%s for %d s, since %s UTC', iif(count(*) = 1, 'it runs', 'the longest runs'), max(s), strftime('%H:%M:%S', min(at_ns) / 1000000000, 'unixepoch')) AS text
 FROM work GROUP BY service, operation HAVING count(*) >= :threshold;

@@ -6,8 +6,8 @@ const THIN = '\u202f';
 // For all displayed text: characters that would change the direction of the text, or that are invisible, are shown like
 // strbuf_addshown does.
 function formatSeen(text) {
-	return text.replace(/[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-		(c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+	return text.replace(/[\x80-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0d\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu,
+		(c) => (c.length < 2 ? '\\u' : '\\U') + c.codePointAt(0).toString(16).padStart(c.length < 2 ? 4 : 8, '0'));
 }
 
 function formatCount(v) {

@@ -198,10 +198,10 @@ static const struct {
 	{"pstack",
 	 "rows[container comm pid# thread tid# state reason syscall wchan on peer watches[on peer] "
 	 "more_watches# since_boot_ns# blocked_ns# gil moved! end frames[function module file "
-	 "line# offset# inlined! kernel! runtime]] running#"},
+	 "line# offset# inlined! kernel! runtime]] running# total# rest#"},
 	{"probes", "=schema rows[probe args help hit_ns#]"},
 	{"symbolize",
-	 "rows[path build_id unnamed# without_line# names# lines# inlined# reason] fetched#"},
+	 "rows[path build_id unnamed# without_line# names# lines# inlined# reason] fetched# total# rest#"},
 	{"seal",
 	 "=busy! segments# put_off# set_aside# bytes_before# bytes_after# thinned# fine_before# "
 	 "fine_after#"},

@@ -9,6 +9,7 @@
 struct pstack_args {
 	struct option_list pid, container;
 	bool kernel_threads, no_lines;
+	uint64_t number;
 };
 
 /* clang-format off */
@@ -19,6 +20,8 @@ static const struct option PSTACK_OPTIONS[] = {
 	 .offset = offsetof(struct pstack_args, container)},
 	{.name = "kernel-threads", .type = OPTION_FLAG, .help = "include kernel threads",
 	 .offset = offsetof(struct pstack_args, kernel_threads)},
+	{.name = "number", .letter = 'n', .type = OPTION_MOST, .arg = "N", .help = "how many threads, those of the first processes (default: all)",
+	 .offset = offsetof(struct pstack_args, number)},
 	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions only, no source lines", .offset = offsetof(struct pstack_args, no_lines)},
 	{0},
 };
@@ -43,8 +46,8 @@ static size_t add_list(char **argv, size_t n, const char *name, const struct opt
 static int pstack_run(struct verb_call *call, struct err *e)
 {
 	const struct pstack_args *a = call->args;
-	cleanup_free char **argv = mem_array(2 * (a->pid.n + a->container.n) + 8, sizeof(*argv));
-	char path[PATH_MAX];
+	cleanup_free char **argv = mem_array(2 * (a->pid.n + a->container.n) + 10, sizeof(*argv));
+	char path[PATH_MAX], number[48];
 	int rc = sibling_find("sonde-pstack", path, e);
 	size_t n = 0;
 
@@ -57,6 +60,10 @@ static int pstack_run(struct verb_call *call, struct err *e)
 	n = add_list(argv, n, "--container", &a->container);
 	if (a->kernel_threads)
 		argv[n++] = (char *)"--kernel-threads";
+	if (a->number && a->number != OPTION_ALL) {
+		snprintf(number, sizeof(number), "--number=%llu", (unsigned long long)a->number);
+		argv[n++] = number;
+	}
 	if (a->no_lines)
 		argv[n++] = (char *)"--no-lines";
 	if (call->json)

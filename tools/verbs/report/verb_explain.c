@@ -144,7 +144,9 @@ static json_t *statement_json(const struct explain *x, const struct explain_stat
 	json_object_set_new(o, "unit", json_string(diff_unit(s->d)));
 	json_object_set_new(o, "change", json_string(change[s->change]));
 	json_object_set_new(o, "difference", json_real(s->v.v[1] - s->v.v[0]));
-	json_object_set_new(o, "percent", isnan(percent) ? json_null() : json_real(percent));
+	json_object_set_new(o, "percent",
+			    isnan(percent) || s->change == EXPLAIN_BEGAN ? json_null() :
+									   json_real(percent));
 	json_object_set_new(o, "before", side_json(x, s, DIFF_BEFORE));
 	json_object_set_new(o, "after", side_json(x, s, DIFF_AFTER));
 	json_object_set_new(o, "mostly", inner_json(s));
@@ -613,47 +615,54 @@ static int request_run(struct verb_call *call, struct err *e)
 	return ret;
 }
 
-/* Samples cannot be compared, but requests may: `why` is what explain_make says. */
-static int chain_alone(struct verb_call *call, int why, struct err *e)
+/* Samples cannot be compared, but requests may: `why` is what explain_compare says. */
+static int chain_alone(struct verb_call *call, struct explain *x, int why, struct err *e)
 {
-	const struct explain_args *a = call->args;
-	struct selection *sel[2];
-	struct explain_asked asked;
 	struct err ignored = {0};
 	struct chain chain = {0};
 	json_t *j;
-	int ret = explain_windows(call->store, call->select, call->words, call->n_words,
-				  a->before_ns, sel, &asked, &ignored);
+	int ret = chain_make(call->store, x, NULL, call->hint_store, &chain, &ignored);
 
-	if (!ret)
-		ret = chain_make(call->store, sel, NULL, call->hint_store, &chain, &ignored);
 	if (ret || !chain.n) {
 		ret = why;
 	} else if (call->json) {
-		j = windows_json(sel, &asked);
+		j = windows_json(x->sel, &x->asked);
 		json_object_set_new(j, "chain", chain_json(&chain));
 		json_warn(j, "%s", e->what);
 		json_bound(j, 0);
 		ret = json_print(j, stdout, 1);
 	} else {
 		if (!call->quiet)
-			print_windows(sel, &asked);
+			print_windows(x->sel, &x->asked);
 		chain_print(&chain, stdout);
 		printf("what else differed is not known: %s\n", e->what);
 	}
 	chain_release(&chain);
-	felt_span_release(&asked.felt);
-	for (int side = 0; side < 2; side++)
-		select_free(sel[side]);
 	return ret == why ? ret : verb_flush(ret, e);
 }
 
-static int explain_run(struct verb_call *call, struct err *e)
+static int answer(struct verb_call *call, struct explain *x, struct err *e)
 {
 	const struct explain_args *a = call->args;
 	const char *store = call->hint_store;
 	size_t shown = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
 	struct chain chain;
+	int ret = chain_make(call->store, x, x, store, &chain, e);
+
+	shown = shown < x->n ? shown : x->n;
+	if (!ret && !call->quiet)
+		print_range(x);
+	if (!ret && call->json)
+		ret = print_json(x, &chain, shown, a->rows ? (size_t)a->rows : DEFAULT_LIST, store);
+	else if (!ret)
+		print_text(x, &chain, shown, a->sql, store);
+	chain_release(&chain);
+	return verb_flush(ret, e);
+}
+
+static int explain_run(struct verb_call *call, struct err *e)
+{
+	const struct explain_args *a = call->args;
 	struct explain x;
 	int ret;
 
@@ -661,22 +670,17 @@ static int explain_run(struct verb_call *call, struct err *e)
 		return a->request ?
 			       request_run(call, e) :
 			       err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request");
-	ret = explain_make(call->store, call->select, call->words, call->n_words, a->before_ns, &x,
+	ret = explain_open(call->store, call->select, call->words, call->n_words, a->before_ns, &x,
 			   e);
 	if (ret)
-		return e->exit == EXIT_NOTHING ? chain_alone(call, ret, e) : ret;
-	ret = chain_make(call->store, x.sel, &x, store, &chain, e);
-	shown = shown < x.n ? shown : x.n;
-	if (!ret && !call->quiet)
-		print_range(&x);
-	if (!ret && call->json)
-		ret = print_json(&x, &chain, shown, a->rows ? (size_t)a->rows : DEFAULT_LIST,
-				 store);
-	else if (!ret)
-		print_text(&x, &chain, shown, a->sql, store);
-	chain_release(&chain);
+		return ret;
+	ret = explain_compare(&x, e);
+	if (!ret)
+		ret = answer(call, &x, e);
+	else if (e->exit == EXIT_NOTHING)
+		ret = chain_alone(call, &x, ret, e);
 	explain_release(&x);
-	return verb_flush(ret, e);
+	return ret;
 }
 
 const struct verb verb_explain = {

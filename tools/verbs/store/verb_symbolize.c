@@ -15,12 +15,15 @@
 
 struct symbolize_args {
 	bool debuginfod;
+	uint64_t number;
 };
 
 static const struct option SYMBOLIZE_OPTIONS[] = {
 	{"debuginfod", 0, OPTION_FLAG, NULL,
 	 "also ask the servers in $DEBUGINFOD_URLS for debug information missing here",
 	 offsetof(struct symbolize_args, debuginfod)},
+	{"number", 'n', OPTION_MOST, "N", "how many files to print (default: all)",
+	 offsetof(struct symbolize_args, number)},
 	{0},
 };
 
@@ -33,14 +36,18 @@ static const char *const SYMBOLIZE_EXAMPLES[] = {
 static int symbolize_run(struct verb_call *call, struct err *e)
 {
 	const struct symbolize_args *a = call->args;
-	char path[PATH_MAX];
-	char *argv[8] = {path, (char *)"--store", (char *)call->store};
+	char path[PATH_MAX], number[48];
+	char *argv[9] = {path, (char *)"--store", (char *)call->store};
 	int n = 3, rc = sibling_find("sonde-symbolize", path, e);
 
 	if (rc)
 		return rc;
 	if (a->debuginfod)
 		argv[n++] = (char *)"--debuginfod";
+	if (a->number && a->number != OPTION_ALL) {
+		snprintf(number, sizeof(number), "--number=%llu", (unsigned long long)a->number);
+		argv[n++] = number;
+	}
 	if (call->json)
 		argv[n++] = (char *)"--json";
 	if (call->quiet)
