@@ -289,7 +289,7 @@ class Capture:
     def last(self, event):
         return next((e for e in reversed(self.events) if e.get("event") == event), None)
 
-    def wait_event(self, event, timeout=30):
+    def wait_event(self, event, timeout=180):
         end = time.monotonic() + timeout
         open_ = True
         while not self.last(event):
@@ -298,11 +298,11 @@ class Capture:
             open_ = self.pump(0.2)
         return self.last(event)
 
-    def start(self, timeout=30):
+    def start(self, timeout=180):
         self.wait_event("ready", timeout)
         return self
 
-    def wait(self, timeout=60):
+    def wait(self, timeout=180):
         """Until it ends by itself. The 'done' event."""
         end = time.monotonic() + timeout
         while self.pump(0.2) and time.monotonic() < end:
@@ -314,7 +314,7 @@ class Capture:
             raise AssertionError(f"still running after {timeout} s: {self.said()}") from None
         return self.last("done")
 
-    def stop(self, timeout=20):
+    def stop(self, timeout=120):
         self.child.send_signal(signal.SIGINT)
         done = self.wait(timeout)
         assert self.rc == 0 and done, f"exit {self.rc}: {self.said()}; told: {self.events[-3:]}"

@@ -135,6 +135,7 @@ def phases_of_cpus(capture, freq, trace):
     return sorted(phases)
 
 
+@pytest.mark.long  # on a busy host all clocks may come late, three times
 def test_the_cpus_are_sampled_at_moments_of_their_own(capture, work, trace_timers):
     """Clocks that start together stop all CPUs at the same moments for ever. On a busy host one may come late, not each time."""
     cpus = len(os.sched_getaffinity(0))
@@ -254,7 +255,7 @@ def test_ctrl_c_before_any_data_is_exit_130(store, work):
                                  stderr=subprocess.PIPE)
         time.sleep(1.5)
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=10)
+        child.communicate(timeout=60)
         assert child.returncode == 130
     finally:
         idle.kill()

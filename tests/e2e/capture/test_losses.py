@@ -149,7 +149,7 @@ def test_a_loader_that_a_signal_stops_goes_on_and_nothing_is_lost_untold(scratch
         assert os.path.exists(f"/proc/{loader}"), "it was killed"
     finally:
         daemon.send_signal(signal.SIGTERM)
-        said = daemon.communicate(timeout=60)[1]
+        said = daemon.communicate(timeout=360)[1]
     assert "SIGCONT" in said, said
     runs = sql_all(store, "SELECT id, (to_ns - from_ns) / 1e9 AS s, accounted FROM run")
     lost = sum(r["n"] or 0 for r in sql_all(store, "SELECT sum(lost) AS n FROM loss"))

@@ -68,7 +68,7 @@ def check_beside(perf, capture, scratch):
     try:
         time.sleep(0.5)
         c = capture("--freq", 99)
-        _, said = before.communicate(timeout=60)
+        _, said = before.communicate(timeout=360)
         assert before.returncode == 0 or others(), said
         for args in (("--", "true"), ("-a", "--", "sleep", "0.5"), ("-p", busy.pid, "--", "sleep", "0.5"), ("--", "sh", "-c", "ls; ls"),
                      ("--buildid-mmap", "-a", "--", "sleep", "0.5")):

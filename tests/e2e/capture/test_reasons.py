@@ -151,7 +151,7 @@ def test_a_loader_that_dies_says_how_much_is_missing(scratch):
     time.sleep(5)
     with open(f"/proc/{rec.pid}/task/{rec.pid}/children", encoding="ascii") as f:
         os.kill(int(f.read().split()[0]), 9)
-    said = rec.communicate(timeout=60)[1]
+    said = rec.communicate(timeout=360)[1]
     work.kill()
     work.wait()
     assert "ended by signal 9" in said and " events that it saw are lost, the rest is stored" in said, said

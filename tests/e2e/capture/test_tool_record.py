@@ -81,7 +81,7 @@ def test_a_signal_stops_early_and_keeps_the_data(store, work, sig):
         pass
     time.sleep(1.5)
     child.send_signal(sig)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=360)
     assert child.returncode == 0 and "rec 1 done" in said
     assert sql_all(store, "SELECT state FROM run") == [{"state": 1}]
 
@@ -95,7 +95,7 @@ def test_who_signals_the_whole_group_signals_once(store, work, families):
         pass
     time.sleep(1.5)
     os.killpg(child.pid, signal.SIGTERM)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=360)
     assert child.returncode == 0 and "rec 1 done" in said, said
     assert {r["state"] for r in sql_all(store, "SELECT state FROM run")} == {1}
 
@@ -113,7 +113,7 @@ def test_who_tells_the_mappings_may_die_and_what_begins_later_has_its_names(stor
         pass
     subprocess.run([BURN, "8000"], stdout=subprocess.DEVNULL, check=True)
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=360)
     assert child.returncode == 0 and "rec 1 done" in said, said
     named = sql_all(store, "SELECT sum(samples) AS n FROM cpu_samples WHERE comm = 'burn' AND function = 'burn_leaf'")[0]["n"]
     assert named and named > 100, said
@@ -168,7 +168,7 @@ def test_a_killed_loader_is_said_and_its_data_is_there(store, work):
     loader = int(subprocess.run(["pgrep", "-P", str(child.pid), "-x", "sonde-cpu"], capture_output=True, text=True,
                                 check=True).stdout)
     os.kill(loader, signal.SIGKILL)
-    _, said = child.communicate(timeout=20)
+    _, said = child.communicate(timeout=120)
     assert child.returncode == 1
     assert "ended by signal 9" in said and "kept" in said
     assert sql_all(store, "SELECT sum(n) AS n FROM sample")[0]["n"] > 0
@@ -188,7 +188,7 @@ def test_status_tells_a_recording_that_runs_and_one_that_ended(store, work, sond
     work("burn", 20000)
     running = capture()
     running.wait_event("first")
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 100
     while time.monotonic() < deadline:
         row = json.loads(sonde("status", "--json", store=store, check=True).stdout)["rows"][0]
         if row["samples"]:

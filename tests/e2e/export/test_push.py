@@ -204,7 +204,7 @@ def test_one_that_is_to_end_ends_what_was_begun_and_goes_on_there(made, receiver
     receiver.wait_for(lambda: receiver.heads)
     child.send_signal(signal.SIGINT)
     held.set()
-    assert (child.communicate(timeout=60)[1], child.returncode) == ("", 0)
+    assert (child.communicate(timeout=360)[1], child.returncode) == ("", 0)
     sent = len(receiver.rows["cgroup_stats"])
     assert 0 < sent < 54
     push(conf, store.dir, scratch)
@@ -334,7 +334,7 @@ def test_a_target_that_is_slow_and_far_behind_does_not_keep_what_there_is_from_o
             assert 0 < len(slow.heads) < posts
         finally:
             child.terminate()
-        assert (child.communicate(timeout=60)[1], child.returncode) == ("", 0)
+        assert (child.communicate(timeout=360)[1], child.returncode) == ("", 0)
 
 
 def test_the_schema_has_a_table_for_each_that_is_sent(made, scratch):

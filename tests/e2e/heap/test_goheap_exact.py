@@ -123,6 +123,7 @@ def resident_kb(process):
         return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
 
 
+@pytest.mark.long  # a program that has not ended its first collection yet has fresh ones
 def test_ten_thousand_known_buckets_cost_few_calls_and_no_memory(started):
     program = started("-sites", "10000", "-rate", "1")
     reader = program.reading(QUIET="1")
@@ -133,7 +134,7 @@ def test_ten_thousand_known_buckets_cost_few_calls_and_no_memory(started):
     steady += [program.read(reader) for _ in range(20)]
     assert resident_kb(reader) <= before + 64
     reader.stdin.close()
-    reader.wait(timeout=20)
+    reader.wait(timeout=120)
     assert all(s["fresh"] == 0 and s["dropped"] == 0 and s["reads"] <= 32 for s in steady)
     assert min(s["cpu_ms"] for s in steady) <= 10  # the least: others use this machine too
 
@@ -163,7 +164,7 @@ def test_a_program_that_allocates_and_collects_all_the_time_is_read_soundly(star
         dropped += read["dropped"]
         told += len(now)
     reader.stdin.close()
-    reader.wait(timeout=20)
+    reader.wait(timeout=120)
     assert dropped <= told * 0.01
 
 
@@ -172,7 +173,7 @@ def test_a_program_that_is_killed_while_it_is_read_is_gone(started):
     program.ask("churn")
     program.read()
     program.process.kill()
-    program.process.wait(timeout=20)
+    program.process.wait(timeout=120)
     read = program.read()
     assert read["states"][0] == 6 and not read["buckets"] and read["text"] == "it ended, or became another program"
 

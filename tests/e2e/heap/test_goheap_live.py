@@ -31,7 +31,7 @@ class Reader(Program):
 
     def end(self):
         self.reader.stdin.close()
-        self.reader.wait(timeout=20)
+        self.reader.wait(timeout=120)
         self.reader.stdout.close()
 
 

@@ -122,7 +122,7 @@ def test_a_container_that_is_gone_before_it_is_read_again_has_its_kill_and_its_c
         assert until(lambda: first_row(store), 40)
         before = cpu_of(path)
         if known:
-            p.communicate("\n", timeout=60)
+            p.communicate("\n", timeout=360)
         else:
             p = subprocess.run([*prefix, "sh", "-c", f"{sys.executable} -c '{BURNS_AND_HOLDS}'; exit 3"], stdin=subprocess.DEVNULL, check=False)
         charged = cpu_of(path) - before

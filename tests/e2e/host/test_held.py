@@ -54,7 +54,7 @@ def test_a_reader_of_a_large_file_ranks_below_a_leak_and_shared_memory(capture, 
         assert "HELD" in table[0].split()
     finally:
         for p in programs:
-            p.communicate("\n", timeout=20)
+            p.communicate("\n", timeout=120)
 
 
 def test_memory_is_ranked_by_what_is_held_and_swapped_in_every_answer(sonde, tmp_path):

@@ -55,7 +55,7 @@ class Page:
     def js(self, script, *args):
         return self.do("js", script=script, args=args)
 
-    def until(self, script, *args, timeout=10):
+    def until(self, script, *args, timeout=60):
         self.do("until", script=script, args=args, timeout=timeout * 1000)
 
     def keys(self, *keys):

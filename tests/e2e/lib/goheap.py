@@ -115,5 +115,5 @@ class Program:
     def end(self):
         for p in (self.reader, self.process):
             p.stdin.close()
-            p.wait(timeout=20)
+            p.wait(timeout=120)
             p.stdout.close()

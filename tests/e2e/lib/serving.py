@@ -19,6 +19,8 @@ class Serve:
 
     def __init__(self, store, *args, listen="127.0.0.1:0", env=None):
         self.said = tempfile.TemporaryFile()
+        if "--timeout" not in args:  # how long an answer takes is the machine's affair
+            args = ("--timeout", "10m", *args)
         full = {**os.environ, "SONDE_STORE": str(store), **(env or {})}
         self.child = subprocess.Popen([f"{BIN}/sonde", "serve", "--listen", listen, *map(str, args)], env=full, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -32,7 +34,7 @@ class Serve:
         """(status, headers, body) of one request."""
         if query:
             path += "?" + urllib.parse.urlencode([(k.replace("_", "-"), v) for k, vs in query.items() for v in (vs if isinstance(vs, list) else [vs])])
-        c = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        c = http.client.HTTPConnection(self.host, self.port, timeout=600)
         try:
             c.request(method, path, headers=dict(headers))
             r = c.getresponse()

@@ -22,9 +22,12 @@ def alive(pid):
         return False
 
 
+PATIENCE = 5  # on a busy host all takes longer, and who waits for what comes loses nothing
+
+
 def until(what, seconds=30, every=0.05):
-    """Wait for `what` to be true of the world; its last value."""
-    end = time.monotonic() + seconds
+    """Wait for `what` to be true of the world, as long as it takes on a machine that is otherwise idle, times PATIENCE; its last value."""
+    end = time.monotonic() + seconds * PATIENCE
     while not (got := what()) and time.monotonic() < end:
         time.sleep(every)
     return got
@@ -77,7 +80,7 @@ class Sonded:
         if self.child.poll() is None:
             self.child.terminate()
             try:
-                self.child.wait(10)
+                self.child.wait(60)
             except subprocess.TimeoutExpired:
                 self.child.kill()
                 self.child.wait()

@@ -37,7 +37,7 @@ class Terminal:
     def screen(self, escapes=False):
         return self.tmux("capture-pane", "-p", *(["-e"] if escapes else []))
 
-    def until(self, holds, timeout=30):
+    def until(self, holds, timeout=180):
         """The screen, once that holds of it."""
         end = time.monotonic() + timeout
         while True:

@@ -34,7 +34,7 @@ def server(made):
 
 def post(server, body, headers=(), path="/mcp", method="POST"):
     """(status, headers, what it says as JSON; None: nothing)"""
-    c = http.client.HTTPConnection(server.host, server.port, timeout=60)
+    c = http.client.HTTPConnection(server.host, server.port, timeout=600)
     try:
         c.request(method, path, body if isinstance(body, (bytes, type(None))) else json.dumps(body), {**JSON, **dict(headers)})
         r = c.getresponse()
@@ -171,7 +171,7 @@ def endless(ident):
 
 def test_a_client_that_hangs_up_ends_its_call(server):
     body = json.dumps(endless(1)).encode()
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 120
     with server.connect() as s:
         s.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         assert runs_an_endless_query(server, limit)
@@ -185,7 +185,7 @@ def test_a_cancelled_call_ends_and_is_answered_with_nothing(server, ident):
     begun = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}}
     mine, other = ({"Mcp-Session-Id": post(server, begun)[1]["Mcp-Session-Id"]} for _ in range(2))
     assert mine != other
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 120
     got = []
     call = threading.Thread(target=lambda: got.append(post(server, endless(ident), mine)))
     call.start()
@@ -200,7 +200,7 @@ def test_a_cancelled_call_ends_and_is_answered_with_nothing(server, ident):
 
 
 def test_without_a_session_the_only_call_with_the_id_is_cancelled(server):
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 120
     got = []
     call = threading.Thread(target=lambda: got.append(post(server, endless(77))))
     call.start()

@@ -26,7 +26,7 @@ class Run:
         child.stdin.write(b"\n")
         child.stdin.flush()
         self.told.update(json.loads(child.stdout.readline()))
-        self.said = record.communicate(timeout=60)[0].decode()
+        self.said = record.communicate(timeout=360)[0].decode()
         child.stdin.close()
         child.wait(20)
         child.stdout.close()

@@ -234,7 +234,7 @@ def test_a_loader_whose_reader_was_killed_records_on_without_those_names(store, 
                 reader = next((int(p) for p in f.read().split() if comm_of(p) == "sonde-names"), None)
             time.sleep(0.01)
         os.kill(reader, signal.SIGKILL)
-        said = loader.communicate(timeout=60)[1]
+        said = loader.communicate(timeout=360)[1]
         assert loader.returncode == 0 and " 0 lost" in said, said
         why = refused_in_status(sonde, store).get(quiet)
     assert why is None or "could not be started" in why["why"], why

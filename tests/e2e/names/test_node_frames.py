@@ -30,7 +30,7 @@ class Run:
         child.stdin.flush()
         self.told.update(json.loads(child.stdout.readline()))
         record.send_signal(signal.SIGINT)
-        self.said = record.communicate(timeout=60)[0].decode()  # the process is still there, in which names are read
+        self.said = record.communicate(timeout=360)[0].decode()  # the process is still there, in which names are read
         child.stdin.close()
         child.wait(20)
         child.stdout.close()
@@ -175,7 +175,7 @@ def check_inlined(sonde, store, scratch, node):
         child.stdin.flush()
         child.stdout.read(1)
         record.send_signal(signal.SIGINT)
-        record.communicate(timeout=60)
+        record.communicate(timeout=360)
     finally:
         child.kill()
         child.wait(20)

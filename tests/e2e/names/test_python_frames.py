@@ -40,7 +40,7 @@ class Run:
         self.told.update(json.loads(child.stdout.readline()))
         child.wait(20)
         child.stdout.close()
-        self.said = record.communicate(timeout=60)[0].decode()
+        self.said = record.communicate(timeout=360)[0].decode()
         self.store = store
 
 
@@ -168,7 +168,7 @@ def waits_of(sonde, store, scratch, command, env=None):
     child.stdin.close()
     child.wait(60)
     child.stdout.close()
-    record.communicate(timeout=60)
+    record.communicate(timeout=360)
     expected = [["wait", path, 4], *[["deep", path, 7]], *[["deep", path, 6]] * 20, ["<module>", path, 10]]
     right = others = 0
     for frames, n in stacks(store, "offcpu"):

@@ -65,7 +65,7 @@ def both(sonde, store, java, options, file):
         while said and b'"cpu"' not in said:  # async-profiler speaks there too
             said = child.stdout.readline()
         record.send_signal(signal.SIGINT)
-        record.communicate(timeout=60)
+        record.communicate(timeout=360)
         child.stdin.close()
         child.wait(30)
     finally:

@@ -38,7 +38,7 @@ class Run:
         self.told.update(json.loads(child.stdout.readline()))
         child.wait(20)
         child.stdout.close()
-        self.said = record.communicate(timeout=60)[0].decode()
+        self.said = record.communicate(timeout=360)[0].decode()
         self.stacks = [(self.script(frames), n) for frames, n in stacks(store, family)]
 
     def script(self, frames):

@@ -59,7 +59,7 @@ def recorded(sonde, store, command):
         child.stdin.flush()
         said = child.stdout.readline()
         record.send_signal(signal.SIGINT)
-        record.communicate(timeout=60)
+        record.communicate(timeout=360)
     finally:
         child.kill()
         child.wait(20)
@@ -136,7 +136,7 @@ def test_shares_of_python_functions_are_those_of_py_spy(sonde, store, scratch, p
         child.stdin.close()
         child.stdout.readline()
         record.send_signal(signal.SIGINT)
-        record.communicate(timeout=60)
+        record.communicate(timeout=360)
         child.wait(20)
         beside.wait(60)
     finally:

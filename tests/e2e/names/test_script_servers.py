@@ -28,7 +28,7 @@ def free_port():
         return s.getsockname()[1]
 
 
-def until(true, seconds=30):
+def until(true, seconds=120):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end

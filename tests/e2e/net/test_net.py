@@ -43,7 +43,7 @@ class Talker:
 
     def end(self):
         self.p.stdin.close()
-        self.p.wait(timeout=30)
+        self.p.wait(timeout=180)
         self.p.stdout.close()
 
 
@@ -416,13 +416,13 @@ def test_new_edges_come_as_lines_while_somebody_follows(net, store, talker, sond
         ("sonde.net-live/1", 1, 0, 1), ("sonde.net-live/1", server.said["port"], 1, 0)]
     for p in (text, rows_of):
         p.send_signal(signal.SIGINT)
-        assert p.wait(timeout=30) == 0
+        assert p.wait(timeout=180) == 0
 
 
 def test_following_ends_when_nobody_reads(net, store, following):
     p = following("net", "--json")
     p.stdout.close()
-    assert p.wait(timeout=30) == 0
+    assert p.wait(timeout=180) == 0
 
 
 def test_what_cannot_be_followed_is_refused(net, store, sonde):

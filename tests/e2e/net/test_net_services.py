@@ -89,7 +89,7 @@ class Shop:
         self.asker.stdout.close()
         for p in self.begun:
             try:
-                p.wait(timeout=20)
+                p.wait(timeout=120)
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait()

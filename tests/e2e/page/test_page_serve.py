@@ -32,7 +32,7 @@ def serve(made):
 
 
 def ready(page):
-    page.until("return document.documentElement.dataset.state === 'ready'", timeout=20)
+    page.until("return document.documentElement.dataset.state === 'ready'", timeout=120)
     page.settle()
 
 
@@ -224,9 +224,9 @@ def test_live_asks_anew_by_itself_and_shows_what_came(page, tmp_path):
         ready(page)
         assert page.js("return document.getElementById('live').getAttribute('aria-pressed')") == "true" and address(page)["live"] == "1"
         put(now, "late", 6)
-        page.until("return document.getElementById('table').textContent.includes('late')", timeout=60)
+        page.until("return document.getElementById('table').textContent.includes('late')", timeout=360)
         put(now + 10, "later", 7)
-        page.until("return document.getElementById('table').textContent.includes('later')", timeout=60)
+        page.until("return document.getElementById('table').textContent.includes('later')", timeout=360)
         assert sum(u.endswith("/api/v1/live") for u in page.do("requests")) == 1  # one stream, told of both
         assert "late_work" in dict(frames(page))
         page.press("#live")
@@ -513,14 +513,14 @@ def test_requests_without_an_answer_are_a_table_and_else_nothing(page, made, tmp
     with_one = Serve(store)
     try:
         show(page, with_one, "?last=20m")
-        page.until("return !document.getElementById('runs').hidden", timeout=60)
+        page.until("return !document.getElementById('runs').hidden", timeout=360)
         page.js("document.querySelector('#runs details').open = true")
         assert re.match(r"1 request has no answer at the end of the recording, the longest for 2 min 1\d s", page.text("#runs-brief")), page.text("#runs-brief")
         (got,) = rows(page, "#runs-rows")
         assert got["Request"] == "SELECT <b>x" and got["Client"] == "10.0.0.9:4000" and got["Server"] == "db (postgres) 7"
         quiet(page, with_one)
         show(page, with_none, "?last=20m")
-        page.until("return document.getElementById('runs-command').textContent !== ''", timeout=20)
+        page.until("return document.getElementById('runs-command').textContent !== ''", timeout=120)
         page.settle()
         assert page.js("return document.getElementById('runs').hidden")
         quiet(page, with_none)

@@ -71,7 +71,7 @@ def test_bash_completes_what_it_splits(colons):
         split = line.replace("::", " :: ").split(" ")
         script = (f"source <(sonde completion bash); COMP_LINE={line!r}; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({' '.join(split)}); "
                   f"COMP_CWORD={len(split) - 1}; _sonde; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
-        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, env=ENV, timeout=30)
+        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, env=ENV, timeout=180)
         assert done.stdout.splitlines() == [want], (done.stdout, done.stderr)
 
 
@@ -80,7 +80,7 @@ def test_fish_and_zsh_complete_functions_families_and_keys(colons, tmp_path):
     need("zsh")
     script = ("sonde completion fish | source; " + "; ".join(f"complete -C 'sonde {words}'" for words in (
         f"stacks --store {colons} --callers ns", "record --families cpu,of", "ps --sort na")))
-    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=30, env=dict(ENV, HOME=str(tmp_path)))
+    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=180, env=dict(ENV, HOME=str(tmp_path)))
     assert done.stdout.splitlines() == ["ns::outer::work(int, char)", "cpu,offcpu", "name"], done.stderr
     zsh = Zsh(tmp_path / "line")
     try:
@@ -100,14 +100,14 @@ def test_bash_completes(made):
     need("bash")
     script = ('source <(sonde completion bash); COMP_WORDS=(sonde stacks --store %s --comm server-1); COMP_CWORD=5; '
               '_sonde; echo "${COMPREPLY[@]}"; complete -p sonde' % made)
-    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, env=ENV, timeout=30)
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, env=ENV, timeout=180)
     assert done.stdout.splitlines() == ["server-1", "complete -F _sonde sonde"] and not done.stderr
 
 
 def test_fish_completes(made, tmp_path):
     need("fish")
     script = f"sonde completion fish | source; complete -C 'sonde stacks --store {made} --comm server-1'; complete -C 'sonde stat'"
-    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=30,
+    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=180,
                           env=dict(ENV, HOME=str(tmp_path)))
     lines = done.stdout.splitlines()
     assert lines[0] == "server-1" and lines[1].startswith("status\t") and len(lines) == 2

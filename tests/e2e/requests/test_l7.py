@@ -38,7 +38,7 @@ class Talk:
 
     def end(self):
         self.p.stdin.close()
-        self.p.wait(timeout=30)
+        self.p.wait(timeout=180)
         self.p.stdout.close()
 
 

@@ -103,7 +103,7 @@ def test_ten_thousand_connections_come_and_go_and_the_maps_are_as_empty_as_befor
             storm = subprocess.Popen([*prefix, os.path.join(WORKLOADS, "connstorm"), "10000", "1500", "50"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             did = json.loads(storm.stdout.readline())
             assert 50 <= entries(storm.pid, did["server"]) <= 102, "those that are still open, both ends"
-            storm.communicate("\n", timeout=30)
+            storm.communicate("\n", timeout=180)
             assert until(lambda: not entries(storm.pid, did["server"]), 30)
             done = cap.stop(60)
         finally:
@@ -130,7 +130,7 @@ def test_where_more_is_said_than_can_be_read_whole_connections_are_shed_and_told
             short = subprocess.Popen([*prefix, sys.executable, "-c", SHORT, "2000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             did = json.loads(short.stdout.readline())
             os.kill(parser_of(cap), signal.SIGCONT)
-            short.communicate(timeout=60)
+            short.communicate(timeout=360)
             done, said = cap.stop(60), cap.said()
         finally:
             cap.close()
@@ -177,7 +177,7 @@ def test_a_loader_that_is_killed_under_load_harms_nobody_and_the_next_one_counts
             assert until(lambda: not had & shown_programs(), 60), had & shown_programs()
             assert until(lambda: not (maps - maps_of(second.pid)) & shown_maps(), 60)
             assert busy.poll() is None
-            answered = int(busy.communicate(timeout=60)[0])
+            answered = int(busy.communicate(timeout=360)[0])
             done = second.stop(60)
         finally:
             second.close()

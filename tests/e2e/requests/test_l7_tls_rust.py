@@ -112,7 +112,7 @@ def test_statements_of_sqlx_are_counted_on_both_sides(capture, store, files, tmp
         c = capture("-v", program="sonde-l7", start=120)
         probes_in(c, "stack")
         probes_in(c, "libssl.so.3")
-        assert int(asks.communicate("\n", timeout=60)[0]) == N
+        assert int(asks.communicate("\n", timeout=360)[0]) == N
         c.stop()
     finally:
         server.stop()
@@ -214,7 +214,7 @@ def test_openssl_inside_of_a_program_is_read(capture, store, files, tmp_path, sy
         first = subprocess.Popen([*prefix, path, files.ca, str(server.port), str(N), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
         probes_in(c, "staticssl")
-        assert int(first.communicate("\n", timeout=60)[0]) == N
+        assert int(first.communicate("\n", timeout=360)[0]) == N
         c.stop()
     assert asked(store, server.port, "client") == {("GET /item/{id}", "200"): N}, c.said()
     assert not planted(store, *SECRETS)
@@ -231,7 +231,7 @@ def test_openssl_that_cargo_builds_is_read(capture, store, files, tmp_path, symb
         first = subprocess.Popen([*prefix, path, files.ca, str(server.port), str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
         probes_in(c, "vendored")
-        assert int(first.communicate(PATH + "\n", timeout=60)[0]) == N
+        assert int(first.communicate(PATH + "\n", timeout=360)[0]) == N
         c.stop()
     assert asked(store, server.port, "client") == {("GET /item/{id}", "200"): N}, c.said()
     assert not planted(store, *SECRETS)

@@ -129,7 +129,7 @@ def test_requests_of_a_module_with_rustls_are_counted(capture, store, files, tmp
         c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
         first = first or loaded([*prefix, *argv], env)
         probes_in(c, os.path.basename(path))
-        out, err = first.communicate("\n", timeout=60)
+        out, err = first.communicate("\n", timeout=360)
         assert out.strip() == str(N), err
         c.stop()
     assert server.counts == {PATH: N}
@@ -146,7 +146,7 @@ def test_a_program_that_cannot_be_read_is_blind_and_doctor_says_why(capture, son
         first = subprocess.Popen([*prefix, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         pid = first.pid
         told = until(lambda: (lambda t: t if "is not read" in t else None)(sonde("doctor", "--pid", str(pid), store=store).stdout), 60)
-        out, err = first.communicate("\n", timeout=60)
+        out, err = first.communicate("\n", timeout=360)
         assert out.strip() == str(N), err
         c.stop()
     assert server.counts == {PATH: N}

@@ -88,7 +88,7 @@ def served(request, tmp_path_factory):
                 cap.close()
             server.end()
             owner.terminate()
-            owner.wait(timeout=30)
+            owner.wait(timeout=180)
     assert [d["lost_total"] for d in done] == [0, 0, 0], done
     return store, server.pid
 

@@ -43,7 +43,7 @@ class Server:
 
     def end(self):
         self.p.stdin.close()
-        self.p.wait(timeout=30)
+        self.p.wait(timeout=180)
         self.p.stdout.close()
 
 
@@ -64,7 +64,7 @@ def served(tmp_path_factory):
             for server in servers.values():
                 server.end()
             owner.terminate()
-            owner.wait(timeout=30)
+            owner.wait(timeout=180)
 
 
 def record(store, maps, owner, servers, caps, container, prefix):

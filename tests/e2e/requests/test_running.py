@@ -190,7 +190,7 @@ class Talk:
 
     def end(self):
         self.p.stdin.close()
-        self.p.wait(timeout=30)
+        self.p.wait(timeout=180)
         self.p.stdout.close()
 
 
@@ -202,7 +202,7 @@ def capture(tmp_path):
     cap = Capture(store, "--pid", talk.pid, program="sonde-l7")
 
     def answer(*words):
-        done = subprocess.run([f"{BIN}/sonde", "requests", "--running", "--json", "--store", store, *words], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([f"{BIN}/sonde", "requests", "--running", "--json", "--store", store, *words], capture_output=True, text=True, timeout=360)
         assert done.returncode in (0, 4), done.stderr  # 4: the store is still empty
         return json.loads(done.stdout) if not done.returncode else {"rows": [], "running": -1, "streams": 0}
     try:

@@ -112,10 +112,10 @@ def test_statements_that_block_are_shown_with_who_since_when_and_where_they_stan
             assert stands(r, db), r
     finally:
         recorder.terminate()
-        recorder.communicate(timeout=60)
+        recorder.communicate(timeout=360)
         holder.kill()
         for p in (holder, *clients):
             p.stdin.close()
-            p.wait(timeout=30)
+            p.wait(timeout=180)
     ended = [r for r in ask(store) if r["protocol"] == db.protocol]  # the recording stored where each thread stood
     assert len(ended) == 3 and all(stands(r, db) for r in ended), ended

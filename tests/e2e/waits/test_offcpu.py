@@ -47,6 +47,15 @@ def near(seen, did, least, what):
     assert abs(seen - did) <= least, f"{what}: {seen} seen, {did} done, {least} allowed"
 
 
+def until_stacks_are_whole(store):
+    """The first ones may end early, while tables of the program's files are made: on a busy host for many seconds."""
+    for _ in range(200):
+        Work("waits", "run", "sleep:1:100:3").told()
+        if sql_all(store, "SELECT 1 FROM waits w JOIN stacks k ON k.id = w.stack_id WHERE w.comm = 'waits' AND k.folded LIKE '%;way\\__;%' ESCAPE '\\' LIMIT 1"):
+            return
+    pytest.fail("no stack of the program came to its first function")
+
+
 @pytest.fixture(scope="module")
 def waited(tmp_path_factory):
     """One recording of every kind of wait; stacks of all of them."""
@@ -55,7 +64,7 @@ def waited(tmp_path_factory):
     capture = Capture(store, "--stack-rate", 100000, "--comm", "waits", "--comm", "w-stop-0", program="sonde-offcpu").start(60)
     try:
         kinds = [f"{kind}:2:{scale(150, 1500)}:3" for kind in REASON]
-        Work("waits", "run", "sleep:1:100:3").told()  # another process: tables are made meanwhile
+        until_stacks_are_whole(store)
         with kernel_wakes("w-*") as wakes:
             work = Work("waits", "run", *kinds, f"stop:1:{scale(40, 400)}:5", cwd=str(tmp_path_factory.mktemp("disk")))
             told = work.told()

@@ -192,7 +192,7 @@ def test_a_fight_for_a_lock_is_told_as_long_as_the_threads_waited(sonde, capture
     need("/usr/bin/python3", "/usr/bin/python3")
     c = capture("--stack-rate", 100000, program="sonde-offcpu")
     work = subprocess.Popen(["/usr/bin/python3", "-c", LOCKS], stdout=subprocess.PIPE, text=True)
-    told = json.loads(work.communicate(timeout=60)[0])
+    told = json.loads(work.communicate(timeout=360)[0])
     c.stop()
     answer = json.loads(sonde("waits", "--rec", "last", "--pid", work.pid, "--json", store=store, check=True).stdout)
     waited = sum(r["total_ns"] for r in answer["rows"] if r["reason"] == "lock" and not r["idle"] and not r["partial"]) / 1e9

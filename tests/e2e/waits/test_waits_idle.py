@@ -66,7 +66,7 @@ def recorded(store, work):
         work()
     finally:
         c.send_signal(signal.SIGINT)
-        c.communicate(timeout=60)
+        c.communicate(timeout=360)
     assert c.returncode == 0
 
 

@@ -139,7 +139,7 @@ def bpftrace(program, work):
             assert line
         done = work()
         p.send_signal(2)
-        said, _ = p.communicate(timeout=60)
+        said, _ = p.communicate(timeout=360)
     finally:
         p.kill()
         p.wait()

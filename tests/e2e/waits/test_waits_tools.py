@@ -61,7 +61,7 @@ def watched(tmp_path_factory):
         work.wait(30)
         for p in tools:
             p.send_signal(2)
-            p.communicate(timeout=60)
+            p.communicate(timeout=360)
         c.stop()
     finally:
         for p in (*tools, *burners, work):

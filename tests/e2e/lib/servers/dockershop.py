@@ -52,7 +52,7 @@ class Asker:
     def end(self):
         self.child.stdin.close()
         self.child.stdout.close()
-        self.child.wait(timeout=30)
+        self.child.wait(timeout=180)
 
 
 def write(path, text, mode=0o644):
