@@ -289,6 +289,20 @@ def test_an_error_that_ends_an_idle_connection_is_told_once(made, name, pieces):
     assert [(r["operation"], r["result"], r["status"]) for r in rows if r["result"] == "error"] == [(operation, "error", status)], rows
 
 
+def test_a_handshake_that_the_server_lets_begin_anew_ends_with_the_second_one(made):
+    client, server = EACH["tls"][2], EACH["tls"][3]
+    retry = server[:11] + bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c") + server[43:]
+    assert server[5] == 2 and len(retry) == len(server)
+    x = made.connect(443)
+    x.ask(client, 10_000)
+    x.answer(retry.split(b"\x17\3\3")[0], 20_000)
+    x.ask(b"\x14\3\3\0\1\1" + client, 30_000)
+    x.answer(server, 90_000)
+    x.fin()
+    (row,) = made.rows()
+    assert (row["result"], row["latency_ns"], row["first_ns"] - row["begin_ns"]) == ("ok", 80_000_000, 80_000_000), row
+
+
 def test_a_tunnel_in_http2_is_opened(made):
     x = made.connect(80)
     login(x, OPEN2)
