@@ -74,7 +74,7 @@ static int binary_status(const uint8_t *p, size_t n)
 	return GRPCWEB_NONE;
 }
 
-/* What a character of base64 stands for; 64: '='; -1: it is none. */
+/* The value of a character of base64; 64: '='; -1: another character. */
 static int sextet(uint8_t c)
 {
 	return c >= 'A' && c <= 'Z' ? c - 'A' :
@@ -86,7 +86,7 @@ static int sextet(uint8_t c)
 				      -1;
 }
 
-/* Four characters as up to three bytes; 0: they are none. */
+/* Four characters as up to three bytes; 0: they are not base64. */
 static size_t quad(const uint8_t *p, uint8_t out[3])
 {
 	uint32_t v = 0;
