@@ -25,6 +25,7 @@ enum grpcweb_form grpcweb_form(const uint8_t *type, size_t n)
 
 void grpcweb_keep(struct grpcweb_tail *t, const uint8_t *p, size_t n)
 {
+	t->cut |= t->n + n > GRPCWEB_TAIL;
 	if (n >= GRPCWEB_TAIL) {
 		memcpy(t->bytes, p + n - GRPCWEB_TAIL, GRPCWEB_TAIL);
 		t->n = GRPCWEB_TAIL;

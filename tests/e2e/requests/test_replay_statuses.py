@@ -108,6 +108,8 @@ SAID = {
     "grpc-web text in parts": (80, [], CALL, chunked(text(MESSAGE), text(DENIED), kind=b"application/grpc-web-text+proto"), OP, "error", "PERMISSION_DENIED"),
     "grpc-web text large": (80, [], CALL, web(text(LARGE, b"xy", OK), b"application/grpc-web-text"), OP, "ok", "OK"),
     "grpc-web 503 of a proxy": (80, [], CALL, b"HTTP/1.1 503 No\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nno", OP, "error", "503"),
+    "grpc-web long trailers": (80, [], CALL, web(MESSAGE + trailers(0, b"x-more: " + b"y" * 3000 + b"\r\n")), OP, "ok", "OK"),
+    "grpc-web long trailers, text": (80, [], CALL, web(text(MESSAGE, trailers(9, b"x-more: " + b"y" * 2000 + b"\r\n")), b"application/grpc-web-text"), OP, "error", "FAILED_PRECONDITION"),
     "not grpc-web": (80, [], CALL, web(MESSAGE + DENIED, b"application/grpc-website"), OP, "ok", "200"),
     "grpc-web in HTTP/2": (80, OPEN2, CALL2, web2(MESSAGE, OK), OP, "ok", "OK"),
     "grpc-web in HTTP/2 fails": (80, OPEN2, CALL2, web2(MESSAGE, DENIED), OP, "error", "PERMISSION_DENIED"),
@@ -240,6 +242,16 @@ def test_a_status_behind_missing_bytes_is_no_error_that_was_not_said(made, name)
     x.fin()
     (row,) = [r for r in made.rows() if r["operation"] == operation]
     assert row["result"] in ("blind", result), row
+
+
+@pytest.mark.parametrize("how", ("length", "chunks", "text"))
+def test_trailers_that_are_longer_than_what_is_kept_make_it_unknown(made, how):
+    body = MESSAGE + trailers(0, b"x-more: " + b"y" * 9000 + b"\r\n")
+    x = made.connect(80)
+    x.ask(CALL)
+    x.answer(chunked(body[:5000], body[5000:]) if how == "chunks" else web(text(body), b"application/grpc-web-text") if how == "text" else web(body))
+    x.fin()
+    assert made.told() == [(OP, "blind", "")]
 
 
 def masked(data):
