@@ -184,6 +184,23 @@ __noinline int item_step(__u32 slot)
 	return 0;
 }
 
+/* Rows of PostgreSQL's that lie in `bytes` from head.at on. 1: there were some. */
+__noinline int rows_pass(__u32 slot)
+{
+	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	__u32 at;
+
+	if (!w || !rows_begin(w) || (head_byte(w, w->head.at) | 0x20) != 'd')
+		return 0;
+	at = rows_walk(w, w->head.at, w->head.n);
+	if (at == w->head.at)
+		return 0;
+	if (at > w->head.n)
+		w->frames.body = at - w->head.n;
+	w->head.at = at < w->head.n ? at : w->head.n;
+	return 1;
+}
+
 /* Frames that lie in `bytes` from head.at on. 1: nothing more. */
 __noinline int rows_step(__u32 slot)
 {
@@ -202,16 +219,6 @@ __noinline int rows_step(__u32 slot)
 		else
 			w->frames.body -= most;
 		return 0;
-	}
-	if (w->frames.kind == L7_FRAMES_POSTGRES && !w->frames.n_head &&
-	    (head_byte(w, w->head.at) | 0x20) == 'd') {
-		most = rows_walk(w, w->head.at, w->head.n);
-		if (most > w->head.n)
-			w->frames.body = most - w->head.n;
-		if (most != w->head.at) {
-			w->head.at = most < w->head.n ? most : w->head.n;
-			return 0;
-		}
 	}
 	most = frames_head_size(&w->frames);
 	w->head.size = most < left ? most : left;
@@ -360,13 +367,13 @@ static __always_inline int rows_read(struct walk *w, __u32 slot, __u32 told)
 	w->head.at = w->head.frames = 0;
 	w->framed = 1;
 	for (int i = 0; i < ROW_STEPS; i++)
-		if (rows_step(slot))
+		if (!rows_pass(slot) && rows_step(slot))
 			break;
 	/* one frame says little: a statement's has a text */
 	alone = kind == L7_FRAMES_POSTGRES && w->head.frames < 2 &&
 		!(w->bytes[0] == 'Q' && w->bytes[5] >= ' ' && w->bytes[5] < 0x7f);
 	w->speaks = w->framed == 1 && !alone;
-	/* small ones may follow; PostgreSQL's are told as one (l7/frames.bpf.h, 4) */
+	/* small ones may follow; PostgreSQL's become one message (l7/frames.bpf.h, 4) */
 	if (kind == L7_FRAMES_POSTGRES && w->speaks && w->head.at >= w->head.n && told == w->head.n)
 		return 0;
 	if (w->framed != 1 || alone || w->head.at < w->head.n || w->frames.n_head ||

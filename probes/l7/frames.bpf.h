@@ -13,9 +13,9 @@
  * 3. Bytes that no call brings (sendfile) may lie within such a payload. If they do not, or a frame
  *    makes no sense, or its memory cannot be read, the direction is followed no longer, and copied
  *    as any other.
- * 4. PostgreSQL's small rows, and what it copies, come by the thousand. A run of them is told as
- * one message of their type that is as long as all: a header that says so, and what is left out
- *    behind it. The parser reads no row.
+ * 4. PostgreSQL's small rows, and the data that it copies, come by the thousand. A run of them
+ * becomes one message of their type: its header has the length of the whole run, and the run is
+ * left out behind it. The parser reads no row.
  */
 #ifndef SONDE_PROBES_L7_FRAMES_BPF_H
 #define SONDE_PROBES_L7_FRAMES_BPF_H
@@ -305,7 +305,8 @@ static __always_inline __u32 rows_walk(struct walk *w, __u32 from, __u32 to)
 	return at;
 }
 
-/* A run of rows at the place at hand, which is where a message begins (4). 1: it is told. */
+/* A run of rows at the place at hand, which is where a message begins (4). 1: it is one message
+ * now. */
 __noinline int rows_run(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);

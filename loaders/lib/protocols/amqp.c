@@ -323,7 +323,7 @@ static void closed(struct proto_conn *c, struct amqp *s, const struct method *m)
 		proto_answer(c, q, PROTO_ERROR, status);
 		any = true;
 	}
-	if (m->class == CHANNEL) /* the next channel of this number counts anew, if at all */
+	if (m->class == CHANNEL) /* the next channel of this number counts from 1, if at all */
 		idtable_put(&s->published, m->channel, 0);
 	base = CONFIRM_ID | (uint64_t)m->channel << 40;
 	while (m->class == CHANNEL && (q = proto_between(c, base, base | 0xffffffffff))) {

@@ -25,6 +25,7 @@ enum grpcweb_form grpcweb_form(const uint8_t *type, size_t n)
 
 void grpcweb_keep(struct grpcweb_tail *t, const uint8_t *p, size_t n)
 {
+	t->cut |= t->n + n > GRPCWEB_TAIL;
 	if (n >= GRPCWEB_TAIL) {
 		memcpy(t->bytes, p + n - GRPCWEB_TAIL, GRPCWEB_TAIL);
 		t->n = GRPCWEB_TAIL;
@@ -74,7 +75,7 @@ static int binary_status(const uint8_t *p, size_t n)
 	return GRPCWEB_NONE;
 }
 
-/* What a character of base64 stands for; 64: '='; -1: it is none. */
+/* The value of a character of base64; 64: '='; -1: another character. */
 static int sextet(uint8_t c)
 {
 	return c >= 'A' && c <= 'Z' ? c - 'A' :
@@ -86,7 +87,7 @@ static int sextet(uint8_t c)
 				      -1;
 }
 
-/* Four characters as up to three bytes; 0: they are none. */
+/* Four characters as up to three bytes; 0: they are not base64. */
 static size_t quad(const uint8_t *p, uint8_t out[3])
 {
 	uint32_t v = 0;

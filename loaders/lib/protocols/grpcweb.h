@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GRPCWEB_TAIL      1024
+#define GRPCWEB_TAIL      4096
 #define GRPCWEB_NONE      (-1) /* there is no status */
 #define GRPC_CODE_UNKNOWN 2
 
@@ -25,6 +25,7 @@ enum grpcweb_form { GRPCWEB_NOT, GRPCWEB_BINARY, GRPCWEB_TEXT };
 struct grpcweb_tail {
 	uint8_t bytes[2 * GRPCWEB_TAIL];
 	size_t n;
+	bool cut; /* bytes before these are not kept */
 };
 
 /* By the value of content-type. */

@@ -527,7 +527,13 @@ static void body_over(struct proto_conn *c, enum proto_side from)
 	struct proto_pending *q = from == PROTO_SERVER && !s->stream ? proto_oldest(c) : NULL;
 
 	if (from == PROTO_SERVER && s->form) {
-		grpc_result(s, grpcweb_status(s->form, s->tail->bytes, s->tail->n));
+		const int code = grpcweb_status(s->form, s->tail->bytes, s->tail->n);
+
+		grpc_result(s, code);
+		if (code == GRPCWEB_NONE && s->tail->cut) { /* it may begin before what was kept */
+			s->result = PROTO_BLIND;
+			s->status[0] = '\0';
+		}
 		grpc_ends(s);
 	}
 	s->phase[from] = AT_HEAD;
@@ -542,7 +548,16 @@ static int64_t data(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	struct http *s = proto_state(c);
 	const size_t k = n < s->left ? n : (size_t)s->left;
+	const uint64_t rest = s->left;
 
+	if (rest != UINT64_MAX && rest > GRPCWEB_TAIL) { /* its end will do */
+		s->left = GRPCWEB_TAIL;
+		s->tail->n = 0;
+		s->tail->cut = true;
+		c->looked = 1;
+		proto_goes_on(c);
+		return (int64_t)(rest - GRPCWEB_TAIL);
+	}
 	grpcweb_keep(s->tail, p, k);
 	s->left -= s->left == UINT64_MAX ? 0 : k;
 	if (s->left || s->chunked)

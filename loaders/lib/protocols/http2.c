@@ -58,15 +58,15 @@ enum {
 	TAG_OPENED = 0x2000,
 	TAG_WEB = 14,         /* bits from here on: enum grpcweb_form */
 	TAG_UNSEEN = 1 << 16, /* a part of its body is */
-	TAG_CODE = 17, /* bits from here on: gRPC-Web's status and 1 */
+	TAG_CODE = 17,        /* bits from here on: gRPC-Web's status and 1 */
 	TAG_CONNECT = 1 << 25 /* asks for a tunnel */
 };
 enum { WEB_MASK = 3, CODE_MASK = 0xff };
 
 struct http2 {
-	bool preface; /* still to come, from the client */
+	bool preface;             /* still to come, from the client */
 	bool going_away, told[2]; /* told: a GOAWAY of this side */
-	uint32_t why; /* GOAWAY's code */
+	uint32_t why;             /* GOAWAY's code */
 	struct http2_side {
 		struct hpack hpack;
 		uint8_t *block; /* fragments so far */
@@ -293,8 +293,7 @@ static void server_headers(struct proto_conn *c, const struct http2_side *s, con
 	q->tag |= (uint32_t)f->web << TAG_WEB;
 	if (f->web && *f->grpc && !(s->flags & END_STREAM))
 		web_code(q, atoi(f->grpc));
-	if ((f->events || (q->tag & TAG_CONNECT && status / 100 == 2)) &&
-	    !(q->tag & TAG_OPENED)) {
+	if ((f->events || (q->tag & TAG_CONNECT && status / 100 == 2)) && !(q->tag & TAG_OPENED)) {
 		struct proto_pending stream = *q;
 
 		proto_opened(c, q, f->status);

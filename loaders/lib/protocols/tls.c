@@ -10,7 +10,8 @@
  *   extension  0 server name, 16 ALPN, 43 versions (server hello: the one chosen)
  *
  * Operation: TLS SNI (ALPN); the status is the version, or the alert that ended it. One handshake
- * is one request, answered when the server begins to encrypt; the rest of the connection is passed
+ * is one request, answered when the server begins to encrypt, also where it first asks for another
+ * hello; the rest of the connection is passed
  * over. What is said inside is blind: records of data, but for those that in 1.3 end the handshake
  * (the server's before the client's first one, and that one). The server's after it count from the
  * client's next one on: until then they may be tickets.
@@ -139,6 +140,17 @@ static void settle(struct proto_conn *c, enum proto_result result, const char *s
 		proto_answer(c, q, result, status);
 }
 
+/* The server asks for another hello (RFC 8446, 4.1.3: a random that says so): no answer yet. */
+static bool is_retry(const uint8_t *p, size_t n)
+{
+	static const uint8_t RETRY[] = {0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11,
+					0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+					0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e,
+					0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+
+	return n >= 2 + sizeof(RETRY) && !memcmp(p + 2, RETRY, sizeof(RETRY));
+}
+
 static void server_hello(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	struct cursor ext = extensions(p, n, false);
@@ -203,7 +215,8 @@ static int64_t tls_step(struct proto_conn *c, enum proto_side from, const uint8_
 	} else if (p[0] == 22 && see > 8 && p[5] == 1 && from == PROTO_CLIENT && !s->asked) {
 		s->asked = true;
 		client_hello(c, p + 9, see - 4);
-	} else if (p[0] == 22 && see > 8 && p[5] == 2 && from == PROTO_SERVER) {
+	} else if (p[0] == 22 && see > 8 && p[5] == 2 && from == PROTO_SERVER &&
+		   !is_retry(p + 9, see - 4)) {
 		server_hello(c, p + 9, see - 4);
 	}
 	return 5 + be16(p + 3);

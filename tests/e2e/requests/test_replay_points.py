@@ -11,7 +11,9 @@ unanswered  a message that has no answer
 between     the server speaks unasked between a question and its answer
 early       a question is answered before its end, or an answer is cut: its bytes are those that came
 late        bytes of an answer come after those behind them (test_replay_each, for all)
-uncounted   one side, no end, or no answer was captured (test_replay_each, for all)"""
+uncounted   one side, no end, or no answer was captured (test_replay_each, for all)
+before      what comes before an answer, and is none
+farewell    an idle connection ends with a code"""
 import os
 import re
 import struct
@@ -22,8 +24,10 @@ from conftest import ROOT
 from test_replay_each import AMQP_OPEN, CH_ASK, CH_HELLO, EACH, OPEN2, amqp, bson, cql, dubbo, fcgi, frame2, login, mongo, mqtt, my, resp
 from test_replay_kinds import FAILS, PUSHED, UNANSWERED, UPGRADE, UPGRADED
 from test_replay_made import PG_READY, PG_START, Made, pg, text16
+from test_replay_statuses import FAREWELLS, FRAMES, SAID
 
 UNIT = "tests/unit/loaders/lib/protocols/"
+STATUSES = "tests/e2e/requests/test_replay_statuses.py:"
 PG_OPEN = [(0, PG_START), (1, PG_READY)]
 GRPC = bytes.fromhex("8386") + b"\x04\x06/s.S/C" + b"\x41\x01h" + b"\x5f\x10application/grpc"
 MYSQL = EACH["mysql"][1]
@@ -171,8 +175,17 @@ TABLE = {
         "http2", "amqp", "nats", "mqtt", "dubbo", "fastcgi", "mongodb", "cassandra", "foundationdb", "clickhouse", "zookeeper", "kafka", "dns", "tls")}},
     "late": ALL,
     "uncounted": ALL,
+    "before": {"http": "SAID:http 100 Continue", "http2": "SAID:http2 103", "amqp": "SAID:amqp returned", "postgres": "SAID:postgres notice", "mysql": "SAID:mysql progress",
+               "nats": "SAID:nats a heartbeat before", "mqtt": STATUSES + "test_what_authenticates_within_a_login_is_part_of_it", "dubbo": "SAID:dubbo heartbeat", "fastcgi": "SAID:fastcgi warnings",
+               "clickhouse": "SAID:clickhouse progress, then an exception", "redis": "SAID:redis attributes", "zookeeper": "BETWEEN:zookeeper", "cassandra": "BETWEEN:cassandra",
+               "tls": STATUSES + "test_a_handshake_that_the_server_lets_begin_anew_ends_with_the_second_one",
+               **{name: "an answer is one message" for name in ("mongodb", "foundationdb", "memcached", "kafka", "dns")}},
+    "farewell": {**{name: f"FAREWELLS:{name}" for name in ("postgres", "mysql", "http2", "amqp", "mqtt", "nats", "redis", "memcached")}, "http": "FRAMES:an error of the server",
+                 "tls": "SAID:tls alert", "zookeeper": "FAILS:zookeeper sessionexpired", "clickhouse": "FAILS:clickhouse 159",
+                 **{name: "it just ends" for name in ("dubbo", "fastcgi", "mongodb", "cassandra", "foundationdb", "kafka", "dns")}},
 }
-CASES = {"BETWEEN": BETWEEN, "CUT": CUT, "EACH": EACH, "FAILS": FAILS, "PUSHED": PUSHED, "UNANSWERED": UNANSWERED, "PACKED": PACKED, "PARTS": PARTS, "BEHIND": BEHIND}
+CASES = {"BETWEEN": BETWEEN, "CUT": CUT, "EACH": EACH, "FAILS": FAILS, "PUSHED": PUSHED, "UNANSWERED": UNANSWERED, "PACKED": PACKED, "PARTS": PARTS, "BEHIND": BEHIND,
+         "SAID": SAID, "FAREWELLS": FAREWELLS, "FRAMES": FRAMES}
 
 
 def protocols():

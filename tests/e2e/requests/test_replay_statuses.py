@@ -108,6 +108,8 @@ SAID = {
     "grpc-web text in parts": (80, [], CALL, chunked(text(MESSAGE), text(DENIED), kind=b"application/grpc-web-text+proto"), OP, "error", "PERMISSION_DENIED"),
     "grpc-web text large": (80, [], CALL, web(text(LARGE, b"xy", OK), b"application/grpc-web-text"), OP, "ok", "OK"),
     "grpc-web 503 of a proxy": (80, [], CALL, b"HTTP/1.1 503 No\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nno", OP, "error", "503"),
+    "grpc-web long trailers": (80, [], CALL, web(MESSAGE + trailers(0, b"x-more: " + b"y" * 3000 + b"\r\n")), OP, "ok", "OK"),
+    "grpc-web long trailers, text": (80, [], CALL, web(text(MESSAGE, trailers(9, b"x-more: " + b"y" * 2000 + b"\r\n")), b"application/grpc-web-text"), OP, "error", "FAILED_PRECONDITION"),
     "not grpc-web": (80, [], CALL, web(MESSAGE + DENIED, b"application/grpc-website"), OP, "ok", "200"),
     "grpc-web in HTTP/2": (80, OPEN2, CALL2, web2(MESSAGE, OK), OP, "ok", "OK"),
     "grpc-web in HTTP/2 fails": (80, OPEN2, CALL2, web2(MESSAGE, DENIED), OP, "error", "PERMISSION_DENIED"),
@@ -242,6 +244,16 @@ def test_a_status_behind_missing_bytes_is_no_error_that_was_not_said(made, name)
     assert row["result"] in ("blind", result), row
 
 
+@pytest.mark.parametrize("how", ("length", "chunks", "text"))
+def test_trailers_that_are_longer_than_what_is_kept_make_it_unknown(made, how):
+    body = MESSAGE + trailers(0, b"x-more: " + b"y" * 9000 + b"\r\n")
+    x = made.connect(80)
+    x.ask(CALL)
+    x.answer(chunked(body[:5000], body[5000:]) if how == "chunks" else web(text(body), b"application/grpc-web-text") if how == "text" else web(body))
+    x.fin()
+    assert made.told() == [(OP, "blind", "")]
+
+
 def masked(data):
     key = b"\x11\x22\x33\x44"
     return key + bytes(b ^ key[i % 4] for i, b in enumerate(data))
@@ -287,6 +299,20 @@ def test_an_error_that_ends_an_idle_connection_is_told_once(made, name, pieces):
     x.fin()
     rows = made.rows()
     assert [(r["operation"], r["result"], r["status"]) for r in rows if r["result"] == "error"] == [(operation, "error", status)], rows
+
+
+def test_a_handshake_that_the_server_lets_begin_anew_ends_with_the_second_one(made):
+    client, server = EACH["tls"][2], EACH["tls"][3]
+    retry = server[:11] + bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c") + server[43:]
+    assert server[5] == 2 and len(retry) == len(server)
+    x = made.connect(443)
+    x.ask(client, 10_000)
+    x.answer(retry.split(b"\x17\3\3")[0], 20_000)
+    x.ask(b"\x14\3\3\0\1\1" + client, 30_000)
+    x.answer(server, 90_000)
+    x.fin()
+    (row,) = made.rows()
+    assert (row["result"], row["latency_ns"], row["first_ns"] - row["begin_ns"]) == ("ok", 80_000_000, 80_000_000), row
 
 
 def test_a_tunnel_in_http2_is_opened(made):
