@@ -335,9 +335,8 @@ static __noinline int wait_draw(struct offcpu_thread *t, struct offcpu_cpu *cpu,
 	struct offcpu_sum *sum = bpf_map_lookup_elem(&sums, &slot);
 
 	if (sum && t->left && !(t->flags & OFFCPU_F_STACKLESS))
-		weight = blocked ?
-				 draw_of(&cpu->blocked, &sum->stratum, limit_cpu, true, now, ns) :
-				 draw_of(&cpu->ready, &sum->stratum, limit_ready, false, now, ns);
+		weight = blocked ? draw_of(&cpu->blocked, &sum->stratum, limit_cpu, true, now, ns) :
+				   draw_of(&cpu->ready, &sum->stratum, limit_ready, false, now, ns);
 	if (!weight && (ns < OFFCPU_TAGGED_NS || !stack_tagged(now)))
 		return 0;
 	cpu->drawn.task = task;

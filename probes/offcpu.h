@@ -133,7 +133,7 @@ struct offcpu_thread {
 	struct offcpu_object on; /* of the wait, where its stack was taken */
 	__u64 unused[6];
 };
-/* The kernel keeps an entry behind 48 bytes of its own and the key: `id` ends their cache line,
+/* The kernel keeps an entry behind 48 bytes of the hash's and the key: `id` ends their cache line,
  * since_ns to woken_by are the next one, in each entry. */
 _Static_assert((56 + sizeof(struct offcpu_thread)) % 64 == 0, "whole cache lines");
 _Static_assert(__builtin_offsetof(struct offcpu_thread, waker) == 72, "one cache line");

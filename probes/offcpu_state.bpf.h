@@ -200,8 +200,8 @@ static __always_inline __u32 steps_new(void)
 
 #define NO_STEP 0xffffffff
 
-/* Makes the steps of this length's power the sum's last ones. NO_STEP: there are none left, and it
- * is counted by its power alone. */
+/* Makes the steps of this length's power the sum's last ones. NO_STEP: all are in use, and it is
+ * counted by its power alone. */
 static __noinline __u32 steps_find(struct offcpu_sum *sum, __u64 ns)
 {
 	__u32 top = log2_of(ns) & 63, shift = top > 3 ? top - 3 : 0;
@@ -374,8 +374,8 @@ static __always_inline void limit_share(struct offcpu_limit *l, __u32 limit)
 	l->shift = shift;
 }
 
-/* How many waits one of this length represents, now that it is over; 0: it is not drawn. `exact`: by
- * point 5 of offcpu_draw.h, too. */
+/* How many waits one of this length represents, now that it is over; 0: it is not drawn. `exact`:
+ * by point 5 of offcpu_draw.h, too. */
 static __always_inline __u32 draw_of(struct offcpu_draw *d, struct draw_stratum *s, __u32 most,
 				     bool exact, __u64 now, __u64 ns)
 {

@@ -104,7 +104,8 @@ static enum place place_find(struct kallsyms *k, uint64_t addr)
 	return strncmp(s.name, entry, sizeof(entry) - 1) ? PLACE_OTHER : PLACE_ENTRY;
 }
 
-/* Kept by address: the symbols are read once, and nearly all stacks have the same leading frames. */
+/* Kept by address: the symbols are read once, and nearly all stacks have the same leading frames.
+ */
 static enum place place_of(struct join *j, uint64_t addr)
 {
 	struct join_place *p = &j->places[hash_u64(HASH_SEED, addr) % JOIN_PLACES];

@@ -52,7 +52,7 @@ def said(argv):
 
 def versions():
     """Of what is compared: one line."""
-    found = [f"sonde {(said([f'{bench.BIN}/sonde', '--version']).split() or ['?'])[-1]}"]
+    found = [' '.join(said([f'{bench.BIN}/sonde', '--version']).split()[:2]) or 'sonde']
     if os.path.exists(f"{agents.PEERS}/ebpf-profiler"):
         lines = said(["go", "version", "-m", f"{agents.PEERS}/ebpf-profiler"]).splitlines()
         found.append("opentelemetry-ebpf-profiler " + next((line.split()[2] for line in lines if line.split()[:1] == ["mod"]), "?"))

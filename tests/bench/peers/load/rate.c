@@ -5,6 +5,7 @@
  * free one. Prints a line of JSON at its end.
  * usage: rate http|redis PORT REQUESTS_A_SECOND CONNECTIONS SECONDS
  */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <signal.h>
