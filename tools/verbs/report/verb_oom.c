@@ -28,7 +28,7 @@ struct oom_args {
 };
 
 static const struct option OOM_OPTIONS[] = {
-	{"number", 'n', OPTION_MOST, "N", "show the newest N (default 3; 0: all)",
+	{"number", 'n', OPTION_MOST, "N", "show N (default 3; 0: all), the newest of each container first",
 	 offsetof(struct oom_args, rows)},
 	{0},
 };
