@@ -25,7 +25,7 @@ struct check_result {
 	enum check_state state;
 	char *subject, *text; /* "": none */
 	double value;
-	int64_t to_s; /* when it was checked */
+	int64_t to_s;     /* when it was checked */
 	json_t *evidence; /* rows, an array of objects; NULL: none */
 };
 

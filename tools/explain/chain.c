@@ -650,17 +650,6 @@ static void others_add(struct chain *out, const struct felt *all, size_t n,
 	}
 }
 
-/* A job that ends is no incident, nor is what was asked to end. */
-static bool ended_badly(const struct incident_container *c)
-{
-	static const char *const fine[] = {"", "exit 0", "exit 130", "exit 143"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(fine); i++)
-		if (!strcmp(c->down_how, fine[i]))
-			return false;
-	return strncmp(c->down_how, "signal 15", 9) != 0 && strncmp(c->down_how, "signal 2 ", 9) != 0;
-}
-
 /* No requests changed: a container that restarted is felt, too; that it ended only where it was
  * asked about. */
 static void felt_incident(struct chain_walk *w, const struct selection *narrow)
@@ -677,7 +666,7 @@ static void felt_incident(struct chain_walk *w, const struct selection *narrow)
 		if (!c || !select_wants_process(narrow, &p))
 			continue;
 		if (c->down_ns && !c->oom.n && !incident_restarts(c)->n &&
-		    !(select_is_narrow(narrow) && ended_badly(c)))
+		    !(select_is_narrow(narrow) && incident_ended_badly(c)))
 			continue;
 		if (link_incident(w, &at))
 			return;

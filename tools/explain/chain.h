@@ -57,8 +57,8 @@
 enum chain_sure { CHAIN_IS_CERTAIN, CHAIN_IS_LIKELY, CHAIN_IS_POSSIBLE };
 
 struct chain_link {
-	const char *what; /* static: "slower", "failing", "restarted", "asked", "lock", ...,
-			     "unknown" */
+	const char *what; /* static: "slower", "failing", "restarted", "stopped", "silent", "asked",
+			     "lock", ... "unknown" */
 	char *who, *text, *command;
 	bool container;
 	double before, after; /* before NAN: it was not recorded */

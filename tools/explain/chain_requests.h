@@ -62,8 +62,8 @@ struct chain_op {
 struct chain_requests {
 	struct chain_op *ops;
 	size_t n, cap;
-	bool known[2];     /* family l7 was recorded in that window */
-	double seconds[2]; /* of it with requests recorded */
+	bool known[2];                /* family l7 was recorded in that window */
+	double seconds[2];            /* of it with requests recorded */
 	int64_t from_ns[2], to_ns[2]; /* of that */
 };
 

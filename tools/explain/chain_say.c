@@ -676,7 +676,8 @@ void chain_say_hanging(const struct chain_walk *w, struct chain_link *l,
 
 	strbuf_addf(&out, "%zu request%s to ", n, n == 1 ? "" : "s");
 	add_who(&out, l->who);
-	strbuf_addf(&out, " got no answer for %s%s: ", n == 1 ? "" : "up to ", units_ns(longest->lasts_ns, time, sizeof(time)));
+	strbuf_addf(&out, " got no answer for %s%s: ", n == 1 ? "" : "up to ",
+		    units_ns(longest->lasts_ns, time, sizeof(time)));
 	add_operation(&out, longest->operation);
 	set_values(l, 0, (double)n, "requests");
 	l->text = strbuf_take(&out);

@@ -14,8 +14,7 @@
 
 static bool is_of(const struct chain_op *op, const struct chain_silence *x)
 {
-	return op->server == x->server && op->container == x->container &&
-	       !strcmp(op->who, x->who);
+	return op->server == x->server && op->container == x->container && !strcmp(op->who, x->who);
 }
 
 static bool was_steady(const struct chain_requests *r, const struct chain_silence *x)

@@ -22,10 +22,10 @@
 struct chain_silence {
 	const char *who; /* borrowed from the requests */
 	bool container, server;
-	double rate;             /* requests a second, before */
-	int64_t from_ns, to_ns;  /* to_ns: when it answered again, or the window's end */
-	bool whole, ends;        /* it did not answer before that in the window, it answered again */
-	bool wanted;             /* it is of the selection */
+	double rate;            /* requests a second, before */
+	int64_t from_ns, to_ns; /* to_ns: when it answered again, or the window's end */
+	bool whole, ends;       /* it did not answer before that in the window, it answered again */
+	bool wanted;            /* it is of the selection */
 };
 
 /* Of the selection, the one that had answered (without `server`: asked) most. False: there is

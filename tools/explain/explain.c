@@ -331,7 +331,8 @@ static bool is_said(const struct explain *x, size_t first, const struct explain_
 	return false;
 }
 
-/* Where every wait ends in the kernel, and what is idle: says nothing that a reason does not say. */
+/* Where every wait ends in the kernel, and what is idle: says nothing that a reason does not say.
+ */
 static bool is_way_of_waiting(const struct part *p, const struct fold_frame *f)
 {
 	const enum store_kind kind = p->d->side[DIFF_AFTER].f->kind->kind;

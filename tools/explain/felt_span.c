@@ -70,8 +70,8 @@ static struct part part_of(const struct chain_op *op, struct chain_series *windo
 	chain_series_init(&before, &op->w[DIFF_BEFORE]);
 	chain_series_init(window, &op->w[DIFF_AFTER]);
 	for (size_t i = 0; before.n && window->n && i < N_LEVELS; i++) {
-		struct part p = most_above(window->logs, window->n,
-					   log(LEVELS[i] * before.mean_ns + 1));
+		struct part p =
+			most_above(window->logs, window->n, log(LEVELS[i] * before.mean_ns + 1));
 
 		if (counts(&before, window, &p) && p.added_ns > best.added_ns)
 			best = p;

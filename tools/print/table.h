@@ -26,7 +26,7 @@ enum table_align {
 	TABLE_MIDDLE = 2,      /* left, and may be cut */
 	TABLE_SPARE_RIGHT = 3, /* right, and may be left out */
 	TABLE_SPARE = 4,       /* left, may be cut and left out */
-	TABLE_TEXT = 5	       /* left, may be cut: but on a terminal SPARE columns go first */
+	TABLE_TEXT = 5         /* left, may be cut: but on a terminal SPARE columns go first */
 };
 
 struct table_column {

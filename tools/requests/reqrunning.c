@@ -448,8 +448,7 @@ int reqrunning_hung(const struct selection *sel, int64_t least_ns, struct reqrun
 	size_t n = 0;
 
 	for (size_t i = 0; i < out->n; i++) {
-		if (out->rows[i].lasts_ns >= least_ns &&
-		    !reqstream_is_engine(out->rows[i].service))
+		if (out->rows[i].lasts_ns >= least_ns && !reqstream_is_engine(out->rows[i].service))
 			out->rows[n++] = out->rows[i];
 		else
 			row_release(&out->rows[i]);

@@ -42,7 +42,8 @@ static void run_row(struct row *o, const struct reqrun *r)
 
 	add_end(&client, &r->client, r->peer);
 	add_end(&server, &r->server, r->service);
-	row_cell(o, "SINCE", TABLE_LEFT, when_local(r->at_ns, clock_utc_ns(), since, sizeof(since)));
+	row_cell(o, "SINCE", TABLE_LEFT,
+		 when_local(r->at_ns, clock_utc_ns(), since, sizeof(since)));
 	row_json(o, "since", json_real((double)r->at_ns / 1e9));
 	row_json(o, "since_ns", json_integer(r->at_ns));
 	row_time(o, "at", r->at_ns);

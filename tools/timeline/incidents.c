@@ -307,6 +307,17 @@ int incidents_read(const struct selection *sel, struct incidents *out, struct er
 	return rc;
 }
 
+bool incident_ended_badly(const struct incident_container *c)
+{
+	static const char *const fine[] = {"", "exit 0", "exit 130", "exit 143"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fine); i++)
+		if (!strcmp(c->down_how, fine[i]))
+			return false;
+	return strncmp(c->down_how, "signal 15", 9) != 0 &&
+	       strncmp(c->down_how, "signal 2 ", 9) != 0;
+}
+
 void incidents_release(struct incidents *x)
 {
 	for (size_t i = 0; i < x->n; i++) {

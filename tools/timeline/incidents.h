@@ -37,10 +37,10 @@ struct incident_container {
 	char *oom_comm;                  /* of the process that was killed last, NULL: none */
 	uint64_t exits;                  /* ends with the status that failed most often */
 	uint32_t exit_status;
-	uint64_t throttled_ns; /* its CPU quota held it back, summed over CPUs */
+	uint64_t throttled_ns;  /* its CPU quota held it back, summed over CPUs */
 	int64_t down_ns, up_ns; /* its last end with no start after it, its last start; UTC ns, 0:
 				   none (family host) */
-	char *down_how;		/* "exit 1", "signal 9 (KILL)", "": not known; NULL: no end */
+	char *down_how;         /* "exit 1", "signal 9 (KILL)", "": not known; NULL: no end */
 };
 
 struct incidents {
@@ -58,6 +58,8 @@ static inline const struct incident_count *incident_restarts(const struct incide
 	return c->restarted.n > c->restarts.n ? &c->restarted : &c->restarts;
 }
 
+/* Of one that is down: not as it was asked to, nor as a job that is done. */
+bool incident_ended_badly(const struct incident_container *c);
 /* Of the containers that the selection's filters let through. */
 int incidents_read(const struct selection *sel, struct incidents *out, struct err *e);
 void incidents_release(struct incidents *x);

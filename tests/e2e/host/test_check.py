@@ -13,7 +13,8 @@ from conftest import BIN, ROOT
 from livedin import put
 
 TO = 1795144200 // 60 * 60
-SHIPPED = sorted(f[:-4] for f in os.listdir(f"{ROOT}/tools/checks/queries") if f.endswith(".sql"))
+FILES = {os.path.basename(f)[:-4]: f for f in glob.glob(f"{ROOT}/tools/checks/queries/**/*.sql", recursive=True)}
+SHIPPED = sorted(FILES)
 HOST = {"fact": "host_row", "cpus": 2, "mem_total": 8 << 30, "mem_available": 4 << 30, "user_us": 1000000, "nice_us": 0, "system_us": 0, "irq_us": 0,
         "softirq_us": 0, "steal_us": 0, "swap_in": 0, "swap_out": 0, "psi_mem_us": 0, "psi_cpu_us": 0}
 WEB = {"fact": "cgroup_row", "cgroup": "/docker/web", "container": "web", "container_id": "web", "user_us": 1000000, "system_us": 0, "working": 100 << 20,
@@ -99,6 +100,7 @@ BAD = {
     "oom": ("web", [event(TO - 600, "oom kill", "container", "web", "met the limit")]),
     "restart-loop": ("web", [e for i in range(4) for e in (event(TO - 300 + 60 * i, "stopped", "container", "web", "exit 1"),
                                                            event(TO - 299 + 60 * i, "restarted", "container", "web"))]),
+    "stopped": ("web", [event(TO - 600, "stopped", "container", "web", "exit 1")]),
     "throttled": ("web", minutes(HALF, TO, WEB, throttled=40, throttled_us=100000)),
     "cpu-delay": ("web", minutes(HALF, TO, WEB, psi_cpu_us=6000000)),
     "cpu-limit": ("web", minutes(HALF, TO, WEB, user_us=9500000)),
@@ -182,7 +184,7 @@ def test_a_check_finds_what_it_is_for_with_its_evidence_and_the_next_command(nam
     code, answer = check(store, name)
     assert code == 1 and (name, subject) in bad(answer), answer
     row = next(r for r in answer["rows"] if r["state"] == "bad" and r["subject"] == subject)
-    with open(f"{ROOT}/tools/checks/queries/{name}.sql", encoding="utf-8") as f:
+    with open(FILES[name], encoding="utf-8") as f:
         has_evidence = len(re.findall(r";$", f.read(), re.M)) > 1
     assert row["command"].startswith("sonde ") and "{" not in row["command"] and (row["evidence"] if has_evidence else True)
     _, all_of_it = check(store)
@@ -224,7 +226,7 @@ SLACK = {"jvm-gc": 60}  # a collection is seldom: its mean of a minute is all th
 
 
 def number_of(name, key):
-    with open(f"{ROOT}/tools/checks/queries/{name}.sql", encoding="utf-8") as f:
+    with open(FILES[name], encoding="utf-8") as f:
         return int(re.search(rf"^-- {key} = (\d+)", f.read(), re.M)[1])
 
 
@@ -359,6 +361,30 @@ def test_a_loop_of_restarts_is_over_once_the_container_runs_for_twice_as_long(ev
     holds_the_clock(store, "restart-loop", T + 2 * every + 10, ends + 10, after=max(120, 2 * every))
 
 
+def test_a_container_that_ended_badly_fails_until_it_starts_again(tmp_path):
+    store = str(tmp_path / "store")
+    put(store, [*runs(T - 3600, T + 7200)[2:], event(T, "stopped", "container", "web", "exit 1"), event(T + 1200, "started", "container", "web")])
+    holds_the_clock(store, "stopped", T + 120, T + 1200)
+
+
+@pytest.mark.parametrize("how, later", [("exit 0", None), ("exit 143", None), ("signal 15 (TERM)", None), ("", None), ("exit 1", "removed"), ("exit 1", "restarted")])
+def test_a_container_that_ended_as_it_was_asked_or_is_gone_fails_no_check(how, later, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, merged(list(well()), [event(TO - 900, "stopped", "container", "job", how), *([event(TO - 880, later, "container", "job")] if later else [])]))
+    assert check(store, "stopped")[0] == 0
+
+
+def test_a_segment_that_is_finished_is_no_recorder_that_stopped(tmp_path):
+    """The newest run has stored something after the moment that is checked, as one that goes on has."""
+    store = str(tmp_path / "store")
+    put(store, [{"run": "cpu", "from": T - 3600, "to": T, "bucket_s": 10}, {"kind": "cpu", "at": T - 60, "n": 1, "pid": 7, "comm": "app", "stack": ["main"]},
+                {"run": "cpu", "from": T, "to": T + 1200, "bucket_s": 10}, {"kind": "cpu", "at": T + 60, "n": 1, "pid": 7, "comm": "app", "stack": ["main"]}])
+    for path in tmp_path.glob("store/*.db"):
+        with sqlite3.connect(path) as db:
+            db.execute(f"UPDATE run SET state = iif(to_ns < {T + 100} * 1000000000, 3, 0)")
+    assert "bad" not in state_of(store, "sonde-recording", T + 900)
+
+
 def test_a_recorder_that_stops_fails_after_its_minutes_and_until_it_stores_again(tmp_path):
     def cpu(begin, end):
         return [{"run": "cpu", "from": begin, "to": end, "bucket_s": 10}, {"kind": "cpu", "at": begin + 10, "n": 1, "pid": 7, "comm": "app", "stack": ["main"]}]
@@ -374,7 +400,7 @@ def test_a_recorder_that_stops_fails_after_its_minutes_and_until_it_stores_again
 
 def test_each_check_that_ships_is_held_to_the_clock():
     assert {*RATES, *READINGS, *COUNTED, "requests-failing", "requests-slow", "requests-running", "memory-leak", "memory-full-soon", "disk-full-soon", "read-only", "unhealthy", "restart-loop",
-            "deleted-files", "sonde-recording"} == set(SHIPPED)
+            "deleted-files", "stopped", "sonde-recording"} == set(SHIPPED)
 
 
 def test_a_check_is_not_bad_before_its_minutes_are_over(tmp_path):

@@ -54,7 +54,7 @@ if command -v protoc > /dev/null; then
 fi
 
 mkdir -p "$1/checkfile_fuzz"
-cp tools/checks/queries/*.sql "$1/checkfile_fuzz/"
+cp tools/checks/queries/*.sql tools/checks/queries/*/*.sql "$1/checkfile_fuzz/"
 printf '!-- x: y\n-- level = loud\n-- window = 5: minutes\nSELECT 1;\n' >"$1/checkfile_fuzz/files"
 
 mkdir -p "$1/jfr"

@@ -53,9 +53,8 @@ static bool passes(const struct view *v, const struct listed_event *x)
 {
 	const struct events_args *a = v->call->args;
 
-	return !x->gone &&
-	       (!a->kind || !strcmp(a->kind, x->kind) ||
-		(!strcmp(a->kind, "restarted") && !strcmp(x->kind, "restart loop")));
+	return !x->gone && (!a->kind || !strcmp(a->kind, x->kind) ||
+			    (!strcmp(a->kind, "restarted") && !strcmp(x->kind, "restart loop")));
 }
 
 static int by_last(const void *a, const void *b)

@@ -28,7 +28,8 @@ struct oom_args {
 };
 
 static const struct option OOM_OPTIONS[] = {
-	{"number", 'n', OPTION_MOST, "N", "show the newest N (default 3; 0: all)",
+	{"number", 'n', OPTION_MOST, "N",
+	 "show N (default 3; 0: all), the newest of each container first",
 	 offsetof(struct oom_args, rows)},
 	{0},
 };
@@ -275,7 +276,8 @@ static int oom_run(struct verb_call *call, struct err *e)
 		print_story(&all.rows[i], call, &logs);
 	}
 	if (!rc && !call->json && !call->quiet && all.n < all.total)
-		fprintf(stderr, "%zu more kills: -n %zu shows them\n", all.total - all.n, all.total);
+		fprintf(stderr, "%zu more kills: -n %zu shows them\n", all.total - all.n,
+			all.total);
 	oomstories_release(&all);
 	eventlogs_release(&logs);
 	return rc;

@@ -50,8 +50,10 @@ def note():
     if not os.path.isdir(folder):
         return 200
     try:
-        with open(os.path.join(folder, f"note-{threading.get_ident()}"), "wb") as f:
+        path = os.path.join(folder, f"note-{time.monotonic_ns()}")
+        with open(path, "wb") as f:
             f.write(b"x" * 8192)
+        os.unlink(path)
     except OSError:
         return 500
     return 200
