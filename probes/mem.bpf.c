@@ -21,7 +21,7 @@
  * while the kernel marks them as stalled for memory (in_memstall, which PSI counts): until a page
  * comes back from swap, until a page of a file comes back that was given up too early, and above a
  * cgroup's memory.high. Each sched_switch runs the first one, so both are attached only while
- * somebody waits for memory at all (loaders/mem/pressure.h). What the kernel does for memory while
+ * a thread of the host waits for memory (loaders/mem/pressure.h). What the kernel does for memory while
  * it has the CPU, other than in 4. (a page that comes back from zram at once), is not seen.
  * 6. mem_victim says which process the kernel kills for memory, and what it holds.
  * 7. mem_fault_vma also asks what is mapped there. Where it is refused mem_fault goes without.
@@ -370,7 +370,7 @@ struct { /* by thread */
 	__type(value, struct sleep);
 } sleeps SEC(".maps");
 
-__u64 sleepers = 0; /* in that map: nothing is looked up while there are none */
+__u64 sleepers = 0; /* in that map; 0: nothing is looked up */
 
 static __always_inline void sleep_drop(__u32 tid)
 {

@@ -11,7 +11,7 @@
  *      grow, not who holds the memory now: an allocator that reuses a page is not seen.
  *   3. The sum over a process's stacks and three rows that have none is what the kernel counts
  *      (RssAnon + VmSwap). The three are "[from before the recording]", "[huge pages without a
- *      sample]", as one fault in so many is sampled and each brings 2 MiB, and "[without a
+ *      sample]", as a fault brings 2 MiB of those and few faults are sampled, and "[without a
  *      sample]": pages that came without a fault, by MAP_POPULATE, mlock or O_DIRECT, and what
  *      chance has in the estimates. A process of which there are no samples has them too, from
  *      8 MiB on.

@@ -52,7 +52,7 @@ struct mem {
 	struct sampler sampler;
 	struct period period;
 	struct bpf_link *links[LINKS];
-	struct bpf_link *sleeps[SLEEP_LINKS]; /* attached while somebody waits for memory */
+	struct bpf_link *sleeps[SLEEP_LINKS]; /* attached while a thread of the host waits for memory */
 	bool watches;                         /* no person waits: only then */
 	bool sleepless;                       /* they could not be attached */
 	struct pressure pressure;

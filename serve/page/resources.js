@@ -50,7 +50,7 @@ function resourcesLines(heap) {
 		return resourcesNoGrowth(heap);
 	const rows = heap.data.rows.slice(0, 12), most = Math.max(...rows.map((r) => r.grown_bytes || 0), 1);
 	if (!rows.length)
-		return domMake('p', {className: 'half'}, 'By line: nothing holds more and more memory. ', linkTo('What holds memory', {tab: 'heap'}));
+		return domMake('p', {className: 'half'}, `By line: nothing holds more and more memory${heap.data.touched ? ' (shared memory is not in it)' : ''}. `, linkTo('What holds memory', {tab: 'heap'}));
 	return domMake('div', {}, domSaid('p', 'By line, what grew most first:', 'half'), domMake('ol', {className: 'parts'}, ...rows.map((r) => domMake('li', {}, domBar((r.grown_bytes || 0) / most),
 		domMake('span', {}, linkTo(`${formatSeen(r.function)}${r.file ? ` (${formatSeen(r.file)}${r.line ? ':' + r.line : ''})` : ''}`, {pic: '', type: heap.data.touched ? 'mem' : 'inuse', q: `^${r.function.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`}),
 			` of ${formatSeen(r.who || r.module || '')}: ${resourcesSigned(r.grown_bytes || 0)} to ${formatBytes(r.inuse_bytes || 0)}${r.growth_bytes_per_s ? `, ${resourcesSigned(r.growth_bytes_per_s * 3600)} each hour` : ''}`)))));

@@ -464,8 +464,29 @@ families_all() {
 	done
 }
 
+# A writer in memory that cannot be given up, above its cgroup's memory.high: the kernel makes it sleep. Its first CPU alone, as
+# PSI weighs CPUs by how busy they are.
+memory_high() {
+	local group=/sys/fs/cgroup/tight
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir $group
+	echo 8M >$group/memory.high
+	program=sonde-mem capture_begin memory || return 1
+	busybox sh -c "echo 0 >$group/cgroup.procs; exec taskset 1 dd if=/dev/zero of=/tmp/big bs=64k count=$1"
+	cat $group/memory.pressure
+	sleep 3
+	capture_end
+}
+
+memory_all() {
+	section memory-high memory_high 192
+	section memory-told sonde sql --store /run/store-memory --json "SELECT comm, sum(n) AS n, sum(value) AS ns,
+		sum(CASE WHEN function = '[no stack]' THEN value ELSE 0 END) AS bare FROM amounts WHERE type = 'memwait' GROUP BY comm"
+}
+
 step capabilities && capabilities
 step families && families_all
+step family-mem && section check-mem sonde-mem --check --json
 warm_all
 step shares && shares_all
 step shares && section explain explain
@@ -478,6 +499,7 @@ step pstack && section pstack pstack_run
 step l7 && l7_all
 step scripts && [ -x /usr/bin/python3.11 ] && scripts_all
 step host && host_all
+step memory && memory_all
 section bye dmesg -r
 sync
 poweroff -f

@@ -222,6 +222,46 @@ def test_what_was_not_recorded_says_how_to_record_it(page, tmp_path):
         s.close()
 
 
+def test_memory_by_line_shows_what_is_held_and_what_grows(page, tmp_path):
+    """One line keeps 10 MiB more each minute, another has 200 MiB all the time: both are shown, and growth is said of one alone."""
+    end = int(time.time()) // 10 * 10
+    app = {"pid": 7, "comm": "app", "container": "web", "container_id": "web", "start": end - 5000}
+
+    def held(leak):
+        for family in ("host", "mem"):
+            yield {"run": family, "from": end - 900, "to": end, "bucket_s": 10}
+            for i, at in enumerate(range(end - 900, end, 60)):
+                if family == "mem":
+                    for name, line, mib in (("leaky", 12, 10 * (i + 1) if leak else 10), ("steady", 40, 200)):
+                        yield {**app, "kind": "mem", "at": at, "n": mib * 256, "value": mib << 20, "stack": ["main", [name, "app.c", line]]}
+                else:
+                    yield {"fact": "host_row", "at": at, "mem_total": 8 << 30, "mem_available": 4 << 30}
+                    yield {"fact": "cgroup_row", "at": at, "cgroup": "/docker/web", "container": "web", "container_id": "web", "working": 300 << 20}
+
+    for leak in (True, False):
+        store = str(tmp_path / f"store{leak}")
+        livedin.put(store, held(leak))
+        s = Serve(store)
+        try:
+            show(page, s, "?last=15m&tab=heap")
+            page.until("return document.querySelectorAll('#table tbody tr').length === 2")
+            of = {r["Line"]: r for r in rows(page)}
+            assert set(of) == {"leaky (app.c:12)", "steady (app.c:40)"} and of["steady (app.c:40)"]["In use"] == "200 MiB", of
+            if leak:
+                page.until("return document.querySelector('#table tbody').textContent.includes('+')")
+                of = {r["Line"]: r for r in rows(page)}
+                assert re.fullmatch(r"\+1[34]\d MiB", of["leaky (app.c:12)"]["Grew in this range"]) and not of["steady (app.c:40)"]["Grew in this range"], of
+            else:
+                page.until("return document.getElementById('view').textContent.includes('Nothing holds more and more memory')")
+            show(page, s, "?last=15m&tab=memory")
+            page.until("return document.getElementById('view').textContent.includes('By line') && !document.getElementById('view').textContent.includes('asked')")
+            text = page.text("#view")
+            assert ("leaky (app.c:12) of web: +1" in text and "steady" not in text) if leak else "nothing holds more and more memory" in text, text
+            quiet(page, s, "404 (Not Found)")  # of CPU time there is none
+        finally:
+            s.close()
+
+
 def test_marks_near_each_other_are_one_with_their_number(page, tmp_path):
     end = int(time.time()) // 10 * 10
     lines = [{"run": "cpu", "from": end - 3600, "to": end, "bucket_s": 10, "period_ns": 10101010}, *({"kind": "cpu", "at": at, "n": 5, "pid": 7, "comm": "x", "stack": ["main"]} for at in range(end - 3600, end, 10))]

@@ -2,7 +2,8 @@
 /*
  * leak: keeps KIB more each 20 ms in leaky(), SECONDS long, beside churn() that takes and gives
  * back 16 MiB. Says at its end how many bytes it has kept. leak KIB SECONDS
- * [malloc|mmap|huge|populate|none|reuse]. reuse: blocks of an allocator that others take again.
+ * [malloc|mmap|huge|populate|moves|locked|none|reuse]. moves: one block that realloc makes larger,
+ * below a page that is in its way; reuse: blocks of an allocator that others take again.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -29,8 +30,22 @@ __attribute__((noinline)) static void leaky(const char *how, size_t bytes)
 	} else {
 		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 	}
+	if (!strcmp(how, "locked") && mlock(p, bytes))
+		perror("mlock");
 	memset(p, 1, bytes);
 	kept[n_kept++] = p;
+}
+
+/* With mremap(2): the new page behind the block makes it move each time. */
+__attribute__((noinline)) static void moves(size_t bytes)
+{
+	static char *block;
+	size_t size = n_kept * bytes;
+
+	block = realloc(block, size + bytes);
+	memset(block + size, 1, bytes);
+	mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	kept[n_kept++] = block;
 }
 
 /* 1024 blocks of up to 16 KiB, each freed and allocated over and over. */
@@ -63,6 +78,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < turns; i++) {
 		if (!strcmp(how, "reuse"))
 			reused(bytes);
+		else if (!strcmp(how, "moves"))
+			moves(bytes);
 		else if (strcmp(how, "none"))
 			leaky(how, bytes);
 		if (i % 5 == 0)

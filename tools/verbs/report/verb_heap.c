@@ -139,7 +139,8 @@ static int heap_run(struct verb_call *call, struct err *e)
 	if (ret)
 		return ret;
 	if (a->growth && !h.n && !call->quiet)
-		fprintf(stderr, "nothing holds more memory than before\n");
+		fprintf(stderr, "nothing holds more memory than before%s\n",
+			h.touched ? " (memory that processes share is not in it)" : "");
 	if (call->json)
 		ret = heap_json(&h, rows, a->growth);
 	else if (h.n || !a->growth)
