@@ -81,7 +81,7 @@ static const struct {
 	 "] before_from before_from_ns# before_to before_to_ns# recording! host{cores" PAIR
 	 " cpus% load1" PAIR " waited_cpu" PAIR " waited_memory" PAIR " waited_io" PAIR
 	 " memory_used" PAIR " memory_total% swapped_pages" PAIR " busiest_disk disk_busy" PAIR
-	 "} checks# wrong[check level subject text command] wrong_total# slowest[now{" OPERATION
+	 " fsync_us" PAIR " fsyncs" PAIR " disk_errors" PAIR "} checks# wrong[check level subject text command] wrong_total# slowest[now{" OPERATION
 	 "} before{" OPERATION "} slower!] failing[now{" OPERATION "} before{" OPERATION
 	 "} slower!] running[" RUNNING "] running_total# not_recorded[$]"},
 	{"timeline",
