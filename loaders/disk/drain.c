@@ -163,7 +163,8 @@ static void syncs_drain(const struct draining *d)
 
 	taken_read(&t, d->k->skel->maps.disk_syncs);
 	for (size_t i = 0; i < t.n; i++)
-		sync_put(d, taken_key(&t, i), taken_value(&t, i), i < drain_most(d->h, DRAIN_SYNCS_MOST));
+		sync_put(d, taken_key(&t, i), taken_value(&t, i),
+			 i < drain_most(d->h, DRAIN_SYNCS_MOST));
 	taken_release(&t);
 }
 

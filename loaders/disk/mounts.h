@@ -16,7 +16,7 @@ struct mounts_one {
 	char point[MOUNTS_PATH];
 };
 
-struct mounts { /* {0} */
+struct mounts {                  /* {0} */
 	struct mounts_one *list; /* as the kernel lists them */
 	size_t n, cap;
 };

@@ -133,7 +133,8 @@ struct { /* the loader deletes what it has read */
 static const struct disk_file no_file;
 static const struct disk_names no_names;
 
-static __always_inline void inode_names(const struct disk_file_key *key, struct inode___pages *inode)
+static __always_inline void inode_names(const struct disk_file_key *key,
+					struct inode___pages *inode)
 {
 	struct disk_inode id = {.ino = key->ino, .dev = key->dev};
 	unsigned long first = (unsigned long)BPF_CORE_READ(inode, i_dentry.first), at = 0;
@@ -350,8 +351,7 @@ int disk_held(struct bpf_iter__task_file *ctx)
 	if (!task || !file)
 		return 0;
 	inode = (struct inode___pages *)BPF_CORE_READ(file, f_inode);
-	if (BPF_CORE_READ(inode, i_nlink) ||
-	    (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
+	if (BPF_CORE_READ(inode, i_nlink) || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
 		return 0;
 	magic = BPF_CORE_READ(inode, i_sb, s_magic);
 	if (magic == MAGIC_TMPFS || magic == MAGIC_HUGETLBFS)

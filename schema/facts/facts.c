@@ -103,8 +103,7 @@ FACT(SYNC_FACT, sync_columns, "sync_row", "calls that wait until a file is on it
 FACT(OPEN_FACT, open_columns, "open_row", "opens of files that failed");
 FACT(FILE_FACT, file_columns, "file_row",
      "files that disks read and wrote, and who made their pages dirty");
-FACT(HELD_FACT, held_columns, "held_row",
-     "deleted files that programs have open, once a minute");
+FACT(HELD_FACT, held_columns, "held_row", "deleted files that programs have open, once a minute");
 FACT(FLOW_FACT, flow_columns, "flow_row",
      "connections by process, side, peer and port, in buckets with changes");
 FACT(LISTENER_FACT, listener_columns, "listener_row",

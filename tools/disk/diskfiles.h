@@ -21,10 +21,10 @@
 #include "tools/select/select.h"
 
 struct diskfile {
-	char *file; /* a path, "/dev/NAME", "~other", or "": pages of no file */
-	char *disk; /* that answered; "": none, it was made dirty only */
-	char *comm, *container; /* "": not known; none */
-	int64_t pid;            /* 0: several, or not known */
+	char *file;                /* a path, "/dev/NAME", "~other", or "": pages of no file */
+	char *disk;                /* that answered; "": none, it was made dirty only */
+	char *comm, *container;    /* "": not known; none */
+	int64_t pid;               /* 0: several, or not known */
 	bool many, kernel, wanted; /* wanted: the selection has it */
 	uint64_t reads, read_bytes, writes, write_bytes; /* that it asked for itself */
 	uint64_t later_bytes;                            /* rule 1 */

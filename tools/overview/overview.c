@@ -152,9 +152,11 @@ static void take_disk(void *ctx, sqlite3_stmt *st)
 static int host_read(struct overview *o, struct err *e)
 {
 	struct reading r = {.o = o};
-	const struct askrows_part parts[] = {
-		{FAMILIES_SQL, take_family, &r}, {HOST, take_host, &r}, {DISKS, take_disk, &r},
-		{SYNCS, take_syncs, &r},         {ERRORS, take_errors, &r}};
+	const struct askrows_part parts[] = {{FAMILIES_SQL, take_family, &r},
+					     {HOST, take_host, &r},
+					     {DISKS, take_disk, &r},
+					     {SYNCS, take_syncs, &r},
+					     {ERRORS, take_errors, &r}};
 	struct overview_host *h = &o->host;
 	int rc = 0;
 

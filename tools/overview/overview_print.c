@@ -17,12 +17,12 @@
 #include "tools/waits/waitcells.h"
 
 #define FSYNC_SLOW_NS 10e6 /* on average */
-#define LABEL      8
-#define LINES      24
-#define CHECKS     4
-#define OPS        2
-#define ROWS_LEAST 4
-#define ROWS_MOST  12
+#define LABEL         8
+#define LINES         24
+#define CHECKS        4
+#define OPS           2
+#define ROWS_LEAST    4
+#define ROWS_MOST     12
 
 struct screen {
 	const struct overview *o;
