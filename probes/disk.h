@@ -102,7 +102,7 @@ struct disk_file {
 };
 _Static_assert(sizeof(struct disk_file) == 48, "wire size");
 
-struct disk_inode { /* a file, whoever uses it */
+struct disk_inode { /* a file, for all who use it */
 	__u64 ino;
 	__u32 dev, pad;
 };

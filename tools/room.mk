@@ -24,7 +24,7 @@ $(B)/gen/tools/verbs/completion.h: $(COMPLETIONS) tools/room.mk
 	  echo '};'; } > $@.tmp && mv $@.tmp $@
 
 # The checks that ship, too.
-CHECKS    := $(sort $(wildcard tools/checks/queries/*.sql))
+CHECKS    := $(sort $(wildcard tools/checks/queries/*.sql tools/checks/queries/*/*.sql))
 GENERATED += $(B)/gen/tools/checks/shipped.h
 $(B)/gen/tools/checks/shipped.h: $(CHECKS) tools/room.mk
 	@mkdir -p $(@D)

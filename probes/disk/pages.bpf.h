@@ -10,8 +10,8 @@
  *    they are summed as file 0, so that all files together are all requests.
  * 3. Of one request DISK_BIOS bios are looked at; what is beyond them counts for the last one's
  *    file, as requests are merged where files are contiguous on the disk.
- * 4. Dirty: the kernel tells when a page of a file that was as on the disk is changed, by whoever
- *    changes it, once until it is written. A folio of several pages counts as a whole.
+ * 4. Dirty: the kernel tells when a page of a file that was as on the disk is changed, where the
+ *    change is made, once until it is written. A folio of several pages counts as a whole.
  * 5. Names are read by one of the inode's dentries, up to DISK_DEEP parts, when a sum is made.
  */
 #ifndef SONDE_PROBES_DISK_PAGES_BPF_H

@@ -3,7 +3,7 @@
  * diskfiles: files that disks read and wrote in a selection, by who did that (view disk_files).
  *
  *   1. What a thread of the kernel wrote of a file counts for who made its pages dirty in that
- *      range and did not write them himself, in proportion to how much that is, and at most so much
+ *      range and did not write them himself, in proportion to that amount and never more than it
  *      (`later_bytes`). The rest keeps a row by itself: it was made dirty before, or by the kernel.
  *   2. A file whose disk lies on another one (a loop device that does not copy, dm) is seen on
  *      both: what it is on the lower one is left out, so no byte counts twice. The file behind a

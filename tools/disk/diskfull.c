@@ -211,7 +211,7 @@ struct reading {
 	const struct selection *sel;
 	const struct store_dict *dict; /* of the segment */
 	struct diskhelds *out;
-	int64_t last_ts; /* of the last look that found something, whoever held it */
+	int64_t last_ts; /* of the last look that found something, selected or not */
 	int64_t until_s; /* until when it was recorded */
 };
 

@@ -13,7 +13,8 @@ from conftest import BIN, ROOT
 from livedin import put
 
 TO = 1795144200 // 60 * 60
-SHIPPED = sorted(f[:-4] for f in os.listdir(f"{ROOT}/tools/checks/queries") if f.endswith(".sql"))
+FILES = {os.path.basename(f)[:-4]: f for f in glob.glob(f"{ROOT}/tools/checks/queries/**/*.sql", recursive=True)}
+SHIPPED = sorted(FILES)
 HOST = {"fact": "host_row", "cpus": 2, "mem_total": 8 << 30, "mem_available": 4 << 30, "user_us": 1000000, "nice_us": 0, "system_us": 0, "irq_us": 0,
         "softirq_us": 0, "steal_us": 0, "swap_in": 0, "swap_out": 0, "psi_mem_us": 0, "psi_cpu_us": 0}
 WEB = {"fact": "cgroup_row", "cgroup": "/docker/web", "container": "web", "container_id": "web", "user_us": 1000000, "system_us": 0, "working": 100 << 20,
@@ -182,7 +183,7 @@ def test_a_check_finds_what_it_is_for_with_its_evidence_and_the_next_command(nam
     code, answer = check(store, name)
     assert code == 1 and (name, subject) in bad(answer), answer
     row = next(r for r in answer["rows"] if r["state"] == "bad" and r["subject"] == subject)
-    with open(f"{ROOT}/tools/checks/queries/{name}.sql", encoding="utf-8") as f:
+    with open(FILES[name], encoding="utf-8") as f:
         has_evidence = len(re.findall(r";$", f.read(), re.M)) > 1
     assert row["command"].startswith("sonde ") and "{" not in row["command"] and (row["evidence"] if has_evidence else True)
     _, all_of_it = check(store)
@@ -224,7 +225,7 @@ SLACK = {"jvm-gc": 60}  # a collection is seldom: its mean of a minute is all th
 
 
 def number_of(name, key):
-    with open(f"{ROOT}/tools/checks/queries/{name}.sql", encoding="utf-8") as f:
+    with open(FILES[name], encoding="utf-8") as f:
         return int(re.search(rf"^-- {key} = (\d+)", f.read(), re.M)[1])
 
 
