@@ -110,10 +110,10 @@ static __always_inline struct gendisk *disk_of(struct request *rq)
 	struct request___5_10 *old = (void *)rq;
 
 	if (bpf_core_field_exists(rq->q->disk)) /* a flush of the block layer has no part */
-		return BPF_CORE_READ(rq, q, disk);
+		return rq->q->disk;
 	if (bpf_core_field_exists(old->rq_disk))
-		return BPF_CORE_READ(old, rq_disk);
-	return BPF_CORE_READ(rq, part, bd_disk);
+		return old->rq_disk;
+	return rq->part->bd_disk;
 }
 
 static __always_inline void device_of(struct gendisk *disk, struct disk_key *key)
@@ -202,9 +202,9 @@ TRACEPOINT(block_rq_issue, disk_issue, struct request *rq)
 	if (!a)
 		return 0;
 	a->issue_ns = bpf_ktime_get_ns();
-	a->sector = BPF_CORE_READ(rq, __sector);
-	a->bytes = BPF_CORE_READ(rq, __data_len);
-	a->op = BPF_CORE_READ(rq, cmd_flags) & REQ_OP_MASK;
+	a->sector = rq->__sector; /* what a typed tracepoint gives is read without a helper */
+	a->bytes = rq->__data_len;
+	a->op = rq->cmd_flags & REQ_OP_MASK;
 	a->disk = disk_of(rq);
 	return 0;
 }
@@ -267,13 +267,14 @@ TRACEPOINT(block_rq_complete, disk_complete, struct request *rq, int error, unsi
 {
 	__u64 id = (__u64)rq, now = bpf_ktime_get_ns(), made, issued = 0, queue, device;
 	bool failed = error & 0xff; /* from 5.11 on a blk_status_t, which is a byte */
-	__u32 left = BPF_CORE_READ(rq, __data_len);
+	__u32 left = rq->__data_len;
 	struct asked *a = bpf_map_lookup_elem(&asked, &id);
-	struct disk_key key = {.op = BPF_CORE_READ(rq, cmd_flags) & REQ_OP_MASK,
-			       .epoch = disk_epoch};
+	struct disk_key key = {.op = rq->cmd_flags & REQ_OP_MASK, .epoch = disk_epoch};
+	struct gendisk *disk = disk_of(rq);
 	struct disk_sum *s;
 
-	device_of(disk_of(rq), &key);
+	key.major = (__u32)disk->major;
+	key.minor = (__u32)disk->first_minor;
 	if (a) {
 		key.who = a->who;
 		issued = a->issue_ns;
@@ -282,7 +283,7 @@ TRACEPOINT(block_rq_complete, disk_complete, struct request *rq, int error, unsi
 	if (!s)
 		return 0;
 	__sync_fetch_and_add(&s->bytes, bytes < left ? bytes : left);
-	request_files(BPF_CORE_READ(rq, bio), &key, bytes < left ? bytes : left);
+	request_files(rq->bio, &key, bytes < left ? bytes : left);
 	if (failed && a)
 		a->failed = 1;
 	if (bytes < left)
@@ -291,7 +292,7 @@ TRACEPOINT(block_rq_complete, disk_complete, struct request *rq, int error, unsi
 	__sync_fetch_and_add(&s->requests, 1);
 	if (failed)
 		__sync_fetch_and_add(&s->errors, 1);
-	made = BPF_CORE_READ(rq, start_time_ns);
+	made = rq->start_time_ns;
 	queue = made && issued > made ? issued - made : 0;
 	device = issued && now > issued ? now - issued : 0;
 	times_add(s, queue, device);

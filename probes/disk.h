@@ -16,12 +16,12 @@
 #define DISK_SLOTS \
 	32 /* slot n of a histogram counts times of 2^n to 2^(n+1)-1 us; the last, more */
 #define DISK_COMM  16
-#define DISK_NAME  32  /* of a part of a path; cut if it is longer */
-#define DISK_NAMES 4   /* the file's, its folder's, and those above */
-#define DISK_LONG  72  /* of a part of a path of a file of requests, DISK_DEEP such */
+#define DISK_NAME  32 /* of a part of a path; cut if it is longer */
+#define DISK_NAMES 4  /* the file's, its folder's, and those above */
+#define DISK_LONG  72 /* of a part of a path of a file of requests, DISK_DEEP such */
 #define DISK_DEEP  16
 #define DISK_PAGE  4096ull /* the unit of dirty pages on x86 */
-#define DISK_PATH  128 /* of an open; cut if it is longer */
+#define DISK_PATH  128     /* of an open; cut if it is longer */
 
 #define DISK_OTHERS (~0ull) /* files of a process that there was no room for */
 
@@ -89,7 +89,7 @@ _Static_assert(sizeof(struct disk_open_key) == 152, "wire size");
 struct disk_file_key { /* a file that was read, written or made dirty */
 	struct disk_who who;
 	__u64 ino; /* 0: the device dev itself; with dev 0: no file is known; DISK_OTHERS */
-	__u32 dev;          /* the kernel's dev_t */
+	__u32 dev; /* the kernel's dev_t */
 	__u32 epoch;
 	__u32 major, minor; /* the disk of the requests; 0, 0: of what was made dirty */
 };
@@ -102,7 +102,7 @@ struct disk_file {
 };
 _Static_assert(sizeof(struct disk_file) == 48, "wire size");
 
-struct disk_inode { /* a file, whoever uses it */
+struct disk_inode { /* a file, for all who use it */
 	__u64 ino;
 	__u32 dev, pad;
 };

@@ -163,7 +163,8 @@ static void syncs_drain(const struct draining *d)
 
 	taken_read(&t, d->k->skel->maps.disk_syncs);
 	for (size_t i = 0; i < t.n; i++)
-		sync_put(d, taken_key(&t, i), taken_value(&t, i), i < drain_most(d->h, DRAIN_SYNCS_MOST));
+		sync_put(d, taken_key(&t, i), taken_value(&t, i),
+			 i < drain_most(d->h, DRAIN_SYNCS_MOST));
 	taken_release(&t);
 }
 
@@ -238,7 +239,7 @@ static int more_opens(const void *a, const void *b)
 }
 
 /* sonde's own are left out: it asks /proc for processes that have ended. */
-static void opens_drain(const struct draining *d)
+static void opens_drain(const struct draining *d, const struct bpf_map *map, size_t named)
 {
 	struct taken t = {.key_size = sizeof(struct disk_open_key),
 			  .value_size = sizeof(uint64_t),
@@ -247,7 +248,7 @@ static void opens_drain(const struct draining *d)
 			  .weight = open_weight};
 	struct opens_list l = {0};
 
-	taken_read(&t, d->k->skel->maps.disk_opens);
+	taken_read(&t, map);
 	for (size_t i = 0; i < t.n; i++) {
 		const struct disk_open_key *key = taken_key(&t, i);
 		struct who who = who_find(d->h, &key->who, NULL);
@@ -259,7 +260,7 @@ static void opens_drain(const struct draining *d)
 		qsort(l.list, l.n, sizeof(*l.list), more_opens);
 	for (size_t i = 0; i < l.n; i++)
 		open_put(d, taken_key(&t, l.list[i].first), l.list[i].n,
-			 i < drain_most(d->h, DRAIN_OPENS_MOST));
+			 i < drain_most(d->h, named));
 	idmap_release(&l.at);
 	free(l.list);
 	taken_release(&t);
@@ -276,7 +277,8 @@ void drain_epoch(struct hooks *k, struct devices *devices, struct family_host *h
 	if (!k->files)
 		return;
 	syncs_drain(&d);
-	opens_drain(&d);
+	opens_drain(&d, k->skel->maps.disk_opens, DRAIN_OPENS_MOST);
+	opens_drain(&d, k->skel->maps.disk_rest_opens, 0);
 }
 
 void drain_slow(struct devices *devices, struct family_host *h, const struct disk_slow *r)

@@ -31,8 +31,7 @@ static const struct leftout_program OPTIONAL[] = {
 	{"disk_start", NULL},                              /* disk_insert instead */
 	{"disk_insert", NO_WHO},     {"disk_merge", NULL}, /* entries of merged requests go when
 							      there is no room */
-	{"disk_dirty", NO_DIRTY},    {"disk_dirty_page", NO_DIRTY},
-	{"disk_held", NO_HELD},
+	{"disk_dirty", NO_DIRTY},    {"disk_dirty_page", NO_DIRTY},  {"disk_held", NO_HELD},
 	{"fsync_begins", NO_SYNCS},  {"fdatasync_begins", NO_SYNCS}, {"range_begins", NO_SYNCS},
 	{"syncfs_begins", NO_SYNCS}, {"sync_ends", NO_SYNCS},        {"open_begins", NO_OPENS},
 	{"openat_begins", NO_OPENS}, {"open_ends", NO_OPENS},        {0}};

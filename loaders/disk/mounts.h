@@ -16,12 +16,12 @@ struct mounts_one {
 	char point[MOUNTS_PATH];
 };
 
-struct mounts { /* {0} */
+struct mounts {                  /* {0} */
 	struct mounts_one *list; /* as the kernel lists them */
 	size_t n, cap;
 };
 
-/* Once more: as the first process sees them, else this one. */
+/* Reads them again: as the first process sees them, else as this one does. */
 void mounts_read(struct mounts *m);
 void mounts_release(struct mounts *m);
 /* Pure: a line of mountinfo. */

@@ -13,7 +13,7 @@ struct taken_place {
 	size_t i;
 };
 
-struct taken { /* the caller fills in the first five */
+struct taken {                                 /* the caller fills in the first five */
 	size_t key_size, value_size, epoch_at; /* epoch_at: where it is in a key */
 	uint32_t epoch;                        /* this one and earlier ones */
 	uint64_t (*weight)(const void *value);

@@ -104,6 +104,14 @@ struct {
 	__type(value, __u64); /* how many */
 } disk_opens SEC(".maps");
 
+struct { /* what found no room there: by error alone */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct disk_open_key);
+	__type(value, __u64);
+} disk_rest_opens SEC(".maps");
+
 static const struct disk_sync no_syncs;
 
 static __always_inline struct file___disk *file_of(__u32 fd)
@@ -236,21 +244,32 @@ int openat_begins(struct sys_enter *x)
 	return open_begin(x->args[1]);
 }
 
+static __always_inline bool open_add(void *map, const struct disk_open_key *key)
+{
+	__u64 one = 1, *n = bpf_map_lookup_elem(map, key);
+
+	if (!n && !bpf_map_update_elem(map, key, &one, BPF_NOEXIST))
+		return true;
+	if (!n) /* another CPU made it meanwhile, or there is no room */
+		n = bpf_map_lookup_elem(map, key);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	return n;
+}
+
 static __always_inline void open_failed(__u32 error, __u64 path)
 {
 	struct disk_open_key key = {.error = error, .epoch = disk_epoch};
-	__u64 one = 1, *n;
 
 	who_fill(&key.who);
 	bpf_probe_read_user_str(key.path, sizeof(key.path), (const void *)path);
-	n = bpf_map_lookup_elem(&disk_opens, &key);
-	if (n)
-		__sync_fetch_and_add(n, 1);
-	else if (bpf_map_update_elem(&disk_opens, &key, &one, BPF_NOEXIST)) {
-		/* another CPU made it meanwhile, or there is no room */
-		n = bpf_map_lookup_elem(&disk_opens, &key);
-		__sync_fetch_and_add(n ? n : &disk_lost.opens, 1);
-	}
+	if (open_add(&disk_opens, &key))
+		return;
+	__builtin_memset(&key, 0, sizeof(key));
+	key.error = error;
+	key.epoch = disk_epoch;
+	if (!open_add(&disk_rest_opens, &key))
+		__sync_fetch_and_add(&disk_lost.opens, 1);
 }
 
 SEC("tracepoint")

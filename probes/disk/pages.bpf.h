@@ -10,8 +10,8 @@
  *    they are summed as file 0, so that all files together are all requests.
  * 3. Of one request DISK_BIOS bios are looked at; what is beyond them counts for the last one's
  *    file, as requests are merged where files are contiguous on the disk.
- * 4. Dirty: the kernel tells when a page of a file that was as on the disk is changed, by whoever
- *    changes it, once until it is written. A folio of several pages counts as a whole.
+ * 4. Dirty: the kernel tells when a page of a file that was as on the disk is changed, where the
+ *    change is made, once until it is written. A folio of several pages counts as a whole.
  * 5. Names are read by one of the inode's dentries, up to DISK_DEEP parts, when a sum is made.
  */
 #ifndef SONDE_PROBES_DISK_PAGES_BPF_H
@@ -64,6 +64,10 @@ struct address_space {
 struct page {
 	unsigned long compound_head;
 	struct address_space *mapping;
+};
+
+struct page___7 { /* the same under another name, see page_head */
+	unsigned long compound_info;
 };
 
 struct folio {
@@ -129,7 +133,8 @@ struct { /* the loader deletes what it has read */
 static const struct disk_file no_file;
 static const struct disk_names no_names;
 
-static __always_inline void inode_names(const struct disk_file_key *key, struct inode___pages *inode)
+static __always_inline void inode_names(const struct disk_file_key *key,
+					struct inode___pages *inode)
 {
 	struct disk_inode id = {.ino = key->ino, .dev = key->dev};
 	unsigned long first = (unsigned long)BPF_CORE_READ(inode, i_dentry.first), at = 0;
@@ -149,12 +154,31 @@ static __always_inline void inode_names(const struct disk_file_key *key, struct 
 		names_read(n->names[0], DISK_DEEP, DISK_LONG, (struct dentry___disk *)(first - at));
 }
 
+/* The first page of its folio. Bit 0 says that it is not the first; the rest is the first one's
+ * address, or from 7.x on, where a struct page has a power of two bytes, the mask that gives it
+ * (include/linux/page-flags.h, _compound_head; read in the headers of 7.2). */
+static __always_inline struct page *page_head(struct page *page)
+{
+	struct page___7 *now = (void *)page;
+	unsigned long info, rest;
+
+	if (bpf_core_field_exists(now->compound_info))
+		info = BPF_CORE_READ(now, compound_info);
+	else
+		info = BPF_CORE_READ(page, compound_head);
+	if (!(info & 1))
+		return page;
+	rest = ~(info & ~1ul);
+	if (!(rest & (rest + 1))) /* ones above, zeros below: no address */
+		return (struct page *)((unsigned long)page & info);
+	return (struct page *)(info - 1);
+}
+
 static __always_inline struct inode___pages *page_inode(struct page *page)
 {
-	unsigned long head = BPF_CORE_READ(page, compound_head), mapping;
+	unsigned long mapping;
 
-	if (head & 1)
-		page = (struct page *)(head - 1);
+	page = page_head(page);
 	if (bpf_core_field_exists(page->mapping))
 		mapping = (unsigned long)BPF_CORE_READ(page, mapping);
 	else
@@ -237,13 +261,13 @@ static __always_inline void file_add(const struct disk_key *rq, struct inode___p
 
 static __always_inline struct inode___pages *bio_inode(struct bio *bio)
 {
-	struct bio_vec *vec = BPF_CORE_READ(bio, bi_io_vec);
+	unsigned long vec = (unsigned long)bio->bi_io_vec;
 	struct page *page = NULL;
 
 	if (!vec)
 		return NULL;
-	bpf_probe_read_kernel(&page, sizeof(page),
-			      &vec[BPF_CORE_READ(bio, bi_iter.bi_idx) & 0xffff].bv_page);
+	vec += (bio->bi_iter.bi_idx & 0xffff) * sizeof(struct bio_vec);
+	bpf_probe_read_kernel(&page, sizeof(page), (void *)vec);
 	return page ? page_inode(page) : NULL;
 }
 
@@ -265,11 +289,11 @@ static __always_inline void request_files(struct bio *bio, const struct disk_key
 			sum = 0;
 		}
 		inode = next;
-		size = BPF_CORE_READ(bio, bi_iter.bi_size);
+		size = bio->bi_iter.bi_size;
 		size = size < left ? size : left;
 		sum += size;
 		left -= size;
-		bio = BPF_CORE_READ(bio, bi_next);
+		bio = bio->bi_next;
 	}
 	file_add(rq, inode, sum + left, counts);
 }
@@ -327,8 +351,7 @@ int disk_held(struct bpf_iter__task_file *ctx)
 	if (!task || !file)
 		return 0;
 	inode = (struct inode___pages *)BPF_CORE_READ(file, f_inode);
-	if (BPF_CORE_READ(inode, i_nlink) ||
-	    (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
+	if (BPF_CORE_READ(inode, i_nlink) || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
 		return 0;
 	magic = BPF_CORE_READ(inode, i_sb, s_magic);
 	if (magic == MAGIC_TMPFS || magic == MAGIC_HUGETLBFS)

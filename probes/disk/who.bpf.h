@@ -27,7 +27,12 @@ static __always_inline void who_of(struct task_struct *task, struct disk_who *wh
 
 static __always_inline void who_fill(struct disk_who *who)
 {
-	who_of((struct task_struct *)bpf_get_current_task(), who);
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task(),
+			   *leader = BPF_CORE_READ(task, group_leader);
+
+	who->start_ns = BPF_CORE_READ(leader, start_boottime);
+	who->exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
+	who->tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
 }
 
 static __always_inline __u32 slot_of(__u64 ns)

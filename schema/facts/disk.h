@@ -91,34 +91,35 @@
 	X(OPEN_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                          \
 	X(OPEN_N, "opens", NUMBER, COUNTER, "", "opens that failed so")
 
-#define FILE_COLUMNS(X)                                                                                                                                                                                                                                                                  \
-	X(FILE_PROCESS, "process", PROCESS, KEY, "",                                                                                                                                                                                                                                      \
-	  "process.id: who asked, of what is written later the kernel's thread; of what was made dirty who did that; 0: none was seen")                                                                                                                                                  \
-	X(FILE_NAME, "file", TEXT, KEY, "",                                                                                                                                                                                                                                               \
+#define FILE_COLUMNS(X)                                                                                                                                                                                                                                                                         \
+	X(FILE_PROCESS, "process", PROCESS, KEY, "",                                                                                                                                                                                                                                            \
+	  "process.id: who asked, of what is written later the kernel's thread; of what was made dirty who did that; 0: none was seen")                                                                                                                                                         \
+	X(FILE_NAME, "file", TEXT, KEY, "",                                                                                                                                                                                                                                                     \
 	  "text.id: its path as the host sees it, of a file in sixteen folders or more the end of it; /dev/NAME: the device itself, such as a file system's metadata; empty: pages of no file (O_DIRECT, swap, metadata of xfs and btrfs, what was ciphered); ~other: of those past the limit") \
-	X(FILE_DISK, "disk", TEXT, KEY, "",                                                                                                                                                                                                                                               \
-	  "text.id: of requests the disk, as in block_row; empty: of what was made dirty")                                                                                                                                                                                                \
-	X(FILE_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                                                                                                                                                                                               \
-	X(FILE_READS, "reads", NUMBER, COUNTER, "", "read requests that the disk has answered")                                                                                                                                                                                           \
-	X(FILE_READ, "read_bytes", NUMBER, COUNTER, "bytes", "their size")                                                                                                                                                                                                                \
-	X(FILE_WRITES, "writes", NUMBER, COUNTER, "", "write requests that the disk has answered")                                                                                                                                                                                        \
-	X(FILE_WRITTEN, "write_bytes", NUMBER, COUNTER, "bytes", "their size")                                                                                                                                                                                                            \
-	X(FILE_DIRTY, "dirty_bytes", NUMBER, COUNTER, "bytes",                                                                                                                                                                                                                            \
-	  "pages of it that were as on the disk and were changed")                                                                                                                                                                                                                        \
-	X(FILE_GROWN, "grown_bytes", NUMBER, COUNTER, "bytes",                                                                                                                                                                                                                            \
-	  "by how much more it takes on the disk; with the process that changed most of it")                                                                                                                                                                                              \
+	X(FILE_DISK, "disk", TEXT, KEY, "",                                                                                                                                                                                                                                                     \
+	  "text.id: of requests the disk, as in block_row; empty: of what was made dirty")                                                                                                                                                                                                      \
+	X(FILE_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                                                                                                                                                                                                     \
+	X(FILE_READS, "reads", NUMBER, COUNTER, "", "read requests that the disk has answered")                                                                                                                                                                                                 \
+	X(FILE_READ, "read_bytes", NUMBER, COUNTER, "bytes", "their size")                                                                                                                                                                                                                      \
+	X(FILE_WRITES, "writes", NUMBER, COUNTER, "", "write requests that the disk has answered")                                                                                                                                                                                              \
+	X(FILE_WRITTEN, "write_bytes", NUMBER, COUNTER, "bytes", "their size")                                                                                                                                                                                                                  \
+	X(FILE_DIRTY, "dirty_bytes", NUMBER, COUNTER, "bytes",                                                                                                                                                                                                                                  \
+	  "pages of it that were as on the disk and were changed")                                                                                                                                                                                                                              \
+	X(FILE_GROWN, "grown_bytes", NUMBER, COUNTER, "bytes",                                                                                                                                                                                                                                  \
+	  "by how much more it takes on the disk; with the process that changed most of it")                                                                                                                                                                                                    \
 	X(FILE_SHRUNK, "shrunk_bytes", NUMBER, COUNTER, "bytes", "by how much less")
 
-#define HELD_COLUMNS(X)                                                                       \
-	X(HELD_PROCESS, "process", PROCESS, KEY, "", "process.id: who has it open; of several the oldest") \
-	X(HELD_FILE, "file", TEXT, KEY, "",                                                   \
-	  "text.id: the path that it had, of a container's file as the container saw it")     \
-	X(HELD_INO, "ino", TAG, KEY, "", "the number of its inode")                           \
-	X(HELD_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")   \
-	X(HELD_MOUNT, "mount", TEXT, GAUGE, "",                                               \
-	  "text.id: the file system, as in fs_row; empty: not known")                         \
-	X(HELD_BYTES, "bytes", NUMBER, GAUGE, "bytes",                                        \
-	  "what it takes on the disk, which is free once nobody has it open")                 \
+#define HELD_COLUMNS(X)                                                                     \
+	X(HELD_PROCESS, "process", PROCESS, KEY, "",                                        \
+	  "process.id: who has it open; of several the oldest")                             \
+	X(HELD_FILE, "file", TEXT, KEY, "",                                                 \
+	  "text.id: the path that it had, of a container's file as the container saw it")   \
+	X(HELD_INO, "ino", TAG, KEY, "", "the number of its inode")                         \
+	X(HELD_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process") \
+	X(HELD_MOUNT, "mount", TEXT, GAUGE, "",                                             \
+	  "text.id: the file system, as in fs_row; empty: not known")                       \
+	X(HELD_BYTES, "bytes", NUMBER, GAUGE, "bytes",                                      \
+	  "what it takes on the disk, which is free once the last one closes it")           \
 	X(HELD_HOLDERS, "holders", NUMBER, GAUGE, "", "how many processes have it open")
 
 enum block_column { BLOCK_COLUMNS(FACT_ID) BLOCK_N };
@@ -129,7 +130,7 @@ enum open_column { OPEN_COLUMNS(FACT_ID) OPENS_N };
 enum file_column { FILE_COLUMNS(FACT_ID) FILE_N };
 enum held_column { HELD_COLUMNS(FACT_ID) HELD_N };
 
-extern const struct fact BLOCK_FACT, DEVICE_FACT, SLOW_FACT, SYNC_FACT, OPEN_FACT,
-	FILE_FACT, HELD_FACT;
+extern const struct fact BLOCK_FACT, DEVICE_FACT, SLOW_FACT, SYNC_FACT, OPEN_FACT, FILE_FACT,
+	HELD_FACT;
 
 #endif

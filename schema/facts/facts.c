@@ -107,8 +107,7 @@ FACT(SYNC_FACT, sync_columns, "sync_row", "calls that wait until a file is on it
 FACT(OPEN_FACT, open_columns, "open_row", "opens of files that failed");
 FACT(FILE_FACT, file_columns, "file_row",
      "files that disks read and wrote, and who made their pages dirty");
-FACT(HELD_FACT, held_columns, "held_row",
-     "deleted files that programs have open, once a minute");
+FACT(HELD_FACT, held_columns, "held_row", "deleted files that programs have open, once a minute");
 FACT(PROBE_FACT, probe_columns, "probe_row", "probes: what each is, and how much it saw");
 FACT(PROBE_SUM_FACT, probe_sum_columns, "probe_sum_row",
      "hits of probes, by process and by the arguments that they are summed by");

@@ -27,7 +27,7 @@ CREATE TABLE held_row( -- deleted files that programs have open, once a minute
   ino INTEGER NOT NULL, -- the number of its inode
   container INTEGER NOT NULL, -- container.id of the process
   mount INTEGER NOT NULL, -- text.id: the file system, as in fs_row; empty: not known
-  bytes INTEGER, -- gauge, bytes: what it takes on the disk, which is free once nobody has it open
+  bytes INTEGER, -- gauge, bytes: what it takes on the disk, which is free once the last one closes it
   holders INTEGER, -- gauge: how many processes have it open
   PRIMARY KEY(ts, run, process, file, ino)
 ) STRICT, WITHOUT ROWID;

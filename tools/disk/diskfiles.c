@@ -30,8 +30,7 @@ struct reading {
 	const struct selection *sel;
 	const struct store_dict *dict; /* of the segment */
 	struct diskfiles *out;         /* by file, disk and who; what is not selected, too */
-	bool *wanted;                  /* of each */
-	size_t cap, cap_wanted;
+	size_t cap;
 	struct idmap row_of;
 	struct link *links;
 	size_t n_links, cap_links;
@@ -78,13 +77,11 @@ static struct diskfile *row_of(struct reading *r, const struct store_process_row
 	if (!fresh) {
 		free(comm);
 		x = &r->out->rows[*at];
-		r->wanted[*at] = r->wanted[*at] || wanted;
+		x->wanted = x->wanted || wanted;
 		x->many = x->many || x->pid != (p ? (int64_t)p->pid : 0);
 		return x;
 	}
 	*at = r->out->n;
-	mem_grow(r->wanted, r->out->n, r->cap_wanted);
-	r->wanted[r->out->n] = wanted;
 	mem_grow(r->out->rows, r->out->n, r->cap);
 	x = &r->out->rows[r->out->n++];
 	*x = (struct diskfile){.file = mem_strdup(file),
@@ -92,7 +89,8 @@ static struct diskfile *row_of(struct reading *r, const struct store_process_row
 			       .comm = comm,
 			       .container = mem_strdup(container),
 			       .pid = p ? (int64_t)p->pid : 0,
-			       .kernel = kernel};
+			       .kernel = kernel,
+			       .wanted = wanted};
 	return x;
 }
 
@@ -157,80 +155,78 @@ static bool lies_on(const struct reading *r, const char *upper, const char *lowe
 	return false;
 }
 
-static int by_file(const void *a, const void *b)
-{
-	const struct diskfile *x = *(const struct diskfile *const *)a,
-			      *y = *(const struct diskfile *const *)b;
-
-	return strcmp(x->file, y->file);
-}
-
 /* Rule 2, of the rows of one file. */
-static void lower_drop(const struct reading *r, struct diskfile **rows, size_t n)
+static void lower_drop(const struct reading *r, struct diskfile *rows, size_t n)
 {
-	for (size_t i = 0; i < n && *rows[0]->file; i++)
-		for (size_t k = 0; k < n && *rows[i]->disk; k++)
-			if (*rows[k]->disk && lies_on(r, rows[k]->disk, rows[i]->disk, 0)) {
-				rows[i]->reads = rows[i]->read_bytes = 0;
-				rows[i]->writes = rows[i]->write_bytes = 0;
+	for (size_t i = 0; i < n && *rows[0].file; i++)
+		for (size_t k = 0; k < n && *rows[i].disk; k++)
+			if (*rows[k].disk && lies_on(r, rows[k].disk, rows[i].disk, 0)) {
+				rows[i].reads = rows[i].read_bytes = 0;
+				rows[i].writes = rows[i].write_bytes = 0;
 			}
 }
 
-/* Rule 1, of the rows of one file. */
-static void later_share(struct diskfile **rows, size_t n)
+/* What one changed of a file and did not write itself. */
+static uint64_t left_dirty(const struct diskfile *x)
 {
-	uint64_t later = 0, dirty = 0, given = 0;
-	struct diskfile *most = NULL;
+	return !x->kernel && x->dirty_bytes > x->write_bytes ? x->dirty_bytes - x->write_bytes : 0;
+}
+
+/* Rule 1, of the rows of one file. */
+static void later_share(const struct reading *r, struct diskfile *rows, size_t n)
+{
+	uint64_t later = 0, dirty = 0, given;
 	const char *disk = "";
 
+	(void)r;
 	for (size_t i = 0; i < n; i++) {
-		if (rows[i]->kernel) {
-			later += rows[i]->write_bytes;
-			disk = *rows[i]->disk ? rows[i]->disk : disk;
-			continue;
-		}
-		dirty += rows[i]->dirty_bytes;
-		if (rows[i]->dirty_bytes && (!most || rows[i]->dirty_bytes > most->dirty_bytes))
-			most = rows[i];
+		later += rows[i].kernel ? rows[i].write_bytes : 0;
+		dirty += left_dirty(&rows[i]);
+		if (rows[i].kernel && *rows[i].disk)
+			disk = rows[i].disk;
 	}
-	if (!later || !dirty)
-		return;
-	for (size_t i = 0; i < n; i++) {
-		struct diskfile *x = rows[i];
+	given = later < dirty ? later : dirty;
+	later = given;
+	for (size_t i = 0; i < n; i++) { /* what is given is taken from the kernel's rows */
+		struct diskfile *x = &rows[i];
+		uint64_t part = x->kernel && x->write_bytes < later ? x->write_bytes : later;
 
-		if (x->kernel) {
-			x->write_bytes = x->writes = 0;
+		if (!x->kernel)
 			continue;
-		}
-		if (!x->dirty_bytes)
+		x->writes -= x->write_bytes ? x->writes * part / x->write_bytes : 0;
+		x->write_bytes -= part;
+		later -= part;
+	}
+	for (size_t i = 0; i < n && given; i++) {
+		struct diskfile *x = &rows[i];
+		uint64_t own = left_dirty(x), part;
+
+		if (!own)
 			continue;
-		x->later_bytes = (uint64_t)((double)later * (double)x->dirty_bytes / (double)dirty);
-		given += x->later_bytes;
+		part = own == dirty ? given :
+				      (uint64_t)((double)given * (double)own / (double)dirty);
+		x->later_bytes = part;
+		given -= part;
+		dirty -= own;
 		if (!*x->disk && *disk) {
 			free(x->disk);
 			x->disk = mem_strdup(disk);
 		}
 	}
-	most->later_bytes += later - given;
 }
 
-static void files_settle(struct reading *r)
+/* `each` for the rows of each file; they are in order of files. */
+static void files_each(const struct reading *r,
+		       void (*each)(const struct reading *r, struct diskfile *rows, size_t n))
 {
 	struct diskfiles *f = r->out;
-	struct diskfile **rows = mem_array(f->n + 1, sizeof(*rows));
 	size_t end;
 
-	for (size_t i = 0; i < f->n; i++)
-		rows[i] = &f->rows[i];
-	if (f->n)
-		qsort(rows, f->n, sizeof(*rows), by_file);
 	for (size_t at = 0; at < f->n; at = end) {
-		for (end = at + 1; end < f->n && !strcmp(rows[end]->file, rows[at]->file);)
+		for (end = at + 1; end < f->n && !strcmp(f->rows[end].file, f->rows[at].file);)
 			end++;
-		lower_drop(r, rows + at, end - at);
-		later_share(rows + at, end - at);
+		each(r, &f->rows[at], end - at);
 	}
-	free(rows);
 }
 
 static uint64_t weight(const struct diskfile *x)
@@ -266,6 +262,7 @@ static void join(struct diskfile *to, const struct diskfile *x)
 	to->later_bytes += x->later_bytes;
 	to->dirty_bytes += x->dirty_bytes;
 	to->grown_bytes += x->grown_bytes;
+	to->wanted = to->wanted || x->wanted;
 	to->many = to->many || x->many || to->pid != x->pid;
 }
 
@@ -280,22 +277,11 @@ static int by_weight(const void *a, const void *b)
 	return strcmp(x->file, y->file);
 }
 
-static void files_keep(struct reading *r)
+static void rows_join(struct diskfiles *f)
 {
-	struct diskfiles *f = r->out;
-	size_t n = 0, kept = 0;
+	size_t kept = 0;
 
 	for (size_t i = 0; i < f->n; i++) {
-		struct diskfile *x = &f->rows[i];
-
-		if (r->wanted[i] && (weight(x) || x->dirty_bytes || x->grown_bytes))
-			f->rows[n++] = *x;
-		else
-			file_release(x);
-	}
-	if (n)
-		qsort(f->rows, n, sizeof(*f->rows), by_who);
-	for (size_t i = 0; i < n; i++) {
 		struct diskfile x = f->rows[i];
 
 		if (kept && joins(&f->rows[kept - 1], &x)) {
@@ -306,11 +292,37 @@ static void files_keep(struct reading *r)
 		}
 	}
 	f->n = kept;
-	for (size_t i = 0; i < kept; i++)
-		if (f->rows[i].many)
-			f->rows[i].pid = 0;
-	if (kept)
-		qsort(f->rows, kept, sizeof(*f->rows), by_weight);
+}
+
+static void rows_keep(struct diskfiles *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct diskfile x = f->rows[i];
+
+		x.pid = x.many ? 0 : x.pid;
+		if (x.wanted && (weight(&x) || x.dirty_bytes || x.grown_bytes))
+			f->rows[n++] = x;
+		else
+			file_release(&x);
+	}
+	f->n = n;
+}
+
+static void files_settle(struct reading *r)
+{
+	struct diskfiles *f = r->out;
+
+	if (!f->n)
+		return;
+	qsort(f->rows, f->n, sizeof(*f->rows), by_who);
+	files_each(r, lower_drop);
+	rows_join(f);
+	files_each(r, later_share);
+	rows_keep(f);
+	if (f->n)
+		qsort(f->rows, f->n, sizeof(*f->rows), by_weight);
 }
 
 int diskfiles_read(const struct selection *sel, struct diskfiles *out, struct err *e)
@@ -328,17 +340,14 @@ int diskfiles_read(const struct selection *sel, struct diskfiles *out, struct er
 
 		rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts), e);
 	}
-	if (!rc) {
+	if (!rc)
 		files_settle(&r);
-		files_keep(&r);
-	}
 	idmap_release(&r.row_of);
 	for (size_t i = 0; i < r.n_links; i++) {
 		free(r.links[i].disk);
 		free(r.links[i].under);
 	}
 	free(r.links);
-	free(r.wanted);
 	return rc;
 }
 

@@ -2,9 +2,9 @@
 /*
  * diskfiles: files that disks read and wrote in a selection, by who did that (view disk_files).
  *
- *   1. What a thread of the kernel wrote of a file later counts for who made its pages dirty in
- *      that range, in proportion to how much each did (`later_bytes`). Where nobody did, it keeps a
- *      row by itself: it was made dirty before, or by the kernel.
+ *   1. What a thread of the kernel wrote of a file counts for who made its pages dirty in that
+ *      range and did not write them himself, in proportion to that amount and never more than it
+ *      (`later_bytes`). The rest keeps a row by itself: it was made dirty before, or by the kernel.
  *   2. A file whose disk lies on another one (a loop device that does not copy, dm) is seen on
  *      both: what it is on the lower one is left out, so no byte counts twice. The file behind a
  *      loop device is another file.
@@ -21,11 +21,11 @@
 #include "tools/select/select.h"
 
 struct diskfile {
-	char *file; /* a path, "/dev/NAME", "~other", or "": pages of no file */
-	char *disk; /* that answered; "": none, it was made dirty only */
-	char *comm, *container; /* "": not known; none */
-	int64_t pid;            /* 0: several, or not known */
-	bool many, kernel;
+	char *file;                /* a path, "/dev/NAME", "~other", or "": pages of no file */
+	char *disk;                /* that answered; "": none, it was made dirty only */
+	char *comm, *container;    /* "": not known; none */
+	int64_t pid;               /* 0: several, or not known */
+	bool many, kernel, wanted; /* wanted: the selection has it */
 	uint64_t reads, read_bytes, writes, write_bytes; /* that it asked for itself */
 	uint64_t later_bytes;                            /* rule 1 */
 	uint64_t dirty_bytes;

@@ -12,8 +12,8 @@
 #include "tools/select/askrows.h"
 
 #define LOOK_S 150 /* looks at deleted files are a minute apart, or two where sonde is late */
-#define RECORDED(family)                                                                      \
-	"SELECT max(to_ns) / 1000000000 FROM run WHERE family = '" family                     \
+#define RECORDED(family)                                                  \
+	"SELECT max(to_ns) / 1000000000 FROM run WHERE family = '" family \
 	"' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 HAVING count(*)"
 static const char MOUNTS[] =
 	"SELECT mount, ts, size, available, coalesce(inodes, 0), coalesce(inodes_free, 0) FROM filesystem_stats"
@@ -211,7 +211,7 @@ struct reading {
 	const struct selection *sel;
 	const struct store_dict *dict; /* of the segment */
 	struct diskhelds *out;
-	int64_t last_ts; /* of the last look that found something, whoever held it */
+	int64_t last_ts; /* of the last look that found something, selected or not */
 	int64_t until_s; /* until when it was recorded */
 };
 

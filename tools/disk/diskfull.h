@@ -8,8 +8,8 @@
  *      it is full in left / rate; nothing is said of one that did not get fuller, or of two
  *      readings less than DISKFULL_LEAST_S apart.
  *   2. A file counts for the file system with the longest mount point that its path begins with.
- *      Its growth is what family disk saw of it; where that was not recorded, files and folders that
- *      family host found to be written to lately stand there (`written`), without who did.
+ *      Its growth is what family disk saw of it; where that was not recorded, files and folders
+ * that family host found to be written to lately are listed (`written`), without their writers.
  *   3. Deleted files are those of the last look in the range.
  */
 #ifndef SONDE_TOOLS_DISKFULL_H

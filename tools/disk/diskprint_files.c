@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows about files: what disks read and wrote of them, which fill a file system, and deleted ones. */
+/* Rows about files: what disks read and wrote of them, which fill a file system, and deleted ones.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +86,8 @@ static json_t *by_json(const struct diskfull_mount *m)
 
 static void full_row(struct row *o, const struct diskfull_mount *m)
 {
-	static const struct diskfull_by none = {.file = (char *)"", .comm = (char *)"", .container = (char *)""};
+	static const struct diskfull_by none = {
+		.file = (char *)"", .comm = (char *)"", .container = (char *)""};
 	const struct diskfull_by *by = m->n_by ? &m->by[0] : &none;
 	char text[UNITS_MAX], used[UNITS_MAX];
 

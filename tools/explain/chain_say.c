@@ -488,7 +488,7 @@ static void add_sync(struct strbuf *out, const struct chain_file *x)
 			    units_ns((int64_t)(1000 * x->v[0] / x->n[0]), before, sizeof(before)));
 }
 
-/* false: nobody else is known to have read or written much more. */
+/* false: no other one read or wrote much more. */
 static bool add_other_file(struct strbuf *out, const struct chain_files *f,
 			   const struct chain_file *x)
 {

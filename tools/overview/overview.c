@@ -31,6 +31,9 @@ static const char HOST[] =
 	" mem_total, mem_total - mem_available, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)) / sum(seconds) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
 static const char DISKS[] =
 	"SELECT disk, sum(busy_us) / 1e6 / max(1, ?2 - ?1 + 1) FROM disk_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
+static const char SYNCS[] =
+	"SELECT sum(us), sum(calls) FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 AND self = 0";
+static const char ERRORS[] = "SELECT sum(errors) FROM block_stats WHERE ts BETWEEN ?1 AND ?2";
 
 /* ---- the two windows ---- */
 
@@ -110,6 +113,27 @@ static void take_host(void *ctx, sqlite3_stmt *st)
 	h->swapped[r->w] = number(st, 9);
 }
 
+static void add_to(double *sum, sqlite3_stmt *st, int column)
+{
+	if (sqlite3_column_type(st, column) != SQLITE_NULL)
+		*sum = (*sum < 0 ? 0 : *sum) + sqlite3_column_double(st, column);
+}
+
+static void take_syncs(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	add_to(&r->o->host.fsync_us[r->w], st, 0);
+	add_to(&r->o->host.fsyncs[r->w], st, 1);
+}
+
+static void take_errors(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	add_to(&r->o->host.disk_errors[r->w], st, 0);
+}
+
 static void take_disk(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -128,15 +152,19 @@ static void take_disk(void *ctx, sqlite3_stmt *st)
 static int host_read(struct overview *o, struct err *e)
 {
 	struct reading r = {.o = o};
-	const struct askrows_part parts[] = {
-		{FAMILIES_SQL, take_family, &r}, {HOST, take_host, &r}, {DISKS, take_disk, &r}};
+	const struct askrows_part parts[] = {{FAMILIES_SQL, take_family, &r},
+					     {HOST, take_host, &r},
+					     {DISKS, take_disk, &r},
+					     {SYNCS, take_syncs, &r},
+					     {ERRORS, take_errors, &r}};
 	struct overview_host *h = &o->host;
 	int rc = 0;
 
 	*h = (struct overview_host){.mem_total = -1, .cpus = -1};
 	for (int w = 0; w < 2; w++)
 		h->cores[w] = h->load[w] = h->waited_cpu[w] = h->waited_mem[w] = h->waited_io[w] =
-			h->mem_used[w] = h->swapped[w] = h->disk_busy[w] = -1;
+			h->mem_used[w] = h->swapped[w] = h->disk_busy[w] = h->fsync_us[w] =
+				h->fsyncs[w] = h->disk_errors[w] = -1;
 	for (r.w = OVERVIEW_NOW; r.w >= OVERVIEW_BEFORE && !rc; r.w--) {
 		memset(r.from_ns, 0, sizeof(r.from_ns));
 		memset(r.to_ns, 0, sizeof(r.to_ns));

@@ -42,6 +42,8 @@ struct overview_host { /* -1: not known */
 	double cpus;
 	char disk[64]; /* the busiest; "": none */
 	double disk_busy[2];
+	double fsync_us[2], fsyncs[2]; /* by family disk: the calls' time, and how many */
+	double disk_errors[2];         /* by family disk: requests that failed */
 };
 
 struct overview_row {

@@ -41,6 +41,9 @@ static json_t *host_json(const struct overview_host *h)
 	set_pair(o, "swapped_pages", h->swapped, true);
 	json_object_set_new(o, "busiest_disk", json_text_or_null(h->disk));
 	set_pair(o, "disk_busy", h->disk_busy, true);
+	set_pair(o, "fsync_us", h->fsync_us, true);
+	set_pair(o, "fsyncs", h->fsyncs, true);
+	set_pair(o, "disk_errors", h->disk_errors, true);
 	return o;
 }
 

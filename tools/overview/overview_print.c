@@ -16,12 +16,13 @@
 #include "tools/requests/runprint.h"
 #include "tools/waits/waitcells.h"
 
-#define LABEL      8
-#define LINES      24
-#define CHECKS     4
-#define OPS        2
-#define ROWS_LEAST 4
-#define ROWS_MOST  12
+#define FSYNC_SLOW_NS 10e6 /* on average */
+#define LABEL         8
+#define LINES         24
+#define CHECKS        4
+#define OPS           2
+#define ROWS_LEAST    4
+#define ROWS_MOST     12
 
 struct screen {
 	const struct overview *o;
@@ -129,14 +130,32 @@ static void print_memory(const struct screen *s)
 	line(s, "memory", strbuf_str(&text), "sonde timeline --of mem");
 }
 
+/* What family disk says: calls that waited long for a disk, and requests that failed. */
+static void add_disk_calls(struct strbuf *text, const struct overview_host *h)
+{
+	char now[UNITS_MAX], before[UNITS_MAX];
+	double ns[2];
+
+	for (int w = 0; w < 2; w++)
+		ns[w] = h->fsyncs[w] > 0 ? 1000 * h->fsync_us[w] / h->fsyncs[w] : 0;
+	if (ns[OVERVIEW_NOW] >= FSYNC_SLOW_NS) {
+		strbuf_addf(text, "%san fsync took %s", text->len ? "; " : "",
+			    units_ns((int64_t)ns[OVERVIEW_NOW], now, sizeof(now)));
+		if (ns[OVERVIEW_BEFORE] > 0)
+			strbuf_addf(text, " (before %s)",
+				    units_ns((int64_t)ns[OVERVIEW_BEFORE], before, sizeof(before)));
+	}
+	if (h->disk_errors[OVERVIEW_NOW] > 0)
+		strbuf_addf(text, "%s%.0f requests failed", text->len ? "; " : "",
+			    h->disk_errors[OVERVIEW_NOW]);
+}
+
 static void print_disks(const struct screen *s)
 {
 	const struct overview_host *h = &s->o->host;
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	const double busy[2] = {100 * h->disk_busy[0], 100 * h->disk_busy[1]};
 
-	if (!*h->disk && h->waited_io[OVERVIEW_NOW] < 0.01)
-		return;
 	if (*h->disk) {
 		strbuf_addshown(&text, h->disk, strlen(h->disk));
 		strbuf_addf(&text, " busy %.0f %% of the time", busy[OVERVIEW_NOW]);
@@ -145,7 +164,12 @@ static void print_disks(const struct screen *s)
 	if (h->waited_io[OVERVIEW_NOW] >= 0.01)
 		strbuf_addf(&text, "%sthreads waited for disks %.0f %% of the time",
 			    text.len ? "; " : "", 100 * h->waited_io[OVERVIEW_NOW]);
-	line(s, "disks", strbuf_str(&text), "sonde timeline --of io");
+	add_disk_calls(&text, h);
+	if (text.len)
+		line(s, "disks", strbuf_str(&text),
+		     h->fsyncs[OVERVIEW_NOW] >= 0 || h->disk_errors[OVERVIEW_NOW] >= 0 ?
+			     "sonde disk" :
+			     "sonde timeline --of io");
 }
 
 /* ---- what is wrong ---- */

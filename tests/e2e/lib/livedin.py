@@ -84,6 +84,8 @@ def used(begin, end, recording):
     for i, at in enumerate(range(begin, end, 60)):
         yield {"fact": "host_row", "at": at, "mem_total": 8 << 30, "mem_available": 4 << 30, "psi_io_us": 100000}
         yield {"fact": "disk_row", "at": at, "disk": "sda", "busy_us": 2000000, "read_bytes": 1 << 20, "write_bytes": 4 << 20}
+        yield {"fact": "fs_row", "at": at, "mount": "/var", "source": "/dev/sda2", "fstype": "ext4", "size": 90 << 30, "free": (40 << 30) - (i << 20), "available": (40 << 30) - (i << 20),
+               "inodes": 6000000, "inodes_free": 5000000, "read_only": 0, "hangs": 0}
         for n, (name, mem, limit) in enumerate((("web", 100 + 10 * i, 512), ("db", 700, 1024))):
             yield {"fact": "cgroup_row", "at": at, "cgroup": f"/docker/{name}", "container": name, "working": mem << 20,
                    "mem_limit": limit << 20, "read_bytes": n << 20, "write_bytes": 2 << 20, "rx_bytes": 50000, "tx_bytes": 90000}

@@ -399,6 +399,19 @@ def test_what_else_makes_requests_slow_is_named_and_no_more_sure_than_it_is(othe
     assert all(link["sure"] != "certain" for link in links if link["what"] in ("unknown", "disk full", "load"))
 
 
+def a_backup(at, on, rows):
+    yield from rows
+    yield {"fact": "sync_row", "at": at, **{k: DB[k] for k in ("pid", "comm", "container")}, "file": "/data/wal", "call": "fdatasync", "calls": 10, "errors": 0,
+           "us": 2_400_000 if on else 30_000}
+    yield {"fact": "file_row", "at": at, **{k: HOG[k] for k in ("pid", "comm", "container")}, "file": "/backup/home.tar", "disk": "", "dirty_bytes": (900 << 20) if on else 0}
+
+
+def test_a_wait_for_a_disk_names_the_file_and_whose_writing_it_was_behind(sonde, tmp_path):
+    links = explained(sonde, planted(tmp_path, ["disk"], other=a_backup), "web")["links"]
+    (text,) = [link["text"] for link in links if link["what"] == "disk"]
+    assert "; fsync of /data/wal took 240 ms each, before 3 ms; most more was read and written by transcode, of its file /backup/home.tar (" in text, text
+
+
 def test_an_incident_that_is_over_is_not_felt(sonde, tmp_path):
     def over(at, on, rows):
         return slower(rows, "GET /cart", 200) if MIDDLE - 240 <= at < MIDDLE else rows

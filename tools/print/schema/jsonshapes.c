@@ -81,6 +81,7 @@ static const struct {
 	 "] before_from before_from_ns# before_to before_to_ns# recording! host{cores" PAIR
 	 " cpus% load1" PAIR " waited_cpu" PAIR " waited_memory" PAIR " waited_io" PAIR
 	 " memory_used" PAIR " memory_total% swapped_pages" PAIR " busiest_disk disk_busy" PAIR
+	 " fsync_us" PAIR " fsyncs" PAIR " disk_errors" PAIR
 	 "} checks# wrong[check level subject text command] wrong_total# slowest[now{" OPERATION
 	 "} before{" OPERATION "} slower!] failing[now{" OPERATION "} before{" OPERATION
 	 "} slower!] running[" RUNNING "] running_total# not_recorded[$]"},
@@ -156,12 +157,14 @@ static const struct {
 	 "throttled# throttled_ns#] throttled_total# idle_hidden# idle_hidden_ns# steal_ns# cpu_time_ns#"},
 	{"neighbours", PAIRS},
 	{"wakers", PAIRS},
-	{"disk", "rows[disk" DISK_SUMS
-		 " busy_us# in_flight# under[$] pid# comm container us# time time_ns# op "
-		 "bytes# sector# thread failed! call calls# p50_us# p99_us# hist" DISK_HIST
-		 " file opens# error "
-		 "path later_bytes# dirty_bytes# grown_bytes# mount size# left# filled_bytes# full_s% inodes# inodes_left# holders# "
-		 "ino# by[file comm container pid# grown_bytes# written_bytes#]] bytes# who[pid# comm container disk us#" DISK_SUMS "] who_total# seconds%"},
+	{"disk",
+	 "rows[disk" DISK_SUMS
+	 " busy_us# in_flight# under[$] pid# comm container us# time time_ns# op "
+	 "bytes# sector# thread failed! call calls# p50_us# p99_us# hist" DISK_HIST
+	 " file opens# error "
+	 "path later_bytes# dirty_bytes# grown_bytes# mount size# left# filled_bytes# full_s% inodes# inodes_left# holders# "
+	 "ino# by[file comm container pid# grown_bytes# written_bytes#]] bytes# who[pid# comm container disk us#" DISK_SUMS
+	 "] who_total# seconds%"},
 	{"net",
 	 "rows[who{container comm pid#} side other{container comm pid#} peer peer_name class "
 	 "protocol port# quic path" SUMS " address open_to backlog# backlog_max# dropped# "

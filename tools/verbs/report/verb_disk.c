@@ -32,14 +32,10 @@ static const struct option DISK_OPTIONS[] = {
 /* clang-format on */
 
 static const char *const DISK_EXAMPLES[] = {
-	"sonde disk --last 15m",
-	"sonde disk --slow --last 24h",
-	"sonde disk web --fsync",
-	"sonde disk --files --last 1h",
-	"sonde disk --full --last 24h",
-	"sonde disk --deleted",
-	"sonde disk --opens -n 10",
-	NULL,
+	"sonde disk --last 15m",        "sonde disk --slow --last 24h",
+	"sonde disk web --fsync",       "sonde disk --files --last 1h",
+	"sonde disk --full --last 24h", "sonde disk --deleted",
+	"sonde disk --opens -n 10",     NULL,
 };
 
 static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
@@ -241,8 +237,10 @@ static int disk_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_disk = {
 	.name = "disk",
-	.summary = "show disks: how much, how slow and how busy, who asked, which files, what fills and what failed",
-	.usage = "[WHAT] [--by WHAT | --slow | --fsync | --opens | --files | --full | --deleted] [-n N]",
+	.summary =
+		"show disks: how much, how slow and how busy, who asked, which files, what fills and what failed",
+	.usage =
+		"[WHAT] [--by WHAT | --slow | --fsync | --opens | --files | --full | --deleted] [-n N]",
 	.examples = DISK_EXAMPLES,
 	.options = DISK_OPTIONS,
 	.args_size = sizeof(struct disk_args),

@@ -29,7 +29,8 @@ TEST(a_line_has_its_device_the_folder_that_is_mounted_and_where)
 	assert_int_equal(x.dev, DEV);
 	assert_string_equal(x.root, "/mnt a");
 	assert_string_equal(x.point, "/mnt2");
-	assert_false(mounts_parse("36 35 0:4 net:[4026532413] /run/netns/a rw - nsfs nsfs rw\n", &x));
+	assert_false(
+		mounts_parse("36 35 0:4 net:[4026532413] /run/netns/a rw - nsfs nsfs rw\n", &x));
 	assert_false(mounts_parse("36 35", &x));
 }
 
