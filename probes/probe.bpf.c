@@ -35,7 +35,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile struct probe_plan plan = {};
 
 volatile __u32 probe_epoch; /* the loader's */
-volatile __u32 probe_every; /* the loader's: of so many hits one goes into the ring; 0: of each */
+volatile __u32
+	probe_every; /* the loader's: one of this number of hits goes into the ring; 0: each */
 
 __u64 probe_second, probe_sent; /* without locks: a few more may go through */
 

@@ -78,7 +78,7 @@ static char *word_cut(char **at)
 	return word;
 }
 
-/* The next line, cut into its parts. false: there is none. */
+/* The next line, cut into its parts. false: that was the last one. */
 static bool place_next(char **at, struct place *p)
 {
 	char *line = *at, *end = strchr(line, '\n');

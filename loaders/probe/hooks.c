@@ -18,7 +18,6 @@
 #include "loaders/lib/bpf/run/scripts.h"
 #include "loaders/lib/bpf/start/preflight.h"
 #include "probes/lib/stack.h"
-#include "probes/lib/tally.h"
 #include "probes/probe.skel.h"
 #include "schema/base/array.h"
 #include "schema/base/log.h"
@@ -31,7 +30,7 @@
 
 /* One for all probes: the first one's. */
 static const char *const SHARED[] = {"events", "late", "hits", "pids", "cgroups", "comms"};
-/* Only of those that take stacks, beside the rings. */
+/* Only of those that take stacks, apart from the rings. */
 static const char *const OF_STACKS[] = {"scratch", "late_scratch", "late_more"};
 
 /* ---- open ---- */

@@ -18,13 +18,12 @@
 #include "loaders/probe/pace.h"
 #include "loaders/probe/rows.h"
 #include "probes/lib/stack.h"
-#include "probes/lib/tally.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
 #define LOOK_NS  (NSEC_PER_SEC / 4) /* between two looks at what probes cost */
-#define BRISK    10000              /* from so many events a second on the ring is read often */
+#define BRISK    10000              /* events a second from which on the ring is read often */
 #define BRISK_NS (NSEC_PER_SEC / 10)
 
 static struct probe_opts {

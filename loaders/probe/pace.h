@@ -33,7 +33,7 @@ static inline uint64_t pace_spent(uint64_t runs, uint64_t run_ns, uint64_t hook_
 
 /* Rule 1: of how many hits one is sent. `hits`: since the last look. */
 uint32_t pace_every(uint64_t hits, int64_t ns, uint32_t rate);
-/* Rule 2: looks; the moment until which it is to be away, 0: it may stay. `spent_ns` since it was
+/* Rule 2: looks; until when it stays away, 0: it may stay. `spent_ns` since it was
  * begun. */
 int64_t pace_look(struct pace *p, int64_t now_ns, uint64_t spent_ns);
 

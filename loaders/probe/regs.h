@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* "rdi", also of its parts: "edi", "di", "dil"; -1: there is none. *size (may be NULL): bytes. */
+/* "rdi", also of its parts: "edi", "di", "dil"; -1: it is no register. */
 int regs_named(const char *name);
 /* The register of a C function's N-th argument, from 1 on; -1: it is not in one. */
 int regs_argument(uint32_t n);

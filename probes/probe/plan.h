@@ -18,6 +18,7 @@
 #include <linux/types.h>
 #endif
 
+#include "probes/lib/tally.h"
 #include "probes/lib/who.h"
 
 #define PROBE_ARGS  8
@@ -31,7 +32,7 @@
 	32 /* slot n of a histogram counts values of 2^n to 2^(n+1)-1; 0 also 0; the last more */
 #define PROBE_COMM 16
 
-#define PROBE_RET  PROBE_ARGS /* numbers of what is beside the arguments */
+#define PROBE_RET  PROBE_ARGS /* numbers of what is no argument */
 #define PROBE_NS   (PROBE_ARGS + 1)
 #define PROBE_NONE 255
 

@@ -14,7 +14,8 @@
 	X(PROBE_SHAPE, "args", TEXT, GAUGE, "",                                                                         \
 	  "text.id: its arguments and their types, with commas: path str,flags int32; of system calls ret and ns, too") \
 	X(PROBE_HITS, "hits", NUMBER, COUNTER, "", "hits for which its conditions hold")                                \
-	X(PROBE_EVENTS, "events", NUMBER, COUNTER, "", "of them, those with a row of their own")                        \
+	X(PROBE_EVENTS, "events", NUMBER, COUNTER, "",                                                                  \
+	  "of them, those with a row in probe_event_row")                                                               \
 	X(PROBE_RUNS, "runs", NUMBER, COUNTER, "",                                                                      \
 	  "hits of any process, whatever the conditions: what its cost grows with")                                     \
 	X(PROBE_LOST, "lost", NUMBER, COUNTER, "",                                                                      \

@@ -13,7 +13,7 @@ struct probespec_preset {
 
 extern const struct probespec_preset PROBESPEC_PRESETS[];
 
-/* A word of `len` bytes; NULL: there is none of that name. */
+/* A word of `len` bytes; NULL: no preset has that name. */
 const struct probespec_preset *probespec_preset(const char *word, size_t len);
 
 #endif

@@ -43,7 +43,7 @@ static int refuse_at(const struct cursor *c, const char *at, const char *why)
 	err_set(c->e, -EINVAL, EXIT_USAGE, "probe, column %zu: %s: %.120s%s%.120s",
 		(size_t)(at - c->text) + 1, why, c->text, c->preset ? " of preset " : "",
 		c->preset ? c->preset : "");
-	err_fix(c->e, "sonde probes    lists what there is; sonde-probe(8) has the grammar");
+	err_fix(c->e, "sonde probes    lists what there is");
 	return -EINVAL;
 }
 

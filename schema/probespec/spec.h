@@ -22,7 +22,7 @@
  * a string 'text' or a word
  *
  * FILE holds no colon. `ret` (what a system call returned) and `ns` (how long it took) are
- * arguments of system calls beside those named. NAME is a letter, then letters, digits and _. Where
+ * further arguments of system calls. NAME is a letter, then letters, digits and _. Where
  * no name is given it is made from the last word of WHERE.
  *
  * Several are divided by | .
@@ -125,7 +125,7 @@ struct probespec {
 	uint32_t rate;
 };
 
-/* Of several that | divides the first one -> out, and *at behind it. 1; 0: there is none left;
+/* Of several that | divides the first one -> out, and *at behind it. 1; 0: that was the last one;
  * -EINVAL: it is too long for a spec. */
 int probespec_next(const char **at, char out[PROBESPEC_TEXT_MAX]);
 /* Are these specs (one or more)? EXIT_USAGE. Pure. */

@@ -13,7 +13,7 @@ CREATE TABLE probe_row( -- probes: what each is, and how much it saw
   spec INTEGER NOT NULL, -- text.id: as it was written, without its name
   args INTEGER NOT NULL, -- text.id: its arguments and their types, with commas: path str,flags int32; of system calls ret and ns, too
   hits INTEGER, -- counter: hits for which its conditions hold
-  events INTEGER, -- counter: of them, those with a row of their own
+  events INTEGER, -- counter: of them, those with a row in probe_event_row
   runs INTEGER, -- counter: hits of any process, whatever the conditions: what its cost grows with
   lost INTEGER, -- counter: hits that are in no sum, and events that found no room
   unpaired INTEGER, -- counter: system calls of which only the begin or the end was seen: they count as no hit

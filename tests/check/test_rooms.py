@@ -22,7 +22,7 @@ MAY = {
     "schema/extension": ["schema/base/", "schema/store/packed/", "schema/extension/"],
     "schema/facts": ["schema/base/", "schema/facts/"],
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "loaders/lib/runtimes/", "loaders/lib/sandbox/", "probes/"],
-    "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/lib/scope.h", "probes/lib/stack.h", "probes/lib/tables.h", "probes/lib/tally.h", "probes/runtimes/runtime.h"],
+    "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/lib/scope.h", "probes/lib/stack.h", "probes/lib/tables.h", "probes/lib/tally.h", "probes/lib/who.h", "probes/runtimes/runtime.h"],
     "loaders/lib/protocols": ["schema/base/", "loaders/lib/protocols/"],
     "loaders/lib/runtimes": ["schema/base/", "schema/image/format.h", "loaders/lib/code/", "loaders/lib/runtimes/", "probes/runtimes/"],
     "loaders/lib/sandbox": ["schema/base/", "loaders/lib/sandbox/"],
@@ -77,7 +77,7 @@ def allowed(room):
     if room in MAY:
         return MAY[room]
     family = room.split("/")[1]  # loaders/<family>
-    return ["schema/", "loaders/lib/", f"loaders/{family}/", f"probes/{family}.", f"probes/{family}_", "probes/lib/stack.h"]
+    return ["schema/", "loaders/lib/", f"loaders/{family}/", f"probes/{family}.", f"probes/{family}_", f"probes/{family}/", "probes/lib/stack.h"]
 
 
 def includes(path):

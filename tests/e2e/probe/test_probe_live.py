@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Family probe on the real kernel: what it counts and reads equals what the test did."""
 import contextlib
+import ctypes
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -105,3 +107,86 @@ def test_what_is_not_there_is_refused_before_anything_is_recorded(store, spec, w
     need_root()
     said = subprocess.run([os.path.join(BIN, PROGRAM), "--store", store, "--duration", "1s", "--probe", spec], capture_output=True, text=True, timeout=60, check=False)
     assert said.returncode in (2, 3) and why in said.stderr and not os.path.exists(store)
+
+
+def libc_path():
+    with open("/proc/self/maps", encoding="ascii") as f:
+        return next(line.split()[-1] for line in f if "/libc.so.6" in line)
+
+
+def test_a_function_of_a_library_has_its_arguments_and_leaves_the_program_as_it_is(capture, store):
+    libc = ctypes.CDLL(None)
+    libc.a64l.argtypes, libc.a64l.restype = [ctypes.c_char_p], ctypes.c_long
+    want = libc.a64l(b"zebra")
+    cap = capture_probes(capture, f"a=func:{libc_path()}:a64l(text=str $1) by text", f"b=func:{libc_path()}:a64l(text=str @rdi) text~'ze' rate 0",
+                         more=("--pid", os.getpid()))
+    got = [libc.a64l(text) for text in [b"zebra"] * 25 + [b"aaa"] * 5]
+    cap.stop()
+    assert got == [want] * 25 + [libc.a64l(b"aaa")] * 5
+    keys = sql_all(store, "SELECT key, sum(hits) AS n FROM probe_stats WHERE probe = 'a' GROUP BY key")
+    assert {r["key"]: r["n"] for r in keys} == {"zebra": 25, "aaa": 5}
+    assert [e["args"]["text"] for e in events(store, "a")] == ["zebra"] * 25 + ["aaa"] * 5
+    assert hits(store, "b") == 25
+
+
+@pytest.mark.skipif(not os.path.exists("/usr/bin/python3.11"), reason="missing: Debian's python3.11")
+def test_a_usdt_probe_with_a_semaphore_counts_what_the_program_did(capture, store):
+    child = subprocess.Popen(["/usr/bin/python3.11", "-c", "import gc\ngc.disable()\nprint(flush=True)\ninput()\nfor i in range(30): gc.collect(i % 3)\nprint(flush=True)\ninput()"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.readline()
+        cap = capture_probes(capture, "usdt:/usr/bin/python3.11:python:gc__start stack by arg1", more=("--pid", child.pid))  # attached while it runs
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        cap.stop()
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        child.wait(timeout=30)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == 0
+    keys = sql_all(store, "SELECT key, sum(hits) AS n FROM probe_stats GROUP BY key")
+    assert {r["key"]: r["n"] for r in keys} == {"0": 10, "1": 10, "2": 10}
+    assert [e["args"]["arg1"] for e in events(store, "gc__start")] == [i % 3 for i in range(30)]
+
+
+def test_what_cannot_be_a_probe_in_code_is_refused(store):
+    need_root()
+    for spec, why in ((f"func:{libc_path()}:no_such_function", "has no function no_such_function"), (f"func:{libc_path()}:0x3", "an instruction that begins at 0x3"),
+                      (f"usdt:{libc_path()}:no_such_probe", "has no USDT probe no_such_probe"), ("func:/etc/passwd:main", "cannot be read")):
+        said = subprocess.run([os.path.join(BIN, PROGRAM), "--store", store, "--duration", "1s", "--probe", spec], capture_output=True, text=True, timeout=60, check=False)
+        assert said.returncode == 2 and why in said.stderr, said.stderr
+
+
+def test_a_hot_function_is_taken_away_and_that_is_told(capture, store):
+    """The workload goes on until it was seen to be taken away, and its results stay right."""
+    libc = ctypes.CDLL(None)
+    cap = capture_probes(capture, f"hot=func:{libc_path()}:a64l rate 10", more=("--pid", os.getpid()))
+    libc.a64l.argtypes, libc.a64l.restype = [ctypes.c_char_p], ctypes.c_long
+    want, calls, end = libc.a64l(b"hot"), 1, time.monotonic() + 60
+    while "costs more than" not in cap.said():
+        assert time.monotonic() < end, "it was never taken away"
+        for _ in range(20000):
+            assert libc.a64l(b"hot") == want
+        calls += 20000
+    cap.stop()
+    told = sql_all(store, "SELECT sum(hits) AS hits, sum(off_us) AS off_us FROM probes")[0]
+    assert told["off_us"] > 0 and told["hits"] == hits(store, "hot") <= calls
+
+
+def test_the_list_has_what_the_host_offers_and_its_arguments(sonde):
+    need_root()
+    rows = json.loads(sonde("probes", "--json", "openat", check=True).stdout)["rows"]
+    assert {"probe": "syscall:openat", "args": "dfd int32, filename str, flags int32, mode uint16"}.items() <= next(r for r in rows if r["probe"] == "syscall:openat").items()
+    rows = json.loads(sonde("probes", "--json", libc_path(), "a64l", check=True).stdout)["rows"]
+    assert f"func:{libc_path()}:a64l" in [r["probe"] for r in rows] and all(r["hit_ns"] > 0 for r in rows)
+    assert sonde("probes", "no such thing at all").returncode == 4
+
+
+def test_record_takes_probes_and_a_command(store, sonde):
+    need_root()
+    done = sonde("record", "--probe", "exec | x=syscall:getppid rate 0", "--json", "--", "/bin/sh", "-c", "/bin/true; /bin/true", store=store, check=True)
+    assert [r["family"] for r in json.loads(done.stdout)["rows"]] == ["probe"]
+    assert [e["args"]["filename"] for e in events(store, "exec")] == ["/bin/sh", "/bin/true", "/bin/true"]

@@ -36,7 +36,7 @@ struct taps { /* {0}: none */
 /* `id`: the tracepoint's number (loaders/lib/bpf/load/tracefs.h). -errno. */
 int tap_tracepoint(struct bpf_program *prog, uint64_t id, struct tap *out);
 /* In all processes, at `offset` of the file at `path`. `semaphore`: where in the file a counter is
- * that the kernel raises meanwhile in all processes, 0: there is none. -errno. */
+ * that the kernel raises meanwhile in all processes, 0: it has no counter. -errno. */
 int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t semaphore,
 	       uint64_t cookie, struct tap *out);
 /* Takes it over. */

@@ -2,7 +2,7 @@
 /*
  * epochs: when sums that programs keep by epoch are read and stored. An epoch ends with its bucket,
  * EPOCHS_NS after its begin at the latest, since processes are forgotten 10 s after their end. Its
- * sums are stored when a program that was running then has ended, and sonde-maps has told of the
+ * sums are stored when a program that was running then has ended, and sonde-maps has reported the
  * epoch's processes (or was waited for long enough).
  */
 #ifndef SONDE_BPF_EPOCHS_H
@@ -26,7 +26,7 @@ enum epochs_step {
 	EPOCHS_STORE /* its sums shall be stored: then epochs_stored */
 };
 
-/* What is to be done now. The first call begins the first one. */
+/* What the caller does now. The first call begins the first one. */
 enum epochs_step epochs_step(struct epochs *p, const struct family_host *h, int64_t now_ns);
 void epochs_over(struct epochs *p, const struct family_host *h, int64_t now_ns, uint32_t number);
 void epochs_stored(struct epochs *p);
