@@ -204,6 +204,10 @@ def test_what_breaks_servers(client):
     for ident in ("text", 0, -1, 2**53):
         client.send({"jsonrpc": "2.0", "id": ident, "method": "ping"})
         assert client.read()["id"] == ident
+    for what in ({"name": "sql", "arguments": {"query": "SELECT 1\0; SELECT 2"}}, {"name": "sql\0", "arguments": {"query": "SELECT 1"}}):
+        said = client.ask("tools/call", what)  # with its id, or its client waits for ever
+        assert "error" in said or said["result"]["isError"], said
+    assert client.ask("ping\0")["error"]["code"] == -32600
     client.send({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "overview"}})
     assert client.ask("ping")["result"] == {}
     client.send(b'{"jsonrpc":"2.0","id":77,"method":"pi')
