@@ -153,7 +153,7 @@ void mcp_post_read(char *body, size_t len, const struct mcp_head *head, struct m
 		       "the body is JSON: Content-Type: application/json");
 		return;
 	}
-	root = json_loadb(body, len, 0, NULL);
+	root = json_loadb(body, len, JSON_ALLOW_NUL, NULL);
 	if (root)
 		read_message(root, head, out);
 	else

@@ -306,7 +306,8 @@ static bool names_store_verb(const char *at, size_t *len)
 	*len = (size_t)(word - at) + n;
 	for (const struct verb *const *v = VERBS; *v; v++)
 		if (strlen((*v)->name) == n && !strncmp((*v)->name, word, n))
-			return (*v)->uses & (VERB_STORE | VERB_SELECT) && !isalpha(word[n]);
+			return (*v)->uses & (VERB_STORE | VERB_SELECT) &&
+			       !isalnum((unsigned char)word[n]) && strncmp(word + n, " ...", 4);
 	return false;
 }
 

@@ -40,8 +40,8 @@ char *strbuf_take(struct strbuf *s);
  * become \xNN. */
 void strbuf_addutf8(struct strbuf *s, const void *data, size_t len);
 /*
- * The same for terminals, logs and assistants: control characters, those that reorder text and those
- * that nobody sees become visible and have no effect. In addition to the above, C1 controls, line
+ * The same for terminals, logs and assistants: control characters, those that reorder text and
+ * invisible ones become visible and have no effect. In addition to the above, C1 controls, line
  * and paragraph separators, Unicode's Bidi_Control characters, spaces without a width and tags
  * become escapes such as \u009b and \U000e0041. Applying it twice changes nothing.
  */

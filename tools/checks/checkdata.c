@@ -262,7 +262,7 @@ static int from_make(const struct copied *c, sqlite3_stmt **st)
 	return rc;
 }
 
-/* Its table, if the segment has the view and there is none yet. */
+/* Creates its table, if the segment has the view. */
 static int view_make(struct filling *f, struct copied *c)
 {
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checksql: the functions that the queries of checks have beside SQLite's.
+ * checksql: functions for the queries of checks, in addition to SQLite's.
  *
  *   is_stream(protocol, service, operation, status, result, first_us, total_us): 1 if such a
  *     request lasts until its client leaves (tools/requests/reqstream.h), else 0. NULL: not known.

@@ -76,9 +76,9 @@ struct chain {
 	struct strbuf others;  /* other services that were slower or failed more: "api, db" */
 };
 
-/* `windows` of explain_open; their requests, which take longest to read, are taken over. `x`: of the
- * same two, compared; NULL: nothing could be. hint_store: what commands must name, or NULL. Release
- * in any case. */
+/* `windows` of explain_open; their requests, which take longest to read, are taken over. `x`: of
+ * the same two, compared; NULL: nothing could be. hint_store: what commands must name, or NULL.
+ * Release in any case. */
 int chain_make(const char *store, struct explain *windows, const struct explain *x,
 	       const char *hint_store, struct chain *out, struct err *e);
 void chain_release(struct chain *c);

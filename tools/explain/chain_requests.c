@@ -31,7 +31,7 @@ struct reading {
 	const struct store_dict *dict; /* of the segment */
 	struct chain_requests *out;
 	int window;
-	struct idmap op_of, stream; /* stream: by what is asked, 1 or 0 */
+	struct idmap op_of, stream; /* stream: 1 or 0 by protocol, service and operation */
 	int64_t from_ns, to_ns;
 };
 

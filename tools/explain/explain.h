@@ -120,8 +120,8 @@ void explain_span_set(struct select_args *a, struct explain_span *s, int64_t fro
 /*
  * The two windows. `before_ns`: how long the time before is; 0: ten minutes, or as long as the
  * window. Without a range: the last minute of the newest recording, or its second half if not as
- * much was recorded before. If requests were slower in a part of the window only, that is the window
- * (felt_span.h). On failure nothing is the caller's.
+ * much was recorded before. If requests were slower in a part of the window only, that is the
+ * window (felt_span.h). On failure nothing is the caller's.
  */
 int explain_open(const char *store, const struct select_args *select, char *const *words,
 		 size_t n_words, int64_t before_ns, struct explain *out, struct err *e);

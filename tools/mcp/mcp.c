@@ -172,9 +172,11 @@ static json_t *resource_reply(struct call *c)
 /* The reply to a call of a tool; NULL: cancelled. */
 static json_t *call_reply(struct call *c)
 {
-	const char *name = json_string_value(json_object_get(c->m.params, "name"));
+	const json_t *named = json_object_get(c->m.params, "name");
+	const char *name = json_string_value(named);
 	const json_t *args = json_object_get(c->m.params, "arguments");
-	const struct mcp_tool *t = name ? mcp_tool_find(name) : NULL;
+	const struct mcp_tool *t =
+		name && strlen(name) == json_string_length(named) ? mcp_tool_find(name) : NULL;
 	const struct mcp_view *view;
 	struct err e = {0};
 	json_t *result;

@@ -306,7 +306,7 @@ static int check_value(const struct param *p, const json_t *v, struct err *e)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s is a whole number from 1 to %d", p->name,
 			       ROWS_MOST);
 	if (!text || strlen(text) != json_string_length(v))
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s is a text", p->name);
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s is a text without NUL", p->name);
 	if (!*text)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s is empty: leave it out, or say what",
 			       p->name);

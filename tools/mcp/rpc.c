@@ -54,7 +54,8 @@ int rpc_read(const char *line, size_t len, struct rpc_message *m, json_t **error
 
 	*m = (struct rpc_message){0};
 	*error = NULL;
-	m->root = json_loadb(line, len, 0, NULL);
+	/* a text with NUL is JSON: the refusal needs the message's id, or its client waits */
+	m->root = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
 	if (!m->root)
 		return refuse(m, error, RPC_PARSE, "a line is one JSON object; this one is not");
 	id = json_object_get(m->root, "id");
@@ -66,7 +67,8 @@ int rpc_read(const char *line, size_t len, struct rpc_message *m, json_t **error
 			      "a message is an object, its id a text or a whole number");
 	if (!method && (json_object_get(m->root, "result") || json_object_get(m->root, "error")))
 		return -EINVAL; /* an answer: this server asks nothing */
-	if (!json_is_string(method))
+	if (!json_is_string(method) ||
+	    strlen(json_string_value(method)) != json_string_length(method))
 		return refuse(m, error, RPC_INVALID, "the message has no method");
 	m->method = json_string_value(method);
 	m->params = json_object_get(m->root, "params");

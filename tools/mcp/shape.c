@@ -66,7 +66,7 @@ static size_t stem(const char *key, const char *ending)
 	return n > k && !strcmp(key + n - k, ending) ? n - k : 0;
 }
 
-/* At most so many bytes, whole characters. */
+/* At most `most` bytes, whole characters. */
 static void add_text(struct strbuf *out, const char *text, size_t len, size_t most)
 {
 	strbuf_addshown(out, text, len > 4 * most ? 4 * most : len);

@@ -70,10 +70,10 @@ struct overview {
 	struct overview_host host;
 	struct overview_row *rows; /* most important first */
 	size_t n, cap;
-	struct idmap row_of; /* by name, while they are read */
+	struct idmap row_of;     /* by name, while they are read */
 	struct checkfiles files; /* that the results point to */
 	struct check_results checks;
-	struct reqrows ops[2]; /* by operation, as servers saw them (else clients) */
+	struct reqrows ops[2];     /* by operation, as servers saw them (else clients) */
 	struct overview_op *pairs; /* of ops, without streams */
 	size_t n_pairs;
 	struct reqrunning running;

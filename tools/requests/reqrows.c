@@ -261,7 +261,7 @@ static void take_amounts(struct reqrows_row *x, sqlite3_stmt *st, bool blind)
 
 /* ---- words by their numbers ---- */
 
-/* A part of its own, before the segment's rows and after them. */
+/* Called before the rows of a segment and after them. */
 static void segment_turns(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;

@@ -33,7 +33,7 @@ static const struct {
 	{"http2", "*.Events/*", NULL},
 	/* containerd's events and waits for tasks, on connections whose headers began before the
 	 * recording */
-	{"http2", "*\\?\\?", "*containerd.sock*"},
+	{"http2", "*[?][?]", "*containerd.sock*"},
 	{"redis", "BL[MP]*", NULL},
 	{"redis", "BRPOP*", NULL},
 	{"redis", "BZ*POP*", NULL},

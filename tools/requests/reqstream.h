@@ -13,8 +13,8 @@
 #include "tools/requests/reqrows.h"
 
 bool reqstream_is(const struct reqsingle *r);
-/* Its two halves, for many rows of the same requests: by what was asked, which takes most of the
- * time, and by what is known of the answer. */
+/* Its two halves, for many rows of the same requests: by protocol, service and operation, which
+ * takes most of the time, and by the answer. */
 bool reqstream_asked(const char *protocol, const char *service, const char *operation);
 bool reqstream_answered(const struct reqsingle *r);
 /* Is it a request to a container engine? To start a container takes long, and no user waits. */

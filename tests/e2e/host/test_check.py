@@ -424,6 +424,34 @@ def test_what_was_not_recorded_is_not_measured_and_neither_bad_nor_fine(tmp_path
     assert {r["check"] for r in answer["rows"] if r["state"] == "not measured"} >= {"memory-limit", "disk-space", "throttled"}
 
 
+def test_what_is_recorded_later_measures_nothing_of_a_time_before(tmp_path):
+    """Requests are recorded from ten minutes after the time that is asked about on."""
+    store = str(tmp_path / "store")
+    put(store, [{"run": "host", "from": TO - 600, "to": TO, "bucket_s": 10}, *minutes(TO - 600, TO, HOST, WEB),
+                {"run": "l7", "from": TO + 600, "to": TO + 1200, "bucket_s": 10},
+                {"request": "GET /x", "service": "10.0.0.1:80", "status": "200", "result": 0, "side": 2, "at": TO + 700, "n": 9, "pid": 7, "comm": "app",
+                 "total_ns": 9000000, "max_ns": 1000000, "request_bytes": 10, "response_bytes": 10}])
+    _, answer = check(store)
+    states = {r["check"]: r["state"] for r in answer["rows"]}
+    assert states["requests-slow"] == states["requests-failing"] == "not measured" and states["memory-limit"] == "fine", states
+
+
+def test_a_check_of_ones_own_reads_any_column_of_the_minutes_asked(fine, tmp_path):
+    """Columns that no other check reads; all of them; and none, only rows. Of two stretches of time, an hour apart, and not of what lies between."""
+    own = tmp_path / "checks.d"
+    own.mkdir()
+    for name, select in (("one", "SELECT psi_cpu_us AS subject, cpu_limit_m AS value FROM container_stats c"),
+                         ("all", "SELECT x.time AS subject, x.working AS value FROM (SELECT * FROM container_stats) x"),
+                         ("rows", "SELECT count(*) || ' rows' AS subject, count(*) AS value FROM host_stats"),
+                         ("span", "SELECT min(ts) || ' to ' || max(ts) AS subject, count(DISTINCT ts / 600) AS value FROM host_stats")):
+        (own / f"{name}.sql").write_text(f"-- {name}: asks\n-- for = 2: minutes\n{select} LIMIT 1;\n")
+    code, answer = check(fine, config=str(tmp_path))
+    rows = {r["check"]: r for r in answer["rows"] if r["state"] == "bad" and r["check"] in ("one", "all", "rows", "span")}
+    assert code == 1 and set(rows) == {"one", "all", "rows", "span"}, answer
+    assert (rows["one"]["subject"], rows["one"]["value"]) == ("0", 1000) and rows["all"]["value"] == 100 << 20 and re.match(r"\d{4}-\d\d-\d\d \d\d:", rows["all"]["subject"])
+    assert rows["rows"]["value"] > 12
+
+
 def test_a_check_of_ones_own_is_asked_and_takes_the_place_of_one_that_ships(fine, tmp_path):
     own = tmp_path / "checks.d"
     own.mkdir()

@@ -173,6 +173,13 @@ def test_where_nothing_was_recorded_is_no_error(client):
     assert not failed and "2001-01-01" in answer["processes"]["nothing"] and "sonde" in answer["processes"]["fix"], answer
 
 
+def test_a_range_without_data_is_not_given_the_range_of_what_there_is(client):
+    """status tells of all that was recorded: its times are not those that were asked about."""
+    answer, failed = client.call("overview", **{"from": "2001-01-01", "to": "2001-01-02"})
+    assert not failed and "from" not in answer and "to" not in answer and "2001-01-01" in answer["host"]["nothing"], answer
+    assert answer["recordings"]["from"].startswith("20") and "--store" in answer["host"]["fix"]
+
+
 def test_resources_and_prompts(client):
     uris = [r["uri"] for r in client.ask("resources/list")["result"]["resources"]]
     schema = client.ask("resources/read", {"uri": uris[0]})["result"]["contents"][0]["text"]
@@ -197,6 +204,10 @@ def test_what_breaks_servers(client):
     for ident in ("text", 0, -1, 2**53):
         client.send({"jsonrpc": "2.0", "id": ident, "method": "ping"})
         assert client.read()["id"] == ident
+    for what in ({"name": "sql", "arguments": {"query": "SELECT 1\0; SELECT 2"}}, {"name": "sql\0", "arguments": {"query": "SELECT 1"}}):
+        said = client.ask("tools/call", what)  # with its id, or its client waits for ever
+        assert "error" in said or said["result"]["isError"], said
+    assert client.ask("ping\0")["error"]["code"] == -32600
     client.send({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "overview"}})
     assert client.ask("ping")["result"] == {}
     client.send(b'{"jsonrpc":"2.0","id":77,"method":"pi')

@@ -72,6 +72,15 @@ def test_each_thread_is_shown_with_its_reason_its_place_and_since_when(sonde, st
         assert row["blocked_ns"] > 0
 
 
+def test_n_bounds_the_threads_that_are_shown_and_says_how_many_more_there_are(sonde, store, standing):
+    mine = ["-p", standing.pid]
+    said = json.loads(sonde("pstack", "--json", "-n", 2, *mine, store=store, check=True).stdout)
+    assert len(said["rows"]) == 2 and said["total"] == said["rest"] + 2 and said["total"] >= len(KINDS) - 1 and f"{said['rest']} more rows" in said["warnings"][0], said
+    whole = json.loads(sonde("pstack", "--json", "-n", 0, *mine, store=store, check=True).stdout)
+    assert len(whole["rows"]) == whole["total"] and not whole["rest"] and not whole["warnings"]
+    assert re.search(r"^\d+ more threads: -n 0 shows all$", sonde("pstack", "-n", 2, *mine, store=store, check=True).stdout, re.M)
+
+
 @pytest.mark.long
 def test_how_long_grows_with_the_clock(sonde, store, standing):
     first = {r["tid"]: r for r in rows(sonde, store, "-p", standing.pid)}

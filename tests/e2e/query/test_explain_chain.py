@@ -234,6 +234,19 @@ def test_what_was_not_recorded_is_named_and_nothing_is_certain_then(sonde, tmp_p
     assert "\nnothing else changed: " in text and "\nnothing changed: " not in text, text
 
 
+def test_a_time_before_that_was_not_recorded_is_not_one_without_requests(sonde, tmp_path):
+    """The recording begins with the failures: whether they are new is not known, and nothing is certain."""
+    store = planted(tmp_path, ["errors"], begin=MIDDLE)
+    chain = explained(sonde, store, "web")
+    first, second = chain["links"][:2]
+    assert (first["what"], first["who"]) == ("failing", "web") and (second["what"], second["who"]) == ("asked", "db") and not chain["requests_known"], chain
+    for link in chain["links"]:
+        assert link["sure"] != "certain" and link["before"] is None and link["share"] is None, link
+        assert "before 0" not in link["text"] and "not asked before" not in link["text"], link
+    assert "the time before was not recorded" in first["text"] and "the time before was not recorded" in second["text"]
+    assert "in the time before: cpu, offcpu, host, net, l7" in chain["not_recorded"], chain
+
+
 def slower(rows, name, ms):
     """Each request called so takes that much longer."""
     for row in rows:

@@ -3,12 +3,13 @@
 one; the system's store is made in a mount namespace, where /var/lib is ours."""
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import uuid
 
 import pytest
-from conftest import BIN, need, need_root
+from conftest import BIN, BUILD, need, need_root
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 NO_STORE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /var/lib && exec "$@"', "sh"]  # whatever this host has recorded
@@ -64,6 +65,14 @@ def test_sudo_is_said_to_those_who_need_it_and_has_a_path_of_its_own(place):
     assert done.returncode == 5 and "sudo build/bin/sonde record" in fix(done) and "sonde-cpu" not in done.stderr, done.stderr
     assert "sudo build/bin/sonde record -d 10s" in ask(place, prefix=[*NO_STORE, *NOBODY]).stdout
     assert re.search(r"^  build/bin/sonde record -d 10s ", ask(place, prefix=NO_STORE).stdout, re.M)
+
+
+def test_what_to_type_next_is_about_the_store_that_was_asked(place, tmp_path):
+    store = tmp_path / "it's here"
+    subprocess.run([os.path.join(BUILD, "tests", "putstore"), store], input='{"run": "host", "from": 1795140000, "to": 1795140060, "bucket_s": 10}\n', text=True, check=True)
+    done = ask(place, "oom", "--store", store)
+    words = shlex.split(fix(done).split("    ")[0].split(" (")[0])
+    assert done.returncode == 4 and words[words.index("--store") + 1] == str(store), done.stderr
 
 
 def test_an_empty_folder_is_no_file_that_is_missing(place, tmp_path):

@@ -113,7 +113,7 @@ def store(tmp_path_factory):
 
 def ask(store, words, *more):
     done = subprocess.run([f"{BIN}/sonde", *words, "--json", "--store", store, *([] if words[0] in ("status", "check") else LATER if words[0] in ("diff", "explain") else RANGE), *more], capture_output=True, text=True,
-                          check=False, timeout=240, env={"PATH": os.environ["PATH"], "SONDE_CONFIG": "/nonexistent", "TZ": "UTC"})
+                          check=False, timeout=300, env={"PATH": os.environ["PATH"], "SONDE_CONFIG": "/nonexistent", "TZ": "UTC"})
     assert done.returncode == 0 or (words[0] == "check" and done.returncode == 1), (words, more, done.stderr)
     return json.loads(done.stdout), len(done.stdout)
 

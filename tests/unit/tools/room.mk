@@ -26,3 +26,4 @@ $(eval $(call unit_test,diff_nodes_test,tests/unit/tools/diff/diff_nodes_test.c,
 $(eval $(call unit_test,layers_test,tests/unit/tools/net/layers_test.c,tools base,-lm))
 $(eval $(call unit_test,mcp_test,tests/unit/tools/mcp/mcp_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,jsonschema_test,tests/unit/tools/print/schema/jsonschema_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,checksql_test,tests/unit/tools/checks/checksql_test.c,tools store image base,$(TOOL_LIBS)))
