@@ -602,9 +602,13 @@ int column_cursor_open(const void *data, size_t len, size_t n, struct column_cur
 	c.by_weight = form & COLUMN_WEIGHTS;
 	c.form = (enum column_form)(form & ~COLUMN_WEIGHTS);
 	c.before = c.form == COLUMN_FRESH;
-	if (!is_numbers((uint8_t)c.form))
+	if (form == COLUMN_LISTS) {
+		c.lists = n;
+		c.n = 0;
+	} else if (!is_numbers((uint8_t)c.form)) {
 		rc = -EBADMSG;
-	else if (c.by_weight && !weights_find(c.bytes, c.len, n, c.at))
+	}
+	if (!rc && c.by_weight && !weights_find(c.bytes, c.len, n, c.at))
 		rc = -EBADMSG;
 	if (rc)
 		free(c.bytes);
@@ -625,6 +629,19 @@ static uint64_t next_by_weight(struct column_cursor *c)
 	return v;
 }
 
+bool column_cursor_list(struct column_cursor *c, size_t *n)
+{
+	struct input in = {c->bytes + c->at[0], c->bytes + c->len};
+	uint64_t v;
+
+	if (!c->lists || c->n || !get_varint(&in, &v) || v > (uint64_t)(in.end - in.p))
+		return false;
+	c->at[0] = (size_t)(in.p - c->bytes);
+	c->lists--;
+	c->n = *n = (size_t)v;
+	return true;
+}
+
 bool column_cursor_next(struct column_cursor *c, int64_t *out)
 {
 	struct input in = {c->bytes + c->at[0], c->bytes + c->len};
@@ -640,14 +657,18 @@ bool column_cursor_next(struct column_cursor *c, int64_t *out)
 		c->at[0] = (size_t)(in.p - c->bytes);
 	c->n--;
 	v = c->form == COLUMN_FRESH ? c->before - unsign(v) : c->before + unsign(v);
-	c->before = beyond(c->form, c->before, v);
+	if (c->form == COLUMN_LISTS && v > UINT32_MAX) {
+		c->n = 1; /* it does not end well */
+		return false;
+	}
+	c->before = c->form == COLUMN_LISTS ? v : beyond(c->form, c->before, v);
 	*out = (int64_t)v;
 	return true;
 }
 
 int column_cursor_close(struct column_cursor *c)
 {
-	const bool all = !c->n && (c->by_weight || c->at[0] == c->len);
+	const bool all = !c->n && !c->lists && (c->by_weight || c->at[0] == c->len);
 
 	free(c->bytes);
 	*c = (struct column_cursor){0};

@@ -68,11 +68,16 @@ struct column_cursor {
 	bool by_weight;
 	uint64_t before;
 	size_t at[COLUMN_NUMBER_MAX + 1]; /* rule 6: the next byte of each weight; else of all */
+	size_t lists; /* of lists: how many are left behind the one at hand, whose numbers are n */
 };
 
-/* Exactly n numbers; to be closed if 0. As column_decode; -EBADMSG: also of texts. */
+/* Exactly n numbers, or n lists; to be closed if 0. As column_decode; -EBADMSG: also of other
+ * texts. */
 int column_cursor_open(const void *data, size_t len, size_t n, struct column_cursor *out);
-/* false: none is left, or the column is damaged. */
+/* How many numbers the next list has. false: no list is left, numbers of the one before are, or the
+ * column is damaged. */
+bool column_cursor_list(struct column_cursor *c, size_t *n);
+/* false: none is left, of this list, or the column is damaged. */
 bool column_cursor_next(struct column_cursor *c, int64_t *out);
 /* Was everything read that is there, and no more? -EBADMSG. */
 int column_cursor_close(struct column_cursor *c);

@@ -172,6 +172,19 @@ int packedcolumns_stacks(struct packedcolumns *p, int i, const struct stackcolum
 	return rc;
 }
 
+int packedcolumns_lists(struct packedcolumns *p, int i, struct column_cursor *out)
+{
+	struct bytes b;
+	int rc = fetch(p, i, &b);
+
+	if (rc)
+		return rc;
+	rc = b.len && b.p[0] == COLUMN_LISTS ? column_cursor_open(b.p, b.len, p->n_rows, out) :
+					       -ENOTSUP;
+	free(b.p);
+	return rc;
+}
+
 static int read_of_stacks(struct packedcolumns *p, int i, const struct bytes *b)
 {
 	int from = b->len == 2 ? b->p[1] : -1, rc;

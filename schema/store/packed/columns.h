@@ -46,6 +46,9 @@ int packedcolumns_need_as(struct packedcolumns *p, int i, bool numbers);
 /* The stacks of column `tail`, which is number i, in form 8 (stack_columns_walk). -ENOTSUP: it is of
  * another form, and nothing was told. */
 int packedcolumns_stacks(struct packedcolumns *p, int i, const struct stackcolumns_walk *w);
+/* A cursor over the lists of column i (column_cursor_list), to be closed if 0. -ENOTSUP: it is none
+ * of lists. */
+int packedcolumns_lists(struct packedcolumns *p, int i, struct column_cursor *out);
 void packedcolumns_release(struct packedcolumns *p);
 
 /* The bytes of column `i`: by itself, or by column `of` where that is less; -1: none. *out is the

@@ -100,6 +100,11 @@ int packedread_stacks(struct packedread *r, int col, const struct stackcolumns_w
 	return packedtable_stacks(&r->t, r->number[col], w);
 }
 
+int packedread_lists(struct packedread *r, int col, struct column_cursor *out)
+{
+	return packedtable_lists(&r->t, r->number[col], out);
+}
+
 void packedread_release(struct packedread *r)
 {
 	packedtable_close(&r->t);

@@ -32,6 +32,7 @@ bool packedread_open_whole(struct packedread *r, struct sqlite3 *db, const char 
 			   const char *columns);
 /* packedtable_stacks, of the column that was asked for as number `col`. */
 int packedread_stacks(struct packedread *r, int col, const struct stackcolumns_walk *w);
+int packedread_lists(struct packedread *r, int col, struct column_cursor *out);
 void packedread_release(struct packedread *r);
 int64_t packedread_number(const struct packedread *r, int col,
 			  size_t row); /* of the block's; 0 of texts */

@@ -113,6 +113,16 @@ int packedtable_stacks(struct packedtable *t, int i, const struct stackcolumns_w
 	return b ? packedcolumns_stacks(&b->columns, i, w) : -ENOMEM;
 }
 
+int packedtable_lists(struct packedtable *t, int i, struct column_cursor *out)
+{
+	struct packedtable_block *b;
+
+	if (t->n_blocks != 1)
+		return -ENOTSUP;
+	b = block_of(t, 0);
+	return b ? packedcolumns_lists(&b->columns, i, out) : -ENOMEM;
+}
+
 size_t packedtable_block_of(const struct packedtable *t, int64_t v)
 {
 	size_t low = 0, high = t->n_blocks;

@@ -57,6 +57,8 @@ static inline size_t packedtable_rows_of(const struct packedtable *t, size_t blo
 int packedtable_column(struct packedtable *t, int i, size_t block, const struct column **out);
 /* packedcolumns_stacks, of a table in one block; -ENOTSUP also of others. */
 int packedtable_stacks(struct packedtable *t, int i, const struct stackcolumns_walk *w);
+/* packedcolumns_lists, in the same way. */
+int packedtable_lists(struct packedtable *t, int i, struct column_cursor *out);
 /* Forgets what was decoded of it. */
 void packedtable_release(struct packedtable *t, size_t block);
 /* The first block that may have a row whose column 0 is at least v; n_blocks: none has. */

@@ -152,14 +152,101 @@ static bool ids_are_dense(const struct packedread *p)
 	return true;
 }
 
+/* Stacks that are stored as a tree. 0; -ENOTSUP: they are not. */
+static int load_tree(struct loading *l, sqlite3 *db)
+{
+	struct walking w = {.l = l};
+	const struct stackcolumns_walk each = {walk_begin, walk_stack, &w};
+	struct packedread p;
+	int rc = packedread_open(&p, db, "stack", COLUMNS) ? 0 : -ENOTSUP;
+
+	if (rc)
+		return rc;
+	mem_grow(w.at_depth, w.n, w.cap);
+	w.at_depth[w.n++] = 0;
+	rc = packedread_stacks(&p, 4, &each);
+	packedread_release(&p);
+	free(w.at_depth);
+	return rc;
+}
+
+/* How many numbers all lists of a cursor have, which stays where it is. */
+static size_t numbers_left(struct column_cursor c)
+{
+	size_t n = 0, of_list;
+	int64_t v;
+
+	while (column_cursor_list(&c, &of_list)) {
+		n += of_list;
+		while (column_cursor_next(&c, &v))
+			;
+	}
+	return n;
+}
+
+/* As load_row, of stack i + 1. */
+static int load_listed(struct loading *l, const struct packedread *p, size_t i,
+		       struct column_cursor *tails)
+{
+	const int64_t base = packedread_number(p, 0, i), keep = packedread_number(p, 1, i),
+		      leaf = packedread_number(p, 2, i);
+	uint32_t node, depth;
+	int64_t frame;
+	size_t n;
+
+	if (base < 0 || base > (int64_t)i || leaf < 0 || leaf > UINT32_MAX ||
+	    !column_cursor_list(tails, &n))
+		return -EBADMSG;
+	node = l->t.node[base];
+	depth = l->depth[base];
+	if (keep < 0 || keep > depth)
+		return -EBADMSG;
+	for (; depth > keep; depth--)
+		node = l->t.parent[node];
+	for (; column_cursor_next(tails, &frame); depth++) {
+		add_node(l, node, (uint32_t)frame);
+		node = (uint32_t)l->t.n - 1;
+	}
+	add_node(l, node, (uint32_t)leaf);
+	l->t.node[i + 1] = (uint32_t)l->t.n - 1;
+	l->depth[i + 1] = depth + 1;
+	return 0;
+}
+
+/* Stacks whose tails are lists, without these as text. */
+static int load_lists(struct loading *l, sqlite3 *db)
+{
+	struct column_cursor tails;
+	struct packedread p, tail;
+	int rc, end;
+
+	if (!packedread_open(&tail, db, "stack", "tail"))
+		return -ENOTSUP;
+	rc = packedread_lists(&tail, 0, &tails);
+	packedread_release(&tail);
+	if (rc)
+		return rc;
+	if (packedread_open_whole(&p, db, "stack", "base, keep, leaf")) {
+		struct walking w = {.l = l};
+
+		l->depth = mem_realloc(l->depth, l->t.n_stacks * sizeof(*l->depth));
+		walk_begin(&w, numbers_left(tails) + p.t.n_rows);
+		for (size_t i = 0; !rc && i < p.t.n_rows; i++)
+			rc = load_listed(l, &p, i, &tails);
+		packedread_release(&p);
+	} else {
+		rc = -ENOTSUP;
+	}
+	end = column_cursor_close(&tails);
+	return rc ? rc : end;
+}
+
 /* SQLITE_DONE where all went well, as SQLite says it; SQLITE_NOTFOUND: they are no such columns, or
  * damaged, and nothing is loaded. */
 static int load_packed(struct loading *l, sqlite3 *db)
 {
-	struct walking w = {.l = l};
-	const struct stackcolumns_walk each = {walk_begin, walk_stack, &w};
 	const size_t n_stacks = l->t.n_stacks;
-	struct packedread ids, p;
+	struct packedread ids;
 	bool dense;
 	int rc;
 
@@ -169,14 +256,9 @@ static int load_packed(struct loading *l, sqlite3 *db)
 	l->t.n_stacks += ids.t.n_rows;
 	packedread_release(&ids);
 	l->t.node = mem_realloc(l->t.node, l->t.n_stacks * sizeof(*l->t.node));
-	mem_grow(w.at_depth, w.n, w.cap);
-	w.at_depth[w.n++] = 0;
-	rc = dense && packedread_open(&p, db, "stack", COLUMNS) ? 0 : -ENOTSUP;
-	if (!rc) {
-		rc = packedread_stacks(&p, 4, &each);
-		packedread_release(&p);
-	}
-	free(w.at_depth);
+	rc = dense ? load_tree(l, db) : -ENOTSUP;
+	if (dense && rc == -ENOTSUP)
+		rc = load_lists(l, db);
 	if (!rc)
 		return SQLITE_DONE;
 	l->t.n_stacks = n_stacks;
