@@ -34,7 +34,7 @@
 #define CHUNK_LINE     8 /* bytes of one at a time */
 #define ROW_HEAD       5
 #define ROWS_LEAST     512
-#define ROWS_MOST      600 /* of L7_CHUNK bytes: an empty one has seven */
+#define ROWS_MOST      128 /* at a time: the verifier walks through each of them */
 
 /* Does this direction begin here? Then what is first to copy of it. */
 static __always_inline bool frames_begin(struct walk *w, __u64 n)

@@ -118,9 +118,10 @@ def test_statements_of_sqlx_are_counted_on_both_sides(capture, store, files, tmp
         server.stop()
     for side in ("client", "server"):
         got = sql_all(store, "SELECT operation, result, sum(requests) AS n FROM requests WHERE service LIKE ? AND side = ? AND protocol = 'postgres' GROUP BY 1, 2", (f"%:{port}", side))
-        assert [(r["result"], r["n"]) for r in got if r["operation"] == "SELECT $1 + ?"] == [("ok", N)], (got, c.said())
+        assert [(r["result"], r["n"]) for r in got if r["operation"] == "SELECT ? + ?"] == [("ok", N)], (side, got)
     rows = sql_all(store, "SELECT side, sum(seen) AS seen, sum(parsed) AS parsed, sum(skipped) AS skipped, sum(blind) AS blind FROM request_bytes WHERE service LIKE ? GROUP BY 1", (f"%:{port}",))
-    assert len(rows) == 2 and all(r["seen"] == r["parsed"] + r["skipped"] and not r["blind"] for r in rows), rows
+    all_ = sql_all(store, "SELECT side, protocol, operation, result, requests, request_bytes, response_bytes FROM requests WHERE service LIKE ? ORDER BY 1, 3", (f"%:{port}",))
+    assert len(rows) == 2 and all(r["seen"] == r["parsed"] + r["skipped"] and not r["blind"] for r in rows), "\n".join(map(str, (*rows, *all_)))
 
 
 def test_what_cannot_be_read_is_told_by_doctor_with_the_reason(sonde, store, files, tmp_path):
