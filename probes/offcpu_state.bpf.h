@@ -32,7 +32,7 @@ __u32 reading;
 /* Waits that are drawn whatever the level is, times the limit of draws: the first long ones, and
  * those by credit. */
 #define LONGS  2
-#define BEHIND 1
+#define BEHIND 3
 
 #define HASH(name_, key_, value_)                \
 	struct {                                 \
