@@ -170,12 +170,13 @@ def test_archives_answer_as_their_rows_did_over_any_range(sonde, made, tmp_path)
 
 
 MIXED = [["ps", "-n", "1000"], ["waits"], ["stacks", "-n", "1000"], ["timeline"], ["flame"]]
+OF_STORES = [["ps", "-n", "1000"], ["stacks", "-n", "1000"], ["flame"], ["containers"]]
 
 
-def some_answers(sonde, store, *options):
+def some_answers(sonde, store, *options, verbs=tuple(MIXED)):
     """Over all of it, and over a range that cuts two files."""
     return {(first, verb[0]): json.loads(sonde(*verb, "--json", "--from", str(AT + first), "--to", str(AT + last), *options, store=store, check=True).stdout)
-            for first, last in ((0, FILE * FILES), (FILE // 3, FILE * FILES - FILE // 3)) for verb in MIXED}
+            for first, last in ((0, FILE * FILES), (FILE // 3, FILE * FILES - FILE // 3)) for verb in verbs}
 
 
 def sealed(sonde, made, store):
@@ -201,8 +202,9 @@ def test_a_damaged_archive_costs_itself_alone(sonde, made, tmp_path):
     os.unlink(f"{tmp_path}/without/{os.path.basename(files[1])}")
     said = some_answers(sonde, str(tmp_path / "damaged"))
     for answer in said.values():
-        assert any(os.path.basename(files[1]) in word for word in answer["warnings"])
-        answer["warnings"] = []
+        others = [word for word in answer["warnings"] if os.path.basename(files[1]) not in word]
+        assert len(others) < len(answer["warnings"])
+        answer["warnings"] = others
     assert_same(some_answers(sonde, str(tmp_path / "without")), said)
 
 
@@ -216,7 +218,7 @@ def test_archives_of_several_stores_answer_as_their_rows_do(sonde, made, tmp_pat
             sealed(sonde, made, store)
         os.mkdir(f"{store}-2")
         shutil.move(f"{store}/20200102T000000Z-0001.db", f"{store}-2")
-        parts[kind] = some_answers(sonde, store, "--store", store, "--store", f"{store}-2")
+        parts[kind] = some_answers(sonde, store, "--store", store, "--store", f"{store}-2", verbs=OF_STORES)
     assert_same(parts["rows"], parts["archives"])
 
 
