@@ -180,25 +180,33 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 static int read_segment(struct reading *r, const char *path, struct err *e)
 {
 	static const struct {
+		const char *table; /* as askrows_part's; NULL: it asks tables, and a view that the
+				      dictionary has made */
 		const char *sql;
 		void (*take)(void *ctx, sqlite3_stmt *st);
 	} questions[] = {
-		{"SELECT c.name, c.runtime_id, c.started, c.restarts, min(p.start_ns) FROM containers c JOIN process p ON p.container = c.id"
+		{NULL,
+		 "SELECT c.name, c.runtime_id, c.started, c.restarts, min(p.start_ns) FROM containers c JOIN process p ON p.container = c.id"
 		 " WHERE c.name <> '' AND c.started <> '' GROUP BY c.id",
 		 take_instance},
-		{"SELECT container, comm, sum(n), min(ts), max(ts) FROM process_ends WHERE how = 'out of memory' AND container <> ''"
+		{"end_row",
+		 "SELECT container, comm, sum(n), min(ts), max(ts) FROM process_ends WHERE how = 'out of memory' AND container <> ''"
 		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 2",
 		 take_oom},
-		{"SELECT name, which, sum(n), min(at_ns), max(at_ns) FROM events WHERE kind = 'restarted' AND subject = 'container'"
+		{"event_row",
+		 "SELECT name, which, sum(n), min(at_ns), max(at_ns) FROM events WHERE kind = 'restarted' AND subject = 'container'"
 		 " AND at_ns / 1000000000 BETWEEN ?1 AND ?2 GROUP BY 1, 2",
 		 take_restart},
-		{"SELECT name, which, kind, detail, at_ns FROM events WHERE subject = 'container' AND kind IN ('stopped', 'started', 'restarted')"
+		{"event_row",
+		 "SELECT name, which, kind, detail, at_ns FROM events WHERE subject = 'container' AND kind IN ('stopped', 'started', 'restarted')"
 		 " AND at_ns / 1000000000 BETWEEN ?1 AND ?2 ORDER BY at_ns, kind = 'stopped' DESC",
 		 take_life},
-		{"SELECT container, '', status, sum(n) FROM process_ends WHERE how = 'exit' AND status <> 0 AND container <> ''"
+		{"end_row",
+		 "SELECT container, '', status, sum(n) FROM process_ends WHERE how = 'exit' AND status <> 0 AND container <> ''"
 		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 3",
 		 take_exit},
-		{"SELECT 1 FROM run WHERE family = 'offcpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1",
+		{NULL,
+		 "SELECT 1 FROM run WHERE family = 'offcpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1",
 		 take_run},
 	};
 	const struct store_query q = {.from_ns = r->sel->from_ns, .to_ns = r->sel->to_ns};
@@ -210,8 +218,13 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 		rc = store_segment_processes(seg, &dict, e);
 	if (!rc)
 		rc = waitheld_read(&r->held, r->sel, seg, dict, &q, e);
-	for (size_t i = 0; !rc && i < ARRAY_SIZE(questions); i++)
-		rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
+	for (size_t i = 0; !rc && i < ARRAY_SIZE(questions); i++) {
+		if (!questions[i].table)
+			rc = askrows_tables(r->sel, seg, path, questions[i].sql, questions[i].take,
+					    r, e);
+		else if (store_segment_has(seg, questions[i].table))
+			rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
+	}
 	return rc;
 }
 

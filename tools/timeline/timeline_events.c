@@ -198,23 +198,34 @@ static void tell_end(void *ctx, sqlite3_stmt *st)
 int timelining_events(struct timelining *l, const char *path, struct err *e)
 {
 	static const struct {
+		const char *table; /* as askrows_part's; NULL: it asks tables alone */
 		const char *sql;
 		void (*tell)(void *ctx, sqlite3_stmt *st);
 	} questions[] = {
-		{"SELECT family, from_ns, to_ns, state FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2",
+		{NULL,
+		 "SELECT family, from_ns, to_ns, state FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2",
 		 tell_run},
-		{"SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2, ts / 3600",
+		{"loss_row",
+		 "SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2, ts / 3600",
 		 tell_loss},
-		{"SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''",
+		{"process_note",
+		 "SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''",
 		 tell_end},
-		{"SELECT id FROM process p WHERE how IN (1, 2, 3) AND end_ns / 1000000000 BETWEEN ?1 AND ?2 AND NOT self"
+		{NULL,
+		 "SELECT id FROM process p WHERE how IN (1, 2, 3) AND end_ns / 1000000000 BETWEEN ?1 AND ?2 AND NOT self"
 		 " AND id NOT IN (SELECT process FROM process_note WHERE key = 'last' AND value <> 0)",
 		 tell_process_end},
 	};
 	int rc = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(questions) && !rc; i++)
-		rc = askrows(l->pub.sel, l->seg, path, questions[i].sql, questions[i].tell, l, e);
+	for (size_t i = 0; i < ARRAY_SIZE(questions) && !rc; i++) {
+		if (!questions[i].table)
+			rc = askrows_tables(l->pub.sel, l->seg, path, questions[i].sql,
+					    questions[i].tell, l, e);
+		else if (store_segment_has(l->seg, questions[i].table))
+			rc = askrows(l->pub.sel, l->seg, path, questions[i].sql, questions[i].tell,
+				     l, e);
+	}
 	return rc;
 }
 

@@ -31,10 +31,13 @@ struct store_segment_info {
 	int schema;                 /* the version of its tables and views */
 	char host[65];              /* its host, if names carry hosts; else "" */
 	struct store_segment *open; /* of store_segments_open, else NULL */
+	int64_t identity[2]; /* of several stores: of a copy the same, archived or not; both 0: not
+				known */
 };
 /* All segments whose samples touch [from_ns, to_ns), oldest first; (0, INT64_MAX) for all. `dir`
- * may be a folder or one .db file. The array is the caller's (free). -ENOENT with EXIT_STORE and a
- * fix if there is no store. */
+ * may be a folder or one .db file, or several (STORE_LIST): of these a file that is a copy of
+ * another one is left out, which is said once. The array is the caller's (free). -ENOENT with
+ * EXIT_STORE and a fix if there is no store. */
 int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out,
 		   size_t *n, struct err *e);
 

@@ -26,7 +26,8 @@
 struct looking {
 	const char *dir;
 	int64_t from_ns, to_ns;
-	size_t keep; /* how many more may stay open: shared by both threads, atomic */
+	size_t keep;  /* how many more may stay open: shared by both threads, atomic */
+	bool several; /* stores */
 };
 
 struct looked {
@@ -118,6 +119,13 @@ static bool may_stay_open(struct looking *l)
 	return left;
 }
 
+/* When the file was begun, and a number that was drawn for its oldest capture. */
+static void identity_read(const struct store_segment *s, int64_t out[2])
+{
+	out[0] = sql_number(s->db, "SELECT value FROM meta WHERE key = 'created_ns'", 0);
+	out[1] = out[0] ? sql_number(s->db, "SELECT token FROM run ORDER BY id LIMIT 1", 0) : 0;
+}
+
 static void look_at(struct looking *l, const char *path, struct looked *x)
 {
 	struct store_segment *s = NULL;
@@ -142,6 +150,8 @@ static void look_at(struct looking *l, const char *path, struct looked *x)
 	}
 	x->info.schema = s->schema;
 	snprintf(x->info.host, sizeof(x->info.host), "%s", s->host ? s->host : "");
+	if (l->several)
+		identity_read(s, x->info.identity);
 	x->rc = span_wanted(l, s, &x->info, fixed && !known ? &f : NULL, &x->why);
 	if (x->rc > 0 && may_stay_open(l))
 		x->info.open = s;
@@ -287,10 +297,11 @@ static int look_at_file(struct looking *l, struct store_segment_info **info, siz
 	return 0;
 }
 
-static int one_store(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep,
+static int one_store(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, bool several,
 		     struct store_segment_info **out, size_t *n, struct err *e)
 {
-	struct looking l = {.dir = dir, .from_ns = from_ns, .to_ns = to_ns, .keep = keep};
+	struct looking l = {
+		.dir = dir, .from_ns = from_ns, .to_ns = to_ns, .keep = keep, .several = several};
 	struct store_segment_info *info = NULL;
 	size_t found = 0;
 	struct stat st;
@@ -327,7 +338,7 @@ static int one_of_stores(const char *path, int64_t from_ns, int64_t to_ns,
 	*part = NULL;
 	if (unreadable_has(path))
 		return 0;
-	rc = one_store(path, from_ns, to_ns, 0, part, n_part, e);
+	rc = one_store(path, from_ns, to_ns, 0, true, part, n_part, e);
 	if (rc != -EBADMSG && rc != -ENOTRECOVERABLE)
 		return rc;
 	if (e)
@@ -338,6 +349,41 @@ static int one_of_stores(const char *path, int64_t from_ns, int64_t to_ns,
 	return 0;
 }
 
+static int by_identity(const void *a, const void *b)
+{
+	const struct store_segment_info *x = a, *y = b;
+
+	for (int i = 0; i < 2; i++)
+		if (x->identity[i] != y->identity[i])
+			return x->identity[i] < y->identity[i] ? -1 : 1;
+	if (x->to_ns != y->to_ns) /* one that is written may have been copied meanwhile */
+		return x->to_ns > y->to_ns ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+/* A store that was copied, or linked file by file, may be named beside its copy. */
+static size_t copies_drop(struct store_segment_info *all, size_t n)
+{
+	static bool said;
+	size_t kept = 0;
+
+	qsort(all, n, sizeof(*all), by_identity);
+	for (size_t i = 0; i < n; i++) {
+		const struct store_segment_info *last = kept ? &all[kept - 1] : NULL;
+
+		if (!last || !all[i].identity[1] ||
+		    memcmp(last->identity, all[i].identity, sizeof(last->identity)) != 0) {
+			all[kept++] = all[i];
+			continue;
+		}
+		if (!said)
+			log_warn("%s is a copy of %s: it counts once, and so do others",
+				 all[i].path, last->path);
+		said = true;
+	}
+	return kept;
+}
+
 int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep,
 			struct store_segment_info **out, size_t *n, struct err *e)
 {
@@ -346,7 +392,7 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 	int rc = 0;
 
 	if (!strchr(dir, STORE_LIST))
-		return one_store(dir, from_ns, to_ns, keep, out, n, e);
+		return one_store(dir, from_ns, to_ns, keep, false, out, n, e);
 	for (const char *p = dir; !rc && p;
 	     p = strchr(p, STORE_LIST) ? strchr(p, STORE_LIST) + 1 : NULL) {
 		cleanup_free char *path =
@@ -365,8 +411,10 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 		free(all);
 		return rc;
 	}
-	if (n_all)
+	if (n_all) {
+		n_all = copies_drop(all, n_all);
 		qsort(all, n_all, sizeof(*all), by_begin);
+	}
 	*out = all;
 	*n = n_all;
 	return 0;

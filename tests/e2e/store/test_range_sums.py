@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 
 import pytest
@@ -166,6 +167,85 @@ def test_archives_answer_as_their_rows_did_over_any_range(sonde, made, tmp_path)
     shutil.copytree(made, plain)
     os.unlink(f"{plain}/20200101T000000Z-0001.db")
     assert_same(answers(sonde, plain, VERBS[:1]), answers(sonde, store, VERBS[:1]))
+
+
+MIXED = [["ps", "-n", "1000"], ["waits"], ["stacks", "-n", "1000"], ["timeline"], ["flame"]]
+OF_STORES = [["ps", "-n", "1000"], ["stacks", "-n", "1000"], ["flame"], ["containers"]]
+
+
+def some_answers(sonde, store, *options, verbs=tuple(MIXED)):
+    """Over all of it, and over a range that cuts two files."""
+    return {(first, verb[0]): json.loads(sonde(*verb, "--json", "--from", str(AT + first), "--to", str(AT + last), *options, store=store, check=True).stdout)
+            for first, last in ((0, FILE * FILES), (FILE // 3, FILE * FILES - FILE // 3)) for verb in verbs}
+
+
+def sealed(sonde, made, store):
+    shutil.copytree(made, store)
+    sonde("seal", store=store, check=True)
+    return [f"{store}/2020010{i + 1}T000000Z-0001.db" for i in range(FILES)]
+
+
+def test_archives_among_other_files_answer_as_rows_do(sonde, made, tmp_path):
+    rows = some_answers(sonde, made)
+    files = sealed(sonde, made, str(tmp_path / "mixed"))
+    shutil.copy(f"{made}/{os.path.basename(files[1])}", files[1])
+    with sqlite3.connect(files[2]) as db:  # as an archive of an older sonde is
+        db.execute("DELETE FROM meta WHERE key = 'sums'")
+    db.close()
+    assert_same(rows, some_answers(sonde, str(tmp_path / "mixed")))
+
+
+def test_a_damaged_archive_costs_itself_alone(sonde, made, tmp_path):
+    files = sealed(sonde, made, str(tmp_path / "damaged"))
+    os.truncate(files[1], os.path.getsize(files[1]) // 2)
+    shutil.copytree(made, str(tmp_path / "without"))
+    os.unlink(f"{tmp_path}/without/{os.path.basename(files[1])}")
+    said = some_answers(sonde, str(tmp_path / "damaged"))
+    for answer in said.values():
+        others = [word for word in answer["warnings"] if os.path.basename(files[1]) not in word]
+        assert len(others) < len(answer["warnings"])
+        answer["warnings"] = others
+    assert_same(some_answers(sonde, str(tmp_path / "without")), said)
+
+
+def test_archives_of_several_stores_answer_as_their_rows_do(sonde, made, tmp_path):
+    parts = {}
+    for kind in ("rows", "archives"):
+        store = str(tmp_path / kind)
+        if kind == "rows":
+            shutil.copytree(made, store)
+        else:
+            sealed(sonde, made, store)
+        os.mkdir(f"{store}-2")
+        shutil.move(f"{store}/20200102T000000Z-0001.db", f"{store}-2")
+        parts[kind] = some_answers(sonde, store, "--store", store, "--store", f"{store}-2", verbs=OF_STORES)
+    assert_same(parts["rows"], parts["archives"])
+
+
+def test_a_copy_of_a_store_counts_once_archived_or_not(sonde, made, tmp_path):
+    copy, hard = str(tmp_path / "copy"), str(tmp_path / "hard")
+    sealed(sonde, made, copy)
+    shutil.copytree(made, hard, copy_function=os.link)
+    verb = ["stacks", "--json", "-n", "1000", "--from", str(AT), "--to", str(END)]
+    once = json.loads(sonde(*verb, store=made, check=True).stdout)
+    for other in (copy, hard):
+        twice = sonde(*verb, "--store", made, "--store", other, check=True)
+        assert "it counts once" in twice.stderr
+        assert json.loads(twice.stdout)["samples"] == once["samples"]
+
+
+def test_a_store_mounted_at_a_second_place_counts_once(sonde, made, tmp_path):
+    place = str(tmp_path / "place")
+    os.mkdir(place)
+    if subprocess.run(["mount", "--bind", made, place], capture_output=True, check=False).returncode:
+        pytest.skip("mount --bind is refused: it needs root")
+    try:
+        twice = sonde("stacks", "--json", "--from", str(AT), "--to", str(END), "--store", made, "--store", place, check=True)
+    finally:
+        subprocess.run(["umount", place], check=True)
+    once = sonde("stacks", "--json", "--from", str(AT), "--to", str(END), store=made, check=True)
+    assert json.loads(twice.stdout) == json.loads(once.stdout)
+    assert "counts once" in twice.stderr
 
 
 def test_the_same_store_named_twice_counts_once_and_a_word_says_so(sonde, made, tmp_path):
