@@ -790,7 +790,7 @@ static const struct chain_op *asker_gone(const struct chain_walk *w, const struc
 	for (size_t i = 0; i < w->r->n; i++) {
 		const struct chain_op *op = &w->r->ops[i], *server;
 
-		if (op->server || op->w[DIFF_AFTER].n > 0.1 * (double)op->w[DIFF_BEFORE].n ||
+		if (op->server || 10 * op->w[DIFF_AFTER].n > op->w[DIFF_BEFORE].n ||
 		    (best && best->w[DIFF_BEFORE].n >= op->w[DIFF_BEFORE].n))
 			continue;
 		server = server_of(w, op);

@@ -52,7 +52,7 @@ class Rig:
         need("iptables")
         self.folder, self.running, self.crowd = folder, {}, []
         os.mkdir(os.path.join(folder, "data"))
-        stack.enter_context(mounted(os.path.join(folder, "data"), "tmpfs", data="size=4m"))
+        stack.enter_context(mounted(os.path.join(folder, "data"), "tmpfs", data="size=64m"))
         self.ids = {part: secrets.token_hex(32) for part in PARTS}
         self.prefix, self.made = {}, {}
         roots = {*cgroup_roots(), *(r for r in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu,cpuacct") if os.path.isdir(r))}
