@@ -35,6 +35,11 @@ step() {
 	return 1
 }
 
+# A step that takes long: only where it is named.
+asked() {
+	[ -n "$steps" ] && step "$1"
+}
+
 # The indexes are made once: an emulated CPU takes long for them.
 warm() {
 	[ -d "$1" ] || { mkdir "$1" && cp -r /run/store-warm/images "$1/"; }
@@ -486,7 +491,7 @@ memory_all() {
 
 step capabilities && capabilities
 step families && families_all
-step family-mem && section check-mem sonde-mem --check --json
+asked family-mem && section check-mem sonde-mem --check --json
 warm_all
 step shares && shares_all
 step shares && section explain explain
@@ -499,7 +504,7 @@ step pstack && section pstack pstack_run
 step l7 && l7_all
 step scripts && [ -x /usr/bin/python3.11 ] && scripts_all
 step host && host_all
-step memory && memory_all
+asked memory && memory_all
 section bye dmesg -r
 sync
 poweroff -f
