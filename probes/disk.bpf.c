@@ -58,19 +58,11 @@ struct request___5_10 { /* its part is a struct hd_struct */
 	struct gendisk *rq_disk;
 } __attribute__((preserve_access_index));
 
-struct asked {
-	struct disk_who who;
-	__u64 issue_ns, sector;
-	struct gendisk *disk; /* with issue_ns, as are sector, bytes and op */
-	__u32 tid, failed, bytes, op;
-	char comm[DISK_COMM];
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u64); /* the request's address */
-	__type(value, struct asked);
+	__type(value, struct disk_asked);
 } asked SEC(".maps");
 
 struct {
@@ -116,12 +108,6 @@ static __always_inline struct gendisk *disk_of(struct request *rq)
 	return rq->part->bd_disk;
 }
 
-static __always_inline void device_of(struct gendisk *disk, struct disk_key *key)
-{
-	key->major = (__u32)BPF_CORE_READ(disk, major);
-	key->minor = (__u32)BPF_CORE_READ(disk, first_minor);
-}
-
 static __always_inline struct disk_sum *sum_get(void *map, const struct disk_key *key)
 {
 	struct disk_sum *s = bpf_map_lookup_elem(map, key);
@@ -145,12 +131,15 @@ static __always_inline struct disk_sum *sum_of(struct disk_key *key)
 }
 
 /* Rule 7. */
-static __always_inline void unseen_count(const struct asked *a)
+static __always_inline void unseen_count(const struct disk_asked *a)
 {
-	struct disk_key key = {.who = a->who, .op = a->op, .epoch = disk_epoch};
+	struct disk_key key = {.who = a->who,
+			       .major = a->major,
+			       .minor = a->minor,
+			       .op = a->op,
+			       .epoch = disk_epoch};
 	struct disk_sum *s;
 
-	device_of(a->disk, &key);
 	s = sum_of(&key);
 	if (!s)
 		return;
@@ -163,7 +152,7 @@ static __always_inline void unseen_count(const struct asked *a)
 
 static __always_inline int request_asked(struct request *rq)
 {
-	struct asked a = {};
+	struct disk_asked a = {};
 	__u64 id = (__u64)rq;
 
 	who_fill(&a.who);
@@ -176,7 +165,7 @@ static __always_inline int request_asked(struct request *rq)
 TRACEPOINT(block_io_start, disk_start, struct request *rq)
 {
 	__u64 id = (__u64)rq;
-	struct asked *before = bpf_map_lookup_elem(&asked, &id);
+	struct disk_asked *before = bpf_map_lookup_elem(&asked, &id);
 
 	if (before && before->issue_ns)
 		unseen_count(before);
@@ -193,7 +182,8 @@ TRACEPOINT(block_rq_insert, disk_insert, struct request *rq)
 TRACEPOINT(block_rq_issue, disk_issue, struct request *rq)
 {
 	__u64 id = (__u64)rq;
-	struct asked *a = bpf_map_lookup_elem(&asked, &id), none = {};
+	struct disk_asked *a = bpf_map_lookup_elem(&asked, &id), none = {};
+	struct gendisk *disk;
 
 	if (!a) {
 		bpf_map_update_elem(&asked, &id, &none, BPF_ANY);
@@ -205,7 +195,9 @@ TRACEPOINT(block_rq_issue, disk_issue, struct request *rq)
 	a->sector = rq->__sector; /* what a typed tracepoint gives is read without a helper */
 	a->bytes = rq->__data_len;
 	a->op = rq->cmd_flags & REQ_OP_MASK;
-	a->disk = disk_of(rq);
+	disk = disk_of(rq);
+	a->major = (__u32)disk->major;
+	a->minor = (__u32)disk->first_minor;
 	return 0;
 }
 
@@ -239,7 +231,7 @@ static __always_inline bool is_slow(const struct disk_key *key, __u64 ns)
 	return true;
 }
 
-static __always_inline void slow_tell(const struct disk_key *key, const struct asked *a,
+static __always_inline void slow_tell(const struct disk_key *key, const struct disk_asked *a,
 				      __u64 queue, __u64 device, bool failed)
 {
 	struct disk_slow *r = bpf_ringbuf_reserve(&slow_ring, sizeof(*r), 0);
@@ -268,7 +260,7 @@ TRACEPOINT(block_rq_complete, disk_complete, struct request *rq, int error, unsi
 	__u64 id = (__u64)rq, now = bpf_ktime_get_ns(), made, issued = 0, queue, device;
 	bool failed = error & 0xff; /* from 5.11 on a blk_status_t, which is a byte */
 	__u32 left = rq->__data_len;
-	struct asked *a = bpf_map_lookup_elem(&asked, &id);
+	struct disk_asked *a = bpf_map_lookup_elem(&asked, &id);
 	struct disk_key key = {.op = rq->cmd_flags & REQ_OP_MASK, .epoch = disk_epoch};
 	struct gendisk *disk = disk_of(rq);
 	struct disk_sum *s;

@@ -47,6 +47,16 @@ struct disk_sum {
 };
 _Static_assert(sizeof(struct disk_sum) == 168, "wire size");
 
+struct disk_asked { /* a request that is not known to have ended */
+	struct disk_who who;
+	__u64 issue_ns;                /* when the device got it; 0: not yet */
+	__u64 sector;                  /* these are known with issue_ns */
+	__u32 major, minor, op, bytes; /* as in struct disk_key */
+	__u32 tid, failed;             /* failed: in part */
+	char comm[DISK_COMM];
+};
+_Static_assert(sizeof(struct disk_asked) == 72, "wire size");
+
 struct disk_slow { /* a single request, in the ring */
 	struct disk_who who;
 	__u64 done_ns; /* boot clock */

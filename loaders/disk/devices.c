@@ -92,3 +92,15 @@ void devices_read(struct devices *d, struct family_host *h, int64_t now_ns, int6
 			line_take(d, &round, &x);
 	meter_end(&d->meter);
 }
+
+int64_t devices_in_flight(uint32_t major, uint32_t minor)
+{
+	cleanup_file FILE *f = fopen("/proc/diskstats", "re");
+	struct devices_line x;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (devices_parse(line, &x) && x.major == major && x.minor == minor)
+			return (int64_t)x.in_flight;
+	return -1;
+}

@@ -25,6 +25,9 @@ const char *devices_name(struct devices *d, uint32_t major, uint32_t minor, char
 /* One reading: rows of device_row. `utc_ns`: into which bucket they go. */
 void devices_read(struct devices *d, struct family_host *h, int64_t now_ns, int64_t utc_ns);
 
+/* How many requests the device has at hand now; -1: it is not known. */
+int64_t devices_in_flight(uint32_t major, uint32_t minor);
+
 struct devices_line {
 	uint32_t major, minor;
 	char name[DEVICES_NAME];

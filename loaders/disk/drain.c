@@ -281,6 +281,37 @@ void drain_epoch(struct hooks *k, struct devices *devices, struct family_host *h
 	opens_drain(&d, k->skel->maps.disk_rest_opens, 0);
 }
 
+struct unseen {
+	struct draining d;
+	struct files *files;
+};
+
+static void unseen_take(void *ctx, const void *request, const void *value)
+{
+	struct unseen *u = ctx;
+	struct disk_asked a;
+	struct disk_key key;
+	struct disk_sum s = {.requests = 1};
+
+	(void)request;
+	memcpy(&a, value, sizeof(a));
+	if (!a.issue_ns || devices_in_flight(a.major, a.minor) != 0)
+		return;
+	s.bytes = a.bytes;
+	key = (struct disk_key){.who = a.who, .major = a.major, .minor = a.minor, .op = a.op};
+	block_put(&u->d, &key, &s, true);
+	files_unseen(u->files, u->d.devices, u->d.h, &a, u->d.utc_ns);
+}
+
+void drain_unseen(struct hooks *k, struct devices *devices, struct files *files,
+		  struct family_host *h, int64_t utc_ns)
+{
+	struct unseen u = {.d = {.k = k, .devices = devices, .h = h, .utc_ns = utc_ns},
+			   .files = files};
+
+	hooks_asked(k, unseen_take, &u);
+}
+
 void drain_slow(struct devices *devices, struct family_host *h, const struct disk_slow *r)
 {
 	struct who who = who_find(h, &r->who, r->comm);

@@ -217,6 +217,21 @@ void files_drain(struct files *f, const struct hooks_files *maps, struct devices
 	map_drain(&d, maps->rest, epoch);
 }
 
+void files_unseen(struct files *f, struct devices *devices, struct family_host *h,
+		  const struct disk_asked *a, int64_t utc_ns)
+{
+	const struct draining d = {
+		.f = f, .devices = devices, .h = h, .utc_ns = utc_ns, .names_fd = -1};
+	const struct disk_file_key key = {.who = a->who, .major = a->major, .minor = a->minor};
+	struct disk_file s = {0};
+
+	if (a->op > 1 || !a->bytes) /* as the programs have it: read, write */
+		return;
+	*(a->op ? &s.writes : &s.reads) = 1;
+	*(a->op ? &s.write_bytes : &s.read_bytes) = a->bytes;
+	file_put(&d, &key, &s, true);
+}
+
 void files_minute(struct files *f)
 {
 	bool crowded = HASH_COUNT(f->known) > FILES_KNOWN;

@@ -35,6 +35,9 @@ struct files { /* {0} */
 /* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */
 void files_drain(struct files *f, const struct hooks_files *maps, struct devices *d,
 		 struct family_host *h, uint32_t epoch, int64_t utc_ns);
+/* A request whose end the kernel did not report: a row of no file. */
+void files_unseen(struct files *f, struct devices *d, struct family_host *h,
+		  const struct disk_asked *a, int64_t utc_ns);
 /* About once a minute: mounts are read again, and files that are not used any more forgotten. */
 void files_minute(struct files *f);
 void files_release(struct files *f);

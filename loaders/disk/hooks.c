@@ -233,6 +233,12 @@ void hooks_read(struct hooks *k)
 	ring_buffer__consume(k->ring);
 }
 
+int hooks_asked(struct hooks *k, mapread_fn fn, void *ctx)
+{
+	return mapread_each(bpf_map__fd(k->skel->maps.asked), sizeof(uint64_t),
+			    sizeof(struct disk_asked), fn, ctx);
+}
+
 struct hooks_files hooks_files(const struct hooks *k)
 {
 	return (struct hooks_files){.sums = k->skel->maps.disk_files,

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/load/mapread.h"
 #include "probes/disk.h"
 
 struct disk_bpf;
@@ -46,6 +47,8 @@ bool hooks_tells_start(void);
 
 /* Single requests that wait in the ring. */
 void hooks_read(struct hooks *k);
+/* Each request that is not known to have ended. 0 or -errno. */
+int hooks_asked(struct hooks *k, mapread_fn fn, void *ctx);
 /* The sums of files, those that found no room there, and the names of files; borrowed. */
 struct hooks_files {
 	const struct bpf_map *sums, *rest, *names;

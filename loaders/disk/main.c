@@ -162,6 +162,7 @@ static void disk_last_read(void *state, struct family_host *h, int64_t patience_
 		epoch_store(d, h);
 	epoch_end(d, h, now);
 	epoch_store(d, h);
+	drain_unseen(&d->hooks, &d->devices, &d->files, h, family_utc(h, now - 1));
 	minute_end(d, h, now);
 }
 

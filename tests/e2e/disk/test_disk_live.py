@@ -31,10 +31,17 @@ def loop():
             control = os.open("/dev/loop-control", os.O_RDWR)
         except OSError:
             pytest.skip("/dev/loop-control is missing")
-        path = f"/dev/loop{fcntl.ioctl(control, LOOP_CTL_GET_FREE)}"
+        for left in range(50, -1, -1):  # another program may take the free one in between
+            path = f"/dev/loop{fcntl.ioctl(control, LOOP_CTL_GET_FREE)}"
+            device = os.open(path, os.O_RDWR)
+            try:
+                fcntl.ioctl(device, LOOP_SET_FD, file.fileno())
+                break
+            except OSError as e:
+                os.close(device)
+                if e.errno != errno.EBUSY or not left:
+                    raise
         os.close(control)
-        device = os.open(path, os.O_RDWR)
-        fcntl.ioctl(device, LOOP_SET_FD, file.fileno())
         try:
             yield path, file.name
         finally:
@@ -100,11 +107,14 @@ def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(captu
     os.close(fd)
     want = tuple(b - a for a, b in zip(before, after))
     got, errors = stored(store, path)
-    assert got == want and errors == failed > 0
-    assert stored(store, path, f"AND pid = {os.getpid()}") == (want, failed)  # this process asked for all of it
     hist = "below_8us" + "".join(f", us_{8 << i}" for i in range(21))
-    rows = sql_all(store, f"SELECT requests, {hist} FROM block_stats")
-    assert all(sum(r[k] or 0 for k in r if k != "requests") == r["requests"] for r in rows)
+    rows = sql_all(store, f"SELECT disk, requests, {hist} FROM block_stats")
+    timed = {d: sum(r[k] or 0 for r in rows if r["disk"] == d for k in r if k not in ("disk", "requests")) for d in {r["disk"] for r in rows}}
+    counted = {d: sum(r["requests"] for r in rows if r["disk"] == d) for d in timed}
+    assert all(timed[d] <= counted[d] for d in timed)
+    untold = counted[os.path.basename(path)] - timed[os.path.basename(path)]  # docs/decisions/0282: without times, and whether they failed is not known
+    assert got == want and failed > 0 and failed - untold <= errors <= failed
+    assert stored(store, path, f"AND pid = {os.getpid()}") == (want, errors)  # this process asked for all of it
     syncs = sql_all(store, f"SELECT call, sum(calls) AS n, sum(us) AS us FROM fsyncs WHERE file = '{own}' AND pid = {os.getpid()} GROUP BY call")
     assert {r["call"]: r["n"] for r in syncs} == {"fsync": 5, "fdatasync": 1}
     opens = sql_all(store, f"SELECT error, sum(opens) AS n FROM failed_opens WHERE path = '{own}.none' GROUP BY error")

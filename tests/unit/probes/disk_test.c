@@ -69,6 +69,24 @@ static struct disk_sum sum_of(struct disk_bpf *b, unsigned op, unsigned *major_o
 	return all;
 }
 
+/* Of this process's requests, those that no program was told the end of (docs/decisions/0282): they
+ * are added. */
+static void unseen_add(struct disk_bpf *b, unsigned op, struct disk_sum *s)
+{
+	int fd = bpf_map__fd(b->maps.asked);
+	__u64 key, *last = NULL;
+	struct disk_asked a;
+
+	while (!bpf_map_get_next_key(fd, last, &key)) {
+		last = &key;
+		if (bpf_map_lookup_elem(fd, &key, &a) || !a.issue_ns || a.op != op ||
+		    a.who.tgid != (__u32)getpid())
+			continue;
+		s->requests++;
+		s->bytes += a.bytes;
+	}
+}
+
 static unsigned long long own_io(const char *what)
 {
 	FILE *f = fopen("/proc/self/io", "r");
@@ -92,7 +110,7 @@ static void sum_check(const struct disk_sum *s, unsigned long long io)
 	assert_int_equal(s->bytes, BLOCKS * BLOCK);
 	assert_int_equal(s->bytes, io);
 	assert_int_equal(s->errors, 0);
-	assert_int_equal(in_hist, BLOCKS);
+	assert_true(in_hist <= BLOCKS);
 	assert_true(s->device_ns > 0);
 }
 
@@ -130,9 +148,11 @@ TEST(direct_requests_are_this_process_s_and_as_many_bytes_as_it_moved)
 		assert_int_equal(pread(fd, page, BLOCK, i * BLOCK), BLOCK);
 	got = own_io("read_bytes:") - got;
 	s = sum_of(b, 1, &major_);
+	unseen_add(b, 1, &s);
 	sum_check(&s, wrote);
 	assert_int_equal(major_, major(st.st_dev));
 	s = sum_of(b, 0, &major_);
+	unseen_add(b, 0, &s);
 	sum_check(&s, got);
 	assert_int_equal(b->bss->disk_lost.requests, 0);
 	assert_int_equal(b->bss->disk_lost.crowded, 0);
@@ -177,22 +197,24 @@ static void diskstats(dev_t dev, unsigned long long at[4])
 	fclose(f);
 }
 
-/* A loop device over `file`, or -1. */
+/* A loop device over `file`, or -1. Another program may take the free one in between. */
 static int loop_of(int file)
 {
-	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), n, fd;
+	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), fd = -1;
 	char path[32];
 
-	if (control < 0)
-		return -1;
-	n = ioctl(control, LOOP_CTL_GET_FREE);
-	close(control);
-	snprintf(path, sizeof(path), "/dev/loop%d", n);
-	fd = n < 0 ? -1 : open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
-	if (fd >= 0 && ioctl(fd, LOOP_SET_FD, file)) {
-		close(fd);
-		return -1;
+	for (int i = 0; i < 50 && control >= 0 && fd < 0; i++) {
+		int n = ioctl(control, LOOP_CTL_GET_FREE);
+
+		snprintf(path, sizeof(path), "/dev/loop%d", n);
+		fd = n < 0 ? -1 : open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+		if (fd >= 0 && ioctl(fd, LOOP_SET_FD, file)) {
+			close(fd);
+			fd = -1;
+		}
 	}
+	if (control >= 0)
+		close(control);
 	return fd;
 }
 
@@ -204,6 +226,7 @@ TEST(a_device_s_requests_bytes_and_errors_are_those_of_diskstats)
 	struct disk_bpf *b;
 	void *page = NULL;
 	struct stat st;
+	unsigned long long untold;
 	int file, fd, failed = 0;
 
 	if (geteuid())
@@ -227,6 +250,10 @@ TEST(a_device_s_requests_bytes_and_errors_are_those_of_diskstats)
 	diskstats(st.st_rdev, after);
 	rd = device_sum(b, st.st_rdev, 0);
 	wr = device_sum(b, st.st_rdev, 1);
+	untold = b->bss->disk_lost.unseen - rd.requests;
+	unseen_add(b, 0, &rd);
+	unseen_add(b, 1, &wr);
+	untold += rd.requests;
 	disk_bpf__destroy(b);
 	ioctl(fd, LOOP_CLR_FD, 0);
 	close(fd);
@@ -238,5 +265,6 @@ TEST(a_device_s_requests_bytes_and_errors_are_those_of_diskstats)
 	assert_int_equal(wr.requests, after[2] - before[2]);
 	assert_int_equal(wr.bytes, (after[3] - before[3]) * 512);
 	assert_true(failed > 0);
-	assert_int_equal(rd.errors, failed);
+	/* whether one failed whose end was not told is not known */
+	assert_true(rd.errors <= (unsigned)failed && rd.errors + untold >= (unsigned)failed);
 }
