@@ -11,7 +11,7 @@
  * 3. Uprobes run with preemption on in some kernels (5.19 to 6.14): a second run on the same CPU
  * finds the scratch in use, and is counted as such.
  * 4. A program at a tracepoint does not run where it interrupts another such program on its CPU:
- * the kernel leaves that hit out, and counts it nowhere.
+ * the kernel leaves that hit out; newer ones count it.
  */
 #include "probes/lib/kern.h"
 

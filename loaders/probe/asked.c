@@ -63,11 +63,9 @@ static int find_tracepoint(struct asked_probe *p, int events, struct err *e)
 /* The kernel names a few otherwise than the manual. */
 static const char *kernels_name(const char *call)
 {
-	static const char *const names[][2] = {{"stat", "newstat"},
-					       {"lstat", "newlstat"},
-					       {"fstat", "newfstat"},
-					       {"uname", "newuname"},
-					       {"sendfile", "sendfile64"}};
+	static const char *const names[][2] = {{"stat", "newstat"},   {"lstat", "newlstat"},
+					       {"fstat", "newfstat"}, {"uname", "newuname"},
+					       {"umount2", "umount"}, {"sendfile", "sendfile64"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i][0], call))

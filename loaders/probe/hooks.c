@@ -341,6 +341,14 @@ void hook_counts(const struct hook *h, struct probe_counts *out)
 	percpu_sum(bpf_map__fd(h->skel->maps.counts), out, sizeof(*out));
 }
 
+uint64_t hook_missed(const struct hook *h)
+{
+	struct programs_figures f;
+
+	programs_read(h->skel->obj, &f);
+	return f.missed;
+}
+
 void hook_every(struct hook *h, uint32_t every)
 {
 	__atomic_store_n(&h->skel->bss->probe_every, every, __ATOMIC_RELAXED);

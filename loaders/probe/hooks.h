@@ -59,6 +59,9 @@ int hook_sums_fd(const struct hook *h);
 /* Takes out what found no room in the sums of an epoch that is over. */
 void hook_rest(const struct hook *h, uint32_t epoch, struct probe_sum *out);
 void hook_counts(const struct hook *h, struct probe_counts *out);
+/* Runs that the kernel left out, as another program was active on that CPU; 0 where it does not
+ * count them. */
+uint64_t hook_missed(const struct hook *h);
 void hook_every(struct hook *h, uint32_t every);
 /* Of stacks alone. */
 void hooks_tally(const struct hooks *k, struct sample_tally *out);

@@ -305,10 +305,13 @@ static void probe_tally(void *state, struct family_tally *out)
 		.seen = stacks.seen, .lost = stacks.ring_full, .unfollowed = stacks.unfollowed};
 	for (size_t i = 0; i < p->hooks.n; i++) {
 		struct probe_counts c;
+		uint64_t lost;
 
 		hook_counts(&p->hooks.v[i], &c);
-		out->lost += c.ring_full + c.busy + p->rows.lost[i];
-		out->seen += c.ring_full + c.busy + p->rows.lost[i];
+		lost = c.ring_full + c.busy + p->rows.lost[i];
+		lost += i ? hook_missed(&p->hooks.v[i]) : 0; /* the first one's the loop counts */
+		out->lost += lost;
+		out->seen += lost;
 	}
 }
 

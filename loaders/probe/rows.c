@@ -154,9 +154,10 @@ static void events_store(struct rows *r, const struct hooks *k, struct family_ho
 
 /* ---- probes ---- */
 
-static uint64_t lost_of(const struct rows *r, size_t i, const struct probe_counts *c)
+static uint64_t lost_of(const struct rows *r, size_t i, const struct hook *k,
+			const struct probe_counts *c)
 {
-	return r->lost[i] + c->ring_full + c->busy;
+	return r->lost[i] + c->ring_full + c->busy + hook_missed(k);
 }
 
 static void probe_put(struct rows *r, size_t i, const struct hook *k, struct family_host *h,
@@ -170,7 +171,7 @@ static void probe_put(struct rows *r, size_t i, const struct hook *k, struct fam
 	int rc = -ESTALE;
 
 	hook_counts(k, &now);
-	lost = lost_of(r, i, &now);
+	lost = lost_of(r, i, k, &now);
 	text_shape(s, &shape);
 	fact_put_text(&row, PROBE_NAME, s->name);
 	fact_put_text(&row, PROBE_SPEC, s->text);

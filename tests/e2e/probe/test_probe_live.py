@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import json
+import mmap
 import os
 import signal
 import subprocess
@@ -190,3 +191,24 @@ def test_record_takes_probes_and_a_command(store, sonde):
     done = sonde("record", "--probe", "exec | x=syscall:getppid rate 0", "--json", "--", "/bin/sh", "-c", "/bin/true; /bin/true", store=store, check=True)
     assert [r["family"] for r in json.loads(done.stdout)["rows"]] == ["probe"]
     assert [e["args"]["filename"] for e in events(store, "exec")] == ["/bin/sh", "/bin/true", "/bin/true"]
+
+
+def test_presets_count_what_the_test_did(capture, store):
+    base = os.path.dirname(store)
+    folder = os.open(base, os.O_DIRECTORY)
+    cap = capture_probes(capture, "unlink", "kill", "fsync", "mmap", "umount", more=("--pid", os.getpid()))
+    for i in range(11):
+        path = f"{base}/{i}"
+        with open(path, "wb") as f:
+            os.fsync(f.fileno())
+        with mmap.mmap(-1, 3 << 20):
+            pass
+        os.unlink(str(i), dir_fd=folder)
+    for _ in range(5):
+        os.kill(os.getpid(), 0)
+    cap.stop()
+    assert [e["args"]["path"] for e in events(store, "unlink")] == [str(i) for i in range(11)]
+    assert [e["args"]["pid"] for e in events(store, "kill") if e["args"]["sig"] == 0] == [os.getpid()] * 5  # the recorder's end is one, too
+    assert hits(store, "fsync") == 11 and hits(store, "umount") == 0
+    assert sum(1 for e in events(store, "mmap") if e["args"]["len"] == 3 << 20) <= 11
+    assert sql_all(store, "SELECT sum(slot_21) AS n FROM probe_stats WHERE probe = 'mmap'")[0]["n"] == 11

@@ -35,7 +35,7 @@ ASKED = {
     "report": ["-o", f"{WRITING}/x.html", *RANGE], "export": ["folded", *RANGE], "config": ["show"], "prune": ["--dry-run"], "completion": ["bash"], "version": [],
 }
 # what stands only on a live host, changes the store, starts something, or reads none; tests of their own tell what they print
-LIVE = {"doctor", "record", "pstack", "up", "down", "rotate", "logs", "symbolize", "import", "replay", "seal", "serve", "mcp"}
+LIVE = {"doctor", "record", "probes", "pstack", "up", "down", "rotate", "logs", "symbolize", "import", "replay", "seal", "serve", "mcp"}
 # what these print is another one on each host, or not for people; tests of their own look at it
 UNLIKE = {"version", "completion", "prune", "status", "report", "help", "config"}
 ESC = "\x1b"
