@@ -21,8 +21,8 @@
  * while the kernel marks them as stalled for memory (in_memstall, which PSI counts): until a page
  * comes back from swap, until a page of a file comes back that was given up too early, and above a
  * cgroup's memory.high. Each sched_switch runs the first one, so both are attached only while
- * a thread of the host waits for memory (loaders/mem/pressure.h). What the kernel does for memory while
- * it has the CPU, other than in 4. (a page that comes back from zram at once), is not seen.
+ * a thread of the host waits for memory (loaders/mem/pressure.h). What the kernel does for memory
+ * while it has the CPU, other than in 4. (a page that comes back from zram at once), is not seen.
  * 6. mem_victim says which process the kernel kills for memory, and what it holds.
  * 7. mem_fault_vma also asks what is mapped there. Where it is refused mem_fault goes without.
  */

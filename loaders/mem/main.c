@@ -52,9 +52,10 @@ struct mem {
 	struct sampler sampler;
 	struct period period;
 	struct bpf_link *links[LINKS];
-	struct bpf_link *sleeps[SLEEP_LINKS]; /* attached while a thread of the host waits for memory */
-	bool watches;                         /* no person waits: only then */
-	bool sleepless;                       /* they could not be attached */
+	struct bpf_link
+		*sleeps[SLEEP_LINKS]; /* attached while a thread of the host waits for memory */
+	bool watches;                 /* no person waits: only then */
+	bool sleepless;               /* they could not be attached */
 	struct pressure pressure;
 	struct stall_notes notes;
 	struct held *held; /* NULL: not begun */
