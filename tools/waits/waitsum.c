@@ -40,9 +40,9 @@ struct summing {
 		size_t thread; /* its place in it */
 	} * memos;
 	size_t n_memos, cap_memos;
-	struct idmap says_of; /* stack, class -> its place in `says` */
+	struct idmap says_of;  /* stack, class -> its place in `says` */
 	uint32_t *function_of; /* by stack: as stack_says.function, + 1; 0: not met yet */
-	struct idmap name_of; /* a function's name there -> its place in groups.names */
+	struct idmap name_of;  /* a function's name there -> its place in groups.names */
 	struct stack_says *says;
 	size_t n_says, cap_says;
 	struct idmap places; /* with tags, of the segment: (thread's process, stack) -> hash of the
@@ -125,10 +125,9 @@ static const struct stack_says *stack_says(struct summing *s, const struct store
 	if (fresh) {
 		*at = s->n_says;
 		mem_grow(s->says, s->n_says, s->cap_says);
-		s->says[s->n_says++] =
-			(struct stack_says){waitstack_rule(s->dict, s->named, t->stack, class),
-					    waitstack_purpose(s->dict, s->named, t->stack),
-					    function_of(s, t->stack)};
+		s->says[s->n_says++] = (struct stack_says){
+			waitstack_rule(s->dict, s->named, t->stack, class),
+			waitstack_purpose(s->dict, s->named, t->stack), function_of(s, t->stack)};
 	}
 	return &s->says[*at];
 }

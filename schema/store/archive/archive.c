@@ -135,8 +135,8 @@ static char *columns_of(sqlite3 *db, const char *table)
 	return out;
 }
 
-/* Columns are in the order of the table's key, which the rows have, or are put into. Each is read as
- * it is: through SQLite it would take as long again as to read the rows. */
+/* Columns are in the order of the table's key, which the rows have, or are put into. Each is read
+ * as it is: through SQLite it would take as long again as to read the rows. */
 static int compare_table(sqlite3 *from, sqlite3 *to, const char *table)
 {
 	char order[PACKING_NAME_MAX], *columns, *rows;

@@ -357,8 +357,8 @@ static int rows_each(void *ctx, const struct stackcolumns_stack *s)
 	for (size_t k = 0; k + 1 < s->n; k++) {
 		if (k)
 			tail->text[r->len++] = ',';
-		r->len = (size_t)(column_put_number(tail->text + r->len, s->frames[k]) -
-				  tail->text);
+		r->len =
+			(size_t)(column_put_number(tail->text + r->len, s->frames[k]) - tail->text);
 	}
 	tail->text[r->len++] = '\0';
 	tail->at[i + 1] = (uint32_t)r->len;

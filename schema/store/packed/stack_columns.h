@@ -41,7 +41,8 @@ struct stackcolumns_walk {
 /* Exactly n stacks in order of their ids, without what they come to in memory. What `begin` or
  * `each` said; -EBADMSG: they are not n stacks, which may be seen after the last; -ENOMEM. */
 int stack_columns_walk(const void *data, size_t len, size_t n, const struct stackcolumns_walk *w);
-/* The same as columns. Exactly n stacks, to be released one by one. -EBADMSG: they are not; -ENOMEM. */
+/* The same as columns. Exactly n stacks, to be released one by one. -EBADMSG: they are not;
+ * -ENOMEM. */
 int stack_columns_decode(const void *data, size_t len, size_t n, struct stackcolumns *out);
 void stack_columns_release(struct stackcolumns *c);
 

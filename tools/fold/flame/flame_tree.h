@@ -33,8 +33,8 @@ struct flame_tree {
 
 /* max_nodes 0: all. The fold must outlive the tree. */
 void flame_tree_init(struct flame_tree *t, const struct fold *f, size_t max_nodes, bool by_line);
-/* Nodes whose total is at least that, and the root; what the others have is in their callers' totals
- * alone. */
+/* Nodes whose total is at least that, and the root; what the others have is in their callers'
+ * totals alone. */
 void flame_tree_init_least(struct flame_tree *t, const struct fold *f, uint64_t least_ns);
 void flame_tree_release(struct flame_tree *t);
 

@@ -47,10 +47,9 @@ int dict_series_load(struct store_segment *s, struct err *e)
 {
 	int rc = dict_series_slots(s, e);
 
-	return rc || series_packed(s) ?
-		       rc :
-		       dict_rows_each(s, DICT_SERIES_COLUMNS, "series", s->n_series, dict_series_row,
-				   NULL, e);
+	return rc || series_packed(s) ? rc :
+					dict_rows_each(s, DICT_SERIES_COLUMNS, "series",
+						       s->n_series, dict_series_row, NULL, e);
 }
 
 static int load_half(struct store_segment *s, bool series, struct err *e)
