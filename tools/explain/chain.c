@@ -6,17 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "tools/explain/chain_silent.h"
 #include "tools/explain/chain_walk.h"
 
-#define DEEPEST    3    /* services on the way down */
-#define LEAST_MORE 0.01 /* added time below this is no cause, seconds each second */
-#define DEMAND     2    /* times as much CPU time for a request */
-#define ASKED_BACK 0.3  /* of the added time: then the one asked is not where it begins */
-#define STOLEN     0.1  /* of all CPU time, by the hypervisor */
+#define DEEPEST    3   /* services on the way down */
+#define ASKED_BACK 0.3 /* of the added time: then the one asked is not where it begins */
+#define STOLEN     0.1 /* of all CPU time, by the hypervisor */
 #define HUNG_NS    (5 * (int64_t)NSEC_PER_SEC) /* so long without an answer, a request hangs */
 
 static const char *const WHATS[CHAIN_WHATS] = {[CHAIN_LOCK] = "lock",
@@ -69,7 +66,7 @@ struct chain_link *chain_link_add(struct chain_walk *w, const char *what, const 
 
 /* ---- what it asked ---- */
 
-static bool is_at(const struct chain_op *op, const struct chain_at *at)
+bool chain_is_at(const struct chain_op *op, const struct chain_at *at)
 {
 	return op->container == at->container && !strcmp(op->who, at->who);
 }
@@ -82,10 +79,10 @@ static double failed_more(const struct chain_requests *r, const struct chain_op 
 	       (b > 0 ? (double)op->w[DIFF_BEFORE].failed / b : 0);
 }
 
-/* The service of which it waited longest more than before, but for `not` (NULL: none); op NULL: of
- * none. */
+/* The service of which it waited longest more than before, but for `except` (NULL: none); op NULL:
+ * of none. */
 static struct chain_asked asked_most(const struct chain_walk *w, const struct chain_at *at,
-				     const struct chain_asked * not )
+				     const struct chain_asked *except)
 {
 	struct chain_asked best = {0};
 
@@ -94,14 +91,14 @@ static struct chain_asked asked_most(const struct chain_walk *w, const struct ch
 		struct chain_asked sum = {0};
 		double top = 0;
 
-		if (first->server || !is_at(first, at) ||
-		    (not &&!strcmp(not ->op->service, first->service)))
+		if (first->server || !chain_is_at(first, at) ||
+		    (except && !strcmp(except->op->service, first->service)))
 			continue;
 		for (size_t k = 0; k < w->r->n; k++) {
 			const struct chain_op *op = &w->r->ops[k];
 			double extra;
 
-			if (op->server || !is_at(op, at) ||
+			if (op->server || !chain_is_at(op, at) ||
 			    strcmp(op->service, first->service) != 0)
 				continue;
 			extra = chain_extra(w->r, op, true);
@@ -167,133 +164,6 @@ static double answered_extra(const struct chain_walk *w, const struct chain_op *
 						 CHAIN_FAILED_S * most(0, failed_more(w->r, op)));
 	}
 	return extra;
-}
-
-/* ---- causes at one place ---- */
-
-static bool grew(const double s[2])
-{
-	return s[1] - s[0] >= LEAST_MORE && s[1] >= 1.3 * s[0];
-}
-
-static void cause_take(struct chain_cause *list, size_t *n, enum chain_what what,
-		       const struct chain_measure *m)
-{
-	if (m->known && grew(m->s))
-		list[(*n)++] = (struct chain_cause){what, m->s[1] - m->s[0], *m};
-}
-
-static int most_first(const void *a, const void *b)
-{
-	const struct chain_cause *x = a, *y = b;
-
-	return (x->extra < y->extra) - (x->extra > y->extra);
-}
-
-static struct chain_cause *cause_of(struct chain_cause *list, size_t n, enum chain_what what)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i].what == what)
-			return &list[i];
-	return NULL;
-}
-
-static void cause_drop(struct chain_cause *list, size_t *n, enum chain_what what)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < *n; i++)
-		if (list[i].what != what)
-			list[kept++] = list[i];
-	*n = kept;
-}
-
-/* One cause that another one implies does not count (rule 4). */
-static void implied_drop(struct chain_cause *list, size_t *n, bool asked)
-{
-	static const struct {
-		enum chain_what cause, implied;
-		double part; /* least part of the implied one */
-	} RULES[] = {{CHAIN_QUOTA, CHAIN_READY, 0.3},
-		     {CHAIN_GC, CHAIN_CPU, 0.5},
-		     {CHAIN_RECLAIM, CHAIN_FAULT, 0.3},
-		     {CHAIN_RECLAIM, CHAIN_DISK, 0.3},
-		     {CHAIN_READY, CHAIN_QUOTA, 1.0 / 0.3}};
-	static const enum chain_what waits[] = {CHAIN_NETWORK, CHAIN_PIPE, CHAIN_CHILD};
-
-	for (size_t i = 0; i < ARRAY_SIZE(RULES); i++) {
-		struct chain_cause *a = cause_of(list, *n, RULES[i].cause),
-				   *b = cause_of(list, *n, RULES[i].implied);
-
-		if (!a || !b || a->extra < RULES[i].part * b->extra)
-			continue;
-		if (RULES[i].cause == CHAIN_QUOTA) /* counted by CPU; each thread waits for it */
-			a->extra = most(a->extra, b->extra);
-		cause_drop(list, n, RULES[i].implied);
-	}
-	for (size_t i = 0; asked && i < ARRAY_SIZE(waits); i++)
-		cause_drop(list, n, waits[i]);
-}
-
-/* How many times as much CPU time a request took as before. */
-static double demand(const struct chain_walk *w, const struct chain_at *at, const double cpu[2])
-{
-	double n[2] = {0, 0};
-
-	for (size_t i = 0; i < w->r->n; i++)
-		for (int side = 0; side < 2; side++)
-			if (w->r->ops[i].server && is_at(&w->r->ops[i], at) &&
-			    w->r->seconds[side] > 0)
-				n[side] += (double)w->r->ops[i].w[side].n / w->r->seconds[side];
-	if (cpu[0] < 0.002)
-		return 1;
-	return n[0] > 0 && n[1] > 0 ? cpu[1] / cpu[0] * n[0] / n[1] : cpu[1] / cpu[0];
-}
-
-/*
- * How much longer it waits for a CPU because it runs longer: in proportion; while its own threads
- * run; and all of it where a request takes DEMAND times as much CPU time while others wait no
- * longer for a CPU than before.
- */
-static double waits_for_itself(const struct chain_walk *w, const struct chain_at *at,
-			       const struct chain_measure *ready, const struct chain_measure *cpu)
-{
-	const double more = ready->s[1] - ready->s[0], scale = demand(w, at, cpu->s);
-	double itself = ready->s[0] * (scale - 1), others[2];
-	struct chain_other by;
-	bool guessed;
-
-	if (!grew(cpu->s) || !grew(ready->s) || scale <= 1)
-		return 0;
-	chain_ready_of_others(w->m, at->who, at->container, others);
-	if (scale >= DEMAND && others[1] < 1.3 * others[0])
-		return more;
-	chain_neighbour(w->m, at->who, at->container, &by, &guessed);
-	if (!guessed && by.name && by.container == at->container && !strcmp(by.name, at->who))
-		itself = most(itself, by.v[1] - by.v[0]);
-	return itself < more ? itself : more;
-}
-
-/* Most added time first. */
-static size_t causes_find(const struct chain_walk *w, const struct chain_at *at, bool asked,
-			  struct chain_cause list[CHAIN_WHATS])
-{
-	struct chain_measure m[CHAIN_WHATS];
-	double itself;
-	size_t n = 0;
-
-	for (int what = 0; what < CHAIN_WHATS; what++)
-		chain_measure(w->m, at->who, at->container, (enum chain_what)what, &m[what]);
-	itself = waits_for_itself(w, at, &m[CHAIN_READY], &m[CHAIN_CPU]);
-	for (int what = 0; what < CHAIN_WHATS; what++)
-		cause_take(list, &n, (enum chain_what)what, &m[what]);
-	for (size_t i = 0; i < n; i++) {
-		list[i].extra -= list[i].what == CHAIN_READY ? itself : 0;
-		list[i].extra += list[i].what == CHAIN_CPU ? itself : 0;
-	}
-	implied_drop(list, &n, asked);
-	qsort(list, n, sizeof(*list), most_first);
-	return n;
 }
 
 /* ---- the walk ---- */
@@ -387,7 +257,7 @@ static void go_on(struct chain_walk *w, const struct chain_at *at, const struct 
 			l->what = chain_say_between(w, l, at, asked, server);
 		return;
 	}
-	if (depth < DEEPEST && !is_at(server, at))
+	if (depth < DEEPEST && !chain_is_at(server, at))
 		walk(w, &there, depth + 1);
 }
 
@@ -397,7 +267,7 @@ static bool is_failing(const struct chain_walk *w, const struct chain_at *at)
 	double failed = 0;
 
 	for (size_t i = 0; i < w->r->n; i++)
-		if (w->r->ops[i].server && is_at(&w->r->ops[i], at))
+		if (w->r->ops[i].server && chain_is_at(&w->r->ops[i], at))
 			failed += most(0, failed_more(w->r, &w->r->ops[i]));
 	return CHAIN_FAILED_S * failed >= at->extra / 2;
 }
@@ -415,7 +285,7 @@ static double failures_of(const struct chain_walk *w, const struct chain_at *at)
 	double n = 0;
 
 	for (size_t i = 0; i < w->r->n; i++)
-		if (is_at(&w->r->ops[i], at) && w->r->ops[i].server)
+		if (chain_is_at(&w->r->ops[i], at) && w->r->ops[i].server)
 			n += (double)w->r->ops[i].w[DIFF_AFTER].failed;
 	return n;
 }
@@ -521,7 +391,7 @@ static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth
 	const struct chain_asked asked = asked_most(w, at, NULL);
 	struct chain_cause causes[CHAIN_WHATS];
 	const bool goes = asked.op && asked.extra >= CHAIN_GOES_ON * at->extra;
-	const size_t n = causes_find(w, at, goes, causes);
+	const size_t n = chain_causes(w, at, goes, causes);
 	const bool counts = n && causes[0].extra >= CHAIN_COUNTS * at->extra;
 
 	if (goes && (!counts || asked.extra >= causes[0].extra / 2)) {
@@ -585,7 +455,7 @@ static struct felt *felt_all(const struct chain_requests *r, bool server, size_t
 
 		if (op->server != server)
 			continue;
-		while (k < *n && !is_at(op, &all[k].at))
+		while (k < *n && !chain_is_at(op, &all[k].at))
 			k++;
 		if (k == *n) {
 			mem_grow(all, *n, cap);
@@ -602,13 +472,13 @@ static bool was_asked_by(const struct chain_walk *w, const struct felt *f, const
 	const struct chain_asked asked = asked_most(w, &by->at, NULL);
 	const struct chain_op *server = asked.op ? server_of(w, asked.op) : NULL;
 
-	return server && is_at(server, &f->at) && asked.extra >= ASKED_BACK * felt_score(by);
+	return server && chain_is_at(server, &f->at) && asked.extra >= ASKED_BACK * felt_score(by);
 }
 
 static bool is_wanted(const struct chain_requests *r, const struct chain_at *at)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (is_at(&r->ops[i], at) && r->ops[i].wanted)
+		if (chain_is_at(&r->ops[i], at) && r->ops[i].wanted)
 			return true;
 	return false;
 }
@@ -679,7 +549,7 @@ static void rate_of(const struct chain_walk *w, const struct chain_at *at, doubl
 	for (int side = 0; side < 2; side++) {
 		rate[side] = 0;
 		for (size_t i = 0; i < w->r->n; i++)
-			if (w->r->ops[i].server && is_at(&w->r->ops[i], at) &&
+			if (w->r->ops[i].server && chain_is_at(&w->r->ops[i], at) &&
 			    w->r->seconds[side] > 0)
 				rate[side] += (double)w->r->ops[i].w[side].n / w->r->seconds[side];
 	}
@@ -794,7 +664,7 @@ static const struct chain_op *asker_gone(const struct chain_walk *w, const struc
 		    (best && best->w[DIFF_BEFORE].n >= op->w[DIFF_BEFORE].n))
 			continue;
 		server = server_of(w, op);
-		if (server && is_at(server, at))
+		if (server && chain_is_at(server, at))
 			best = op;
 	}
 	return best;
@@ -820,7 +690,7 @@ static void begin_silent(struct chain_walk *w, const struct chain_silence *s)
 			chain_say_unasked(w, l, s->server ? asker_gone(w, &at) : NULL);
 		return;
 	}
-	n = causes_find(w, &at, false, causes);
+	n = chain_causes(w, &at, false, causes);
 	if (n && causes[0].extra >= CHAIN_COUNTS * at.extra)
 		link_causes(w, &at, causes, n, &(struct chain_asked){0}, DEEPEST);
 }

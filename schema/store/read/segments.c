@@ -361,7 +361,7 @@ static int by_identity(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* A store that was copied, or linked file by file, may be named beside its copy. */
+/* A store that was copied, or linked file by file, may be named together with its copy. */
 static size_t copies_drop(struct store_segment_info *all, size_t n)
 {
 	static bool said;

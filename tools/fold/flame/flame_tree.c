@@ -325,7 +325,7 @@ static void shown_map(struct flame_tree *t, const struct kept *k, const struct f
 		t->node_of[0] = k->emitted[k->no_stack];
 }
 
-/* Of nodes above that; `show_rest`: what the others have is in frames of its own. */
+/* Of nodes above that; `show_rest`: frames called "(smaller frames)" have the others. */
 static void tree_write(struct flame_tree *t, const struct fold *f, const struct flame_merged *m,
 		       struct flame_looks *looks, uint64_t above, bool show_rest)
 {
