@@ -38,8 +38,8 @@ struct chain_cause {
 
 /* Is it that one's, as server or client? */
 bool chain_is_at(const struct chain_op *op, const struct chain_at *at);
-/* Causes at one place, most added time first. asked: the time of what it asked of others is told
- * already. Returns how many. */
+/* Causes at one place, most added time first. asked: without the time that it waited for
+ * others. Returns how many. */
 size_t chain_causes(const struct chain_walk *w, const struct chain_at *at, bool asked,
 		    struct chain_cause list[CHAIN_WHATS]);
 /* The link with `what` is added; NULL: there is no room. Its text and command are then made by one

@@ -279,7 +279,7 @@ static void try_forms(struct trial *t, const struct column *c)
 	}
 }
 
-/* The form and the bytes of the smallest one; 0 if no form fits, or without memory. */
+/* The form and the bytes of the smallest one: 0: no form fits, or no memory. */
 static uint8_t smallest(const struct column *c, struct bytes *raw)
 {
 	struct trial t = {.c = ZSTD_createCCtx()};

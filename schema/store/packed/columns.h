@@ -43,11 +43,11 @@ int packedcolumns_need(struct packedcolumns *p, int i);
 /* The same of what the table declares as numbers, or as texts; of column 0 that it goes upwards,
  * for rows are found by it. */
 int packedcolumns_need_as(struct packedcolumns *p, int i, bool numbers);
-/* The stacks of column `tail`, which is number i, in form 8 (stack_columns_walk). -ENOTSUP: it is
- * of another form, and the walk saw no stack. */
+/* The stacks of column `tail`, which is number i, in form 8 (stack_columns_walk). -ENOTSUP: it has
+ * another form; `w` was not called. */
 int packedcolumns_stacks(struct packedcolumns *p, int i, const struct stackcolumns_walk *w);
-/* A cursor over the lists of column i (column_cursor_list), to be closed if 0. -ENOTSUP: the
- * column has no lists. */
+/* A cursor over the lists of column i (column_cursor_list), to be closed if 0. -ENOTSUP: it has
+ * another form. */
 int packedcolumns_lists(struct packedcolumns *p, int i, struct column_cursor *out);
 void packedcolumns_release(struct packedcolumns *p);
 

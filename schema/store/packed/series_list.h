@@ -22,8 +22,8 @@ struct series_list {
  * released in any case. */
 int series_list_read(struct sqlite3 *db, struct series_list *out);
 void series_list_release(struct series_list *l);
-/* One more than the largest id, which `max_sql` asks for, of a table with as many rows as
- * `count_sql` says: room for an array by id. 0: as SQLITE_TOOBIG above. */
+/* One more than the largest id, which `max_sql` asks for, of a table whose rows `count_sql` counts:
+ * room for an array by id. 0: as SQLITE_TOOBIG above. */
 size_t series_list_slots(struct sqlite3 *db, const char *max_sql, const char *count_sql);
 
 #endif

@@ -18,7 +18,7 @@ static uint32_t u32_of(int64_t v)
 }
 
 /* The same rows as columns, without a call for each value: series are most of a dictionary. False:
- * the file has no such columns, or they cannot be read. */
+ * the table is not packed, or cannot be read. */
 static bool series_packed(struct store_segment *s)
 {
 	struct packedread p;
