@@ -58,7 +58,7 @@ def made(tmp_path_factory):
 def run(*args, store=None, prefix=()):
     env = dict(os.environ, TZ="UTC", **({"SONDE_STORE": str(store)} if store else {}))
     return subprocess.run([*prefix, os.path.join(BIN, "sonde"), *map(str, args)], capture_output=True, text=True, env=env,
-                          stdin=subprocess.DEVNULL, timeout=60)
+                          stdin=subprocess.DEVNULL, timeout=300)
 
 
 def verbs():
@@ -207,7 +207,7 @@ def test_names_that_are_missing_are_told_with_what_brings_them(store):
     program = os.path.join(os.path.dirname(store), "nameless")
     shutil.copy(os.path.join(WORKLOADS, "burn"), program)
     subprocess.run(["strip", "--strip-all", program], check=True)
-    done = run("record", "-d", "1s", "--", program, "700", store=store)
+    done = run("record", "-d", "60s", "--", program, "3000", store=store)
     assert done.returncode == 0, done.stderr
     assert re.search(r"[\d.]+ % of the time is in functions of nameless that have no name", done.stderr), done.stderr
     assert re.search(r"fix: .*NAME-dbgsym.*then: (sudo )?sonde symbolize", done.stderr), done.stderr
