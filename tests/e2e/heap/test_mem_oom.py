@@ -143,7 +143,8 @@ def test_waits_for_memory_are_as_long_as_the_kernel_counts(sonde, store, capture
     print(row, truth)
     assert all(n >= 0 for n in mem.last("done")["lost"].values()), mem.last("done")
     most = 1.1 * truth * (1 if accounts else os.cpu_count())
-    assert row["n"] and 0.9 * truth <= row["ns"] <= most, (row, truth)
+    # of each wait some us lie outside of the two tracepoints, sonde's own programs among them: much where waits are short
+    assert row["n"] and 0.9 * truth - 5000 * row["n"] <= row["ns"] <= most, (row, truth)
     folded = os.path.join(scratch, "waits.folded")
     sonde("flame", "--type", "memwait", "-p", pid, "-o", folded, store=store, check=True)
     with open(folded, encoding="utf-8") as f:
