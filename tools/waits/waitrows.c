@@ -49,7 +49,8 @@ static struct waitsum_row *row_add(struct waitsum *w, const struct waitgroup *c)
 /* A wait that is not over is a problem only if other waits are known to hold up work. */
 static bool in_background(const struct waitsum_row *r)
 {
-	static const char *const in_the_way[] = {"lock", "disk", "page fault", WAITGROUP_READY};
+	static const char *const in_the_way[] = {"lock", "disk", "page fault", "memory",
+						 WAITGROUP_READY};
 	bool way = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(in_the_way); i++)
