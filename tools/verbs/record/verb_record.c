@@ -265,7 +265,7 @@ static int families_asked(const struct record_args *o, const struct probe_family
 		strbuf_addf(&list, "%s%s", o->families, o->probe.n ? "," PROBE_FAMILY : "");
 	else if (o->probe.n)
 		strbuf_addstr(&list, PROBE_FAMILY);
-	rc = families_of(list.len ? strbuf_str(&list) : NULL, out, n, e);
+	rc = families_of(o->families || o->probe.n ? strbuf_str(&list) : NULL, out, n, e);
 	for (size_t i = 0; !rc && i < *n; i++)
 		if (!strcmp(out[i]->name, PROBE_FAMILY) && !o->probe.n) {
 			err_set(e, -EINVAL, EXIT_USAGE, "family probe records what --probe names");
@@ -470,10 +470,8 @@ static const struct option OPTIONS[] = {
 
 static const char *const EXAMPLES[] = {
 	"sudo sonde record -d 10s",
-	"sudo sonde record -d 30s --container web",
 	"sudo sonde record -F 499 -- make -j2",
-	"sudo sonde record --families cpu,offcpu -d 10s",
-	"sudo sonde record --probe openfail --probe 'tracepoint:signal:signal_generate by sig' -d 30s",
+	"sudo sonde record --families cpu,offcpu --container web -d 10s",
 	NULL,
 };
 

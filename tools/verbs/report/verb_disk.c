@@ -32,10 +32,8 @@ static const struct option DISK_OPTIONS[] = {
 /* clang-format on */
 
 static const char *const DISK_EXAMPLES[] = {
-	"sonde disk --last 15m",        "sonde disk --slow --last 24h",
-	"sonde disk web --fsync",       "sonde disk --files --last 1h",
-	"sonde disk --full --last 24h", "sonde disk --deleted",
-	"sonde disk --opens -n 10",     NULL,
+	"sonde disk --last 15m",        "sonde disk --slow --last 24h", "sonde disk web --fsync",
+	"sonde disk --files --last 1h", "sonde disk --deleted",         NULL,
 };
 
 static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
