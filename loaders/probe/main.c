@@ -216,7 +216,8 @@ static int probe_needs(struct err *e)
 
 	if (!opts.probes.n) {
 		err_set(e, -EINVAL, EXIT_USAGE, "family probe records what --probe names");
-		err_fix(e, "sudo sonde record --probe exec    or see: sonde probes");
+		err_fix(e,
+			"sudo sonde record --probe exec    for sonded: probes = exec in sonde.conf    or see: sonde probes");
 		return -EINVAL;
 	}
 	rc = asked_find(&asked, &opts.probes, e);

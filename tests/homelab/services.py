@@ -60,7 +60,7 @@ def make_images(images, folder):
     go, musl = os.path.join(folder, "goapp"), os.path.join(folder, "muslapp")
     env = dict(os.environ, GO111MODULE="off", CGO_ENABLED="0", GOFLAGS="", GOTOOLCHAIN="local", GOPROXY="off")
     subprocess.run(["go", "build", "-o", go, os.path.join(HERE, "goapp.go")], check=True, env=env)
-    subprocess.run(["musl-gcc", "-O2", "-g", "-o", musl, os.path.join(HERE, "muslapp.c")], check=True)
+    subprocess.run(["musl-gcc", "-O2", "-g", "-I", os.path.dirname(os.path.dirname(HERE)), "-o", musl, os.path.join(HERE, "muslapp.c")], check=True)
     with open(os.path.join(HERE, "worker.py"), encoding="utf-8") as f:
         worker = f.read()
     images.make("base")

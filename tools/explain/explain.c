@@ -456,7 +456,8 @@ static int compare(struct explain *x, enum store_kind kind, double alpha, struct
 				       .group = FOLD_BY_WHO,
 				       .reasons = true,
 				       .slices = DIFF_SLICES,
-				       .cells = true};
+				       .cells = true,
+				       .functions = true}; /* which is what a diff compares */
 	struct fold **f = &x->fold[2 * x->n_diffs];
 	int rc = 0;
 

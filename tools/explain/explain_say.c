@@ -76,6 +76,15 @@ static void say_name(const struct explain_statement *s, struct strbuf *out)
 	}
 }
 
+/* "all processes were", "web was" */
+static void say_verb(const struct explain_statement *s, const char *verb, struct strbuf *out)
+{
+	const bool plural = (s->about == EXPLAIN_ALL || s->about == EXPLAIN_REASON) && !*s->whole;
+	const bool were = plural && !strncmp(verb, "was ", 4);
+
+	strbuf_addf(out, " %s%s", were ? "were " : "", were ? verb + 4 : verb);
+}
+
 static void say_change(const struct explain_statement *s, struct strbuf *out)
 {
 	const struct store_kind_words *w = words_of(s);
@@ -85,12 +94,17 @@ static void say_change(const struct explain_statement *s, struct strbuf *out)
 	explain_amount(s->d, s->v.v[0], before, sizeof(before));
 	explain_amount(s->d, s->v.v[1], after, sizeof(after));
 	explain_amount(s->d, difference, change, sizeof(change));
+	say_verb(s,
+		 s->change == EXPLAIN_BEGAN ? w->began :
+		 s->change == EXPLAIN_GONE  ? w->gone :
+					      w->verb,
+		 out);
 	if (s->change == EXPLAIN_BEGAN)
-		strbuf_addf(out, " %s %s", w->began, after);
+		strbuf_addf(out, " %s", after);
 	else if (s->change == EXPLAIN_GONE)
-		strbuf_addf(out, " %s %s, now none", w->gone, before);
+		strbuf_addf(out, " %s, now none", before);
 	else
-		strbuf_addf(out, " %s %s %s: %s, before %s (%+.0f %%)", w->verb, change,
+		strbuf_addf(out, " %s %s: %s, before %s (%+.0f %%)", change,
 			    s->change == EXPLAIN_MORE ? "more" : "less", after, before,
 			    diff_percent(&s->v));
 }

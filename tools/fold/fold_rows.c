@@ -5,6 +5,7 @@
  */
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
@@ -269,14 +270,19 @@ static bool wanted_labels(void *ctx, const char *labels)
 	return select_wants_labels(f->sel, labels);
 }
 
-/* A run that is selected, of this kind; one that has nothing at all may have lost it. */
+/* A run that is selected, of this kind; one of its family that has nothing at all may have lost it.
+ * Others have nothing of any kind, as that of family disk: when they recorded says nothing here. */
 static bool run_is_asked(const struct folding *f, int64_t run)
 {
+	const struct store_kind_info *kind = f->pub->kind;
 	uint32_t kinds = store_run_kinds(f->seg, run);
 
 	if (f->seg_run && run != f->seg_run)
 		return false;
-	return !kinds || kinds & 1u << f->pub->kind->kind;
+	if (kinds)
+		return kinds & 1u << kind->kind;
+	return (size_t)run < f->dict->n_runs &&
+	       !strcmp(f->dict->runs[run].family, kind->family ? kind->family : "cpu");
 }
 
 /* With such buckets sonded records (loaders/lib/bpf/family.h: FAMILY_ALWAYS_S); archives have

@@ -253,6 +253,18 @@ def test_the_command_of_a_statement_shows_it(sonde, tmp_path, what):
     assert function in written
 
 
+def test_a_family_that_began_before_makes_no_other_one_slower(sonde, tmp_path):
+    """That of family disk has no values of any kind: that it recorded says nothing of time on CPU, nor does what it lost."""
+    store, began = str(tmp_path / "store"), AT - 300
+    lines = [row for row in host(27) if row.get("at", AT) >= began]
+    lines[0]["from"] = began
+    put(store, [{"run": "disk", "from": SECONDS[0], "to": AT, "bucket_s": 1}, {"loss": "ring", "at": AT - 30, "n": 7}, *lines])
+    said = json.loads(sonde("diff", *RANGE, "--vs-from", str(SECONDS[0]), "--vs-to", str(MIDDLE), "--json", "--store", store, check=True).stdout)
+    assert (said["before"]["seconds"], said["after"]["seconds"]) == (MIDDLE - began, AT - MIDDLE), said["before"]
+    assert not explain(sonde, store, *RANGE)["rows"]
+    assert "lost" not in sonde("stacks", *RANGE, "--store", store, check=True).stderr
+
+
 def test_nothing_is_said_of_a_host_that_goes_on_as_before(sonde, tmp_path):
     alarms, pairs = 0, scale(12, 200)
     for seed in range(pairs):

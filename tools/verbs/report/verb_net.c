@@ -40,7 +40,8 @@ static const char *const NET_EXAMPLES[] = {
 
 static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
 {
-	return select_nothing(call->sel, known ? NULL : "net", "connections", what, "sonde net", e);
+	return select_nothing(call->sel, known ? NULL : "net", "connections", what,
+			      select_is_narrow(call->sel) ? "sonde net" : "sonde status", e);
 }
 
 /* Keeps only the rows that the options select. */

@@ -56,8 +56,10 @@ static const char *const REQUESTS_EXAMPLES[] = {
 
 static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
 {
-	return select_nothing(call->sel, known ? NULL : "l7", "requests", what, "sonde requests",
-			      e);
+	const bool all = !strcmp(what, "no requests") && !select_is_narrow(call->sel);
+
+	return select_nothing(call->sel, known ? NULL : "l7", "requests", what,
+			      all ? "sonde net" : "sonde requests", e);
 }
 
 /* What had no answer at the end of the range. */

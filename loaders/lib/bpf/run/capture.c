@@ -471,11 +471,8 @@ static int writer_end(struct capture *c, struct err *e)
 	struct store_writer_stat last = {0};
 	int err = store_writer_end(c->config.store, CLOSE_MS, &last, e);
 
-	if (last.batches && c->clock.attached_ns) {
-		c->books.r->stored = last.stored;
-		c->books.r->lost[CAPTURE_LOST_STORE] =
-			c->books.added - last.stored + c->books.refused;
-	}
+	if (last.batches && c->clock.attached_ns)
+		capture_books_stored(&c->books, last.stored);
 	return err;
 }
 

@@ -60,13 +60,20 @@ void capture_books_tally(struct capture_books *b, struct family_tally *t)
 	b->r->run_p99_ns = slots_p99(t->slot);
 }
 
-/* Stores the losses since the last call in the current bucket. */
+void capture_books_stored(struct capture_books *b, uint64_t stored)
+{
+	b->r->stored = stored;
+	b->r->lost[CAPTURE_LOST_STORE] = b->refused + (b->added > stored ? b->added - stored : 0);
+}
+
+/* Stores the losses since the last call in the current bucket. A count is lower than before where
+ * the kernel could not be asked: then nothing is lost. */
 static void losses_book(struct capture_books *b)
 {
 	int64_t now = capture_utc(b->clock, b->until_ns);
 
 	for (int i = 0; i < CAPTURE_LOST_N; i++) {
-		if (i == CAPTURE_LOST_STORE || b->r->lost[i] == b->booked_lost[i])
+		if (i == CAPTURE_LOST_STORE || b->r->lost[i] <= b->booked_lost[i])
 			continue;
 		store_loss(b->config->store, b->config->run, now, capture_loss_names[i],
 			   b->r->lost[i] - b->booked_lost[i]);

@@ -125,9 +125,8 @@ static void store_settle(struct capture *c, int64_t deadline_ns)
 		nanosleep(&nap, NULL);
 	}
 	capture_send_first(c, &s);
-	c->books.r->stored = s.stored;
 	c->books.r->unsure = s.last_error == -EIO || s.last_error == -EROFS ? s.unsynced : 0;
-	c->books.r->lost[CAPTURE_LOST_STORE] = c->books.added - s.stored + c->books.refused;
+	capture_books_stored(&c->books, s.stored);
 	c->books.r->run = store_run_rowid(c->config.store, c->config.run);
 	snprintf(c->books.r->segment, sizeof(c->books.r->segment), "%s", s.segment);
 }

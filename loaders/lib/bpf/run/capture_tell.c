@@ -61,7 +61,9 @@ static void send_progress(struct capture *c, const struct store_writer_stat *s)
 	capture_books_tally(&c->books, &t);
 	cores = capture_books_self_cores(&c->books, &t, &figures);
 	c->books.r->lost[CAPTURE_LOST_STORE] = s->dropped + c->books.refused;
-	waiting = c->books.added - s->stored - s->dropped;
+	waiting = c->books.added > s->stored + s->dropped ?
+			  c->books.added - s->stored - s->dropped :
+			  0;
 	progress_send(c->config.o->progress,
 		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:s?, s:I}", "event",
 				"progress", "elapsed_s", seconds(now - c->clock.attached_ns),

@@ -19,6 +19,8 @@ void event_row_put(struct family_host *h, int64_t utc_ns, const struct fact *f,
 			fact_put(row, column, process ? naming_row(h->naming, process) : 0);
 		rc = store_fact(h->store, h->run, utc_ns, f, row);
 	}
+	if (f->beside) /* the store counts it as no event */
+		return;
 	h->added += rc == 0;
 	h->refused += rc == -ESTALE;
 }

@@ -202,6 +202,8 @@ void capture_intake_count_processes(struct capture_intake *in); /* into the repo
 
 void capture_books_begin(struct capture_books *b);
 void capture_books_tally(struct capture_books *b, struct family_tally *t);
+/* What the store has of what it accepted: the rest is lost. */
+void capture_books_stored(struct capture_books *b, uint64_t stored);
 void capture_books_ledger(struct capture_books *b);
 void capture_books_flush(struct capture_books *b);
 void capture_books_flush_due(struct capture_books *b);

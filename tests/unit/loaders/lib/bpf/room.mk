@@ -6,6 +6,7 @@ $(eval $(call unit_test,loader_parts_test,tests/unit/loaders/lib/bpf/start/parts
 $(eval $(call unit_test,kerneltypes_test,tests/unit/loaders/lib/bpf/load/kerneltypes_test.c,bpf base,-lbpf -lelf -lz))
 $(eval $(call unit_test,progsyms_test,tests/unit/loaders/lib/bpf/load/progsyms_test.c,bpf host base,-lbpf -lelf -lz))
 $(eval $(call unit_test,meter_test,tests/unit/loaders/lib/bpf/run/meter_test.c,bpf store_fixture store base,-lsqlite3 -lz -lpthread -lm))
+$(eval $(call unit_test,events_test,tests/unit/loaders/lib/bpf/run/events_test.c,bpf host sandbox runtimes image store_fixture store base,-lseccomp -lsqlite3 -ljansson -lz -lpthread -lm))
 $(eval $(call unit_test,environment_test,tests/unit/loaders/lib/bpf/start/environment_test.c,bpf base,))
 # and of loaders/lib/sandbox (loaders/index/room.mk builds sandbox_test, with the archive of sonde-index)
 $(eval $(call unit_test,confine_test,tests/unit/loaders/lib/sandbox/confine_test.c,sandbox base,-lseccomp -lpthread))
