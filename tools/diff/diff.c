@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/worker.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -42,6 +43,21 @@ static void sum_functions(struct diffing *d)
 	}
 }
 
+/* Of a gauge: the ends of slices at which it was known. Before a recording began it was not 0. */
+static uint64_t moments(const struct fold *f)
+{
+	cleanup_free bool *known = mem_array(f->n_slices + 1, sizeof(*known));
+	uint64_t n = 0;
+
+	if (!is_gauge(f))
+		return 1;
+	for (size_t i = 0; i < f->n_cells; i++)
+		known[f->cells[i].slice] = true;
+	for (size_t i = 0; i < f->n_slices; i++)
+		n += known[i] || f->slices[i].covered_ns >= (uint64_t)f->slice_ns / 2;
+	return n ? n : 1;
+}
+
 static void side_init(struct diff_side *s, const struct fold *f, enum diff_per per)
 {
 	uint64_t covered = 0;
@@ -49,7 +65,7 @@ static void side_init(struct diff_side *s, const struct fold *f, enum diff_per p
 	*s = (struct diff_side){.f = f,
 				.ns = f->nodes[0].total_ns,
 				.samples = f->nodes[0].total_samples,
-				.means = is_gauge(f) && f->n_slices ? f->n_slices : 1};
+				.means = moments(f)};
 	for (size_t i = 0; i < f->n_slices; i++)
 		covered += f->slices[i].covered_ns;
 	if (!f->n_slices)

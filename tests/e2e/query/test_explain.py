@@ -253,6 +253,18 @@ def test_the_command_of_a_statement_shows_it(sonde, tmp_path, what):
     assert function in written
 
 
+def test_memory_in_use_is_not_nothing_before_the_recording_began(sonde, tmp_path):
+    """Its mean is that of the moments at which it was known, not of all ten minutes."""
+    store, began = str(tmp_path / "store"), AT - 300
+    lines = [{**row, "from": began} if "run" in row else row for row in amounts("inuse", 1, True)(5) if row.get("at", AT) >= began]
+    put(store, lines)
+    said = json.loads(sonde("diff", "--type", "inuse", *RANGE, "--vs-from", str(SECONDS[0]), "--vs-to", str(MIDDLE), "--json", "--store", store,
+                            check=True).stdout)
+    before, after = said["all"]["before"], said["all"]["after"]
+    assert 0.97 < before / after < 1.03, said["all"]
+    assert not [r for r in explain(sonde, store, *RANGE)["rows"] if r["type"] == "inuse"]
+
+
 def test_a_family_that_began_before_makes_no_other_one_slower(sonde, tmp_path):
     """That of family disk has no values of any kind: that it recorded says nothing of time on CPU, nor does what it lost."""
     store, began = str(tmp_path / "store"), AT - 300
