@@ -12,7 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/disk/who.bpf.h"
+#include "probes/disk/sums.bpf.h"
 
 struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
 	__u64 common;
