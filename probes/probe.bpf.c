@@ -349,13 +349,15 @@ static __always_inline void texts_fill(struct probe_event *ev, void *ctx, const 
 
 #pragma unroll
 	for (int i = 0; i < PROBE_ARGS; i++) {
+		__u64 to = at;
 		long n;
 
 		ev->value[i] = h->value[i];
 		if (!plan.args[i].text)
 			continue;
 		ev->value[i] = at;
-		n = at < PROBE_TEXT ? text_read(ev->text + (at & (PROBE_TEXT - 1)), PROBE_STR, ctx,
+		barrier_var(to); /* as in event_send */
+		n = at < PROBE_TEXT ? text_read(ev->text + (to & (PROBE_TEXT - 1)), PROBE_STR, ctx,
 						&plan.args[i], h->value[i]) :
 				      -1;
 		if (n > 0 && n <= PROBE_STR)
@@ -369,7 +371,7 @@ static __always_inline void texts_fill(struct probe_event *ev, void *ctx, const 
 static __always_inline long event_send(void *ctx, struct probe_event *ev, const struct hit *h,
 				       __u64 now, __u32 weight)
 {
-	__u32 size;
+	__u64 size;
 
 	ev->who = h->who;
 	ev->time_ns = now;
@@ -384,6 +386,7 @@ static __always_inline long event_send(void *ctx, struct probe_event *ev, const 
 	bpf_get_current_comm(ev->comm, sizeof(ev->comm));
 	texts_fill(ev, ctx, h);
 	size = ev->n_text;
+	barrier_var(size); /* else the compiler removes a check that older verifiers need (6.1) */
 	if (size > PROBE_TEXT + PROBE_STR)
 		return -1;
 	return bpf_ringbuf_output(&hits, ev, __builtin_offsetof(struct probe_event, text) + size,
@@ -482,13 +485,15 @@ static __always_inline int hit(void *ctx, const struct call *call, __s64 ret, __
 SEC("?tracepoint")
 int probe_tracepoint(void *ctx)
 {
-	return hit(ctx, NULL, 0, 0, false);
+	hit(ctx, NULL, 0, 0, false);
+	return 0;
 }
 
 SEC("?tracepoint")
 int probe_tracepoint_stack(void *ctx)
 {
-	return hit(ctx, NULL, 0, 0, true);
+	hit(ctx, NULL, 0, 0, true);
+	return 0;
 }
 
 PREEMPT_PAIR("kprobe", probe_code, hit(ctx, NULL, 0, 0, false))
