@@ -19,6 +19,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "probes/lib/passon.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 #include "probes/lib/who.bpf.h"
@@ -486,14 +487,14 @@ SEC("?tracepoint")
 int probe_tracepoint(void *ctx)
 {
 	hit(ctx, NULL, 0, 0, false);
-	return 0;
+	return PASS_ON;
 }
 
 SEC("?tracepoint")
 int probe_tracepoint_stack(void *ctx)
 {
 	hit(ctx, NULL, 0, 0, true);
-	return 0;
+	return PASS_ON;
 }
 
 PREEMPT_PAIR("kprobe", probe_code, hit(ctx, NULL, 0, 0, false))
@@ -508,18 +509,18 @@ int probe_call_begin(void *ctx)
 	__u32 zero = 0;
 
 	if (!is_wanted((struct task_struct *)bpf_get_current_task()))
-		return 0;
+		return PASS_ON;
 	bpf_probe_read_kernel(&call.nr, 4, ctx + CALL_NR);
 	if (call.nr == ARCH_CALL_EXIT || call.nr == ARCH_CALL_EXIT_GROUP) /* they do not end */
-		return 0;
+		return PASS_ON;
 	bpf_probe_read_kernel(call.args, sizeof(call.args), ctx + CALL_ARGS);
 	call.begin_ns = bpf_ktime_get_boot_ns();
 	if (!bpf_map_update_elem(&calls, &me, &call, BPF_ANY))
-		return 0;
+		return PASS_ON;
 	c = bpf_map_lookup_elem(&counts, &zero);
 	if (c)
 		c->unfollowed++;
-	return 0;
+	return PASS_ON;
 }
 
 static __always_inline int call_end(void *ctx, bool stack)
@@ -535,14 +536,14 @@ static __always_inline int call_end(void *ctx, bool stack)
 		c = bpf_map_lookup_elem(&counts, &zero);
 		if (c && is_wanted((struct task_struct *)bpf_get_current_task()))
 			c->unpaired++;
-		return 0;
+		return PASS_ON;
 	}
 	bpf_probe_read_kernel(&nr, sizeof(nr), ctx + CALL_NR);
 	bpf_probe_read_kernel(&ret, sizeof(ret), ctx + CALL_RET);
 	if (nr == call->nr)
 		hit(ctx, call, ret, now - call->begin_ns, stack);
 	bpf_map_delete_elem(&calls, &me);
-	return 0;
+	return PASS_ON;
 }
 
 SEC("?tracepoint")
