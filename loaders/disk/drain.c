@@ -57,7 +57,7 @@ struct draining {
 	uint32_t epoch;
 };
 
-_Static_assert(DISK_COMM == STACK_COMM_LEN, "who_find reads so many");
+_Static_assert(DISK_COMM == STACK_COMM_LEN, "the size that who_find reads");
 static const struct who_id NO_ONE;
 
 static void block_put(const struct draining *d, const struct disk_key *key,
