@@ -25,7 +25,7 @@
 #include "probes/disk.h"
 #include "probes/disk/files.bpf.h"
 #include "probes/disk/pages.bpf.h"
-#include "probes/disk/who.bpf.h"
+#include "probes/disk/sums.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -124,7 +124,7 @@ static __always_inline struct disk_sum *sum_of(struct disk_key *key)
 
 	if (s)
 		return s;
-	key->who = (struct disk_who){};
+	key->who = (struct who_id){};
 	s = sum_get(&disk_rest, key);
 	__sync_fetch_and_add(s ? &disk_lost.crowded : &disk_lost.requests, 1);
 	return s;

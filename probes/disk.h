@@ -13,6 +13,8 @@
 #include <linux/types.h>
 #endif
 
+#include "probes/lib/who.h"
+
 #define DISK_SLOTS \
 	32 /* slot n of a histogram counts times of 2^n to 2^(n+1)-1 us; the last, more */
 #define DISK_COMM  16
@@ -25,15 +27,8 @@
 
 #define DISK_OTHERS (~0ull) /* files of a process that there was no room for */
 
-struct disk_who { /* a process. {0}: none was seen to ask (a flush that the block layer made), or
-		     the map had no room for it */
-	__u64 start_ns;
-	__u32 tgid, exec_id;
-};
-_Static_assert(sizeof(struct disk_who) == 16, "wire size");
-
 struct disk_key {
-	struct disk_who who;
+	struct who_id who;  /* {0} also: none was seen to ask (a flush of the block layer) */
 	__u32 major, minor; /* of the whole disk, also for a request to a partition */
 	__u32 op;           /* the kernel's enum req_op */
 	__u32 epoch;
@@ -48,7 +43,7 @@ struct disk_sum {
 _Static_assert(sizeof(struct disk_sum) == 168, "wire size");
 
 struct disk_asked { /* a request that is not known to have ended */
-	struct disk_who who;
+	struct who_id who;
 	__u64 issue_ns;                /* when the device got it; 0: not yet */
 	__u64 sector;                  /* these are known with issue_ns */
 	__u32 major, minor, op, bytes; /* as in struct disk_key */
@@ -58,7 +53,7 @@ struct disk_asked { /* a request that is not known to have ended */
 _Static_assert(sizeof(struct disk_asked) == 72, "wire size");
 
 struct disk_slow { /* a single request, in the ring */
-	struct disk_who who;
+	struct who_id who;
 	__u64 done_ns; /* boot clock */
 	__u64 sector;  /* of 512 bytes, on the whole disk */
 	__u64 queue_ns, device_ns;
@@ -72,7 +67,7 @@ _Static_assert(sizeof(struct disk_slow) == 88, "wire size");
 enum disk_call { DISK_FSYNC, DISK_FDATASYNC, DISK_SYNC_RANGE, DISK_SYNCFS, DISK_CALLS };
 
 struct disk_sync_key {
-	struct disk_who who;
+	struct who_id who;
 	__u64 ino;
 	__u32 dev;  /* the kernel's dev_t: major << 20 | minor */
 	__u32 call; /* enum disk_call */
@@ -89,7 +84,7 @@ struct disk_sync {
 _Static_assert(sizeof(struct disk_sync) == 288, "wire size");
 
 struct disk_open_key { /* an open that failed */
-	struct disk_who who;
+	struct who_id who;
 	__u32 error; /* as in errno.h */
 	__u32 epoch;
 	char path[DISK_PATH]; /* as the program gave it */
@@ -97,7 +92,7 @@ struct disk_open_key { /* an open that failed */
 _Static_assert(sizeof(struct disk_open_key) == 152, "wire size");
 
 struct disk_file_key { /* a file that was read, written or made dirty */
-	struct disk_who who;
+	struct who_id who;
 	__u64 ino; /* 0: the device dev itself; with dev 0: no file is known; DISK_OTHERS */
 	__u32 dev; /* the kernel's dev_t */
 	__u32 epoch;
@@ -122,7 +117,7 @@ struct disk_names {
 };
 
 struct disk_held { /* an open file that has no name any more */
-	struct disk_who who;
+	struct who_id who;
 	__u64 ino;
 	__u32 dev, fd;
 };

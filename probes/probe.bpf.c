@@ -19,6 +19,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "probes/lib/passon.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 #include "probes/lib/who.bpf.h"
@@ -349,13 +350,15 @@ static __always_inline void texts_fill(struct probe_event *ev, void *ctx, const 
 
 #pragma unroll
 	for (int i = 0; i < PROBE_ARGS; i++) {
+		__u64 to = at;
 		long n;
 
 		ev->value[i] = h->value[i];
 		if (!plan.args[i].text)
 			continue;
 		ev->value[i] = at;
-		n = at < PROBE_TEXT ? text_read(ev->text + (at & (PROBE_TEXT - 1)), PROBE_STR, ctx,
+		barrier_var(to); /* as in event_send */
+		n = at < PROBE_TEXT ? text_read(ev->text + (to & (PROBE_TEXT - 1)), PROBE_STR, ctx,
 						&plan.args[i], h->value[i]) :
 				      -1;
 		if (n > 0 && n <= PROBE_STR)
@@ -369,7 +372,7 @@ static __always_inline void texts_fill(struct probe_event *ev, void *ctx, const 
 static __always_inline long event_send(void *ctx, struct probe_event *ev, const struct hit *h,
 				       __u64 now, __u32 weight)
 {
-	__u32 size;
+	__u64 size;
 
 	ev->who = h->who;
 	ev->time_ns = now;
@@ -384,6 +387,7 @@ static __always_inline long event_send(void *ctx, struct probe_event *ev, const 
 	bpf_get_current_comm(ev->comm, sizeof(ev->comm));
 	texts_fill(ev, ctx, h);
 	size = ev->n_text;
+	barrier_var(size); /* else the compiler removes a check that older verifiers need (6.1) */
 	if (size > PROBE_TEXT + PROBE_STR)
 		return -1;
 	return bpf_ringbuf_output(&hits, ev, __builtin_offsetof(struct probe_event, text) + size,
@@ -482,13 +486,15 @@ static __always_inline int hit(void *ctx, const struct call *call, __s64 ret, __
 SEC("?tracepoint")
 int probe_tracepoint(void *ctx)
 {
-	return hit(ctx, NULL, 0, 0, false);
+	hit(ctx, NULL, 0, 0, false);
+	return PASS_ON;
 }
 
 SEC("?tracepoint")
 int probe_tracepoint_stack(void *ctx)
 {
-	return hit(ctx, NULL, 0, 0, true);
+	hit(ctx, NULL, 0, 0, true);
+	return PASS_ON;
 }
 
 PREEMPT_PAIR("kprobe", probe_code, hit(ctx, NULL, 0, 0, false))
@@ -503,18 +509,18 @@ int probe_call_begin(void *ctx)
 	__u32 zero = 0;
 
 	if (!is_wanted((struct task_struct *)bpf_get_current_task()))
-		return 0;
+		return PASS_ON;
 	bpf_probe_read_kernel(&call.nr, 4, ctx + CALL_NR);
 	if (call.nr == ARCH_CALL_EXIT || call.nr == ARCH_CALL_EXIT_GROUP) /* they do not end */
-		return 0;
+		return PASS_ON;
 	bpf_probe_read_kernel(call.args, sizeof(call.args), ctx + CALL_ARGS);
 	call.begin_ns = bpf_ktime_get_boot_ns();
 	if (!bpf_map_update_elem(&calls, &me, &call, BPF_ANY))
-		return 0;
+		return PASS_ON;
 	c = bpf_map_lookup_elem(&counts, &zero);
 	if (c)
 		c->unfollowed++;
-	return 0;
+	return PASS_ON;
 }
 
 static __always_inline int call_end(void *ctx, bool stack)
@@ -530,14 +536,14 @@ static __always_inline int call_end(void *ctx, bool stack)
 		c = bpf_map_lookup_elem(&counts, &zero);
 		if (c && is_wanted((struct task_struct *)bpf_get_current_task()))
 			c->unpaired++;
-		return 0;
+		return PASS_ON;
 	}
 	bpf_probe_read_kernel(&nr, sizeof(nr), ctx + CALL_NR);
 	bpf_probe_read_kernel(&ret, sizeof(ret), ctx + CALL_RET);
 	if (nr == call->nr)
 		hit(ctx, call, ret, now - call->begin_ns, stack);
 	bpf_map_delete_elem(&calls, &me);
-	return 0;
+	return PASS_ON;
 }
 
 SEC("?tracepoint")

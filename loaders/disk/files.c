@@ -12,8 +12,8 @@
 
 #include "loaders/disk/drain.h"
 #include "loaders/disk/filename.h"
-#include "loaders/disk/taken.h"
-#include "loaders/disk/who.h"
+#include "loaders/lib/bpf/load/taken.h"
+#include "loaders/lib/bpf/run/who.h"
 #include "schema/base/mem.h"
 #include "schema/facts/disk.h"
 
@@ -194,7 +194,7 @@ static void map_drain(struct draining *d, const struct bpf_map *map, uint32_t ep
 			  .weight = file_weight};
 	size_t n = 0;
 
-	taken_read(&t, map);
+	taken_take(&t, bpf_map__fd(map));
 	for (size_t i = 0; i < t.n; i++)
 		n += file_put(d, taken_key(&t, i), taken_value(&t, i),
 			      n < drain_most(d->h, FILES_MOST));

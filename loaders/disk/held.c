@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "loaders/disk/filename.h"
-#include "loaders/disk/who.h"
+#include "loaders/lib/bpf/run/who.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/log.h"

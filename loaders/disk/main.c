@@ -13,15 +13,13 @@
 #include "loaders/disk/hooks.h"
 #include "loaders/disk/slow.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/run/epochs.h"
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define EPOCH_NS  (2 * NSEC_PER_SEC)  /* at most: processes are forgotten 10 s after their end */
-#define SETTLE_NS (NSEC_PER_SEC / 50) /* a program that was running has ended by then */
-#define WAIT_NS   (2 * NSEC_PER_SEC)  /* so long sonde-maps is waited for */
 #define MINUTE_NS (60 * NSEC_PER_SEC)
 
 static struct disk_opts {
@@ -33,10 +31,9 @@ struct disk {
 	struct devices devices;
 	struct slow slow;
 	struct files files;
-	int64_t begun_ns, ended_ns; /* of the epoch that is stored next; ended_ns 0: it goes on */
-	int64_t minute_ns;          /* when the minute began */
-	uint32_t epoch;             /* that is over, with ended_ns */
-	bool crowded;               /* that was said */
+	struct epochs epochs;
+	int64_t minute_ns; /* when the minute began */
+	bool crowded;      /* that was said */
 };
 
 static const struct option disk_options[] = {
@@ -89,58 +86,40 @@ static void crowd_tell(struct disk *d)
 		"disk: too many processes use disks at once; requests of some are recorded without their process");
 }
 
-static void epoch_end(struct disk *d, struct family_host *h, int64_t now_ns)
-{
-	d->epoch = hooks_epoch_end(&d->hooks);
-	d->ended_ns = now_ns;
-	hostmaps_hurry(h->maps);
-}
-
 static void epoch_store(struct disk *d, struct family_host *h)
 {
-	int64_t utc = family_utc(h, d->begun_ns / 2 + d->ended_ns / 2);
+	int64_t utc = epochs_utc(&d->epochs, h);
 	struct hooks_files files = hooks_files(&d->hooks);
 
-	devices_read(&d->devices, h, d->ended_ns, utc);
-	drain_epoch(&d->hooks, &d->devices, h, d->epoch, utc);
-	files_drain(&d->files, &files, &d->devices, h, d->epoch, utc);
+	devices_read(&d->devices, h, d->epochs.ended_ns, utc);
+	drain_epoch(&d->hooks, &d->devices, h, d->epochs.number, utc);
+	files_drain(&d->files, &files, &d->devices, h, d->epochs.number, utc);
 	slow_store(d, h);
-	d->begun_ns = d->ended_ns;
-	d->ended_ns = 0;
+	epochs_stored(&d->epochs);
 	crowd_tell(d);
-}
-
-static int64_t epoch_due(const struct disk *d, const struct family_host *h)
-{
-	int64_t end = family_bucket_end(h, d->begun_ns);
-
-	return end < d->begun_ns + EPOCH_NS ? end : d->begun_ns + EPOCH_NS;
-}
-
-/* Is all known that rows need? */
-static bool epoch_ripe(const struct disk *d, const struct family_host *h, int64_t now_ns)
-{
-	return now_ns >= d->ended_ns + SETTLE_NS &&
-	       ((int64_t)hostmaps_watermark(h->maps) >= d->ended_ns ||
-		now_ns >= d->ended_ns + WAIT_NS);
 }
 
 static void disk_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct disk *d = state;
 
-	if (!d->begun_ns) {
-		d->begun_ns = d->minute_ns = now_ns;
+	if (!d->minute_ns) {
+		d->minute_ns = now_ns;
 		devices_read(&d->devices, h, now_ns, family_utc(h, now_ns));
 	}
-	if (!d->ended_ns && now_ns >= epoch_due(d, h) && hostmaps_seeded(h->maps))
-		epoch_end(d, h, now_ns);
-	if (d->ended_ns && epoch_ripe(d, h, now_ns)) {
+	switch (epochs_step(&d->epochs, h, now_ns)) {
+	case EPOCHS_END:
+		epochs_over(&d->epochs, h, now_ns, hooks_epoch_end(&d->hooks));
+		break;
+	case EPOCHS_STORE:
 		epoch_store(d, h);
 		if (now_ns - d->minute_ns >= MINUTE_NS)
 			minute_end(d, h, now_ns);
+		break;
+	case EPOCHS_WAIT:
+		break;
 	}
-	h->next_ns = d->ended_ns ? now_ns + SETTLE_NS : epoch_due(d, h);
+	h->next_ns = epochs_next(&d->epochs, h, now_ns);
 }
 
 static void disk_detach(void *state)
@@ -155,12 +134,12 @@ static void disk_last_read(void *state, struct family_host *h, int64_t patience_
 
 	disk_detach(state);
 	now = clock_boot_ns();
-	if (!d->begun_ns)
-		d->begun_ns = now;
-	hostmaps_await(h->maps, clock_boot_ns() + patience_ns / 2);
-	if (d->ended_ns)
+	if (!d->epochs.begun_ns)
+		d->epochs.begun_ns = now;
+	hostmaps_await(h->maps, now + patience_ns / 2);
+	if (d->epochs.ended_ns)
 		epoch_store(d, h);
-	epoch_end(d, h, now);
+	epochs_over(&d->epochs, h, now, hooks_epoch_end(&d->hooks));
 	epoch_store(d, h);
 	drain_unseen(&d->hooks, &d->devices, &d->files, h, family_utc(h, now - 1));
 	minute_end(d, h, now);

@@ -20,7 +20,7 @@
 #define ASKED_MOST  16
 #define ASKED_SITES 8
 
-/* ns of a hit, as measured on a virtual machine; of code: insn.h */
+/* ns of a hit: estimates, measured on one virtual machine; of code: insn.h */
 #define PRICE_TRACEPOINT 250
 #define PRICE_CALL       600 /* of both ends */
 

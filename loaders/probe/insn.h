@@ -13,7 +13,7 @@
 
 /* How many bytes behind a function's begin its probe is set: behind its endbr64, if it has one. */
 uint64_t insn_entry(const char *bytes);
-/* ns of a hit, as measured on a virtual machine: not more elsewhere. */
+/* ns of a hit: an estimate, measured on one virtual machine. */
 uint64_t insn_price(const char *bytes);
 
 #endif

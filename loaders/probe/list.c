@@ -2,7 +2,8 @@
 /*
  * Without a word: the presets, and how many others there are. With one: presets, tracepoints and
  * system calls whose names hold it, with their arguments. With a path: the functions and USDT
- * probes of that file, whose names hold the second word.
+ * probes of that file, whose names hold the second word. What a hit takes is an estimate by the
+ * kind of probe, and is called so: it was measured on one machine, not on this one.
  */
 #include "loaders/probe/list.h"
 
@@ -89,7 +90,7 @@ static bool holds(const struct listing *l, const char *a, const char *b)
 
 static void presets(struct listing *l)
 {
-	heading(l, "presets                                          a hit");
+	heading(l, "presets                                          a hit, estimated");
 	for (const struct probespec_preset *p = PROBESPEC_PRESETS; p->name; p++)
 		if (holds(l, p->name, p->spec))
 			line(l, p->name, *l->word ? p->spec : "", p->help,
@@ -230,6 +231,8 @@ static int list(struct listing *l, const struct option_words *words, struct err 
 	l->word = words->n && !file ? words->items[0] : "";
 	if (l->json)
 		printf("{\"schema\":\"sonde.probes/1\",\"rows\":[");
+	if (file)
+		heading(l, "functions and USDT probes                        a hit, estimated");
 	rc = file ? file_places(l, words->items[0], words->n > 1 ? words->items[1] : "", e) :
 		    all(l, e);
 	if (l->json)

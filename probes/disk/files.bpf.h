@@ -12,7 +12,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/disk/who.bpf.h"
+#include "probes/disk/sums.bpf.h"
+#include "probes/lib/passon.bpf.h"
 
 struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
 	__u64 common;
@@ -135,7 +136,7 @@ static __always_inline int sync_begin(const struct sys_enter *x, __u32 call)
 	struct inode___disk *inode;
 
 	if (!file)
-		return 0;
+		return PASS_ON;
 	inode = BPF_CORE_READ(file, f_inode);
 	who_fill(&s.key.who);
 	s.key.ino = BPF_CORE_READ(inode, i_ino);
@@ -144,7 +145,7 @@ static __always_inline int sync_begin(const struct sys_enter *x, __u32 call)
 	s.begin_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&syncing, &id, &s, BPF_ANY))
 		__sync_fetch_and_add(&disk_lost.syncs, 1);
-	return 0;
+	return PASS_ON;
 }
 
 SEC("tracepoint")
@@ -206,7 +207,7 @@ int sync_ends(struct sys_exit *x)
 	struct disk_sync *d;
 
 	if (!s)
-		return 0;
+		return PASS_ON;
 	key = s->key;
 	key.epoch = disk_epoch;
 	ns = now > s->begin_ns ? now - s->begin_ns : 0;
@@ -221,7 +222,7 @@ int sync_ends(struct sys_exit *x)
 		__sync_fetch_and_add(&disk_lost.syncs, 1);
 	}
 	bpf_map_delete_elem(&syncing, &id);
-	return 0;
+	return PASS_ON;
 }
 
 static __always_inline int open_begin(__u64 path)
@@ -229,7 +230,7 @@ static __always_inline int open_begin(__u64 path)
 	__u64 id = bpf_get_current_pid_tgid();
 
 	bpf_map_update_elem(&opening, &id, &path, BPF_ANY);
-	return 0;
+	return PASS_ON;
 }
 
 SEC("tracepoint")
@@ -278,11 +279,11 @@ int open_ends(struct sys_exit *x)
 	__u64 id = bpf_get_current_pid_tgid(), *path = bpf_map_lookup_elem(&opening, &id);
 
 	if (!path)
-		return 0;
+		return PASS_ON;
 	if (x->ret < 0)
 		open_failed((__u32)-x->ret, *path);
 	bpf_map_delete_elem(&opening, &id);
-	return 0;
+	return PASS_ON;
 }
 
 #endif

@@ -24,7 +24,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/disk/files.bpf.h"
-#include "probes/disk/who.bpf.h"
+#include "probes/disk/sums.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 
 #define PAGE_NOT_A_FILES 3 /* bits of page.mapping: anonymous, or movable by a driver */
@@ -356,7 +356,7 @@ int disk_held(struct bpf_iter__task_file *ctx)
 	magic = BPF_CORE_READ(inode, i_sb, s_magic);
 	if (magic == MAGIC_TMPFS || magic == MAGIC_HUGETLBFS)
 		return 0;
-	who_of(task, &h.who);
+	who_id_of(&h.who, task);
 	h.ino = BPF_CORE_READ(inode, i_ino);
 	h.dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	bpf_seq_write(ctx->meta->seq, &h, sizeof(h));

@@ -23,7 +23,7 @@ import initrd  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
 CACHE = os.path.join(ROOT, "build", "kernels")
-PROGRAMS = ["sonde", "sonde-cpu", "sonde-offcpu", "sonde-net", "sonde-l7", "sonde-host", "sonde-mem", "sonde-disk", "sonde-maps", "sonde-index", "sonde-pstack"]
+PROGRAMS = ["sonde", "sonde-cpu", "sonde-offcpu", "sonde-net", "sonde-l7", "sonde-host", "sonde-mem", "sonde-disk", "sonde-probe", "sonde-maps", "sonde-index", "sonde-pstack"]
 BORROWED = ["/usr/bin/xz"]  # a program of Debian's own, built without frame pointers
 PYTHON = "/usr/bin/python3.11"
 # an interpreter of Debian's, and what it cannot begin without

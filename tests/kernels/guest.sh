@@ -40,9 +40,9 @@ asked() {
 	[ -n "$steps" ] && step "$1"
 }
 
-# The indexes are made once: an emulated CPU takes long for them.
+# The indexes are made once: an emulated CPU takes long for them. Steps before warm_all do without.
 warm() {
-	[ -d "$1" ] || { mkdir "$1" && cp -r /run/store-warm/images "$1/"; }
+	[ -d "$1" ] || [ ! -d /run/store-warm ] || { mkdir "$1" && cp -r /run/store-warm/images "$1/"; }
 }
 
 # STORE OPTIONS...: start sonde-cpu, or $program; returns once it samples. Its messages are read from descriptor 5.
@@ -462,11 +462,47 @@ scripts_all() {
 }
 
 families_all() {
-	for family in cpu offcpu net l7 host mem disk; do
+	for family in cpu offcpu net l7 host mem disk probe; do
 		# "families" alone: all of them; with one of their names: that one
 		case $steps in *,family-*) step family-$family || continue ;; esac
 		section check-$family sonde-$family --check --json
 	done
+}
+
+# --- probes of each kind, on programs that know what they did
+
+# Python's own account of its collections is the judge of the USDT probe; it ends without those of its end.
+probed_python="
+import gc, posix, sys
+for i in range(9): sys.setrecursionlimit(5000 + i % 3)
+for i in range(30): gc.collect(i % 3)
+gc.disable()
+print('{\"collections\":', str([s['collections'] for s in gc.get_stats()]) + '}', flush=True)
+posix._exit(0)"
+
+probe_run() {
+	program=sonde-probe
+	capture_begin probe --probe "signals=tracepoint:signal:signal_generate(sig, comm) sig==28 by sig" \
+		--probe "folders=syscall:mkdir(path=str \$1) path~'/tmp/probe' by path,ret" \
+		--probe "limits=func:/usr/bin/python3.11:Py_SetRecursionLimit(n=int32 \$1) n>=5000 by n" \
+		--probe "collections=usdt:/usr/bin/python3.11:python:gc__start by arg1"
+	rc=$?
+	program=
+	[ $rc = 0 ] || return 1
+	sleep 1000 &
+	sleeper=$!
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do kill -WINCH $sleeper; done
+	kill $sleeper
+	for i in 1 2 3 4 5 1 1; do mkdir /tmp/probe$i; done
+	python3.11 -S -E -c "$probed_python"
+	capture_end
+}
+
+probe_all() {
+	section probe probe_run
+	section probe-sums ask probe "SELECT probe, key, sum(hits) AS hits, sum(errors) AS errors FROM probe_stats GROUP BY 1, 2"
+	section probe-events ask probe "SELECT probe, args, sum(weight) AS n FROM probe_events GROUP BY 1, 2"
+	section probe-lost ask probe "SELECT probe, sum(lost + unpaired) AS lost, sum(off_us) AS off_us FROM probes GROUP BY 1"
 }
 
 # A writer in memory that cannot be given up, above its cgroup's memory.high: the kernel makes it sleep. Its first CPU alone, as
@@ -491,8 +527,9 @@ memory_all() {
 
 step capabilities && capabilities
 step families && families_all
+step probe && [ -x /usr/bin/python3.11 ] && probe_all
 asked family-mem && section check-mem sonde-mem --check --json
-warm_all
+case $steps in ,families, | ,probe, | ,families,*probe,) ;; *) warm_all ;; esac
 step shares && shares_all
 step shares && section explain explain
 step narrow && narrow_all

@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.mark.parametrize("family", ["cpu", "offcpu", "net", "l7", "host", "mem", "disk"])
+@pytest.mark.parametrize("family", ["cpu", "offcpu", "net", "l7", "host", "mem", "disk", "probe"])
 def test_its_programs_load(report, family):
     section = report.sections[f"check-{family}"]
     assert section.status == 0 and section.json()["ok"], section
