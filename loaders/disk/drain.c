@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "loaders/disk/syncfile.h"
-#include "loaders/disk/taken.h"
 #include "loaders/disk/who.h"
+#include "loaders/lib/bpf/load/taken.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "probes/disk.skel.h"
@@ -111,7 +111,7 @@ static void blocks_drain(const struct draining *d, const struct bpf_map *map)
 			  .epoch = d->epoch,
 			  .weight = block_weight};
 
-	taken_read(&t, map);
+	taken_take(&t, bpf_map__fd(map));
 	processes_count(d->h, &t);
 	for (size_t i = 0; i < t.n; i++)
 		block_put(d, taken_key(&t, i), taken_value(&t, i),
@@ -161,7 +161,7 @@ static void syncs_drain(const struct draining *d)
 			  .epoch = d->epoch,
 			  .weight = sync_weight};
 
-	taken_read(&t, d->k->skel->maps.disk_syncs);
+	taken_take(&t, bpf_map__fd(d->k->skel->maps.disk_syncs));
 	for (size_t i = 0; i < t.n; i++)
 		sync_put(d, taken_key(&t, i), taken_value(&t, i),
 			 i < drain_most(d->h, DRAIN_SYNCS_MOST));
@@ -248,7 +248,7 @@ static void opens_drain(const struct draining *d, const struct bpf_map *map, siz
 			  .weight = open_weight};
 	struct opens_list l = {0};
 
-	taken_read(&t, map);
+	taken_take(&t, bpf_map__fd(map));
 	for (size_t i = 0; i < t.n; i++) {
 		const struct disk_open_key *key = taken_key(&t, i);
 		struct who who = who_find(d->h, &key->who, NULL);
