@@ -214,7 +214,7 @@ static int attach_error(const struct hook *h, int err, struct err *e)
 }
 
 /* Calls that began before it was taken away: their threads may be in others by now, which began
- * while nobody looked. */
+ * while it was away. */
 static void calls_forget(const struct hook *h)
 {
 	int fd = bpf_map__fd(h->skel->maps.calls);

@@ -38,7 +38,7 @@ TEST(a_look_at_a_file_of_a_server_or_of_a_process_may_wait)
 {
 	static const char *const lines[] = {"1 0 8:1 / / rw - ext4 /dev/sda1 rw",
 					    "2 0 0:40 / /net rw - nfs4 a:/b rw",
-					    "3 0 0:41 / /home/a/s rw - fuse.sshfs a: rw",
+					    "3 0 0:41 / /home/user/s rw - fuse.sshfs a: rw",
 					    "4 0 0:42 / /tmp/nfs rw - tmpfs nfs rw", NULL};
 	struct mounts m = mounts_of(lines);
 
