@@ -302,15 +302,16 @@ for line in sys.stdin:
 """
 
 
-def test_a_socket_whose_place_another_process_takes_has_ended(capture, store):
+def test_a_socket_whose_place_another_process_takes_has_ended(store):
     """The kernel gives the memory of a closed socket to the next one, here of a process that is not recorded, before descriptors are looked through."""
     cpu = min(os.sched_getaffinity(0))
     with subprocess.Popen([sys.executable, "-c", ASKS, str(cpu)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
         assert p.stdout.readline() == "ready\n"
-        cap = capture("--pid", p.pid, program="sonde-l7")
+        cap = Capture(store, "--pid", str(p.pid), program="sonde-l7")
         allowed = os.sched_getaffinity(0)
         held = []
         try:
+            cap.start(120)
             os.sched_setaffinity(0, {cpu})
             for _ in range(5):
                 p.stdin.write("\n")
@@ -319,13 +320,16 @@ def test_a_socket_whose_place_another_process_takes_has_ended(capture, store):
                 for _ in range(60):
                     held.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
                     held[-1].sendto(b"x", ("127.0.0.1", 9))
+            os.sched_setaffinity(0, allowed)
+            p.communicate("")
+            cap.stop()
         finally:
             os.sched_setaffinity(0, allowed)
+            p.kill()
+            cap.close()
+            for sock in held:
+                sock.close()
         pid = p.pid
-        p.communicate("")
-        cap.stop()
-    for sock in held:
-        sock.close()
     asked = sql_all(store, f"SELECT result, sum(requests) AS n FROM requests WHERE pid = {pid} AND side = 'client' AND operation = 'A silent.test' GROUP BY 1")
     assert {r["result"]: r["n"] for r in asked} == {"ok": 100, "no-answer": 100}, sql_all(store, "SELECT pid, side, operation, result, status, service, requests FROM requests")
 
