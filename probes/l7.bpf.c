@@ -397,11 +397,12 @@ TRACEPOINT(inet_sock_set_state, l7_state, struct sock *sk, int old, int new)
 		return 0;
 	}
 	/* another kind of socket had the address, and its end was not reported */
+	now = bpf_ktime_get_boot_ns();
 	if (e->protocol != SOCK_TCP) {
+		gone_send(key, e, now);
 		bpf_map_delete_elem(&socks, &key);
 		return 0;
 	}
-	now = bpf_ktime_get_boot_ns();
 	request_drop(e);
 	rest_take(sk, e, L7_OUT);
 	if (new != SOCK_CLOSE) {

@@ -298,6 +298,12 @@ static __always_inline struct probe_sum *sum_of(const struct probe_key *key, str
 	return bpf_map_lookup_elem(&rest, &slot);
 }
 
+/* A call that failed returned no amount. */
+static __always_inline bool has_amount(const struct hit *h, __u32 arg)
+{
+	return arg != PROBE_NONE && !(arg == PROBE_RET && failed(h));
+}
+
 static __always_inline void sum_add(void *ctx, struct hit_scratch *own, struct probe_counts *c)
 {
 	const struct hit *h = &own->hit;
@@ -314,9 +320,9 @@ static __always_inline void sum_add(void *ctx, struct hit_scratch *own, struct p
 		if (failed(h))
 			__sync_fetch_and_add(&s->errors, 1);
 	}
-	if (plan.sum != PROBE_NONE)
+	if (has_amount(h, plan.sum))
 		__sync_fetch_and_add(&s->sum, value_of(h, plan.sum));
-	if (plan.hist == PROBE_NONE)
+	if (!has_amount(h, plan.hist))
 		return;
 	shown = value_of(h, plan.hist);
 	__sync_fetch_and_add(&s->hist[slot_of(shown < 0 ? 0 : (__u64)shown) & (PROBE_SLOTS - 1)],

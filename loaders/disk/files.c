@@ -84,12 +84,12 @@ static struct files_known *known_of(struct files *f, const struct disk_file_key 
 }
 
 /* As the first process sees it: sonde may run in a container. */
-static bool blocks_read(const struct files_known *k, struct statx *st)
+static bool blocks_read(const struct files *f, const struct files_known *k, struct statx *st)
 {
 	char path[FILENAME_PATH + 16];
 	int flags = AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
 
-	if (!k->whole)
+	if (!k->whole || mounts_waits(&f->mounts, k->id.dev))
 		return false;
 	snprintf(path, sizeof(path), "/proc/1/root%s", k->path);
 	return (!statx(AT_FDCWD, path, flags, STATX_INO | STATX_BLOCKS, st) ||
@@ -98,12 +98,12 @@ static bool blocks_read(const struct files_known *k, struct statx *st)
 }
 
 /* By how much it grew since the last look. 0: it cannot be seen. */
-static int64_t growth(struct files_known *k, const struct disk_file *s)
+static int64_t growth(const struct files *f, struct files_known *k, const struct disk_file *s)
 {
 	struct statx st;
 	uint64_t was;
 
-	if (!blocks_read(k, &st)) {
+	if (!blocks_read(f, k, &st)) {
 		k->sized = false;
 		return 0;
 	}
@@ -139,7 +139,7 @@ static void file_name(const struct draining *d, const struct disk_file_key *key,
 	k = known_of(d->f, key, d->names_fd);
 	snprintf(out, FILENAME_PATH, "%s", *k->path ? k->path : DRAIN_OTHER);
 	if (s->dirty_bytes)
-		*grew = growth(k, s);
+		*grew = growth(d->f, k, s);
 }
 
 static void number_put(struct fact_row *row, int column, uint64_t n)

@@ -9,7 +9,8 @@
  * 2. Of what was made dirty the file is looked at (statx): how many blocks it takes now, against
  *    the last look, or what the kernel's inode said before the first change. Preallocated and
  *    sparse files count what they take. A file that is gone has no size; what was grown without a
- *    dirty page (O_DIRECT, fallocate) is not seen.
+ *    dirty page (O_DIRECT, fallocate) is not seen, nor what a server or a process keeps (NFS,
+ *    FUSE): it may not answer.
  */
 #ifndef SONDE_DISK_FILES_H
 #define SONDE_DISK_FILES_H

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -28,6 +29,25 @@ static void unescape(char *s)
 	*to = 0;
 }
 
+/* By what follows " - " in the line. */
+static bool waits(const char *line)
+{
+	static const char *const types[] = {"nfs",  "nfs4",     "cifs",      "smb3",    "ceph",
+					    "9p",   "virtiofs", "fuse",      "fuseblk", "afs",
+					    "coda", "lustre",   "glusterfs", "orangefs"};
+	const char *type = strstr(line, " - ");
+	size_t len;
+
+	if (!type)
+		return false;
+	type += 3;
+	len = strcspn(type, " .\n"); /* fuse.sshfs */
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (strlen(types[i]) == len && !memcmp(type, types[i], len))
+			return true;
+	return false;
+}
+
 bool mounts_parse(const char *line, struct mounts_one *out)
 {
 	char root[4 * MOUNTS_PATH], point[4 * MOUNTS_PATH];
@@ -41,7 +61,7 @@ bool mounts_parse(const char *line, struct mounts_one *out)
 	if (*root != '/' || *point != '/' || strlen(root) >= MOUNTS_PATH ||
 	    strlen(point) >= MOUNTS_PATH)
 		return false;
-	*out = (struct mounts_one){.dev = major << MINOR_BITS | minor};
+	*out = (struct mounts_one){.dev = major << MINOR_BITS | minor, .waits = waits(line)};
 	memcpy(out->root, root, strlen(root));
 	memcpy(out->point, point, strlen(point));
 	return true;
@@ -118,4 +138,12 @@ const char *mounts_point(const struct mounts *m, uint32_t dev)
 		if (m->list[i].dev == dev)
 			x = &m->list[i];
 	return x ? x->point : "";
+}
+
+bool mounts_waits(const struct mounts *m, uint32_t dev)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->list[i].dev == dev && m->list[i].waits)
+			return true;
+	return false;
 }

@@ -12,6 +12,7 @@
 
 struct mounts_one {
 	uint32_t dev;           /* the kernel's dev_t: major << 20 | minor */
+	bool waits;             /* a server or a process answers for it, or does not (NFS, FUSE) */
 	char root[MOUNTS_PATH]; /* which folder of the file system is mounted, "/": all of it */
 	char point[MOUNTS_PATH];
 };
@@ -31,5 +32,7 @@ bool mounts_parse(const char *line, struct mounts_one *out);
 bool mounts_path(const struct mounts *m, uint32_t dev, const char *below, char *out, size_t size);
 /* Where the file system is mounted, by the same rule; borrowed until mounts_read. "": nowhere. */
 const char *mounts_point(const struct mounts *m, uint32_t dev);
+/* May a look at a file there wait without end? */
+bool mounts_waits(const struct mounts *m, uint32_t dev);
 
 #endif

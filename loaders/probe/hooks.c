@@ -213,6 +213,17 @@ static int attach_error(const struct hook *h, int err, struct err *e)
 	return err;
 }
 
+/* Calls that began before it was taken away: their threads may be in others by now, which began
+ * while it was away. */
+static void calls_forget(const struct hook *h)
+{
+	int fd = bpf_map__fd(h->skel->maps.calls);
+	uint64_t thread;
+
+	while (!bpf_map_get_next_key(fd, NULL, &thread) && !bpf_map_delete_elem(fd, &thread))
+		;
+}
+
 int hook_attach(struct hook *h, struct err *e)
 {
 	const struct asked_probe *p = h->asked;
@@ -223,6 +234,7 @@ int hook_attach(struct hook *h, struct err *e)
 	programs_of(h, &begin, &end);
 	begin = programs_used(h->skel->obj, begin);
 	if (end) { /* first: no begin without its end */
+		calls_forget(h);
 		err = tap_tracepoint(end, p->end, &tap);
 		if (!err)
 			taps_add(&h->taps, tap);

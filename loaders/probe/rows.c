@@ -234,18 +234,29 @@ static void stack_add(struct family_host *h, const struct stack_event *ev, const
 		h->added += a->n;
 }
 
+/* Of what is drawn with weight w and is `value` each; what is more than the store has is its most.
+ */
+static uint64_t variance_of(uint64_t w, uint64_t value)
+{
+	const double v = (double)w * (double)(w - 1) * (double)value * (double)value;
+
+	return v < 0x1p62 ? (uint64_t)v : 1ull << 62;
+}
+
 void rows_stack(const struct hooks *k, struct family_host *h, const struct stack_event *ev,
 		struct naming_result *named)
 {
 	uint32_t index = PROBE_TAG_INDEX(ev->tag);
 	uint64_t w = PROBE_TAG_WEIGHT(ev->tag), ns = PROBE_TAG_NS(ev->tag), us = ns / 1000;
-	const struct store_amount n = {
-		.n = w, .value = w, .n_variance = w * (w - 1), .value_variance = w * (w - 1)};
+	const struct store_amount n = {.n = w,
+				       .value = w,
+				       .n_variance = variance_of(w, 1),
+				       .value_variance = variance_of(w, 1)};
 	const struct store_amount time = {.n = w,
 					  .value = w * ns,
 					  .max = ns,
-					  .n_variance = w * (w - 1),
-					  .value_variance = w * (w - 1) * us * us};
+					  .n_variance = variance_of(w, 1),
+					  .value_variance = variance_of(w, us)};
 	char labels[PROBESPEC_NAME + 16];
 
 	if (index >= k->n || !w)

@@ -196,8 +196,55 @@ static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 
 	}
 }
 
-/* 0: it has an entry now. */
-static __noinline int sock_begin(struct sock *sk, __u64 ino, __u32 side)
+/* ---- ends ---- */
+
+/* Bytes of a connection without records: reported as blind, without a process. */
+static __always_inline void untold_take(struct l7_sock *e)
+{
+	COUNT(unseen_bytes, e->pos[0] + e->pos[1] + e->tls_pos[0] + e->tls_pos[1]);
+	e->pos[0] = e->pos[1] = e->tls_pos[0] = e->tls_pos[1] = 0;
+}
+
+static __always_inline void end_send(__u64 sk, struct l7_sock *e, __u8 what, __u32 dir, __u64 at_ns)
+{
+	struct l7_end *r;
+
+	if (e->flags & S_IGNORED)
+		return;
+	if (e->flags & S_UNTOLD) {
+		if (what == L7_END)
+			untold_take(e);
+		return;
+	}
+	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	COUNT(records, 1);
+	if (!r) {
+		COUNT(lost, 1);
+		if (what == L7_END)
+			COUNT(ends_lost, 1);
+		return;
+	}
+	head_fill(&r->h, sk, e->ino, what, (__u8)dir, at_ns);
+	r->pos[0] = e->pos[0];
+	r->pos[1] = e->pos[1];
+	r->tls_pos[0] = e->tls_pos[0];
+	r->tls_pos[1] = e->tls_pos[1];
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+/* Another socket has its address now. */
+static __always_inline void gone_send(__u64 sk, struct l7_sock *e, __u64 at_ns)
+{
+	if (e->protocol == SOCK_UDP) /* its bytes are counted by flow */
+		e->pos[L7_OUT] = e->pos[L7_IN] = 0;
+	end_send(sk, e, L7_END, 0, at_ns);
+}
+
+/* ---- entries ---- */
+
+/* 0: it has an entry now. One that the address has already is of a socket that is gone: who has it
+ * now may be a process that is not recorded, and then nothing else says so. */
+static __noinline int sock_begin(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
 {
 	int kind = sock_kind(sk);
 	__u64 key = (__u64)sk;
@@ -205,6 +252,9 @@ static __noinline int sock_begin(struct sock *sk, __u64 ino, __u32 side)
 
 	if (kind < 0)
 		return -1;
+	e = bpf_map_lookup_elem(&socks, &key);
+	if (e && e->ino != ino)
+		gone_send(key, e, at_ns);
 	if (bpf_map_update_elem(&socks, &key, (const void *)&no_sock, BPF_ANY)) {
 		COUNT(no_room, 1);
 		return -1;
@@ -237,7 +287,7 @@ static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __
 	__u64 key = (__u64)sk;
 	struct l7_sock *e;
 
-	if (sock_begin(sk, ino, side))
+	if (sock_begin(sk, ino, side, at_ns))
 		return NULL;
 	e = bpf_map_lookup_elem(&socks, &key);
 	if (!e || e->flags & S_IGNORED)
@@ -501,13 +551,6 @@ static __always_inline void came_tell(struct walk *w, struct l7_sock *e, __u32 d
 		w->r.h.flags |= L7_F_TOGETHER;
 	else if (w->r.h.flags & L7_F_TLS)
 		e->came.taken_ns = 0;
-}
-
-/* Bytes of a connection without records: reported as blind, without a process. */
-static __always_inline void untold_take(struct l7_sock *e)
-{
-	COUNT(unseen_bytes, e->pos[0] + e->pos[1] + e->tls_pos[0] + e->tls_pos[1]);
-	e->pos[0] = e->pos[1] = e->tls_pos[0] = e->tls_pos[1] = 0;
 }
 
 /* 1: what was moved is not told (3). One that was never told begins with the next call. */
@@ -791,35 +834,6 @@ static __always_inline void l7_is_tls(struct sock *sk, __u64 ino)
 
 	if (e && e->ino == ino)
 		e->flags |= S_TLS;
-}
-
-/* ---- ends ---- */
-
-static __always_inline void end_send(__u64 sk, struct l7_sock *e, __u8 what, __u32 dir, __u64 at_ns)
-{
-	struct l7_end *r;
-
-	if (e->flags & S_IGNORED)
-		return;
-	if (e->flags & S_UNTOLD) {
-		if (what == L7_END)
-			untold_take(e);
-		return;
-	}
-	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
-	COUNT(records, 1);
-	if (!r) {
-		COUNT(lost, 1);
-		if (what == L7_END)
-			COUNT(ends_lost, 1);
-		return;
-	}
-	head_fill(&r->h, sk, e->ino, what, (__u8)dir, at_ns);
-	r->pos[0] = e->pos[0];
-	r->pos[1] = e->pos[1];
-	r->tls_pos[0] = e->tls_pos[0];
-	r->tls_pos[1] = e->tls_pos[1];
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
 #endif

@@ -610,7 +610,10 @@ int probespec_parse(const char *text, struct probespec *out, struct err *e)
 
 		rc = parse_body(&of, out);
 		c.at += len;
-		snprintf(out->text, sizeof(out->text), "%.300s%.200s", p->spec, c.at);
+		if ((size_t)snprintf(out->text, sizeof(out->text), "%s%s", p->spec, c.at) >=
+		    sizeof(out->text))
+			return refuse(&c,
+				      "a probe's text has 511 bytes at most, with its preset's");
 		if (!*out->name)
 			snprintf(out->name, sizeof(out->name), "%s", p->name);
 		if (!rc)

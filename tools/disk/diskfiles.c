@@ -20,10 +20,11 @@ static const char FILES[] =
 	" sum(coalesce(write_bytes, 0)), sum(coalesce(dirty_bytes, 0)), sum(coalesce(grown_bytes, 0) - coalesce(shrunk_bytes, 0))"
 	" FROM disk_files WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, disk";
 
-#define CHAIN 8 /* disks that lie on each other: more are not followed */
+#define LINKS 1024 /* disks that lie on others: more are not followed */
 
 struct link {
 	char *disk, *under;
+	bool seen; /* of lies_on */
 };
 
 struct reading {
@@ -46,6 +47,12 @@ static void take_under(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 
+	for (size_t i = 0; i < r->n_links; i++) /* each segment says it again */
+		if (!strcmp(r->links[i].disk, askrows_text(st, 0)) &&
+		    !strcmp(r->links[i].under, askrows_text(st, 1)))
+			return;
+	if (r->n_links == LINKS || !*askrows_text(st, 0))
+		return;
 	mem_grow(r->links, r->n_links, r->cap_links);
 	r->links[r->n_links++] = (struct link){.disk = mem_strdup(askrows_text(st, 0)),
 					       .under = mem_strdup(askrows_text(st, 1))};
@@ -138,21 +145,30 @@ static bool lists(const char *under, const char *disk)
 	return false;
 }
 
-static bool lies_on(const struct reading *r, const char *upper, const char *lower, int depth)
+static bool link_leads(const struct reading *r, struct link *l, const char *lower)
 {
-	for (size_t i = 0; i < r->n_links; i++) {
-		const struct link *l = &r->links[i];
-
-		if (strcmp(l->disk, upper) != 0)
-			continue;
-		if (lists(l->under, lower))
+	l->seen = true;
+	if (lists(l->under, lower))
+		return true;
+	for (size_t i = 0; i < r->n_links; i++)
+		if (!r->links[i].seen && lists(l->under, r->links[i].disk) &&
+		    link_leads(r, &r->links[i], lower))
 			return true;
-		for (size_t k = 0; depth < CHAIN && k < r->n_links; k++)
-			if (lists(l->under, r->links[k].disk) &&
-			    lies_on(r, r->links[k].disk, lower, depth + 1))
-				return true;
-	}
 	return false;
+}
+
+static bool lies_on(const struct reading *r, const char *upper, const char *lower)
+{
+	bool leads = false;
+
+	if (!strcmp(upper, lower))
+		return false;
+	for (size_t i = 0; i < r->n_links; i++)
+		r->links[i].seen = false;
+	for (size_t i = 0; i < r->n_links && !leads; i++)
+		leads = !r->links[i].seen && !strcmp(r->links[i].disk, upper) &&
+			link_leads(r, &r->links[i], lower);
+	return leads;
 }
 
 /* Rule 2, of the rows of one file. */
@@ -160,7 +176,7 @@ static void lower_drop(const struct reading *r, struct diskfile *rows, size_t n)
 {
 	for (size_t i = 0; i < n && *rows[0].file; i++)
 		for (size_t k = 0; k < n && *rows[i].disk; k++)
-			if (*rows[k].disk && lies_on(r, rows[k].disk, rows[i].disk, 0)) {
+			if (*rows[k].disk && lies_on(r, rows[k].disk, rows[i].disk)) {
 				rows[i].reads = rows[i].read_bytes = 0;
 				rows[i].writes = rows[i].write_bytes = 0;
 			}
@@ -193,7 +209,9 @@ static void later_share(const struct reading *r, struct diskfile *rows, size_t n
 
 		if (!x->kernel)
 			continue;
-		x->writes -= x->write_bytes ? x->writes * part / x->write_bytes : 0;
+		x->writes -= x->write_bytes ? (uint64_t)((double)x->writes * (double)part /
+							 (double)x->write_bytes) :
+					      0;
 		x->write_bytes -= part;
 		later -= part;
 	}

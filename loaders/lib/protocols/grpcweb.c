@@ -11,6 +11,7 @@
 #define STATUS     "grpc-status:"
 #define TRAILERS   0x80
 #define FRAME_HEAD 5
+#define TRIES      16 /* places that may begin the trailers: more only who wants to keep us busy has */
 
 enum grpcweb_form grpcweb_form(const uint8_t *type, size_t n)
 {
@@ -65,12 +66,19 @@ static int status_of(const uint8_t *p, size_t n)
 
 static int binary_status(const uint8_t *p, size_t n)
 {
-	for (size_t i = n < FRAME_HEAD ? 0 : n - FRAME_HEAD + 1; i--;)
+	int tries = TRIES;
+
+	if (n > GRPCWEB_TAIL + FRAME_HEAD) {
+		p += n - GRPCWEB_TAIL - FRAME_HEAD;
+		n = GRPCWEB_TAIL + FRAME_HEAD;
+	}
+	for (size_t i = n < FRAME_HEAD ? 0 : n - FRAME_HEAD + 1; i-- && tries;)
 		if (p[i] == TRAILERS && be32(p + i + 1) == n - i - FRAME_HEAD) {
 			const int code = status_of(p + i + FRAME_HEAD, n - i - FRAME_HEAD);
 
 			if (code != GRPCWEB_NONE)
 				return code;
+			tries--;
 		}
 	return GRPCWEB_NONE;
 }

@@ -440,9 +440,9 @@ static void reset(struct proto_conn *c, const uint8_t *p, size_t n)
 static void refuse(struct proto_conn *c, uint32_t low, uint32_t why)
 {
 	struct proto_pending *q;
-	char status[16];
+	char status[24];
 
-	snprintf(status, sizeof(status), "goaway %u", why & 0xff);
+	snprintf(status, sizeof(status), "goaway %u", why);
 	while ((q = proto_between(c, low, 0x7fffffff)))
 		if (q->tag & TAG_OPENED)
 			proto_forget(c, q);
@@ -454,12 +454,12 @@ static void refuse(struct proto_conn *c, uint32_t low, uint32_t why)
 static void goaway(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
 	struct http2 *h = proto_state(c);
-	char status[16];
+	char status[24];
 
 	if (n < FRAME_HEAD + 8)
 		return;
 	if (be32(p + FRAME_HEAD + 4) && !c->count && !h->told[from]) {
-		snprintf(status, sizeof(status), "goaway %u", be32(p + FRAME_HEAD + 4) & 0xff);
+		snprintf(status, sizeof(status), "goaway %u", be32(p + FRAME_HEAD + 4));
 		proto_refused(c, proto_name(c, "GOAWAY", 6), status);
 	}
 	h->told[from] = true;

@@ -261,7 +261,7 @@ static int load_packed(struct loading *l, sqlite3 *db)
 		rc = load_lists(l, db);
 	if (!rc)
 		return SQLITE_DONE;
-	l->t.n_stacks = n_stacks;
+	l->t.n_stacks = l->cap_stacks = l->cap_depths = n_stacks; /* both were cut to the rows */
 	l->t.n = 1;
 	return SQLITE_NOTFOUND;
 }

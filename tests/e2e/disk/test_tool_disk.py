@@ -149,6 +149,23 @@ def test_what_the_kernel_writes_later_counts_for_who_changed_the_file(sonde, fil
     assert (rows["/data/big", "tar"]["disk"], rows["/data/wal", "tar"]["disk"], rows["/data/wal", "tar"]["pid"]) == ("dm-0", "sda", 30)
 
 
+def test_disks_that_lie_on_each_other_in_circles_have_an_answer(sonde, tmp_path):
+    """As a damaged store may say; one of them has no name."""
+    disks = [f"dm-{i}" for i in range(30)]
+
+    def lines():
+        yield livedin.run("disk", AT - 100, AT, 10, 0)
+        yield {"fact": "device_row", "at": AT - 100, "disk": "", "under": "dm-1", "busy_us": 1, "in_flight": 0}
+        for disk in disks:
+            yield {"fact": "device_row", "at": AT - 100, "disk": disk, "under": ", ".join(d for d in disks if d != disk), "busy_us": 1, "in_flight": 0}
+        for disk in ("dm-3", "nvme0n1"):
+            yield {"fact": "file_row", "at": AT - 80, **TAR, "file": "/data/big", "disk": disk, "reads": 5, "read_bytes": 5 * MIB}
+
+    livedin.put(str(tmp_path / "store"), lines())
+    rows = asked(sonde, str(tmp_path / "store"), "--files")["rows"]
+    assert sorted((r["disk"], r["read_bytes"] // MIB) for r in rows) == [("dm-3", 5), ("nvme0n1", 5)]
+
+
 def test_with_a_filter_a_file_has_the_share_of_what_is_selected(sonde, filed):
     rows = asked(sonde, filed, "--files", "db")["rows"]
     assert [(r["file"], r["comm"], r["later_bytes"] // MIB) for r in rows] == [("/data/wal", "postgres", 56), (None, "postgres", 0)]

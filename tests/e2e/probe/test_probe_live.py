@@ -176,6 +176,60 @@ def test_a_hot_function_is_taken_away_and_that_is_told(capture, store):
     assert (told["off_us"] > 0) == ("costs more than" in cap.said()) and told["hits"] == hits(store, "hot") <= calls
 
 
+WAITS = """
+import json, os, sys, threading, time
+stop, said = threading.Event(), []
+def now():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+def waits(r):
+    longest, n = 0, 0
+    while True:
+        begin, got = now(), os.read(r, 1)
+        longest, n = max(longest, now() - begin), n + 1
+        if not got:
+            break
+    said.append((threading.get_native_id(), longest, n))
+def writes(ws):
+    while not stop.is_set():
+        time.sleep(0.02)
+        for w in ws:
+            os.write(w, b"x")
+    for w in ws:
+        os.write(w, b"x")
+        os.close(w)
+pipes = [os.pipe() for _ in range(3)]
+threads = [threading.Thread(target=waits, args=(r,)) for r, _ in pipes] + [threading.Thread(target=writes, args=([w for _, w in pipes],))]
+print("ready", flush=True)
+sys.stdin.readline()
+for t in threads: t.start()
+sys.stdin.readline()
+stop.set()
+for t in threads: t.join()
+print(json.dumps(said))
+"""
+
+
+def test_a_call_that_began_before_the_probe_was_taken_away_ends_in_no_other_one(capture, store):
+    """Some threads are always in a call: at each time that the probe goes, and at each time that it comes back in another one."""
+    with subprocess.Popen([sys.executable, "-c", WAITS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+        assert p.stdout.readline() == "ready\n"
+        cap = capture_probes(capture, "wait=syscall:read ns>1000000 rate 100000")
+        p.stdin.write("\n")
+        p.stdin.flush()
+        with subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "status=none"]) as busy:
+            end = time.monotonic() + 5
+            while "costs more than" not in cap.said() and time.monotonic() < end:
+                time.sleep(0.1)
+            if "costs more than" in cap.said():  # else this test tells nothing
+                time.sleep(3)
+            busy.kill()
+        said = json.loads(p.communicate("\n")[0])
+        cap.stop()
+    for tid, longest, waits in said:
+        got = [e["ns"] for e in events(store, "wait", f"AND tid = {tid}")]
+        assert 0 < len(got) <= waits and max(got) <= longest, (len(got), waits, max(got), longest)
+
+
 def test_the_list_has_what_the_host_offers_and_its_arguments(sonde):
     need_root()
     rows = json.loads(sonde("probes", "--json", "openat", check=True).stdout)["rows"]

@@ -282,6 +282,58 @@ def test_names_that_are_asked_for_in_vain_are_few_events_with_how_often(closed, 
     assert re.search(r"not resolved +A storm\.test +NXDOMAIN, asked by \S+ +300\n", text), text
 
 
+ASKS = """
+import os, socket, struct, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+name = b"\\x03www\\x06silent\\x04test\\x00"
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 0))
+print("ready", flush=True)
+for line in sys.stdin:
+    for i in range(20):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.connect(server.getsockname())
+            for _ in range(2):
+                client.send(struct.pack(">HHHHHH", i, 0x0100, 1, 0, 0, 0) + name + struct.pack(">HH", 1, 1))
+                q, peer = server.recvfrom(512)
+                server.sendto(q[:2] + b"\\x81\\x80" + q[4:], peer) if not _ else None
+                client.recvfrom(512) if not _ else None
+    print("asked", flush=True)
+"""
+
+
+def test_a_socket_whose_place_another_process_takes_has_ended(store):
+    """The kernel gives the memory of a closed socket to the next one, here of a process that is not recorded, before descriptors are looked through."""
+    cpu = min(os.sched_getaffinity(0))
+    with subprocess.Popen([sys.executable, "-c", ASKS, str(cpu)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+        assert p.stdout.readline() == "ready\n"
+        cap = Capture(store, "--pid", str(p.pid), program="sonde-l7")
+        allowed = os.sched_getaffinity(0)
+        held = []
+        try:
+            cap.start(120)
+            os.sched_setaffinity(0, {cpu})
+            for _ in range(5):
+                p.stdin.write("\n")
+                p.stdin.flush()
+                assert p.stdout.readline() == "asked\n"
+                for _ in range(60):
+                    held.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                    held[-1].sendto(b"x", ("127.0.0.1", 9))
+            os.sched_setaffinity(0, allowed)
+            p.communicate("")
+            cap.stop()
+        finally:
+            os.sched_setaffinity(0, allowed)
+            p.kill()
+            cap.close()
+            for sock in held:
+                sock.close()
+        pid = p.pid
+    asked = sql_all(store, f"SELECT result, sum(requests) AS n FROM requests WHERE pid = {pid} AND side = 'client' AND operation = 'A silent.test' GROUP BY 1")
+    assert {r["result"]: r["n"] for r in asked} == {"ok": 100, "no-answer": 100}, sql_all(store, "SELECT pid, side, operation, result, status, service, requests FROM requests")
+
+
 def test_the_parser_dies_and_the_capture_goes_on(capture, store):
     with fake_container() as (container, prefix):
         parser_dies(capture("--cgroup", f"/docker/{container}", program="sonde-l7"), prefix, store)

@@ -81,6 +81,8 @@ int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint
 	uint64_t type = 0;
 	int err = number_read("/sys/bus/event_source/devices/uprobe/type", &type);
 
+	if (semaphore >> SEMAPHORE_SHIFT) /* it would be another place of the file */
+		return -ERANGE;
 	if (err)
 		return err;
 	a.type = (uint32_t)type;

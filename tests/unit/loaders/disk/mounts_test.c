@@ -34,6 +34,21 @@ TEST(a_line_has_its_device_the_folder_that_is_mounted_and_where)
 	assert_false(mounts_parse("36 35", &x));
 }
 
+TEST(a_look_at_a_file_of_a_server_or_of_a_process_may_wait)
+{
+	static const char *const lines[] = {"1 0 8:1 / / rw - ext4 /dev/sda1 rw",
+					    "2 0 0:40 / /net rw - nfs4 a:/b rw",
+					    "3 0 0:41 / /home/user/s rw - fuse.sshfs a: rw",
+					    "4 0 0:42 / /tmp/nfs rw - tmpfs nfs rw", NULL};
+	struct mounts m = mounts_of(lines);
+
+	assert_false(mounts_waits(&m, DEV));
+	assert_true(mounts_waits(&m, 40));
+	assert_true(mounts_waits(&m, 41));
+	assert_false(mounts_waits(&m, 42));
+	assert_false(mounts_waits(&m, 43));
+}
+
 TEST(a_path_below_the_file_system_s_root_is_one_below_its_mount)
 {
 	static const char *const lines[] = {"1 0 8:1 /var/x /bind rw - ext4 /dev/sda1 rw",

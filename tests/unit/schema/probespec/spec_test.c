@@ -5,6 +5,7 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct probespec parsed(const char *text)
@@ -136,4 +137,18 @@ TEST(presets_are_specs_and_take_more_options)
 	assert_string_equal(parsed("x=openfail").name, "x");
 	for (const struct probespec_preset *p = PROBESPEC_PRESETS; p->name; p++)
 		assert_string_equal(parsed(p->name).text, p->spec);
+}
+
+TEST(the_text_of_a_preset_with_options_is_whole_or_refused)
+{
+	char text[PROBESPEC_TEXT_MAX] = "openfail", want[2 * PROBESPEC_TEXT_MAX];
+	size_t n = strlen(text);
+
+	for (int i = 0; i < 30; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " rate 12345");
+	snprintf(want, sizeof(want), "%s%s", probespec_preset("openfail", 8)->spec, text + 8);
+	assert_string_equal(parsed(text).text, want);
+	for (int i = 0; i < 14; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " rate 12345");
+	refused(text, "511 bytes at most");
 }

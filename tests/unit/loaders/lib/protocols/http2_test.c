@@ -171,6 +171,19 @@ TEST(a_goaway_refuses_the_streams_that_it_does_not_answer)
 		    "GET / error goaway 11\n");
 }
 
+TEST(a_goaway_has_its_whole_code)
+{
+	static const struct turn turns[] = {
+		C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+		  "\x00\x00\x03\x01\x05\x00\x00\x00\x01\x82\x86\x84"),
+		S("\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+		  "\x00\x00\x01\x01\x05\x00\x00\x00\x01\x88"
+		  "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00"),
+		END};
+
+	talk_expect(turns, "http2", "GET / ok 200\nGOAWAY error goaway 256\n");
+}
+
 TEST(a_password_in_an_authority_is_not_told)
 {
 	static const struct turn turns[] = {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http: bytes from RFC 9112 and RFC 6455, in every cut. */
+#include "loaders/lib/protocols/grpcweb.h"
 #include "loaders/lib/protocols/route.h"
 #include "tests/unit/loaders/lib/protocols/talk.h"
 #include "tests/unit/test.h"
+
+#include <string.h>
 
 TEST(a_body_ends_where_its_length_says)
 {
@@ -431,6 +434,28 @@ TEST(the_status_of_grpc_web_is_at_the_end_of_its_body)
 		    "POST h/s.Shop/Buy error PERMISSION_DENIED\n"
 		    "POST h/s.Shop/Buy error UNIMPLEMENTED\n"
 		    "POST h/s.Shop/Buy error UNKNOWN\n");
+}
+
+TEST(trailers_of_grpc_web_are_looked_for_in_few_places)
+{
+	static uint8_t body[1 << 20]; /* each five bytes may begin them */
+	static const uint8_t said[] = {0x80, 0,   0,   0,   14,  'g', 'r', 'p', 'c', '-',
+				       's',  't', 'a', 't', 'u', 's', ':', '5', '\n'};
+	const size_t n = sizeof(body), m = sizeof(said);
+
+	for (size_t at = 0; at + 5 <= n; at += 5) {
+		const uint32_t left = (uint32_t)(n - at - 5);
+
+		body[at] = 0x80;
+		body[at + 1] = (uint8_t)(left >> 24);
+		body[at + 2] = (uint8_t)(left >> 16);
+		body[at + 3] = (uint8_t)(left >> 8);
+		body[at + 4] = (uint8_t)left;
+	}
+	for (int i = 0; i < 1000; i++) /* else minutes */
+		assert_int_equal(grpcweb_status(GRPCWEB_BINARY, body, n), GRPCWEB_NONE);
+	memcpy(body + n - m, said, m);
+	assert_int_equal(grpcweb_status(GRPCWEB_BINARY, body, n), 5);
 }
 
 TEST(a_close_of_a_websocket_is_told_if_its_code_says_that_something_failed)
