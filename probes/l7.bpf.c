@@ -32,6 +32,7 @@
 #include "probes/l7.h"
 #include "probes/l7/came.bpf.h"
 #include "probes/l7/data.bpf.h"
+#include "probes/lib/passon.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sock.bpf.h"
 #include "probes/l7/message.bpf.h"
@@ -165,19 +166,19 @@ int call_ends(struct sys_exit *x)
 	__u64 ino = 0;
 
 	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c) || call_looks(nr, &c))
-		return 0;
+		return PASS_ON;
 	sk = fd_sock((__u32)(nr == ARCH_CALL_SPLICE ? c.dx : c.di), &ino);
 	if (!sk && nr == ARCH_CALL_READ) /* a pipe or an eventfd: a loop learns so that other work
 					    is done */
 		turn_strays((__u32)bpf_get_current_pid_tgid());
 	w = sk ? walk_get(0) : NULL;
 	if (!w || !call_pieces(w, nr, &c))
-		return 0;
+		return PASS_ON;
 	if (x->ret > 0)
 		message_moved(sk, ino, dir, (__u64)x->ret);
 	else if (call_asked(nr, &c, w))
 		read_end(sk, ino);
-	return 0;
+	return PASS_ON;
 }
 
 /*
@@ -233,10 +234,10 @@ int many_end(struct sys_exit *x)
 
 	if (x->ret <= 0 || !w || !call_read(&c) ||
 	    (dir == L7_IN && c.r10 & (MSG_PEEK | MSG_ERRQUEUE)))
-		return 0;
+		return PASS_ON;
 	sk = fd_sock((__u32)c.di, &ino);
 	if (!sk)
-		return 0;
+		return PASS_ON;
 	for (int i = 0; i < MSGS_MOST; i++) {
 		__u64 at = c.si + (__u64)i * MMSGHDR_SIZE;
 		__u32 n = 0;
@@ -247,13 +248,14 @@ int many_end(struct sys_exit *x)
 			break;
 		message_moved(sk, ino, dir, n);
 	}
-	return 0;
+	return PASS_ON;
 }
 
 SEC("tracepoint")
 int call_writes(void *ctx)
 {
-	return writes();
+	writes();
+	return PASS_ON;
 }
 
 /* ---- connections begin ---- */
@@ -261,7 +263,9 @@ int call_writes(void *ctx)
 SEC("tracepoint")
 int call_accepts(struct sys_exit *x)
 {
-	return x->ret < 0 ? 0 : accepted_fd((__u32)x->ret);
+	if (x->ret >= 0)
+		accepted_fd((__u32)x->ret);
+	return PASS_ON;
 }
 
 SEC("tracepoint")
@@ -272,9 +276,11 @@ int call_connects(struct sys_exit *x)
 	__u64 ino = 0;
 
 	if ((x->ret && x->ret != -EINPROGRESS) || !call_read(&c))
-		return 0;
+		return PASS_ON;
 	sk = fd_sock((__u32)c.di, &ino);
-	return sk ? connected(sk, ino) : 0;
+	if (sk)
+		connected(sk, ino);
+	return PASS_ON;
 }
 
 /* ---- threads that wait for whatever comes next ---- */
@@ -311,7 +317,8 @@ int thread_idles(struct sys_enter *x)
 	__u64 who =
 		*(volatile bool *)&goroutines ? inflight_who() : (__u32)bpf_get_current_pid_tgid();
 
-	return thread_waits(who, x);
+	thread_waits(who, x);
+	return PASS_ON;
 }
 
 /*
@@ -326,16 +333,19 @@ int thread_polls(struct sys_enter *x)
 	struct l7_sock *e;
 	__u32 fd = 0;
 
-	if (!tag)
-		return thread_waits(who, x);
+	if (!tag) {
+		thread_waits(who, x);
+		return PASS_ON;
+	}
 	if (x->args[1] == 1 && !bpf_probe_read_user(&fd, sizeof(fd), (const void *)x->args[0])) {
 		key = (__u64)fd_sock(fd, &ino);
 		e = key ? bpf_map_lookup_elem(&socks, &key) : NULL;
 		if (e && e->ino == ino && e->side != L7_SIDE_SERVER && e->tag == tag &&
 		    e->tag_who == who)
-			return 0;
+			return PASS_ON;
 	}
-	return thread_waits(who, x);
+	thread_waits(who, x);
+	return PASS_ON;
 }
 
 TRACEPOINT(sched_process_exit, l7_exit, struct task_struct *task)
