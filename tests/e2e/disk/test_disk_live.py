@@ -103,7 +103,7 @@ def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(captu
         with contextlib.suppress(FileNotFoundError):
             open(own + ".none", "rb")
     after = diskstats(path)
-    cap.stop()
+    lost = cap.stop()["lost_total"]  # the kernel runs no program at a tracepoint that is hit within another program, and counts that
     os.close(fd)
     want = tuple(b - a for a, b in zip(before, after))
     got, errors = stored(store, path)
@@ -116,9 +116,10 @@ def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(captu
     assert got == want and failed > 0 and failed - untold <= errors <= failed
     assert stored(store, path, f"AND pid = {os.getpid()}") == (want, errors)  # this process asked for all of it
     syncs = sql_all(store, f"SELECT call, sum(calls) AS n, sum(us) AS us FROM fsyncs WHERE file = '{own}' AND pid = {os.getpid()} GROUP BY call")
-    assert {r["call"]: r["n"] for r in syncs} == {"fsync": 5, "fdatasync": 1}
+    calls = {r["call"]: r["n"] for r in syncs}
+    assert 6 - lost <= sum(calls.values()) and calls.get("fsync", 0) <= 5 and calls.get("fdatasync", 0) <= 1, (calls, lost)
     opens = sql_all(store, f"SELECT error, sum(opens) AS n FROM failed_opens WHERE path = '{own}.none' GROUP BY error")
-    assert [(r["error"], r["n"]) for r in opens] == [("ENOENT", 7)]
+    assert 7 - lost <= sum(r["n"] for r in opens) <= 7 and {r["error"] for r in opens} <= {"ENOENT"}, (opens, lost)
     under = {r["disk"]: r["under"] for r in sql_all(store, "SELECT disk, under FROM block_devices")}
     host = os.path.basename(os.path.realpath(f"/sys/dev/block/{os.major(os.stat('/var/tmp').st_dev)}:{os.minor(os.stat('/var/tmp').st_dev)}"))
     assert under[os.path.basename(path)] in ("", host) and (under[os.path.basename(path)] or not os.path.exists(f"/sys/block/{host}"))
