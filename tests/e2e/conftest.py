@@ -337,7 +337,7 @@ def capture(store):
     need_root()
     running = []
 
-    def begin(*args, start=30, **kw):
+    def begin(*args, start=180, **kw):
         c = Capture(kw.pop("store", store), *args, **kw)
         running.append(c)
         return c.start(start)
@@ -361,7 +361,7 @@ class Work:
     def pid(self):
         return self.child.pid
 
-    def told(self, timeout=120):
+    def told(self, timeout=600):
         """Wait for its end; what it says it did."""
         if self.out is None:
             text, _ = self.child.communicate(timeout=timeout)

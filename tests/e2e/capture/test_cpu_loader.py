@@ -271,6 +271,7 @@ def test_an_idle_target_is_exit_4(store):
         idle.wait()
 
 
+@pytest.mark.long  # a busy host may take longer than a bucket is
 def test_what_is_sampled_first_is_stored_with_its_names_long_before_its_bucket_ends(capture, work, sql, store):
     """Cold: its index is not even made when it comes. Warm: its rows are there, and its names are asked for then."""
     for _ in ("cold", "warm"):

@@ -181,6 +181,7 @@ def processes_of_host():
     return found
 
 
+@pytest.mark.long  # of a process that ends before anybody looked, on a busy host, not all is known
 def test_200_processes_of_a_moment_are_all_told_with_their_arguments(stream):
     pids = {}
     for i in range(200):
@@ -596,7 +597,7 @@ def test_what_a_loader_starts_again_is_no_less_than_what_it_started(store):
     def maps():
         return [int(p) for p in subprocess.run(["pgrep", "-P", str(c.pid), "-x", "sonde-maps"], capture_output=True, text=True, check=False).stdout.split()]
 
-    c = Capture(store).start(60)
+    c = Capture(store).start()
     try:
         [first] = maps()
         os.kill(first, signal.SIGKILL)

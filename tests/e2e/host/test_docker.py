@@ -148,7 +148,7 @@ def test_half_a_cpu_is_told_as_a_quota_and_no_neighbour(docker, sonde, store):
         at = int(time.time()) + 1
         time.sleep(at - time.time())
         return at
-    c = Capture(store, program="sonde-offcpu", prefix=e.prefix).start(60)
+    c = Capture(store, program="sonde-offcpu", prefix=e.prefix).start()
     try:
         done = e.docker("run", "-d", "--network", "none", "--name", "half", "--cpus", "0.5", image, "/bin/sh", "-c",
                         "for i in $(busybox seq 60); do busybox sleep 0.1; done; exec /bin/burn-static 60000")
@@ -208,7 +208,7 @@ def kernel_says(e, container_id):
 def test_a_limited_container_used_what_its_cgroup_and_docker_stats_say(docker, store):
     """docker run -m 64m --cpus 0.3 of a program that wants a whole CPU."""
     e, image = docker
-    c = Capture(store, program="sonde-host", prefix=e.prefix).start(60)
+    c = Capture(store, program="sonde-host", prefix=e.prefix).start()
     try:
         done = e.docker("run", "-d", "--network", "none", "--name", "small", "-m", "64m", "--cpus", "0.3", image,
                         "/bin/burn-static", 60000)

@@ -509,7 +509,7 @@ def test_containers_that_talk_through_a_published_port_are_one_edge(store, sonde
     try:
         image = e.image()
         e.docker("run", "-d", "--name", "web", "-p", "8080:80", image, "/bin/sh", "-c", "echo hello >/tmp/x; exec busybox httpd -f -p 80 -h /tmp")
-        net = Capture(store, program="sonde-net", prefix=e.prefix).start(60)
+        net = Capture(store, program="sonde-net", prefix=e.prefix).start()
         assert until(lambda: rows(store, "SELECT 1 FROM netns_stats"), 20)
         done = e.docker("run", "--name", "asks", image, "/bin/sh", "-c", "for i in 1 2 3; do busybox wget -q -O - http://172.17.0.1:8080/x; done")
         assert done.stdout == "hello\n" * 3, done.stderr

@@ -29,7 +29,7 @@ def recorded(tmp_path_factory):
     store, shop, net = str(tmp_path_factory.mktemp("shop") / "store"), DockerShop(), None
     try:
         shop.begin()
-        net = Capture(store, program="sonde-net", prefix=shop.engine.prefix).start(60)
+        net = Capture(store, program="sonde-net", prefix=shop.engine.prefix).start()
         assert until(lambda: rows(store, "SELECT 1 FROM netns_stats"), 20)
         for name in ("app", "worker"):  # so that all that they open is opened now
             assert shop.engine.docker("restart", "-t", "0", name).returncode == 0

@@ -60,7 +60,7 @@ def talked(tmp_path_factory):
         talk = Talk(prefix)
         cap = Capture(store, "--cgroup", f"/docker/{container}", program="sonde-l7")
         try:
-            cap.start(120)
+            cap.start()
             did = talk.go()
             did["uring"] = uring_talks(prefix)
             talk.end()
@@ -245,7 +245,7 @@ def closed(tmp_path_factory):
     store, talk = str(tmp_path_factory.mktemp("closed")), Talk()
     cap = Capture(store, "--pid", str(talk.pid), program="sonde-l7")
     try:
-        cap.start(120)
+        cap.start()
         had = programs(cap.pid)
         did = talk.go()
         assert entries(talk.pid, did["child"]) > 0, "the one from before the capture is still open"
@@ -311,7 +311,7 @@ def test_a_socket_whose_place_another_process_takes_has_ended(store):
         allowed = os.sched_getaffinity(0)
         held = []
         try:
-            cap.start(120)
+            cap.start()
             os.sched_setaffinity(0, {cpu})
             for _ in range(5):
                 p.stdin.write("\n")
@@ -355,7 +355,7 @@ def parser_dies(cap, prefix, store):
 
 
 def test_a_killed_loader_leaves_neither_parser_nor_programs(store):
-    cap = Capture(store, program="sonde-l7").start(120)
+    cap = Capture(store, program="sonde-l7").start()
     assert until(lambda: os.path.exists(f"/proc/{cap.pid}/task/{cap.pid}/children") and children(cap.pid), 60)
     below = children(cap.pid)
     cap.kill()

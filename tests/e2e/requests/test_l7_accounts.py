@@ -66,7 +66,7 @@ def recorded(store, tmp_path, *args):
         plays = {(name, tls): Play(prefix, path, name.split()[0], *(pair if tls else ())) for name, path in said.items() for tls in (False, True)}
         cap = Capture(store, "-v", "--cgroup", f"/docker/{container}", *args, program="sonde-l7")
         try:
-            cap.start(120)
+            cap.start()
             if not args:
                 probes_in(cap, "libssl.so.3")
             did = {what: p.go() for what, p in plays.items()}

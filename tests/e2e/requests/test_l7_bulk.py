@@ -122,7 +122,7 @@ def server(request):
 
 def asked(store, server, what, n, at_once, may_lose=False):
     """The rows of both sides, after `n` times `what`, `at_once` at a time; and what moved."""
-    c = Capture(store, "-v", program="sonde-l7").start(120)
+    c = Capture(store, "-v", program="sonde-l7").start()
     try:
         with concurrent.futures.ThreadPoolExecutor(at_once) as some:
             list(some.map(lambda _: getattr(server, what)(), range(n)))
@@ -196,7 +196,7 @@ def test_records_of_several_partitions_are_copied_and_none_is_an_error(store):
     need_root()
     sizes = [bulktalk.SIZE // 2, bulktalk.SIZE // 4, bulktalk.SIZE // 4]
     listener = bulktalk.Listener([], bulktalk.FETCH, bulktalk.fetch_answer(sizes))
-    c = Capture(store, program="sonde-l7").start(120)
+    c = Capture(store, program="sonde-l7").start()
     try:
         for _ in range(4):
             listener.once()

@@ -99,7 +99,7 @@ def test_ten_thousand_connections_come_and_go_and_the_maps_are_as_empty_as_befor
     with fake_container() as (container, prefix):
         cap = Capture(store, "--cgroup", f"/docker/{container}", program="sonde-l7")
         try:
-            cap.start(120)
+            cap.start()
             storm = subprocess.Popen([*prefix, os.path.join(WORKLOADS, "connstorm"), "10000", "1500", "50"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             did = json.loads(storm.stdout.readline())
             assert 50 <= entries(storm.pid, did["server"]) <= 102, "those that are still open, both ends"
@@ -124,7 +124,7 @@ def test_where_more_is_said_than_can_be_read_whole_connections_are_shed_and_told
     with fake_container() as (container, prefix):
         cap = Capture(store, "-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         try:
-            cap.start(120)
+            cap.start()
             assert until(lambda: parser_of(cap), 60)
             os.kill(parser_of(cap), signal.SIGSTOP)  # it has no turn for a while
             short = subprocess.Popen([*prefix, sys.executable, "-c", SHORT, "2000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -158,7 +158,7 @@ def test_a_loader_that_is_killed_under_load_harms_nobody_and_the_next_one_counts
         busy = load(prefix)
         first = Capture(store, *args, program="sonde-l7")
         try:
-            first.start(120)
+            first.start()
             probes_in(first, "libssl.so.3")
             had, maps = programs(first.pid), maps_of(first.pid)
             assert client(pair[0], tls.port, 40, "/before", prefix) == 40
@@ -168,7 +168,7 @@ def test_a_loader_that_is_killed_under_load_harms_nobody_and_the_next_one_counts
         assert client(pair[0], tls.port, 40, "/between", prefix) == 40, "its probes are gone, and took nothing with them"
         second = Capture(store, *args, program="sonde-l7")
         try:
-            second.start(120)
+            second.start()
             probes_in(second, "libssl.so.3")
             talk = Talk(prefix)
             did = talk.go()

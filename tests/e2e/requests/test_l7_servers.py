@@ -22,7 +22,7 @@ class Seen:
         self.store = os.path.join(os.path.dirname(path), "store")
 
     def __enter__(self):
-        self.cap = Capture(self.store, program="sonde-l7").start(60)
+        self.cap = Capture(self.store, program="sonde-l7").start()
         return self
 
     def __exit__(self, *_):

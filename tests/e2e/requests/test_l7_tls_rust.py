@@ -55,7 +55,7 @@ def check(store, port, said):
 def test_the_first_twenty_requests_of_a_process_are_counted_on_both_sides(capture, store, files, name, how):
     path = program(name)
     with fake_container() as (container, prefix), Server(*prefix, path, "server", how, files.cert_der, files.key_der) as server:
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         probes_in(c, os.path.basename(path))
         ask(path, how, files.ca_der, server.port, prefix=prefix)
         c.stop()
@@ -68,7 +68,7 @@ def test_a_program_without_symbols_is_read_all_the_same(capture, store, files, t
     path = str(tmp_path / "nameless")
     subprocess.run(["strip", "-o", path, program(name)], check=True)
     with fake_container() as (container, prefix), Server(*prefix, path, "server", "h2", files.cert_der, files.key_der) as server:
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         probes_in(c, "nameless")
         ask(path, "h2", files.ca_der, server.port, prefix=prefix)
         c.stop()
@@ -84,7 +84,7 @@ def test_requests_of_axum_and_reqwest_are_counted_on_both_sides(capture, store, 
         path = str(tmp_path / "stack")
         subprocess.run(["strip", "-o", path, program("stack")], check=True)
     with fake_container() as (container, prefix), Server(*prefix, path, "server", files.cert, files.key) as server:
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         probes_in(c, "stack")
         ask(path, how, files.ca, server.port, prefix=prefix)
         c.stop()
@@ -109,7 +109,7 @@ def test_statements_of_sqlx_are_counted_on_both_sides(capture, store, files, tmp
     port = server.at[3]
     try:
         asks = subprocess.Popen([path, "sql", files.ca, port, str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        c = capture("-v", program="sonde-l7", start=120)
+        c = capture("-v", program="sonde-l7")
         probes_in(c, "stack")
         probes_in(c, "libssl.so.3")
         assert int(asks.communicate("\n", timeout=360)[0]) == N
@@ -138,7 +138,7 @@ def test_connections_side_by_side_keep_their_own_requests(capture, store, files)
     """Eight clients at a time on two threads: no request is counted for another connection, and none is missing."""
     path = program("0.21")
     with fake_container() as (container, prefix), Server(*prefix, path, "server", "h1", files.cert_der, files.key_der) as server:
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         probes_in(c, os.path.basename(path))
         clients = [subprocess.Popen([*prefix, path, "client", "h1", files.ca_der, str(server.port), str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                     text=True) for _ in range(8)]
@@ -213,7 +213,7 @@ def test_openssl_inside_of_a_program_is_read(capture, store, files, tmp_path, sy
         subprocess.run(["strip", path], check=True)
     with fake_container() as (container, prefix), Server(*prefix, PYTHON, TALK, "sync", files.cert, files.key) as server:
         first = subprocess.Popen([*prefix, path, files.ca, str(server.port), str(N), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         probes_in(c, "staticssl")
         assert int(first.communicate("\n", timeout=360)[0]) == N
         c.stop()
@@ -230,7 +230,7 @@ def test_openssl_that_cargo_builds_is_read(capture, store, files, tmp_path, symb
         subprocess.run(["strip", "-o", path, program("vendored")], check=True)
     with fake_container() as (container, prefix), Server(*prefix, PYTHON, TALK, "sync", files.cert, files.key) as server:
         first = subprocess.Popen([*prefix, path, files.ca, str(server.port), str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         probes_in(c, "vendored")
         assert int(first.communicate(PATH + "\n", timeout=360)[0]) == N
         c.stop()

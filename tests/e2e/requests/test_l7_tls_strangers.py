@@ -126,7 +126,7 @@ def test_requests_of_a_module_with_rustls_are_counted(capture, store, files, tmp
     with fake_container() as (container, prefix), Counting(files) as server:
         argv, env, path = client(name, files, f"https://localhost:{server.port}{PATH}", str(tmp_path))
         first = loaded([*prefix, *argv], env) if when == "before" else None
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         first = first or loaded([*prefix, *argv], env)
         probes_in(c, os.path.basename(path))
         out, err = first.communicate("\n", timeout=360)
@@ -142,7 +142,7 @@ def test_a_program_that_cannot_be_read_is_blind_and_doctor_says_why(capture, son
     """Neither symbols nor .eh_frame: nothing says where a function begins."""
     with fake_container() as (container, prefix), Counting(files) as server:
         argv, env, _ = client(name, files, f"https://localhost:{server.port}{PATH}", str(tmp_path))
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         first = subprocess.Popen([*prefix, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         pid = first.pid
         told = until(lambda: (lambda t: t if "is not read" in t else None)(sonde("doctor", "--pid", str(pid), store=store).stdout), 60)
@@ -186,7 +186,7 @@ def test_requests_of_envoy_are_counted(capture, store, files, tmp_path):
         r = servers.Running(["envoy"])
         try:
             servers.wait_port(port, r.start([*prefix, path, "-c", str(conf), "--disable-hot-restart", "--concurrency", "1", "-l", "off"]), 60)
-            c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+            c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
             probes_in(c, "envoy")
             done = subprocess.run([PYTHON, TALK, "client", files.ca, str(port), str(N)], input=PATH + "\n", stdout=subprocess.PIPE, text=True, timeout=60, check=True)
             assert int(done.stdout) == N
@@ -271,7 +271,7 @@ def test_a_library_whose_name_says_nothing_is_searched_once_its_process_has_tls_
             p.stdin.write(f"{n}\n")
             p.stdin.flush()
             assert int(p.stdout.readline()) == n
-        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7", start=120)
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
         ask(1)
         probes_in(c, "libfetch.so")
         ask(N)

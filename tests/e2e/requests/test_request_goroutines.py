@@ -77,7 +77,7 @@ def served(request, tmp_path_factory):
             until(lambda: os.path.exists(maps))
             for program in ("sonde-l7", "sonde-cpu", "sonde-offcpu"):
                 caps.append(Capture(store, "-v", "--maps-socket", maps, "--recording", 7, "--cgroup", f"/docker/{container}", program=program))
-                caps[-1].start(120)
+                caps[-1].start()
             until(lambda: goroutines_are_known(maps, server.pid))
             if pair:
                 probes_in(caps[0], os.path.basename(path))

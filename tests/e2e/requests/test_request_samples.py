@@ -73,7 +73,7 @@ def record(store, maps, owner, servers, caps, container, prefix):
         assert owner.poll() is None
     for program in ("sonde-l7", "sonde-cpu", "sonde-offcpu"):
         caps.append(Capture(store, "--maps-socket", maps, "--recording", 7, "--cgroup", f"/docker/{container}", program=program))
-        caps[-1].start(120)
+        caps[-1].start()
     servers["loop"].ask({"/quick": 1})  # and then it waits
     servers["threads"].ask(ASKED)
     servers["loop"].ask(ASKED)

@@ -206,7 +206,7 @@ def capture(tmp_path):
         assert done.returncode in (0, 4), done.stderr  # 4: the store is still empty
         return json.loads(done.stdout) if not done.returncode else {"rows": [], "running": -1, "streams": 0}
     try:
-        cap.start(60)
+        cap.start()
         yield talk, cap, answer
     finally:
         cap.close()

@@ -105,7 +105,7 @@ def passed_on(which, folder, in_flight, seconds, own=()):
             running.append(client)
             cap = Capture(store, "--cgroup", f"/docker/{container}", program="sonde-l7")
             try:
-                cap.start(120)
+                cap.start()
                 for n in in_flight:
                     for some in [kinds] + [(k,) for k in kinds]:
                         client.p.stdin.write(f"{n} {seconds} {' '.join(some)}\n")

@@ -61,7 +61,7 @@ def waited(tmp_path_factory):
     """One recording of every kind of wait; stacks of all of them."""
     need_root()
     store = str(tmp_path_factory.mktemp("offcpu") / "store")
-    capture = Capture(store, "--stack-rate", 100000, "--comm", "waits", "--comm", "w-stop-0", program="sonde-offcpu").start(60)
+    capture = Capture(store, "--stack-rate", 100000, "--comm", "waits", "--comm", "w-stop-0", program="sonde-offcpu").start()
     try:
         kinds = [f"{kind}:2:{scale(150, 1500)}:3" for kind in REASON]
         until_stacks_are_whole(store)
@@ -185,7 +185,7 @@ def test_by_stack_and_without_the_sums_are_the_same_whenever_stacks_are_taken_or
     c = Capture(store, "--stack-rate", 100000, "--comm", "waits", "--targets-fd", read_fd, program="sonde-offcpu", pass_fds=[read_fd])
     os.close(read_fd)
     try:
-        c.start(60)
+        c.start()
         work = Work("waits", "run", "sleep:2:2100:3", "pipe:2:2100:3", "futex:2:2100:3")
         for step in (0, 3, 2, 3, 1):
             c.pump(1.1)
@@ -226,7 +226,7 @@ def test_always_on_processes_that_come_and_go_are_one_by_command_and_their_time_
     need_root()
     store, program = str(tmp_path / "store"), str(tmp_path / "briefly")
     shutil.copy(os.path.join(WORKLOADS, "burn"), program)
-    c = Capture(store, "--bucket", "10s", "--comm", "briefly", program="sonde-offcpu").start(60)
+    c = Capture(store, "--bucket", "10s", "--comm", "briefly", program="sonde-offcpu").start()
     try:
         stays = subprocess.Popen([program, "60000"])
         past_reading(c)
@@ -262,7 +262,7 @@ def test_a_long_wait_keeps_its_stack_in_a_storm_of_short_ones(tmp_path):
     os.write(write_fd, b"=2\n")
     c = Capture(store, "--targets-fd", read_fd, program="sonde-offcpu", pass_fds=[read_fd])
     try:
-        c.start(60)
+        c.start()
         with subprocess.Popen([sys.executable, "-c", STORM], stdout=subprocess.DEVNULL):
             long = Work("waits", "run", "sleep:1:4:1050").told()
         done = c.stop()
@@ -449,7 +449,7 @@ def said_cost(store, counted):
     with open(path, "w", encoding="ascii") as f:
         f.write("1" if counted else "0")
     try:
-        c = Capture(store, "--stack-rate", 0, program="sonde-offcpu").start(60)
+        c = Capture(store, "--stack-rate", 0, program="sonde-offcpu").start()
         try:
             out = subprocess.run([sys.executable, "-c", PINGPONG, "40000"], check=True, capture_output=True, text=True).stdout.split()
             c.stop()

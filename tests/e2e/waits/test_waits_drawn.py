@@ -99,7 +99,7 @@ def mixed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mixed")
     store, storms = str(folder / "store"), str(folder / "storms")
     os.symlink(sys.executable, storms)
-    capture = Capture(store, "--bucket", "10s", program="sonde-offcpu").start(60)
+    capture = Capture(store, "--bucket", "10s", program="sonde-offcpu").start()
     try:
         with subprocess.Popen([storms, "-c", STORM, "2.5"]):
             long = Work("waits", "run", "sleep:1:60:30").told()

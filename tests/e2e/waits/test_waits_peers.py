@@ -57,7 +57,7 @@ def accounted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("peers")
     (folder / "data").write_bytes(os.urandom(1 << 20))
     comm = os.path.basename(sys.executable)[:15]
-    c = Capture(str(folder / "store"), "--comm", comm, program="sonde-offcpu").start(60)
+    c = Capture(str(folder / "store"), "--comm", comm, program="sonde-offcpu").start()
     children, before = [], stolen_ns()
     try:
         children = [subprocess.Popen([sys.executable, "-c", HELD_UP, str(folder / "data")], stdin=subprocess.PIPE,
@@ -217,7 +217,7 @@ def test_who_sleeps_long_is_not_ready_meanwhile(tmp_path):
     need_root()
     c = Capture(str(tmp_path / "store"), program="sonde-offcpu")
     before = of_the_kernel()
-    c.start(60)
+    c.start()
     try:
         time.sleep(8)
         c.stop()

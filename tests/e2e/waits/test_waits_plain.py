@@ -18,7 +18,7 @@ def waited(request, tmp_path_factory):
     need("typedshim.so (make workloads)", shim)
     store = str(tmp_path_factory.mktemp("plain") / "store")
     args, env = (("--tracepoints", "plain"), None) if request.param == "asked for" else ((), {**os.environ, "LD_PRELOAD": shim})
-    capture = Capture(store, "--stack-rate", 4000, *args, program="sonde-offcpu", env=env).start(60)
+    capture = Capture(store, "--stack-rate", 4000, *args, program="sonde-offcpu", env=env).start()
     try:
         Work("waits", "run", *PLAN).told()  # tables are made meanwhile
         told = Work("waits", "run", *PLAN).told()

@@ -46,7 +46,7 @@ def watched(tmp_path_factory):
     work = subprocess.Popen(["sh", "-c", 'read x; exec "$@"', "sh", os.path.join(WORKLOADS, "waits-nofp"), "run", *PLAN],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder)
     tools = []
-    c = Capture(str(folder / "store"), "--comm", "waits-nofp", program="sonde-offcpu").start(60)
+    c = Capture(str(folder / "store"), "--comm", "waits-nofp", program="sonde-offcpu").start()
     try:
         for argv in (["offcputime", "-p", str(work.pid)], ["runqlat", "-L", "-p", str(work.pid)]):
             tools.append(subprocess.Popen(argv, stdout=open(folder / argv[0], "w+"), stderr=subprocess.PIPE, text=True))

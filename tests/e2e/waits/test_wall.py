@@ -119,7 +119,7 @@ def test_what_cannot_be_answered_says_so(sonde, made, tmp_path):
 def test_the_picture_adds_up_to_the_wall_time_that_each_thread_had(sonde, tmp_path):
     need_root()
     store = str(tmp_path / "store")
-    captures = [Capture(store, "--comm", "waits", program=p).start(60) for p in ("sonde-offcpu", "sonde-cpu")]
+    captures = [Capture(store, "--comm", "waits", program=p).start() for p in ("sonde-offcpu", "sonde-cpu")]
     try:
         told = Work("waits", "run", *(f"{k}:2:{scale(150, 1500)}:3" for k in ("sleep", "futex", "pipe", "poll", "recv")),
                     cwd=str(tmp_path)).told()
