@@ -4,14 +4,14 @@
  * many reads. The hash of the field that is looked for is written where the first bucket leads, so
  * that more than the hash is tried.
  *
- * covers: loaders/host/logs/journalfile.c
+ * covers: loaders/lib/host/journal/journalfile.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/host/logs/journalfile.h"
-#include "loaders/host/logs/journalhash.h"
+#include "loaders/lib/host/journal/journalfile.h"
+#include "loaders/lib/host/journal/journalhash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * words: the pattern of a message: the words that stay, "*" for what changes. Pure and linear.
+ *
+ *   1. Words are what blanks separate. "*" replaces what has a digit, a path, an address with @, a
+ *      word of 8 hex letters or more, what is longer than 64 bytes, and text in quotes; of
+ *      name=value the name stays. What is around a word (brackets, commas) is left out.
+ *   2. Of a JSON object the message counts (msg, message, event, @m), and its error; of logfmt too.
+ *      An object without a message: its keys.
+ *   3. What is before the first word, and the word of the level, are left out: so are times and
+ *      numbers of processes.
+ *   4. WORDS_MOST words, WORDS_BYTES bytes.
+ *   5. Two patterns are alike if they have as many words and differ in at most one where neither has
+ *      "*", at least twice as many others being equal: then they are one, with "*" there.
+ */
+#ifndef SONDE_LOGS_WORDS_H
+#define SONDE_LOGS_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WORDS_MOST  48
+#define WORDS_BYTES 400
+
+struct words {
+	uint16_t n, len;
+	struct {
+		uint16_t at, len;
+	} word[WORDS_MOST];
+	char text[WORDS_BYTES + 1]; /* with one blank between words */
+};
+
+void words_of(const char *s, size_t len, struct words *out);
+uint64_t words_hash(const struct words *w);
+/* *general: what both are, if they are alike. */
+bool words_alike(const struct words *a, const struct words *b, struct words *general);
+
+#endif
