@@ -7,6 +7,7 @@
 #include "loaders/lib/host/secrets/secrets.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/tables/alike.h"
 
 #define OLD_NS   (3600 * NSEC_PER_SEC) /* a pattern that may make room */
 #define LATE_NS  (3600 * NSEC_PER_SEC) /* a time that is further off is not believed */
@@ -105,10 +106,8 @@ static void hit_add(struct counts *c, uint32_t pattern, int64_t bucket, enum lin
 		mem_grow(c->hits, c->n_hits, c->cap_hits);
 		p->hit = c->n_hits;
 		h = &c->hits[c->n_hits++];
-		*h = (struct counts_hit){.bucket = bucket,
-					 .level = level,
-					 .pattern = pattern,
-					 .first_ns = utc_ns};
+		*h = (struct counts_hit){
+			.bucket = bucket, .level = level, .pattern = pattern, .first_ns = utc_ns};
 	}
 	h->messages++;
 	h->first_ns = utc_ns < h->first_ns ? utc_ns : h->first_ns;
@@ -125,8 +124,7 @@ static void patterns_begin(struct counts *c, struct counts_rules *r)
 		return;
 	mem_grow(c->patterns, c->n_patterns, c->cap_patterns);
 	c->patterns[0] = (struct counts_pattern){.fresh = true};
-	memcpy(c->patterns[0].words.text, COUNTS_OTHER, sizeof(COUNTS_OTHER));
-	c->patterns[0].words.len = sizeof(COUNTS_OTHER) - 1;
+	memcpy(c->patterns[0].text, COUNTS_OTHER, sizeof(COUNTS_OTHER));
 	c->n_patterns = 1;
 	r->patterns++;
 	c->cache = mem_array(COUNTS_CACHE, sizeof(*c->cache));
@@ -157,7 +155,7 @@ static void sample_make(struct counts_pattern *p, const struct message *m)
 			continue;
 		strbuf_addutf8(&plain, strbuf_str(&masked) + from, i - from);
 		if (i < n)
-			strbuf_addch(&plain, '\n');
+			strbuf_addstr(&plain, COUNTS_LINE_END);
 		from = i + 1;
 	}
 	if (n < masked.len || m->len >= MESSAGES_BYTES)
@@ -205,26 +203,27 @@ static uint32_t slot(struct counts *c, struct counts_rules *r, int64_t now_ns)
 static uint32_t pattern_new(struct counts *c, struct counts_rules *r, const struct message *m,
 			    int64_t now_ns)
 {
-	struct words w, general;
+	char general[WORDS_BYTES + 1];
+	struct counts_pattern *p;
+	struct words w;
 	uint32_t i;
 
 	words_masked(m, &w);
 	for (i = 1; i < c->n_patterns; i++)
-		if (c->patterns[i].words.len == w.len &&
-		    !memcmp(c->patterns[i].words.text, w.text, w.len))
+		if (!strcmp(c->patterns[i].text, w.text))
 			return i;
 	for (i = 1; i < c->n_patterns; i++) {
-		if (!words_alike(&c->patterns[i].words, &w, &general))
+		p = &c->patterns[i];
+		if (!alike(p->text, w.text, general, sizeof(general)))
 			continue;
-		c->patterns[i].fresh = c->patterns[i].fresh ||
-				       strcmp(c->patterns[i].words.text, general.text) != 0;
-		c->patterns[i].words = general;
+		p->fresh = p->fresh || strcmp(p->text, general) != 0;
+		memcpy(p->text, general, sizeof(general));
 		return i;
 	}
 	i = slot(c, r, now_ns);
 	if (!i)
 		return 0;
-	c->patterns[i].words = w;
+	memcpy(c->patterns[i].text, w.text, sizeof(w.text));
 	c->patterns[i].fresh = true;
 	sample_make(&c->patterns[i], m);
 	return i;

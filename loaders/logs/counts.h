@@ -27,12 +27,13 @@
 #define COUNTS_A_SECOND 2000
 #define COUNTS_SAMPLE   1000
 #define COUNTS_OTHER    "~other"
+#define COUNTS_LINE_END " \u23ce " /* in a sample, between its lines */
 
 #define BURST_LEAST 200
 #define BURST_TIMES 8
 #define BURST_S     10
 
-struct counts_sum { /* of a bucket and level */
+struct counts_sum {     /* of a bucket and level */
 	int64_t bucket; /* UTC, seconds */
 	enum line_level level;
 	uint64_t lines, messages, bytes;
@@ -49,7 +50,7 @@ struct counts_hit { /* the same, of a pattern */
 };
 
 struct counts_pattern {
-	struct words words;
+	char text[WORDS_BYTES + 1];
 	int64_t last_ns;
 	bool fresh;   /* its text is to be sent */
 	char *sample; /* until it was sent */
@@ -67,7 +68,7 @@ struct counts {
 	struct counts_known { /* of the text as it came: which pattern it has */
 		uint64_t hash;
 		uint32_t pattern;
-	} *cache;
+	} * cache;
 	/* of the burst */
 	int64_t second;
 	uint64_t in_second, window[BURST_S];
@@ -78,10 +79,10 @@ struct counts {
 
 struct counts_rules { /* for all sources */
 	uint32_t bucket_s;
-	bool text;          /* patterns are wanted */
-	uint32_t patterns;  /* of all sources */
-	int64_t second;     /* for which there is */
-	uint32_t budget;    /* still */
+	bool text;         /* patterns are wanted */
+	uint32_t patterns; /* of all sources */
+	int64_t second;    /* for which there is */
+	uint32_t budget;   /* still */
 };
 
 void counts_release(struct counts *c, struct counts_rules *r);

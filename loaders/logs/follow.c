@@ -2,7 +2,6 @@
 #include "loaders/logs/follow.h"
 
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static void keep(struct follow *f, const char *end, size_t n)
@@ -25,11 +24,11 @@ static void keep(struct follow *f, const char *end, size_t n)
 void follow_to_end(struct follow *f)
 {
 	char last[FOLLOW_KEPT];
-	struct stat st;
+	off_t end = lseek(f->fd, 0, SEEK_END);
 	uint64_t n;
 
 	f->n_kept = 0;
-	f->offset = fstat(f->fd, &st) ? 0 : (uint64_t)st.st_size;
+	f->offset = end > 0 ? (uint64_t)end : 0;
 	n = f->offset < FOLLOW_KEPT ? f->offset : FOLLOW_KEPT;
 	if (n && pread(f->fd, last, n, (off_t)(f->offset - n)) == (ssize_t)n)
 		keep(f, last + n, n);

@@ -27,8 +27,8 @@ struct follow {
 	uint64_t offset;
 	char kept[FOLLOW_KEPT];
 	uint32_t n_kept;
-	bool long_line; /* the place is inside of a line whose begin was taken as a piece */
-	bool damaged;   /* LOG_LOCAL: nothing more can be read */
+	bool long_line;         /* the place is inside of a line whose begin was taken as a piece */
+	bool damaged;           /* LOG_LOCAL: nothing more can be read */
 	uint64_t cuts, strange; /* truncations; records that are none of its form */
 };
 

@@ -239,8 +239,7 @@ long forms_local(const uint8_t *p, size_t len, struct log_record *out)
 		return -1;
 	if (len < 8 + (size_t)size)
 		return 0;
-	if (big32(p + 4 + size) != size ||
-	    !local_message((struct wire){p + 4, p + 4 + size}, out))
+	if (big32(p + 4 + size) != size || !local_message((struct wire){p + 4, p + 4 + size}, out))
 		return -1;
 	return (long)size + 8;
 }

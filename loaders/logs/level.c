@@ -40,7 +40,7 @@ enum line_level level_priority(int priority)
 static enum line_level of_number(const char *s, size_t len)
 {
 	static const enum line_level tens[] = {LEVEL_UNKNOWN, LEVEL_DEBUG, LEVEL_DEBUG, LEVEL_INFO,
-					      LEVEL_WARNING, LEVEL_ERROR, LEVEL_FATAL};
+					       LEVEL_WARNING, LEVEL_ERROR, LEVEL_FATAL};
 
 	if (len == 2 && s[0] >= '1' && s[0] <= '6' && isdigit((unsigned char)s[1]))
 		return tens[s[0] - '0'];
@@ -51,7 +51,7 @@ enum line_level level_word(const char *s, size_t len)
 {
 	static const char letters[] = "DIWEFT";
 	static const enum line_level of[] = {LEVEL_DEBUG, LEVEL_INFO,  LEVEL_WARNING,
-					    LEVEL_ERROR, LEVEL_FATAL, LEVEL_DEBUG};
+					     LEVEL_ERROR, LEVEL_FATAL, LEVEL_DEBUG};
 	const char *at;
 
 	if (len == 1 && isalpha((unsigned char)*s)) {
@@ -64,8 +64,7 @@ enum line_level level_word(const char *s, size_t len)
 		return LEVEL_UNKNOWN;
 	for (size_t i = 0; i < ARRAY_SIZE(LEVEL_WORDS); i++)
 		if ((LEVEL_WORDS[i].text[0] | 0x20) == (*s | 0x20) &&
-		    strlen(LEVEL_WORDS[i].text) == len &&
-		    !strncasecmp(LEVEL_WORDS[i].text, s, len))
+		    strlen(LEVEL_WORDS[i].text) == len && !strncasecmp(LEVEL_WORDS[i].text, s, len))
 			return LEVEL_WORDS[i].level;
 	return LEVEL_UNKNOWN;
 }
@@ -74,9 +73,9 @@ enum line_level level_word(const char *s, size_t len)
 
 static bool is_level_key(const char *s, size_t len)
 {
-	static const char *const keys[] = {"level",     "lvl",	    "severity", "levelname",
-					   "log.level", "loglevel", "@l",	"s",
-					   "log_level", "LEVEL",    "Level",	"severity_text"};
+	static const char *const keys[] = {"level",     "lvl",      "severity", "levelname",
+					   "log.level", "loglevel", "@l",       "s",
+					   "log_level", "LEVEL",    "Level",    "severity_text"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (strlen(keys[i]) == len && !memcmp(keys[i], s, len))
@@ -105,7 +104,7 @@ static enum line_level of_json(const char *s, size_t len, bool *is)
 
 struct token {
 	const char *s;
-	size_t len;           /* without what is around it */
+	size_t len;          /* without what is around it */
 	bool bracket, colon; /* [word]; word: */
 	const char *before;  /* what is before it begins there */
 };
@@ -187,9 +186,9 @@ static enum line_level of_token(const struct token *t, bool first)
 	level = level_word(t->s, n);
 	if (level == LEVEL_UNKNOWN)
 		return t->colon && is_exception(t) ? LEVEL_ERROR : LEVEL_UNKNOWN;
-	return t->bracket || colon || is_upper(t->s, n) ||
-			       (first && level >= LEVEL_WARNING) ?
-		       level : LEVEL_UNKNOWN;
+	return t->bracket || colon || is_upper(t->s, n) || (first && level >= LEVEL_WARNING) ?
+		       level :
+		       LEVEL_UNKNOWN;
 }
 
 /* E1129 18:00:00.123456; the sign of Redis behind its time */
@@ -201,8 +200,9 @@ static enum line_level of_sign(const struct token *t, const struct token *next, 
 	if (t->len == 5 && strchr("DIWEF", *t->s) && strspn(t->s + 1, "0123456789") >= 4 && next &&
 	    is_clock(next->s, next->len))
 		return level_word(t->s, 1);
-	at = after_clock && next && t->before[1] == ' ' && t->before[0] ? strchr(signs, t->before[0]) :
-								    NULL;
+	at = after_clock && next && t->before[1] == ' ' && t->before[0] ?
+		     strchr(signs, t->before[0]) :
+		     NULL;
 	if (at && t->len <= 1)
 		return *at == '#' ? LEVEL_WARNING : *at == '*' ? LEVEL_INFO : LEVEL_DEBUG;
 	return LEVEL_UNKNOWN;
@@ -222,7 +222,8 @@ static enum line_level of_begin(const char *s, size_t len)
 	if (begins(s, len, "panic:") || begins(s, len, "fatal error:"))
 		return LEVEL_FATAL;
 	if (begins(s, len, "Exception in thread") || begins(s, len, "Unhandled ") ||
-	    begins(s, len, "Uncaught ") || (begins(s, len, "thread '") && memmem(s, len, "panicked at", 11)))
+	    begins(s, len, "Uncaught ") ||
+	    (begins(s, len, "thread '") && memmem(s, len, "panicked at", 11)))
 		return LEVEL_ERROR;
 	return LEVEL_UNKNOWN;
 }

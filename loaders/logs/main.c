@@ -102,7 +102,11 @@ static void on_said(void *ctx, const struct wire_said *x, const char *const text
 /* It ended: the file that it read is noted. */
 static void reader_ended(struct logs *s, int64_t now_ns)
 {
-	tracked_ended(&s->tracked, __atomic_load_n(s->reader.reads, __ATOMIC_RELAXED));
+	uint32_t file = __atomic_load_n(s->reader.reads, __ATOMIC_RELAXED);
+
+	if (!file)
+		log_warn("the reader of logs ended");
+	tracked_ended(&s->tracked, file);
 	s->again_ns = now_ns + AGAIN_NS;
 }
 
@@ -156,11 +160,12 @@ static void logs_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (reader_runs(s, now_ns)) {
 		look(s, h, now_ns);
 		read_all(s, flush, false);
+		if (flush)
+			rows_flushed(&s->rows, now_ns);
 	}
 	if (!s->flush_ns || flush)
 		s->flush_ns = family_bucket_end(h, clock_boot_ns());
-	s->due_ns = clock_boot_ns() +
-		    (now_ns < s->hot_ns || s->tracked.grows ? FAST_NS : ROUND_NS);
+	s->due_ns = clock_boot_ns() + (now_ns < s->hot_ns || s->tracked.grows ? FAST_NS : ROUND_NS);
 	s->due_ns = s->due_ns < s->flush_ns ? s->due_ns : s->flush_ns;
 	h->next_ns = s->due_ns;
 }
@@ -231,12 +236,14 @@ static void logs_check(struct check *c, uint32_t freq)
 	places_look(&p, clock_boot_ns(), count, &n);
 	places_release(&p);
 	if (n.containers || n.journals || n.pods || n.files)
-		check_add(c, "logs", CHECK_OK, NULL,
-			  "logs of %u containers and %u containers of pods, %u files of the journal, %u others",
-			  n.containers, n.pods, n.journals, n.files);
+		check_add(
+			c, "logs", CHECK_OK, NULL,
+			"logs of %u containers and %u containers of pods, %u files of the journal, %u others",
+			n.containers, n.pods, n.journals, n.files);
 	else
-		check_add(c, "logs", CHECK_OFF, NULL,
-			  "no logs of containers and no journal on this host; log-files in sonde.conf names others");
+		check_add(
+			c, "logs", CHECK_OFF, NULL,
+			"no logs of containers and no journal on this host; log-files in sonde.conf names others");
 }
 
 static const struct family logs_family = {

@@ -46,8 +46,8 @@ static bool only_closes(const char *s, size_t len)
 /* "2026-11-29 18:00:00 UTC [12] DETAIL:  Key exists." */
 static bool is_postgres_detail(const char *s, size_t len)
 {
-	static const char *const words[] = {"DETAIL:  ", "HINT:  ", "STATEMENT:  ", "CONTEXT:  ",
-					    "QUERY:  "};
+	static const char *const words[] = {
+		"DETAIL:  ", "HINT:  ", "STATEMENT:  ", "CONTEXT:  ", "QUERY:  "};
 	size_t look = len < 160 ? len : 160;
 	const char *colon = memmem(s, look, ":  ", 3);
 
@@ -234,8 +234,8 @@ static void piece_add(struct messages *m, const struct log_record *r)
 
 static void piece_end(struct messages *m, uint32_t pid, int level, messages_take take, void *ctx)
 {
-	const struct line l = {strbuf_str(&m->piece), m->piece.len, m->piece_bytes, m->piece_ns,
-			       pid,                   level};
+	const struct line l = {strbuf_str(&m->piece), m->piece.len, m->piece_bytes,
+			       m->piece_ns,           pid,          level};
 
 	m->has_piece = false;
 	m->piece_bytes = 0;

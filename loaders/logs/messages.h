@@ -42,7 +42,7 @@ struct messages {
 	struct strbuf text, piece;
 	size_t head, last;
 	enum messages_trace in;
-	bool raised;   /* the last line is that of Python's trace that says what */
+	bool raised; /* the last line is that of Python's trace that says what */
 	bool has_piece, has;
 	uint64_t lines, bytes, piece_bytes;
 	int64_t utc_ns, piece_ns;

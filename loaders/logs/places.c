@@ -235,8 +235,9 @@ static void journal_look(struct look *l, const char *folder)
 
 static void journals_look(struct look *l)
 {
-	static const char *const roots[] = {"", "/proc/1/root"},
-				 *const folders[] = {"/var/log/journal", "/run/log/journal"};
+	static const char *const roots[] = {"", "/proc/1/root"}, *const folders[] = {
+									 "/var/log/journal",
+									 "/run/log/journal"};
 	uint32_t before = l->p->n;
 	char folder[PATH_MAX / 2];
 

@@ -81,7 +81,7 @@ static void patterns_say(struct reading *r, struct source *s)
 
 		if (!p->fresh)
 			continue;
-		say(r, &x, p->words.text, p->sample);
+		say(r, &x, p->text, p->sample);
 		p->fresh = false;
 		free(p->sample);
 		p->sample = NULL;
@@ -237,11 +237,10 @@ static void entry_take(struct reading *r, const struct journalfile_entry *e)
 				e->pid, level, on_message, r);
 		len -= (size_t)(newline - end) + 1;
 	}
-	messages_record(
-		&r->into->stream[0],
-		&(struct log_record){
-			.text = end, .len = len, .utc_ns = e->utc_ns, .piece = e->partial},
-		e->pid, level, on_message, r);
+	messages_record(&r->into->stream[0],
+			&(struct log_record){
+				.text = end, .len = len, .utc_ns = e->utc_ns, .piece = e->partial},
+			e->pid, level, on_message, r);
 }
 
 static bool journal_read(struct reading *r, struct file *f)
@@ -363,7 +362,9 @@ static void answer(struct reading *r, const struct wire_ask *q)
 		quiet_over(r, q->last);
 	if (q->flush && !more)
 		flush(r);
-	say(r, &(struct wire_said){.kind = WIRE_DONE, .more = more, .cpu_ns = (uint64_t)clock_cpu_ns()},
+	say(r,
+	    &(struct wire_said){
+		    .kind = WIRE_DONE, .more = more, .cpu_ns = (uint64_t)clock_cpu_ns()},
 	    NULL, NULL);
 	packet_send(r);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/bpf/run/events.h"
 #include "loaders/lib/bpf/start/target.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
@@ -77,8 +78,9 @@ static void judge(struct rows *r, struct tracked_source *s)
 	char path[300];
 
 	path_of(s, path, sizeof(path));
-	s->excluded = is_own(s) || (strcmp(s->kind, "file") != 0 &&
-				    naming_excludes_cgroup(r->h->naming, s->cgroup ? s->cgroup : path));
+	s->excluded =
+		is_own(s) || (strcmp(s->kind, "file") != 0 &&
+			      naming_excludes_cgroup(r->h->naming, s->cgroup ? s->cgroup : path));
 }
 
 bool rows_wants(struct rows *r, struct tracked_source *s)
@@ -133,7 +135,7 @@ static bool put(struct rows *r, const struct tracked_source *s, int64_t utc_ns,
 	return rc == 0;
 }
 
-static void sum_put(struct rows *r, const struct tracked_source *s, const struct wire_said *x)
+static void sum_put(struct rows *r, struct tracked_source *s, const struct wire_said *x)
 {
 	struct fact_row row = {0};
 
@@ -147,6 +149,7 @@ static void sum_put(struct rows *r, const struct tracked_source *s, const struct
 		fact_put(&row, LOG_BURST, 1);
 	if (put(r, s, time_of(r, x->bucket), &LOG_FACT, &row, LOG_CONTAINER, -1, NULL))
 		r->lines += x->lines;
+	pulse_lines(&s->pulse, x->lines, x->level >= LEVEL_ERROR ? x->messages : 0, x->burst);
 }
 
 static void cut_put(struct rows *r, const struct tracked_source *s, const struct wire_said *x)
@@ -161,7 +164,7 @@ static void cut_put(struct rows *r, const struct tracked_source *s, const struct
 	    NULL);
 }
 
-static void hit_put(struct rows *r, const struct tracked_source *s, const struct wire_said *x)
+static void hit_put(struct rows *r, struct tracked_source *s, const struct wire_said *x)
 {
 	struct hostmaps_process *p = x->pid ? hostmaps_running(r->h->maps, x->pid) : NULL;
 	struct fact_row row = {0};
@@ -170,6 +173,8 @@ static void hit_put(struct rows *r, const struct tracked_source *s, const struct
 		return;
 	if (p && naming_excludes(r->h->naming, p))
 		p = NULL;
+	if (x->level >= LEVEL_ERROR)
+		pulse_hit(&s->pulse, x->pattern, x->messages);
 	fact_put_text(&row, LOG_PATTERN_SOURCE, s->name);
 	fact_put_text(&row, LOG_PATTERN_LEVEL, LEVEL_NAMES[x->level]);
 	fact_put_text(&row, LOG_PATTERN_TEXT, s->patterns[x->pattern].text);
@@ -210,4 +215,48 @@ void rows_take(struct rows *r, const struct wire_said *x, const char *const text
 		hit_put(r, s, x);
 	else if (x->kind == WIRE_CUT)
 		cut_put(r, s, x);
+}
+
+/* ---- events ---- */
+
+static void tell(struct rows *r, const struct tracked_source *s, const char *kind,
+		 const char *detail)
+{
+	const struct event e = {.kind = kind,
+				.subject = *s->container               ? "container" :
+					   !strcmp(s->kind, "journal") ? "unit" :
+									 "log",
+				.name = s->name,
+				.detail = detail,
+				.which = s->container,
+				.utc_ns = clock_utc_ns()};
+
+	event_put(r->h, &e);
+}
+
+void rows_flushed(struct rows *r, int64_t now_ns)
+{
+	struct tracked_source *s, *next;
+	char detail[300];
+
+	HASH_ITER (hh, r->tracked->sources, s, next) {
+		const struct pulse was = s->pulse;
+		unsigned int tells = pulse_beat(&s->pulse, now_ns);
+		const char *pattern =
+			was.pattern < s->n_patterns ? s->patterns[was.pattern].text : NULL;
+
+		if (tells & PULSE_BURST) {
+			snprintf(detail, sizeof(detail), "%llu lines",
+				 (unsigned long long)was.lines);
+			tell(r, s, "log burst", detail);
+		}
+		if (tells & PULSE_OF_ERRORS) {
+			snprintf(detail, sizeof(detail), "%llu errors%s%.200s",
+				 (unsigned long long)was.errors,
+				 pattern && was.most ? ", most of them: " : "",
+				 pattern && was.most ? pattern : "");
+			tell(r, s, "log errors", detail);
+		}
+		pulse_clear(&s->pulse);
+	}
 }

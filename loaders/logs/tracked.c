@@ -349,7 +349,8 @@ void tracked_ended(struct tracked *t, uint32_t file)
 	if (!f)
 		return;
 	f->ended++;
-	log_warn("the reader of logs ended while it read %s%s", f->path ? f->path : "a rotated file",
+	log_warn("the reader of logs ended while it read %s%s",
+		 f->path ? f->path : "a rotated file",
 		 f->ended >= ENDED_MOST ? ": it is not read any more" : "");
 }
 

@@ -20,6 +20,7 @@
 #include <uthash.h>
 
 #include "loaders/logs/places.h"
+#include "loaders/logs/pulse.h"
 #include "loaders/logs/reader.h"
 
 #define TRACKED_FILES  900
@@ -34,12 +35,13 @@ struct tracked_source {
 	const char *kind; /* static, as struct place has it */
 	char *name;       /* for people */
 	char container[72];
-	char *cgroup;   /* of its container; NULL: not met yet */
-	bool covered;   /* by the capture's target */
-	bool excluded;  /* by the rules */
+	char *cgroup;  /* of its container; NULL: not met yet */
+	bool covered;  /* by the capture's target */
+	bool excluded; /* by the rules */
 	bool named;
 	uint32_t tries;
 	int64_t named_ns;
+	struct pulse pulse;
 	struct tracked_pattern *patterns; /* of the reader that runs */
 	uint32_t n_patterns;
 	UT_hash_handle hh;
@@ -51,10 +53,10 @@ struct tracked_file {
 	int fd;
 	dev_t dev;
 	ino_t ino;
-	char *path; /* where it was found; NULL: it is old */
+	char *path;  /* where it was found; NULL: it is old */
 	bool listed; /* in this round */
 	bool follows_links;
-	bool from_end; /* it was to be read from its end on, and no place of it was said yet */
+	bool from_end;  /* it was to be read from its end on, and no place of it was said yet */
 	int64_t old_ns; /* since when; 0: it is not */
 	int64_t size, grew_ns;
 	uint64_t offset, index; /* up to there it is in a sum */

@@ -3,12 +3,12 @@
  * wire: the messages between sonde-logs and its reader, a process without rights that reads and
  * parses the files. Both are the same program: the layout has no version.
  *
- *   The loader asks: OPEN (with a descriptor), CLOSE (the file is final: what is left without a line
- *   end is a line), READ. The reader answers READ alone, with any number of packets, each a sequence
- *   of `struct wire_said` and their texts; the last one ends with WIRE_DONE.
+ *   The loader asks: OPEN (with a descriptor), CLOSE (the file is final: what is left without a
+ * line end is a line), READ. The reader answers READ alone, with any number of packets, each a
+ * sequence of `struct wire_said` and their texts; the last one ends with WIRE_DONE.
  *
- *   Sums are sent when READ says `flush`; with them WIRE_PLACE: up to where each file is in a sum. A
- *   reader that ended is started again from there, so that no line counts twice or is left out.
+ *   Sums are sent when READ says `flush`; with them WIRE_PLACE: up to where each file is in a sum.
+ * A reader that ended is started again from there, so that no line counts twice or is left out.
  *
  * The loader trusts nothing that is said: wire_next returns only messages whose sizes fit.
  */

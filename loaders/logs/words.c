@@ -164,7 +164,8 @@ static bool is_one_of(struct jsonpull_text t, const char *const *keys)
 
 static bool json_add(struct words *w, const char *s, size_t len)
 {
-	static const char *const messages[] = {"msg", "message", "event", "@m", "@mt", "MESSAGE", "log", NULL};
+	static const char *const messages[] = {"msg", "message", "event", "@m",
+					       "@mt", "MESSAGE", "log",   NULL};
 	static const char *const errors[] = {"error", "err", "exception", "exc_info", NULL};
 	char message[PLAIN_MOST], error[PLAIN_MOST];
 	size_t n_message = 0, n_error = 0;
@@ -268,47 +269,4 @@ void words_of(const char *s, size_t len, struct words *out)
 uint64_t words_hash(const struct words *w)
 {
 	return hash_bytes(HASH_SEED, w->text, w->len);
-}
-
-static bool is_star(const struct words *w, uint16_t i)
-{
-	return w->word[i].len == 1 && w->text[w->word[i].at] == '*';
-}
-
-static bool same(const struct words *a, const struct words *b, uint16_t i)
-{
-	return a->word[i].len == b->word[i].len &&
-	       !memcmp(a->text + a->word[i].at, b->text + b->word[i].at, a->word[i].len);
-}
-
-bool words_alike(const struct words *a, const struct words *b, struct words *general)
-{
-	uint16_t equal = 0, other = 0;
-
-	if (a->n != b->n)
-		return false;
-	for (uint16_t i = 0; i < a->n; i++) {
-		if (is_star(a, i) || is_star(b, i))
-			continue;
-		if (same(a, b, i))
-			equal++;
-		else
-			other++;
-	}
-	if (other > 1 || equal < 2 || equal < 2 * other)
-		return false;
-	*general = (struct words){0};
-	for (uint16_t i = 0; i < a->n; i++) {
-		const char *text = same(a, b, i) ? a->text + a->word[i].at : "*";
-		uint16_t len = same(a, b, i) ? a->word[i].len : 1;
-
-		if (general->n)
-			general->text[general->len++] = ' ';
-		general->word[general->n].at = general->len;
-		general->word[general->n++].len = len;
-		memcpy(general->text + general->len, text, len);
-		general->len = (uint16_t)(general->len + len);
-	}
-	general->text[general->len] = 0;
-	return true;
 }

@@ -10,8 +10,7 @@
  *   3. What is before the first word, and the word of the level, are left out: so are times and
  *      numbers of processes.
  *   4. WORDS_MOST words, WORDS_BYTES bytes.
- *   5. Two patterns are alike if they have as many words and differ in at most one where neither has
- *      "*", at least twice as many others being equal: then they are one, with "*" there.
+ *   5. Patterns that are alike (schema/base/tables/alike.h) are one.
  */
 #ifndef SONDE_LOGS_WORDS_H
 #define SONDE_LOGS_WORDS_H
@@ -33,7 +32,5 @@ struct words {
 
 void words_of(const char *s, size_t len, struct words *out);
 uint64_t words_hash(const struct words *w);
-/* *general: what both are, if they are alike. */
-bool words_alike(const struct words *a, const struct words *b, struct words *general);
 
 #endif

@@ -116,8 +116,8 @@ static int limits_set(enum sandbox_size size)
 	if (!rc)
 		rc = limit(RLIMIT_FSIZE, SANDBOX_OUTPUT_BYTES);
 	if (!rc)
-		rc = limit(RLIMIT_NOFILE, size == SANDBOX_FILES ? SANDBOX_DESCRIPTORS_FILES :
-								 SANDBOX_DESCRIPTORS);
+		rc = limit(RLIMIT_NOFILE,
+			   size == SANDBOX_FILES ? SANDBOX_DESCRIPTORS_FILES : SANDBOX_DESCRIPTORS);
 	if (!rc)
 		rc = limit(RLIMIT_NPROC, 0);
 	if (!rc)

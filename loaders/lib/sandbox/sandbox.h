@@ -20,13 +20,7 @@
 /* SANDBOX_NAMES: for a list of names, read by a child that is a copy of its parent: 2 s of CPU, and
  * the address space that it has already and a little more. */
 /* SANDBOX_FILES: as SANDBOX_STAYS, with 1024 descriptors. */
-enum sandbox_size {
-	SANDBOX_SMALL,
-	SANDBOX_LARGE,
-	SANDBOX_STAYS,
-	SANDBOX_NAMES,
-	SANDBOX_FILES
-};
+enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS, SANDBOX_NAMES, SANDBOX_FILES };
 
 #define SANDBOX_CPU_SECONDS        10
 #define SANDBOX_CPU_SECONDS_LARGE  60
