@@ -245,6 +245,16 @@ static size_t tokens(const char *s, size_t len, struct token out[WORDS])
 	return n;
 }
 
+/* 1:M: the process, and what it is */
+static bool is_redis(const struct token *t)
+{
+	size_t n = 0;
+
+	while (n < t->len && isdigit((unsigned char)t->s[n]))
+		n++;
+	return n && n + 2 == t->len && t->s[n] == ':' && isupper((unsigned char)t->s[n + 1]);
+}
+
 /* What comes before the message: numbers, times, names in brackets. */
 static bool is_preamble(const struct token *t)
 {
@@ -269,7 +279,7 @@ enum line_level level_of(const char *s, size_t len)
 		level = of_sign(&t[i], i + 1 < n ? &t[i + 1] : NULL, clock);
 		if (level == LEVEL_UNKNOWN)
 			level = of_token(&t[i], first);
-		clock = is_clock(t[i].s, t[i].len);
+		clock = is_clock(t[i].s, t[i].len) && is_redis(&t[0]);
 		first = first && is_preamble(&t[i]);
 	}
 	return level;
