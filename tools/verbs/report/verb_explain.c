@@ -210,6 +210,28 @@ static json_t *incidents_json(const struct explain *x)
 	return list;
 }
 
+static json_t *logged_json(const struct explain *x)
+{
+	struct logrise rises[LOGRISE_MOST];
+	size_t n = logrise_find(&x->logs[DIFF_BEFORE], &x->logs[DIFF_AFTER], rises);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		json_t *o = json_object();
+
+		logrise_say(&rises[i], &text);
+		json_object_set_new(o, "source", json_text(rises[i].pattern->source));
+		json_object_set_new(o, "level", json_text(LOGREAD_NAMES[rises[i].pattern->level]));
+		json_object_set_new(o, "pattern", json_text(rises[i].pattern->pattern));
+		json_object_set_new(o, "before", json_integer((json_int_t)rises[i].before));
+		json_object_set_new(o, "after", json_integer((json_int_t)rises[i].after));
+		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 /* All other events of that time: limits, full disks, images, the clock. */
 static json_t *happened_json(const struct explain *x)
 {
@@ -409,28 +431,6 @@ static bool print_logged(const struct explain *x)
 		wrap_print(stdout, strbuf_str(&shown), 3);
 	}
 	return n > 0;
-}
-
-static json_t *logged_json(const struct explain *x)
-{
-	struct logrise rises[LOGRISE_MOST];
-	size_t n = logrise_find(&x->logs[DIFF_BEFORE], &x->logs[DIFF_AFTER], rises);
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < n; i++) {
-		struct strbuf text cleanup_strbuf = STRBUF_INIT;
-		json_t *o = json_object();
-
-		logrise_say(&rises[i], &text);
-		json_object_set_new(o, "source", json_text(rises[i].pattern->source));
-		json_object_set_new(o, "level", json_text(LOGREAD_NAMES[rises[i].pattern->level]));
-		json_object_set_new(o, "pattern", json_text(rises[i].pattern->pattern));
-		json_object_set_new(o, "before", json_integer((json_int_t)rises[i].before));
-		json_object_set_new(o, "after", json_integer((json_int_t)rises[i].after));
-		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
-		json_array_append_new(list, o);
-	}
-	return list;
 }
 
 /* Events of containers in the range, and whether they also occurred before. */
