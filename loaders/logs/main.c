@@ -148,8 +148,10 @@ static void logs_poll(void *state, struct family_host *h, int64_t now_ns)
 	struct logs *s = state;
 	bool flush = s->flush_ns && now_ns >= s->flush_ns;
 
-	if (places_changed(&s->places))
+	if (places_changed(&s->places)) {
 		s->hot_ns = now_ns + HOT_NS;
+		s->due_ns = 0;
+	}
 	if (!hostmaps_seeded(h->maps))
 		s->due_ns = now_ns + FAST_NS;
 	if (now_ns < s->due_ns) {

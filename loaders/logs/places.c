@@ -271,11 +271,23 @@ static bool is_packed(const char *path)
 	return false;
 }
 
+/* The folder of the files, to see at once when one is made or renamed. */
+static void folder_watch(struct look *l, const char *pattern)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(pattern, '/') - pattern), pattern);
+	if (*folder && l->p->inotify >= 0)
+		inotify_add_watch(l->p->inotify, folder, IN_CREATE | IN_MOVED_FROM);
+}
+
 static void pattern_look(struct look *l, const char *pattern)
 {
 	struct place x = {.kind = "file", .form = LOG_PLAIN};
 	glob_t g = {0};
 
+	if (*pattern == '/' && l->watches)
+		folder_watch(l, pattern);
 	if (*pattern == '/' && !glob(pattern, GLOB_NOSORT, NULL, &g))
 		for (size_t i = 0; i < g.gl_pathc; i++) {
 			if (is_packed(g.gl_pathv[i]))

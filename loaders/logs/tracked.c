@@ -214,19 +214,31 @@ static struct tracked_file *file_by_path(const struct tracked *t, const char *pa
 	return NULL;
 }
 
-/* Files between `old` and the present one, which were renamed before anyone saw them. */
-static void between_add(struct tracked *t, const struct tracked_file *old, const char *path)
+/* When it was made; where the file system does not say, when it was written last. */
+static int64_t made_ns(const char *path, const struct stat *st)
 {
+	struct statx x;
+
+	if (!statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &x) &&
+	    x.stx_mask & STATX_BTIME)
+		return x.stx_btime.tv_sec * NSEC_PER_SEC + x.stx_btime.tv_nsec;
+	return st->st_mtim.tv_sec * NSEC_PER_SEC + st->st_mtim.tv_nsec;
+}
+
+/* Files that were made since the look before and renamed since: of the source that has `path` now.
+ * The kernel's clock of files is a tick behind. */
+static void between_add(struct tracked *t, uint32_t source, enum log_form form, bool links,
+			const char *path)
+{
+	const int64_t since_ns = t->before_ns - NSEC_PER_SEC / 50;
 	char rotated[PATH_MAX];
-	struct stat was, st;
+	struct stat st;
 	int n = 0;
 
-	if (fstat(old->fd, &was))
-		return;
 	while (n < ROTATED) {
 		snprintf(rotated, sizeof(rotated), "%.4000s.%d", path, n + 1);
 		if (lstat(rotated, &st) || !S_ISREG(st.st_mode) || file_by_inode(t, &st) ||
-		    st.st_mtim.tv_sec < was.st_mtim.tv_sec)
+		    made_ns(rotated, &st) < since_ns)
 			break;
 		n++;
 	}
@@ -234,7 +246,7 @@ static void between_add(struct tracked *t, const struct tracked_file *old, const
 		struct tracked_file *f;
 
 		snprintf(rotated, sizeof(rotated), "%.4000s.%d", path, n);
-		f = file_add(t, rotated, old->source, old->form, old->follows_links, false);
+		f = file_add(t, rotated, source, form, links, false);
 		if (f)
 			become_old(f, clock_boot_ns());
 	}
@@ -244,6 +256,8 @@ void tracked_begin(struct tracked *t)
 {
 	struct tracked_file *f, *next;
 
+	t->before_ns = t->look_ns;
+	t->look_ns = clock_utc_ns();
 	HASH_ITER (hh, t->files, f, next)
 		f->listed = false;
 }
@@ -263,7 +277,7 @@ static bool is_read(struct tracked *t, const struct place *x, const struct stat 
 		struct tracked_file *now;
 
 		become_old(f, now_ns);
-		between_add(t, f, x->path);
+		between_add(t, f->source, x->form, f->follows_links, x->path);
 		now = file_add(t, x->path, f->source, x->form, f->follows_links, false);
 		if (now)
 			now->path = mem_strdup(x->path);
@@ -288,6 +302,8 @@ void tracked_found(struct tracked *t, const struct place *x, int64_t now_ns,
 		if (!wanted(ctx, s))
 			return;
 	}
+	if (t->begun)
+		between_add(t, s ? s->id : 0, x->form, links, x->path);
 	f = file_add(t, x->path, s ? s->id : 0, x->form, links, !t->begun);
 	if (f)
 		f->path = mem_strdup(x->path);

@@ -7,7 +7,7 @@
  *   2. A file is read by its descriptor: when it is renamed, removed, or its container is, what was
  *      written into it up to then counts. It is closed when nothing more came for TRACKED_OLD_NS.
  *   3. If several files were made between two looks, those that were renamed (PATH.1, PATH.2, ...)
- *      and are not known are read, too, the oldest first.
+ *      and are not known are read, too, the oldest first; also if the path was not there before.
  *   4. TRACKED_FILES at most; what is left out is said.
  *   5. A file at which the reader ended twice is not read any more.
  */
@@ -70,7 +70,8 @@ struct tracked {
 	struct tracked_source *sources; /* by id */
 	uint32_t last_file, last_source;
 	bool begun, told_full;
-	bool grows; /* some file grows fast: look again soon */
+	int64_t look_ns, before_ns; /* UTC: when this look began, and the one before */
+	bool grows;                 /* some file grows fast: look again soon */
 };
 
 void tracked_release(struct tracked *t);
