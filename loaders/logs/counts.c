@@ -200,26 +200,51 @@ static uint32_t slot(struct counts *c, struct counts_rules *r, int64_t now_ns)
 	return oldest;
 }
 
+/* The pattern that a text has, or that covers it; 0: none. */
+static uint32_t known_as(const struct counts *c, const char *text)
+{
+	for (uint32_t i = 1; i < c->n_patterns; i++)
+		if (!strcmp(c->patterns[i].text, text))
+			return i;
+	for (uint32_t i = 1; i < c->n_patterns; i++)
+		if (alike(c->patterns[i].text, text, 0, NULL, 0))
+			return i;
+	return 0;
+}
+
+/* Two patterns differ from the text in the same word: that is a name, and the first of them becomes
+ * the pattern of all. 0: there are none. */
+static uint32_t third_of(struct counts *c, const char *text)
+{
+	char general[WORDS_BYTES + 1], other[WORDS_BYTES + 1];
+
+	for (uint32_t i = 1; i < c->n_patterns; i++) {
+		if (!alike(c->patterns[i].text, text, 1, general, sizeof(general)))
+			continue;
+		for (uint32_t k = i + 1; k < c->n_patterns; k++) {
+			if (!alike(c->patterns[k].text, text, 1, other, sizeof(other)) ||
+			    strcmp(general, other) != 0)
+				continue;
+			memcpy(c->patterns[i].text, general, sizeof(general));
+			c->patterns[i].fresh = true;
+			return i;
+		}
+	}
+	return 0;
+}
+
 static uint32_t pattern_new(struct counts *c, struct counts_rules *r, const struct message *m,
 			    int64_t now_ns)
 {
-	char general[WORDS_BYTES + 1];
-	struct counts_pattern *p;
 	struct words w;
 	uint32_t i;
 
 	words_masked(m, &w);
-	for (i = 1; i < c->n_patterns; i++)
-		if (!strcmp(c->patterns[i].text, w.text))
-			return i;
-	for (i = 1; i < c->n_patterns; i++) {
-		p = &c->patterns[i];
-		if (!alike(p->text, w.text, general, sizeof(general)))
-			continue;
-		p->fresh = p->fresh || strcmp(p->text, general) != 0;
-		memcpy(p->text, general, sizeof(general));
+	i = known_as(c, w.text);
+	if (!i)
+		i = third_of(c, w.text);
+	if (i)
 		return i;
-	}
 	i = slot(c, r, now_ns);
 	if (!i)
 		return 0;

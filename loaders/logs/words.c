@@ -241,6 +241,20 @@ static bool says_level(const struct words *w, uint16_t i)
 	       (len == 4 && !memcmp(s, "ts=*", 4)) || (len == 5 && !memcmp(s, "lvl=*", 5));
 }
 
+/* A part of a time, as it stands before a message: a month, a day of the week, a zone. */
+static bool is_of_a_time(const struct words *w, uint16_t i)
+{
+	static const char names[] =
+		"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec Mon Tue Wed Thu Fri Sat Sun UTC GMT CET";
+	char name[4];
+
+	if (w->word[i].len != 3)
+		return false;
+	memcpy(name, w->text + w->word[i].at, 3);
+	name[3] = 0;
+	return strstr(names, name) && !strchr(name, ' ');
+}
+
 void words_of(const char *s, size_t len, struct words *out)
 {
 	const char *message = s;
@@ -258,7 +272,7 @@ void words_of(const char *s, size_t len, struct words *out)
 	prose_add(out, message, n);
 	while (first < out->n &&
 	       ((out->word[first].len == 1 && out->text[out->word[first].at] == '*') ||
-		says_level(out, first)))
+		is_of_a_time(out, first) || says_level(out, first)))
 		first++;
 	if (first < out->n)
 		cut_front(out, first);

@@ -7,10 +7,9 @@
  *      name=value the name stays. What is around a word (brackets, commas) is left out.
  *   2. Of a JSON object the message counts (msg, message, event, @m), and its error; of logfmt too.
  *      An object without a message: its keys.
- *   3. What is before the first word, and the word of the level, are left out: so are times and
- *      numbers of processes.
+ *   3. Times, numbers of processes and names of days, months and zones before the first word are
+ *      left out, and so is the word of the level.
  *   4. WORDS_MOST words, WORDS_BYTES bytes.
- *   5. Patterns that are alike (schema/base/tables/alike.h) are one.
  */
 #ifndef SONDE_LOGS_WORDS_H
 #define SONDE_LOGS_WORDS_H

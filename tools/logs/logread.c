@@ -116,7 +116,7 @@ static bool is_same(const struct logread_pattern *p, const char *source, enum lo
 	if (p->level != level || strcmp(p->source, source) != 0)
 		return false;
 	*general = 0;
-	return !strcmp(p->pattern, pattern) || alike(p->pattern, pattern, general, 1024);
+	return !strcmp(p->pattern, pattern) || alike(p->pattern, pattern, 0, general, 1024);
 }
 
 static struct logread_pattern *pattern_of(struct logread *l, sqlite3_stmt *st,

@@ -16,7 +16,7 @@ static uint64_t count_in(const struct logread *l, const struct logread_pattern *
 		const struct logread_pattern *x = &l->patterns[i];
 
 		if (x->level == p->level && !strcmp(x->source, p->source) &&
-		    (!strcmp(x->pattern, p->pattern) || alike(x->pattern, p->pattern, NULL, 0)))
+		    (!strcmp(x->pattern, p->pattern) || alike(x->pattern, p->pattern, 0, NULL, 0)))
 			n += x->messages;
 	}
 	return n;

@@ -28,7 +28,7 @@ static bool same(struct word a, struct word b)
 	return a.len == b.len && !memcmp(a.s, b.s, a.len);
 }
 
-bool alike(const char *a, const char *b, char *general, size_t size)
+bool alike(const char *a, const char *b, size_t most, char *general, size_t size)
 {
 	size_t equal = 0, other = 0, len = 0;
 
@@ -40,7 +40,7 @@ bool alike(const char *a, const char *b, char *general, size_t size)
 			equal += same(x, y) ? 1 : 0;
 			other += same(x, y) ? 0 : 1;
 		}
-		if (other > 1)
+		if (other > most)
 			return false;
 		if (!general)
 			continue;
