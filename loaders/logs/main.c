@@ -181,6 +181,7 @@ static void logs_last_read(void *state, struct family_host *h, int64_t patience_
 		return;
 	look(s, h, clock_boot_ns());
 	read_all(s, true, true);
+	rows_flushed(&s->rows, clock_boot_ns());
 }
 
 static int logs_wake_fd(void *state)

@@ -152,14 +152,14 @@ static void sum_put(struct rows *r, struct tracked_source *s, const struct wire_
 	pulse_lines(&s->pulse, x->lines, x->level >= LEVEL_ERROR ? x->messages : 0, x->burst);
 }
 
-static void cut_put(struct rows *r, const struct tracked_source *s, const struct wire_said *x)
+static void cut_put(struct rows *r, const struct tracked_source *s, uint64_t n)
 {
 	struct fact_row row = {0};
 
 	fact_put_text(&row, LOG_SOURCE, s->name);
 	fact_put_text(&row, LOG_LEVEL, LEVEL_NAMES[LEVEL_UNKNOWN]);
 	fact_put_text(&row, LOG_KIND, s->kind);
-	fact_put(&row, LOG_CUTS, x->lines);
+	fact_put(&row, LOG_CUTS, n);
 	put(r, s, time_of(r, INT64_MAX / NSEC_PER_SEC - 1), &LOG_FACT, &row, LOG_CONTAINER, -1,
 	    NULL);
 }
@@ -214,7 +214,7 @@ void rows_take(struct rows *r, const struct wire_said *x, const char *const text
 	else if (x->kind == WIRE_HIT)
 		hit_put(r, s, x);
 	else if (x->kind == WIRE_CUT)
-		cut_put(r, s, x);
+		cut_put(r, s, x->lines);
 }
 
 /* ---- events ---- */
@@ -258,5 +258,8 @@ void rows_flushed(struct rows *r, int64_t now_ns)
 			tell(r, s, "log errors", detail);
 		}
 		pulse_clear(&s->pulse);
+		if (s->cuts && !s->excluded && (!r->narrow || s->covered))
+			cut_put(r, s, s->cuts);
+		s->cuts = 0;
 	}
 }

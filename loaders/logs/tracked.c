@@ -225,15 +225,15 @@ static int64_t made_ns(const char *path, const struct stat *st)
 	return st->st_mtim.tv_sec * NSEC_PER_SEC + st->st_mtim.tv_nsec;
 }
 
-/* Files that were made since the look before and renamed since: of the source that has `path` now.
- * The kernel's clock of files is a tick behind. */
-static void between_add(struct tracked *t, uint32_t source, enum log_form form, bool links,
-			const char *path)
+/* Files that were made since the look before and renamed since: of the source that has `path` now;
+ * how many. The kernel's clock of files is a tick behind. */
+static int between_add(struct tracked *t, uint32_t source, enum log_form form, bool links,
+		       const char *path)
 {
 	const int64_t since_ns = t->before_ns - NSEC_PER_SEC / 50;
 	char rotated[PATH_MAX];
 	struct stat st;
-	int n = 0;
+	int n = 0, found;
 
 	while (n < ROTATED) {
 		snprintf(rotated, sizeof(rotated), "%.4000s.%d", path, n + 1);
@@ -242,6 +242,7 @@ static void between_add(struct tracked *t, uint32_t source, enum log_form form, 
 			break;
 		n++;
 	}
+	found = n;
 	for (; n; n--) {
 		struct tracked_file *f;
 
@@ -250,6 +251,7 @@ static void between_add(struct tracked *t, uint32_t source, enum log_form form, 
 		if (f)
 			become_old(f, clock_boot_ns());
 	}
+	return found;
 }
 
 void tracked_begin(struct tracked *t)
@@ -260,6 +262,16 @@ void tracked_begin(struct tracked *t)
 	t->look_ns = clock_utc_ns();
 	HASH_ITER (hh, t->files, f, next)
 		f->listed = false;
+}
+
+/* Files were rotated so fast that the one that was read has been removed: those between it and the
+ * oldest that is left are gone, too. */
+static void cut_note(struct tracked *t, uint32_t source)
+{
+	struct tracked_source *s = tracked_source(t, source);
+
+	if (s)
+		s->cuts++;
 }
 
 /* True: it is read, under this path or another one. */
@@ -275,9 +287,12 @@ static bool is_read(struct tracked *t, const struct place *x, const struct stat 
 		return true;
 	if (f) {
 		struct tracked_file *now;
+		struct stat was;
 
 		become_old(f, now_ns);
-		between_add(t, f->source, x->form, f->follows_links, x->path);
+		if (between_add(t, f->source, x->form, f->follows_links, x->path) &&
+		    !fstat(f->fd, &was) && !was.st_nlink)
+			cut_note(t, f->source);
 		now = file_add(t, x->path, f->source, x->form, f->follows_links, false);
 		if (now)
 			now->path = mem_strdup(x->path);

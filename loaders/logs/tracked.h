@@ -8,6 +8,8 @@
  *      written into it up to then counts. It is closed when nothing more came for TRACKED_OLD_NS.
  *   3. If several files were made between two looks, those that were renamed (PATH.1, PATH.2, ...)
  *      and are not known are read, too, the oldest first; also if the path was not there before.
+ *      If the file that was read is not there any more, some may be missing: that is a cut, as a
+ *      truncation is.
  *   4. TRACKED_FILES at most; what is left out is said.
  *   5. A file at which the reader ended twice is not read any more.
  */
@@ -44,6 +46,7 @@ struct tracked_source {
 	struct pulse pulse;
 	struct tracked_pattern *patterns; /* of the reader that runs */
 	uint32_t n_patterns;
+	uint64_t cuts; /* rotations too fast to follow, not stored yet */
 	UT_hash_handle hh;
 };
 

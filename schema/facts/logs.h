@@ -5,22 +5,22 @@
 
 #include "schema/facts/fact.h"
 
-#define LOG_COLUMNS(X)                                                                            \
-	X(LOG_SOURCE, "source", TEXT, KEY, "",                                                    \
-	  "text.id: who wrote: the container's name, the unit, NAMESPACE/POD/CONTAINER, a path")  \
-	X(LOG_CONTAINER, "container", CONTAINER, KEY, "",                                         \
-	  "container.id; 0: it is in none, or no process of it was seen")                         \
-	X(LOG_LEVEL, "level", TEXT, KEY, "",                                                      \
-	  "text.id: fatal, error, warning, info, debug, unknown: as the line says it")            \
-	X(LOG_KIND, "kind", TEXT, GAUGE, "",                                                      \
-	  "text.id: where the lines were read: docker, podman, cri, journal, file")               \
-	X(LOG_LINES, "lines", NUMBER, COUNTER, "", "lines")                                       \
-	X(LOG_MESSAGES, "messages", NUMBER, COUNTER, "",                                          \
-	  "messages: a line with those that continue it, as the lines of a trace do")             \
-	X(LOG_BYTES, "bytes", NUMBER, COUNTER, "bytes", "their text, without line ends")          \
-	X(LOG_CUTS, "cuts", NUMBER, COUNTER, "",                                                  \
-	  "how often its file was truncated: lines written just before that may be missing here") \
-	X(LOG_BURST, "burst", NUMBER, GAUGE, "",                                                  \
+#define LOG_COLUMNS(X)                                                                                                   \
+	X(LOG_SOURCE, "source", TEXT, KEY, "",                                                                           \
+	  "text.id: who wrote: the container's name, the unit, NAMESPACE/POD/CONTAINER, a path")                         \
+	X(LOG_CONTAINER, "container", CONTAINER, KEY, "",                                                                \
+	  "container.id; 0: it is in none, or no process of it was seen")                                                \
+	X(LOG_LEVEL, "level", TEXT, KEY, "",                                                                             \
+	  "text.id: fatal, error, warning, info, debug, unknown: as the line says it")                                   \
+	X(LOG_KIND, "kind", TEXT, GAUGE, "",                                                                             \
+	  "text.id: where the lines were read: docker, podman, cri, journal, file")                                      \
+	X(LOG_LINES, "lines", NUMBER, COUNTER, "", "lines")                                                              \
+	X(LOG_MESSAGES, "messages", NUMBER, COUNTER, "",                                                                 \
+	  "messages: a line with those that continue it, as the lines of a trace do")                                    \
+	X(LOG_BYTES, "bytes", NUMBER, COUNTER, "bytes", "their text, without line ends")                                 \
+	X(LOG_CUTS, "cuts", NUMBER, COUNTER, "",                                                                         \
+	  "how often its file was truncated, or rotated too fast to follow: lines from just before may be missing here") \
+	X(LOG_BURST, "burst", NUMBER, GAUGE, "",                                                                         \
 	  "1: it wrote far more than usual, and so its messages of all levels have patterns")
 
 #define LOG_PATTERN_COLUMNS(X)                                                                    \

@@ -12,7 +12,7 @@ CREATE TABLE log_row( -- lines of logs, by who wrote them and level
   lines INTEGER, -- counter: lines
   messages INTEGER, -- counter: messages: a line with those that continue it, as the lines of a trace do
   bytes INTEGER, -- counter, bytes: their text, without line ends
-  cuts INTEGER, -- counter: how often its file was truncated: lines written just before that may be missing here
+  cuts INTEGER, -- counter: how often its file was truncated, or rotated too fast to follow: lines from just before may be missing here
   burst INTEGER, -- gauge: 1: it wrote far more than usual, and so its messages of all levels have patterns
   PRIMARY KEY(ts, run, source, container, level)
 ) STRICT, WITHOUT ROWID;

@@ -209,7 +209,7 @@ def test_dockers_logs_through_its_own_rotation_and_of_a_container_that_is_remove
         cap = capture("--files", f"{scratch}/*.log", program="sonde-logs", prefix=e.prefix)
         reads(store, f"{scratch}/probe.log")
         script = "i=0; while [ $i -lt 6000 ]; do echo INFO line $i of many; i=$((i+1)); done; echo ERROR no such table >&2; sleep 3"
-        for name, options in (("rotates", ["--log-opt", "max-size=20k", "--log-opt", "max-file=3"]), ("local", ["--log-driver", "local"])):
+        for name, options in (("rotates", ["--log-opt", "max-size=200k", "--log-opt", "max-file=9"]), ("local", ["--log-driver", "local"])):
             done = e.docker("run", "--name", name, "--network", "none", *options, image, "/bin/sh", "-c", script)
             assert done.returncode == 0, done.stderr
         done = e.docker("run", "--rm", "--name", "brief", "--network", "none", image, "/bin/sh", "-c", "echo ERROR brief; echo bye")
