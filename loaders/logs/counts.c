@@ -213,7 +213,7 @@ static uint32_t known_as(const struct counts *c, const char *text)
 }
 
 /* Two patterns differ from the text in the same word: that is a name, and the first of them becomes
- * the pattern of all. 0: there are none. */
+ * the pattern of all. 0: no such two. */
 static uint32_t third_of(struct counts *c, const char *text)
 {
 	char general[WORDS_BYTES + 1], other[WORDS_BYTES + 1];

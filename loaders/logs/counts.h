@@ -6,8 +6,8 @@
  *   1. Every line counts, whatever it is. The patterns of warnings and worse are always counted,
  *      those of other levels while the source writes in a burst: more than BURST_LEAST lines in
  *      BURST_S seconds, and BURST_TIMES as many as usual (of the last ten minutes).
- *   2. A source has COUNTS_PATTERNS patterns, all together have COUNTS_ALL; a message that finds no
- *      room, or no budget (COUNTS_A_SECOND), counts as of "~other": the sums are those of the
+ *   2. A source has COUNTS_PATTERNS patterns, the sources have COUNTS_ALL in sum; a message that
+ * finds no room, or no budget (COUNTS_A_SECOND), counts as of "~other": the sums are those of the
  *      levels. A pattern that was not seen for an hour makes room.
  *   3. A new pattern is made of the masked text (loaders/lib/host/secrets), never of the text
  *      itself; so is its sample, COUNTS_SAMPLE bytes of its first message.
@@ -52,7 +52,7 @@ struct counts_hit { /* the same, of a pattern */
 struct counts_pattern {
 	char text[WORDS_BYTES + 1];
 	int64_t last_ns;
-	bool fresh;   /* its text is to be sent */
+	bool fresh;   /* its text was not sent yet */
 	char *sample; /* until it was sent */
 	uint32_t hit; /* of counts.hits, as far as that is its own */
 };

@@ -5,7 +5,7 @@
  *   1. A file that became shorter, or whose last bytes before the place are others now, was
  *      truncated (logrotate's copytruncate): it is read from its begin again, behind what is sparse
  *      there, and that is counted. What was written between the last reading and the truncation is
- *      gone; how much that was, nobody knows.
+ *      gone; how much that was, is not known.
  *   2. Only complete lines are taken. A line longer than the buffer is taken in pieces.
  *   3. The rest without a line end counts as a line when the file is final (`follow_rest`).
  */
@@ -29,7 +29,7 @@ struct follow {
 	uint32_t n_kept;
 	bool long_line;         /* the place is inside of a line whose begin was taken as a piece */
 	bool damaged;           /* LOG_LOCAL: nothing more can be read */
-	uint64_t cuts, strange; /* truncations; records that are none of its form */
+	uint64_t cuts, strange; /* truncations; records that its form does not allow */
 };
 
 typedef void (*follow_take)(void *ctx, const struct log_record *r);

@@ -41,9 +41,9 @@ struct forms {
 bool forms_line(struct forms *f, enum log_form form, const char *s, size_t len,
 		struct log_record *out);
 /* LOG_LOCAL: how many bytes the first record takes; 0: it is not complete; -1: the file is damaged,
- * or it is none of this form. */
+ * or it has another form. */
 long forms_local(const uint8_t *p, size_t len, struct log_record *out);
-/* RFC 3339; 0: it is none. */
+/* RFC 3339; 0: not such a time. */
 int64_t forms_time(struct forms *f, const char *s, size_t len);
 
 #endif

@@ -136,7 +136,7 @@ static size_t put_utf8(uint32_t c, char out[4])
 	return 4;
 }
 
-/* Behind "\u": how many bytes of the input it takes, 0: it is none. */
+/* Behind "\u": how many bytes of the input it takes, 0: it is no such escape. */
 static size_t unicode(const char *s, size_t len, char out[4], size_t *n)
 {
 	uint32_t c, low;

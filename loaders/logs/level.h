@@ -6,8 +6,8 @@
  *      pino and bunyan (50: error).
  *   2. level=error, severity=..., of logfmt.
  *   3. A word of a level in the first words: in capitals (ERROR, WRN), in brackets ([error]),
- *      before a colon (error:, TypeError:), or alone at the begin. A word in prose is none: "no
- *      error" says nothing.
+ *      before a colon (error:, TypeError:), or alone at the begin. A word in prose does not count:
+ * "no error" says nothing.
  *   4. The letter of klog (E1129 18:00:00), the sign of Redis (#), <3> of syslog, "panic:",
  *      "Traceback (most recent call last):".
  */

@@ -9,7 +9,7 @@
  *      PostgreSQL (DETAIL, HINT, STATEMENT, CONTEXT, QUERY); or belongs to a trace: of Python, up
  *      to the line that says what was raised; of Go, its goroutines; of Java, after an error, the
  *      exception; of Rust, what follows "panicked at".
- *   3. A message ends with the next one, after MESSAGES_LINES lines, or when whoever reads says so
+ *   3. A message ends with the next one, after MESSAGES_LINES lines, or when the reader says so
  *      (a second without lines). MESSAGES_BYTES of it are kept, all is counted.
  */
 #ifndef SONDE_LOGS_MESSAGES_H

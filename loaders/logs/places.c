@@ -23,7 +23,7 @@ struct look {
 	struct places *p;
 	void (*found)(void *ctx, const struct place *x);
 	void *ctx;
-	bool watches; /* folders are to be watched in this round */
+	bool watches; /* this round adds folders to the watch */
 };
 
 void places_init(struct places *p, const char *files)

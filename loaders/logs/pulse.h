@@ -4,7 +4,7 @@
  * of lines (counts.h), or of errors. Pure.
  *
  * A burst of errors: PULSE_ERRORS messages or more, and PULSE_TIMES as many as usual in as much
- * time (of the last ten minutes). Each is told once; again after PULSE_AGAIN_NS without one.
+ * time (of the last ten minutes). Each is an event once; again after PULSE_AGAIN_NS without one.
  */
 #ifndef SONDE_LOGS_PULSE_H
 #define SONDE_LOGS_PULSE_H
@@ -30,7 +30,8 @@ enum pulse_tells { PULSE_BURST = 1, PULSE_OF_ERRORS = 2 };
 
 void pulse_lines(struct pulse *p, uint64_t lines, uint64_t errors, bool bursts);
 void pulse_hit(struct pulse *p, uint32_t pattern, uint64_t messages);
-/* A flush is over, `now_ns`: what is to be told, bits of enum pulse_tells. Clear it afterwards. */
+/* A flush is over, `now_ns`: which events there are, bits of enum pulse_tells. Clear it afterwards.
+ */
 unsigned int pulse_beat(struct pulse *p, int64_t now_ns);
 void pulse_clear(struct pulse *p);
 

@@ -2,7 +2,7 @@
 /*
  * reader: the process without rights that reads log files and counts what is in them (wire.h), as
  * the loader starts it, asks it and starts it again. It is a copy of the loader in the sandbox
- * (SANDBOX_FILES) with descriptors of its own: the loader's socket, and the files that it is given.
+ * (SANDBOX_FILES) with these descriptors: the loader's socket, and the files that it is given.
  */
 #ifndef SONDE_LOGS_READER_H
 #define SONDE_LOGS_READER_H

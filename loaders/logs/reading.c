@@ -194,7 +194,7 @@ static bool from_file(void *ctx, void *out, size_t len, uint64_t at)
 	return at < (uint64_t)INT64_MAX - len && pread(f->fd, out, len, (off_t)at) == (ssize_t)len;
 }
 
-/* Whose entry it is: a container's, a unit's, the kernel's, else that of whoever it says. */
+/* Whose entry it is: a container's, a unit's, the kernel's, else by the name that it says. */
 static struct source *own_source(struct reading *r, const struct journalfile_entry *e)
 {
 	char name[160];

@@ -14,12 +14,12 @@ struct rows {
 	uint64_t lines;   /* that are in the store */
 };
 
-/* Learns what is known of a source's container, and whether it is to be read. */
+/* Learns the name of a source's container; whether the source may be read. */
 bool rows_wants(struct rows *r, struct tracked_source *s);
 /* A process that runs: which container it is in. */
 void rows_meet(struct rows *r, struct hostmaps_process *p);
 void rows_take(struct rows *r, const struct wire_said *x, const char *const text[2]);
-/* A flush is over: what it says is told as events. `now_ns`: boot clock. */
+/* A flush is over: bursts become events. `now_ns`: boot clock. */
 void rows_flushed(struct rows *r, int64_t now_ns);
 
 #endif

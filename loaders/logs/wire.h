@@ -66,10 +66,9 @@ struct wire_packet {
 	size_t len;
 };
 
-/* Adds a message. False: it has no room, the packet is to be sent first. */
+/* Adds a message. False: it has no room, send the packet first. */
 bool wire_add(struct wire_packet *p, struct wire_said *x, const char *first, const char *second);
-/* The next message of a packet, its texts valid UTF-8 and shown. False: there is none, or what
- * follows is none. */
+/* The next message of a packet, its texts valid UTF-8 and shown. False: the packet has no more. */
 bool wire_next(const struct wire_packet *p, size_t *at, struct wire_said *x, const char *text[2]);
 
 #endif

@@ -241,7 +241,7 @@ static bool says_level(const struct words *w, uint16_t i)
 	       (len == 4 && !memcmp(s, "ts=*", 4)) || (len == 5 && !memcmp(s, "lvl=*", 5));
 }
 
-/* A part of a time, as it stands before a message: a month, a day of the week, a zone. */
+/* A part of a time, as lines have it before a message: a month, a day of the week, a zone. */
 static bool is_of_a_time(const struct words *w, uint16_t i)
 {
 	static const char names[] =

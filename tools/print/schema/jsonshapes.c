@@ -105,7 +105,8 @@ static const struct {
 	 "sure command] others not_recorded} changed! detectable% unit incidents[container text "
 	 "restarts# oom# restarts_before# oom_before# grew?" GREW
 	 "] incidents_total# happened[time time_ns# kind name text] "
-	 "happened_total# logged[source level pattern before# after# text] hung[" RUNNING " text] hung_total# new_connections" NEW_EDGE
+	 "happened_total# logged[source level pattern before# after# text] hung[" RUNNING
+	 " text] hung_total# new_connections" NEW_EDGE
 	 " new_connections_total# requests# side services[container comm requests# took_ns#] took_ns# slower_us#"},
 	{"events",
 	 "rows[first first_ns# last last_ns# kind subject name which detail container comm pid# "

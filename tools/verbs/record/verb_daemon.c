@@ -168,7 +168,8 @@ static void describe(const json_t *service, struct err *e)
 	else
 		err_set(e, -EIO, EXIT_RUNTIME, "sonde-%s does not record: it has not begun yet",
 			told(service, "name"));
-	err_fix(e, "%s", *fix ? fix : "sonde status    and    sonde status --log    tell how it goes on");
+	err_fix(e, "%s",
+		*fix ? fix : "sonde status    and    sonde status --log    tell how it goes on");
 }
 
 /* `late`: what has not begun by now has failed. */

@@ -367,8 +367,7 @@ void journalfile_end(struct journalfile *j, struct journalfile_place *p)
 
 /* ---- who wrote an entry ---- */
 
-/* Most fields of an entry are the same object as in the one before: what is known of an object is
- * not read again. */
+/* Most fields of an entry are the same object as in the one before: an object is not read twice. */
 #define SEEN 1024
 struct journalfile_seen {
 	struct {

@@ -67,8 +67,8 @@ bool journalfile_entry(struct journalfile *j, uint64_t at, struct journalfile_en
 struct journalfile_place {
 	uint64_t array, index;
 };
-/* The next entry, and the place behind it. False: there is none yet, or the file is damaged. Each
- * call may make JOURNALFILE_READS reads. */
+/* The next entry, and the place behind it. False: there is no further entry yet, or the file is
+ * damaged. Each call may make JOURNALFILE_READS reads. */
 bool journalfile_next(struct journalfile *j, struct journalfile_place *p, uint64_t *at);
 /* Behind the last entry. */
 void journalfile_end(struct journalfile *j, struct journalfile_place *p);
