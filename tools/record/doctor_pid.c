@@ -97,7 +97,7 @@ static const struct unwalked {
 	 "their layout in this build is unknown (one with thread safety, or of another version)",
 	 "a PHP 7.4 to 8.4 without thread safety"},
 	{"ruby", "their layout in this version is unknown", "a Ruby 2.7, 3.1 or 3.3"},
-	{"java", "their layout in this version is unknown", "a JDK 11, 17, 21 or 25"},
+	{"java", "this libjvm has no tables that say where they are", "a JDK 8 to 26 of HotSpot"},
 	{"javascript",
 	 "their layout in this V8 is unknown (another version, or without its v8dbg_ symbols)",
 	 "Node 16, 18, 20, 22 or 24; or node --perf-basic-prof: its functions then have names"},
@@ -110,7 +110,7 @@ static void add_runtime(json_t *rows, const json_t *f, bool another)
 	const json_t *r = json_object_get(f, "runtime");
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	bool walked = json_is_true(json_object_get(r, "walked"));
-	const char *version = text_of(r, "version"), *fix = NULL;
+	const char *version = text_of(r, "version"), *without = text_of(r, "without"), *fix = NULL;
 
 	if (!r || (!walked && another))
 		return;
@@ -120,12 +120,15 @@ static void add_runtime(json_t *rows, const json_t *f, bool another)
 		strbuf_addstr(
 			&text,
 			"script frames have function, file and line, read from the process's own memory");
+	if (walked && *without)
+		strbuf_addf(&text, "; without %s: this version's tables do not name them", without);
 	for (size_t i = 0; i < ARRAY_SIZE(UNWALKED) && !walked; i++)
 		if (!strcmp(UNWALKED[i].name, text_of(r, "name"))) {
 			strbuf_addf(&text, "no script frames: %s", UNWALKED[i].why);
 			fix = UNWALKED[i].fix;
 		}
-	json_array_append_new(rows, doctor_item(NULL, text_of(r, "name"), walked ? "ok" : "warn",
+	json_array_append_new(rows, doctor_item(NULL, text_of(r, "name"),
+						walked && !*without ? "ok" : "warn",
 						strbuf_str(&text), fix));
 }
 
