@@ -100,7 +100,7 @@ static const struct unwalked {
 	{"java", "this libjvm has no tables that say where they are", "a JDK 8 to 26 of HotSpot"},
 	{"javascript",
 	 "their layout in this V8 is unknown (another version, or without its v8dbg_ symbols)",
-	 "Node 16, 18, 20, 22 or 24; or node --perf-basic-prof: its functions then have names"},
+	 "Node 16, 18, 20, 22, 24 or 26; or node --perf-basic-prof: its functions then have names"},
 };
 
 /* How frames of scripts get their names, where the file is an interpreter. `another`: another file
