@@ -21,7 +21,7 @@ def compiled(name="JavaStand"):
     source, folder = os.path.join(ROOT, "tests", "workloads", "scripts", f"{name}.java"), os.path.join(BUILD, "java", name)
     if not os.path.exists(f"{folder}/{name}.class") or os.path.getmtime(f"{folder}/{name}.class") < os.path.getmtime(source):
         made = f"{folder}.{os.getpid()}"
-        release = "8" if name == "JavaStand" else "11"
+        release = "8" if name in ("JavaStand", "JavaShares") else "11"
         done = subprocess.run(["javac", "--release", release, "-d", made, source], capture_output=True, text=True)
         if done.returncode:
             pytest.skip(f"missing: a javac that knows --release {release}")
@@ -41,7 +41,7 @@ def other_jdk(version):
     return [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{usr}/lib/jvm/java-21-openjdk-amd64/bin/java"]
 
 
-def jdk_of_sid(version):
+def jdk_of_sid(version, name="JavaStand"):
     """In its own root, which is also the test's; JDK 8 finds its libraries by /proc/self/exe."""
     usr = unpacked("sid", f"openjdk-{version}-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
     java = f"/usr/lib/jvm/java-{version}-openjdk-amd64/{'jre/' if version == '8' else ''}bin/java"
@@ -51,7 +51,7 @@ def jdk_of_sid(version):
     for link in ("lib", "lib64"):
         if not os.path.lexists(os.path.join(root, link)):
             os.symlink(f"usr/{link}", os.path.join(root, link))
-    mounts = f"mount --bind /proc {root}/proc && mount --bind {compiled()} {root}/classes"
+    mounts = f"mount --bind /proc {root}/proc && mount --bind {compiled(name)} {root}/classes"
     return ["unshare", "-m", "sh", "-c", f'{mounts} && exec chroot {root} {java} "$@"', "java"]
 
 
