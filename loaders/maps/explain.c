@@ -15,8 +15,8 @@
 #include "loaders/lib/host/names/jitreader.h"
 #include "loaders/lib/host/names/perfmap.h"
 #include "loaders/lib/host/unwind/unwind.h"
+#include "loaders/lib/runtimes/hotspot.h"
 #include "probes/lib/tables.h"
-#include "probes/runtimes/hotspot_layout.h"
 #include "probes/runtimes/runtime.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
@@ -163,24 +163,6 @@ static void version_write(const struct runtime *r, const void *section, size_t s
 		snprintf(out, room, "%u.%u", v >> 8 & 0xff, v & 0xff);
 }
 
-/* What frames of this JVM do not have, as its tables do not name what tells it; "": nothing. */
-static const char *java_without(const void *section, size_t size)
-{
-	struct hotspot_layout l;
-
-	if (size < sizeof(l))
-		return "";
-	memcpy(&l, section, sizeof(l));
-	if (!l.at[HOTSPOT_INTERPRETER] || !l.at[HOTSPOT_BUFFER] || !l.at[HOTSPOT_BUFFER_LIMIT])
-		return "interpreted methods";
-	if (!l.at[HOTSPOT_NM_PCS] || !l.at[HOTSPOT_PC_OFFSET] || !l.at[HOTSPOT_PC_SCOPE] ||
-	    !l.at[HOTSPOT_SIZE_PC])
-		return "methods that were inlined, and lines of compiled ones";
-	if (!l.at[HOTSPOT_CONST_FLAGS] || !l.at[HOTSPOT_HAS_LINES])
-		return "lines";
-	return "";
-}
-
 /* The runtime that the file holds; NULL: it holds none, as far as can be seen. */
 static json_t *runtime_json(const struct hostmaps_image *img)
 {
@@ -200,7 +182,7 @@ static json_t *runtime_json(const struct hostmaps_image *img)
 		return json_pack("{s:s, s:b, s:s, s:s}", "name", r->name, "walked", walked,
 				 "version", version, "without",
 				 there && r->section == IMAGE_SECTION_HOTSPOT ?
-					 java_without(section, size) :
+					 hotspot_without(section, size) :
 					 "");
 	}
 	return NULL;

@@ -181,7 +181,7 @@ static uint8_t width_read(struct elf_file *f, const struct region *r, uint64_t e
 	return name_read(f, region_word(r, entry + STRUCT_TYPE, 8), type, rc) ? width_of(type) : 0;
 }
 
-/* NULL: it is none that is wanted. */
+/* NULL: nobody asks for this entry. */
 static const struct wanted *entry_take(const struct region *r, const struct shape *shape,
 				       uint64_t entry, enum table table, const char *type,
 				       const char *member, struct hotspot_layout *l)
@@ -232,7 +232,7 @@ static int table_read(struct elf_file *f, const struct runsyms *syms, enum table
 	return rc;
 }
 
-/* What no name can be read without. A name that is missing beside these costs what it is for:
+/* What no name can be read without. A name that is missing otherwise costs what it is for:
  * lines, what was inlined, interpreted frames, or frames of threads that are not sampled. */
 static bool is_enough(const struct hotspot_layout *l)
 {

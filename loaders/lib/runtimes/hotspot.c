@@ -190,6 +190,20 @@ static bool cache_read(struct hotspot *h)
 		(word(h, n(h, HOTSPOT_CALL_RETURN), &h->call_return) && h->call_return));
 }
 
+const char *hotspot_without(const void *section, size_t size)
+{
+	struct hotspot_layout l;
+
+	if (!runtime_layout_take(&l, sizeof(l), HOTSPOT_FORMAT, section, size))
+		return "";
+	if (!l.at[HOTSPOT_INTERPRETER] || !l.at[HOTSPOT_BUFFER] || !l.at[HOTSPOT_BUFFER_LIMIT])
+		return "interpreted methods";
+	if (!l.at[HOTSPOT_NM_PCS] || !l.at[HOTSPOT_PC_OFFSET] || !l.at[HOTSPOT_PC_SCOPE] ||
+	    !l.at[HOTSPOT_SIZE_PC])
+		return "methods that were inlined, and lines of compiled ones";
+	return l.at[HOTSPOT_CONST_FLAGS] && l.at[HOTSPOT_HAS_LINES] ? "" : "lines";
+}
+
 struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section, size_t size,
 			     uint64_t bias)
 {

@@ -30,6 +30,8 @@ struct hotspot;
  */
 struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section, size_t size,
 			     uint64_t bias);
+/* What frames of such a JVM lack, because its tables do not name what tells it; "": nothing. */
+const char *hotspot_without(const void *section, size_t size);
 void hotspot_close(struct hotspot *h); /* NULL is fine */
 
 /* A sampled thread: the registers at the interruption, or those of a frame that native code was

@@ -289,7 +289,7 @@ struct tables {
 	uint64_t pcs, pcs_end, scopes, scopes_end, metadata, metadata_end;
 };
 
-/* In a part of their own. */
+/* Apart from the code. */
 static bool tables_apart(const struct hotspotcode *c, const struct hotspot_blob *b, uint32_t pcs,
 			 struct tables *t)
 {

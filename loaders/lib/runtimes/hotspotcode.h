@@ -54,7 +54,7 @@ bool hotspot_number_read(const uint8_t *bytes, size_t len, size_t *at, unsigned 
 /* 0: none. Pure. */
 uint32_t hotspot_line_find(const uint8_t *table, size_t len, unsigned x, uint32_t bci);
 
-/* Can it be a line table of a method with so many bytes of code? Pure. */
+/* Can this be the line table of a method whose code has `code_size` bytes? Pure. */
 bool hotspot_lines_fit(const uint8_t *table, size_t len, unsigned x, uint32_t code_size);
 
 /* `bci` < 0: not known. false: it is no method. */
