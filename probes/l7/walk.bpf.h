@@ -47,7 +47,8 @@ struct walk {
 	__u32 iov_n, fill;
 	__u64 sk;
 	__u32 seq, seq_known; /* of TCP: the number of the byte after these */
-	__u32 plain, pad;     /* l7_sock.plain of these bytes' connection; 0: it has none */
+	__u32 plain;          /* l7_sock.plain of these bytes' connection; 0: it has none */
+	__u32 tail;           /* the end of a call of which not all is copied, is */
 	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
 	__u64 wake;           /* how its records are put into the ring */
 	struct l7_frames frames;

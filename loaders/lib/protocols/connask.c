@@ -420,7 +420,7 @@ uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from)
 
 size_t proto_conn_needed(const struct proto_conn *c)
 {
-	return c->needed;
+	return c->ends_matter ? c->piece_len : c->needed;
 }
 
 bool proto_conn_hopeless(const struct proto_conn *c)

@@ -400,6 +400,7 @@ static bool grpc_begins(struct proto_conn *c, struct http *s, const struct head 
 	s->phase[PROTO_SERVER] = h->chunked ? AT_CHUNK : AT_DATA;
 	free(s->tail);
 	s->tail = mem_alloc(sizeof(*s->tail));
+	c->ends_matter = true;
 	proto_goes_on(c);
 	return true;
 }

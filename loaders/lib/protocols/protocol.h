@@ -143,6 +143,7 @@ struct proto_conn {
 	bool goes_on;               /* likewise: proto_goes_on */
 	bool unowned;               /* likewise: proto_unowned */
 	bool apart;                 /* likewise: proto_apart */
+	bool ends_matter;           /* what is skipped is needed all the same: its end will be */
 	bool cutting;
 	bool turn; /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;
