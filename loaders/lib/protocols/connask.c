@@ -31,7 +31,7 @@ static struct proto_request request_of(const struct proto_conn *c, const struct 
 				       enum proto_result result, const char *status)
 {
 	return (struct proto_request){
-		.protocol = c->protocol->name,
+		.protocol = p->as ? p->as : c->protocol->name,
 		.operation = protocols_name(c->of, p->operation),
 		.operation_id = p->operation,
 		.status = status,

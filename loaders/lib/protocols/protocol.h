@@ -50,8 +50,10 @@ struct proto_pending {
 	int64_t came_ns;           /* proto_request.came_ns */
 	int64_t first_ns;          /* the answer's first byte; 0: none yet */
 	uint64_t request_bytes, response_bytes;
-	char *trace;        /* the id of a trace that it carries; NULL: none */
-	uint64_t caller;    /* proto_request.caller */
+	const char *as;  /* of another protocol, inside the connection's, whose name this is; NULL:
+			    it is not */
+	char *trace;     /* the id of a trace that it carries; NULL: none */
+	uint64_t caller; /* proto_request.caller */
 	uint64_t begin_pos; /* of its message's first byte */
 	bool live, hole;    /* answered ones stay until those before them are; hole: see above */
 	bool told;          /* reported already: its end is not */
