@@ -160,5 +160,5 @@ size_t clickhouse_chunk(const uint8_t *p, size_t n, size_t *at)
 		size = size << 4 | (size_t)hex(p[i]);
 	}
 	*at = whole;
-	return !i ? 0 : size < n - whole ? size : n - whole;
+	return i ? size : 0;
 }

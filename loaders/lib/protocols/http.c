@@ -370,22 +370,22 @@ struct statement {
 	uint8_t parameter[PROTO_LOOK];
 };
 
+/* In the body, or its first chunk. */
 static void body_statement(struct statement *x, const struct head *h, const uint8_t *p, size_t n)
 {
-	size_t at = h->size, have = n > at ? n - at : 0, first = 0;
-	const size_t want = h->length < PROTO_LOOK ? (size_t)h->length : PROTO_LOOK;
+	const size_t have = n - h->size;
+	size_t at = 0, want, whole;
+	uint64_t size = h->length;
 
-	if (h->chunked) {
-		x->n = clickhouse_chunk(p + at, have, &first);
-		x->more = !x->n && have < CHUNK_LINE;
-		x->cut = true;
-	} else {
-		x->n = have < want ? have : want;
-		x->more = have < want;
-		x->cut = x->n < h->length;
-	}
-	x->text = p + at + first;
-	x->looked = at + first + x->n;
+	if (h->chunked)
+		size = clickhouse_chunk(p + h->size, have, &at);
+	want = size < PROTO_LOOK ? (size_t)size : PROTO_LOOK;
+	whole = at + want;
+	x->n = have < whole ? have - (at < have ? at : have) : want;
+	x->more = have < whole || (h->chunked && !at && have < CHUNK_LINE);
+	x->cut = x->n < size;
+	x->text = p + h->size + at;
+	x->looked = h->size + (have < whole ? have : whole);
 }
 
 /* Its statement, if it has one; else n is 0. m, line: where the target begins, where the line ends.
