@@ -13,8 +13,8 @@
  *
  * ClickHouse's HTTP interface is known by its headers, X-ClickHouse-...; what has a statement is
  * told as ClickHouse's, with the statement as its operation, and fails with
- * X-ClickHouse-Exception-Code. An exception behind the head of an answer, whose status is 200, is
- * not seen.
+ * X-ClickHouse-Exception-Code, or where that is missing with a status of 400 and more. An exception
+ * behind the head of an answer, whose status is 200, is not seen.
  *
  * Operation: METHOD HOST/ROUTE. An error is a status of 500 and more. A response of
  * text/event-stream is an opened stream. The status of a gRPC-Web call is gRPC's own, from the end
@@ -543,14 +543,14 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 		return h.size ? (int64_t)h.size : PROTO_LOST;
 	if (q)
 		proto_first_byte(c, q);
-	s->result = code >= 500 || h.exception ? PROTO_ERROR : PROTO_OK;
+	s->clickhouse |= h.clickhouse;
+	if (q && h.clickhouse && q->tag >> TAG_STATEMENT)
+		statement_tell(q, q->tag >> TAG_STATEMENT);
+	s->result = code >= (q && q->as ? 400 : 500) || h.exception ? PROTO_ERROR : PROTO_OK;
 	if (h.exception)
 		snprintf(s->status, sizeof(s->status), "%u", h.exception);
 	else
 		snprintf(s->status, sizeof(s->status), "%.3s", (const char *)p + 9);
-	s->clickhouse |= h.clickhouse;
-	if (q && h.clickhouse && q->tag >> TAG_STATEMENT)
-		statement_tell(q, q->tag >> TAG_STATEMENT);
 	s->stream = false;
 	s->unowned = !q && !proto_newest(c);
 	if (s->unowned)

@@ -68,12 +68,16 @@ TEST(a_statement_of_clickhouse_is_its_operation)
 		S("HTTP/1.1 500 No\r\nX-ClickHouse-Exception-Code: 241\r\nX-ClickHouse-Format: CSV\r\nContent-Length: 0\r\n\r\n"),
 		C("GET /ping HTTP/1.1\r\nHost: h\r\n\r\n"),
 		S("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nOk.\n"),
+		C("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nSELECT x"),
+		S("HTTP/1.1 404 No\r\nX-ClickHouse-Server-Display-Name: old\r\nContent-Length: 0\r\n\r\n"),
+		C("GET /nothing HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"),
 		END};
 
 	talk_expect(
 		turns, "http",
 		"SELECT count() FROM t WHERE a=? ok 200\nSELECT a / ? AS b ok 200\nSELECT ? ok 200\n"
-		"insert into `t` (a) format CSV error 241\nGET h/ping ok 200\n");
+		"insert into `t` (a) format CSV error 241\nGET h/ping ok 200\nSELECT x error 404\nGET h/nothing ok 404\n");
 }
 
 TEST(a_statement_to_who_is_not_clickhouse_is_a_part_of_a_request)
