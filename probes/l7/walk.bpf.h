@@ -99,6 +99,10 @@ static __always_inline struct l7_tally *tally_get(void)
  * it away. */
 #define FORGET_BOUNDS(n_) asm volatile("" : "+r"(n_))
 
+/* Older kernels (5.10) let a loop go back by a jump alone, and not by running on into its first
+ * instruction: this is a jump. tests/check/test_bpf_stack.py finds where it is needed. */
+#define LOOP_BACK(i_) ({ asm volatile("goto +0" : "+r"(i_)); })
+
 static __always_inline struct walk *walk_get(__u32 slot)
 {
 	return bpf_map_lookup_elem(&walks, &slot);
