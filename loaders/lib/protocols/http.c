@@ -11,6 +11,9 @@
  * the end. 1xx but 101 are no answers. Lines may end with LF alone, and be empty before a request.
  * A chunk is HEX[;EXT] CRLF DATA CRLF; after the one of length 0 come trailers up to an empty line.
  *
+ * A request that waits for 100 (Expect) may be answered without that: then its body comes, or the
+ * next request.
+ *
  * ClickHouse's HTTP interface is known by its headers, X-ClickHouse-...; what has a statement is
  * told as ClickHouse's, with the statement as its operation, and fails with
  * X-ClickHouse-Exception-Code, or where that is missing with a status of 400 and more. An exception
@@ -60,6 +63,7 @@ struct http {
 	enum grpcweb_form form;
 	bool chunked;
 	bool clickhouse; /* the server is */
+	uint64_t waits;  /* the body of the last request, before which the client waits for 100 */
 };
 
 struct head {
@@ -463,6 +467,7 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 		s->phase[PROTO_CLIENT] = AT_CHUNK;
 		proto_goes_on(c);
 	}
+	s->waits = h.expects && !h.chunked ? h.length : 0;
 	c->looked = x.n ? x.looked : h.size;
 	return (int64_t)(h.size + (h.chunked ? 0 : h.length));
 }
@@ -551,6 +556,8 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 		snprintf(s->status, sizeof(s->status), "%u", h.exception);
 	else
 		snprintf(s->status, sizeof(s->status), "%.3s", (const char *)p + 9);
+	if (q && s->waits && q == proto_newest(c) && c->dir[PROTO_CLIENT].skip == s->waits)
+		c->dir[PROTO_CLIENT].optional = true;
 	s->stream = false;
 	s->unowned = !q && !proto_newest(c);
 	if (s->unowned)

@@ -53,6 +53,36 @@ TEST(a_host_that_is_an_address_is_not_told_again)
 		"GET /a ok 204\nGET /b ok 204\nGET /c ok 204\nGET /d ok 204\nGET localhosts/e ok 204\nGET 1.2.3.example/f ok 204\n");
 }
 
+TEST(a_body_that_the_client_waits_to_send_may_never_come)
+{
+	static const struct turn turns[] = {
+		C("POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 50\r\n\r\n"),
+		S("HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n"),
+		C("GET /next HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+		C("POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"),
+		S("HTTP/1.1 413 Large\r\nContent-Length: 0\r\n\r\n"),
+		C("helloGET /c HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("POST /d HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"),
+		S("HTTP/1.1 100 Go\r\n\r\n"),
+		C("GET "),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+		END};
+
+	struct talk *t = malloc(sizeof(*t));
+
+	talk_begin(t, true, false, 0, PROTO_MASKED);
+	talk_play(t, turns, SIZE_MAX / 2, SIZE_MAX); /* a request line in parts may be a body */
+	proto_conn_close(t->conn, t->now_ns);
+	assert_string_equal(
+		t->heard.text,
+		"POST h/a ok 401\nGET h/next ok 200\nPOST h/b ok 413\nGET h/c ok 204\nPOST h/d ok 200\n");
+	assert_int_equal(proto_conn_blind_bytes(t->conn), 0);
+	talk_end(t, false);
+	free(t);
+}
+
 #define CH_HEAD "X-ClickHouse-Query-Id: 1\r\nContent-Length: 2\r\n\r\n1\n"
 
 TEST(a_statement_of_clickhouse_is_its_operation)
