@@ -58,7 +58,7 @@ static uint16_t half(const uint8_t *p, bool big)
 	return (uint16_t)(big ? p[0] << 8 | p[1] : p[1] << 8 | p[0]);
 }
 
-/* Which order a section has; false: it is none. */
+/* The byte order of a section; false: this does not begin one. */
 static bool order_of(const uint8_t *head, bool *big)
 {
 	const uint32_t order = word(head + 8, false);

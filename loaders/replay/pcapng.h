@@ -13,7 +13,7 @@
  *   option      CODE:16 LEN:16 VALUE, padded to 4; 0 ends them. 9: parts of a second, as 10^-v, or
  *               with the upper bit as 2^-v (else 10^-6); 14: seconds to add:64
  *
- * Other blocks are passed over. Pure: whoever reads the file brings the blocks.
+ * Other blocks are passed over. Pure: the reader of the file brings the blocks.
  */
 #ifndef SONDE_REPLAY_PCAPNG_H
 #define SONDE_REPLAY_PCAPNG_H

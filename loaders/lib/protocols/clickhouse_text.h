@@ -18,8 +18,8 @@ bool clickhouse_is_target(const uint8_t *target, size_t n);
 /* The value of the target's parameter `query`, decoded. Its length, at most PROTO_LOOK; 0: there is
  * none. *cut: it has more. */
 size_t clickhouse_parameter(const uint8_t *target, size_t n, uint8_t out[PROTO_LOOK], bool *cut);
-/* A body of chunks: the size of its first chunk, whose data begins at *at. 0: that is not here, or
- * there is none. */
+/* A body of chunks: the size of its first chunk, whose data begins at *at. 0: its line has not
+ * come, or it is the empty one. */
 size_t clickhouse_chunk(const uint8_t *p, size_t n, size_t *at);
 
 #endif

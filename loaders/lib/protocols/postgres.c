@@ -15,7 +15,7 @@
  * batch of executes the last is reported at Z, those before at the next one's completion. After an
  * error the rest of a batch is skipped ("skipped"). An error before the first Z, or of severity
  * FATAL or PANIC, ends the connection: no Z follows; where nothing is open it is an error of the
- * CONNECTION. So is a client that leaves when it is told that there is no TLS. P, B, D and C belong
+ * CONNECTION. So is a client that leaves when the server offers no TLS. P, B, D and C belong
  * to the next E or S. A notification (A) is one-way, replication (W) an opened stream. A statement
  * that was prepared before anything was seen is <prepared NAME>. An error's status is its SQLSTATE.
  */

@@ -105,7 +105,7 @@ struct proto_dir {
 	bool going, spoken;      /* going: the last step called proto_goes_on; spoken: the message
 				    produced a question or report */
 	bool synced, ended, met; /* met: something was seen, so pos holds */
-	bool optional; /* what is to be skipped may not come: the request was answered before its
+	bool optional; /* the bytes to skip may not come: the request was answered before its
 			  body, for which the client waits */
 	bool unowned;  /* the message at hand is of a request that is not known: its bytes are blind
 			*/
