@@ -81,11 +81,10 @@ static struct chain_use *use_named(struct chain_measures *m, const char *who, bo
 
 static const struct store_process_row *process_of(const struct reading *r, sqlite3_stmt *st)
 {
-	const int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 
-	return p && p->present && !p->self ? p : NULL;
+	return p && !p->self ? p : NULL;
 }
 
 static struct chain_use *use_of_process(const struct reading *r, sqlite3_stmt *st)

@@ -47,10 +47,9 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 
 static const struct store_process_row *process_of(const struct reading *r, int64_t id)
 {
-	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p = store_dict_process(r->dict, id);
 
-	return p && p->present && !p->self ? p : NULL;
+	return p && !p->self ? p : NULL;
 }
 
 static uint64_t op_key(const struct store_process_row *p, sqlite3_stmt *st)

@@ -120,10 +120,8 @@ static bool in_container(const struct store_process_row *p)
  * selection has no filter. */
 static const struct store_process_row *process_of(const struct reading *r, int64_t id, bool *in)
 {
-	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p = store_dict_process(r->dict, id);
 
-	p = p && p->present ? p : NULL;
 	*in = p ? select_wants_process(r->sel, p) : !select_is_narrow(r->sel);
 	return p;
 }
