@@ -13,7 +13,8 @@
 #include "tools/select/askrows.h"
 
 static const char RECORDED[] =
-	"SELECT min(from_ns), max(to_ns) FROM run WHERE family = 'disk' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
+	"SELECT min(" ASKROWS_COUNTED_FROM "), max(" ASKROWS_COUNTED_TO
+	") FROM run WHERE family = 'disk' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
 	" HAVING count(*)";
 static const char DEVICES[] =
 	"SELECT disk, under, sum(coalesce(busy_us, 0)), max(ts), coalesce(in_flight, 0) FROM block_devices WHERE ts BETWEEN ?1 AND ?2"
@@ -240,8 +241,6 @@ int diskuse_read(const struct selection *sel, enum diskuse_by by, struct diskuse
 	idmap_release(&r.who_of);
 	if (rc)
 		return rc;
-	r.from_ns = r.from_ns > sel->from_ns ? r.from_ns : sel->from_ns;
-	r.to_ns = r.to_ns < sel->to_ns ? r.to_ns : sel->to_ns;
 	out->seconds = r.to_ns > r.from_ns ? (double)(r.to_ns - r.from_ns) / 1e9 : 0;
 	disks_keep(out, select_is_narrow(sel));
 	if (out->n_disks)

@@ -20,7 +20,8 @@
 const char *const CHAIN_FAMILY_NAMES[CHAIN_FAMILIES] = {"cpu", "offcpu", "host", "net", "l7"};
 
 static const char FAMILIES_SQL[] =
-	"SELECT family, max(?1 * 1000000000, min(from_ns)), min((?2 + 1) * 1000000000, max(to_ns)), max(cpus) FROM run"
+	"SELECT family, min(" ASKROWS_COUNTED_FROM "), max(" ASKROWS_COUNTED_TO
+	"), max(cpus) FROM run"
 	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 GROUP BY 1";
 static const char CONTAINERS[] =
 	"SELECT container, sum(user_us + system_us), sum(throttled_us), sum(periods), sum(throttled), sum(majflt), sum(psi_mem_us),"

@@ -18,7 +18,7 @@
 #define UNIT 0.02 /* what one bucket adds to a mean of logarithms */
 
 static const char RECORDED[] =
-	"SELECT max(from_ns, ?1 * 1000000000), min(to_ns, (?2 + 1) * 1000000000) FROM run WHERE family = 'l7'"
+	"SELECT " ASKROWS_COUNTED_FROM ", " ASKROWS_COUNTED_TO " FROM run WHERE family = 'l7'"
 	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 static const char REQUESTS[] =
 	"SELECT process_id, side, protocol, coalesce(service, ''), operation, status, result, requests, errors, total_ns, ts,"

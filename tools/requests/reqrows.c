@@ -12,9 +12,9 @@
 #include "tools/requests/reqstream.h"
 #include "tools/select/askrows.h"
 
-static const char RECORDED[] =
-	"SELECT max(from_ns, ?1 * 1000000000), min(to_ns, (?2 + 1) * 1000000000) FROM run WHERE family IN ('l7', 'replay')"
-	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+static const char RECORDED[] = "SELECT " ASKROWS_COUNTED_FROM ", " ASKROWS_COUNTED_TO
+			       " FROM run WHERE family IN ('l7', 'replay')"
+			       " AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 /* View requests with the numbers of its words, of which each is looked up once (take_request); its
  * table's range is found without a look at the other rows. */
 #define NUMBERS                                                                              \

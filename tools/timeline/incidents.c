@@ -347,7 +347,7 @@ void incidents_release(struct incidents *x)
 const struct incident_count *incident_count(const struct incident_container *c, enum incident what)
 {
 	return what == INCIDENT_OOM     ? &c->oom :
-	       what == INCIDENT_RESTART ? &c->restarts :
+	       what == INCIDENT_RESTART ? incident_restarts(c) :
 					  &c->made_anew;
 }
 
