@@ -323,3 +323,20 @@ def test_rates_are_over_the_time_whose_buckets_are_counted(sonde, tmp_path):
         assert row["cpu_cores"] == pytest.approx(1), (begin, end)
         (row,) = json.loads(sonde("requests", *window, store=store, check=True).stdout)["rows"]
         assert row["per_second"] == pytest.approx(10), (begin, end)
+
+
+@pytest.mark.parametrize("stolen, samples", [(0, 100), (8, 100), (8, 10000)])
+def test_what_cpu_time_by_samples_and_by_the_kernel_differ_by_is_said(sonde, tmp_path, stolen, samples):
+    """Few samples are an estimate; what a hypervisor takes from a running program is in samples, and in no count of the kernel's."""
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    store, who, span = str(tmp_path / "store"), {"pid": 71, "comm": "busy"}, {"from": AT, "to": AT + 10, "bucket_s": 10}
+    lines = [{"run": "cpu", "period_ns": 10**9 // samples, **span}, {"kind": "cpu", "at": AT, "n": samples, "stack": ["main"], **who}, {"run": "host", **span},
+             {"fact": "process_row", "at": AT, "user_us": 900_000, "system_us": 0, "rss": 1 << 20, **who},
+             {"fact": "host_row", "at": AT, "cpus": 2, "user_us": 10**6, "nice_us": 0, "system_us": 0, "irq_us": 0, "softirq_us": 0, "iowait_us": 0,
+              "idle_us": 19_000_000 - stolen * 200_000, "steal_us": stolen * 200_000}]
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    for narrow in ([], ["--comm", "busy"]):
+        said = sonde("ps", *narrow, store=store, check=True).stderr
+        assert ("estimates from samples: those of the first row from 100, ±20 %" in said) == (samples == 100), said
+        assert ("the hypervisor took 8.0 % of the CPU time" in said) == bool(stolen), said
