@@ -128,11 +128,11 @@ def test_every_question_has_an_answer(lab):
 
 
 def test_every_question_is_answered_in_two_seconds(lab):
-    """Of a store of ten thousand processes (see crowd.py); here are up to eight times as many, with all their waits: in proportion,
-    from thirty thousand on."""
+    """Of CPU time, whatever else the host does; of a store of ten thousand processes (see crowd.py). Here are up to eight times as many,
+    with all their waits: in proportion, from thirty thousand on."""
     processes = sql_all(lab.store, "SELECT count(*) AS n FROM process")
     limit = 2 * max(1, sum(r["n"] for r in processes) / 30000)
-    slow = [(round(q["seconds"], 1), " ".join(q["argv"])) for q in lab.questions if q["seconds"] > limit and not q["name"].startswith("view-")]
+    slow = [(round(q["cpu"], 1), " ".join(q["argv"])) for q in lab.questions if q["cpu"] > limit and not q["name"].startswith("view-")]
     assert not slow, (limit, processes)
 
 
@@ -298,7 +298,7 @@ def test_the_cause_of_the_change_is_the_first_thing_explained(lab):
     cpu = [r for r in told if r["type"] == "cpu" and r["about"] == "container"]
     assert cpu and cpu[0]["name"] == "backup", [r["text"] for r in told[:5]]
     first = next(i for i, r in enumerate(told) if r["name"] == "backup")
-    assert first < 3, [r["text"] for r in told[:5]]
+    assert len([r for r in told[:first] if r["about"] == "container"]) < 3, [r["text"] for r in told[:5]]  # what else the host does is no container
     wrong = []
     for r in cpu:
         container = lab.id_of.get(r["name"])
