@@ -20,7 +20,8 @@
 #define LABEL         8
 #define LINES         24
 #define CHECKS        4
-#define CHECK_LINES   2 /* of a terminal, for what a stranger may have named */
+#define HANGS_NS      (10 * 1000000000ll) /* a request that runs so long */
+#define CHECK_LINES   2                   /* of a terminal, for what a stranger may have named */
 #define OPS           2
 #define ROWS_LEAST    4
 #define ROWS_MOST     12
@@ -376,7 +377,8 @@ static void print_running(const struct screen *s)
 	runprint_say(&s->o->running, &text);
 	term_add_middle(&shown, strbuf_str(&text),
 			s->call->wide ? 1000 : 2 * (s->width - LABEL) - 30);
-	line(s, "hanging", strbuf_str(&shown), "sonde requests --running");
+	line(s, s->o->running.rows[0].lasts_ns >= HANGS_NS ? "hanging" : "running",
+	     strbuf_str(&shown), "sonde requests --running");
 }
 
 static void print_requests(const struct screen *s)
