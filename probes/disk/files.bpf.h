@@ -13,18 +13,8 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probes/disk/sums.bpf.h"
+#include "probes/lib/calls.bpf.h"
 #include "probes/lib/passon.bpf.h"
-
-struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
-	__u64 common;
-	__s64 nr;
-	__u64 args[6];
-};
-struct sys_exit {
-	__u64 common;
-	__s64 nr;
-	__s64 ret;
-};
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

@@ -31,7 +31,7 @@ function domBar(share, cls) {
 	return domMake('span', {className: 'amount-bar', ariaHidden: 'true'}, bar);
 }
 
-// A line over time; `limit`: a value that it must stay below, drawn as a line of its own.
+// A line chart of values over time. `say`: what a screen reader reads; `limit`: a value to draw as a second, straight line.
 function domLine(values, say, limit) {
 	const known = values.map((v, i) => [i, v]).filter(([, v]) => v !== null && v !== undefined), top = Math.max(...known.map(([, v]) => v), limit || 0, 1e-9) * 1.05;
 	const x = (i) => (i / Math.max(values.length - 1, 1) * 300).toFixed(1), y = (v) => (60 - v / top * 58).toFixed(1);

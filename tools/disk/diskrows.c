@@ -91,11 +91,8 @@ static struct diskrow *row_of(struct reading *r, const struct store_process_row 
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
-			&r->dict->processes[id] :
-			NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	struct diskrow *x;
 
 	if (p ? !select_wants_process(r->sel, p) : select_is_narrow(r->sel))

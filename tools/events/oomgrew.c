@@ -13,6 +13,7 @@
 #include "tools/select/select.h"
 
 #define STEADY_NS (3600 * NSEC_PER_SEC)
+#define UNKNOWN   "[unknown]"
 #define LEAST     20 /* a line is named if it has a twentieth of what the first one has */
 
 /* `a`: whose. */
@@ -37,6 +38,8 @@ static struct selection *window(const char *store, struct select_args *a, char *
 static void take(struct oomgrew *out, const struct heapsite *s)
 {
 	if (out->n && s->grown < out->rows[0].grown / LEAST)
+		return;
+	if (!strncmp(s->function, UNKNOWN, sizeof(UNKNOWN) - 1)) /* that names no line */
 		return;
 	out->rows[out->n++] = (struct oomgrew_line){
 		.who = mem_strdup(s->who),

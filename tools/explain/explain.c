@@ -15,6 +15,7 @@
 #include "schema/store/model/stored.h"
 #include "schema/store/read/waits.h"
 #include "tools/explain/explain_inner.h"
+#include "tools/explain/explain_unread.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/print/when.h"
@@ -393,6 +394,7 @@ static void state(struct explain *x, const struct diff *d)
 		add_all(x, &p, first);
 		add_reasons(x, &p);
 	}
+	explain_unread_drop(x, first, d);
 }
 
 static int by_score(const void *a, const void *b)

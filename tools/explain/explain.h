@@ -19,6 +19,7 @@
  *  6. Only what was recorded long enough on both sides is compared: EXPLAIN_LEAST_S, two buckets,
  * and of the time before at least half as long as of the window. Kinds left out for that reason are
  * named.
+ * Of heaps the same by process (explain_unread.h).
  *  7. Statements are ranked by their share of their kind's total, the larger of both
  * windows; blocked time that includes idle waits counts a quarter.
  */

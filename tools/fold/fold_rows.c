@@ -58,6 +58,22 @@ static int64_t run_begin(const struct folding *f, const struct store_run_row *ru
 	return run->from_ns > f->sel->from_ns ? run->from_ns : f->sel->from_ns;
 }
 
+/* The time that its rows are of, which is that of whole buckets. */
+static void hear_run(struct folding *f, const struct store_run_row *run, int64_t begin)
+{
+	int64_t from, to;
+
+	fold_slices_counted(f->sel, run->bucket_s, &from, &to);
+	from = begin > from ? begin : from;
+	to = run->to_ns < to ? run->to_ns : to;
+	if (f->sel->gap_from_ns > from && f->sel->gap_to_ns < to) {
+		fold_spans_add(&f->heard, from, f->sel->gap_from_ns);
+		fold_spans_add(&f->heard, f->sel->gap_to_ns, to);
+	} else {
+		fold_spans_add(&f->heard, from, to);
+	}
+}
+
 static void add_run(struct folding *f, const struct store_run_row *run)
 {
 	int64_t from = run_begin(f, run);
@@ -66,12 +82,7 @@ static void add_run(struct folding *f, const struct store_run_row *run)
 	if (run == f->heard_run)
 		return;
 	f->heard_run = run;
-	if (f->sel->gap_from_ns > from && f->sel->gap_to_ns < to) {
-		fold_spans_add(&f->heard, from, f->sel->gap_from_ns);
-		fold_spans_add(&f->heard, f->sel->gap_to_ns, to);
-	} else {
-		fold_spans_add(&f->heard, from, to);
-	}
+	hear_run(f, run, from);
 	if (!f->pub->from_ns || from < f->pub->from_ns)
 		f->pub->from_ns = from;
 	if (to > f->pub->to_ns)

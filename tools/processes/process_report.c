@@ -2,6 +2,7 @@
 #include "tools/processes/process_report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -443,6 +444,26 @@ static const char *nothing_sorted(const struct view *v)
 	return NULL;
 }
 
+#define ERROR_LEAST  0.15 /* two standard deviations of a row's samples */
+#define STOLEN_LEAST 0.02
+
+/* What two columns of CPU time beside each other differ by: chance, and a hypervisor. */
+static void note_cpu(const struct view *v)
+{
+	const struct process_rows_row *x = v->n ? &v->procs->rows[0] : NULL;
+	const double error = x && x->samples ? 2 / sqrt((double)x->samples) : 0;
+	const double stolen = share(v->ended->stolen_us, v->ended->whole_us);
+
+	if (v->shown.cpu && error >= ERROR_LEAST)
+		fprintf(stderr,
+			"note: CORES and SHARE are estimates from samples: those of the first row from %llu, ±%.0f %%; CPU is the kernel's own count, read every 10 s\n",
+			(unsigned long long)x->samples, 100 * error);
+	if (stolen >= STOLEN_LEAST)
+		fprintf(stderr,
+			"note: the hypervisor took %.1f %% of the CPU time: CORES has what it took from a running program%s\n",
+			100 * stolen, v->shown.cpu ? ", CPU does not" : "");
+}
+
 static void print_table(const struct view *v, enum process_rows_by by)
 {
 	const char *none = by == PROCESS_ROWS_BY_CONTAINER ? nothing_sorted(v) : NULL;
@@ -458,6 +479,8 @@ static void print_table(const struct view *v, enum process_rows_by by)
 		fprintf(stderr, "%zu more: -n %zu shows them\n", v->procs->n - v->n, v->procs->n);
 	if (none && !v->call->quiet)
 		fprintf(stderr, "note: %s\n", none);
+	if (!v->call->quiet)
+		note_cpu(v);
 }
 
 /* Of a window in which no CPU time was sampled. */

@@ -240,16 +240,12 @@ static void take_net_run(void *ctx, sqlite3_stmt *st)
 /* NULL: it is not of the selection. */
 static struct process_usage_row *process_row(struct reading *r, sqlite3_stmt *st)
 {
-	const int64_t id = sqlite3_column_int64(st, 0);
-	const struct store_process_row *p;
+	const struct store_process_row *p =
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	struct process_usage_row *x;
 	bool fresh;
 
-	if (id <= 0 || (uint64_t)id >= r->dict->n_processes)
-		return NULL;
-	p = &r->dict->processes[id];
-	if (!p->present || (p->end_ns && p->end_ns < r->sel->from_ns) ||
-	    !select_wants_process(r->sel, p))
+	if (!p || (p->end_ns && p->end_ns < r->sel->from_ns) || !select_wants_process(r->sel, p))
 		return NULL;
 	x = row_of(r, identity(p), &fresh);
 	if (fresh)
@@ -298,12 +294,11 @@ static uint64_t host_of(const char *container)
 static void take_left(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	const int64_t id = sqlite3_column_int64(st, 0);
-	const struct store_process_row *p;
+	const struct store_process_row *p =
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 
-	if (id <= 0 || (uint64_t)id >= r->dict->n_processes || !r->dict->processes[id].present)
+	if (!p)
 		return;
-	p = &r->dict->processes[id];
 	mem_grow(r->left, r->n_left, r->cap_left);
 	r->left[r->n_left++] = (struct left){.host = host_of(p->container),
 					     .ppid = p->ppid,

@@ -45,6 +45,11 @@ struct askrows_part {
 int askrows_each(const struct selection *sel, const struct store_dict **dict,
 		 const struct askrows_part *parts, size_t n, struct err *e);
 
+/* Of a row of table run, in ns: the time that rows WHERE ts BETWEEN ?1 AND ?2 of it are of, which
+ * is that of the buckets that begin in the range, each whole. What is divided by it is a rate. */
+#define ASKROWS_COUNTED_FROM "max(from_ns, (?1 + bucket_s - 1) / bucket_s * bucket_s * 1000000000)"
+#define ASKROWS_COUNTED_TO   "min(to_ns, (?2 / bucket_s + 1) * bucket_s * 1000000000)"
+
 /* Text of a column, borrowed as SQLite lends it; "" for NULL. */
 const char *askrows_text(sqlite3_stmt *st, int column);
 

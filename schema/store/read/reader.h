@@ -73,10 +73,11 @@ bool store_segment_archived(const struct store_segment *s);
 /*
  * Table NAME_row summed over these seconds, both included: as table NAME_sum of the segment's
  * connection (packed/sums.h), one that an archive keeps where the range has all of it, else a
- * temporary one that is made here. false: there are none, since two captures of one family ran at
- * once, or the file is older than the table: ask its rows. A table without rows may have none
- * (SQLITE_ERROR). `table`: process_row, process_mem_row, ended_row, cgroup_row, flow_row,
- * request_bytes_row, host_row; wait_row, request_row, request_phase_row: an archive's only.
+ * temporary one that is made here. false: no such table could be made, because two captures of one
+ * family ran at once, or because the file is older than the table: query the rows instead. If
+ * NAME_row is empty, NAME_sum may be missing (a query of it is SQLITE_ERROR). `table`: process_row,
+ * process_mem_row, ended_row, cgroup_row, flow_row, request_bytes_row, host_row; wait_row,
+ * request_row, request_phase_row: an archive's only.
  */
 bool store_segment_sums(struct store_segment *s, const char *table, int64_t first_s,
 			int64_t last_s);
@@ -144,6 +145,9 @@ struct store_dict {
 	const uint32_t *stack_parent, *stack_frame;
 	size_t n_stacks;
 };
+/* A process by its id as a row has it, which any file may have made up; NULL: there is none.
+ * Borrowed. */
+const struct store_process_row *store_dict_process(const struct store_dict *d, int64_t id);
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
 /* Its processes alone, which take a part of the time; all else of *out may be missing. Until the
  * whole dictionary is asked for, and then too. */
