@@ -25,6 +25,8 @@
 #define DISK_PAGE  4096ull /* the unit of dirty pages on x86 */
 #define DISK_PATH  128     /* of an open; cut if it is longer */
 
+#define DISK_STACK 32 /* kernel frames of who waits */
+
 #define DISK_OTHERS (~0ull) /* files of a process that there was no room for */
 
 struct disk_key {
@@ -47,10 +49,12 @@ struct disk_asked { /* a request that is not known to have ended */
 	__u64 issue_ns;                /* when the device got it; 0: not yet */
 	__u64 sector;                  /* these are known with issue_ns */
 	__u32 major, minor, op, bytes; /* as in struct disk_key */
-	__u32 tid, failed;             /* failed: in part */
+	__u32 done;                    /* of bytes, those that the device has answered */
+	__u32 failed;                  /* in part */
+	__u32 tid, pad;
 	char comm[DISK_COMM];
 };
-_Static_assert(sizeof(struct disk_asked) == 72, "wire size");
+_Static_assert(sizeof(struct disk_asked) == 80, "wire size");
 
 struct disk_slow { /* a single request, in the ring */
 	struct who_id who;
@@ -61,8 +65,10 @@ struct disk_slow { /* a single request, in the ring */
 	__u32 major, minor, op;
 	__u32 tid; /* the thread that asked */
 	char comm[DISK_COMM];
+	__u32 frames, pad;       /* 0: that thread was not waiting, or it is not known */
+	__u64 stack[DISK_STACK]; /* return addresses in the kernel, innermost first */
 };
-_Static_assert(sizeof(struct disk_slow) == 88, "wire size");
+_Static_assert(sizeof(struct disk_slow) == 96 + 8 * DISK_STACK, "wire size");
 
 enum disk_call { DISK_FSYNC, DISK_FDATASYNC, DISK_SYNC_RANGE, DISK_SYNCFS, DISK_CALLS };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "loaders/disk/syncfile.h"
+#include "loaders/disk/waitstack.h"
 #include "loaders/lib/bpf/load/taken.h"
 #include "loaders/lib/bpf/run/who.h"
 #include "loaders/lib/host/maps/hostmaps.h"
@@ -18,6 +19,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/facts/disk.h"
+#include "schema/store/write/facts.h"
 
 /* ---- rows ---- */
 
@@ -298,7 +300,7 @@ static void unseen_take(void *ctx, const void *request, const void *value)
 	memcpy(&a, value, sizeof(a));
 	if (!a.issue_ns || devices_in_flight(a.major, a.minor) != 0)
 		return;
-	s.bytes = a.bytes;
+	s.bytes = a.bytes - a.done;
 	key = (struct disk_key){.who = a.who, .major = a.major, .minor = a.minor, .op = a.op};
 	block_put(&u->d, &key, &s, true);
 	files_unseen(u->files, u->d.devices, u->d.h, &a, u->d.utc_ns);
@@ -311,6 +313,23 @@ void drain_unseen(struct hooks *k, struct devices *devices, struct files *files,
 			   .files = files};
 
 	hooks_asked(k, unseen_take, &u);
+}
+
+/* Of the row that has this disk, sector and moment. */
+static void stack_put(struct family_host *h, const struct disk_slow *r, const char *disk,
+		      int64_t utc_ns)
+{
+	struct fact_row row = {0};
+	char text[WAITSTACK_TEXT];
+
+	waitstack_text(h, r->stack, r->frames < DISK_STACK ? r->frames : DISK_STACK, text);
+	if (!*text)
+		return;
+	fact_put_text(&row, SLOWSTACK_DISK, disk);
+	fact_put(&row, SLOWSTACK_SECTOR, r->sector);
+	fact_put(&row, SLOWSTACK_AT, (uint64_t)(utc_ns / 1000));
+	fact_put_text(&row, SLOWSTACK_STACK, text);
+	store_fact(h->store, h->run, utc_ns, &SLOWSTACK_FACT, &row);
 }
 
 void drain_slow(struct devices *devices, struct family_host *h, const struct disk_slow *r)
@@ -333,4 +352,6 @@ void drain_slow(struct devices *devices, struct family_host *h, const struct dis
 	fact_put(&row, SLOW_DEVICE, r->device_ns / 1000);
 	fact_put(&row, SLOW_FAILED, r->failed);
 	who_put(h, utc, &SLOW_FACT, &row, &who, SLOW_PROCESS, SLOW_CONTAINER);
+	if (!who.excluded)
+		stack_put(h, r, disk, utc);
 }

@@ -225,10 +225,10 @@ void files_unseen(struct files *f, struct devices *devices, struct family_host *
 	const struct disk_file_key key = {.who = a->who, .major = a->major, .minor = a->minor};
 	struct disk_file s = {0};
 
-	if (a->op > 1 || !a->bytes) /* as the programs have it: read, write */
+	if (a->op > 1 || a->bytes == a->done) /* as the programs have it: read, write */
 		return;
 	*(a->op ? &s.writes : &s.reads) = 1;
-	*(a->op ? &s.write_bytes : &s.read_bytes) = a->bytes;
+	*(a->op ? &s.write_bytes : &s.read_bytes) = a->bytes - a->done;
 	file_put(&d, &key, &s, true);
 }
 

@@ -45,6 +45,9 @@ void hooks_close(struct hooks *k);
 /* Which tracepoint tells who asks: block_io_start (from 6.5 on). */
 bool hooks_tells_start(void);
 
+/* Do single slow requests have the stack of who waits for them? (from 6.2 on) */
+bool hooks_tells_stack(void);
+
 /* Single requests that wait in the ring. */
 void hooks_read(struct hooks *k);
 /* Each request that is not known to have ended. 0 or -errno. */

@@ -73,45 +73,19 @@ struct syncing { /* a call that has not returned */
 	struct dentry___disk *name;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64); /* pid_tgid */
-	__type(value, struct syncing);
-} syncing SEC(".maps");
+/* By pid_tgid. */
+DISK_HASH(syncing, 4096, __u64, struct syncing);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_sync_key);
-	__type(value, struct disk_sync);
-} disk_syncs SEC(".maps");
+DISK_HASH(disk_syncs, 4096, struct disk_sync_key, struct disk_sync);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64);   /* pid_tgid */
-	__type(value, __u64); /* where the path is in the program's memory */
-} opening SEC(".maps");
+/* By pid_tgid: where the path is in the program's memory. */
+DISK_HASH(opening, 8192, __u64, __u64);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_open_key);
-	__type(value, __u64); /* how many */
-} disk_opens SEC(".maps");
+/* How many. */
+DISK_HASH(disk_opens, 4096, struct disk_open_key, __u64);
 
-struct { /* what found no room there: by error alone */
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_open_key);
-	__type(value, __u64);
-} disk_rest_opens SEC(".maps");
+/* What found no room there: by error alone. */
+DISK_HASH(disk_rest_opens, 1024, struct disk_open_key, __u64);
 
 static const struct disk_sync no_syncs;
 
@@ -215,7 +189,7 @@ int sync_ends(struct sys_exit *x)
 	if (d) {
 		__sync_fetch_and_add(&d->calls, 1);
 		__sync_fetch_and_add(&d->ns, ns);
-		__sync_fetch_and_add(&d->hist[slot_of(ns) & (DISK_SLOTS - 1)], 1);
+		__sync_fetch_and_add(&d->hist[slot_of(ns / 1000) & (DISK_SLOTS - 1)], 1);
 		if (x->ret < 0)
 			__sync_fetch_and_add(&d->errors, 1);
 	} else {

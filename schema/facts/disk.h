@@ -71,6 +71,13 @@
 	X(SLOW_DEVICE, "device_us", NUMBER, GAUGE, "us", "from then to its answer")             \
 	X(SLOW_FAILED, "failed", NUMBER, GAUGE, "", "1: it failed")
 
+#define SLOWSTACK_COLUMNS(X)                                                \
+	X(SLOWSTACK_DISK, "disk", TEXT, KEY, "", "text.id: as in slow_row") \
+	X(SLOWSTACK_SECTOR, "sector", TAG, KEY, "", "as in slow_row")       \
+	X(SLOWSTACK_AT, "at_us", TAG, KEY, "", "as in slow_row")            \
+	X(SLOWSTACK_STACK, "stack", TEXT, GAUGE, "",                        \
+	  "text.id: kernel functions in which the thread that asked was waiting when the device answered, innermost first, with blanks")
+
 #define SYNC_COLUMNS(X)                                                                                                                                                                \
 	X(SYNC_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                                                                                                         \
 	X(SYNC_FILE, "file", TEXT, KEY, "",                                                                                                                                            \
@@ -125,12 +132,13 @@
 enum block_column { BLOCK_COLUMNS(FACT_ID) BLOCK_N };
 enum device_column { DEVICE_COLUMNS(FACT_ID) DEVICE_N };
 enum slow_column { SLOW_COLUMNS(FACT_ID) SLOW_N };
+enum slowstack_column { SLOWSTACK_COLUMNS(FACT_ID) SLOWSTACK_N };
 enum sync_column { SYNC_COLUMNS(FACT_ID) SYNC_N };
 enum open_column { OPEN_COLUMNS(FACT_ID) OPENS_N };
 enum file_column { FILE_COLUMNS(FACT_ID) FILE_N };
 enum held_column { HELD_COLUMNS(FACT_ID) HELD_N };
 
 extern const struct fact BLOCK_FACT, DEVICE_FACT, SLOW_FACT, SYNC_FACT, OPEN_FACT, FILE_FACT,
-	HELD_FACT;
+	HELD_FACT, SLOWSTACK_FACT;
 
 #endif

@@ -14,21 +14,21 @@
 
 static const char RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'disk' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
-/* process, text, word, n, us, device_us, errors, thread, sector, at_us */
-#define COLUMNS 10
+/* process, text, word, n, us, device_us, errors, thread, sector, at_us, stack */
+#define COLUMNS 11
 static const struct {
 	const char *head, *tail;
 	bool times, single;
 } QUERIES[] = {
 	[DISKROWS_SLOW] =
-		{"SELECT coalesce(process_id, 0), disk, op, bytes, us, device_us, failed, thread, sector, at_us",
+		{"SELECT coalesce(process_id, 0), disk, op, bytes, us, device_us, failed, thread, sector, at_us, stack",
 		 " FROM slow_blocks WHERE ts BETWEEN ?1 AND ?2", false, true},
 	[DISKROWS_SYNCS] =
-		{"SELECT process_id, file, call, sum(calls), sum(us), 0, sum(errors), '', 0, 0",
+		{"SELECT process_id, file, call, sum(calls), sum(us), 0, sum(errors), '', 0, 0, ''",
 		 " FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, call", true,
 		 false},
 	[DISKROWS_OPENS] =
-		{"SELECT coalesce(process_id, 0), path, error, sum(opens), 0, 0, 0, '', 0, 0",
+		{"SELECT coalesce(process_id, 0), path, error, sum(opens), 0, 0, 0, '', 0, 0, ''",
 		 " FROM failed_opens WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, path, error",
 		 false, false},
 };
@@ -61,6 +61,7 @@ static struct diskrow *row_new(struct reading *r, const struct store_process_row
 			      .text = mem_strdup(askrows_text(st, 1)),
 			      .word = mem_strdup(askrows_text(st, 2)),
 			      .thread = mem_strdup(askrows_text(st, 7)),
+			      .stack = mem_strdup(askrows_text(st, 10)),
 			      .sector = sqlite3_column_int64(st, 8),
 			      .at_us = sqlite3_column_int64(st, 9)};
 	return x;
@@ -156,6 +157,7 @@ void diskrows_release(struct diskrows *r)
 		free(x->text);
 		free(x->word);
 		free(x->thread);
+		free(x->stack);
 	}
 	free(r->rows);
 	*r = (struct diskrows){0};

@@ -21,6 +21,8 @@ struct diskrow {
 	bool many;
 	char *text, *word; /* slow: disk, op; fsyncs: file, call; opens: path, error */
 	char *thread;      /* slow: who asked */
+	char *stack;       /* slow: kernel functions in which that waited, innermost first, with
+			      blanks; "": not known */
 	uint64_t n;        /* calls, opens; slow: bytes */
 	uint64_t us;       /* fsyncs: summed; slow: queue and device together */
 	uint64_t device_us, errors;

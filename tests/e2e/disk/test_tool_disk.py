@@ -39,6 +39,7 @@ def made(tmp_path_factory):
         for n, us in enumerate((70000, 51000, 900)):
             yield {"fact": "slow_row", "at": AT - 10, **DB, "disk": "sda", "op": "write", "sector": 8 * n, "at_us": (AT - 10) * 10**6 + n, "thread": "walwriter",
                    "bytes": PAGE, "queue_us": us // 10, "device_us": us - us // 10, "failed": int(n == 1)}
+        yield {"fact": "slow_stack_row", "at": AT - 10, "disk": "sda", "sector": 0, "at_us": (AT - 10) * 10**6, "columns": {"stack": "folio_wait_bit_common filemap_read vfs_read"}}
         for at in (AT - 20, AT - 10):
             yield {"fact": "sync_row", "at": at, **DB, "file": "/var/lib/postgresql/pg_wal/1", "call": "fdatasync", "calls": 50, "errors": 0, "us": 100000,
                    "us_1024": 49, "us_16384": 1}
@@ -91,6 +92,7 @@ def test_the_slowest_request_comes_first_with_its_thread_and_failure(sonde, made
         (70000, 7000, "walwriter", False), (51000, 5100, "walwriter", True), (900, 90, "walwriter", False)]
     assert rows[0]["time_ns"] == (AT - 10) * 10**9 and rows[0]["container"] == "db"
     assert len(asked(sonde, made, "--slow", "-n", "1")["rows"]) == 1
+    assert [r["stack"] for r in rows] == [["folio_wait_bit_common", "filemap_read", "vfs_read"], [], []]
 
 
 def test_calls_that_wait_are_summed_by_file(sonde, made):
