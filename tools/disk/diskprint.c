@@ -139,9 +139,9 @@ static void row_process(struct row *o, const struct diskrow *x)
 	row_text(o, "CONTAINER", TABLE_MIDDLE, "container", x->container);
 }
 
-#define STACK_SHOWN 4 /* functions in a table */
+#define STACK_SHOWN 8 /* functions in a table */
 
-/* "folio_wait_bit_common, filemap_read, ..." */
+/* "folio_wait_bit_common < filemap_read" */
 static void stack_cell(struct row *o, const char *stack)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;

@@ -39,7 +39,7 @@ def made(tmp_path_factory):
         for n, us in enumerate((70000, 51000, 900)):
             yield {"fact": "slow_row", "at": AT - 10, **DB, "disk": "sda", "op": "write", "sector": 8 * n, "at_us": (AT - 10) * 10**6 + n, "thread": "walwriter",
                    "bytes": PAGE, "queue_us": us // 10, "device_us": us - us // 10, "failed": int(n == 1)}
-        yield {"fact": "slow_stack_row", "at": AT - 10, "disk": "sda", "sector": 0, "at_us": (AT - 10) * 10**6, "columns": {"stack": "folio_wait_bit_common filemap_read vfs_read"}}
+        yield {"fact": "slow_stack_row", "at": AT - 10, "columns": {"disk": "sda", "sector": 0, "at_us": (AT - 10) * 10**6, "stack": "folio_wait_bit_common filemap_read vfs_read"}}
         for at in (AT - 20, AT - 10):
             yield {"fact": "sync_row", "at": at, **DB, "file": "/var/lib/postgresql/pg_wal/1", "call": "fdatasync", "calls": 50, "errors": 0, "us": 100000,
                    "us_1024": 49, "us_16384": 1}
