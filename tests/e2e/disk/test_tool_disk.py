@@ -200,3 +200,19 @@ def test_without_the_family_it_says_which_to_record(sonde, tmp_path):
     livedin.put(store, [livedin.run("cpu", AT - 100, AT, 10, 10101010), livedin.cpu(AT - 50, ("a", "", 1, 3, ["main"]))])
     done = sonde("disk", "--from", AT - 100, "--to", AT, store=store)
     assert done.returncode == 4 and "disk" in done.stderr and "--families" in done.stderr
+
+
+def test_processes_and_containers_have_the_time_of_their_requests_and_of_fsync_once(sonde, made):
+    """tar read from dm-0, whose requests come again at sda: those count."""
+    answer = {r["pid"]: r for r in json.loads(sonde("ps", "--json", "--sort", "disk", "--from", AT - 100, "--to", AT, store=made, check=True).stdout)["rows"]}
+    assert {pid: (r["comm"], r["disk_ns"], r["fsync_ns"]) for pid, r in answer.items()} == {
+        21: ("postgres", (90 * 100 * 10 + 700 + 20000) * 1000, 200 * 10**6), 30: ("tar", 10 * 10 * 100 * 1000, 0), 31: ("tar", 10 * 10 * 100 * 1000, 0)}
+    db, = [r for r in json.loads(sonde("containers", "--json", "--from", AT - 100, "--to", AT, store=made, check=True).stdout)["rows"] if r["container"] == "db"]
+    assert (db["disk_ns"], db["fsync_ns"]) == ((90 * 100 * 10 + 700 + 20000) * 1000, 200 * 10**6)
+    text = sonde("containers", "--sort", "disk", "--from", AT - 100, "--to", AT, store=made, check=True).stdout.splitlines()
+    assert "DISK" in text[0] and "FSYNC" in text[0] and text[1].split()[0] == "db"
+
+
+def test_a_timeline_has_how_busy_disks_were_where_family_host_was_not_recorded(sonde, made):
+    rows = json.loads(sonde("timeline", "--of", "disk", "--json", "--from", AT - 100, "--to", AT, store=made, check=True).stdout)["rows"]
+    assert {r["who"]: max(v for v in r["by_column"] if v is not None) for r in rows} == {"[sda]": pytest.approx(0.5), "[dm-0]": pytest.approx(0.1)}
