@@ -19,7 +19,7 @@
 	32 /* slot n of a histogram counts times of 2^n to 2^(n+1)-1 us; the last, more */
 #define DISK_COMM  16
 #define DISK_NAME  32 /* of a part of a path; cut if it is longer */
-#define DISK_NAMES 4  /* the file's, its folder's, and those above */
+#define DISK_NAMES 8  /* the file's, its folder's, and those above */
 #define DISK_LONG  72 /* of a part of a path of a file of requests, DISK_DEEP such */
 #define DISK_DEEP  16
 #define DISK_PAGE  4096ull /* the unit of dirty pages on x86 */
@@ -87,7 +87,16 @@ struct disk_sync {
 	__u32 fd, pad;                     /* of the first call */
 	char names[DISK_NAMES][DISK_NAME]; /* [0] the file's; "/" ends them */
 };
-_Static_assert(sizeof(struct disk_sync) == 288, "wire size");
+_Static_assert(sizeof(struct disk_sync) == 32 + 4 * DISK_SLOTS + DISK_NAMES * DISK_NAME,
+	       "wire size");
+
+struct disk_syncing {   /* a call that has not returned */
+	__u64 begin_ns; /* monotonic clock */
+	struct disk_sync_key key;
+	__u32 fd, pad;
+	__u64 name; /* the kernel's own */
+};
+_Static_assert(sizeof(struct disk_syncing) == 64, "wire size");
 
 struct disk_open_key { /* an open that failed */
 	struct who_id who;

@@ -43,6 +43,15 @@ static void known_del(struct files *f, struct files_known *k)
 	free(k);
 }
 
+const struct mounts *files_mounts(struct files *f, uint32_t dev)
+{
+	if (f->mounts_round == f->round || mounts_has(&f->mounts, dev))
+		return &f->mounts;
+	mounts_read(&f->mounts);
+	f->mounts_round = f->round;
+	return &f->mounts;
+}
+
 /* Its path, by the names that were read since the last look: it may have got another one. */
 static void path_find(struct files *f, struct files_known *k, int names_fd)
 {
@@ -59,7 +68,8 @@ static void path_find(struct files *f, struct files_known *k, int names_fd)
 		return;
 	free(k->path);
 	k->whole = filename_join(s.names[0], DISK_DEEP, DISK_LONG, below);
-	if (k->whole && mounts_path(&f->mounts, k->id.dev, below, path, sizeof(path))) {
+	if (k->whole &&
+	    mounts_path(files_mounts(f, k->id.dev), k->id.dev, below, path, sizeof(path))) {
 		k->path = mem_strdup(path);
 		return;
 	}
@@ -210,11 +220,13 @@ void files_drain(struct files *f, const struct hooks_files *maps, struct devices
 			     .utc_ns = utc_ns,
 			     .names_fd = bpf_map__fd(maps->names)};
 
-	if (!f->mounts.n)
-		mounts_read(&f->mounts);
-	f->round++;
 	map_drain(&d, maps->sums, epoch);
 	map_drain(&d, maps->rest, epoch);
+}
+
+void files_epoch(struct files *f)
+{
+	f->round++;
 }
 
 void files_unseen(struct files *f, struct devices *devices, struct family_host *h,

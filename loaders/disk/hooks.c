@@ -259,6 +259,12 @@ int hooks_asked(struct hooks *k, mapread_fn fn, void *ctx)
 			    sizeof(struct disk_asked), fn, ctx);
 }
 
+int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx)
+{
+	return mapread_each(bpf_map__fd(k->skel->maps.syncing), sizeof(uint64_t),
+			    sizeof(struct disk_syncing), fn, ctx);
+}
+
 struct hooks_files hooks_files(const struct hooks *k)
 {
 	return (struct hooks_files){.sums = k->skel->maps.disk_files,

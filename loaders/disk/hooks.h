@@ -52,6 +52,8 @@ bool hooks_tells_stack(void);
 void hooks_read(struct hooks *k);
 /* Each request that is not known to have ended. 0 or -errno. */
 int hooks_asked(struct hooks *k, mapread_fn fn, void *ctx);
+/* Each call that waits for a disk and has not returned. 0 or -errno. */
+int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx);
 /* The sums of files, those that found no room there, and the names of files; borrowed. */
 struct hooks_files {
 	const struct bpf_map *sums, *rest, *names;

@@ -92,7 +92,8 @@ static void epoch_store(struct disk *d, struct family_host *h)
 	struct hooks_files files = hooks_files(&d->hooks);
 
 	devices_read(&d->devices, h, d->epochs.ended_ns, utc);
-	drain_epoch(&d->hooks, &d->devices, h, d->epochs.number, utc);
+	files_epoch(&d->files);
+	drain_epoch(&d->hooks, &d->devices, &d->files, h, d->epochs.number, utc);
 	files_drain(&d->files, &files, &d->devices, h, d->epochs.number, utc);
 	slow_store(d, h);
 	epochs_stored(&d->epochs);

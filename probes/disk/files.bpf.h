@@ -66,15 +66,8 @@ struct files_struct___disk {
 
 #pragma clang attribute pop
 
-struct syncing { /* a call that has not returned */
-	__u64 begin_ns;
-	struct disk_sync_key key;
-	__u32 fd, pad;
-	struct dentry___disk *name;
-};
-
 /* By pid_tgid. */
-DISK_HASH(syncing, 4096, __u64, struct syncing);
+DISK_HASH(syncing, 4096, __u64, struct disk_syncing);
 
 DISK_HASH(disk_syncs, 4096, struct disk_sync_key, struct disk_sync);
 
@@ -104,7 +97,7 @@ static __always_inline struct file___disk *file_of(__u32 fd)
 
 static __always_inline int sync_begin(const struct sys_enter *x, __u32 call)
 {
-	struct syncing s = {.fd = (__u32)x->args[0], .key = {.call = call}};
+	struct disk_syncing s = {.fd = (__u32)x->args[0], .key = {.call = call}};
 	struct file___disk *file = file_of(s.fd);
 	__u64 id = bpf_get_current_pid_tgid();
 	struct inode___disk *inode;
@@ -115,7 +108,7 @@ static __always_inline int sync_begin(const struct sys_enter *x, __u32 call)
 	who_fill(&s.key.who);
 	s.key.ino = BPF_CORE_READ(inode, i_ino);
 	s.key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
-	s.name = BPF_CORE_READ(file, f_path.dentry);
+	s.name = (__u64)BPF_CORE_READ(file, f_path.dentry);
 	s.begin_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&syncing, &id, &s, BPF_ANY))
 		__sync_fetch_and_add(&disk_lost.syncs, 1);
@@ -156,7 +149,7 @@ static __always_inline void names_read(char *names, int n, int size, struct dent
 	}
 }
 
-static __always_inline struct disk_sync *sync_get(const struct syncing *s,
+static __always_inline struct disk_sync *sync_get(const struct disk_syncing *s,
 						  const struct disk_sync_key *key)
 {
 	struct disk_sync *d = bpf_map_lookup_elem(&disk_syncs, key);
@@ -167,7 +160,7 @@ static __always_inline struct disk_sync *sync_get(const struct syncing *s,
 	d = bpf_map_lookup_elem(&disk_syncs, key);
 	if (d) {
 		d->fd = s->fd;
-		names_read(d->names[0], DISK_NAMES, DISK_NAME, s->name);
+		names_read(d->names[0], DISK_NAMES, DISK_NAME, (struct dentry___disk *)s->name);
 	}
 	return d;
 }
@@ -176,7 +169,7 @@ SEC("tracepoint")
 int sync_ends(struct sys_exit *x)
 {
 	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), ns;
-	struct syncing *s = bpf_map_lookup_elem(&syncing, &id);
+	struct disk_syncing *s = bpf_map_lookup_elem(&syncing, &id);
 	struct disk_sync_key key;
 	struct disk_sync *d;
 

@@ -89,6 +89,16 @@
 	X(SYNC_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                                                                                                          \
 	DISK_TIMES(X, SYNC)
 
+#define LASTING_COLUMNS(X)                                                                       \
+	X(LASTING_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                \
+	X(LASTING_FILE, "file", TEXT, KEY, "",                                                   \
+	  "text.id: its path, of a container's file as the container sees it; empty: not known") \
+	X(LASTING_CALL, "call", TEXT, KEY, "", "text.id: as in sync_row")                        \
+	X(LASTING_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")   \
+	X(LASTING_CALLS, "calls", NUMBER, GAUGE, "",                                             \
+	  "calls that had not returned after a second or more, at the last reading")             \
+	X(LASTING_US, "us", NUMBER, GAUGE, "us", "how long the longest of them had lasted")
+
 #define OPEN_COLUMNS(X)                                                                                              \
 	X(OPEN_PROCESS, "process", PROCESS, KEY, "",                                                                 \
 	  "process.id: who called, of several of one command and container one of them; 0: of those past the limit") \
@@ -134,11 +144,12 @@ enum device_column { DEVICE_COLUMNS(FACT_ID) DEVICE_N };
 enum slow_column { SLOW_COLUMNS(FACT_ID) SLOW_N };
 enum slowstack_column { SLOWSTACK_COLUMNS(FACT_ID) SLOWSTACK_N };
 enum sync_column { SYNC_COLUMNS(FACT_ID) SYNC_N };
+enum lasting_column { LASTING_COLUMNS(FACT_ID) LASTING_N };
 enum open_column { OPEN_COLUMNS(FACT_ID) OPENS_N };
 enum file_column { FILE_COLUMNS(FACT_ID) FILE_N };
 enum held_column { HELD_COLUMNS(FACT_ID) HELD_N };
 
 extern const struct fact BLOCK_FACT, DEVICE_FACT, SLOW_FACT, SYNC_FACT, OPEN_FACT, FILE_FACT,
-	HELD_FACT, SLOWSTACK_FACT;
+	HELD_FACT, SLOWSTACK_FACT, LASTING_FACT;
 
 #endif

@@ -28,7 +28,7 @@ const DISKS_VIEWS = {
 	]},
 	fsync: {text: 'Waits for a disk', option: 'fsync', columns: [
 		disksText('file', 'File', {kind: 'fn', keep: true}), disksWho, disksText('call', 'Call'), disksCount('calls', 'Calls', disksKept), disksTime('us', 'Took', disksKept),
-		disksTime('p50_us', 'Half within'), disksTime('p99_us', '99 % within', disksKept), disksCount('errors', 'Failed'),
+		disksTime('p50_us', 'Half within'), disksTime('p99_us', '99 % within', disksKept), disksTime('lasting_us', 'Not back for', disksKept), disksCount('errors', 'Failed'),
 	]},
 	slow: {text: 'Slow requests', option: 'slow', columns: [
 		{key: 'when', title: 'When', value: (r) => r.time_ns, text: (r) => wordsClock(r.time_ns, Date.now() * 1e6), keep: true}, disksTime('us', 'Took', disksKept), disksTime('queue_us', 'Of that, before the disk got it'),

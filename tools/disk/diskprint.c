@@ -189,7 +189,13 @@ static void sync_row(struct row *o, const struct diskrow *x)
 	row_word(o, "CALL", TABLE_LEFT, "call", x->word);
 	row_count(o, "CALLS", TABLE_RIGHT, "calls", x->n, true);
 	row_us(o, "TIME", TABLE_RIGHT, "us", (int64_t)x->us, true);
-	row_quantiles(o, "P50", "P99", "p50_us", "p99_us", &x->times);
+	if (x->n == 1) { /* it is known */
+		row_us(o, "P50", TABLE_RIGHT, "p50_us", (int64_t)x->us, true);
+		row_us(o, "P99", TABLE_RIGHT, "p99_us", (int64_t)x->us, true);
+	} else {
+		row_quantiles(o, "P50", "P99", "p50_us", "p99_us", &x->times);
+	}
+	row_us(o, "NOT BACK FOR", TABLE_RIGHT, "lasting_us", (int64_t)x->lasting_us, x->lasting_us);
 	row_count(o, "ERRORS", TABLE_RIGHT, "errors", x->errors, true);
 	row_text(o, "FILE", TABLE_MIDDLE, "file", x->text);
 	if (o->json)

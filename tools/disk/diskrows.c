@@ -33,6 +33,10 @@ static const struct {
 		 false, false},
 };
 
+/* Of calls that had not returned. */
+static const char LASTING[] =
+	"SELECT process_id, file, call, 0, max(us), 0, 0, '', 0, 0, '' FROM lasting_fsyncs WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, call";
+
 struct reading {
 	const struct selection *sel;
 	const struct store_dict *dict; /* of the segment */
@@ -89,14 +93,20 @@ static struct diskrow *row_of(struct reading *r, const struct store_process_row 
 	return x;
 }
 
+/* NULL: not known. */
+static const struct store_process_row *process_of(const struct reading *r, sqlite3_stmt *st)
+{
+	int64_t id = sqlite3_column_int64(st, 0);
+
+	return id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
+		       &r->dict->processes[id] :
+		       NULL;
+}
+
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0);
-	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
-			&r->dict->processes[id] :
-			NULL;
+	const struct store_process_row *p = process_of(r, st);
 	struct diskrow *x;
 
 	if (p ? !select_wants_process(r->sel, p) : select_is_narrow(r->sel))
@@ -110,12 +120,31 @@ static void take(void *ctx, sqlite3_stmt *st)
 		disktimes_take(&x->times, st, COLUMNS);
 }
 
+static void take_lasting(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const struct store_process_row *p = process_of(r, st);
+	uint64_t us = (uint64_t)sqlite3_column_int64(st, 4);
+	struct diskrow *x;
+
+	if (p ? !select_wants_process(r->sel, p) : select_is_narrow(r->sel))
+		return;
+	x = row_of(r, p, st);
+	x->lasting_us = us > x->lasting_us ? us : x->lasting_us;
+}
+
+/* What is most in the way comes first. */
+static uint64_t weight(const struct diskrow *x)
+{
+	return x->us > x->lasting_us ? x->us : x->lasting_us;
+}
+
 static int order(const void *a, const void *b)
 {
 	const struct diskrow *x = a, *y = b;
 
-	if (x->us != y->us)
-		return x->us < y->us ? 1 : -1;
+	if (weight(x) != weight(y))
+		return weight(x) < weight(y) ? 1 : -1;
 	if (x->n != y->n)
 		return x->n < y->n ? 1 : -1;
 	return strcmp(x->text, y->text);
@@ -137,9 +166,11 @@ int diskrows_read(const struct selection *sel, enum diskrows_what what, struct d
 		const struct askrows_part parts[] = {
 			{RECORDED, take_run, &out->known, {{NULL}, NULL}},
 			{strbuf_str(&sql), take, &r, {{NULL}, NULL}},
+			{LASTING, take_lasting, &r, {{NULL}, NULL}}, /* the last */
 		};
 
-		rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts), e);
+		rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts) - (what != DISKROWS_SYNCS),
+				  e);
 	}
 	idmap_release(&r.row_of);
 	if (out->n)

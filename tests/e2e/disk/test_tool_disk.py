@@ -43,6 +43,8 @@ def made(tmp_path_factory):
         for at in (AT - 20, AT - 10):
             yield {"fact": "sync_row", "at": at, **DB, "file": "/var/lib/postgresql/pg_wal/1", "call": "fdatasync", "calls": 50, "errors": 0, "us": 100000,
                    "us_1024": 49, "us_16384": 1}
+        for us in (1500000, 3500000):
+            yield {"fact": "sync_lasting_row", "at": AT - 20 + us // 200000, **TAR, "file": "/backup.tar", "call": "fsync", "calls": 1, "us": us}
         for who in (TAR, TAR2):
             yield {"fact": "open_row", "at": AT - 10, **who, "path": "/etc/none", "error": "ENOENT", "opens": 4}
         yield {"fact": "open_row", "at": AT - 10, **DB, "path": "/secret", "error": "EACCES", "opens": 1}
@@ -96,8 +98,9 @@ def test_the_slowest_request_comes_first_with_its_thread_and_failure(sonde, made
 
 
 def test_calls_that_wait_are_summed_by_file(sonde, made):
-    row, = asked(sonde, made, "--fsync")["rows"]
-    assert (row["file"], row["call"], row["calls"], row["us"], row["pid"]) == ("/var/lib/postgresql/pg_wal/1", "fdatasync", 100, 200000, 21)
+    late, row = asked(sonde, made, "--fsync")["rows"]
+    assert (late["file"], late["comm"], late["calls"], late["us"], late["lasting_us"], late["p99_us"]) == ("/backup.tar", "tar", 0, 0, 3500000, None)  # it has not returned
+    assert (row["lasting_us"], row["file"], row["call"], row["calls"], row["us"], row["pid"]) == (None, "/var/lib/postgresql/pg_wal/1", "fdatasync", 100, 200000, 21)
     assert 1024 <= row["p50_us"] < 2048 and 16384 <= row["p99_us"] * 2 < 65536
 
 
