@@ -4,7 +4,10 @@
  *
  * 1. Who asked is read at block_io_start (from 6.5 on) and block_rq_insert, which run in the
  *    context of the asker; at issue and completion another thread may be running.
- * 2. A request may be completed in parts: each adds its bytes, the last one counts the request.
+ * 2. A request may be completed in parts: each adds its bytes, the last one counts the request. One
+ *    whose data must be on the disk when it is over (FUA, where the device cannot do that by
+ * itself) is completed once with its data, and again, without, after the flush that follows: as
+ *    /proc/diskstats has it, the second time counts.
  * 3. A request that is merged into another one never completes: its entry is dropped.
  * 4. A request to a partition is counted for the whole disk only. Devices on top of others (dm,
  *    loop) have requests too: to add devices up one must know the chain.
@@ -33,8 +36,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define REQ_OP_MASK 0xff
-#define DEVICES     512
+#define REQ_OP_MASK  0xff
+#define REQ_OP_FLUSH 2
+#define DEVICES      512
 
 #define TASK_UNINTERRUPTIBLE 0x2
 
@@ -52,12 +56,17 @@ struct request_queue {
 
 struct request {
 	struct request_queue *q;
-	unsigned int cmd_flags, __data_len;
+	unsigned int cmd_flags, rq_flags, __data_len;
 	__u64 __sector;
 	__u64 start_time_ns;
 	struct bio *bio;
 	struct block_device *part;
 } __attribute__((preserve_access_index));
+
+enum rqf_flags { /* since 6.11; before, the bit had the number 4 */
+		 __RQF_FLUSH_SEQ = 1,
+};
+#define FLUSH_SEQ_BEFORE 4
 
 struct request___5_10 { /* its part is a struct hd_struct */
 	struct gendisk *rq_disk;
@@ -289,14 +298,24 @@ static __always_inline void slow_tell(const struct disk_key *key, const struct d
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
+/* Is it a step of a sequence with flushes? The flushes themselves are requests of their own. */
+static __always_inline bool is_step(const struct request *rq, __u32 op)
+{
+	__u32 bit = FLUSH_SEQ_BEFORE;
+
+	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_FLUSH_SEQ))
+		bit = bpf_core_enum_value(enum rqf_flags, __RQF_FLUSH_SEQ);
+	return op != REQ_OP_FLUSH && rq->rq_flags >> bit & 1;
+}
+
 static __always_inline int completed(struct request *rq, int error, __u32 bytes, bool stacks)
 {
 	__u64 id = (__u64)rq, now = bpf_ktime_get_ns(), made, issued = 0, queue, device;
 	bool failed = error & 0xff; /* from 5.11 on a blk_status_t, which is a byte */
 	__u32 left = rq->__data_len;
-	bool last = bytes >= left;
 	struct disk_asked *a = bpf_map_lookup_elem(&asked, &id);
 	struct disk_key key = {.op = rq->cmd_flags & REQ_OP_MASK, .epoch = disk_epoch};
+	bool whole = bytes >= left, last = whole && !is_step(rq, key.op);
 	struct gendisk *disk = disk_of(rq);
 	struct disk_sum *s;
 
@@ -309,9 +328,9 @@ static __always_inline int completed(struct request *rq, int error, __u32 bytes,
 	s = sum_of(&key);
 	if (!s)
 		return 0;
-	bytes = last ? left : bytes;
+	bytes = whole ? left : bytes;
 	__sync_fetch_and_add(&s->bytes, bytes);
-	request_files(rq->bio, &key, bytes, last);
+	request_files(rq->bio, &key, bytes, whole);
 	if (failed && a)
 		a->failed = 1;
 	if (!last) {

@@ -260,8 +260,8 @@ static __always_inline struct inode___pages *bio_inode(struct bio *bio)
 	return page ? page_inode(page) : NULL;
 }
 
-/* `bytes` of a request are done; its bios are those that are not done before. Once it is done it
- * `counts`, for the first file of its last part. */
+/* `bytes` of a request are done; its bios are those that are not done before. With the last of them
+ * it `counts`, for the first file of these. */
 static __always_inline void request_files(struct bio *bio, const struct disk_key *rq, __u32 bytes,
 					  bool counts)
 {

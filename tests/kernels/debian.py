@@ -143,6 +143,8 @@ def take_modules(deb, wanted, folder):
 
         for name in wanted:
             take(name)
+    if not order:
+        raise Gone(f"{os.path.basename(deb)} holds none of {' '.join(wanted)}")
     with open(os.path.join(folder, "order"), "w", encoding="ascii") as f:
         f.write("\n".join(order) + "\n")
 
@@ -154,7 +156,7 @@ def modules(name, cache, wanted):
         fcntl.flock(lock, fcntl.LOCK_EX)
         apt = Suite(suite, security, cache)
         apt.update()
-        package = apt.kernel_package()
+        package = re.sub("^linux-binary-", "linux-modules-", apt.kernel_package())  # since 7.0 in a package of their own
         folder = os.path.join(cache, suite, f"modules-{package}-{'-'.join(wanted)}")
         if os.path.exists(os.path.join(folder, "order")):
             return folder

@@ -85,6 +85,10 @@ def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(captu
         os.pwrite(fd, page, i * PAGE)
     for i in range(200):
         os.preadv(fd, [page], i * PAGE)
+    synced = os.open(path, os.O_WRONLY | os.O_DIRECT | os.O_DSYNC)
+    for i in range(20):  # with a flush behind each, which is a step of the same request
+        os.pwrite(synced, page, i * PAGE)
+    os.close(synced)
     os.truncate(file, 100 * PAGE)
     failed = 0
     for i in range(90, 120):
