@@ -73,8 +73,9 @@ static void path_find(struct files *f, struct files_known *k, int names_fd)
 		k->path = mem_strdup(path);
 		return;
 	}
-	k->whole = false;
-	k->path = mem_strdup(below);
+	snprintf(path, sizeof(path), "%s%.*s", k->whole ? "..." : "", (int)sizeof(path) - 4, below);
+	k->whole = false; /* where the file system is mounted is not known */
+	k->path = mem_strdup(path);
 }
 
 static struct files_known *known_of(struct files *f, const struct disk_file_key *key, int names_fd)

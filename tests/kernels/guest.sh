@@ -547,12 +547,12 @@ disks_use() {
 	dd if=/dev/zero of=/dev/mapper/mirrored bs=4096 count=32 oflag=direct
 	dd if=/dev/zero of=/dev/mapper/slow bs=4096 count=3 oflag=direct
 	/usr/sbin/mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/mapper/ciphered
-	mkdir -p /mnt && mount -t ext4 /dev/mapper/ciphered /mnt && dd if=/dev/zero of=/mnt/big bs=65536 count=16 conv=fsync && umount /mnt
+	mkdir -p /mnt && mount -t ext4 /dev/mapper/ciphered /mnt && dd if=/dev/zero of=/mnt/big bs=65536 count=16 conv=fsync
 	sleep 1
 	cat /run/diskstats
 	echo after
 	cat /proc/diskstats
-	capture_end
+	capture_end && umount /mnt
 }
 
 disks_all() {
