@@ -298,7 +298,7 @@ static __always_inline void slow_tell(const struct disk_key *key, const struct d
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
-/* Is it a step of a sequence with flushes? The flushes themselves are requests of their own. */
+/* Is it a step of a sequence with flushes? Each flush is a request itself. */
 static __always_inline bool is_step(const struct request *rq, __u32 op)
 {
 	__u32 bit = FLUSH_SEQ_BEFORE;

@@ -18,8 +18,8 @@ void syncfile_names(const struct disk_sync *s, const struct mounts *mounts, __u3
 	if (*s->names[0] == '/')
 		snprintf(out, SYNCFILE_PATH, "%s", mounts ? mounts_point(mounts, dev) : "/");
 	else if (!whole || !mounts || !mounts_path(mounts, dev, below, out, SYNCFILE_PATH))
-		snprintf(out, SYNCFILE_PATH, "%s%.*s", whole && mounts ? "..." : "", SYNCFILE_PATH - 4,
-			 below);
+		snprintf(out, SYNCFILE_PATH, "%s%.*s", whole && mounts ? "..." : "",
+			 SYNCFILE_PATH - 4, below);
 }
 
 void syncfile_path(const struct disk_sync_key *key, __u32 fd, const struct disk_sync *s,
