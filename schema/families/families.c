@@ -65,7 +65,7 @@ const struct probe_family FAMILIES[] = {
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event",
 	 .nothing = "no heap profiles: no Go program that may be read ran"},
 	{.name = "host", .always = true, .rights = FAMILY_READS, .event = "row", .settings = HOST_SETTINGS},
-	{.name = "disk", .rights = FAMILY_LOADS, .event = "row", .settings = DISK_SETTINGS, .shown_by = "disk",
+	{.name = "disk", .event = "row", .settings = DISK_SETTINGS, .shown_by = "disk",
 	 .nothing = "no requests of disks: nothing that was asked for read or wrote one"},
 	{.name = "gpu", .rights = FAMILY_READS, .event = "row", .settings = GPU_SETTINGS},
 	{.name = "scrape", .rights = FAMILY_READS, .event = "event", .settings = SCRAPE_SETTINGS,
