@@ -22,6 +22,7 @@
 #include "probes/lib/passon.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
+#include "probes/lib/slots.bpf.h"
 #include "probes/lib/who.bpf.h"
 #include "probes/probe/plan.h"
 
@@ -229,33 +230,6 @@ static __always_inline bool cond_holds(void *ctx, const volatile struct probe_co
 static __always_inline bool failed(const struct hit *h)
 {
 	return h->ret < 0 && h->ret >= -4095;
-}
-
-static __always_inline __u32 slot_of(__u64 v)
-{
-	__u32 slot = 0;
-
-	if (v >> 32)
-		return PROBE_SLOTS - 1;
-	if (v >> 16) {
-		v >>= 16;
-		slot += 16;
-	}
-	if (v >> 8) {
-		v >>= 8;
-		slot += 8;
-	}
-	if (v >> 4) {
-		v >>= 4;
-		slot += 4;
-	}
-	if (v >> 2) {
-		v >>= 2;
-		slot += 2;
-	}
-	if (v >> 1)
-		slot += 1;
-	return slot;
 }
 
 static __always_inline void key_fill(struct probe_key *key, void *ctx, const struct hit *h)

@@ -49,7 +49,9 @@ static const struct fact_column jvm_columns[] = {JVM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column block_columns[] = {BLOCK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column device_columns[] = {DEVICE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column slow_columns[] = {SLOW_COLUMNS(FACT_COLUMN)};
+static const struct fact_column slowstack_columns[] = {SLOWSTACK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column sync_columns[] = {SYNC_COLUMNS(FACT_COLUMN)};
+static const struct fact_column lasting_columns[] = {LASTING_COLUMNS(FACT_COLUMN)};
 static const struct fact_column open_columns[] = {OPEN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column file_columns[] = {FILE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column held_columns[] = {HELD_COLUMNS(FACT_COLUMN)};
@@ -103,7 +105,11 @@ FACT(BLOCK_FACT, block_columns, "block_row", "requests of disks, by who asked");
 FACT(DEVICE_FACT, device_columns, "device_row", "disks that family disk watched");
 FACT(SLOW_FACT, slow_columns, "slow_row",
      "single requests of disks: slow ones, and the slowest of each minute; bounded");
+FACT_BESIDE(SLOWSTACK_FACT, slowstack_columns, "slow_stack_row",
+	    "where threads waited for the requests of slow_row");
 FACT(SYNC_FACT, sync_columns, "sync_row", "calls that wait until a file is on its disk");
+FACT_BESIDE(LASTING_FACT, lasting_columns, "sync_lasting_row",
+	    "calls that wait for a disk and had not returned, at the end of a bucket; bounded");
 FACT(OPEN_FACT, open_columns, "open_row", "opens of files that failed");
 FACT(FILE_FACT, file_columns, "file_row",
      "files that disks read and wrote, and who made their pages dirty");
@@ -176,6 +182,8 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &OPEN_FACT,
 				    &FILE_FACT,
 				    &HELD_FACT,
+				    &SLOWSTACK_FACT,
+				    &LASTING_FACT,
 				    &PROBE_FACT,
 				    &PROBE_SUM_FACT,
 				    &PROBE_EVENT_FACT,

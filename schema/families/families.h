@@ -46,7 +46,9 @@ struct probe_family {
 	bool by_switches; /* its cost grows with the rate of context switches */
 	bool has_mode;    /* its loader takes --mode and --rate */
 	enum family_rights rights;
-	const char *event;   /* what its loader counts: "sample", "event" */
+	const char *event; /* what its loader counts: "sample", "event" */
+	const char
+		*shown_by; /* the verb that shows it, for one without stacks; NULL: flame, stacks */
 	const char *nothing; /* the message where it recorded nothing; NULL: a general one */
 	bool standing;       /* at the end of a recording sonde-pstack stores where threads wait */
 	const struct family_setting *settings; /* ended by one without a name; NULL: none */

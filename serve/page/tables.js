@@ -135,6 +135,11 @@ const TABLES = {
 		draw: (box, d, also) => box.replaceChildren(resourcesSpace(also.space), resourcesFills(also.fills)),
 		who: (r) => (r.container === HOST ? {} : {container: r.container}),
 	},
+	disks: {
+		verb: 'disk', title: 'disks by request and file', narrow: true, needs: 'disk', more: true, params: disksParams,
+		rows: (d, also, p) => disksRows(d, p), columns: (sparks, rows, on, p) => disksView(p).columns, ways: disksWays,
+		who: (r) => ({container: r.container || '', comm: r.comm || '', pid: r.pid ? String(r.pid) : ''}),
+	},
 	oom: {
 		verb: 'oom', title: 'kills for memory', narrow: true, needs: 'host', more: true, params: () => ({number: 20}), draw: (box, d, also, p, on) => troubleOoms(box, d, on),
 	},

@@ -101,6 +101,17 @@ static const char GPU_CONTAINERS[] =
 static const char GPU_RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'gpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 
+/* A disk's requests come again at those that it lies on. */
+#define DISK_TIMES(who)                                                                                           \
+	"SELECT " who                                                                                             \
+	", sum(d), sum(s) FROM (SELECT process_id, container, queue_us + device_us AS d, 0 AS s FROM block_stats" \
+	" WHERE ts BETWEEN ?1 AND ?2 AND disk NOT IN (SELECT disk FROM block_devices WHERE under <> '')"          \
+	" UNION ALL SELECT process_id, container, 0, us FROM fsyncs WHERE ts BETWEEN ?1 AND ?2) GROUP BY 1"
+static const char DISK_PROCESSES[] = DISK_TIMES("process_id, 0");
+static const char DISK_CONTAINERS[] = DISK_TIMES("container, ''");
+static const char DISK_RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'disk' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+
 /* A process that ended, and what it left to its parent. */
 struct left {
 	uint64_t host;
@@ -118,7 +129,7 @@ struct reading {
 	struct idmap row_of;
 	struct left *left;
 	size_t n_left, cap_left;
-	bool gpu_here, ended_here; /* in this segment */
+	bool gpu_here, disk_here, ended_here; /* in this segment */
 };
 
 static uint64_t number(sqlite3_stmt *st, int column)
@@ -401,6 +412,28 @@ static void take_gpu(void *ctx, sqlite3_stmt *st)
 	x->has_gpu = true;
 }
 
+static void take_disk_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	r->out->disk_known = true;
+	r->disk_here = true;
+}
+
+static void take_disk(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct process_usage_row *x =
+		r->out->of_containers ? container_row(r, st) : process_row(r, st);
+
+	if (!x)
+		return;
+	x->disk_us += number(st, 2);
+	x->sync_us += number(st, 3);
+	x->has_disk = true;
+}
+
 static void take_ended(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -450,6 +483,19 @@ static int read_gpus(struct reading *r, struct store_segment *seg, const char *p
 					    take_gpu, r, e);
 }
 
+static int read_disks(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
+{
+	int rc;
+
+	r->disk_here = false;
+	rc = askrows_tables(r->sel, seg, path, DISK_RECORDED, take_disk_run, r, e);
+	return rc || !r->disk_here ?
+		       rc :
+		       askrows(r->sel, seg, path,
+			       r->out->of_containers ? DISK_CONTAINERS : DISK_PROCESSES, take_disk,
+			       r, e);
+}
+
 static int read_segment(struct reading *r, const char *path, struct err *e)
 {
 	struct store_segment *seg;
@@ -467,6 +513,8 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 				     read_processes(r, seg, path, e);
 	if (!rc && !(r->out->of_containers && r->out->known))
 		rc = read_flows(r, seg, path, e);
+	if (!rc)
+		rc = read_disks(r, seg, path, e);
 	return rc ? rc : read_gpus(r, seg, path, e);
 }
 

@@ -59,7 +59,7 @@
 	"[comm container processes# cpu_used_ns# read_bytes# write_bytes# mean_lived_ns# mem_max_bytes#]"
 #define USED                                                                                   \
 	" cpu_ns# cpu_cores% share% samples# top_function top_share% cpu_used_ns# mem_bytes# " \
-	"mem_held_bytes# read_bytes# write_bytes# rx_bytes# tx_bytes# gpu_ns# gpu_mem_bytes#"
+	"mem_held_bytes# read_bytes# write_bytes# rx_bytes# tx_bytes# gpu_ns# gpu_mem_bytes# disk_ns# fsync_ns#"
 #define PROCESSES                                                                               \
 	"rows[pid# ppid# parent_comm uid# user comm exe args container container_id unit lang " \
 	"runtime started started_ns# ended ended_ns# how status#" USED                          \
@@ -160,7 +160,7 @@ static const struct {
 	{"disk",
 	 "rows[disk" DISK_SUMS
 	 " busy_us# in_flight# under[$] pid# comm container us# time time_ns# op "
-	 "bytes# sector# thread failed! call calls# p50_us# p99_us# hist" DISK_HIST
+	 "bytes# sector# thread failed! stack[$] call calls# lasting_us# p50_us# p99_us# hist" DISK_HIST
 	 " file opens# error "
 	 "path later_bytes# dirty_bytes# grown_bytes# mount size# left# filled_bytes# full_s% inodes# inodes_left# holders# "
 	 "ino# by[file comm container pid# grown_bytes# written_bytes#]] bytes# who[pid# comm container disk us#" DISK_SUMS
