@@ -141,7 +141,8 @@ static void keep_nodes(struct kept *k, uint64_t above)
 		if (parent & LEFT_OUT) {
 			k->place[i] = parent;
 			k->elided++;
-		} else if (!above || from->total_ns > above) {
+		} else if ((!above || from->total_ns > above) &&
+			   (!m->smaller || m->look[from->frame] != m->smaller)) {
 			k->place[i] = keep_node(k, (uint32_t)i, parent);
 		} else {
 			leave_out(k, parent,
