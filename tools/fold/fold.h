@@ -143,6 +143,7 @@ struct fold {
 	struct fold_flat *flat; /* by frame; only if asked for. [0]: of stacks without a frame */
 	uint32_t smaller; /* the frame that has what was left out (fold_opts.most_nodes); 0: nothing
 			     was */
+	size_t left_out;  /* nodes that were */
 	struct fold_slice *slices;
 	size_t n_slices;  /* only if asked for */
 	int64_t slice_ns; /* the first one begins with the range, up to a bucket earlier; the last

@@ -313,6 +313,7 @@ static void nodes_make(struct largest *x, uint64_t limit)
 		r->kept = kept_until(x, r, limit);
 		r->first_node = (uint32_t)n;
 		n += r->kept - r->begin;
+		x->f->pub->left_out += x->steps[r->steps - 1].end + 1 - r->kept;
 	}
 	x->nodes = mem_array(n + 1, sizeof(*x->nodes));
 	fold_expect_nodes(x->f->b, n);
