@@ -207,9 +207,9 @@ struct fold_opts {
 		      the root alone has all of it; without what needs a tree */
 	size_t most_leaves; /* 0: all. Of more than that, slices are joined in pairs, until there
 			       is one; without `cells` and `with` */
-	size_t most_nodes; /* 0: all. Of a file whose stacks are too large a tree for memory so many
-			      nodes, the largest; what the others have is below the nearest of
-			      these, in frames called "(smaller frames)" */
+	size_t most_nodes;  /* 0: all. Of a file with millions of nodes only this many, the largest;
+			       the rest is below the nearest of these, in frames called "(smaller
+			       frames)" */
 	bool lines; /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

@@ -62,8 +62,8 @@ struct folding {
 	} * seg_stacks;          /* late: sums over the range, of the stacks that have something */
 	size_t n_seg_stacks, cap_seg_stacks;
 	bool late;   /* one group: nodes are made when all stacks that have something are known */
-	bool sparse; /* late, of a segment with so many nodes that an array of them is too large:
-			seg_place instead of seg_plain */
+	bool sparse; /* the segment has millions of nodes: seg_place instead of seg_plain, an array
+			of them */
 	struct idmap seg_place; /* stack -> its place in seg_stacks */
 	uint32_t *seen;         /* flat: by frame of the fold, the stack that it was met in last */
 	uint32_t n_seen;        /* stacks so far */
@@ -108,13 +108,13 @@ uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack);
 void fold_place_stacks(struct folding *f);
 /* The same of opts.flat: they become sums of functions. fold_large.c */
 void fold_sum_functions(struct folding *f);
-/* The same of a sparse segment: so many nodes as opts.most_nodes says, the largest. fold_large.c */
+/* The same of a sparse segment: opts.most_nodes of them, the largest. fold_large.c */
 void fold_place_largest(struct folding *f);
 /* The same of a sparse segment whose sums are by series, group by group. fold_large.c */
 void fold_place_series(struct folding *f);
 /* Fewer leaves, where there are more than opts.most_leaves. fold_leaves.c */
 void fold_join_leaves(struct folding *f);
-/* Is the segment's tree so large that fewer of its nodes are to be made? */
+/* Is the segment sparse? */
 bool fold_is_large(const struct folding *f);
 /* What stacks, leaves and cells of the segment say becomes what nodes have. */
 void fold_point_at_nodes(struct folding *f);
