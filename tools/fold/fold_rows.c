@@ -161,7 +161,8 @@ static void meet_series(struct folding *f, struct seg_series *x, const struct st
 		return;
 	if (f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU)
 		group = reason_node(f, group, t);
-	x->node = fold_node_of_stack(f, group, t->stack);
+	x->stack = t->stack;
+	x->node = f->sparse ? group : fold_node_of_stack(f, group, t->stack);
 }
 
 static void add_cell(struct folding *f, uint32_t node, uint32_t process,
@@ -178,16 +179,31 @@ static void add_cell(struct folding *f, uint32_t node, uint32_t process,
 }
 
 /* Until the next one is met. */
+static struct seg_stack *stack_new(struct folding *f, uint32_t stack)
+{
+	mem_grow(f->seg_stacks, f->n_seg_stacks, f->cap_seg_stacks);
+	f->seg_stacks[f->n_seg_stacks] = (struct seg_stack){.stack = stack};
+	return &f->seg_stacks[f->n_seg_stacks++];
+}
+
 static struct seg_stack *stack_sum(struct folding *f, uint32_t stack)
 {
-	uint32_t *at = &f->seg_plain[stack];
+	uint32_t *at;
+	uint64_t *place;
+	bool fresh;
 
-	if (!*at) {
-		mem_grow(f->seg_stacks, f->n_seg_stacks, f->cap_seg_stacks);
-		f->seg_stacks[f->n_seg_stacks++] = (struct seg_stack){.stack = stack};
-		*at = (uint32_t)f->n_seg_stacks;
+	if (f->sparse) {
+		place = idmap_ref(&f->seg_place, stack, &fresh);
+		if (!fresh)
+			return &f->seg_stacks[*place];
+		*place = f->n_seg_stacks;
+		return stack_new(f, stack);
 	}
-	return &f->seg_stacks[*at - 1];
+	at = &f->seg_plain[stack];
+	if (*at)
+		return &f->seg_stacks[*at - 1];
+	*at = (uint32_t)f->n_seg_stacks + 1;
+	return stack_new(f, stack);
 }
 
 /* Late, the stack until its node is there. With leaf_frames `spent` says which node, and the root
@@ -237,6 +253,7 @@ static int add_total(void *ctx, const struct store_total *t)
 	struct folding *f = ctx;
 	struct seg_series *x;
 	uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
+	uint32_t node;
 
 	if (f->by_stack)
 		return add_by_stack(f, t);
@@ -254,10 +271,11 @@ static int add_total(void *ctx, const struct store_total *t)
 	x->ns += ns;
 	x->n += n;
 	x->variance += f->opts.count ? t->n_variance : t->value_variance;
+	node = f->sparse ? t->series : x->node; /* until all are placed */
 	if (f->opts.cells)
-		add_cell(f, x->node, x->process, t, ns);
+		add_cell(f, node, x->process, t, ns);
 	if (f->opts.leaves)
-		add_leaf(f, x->node, x->process, t);
+		add_leaf(f, node, x->process, t);
 	return 0;
 }
 

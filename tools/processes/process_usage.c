@@ -449,10 +449,10 @@ static int read_processes(struct reading *r, struct store_segment *seg, const ch
 	int rc;
 
 	r->ended_here = false;
-	rc = askrows_tables(r->sel, seg, path, ENDED, take_ended, r, e);
+	rc = askrows(r->sel, seg, path, ENDED, take_ended, r, e);
 	if (!rc && r->ended_here)
 		rc = store_segment_sums(seg, "process_row", 0, last_s) ?
-			     askrows_tables(r->sel, seg, path, ENDED_IO_SUMMED, take_left, r, e) :
+			     askrows(r->sel, seg, path, ENDED_IO_SUMMED, take_left, r, e) :
 			     askrows(r->sel, seg, path, ENDED_IO, take_left, r, e);
 	if (!rc)
 		rc = askrows_summed(r->sel, seg, path, &PROCESSES_SUMMED, PROCESSES, take_process,
@@ -462,7 +462,7 @@ static int read_processes(struct reading *r, struct store_segment *seg, const ch
 
 static int read_flows(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
 {
-	int rc = askrows_tables(r->sel, seg, path, NET_RECORDED, take_net_run, r, e);
+	int rc = askrows(r->sel, seg, path, NET_RECORDED, take_net_run, r, e);
 
 	if (rc)
 		return rc;
@@ -476,7 +476,7 @@ static int read_gpus(struct reading *r, struct store_segment *seg, const char *p
 	int rc;
 
 	r->gpu_here = false;
-	rc = askrows_tables(r->sel, seg, path, GPU_RECORDED, take_gpu_run, r, e);
+	rc = askrows(r->sel, seg, path, GPU_RECORDED, take_gpu_run, r, e);
 	return rc || !r->gpu_here ? rc :
 				    askrows(r->sel, seg, path,
 					    r->out->of_containers ? GPU_CONTAINERS : GPU_PROCESSES,
@@ -505,7 +505,7 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 	if (!rc)
 		rc = store_segment_processes(seg, &r->dict, e);
 	if (!rc)
-		rc = askrows_tables(r->sel, seg, path, RECORDED, take_run, r, e);
+		rc = askrows(r->sel, seg, path, RECORDED, take_run, r, e);
 	if (rc)
 		return rc;
 	rc = r->out->of_containers ? askrows_summed(r->sel, seg, path, &CONTAINERS_SUMMED,

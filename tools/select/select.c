@@ -493,8 +493,7 @@ static bool segment_knows(const char *path, const char *sql)
 
 	if (store_segment_open(path, &s, NULL))
 		return true;
-	known = sqlite3_prepare_v2(store_segment_db(s), sql, -1, &st, NULL) != SQLITE_OK ||
-		sqlite3_step(st) == SQLITE_ROW;
+	known = store_segment_prepare(s, sql, &st) != SQLITE_OK || sqlite3_step(st) == SQLITE_ROW;
 	sqlite3_finalize(st);
 	store_segment_close(s);
 	return known;

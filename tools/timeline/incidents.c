@@ -220,8 +220,7 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 		rc = waitheld_read(&r->held, r->sel, seg, dict, &q, e);
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(questions); i++) {
 		if (!questions[i].table)
-			rc = askrows_tables(r->sel, seg, path, questions[i].sql, questions[i].take,
-					    r, e);
+			rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
 		else if (store_segment_has(seg, questions[i].table))
 			rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
 	}

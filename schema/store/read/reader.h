@@ -22,6 +22,7 @@
 
 struct hist;
 struct sqlite3;
+struct sqlite3_stmt;
 
 struct store_segment;
 struct store_segment_info {
@@ -65,6 +66,9 @@ struct sqlite3 *store_segment_tables(struct store_segment *s);
 /* The same for queries of one view: of an archive that one is made, and those that it reads. For
  * one or two of them. */
 struct sqlite3 *store_segment_view(struct store_segment *s, const char *name);
+/* A statement that asks views or tables; of an archive the views that it names are made, and those
+ * that they read. SQLite's code; the statement is the caller's (sqlite3_finalize). */
+int store_segment_prepare(struct store_segment *s, const char *sql, struct sqlite3_stmt **out);
 /* The version of its tables and views. */
 int store_segment_schema(const struct store_segment *s);
 /* Are its tables columns (archive.h)? */
