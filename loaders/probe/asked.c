@@ -26,7 +26,7 @@ static int no_tracepoint(const struct probespec *s, const char *name, int err, s
 	else
 		err_set(e, err, EXIT_PERMISSION, "probe %s: tracepoint %s cannot be read: %s",
 			s->name, name, strerror(-err));
-	err_fix(e, "sudo sonde probes %s", s->target);
+	err_fix(e, "sudo sonde probes %s", strrchr(name, '/') + 1);
 	return err;
 }
 
@@ -44,18 +44,6 @@ static int tracepoint_find(const struct probespec *s, int events, const char *na
 	if (fields)
 		*n = format_read(strbuf_str(&text), text.len, fields);
 	return 0;
-}
-
-static int find_tracepoint(struct asked_probe *p, int events, struct err *e)
-{
-	struct format_field fields[FORMAT_FIELDS];
-	char name[PROBESPEC_PATH + PROBESPEC_PATH];
-	size_t n = 0;
-	int err;
-
-	snprintf(name, sizeof(name), "%s/%s", p->spec.group, p->spec.target);
-	err = tracepoint_find(&p->spec, events, name, &p->tracepoint, fields, &n, e);
-	return err ? err : plan_make(&p->spec, fields, n, NULL, &p->plan, e);
 }
 
 /* ---- system calls ---- */
@@ -76,36 +64,87 @@ static const char *kernels_name(const char *call)
 static int find_call(struct asked_probe *p, int events, struct err *e)
 {
 	struct format_field fields[FORMAT_FIELDS];
-	const char *call = kernels_name(p->spec.target);
-	bool all = *p->spec.target == '*';
+	struct plan_source source = {.fields = fields};
+	const char *call = kernels_name(p->spec.at.target);
+	bool all = *p->spec.at.target == '*';
 	char name[PROBESPEC_PATH + 32];
 	size_t n = 0;
 	int err;
 
 	snprintf(name, sizeof(name), all ? "raw_syscalls/sys_enter" : "syscalls/sys_enter_%s",
 		 call);
-	err = tracepoint_find(&p->spec, events, name, &p->tracepoint, fields, &n, e);
+	err = tracepoint_find(&p->spec, events, name, &p->from.tracepoint, fields, &n, e);
 	if (err)
 		return err;
 	snprintf(name, sizeof(name), all ? "raw_syscalls/sys_exit" : "syscalls/sys_exit_%s", call);
-	err = tracepoint_find(&p->spec, events, name, &p->end, NULL, NULL, e);
-	return err ? err : plan_make(&p->spec, fields, all ? 0 : n, NULL, &p->plan, e);
+	err = tracepoint_find(&p->spec, events, name, &p->at.tracepoint, NULL, NULL, e);
+	source.n_fields = all ? 0 : n;
+	return err ? err : plan_make(&p->spec, NULL, &source, &p->plan, e);
 }
 
 /* ---- all ---- */
+
+/* What a hook has, as its program may read it. */
+struct source {
+	struct format_field fields[FORMAT_FIELDS];
+	struct plan_notes notes;
+	struct plan_source plan;
+};
+
+static int find_hook(struct asked_probe *p, const struct probespec_where *w, struct asked_hook *k,
+		     int events, struct source *out, struct err *e)
+{
+	char name[PROBESPEC_PATH + PROBESPEC_PATH];
+	uint64_t price = PRICE_TRACEPOINT;
+	int err;
+
+	*out = (struct source){.plan = {.fields = out->fields}};
+	if (w->kind == PROBESPEC_TRACEPOINT) {
+		snprintf(name, sizeof(name), "%s/%s", w->group, w->target);
+		err = tracepoint_find(&p->spec, events, name, &k->tracepoint, out->fields,
+				      &out->plan.n_fields, e);
+	} else {
+		err = code_find(p, w, k, &out->notes, &price, e);
+		out->plan.notes = w->kind == PROBESPEC_USDT ? &out->notes : NULL;
+	}
+	if (price > p->price_ns)
+		p->price_ns = price;
+	return err;
+}
+
+static int find_hooks(struct asked_probe *p, int events, struct err *e)
+{
+	struct source from, at;
+	int err = 0;
+
+	p->price_ns = 0;
+	if (p->spec.latency)
+		err = find_hook(p, &p->spec.from, &p->from, events, &from, e);
+	if (!err)
+		err = find_hook(p, &p->spec.at, &p->at, events, &at, e);
+	if (err)
+		return err;
+	p->price_ns += probespec_has_ns(&p->spec) ? PRICE_PAIR : 0;
+	return plan_make(&p->spec, p->spec.latency ? &from.plan : NULL, &at.plan, &p->plan, e);
+}
+
+static bool is_kernels(const struct probespec_where *w)
+{
+	return w->kind == PROBESPEC_TRACEPOINT || w->kind == PROBESPEC_SYSCALL;
+}
 
 static int find_one(struct asked_probe *p, struct err *e)
 {
 	cleanup_fd int events = -1;
 
-	p->price_ns = p->spec.kind == PROBESPEC_SYSCALL ? PRICE_CALL : PRICE_TRACEPOINT;
-	if (p->spec.kind == PROBESPEC_FUNC || p->spec.kind == PROBESPEC_USDT)
-		return code_find(p, e);
-	events = tracefs_open(e);
-	if (events < 0)
-		return events;
-	return p->spec.kind == PROBESPEC_TRACEPOINT ? find_tracepoint(p, events, e) :
-						      find_call(p, events, e);
+	if (is_kernels(&p->spec.at) || (p->spec.latency && is_kernels(&p->spec.from))) {
+		events = tracefs_open(e);
+		if (events < 0)
+			return events;
+	}
+	p->price_ns = PRICE_CALL;
+	return p->spec.at.kind == PROBESPEC_SYSCALL ? find_call(p, events, e) :
+						      find_hooks(p, events, e);
 }
 
 static int named_twice(const struct asked *a, const struct probespec *s, struct err *e)

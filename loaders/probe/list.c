@@ -104,12 +104,14 @@ static void arguments(struct listing *l, const char *spec, const char *name, str
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	struct format_field fields[FORMAT_FIELDS];
+	struct plan_source source = {.fields = fields};
 	struct probespec s;
 	struct probe_plan plan;
 
-	if (tracefs_format(l->events, name, &text) || probespec_parse(spec, &s, NULL) ||
-	    plan_make(&s, fields, format_read(strbuf_str(&text), text.len, fields), NULL, &plan,
-		      NULL))
+	if (tracefs_format(l->events, name, &text) || probespec_parse(spec, &s, NULL))
+		return;
+	source.n_fields = format_read(strbuf_str(&text), text.len, fields);
+	if (plan_make(&s, NULL, &source, &plan, NULL))
 		return;
 	for (uint32_t i = 0; i < s.n_args; i++)
 		strbuf_addf(out, "%s%s %s", i ? ", " : "", s.args[i].name,
@@ -187,7 +189,7 @@ static void file_line(struct listing *l, const char *path, char *text)
 				   bytes, provider, name, &at) == 6)
 		strbuf_addf(&spec, "usdt:%s:%s:%s", path, provider, name);
 	else if (sscanf(text, "%c %llx %llx %39s %199s", &kind, &offset, &more, bytes, name) == 5)
-		strbuf_addf(&spec, "func:%s:%s", path, name);
+		strbuf_addf(&spec, "%s:%s:%s", kind == 'g' ? "go" : "func", path, name);
 	else
 		return;
 	entry = kind == 'f' ? 2 * insn_entry(bytes) : 0;
@@ -197,7 +199,7 @@ static void file_line(struct listing *l, const char *path, char *text)
 static int file_places(struct listing *l, const char *path, const char *word, struct err *e)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
-	int rc = code_places(path, "--places", word, &text, e);
+	int rc = code_places(path, "--places", word, false, &text, e);
 
 	for (char *at = text.buf, *end; !rc && at && (end = strchr(at, '\n')); at = end + 1) {
 		*end = 0;
