@@ -167,6 +167,8 @@ static __always_inline long fetch(void *ctx, const struct call *call,
 		v = bpf_get_current_pid_tgid() >> 32;
 	else if (f->from == PROBE_FROM_TID)
 		v = (__u32)bpf_get_current_pid_tgid();
+	else if (f->from == PROBE_FROM_CPU)
+		v = bpf_get_smp_processor_id();
 	if (!err && f->deref) {
 		const void *at = (const void *)(v + (__u64)f->more);
 

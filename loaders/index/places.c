@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +55,11 @@ static bool is_asked(const struct places *p, const char *name)
 {
 	if (!*name || !is_plain(name) || p->n >= PLACES_MOST)
 		return false;
-	return p->asked->whole ? !strcmp(name, p->asked->word) :
-				 strstr(name, p->asked->word) != NULL;
+	if (!p->asked->whole)
+		return strstr(name, p->asked->word) != NULL;
+	if (strchr(p->asked->word, '*') && !strstr(p->asked->word, "(*")) /* Go's (*T) is no glob */
+		return !fnmatch(p->asked->word, name, 0);
+	return !strcmp(name, p->asked->word);
 }
 
 static void add_bytes(struct places *p, uint64_t addr)

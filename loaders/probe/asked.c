@@ -9,6 +9,7 @@
 
 #include "loaders/lib/bpf/load/tracefs.h"
 #include "loaders/probe/code.h"
+#include "loaders/probe/files.h"
 #include "loaders/probe/format.h"
 #include "loaders/probe/plan.h"
 #include "schema/base/array.h"
@@ -159,19 +160,86 @@ static int named_twice(const struct asked *a, const struct probespec *s, struct 
 	return 0;
 }
 
-static int add(struct asked *a, const char *text, struct err *e)
+static int too_many(struct err *e)
+{
+	return err_set(
+		e, -EINVAL, EXIT_USAGE,
+		"16 probes can be recorded at a time; one in several files counts as several");
+}
+
+static int add_one(struct asked *a, const struct probespec *s, struct err *e)
 {
 	struct asked_probe *p = &a->v[a->n];
-	int rc = probespec_parse(text, &p->spec, e);
+	int rc;
 
-	if (!rc)
-		rc = named_twice(a, &p->spec, e);
-	if (!rc)
-		rc = find_one(p, e);
+	if (a->n == ASKED_MOST)
+		return too_many(e);
+	*p = (struct asked_probe){.spec = *s};
+	rc = find_one(p, e);
 	p->plan.index = (__u8)a->n;
 	p->plan.self = (__u32)getpid();
 	a->n += !rc;
 	return rc;
+}
+
+/* What the other hook's file is, where this one's is `path`. */
+static int file_of(const struct probespec_where *w, const char *name, const char *path,
+		   struct probespec_where *out, struct err *e)
+{
+	struct files other;
+	int rc = 0;
+
+	if (is_kernels(w))
+		return 0;
+	if (!strcmp(w->group, name)) {
+		snprintf(out->group, sizeof(out->group), "%s", path);
+		return 0;
+	}
+	rc = files_find(w->group, &other, e);
+	if (!rc && other.n > 1)
+		rc = err_set(e, -EINVAL, EXIT_USAGE,
+			     "%s is several files: of a pair only one hook may be in several",
+			     w->group);
+	if (!rc)
+		memcpy(out->group, other.v[0].path, sizeof(out->group));
+	return rc;
+}
+
+/* In each of the files that its name stands for and that have the probe. */
+static int add_files(struct asked *a, const struct probespec *s, const char *name, struct err *e)
+{
+	const size_t before = a->n;
+	struct files files;
+	int rc = files_find(name, &files, e);
+
+	for (size_t i = 0; !rc && i < files.n; i++) {
+		struct probespec one = *s;
+
+		rc = file_of(&s->at, name, files.v[i].path, &one.at, e);
+		if (!rc && s->latency)
+			rc = file_of(&s->from, name, files.v[i].path, &one.from, e);
+		if (!rc)
+			rc = add_one(a, &one, e);
+		if (rc == -ENOENT && (files.n > 1 && (i + 1 < files.n || a->n > before)))
+			rc = 0; /* not in this one */
+	}
+	return rc;
+}
+
+static int add(struct asked *a, const char *text, struct err *e)
+{
+	struct probespec s;
+	int rc = probespec_parse(text, &s, e);
+
+	if (!rc)
+		rc = named_twice(a, &s, e);
+	if (rc)
+		return rc;
+	if (!is_kernels(&s.at) && *s.at.group != '/')
+		return add_files(a, &s, s.at.group, e);
+	if (s.latency && !is_kernels(&s.from) && *s.from.group != '/')
+		return add_files(a, &s, s.from.group, e);
+	return add_one(a, &s, e);
 }
 
 static int add_all(struct asked *a, const char *list, struct err *e)
@@ -180,10 +248,9 @@ static int add_all(struct asked *a, const char *list, struct err *e)
 	int rc = 0, n;
 
 	while (!rc && (n = probespec_next(&list, text))) {
-		if (n < 0 || a->n == ASKED_MOST)
+		if (n < 0)
 			return err_set(e, -EINVAL, EXIT_USAGE,
-				       n < 0 ? "a probe's text has 511 bytes at most" :
-					       "16 probes can be recorded at a time");
+				       "a probe's text has 511 bytes at most");
 		rc = add(a, text, e);
 	}
 	return rc;

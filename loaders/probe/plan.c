@@ -353,9 +353,10 @@ static int keys(const struct planning *from, const struct planning *at, struct p
 		struct probespec_key *k = &s->key[i];
 		struct probe_fetch *first = &out->key[0][i], *last = &out->key[1][i];
 
-		if (!strcmp(k->name, "pid") || !strcmp(k->name, "tid")) {
-			first->from = last->from =
-				*k->name == 'p' ? PROBE_FROM_PID : PROBE_FROM_TID;
+		if (probespec_key_is_own(k->name)) {
+			first->from = last->from = *k->name == 'p' ? PROBE_FROM_PID :
+						   *k->name == 't' ? PROBE_FROM_TID :
+								     PROBE_FROM_CPU;
 			continue;
 		}
 		rc = fetch_of(from, &s->args[k->arg], first);

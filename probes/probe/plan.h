@@ -55,7 +55,8 @@ enum probe_from {
 	PROBE_FROM_CONSTANT, /* `more` */
 	PROBE_FROM_RETURNED, /* what the function returned */
 	PROBE_FROM_PID,
-	PROBE_FROM_TID
+	PROBE_FROM_TID,
+	PROBE_FROM_CPU
 };
 
 enum probe_text {

@@ -183,12 +183,13 @@ static int where_syscall(struct cursor *c, struct probespec_where *s)
 
 static int where_file(struct cursor *c, struct probespec_where *s)
 {
-	int rc;
+	const char *at = c->at;
+	int rc = take_until(c, ":", s->group, sizeof(s->group),
+			    "a program or library must follow, by its path or its name");
 
-	if (*c->at != '/')
-		return refuse(c,
-			      "the path of a program or library must follow, which begins with /");
-	rc = take_until(c, ":", s->group, sizeof(s->group), "a path must follow");
+	if (!rc && *s->group != '/' && strpbrk(s->group, " \t\n("))
+		rc = refuse_at(c, at,
+			       "the name of a program or library, or its path, has no blank here");
 	return rc ? rc : expect_colon(c, "a colon and a name must follow the file");
 }
 
@@ -614,6 +615,11 @@ static int parse_single(struct cursor *c, struct probespec *s)
 
 /* ---- pairs ---- */
 
+bool probespec_key_is_own(const char *name)
+{
+	return !strcmp(name, "pid") || !strcmp(name, "tid") || !strcmp(name, "cpu");
+}
+
 /* A key that names a field of a tracepoint whose arguments were not chosen chooses it. */
 static struct probespec_arg *key_arg(const struct probespec_where *w, struct probespec_arg *args,
 				     uint32_t *n, const char *name)
@@ -649,16 +655,17 @@ static int take_key(struct cursor *c, struct probespec *s, struct pair *p)
 		return refuse(c, "two keys are the most");
 	blanks(c);
 	at = c->at;
-	rc = take_name(c, k->name, "pid, tid or an argument of both hooks must follow");
+	rc = take_name(c, k->name, "pid, tid, cpu or an argument of both hooks must follow");
 	if (rc)
 		return rc;
 	s->n_key++;
-	if (!strcmp(k->name, "pid") || !strcmp(k->name, "tid"))
+	if (probespec_key_is_own(k->name))
 		return 0;
 	a = key_arg(&s->from, p->first, &p->n_first, k->name);
 	b = a ? key_arg(&s->at, p->last, &p->n_last, k->name) : NULL;
 	if (!a || !b)
-		return refuse_at(c, at, "a key is pid, tid, or an argument that both hooks have");
+		return refuse_at(c, at,
+				 "a key is pid, tid, cpu, or an argument that both hooks have");
 	k->arg = (uint32_t)(a - p->first);
 	k->last = *b;
 	p->is_key[b - p->last] = true;
@@ -688,7 +695,7 @@ static int parse_pair(struct cursor *c, struct probespec *s)
 			c, at,
 			"a system call has two ends: tracepoint:syscalls:sys_enter_NAME or sys_exit_NAME");
 	if (!rc && !take_word(c, "by"))
-		rc = refuse(c, "by must follow: pid, tid or an argument of both hooks");
+		rc = refuse(c, "by must follow: pid, tid, cpu or an argument of both hooks");
 	if (rc)
 		return rc;
 	do
@@ -734,11 +741,71 @@ static int parse_name(struct cursor *c, struct probespec *s)
 	return 0;
 }
 
+/* A preset's spec, with its file in place of each {} -> out[PROBESPEC_TEXT_MAX]. false: too long.
+ */
+static bool preset_text(const struct probespec_preset *p, const char *file, size_t file_len,
+			char *out)
+{
+	size_t n = 0;
+
+	for (const char *at = p->spec; *at; at++) {
+		const bool hole = at[0] == '{' && at[1] == '}';
+		const size_t len = hole ? file_len : 1;
+
+		if (n + len >= PROBESPEC_TEXT_MAX)
+			return false;
+		memcpy(out + n, hole ? file : at, len);
+		n += len;
+		at += hole;
+	}
+	out[n] = 0;
+	return true;
+}
+
+/* What is behind its name: ":FILE", where it has one. */
+static int preset_file(struct cursor *c, const struct probespec_preset *p, const char **file,
+		       size_t *len)
+{
+	*file = p->file ? p->file : "";
+	*len = strlen(*file);
+	if (*c->at != ':')
+		return p->file && !*p->file ? refuse(c, "this preset wants a file: PRESET:FILE") :
+					      0;
+	if (!p->file)
+		return refuse(c, "this preset is not about a file");
+	*file = ++c->at;
+	*len = strcspn(*file, " \t\n:(|");
+	c->at += *len;
+	return *len ? 0 : refuse(c, "a program or library must follow, by its path or its name");
+}
+
+static int parse_preset(struct cursor *c, const struct probespec_preset *p, struct probespec *out)
+{
+	struct cursor of = {.text = out->text, .at = out->text, .preset = p->name, .e = c->e};
+	const char *file;
+	size_t len, n;
+	int rc;
+
+	c->at += strlen(p->name);
+	rc = preset_file(c, p, &file, &len);
+	if (rc)
+		return rc;
+	if (!preset_text(p, file, len, out->text))
+		return refuse(c, "a probe's text has 511 bytes at most, with its preset's");
+	rc = parse_body(&of, out);
+	n = strlen(out->text);
+	if ((size_t)snprintf(out->text + n, sizeof(out->text) - n, "%s", c->at) >=
+	    sizeof(out->text) - n)
+		return refuse(c, "a probe's text has 511 bytes at most, with its preset's");
+	if (!*out->name)
+		snprintf(out->name, sizeof(out->name), "%s", p->name);
+	return rc ? rc : parse_options(c, out);
+}
+
 int probespec_parse(const char *text, struct probespec *out, struct err *e)
 {
 	struct cursor c = {.text = text, .at = text, .e = e};
 	const struct probespec_preset *p;
-	size_t len;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -748,21 +815,9 @@ int probespec_parse(const char *text, struct probespec *out, struct err *e)
 	blanks(&c);
 	rc = parse_name(&c, out);
 	blanks(&c);
-	len = name_length(c.at);
-	p = len && c.at[len] != ':' ? probespec_preset(c.at, len) : NULL;
+	p = probespec_preset(c.at, name_length(c.at));
 	if (!rc && p) {
-		struct cursor of = {.text = p->spec, .at = p->spec, .preset = p->name, .e = e};
-
-		rc = parse_body(&of, out);
-		c.at += len;
-		if ((size_t)snprintf(out->text, sizeof(out->text), "%s%s", p->spec, c.at) >=
-		    sizeof(out->text))
-			return refuse(&c,
-				      "a probe's text has 511 bytes at most, with its preset's");
-		if (!*out->name)
-			snprintf(out->name, sizeof(out->name), "%s", p->name);
-		if (!rc)
-			rc = parse_options(&c, out);
+		rc = parse_preset(&c, p, out);
 	} else if (!rc) {
 		snprintf(out->text, sizeof(out->text), "%s", c.at);
 		rc = parse_body(&c, out);
@@ -814,79 +869,4 @@ int probespec_check(const char *list, struct err *e)
 				     "a probe's text has 511 bytes at most") :
 			     probespec_parse(text, &s, e);
 	return rc;
-}
-
-/* ---- names ---- */
-
-static int bind(const struct probespec *s, struct probespec_ref *r, struct err *e)
-{
-	char known[160] = "";
-	size_t len = 0;
-
-	if (!*r->name)
-		return 0;
-	for (uint32_t i = 0; i < s->n_args; i++) {
-		if (!strcmp(s->args[i].name, r->name)) {
-			r->arg = i;
-			return 0;
-		}
-		if (len < sizeof(known))
-			len += (size_t)snprintf(known + len, sizeof(known) - len, " %s",
-						s->args[i].name);
-	}
-	if (probespec_has_ret(s) && !strcmp(r->name, "ret")) {
-		r->arg = PROBESPEC_RET;
-		return 0;
-	}
-	if (probespec_has_ns(s) && !strcmp(r->name, "ns")) {
-		r->arg = PROBESPEC_NS;
-		return 0;
-	}
-	err_set(e, -EINVAL, EXIT_USAGE, "probe %s: it has no argument %s; it has:%s%s%s", s->name,
-		r->name, *known || probespec_has_ns(s) ? known : " none",
-		probespec_has_ret(s) ? " ret" : "", probespec_has_ns(s) ? " ns" : "");
-	err_fix(e, "sonde probes %s", s->at.target[0] == '*' ? "syscall" : s->at.target);
-	return -EINVAL;
-}
-
-static bool is_text(const struct probespec *s, uint32_t arg)
-{
-	return arg < s->n_args && s->args[arg].type == PROBESPEC_STR;
-}
-
-static int kinds_fit(const struct probespec *s, struct err *e)
-{
-	const struct probespec_ref *numbers[] = {&s->sum, &s->hist};
-	uint32_t texts = 0;
-
-	for (uint32_t i = 0; i < s->n_conds; i++)
-		if (s->conds[i].is_text != is_text(s, s->conds[i].of.arg))
-			return err_set(e, -EINVAL, EXIT_USAGE, "probe %s: %s is %s", s->name,
-				       s->conds[i].of.name,
-				       s->conds[i].is_text ?
-					       "a number, which no text compares with" :
-					       "a text: compare it with a text within ''");
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (*numbers[i]->name && is_text(s, numbers[i]->arg))
-			return err_set(e, -EINVAL, EXIT_USAGE,
-				       "probe %s: %s is a text: sum and hist want a number",
-				       s->name, numbers[i]->name);
-	for (uint32_t i = 0; i < s->n_by; i++)
-		texts += is_text(s, s->by[i].arg);
-	return texts < 2 ? 0 :
-			   err_set(e, -EINVAL, EXIT_USAGE, "probe %s: sums are by one text at most",
-				   s->name);
-}
-
-int probespec_bind(struct probespec *s, struct err *e)
-{
-	int rc = bind(s, &s->sum, e);
-
-	if (!rc)
-		rc = bind(s, &s->hist, e);
-	for (uint32_t i = 0; !rc && i < s->n_by; i++)
-		rc = bind(s, &s->by[i], e);
-	for (uint32_t i = 0; !rc && i < s->n_conds; i++)
-		rc = bind(s, &s->conds[i].of, e);
-	return rc ? rc : kinds_fit(s, e);
 }

@@ -5,7 +5,7 @@
  *
  *   SPEC   = [NAME "="] HOOK {OPTION}
  *          | [NAME "="] "latency" "from" HOOK "to" HOOK "by" KEY ["," KEY] {OPTION}
- *          | [NAME "="] PRESET {OPTION}
+ *          | [NAME "="] PRESET [":" FILE] {OPTION}
  *   HOOK   = WHERE ["(" ARG {"," ARG} ")"]
  *   WHERE  = "tracepoint:" GROUP ":" EVENT
  *          | "syscall:" CALL                   one system call, or * for all
@@ -18,7 +18,11 @@
  *          | NAME "=" TYPE ["$" N | "@" REGISTER ["+" OFFSET]]
  *          | "ret" "=" TYPE                    of %return: what the function returns
  *   TYPE   = int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool str
- *   KEY    = "pid" | "tid" | NAME              an argument that both hooks have
+ *   FILE   = "/" PATH                          that file
+ *          | CONTAINER "/" PATH                that of a container
+ *          | NAME                              what processes have mapped that is called so, or all
+ *                                              of a container; * stands for anything
+ *   KEY    = "pid" | "tid" | "cpu" | NAME      an argument that both hooks have
  *   OPTION = ["if"] COND {"and" COND}          hits for which all hold
  *          | "by" NAME {"," NAME}              sums by these arguments, BY_MAX at most
  *          | "sum" NAME | "hist" NAME          what is summed, or has a histogram: an argument, or ns
@@ -122,7 +126,7 @@ struct probespec_cond {
 
 struct probespec_where {
 	enum probespec_kind kind;
-	char group[PROBESPEC_PATH];    /* GROUP, FILE; "" of a system call */
+	char group[PROBESPEC_PATH];    /* GROUP, FILE as written; "" of a system call */
 	char provider[PROBESPEC_NAME]; /* of usdt; "": any */
 	char target[PROBESPEC_PATH];   /* EVENT, CALL, SYMBOL, PROBE */
 	uint64_t offset;               /* of 0xOFFSET; 0: a symbol */
@@ -131,8 +135,8 @@ struct probespec_where {
 };
 
 struct probespec_key {
-	char name[PROBESPEC_NAME]; /* "pid", "tid", or an argument's */
-	uint32_t arg;              /* the first hook's; not of pid and tid */
+	char name[PROBESPEC_NAME]; /* "pid", "tid", "cpu", or an argument's */
+	uint32_t arg;              /* the first hook's; not of pid, tid and cpu */
 	struct probespec_arg last; /* the second one's, which is not in `args` */
 };
 
@@ -170,6 +174,9 @@ static inline bool probespec_has_error(const struct probespec *s)
 {
 	return !s->latency && s->at.kind == PROBESPEC_SYSCALL;
 }
+
+/* Is it a key that hooks have by themselves: pid, tid, cpu? */
+bool probespec_key_is_own(const char *name);
 
 /* Of several that | divides the first one -> out, and *at behind it. 1; 0: that was the last one;
  * -EINVAL: it is too long for a spec. */

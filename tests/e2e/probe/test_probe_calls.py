@@ -160,3 +160,20 @@ def test_what_cannot_be_followed_is_refused(store, spec, why):
     spec = spec.format(path=os.path.join(WORKLOADS, "probed"))
     said = subprocess.run([os.path.join(BIN, PROGRAM), "--store", store, "--duration", "1s", "--probe", spec], capture_output=True, text=True, timeout=60, check=False)
     assert said.returncode in (2, 3) and why in said.stderr and not os.path.exists(store), said.stderr
+
+
+def test_a_probe_is_a_view_with_its_arguments_as_columns(capture, store, sonde):
+    with probed("probed") as p:
+        cap = capture(*specs("signals=tracepoint:signal:signal_generate(sig, comm, pid) sig==28", "runs=tracepoint:sched:sched_process_exec(filename, pid)"), program=PROGRAM)
+        for _ in range(4):
+            os.kill(p.child.pid, 28)
+        cap.stop()
+
+    def rows(sql):
+        return json.loads(sonde("sql", "--json", sql, store=store, check=True).stdout)["rows"]
+    got = rows(f"SELECT sig, pid, hit_pid, hit_comm FROM signals WHERE pid = {p.child.pid}")
+    assert [(r["sig"], r["pid"], r["hit_pid"]) for r in got] == [(28, p.child.pid, os.getpid())] * 4
+    assert rows(f"SELECT count(*) AS n FROM win_signals WHERE pid = {p.child.pid}")[0]["n"] == 4
+    assert "filename" not in rows("SELECT * FROM runs LIMIT 1")[0]  # the name of another view is that one's
+    said = sonde("sql", "SELECT * FROM no_such_probe", store=store)
+    assert said.returncode == 2 and "no such table: no_such_probe" in said.stderr

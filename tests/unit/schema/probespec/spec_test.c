@@ -155,7 +155,11 @@ TEST(a_refusal_says_the_column)
 	refused("syscall:openat ret<", "column 20:");
 	refused("syscall:openat ret<'x'", "a text is compared");
 	refused("syscall:openat(ret)", "this name is taken");
-	refused("func:app:f", "begins with /");
+	refused("func:an app:f", "has no blank here");
+	refused("func::f", "a program or library must follow");
+	refused("gogc", "this preset wants a file");
+	refused("exec:/bin/sh", "not about a file");
+	refused("pygc: stack", "a program or library must follow");
 	refused("func:/app:f%returns", "a blank or (");
 	refused("func:/app:f%return(ns=int64 $1)", "this name is taken");
 	refused("syscall:read(error=int64 $1)", "this name is taken");
@@ -193,8 +197,19 @@ TEST(presets_are_specs_and_take_more_options)
 	assert_string_equal(s.name, "openfail");
 	assert_int_equal(s.rate, 3);
 	assert_string_equal(parsed("x=openfail").name, "x");
-	for (const struct probespec_preset *p = PROBESPEC_PRESETS; p->name; p++)
-		assert_string_equal(parsed(p->name).text, p->spec);
+	for (const struct probespec_preset *p = PROBESPEC_PRESETS; p->name; p++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), p->file ? "%s:/app" : "%s", p->name);
+		s = parsed(text);
+		assert_true(p->file ? strstr(s.text, "/app:") != NULL : !strcmp(s.text, p->spec));
+	}
+	s = parsed("x=malloc:/lib/libc.so.6 by size rate 3");
+	assert_string_equal(s.at.group, "/lib/libc.so.6");
+	assert_string_equal(
+		s.text,
+		"func:/lib/libc.so.6:malloc(size=uint64 $1) hist size sum size rate 0 by size rate 3");
+	assert_string_equal(parsed("malloc").at.group, "libc.so.6");
 }
 
 TEST(the_text_of_a_preset_with_options_is_whole_or_refused)
