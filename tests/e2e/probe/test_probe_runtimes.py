@@ -118,7 +118,7 @@ def test_lines_of_a_shell(capture, store):
     need("bash")
     tty = ("import os, pty, sys\npid, fd = pty.fork()\nif not pid: os.execv('/bin/bash', ['bash', '--norc', '--noprofile', '-i'])\n"
            "os.write(fd, b'echo begun\\n')\nseen = b''\n"
-           "while b'\\nbegun' not in seen: seen += os.read(fd, 4096)\nprint('ready', flush=True)\ninput()\n"
+           "while seen.count(b'begun') < 2: seen += os.read(fd, 4096)\nprint('ready', flush=True)\ninput()\n"
            "os.write(fd, b'echo so much\\nexit\\n')\n"
            "try:\n while os.read(fd, 4096): pass\nexcept OSError: pass\nos.waitpid(pid, 0)\nprint('done', flush=True)\ninput()")
     with subprocess.Popen([sys.executable, "-c", tty], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
