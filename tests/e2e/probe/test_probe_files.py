@@ -8,9 +8,12 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from conftest import BIN, WORKLOADS, need, need_root, sql_all
 from containers import fake_container
 
+pytestmark = pytest.mark.long
 PROGRAM = "sonde-probe"
 VERSION = "int sink; __attribute__((noinline)) int answer(int n) { %s return n * %d; }"
 CALLS = ("import ctypes, sys\nlib = ctypes.CDLL(sys.argv[1])\nprint('ready', flush=True)\ninput()\n"

@@ -10,6 +10,7 @@ import pytest
 
 from conftest import WORKLOADS, need, sql_all
 
+pytestmark = pytest.mark.long
 PROGRAM = "sonde-probe"
 PYTHON = "import gc, sys\ngc.disable()\nprint('ready', flush=True)\ninput()\nfor i in range(12): gc.collect(i % 3)\nimport colorsys\nprint('done', flush=True)\ninput()"
 RUBY = "$stdout.sync = true; GC.disable; puts 'ready'; gets; 7.times { GC.start }; puts 'done'; gets"
