@@ -155,6 +155,51 @@ static bool in_loop(const struct codeflow *f, const struct codeflow_insn *i)
 	return false;
 }
 
+/* Repeated moves of memory, and what enters the kernel. */
+static bool is_long(const struct codeflow_insn *i)
+{
+	const uint8_t op = i->x.opcode;
+	const bool string = !i->x.map && ((op >= 0xa4 && op <= 0xa7) ||
+					  (op >= 0xaa && op <= 0xaf) || (op >= 0x6c && op <= 0x6f));
+
+	return string || (i->x.map == 1 && (op == 0x05 || op == 0x34 || op == 0xa2)) ||
+	       (!i->x.map && (op == 0xcc || op == 0xcd || op == 0x9b));
+}
+
+/* From `at` on there is soon a `ret`. */
+static bool returns_soon(const struct codeflow *f, uint64_t at)
+{
+	for (unsigned n = 0; n < CALLSITES_NEAR; n++) {
+		const struct codeflow_insn *i = insn_of(f, at);
+
+		if (!i || is_long(i))
+			return false;
+		if (i->effect.flow == X86_RET)
+			return true;
+		if (i->effect.flow != X86_ON && i->effect.flow != X86_JMP)
+			return false;
+		at = i->effect.flow == X86_JMP ? i->target : i->at + i->x.len;
+	}
+	return false;
+}
+
+static bool is_near(const struct codeflow *f, const struct codeflow_insn *i, uint8_t when)
+{
+	const uint64_t next = i->at + i->x.len;
+
+	switch (i->effect.flow) {
+	case X86_ON:
+		return returns_soon(f, next);
+	case X86_JMP:
+		return returns_soon(f, i->target);
+	case X86_JCC:
+		return (when == TLSCODE_NOT_TAKEN || returns_soon(f, i->target)) &&
+		       (when == TLSCODE_TAKEN || returns_soon(f, next));
+	default:
+		return false;
+	}
+}
+
 static bool site_of(const struct codeflow *f, const struct tlscode_site *t, struct callsite *out)
 {
 	const struct codeflow_insn *i = insn_of(f, t->at);
@@ -165,7 +210,7 @@ static bool site_of(const struct codeflow *f, const struct tlscode_site *t, stru
 				 .condition = t->condition,
 				 .value = {t->value[0], t->value[1]}};
 	memcpy(out->bytes, t->bytes, sizeof(out->bytes));
-	return i && !t->slow && frame_of(i, out) && !in_loop(f, i);
+	return i && !t->slow && is_near(f, i, t->when) && frame_of(i, out) && !in_loop(f, i);
 }
 
 /* false: not all ways out have one. */

@@ -7,7 +7,8 @@
  *    most often the jump that looks whether the stack is large enough: only where it does not jump,
  *    as else the function begins again with more stack.
  * 2. Ways out, where all of them are so: by tlscode, on emulated instructions, none of which is in
- *    a loop, where it would be hit once for each turn.
+ *    a loop, where it would be hit once for each turn, and none far from the return: CALLSITES_NEAR
+ *    instructions, no call, nothing that may take long by itself.
  * 3. Else each `ret` of the function, found by decoding from its begin, and of parts put aside.
  * 4. A jump to another function ends a call, too: that one's ways out are among the sites,
  * CALLSITES_DEEP of them deep at most. A jump that leads to no known function is counted as unseen.
@@ -24,6 +25,7 @@
 
 #define CALLSITES_MOST 63u
 #define CALLSITES_DEEP 8u
+#define CALLSITES_NEAR 32u
 
 struct callsite {
 	uint64_t at;
