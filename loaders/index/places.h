@@ -37,7 +37,7 @@
 
 struct places_asked {
 	const char *word; /* part of the name; "": any */
-	bool whole;       /* it is the name, in which * stands for anything */
+	bool whole;       /* it is the name, in which * matches anything */
 	uint64_t at; /* not 0: instead, the instruction that begins at this offset of the file */
 	bool calls;  /* and its calls' sites; with `at`: of the function that begins there */
 };

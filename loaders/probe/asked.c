@@ -205,7 +205,7 @@ static int file_of(const struct probespec_where *w, const char *name, const char
 	return rc;
 }
 
-/* In each of the files that its name stands for and that have the probe. */
+/* In each of the files that match its name and have the probe. */
 static int add_files(struct asked *a, const struct probespec *s, const char *name, struct err *e)
 {
 	const size_t before = a->n;

@@ -5,7 +5,8 @@
  *   /PATH            that file
  *   CONTAINER/PATH   in each container of that name, its PATH
  *   NAME             programs and libraries of that file name that processes have mapped now; *
- * stands for anything. Where there are none: all that a container of that name has mapped
+ *                    matches anything. If no process has one: all that a container of that name has
+ *                    mapped
  *
  * A file that several processes have is one, by device and inode.
  */
@@ -29,7 +30,7 @@ struct files {
 	size_t n;
 };
 
-/* EXIT_USAGE: there is none. */
+/* EXIT_USAGE: no file matches. */
 int files_find(const char *what, struct files *out, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * price: what a hit of each kind of hook takes from who runs into it, measured on this machine: a
- * thread runs into a probe of its own, many times, with and without it. The least of several rounds
+ * price: what a hit of each kind of hook takes from who runs into it, measured on this machine: it runs
+ * into a probe that it set itself, many times, with and without it. The least of several rounds
  * counts, which is what it takes without other load. Where that cannot be measured (rights), it is
  * an estimate.
  */

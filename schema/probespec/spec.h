@@ -21,7 +21,7 @@
  *   FILE   = "/" PATH                          that file
  *          | CONTAINER "/" PATH                that of a container
  *          | NAME                              what processes have mapped that is called so, or all
- *                                              of a container; * stands for anything
+ *                                              of a container; * matches anything
  *   KEY    = "pid" | "tid" | "cpu" | NAME      an argument that both hooks have
  *   OPTION = ["if"] COND {"and" COND}          hits for which all hold
  *          | "by" NAME {"," NAME}              sums by these arguments, BY_MAX at most

@@ -5,10 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 
 import pytest
 
-from conftest import WORKLOADS, need, sql_all
+import servers
+from conftest import WORKLOADS, need, need_root, sql_all
 
 pytestmark = pytest.mark.long
 PROGRAM = "sonde-probe"
@@ -140,3 +143,32 @@ def test_interrupts_have_their_time(capture, store):
     timed, counted = keys(store, "softirqtime"), keys(store, "softirq")
     assert sum(timed.values()) > 0 and set(timed) <= set(map(str, range(10))) and all(e["ns"] > 0 for e in events(store, "softirqtime"))
     assert set(timed) & set(counted)
+
+
+def test_queries_locks_and_checkpoints_of_postgresql(capture, store):
+    need_root()
+    folder = tempfile.mkdtemp(prefix="sonde-probe-pg-")
+    try:
+        r = servers.postgres(folder, load=False)
+    except servers.Missing as e:
+        pytest.skip(f"missing: {e}")
+    try:
+        def sql(*texts):
+            return subprocess.Popen(["psql", *r.at[:-1], "-qAt", "-d", "postgres", *(w for t in texts for w in ("-c", t))], stdout=subprocess.PIPE, text=True)
+        sql("CREATE TABLE held(n int)").communicate(timeout=60)
+        cap = capture(*(w for spec in ("pgquery", "pglock", "pgcheckpoint") for w in ("--probe", spec)), program=PROGRAM)
+        for i in range(9):
+            assert sql(f"SELECT {i} + 100").communicate(timeout=60)[0] == f"{i + 100}\n"
+        holder = sql("BEGIN; LOCK TABLE held; SELECT pg_sleep(1.5); COMMIT")
+        time.sleep(0.5)
+        waiter = sql("INSERT INTO held VALUES (1)")
+        assert waiter.communicate(timeout=60) and holder.communicate(timeout=60)
+        sql("CHECKPOINT").communicate(timeout=60)
+        cap.stop()
+    finally:
+        r.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    said = [e["query"] for e in events(store, "pgquery")]
+    assert [q for q in said if q.endswith("+ 100")] == [f"SELECT {i} + 100" for i in range(9)]
+    assert len(events(store, "pglock")) == 1 and events(store, "pglock")[0]["ns"] > 200_000_000
+    assert len(events(store, "pgcheckpoint")) >= 1
