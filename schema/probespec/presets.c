@@ -51,7 +51,7 @@ const struct probespec_preset PROBESPEC_PRESETS[] = {
 	{"gosema", "go:{}:runtime.semacquire1%return hist ns rate 10", "goroutines wait for mutexes and wait groups", ""},
 	{"pgquery", "latency from usdt:{}:query__start(query=str $1) to usdt:{}:query__done by pid", "queries of PostgreSQL", "postgres"},
 	{"pglock", "latency from usdt:{}:lock__wait__start(relation=uint32 $2, kind=uint32 $5, mode=uint32 $6) to usdt:{}:lock__wait__done by pid by relation", "waits for locks of PostgreSQL, by relation", "postgres"},
-	{"pgcheckpoint", "latency from usdt:{}:checkpoint__start(flags=int32 $1) to usdt:{}:checkpoint__done(buffers=int32 $1) by pid", "checkpoints of PostgreSQL", "postgres"},
+	{"pgcheckpoint", "latency from usdt:{}:checkpoint__start(flags=int32 $1) to usdt:{}:checkpoint__done by pid", "checkpoints of PostgreSQL", "postgres"},
 	{"cudalaunch", "func:{}:cuLaunchKernel(grid=uint32 $2, blocks=uint32 $5) by grid", "kernels that programs start on a GPU", "libcuda.so*"},
 	{NULL, NULL, NULL, NULL},
 };
