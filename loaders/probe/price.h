@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * price: what a hit of each kind of hook takes from who runs into it, measured on this machine: it runs
- * into a probe that it set itself, many times, with and without it. The least of several rounds
- * counts, which is what it takes without other load. Where that cannot be measured (rights), it is
- * an estimate.
+ * price: what a hit of each kind of hook takes from who runs into it, measured on this machine: it
+ * runs into a probe that it set itself, many times, with and without it. The least of several
+ * rounds counts, which is what it takes without other load. Where that cannot be measured (rights),
+ * it is an estimate.
  */
 #ifndef SONDE_PROBE_PRICE_H
 #define SONDE_PROBE_PRICE_H

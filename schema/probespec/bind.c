@@ -7,7 +7,6 @@
 #include "schema/base/array.h"
 #include "schema/probespec/spec.h"
 
-
 static int bind(const struct probespec *s, struct probespec_ref *r, struct err *e)
 {
 	char known[160] = "";

@@ -45,10 +45,10 @@ $(W)/scrapework-go $(W)/servego-go $(W)/relay-go: $(W)/%-go: tests/workloads/go/
 	@mkdir -p $(@D)
 	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local $(GO_BUILT) build -o $@ $<
 # as programs are that people have: with sibling calls, stripped of what their languages do not need
-$(W)/probed: tests/workloads/probed.c
+$(W)/probed: tests/workloads/probed/probed.c
 	@mkdir -p $(@D)
 	$(Q)gcc -D_GNU_SOURCE -O2 -Wall -Wextra -o $@ $< -lpthread
-$(W)/probed-rust: tests/workloads/probed.rs
+$(W)/probed-rust: tests/workloads/probed/probed.rs
 	@mkdir -p $(@D)
 	$(Q)env -u MAKEFLAGS rustc -C opt-level=2 --crate-name probed -o $@ $<
 $(W)/probed-go: tests/workloads/go/probed.go
