@@ -13,7 +13,7 @@ from conftest import BIN, WORKLOADS, need_root
 CYCLES = int(os.environ.get("SONDE_PROBE_CYCLES", "1000"))
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_program_under_load_has_all_results_right_while_probes_come_and_go(store):
     need_root()
     path, draw = os.path.join(WORKLOADS, "probed"), random.Random(52)
