@@ -73,6 +73,10 @@ long-capture: all workloads
 long-disk: all workloads
 	@$(PYTEST) $(E2E)/disk --durations=5 --junitxml=$(RESULTS)/long-disk.xml
 
+# probes: runtimes, libraries in versions, containers, the table of bcc's tools, a thousand that come and go
+long-probe: all workloads
+	@$(PYTEST) $(E2E)/probe -rs --durations=5 --junitxml=$(RESULTS)/long-probe.xml
+
 long-demo: all workloads
 	@$(PYTEST) $(E2E)/capture/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml
 

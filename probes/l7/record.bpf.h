@@ -367,7 +367,7 @@ int tls_site(void *ctx)
 	if (!s || !s->role)
 		return 0;
 	if (s->when != TLS_ALWAYS &&
-	    tls_condition(TLS_REG(ctx, flags), s->condition) != (s->when == TLS_TAKEN))
+	    arch_condition(TLS_REG(ctx, flags), s->condition) != (s->when == TLS_TAKEN))
 		return 0;
 	if (s->result == TLS_RECORD)
 		return s->role == TLS_ENTRY ? tls_record_entry(ctx, s) : tls_record_result(ctx, s);

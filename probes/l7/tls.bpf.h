@@ -524,40 +524,6 @@ static __noinline __u64 tls_reg(void *ctx, __u32 at)
 }
 #define TLS_REG(ctx_, name_) (((const struct arch_regs *)(ctx_))->name_)
 
-static __always_inline bool tls_condition(__u64 flags, __u32 condition)
-{
-	bool cf = flags & 1, pf = flags & 4, zf = flags & 0x40, sf = flags & 0x80,
-	     of = flags & 0x800, yes;
-
-	switch (condition >> 1) {
-	case 0:
-		yes = of;
-		break;
-	case 1:
-		yes = cf;
-		break;
-	case 2:
-		yes = zf;
-		break;
-	case 3:
-		yes = cf || zf;
-		break;
-	case 4:
-		yes = sf;
-		break;
-	case 5:
-		yes = pf;
-		break;
-	case 6:
-		yes = sf != of;
-		break;
-	default:
-		yes = zf || sf != of;
-		break;
-	}
-	return yes != (condition & 1);
-}
-
 static __always_inline __s64 tls_value_read(void *ctx, const struct tls_value *v)
 {
 	__u64 x = 0;

@@ -485,7 +485,10 @@ probe_run() {
 	capture_begin probe --probe "signals=tracepoint:signal:signal_generate(sig, comm) sig==28 by sig" \
 		--probe "folders=syscall:mkdir(path=str \$1) path~'/tmp/probe' by path,ret" \
 		--probe "limits=func:/usr/bin/python3.11:Py_SetRecursionLimit(n=int32 \$1) n>=5000 by n" \
-		--probe "collections=usdt:/usr/bin/python3.11:python:gc__start by arg1"
+		--probe "collections=usdt:/usr/bin/python3.11:python:gc__start by arg1" \
+		--probe "wholes=func:/usr/bin/python3.11:Py_SetRecursionLimit%return(n=int32 \$1) n>=5000 by n" \
+		--probe "passes=latency from usdt:/usr/bin/python3.11:gc__start(generation=int32 \$1) to usdt:/usr/bin/python3.11:gc__done by tid by generation" \
+		--probe "interrupts=latency from tracepoint:irq:softirq_entry to tracepoint:irq:softirq_exit by cpu,vec rate 0"
 	rc=$?
 	program=
 	[ $rc = 0 ] || return 1
