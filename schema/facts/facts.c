@@ -6,6 +6,7 @@
 #include "schema/facts/host.h"
 #include "schema/facts/jvm.h"
 #include "schema/facts/l7.h"
+#include "schema/facts/logs.h"
 #include "schema/facts/net.h"
 #include "schema/facts/probe.h"
 
@@ -58,6 +59,8 @@ static const struct fact_column held_columns[] = {HELD_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_columns[] = {PROBE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_sum_columns[] = {PROBE_SUM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_event_columns[] = {PROBE_EVENT_COLUMNS(FACT_COLUMN)};
+static const struct fact_column log_columns[] = {LOG_COLUMNS(FACT_COLUMN)};
+static const struct fact_column log_pattern_columns[] = {LOG_PATTERN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
@@ -118,6 +121,9 @@ FACT(PROBE_FACT, probe_columns, "probe_row", "probes: what each is, and how much
 FACT(PROBE_SUM_FACT, probe_sum_columns, "probe_sum_row",
      "hits of probes, by process and by the arguments that they are summed by");
 FACT(PROBE_EVENT_FACT, probe_event_columns, "probe_event_row", "single hits of probes; bounded");
+FACT_MINUTES(LOG_FACT, log_columns, "log_row", "lines of logs, by who wrote them and level");
+FACT(LOG_PATTERN_FACT, log_pattern_columns, "log_pattern_row",
+     "messages of logs by their words: warnings and worse, others in a burst; bounded");
 FACT(FLOW_FACT, flow_columns, "flow_row",
      "connections by process, side, peer and port, in buckets with changes");
 FACT(LISTENER_FACT, listener_columns, "listener_row",
@@ -187,6 +193,8 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &PROBE_FACT,
 				    &PROBE_SUM_FACT,
 				    &PROBE_EVENT_FACT,
+				    &LOG_FACT,
+				    &LOG_PATTERN_FACT,
 				    NULL};
 
 _Static_assert(ARRAY_SIZE(FACTS) - 1 <= FACT_TABLES_MAX, "room for their statements");

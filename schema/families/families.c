@@ -55,6 +55,19 @@ static const struct family_setting PROBE_SETTINGS[] = {
 	{{0}},
 };
 
+static const struct family_setting LOGS_SETTINGS[] = {
+	{{"logs", .words = "on|off", .fallback = "off", .like = "on or off",
+	  .help = "on: count lines of logs, and errors by their words (same as adding logs to families)"},
+	 .enables = true},
+	{{"log-text", .words = "on|off", .fallback = "on", .like = "on or off",
+	  .help = "off: family logs stores counts alone, no word of a log"},
+	 .option = "--text"},
+	{{"log-files", SETTING_PATHS, .fallback = "", .like = "paths that begin with /, or patterns of them, with blanks between", .empty = true,
+	  .help = "files that family logs also reads: /var/log/nginx/*.log /srv/app/app.log"},
+	 .option = "--files"},
+	{{0}},
+};
+
 /* The Makefile reads names from here: each entry begins with .name. */
 const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample",
@@ -74,6 +87,8 @@ const struct probe_family FAMILIES[] = {
 	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS, .shown_by = "requests"},
 	{.name = "probe", .rights = FAMILY_PROBES, .event = "event", .settings = PROBE_SETTINGS,
 	 .nothing = "no hits: nothing that was asked for came to these places"},
+	{.name = "logs", .rights = FAMILY_READS, .event = "row", .settings = LOGS_SETTINGS,
+	 .nothing = "no lines: nothing whose log is known wrote one"},
 	{0},
 };
 /* clang-format on */

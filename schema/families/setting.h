@@ -18,6 +18,7 @@ enum setting_type {
 	SETTING_DURATION, /* "90s", "14d" (schema/base/cli/quantity.h), min ns or longer */
 	SETTING_BYTES,    /* "500M", "2G" */
 	SETTING_PATH,     /* begins with / */
+	SETTING_PATHS,    /* paths or patterns with blanks between, each begins with a slash */
 	SETTING_RULES,    /* "container:web-* user:postgres" (loaders/lib/host/names/rules.h) */
 	SETTING_PROBES,   /* "exec | x=syscall:openat(path=str $2)" (schema/probespec/spec.h) */
 	SETTING_FAMILIES  /* names of families with commas */

@@ -329,7 +329,7 @@ bool service_is_failing(const struct service *s)
 
 int service_failure(const struct service *s, struct err *e)
 {
-	const char *fix = "sonde status    and    sonde logs    tell how it goes on";
+	const char *fix = "sonde status    and    sonde status --log    tell how it goes on";
 
 	if (s->last.code) {
 		err_set(e, -EIO, s->last.exit, "%s does not record: %s", s->program, s->last.what);

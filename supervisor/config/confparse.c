@@ -107,6 +107,17 @@ static bool are_listed(const char *words, const char *text)
 	return all;
 }
 
+/* With blanks between them. */
+static bool are_paths(const char *text)
+{
+	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+		if (*text != '/')
+			return false;
+		text += strcspn(text, " ");
+	}
+	return true;
+}
+
 static int number(const struct setting *s, const char *text, double *out)
 {
 	bool whole = s->type == SETTING_NUMBER;
@@ -167,6 +178,8 @@ static int check(const struct setting *s, const char *text, union value *v, size
 		return none ? 0 : quantity_bytes(text, &v->bytes);
 	case SETTING_PATH:
 		return none || *text == '/' ? 0 : -EINVAL;
+	case SETTING_PATHS:
+		return none || are_paths(text) ? 0 : -EINVAL;
 	case SETTING_RULES:
 		return rules_check(text);
 	case SETTING_PROBES:
@@ -281,7 +294,8 @@ static int take_value(struct file *f, enum conf_key key, const char *value, cons
 {
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;
 	bool list = conf_setting(key)->type == SETTING_RULES ||
-		    conf_setting(key)->type == SETTING_PROBES;
+		    conf_setting(key)->type == SETTING_PROBES ||
+		    conf_setting(key)->type == SETTING_PATHS;
 
 	if (!f->set[key]) {
 		f->set[key] = f->line;

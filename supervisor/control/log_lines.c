@@ -65,12 +65,12 @@ void log_line_format(struct strbuf *out, long long utc_ns, enum log_level level,
 static void say(const struct strbuf *text)
 {
 	if (write(STDERR_FILENO, text->buf, text->len) < 0) {
-		/* stderr is gone; the line is still kept for `sonde logs` */
+		/* stderr is gone; the line is still kept for `sonde status --log` */
 	}
 	file_bytes += text->len;
 }
 
-/* `sonde logs` shows only these, too. */
+/* `sonde status --log` shows only these, too. */
 static void begin_file_anew(void)
 {
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;

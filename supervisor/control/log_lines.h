@@ -2,7 +2,7 @@
 /*
  * log_lines: sonded's log, which includes its children's stderr. On stderr: under the journal lines
  * with <N> priorities, else logfmt (ts=... level=... from=... msg="..."). The last LOG_LINES_KEPT
- * are kept for `sonde logs`.
+ * are kept for `sonde status --log`.
  */
 #ifndef SONDE_SUPERVISOR_LOG_LINES_H
 #define SONDE_SUPERVISOR_LOG_LINES_H

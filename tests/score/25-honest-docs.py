@@ -16,7 +16,7 @@ with Scratch() as folder:
         done = run("bash", "-c", os.path.join(ROOT, "build/bin", line), store=store, cwd=folder)
         check(done.returncode == 0, f"README: {line}\n{done.stderr}")
     for line in ("doctor --json", "pstack --json", "record -d 1s --families cpu,offcpu", "report -o x.html --last 10m",
-                 "up", "status", "logs", "config show --origin", "config check", "down"):
+                 "up", "status", "status --log", "config show --origin", "config check", "down"):
         done = sonde(*line.split(), store=store, cwd=folder)
         check(done.returncode == 0, f"sonde {line}\n{done.stdout[-500:]}{done.stderr}")
 holds(f"{len(shown)} commands of README, ten on the live host, and {'; '.join(said)}")

@@ -366,7 +366,7 @@ const char *listed_event_kind(const struct listed_event *x)
 		"limit changed", "image changed", "full",     "not full",     "fills",
 		"read-only",     "writable",      "healthy",  "unhealthy",    "clock set",
 		"suspended",     "started",       "oom kill", "not resolved", "mounted",
-		"unmounted"};
+		"unmounted",     "log burst",     "log errors"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (is(x, kinds[i]))
@@ -386,8 +386,9 @@ bool listed_event_is_incident(const struct listed_event *x)
 
 bool listed_event_is_bad(const struct listed_event *x)
 {
-	static const char *const bad[] = {"oom kill",  "killed", "failed",    "restart loop",
-					  "throttled", "full",   "read-only", "unhealthy"};
+	static const char *const bad[] = {"oom kill",     "killed",    "failed",
+					  "restart loop", "throttled", "full",
+					  "read-only",    "unhealthy", "log errors"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (is(x, bad[i]))

@@ -581,6 +581,9 @@ int explain_compare(struct explain *out, struct err *e)
 		rc = incidents_read(out->sel[side], &out->incidents[side], e);
 	if (!rc)
 		rc = event_list_read(out->sel[DIFF_AFTER], false, &out->happenings, e);
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = logread(out->sel[side], &(struct logread_ask){.least = LOGREAD_WARNING},
+			     &out->logs[side], e);
 	if (!rc)
 		rc = netnew_read(out->sel[DIFF_BEFORE], out->sel[DIFF_AFTER], &out->talk, e);
 	for (int side = 0; side < 2 && !rc; side++)
@@ -632,6 +635,8 @@ void explain_release(struct explain *x)
 		reqrunning_release(&x->hung[side]);
 	}
 	event_list_release(&x->happenings);
+	logread_release(&x->logs[DIFF_BEFORE]);
+	logread_release(&x->logs[DIFF_AFTER]);
 	netnew_release(&x->talk);
 	*x = (struct explain){0};
 }

@@ -34,6 +34,7 @@
 #include "schema/base/strbuf.h"
 #include "tools/diff/diff.h"
 #include "tools/events/event_list.h"
+#include "tools/logs/logread.h"
 #include "tools/explain/felt_span.h"
 #include "tools/net/netnew.h"
 #include "tools/requests/reqrunning.h"
@@ -108,6 +109,7 @@ struct explain {
 	struct strbuf uncompared; /* "cpu, alloc (7 s before, 60 s in the window), ...": rule 6 */
 	struct incidents incidents[2]; /* of containers, in both windows */
 	struct event_list happenings;  /* in the window */
+	struct logread logs[2];        /* what was logged, in both windows */
 	struct netnew talk;            /* who talks to whom that did not before */
 	struct reqrunning hung[2];     /* requests that lasted EXPLAIN_HUNG_NS or more */
 };

@@ -9,19 +9,19 @@
 
 /* clang-format off */
 const struct verb *const VERBS[] = {
-	&verb_overview, &verb_top, &verb_ps, &verb_containers, &verb_timeline, &verb_events, &verb_requests, &verb_net, &verb_disk, &verb_map, &verb_stacks, &verb_lines, &verb_flame, &verb_heap, &verb_pstack,
+	&verb_overview, &verb_top, &verb_ps, &verb_containers, &verb_timeline, &verb_events, &verb_logs, &verb_requests, &verb_net, &verb_disk, &verb_map, &verb_stacks, &verb_lines, &verb_flame, &verb_heap, &verb_pstack,
 	&verb_explain, &verb_check, &verb_oom, &verb_waits, &verb_trace, &verb_diff, &verb_sql,
-	&verb_doctor, &verb_record, &verb_probes, &verb_up, &verb_down, &verb_status, &verb_logs, &verb_config,
+	&verb_doctor, &verb_record, &verb_probes, &verb_up, &verb_down, &verb_status, &verb_config,
 	&verb_serve, &verb_mcp, &verb_report, &verb_export, &verb_import, &verb_replay,
 	&verb_symbolize, &verb_prune, &verb_seal, &verb_rotate, &verb_completion, &verb_version, &verb_help,
 	&verb_neighbours, &verb_wakers, NULL,
 };
 
 static const struct verb *const LOOK[] = {
-	&verb_overview, &verb_top, &verb_ps, &verb_containers, &verb_timeline, &verb_events, &verb_requests, &verb_net, &verb_disk, &verb_map, &verb_stacks, &verb_lines, &verb_flame, &verb_heap, &verb_pstack, NULL,
+	&verb_overview, &verb_top, &verb_ps, &verb_containers, &verb_timeline, &verb_events, &verb_logs, &verb_requests, &verb_net, &verb_disk, &verb_map, &verb_stacks, &verb_lines, &verb_flame, &verb_heap, &verb_pstack, NULL,
 };
 static const struct verb *const ASK_WHY[] = {&verb_explain, &verb_check, &verb_oom, &verb_waits, &verb_trace, &verb_diff, &verb_sql, NULL};
-static const struct verb *const RECORD[] = {&verb_doctor, &verb_record, &verb_probes, &verb_up, &verb_down, &verb_status, &verb_logs, &verb_config, NULL};
+static const struct verb *const RECORD[] = {&verb_doctor, &verb_record, &verb_probes, &verb_up, &verb_down, &verb_status, &verb_config, NULL};
 static const struct verb *const EXPORT[] = {&verb_serve, &verb_mcp, &verb_report, &verb_export, &verb_import, &verb_replay, NULL};
 static const struct verb *const KEEP[] = {&verb_symbolize, &verb_prune, &verb_seal, &verb_rotate, &verb_completion, &verb_version, &verb_help, NULL};
 

@@ -53,8 +53,8 @@ static int64_t number_of(sqlite3_stmt *st, const char *column)
 /* Events that call for a person's attention. */
 static bool is_bad(const char *kind)
 {
-	static const char *const bad[] = {"oom kill",  "killed", "failed",   "unhealthy",
-					  "throttled", "full",   "read-only"};
+	static const char *const bad[] = {"oom kill",  "killed", "failed",    "unhealthy",
+					  "throttled", "full",   "read-only", "log errors"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (!strcmp(bad[i], kind))

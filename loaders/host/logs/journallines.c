@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loaders/host/logs/journalfile.h"
+#include "loaders/lib/host/journal/journalfile.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"

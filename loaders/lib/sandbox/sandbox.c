@@ -83,6 +83,7 @@ static rlim_t memory_of(enum sandbox_size size)
 {
 	switch (size) {
 	case SANDBOX_STAYS:
+	case SANDBOX_FILES:
 		return SANDBOX_MEMORY_BYTES_STAYS;
 	case SANDBOX_LARGE:
 		return SANDBOX_MEMORY_BYTES_LARGE;
@@ -96,7 +97,7 @@ static rlim_t memory_of(enum sandbox_size size)
 
 static int cpu_limit_set(enum sandbox_size size)
 {
-	if (size == SANDBOX_STAYS)
+	if (size == SANDBOX_STAYS || size == SANDBOX_FILES)
 		return 0;
 	return limit_cpu(size == SANDBOX_LARGE ? SANDBOX_CPU_SECONDS_LARGE :
 			 size == SANDBOX_NAMES ? SANDBOX_CPU_SECONDS_NAMES :
@@ -115,7 +116,8 @@ static int limits_set(enum sandbox_size size)
 	if (!rc)
 		rc = limit(RLIMIT_FSIZE, SANDBOX_OUTPUT_BYTES);
 	if (!rc)
-		rc = limit(RLIMIT_NOFILE, SANDBOX_DESCRIPTORS);
+		rc = limit(RLIMIT_NOFILE,
+			   size == SANDBOX_FILES ? SANDBOX_DESCRIPTORS_FILES : SANDBOX_DESCRIPTORS);
 	if (!rc)
 		rc = limit(RLIMIT_NPROC, 0);
 	if (!rc)

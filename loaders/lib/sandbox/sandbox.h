@@ -19,7 +19,8 @@
  * and it may wait (poll, epoll_wait). */
 /* SANDBOX_NAMES: for a list of names, read by a child that is a copy of its parent: 2 s of CPU, and
  * the address space that it has already and a little more. */
-enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS, SANDBOX_NAMES };
+/* SANDBOX_FILES: as SANDBOX_STAYS, with 1024 descriptors. */
+enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS, SANDBOX_NAMES, SANDBOX_FILES };
 
 #define SANDBOX_CPU_SECONDS        10
 #define SANDBOX_CPU_SECONDS_LARGE  60
@@ -30,6 +31,7 @@ enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS, SANDBOX_NAMES }
 #define SANDBOX_MEMORY_BYTES_NAMES (96ull << 20)
 #define SANDBOX_OUTPUT_BYTES       (256ull << 20)
 #define SANDBOX_DESCRIPTORS        16
+#define SANDBOX_DESCRIPTORS_FILES  1024
 
 /* There is no way back. On error the process must not read strangers' files. */
 int sandbox_enter(enum sandbox_size size, struct err *e);

@@ -376,7 +376,7 @@ def test_up_status_logs_and_down(store, sonde):
         assert re.search(r"^sonded +pid \d+, up for .*, ready", text) and re.search(r"^  cpu +running for", text, re.M)
         assert "budget" in text
         assert sonde("status", "--check", store=store).returncode == 0
-        assert 'msg="ready' in sonde("logs", store=store, check=True).stdout
+        assert 'msg="ready' in sonde("status", "--log", store=store, check=True).stdout
         assert sonde("down", "--families", "goheap", store=store).returncode == 0
         assert sonde("up", "nonsense", store=store).returncode == sonde("up", "--families", "cpu,nonsense", store=store).returncode == 2
     finally:
@@ -384,7 +384,7 @@ def test_up_status_logs_and_down(store, sonde):
     assert done.returncode == 0, done.stderr
     unwell = sonde("status", "--check", store=store)
     assert unwell.returncode == 4 and "no sonded is running for" in unwell.stderr and "sonde up" in unwell.stderr
-    gone = sonde("logs", store=store)
+    gone = sonde("status", "--log", store=store)
     assert gone.returncode == 4 and "no sonded is running for" in gone.stderr and "fix:" in gone.stderr
     log = open(os.path.join(store, "sonded.log"), encoding="utf-8").read()
     assert "ended" in log and all(line.startswith("ts=") for line in log.splitlines())

@@ -4,14 +4,14 @@
  * many reads. The hash of the field that is looked for is written where the first bucket leads, so
  * that more than the hash is tried.
  *
- * covers: loaders/host/logs/journalfile.c
+ * covers: loaders/lib/host/journal/journalfile.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/host/logs/journalfile.h"
-#include "loaders/host/logs/journalhash.h"
+#include "loaders/lib/host/journal/journalfile.h"
+#include "loaders/lib/host/journal/journalhash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -43,6 +43,22 @@ static void mend(struct file *f, const struct journalfile *j)
 		memcpy(f->p + at + 16, &hash, sizeof(hash));
 }
 
+/* All entries, one by one; a chain that leads back to itself ends with the bound here. */
+static void everything(struct journalfile *j)
+{
+	static struct journalfile_entry e;
+	struct journalfile_place p = {0};
+	uint64_t at;
+
+	for (int i = 0; i < 200 && journalfile_next(j, &p, &at); i++)
+		if (journalfile_entry_from(j, at, &e) &&
+		    (e.len > sizeof(e.message) || memchr(e.unit, 0, sizeof(e.unit)) == NULL))
+			abort();
+	journalfile_end(j, &p);
+	journalfile_release(j);
+	j->reads = 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct file f = {malloc(len ? len : 1), len};
@@ -59,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			if (journalfile_entry(&j, at[i], &e) &&
 			    (e.len > sizeof(e.message) || e.utc_ns < 0))
 				abort();
+		everything(&j);
 		if (n > 64 || j.reads > JOURNALFILE_READS + 64)
 			abort();
 	}

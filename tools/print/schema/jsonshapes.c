@@ -105,7 +105,8 @@ static const struct {
 	 "sure command] others not_recorded} changed! detectable% unit incidents[container text "
 	 "restarts# oom# restarts_before# oom_before# grew?" GREW
 	 "] incidents_total# happened[time time_ns# kind name text] "
-	 "happened_total# hung[" RUNNING " text] hung_total# new_connections" NEW_EDGE
+	 "happened_total# logged[source level pattern before# after# text] hung[" RUNNING
+	 " text] hung_total# new_connections" NEW_EDGE
 	 " new_connections_total# requests# side services[container comm requests# took_ns#] took_ns# slower_us#"},
 	{"events",
 	 "rows[first first_ns# last last_ns# kind subject name which detail container comm pid# "
@@ -157,6 +158,10 @@ static const struct {
 	 "throttled# throttled_ns#] throttled_total# idle_hidden# idle_hidden_ns# steal_ns# cpu_time_ns#"},
 	{"neighbours", PAIRS},
 	{"wakers", PAIRS},
+	{"logs",
+	 "rows[level messages# source container comm pid# pattern sample first first_ns# last last_ns# "
+	 "before# new!] sources[source kind container lines# bytes# errors# warnings# burst_lines# cuts# "
+	 "messages{unknown# debug# info# warning# error# fatal#}] sources_total#"},
 	{"disk",
 	 "rows[disk" DISK_SUMS
 	 " busy_us# in_flight# under[$] pid# comm container us# time time_ns# op "

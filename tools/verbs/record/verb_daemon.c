@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* up, down, logs, config: commands to sonded, the supervisor that records continuously. */
+/* up, down, config: commands to sonded, the supervisor that records continuously. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +168,8 @@ static void describe(const json_t *service, struct err *e)
 	else
 		err_set(e, -EIO, EXIT_RUNTIME, "sonde-%s does not record: it has not begun yet",
 			told(service, "name"));
-	err_fix(e, "%s", *fix ? fix : "sonde status    and    sonde logs    tell how it goes on");
+	err_fix(e, "%s",
+		*fix ? fix : "sonde status    and    sonde status --log    tell how it goes on");
 }
 
 /* `late`: what has not begun by now has failed. */
@@ -381,56 +382,6 @@ const struct verb verb_down = {
 	.args_size = sizeof(struct family_args),
 	.uses = VERB_STORE | VERB_WORDS,
 	.run = down_run,
-};
-
-/* --- logs --- */
-
-struct logs_args {
-	uint64_t n;
-};
-
-static int logs_run(struct verb_call *call, struct err *e)
-{
-	const struct logs_args *a = call->args;
-	json_t *answer, *line;
-	size_t i;
-	int rc = daemon_ask(call->store,
-			    json_pack("{s:s, s:I}", "do", "logs", "n",
-				      (json_int_t)(a->n > 100000 ? 100000 : a->n)),
-			    &answer, e);
-
-	if (rc) {
-		if (rc == -ENOENT)
-			err_fix(e,
-				"for older messages: journalctl -u sonded    or    less %s/sonded.log",
-				call->store);
-		return rc;
-	}
-	json_array_foreach (json_object_get(answer, "lines"), i, line)
-		puts(json_string_value(line));
-	json_decref(answer);
-	return 0;
-}
-
-/* clang-format off */
-static const struct option LOGS_OPTIONS[] = {
-	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N lines (default 50, at most 500)",
-	 .offset = offsetof(struct logs_args, n)},
-	{0},
-};
-/* clang-format on */
-static const char *const LOGS_EXAMPLES[] = {"sonde logs", "sonde logs -n 500 | grep level=warn",
-					    NULL};
-
-const struct verb verb_logs = {
-	.name = "logs",
-	.summary = "show recent log lines of sonded and its loaders",
-	.usage = "[-n N]",
-	.examples = LOGS_EXAMPLES,
-	.options = LOGS_OPTIONS,
-	.args_size = sizeof(struct logs_args),
-	.uses = VERB_STORE,
-	.run = logs_run,
 };
 
 /* --- config --- */

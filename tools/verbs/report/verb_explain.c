@@ -13,6 +13,7 @@
 #include "tools/explain/explain.h"
 #include "tools/explain/explain_request.h"
 #include "tools/events/oomgrew.h"
+#include "tools/logs/logrise.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
@@ -209,6 +210,28 @@ static json_t *incidents_json(const struct explain *x)
 	return list;
 }
 
+static json_t *logged_json(const struct explain *x)
+{
+	struct logrise rises[LOGRISE_MOST];
+	size_t n = logrise_find(&x->logs[DIFF_BEFORE], &x->logs[DIFF_AFTER], rises);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		struct strbuf text cleanup_strbuf = STRBUF_INIT;
+		json_t *o = json_object();
+
+		logrise_say(&rises[i], &text);
+		json_object_set_new(o, "source", json_text(rises[i].pattern->source));
+		json_object_set_new(o, "level", json_text(LOGREAD_NAMES[rises[i].pattern->level]));
+		json_object_set_new(o, "pattern", json_text(rises[i].pattern->pattern));
+		json_object_set_new(o, "before", json_integer((json_int_t)rises[i].before));
+		json_object_set_new(o, "after", json_integer((json_int_t)rises[i].after));
+		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 /* All other events of that time: limits, full disks, images, the clock. */
 static json_t *happened_json(const struct explain *x)
 {
@@ -278,6 +301,7 @@ static int print_json(const struct explain *x, const struct chain *c, size_t sho
 		json_array_append_new(json_rows(j), statement_json(x, &x->rows[i], store));
 	json_cut_list(j, "incidents", incidents_json(x), list);
 	json_cut_list(j, "happened", happened_json(x), list);
+	json_object_set_new(j, "logged", logged_json(x));
 	json_cut_list(j, "hung", hung_json(x), list);
 	json_cut_list(j, "new_connections", netnew_json(&x->talk), list);
 	if (x->uncompared.len)
@@ -391,6 +415,24 @@ static bool print_happened(const struct explain *x, bool begun)
 	return begun;
 }
 
+/* Errors and warnings that were logged more often than before. */
+static bool print_logged(const struct explain *x)
+{
+	struct logrise rises[LOGRISE_MOST];
+	size_t n = logrise_find(&x->logs[DIFF_BEFORE], &x->logs[DIFF_AFTER], rises);
+
+	for (size_t i = 0; i < n; i++) {
+		struct strbuf text cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
+
+		if (!i)
+			printf("logged in this range:\n");
+		logrise_say(&rises[i], &text);
+		strbuf_addshown(&shown, text.buf, text.len);
+		wrap_print(stdout, strbuf_str(&shown), 3);
+	}
+	return n > 0;
+}
+
 /* Events of containers in the range, and whether they also occurred before. */
 static bool print_incidents(const struct explain *x)
 {
@@ -472,6 +514,7 @@ static void print_text(const struct explain *x, const struct chain *c, size_t sh
 	if (shown < x->n)
 		printf("%zu more: -n %zu shows them\n", x->n - shown, x->n);
 	told |= print_incidents(x);
+	told |= print_logged(x);
 	told |= print_hung(x);
 	netnew_print(&x->talk, stdout);
 	if (!x->n)

@@ -16,8 +16,33 @@
 
 struct status_args {
 	uint64_t n;
-	bool check;
+	bool check, log;
 };
+
+#define LOG_LINES 50
+
+/* For --log: what sonded and its loaders said last. */
+static int log_print(const struct verb_call *call, uint64_t n, struct err *e)
+{
+	json_t *answer, *line;
+	size_t i;
+	int rc = daemon_ask(call->store,
+			    json_pack("{s:s, s:I}", "do", "logs", "n",
+				      (json_int_t)(n > 100000 ? 100000 :
+						   n          ? n :
+								LOG_LINES)),
+			    &answer, e);
+
+	if (rc == -ENOENT)
+		err_fix(e, "for older messages: journalctl -u sonded    or    less %s/sonded.log",
+			call->store);
+	if (rc)
+		return rc;
+	json_array_foreach (json_object_get(answer, "lines"), i, line)
+		puts(json_string_value(line));
+	json_decref(answer);
+	return 0;
+}
 
 /* For --check: at least one family is recording. */
 static int is_recording(const char *store, const json_t *daemon, struct err *e)
@@ -51,6 +76,8 @@ static int status_run(struct verb_call *call, struct err *e)
 	bool begun; /* or sonded runs but has stored nothing yet, which is worth showing */
 	int rc;
 
+	if (a->log)
+		return log_print(call, a->n, e);
 	(void)daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &daemon,
 			 NULL); /* there may be no sonded */
 	rc = status_store_fill(&about, call->store, e);
@@ -87,6 +114,8 @@ static int status_run(struct verb_call *call, struct err *e)
 static const struct option OPTIONS[] = {
 	{.name = "number", .letter = 'n', .type = OPTION_MOST, .arg = "N", .help = "show the last N recordings (default 5; 0: all)",
 	 .offset = offsetof(struct status_args, n)},
+	{.name = "log", .type = OPTION_FLAG, .help = "show the last lines that sonded and its loaders logged instead; -n: how many (default 50, at most 500)",
+	 .offset = offsetof(struct status_args, log)},
 	{.name = "check", .type = OPTION_FLAG, .help = "exit with 4 unless sonded is recording (for health checks)",
 	 .offset = offsetof(struct status_args, check)},
 	{0},
@@ -97,6 +126,7 @@ static const char *const EXAMPLES[] = {
 	"sonde status",
 	"sonde status -n 20",
 	"sonde status --json | jq '.rows[0].lost'",
+	"sonde status --log -n 500 | grep level=warn",
 	"sonde status --check >/dev/null && echo records",
 	NULL,
 };

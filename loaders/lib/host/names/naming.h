@@ -167,6 +167,8 @@ uint32_t naming_row(struct naming *n, struct hostmaps_process *p);
 bool naming_is_self(struct naming *n, const struct hostmaps_process *p);
 /* Its container's row, 0: none. */
 uint32_t naming_container(struct naming *n, const struct hostmaps_process *p);
+/* The same by its cgroup's path, as /proc/PID/cgroup had it while one of its processes ran. */
+uint32_t naming_container_at(struct naming *n, const char *cgroup);
 
 struct naming_stat {
 	uint64_t stacks;

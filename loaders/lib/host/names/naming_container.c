@@ -309,6 +309,12 @@ uint32_t naming_container(struct naming *n, const struct hostmaps_process *p)
 	return *cgroup ? naming_container_row(n, naming_container_entry(n, cgroup, NULL), p) : 0;
 }
 
+uint32_t naming_container_at(struct naming *n, const char *cgroup)
+{
+	naming_epoch(n);
+	return naming_container_row(n, naming_container_entry(n, cgroup, NULL), NULL);
+}
+
 static void instances_look(struct naming *n)
 {
 	struct instances *all, *next;

@@ -16,3 +16,4 @@ $(foreach t,naming naming_excluded naming_container,\
 $(eval $(call unit_test,rules_test,tests/unit/loaders/lib/host/names/rules_test.c,host base,-ljansson))
 $(eval $(call unit_test,late_test,tests/unit/loaders/lib/host/late/late_test.c,host base,))
 $(eval $(call unit_test,containerlog_test,tests/unit/loaders/lib/host/proc/containerlog_test.c,host base,-ljansson))
+$(eval $(call unit_test,journalhash_test,tests/unit/loaders/lib/host/journal/journalhash_test.c,host base,))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Both are written from their authors' descriptions; words are
  * little-endian in both. */
-#include "loaders/host/logs/journalhash.h"
+#include "loaders/lib/host/journal/journalhash.h"
 
 #include <string.h>
 

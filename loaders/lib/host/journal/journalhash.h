@@ -3,8 +3,8 @@
  * journalhash: the hashes by which systemd's journal finds a field: SipHash-2-4 with the file's id
  * as key (since systemd 246), before that Bob Jenkins' lookup3. Pure.
  */
-#ifndef SONDE_HOST_FAMILY_JOURNALHASH_H
-#define SONDE_HOST_FAMILY_JOURNALHASH_H
+#ifndef SONDE_HOST_JOURNALHASH_H
+#define SONDE_HOST_JOURNALHASH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All numbers in the file are little-endian; an object begins with its
  * type, its flags and, 8 bytes on, its size. */
-#include "loaders/host/logs/journalfile.h"
+#include "loaders/lib/host/journal/journalfile.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
-#include "loaders/host/logs/journalhash.h"
+#include "loaders/lib/host/journal/journalhash.h"
 #include "schema/base/clock.h"
 
-#define HEADER_BYTES 120 /* as far as it is read */
+#define HEADER_BYTES 120 /* as far as it is read at the begin */
+#define ENTRIES_AT   176 /* where it says which array of entries is the first */
 
 enum { XZ = 1, LZ4 = 2, KEYED = 4, ZSTD = 8, COMPACT = 16 }; /* header: what a reader must know */
 enum { OBJECT_DATA = 1, OBJECT_ENTRY = 3, OBJECT_ARRAY = 6 };
@@ -234,40 +235,219 @@ static bool begins(const char *s, size_t len, const char *name)
 	return len >= strlen(name) && !memcmp(s, name, strlen(name));
 }
 
-static void field_take(struct journalfile_entry *e, const char *s, size_t len)
+static uint32_t number_of(const char *s, size_t len)
 {
 	char digits[12] = "";
 
+	memcpy(digits, s, len < sizeof(digits) - 1 ? len : sizeof(digits) - 1);
+	return (uint32_t)strtoul(digits, NULL, 10);
+}
+
+static void message_take(struct journalfile_entry *e, const char *s, size_t len)
+{
+	e->len = len - 8 < sizeof(e->message) ? len - 8 : sizeof(e->message);
+	memcpy(e->message, s + 8, e->len);
+}
+
+static void field_take(struct journalfile_entry *e, const char *s, size_t len)
+{
 	if (begins(s, len, "MESSAGE=") && !e->len) {
-		e->len = len - 8 < sizeof(e->message) ? len - 8 : sizeof(e->message);
-		memcpy(e->message, s + 8, e->len);
+		message_take(e, s, len);
 	} else if (begins(s, len, "PRIORITY=") && len == 10) {
 		e->priority = s[9] - '0';
-	} else if (begins(s, len, "_UID=") && len > 5 && len - 5 < sizeof(digits)) {
-		memcpy(digits, s + 5, len - 5);
-		e->uid = (uint32_t)strtoul(digits, NULL, 10);
+	} else if (begins(s, len, "_UID=") && len > 5 && len < 17) {
+		e->uid = number_of(s + 5, len - 5);
 	} else if (begins(s, len, "CONTAINER_PARTIAL_MESSAGE=true") && len == 30) {
 		e->partial = true;
 	}
 }
 
-bool journalfile_entry(struct journalfile *j, uint64_t at, struct journalfile_entry *out)
+/* The head of the entry at this place, and how many items it has. */
+static bool entry_begin(struct journalfile *j, uint64_t at, struct journalfile_entry *out,
+			uint64_t *n)
 {
-	const size_t step = j->flags & COMPACT ? 4 : 16;
-	uint8_t head[ENTRY_BYTES], item[8] = {0};
-	char field[JOURNALFILE_MESSAGE + 8];
-	uint64_t n;
+	uint8_t head[ENTRY_BYTES];
 
 	*out = (struct journalfile_entry){.uid = UINT32_MAX, .priority = -1};
 	if (!object(j, at, OBJECT_ENTRY, head, sizeof(head)))
 		return false;
 	out->utc_ns = (int64_t)(u64(head + 24) % (uint64_t)(INT64_MAX / 1000)) * 1000;
-	n = (u64(head + 8) - ENTRY_BYTES) / step;
-	for (uint64_t i = 0; i < n && i < ITEMS_MAX; i++) {
-		if (!bytes(j, item, item_bytes(j), at + ENTRY_BYTES + i * step))
+	*n = (u64(head + 8) - ENTRY_BYTES) / (j->flags & COMPACT ? 4 : 16);
+	*n = *n < ITEMS_MAX ? *n : ITEMS_MAX;
+	return true;
+}
+
+/* 0: it cannot be read. */
+static uint64_t entry_item(struct journalfile *j, uint64_t at, uint64_t i)
+{
+	uint8_t item[8] = {0};
+
+	return bytes(j, item, item_bytes(j), at + ENTRY_BYTES + i * (j->flags & COMPACT ? 4 : 16)) ?
+		       u64(item) :
+		       0;
+}
+
+bool journalfile_entry(struct journalfile *j, uint64_t at, struct journalfile_entry *out)
+{
+	char field[JOURNALFILE_MESSAGE + 8];
+	uint64_t n, item;
+
+	if (!entry_begin(j, at, out, &n))
+		return false;
+	for (uint64_t i = 0; i < n; i++) {
+		item = entry_item(j, at, i);
+		if (!item)
 			return false;
-		field_take(out, field, payload(j, u64(item), field, sizeof(field), &out->unread));
+		field_take(out, field, payload(j, item, field, sizeof(field), &out->unread));
 	}
 	out->unread = out->unread && !out->len;
 	return j->reads < JOURNALFILE_READS;
+}
+
+/* ---- all entries ---- */
+
+bool journalfile_next(struct journalfile *j, struct journalfile_place *p, uint64_t *at)
+{
+	uint8_t head[ARRAY_BYTES], first[8];
+	uint64_t room, next;
+
+	j->reads = 0;
+	if (!p->array) {
+		if (!j->read(j->ctx, first, sizeof(first), ENTRIES_AT) || !u64(first))
+			return false;
+		*p = (struct journalfile_place){.array = u64(first)};
+	}
+	while (object(j, p->array, OBJECT_ARRAY, head, sizeof(head))) {
+		room = (u64(head + 8) - ARRAY_BYTES) / item_bytes(j);
+		next = u64(head + 16);
+		if (p->index < room) {
+			*at = item_at(j, &(struct array){.at = p->array}, p->index);
+			p->index += *at != 0;
+			return *at != 0;
+		}
+		if (!next)
+			return false;
+		*p = (struct journalfile_place){.array = next};
+	}
+	return false;
+}
+
+/* Its used items come first. */
+static uint64_t array_used(struct journalfile *j, const struct array *a)
+{
+	uint64_t from = 0, to = a->n;
+
+	while (from < to) {
+		uint64_t middle = from + (to - from) / 2;
+
+		if (item_at(j, a, middle))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+void journalfile_end(struct journalfile *j, struct journalfile_place *p)
+{
+	uint8_t head[ARRAY_BYTES], first[8];
+	struct array a = {0};
+
+	*p = (struct journalfile_place){0};
+	j->reads = 0;
+	if (!j->read(j->ctx, first, sizeof(first), ENTRIES_AT))
+		return;
+	a.at = u64(first);
+	while (a.at && object(j, a.at, OBJECT_ARRAY, head, sizeof(head))) {
+		a.n = (u64(head + 8) - ARRAY_BYTES) / item_bytes(j);
+		*p = (struct journalfile_place){.array = a.at, .index = array_used(j, &a)};
+		a.at = u64(head + 16);
+	}
+}
+
+/* ---- who wrote an entry ---- */
+
+/* Most fields of an entry are the same object as in the one before: an object is not read twice. */
+#define SEEN 1024
+struct journalfile_seen {
+	struct {
+		uint64_t at;
+		uint16_t len; /* of text */
+		char text[112];
+	} field[SEEN];
+};
+
+static void text_take(char *out, size_t size, const char *s, size_t len)
+{
+	if (*out || len >= size)
+		return;
+	memcpy(out, s, len);
+	out[len] = 0;
+}
+
+/* True: nothing of the message itself. */
+static bool who_take(struct journalfile_entry *e, const char *s, size_t len)
+{
+	if (begins(s, len, "_SYSTEMD_UNIT="))
+		text_take(e->unit, sizeof(e->unit), s + 14, len - 14);
+	else if (begins(s, len, "_SYSTEMD_USER_UNIT=")) /* its _SYSTEMD_UNIT is user@N.service */
+		e->unit[0] = 0, text_take(e->unit, sizeof(e->unit), s + 19, len - 19);
+	else if (begins(s, len, "SYSLOG_IDENTIFIER="))
+		text_take(e->identifier, sizeof(e->identifier), s + 18, len - 18);
+	else if (begins(s, len, "CONTAINER_ID_FULL="))
+		text_take(e->container, sizeof(e->container), s + 18, len - 18);
+	else if (begins(s, len, "_PID=") && len > 5 && len < 16)
+		e->pid = number_of(s + 5, len - 5);
+	else if (begins(s, len, "_TRANSPORT=kernel"))
+		e->kernel = true;
+	else if (begins(s, len, "MESSAGE=") || begins(s, len, "PRIORITY=") ||
+		 begins(s, len, "_UID=") || begins(s, len, "CONTAINER_PARTIAL_MESSAGE="))
+		return false;
+	return true;
+}
+
+static void item_take(struct journalfile *j, struct journalfile_entry *e, uint64_t item)
+{
+	size_t slot = (size_t)(item * 0x9e3779b97f4a7c15ull >> 54) % SEEN, len;
+	char field[JOURNALFILE_MESSAGE + 8];
+
+	if (j->seen->field[slot].at == item) {
+		len = j->seen->field[slot].len;
+		if (!who_take(e, j->seen->field[slot].text, len))
+			field_take(e, j->seen->field[slot].text, len);
+		return;
+	}
+	len = payload(j, item, field, sizeof(field), &e->unread);
+	if (!who_take(e, field, len))
+		field_take(e, field, len);
+	if (!len || len > sizeof(j->seen->field[slot].text) || begins(field, len, "MESSAGE="))
+		return;
+	j->seen->field[slot].at = item;
+	j->seen->field[slot].len = (uint16_t)len;
+	memcpy(j->seen->field[slot].text, field, len);
+}
+
+bool journalfile_entry_from(struct journalfile *j, uint64_t at, struct journalfile_entry *out)
+{
+	uint64_t n, item;
+
+	j->reads = 0;
+	if (!j->seen)
+		j->seen = calloc(1, sizeof(*j->seen));
+	if (!j->seen || !entry_begin(j, at, out, &n))
+		return false;
+	for (uint64_t i = 0; i < n; i++) {
+		item = entry_item(j, at, i);
+		if (!item)
+			return false;
+		item_take(j, out, item);
+	}
+	out->unread = out->unread && !out->len;
+	return j->reads < JOURNALFILE_READS;
+}
+
+void journalfile_release(struct journalfile *j)
+{
+	free(j->seen);
+	j->seen = NULL;
 }

@@ -11,10 +11,12 @@
  *      uncompressed. A message compressed by LZ4 or XZ (systemd before 246) is only counted:
  *      `unread`.
  *   3. A message is cut at JOURNALFILE_MESSAGE bytes.
- *   4. The sender (_UID) is set by journald; no sender can forge it.
+ *   4. All entries can be read one by one, in the order in which they were written, while more are
+ *      written.
+ *   5. The sender (_UID) is set by journald; no sender can forge it.
  */
-#ifndef SONDE_HOST_FAMILY_JOURNALFILE_H
-#define SONDE_HOST_FAMILY_JOURNALFILE_H
+#ifndef SONDE_HOST_JOURNALFILE_H
+#define SONDE_HOST_JOURNALFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +34,7 @@ struct journalfile {
 	uint32_t flags;
 	uint8_t id[16];
 	uint64_t table, buckets;
+	struct journalfile_seen *seen; /* of journalfile_entry_from; freed by journalfile_release */
 };
 
 struct journalfile_entry {
@@ -42,14 +45,34 @@ struct journalfile_entry {
 	bool unread;  /* there is a message, which is compressed in a way that is not known here */
 	size_t len;
 	char message[JOURNALFILE_MESSAGE];
+	/* of journalfile_entry_from: who wrote it; "": it has none, or a longer one */
+	char unit[128];      /* the system's, else the user's */
+	char identifier[64]; /* as the program calls itself */
+	char container[72];  /* the full id */
+	uint32_t pid;        /* 0: unknown */
+	bool kernel;
 };
 
 /* After `read` and `ctx` have been set. False: no journal, or of a form of later times. */
 bool journalfile_begin(struct journalfile *j);
+void journalfile_release(struct journalfile *j);
 /* Where the last `most` entries with the field ("NAME=value") are that came before `until_ns`, the
  * oldest first; how many. */
 size_t journalfile_find(struct journalfile *j, const char *field, int64_t until_ns, uint64_t *at,
 			size_t most);
 bool journalfile_entry(struct journalfile *j, uint64_t at, struct journalfile_entry *out);
+
+/* A place in the order of all entries of a file: {0} is before the first. It stays right while the
+ * file grows. */
+struct journalfile_place {
+	uint64_t array, index;
+};
+/* The next entry, and the place behind it. False: there is no further entry yet, or the file is
+ * damaged. Each call may make JOURNALFILE_READS reads. */
+bool journalfile_next(struct journalfile *j, struct journalfile_place *p, uint64_t *at);
+/* Behind the last entry. */
+void journalfile_end(struct journalfile *j, struct journalfile_place *p);
+/* An entry with who wrote it. */
+bool journalfile_entry_from(struct journalfile *j, uint64_t at, struct journalfile_entry *out);
 
 #endif

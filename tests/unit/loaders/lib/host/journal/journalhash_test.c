@@ -2,7 +2,7 @@
 /* The hashes of the journal's fields, checked with the examples of the hashes' authors. */
 #include <string.h>
 
-#include "loaders/host/logs/journalhash.h"
+#include "loaders/lib/host/journal/journalhash.h"
 #include "tests/unit/test.h"
 
 TEST(siphash_is_that_of_its_paper)

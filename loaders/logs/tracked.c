@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/logs/tracked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loaders/logs/counts.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+#define OLD_MOST_NS (120 * NSEC_PER_SEC) /* an old file that still grows is read so long */
+#define ROTATED     9                    /* renamed files that are looked for */
+#define FAST_BYTES  (256 << 10)          /* of a round: rotation may be near */
+#define ENDED_MOST  2
+
+/* ---- sources ---- */
+
+static void patterns_drop(struct tracked_source *s)
+{
+	for (uint32_t i = 0; i < s->n_patterns; i++) {
+		free(s->patterns[i].text);
+		free(s->patterns[i].sample);
+	}
+	free(s->patterns);
+	s->patterns = NULL;
+	s->n_patterns = 0;
+}
+
+static void source_drop(struct tracked *t, struct tracked_source *s)
+{
+	HASH_DEL(t->sources, s);
+	patterns_drop(s);
+	free(s->name);
+	free(s->cgroup);
+	free(s);
+}
+
+struct tracked_source *tracked_source(struct tracked *t, uint32_t id)
+{
+	struct tracked_source *s;
+
+	HASH_FIND_INT(t->sources, &id, s);
+	return s;
+}
+
+static struct tracked_source *source_new(struct tracked *t, uint32_t id, const char *kind,
+					 const char *name, const char *container)
+{
+	struct tracked_source *s = mem_alloc(sizeof(*s));
+
+	s->id = id;
+	s->kind = kind;
+	s->name = mem_strdup(name);
+	snprintf(s->container, sizeof(s->container), "%.71s", container);
+	HASH_ADD_INT(t->sources, id, s);
+	return s;
+}
+
+struct tracked_source *tracked_own(struct tracked *t, uint32_t id, const char *name,
+				   const char *container)
+{
+	struct tracked_source *s = tracked_source(t, id);
+
+	if (s)
+		return s;
+	return source_new(t, id, "journal", *container ? "" : name, container);
+}
+
+/* The same container writes into several files, one after the other, and into one of each start. */
+static struct tracked_source *source_of(struct tracked *t, const struct place *x)
+{
+	struct tracked_source *s, *next;
+	char id[72];
+
+	HASH_ITER (hh, t->sources, s, next)
+		if (s->kind == x->kind && s->id < WIRE_OWN &&
+		    (*x->id ? !strcmp(s->container, x->id) : !strcmp(s->name, x->name)))
+			return s;
+	if (strcmp(x->kind, "cri") != 0)
+		return source_new(t, ++t->last_source, x->kind, x->name, x->id);
+	places_pod_container(x->path, id);
+	return source_new(t, ++t->last_source, x->kind, x->name, id);
+}
+
+void tracked_pattern(struct tracked_source *s, uint32_t n, const char *text, const char *sample)
+{
+	if (n >= COUNTS_PATTERNS)
+		return;
+	if (n >= s->n_patterns) {
+		s->patterns = mem_realloc(s->patterns, (n + 1) * sizeof(*s->patterns));
+		memset(s->patterns + s->n_patterns, 0,
+		       (n + 1 - s->n_patterns) * sizeof(*s->patterns));
+		s->n_patterns = n + 1;
+	}
+	free(s->patterns[n].text);
+	s->patterns[n].text = mem_strdup(text);
+	if (!*sample && s->patterns[n].sample)
+		return; /* it became more general: the sample is of it, too */
+	free(s->patterns[n].sample);
+	s->patterns[n].sample = mem_strdup(sample);
+}
+
+/* ---- files ---- */
+
+static void file_drop(struct tracked *t, struct tracked_file *f)
+{
+	HASH_DEL(t->files, f);
+	close(f->fd);
+	free(f->path);
+	free(f);
+}
+
+void tracked_release(struct tracked *t)
+{
+	struct tracked_file *f, *next;
+	struct tracked_source *s, *next_source;
+
+	HASH_ITER (hh, t->files, f, next)
+		file_drop(t, f);
+	HASH_ITER (hh, t->sources, s, next_source)
+		source_drop(t, s);
+}
+
+static int log_open(const char *path, bool follows_links)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+				    (follows_links ? 0 : O_NOFOLLOW));
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool file_ask(const struct tracked *t, const struct tracked_file *f)
+{
+	const struct wire_ask q = {.what = WIRE_OPEN,
+				   .file = f->id,
+				   .source = f->source,
+				   .form = f->form,
+				   .offset = f->offset,
+				   .index = f->index,
+				   .to_end = f->from_end};
+
+	return f->ended >= ENDED_MOST || reader_ask(t->reader, &q, f->fd);
+}
+
+static struct tracked_file *file_add(struct tracked *t, const char *path, uint32_t source,
+				     enum log_form form, bool follows_links, bool to_end)
+{
+	cleanup_fd int fd = -1;
+	struct tracked_file *f;
+	struct stat st;
+
+	if (HASH_COUNT(t->files) >= TRACKED_FILES) {
+		if (!t->told_full)
+			log_warn("more than %d log files: the others are not read", TRACKED_FILES);
+		t->told_full = true;
+		return NULL;
+	}
+	fd = log_open(path, follows_links);
+	if (fd < 0 || fstat(fd, &st))
+		return NULL;
+	f = mem_alloc(sizeof(*f));
+	*f = (struct tracked_file){.id = ++t->last_file,
+				   .source = source,
+				   .form = form,
+				   .fd = take_fd(&fd),
+				   .dev = st.st_dev,
+				   .ino = st.st_ino,
+				   .listed = true,
+				   .follows_links = follows_links,
+				   .from_end = to_end,
+				   .size = to_end ? st.st_size : 0};
+	HASH_ADD_INT(t->files, id, f);
+	file_ask(t, f);
+	return f;
+}
+
+static void become_old(struct tracked_file *f, int64_t now_ns)
+{
+	free(f->path);
+	f->path = NULL;
+	f->old_ns = f->grew_ns = now_ns;
+}
+
+static struct tracked_file *file_by_inode(const struct tracked *t, const struct stat *st)
+{
+	struct tracked_file *f, *next;
+
+	HASH_ITER (hh, t->files, f, next)
+		if (f->dev == st->st_dev && f->ino == st->st_ino)
+			return f;
+	return NULL;
+}
+
+static struct tracked_file *file_by_path(const struct tracked *t, const char *path)
+{
+	struct tracked_file *f, *next;
+
+	HASH_ITER (hh, t->files, f, next)
+		if (f->path && !strcmp(f->path, path))
+			return f;
+	return NULL;
+}
+
+/* When it was made; where the file system does not say, when it was written last. */
+static int64_t made_ns(const char *path, const struct stat *st)
+{
+	struct statx x;
+
+	if (!statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &x) &&
+	    x.stx_mask & STATX_BTIME)
+		return x.stx_btime.tv_sec * NSEC_PER_SEC + x.stx_btime.tv_nsec;
+	return st->st_mtim.tv_sec * NSEC_PER_SEC + st->st_mtim.tv_nsec;
+}
+
+/* Files that were made since the look before and renamed since: of the source that has `path` now;
+ * how many. The kernel's clock of files is a tick behind. */
+static int between_add(struct tracked *t, uint32_t source, enum log_form form, bool links,
+		       const char *path)
+{
+	const int64_t since_ns = t->before_ns - NSEC_PER_SEC / 50;
+	char rotated[PATH_MAX];
+	struct stat st;
+	int n = 0, found;
+
+	while (n < ROTATED) {
+		snprintf(rotated, sizeof(rotated), "%.4000s.%d", path, n + 1);
+		if (lstat(rotated, &st) || !S_ISREG(st.st_mode) || file_by_inode(t, &st) ||
+		    made_ns(rotated, &st) < since_ns)
+			break;
+		n++;
+	}
+	found = n;
+	for (; n; n--) {
+		struct tracked_file *f;
+
+		snprintf(rotated, sizeof(rotated), "%.4000s.%d", path, n);
+		f = file_add(t, rotated, source, form, links, false);
+		if (f)
+			become_old(f, clock_boot_ns());
+	}
+	return found;
+}
+
+void tracked_begin(struct tracked *t)
+{
+	struct tracked_file *f, *next;
+
+	t->before_ns = t->look_ns;
+	t->look_ns = clock_utc_ns();
+	HASH_ITER (hh, t->files, f, next)
+		f->listed = false;
+}
+
+/* Files were rotated so fast that the one that was read has been removed: those between it and the
+ * oldest that is left are gone, too. */
+static void cut_note(struct tracked *t, uint32_t source)
+{
+	struct tracked_source *s = tracked_source(t, source);
+
+	if (s)
+		s->cuts++;
+}
+
+/* True: it is read, under this path or another one. */
+static bool is_read(struct tracked *t, const struct place *x, const struct stat *st, int64_t now_ns)
+{
+	struct tracked_file *f = file_by_path(t, x->path);
+
+	if (f && f->dev == st->st_dev && f->ino == st->st_ino) {
+		f->listed = true;
+		return true;
+	}
+	if (file_by_inode(t, st))
+		return true;
+	if (f) {
+		struct tracked_file *now;
+		struct stat was;
+
+		become_old(f, now_ns);
+		if (between_add(t, f->source, x->form, f->follows_links, x->path) &&
+		    !fstat(f->fd, &was) && !was.st_nlink)
+			cut_note(t, f->source);
+		now = file_add(t, x->path, f->source, x->form, f->follows_links, false);
+		if (now)
+			now->path = mem_strdup(x->path);
+		return true;
+	}
+	return false;
+}
+
+void tracked_found(struct tracked *t, const struct place *x, int64_t now_ns,
+		   bool (*wanted)(void *ctx, struct tracked_source *s), void *ctx)
+{
+	bool links = x->form == LOG_PLAIN;
+	struct tracked_source *s = NULL;
+	struct tracked_file *f;
+	struct stat st;
+
+	if ((links ? stat(x->path, &st) : lstat(x->path, &st)) || !S_ISREG(st.st_mode) ||
+	    is_read(t, x, &st, now_ns))
+		return;
+	if (x->form != LOG_JOURNAL) {
+		s = source_of(t, x);
+		if (!wanted(ctx, s))
+			return;
+	}
+	if (t->begun)
+		between_add(t, s ? s->id : 0, x->form, links, x->path);
+	f = file_add(t, x->path, s ? s->id : 0, x->form, links, !t->begun);
+	if (f)
+		f->path = mem_strdup(x->path);
+}
+
+/* An old file is closed when nothing more came for a while: what is left of it is a line. */
+static void old_close(struct tracked *t, struct tracked_file *f, int64_t now_ns)
+{
+	bool quiet = now_ns - f->grew_ns > TRACKED_OLD_NS && now_ns - f->old_ns > TRACKED_OLD_NS;
+
+	if (!quiet && now_ns - f->old_ns < OLD_MOST_NS)
+		return;
+	reader_ask(t->reader, &(struct wire_ask){.what = WIRE_CLOSE, .file = f->id}, -1);
+	file_drop(t, f);
+}
+
+void tracked_end(struct tracked *t, int64_t now_ns)
+{
+	struct tracked_file *f, *next;
+	struct stat st;
+
+	t->grows = false;
+	HASH_ITER (hh, t->files, f, next) {
+		if (!fstat(f->fd, &st)) {
+			t->grows = t->grows || st.st_size - f->size > FAST_BYTES;
+			f->grew_ns = st.st_size != f->size ? now_ns : f->grew_ns;
+			f->size = st.st_size;
+		}
+		if (f->path && !f->listed)
+			become_old(f, now_ns);
+		if (f->old_ns)
+			old_close(t, f, now_ns);
+	}
+	t->begun = true;
+}
+
+/* ---- the reader ---- */
+
+void tracked_open_all(struct tracked *t)
+{
+	struct tracked_source *s, *next_source;
+	struct tracked_file *f, *next;
+
+	HASH_ITER (hh, t->sources, s, next_source) {
+		if (s->id >= WIRE_OWN)
+			source_drop(t, s);
+		else
+			patterns_drop(s);
+	}
+	HASH_ITER (hh, t->files, f, next)
+		file_ask(t, f);
+}
+
+void tracked_ended(struct tracked *t, uint32_t file)
+{
+	struct tracked_file *f;
+
+	HASH_FIND_INT(t->files, &file, f);
+	if (!f)
+		return;
+	f->ended++;
+	log_warn("the reader of logs ended while it read %s%s",
+		 f->path ? f->path : "a rotated file",
+		 f->ended >= ENDED_MOST ? ": it is not read any more" : "");
+}
+
+void tracked_place(struct tracked *t, const struct wire_said *x)
+{
+	struct tracked_file *f;
+
+	HASH_FIND_INT(t->files, &x->file, f);
+	if (!f)
+		return;
+	f->from_end = false;
+	f->offset = x->offset;
+	f->index = x->index;
+}

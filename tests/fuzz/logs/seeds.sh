@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# seeds.sh OUTDIR: lines as servers and engines write them; the first byte is the form.
+set -eu
+out=$1/logs_fuzz
+mkdir -p "$out"
+printf '\000INFO a\nTraceback (most recent call last):\n  File "x"\nValueError: bad\n{"level":"error","msg":"x y z"}\nts=1 level=warn msg="a b" k=v\n' >"$out/plain"
+printf '\001{"log":"ERROR a\\u00e9 \\"b\\"\\n","stream":"stderr","time":"2026-11-29T18:00:00.5Z"}\n{"log":"piece","stream":"stdout","time":"2026-11-29T18:00:00Z"}\n' >"$out/docker"
+printf '\0022026-11-29T18:00:00.5+01:00 stderr P ERROR a\n2026-11-29T18:00:00Z stderr F b\n' >"$out/cri"
+printf '\003\000\000\000\017\012\006stderr\032\005hello\000\000\000\017' >"$out/local"

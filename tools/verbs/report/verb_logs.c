@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde logs: what containers, units and programs logged in a range (tools/logs). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "tools/cli/verb.h"
+#include "tools/logs/logprint.h"
+#include "tools/print/json.h"
+#include "tools/print/term.h"
+
+struct logs_args {
+	uint64_t rows;
+	const char *source, *level;
+	bool fresh, burst, sample;
+};
+
+/* clang-format off */
+static const struct option LOGS_OPTIONS[] = {
+	{"new", 0, OPTION_FLAG, NULL, "only patterns that the store has not before the range", offsetof(struct logs_args, fresh)},
+	{"burst", 0, OPTION_FLAG, NULL, "only who wrote far more than usual, and what", offsetof(struct logs_args, burst)},
+	{"level", 0, OPTION_STRING, "LEVEL", "only patterns of this level and worse: fatal, error, warning, info, debug", offsetof(struct logs_args, level)},
+	{"source", 0, OPTION_STRING, "TEXT", "only who has this in the name: a unit, a path", offsetof(struct logs_args, source)},
+	{"sample", 0, OPTION_FLAG, NULL, "show one message of each pattern, its secrets masked", offsetof(struct logs_args, sample)},
+	{"number", 'n', OPTION_MOST, "N", "how many patterns (default 30; 0: all)", offsetof(struct logs_args, rows)},
+	{0},
+};
+/* clang-format on */
+
+static const char *const LOGS_EXAMPLES[] = {
+	"sonde logs --last 15m",
+	"sonde logs web --at 03:10 --sample",
+	"sonde logs --new --last 24h",
+	"sonde logs --level error -n 0 --json",
+	NULL,
+};
+
+struct view {
+	const struct verb_call *call;
+	const struct logs_args *a;
+	struct logread l;
+	size_t *which, n; /* patterns that are shown */
+};
+
+static int level_parse(const char *s, enum log_badness *out, struct err *e)
+{
+	*out = LOGREAD_UNKNOWN;
+	for (int i = LOGREAD_DEBUG; s && i < LOGREAD_LEVELS; i++)
+		if (!strcmp(s, LOGREAD_NAMES[i]))
+			*out = (enum log_badness)i;
+	if (!s || *out)
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"--level %.40s: must be fatal, error, warning, info or debug", s);
+	err_fix(e, "sonde logs --level error");
+	return -EINVAL;
+}
+
+/* What the store has from before the range. */
+static int before_read(struct view *v, struct err *e)
+{
+	struct select_args args = {.from = "1971-01-01T00:00:00Z"};
+	struct selection *before = NULL;
+	char to[40];
+	int rc;
+
+	snprintf(to, sizeof(to), "%lld.%09lld", (long long)(v->call->sel->from_ns / NSEC_PER_SEC),
+		 (long long)(v->call->sel->from_ns % NSEC_PER_SEC));
+	args.to = to;
+	rc = select_new(&args, v->call->store, NULL, 0, true, &before, e);
+	if (!rc)
+		rc = logread_before(before, &v->l, e);
+	select_free(before);
+	return rc;
+}
+
+static void choose(struct view *v)
+{
+	v->which = mem_array(v->l.n_patterns + 1, sizeof(*v->which));
+	for (size_t i = 0; i < v->l.n_patterns; i++)
+		if (v->l.patterns[i].messages && !(v->a->fresh && v->l.patterns[i].before))
+			v->which[v->n++] = i;
+}
+
+static int print_json(const struct view *v)
+{
+	json_t *o = json_envelope("logs", v->call->sel->from_ns, v->call->sel->to_ns),
+	       *sources = json_array();
+	size_t n = table_rows(v->a->rows, v->n);
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(
+			json_rows(o),
+			logprint_pattern_json(&v->l.patterns[v->which[i]], v->a->fresh));
+	for (size_t i = 0; i < v->l.n_sources; i++)
+		json_array_append_new(sources, logprint_source_json(&v->l.sources[i]));
+	json_bound(o, v->n);
+	json_cut_list(o, "sources", sources, n > 30 ? n : 30);
+	return json_print(o, stdout, 1);
+}
+
+static void print_samples(const struct view *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct logread_pattern *p = &v->l.patterns[v->which[i]];
+
+		printf("\n%s, %s: %s\n  %s\n", p->source, LOGREAD_NAMES[p->level], p->pattern,
+		       *p->sample ? p->sample : "(no sample)");
+	}
+}
+
+static void print_text(const struct view *v)
+{
+	size_t n = table_rows(v->a->rows, v->n), shown = v->l.n_sources < 15 ? v->l.n_sources : 15;
+	struct table *t;
+
+	if (!v->a->fresh) {
+		t = logprint_sources(&v->l, shown);
+		table_print(t, stdout, v->call->wide ? 0 : term_width(stdout));
+		table_free(t);
+		if (shown < v->l.n_sources)
+			printf("and %zu more\n", v->l.n_sources - shown);
+		putchar('\n');
+	}
+	if (!v->n) {
+		printf("no %spatterns: %s\n", v->a->fresh ? "new " : "",
+		       v->a->fresh ? "the store has all of these from before" :
+				     "warnings and errors have them, and other lines in a burst");
+		return;
+	}
+	table_answer(logprint_patterns(&v->l, v->which, n), n, v->n, v->call->quiet);
+	if (v->a->sample)
+		print_samples(v, n);
+}
+
+/* `sonde logs` was what `sonde status --log` is now. */
+static int nothing(const struct view *v, struct err *e)
+{
+	int rc = select_nothing(v->call->sel, v->l.known ? NULL : "logs", "logs",
+				"no lines of logs", "sonde logs --last 1h", e);
+
+	if (!v->l.known && !v->call->quiet)
+		fprintf(stderr, "the log of sonded itself: sonde status --log\n");
+	return rc;
+}
+
+static int logs_run(struct verb_call *call, struct err *e)
+{
+	struct view v = {.call = call, .a = call->args};
+	struct logread_ask ask = {.source = v.a->source, .burst = v.a->burst};
+	int rc = level_parse(v.a->level, &ask.least, e);
+
+	if (rc)
+		return rc;
+	rc = logread(call->sel, &ask, &v.l, e);
+	if (!rc && !v.l.n_sources)
+		rc = nothing(&v, e);
+	else if (!rc && v.a->fresh)
+		rc = before_read(&v, e);
+	if (!rc) {
+		choose(&v);
+		if (call->json)
+			rc = print_json(&v);
+		else
+			print_text(&v);
+	}
+	free(v.which);
+	logread_release(&v.l);
+	return verb_flush(rc, e);
+}
+
+const struct verb verb_logs = {
+	.name = "logs",
+	.summary =
+		"show what was logged: lines by container or unit, errors by their words, what is new",
+	.usage = "[WHAT] [--new] [--burst] [--level LEVEL] [-n N]",
+	.examples = LOGS_EXAMPLES,
+	.more = "The log of sonded itself: sonde status --log",
+	.options = LOGS_OPTIONS,
+	.args_size = sizeof(struct logs_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.run = logs_run,
+};
