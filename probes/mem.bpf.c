@@ -25,6 +25,7 @@
  * while it has the CPU, other than in 4. (a page that comes back from zram at once), is not seen.
  * 6. mem_victim says which process the kernel kills for memory, and what it holds.
  * 7. mem_fault_vma also asks what is mapped there. Where it is refused mem_fault goes without.
+ * 8. mem_page_alloc and mem_page_free, if a person asks for them, are in mem_pages.bpf.h.
  */
 #include "probes/lib/kern.h"
 
@@ -33,6 +34,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/mem.h"
+#include "probes/mem_pages.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 
@@ -137,11 +139,12 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 	__u64 now = bpf_ktime_get_boot_ns(), period = ctx->sample_period, addr = ctx->addr;
 	struct stack_scratch *s;
 	struct sample_tally *t;
-	__u32 zero = 0;
+	__u32 zero = 0, *busy;
 
 	t = bpf_map_lookup_elem(&tally, &zero);
 	s = bpf_map_lookup_elem(&scratch, &zero);
-	if (!t || !s)
+	busy = stack_free();
+	if (!t || !s || !busy)
 		return;
 	stack_fill_task(&s->ev, task, now);
 	if (period > MEM_PERIOD_MAX)
@@ -150,6 +153,7 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 		    period;
 	sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
 	sample_take(s, t, task, ctx, period);
+	*busy = 0;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 }
 
@@ -315,7 +319,7 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 	struct short_stalls *sum;
 	struct stack_scratch *s;
 	struct sample_tally *t;
-	__u32 zero = 0;
+	__u32 zero = 0, *busy;
 	__u64 n;
 
 	t = bpf_map_lookup_elem(&tally, &zero);
@@ -323,6 +327,9 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 	sum = bpf_map_lookup_elem(&short_stalls, &zero);
 	if (!t || !s || !sum || !ns || !stall_adds_up(sum, ns))
 		return 0;
+	busy = stack_free();
+	if (!busy)
+		return 0; /* the next one reports it, too */
 	stack_fill_task(&s->ev, task, now);
 	stall_serves(now);
 	n = sum->n;
@@ -335,6 +342,7 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 		t->ring_full += n;
 	else
 		t->sent += n;
+	*busy = 0;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 	return 0;
 }

@@ -42,6 +42,8 @@ enum store_kind { /* stored: never renumbered */
 	/* of probes that were asked for: */
 	STORE_KIND_PROBE = 21,        /* hits; value = n */
 	STORE_KIND_PROBETIME = 22,    /* system calls: how many, ns */
+	/* of the host's pages: */
+	STORE_KIND_PAGES = 23,        /* pages in use, the kernel's too, by the stack that took them: pages of 4096, bytes */
 	STORE_KINDS                   /* one past the last */
 };
 /* clang-format on */

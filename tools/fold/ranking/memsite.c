@@ -121,7 +121,47 @@ bool memsite_script(const struct fold_frame *fr)
 	       !is_runtimes(fr);
 }
 
-uint32_t memsite_node(const struct fold *f, uint32_t node)
+/* Functions of the kernel that hand out memory, by their beginnings: pages, slab, vmalloc, and what
+ * a page fault does before it has one. */
+static const char *const HAND_OUT[] = {
+	"__alloc_",        "alloc_",
+	"__folio_alloc",   "folio_alloc",
+	"vma_alloc_",      "get_page_from",
+	"__get_free_page", "get_free_pages",
+	"get_zeroed_page", "__filemap_get_folio",
+	"filemap_alloc_",  "allocate_slab",
+	"new_slab",        "___slab_alloc",
+	"__slab_alloc",    "kmem_cache_alloc",
+	"__kmalloc",       "___kmalloc",
+	"kmalloc",         "__kmem_cache_alloc",
+	"kvmalloc",        "__kvmalloc",
+	"vmalloc",         "__vmalloc",
+	"vzalloc",         "kzalloc",
+	"kmem_alloc",      "pte_alloc",
+	"__pte_alloc",     "__pmd_alloc",
+	"__pud_alloc",     "slab_alloc",
+	"refill_",         "kcalloc",
+	"krealloc",
+};
+
+bool memsite_hands_out(const char *function)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(HAND_OUT); i++)
+		if (begins(function, HAND_OUT[i]))
+			return true;
+	return false;
+}
+
+/* Where nothing above is a program's own. */
+static uint32_t kernel_node(const struct fold *f, uint32_t node)
+{
+	for (uint32_t at = node; at; at = f->nodes[at].parent)
+		if (!memsite_hands_out(f->frames[f->nodes[at].frame].name))
+			return at;
+	return node;
+}
+
+static uint32_t own_node(const struct fold *f, uint32_t node)
 {
 	uint32_t own = 0;
 
@@ -133,5 +173,21 @@ uint32_t memsite_node(const struct fold *f, uint32_t node)
 		if (!own && fr->origin != FOLD_KERNEL && !memsite_library(fr->name, fr->module))
 			own = at;
 	}
+	return own;
+}
+
+uint32_t memsite_node(const struct fold *f, uint32_t node)
+{
+	uint32_t own = own_node(f, node);
+
 	return own ? own : node;
+}
+
+uint32_t memsite_page_node(const struct fold *f, uint32_t node)
+{
+	uint32_t above = f->nodes[node].parent, own = own_node(f, above);
+
+	if (!above)
+		return node;
+	return own ? own : kernel_node(f, above);
 }
