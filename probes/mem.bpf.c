@@ -139,12 +139,13 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 	__u64 now = bpf_ktime_get_boot_ns(), period = ctx->sample_period, addr = ctx->addr;
 	struct stack_scratch *s;
 	struct sample_tally *t;
-	__u32 zero = 0, *busy;
+	struct stack_room *room;
+	__u32 zero = 0;
 
 	t = bpf_map_lookup_elem(&tally, &zero);
 	s = bpf_map_lookup_elem(&scratch, &zero);
-	busy = stack_free();
-	if (!t || !s || !busy)
+	room = stack_free();
+	if (!t || !s || !room)
 		return;
 	stack_fill_task(&s->ev, task, now);
 	if (period > MEM_PERIOD_MAX)
@@ -153,7 +154,7 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 		    period;
 	sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
 	sample_take(s, t, task, ctx, period);
-	*busy = 0;
+	room->busy = 0;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 }
 
@@ -319,7 +320,8 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 	struct short_stalls *sum;
 	struct stack_scratch *s;
 	struct sample_tally *t;
-	__u32 zero = 0, *busy;
+	struct stack_room *room;
+	__u32 zero = 0;
 	__u64 n;
 
 	t = bpf_map_lookup_elem(&tally, &zero);
@@ -327,8 +329,8 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 	sum = bpf_map_lookup_elem(&short_stalls, &zero);
 	if (!t || !s || !sum || !ns || !stall_adds_up(sum, ns))
 		return 0;
-	busy = stack_free();
-	if (!busy)
+	room = stack_free();
+	if (!room)
 		return 0; /* the next one reports it, too */
 	stack_fill_task(&s->ev, task, now);
 	stall_serves(now);
@@ -342,7 +344,7 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 		t->ring_full += n;
 	else
 		t->sent += n;
-	*busy = 0;
+	room->busy = 0;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 	return 0;
 }

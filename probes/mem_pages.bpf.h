@@ -29,9 +29,8 @@
 #include "probes/lib/sample.bpf.h"
 #include "probes/mem.h"
 
-#define PAGE_STRUCT_SHIFT 6          /* the loader makes sure of it */
-#define PAGES_ORDER_MAX   10         /* of one allocation */
-#define PAGES_SERVING     0x00ff0100 /* of preempt_count: a hard or soft interrupt, or an NMI */
+#define PAGE_STRUCT_SHIFT 6  /* the loader makes sure of it */
+#define PAGES_ORDER_MAX   10 /* of one allocation */
 #define PAGES_GROUPS_MOST (1u << (PAGES_ORDER_MAX - MEM_GROUP_SHIFT))
 
 const volatile __u32 pages_groups = 0;
@@ -52,36 +51,42 @@ struct {
 	__type(value, __u64);
 } live SEC(".maps");
 
-struct { /* of each CPU: a program of this family builds a stack */
+struct stack_room {
+	__u32 busy; /* a program of this family builds a stack */
+	__u32 unused;
+	__u64 at; /* where the current program's arguments are */
+};
+
+struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u32);
-} stack_busy SEC(".maps");
+	__type(value, struct stack_room);
+} stack_rooms SEC(".maps");
 
-/* NULL: another program of this CPU is at it. Else *it is to be 0 again afterwards. */
-static __always_inline __u32 *stack_free(void)
+/* NULL: another program of this CPU is at it. Else `busy` is to be 0 again afterwards. */
+static __always_inline struct stack_room *stack_free(void)
 {
-	__u32 zero = 0, *busy = bpf_map_lookup_elem(&stack_busy, &zero);
+	struct stack_room *room;
+	__u32 zero = 0;
 
-	if (!busy || *busy)
+	room = bpf_map_lookup_elem(&stack_rooms, &zero);
+	if (!room || room->busy)
 		return NULL;
-	*busy = 1;
-	return busy;
+	room->busy = 1;
+	return room;
 }
 
-extern const int __preempt_count __ksym __weak;
-extern const struct pcpu_hot pcpu_hot __ksym __weak;
-
-static __always_inline bool serves_interrupt(void)
+/* Interrupts have stacks of their own, and a raw tracepoint's arguments are on the stack of who
+ * calls it. (The CPU's preempt_count would say it, but not each kernel tells programs where that
+ * is.) */
+static __always_inline bool serves_interrupt(struct task_struct *task, struct stack_room *room,
+					     void *ctx)
 {
-	int count = 0;
+	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
 
-	if (&__preempt_count)
-		count = *(const int *)bpf_this_cpu_ptr(&__preempt_count);
-	else if (&pcpu_hot)
-		count = ((const struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
-	return count & PAGES_SERVING;
+	*(void *volatile *)&room->at = ctx; /* what is read back is a number, for the verifier */
+	return *(volatile __u64 *)&room->at - stack >= ARCH_THREAD_SIZE;
 }
 
 /* Writes `time` for each watched frame of the block. Returns how many there are. */
@@ -140,36 +145,52 @@ static __always_inline void pages_stack(void *ctx, struct task_struct *task, __u
 		__sync_fetch_and_add(&pages_bare, 1);
 }
 
-static __always_inline int pages_alloc(unsigned long long *ctx)
+static __always_inline bool pages_wanted(struct task_struct *task, bool interrupt)
+{
+	if (interrupt)
+		return !scope.pids && !scope.cgroups && !scope.comms;
+	return task_in_scope(task);
+}
+
+/* It is a sample. */
+static __always_inline void pages_take(void *ctx, __u64 frame, __u32 order)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u64 page = ctx[0], frame, now;
-	__u32 order = (__u32)ctx[1], *busy;
+	struct stack_room *room;
+	__u64 now, tag = frame << MEM_FRAME_SHIFT | (__u64)(order & 15) << MEM_PERIOD_BITS;
+	__u32 zero = 0;
 	bool interrupt;
+
+	room = bpf_map_lookup_elem(&stack_rooms, &zero);
+	if (!room)
+		return;
+	interrupt = serves_interrupt(task, room, ctx);
+	now = bpf_ktime_get_boot_ns();
+	if (!pages_wanted(task, interrupt) || !pages_mark(frame, order, now))
+		return;
+	__sync_fetch_and_add(&pages_taken, 1);
+	room = stack_free();
+	if (!room) {
+		__sync_fetch_and_add(&pages_bare, 1);
+		return;
+	}
+	pages_stack(ctx, task, now, tag, interrupt);
+	room->busy = 0;
+}
+
+static __always_inline int pages_alloc(unsigned long long *ctx)
+{
+	__u64 page = ctx[0], frame = (page - pages_base) >> PAGE_STRUCT_SHIFT;
+	__u32 order = (__u32)ctx[1];
 
 	if (!pages_base) {
 		if (pages_tid && (__u32)bpf_get_current_pid_tgid() == pages_tid && !order)
 			pages_seen = page;
 		return 0;
 	}
-	frame = (page - pages_base) >> PAGE_STRUCT_SHIFT;
-	if (!page || order > PAGES_ORDER_MAX || (!order && !page_is_watched(frame)))
-		return 0;
-	interrupt = serves_interrupt();
-	if (!(interrupt ? !scope.pids && !scope.cgroups && !scope.comms : task_in_scope(task)))
-		return 0;
-	now = bpf_ktime_get_boot_ns();
-	if (frame > MEM_FRAME_MAX || !pages_mark(frame, order, now))
-		return 0;
-	__sync_fetch_and_add(&pages_taken, 1);
-	busy = stack_free();
-	if (!busy) {
-		__sync_fetch_and_add(&pages_bare, 1);
-		return 0;
-	}
-	pages_stack(ctx, task, now,
-		    frame << MEM_FRAME_SHIFT | (__u64)(order & 15) << MEM_PERIOD_BITS, interrupt);
-	*busy = 0;
+	if (page && order <= PAGES_ORDER_MAX && frame <= MEM_FRAME_MAX &&
+	    (order || page_is_watched(frame)))
+		pages_take(ctx, frame, order);
 	return 0;
 }
 
