@@ -410,7 +410,11 @@ static const char *mem_clock(void *state)
 
 static void mem_tally(void *state, struct family_tally *out)
 {
-	sampling_tally(((struct mem *)state)->skel->maps.tally, out);
+	const struct mem_bpf *skel = ((struct mem *)state)->skel;
+
+	sampling_tally(skel->maps.tally, out);
+	out->missed_apart = programs_missed(skel->obj, skel->progs.mem_page_alloc) +
+			    programs_missed(skel->obj, skel->progs.mem_page_free);
 }
 
 static uint64_t mem_seen(void *state)

@@ -74,7 +74,7 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 		.family = "probe"},
 	[STORE_KIND_PAGES] = {STORE_KIND_PAGES, "pages", STORE_GAUGE, STORE_OBJECTS, STORE_BYTES, STORE_BYTES, "pages", "used_space",
 		0, false, "pages in use, the kernel's too", {"held pages:", "began to hold pages:", "held pages before:"},
-		.family = "mem"},
+		.family = "mem", .option = "--pages"},
 };
 /* clang-format on */
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import servers
 from conftest import ROOT, need, need_root, sql_all
 
 LEAKS = os.path.join(ROOT, "tests/workloads/leaks")
@@ -26,7 +27,7 @@ RUN = {
     "c": ["{out}"], "c++": ["{out}"], "rust": ["{out}"], "go": ["{out}"],
     "java": ["java", "-Xmx64m", "-Xmn4m", "-XX:MaxDirectMemorySize=1g", "-cp", "{dir}", "Leak"],
     "python": ["python3", "{leaks}/leak.py"], "node": ["node", "{leaks}/leak.js"],
-    "ruby": ["ruby", "{leaks}/leak.rb"], "php": ["php", "{leaks}/leak.php"],
+    "ruby": ["ruby", "{leaks}/leak.rb"], "php": ["php", "{leaks}/leak.php"], "numpy": ["/usr/bin/python3", "{leaks}/leak_numpy.py"],
 }
 EVERY_DAY = ("c",)
 SITE = {"go": "main.leaky", "java": "Leak.leaky", "rust": "leaky"}
@@ -39,6 +40,8 @@ def ready(language, folder):
         need(MAKE[language][0])
         subprocess.run([part.format(**places) for part in MAKE[language][1]], cwd=LEAKS, check=True, capture_output=True,
                        env={**os.environ, "GOCACHE": os.path.join(folder, "go"), "GOFLAGS": "-buildvcs=false"})
+    if language == "numpy" and subprocess.run(["/usr/bin/python3", "-c", "import numpy"], capture_output=True, check=False).returncode:
+        pytest.skip("missing: python3-numpy")
     command = [part.format(**places) for part in RUN[language]]
     need(os.path.basename(command[0]), command[0] if "/" in command[0] else None)
     return command
@@ -88,11 +91,53 @@ def test_the_line_that_leaks_is_first_and_its_bytes_are_right(sonde, store, capt
     assert SITE.get(language, "leaky") in rows[0]["function"], rows[:3]
     assert rows[0]["grown_bytes"] == pytest.approx(kept, rel=0.15), (kept, rows[:3])
     assert rows[0]["inuse_bytes"] == pytest.approx(kept, rel=0.15), (kept, rows[:3])
-    assert rows[0]["file"].endswith(("leak." + {"python": "py", "node": "js", "ruby": "rb", "c++": "cc", "rust": "rs"}.get(language, language), "Leak.java")), rows[0]
+    assert rows[0]["file"].endswith(("leak_numpy.py", "leak." + {"python": "py", "node": "js", "ruby": "rb", "c++": "cc", "rust": "rs"}.get(language, language), "Leak.java")), rows[0]
     all_rows = rows_of(sonde, store, pid, "-n", "1000")
     assert sum(r["inuse_bytes"] for r in all_rows) == pytest.approx(own, rel=0.03), (own, all_rows[:5])
     assert rows_of(sonde, store, other, "--growth") == []
     assert rows_of(sonde, store, other)
+
+
+SETTINGS = 256
+SESSION = "".join(f"SELECT length(set_config('leak.v{i}', repeat('x', 262144), false)), pg_sleep(0.03);\n" for i in range(SETTINGS))
+
+
+@pytest.mark.long
+@pytest.mark.live
+def test_a_backend_of_postgresql_that_grows_is_named_by_what_it_does(sonde, store, capture, scratch):
+    """A session that sets more and more of its own settings, which the backend keeps; beside it one that sets the same one again."""
+    need_root()
+    try:
+        server = servers.postgres(scratch, load=False)
+    except servers.Missing as e:
+        pytest.skip(f"missing: {e}")
+    same = "".join(
+        f"SELECT length(set_config('leak.same', repeat('{c}', 262144), false)), pg_sleep(0.03);\n" for c in "xy" * (SETTINGS // 2))
+    psql = ["psql", "-X", "-q", "-t", "-A", *server.at]
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.stop)
+        sessions = [stack.enter_context(started(psql)) for _ in range(2)]
+        pids, before = [], []
+        for one in sessions:
+            one.stdin.write("SELECT pg_backend_pid();\n")
+            one.stdin.flush()
+            pids.append(int(one.stdout.readline()))
+            before.append(own_bytes(pids[-1]))
+        c = capture(program="sonde-mem")
+        for one, text in zip(sessions, (SESSION, same)):
+            one.stdin.write(text)
+            one.stdin.flush()
+        for one in sessions:
+            for _ in range(SETTINGS):
+                one.stdout.readline()
+        time.sleep(3)
+        grown = own_bytes(pids[0]) - before[0]
+        c.stop(60)
+    rows = rows_of(sonde, store, pids[0], "--growth")
+    print(grown, rows[:4])
+    assert grown >= SETTINGS << 18 and rows[0]["function"] in ("set_config_option", "set_config_option_ext", "set_config_with_handle"), (grown, rows[:4])
+    assert rows[0]["grown_bytes"] == pytest.approx(grown, rel=0.15), (grown, rows[:4])
+    assert rows_of(sonde, store, pids[1], "--growth") == []
 
 
 @pytest.mark.long
