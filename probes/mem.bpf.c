@@ -34,7 +34,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/mem.h"
-#include "probes/mem_pages.bpf.h"
+#include "probes/mem/mem_pages.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 

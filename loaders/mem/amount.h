@@ -22,7 +22,7 @@ void amount_store(struct family_host *h, const struct stack_event *ev, const uin
  * program that took it, what called that, and the scheduler's own. */
 uint16_t amount_leading(struct family_host *h, const struct stack_event *ev,
 			const uint64_t *frames);
-/* A frame that no program has, of this name: for memory that has no code to stand for it. The
+/* A frame that no program has, of this name: for memory that no code took. The
  * store's id. */
 uint32_t amount_frame(struct store_writer *w, const char *name);
 

@@ -201,7 +201,7 @@ static enum pageclass class_by_function(struct hostpages *x, struct family_host 
 	return s->by_function;
 }
 
-/* The kernel is asked once, and once more if it could not say. */
+/* The kernel is asked once, or twice if it could not say. */
 static void sample_ask(struct hostpages *x, struct family_host *h, struct sample *s, uint64_t frame)
 {
 	enum pageclass class = pageclass_of(pages_flags(frame));
@@ -258,7 +258,7 @@ struct telling {
 	bool stale;
 };
 
-/* Who has what belongs to no process: a row of its own. */
+/* Who has what belongs to no process. */
 static uint32_t kernel_process(struct family_host *h)
 {
 	const struct stack_event ev = {.thread = "kernel", .end = STACK_END_NONE};
@@ -456,7 +456,7 @@ void hostpages_poll(struct hostpages *x, struct family_host *h, int64_t now_ns)
 	if (now_ns < x->next_ns)
 		return;
 	reading(x, h);
-	x->next_ns = x->segment ? now_ns + x->interval_ns : now_ns; /* not stored: once more */
+	x->next_ns = x->segment ? now_ns + x->interval_ns : now_ns; /* not stored: at once again */
 }
 
 void hostpages_finish(struct hostpages *x, struct family_host *h)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hostpages: all memory of the host that is in use, the kernel's too, by the stack that took it
- * (kind `pages`), if a person asks for it. probes/mem_pages.bpf.h says which page frames are
- * watched; each stands for as many as its group has.
+ * (kind `pages`), if a person asks for it. probes/mem/mem_pages.bpf.h says which page frames are
+ * watched; each represents as many as its group has.
  *
  *   1. The map `live` says which of them are in use, exactly; a record of the ring which stack took
  *      one. A reading (each `interval_ns`) goes through that map and adds up by stack.

@@ -21,14 +21,14 @@ enum pageclass {
 	PAGECLASS_STACK,   /* of threads, in the kernel */
 	PAGECLASS_HUGETLB, /* reserved huge pages */
 	PAGECLASS_N,
-	PAGECLASS_FREE = PAGECLASS_N /* nobody uses it */
+	PAGECLASS_FREE = PAGECLASS_N /* it is not in use */
 };
 
 /* By /proc/kpageflags. PAGECLASS_KERNEL: the flags do not say. */
 enum pageclass pageclass_of(uint64_t flags);
 /* PAGECLASS_KERNEL: this function does not say. */
 enum pageclass pageclass_by_function(const char *name);
-/* "[page cache]": the frame that stands for it. */
+/* "[page cache]": the name of its frame. */
 const char *pageclass_name(enum pageclass class);
 
 #endif

@@ -77,9 +77,10 @@ struct store_kind_info {
 	/* what follows may be left out */
 	const char *family; /* the family that records it; NULL: cpu does, or `sonde import` brings
 			       it */
-	const char *option; /* the option of `sonde record` that the family needs for it; NULL: none */
-	bool own; /* from the program's own profile; an imported profile gets the kind of the
-		     same name without "go" */
+	const char
+		*option; /* the option of `sonde record` that the family needs for it; NULL: none */
+	bool own;        /* from the program's own profile; an imported profile gets the kind of the
+			    same name without "go" */
 	const char
 		*push; /* the name of its profile in sonde-push's `profiles`; where there is nothing
 			  of this kind, that of `with` is sent. NULL: not pushed on its own */

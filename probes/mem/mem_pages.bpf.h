@@ -64,7 +64,7 @@ struct {
 	__type(value, struct stack_room);
 } stack_rooms SEC(".maps");
 
-/* NULL: another program of this CPU is at it. Else `busy` is to be 0 again afterwards. */
+/* NULL: another program of this CPU is at it. Else the caller clears `busy` afterwards. */
 static __always_inline struct stack_room *stack_free(void)
 {
 	struct stack_room *room;
@@ -77,9 +77,9 @@ static __always_inline struct stack_room *stack_free(void)
 	return room;
 }
 
-/* Interrupts have stacks of their own, and a raw tracepoint's arguments are on the stack of who
- * calls it. (The CPU's preempt_count would say it, but not each kernel tells programs where that
- * is.) */
+/* Interrupts run on other stacks than threads, and a raw tracepoint's arguments are on the stack of
+ * who calls it. (The CPU's preempt_count would say it, but not each kernel tells programs where
+ * that is.) */
 static __always_inline bool serves_interrupt(struct task_struct *task, struct stack_room *room,
 					     void *ctx)
 {
