@@ -134,7 +134,7 @@ def test_a_backend_of_postgresql_that_grows_is_named_by_its_functions(sonde, sto
         grown = own_bytes(pids[0]) - before[0]
         c.stop(60)
     rows = rows_of(sonde, store, pids[0], "--growth")
-    print(grown, rows[:4])
+    print(grown, rows[:4], rows_of(sonde, store, pids[0], "-n", "20"), c.last("done"))
     # what it keeps lies where statements before had their own memory: several functions of the backend touched it first
     assert grown >= SETTINGS << 18 and {r["module"] for r in rows[:2]} == {"postgres"}, (grown, rows[:4])
     assert sum(r["grown_bytes"] for r in rows) == pytest.approx(grown, rel=0.15), (grown, rows[:4])

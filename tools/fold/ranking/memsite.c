@@ -149,14 +149,22 @@ bool memsite_library(const char *function, const char *module)
 }
 
 /* What a runtime has of a script's language: a function without a file (PHP, Ruby), a module of
- * Node, a class of the JDK. */
+ * Node, a class of the JDK; and the libraries of Python whose arrays are a program's data. */
 static bool is_runtimes(const struct fold_frame *fr)
 {
 	static const char *const jdk[] = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
 
+	/* of Python: what fills arrays, and functions that it makes itself */
+	static const char *const arrays[] = {"/numpy/", "/pandas/", "/scipy/", "/torch/"};
+
 	for (size_t i = 0; i < ARRAY_SIZE(jdk); i++)
 		if (begins(fr->name, jdk[i]))
 			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++)
+		if (strstr(fr->file, arrays[i]))
+			return true;
+	if (begins(fr->file, "<__array_function__"))
+		return true;
 	return begins(fr->module, "node:") || (fr->module[0] == '[' && !fr->file[0]);
 }
 

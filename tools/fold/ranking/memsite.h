@@ -6,7 +6,7 @@
  *
  *   1. the innermost frame of a script or of code that a JIT made, if the stack has one that is not
  *      the runtime's (functions of PHP and Ruby without a file, modules of Node, classes of the
- *      JDK);
+ *      JDK, files of numpy, pandas, scipy and torch);
  *   2. else the innermost frame that is not the kernel's, not in a C library, a dynamic linker or
  *      an allocator, and not a function of a language's own library (std::, alloc::, runtime.);
  *   3. else the innermost frame.

@@ -40,7 +40,6 @@ static const char *const HEAP_EXAMPLES[] = {
 	"sonde heap",
 	"sonde heap prometheus --growth --last 6h",
 	"sonde heap --alloc -n 20 --json",
-	"sonde heap --pages --growth",
 	NULL,
 };
 

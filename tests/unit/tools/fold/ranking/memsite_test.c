@@ -60,6 +60,23 @@ TEST(allocators_that_programs_have_of_their_own_are_passed_over)
 	assert_false(memsite_library("leaky", "app"));
 }
 
+TEST(what_fills_an_array_of_numpy_is_passed_over)
+{
+	static const struct fold_frame frames[] = {
+		{.name = "leaky", .module = "x.py", .file = "x.py", .origin = FOLD_SCRIPT},
+		{.name = "ones",
+		 .module = "core/numeric",
+		 .file = "/usr/lib/python3/dist-packages/numpy/core/numeric.py",
+		 .origin = FOLD_SCRIPT},
+		{.name = "array_function_internals.public_api",
+		 .module = "<__array_function__ internals>",
+		 .file = "<__array_function__ internals>",
+		 .origin = FOLD_SCRIPT},
+		{.name = "copyto", .module = "_multiarray.so", .file = ""}};
+
+	assert_int_equal(site(frames, ARRAY_SIZE(frames)), 1);
+}
+
 TEST(of_a_page_of_the_host_the_line_is_above_what_it_is_used_for)
 {
 #define KERNEL(name_)                                                                  \
