@@ -13,7 +13,6 @@
 #define LRU        BIT(5)
 #define SLAB       BIT(7)
 #define BUDDY      BIT(10)
-#define MAPPED     BIT(11)
 #define ANON       BIT(12)
 #define SWAPBACKED BIT(14)
 #define HUGETLB    BIT(17)
@@ -21,7 +20,8 @@
 #define OFFLINE    BIT(23)
 #define TABLES     BIT(26)
 
-/* A new page of the cache is not on the LRU list for a moment, and has UPTODATE only. */
+/* A new page of the cache is not on the LRU list for a moment, and has UPTODATE only. One that is
+ * just mapped may be the kernel's: a BPF map, a ring of perf. */
 enum pageclass pageclass_of(uint64_t flags)
 {
 	if (flags & (BUDDY | NOPAGE | OFFLINE))
@@ -34,7 +34,7 @@ enum pageclass pageclass_of(uint64_t flags)
 		return PAGECLASS_HUGETLB;
 	if (flags & ANON)
 		return PAGECLASS_ANON;
-	if (flags & (LRU | MAPPED | UPTODATE))
+	if (flags & (LRU | UPTODATE))
 		return flags & SWAPBACKED ? PAGECLASS_SHARED : PAGECLASS_CACHE;
 	return PAGECLASS_KERNEL;
 }

@@ -489,7 +489,6 @@ static const struct option OPTIONS[] = {
 /* clang-format on */
 
 static const char *const EXAMPLES[] = {
-	"sudo sonde record -d 10s",
 	"sudo sonde record -F 499 -- make -j2",
 	"sudo sonde record --families cpu,offcpu --container web -d 10s",
 	NULL,

@@ -23,6 +23,7 @@ TEST(flags_say_what_a_page_is_used_for)
 	assert_int_equal(pageclass_of(BIT(KPF_BUDDY)), PAGECLASS_FREE);
 	assert_int_equal(pageclass_of(BIT(KPF_NOPAGE)), PAGECLASS_FREE);
 	assert_int_equal(pageclass_of(0), PAGECLASS_KERNEL);
+	assert_int_equal(pageclass_of(BIT(KPF_MMAP)), PAGECLASS_KERNEL);
 	assert_int_equal(pageclass_of(BIT(KPF_COMPOUND_TAIL)), PAGECLASS_KERNEL);
 }
 
