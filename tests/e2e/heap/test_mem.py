@@ -9,7 +9,6 @@ import time
 
 import pytest
 
-import servers
 from conftest import ROOT, need, need_root, sql_all
 
 LEAKS = os.path.join(ROOT, "tests/workloads/leaks")
@@ -80,6 +79,12 @@ def rows_of(sonde, store, pid, *args):
     return json.loads(sonde("heap", "-p", str(pid), "--json", *args, store=store, check=True).stdout)["rows"]
 
 
+def grows_nothing(sonde, store, pid):
+    """No line is said to grow; or that its memory came at once, at its start, is too little to tell."""
+    done = sonde("heap", "-p", pid, "--growth", "--json", store=store)
+    return "too little to tell growth by" in done.stderr if done.returncode else json.loads(done.stdout)["rows"] == []
+
+
 @pytest.mark.parametrize("language", [pytest.param(x, marks=[] if x in EVERY_DAY else [pytest.mark.long, pytest.mark.live]) for x in RUN])
 def test_the_line_that_leaks_is_first_and_its_bytes_are_right(sonde, store, capture, scratch, language):
     need_root()
@@ -94,51 +99,8 @@ def test_the_line_that_leaks_is_first_and_its_bytes_are_right(sonde, store, capt
     assert rows[0]["file"].endswith(("leak_numpy.py", "leak." + {"python": "py", "node": "js", "ruby": "rb", "c++": "cc", "rust": "rs"}.get(language, language), "Leak.java")), rows[0]
     all_rows = rows_of(sonde, store, pid, "-n", "1000")
     assert sum(r["inuse_bytes"] for r in all_rows) == pytest.approx(own, rel=0.03), (own, all_rows[:5])
-    assert rows_of(sonde, store, other, "--growth") == []
+    assert grows_nothing(sonde, store, other)
     assert rows_of(sonde, store, other)
-
-
-SETTINGS = 256
-SESSION = "".join(f"SELECT length(set_config('leak.v{i}', repeat('x', 262144), false)), pg_sleep(0.03);\n" for i in range(SETTINGS))
-
-
-@pytest.mark.long
-@pytest.mark.live
-def test_a_backend_of_postgresql_that_grows_is_named_by_its_functions(sonde, store, capture, scratch):
-    """A session that sets more and more of its own settings, which the backend keeps; beside it one that sets the same one again."""
-    need_root()
-    try:
-        server = servers.postgres(scratch, load=False)
-    except servers.Missing as e:
-        pytest.skip(f"missing: {e}")
-    same = "".join(
-        f"SELECT length(set_config('leak.same', repeat('{c}', 262144), false)), pg_sleep(0.03);\n" for c in "xy" * (SETTINGS // 2))
-    psql = ["psql", "-X", "-q", "-t", "-A", *server.at]
-    with contextlib.ExitStack() as stack:
-        stack.callback(server.stop)
-        sessions = [stack.enter_context(started(psql)) for _ in range(2)]
-        pids, before = [], []
-        for one in sessions:
-            one.stdin.write("SELECT pg_backend_pid();\n")
-            one.stdin.flush()
-            pids.append(int(one.stdout.readline()))
-            before.append(own_bytes(pids[-1]))
-        c = capture(program="sonde-mem")
-        for one, text in zip(sessions, (SESSION, same)):
-            one.stdin.write(text)
-            one.stdin.flush()
-        for one in sessions:
-            for _ in range(SETTINGS):
-                one.stdout.readline()
-        time.sleep(3)
-        grown = own_bytes(pids[0]) - before[0]
-        c.stop(60)
-    rows = rows_of(sonde, store, pids[0], "--growth")
-    print(grown, rows[:4], rows_of(sonde, store, pids[0], "-n", "20"), c.last("done"))
-    # what it keeps lies where statements before had their own memory: several functions of the backend touched it first
-    assert grown >= SETTINGS << 18 and {r["module"] for r in rows[:2]} == {"postgres"}, (grown, rows[:4])
-    assert sum(r["grown_bytes"] for r in rows) == pytest.approx(grown, rel=0.15), (grown, rows[:4])
-    assert rows_of(sonde, store, pids[1], "--growth") == []
 
 
 @pytest.mark.long
