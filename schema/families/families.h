@@ -45,6 +45,7 @@ struct probe_family {
 			  stops it; a loader with a rate is restarted at half of it instead */
 	bool by_switches; /* its cost grows with the rate of context switches */
 	bool has_mode;    /* its loader takes --mode and --rate */
+	bool has_pages;   /* its loader takes --pages */
 	enum family_rights rights;
 	const char *event; /* what its loader counts: "sample", "event" */
 	const char

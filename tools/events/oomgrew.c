@@ -58,7 +58,7 @@ static void rows_read(struct selection *sel, enum heapsites_order order, struct 
 	struct heapsites h;
 
 	*out = (struct oomgrew){0};
-	if (sel && !heapsites_make(sel, order, &h, &none)) {
+	if (sel && !heapsites_make(sel, HEAPSITES_PROCESSES, order, &h, &none)) {
 		for (size_t i = 0; i < h.n && out->n < OOMGREW_LINES; i++)
 			take(out, &h.rows[i]);
 		heapsites_release(&h);

@@ -256,6 +256,7 @@ static void range_recording(struct selection *s, struct select_recording *r, boo
 	int64_t took_ns;
 
 	s->rec = r->number;
+	snprintf(s->families, sizeof(s->families), "%s", r->family);
 	s->from_ns = r->from_ns - r->bucket_s * NSEC_PER_SEC;
 	s->to_ns = r->to_ns > r->from_ns ? r->to_ns : r->from_ns + 1;
 	s->gap_from_ns = r->gap_from_ns;

@@ -72,6 +72,9 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 	[STORE_KIND_PROBETIME] = {STORE_KIND_PROBETIME, "probetime", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "calls", "call_time",
 		0, false, "time in system calls with probes", {"took in system calls", "began to take in system calls:", "took in system calls before:"},
 		.family = "probe"},
+	[STORE_KIND_PAGES] = {STORE_KIND_PAGES, "pages", STORE_GAUGE, STORE_OBJECTS, STORE_BYTES, STORE_BYTES, "pages", "used_space",
+		0, false, "pages in use, the kernel's too", {"held pages:", "began to hold pages:", "held pages before:"},
+		.family = "mem", .option = "--pages"},
 };
 /* clang-format on */
 

@@ -134,7 +134,7 @@ static const struct {
 	 "samples# cores% value# n# share%] type unit cpu_ns# samples# cores% value# n#"},
 	{"lines", "rows[function module file line# inlined! self_ns# total_ns# self_samples# "
 		  "total_samples# self_share% total_share% text] functions#"},
-	{"heap", "rows[who function module file line# inuse_bytes# inuse_objects# alloc_bytes# "
+	{"heap", "rows[who use function module file line# inuse_bytes# inuse_objects# alloc_bytes# "
 		 "alloc_objects# growth_bytes_per_s% grown_bytes#] touched!"},
 	{"flame",
 	 "rows[id# parent# name module file line# origin runtime named! inlined! self_ns# "

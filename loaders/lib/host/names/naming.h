@@ -95,6 +95,11 @@ struct naming_result {
 void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames,
 		  struct naming_result *out);
 
+/* The same, with a frame of the store (store_frame) as the stack's leaf, for what has no address.
+ */
+void naming_stack_with(struct naming *n, const struct stack_event *ev, const uint64_t *frames,
+		       uint32_t leaf, struct naming_result *out);
+
 /* The row of a process that hostmaps does not know: by its thread's name, its cgroup, and /proc if
  * it still runs. */
 uint32_t naming_stranger(struct naming *n, const struct stack_event *ev);
