@@ -42,6 +42,11 @@ enum store_kind { /* stored: never renumbered */
 	/* of probes that were asked for: */
 	STORE_KIND_PROBE = 21,        /* hits; value = n */
 	STORE_KIND_PROBETIME = 22,    /* system calls: how many, ns */
+	/* from Java's flight recorder: */
+	STORE_KIND_JAVAALLOC = 23,    /* samples of allocations, bytes that they stand for */
+	STORE_KIND_JAVALOCK = 24,     /* waits for monitors that another thread had: how many, ns */
+	STORE_KIND_JAVAPARK = 25,     /* threads that were parked, or waited for a notify: how many, ns */
+	STORE_KIND_JAVAEXCEPTION = 26, /* exceptions made; value = n */
 	STORE_KINDS                   /* one past the last */
 };
 /* clang-format on */
