@@ -52,14 +52,19 @@ const char *jcmd_text(const char *answer)
 	return !strncmp(answer, "0\n", 2) ? answer + 2 : NULL;
 }
 
+/* "OpenJDK 64-Bit Server VM version 17.0.15+6", and in the second line "JDK 17.0.15". */
+const char *jcmd_version(const char *text)
+{
+	const char *at = strstr(text, "\nJDK ");
+
+	return at ? at + 5 : NULL;
+}
+
 uint32_t jcmd_major(const char *text)
 {
-	const char *at = strstr(text, "JDK ");
-	unsigned long n;
+	const char *at = jcmd_version(text);
+	const unsigned long n = at ? strtoul(at, NULL, 10) : 0;
 
-	if (!at)
-		return 0;
-	n = strtoul(at + 4, NULL, 10);
 	return n >= 8 && n < 1000 ? (uint32_t)n : 0;
 }
 

@@ -26,7 +26,9 @@ size_t jcmd_request(const char *line, char *out);
 /* What follows the status, which must be 0; NULL: another status, or no answer. */
 const char *jcmd_text(const char *answer);
 
-/* Of VM.version's text: 8, 17, 25; 0: not known. */
+/* Of VM.version's text the version, "17.0.15" and what follows; NULL: not known. */
+const char *jcmd_version(const char *text);
+/* The same as a number: 8, 17, 25; 0: not known. */
 uint32_t jcmd_major(const char *text);
 /* Of JFR.check's text the recordings named sonde; returns how many, *id: of the last. -1: this
  * machine has no flight recorder. */

@@ -173,10 +173,10 @@ static int version(struct talk *t)
 		return rc;
 	text = jcmd_text(t->answer);
 	t->told->major = text ? jcmd_major(text) : 0;
-	at = text ? strstr(text, "JDK ") : NULL;
+	at = text ? jcmd_version(text) : NULL;
 	if (!at || !t->told->major)
 		return refuse_said(t, "its version is not known");
-	jcmd_line(at + 4, t->told->version, sizeof(t->told->version));
+	jcmd_line(at, t->told->version, sizeof(t->told->version));
 	return 0;
 }
 
