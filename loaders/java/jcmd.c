@@ -149,6 +149,9 @@ int jcmd_start_line(const struct jcmd_wish *w, char *out, size_t size)
 		if (!wanted(x, w))
 			continue;
 		add(out, size, &len, " +jdk.", x->event, "#enabled=true", "");
+		/* of others the stack is recorded anyhow */
+		if (x->exceptions)
+			add(out, size, &len, " +jdk.", x->event, "#stackTrace=true", "");
 		if (!x->setting)
 			continue;
 		add(out, size, &len, " +jdk.", x->event, "#", x->setting);

@@ -3,41 +3,15 @@
 Thread.getStackTrace, jcmd Thread.print). ShowHiddenFrames makes Java say those too that it leaves out of its stacks: it changes nothing else."""
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, need, need_root
-from scripting import Standing, between, rows, script, unpacked
+from conftest import need, need_root
+from javas import JDKS, TEMURIN, compiled, other_jdk
+from scripting import Standing, between, rows, script
 
 TOLD = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
-TEMURIN = "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java"
-
-
-def compiled(name="JavaStand"):
-    """A folder with the classes of a workload, for JDK 11 and later."""
-    need("javac")
-    source, folder = os.path.join(ROOT, "tests", "workloads", "scripts", f"{name}.java"), os.path.join(BUILD, "java", name)
-    if not os.path.exists(f"{folder}/{name}.class") or os.path.getmtime(f"{folder}/{name}.class") < os.path.getmtime(source):
-        made = f"{folder}.{os.getpid()}"
-        done = subprocess.run(["javac", "--release", "11", "-d", made, source], capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip("missing: a javac that knows --release 11")
-        shutil.rmtree(folder, ignore_errors=True)
-        os.rename(made, folder)
-    return folder
-
-
-JDKS = ("11", "21")
-
-
-def other_jdk(version):
-    """Debian's, of another suite."""
-    if version == "11":
-        return [f"{unpacked('bullseye', ['openjdk-11-jre-headless'])}/lib/jvm/java-11-openjdk-amd64/bin/java"]
-    usr = unpacked("trixie", "openjdk-21-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
-    return [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{usr}/lib/jvm/java-21-openjdk-amd64/bin/java"]
 
 
 def plain(frames):
