@@ -201,6 +201,7 @@ static void tell_state(struct javaprocs *js, struct javaproc *p)
 	if (!hp || p->told == segment || (p->state == NEW && !p->why[0]))
 		return;
 	javastore_state(js->host, hp, &s);
+	store_flush(js->host->store); /* where nothing else is stored */
 	p->told = segment;
 }
 

@@ -18,9 +18,9 @@ THREAD_DUMP = "Full thread dump"
 
 
 class Jvm:
-    def __init__(self, *options, java=("java",), prefix=(), cwd=None):
+    def __init__(self, *options, java=("java",), prefix=(), cwd=None, classes=None):
         need(java[0])
-        self.child = subprocess.Popen([*prefix, *java, "-Xmx128m", *options, "-cp", compiled("JavaInside"), "JavaInside"], stdin=subprocess.PIPE,
+        self.child = subprocess.Popen([*prefix, *java, "-Xmx128m", *options, "-cp", classes or compiled("JavaInside"), "JavaInside"], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=cwd)
         self.said = []
         self.told()
@@ -132,3 +132,164 @@ def test_what_a_java_program_does_is_recorded_as_it_counts_it_and_the_recording_
     assert "No available recordings" in j.jcmd("JFR.check") and not os.listdir(folder)
     said = sql_all(store, "SELECT state, reason, version, pid FROM java_recorded")
     assert [(s["state"], s["reason"], s["pid"]) for s in said] == [("recorded", "", j.pid)] and said[0]["version"].startswith("17."), said
+
+
+def check_nothing_is_left(j, folder, others=()):
+    """No recording of ours, and those of others are there."""
+    assert until(lambda: "name=sonde" not in j.jcmd("JFR.check"), 60), j.jcmd("JFR.check")
+    assert until(lambda: not os.listdir(folder), 60)
+    for name in others:
+        assert f"name={name} " in j.jcmd("JFR.check")
+
+
+@pytest.mark.live
+def test_a_recording_of_somebody_else_is_not_touched(capture, store, jvm, folder):
+    """One of the same name keeps sonde away; one of another name goes on beside it."""
+    j = jvm()
+    j.jcmd("JFR.start name=mine")
+    j.jcmd("JFR.start name=sonde")
+    cap = capture("--record-dir", folder, "--pid", j.pid, program=PROGRAM)
+    assert until(lambda: "is not recorded: a recording named sonde runs there already" in cap.said(), 120), cap.said()
+    cap.stop()
+    said = sql_all(store, "SELECT state, reason FROM java_recorded")
+    assert [s["state"] for s in said] == ["not recorded"] and "named sonde runs there already" in said[0]["reason"]
+    left = j.jcmd("JFR.check")
+    assert "name=mine " in left and "name=sonde " in left and not os.listdir(folder)
+    j.jcmd("JFR.stop name=sonde")
+    recorded(capture, folder, "--pid", j.pid).stop()
+    check_nothing_is_left(j, folder, ["mine"])
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("option, why", [("-XX:+DisableAttachMechanism", "DisableAttachMechanism"), ("-Xrs", "does not catch SIGQUIT")])
+def test_one_that_would_print_its_threads_is_never_signalled(capture, store, jvm, folder, option, why):
+    j = jvm(option)
+    cap = capture("--record-dir", folder, "--pid", j.pid, program=PROGRAM)
+    assert until(lambda: any(why in s["reason"] for s in sql_all(store, "SELECT reason FROM java_recorded")), 120), cap.said()
+    cap.stop()
+    assert [s["state"] for s in sql_all(store, "SELECT state FROM java_recorded")] == ["not recorded"]
+    assert j.told()["thrown"] and THREAD_DUMP not in j.close()
+
+
+@pytest.mark.live
+def test_whatever_ends_the_loader_ends_the_recording(store, jvm, folder):
+    """kill -9 in each state: before it attaches, while the machine's recorder begins, while it records, while it stops; and a terminal's Ctrl-C."""
+    j = jvm()
+    for i, delay in enumerate((0, 0.2, 0.5, 1, 1.5, 2, 3, 5)):
+        with open(f"{store}.said", "wb") as out:
+            child = subprocess.Popen([os.path.join(BIN, PROGRAM), "--store", f"{store}{i}", "--record-dir", folder, "--pid", str(j.pid)], stderr=out, stdout=out,
+                                     start_new_session=True)
+            time.sleep(delay)
+            if i % 2:
+                child.kill()
+            else:
+                os.killpg(child.pid, signal.SIGINT)
+                time.sleep(0.02 * i)
+                child.kill()
+            child.wait()
+        if os.path.isdir(folder):
+            check_nothing_is_left(j, folder)
+    assert j.told()["small"] > 0
+
+
+@pytest.mark.live
+def test_the_next_loader_stops_what_killed_ones_left(capture, store, jvm, folder):
+    """Loader and helper are killed together, as the kernel's out-of-memory killer would."""
+    j, other = jvm(), jvm()
+    cap = recorded(capture, folder, "--pid", j.pid)
+    helper = [p for p in os.listdir("/proc") if p.isdigit() and parent(p) == cap.pid and comm(p) == "sonde-jvm"]
+    assert len(helper) == 1
+    os.kill(int(helper[0]), signal.SIGKILL)
+    os.kill(cap.pid, signal.SIGKILL)
+    cap.child.wait()
+    assert "name=sonde " in j.jcmd("JFR.check") and len(os.listdir(folder)) == 1
+    recorded(capture, folder, "--pid", other.pid, store=f"{store}2")
+    assert until(lambda: "name=sonde" not in j.jcmd("JFR.check"), 60)
+    assert "name=sonde " in other.jcmd("JFR.check") and len(os.listdir(folder)) == 1
+
+
+def parent(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[1])
+    return 0
+
+
+def comm(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as f:
+        return f.read().strip()
+    return ""
+
+
+@pytest.mark.live
+def test_one_of_another_user_in_namespaces_of_its_own(capture, store, sonde, scratch, folder):
+    """As in a container: its pid is 1 there, its /tmp another one, its user nobody."""
+    need_root()
+    tmp = os.path.join(scratch, "tmp")
+    os.mkdir(tmp)
+    os.chmod(tmp, 0o1777)
+    os.chmod(scratch, 0o755)
+    prefix = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "sh", "-c",
+              f"mount --make-rprivate / && mount --bind {tmp} /tmp && mount -t proc proc /proc && exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"", "sh"]
+    classes = os.path.join(scratch, "classes")
+    subprocess.run(["cp", "-r", compiled("JavaInside"), classes], check=True)
+    j = Jvm(prefix=prefix, classes=classes, cwd="/")
+    try:
+        pid = next(p for p in os.listdir("/proc") if p.isdigit() and parent(p) == j.pid)
+        record(capture, j, store, folder, sonde, 6, "--pid", pid)
+        names = {r["thread"] for r in sql_all(store, "SELECT DISTINCT t.thread FROM task t WHERE t.tid > 0")}
+        assert {"asks", "allocates"} <= names
+        tids = {r["tid"] for r in sql_all(store, "SELECT DISTINCT t.tid FROM task t WHERE t.thread = 'asks'")}
+        assert tids <= {int(t) for t in os.listdir(f"/proc/{pid}/task")}
+        assert not [f for f in os.listdir(tmp) if f.startswith((".attach_pid", ".sonde"))]
+    finally:
+        assert THREAD_DUMP not in j.close()
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("version", ["8", "11", "21", "25"])
+def test_other_jdks(capture, store, sonde, jvm, folder, version):
+    """8 and 11 by dumps, of which the shares are of what the machine reports (8 leaves out what compiled code allocates straight)."""
+    java = [TEMURIN] if version == "25" else other_jdk(version)
+    j = jvm(java=java, classes=compiled("JavaInside", 8))
+    record(capture, j, store, folder, sonde, 8)
+    said = sql_all(store, "SELECT state, version, mode FROM java_recorded")
+    assert [(s["state"], s["mode"]) for s in said] == [("recorded", "by dumps" if int(version) < 17 else "")] and said[0]["version"].startswith(version), said
+    check_nothing_is_left(j, folder)
+
+
+@pytest.mark.live
+def test_a_storm_of_exceptions_is_left_out(capture, store, sonde, jvm, folder):
+    j = jvm()
+    cap = recorded(capture, folder, "--interval", "1s", "--pid", j.pid)
+    j.told("storm")
+    assert until(lambda: "exceptions a second: they are recorded no longer" in cap.said(), 120), cap.said()
+    assert until(lambda: any(s["mode"] == "without exceptions" for s in sql_all(store, "SELECT mode FROM java_recorded")), 60)
+    time.sleep(3)
+    cap.stop()
+    assert sum_of(flame(sonde, store, "java-alloc"), "JavaInside.small") > 0
+    check_nothing_is_left(j, folder)
+
+
+@pytest.mark.live
+def test_many_cycles_of_attach_and_stop_leave_a_program_as_it_was(store, jvm, folder):
+    """Stopped in order, and killed at any moment, by turns: no thread dump, no recording, no more threads or memory from one cycle to the next."""
+    j = jvm()
+    cycles = int(os.environ.get("CYCLES", "100"))
+    first = None
+    for i in range(cycles):
+        out = open(f"{store}.said", "wb")
+        child = subprocess.Popen([os.path.join(BIN, PROGRAM), "--store", store, "--record-dir", folder, "--pid", str(j.pid)], stderr=out, stdout=out)
+        if i % 2:
+            time.sleep((i * 37 % 200) / 100)
+            child.kill()
+        else:
+            assert until(lambda: b"is recorded" in open(f"{store}.said", "rb").read(), 120)
+            child.terminate()
+        child.wait()
+        out.close()
+        if os.path.isdir(folder):
+            assert until(lambda: not os.listdir(folder), 60)
+        if i == 10:
+            first = len(os.listdir(f"/proc/{j.pid}/task"))
+    check_nothing_is_left(j, folder)
+    assert len(os.listdir(f"/proc/{j.pid}/task")) <= first + 2 and j.told()["small"] > 0
