@@ -45,6 +45,8 @@ class Jvm:
 
     def close(self):
         """Ends it; all that it printed besides its numbers."""
+        if self.child.stdout.closed:
+            return "".join(self.said)
         if self.child.poll() is None:
             with contextlib.suppress(BrokenPipeError):
                 self.child.stdin.close()
@@ -53,9 +55,9 @@ class Jvm:
             except subprocess.TimeoutExpired:
                 self.child.kill()
                 self.child.wait()
-        rest = self.child.stdout.read().decode()
+        self.said.append(self.child.stdout.read().decode())
         self.child.stdout.close()
-        return "".join(self.said) + rest
+        return "".join(self.said)
 
 
 @pytest.fixture
@@ -134,6 +136,12 @@ def test_what_a_java_program_does_is_recorded_as_it_counts_it_and_the_recording_
     assert [(s["state"], s["reason"], s["pid"]) for s in said] == [("recorded", "", j.pid)] and said[0]["version"].startswith("17."), said
 
 
+def end(cap):
+    """One that has recorded nothing, which is no success."""
+    cap.child.send_signal(signal.SIGINT)
+    assert cap.wait(120) and cap.rc
+
+
 def check_nothing_is_left(j, folder, others=()):
     """No recording of ours, and those of others are there."""
     assert until(lambda: "name=sonde" not in j.jcmd("JFR.check"), 60), j.jcmd("JFR.check")
@@ -150,7 +158,7 @@ def test_a_recording_of_somebody_else_is_not_touched(capture, store, jvm, folder
     j.jcmd("JFR.start name=sonde")
     cap = capture("--record-dir", folder, "--pid", j.pid, program=PROGRAM)
     assert until(lambda: "is not recorded: a recording named sonde runs there already" in cap.said(), 120), cap.said()
-    cap.stop()
+    end(cap)
     said = sql_all(store, "SELECT state, reason FROM java_recorded")
     assert [s["state"] for s in said] == ["not recorded"] and "named sonde runs there already" in said[0]["reason"]
     left = j.jcmd("JFR.check")
@@ -166,7 +174,7 @@ def test_one_that_would_print_its_threads_is_never_signalled(capture, store, jvm
     j = jvm(option)
     cap = capture("--record-dir", folder, "--pid", j.pid, program=PROGRAM)
     assert until(lambda: any(why in s["reason"] for s in sql_all(store, "SELECT reason FROM java_recorded")), 120), cap.said()
-    cap.stop()
+    end(cap)
     assert [s["state"] for s in sql_all(store, "SELECT state FROM java_recorded")] == ["not recorded"]
     assert j.told()["thrown"] and THREAD_DUMP not in j.close()
 
