@@ -56,7 +56,7 @@ struct javaproc {
 	struct jfrread_job job;
 	struct java_samples samples;
 	struct idmap tids;
-	uint64_t told; /* store_gauge_epoch + 1 in which the notes were told */
+	uint64_t told; /* store_gauge_epoch + 1 of the notes */
 	UT_hash_handle hh;
 };
 
@@ -179,7 +179,7 @@ static void look(struct javaprocs *js)
 		p->gone = p->seen_ns != js->now_ns;
 }
 
-/* ---- what is said of one ---- */
+/* ---- notes ---- */
 
 static void tell_state(struct javaprocs *js, struct javaproc *p)
 {
@@ -380,7 +380,7 @@ static bool read_begin(struct javaprocs *js, struct javaproc *p)
 	return fd >= 0 && !jfrread_ask(js->o.reader, fd, &o, &p->job);
 }
 
-/* More exceptions than it should be asked for: once more without them. */
+/* Too many exceptions: another recording, without them. */
 static void exceptions_watch(struct javaprocs *js, struct javaproc *p, uint64_t exceptions)
 {
 	const int64_t s = (js->now_ns - p->read_ns) / NSEC_PER_SEC + 1;

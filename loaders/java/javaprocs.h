@@ -5,8 +5,8 @@
  * A program that is some seconds old is asked to record itself (jhelper.h). One whose machine
  * writes its open chunk to disk (JCMD_LIVE_SINCE) is read through its own descriptor, without a
  * further word; an older one is asked for a dump each time. One that makes more than
- * EXCEPTIONS_MOST exceptions a second begins again without them: machines before 25 have no limit
- * of their own.
+ * EXCEPTIONS_MOST exceptions a second is recorded again without them: before 25 no
+ * machine limits them.
  */
 #ifndef SONDE_JAVA_JAVAPROCS_H
 #define SONDE_JAVA_JAVAPROCS_H

@@ -6,16 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "loaders/lib/bpf/run/events.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "probes/lib/stack.h"
-#include "probes/runtimes/runtime.h"
 #include "schema/base/array.h"
-#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/runtimes.h"
 #include "schema/facts/java.h"
 #include "schema/store/model/hist.h"
 #include "schema/store/write/writer.h"
@@ -44,6 +41,7 @@ struct storing {
 	const struct jfrblock_event *e;
 	uint64_t value;
 	int64_t end_ns;
+	uint32_t runtime;
 	uint64_t frames[JFRBLOCK_DEPTH + 1];
 };
 
@@ -58,9 +56,18 @@ static uint32_t tid_of(const struct java_target *t, uint32_t theirs)
 	return idmap_get(t->tids, theirs, &here) ? (uint32_t)here : 0;
 }
 
+static uint32_t runtime_java(void)
+{
+	uint32_t i = 0;
+
+	while (i < RUNTIMES_MAX && strcmp(runtime_name(i), "java") != 0)
+		i++;
+	return i;
+}
+
 static uint64_t word(const struct storing *s, const char *function, uint32_t line)
 {
-	return naming_script_word(s->t->h->naming, RUNTIME_HOTSPOT, 0, function, "", line);
+	return naming_script_word(s->t->h->naming, s->runtime, 0, function, "", line);
 }
 
 /* The class is the innermost frame: what was allocated, thrown or waited for. */
@@ -105,21 +112,24 @@ static uint32_t series_make(struct storing *s, const char *labels)
 				 named.stack, KINDS[s->e->what].kind, 0, labels);
 }
 
-/* {"owner": "worker-3"}; "": not known. */
+/* {"owner":"worker-3"}; "": not known, or too long. */
 static void labels_make(const struct storing *s, char *out, size_t size)
 {
-	const char *owner = s->b->texts + s->e->other;
-	cleanup_free char *text = NULL;
-	json_t *j;
+	const char *at = s->b->texts + s->e->other;
+	size_t n;
 
 	*out = '\0';
-	if (s->e->what != JFRBLOCK_LOCK || !*owner)
+	if (s->e->what != JFRBLOCK_LOCK || !*at)
 		return;
-	j = json_pack("{s:s?}", "owner", owner); /* NULL: it is no UTF-8 */
-	text = j ? json_dumps(j, JSON_COMPACT) : NULL;
-	json_decref(j);
-	if (text && strlen(text) < size)
-		strcpy(out, text);
+	n = (size_t)snprintf(out, size, "{\"owner\":\"");
+	for (; *at && n + 10 < size; at++)
+		if (*at == '"' || *at == '\\' || (unsigned char)*at < ' ')
+			n += (size_t)snprintf(out + n, size - n, "\\u%04x", (unsigned char)*at);
+		else
+			out[n++] = *at;
+	snprintf(out + n, size - n, "\"}");
+	if (*at)
+		*out = '\0';
 }
 
 static void stack_store(struct storing *s)
@@ -253,7 +263,7 @@ static bool clip(struct storing *s)
 
 void javastore_block(struct java_target *t, const struct jfrblock *b)
 {
-	struct storing s = {.t = t, .b = b};
+	struct storing s = {.t = t, .b = b, .runtime = runtime_java()};
 
 	threads_note(t, b);
 	for (uint32_t i = 0; i < b->head->n_events; i++) {

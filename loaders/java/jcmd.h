@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jcmd: what is said to a Java virtual machine (HotSpot) over its attach socket, and what its
- * answers mean. Pure.
+ * jcmd: commands for a Java virtual machine (HotSpot) over its attach socket, and its answers.
+ * Pure.
  *
  *   request  "1" NUL "jcmd" NUL line NUL NUL NUL: always three arguments, each of at most 1024
  *            bytes; a machine closes the socket without a word where one is longer

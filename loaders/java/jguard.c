@@ -114,7 +114,7 @@ const char *jguard_refuses(const struct jguard_seen *s)
 	if (!perf_tells(s) && are_elsewhere(s))
 		return "its options come from a file, and it has no performance data that says which: it might have disabled the attach mechanism";
 	if (!catches_quit(s->status))
-		return "it does not catch SIGQUIT (it was started with -Xrs, or has not begun yet)";
+		return "it does not catch SIGQUIT (it has not begun yet, or was started with -Xrs)";
 	if (!s->dispatcher)
 		return "it has no thread Signal Dispatcher yet";
 	if (is_stopped(s->status) || s->frozen)

@@ -6,7 +6,8 @@
  * certain before it is sent:
  *
  *  1. the process maps libjvm.so and no libj9vm: HotSpot
- *  2. it catches SIGQUIT (SigCgt): not with -Xrs, and not before the machine has begun
+ *  2. it catches SIGQUIT (SigCgt): not before the machine has begun (with
+ *     -Xrs it does not, and opens its socket by itself)
  *  3. it has a thread "Signal Dispatcher", which takes the signal
  *  4. it is neither stopped nor frozen: a signal that waits would be taken after the attach file is
  *     gone

@@ -125,7 +125,7 @@ static bool runs(const struct machine *m)
 	return !proc_read_stat(m->job.ask.pid, &ps) && ps.start_ticks == m->job.ask.start_ticks;
 }
 
-/* What is known of it only while it lives. */
+/* Can be read only while it lives. */
 static void place_note(struct machine *m)
 {
 	char path[PATH_LEN];
@@ -144,7 +144,7 @@ static void place_note(struct machine *m)
 	}
 }
 
-/* The empty folder that its recorder leaves, and its socket, on which nobody listens any more. */
+/* The empty folder that its recorder leaves, and its dead socket. */
 static void left_remove(const struct machine *m)
 {
 	cleanup_fd int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

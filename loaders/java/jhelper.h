@@ -8,7 +8,7 @@
  * machine's answers. It never waits: a machine that does not answer costs itself alone.
  *
  *  1. One recording for each machine, named sonde. A recording of that name which is there already
- *     is somebody else's, unless a record in DIR says that a killed helper began it.
+ *     belongs to another program, unless a record in DIR says that a killed helper began it.
  *  2. DIR/PID-START is such a record (onrecord.h): made before the recording begins, locked while
  *     its helper lives, removed once the recording has stopped. The next helper stops what an
  *     unlocked record is about.

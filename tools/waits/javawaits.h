@@ -2,8 +2,8 @@
 /*
  * javawaits: what threads of Java programs waited for, as family java recorded it (view
  * java_waits): the class of the monitor or lock, the thread that had it, and where the wait was.
- * Only waits of 1 ms or longer that have ended. The scheduler counts the same waits once more as
- * those at a futex.
+ * Only waits of 1 ms or longer that have ended. In the scheduler's counts they are waits at a
+ * futex.
  */
 #ifndef SONDE_TOOLS_JAVAWAITS_H
 #define SONDE_TOOLS_JAVAWAITS_H

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import BIN, need, need_root, sql_all
-from javas import TEMURIN, compiled, other_jdk
+from scripting import TEMURIN, compiled, other_jdk
 from sonded import until
 
 PROGRAM = "sonde-java"
@@ -169,14 +169,16 @@ def test_a_recording_of_somebody_else_is_not_touched(capture, store, jvm, folder
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("option, why", [("-XX:+DisableAttachMechanism", "DisableAttachMechanism"), ("-Xrs", "does not catch SIGQUIT")])
-def test_one_that_would_print_its_threads_is_never_signalled(capture, store, jvm, folder, option, why):
-    j = jvm(option)
+def test_one_that_would_print_its_threads_is_never_signalled(capture, store, jvm, folder):
+    """And one without a handler, which listens from its start, is recorded without a signal."""
+    j, deaf = jvm("-XX:+DisableAttachMechanism"), jvm("-Xrs")
     cap = capture("--record-dir", folder, "--pid", j.pid, program=PROGRAM)
-    assert until(lambda: any(why in s["reason"] for s in sql_all(store, "SELECT reason FROM java_recorded")), 120), cap.said()
+    assert until(lambda: any("DisableAttachMechanism" in s["reason"] for s in sql_all(store, "SELECT reason FROM java_recorded")), 120), cap.said()
     end(cap)
     assert [s["state"] for s in sql_all(store, "SELECT state FROM java_recorded")] == ["not recorded"]
     assert j.told()["thrown"] and THREAD_DUMP not in j.close()
+    recorded(capture, folder, "--pid", deaf.pid, store=f"{store}2").stop()
+    assert deaf.told()["thrown"] and not os.listdir(folder)
 
 
 @pytest.mark.live

@@ -8,8 +8,7 @@ import subprocess
 import pytest
 
 from conftest import need, need_root
-from javas import JDKS, TEMURIN, compiled, other_jdk
-from scripting import Standing, between, rows, script
+from scripting import JDKS, TEMURIN, Standing, between, compiled, other_jdk, rows, script
 
 TOLD = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
 
