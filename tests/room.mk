@@ -73,6 +73,10 @@ long-capture: all workloads
 long-disk: all workloads
 	@$(PYTEST) $(E2E)/disk --durations=5 --junitxml=$(RESULTS)/long-disk.xml
 
+# Java programs of each JDK recorded from inside; loaders killed in each state; CYCLES of attach and stop (default 100)
+long-java: all workloads
+	@CYCLES=$(CYCLES) $(PYTEST) $(E2E)/java --durations=12 --junitxml=$(RESULTS)/long-java.xml
+
 long-demo: all workloads
 	@$(PYTEST) $(E2E)/capture/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml
 

@@ -284,7 +284,7 @@ def test_a_storm_of_exceptions_is_left_out(capture, store, sonde, jvm, folder):
 def test_many_cycles_of_attach_and_stop_leave_a_program_as_it_was(store, jvm, folder):
     """Stopped in order, and killed at any moment, by turns: no thread dump, no recording, no more threads or memory from one cycle to the next."""
     j = jvm()
-    cycles = int(os.environ.get("CYCLES", "100"))
+    cycles = int(os.environ.get("CYCLES") or 100)
     first = None
     for i in range(cycles):
         out = open(f"{store}.said", "wb")
