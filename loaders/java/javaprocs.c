@@ -593,6 +593,10 @@ void javaprocs_finish(struct javaprocs *js, struct family_host *h, int64_t until
 	for (struct javaproc *p = js->all; p; p = p->hh.next) {
 		if (p->state == ENDED || p->state == STOPPING)
 			read_last(js, p, until_ns);
+		if (p->state == STOPPING || p->job.said >= 0)
+			log_warn(
+				"java %u: its recording is being stopped; what it recorded last is not stored: there was no time to read it",
+				p->key.tgid);
 		tell_state(js, p);
 	}
 }

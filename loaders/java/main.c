@@ -22,6 +22,7 @@
 #define INTERVAL_RECORD_NS (5 * NSEC_PER_SEC)
 #define INTERVAL_ALWAYS_NS (10 * NSEC_PER_SEC)
 #define INTERVAL_MIN_NS    NSEC_PER_SEC
+#define LAST_NS            (3 * NSEC_PER_SEC)
 
 static struct java_opts {
 	const char *choose, *record_dir;
@@ -119,8 +120,10 @@ static void java_last_read(void *state, struct family_host *h, int64_t patience_
 {
 	struct java *j = state;
 
+	/* a machine that was attached to a moment ago has yet to load classes for the stop */
 	if (j->programs)
-		javaprocs_finish(j->programs, h, clock_boot_ns() + patience_ns);
+		javaprocs_finish(j->programs, h,
+				 clock_boot_ns() + (patience_ns > LAST_NS ? patience_ns : LAST_NS));
 }
 
 static uint64_t java_period_ns(void *state)

@@ -240,9 +240,8 @@ def test_one_of_another_user_in_namespaces_of_its_own(capture, store, sonde, scr
     os.chmod(scratch, 0o755)
     prefix = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "sh", "-c",
               f"mount --make-rprivate / && mount --bind {tmp} /tmp && mount -t proc proc /proc && exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"", "sh"]
-    classes = os.path.join(scratch, "classes")
-    subprocess.run(["cp", "-r", compiled("JavaInside"), classes], check=True)
-    j = Jvm(prefix=prefix, classes=classes, cwd="/")
+    subprocess.run(["cp", "-r", compiled("JavaInside"), f"{tmp}/classes"], check=True)
+    j = Jvm(prefix=prefix, classes="/tmp/classes", cwd="/")
     try:
         pid = next(p for p in os.listdir("/proc") if p.isdigit() and parent(p) == j.pid)
         record(capture, j, store, folder, sonde, 6, "--pid", pid)
