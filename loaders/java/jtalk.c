@@ -35,9 +35,10 @@ static int refuse(struct talk *t, int rc, const char *why)
 /* What the machine said, cut to a line. */
 static int refuse_said(struct talk *t, const char *what)
 {
+	const char *text = jcmd_text(t->answer);
 	char said[90];
 
-	jcmd_line(t->answer, said, sizeof(said));
+	jcmd_line(text ? text : t->answer, said, sizeof(said));
 	snprintf(t->told->why, sizeof(t->told->why), "%s: %s", what, *said ? said : "no answer");
 	return -EPROTO;
 }

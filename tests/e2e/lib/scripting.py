@@ -182,11 +182,36 @@ def compiled(name="JavaStand", release=11):
     return folder
 
 
+def with_its_settings(home):
+    """Debian has them in /etc: of a package that is only unpacked, beside its usr/."""
+    for folder, _, names in os.walk(home):
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.islink(path) and os.readlink(path).startswith("/etc/") and not os.path.exists(path):
+                target = os.path.join(home.split("/usr/lib/jvm/")[0], os.readlink(path)[1:])
+                os.unlink(path)
+                os.symlink(target, path)
+
+
 def other_jdk(version):
     """Debian's, of another suite."""
     if version == "11":
-        return [f"{unpacked('bullseye', ['openjdk-11-jre-headless'])}/lib/jvm/java-11-openjdk-amd64/bin/java"]
-    suite = {"8": "sid", "21": "trixie"}[version]
-    usr = unpacked(suite, f"openjdk-{version}-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
-    java = f"{usr}/lib/jvm/java-{version}-openjdk-amd64/{'jre/' if version == '8' else ''}bin/java"
+        home = f"{unpacked('bullseye', ['openjdk-11-jre-headless'])}/lib/jvm/java-11-openjdk-amd64"
+        with_its_settings(home)
+        return [f"{home}/bin/java"]
+    usr = unpacked("trixie", "openjdk-21-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
+    java = f"{usr}/lib/jvm/java-21-openjdk-amd64/bin/java"
+    with_its_settings(f"{usr}/lib/jvm/java-21-openjdk-amd64")
     return [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", java]
+
+
+def java_8_root():
+    """A folder that is the root of Debian's Java 8: it finds its parts by its own path, so that another loader of programs will not do."""
+    usr = unpacked("sid", "openjdk-8-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
+    root = os.path.dirname(usr)
+    for name in ("tmp", "proc"):
+        os.makedirs(os.path.join(root, name), exist_ok=True)
+    for name in ("lib", "lib64", "bin"):
+        if not os.path.lexists(os.path.join(root, name)):
+            os.symlink(f"usr/{name}", os.path.join(root, name))
+    return root
