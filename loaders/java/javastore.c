@@ -253,6 +253,9 @@ static bool clip(struct storing *s)
 
 	s->value = s->e->value;
 	s->end_ns = s->e->start_ns;
+	/* Java 25 may give each the time at which its machine began */
+	if (s->e->what == JFRBLOCK_EXCEPTION && s->end_ns < begun)
+		s->end_ns = clock_utc_ns();
 	if (!KINDS[s->e->what].lasts)
 		return s->end_ns >= begun;
 	s->end_ns += (int64_t)s->value;
