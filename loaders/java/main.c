@@ -33,6 +33,7 @@ struct java {
 	struct jhelper helper;
 	struct jfrread reader;
 	struct javaprocs *programs; /* NULL: not begun */
+	struct err unchosen;        /* why no program is chosen; a check of the host needs none */
 };
 
 static const struct option java_options[] = {
@@ -71,14 +72,12 @@ static int chosen(const struct family_target *t, struct err *e)
 static int java_open(const struct family_config *c, void **state, struct bpf_object **obj,
 		     struct err *e)
 {
-	struct java *j;
-	int rc = chosen(c->target, e);
+	struct java *j = mem_alloc(sizeof(*j));
 
+	(void)e;
 	*obj = NULL;
-	if (rc)
-		return rc;
-	j = mem_alloc(sizeof(*j));
 	*j = (struct java){.helper.fd = -1, .reader.sock = -1};
+	(void)chosen(c->target, &j->unchosen);
 	*state = j;
 	return 0;
 }
@@ -87,8 +86,13 @@ static int java_open(const struct family_config *c, void **state, struct bpf_obj
 static int java_attach(void *state, struct err *e)
 {
 	struct java *j = state;
-	int rc = jfrread_open(&j->reader);
+	int rc;
 
+	if (j->unchosen.what[0]) {
+		*e = j->unchosen;
+		return -EINVAL;
+	}
+	rc = jfrread_open(&j->reader);
 	if (rc)
 		return err_set(e, rc, EXIT_RUNTIME, "cannot start a process that reads: %s",
 			       strerror(-rc));
