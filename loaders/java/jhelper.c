@@ -435,6 +435,7 @@ static _Noreturn void become(int sock, int dirfd)
 	struct helper h = {.sock = 3, .dirfd = 4};
 	struct rlimit none = {0, 0};
 	sigset_t signals;
+	int null;
 
 	/* not by the terminal's Ctrl-C: it has to stop recordings when its loader is gone */
 	setsid();
@@ -448,6 +449,10 @@ static _Noreturn void become(int sock, int dirfd)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	setrlimit(RLIMIT_CORE, &none);
+	/* who reads the loader's output is not kept waiting */
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		(void)dup2(null, fd);
 	sock = fcntl(sock, F_DUPFD, 32);
 	dirfd = fcntl(dirfd, F_DUPFD, 32);
 	if (dup2(sock, 3) != 3 || dup2(dirfd, 4) != 4)
