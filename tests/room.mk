@@ -81,6 +81,10 @@ long-probe: all workloads
 long-mem: all workloads
 	@$(PYTEST) $(E2E)/heap/test_mem*.py --durations=5 --junitxml=$(RESULTS)/long-mem.xml
 
+# Java programs of each JDK recorded from inside; loaders killed in each state; CYCLES of attach and stop (default 100)
+long-java: all workloads
+	@CYCLES=$(CYCLES) $(PYTEST) $(E2E)/java --durations=12 --junitxml=$(RESULTS)/long-java.xml
+
 # a family that is made as CONTRIBUTING.md says, in a copy of the tree: built, recorded, asked, archived
 long-demo: all workloads
 	@$(PYTEST) $(E2E)/capture/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml

@@ -4,6 +4,7 @@
 #include "schema/facts/disk.h"
 #include "schema/facts/gpu.h"
 #include "schema/facts/host.h"
+#include "schema/facts/java.h"
 #include "schema/facts/jvm.h"
 #include "schema/facts/l7.h"
 #include "schema/facts/logs.h"
@@ -56,6 +57,7 @@ static const struct fact_column lasting_columns[] = {LASTING_COLUMNS(FACT_COLUMN
 static const struct fact_column open_columns[] = {OPEN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column file_columns[] = {FILE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column held_columns[] = {HELD_COLUMNS(FACT_COLUMN)};
+static const struct fact_column java_wait_columns[] = {JAVA_WAIT_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_columns[] = {PROBE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_sum_columns[] = {PROBE_SUM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_event_columns[] = {PROBE_EVENT_COLUMNS(FACT_COLUMN)};
@@ -150,6 +152,9 @@ FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row",
 FACT_BESIDE(REQUEST_RUNNING_FACT, request_running_columns, "request_running_row",
 	    "requests that last, while they run; bounded");
 
+FACT_BESIDE(JAVA_WAIT_FACT, java_wait_columns, "java_wait_row",
+	    "what threads of Java programs waited for, and who had it");
+
 const struct fact *const FACTS[] = {&HOST_FACT,
 				    &DISK_FACT,
 				    &FS_FACT,
@@ -195,6 +200,7 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &PROBE_EVENT_FACT,
 				    &LOG_FACT,
 				    &LOG_PATTERN_FACT,
+				    &JAVA_WAIT_FACT,
 				    NULL};
 
 _Static_assert(ARRAY_SIZE(FACTS) - 1 <= FACT_TABLES_MAX, "room for their statements");

@@ -75,6 +75,14 @@ static const struct family_setting LOGS_SETTINGS[] = {
 	{{0}},
 };
 
+static const struct family_setting JAVA_SETTINGS[] = {
+	{{"java", SETTING_RULES, .fallback = "off",
+	  .like = "off, or a list of container:, image:, command:, user: (of this host) or unit: with a pattern each",
+	  .help = "Java programs to record from inside (adds java to families): container:web-* user:tomcat; see sonde-java(8)"},
+	 .enables = true, .option = "--choose"},
+	{{0}},
+};
+
 /* The Makefile reads names from here: each entry begins with .name. */
 const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample",
@@ -96,6 +104,8 @@ const struct probe_family FAMILIES[] = {
 	 .nothing = "no hits: nothing that was asked for came to these places"},
 	{.name = "logs", .rights = FAMILY_READS, .event = "row", .settings = LOGS_SETTINGS,
 	 .nothing = "no lines: nothing whose log is known wrote one"},
+	{.name = "java", .rights = FAMILY_ATTACHES, .event = "event", .settings = JAVA_SETTINGS,
+	 .nothing = "nothing of Java: sonde sql \"SELECT comm, pid, state, reason FROM java_recorded\" says why"},
 	{0},
 };
 /* clang-format on */

@@ -21,7 +21,8 @@
 enum family_rights { /* what its loader may do under sonded */
 	FAMILY_PROBES, /* load programs, read processes, resolve the kernel's functions */
 	FAMILY_LOADS,  /* the same without the kernel's functions */
-	FAMILY_READS   /* read processes, files and the kernel's log */
+	FAMILY_READS,  /* read processes, files and the kernel's log */
+	FAMILY_ATTACHES /* read processes, and become the user of one */
 };
 /* clang-format on */
 

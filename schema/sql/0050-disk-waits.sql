@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 53: where threads waited for single slow requests of disks, and calls for a disk that have not returned. The tables are declared in
+-- Migration 50: where threads waited for single slow requests of disks, and calls for a disk that have not returned. The tables are declared in
 -- schema/facts/disk.h.
 
 CREATE TABLE slow_stack_row( -- where threads waited for the requests of slow_row

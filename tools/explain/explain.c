@@ -30,9 +30,9 @@
  * however small all heaps are */
 #define HEAP_LEAST (64.0 * 1024 * 1024)
 
-static const enum store_kind KINDS[EXPLAIN_KINDS] = {STORE_KIND_CPU,   STORE_KIND_INUSE,
-						     STORE_KIND_ALLOC, STORE_KIND_RUNQUEUE,
-						     STORE_KIND_MUTEX, STORE_KIND_OFFCPU};
+static const enum store_kind KINDS[EXPLAIN_KINDS] = {
+	STORE_KIND_CPU,   STORE_KIND_INUSE,  STORE_KIND_ALLOC,    STORE_KIND_RUNQUEUE,
+	STORE_KIND_MUTEX, STORE_KIND_OFFCPU, STORE_KIND_JAVALOCK, STORE_KIND_JAVAALLOC};
 
 /* --- the two windows --- */
 
@@ -192,7 +192,7 @@ static bool is_reason(const struct fold_frame *f)
 
 static bool is_bytes(enum store_kind kind)
 {
-	return kind == STORE_KIND_INUSE || kind == STORE_KIND_ALLOC;
+	return kind == STORE_KIND_INUSE || kind == STORE_KIND_ALLOC || kind == STORE_KIND_JAVAALLOC;
 }
 
 static void part_init(struct part *p, const struct diff *d)

@@ -44,6 +44,11 @@ enum store_kind { /* stored: never renumbered */
 	STORE_KIND_PROBETIME = 22,    /* system calls: how many, ns */
 	/* of the host's pages: */
 	STORE_KIND_PAGES = 23,        /* pages in use, the kernel's too, by the stack that took them: pages of 4096, bytes */
+	/* from Java's flight recorder: */
+	STORE_KIND_JAVAALLOC = 24,    /* samples of allocations, bytes that they stand for */
+	STORE_KIND_JAVALOCK = 25,     /* waits for monitors that another thread had: how many, ns */
+	STORE_KIND_JAVAPARK = 26,     /* threads that were parked, or waited for a notify: how many, ns */
+	STORE_KIND_JAVAEXCEPTION = 27, /* exceptions made; value = n */
 	STORE_KINDS                   /* one past the last */
 };
 /* clang-format on */

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from conftest import need, need_root
-from scripting import stacks
-from test_pstack_java import JDKS, TEMURIN, TOLD, compiled, jdk_of_sid, other_jdk, plain
+from scripting import JDKS, TEMURIN, compiled, other_jdk, stacks
+from test_pstack_java import TOLD, jdk_of_sid, plain
 
 OTHERS = {"JavaShares.turn", "JavaShares.main", "java.lang.Thread.run", "java.lang.Thread.runWith"}
 

@@ -8,37 +8,10 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, need, need_root
-from scripting import Standing, between, rows, script, unpacked
+from conftest import need, need_root
+from scripting import JDKS, TEMURIN, Standing, between, compiled, other_jdk, rows, script, unpacked
 
 TOLD = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
-TEMURIN = "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java"
-
-
-def compiled(name="JavaStand"):
-    """A folder with the classes of a workload, for JDK 8 and later, or 11."""
-    need("javac")
-    source, folder = os.path.join(ROOT, "tests", "workloads", "scripts", f"{name}.java"), os.path.join(BUILD, "java", name)
-    if not os.path.exists(f"{folder}/{name}.class") or os.path.getmtime(f"{folder}/{name}.class") < os.path.getmtime(source):
-        made = f"{folder}.{os.getpid()}"
-        release = "8" if name in ("JavaStand", "JavaShares") else "11"
-        done = subprocess.run(["javac", "--release", release, "-d", made, source], capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"missing: a javac that knows --release {release}")
-        shutil.rmtree(folder, ignore_errors=True)
-        os.rename(made, folder)
-    return folder
-
-
-JDKS = ("11", "21")
-
-
-def other_jdk(version):
-    """Debian's, of another suite."""
-    if version == "11":
-        return [f"{unpacked('bullseye', ['openjdk-11-jre-headless'])}/lib/jvm/java-11-openjdk-amd64/bin/java"]
-    usr = unpacked("trixie", "openjdk-21-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
-    return [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{usr}/lib/jvm/java-21-openjdk-amd64/bin/java"]
 
 
 def jdk_of_sid(version, name="JavaStand"):
@@ -51,7 +24,7 @@ def jdk_of_sid(version, name="JavaStand"):
     for link in ("lib", "lib64"):
         if not os.path.lexists(os.path.join(root, link)):
             os.symlink(f"usr/{link}", os.path.join(root, link))
-    mounts = f"mount --bind /proc {root}/proc && mount --bind {compiled(name)} {root}/classes"
+    mounts = f"mount --bind /proc {root}/proc && mount --bind {compiled(name, 8)} {root}/classes"
     return ["unshare", "-m", "sh", "-c", f'{mounts} && exec chroot {root} {java} "$@"', "java"]
 
 

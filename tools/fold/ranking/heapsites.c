@@ -116,9 +116,10 @@ static struct entry *site_of(struct entry **all, const char *who, const char *us
 
 /* ---- the two families ---- */
 
-struct source {                       /* what is in use, and what was allocated */
-	enum store_kind inuse, alloc; /* alloc 0: none */
-	const struct idmap *exact;    /* processes that another source has; NULL: none */
+struct source { /* what is in use (0: it does not know), and what was allocated (0: none) */
+	enum store_kind inuse, alloc;
+	const struct idmap *exact;  /* processes that another source has; NULL: none */
+	const struct idmap *allocs; /* the same, of what was allocated alone */
 };
 
 static uint64_t process_key(const struct fold_process *p)
@@ -126,14 +127,24 @@ static uint64_t process_key(const struct fold_process *p)
 	return hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns);
 }
 
-static bool is_covered(const struct source *src, const struct fold_process *p)
+enum into { INTO_INUSE, INTO_ALLOC, INTO_STEP };
+
+static bool is_covered(const struct source *src, const struct fold_process *p, enum into into)
 {
 	uint64_t at;
 
-	return src->exact && idmap_get(src->exact, process_key(p), &at);
+	return (src->exact && idmap_get(src->exact, process_key(p), &at)) ||
+	       (into == INTO_ALLOC && src->allocs && idmap_get(src->allocs, process_key(p), &at));
 }
 
-enum into { INTO_INUSE, INTO_ALLOC, INTO_STEP };
+/* Whose line it is. Of a Java program the innermost frame is what was allocated: "new byte[]". */
+static uint32_t line_of(const struct source *src, const struct fold *f, uint32_t node)
+{
+	if (src->alloc == STORE_KIND_JAVAALLOC &&
+	    !strncmp(f->frames[f->nodes[node].frame].name, "new ", 4))
+		node = f->nodes[node].parent;
+	return src->alloc == STORE_KIND_ALLOC ? node : memsite_node(f, node);
+}
 
 struct step {
 	size_t number;          /* 0: the beginning */
@@ -183,7 +194,7 @@ static void leaves_add(const struct source *src, const struct fold *f, struct en
 					  "";
 		struct entry *x;
 
-		if ((!l->ns && !l->samples) || is_covered(src, p))
+		if ((!l->ns && !l->samples) || is_covered(src, p, into))
 			continue;
 		x = site_of(all, p->container[0] ? p->container : p->comm, use,
 			    &f->frames[f->nodes[node].frame]);
@@ -236,7 +247,7 @@ static int add_step(const struct selection *sel, const struct source *sources, i
 		cut.from_ns = to_ns - READING_NS;
 	cut.to_ns = to_ns;
 	for (const struct source *s = sources; s->inuse && !ret; s++)
-		ret = add_kind(&cut, s, INTO_STEP, step, all, e);
+		ret = add_kind(&cut, s, INTO_STEP, step, all, e); /* Java's, the last, has none */
 	return ret;
 }
 
@@ -456,21 +467,50 @@ static int pages_make(const struct selection *sel, const struct source *source, 
 	return ret;
 }
 
+/* What Java programs allocated. What they have in use is not known: where nothing else was
+ * recorded, that is what rows are ranked by. */
+static int java_make(const struct selection *sel, int found, enum heapsites_order *order,
+		     struct idmap *allocs, struct heapsites *out, struct err *e)
+{
+	struct err why = {0};
+	struct fold *f;
+	int ret;
+
+	if (found && (e->exit != EXIT_NOTHING || *order > HEAPSITES_BY_ALLOC))
+		return found;
+	ret = fold_some(sel, STORE_KIND_JAVAALLOC, &f, &why);
+	for (size_t i = 0; f && i < f->n_processes; i++)
+		idmap_set(allocs, process_key(&f->processes[i]), 1);
+	if (ret || !found || !f) {
+		fold_free(f);
+		if (ret)
+			*e = why;
+		return ret ? ret : found;
+	}
+	*e = (struct err){0};
+	*order = HEAPSITES_BY_ALLOC;
+	out->inuse = f;
+	return 0;
+}
+
 int heapsites_make(const struct selection *sel, enum heapsites_of of, enum heapsites_order order,
 		   struct heapsites *out, struct err *e)
 {
-	struct idmap exact = {0};
-	struct source processes[] = {{STORE_KIND_INUSE, STORE_KIND_ALLOC, NULL},
-				     {STORE_KIND_MEM, STORE_KIND_PAGEFAULTS, &exact},
+	struct idmap exact = {0}, allocs = {0};
+	struct source processes[] = {{STORE_KIND_INUSE, STORE_KIND_ALLOC, NULL, NULL},
+				     {STORE_KIND_MEM, STORE_KIND_PAGEFAULTS, &exact, &allocs},
+				     {0, STORE_KIND_JAVAALLOC, NULL, NULL},
 				     {0}},
-		      pages[] = {{STORE_KIND_PAGES, 0, NULL}, {0}},
+		      pages[] = {{STORE_KIND_PAGES, 0, NULL, NULL}, {0}},
 		      *sources = of == HEAPSITES_PAGES ? pages : processes;
 	struct entry *all = NULL;
 	struct heapsites h = {0};
 	int ret = of == HEAPSITES_PAGES ? pages_make(sel, sources, &all, &h, e) :
 					  inuse_make(sel, sources, &exact, &all, &h, e);
 
-	for (struct source *s = sources; s->inuse && s->alloc && !ret; s++)
+	if (of != HEAPSITES_PAGES)
+		ret = java_make(sel, ret, &order, &allocs, &h, e);
+	for (struct source *s = sources; s->alloc && !ret; s++)
 		ret = add_kind(sel, s, INTO_ALLOC, NULL, &all, e);
 	if (!ret && order == HEAPSITES_BY_GROWTH)
 		ret = add_growth(sel, sources, h.inuse, &all, e);
@@ -478,6 +518,7 @@ int heapsites_make(const struct selection *sel, enum heapsites_of of, enum heaps
 		ret = add_difference(sel, sources, h.inuse, &all, e);
 	rows_take(&all, order, &h);
 	idmap_release(&exact);
+	idmap_release(&allocs);
 	if (ret)
 		heapsites_release(&h);
 	else

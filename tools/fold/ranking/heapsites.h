@@ -15,9 +15,10 @@
  * that ended counts in the step in which it did and not later: what processes that come and go hold
  * does not add up.
  *
- * Two families know of it: goheap has the heap of Go programs as their runtime counts it; mem has
- * all programs, by who touched each page first (memsite.h). A process that goheap has is taken from
- * there alone.
+ * Three families know of it: goheap has the heap of Go programs as their runtime counts it; mem has
+ * all programs, by who touched each page first (memsite.h); java has what Java programs allocate,
+ * and not what they hold. A process that goheap has is taken from there alone, and what one
+ * allocated that java has from there.
  *
  * HEAPSITES_PAGES is another view: all pages of the host that are in use, the kernel's too, by who
  * took them and what for (loaders/mem/hostpages.h). What a process took may outlive it: pages of

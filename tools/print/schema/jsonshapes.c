@@ -155,7 +155,8 @@ static const struct {
 	 "background! partial! exact! count# count_error# total_ns# total_error_ns# max_ns# function object peer by_thread "
 	 "by_tid# p50_ns# p95_ns# p99_ns# by_container by_comm by_pid# by_processes# who context "
 	 "stacks[stack count# total_ns#] stacks_total# share%] summary throttled[cgroup container periods# "
-	 "throttled# throttled_ns#] throttled_total# idle_hidden# idle_hidden_ns# steal_ns# cpu_time_ns#"},
+	 "throttled# throttled_ns#] throttled_total# java[pid# comm container kind class owner waits# total_ns# place idle!] java_total# "
+	 "idle_hidden# idle_hidden_ns# steal_ns# cpu_time_ns#"},
 	{"neighbours", PAIRS},
 	{"wakers", PAIRS},
 	{"logs",

@@ -48,6 +48,8 @@ static const char *place_of(const struct heapsite *s, struct strbuf *out)
 	strbuf_reset(out);
 	if (s->file[0] && s->line)
 		strbuf_addf(out, "%s:%u", s->file, s->line);
+	else if (s->line) /* of Java the file is not known */
+		strbuf_addf(out, "line %u", s->line);
 	else
 		strbuf_addf(out, "%s", s->file[0] ? s->file : s->module);
 	return strbuf_str(out);

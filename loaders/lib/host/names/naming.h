@@ -147,6 +147,8 @@ static inline void naming_thread(const struct naming_result *named, const char c
 /* Do the rules exclude it? NULL: an unknown process. */
 struct hostmaps_process;
 bool naming_excludes(struct naming *n, struct hostmaps_process *p);
+/* Does one of these rules (rules.h) match it? What is not known of it matches none. */
+bool naming_fits(struct naming *n, const struct hostmaps_process *p, const char *rules);
 /* How often a known process has become excluded: if it changes, ask again for the ids of processes
  * that you keep. */
 uint32_t naming_turned(const struct naming *n);
