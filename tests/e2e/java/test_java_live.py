@@ -12,7 +12,7 @@ import pytest
 
 from conftest import BIN, need, need_root, sql_all
 from scripting import TEMURIN, compiled, java_8_root, other_jdk
-from sonded import until
+from sonded import Sonded, until
 
 PROGRAM = "sonde-java"
 THREAD_DUMP = "Full thread dump"
@@ -321,3 +321,14 @@ def test_many_cycles_of_attach_and_stop_leave_a_program_as_it_was(store, jvm, fo
             first = len(os.listdir(f"/proc/{j.pid}/task"))
     check_nothing_is_left(j, folder)
     assert len(os.listdir(f"/proc/{j.pid}/task")) <= first + 2 and j.told()["small"] > 0
+
+
+@pytest.mark.live
+def test_sonded_records_the_programs_of_its_setting_and_no_others(store, jvm, scratch):
+    os.symlink(os.path.realpath(subprocess.run(["which", "java"], capture_output=True, text=True, check=True).stdout.strip()), os.path.join(scratch, "shopjvm"))
+    chosen, other = jvm(java=(os.path.join(scratch, "shopjvm"),)), jvm()
+    with Sonded(store, "--families", "java", "--java", "command:shopjvm") as d:
+        assert until(lambda: any(s["state"] == "recorded" for s in sql_all(store, "SELECT state FROM java_recorded")), 60), d.said()
+        assert "name=sonde " in attached(chosen.pid, "JFR.check") and "No available" in other.jcmd("JFR.check")
+    assert until(lambda: "name=sonde " not in attached(chosen.pid, "JFR.check"), 60)
+    assert {s["pid"] for s in sql_all(store, "SELECT pid FROM java_recorded")} == {chosen.pid}
