@@ -488,7 +488,7 @@ static int read_disks(struct reading *r, struct store_segment *seg, const char *
 	int rc;
 
 	r->disk_here = false;
-	rc = askrows_tables(r->sel, seg, path, DISK_RECORDED, take_disk_run, r, e);
+	rc = askrows(r->sel, seg, path, DISK_RECORDED, take_disk_run, r, e);
 	return rc || !r->disk_here ?
 		       rc :
 		       askrows(r->sel, seg, path,

@@ -94,6 +94,10 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "gpu_row", "at": 1800000001, "columns": {"uuid": "GPU-1", "gpu": "0", "name": "A100", "busy_us": 5000000, "mem_used": 1 << 30,
                                                            "mem_total": 1 << 34, "temperature_m": 61000, "throttle_reasons": 4}},
          {"fact": "gpu_process_row", "at": 1800000001, "pid": 7, "comm": "app", "uuid": "GPU-1", "gpu": "0", "mem": 1 << 29, "busy_us": 4000000},
+         {"run": "logs", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+         {"fact": "log_row", "at": 1800000001, "columns": {"source": "web", "level": "error", "kind": "docker", "lines": 9, "messages": 3, "bytes": 400}},
+         {"fact": "log_pattern_row", "at": 1800000001, "source": "web", "level": "error", "pattern": "cannot reach *", "sample": "ERROR cannot reach db", "messages": 3,
+          "first_us": 1800000001000000, "last_us": 1800000002000000},
          {"run": "probe", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "probe_row", "at": 1800000001, "probe": "openfail", "spec": "syscall:openat(path)", "args": "path str,ret int64,ns", "hits": 2, "events": 1, "runs": 9, "lost": 0},
          {"fact": "probe_sum_row", "at": 1800000001, "pid": 7, "comm": "app", "probe": "openfail", "key": "ENOENT", "hits": 2, "errors": 2, "ns": 4000},
@@ -191,7 +195,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|java_|block_devices|slow_blocks|fsyncs|lasting_fsyncs|failed_opens|disk_files|held_files|FROM probe|amount|kinds|labelled|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
+    of_kinds = re.search("how|java_|block_devices|slow_blocks|fsyncs|lasting_fsyncs|failed_opens|disk_files|held_files|FROM probe|FROM log|amount|kinds|labelled|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

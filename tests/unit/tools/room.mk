@@ -14,6 +14,7 @@ $(eval $(call unit_test,hotfunctions_test,tests/unit/tools/fold/ranking/hotfunct
 $(eval $(call unit_test,wallparts_test,tests/unit/tools/fold/wallparts_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,fold_large_test,tests/unit/tools/fold/fold_large_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,event_list_test,tests/unit/tools/events/event_list_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,logrise_test,tests/unit/tools/logs/logrise_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,spikes_test,tests/unit/tools/timeline/spikes_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,wrap_test,tests/unit/tools/print/wrap_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,pprof_kind_test,tests/unit/tools/formats/pprof_kind_test.c,tools store image base,$(TOOL_LIBS)))

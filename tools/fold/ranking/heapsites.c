@@ -137,13 +137,16 @@ static bool is_covered(const struct source *src, const struct fold_process *p, e
 	       (into == INTO_ALLOC && src->allocs && idmap_get(src->allocs, process_key(p), &at));
 }
 
-/* Whose line it is. Of a Java program the innermost frame is what was allocated: "new byte[]". */
+/* The node of the line that a stack is counted by. Of a Java program the innermost frame is what
+ * was allocated: "new byte[]". */
 static uint32_t line_of(const struct source *src, const struct fold *f, uint32_t node)
 {
 	if (src->alloc == STORE_KIND_JAVAALLOC &&
 	    !strncmp(f->frames[f->nodes[node].frame].name, "new ", 4))
 		node = f->nodes[node].parent;
-	return src->alloc == STORE_KIND_ALLOC ? node : memsite_node(f, node);
+	return src->alloc == STORE_KIND_ALLOC ? node :
+	       src->inuse == STORE_KIND_PAGES ? memsite_page_node(f, node) :
+						memsite_node(f, node);
 }
 
 struct step {
@@ -171,14 +174,6 @@ static void site_add(struct heapsite *s, const struct fold_leaf *l, enum into in
 {
 	*(into == INTO_ALLOC ? &s->alloc_bytes : &s->inuse_bytes) += l->ns;
 	*(into == INTO_ALLOC ? &s->alloc_objects : &s->inuse_objects) += l->samples;
-}
-
-/* The node of the line that a stack is counted by. */
-static uint32_t line_of(const struct source *src, const struct fold *f, uint32_t node)
-{
-	return src->inuse == STORE_KIND_MEM   ? memsite_node(f, node) :
-	       src->inuse == STORE_KIND_PAGES ? memsite_page_node(f, node) :
-						node;
 }
 
 /* `step`: of INTO_STEP. */
