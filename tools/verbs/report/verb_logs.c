@@ -131,7 +131,7 @@ static void print_text(const struct view *v)
 				     "warnings and errors have them, and other lines in a burst");
 		return;
 	}
-	table_answer(logprint_patterns(&v->l, v->which, n), n, v->n, v->call->quiet);
+	table_answer(logprint_patterns(&v->l, v->which, n), n, v->n, v->call->wide, v->call->quiet);
 	if (v->a->sample)
 		print_samples(v, n);
 }

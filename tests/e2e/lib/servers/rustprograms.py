@@ -82,6 +82,7 @@ def manifest_of(name):
 def build(folder, name):
     """The program's path; built if it is not there yet. Its crates are kept in that folder."""
     program, text, mangling = manifest_of(name)
+    folder = os.path.abspath(folder)  # cargo runs in another one
     at = os.path.join(folder, program)
     os.makedirs(at, exist_ok=True)
     manifest = os.path.join(at, "Cargo.toml")
