@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * explain_unread: heaps are read one process after another, on a busy host not in every window. A
- * process that lived through a window in which its heap was not read held something then, nobody
- * knows what: nothing is said of it.
+ * process that lived through a window in which its heap was not read held something then, but
+ * how much is not known: nothing is said of it.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_UNREAD_H
 #define SONDE_TOOLS_EXPLAIN_UNREAD_H

@@ -456,7 +456,7 @@ static const char *nothing_sorted(const struct view *v)
 #define ERROR_LEAST  0.15 /* two standard deviations of a row's samples */
 #define STOLEN_LEAST 0.02
 
-/* What two columns of CPU time beside each other differ by: chance, and a hypervisor. */
+/* Why two neighbouring columns of CPU time may differ: chance, and a hypervisor. */
 static void note_cpu(const struct view *v)
 {
 	const struct process_rows_row *x = v->n ? &v->procs->rows[0] : NULL;

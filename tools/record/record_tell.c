@@ -78,7 +78,7 @@ static bool only_reads(const struct record *r)
 	return true;
 }
 
-/* Each of its families is shown by a verb of its own. */
+/* Each of its families has its own verb. */
 static bool has_no_stacks(const struct record *r)
 {
 	for (size_t i = 0; i < r->loaders.n; i++)

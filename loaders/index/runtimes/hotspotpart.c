@@ -181,7 +181,7 @@ static uint8_t width_read(struct elf_file *f, const struct region *r, uint64_t e
 	return name_read(f, region_word(r, entry + STRUCT_TYPE, 8), type, rc) ? width_of(type) : 0;
 }
 
-/* NULL: nobody asks for this entry. */
+/* NULL: this entry is not wanted. */
 static const struct wanted *entry_take(const struct region *r, const struct shape *shape,
 				       uint64_t entry, enum table table, const char *type,
 				       const char *member, struct hotspot_layout *l)

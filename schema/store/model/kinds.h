@@ -45,7 +45,7 @@ enum store_kind { /* stored: never renumbered */
 	/* of the host's pages: */
 	STORE_KIND_PAGES = 23,        /* pages in use, the kernel's too, by the stack that took them: pages of 4096, bytes */
 	/* from Java's flight recorder: */
-	STORE_KIND_JAVAALLOC = 24,    /* samples of allocations, bytes that they stand for */
+	STORE_KIND_JAVAALLOC = 24,    /* samples of allocations, and the bytes they represent */
 	STORE_KIND_JAVALOCK = 25,     /* waits for monitors that another thread had: how many, ns */
 	STORE_KIND_JAVAPARK = 26,     /* threads that were parked, or waited for a notify: how many, ns */
 	STORE_KIND_JAVAEXCEPTION = 27, /* exceptions made; value = n */

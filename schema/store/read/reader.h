@@ -149,7 +149,7 @@ struct store_dict {
 	const uint32_t *stack_parent, *stack_frame;
 	size_t n_stacks;
 };
-/* A process by its id as a row has it, which any file may have made up; NULL: there is none.
+/* A process by its id as a row has it, which any file may have made up; NULL: no such process.
  * Borrowed. */
 const struct store_process_row *store_dict_process(const struct store_dict *d, int64_t id);
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
