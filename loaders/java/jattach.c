@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "loaders/java/jcmd.h"
+#include "loaders/lib/host/proc/openin.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "loaders/lib/sandbox/sandbox.h"
 #include "schema/base/cleanup.h"
@@ -57,12 +59,29 @@ static bool ids_read(struct jattach *a)
 	       sscanf(gid, "\nGid: %*u %u", &a->gid) == 1;
 }
 
-static int folder_open(uint32_t pid, const char *name)
+static bool is_gone(const struct jattach *a)
+{
+	struct pollfd p = {.fd = a->pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static int cwd_open(uint32_t pid)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	snprintf(path, sizeof(path), "/proc/%u/cwd", pid);
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* A /tmp that is a link leads to a place below its root, never to one of ours. */
+static int tmp_open(uint32_t pid)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	cleanup_fd int root = openin_root(pid);
+
+	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, "tmp", &how, sizeof(how));
 }
 
 int jattach_open(struct jattach *a, uint32_t pid, uint64_t start_ticks)
@@ -75,10 +94,12 @@ int jattach_open(struct jattach *a, uint32_t pid, uint64_t start_ticks)
 		return refuse(a, -errno, "it has ended");
 	if (proc_read_stat(pid, &ps) || ps.start_ticks != start_ticks || !ids_read(a))
 		return refuse(a, -ESRCH, "it has ended");
-	a->cwd = folder_open(pid, "cwd");
-	a->tmp = folder_open(pid, "root/tmp");
+	a->cwd = cwd_open(pid);
+	a->tmp = tmp_open(pid);
 	if (a->tmp < 0)
 		return refuse(a, -errno, "its /tmp cannot be opened: %s", strerror(errno));
+	if (is_gone(a)) /* what was read may be of another process that has its number now */
+		return refuse(a, -ESRCH, "it has ended");
 	return 0;
 }
 
@@ -126,13 +147,6 @@ int jattach_listens(struct jattach *a)
 	return 0;
 }
 
-static bool is_gone(const struct jattach *a)
-{
-	struct pollfd p = {.fd = a->pidfd, .events = POLLIN};
-
-	return poll(&p, 1, 0) > 0;
-}
-
 /* In the working folder if that can be written, else in /tmp. */
 static int file_make(struct jattach *a, const char *name, int *folder)
 {
@@ -146,7 +160,8 @@ static int file_make(struct jattach *a, const char *name, int *folder)
 			continue;
 		fd = openat(folders[i], name, flags, 0600);
 		if (fd < 0 && errno == EEXIST) /* an earlier try's */
-			fd = openat(folders[i], name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+			fd = openat(folders[i], name,
+				    O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		if (fd < 0)
 			continue;
 		/* it must be the machine's user's: a file of another's makes it print its threads

@@ -244,9 +244,9 @@ static void job_done(struct helper *h, struct machine *m, struct jhelper_told *t
 		m->recording = told->recording;
 		m->major = told->major;
 	}
-	m->job.left = told->status == -ECHILD && told->what == JHELPER_START && runs(m) &&
-		      onrecord_begun(m->kept);
-	if (m->job.left) { /* it died when the recording may have begun */
+	m->job.left = told->status && told->status != -EEXIST && told->what == JHELPER_START &&
+		      runs(m) && onrecord_begun(m->kept);
+	if (m->job.left) { /* it failed when the recording may have begun: no answer in time */
 		struct jhelper_ask stop = m->job.ask;
 
 		stop.what = JHELPER_STOP;
@@ -263,7 +263,13 @@ static void job_done(struct helper *h, struct machine *m, struct jhelper_told *t
 		const struct jhelper_ask next = m->next;
 
 		m->has_next = false;
-		job_begin(h, m, &next);
+		if (next.what == JHELPER_START || m->recording) {
+			job_begin(h, m, &next);
+			return;
+		}
+		/* nothing of ours: a recording named sonde that runs there is another one's */
+		tell_failed(h, &next, 0, "");
+		forget(h, m);
 	} else if (!m->recording) {
 		forget(h, m);
 	} else if (h->ending) {
