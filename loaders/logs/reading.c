@@ -17,10 +17,11 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define READ_MOST    (64u << 20) /* bytes in answer to one READ */
-#define FILE_MOST    (8u << 20)  /* of one file, before the others come */
-#define JOURNAL_MOST 20000       /* entries of one journal, the same */
-#define OWN_MOST     4096        /* sources that are found in journals */
+#define READ_MOST    (64u << 20)        /* bytes in answer to one READ */
+#define FILE_MOST    (8u << 20)         /* of one file, before the others come */
+#define JOURNAL_MOST 20000              /* entries of one journal, the same */
+#define JOURNALS_NS  (5 * NSEC_PER_SEC) /* for all journals: the loader waits for an answer */
+#define OWN_MOST     4096               /* sources that are found in journals */
 
 struct source {
 	uint32_t id;
@@ -52,6 +53,7 @@ struct reading {
 	struct forms forms;
 	struct wire_packet out;
 	int64_t now_ns;
+	int64_t until_ns;    /* monotonic: no journal is read on after that */
 	struct source *into; /* of the file that is read */
 	char buffer[FOLLOW_BUFFER + FOLLOW_KEPT];
 };
@@ -194,11 +196,25 @@ static bool from_file(void *ctx, void *out, size_t len, uint64_t at)
 	return at < (uint64_t)INT64_MAX - len && pread(f->fd, out, len, (off_t)at) == (ssize_t)len;
 }
 
+static struct source *own_known(const struct reading *r, const char *name)
+{
+	struct source *s;
+
+	HASH_FIND(by_name, r->names, name, strlen(name), s);
+	return s;
+}
+
+/* Any sender can say that it is a container: root's engines are believed. */
+static bool is_of_container(const struct journalfile_entry *e)
+{
+	return *e->container && !e->uid;
+}
+
 /* Whose entry it is: a container's, a unit's, the kernel's, else by the name that it says. */
 static struct source *own_source(struct reading *r, const struct journalfile_entry *e)
 {
 	char name[160];
-	const char *container = *e->container ? e->container : "";
+	const char *container = is_of_container(e) ? e->container : "";
 	struct source *s;
 
 	if (*container)
@@ -207,9 +223,12 @@ static struct source *own_source(struct reading *r, const struct journalfile_ent
 		snprintf(name, sizeof(name), "kernel");
 	else
 		snprintf(name, sizeof(name), "%s", *e->unit ? e->unit : e->identifier);
-	if (r->n_own >= OWN_MOST || !*name)
+	s = *name ? own_known(r, name) : NULL;
+	if (!s && (r->n_own >= OWN_MOST || !*name)) {
 		snprintf(name, sizeof(name), "journal");
-	HASH_FIND(by_name, r->names, name, strlen(name), s);
+		container = "";
+		s = own_known(r, name);
+	}
 	if (s)
 		return s;
 	s = source_of(r, WIRE_OWN + r->n_own++, name);
@@ -223,7 +242,7 @@ static void entry_take(struct reading *r, const struct journalfile_entry *e)
 {
 	static const char packed[] = "(a message whose compression sonde does not know)";
 	/* what a container prints has a level that says only which stream it was */
-	int level = *e->container || e->priority < 0 ? -1 : (int)level_priority(e->priority);
+	int level = is_of_container(e) || e->priority < 0 ? -1 : (int)level_priority(e->priority);
 	const char *text = e->unread ? packed : e->message, *end = text, *newline;
 	size_t len = e->unread ? sizeof(packed) - 1 : e->len;
 
@@ -247,18 +266,23 @@ static bool journal_read(struct reading *r, struct file *f)
 {
 	static struct journalfile_entry e;
 	struct journalfile_place before = f->place;
+	bool more = true;
 	uint64_t at;
-	int n = 0;
 
 	f->journal.read = from_file;
 	f->journal.ctx = f;
 	if (!journalfile_begin(&f->journal))
 		return false;
-	for (; n < JOURNAL_MOST && journalfile_next(&f->journal, &f->place, &at); n++)
-		if (journalfile_entry_from(&f->journal, at, &e))
+	/* entries of a thousand large fields take long */
+	for (int n = 1; more && n <= JOURNAL_MOST; n++) {
+		if (n % 64 == 0 && clock_mono_ns() > r->until_ns)
+			break;
+		more = journalfile_next(&f->journal, &f->place, &at);
+		if (more && journalfile_entry_from(&f->journal, at, &e))
 			entry_take(r, &e);
+	}
 	f->moved = f->moved || memcmp(&before, &f->place, sizeof(before)) != 0;
-	return n == JOURNAL_MOST;
+	return more;
 }
 
 /* ---- files ---- */
@@ -356,6 +380,7 @@ static void answer(struct reading *r, const struct wire_ask *q)
 	bool more = false;
 
 	r->now_ns = q->now_ns;
+	r->until_ns = clock_mono_ns() + JOURNALS_NS;
 	HASH_ITER (hh, r->files, f, next)
 		more = file_read(r, f, &left) || more;
 	if (!more)
