@@ -110,8 +110,10 @@ static int dump(struct talk *t, uint32_t recording, int *out)
 	file_name(name, sizeof(name), "jfr");
 	snprintf(t->line, sizeof(t->line), "JFR.dump name=%u filename=/tmp/%s", recording, name);
 	rc = ask(t, t->line);
-	if (rc)
+	if (rc) {
+		(void)unlinkat(t->at.tmp, name, 0);
 		return rc;
+	}
 	fd = openat(t->at.tmp, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return refuse_said(t, "it wrote no file");

@@ -22,12 +22,15 @@
 #define JOURNAL_MOST 20000              /* entries of one journal, the same */
 #define JOURNALS_NS  (5 * NSEC_PER_SEC) /* for all journals: the loader waits for an answer */
 #define OWN_MOST     4096               /* sources that are found in journals */
+#define QUIET_NS     (3600 * NSEC_PER_SEC)
 
 struct source {
 	uint32_t id;
 	struct counts counts;
 	struct messages stream[2];
-	bool written; /* since the READ before */
+	bool written;   /* since the READ before */
+	uint32_t files; /* that are open */
+	int64_t sum_ns; /* when it last had sums, UTC */
 	UT_hash_handle hh, by_name;
 	char name[]; /* of a journal's: unit, or "\n" and a container's id */
 };
@@ -325,6 +328,7 @@ static void file_open(struct reading *r, const struct wire_ask *q, int fd)
 			journalfile_end(&f->journal, &f->place);
 	} else {
 		f->source = source_of(r, q->source, "");
+		f->source->files++;
 		if (q->to_end)
 			follow_to_end(&f->follow);
 	}
@@ -341,6 +345,7 @@ static void file_close(struct reading *r, uint32_t id)
 	if (f->source) {
 		r->into = f->source;
 		follow_rest(&f->follow, &r->forms, r->buffer, on_record, r);
+		f->source->files--;
 	}
 	HASH_DEL(r->files, f);
 	journalfile_release(&f->journal);
@@ -362,13 +367,34 @@ static void quiet_over(struct reading *r, bool all)
 	}
 }
 
+/* The last of a source without files, which then goes. Of one that is quiet the patterns go. */
+static void source_flush(struct reading *r, struct source *s)
+{
+	bool over = s->id < WIRE_OWN && !s->files;
+
+	if (over)
+		messages_over(r, s, true);
+	if (s->counts.n_sums)
+		s->sum_ns = r->now_ns;
+	else if (s->counts.n_patterns && r->now_ns - s->sum_ns > QUIET_NS)
+		counts_forget(&s->counts, &r->rules);
+	sums_say(r, s);
+	if (!over)
+		return;
+	HASH_DEL(r->sources, s);
+	counts_release(&s->counts, &r->rules);
+	for (int i = 0; i < 2; i++)
+		messages_release(&s->stream[i]);
+	free(s);
+}
+
 static void flush(struct reading *r)
 {
 	struct source *s, *next;
 	struct file *f, *next_file;
 
 	HASH_ITER (hh, r->sources, s, next)
-		sums_say(r, s);
+		source_flush(r, s);
 	HASH_ITER (hh, r->files, f, next_file)
 		place_say(r, f);
 }

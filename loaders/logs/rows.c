@@ -139,6 +139,7 @@ static void sum_put(struct rows *r, struct tracked_source *s, const struct wire_
 {
 	struct fact_row row = {0};
 
+	s->used_ns = clock_boot_ns();
 	fact_put_text(&row, LOG_SOURCE, s->name);
 	fact_put_text(&row, LOG_LEVEL, LEVEL_NAMES[x->level]);
 	fact_put_text(&row, LOG_KIND, s->kind);
