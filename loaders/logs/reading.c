@@ -409,6 +409,7 @@ static void answer(struct reading *r, const struct wire_ask *q)
 	r->until_ns = clock_mono_ns() + JOURNALS_NS;
 	HASH_ITER (hh, r->files, f, next)
 		more = file_read(r, f, &left) || more;
+	more = more && q->last != WIRE_ENOUGH;
 	if (!more)
 		quiet_over(r, q->last);
 	if (q->flush && !more)

@@ -132,13 +132,26 @@ void tracked_release(struct tracked *t)
 		source_drop(t, s);
 }
 
+/* A link leads where its owner may read anyhow: root's, or to a file of the same owner. */
+static bool is_honest(const char *path, const struct stat *st)
+{
+	struct stat at;
+
+	if (lstat(path, &at))
+		return false;
+	if (!S_ISLNK(at.st_mode))
+		return at.st_dev == st->st_dev && at.st_ino == st->st_ino;
+	return !at.st_uid || at.st_uid == geteuid() || at.st_uid == st->st_uid;
+}
+
 static int log_open(const char *path, bool follows_links)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
 				    (follows_links ? 0 : O_NOFOLLOW));
 	struct stat st;
 
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+	if (fd >= 0 &&
+	    (fstat(fd, &st) || !S_ISREG(st.st_mode) || (follows_links && !is_honest(path, &st)))) {
 		close(fd);
 		return -1;
 	}
