@@ -7,6 +7,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
 #include "tools/cli/verb.h"
 #include "tools/logs/logprint.h"
 #include "tools/print/json.h"
@@ -107,13 +108,26 @@ static int print_json(const struct view *v)
 	return json_print(o, stdout, 1);
 }
 
+static void print_shown(const char *s)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addshown(&text, s, strlen(s));
+	fputs(strbuf_str(&text), stdout);
+}
+
 static void print_samples(const struct view *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct logread_pattern *p = &v->l.patterns[v->which[i]];
 
-		printf("\n%s, %s: %s\n  %s\n", p->source, LOGREAD_NAMES[p->level], p->pattern,
-		       *p->sample ? p->sample : "(no sample)");
+		putchar('\n');
+		print_shown(p->source);
+		printf(", %s: ", LOGREAD_NAMES[p->level]);
+		print_shown(p->pattern);
+		fputs("\n  ", stdout);
+		print_shown(*p->sample ? p->sample : "(no sample)");
+		putchar('\n');
 	}
 }
 
