@@ -273,7 +273,7 @@ static bool is_packed(const char *path)
 	return false;
 }
 
-/* PATH.1 or PATH-20261129 beside PATH. What is renamed is read to its end all the same, and a copy
+/* PATH.1 or PATH-20261129 next to PATH. What is renamed is read to its end all the same, and a copy
  * (copytruncate) has lines that were read. */
 static bool is_rotated(const char *path)
 {

@@ -10,7 +10,7 @@
  *   journal      (/var/log|/run/log)/journal/MACHINE/system.journal, user-N.journal; the host's, as
  *                seen from a container, where this root has none
  *   files        patterns of a shell; what is compressed is left out, and what was rotated: PATH.1,
- *                PATH-20261129 beside PATH
+ *                PATH-20261129 next to PATH
  */
 #ifndef SONDE_LOGS_PLACES_H
 #define SONDE_LOGS_PLACES_H
