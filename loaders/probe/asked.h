@@ -30,6 +30,10 @@ struct asked_hook {          /* where a program is attached */
 	char path[PATH_MAX]; /* of code: the file, as this process sees it; "": a tracepoint */
 	uint64_t offset[ASKED_SITES], semaphore;
 	size_t n_sites; /* of code: a USDT probe may lie in several places */
+	/* Of code: which file it was when they were found. In another one under that path they may
+	 * lie within instructions. ino 0: not known. */
+	uint64_t dev, ino, size;
+	int64_t written_ns;
 };
 
 struct asked_probe {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loaders/probe/asked.h"
@@ -13,6 +14,7 @@
 #include "loaders/probe/regs.h"
 #include "loaders/probe/usdt.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/limits/child.h"
 #include "schema/base/log.h"
 #include "schema/base/sibling.h"
@@ -282,6 +284,19 @@ static int choose(struct choice *c, char *text, struct err *e)
 	return c->calls ? ways_check(c, e) : 0;
 }
 
+/* Before it is read: what is read then is of this file, or the file has changed by then. */
+static void file_note(struct asked_hook *k)
+{
+	struct stat st;
+
+	if (stat(k->path, &st))
+		return; /* it cannot be read, either */
+	k->dev = st.st_dev;
+	k->ino = st.st_ino;
+	k->size = (uint64_t)st.st_size;
+	k->written_ns = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
+}
+
 int code_find(struct asked_probe *p, const struct probespec_where *w, struct asked_hook *k,
 	      struct plan_notes *notes, uint64_t *price_ns, struct err *e)
 {
@@ -296,6 +311,7 @@ int code_find(struct asked_probe *p, const struct probespec_where *w, struct ask
 	int rc;
 
 	snprintf(k->path, sizeof(k->path), "%s", w->group);
+	file_note(k);
 	snprintf(hex, sizeof(hex), "%llx", (unsigned long long)w->offset);
 	rc = code_places(k->path, w->offset ? "--place-at" : "--place", w->offset ? hex : w->target,
 			 c.calls, &text, e);

@@ -10,8 +10,23 @@
 #include <string.h>
 
 #include "loaders/lib/host/proc/container.h"
+#include "loaders/lib/host/proc/openin.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/cleanup.h"
+
+/* Is this what that process has under the path? Through /proc/PID/root an absolute link leads to a
+ * file of this process's own root. */
+static bool is_its(uint32_t pid, const char *path, const struct stat *st)
+{
+	cleanup_fd int root = openin_root(pid), fd = -1;
+	struct stat own, of;
+
+	if (root >= 0 && !fstat(root, &of) && !stat("/", &own) && own.st_dev == of.st_dev &&
+	    own.st_ino == of.st_ino)
+		return true; /* it has the same root */
+	fd = root < 0 ? root : openin(root, path, OPENIN_MAX_BYTES, &own);
+	return fd >= 0 && own.st_dev == st->st_dev && own.st_ino == st->st_ino;
+}
 
 /* As this process's own root has it, if that is the same file. */
 static void file_add(struct files *out, uint32_t pid, const char *path)
@@ -21,7 +36,8 @@ static void file_add(struct files *out, uint32_t pid, const char *path)
 	struct stat st, own;
 
 	snprintf(there, sizeof(there), "/proc/%u/root%s", pid, path);
-	if (stat(there, &st) || !S_ISREG(st.st_mode) || out->n == FILES_MOST)
+	if (stat(there, &st) || !S_ISREG(st.st_mode) || out->n == FILES_MOST ||
+	    !is_its(pid, path, &st))
 		return;
 	for (size_t i = 0; i < out->n; i++)
 		if (out->v[i].dev == st.st_dev && out->v[i].ino == st.st_ino)

@@ -8,6 +8,7 @@
 #include <linux/types.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/load.h"
@@ -20,6 +21,7 @@
 #include "probes/lib/stack.h"
 #include "probes/probe.skel.h"
 #include "schema/base/array.h"
+#include "schema/base/clock.h"
 #include "schema/base/log.h"
 
 #define RING_LEAST  (1024 * 1024)
@@ -256,7 +258,8 @@ static int attach_error(const struct hook *h, const struct asked_hook *k, int er
 		(unsigned long long)k->offset[0],
 		err == -EINVAL || err == -ENOTSUP || err == -EIO ?
 			"no instruction of the file begins there, or the kernel can set none there" :
-			strerror(-err));
+		err == -ESTALE ? "the file was replaced or changed since it was read" :
+				 strerror(-err));
 	return err;
 }
 
@@ -272,12 +275,24 @@ static void begun_forget(const struct hook *h)
 		;
 }
 
+/* Is it the file still that its places were found in? */
+static bool is_same_file(const struct asked_hook *k)
+{
+	struct stat st;
+
+	return !k->ino || (!stat(k->path, &st) && st.st_dev == k->dev && st.st_ino == k->ino &&
+			   (uint64_t)st.st_size == k->size &&
+			   st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec == k->written_ns);
+}
+
 static int hook_attach_at(struct hook *h, struct bpf_program *prog, const struct asked_hook *k,
 			  struct err *e)
 {
 	struct tap tap;
 	int err = 0;
 
+	if (*k->path && !is_same_file(k))
+		return attach_error(h, k, -ESTALE, e);
 	/* backwards: ways out before the begin */
 	for (size_t i = *k->path ? k->n_sites : 1; !err && i--;) {
 		err = *k->path ? tap_uprobe(prog, k->path, k->offset[i], k->semaphore,

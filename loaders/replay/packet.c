@@ -425,9 +425,9 @@ static enum packet_what snap(struct cursor c, struct packet *out)
 	static const uint8_t head[] = {0xaa, 0xaa, 3, 0, 0, 0};
 	const uint8_t *p = c.p;
 
-	if (c.len < HEAD_SNAP || memcmp(p, head, sizeof(head)) || !skip(&c, HEAD_SNAP))
+	if (c.len < HEAD_SNAP || memcmp(p, head, sizeof(head)) || !into(&c, HEAD_SNAP))
 		return PACKET_OTHER;
-	return ether(be16(p + 6), c, out);
+	return ether(be16(p + 6), c, out); /* which may be the next such head */
 }
 
 static enum packet_what ethernet(struct cursor c, struct packet *out)

@@ -239,7 +239,19 @@ static int ret_add(struct search *s, uint64_t at, const uint8_t *bytes, uint8_t 
 	return site_add(s, &c);
 }
 
-static int rets_within(struct search *s, uint64_t start, uint64_t end)
+/* Is it part of an instruction that control reaches? Then decoding from the begin has lost its step
+ * there, by data among the code. */
+static bool is_part(const struct codeflow *f, uint64_t at, uint8_t len)
+{
+	if (insn_of(f, at))
+		return false;
+	for (size_t k = 0; k < f->insn_count; k++)
+		if (f->insns[k].at < at + len && at < f->insns[k].at + f->insns[k].x.len)
+			return true;
+	return false;
+}
+
+static int rets_within(struct search *s, const struct codeflow *f, uint64_t start, uint64_t end)
 {
 	int rc = 0;
 
@@ -252,21 +264,22 @@ static int rets_within(struct search *s, uint64_t start, uint64_t end)
 		if (!x86insn_read(bytes, n, &x))
 			return -EBADMSG;
 		x86effect_of(bytes, &x, &effect);
-		if (effect.flow == X86_RET)
+		if (effect.flow == X86_RET && !is_part(f, at, x.len))
 			rc = ret_add(s, at, bytes, x.len);
 		at += x.len;
 	}
 	return rc;
 }
 
-static int rets_aside(struct search *s, const struct codeflow *f)
+/* In parts put aside, and where decoding had lost its step; the others are there already. */
+static int rets_reached(struct search *s, const struct codeflow *f)
 {
 	int rc = 0;
 
 	for (size_t k = 0; !rc && k < f->insn_count; k++) {
 		const struct codeflow_insn *i = &f->insns[k];
 
-		if (i->effect.flow == X86_RET && (i->at < f->start || i->at >= f->end))
+		if (i->effect.flow == X86_RET)
 			rc = ret_add(s, i->at, i->bytes, i->x.len);
 	}
 	return rc;
@@ -318,9 +331,9 @@ static int function_find(struct search *s, uint64_t start, uint64_t end, bool fi
 			rc = site_add(s, &cheap[k]);
 		}
 	} else {
-		rc = rets_within(s, start, end);
+		rc = rets_within(s, &f, start, end);
 		if (!rc)
-			rc = rets_aside(s, &f);
+			rc = rets_reached(s, &f);
 	}
 	leaves(s, &f);
 	return rc;

@@ -10,6 +10,7 @@
  *    a loop, where it would be hit once for each turn, and none far from the return: CALLSITES_NEAR
  *    instructions, no call, nothing that may take long by itself.
  * 3. Else each `ret` of the function, found by decoding from its begin, and of parts put aside.
+ * None within an instruction that control reaches.
  * 4. A jump to another function ends a call, too: that one's ways out are among the sites,
  * CALLSITES_DEEP of them deep at most. A jump that leads to no known function is counted as unseen.
  * 5. A site says where the frame began: the stack pointer at the function's first instruction.

@@ -134,7 +134,7 @@ def test_a_function_of_a_stripped_rust_program_is_found_by_its_address(capture, 
 def test_a_pair_of_tracepoints_has_the_time_between_them_by_a_key(capture, store):
     with probed("probed") as p:
         cap = capture(*specs(f"nap=latency from tracepoint:syscalls:sys_enter_kill(pid, sig) to tracepoint:syscalls:sys_exit_kill(ret) by tid sig==28 by sig",
-                             "life=latency from tracepoint:sched:sched_process_exec to tracepoint:sched:sched_process_exit by pid"), program=PROGRAM)
+                             "life=latency from tracepoint:sched:sched_process_exec to tracepoint:sched:sched_process_exit by pid rate 100000"), program=PROGRAM)
         for _ in range(12):
             os.kill(p.child.pid, 28)
         with pytest.raises(ProcessLookupError):

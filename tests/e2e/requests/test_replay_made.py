@@ -575,6 +575,14 @@ def test_what_is_no_pcapng_is_told_as_that(tmp_path):
     assert done.returncode == 2 and "BLUETOOTH" in done.stderr
 
 
+def test_heads_within_heads_without_end_are_passed_over(tmp_path):
+    path = tmp_path / "x.pcapng"
+    path.write_bytes(section() + interface(ETHERNET) + interface(RAW) + packet(0, START, bytes(14) + b"\xaa\xaa\3\0\0\0\0\0" * 1_000_000) +
+                     b"".join(packet(1, us, f) for us, f in IP))
+    done = told(path)
+    assert done.returncode == 0 and lines(done) == WANT, done.stderr
+
+
 def nflog(ip):
     fields = struct.pack("<HH", 8, 1) + b"\x08\0\1\0" + struct.pack("<HH", 6, 10) + b"x\0\0\0" + struct.pack("<HH", 4 + len(ip), 9) + ip
     return struct.pack("!BBH", 2, 0, 5) + fields + b"\0" * (-len(fields) % 4)

@@ -30,6 +30,10 @@ __asm__(".text\n"
 	"cs_calls: push %rbx\n call cs_loop\n mov $1, %eax\n pop %rbx\n"
 	"cs_calls_ret: ret\n"
 	"cs_calls_over: ud2\n"
+	"cs_data: xor %eax, %eax\n jmp 5f\n .byte 0xb8\n" /* of a mov that swallows what follows */
+	"5: inc %eax\n mov $0xc3c3c3c3, %ecx\n"
+	"cs_data_ret: ret\n"
+	"cs_data_over: ud2\n"
 	"cs_go: cmp 0x10(%r14), %rsp\n"
 	"cs_go_begin: jbe 3f\n push %rbp\n mov %rsp, %rbp\n call cs_loop\n pop %rbp\n"
 	"cs_go_ret: ret\n"
@@ -54,6 +58,9 @@ LABEL(cs_copies_over);
 LABEL(cs_calls);
 LABEL(cs_calls_ret);
 LABEL(cs_calls_over);
+LABEL(cs_data);
+LABEL(cs_data_ret);
+LABEL(cs_data_over);
 LABEL(cs_go);
 LABEL(cs_go_begin);
 LABEL(cs_go_ret);
@@ -117,6 +124,14 @@ TEST(an_end_is_behind_all_that_may_take_long)
 	c = found(cs_calls, cs_calls_over, false);
 	assert_int_equal(c.n, 2);
 	assert_int_equal(c.at[1].at, (uint64_t)cs_calls_ret); /* though it returns 1 in any case */
+}
+
+TEST(data_among_the_code_makes_no_end_within_an_instruction)
+{
+	const struct callsites c = found(cs_data, cs_data_over, false);
+
+	assert_int_equal(c.n, 2);
+	assert_int_equal(c.at[1].at, (uint64_t)cs_data_ret);
 }
 
 TEST(a_jump_to_another_function_ends_where_that_one_does)
