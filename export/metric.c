@@ -55,6 +55,16 @@ static const char *const CONNECT_BOUNDS[] = {"0.001", "0.01", "0.1", "1", NULL};
 
 /* clang-format off */
 const struct metric METRICS[] = {
+	/* as node_exporter has them */
+	{"node_disk_io_now", G, 0, "Requests that are under way at a disk.", NULL},
+	{"node_disk_io_time_seconds_total", C, 6, "How long something was under way at a disk.", NULL},
+	{"node_disk_io_time_weighted_seconds_total", C, 6, "The same times how much was under way.", NULL},
+	{"node_disk_read_bytes_total", C, 0, "Bytes read from a disk.", NULL},
+	{"node_disk_read_time_seconds_total", C, 6, "How long reads of a disk took, added up.", NULL},
+	{"node_disk_reads_completed_total", C, 0, "Reads of a disk.", NULL},
+	{"node_disk_write_time_seconds_total", C, 6, "How long writes of a disk took, added up.", NULL},
+	{"node_disk_writes_completed_total", C, 0, "Writes of a disk.", NULL},
+	{"node_disk_written_bytes_total", C, 0, "Bytes written to a disk.", NULL},
 	{"sonde_connect_seconds", H, 6, "How long clients' connections took to open.", CONNECT_BOUNDS},
 	{"sonde_connection_attempts_total", C, 0, "Connections that clients began to open.", NULL},
 	{"sonde_connection_bytes_total", C, 0, "Bytes of connections: sent and acknowledged, received.", NULL},
@@ -83,6 +93,8 @@ const struct metric METRICS[] = {
 	{"sonde_filesystem_hangs", G, 0, "1: the file system did not answer in time.", NULL},
 	{"sonde_filesystem_inodes", G, 0, "Files that a file system can have, and how many more.", NULL},
 	{"sonde_filesystem_read_only", G, 0, "1: nothing can be written to the file system.", NULL},
+	{"sonde_fsync_seconds_total", C, 6, "How long calls waited until a file was on its disk.", NULL},
+	{"sonde_fsyncs_total", C, 0, "Calls that wait until a file is on its disk.", NULL},
 	{"sonde_gpu_busy_seconds_total", C, 6, "How long some kernel ran on a GPU, by the driver's samples.", NULL},
 	{"sonde_gpu_clock_hertz", G, 0, "Clocks of a GPU.", NULL},
 	{"sonde_gpu_energy_joules_total", C, 3, "What a GPU drew.", NULL},
@@ -148,6 +160,11 @@ static int find_exact(const char *name, size_t len)
 		if (!strncmp(METRICS[i].name, name, len) && !METRICS[i].name[len])
 			return (int)i;
 	return -1;
+}
+
+bool metric_is_alias(unsigned metric)
+{
+	return !strncmp(METRICS[metric].name, "node_", strlen("node_"));
 }
 
 int metric_find(const char *name, size_t len, unsigned *part)

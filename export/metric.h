@@ -7,6 +7,7 @@
 #ifndef SONDE_EXPORT_METRIC_H
 #define SONDE_EXPORT_METRIC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,8 @@ enum metric_part { METRIC_INF = 100, METRIC_SUM = 101 };
 /* `name` of `len` bytes; a histogram's may end in _sum or _bucket (*part is then METRIC_SUM, or 0).
  * -1: there is no such metric. */
 int metric_find(const char *name, size_t len, unsigned *part);
+/* Is it the same as another one, under the name that another program has for it? */
+bool metric_is_alias(unsigned metric);
 /* How bound `i` is shown. NULL: there is no such bound. */
 const char *metric_bound(int metric, unsigned i, char buf[32]);
 /* `value` with its decimals, without trailing zeros: 1500 of 3 decimals is "1.5". */

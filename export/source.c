@@ -124,9 +124,9 @@ void source_close(struct source_segment *s)
 
 static bool is_entity(const char *label)
 {
-	static const char *const names[] = {"container", "unit",    "disk",   "mount",
-					    "interface", "sensor",  "gpu",    "operation",
-					    "image",     "project", "service"};
+	static const char *const names[] = {"container", "unit",    "disk",    "mount",
+					    "interface", "sensor",  "gpu",     "operation",
+					    "image",     "project", "service", "device"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i], label))
@@ -180,7 +180,7 @@ static int columns_read(struct reading *r, size_t source, struct err *e)
 
 		if (!strcmp(name, "ts")) {
 			c->role = ROLE_TS;
-		} else if (strncmp(name, "sonde_", 6)) {
+		} else if (strncmp(name, "sonde_", 6) && strncmp(name, "node_", 5)) {
 			*c = (struct column){.role = ROLE_LABEL,
 					     .name = name,
 					     .name_len = strlen(name),

@@ -7,7 +7,8 @@
  * Its columns say by their names what they are:
  *
  *   ts                              the latest bucket of the row, seconds since t0
- *   sonde_NAME{label="value",...}   a value of that metric (export/metric.h); NULL: not measured.
+ *   sonde_NAME{label="value",...}, also node_NAME
+ *                                   a value of that metric (export/metric.h); NULL: not measured.
  *                                   Of a histogram NAME_bucket{le="..."} and NAME_sum, or NAME
  *                                   itself, which is a text of hist_all (export/spread.h)
  *   anything else                   a label of the row, left out where it is empty

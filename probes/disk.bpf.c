@@ -4,13 +4,19 @@
  *
  * 1. Who asked is read at block_io_start (from 6.5 on) and block_rq_insert, which run in the
  *    context of the asker; at issue and completion another thread may be running.
- * 2. A request may be completed in parts: each adds its bytes, the last one counts the request.
+ * 2. A request may be completed in parts: each adds its bytes, the last one counts the request. One
+ *    whose data must be on the disk when it is over (FUA, where the device cannot do that by
+ * itself) is completed once with its data, and again, without, after the flush that follows: as
+ *    /proc/diskstats has it, the second time counts.
  * 3. A request that is merged into another one never completes: its entry is dropped.
  * 4. A request to a partition is counted for the whole disk only. Devices on top of others (dm,
  *    loop) have requests too: to add devices up one must know the chain.
  * 5. A request that took longer than a bound, or longer than all others of its device since the
  *    loader began that search, goes into the ring as a record. Of two that end at the same time
  *    both may do so.
+ *    It has the kernel stack of the thread that asked, if that waits uninterruptibly at that
+ *    moment, as it does for reads, direct writes and fsync: the device's answer is what wakes it.
+ *    Kernel threads that only pass requests on have gone on, and have none.
  * 6. Where there is no room for a process's sum, the request counts for its device.
  * 7. Under load some completions are not reported to programs (docs/decisions/0282). Such a request
  *    still has its entry when the next one has its address: then it is counted, without its times.
@@ -30,8 +36,11 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define REQ_OP_MASK 0xff
-#define DEVICES     512
+#define REQ_OP_MASK  0xff
+#define REQ_OP_FLUSH 2
+#define DEVICES      512
+
+#define TASK_UNINTERRUPTIBLE 0x2
 
 struct gendisk {
 	int major, first_minor;
@@ -47,12 +56,17 @@ struct request_queue {
 
 struct request {
 	struct request_queue *q;
-	unsigned int cmd_flags, __data_len;
+	unsigned int cmd_flags, rq_flags, __data_len;
 	__u64 __sector;
 	__u64 start_time_ns;
 	struct bio *bio;
 	struct block_device *part;
 } __attribute__((preserve_access_index));
+
+enum rqf_flags { /* since 6.11; before, the bit had the number 4 */
+		 __RQF_FLUSH_SEQ = 1,
+};
+#define FLUSH_SEQ_BEFORE 4
 
 struct request___5_10 { /* its part is a struct hd_struct */
 	struct gendisk *rq_disk;
@@ -65,21 +79,10 @@ struct {
 	__type(value, struct disk_asked);
 } asked SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_key);
-	__type(value, struct disk_sum);
-} disk_sums SEC(".maps");
+DISK_HASH(disk_sums, 16384, struct disk_key, struct disk_sum);
 
-struct { /* what found no room there */
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_key);
-	__type(value, struct disk_sum);
-} disk_rest SEC(".maps");
+/* What found no room there. */
+DISK_HASH(disk_rest, 4096, struct disk_key, struct disk_sum);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -90,8 +93,19 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536);
+	__uint(max_entries, 262144);
 } slow_ring SEC(".maps");
+
+struct wait_stack {
+	__u64 at[DISK_STACK];
+};
+
+struct { /* the helper takes no memory of the ring together with a task */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wait_stack);
+} stack_scratch SEC(".maps");
 
 const volatile __u64 slow_ns = 50000000; /* a request that takes so long has a record */
 
@@ -138,16 +152,17 @@ static __always_inline void unseen_count(const struct disk_asked *a)
 			       .minor = a->minor,
 			       .op = a->op,
 			       .epoch = disk_epoch};
+	__u32 left = a->bytes - a->done;
 	struct disk_sum *s;
 
 	s = sum_of(&key);
 	if (!s)
 		return;
 	__sync_fetch_and_add(&s->requests, 1);
-	__sync_fetch_and_add(&s->bytes, a->bytes);
+	__sync_fetch_and_add(&s->bytes, left);
 	__sync_fetch_and_add(&disk_lost.unseen, 1);
-	if (key.op <= 1 && a->bytes)
-		file_add(&key, NULL, a->bytes, true);
+	if (key.op <= 1 && left)
+		file_add(&key, NULL, left, true);
 }
 
 static __always_inline int request_asked(struct request *rq)
@@ -194,6 +209,7 @@ TRACEPOINT(block_rq_issue, disk_issue, struct request *rq)
 	a->issue_ns = bpf_ktime_get_ns();
 	a->sector = rq->__sector; /* what a typed tracepoint gives is read without a helper */
 	a->bytes = rq->__data_len;
+	a->done = 0;
 	a->op = rq->cmd_flags & REQ_OP_MASK;
 	disk = disk_of(rq);
 	a->major = (__u32)disk->major;
@@ -213,7 +229,7 @@ static __always_inline void times_add(struct disk_sum *s, __u64 queue, __u64 dev
 {
 	__sync_fetch_and_add(&s->queue_ns, queue);
 	__sync_fetch_and_add(&s->device_ns, device);
-	__sync_fetch_and_add(&s->hist[slot_of(queue + device) & (DISK_SLOTS - 1)], 1);
+	__sync_fetch_and_add(&s->hist[slot_of((queue + device) / 1000) & (DISK_SLOTS - 1)], 1);
 }
 
 /* Rule 5. */
@@ -231,9 +247,32 @@ static __always_inline bool is_slow(const struct disk_key *key, __u64 ns)
 	return true;
 }
 
-static __always_inline void slow_tell(const struct disk_key *key, const struct disk_asked *a,
-				      __u64 queue, __u64 device, bool failed)
+struct task_struct___disk {
+	unsigned int __state; /* since 5.14 */
+} __attribute__((preserve_access_index));
+
+extern struct task_struct *bpf_task_from_pid(__s32 pid) __ksym __weak; /* since 6.2 */
+extern void bpf_task_release(struct task_struct *task) __ksym __weak;
+
+static __always_inline long stack_take(__u32 tid, struct wait_stack *out)
 {
+	struct task_struct *task = bpf_task_from_pid((__s32)tid);
+	long got = 0;
+
+	if (!task)
+		return 0;
+	if (BPF_CORE_READ((struct task_struct___disk *)task, __state) & TASK_UNINTERRUPTIBLE)
+		got = bpf_get_task_stack(task, out->at, sizeof(out->at), 0);
+	bpf_task_release(task);
+	return got;
+}
+
+static __always_inline void slow_tell(const struct disk_key *key, const struct disk_asked *a,
+				      __u64 queue, __u64 device, bool failed, bool stacks)
+{
+	__u32 zero = 0;
+	struct wait_stack *w = stacks ? bpf_map_lookup_elem(&stack_scratch, &zero) : NULL;
+	long got = w && a->tid ? stack_take(a->tid, w) : 0;
 	struct disk_slow *r = bpf_ringbuf_reserve(&slow_ring, sizeof(*r), 0);
 
 	if (!r) {
@@ -252,16 +291,31 @@ static __always_inline void slow_tell(const struct disk_key *key, const struct d
 	r->op = key->op;
 	r->tid = a->tid;
 	__builtin_memcpy(r->comm, a->comm, sizeof(r->comm));
+	r->frames = got > 0 ? (__u32)got / sizeof(__u64) : 0;
+	r->pad = 0;
+	if (w)
+		__builtin_memcpy(r->stack, w->at, sizeof(r->stack));
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
-TRACEPOINT(block_rq_complete, disk_complete, struct request *rq, int error, unsigned int bytes)
+/* Is it a step of a sequence with flushes? Each flush is a request itself. */
+static __always_inline bool is_step(const struct request *rq, __u32 op)
+{
+	__u32 bit = FLUSH_SEQ_BEFORE;
+
+	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_FLUSH_SEQ))
+		bit = bpf_core_enum_value(enum rqf_flags, __RQF_FLUSH_SEQ);
+	return op != REQ_OP_FLUSH && rq->rq_flags >> bit & 1;
+}
+
+static __always_inline int completed(struct request *rq, int error, __u32 bytes, bool stacks)
 {
 	__u64 id = (__u64)rq, now = bpf_ktime_get_ns(), made, issued = 0, queue, device;
 	bool failed = error & 0xff; /* from 5.11 on a blk_status_t, which is a byte */
 	__u32 left = rq->__data_len;
 	struct disk_asked *a = bpf_map_lookup_elem(&asked, &id);
 	struct disk_key key = {.op = rq->cmd_flags & REQ_OP_MASK, .epoch = disk_epoch};
+	bool whole = bytes >= left, last = whole && !is_step(rq, key.op);
 	struct gendisk *disk = disk_of(rq);
 	struct disk_sum *s;
 
@@ -274,12 +328,16 @@ TRACEPOINT(block_rq_complete, disk_complete, struct request *rq, int error, unsi
 	s = sum_of(&key);
 	if (!s)
 		return 0;
-	__sync_fetch_and_add(&s->bytes, bytes < left ? bytes : left);
-	request_files(rq->bio, &key, bytes < left ? bytes : left);
+	bytes = whole ? left : bytes;
+	__sync_fetch_and_add(&s->bytes, bytes);
+	request_files(rq->bio, &key, bytes, whole);
 	if (failed && a)
 		a->failed = 1;
-	if (bytes < left)
+	if (!last) {
+		if (a)
+			a->done += bytes;
 		return 0;
+	}
 	failed = failed || (a && a->failed);
 	__sync_fetch_and_add(&s->requests, 1);
 	if (failed)
@@ -289,7 +347,19 @@ TRACEPOINT(block_rq_complete, disk_complete, struct request *rq, int error, unsi
 	device = issued && now > issued ? now - issued : 0;
 	times_add(s, queue, device);
 	if (a && issued && is_slow(&key, queue + device))
-		slow_tell(&key, a, queue, device, failed);
+		slow_tell(&key, a, queue, device, failed, stacks);
 	bpf_map_delete_elem(&asked, &id);
 	return 0;
+}
+
+/* One of the two is loaded: before 6.2 there are no such stacks. */
+TRACEPOINT(block_rq_complete, disk_complete, struct request *rq, int error, unsigned int bytes)
+{
+	return completed(rq, error, bytes, false);
+}
+
+TRACEPOINT(block_rq_complete, disk_complete_stack, struct request *rq, int error,
+	   unsigned int bytes)
+{
+	return completed(rq, error, bytes, true);
 }

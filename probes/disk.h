@@ -19,11 +19,13 @@
 	32 /* slot n of a histogram counts times of 2^n to 2^(n+1)-1 us; the last, more */
 #define DISK_COMM  16
 #define DISK_NAME  32 /* of a part of a path; cut if it is longer */
-#define DISK_NAMES 4  /* the file's, its folder's, and those above */
+#define DISK_NAMES 8  /* the file's, its folder's, and those above */
 #define DISK_LONG  72 /* of a part of a path of a file of requests, DISK_DEEP such */
 #define DISK_DEEP  16
 #define DISK_PAGE  4096ull /* the unit of dirty pages on x86 */
 #define DISK_PATH  128     /* of an open; cut if it is longer */
+
+#define DISK_STACK 32 /* kernel frames of who waits */
 
 #define DISK_OTHERS (~0ull) /* files of a process that there was no room for */
 
@@ -47,10 +49,12 @@ struct disk_asked { /* a request that is not known to have ended */
 	__u64 issue_ns;                /* when the device got it; 0: not yet */
 	__u64 sector;                  /* these are known with issue_ns */
 	__u32 major, minor, op, bytes; /* as in struct disk_key */
-	__u32 tid, failed;             /* failed: in part */
+	__u32 done;                    /* of bytes, those that the device has answered */
+	__u32 failed;                  /* in part */
+	__u32 tid, pad;
 	char comm[DISK_COMM];
 };
-_Static_assert(sizeof(struct disk_asked) == 72, "wire size");
+_Static_assert(sizeof(struct disk_asked) == 80, "wire size");
 
 struct disk_slow { /* a single request, in the ring */
 	struct who_id who;
@@ -61,8 +65,10 @@ struct disk_slow { /* a single request, in the ring */
 	__u32 major, minor, op;
 	__u32 tid; /* the thread that asked */
 	char comm[DISK_COMM];
+	__u32 frames, pad;       /* 0: that thread was not waiting, or it is not known */
+	__u64 stack[DISK_STACK]; /* return addresses in the kernel, innermost first */
 };
-_Static_assert(sizeof(struct disk_slow) == 88, "wire size");
+_Static_assert(sizeof(struct disk_slow) == 96 + 8 * DISK_STACK, "wire size");
 
 enum disk_call { DISK_FSYNC, DISK_FDATASYNC, DISK_SYNC_RANGE, DISK_SYNCFS, DISK_CALLS };
 
@@ -81,7 +87,16 @@ struct disk_sync {
 	__u32 fd, pad;                     /* of the first call */
 	char names[DISK_NAMES][DISK_NAME]; /* [0] the file's; "/" ends them */
 };
-_Static_assert(sizeof(struct disk_sync) == 288, "wire size");
+_Static_assert(sizeof(struct disk_sync) == 32 + 4 * DISK_SLOTS + DISK_NAMES * DISK_NAME,
+	       "wire size");
+
+struct disk_syncing {   /* a call that has not returned */
+	__u64 begin_ns; /* monotonic clock */
+	struct disk_sync_key key;
+	__u32 fd, pad;
+	__u64 name; /* the kernel's own */
+};
+_Static_assert(sizeof(struct disk_syncing) == 64, "wire size");
 
 struct disk_open_key { /* an open that failed */
 	struct who_id who;

@@ -32,6 +32,7 @@
 #include "probes/l7.h"
 #include "probes/l7/came.bpf.h"
 #include "probes/l7/data.bpf.h"
+#include "probes/lib/calls.bpf.h"
 #include "probes/lib/passon.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sock.bpf.h"
@@ -47,17 +48,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define MSGS_MOST    16
 #define ENOSYS       38 /* the result while a call is under way */
 #define EINPROGRESS  115
-
-struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
-	__u64 common;
-	__s64 nr;
-	__u64 args[6];
-};
-struct sys_exit {
-	__u64 common;
-	__s64 nr;
-	__s64 ret;
-};
 
 /* ---- the call at hand ---- */
 

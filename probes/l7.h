@@ -199,6 +199,7 @@ _Static_assert(sizeof(struct l7_sock) == 184, "four lines with what is before it
 #define L7_FIRST      262144
 #define L7_LIMIT      4096
 #define L7_LIMIT_MOST 262144
+#define L7_TAIL       8192 /* of a larger call, its end */
 #define L7_LIMIT_UNIT 64
 
 /* ---- `whos`: the processes of the last connections (l7/who.bpf.h) ---- */

@@ -89,7 +89,9 @@ struct tls_last {     /* of a thread: condition 3; of a goroutine, condition 4, 
 	__u32 lens[TLS_RECORDS]; /* of records of data that were read from the socket */
 	/* of the record that goes on in the next read: bytes that are missing, its length (0: it is
 	 * not of data); the connection above ciphers record by record */
-	__u32 left, part, ciphers, pad;
+	__u32 left, part, ciphers;
+	__u32 others;  /* writes of records that were sealed before what waits */
+	__u64 outs_sk; /* where they went */
 };
 
 struct tls_cipher { /* whose socket it is, in one direction */

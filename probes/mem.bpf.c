@@ -25,6 +25,7 @@
  * while it has the CPU, other than in 4. (a page that comes back from zram at once), is not seen.
  * 6. mem_victim says which process the kernel kills for memory, and what it holds.
  * 7. mem_fault_vma also asks what is mapped there. Where it is refused mem_fault goes without.
+ * 8. mem_page_alloc and mem_page_free, if a person asks for them, are in mem_pages.bpf.h.
  */
 #include "probes/lib/kern.h"
 
@@ -33,6 +34,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/mem.h"
+#include "probes/mem/mem_pages.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 
@@ -137,11 +139,13 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 	__u64 now = bpf_ktime_get_boot_ns(), period = ctx->sample_period, addr = ctx->addr;
 	struct stack_scratch *s;
 	struct sample_tally *t;
+	struct stack_room *room;
 	__u32 zero = 0;
 
 	t = bpf_map_lookup_elem(&tally, &zero);
 	s = bpf_map_lookup_elem(&scratch, &zero);
-	if (!t || !s)
+	room = stack_free();
+	if (!t || !s || !room)
 		return;
 	stack_fill_task(&s->ev, task, now);
 	if (period > MEM_PERIOD_MAX)
@@ -150,6 +154,7 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 		    period;
 	sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
 	sample_take(s, t, task, ctx, period);
+	room->busy = 0;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 }
 
@@ -315,6 +320,7 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 	struct short_stalls *sum;
 	struct stack_scratch *s;
 	struct sample_tally *t;
+	struct stack_room *room;
 	__u32 zero = 0;
 	__u64 n;
 
@@ -323,6 +329,9 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 	sum = bpf_map_lookup_elem(&short_stalls, &zero);
 	if (!t || !s || !sum || !ns || !stall_adds_up(sum, ns))
 		return 0;
+	room = stack_free();
+	if (!room)
+		return 0; /* the next one reports it, too */
 	stack_fill_task(&s->ev, task, now);
 	stall_serves(now);
 	n = sum->n;
@@ -335,6 +344,7 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 		t->ring_full += n;
 	else
 		t->sent += n;
+	room->busy = 0;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 	return 0;
 }

@@ -16,6 +16,15 @@
  * Each wait of MEM_STALL_WHOLE_NS and more is a record; shorter ones are added up on each CPU
  * until they come to that, and recorded with the stack of the last one. One that has no frames at
  * all slept on a kernel without sched_exit_tp: its stack could not be taken.
+ *
+ * A page that the kernel gave out, of those that are watched (mem_pages.bpf.h), is the same with
+ *
+ *   bits 63..54  0
+ *   bits 53..22  the number of the page frame
+ *   bits 21..18  the order: 2^order frames came together
+ *   bits 17..0   0
+ *
+ * It has the time that is in `live`. One that an interrupt took has tgid 0, and no user frames.
  */
 #ifndef SONDE_PROBES_MEM_H
 #define SONDE_PROBES_MEM_H
@@ -43,9 +52,14 @@ enum mem_memory {
 #define MEM_STALL_N_MAX      1023
 #define MEM_STALL_UNIT_SHIFT 6
 #define MEM_STALL_UNITS_MAX  ((1ull << (MEM_STALL_N_SHIFT - MEM_TAG_SHIFT)) - 1)
-#define MEM_IS_STALL(tag)    (!MEM_PERIOD(tag))
+#define MEM_IS_STALL(tag)    (!MEM_PERIOD(tag) && MEM_STALL_N(tag))
 #define MEM_STALL_N(tag)     ((tag) >> MEM_STALL_N_SHIFT)
 #define MEM_STALL_NS(tag)    (((tag) >> MEM_TAG_SHIFT & MEM_STALL_UNITS_MAX) << MEM_STALL_UNIT_SHIFT)
+#define MEM_FRAME_SHIFT      22
+#define MEM_FRAME_MAX        ((1ull << (MEM_STALL_N_SHIFT - MEM_FRAME_SHIFT)) - 1)
+#define MEM_IS_FRAME(tag)    (!MEM_PERIOD(tag) && !MEM_STALL_N(tag))
+#define MEM_FRAME(tag)       ((tag) >> MEM_FRAME_SHIFT & MEM_FRAME_MAX)
+#define MEM_FRAME_ORDER(tag) ((__u32)((tag) >> MEM_PERIOD_BITS) & 15)
 #define MEM_MEMORY(tag)      ((enum mem_memory)((tag) >> MEM_MEMORY_SHIFT & 3))
 
 /*
@@ -84,5 +98,25 @@ struct mem_serves {
 	__u64 tag;             /* inflight.bpf.h; never 0 */
 };
 _Static_assert(sizeof(struct mem_serves) == 88, "wire size");
+
+/*
+ * Page frames are in groups of 2^shift neighbours, and one of each group is watched: this one. At
+ * level 1 only every second group has one, at level 2 every fourth; what is watched at a level is
+ * at all lower ones, too.
+ */
+static inline __attribute__((always_inline)) __u32 mem_group_hash(__u32 group)
+{
+	__u32 h = group * 0x9e3779b1u;
+
+	h ^= h >> 16;
+	h *= 0x85ebca6bu;
+	return h ^ h >> 13;
+}
+
+#define MEM_GROUP_SHIFT                6 /* at least */
+#define MEM_GROUP_SHIFT_MAX            20
+#define MEM_GROUP_WATCHED(hash, shift) ((hash) & ((1u << (shift)) - 1))
+#define MEM_GROUP_IS_WATCHED(hash, level_) \
+	(!((hash) >> MEM_GROUP_SHIFT_MAX & ((1u << (level_)) - 1)))
 
 #endif

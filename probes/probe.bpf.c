@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * probe: any one probe (probe/plan.h): a tracepoint, a system call from its begin to its end, or a
- * place in a program's code. `plan` says what of it is wanted; all that it does not say is a
- * constant that the verifier removes with the code behind it.
+ * probe: any one probe (probe/plan.h): a tracepoint, a system call from its begin to its end, a
+ * place in a program's code, or a pair of two such hooks. `plan` says what of it is wanted; all
+ * that it does not say is a constant that the verifier removes with the code behind it.
  *
  * 1. Fields are read by bpf_probe_read_kernel from the context: older kernels refuse a context
  *    pointer that has been moved, and all let a helper read behind it.
@@ -10,7 +10,8 @@
  *    its process (execve) has lost them by then.
  * 3. Uprobes run with preemption on in some kernels (5.19 to 6.14): a second run on the same CPU
  * finds the scratch in use, and is counted as such.
- * 4. A program at a tracepoint does not run where it interrupts another such program on its CPU:
+ * 4. Texts of a pair's first hook are read there: at the second one they may be freed.
+ * 5. A program at a tracepoint does not run where it interrupts another such program on its CPU:
  * the kernel leaves that hit out; newer ones count it.
  */
 #include "probes/lib/kern.h"
@@ -19,9 +20,11 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "probes/lib/arch_x86.h"
 #include "probes/lib/passon.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
+#include "probes/lib/slots.bpf.h"
 #include "probes/lib/who.bpf.h"
 #include "probes/probe/plan.h"
 
@@ -34,6 +37,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define WINDOW    30 /* 2^this ns: the second that a rate is about */
 
 const volatile struct probe_plan plan = {};
+const volatile struct probe_site sites[PROBE_SITES] = {};
+const volatile __u8 site_at[PROBE_PAGE] = {}; /* by place in the page; without cookies */
+const volatile __u32 use_cookie = 0;
 
 volatile __u32 probe_epoch; /* the loader's */
 volatile __u32
@@ -81,8 +87,27 @@ struct hit {
 	__u32 missing, unused;
 };
 
+struct begun_key {
+	__u64 whose;
+	__s64 n[PROBE_BY];
+};
+
+struct begun { /* what the first hook of a pair had */
+	__u64 begin_ns;
+	__u64 back; /* return address; 0 */
+	struct who_id who;
+	__u32 tid, missing;
+	char comm[PROBE_COMM];
+	__s64 value[PROBE_ARGS];
+	char text[PROBE_KEPT][PROBE_STR]; /* by argument, in their order */
+};
+
+#define REGS 32      /* words; struct pt_regs has 21 */
 struct hit_scratch { /* older kernels give little stack */
 	__u64 in_use;
+	__u64 regs[REGS];
+	struct begun_key pair_key;
+	struct begun begun;
 	struct hit hit;
 	struct probe_key key;
 	struct probe_event ev;
@@ -101,6 +126,13 @@ struct {
 	__type(key, __u64); /* pid_tgid */
 	__type(value, struct call);
 } calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROBE_BEGUN);
+	__type(key, struct begun_key);
+	__type(value, struct begun);
+} begins SEC(".maps");
 
 static const struct probe_sum nothing;
 
@@ -132,6 +164,12 @@ static __always_inline long fetch(void *ctx, const struct call *call,
 		v = (__u64)call->nr;
 	else if (f->from == PROBE_FROM_CONSTANT)
 		v = (__u64)f->more;
+	else if (f->from == PROBE_FROM_PID)
+		v = bpf_get_current_pid_tgid() >> 32;
+	else if (f->from == PROBE_FROM_TID)
+		v = (__u32)bpf_get_current_pid_tgid();
+	else if (f->from == PROBE_FROM_CPU)
+		v = bpf_get_smp_processor_id();
 	if (!err && f->deref) {
 		const void *at = (const void *)(v + (__u64)f->more);
 
@@ -143,14 +181,45 @@ static __always_inline long fetch(void *ctx, const struct call *call,
 	return err;
 }
 
-static __always_inline long text_read(char *to, __u32 size, void *ctx,
+/* All of its bytes may be in use, without a final 0. */
+static __always_inline long chars_read(char *to, __u32 size, void *ctx,
+				       const volatile struct probe_fetch *f)
+{
+	__u32 n = (__u32)f->more < size - 1 ? (__u32)f->more : size - 1;
+
+	if (bpf_probe_read_kernel(to, n, ctx + f->offset))
+		return -1;
+	to[n] = 0;
+	return bpf_probe_read_kernel_str(to, n + 1, to);
+}
+
+static __always_inline long counted_read(char *to, __u32 size, void *ctx,
+					 const volatile struct probe_fetch *f, __s64 value)
+{
+	__u64 n = 0;
+
+	if (bpf_probe_read_kernel(&n, sizeof(n), ctx + (__u32)f->more))
+		return -1;
+	if (n > size - 1)
+		n = size - 1;
+	barrier_var(n);
+	n &= PROBE_STR - 1;
+	if (n > size - 1 || bpf_probe_read_user(to, n, (const void *)value))
+		return -1;
+	to[n] = 0;
+	return (long)n + 1;
+}
+
+static __always_inline long text_here(char *to, __u32 size, void *ctx,
 				      const volatile struct probe_fetch *f, __s64 value)
 {
 	switch (f->text) {
 	case PROBE_TEXT_USER:
 		return bpf_probe_read_user_str(to, size, (const void *)value);
 	case PROBE_TEXT_CONTEXT:
-		return bpf_probe_read_kernel_str(to, size, ctx + f->offset);
+		return chars_read(to, size, ctx, f);
+	case PROBE_TEXT_COUNTED:
+		return counted_read(to, size, ctx, f, value);
 	case PROBE_TEXT_DATA_LOC:
 		return bpf_probe_read_kernel_str(to, size, ctx + ((__u64)value & 0xffff));
 	case PROBE_TEXT_REL_LOC:
@@ -159,6 +228,15 @@ static __always_inline long text_read(char *to, __u32 size, void *ctx,
 	default:
 		return -1;
 	}
+}
+
+/* That of a pair's first hook was read there: `value` is its copy's address; 0: it could not be. */
+static __always_inline long text_read(char *to, __u32 size, void *ctx,
+				      const volatile struct probe_fetch *f, __s64 value)
+{
+	if (f->begun)
+		return value ? bpf_probe_read_kernel_str(to, size, (const void *)value) : -1;
+	return text_here(to, size, ctx, f, value);
 }
 
 static __always_inline __s64 value_of(const struct hit *h, __u32 arg)
@@ -228,34 +306,7 @@ static __always_inline bool cond_holds(void *ctx, const volatile struct probe_co
 
 static __always_inline bool failed(const struct hit *h)
 {
-	return h->ret < 0 && h->ret >= -4095;
-}
-
-static __always_inline __u32 slot_of(__u64 v)
-{
-	__u32 slot = 0;
-
-	if (v >> 32)
-		return PROBE_SLOTS - 1;
-	if (v >> 16) {
-		v >>= 16;
-		slot += 16;
-	}
-	if (v >> 8) {
-		v >>= 8;
-		slot += 8;
-	}
-	if (v >> 4) {
-		v >>= 4;
-		slot += 4;
-	}
-	if (v >> 2) {
-		v >>= 2;
-		slot += 2;
-	}
-	if (v >> 1)
-		slot += 1;
-	return slot;
+	return plan.errors && h->ret < 0 && h->ret >= -4095;
 }
 
 static __always_inline void key_fill(struct probe_key *key, void *ctx, const struct hit *h)
@@ -273,7 +324,9 @@ static __always_inline void key_fill(struct probe_key *key, void *ctx, const str
 			text_read(key->text, sizeof(key->text), ctx, &plan.args[arg],
 				  h->value[arg]);
 		else
-			key->number[i] = arg == PROBE_RET && !failed(h) ? 0 : value_of(h, arg);
+			key->number[i] = plan.errors && arg == PROBE_RET && !failed(h) ?
+						 0 :
+						 value_of(h, arg);
 	}
 }
 
@@ -376,7 +429,7 @@ static __always_inline void texts_fill(struct probe_event *ev, void *ctx, const 
 }
 
 static __always_inline long event_send(void *ctx, struct probe_event *ev, const struct hit *h,
-				       __u64 now, __u32 weight)
+				       const struct begun *begun, __u64 now, __u32 weight)
 {
 	__u64 size;
 
@@ -384,13 +437,16 @@ static __always_inline long event_send(void *ctx, struct probe_event *ev, const 
 	ev->time_ns = now;
 	ev->ns = h->ns;
 	ev->ret = h->ret;
-	ev->tid = (__u32)bpf_get_current_pid_tgid();
+	ev->tid = begun ? begun->tid : (__u32)bpf_get_current_pid_tgid();
 	ev->weight = weight;
 	ev->missing = (__u16)h->missing;
 	ev->index = plan.index;
-	ev->flags = plan.ends ? PROBE_F_ENDS : 0;
+	ev->flags = (plan.ends ? PROBE_F_ENDS : 0) | (plan.returns ? PROBE_F_RETURNS : 0);
 	ev->unused = 0;
-	bpf_get_current_comm(ev->comm, sizeof(ev->comm));
+	if (begun)
+		__builtin_memcpy(ev->comm, begun->comm, sizeof(ev->comm));
+	else
+		bpf_get_current_comm(ev->comm, sizeof(ev->comm));
 	texts_fill(ev, ctx, h);
 	size = ev->n_text;
 	barrier_var(size); /* else the compiler removes a check that older verifiers need (6.1) */
@@ -425,14 +481,15 @@ static __always_inline void stack_send(void *ctx, struct task_struct *task, cons
 }
 
 static __always_inline void single_send(void *ctx, struct task_struct *task,
-					struct hit_scratch *own, struct probe_counts *c, bool stack)
+					struct hit_scratch *own, const struct begun *begun,
+					struct probe_counts *c, bool stack)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 	__u32 weight = weight_of(now);
 
 	if (!weight)
 		c->passed_over++;
-	else if (event_send(ctx, &own->ev, &own->hit, now, weight))
+	else if (event_send(ctx, &own->ev, &own->hit, begun, now, weight))
 		c->ring_full++;
 	else if (stack)
 		stack_send(ctx, task, &own->hit, now, weight);
@@ -445,18 +502,55 @@ static __always_inline bool is_wanted(struct task_struct *task)
 	return bpf_get_current_pid_tgid() >> 32 != plan.self && task_in_scope(task);
 }
 
-static __always_inline bool holds(void *ctx, const struct call *call, struct hit *h)
+static __always_inline void kept_take(struct hit *h, const struct begun *begun, __u32 i, __u32 text)
+{
+	h->missing |= begun->missing & 1u << i;
+	h->value[i] = begun->value[i];
+	if (plan.args[i].text)
+		h->value[i] = begun->missing >> i & 1 ?
+				      0 :
+				      (__s64)(long)&begun->text[text & (PROBE_KEPT - 1)];
+}
+
+static __always_inline bool holds(void *ctx, const struct call *call, const struct begun *begun,
+				  struct hit *h)
 {
 	bool all = true;
+	__u32 text = 0;
 
 #pragma unroll
-	for (int i = 0; i < PROBE_ARGS; i++)
-		if (plan.args[i].from && fetch(ctx, call, &plan.args[i], &h->value[i]))
+	for (int i = 0; i < PROBE_ARGS; i++) {
+		const volatile struct probe_fetch *f = &plan.args[i];
+
+		if (begun && f->begun) {
+			kept_take(h, begun, i, text);
+			text += f->text != 0;
+		} else if (f->from == PROBE_FROM_RETURNED) {
+			h->value[i] = h->ret;
+		} else if (f->from && fetch(ctx, call, f, &h->value[i])) {
 			h->missing |= 1u << i;
+		}
+	}
 #pragma unroll
 	for (int i = 0; i < PROBE_CONDS; i++)
 		all = all && cond_holds(ctx, &plan.conds[i], h);
 	return all;
+}
+
+/* What holds of it goes into the sums, and may be sent. */
+static __always_inline void hit_add(void *ctx, struct task_struct *task, struct hit_scratch *own,
+				    const struct call *call, const struct begun *begun,
+				    struct probe_counts *c, bool stack)
+{
+	if (!holds(ctx, call, begun, &own->hit))
+		return;
+	c->hits++;
+	if (begun)
+		own->hit.who = begun->who;
+	else
+		who_id_fill(&own->hit.who, task);
+	sum_add(ctx, own, c);
+	single_send(ctx, task, own, begun, c, stack);
 }
 
 static __always_inline int hit(void *ctx, const struct call *call, __s64 ret, __u64 ns, bool stack)
@@ -479,12 +573,7 @@ static __always_inline int hit(void *ctx, const struct call *call, __s64 ret, __
 	__builtin_memset(&own->hit, 0, sizeof(own->hit));
 	own->hit.ret = ret;
 	own->hit.ns = ns;
-	if (holds(ctx, call, &own->hit)) {
-		c->hits++;
-		who_id_fill(&own->hit.who, task);
-		sum_add(ctx, own, c);
-		single_send(ctx, task, own, c, stack);
-	}
+	hit_add(ctx, task, own, call, NULL, c, stack);
 	own->in_use = 0;
 	return 0;
 }
@@ -562,6 +651,248 @@ SEC("?tracepoint")
 int probe_call_end_stack(void *ctx)
 {
 	return call_end(ctx, true);
+}
+
+/* ---- pairs ---- */
+
+static __always_inline __u64 reg_at(const struct hit_scratch *own, __u32 offset)
+{
+	return own->regs[(offset >> 3) & (REGS - 1)];
+}
+
+static __always_inline __s64 value_read(const struct hit_scratch *own,
+					const volatile struct probe_value *v)
+{
+	__u64 x = 0;
+
+	if (v->place == PROBE_KNOWN)
+		return v->at;
+	if (v->place == PROBE_REGISTER)
+		x = reg_at(own, v->reg);
+	else if (v->place == PROBE_STACK)
+		bpf_probe_read_user(
+			&x, sizeof(x),
+			(const void *)(reg_at(own, __builtin_offsetof(struct arch_regs, sp)) +
+				       (__u64)(__s64)v->at));
+	return v->bytes == 4 ? (__s32)x : (__s64)x;
+}
+
+/* Which hook of a function's call was hit. */
+static __always_inline const volatile struct probe_site *site_of(void *ctx,
+								 const struct hit_scratch *own)
+{
+	__u64 n;
+
+	if (use_cookie)
+		n = bpf_get_attach_cookie(ctx);
+	else
+		n = site_at[reg_at(own, __builtin_offsetof(struct arch_regs, ip)) &
+			    (PROBE_PAGE - 1)];
+	return &sites[n & (PROBE_SITES - 1)];
+}
+
+static __always_inline bool site_holds(const struct hit_scratch *own,
+				       const volatile struct probe_site *s)
+{
+	__u64 flags = reg_at(own, __builtin_offsetof(struct arch_regs, flags));
+
+	if (s->when == PROBE_ALWAYS)
+		return true;
+	return arch_condition(flags, s->condition) == (s->when == PROBE_TAKEN);
+}
+
+/* plan.h, 4. *back: the return address. */
+static __always_inline void frame_key(struct hit_scratch *own, const volatile struct probe_site *s,
+				      __u64 *back)
+{
+	__u64 frame = reg_at(own, s->base) + (__u64)(__s64)s->frame, high = 0;
+	__u64 g = reg_at(own, __builtin_offsetof(struct arch_regs, r14));
+
+	own->pair_key.whose = bpf_get_current_pid_tgid() >> 32;
+	bpf_probe_read_user(back, sizeof(*back), (const void *)frame);
+	if (plan.go && !bpf_probe_read_user(&high, sizeof(high), (const void *)(g + 8))) {
+		own->pair_key.n[0] = (__s64)g;
+		own->pair_key.n[1] = (__s64)(high - frame);
+		return;
+	}
+	own->pair_key.n[0] = (__s64)frame;
+	own->pair_key.n[1] = 0;
+}
+
+static __always_inline bool named_key(void *ctx, struct hit_scratch *own, __u32 end)
+{
+	bool found = true;
+
+	__builtin_memset(&own->pair_key, 0, sizeof(own->pair_key));
+#pragma unroll
+	for (int i = 0; i < PROBE_BY; i++)
+		if (plan.key[end][i].from &&
+		    fetch(ctx, NULL, &plan.key[end][i], &own->pair_key.n[i]))
+			found = false;
+	return found;
+}
+
+static __always_inline void begun_fill(void *ctx, struct task_struct *task, struct begun *b)
+{
+	__u32 text = 0;
+
+	b->missing = 0;
+	who_id_fill(&b->who, task);
+	b->tid = (__u32)bpf_get_current_pid_tgid();
+	bpf_get_current_comm(b->comm, sizeof(b->comm));
+#pragma unroll
+	for (int i = 0; i < PROBE_ARGS; i++) {
+		b->value[i] = 0;
+		if (!plan.args[i].from || !plan.args[i].begun)
+			continue;
+		if (fetch(ctx, NULL, &plan.args[i], &b->value[i]))
+			b->missing |= 1u << i;
+		if (!plan.args[i].text)
+			continue;
+		if (text_here(b->text[text & (PROBE_KEPT - 1)], PROBE_STR, ctx, &plan.args[i],
+			      b->value[i]) < 0)
+			b->missing |= 1u << i;
+		text++;
+	}
+}
+
+static __always_inline int begin(void *ctx, struct task_struct *task, struct hit_scratch *own,
+				 struct probe_counts *c)
+{
+	struct begun *b;
+
+	if (!is_wanted(task))
+		return 0;
+	begun_fill(ctx, task, &own->begun);
+	if (bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_NOEXIST) &&
+	    !bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_ANY))
+		c->unpaired++; /* the one before never ended */
+	b = bpf_map_lookup_elem(&begins, &own->pair_key);
+	if (b)
+		b->begin_ns = bpf_ktime_get_boot_ns(); /* after all that this program does */
+	else
+		c->unfollowed++;
+	return 0;
+}
+
+/* `others`: functions that others call, too, where no begin is no loss. */
+static __always_inline int end(void *ctx, struct task_struct *task, struct hit_scratch *own,
+			       struct probe_counts *c, __u64 now, __u64 back, __s64 ret,
+			       bool others, bool stack)
+{
+	struct begun *b = bpf_map_lookup_elem(&begins, &own->pair_key);
+
+	if (!b || b->back != back) {
+		c->unpaired += !others && is_wanted(task);
+		return 0;
+	}
+	__builtin_memset(&own->hit, 0, sizeof(own->hit));
+	own->hit.ret = ret;
+	own->hit.ns = now > b->begin_ns ? now - b->begin_ns : 0;
+	hit_add(ctx, task, own, NULL, b, c, stack);
+	bpf_map_delete_elem(&begins, &own->pair_key);
+	return 0;
+}
+
+static __always_inline __s64 returned(const struct hit_scratch *own,
+				      const volatile struct probe_site *s)
+{
+	__u64 v = (__u64)value_read(own, &s->value[0]);
+	__u32 bits = 64 - 8 * (plan.ret_size & 15);
+
+	if (s->value[1].place)
+		v += (__u64)value_read(own, &s->value[1]);
+	if (plan.ret_size == 8 || !plan.ret_size)
+		return (__s64)v;
+	return plan.ret_signed ? (__s64)(v << bits) >> bits : (__s64)(v << bits >> bits);
+}
+
+static __always_inline int frame_hook(void *ctx, struct task_struct *task, struct hit_scratch *own,
+				      struct probe_counts *c, __u64 now, bool stack)
+{
+	const volatile struct probe_site *s;
+	__u64 back = 0;
+
+	if (bpf_probe_read_kernel(own->regs, sizeof(struct arch_regs), ctx))
+		return 0;
+	s = site_of(ctx, own);
+	if (!site_holds(own, s))
+		return 0;
+	if (plan.pair == PROBE_ALONE) { /* a function's begin, at a jcc */
+		__builtin_memset(&own->hit, 0, sizeof(own->hit));
+		if (is_wanted(task))
+			hit_add(ctx, task, own, NULL, NULL, c, stack);
+		return 0;
+	}
+	frame_key(own, s, &back);
+	own->begun.back = back;
+	if (s->begins)
+		return begin(ctx, task, own, c);
+	return end(ctx, task, own, c, now, back, returned(own, s), s->others, stack);
+}
+
+static __always_inline int key_hook(void *ctx, struct task_struct *task, struct hit_scratch *own,
+				    struct probe_counts *c, __u64 now, bool ends, bool stack)
+{
+	if (!named_key(ctx, own, ends))
+		return 0;
+	own->begun.back = 0;
+	if (!ends)
+		return begin(ctx, task, own, c);
+	return end(ctx, task, own, c, now, 0, 0, false, stack);
+}
+
+enum hook { HOOK_FRAME, HOOK_BEGIN, HOOK_END };
+
+static __always_inline int pair_hook(void *ctx, enum hook hook, bool stack)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u64 now = bpf_ktime_get_boot_ns();
+	__u32 zero = 0;
+	struct probe_counts *c = bpf_map_lookup_elem(&counts, &zero);
+	struct hit_scratch *own = bpf_map_lookup_elem(&hit_scratch, &zero);
+
+	if (!c || !own)
+		return 0;
+	c->runs++;
+	if (own->in_use) {
+		c->busy++;
+		return 0;
+	}
+	own->in_use = 1;
+	if (hook == HOOK_FRAME)
+		frame_hook(ctx, task, own, c, now, stack);
+	else
+		key_hook(ctx, task, own, c, now, hook == HOOK_END, stack);
+	own->in_use = 0;
+	return 0;
+}
+
+PREEMPT_PAIR("kprobe", probe_frame, pair_hook(ctx, HOOK_FRAME, false))
+PREEMPT_PAIR("kprobe", probe_frame_stack, pair_hook(ctx, HOOK_FRAME, true))
+PREEMPT_PAIR("kprobe", probe_first_code, pair_hook(ctx, HOOK_BEGIN, false))
+PREEMPT_PAIR("kprobe", probe_last_code, pair_hook(ctx, HOOK_END, false))
+PREEMPT_PAIR("kprobe", probe_last_code_stack, pair_hook(ctx, HOOK_END, true))
+
+SEC("?tracepoint")
+int probe_first_event(void *ctx)
+{
+	pair_hook(ctx, HOOK_BEGIN, false);
+	return PASS_ON;
+}
+
+SEC("?tracepoint")
+int probe_last_event(void *ctx)
+{
+	pair_hook(ctx, HOOK_END, false);
+	return PASS_ON;
+}
+
+SEC("?tracepoint")
+int probe_last_event_stack(void *ctx)
+{
+	pair_hook(ctx, HOOK_END, true);
+	return PASS_ON;
 }
 
 TRACEPOINT(sched_process_fork, probe_fork, struct task_struct *parent, struct task_struct *child)

@@ -25,7 +25,7 @@ kernels="qemu-system-x86 busybox-static debian-archive-keyring"
 page="chromium"
 live="fio iptables nginx-core haproxy python3-pymysql gunicorn redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
 nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
-rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm php8.2-mysql php8.2-opcache php8.2-dev python3-psycopg2 python3-pymysql
+rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm php8.2-mysql php8.2-opcache php8.2-dev python3-psycopg2 python3-pymysql python3-numpy
 openssl libssl-dev openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
 export="prometheus clickhouse-server libcurl4"
 bench="valgrind linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools libssl-dev openssl"

@@ -31,11 +31,12 @@ static const struct {
 	{"stacks", WORDS_WHAT, false},     {"heap", WORDS_WHAT, false},
 	{"waits", WORDS_WHAT, false},      {"neighbours", WORDS_WHAT, false},
 	{"wakers", WORDS_WHAT, false},     {"net", WORDS_WHAT, false},
-	{"map", WORDS_WHAT, false},        {"requests", WORDS_WHAT, false},
-	{"trace", WORDS_NONE, false},      {"check", WORDS_NONE, false},
-	{"diff", WORDS_NONE, false},       {"sql", WORDS_QUERY, false},
-	{"status", WORDS_NONE, false},     {"help", WORDS_NONE, false},
-	{"version", WORDS_NONE, false},    {"report", WORDS_WHAT, true},
+	{"disk", WORDS_WHAT, false},       {"map", WORDS_WHAT, false},
+	{"requests", WORDS_WHAT, false},   {"trace", WORDS_NONE, false},
+	{"check", WORDS_NONE, false},      {"diff", WORDS_NONE, false},
+	{"sql", WORDS_QUERY, false},       {"status", WORDS_NONE, false},
+	{"help", WORDS_NONE, false},       {"version", WORDS_NONE, false},
+	{"report", WORDS_WHAT, true},
 };
 
 /* clang-format off */
@@ -43,7 +44,7 @@ static const char *const OPTIONS[] = {
 	"last", "from", "to", "at", "rec", "container", "image", "pid", "tid", "comm", "exe", "user", "unit", "cgroup", "lang", "label", "host", "self",
 	"vs-last", "vs-from", "vs-to", "vs-at", "vs-rec", "vs-container", "vs-image", "vs-pid", "vs-tid", "vs-comm", "vs-exe", "vs-user",
 	"vs-unit", "vs-cgroup", "vs-lang", "vs-label", "vs-host", "baseline", "per", "type", "group", "number", "sort", "by", "lines", "no-inline", "interpreter", "callers",
-	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side", "drawing", "request", "slower-than", "id", "slow", "streams", "with", "running", "neighbours", "wakers",
+	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side", "drawing", "request", "slower-than", "id", "slow", "streams", "with", "running", "neighbours", "wakers", "fsync", "opens", "files", "full", "deleted",
 };
 /* clang-format on */
 

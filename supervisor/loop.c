@@ -47,6 +47,8 @@
 /* To load BPF programs. */
 #define CAPS_LOAD  (CAPS_READ | 1ull << 38 /* PERFMON */ | 1ull << 39 /* BPF */ | CAP(SYS_RESOURCE))
 #define CAPS_PROBE (CAPS_LOAD | CAP(SYSLOG)) /* and names the kernel's functions */
+/* To become the user of a Java program: root has them; the unit's user goes without. */
+#define CAPS_ATTACH (CAPS_READ | CAP(SETUID) | CAP(SETGID))
 /* Before 6.6 the process connector, which reports processes where no BPF program of sonde-maps
  * loads, needs one more. Root has it; the unit's user goes without. */
 #define CAPS_MAPS (CAPS_PROBE | CAP(NET_ADMIN))
@@ -128,7 +130,8 @@ static void start_loader(struct sup *s, struct service *l)
 {
 	static const uint64_t caps[] = {[FAMILY_PROBES] = CAPS_PROBE,
 					[FAMILY_LOADS] = CAPS_LOAD,
-					[FAMILY_READS] = CAPS_READ | CAP(SYSLOG)};
+					[FAMILY_READS] = CAPS_READ | CAP(SYSLOG),
+					[FAMILY_ATTACHES] = CAPS_ATTACH};
 	char freq[16], bytes[32], age[32], budget[32];
 	char *own[] = {"--store",
 		       s->store,

@@ -18,6 +18,7 @@
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
+#include "schema/families/families.h"
 #include "loaders/lib/host/budget/weight.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/mend.h"
@@ -257,6 +258,20 @@ static int mend(const char *store, struct err *e)
 	return rc;
 }
 
+/* Does it record a family whose loader becomes the user of others' programs? */
+static bool attaches(const struct conf *c)
+{
+	const struct probe_family *of[FAMILIES_MAX];
+	struct err e = {0};
+	size_t n = 0;
+
+	if (families_of(c->value[CONF_FAMILIES].text, of, &n, &e))
+		return false;
+	while (n && of[n - 1]->rights != FAMILY_ATTACHES)
+		n--;
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	struct sonded d = {.told = -1, .before = -1};
@@ -285,7 +300,9 @@ int main(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	/* a kernel that cannot confine it is no reason not to record */
-	if (confine(CONFINE_EXECS | CONFINE_LOADS | CONFINE_HANDLES | CONFINE_OTHERS, &e))
+	if (confine(CONFINE_EXECS | CONFINE_LOADS | CONFINE_HANDLES | CONFINE_OTHERS |
+			    (attaches(&c) ? CONFINE_USERS : 0),
+		    &e))
 		log_warn("%s", e.what);
 	return run(&d, &c, &e) ? err_report(&e, "sonded") : EXIT_OK;
 }

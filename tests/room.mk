@@ -69,10 +69,23 @@ long-for-change:
 long-capture: all workloads
 	@$(PYTEST) $(E2E) -m "long and not docker and not soak and not live and not page and not tls" --durations=5 --junitxml=$(RESULTS)/long-capture.xml
 
-# a family that is made as CONTRIBUTING.md says, in a copy of the tree: built, recorded, asked, archived
+# requests of disks, who changed files, deleted files that are open
 long-disk: all workloads
 	@$(PYTEST) $(E2E)/disk --durations=5 --junitxml=$(RESULTS)/long-disk.xml
 
+# probes: runtimes, libraries in versions, containers, the table of bcc's tools, a thousand that come and go
+long-probe: all workloads
+	@$(PYTEST) $(E2E)/probe -rs --durations=5 --junitxml=$(RESULTS)/long-probe.xml
+
+# memory by line in each language, what is growth and what is not, kills and waits for memory, all pages of the host
+long-mem: all workloads
+	@$(PYTEST) $(E2E)/heap/test_mem*.py --durations=5 --junitxml=$(RESULTS)/long-mem.xml
+
+# Java programs of each JDK recorded from inside; loaders killed in each state; CYCLES of attach and stop (default 100)
+long-java: all workloads
+	@CYCLES=$(CYCLES) $(PYTEST) $(E2E)/java --durations=12 --junitxml=$(RESULTS)/long-java.xml
+
+# a family that is made as CONTRIBUTING.md says, in a copy of the tree: built, recorded, asked, archived
 long-demo: all workloads
 	@$(PYTEST) $(E2E)/capture/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml
 

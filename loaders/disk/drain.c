@@ -7,17 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/disk/lasting.h"
 #include "loaders/disk/syncfile.h"
+#include "loaders/disk/waitstack.h"
 #include "loaders/lib/bpf/load/taken.h"
 #include "loaders/lib/bpf/run/who.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "probes/disk.skel.h"
 #include "schema/base/array.h"
+#include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/facts/disk.h"
+#include "schema/store/write/facts.h"
 
 /* ---- rows ---- */
 
@@ -52,6 +56,7 @@ size_t drain_most(const struct family_host *h, size_t n)
 struct draining {
 	struct hooks *k;
 	struct devices *devices;
+	struct files *files;
 	struct family_host *h;
 	int64_t utc_ns;
 	uint32_t epoch;
@@ -120,12 +125,13 @@ static void blocks_drain(const struct draining *d, const struct bpf_map *map)
 	taken_release(&t);
 }
 
-static const char *const CALL_WORDS[DISK_CALLS] = {
-	[DISK_FSYNC] = "fsync",
-	[DISK_FDATASYNC] = "fdatasync",
-	[DISK_SYNC_RANGE] = "sync_file_range",
-	[DISK_SYNCFS] = "syncfs",
-};
+/* A container's file has the path that the container sees. */
+static const struct mounts *mounts_of(const struct draining *d, const struct who *who, uint32_t dev)
+{
+	if (who->p && naming_container(d->h->naming, who->p))
+		return NULL;
+	return files_mounts(d->files, dev);
+}
 
 static void sync_put(const struct draining *d, const struct disk_sync_key *key,
 		     const struct disk_sync *s, bool named)
@@ -139,9 +145,9 @@ static void sync_put(const struct draining *d, const struct disk_sync_key *key,
 	if (who.excluded)
 		*path = 0;
 	else if (named)
-		syncfile_path(key, s, path);
+		syncfile_path(key, s->fd, s, mounts_of(d, &who, key->dev), path);
 	fact_put_text(&row, SYNC_FILE, path);
-	fact_put_text(&row, SYNC_CALL, CALL_WORDS[key->call]);
+	fact_put_text(&row, SYNC_CALL, lasting_call_word(key->call));
 	fact_put(&row, SYNC_CALLS, s->calls);
 	fact_put(&row, SYNC_ERRORS, s->errors);
 	fact_put(&row, SYNC_US, s->ns / 1000);
@@ -167,6 +173,49 @@ static void syncs_drain(const struct draining *d)
 		sync_put(d, taken_key(&t, i), taken_value(&t, i),
 			 i < drain_most(d->h, DRAIN_SYNCS_MOST));
 	taken_release(&t);
+}
+
+static void lasting_put(const struct draining *d, const struct lasting *x, int64_t now_ns)
+{
+	const struct disk_sync_key *key = &x->longest.key;
+	struct who who = who_find(d->h, &key->who, NULL);
+	char path[SYNCFILE_PATH] = "";
+	struct fact_row row = {0};
+
+	if (!who.wanted || key->call >= DISK_CALLS)
+		return;
+	if (!who.excluded)
+		syncfile_path(key, x->longest.fd, NULL, NULL, path);
+	fact_put_text(&row, LASTING_FILE, path);
+	fact_put_text(&row, LASTING_CALL, lasting_call_word(key->call));
+	fact_put(&row, LASTING_CALLS, x->calls);
+	fact_put(&row, LASTING_US, (uint64_t)(now_ns - (int64_t)x->longest.begin_ns) / 1000);
+	who_put(d->h, d->utc_ns, &LASTING_FACT, &row, &who, LASTING_PROCESS, LASTING_CONTAINER);
+}
+
+struct looking {
+	struct lasting_list list;
+	int64_t now_ns;
+};
+
+static void call_take(void *ctx, const void *thread, const void *value)
+{
+	struct looking *l = ctx;
+	struct disk_syncing x;
+
+	(void)thread;
+	memcpy(&x, value, sizeof(x));
+	if (l->now_ns - (int64_t)x.begin_ns >= LASTING_NS)
+		lasting_add(&l->list, &x);
+}
+
+static void lasting_drain(const struct draining *d)
+{
+	struct looking l = {.now_ns = clock_mono_ns()};
+
+	hooks_syncing(d->k, call_take, &l);
+	for (size_t i = 0; i < l.list.n; i++)
+		lasting_put(d, &l.list.v[i], l.now_ns);
 }
 
 static void error_word(uint32_t error, char out[16])
@@ -267,17 +316,22 @@ static void opens_drain(const struct draining *d, const struct bpf_map *map, siz
 	taken_release(&t);
 }
 
-void drain_epoch(struct hooks *k, struct devices *devices, struct family_host *h, uint32_t epoch,
-		 int64_t utc_ns)
+void drain_epoch(struct hooks *k, struct devices *devices, struct files *files,
+		 struct family_host *h, uint32_t epoch, int64_t utc_ns)
 {
-	const struct draining d = {
-		.k = k, .devices = devices, .h = h, .utc_ns = utc_ns, .epoch = epoch};
+	const struct draining d = {.k = k,
+				   .devices = devices,
+				   .files = files,
+				   .h = h,
+				   .utc_ns = utc_ns,
+				   .epoch = epoch};
 
 	blocks_drain(&d, k->skel->maps.disk_sums);
 	blocks_drain(&d, k->skel->maps.disk_rest);
 	if (!k->files)
 		return;
 	syncs_drain(&d);
+	lasting_drain(&d);
 	opens_drain(&d, k->skel->maps.disk_opens, DRAIN_OPENS_MOST);
 	opens_drain(&d, k->skel->maps.disk_rest_opens, 0);
 }
@@ -298,7 +352,7 @@ static void unseen_take(void *ctx, const void *request, const void *value)
 	memcpy(&a, value, sizeof(a));
 	if (!a.issue_ns || devices_in_flight(a.major, a.minor) != 0)
 		return;
-	s.bytes = a.bytes;
+	s.bytes = a.bytes - a.done;
 	key = (struct disk_key){.who = a.who, .major = a.major, .minor = a.minor, .op = a.op};
 	block_put(&u->d, &key, &s, true);
 	files_unseen(u->files, u->d.devices, u->d.h, &a, u->d.utc_ns);
@@ -311,6 +365,23 @@ void drain_unseen(struct hooks *k, struct devices *devices, struct files *files,
 			   .files = files};
 
 	hooks_asked(k, unseen_take, &u);
+}
+
+/* Of the row that has this disk, sector and moment. */
+static void stack_put(struct family_host *h, const struct disk_slow *r, const char *disk,
+		      int64_t utc_ns)
+{
+	struct fact_row row = {0};
+	char text[WAITSTACK_TEXT];
+
+	waitstack_text(h, r->stack, r->frames < DISK_STACK ? r->frames : DISK_STACK, text);
+	if (!*text)
+		return;
+	fact_put_text(&row, SLOWSTACK_DISK, disk);
+	fact_put(&row, SLOWSTACK_SECTOR, r->sector);
+	fact_put(&row, SLOWSTACK_AT, (uint64_t)(utc_ns / 1000));
+	fact_put_text(&row, SLOWSTACK_STACK, text);
+	store_fact(h->store, h->run, utc_ns, &SLOWSTACK_FACT, &row);
 }
 
 void drain_slow(struct devices *devices, struct family_host *h, const struct disk_slow *r)
@@ -333,4 +404,6 @@ void drain_slow(struct devices *devices, struct family_host *h, const struct dis
 	fact_put(&row, SLOW_DEVICE, r->device_ns / 1000);
 	fact_put(&row, SLOW_FAILED, r->failed);
 	who_put(h, utc, &SLOW_FACT, &row, &who, SLOW_PROCESS, SLOW_CONTAINER);
+	if (!who.excluded)
+		stack_put(h, r, disk, utc);
 }

@@ -25,8 +25,8 @@
 /* Of a limit for short buckets, what holds for this recording. */
 size_t drain_most(const struct family_host *h, size_t n);
 /* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */
-void drain_epoch(struct hooks *k, struct devices *d, struct family_host *h, uint32_t epoch,
-		 int64_t utc_ns);
+void drain_epoch(struct hooks *k, struct devices *d, struct files *f, struct family_host *h,
+		 uint32_t epoch, int64_t utc_ns);
 /* Once the programs are detached: counts a request whose device has none at hand any more, though
  * the kernel reported no end of it to a program (docs/decisions/0282). */
 void drain_unseen(struct hooks *k, struct devices *d, struct files *f, struct family_host *h,

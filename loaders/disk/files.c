@@ -43,6 +43,15 @@ static void known_del(struct files *f, struct files_known *k)
 	free(k);
 }
 
+const struct mounts *files_mounts(struct files *f, uint32_t dev)
+{
+	if (f->mounts_round == f->round || mounts_has(&f->mounts, dev))
+		return &f->mounts;
+	mounts_read(&f->mounts);
+	f->mounts_round = f->round;
+	return &f->mounts;
+}
+
 /* Its path, by the names that were read since the last look: it may have got another one. */
 static void path_find(struct files *f, struct files_known *k, int names_fd)
 {
@@ -59,12 +68,14 @@ static void path_find(struct files *f, struct files_known *k, int names_fd)
 		return;
 	free(k->path);
 	k->whole = filename_join(s.names[0], DISK_DEEP, DISK_LONG, below);
-	if (k->whole && mounts_path(&f->mounts, k->id.dev, below, path, sizeof(path))) {
+	if (k->whole &&
+	    mounts_path(files_mounts(f, k->id.dev), k->id.dev, below, path, sizeof(path))) {
 		k->path = mem_strdup(path);
 		return;
 	}
-	k->whole = false;
-	k->path = mem_strdup(below);
+	snprintf(path, sizeof(path), "%s%.*s", k->whole ? "..." : "", (int)sizeof(path) - 4, below);
+	k->whole = false; /* where the file system is mounted is not known */
+	k->path = mem_strdup(path);
 }
 
 static struct files_known *known_of(struct files *f, const struct disk_file_key *key, int names_fd)
@@ -210,11 +221,13 @@ void files_drain(struct files *f, const struct hooks_files *maps, struct devices
 			     .utc_ns = utc_ns,
 			     .names_fd = bpf_map__fd(maps->names)};
 
-	if (!f->mounts.n)
-		mounts_read(&f->mounts);
-	f->round++;
 	map_drain(&d, maps->sums, epoch);
 	map_drain(&d, maps->rest, epoch);
+}
+
+void files_epoch(struct files *f)
+{
+	f->round++;
 }
 
 void files_unseen(struct files *f, struct devices *devices, struct family_host *h,
@@ -225,10 +238,10 @@ void files_unseen(struct files *f, struct devices *devices, struct family_host *
 	const struct disk_file_key key = {.who = a->who, .major = a->major, .minor = a->minor};
 	struct disk_file s = {0};
 
-	if (a->op > 1 || !a->bytes) /* as the programs have it: read, write */
+	if (a->op > 1 || a->bytes == a->done) /* as the programs have it: read, write */
 		return;
 	*(a->op ? &s.writes : &s.reads) = 1;
-	*(a->op ? &s.write_bytes : &s.read_bytes) = a->bytes;
+	*(a->op ? &s.write_bytes : &s.read_bytes) = a->bytes - a->done;
 	file_put(&d, &key, &s, true);
 }
 

@@ -31,6 +31,7 @@ struct files { /* {0} */
 	struct files_known *known;
 	struct mounts mounts;
 	uint32_t round;
+	uint32_t mounts_round; /* in which mounts were read last */
 };
 
 /* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */
@@ -39,6 +40,11 @@ void files_drain(struct files *f, const struct hooks_files *maps, struct devices
 /* A request whose end the kernel did not report: a row of no file. */
 void files_unseen(struct files *f, struct devices *d, struct family_host *h,
 		  const struct disk_asked *a, int64_t utc_ns);
+/* The next epoch's sums will be stored. */
+void files_epoch(struct files *f);
+/* The mounts, with that file system among them if it is mounted: they are read again where it was
+ * not, once an epoch at most. Borrowed until the next call. */
+const struct mounts *files_mounts(struct files *f, uint32_t dev);
 /* About once a minute: mounts are read again, and files that are not used any more forgotten. */
 void files_minute(struct files *f);
 void files_release(struct files *f);

@@ -22,19 +22,30 @@
 #include "schema/base/log.h"
 
 #define NO_WHO   "which process asked for a request is not recorded"
+#define NO_STACK "where threads wait for slow requests is not recorded"
 #define NO_SYNCS "calls that wait for a disk (fsync) are not recorded"
 #define NO_OPENS "opens that fail are not recorded"
 #define NO_DIRTY "who changes files that are written later is not recorded"
 #define NO_HELD  "deleted files that are open are not recorded"
 
 static const struct leftout_program OPTIONAL[] = {
-	{"disk_start", NULL},                              /* disk_insert instead */
-	{"disk_insert", NO_WHO},     {"disk_merge", NULL}, /* entries of merged requests go when
-							      there is no room */
-	{"disk_dirty", NO_DIRTY},    {"disk_dirty_page", NO_DIRTY},  {"disk_held", NO_HELD},
-	{"fsync_begins", NO_SYNCS},  {"fdatasync_begins", NO_SYNCS}, {"range_begins", NO_SYNCS},
-	{"syncfs_begins", NO_SYNCS}, {"sync_ends", NO_SYNCS},        {"open_begins", NO_OPENS},
-	{"openat_begins", NO_OPENS}, {"open_ends", NO_OPENS},        {0}};
+	{"disk_start", NULL}, /* disk_insert instead */
+	{"disk_insert", NO_WHO},
+	{"disk_merge", NULL}, /* entries of merged requests go when
+				 there is no room */
+	{"disk_complete_stack", NO_STACK},
+	{"disk_dirty", NO_DIRTY},
+	{"disk_dirty_page", NO_DIRTY},
+	{"disk_held", NO_HELD},
+	{"fsync_begins", NO_SYNCS},
+	{"fdatasync_begins", NO_SYNCS},
+	{"range_begins", NO_SYNCS},
+	{"syncfs_begins", NO_SYNCS},
+	{"sync_ends", NO_SYNCS},
+	{"open_begins", NO_OPENS},
+	{"openat_begins", NO_OPENS},
+	{"open_ends", NO_OPENS},
+	{0}};
 
 /* Which programs attach to which system calls: words of the tracepoints' names, each absent on some
  * architecture. */
@@ -61,17 +72,26 @@ bool hooks_tells_start(void)
 	return tells("block_io_start");
 }
 
+/* Gives a thread by its number: since 6.2. */
+bool hooks_tells_stack(void)
+{
+	return libbpf_find_vmlinux_btf_id("bpf_task_from_pid", BPF_TRACE_FENTRY) > 0;
+}
+
 SKELETON_OPEN(disk)
 
 static int load(struct hooks *k, const struct family_config *c)
 {
 	bool start = hooks_tells_start() && !leftout_is("disk_start");
+	bool stack = hooks_tells_stack() && !leftout_is("disk_complete_stack");
 
 	k->skel = skel_open(c->store_dir);
 	if (!k->skel)
 		return -errno;
 	bpf_program__set_autoload(k->skel->progs.disk_start, start);
 	bpf_program__set_autoload(k->skel->progs.disk_insert, !start);
+	bpf_program__set_autoload(k->skel->progs.disk_complete_stack, stack);
+	bpf_program__set_autoload(k->skel->progs.disk_complete, !stack);
 	bpf_program__set_autoload(k->skel->progs.disk_merge, tells("block_rq_merge"));
 	bpf_program__set_autoload(k->skel->progs.disk_dirty, tells("writeback_dirty_folio"));
 	bpf_program__set_autoload(k->skel->progs.disk_dirty_page, tells("writeback_dirty_page"));
@@ -237,6 +257,12 @@ int hooks_asked(struct hooks *k, mapread_fn fn, void *ctx)
 {
 	return mapread_each(bpf_map__fd(k->skel->maps.asked), sizeof(uint64_t),
 			    sizeof(struct disk_asked), fn, ctx);
+}
+
+int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx)
+{
+	return mapread_each(bpf_map__fd(k->skel->maps.syncing), sizeof(uint64_t),
+			    sizeof(struct disk_syncing), fn, ctx);
 }
 
 struct hooks_files hooks_files(const struct hooks *k)

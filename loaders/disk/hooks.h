@@ -45,10 +45,15 @@ void hooks_close(struct hooks *k);
 /* Which tracepoint tells who asks: block_io_start (from 6.5 on). */
 bool hooks_tells_start(void);
 
+/* Do single slow requests have the stack of who waits for them? (from 6.2 on) */
+bool hooks_tells_stack(void);
+
 /* Single requests that wait in the ring. */
 void hooks_read(struct hooks *k);
 /* Each request that is not known to have ended. 0 or -errno. */
 int hooks_asked(struct hooks *k, mapread_fn fn, void *ctx);
+/* Each call that waits for a disk and has not returned. 0 or -errno. */
+int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx);
 /* The sums of files, those that found no room there, and the names of files; borrowed. */
 struct hooks_files {
 	const struct bpf_map *sums, *rest, *names;

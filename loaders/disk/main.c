@@ -92,7 +92,8 @@ static void epoch_store(struct disk *d, struct family_host *h)
 	struct hooks_files files = hooks_files(&d->hooks);
 
 	devices_read(&d->devices, h, d->epochs.ended_ns, utc);
-	drain_epoch(&d->hooks, &d->devices, h, d->epochs.number, utc);
+	files_epoch(&d->files);
+	drain_epoch(&d->hooks, &d->devices, &d->files, h, d->epochs.number, utc);
 	files_drain(&d->files, &files, &d->devices, h, d->epochs.number, utc);
 	slow_store(d, h);
 	epochs_stored(&d->epochs);
@@ -205,6 +206,12 @@ static void disk_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "who asks", CHECK_WARN, "kernel 6.5 or later (block_io_start)",
 			  "requests that no scheduler queues have no process");
+	if (hooks_tells_stack())
+		check_add(c, "who waits", CHECK_OK, NULL,
+			  "slow requests have the kernel stack of the thread that waits");
+	else
+		check_add(c, "who waits", CHECK_WARN, "kernel 6.2 or later (bpf_task_from_pid)",
+			  "sonde disk --slow does not say where threads wait");
 }
 
 static const struct family disk_family = {

@@ -140,6 +140,14 @@ const char *mounts_point(const struct mounts *m, uint32_t dev)
 	return x ? x->point : "";
 }
 
+bool mounts_has(const struct mounts *m, uint32_t dev)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->list[i].dev == dev)
+			return true;
+	return false;
+}
+
 bool mounts_waits(const struct mounts *m, uint32_t dev)
 {
 	for (size_t i = 0; i < m->n; i++)

@@ -32,6 +32,8 @@ bool mounts_parse(const char *line, struct mounts_one *out);
 bool mounts_path(const struct mounts *m, uint32_t dev, const char *below, char *out, size_t size);
 /* Where the file system is mounted, by the same rule; borrowed until mounts_read. "": nowhere. */
 const char *mounts_point(const struct mounts *m, uint32_t dev);
+/* Was it mounted when they were read? */
+bool mounts_has(const struct mounts *m, uint32_t dev);
 /* May a look at a file there wait without end? */
 bool mounts_waits(const struct mounts *m, uint32_t dev);
 

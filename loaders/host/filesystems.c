@@ -67,6 +67,14 @@ bool filesystems_wanted(const struct parse_mount *m)
 	return true;
 }
 
+/* Such come and go with sessions and containers. */
+static bool is_in_memory(const struct parse_mount *m)
+{
+	static const char *const types[] = {"tmpfs", "ramfs", "overlay", NULL};
+
+	return is_one_of(m->type, m->type_len, types);
+}
+
 static char *unescaped(const char *text, size_t len)
 {
 	char *out = mem_alloc(len + 1);
@@ -151,6 +159,48 @@ static bool mounts_look(struct filesystems *f)
 	return true;
 }
 
+struct telling {
+	struct family_host *h;
+	int64_t utc_ns;
+};
+
+static void mount_tell(void *ctx, const struct mountset_one *x, bool mounted)
+{
+	const struct telling *t = ctx;
+	struct event e = {.kind = mounted ? "mounted" : "unmounted",
+			  .subject = "file system",
+			  .name = x->point,
+			  .detail = x->type,
+			  .which = x->source,
+			  .utc_ns = t->utc_ns};
+
+	event_put(t->h, &e);
+}
+
+/* Of what mounts_look has read: what was mounted and unmounted since the look before. */
+static void mounts_compare(struct filesystems *f, const struct meter_round *r)
+{
+	struct telling t = {.h = r->h, .utc_ns = r->utc_ns};
+	struct parse_mount m;
+	size_t pos = 0;
+
+	mountset_begin(&f->mounted);
+	while (parse_next_mount(strbuf_str(&f->text), f->text.len, &pos, &m)) {
+		char *point, *source, *type;
+
+		if (!filesystems_wanted(&m) || is_in_memory(&m))
+			continue;
+		point = unescaped(m.point, m.point_len);
+		source = unescaped(m.source, m.source_len);
+		type = unescaped(m.type, m.type_len);
+		mountset_see(&f->mounted, point, source, type, mount_tell, &t);
+		free(point);
+		free(source);
+		free(type);
+	}
+	mountset_end(&f->mounted, mount_tell, &t);
+}
+
 /* ---- the child ---- */
 
 static void child_main(int fd)
@@ -226,6 +276,7 @@ void filesystems_init(struct filesystems *f, int64_t idle_ns)
 void filesystems_release(struct filesystems *f)
 {
 	child_stop(f);
+	mountset_release(&f->mounted);
 	fillers_release(&f->fillers);
 	meter_release(&f->meter);
 	for (size_t i = 0; i < f->n; i++)
@@ -238,6 +289,7 @@ void filesystems_read(struct filesystems *f, const struct meter_round *r)
 {
 	if (f->looking || !mounts_look(f))
 		return;
+	mounts_compare(f, r);
 	f->round = *r;
 	f->at = 0;
 	f->looking = true;

@@ -21,6 +21,7 @@
 #include "loaders/host/fillers.h"
 #include "loaders/host/parse.h"
 #include "loaders/host/events/change_detect.h"
+#include "loaders/host/events/mountset.h"
 #include "schema/base/strbuf.h"
 
 #define FILESYSTEMS_WAIT_NS (2000000000ll)
@@ -48,6 +49,7 @@ struct filesystems {
 						       because the kernel waits, too */
 	int fd;
 	struct strbuf text;
+	struct mountset mounted; /* without those in memory */
 	struct fillers fillers;
 };
 

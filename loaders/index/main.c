@@ -8,8 +8,8 @@
  *   sonde-index --dump INDEX, --at INDEX           print an index, or what it knows of addresses
  *   sonde-index --dump-rows INDEX, --dump-tls INDEX
  *                                                  print its unwind rows, its probe sites of TLS
- *   sonde-index FILE --places WORD, --place NAME, --place-at OFFSET   print where probes can be set
- * in it (places.h)
+ *   sonde-index FILE --places WORD, --place NAME, --place-at OFFSET [--calls]
+ *                                                  print where probes can be set in it (places.h)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static int is_child(void)
 struct options {
 	const char *out, *dump, *rows, *tls, *at, *places, *place, *place_at;
 	int lines; /* enum index_lines */
-	bool rows_first;
+	bool rows_first, calls;
 };
 
 static const struct program PROGRAM = {
@@ -77,6 +77,7 @@ static const struct option OPTIONS[] = {
 	{"places", 0, OPTION_STRING, "WORD", "functions and USDT probes of FILE whose names hold WORD", OPTION_AT(struct options, places)},
 	{"place", 0, OPTION_STRING, "NAME", "the same of this name", OPTION_AT(struct options, place)},
 	{"place-at", 0, OPTION_STRING, "OFFSET", "the instruction that begins there in FILE (hexadecimal)", OPTION_AT(struct options, place_at)},
+	{"calls", 0, OPTION_FLAG, NULL, "with --place or --place-at: where its calls begin and end, too", OPTION_AT(struct options, calls)},
 	{"no-lines", 0, OPTION_SET, NULL, "no files, lines and inlined functions", OPTION_AT(struct options, lines), .min = INDEX_LINES_NONE},
 	{"all-lines", 0, OPTION_SET, NULL, "(child) read lines of large debug information too; with FILE this is the default", OPTION_AT(struct options, lines),
 	 .min = INDEX_LINES_ALL},
@@ -336,7 +337,8 @@ static int print_places(const char *path, const struct options *o, struct err *e
 						   o->places ? o->places :
 							       "",
 					   .whole = o->place != NULL,
-					   .at = o->place_at ? strtoull(o->place_at, NULL, 16) : 0};
+					   .at = o->place_at ? strtoull(o->place_at, NULL, 16) : 0,
+					   .calls = o->calls && !o->places};
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
 	uint64_t hash = 0, left = PLACES_BUDGET;
 	cleanup_fd int elf = open_regular(path);

@@ -15,15 +15,24 @@
 #define USUAL_S  600.0
 #define SETTLE_S 60 /* before a source's usual rate is known */
 
-void counts_release(struct counts *c, struct counts_rules *r)
+void counts_forget(struct counts *c, struct counts_rules *r)
 {
 	for (uint32_t i = 0; i < c->n_patterns; i++)
 		free(c->patterns[i].sample);
 	r->patterns -= c->n_patterns;
 	free(c->patterns);
-	free(c->sums);
 	free(c->hits);
 	free(c->cache);
+	c->patterns = NULL;
+	c->hits = NULL;
+	c->cache = NULL;
+	c->n_patterns = c->cap_patterns = c->n_hits = c->cap_hits = 0;
+}
+
+void counts_release(struct counts *c, struct counts_rules *r)
+{
+	counts_forget(c, r);
+	free(c->sums);
 	*c = (struct counts){0};
 }
 

@@ -86,6 +86,8 @@ struct counts_rules { /* for all sources */
 };
 
 void counts_release(struct counts *c, struct counts_rules *r);
+/* Its patterns alone, after its sums were sent: they make room for those of others. */
+void counts_forget(struct counts *c, struct counts_rules *r);
 /* now_ns: UTC, of a message without a time, and in whose second the budget is. */
 void counts_message(struct counts *c, struct counts_rules *r, const struct message *m,
 		    int64_t now_ns);

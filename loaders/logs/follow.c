@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define REST_MOST 256 /* buffers: it may grow as fast as it is read */
+
 static void keep(struct follow *f, const char *end, size_t n)
 {
 	if (n >= FOLLOW_KEPT) {
@@ -134,11 +136,12 @@ bool follow_read(struct follow *f, struct forms *forms, char *buffer, follow_tak
 
 void follow_rest(struct follow *f, struct forms *forms, char *buffer, follow_take take, void *ctx)
 {
+	bool more = true;
 	ssize_t n;
 
-	while (follow_read(f, forms, buffer, take, ctx))
-		;
-	n = fetch(f, buffer);
+	for (int i = 0; more && i < REST_MOST; i++)
+		more = follow_read(f, forms, buffer, take, ctx);
+	n = more ? 0 : fetch(f, buffer);
 	if (n <= 0 || f->form == LOG_LOCAL || f->damaged)
 		return;
 	line(f, forms, buffer + f->n_kept, (size_t)n, take, ctx);

@@ -24,6 +24,7 @@
 #define HOT_NS   (5 * NSEC_PER_SEC) /* after a container came: its log comes a moment later */
 #define TURNS    16                 /* of the reader in one round, while it has more to read */
 #define AGAIN_NS (5 * NSEC_PER_SEC) /* before a reader that ended is started again */
+#define LAST_NS  (5 * NSEC_PER_SEC) /* for the last reading, at least */
 
 struct logs {
 	struct places places;
@@ -120,17 +121,21 @@ static bool reader_runs(struct logs *s, int64_t now_ns)
 	return true;
 }
 
-static void read_all(struct logs *s, bool flush, bool last)
+/* `last_ns`: there will be no more readings, and this one ends about then; 0: there will be. */
+static void read_all(struct logs *s, bool flush, int64_t last_ns)
 {
-	const struct wire_ask q = {
-		.what = WIRE_READ, .now_ns = clock_utc_ns(), .flush = flush, .last = last};
+	struct wire_ask q = {.what = WIRE_READ, .now_ns = clock_utc_ns(), .flush = flush};
 	bool more = true;
 
-	for (int i = 0; more && (i < TURNS || last); i++)
+	for (int i = 0; more && (i < TURNS || last_ns); i++) {
+		q.last = !last_ns ? 0 : clock_boot_ns() < last_ns ? 1 : WIRE_ENOUGH;
 		if (!reader_read(&s->reader, &q, on_said, s, &more)) {
 			reader_ended(s, clock_boot_ns());
 			return;
 		}
+	}
+	if (q.last == WIRE_ENOUGH)
+		log_warn("logs grow as fast as they are read: their last lines may be missing");
 }
 
 static void look(struct logs *s, struct family_host *h, int64_t now_ns)
@@ -161,7 +166,7 @@ static void logs_poll(void *state, struct family_host *h, int64_t now_ns)
 	s->rows.begun_ns = s->rows.begun_ns ? s->rows.begun_ns : now_ns + h->offset_ns;
 	if (reader_runs(s, now_ns)) {
 		look(s, h, now_ns);
-		read_all(s, flush, false);
+		read_all(s, flush, 0);
 		if (flush)
 			rows_flushed(&s->rows, now_ns);
 	}
@@ -176,11 +181,10 @@ static void logs_last_read(void *state, struct family_host *h, int64_t patience_
 {
 	struct logs *s = state;
 
-	(void)patience_ns;
 	if (s->reader.fd < 0 || !s->rows.begun_ns)
 		return;
 	look(s, h, clock_boot_ns());
-	read_all(s, true, true);
+	read_all(s, true, clock_boot_ns() + (patience_ns > LAST_NS ? patience_ns : LAST_NS));
 	rows_flushed(&s->rows, clock_boot_ns());
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/logs/places.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loaders/lib/host/proc/containernames.h"
@@ -271,6 +273,24 @@ static bool is_packed(const char *path)
 	return false;
 }
 
+/* PATH.1 or PATH-20261129 next to PATH. What is renamed is read to its end all the same, and a copy
+ * (copytruncate) has lines that were read. */
+static bool is_rotated(const char *path)
+{
+	char base[PATH_MAX];
+	struct stat st;
+	size_t n = strlen(path), digits = 0;
+
+	while (digits < n && isdigit((unsigned char)path[n - digits - 1]))
+		digits++;
+	if (!digits || digits > 14 || digits + 2 > n || n >= sizeof(base))
+		return false;
+	if (path[n - digits - 1] != '.' && (path[n - digits - 1] != '-' || digits < 8))
+		return false;
+	snprintf(base, sizeof(base), "%.*s", (int)(n - digits - 1), path);
+	return !stat(base, &st) && S_ISREG(st.st_mode);
+}
+
 /* The folder of the files, to see at once when one is made or renamed. */
 static void folder_watch(struct look *l, const char *pattern)
 {
@@ -290,7 +310,7 @@ static void pattern_look(struct look *l, const char *pattern)
 		folder_watch(l, pattern);
 	if (*pattern == '/' && !glob(pattern, GLOB_NOSORT, NULL, &g))
 		for (size_t i = 0; i < g.gl_pathc; i++) {
-			if (is_packed(g.gl_pathv[i]))
+			if (is_packed(g.gl_pathv[i]) || is_rotated(g.gl_pathv[i]))
 				continue;
 			x.path = g.gl_pathv[i];
 			snprintf(x.name, sizeof(x.name), "%s", x.path);

@@ -9,7 +9,8 @@
  *   Kubernetes   /var/log/pods/NAMESPACE_POD_UID/CONTAINER/N.log
  *   journal      (/var/log|/run/log)/journal/MACHINE/system.journal, user-N.journal; the host's, as
  *                seen from a container, where this root has none
- *   files        patterns of a shell; what is compressed is left out
+ *   files        patterns of a shell; what is compressed is left out, and what was rotated: PATH.1,
+ *                PATH-20261129 next to PATH
  */
 #ifndef SONDE_LOGS_PLACES_H
 #define SONDE_LOGS_PLACES_H

@@ -17,16 +17,20 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define READ_MOST    (64u << 20) /* bytes in answer to one READ */
-#define FILE_MOST    (8u << 20)  /* of one file, before the others come */
-#define JOURNAL_MOST 20000       /* entries of one journal, the same */
-#define OWN_MOST     4096        /* sources that are found in journals */
+#define READ_MOST    (64u << 20)        /* bytes in answer to one READ */
+#define FILE_MOST    (8u << 20)         /* of one file, before the others come */
+#define JOURNAL_MOST 20000              /* entries of one journal, the same */
+#define JOURNALS_NS  (5 * NSEC_PER_SEC) /* for all journals: the loader waits for an answer */
+#define OWN_MOST     4096               /* sources that are found in journals */
+#define QUIET_NS     (3600 * NSEC_PER_SEC)
 
 struct source {
 	uint32_t id;
 	struct counts counts;
 	struct messages stream[2];
-	bool written; /* since the READ before */
+	bool written;   /* since the READ before */
+	uint32_t files; /* that are open */
+	int64_t sum_ns; /* when it last had sums, UTC */
 	UT_hash_handle hh, by_name;
 	char name[]; /* of a journal's: unit, or "\n" and a container's id */
 };
@@ -52,6 +56,7 @@ struct reading {
 	struct forms forms;
 	struct wire_packet out;
 	int64_t now_ns;
+	int64_t until_ns;    /* monotonic: no journal is read on after that */
 	struct source *into; /* of the file that is read */
 	char buffer[FOLLOW_BUFFER + FOLLOW_KEPT];
 };
@@ -194,11 +199,25 @@ static bool from_file(void *ctx, void *out, size_t len, uint64_t at)
 	return at < (uint64_t)INT64_MAX - len && pread(f->fd, out, len, (off_t)at) == (ssize_t)len;
 }
 
+static struct source *own_known(const struct reading *r, const char *name)
+{
+	struct source *s;
+
+	HASH_FIND(by_name, r->names, name, strlen(name), s);
+	return s;
+}
+
+/* Any sender can say that it is a container: root's engines are believed. */
+static bool is_of_container(const struct journalfile_entry *e)
+{
+	return *e->container && !e->uid;
+}
+
 /* Whose entry it is: a container's, a unit's, the kernel's, else by the name that it says. */
 static struct source *own_source(struct reading *r, const struct journalfile_entry *e)
 {
 	char name[160];
-	const char *container = *e->container ? e->container : "";
+	const char *container = is_of_container(e) ? e->container : "";
 	struct source *s;
 
 	if (*container)
@@ -207,9 +226,12 @@ static struct source *own_source(struct reading *r, const struct journalfile_ent
 		snprintf(name, sizeof(name), "kernel");
 	else
 		snprintf(name, sizeof(name), "%s", *e->unit ? e->unit : e->identifier);
-	if (r->n_own >= OWN_MOST || !*name)
+	s = *name ? own_known(r, name) : NULL;
+	if (!s && (r->n_own >= OWN_MOST || !*name)) {
 		snprintf(name, sizeof(name), "journal");
-	HASH_FIND(by_name, r->names, name, strlen(name), s);
+		container = "";
+		s = own_known(r, name);
+	}
 	if (s)
 		return s;
 	s = source_of(r, WIRE_OWN + r->n_own++, name);
@@ -223,7 +245,7 @@ static void entry_take(struct reading *r, const struct journalfile_entry *e)
 {
 	static const char packed[] = "(a message whose compression sonde does not know)";
 	/* what a container prints has a level that says only which stream it was */
-	int level = *e->container || e->priority < 0 ? -1 : (int)level_priority(e->priority);
+	int level = is_of_container(e) || e->priority < 0 ? -1 : (int)level_priority(e->priority);
 	const char *text = e->unread ? packed : e->message, *end = text, *newline;
 	size_t len = e->unread ? sizeof(packed) - 1 : e->len;
 
@@ -247,18 +269,23 @@ static bool journal_read(struct reading *r, struct file *f)
 {
 	static struct journalfile_entry e;
 	struct journalfile_place before = f->place;
+	bool more = true;
 	uint64_t at;
-	int n = 0;
 
 	f->journal.read = from_file;
 	f->journal.ctx = f;
 	if (!journalfile_begin(&f->journal))
 		return false;
-	for (; n < JOURNAL_MOST && journalfile_next(&f->journal, &f->place, &at); n++)
-		if (journalfile_entry_from(&f->journal, at, &e))
+	/* entries of a thousand large fields take long */
+	for (int n = 1; more && n <= JOURNAL_MOST; n++) {
+		if (n % 64 == 0 && clock_mono_ns() > r->until_ns)
+			break;
+		more = journalfile_next(&f->journal, &f->place, &at);
+		if (more && journalfile_entry_from(&f->journal, at, &e))
 			entry_take(r, &e);
+	}
 	f->moved = f->moved || memcmp(&before, &f->place, sizeof(before)) != 0;
-	return n == JOURNAL_MOST;
+	return more;
 }
 
 /* ---- files ---- */
@@ -301,6 +328,7 @@ static void file_open(struct reading *r, const struct wire_ask *q, int fd)
 			journalfile_end(&f->journal, &f->place);
 	} else {
 		f->source = source_of(r, q->source, "");
+		f->source->files++;
 		if (q->to_end)
 			follow_to_end(&f->follow);
 	}
@@ -317,6 +345,7 @@ static void file_close(struct reading *r, uint32_t id)
 	if (f->source) {
 		r->into = f->source;
 		follow_rest(&f->follow, &r->forms, r->buffer, on_record, r);
+		f->source->files--;
 	}
 	HASH_DEL(r->files, f);
 	journalfile_release(&f->journal);
@@ -338,13 +367,34 @@ static void quiet_over(struct reading *r, bool all)
 	}
 }
 
+/* The last of a source without files, which then goes. Of one that is quiet the patterns go. */
+static void source_flush(struct reading *r, struct source *s)
+{
+	bool over = s->id < WIRE_OWN && !s->files;
+
+	if (over)
+		messages_over(r, s, true);
+	if (s->counts.n_sums)
+		s->sum_ns = r->now_ns;
+	else if (s->counts.n_patterns && r->now_ns - s->sum_ns > QUIET_NS)
+		counts_forget(&s->counts, &r->rules);
+	sums_say(r, s);
+	if (!over)
+		return;
+	HASH_DEL(r->sources, s);
+	counts_release(&s->counts, &r->rules);
+	for (int i = 0; i < 2; i++)
+		messages_release(&s->stream[i]);
+	free(s);
+}
+
 static void flush(struct reading *r)
 {
 	struct source *s, *next;
 	struct file *f, *next_file;
 
 	HASH_ITER (hh, r->sources, s, next)
-		sums_say(r, s);
+		source_flush(r, s);
 	HASH_ITER (hh, r->files, f, next_file)
 		place_say(r, f);
 }
@@ -356,8 +406,10 @@ static void answer(struct reading *r, const struct wire_ask *q)
 	bool more = false;
 
 	r->now_ns = q->now_ns;
+	r->until_ns = clock_mono_ns() + JOURNALS_NS;
 	HASH_ITER (hh, r->files, f, next)
 		more = file_read(r, f, &left) || more;
+	more = more && q->last != WIRE_ENOUGH;
 	if (!more)
 		quiet_over(r, q->last);
 	if (q->flush && !more)

@@ -139,6 +139,7 @@ static void sum_put(struct rows *r, struct tracked_source *s, const struct wire_
 {
 	struct fact_row row = {0};
 
+	s->used_ns = clock_boot_ns();
 	fact_put_text(&row, LOG_SOURCE, s->name);
 	fact_put_text(&row, LOG_LEVEL, LEVEL_NAMES[x->level]);
 	fact_put_text(&row, LOG_KIND, s->kind);
@@ -194,7 +195,8 @@ void rows_take(struct rows *r, const struct wire_said *x, const char *const text
 		tracked_place(r->tracked, x);
 		return;
 	}
-	s = x->kind == WIRE_SOURCE && x->source >= WIRE_OWN ?
+	s = x->kind == WIRE_SOURCE && x->source >= WIRE_OWN &&
+			    x->source - WIRE_OWN < WIRE_OWN_MOST ?
 		    tracked_own(r->tracked, x->source, text[0], text[1]) :
 		    tracked_source(r->tracked, x->source);
 	if (!s)

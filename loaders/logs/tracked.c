@@ -20,6 +20,9 @@
 #define ROTATED     9                    /* renamed files that are looked for */
 #define FAST_BYTES  (256 << 10)          /* of a round: rotation may be near */
 #define ENDED_MOST  2
+/* longer than the reader takes to say what it counted, or to forget patterns (reading.c) */
+#define UNUSED_NS     (600 * NSEC_PER_SEC)
+#define OWN_UNUSED_NS (2 * 3600 * NSEC_PER_SEC)
 
 /* ---- sources ---- */
 
@@ -129,13 +132,26 @@ void tracked_release(struct tracked *t)
 		source_drop(t, s);
 }
 
+/* A link leads where its owner may read anyhow: root's, or to a file of the same owner. */
+static bool is_honest(const char *path, const struct stat *st)
+{
+	struct stat at;
+
+	if (lstat(path, &at))
+		return false;
+	if (!S_ISLNK(at.st_mode))
+		return at.st_dev == st->st_dev && at.st_ino == st->st_ino;
+	return !at.st_uid || at.st_uid == geteuid() || at.st_uid == st->st_uid;
+}
+
 static int log_open(const char *path, bool follows_links)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
 				    (follows_links ? 0 : O_NOFOLLOW));
 	struct stat st;
 
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+	if (fd >= 0 &&
+	    (fstat(fd, &st) || !S_ISREG(st.st_mode) || (follows_links && !is_honest(path, &st)))) {
 		close(fd);
 		return -1;
 	}
@@ -274,17 +290,31 @@ static void cut_note(struct tracked *t, uint32_t source)
 		s->cuts++;
 }
 
+/* It was renamed to what is a log, too. */
+static void found_as(struct tracked_file *f, const char *path)
+{
+	if (f->listed)
+		return;
+	free(f->path);
+	f->path = mem_strdup(path);
+	f->old_ns = 0;
+	f->listed = true;
+}
+
 /* True: it is read, under this path or another one. */
 static bool is_read(struct tracked *t, const struct place *x, const struct stat *st, int64_t now_ns)
 {
-	struct tracked_file *f = file_by_path(t, x->path);
+	struct tracked_file *f = file_by_path(t, x->path), *same;
 
 	if (f && f->dev == st->st_dev && f->ino == st->st_ino) {
 		f->listed = true;
 		return true;
 	}
-	if (file_by_inode(t, st))
+	same = file_by_inode(t, st);
+	if (same) {
+		found_as(same, x->path);
 		return true;
+	}
 	if (f) {
 		struct tracked_file *now;
 		struct stat was;
@@ -335,13 +365,32 @@ static void old_close(struct tracked *t, struct tracked_file *f, int64_t now_ns)
 	file_drop(t, f);
 }
 
+/* Sources that have no file any more go; of those of a journal, the patterns. */
+static void sources_tidy(struct tracked *t, int64_t now_ns)
+{
+	struct tracked_source *s, *next;
+
+	HASH_ITER (hh, t->sources, s, next) {
+		if (!s->used_ns)
+			s->used_ns = now_ns;
+		else if (s->id >= WIRE_OWN && now_ns - s->used_ns > OWN_UNUSED_NS)
+			patterns_drop(s);
+		else if (s->id < WIRE_OWN && now_ns - s->used_ns > UNUSED_NS)
+			source_drop(t, s);
+	}
+}
+
 void tracked_end(struct tracked *t, int64_t now_ns)
 {
 	struct tracked_file *f, *next;
+	struct tracked_source *s;
 	struct stat st;
 
 	t->grows = false;
 	HASH_ITER (hh, t->files, f, next) {
+		s = tracked_source(t, f->source);
+		if (s)
+			s->used_ns = now_ns;
 		if (!fstat(f->fd, &st)) {
 			t->grows = t->grows || st.st_size - f->size > FAST_BYTES;
 			f->grew_ns = st.st_size != f->size ? now_ns : f->grew_ns;
@@ -352,6 +401,7 @@ void tracked_end(struct tracked *t, int64_t now_ns)
 		if (f->old_ns)
 			old_close(t, f, now_ns);
 	}
+	sources_tidy(t, now_ns);
 	t->begun = true;
 }
 

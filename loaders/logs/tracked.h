@@ -5,7 +5,8 @@
  *   1. A file that is there in the first round is read from its present end on, one that comes
  *      later from its begin.
  *   2. A file is read by its descriptor: when it is renamed, removed, or its container is, what was
- *      written into it up to then counts. It is closed when nothing more came for TRACKED_OLD_NS.
+ *      written into it up to then counts. It is closed when nothing more came for TRACKED_OLD_NS;
+ *      one that is found under its new name stays open, so that it is not read twice.
  *   3. If several files were made between two looks, those that were renamed (PATH.1, PATH.2, ...)
  *      and are not known are read, too, the oldest first; also if the path was not there before.
  *      If the file that was read is not there any more, some may be missing: that is a cut, as a
@@ -43,6 +44,7 @@ struct tracked_source {
 	bool named;
 	uint32_t tries;
 	int64_t named_ns;
+	int64_t used_ns; /* when it had a file, or lines came; 0: not noted yet */
 	struct pulse pulse;
 	struct tracked_pattern *patterns; /* of the reader that runs */
 	uint32_t n_patterns;

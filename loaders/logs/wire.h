@@ -30,13 +30,16 @@ struct wire_ask {
 	uint64_t offset;       /* OPEN: from where on */
 	uint64_t index;        /* the same of a journal: its place there (journalfile_place) */
 	int64_t now_ns;        /* READ: UTC */
-	uint32_t flush, last;  /* READ: send the sums; there will be no more */
+	uint32_t flush, last;  /* READ: send the sums; there will be no more (1, WIRE_ENOUGH) */
 	uint32_t to_end;       /* OPEN: from the present end on */
 	uint32_t unused;
 };
 
+#define WIRE_ENOUGH 2 /* the sums now, though there may be more to read */
+
 /* Sources from here on are of the reader: those that it finds in a journal. */
-#define WIRE_OWN 0x100000u
+#define WIRE_OWN      0x100000u
+#define WIRE_OWN_MOST 8192u
 
 enum wire_kinds {
 	WIRE_SUM = 1,

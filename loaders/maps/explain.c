@@ -15,6 +15,7 @@
 #include "loaders/lib/host/names/jitreader.h"
 #include "loaders/lib/host/names/perfmap.h"
 #include "loaders/lib/host/unwind/unwind.h"
+#include "loaders/lib/runtimes/hotspot.h"
 #include "probes/lib/tables.h"
 #include "probes/runtimes/runtime.h"
 #include "schema/base/array.h"
@@ -89,8 +90,8 @@ static const char *state_of(const struct hostmaps_image *img, const struct unwin
 	return head->page_count ? "ready" : "no rows";
 }
 
-/* Runtimes whose scripts have frames: the index section of the versions that sonde can walk, and
- * the names of their program and library. */
+/* Runtimes of scripts: the names of their program and library, and the index section of the
+ * versions that sonde can walk; 0: none is. */
 static const struct runtime {
 	const char *name, *program, *library;
 	uint32_t section;
@@ -100,6 +101,13 @@ static const struct runtime {
 	{"ruby", "ruby", "libruby", IMAGE_SECTION_RUBY},
 	{"java", NULL, "libjvm.so", IMAGE_SECTION_HOTSPOT},
 	{"javascript", "node", "libnode.so", IMAGE_SECTION_V8},
+	{"dotnet", NULL, "libcoreclr.so", 0},
+	{"erlang", "beam.smp", NULL, 0},
+	{"perl", "perl", "libperl.so", 0},
+	{"lua", "lua", "liblua", 0},
+	{"luajit", "luajit", "libluajit", 0},
+	{"deno", "deno", NULL, 0},
+	{"bun", "bun", NULL, 0},
 };
 
 /* "php", "php8.2", "php-fpm8.2", "libphp8.2.so": not "phpize". */
@@ -107,7 +115,7 @@ static bool looks_like(const struct runtime *r, const char *name)
 {
 	size_t n = r->program ? strlen(r->program) : 0;
 
-	if (!strncmp(name, r->library, strlen(r->library)))
+	if (r->library && !strncmp(name, r->library, strlen(r->library)))
 		return true;
 	if (!n || strncmp(name, r->program, n))
 		return false;
@@ -164,15 +172,18 @@ static json_t *runtime_json(const struct hostmaps_image *img)
 
 	for (size_t i = 0; img->index && i < ARRAY_SIZE(RUNTIMES); i++) {
 		const struct runtime *r = &RUNTIMES[i];
-		bool there = image_part(img->index, r->section, &section, &size);
+		bool there = r->section && image_part(img->index, r->section, &section, &size);
 		bool walked =
 			there && (r->section != IMAGE_SECTION_V8 || number_at(section, size, 3));
 
 		if (!there && !looks_like(r, img->name))
 			continue;
 		version_write(r, section, there ? size : 0, version, sizeof(version));
-		return json_pack("{s:s, s:b, s:s}", "name", r->name, "walked", walked, "version",
-				 version);
+		return json_pack("{s:s, s:b, s:s, s:s}", "name", r->name, "walked", walked,
+				 "version", version, "without",
+				 there && r->section == IMAGE_SECTION_HOTSPOT ?
+					 hotspot_without(section, size) :
+					 "");
 	}
 	return NULL;
 }

@@ -13,8 +13,8 @@
 
 /* Starts a private sonde-maps and queries it like a loader; it makes the missing indexes. One JSON
  * object to stdout: {pid, comm, exe, files: [{path, bytes, state, rows, unsupported, go, reason,
- * runtime?: {name, walked, version}}], anonymous: {regions, bytes, perf_map: {state, names}}}. Exit
- * code, or -errno with `e`: no such process. */
+ * runtime?: {name, walked, version, without}}], anonymous: {regions, bytes, perf_map: {state,
+ * names}}}. Exit code, or -errno with `e`: no such process. */
 int explain(uint32_t pid, const char *store_dir, struct err *e);
 
 #endif

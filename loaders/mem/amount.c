@@ -2,11 +2,16 @@
 #include "loaders/mem/amount.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "loaders/lib/host/maps/inflight.h"
+#include "loaders/lib/host/names/kallsyms.h"
 #include "loaders/lib/host/names/naming.h"
+#include "schema/base/array.h"
+#include "schema/base/hash.h"
 
-#define TRIES 3 /* the store may ask for new ids once or twice */
+#define LEADING_MAX 12
+#define TRIES       3 /* the store may ask for new ids once or twice */
 
 static int put(struct family_host *h, const struct stack_event *ev, const uint64_t *frames,
 	       enum store_kind kind, const struct store_amount *a, struct naming_result *named,
@@ -36,4 +41,44 @@ void amount_store(struct family_host *h, const struct stack_event *ev, const uin
 	if (!err)
 		(void)inflight_store(h->store, h->run, family_utc(h, (int64_t)ev->time_ns), tag,
 				     series, a->n, a->value);
+}
+
+uint16_t amount_leading(struct family_host *h, const struct stack_event *ev, const uint64_t *frames)
+{
+	static const char *const own[] = {"bpf_", "__bpf_", "__traceiter_", "__schedule",
+					  "schedule"};
+	struct kallsyms *k;
+	struct kallsyms_symbol sym;
+	uint16_t n = 0;
+
+	naming_kernel_begin(h->naming);
+	k = naming_kallsyms(h->naming);
+	for (; k && n < ev->n_kernel && n < LEADING_MAX; n++) {
+		bool mine = false;
+
+		if (kallsyms_find(k, frames[n] - 1, &sym))
+			for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+				mine |= !strncmp(sym.name, own[i], strlen(own[i]));
+		else /* a BPF program's code, or what leads there */
+			mine = !kallsyms_is_text(k, frames[n] - 1);
+		if (!mine)
+			break;
+	}
+	return n;
+}
+
+uint32_t amount_frame(struct store_writer *w, const char *name)
+{
+	const struct store_image image = {.kind = STORE_IMAGE_UNKNOWN,
+					  .name = "[memory]",
+					  .path = "",
+					  .build_id = "",
+					  .key = ""};
+	const struct store_function function = {
+		.name = name, .image = store_image(w, &image), .file = ""};
+	const struct store_frame frame = {.image = function.image,
+					  .offset = hash_str(HASH_SEED, name) & 0xffffff,
+					  .function = store_function(w, &function)};
+
+	return store_frame(w, &frame);
 }

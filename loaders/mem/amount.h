@@ -18,4 +18,12 @@ void amount_store(struct family_host *h, const struct stack_event *ev, const uin
 		  enum store_kind kind, const struct store_amount *a, uint64_t tag, uint64_t events,
 		  struct naming_result *named);
 
+/* How many of the kernel's frames at the leaf each stack of a program at a tracepoint has: the
+ * program that took it, what called that, and the scheduler's own. */
+uint16_t amount_leading(struct family_host *h, const struct stack_event *ev,
+			const uint64_t *frames);
+/* A frame that no program has, of this name: for memory that no code took. The
+ * store's id. */
+uint32_t amount_frame(struct store_writer *w, const char *name);
+
 #endif

@@ -497,17 +497,7 @@ static uint32_t process_id(const struct telling *t)
 /* A stack of one frame that no program has. */
 static uint32_t stack_of(struct store_writer *w, const char *name)
 {
-	const struct store_image image = {.kind = STORE_IMAGE_UNKNOWN,
-					  .name = "[memory]",
-					  .path = "",
-					  .build_id = "",
-					  .key = ""};
-	const struct store_function function = {
-		.name = name, .image = store_image(w, &image), .file = ""};
-	const struct store_frame frame = {.image = function.image,
-					  .offset = name[1], /* each has its own */
-					  .function = store_function(w, &function)};
-	uint32_t id = store_frame(w, &frame);
+	uint32_t id = amount_frame(w, name);
 
 	return store_stack(w, &id, 1);
 }

@@ -21,6 +21,8 @@
 #include "loaders/lib/bpf/load/sampling.h"
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/mem/held.h"
+#include "loaders/mem/hostpages.h"
+#include "loaders/mem/pages.h"
 #include "loaders/mem/period.h"
 #include "loaders/mem/pressure.h"
 #include "loaders/mem/stall.h"
@@ -31,10 +33,11 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define LINKS       10
+#define LINKS       12
 #define STALL_LINKS 4 /* the first of them */
+#define PAGE_LINKS  10
 #define SLEEP_LINKS 2
-#define RATE        200 /* samples a second, while a person waits */
+#define RATE        500 /* samples a second, while a person waits */
 #define RATE_ALWAYS 40
 /* A fault of processes that are left out interrupts them for a tenth of a sample's time or less. */
 #define OUTSIDE         32
@@ -45,6 +48,7 @@
 static struct mem_opts {
 	uint32_t period; /* 0: by the number of faults */
 	int64_t interval_ns;
+	uint32_t pages; /* 1: on */
 } opts;
 
 struct mem {
@@ -58,16 +62,20 @@ struct mem {
 	bool sleepless;               /* they could not be attached */
 	struct pressure pressure;
 	struct stall_notes notes;
-	struct held *held; /* NULL: not begun */
+	struct held *held;       /* NULL: not begun */
+	struct hostpages *pages; /* NULL: not asked for, or not possible */
 };
 
 static const struct option mem_options[] = {
 	{"period", 0, OPTION_UINT, "N",
-	 "sample each Nth page fault of a CPU (default: by their number, 200 samples a second; with --bucket 10s 40)",
+	 "sample each Nth page fault of a CPU (default: by their number, 500 samples a second; with --bucket 10s 40)",
 	 OPTION_AT(struct mem_opts, period), .min = 1, .max = PERIOD_MAX},
 	{"interval", 0, OPTION_DURATION, "TIME",
 	 "time between two looks at what a process still holds (default 2s, with --bucket 10s 1m)",
 	 OPTION_AT(struct mem_opts, interval_ns), .min = INTERVAL_MIN_NS},
+	{"pages", 0, OPTION_ENUM, "off|on",
+	 "also record all pages that are in use, the kernel's too, by stack (default off)",
+	 OPTION_AT(struct mem_opts, pages)},
 	{0}};
 
 /* ---- open ---- */
@@ -84,6 +92,8 @@ static const struct leftout_program OPTIONAL[] = {
 	{"mem_sleep_end", "waits for memory that comes back from swap have no stack"},
 	{"mem_victim",
 	 "what a process held that was killed for memory is that of the last look at it"},
+	{"mem_page_alloc", "pages of the kernel are not recorded"},
+	{"mem_page_free", "pages of the kernel are not recorded"},
 	{"mem_fork", "child processes of the command are not followed"},
 	{"mem_exit",
 	 "processes that ended keep their places in the set of those that are followed"},
@@ -95,6 +105,21 @@ SKELETON_OPEN(mem)
 static bool tells_end(void)
 {
 	return libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0;
+}
+
+/* With --pages alone: both programs, or neither. */
+static void pages_load(struct mem_bpf *skel)
+{
+	bool wanted = opts.pages && !leftout_is("mem_page_alloc") && !leftout_is("mem_page_free");
+	uint32_t shift, groups = wanted ? hostpages_groups(&shift) : 0;
+
+	bpf_program__set_autoload(skel->progs.mem_page_alloc, groups);
+	bpf_program__set_autoload(skel->progs.mem_page_free, groups);
+	if (!groups)
+		return;
+	skel->rodata->pages_groups = groups;
+	skel->rodata->pages_shift = shift;
+	bpf_map__set_max_entries(skel->maps.live, groups);
 }
 
 static int mem_load(const struct family_config *c, uint32_t kinds, void *out)
@@ -112,6 +137,7 @@ static int mem_load(const struct family_config *c, uint32_t kinds, void *out)
 	skel->rodata->at_end = tells_end() && !leftout_is("mem_sleep_end");
 	bpf_program__set_autoload(skel->progs.mem_sleep_switch, true);
 	bpf_program__set_autoload(skel->progs.mem_sleep_end, skel->rodata->at_end);
+	pages_load(skel);
 	programs_keep_still(skel->obj);
 	sampling_configure(skel->obj, c, kinds, SAMPLING_SETTINGS(skel));
 	err = sampling_load(skel->skeleton, c);
@@ -213,6 +239,41 @@ static void sleeps_follow(struct mem *m)
 		sleeps_detach(m);
 }
 
+/* The free first: what is taken is seen to come back. Without it the rest is recorded. */
+static void pages_attach(struct mem *m)
+{
+	struct mem_bpf__bss *v = m->skel->bss;
+	const struct hostpages_program program = {.base = &v->pages_base,
+						  .seen = &v->pages_seen,
+						  .taken = &v->pages_taken,
+						  .level = &v->pages_level,
+						  .tid = &v->pages_tid,
+						  .live_fd = bpf_map__fd(m->skel->maps.live)};
+	struct bpf_program *const of[] = {
+		programs_used(m->skel->obj, m->skel->progs.mem_page_free),
+		programs_used(m->skel->obj, m->skel->progs.mem_page_alloc)};
+	struct err e = {0};
+	int err = 0;
+
+	if (!m->skel->rodata->pages_groups) {
+		if (opts.pages)
+			log_warn(
+				"pages of the kernel are not recorded: /proc/kpageflags cannot be read, or a program was refused");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(of) && !err; i++)
+		err = sampling_attach(of[i], &m->links[PAGE_LINKS + i], &e);
+	if (!err)
+		m->pages = hostpages_new(&program, m->skel->rodata->pages_groups,
+					 m->skel->rodata->pages_shift,
+					 opts.interval_ns ? opts.interval_ns :
+					 m->watches       ? INTERVAL_ALWAYS :
+							    INTERVAL_NS,
+					 &e);
+	if (!m->pages)
+		log_warn("%s", e.what);
+}
+
 static int mem_attach(void *state, struct err *e)
 {
 	struct mem *m = state;
@@ -221,6 +282,7 @@ static int mem_attach(void *state, struct err *e)
 
 	stalls_attach(m);
 	sleeps_follow(m);
+	pages_attach(m);
 	if (!err)
 		err = sampling_attach(programs_used(m->skel->obj, m->skel->progs.mem_victim),
 				      &m->links[3], e);
@@ -247,6 +309,8 @@ static void mem_tick(void *state)
 
 	sampler_tick(&m->sampler);
 	sleeps_follow(m);
+	if (m->pages)
+		hostpages_tick(m->pages, clock_boot_ns());
 	percpu_sum(bpf_map__fd(m->skel->maps.outside), &outside, sizeof(outside));
 	sampler_set_period(&m->sampler,
 			   period_next(&m->period, sum.seen + outside / OUTSIDE, clock_boot_ns()));
@@ -263,20 +327,30 @@ static struct held *held_of(struct mem *m, const struct family_host *h)
 
 static void mem_poll(void *state, struct family_host *h, int64_t now_ns)
 {
-	held_poll(held_of(state, h), h, now_ns);
+	struct mem *m = state;
+
+	held_poll(held_of(m, h), h, now_ns);
+	if (m->pages)
+		hostpages_poll(m->pages, h, now_ns);
 }
 
 static void mem_store_record(void *state, struct family_host *h, const struct stack_event *record,
 			     size_t size, struct naming_result *named)
 {
+	struct mem *m = state;
+
 	if (record && record->end == MEM_RECORD_MAPPED)
 		held_mapped(held_of(state, h), (const struct mem_mapped *)record);
 	else if (record && record->end == MEM_RECORD_VICTIM)
 		held_victim(held_of(state, h), h, (const struct mem_victim *)record);
 	else if (record && record->end == MEM_RECORD_SERVES)
-		stall_note(&((struct mem *)state)->notes, (const struct mem_serves *)record);
+		stall_note(&m->notes, (const struct mem_serves *)record);
 	else if (record && MEM_IS_STALL(record->tag))
-		stall_store(&((struct mem *)state)->notes, h, record, named);
+		stall_store(&m->notes, h, record, named);
+	else if (record && MEM_IS_FRAME(record->tag) && m->pages)
+		hostpages_sample(m->pages, record, size);
+	else if (record && MEM_IS_FRAME(record->tag))
+		;
 	else if (record)
 		held_sample(held_of(state, h), h, record, size, named);
 }
@@ -336,7 +410,11 @@ static const char *mem_clock(void *state)
 
 static void mem_tally(void *state, struct family_tally *out)
 {
-	sampling_tally(((struct mem *)state)->skel->maps.tally, out);
+	const struct mem_bpf *skel = ((struct mem *)state)->skel;
+
+	sampling_tally(skel->maps.tally, out);
+	out->missed_apart = programs_missed(skel->obj, skel->progs.mem_page_alloc) +
+			    programs_missed(skel->obj, skel->progs.mem_page_free);
 }
 
 static uint64_t mem_seen(void *state)
@@ -361,6 +439,8 @@ static void mem_detach(void *state)
 static void mem_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	mem_detach(state);
+	if (((struct mem *)state)->pages)
+		hostpages_finish(((struct mem *)state)->pages, h);
 	held_finish(held_of(state, h), h, clock_boot_ns() + patience_ns);
 }
 
@@ -370,6 +450,7 @@ static void mem_close(void *state)
 
 	mem_detach(m);
 	held_free(m->held);
+	hostpages_free(m->pages);
 	pressure_close(&m->pressure);
 	mem_bpf__destroy(m->skel);
 	free(m);
@@ -384,6 +465,14 @@ static void mem_check(struct check *c, uint32_t freq)
 		check_add_err(c, "page faults", &e);
 	else
 		check_add(c, "page faults", CHECK_OK, NULL, "counted by the kernel");
+	if (pages_tell_frames())
+		check_add(
+			c, "page frames", CHECK_OK, NULL,
+			"the kernel says which frame a page is in: huge pages are known, and --pages works");
+	else
+		check_add(
+			c, "page frames", CHECK_WARN, "sudo sonde record --families mem",
+			"the kernel does not say which frame a page is in (that takes CAP_SYS_ADMIN): huge pages count as small ones, and --pages does not work");
 }
 
 static const struct family mem_family = {

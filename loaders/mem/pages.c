@@ -11,16 +11,18 @@
 
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
 
-#define PRESENT    (1ull << 63)
-#define SWAPPED    (1ull << 62)
-#define NOT_OWN    (1ull << 61)
-#define FRAME      ((1ull << 55) - 1)
-#define KPF_HEAD   (1ull << 15)
-#define KPF_TAIL   (1ull << 16)
-#define KPF_HUGE   (1ull << 17)
-#define KPF_THP    (1ull << 22)
-#define STATUS_MAX 8192
+#define PRESENT     (1ull << 63)
+#define SWAPPED     (1ull << 62)
+#define NOT_OWN     (1ull << 61)
+#define FRAME       ((1ull << 55) - 1)
+#define KPF_HEAD    (1ull << 15)
+#define KPF_TAIL    (1ull << 16)
+#define KPF_HUGE    (1ull << 17)
+#define KPF_THP     (1ull << 22)
+#define STATUS_MAX  8192
+#define FRAMES_BITS 36
 /* a read of 512 entries costs as much as some five reads of one */
 #define TOGETHER 512
 #define WORTH    6
@@ -69,6 +71,42 @@ static int frames_fd(void)
 	if (fd == -2)
 		fd = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
 	return fd;
+}
+
+bool pages_tell_frames(void)
+{
+	volatile char touched = 1; /* of this stack */
+	int fd = pages_open((uint32_t)getpid());
+	uint64_t frame;
+
+	if (fd < 0)
+		return false;
+	frame = pages_frame(pages_ask(fd, (uint64_t)(uintptr_t)&touched / 4096));
+	close(fd);
+	return frame && frames_fd() >= 0;
+}
+
+uint64_t pages_flags(uint64_t frame)
+{
+	return frames_fd() < 0 ? 0 : entry_read(frames_fd(), frame);
+}
+
+/* Reading beyond the last one gives nothing. */
+uint64_t pages_frames(void)
+{
+	uint64_t least = 0, most = 1ull << FRAMES_BITS, entry;
+
+	if (frames_fd() < 0)
+		return 0;
+	while (least < most) {
+		uint64_t at = least + (most - least) / 2;
+
+		if (pread(frames_fd(), &entry, sizeof(entry), (off_t)(at * sizeof(entry))) > 0)
+			least = at + 1;
+		else
+			most = at;
+	}
+	return least;
 }
 
 uint32_t pages_size_in(const uint64_t flags[PAGES_HUGE], size_t at)
@@ -180,6 +218,30 @@ uint64_t pages_huge(uint32_t tgid)
 	    !kib_of(data, "\nAnonHugePages:", &bytes))
 		return 0;
 	return bytes;
+}
+
+uint64_t pages_used_parse(const char *data, size_t len)
+{
+	cleanup_free char *text = mem_alloc(len + 2);
+	uint64_t all, free_bytes;
+
+	text[0] = '\n'; /* each key follows one */
+	memcpy(text + 1, data, len);
+	if (!kib_of(text, "\nMemTotal:", &all) || !kib_of(text, "\nMemFree:", &free_bytes) ||
+	    free_bytes > all)
+		return 0;
+	return all - free_bytes;
+}
+
+uint64_t pages_used(void)
+{
+	char text[STATUS_MAX];
+	int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? 0 : pages_used_parse(text, (size_t)n);
 }
 
 uint64_t pages_own(uint32_t tgid)

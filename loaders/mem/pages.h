@@ -9,6 +9,7 @@
 #ifndef SONDE_MEM_PAGES_H
 #define SONDE_MEM_PAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,13 @@ uint32_t pages_size(uint64_t said);
 /* Pure: the same, of the flags of an aligned block of PAGES_HUGE frames and the place in it. */
 uint32_t pages_size_in(const uint64_t flags[PAGES_HUGE], size_t at);
 
+/* Does the kernel say which frame a page of this process is in? */
+bool pages_tell_frames(void);
+/* The kernel's flags of a page frame, /proc/kpageflags; 0: none, or it cannot be asked for. */
+uint64_t pages_flags(uint64_t frame);
+/* How many frames there are, with those of holes in memory; 0: it cannot be asked for. */
+uint64_t pages_frames(void);
+
 struct pages_usage {
 	uint64_t own;  /* bytes: private memory, RssAnon */
 	uint64_t swap; /* bytes */
@@ -45,6 +53,9 @@ int pages_usage(uint32_t tgid, struct pages_usage *out);
 /* Bytes of its huge pages, by /proc/PID/smaps_rollup, for which the kernel walks through all of its
  * memory. 0: none, or it cannot be read. */
 uint64_t pages_huge(uint32_t tgid);
+/* Pure: MemTotal less MemFree of /proc/meminfo, bytes. 0: they are not in it. */
+uint64_t pages_used_parse(const char *data, size_t len);
+uint64_t pages_used(void);
 /* Bytes that are its own, by /proc/PID/statm: cheap. 0 as above. */
 uint64_t pages_own(uint32_t tgid);
 

@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-#include "loaders/lib/host/names/kallsyms.h"
-#include "loaders/lib/host/names/naming.h"
 #include "loaders/mem/amount.h"
-#include "schema/base/array.h"
-
-#define LEADING_MAX 12
 
 void stall_note(struct stall_notes *notes, const struct mem_serves *s)
 {
@@ -24,33 +19,6 @@ static uint64_t tag_of(const struct stall_notes *notes, const struct stack_event
 	return 0;
 }
 
-/* The leading kernel frames that each such stack has: the program that took it, what called that,
- * and the scheduler's own. */
-static uint16_t frames_leading(struct family_host *h, const struct stack_event *ev,
-			       const uint64_t *frames)
-{
-	static const char *const own[] = {"bpf_", "__bpf_", "__traceiter_", "__schedule",
-					  "schedule"};
-	struct kallsyms *k;
-	struct kallsyms_symbol sym;
-	uint16_t n = 0;
-
-	naming_kernel_begin(h->naming);
-	k = naming_kallsyms(h->naming);
-	for (; k && n < ev->n_kernel && n < LEADING_MAX; n++) {
-		bool mine = false;
-
-		if (kallsyms_find(k, frames[n] - 1, &sym))
-			for (size_t i = 0; i < ARRAY_SIZE(own); i++)
-				mine |= !strncmp(sym.name, own[i], strlen(own[i]));
-		else /* a BPF program's code, or what leads there */
-			mine = !kallsyms_is_text(k, frames[n] - 1);
-		if (!mine)
-			break;
-	}
-	return n;
-}
-
 void stall_store(const struct stall_notes *notes, struct family_host *h,
 		 const struct stack_event *ev, struct naming_result *named)
 {
@@ -58,7 +26,7 @@ void stall_store(const struct stall_notes *notes, struct family_host *h,
 	const struct store_amount a = {.n = n, .value = ns, .max = n == 1 ? ns : 0};
 
 	const uint64_t *frames = (const uint64_t *)(ev + 1);
-	const uint16_t leading = frames_leading(h, ev, frames);
+	const uint16_t leading = amount_leading(h, ev, frames);
 	struct stack_event trimmed = *ev;
 
 	trimmed.n_kernel = (uint16_t)(ev->n_kernel - leading);

@@ -18,20 +18,32 @@
 #include "schema/probespec/spec.h"
 
 #define ASKED_MOST  16
-#define ASKED_SITES 8
+#define ASKED_SITES PROBE_SITES
 
 /* ns of a hit: estimates, measured on one virtual machine; of code: insn.h */
 #define PRICE_TRACEPOINT 250
 #define PRICE_CALL       600 /* of both ends */
+#define PRICE_PAIR       400 /* what the program of a pair does more, at each end */
+
+struct asked_hook {          /* where a program is attached */
+	uint64_t tracepoint; /* its number */
+	char path[PATH_MAX]; /* of code: the file, as this process sees it; "": a tracepoint */
+	uint64_t offset[ASKED_SITES], semaphore;
+	size_t n_sites; /* of code: a USDT probe may lie in several places */
+	/* Of code: which file it was when they were found. In another one under that path they may
+	 * lie within instructions. ino 0: not known. */
+	uint64_t dev, ino, size;
+	int64_t written_ns;
+};
 
 struct asked_probe {
 	struct probespec spec;
 	struct probe_plan plan;
-	uint64_t tracepoint,
-		end;         /* numbers: of the tracepoint, or of a system call's begin and end */
-	char path[PATH_MAX]; /* of code: the file, as this process sees it */
-	uint64_t offset[ASKED_SITES], semaphore;
-	size_t n_sites;    /* of code: a USDT probe may lie in several places */
+	struct asked_hook at; /* of a system call its end, of latency the second hook; of calls of a
+				 function both their begin and their end */
+	struct asked_hook from;               /* of a system call and of latency */
+	struct probe_site sites[PROBE_SITES]; /* of a function: of each of at.offset */
+	size_t n_frames;                      /* how many of them; 0: it needs none */
 	uint64_t price_ns; /* what a hit takes from who runs into it: an estimate by its kind */
 };
 

@@ -5,14 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loaders/probe/asked.h"
 #include "loaders/probe/insn.h"
 #include "loaders/probe/plan.h"
+#include "loaders/probe/regs.h"
 #include "loaders/probe/usdt.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/limits/child.h"
+#include "schema/base/log.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 
@@ -42,13 +46,13 @@ static int read_all(int fd, uint64_t size, struct strbuf *out)
 	return 0;
 }
 
-int code_places(const char *path, const char *how, const char *word, struct strbuf *out,
+int code_places(const char *path, const char *how, const char *word, bool calls, struct strbuf *out,
 		struct err *e)
 {
 	const struct child_limits limits = {
 		.seconds = SECONDS, .memory_bytes = MEMORY, .answer_bytes = ANSWER};
 	char program[PATH_MAX];
-	const char *argv[] = {program, path, how, word, NULL};
+	const char *argv[] = {program, path, how, word, calls ? "--calls" : NULL, NULL};
 	struct child_answer a = {.out_fd = -1};
 	int rc = sibling_find("sonde-index", program, e);
 
@@ -95,99 +99,227 @@ static bool place_next(char **at, struct place *p)
 	if (p->kind == 'u')
 		p->provider = word_cut(&line);
 	p->name = word_cut(&line);
-	p->args = line;
+	p->args = line; /* of 'u' and 'c' */
 	return true;
 }
 
 /* ---- choosing ---- */
 
-static int none(const struct asked_probe *p, struct err *e)
-{
-	const struct probespec *s = &p->spec;
+struct choice {
+	struct asked_probe *p;
+	const struct probespec_where *w;
+	struct asked_hook *k;
+	const char *args; /* of a USDT probe */
+	uint64_t price_ns;
+	uint64_t unseen; /* ways out of the function that no site sees */
+	bool calls;      /* sites are those of the function's calls */
+};
 
-	if (s->offset) {
+static int none(const struct choice *c, struct err *e)
+{
+	const struct probespec *s = &c->p->spec;
+	const struct probespec_where *w = c->w;
+
+	if (w->offset) {
 		err_set(e, -ENOENT, EXIT_USAGE,
-			"probe %s: no function that %s has a symbol for has an instruction that begins at 0x%llx: a probe within an instruction would break the program",
-			s->name, s->group, (unsigned long long)s->offset);
-		err_fix(e, "sonde probes %s    lists its functions", s->group);
+			c->calls ?
+				"probe %s: no function that %s has a symbol or .eh_frame for begins at 0x%llx" :
+				"probe %s: no function that %s has a symbol or .eh_frame for has an instruction that begins at 0x%llx: a probe within an instruction would break the program",
+			s->name, w->group, (unsigned long long)w->offset);
+		err_fix(e, "sonde probes %s    lists its functions", w->group);
 		return -ENOENT;
 	}
-	err_set(e, -ENOENT, EXIT_USAGE, "probe %s: %s has no %s%s%s%s", s->name, s->group,
-		s->kind == PROBESPEC_USDT ? "USDT probe " : "function ", s->provider,
-		*s->provider ? ":" : "", s->target);
-	err_fix(e, "sonde probes %s %.8s    lists some", s->group, s->target);
+	err_set(e, -ENOENT, EXIT_USAGE, "probe %s: %s has no %s%s%s%s", s->name, w->group,
+		w->kind == PROBESPEC_USDT ? "USDT probe " :
+		w->kind == PROBESPEC_GO   ? "function of Go " :
+					    "function ",
+		w->provider, *w->provider ? ":" : "", w->target);
+	err_fix(e, "sonde probes %s %.8s    lists some", w->group, w->target);
 	return -ENOENT;
 }
 
-static int several(const struct asked_probe *p, const struct place *x, struct err *e)
+static int several(const struct choice *c, const struct place *x, struct err *e)
 {
-	const struct probespec *s = &p->spec;
+	const struct probespec *s = &c->p->spec;
+	const struct probespec_where *w = c->w;
 
-	if (s->kind == PROBESPEC_USDT) {
+	if (w->kind == PROBESPEC_USDT) {
 		err_set(e, -EINVAL, EXIT_USAGE,
 			"probe %s: it is in several places of %s that have their arguments elsewhere each, or in more than %d",
-			s->name, s->group, ASKED_SITES);
-		err_fix(e, "probe the function that holds it instead: sonde probes %s", s->group);
+			s->name, w->group, ASKED_SITES);
+		err_fix(e, "probe the function that holds it instead: sonde probes %s", w->group);
 	} else {
 		err_set(e, -EINVAL, EXIT_USAGE, "probe %s: several functions of %s are called %s",
-			s->name, s->group, s->target);
-		err_fix(e, "func:%s:0x%llx, or another of: sonde probes %s %s", s->group,
-			(unsigned long long)x->offset, s->group, s->target);
+			s->name, w->group, w->target);
+		err_fix(e, "func:%s:0x%llx, or another of: sonde probes %s %s", w->group,
+			(unsigned long long)x->offset, w->group, w->target);
 	}
 	return -EINVAL;
 }
 
-static void site_add(struct asked_probe *p, const struct place *x)
+static void price_raise(struct choice *c, const char *bytes)
+{
+	const uint64_t price = insn_price(bytes);
+
+	c->price_ns = price > c->price_ns ? price : c->price_ns;
+}
+
+static void site_add(struct choice *c, const struct place *x)
 {
 	uint64_t skipped = x->kind == 'f' ? insn_entry(x->bytes) : 0;
 
-	p->offset[p->n_sites++] = x->offset + skipped;
-	p->price_ns = insn_price(x->bytes + 2 * skipped);
+	c->k->offset[c->k->n_sites++] = x->offset + skipped;
+	price_raise(c, x->bytes + 2 * skipped);
 	if (x->kind == 'u')
-		p->semaphore = x->more;
+		c->k->semaphore = x->more;
 }
 
-static bool is_wanted(const struct probespec *s, const struct place *x)
+/* ---- calls of a function ---- */
+
+/* By the processor's number, as places.h has it -> in struct pt_regs. */
+static __u16 place_of(unsigned int reg)
 {
-	if (s->kind == PROBESPEC_USDT)
-		return x->kind == 'u' && (!*s->provider || !strcmp(s->provider, x->provider));
-	return x->kind != 'u';
+	static const char *const names[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+					    "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+
+	return (__u16)regs_named(names[reg & 15]);
 }
 
-static int choose(struct asked_probe *p, char *text, const char **args, struct err *e)
+static bool call_site_read(const char *text, struct probe_site *out)
 {
-	const bool usdt = p->spec.kind == PROBESPEC_USDT;
+	unsigned int begins, others, base, when, condition, kind[2], reg[2], bytes[2];
+	int frame, at[2];
+
+	if (sscanf(text, "%u %u %u %d %u %u %u %u %u %d %u %u %u %d", &begins, &others, &base,
+		   &frame, &when, &condition, &kind[0], &reg[0], &bytes[0], &at[0], &kind[1],
+		   &reg[1], &bytes[1], &at[1]) != 14)
+		return false;
+	*out = (struct probe_site){.begins = begins != 0,
+				   .others = others != 0,
+				   .base = place_of(base),
+				   .frame = frame,
+				   .when = (__u8)when,
+				   .condition = condition & 15};
+	for (int i = 0; i < 2; i++)
+		out->value[i] = (struct probe_value){.place = (__u8)kind[i],
+						     .bytes = (__u8)bytes[i],
+						     .reg = place_of(reg[i]),
+						     .at = at[i]};
+	return when <= PROBE_NOT_TAKEN && kind[0] <= PROBE_KNOWN && kind[1] <= PROBE_KNOWN;
+}
+
+/* A begin alone needs no site where it is seen at each hit. */
+static void call_site_add(struct choice *c, const struct place *x)
+{
+	struct asked_probe *p = c->p;
+	struct probe_site site;
+
+	if (!call_site_read(x->args, &site) || c->k->n_sites == ASKED_SITES ||
+	    (!p->spec.returns && !site.begins))
+		return;
+	p->sites[c->k->n_sites] = site;
+	c->k->offset[c->k->n_sites++] = x->offset;
+	p->n_frames = p->spec.returns || site.when ? c->k->n_sites : 0;
+	price_raise(c, x->bytes);
+}
+
+static int ways_check(const struct choice *c, struct err *e)
+{
+	const struct probespec *s = &c->p->spec;
+
+	if (!s->returns || c->k->n_sites > 1) {
+		if (s->returns && c->unseen)
+			log_warn(
+				"probe %s: %llu of the ways out of %s are jumps into code that is not known: calls that end so are no hits, and among `unpaired` of view probes",
+				s->name, (unsigned long long)c->unseen, c->w->target);
+		return 0;
+	}
+	err_set(e, -ENOENT, EXIT_USAGE,
+		"probe %s: no way out of %s is known: it ends by a jump elsewhere, or its code cannot be followed",
+		s->name, c->w->target);
+	err_fix(e, "sonde probes %s %.8s    lists others; or probe its begin, without %%return",
+		c->w->group, c->w->target);
+	return -ENOENT;
+}
+
+/* ---- the whole ---- */
+
+static bool is_wanted(const struct choice *c, const struct place *x)
+{
+	const struct probespec_where *w = c->w;
+
+	if (w->kind == PROBESPEC_USDT)
+		return x->kind == 'u' && (!*w->provider || !strcmp(w->provider, x->provider));
+	return w->kind == PROBESPEC_GO && !w->offset ? x->kind == 'g' : x->kind != 'u';
+}
+
+static int choose(struct choice *c, char *text, struct err *e)
+{
+	const bool usdt = c->w->kind == PROBESPEC_USDT;
+	struct asked_hook *k = c->k;
+	uint64_t function = 0; /* which of two tables name it */
+	bool mine = false;
 	struct place x;
 
 	while (place_next(&text, &x)) {
-		if (!is_wanted(&p->spec, &x))
+		if (x.kind == 'c' || x.kind == 'x') {
+			if (mine && x.kind == 'c')
+				call_site_add(c, &x);
+			c->unseen = mine && x.kind == 'x' ? x.more : c->unseen;
 			continue;
-		if (p->n_sites && (!usdt || p->n_sites == ASKED_SITES || strcmp(*args, x.args) ||
-				   x.more != p->semaphore))
-			return several(p, &x, e);
-		*args = x.args;
-		site_add(p, &x);
+		}
+		mine = is_wanted(c, &x) && (!function || x.offset != function);
+		if (!mine)
+			continue;
+		if (function && (!usdt || k->n_sites == ASKED_SITES || strcmp(c->args, x.args) ||
+				 x.more != k->semaphore))
+			return several(c, &x, e);
+		function = x.offset;
+		c->args = x.args;
+		if (!c->calls)
+			site_add(c, &x);
 	}
-	return p->n_sites ? 0 : none(p, e);
+	if (!function)
+		return none(c, e);
+	return c->calls ? ways_check(c, e) : 0;
 }
 
-int code_find(struct asked_probe *p, struct err *e)
+/* Before it is read: what is read then is of this file, or the file has changed by then. */
+static void file_note(struct asked_hook *k)
 {
-	const bool usdt = p->spec.kind == PROBESPEC_USDT;
+	struct stat st;
+
+	if (stat(k->path, &st))
+		return; /* it cannot be read, either */
+	k->dev = st.st_dev;
+	k->ino = st.st_ino;
+	k->size = (uint64_t)st.st_size;
+	k->written_ns = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
+}
+
+int code_find(struct asked_probe *p, const struct probespec_where *w, struct asked_hook *k,
+	      struct plan_notes *notes, uint64_t *price_ns, struct err *e)
+{
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
-	const char *args = "";
-	struct plan_notes notes;
+	struct choice c = {.p = p,
+			   .w = w,
+			   .k = k,
+			   .args = "",
+			   .calls = p->spec.returns ||
+				    (w->kind == PROBESPEC_GO && !p->spec.latency)};
 	char hex[24];
 	int rc;
 
-	snprintf(p->path, sizeof(p->path), "%s", p->spec.group);
-	snprintf(hex, sizeof(hex), "%llx", (unsigned long long)p->spec.offset);
-	rc = code_places(p->path, p->spec.offset ? "--place-at" : "--place",
-			 p->spec.offset ? hex : p->spec.target, &text, e);
+	snprintf(k->path, sizeof(k->path), "%s", w->group);
+	file_note(k);
+	snprintf(hex, sizeof(hex), "%llx", (unsigned long long)w->offset);
+	rc = code_places(k->path, w->offset ? "--place-at" : "--place", w->offset ? hex : w->target,
+			 c.calls, &text, e);
 	if (!rc)
-		rc = text.len ? choose(p, text.buf, &args, e) : none(p, e);
+		rc = text.len ? choose(&c, text.buf, e) : none(&c, e);
 	if (rc)
 		return rc;
-	usdt_args(args, &notes);
-	return plan_make(&p->spec, NULL, 0, usdt ? &notes : NULL, &p->plan, e);
+	*price_ns = c.price_ns;
+	usdt_args(c.args, notes);
+	return 0;
 }

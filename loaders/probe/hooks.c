@@ -8,6 +8,7 @@
 #include <linux/types.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/load.h"
@@ -20,6 +21,7 @@
 #include "probes/lib/stack.h"
 #include "probes/probe.skel.h"
 #include "schema/base/array.h"
+#include "schema/base/clock.h"
 #include "schema/base/log.h"
 
 #define RING_LEAST  (1024 * 1024)
@@ -66,24 +68,48 @@ static uint32_t ring_size(const struct hooks *k)
 	return size;
 }
 
-/* Which programs a probe needs; `end` NULL: one. */
-static void programs_of(const struct hook *h, struct bpf_program **begin, struct bpf_program **end)
+struct chosen {                   /* which programs a probe needs */
+	struct bpf_program *from; /* NULL: it has one hook */
+	struct bpf_program *at;
+};
+
+static struct bpf_program *program_alone(const struct hook *h, bool code)
 {
 	const bool stack = h->asked->plan.stack;
+	const struct probe_bpf *s = h->skel;
 
-	*end = NULL;
-	switch (h->asked->spec.kind) {
-	case PROBESPEC_TRACEPOINT:
-		*begin = stack ? h->skel->progs.probe_tracepoint_stack :
-				 h->skel->progs.probe_tracepoint;
-		break;
-	case PROBESPEC_SYSCALL:
-		*begin = h->skel->progs.probe_call_begin;
-		*end = stack ? h->skel->progs.probe_call_end_stack : h->skel->progs.probe_call_end;
-		break;
-	default:
-		*begin = stack ? h->skel->progs.probe_code_stack : h->skel->progs.probe_code;
-	}
+	if (h->asked->n_frames)
+		return stack ? s->progs.probe_frame_stack : s->progs.probe_frame;
+	if (code)
+		return stack ? s->progs.probe_code_stack : s->progs.probe_code;
+	return stack ? s->progs.probe_tracepoint_stack : s->progs.probe_tracepoint;
+}
+
+static struct bpf_program *program_last(const struct hook *h, bool code)
+{
+	const bool stack = h->asked->plan.stack;
+	const struct probe_bpf *s = h->skel;
+
+	if (code)
+		return stack ? s->progs.probe_last_code_stack : s->progs.probe_last_code;
+	return stack ? s->progs.probe_last_event_stack : s->progs.probe_last_event;
+}
+
+static struct chosen programs_of(const struct hook *h)
+{
+	const struct asked_probe *p = h->asked;
+	const struct probe_bpf *s = h->skel;
+	const bool code = *p->at.path != 0;
+
+	if (p->plan.pair == PROBE_PAIR_KEYS)
+		return (struct chosen){*p->from.path ? s->progs.probe_first_code :
+						       s->progs.probe_first_event,
+				       program_last(h, code)};
+	if (p->spec.at.kind == PROBESPEC_SYSCALL)
+		return (struct chosen){s->progs.probe_call_begin,
+				       p->plan.stack ? s->progs.probe_call_end_stack :
+						       s->progs.probe_call_end};
+	return (struct chosen){NULL, program_alone(h, code)};
 }
 
 static void configure_first(const struct hooks *k, struct hook *h, const struct family_config *c)
@@ -108,11 +134,37 @@ static int share(const struct hooks *k, struct hook *h)
 	return err;
 }
 
+/* By cookie, from 5.15 on; else by place in the page. */
+static void sites_configure(struct hook *h)
+{
+	const struct asked_probe *p = h->asked;
+
+	h->cookies = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie,
+					     NULL) == 1;
+	h->skel->rodata->use_cookie = h->cookies;
+	memcpy((void *)h->skel->rodata->sites, p->sites, sizeof(p->sites));
+	for (size_t i = 0; i < p->n_frames; i++)
+		((__u8 *)h->skel->rodata->site_at)[p->at.offset[i] % PROBE_PAGE] = (__u8)i;
+}
+
+/* Without cookies two sites with one place in their pages are one: that cannot be. */
+static bool sites_differ(const struct hook *h)
+{
+	const struct asked_probe *p = h->asked;
+
+	for (size_t i = 0; !h->cookies && i < p->n_frames; i++)
+		for (size_t k = 0; k < i; k++)
+			if (p->at.offset[i] % PROBE_PAGE == p->at.offset[k] % PROBE_PAGE)
+				return false;
+	return true;
+}
+
 static void configure(const struct hooks *k, struct hook *h, const struct family_config *c)
 {
 	int64_t depth = sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX);
 	struct probe_bpf *skel = h->skel;
-	struct bpf_program *begin, *end;
+	struct chosen programs = programs_of(h);
+	struct bpf_program *each;
 
 	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;
@@ -126,16 +178,13 @@ static void configure(const struct hooks *k, struct hook *h, const struct family
 				bpf_object__find_map_by_name(skel->obj, OF_STACKS[i]), false);
 	if (h->asked->spec.n_by)
 		bpf_map__set_max_entries(skel->maps.sums, SUMS_BY);
-	if (h->asked->spec.kind != PROBESPEC_SYSCALL)
+	if (h->asked->spec.at.kind != PROBESPEC_SYSCALL)
 		bpf_map__set_autocreate(skel->maps.calls, false);
-	bpf_program__set_autoload(skel->progs.probe_code, false);
-	bpf_program__set_autoload(skel->progs.probe_code_stack, false);
-	bpf_program__set_autoload(skel->progs.probe_fork, false);
-	bpf_program__set_autoload(skel->progs.probe_exit, false);
-	programs_of(h, &begin, &end);
-	bpf_program__set_autoload(begin, true);
-	if (end)
-		bpf_program__set_autoload(end, true);
+	if (h->asked->plan.pair == PROBE_ALONE)
+		bpf_map__set_max_entries(skel->maps.begins, 1);
+	sites_configure(h);
+	bpf_object__for_each_program (each, skel->obj)
+		bpf_program__set_autoload(each, each == programs.from || each == programs.at);
 	if (h == k->v)
 		configure_first(k, h, c);
 	programs_keep_still(skel->obj);
@@ -149,7 +198,7 @@ static int hook_open(struct hooks *k, struct hook *h, const struct family_config
 	if (!h->skel)
 		return -errno;
 	configure(k, h, c);
-	err = h == k->v ? 0 : share(k, h);
+	err = !sites_differ(h) ? -EOPNOTSUPP : h == k->v ? 0 : share(k, h);
 	if (!err)
 		err = tables_reuse(h->skel->obj, c->tables);
 	if (!err)
@@ -198,57 +247,77 @@ struct bpf_object *hooks_object(const struct hooks *k)
 
 /* ---- attach ---- */
 
-static int attach_error(const struct hook *h, int err, struct err *e)
+static int attach_error(const struct hook *h, const struct asked_hook *k, int err, struct err *e)
 {
 	const struct asked_probe *p = h->asked;
 
-	if (!*p->path)
+	if (!*k->path)
 		return load_error(err, p->spec.name, e);
 	err_set(e, err, err == -EPERM || err == -EACCES ? EXIT_PERMISSION : EXIT_RUNTIME,
-		"probe %s cannot be set at %s+0x%llx: %s", p->spec.name, p->path,
-		(unsigned long long)p->offset[0],
+		"probe %s cannot be set at %s+0x%llx: %s", p->spec.name, k->path,
+		(unsigned long long)k->offset[0],
 		err == -EINVAL || err == -ENOTSUP || err == -EIO ?
 			"no instruction of the file begins there, or the kernel can set none there" :
-			strerror(-err));
+		err == -ESTALE ? "the file was replaced or changed since it was read" :
+				 strerror(-err));
 	return err;
 }
 
-/* Calls that began before it was taken away: their threads may be in others by now, which began
- * while it was away. */
-static void calls_forget(const struct hook *h)
+/* Calls and pairs that began before it was taken away: their threads may be in others by now, which
+ * began while it was away. */
+static void begun_forget(const struct hook *h)
 {
-	int fd = bpf_map__fd(h->skel->maps.calls);
-	uint64_t thread;
+	const bool call = h->asked->spec.at.kind == PROBESPEC_SYSCALL;
+	int fd = bpf_map__fd(call ? h->skel->maps.calls : h->skel->maps.begins);
+	uint64_t key[1 + PROBE_BY];
 
-	while (!bpf_map_get_next_key(fd, NULL, &thread) && !bpf_map_delete_elem(fd, &thread))
+	while (!bpf_map_get_next_key(fd, NULL, key) && !bpf_map_delete_elem(fd, key))
 		;
+}
+
+/* Is it the file still that its places were found in? */
+static bool is_same_file(const struct asked_hook *k)
+{
+	struct stat st;
+
+	return !k->ino || (!stat(k->path, &st) && st.st_dev == k->dev && st.st_ino == k->ino &&
+			   (uint64_t)st.st_size == k->size &&
+			   st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec == k->written_ns);
+}
+
+static int hook_attach_at(struct hook *h, struct bpf_program *prog, const struct asked_hook *k,
+			  struct err *e)
+{
+	struct tap tap;
+	int err = 0;
+
+	if (*k->path && !is_same_file(k))
+		return attach_error(h, k, -ESTALE, e);
+	/* backwards: ways out before the begin */
+	for (size_t i = *k->path ? k->n_sites : 1; !err && i--;) {
+		err = *k->path ? tap_uprobe(prog, k->path, k->offset[i], k->semaphore,
+					    h->cookies && h->asked->n_frames ? i : 0, &tap) :
+				 tap_tracepoint(prog, k->tracepoint, &tap);
+		if (!err)
+			taps_add(&h->taps, tap);
+	}
+	return err ? attach_error(h, k, err, e) : 0;
 }
 
 int hook_attach(struct hook *h, struct err *e)
 {
 	const struct asked_probe *p = h->asked;
-	struct bpf_program *begin, *end;
-	struct tap tap;
-	int err = 0;
+	const struct chosen programs = programs_of(h);
+	int err;
 
-	programs_of(h, &begin, &end);
-	begin = programs_used(h->skel->obj, begin);
-	if (end) { /* first: no begin without its end */
-		calls_forget(h);
-		err = tap_tracepoint(end, p->end, &tap);
-		if (!err)
-			taps_add(&h->taps, tap);
-	}
-	for (size_t i = 0; !err && i < (*p->path ? p->n_sites : 1); i++) {
-		err = *p->path ? tap_uprobe(begin, p->path, p->offset[i], p->semaphore, 0, &tap) :
-				 tap_tracepoint(begin, p->tracepoint, &tap);
-		if (!err)
-			taps_add(&h->taps, tap);
-	}
-	if (!err)
-		return 0;
-	hook_detach(h);
-	return attach_error(h, err, e);
+	if (programs.from || p->plan.pair)
+		begun_forget(h);
+	err = hook_attach_at(h, programs_used(h->skel->obj, programs.at), &p->at, e);
+	if (!err && programs.from) /* last: no begin without its end */
+		err = hook_attach_at(h, programs_used(h->skel->obj, programs.from), &p->from, e);
+	if (err)
+		hook_detach(h);
+	return err;
 }
 
 void hook_detach(struct hook *h)

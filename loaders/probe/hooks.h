@@ -25,6 +25,7 @@ struct hook {
 	const struct asked_probe *asked; /* borrowed */
 	struct probe_bpf *skel;
 	struct taps taps; /* those in place; none while it is away */
+	bool cookies;     /* the kernel has them */
 };
 
 struct hooks {

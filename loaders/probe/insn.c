@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EMULATED_NS 900
-#define STEPPED_NS  14000
-
 static int byte_at(const char *bytes, unsigned int i)
 {
 	unsigned int v;
@@ -34,5 +31,5 @@ static bool is_emulated(const char *bytes)
 
 uint64_t insn_price(const char *bytes)
 {
-	return is_emulated(bytes) ? EMULATED_NS : STEPPED_NS;
+	return is_emulated(bytes) ? INSN_EMULATED_NS : INSN_STEPPED_NS;
 }

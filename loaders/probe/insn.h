@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+#define INSN_EMULATED_NS 900
+#define INSN_STEPPED_NS  14000
+
 /* `bytes`: the code in hexadecimal digits, cut anywhere. */
 
 /* How many bytes behind a function's begin its probe is set: behind its endbr64, if it has one. */

@@ -2,8 +2,8 @@
 /*
  * Without a word: the presets, and how many others there are. With one: presets, tracepoints and
  * system calls whose names hold it, with their arguments. With a path: the functions and USDT
- * probes of that file, whose names hold the second word. What a hit takes is an estimate by the
- * kind of probe, and is called so: it was measured on one machine, not on this one.
+ * probes of that file, whose names hold the second word. What a hit takes is measured here, by the
+ * kind of probe (price.h); else it is an estimate, and is called so.
  */
 #include "loaders/probe/list.h"
 
@@ -21,6 +21,7 @@
 #include "loaders/probe/format.h"
 #include "loaders/probe/insn.h"
 #include "loaders/probe/plan.h"
+#include "loaders/probe/price.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/log.h"
@@ -34,6 +35,7 @@ struct listing {
 	int events;       /* tracefs */
 	size_t n;
 	size_t tracepoints, calls; /* all that there are */
+	struct prices prices;
 };
 
 static const struct program PROGRAM = {
@@ -88,13 +90,28 @@ static bool holds(const struct listing *l, const char *a, const char *b)
 	return strcasestr(a, l->word) || strcasestr(b, l->word);
 }
 
+/* Of one in a file, which instruction it is on is not known before it is recorded: the dearer one.
+ */
+static uint64_t preset_price(const struct listing *l, const struct probespec_preset *p)
+{
+	const bool pair = strstr(p->spec, "latency ") || strstr(p->spec, "%return");
+	const uint64_t hook = p->file && !strstr(p->spec, "usdt:") ? l->prices.stepped :
+			      p->file                              ? l->prices.emulated :
+								     l->prices.tracepoint;
+
+	if (!strncmp(p->spec, "syscall", 7))
+		return l->prices.call;
+	return pair ? 2 * hook : hook;
+}
+
 static void presets(struct listing *l)
 {
-	heading(l, "presets                                          a hit, estimated");
+	heading(l, l->prices.measured ?
+			   "presets                                          a hit, measured here" :
+			   "presets                                          a hit, estimated");
 	for (const struct probespec_preset *p = PROBESPEC_PRESETS; p->name; p++)
 		if (holds(l, p->name, p->spec))
-			line(l, p->name, *l->word ? p->spec : "", p->help,
-			     strncmp(p->spec, "syscall", 7) ? PRICE_TRACEPOINT : PRICE_CALL);
+			line(l, p->name, *l->word ? p->spec : "", p->help, preset_price(l, p));
 }
 
 /* ---- tracepoints and system calls ---- */
@@ -104,12 +121,14 @@ static void arguments(struct listing *l, const char *spec, const char *name, str
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	struct format_field fields[FORMAT_FIELDS];
+	struct plan_source source = {.fields = fields};
 	struct probespec s;
 	struct probe_plan plan;
 
-	if (tracefs_format(l->events, name, &text) || probespec_parse(spec, &s, NULL) ||
-	    plan_make(&s, fields, format_read(strbuf_str(&text), text.len, fields), NULL, &plan,
-		      NULL))
+	if (tracefs_format(l->events, name, &text) || probespec_parse(spec, &s, NULL))
+		return;
+	source.n_fields = format_read(strbuf_str(&text), text.len, fields);
+	if (plan_make(&s, NULL, &source, &plan, NULL))
 		return;
 	for (uint32_t i = 0; i < s.n_args; i++)
 		strbuf_addf(out, "%s%s %s", i ? ", " : "", s.args[i].name,
@@ -137,7 +156,7 @@ static void event(struct listing *l, const char *group, const char *name)
 		return;
 	snprintf(path, sizeof(path), "%.60s/%.60s", group, name);
 	arguments(l, spec, path, &args);
-	line(l, spec, strbuf_str(&args), "", call ? PRICE_CALL : PRICE_TRACEPOINT);
+	line(l, spec, strbuf_str(&args), "", call ? l->prices.call : l->prices.tracepoint);
 }
 
 static int not_dots(const struct dirent *d)
@@ -187,17 +206,18 @@ static void file_line(struct listing *l, const char *path, char *text)
 				   bytes, provider, name, &at) == 6)
 		strbuf_addf(&spec, "usdt:%s:%s:%s", path, provider, name);
 	else if (sscanf(text, "%c %llx %llx %39s %199s", &kind, &offset, &more, bytes, name) == 5)
-		strbuf_addf(&spec, "func:%s:%s", path, name);
+		strbuf_addf(&spec, "%s:%s:%s", kind == 'g' ? "go" : "func", path, name);
 	else
 		return;
 	entry = kind == 'f' ? 2 * insn_entry(bytes) : 0;
-	line(l, strbuf_str(&spec), kind == 'u' ? text + at : "", "", insn_price(bytes + entry));
+	line(l, strbuf_str(&spec), kind == 'u' ? text + at : "", "",
+	     prices_code(&l->prices, insn_price(bytes + entry)));
 }
 
 static int file_places(struct listing *l, const char *path, const char *word, struct err *e)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
-	int rc = code_places(path, "--places", word, &text, e);
+	int rc = code_places(path, "--places", word, false, &text, e);
 
 	for (char *at = text.buf, *end; !rc && at && (end = strchr(at, '\n')); at = end + 1) {
 		*end = 0;
@@ -229,10 +249,14 @@ static int list(struct listing *l, const struct option_words *words, struct err 
 	int rc;
 
 	l->word = words->n && !file ? words->items[0] : "";
+	prices_measure(&l->prices);
 	if (l->json)
 		printf("{\"schema\":\"sonde.probes/1\",\"rows\":[");
 	if (file)
-		heading(l, "functions and USDT probes                        a hit, estimated");
+		heading(l,
+			l->prices.measured ?
+				"functions and USDT probes                        a hit, measured here" :
+				"functions and USDT probes                        a hit, estimated");
 	rc = file ? file_places(l, words->items[0], words->n > 1 ? words->items[1] : "", e) :
 		    all(l, e);
 	if (l->json)

@@ -17,8 +17,9 @@ _Static_assert((int)PROBE_BEGINS == (int)PROBESPEC_BEGINS, "one order");
 #define CALL_ARGS_AT 16 /* in the record of a system call's begin */
 #define CALL_ARGS    6
 
-struct planning {
+struct planning { /* of one hook */
 	struct probespec *s;
+	const struct probespec_where *where;
 	const struct format_field *fields;
 	size_t n_fields;
 	const struct plan_notes *notes;
@@ -66,7 +67,7 @@ static int no_field(const struct planning *p, const struct probespec_arg *a)
 		len += (size_t)snprintf(known + len, sizeof(known) - len, " %s", p->fields[i].name);
 	err_set(p->e, -EINVAL, EXIT_USAGE, "probe %s, column %u: there is no field %s; there is:%s",
 		p->s->name, a->column, a->field, *known ? known : " none");
-	err_fix(p->e, "sonde probes %s", p->s->target[0] == '*' ? "syscall" : p->s->target);
+	err_fix(p->e, "sonde probes %s", p->where->target[0] == '*' ? "syscall" : p->where->target);
 	return -EINVAL;
 }
 
@@ -74,7 +75,7 @@ static int refuse(const struct planning *p, const struct probespec_arg *a, const
 {
 	err_set(p->e, -EINVAL, EXIT_USAGE, "probe %s, column %u: %s: %s", p->s->name, a->column,
 		a->name, why);
-	err_fix(p->e, "sonde probes %s", p->s->target[0] == '*' ? "syscall" : p->s->target);
+	err_fix(p->e, "sonde probes %s", p->where->target[0] == '*' ? "syscall" : p->where->target);
 	return -EINVAL;
 }
 
@@ -117,6 +118,7 @@ static int from_record(const struct planning *p, struct probespec_arg *a, struct
 	a->type = PROBESPEC_STR;
 	f->text = texts[field->what];
 	f->size = 4;
+	f->more = field->what == FORMAT_CHARS ? field->size : 0;
 	return 0;
 }
 
@@ -153,7 +155,7 @@ static enum probespec_type type_of_c(const struct format_field *f)
 static int from_call(const struct planning *p, struct probespec_arg *a, struct probe_fetch *f)
 {
 	const struct format_field *field = *a->field ? field_named(p, a->field) : NULL;
-	bool all = *p->s->target == '*';
+	bool all = *p->where->target == '*';
 
 	if (all && !strcmp(a->field, "call")) {
 		f->from = PROBE_FROM_CALL_NR;
@@ -181,6 +183,7 @@ static int from_call(const struct planning *p, struct probespec_arg *a, struct p
 
 static int from_code(const struct planning *p, struct probespec_arg *a, struct probe_fetch *f)
 {
+	const bool go = p->where->kind == PROBESPEC_GO;
 	int at;
 
 	if (*a->field)
@@ -195,26 +198,58 @@ static int from_code(const struct planning *p, struct probespec_arg *a, struct p
 			f->text = PROBE_TEXT_USER;
 		return 0;
 	}
-	at = a->number ? regs_argument(a->number) : regs_named(a->reg);
+	at = !a->number ? regs_named(a->reg) : go ? regs_go(a->number) : regs_argument(a->number);
 	if (at < 0)
 		return refuse(p, a,
-			      a->number ? "a function has $1 to $6 in registers" :
-					  "there is no such register");
+			      !a->number ? "there is no such register" :
+			      go         ? "a function of Go has $1 to $9 in registers" :
+					   "a function has $1 to $6 in registers");
 	f->from = PROBE_FROM_CONTEXT;
 	f->offset = (uint16_t)at;
 	f->deref = a->deref;
 	f->more = a->offset;
 	shape(f, a->type);
+	if (!go || a->type != PROBESPEC_STR || !a->number)
+		return 0;
+	if (regs_go(a->number + 1) < 0)
+		return refuse(p, a, "a text of Go has two registers: its address and its length");
+	f->text = PROBE_TEXT_COUNTED;
+	f->more = regs_go(a->number + 1);
+	return 0;
+}
+
+/* What a function returned, as a text. */
+static int from_return(const struct planning *p, struct probespec_arg *a, struct probe_fetch *f)
+{
+	f->from = PROBE_FROM_RETURNED;
+	shape(f, a->type);
+	if (p->where->kind == PROBESPEC_GO)
+		return refuse(p, a, "what a function of Go returns is a number here, no text");
 	return 0;
 }
 
 /* ---- the whole ---- */
 
+/* A name that is cut, or that the kernel gives two fields, is there once; ret, ns and error are
+ * those of the probe. */
+static bool is_free(const struct probespec *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->n_args; i++)
+		if (!strcmp(s->args[i].name, name))
+			return false;
+	return !(probespec_has_ret(s) && !strcmp(name, "ret")) &&
+	       !(probespec_has_ns(s) && !strcmp(name, "ns")) &&
+	       !(probespec_has_error(s) && !strcmp(name, "error"));
+}
+
 static void add_arg(struct probespec *s, const char *name)
 {
-	struct probespec_arg *a = &s->args[s->n_args++];
+	struct probespec_arg *a;
 
-	*a = (struct probespec_arg){.column = s->where_column};
+	if (!is_free(s, name))
+		return;
+	a = &s->args[s->n_args++];
+	*a = (struct probespec_arg){.column = s->at.column};
 	snprintf(a->name, sizeof(a->name), "%s", name);
 	snprintf(a->field, sizeof(a->field), "%s", name);
 }
@@ -228,7 +263,7 @@ static void add_notes(struct probespec *s, const struct plan_notes *notes)
 
 		if (f->from == PROBE_FROM_NOTHING)
 			continue;
-		*a = (struct probespec_arg){.column = s->where_column,
+		*a = (struct probespec_arg){.column = s->at.column,
 					    .number = (uint32_t)i + 1,
 					    .type = type_of(f->size, f->is_signed)};
 		snprintf(a->name, sizeof(a->name), "arg%zu", i + 1);
@@ -240,56 +275,104 @@ static void defaults(const struct planning *p)
 {
 	struct probespec *s = p->s;
 
-	if (s->chosen)
+	if (s->at.chosen || s->latency)
 		return;
 	if (p->notes)
 		add_notes(s, p->notes);
 	for (size_t i = 0; i < p->n_fields && s->n_args < PROBESPEC_ARGS; i++) {
 		const struct format_field *f = &p->fields[i];
 
-		if (s->kind == PROBESPEC_SYSCALL ? is_argument(f) : is_read(f))
+		if (s->at.kind == PROBESPEC_SYSCALL ? is_argument(f) : is_read(f))
 			add_arg(s, f->name);
 	}
 }
 
-/* What a system call without a name is, is its first argument. */
+/* What a system call without a name is, is its first argument, unless it was asked for. */
 static int all_calls(const struct planning *p)
 {
 	struct probespec *s = p->s;
 
-	if (s->kind != PROBESPEC_SYSCALL || *s->target != '*')
+	if (s->at.kind != PROBESPEC_SYSCALL || *s->at.target != '*')
 		return 0;
+	for (uint32_t i = 0; i < s->n_args; i++) {
+		if (!strcmp(s->args[i].field, "call"))
+			return 0;
+		if (!strcmp(s->args[i].name, "call"))
+			return refuse(
+				p, &s->args[i],
+				"this name is that of which system call it is; choose another");
+	}
 	if (s->n_args == PROBESPEC_ARGS)
 		return refuse(p, &s->args[s->n_args - 1],
 			      "syscall:* has 7 arguments at most, and call");
 	memmove(s->args + 1, s->args, s->n_args * sizeof(s->args[0]));
 	s->n_args++;
-	s->args[0] = (struct probespec_arg){.column = s->where_column};
+	s->args[0] = (struct probespec_arg){.column = s->at.column};
 	strcpy(s->args[0].name, "call");
 	strcpy(s->args[0].field, "call");
 	return 0;
 }
 
-static int fetches(const struct planning *p, struct probe_plan *out)
+static int fetch_of(const struct planning *p, struct probespec_arg *a, struct probe_fetch *f)
 {
+	if (a->returned)
+		return from_return(p, a, f);
+	if (p->where->kind == PROBESPEC_TRACEPOINT)
+		return from_record(p, a, f);
+	return p->where->kind == PROBESPEC_SYSCALL ? from_call(p, a, f) : from_code(p, a, f);
+}
+
+static int fetches(const struct planning *from, const struct planning *at, struct probe_plan *out)
+{
+	struct probespec *s = at->s;
 	int rc = 0;
 
-	for (uint32_t i = 0; !rc && i < p->s->n_args; i++) {
-		struct probespec_arg *a = &p->s->args[i];
+	for (uint32_t i = 0; !rc && i < s->n_args; i++) {
+		struct probespec_arg *a = &s->args[i];
+		const struct planning *p = a->first && s->latency ? from : at;
 
-		if (p->s->kind == PROBESPEC_TRACEPOINT)
-			rc = from_record(p, a, &out->args[i]);
-		else if (p->s->kind == PROBESPEC_SYSCALL)
-			rc = from_call(p, a, &out->args[i]);
-		else
-			rc = from_code(p, a, &out->args[i]);
+		rc = fetch_of(p, a, &out->args[i]);
+		out->args[i].begun = a->first;
+		if (a->first && out->args[i].text)
+			out->kept++;
+		if (!rc && out->kept > PROBE_KEPT)
+			rc = refuse(
+				p, a,
+				"two texts of the first hook, or a function's begin, are kept at most");
+	}
+	return rc;
+}
+
+/* Both hooks of a pair have to give the same number. */
+static int keys(const struct planning *from, const struct planning *at, struct probe_plan *out)
+{
+	struct probespec *s = at->s;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < s->n_key; i++) {
+		struct probespec_key *k = &s->key[i];
+		struct probe_fetch *first = &out->key[0][i], *last = &out->key[1][i];
+
+		if (probespec_key_is_own(k->name)) {
+			first->from = last->from = *k->name == 'p' ? PROBE_FROM_PID :
+						   *k->name == 't' ? PROBE_FROM_TID :
+								     PROBE_FROM_CPU;
+			continue;
+		}
+		rc = fetch_of(from, &s->args[k->arg], first);
+		if (!rc)
+			rc = fetch_of(at, &k->last, last);
+		if (!rc && (first->text || last->text))
+			rc = refuse(at, &k->last, "a key is a number");
 	}
 	return rc;
 }
 
 static bool signed_of(const struct probe_plan *plan, uint32_t arg)
 {
-	return arg < PROBE_ARGS ? plan->args[arg].is_signed : arg == PROBE_RET;
+	if (arg < PROBE_ARGS)
+		return plan->args[arg].is_signed;
+	return arg == PROBE_RET && (plan->ret_signed || !plan->ret_size);
 }
 
 static void conditions(const struct probespec *s, struct probe_plan *out)
@@ -315,18 +398,39 @@ static __u8 ref(const struct probespec_ref *r)
 	return *r->name ? (__u8)r->arg : PROBE_NONE;
 }
 
-int plan_make(struct probespec *s, const struct format_field *fields, size_t n_fields,
-	      const struct plan_notes *notes, struct probe_plan *out, struct err *e)
+static void kind_of(const struct probespec *s, struct probe_plan *out)
 {
-	const struct planning p = {s, fields, n_fields, notes, e};
+	const enum probespec_type t = s->ret_type;
+
+	*out = (struct probe_plan){.rate = s->rate,
+				   .stack = s->stack,
+				   .ends = probespec_has_ns(s),
+				   .returns = probespec_has_ret(s),
+				   .errors = probespec_has_error(s),
+				   .pair = s->latency ? PROBE_PAIR_KEYS :
+					   s->returns ? PROBE_PAIR_RETURN :
+							PROBE_ALONE,
+				   .go = s->at.kind == PROBESPEC_GO,
+				   .ret_size = SHAPES[t].size,
+				   .ret_signed = SHAPES[t].is_signed};
+}
+
+int plan_make(struct probespec *s, const struct plan_source *from, const struct plan_source *at,
+	      struct probe_plan *out, struct err *e)
+{
+	static const struct plan_source none;
+	const struct plan_source *f = from ? from : &none;
+	const struct planning first = {s, &s->from, f->fields, f->n_fields, f->notes, e};
+	const struct planning p = {s, &s->at, at->fields, at->n_fields, at->notes, e};
 	int rc;
 
-	*out = (struct probe_plan){
-		.rate = s->rate, .stack = s->stack, .ends = s->kind == PROBESPEC_SYSCALL};
+	kind_of(s, out);
 	defaults(&p);
 	rc = all_calls(&p);
 	if (!rc)
-		rc = fetches(&p, out);
+		rc = fetches(&first, &p, out);
+	if (!rc)
+		rc = keys(&first, &p, out);
 	if (!rc)
 		rc = probespec_bind(s, e);
 	if (rc)

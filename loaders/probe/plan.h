@@ -22,12 +22,19 @@ struct plan_notes {
 	size_t n;
 };
 
+struct plan_source {                       /* what a hook has */
+	const struct format_field *fields; /* of the tracepoint; of a system call those of its
+					      begin; none of syscall:* */
+	size_t n_fields;
+	const struct plan_notes *notes; /* of usdt, else NULL */
+};
+
 /*
  * Completes `s` (its arguments, where none were chosen, and their types) and fills *out, all but
- * `index` and `self`. `fields`: of the tracepoint; of a system call those of its begin; none of
- * syscall:*. `notes`: of usdt, else NULL. EXIT_USAGE, with what there is.
+ * `index` and `self`. `from`: of latency, the first hook's; else NULL. EXIT_USAGE, with what there
+ * is.
  */
-int plan_make(struct probespec *s, const struct format_field *fields, size_t n_fields,
-	      const struct plan_notes *notes, struct probe_plan *out, struct err *e);
+int plan_make(struct probespec *s, const struct plan_source *from, const struct plan_source *at,
+	      struct probe_plan *out, struct err *e);
 
 #endif

@@ -40,3 +40,11 @@ int regs_argument(uint32_t n)
 
 	return n >= 1 && n <= ARRAY_SIZE(order) ? regs_named(order[n - 1]) : -1;
 }
+
+int regs_go(uint32_t n)
+{
+	static const char *const order[] = {"rax", "rbx", "rcx", "rdi", "rsi",
+					    "r8",  "r9",  "r10", "r11"};
+
+	return n >= 1 && n <= ARRAY_SIZE(order) ? regs_named(order[n - 1]) : -1;
+}

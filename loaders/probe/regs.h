@@ -10,5 +10,7 @@
 int regs_named(const char *name);
 /* The register of a C function's N-th argument, from 1 on; -1: it is not in one. */
 int regs_argument(uint32_t n);
+/* The same of Go from 1.17 on: integers, pointers, and parts of what has several words. */
+int regs_go(uint32_t n);
 
 #endif

@@ -62,10 +62,10 @@ static void sum_put(struct family_host *h, int64_t utc_ns, const struct probespe
 	fact_put_text(&row, PROBE_SUM_NAME, s->name);
 	fact_put_text(&row, PROBE_SUM_KEY, strbuf_str(&text));
 	fact_put(&row, PROBE_SUM_HITS, sum->hits);
-	if (s->kind == PROBESPEC_SYSCALL) {
+	if (probespec_has_error(s))
 		fact_put(&row, PROBE_SUM_ERRORS, sum->errors);
+	if (probespec_has_ns(s))
 		fact_put(&row, PROBE_SUM_NS, sum->ns);
-	}
 	if (*s->sum.name && sum->sum >= 0)
 		fact_put(&row, PROBE_SUM_SUM, (uint64_t)sum->sum);
 	for (int i = 0; i < PROBE_SLOTS; i++)

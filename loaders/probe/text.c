@@ -38,13 +38,16 @@ static void json_string(const char *text, size_t len, struct strbuf *out)
 
 static bool is_call(const struct probespec *s, uint32_t arg)
 {
-	return s->kind == PROBESPEC_SYSCALL && *s->target == '*' && arg == 0;
+	return s->at.kind == PROBESPEC_SYSCALL && *s->at.target == '*' && arg < s->n_args &&
+	       !strcmp(s->args[arg].field, "call");
 }
 
 static void number(const struct probespec *s, uint32_t arg, int64_t v, bool json,
 		   struct strbuf *out)
 {
-	enum probespec_type t = arg < s->n_args ? s->args[arg].type : PROBESPEC_INT64;
+	enum probespec_type t = arg < s->n_args                     ? s->args[arg].type :
+				arg == PROBESPEC_RET && s->ret_type ? s->ret_type :
+								      PROBESPEC_INT64;
 	const char *name = is_call(s, arg) ? syscall_name((int)v) : NULL;
 
 	if (name)
@@ -77,17 +80,28 @@ static void one_arg(const struct probespec *s, uint32_t i, const struct probe_ev
 		strbuf_addstr(out, "null");
 }
 
+/* Its `ret` is an argument. */
+static bool returns_text(const struct probespec *s)
+{
+	for (uint32_t i = 0; i < s->n_args; i++)
+		if (s->args[i].returned)
+			return true;
+	return false;
+}
+
 void text_args(const struct probespec *s, const struct probe_event *ev, struct strbuf *out)
 {
-	const char *error = error_of(ev->ret);
+	const char *error = probespec_has_error(s) ? error_of(ev->ret) : NULL;
+	const bool shown = (ev->flags & PROBE_F_RETURNS) && !returns_text(s);
 
 	strbuf_addch(out, '{');
 	for (uint32_t i = 0; i < s->n_args; i++) {
 		strbuf_addf(out, "%s\"%s\":", i ? "," : "", s->args[i].name);
 		one_arg(s, i, ev, out);
 	}
-	if (ev->flags & PROBE_F_ENDS) {
-		strbuf_addf(out, "%s\"ret\":%lld", s->n_args ? "," : "", (long long)ev->ret);
+	if (shown) {
+		strbuf_addf(out, "%s\"ret\":", s->n_args ? "," : "");
+		number(s, PROBESPEC_RET, ev->ret, true, out);
 		if (error)
 			strbuf_addf(out, ",\"error\":\"%s\"", error);
 	}
@@ -98,13 +112,14 @@ void text_key(const struct probespec *s, const struct probe_key *key, struct str
 {
 	for (uint32_t i = 0; i < s->n_by; i++) {
 		uint32_t arg = s->by[i].arg;
-		const char *error = arg == PROBESPEC_RET ? error_of(key->number[i]) : NULL;
+		const bool result = arg == PROBESPEC_RET && probespec_has_error(s);
+		const char *error = result ? error_of(key->number[i]) : NULL;
 
 		if (i)
 			strbuf_addch(out, ' ');
 		if (arg < s->n_args && s->args[arg].type == PROBESPEC_STR)
 			masked(key->text, strnlen(key->text, sizeof(key->text)), out);
-		else if (arg == PROBESPEC_RET && !key->number[i])
+		else if (result && !key->number[i])
 			strbuf_addstr(out, "ok");
 		else if (error)
 			strbuf_addstr(out, error);
@@ -118,6 +133,9 @@ void text_shape(const struct probespec *s, struct strbuf *out)
 	for (uint32_t i = 0; i < s->n_args; i++)
 		strbuf_addf(out, "%s%s %s", i ? "," : "", s->args[i].name,
 			    is_call(s, i) ? "str" : probespec_type_name(s->args[i].type));
-	if (s->kind == PROBESPEC_SYSCALL)
-		strbuf_addf(out, "%sret int64,ns uint64", s->n_args ? "," : "");
+	if (probespec_has_ret(s) && !returns_text(s))
+		strbuf_addf(out, "%sret %s", s->n_args ? "," : "",
+			    probespec_type_name(s->ret_type ? s->ret_type : PROBESPEC_INT64));
+	if (probespec_has_ns(s))
+		strbuf_addf(out, "%sns uint64", s->n_args || probespec_has_ret(s) ? "," : "");
 }

@@ -3,14 +3,14 @@
  * sonde-replay: reads a packet capture, says what requests it holds. Use `sonde replay FILE`.
  */
 #include <errno.h>
-#include <pcap/pcap.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/replay/save.h"
+#include "loaders/replay/capture.h"
+#include "loaders/replay/flows.h"
 #include "loaders/replay/print.h"
+#include "loaders/replay/save.h"
 #include "schema/base/cli/options.h"
-#include "schema/base/clock.h"
 #include "schema/base/err.h"
 
 #define DEFAULT_LIMIT 50
@@ -26,6 +26,8 @@ struct replay {
 	int kept;          /* what came of it */
 	struct flows *flows;
 	uint64_t n, blind;
+	uint64_t n_strange; /* packets of links that are not read */
+	int strange;        /* the first such link */
 };
 
 static void take(void *ctx, const struct proto_request *r)
@@ -88,52 +90,45 @@ static int options(struct replay *m, int argc, char **argv, struct err *e)
 	return rc;
 }
 
-static pcap_t *open_capture(const struct replay *m, struct err *e)
+/* A packet of a link that is not known here. */
+static void strange(struct replay *m, int link)
 {
-	char why[PCAP_ERRBUF_SIZE] = "";
-	pcap_t *pcap =
-		pcap_open_offline_with_tstamp_precision(m->path, PCAP_TSTAMP_PRECISION_NANO, why);
-
-	if (!pcap) {
-		err_set(e, -EIO, EXIT_USAGE, "%.300s is not read as a capture: %.200s", m->path,
-			why);
-		err_fix(e, "tcpdump -i any -w x.pcap makes one (pcap or pcapng)");
-		return NULL;
-	}
-	if (!packet_link_known(pcap_datalink(pcap))) {
-		err_set(e, -ENOTSUP, EXIT_USAGE,
-			"%.300s is a capture of %s packets; read are Ethernet, Linux cooked, raw IP and loopback",
-			m->path,
-			pcap_datalink_val_to_name(pcap_datalink(pcap)) ?
-				pcap_datalink_val_to_name(pcap_datalink(pcap)) :
-				"unknown");
-		pcap_close(pcap);
-		return NULL;
-	}
-	return pcap;
+	m->n_strange++;
+	m->strange = m->n_strange == 1 ? link : m->strange;
 }
 
 /* A capture that ends within a packet has told what it had. */
-static int read_packets(struct replay *m, pcap_t *pcap, struct err *e)
+static int read_packets(struct replay *m, struct capture *c, struct err *e)
 {
-	int link = pcap_datalink(pcap), got;
-	struct pcap_pkthdr *head;
-	const u_char *bytes;
+	struct pcapng_packet got;
 	struct packet packet;
 	uint64_t n = 0;
+	int rc;
 
-	while ((got = pcap_next_ex(pcap, &head, &bytes)) == 1) {
-		packet_parse(link, bytes, head->caplen, head->len, &packet);
-		flows_packet(m->flows, &packet,
-			     head->ts.tv_sec * NSEC_PER_SEC +
-				     head->ts.tv_usec); /* ns, as asked for */
+	while ((rc = capture_next(c, &got)) == 1) {
 		n++;
+		if (!packet_link_known(got.link)) {
+			strange(m, got.link);
+			continue;
+		}
+		packet_parse(got.link, got.bytes, got.len, got.size, &packet);
+		flows_packet(m->flows, &packet, got.at_ns);
 	}
-	if (got == PCAP_ERROR && !n)
-		return err_set(e, -EIO, EXIT_RUNTIME, "%.300s: %.200s", m->path, pcap_geterr(pcap));
-	if (got == PCAP_ERROR && !m->quiet)
+	if (rc && !n)
+		return err_set(e, -EIO, EXIT_RUNTIME, "%.300s: %.200s", m->path, capture_why(c));
+	if (rc && !m->quiet)
 		fprintf(stderr, "sonde-replay: %s: %s: this is what came before\n", m->path,
-			pcap_geterr(pcap));
+			capture_why(c));
+	if (n && n == m->n_strange)
+		return err_set(e, -ENOTSUP, EXIT_USAGE,
+			       "%.300s is a capture of %s packets; read are " PACKET_LINKS, m->path,
+			       capture_link_name(m->strange));
+	if (m->n_strange && !m->quiet)
+		fprintf(stderr,
+			"sonde-replay: %s: %llu of %llu packets are not read: they are of other links (%s); read are " PACKET_LINKS
+			"\n",
+			m->path, (unsigned long long)m->n_strange, (unsigned long long)n,
+			capture_link_name(m->strange));
 	return 0;
 }
 
@@ -179,23 +174,22 @@ int main(int argc, char **argv)
 	struct replay m = {.limit = DEFAULT_LIMIT};
 	struct proto_opts opts = {.emit = take, .ctx = &m};
 	struct err e = {0};
-	pcap_t *pcap;
+	struct capture *capture = NULL;
 	int rc = options(&m, argc, argv, &e);
 
 	if (rc)
 		return program_end(PROGRAM.name, rc, &e);
-	pcap = open_capture(&m, &e);
-	if (!pcap)
+	if (capture_open(m.path, &capture, &e))
 		return err_report(&e, "sonde-replay");
 	if (m.store && save_open(m.store, m.path, &m.keep, &e)) {
-		pcap_close(pcap);
+		capture_close(capture);
 		return err_report(&e, "sonde-replay");
 	}
 	opts.payload = m.payload;
 	m.protocols = protocols_new(&opts);
 	m.tally = tally_new();
 	m.flows = flows_new(m.protocols);
-	rc = read_packets(&m, pcap, &e);
+	rc = read_packets(&m, capture, &e);
 	flows_end(m.flows);
 	if (m.keep) {
 		int closed = save_close(m.keep, m.protocols, rc ? &(struct err){0} : &e);
@@ -207,7 +201,7 @@ int main(int argc, char **argv)
 	}
 	if (!rc)
 		rc = show(&m, &e);
-	pcap_close(pcap);
+	capture_close(capture);
 	flows_free(m.flows);
 	tally_free(m.tally);
 	protocols_free(m.protocols);

@@ -10,13 +10,18 @@
 
 #define LINK_NULL     0
 #define LINK_ETHERNET 1
+#define LINK_PPP      9
 #define LINK_RAW_BSD  12
 #define LINK_RAW_OPEN 14
+#define LINK_PPP_HDLC 50
+#define LINK_PPPOE    51
 #define LINK_RAW      101
+#define LINK_C_HDLC   104
 #define LINK_LOOP     108
 #define LINK_SLL      113
 #define LINK_IPV4     228
 #define LINK_IPV6     229
+#define LINK_NFLOG    239
 #define LINK_SLL2     276
 
 #define ETHER_IPV4        0x0800
@@ -31,6 +36,11 @@
 #define ETHER_ERSPAN      0x88be
 #define ETHER_ERSPAN3     0x22eb
 #define HEAD_ETHERNET     14
+#define ETHER_LEAST       0x600 /* a smaller number is a length */
+#define HEAD_SNAP         8     /* IEEE 802.2: AA AA 03 00 00 00 TYPE:16 */
+
+#define NFLOG_PAYLOAD 9
+#define NFLOG_FIELDS  64
 
 #define PPP_IPV4 0x21
 #define PPP_IPV6 0x57
@@ -60,6 +70,7 @@ struct cursor {
 
 static enum packet_what ether(uint16_t type, struct cursor c, struct packet *out);
 static enum packet_what ethernet(struct cursor c, struct packet *out);
+static enum packet_what snap(struct cursor c, struct packet *out);
 static enum packet_what network(struct cursor c, struct packet *out);
 
 static uint16_t be16(const uint8_t *p)
@@ -393,6 +404,8 @@ static enum packet_what ether(uint16_t type, struct cursor c, struct packet *out
 		type = be16(c.p + 2);
 		skip(&c, 4);
 	}
+	if (type < ETHER_LEAST)
+		return snap(c, out);
 	switch (type) {
 	case ETHER_IPV4:
 		return ipv4(c, out);
@@ -407,6 +420,16 @@ static enum packet_what ether(uint16_t type, struct cursor c, struct packet *out
 	return PACKET_OTHER;
 }
 
+static enum packet_what snap(struct cursor c, struct packet *out)
+{
+	static const uint8_t head[] = {0xaa, 0xaa, 3, 0, 0, 0};
+	const uint8_t *p = c.p;
+
+	if (c.len < HEAD_SNAP || memcmp(p, head, sizeof(head)) || !into(&c, HEAD_SNAP))
+		return PACKET_OTHER;
+	return ether(be16(p + 6), c, out); /* which may be the next such head */
+}
+
 static enum packet_what ethernet(struct cursor c, struct packet *out)
 {
 	const uint8_t *p = c.p;
@@ -414,11 +437,34 @@ static enum packet_what ethernet(struct cursor c, struct packet *out)
 	return skip(&c, HEAD_ETHERNET) ? ether(be16(p + 12), c, out) : PACKET_OTHER;
 }
 
+/* FAMILY:8 0:8 GROUP:16, then fields: LEN:16 (with this head) KIND:16 VALUE, padded to 4; in the
+ * host's order, which is taken for little endian. */
+static enum packet_what nflog(struct cursor c, struct packet *out)
+{
+	if (!skip(&c, 4))
+		return PACKET_OTHER;
+	for (int i = 0; i < NFLOG_FIELDS && c.len >= 4; i++) {
+		const size_t len = (size_t)(c.p[0] | c.p[1] << 8);
+		const unsigned kind = c.p[2] | (unsigned)c.p[3] << 8;
+
+		if (len < 4)
+			return PACKET_OTHER;
+		if (kind == NFLOG_PAYLOAD) {
+			trim(&c, len);
+			return skip(&c, 4) ? network(c, out) : PACKET_OTHER;
+		}
+		if (!skip(&c, (len + 3) & ~(size_t)3))
+			return PACKET_OTHER;
+	}
+	return PACKET_OTHER;
+}
+
 bool packet_link_known(int link)
 {
-	static const int known[] = {LINK_NULL, LINK_ETHERNET, LINK_RAW_BSD, LINK_RAW_OPEN,
-				    LINK_RAW,  LINK_LOOP,     LINK_SLL,     LINK_IPV4,
-				    LINK_IPV6, LINK_SLL2};
+	static const int known[] = {LINK_NULL,     LINK_ETHERNET, LINK_PPP,   LINK_RAW_BSD,
+				    LINK_RAW_OPEN, LINK_PPP_HDLC, LINK_PPPOE, LINK_RAW,
+				    LINK_C_HDLC,   LINK_LOOP,     LINK_SLL,   LINK_IPV4,
+				    LINK_IPV6,     LINK_NFLOG,    LINK_SLL2};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (known[i] == link)
@@ -439,11 +485,11 @@ enum packet_what packet_parse(int link, const uint8_t *bytes, size_t len, size_t
 			      struct packet *out)
 {
 	struct cursor c = {bytes, len, size > len ? size : len, 0};
-	size_t head = link == LINK_ETHERNET                  ? 14 :
-		      link == LINK_SLL                       ? 16 :
-		      link == LINK_SLL2                      ? 20 :
-		      link == LINK_NULL || link == LINK_LOOP ? 4 :
-							       0;
+	size_t head = link == LINK_ETHERNET                                         ? 14 :
+		      link == LINK_SLL                                              ? 16 :
+		      link == LINK_SLL2                                             ? 20 :
+		      link == LINK_NULL || link == LINK_LOOP || link == LINK_C_HDLC ? 4 :
+										      0;
 	const uint8_t *p = bytes;
 
 	memset(out, 0, sizeof(*out));
@@ -458,6 +504,19 @@ enum packet_what packet_parse(int link, const uint8_t *bytes, size_t len, size_t
 		break;
 	case LINK_SLL2:
 		out->what = ether(be16(p), c, out);
+		break;
+	case LINK_C_HDLC: /* ADDRESS:8 CONTROL:8 TYPE:16 */
+		out->what = ether(be16(p + 2), c, out);
+		break;
+	case LINK_PPP:
+	case LINK_PPP_HDLC:
+		out->what = ppp(c, out);
+		break;
+	case LINK_PPPOE:
+		out->what = pppoe(c, out);
+		break;
+	case LINK_NFLOG:
+		out->what = nflog(c, out);
 		break;
 	default:
 		out->what = network(c, out);

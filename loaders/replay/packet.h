@@ -2,12 +2,12 @@
 /*
  * packet: a captured packet's addresses, ports and payload. Pure over bytes.
  *
- * Links: Ethernet, Linux cooked 1 and 2 ("any"), raw IP, BSD loopback; up to 8 VLAN tags; IPv4,
- * IPv6 with its extension headers; TCP and UDP. Of a tunnel, the inner packet counts: VXLAN,
- * Geneve, GRE (NVGRE, PPTP, ERSPAN), IP in IP, MPLS, PPPoE, nested up to PACKET_TUNNELS deep. A
- * datagram to a tunnel's port without such content is a plain datagram. PACKET_FRAGMENT: a part of
- * an IP packet, without ports (fragments.h). Checksums are not looked at (captures of the sender
- * have none yet).
+ * Links: Ethernet (SNAP, too), Linux cooked 1 and 2 ("any"), raw IP, BSD loopback, PPP, Cisco
+ * HDLC, NFLOG; up to 8 VLAN tags; IPv4, IPv6 with its extension headers; TCP and UDP. Of a tunnel,
+ * the inner packet counts: VXLAN, Geneve, GRE (NVGRE, PPTP, ERSPAN), IP in IP, MPLS, PPPoE, nested
+ * up to PACKET_TUNNELS deep. A datagram to a tunnel's port without such content is a plain
+ * datagram. PACKET_FRAGMENT: a part of an IP packet, without ports (fragments.h). Checksums are not
+ * looked at (captures of the sender have none yet).
  */
 #ifndef SONDE_REPLAY_PACKET_H
 #define SONDE_REPLAY_PACKET_H
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #define PACKET_TUNNELS 8
+#define PACKET_LINKS   "Ethernet, Linux cooked, raw IP, loopback, PPP, Cisco HDLC and NFLOG"
 
 enum packet_what { PACKET_OTHER, PACKET_TCP, PACKET_UDP, PACKET_FRAGMENT };
 enum { PACKET_FIN = 1, PACKET_SYN = 2, PACKET_RST = 4, PACKET_ACK = 16 };

@@ -13,18 +13,8 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probes/disk/sums.bpf.h"
+#include "probes/lib/calls.bpf.h"
 #include "probes/lib/passon.bpf.h"
-
-struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
-	__u64 common;
-	__s64 nr;
-	__u64 args[6];
-};
-struct sys_exit {
-	__u64 common;
-	__s64 nr;
-	__s64 ret;
-};
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -66,52 +56,19 @@ struct files_struct___disk {
 
 #pragma clang attribute pop
 
-struct syncing { /* a call that has not returned */
-	__u64 begin_ns;
-	struct disk_sync_key key;
-	__u32 fd, pad;
-	struct dentry___disk *name;
-};
+/* By pid_tgid. */
+DISK_HASH(syncing, 4096, __u64, struct disk_syncing);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64); /* pid_tgid */
-	__type(value, struct syncing);
-} syncing SEC(".maps");
+DISK_HASH(disk_syncs, 4096, struct disk_sync_key, struct disk_sync);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_sync_key);
-	__type(value, struct disk_sync);
-} disk_syncs SEC(".maps");
+/* By pid_tgid: where the path is in the program's memory. */
+DISK_HASH(opening, 8192, __u64, __u64);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64);   /* pid_tgid */
-	__type(value, __u64); /* where the path is in the program's memory */
-} opening SEC(".maps");
+/* How many. */
+DISK_HASH(disk_opens, 4096, struct disk_open_key, __u64);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_open_key);
-	__type(value, __u64); /* how many */
-} disk_opens SEC(".maps");
-
-struct { /* what found no room there: by error alone */
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_open_key);
-	__type(value, __u64);
-} disk_rest_opens SEC(".maps");
+/* What found no room there: by error alone. */
+DISK_HASH(disk_rest_opens, 1024, struct disk_open_key, __u64);
 
 static const struct disk_sync no_syncs;
 
@@ -130,7 +87,7 @@ static __always_inline struct file___disk *file_of(__u32 fd)
 
 static __always_inline int sync_begin(const struct sys_enter *x, __u32 call)
 {
-	struct syncing s = {.fd = (__u32)x->args[0], .key = {.call = call}};
+	struct disk_syncing s = {.fd = (__u32)x->args[0], .key = {.call = call}};
 	struct file___disk *file = file_of(s.fd);
 	__u64 id = bpf_get_current_pid_tgid();
 	struct inode___disk *inode;
@@ -141,7 +98,7 @@ static __always_inline int sync_begin(const struct sys_enter *x, __u32 call)
 	who_fill(&s.key.who);
 	s.key.ino = BPF_CORE_READ(inode, i_ino);
 	s.key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
-	s.name = BPF_CORE_READ(file, f_path.dentry);
+	s.name = (__u64)BPF_CORE_READ(file, f_path.dentry);
 	s.begin_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&syncing, &id, &s, BPF_ANY))
 		__sync_fetch_and_add(&disk_lost.syncs, 1);
@@ -182,7 +139,7 @@ static __always_inline void names_read(char *names, int n, int size, struct dent
 	}
 }
 
-static __always_inline struct disk_sync *sync_get(const struct syncing *s,
+static __always_inline struct disk_sync *sync_get(const struct disk_syncing *s,
 						  const struct disk_sync_key *key)
 {
 	struct disk_sync *d = bpf_map_lookup_elem(&disk_syncs, key);
@@ -193,7 +150,7 @@ static __always_inline struct disk_sync *sync_get(const struct syncing *s,
 	d = bpf_map_lookup_elem(&disk_syncs, key);
 	if (d) {
 		d->fd = s->fd;
-		names_read(d->names[0], DISK_NAMES, DISK_NAME, s->name);
+		names_read(d->names[0], DISK_NAMES, DISK_NAME, (struct dentry___disk *)s->name);
 	}
 	return d;
 }
@@ -202,7 +159,7 @@ SEC("tracepoint")
 int sync_ends(struct sys_exit *x)
 {
 	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), ns;
-	struct syncing *s = bpf_map_lookup_elem(&syncing, &id);
+	struct disk_syncing *s = bpf_map_lookup_elem(&syncing, &id);
 	struct disk_sync_key key;
 	struct disk_sync *d;
 
@@ -215,7 +172,7 @@ int sync_ends(struct sys_exit *x)
 	if (d) {
 		__sync_fetch_and_add(&d->calls, 1);
 		__sync_fetch_and_add(&d->ns, ns);
-		__sync_fetch_and_add(&d->hist[slot_of(ns) & (DISK_SLOTS - 1)], 1);
+		__sync_fetch_and_add(&d->hist[slot_of(ns / 1000) & (DISK_SLOTS - 1)], 1);
 		if (x->ret < 0)
 			__sync_fetch_and_add(&d->errors, 1);
 	} else {

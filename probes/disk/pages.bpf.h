@@ -107,21 +107,10 @@ struct bio_vec { /* the same in all kernels: an array's element */
 	unsigned int bv_len, bv_offset;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_file_key);
-	__type(value, struct disk_file);
-} disk_files SEC(".maps");
+DISK_HASH(disk_files, 16384, struct disk_file_key, struct disk_file);
 
-struct { /* what found no room there */
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct disk_file_key);
-	__type(value, struct disk_file);
-} disk_rest_files SEC(".maps");
+/* What found no room there. */
+DISK_HASH(disk_rest_files, 4096, struct disk_file_key, struct disk_file);
 
 struct { /* the loader deletes what it has read */
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -271,12 +260,12 @@ static __always_inline struct inode___pages *bio_inode(struct bio *bio)
 	return page ? page_inode(page) : NULL;
 }
 
-/* `bytes` of a request are done; its bios are those that are not done before. The request counts
- * for its first file. */
-static __always_inline void request_files(struct bio *bio, const struct disk_key *rq, __u32 bytes)
+/* `bytes` of a request are done; its bios are those that are not done before. With the last of them
+ * it `counts`, for the first file of these. */
+static __always_inline void request_files(struct bio *bio, const struct disk_key *rq, __u32 bytes,
+					  bool counts)
 {
 	struct inode___pages *inode = NULL, *next;
-	bool counts = true;
 	__u32 sum = 0, left = bytes, size;
 
 	if (rq->op > 1 || !bytes) /* read, write */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* disk_sums: what all programs of family disk use: the epoch, slots of histograms, and what
- * found no room. */
+/* disk_sums: what all programs of family disk use: the epoch, how maps are made, and what found
+ * no room. */
 #ifndef SONDE_PROBES_DISK_SUMS_BPF_H
 #define SONDE_PROBES_DISK_SUMS_BPF_H
 
@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probes/disk.h"
+#include "probes/lib/slots.bpf.h"
 #include "probes/lib/who.bpf.h"
 
 #define BPF_F_NO_PREALLOC 1
@@ -16,17 +17,16 @@
 volatile __u32 disk_epoch; /* the loader's */
 struct disk_lost disk_lost;
 
-static __always_inline __u32 slot_of(__u64 ns)
-{
-	__u64 us = ns / 1000;
-	__u32 slot = 0;
+_Static_assert(DISK_SLOTS == SLOTS, "the histograms of slots.bpf.h");
 
-#pragma unroll
-	for (int i = 0; i < DISK_SLOTS - 1; i++) {
-		us >>= 1;
-		slot += us != 0;
-	}
-	return slot;
-}
+/* Memory for an entry is taken when it is made. */
+#define DISK_HASH(name_, most_, key_, value_)         \
+	struct {                                      \
+		__uint(type, BPF_MAP_TYPE_HASH);      \
+		__uint(max_entries, most_);           \
+		__uint(map_flags, BPF_F_NO_PREALLOC); \
+		__type(key, key_);                    \
+		__type(value, value_);                \
+	} name_ SEC(".maps")
 
 #endif

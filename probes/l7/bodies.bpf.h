@@ -366,7 +366,7 @@ static __always_inline int rows_read(struct walk *w, __u32 slot, __u32 told)
 	w->frames.kind = (__u8)kind;
 	w->head.at = w->head.frames = 0;
 	w->framed = 1;
-	for (int i = 0; i < ROW_STEPS; i++)
+	for (int i = 0; i < ROW_STEPS; i++, LOOP_BACK(i))
 		if (!rows_pass(slot) && rows_step(slot))
 			break;
 	/* one frame says little: a statement's has a text */

@@ -32,7 +32,9 @@
  *    are in use, the bytes are counted, and missing in the connection's positions.
  * 5. Bodies whose length is said in front are not copied: l7/frames.bpf.h (HTTP/2),
  *    l7/bodies.bpf.h.
- * 6. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
+ * 6. Of a call that is larger than what is copied of any, the last L7_TAIL bytes are copied as
+ * well: what an answer says at its end (gRPC-Web's status).
+ * 7. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
  *    while little happens.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
@@ -466,6 +468,47 @@ static __always_inline bool walk_begin(struct walk *w, __u32 slot)
 	return !w->total;
 }
 
+/* Leaves out a part of what lies between the copied begin of a call and its end (6). 1: only that
+ * is left, or nothing more can be done. */
+__noinline int tail_step(__u32 slot)
+{
+	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	__u64 n, rest;
+
+	if (!w || w->total <= (__u64)w->fill + w->gap + L7_TAIL)
+		return 1;
+	if (!w->left) {
+		if (!w->iov_n ||
+		    bpf_probe_read_user(&w->few.v, sizeof(w->few.v), (const void *)w->iov))
+			return 1;
+		w->iov_n--;
+		w->iov += sizeof(w->few.v);
+		w->ptr = w->few.v.base;
+		w->left = w->few.v.len;
+	}
+	rest = w->total - w->fill - w->gap - L7_TAIL;
+	n = w->left < rest ? w->left : rest;
+	w->ptr += n;
+	w->left -= n;
+	w->gap += (__u32)n;
+	return n == rest;
+}
+
+/* 6 */
+static __always_inline void walk_tail(struct walk *w, __u32 slot)
+{
+	w->gap = 0;
+	for (int i = 0; i < STEPS; i++)
+		if (tail_step(slot))
+			break;
+	if (w->gap)
+		walk_flush(w, w->fill, w->fill + w->gap);
+	w->want = L7_TAIL;
+	for (int i = 0; i < STEPS; i++)
+		if (walk_step(slot))
+			break;
+}
+
 static __always_inline bool walk_run(struct walk *w, __u32 slot)
 {
 	if (w->framed) {
@@ -483,6 +526,8 @@ static __always_inline bool walk_run(struct walk *w, __u32 slot)
 	for (int i = 0; i < STEPS; i++)
 		if (walk_step(slot))
 			break;
+	if (w->tail && !w->want)
+		walk_tail(w, slot);
 	if (w->total)
 		walk_flush(w, w->fill, (__u32)w->total);
 	return !w->failed;
@@ -763,6 +808,7 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 		   !(e->flags & S_SPEAKS) && !port_speaks(sk)) {
 		w->want = L7_LIMIT;
 	}
+	w->tail = w->want == L7_LIMIT_MOST;
 	w->used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
 	if ((e->flags & S_SHED || w->used >= SHED_HALF * ring_part) && shed(sk, e, at_ns)) {
 		if (!(e->flags & S_UNTOLD))

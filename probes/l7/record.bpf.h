@@ -16,7 +16,9 @@
  * 4. In TLS 1.3 the last byte of the clear text is its type; padding (zeros) follows it.
  * 5. Its socket: a record that is opened was read before, by the same thread: a record of exactly
  *    that length is in its last read of a socket. One that is sealed is written next by the same
- *    thread: a record of exactly that length is in its next write of TLS; until then the clear text
+ *    thread: a record of exactly that length is in its next write of TLS, or in one of the next
+ *    TLS_OTHERS to the same socket, if the first ones brought what was sealed before (a handshake's
+ *    last record) and that socket is not known as another connection's. Until then the clear text
  *    is kept (TLS_FIRST bytes). If the thread seals for another connection before that, it is
  *    dropped, as unknown. Once known, a connection keeps its socket. Learned from application data
  *    and from tickets, which servers send first, but not from handshakes, whose keys come and go.
@@ -205,8 +207,8 @@ static __always_inline void tls_record_drop(struct tls_last *l, struct tls_call_
 			tls_record_unknown(f->n);
 		f->conn = 0;
 	}
-	l->conn = 0;
-	l->writes = l->ciphers = 0;
+	l->outs_sk = l->conn = 0;
+	l->writes = l->ciphers = l->others = 0;
 }
 
 static __noinline int tls_record_wait(struct tls_call_key *key, struct tls_call *c, __u64 record)
@@ -224,6 +226,8 @@ static __noinline int tls_record_wait(struct tls_call_key *key, struct tls_call 
 	l->conn = c->conn;
 	l->n = record;
 	l->writes = l->ciphers = 1;
+	l->others = 0;
+	l->outs_sk = 0;
 	return tls_first_keep(key, c->conn, c->buf, c->size, c->at_ns);
 }
 
@@ -363,7 +367,7 @@ int tls_site(void *ctx)
 	if (!s || !s->role)
 		return 0;
 	if (s->when != TLS_ALWAYS &&
-	    tls_condition(TLS_REG(ctx, flags), s->condition) != (s->when == TLS_TAKEN))
+	    arch_condition(TLS_REG(ctx, flags), s->condition) != (s->when == TLS_TAKEN))
 		return 0;
 	if (s->result == TLS_RECORD)
 		return s->role == TLS_ENTRY ? tls_record_entry(ctx, s) : tls_record_result(ctx, s);

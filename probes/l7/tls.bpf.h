@@ -40,6 +40,7 @@
 
 #define TLS_PLAIN_MOST 16384
 #define TLS_EXACT      (1ull << 63)
+#define TLS_OTHERS     8
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -295,6 +296,21 @@ static __noinline int tls_cipher_is(__u64 conn, __u64 sk, __u64 ino, __u32 dir)
 	return 1;
 }
 
+/* Condition 7: the clear text waits, and the thread wrote other records. Those of a handshake may
+ * have been sealed before, and are written first, to the same socket (sqlx's Finished). 1: it goes
+ * on waiting. */
+static __always_inline int tls_waits_on(struct tls_last *l, struct sock *sk, __u64 ino)
+{
+	__u64 key = (__u64)sk | L7_OUT;
+	struct tls_cipher *o = bpf_map_lookup_elem(&tls_ciphers, &key);
+
+	if (!l->ciphers || (o && o->ino == ino) || (l->outs_sk && l->outs_sk != (__u64)sk) ||
+	    l->others++ >= TLS_OTHERS)
+		return 0;
+	l->outs_sk = (__u64)sk;
+	return 1;
+}
+
 /* A thread outside of the library wrote to a socket: is it the one of what it wrote into TLS
  * before? 1: tls_first_tell reports that. */
 static __noinline int tls_outside_out(struct tls_last *l, struct sock *sk, __u64 ino, __u64 buf,
@@ -307,16 +323,18 @@ static __noinline int tls_outside_out(struct tls_last *l, struct sock *sk, __u64
 
 	if (len < 0 && l->ciphers)
 		return 0; /* the rest of an earlier record, or no TLS */
-	if (len > 0 && l->writes == 1 && l->conn &&
+	if (len > 0 && l->writes == 1 && l->conn && (!l->outs_sk || l->outs_sk == (__u64)sk) &&
 	    tls_written(buf, n, w ? w->first_iov : 0, l->n)) {
 		told = !l->ciphers || tls_cipher_is(l->conn, (__u64)sk, ino, L7_OUT);
 		if (told) {
 			tls_learn(l->conn, sk, ino, 1);
 			told = tls_first_is(&key, l->conn);
 		}
+	} else if (len > 0 && tls_waits_on(l, sk, ino)) {
+		return 0;
 	}
-	l->writes = l->ciphers = 0;
-	l->conn = 0;
+	l->writes = l->ciphers = l->others = 0;
+	l->outs_sk = l->conn = 0;
 	return told;
 }
 
@@ -505,40 +523,6 @@ static __noinline __u64 tls_reg(void *ctx, __u32 at)
 	return v;
 }
 #define TLS_REG(ctx_, name_) (((const struct arch_regs *)(ctx_))->name_)
-
-static __always_inline bool tls_condition(__u64 flags, __u32 condition)
-{
-	bool cf = flags & 1, pf = flags & 4, zf = flags & 0x40, sf = flags & 0x80,
-	     of = flags & 0x800, yes;
-
-	switch (condition >> 1) {
-	case 0:
-		yes = of;
-		break;
-	case 1:
-		yes = cf;
-		break;
-	case 2:
-		yes = zf;
-		break;
-	case 3:
-		yes = cf || zf;
-		break;
-	case 4:
-		yes = sf;
-		break;
-	case 5:
-		yes = pf;
-		break;
-	case 6:
-		yes = sf != of;
-		break;
-	default:
-		yes = zf || sf != of;
-		break;
-	}
-	return yes != (condition & 1);
-}
 
 static __always_inline __s64 tls_value_read(void *ctx, const struct tls_value *v)
 {

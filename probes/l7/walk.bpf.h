@@ -47,7 +47,8 @@ struct walk {
 	__u32 iov_n, fill;
 	__u64 sk;
 	__u32 seq, seq_known; /* of TCP: the number of the byte after these */
-	__u32 plain, pad;     /* l7_sock.plain of these bytes' connection; 0: it has none */
+	__u32 plain;          /* l7_sock.plain of these bytes' connection; 0: it has none */
+	__u32 tail;           /* the end of a call of which not all is copied, is */
 	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
 	__u64 wake;           /* how its records are put into the ring */
 	struct l7_frames frames;
@@ -97,6 +98,10 @@ static __always_inline struct l7_tally *tally_get(void)
 /* The compiler knows a bound that the verifier of 5.10 does not see, and would leave the check of
  * it away. */
 #define FORGET_BOUNDS(n_) asm volatile("" : "+r"(n_))
+
+/* Older kernels (5.10) let a loop go back by a jump alone, and not by running on into its first
+ * instruction: this is a jump. tests/check/test_bpf_stack.py finds where it is needed. */
+#define LOOP_BACK(i_) ({ asm volatile("goto +0" : "+r"(i_)); })
 
 static __always_inline struct walk *walk_get(__u32 slot)
 {

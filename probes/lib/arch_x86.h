@@ -34,6 +34,42 @@ struct arch_iret {
 _Static_assert(__builtin_offsetof(struct arch_regs, bp) == ARCH_REGS_BP, "layout");
 _Static_assert(__builtin_offsetof(struct arch_regs, ip) == ARCH_IRET, "layout");
 
+/* Does a conditional jump with this condition jump? `condition`: the low four bits of its opcode.
+ */
+static __always_inline bool arch_condition(__u64 flags, __u32 condition)
+{
+	bool cf = flags & 1, pf = flags & 4, zf = flags & 0x40, sf = flags & 0x80,
+	     of = flags & 0x800, yes;
+
+	switch (condition >> 1) {
+	case 0:
+		yes = of;
+		break;
+	case 1:
+		yes = cf;
+		break;
+	case 2:
+		yes = zf;
+		break;
+	case 3:
+		yes = cf || zf;
+		break;
+	case 4:
+		yes = sf;
+		break;
+	case 5:
+		yes = pf;
+		break;
+	case 6:
+		yes = sf != of;
+		break;
+	default:
+		yes = zf || sf != of;
+		break;
+	}
+	return yes != (condition & 1);
+}
+
 struct arch_perf_event_data { /* struct bpf_perf_event_data */
 	struct arch_regs regs;
 	__u64 sample_period, addr;

@@ -13,7 +13,7 @@
 #include <linux/types.h>
 #endif
 
-#define HOTSPOT_FORMAT 1u /* of struct hotspot_layout */
+#define HOTSPOT_FORMAT 2u /* of struct hotspot_layout */
 
 /* Part of indexes: only appended to, with HOTSPOT_FORMAT. The tables' own names are in
  * loaders/index/runtimes/hotspotpart.c. */
@@ -90,13 +90,17 @@ enum hotspot_number {
 	/* constants */
 	HOTSPOT_HAS_LINES,
 	HOTSPOT_CALL_WRAPPER, /* the second: words from a frame's base, negative */
+	/* since format 2 */
+	HOTSPOT_ONE_HEAP, /* a variable: CodeCache::_heap of JDK 8, in place of HEAPS */
 	HOTSPOT_N
 };
 
 struct hotspot_layout {
 	__u32 format; /* HOTSPOT_FORMAT */
 	__u32 pad;
-	__u64 at[HOTSPOT_N]; /* the address of each number in the file; 0: it has no such name */
+	__u64 at[HOTSPOT_N];   /* the address of each number in the file; 0: it has no such name */
+	__u8 width[HOTSPOT_N]; /* bytes of that member, by the name of its type; 0: not a plain
+				  number */
 };
 
 #endif

@@ -97,7 +97,7 @@ enum v8_number {
 };
 
 /* How what a version writes itself is coded (loaders/lib/runtimes/v8/v8tables.h). */
-enum v8_shape { V8_SHAPE_9 = 1, V8_SHAPE_10, V8_SHAPE_11, V8_SHAPE_12, V8_SHAPE_13 };
+enum v8_shape { V8_SHAPE_9 = 1, V8_SHAPE_10, V8_SHAPE_11, V8_SHAPE_12, V8_SHAPE_13, V8_SHAPE_14 };
 
 struct v8_layout {
 	__u32 format;          /* V8_FORMAT */

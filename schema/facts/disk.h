@@ -71,6 +71,13 @@
 	X(SLOW_DEVICE, "device_us", NUMBER, GAUGE, "us", "from then to its answer")             \
 	X(SLOW_FAILED, "failed", NUMBER, GAUGE, "", "1: it failed")
 
+#define SLOWSTACK_COLUMNS(X)                                                \
+	X(SLOWSTACK_DISK, "disk", TEXT, KEY, "", "text.id: as in slow_row") \
+	X(SLOWSTACK_SECTOR, "sector", TAG, KEY, "", "as in slow_row")       \
+	X(SLOWSTACK_AT, "at_us", TAG, KEY, "", "as in slow_row")            \
+	X(SLOWSTACK_STACK, "stack", TEXT, GAUGE, "",                        \
+	  "text.id: kernel functions in which the thread that asked was waiting when the device answered, innermost first, with blanks")
+
 #define SYNC_COLUMNS(X)                                                                                                                                                                \
 	X(SYNC_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                                                                                                         \
 	X(SYNC_FILE, "file", TEXT, KEY, "",                                                                                                                                            \
@@ -81,6 +88,16 @@
 	X(SYNC_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                                                                                                    \
 	X(SYNC_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                                                                                                          \
 	DISK_TIMES(X, SYNC)
+
+#define LASTING_COLUMNS(X)                                                                       \
+	X(LASTING_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                \
+	X(LASTING_FILE, "file", TEXT, KEY, "",                                                   \
+	  "text.id: its path, of a container's file as the container sees it; empty: not known") \
+	X(LASTING_CALL, "call", TEXT, KEY, "", "text.id: as in sync_row")                        \
+	X(LASTING_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")   \
+	X(LASTING_CALLS, "calls", NUMBER, GAUGE, "",                                             \
+	  "calls that had not returned after a second or more, at the last reading")             \
+	X(LASTING_US, "us", NUMBER, GAUGE, "us", "how long the longest of them had lasted")
 
 #define OPEN_COLUMNS(X)                                                                                              \
 	X(OPEN_PROCESS, "process", PROCESS, KEY, "",                                                                 \
@@ -125,12 +142,14 @@
 enum block_column { BLOCK_COLUMNS(FACT_ID) BLOCK_N };
 enum device_column { DEVICE_COLUMNS(FACT_ID) DEVICE_N };
 enum slow_column { SLOW_COLUMNS(FACT_ID) SLOW_N };
+enum slowstack_column { SLOWSTACK_COLUMNS(FACT_ID) SLOWSTACK_N };
 enum sync_column { SYNC_COLUMNS(FACT_ID) SYNC_N };
+enum lasting_column { LASTING_COLUMNS(FACT_ID) LASTING_N };
 enum open_column { OPEN_COLUMNS(FACT_ID) OPENS_N };
 enum file_column { FILE_COLUMNS(FACT_ID) FILE_N };
 enum held_column { HELD_COLUMNS(FACT_ID) HELD_N };
 
 extern const struct fact BLOCK_FACT, DEVICE_FACT, SLOW_FACT, SYNC_FACT, OPEN_FACT, FILE_FACT,
-	HELD_FACT;
+	HELD_FACT, SLOWSTACK_FACT, LASTING_FACT;
 
 #endif

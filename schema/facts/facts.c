@@ -4,6 +4,7 @@
 #include "schema/facts/disk.h"
 #include "schema/facts/gpu.h"
 #include "schema/facts/host.h"
+#include "schema/facts/java.h"
 #include "schema/facts/jvm.h"
 #include "schema/facts/l7.h"
 #include "schema/facts/logs.h"
@@ -50,10 +51,13 @@ static const struct fact_column jvm_columns[] = {JVM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column block_columns[] = {BLOCK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column device_columns[] = {DEVICE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column slow_columns[] = {SLOW_COLUMNS(FACT_COLUMN)};
+static const struct fact_column slowstack_columns[] = {SLOWSTACK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column sync_columns[] = {SYNC_COLUMNS(FACT_COLUMN)};
+static const struct fact_column lasting_columns[] = {LASTING_COLUMNS(FACT_COLUMN)};
 static const struct fact_column open_columns[] = {OPEN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column file_columns[] = {FILE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column held_columns[] = {HELD_COLUMNS(FACT_COLUMN)};
+static const struct fact_column java_wait_columns[] = {JAVA_WAIT_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_columns[] = {PROBE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_sum_columns[] = {PROBE_SUM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_event_columns[] = {PROBE_EVENT_COLUMNS(FACT_COLUMN)};
@@ -106,7 +110,11 @@ FACT(BLOCK_FACT, block_columns, "block_row", "requests of disks, by who asked");
 FACT(DEVICE_FACT, device_columns, "device_row", "disks that family disk watched");
 FACT(SLOW_FACT, slow_columns, "slow_row",
      "single requests of disks: slow ones, and the slowest of each minute; bounded");
+FACT_BESIDE(SLOWSTACK_FACT, slowstack_columns, "slow_stack_row",
+	    "where threads waited for the requests of slow_row");
 FACT(SYNC_FACT, sync_columns, "sync_row", "calls that wait until a file is on its disk");
+FACT_BESIDE(LASTING_FACT, lasting_columns, "sync_lasting_row",
+	    "calls that wait for a disk and had not returned, at the end of a bucket; bounded");
 FACT(OPEN_FACT, open_columns, "open_row", "opens of files that failed");
 FACT(FILE_FACT, file_columns, "file_row",
      "files that disks read and wrote, and who made their pages dirty");
@@ -143,6 +151,9 @@ FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row",
 	    "single requests of request_log_row: which one caused which");
 FACT_BESIDE(REQUEST_RUNNING_FACT, request_running_columns, "request_running_row",
 	    "requests that last, while they run; bounded");
+
+FACT_BESIDE(JAVA_WAIT_FACT, java_wait_columns, "java_wait_row",
+	    "what threads of Java programs waited for, and who had it");
 
 const struct fact *const FACTS[] = {&HOST_FACT,
 				    &DISK_FACT,
@@ -182,11 +193,14 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &OPEN_FACT,
 				    &FILE_FACT,
 				    &HELD_FACT,
+				    &SLOWSTACK_FACT,
+				    &LASTING_FACT,
 				    &PROBE_FACT,
 				    &PROBE_SUM_FACT,
 				    &PROBE_EVENT_FACT,
 				    &LOG_FACT,
 				    &LOG_PATTERN_FACT,
+				    &JAVA_WAIT_FACT,
 				    NULL};
 
 _Static_assert(ARRAY_SIZE(FACTS) - 1 <= FACT_TABLES_MAX, "room for their statements");

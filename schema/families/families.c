@@ -27,6 +27,13 @@ static const struct family_setting DISK_SETTINGS[] = {
 	{{0}},
 };
 
+static const struct family_setting MEM_SETTINGS[] = {
+	{{"pages", .words = "off|on", .fallback = "off", .like = "on or off",
+	  .help = "on: family mem also records all pages of the host that are in use, the kernel's too; costs 0.1 us a page"},
+	 .option = "--pages"},
+	{{0}},
+};
+
 static const struct family_setting GPU_SETTINGS[] = {
 	{{"gpu", .words = "auto|on|off", .fallback = "auto", .like = "auto, on or off",
 	  .help = "on: record GPUs (same as adding gpu to families); auto: only if there is a GPU driver and families is not set"},
@@ -68,27 +75,37 @@ static const struct family_setting LOGS_SETTINGS[] = {
 	{{0}},
 };
 
+static const struct family_setting JAVA_SETTINGS[] = {
+	{{"java", SETTING_RULES, .fallback = "off",
+	  .like = "off, or a list of container:, image:, command:, user: (of this host) or unit: with a pattern each",
+	  .help = "Java programs to record from inside (adds java to families): container:web-* user:tomcat; see sonde-java(8)"},
+	 .enables = true, .option = "--choose"},
+	{{0}},
+};
+
 /* The Makefile reads names from here: each entry begins with .name. */
 const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample",
 	 .nothing = "no samples: nothing that was asked for ran on a CPU"},
 	{.name = "offcpu", .event = "event", .steps = 3, .by_switches = true, .standing = true},
-	{.name = "mem", .event = "page fault",
+	{.name = "mem", .has_pages = true, .event = "page fault", .settings = MEM_SETTINGS,
 	 .nothing = "no page faults: no process that was asked for touched new memory"},
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event",
 	 .nothing = "no heap profiles: no Go program that may be read ran"},
 	{.name = "host", .always = true, .rights = FAMILY_READS, .event = "row", .settings = HOST_SETTINGS},
-	{.name = "disk", .rights = FAMILY_LOADS, .event = "row", .settings = DISK_SETTINGS,
+	{.name = "disk", .event = "row", .settings = DISK_SETTINGS, .shown_by = "disk",
 	 .nothing = "no requests of disks: nothing that was asked for read or wrote one"},
 	{.name = "gpu", .rights = FAMILY_READS, .event = "row", .settings = GPU_SETTINGS},
 	{.name = "scrape", .rights = FAMILY_READS, .event = "event", .settings = SCRAPE_SETTINGS,
 	 .nothing = "no profiles: no Go program offered one; sonde sql \"SELECT comm, pid, reason FROM scraped\" says why"},
-	{.name = "net", .rights = FAMILY_LOADS, .event = "row"},
-	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS},
+	{.name = "net", .rights = FAMILY_LOADS, .event = "row", .shown_by = "net"},
+	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS, .shown_by = "requests"},
 	{.name = "probe", .rights = FAMILY_PROBES, .event = "event", .settings = PROBE_SETTINGS,
 	 .nothing = "no hits: nothing that was asked for came to these places"},
 	{.name = "logs", .rights = FAMILY_READS, .event = "row", .settings = LOGS_SETTINGS,
 	 .nothing = "no lines: nothing whose log is known wrote one"},
+	{.name = "java", .rights = FAMILY_ATTACHES, .event = "event", .settings = JAVA_SETTINGS,
+	 .nothing = "nothing of Java: sonde sql \"SELECT comm, pid, state, reason FROM java_recorded\" says why"},
 	{0},
 };
 /* clang-format on */

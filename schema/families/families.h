@@ -21,7 +21,8 @@
 enum family_rights { /* what its loader may do under sonded */
 	FAMILY_PROBES, /* load programs, read processes, resolve the kernel's functions */
 	FAMILY_LOADS,  /* the same without the kernel's functions */
-	FAMILY_READS   /* read processes, files and the kernel's log */
+	FAMILY_READS,  /* read processes, files and the kernel's log */
+	FAMILY_ATTACHES /* read processes, and become the user of one */
 };
 /* clang-format on */
 
@@ -45,8 +46,11 @@ struct probe_family {
 			  stops it; a loader with a rate is restarted at half of it instead */
 	bool by_switches; /* its cost grows with the rate of context switches */
 	bool has_mode;    /* its loader takes --mode and --rate */
+	bool has_pages;   /* its loader takes --pages */
 	enum family_rights rights;
-	const char *event;   /* what its loader counts: "sample", "event" */
+	const char *event; /* what its loader counts: "sample", "event" */
+	const char
+		*shown_by; /* the verb that shows it, for one without stacks; NULL: flame, stacks */
 	const char *nothing; /* the message where it recorded nothing; NULL: a general one */
 	bool standing;       /* at the end of a recording sonde-pstack stores where threads wait */
 	const struct family_setting *settings; /* ended by one without a name; NULL: none */

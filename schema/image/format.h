@@ -81,7 +81,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 12u
+#define IMAGE_VERSION 13u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64

@@ -63,6 +63,16 @@ int64_t jfr_start_ns(const struct jfr_event *ev)
 						     NSEC_PER_SEC / (__int128)c->ticks_per_s);
 }
 
+size_t jfr_place(const struct jfr_event *ev)
+{
+	return ev->begin;
+}
+
+int64_t jfr_chunk_ns(const struct jfr_event *ev)
+{
+	return ev->c->start_ns;
+}
+
 bool jfr_number(const struct jfr_event *ev, const char *name, int64_t *out)
 {
 	const struct jfr_value v = field(ev, name);
@@ -289,12 +299,13 @@ static int tell_events(struct jfr_chunk *c, int (*each)(void *ctx, const struct 
 	while (at.at < c->len && !rc && !c->why) {
 		const size_t begin = at.at;
 		const uint64_t size = jfr_varint(&at), id = jfr_varint(&at);
-		struct jfr_event ev = {.c = c, .at = at.at};
+		struct jfr_event ev = {.c = c, .begin = begin, .at = at.at};
 
 		/* the end of a chunk that is being written */
 		if (at.bad || size > c->len - begin || size < at.at - begin)
 			break;
 		at.at = begin + (size_t)size;
+		totals->end = at.at;
 		if (id < 2 || !jfr_class_of(c, id, &ev.type))
 			continue;
 		totals->events++;

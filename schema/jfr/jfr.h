@@ -51,6 +51,10 @@ uint64_t jfr_type_id(const struct jfr_event *ev); /* its number in this chunk */
 /* The name of the type of that number, in this chunk; "": not known. */
 const char *jfr_type_named(const struct jfr_event *ev, uint64_t id);
 int64_t jfr_start_ns(const struct jfr_event *ev); /* of its field startTime, since 1970 */
+/* Where it begins in its chunk, and when that began: what a reader of a growing file goes on from.
+ */
+size_t jfr_place(const struct jfr_event *ev);
+int64_t jfr_chunk_ns(const struct jfr_event *ev);
 /* A field of a number; false: there is no such field. */
 bool jfr_number(const struct jfr_event *ev, const char *field, int64_t *out);
 /* A field that is a span of time, in ns, by the unit that it declares (ticks if none). */
@@ -66,6 +70,7 @@ struct jfr_totals {
 	uint64_t events;             /* that `each` got */
 	uint64_t chunks, unreadable; /* unreadable: chunks without metadata */
 	int64_t from_ns, to_ns;      /* of the chunks, since 1970; 0: no chunk */
+	size_t end;                  /* of the last whole event, in the last chunk */
 };
 
 /* Does it begin as one? */

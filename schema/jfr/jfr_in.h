@@ -110,7 +110,7 @@ struct jfr_value {
 struct jfr_event {
 	struct jfr_chunk *c;
 	uint32_t type;
-	size_t at;
+	size_t begin, at; /* at: of its first field */
 };
 
 /* Classes and fields; c->why where it is damaged. */

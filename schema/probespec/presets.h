@@ -7,8 +7,9 @@
 
 struct probespec_preset {
 	const char *name; /* NULL ends the list */
-	const char *spec; /* without a name */
+	const char *spec; /* without a name; its file goes in place of {} */
 	const char *help; /* one line */
+	const char *file; /* where PRESET:FILE names none; "": it has to; NULL: it has no file */
 };
 
 extern const struct probespec_preset PROBESPEC_PRESETS[];

@@ -29,7 +29,8 @@ static const char *const TYPES[] = {
 static const char *const KINDS[] = {[PROBESPEC_TRACEPOINT] = "tracepoint",
 				    [PROBESPEC_SYSCALL] = "syscall",
 				    [PROBESPEC_FUNC] = "func",
-				    [PROBESPEC_USDT] = "usdt"};
+				    [PROBESPEC_USDT] = "usdt",
+				    [PROBESPEC_GO] = "go"};
 
 const char *probespec_type_name(enum probespec_type t)
 {
@@ -155,7 +156,7 @@ static int expect_colon(struct cursor *c, const char *why)
 	return 0;
 }
 
-static int where_tracepoint(struct cursor *c, struct probespec *s)
+static int where_tracepoint(struct cursor *c, struct probespec_where *s)
 {
 	static const char like[] = "tracepoint:GROUP:EVENT is what this must be";
 	int rc = take_until(c, ": \t\n(", s->group, sizeof(s->group), like);
@@ -169,7 +170,7 @@ static int where_tracepoint(struct cursor *c, struct probespec *s)
 	return rc;
 }
 
-static int where_syscall(struct cursor *c, struct probespec *s)
+static int where_syscall(struct cursor *c, struct probespec_where *s)
 {
 	if (*c->at == '*') {
 		s->target[0] = '*';
@@ -180,14 +181,15 @@ static int where_syscall(struct cursor *c, struct probespec *s)
 	return take_name(c, s->target, "the name of a system call must follow, or *");
 }
 
-static int where_file(struct cursor *c, struct probespec *s)
+static int where_file(struct cursor *c, struct probespec_where *s)
 {
-	int rc;
+	const char *at = c->at;
+	int rc = take_until(c, ":", s->group, sizeof(s->group),
+			    "a program or library must follow, by its path or its name");
 
-	if (*c->at != '/')
-		return refuse(c,
-			      "the path of a program or library must follow, which begins with /");
-	rc = take_until(c, ":", s->group, sizeof(s->group), "a path must follow");
+	if (!rc && *s->group != '/' && strpbrk(s->group, " \t\n("))
+		rc = refuse_at(c, at,
+			       "the name of a program or library, or its path, has no blank here");
 	return rc ? rc : expect_colon(c, "a colon and a name must follow the file");
 }
 
@@ -209,7 +211,7 @@ static int take_symbol(struct cursor *c, char *out, size_t size)
 	return 0;
 }
 
-static int where_func(struct cursor *c, struct probespec *s)
+static int where_func(struct cursor *c, struct probespec_where *s)
 {
 	const char *at;
 	char *end;
@@ -218,16 +220,13 @@ static int where_func(struct cursor *c, struct probespec *s)
 	at = c->at;
 	if (!rc)
 		rc = take_symbol(c, s->target, sizeof(s->target));
-	if (!rc && *c->at == '%')
-		rc = refuse(
-			c, "probes at a function's return are not there: use a probe at its entry");
 	if (rc || strncmp(s->target, "0x", 2) != 0)
 		return rc;
 	s->offset = strtoull(s->target, &end, 16);
 	return *end || !s->offset ? refuse_at(c, at, "this is no offset") : 0;
 }
 
-static int where_usdt(struct cursor *c, struct probespec *s)
+static int where_usdt(struct cursor *c, struct probespec_where *s)
 {
 	int rc = where_file(c, s);
 
@@ -240,15 +239,16 @@ static int where_usdt(struct cursor *c, struct probespec *s)
 	return take_name(c, s->target, "the name of a probe must follow its provider");
 }
 
-static int parse_where(struct cursor *c, struct probespec *s)
+static int parse_where(struct cursor *c, struct probespec_where *s)
 {
-	static int (*const parse[])(struct cursor *, struct probespec *) = {
+	static int (*const parse[])(struct cursor *, struct probespec_where *) = {
 		[PROBESPEC_TRACEPOINT] = where_tracepoint,
 		[PROBESPEC_SYSCALL] = where_syscall,
 		[PROBESPEC_FUNC] = where_func,
-		[PROBESPEC_USDT] = where_usdt};
+		[PROBESPEC_USDT] = where_usdt,
+		[PROBESPEC_GO] = where_func};
 
-	s->where_column = column(c);
+	s->column = column(c);
 	for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
 		size_t n = strlen(KINDS[i]);
 
@@ -258,8 +258,9 @@ static int parse_where(struct cursor *c, struct probespec *s)
 		s->kind = (enum probespec_kind)i;
 		return parse[i](c, s);
 	}
-	return refuse(c,
-		      "a probe begins with tracepoint:, syscall:, func: or usdt:, or is a preset");
+	return refuse(
+		c,
+		"a probe begins with tracepoint:, syscall:, func:, go: or usdt:, or is a preset");
 }
 
 /* ---- arguments ---- */
@@ -315,7 +316,17 @@ static int take_place(struct cursor *c, struct probespec_arg *a)
 	return 0;
 }
 
-static int parse_arg(struct cursor *c, struct probespec_arg *a)
+/* "ret=int32": a number's type is the probe's, a text is an argument. */
+static bool take_returned(const struct cursor *c, const struct probespec *s,
+			  struct probespec_arg *a)
+{
+	if (!s->returns || strcmp(a->name, "ret") != 0 || *c->at == '$' || *c->at == '@')
+		return false;
+	a->returned = true;
+	return true;
+}
+
+static int parse_arg(struct cursor *c, const struct probespec *s, struct probespec_arg *a)
 {
 	char word[PROBESPEC_NAME];
 	int rc;
@@ -333,43 +344,59 @@ static int parse_arg(struct cursor *c, struct probespec_arg *a)
 	if (rc)
 		return rc;
 	blanks(c);
-	if (type_of(word, &a->type) && (*c->at == '$' || *c->at == '@'))
+	if (type_of(word, &a->type) && take_returned(c, s, a))
+		return 0;
+	if (a->type && (*c->at == '$' || *c->at == '@'))
 		return take_place(c, a);
 	a->type = PROBESPEC_AS_FOUND;
 	memcpy(a->field, word, sizeof(a->field));
 	return 0;
 }
 
-static bool is_named(const struct probespec *s, const char *name, uint32_t n)
+/* Names of a hit that are no arguments of its hook. */
+static bool is_reserved(const struct probespec *s, const struct probespec_arg *a)
 {
-	for (uint32_t i = 0; i < n; i++)
-		if (!strcmp(s->args[i].name, name))
-			return true;
-	return s->kind == PROBESPEC_SYSCALL && (!strcmp(name, "ns") || !strcmp(name, "ret"));
+	return (probespec_has_ret(s) && !a->returned && !strcmp(a->name, "ret")) ||
+	       (probespec_has_ns(s) && !strcmp(a->name, "ns")) ||
+	       (probespec_has_error(s) && !strcmp(a->name, "error"));
 }
 
-static int parse_args(struct cursor *c, struct probespec *s)
+static int add_arg(struct cursor *c, struct probespec *s, const struct probespec_arg *a)
 {
+	static const char taken[] =
+		"this name is taken: each name once, and not ret, ns and error where the probe has them itself";
+
+	if (is_reserved(s, a))
+		return refuse_at(c, c->text + a->column - 1, taken);
+	for (uint32_t i = 0; i < s->n_args; i++)
+		if (!strcmp(s->args[i].name, a->name))
+			return refuse_at(c, c->text + a->column - 1, taken);
+	if (s->n_args == PROBESPEC_ARGS)
+		return refuse_at(c, c->text + a->column - 1, "a probe has 8 arguments at most");
+	s->args[s->n_args++] = *a;
+	return 0;
+}
+
+/* The arguments of one hook -> out[PROBESPEC_ARGS]. */
+static int parse_args(struct cursor *c, const struct probespec *s, struct probespec_where *w,
+		      struct probespec_arg *out, uint32_t *n)
+{
+	*n = 0;
 	if (!take(c, "("))
 		return 0;
-	s->chosen = true;
+	w->chosen = true;
 	if (take(c, ")"))
 		return 0;
 	do {
-		struct probespec_arg *a = &s->args[s->n_args];
 		int rc;
 
-		if (s->n_args == PROBESPEC_ARGS)
+		if (*n == PROBESPEC_ARGS)
 			return refuse(c, "a probe has 8 arguments at most");
-		*a = (struct probespec_arg){0};
-		rc = parse_arg(c, a);
+		out[*n] = (struct probespec_arg){0};
+		rc = parse_arg(c, s, &out[*n]);
 		if (rc)
 			return rc;
-		if (is_named(s, a->name, s->n_args))
-			return refuse(
-				c,
-				"this name is taken: each name once, and of system calls not ret and ns");
-		s->n_args++;
+		++*n;
 	} while (take(c, ","));
 	return take(c, ")") ? 0 : refuse(c, ", or ) must follow");
 }
@@ -533,9 +560,7 @@ static int parse_option(struct cursor *c, struct probespec *s)
 		return 0;
 	}
 	if (take_word(c, "latency"))
-		return refuse(
-			c,
-			"pairs of two probes are not there: syscall: has ns, the time of a call");
+		return refuse(c, "latency begins a probe: latency from HOOK to HOOK by KEY");
 	if (take_word(c, "if") || (s->n_conds && take_word(c, "and")))
 		return parse_cond(c, s);
 	return parse_cond(c, s);
@@ -554,14 +579,141 @@ static int parse_options(struct cursor *c, struct probespec *s)
 
 /* ---- the whole ---- */
 
-static int parse_body(struct cursor *c, struct probespec *s)
+static int parse_hook(struct cursor *c, struct probespec *s, struct probespec_where *w,
+		      struct probespec_arg *out, uint32_t *n)
 {
-	int rc = parse_where(c, s);
+	static const char way[] = "%return";
+	const bool code = !strncmp(c->at, "func:", 5) || !strncmp(c->at, "go:", 3);
+	int rc = parse_where(c, w);
 
+	if (!rc && code && !strncmp(c->at, way, sizeof(way) - 1)) {
+		if (s->latency)
+			return refuse(c, "a probe of a function's return has its time by itself");
+		s->returns = true;
+		c->at += sizeof(way) - 1;
+	}
 	if (!rc && *c->at && !strchr(" \t\n(", *c->at))
 		rc = refuse(c, "a blank or ( must follow");
+	return rc ? rc : parse_args(c, s, w, out, n);
+}
+
+static int parse_single(struct cursor *c, struct probespec *s)
+{
+	struct probespec_arg args[PROBESPEC_ARGS];
+	uint32_t n = 0;
+	int rc = parse_hook(c, s, &s->at, args, &n);
+
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		args[i].first = s->returns && !args[i].returned;
+		if (args[i].returned && args[i].type != PROBESPEC_STR)
+			s->ret_type = args[i].type;
+		else
+			rc = add_arg(c, s, &args[i]);
+	}
+	return rc;
+}
+
+/* ---- pairs ---- */
+
+bool probespec_key_is_own(const char *name)
+{
+	return !strcmp(name, "pid") || !strcmp(name, "tid") || !strcmp(name, "cpu");
+}
+
+/* A key that names a field of a tracepoint whose arguments were not chosen chooses it. */
+static struct probespec_arg *key_arg(const struct probespec_where *w, struct probespec_arg *args,
+				     uint32_t *n, const char *name)
+{
+	struct probespec_arg *a;
+
+	for (uint32_t i = 0; i < *n; i++)
+		if (!strcmp(args[i].name, name))
+			return &args[i];
+	if (w->chosen || w->kind != PROBESPEC_TRACEPOINT || *n == PROBESPEC_ARGS)
+		return NULL;
+	a = &args[(*n)++];
+	*a = (struct probespec_arg){.column = w->column};
+	memcpy(a->name, name, PROBESPEC_NAME);
+	memcpy(a->field, name, PROBESPEC_NAME);
+	return a;
+}
+
+struct pair { /* the arguments of both hooks */
+	struct probespec_arg first[PROBESPEC_ARGS], last[PROBESPEC_ARGS];
+	uint32_t n_first, n_last;
+	bool is_key[PROBESPEC_ARGS]; /* of the last one's */
+};
+
+static int take_key(struct cursor *c, struct probespec *s, struct pair *p)
+{
+	struct probespec_key *k = &s->key[s->n_key];
+	struct probespec_arg *a, *b;
+	const char *at;
+	int rc;
+
+	if (s->n_key == PROBESPEC_BY)
+		return refuse(c, "two keys are the most");
+	blanks(c);
+	at = c->at;
+	rc = take_name(c, k->name, "pid, tid, cpu or an argument of both hooks must follow");
+	if (rc)
+		return rc;
+	s->n_key++;
+	if (probespec_key_is_own(k->name))
+		return 0;
+	a = key_arg(&s->from, p->first, &p->n_first, k->name);
+	b = a ? key_arg(&s->at, p->last, &p->n_last, k->name) : NULL;
+	if (!a || !b)
+		return refuse_at(c, at,
+				 "a key is pid, tid, cpu, or an argument that both hooks have");
+	k->arg = (uint32_t)(a - p->first);
+	k->last = *b;
+	p->is_key[b - p->last] = true;
+	return 0;
+}
+
+static int parse_pair(struct cursor *c, struct probespec *s)
+{
+	struct pair p = {0};
+	const char *at;
+	int rc;
+
+	s->latency = true;
+	blanks(c);
+	if (!take_word(c, "from"))
+		return refuse(c, "from must follow: latency from HOOK to HOOK by KEY");
+	blanks(c);
+	at = c->at;
+	rc = parse_hook(c, s, &s->from, p.first, &p.n_first);
+	if (!rc && !take_word(c, "to"))
+		rc = refuse(c, "to must follow: latency from HOOK to HOOK by KEY");
+	blanks(c);
 	if (!rc)
-		rc = parse_args(c, s);
+		rc = parse_hook(c, s, &s->at, p.last, &p.n_last);
+	if (!rc && (s->from.kind == PROBESPEC_SYSCALL || s->at.kind == PROBESPEC_SYSCALL))
+		rc = refuse_at(
+			c, at,
+			"a system call has two ends: tracepoint:syscalls:sys_enter_NAME or sys_exit_NAME");
+	if (!rc && !take_word(c, "by"))
+		rc = refuse(c, "by must follow: pid, tid, cpu or an argument of both hooks");
+	if (rc)
+		return rc;
+	do
+		rc = take_key(c, s, &p);
+	while (!rc && take(c, ","));
+	for (uint32_t i = 0; !rc && i < p.n_first; i++) {
+		p.first[i].first = true;
+		rc = add_arg(c, s, &p.first[i]);
+	}
+	for (uint32_t i = 0; !rc && i < p.n_last; i++)
+		rc = p.is_key[i] ? 0 : add_arg(c, s, &p.last[i]);
+	return rc;
+}
+
+static int parse_body(struct cursor *c, struct probespec *s)
+{
+	int rc = take_word(c, "latency") ? parse_pair(c, s) : parse_single(c, s);
+
 	return rc ? rc : parse_options(c, s);
 }
 
@@ -589,11 +741,71 @@ static int parse_name(struct cursor *c, struct probespec *s)
 	return 0;
 }
 
+/* A preset's spec, with its file in place of each {} -> out[PROBESPEC_TEXT_MAX]. false: too long.
+ */
+static bool preset_text(const struct probespec_preset *p, const char *file, size_t file_len,
+			char *out)
+{
+	size_t n = 0;
+
+	for (const char *at = p->spec; *at; at++) {
+		const bool hole = at[0] == '{' && at[1] == '}';
+		const size_t len = hole ? file_len : 1;
+
+		if (n + len >= PROBESPEC_TEXT_MAX)
+			return false;
+		memcpy(out + n, hole ? file : at, len);
+		n += len;
+		at += hole;
+	}
+	out[n] = 0;
+	return true;
+}
+
+/* What is behind its name: ":FILE", where it has one. */
+static int preset_file(struct cursor *c, const struct probespec_preset *p, const char **file,
+		       size_t *len)
+{
+	*file = p->file ? p->file : "";
+	*len = strlen(*file);
+	if (*c->at != ':')
+		return p->file && !*p->file ? refuse(c, "this preset wants a file: PRESET:FILE") :
+					      0;
+	if (!p->file)
+		return refuse(c, "this preset is not about a file");
+	*file = ++c->at;
+	*len = strcspn(*file, " \t\n:(|");
+	c->at += *len;
+	return *len ? 0 : refuse(c, "a program or library must follow, by its path or its name");
+}
+
+static int parse_preset(struct cursor *c, const struct probespec_preset *p, struct probespec *out)
+{
+	struct cursor of = {.text = out->text, .at = out->text, .preset = p->name, .e = c->e};
+	const char *file;
+	size_t len, n;
+	int rc;
+
+	c->at += strlen(p->name);
+	rc = preset_file(c, p, &file, &len);
+	if (rc)
+		return rc;
+	if (!preset_text(p, file, len, out->text))
+		return refuse(c, "a probe's text has 511 bytes at most, with its preset's");
+	rc = parse_body(&of, out);
+	n = strlen(out->text);
+	if ((size_t)snprintf(out->text + n, sizeof(out->text) - n, "%s", c->at) >=
+	    sizeof(out->text) - n)
+		return refuse(c, "a probe's text has 511 bytes at most, with its preset's");
+	if (!*out->name)
+		snprintf(out->name, sizeof(out->name), "%s", p->name);
+	return rc ? rc : parse_options(c, out);
+}
+
 int probespec_parse(const char *text, struct probespec *out, struct err *e)
 {
 	struct cursor c = {.text = text, .at = text, .e = e};
 	const struct probespec_preset *p;
-	size_t len;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -603,27 +815,15 @@ int probespec_parse(const char *text, struct probespec *out, struct err *e)
 	blanks(&c);
 	rc = parse_name(&c, out);
 	blanks(&c);
-	len = name_length(c.at);
-	p = len && c.at[len] != ':' ? probespec_preset(c.at, len) : NULL;
+	p = probespec_preset(c.at, name_length(c.at));
 	if (!rc && p) {
-		struct cursor of = {.text = p->spec, .at = p->spec, .preset = p->name, .e = e};
-
-		rc = parse_body(&of, out);
-		c.at += len;
-		if ((size_t)snprintf(out->text, sizeof(out->text), "%s%s", p->spec, c.at) >=
-		    sizeof(out->text))
-			return refuse(&c,
-				      "a probe's text has 511 bytes at most, with its preset's");
-		if (!*out->name)
-			snprintf(out->name, sizeof(out->name), "%s", p->name);
-		if (!rc)
-			rc = parse_options(&c, out);
+		rc = parse_preset(&c, p, out);
 	} else if (!rc) {
 		snprintf(out->text, sizeof(out->text), "%s", c.at);
 		rc = parse_body(&c, out);
 	}
 	if (!rc && !*out->name)
-		name_from(*out->target == '*' ? "syscalls" : out->target, out->name);
+		name_from(*out->at.target == '*' ? "syscalls" : out->at.target, out->name);
 	return rc;
 }
 
@@ -669,78 +869,4 @@ int probespec_check(const char *list, struct err *e)
 				     "a probe's text has 511 bytes at most") :
 			     probespec_parse(text, &s, e);
 	return rc;
-}
-
-/* ---- names ---- */
-
-static int bind(const struct probespec *s, struct probespec_ref *r, struct err *e)
-{
-	char known[160] = "";
-	size_t len = 0;
-
-	if (!*r->name)
-		return 0;
-	for (uint32_t i = 0; i < s->n_args; i++) {
-		if (!strcmp(s->args[i].name, r->name)) {
-			r->arg = i;
-			return 0;
-		}
-		if (len < sizeof(known))
-			len += (size_t)snprintf(known + len, sizeof(known) - len, " %s",
-						s->args[i].name);
-	}
-	if (s->kind == PROBESPEC_SYSCALL && !strcmp(r->name, "ret")) {
-		r->arg = PROBESPEC_RET;
-		return 0;
-	}
-	if (s->kind == PROBESPEC_SYSCALL && !strcmp(r->name, "ns")) {
-		r->arg = PROBESPEC_NS;
-		return 0;
-	}
-	err_set(e, -EINVAL, EXIT_USAGE, "probe %s: it has no argument %s; it has:%s%s", s->name,
-		r->name, *known ? known : " none", s->kind == PROBESPEC_SYSCALL ? " ret ns" : "");
-	err_fix(e, "sonde probes %s", s->target[0] == '*' ? "syscall" : s->target);
-	return -EINVAL;
-}
-
-static bool is_text(const struct probespec *s, uint32_t arg)
-{
-	return arg < s->n_args && s->args[arg].type == PROBESPEC_STR;
-}
-
-static int kinds_fit(const struct probespec *s, struct err *e)
-{
-	const struct probespec_ref *numbers[] = {&s->sum, &s->hist};
-	uint32_t texts = 0;
-
-	for (uint32_t i = 0; i < s->n_conds; i++)
-		if (s->conds[i].is_text != is_text(s, s->conds[i].of.arg))
-			return err_set(e, -EINVAL, EXIT_USAGE, "probe %s: %s is %s", s->name,
-				       s->conds[i].of.name,
-				       s->conds[i].is_text ?
-					       "a number, which no text compares with" :
-					       "a text: compare it with a text within ''");
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (*numbers[i]->name && is_text(s, numbers[i]->arg))
-			return err_set(e, -EINVAL, EXIT_USAGE,
-				       "probe %s: %s is a text: sum and hist want a number",
-				       s->name, numbers[i]->name);
-	for (uint32_t i = 0; i < s->n_by; i++)
-		texts += is_text(s, s->by[i].arg);
-	return texts < 2 ? 0 :
-			   err_set(e, -EINVAL, EXIT_USAGE, "probe %s: sums are by one text at most",
-				   s->name);
-}
-
-int probespec_bind(struct probespec *s, struct err *e)
-{
-	int rc = bind(s, &s->sum, e);
-
-	if (!rc)
-		rc = bind(s, &s->hist, e);
-	for (uint32_t i = 0; !rc && i < s->n_by; i++)
-		rc = bind(s, &s->by[i], e);
-	for (uint32_t i = 0; !rc && i < s->n_conds; i++)
-		rc = bind(s, &s->conds[i].of, e);
-	return rc ? rc : kinds_fit(s, e);
 }

@@ -31,7 +31,7 @@ function domBar(share, cls) {
 	return domMake('span', {className: 'amount-bar', ariaHidden: 'true'}, bar);
 }
 
-// A line over time; `limit`: a value that it must stay below, drawn as a line of its own.
+// A line chart of values over time. `say`: what a screen reader reads; `limit`: a value to draw as a second, straight line.
 function domLine(values, say, limit) {
 	const known = values.map((v, i) => [i, v]).filter(([, v]) => v !== null && v !== undefined), top = Math.max(...known.map(([, v]) => v), limit || 0, 1e-9) * 1.05;
 	const x = (i) => (i / Math.max(values.length - 1, 1) * 300).toFixed(1), y = (v) => (60 - v / top * 58).toFixed(1);
@@ -77,7 +77,7 @@ function linkWords(command) {
 	return at === command.length ? [...words, ...(word === null ? [] : [word])] : null;
 }
 
-const LINK_TABS = {ps: 'processes', stacks: 'functions', lines: 'functions', explain: 'changes'};
+const LINK_TABS = {disk: 'disks', ps: 'processes', stacks: 'functions', lines: 'functions', explain: 'changes'};
 const LINK_PLACE = {container: 'container', comm: 'comm', pid: 'pid'};
 
 // "sonde waits --container web --from A --to B": the part of the address that shows the same; null: nothing on the page does.
@@ -114,7 +114,7 @@ function linkOf(command) {
 	if (verb === 'sql')
 		return given.what === '@fills' ? {...patch, tab: 'disk'} : given.what ? {page: 'sql', query: given.what} : null;
 	const tab = verb === 'waits' && given.neighbours ? 'neighbours' : verb === 'containers' && given.sort === 'io' ? 'disk' : verb === 'containers' && given.sort === 'mem' ? 'memory' : LINK_TABS[verb] || verb;
-	return TABLES[tab] ? {...patch, tab, sort: '', find: '', how: given.slowest ? 'slowest' : given.failed && tab === 'requests' ? 'failed' : ''} : null;
+	return TABLES[tab] ? {...patch, tab, sort: '', find: '', how: given.slowest ? 'slowest' : given.failed && tab === 'requests' ? 'failed' : tab === 'disks' ? Object.keys(DISKS_VIEWS).find((k) => k && given[k]) || '' : ''} : null;
 }
 
 // The command as a link, where the page has its view; else as text.

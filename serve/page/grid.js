@@ -50,7 +50,7 @@ function gridInit(box, on) {
 		if (c.pick && on.pick) {
 			const b = document.createElement('button'), cut = document.createElement('span');
 			b.type = 'button';
-			cut.className = 'cut';
+			cut.className = c.whole ? '' : 'cut';
 			cut.textContent = text(c, r);
 			b.title = text(c, r);
 			b.append(cut);

@@ -97,7 +97,7 @@ const REQUESTS_SINGLE = [
 	{key: 'when', title: 'When', value: (r) => r.time, text: (r) => wordsClock(r.time * 1e9, Date.now() * 1e6), keep: true},
 	{key: 'whole', title: 'Took', kind: 'num', value: (r) => r.total_us, text: (r) => (r.total_us === null ? 'no answer' : formatTime(r.total_us * 1000)), keep: true},
 	{key: 'first', title: 'First byte', kind: 'num', value: (r) => r.first_us, text: (r) => (r.first_us ? formatTime(r.first_us * 1000) : '')},
-	{key: 'who', title: 'Seen at', value: (r) => `${requestsWho(r)}${r.side === 'client' ? ', which asked' : ''}`},
+	{key: 'who', title: 'Seen at', value: (r) => `${requestsWho(r)}${r.side === 'client' ? ', as client' : ''}`},
 	{key: 'status', title: 'Status', value: (r) => r.status},
 	{key: 'result', title: 'Result', value: (r) => (r.result === 'ok' ? '' : r.result)},
 	{key: 'service', title: 'Service', kind: 'mod', value: (r) => `${r.protocol} ${r.service}`},

@@ -83,7 +83,7 @@ function resourcesSpace(answer) {
 	})));
 }
 
-const RESOURCES_FILLS = {'file system': 'Less is left', container: 'Containers wrote', process: 'Processes wrote', folder: 'Folders that were written to', file: 'Files that were written to', deleted: 'Deleted files that are still open', found: 'What fills them'};
+const RESOURCES_FILLS = {'file system': 'Free space went down by', container: 'Containers wrote', process: 'Processes wrote', folder: 'Folders that were written to', file: 'Files that were written to', deleted: 'Deleted files that are still open', found: 'What fills them'};
 function resourcesFills(answer) {
 	if (!answer)
 		return domSaid('p', 'What fills them: asked \u2026', 'half');

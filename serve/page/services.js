@@ -25,7 +25,7 @@ const servicesRate = (v) => `${v >= 100 ? formatCount(v) : Number(v.toPrecision(
 function servicesWords(lines, edges, seconds) {
 	const asked = edges.filter((r) => r.requests);
 	let k = 0;
-	return lines.map((line) => {
+	return lines.map((l) => ({...l, text: l.text.replace(/(\d) us\b/, '$1 \u00b5s')})).map((line) => {
 		if (!line.trouble && / requests/.test(line.text) && asked[k]) {
 			const r = asked[k++];
 			return {...line, text: line.text.replace(/\d[\d\s]* requests/, servicesRate(r.requests / seconds))};
@@ -37,6 +37,7 @@ function servicesWords(lines, edges, seconds) {
 
 // on: {pick(node)}; nodes are {name, kind}
 function servicesInit(on) {
+	let narrow = false;
 	const box = $('map-draw'), grid = gridInit($('map-rows'), {}), ns = 'http://www.w3.org/2000/svg';
 
 	function add(to, kind, attributes, text) {
@@ -93,6 +94,8 @@ function servicesInit(on) {
 			box.replaceChildren(svg);
 			grid.set(data.rows, SERVICES_COLUMNS, '', '');
 			$('map-brief').textContent = `As a table: ${data.rows.length}`;
+			if (!narrow && matchMedia('(max-width: 700px)').matches) // the drawing shows two of its boxes at a time there
+				$('map-table').open = narrow = true;
 			$('map-left').textContent = d.left_out ? `${d.links.length} of ${d.links.length + d.left_out} lines are drawn: those with the most bytes and connections; the table has all.` : '';
 			$('map-left').hidden = !d.left_out;
 		},

@@ -68,7 +68,7 @@ const TABLES = {
 		columns: () => [
 			{key: 'name', title: 'Who', value: (r) => r.comm || r.container, text: (r) => `${formatSeen(r.comm || r.container || '')}${r.pid ? ` (${r.pid})` : ''}`, pick: true},
 			{key: 'container', title: 'Container', value: (r) => r.container},
-			{key: 'reason', title: 'Waited for', value: (r) => r.reason, keep: true},
+			{key: 'reason', title: 'Waited for', value: (r) => (r.reason === 'run queue' ? 'a CPU' : r.reason), keep: true},
 			{key: 'total', title: 'Time', kind: 'num', value: (r) => r.total_ns, text: (r) => tablesTime(r.total_ns), keep: true},
 			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count, text: (r) => formatCount(r.count)},
 			{key: 'p95', title: 'p95', kind: 'num', value: (r) => r.p95_ns, text: (r) => tablesTime(r.p95_ns)},
@@ -86,9 +86,9 @@ const TABLES = {
 			...(d.happened || []).map((x) => ({text: x.text, since_ns: x.time_ns})),
 			...(d.new_connections || []).map((x) => ({text: `New: ${x.text}`, since_ns: x.since_ns, about: x.from.kind, name: x.from.name}))],
 		columns: () => [
-			{key: 'text', title: 'What changed since the time before', value: (r) => r.text, pick: true},
+			{key: 'text', title: 'What changed since the time before', value: (r) => r.text, pick: true, whole: true},
 			{key: 'since', title: 'Since', value: (r) => r.since_ns, text: (r) => (r.since_ns ? wordsClock(r.since_ns) : '')},
-			{key: 'cause', title: 'Because', value: (r) => (r.causes || []).map((c) => `${c.what} ${formatSeen(c.name || '')}`).join('; ')},
+			{key: 'cause', title: 'Because', value: (r) => (r.causes || []).map((c) => TABLES_CAUSES[c.what](formatSeen(c.name || ''))).join('; ')},
 			{key: 'q', title: 'By chance', kind: 'num', value: (r) => r.q, text: (r) => (r.q === null || r.q === undefined ? '' : r.q < 1e-4 ? '< 0.01 %' : wordsShare(r.q))},
 		],
 		who: (r) => (r.about === 'container' ? {container: r.name} : r.about === 'command' || r.about === 'process' ? {comm: r.name} : {}),
@@ -135,6 +135,11 @@ const TABLES = {
 		draw: (box, d, also) => box.replaceChildren(resourcesSpace(also.space), resourcesFills(also.fills)),
 		who: (r) => (r.container === HOST ? {} : {container: r.container}),
 	},
+	disks: {
+		verb: 'disk', title: 'disks by request and file', narrow: true, needs: 'disk', more: true, params: disksParams,
+		rows: (d, also, p) => disksRows(d, p), columns: (sparks, rows, on, p) => disksView(p).columns, ways: disksWays,
+		who: (r) => ({container: r.container || '', comm: r.comm || '', pid: r.pid ? String(r.pid) : ''}),
+	},
 	oom: {
 		verb: 'oom', title: 'kills for memory', narrow: true, needs: 'host', more: true, params: () => ({number: 20}), draw: (box, d, also, p, on) => troubleOoms(box, d, on),
 	},
@@ -179,10 +184,10 @@ const TABLES = {
 		verb: 'neighbours', title: 'who had the CPU', sort: '-total', narrow: true, needs: 'offcpu', more: true, params: () => ({number: 200}),
 		columns: () => [
 			{key: 'who', title: 'Waited for a CPU', value: (r) => tablesEnd(r), pick: true},
-			{key: 'by', title: 'Meanwhile it was had by', value: (r) => tablesEnd({container: r.by_container, comm: r.by_comm, pid: r.by_pid}), keep: true},
+			{key: 'by', title: 'Who had it meanwhile', value: (r) => tablesEnd({container: r.by_container, comm: r.by_comm, pid: r.by_pid}), keep: true},
 			{key: 'share', title: 'Share', kind: 'num', value: (r) => r.share, text: (r) => wordsShare(r.share || 0), bar: (r) => r.share || 0, keep: true},
 			{key: 'total', title: 'Time', kind: 'num', value: (r) => r.total_ns, text: (r) => tablesTime(r.total_ns), keep: true},
-			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count},
+			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count, text: (r) => formatCount(r.count)},
 		],
 		who: (r) => ({container: r.container || '', comm: r.comm || '', pid: r.pid ? String(r.pid) : ''}),
 	},
@@ -194,12 +199,14 @@ const TABLES = {
 			{key: 'by', title: 'Ended by', value: (r) => (r.by_comm || r.by_container ? tablesEnd({container: r.by_container, comm: r.by_comm, pid: r.by_pid}) : r.context), keep: true},
 			{key: 'share', title: 'Share', kind: 'num', value: (r) => r.share, text: (r) => wordsShare(r.share || 0), bar: (r) => r.share || 0},
 			{key: 'total', title: 'Time', kind: 'num', value: (r) => r.total_ns, text: (r) => tablesTime(r.total_ns), keep: true},
-			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count},
+			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count, text: (r) => formatCount(r.count)},
 			{key: 'fn', title: 'In', kind: 'fn', value: (r) => r.function},
 		],
 		who: (r) => ({container: r.container || '', comm: r.comm || '', pid: r.pid ? String(r.pid) : ''}),
 	},
 };
+// What `explain` names as a cause, in words.
+const TABLES_CAUSES = {neighbour: (name) => `${name} had the CPU`, quota: (name) => `CPU quota of ${name}`, waker: (name) => `woken by ${name}`};
 const TABLES_ELSEWHERE = ['overview', 'timeline', 'flame', 'diff', 'map', 'sql', 'status', 'help', 'version']; // of verbs: shown in other places of the page
 
 const tablesEnd = (e) => `${e.container ? `${e.container}${e.comm ? ` (${e.comm})` : ''}` : e.comm || ''}${e.pid ? ` ${e.pid}` : ''}`;

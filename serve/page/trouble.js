@@ -37,13 +37,13 @@ const TROUBLE_FAMILIES = {cpu: 'CPU time', offcpu: 'what threads waited for', ho
 const TROUBLE_LEVEL = (r) => (r.state === 'bad' ? r.level : r.state === 'recovered' ? 'recovered' : r.state === 'fine' ? 'fine' : 'unknown');
 const TROUBLE_TIMES = {days: 864e11, h: 36e11, min: 6e10, ms: 1e6};
 const troubleUnit = (v, unit) => (TROUBLE_TIMES[unit] ? formatTime(v * TROUBLE_TIMES[unit]) : `${Number(v.toPrecision(3))} ${v === 1 ? (unit || '').replace(/s$/, '') : unit || ''}`.trim());
-const troubleValue = (r) => (r.value === null ? '' : `${troubleUnit(r.value, r.unit)}; the limit is ${troubleUnit(r.threshold, r.unit)}${r.for_minutes ? ` over ${r.for_minutes} min` : ''}`);
+const troubleValue = (r) => (r.value === null ? '' : `${troubleUnit(r.value, r.unit)}${r.for_minutes ? `, by the last ${r.for_minutes} min` : ''}; fails at ${troubleUnit(r.threshold, r.unit)}`);
 
 function troubleEvidence(rows) {
 	if (!Array.isArray(rows) || !rows.length || typeof rows[0] !== 'object')
 		return '';
 	const keys = Object.keys(rows[0]).filter((k) => !/_id$/.test(k));
-	return domMake('details', {}, domMake('summary', {}, `What it rests on: ${rows.length} row${rows.length === 1 ? '' : 's'}`), domMake('table', {},
+	return domMake('details', {}, domMake('summary', {}, `What it is based on: ${rows.length} row${rows.length === 1 ? '' : 's'}`), domMake('table', {},
 		domMake('thead', {}, domMake('tr', {}, ...keys.map((k) => domSaid('th', k.replaceAll('_', ' '))))),
 		domMake('tbody', {}, ...rows.slice(0, 20).map((r) => domMake('tr', {}, ...keys.map((k) => domSaid('td', r[k] === null ? '' : typeof r[k] === 'number' ? String(Number(r[k].toPrecision(4))) : r[k], typeof r[k] === 'number' ? 'num' : '')))))));
 }

@@ -181,7 +181,9 @@ static int check(const struct setting *s, const char *text, union value *v, size
 	case SETTING_PATHS:
 		return none || are_paths(text) ? 0 : -EINVAL;
 	case SETTING_RULES:
-		return rules_check(text);
+		return s->fallback && !strcmp(s->fallback, "off") && !strcmp(text, "off") ?
+			       0 :
+			       rules_check(text);
 	case SETTING_PROBES:
 		return strcmp(text, "off") ? probespec_check(text, NULL) : 0;
 	case SETTING_FAMILIES:

@@ -306,7 +306,7 @@ def test_what_sonded_sheds_is_said_where_the_answer_stands(load, new_store):
         said = d.said()
     print(after, told, status, said)
     assert after > 60, said
-    assert "note: family cpu took" in told and " instead of 19 since " in told and "limit of CPU time" in told, told
+    assert "note: family cpu took" in told and " instead of 19 since " in told and "more CPU time than its limit" in told, told
     assert "note: family cpu took" in status, status
     assert "was killed" not in said, said
 

@@ -39,6 +39,7 @@ class Made:
         self.questions = ask_all(folder)
         # from where a bucket begins: what happened before, in a bucket that the range has a part of, is told with it
         self.began, self.ended = math.ceil(self.truth["marks"]["began"] / 10) * 10, self.truth["marks"]["ended"]
+        self.whole = math.floor(self.ended / 10) * 10  # the end of the last whole bucket
         self.id_of = {**{name: i for i, name in self.truth["names"].items()}, **self.truth["ids"]}
 
     def range(self, since=None, until=None):
@@ -127,11 +128,11 @@ def test_every_question_has_an_answer(lab):
 
 
 def test_every_question_is_answered_in_two_seconds(lab):
-    """Of a store of ten thousand processes (see crowd.py); here are up to eight times as many, with all their waits: in proportion,
-    from thirty thousand on."""
+    """Of CPU time, whatever else the host does; of a store of ten thousand processes (see crowd.py). Here are up to eight times as many,
+    with all their waits: in proportion, from thirty thousand on."""
     processes = sql_all(lab.store, "SELECT count(*) AS n FROM process")
     limit = 2 * max(1, sum(r["n"] for r in processes) / 30000)
-    slow = [(round(q["seconds"], 1), " ".join(q["argv"])) for q in lab.questions if q["seconds"] > limit and not q["name"].startswith("view-")]
+    slow = [(round(q["cpu"], 1), " ".join(q["argv"])) for q in lab.questions if q["cpu"] > limit and not q["name"].startswith("view-")]
     assert not slow, (limit, processes)
 
 
@@ -168,8 +169,9 @@ def kill_gaps(lab, family):
 
 
 def sampled(lab, container):
+    """(ns, samples) from the first whole bucket to the last: sonded begins before the range, and ends after it."""
     rows = sql_all(lab.store, "SELECT sum(s.cpu_ns) AS ns, sum(s.samples) AS n FROM cpu_samples s JOIN processes p ON p.id = s.process_id "
-                              "WHERE p.container_id = ?", (container,))
+                              "WHERE p.container_id = ? AND s.ts >= ? AND s.ts < ?", (container, lab.began, lab.whole))
     return sum(r["ns"] or 0 for r in rows), sum(r["n"] or 0 for r in rows)
 
 
@@ -179,9 +181,9 @@ def test_cpu_time_is_what_the_kernel_charged(lab, name):
     each other ten thousand times a second differ by that from the kernel's account (perf's cpu-clock too), the others do not."""
     container = lab.id_of[name]
     ns, n = sampled(lab, container)
-    charged = lab.charged(container, lab.began, lab.ended)
+    charged = lab.charged(container, lab.began, lab.whole)
     apart = 3.5 / math.sqrt(max(n, 1)) + (0.2 if name in HAND_OVER else 0.05)
-    missing = kill_gaps(lab, "cpu") / (lab.ended - lab.began)
+    missing = kill_gaps(lab, "cpu") / (lab.whole - lab.began)
     assert ns <= charged * (1 + apart), f"{ns / 1e9:.2f} s said, {charged / 1e9:.2f} s charged"
     assert ns >= charged * (1 - apart - missing), f"{ns / 1e9:.2f} s said, {charged / 1e9:.2f} s charged"
 
@@ -189,9 +191,9 @@ def test_cpu_time_is_what_the_kernel_charged(lab, name):
 def test_cpu_time_of_all_is_what_the_kernel_charged(lab):
     said = [sampled(lab, lab.id_of[n]) for n in STEADY]
     ns, n = (sum(x) for x in zip(*said))
-    charged = sum(lab.charged(lab.id_of[n], lab.began, lab.ended) for n in STEADY)
+    charged = sum(lab.charged(lab.id_of[n], lab.began, lab.whole) for n in STEADY)
     apart = 0.03 + 3.5 / math.sqrt(max(n, 1))
-    assert 1 - apart - kill_gaps(lab, "cpu") / (lab.ended - lab.began) <= ns / charged <= 1 + apart, (ns / 1e9, charged / 1e9)
+    assert 1 - apart - kill_gaps(lab, "cpu") / (lab.whole - lab.began) <= ns / charged <= 1 + apart, (ns / 1e9, charged / 1e9)
 
 
 def test_ooms_of_the_hog_are_counted(lab):
@@ -296,7 +298,7 @@ def test_the_cause_of_the_change_is_the_first_thing_explained(lab):
     cpu = [r for r in told if r["type"] == "cpu" and r["about"] == "container"]
     assert cpu and cpu[0]["name"] == "backup", [r["text"] for r in told[:5]]
     first = next(i for i, r in enumerate(told) if r["name"] == "backup")
-    assert first < 3, [r["text"] for r in told[:5]]
+    assert len([r for r in told[:first] if r["about"] == "container"]) < 3, [r["text"] for r in told[:5]]  # what else the host does is no container
     wrong = []
     for r in cpu:
         container = lab.id_of.get(r["name"])

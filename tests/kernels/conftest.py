@@ -32,15 +32,21 @@ LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn", "waits", "conns
 SECONDS = float(os.environ.get("SONDE_KERNEL_SECONDS", "8"))
 WANTED = os.environ.get("SONDE_KERNELS", "").split() or list(debian.KERNELS)
 STEPS = "steps=" + os.environ["SONDE_KERNEL_STEPS"] if os.environ.get("SONDE_KERNEL_STEPS") else ""
+MODULES = ["loop", "dm_mod", "dm_crypt", "dm_mirror", "dm_delay"]  # of the step `disks`
+DISK_TOOLS = ["/usr/sbin/dmsetup", "/usr/sbin/mke2fs", "/usr/bin/dd"]
 AT_ONCE = 2
 LIMIT = 260 + 20 * SECONDS
+
+
+def wants_disks():
+    return "disks" in os.environ.get("SONDE_KERNEL_STEPS", "").split(",")
 
 
 def archive(folder):
     path = os.path.join(folder, "initrd")
     loads = [os.path.join(BUILD, "tests", "workloads", name) for name in LOADS] + [os.path.join(HERE, "scripts.py")]
     initrd.make(path, [os.path.join(BUILD, "bin", name) for name in PROGRAMS], [p for p in loads if os.path.exists(p)],
-                BORROWED + ([PYTHON, *PYTHON_FILES] if os.path.exists(PYTHON) else []), os.path.join(HERE, "guest.sh"))
+                BORROWED + (DISK_TOOLS if wants_disks() else []) + ([PYTHON, *PYTHON_FILES] if os.path.exists(PYTHON) else []), os.path.join(HERE, "guest.sh"))
     return path
 
 
@@ -52,6 +58,10 @@ def run(name, image, folder, stop):
     too, is booted once more, and that is told at the end; its first log stays beside the second."""
     try:
         vmlinuz = debian.kernel(name, CACHE)
+        if wants_disks():
+            whole = os.path.join(CACHE, f"initrd-{name}")
+            initrd.with_folder(image, debian.modules(name, CACHE, MODULES), "lib/modules", whole)
+            image = whole
     except debian.Gone as e:
         return str(e)
     shutil.rmtree(f"{folder}.first", ignore_errors=True)

@@ -8,9 +8,11 @@ answer while a kernel of it is kept is answered from what is kept.
 """
 import fcntl
 import glob
+import lzma
 import os
 import re
 import subprocess
+import tempfile
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 META = "linux-image-cloud-amd64"
@@ -109,6 +111,60 @@ def take_vmlinuz(deb, out):
     if done.returncode or not os.path.getsize(out + ".part"):
         raise Gone(f"{os.path.basename(deb)} holds no vmlinuz")
     os.rename(out + ".part", out)
+
+
+UNPACK = {".ko": bytes, ".xz": lzma.decompress}
+
+
+def take_modules(deb, wanted, folder):
+    """The modules of these names and those that they need, unpacked, and their file names in the order in which they load."""
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as tree:
+        tar = subprocess.Popen(["dpkg", "--fsys-tarfile", deb], stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", tree, "--wildcards", "*/lib/modules/*.ko*"], stdin=tar.stdout, check=False)
+        tar.stdout.close()
+        tar.wait()
+        files = {re.sub(r"\.ko(\.\w+)?$", "", os.path.basename(p)).replace("-", "_"): p for p in glob.glob(f"{tree}/**/*.ko*", recursive=True)}
+        order = []
+
+        def take(name):
+            path = files.get(name)
+            if not path or name in order:  # built in
+                return
+            unpack = UNPACK.get(os.path.splitext(path)[1])
+            if not unpack:
+                raise Gone(f"{os.path.basename(path)} is packed in a way that is not known here")
+            with open(path, "rb") as f:
+                text = unpack(f.read())
+            for other in re.search(rb"\0depends=([^\0]*)", text)[1].decode().split(","):
+                take(other.replace("-", "_"))
+            order.append(name)
+            with open(os.path.join(folder, name), "wb") as f:
+                f.write(text)
+
+        for name in wanted:
+            take(name)
+    if not order:
+        raise Gone(f"{os.path.basename(deb)} holds none of {' '.join(wanted)}")
+    with open(os.path.join(folder, "order"), "w", encoding="ascii") as f:
+        f.write("\n".join(order) + "\n")
+
+
+def modules(name, cache, wanted):
+    """A folder with these modules of the kernel, and the file `order`; after kernel()."""
+    suite, security = KERNELS[name]
+    with open(os.path.join(cache, f"{suite}.lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        apt = Suite(suite, security, cache)
+        apt.update()
+        package = re.sub("^linux-binary-", "linux-modules-", apt.kernel_package())  # since 7.0 in a package of their own
+        folder = os.path.join(cache, suite, f"modules-{package}-{'-'.join(wanted)}")
+        if os.path.exists(os.path.join(folder, "order")):
+            return folder
+        deb = apt.download(package)
+        os.makedirs(folder, exist_ok=True)
+        take_modules(deb, wanted, folder)
+        os.unlink(deb)
+        return folder
 
 
 def kernel(name, cache):

@@ -485,7 +485,10 @@ probe_run() {
 	capture_begin probe --probe "signals=tracepoint:signal:signal_generate(sig, comm) sig==28 by sig" \
 		--probe "folders=syscall:mkdir(path=str \$1) path~'/tmp/probe' by path,ret" \
 		--probe "limits=func:/usr/bin/python3.11:Py_SetRecursionLimit(n=int32 \$1) n>=5000 by n" \
-		--probe "collections=usdt:/usr/bin/python3.11:python:gc__start by arg1"
+		--probe "collections=usdt:/usr/bin/python3.11:python:gc__start by arg1" \
+		--probe "wholes=func:/usr/bin/python3.11:Py_SetRecursionLimit%return(n=int32 \$1) n>=5000 by n" \
+		--probe "passes=latency from usdt:/usr/bin/python3.11:gc__start(generation=int32 \$1) to usdt:/usr/bin/python3.11:gc__done by tid by generation" \
+		--probe "interrupts=latency from tracepoint:irq:softirq_entry to tracepoint:irq:softirq_exit by cpu,vec rate 0"
 	rc=$?
 	program=
 	[ $rc = 0 ] || return 1
@@ -525,11 +528,54 @@ memory_all() {
 		sum(CASE WHEN function = '[no stack]' THEN value ELSE 0 END) AS bare FROM amounts WHERE type = 'memwait' GROUP BY comm"
 }
 
+# Devices on top of others: a stretch of one, ciphered, on two at once, and one that is slow. Nobody else uses them.
+disks_make() {
+	local i order
+	order=$(cat /lib/modules/order) || return 1
+	for i in $order; do insmod /lib/modules/$i || return 1; done
+	for i in 0 1 2 3 4; do
+		[ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i
+		truncate -s 24M /tmp/disk$i && losetup /dev/loop$i /tmp/disk$i || return 1
+	done
+	dmsetup create linear --table "0 40000 linear /dev/loop0 8" &&
+		dmsetup create ciphered --table "0 40000 crypt aes-cbc-plain64 00112233445566778899aabbccddeeff 0 /dev/loop1 0" &&
+		dmsetup create mirrored --table "0 40000 mirror core 2 1024 nosync 2 /dev/loop2 0 /dev/loop3 0" &&
+		dmsetup create slow --table "0 40000 delay /dev/loop4 0 100" && dmsetup ls
+}
+
+disks_use() {
+	program=sonde-disk capture_begin disks || return 1
+	cat /proc/diskstats >/run/diskstats
+	dd if=/dev/zero of=/dev/mapper/linear bs=4096 count=64 oflag=direct
+	dd if=/dev/zero of=/dev/mapper/mirrored bs=4096 count=32 oflag=direct
+	dd if=/dev/zero of=/dev/mapper/slow bs=4096 count=3 oflag=direct
+	/usr/sbin/mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/mapper/ciphered
+	mkdir -p /mnt && mount -t ext4 /dev/mapper/ciphered /mnt && dd if=/dev/zero of=/mnt/big bs=65536 count=16 conv=fsync
+	sleep 1
+	cat /run/diskstats
+	echo after
+	cat /proc/diskstats
+	capture_end && umount /mnt
+}
+
+disks_all() {
+	export DM_DISABLE_UDEV=1 PATH=$PATH:/usr/sbin
+	section disks-make disks_make
+	section disks-use disks_use
+	section disks-blocks ask disks "SELECT disk, op, comm, sum(requests) AS requests, sum(bytes) AS bytes, sum(errors) AS errors FROM block_stats GROUP BY 1, 2, 3"
+	section disks-under ask disks "SELECT DISTINCT disk, under FROM block_devices"
+	section disks-files ask disks "SELECT disk, file, sum(coalesce(read_bytes, 0)) AS got, sum(coalesce(write_bytes, 0)) AS put, sum(coalesce(dirty_bytes, 0)) AS dirty
+		FROM disk_files GROUP BY 1, 2"
+	section disks-syncs ask disks "SELECT file, call, comm, sum(calls) AS calls FROM fsyncs GROUP BY 1, 2, 3"
+	section disks-shown sonde disk --store /run/store-disks --json
+}
+
 step capabilities && capabilities
 step families && families_all
 step probe && [ -x /usr/bin/python3.11 ] && probe_all
 asked family-mem && section check-mem sonde-mem --check --json
-case $steps in ,families, | ,probe, | ,families,*probe,) ;; *) warm_all ;; esac
+asked disks && disks_all
+case $steps in ,families, | ,probe, | ,families,*probe, | ,disks,) ;; *) warm_all ;; esac
 step shares && shares_all
 step shares && section explain explain
 step narrow && narrow_all

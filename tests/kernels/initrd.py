@@ -5,6 +5,7 @@ the kernel), uncompressed: the guest's CPU is emulated.
 """
 import os
 import re
+import shutil
 import stat
 import subprocess
 
@@ -69,6 +70,20 @@ class Archive:
         out.write(head + b"\0" * (-len(head) % 4))
         out.write(data)
         out.write(b"\0" * (-len(data) % 4))
+
+
+def with_folder(image, folder, name, path):
+    """The image with one folder more: the kernel unpacks archives that follow each other."""
+    archive = Archive()
+    for file in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, file), "rb") as f:
+            archive.file(f"{name}/{file}", f.read(), 0o644)
+    archive.write(path + ".more")
+    with open(path, "wb") as out:
+        for part in (image, path + ".more"):
+            with open(part, "rb") as f:
+                shutil.copyfileobj(f, out)
+    os.unlink(path + ".more")
 
 
 def make(path, programs, workloads, borrowed, script):

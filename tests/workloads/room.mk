@@ -7,6 +7,7 @@ W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -fno-opti
             -fno-ipa-icf -fno-shrink-wrap -fcf-protection=none
 W_C      := onecall connstorm twoacks uringtalk burn crowd namer jit shares shares-static burn-static jit-static hotlines storm serves
 W_ALL    := $(addprefix $(W)/,$(W_C) burn-nofp waits waits-nofp flip-red flip-blue flip-dl libred.so libblue.so clockshim.so typedshim.so itershim.so twins/libred.so twins/libblue.so)
+W_ALL    += $(W)/probed $(if $(shell command -v rustc),$(W)/probed-rust) $(if $(shell command -v go),$(W)/probed-go)
 W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static $(W)/hotlines-cpp)
 W_ALL    += $(if $(shell command -v rustc),$(W)/shares-rust $(W)/shares-rust-static)
 W_ALL    += $(if $(shell command -v go),$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go $(W)/profiles-go $(W)/scrapework-go $(W)/servego-go $(W)/relay-go)
@@ -43,6 +44,16 @@ GO_BUILT := $(firstword $(wildcard /usr/lib/go-1.19/bin/go) go)
 $(W)/scrapework-go $(W)/servego-go $(W)/relay-go: $(W)/%-go: tests/workloads/go/%.go
 	@mkdir -p $(@D)
 	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local $(GO_BUILT) build -o $@ $<
+# as programs are that people have: with sibling calls, stripped of what their languages do not need
+$(W)/probed: tests/workloads/probed/probed.c
+	@mkdir -p $(@D)
+	$(Q)gcc -D_GNU_SOURCE -O2 -Wall -Wextra -o $@ $< -lpthread
+$(W)/probed-rust: tests/workloads/probed/probed.rs
+	@mkdir -p $(@D)
+	$(Q)env -u MAKEFLAGS rustc -C opt-level=2 --crate-name probed -o $@ $<
+$(W)/probed-go: tests/workloads/go/probed.go
+	@mkdir -p $(@D)
+	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local go build -ldflags '-s -w' -o $@ $<
 # one source, two files of equal layout at one fixed address
 $(W)/flip-red $(W)/flip-blue: $(W)/flip-%: tests/workloads/flip_exec.c tests/workloads/flip_lib.c tests/workloads/work.h
 	@mkdir -p $(@D)

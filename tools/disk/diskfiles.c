@@ -109,11 +109,8 @@ static uint64_t number(sqlite3_stmt *st, int column)
 static void take_file(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
-			&r->dict->processes[id] :
-			NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	struct diskfile *x = row_of(r, p, st);
 
 	x->reads += number(st, 3);

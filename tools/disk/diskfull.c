@@ -235,11 +235,8 @@ static void held_release(struct diskheld *x)
 static void take_held(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
-			&r->dict->processes[id] :
-			NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	struct diskhelds *h = r->out;
 	int64_t ts = sqlite3_column_int64(st, 6);
 

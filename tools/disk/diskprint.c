@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/strbuf.h"
 #include "schema/base/units.h"
 #include "tools/print/json.h"
 #include "tools/print/row.h"
@@ -47,16 +48,17 @@ static void row_sums(struct row *o, const struct diskuse_sums *s)
 
 /* ---- disks ---- */
 
-static json_t *under_json(const char *under)
+/* A list; `between` are the characters that separate words. */
+static json_t *words_json(const char *words, const char *between)
 {
 	json_t *list = json_array();
 
-	while (*under) {
-		size_t len = strcspn(under, ",");
+	while (*words) {
+		size_t len = strcspn(words, between);
 
-		json_array_append_new(list, json_stringn(under, len));
-		under += len;
-		under += strspn(under, ", ");
+		json_array_append_new(list, json_stringn(words, len));
+		words += len;
+		words += strspn(words, between);
 	}
 	return list;
 }
@@ -75,7 +77,7 @@ static void disk_row(struct row *o, const struct diskuse *u, const struct diskus
 	row_number(o, NULL, TABLE_RIGHT, "in_flight", d->in_flight, d->at);
 	row_text(o, "LIES ON", TABLE_LEFT, NULL, d->under);
 	if (o->json)
-		row_json(o, "under", under_json(d->under));
+		row_json(o, "under", words_json(d->under, ", "));
 	row_end(o);
 }
 
@@ -137,6 +139,23 @@ static void row_process(struct row *o, const struct diskrow *x)
 	row_text(o, "CONTAINER", TABLE_MIDDLE, "container", x->container);
 }
 
+#define STACK_SHOWN 8 /* functions in a table */
+
+/* "folio_wait_bit_common < filemap_read" */
+static void stack_cell(struct row *o, const char *stack)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	for (int i = 0; i < STACK_SHOWN && *stack; i++) {
+		size_t len = strcspn(stack, " ");
+
+		strbuf_addf(&text, "%s%.*s", i ? " < " : "", (int)len, stack);
+		stack += len;
+		stack += strspn(stack, " ");
+	}
+	row_cell(o, "WAITED IN", TABLE_MIDDLE, text.len ? strbuf_str(&text) : NULL);
+}
+
 static void slow_row(struct row *o, const struct diskrow *x)
 {
 	char at[32];
@@ -154,8 +173,11 @@ static void slow_row(struct row *o, const struct diskrow *x)
 	row_process(o, x);
 	row_text(o, "THREAD", TABLE_SPARE, "thread", x->thread);
 	row_cell(o, "TROUBLE", TABLE_LEFT, x->errors ? "failed" : NULL);
-	if (o->json)
+	stack_cell(o, x->stack);
+	if (o->json) {
 		row_json(o, "failed", json_boolean(x->errors));
+		row_json(o, "stack", words_json(x->stack, " "));
+	}
 	if (x->errors)
 		row_color(o, TERM_RED);
 	row_end(o);
@@ -167,7 +189,13 @@ static void sync_row(struct row *o, const struct diskrow *x)
 	row_word(o, "CALL", TABLE_LEFT, "call", x->word);
 	row_count(o, "CALLS", TABLE_RIGHT, "calls", x->n, true);
 	row_us(o, "TIME", TABLE_RIGHT, "us", (int64_t)x->us, true);
-	row_quantiles(o, "P50", "P99", "p50_us", "p99_us", &x->times);
+	if (x->n == 1) { /* it is known */
+		row_us(o, "P50", TABLE_RIGHT, "p50_us", (int64_t)x->us, true);
+		row_us(o, "P99", TABLE_RIGHT, "p99_us", (int64_t)x->us, true);
+	} else {
+		row_quantiles(o, "P50", "P99", "p50_us", "p99_us", &x->times);
+	}
+	row_us(o, "NOT BACK FOR", TABLE_RIGHT, "lasting_us", (int64_t)x->lasting_us, x->lasting_us);
 	row_count(o, "ERRORS", TABLE_RIGHT, "errors", x->errors, true);
 	row_text(o, "FILE", TABLE_MIDDLE, "file", x->text);
 	if (o->json)

@@ -14,24 +14,28 @@
 
 static const char RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'disk' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
-/* process, text, word, n, us, device_us, errors, thread, sector, at_us */
-#define COLUMNS 10
+/* process, text, word, n, us, device_us, errors, thread, sector, at_us, stack */
+#define COLUMNS 11
 static const struct {
 	const char *head, *tail;
 	bool times, single;
 } QUERIES[] = {
 	[DISKROWS_SLOW] =
-		{"SELECT coalesce(process_id, 0), disk, op, bytes, us, device_us, failed, thread, sector, at_us",
+		{"SELECT coalesce(process_id, 0), disk, op, bytes, us, device_us, failed, thread, sector, at_us, stack",
 		 " FROM slow_blocks WHERE ts BETWEEN ?1 AND ?2", false, true},
 	[DISKROWS_SYNCS] =
-		{"SELECT process_id, file, call, sum(calls), sum(us), 0, sum(errors), '', 0, 0",
+		{"SELECT process_id, file, call, sum(calls), sum(us), 0, sum(errors), '', 0, 0, ''",
 		 " FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, call", true,
 		 false},
 	[DISKROWS_OPENS] =
-		{"SELECT coalesce(process_id, 0), path, error, sum(opens), 0, 0, 0, '', 0, 0",
+		{"SELECT coalesce(process_id, 0), path, error, sum(opens), 0, 0, 0, '', 0, 0, ''",
 		 " FROM failed_opens WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, path, error",
 		 false, false},
 };
+
+/* Of calls that had not returned. */
+static const char LASTING[] =
+	"SELECT process_id, file, call, 0, max(us), 0, 0, '', 0, 0, '' FROM lasting_fsyncs WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, call";
 
 struct reading {
 	const struct selection *sel;
@@ -61,6 +65,7 @@ static struct diskrow *row_new(struct reading *r, const struct store_process_row
 			      .text = mem_strdup(askrows_text(st, 1)),
 			      .word = mem_strdup(askrows_text(st, 2)),
 			      .thread = mem_strdup(askrows_text(st, 7)),
+			      .stack = mem_strdup(askrows_text(st, 10)),
 			      .sector = sqlite3_column_int64(st, 8),
 			      .at_us = sqlite3_column_int64(st, 9)};
 	return x;
@@ -88,14 +93,16 @@ static struct diskrow *row_of(struct reading *r, const struct store_process_row 
 	return x;
 }
 
+/* NULL: not known. */
+static const struct store_process_row *process_of(const struct reading *r, sqlite3_stmt *st)
+{
+	return store_dict_process(r->dict, sqlite3_column_int64(st, 0));
+}
+
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0);
-	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
-			&r->dict->processes[id] :
-			NULL;
+	const struct store_process_row *p = process_of(r, st);
 	struct diskrow *x;
 
 	if (p ? !select_wants_process(r->sel, p) : select_is_narrow(r->sel))
@@ -109,12 +116,31 @@ static void take(void *ctx, sqlite3_stmt *st)
 		disktimes_take(&x->times, st, COLUMNS);
 }
 
+static void take_lasting(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const struct store_process_row *p = process_of(r, st);
+	uint64_t us = (uint64_t)sqlite3_column_int64(st, 4);
+	struct diskrow *x;
+
+	if (p ? !select_wants_process(r->sel, p) : select_is_narrow(r->sel))
+		return;
+	x = row_of(r, p, st);
+	x->lasting_us = us > x->lasting_us ? us : x->lasting_us;
+}
+
+/* What is most in the way comes first. */
+static uint64_t weight(const struct diskrow *x)
+{
+	return x->us > x->lasting_us ? x->us : x->lasting_us;
+}
+
 static int order(const void *a, const void *b)
 {
 	const struct diskrow *x = a, *y = b;
 
-	if (x->us != y->us)
-		return x->us < y->us ? 1 : -1;
+	if (weight(x) != weight(y))
+		return weight(x) < weight(y) ? 1 : -1;
 	if (x->n != y->n)
 		return x->n < y->n ? 1 : -1;
 	return strcmp(x->text, y->text);
@@ -136,9 +162,11 @@ int diskrows_read(const struct selection *sel, enum diskrows_what what, struct d
 		const struct askrows_part parts[] = {
 			{RECORDED, take_run, &out->known, {{NULL}, NULL}},
 			{strbuf_str(&sql), take, &r, {{NULL}, NULL}},
+			{LASTING, take_lasting, &r, {{NULL}, NULL}}, /* the last */
 		};
 
-		rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts), e);
+		rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts) - (what != DISKROWS_SYNCS),
+				  e);
 	}
 	idmap_release(&r.row_of);
 	if (out->n)
@@ -156,6 +184,7 @@ void diskrows_release(struct diskrows *r)
 		free(x->text);
 		free(x->word);
 		free(x->thread);
+		free(x->stack);
 	}
 	free(r->rows);
 	*r = (struct diskrows){0};

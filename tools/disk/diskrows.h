@@ -19,10 +19,13 @@ struct diskrow {
 	char *container, *comm; /* "": none, or not known */
 	int64_t pid;            /* 0: several, or not known */
 	bool many;
-	char *text, *word; /* slow: disk, op; fsyncs: file, call; opens: path, error */
-	char *thread;      /* slow: who asked */
-	uint64_t n;        /* calls, opens; slow: bytes */
-	uint64_t us;       /* fsyncs: summed; slow: queue and device together */
+	char *text, *word;   /* slow: disk, op; fsyncs: file, call; opens: path, error */
+	char *thread;        /* slow: who asked */
+	char *stack;         /* slow: kernel functions in which that waited, innermost first, with
+				blanks; "": not known */
+	uint64_t n;          /* calls, opens; slow: bytes */
+	uint64_t us;         /* fsyncs: summed; slow: queue and device together */
+	uint64_t lasting_us; /* fsyncs: the longest of those that had not returned, 0: none */
 	uint64_t device_us, errors;
 	int64_t sector, at_us;  /* slow */
 	struct disktimes times; /* fsyncs */

@@ -48,6 +48,8 @@ double disktimes_quantile(const struct disktimes *t, double q)
 		}
 		if (!i)
 			return (double)step_begin(1) * (want - below) / n;
+		if (i == DISK_STEPS - 1) /* how much more is not known */
+			return (double)step_begin(i);
 		return (double)step_begin(i) * exp2((want - below) / n);
 	}
 	return 0;

@@ -13,7 +13,8 @@
 #include "tools/select/askrows.h"
 
 static const char RECORDED[] =
-	"SELECT min(from_ns), max(to_ns) FROM run WHERE family = 'disk' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
+	"SELECT min(" ASKROWS_COUNTED_FROM "), max(" ASKROWS_COUNTED_TO
+	") FROM run WHERE family = 'disk' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
 	" HAVING count(*)";
 static const char DEVICES[] =
 	"SELECT disk, under, sum(coalesce(busy_us, 0)), max(ts), coalesce(in_flight, 0) FROM block_devices WHERE ts BETWEEN ?1 AND ?2"
@@ -160,11 +161,8 @@ static struct diskuse_who *who_of(struct reading *r, const struct store_process_
 static void take_used(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
-			&r->dict->processes[id] :
-			NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	const char *disk = askrows_text(st, 1);
 	bool narrow = select_is_narrow(r->sel), wanted = p && select_wants_process(r->sel, p);
 
@@ -243,8 +241,6 @@ int diskuse_read(const struct selection *sel, enum diskuse_by by, struct diskuse
 	idmap_release(&r.who_of);
 	if (rc)
 		return rc;
-	r.from_ns = r.from_ns > sel->from_ns ? r.from_ns : sel->from_ns;
-	r.to_ns = r.to_ns < sel->to_ns ? r.to_ns : sel->to_ns;
 	out->seconds = r.to_ns > r.from_ns ? (double)(r.to_ns - r.from_ns) / 1e9 : 0;
 	disks_keep(out, select_is_narrow(sel));
 	if (out->n_disks)

@@ -362,11 +362,11 @@ void listed_event_say(const struct listed_event *x, struct strbuf *out)
 const char *listed_event_kind(const struct listed_event *x)
 {
 	static const char *const kinds[] = {
-		"stopped",       "created",       "removed",  "throttled",    "not throttled",
-		"limit changed", "image changed", "full",     "not full",     "fills",
-		"read-only",     "writable",      "healthy",  "unhealthy",    "clock set",
-		"suspended",     "started",       "oom kill", "not resolved", "log burst",
-		"log errors"};
+		"stopped",       "created",       "removed",   "throttled",    "not throttled",
+		"limit changed", "image changed", "full",      "not full",     "fills",
+		"read-only",     "writable",      "healthy",   "unhealthy",    "clock set",
+		"suspended",     "started",       "oom kill",  "not resolved", "mounted",
+		"unmounted",     "log burst",     "log errors"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (is(x, kinds[i]))

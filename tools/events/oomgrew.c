@@ -13,6 +13,7 @@
 #include "tools/select/select.h"
 
 #define STEADY_NS (3600 * NSEC_PER_SEC)
+#define UNKNOWN   "[unknown]"
 #define LEAST     20 /* a line is named if it has a twentieth of what the first one has */
 
 /* `a`: whose. */
@@ -38,6 +39,8 @@ static void take(struct oomgrew *out, const struct heapsite *s)
 {
 	if (out->n && s->grown < out->rows[0].grown / LEAST)
 		return;
+	if (!strncmp(s->function, UNKNOWN, sizeof(UNKNOWN) - 1)) /* that names no line */
+		return;
 	out->rows[out->n++] = (struct oomgrew_line){
 		.who = mem_strdup(s->who),
 		.function = mem_strdup(s->function),
@@ -55,7 +58,7 @@ static void rows_read(struct selection *sel, enum heapsites_order order, struct 
 	struct heapsites h;
 
 	*out = (struct oomgrew){0};
-	if (sel && !heapsites_make(sel, order, &h, &none)) {
+	if (sel && !heapsites_make(sel, HEAPSITES_PROCESSES, order, &h, &none)) {
 		for (size_t i = 0; i < h.n && out->n < OOMGREW_LINES; i++)
 			take(out, &h.rows[i]);
 		heapsites_release(&h);

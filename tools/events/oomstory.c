@@ -270,16 +270,15 @@ static void take_point(void *ctx, sqlite3_stmt *st)
 
 static void stacks_read(struct oomstory *x, const struct selection *sel)
 {
-	struct fold_opts o = {.kind = STORE_KIND_CPU, .functions = true};
-	struct flame_tree tree;
+	struct fold_opts o = {.kind = STORE_KIND_CPU, .flat = true};
+	struct flame_tree tree = {0};
 	struct fold *f;
 	struct top top;
 	struct err none = {0};
 
 	if (fold_make(sel, &o, &f, &none)) /* there was no CPU time, or it was not recorded */
 		return;
-	flame_tree_init(&tree, f, 0, false);
-	top_init(&top, &tree);
+	top_of_flat(&top, &tree, f);
 	for (size_t i = 0; i < top.n_rows && x->n_stacks < OOMSTORY_STACKS && f->nodes[0].total_ns;
 	     i++)
 		x->stacks[x->n_stacks++] = (struct oomstory_function){

@@ -181,6 +181,16 @@ static enum chain_sure sure_of(const struct chain_walk *w, double share, double 
 
 static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth);
 
+/* It restarts, and did not so often before: a container that fails again and again is no news. */
+static bool restarts_more(const struct chain_walk *w, const struct incident_container *c)
+{
+	const struct incident_container *before =
+		incidents_named(&w->x->incidents[DIFF_BEFORE], c->name);
+	const uint64_t n = incident_restarts(c)->n;
+
+	return n && !(before && incident_restarts(before)->n >= n + 3);
+}
+
 static const struct incident_container *incident_at(const struct chain_walk *w,
 						    const struct chain_at *at)
 {
@@ -535,7 +545,7 @@ static void felt_incident(struct chain_walk *w, const struct selection *narrow)
 
 		if (!c || !select_wants_process(narrow, &p))
 			continue;
-		if (c->down_ns && !c->oom.n && !incident_restarts(c)->n &&
+		if (c->down_ns && !c->oom.n && !restarts_more(w, c) &&
 		    !(select_is_narrow(narrow) && incident_ended_badly(c)))
 			continue;
 		if (link_incident(w, &at))

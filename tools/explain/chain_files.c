@@ -25,13 +25,12 @@ struct reading {
 static void take(struct reading *r, sqlite3_stmt *st, struct chain_file **list, size_t *n,
 		 size_t *cap)
 {
-	const int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	const char *file = askrows_text(st, 1), *who;
 	struct chain_file *x = NULL;
 
-	if (!p || !p->present || p->self || select_is_kernel(p))
+	if (!p || p->self || select_is_kernel(p))
 		return;
 	who = *p->container ? p->container : p->comm;
 	for (size_t i = 0; !x && i < *n; i++)

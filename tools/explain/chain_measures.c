@@ -20,7 +20,8 @@
 const char *const CHAIN_FAMILY_NAMES[CHAIN_FAMILIES] = {"cpu", "offcpu", "host", "net", "l7"};
 
 static const char FAMILIES_SQL[] =
-	"SELECT family, max(?1 * 1000000000, min(from_ns)), min((?2 + 1) * 1000000000, max(to_ns)), max(cpus) FROM run"
+	"SELECT family, min(" ASKROWS_COUNTED_FROM "), max(" ASKROWS_COUNTED_TO
+	"), max(cpus) FROM run"
 	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 GROUP BY 1";
 static const char CONTAINERS[] =
 	"SELECT container, sum(user_us + system_us), sum(throttled_us), sum(periods), sum(throttled), sum(majflt), sum(psi_mem_us),"
@@ -81,11 +82,10 @@ static struct chain_use *use_named(struct chain_measures *m, const char *who, bo
 
 static const struct store_process_row *process_of(const struct reading *r, sqlite3_stmt *st)
 {
-	const int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 
-	return p && p->present && !p->self ? p : NULL;
+	return p && !p->self ? p : NULL;
 }
 
 static struct chain_use *use_of_process(const struct reading *r, sqlite3_stmt *st)

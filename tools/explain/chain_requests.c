@@ -18,7 +18,7 @@
 #define UNIT 0.02 /* what one bucket adds to a mean of logarithms */
 
 static const char RECORDED[] =
-	"SELECT max(from_ns, ?1 * 1000000000), min(to_ns, (?2 + 1) * 1000000000) FROM run WHERE family = 'l7'"
+	"SELECT " ASKROWS_COUNTED_FROM ", " ASKROWS_COUNTED_TO " FROM run WHERE family = 'l7'"
 	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 static const char REQUESTS[] =
 	"SELECT process_id, side, protocol, coalesce(service, ''), operation, status, result, requests, errors, total_ns, ts,"
@@ -47,10 +47,9 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 
 static const struct store_process_row *process_of(const struct reading *r, int64_t id)
 {
-	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p = store_dict_process(r->dict, id);
 
-	return p && p->present && !p->self ? p : NULL;
+	return p && !p->self ? p : NULL;
 }
 
 static uint64_t op_key(const struct store_process_row *p, sqlite3_stmt *st)

@@ -473,14 +473,14 @@ static void say_cpu(const struct chain_link *l, struct strbuf *out, const struct
 	strbuf_addf(out, " (%.2f, before %.2f)", m->of_function[1], m->of_function[0]);
 }
 
-/* "; fsync of /data/wal took 240 ms each, before 12 ms" */
-static void add_sync(struct strbuf *out, const struct chain_file *x)
+/* "; fsync of /data/wal took 240 ms each, before 12 ms"; `said`: what it waited on. */
+static void add_sync(struct strbuf *out, const struct chain_file *x, const char *said)
 {
 	char before[UNITS_MAX], after[UNITS_MAX];
 
 	if (!x || x->n[1] <= 0)
 		return;
-	add_shown(out, "; fsync of ", x->file);
+	add_shown(out, "; fsync of ", said && !strcmp(said, x->file) ? "it" : x->file);
 	strbuf_addf(out, " took %s each",
 		    units_ns((int64_t)(1000 * x->v[1] / x->n[1]), after, sizeof(after)));
 	if (x->n[0] > 0)
@@ -516,7 +516,7 @@ static void say_disk(const struct chain_walk *w, const struct chain_link *l, str
 	strbuf_addstr(out, " waited for the disk: ");
 	add_seconds(out, m->s);
 	add_place(out, m);
-	add_sync(out, chain_files_sync(f, l->who, l->container));
+	add_sync(out, chain_files_sync(f, l->who, l->container), m->object);
 	if (add_other_file(out, f, chain_files_other(f, l->who, l->container)))
 		return;
 	chain_reader(w->m, l->who, l->container, &by);

@@ -15,6 +15,7 @@
 #include "schema/store/model/stored.h"
 #include "schema/store/read/waits.h"
 #include "tools/explain/explain_inner.h"
+#include "tools/explain/explain_unread.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/print/when.h"
@@ -29,9 +30,9 @@
  * however small all heaps are */
 #define HEAP_LEAST (64.0 * 1024 * 1024)
 
-static const enum store_kind KINDS[EXPLAIN_KINDS] = {STORE_KIND_CPU,   STORE_KIND_INUSE,
-						     STORE_KIND_ALLOC, STORE_KIND_RUNQUEUE,
-						     STORE_KIND_MUTEX, STORE_KIND_OFFCPU};
+static const enum store_kind KINDS[EXPLAIN_KINDS] = {
+	STORE_KIND_CPU,   STORE_KIND_INUSE,  STORE_KIND_ALLOC,    STORE_KIND_RUNQUEUE,
+	STORE_KIND_MUTEX, STORE_KIND_OFFCPU, STORE_KIND_JAVALOCK, STORE_KIND_JAVAALLOC};
 
 /* --- the two windows --- */
 
@@ -191,7 +192,7 @@ static bool is_reason(const struct fold_frame *f)
 
 static bool is_bytes(enum store_kind kind)
 {
-	return kind == STORE_KIND_INUSE || kind == STORE_KIND_ALLOC;
+	return kind == STORE_KIND_INUSE || kind == STORE_KIND_ALLOC || kind == STORE_KIND_JAVAALLOC;
 }
 
 static void part_init(struct part *p, const struct diff *d)
@@ -393,6 +394,7 @@ static void state(struct explain *x, const struct diff *d)
 		add_all(x, &p, first);
 		add_reasons(x, &p);
 	}
+	explain_unread_drop(x, first, d);
 }
 
 static int by_score(const void *a, const void *b)

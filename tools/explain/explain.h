@@ -14,11 +14,12 @@
  *  3. What is less than EXPLAIN_LEAST of its kind's total is not a statement.
  *  4. What waits were for (tools/waits/waitrules.h) is a separate statement, over all waits that
  * are not idle.
- *  5. A statement of waits for a CPU, or of a reason, has its causes: what ran meanwhile, the CPU
- * quota, which threads ended the waits (explain_cause.c).
+ *  5. A statement of waits for a CPU, of a reason, or of Java's monitors has its causes: what ran
+ * meanwhile, the CPU quota, which threads ended the waits, which had the monitor (explain_cause.c).
  *  6. Only what was recorded long enough on both sides is compared: EXPLAIN_LEAST_S, two buckets,
  * and of the time before at least half as long as of the window. Kinds left out for that reason are
  * named.
+ * Of heaps the same by process (explain_unread.h).
  *  7. Statements are ranked by their share of their kind's total, the larger of both
  * windows; blocked time that includes idle waits counts a quarter.
  */
@@ -43,7 +44,7 @@
 #define EXPLAIN_LEAST   0.02
 #define EXPLAIN_ALPHA   0.05
 #define EXPLAIN_LEAST_S 5
-#define EXPLAIN_KINDS   6
+#define EXPLAIN_KINDS   8
 #define EXPLAIN_CAUSES  2
 #define EXPLAIN_HUNG_NS (10 * 1000000000ll)
 
@@ -56,10 +57,10 @@ enum explain_about {
 };
 enum explain_change { EXPLAIN_MORE, EXPLAIN_LESS, EXPLAIN_BEGAN, EXPLAIN_GONE };
 
-enum explain_cause_what { EXPLAIN_NEIGHBOUR, EXPLAIN_QUOTA, EXPLAIN_WAKER };
+enum explain_cause_what { EXPLAIN_NEIGHBOUR, EXPLAIN_QUOTA, EXPLAIN_WAKER, EXPLAIN_HOLDER };
 struct explain_cause {
 	enum explain_cause_what what;
-	char *name; /* container or command; of a quota its cgroup */
+	char *name; /* container or command; of a quota its cgroup; of a holder the thread */
 	char *of;   /* of a quota: the container that the cgroup is; else NULL */
 	bool container;
 	uint32_t pid; /* of a waker, else 0 */

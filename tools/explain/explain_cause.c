@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * explain_cause: what made the waits of a statement longer, by other counters of the same time:
- * what had the CPU, the time lost to a CPU quota, which threads ended the waits. Of each the one
+ * what had the CPU, the time lost to a CPU quota, which threads ended the waits, which had the
+ * monitors of a Java program. Of each the one
  * that changed most, if that is CAUSE_LEAST of the change.
  */
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include "schema/store/read/waits.h"
 #include "tools/explain/explain.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/waits/javawaits.h"
 #include "tools/waits/waitpairs.h"
 #include "tools/waits/waitrules.h"
 
@@ -211,6 +213,42 @@ static double take_largest(struct explain_statement *s, struct candidates *l, do
 	return most;
 }
 
+/* Threads that had the monitors of a Java program. */
+static int add_holders(struct candidates *l, const struct causes *c,
+		       const struct explain_statement *s, struct err *e)
+{
+	enum explain_about about;
+	const char *name;
+	int rc = 0;
+
+	whose(s, &about, &name);
+	for (int side = 0; side < 2 && !rc; side++) {
+		struct javawaits w;
+
+		rc = javawaits_read(c->x->sel[side], &w, e);
+		for (size_t i = 0; i < w.n && !rc; i++) {
+			const struct javawait *r = &w.rows[i];
+			const bool mine =
+				about == EXPLAIN_ALL ||
+				!strcmp(about == EXPLAIN_CONTAINER ? r->container : r->comm, name);
+
+			if (mine && *r->owner && !strcmp(r->kind, "monitor"))
+				candidate(l, EXPLAIN_HOLDER, r->owner, 0, false)->ns[side] += r->ns;
+		}
+		javawaits_release(&w);
+	}
+	return rc;
+}
+
+static int find_holder(struct causes *c, struct explain_statement *s, struct err *e)
+{
+	struct candidates l = {0};
+	const int rc = add_holders(&l, c, s, e);
+
+	take_largest(s, &l, CAUSE_LEAST * fabs(s->v.v[1] - s->v.v[0]));
+	return rc;
+}
+
 static int find(struct causes *c, struct explain_statement *s, struct err *e)
 {
 	const double least = CAUSE_LEAST * fabs(s->v.v[1] - s->v.v[0]);
@@ -243,10 +281,12 @@ int explain_causes(struct explain *x, struct err *e)
 
 	for (size_t i = 0; i < x->n && !rc; i++) {
 		struct explain_statement *s = &x->rows[i];
-		const bool runqueue = s->d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_RUNQUEUE;
+		const enum store_kind kind = s->d->side[DIFF_AFTER].f->kind->kind;
 
-		if (s->about == EXPLAIN_REASON || runqueue)
+		if (s->about == EXPLAIN_REASON || kind == STORE_KIND_RUNQUEUE)
 			rc = find(&c, s, e);
+		else if (kind == STORE_KIND_JAVALOCK)
+			rc = find_holder(&c, s, e);
 	}
 	for (int what = 0; what < 2; what++)
 		for (int side = 0; side < 2; side++)

@@ -190,6 +190,7 @@ bool explain_cause_query(const struct explain *x, const struct explain_statement
 		[EXPLAIN_NEIGHBOUR] = "total_ns) FROM neighbours",
 		[EXPLAIN_QUOTA] = "throttled_ns) FROM throttling",
 		[EXPLAIN_WAKER] = "total_ns) FROM wakers",
+		[EXPLAIN_HOLDER] = "ns) FROM java_waits",
 	};
 	const struct selection *sel = x->sel[side];
 
@@ -204,7 +205,10 @@ bool explain_cause_query(const struct explain *x, const struct explain_statement
 	if (!sel->self)
 		strbuf_addstr(out, " AND NOT self");
 	add_waiting(out, s);
-	if (c->what == EXPLAIN_WAKER) {
+	if (c->what == EXPLAIN_HOLDER) {
+		strbuf_addstr(out, " AND kind = 'monitor'");
+		add_text(out, "owner", c->name);
+	} else if (c->what == EXPLAIN_WAKER) {
 		strbuf_addf(out, " AND context = 'thread' AND by_pid = %u", c->pid);
 		add_text(out, "by_comm", c->name);
 		add_classes(out, s);

@@ -37,8 +37,8 @@ static char *text(const char *s)
 
 static int add_cpu(struct reqexplain *x, const struct selection *sel, struct err *e)
 {
-	const struct fold_opts opts = {.kind = STORE_KIND_CPU, .tags = &x->tags.tags};
-	struct flame_tree tree;
+	const struct fold_opts opts = {.kind = STORE_KIND_CPU, .tags = &x->tags.tags, .flat = true};
+	struct flame_tree tree = {0};
 	struct fold *f = NULL;
 	struct reqpart *p;
 	struct top top;
@@ -46,8 +46,7 @@ static int add_cpu(struct reqexplain *x, const struct selection *sel, struct err
 
 	if (rc)
 		return rc == -ENODATA ? 0 : rc;
-	flame_tree_init(&tree, f, 0, false);
-	top_init(&top, &tree);
+	top_of_flat(&top, &tree, f);
 	p = part_add(x, REQPART_CPU, f->nodes[0].total_ns, f->nodes[0].total_samples);
 	p->function = top.n_rows ? text(tree.frames[top.rows[0].frame].name) : NULL;
 	top_release(&top);

@@ -127,6 +127,7 @@ static void say_cause(const struct explain_statement *s, const struct explain_ca
 		[EXPLAIN_NEIGHBOUR] = "; while the CPU was taken by ",
 		[EXPLAIN_QUOTA] = "; held back by its CPU quota: ",
 		[EXPLAIN_WAKER] = "; ended mostly by ",
+		[EXPLAIN_HOLDER] = "; held mostly by thread ",
 	};
 	const int side = s->v.v[1] > s->v.v[0] ? DIFF_AFTER : DIFF_BEFORE;
 	struct strbuf name cleanup_strbuf = STRBUF_INIT;

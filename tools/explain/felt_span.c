@@ -96,7 +96,8 @@ static char *said(const struct chain_op *op)
 	return strbuf_take(&s);
 }
 
-void felt_span_of(const struct chain_requests *r, int64_t step_ns, struct felt_span *out)
+void felt_span_of(const struct chain_requests *r, int64_t step_ns, int64_t window_ns,
+		  struct felt_span *out)
 {
 	const bool server = answers(r);
 	const struct chain_op *best = NULL;
@@ -121,8 +122,7 @@ void felt_span_of(const struct chain_requests *r, int64_t step_ns, struct felt_s
 	}
 	if (!best)
 		return;
-	if ((double)(out->to_ns - out->from_ns) / NSEC_PER_SEC >=
-	    FELT_SPAN_PART * r->seconds[DIFF_AFTER])
+	if ((double)(out->to_ns - out->from_ns) >= FELT_SPAN_PART * (double)window_ns)
 		*out = (struct felt_span){0};
 	else
 		out->what = said(best);
@@ -146,6 +146,14 @@ static int64_t step_of(const struct chain_requests *r)
 	return least == INT64_MAX ? NSEC_PER_SEC : least * NSEC_PER_SEC;
 }
 
+/* How much of the window was recorded: its buckets, and at each end a part of one. */
+static int64_t recorded_ns(const struct chain_requests *r, int64_t step_ns, int64_t window_ns)
+{
+	const int64_t most = (int64_t)(r->seconds[DIFF_AFTER] * NSEC_PER_SEC) + 2 * step_ns;
+
+	return most < window_ns ? most : window_ns;
+}
+
 int felt_span_find(struct selection *const sel[2], struct felt_span *out,
 		   struct chain_requests *read, struct err *e)
 {
@@ -154,7 +162,8 @@ int felt_span_find(struct selection *const sel[2], struct felt_span *out,
 
 	*out = (struct felt_span){0};
 	if (!rc && read->known[DIFF_BEFORE] && read->known[DIFF_AFTER])
-		felt_span_of(read, step_of(read), out);
+		felt_span_of(read, step_of(read), recorded_ns(read, step_of(read), to_ns - from_ns),
+			     out);
 	if (out->what) {
 		out->from_ns = out->from_ns < from_ns ? from_ns : out->from_ns;
 		out->to_ns = out->to_ns > to_ns ? to_ns : out->to_ns;

@@ -33,7 +33,9 @@ int felt_span_find(struct selection *const sel[2], struct felt_span *out,
 		   struct chain_requests *read, struct err *e);
 void felt_span_release(struct felt_span *s);
 
-/* Of what was read; `step_ns`: how long a bucket is. */
-void felt_span_of(const struct chain_requests *r, int64_t step_ns, struct felt_span *out);
+/* Of what was read; `step_ns`: how long a bucket is, `window_ns`: the window, as far
+ * as it was recorded. */
+void felt_span_of(const struct chain_requests *r, int64_t step_ns, int64_t window_ns,
+		  struct felt_span *out);
 
 #endif

@@ -99,9 +99,11 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 	if (!f->by_stack)
 		f->seg_series = mem_array(f->dict->n_series + 1, sizeof(*f->seg_series));
 	f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
-	f->seg_plain = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_plain));
+	f->sparse = fold_is_large(f);
+	f->seg_plain = mem_array(f->sparse ? 1 : f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 	if (!f->by_stack)
-		f->seg_group = mem_array(f->dict->n_stacks + 1, sizeof(*f->seg_group));
+		f->seg_group =
+			mem_array(f->sparse ? 1 : f->dict->n_stacks + 1, sizeof(*f->seg_group));
 	f->seg_script = f->opts.leaf_frames ? fold_script_stacks(f->dict) : NULL;
 	f->seg_hidden =
 		f->opts.interpreter || f->opts.no_stacks ? NULL : fold_hide_interpreters(f->dict);
@@ -114,9 +116,10 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 
 void fold_segment_end(struct folding *f)
 {
-	if (f->late)
+	if (f->late || f->sparse)
 		fold_point_at_nodes(f);
 	sum_series(f);
+	fold_join_leaves(f);
 	pairsums_settle(&f->pub->spent);
 	free(f->seg_frame);
 	free(f->seg_image);
@@ -138,6 +141,7 @@ void fold_segment_end(struct folding *f)
 	f->n_seg_stacks = 0;
 	memset(f->seg_path, 0, sizeof(f->seg_path));
 	idmap_release(&f->seg_node);
+	idmap_release(&f->seg_place);
 	f->heard_run = NULL; /* it is of this segment */
 	f->seg = NULL;
 }
@@ -152,7 +156,7 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 	if (rc)
 		return rc;
 	rc = fold_rows_read(f, path, e);
-	if (f->late)
+	if (f->late || f->sparse)
 		fold_place_stacks(f);
 	fold_segment_end(f);
 	return rc;
@@ -167,7 +171,7 @@ int fold_start(struct folding *f, const struct selection *sel, const struct fold
 
 	*f = (struct folding){.b = fold_begin(), .sel = sel, .opts = *o};
 	f->pub = &f->b->pub;
-	f->pub->functions = o->functions;
+	f->pub->functions = o->functions || o->flat;
 	f->late = o->group == FOLD_BY_NONE && !o->with && !o->no_stacks && !o->leaf_frames &&
 		  !(o->reasons && kind->kind == STORE_KIND_OFFCPU);
 	f->by_stack = f->late || o->no_stacks || o->leaf_frames;
@@ -195,7 +199,9 @@ bool fold_finish(struct folding *f)
 {
 	add_shed(f);
 	free(f->seg_stacks);
+	free(f->seen);
 	f->seg_stacks = NULL;
+	f->seen = NULL;
 	fold_end(f->b);
 	fold_spans_cover(&f->spans, f->pub->slices, f->pub->n_slices);
 	f->pub->covered_ns = fold_spans_length(&f->heard);

@@ -95,6 +95,10 @@ struct fold_with {
 	uint64_t samples, ns;
 }; /* n and value of fold_opts.with */
 
+struct fold_flat { /* a function: in it, and in it and what it called, each stack once */
+	uint64_t self_ns, self_samples, total_ns, total_samples;
+};
+
 struct fold_process { /* strings are never NULL */
 	uint32_t pid, ppid, uid;
 	int64_t start_ns; /* UTC */
@@ -136,6 +140,10 @@ struct fold {
 	size_t n_leaves;        /* only if asked for */
 	struct fold_with *with; /* by leaf; only if asked for, else NULL */
 	struct pairsums spent;  /* only if asked for: leaf_frames; ns by process and node */
+	struct fold_flat *flat; /* by frame; only if asked for. [0]: of stacks without a frame */
+	uint32_t smaller; /* the frame that has what was left out (fold_opts.most_nodes); 0: nothing
+			     was */
+	size_t left_out;  /* nodes that were */
 	struct fold_slice *slices;
 	size_t n_slices;  /* only if asked for */
 	int64_t slice_ns; /* the first one begins with the range, up to a bucket earlier; the last
@@ -168,6 +176,9 @@ struct fold {
 	const char *host, *kernel;
 };
 
+#define FOLD_NODES  200000 /* most_nodes of what draws half of them, or far fewer */
+#define FOLD_LEAVES 500000 /* most_leaves of what tells fewer apart */
+
 struct fold_opts {
 	enum store_kind kind; /* 0: cpu, or the only kind that there is */
 	bool wall;            /* instead of a kind: on and off CPU (fold_wall.h) */
@@ -192,6 +203,13 @@ struct fold_opts {
 			      first, or those of the kind */
 	bool no_stacks; /* sums by process, without a tree: a file's names and stacks are not read;
 			   without `group`, `reasons`, `leaves`, `with` and `cells` */
+	bool flat; /* functions, told apart by name and module, with their sums instead of a tree:
+		      the root alone has all of it; without what needs a tree */
+	size_t most_leaves; /* 0: all. Of more than that, slices are joined in pairs, until there
+			       is one; without `cells` and `with` */
+	size_t most_nodes;  /* 0: all. Of a file with millions of nodes only this many, the largest;
+			       the rest is below the nearest of these, in frames called "(smaller
+			       frames)" */
 	bool lines; /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

@@ -94,7 +94,8 @@ uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *new)
 	return frame_put(b, h, new);
 }
 
-uint32_t fold_add_function(struct fold_build *b, const struct fold_frame *new)
+/* `paths`: of scripts the path tells them apart, too. */
+static uint32_t add_function(struct fold_build *b, const struct fold_frame *new, bool paths)
 {
 	uint64_t h = hash_u64(hash_u64(HASH_SEED, (uintptr_t) new->name), (uintptr_t) new->module),
 		 i;
@@ -103,12 +104,24 @@ uint32_t fold_add_function(struct fold_build *b, const struct fold_frame *new)
 		struct fold_frame *known = &b->pub.frames[i];
 
 		if (i && known->name == new->name && known->module == new->module &&
-		    (new->origin != FOLD_SCRIPT || known->module_path == new->module_path)) {
+		    (!paths || new->origin != FOLD_SCRIPT ||
+		     known->module_path == new->module_path)) {
 			known->inlined &= new->inlined;
+			known->file = *known->file ? known->file : new->file;
 			return (uint32_t)i;
 		}
 	}
 	return frame_put(b, h, new);
+}
+
+uint32_t fold_add_function(struct fold_build *b, const struct fold_frame *new)
+{
+	return add_function(b, new, true);
+}
+
+uint32_t fold_add_named(struct fold_build *b, const struct fold_frame *new)
+{
+	return add_function(b, new, false);
 }
 
 struct fold_frame fold_frame_from(struct fold_build *b, const struct fold_frame *other)
@@ -455,6 +468,7 @@ void fold_free(struct fold *pub)
 	free(pub->processes);
 	free(pub->leaves);
 	free(pub->with);
+	free(pub->flat);
 	pairsums_release(&pub->spent);
 	free(pub->slices);
 	free(pub->cells);

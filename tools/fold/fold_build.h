@@ -39,6 +39,8 @@ uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *f);
 /* The frame of its function: inlined where all that were added are. Not in one fold with
  * fold_add_frame, but for the root. */
 uint32_t fold_add_function(struct fold_build *b, const struct fold_frame *f);
+/* The same by name and module alone. */
+uint32_t fold_add_named(struct fold_build *b, const struct fold_frame *f);
 /* At most `n` follow: makes room for them once. */
 void fold_expect_nodes(struct fold_build *b, size_t n);
 void fold_expect_frames(struct fold_build *b, size_t n);

@@ -182,6 +182,17 @@ static void take_any(void *ctx, sqlite3_stmt *st)
 	*(bool *)ctx = true;
 }
 
+/* "cpu,mem" has "mem". */
+static bool word_in_list(const char *list, const char *word)
+{
+	const size_t len = strlen(word);
+
+	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (strcspn(at, ",") == len && !strncmp(at, word, len))
+			return true;
+	return false;
+}
+
 /* Did this family record in the range, whether or not it saw anything? */
 static bool family_recorded(const struct selection *sel, const char *family)
 {
@@ -189,11 +200,13 @@ static bool family_recorded(const struct selection *sel, const char *family)
 	char sql[200];
 	const struct askrows_part part = {sql, take_any, &any};
 
+	if (sel->rec)
+		return word_in_list(sel->families, family);
 	snprintf(sql, sizeof(sql),
 		 "SELECT 1 FROM run WHERE family = '%.20s' AND to_ns / 1000000000 >= ?1"
 		 " AND from_ns / 1000000000 <= ?2 LIMIT 1",
 		 family);
-	return !sel->rec && !askrows_each(sel, NULL, &part, 1, NULL) && any;
+	return !askrows_each(sel, NULL, &part, 1, NULL) && any;
 }
 
 /* Why there is nothing of that kind; `has`: sonde's own, or what the filters leave out, has some.
@@ -215,7 +228,7 @@ static int nothing_else(const struct selection *sel, const struct store_kind_inf
 {
 	const uint32_t kinds = kinds_readable(sel);
 	const bool narrow = select_is_narrow(sel), has = kinds & 1u << k->kind,
-		   recorded = !has && k->family && family_recorded(sel, k->family);
+		   recorded = !has && k->family && !k->option && family_recorded(sel, k->family);
 	char names[128];
 
 	names_of(kinds & ~(has ? 1u << k->kind : 0), names, sizeof(names));
@@ -229,8 +242,8 @@ static int nothing_else(const struct selection *sel, const struct store_kind_inf
 		err_fix(e, "sonde status (what is there)");
 	else if (k->family)
 		err_fix(e,
-			"sudo sonde record --families cpu,%s -d 1m    sonde status (what is there)",
-			k->family);
+			"sudo sonde record --families cpu,%s%s%s -d 1m    sonde status (what is there)",
+			k->family, k->option ? " " : "", k->option ? k->option : "");
 	else
 		err_fix(e,
 			"sonde import %s.pb.gz (a profile that the program wrote)    sonde status (what is there)",

@@ -110,7 +110,9 @@ static uint32_t frame_from(struct folding *f, uint32_t id)
 				   0,
 	};
 
-	return (f->opts.functions ? fold_add_function : fold_add_frame)(f->b, &new);
+	return (f->opts.flat      ? fold_add_named :
+		f->opts.functions ? fold_add_function :
+				    fold_add_frame)(f->b, &new);
 }
 
 uint32_t fold_frame_of(struct folding *f, uint32_t id)

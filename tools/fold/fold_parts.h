@@ -48,26 +48,34 @@ struct folding {
 	} * seg_task;
 	struct seg_series { /* its sums over the range: a series comes once in each slice */
 		bool known, self, out;
-		uint32_t node, process;
+		uint32_t node, process; /* node: sparse: its group's, until all are placed */
+		uint32_t stack;
 		uint64_t n, ns;
 		double variance; /* of ns */
 	} * seg_series;          /* not `by_stack` */
 	bool by_stack; /* no group, nor what a wait was for: sums are by stack, or by less */
 	struct seg_stack {
 		uint32_t stack;
+		uint32_t node; /* sparse: its own, when it is there */
 		uint64_t n, ns;
 		double variance; /* of ns */
 	} * seg_stacks;          /* late: sums over the range, of the stacks that have something */
 	size_t n_seg_stacks, cap_seg_stacks;
-	bool late; /* one group: nodes are made when all stacks that have something are known */
-	uint32_t *seg_plain;  /* stack -> node below the root or its last group, 0: not met yet;
-				 late: until then its place in seg_stacks + 1 */
-	uint32_t *seg_group;  /* stack -> that group's node */
-	uint32_t *seg_script; /* leaf_frames: stack -> the innermost of it that is a script's, 0:
-				 not met yet, UINT32_MAX: none is. NULL: no stack of the segment has
-				 one */
-	uint8_t *seg_hidden;  /* by stack: its last frame is an interpreter's own (fold_scripts.c);
-				 NULL: none is */
+	bool late;   /* one group: nodes are made when all stacks that have something are known */
+	bool sparse; /* the segment has millions of nodes: seg_place instead of seg_plain, an array
+			of them */
+	struct idmap seg_place; /* stack -> its place in seg_stacks */
+	uint32_t *seen;         /* flat: by frame of the fold, the stack that it was met in last */
+	uint32_t n_seen;        /* stacks so far */
+	size_t cap_flat;        /* of seen, and of the sums of functions */
+	uint32_t *seg_plain;    /* stack -> node below the root or its last group, 0: not met yet;
+				   late: until then its place in seg_stacks + 1 */
+	uint32_t *seg_group;    /* stack -> that group's node */
+	uint32_t *seg_script;   /* leaf_frames: stack -> the innermost of it that is a script's, 0:
+				   not met yet, UINT32_MAX: none is. NULL: no stack of the segment has
+				   one */
+	uint8_t *seg_hidden; /* by stack: its last frame is an interpreter's own (fold_scripts.c);
+				NULL: none is */
 	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
 	struct seg_function {              /* a function's frames are many */
 		const char *name, *file;   /* NULL: not met yet */
@@ -98,6 +106,16 @@ uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack);
 /* Where nodes are made late, when all rows are read: the stacks that have something become nodes.
  */
 void fold_place_stacks(struct folding *f);
+/* The same of opts.flat: they become sums of functions. fold_large.c */
+void fold_sum_functions(struct folding *f);
+/* The same of a sparse segment: opts.most_nodes of them, the largest. fold_large.c */
+void fold_place_largest(struct folding *f);
+/* The same of a sparse segment whose sums are by series, group by group. fold_large.c */
+void fold_place_series(struct folding *f);
+/* Fewer leaves, where there are more than opts.most_leaves. fold_leaves.c */
+void fold_join_leaves(struct folding *f);
+/* Is the segment sparse? */
+bool fold_is_large(const struct folding *f);
 /* What stacks, leaves and cells of the segment say becomes what nodes have. */
 void fold_point_at_nodes(struct folding *f);
 

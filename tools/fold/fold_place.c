@@ -167,20 +167,35 @@ static void into_empty(struct folding *f)
 
 void fold_place_stacks(struct folding *f)
 {
-	(f->pub->n_nodes == 1 ? into_empty : into_nodes)(f);
+	if (f->opts.flat)
+		fold_sum_functions(f);
+	else if (f->sparse)
+		(f->late ? fold_place_largest : fold_place_series)(f);
+	else
+		(f->pub->n_nodes == 1 ? into_empty : into_nodes)(f);
+}
+
+static uint32_t node_of(const struct folding *f, uint32_t at)
+{
+	uint64_t place;
+
+	if (!f->by_stack)
+		return f->seg_series[at].node;
+	if (!f->sparse)
+		return f->seg_plain[at];
+	return idmap_get(&f->seg_place, at, &place) ? f->seg_stacks[place].node : 0;
 }
 
 void fold_point_at_nodes(struct folding *f)
 {
-	const uint32_t *node = f->seg_plain;
-
-	for (size_t i = 0; i < f->n_seg_stacks; i++) {
+	for (size_t i = 0; i < f->n_seg_stacks && f->late && !f->opts.flat; i++) {
 		const struct seg_stack *sum = &f->seg_stacks[i];
 
-		fold_add_to_node(f, node[sum->stack], sum->n, sum->ns, sum->variance);
+		fold_add_to_node(f, f->sparse ? sum->node : f->seg_plain[sum->stack], sum->n,
+				 sum->ns, sum->variance);
 	}
 	for (size_t i = f->first_leaf; i < f->pub->n_leaves; i++)
-		f->pub->leaves[i].node = node[f->pub->leaves[i].node];
+		f->pub->leaves[i].node = node_of(f, f->pub->leaves[i].node);
 	for (size_t i = f->first_cell; i < f->pub->n_cells; i++)
-		f->pub->cells[i].node = node[f->pub->cells[i].node];
+		f->pub->cells[i].node = node_of(f, f->pub->cells[i].node);
 }

@@ -58,6 +58,22 @@ static int64_t run_begin(const struct folding *f, const struct store_run_row *ru
 	return run->from_ns > f->sel->from_ns ? run->from_ns : f->sel->from_ns;
 }
 
+/* The time that its rows are of, which is that of whole buckets. */
+static void hear_run(struct folding *f, const struct store_run_row *run, int64_t begin)
+{
+	int64_t from, to;
+
+	fold_slices_counted(f->sel, run->bucket_s, &from, &to);
+	from = begin > from ? begin : from;
+	to = run->to_ns < to ? run->to_ns : to;
+	if (f->sel->gap_from_ns > from && f->sel->gap_to_ns < to) {
+		fold_spans_add(&f->heard, from, f->sel->gap_from_ns);
+		fold_spans_add(&f->heard, f->sel->gap_to_ns, to);
+	} else {
+		fold_spans_add(&f->heard, from, to);
+	}
+}
+
 static void add_run(struct folding *f, const struct store_run_row *run)
 {
 	int64_t from = run_begin(f, run);
@@ -66,12 +82,7 @@ static void add_run(struct folding *f, const struct store_run_row *run)
 	if (run == f->heard_run)
 		return;
 	f->heard_run = run;
-	if (f->sel->gap_from_ns > from && f->sel->gap_to_ns < to) {
-		fold_spans_add(&f->heard, from, f->sel->gap_from_ns);
-		fold_spans_add(&f->heard, f->sel->gap_to_ns, to);
-	} else {
-		fold_spans_add(&f->heard, from, to);
-	}
+	hear_run(f, run, from);
 	if (!f->pub->from_ns || from < f->pub->from_ns)
 		f->pub->from_ns = from;
 	if (to > f->pub->to_ns)
@@ -150,7 +161,8 @@ static void meet_series(struct folding *f, struct seg_series *x, const struct st
 		return;
 	if (f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU)
 		group = reason_node(f, group, t);
-	x->node = fold_node_of_stack(f, group, t->stack);
+	x->stack = t->stack;
+	x->node = f->sparse ? group : fold_node_of_stack(f, group, t->stack);
 }
 
 static void add_cell(struct folding *f, uint32_t node, uint32_t process,
@@ -167,16 +179,31 @@ static void add_cell(struct folding *f, uint32_t node, uint32_t process,
 }
 
 /* Until the next one is met. */
+static struct seg_stack *stack_new(struct folding *f, uint32_t stack)
+{
+	mem_grow(f->seg_stacks, f->n_seg_stacks, f->cap_seg_stacks);
+	f->seg_stacks[f->n_seg_stacks] = (struct seg_stack){.stack = stack};
+	return &f->seg_stacks[f->n_seg_stacks++];
+}
+
 static struct seg_stack *stack_sum(struct folding *f, uint32_t stack)
 {
-	uint32_t *at = &f->seg_plain[stack];
+	uint32_t *at;
+	uint64_t *place;
+	bool fresh;
 
-	if (!*at) {
-		mem_grow(f->seg_stacks, f->n_seg_stacks, f->cap_seg_stacks);
-		f->seg_stacks[f->n_seg_stacks++] = (struct seg_stack){.stack = stack};
-		*at = (uint32_t)f->n_seg_stacks;
+	if (f->sparse) {
+		place = idmap_ref(&f->seg_place, stack, &fresh);
+		if (!fresh)
+			return &f->seg_stacks[*place];
+		*place = f->n_seg_stacks;
+		return stack_new(f, stack);
 	}
-	return &f->seg_stacks[*at - 1];
+	at = &f->seg_plain[stack];
+	if (*at)
+		return &f->seg_stacks[*at - 1];
+	*at = (uint32_t)f->n_seg_stacks + 1;
+	return stack_new(f, stack);
 }
 
 /* Late, the stack until its node is there. With leaf_frames `spent` says which node, and the root
@@ -226,6 +253,7 @@ static int add_total(void *ctx, const struct store_total *t)
 	struct folding *f = ctx;
 	struct seg_series *x;
 	uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
+	uint32_t node;
 
 	if (f->by_stack)
 		return add_by_stack(f, t);
@@ -243,10 +271,11 @@ static int add_total(void *ctx, const struct store_total *t)
 	x->ns += ns;
 	x->n += n;
 	x->variance += f->opts.count ? t->n_variance : t->value_variance;
+	node = f->sparse ? t->series : x->node; /* until all are placed */
 	if (f->opts.cells)
-		add_cell(f, x->node, x->process, t, ns);
+		add_cell(f, node, x->process, t, ns);
 	if (f->opts.leaves)
-		add_leaf(f, x->node, x->process, t);
+		add_leaf(f, node, x->process, t);
 	return 0;
 }
 

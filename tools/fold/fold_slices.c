@@ -83,6 +83,15 @@ int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold *f, 
 	return 0;
 }
 
+void fold_slices_counted(const struct selection *sel, uint32_t bucket_s, int64_t *from_ns,
+			 int64_t *to_ns)
+{
+	int64_t bucket_ns = (bucket_s ? bucket_s : 1) * NSEC_PER_SEC;
+
+	*from_ns = round_up(sel->from_ns > 0 ? sel->from_ns : 0, bucket_ns);
+	*to_ns = round_up(sel->to_ns, bucket_ns);
+}
+
 void fold_spans_add(struct fold_spans *s, int64_t from_ns, int64_t to_ns)
 {
 	if (from_ns >= to_ns)
@@ -96,12 +105,11 @@ void fold_spans_note(struct fold_spans *s, const struct selection *sel, const st
 {
 	for (size_t i = 1; i < d->n_runs; i++) {
 		const struct store_run_row *r = &d->runs[i];
-		int64_t bucket_ns = r->bucket_s * NSEC_PER_SEC, from, to;
+		int64_t from, to;
 
-		if (!r->present || (run && (int64_t)i != run) || bucket_ns <= 0)
+		if (!r->present || (run && (int64_t)i != run) || !r->bucket_s)
 			continue;
-		from = round_up(sel->from_ns > 0 ? sel->from_ns : 0, bucket_ns);
-		to = round_up(sel->to_ns, bucket_ns);
+		fold_slices_counted(sel, r->bucket_s, &from, &to);
 		from = r->from_ns > from ? r->from_ns : from;
 		to = r->to_ns < to ? r->to_ns : to;
 		fold_spans_add(s, from, to);

@@ -31,6 +31,10 @@ struct fold_spans {
 	} * v;
 	size_t n, cap;
 };
+/* The part of the range whose buckets are counted in it: those of `bucket_s` seconds that begin in
+ * it, each whole. It is as long as the range, or as a bucket more or less. */
+void fold_slices_counted(const struct selection *sel, uint32_t bucket_s, int64_t *from_ns,
+			 int64_t *to_ns);
 /* The times of the runs of a segment, as far as their buckets begin in the range; of one only, if
  * `run` is not 0. */
 void fold_spans_note(struct fold_spans *s, const struct selection *sel, const struct store_dict *d,

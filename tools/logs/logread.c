@@ -181,12 +181,20 @@ static void bursts_keep(struct logread *l)
 {
 	size_t n = 0;
 
+	for (size_t i = 0; i < l->n_sources; i++)
+		if (l->sources[i].burst) {
+			struct logread_source keep = l->sources[i];
+
+			l->sources[i] = l->sources[l->n_bursts];
+			l->sources[l->n_bursts++] = keep;
+		}
+	if (l->n_bursts)
+		qsort(l->sources, l->n_bursts, sizeof(*l->sources), by_errors);
 	for (size_t i = 0; i < l->n_patterns; i++) {
 		bool bursts = false;
 
-		for (size_t k = 0; k < l->n_sources; k++)
-			bursts = bursts || (l->sources[k].burst &&
-					    !strcmp(l->sources[k].source, l->patterns[i].source));
+		for (size_t k = 0; k < l->n_bursts; k++)
+			bursts = bursts || !strcmp(l->sources[k].source, l->patterns[i].source);
 		if (bursts) {
 			struct logread_pattern keep = l->patterns[i];
 
@@ -196,7 +204,8 @@ static void bursts_keep(struct logread *l)
 	}
 	for (size_t i = n; i < l->n_patterns; i++)
 		l->patterns[i].messages = 0; /* not shown */
-	qsort(l->patterns, n, sizeof(*l->patterns), by_level);
+	if (n)
+		qsort(l->patterns, n, sizeof(*l->patterns), by_level);
 }
 
 /* ---- all ---- */

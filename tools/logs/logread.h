@@ -43,6 +43,7 @@ struct logread {
 	bool known;                     /* family logs recorded in the range */
 	struct logread_source *sources; /* the most errors first, then the most lines */
 	size_t n_sources, cap_sources;
+	size_t n_bursts; /* with ask.burst: the first n_bursts sources wrote in a burst */
 	struct logread_pattern *patterns; /* the worst first, then the most */
 	size_t n_patterns, cap_patterns;
 	double seconds;

@@ -51,15 +51,15 @@ static uint64_t flow_hash(const struct netflows_end *who, const char *side, cons
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct far *far = ctx;
-	int64_t id = sqlite3_column_int64(st, 0), port = sqlite3_column_int64(st, 3);
+	int64_t port = sqlite3_column_int64(st, 3);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < far->dict->n_processes ? &far->dict->processes[id] : NULL;
+		store_dict_process(far->dict, sqlite3_column_int64(st, 0));
 	const char *side = askrows_text(st, 1), *peer = askrows_text(st, 2);
 	char host[NETFLOWS_HOST];
 	struct far_end x = {.server = !strcmp(side, "server"),
 			    .mark = (uint64_t)sqlite3_column_int64(st, 4)};
 
-	if (!p || !p->present || !select_wants_process(far->sel, p))
+	if (!p || !select_wants_process(far->sel, p))
 		return;
 	x.who = (struct netflows_end){.host = mem_strdup(netflows_host(p, host)),
 				      .container = mem_strdup(netflows_container(p)),

@@ -96,10 +96,9 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 
 static const struct store_process_row *process_of(const struct reading *r, int64_t id)
 {
-	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p = store_dict_process(r->dict, id);
 
-	return p && p->present && select_wants_process(r->sel, p) ? p : NULL;
+	return p && select_wants_process(r->sel, p) ? p : NULL;
 }
 
 const char *netflows_quic(const char *protocol, int64_t port)
@@ -226,12 +225,9 @@ static void more_peers(struct netflows_row *x, const char *peer)
  * helpers. */
 static bool is_own(const struct reading *r, const struct store_process_row *p, int64_t mate)
 {
-	const struct store_process_row *m = mate > 0 && (uint64_t)mate < r->dict->n_processes ?
-						    &r->dict->processes[mate] :
-						    NULL;
+	const struct store_process_row *m = store_dict_process(r->dict, mate);
 
-	return !strcmp(p->comm, "[unknown]") && m && m->present && m->self &&
-	       !select_wants_process(r->sel, m);
+	return !strcmp(p->comm, "[unknown]") && m && m->self && !select_wants_process(r->sel, m);
 }
 
 static void take_flow(void *ctx, sqlite3_stmt *st)

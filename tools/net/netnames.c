@@ -50,13 +50,12 @@ static void put(struct netnames *n, uint64_t key, const char *name, int64_t firs
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0), first = sqlite3_column_int64(st, 4),
-		last = sqlite3_column_int64(st, 5);
+	int64_t first = sqlite3_column_int64(st, 4), last = sqlite3_column_int64(st, 5);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	const char *address = askrows_text(st, 1), *name = askrows_text(st, 2);
 
-	if (!p || !p->present || !*name)
+	if (!p || !*name)
 		return;
 	if (!strcmp(askrows_text(st, 3), "hosts")) {
 		put(r->out, key_of(KIND_FILE, p, address), name, first, last);

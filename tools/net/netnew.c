@@ -91,11 +91,11 @@ static void find_new(const struct netmap *before, struct netnew *out)
 	idmap_release(&was);
 }
 
-/* The map with when each edge was first read. */
-static int map_of(const struct selection *sel, struct netmap *m, struct err *e)
+/* `first`: the map with when each edge was first read, for which all rows are read. */
+static int map_of(const struct selection *sel, bool first, struct netmap *m, struct err *e)
 {
 	struct netflows f;
-	int rc = netflows_read_first(sel, NETFLOWS_BY_PROCESS, &f, e);
+	int rc = (first ? netflows_read_first : netflows_read)(sel, NETFLOWS_BY_PROCESS, &f, e);
 
 	*m = (struct netmap){0};
 	if (!rc)
@@ -110,7 +110,7 @@ int netnew_follow(const struct selection *sel, struct idmap *known, struct netne
 	int rc;
 
 	*out = (struct netnew){0};
-	rc = map_of(sel, &out->map, e);
+	rc = map_of(sel, true, &out->map, e);
 	out->edges = mem_array(out->map.n_edges + 1, sizeof(*out->edges));
 	for (size_t i = 0; !rc && i < out->map.n_edges; i++) {
 		const struct netmap_edge *x = &out->map.edges[i];
@@ -131,11 +131,17 @@ int netnew_read(const struct selection *before, const struct selection *after, s
 	int rc;
 
 	*out = (struct netnew){0};
-	rc = map_of(before, &was, e);
+	rc = map_of(before, false, &was, e);
 	if (!rc && was.known)
-		rc = map_of(after, &out->map, e);
+		rc = map_of(after, false, &out->map, e);
 	if (!rc && was.known && out->map.known)
 		find_new(&was, out);
+	if (!rc && out->n) { /* few ranges have any; since when they are there say the rows */
+		netnew_release(out);
+		rc = map_of(after, true, &out->map, e);
+		if (!rc)
+			find_new(&was, out);
+	}
 	netmap_release(&was);
 	return rc;
 }

@@ -74,13 +74,13 @@ static void put(struct netpeers *n, uint64_t key, uint64_t place)
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0), port = sqlite3_column_int64(st, 6);
+	int64_t port = sqlite3_column_int64(st, 6);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	const char *side = askrows_text(st, 1), *peer = askrows_text(st, 2);
 	uint64_t place;
 
-	if (!p || !p->present)
+	if (!p)
 		return;
 	place = place_of(r->out, askrows_text(st, 4), askrows_text(st, 5));
 	if (!strcmp(side, "client"))

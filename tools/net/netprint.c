@@ -105,7 +105,7 @@ static void row_sums(struct row *o, const uint64_t sums[NET_SUMS], int64_t open_
 
 static void row_troubles(struct row *o, const struct strbuf *troubles, bool warn)
 {
-	row_cell(o, "TROUBLE", TABLE_MIDDLE, troubles->len ? strbuf_str(troubles) : NULL);
+	row_cell(o, "TROUBLE", TABLE_TEXT, troubles->len ? strbuf_str(troubles) : NULL);
 	if (warn)
 		row_color(o, TERM_YELLOW);
 }

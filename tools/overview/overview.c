@@ -11,6 +11,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "tools/fold/fold.h"
+#include "tools/fold/fold_kind.h"
 #include "tools/processes/process_usage.h"
 #include "tools/record/recorder.h"
 #include "tools/requests/reqstream.h"
@@ -245,8 +246,7 @@ static int sampled_read(struct overview *o, int w, struct err *e)
 			continue;
 		r = row_named(o, frame->name, !strcmp(frame->module, FOLD_CONTAINER));
 		r->has_cpu = true;
-		r->cpu[w] +=
-			(double)f->nodes[i].total_ns / NSEC_PER_SEC / o->seconds[w][OVERVIEW_CPU];
+		r->cpu[w] += fold_cores(f, f->nodes[i].total_ns);
 	}
 	fold_free(f);
 	return 0;

@@ -20,6 +20,8 @@
 #define LABEL         8
 #define LINES         24
 #define CHECKS        4
+#define HANGS_NS      (10 * 1000000000ll) /* a request that runs so long */
+#define CHECK_LINES   2                   /* of a terminal, for what a stranger may have named */
 #define OPS           2
 #define ROWS_LEAST    4
 #define ROWS_MOST     12
@@ -194,10 +196,10 @@ static unsigned print_checks(const struct screen *s)
 
 			if (r->state != CHECK_BAD || r->check->critical != critical)
 				continue;
-			strbuf_addstr(&one, critical ? "CRITICAL " : "WARNING  ");
+			strbuf_addf(&one, "%*s%s", LABEL, "", critical ? "CRITICAL " : "WARNING  ");
 			check_say(r, &one);
-			term_add_middle(&cut, strbuf_str(&one), s->width - LABEL);
-			fprintf(s->out, "%*s%s\n", LABEL, "", strbuf_str(&cut));
+			term_add_middle(&cut, strbuf_str(&one), CHECK_LINES * (s->width - LABEL));
+			wrap_print(s->out, strbuf_str(&cut), LABEL + (unsigned)strlen("CRITICAL "));
 			said++;
 		}
 	if (c->bad > said)
@@ -375,7 +377,8 @@ static void print_running(const struct screen *s)
 	runprint_say(&s->o->running, &text);
 	term_add_middle(&shown, strbuf_str(&text),
 			s->call->wide ? 1000 : 2 * (s->width - LABEL) - 30);
-	line(s, "hanging", strbuf_str(&shown), "sonde requests --running");
+	line(s, s->o->running.rows[0].lasts_ns >= HANGS_NS ? "hanging" : "running",
+	     strbuf_str(&shown), "sonde requests --running");
 }
 
 static void print_requests(const struct screen *s)

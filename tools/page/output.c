@@ -163,6 +163,8 @@ int output_write(enum output_form form, const struct selection *sel, const struc
 	if (form == OUTPUT_HTML)
 		return html_write(sel, asked, look, out, e);
 	opts.leaves = opts.with = form == OUTPUT_PPROF;
+	if (form == OUTPUT_SVG || (form == OUTPUT_JSON && look->nodes))
+		opts.most_nodes = FOLD_NODES;
 	if (form == OUTPUT_PERFSCRIPT)
 		ret = for_perfscript(&opts, e);
 	if (!ret)

@@ -27,6 +27,8 @@ int page_folds_make(struct page_folds *p, const struct selection *sel,
 		opts.kind = asked->wall ? 0 : (enum store_kind)i;
 		opts.group = FOLD_BY_NONE;
 		opts.leaves = true;
+		opts.most_nodes = FOLD_NODES;
+		opts.most_leaves = FOLD_LEAVES;
 		opts.reasons = true; /* idle waits are hidden at first */
 		opts.slices = gauge ? 0 : FLAME_HTML_MAX_SLOTS;
 		ret = fold_make(sel, &opts, &p->fold[p->n], e);

@@ -25,7 +25,7 @@ static pthread_t watch;
 static bool quiet, watching, done, shown;
 static unsigned depth;
 static size_t at, of;
-static int64_t began_ns;
+static int64_t began_ns, said_ns;
 
 void reading_quiet(void)
 {
@@ -43,6 +43,7 @@ static void say(int fd, bool terminal)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, ", file %zu of %zu", at + 1, of);
 	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", terminal ? "\033[K" : "\n");
 	shown = write(fd, line, (size_t)n) > 0;
+	said_ns = clock_boot_ns();
 }
 
 /* Waits so long, or until the reading has ended. The lock is held. */
@@ -63,14 +64,16 @@ static void *watcher(void *ctx)
 {
 	const int fd = pager_terminal();
 	const bool terminal = escapes_on(fd);
-	int64_t so_far;
+	const int64_t first_ms = terminal ? TERMINAL_MS : LOG_MS;
+	int64_t now, wait;
 
 	(void)ctx;
 	pthread_mutex_lock(&lock);
-	so_far = (clock_boot_ns() - began_ns) / 1000000;
-	wait_ms(so_far < (terminal ? TERMINAL_MS : LOG_MS) ?
-			(terminal ? TERMINAL_MS : LOG_MS) - so_far :
-			0);
+	now = clock_boot_ns();
+	wait = first_ms - (now - began_ns) / 1000000;
+	if (said_ns && !terminal) /* of an earlier file, a moment ago */
+		wait = first_ms - (now - said_ns) / 1000000;
+	wait_ms(wait > 0 ? wait : 0);
 	while (!done) {
 		say(fd, terminal);
 		wait_ms(terminal ? TERMINAL_EVERY_MS : LOG_MS);

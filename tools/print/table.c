@@ -293,9 +293,9 @@ void table_print_fit(const struct table *t, FILE *out, unsigned width)
 	print(t, out, width, true);
 }
 
-void table_answer(struct table *t, size_t n, size_t of, bool quiet)
+void table_answer(struct table *t, size_t n, size_t of, bool wide, bool quiet)
 {
-	table_print(t, stdout, term_width(stdout));
+	table_print(t, stdout, wide ? 0 : term_width(stdout));
 	table_free(t);
 	if (n < of && !quiet)
 		fprintf(stderr, "%zu more: -n %zu shows them\n", of - n, of);

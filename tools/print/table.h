@@ -54,7 +54,7 @@ void table_print(const struct table *t, FILE *out, unsigned width);
 size_t table_rows(uint64_t asked, size_t n);
 /* As an answer: on standard output, as wide as that is, and freed; where it has `n` rows `of` more,
  * how to see them is said, unless `quiet`. */
-void table_answer(struct table *t, size_t n, size_t of, bool quiet);
+void table_answer(struct table *t, size_t n, size_t of, bool wide, bool quiet);
 /* As on a terminal of that width, whatever `out` is. */
 void table_print_fit(const struct table *t, FILE *out, unsigned width);
 

@@ -2,6 +2,7 @@
 #include "tools/processes/process_report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,21 +24,21 @@
 /* clang-format off */
 const struct option PROCESS_REPORT_OPTIONS[] = {
 	{"number", 'n', OPTION_MOST, "N", "how many rows (default 20; 0: all)", offsetof(struct process_report_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind: offcpu, inuse", offsetof(struct process_report_args, sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, disk, net, gpu, or a kind: offcpu, inuse", offsetof(struct process_report_args, sort)},
 	{0},
 };
 /* clang-format on */
 /* clang-format off */
 const struct option PROCESS_REPORT_CONTAINER_OPTIONS[] = {
 	{"number", 'n', OPTION_MOST, "N", "how many rows (default 20; 0: all)", offsetof(struct process_report_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, gpu, restarts, oom, throttled", offsetof(struct process_report_args, sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, disk, net, gpu, restarts, oom, throttled", offsetof(struct process_report_args, sort)},
 	{0},
 };
 /* clang-format on */
 
 /* Which columns the table has: what no row has some of is left out. */
 struct shown {
-	bool cpu, mem, held, limit, io, net, gpu;
+	bool cpu, mem, held, limit, io, net, gpu, disk, sync;
 	bool ended, restarts, oom, throttled, image;
 	bool kind[STORE_KINDS]; /* by fold of procs_more */
 };
@@ -74,6 +75,8 @@ static void shown_settle(struct view *v)
 		s->io |= u && (u->read_bytes + u->write_bytes || (u->has_io && sorted_by(v, "io")));
 		s->net |= u && u->rx_bytes + u->tx_bytes;
 		s->gpu |= u && u->has_gpu;
+		s->disk |= u && u->disk_us;
+		s->sync |= u && u->sync_us;
 		s->ended |= x->who && x->who->how;
 		s->restarts |= c && incident_restarts(c)->n;
 		s->oom |= c && c->oom.n;
@@ -162,7 +165,7 @@ static void put_shortlived(struct row *r, const struct view *v, const char *cont
 				     t && u->cpu_us));
 }
 
-/* As families host, net and gpu recorded it; without them there are no keys. */
+/* As families host, disk, net and gpu recorded it; without them there are no keys. */
 static void put_used(struct row *r, const struct view *v, const struct process_rows_row *x)
 {
 	static const struct process_usage used_none;
@@ -172,7 +175,8 @@ static void put_used(struct row *r, const struct view *v, const struct process_r
 	const struct shown *s = &v->shown;
 	const bool host = all->known, net = all->net_known || (host && x->container);
 	const enum table_align io = sorted_by(v, "io") ? TABLE_RIGHT : TABLE_SPARE_RIGHT,
-			       of_net = sorted_by(v, "net") ? TABLE_RIGHT : TABLE_SPARE_RIGHT;
+			       of_net = sorted_by(v, "net") ? TABLE_RIGHT : TABLE_SPARE_RIGHT,
+			       of_disk = sorted_by(v, "disk") ? TABLE_RIGHT : TABLE_SPARE_RIGHT;
 
 	put_ns(r, if_so(s->cpu, "CPU"), TABLE_SPARE_RIGHT, if_so(host, "cpu_used_ns"),
 	       u->cpu_us * 1000, x->used);
@@ -185,6 +189,10 @@ static void put_used(struct row *r, const struct view *v, const struct process_r
 	put_bytes(r, if_so(s->io, "IO"), io, NULL, u->read_bytes + u->write_bytes, u->has_io);
 	put_bytes(r, NULL, io, if_so(host, "read_bytes"), u->read_bytes, u->has_io);
 	put_bytes(r, NULL, io, if_so(host, "write_bytes"), u->write_bytes, u->has_io);
+	put_ns(r, if_so(s->disk, "DISK"), of_disk, if_so(all->disk_known, "disk_ns"),
+	       u->disk_us * 1000, true);
+	put_ns(r, if_so(s->sync, "FSYNC"), of_disk, if_so(all->disk_known, "fsync_ns"),
+	       u->sync_us * 1000, true);
 	put_bytes(r, if_so(s->net, "NET"), of_net, NULL, u->rx_bytes + u->tx_bytes, u->has_net);
 	put_bytes(r, NULL, of_net, if_so(net, "rx_bytes"), u->rx_bytes, u->has_net);
 	put_bytes(r, NULL, of_net, if_so(net, "tx_bytes"), u->tx_bytes, u->has_net);
@@ -430,6 +438,8 @@ static const char *nothing_sorted(const struct view *v)
 		 offsetof(struct shown, net)},
 		{"gpu", "no container used a GPU: sonde ps --sort gpu has the processes",
 		 offsetof(struct shown, gpu)},
+		{"disk", "no container asked a disk: sonde ps --sort disk has the processes",
+		 offsetof(struct shown, disk)},
 		{"restarts", "no container was restarted", offsetof(struct shown, restarts)},
 		{"oom", "no container was killed for memory", offsetof(struct shown, oom)},
 		{"throttled", "no container was throttled", offsetof(struct shown, throttled)},
@@ -441,6 +451,26 @@ static const char *nothing_sorted(const struct view *v)
 				       NULL :
 				       KEYS[i].note;
 	return NULL;
+}
+
+#define ERROR_LEAST  0.15 /* two standard deviations of a row's samples */
+#define STOLEN_LEAST 0.02
+
+/* Why two neighbouring columns of CPU time may differ: chance, and a hypervisor. */
+static void note_cpu(const struct view *v)
+{
+	const struct process_rows_row *x = v->n ? &v->procs->rows[0] : NULL;
+	const double error = x && x->samples ? 2 / sqrt((double)x->samples) : 0;
+	const double stolen = share(v->ended->stolen_us, v->ended->whole_us);
+
+	if (v->shown.cpu && error >= ERROR_LEAST)
+		fprintf(stderr,
+			"note: CORES and SHARE are estimates from samples: those of the first row from %llu, ±%.0f %%; CPU is the kernel's own count, read every 10 s\n",
+			(unsigned long long)x->samples, 100 * error);
+	if (stolen >= STOLEN_LEAST)
+		fprintf(stderr,
+			"note: the hypervisor took %.1f %% of the CPU time: CORES has what it took from a running program%s\n",
+			100 * stolen, v->shown.cpu ? ", CPU does not" : "");
 }
 
 static void print_table(const struct view *v, enum process_rows_by by)
@@ -458,6 +488,8 @@ static void print_table(const struct view *v, enum process_rows_by by)
 		fprintf(stderr, "%zu more: -n %zu shows them\n", v->procs->n - v->n, v->procs->n);
 	if (none && !v->call->quiet)
 		fprintf(stderr, "note: %s\n", none);
+	if (!v->call->quiet)
+		note_cpu(v);
 }
 
 /* Of a window in which no CPU time was sampled. */
@@ -515,7 +547,10 @@ int process_report_run(struct verb_call *call, enum process_rows_by by, struct e
 		return ret;
 	}
 	if (!sort && !f->n_processes) /* without CPU time */
-		sort = used.known ? "mem" : used.net_known ? "net" : "gpu";
+		sort = used.known     ? "mem" :
+		       used.net_known ? "net" :
+		       used.gpu_known ? "gpu" :
+					"disk";
 	process_rows_init(&procs, f, by);
 	if (by == PROCESS_ROWS_BY_PROCESS)
 		ret = procs_more_make(&more, call->sel, e);

@@ -381,12 +381,23 @@ static int by_gpu(const struct process_rows_row *x, const struct process_rows_ro
 	return (gpu_mem_of(x) < gpu_mem_of(y)) - (gpu_mem_of(x) > gpu_mem_of(y));
 }
 
+static uint64_t disk_of(const struct process_rows_row *r)
+{
+	return r->used ? r->used->disk_us + r->used->sync_us : 0;
+}
+
+static int by_disk(const struct process_rows_row *x, const struct process_rows_row *y)
+{
+	return (disk_of(x) < disk_of(y)) - (disk_of(x) > disk_of(y));
+}
+
 static const struct order {
 	const char *key;
 	int (*cmp)(const struct process_rows_row *x, const struct process_rows_row *y);
 } ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}},
   CONTAINER_ORDERS[] = {{"restarts", by_restarts}, {"oom", by_oom}, {"throttled", by_throttled}},
-  USED_ORDERS[] = {{"mem", by_mem}, {"io", by_io}, {"net", by_net}, {"gpu", by_gpu}};
+  USED_ORDERS[] = {
+	  {"mem", by_mem}, {"io", by_io}, {"net", by_net}, {"gpu", by_gpu}, {"disk", by_disk}};
 #define N_USED_ORDERS ARRAY_SIZE(USED_ORDERS)
 
 struct sorting {
@@ -587,20 +598,37 @@ static bool sort_by(struct process_rows *p, const struct order *orders, size_t n
 	return false;
 }
 
+/* Which family records it. Of processes net does what they received and sent; of containers where
+ * host did not. */
+static const char *family_of_used(const struct process_rows *p, const char *key, bool containers)
+{
+	if (!strcmp(key, "gpu") || !strcmp(key, "disk"))
+		return key;
+	return !strcmp(key, "net") && !(containers && p->used && p->used->known) ? "net" : "host";
+}
+
+static bool family_is_known(const struct process_usage *u, const char *family)
+{
+	const struct {
+		const char *family;
+		bool known;
+	} all[] = {{"net", u->net_known}, {"gpu", u->gpu_known}, {"disk", u->disk_known}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (!strcmp(family, all[i].family))
+			return all[i].known;
+	return u->known;
+}
+
 static int sort_by_used(struct process_rows *p, const char *key, bool containers, struct err *e)
 {
-	/* of processes family net tells it; of containers where family host did not */
-	const bool net = !strcmp(key, "net") && !(containers && p->used && p->used->known);
-	const bool gpu = !strcmp(key, "gpu");
+	const char *family = family_of_used(p, key, containers);
 
-	if (!p->used || !(net ? p->used->net_known : gpu ? p->used->gpu_known : p->used->known)) {
+	if (!p->used || !family_is_known(p->used, family)) {
 		err_set(e, -ENODATA, EXIT_NOTHING,
 			"--sort %s: what %s used was not recorded in that range", key,
 			containers ? "containers" : "processes");
-		err_fix(e, "sudo sonde record --families cpu,%s -d 30s",
-			net ? "net" :
-			gpu ? "gpu" :
-			      "host");
+		err_fix(e, "sudo sonde record --families cpu,%s -d 30s", family);
 		return -ENODATA;
 	}
 	if (!containers)

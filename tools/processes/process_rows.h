@@ -59,9 +59,9 @@ void process_rows_add_incidents(struct process_rows *p, const struct incidents *
  * was sampled get rows, processes only where they are sorted by it. `used` outlives `p`. */
 void process_rows_add_used(struct process_rows *p, const struct process_usage *used);
 /*
- * "cpu", "pid", "name", "start", "mem", "io", "net", "gpu", or the name of a kind in `more`: the
- * most of it first, and then those who have some of it and used no CPU are rows, too. EXIT_USAGE
- * with the list; EXIT_NOTHING where that kind was not recorded.
+ * "cpu", "pid", "name", "start", "mem", "io", "net", "gpu", "disk", or the name of a kind in
+ * `more`: the most of it first, and then those who have some of it and used no CPU are rows, too.
+ * EXIT_USAGE with the list; EXIT_NOTHING where that kind was not recorded.
  */
 int process_rows_sort(struct process_rows *p, const char *key, struct err *e);
 /* How long its CPU quota held a container back. */

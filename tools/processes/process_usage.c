@@ -101,6 +101,17 @@ static const char GPU_CONTAINERS[] =
 static const char GPU_RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'gpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 
+/* A disk's requests come again at those that it lies on. */
+#define DISK_TIMES(who)                                                                                           \
+	"SELECT " who                                                                                             \
+	", sum(d), sum(s) FROM (SELECT process_id, container, queue_us + device_us AS d, 0 AS s FROM block_stats" \
+	" WHERE ts BETWEEN ?1 AND ?2 AND disk NOT IN (SELECT disk FROM block_devices WHERE under <> '')"          \
+	" UNION ALL SELECT process_id, container, 0, us FROM fsyncs WHERE ts BETWEEN ?1 AND ?2) GROUP BY 1"
+static const char DISK_PROCESSES[] = DISK_TIMES("process_id, 0");
+static const char DISK_CONTAINERS[] = DISK_TIMES("container, ''");
+static const char DISK_RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'disk' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+
 /* A process that ended, and what it left to its parent. */
 struct left {
 	uint64_t host;
@@ -118,7 +129,7 @@ struct reading {
 	struct idmap row_of;
 	struct left *left;
 	size_t n_left, cap_left;
-	bool gpu_here, ended_here; /* in this segment */
+	bool gpu_here, disk_here, ended_here; /* in this segment */
 };
 
 static uint64_t number(sqlite3_stmt *st, int column)
@@ -240,16 +251,12 @@ static void take_net_run(void *ctx, sqlite3_stmt *st)
 /* NULL: it is not of the selection. */
 static struct process_usage_row *process_row(struct reading *r, sqlite3_stmt *st)
 {
-	const int64_t id = sqlite3_column_int64(st, 0);
-	const struct store_process_row *p;
+	const struct store_process_row *p =
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	struct process_usage_row *x;
 	bool fresh;
 
-	if (id <= 0 || (uint64_t)id >= r->dict->n_processes)
-		return NULL;
-	p = &r->dict->processes[id];
-	if (!p->present || (p->end_ns && p->end_ns < r->sel->from_ns) ||
-	    !select_wants_process(r->sel, p))
+	if (!p || (p->end_ns && p->end_ns < r->sel->from_ns) || !select_wants_process(r->sel, p))
 		return NULL;
 	x = row_of(r, identity(p), &fresh);
 	if (fresh)
@@ -298,12 +305,11 @@ static uint64_t host_of(const char *container)
 static void take_left(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	const int64_t id = sqlite3_column_int64(st, 0);
-	const struct store_process_row *p;
+	const struct store_process_row *p =
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 
-	if (id <= 0 || (uint64_t)id >= r->dict->n_processes || !r->dict->processes[id].present)
+	if (!p)
 		return;
-	p = &r->dict->processes[id];
 	mem_grow(r->left, r->n_left, r->cap_left);
 	r->left[r->n_left++] = (struct left){.host = host_of(p->container),
 					     .ppid = p->ppid,
@@ -406,6 +412,28 @@ static void take_gpu(void *ctx, sqlite3_stmt *st)
 	x->has_gpu = true;
 }
 
+static void take_disk_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	r->out->disk_known = true;
+	r->disk_here = true;
+}
+
+static void take_disk(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct process_usage_row *x =
+		r->out->of_containers ? container_row(r, st) : process_row(r, st);
+
+	if (!x)
+		return;
+	x->disk_us += number(st, 2);
+	x->sync_us += number(st, 3);
+	x->has_disk = true;
+}
+
 static void take_ended(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -421,10 +449,10 @@ static int read_processes(struct reading *r, struct store_segment *seg, const ch
 	int rc;
 
 	r->ended_here = false;
-	rc = askrows_tables(r->sel, seg, path, ENDED, take_ended, r, e);
+	rc = askrows(r->sel, seg, path, ENDED, take_ended, r, e);
 	if (!rc && r->ended_here)
 		rc = store_segment_sums(seg, "process_row", 0, last_s) ?
-			     askrows_tables(r->sel, seg, path, ENDED_IO_SUMMED, take_left, r, e) :
+			     askrows(r->sel, seg, path, ENDED_IO_SUMMED, take_left, r, e) :
 			     askrows(r->sel, seg, path, ENDED_IO, take_left, r, e);
 	if (!rc)
 		rc = askrows_summed(r->sel, seg, path, &PROCESSES_SUMMED, PROCESSES, take_process,
@@ -434,7 +462,7 @@ static int read_processes(struct reading *r, struct store_segment *seg, const ch
 
 static int read_flows(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
 {
-	int rc = askrows_tables(r->sel, seg, path, NET_RECORDED, take_net_run, r, e);
+	int rc = askrows(r->sel, seg, path, NET_RECORDED, take_net_run, r, e);
 
 	if (rc)
 		return rc;
@@ -448,11 +476,24 @@ static int read_gpus(struct reading *r, struct store_segment *seg, const char *p
 	int rc;
 
 	r->gpu_here = false;
-	rc = askrows_tables(r->sel, seg, path, GPU_RECORDED, take_gpu_run, r, e);
+	rc = askrows(r->sel, seg, path, GPU_RECORDED, take_gpu_run, r, e);
 	return rc || !r->gpu_here ? rc :
 				    askrows(r->sel, seg, path,
 					    r->out->of_containers ? GPU_CONTAINERS : GPU_PROCESSES,
 					    take_gpu, r, e);
+}
+
+static int read_disks(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
+{
+	int rc;
+
+	r->disk_here = false;
+	rc = askrows(r->sel, seg, path, DISK_RECORDED, take_disk_run, r, e);
+	return rc || !r->disk_here ?
+		       rc :
+		       askrows(r->sel, seg, path,
+			       r->out->of_containers ? DISK_CONTAINERS : DISK_PROCESSES, take_disk,
+			       r, e);
 }
 
 static int read_segment(struct reading *r, const char *path, struct err *e)
@@ -464,7 +505,7 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 	if (!rc)
 		rc = store_segment_processes(seg, &r->dict, e);
 	if (!rc)
-		rc = askrows_tables(r->sel, seg, path, RECORDED, take_run, r, e);
+		rc = askrows(r->sel, seg, path, RECORDED, take_run, r, e);
 	if (rc)
 		return rc;
 	rc = r->out->of_containers ? askrows_summed(r->sel, seg, path, &CONTAINERS_SUMMED,
@@ -472,6 +513,8 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 				     read_processes(r, seg, path, e);
 	if (!rc && !(r->out->of_containers && r->out->known))
 		rc = read_flows(r, seg, path, e);
+	if (!rc)
+		rc = read_disks(r, seg, path, e);
 	return rc ? rc : read_gpus(r, seg, path, e);
 }
 

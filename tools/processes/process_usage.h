@@ -4,7 +4,8 @@
  * recorded it (views process_stats and container_stats), and for processes the bytes of their
  * connections, as family net did (view flows): sums of what was read, written, received and sent,
  * and how much memory they had at its end; of GPUs the same, as family gpu recorded it (view
- * gpu_process_stats).
+ * gpu_process_stats); how long disks took for their requests, and calls until files were on them,
+ * as family disk did (views block_stats and fsyncs).
  *
  * The kernel adds what a process read and wrote to its parent's when the parent waits for its end:
  * that is taken off again, where both have rows.
@@ -38,18 +39,21 @@ struct process_usage_row {
 			  swap; answers about memory are ranked by it */
 	uint64_t file; /* of a process: files' pages in mem, at the last reading of them, file_at */
 	int64_t file_at;
-	uint64_t gpu_us, gpu_mem; /* kernels of its ran on GPUs; bytes that it has of them */
-	uint64_t gpu_segment;     /* that gpu_mem is of */
-	bool has_mem, has_io, has_net, has_gpu;
+	uint64_t gpu_us, gpu_mem;  /* kernels of its ran on GPUs; bytes that it has of them */
+	uint64_t gpu_segment;      /* that gpu_mem is of */
+	uint64_t disk_us, sync_us; /* its requests of disks, made and on the way, of those that lie
+				      on no other; its calls of fsync and their like */
+	bool has_mem, has_io, has_net, has_gpu, has_disk;
 	bool io_of_processes; /* of a container whose cgroup counted none: its processes' sum */
 };
 
 struct process_usage {
 	struct process_usage_row *rows;
 	size_t n;
-	bool known;     /* it was recorded: what is not there used nothing */
-	bool net_known; /* family net was recorded, and of containers family host was not */
-	bool gpu_known; /* family gpu was recorded */
+	bool known;      /* it was recorded: what is not there used nothing */
+	bool net_known;  /* family net was recorded, and of containers family host was not */
+	bool gpu_known;  /* family gpu was recorded */
+	bool disk_known; /* family disk was recorded */
 	bool of_containers;
 };
 

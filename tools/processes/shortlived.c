@@ -30,6 +30,11 @@ static const char TOLD_ENDED[] =
 static const char CHARGED[] = "SELECT " SUM(
 	"user_us + nice_us + system_us + irq_us + softirq_us") ", (SELECT n FROM ended_row LIMIT 0) FROM host_stats" RANGE;
 
+/* Of all CPU time of the host what a hypervisor gave to others. */
+#define WHOLE_US \
+	"user_us + nice_us + system_us + irq_us + softirq_us + idle_us + iowait_us + steal_us"
+static const char STOLEN[] = "SELECT " SUM("steal_us") ", " SUM(WHOLE_US) " FROM host_stats" RANGE;
+
 /* The same from sums (store_segment_sums), which have the tables' columns. */
 #define CONTAINER "coalesce(iif(c.name = '', substr(c.runtime_id, 1, 12), c.name), '')"
 #define TOTAL(x)  "CAST(round(sum(" x ")) AS INTEGER)"
@@ -49,10 +54,12 @@ static const struct askrows_sums
 		{{"ended_row"},
 		 "SELECT " CONTAINER ", " TOTAL("user_us + system_us") ", " TOTAL(
 			 "n") " FROM ended_sum x LEFT JOIN container c ON c.id = x.container GROUP BY 1"},
-	CHARGED_SUMMED = {
-		{"host_row"},
-		"SELECT " TOTAL(
-			"user_us + nice_us + system_us + irq_us + softirq_us") ", (SELECT n FROM ended_row LIMIT 0) FROM host_sum"};
+	CHARGED_SUMMED =
+		{{"host_row"},
+		 "SELECT " TOTAL(
+			 "user_us + nice_us + system_us + irq_us + softirq_us") ", (SELECT n FROM ended_row LIMIT 0) FROM host_sum"},
+	STOLEN_SUMMED = {{"host_row"},
+			 "SELECT " TOTAL("steal_us") ", " TOTAL(WHOLE_US) " FROM host_sum"};
 
 struct reading {
 	const struct selection *sel;
@@ -149,6 +156,14 @@ static void take_charged(void *ctx, sqlite3_stmt *st)
 	r->out->charged_us += number(st, 0);
 }
 
+static void take_stolen(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	r->out->stolen_us += number(st, 0);
+	r->out->whole_us += number(st, 1);
+}
+
 static int by_cpu(const void *a, const void *b)
 {
 	const struct shortlived_row *x = a, *y = b;
@@ -164,11 +179,12 @@ int shortlived_read(const struct selection *sel, struct shortlived *out, struct 
 	const struct askrows_part parts[] = {{ENDED, take_ended, &r, ENDED_SUMMED},
 					     {TOLD, take_told, &r, TOLD_SUMMED},
 					     {TOLD_ENDED, take_told, &r, TOLD_ENDED_SUMMED},
+					     {STOLEN, take_stolen, &r, STOLEN_SUMMED},
 					     {CHARGED, take_charged, &r, CHARGED_SUMMED}};
 	int rc;
 
 	*out = (struct shortlived){0};
-	rc = askrows_each(sel, &r.dict, parts, select_is_narrow(sel) ? 3 : 4, e);
+	rc = askrows_each(sel, &r.dict, parts, select_is_narrow(sel) ? 4 : 5, e);
 	idmap_release(&r.row_of);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_cpu);

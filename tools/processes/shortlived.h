@@ -33,6 +33,7 @@ struct shortlived {
 	size_t n_told;
 	bool charged_known; /* the selection is not narrowed, and the host was recorded */
 	uint64_t charged_us, told_us;
+	uint64_t stolen_us, whole_us; /* of the host: by a hypervisor, and all that its CPUs had */
 };
 
 /* None of it is no error. Release in any case. */

@@ -97,20 +97,45 @@ static const struct unwalked {
 	 "their layout in this build is unknown (one with thread safety, or of another version)",
 	 "a PHP 7.4 to 8.4 without thread safety"},
 	{"ruby", "their layout in this version is unknown", "a Ruby 2.7, 3.1 or 3.3"},
-	{"java", "their layout in this version is unknown", "a JDK 11, 17, 21 or 25"},
+	{"java", "this libjvm has no tables that say where they are", "a JDK 8 to 26 of HotSpot"},
 	{"javascript",
 	 "their layout in this V8 is unknown (another version, or without its v8dbg_ symbols)",
-	 "Node 16, 18, 20, 22 or 24; or node --perf-basic-prof: its functions then have names"},
+	 "Node 16, 18, 20, 22, 24 or 26; or node --perf-basic-prof: its functions then have names"},
+	{"dotnet", "sonde does not read its tables",
+	 "start it with DOTNET_PerfMapEnabled=1: its functions then have names"},
+	{"erlang", "sonde does not read its tables",
+	 "start it with ERL_FLAGS=\"+JPperf true\": its functions then have names"},
+	{"perl", "sonde does not read Perl's frames; the interpreter's own functions are shown",
+	 NULL},
+	{"lua", "sonde does not read Lua's frames; the interpreter's own functions are shown",
+	 NULL},
+	{"luajit", "sonde does not read LuaJIT's frames; the interpreter's own code is shown",
+	 NULL},
+	{"deno", "it does not say where its frames are",
+	 "start it with --v8-flags=--perf-basic-prof: its functions then have names"},
+	{"bun", "sonde does not read JavaScriptCore's tables",
+	 "start it with BUN_JSC_useJITDump=1 BUN_JSC_jitDumpDirectory=/tmp: its compiled functions then have names"},
 };
 
+/* NULL: none is known. */
+static const struct unwalked *unwalked_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(UNWALKED); i++)
+		if (!strcmp(UNWALKED[i].name, name))
+			return &UNWALKED[i];
+	return NULL;
+}
+
 /* How frames of scripts get their names, where the file is an interpreter. `another`: another file
- * is one that is known. */
-static void add_runtime(json_t *rows, const json_t *f, bool another)
+ * is one that is known. `mapped`: the process names its compiled code itself. */
+static void add_runtime(json_t *rows, const json_t *f, bool another, bool mapped)
 {
 	const json_t *r = json_object_get(f, "runtime");
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	bool walked = json_is_true(json_object_get(r, "walked"));
-	const char *version = text_of(r, "version"), *fix = NULL;
+	const char *version = text_of(r, "version"), *without = text_of(r, "without");
+	const struct unwalked *u = walked ? NULL : unwalked_of(text_of(r, "name"));
+	bool named = u && u->fix && mapped;
 
 	if (!r || (!walked && another))
 		return;
@@ -120,17 +145,27 @@ static void add_runtime(json_t *rows, const json_t *f, bool another)
 		strbuf_addstr(
 			&text,
 			"script frames have function, file and line, read from the process's own memory");
-	for (size_t i = 0; i < ARRAY_SIZE(UNWALKED) && !walked; i++)
-		if (!strcmp(UNWALKED[i].name, text_of(r, "name"))) {
-			strbuf_addf(&text, "no script frames: %s", UNWALKED[i].why);
-			fix = UNWALKED[i].fix;
-		}
-	json_array_append_new(rows, doctor_item(NULL, text_of(r, "name"), walked ? "ok" : "warn",
-						strbuf_str(&text), fix));
+	if (walked && *without)
+		strbuf_addf(&text, "; without %s: this version's tables do not name them", without);
+	if (named)
+		strbuf_addstr(&text, "functions have the names that the process writes for perf");
+	else if (u)
+		strbuf_addf(&text, "no script frames: %s", u->why);
+	json_array_append_new(rows, doctor_item(NULL, text_of(r, "name"),
+						named || (walked && !*without) ? "ok" : "warn",
+						strbuf_str(&text), u && !named ? u->fix : NULL));
+}
+
+static bool is_mapped(const json_t *process)
+{
+	const char *state = text_of(
+		json_object_get(json_object_get(process, "anonymous"), "perf_map"), "state");
+
+	return !strcmp(state, "read") || !strcmp(state, "cut");
 }
 
 /* A program that only starts a library is left out if the library is listed. */
-static void add_runtimes(json_t *rows, const json_t *files)
+static void add_runtimes(json_t *rows, const json_t *files, bool mapped)
 {
 	bool walked = false;
 	json_t *f;
@@ -139,7 +174,7 @@ static void add_runtimes(json_t *rows, const json_t *files)
 	json_array_foreach (files, i, f)
 		walked |= json_is_true(json_object_get(json_object_get(f, "runtime"), "walked"));
 	json_array_foreach (files, i, f)
-		add_runtime(rows, f, walked);
+		add_runtime(rows, f, walked, mapped);
 }
 
 /* Requests inside TLS: where they are read, or why not. */
@@ -272,7 +307,7 @@ int doctor_pid(struct verb_call *call, uint64_t pid, struct err *e)
 	rows = json_rows(envelope);
 	json_array_foreach (json_object_get(process, "files"), i, row)
 		add_file(rows, row);
-	add_runtimes(rows, json_object_get(process, "files"));
+	add_runtimes(rows, json_object_get(process, "files"), is_mapped(process));
 	json_array_foreach (json_object_get(process, "files"), i, row)
 		add_tls(rows, row);
 	add_anonymous(rows, json_object_get(process, "anonymous"));

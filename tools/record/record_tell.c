@@ -78,6 +78,24 @@ static bool only_reads(const struct record *r)
 	return true;
 }
 
+/* Each of its families has its own verb. */
+static bool has_no_stacks(const struct record *r)
+{
+	for (size_t i = 0; i < r->loaders.n; i++)
+		if (!r->loaders.v[i].family->shown_by)
+			return false;
+	return true;
+}
+
+static void say_verbs(const struct record *r, const char *where)
+{
+	fputs("next:  ", stderr);
+	for (size_t i = 0; i < r->loaders.n; i++)
+		fprintf(stderr, "%s%s %s%s", i ? "      " : "", typed_sonde(false),
+			r->loaders.v[i].family->shown_by, where);
+	fputc('\n', stderr);
+}
+
 /* `only_self`: nothing but sonde itself was seen, which needs --self to be shown. */
 static void say_next(const struct record *r, const char *hottest, bool only_self)
 {
@@ -96,6 +114,10 @@ static void say_next(const struct record *r, const char *hottest, bool only_self
 	if (only_reads(r)) {
 		fprintf(stderr, "next:  %s containers%s      %s ps%s      %s timeline --of mem%s\n",
 			typed_sonde(false), w, typed_sonde(false), w, typed_sonde(false), w);
+		return;
+	}
+	if (has_no_stacks(r)) {
+		say_verbs(r, w);
 		return;
 	}
 	if (only_self)
@@ -173,7 +195,7 @@ static void say_sums(const struct record *r, const char *rec, const struct fold 
 		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts),
 		record_most(r, "processes"), record_most(r, "processes") == 1 ? "" : "es",
 		units_seconds(record_num(l->done, "took_s"), took, sizeof(took)), lost_total(r));
-	if (!only_reads(r))
+	if (!only_reads(r) && !has_no_stacks(r))
 		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ",
 			frames > 0 ? 100 * record_sum(r, 'd', "frames_named") / frames : 100,
 			user > 0 ? 100 * record_sum(r, 'd', "user_complete") / user : 100);

@@ -12,9 +12,9 @@
 #include "tools/requests/reqstream.h"
 #include "tools/select/askrows.h"
 
-static const char RECORDED[] =
-	"SELECT max(from_ns, ?1 * 1000000000), min(to_ns, (?2 + 1) * 1000000000) FROM run WHERE family IN ('l7', 'replay')"
-	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+static const char RECORDED[] = "SELECT " ASKROWS_COUNTED_FROM ", " ASKROWS_COUNTED_TO
+			       " FROM run WHERE family IN ('l7', 'replay')"
+			       " AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 /* View requests with the numbers of its words, of which each is looked up once (take_request); its
  * table's range is found without a look at the other rows. */
 #define NUMBERS                                                                              \
@@ -120,10 +120,8 @@ static bool in_container(const struct store_process_row *p)
  * selection has no filter. */
 static const struct store_process_row *process_of(const struct reading *r, int64_t id, bool *in)
 {
-	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p = store_dict_process(r->dict, id);
 
-	p = p && p->present ? p : NULL;
 	*in = p ? select_wants_process(r->sel, p) : !select_is_narrow(r->sel);
 	return p;
 }

@@ -109,11 +109,9 @@ static char *peer_text(const char *address, int64_t port)
 
 static struct part part_of(const struct reading *r, sqlite3_stmt *st)
 {
-	int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 
-	p = p && p->present ? p : NULL;
 	return (struct part){.who = {.container = p ? mem_strdup(p->container) : NULL,
 				     .comm = p ? mem_strdup(p->comm) : NULL,
 				     .pid = p ? p->pid : 0,

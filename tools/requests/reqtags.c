@@ -99,14 +99,13 @@ struct finding {
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct finding *f = ctx;
-	int64_t id = sqlite3_column_int64(st, 0), us = sqlite3_column_int64(st, 3);
+	int64_t us = sqlite3_column_int64(st, 3);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < f->dict->n_processes ? &f->dict->processes[id] : NULL;
+		store_dict_process(f->dict, sqlite3_column_int64(st, 0));
 	uint64_t key;
 	bool fresh;
 
-	if (!p || !p->present || us <= f->out->slower_us ||
-	    (f->out->most_us >= 0 && us > f->out->most_us) ||
+	if (!p || us <= f->out->slower_us || (f->out->most_us >= 0 && us > f->out->most_us) ||
 	    !reqtags_meant(f->request, askrows_text(st, 2)) || !select_wants_process(f->sel, p) ||
 	    (f->pids && !idmap_get(f->pids, p->pid, &(uint64_t){0})))
 		return;

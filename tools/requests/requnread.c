@@ -25,12 +25,11 @@ static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	struct requnread *u = r->out;
-	int64_t id = sqlite3_column_int64(st, 0), until = sqlite3_column_int64(st, 2);
+	int64_t until = sqlite3_column_int64(st, 2);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	size_t i = 0;
 
-	p = p && p->present ? p : NULL;
 	if (p ? !select_wants_process(r->sel, p) : select_is_narrow(r->sel))
 		return;
 	while (i < u->n &&

@@ -53,11 +53,8 @@ static void row_texts(struct trace_row *r, const struct store_process_row *p, sq
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p =
-		id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
-			&r->dict->processes[id] :
-			NULL;
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	struct traces *t = r->out;
 	struct trace_row *x;
 	bool server = !strcmp(askrows_text(st, 1), "server"), fresh;

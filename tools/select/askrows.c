@@ -23,11 +23,11 @@ static int64_t last_s(const struct selection *sel)
 	return (sel->to_ns - 1) / NSEC_PER_SEC;
 }
 
-static int ask(const struct selection *sel, sqlite3 *db, const char *path, const char *sql,
-	       void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
+int askrows(const struct selection *sel, struct store_segment *seg, const char *path,
+	    const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+	int rc = store_segment_prepare(seg, sql, &st);
 
 	if (rc == SQLITE_ERROR) /* older than the view */
 		return 0;
@@ -39,24 +39,11 @@ static int ask(const struct selection *sel, sqlite3 *db, const char *path, const
 	}
 	if (rc != SQLITE_DONE)
 		rc = err_set(e, -EIO, EXIT_STORE, "cannot read %.300s: %s", path,
-			     sqlite3_errmsg(db));
+			     sqlite3_errmsg(store_segment_tables(seg)));
 	else
 		rc = 0;
 	sqlite3_finalize(st);
 	return rc;
-}
-
-int askrows(const struct selection *sel, struct store_segment *seg, const char *path,
-	    const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
-{
-	return ask(sel, store_segment_db(seg), path, sql, row, ctx, e);
-}
-
-int askrows_tables(const struct selection *sel, struct store_segment *seg, const char *path,
-		   const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx,
-		   struct err *e)
-{
-	return ask(sel, store_segment_tables(seg), path, sql, row, ctx, e);
 }
 
 int askrows_summed(const struct selection *sel, struct store_segment *seg, const char *path,
@@ -68,8 +55,7 @@ int askrows_summed(const struct selection *sel, struct store_segment *seg, const
 	for (size_t i = 0; i < ARRAY_SIZE(sums->table); i++)
 		if (summed && sums->table[i])
 			summed = store_segment_sums(seg, sums->table[i], first_s(sel), last_s(sel));
-	return summed ? askrows_tables(sel, seg, path, sums->sql, row, ctx, e) :
-			askrows(sel, seg, path, rows, row, ctx, e);
+	return askrows(sel, seg, path, summed ? sums->sql : rows, row, ctx, e);
 }
 
 static int ask_part(const struct selection *sel, struct store_segment *seg, const char *path,

@@ -13,15 +13,11 @@
 #include "schema/store/read/reader.h"
 #include "tools/select/select.h"
 
-/* `row` is called for each; `path` is the segment's, for the error (EXIT_STORE). */
+/* `row` is called for each; `path` is the segment's, for the error (EXIT_STORE). Of an archive only
+ * the views that the statement names are made: all of them take longer than many an answer. */
 int askrows(const struct selection *sel, struct store_segment *seg, const char *path,
 	    const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e);
 
-/* The same of a statement that asks tables alone: an archive's views, which take longer to make
- * than a few rows to read, are not made for it. */
-int askrows_tables(const struct selection *sel, struct store_segment *seg, const char *path,
-		   const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx,
-		   struct err *e);
 /* The same of rows that are summed over the range (store_segment_sums), one table or two: `sql`
  * asks tables NAME_sum. table NULL: none, and it asks tables alone. Where there are no sums `rows`
  * is asked. */
@@ -44,6 +40,11 @@ struct askrows_part {
  * meanwhile; `dict` may be NULL. */
 int askrows_each(const struct selection *sel, const struct store_dict **dict,
 		 const struct askrows_part *parts, size_t n, struct err *e);
+
+/* Of a row of table run, in ns: the time that rows WHERE ts BETWEEN ?1 AND ?2 of it are of, which
+ * is that of the buckets that begin in the range, each whole. What is divided by it is a rate. */
+#define ASKROWS_COUNTED_FROM "max(from_ns, (?1 + bucket_s - 1) / bucket_s * bucket_s * 1000000000)"
+#define ASKROWS_COUNTED_TO   "min(to_ns, (?2 / bucket_s + 1) * bucket_s * 1000000000)"
 
 /* Text of a column, borrowed as SQLite lends it; "" for NULL. */
 const char *askrows_text(sqlite3_stmt *st, int column);

@@ -63,13 +63,13 @@ static int read_segment(struct containers *l, const struct selection *sel, const
 
 	if (rc)
 		return rc;
-	rc = sqlite3_prepare_v2(store_segment_db(s), sql, -1, &st, NULL);
+	rc = store_segment_prepare(s, sql, &st);
 	if (rc == SQLITE_OK)
 		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
 			add_row(l, st);
 	if (rc != SQLITE_DONE)
 		rc = err_set(e, -EIO, EXIT_STORE, "cannot read the containers in %s: %s", path,
-			     sqlite3_errmsg(store_segment_db(s)));
+			     sqlite3_errmsg(store_segment_tables(s)));
 	else
 		rc = 0;
 	sqlite3_finalize(st);

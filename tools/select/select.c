@@ -256,6 +256,7 @@ static void range_recording(struct selection *s, struct select_recording *r, boo
 	int64_t took_ns;
 
 	s->rec = r->number;
+	snprintf(s->families, sizeof(s->families), "%s", r->family);
 	s->from_ns = r->from_ns - r->bucket_s * NSEC_PER_SEC;
 	s->to_ns = r->to_ns > r->from_ns ? r->to_ns : r->from_ns + 1;
 	s->gap_from_ns = r->gap_from_ns;
@@ -493,8 +494,7 @@ static bool segment_knows(const char *path, const char *sql)
 
 	if (store_segment_open(path, &s, NULL))
 		return true;
-	known = sqlite3_prepare_v2(store_segment_db(s), sql, -1, &st, NULL) != SQLITE_OK ||
-		sqlite3_step(st) == SQLITE_ROW;
+	known = store_segment_prepare(s, sql, &st) != SQLITE_OK || sqlite3_step(st) == SQLITE_ROW;
 	sqlite3_finalize(st);
 	store_segment_close(s);
 	return known;

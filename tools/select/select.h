@@ -97,6 +97,7 @@ struct selection {
 	int64_t from_ns, to_ns;         /* UTC, half-open */
 	int64_t gap_from_ns, gap_to_ns; /* of that recording (select_recording); or both 0 */
 	int64_t rec;                    /* number of the recording, 0: whatever covers the range */
+	char families[64];              /* that recording's: "cpu,offcpu" */
 	struct select_run *runs;        /* that recording's rows by segment */
 	size_t n_runs;
 	struct store_segment_info *segments; /* those that touch the range, oldest first */

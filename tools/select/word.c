@@ -81,7 +81,7 @@ int names_read(struct names *l, const char *segment_path, struct err *e)
 
 	if (rc)
 		return rc;
-	rc = sqlite3_prepare_v2(store_segment_db(s), sql, -1, &st, NULL);
+	rc = store_segment_prepare(s, sql, &st);
 	for (int i = 0; i < 4 && rc == SQLITE_OK; i++)
 		rc = sqlite3_bind_int(st, i + 1, (int)kinds[i]);
 	if (rc == SQLITE_OK)
@@ -89,7 +89,7 @@ int names_read(struct names *l, const char *segment_path, struct err *e)
 			add_row(l, st);
 	if (rc != SQLITE_DONE)
 		rc = err_set(e, -EIO, EXIT_STORE, "cannot read the names in %s: %s", segment_path,
-			     sqlite3_errmsg(store_segment_db(s)));
+			     sqlite3_errmsg(store_segment_tables(s)));
 	else
 		rc = 0;
 	sqlite3_finalize(st);

@@ -197,7 +197,8 @@ static void add_range(const struct sqlwindow *w, const char *after, const char *
 {
 	char text[160];
 
-	snprintf(text, sizeof(text), "%s >= %.0f AND %s < %.0f", after, w->from * unit, before,
+	/* not rounded: a bucket that begins in the second in which the range ends belongs to it */
+	snprintf(text, sizeof(text), "%s >= %.6f AND %s < %.6f", after, w->from * unit, before,
 		 w->to * unit);
 	add_condition(sql, text);
 }

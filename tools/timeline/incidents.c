@@ -220,8 +220,7 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 		rc = waitheld_read(&r->held, r->sel, seg, dict, &q, e);
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(questions); i++) {
 		if (!questions[i].table)
-			rc = askrows_tables(r->sel, seg, path, questions[i].sql, questions[i].take,
-					    r, e);
+			rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
 		else if (store_segment_has(seg, questions[i].table))
 			rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
 	}
@@ -351,12 +350,12 @@ const struct incident_count *incident_count(const struct incident_container *c, 
 					  &c->made_anew;
 }
 
-void incident_say(const struct incident_container *c, enum incident what, struct strbuf *out)
+static void say_count(const struct incident_container *c, enum incident what, uint64_t n,
+		      struct strbuf *out)
 {
 	static const char *const words[] = {[INCIDENT_OOM] = "out of memory",
 					    [INCIDENT_RESTART] = "restarted",
 					    [INCIDENT_MADE_ANEW] = "created again"};
-	const uint64_t n = incident_count(c, what)->n;
 
 	if (!n)
 		return;
@@ -370,16 +369,26 @@ void incident_say(const struct incident_container *c, enum incident what, struct
 		strbuf_addf(out, " (exit %u)", c->exit_status);
 }
 
+void incident_say(const struct incident_container *c, enum incident what, struct strbuf *out)
+{
+	say_count(c, what, incident_count(c, what)->n, out);
+}
+
 void incidents_say(const struct incident_container *c, struct strbuf *out)
 {
 	const size_t before = out->len;
 
-	for (int what = 0; what < INCIDENTS; what++)
-		if (incident_count(c, (enum incident)what)->n) {
-			strbuf_addf(out, "%s%s", out->len == before ? c->name : "",
-				    out->len == before ? ": " : ", ");
-			incident_say(c, (enum incident)what, out);
-		}
+	for (int what = 0; what < INCIDENTS; what++) {
+		const uint64_t n = what == INCIDENT_RESTART ?
+					   incident_restarts(c)->n :
+					   incident_count(c, (enum incident)what)->n;
+
+		if (!n)
+			continue;
+		strbuf_addf(out, "%s%s", out->len == before ? c->name : "",
+			    out->len == before ? ": " : ", ");
+		say_count(c, (enum incident)what, n, out);
+	}
 }
 
 const struct incident_container *incidents_named(const struct incidents *x, const char *name)

@@ -67,8 +67,8 @@ const struct incident_count *incident_count(const struct incident_container *c, 
 /* "out of memory 4 times (tail)", "restarted 21 times (exit 1)"; nothing where it did not happen.
  */
 void incident_say(const struct incident_container *c, enum incident what, struct strbuf *out);
-/* All of it: "memhog: out of memory 4 times (tail), restarted 4 times"; nothing where nothing
- * happened to it. */
+/* All of it, restarts by incident_restarts: "memhog: out of memory 4 times (tail), restarted 4
+ * times"; nothing where nothing happened to it. */
 void incidents_say(const struct incident_container *c, struct strbuf *out);
 /* NULL: nothing is known of a container of that name. */
 const struct incident_container *incidents_named(const struct incidents *x, const char *name);

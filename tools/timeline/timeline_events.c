@@ -220,8 +220,8 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 
 	for (size_t i = 0; i < ARRAY_SIZE(questions) && !rc; i++) {
 		if (!questions[i].table)
-			rc = askrows_tables(l->pub.sel, l->seg, path, questions[i].sql,
-					    questions[i].tell, l, e);
+			rc = askrows(l->pub.sel, l->seg, path, questions[i].sql, questions[i].tell,
+				     l, e);
 		else if (store_segment_has(l->seg, questions[i].table))
 			rc = askrows(l->pub.sel, l->seg, path, questions[i].sql, questions[i].tell,
 				     l, e);

@@ -24,7 +24,7 @@
 static const struct question {
 	const char *of, *sql;
 	enum timeline_used_unit unit;
-	bool gauge, flows; /* flows: of family net, where family host has nothing */
+	bool gauge, flows; /* flows: of family net or disk, where family host has nothing */
 	bool requests;     /* of family l7; what is no sum of it holds for its own bucket */
 } QUESTIONS[] = {
 	{"mem",
@@ -84,6 +84,9 @@ static const struct question {
 	{"disk",
 	 "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN,
 	 TIMELINE_USED_SHARE, false, false, false},
+	{"disk",
+	 "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM block_devices" WITHIN,
+	 TIMELINE_USED_SHARE, false, true, false},
 };
 #define N_QUESTIONS ARRAY_SIZE(QUESTIONS)
 
@@ -343,14 +346,12 @@ static const struct question *question_of(const char *of, bool flows, struct err
 }
 
 static const char HOST_TIMES[] = "SELECT ts, seconds FROM host_stats" WITHIN;
-static const char NET_TIMES[] =
-	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
-
-static const char GPU_TIMES[] =
-	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'gpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
-
-static const char L7_TIMES[] =
-	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'l7' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+#define RUNS(family)                                                                                   \
+	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = '" family \
+	"'"                                                                                            \
+	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
+static const char NET_TIMES[] = RUNS("net"), GPU_TIMES[] = RUNS("gpu"), L7_TIMES[] = RUNS("l7"),
+		  DISK_TIMES[] = RUNS("disk");
 
 static const char STOPS[] =
 	"SELECT at_ns, name FROM events WHERE subject = 'container' AND kind IN ('stopped', 'removed') AND ts BETWEEN ?1 - 70 AND ?2";
@@ -365,7 +366,7 @@ static int read_all(struct reading *r, struct err *e)
 	const struct selection *sel = r->out->sel;
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 	const char *times = r->q->requests   ? L7_TIMES :
-			    r->q->flows      ? NET_TIMES :
+			    r->q->flows      ? (strcmp(r->q->of, "disk") ? NET_TIMES : DISK_TIMES) :
 			    is_of_gpus(r->q) ? GPU_TIMES :
 					       HOST_TIMES;
 	struct askrows_part parts[3] = {{times, take_time, r}};

@@ -10,7 +10,8 @@
  *     host recorded none, those of the connections of containers, and of commands outside of them,
  *     as family net recorded them
  *   - pressure: share of the time in which some thread waited for a CPU, memory or a disk
- *   - disk: share of the time in which a disk was busy
+ *   - disk: share of the time in which a disk was busy, as family host recorded it, else family
+ * disk
  *   - gpu: share of the time in which a GPU was busy, and in which it ran kernels of containers,
  *     and of commands outside of them
  *   - jvm: heap in use of each Java virtual machine

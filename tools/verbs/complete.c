@@ -110,7 +110,7 @@ static void offer_functions(const struct completing *c)
 	if (!store_segments(c->store ? c->store : store_read_dir(), 0, INT64_MAX, &segments, &n,
 			    &e) &&
 	    n && !store_segment_open(segments[n - 1].path, &s, &e) &&
-	    sqlite3_prepare_v2(store_segment_db(s), query, -1, &st, NULL) == SQLITE_OK) {
+	    store_segment_prepare(s, query, &st) == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, c->typed, -1, SQLITE_STATIC);
 		while (sqlite3_step(st) == SQLITE_ROW)
 			offer(c, (const char *)sqlite3_column_text(st, 0), NULL);

@@ -375,7 +375,8 @@ int otlp_metrics(const struct otlp_range *r, const struct target *t, otlp_take *
 			       rows[i + step].metric == rows[i].metric &&
 			       !strcmp(rows[i + step].labels, rows[i].labels);)
 			step++;
-		series_take(&m, &rows[i], step);
+		if (!metric_is_alias(rows[i].metric))
+			series_take(&m, &rows[i], step);
 	}
 	if (!rc)
 		rc = series_send(&m, e);

@@ -546,8 +546,8 @@ static int openssl_find(struct work *w)
 	return rc;
 }
 
-/* Texts lie in a segment of their own unless the file has none that is only read: code is not
- * looked through for them. */
+/* Which flags a segment with texts must not have. If the file has a segment that is read-only, its
+ * texts are there, and segments with code need not be searched. */
 static uint32_t flags_of_no_text(const struct elf_file *f)
 {
 	for (size_t i = 0; i < f->segment_count; i++)

@@ -93,6 +93,7 @@ struct at {
 
 struct walk {
 	const struct codeflow *f;
+	bool plain;
 	struct tlscode_found *out;
 	struct at *seen; /* own */
 	size_t n, cap, next;
@@ -277,7 +278,8 @@ static bool site_add(struct walk *w, const struct codeflow_insn *i, const struct
 		     uint32_t to, const struct tlscode_place *value)
 {
 	const struct codeflow_insn *there =
-		i->effect.flow == X86_JCC && says_nothing(value) ? beyond(w->f, to) : NULL;
+		i->effect.flow == X86_JCC && !w->plain && says_nothing(value) ? beyond(w->f, to) :
+										NULL;
 	struct tlscode_site s = site_of(there ? there : i);
 
 	memcpy(s.value, value, sizeof(s.value));
@@ -417,7 +419,7 @@ static void result_places(const struct tlscode_asked *asked, struct tlscode_plac
 void tlscode_find(const struct codeflow *f, const struct tlscode_asked *asked,
 		  struct tlscode_found *out)
 {
-	struct walk w = {.f = f, .out = out};
+	struct walk w = {.f = f, .plain = asked->plain, .out = out};
 	struct tlscode_place value[2];
 
 	memset(out, 0, sizeof(*out));
@@ -426,7 +428,7 @@ void tlscode_find(const struct codeflow *f, const struct tlscode_asked *asked,
 	for (uint32_t n = 0; n < f->insn_count; n++) {
 		if (f->insns[n].effect.flow == X86_RET)
 			go_to(&w, n, value);
-		else if (is_exit(f, &f->insns[n]))
+		else if (!asked->plain && is_exit(f, &f->insns[n]))
 			open_way(&w, n);
 	}
 	walk_back(&w);

@@ -63,6 +63,7 @@ struct tlscode_lead {
 struct tlscode_asked {
 	uint8_t args[TLSCODE_ARGS]; /* registers in which they are given; 0xff: none */
 	uint8_t second; /* the register of the result's second word; 0xff: it has none */
+	bool plain;     /* each result counts alike: not 5; and only the ways to a `ret` */
 };
 
 struct tlscode_found {

@@ -23,6 +23,7 @@ static const struct shape {
 	[TYPES] = {RUNSYM_JVM_TYPES, 40, 0, 32},
 	[CONSTANTS] = {RUNSYM_JVM_CONSTANTS, 16, 0, 8},
 };
+#define STRUCT_TYPE    16
 #define STRUCT_STATIC  24
 #define STRUCT_ADDRESS 40
 
@@ -36,6 +37,7 @@ static const struct wanted {
 	{HOTSPOT_THREADS, STRUCTS, "ThreadsSMRSupport", "_java_thread_list"},
 	{HOTSPOT_FIRST_THREAD, STRUCTS, "Threads", "_thread_list"},
 	{HOTSPOT_HEAPS, STRUCTS, "CodeCache", "_heaps"},
+	{HOTSPOT_ONE_HEAP, STRUCTS, "CodeCache", "_heap"},
 	{HOTSPOT_LOW, STRUCTS, "CodeCache", "_low_bound"},
 	{HOTSPOT_HIGH, STRUCTS, "CodeCache", "_high_bound"},
 	{HOTSPOT_INTERPRETER, STRUCTS, "AbstractInterpreter", "_code"},
@@ -70,6 +72,7 @@ static const struct wanted {
 	{HOTSPOT_NM_ORIG_PC, STRUCTS, "nmethod", "_orig_pc_offset"},
 	{HOTSPOT_NM_DEOPT, STRUCTS, "CompiledMethod", "_deopt_handler_begin"},
 	{HOTSPOT_NM_DEOPT_OFFSET, STRUCTS, "nmethod", "_deopt_handler_offset"},
+	{HOTSPOT_NM_DEOPT_OFFSET, STRUCTS, "nmethod", "_deopt_handler_entry_offset"},
 	{HOTSPOT_NM_PCS, STRUCTS, "nmethod", "_scopes_pcs_offset"},
 	{HOTSPOT_NM_IMMUTABLE, STRUCTS, "nmethod", "_immutable_data"},
 	{HOTSPOT_NM_IMMUTABLE_SIZE, STRUCTS, "nmethod", "_immutable_data_size"},
@@ -125,9 +128,63 @@ static bool name_read(struct elf_file *f, uint64_t addr, char out[NAME_MAX_ + 1]
 	return strlen(out) < n;
 }
 
-static void entry_take(const struct region *r, const struct shape *shape, uint64_t entry,
-		       enum table table, const char *type, const char *member,
-		       struct hotspot_layout *l)
+/* Bytes of a plain number, by the name of its type; 0: it is something else. */
+static uint8_t width_of(const char *type)
+{
+	static const struct {
+		const char *name;
+		uint8_t bytes;
+	} plain[] = {{"int", 4},
+		     {"uint", 4},
+		     {"unsigned int", 4},
+		     {"u4", 4},
+		     {"int32_t", 4},
+		     {"uint32_t", 4},
+		     {"jint", 4},
+		     {"juint", 4},
+		     {"u2", 2},
+		     {"short", 2},
+		     {"jshort", 2},
+		     {"jushort", 2},
+		     {"unsigned short", 2},
+		     {"int16_t", 2},
+		     {"uint16_t", 2},
+		     {"u1", 1},
+		     {"bool", 1},
+		     {"char", 1},
+		     {"int8_t", 1},
+		     {"uint8_t", 1},
+		     {"jubyte", 1},
+		     {"unsigned char", 1},
+		     {"u8", 8},
+		     {"size_t", 8},
+		     {"long", 8},
+		     {"int64_t", 8},
+		     {"uint64_t", 8},
+		     {"intx", 8},
+		     {"uintx", 8},
+		     {"intptr_t", 8},
+		     {"uintptr_t", 8}};
+
+	if (!strncmp(type, "const ", 6))
+		type += 6;
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		if (!strcmp(plain[i].name, type))
+			return plain[i].bytes;
+	return 0;
+}
+
+static uint8_t width_read(struct elf_file *f, const struct region *r, uint64_t entry, int *rc)
+{
+	char type[NAME_MAX_ + 1];
+
+	return name_read(f, region_word(r, entry + STRUCT_TYPE, 8), type, rc) ? width_of(type) : 0;
+}
+
+/* NULL: this entry is not wanted. */
+static const struct wanted *entry_take(const struct region *r, const struct shape *shape,
+				       uint64_t entry, enum table table, const char *type,
+				       const char *member, struct hotspot_layout *l)
 {
 	for (size_t i = 0; i < WANTED_COUNT; i++) {
 		const struct wanted *w = &WANTED[i];
@@ -139,7 +196,9 @@ static void entry_take(const struct region *r, const struct shape *shape, uint64
 			l->at[w->number] = region_word(r, entry + STRUCT_ADDRESS, 8);
 		else
 			l->at[w->number] = r->vaddr + entry + shape->number;
+		return w;
 	}
+	return NULL;
 }
 
 static int table_read(struct elf_file *f, const struct runsyms *syms, enum table table,
@@ -162,34 +221,34 @@ static int table_read(struct elf_file *f, const struct runsyms *syms, enum table
 	for (uint64_t e = 0; !rc && e + s->stride <= r.len && region_word(&r, e, 8);
 	     e += s->stride) {
 		char type[NAME_MAX_ + 1], member[NAME_MAX_ + 1] = "";
+		const struct wanted *w = NULL;
 
 		if (name_read(f, region_word(&r, e, 8), type, &rc) &&
 		    (!s->second || name_read(f, region_word(&r, e + s->second, 8), member, &rc)))
-			entry_take(&r, s, e, table, type, member, l);
+			w = entry_take(&r, s, e, table, type, member, l);
+		if (w && table == STRUCTS)
+			l->width[w->number] = width_read(f, &r, e, &rc);
 	}
 	return rc;
 }
 
-/* What no version does without. */
-static bool is_whole(const struct hotspot_layout *l)
+/* What no name can be read without. A name that is missing otherwise costs what it is for:
+ * lines, what was inlined, interpreted frames, or frames of threads that are not sampled. */
+static bool is_enough(const struct hotspot_layout *l)
 {
 	/* clang-format off */
 	static const enum hotspot_number all[] = {
-		HOTSPOT_VERSION, HOTSPOT_HEAPS, HOTSPOT_LOW, HOTSPOT_HIGH, HOTSPOT_INTERPRETER, HOTSPOT_CALL_RETURN, HOTSPOT_THREAD_OS,
-		HOTSPOT_THREAD_ANCHOR, HOTSPOT_OS_PTHREAD, HOTSPOT_ANCHOR_SP, HOTSPOT_ANCHOR_FP, HOTSPOT_ANCHOR_PC, HOTSPOT_WRAPPER_ANCHOR,
-		HOTSPOT_ARRAY_LENGTH, HOTSPOT_ARRAY_DATA, HOTSPOT_HEAP_MEMORY, HOTSPOT_HEAP_MAP, HOTSPOT_HEAP_SHIFT, HOTSPOT_SPACE_LOW,
-		HOTSPOT_SPACE_HIGH, HOTSPOT_BLOCK_USED, HOTSPOT_BLOB_NAME, HOTSPOT_BLOB_SIZE, HOTSPOT_BLOB_FRAME, HOTSPOT_NM_METHOD,
-		HOTSPOT_NM_PCS, HOTSPOT_PC_OFFSET, HOTSPOT_PC_SCOPE, HOTSPOT_METHOD_CONST, HOTSPOT_CONST_POOL, HOTSPOT_CONST_CODE_SIZE,
-		HOTSPOT_CONST_NAME, HOTSPOT_CONST_FLAGS, HOTSPOT_POOL_HOLDER, HOTSPOT_POOL_TAGS, HOTSPOT_POOL_LENGTH, HOTSPOT_CLASS_NAME,
-		HOTSPOT_SYMBOL_LENGTH, HOTSPOT_SYMBOL_BODY, HOTSPOT_BUFFER, HOTSPOT_BUFFER_LIMIT, HOTSPOT_BYTES_DATA, HOTSPOT_SIZE_CONST,
-		HOTSPOT_SIZE_POOL, HOTSPOT_SIZE_PC, HOTSPOT_SIZE_BLOCK, HOTSPOT_HAS_LINES, HOTSPOT_CALL_WRAPPER,
+		HOTSPOT_HEAP_MEMORY, HOTSPOT_HEAP_MAP, HOTSPOT_HEAP_SHIFT, HOTSPOT_SPACE_LOW, HOTSPOT_SPACE_HIGH, HOTSPOT_BLOCK_USED,
+		HOTSPOT_BLOB_NAME, HOTSPOT_BLOB_SIZE, HOTSPOT_BLOB_FRAME, HOTSPOT_NM_METHOD, HOTSPOT_METHOD_CONST, HOTSPOT_CONST_POOL,
+		HOTSPOT_CONST_CODE_SIZE, HOTSPOT_CONST_NAME, HOTSPOT_POOL_HOLDER, HOTSPOT_POOL_TAGS, HOTSPOT_POOL_LENGTH, HOTSPOT_CLASS_NAME,
+		HOTSPOT_SYMBOL_LENGTH, HOTSPOT_SYMBOL_BODY, HOTSPOT_BYTES_DATA, HOTSPOT_SIZE_CONST, HOTSPOT_SIZE_POOL, HOTSPOT_SIZE_BLOCK,
 	};
 	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (!l->at[all[i]])
 			return false;
-	return true;
+	return l->at[HOTSPOT_HEAPS] || l->at[HOTSPOT_ONE_HEAP];
 }
 
 int hotspotpart_make(struct elf_file *f, const struct runsyms *syms, struct hotspot_layout *out)
@@ -199,7 +258,7 @@ int hotspotpart_make(struct elf_file *f, const struct runsyms *syms, struct hots
 
 	for (int t = 0; t < TABLES && !rc; t++)
 		rc = table_read(f, syms, (enum table)t, &l);
-	if (!rc && !is_whole(&l))
+	if (!rc && !is_enough(&l))
 		rc = -ENOENT;
 	if (!rc)
 		*out = l;

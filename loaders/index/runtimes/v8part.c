@@ -137,6 +137,13 @@ static const struct given V13_6[] = {
 	{V8_SCOPE_FIRST, 48},    {V8_SCOPE_START, 32},         {V8_DEOPT_FIRST, 12},
 };
 
+static const struct given V14_6[] = {
+	{V8_SHAPE, V8_SHAPE_14}, {V8_BYTECODES_POSITIONS, 24}, {V8_STREAM_HEAD, 32},
+	{V8_STREAM_CODE, 8},     {V8_CODE_START, 40},          {V8_CODE_DEOPT, 8},
+	{V8_CODE_POSITIONS, 16}, {V8_KIND_MAGLEV, 12},         {V8_KIND_TURBOFAN, 13},
+	{V8_SCOPE_FIRST, 48},    {V8_SCOPE_START, 32},         {V8_DEOPT_FIRST, 12},
+};
+
 #define ROW(version, given)                       \
 	{                                         \
 		version, given, ARRAY_SIZE(given) \
@@ -145,8 +152,8 @@ static const struct {
 	uint32_t version;
 	const struct given *given;
 	size_t n;
-} VERSIONS[] = {ROW(0x0904, V9_4), ROW(0x0a02, V10_2), ROW(0x0b03, V11_3), ROW(0x0c04, V12_4),
-		ROW(0x0d06, V13_6)};
+} VERSIONS[] = {ROW(0x0904, V9_4),  ROW(0x0a02, V10_2), ROW(0x0b03, V11_3),
+		ROW(0x0c04, V12_4), ROW(0x0d06, V13_6), ROW(0x0e06, V14_6)};
 
 void v8_symbols_note(struct v8_symbols *s, const char *name, uint64_t addr, uint64_t size)
 {
@@ -181,22 +188,28 @@ uint32_t v8part_version(const char *text, size_t len)
 	return part[0] << 8 | part[1];
 }
 
-/* The variable that a function returns: mov variable(%rip),%rax or %eax; ret. 0: it does something
- * else. */
+/* The variable that a function returns: mov variable(%rip),%rax or %eax; ret; with a frame around
+ * it, or without. 0: it does something else. */
 static uint64_t returned_variable(struct elf_file *f, uint64_t function, int *rc)
 {
+	static const uint8_t enters[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp,%rbp */
 	cleanup_region struct region r = {0};
-	int got = function ? region_read(f, function, LONGEST_MOV + 1, &r) : -ENOENT;
-	unsigned rex;
+	int got =
+		function ? region_read(f, function, sizeof(enters) + LONGEST_MOV + 2, &r) : -ENOENT;
+	unsigned at, framed, rex;
 
 	if (got) {
 		*rc = got == -ENOENT ? *rc : got;
 		return 0;
 	}
-	rex = r.bytes[0] == 0x48;
-	if (r.bytes[rex] != 0x8b || r.bytes[rex + 1] != 0x05 || r.bytes[rex + 6] != 0xc3)
+	framed = !memcmp(r.bytes, enters, sizeof(enters));
+	at = framed ? sizeof(enters) : 0;
+	rex = r.bytes[at] == 0x48;
+	at += rex;
+	if (r.bytes[at] != 0x8b || r.bytes[at + 1] != 0x05 || (framed && r.bytes[at + 6] != 0x5d) ||
+	    r.bytes[at + 6 + framed] != 0xc3)
 		return 0;
-	return function + rex + 6 + (uint64_t)(int64_t)(int32_t)region_word(&r, rex + 2, 4);
+	return function + at + 6 + (uint64_t)(int64_t)(int32_t)region_word(&r, at + 2, 4);
 }
 
 /* The first bytes of a small function. */

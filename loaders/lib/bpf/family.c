@@ -59,7 +59,7 @@ static void command_line_make(struct session *s, int argc, char **argv)
 }
 
 /* by the loader, in a copy of the stack */
-#define FOUND_LATER "HotSpot 11, 17, 21 and 25, V8 as in Node 16, 18, 20, 22 and 24"
+#define FOUND_LATER "HotSpot 8 and later, V8 as in Node 16, 18, 20, 22, 24 and 26"
 
 static void check_scripts(struct check *c, const struct bpf_object *obj)
 {

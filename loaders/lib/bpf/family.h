@@ -70,7 +70,8 @@ struct family_tally {        /* since attach; at rest seen = lost + what came th
 	uint64_t lost;       /* of those, lost because the ring was full */
 	uint64_t throttled;  /* events that the kernel held back (an estimate); not in `seen` */
 	uint64_t unfollowed; /* child processes that are missing because the set of pids was full */
-	uint64_t run_ns;     /* spent in the program */
+	uint64_t missed_apart;  /* runs that the kernel skipped of programs that count no events */
+	uint64_t run_ns;        /* spent in the program */
 	uint64_t helper_cpu_ns; /* CPU time so far of a process that works for the family */
 	uint32_t helper;        /* its pid; 0: none */
 	uint64_t slot[FAMILY_TALLY_SLOTS]; /* runs of [2^i, 2^(i+1)) ns */

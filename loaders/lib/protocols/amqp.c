@@ -12,6 +12,9 @@
  *              ack 80, nack 120: TAG:64 MULTIPLE:8 | get 70, get-ok 71, get-empty 72 | consume 20
  *              declare (queue 10): RESERVED:16 QUEUE
  *
+ * A login is one question, from start-ok (connection 11) to open-ok (41): a server may close the
+ * connection instead, with a code or without a word.
+ *
  * A synchronous method's answer is the method with the next number on the same channel. A publish
  * is one way; on a channel in confirm mode it is answered by the ack or nack with its number, which
  * counts from 1. A message that the server returned before it (no queue takes it) is an error with
@@ -237,7 +240,12 @@ static void client_method(struct proto_conn *c, struct amqp *s, struct method *m
 		publish(c, s, m);
 		return;
 	}
-	if (!name || (m->class == CONNECTION && m->method != 40 && m->method != 50))
+	if (m->class == CONNECTION && m->method == 11) {
+		proto_ask(c, proto_name(c, "CONNECTION OPEN", 15), id_of(m, 40));
+		return;
+	}
+	if (!name || (m->class == CONNECTION && m->method != 40 && m->method != 50) ||
+	    (m->class == CONNECTION && m->method == 40 && proto_find(c, id_of(m, 40))))
 		return;
 	op = proto_name(c, name, strlen(name));
 	if ((m->class == QUEUE || (m->class == BASIC && m->method != 10)) &&

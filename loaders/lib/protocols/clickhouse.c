@@ -23,7 +23,7 @@
 #include <stdlib.h>
 
 #include "loaders/lib/protocols/clickhouse_block.h"
-#include "loaders/lib/protocols/sql.h"
+#include "loaders/lib/protocols/clickhouse_text.h"
 #include "loaders/lib/protocols/table.h"
 
 #define REVISION_MIN 50000
@@ -171,20 +171,6 @@ static int64_t query_read(const struct clickhouse *s, const uint8_t *p, size_t n
 	return (int64_t)(r.at + q->whole);
 }
 
-/* A format's data may follow in the text. */
-static size_t without_data(const uint8_t *p, size_t n)
-{
-	const uint8_t *at = memmem(p, n, " FORMAT ", 8);
-	size_t i;
-
-	at = at ? at : memmem(p, n, " format ", 8);
-	if (!at || n < 6 || (memcmp(p, "INSERT", 6) && memcmp(p, "insert", 6)))
-		return n;
-	for (i = (size_t)(at - p) + 8; i < n && (byte_is_letter(p[i]) || byte_is_digit(p[i])); i++)
-		;
-	return i;
-}
-
 static void keep_trace(struct proto_pending *q, const uint8_t *id)
 {
 	char hex[33];
@@ -199,9 +185,7 @@ static int64_t query(struct proto_conn *c, struct clickhouse *s, const uint8_t *
 		     bool last)
 {
 	struct proto_pending *asked;
-	char sql[SQL_MAX];
 	struct query q;
-	size_t see;
 	int64_t k = query_read(s, p, n, s->in_use ? s->in_use >= 54449 : true, &q);
 
 	if (k < 0 && !s->in_use)
@@ -212,10 +196,7 @@ static int64_t query(struct proto_conn *c, struct clickhouse *s, const uint8_t *
 		return PROTO_MORE;
 	if (!s->in_use)
 		s->in_use = q.revision;
-	see = without_data(q.text, q.len < PROTO_LOOK ? q.len : PROTO_LOOK);
-	sql_operation(q.text, see, see == q.len && q.len < q.whole, SQL_CLICKHOUSE,
-		      proto_payload(c), sql);
-	asked = proto_ask(c, proto_name(c, *sql ? sql : "(empty)", *sql ? strlen(sql) : 7), 0);
+	asked = proto_ask(c, clickhouse_operation(c, q.text, q.len, q.len < q.whole), 0);
 	asked->tag = q.len >= 6 && (!memcmp(q.text, "INSERT", 6) || !memcmp(q.text, "insert", 6)) ?
 			     IS_INSERT :
 			     0;

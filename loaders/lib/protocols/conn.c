@@ -291,6 +291,18 @@ static size_t pass_over(struct proto_conn *c, enum proto_side from, size_t n)
 	return k;
 }
 
+/* Either the body comes now, or the next message. */
+static void optional_over(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+{
+	struct proto_dir *d = &c->dir[from];
+
+	d->optional = false;
+	if (d->skip && c->protocol->starts && c->protocol->starts(c, from, p, n)) {
+		d->skip = 0;
+		d->in_message = d->going = false;
+	}
+}
+
 /* Known bytes that follow what came before. */
 static void take(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
@@ -298,7 +310,11 @@ static void take(struct proto_conn *c, enum proto_side from, const uint8_t *p, s
 
 	while (n && c->protocol) {
 		const struct protocol *protocol = c->protocol;
-		size_t before = d->len, some, off = pass_over(c, from, n);
+		size_t before = d->len, some, off;
+
+		if (d->optional)
+			optional_over(c, from, p, n);
+		off = pass_over(c, from, n);
 
 		p += off;
 		n -= off;

@@ -31,7 +31,7 @@ static struct proto_request request_of(const struct proto_conn *c, const struct 
 				       enum proto_result result, const char *status)
 {
 	return (struct proto_request){
-		.protocol = c->protocol->name,
+		.protocol = p->as ? p->as : c->protocol->name,
 		.operation = protocols_name(c->of, p->operation),
 		.operation_id = p->operation,
 		.status = status,
@@ -420,7 +420,7 @@ uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from)
 
 size_t proto_conn_needed(const struct proto_conn *c)
 {
-	return c->needed;
+	return c->ends_matter ? c->piece_len : c->needed;
 }
 
 bool proto_conn_hopeless(const struct proto_conn *c)

@@ -11,6 +11,14 @@
  * the end. 1xx but 101 are no answers. Lines may end with LF alone, and be empty before a request.
  * A chunk is HEX[;EXT] CRLF DATA CRLF; after the one of length 0 come trailers up to an empty line.
  *
+ * A request that waits for 100 (Expect) may be answered without that: then its body comes, or the
+ * next request.
+ *
+ * ClickHouse's HTTP interface is known by its headers, X-ClickHouse-...; what has a statement is
+ * told as ClickHouse's, with the statement as its operation, and fails with
+ * X-ClickHouse-Exception-Code, or where that is missing with a status of 400 and more. An exception
+ * behind the head of an answer, whose status is 200, is not seen.
+ *
  * Operation: METHOD HOST/ROUTE. An error is a status of 500 and more. A response of
  * text/event-stream is an opened stream. The status of a gRPC-Web call is gRPC's own, from the end
  * of its body or from the head (grpcweb.h); if that part of the body was not seen, it is blind.
@@ -19,6 +27,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "loaders/lib/protocols/clickhouse_text.h"
 #include "loaders/lib/protocols/grpcweb.h"
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
@@ -34,7 +43,13 @@
 #define BLANK_MAX  16 /* bytes of empty lines, with nothing behind them */
 
 enum phase { AT_HEAD, AT_CHUNK, AT_TRAILERS, AT_DATA /* of gRPC-Web */ };
-enum { TAG_HEAD = 1, TAG_CONNECT = 2 };
+enum {
+	TAG_HEAD = 1,
+	TAG_CONNECT = 2,
+	TAG_STATEMENT = 8 /* bits from here on: its operation if it is ClickHouse's */
+};
+
+#define CLICKHOUSE_PORT 8123
 
 struct http {
 	enum phase phase[2];
@@ -47,6 +62,8 @@ struct http {
 	uint64_t left;
 	enum grpcweb_form form;
 	bool chunked;
+	bool clickhouse; /* the server is */
+	uint64_t waits;  /* the body of the last request, before which the client waits for 100 */
 };
 
 struct head {
@@ -58,6 +75,8 @@ struct head {
 	uint8_t trace_rank;
 	uint64_t length;
 	bool has_length, chunked, events;
+	bool clickhouse, expects; /* a header X-ClickHouse-..., Expect */
+	uint32_t exception;       /* X-ClickHouse-Exception-Code */
 	enum grpcweb_form form;
 	int grpc; /* gRPC's status, or GRPCWEB_NONE */
 };
@@ -204,6 +223,16 @@ static void length_field(struct head *h, const uint8_t *v, size_t n)
 	h->length = length < PROTO_STEP_MAX / 2 ? length : PROTO_STEP_MAX / 2;
 }
 
+static void clickhouse_field(struct head *h, const uint8_t *line, size_t n, const uint8_t *v,
+			     size_t m)
+{
+	h->clickhouse = true;
+	if (!name_is(line, n, "x-clickhouse-exception-code"))
+		return;
+	for (size_t i = 0; i < m && byte_is_digit(v[i]) && h->exception < 1000000; i++)
+		h->exception = h->exception * 10 + (v[i] - '0');
+}
+
 static void field(struct head *h, const uint8_t *line, size_t n)
 {
 	const uint8_t *v;
@@ -224,6 +253,9 @@ static void field(struct head *h, const uint8_t *line, size_t n)
 			h->events = has_word(v, m, "text/event-stream");
 			h->form = grpcweb_form(v, m);
 		}
+		break;
+	case 'e':
+		h->expects |= name_is(line, n, "expect");
 		break;
 	case 'g':
 		if (name_is(line, n, "grpc-status") && m && byte_is_digit(v[0]))
@@ -253,6 +285,8 @@ static void field(struct head *h, const uint8_t *line, size_t n)
 			h->caller = traceid_span(v, m);
 		else if (name_is(line, n, "x-request-id"))
 			trace_field(h, TRACEID_REQUEST, v, m);
+		else if (n > 13 && !strncasecmp((const char *)line, "x-clickhouse-", 13))
+			clickhouse_field(h, line, n, v, m);
 		break;
 	case 's':
 		if (name_is(line, n, "sw8"))
@@ -332,10 +366,66 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size
 			   (const char *)host, route);
 }
 
+/* A request that may be ClickHouse's: the statement in it. */
+struct statement {
+	const uint8_t *text;
+	size_t n, looked; /* looked: bytes of the request up to where it was looked for */
+	bool cut, more;   /* more: bytes of it that are still to come are needed */
+	uint8_t parameter[PROTO_LOOK];
+};
+
+/* In the body, or its first chunk. */
+static void body_statement(struct statement *x, const struct head *h, const uint8_t *p, size_t n)
+{
+	const size_t have = n - h->size;
+	size_t at = 0, want, whole;
+	uint64_t size = h->length;
+
+	if (h->chunked)
+		size = clickhouse_chunk(p + h->size, have, &at);
+	want = size < PROTO_LOOK ? (size_t)size : PROTO_LOOK;
+	whole = at + want;
+	x->n = have < whole ? have - (at < have ? at : have) : want;
+	x->more = have < whole || (h->chunked && !at && have < CHUNK_LINE);
+	x->cut = x->n < size;
+	x->text = p + h->size + at;
+	x->looked = h->size + (have < whole ? have : whole);
+}
+
+/* Its statement, if it has one; else n is 0. m, line: where the target begins, where the line ends.
+ */
+static void statement_read(struct statement *x, const uint8_t *p, size_t n, size_t m, size_t line,
+			   const struct head *h)
+{
+	size_t end = line;
+
+	x->n = 0;
+	x->more = x->cut = false;
+	x->looked = h->size;
+	while (end > m && p[end - 1] != ' ')
+		end--;
+	if (!h->size || end <= m + 1 || !clickhouse_is_target(p + m, end - 1 - m) ||
+	    !(bytes_begin(p, n, "GET ") || bytes_begin(p, n, "POST ")))
+		return;
+	x->n = clickhouse_parameter(p + m, end - 1 - m, x->parameter, &x->cut);
+	x->text = x->parameter;
+	if (!x->n && p[0] == 'P' && !h->expects)
+		body_statement(x, h, p, n);
+	if (!clickhouse_is_statement(x->text, x->n) && !x->more)
+		x->n = 0;
+}
+
+static void statement_tell(struct proto_pending *q, uint32_t operation)
+{
+	q->operation = operation;
+	q->as = protocol_clickhouse.name;
+}
+
 static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool last)
 {
 	struct http *s = proto_state(c);
 	size_t whole = 0, m, line, blank = 0;
+	struct statement x = {.n = 0};
 	struct proto_pending *q;
 	struct head h;
 
@@ -354,10 +444,20 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 		return PROTO_MORE;
 	if (m == SIZE_MAX || (line == SIZE_MAX && !is_request_line(p, n)))
 		return PROTO_LOST;
+	if (line != SIZE_MAX && proto_payload(c) != PROTO_NONE)
+		statement_read(&x, p, n, m, line, &h);
+	if (x.more && !last && (s->clickhouse || h.clickhouse || c->port == CLICKHOUSE_PORT))
+		return PROTO_MORE;
+	if (x.n && !clickhouse_is_statement(x.text, x.n))
+		x.n = 0;
 	q = proto_ask(c, operation(c, p, m, line == SIZE_MAX ? n : line, &h), 0);
 	q->tag = bytes_begin(p, n, "HEAD ")    ? TAG_HEAD :
 		 bytes_begin(p, n, "CONNECT ") ? TAG_CONNECT :
 						 0;
+	if (x.n && (s->clickhouse || h.clickhouse))
+		statement_tell(q, clickhouse_operation(c, x.text, x.n, x.cut));
+	else if (x.n)
+		q->tag |= clickhouse_operation(c, x.text, x.n, x.cut) << TAG_STATEMENT;
 	if (h.trace.n)
 		proto_trace(q, h.trace.text, h.trace.n);
 	q->caller = h.trace.caller ? h.trace.caller : h.trace.n ? h.caller : 0;
@@ -367,7 +467,8 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 		s->phase[PROTO_CLIENT] = AT_CHUNK;
 		proto_goes_on(c);
 	}
-	c->looked = h.size;
+	s->waits = h.expects && !h.chunked ? h.length : 0;
+	c->looked = x.n ? x.looked : h.size;
 	return (int64_t)(h.size + (h.chunked ? 0 : h.length));
 }
 
@@ -400,6 +501,7 @@ static bool grpc_begins(struct proto_conn *c, struct http *s, const struct head 
 	s->phase[PROTO_SERVER] = h->chunked ? AT_CHUNK : AT_DATA;
 	free(s->tail);
 	s->tail = mem_alloc(sizeof(*s->tail));
+	c->ends_matter = true;
 	proto_goes_on(c);
 	return true;
 }
@@ -446,9 +548,16 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 		return h.size ? (int64_t)h.size : PROTO_LOST;
 	if (q)
 		proto_first_byte(c, q);
-	s->result = code >= 500 ? PROTO_ERROR : PROTO_OK;
-	memcpy(s->status, p + 9, 3);
-	s->status[3] = '\0';
+	s->clickhouse |= h.clickhouse;
+	if (q && h.clickhouse && q->tag >> TAG_STATEMENT)
+		statement_tell(q, q->tag >> TAG_STATEMENT);
+	s->result = code >= (q && q->as ? 400 : 500) || h.exception ? PROTO_ERROR : PROTO_OK;
+	if (h.exception)
+		snprintf(s->status, sizeof(s->status), "%u", h.exception);
+	else
+		snprintf(s->status, sizeof(s->status), "%.3s", (const char *)p + 9);
+	if (q && s->waits && q == proto_newest(c) && c->dir[PROTO_CLIENT].skip == s->waits)
+		c->dir[PROTO_CLIENT].optional = true;
 	s->stream = false;
 	s->unowned = !q && !proto_newest(c);
 	if (s->unowned)
@@ -457,7 +566,7 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 		upgraded(c, q, &h);
 		return h.size ? (int64_t)h.size : (int64_t)n;
 	}
-	if (q && q->tag == TAG_CONNECT && code < 300) {
+	if (q && q->tag & TAG_CONNECT && code < 300) {
 		proto_opened(c, q, s->status);
 		proto_switch(c, NULL);
 		return h.size ? (int64_t)h.size : (int64_t)n;
@@ -467,9 +576,9 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 		s->stream = true;
 		q = NULL;
 	}
-	if (q && h.size && h.form && code == 200 && q->tag != TAG_HEAD && grpc_begins(c, s, &h))
+	if (q && h.size && h.form && code == 200 && !(q->tag & TAG_HEAD) && grpc_begins(c, s, &h))
 		return (int64_t)h.size;
-	if (h.size && h.chunked && code != 204 && code != 304 && !(q && q->tag == TAG_HEAD)) {
+	if (h.size && h.chunked && code != 204 && code != 304 && !(q && q->tag & TAG_HEAD)) {
 		s->phase[PROTO_SERVER] = AT_CHUNK;
 		proto_goes_on(c);
 		return (int64_t)h.size;
@@ -479,7 +588,7 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 			proto_answer(c, q, s->result, s->status);
 		return PROTO_LOST;
 	}
-	if (code == 204 || code == 304 || (q && q->tag == TAG_HEAD))
+	if (code == 204 || code == 304 || (q && q->tag & TAG_HEAD))
 		h.length = 0, h.has_length = true;
 	if (q)
 		proto_answer(c, q, s->result, s->status);

@@ -395,7 +395,7 @@ static bool is_connect(const uint8_t *p, size_t n)
 
 	if (p[0] != 0x10 || !head || head == SIZE_MAX || n < head + 9)
 		return false;
-	return (!memcmp(p + head, "\0\4MQTT", 6) && (p[head + 6] == 4 || p[head + 6] == 5)) ||
+	return (!memcmp(p + head, "\0\4MQTT", 6) && p[head + 6] >= 4) ||
 	       (!memcmp(p + head, "\0\6MQIsdp", 8) && p[head + 8] == 3);
 }
 

@@ -2,7 +2,7 @@
 /*
  * postgres: the frontend/backend protocol 3 (PostgreSQL's manual, "Message Formats").
  *
- *   first      LEN:32 CODE:32 ...   CODE 3.0 or 3.2: startup; 80877103 TLS, 80877104 GSSAPI (one
+ *   first      LEN:32 CODE:32 ...   CODE 3.x: startup; 80877103 TLS, 80877104 GSSAPI (one
  *              byte answers), 80877102 cancel
  *   then       TYPE:8 LEN:32 (without TYPE) ...
  *   client     Q text\0 | P name\0 text\0 | B portal\0 statement\0 ... | E portal\0 rows:32 | D C H
@@ -15,9 +15,9 @@
  * batch of executes the last is reported at Z, those before at the next one's completion. After an
  * error the rest of a batch is skipped ("skipped"). An error before the first Z, or of severity
  * FATAL or PANIC, ends the connection: no Z follows; where nothing is open it is an error of the
- * CONNECTION. P, B, D and C belong to the next E or S. A
- * notification (A) is one-way, replication (W) an opened stream. A statement that was prepared
- * before anything was seen is <prepared NAME>. An error's status is its SQLSTATE.
+ * CONNECTION. So is a client that leaves when the server offers no TLS. P, B, D and C belong
+ * to the next E or S. A notification (A) is one-way, replication (W) an opened stream. A statement
+ * that was prepared before anything was seen is <prepared NAME>. An error's status is its SQLSTATE.
  */
 #include <stdio.h>
 
@@ -28,8 +28,7 @@
 #include "loaders/lib/protocols/table.h"
 
 #define LENGTH_MAX  (1u << 30)
-#define V3_0        196608u
-#define V3_2        196610u
+#define V3          3u /* the upper half of a version's code */
 #define CODE_CANCEL 80877102u
 #define CODE_TLS    80877103u
 #define CODE_GSS    80877104u
@@ -43,6 +42,7 @@ enum {
 struct postgres {
 	bool started;                      /* the startup message was seen */
 	bool wait_tls, wait_gss;           /* the server's one byte comes */
+	bool no_tls;                       /* the server has none, and the client asked for it */
 	bool failed;                       /* an error since the last Z */
 	uint32_t batch;                    /* of the client: counts Q and Sync */
 	uint32_t n_executes;               /* in it */
@@ -104,7 +104,7 @@ static enum proto_guess postgres_recognise(const struct proto_first *f)
 		if (((code == CODE_TLS || code == CODE_GSS) && len == 8) ||
 		    (code == CODE_CANCEL && len >= 16 && len <= 268))
 			return PROTO_YES;
-		return (code == V3_0 || code == V3_2) && len >= 9 && len <= 10000 &&
+		return code >> 16 == V3 && len >= 9 && len <= 10000 &&
 				       (f->n_client < 9 || f->client[8] >= 'a') ?
 			       PROTO_YES :
 			       PROTO_NO;
@@ -228,7 +228,7 @@ static int64_t startup(struct proto_conn *c, struct postgres *s, const uint8_t *
 	} else if (code == CODE_TLS || code == CODE_GSS) {
 		s->wait_tls = code == CODE_TLS;
 		s->wait_gss = !s->wait_tls;
-	} else if (code == V3_0 || code == V3_2) {
+	} else if (code >> 16 == V3) {
 		s->started = true;
 		proto_ask(c, proto_name(c, "CONNECT", 7), s->batch++);
 	} else {
@@ -369,6 +369,24 @@ static void notify(struct proto_conn *c, const uint8_t *p, size_t n)
 	proto_one_way(c, proto_namef(c, "NOTIFICATION %s", channel));
 }
 
+/* A postmaster that cannot begin a process for the connection says it as protocol 2 did: E text\0.
+ */
+static int64_t old_error(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n,
+			 bool last)
+{
+	struct proto_pending *q = proto_oldest(c);
+	size_t size = text_size(p, n);
+
+	if (size == n && !last && n < PROTO_LOOK)
+		return PROTO_MORE;
+	s->status[0] = '\0';
+	if (q)
+		proto_answer(c, q, PROTO_ERROR, "");
+	else
+		proto_refused(c, proto_name(c, "CONNECT", 7), "");
+	return (int64_t)(size < n ? size + 1 : n);
+}
+
 static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n,
 		      bool last)
 {
@@ -382,6 +400,7 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 		bool yes = p[0] == 'S' || p[0] == 'G', tls = s->wait_tls;
 
 		s->wait_tls = s->wait_gss = false;
+		s->no_tls |= tls && p[0] == 'N';
 		if (yes)
 			proto_switch(c, tls ? &protocol_tls : NULL);
 		return 1;
@@ -391,6 +410,8 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	if (n < 5)
 		return PROTO_MORE;
 	len = be32(p + 1);
+	if (p[0] == 'E' && !s->connected && len > LENGTH_MAX)
+		return old_error(c, s, p, n, last);
 	if (len < 4 || len > LENGTH_MAX)
 		return PROTO_LOST;
 	see = len - 4 < 1024 ? len - 4 : 1024;
@@ -488,6 +509,8 @@ static void postgres_ended(struct proto_conn *c, enum proto_side from)
 
 	if (q && q->tag == TAG_ERROR)
 		settle(c, s, q);
+	if (from == PROTO_CLIENT && s->no_tls && !s->started)
+		proto_refused(c, proto_name(c, "CONNECT", 7), "no TLS");
 }
 
 static void postgres_release(struct proto_conn *c)

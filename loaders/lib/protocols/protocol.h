@@ -50,8 +50,10 @@ struct proto_pending {
 	int64_t came_ns;           /* proto_request.came_ns */
 	int64_t first_ns;          /* the answer's first byte; 0: none yet */
 	uint64_t request_bytes, response_bytes;
-	char *trace;        /* the id of a trace that it carries; NULL: none */
-	uint64_t caller;    /* proto_request.caller */
+	const char *as;  /* of another protocol, inside the connection's, whose name this is; NULL:
+			    it is not */
+	char *trace;     /* the id of a trace that it carries; NULL: none */
+	uint64_t caller; /* proto_request.caller */
 	uint64_t begin_pos; /* of its message's first byte */
 	bool live, hole;    /* answered ones stay until those before them are; hole: see above */
 	bool told;          /* reported already: its end is not */
@@ -103,8 +105,10 @@ struct proto_dir {
 	bool going, spoken;      /* going: the last step called proto_goes_on; spoken: the message
 				    produced a question or report */
 	bool synced, ended, met; /* met: something was seen, so pos holds */
-	bool unowned; /* the message at hand is of a request that is not known: its bytes are blind
-		       */
+	bool optional; /* the bytes to skip may not come: the request was answered before its
+			  body, for which the client waits */
+	bool unowned;  /* the message at hand is of a request that is not known: its bytes are blind
+			*/
 	bool skipping_all, in_message; /* in_message: report `passed` at the end of skip */
 };
 
@@ -143,6 +147,7 @@ struct proto_conn {
 	bool goes_on;               /* likewise: proto_goes_on */
 	bool unowned;               /* likewise: proto_unowned */
 	bool apart;                 /* likewise: proto_apart */
+	bool ends_matter;           /* what is skipped is needed all the same: its end will be */
 	bool cutting;
 	bool turn; /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;

@@ -16,11 +16,13 @@
 #define FRAME_BYTES  (1u << 20)
 #define NEAR         65536 /* bytes between the native frame and the anchor */
 #define WORD         8ull
+#define NEWEST       26 /* the newest JDK that was tested */
 
-/* words from an interpreted frame's base; JDK 9 on */
+/* words from an interpreted frame's base */
 #define INTERPRETED_SENDER (-1)
 #define INTERPRETED_METHOD (-3)
-#define INTERPRETED_BCP    (-8)
+#define INTERPRETED_BCP    (-8) /* JDK 9 on, which keeps the class, too; before: */
+#define INTERPRETED_BCP_8  (-7)
 #define INTERPRETED_WORDS  8
 #define REG_METHOD         3  /* rbx, where an interpreted frame is being made */
 #define REG_BCP            13 /* r13; before a frame is made its caller's sp */
@@ -37,6 +39,8 @@ struct java_thread {
 struct hotspot {
 	struct runtime_budget memory;
 	struct hotspotcode code;
+	struct hotspot_packing packing;
+	bool known; /* what the tables do not say is known of this version */
 	struct heap heaps[HEAPS_MAX];
 	size_t n_heaps;
 	uint64_t low, high; /* all of the code cache */
@@ -57,6 +61,13 @@ static bool half(const struct hotspot *h, uint64_t addr, uint32_t *value)
 	return h->memory.counted.read(h->memory.counted.ctx, addr, value, sizeof(*value));
 }
 
+/* A number of 32 bits, unless the table says otherwise. */
+static bool member(const struct hotspot *h, uint64_t base, enum hotspot_number which,
+		   uint32_t *value)
+{
+	return hotspotcode_member(&h->code, base, which, sizeof(*value), value);
+}
+
 static uint64_t n(const struct hotspot *h, enum hotspot_number which)
 {
 	return h->code.n[which];
@@ -66,7 +77,7 @@ static uint64_t n(const struct hotspot *h, enum hotspot_number which)
 
 static bool is_variable(unsigned i)
 {
-	return i <= HOTSPOT_CALL_RETURN;
+	return i <= HOTSPOT_CALL_RETURN || i == HOTSPOT_ONE_HEAP;
 }
 
 static bool is_constant(unsigned i)
@@ -74,22 +85,33 @@ static bool is_constant(unsigned i)
 	return i == HOTSPOT_HAS_LINES || i == HOTSPOT_CALL_WRAPPER;
 }
 
-/* Versions that were tested. Others have such tables too, but these do not say everything: the
- * width of a number, how it is packed. */
-static bool is_known(uint32_t version)
+/* What the tables do not say, by version; 8 is the last one with one heap, and says another
+ * version. Of one that is not known the walk asks for proof: how numbers are packed, where an
+ * interpreted frame keeps its place. */
+static void version_read(struct hotspot *h)
 {
-	return version == 11 || version == 17 || version == 21 || version == 25;
+	uint32_t version = 0;
+
+	if (h->code.has[HOTSPOT_ONE_HEAP])
+		version = 8;
+	else if (!h->code.has[HOTSPOT_VERSION] || !half(h, n(h, HOTSPOT_VERSION), &version))
+		version = 0;
+	h->known = version >= 8 && version <= NEWEST;
+	h->packing = (struct hotspot_packing){.proved = h->known, .x = version >= 19};
 }
 
 /* The numbers in the process's memory. */
 static bool numbers_read(struct hotspot *h, const struct hotspot_layout *l, uint64_t bias)
 {
+	memcpy(h->code.width, l->width, sizeof(h->code.width));
 	for (unsigned i = 0; i < HOTSPOT_N; i++) {
 		uint32_t constant = 0;
 
 		h->code.has[i] = l->at[i] != 0;
 		if (!l->at[i])
 			continue;
+		if (l->width[i] > 8)
+			return false;
 		h->code.n[i] = l->at[i] + bias;
 		if (is_constant(i)) {
 			if (!half(h, l->at[i] + bias, &constant))
@@ -100,7 +122,8 @@ static bool numbers_read(struct hotspot *h, const struct hotspot_layout *l, uint
 			return false;
 		}
 	}
-	return half(h, n(h, HOTSPOT_VERSION), &h->code.version) && is_known(h->code.version);
+	version_read(h);
+	return true;
 }
 
 static bool heap_read(const struct hotspot *h, uint64_t heap, struct heap *out)
@@ -110,34 +133,75 @@ static bool heap_read(const struct hotspot *h, uint64_t heap, struct heap *out)
 	return word(h, memory + n(h, HOTSPOT_SPACE_LOW), &out->low) &&
 	       word(h, memory + n(h, HOTSPOT_SPACE_HIGH), &out->high) &&
 	       word(h, heap + n(h, HOTSPOT_HEAP_MAP) + n(h, HOTSPOT_SPACE_LOW), &out->map) &&
-	       half(h, heap + n(h, HOTSPOT_HEAP_SHIFT), &out->shift) && out->shift < 16 &&
+	       member(h, heap, HOTSPOT_HEAP_SHIFT, &out->shift) && out->shift < 16 &&
 	       out->low < out->high;
 }
 
-static bool cache_read(struct hotspot *h)
+/* Its heaps: an array of them, or one. */
+static bool heaps_read(struct hotspot *h)
 {
-	uint64_t array = 0, data = 0, queue = 0, buffer = 0;
-	uint32_t count = 0, size = 0;
+	uint64_t array = 0, data = 0, heap = 0;
+	uint32_t count = 0;
 
-	if (!word(h, n(h, HOTSPOT_HEAPS), &array) ||
-	    !half(h, array + n(h, HOTSPOT_ARRAY_LENGTH), &count) || !count || count > HEAPS_MAX ||
+	if (h->code.has[HOTSPOT_ONE_HEAP]) {
+		h->n_heaps = word(h, n(h, HOTSPOT_ONE_HEAP), &heap) && heap_read(h, heap, h->heaps);
+		h->low = h->heaps[0].low;
+		h->high = h->heaps[0].high;
+		return h->n_heaps;
+	}
+	if (!h->code.has[HOTSPOT_ARRAY_LENGTH] || !h->code.has[HOTSPOT_ARRAY_DATA] ||
+	    !h->code.has[HOTSPOT_LOW] || !h->code.has[HOTSPOT_HIGH] ||
+	    !word(h, n(h, HOTSPOT_HEAPS), &array) ||
+	    !member(h, array, HOTSPOT_ARRAY_LENGTH, &count) || !count || count > HEAPS_MAX ||
 	    !word(h, array + n(h, HOTSPOT_ARRAY_DATA), &data) ||
-	    !word(h, n(h, HOTSPOT_LOW), &h->low) || !word(h, n(h, HOTSPOT_HIGH), &h->high) ||
-	    !word(h, n(h, HOTSPOT_INTERPRETER), &queue) ||
-	    !word(h, queue + n(h, HOTSPOT_BUFFER), &buffer) ||
-	    !half(h, queue + n(h, HOTSPOT_BUFFER_LIMIT), &size) ||
-	    !word(h, n(h, HOTSPOT_CALL_RETURN), &h->call_return))
+	    !word(h, n(h, HOTSPOT_LOW), &h->low) || !word(h, n(h, HOTSPOT_HIGH), &h->high))
 		return false;
-	for (; h->n_heaps < count; h->n_heaps++) {
-		uint64_t heap = 0;
-
+	for (; h->n_heaps < count; h->n_heaps++)
 		if (!word(h, data + WORD * h->n_heaps, &heap) ||
 		    !heap_read(h, heap, &h->heaps[h->n_heaps]))
 			return false;
-	}
+	return h->low < h->high;
+}
+
+/* Without its names no interpreted frame is shown; stacks end there. */
+static bool interpreter_read(struct hotspot *h)
+{
+	uint64_t queue = 0, buffer = 0;
+	uint32_t size = 0;
+
+	h->interpreter = h->interpreter_end = 0;
+	if (!h->code.has[HOTSPOT_INTERPRETER] || !h->code.has[HOTSPOT_BUFFER] ||
+	    !h->code.has[HOTSPOT_BUFFER_LIMIT])
+		return true;
+	if (!word(h, n(h, HOTSPOT_INTERPRETER), &queue) ||
+	    !word(h, queue + n(h, HOTSPOT_BUFFER), &buffer) ||
+	    !member(h, queue, HOTSPOT_BUFFER_LIMIT, &size))
+		return false;
 	h->interpreter = buffer;
 	h->interpreter_end = buffer + size;
-	return h->low < h->high && h->call_return;
+	return true;
+}
+
+/* false: also where the JVM has not begun to run Java. */
+static bool cache_read(struct hotspot *h)
+{
+	return heaps_read(h) && interpreter_read(h) &&
+	       (!h->code.has[HOTSPOT_CALL_RETURN] ||
+		(word(h, n(h, HOTSPOT_CALL_RETURN), &h->call_return) && h->call_return));
+}
+
+const char *hotspot_without(const void *section, size_t size)
+{
+	struct hotspot_layout l;
+
+	if (!runtime_layout_take(&l, sizeof(l), HOTSPOT_FORMAT, section, size))
+		return "";
+	if (!l.at[HOTSPOT_INTERPRETER] || !l.at[HOTSPOT_BUFFER] || !l.at[HOTSPOT_BUFFER_LIMIT])
+		return "interpreted methods";
+	if (!l.at[HOTSPOT_NM_PCS] || !l.at[HOTSPOT_PC_OFFSET] || !l.at[HOTSPOT_PC_SCOPE] ||
+	    !l.at[HOTSPOT_SIZE_PC])
+		return "methods that were inlined, and lines of compiled ones";
+	return l.at[HOTSPOT_CONST_FLAGS] && l.at[HOTSPOT_HAS_LINES] ? "" : "lines";
 }
 
 struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section, size_t size,
@@ -152,6 +216,7 @@ struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section
 	*h = (struct hotspot){0};
 	runtime_budget_begin(&h->memory, m);
 	h->code.m = &h->memory.counted;
+	h->code.packing = &h->packing;
 	if (numbers_read(h, &l, bias) && cache_read(h))
 		return h;
 	free(h);
@@ -194,10 +259,12 @@ static void threads_read(struct hotspot *h)
 	uint32_t count = 0;
 
 	h->listed = true;
+	if (!h->code.has[HOTSPOT_THREAD_OS] || !h->code.has[HOTSPOT_OS_PTHREAD])
+		return;
 	if (h->code.has[HOTSPOT_THREADS] && h->code.has[HOTSPOT_LIST_LENGTH] &&
 	    h->code.has[HOTSPOT_LIST_THREADS]) {
 		if (!word(h, n(h, HOTSPOT_THREADS), &list) ||
-		    !half(h, list + n(h, HOTSPOT_LIST_LENGTH), &count) ||
+		    !member(h, list, HOTSPOT_LIST_LENGTH, &count) ||
 		    !word(h, list + n(h, HOTSPOT_LIST_THREADS), &threads))
 			return;
 		for (uint32_t i = 0;
@@ -265,14 +332,14 @@ static bool blob_find(const struct hotspot *h, uint64_t pc, struct hotspot_blob 
 	if (!h->memory.counted.read(h->memory.counted.ctx, block + n(h, HOTSPOT_BLOCK_USED), &used,
 				    1) ||
 	    !used || !word(h, b->at + n(h, HOTSPOT_BLOB_NAME), &name) ||
-	    !half(h, b->at + n(h, HOTSPOT_BLOB_SIZE), &size) ||
-	    !half(h, b->at + n(h, HOTSPOT_BLOB_FRAME), &frame) ||
+	    !member(h, b->at, HOTSPOT_BLOB_SIZE, &size) ||
+	    !member(h, b->at, HOTSPOT_BLOB_FRAME, &frame) ||
 	    !h->memory.counted.read(h->memory.counted.ctx, name, text, sizeof(text)))
 		return false;
 	if (h->code.has[HOTSPOT_BLOB_CODE] ?
 		    !word(h, b->at + n(h, HOTSPOT_BLOB_CODE), &b->code) :
 		    !h->code.has[HOTSPOT_BLOB_CODE_OFFSET] ||
-			    !half(h, b->at + n(h, HOTSPOT_BLOB_CODE_OFFSET), &offset))
+			    !member(h, b->at, HOTSPOT_BLOB_CODE_OFFSET, &offset))
 		return false;
 	b->code = h->code.has[HOTSPOT_BLOB_CODE] ? b->code : b->at + offset;
 	b->size = size;
@@ -290,24 +357,39 @@ static uint64_t interpreted_sp(const struct frame *f, uint64_t sender)
 									     f->fp + 2 * WORD;
 }
 
+/* Where in its method an interpreted frame is, by the slot that has such a place; -1: neither has.
+ */
+static int64_t bci_kept(const struct hotspot *h, const struct frame *f, uint64_t method)
+{
+	uint64_t bcp = 0;
+	int64_t bci = -1;
+
+	if (word(h, f->fp + WORD * INTERPRETED_BCP, &bcp))
+		bci = hotspotcode_bci(&h->code, method, bcp);
+	if (bci < 0 && word(h, f->fp + WORD * INTERPRETED_BCP_8, &bcp))
+		bci = hotspotcode_bci(&h->code, method, bcp);
+	return bci;
+}
+
 /* An interpreted frame becomes its caller's. `now`: where it is, as a register has it; 0: as it was
  * kept. */
 static bool interpreted(const struct hotspot *h, struct frame *f, uint64_t now, size_t at,
 			struct script_stack *out)
 {
-	uint64_t method = 0, bcp = 0, sender = 0;
+	uint64_t method = 0, sender = 0;
 	struct script_place place;
 	struct frame caller;
+	int64_t bci;
 
 	if (!f->fp || f->fp & 7 || f->fp < f->sp ||
 	    !word(h, f->fp + WORD * INTERPRETED_METHOD, &method) ||
-	    !word(h, f->fp + WORD * INTERPRETED_BCP, &bcp) ||
 	    !word(h, f->fp + WORD * INTERPRETED_SENDER, &sender) || !word(h, f->fp, &caller.fp) ||
 	    !word(h, f->fp + WORD, &caller.pc))
 		return false;
-	if (now && hotspotcode_bci(&h->code, method, now) >= 0)
-		bcp = now;
-	if (!hotspotcode_method(&h->code, method, hotspotcode_bci(&h->code, method, bcp), &place))
+	bci = now ? hotspotcode_bci(&h->code, method, now) : -1;
+	bci = bci < 0 ? bci_kept(h, f, method) : bci;
+	if ((bci < 0 && !h->known && !hotspotcode_is_native(&h->code, method)) ||
+	    !hotspotcode_method(&h->code, method, bci, &place))
 		return false;
 	script_stack_add(out, at)->place = place;
 	caller.sp = interpreted_sp(f, sender);
@@ -325,10 +407,10 @@ static uint64_t real_pc(const struct hotspot *h, const struct hotspot_blob *b,
 	if (h->code.has[HOTSPOT_NM_DEOPT])
 		word(h, b->at + n(h, HOTSPOT_NM_DEOPT), &deopt);
 	else if (h->code.has[HOTSPOT_NM_DEOPT_OFFSET] &&
-		 half(h, b->at + n(h, HOTSPOT_NM_DEOPT_OFFSET), &offset))
+		 member(h, b->at, HOTSPOT_NM_DEOPT_OFFSET, &offset))
 		deopt = b->code + offset;
 	if (!deopt || deopt != f->pc || !h->code.has[HOTSPOT_NM_ORIG_PC] ||
-	    !half(h, b->at + n(h, HOTSPOT_NM_ORIG_PC), &at) || at > b->frame ||
+	    !member(h, b->at, HOTSPOT_NM_ORIG_PC, &at) || at > b->frame ||
 	    !word(h, f->sp + at, &pc) || pc < b->code || pc - b->at >= b->size)
 		return f->pc;
 	return pc;
@@ -377,7 +459,9 @@ static bool entry(const struct hotspot *h, const struct frame *f, struct runtime
 {
 	uint64_t wrapper = 0;
 
-	if (!f->fp || f->fp & 7 || !word(h, f->fp, &to->bp) || !word(h, f->fp + WORD, &to->pc) ||
+	if (!f->fp || f->fp & 7 || !word(h, f->fp, &to->bp) || !word(h, f->fp + WORD, &to->pc))
+		return false;
+	if (h->code.has[HOTSPOT_CALL_WRAPPER] && h->code.has[HOTSPOT_WRAPPER_ANCHOR] &&
 	    !word(h, f->fp + WORD * n(h, HOTSPOT_CALL_WRAPPER), &wrapper))
 		return false;
 	to->sp = f->fp + 2 * WORD;
@@ -387,7 +471,9 @@ static bool entry(const struct hotspot *h, const struct frame *f, struct runtime
 
 static bool anchor_read(const struct hotspot *h, uint64_t anchor, struct frame *f)
 {
-	return word(h, anchor + n(h, HOTSPOT_ANCHOR_SP), &f->sp) && f->sp && !(f->sp & 7) &&
+	return h->code.has[HOTSPOT_ANCHOR_SP] && h->code.has[HOTSPOT_ANCHOR_FP] &&
+	       h->code.has[HOTSPOT_ANCHOR_PC] &&
+	       word(h, anchor + n(h, HOTSPOT_ANCHOR_SP), &f->sp) && f->sp && !(f->sp & 7) &&
 	       word(h, anchor + n(h, HOTSPOT_ANCHOR_FP), &f->fp) &&
 	       word(h, anchor + n(h, HOTSPOT_ANCHOR_PC), &f->pc) &&
 	       (f->pc || word(h, f->sp - WORD, &f->pc));
@@ -399,7 +485,7 @@ static void walk(struct hotspot *h, struct frame f, struct runtime_follow *to,
 	for (int i = 0; i < FRAMES_MAX && out->n < SCRIPT_STACK_MAX; i++) {
 		uint64_t sp = f.sp;
 
-		if (f.pc == h->call_return) {
+		if (h->call_return && f.pc == h->call_return) {
 			to->goes_on = entry(h, &f, to);
 			break;
 		}
@@ -428,7 +514,7 @@ bool hotspot_follow(struct hotspot *h, const struct runtime_native *native,
 	runtime_budget_fresh(&h->memory);
 	out->cut |= !h->memory.left;
 	thread = f->from ? 0 : thread_find(h, native->fs_base);
-	if (!f->from && thread)
+	if (!f->from && thread && h->code.has[HOTSPOT_THREAD_ANCHOR])
 		f->cursor = thread + n(h, HOTSPOT_THREAD_ANCHOR);
 	if (!f->cursor || !anchor_read(h, f->cursor, &first) ||
 	    first.sp + NEAR < native->sp[f->at] || first.sp > native->sp[f->at] + NEAR)
@@ -444,7 +530,8 @@ static bool is_return(const struct hotspot *h, uint64_t pc)
 {
 	struct hotspot_blob b = {0};
 
-	return pc == h->call_return || (pc >= h->interpreter && pc < h->interpreter_end) ||
+	return (h->call_return && pc == h->call_return) ||
+	       (pc >= h->interpreter && pc < h->interpreter_end) ||
 	       (blob_find(h, pc, &b) && is_call_before(h, pc));
 }
 

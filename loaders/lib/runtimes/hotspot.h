@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspot: the Java part of a thread's stack in user space (HotSpot, JDK 11, 17, 21 and 25).
- * HotSpot's generated code has no unwind rows, so native stacks end in it; this finds the Java
- * frames there, and where the native ones continue.
+ * hotspot: the Java part of a thread's stack in user space (HotSpot, JDK 8 to 26; of later ones
+ * what their own tables and methods prove). HotSpot's generated code has no unwind rows, so native
+ * stacks end in it; this finds the Java frames there, and where the native ones continue.
  *
  * 1. A thread is the JavaThread whose OSThread has its pthread_self(), which is fs_base. While it
  *    is in native code or in the VM, its anchor has its innermost Java frame: sp, fp, pc.
- * 2. If pc is in the interpreter, the method and the place in it are below fp (words -3, -8), the
+ * 2. If pc is in the interpreter, the method and the place in it are below fp (words -3, and -8 or,
+ *    in JDK 8, -7), the
  *    caller's pc and fp above it. If pc is in a blob of the code cache (found by the heap's map of
  *    segments), its frame has a fixed size; compiled methods name themselves and what was inlined
  *    (hotspotcode.h). A method being deoptimised has its pc in its frame. If pc is where
@@ -25,10 +26,12 @@
 
 struct hotspot;
 
-/* For struct runtime_walker (runtimes.h). NULL also: an unknown JDK, or one that has not started.
+/* For struct runtime_walker (runtimes.h). NULL also: one that has not started.
  */
 struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section, size_t size,
 			     uint64_t bias);
+/* What frames of such a JVM lack, because its tables do not name what tells it; "": nothing. */
+const char *hotspot_without(const void *section, size_t size);
 void hotspot_close(struct hotspot *h); /* NULL is fine */
 
 /* A sampled thread: the registers at the interruption, or those of a frame that native code was

@@ -18,11 +18,20 @@
 #include "loaders/lib/runtimes/script.h"
 #include "probes/runtimes/hotspot_layout.h"
 
+/* How this JVM packs numbers. Where its version is not known, its own tables say it: line tables
+ * and scopes of methods, of which most make sense in one of the two ways only. */
+struct hotspot_packing {
+	bool proved;
+	unsigned x;
+	unsigned votes[2];
+};
+
 struct hotspotcode {
 	const struct runtime_memory *m;
 	uint64_t n[HOTSPOT_N]; /* the numbers; for a variable its address */
 	bool has[HOTSPOT_N];
-	uint32_t version;
+	uint8_t width[HOTSPOT_N];
+	struct hotspot_packing *packing;
 };
 
 struct hotspot_blob {
@@ -35,16 +44,26 @@ struct hotspot_blob {
 
 #define HOTSPOT_INLINE_MAX 64
 
+/* A member of the structure at `base` that is a number; `usual`: its bytes where the table does not
+ * say so. false: not readable, or it needs more than 32 bits. */
+bool hotspotcode_member(const struct hotspotcode *c, uint64_t base, enum hotspot_number which,
+			size_t usual, uint32_t *value);
+
 /* A number of a table at *at; false: cut off. Pure. */
 bool hotspot_number_read(const uint8_t *bytes, size_t len, size_t *at, unsigned x, uint32_t *value);
 /* 0: none. Pure. */
 uint32_t hotspot_line_find(const uint8_t *table, size_t len, unsigned x, uint32_t bci);
+
+/* Can this be the line table of a method whose code has `code_size` bytes? Pure. */
+bool hotspot_lines_fit(const uint8_t *table, size_t len, unsigned x, uint32_t code_size);
 
 /* `bci` < 0: not known. false: it is no method. */
 bool hotspotcode_method(const struct hotspotcode *c, uint64_t method, int64_t bci,
 			struct script_place *out);
 /* Where in an interpreted method an instruction lies; -1: outside of its code. */
 int64_t hotspotcode_bci(const struct hotspotcode *c, uint64_t method, uint64_t bcp);
+/* Is it a method without bytecode? */
+bool hotspotcode_is_native(const struct hotspotcode *c, uint64_t method);
 /* The method that was compiled, without a line. false: not compiled code. */
 bool hotspotcode_own(const struct hotspotcode *c, const struct hotspot_blob *b,
 		     struct script_place *out);

@@ -34,7 +34,9 @@ static const int never[] = {
 	/* what is rarely needed and often broken */
 	SCMP_SYS(add_key), SCMP_SYS(keyctl), SCMP_SYS(request_key), SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter),
 	SCMP_SYS(io_uring_register), SCMP_SYS(userfaultfd), SCMP_SYS(personality),
-	/* another user */
+};
+
+static const int another_user[] = {
 	SCMP_SYS(setuid), SCMP_SYS(setgid), SCMP_SYS(setreuid), SCMP_SYS(setregid), SCMP_SYS(setresuid), SCMP_SYS(setresgid),
 	SCMP_SYS(setgroups), SCMP_SYS(setfsuid), SCMP_SYS(setfsgid),
 };
@@ -81,6 +83,8 @@ static int rules(scmp_filter_ctx ctx, unsigned int keeps)
 {
 	int rc = refuse(ctx, ALL(never));
 
+	if (!rc && !(keeps & CONFINE_USERS))
+		rc = refuse(ctx, ALL(another_user));
 	if (!rc && !(keeps & CONFINE_EXECS))
 		rc = refuse(ctx, ALL(runs));
 	if (!rc && !(keeps & CONFINE_LOADS))

@@ -30,6 +30,9 @@
 /* what it starts has other rights: sockets of any kind, code that is made */
 #define CONFINE_OTHERS 8u
 
+/* what it starts becomes another user: sonde-java's, to attach to a Java program */
+#define CONFINE_USERS 16u
+
 /* 0; or what the kernel says, and the process may do all it could before. There is no way back. */
 int confine(unsigned int keeps, struct err *e);
 

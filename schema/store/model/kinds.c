@@ -72,6 +72,21 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 	[STORE_KIND_PROBETIME] = {STORE_KIND_PROBETIME, "probetime", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "calls", "call_time",
 		0, false, "time in system calls with probes", {"took in system calls", "began to take in system calls:", "took in system calls before:"},
 		.family = "probe"},
+	[STORE_KIND_PAGES] = {STORE_KIND_PAGES, "pages", STORE_GAUGE, STORE_OBJECTS, STORE_BYTES, STORE_BYTES, "pages", "used_space",
+		0, false, "pages in use, the kernel's too", {"held pages:", "began to hold pages:", "held pages before:"},
+		.family = "mem", .option = "--pages"},
+	[STORE_KIND_JAVAALLOC] = {STORE_KIND_JAVAALLOC, "java-alloc", STORE_COUNTER, STORE_SAMPLES, STORE_BYTES, STORE_BYTES, "alloc_samples", "alloc_space",
+		0, false, "memory that Java allocated, estimated from samples", {"allocated", "began to allocate", "allocated before"},
+		.family = "java", .push = "javaalloc"},
+	[STORE_KIND_JAVALOCK] = {STORE_KIND_JAVALOCK, "java-lock", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "contentions", "delay",
+		0, false, "time that Java monitors were waited for", {"waited for monitors", "began to wait for monitors:", "waited for monitors before:"},
+		.family = "java", .push = "javalock"},
+	[STORE_KIND_JAVAPARK] = {STORE_KIND_JAVAPARK, "java-park", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "parks", "park_delay",
+		0, false, "time that Java threads were parked or waited to be notified", {"was parked for", "began to be parked for", "was parked before for"},
+		.family = "java"},
+	[STORE_KIND_JAVAEXCEPTION] = {STORE_KIND_JAVAEXCEPTION, "java-exception", STORE_COUNTER, STORE_EVENTS, STORE_EVENTS, STORE_EVENTS, "exceptions", "exceptions",
+		0, false, "exceptions that Java code made", {"threw", "began to throw", "threw before"},
+		.family = "java"},
 };
 /* clang-format on */
 

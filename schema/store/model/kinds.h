@@ -42,6 +42,13 @@ enum store_kind { /* stored: never renumbered */
 	/* of probes that were asked for: */
 	STORE_KIND_PROBE = 21,        /* hits; value = n */
 	STORE_KIND_PROBETIME = 22,    /* system calls: how many, ns */
+	/* of the host's pages: */
+	STORE_KIND_PAGES = 23,        /* pages in use, the kernel's too, by the stack that took them: pages of 4096, bytes */
+	/* from Java's flight recorder: */
+	STORE_KIND_JAVAALLOC = 24,    /* samples of allocations, and the bytes they represent */
+	STORE_KIND_JAVALOCK = 25,     /* waits for monitors that another thread had: how many, ns */
+	STORE_KIND_JAVAPARK = 26,     /* threads that were parked, or waited for a notify: how many, ns */
+	STORE_KIND_JAVAEXCEPTION = 27, /* exceptions made; value = n */
 	STORE_KINDS                   /* one past the last */
 };
 /* clang-format on */
@@ -75,8 +82,10 @@ struct store_kind_info {
 	/* what follows may be left out */
 	const char *family; /* the family that records it; NULL: cpu does, or `sonde import` brings
 			       it */
-	bool own; /* from the program's own profile; an imported profile gets the kind of the
-		     same name without "go" */
+	const char
+		*option; /* the option of `sonde record` that the family needs for it; NULL: none */
+	bool own;        /* from the program's own profile; an imported profile gets the kind of the
+			    same name without "go" */
 	const char
 		*push; /* the name of its profile in sonde-push's `profiles`; where there is nothing
 			  of this kind, that of `with` is sent. NULL: not pushed on its own */

@@ -2,7 +2,9 @@
 /* reader: one segment open for reading. */
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "schema/base/mem.h"
 #include "schema/store/files/migrate.h"
@@ -152,6 +154,33 @@ struct sqlite3 *store_segment_view(struct store_segment *s, const char *name)
 {
 	make_views(s, name, reading_one_view, NULL); /* as in store_segment_db */
 	return s->db;
+}
+
+/* "no such table: NAME" is what SQLite says of a view that is not made. */
+static bool missing_name(sqlite3 *db, char out[PACKING_NAME_MAX])
+{
+	static const char words[] = "no such table: ";
+	const char *said = sqlite3_errmsg(db);
+
+	if (strncmp(said, words, sizeof(words) - 1))
+		return false;
+	snprintf(out, PACKING_NAME_MAX, "%s", said + sizeof(words) - 1);
+	return true;
+}
+
+int store_segment_prepare(struct store_segment *s, const char *sql, struct sqlite3_stmt **out)
+{
+	char name[PACKING_NAME_MAX] = "", before[PACKING_NAME_MAX] = "";
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, out, NULL);
+
+	while (rc == SQLITE_ERROR && s->archived && !s->has_views && missing_name(s->db, name) &&
+	       strcmp(name, before) != 0) {
+		memcpy(before, name, sizeof(before));
+		if (make_views(s, name, reading_one_view, NULL))
+			break; /* the statement itself fails and says it */
+		rc = sqlite3_prepare_v2(s->db, sql, -1, out, NULL);
+	}
+	return rc;
 }
 
 struct sqlite3 *store_segment_tables(struct store_segment *s)

@@ -22,6 +22,7 @@
 
 struct hist;
 struct sqlite3;
+struct sqlite3_stmt;
 
 struct store_segment;
 struct store_segment_info {
@@ -65,6 +66,9 @@ struct sqlite3 *store_segment_tables(struct store_segment *s);
 /* The same for queries of one view: of an archive that one is made, and those that it reads. For
  * one or two of them. */
 struct sqlite3 *store_segment_view(struct store_segment *s, const char *name);
+/* A statement that asks views or tables; of an archive the views that it names are made, and those
+ * that they read. SQLite's code; the statement is the caller's (sqlite3_finalize). */
+int store_segment_prepare(struct store_segment *s, const char *sql, struct sqlite3_stmt **out);
 /* The version of its tables and views. */
 int store_segment_schema(const struct store_segment *s);
 /* Are its tables columns (archive.h)? */
@@ -73,10 +77,11 @@ bool store_segment_archived(const struct store_segment *s);
 /*
  * Table NAME_row summed over these seconds, both included: as table NAME_sum of the segment's
  * connection (packed/sums.h), one that an archive keeps where the range has all of it, else a
- * temporary one that is made here. false: there are none, since two captures of one family ran at
- * once, or the file is older than the table: ask its rows. A table without rows may have none
- * (SQLITE_ERROR). `table`: process_row, process_mem_row, ended_row, cgroup_row, flow_row,
- * request_bytes_row, host_row; wait_row, request_row, request_phase_row: an archive's only.
+ * temporary one that is made here. false: no such table could be made, because two captures of one
+ * family ran at once, or because the file is older than the table: query the rows instead. If
+ * NAME_row is empty, NAME_sum may be missing (a query of it is SQLITE_ERROR). `table`: process_row,
+ * process_mem_row, ended_row, cgroup_row, flow_row, request_bytes_row, host_row; wait_row,
+ * request_row, request_phase_row: an archive's only.
  */
 bool store_segment_sums(struct store_segment *s, const char *table, int64_t first_s,
 			int64_t last_s);
@@ -144,6 +149,9 @@ struct store_dict {
 	const uint32_t *stack_parent, *stack_frame;
 	size_t n_stacks;
 };
+/* A process by its id as a row has it, which any file may have made up; NULL: no such process.
+ * Borrowed. */
+const struct store_process_row *store_dict_process(const struct store_dict *d, int64_t id);
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
 /* Its processes alone, which take a part of the time; all else of *out may be missing. Until the
  * whole dictionary is asked for, and then too. */

@@ -6,8 +6,10 @@
 
 1. A program that rests, and one that touches 20 000 fresh pages a second. The recording covers that program alone.
 2. Processes that hold memory and go on touching some: each is read twice a minute, for half a minute.
+3. All pages of the host (--pages), while that program touches 100 000 a second and gives them back.
 """
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -48,26 +50,35 @@ def measure(loader, programs, seconds, settle):
             "memory": bench.private_bytes(loader.pid) / 1e6}
 
 
-def measure_all(opts, folder):
-    loader = subprocess.Popen([f"{bench.BIN}/sonde-mem", "--store", folder, "--bucket", "10s", "--interval", "30s", "--comm", "faults"],
+@contextlib.contextmanager
+def loading(opts, folder, *args):
+    loader = subprocess.Popen([f"{bench.BIN}/sonde-mem", "--store", folder, "--bucket", "10s", "--interval", "30s", *args],
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(2 if opts.smoke else 20)  # it reads the kernel's symbols
-        return [measure(loader, [(0, 1)], opts.seconds, 1), measure(loader, [(20000, 1)], opts.seconds, 2),
-                measure(loader, [(100, opts.mib)] * opts.processes, 2 * opts.seconds, 6)]
+        yield loader
     finally:
         loader.kill()
         loader.wait()
 
 
-def table(opts, rest, busy, many):
+def measure_all(opts, folder):
+    with loading(opts, os.path.join(folder, "faults"), "--comm", "faults") as loader:
+        figures = [measure(loader, [(0, 1)], opts.seconds, 1), measure(loader, [(20000, 1)], opts.seconds, 2),
+                   measure(loader, [(100, opts.mib)] * opts.processes, 2 * opts.seconds, 6)]
+    with loading(opts, os.path.join(folder, "pages"), "--pages", "on") as loader:
+        return [*figures, measure(loader, [(100000, 1)], opts.seconds, 2)]
+
+
+def table(opts, rest, busy, many, pages):
     yield (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.seconds} s each; load average "
            f"{os.getloadavg()[0]:.0f}, of other work).\n")
     yield "| family mem, % of one core | its BPF programs | runs a second, ns each | loader | to reach, both |\n|---|---|---|---|---|"
     for what, m, reach in (("nothing happens", rest, "0.05"), ("20 000 page faults a second", busy, "0.1"),
-                           (f"{opts.processes} processes of {opts.mib} MiB, each read twice a minute, 100 faults a second each", many, "")):
+                           (f"{opts.processes} processes of {opts.mib} MiB, each read twice a minute, 100 faults a second each", many, ""),
+                           ("`--pages`: 100 000 pages a second, and those of the host's other work", pages, "3")):
         yield f"| {what} | {m['programs']:.3f} | {m['runs']:.0f}, {m['ns']:.0f} | {m['loader']:.3f} | {reach} |"
-    yield "\nThe recordings cover these programs alone: what other work on the host made the programs run for, to leave it out, is in the figures."
+    yield "\nThe recordings, but for the last one, cover these programs alone: what other work on the host made the programs run for, to leave it out, is in the figures."
     yield f"Private memory of the loader: {rest['memory']:.1f} MB, with those processes {many['memory']:.1f} MB."
 
 
@@ -84,9 +95,9 @@ def main():
     build()
     stats = ratchet.enable_stats()
     with tempfile.TemporaryDirectory(prefix="sonde-bench-") as folder:
-        rest, busy, many = measure_all(opts, os.path.join(folder, "store"))
+        rest, busy, many, pages = measure_all(opts, folder)
     os.close(stats)
-    text = "\n".join(table(opts, rest, busy, many))
+    text = "\n".join(table(opts, rest, busy, many, pages))
     print(text)
     if opts.write:
         bench.put_between(opts.write, "memory", text)

@@ -230,5 +230,5 @@ def test_doctor_asks_each_loader_and_says_what_is_not_installed(host):
     os.unlink(os.path.join(host.folder, "sonde-offcpu"))
     rows = json.loads(host("doctor", "--json")[0].stdout)["rows"]
     assert [(r["family"], r["state"]) for r in rows if r["family"]] == [("cpu", "ok"), ("offcpu", "off"), ("mem", "ok"), ("goheap", "ok"),
-                                                                            ("host", "ok"), ("disk", "ok"), ("gpu", "ok"), ("scrape", "ok"), ("net", "ok"), ("l7", "ok"), ("probe", "ok"), ("logs", "ok")]
-    assert "11 of 12 probe families ready, 0 failed" in host("doctor")[0].stdout
+                                                                            ("host", "ok"), ("disk", "ok"), ("gpu", "ok"), ("scrape", "ok"), ("net", "ok"), ("l7", "ok"), ("probe", "ok"), ("logs", "ok"), ("java", "ok")]
+    assert "12 of 13 probe families ready, 0 failed" in host("doctor")[0].stdout

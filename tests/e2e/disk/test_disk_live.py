@@ -16,7 +16,7 @@ import pytest
 
 from conftest import need, need_root, sql_all
 
-LOOP_SET_FD, LOOP_CLR_FD, LOOP_CTL_GET_FREE = 0x4C00, 0x4C01, 0x4C82
+LOOP_SET_FD, LOOP_CLR_FD, LOOP_CTL_GET_FREE, LOOP_SET_DIRECT_IO = 0x4C00, 0x4C01, 0x4C82, 0x4C08
 PAGE = 4096
 SIZE = 64 << 20
 
@@ -85,6 +85,10 @@ def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(captu
         os.pwrite(fd, page, i * PAGE)
     for i in range(200):
         os.preadv(fd, [page], i * PAGE)
+    synced = os.open(path, os.O_WRONLY | os.O_DIRECT | os.O_DSYNC)
+    for i in range(20):  # with a flush behind each, which is a step of the same request
+        os.pwrite(synced, page, i * PAGE)
+    os.close(synced)
     os.truncate(file, 100 * PAGE)
     failed = 0
     for i in range(90, 120):
@@ -128,6 +132,55 @@ def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(captu
 def read_so_far():
     with open("/proc/self/io", encoding="ascii") as f:
         return int(dict(line.split(": ") for line in f)["read_bytes"])
+
+
+@contextlib.contextmanager
+def held_back(path, reads):
+    """A command that begins another in a cgroup whose reads of the disk of `path` are held back to so many a second."""
+    where = "/sys/fs/cgroup/blkio" if os.path.isdir("/sys/fs/cgroup/blkio") else "/sys/fs/cgroup"
+    group, device = f"{where}/sonde-test-{os.getpid()}", os.stat(path).st_dev
+    if not os.path.exists(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"):
+        pytest.skip(f"{path} is not on a file system of a disk's own")
+    disk = os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    whole = disk if os.path.exists(f"{disk}/queue") else os.path.dirname(disk)
+    with open(f"{whole}/dev", encoding="ascii") as f:
+        number = f.read().strip()
+    try:
+        os.mkdir(group)
+    except OSError as e:
+        pytest.skip(f"{group}: {e.strerror}")
+    try:
+        for name, text in (("blkio.throttle.read_iops_device", f"{number} {reads}"), ("io.max", f"{number} riops={reads}")):
+            if os.path.exists(f"{group}/{name}"):
+                with open(f"{group}/{name}", "w", encoding="ascii") as f:
+                    f.write(text)
+                break
+        else:
+            pytest.skip("no cgroup of this host limits requests of disks")
+        yield ["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh"]
+    finally:
+        os.rmdir(group)
+
+
+def test_a_slow_request_has_the_kernel_stack_of_who_waits_for_it(sonde, capture, store, loop):
+    """The loop device reads its file directly from the disk, held back to 5 reads a second."""
+    need_root()
+    with open("/proc/kallsyms", encoding="ascii") as f:
+        if not re.search(r" bpf_task_from_pid\n", f.read()):
+            pytest.skip("bpf_task_from_pid is missing: kernel 6.2")
+    path, file = loop
+    with open(path, "rb") as device:
+        fcntl.ioctl(device, LOOP_SET_DIRECT_IO, 1)
+    with open(file, "r+b") as f:
+        f.write(b"x" * (4 << 20))
+        os.fsync(f.fileno())
+    with held_back(file, 5) as begin:
+        cap = capture(program="sonde-disk")
+        subprocess.run([*begin, "dd", f"if={path}", "of=/dev/null", "bs=4096", "count=6", "skip=1", "iflag=direct"], check=True, capture_output=True)
+        cap.stop()
+    rows = [r for r in json.loads(sonde("disk", "--slow", "--json", store=store, check=True).stdout)["rows"] if r["disk"] == os.path.basename(path) and r["us"] >= 100000]
+    assert rows and {(r["comm"], r["op"], r["bytes"]) for r in rows} == {("dd", "read", 4096)}
+    assert all(any("direct_IO" in f for f in r["stack"]) and "vfs_read" in r["stack"] and "schedule" not in r["stack"] for r in rows), rows
 
 
 def test_files_have_the_bytes_that_they_were_written_read_and_grown_by(capture, store):

@@ -39,9 +39,12 @@ def made(tmp_path_factory):
         for n, us in enumerate((70000, 51000, 900)):
             yield {"fact": "slow_row", "at": AT - 10, **DB, "disk": "sda", "op": "write", "sector": 8 * n, "at_us": (AT - 10) * 10**6 + n, "thread": "walwriter",
                    "bytes": PAGE, "queue_us": us // 10, "device_us": us - us // 10, "failed": int(n == 1)}
+        yield {"fact": "slow_stack_row", "at": AT - 10, "columns": {"disk": "sda", "sector": 0, "at_us": (AT - 10) * 10**6, "stack": "folio_wait_bit_common filemap_read vfs_read"}}
         for at in (AT - 20, AT - 10):
             yield {"fact": "sync_row", "at": at, **DB, "file": "/var/lib/postgresql/pg_wal/1", "call": "fdatasync", "calls": 50, "errors": 0, "us": 100000,
                    "us_1024": 49, "us_16384": 1}
+        for us in (1500000, 3500000):
+            yield {"fact": "sync_lasting_row", "at": AT - 20 + us // 200000, **TAR, "file": "/backup.tar", "call": "fsync", "calls": 1, "us": us}
         for who in (TAR, TAR2):
             yield {"fact": "open_row", "at": AT - 10, **who, "path": "/etc/none", "error": "ENOENT", "opens": 4}
         yield {"fact": "open_row", "at": AT - 10, **DB, "path": "/secret", "error": "EACCES", "opens": 1}
@@ -91,11 +94,13 @@ def test_the_slowest_request_comes_first_with_its_thread_and_failure(sonde, made
         (70000, 7000, "walwriter", False), (51000, 5100, "walwriter", True), (900, 90, "walwriter", False)]
     assert rows[0]["time_ns"] == (AT - 10) * 10**9 and rows[0]["container"] == "db"
     assert len(asked(sonde, made, "--slow", "-n", "1")["rows"]) == 1
+    assert [r["stack"] for r in rows] == [["folio_wait_bit_common", "filemap_read", "vfs_read"], [], []]
 
 
 def test_calls_that_wait_are_summed_by_file(sonde, made):
-    row, = asked(sonde, made, "--fsync")["rows"]
-    assert (row["file"], row["call"], row["calls"], row["us"], row["pid"]) == ("/var/lib/postgresql/pg_wal/1", "fdatasync", 100, 200000, 21)
+    late, row = asked(sonde, made, "--fsync")["rows"]
+    assert (late["file"], late["comm"], late["calls"], late["us"], late["lasting_us"], late["p99_us"]) == ("/backup.tar", "tar", 0, 0, 3500000, None)  # it has not returned
+    assert (row["lasting_us"], row["file"], row["call"], row["calls"], row["us"], row["pid"]) == (None, "/var/lib/postgresql/pg_wal/1", "fdatasync", 100, 200000, 21)
     assert 1024 <= row["p50_us"] < 2048 and 16384 <= row["p99_us"] * 2 < 65536
 
 
@@ -198,3 +203,19 @@ def test_without_the_family_it_says_which_to_record(sonde, tmp_path):
     livedin.put(store, [livedin.run("cpu", AT - 100, AT, 10, 10101010), livedin.cpu(AT - 50, ("a", "", 1, 3, ["main"]))])
     done = sonde("disk", "--from", AT - 100, "--to", AT, store=store)
     assert done.returncode == 4 and "disk" in done.stderr and "--families" in done.stderr
+
+
+def test_processes_and_containers_have_the_time_of_their_requests_and_of_fsync_once(sonde, made):
+    """tar read from dm-0, whose requests come again at sda: those count."""
+    answer = {r["pid"]: r for r in json.loads(sonde("ps", "--json", "--sort", "disk", "--from", AT - 100, "--to", AT, store=made, check=True).stdout)["rows"]}
+    assert {pid: (r["comm"], r["disk_ns"], r["fsync_ns"]) for pid, r in answer.items()} == {
+        21: ("postgres", (90 * 100 * 10 + 700 + 20000) * 1000, 200 * 10**6), 30: ("tar", 10 * 10 * 100 * 1000, 0), 31: ("tar", 10 * 10 * 100 * 1000, 0)}
+    db, = [r for r in json.loads(sonde("containers", "--json", "--from", AT - 100, "--to", AT, store=made, check=True).stdout)["rows"] if r["container"] == "db"]
+    assert (db["disk_ns"], db["fsync_ns"]) == ((90 * 100 * 10 + 700 + 20000) * 1000, 200 * 10**6)
+    text = sonde("containers", "--sort", "disk", "--from", AT - 100, "--to", AT, store=made, check=True).stdout.splitlines()
+    assert "DISK" in text[0] and "FSYNC" in text[0] and text[1].split()[0] == "db"
+
+
+def test_a_timeline_has_how_busy_disks_were_where_family_host_was_not_recorded(sonde, made):
+    rows = json.loads(sonde("timeline", "--of", "disk", "--json", "--from", AT - 100, "--to", AT, store=made, check=True).stdout)["rows"]
+    assert {r["who"]: max(v for v in r["by_column"] if v is not None) for r in rows} == {"[sda]": pytest.approx(0.5), "[dm-0]": pytest.approx(0.1)}

@@ -18,7 +18,7 @@ from conftest import BIN, ROOT, need_root, sql_all
 from serving import Serve
 
 LABELS = {"container", "image", "project", "service", "unit", "reason", "protocol", "operation", "side", "state", "mode", "kind", "direction",
-          "resource", "minutes", "disk", "mount", "fstype", "interface", "sensor", "gpu", "model", "subject", "program", "family", "version", "le"}
+          "resource", "minutes", "disk", "mount", "fstype", "interface", "sensor", "gpu", "model", "subject", "program", "family", "version", "le", "device"}
 
 
 def export(store, state, *args, command="metrics", ok=True):
@@ -193,6 +193,8 @@ def test_metrics_say_what_the_views_say(recorded, tmp_path):
             ("sonde_host_cpu_seconds_total", {"mode": "user"}, "SELECT sum(user_us) / 1e6 AS v FROM host_stats"),
             ("sonde_host_context_switches_total", {}, "SELECT sum(switches) AS v FROM host_stats"),
             ("sonde_disk_bytes_total", {"direction": "write"}, "SELECT sum(write_bytes) AS v FROM disk_stats"),
+            ("node_disk_written_bytes_total", {}, "SELECT sum(write_bytes) AS v FROM disk_stats"),
+            ("node_disk_io_time_seconds_total", {}, "SELECT sum(busy_us) / 1e6 AS v FROM disk_stats"),
             ("sonde_profile_cpu_seconds_total", {}, "SELECT sum(cpu_ns) / 1e9 AS v FROM cpu_samples WHERE NOT self"),
             ("sonde_thread_seconds_total", {"state": "ready"}, "SELECT sum(total_ns) / 1e9 AS v FROM wait_totals WHERE state = 'ready' AND NOT self"),
             ("sonde_thread_seconds_total", {"state": "blocked"}, "SELECT sum(total_ns) / 1e9 AS v FROM wait_totals WHERE state = 'blocked' AND NOT self"),

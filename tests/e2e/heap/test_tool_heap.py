@@ -71,7 +71,7 @@ def row(function, line, inuse, alloc, size, growth=None, grown=None):
     """Of (sampled objects, size) as they were put in."""
     amounts = {f"{name}_{unit}": round(scaled(n, size) * by) for name, n in (("inuse", inuse), ("alloc", alloc))
                for unit, by in (("bytes", size), ("objects", 1))}
-    return {"who": "app", "function": function, "module": "app", "file": "app.go", "line": line, **amounts, "growth_bytes_per_s": growth,
+    return {"who": "app", "use": None, "function": function, "module": "app", "file": "app.go", "line": line, **amounts, "growth_bytes_per_s": growth,
             "grown_bytes": grown}
 
 

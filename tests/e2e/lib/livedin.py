@@ -71,7 +71,9 @@ def wrote(begin, end, recording):
         yield {"fact": "device_row", "at": at, "disk": "sda", "under": "", "busy_us": 2000000, "in_flight": 0}
         yield {"fact": "slow_row", "at": at, **web, "disk": "sda", "op": "write", "sector": 4096, "at_us": at * 1000000, "thread": "nginx", "bytes": 4096, "queue_us": 100,
                "device_us": 69900, "failed": 0}
+        yield {"fact": "slow_stack_row", "at": at, "columns": {"disk": "sda", "sector": 4096, "at_us": at * 1000000, "stack": "folio_wait_bit_common file_write_and_wait_range ext4_sync_file do_fsync"}}
         yield {"fact": "sync_row", "at": at, **web, "file": "/var/log/nginx/access.log", "call": "fsync", "calls": 1, "errors": 0, "us": 71000, "us_65536": 1}
+        yield {"fact": "sync_lasting_row", "at": at, **web, "file": "/var/log/nginx/access.log", "call": "fsync", "calls": 1, "us": 1500000}
         yield {"fact": "open_row", "at": at, **web, "path": "/srv/favicon.ico", "error": "ENOENT", "opens": 6}
         yield {"fact": "file_row", "at": at, **web, "file": "/var/log/nginx/access.log", "disk": "sda", "writes": 40, "write_bytes": 4 << 20}
         yield {"fact": "file_row", "at": at, **web, "file": "/var/log/nginx/access.log", "disk": "", "dirty_bytes": 4 << 20, "grown_bytes": 1 << 20}

@@ -5,13 +5,14 @@ import glob
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, need
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "kernels"))
 
@@ -127,6 +128,7 @@ NODES = {
     "18.20.8": "8f4e416b508c3c149ad62d13c37b83a61f24c40058ed3bb07fe298d9d228cd3a",
     "22.23.3": "fde6a4bf8d0562f7751d1a2d6cb9b417c4cfe107bbcb0aa3e9a24e125e348f48",
     "24.21.0": "7fde7b8afa198da66257f42ee2001d874c7355631e6d1579a5fb5ef1f246df4c",
+    "26.12.1": "08f12d42fb304468e8ee86247fe686aae5b225836ea65e9d6566c11ae6ba2e8e",
 }
 
 
@@ -158,3 +160,59 @@ def with_its_loader(usr, program):
 def with_its_libraries(usr, program):
     """A program of an older suite, by this system's C library."""
     return ["env", f"LD_LIBRARY_PATH={usr}/lib/x86_64-linux-gnu", f"{usr}/bin/{program}"]
+
+
+# --- Java ---
+
+TEMURIN = "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java"
+JDKS = ("11", "21")
+
+
+def compiled(name="JavaStand", release=11):
+    """A folder with the classes of a workload, for this JDK and later."""
+    need("javac")
+    source = os.path.join(ROOT, "tests", "workloads", "scripts", f"{name}.java")
+    folder = os.path.join(BUILD, "java", name if release == 11 else f"{name}.{release}")
+    if not os.path.exists(f"{folder}/{name}.class") or os.path.getmtime(f"{folder}/{name}.class") < os.path.getmtime(source):
+        made = f"{folder}.{os.getpid()}"
+        done = subprocess.run(["javac", "-Xlint:-options", "--release", str(release), "-d", made, source], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"missing: a javac that knows --release {release}")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(made, folder)
+    return folder
+
+
+def with_its_settings(home):
+    """Debian has them in /etc: of a package that is only unpacked, beside its usr/."""
+    for folder, _, names in os.walk(home):
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.islink(path) and os.readlink(path).startswith("/etc/") and not os.path.exists(path):
+                target = os.path.join(home.split("/usr/lib/jvm/")[0], os.readlink(path)[1:])
+                os.unlink(path)
+                os.symlink(target, path)
+
+
+def other_jdk(version):
+    """Debian's, of another suite."""
+    if version == "11":
+        home = f"{unpacked('bullseye', ['openjdk-11-jre-headless'])}/lib/jvm/java-11-openjdk-amd64"
+        with_its_settings(home)
+        return [f"{home}/bin/java"]
+    usr = unpacked("trixie", "openjdk-21-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
+    java = f"{usr}/lib/jvm/java-21-openjdk-amd64/bin/java"
+    with_its_settings(f"{usr}/lib/jvm/java-21-openjdk-amd64")
+    return [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", java]
+
+
+def java_8_root():
+    """A folder that is the root of Debian's Java 8: it finds its parts by its own path, so that another loader of programs will not do."""
+    usr = unpacked("sid", "openjdk-8-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
+    root = os.path.dirname(usr)
+    for name in ("tmp", "proc"):
+        os.makedirs(os.path.join(root, name), exist_ok=True)
+    for name in ("lib", "lib64", "bin"):
+        if not os.path.lexists(os.path.join(root, name)):
+            os.symlink(f"usr/{name}", os.path.join(root, name))
+    return root

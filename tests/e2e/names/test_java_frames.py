@@ -9,15 +9,16 @@ import subprocess
 import pytest
 
 from conftest import need, need_root
-from scripting import stacks
-from test_pstack_java import JDKS, TEMURIN, TOLD, compiled, other_jdk, plain
+from scripting import JDKS, TEMURIN, compiled, other_jdk, stacks
+from test_pstack_java import TOLD, jdk_of_sid, plain
 
 OTHERS = {"JavaShares.turn", "JavaShares.main", "java.lang.Thread.run", "java.lang.Thread.runWith"}
 
 
 class Run:
     def __init__(self, sonde, store, command, seconds=4, family="cpu"):
-        child = subprocess.Popen([*command, *TOLD, "-cp", compiled("JavaShares"), "JavaShares", str(seconds)], stdin=subprocess.PIPE,
+        classes = "/classes" if command[0] == "unshare" else compiled("JavaShares")
+        child = subprocess.Popen([*command, *TOLD, "-cp", classes, "JavaShares", str(seconds)], stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE)
         self.told = json.loads(child.stdout.readline())
         sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
@@ -116,6 +117,14 @@ def test_recorded_frames_of_compiled_code_are_what_the_program_says(sonde, store
 def test_recorded_frames_of_other_jdks_are_what_the_program_says(sonde, store, version, options):
     need_root()
     check(sonde, store, [*other_jdk(version), *options])
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("options", [["-Xint"], []])
+@pytest.mark.parametrize("version", ["8", "26", "28"])
+def test_recorded_frames_of_the_oldest_and_the_newest_jdk_are_what_the_program_says(sonde, store, version, options):
+    need_root()
+    check(sonde, store, [*jdk_of_sid(version, "JavaShares"), *options])
 
 
 @pytest.mark.live

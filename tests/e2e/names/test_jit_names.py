@@ -136,3 +136,33 @@ def test_other_runtimes_name_their_code(sonde, store, scratch, command, suffix, 
     assert len(doctor) == 1 and doctor[0].endswith(f" names from its {kind}"), doctor
     named = sum(n for frames, n in found if any(f[0] in ("", None) and f[1] and f[1].startswith(name) for f in frames))
     assert named >= 0.9 * sum(n for _, n in found), found[:5]
+
+
+BUN = """
+function inner(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
+function outer(n) { let s = 0; for (let i = 0; i < 50; i++) s += inner(n + i); return s; }
+let t = 0;
+for (let i = 0; i < 3000; i++) t += outer(200);
+console.log(1);
+for (;;) t += outer(2000);
+"""
+
+
+@pytest.mark.live
+def test_compiled_functions_of_bun_have_the_names_of_its_jitdump(sonde, store, scratch):
+    """Of npm's package, told to write it as doctor says."""
+    need_root()
+    need("npm")
+    if subprocess.run(["npm", "pack", "@oven/bun-linux-x64@1.4.5"], cwd=scratch, capture_output=True).returncode:
+        pytest.skip("missing: Bun 1.4.5 of npm")
+    subprocess.run(["tar", "-xzf", "oven-bun-linux-x64-1.4.5.tgz"], cwd=scratch, check=True)
+    bun, path = os.path.join(scratch, "package", "bin", "bun"), os.path.join(scratch, "shares.js")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(BUN)
+    command = ["env", "BUN_JSC_useJITDump=1", f"BUN_JSC_jitDumpDirectory={scratch}", bun, path]
+    found, doctor = recorded(sonde, store, command, cwd=scratch)
+    assert "names from its jitdump" in doctor[0]
+    total = sum(n for frames, n in found)
+    ours = tuple(f"{name}#" for name in ("inner", "outer", path))  # the optimiser puts what is called into what calls it
+    named = sum(n for frames, n in found if (frames[-1][1] or "").startswith("JSC-") and any(o in frames[-1][1] for o in ours))
+    assert named >= 0.9 * total > 0, (named, total)

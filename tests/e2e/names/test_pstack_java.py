@@ -8,46 +8,35 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, need, need_root
-from scripting import Standing, between, rows, script, unpacked
+from conftest import need, need_root
+from scripting import JDKS, TEMURIN, Standing, between, compiled, other_jdk, rows, script, unpacked
 
 TOLD = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
-TEMURIN = "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java"
 
 
-def compiled(name="JavaStand"):
-    """A folder with the classes of a workload, for JDK 11 and later."""
-    need("javac")
-    source, folder = os.path.join(ROOT, "tests", "workloads", "scripts", f"{name}.java"), os.path.join(BUILD, "java", name)
-    if not os.path.exists(f"{folder}/{name}.class") or os.path.getmtime(f"{folder}/{name}.class") < os.path.getmtime(source):
-        made = f"{folder}.{os.getpid()}"
-        done = subprocess.run(["javac", "--release", "11", "-d", made, source], capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip("missing: a javac that knows --release 11")
-        shutil.rmtree(folder, ignore_errors=True)
-        os.rename(made, folder)
-    return folder
-
-
-JDKS = ("11", "21")
-
-
-def other_jdk(version):
-    """Debian's, of another suite."""
-    if version == "11":
-        return [f"{unpacked('bullseye', ['openjdk-11-jre-headless'])}/lib/jvm/java-11-openjdk-amd64/bin/java"]
-    usr = unpacked("trixie", "openjdk-21-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
-    return [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{usr}/lib/jvm/java-21-openjdk-amd64/bin/java"]
+def jdk_of_sid(version, name="JavaStand"):
+    """In its own root, which is also the test's; JDK 8 finds its libraries by /proc/self/exe."""
+    usr = unpacked("sid", f"openjdk-{version}-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
+    java = f"/usr/lib/jvm/java-{version}-openjdk-amd64/{'jre/' if version == '8' else ''}bin/java"
+    root = os.path.dirname(usr)
+    for folder in ("proc", "tmp", "classes"):
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+    for link in ("lib", "lib64"):
+        if not os.path.lexists(os.path.join(root, link)):
+            os.symlink(f"usr/{link}", os.path.join(root, link))
+    mounts = f"mount --bind /proc {root}/proc && mount --bind {compiled(name, 8)} {root}/classes"
+    return ["unshare", "-m", "sh", "-c", f'{mounts} && exec chroot {root} {java} "$@"', "java"]
 
 
 def plain(frames):
-    """Java 11 writes a number behind the name of a lambda's class, which the class itself does not have."""
-    return [[re.sub(r"(\$\$Lambda\$\d+)/0x\w+", r"\1", f[0]), *f[1:]] for f in frames]
+    """Java 8 and 11 write a number behind the name of a class made for a lambda, which the class itself does not have; 8 makes up a place in it."""
+    return [[re.sub(r"(\$\$Lambda\$\d+|LambdaForm\$\w+)/(0x)?\w+", r"\1", f[0]), *([None, None] if f[1] == "<Unknown>" else f[1:])] for f in frames]
 
 
 def check_all(sonde, store, scratch, command, *args):
     """Every frame of every thread. Returns the rows by thread's name."""
-    with Standing([*command, *TOLD, "-cp", compiled(), "JavaStand", *args], cwd=scratch) as s:
+    classes = "/classes" if command[0] == "unshare" else compiled()
+    with Standing([*command, *TOLD, "-cp", classes, "JavaStand", *args], cwd=scratch) as s:
         seen = {r["thread"]: r for r in rows(sonde, store, "-p", s.pid)}
     assert len(s.told) > 12
     for name, frames in s.told.items():
@@ -108,6 +97,76 @@ def test_java_21_of_debian_trixie(sonde, store, scratch):
     java = other_jdk("21")
     for command, args in modes(java)[:4] + [([*java, "-XX:+UseZGC"], ["warm"])]:
         check_all(sonde, store, scratch, command, *args)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("version", ["8", "26", "27", "28"])
+def test_the_oldest_and_the_newest_jdk_of_debian_sid(sonde, store, scratch, version):
+    """27 and 28 came after this reader: their tables and their own compiled methods must say enough."""
+    need_root()
+    for command, args in modes(jdk_of_sid(version))[:5]:
+        check_all(sonde, store, scratch, command, *args)
+
+
+def altered_jdk(scratch, *names):
+    """A copy of Temurin's JDK whose tables do not have these names: what a later JDK may be."""
+    home, old = os.path.join(scratch, "jdk"), os.path.dirname(os.path.dirname(TEMURIN))
+    shutil.rmtree(home, ignore_errors=True)
+    subprocess.run(["cp", "-as", old, home], check=True)
+    for path in ("bin/java", "lib/libjli.so", "lib/server/libjvm.so"):
+        os.unlink(os.path.join(home, path))
+        shutil.copy(os.path.join(old, path), os.path.join(home, path))
+    with open(os.path.join(home, "lib/server/libjvm.so"), "r+b") as f:
+        held = f.read()
+        for name in names:
+            at = held.find(b"\0" + name.encode() + b"\0")
+            assert at >= 0, name
+            while at >= 0:
+                f.seek(at + 1)
+                f.write(b"#")
+                at = held.find(b"\0" + name.encode() + b"\0", at + 1)
+    return [os.path.join(home, "bin/java")]
+
+
+def shown_of(sonde, store, scratch, command, *args):
+    """(frames of threads that Java tells, those that sonde shows, lines among them, what doctor says of Java): each that is shown is one that is there, in
+    this order, and has its line or none."""
+    told = shown = lines = 0
+    with Standing([*command, *TOLD, "-cp", compiled(), "JavaStand", *args], cwd=scratch) as s:
+        seen = {r["thread"]: r for r in rows(sonde, store, "-p", s.pid)}
+        said = sonde("doctor", "--pid", s.pid).stdout
+    for name, frames in s.told.items():
+        rest = iter(plain(frames))
+        for function, file, line in plain(script(seen[name], "java")):
+            match = next((f for f in rest if f[0] == function), None)
+            assert match and file in (None, match[1]) and line in (None, match[2]), (name, function, file, line, frames)
+            shown += 1
+            lines += line is not None
+        told += len(frames)
+    return told, shown, lines, next(line for line in said.splitlines() if "java" in line and "script frames" in line)
+
+
+ALTERED = [  # what is missing, what must be there still: every frame; every frame and its line
+    (["Abstract_VM_Version"], True, True), (["ConstMethodFlags::_misc_has_linenumber_table"], True, False), (["_deopt_handler_offset"], True, True),
+    (["_immutable_data", "Abstract_VM_Version"], False, True), (["_mutable_data"], False, True), (["_scopes_pcs_offset"], False, False),
+    (["frame::entry_frame_call_wrapper_offset"], False, False), (["_last_Java_fp"], False, False), (["_buffer_limit"], False, False),
+    (["_source_file_name_index", "_segmap"], False, False)]
+
+
+WITHOUT = ("ConstMethodFlags::_misc_has_linenumber_table", "_scopes_pcs_offset", "_buffer_limit")  # of these doctor says what they cost
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("names, whole, lined", ALTERED, ids=["+".join(a[0]) for a in ALTERED])
+def test_a_jdk_whose_tables_lack_a_name_shows_less_and_nothing_wrong(sonde, store, scratch, names, whole, lined):
+    need_root()
+    need("Temurin 25", TEMURIN)
+    java = altered_jdk(scratch, *names)
+    for command, args in [(java, []), (java, ["warm"]), ([*java, "-Xcomp"], [])]:
+        told, shown, lines, said = shown_of(sonde, store, scratch, command, *args)
+        assert shown == told or not whole
+        assert lines > shown / 2 or not lined
+        assert ("without" in said) == any(n in WITHOUT for n in names), said
 
 
 @pytest.mark.live

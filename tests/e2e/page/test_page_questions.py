@@ -164,7 +164,21 @@ def test_memory_and_disks_are_by_container_and_line(page, serve, made):
     assert "leak (app.go:12)" in page.text("#view") and "each hour" in page.text("#view")
     show(page, serve, f"?from={made[1] - 1200}&to={made[1]}&tab=disk")
     got = {r["Container"]: r for r in rows(page)}
-    assert got["db"]["Written"] == "40 MiB" and got["db"]["Read"] == "20 MiB" and "File systems were not recorded" in page.text("#view")
+    assert got["db"]["Written"] == "40 MiB" and got["db"]["Read"] == "20 MiB" and "/var: 56 % full" in page.text("#view")
+    quiet(page, serve)
+
+
+def test_disks_have_a_table_for_each_question(page, serve, made):
+    show(page, serve, f"?from={made[1] - 1200}&to={made[1]}&tab=disks")
+    assert [(r["Disk"], r["Written"]) for r in rows(page)] == [("sda", "80 MiB")]
+    log = "/var/log/nginx/access.log"
+    for how, text, want in (("who", "Who asked", {"Who": "web (nginx)"}), ("files", "Files", {"File": log}), ("fsync", "Waits for a disk", {"File": log, "Not back for": "1.5 s"}),
+                            ("slow", "Slow requests", {"Disk": "sda", "Waited in": "folio_wait_bit_common < file_write_and_wait_range < ext4_sync_file < do_fsync"}),
+                            ("opens", "Failed opens", {"Path": "/srv/favicon.ico", "Error": "ENOENT"}), ("full", "What fills", {"File system": "/var"}), ("deleted", "Deleted, still open", {"File": f"{log}.1"})):
+        page.js(f"[...document.querySelectorAll('#ways .choice button')].find((b) => b.textContent === '{text}').click()")
+        page.until(f"return location.search.includes('how={how}')")
+        ready(page)
+        assert any(all(r[k].startswith(v) for k, v in want.items()) for r in rows(page)), (how, rows(page)[:2])
     quiet(page, serve)
 
 

@@ -335,7 +335,7 @@ def test_a_store_without_cpu_samples_shows_what_it_has(page, made, tmp_path):
         assert "no CPU samples" in page.text("#nothing-said") and "sonde waits" in page.text("#nothing-fix")
         assert rows(page)[0]["Function"] == "read" and "exec_query" in dict(frames(page))
         show(page, s, "?last=30m&tab=waits")
-        assert {r["Waited for"] for r in rows(page)} == {"disk", "run queue"}
+        assert {r["Waited for"] for r in rows(page)} == {"disk", "a CPU"}
     finally:
         s.close()
 

@@ -76,7 +76,7 @@ def words(query):
 ASKED = [
     ("overview", RANGE), ("timeline", RANGE), ("events", {**RANGE, "all": ""}), ("oom", RANGE), ("timeline", {**RANGE, "by": "process", "number": 2}), ("explain", SPIKE), ("ps", RANGE), ("ps", {**RANGE, "what": "web", "sort": "pid"}),
     ("containers", RANGE), ("flame", {**RANGE, "group": "process"}), ("flame", {**RANGE, "type": "inuse"}), ("stacks", {**RANGE, "number": 3, "lines": ""}),
-    ("heap", {**RANGE, "growth": ""}), ("waits", {**RANGE, "by": "process"}), ("neighbours", RANGE), ("wakers", {**RANGE, "stacks": ""}), ("net", RANGE), ("map", RANGE), ("requests", RANGE), ("trace", RANGE),
+    ("heap", {**RANGE, "growth": ""}), ("waits", {**RANGE, "by": "process"}), ("neighbours", RANGE), ("wakers", {**RANGE, "stacks": ""}), ("net", RANGE), ("disk", RANGE), ("disk", {**RANGE, "fsync": ""}), ("map", RANGE), ("requests", RANGE), ("trace", RANGE),
     ("diff", {**SPIKE, "baseline": "5m"}), ("ps", {**RANGE, "container": ["web", "db"], "comm": "!nginx"}), ("status", {}), ("help", {}), ("version", {}),
 ]
 
@@ -266,7 +266,7 @@ def test_the_verbs_that_are_answered_are_listed(serve):
 
 # --- what may be asked ---
 
-SERVED = {"overview", "timeline", "explain", "events", "oom", "ps", "containers", "flame", "stacks", "heap", "diff", "waits", "neighbours", "wakers", "net", "map", "requests", "trace", "check", "sql", "status", "help", "version"}
+SERVED = {"overview", "timeline", "explain", "events", "oom", "ps", "containers", "flame", "stacks", "heap", "diff", "waits", "neighbours", "wakers", "net", "disk", "map", "requests", "trace", "check", "sql", "status", "help", "version"}
 # of each verb's own options; a new one is looked at here, and in serve/question.c, before it is asked from a browser
 REFUSED = {"flame": {"output", "text", "source-url", "width", "open"}, "diff": {"before", "after", "output", "source-url", "width"},
            "sql": {"box", "csv", "timeout"}, "status": {"check"}, "map": {"dot", "output", "open", "live"}, "net": {"live"}, "requests": {"live"}, "check": {"notify", "state", "checks", "list"}}

@@ -265,6 +265,19 @@ def test_memory_in_use_is_not_nothing_before_the_recording_began(sonde, tmp_path
     assert not [r for r in explain(sonde, store, *RANGE)["rows"] if r["type"] == "inuse"]
 
 
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_heap_that_was_not_read_in_the_window_is_not_none_there(sonde, tmp_path, ended):
+    """On a busy host heaps are read less often. Only one whose process ended holds nothing."""
+    store, who = str(tmp_path / "store"), {"pid": 900, "comm": "registry"}
+    heap = {"kind": "inuse", "n": 500, "value": 200_000_000, "label": 0, "stack": ["main", "cache"], **who}
+    lines = [*amounts("inuse", 1, True)(5), *({**heap, "at": s} for s in SECONDS if s < MIDDLE)]
+    put(store, lines + ([{"end": 1, "status": 0, "at": MIDDLE + 20, **who}] if ended else []))
+    said = explain(sonde, store, *RANGE, "-n", 50)
+    told = [r["text"] for r in said["rows"] if r["type"] == "inuse"]
+    assert any("registry" in text for text in told) == ended, told
+    assert any("registry (not read in both windows)" in w for w in said.get("warnings") or []) != ended, said.get("warnings")
+
+
 def test_a_family_that_began_before_makes_no_other_one_slower(sonde, tmp_path):
     """That of family disk has no values of any kind: that it recorded says nothing of time on CPU, nor does what it lost."""
     store, began = str(tmp_path / "store"), AT - 300

@@ -80,6 +80,16 @@ def test_a_kind_that_was_recorded_and_saw_nothing_is_not_said_to_be_missing(sond
     assert done.returncode == 4 and "it was recorded, and none was seen" in done.stderr, done.stderr
     done = sonde("stacks", "--type", "inuse", *RANGE, store=store)
     assert done.returncode == 4 and "it was not recorded then" in done.stderr, done.stderr
+    for begun in (["--rec", "1"], RANGE):
+        done = sonde("heap", "--pages", *begun, store=store)
+        assert done.returncode == 4 and "not recorded then" in done.stderr and "--pages" in done.stderr, done.stderr
+
+
+def test_a_recording_says_what_it_recorded_and_did_not_see(sonde, store):
+    put(store, [{**RUN, "run": "mem", "recording": 9}, {**RUN, "run": "cpu", "period_ns": 10101010, "recording": 9},
+                {"kind": "cpu", "at": AT + 10, "n": 5, "pid": 7, "comm": "dd", "stack": ["main"]}])
+    done = sonde("heap", "--rec", "1", store=store)
+    assert done.returncode == 4 and "it was recorded, and none was seen" in done.stderr, done.stderr
 
 
 def test_lines_that_a_container_repeats_are_one_line(sonde, store):

@@ -197,4 +197,5 @@ def test_sql_over_many_segments_joins_amounts(sonde, tmp_path):
         assert out.splitlines()[1:] == [f"offcpu,{16 * n},{6_000_000_000 * n},2", f"runqueue,{100 * n},{250_000 * n},1"]
         kinds = sonde("sql", "--csv", "SELECT name FROM kinds ORDER BY id", store=str(tmp_path / "s"), check=True).stdout
         assert kinds.split()[1:] == ["cpu", "offcpu", "runqueue", "alloc", "inuse", "mutex", "block", "standing", "goroutine", "threadcreate", "gocpu", "goalloc",
-                                     "goinuse", "goblock", "gomutex", "wallclock", "exception", "pagefaults", "mem", "memwait", "probe", "probetime"]
+                                     "goinuse", "goblock", "gomutex", "wallclock", "exception", "pagefaults", "mem", "memwait", "probe", "probetime", "pages",
+                                     "java-alloc", "java-lock", "java-park", "java-exception"]

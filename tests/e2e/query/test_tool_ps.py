@@ -303,3 +303,40 @@ def test_memory_that_can_be_given_back_ranks_below_what_cannot(sonde, tmp_path):
     assert [(r["container"], r["mem_held_bytes"] >> 20, r["mem_bytes"] >> 20) for r in rows] == [("leak", 390, 400), ("old", 100, 100), ("cache", 25, 900)]
     table = sonde("containers", "--sort", "mem", store=store, check=True).stdout.splitlines()
     assert "HELD" in table[0].split() and table[1].startswith("leak")
+
+
+def test_rates_are_over_the_time_whose_buckets_are_counted(sonde, tmp_path):
+    """One core and ten requests a second all the time, in buckets of ten seconds of which the last goes on: no window says less or more,
+    wherever it begins and ends."""
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    store, who, now = str(tmp_path / "store"), {"pid": 71, "comm": "busy"}, AT + 7
+    span = {"from": AT - 600, "to": now, "bucket_s": 10}
+    buckets = [(at, min(10, now - at)) for at in range(AT - 600, now, 10)]
+    lines = [{"run": "cpu", "period_ns": 10**7, **span}, *({"kind": "cpu", "at": at, "n": 100 * s, "stack": ["main"], **who} for at, s in buckets),
+             {"run": "l7", **span}, *({"request": "GET /", "protocol": "http", "service": "10.0.0.1:80", "side": 2, "status": "200", "result": 0,
+                                       "at": at, "n": 10 * s, "total_ns": 10**7, "max_ns": 10**6, **who} for at, s in buckets)]
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    for begin, end in ((AT - 13, now), (AT - 23, now), (AT - 53, now), (AT - 47, AT - 26), (AT - 60, AT - 20), (AT - 600, now)):
+        window = ["--from", str(begin), "--to", str(end), "--json"]
+        (row,) = json.loads(sonde("ps", *window, store=store, check=True).stdout)["rows"]
+        assert row["cpu_cores"] == pytest.approx(1), (begin, end)
+        (row,) = json.loads(sonde("requests", *window, store=store, check=True).stdout)["rows"]
+        assert row["per_second"] == pytest.approx(10), (begin, end)
+
+
+@pytest.mark.parametrize("stolen, samples", [(0, 100), (8, 100), (8, 10000)])
+def test_what_cpu_time_by_samples_and_by_the_kernel_differ_by_is_said(sonde, tmp_path, stolen, samples):
+    """Few samples are an estimate; what a hypervisor takes from a running program is in samples, and in no count of the kernel's."""
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    store, who, span = str(tmp_path / "store"), {"pid": 71, "comm": "busy"}, {"from": AT, "to": AT + 10, "bucket_s": 10}
+    lines = [{"run": "cpu", "period_ns": 10**9 // samples, **span}, {"kind": "cpu", "at": AT, "n": samples, "stack": ["main"], **who}, {"run": "host", **span},
+             {"fact": "process_row", "at": AT, "user_us": 900_000, "system_us": 0, "rss": 1 << 20, **who},
+             {"fact": "host_row", "at": AT, "cpus": 2, "user_us": 10**6, "nice_us": 0, "system_us": 0, "irq_us": 0, "softirq_us": 0, "iowait_us": 0,
+              "idle_us": 19_000_000 - stolen * 200_000, "steal_us": stolen * 200_000}]
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    for narrow in ([], ["--comm", "busy"]):
+        said = sonde("ps", *narrow, store=store, check=True).stderr
+        assert ("estimates from samples: those of the first row from 100, ±20 %" in said) == (samples == 100), said
+        assert ("the hypervisor took 8.0 % of the CPU time" in said) == bool(stolen), said

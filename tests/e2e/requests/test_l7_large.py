@@ -2,6 +2,7 @@
 """Large bodies: what is downloaded faster than it can be copied is counted all the same, in clear and inside TLS, and after a loss a request
 is blind and no error (make long-tls)."""
 import concurrent.futures
+import json
 import os
 import subprocess
 import textwrap
@@ -9,12 +10,13 @@ import textwrap
 import pytest
 
 import servers
-from conftest import need, need_root, sql_all
+from conftest import LIB, need, need_root, sql_all
 from containers import fake_container
-from tlsservers import certificate, probes_in
+from tlsservers import PYTHON, Server, certificate, probes_in
 
 pytestmark = pytest.mark.tls
 SIZE, N = 10_000_000, 40
+WEBCALLS = os.path.join(LIB, "servers", "webcalls.py")
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +89,28 @@ def test_each_download_is_counted_or_blind_and_none_an_error(capture, store, ngi
             assert got == {("ok", "200"): N} and not done["lost_total"], told
         assert sum(got.values()) + (N if sum(r["blind"] for r in rows) else 0) >= N, told
         assert N * SIZE <= sum(r["seen"] for r in rows) + done["lost_total"] * N * SIZE and sum(r["seen"] for r in rows) <= 1.05 * N * (SIZE + 10000), told
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_the_status_at_the_end_of_a_large_call_of_grpc_web_is_told(capture, store, tmp_path, tls):
+    """Of a call that is larger than what is copied of any, the end is."""
+    need_root()
+    pair = certificate(str(tmp_path)) if tls else ()
+    with fake_container() as (container, prefix), Server(*prefix, PYTHON, WEBCALLS, *pair, stdin=subprocess.PIPE) as server:
+        c = capture("-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
+        if tls:
+            probes_in(c, "libssl.so.3")
+        server.p.stdin.write("\n")
+        server.p.stdin.flush()
+        did = json.loads(server.p.stdout.readline())
+        server.p.stdin.close()
+        server.p.wait(60)
+        done = c.stop()
+    words = {0: ("ok", "OK"), 5: ("error", "NOT_FOUND"), 13: ("error", "INTERNAL")}
+    want = {(f"POST h{path}", *words[code]): 1 for path, code in did.items()}
+    for side in ("client", "server"):
+        got = {(r["operation"], r["result"], r["status"]): r["n"] for r in sql_all(
+            store, "SELECT operation, result, status, sum(requests) AS n FROM requests WHERE service LIKE ? AND side = ? AND protocol = 'http' GROUP BY 1, 2, 3", (f"%:{server.port}", side))}
+        rows = sql_all(store, "SELECT seen, parsed, skipped, blind FROM request_bytes WHERE service LIKE ? AND side = ?", (f"%:{server.port}", side))
+        assert got == want, (side, got, rows, done)
+        assert all(r["seen"] == r["parsed"] + r["skipped"] and not r["blind"] for r in rows), rows

@@ -27,20 +27,26 @@ PYMYSQL = textwrap.dedent("""
 """)
 
 
+def started(r, folder, cert, key):
+    """The port of a MariaDB that offers TLS."""
+    port, data = servers.free_port(), os.path.join(folder, "data")
+    subprocess.run(["mariadb-install-db", f"--datadir={data}", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"], check=True,
+                   capture_output=True)
+    argv = ["/usr/sbin/mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={folder}/sock", f"--port={port}", "--bind-address=127.0.0.1", "--user=root",
+            f"--pid-file={folder}/pid", f"--ssl-cert={cert}", f"--ssl-key={key}", "--skip-name-resolve"]
+    servers.wait_port(port, r.start(argv), 60)
+    return port
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     need_root()
     need("mariadb")
     need("mariadbd", "/usr/sbin/mariadbd")
-    folder = str(tmp_path_factory.mktemp("mariadb"))
+    folder, r = str(tmp_path_factory.mktemp("mariadb")), servers.Running(["mariadbd"])
     cert, key = certificate(folder)
-    r, port, data = servers.Running(["mariadbd"]), servers.free_port(), os.path.join(folder, "data")
-    subprocess.run(["mariadb-install-db", f"--datadir={data}", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"], check=True,
-                   capture_output=True)
-    argv = ["/usr/sbin/mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={folder}/sock", f"--port={port}", "--bind-address=127.0.0.1", "--user=root",
-            f"--pid-file={folder}/pid", f"--ssl-cert={cert}", f"--ssl-key={key}", "--skip-name-resolve"]
     try:
-        servers.wait_port(port, r.start(argv), 60)
+        port = started(r, folder, cert, key)
         # so that the client's library has its probes before the first client begins
         r.start([PYTHON, "-c", "import ctypes, time; ctypes.CDLL('libgnutls.so.30'); time.sleep(9999)"])
         yield port, cert

@@ -11,6 +11,7 @@ import rustprograms
 import servers
 from conftest import BIN, BUILD, need, need_root, sql_all
 from containers import fake_container
+from test_l7_tls_mysql import check as mysql_check, started
 from tlsservers import PYTHON, TALK, Server, asked, authority, planted, probes_in
 
 pytestmark = pytest.mark.tls
@@ -122,6 +123,22 @@ def test_statements_of_sqlx_are_counted_on_both_sides(capture, store, files, tmp
     rows = sql_all(store, "SELECT side, sum(seen) AS seen, sum(parsed) AS parsed, sum(skipped) AS skipped, sum(blind) AS blind FROM request_bytes WHERE service LIKE ? GROUP BY 1", (f"%:{port}",))
     all_ = sql_all(store, "SELECT side, protocol, operation, result, requests, request_bytes, response_bytes FROM requests WHERE service LIKE ? ORDER BY 1, 3", (f"%:{port}",))
     assert len(rows) == 2 and all(r["seen"] == r["parsed"] + r["skipped"] and not r["blind"] for r in rows), "\n".join(map(str, (*rows, *all_)))
+
+
+def test_statements_of_sqlx_to_mysql_are_counted_on_both_sides(capture, store, files, tmp_path):
+    need("mariadbd", "/usr/sbin/mariadbd")
+    path, r = program("stack"), servers.Running(["mariadbd"])
+    try:
+        port = started(r, str(tmp_path), files.cert, files.key)
+        asks = subprocess.Popen([path, "mysql", files.ca, str(port), str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        c = capture("-v", program="sonde-l7")
+        probes_in(c, "stack")
+        probes_in(c, "libssl.so.3")
+        assert int(asks.communicate("\n", timeout=360)[0]) == N
+        c.stop()
+    finally:
+        r.stop()
+    mysql_check(store, port, {"CONNECT": 1, "SELECT ? + ?": N})
 
 
 def test_what_cannot_be_read_is_told_by_doctor_with_the_reason(sonde, store, files, tmp_path):

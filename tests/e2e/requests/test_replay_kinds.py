@@ -92,6 +92,18 @@ UNANSWERED = {
 }
 
 
+# port, what is said of a login that fails, what is told of it
+LOGINS = {
+    "amqp, with a code": (5672, [*AMQP_OPEN[:3], (1, amqp(0, 10, 50, struct.pack("!H", 403) + short(b"ACCESS_REFUSED") + bytes(4)))], ("CONNECTION OPEN", "error", "403")),
+    "amqp, without a word": (5672, AMQP_OPEN[:3], ("CONNECTION OPEN", "no-answer", "")),
+    "mqtt of no version": (1883, [(0, mqtt(0x10, b"\0\4MQTT\x09\2\0<\0\1a")), (1, mqtt(0x20, b"\0\1"))], ("CONNECT", "error", "1")),
+    "postgres without TLS": (5432, [(0, struct.pack("!ii", 8, 80877103)), (1, b"N")], ("CONNECT", "error", "no TLS")),
+    "postgres without TLS, in clear then": (5432, [(0, struct.pack("!ii", 8, 80877103)), (1, b"N"), (0, PG_START), (1, fatal(b"28000"))], ("CONNECT", "error", "28000")),
+    "postgres of old": (5432, [(0, PG_START), (1, b"Ecould not fork new process for connection: x\n\0")], ("CONNECT", "error", "")),
+    "postgres 3.9999": (5432, [(0, PG_START[:4] + struct.pack("!HH", 3, 9999) + PG_START[8:]), (1, fatal(b"28P01"))], ("CONNECT", "error", "28P01")),
+}
+
+
 @pytest.fixture
 def made(tmp_path):
     return Made(tmp_path / "x.pcap")
@@ -113,6 +125,15 @@ def test_an_error_has_its_code_also_where_it_ends_the_connection(made, name, end
     assert row["result"] == "error" and (status is None or row["status"] == status), row
     if name != "http 500 until the end":
         assert row["latency_ns"] == 700_000 or which.startswith("clickhouse")
+
+
+@pytest.mark.parametrize("name", LOGINS)
+def test_a_login_that_fails_is_told(made, name):
+    port, turns, want = LOGINS[name]
+    x = made.connect(port)
+    login(x, turns)
+    x.fin()
+    assert made.told() == [want]
 
 
 @pytest.mark.parametrize("pieces", (1, 3))

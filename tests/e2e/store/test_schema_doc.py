@@ -103,13 +103,20 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "probe_sum_row", "at": 1800000001, "pid": 7, "comm": "app", "probe": "openfail", "key": "ENOENT", "hits": 2, "errors": 2, "ns": 4000},
          {"fact": "probe_event_row", "at": 1800000001, "pid": 7, "comm": "app", "probe": "openfail", "tid": 7, "in_ns": 5, "thread": "app",
           "args": json.dumps({"path": "/none", "error": "ENOENT"}), "ns": 2000, "weight": 2},
+         {"run": "java", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+         {"fact": "java_wait_row", "at": 1800000001, "pid": 7, "comm": "app",
+          "columns": {"kind": "monitor", "class": "Till", "owner": "holds", "place": "Shop.pay:42", "n": 3, "ns": 60000000}},
+         {"kind": "java-alloc", "n": 3, "value": 9000000, "stack": ["main", "new byte[]"], "pid": 7, "at": 1800000005},
+         {"note": "state", "text": "recorded", "pid": 7}, {"note": "version", "text": "17.0.15", "pid": 7},
          {"run": "disk", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "block_row", "at": 1800000001, "pid": 7, "comm": "app", "disk": "sda", "op": "write", "requests": 2, "bytes": 8192, "errors": 0, "queue_us": 5, "device_us": 200,
           "us_64": 2},
          {"fact": "device_row", "at": 1800000001, "disk": "sda", "under": "", "busy_us": 200, "in_flight": 0},
          {"fact": "slow_row", "at": 1800000001, "pid": 7, "comm": "app", "disk": "sda", "op": "write", "sector": 8, "at_us": 1800000001000000, "thread": "app", "bytes": 4096,
           "queue_us": 5, "device_us": 60000, "failed": 0},
+         {"fact": "slow_stack_row", "at": 1800000001, "columns": {"disk": "sda", "sector": 8, "at_us": 1800000001000000, "stack": "folio_wait_bit_common vfs_fsync_range"}},
          {"fact": "sync_row", "at": 1800000001, "pid": 7, "comm": "app", "file": "/data/a", "call": "fsync", "calls": 1, "errors": 0, "us": 300, "us_256": 1},
+         {"fact": "sync_lasting_row", "at": 1800000001, "pid": 7, "comm": "app", "file": "/data/a", "call": "fsync", "calls": 1, "us": 2000000},
          {"fact": "open_row", "at": 1800000001, "pid": 7, "comm": "app", "path": "/none", "error": "ENOENT", "opens": 3},
          {"fact": "file_row", "at": 1800000001, "pid": 7, "comm": "app", "file": "/data/a", "disk": "sda", "writes": 2, "write_bytes": 8192},
          {"fact": "file_row", "at": 1800000001, "pid": 7, "comm": "app", "file": "/data/a", "disk": "", "dirty_bytes": 8192, "grown_bytes": 4096},
@@ -188,7 +195,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|block_devices|slow_blocks|fsyncs|failed_opens|disk_files|held_files|FROM probe|FROM log|amount|kinds|labelled|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
+    of_kinds = re.search("how|java_|block_devices|slow_blocks|fsyncs|lasting_fsyncs|failed_opens|disk_files|held_files|FROM probe|FROM log|amount|kinds|labelled|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

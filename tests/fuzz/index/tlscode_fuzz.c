@@ -4,10 +4,12 @@
  * it, and each place can be read.
  *
  * covers: loaders/index/code/codeflow.c loaders/index/code/tlscode.c loaders/index/code/x86effect.c
+ *         loaders/index/code/callsites.c
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/index/code/callsites.h"
 #include "loaders/index/code/tlscode.h"
 
 #define BASE 0x10000u
@@ -64,6 +66,32 @@ static void one(const uint8_t *data, size_t len, struct tlscode_found *out, bool
 	codeflow_release(&f);
 }
 
+static uint64_t end_of(void *ctx, uint64_t start)
+{
+	const struct bytes *b = ctx;
+
+	return start >= BASE && start < BASE + b->len ? BASE + b->len : 0;
+}
+
+/* Any bytes as a function whose calls are followed. */
+static void calls(const uint8_t *data, size_t len, bool go)
+{
+	struct bytes b = {data, len};
+	const struct codeflow_reader r = {.ctx = &b, .read = read_bytes};
+	const struct callsites_host host = {.ctx = &b, .reader = &r, .end_of = end_of};
+	static struct callsites out;
+
+	if (callsites_find(&host, BASE, BASE + len, go, &out))
+		return;
+	if (out.n > CALLSITES_MOST || !out.n || !out.at[0].begins)
+		abort();
+	for (size_t i = 0; i < out.n; i++)
+		if (out.at[i].at < BASE || out.at[i].at >= BASE + len ||
+		    (out.at[i].base != X86_RSP && out.at[i].base != X86_RBP) ||
+		    out.at[i].when > TLSCODE_NOT_TAKEN || (i && out.at[i].begins))
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct tlscode_found out;
@@ -72,5 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	one(data, len, &out, false, 0xff);
 	one(data, len, &out, true, X86_RDX);
+	calls(data, len, false);
+	calls(data, len, true);
 	return 0;
 }

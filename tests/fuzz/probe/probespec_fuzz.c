@@ -50,7 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n = end ? format_read((const char *)end + 1, size - len - 1, fields) : 0;
 	if (n > FORMAT_FIELDS)
 		abort();
-	if (probespec_parse(text, &s, &e) || plan_make(&s, fields, n, NULL, &plan, &e)) {
+	if (probespec_parse(text, &s, &e) ||
+	    plan_make(&s, NULL, &(struct plan_source){.fields = fields, .n_fields = n}, &plan,
+		      &e)) {
 		if (!e.what[0])
 			abort();
 		return 0;

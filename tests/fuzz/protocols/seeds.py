@@ -58,16 +58,24 @@ def from_tests(out):
                 save(f"{out}/websocket_stream", str(n), pieces(turns[2:], 1))
 
 
+def block(kind, body):
+    """Of pcapng."""
+    body += b"\0" * (-len(body) % 4)
+    return struct.pack("<II", kind, 12 + len(body)) + body + struct.pack("<I", 12 + len(body))
+
+
 def from_captures(out):
     for path in glob.glob(f"{ROOT}/tests/e2e/captures/*.pcap"):
         with open(path, "rb") as f:
             f.read(24)
-            data = bytes([1])
+            data, ng = bytes([1]), block(0x0a0d0d0a, struct.pack("<IHHq", 0x1a2b3c4d, 1, 0, -1)) + block(1, struct.pack("<HHIHHB7x", 1, 0, 0, 9, 1, 9))
             while len(head := f.read(16)) == 16 and len(data) < 20000:
                 packet = f.read(struct.unpack("<IIII", head)[2])
                 if len(packet) < 256:
                     data += bytes([len(packet)]) + packet
+                    ng += block(6, struct.pack("<IIIII", 0, 0, len(ng), len(packet), len(packet)) + packet)
         save(f"{out}/packet", os.path.basename(path), data)
+        save(f"{out}/packet", os.path.basename(path) + "ng", ng)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,10 @@ static struct hotspot_layout layout(unsigned choice)
 
 	for (unsigned i = 0; i < HOTSPOT_N; i++)
 		l.at[i] = BASE + 8 * i;
+	if (!(choice & 2)) /* else it has one heap, as JDK 8 */
+		l.at[HOTSPOT_ONE_HEAP] = 0;
+	if (choice & 4) /* a version that says nothing of itself */
+		l.at[HOTSPOT_VERSION] = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(newer) && !(choice & 1); i++)
 		l.at[newer[i]] = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(older) && choice & 1; i++)

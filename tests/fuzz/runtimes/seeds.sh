@@ -147,7 +147,7 @@ def hotspot(choice):
                    NM_PCS=40, NM_IMMUTABLE=64, NM_IMMUTABLE_SIZE=44, NM_PCS_END=44, NM_SCOPES=48, NM_SCOPES_OFFSET=48, NM_METADATA=56, NM_MUTABLE=80,
                    NM_RELOCATIONS=56, PC_SCOPE=4, METHOD_CONST=8, CONST_POOL=0, CONST_CODE_SIZE=8, CONST_NAME=10, CONST_FLAGS=12, POOL_TAGS=8,
                    POOL_LENGTH=16, POOL_SOURCE=20, CLASS_SOURCE=8, SYMBOL_BODY=6, BUFFER_LIMIT=8, BYTES_DATA=4, SIZE_CONST=16, SIZE_POOL=24, SIZE_PC=16,
-                   SIZE_BLOCK=16, HAS_LINES=1, CALL_WRAPPER=2 ** 64 - 6)
+                   SIZE_BLOCK=16, HAS_LINES=1, CALL_WRAPPER=2 ** 64 - 6, ONE_HEAP=BASE + 0x820)
     for i, name in enumerate(NUMBERS):
         put(8 * i, numbers.get(name, 0))
     put(0x300, 1, BASE + 0x310, BASE + 0x340)                     # the list of threads
@@ -186,7 +186,7 @@ def hotspot(choice):
     return bytes([choice]) + bytes(mem)
 
 
-for choice in range(2):
+for choice in range(8):
     with open(f"{out}/hotspot_fuzz/process{choice}", "wb") as f:
         f.write(hotspot(choice))
 def v8(shape):

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void safepoints(const uint8_t *table, size_t len, uint32_t pc)
 {
-	for (int shape = V8_SHAPE_9; shape <= V8_SHAPE_13; shape++)
+	for (int shape = V8_SHAPE_9; shape <= V8_SHAPE_14; shape++)
 		for (int maglev = 0; maglev < 2 && len >= 16; maglev++) {
 			v8_safepoint_size((enum v8_shape)shape, maglev, table);
 			if (v8_safepoint_find((enum v8_shape)shape, maglev, table, len, pc) <
@@ -35,11 +35,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	table = malloc(len - 2 + 1);
 	memcpy(table, data + 2, len - 2);
 	len -= 2;
-	if (v8_position_find(table, len, at) < V8_NOWHERE ||
+	if (v8_position_find(V8_SHAPE_13, table, len, at) < V8_NOWHERE ||
+	    v8_position_find(V8_SHAPE_14, table, len, at) < V8_NOWHERE ||
 	    v8_baseline_find(table, len, at) < V8_NOWHERE)
 		abort();
 	safepoints(table, len, at);
-	for (int shape = V8_SHAPE_9; shape <= V8_SHAPE_13; shape++)
+	for (int shape = V8_SHAPE_9; shape <= V8_SHAPE_14; shape++)
 		if (v8_translation_read((enum v8_shape)shape, table, len, at % (len + 1), out) >
 		    V8_INLINED_MAX)
 			abort();

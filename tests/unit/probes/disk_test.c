@@ -39,6 +39,11 @@ static struct disk_bpf *probe(void)
 			b->progs.disk_dirty_page :
 			b->progs.disk_dirty,
 		false);
+	bpf_program__set_autoload(
+		libbpf_find_vmlinux_btf_id("bpf_task_from_pid", BPF_TRACE_FENTRY) > 0 ?
+			b->progs.disk_complete :
+			b->progs.disk_complete_stack,
+		false);
 	programs_keep_still(b->obj);
 	assert_int_equal(disk_bpf__load(b), 0);
 	assert_int_equal(disk_bpf__attach(b), 0);

@@ -12,6 +12,7 @@ $(eval $(call unit_test,heapsites_test,tests/unit/tools/fold/ranking/heapsites_t
 $(eval $(call unit_test,memsite_test,tests/unit/tools/fold/ranking/memsite_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,hotfunctions_test,tests/unit/tools/fold/ranking/hotfunctions_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,wallparts_test,tests/unit/tools/fold/wallparts_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,fold_large_test,tests/unit/tools/fold/fold_large_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,event_list_test,tests/unit/tools/events/event_list_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,logrise_test,tests/unit/tools/logs/logrise_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,spikes_test,tests/unit/tools/timeline/spikes_test.c,tools store image base,$(TOOL_LIBS)))

@@ -7,7 +7,7 @@
 // Before it begins it says its chains as JSON, one line: {"chains": {NAME: [[method, file, line], ...]}, "spins": [first, last line]},
 // innermost first; at the end how long it was in each: {"cpu": {NAME: seconds}}. Waits for a line of input in between, and for its end then.
 import java.nio.file.Files;
-import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -91,7 +91,7 @@ public class JavaShares {
     /** Of this thread, in nanoseconds; the JVM's own way to ask wants files that an unpacked JDK lacks. */
     static long cpuTime() {
         try {
-            return Long.parseLong(Files.readString(Path.of("/proc/thread-self/schedstat")).split(" ")[0]);
+            return Long.parseLong(new String(Files.readAllBytes(Paths.get("/proc/thread-self/schedstat"))).split(" ")[0]);
         } catch (java.io.IOException e) {
             throw new RuntimeException(e);
         }

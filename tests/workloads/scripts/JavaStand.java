@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that stand in known Java code, for JDK 11 and later. Prints one line of JSON when all of them stand: of each its frames as
+// Threads that stand in known Java code, for JDK 8 and later. Prints one line of JSON when all of them stand: of each its frames as
 // Java itself says them (Thread.getStackTrace), by the thread's name, innermost first: [class.method, file, line]. Then waits for the end of its
 // standard input.
 //
@@ -40,7 +40,7 @@ public class JavaStand {
     }
 
     static int bySort(int n) {
-        List<Integer> l = new ArrayList<>(List.of(3, 2, 1));
+        List<Integer> l = new ArrayList<>(Arrays.asList(3, 2, 1));
         l.sort((a, b) -> {
             recursion(n);
             return a - b;
@@ -49,7 +49,7 @@ public class JavaStand {
     }
 
     static int byStream(int n) {
-        return List.of(1).stream().map(x -> x + inlined(n)).mapToInt(x -> x).sum();
+        return Arrays.asList(1).stream().map(x -> x + inlined(n)).mapToInt(x -> x).sum();
     }
 
     static int byReflection(int n) throws Exception {

@@ -15,12 +15,12 @@ static const struct fold_frame ALL = {.name = "all",
 				      .file = "",
 				      .named = true,
 				      .origin = FOLD_GROUP};
-static const struct fold_frame NO_STACK = {.name = "[no stack]",
-					   .module = "",
-					   .module_path = "",
-					   .build_id = "",
-					   .file = "",
-					   .origin = FOLD_UNKNOWN};
+const struct fold_frame FLAME_NO_STACK = {.name = "[no stack]",
+					  .module = "",
+					  .module_path = "",
+					  .build_id = "",
+					  .file = "",
+					  .origin = FOLD_UNKNOWN};
 
 /* --- looks --- */
 
@@ -230,15 +230,19 @@ bool flame_looks_all(struct flame_looks *l, const struct fold *f, uint32_t *look
 {
 	flame_looks_new(l, &ALL);
 	if (f->nodes[0].self_samples || f->nodes[0].self_ns)
-		*no_stack = look_get(l, &NO_STACK);
+		*no_stack = look_get(l, &FLAME_NO_STACK);
 	return looks_make(l, f, look);
 }
 
 void flame_merge(struct flame_merged *m, struct flame_looks *l, const struct fold *f)
 {
+	bool apart;
+
 	*m = (struct flame_merged){.nodes = f->nodes,
 				   .look = mem_array(f->n_frames + 1, sizeof(*m->look))};
-	if (flame_looks_all(l, f, m->look, &m->no_stack))
+	apart = flame_looks_all(l, f, m->look, &m->no_stack);
+	m->smaller = f->smaller ? m->look[f->smaller] : 0;
+	if (apart)
 		m->n = f->n_nodes;
 	else
 		merge(m, f, l->tree->n_frames);

@@ -30,9 +30,12 @@ struct flame_merged {
 	uint32_t *look; /* by frame of those nodes */
 	uint32_t *of;   /* by node of the fold: which one it became; NULL: itself */
 	struct fold_node *made;
+	uint32_t smaller;  /* look of what the fold itself left out (fold.smaller), 0: nothing */
 	uint32_t no_stack; /* look of what has no stack, 0: nothing has none. It is the root's own,
 			      or (made) its child's */
 };
+
+extern const struct fold_frame FLAME_NO_STACK; /* what stacks without frames are shown as */
 
 /* A frame that looks like no other. */
 uint32_t flame_looks_new(struct flame_looks *l, const struct fold_frame *fr);

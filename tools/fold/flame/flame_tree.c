@@ -141,12 +141,14 @@ static void keep_nodes(struct kept *k, uint64_t above)
 		if (parent & LEFT_OUT) {
 			k->place[i] = parent;
 			k->elided++;
-		} else if (!above || from->total_ns > above) {
+		} else if ((!above || from->total_ns > above) &&
+			   (!m->smaller || m->look[from->frame] != m->smaller)) {
 			k->place[i] = keep_node(k, (uint32_t)i, parent);
 		} else {
 			leave_out(k, parent,
 				  (struct rest){from->total_ns, from->total_samples,
 						from->total_variance});
+			k->elided -= m->smaller && m->look[from->frame] == m->smaller;
 			k->place[i] = parent | LEFT_OUT;
 		}
 	}
@@ -334,7 +336,7 @@ static void tree_write(struct flame_tree *t, const struct fold *f, const struct 
 
 	kept_make(&k, m, above);
 	k.show_rest = show_rest;
-	t->elided = k.elided;
+	t->elided = k.elided + f->left_out; /* of these, the fold's own were counted there */
 	if (t->elided && show_rest)
 		smaller = flame_looks_new(looks, &SMALLER);
 	sort_children(&k, t->frames);

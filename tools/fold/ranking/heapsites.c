@@ -80,11 +80,22 @@ bool heapsites_grows(const uint64_t at[HEAPSITES_STEPS + 1])
 	       last - half >= (last - first) / 7;
 }
 
-static struct entry *site_of(struct entry **all, const char *who, const struct fold_frame *fr)
+/* "[page cache]" without its brackets. */
+static char *use_text(const char *use)
+{
+	size_t len = strlen(use);
+
+	return len > 2 && use[0] == '[' ? mem_strndup(use + 1, len - 2) : mem_strdup(use);
+}
+
+static struct entry *site_of(struct entry **all, const char *who, const char *use,
+			     const struct fold_frame *fr)
 {
 	uint64_t key = hash_u64(
-		hash_str(hash_str(hash_str(hash_str(HASH_SEED, fr->name), fr->file), fr->module),
-			 who),
+		hash_str(hash_str(hash_str(hash_str(hash_str(HASH_SEED, fr->name), fr->file),
+					   fr->module),
+				  who),
+			 use),
 		fr->line);
 	struct entry *x;
 
@@ -94,6 +105,7 @@ static struct entry *site_of(struct entry **all, const char *who, const struct f
 	x = mem_alloc(sizeof(*x));
 	x->key = key;
 	x->site = (struct heapsite){.who = mem_strdup(who),
+				    .use = use_text(use),
 				    .function = mem_strdup(fr->name),
 				    .module = mem_strdup(fr->module),
 				    .file = mem_strdup(fr->file),
@@ -104,9 +116,10 @@ static struct entry *site_of(struct entry **all, const char *who, const struct f
 
 /* ---- the two families ---- */
 
-struct source { /* what is in use, and what was allocated */
+struct source { /* what is in use (0: it does not know), and what was allocated (0: none) */
 	enum store_kind inuse, alloc;
-	const struct idmap *exact; /* processes that another source has; NULL: none */
+	const struct idmap *exact;  /* processes that another source has; NULL: none */
+	const struct idmap *allocs; /* the same, of what was allocated alone */
 };
 
 static uint64_t process_key(const struct fold_process *p)
@@ -114,20 +127,34 @@ static uint64_t process_key(const struct fold_process *p)
 	return hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns);
 }
 
-static bool is_covered(const struct source *src, const struct fold_process *p)
+enum into { INTO_INUSE, INTO_ALLOC, INTO_STEP };
+
+static bool is_covered(const struct source *src, const struct fold_process *p, enum into into)
 {
 	uint64_t at;
 
-	return src->exact && idmap_get(src->exact, process_key(p), &at);
+	return (src->exact && idmap_get(src->exact, process_key(p), &at)) ||
+	       (into == INTO_ALLOC && src->allocs && idmap_get(src->allocs, process_key(p), &at));
 }
 
-enum into { INTO_INUSE, INTO_ALLOC, INTO_STEP };
+/* The node of the line that a stack is counted by. Of a Java program the innermost frame is what
+ * was allocated: "new byte[]". */
+static uint32_t line_of(const struct source *src, const struct fold *f, uint32_t node)
+{
+	if (src->alloc == STORE_KIND_JAVAALLOC &&
+	    !strncmp(f->frames[f->nodes[node].frame].name, "new ", 4))
+		node = f->nodes[node].parent;
+	return src->alloc == STORE_KIND_ALLOC ? node :
+	       src->inuse == STORE_KIND_PAGES ? memsite_page_node(f, node) :
+						memsite_node(f, node);
+}
 
 struct step {
 	size_t number;          /* 0: the beginning */
 	int64_t from_ns;        /* processes that ended before it do not count */
 	int64_t began_ns;       /* of the range */
 	struct idmap *at_first; /* processes that are there at the beginning */
+	bool outlives;          /* what a process has may be there after its end */
 };
 
 static void step_add(struct entry *x, const struct fold_leaf *l, const struct fold_process *p,
@@ -135,7 +162,7 @@ static void step_add(struct entry *x, const struct fold_leaf *l, const struct fo
 {
 	uint64_t known;
 
-	if (p->end_ns && p->end_ns < step->from_ns)
+	if (!step->outlives && p->end_ns && p->end_ns < step->from_ns)
 		return;
 	x->site.at[step->number] += l->ns;
 	if (step->number == 1 && p->start_ns < step->began_ns &&
@@ -156,13 +183,15 @@ static void leaves_add(const struct source *src, const struct fold *f, struct en
 	for (size_t i = 0; i < f->n_leaves; i++) {
 		const struct fold_leaf *l = &f->leaves[i];
 		const struct fold_process *p = &f->processes[l->process];
-		uint32_t node = src->inuse == STORE_KIND_MEM ? memsite_node(f, l->node) : l->node;
-
+		uint32_t node = line_of(src, f, l->node);
+		const char *use = src->inuse == STORE_KIND_PAGES && node != l->node ?
+					  f->frames[f->nodes[l->node].frame].name :
+					  "";
 		struct entry *x;
 
-		if ((!l->ns && !l->samples) || is_covered(src, p))
+		if ((!l->ns && !l->samples) || is_covered(src, p, into))
 			continue;
-		x = site_of(all, p->container[0] ? p->container : p->comm,
+		x = site_of(all, p->container[0] ? p->container : p->comm, use,
 			    &f->frames[f->nodes[node].frame]);
 		if (into == INTO_STEP)
 			step_add(x, l, p, step);
@@ -213,7 +242,7 @@ static int add_step(const struct selection *sel, const struct source *sources, i
 		cut.from_ns = to_ns - READING_NS;
 	cut.to_ns = to_ns;
 	for (const struct source *s = sources; s->inuse && !ret; s++)
-		ret = add_kind(&cut, s, INTO_STEP, step, all, e);
+		ret = add_kind(&cut, s, INTO_STEP, step, all, e); /* Java's, the last, has none */
 	return ret;
 }
 
@@ -256,7 +285,8 @@ static int add_steps(const struct selection *sel, const struct source *sources,
 		struct step step = {.number = k,
 				    .from_ns = k ? to - width : to,
 				    .began_ns = f->from_ns,
-				    .at_first = &at_first};
+				    .at_first = &at_first,
+				    .outlives = sources->inuse == STORE_KIND_PAGES};
 
 		ret = add_step(sel, sources, k == HEAPSITES_STEPS ? sel->to_ns : to, &step, all, e);
 	}
@@ -276,7 +306,7 @@ static void first_guess(struct entry *x, double step)
  * counts at the end of a collection. */
 static bool is_steady(const struct fold *f, const struct entry *all)
 {
-	if (f->kind->kind != STORE_KIND_MEM)
+	if (f->kind->kind != STORE_KIND_MEM && f->kind->kind != STORE_KIND_PAGES)
 		return false;
 	for (const struct entry *x = all; x; x = x->hh.next)
 		if (x->site.at[HEAPSITES_STEPS] >= x->site.at[1] + HEAPSITES_LEAST)
@@ -364,6 +394,7 @@ static bool is_ranked(const struct heapsite *s, enum heapsites_order order)
 static void site_release(struct heapsite *s)
 {
 	free(s->who);
+	free(s->use);
 	free(s->function);
 	free(s->module);
 	free(s->file);
@@ -419,18 +450,62 @@ static int inuse_make(const struct selection *sel, struct source *sources, struc
 	return 0;
 }
 
-int heapsites_make(const struct selection *sel, enum heapsites_order order, struct heapsites *out,
-		   struct err *e)
+/* All pages of the host. */
+static int pages_make(const struct selection *sel, const struct source *source, struct entry **all,
+		      struct heapsites *out, struct err *e)
 {
-	struct idmap exact = {0};
-	struct source sources[] = {{STORE_KIND_INUSE, STORE_KIND_ALLOC, NULL},
-				   {STORE_KIND_MEM, STORE_KIND_PAGEFAULTS, &exact},
-				   {0}};
+	const struct fold_opts o = {.kind = STORE_KIND_PAGES, .leaves = true};
+	int ret = fold_make(sel, &o, &out->inuse, e);
+
+	if (!ret)
+		leaves_add(source, out->inuse, all, INTO_INUSE, NULL);
+	return ret;
+}
+
+/* What Java programs allocated. What they have in use is not known: where nothing else was
+ * recorded, that is what rows are ranked by. */
+static int java_make(const struct selection *sel, int found, enum heapsites_order *order,
+		     struct idmap *allocs, struct heapsites *out, struct err *e)
+{
+	struct err why = {0};
+	struct fold *f;
+	int ret;
+
+	if (found && (e->exit != EXIT_NOTHING || *order > HEAPSITES_BY_ALLOC))
+		return found;
+	ret = fold_some(sel, STORE_KIND_JAVAALLOC, &f, &why);
+	for (size_t i = 0; f && i < f->n_processes; i++)
+		idmap_set(allocs, process_key(&f->processes[i]), 1);
+	if (ret || !found || !f) {
+		fold_free(f);
+		if (ret)
+			*e = why;
+		return ret ? ret : found;
+	}
+	*e = (struct err){0};
+	*order = HEAPSITES_BY_ALLOC;
+	out->inuse = f;
+	return 0;
+}
+
+int heapsites_make(const struct selection *sel, enum heapsites_of of, enum heapsites_order order,
+		   struct heapsites *out, struct err *e)
+{
+	struct idmap exact = {0}, allocs = {0};
+	struct source processes[] = {{STORE_KIND_INUSE, STORE_KIND_ALLOC, NULL, NULL},
+				     {STORE_KIND_MEM, STORE_KIND_PAGEFAULTS, &exact, &allocs},
+				     {0, STORE_KIND_JAVAALLOC, NULL, NULL},
+				     {0}},
+		      pages[] = {{STORE_KIND_PAGES, 0, NULL, NULL}, {0}},
+		      *sources = of == HEAPSITES_PAGES ? pages : processes;
 	struct entry *all = NULL;
 	struct heapsites h = {0};
-	int ret = inuse_make(sel, sources, &exact, &all, &h, e);
+	int ret = of == HEAPSITES_PAGES ? pages_make(sel, sources, &all, &h, e) :
+					  inuse_make(sel, sources, &exact, &all, &h, e);
 
-	for (struct source *s = sources; s->inuse && !ret; s++)
+	if (of != HEAPSITES_PAGES)
+		ret = java_make(sel, ret, &order, &allocs, &h, e);
+	for (struct source *s = sources; s->alloc && !ret; s++)
 		ret = add_kind(sel, s, INTO_ALLOC, NULL, &all, e);
 	if (!ret && order == HEAPSITES_BY_GROWTH)
 		ret = add_growth(sel, sources, h.inuse, &all, e);
@@ -438,6 +513,7 @@ int heapsites_make(const struct selection *sel, enum heapsites_order order, stru
 		ret = add_difference(sel, sources, h.inuse, &all, e);
 	rows_take(&all, order, &h);
 	idmap_release(&exact);
+	idmap_release(&allocs);
 	if (ret)
 		heapsites_release(&h);
 	else

@@ -15,9 +15,14 @@
  * that ended counts in the step in which it did and not later: what processes that come and go hold
  * does not add up.
  *
- * Two families know of it: goheap has the heap of Go programs as their runtime counts it; mem has
- * all programs, by who touched each page first (memsite.h). A process that goheap has is taken from
- * there alone.
+ * Three families know of it: goheap has the heap of Go programs as their runtime counts it; mem has
+ * all programs, by who touched each page first (memsite.h); java has what Java programs allocate,
+ * and not what they hold. A process that goheap has is taken from there alone, and what one
+ * allocated that java has from there.
+ *
+ * HEAPSITES_PAGES is another view: all pages of the host that are in use, the kernel's too, by who
+ * took them and what for (loaders/mem/hostpages.h). What a process took may outlive it: pages of
+ * files do.
  */
 #ifndef SONDE_TOOLS_HEAPSITES_H
 #define SONDE_TOOLS_HEAPSITES_H
@@ -38,6 +43,7 @@
 struct heapsite {
 	char *who; /* its container, or else its command; never NULL, nor are these: */
 	char *function, *module, *file;
+	char *use;     /* of pages of the host: "page cache"; else "" */
 	uint32_t line; /* 0: not known */
 	uint64_t inuse_bytes, inuse_objects, alloc_bytes, alloc_objects;
 	uint64_t at[HEAPSITES_STEPS + 1]; /* bytes in use: at the beginning, at the end of each step
@@ -54,6 +60,8 @@ enum heapsites_order {
 	HEAPSITES_BY_DIFFERENCE
 };
 
+enum heapsites_of { HEAPSITES_PROCESSES, HEAPSITES_PAGES };
+
 struct heapsites {
 	struct heapsite *rows;
 	size_t n;
@@ -63,8 +71,8 @@ struct heapsites {
 
 /* The most first, without what has nothing of it. EXIT_NOTHING where no memory was recorded, or too
  * little for growth. Growth is found only where it is the order. */
-int heapsites_make(const struct selection *sel, enum heapsites_order order, struct heapsites *out,
-		   struct err *e);
+int heapsites_make(const struct selection *sel, enum heapsites_of of, enum heapsites_order order,
+		   struct heapsites *out, struct err *e);
 void heapsites_release(struct heapsites *h);
 /* Does it grow, by the five conditions above? */
 bool heapsites_grows(const uint64_t at[HEAPSITES_STEPS + 1]);

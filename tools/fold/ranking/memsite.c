@@ -50,6 +50,51 @@ static const char *const BEGINNINGS[] = {
 	"__bzero",
 	"memset_",
 	"memcpy_",
+	/* allocators within programs: PostgreSQL, Redis, nginx, Apache, GLib,
+	 * MariaDB, OpenSSL, SQLite, PHP, CPython, binutils */
+	"MemoryContextAlloc",
+	"AllocSet",
+	"GenerationAlloc",
+	"SlabAlloc",
+	"palloc",
+	"pstrdup",
+	"pnstrdup",
+	"repalloc",
+	"guc_",
+	"zmalloc",
+	"zcalloc",
+	"zrealloc",
+	"ztry",
+	"ngx_palloc",
+	"ngx_pcalloc",
+	"ngx_alloc",
+	"ngx_calloc",
+	"apr_palloc",
+	"apr_pcalloc",
+	"g_malloc",
+	"g_realloc",
+	"g_slice_alloc",
+	"my_malloc",
+	"my_realloc",
+	"ut_allocator",
+	"CRYPTO_malloc",
+	"CRYPTO_realloc",
+	"CRYPTO_zalloc",
+	"sqlite3Malloc",
+	"sqlite3DbMalloc",
+	"sqlite3MemMalloc",
+	"_emalloc",
+	"_erealloc",
+	"_safe_emalloc",
+	"PyMem_",
+	"_PyMem_",
+	"PyObject_Malloc",
+	"_PyObject_Malloc",
+	"_objalloc_alloc",
+	"_obstack_",
+	"xmalloc",
+	"xcalloc",
+	"xrealloc",
 };
 static const char *const NAMES[] = {
 	"malloc",
@@ -104,14 +149,22 @@ bool memsite_library(const char *function, const char *module)
 }
 
 /* What a runtime has of a script's language: a function without a file (PHP, Ruby), a module of
- * Node, a class of the JDK. */
+ * Node, a class of the JDK; and the libraries of Python whose arrays are a program's data. */
 static bool is_runtimes(const struct fold_frame *fr)
 {
 	static const char *const jdk[] = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
 
+	/* of Python: what fills arrays, and functions that it makes itself */
+	static const char *const arrays[] = {"/numpy/", "/pandas/", "/scipy/", "/torch/"};
+
 	for (size_t i = 0; i < ARRAY_SIZE(jdk); i++)
 		if (begins(fr->name, jdk[i]))
 			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++)
+		if (strstr(fr->file, arrays[i]))
+			return true;
+	if (begins(fr->file, "<__array_function__"))
+		return true;
 	return begins(fr->module, "node:") || (fr->module[0] == '[' && !fr->file[0]);
 }
 
@@ -121,7 +174,47 @@ bool memsite_script(const struct fold_frame *fr)
 	       !is_runtimes(fr);
 }
 
-uint32_t memsite_node(const struct fold *f, uint32_t node)
+/* Functions of the kernel that hand out memory, by their beginnings: pages, slab, vmalloc, and what
+ * a page fault does before it has one. */
+static const char *const HAND_OUT[] = {
+	"__alloc_",        "alloc_",
+	"__folio_alloc",   "folio_alloc",
+	"vma_alloc_",      "get_page_from",
+	"__get_free_page", "get_free_pages",
+	"get_zeroed_page", "__filemap_get_folio",
+	"filemap_alloc_",  "allocate_slab",
+	"new_slab",        "___slab_alloc",
+	"__slab_alloc",    "kmem_cache_alloc",
+	"__kmalloc",       "___kmalloc",
+	"kmalloc",         "__kmem_cache_alloc",
+	"kvmalloc",        "__kvmalloc",
+	"vmalloc",         "__vmalloc",
+	"vzalloc",         "kzalloc",
+	"kmem_alloc",      "pte_alloc",
+	"__pte_alloc",     "__pmd_alloc",
+	"__pud_alloc",     "slab_alloc",
+	"refill_",         "kcalloc",
+	"krealloc",
+};
+
+bool memsite_hands_out(const char *function)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(HAND_OUT); i++)
+		if (begins(function, HAND_OUT[i]))
+			return true;
+	return false;
+}
+
+/* Where nothing above is a program's own. */
+static uint32_t kernel_node(const struct fold *f, uint32_t node)
+{
+	for (uint32_t at = node; at; at = f->nodes[at].parent)
+		if (!memsite_hands_out(f->frames[f->nodes[at].frame].name))
+			return at;
+	return node;
+}
+
+static uint32_t own_node(const struct fold *f, uint32_t node)
 {
 	uint32_t own = 0;
 
@@ -133,5 +226,21 @@ uint32_t memsite_node(const struct fold *f, uint32_t node)
 		if (!own && fr->origin != FOLD_KERNEL && !memsite_library(fr->name, fr->module))
 			own = at;
 	}
+	return own;
+}
+
+uint32_t memsite_node(const struct fold *f, uint32_t node)
+{
+	uint32_t own = own_node(f, node);
+
 	return own ? own : node;
+}
+
+uint32_t memsite_page_node(const struct fold *f, uint32_t node)
+{
+	uint32_t above = f->nodes[node].parent, own = own_node(f, above);
+
+	if (!above)
+		return node;
+	return own ? own : kernel_node(f, above);
 }

@@ -125,89 +125,33 @@ void top_init(struct top *top, const struct flame_tree *t)
 	rows_sort(top, t);
 }
 
-/* ---- of a fold ---- */
+/* ---- of sums of functions ---- */
 
-struct callees {                /* by node */
-	uint32_t *first, *next; /* its last callee; the callee of its caller before it; 0: none */
-};
-
-static struct callees callees_of(const struct fold *f)
+void top_of_flat(struct top *top, struct flame_tree *t, const struct fold *f)
 {
-	struct callees c = {mem_array(f->n_nodes + 1, sizeof(*c.first)),
-			    mem_array(f->n_nodes + 1, sizeof(*c.next))};
-
-	for (uint32_t i = 1; i < f->n_nodes; i++) {
-		const uint32_t parent = f->nodes[i].parent;
-
-		c.next[i] = c.first[parent];
-		c.first[parent] = i;
-	}
-	return c;
-}
-
-/* A node is come to from its caller: what its function has in total, unless a caller is it too. */
-static void enter(struct top *top, const struct fold_node *n, uint32_t row, uint32_t *open)
-{
-	struct top_row *r;
-
-	if (row == NO_ROW)
-		return;
-	r = &top->rows[row];
-	r->self_ns += n->self_ns;
-	r->self_samples += n->self_samples;
-	if (open[row]++)
-		return;
-	r->total_ns += n->total_ns;
-	r->total_samples += n->total_samples;
-}
-
-static void nodes_sum(struct top *top, const struct fold *f, const uint32_t *look)
-{
-	struct callees c = callees_of(f);
-	cleanup_free uint32_t *open = mem_array(top->n_rows + 1, sizeof(*open));
-	uint32_t at = c.first[0];
-
-	while (at) {
-		enter(top, &f->nodes[at], top->row_of[look[f->nodes[at].frame]], open);
-		if (c.first[at]) {
-			at = c.first[at];
-			continue;
-		}
-		for (;; at = f->nodes[at].parent) {
-			const uint32_t row = at ? top->row_of[look[f->nodes[at].frame]] : NO_ROW;
-
-			if (row != NO_ROW)
-				open[row]--;
-			if (!at || c.next[at])
-				break;
-		}
-		at = c.next[at];
-	}
-	free(c.first);
-	free(c.next);
-}
-
-void top_of_fold(struct top *top, struct flame_tree *t, const struct fold *f)
-{
-	cleanup_free uint32_t *look = mem_array(f->n_frames + 1, sizeof(*look));
 	struct flame_looks looks = {.tree = t};
 	struct idmap known = {0};
-	uint32_t no_stack = 0;
+	const struct fold_flat none = {0};
 	size_t cap = 0;
 
-	flame_looks_all(&looks, f, look, &no_stack);
-	idmap_release(&looks.of);
+	for (size_t i = 0; i < f->n_frames; i++)
+		flame_looks_new(&looks, &f->frames[i]);
+	if (f->flat && f->flat[0].total_samples + f->flat[0].total_ns)
+		flame_looks_new(&looks, &FLAME_NO_STACK);
 	*top = (struct top){.row_of = mem_array(t->n_frames + 1, sizeof(uint32_t))};
 	rows_make(top, t, &known, &cap);
 	idmap_release(&known);
-	nodes_sum(top, f, look);
-	if (no_stack) { /* a callee of the root, without callees */
-		struct top_row *r = &top->rows[top->row_of[no_stack]];
+	for (size_t i = 1; i < t->n_frames; i++) {
+		const struct fold_flat *x = !f->flat ? &none : &f->flat[i < f->n_frames ? i : 0];
+		struct top_row *r;
 
-		r->self_ns += f->nodes[0].self_ns;
-		r->total_ns += f->nodes[0].self_ns;
-		r->self_samples += f->nodes[0].self_samples;
-		r->total_samples += f->nodes[0].self_samples;
+		if (top->row_of[i] == NO_ROW)
+			continue;
+		r = &top->rows[top->row_of[i]];
+		r->self_ns += x->self_ns;
+		r->self_samples += x->self_samples;
+		r->total_ns += x->total_ns;
+		r->total_samples += x->total_samples;
 	}
 	rows_sort(top, t);
 }

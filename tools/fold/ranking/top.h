@@ -21,9 +21,9 @@ struct top {
 };
 
 void top_init(struct top *top, const struct flame_tree *t);
-/* The same of a fold, whose tree is not drawn: *t, zeroed, gets the frames and no nodes. A deep
- * store's tree has millions. */
-void top_of_fold(struct top *top, struct flame_tree *t, const struct fold *f);
+/* The same of a fold's sums of functions (fold_opts.flat): *t, zeroed, gets the frames and no
+ * nodes. */
+void top_of_flat(struct top *top, struct flame_tree *t, const struct fold *f);
 void top_release(struct top *top);
 
 #endif

@@ -19,4 +19,6 @@ function tabsShow(box, names, now, onPick, own) {
 	});
 	if (!own)
 		box.replaceChildren(...tabs);
+	if (tabs[now] && box.scrollWidth > box.clientWidth) // on a phone: the chosen one in the middle
+		box.scrollLeft = tabs[now].offsetLeft - box.offsetLeft - (box.clientWidth - tabs[now].offsetWidth) / 2;
 }

@@ -59,7 +59,7 @@
 	"[comm container processes# cpu_used_ns# read_bytes# write_bytes# mean_lived_ns# mem_max_bytes#]"
 #define USED                                                                                   \
 	" cpu_ns# cpu_cores% share% samples# top_function top_share% cpu_used_ns# mem_bytes# " \
-	"mem_held_bytes# read_bytes# write_bytes# rx_bytes# tx_bytes# gpu_ns# gpu_mem_bytes#"
+	"mem_held_bytes# read_bytes# write_bytes# rx_bytes# tx_bytes# gpu_ns# gpu_mem_bytes# disk_ns# fsync_ns#"
 #define PROCESSES                                                                               \
 	"rows[pid# ppid# parent_comm uid# user comm exe args container container_id unit lang " \
 	"runtime started started_ns# ended ended_ns# how status#" USED                          \
@@ -134,7 +134,7 @@ static const struct {
 	 "samples# cores% value# n# share%] type unit cpu_ns# samples# cores% value# n#"},
 	{"lines", "rows[function module file line# inlined! self_ns# total_ns# self_samples# "
 		  "total_samples# self_share% total_share% text] functions#"},
-	{"heap", "rows[who function module file line# inuse_bytes# inuse_objects# alloc_bytes# "
+	{"heap", "rows[who use function module file line# inuse_bytes# inuse_objects# alloc_bytes# "
 		 "alloc_objects# growth_bytes_per_s% grown_bytes#] touched!"},
 	{"flame",
 	 "rows[id# parent# name module file line# origin runtime named! inlined! self_ns# "
@@ -155,7 +155,8 @@ static const struct {
 	 "background! partial! exact! count# count_error# total_ns# total_error_ns# max_ns# function object peer by_thread "
 	 "by_tid# p50_ns# p95_ns# p99_ns# by_container by_comm by_pid# by_processes# who context "
 	 "stacks[stack count# total_ns#] stacks_total# share%] summary throttled[cgroup container periods# "
-	 "throttled# throttled_ns#] throttled_total# idle_hidden# idle_hidden_ns# steal_ns# cpu_time_ns#"},
+	 "throttled# throttled_ns#] throttled_total# java[pid# comm container kind class owner waits# total_ns# place idle!] java_total# "
+	 "idle_hidden# idle_hidden_ns# steal_ns# cpu_time_ns#"},
 	{"neighbours", PAIRS},
 	{"wakers", PAIRS},
 	{"logs",
@@ -165,7 +166,7 @@ static const struct {
 	{"disk",
 	 "rows[disk" DISK_SUMS
 	 " busy_us# in_flight# under[$] pid# comm container us# time time_ns# op "
-	 "bytes# sector# thread failed! call calls# p50_us# p99_us# hist" DISK_HIST
+	 "bytes# sector# thread failed! stack[$] call calls# lasting_us# p50_us# p99_us# hist" DISK_HIST
 	 " file opens# error "
 	 "path later_bytes# dirty_bytes# grown_bytes# mount size# left# filled_bytes# full_s% inodes# inodes_left# holders# "
 	 "ino# by[file comm container pid# grown_bytes# written_bytes#]] bytes# who[pid# comm container disk us#" DISK_SUMS

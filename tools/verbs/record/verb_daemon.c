@@ -27,7 +27,7 @@ static const struct option FAMILY_OPTIONS[] = {
 	{.name = "families",
 	 .type = OPTION_STRING,
 	 .arg = "LIST",
-	 .help = "any of cpu, offcpu, mem, goheap, host, disk, gpu, scrape, net, l7, probe",
+	 .help = "any of cpu, offcpu, mem, goheap, host, disk, gpu, scrape, net, l7, probe, logs, java",
 	 .offset = offsetof(struct family_args, families)},
 	{0},
 };

@@ -38,7 +38,7 @@ static int probes_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_probes = {
 	.name = "probes",
-	.summary = "list what probes can be set on, and about what a hit costs",
+	.summary = "list what probes can be set on, and what a hit costs here",
 	.usage = "[WORD | FILE [WORD]]",
 	.examples = PROBES_EXAMPLES,
 	.uses = VERB_JSON | VERB_WORDS | VERB_PASSES,

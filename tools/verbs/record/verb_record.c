@@ -40,6 +40,7 @@ struct record_args {
 	uint64_t rate;
 	bool debuginfod;
 	bool no_lines;
+	bool pages;
 };
 
 /* --- the loaders' command lines --- */
@@ -77,6 +78,10 @@ static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, i
 	}
 	if (o->rate && f->has_mode)
 		argv_addf(a, "--rate", (long long)o->rate, "");
+	if (o->pages && f->has_pages) {
+		argv_add(a, "--pages");
+		argv_add(a, "on");
+	}
 	if (!strcmp(f->name, PROBE_FAMILY))
 		argv_add_list(a, "--probe", &o->probe);
 	argv_add_list(a, "--pid", &o->pid);
@@ -239,6 +244,14 @@ static bool has_mode(const struct probe_family *const *families, size_t n)
 	return false;
 }
 
+static bool has_pages(const struct probe_family *const *families, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (families[i]->has_pages)
+			return true;
+	return false;
+}
+
 /* `record cpu offcpu`, as `up` takes them; *out: cpu,offcpu */
 static bool all_families(const struct verb_call *call, struct strbuf *out)
 {
@@ -286,7 +299,12 @@ static int check_args(const struct verb_call *call, const struct probe_family *c
 		err_fix(e, "sudo sonde record --families cpu,goheap --mode force -d 30s");
 		return -EINVAL;
 	}
-
+	if (o->pages && !has_pages(families, n_families)) {
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--pages needs family mem, which --families does not list");
+		err_fix(e, "sudo sonde record --families mem --pages -d 1m");
+		return -EINVAL;
+	}
 	if (call->n_before_dashes) {
 		struct strbuf list cleanup_strbuf = STRBUF_INIT;
 
@@ -440,7 +458,7 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct record_args, duration_ns)},
 	{.name = "finish", .type = OPTION_DURATION, .arg = "TIME", .help = "then wait up to this long for files that are still being read (default 10s)",
 	 .offset = offsetof(struct record_args, finish_ns)},
-	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "of cpu, offcpu, mem, goheap, host, disk, gpu, scrape, net, l7, probe (default cpu)", .offset = offsetof(struct record_args, families)},
+	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "of cpu, offcpu, mem, goheap, host, disk, gpu, scrape, net, l7, probe, logs, java (default cpu)", .offset = offsetof(struct record_args, families)},
 	{.name = "probe", .type = OPTION_LIST, .arg = "SPEC", .help = "record a tracepoint, system call or function (see sonde probes; repeatable)",
 	 .offset = offsetof(struct record_args, probe)},
 	{.name = "freq", .letter = 'F', .type = OPTION_UINT, .arg = "HZ", .help = "samples per second on each CPU, 1 to 4999 (default 99)", .offset = offsetof(struct record_args, freq)},
@@ -462,6 +480,8 @@ static const struct option OPTIONS[] = {
 	{.name = "rate", .type = OPTION_UINT, .arg = "BYTES",
 	 .help = "goheap with --mode force: one sample per this many bytes (default 524288)",
 	 .offset = offsetof(struct record_args, rate)},
+	{.name = "pages", .type = OPTION_FLAG, .help = "mem: also all pages of the host that are in use, the kernel's too, by stack",
+	 .offset = offsetof(struct record_args, pages)},
 	{.name = "debuginfod", .type = OPTION_FLAG,
 	 .help = "afterwards, ask the servers in $DEBUGINFOD_URLS for missing debug information", .offset = offsetof(struct record_args, debuginfod)},
 	{0},
@@ -469,7 +489,6 @@ static const struct option OPTIONS[] = {
 /* clang-format on */
 
 static const char *const EXAMPLES[] = {
-	"sudo sonde record -d 10s",
 	"sudo sonde record -F 499 -- make -j2",
 	"sudo sonde record --families cpu,offcpu --container web -d 10s",
 	NULL,

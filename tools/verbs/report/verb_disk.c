@@ -20,8 +20,8 @@ struct disk_args {
 /* clang-format off */
 static const struct option DISK_OPTIONS[] = {
 	{"by", 0, OPTION_STRING, "WHAT", "command (default), process or container", offsetof(struct disk_args, by)},
-	{"slow", 0, OPTION_FLAG, NULL, "show single requests: those of 50 ms and longer, and the slowest of each minute", offsetof(struct disk_args, slow)},
-	{"fsync", 0, OPTION_FLAG, NULL, "show calls that wait until a file is on its disk, by file", offsetof(struct disk_args, fsync)},
+	{"slow", 0, OPTION_FLAG, NULL, "show single slow requests, and where threads waited for them: 50 ms and longer, the slowest of each minute", offsetof(struct disk_args, slow)},
+	{"fsync", 0, OPTION_FLAG, NULL, "show calls that wait until a file is on its disk, by file, also those that have not returned", offsetof(struct disk_args, fsync)},
 	{"opens", 0, OPTION_FLAG, NULL, "show opens of files that failed, by path", offsetof(struct disk_args, opens)},
 	{"files", 0, OPTION_FLAG, NULL, "show which files disks read and wrote, and for whom", offsetof(struct disk_args, files)},
 	{"full", 0, OPTION_FLAG, NULL, "show which file systems fill, when they will be full, and what grew", offsetof(struct disk_args, full)},
@@ -66,7 +66,7 @@ static void use_text(const struct verb_call *call, const struct diskuse *u, size
 	table_print(disks, stdout, call->wide ? 0 : term_width(stdout));
 	table_free(disks);
 	putchar('\n');
-	table_answer(diskprint_who(u, n), n, u->n_who, call->quiet);
+	table_answer(diskprint_who(u, n), n, u->n_who, call->wide, call->quiet);
 }
 
 static int use_run(struct verb_call *call, const struct disk_args *a, enum diskuse_by by,
@@ -115,7 +115,7 @@ static int rows_run(struct verb_call *call, const struct disk_args *a, enum disk
 		rc = rows_json(call, &r, what, table_rows(a->rows, r.n));
 	else if (!rc)
 		table_answer(diskprint_rows(&r, what, table_rows(a->rows, r.n)),
-			     table_rows(a->rows, r.n), r.n, call->quiet);
+			     table_rows(a->rows, r.n), r.n, call->wide, call->quiet);
 	diskrows_release(&r);
 	return rc;
 }
@@ -138,7 +138,7 @@ static int files_run(struct verb_call *call, const struct disk_args *a, struct e
 		json_bound(o, f.n);
 		rc = json_print(o, stdout, 1);
 	} else if (!rc) {
-		table_answer(diskprint_files(&f, n), n, f.n, call->quiet);
+		table_answer(diskprint_files(&f, n), n, f.n, call->wide, call->quiet);
 	}
 	diskfiles_release(&f);
 	return rc;
@@ -161,7 +161,7 @@ static int full_run(struct verb_call *call, const struct disk_args *a, struct er
 		json_bound(o, f.n);
 		rc = json_print(o, stdout, 1);
 	} else if (!rc) {
-		table_answer(diskprint_full(&f, n), n, f.n, call->quiet);
+		table_answer(diskprint_full(&f, n), n, f.n, call->wide, call->quiet);
 	}
 	diskfull_release(&f);
 	return rc;
@@ -184,7 +184,7 @@ static int deleted_run(struct verb_call *call, const struct disk_args *a, struct
 		json_object_set_new(o, "bytes", json_integer((json_int_t)h.bytes));
 		rc = json_print(o, stdout, 1);
 	} else if (!rc) {
-		table_answer(diskprint_held(&h, n), n, h.n, call->quiet);
+		table_answer(diskprint_held(&h, n), n, h.n, call->wide, call->quiet);
 	}
 	diskhelds_release(&h);
 	return rc;

@@ -186,8 +186,8 @@ static void print_logs(const struct view *v)
 static void print_text(const struct view *v)
 {
 	static const struct table_column columns[] = {
-		{"TIME", TABLE_LEFT},   {"TO", TABLE_LEFT},    {"WHAT", TABLE_LEFT},
-		{"WHO", TABLE_MIDDLE},  {"HOW", TABLE_MIDDLE}, {"BY", TABLE_MIDDLE},
+		{"TIME", TABLE_LEFT},   {"TO", TABLE_LEFT},  {"WHAT", TABLE_LEFT},
+		{"WHO", TABLE_MIDDLE},  {"HOW", TABLE_TEXT}, {"BY", TABLE_MIDDLE},
 		{"TIMES", TABLE_RIGHT},
 	};
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));

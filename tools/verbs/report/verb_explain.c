@@ -98,7 +98,8 @@ static json_t *causes_json(const struct explain *x, const struct explain_stateme
 {
 	static const char *const what[] = {[EXPLAIN_NEIGHBOUR] = "neighbour",
 					   [EXPLAIN_QUOTA] = "quota",
-					   [EXPLAIN_WAKER] = "waker"};
+					   [EXPLAIN_WAKER] = "waker",
+					   [EXPLAIN_HOLDER] = "holder"};
 	static const char *const amount[] = {"amount_before", "amount_after"},
 				 *const asked[] = {"query_before", "query_after"};
 	json_t *list = json_array();

@@ -60,8 +60,12 @@ static const char *const FLAME_EXAMPLES[] = {
 static int text_run(const struct verb_call *call, const struct fold_opts *opts, struct err *e)
 {
 	bool terminal = term_is_tty(stdout);
+	struct fold_opts few = *opts;
 	struct fold *f = NULL;
-	int ret = fold_make(call->sel, opts, &f, e);
+	int ret;
+
+	few.most_nodes = FOLD_NODES;
+	ret = fold_make(call->sel, &few, &f, e);
 
 	if (ret)
 		return ret;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde heap: lines of code that hold memory, allocate it or touch it first, or hold more and more
- * (tools/fold/ranking/heapsites.h). */
+/* sonde heap: lines of code that hold memory, allocate it or touch it first, or hold more and more;
+ * or whose pages of the host are in use, with the kernel's (tools/fold/ranking/heapsites.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 struct heap_args {
 	uint64_t rows;
-	bool growth, alloc;
+	bool growth, alloc, pages;
 };
 
 static const struct option HEAP_OPTIONS[] = {
@@ -30,6 +30,9 @@ static const struct option HEAP_OPTIONS[] = {
 	 offsetof(struct heap_args, growth)},
 	{"alloc", 0, OPTION_FLAG, NULL, "sort by allocated bytes",
 	 offsetof(struct heap_args, alloc)},
+	{"pages", 0, OPTION_FLAG, NULL,
+	 "all pages of the host: the kernel's, page cache, shared memory, too",
+	 offsetof(struct heap_args, pages)},
 	{0},
 };
 
@@ -45,6 +48,8 @@ static const char *place_of(const struct heapsite *s, struct strbuf *out)
 	strbuf_reset(out);
 	if (s->file[0] && s->line)
 		strbuf_addf(out, "%s:%u", s->file, s->line);
+	else if (s->line) /* of Java the file is not known */
+		strbuf_addf(out, "line %u", s->line);
 	else
 		strbuf_addf(out, "%s", s->file[0] ? s->file : s->module);
 	return strbuf_str(out);
@@ -58,12 +63,13 @@ static int heap_json(const struct heapsites *h, size_t rows, bool growth)
 	for (size_t i = 0; i < h->n && i < rows; i++) {
 		const struct heapsite *s = &h->rows[i];
 		json_t *o = json_pack(
-			"{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "who", json_text(s->who),
-			"function", json_text(s->function), "module", json_text_or_null(s->module),
-			"file", json_text_or_null(s->file), "line", (json_int_t)s->line,
-			"inuse_bytes", (json_int_t)s->inuse_bytes, "inuse_objects",
-			(json_int_t)s->inuse_objects, "alloc_bytes", (json_int_t)s->alloc_bytes,
-			"alloc_objects", (json_int_t)s->alloc_objects);
+			"{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "who",
+			json_text(s->who), "use", json_text_or_null(s->use), "function",
+			json_text(s->function), "module", json_text_or_null(s->module), "file",
+			json_text_or_null(s->file), "line", (json_int_t)s->line, "inuse_bytes",
+			(json_int_t)s->inuse_bytes, "inuse_objects", (json_int_t)s->inuse_objects,
+			"alloc_bytes", (json_int_t)s->alloc_bytes, "alloc_objects",
+			(json_int_t)s->alloc_objects);
 
 		json_object_set_new(o, "growth_bytes_per_s",
 				    growth ? json_real(s->growth) : json_null());
@@ -86,38 +92,64 @@ static const char *growth_text(const struct fold *f, double per_s, char *buf, si
 	return buf;
 }
 
-static void heap_table(const struct verb_call *call, const struct heapsites *h, size_t rows,
-		       bool growth)
+/* Columns that only some tables have. */
+enum heap_column { COLUMN_ALWAYS, COLUMN_GROWTH, COLUMN_ALLOC, COLUMN_USE };
+
+static bool has_column(const struct heap_args *a, enum heap_column c)
 {
-	const struct table_column columns[] = {
-		{"GROWN", TABLE_RIGHT},
-		{growth ? "GROWTH" : h->touched ? "TOUCHED" : "ALLOCATED", TABLE_RIGHT},
-		{"IN USE", TABLE_RIGHT},
-		{h->touched ? "PAGES" : "OBJECTS", TABLE_RIGHT},
-		{"WHO", TABLE_MIDDLE},
-		{"FUNCTION", TABLE_MIDDLE},
-		{"LINE", TABLE_MIDDLE},
-	};
-	const size_t left_out = growth ? 0 : 1;
-	struct table *t = table_new(columns + left_out, ARRAY_SIZE(columns) - left_out);
-	struct strbuf place = STRBUF_INIT;
+	return c == COLUMN_ALWAYS || (c == COLUMN_GROWTH && a->growth) ||
+	       (c == COLUMN_ALLOC && !a->growth && !a->pages) || (c == COLUMN_USE && a->pages);
+}
+
+static void heap_row(struct table *t, const struct heap_args *a, const struct fold *f,
+		     const struct heapsite *s, struct strbuf *place)
+{
 	char text[48];
 
-	for (size_t i = 0; i < h->n && i < rows; i++) {
-		const struct heapsite *s = &h->rows[i];
-
-		if (growth)
-			table_cell(t, fold_amount(h->inuse, s->grown, text, sizeof(text)));
-		if (growth)
-			table_cell(t, growth_text(h->inuse, s->growth, text, sizeof(text)));
-		else
-			table_cell(t, fold_amount(h->inuse, s->alloc_bytes, text, sizeof(text)));
-		table_cell(t, fold_amount(h->inuse, s->inuse_bytes, text, sizeof(text)));
-		table_cellf(t, "%llu", (unsigned long long)s->inuse_objects);
-		table_cell(t, s->who);
-		table_cell(t, s->function);
-		table_cell(t, place_of(s, &place));
+	if (a->growth) {
+		table_cell(t, fold_amount(f, s->grown, text, sizeof(text)));
+		table_cell(t, growth_text(f, s->growth, text, sizeof(text)));
 	}
+	if (has_column(a, COLUMN_ALLOC))
+		table_cell(t, fold_amount(f, s->alloc_bytes, text, sizeof(text)));
+	table_cell(t, fold_amount(f, s->inuse_bytes, text, sizeof(text)));
+	table_cellf(t, "%llu", (unsigned long long)s->inuse_objects);
+	if (a->pages)
+		table_cell(t, s->use);
+	table_cell(t, s->who);
+	table_cell(t, s->function);
+	table_cell(t, place_of(s, place));
+}
+
+static void heap_table(const struct verb_call *call, const struct heapsites *h, size_t rows)
+{
+	const struct heap_args *a = call->args;
+	const bool pages = h->touched || a->pages;
+	const struct {
+		struct table_column column;
+		enum heap_column when;
+	} all[] = {
+		{{"GROWN", TABLE_RIGHT}, COLUMN_GROWTH},
+		{{"GROWTH", TABLE_RIGHT}, COLUMN_GROWTH},
+		{{h->touched ? "TOUCHED" : "ALLOCATED", TABLE_RIGHT}, COLUMN_ALLOC},
+		{{"IN USE", TABLE_RIGHT}, COLUMN_ALWAYS},
+		{{pages ? "PAGES" : "OBJECTS", TABLE_RIGHT}, COLUMN_ALWAYS},
+		{{"FOR", TABLE_LEFT}, COLUMN_USE},
+		{{"WHO", TABLE_MIDDLE}, COLUMN_ALWAYS},
+		{{"FUNCTION", TABLE_MIDDLE}, COLUMN_ALWAYS},
+		{{"LINE", TABLE_MIDDLE}, COLUMN_ALWAYS},
+	};
+	struct table_column columns[ARRAY_SIZE(all)];
+	struct strbuf place = STRBUF_INIT;
+	struct table *t;
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (has_column(a, all[i].when))
+			columns[n++] = all[i].column;
+	t = table_new(columns, n);
+	for (size_t i = 0; i < h->n && i < rows; i++)
+		heap_row(t, a, h->inuse, &h->rows[i], &place);
 	table_print(t, stdout, call->wide ? 0 : term_width(stdout));
 	table_free(t);
 	strbuf_release(&place);
@@ -135,7 +167,10 @@ static int heap_run(struct verb_call *call, struct err *e)
 
 	if (a->growth && a->alloc)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--growth and --alloc cannot be combined");
-	ret = heapsites_make(call->sel, order, &h, e);
+	if (a->pages && a->alloc)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--pages and --alloc cannot be combined");
+	ret = heapsites_make(call->sel, a->pages ? HEAPSITES_PAGES : HEAPSITES_PROCESSES, order, &h,
+			     e);
 	if (ret)
 		return ret;
 	if (a->growth && !h.n && !call->quiet)
@@ -144,7 +179,7 @@ static int heap_run(struct verb_call *call, struct err *e)
 	if (call->json)
 		ret = heap_json(&h, rows, a->growth);
 	else if (h.n || !a->growth)
-		heap_table(call, &h, rows, a->growth);
+		heap_table(call, &h, rows);
 	heapsites_release(&h);
 	return verb_flush(ret, e);
 }
@@ -152,7 +187,7 @@ static int heap_run(struct verb_call *call, struct err *e)
 const struct verb verb_heap = {
 	.name = "heap",
 	.summary = "show code that holds memory, and where it grows",
-	.usage = "[WHAT] [--growth | --alloc] [-n N]",
+	.usage = "[WHAT] [--growth | --alloc] [--pages] [-n N]",
 	.examples = HEAP_EXAMPLES,
 	.options = HEAP_OPTIONS,
 	.args_size = sizeof(struct heap_args),

@@ -7,6 +7,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
 #include "tools/cli/verb.h"
 #include "tools/logs/logprint.h"
 #include "tools/print/json.h"
@@ -85,6 +86,11 @@ static void choose(struct view *v)
 			v->which[v->n++] = i;
 }
 
+static size_t sources_shown(const struct view *v)
+{
+	return v->a->burst ? v->l.n_bursts : v->l.n_sources;
+}
+
 static int print_json(const struct view *v)
 {
 	json_t *o = json_envelope("logs", v->call->sel->from_ns, v->call->sel->to_ns),
@@ -95,11 +101,19 @@ static int print_json(const struct view *v)
 		json_array_append_new(
 			json_rows(o),
 			logprint_pattern_json(&v->l.patterns[v->which[i]], v->a->fresh));
-	for (size_t i = 0; i < v->l.n_sources; i++)
+	for (size_t i = 0; i < sources_shown(v); i++)
 		json_array_append_new(sources, logprint_source_json(&v->l.sources[i]));
 	json_bound(o, v->n);
 	json_cut_list(o, "sources", sources, n > 30 ? n : 30);
 	return json_print(o, stdout, 1);
+}
+
+static void print_shown(const char *s)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addshown(&text, s, strlen(s));
+	fputs(strbuf_str(&text), stdout);
 }
 
 static void print_samples(const struct view *v, size_t n)
@@ -107,31 +121,42 @@ static void print_samples(const struct view *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct logread_pattern *p = &v->l.patterns[v->which[i]];
 
-		printf("\n%s, %s: %s\n  %s\n", p->source, LOGREAD_NAMES[p->level], p->pattern,
-		       *p->sample ? p->sample : "(no sample)");
+		putchar('\n');
+		print_shown(p->source);
+		printf(", %s: ", LOGREAD_NAMES[p->level]);
+		print_shown(p->pattern);
+		fputs("\n  ", stdout);
+		print_shown(*p->sample ? p->sample : "(no sample)");
+		putchar('\n');
 	}
 }
 
 static void print_text(const struct view *v)
 {
-	size_t n = table_rows(v->a->rows, v->n), shown = v->l.n_sources < 15 ? v->l.n_sources : 15;
+	size_t n = table_rows(v->a->rows, v->n), all = sources_shown(v),
+	       shown = all < 15 ? all : 15;
+	bool known = v->a->fresh && v->l.n_patterns;
 	struct table *t;
 
+	if (v->a->burst && !all) {
+		puts("nothing wrote far more lines than usual");
+		return;
+	}
 	if (!v->a->fresh) {
 		t = logprint_sources(&v->l, shown);
 		table_print(t, stdout, v->call->wide ? 0 : term_width(stdout));
 		table_free(t);
-		if (shown < v->l.n_sources)
-			printf("and %zu more\n", v->l.n_sources - shown);
+		if (shown < all)
+			printf("and %zu more\n", all - shown);
 		putchar('\n');
 	}
 	if (!v->n) {
-		printf("no %spatterns: %s\n", v->a->fresh ? "new " : "",
-		       v->a->fresh ? "the store has all of these from before" :
-				     "warnings and errors have them, and other lines in a burst");
+		printf("no %spatterns: %s\n", known ? "new " : "",
+		       known ? "all of them are in the store from before the range, too" :
+			       "warnings and errors have them, and other lines in a burst");
 		return;
 	}
-	table_answer(logprint_patterns(&v->l, v->which, n), n, v->n, v->call->quiet);
+	table_answer(logprint_patterns(&v->l, v->which, n), n, v->n, v->call->wide, v->call->quiet);
 	if (v->a->sample)
 		print_samples(v, n);
 }

@@ -92,7 +92,7 @@ static int flows_run(struct verb_call *call, const struct net_args *a, enum netf
 		rc = flows_json(call, &f, table_rows(a->rows, f.shown));
 	else if (!rc)
 		table_answer(netprint_flows(&f, table_rows(a->rows, f.shown)),
-			     table_rows(a->rows, f.shown), f.shown, call->quiet);
+			     table_rows(a->rows, f.shown), f.shown, call->wide, call->quiet);
 	netflows_release(&f);
 	return rc;
 }
@@ -118,7 +118,7 @@ static int listeners_run(struct verb_call *call, const struct net_args *a, struc
 		rc = listeners_json(call, &l, table_rows(a->rows, l.n));
 	else if (!rc)
 		table_answer(netprint_listeners(&l, table_rows(a->rows, l.n)),
-			     table_rows(a->rows, l.n), l.n, call->quiet);
+			     table_rows(a->rows, l.n), l.n, call->wide, call->quiet);
 	netlisteners_release(&l);
 	return rc;
 }

@@ -97,19 +97,6 @@ static int rows_json(const struct verb_call *call, const struct reqrows *r,
 	return json_print(o, stdout, 1);
 }
 
-/* --wide: nothing is cut. */
-static void show(const struct verb_call *call, struct table *t, size_t n, size_t of)
-{
-	if (!call->wide) {
-		table_answer(t, n, of, call->quiet);
-		return;
-	}
-	table_print(t, stdout, 0);
-	table_free(t);
-	if (n < of && !call->quiet)
-		fprintf(stderr, "%zu more: -n %zu shows them\n", of - n, of);
-}
-
 static int rows_run(struct verb_call *call, const struct requests_args *a, enum reqrows_by by,
 		    struct err *e)
 {
@@ -129,8 +116,8 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 	else if (!rc && call->json)
 		rc = rows_json(call, &r, &unread, &running, a->rows);
 	else if (!rc && r.shown)
-		show(call, reqprint_rows(&r, table_rows(a->rows, r.shown)),
-		     table_rows(a->rows, r.shown), r.shown);
+		table_answer(reqprint_rows(&r, table_rows(a->rows, r.shown)),
+			     table_rows(a->rows, r.shown), r.shown, call->wide, call->quiet);
 	if (!rc && !call->json && !call->quiet) {
 		reqprint_bytes(&r, stderr);
 		requnread_print(&unread, stderr);
@@ -172,8 +159,8 @@ static int singles_run(struct verb_call *call, const struct requests_args *a, st
 	else if (!rc && call->json)
 		rc = singles_json(call, &r, table_rows(a->rows, r.n));
 	else if (!rc)
-		show(call, reqprint_singles(&r, table_rows(a->rows, r.n)), table_rows(a->rows, r.n),
-		     r.n);
+		table_answer(reqprint_singles(&r, table_rows(a->rows, r.n)),
+			     table_rows(a->rows, r.n), r.n, call->wide, call->quiet);
 	if (!rc && r.streams && !call->json && !call->quiet)
 		fprintf(stderr, "without %zu %s: --streams shows %s\n", r.streams,
 			r.streams == 1 ? "stream or long poll" : "streams and long polls",
@@ -244,7 +231,7 @@ static int running_show(const struct verb_call *call, struct reqrunning *r, size
 		rc = json_print(runprint_json(r, n), stdout, 1);
 	} else if (!rc) {
 		if (n)
-			show(call, runprint_rows(r, n), n, r->n);
+			table_answer(runprint_rows(r, n), n, r->n, call->wide, call->quiet);
 		if (!call->quiet)
 			running_note(r, asked_ns);
 	}

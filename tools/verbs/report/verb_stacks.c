@@ -195,7 +195,7 @@ static int top_print(struct view *v)
 	struct top top;
 	int ret = 0;
 
-	top_of_fold(&top, &v->tree, v->f);
+	top_of_flat(&top, &v->tree, v->f);
 	if (v->call->json) {
 		ret = top_json(v, &top);
 		top_release(&top);
@@ -324,8 +324,10 @@ static int stacks_run(struct verb_call *call, struct err *e)
 {
 	const struct stacks_args *a = call->args;
 	struct view v = {.call = call, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS};
-	struct fold_opts opts = {
-		.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
+	struct fold_opts opts = {.lines = a->lines,
+				 .no_inline = a->no_inline,
+				 .interpreter = a->interpreter,
+				 .flat = !a->callers && !a->callees};
 	struct reqtags tags = {0};
 	struct fold *f = NULL;
 	int ret;

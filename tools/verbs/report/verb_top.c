@@ -28,7 +28,7 @@ struct top_args {
 static const struct option TOP_OPTIONS[] = {
 	{"every", 0, OPTION_DURATION, "TIME", "how often to refresh (default 2s)", offsetof(struct top_args, every_ns)},
 	{"number", 'n', OPTION_MOST, "N", "how many rows if the output is not a terminal (default 20; 0: all)", offsetof(struct top_args, who.rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a recorded kind: offcpu, inuse", offsetof(struct top_args, who.sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, disk, or a recorded kind: offcpu, inuse", offsetof(struct top_args, who.sort)},
 	{0},
 };
 /* clang-format on */

@@ -14,9 +14,12 @@
 #include "tools/print/json.h"
 #include "tools/print/row.h"
 #include "tools/print/term.h"
+#include "tools/print/wrap.h"
+#include "schema/base/strbuf.h"
 #include "tools/requests/reqtags.h"
 #include "tools/select/select.h"
 #include "tools/verbs/report/waitverbs.h"
+#include "tools/waits/javawaits.h"
 #include "tools/waits/waitbrief.h"
 #include "tools/waits/waitcells.h"
 #include "tools/waits/waitsum.h"
@@ -55,6 +58,7 @@ struct view {
 	const struct waits_args *a;
 	enum waitsum_by by;
 	struct waitsum *w;
+	struct javawaits java;
 	struct waitsum_row *rows; /* in text: sorted, with rows that look the same merged; strings
 				     belong to w */
 	size_t n;
@@ -169,7 +173,7 @@ static void rows_make(struct view *v)
 	v->rows = mem_array(v->w->n, sizeof(*v->rows));
 	memcpy(v->rows, v->w->rows, v->w->n * sizeof(*v->rows));
 	v->n = v->w->n;
-	if (v->call->json)
+	if (v->call->json || !v->n)
 		return;
 	qsort(v->rows, v->n, sizeof(*v->rows), by_looks);
 	v->n = 1;
@@ -190,6 +194,7 @@ static int print_json(const struct view *v)
 	waitbrief_waits(&brief, v->w);
 	json_object_set_new(j, "summary", json_text_or_null(strbuf_str(&brief)));
 	json_cut_list(j, "throttled", waitcell_held(&v->w->held), v->most);
+	json_cut_list(j, "java", javawaits_json(&v->java, v->a->idle), v->most);
 
 	for (size_t i = 0; i < v->n && left; i++)
 		if (passes(v, &v->rows[i])) {
@@ -226,6 +231,19 @@ static void notes(const struct view *v, bool about)
 		      stderr);
 }
 
+/* What family java says of the same threads, and of who had what they waited for. */
+static void print_java(const struct view *v)
+{
+	struct strbuf brief cleanup_strbuf = STRBUF_INIT;
+	struct strbuf clean cleanup_strbuf = STRBUF_INIT;
+
+	javawaits_brief(&brief, &v->java);
+	strbuf_addshown(&clean, strbuf_str(&brief), brief.len);
+	if (brief.len && !v->call->quiet)
+		wrap_print(stdout, strbuf_str(&clean), 2);
+	javawaits_print(&v->java, v->most, v->a->idle, v->call->wide ? 0 : term_width(stdout));
+}
+
 static void print_text(const struct view *v)
 {
 	struct row o = row_of_table();
@@ -240,15 +258,22 @@ static void print_text(const struct view *v)
 			about = about || !v->rows[i].exact;
 			left--;
 		}
-	waitcell_print(o.table, &brief, v->call);
+	if (v->shown)
+		waitcell_print(o.table, &brief, v->call);
 	table_free(o.table);
+	print_java(v);
 	if (!v->call->quiet)
 		notes(v, about);
 }
 
+static bool java_shows(const struct view *v)
+{
+	return v->java.n && (v->a->idle || !v->java.rows[0].idle);
+}
+
 static int nothing_but_idle(const struct view *v, struct err *e)
 {
-	if (v->shown)
+	if (v->shown || java_shows(v))
 		return 0;
 	err_set(e, -ENOENT, EXIT_NOTHING, "only idle%s waits were found (%zu rows)",
 		v->lasting ? " or unfinished" : "", v->hidden + v->lasting);
@@ -281,14 +306,23 @@ static int waits_of(struct verb_call *call, struct err *e)
 		v.by = WAITSUM_BY_COMMAND;
 	if (!rc)
 		rc = reqtags_find(call->sel, v.a->request, v.a->slower, &tags, e);
+	if (!rc && !v.a->request)
+		rc = javawaits_read(call->sel, &v.java, e);
 	if (!rc)
 		rc = waitsum_make_tagged(call->sel, v.by, v.a->request ? &tags.tags : NULL, &v.w,
 					 e);
+	if (rc && e->exit == EXIT_NOTHING && java_shows(&v)) { /* recorded without offcpu */
+		*e = (struct err){0};
+		v.w = mem_alloc(sizeof(*v.w));
+		rc = 0;
+	}
 	if (!rc && v.a->request && !call->quiet && !call->json)
 		tell_whole(&v, &tags);
 	reqtags_release(&tags);
-	if (rc)
+	if (rc) {
+		javawaits_release(&v.java);
 		return rc;
+	}
 	rows_make(&v);
 	count(&v);
 	rc = nothing_but_idle(&v, e);
@@ -297,6 +331,7 @@ static int waits_of(struct verb_call *call, struct err *e)
 	else if (!rc)
 		print_text(&v);
 	free(v.rows);
+	javawaits_release(&v.java);
 	waitsum_free(v.w);
 	return verb_flush(rc, e);
 }

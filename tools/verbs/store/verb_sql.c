@@ -14,6 +14,7 @@
 #include "tools/print/pager.h"
 #include "tools/select/select.h"
 #include "tools/sql/namedquery.h"
+#include "tools/sql/probeview.h"
 #include "tools/sql/sqlprint.h"
 #include "tools/sql/sqlview.h"
 #include "tools/sql/sqlwindow.h"
@@ -134,6 +135,28 @@ static int of_all(struct session *s, struct err *e)
 	return -EINVAL;
 }
 
+/* The first statement of *sql, with the views of probes that it names. SQLite's code; -errno. */
+static int prepare(struct session *s, const char **sql, sqlite3_stmt **st, struct err *e)
+{
+	for (;;) {
+		const char *rest;
+		bool made;
+		int rc = sqlite3_prepare_v2(s->db, *sql, -1, st, &rest), bad;
+
+		if (rc == SQLITE_OK) {
+			*sql = rest;
+			return rc;
+		}
+		bad = rc == SQLITE_ERROR ? probeview_make(s->view, &made, e) : 0;
+		if (bad)
+			return bad;
+		if (rc != SQLITE_ERROR || !made) {
+			sqlite3_prepare_v2(s->db, *sql, -1, st, NULL); /* for its message */
+			return rc;
+		}
+	}
+}
+
 /* Runs each statement of `sql` in turn. */
 static int run_statements(struct session *s, const char *sql, struct err *e)
 {
@@ -161,9 +184,9 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 		s->timed_out = false;
 		s->deadline_ns = clock_boot_ns() + s->timeout_ns;
 		sqlview_asks(s->view, s->named ? NULL : sql);
-		rc = sqlite3_prepare_v2(s->db, sql, -1, &st, &sql);
-		if (rc != SQLITE_OK)
-			return refused(s, rc, e);
+		rc = prepare(s, &sql, &st, e);
+		if (rc)
+			return rc < 0 ? rc : refused(s, rc, e);
 		rc = of_all(s, e);
 		if (rc) {
 			sqlite3_finalize(st);

@@ -8,6 +8,15 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+/* false: it is not loaded. */
+static bool info_of(const struct bpf_program *prog, struct bpf_prog_info *info)
+{
+	__u32 len = sizeof(*info);
+	int fd = bpf_program__fd(prog);
+
+	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, info, &len);
+}
+
 void programs_read(struct bpf_object *obj, struct programs_figures *out)
 {
 	struct bpf_program *prog;
@@ -17,10 +26,8 @@ void programs_read(struct bpf_object *obj, struct programs_figures *out)
 		return;
 	bpf_object__for_each_program (prog, obj) {
 		struct bpf_prog_info info = {0};
-		__u32 len = sizeof(info);
-		int fd = bpf_program__fd(prog);
 
-		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		if (!info_of(prog, &info))
 			continue;
 		out->ns += info.run_time_ns;
 		out->runs += info.run_cnt;
@@ -70,4 +77,11 @@ struct bpf_program *programs_used(struct bpf_object *obj, struct bpf_program *pr
 	struct bpf_program *still = still_of(obj, prog);
 
 	return still && bpf_program__autoload(still) ? still : prog;
+}
+
+uint64_t programs_missed(struct bpf_object *obj, struct bpf_program *prog)
+{
+	struct bpf_prog_info info = {0};
+
+	return info_of(programs_used(obj, prog), &info) ? info.recursion_misses : 0;
 }

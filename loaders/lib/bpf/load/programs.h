@@ -18,6 +18,8 @@ struct programs_figures {  /* of all its programs, since they were loaded */
 
 /* `obj` NULL: all 0. */
 void programs_read(struct bpf_object *obj, struct programs_figures *out);
+/* Runs of this program, or of its variant, that the kernel skipped. */
+uint64_t programs_missed(struct bpf_object *obj, struct bpf_program *prog);
 
 /* Call it between open and load, after autoload is set. Some programs exist twice
  * (probes/lib/preempt.bpf.h): this loads the `_still` variant instead where the kernel needs it and

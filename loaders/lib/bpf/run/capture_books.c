@@ -40,18 +40,19 @@ static uint64_t slots_p99(const uint64_t slot[FAMILY_TALLY_SLOTS])
 void capture_books_tally(struct capture_books *b, struct family_tally *t)
 {
 	struct programs_figures programs;
-	uint64_t runs = 0;
+	uint64_t runs = 0, missed;
 
 	*t = (struct family_tally){0};
-	programs_read(b->ledger.obj, &programs);
 	if (b->config->f->tally)
 		b->config->f->tally(b->config->state, t);
+	programs_read(b->ledger.obj, &programs);
+	missed = programs.missed > t->missed_apart ? programs.missed - t->missed_apart : 0;
 	for (int i = 0; i < FAMILY_TALLY_SLOTS; i++)
 		runs += t->slot[i];
 	b->r->lost[CAPTURE_LOST_RING] = t->lost;
 	b->r->lost[CAPTURE_LOST_THROTTLED] = t->throttled;
-	b->r->lost[CAPTURE_LOST_MISSED] = programs.missed;
-	b->r->seen = t->seen + t->throttled + programs.missed + b->host->added + b->host->refused;
+	b->r->lost[CAPTURE_LOST_MISSED] = missed;
+	b->r->seen = t->seen + t->throttled + missed + b->host->added + b->host->refused;
 	if (t->seen)
 		store_run_offered(b->config->store, b->config->run,
 				  t->seen + b->host->added + b->host->refused);

@@ -332,15 +332,28 @@ int jitdump_slim(int fd, uint64_t size, char **out, size_t *len)
 	return 0;
 }
 
+/* jit-PID.dump, or jit-TID-PID.dump. */
+static bool is_name(const char *name, uint32_t pid)
+{
+	char end[24];
+	size_t digits;
+
+	snprintf(end, sizeof(end), "%u.dump", pid);
+	if (strncmp(name, "jit-", 4))
+		return false;
+	name += 4;
+	if (!strcmp(name, end))
+		return true;
+	digits = strspn(name, "0123456789");
+	return digits && name[digits] == '-' && !strcmp(name + digits + 1, end);
+}
+
 const char *jitdump_path(const char *const *paths, size_t n, uint32_t pid)
 {
-	char name[32];
-	size_t len = (size_t)snprintf(name, sizeof(name), "/jit-%u.dump", pid);
-
 	for (size_t i = 0; i < n; i++) {
-		size_t path = paths[i] ? strlen(paths[i]) : 0;
+		const char *slash = paths[i] ? strrchr(paths[i], '/') : NULL;
 
-		if (path >= len && !strcmp(paths[i] + path - len, name))
+		if (slash && is_name(slash + 1, pid))
 			return paths[i];
 	}
 	return NULL;

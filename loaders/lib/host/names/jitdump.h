@@ -4,8 +4,8 @@
  * (node --perf-prof, PHP's opcache.jit_debug, perf's agent for the JVM). Source: the Linux kernel's
  * tools/perf/Documentation/jitdump-specification.txt.
  *
- * 1. The file is jit-PID.dump, anywhere; it is found because the process maps its beginning
- *    executable.
+ * 1. The file is jit-PID.dump, or jit-TID-PID.dump of JavaScriptCore (Bun), anywhere; it is found
+ *    because the process maps its beginning executable.
  * 2. Head: u32 "JiTD" (0x4A695444), version 1, size of the head, ELF machine, padding, pid; u64
  *    time, flags. Then records: u32 kind, u32 size of the whole record; u64 time. In the host's
  *    byte order; another one is refused.

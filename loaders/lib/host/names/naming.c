@@ -195,8 +195,14 @@ static enum stack_end end_of(const struct stack_event *ev)
 void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames,
 		  struct naming_result *out)
 {
+	naming_stack_with(n, ev, frames, 0, out);
+}
+
+void naming_stack_with(struct naming *n, const struct stack_event *ev, const uint64_t *frames,
+		       uint32_t leaf, struct naming_result *out)
+{
 	struct hostmaps_process *p = hostmaps_process(n->hm, ev->tgid, ev->start_ns, ev->exec_id);
-	size_t cap = (size_t)ev->n_kernel + ev->n_user + 1;
+	size_t cap = (size_t)ev->n_kernel + ev->n_user + 2;
 	struct stack_buf b;
 
 	naming_epoch(n);
@@ -213,6 +219,8 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 	}
 	*out = (struct naming_result){
 		.exe = p ? p->exe : "", .process = naming_process(n, p, ev), .end = end_of(ev)};
+	if (leaf)
+		b.frames[--b.at] = leaf;
 	put_kernel(n, &b, frames, ev->n_kernel);
 	put_user(n, &b, p, ev, frames + ev->n_kernel, out);
 	out->stack = store_stack(n->w, b.frames + b.at, cap - b.at);

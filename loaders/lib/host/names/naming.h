@@ -95,6 +95,11 @@ struct naming_result {
 void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames,
 		  struct naming_result *out);
 
+/* The same, with a frame of the store (store_frame) as the stack's leaf, for what has no address.
+ */
+void naming_stack_with(struct naming *n, const struct stack_event *ev, const uint64_t *frames,
+		       uint32_t leaf, struct naming_result *out);
+
 /* The row of a process that hostmaps does not know: by its thread's name, its cgroup, and /proc if
  * it still runs. */
 uint32_t naming_stranger(struct naming *n, const struct stack_event *ev);
@@ -142,6 +147,8 @@ static inline void naming_thread(const struct naming_result *named, const char c
 /* Do the rules exclude it? NULL: an unknown process. */
 struct hostmaps_process;
 bool naming_excludes(struct naming *n, struct hostmaps_process *p);
+/* Does one of these rules (rules.h) match it? What is not known of it matches none. */
+bool naming_fits(struct naming *n, const struct hostmaps_process *p, const char *rules);
 /* How often a known process has become excluded: if it changes, ask again for the ids of processes
  * that you keep. */
 uint32_t naming_turned(const struct naming *n);

@@ -34,26 +34,47 @@ static void place(struct naming *n, struct rule_process *r, const char *cgroup)
 	rules_place(r, c ? &c->ref : NULL, c ? &c->names : &none);
 }
 
-/* Its present user: daemons change it after the start, which sonde-maps reports within seconds. */
-static uint32_t user_of(const struct naming *n, const struct hostmaps_process *p)
+static bool asks_user(const char *rules)
 {
-	bool asked = (n->o.include && strstr(n->o.include, "user:")) ||
-		     (n->o.exclude && strstr(n->o.exclude, "user:"));
+	return rules && strstr(rules, "user:");
+}
+
+/* Its present user: daemons change it after the start, which sonde-maps reports within seconds. */
+static uint32_t user_of(const struct hostmaps_process *p, bool asked)
+{
 	struct proc_status status;
 
 	return asked && !p->end && !proc_read_status(p->tgid, &status) ? status.euid : p->uid;
 }
 
-static bool judge(struct naming *n, const struct hostmaps_process *p)
+/* `path` is kept: `r` refers to it. */
+static void describe(struct naming *n, const struct hostmaps_process *p, bool user,
+		     char path[PATH_MAX], struct rule_process *r)
 {
 	bool kernel =
 		p->tgid == KTHREADD || p->ppid == KTHREADD; /* kernel threads have no executable */
-	struct rule_process r = {
-		.comm = p->comm, .exe = *p->exe || kernel ? p->exe : NULL, .uid = user_of(n, p)};
+
+	*r = (struct rule_process){
+		.comm = p->comm, .exe = *p->exe || kernel ? p->exe : NULL, .uid = user_of(p, user)};
+	place(n, r, naming_cgroup(p, 0, path));
+}
+
+static bool judge(struct naming *n, const struct hostmaps_process *p)
+{
+	struct rule_process r;
 	char path[PATH_MAX];
 
-	place(n, &r, naming_cgroup(p, 0, path));
+	describe(n, p, asks_user(n->o.include) || asks_user(n->o.exclude), path, &r);
 	return !allows(n, &r);
+}
+
+bool naming_fits(struct naming *n, const struct hostmaps_process *p, const char *rules)
+{
+	struct rule_process r;
+	char path[PATH_MAX];
+
+	describe(n, p, asks_user(rules), path, &r);
+	return rules_fit(rules, &r, false);
 }
 
 static bool judge_anew(struct naming *n, struct hostmaps_process *p, struct process_note *note)

@@ -150,7 +150,7 @@ struct v8 *v8_open(const struct runtime_memory *m, const void *section, size_t s
 	struct v8 *v;
 
 	if (!runtime_layout_take(&l, sizeof(l), V8_FORMAT, section, size) || !l.known ||
-	    l.n[V8_SHAPE] < V8_SHAPE_9 || l.n[V8_SHAPE] > V8_SHAPE_13)
+	    l.n[V8_SHAPE] < V8_SHAPE_9 || l.n[V8_SHAPE] > V8_SHAPE_14)
 		return NULL;
 	l.bytecode_sizes += bias;
 	v = mem_alloc(sizeof(*v));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8: JavaScript's frames of a thread in user space (V8 as in Node 16, 18, 20, 22 and 24). V8's
+ * v8: JavaScript's frames of a thread in user space (V8 as in Node 16, 18, 20, 22, 24 and 26). V8's
  * code keeps frame pointers, so native stacks continue through it; this finds which of their frames
  * are JavaScript's, and what they run.
  *

@@ -468,7 +468,9 @@ static int64_t position_of(struct v8heap *h, uint64_t shared, int64_t bytecode)
 	if (!code || !v8_word(h, code, v8_n(h, V8_BYTECODES_POSITIONS), &table))
 		return V8_NOWHERE;
 	bytes = v8_bytes(h, table, TABLE_MAX, &len);
-	return bytes ? v8_position_find(bytes, len, (uint32_t)bytecode) : V8_NOWHERE;
+	return bytes ? v8_position_find((enum v8_shape)v8_n(h, V8_SHAPE), bytes, len,
+					(uint32_t)bytecode) :
+		       V8_NOWHERE;
 }
 
 void v8_place_read(struct v8heap *h, uint64_t shared, int64_t bytecode, struct script_place *out)

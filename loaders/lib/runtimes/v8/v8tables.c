@@ -40,19 +40,28 @@ static int32_t sign_low(uint64_t v)
 
 /* ---- 1 ---- */
 
-int64_t v8_position_find(const uint8_t *table, size_t len, uint32_t at)
+/* How far the code has gone since the entry before. */
+static int64_t code_step(enum v8_shape shape, uint64_t v)
+{
+	int64_t step;
+
+	v &= UINT32_MAX;
+	if (shape >= V8_SHAPE_14)
+		return (int64_t)(v >> 2);
+	step = zigzag(v);
+	return step < 0 ? -(step + 1) : step;
+}
+
+int64_t v8_position_find(enum v8_shape shape, const uint8_t *table, size_t len, uint32_t at)
 {
 	struct bytes b = {table, len, 0};
 	uint64_t position = 0, v = 0;
 	int64_t code = -1, found = V8_NOWHERE;
 
 	while (b.at < b.len) {
-		int64_t step;
-
 		if (!number(&b, &v))
 			return V8_NOWHERE;
-		step = zigzag(v & UINT32_MAX);
-		code += step < 0 ? -(step + 1) : step;
+		code += code_step(shape, v);
 		if (!number(&b, &v))
 			return V8_NOWHERE;
 		position += (uint64_t)zigzag(v);
@@ -97,7 +106,7 @@ static uint32_t u32_at(const uint8_t *p)
 static bool safepoints_head(enum v8_shape shape, bool maglev, const uint8_t *head,
 			    struct safepoints *s)
 {
-	unsigned first = shape == V8_SHAPE_13 ? 4 : 0;
+	unsigned first = shape >= V8_SHAPE_13 ? 4 : 0;
 	uint32_t how = u32_at(head + first + 4);
 
 	*s = (struct safepoints){.n = u32_at(head + first), .head = maglev ? 16 : first + 8};
@@ -189,6 +198,8 @@ static const struct opcodes {
 			 "JJCCFFFFFFvvBBvvvvvvvvvvvvvvvvvvvvvvvv"
 			 "vM"},
 	[V8_SHAPE_13] = {"643321343331003311101111111111111111101111121",
+			 "JJCCFFFFFFFvvvBBvvvvvvvvvvvvvvvvvvvvvvvvvvvvM"},
+	[V8_SHAPE_14] = {"643321343331003311101111111111111111101111121",
 			 "JJCCFFFFFFFvvvBBvvvvvvvvvvvvvvvvvvvvvvvvvvvvM"},
 };
 

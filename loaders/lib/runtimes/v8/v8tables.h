@@ -8,7 +8,8 @@
  * 1. Source positions: entries of two Z, differences to the entry before (the first to -1 and 0):
  *    code offset (a negative one, -1 - offset, is no statement), source position. The position's
  *    value is 1 + the offset in the source shifted by one; bit 0: it is not JavaScript. A place has
- *    the last entry at or before it.
+ *    the last entry at or before it. From 14 on the first number is a V: the difference shifted by
+ *    two; bit 0: a statement.
  * 2. Baseline code: a V for the code before the first instruction of bytecode, then one for each
  *    instruction: its number of bytes of code. The n-th belongs to the n-th bytecode instruction,
  *    whose offset follows from the lengths before it: so the bytecode is read in parallel.
@@ -36,7 +37,7 @@
 #define V8_INLINED_MAX 64u  /* frames of one translation */
 
 /* The offset in the source that `at` (an offset in the code) has; V8_NOWHERE: none. */
-int64_t v8_position_find(const uint8_t *table, size_t len, uint32_t at);
+int64_t v8_position_find(enum v8_shape shape, const uint8_t *table, size_t len, uint32_t at);
 
 /* The length of the bytecode instruction at `at`; 0: unknown. Wide ones have a separate prefix. */
 typedef uint32_t (*v8_bytecode_length)(void *ctx, uint32_t at);

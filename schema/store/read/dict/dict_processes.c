@@ -8,6 +8,13 @@
 #include "schema/store/model/argshare.h"
 #include "schema/store/read/dict/dict_rows.h"
 
+const struct store_process_row *store_dict_process(const struct store_dict *d, int64_t id)
+{
+	return id > 0 && (uint64_t)id < d->n_processes && d->processes[id].present ?
+		       &d->processes[id] :
+		       NULL;
+}
+
 struct process_parts {
 	const char **text;
 	size_t n_text;

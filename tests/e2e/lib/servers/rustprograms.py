@@ -28,7 +28,7 @@ tokio = { version = "=1.54.1", features = ["rt-multi-thread", "net", "macros"] }
 axum = "=0.8.9"
 axum-server = { version = "=0.7.3", features = ["tls-rustls-no-provider"] }
 reqwest = { version = "=0.12.28", default-features = false, features = ["http2", "rustls-tls-manual-roots"] }
-sqlx = { version = "=0.8.6", default-features = false, features = ["postgres", "runtime-tokio", "tls-rustls-ring-webpki"] }
+sqlx = { version = "=0.8.6", default-features = false, features = ["postgres", "mysql", "runtime-tokio", "tls-rustls-ring-webpki"] }
 """, 'lto = "thin"'),
     "vendored": ("""
 openssl = { version = "=0.10.82", features = ["vendored"] }
@@ -82,6 +82,7 @@ def manifest_of(name):
 def build(folder, name):
     """The program's path; built if it is not there yet. Its crates are kept in that folder."""
     program, text, mangling = manifest_of(name)
+    folder = os.path.abspath(folder)  # cargo runs in another one
     at = os.path.join(folder, program)
     os.makedirs(at, exist_ok=True)
     manifest = os.path.join(at, "Cargo.toml")

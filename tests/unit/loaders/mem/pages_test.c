@@ -79,3 +79,16 @@ TEST(a_page_is_one_of_as_many_as_came_together)
 	assert_int_equal(pages_size_in(flags, 0), PAGES_HUGE);
 	assert_int_equal(pages_size_in(flags, PAGES_HUGE - 1), PAGES_HUGE);
 }
+
+TEST(what_the_host_uses_is_all_less_what_is_free)
+{
+	static const char text[] =
+		"MemTotal:       1000 kB\nMemFree:         400 kB\nBuffers: 1 kB\n",
+			  wrong[] = "MemTotal:  10 kB\nMemFree:  20 kB\n";
+
+	assert_int_equal(pages_used_parse(text, strlen(text)), 600 * 1024);
+	assert_int_equal(pages_used_parse(wrong, strlen(wrong)), 0);
+	assert_int_equal(pages_used_parse("MemTotal:", 9), 0);
+	assert_int_equal(pages_used_parse("", 0), 0);
+	assert_true(pages_used() > 0);
+}

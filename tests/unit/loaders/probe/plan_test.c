@@ -62,7 +62,7 @@ static int make(const char *text, const char *format, struct probespec *s, struc
 	size_t n = format_read(format, strlen(format), f);
 
 	assert_int_equal(probespec_parse(text, s, e), 0);
-	return plan_make(s, f, n, NULL, plan, e);
+	return plan_make(s, NULL, &(struct plan_source){.fields = f, .n_fields = n}, plan, e);
 }
 
 TEST(a_tracepoint_without_a_choice_has_all_that_can_be_read)
@@ -129,6 +129,84 @@ TEST(all_system_calls_have_their_name_as_first_argument)
 	assert_int_equal(s.n_args, 1);
 	assert_int_equal(p.args[0].from, PROBE_FROM_CALL_NR);
 	assert_int_equal(p.by[0], 0);
+}
+
+TEST(which_system_call_it_is_is_there_once_also_where_it_is_asked_for)
+{
+	struct probespec s;
+	struct probe_plan p;
+	struct err e = {0};
+
+	assert_int_equal(make("syscall:*(call) by call", "", &s, &p, &e), 0);
+	assert_int_equal(s.n_args, 1);
+	assert_int_equal(make("syscall:*(x=int64 $1, nr=call) by nr,x", "", &s, &p, &e), 0);
+	assert_int_equal(s.n_args, 2);
+	assert_int_equal(p.args[1].from, PROBE_FROM_CALL_NR);
+	assert_int_equal(make("syscall:*(call=int64 $1)", "", &s, &p, &e), -EINVAL);
+	assert_non_null(strstr(e.what, "choose another"));
+}
+
+TEST(fields_that_the_kernel_names_alike_are_there_once)
+{
+	static const char twice[] = "\tfield:int a;\toffset:16;\tsize:8;\tsigned:1;\n"
+				    "\tfield:int a;\toffset:24;\tsize:8;\tsigned:1;\n"
+				    "\tfield:int ret;\toffset:32;\tsize:8;\tsigned:1;\n"
+				    "\tfield:int error;\toffset:40;\tsize:8;\tsigned:1;\n";
+	struct probespec s;
+	struct probe_plan p;
+	struct err e = {0};
+
+	assert_int_equal(make("tracepoint:a:b", twice, &s, &p, &e), 0);
+	assert_int_equal(s.n_args, 3);
+	assert_int_equal(make("syscall:x", twice, &s, &p, &e), 0);
+	assert_int_equal(s.n_args, 1);
+}
+
+TEST(characters_of_a_field_end_where_the_field_does)
+{
+	struct probespec s;
+	struct probe_plan p;
+	struct err e = {0};
+
+	assert_int_equal(make("tracepoint:a:b(prev_comm)", SWITCH, &s, &p, &e), 0);
+	assert_int_equal(p.args[0].text, PROBE_TEXT_CONTEXT);
+	assert_int_equal(p.args[0].more, 16);
+}
+
+TEST(a_functions_return_keeps_what_its_begin_had)
+{
+	struct probespec s;
+	struct probe_plan p;
+	struct err e = {0};
+
+	assert_int_equal(
+		make("func:/a:f%return(a=str $1, b=int8 $2, ret=uint32) by ret", "", &s, &p, &e),
+		0);
+	assert_int_equal(p.pair, PROBE_PAIR_RETURN);
+	assert_true(p.args[0].begun && p.args[1].begun && p.ends && p.returns && !p.errors);
+	assert_int_equal(p.kept, 1);
+	assert_int_equal(p.ret_size, 4);
+	assert_false(p.ret_signed);
+	assert_int_equal(make("func:/a:f%return(a=str $1, b=str $2, c=str $3)", "", &s, &p, &e),
+			 -EINVAL);
+	assert_int_equal(make("func:/a:f%return(ret=str)", "", &s, &p, &e), 0);
+	assert_int_equal(p.args[0].from, PROBE_FROM_RETURNED);
+	assert_false(p.args[0].begun);
+}
+
+TEST(go_has_registers_of_its_own_and_texts_with_a_length)
+{
+	struct probespec s;
+	struct probe_plan p;
+	struct err e = {0};
+
+	assert_int_equal(make("go:/a:main.f(n=int64 $1, s=str $2)", "", &s, &p, &e), 0);
+	assert_int_equal(p.args[0].offset, 80);
+	assert_int_equal(p.args[1].offset, 40);
+	assert_int_equal(p.args[1].text, PROBE_TEXT_COUNTED);
+	assert_int_equal(p.args[1].more, 88);
+	assert_int_equal(make("go:/a:main.f(s=str $9)", "", &s, &p, &e), -EINVAL);
+	assert_int_equal(make("go:/a:main.f(s=int8 $10)", "", &s, &p, &e), -EINVAL);
 }
 
 TEST(code_has_registers_by_name_and_by_number)

@@ -22,8 +22,10 @@ static struct probespec spec(const char *text)
 TEST(arguments_are_a_json_object_with_texts_escaped_and_secrets_masked)
 {
 	struct probespec s = spec("syscall:x(path=str $1, n=int32 $2, b=bool $3, u=uint64 $4)");
-	struct probe_event ev = {
-		.value = {0, -5, 1, -1}, .n_text = 8, .ret = -ENOENT, .flags = PROBE_F_ENDS};
+	struct probe_event ev = {.value = {0, -5, 1, -1},
+				 .n_text = 8,
+				 .ret = -ENOENT,
+				 .flags = PROBE_F_ENDS | PROBE_F_RETURNS};
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
 
 	memcpy(ev.text, "a\"b\\\n\xff", 7);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What people build on rustls: axum and reqwest, which speak HTTP, and sqlx, which asks PostgreSQL.
+//! What people build on rustls: axum and reqwest, which speak HTTP, and sqlx, which asks PostgreSQL
+//! and MySQL.
 //!
 //! stack server CERT KEY            axum behind axum-server; prints its port; every third answer has
 //!                                  40000 bytes
 //! stack client h1|h2 CA PORT N     reqwest: N requests on one connection for the path that standard
 //!                                  input says, every fourth with 20000 bytes; prints how many were
 //!                                  answered
-//! stack sql CA PORT N              sqlx: N statements on one connection; the same
+//! stack sql CA PORT N              sqlx: N statements on one connection to PostgreSQL; the same
+//! stack mysql CA PORT N            the same to MySQL
 //! Certificates and the key are files in PEM.
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::Router;
+use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection};
 
@@ -69,6 +72,24 @@ async fn query(ca: &str, port: &str, n: usize) -> Outcome<usize> {
     Ok(good)
 }
 
+async fn query_mysql(ca: &str, port: &str, n: usize) -> Outcome<usize> {
+    let mut connection = MySqlConnectOptions::new()
+        .host("127.0.0.1")
+        .port(port.parse()?)
+        .username("root")
+        .ssl_mode(MySqlSslMode::VerifyCa)
+        .ssl_ca(ca)
+        .connect()
+        .await?;
+    let mut good = 0;
+    for i in 0..n {
+        let got: i64 = sqlx::query_scalar("SELECT ? + 1").bind(i as i64).fetch_one(&mut connection).await?;
+        good += (got == i as i64 + 1) as usize;
+    }
+    connection.close().await?;
+    Ok(good)
+}
+
 fn main() -> Outcome<()> {
     let args: Vec<String> = std::env::args().collect();
     let a: Vec<&str> = args.iter().map(|s| s.as_str()).collect();
@@ -82,7 +103,8 @@ fn main() -> Outcome<()> {
     let good = match a[1..] {
         ["client", how, ca, port, n] => runtime.block_on(ask(how, ca, port, n.parse()?, path.trim()))?,
         ["sql", ca, port, n] => runtime.block_on(query(ca, port, n.parse()?))?,
-        _ => return Err("stack server|client|sql ...".into()),
+        ["mysql", ca, port, n] => runtime.block_on(query_mysql(ca, port, n.parse()?))?,
+        _ => return Err("stack server|client|sql|mysql ...".into()),
     };
     println!("{good}");
     Ok(())

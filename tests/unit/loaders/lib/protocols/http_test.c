@@ -53,6 +53,83 @@ TEST(a_host_that_is_an_address_is_not_told_again)
 		"GET /a ok 204\nGET /b ok 204\nGET /c ok 204\nGET /d ok 204\nGET localhosts/e ok 204\nGET 1.2.3.example/f ok 204\n");
 }
 
+TEST(a_body_that_the_client_waits_to_send_may_never_come)
+{
+	static const struct turn turns[] = {
+		C("POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 50\r\n\r\n"),
+		S("HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n"),
+		C("GET /next HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+		C("POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"),
+		S("HTTP/1.1 413 Large\r\nContent-Length: 0\r\n\r\n"),
+		C("helloGET /c HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("POST /d HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"),
+		S("HTTP/1.1 100 Go\r\n\r\n"),
+		C("GET "),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+		END};
+
+	struct talk *t = malloc(sizeof(*t));
+
+	talk_begin(t, true, false, 0, PROTO_MASKED);
+	talk_play(t, turns, SIZE_MAX / 2, SIZE_MAX); /* a request line in parts may be a body */
+	proto_conn_close(t->conn, t->now_ns);
+	assert_string_equal(
+		t->heard.text,
+		"POST h/a ok 401\nGET h/next ok 200\nPOST h/b ok 413\nGET h/c ok 204\nPOST h/d ok 200\n");
+	assert_int_equal(proto_conn_blind_bytes(t->conn), 0);
+	talk_end(t, false);
+	free(t);
+}
+
+#define CH_HEAD "X-ClickHouse-Query-Id: 1\r\nContent-Length: 2\r\n\r\n1\n"
+
+TEST(a_statement_of_clickhouse_is_its_operation)
+{
+	static const struct turn turns[] = {
+		C("GET /?query=SELECT%20count()+FROM%20t%20WHERE%20a%3D%27x%2By%27&database=d HTTP/1.1\r\nHost: h:8123\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\n" CH_HEAD),
+		C("POST /?database=d HTTP/1.1\r\nHost: h\r\nContent-Length: 17\r\n\r\nSELECT a / 7 AS b"),
+		S("HTTP/1.1 200 OK\r\n" CH_HEAD),
+		C("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nSELECT 1\r\n0\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\n" CH_HEAD),
+		C("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 60\r\n\r\n/* by me */ insert into `t` (a) format CSV\n1,secret,secret,x\n"),
+		S("HTTP/1.1 500 No\r\nX-ClickHouse-Exception-Code: 241\r\nX-ClickHouse-Format: CSV\r\nContent-Length: 0\r\n\r\n"),
+		C("GET /ping HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nOk.\n"),
+		C("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nSELECT x"),
+		S("HTTP/1.1 404 No\r\nX-ClickHouse-Server-Display-Name: old\r\nContent-Length: 0\r\n\r\n"),
+		C("GET /nothing HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"),
+		END};
+
+	talk_expect(
+		turns, "http",
+		"SELECT count() FROM t WHERE a=? ok 200\nSELECT a / ? AS b ok 200\nSELECT ? ok 200\n"
+		"insert into `t` (a) format CSV error 241\nGET h/ping ok 200\nSELECT x error 404\nGET h/nothing ok 404\n");
+}
+
+TEST(a_statement_to_who_is_not_clickhouse_is_a_part_of_a_request)
+{
+	static const struct turn turns[] = {
+		C("GET /?query=SELECT+1 HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+		C("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nSELECT 1"),
+		S("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), END};
+
+	talk_expect(turns, "http", "GET h/ ok 200\nPOST h/ error 503\n");
+}
+
+TEST(a_request_with_clickhouses_headers_is_one_before_it_is_answered)
+{
+	static const struct turn turns[] = {
+		C("POST / HTTP/1.1\r\nHost: h\r\nX-ClickHouse-User: u\r\nContent-Length: 8\r\n\r\n"),
+		C("SELECT 1"), END};
+
+	talk_expect(turns, "http", "SELECT ? no-answer\n");
+}
+
 TEST(a_body_without_length_ends_with_the_connection)
 {
 	static const struct turn turns[] = {C("GET /x HTTP/1.0\r\n\r\n"),

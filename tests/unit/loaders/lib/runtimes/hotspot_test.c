@@ -62,9 +62,28 @@ TEST(a_line_holds_up_to_the_next_one)
 	assert_int_equal(hotspot_line_find(table, 4, 0, 300), 9); /* cut off */
 }
 
+TEST(a_line_table_fits_only_as_it_was_packed)
+{
+	for (unsigned x = 0; x < 2; x++) {
+		uint8_t table[32] = {0xff};
+		size_t at = 1;
+
+		put_number(table, &at, x, 0);
+		put_number(table, &at, x, 369 << 1);
+		table[at++] = 5 << 3 | 2;
+		table[at++] = 0;
+		assert_true(hotspot_lines_fit(table, at, x, 6));
+		assert_false(hotspot_lines_fit(table, at, !x, 6));
+		assert_false(hotspot_lines_fit(table, at, x, 5));     /* beyond the code */
+		assert_false(hotspot_lines_fit(table, at - 1, x, 6)); /* no end */
+	}
+	assert_false(hotspot_lines_fit((const uint8_t *)"", 1, 0, 6)); /* empty */
+}
+
 /* ---- a method ---- */
 
 static struct hotspotcode code;
+static struct hotspot_packing packing;
 static uint64_t pool, tags, class;
 
 static uint64_t symbol(const char *s)
@@ -79,6 +98,10 @@ static uint64_t symbol(const char *s)
 
 static void begin(void)
 {
+	static const enum hotspot_number there[] = {
+		HOTSPOT_NM_PCS,    HOTSPOT_NM_PCS_END,  HOTSPOT_NM_METADATA,
+		HOTSPOT_NM_SCOPES, HOTSPOT_PC_OFFSET,   HOTSPOT_PC_SCOPE,
+		HOTSPOT_SIZE_PC,   HOTSPOT_CONST_FLAGS, HOTSPOT_HAS_LINES};
 	const uint32_t length = 4;
 	const uint8_t utf8 = 1;
 	const uint16_t file = 3;
@@ -86,7 +109,8 @@ static void begin(void)
 	memset(&f, 0, sizeof(f));
 	f.m = (struct runtime_memory){.ctx = &f, .read = fake_read};
 	f.next = FAKE_BASE + 0x1000;
-	code = (struct hotspotcode){.m = &f.m, .version = 17};
+	packing = (struct hotspot_packing){.proved = true};
+	code = (struct hotspotcode){.m = &f.m, .packing = &packing};
 	code.n[HOTSPOT_METHOD_CONST] = 8;
 	code.n[HOTSPOT_CONST_POOL] = 8;
 	code.n[HOTSPOT_CONST_CODE_SIZE] = 40;
@@ -103,6 +127,8 @@ static void begin(void)
 	code.n[HOTSPOT_SYMBOL_BODY] = 6;
 	code.n[HOTSPOT_BYTES_DATA] = 4;
 	code.n[HOTSPOT_HAS_LINES] = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(there); i++)
+		code.has[there[i]] = true;
 	pool = fake_room(&f, 128);
 	tags = fake_room(&f, 16);
 	class = fake_room(&f, 64);
@@ -229,6 +255,35 @@ TEST(what_was_inlined_comes_first)
 	fake_word(&f, b.at, inner); /* the compiled method is not the one that its scopes name */
 	assert_false(hotspotcode_scopes(&code, &b, b.code + 40, 3, &s));
 	assert_int_equal(s.n, 0);
+}
+
+/* Each scope, and each method's table of lines, reads sensibly one way only. */
+TEST(a_jvm_of_an_unknown_version_says_itself_how_it_packs_numbers)
+{
+	struct script_stack s = {0};
+	struct hotspot_blob b;
+	uint64_t outer, inner;
+
+	begin();
+	packing = (struct hotspot_packing){0};
+	outer = method();
+	inner = method();
+	b = compiled(outer, inner);
+	assert_false(hotspotcode_scopes(&code, &b, b.code + 40, 3, &s)); /* it reads both ways */
+	for (int i = 0; i < 3; i++) {
+		assert_false(packing.proved);
+		assert_true(hotspotcode_scopes(&code, &b, b.code + 16, 3, &s));
+		assert_int_equal(s.n, 1);
+		assert_string_equal(s.frames[0].place.function,
+				    "net.example.Shop$$Lambda/0x00007f01.open");
+		assert_int_equal(s.frames[0].place.line, 0);
+		script_stack_release(&s);
+	}
+	assert_true(packing.proved && packing.x == 0);
+	assert_true(hotspotcode_scopes(&code, &b, b.code + 40, 3, &s));
+	assert_int_equal(s.n, 2);
+	assert_int_equal(s.frames[0].place.line, 12);
+	script_stack_release(&s);
 }
 
 TEST(a_libjvm_that_has_not_begun_is_not_read)

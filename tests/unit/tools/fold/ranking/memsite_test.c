@@ -6,7 +6,8 @@
 #include "tests/unit/test.h"
 
 /* A stack, root first, as nodes 1..n of a fold. */
-static uint32_t site(const struct fold_frame *frames, uint32_t n)
+static uint32_t site_by(uint32_t (*find)(const struct fold *f, uint32_t node),
+			const struct fold_frame *frames, uint32_t n)
 {
 	struct fold_node nodes[16] = {{0}};
 	const struct fold f = {
@@ -14,7 +15,12 @@ static uint32_t site(const struct fold_frame *frames, uint32_t n)
 
 	for (uint32_t i = 1; i <= n; i++)
 		nodes[i] = (struct fold_node){.frame = i - 1, .parent = i - 1};
-	return memsite_node(&f, n);
+	return find(&f, n);
+}
+
+static uint32_t site(const struct fold_frame *frames, uint32_t n)
+{
+	return site_by(memsite_node, frames, n);
 }
 
 TEST(allocators_and_the_c_library_are_passed_over)
@@ -43,6 +49,59 @@ TEST(a_script_s_line_is_preferred_to_its_interpreter_s)
 		{.name = "memset", .module = "libc.so.6", .file = ""}};
 
 	assert_int_equal(site(frames, ARRAY_SIZE(frames)), 3);
+}
+
+TEST(allocators_that_programs_have_of_their_own_are_passed_over)
+{
+	assert_true(memsite_library("guc_malloc", "postgres"));
+	assert_true(memsite_library("AllocSetAlloc", "postgres"));
+	assert_true(memsite_library("zmalloc_usable", "redis-server"));
+	assert_false(memsite_library("set_config_option", "postgres"));
+	assert_false(memsite_library("leaky", "app"));
+}
+
+TEST(what_fills_an_array_of_numpy_is_passed_over)
+{
+	static const struct fold_frame frames[] = {
+		{.name = "leaky", .module = "x.py", .file = "x.py", .origin = FOLD_SCRIPT},
+		{.name = "ones",
+		 .module = "core/numeric",
+		 .file = "/usr/lib/python3/dist-packages/numpy/core/numeric.py",
+		 .origin = FOLD_SCRIPT},
+		{.name = "array_function_internals.public_api",
+		 .module = "<__array_function__ internals>",
+		 .file = "<__array_function__ internals>",
+		 .origin = FOLD_SCRIPT},
+		{.name = "copyto", .module = "_multiarray.so", .file = ""}};
+
+	assert_int_equal(site(frames, ARRAY_SIZE(frames)), 1);
+}
+
+TEST(of_a_page_of_the_host_the_line_is_above_what_it_is_used_for)
+{
+#define KERNEL(name_)                                                                  \
+	{                                                                              \
+		.name = name_, .module = "[kernel]", .file = "", .origin = FOLD_KERNEL \
+	}
+	static const struct fold_frame user[] = {
+		{.name = "main", .module = "app", .file = ""},
+		{.name = "reads", .module = "app", .file = ""},
+		{.name = "read", .module = "libc.so.6", .file = ""},
+		KERNEL("ksys_read"),
+		KERNEL("filemap_alloc_folio"),
+		{.name = "[page cache]", .module = "[memory]", .file = ""}};
+	static const struct fold_frame kernel[] = {
+		KERNEL("ret_from_fork"),
+		KERNEL("nfsd_thread"),
+		KERNEL("kmem_cache_alloc_noprof"),
+		KERNEL("__alloc_pages_noprof"),
+		{.name = "[slab]", .module = "[memory]", .file = ""}};
+	static const struct fold_frame alone[] = {
+		{.name = "[from before the recording]", .module = "[memory]", .file = ""}};
+
+	assert_int_equal(site_by(memsite_page_node, user, ARRAY_SIZE(user)), 2);
+	assert_int_equal(site_by(memsite_page_node, kernel, ARRAY_SIZE(kernel)), 2);
+	assert_int_equal(site_by(memsite_page_node, alone, 1), 1);
 }
 
 TEST(a_runtime_s_functions_are_passed_over_too)

@@ -262,10 +262,13 @@ TEST(it_is_found_by_its_name_with_the_pid)
 {
 	const char *const paths[] = {"/usr/bin/node", NULL, "/srv/jit-770.dump",
 				     "/srv/xjit-77.dump", "/srv/jit-77.dump"};
+	const char *const bun = "/srv/jit-81-77.dump", *const others = "/srv/jit-77-81.dump";
 
 	assert_string_equal(jitdump_path(paths, 5, PID), "/srv/jit-77.dump");
 	assert_null(jitdump_path(paths, 4, PID));
 	assert_null(jitdump_path(paths, 0, PID));
+	assert_string_equal(jitdump_path(&bun, 1, PID), bun);
+	assert_null(jitdump_path(&others, 1, PID));
 }
 
 TEST(a_bomb_is_refused_before_it_takes_memory_or_time)

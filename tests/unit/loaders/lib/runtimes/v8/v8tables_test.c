@@ -16,10 +16,27 @@ TEST(a_place_has_the_last_position_at_or_before_it)
 		     {68, 208}, {69, 208}, {70, 326}, {73, 326}, {74, 334}, {1000, 334}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_v8); i++)
-		assert_int_equal(v8_position_find(table, sizeof(table), of_v8[i].at),
+		assert_int_equal(v8_position_find(V8_SHAPE_13, table, sizeof(table), of_v8[i].at),
 				 of_v8[i].position);
-	assert_int_equal(v8_position_find(table, 0, 3), V8_NOWHERE);
-	assert_int_equal(v8_position_find(table, 15, 70), V8_NOWHERE); /* cut off */
+	assert_int_equal(v8_position_find(V8_SHAPE_13, table, 0, 3), V8_NOWHERE);
+	assert_int_equal(v8_position_find(V8_SHAPE_13, table, 15, 70), V8_NOWHERE); /* cut off */
+}
+
+/* Of Node 26: a function of 56 bytes of bytecode. */
+TEST(a_place_of_v8_14_is_found_by_its_own_coding)
+{
+	static const uint8_t table[] = {0x02, 0x2c, 0x07, 0x2c, 0x0f, 0x10, 0x12, 0x20,
+					0x16, 0x24, 0x12, 0x3c, 0x26, 0x0f, 0x22, 0x3b,
+					0x3e, 0x13, 0x17, 0xec, 0x01, 0x0b, 0x24};
+	static const struct {
+		uint32_t at;
+		int64_t position;
+	} of_v8[] = {{0, 21},  {3, 25},  {7, 33},  {11, 33}, {12, 42}, {16, 57},
+		     {25, 53}, {33, 38}, {48, 33}, {53, 92}, {55, 101}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_v8); i++)
+		assert_int_equal(v8_position_find(V8_SHAPE_14, table, sizeof(table), of_v8[i].at),
+				 of_v8[i].position);
 }
 
 TEST(baseline_code_counts_instructions_of_bytecode)

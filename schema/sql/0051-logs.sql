@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 56: family logs: lines of logs by who wrote them and level, and messages by their words. The tables are declared in
+-- Migration 51: family logs: lines of logs by who wrote them and level, and messages by their words. The tables are declared in
 -- schema/facts/logs.h.
 
 CREATE TABLE log_row( -- lines of logs, by who wrote them and level

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/java/jhelper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "loaders/java/jtalk.h"
+#include "loaders/java/onrecord.h"
+#include "loaders/lib/host/proc/proc.h"
+#include "schema/base/array.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+
+#define CHILD_S  200 /* of one command: it waits a minute for each answer */
+#define WAIT_MS  500
+#define PATH_LEN 64
+
+/* ---- packets, with at most one descriptor ---- */
+
+static int packet_send(int sock, const void *data, size_t size, int fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec v = {.iov_base = (void *)(uintptr_t)data, .iov_len = size};
+	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		h.msg_control = control.buf;
+		h.msg_controllen = sizeof(control.buf);
+		CMSG_FIRSTHDR(&h)->cmsg_level = SOL_SOCKET;
+		CMSG_FIRSTHDR(&h)->cmsg_type = SCM_RIGHTS;
+		CMSG_FIRSTHDR(&h)->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&h)), &fd, sizeof(fd));
+	}
+	return sendmsg(sock, &h, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size ? 0 : -errno;
+}
+
+/* 1; 0: none now; -EPIPE: no more will come. */
+static int packet_take(int sock, void *data, size_t size, int *fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec v = {.iov_base = data, .iov_len = size};
+	struct msghdr h = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = control.buf,
+			   .msg_controllen = sizeof(control.buf)};
+	const ssize_t n = recvmsg(sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c;
+
+	*fd = -1;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	c = n < 0 ? NULL : CMSG_FIRSTHDR(&h);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	return n == (ssize_t)size ? 1 : -EPIPE;
+}
+
+/* ---- the helper ---- */
+
+struct machine {              /* that records, or that a child talks to */
+	struct jtalk_job job; /* at work, or the last one */
+	struct jhelper_ask next;
+	bool has_next;
+	uint32_t recording, major, nspid, uid;
+	bool ours_root; /* its root is ours: what it leaves in /tmp can be removed */
+	int kept;       /* onrecord */
+	int from;       /* the child's report; -1: no child */
+	pid_t child;
+	struct machine *after;
+};
+
+struct helper {
+	int sock, dirfd;
+	bool ending;
+	struct machine *all;
+};
+
+static struct machine *machine_find(struct helper *h, uint32_t pid, uint64_t start)
+{
+	struct machine *m = h->all;
+
+	while (m && (m->job.ask.pid != pid || m->job.ask.start_ticks != start))
+		m = m->after;
+	return m;
+}
+
+static void machine_drop(struct helper *h, struct machine *m)
+{
+	struct machine **at = &h->all;
+
+	while (*at && *at != m)
+		at = &(*at)->after;
+	if (*at)
+		*at = m->after;
+	if (m->kept >= 0)
+		onrecord_drop(h->dirfd, m->job.ask.pid, m->job.ask.start_ticks, m->kept);
+	free(m);
+}
+
+static bool runs(const struct machine *m)
+{
+	struct proc_stat ps;
+
+	return !proc_read_stat(m->job.ask.pid, &ps) && ps.start_ticks == m->job.ask.start_ticks;
+}
+
+/* Can be read only while it lives. */
+static void place_note(struct machine *m)
+{
+	char path[PATH_LEN];
+	struct stat its, ours;
+	cleanup_free char *text = NULL;
+	struct proc_status st;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%u/root", m->job.ask.pid);
+	m->ours_root = !stat(path, &its) && !stat("/", &ours) && its.st_dev == ours.st_dev &&
+		       its.st_ino == ours.st_ino;
+	if (!proc_read(m->job.ask.pid, "status", 65536, &text, &len) &&
+	    !proc_parse_status(text, len, &st)) {
+		m->nspid = st.nspid;
+		m->uid = st.euid;
+	}
+}
+
+/* The empty folder that its recorder leaves, and its dead socket. */
+static void left_remove(const struct machine *m)
+{
+	cleanup_fd int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_dir DIR *d = NULL;
+	const struct dirent *at;
+	char name[64], end[24];
+	struct stat st;
+
+	if (tmp < 0 || !m->ours_root || !m->nspid || runs(m))
+		return;
+	snprintf(name, sizeof(name), ".java_pid%u", m->nspid);
+	if (!fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode) &&
+	    st.st_uid == m->uid)
+		(void)unlinkat(tmp, name, 0);
+	snprintf(end, sizeof(end), "_%u", m->nspid);
+	d = fdopendir(take_fd(&tmp));
+	while (d && (at = readdir(d))) {
+		const size_t n = strlen(at->d_name), k = strlen(end);
+
+		/* YYYY_MM_DD_hh_mm_ss_PID */
+		if (n == 19 + k && strspn(at->d_name, "0123456789_") == n &&
+		    !strcmp(at->d_name + 19, end) &&
+		    !fstatat(dirfd(d), at->d_name, &st, AT_SYMLINK_NOFOLLOW) && st.st_uid == m->uid)
+			(void)unlinkat(dirfd(d), at->d_name, AT_REMOVEDIR);
+	}
+}
+
+/* ---- children ---- */
+
+static void child(const struct machine *m, int to)
+{
+	struct jhelper_told told;
+	int fd;
+
+	prctl(PR_SET_NAME, "sonde-jattach");
+	alarm(CHILD_S);
+	jtalk(&m->job, &told, &fd);
+	_exit(packet_send(to, &told, sizeof(told), fd) ? 1 : 0);
+}
+
+static void tell_failed(struct helper *h, const struct jhelper_ask *ask, int rc, const char *why)
+{
+	struct jhelper_told told = {
+		.what = ask->what, .pid = ask->pid, .start_ticks = ask->start_ticks, .status = rc};
+
+	snprintf(told.why, sizeof(told.why), "%s", why);
+	(void)packet_send(h->sock, &told, sizeof(told), -1);
+}
+
+static bool child_start(struct helper *h, struct machine *m, const struct jhelper_ask *ask)
+{
+	int pair[2];
+
+	m->job.ask = *ask;
+	m->job.recording = m->recording;
+	m->job.major = m->major;
+	m->job.kept = m->kept;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return false;
+	m->child = fork();
+	if (!m->child) {
+		close(h->sock);
+		child(m, pair[1]);
+	}
+	close(pair[1]);
+	if (m->child < 0) {
+		close(pair[0]);
+		return false;
+	}
+	m->from = pair[0];
+	return true;
+}
+
+static void job_begin(struct helper *h, struct machine *m, const struct jhelper_ask *ask)
+{
+	if (child_start(h, m, ask))
+		return;
+	tell_failed(h, ask, -EAGAIN, "cannot start a process to attach to it");
+	if (!m->recording)
+		machine_drop(h, m);
+}
+
+static void forget(struct helper *h, struct machine *m)
+{
+	left_remove(m);
+	machine_drop(h, m);
+}
+
+/* The child has told, or has died: what now holds of the machine. */
+static void job_done(struct helper *h, struct machine *m, struct jhelper_told *told, int fd)
+{
+	const bool started = told->what == JHELPER_START && !told->status;
+
+	if (!h->ending)
+		(void)packet_send(h->sock, told, sizeof(*told), fd);
+	if (started) {
+		m->recording = told->recording;
+		m->major = told->major;
+	}
+	m->job.left = told->status && told->status != -EEXIST && told->what == JHELPER_START &&
+		      runs(m) && onrecord_begun(m->kept);
+	if (m->job.left) { /* it failed when the recording may have begun: no answer in time */
+		struct jhelper_ask stop = m->job.ask;
+
+		stop.what = JHELPER_STOP;
+		job_begin(h, m, &stop);
+		return;
+	}
+	if (told->what == JHELPER_STOP || (told->what == JHELPER_START && !started)) {
+		/* one that does not stop stays on record, for the next helper */
+		if (told->what == JHELPER_STOP && told->status && runs(m) && m->kept >= 0)
+			close(take_fd(&m->kept));
+		m->recording = 0;
+	}
+	if (m->has_next) {
+		const struct jhelper_ask next = m->next;
+
+		m->has_next = false;
+		if (next.what == JHELPER_START || m->recording) {
+			job_begin(h, m, &next);
+			return;
+		}
+		/* nothing of ours: a recording named sonde that runs there is another one's */
+		tell_failed(h, &next, 0, "");
+		forget(h, m);
+	} else if (!m->recording) {
+		forget(h, m);
+	} else if (h->ending) {
+		struct jhelper_ask stop = m->job.ask;
+
+		stop.what = JHELPER_STOP;
+		job_begin(h, m, &stop);
+	}
+}
+
+static void child_take(struct helper *h, struct machine *m)
+{
+	struct jhelper_told told;
+	int fd, rc = packet_take(m->from, &told, sizeof(told), &fd);
+
+	if (!rc)
+		return;
+	if (rc < 0) {
+		told = (struct jhelper_told){.what = m->job.ask.what,
+					     .pid = m->job.ask.pid,
+					     .start_ticks = m->job.ask.start_ticks,
+					     .status = -ECHILD};
+		snprintf(told.why, sizeof(told.why), "the process that attached to it ended");
+	}
+	close(m->from);
+	m->from = -1;
+	while (waitpid(m->child, NULL, 0) < 0 && errno == EINTR)
+		;
+	job_done(h, m, &told, fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- what the loader asks ---- */
+
+static struct machine *machine_add(struct helper *h, const struct jhelper_ask *ask)
+{
+	struct machine *m = mem_alloc(sizeof(*m));
+
+	*m = (struct machine){.job.ask = *ask, .kept = -1, .from = -1, .after = h->all};
+	h->all = m;
+	place_note(m);
+	return m;
+}
+
+static void machine_start(struct helper *h, const struct jhelper_ask *ask)
+{
+	struct machine *m = machine_add(h, ask);
+
+	m->kept = onrecord_keep(h->dirfd, ask->pid, ask->start_ticks, &m->job.left);
+	if (m->kept < 0) {
+		tell_failed(h, ask, m->kept,
+			    m->kept == -EBUSY ? "another sonde records it" :
+						"cannot note that it is recorded");
+		m->kept = -1;
+		machine_drop(h, m);
+		return;
+	}
+	job_begin(h, m, ask);
+}
+
+static void asked(struct helper *h, const struct jhelper_ask *ask)
+{
+	struct machine *m = machine_find(h, ask->pid, ask->start_ticks);
+
+	if (m && m->from >= 0) {
+		m->next = *ask;
+		m->has_next = ask->what != JHELPER_FORGET;
+	} else if (m && ask->what == JHELPER_FORGET) {
+		forget(h, m);
+	} else if (m) {
+		job_begin(h, m, ask);
+	} else if (ask->what == JHELPER_START) {
+		machine_start(h, ask);
+	} else if (ask->what != JHELPER_FORGET) {
+		tell_failed(h, ask, -ENOENT, "it is not recorded");
+	}
+}
+
+/* A killed helper's recording. */
+static void left_stop(void *ctx, uint32_t pid, uint64_t start)
+{
+	struct helper *h = ctx;
+	const struct jhelper_ask ask = {.what = JHELPER_STOP, .pid = pid, .start_ticks = start};
+	struct machine *m = machine_add(h, &ask);
+
+	m->kept = onrecord_keep(h->dirfd, pid, start, &m->job.left);
+	if (m->kept < 0 || !m->job.left || !runs(m)) {
+		m->kept = m->kept < 0 ? -1 : m->kept;
+		forget(h, m);
+		return;
+	}
+	job_begin(h, m, &ask);
+}
+
+/* The loader is gone: all that records is stopped. */
+static void ending(struct helper *h)
+{
+	struct machine *next;
+
+	h->ending = true;
+	close(h->sock);
+	h->sock = -1;
+	for (struct machine *m = h->all; m; m = next) {
+		struct jhelper_ask stop = m->job.ask;
+
+		next = m->after;
+		stop.what = JHELPER_STOP;
+		m->has_next = false;
+		if (m->from < 0)
+			job_begin(h, m, &stop);
+	}
+}
+
+#define MACHINES_MAX 256
+
+static void turn(struct helper *h)
+{
+	struct pollfd fds[MACHINES_MAX + 1] = {{.fd = h->sock, .events = POLLIN}};
+	struct machine *of[MACHINES_MAX + 1], *m = h->all;
+	struct jhelper_ask ask;
+	nfds_t n = 1;
+	int fd, rc;
+
+	for (; m && n <= MACHINES_MAX; m = m->after)
+		if (m->from >= 0) {
+			of[n] = m;
+			fds[n++] = (struct pollfd){.fd = m->from, .events = POLLIN};
+		}
+	if (poll(fds, n, WAIT_MS) <= 0)
+		return;
+	/* a machine that is dropped is only ever the one whose child told */
+	for (nfds_t i = 1; i < n; i++)
+		if (fds[i].revents)
+			child_take(h, of[i]);
+	if (h->ending || !fds[0].revents)
+		return;
+	while ((rc = packet_take(h->sock, &ask, sizeof(ask), &fd)) > 0) {
+		if (fd >= 0)
+			close(fd);
+		asked(h, &ask);
+	}
+	if (rc < 0)
+		ending(h);
+}
+
+/* What becomes another user takes; the rest goes. */
+static void rights_keep(void)
+{
+	const uint64_t keep = 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_SYS_PTRACE |
+			      1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE |
+			      1ull << CAP_FOWNER | 1ull << CAP_SETPCAP;
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &head, caps))
+		return;
+	for (int i = 0; i < 2; i++) {
+		caps[i].permitted &= (uint32_t)(keep >> (32 * i));
+		caps[i].effective = caps[i].permitted;
+		caps[i].inheritable = 0;
+	}
+	(void)syscall(SYS_capset, &head, caps);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static _Noreturn void become(int sock, int dirfd)
+{
+	struct helper h = {.sock = 3, .dirfd = 4};
+	struct rlimit none = {0, 0};
+	sigset_t signals;
+	int null;
+
+	/* not by the terminal's Ctrl-C: it has to stop recordings when its loader is gone */
+	setsid();
+	prctl(PR_SET_NAME, "sonde-jvm");
+	prctl(PR_SET_PDEATHSIG, 0);
+	sigemptyset(&signals);
+	sigprocmask(SIG_SETMASK, &signals, NULL);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	setrlimit(RLIMIT_CORE, &none);
+	/* who reads the loader's output is not kept waiting */
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		(void)dup2(null, fd);
+	sock = fcntl(sock, F_DUPFD, 32);
+	dirfd = fcntl(dirfd, F_DUPFD, 32);
+	if (dup2(sock, 3) != 3 || dup2(dirfd, 4) != 4)
+		_exit(1);
+	fcntl(3, F_SETFD, FD_CLOEXEC);
+	fcntl(4, F_SETFD, FD_CLOEXEC);
+	close_range(5, ~0u, 0);
+	rights_keep();
+	onrecord_each_left(h.dirfd, left_stop, &h);
+	while (!h.ending || h.all)
+		turn(&h);
+	_exit(0);
+}
+
+/* ---- the loader's side ---- */
+
+int jhelper_open(struct jhelper *h, const char *dir, struct err *e)
+{
+	cleanup_fd int dirfd = -1;
+	int pair[2], rc = onrecord_open(dir, &dirfd, e);
+
+	*h = (struct jhelper){.fd = -1};
+	if (rc)
+		return rc;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket: %s",
+			       strerror(errno));
+	h->pid = fork();
+	if (!h->pid)
+		become(pair[1], dirfd);
+	close(pair[1]);
+	if (h->pid < 0) {
+		close(pair[0]);
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot start a process: %s",
+			       strerror(errno));
+	}
+	h->fd = pair[0];
+	return 0;
+}
+
+int jhelper_send(const struct jhelper *h, const struct jhelper_ask *ask)
+{
+	return h->fd < 0 ? -EPIPE : packet_send(h->fd, ask, sizeof(*ask), -1);
+}
+
+int jhelper_take(const struct jhelper *h, struct jhelper_told *told, int *fd)
+{
+	int rc;
+
+	*fd = -1;
+	if (h->fd < 0)
+		return -EPIPE;
+	rc = packet_take(h->fd, told, sizeof(*told), fd);
+	if (rc > 0) {
+		told->why[sizeof(told->why) - 1] = '\0';
+		told->version[sizeof(told->version) - 1] = '\0';
+	}
+	return rc;
+}
+
+uint64_t jhelper_cpu_ns(const struct jhelper *h)
+{
+	struct proc_stat ps;
+
+	return h->pid > 0 && !proc_read_stat((uint32_t)h->pid, &ps) ?
+		       proc_ticks_ns(ps.utime + ps.stime) :
+		       0;
+}
+
+void jhelper_close(struct jhelper *h)
+{
+	if (h->fd >= 0)
+		close(h->fd);
+	*h = (struct jhelper){.fd = -1};
+}

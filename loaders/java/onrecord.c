@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/java/onrecord.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+
+#define NAME_LEN 48
+
+static bool is_ours(int fd, mode_t type)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH)) && st.st_nlink;
+}
+
+/* The folder, and the one it is in. */
+static int dir_make(const char *path)
+{
+	char up[256];
+	char *slash;
+
+	if (!mkdir(path, 0700) || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT || snprintf(up, sizeof(up), "%s", path) >= (int)sizeof(up))
+		return -errno;
+	slash = strrchr(up, '/');
+	if (!slash || slash == up)
+		return -ENOENT;
+	*slash = '\0';
+	if (mkdir(up, 0755) && errno != EEXIST)
+		return -errno;
+	return mkdir(path, 0700) ? -errno : 0;
+}
+
+int onrecord_open(const char *path, int *out, struct err *e)
+{
+	cleanup_fd int fd = -1;
+	int rc = dir_make(path);
+
+	if (!rc) {
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		rc = fd < 0 ? -errno : is_ours(fd, S_IFDIR) ? 0 : -EPERM;
+	}
+	if (!rc) {
+		*out = take_fd(&fd);
+		return 0;
+	}
+	err_set(e, rc, EXIT_PERMISSION, "cannot note in %s which Java programs are recorded: %s",
+		path,
+		rc == -EPERM ? "it belongs to another user, or other users may write to it" :
+			       strerror(-rc));
+	err_fix(e, "--record-dir DIR: use a folder that you own");
+	return rc;
+}
+
+static void name_of(uint32_t pid, uint64_t start_ticks, char out[NAME_LEN])
+{
+	snprintf(out, NAME_LEN, "%u-%" PRIu64, pid, start_ticks);
+}
+
+int onrecord_keep(int dirfd, uint32_t pid, uint64_t start_ticks, bool *left)
+{
+	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	char name[NAME_LEN];
+	cleanup_fd int fd = -1;
+
+	name_of(pid, start_ticks, name);
+	fd = openat(dirfd, name, flags | O_CREAT | O_EXCL, 0600);
+	*left = fd < 0 && errno == EEXIST;
+	if (*left)
+		fd = openat(dirfd, name, flags);
+	if (fd < 0)
+		return -errno;
+	if (!is_ours(fd, S_IFREG))
+		return -EPERM;
+	if (flock(fd, LOCK_EX | LOCK_NB) || !is_ours(fd, S_IFREG))
+		return -EBUSY;
+	*left = *left && onrecord_begun(fd);
+	(void)fsync(dirfd);
+	return take_fd(&fd);
+}
+
+int onrecord_begin(int fd)
+{
+	return pwrite(fd, "1", 1, 0) == 1 && !fsync(fd) ? 0 : -EIO;
+}
+
+bool onrecord_begun(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && st.st_size > 0;
+}
+
+void onrecord_drop(int dirfd, uint32_t pid, uint64_t start_ticks, int fd)
+{
+	char name[NAME_LEN];
+
+	name_of(pid, start_ticks, name);
+	(void)unlinkat(dirfd, name, 0);
+	close(fd);
+}
+
+bool onrecord_name_parse(const char *name, uint32_t *pid, uint64_t *start_ticks)
+{
+	char *end;
+	unsigned long long n;
+
+	if (*name < '1' || *name > '9')
+		return false;
+	errno = 0;
+	n = strtoull(name, &end, 10);
+	if (errno || n > INT32_MAX || *end != '-' || end[1] < '0' || end[1] > '9')
+		return false;
+	*pid = (uint32_t)n;
+	*start_ticks = strtoull(end + 1, &end, 10);
+	return !errno && !*end;
+}
+
+static bool is_unlocked(int dirfd, const char *name)
+{
+	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return fd >= 0 && is_ours(fd, S_IFREG) && !flock(fd, LOCK_EX | LOCK_NB);
+}
+
+void onrecord_each_left(int dirfd, void (*each)(void *ctx, uint32_t pid, uint64_t start_ticks),
+			void *ctx)
+{
+	int again = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_dir DIR *d = again < 0 ? NULL : fdopendir(again);
+	const struct dirent *at;
+	uint64_t start;
+	uint32_t pid;
+
+	if (!d && again >= 0)
+		close(again);
+	while (d && (at = readdir(d)))
+		if (onrecord_name_parse(at->d_name, &pid, &start) && is_unlocked(dirfd, at->d_name))
+			each(ctx, pid, start);
+}

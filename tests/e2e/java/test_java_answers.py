@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What family java recorded, as heap, waits and explain say it: the store has what the test put there."""
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import BUILD, need
+
+FROM, TO, HOT = 1800000000, 1800001200, 1800000900
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """From HOT on the monitor is waited for four times as long, and forty times as much is allocated."""
+    tool, folder = os.path.join(BUILD, "tests", "putstore"), str(tmp_path_factory.mktemp("shop") / "store")
+    need("putstore (make workloads)", tool)
+    lines = [{"run": "java", "from": FROM, "to": TO, "bucket_s": 10}]
+    for at in range(FROM, TO, 10):
+        wait, bytes_ = (400_000_000, 4_000_000_000) if at >= HOT else (100_000_000, 100_000_000)
+        common = {"at": at, "pid": 7, "comm": "shop"}
+        lines += [{**common, "kind": "java-lock", "n": 3, "value": wait + (at - FROM) * 1000, "max": 10**7, "stack": ["run", ["Shop.pay", "", 42], "monitor Till"]},
+                  {**common, "fact": "java_wait_row", "columns": {"kind": "monitor", "class": "Till", "owner": "holds", "place": "Shop.pay:42", "n": 3, "ns": wait}},
+                  {**common, "fact": "java_wait_row", "columns": {"kind": "park", "class": "java.util.concurrent.SynchronousQueue$TransferStack", "owner": "",
+                                                                  "place": "Shop.work:7", "n": 1, "ns": 9 * 10**9}},
+                  {**common, "kind": "java-alloc", "n": 3, "value": bytes_, "stack": ["run", ["Shop.crate", "", 12], "new byte[]"]}]
+    subprocess.run([tool, folder], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    return folder
+
+
+def ask(sonde, store, *words):
+    return json.loads(sonde(*words, "--from", str(FROM), "--to", str(TO), "--json", store=store, check=True).stdout)
+
+
+def test_waits_name_the_monitor_and_who_had_it(shop, sonde):
+    waits = ask(sonde, shop, "waits")
+    assert waits["rows"] == [] and waits["java_total"] == 1
+    assert waits["java"] == [{"pid": 7, "comm": "shop", "container": None, "kind": "monitor", "class": "Till", "owner": "holds", "waits": 360, "total_ns": 21_000_000_000,
+                              "place": "Shop.pay:42", "idle": False}]
+    assert ask(sonde, shop, "waits", "--idle")["java_total"] == 2
+    text = sonde("waits", "--from", str(FROM), "--to", str(TO), store=shop, check=True).stdout
+    assert "threads of shop waited 21 s for monitor Till, which thread holds had, in Shop.pay:42" in text and "TransferStack" not in text
+
+
+def test_heap_ranks_the_lines_that_allocate(shop, sonde):
+    rows = ask(sonde, shop, "heap")["rows"]
+    assert [(r["function"], r["line"], r["alloc_bytes"], r["inuse_bytes"]) for r in rows] == [("Shop.crate", 12, 129_000_000_000, 0)]
+
+
+def test_explain_names_the_monitor_and_its_holder(shop, sonde):
+    told = sonde("explain", "--from", str(HOT), "--to", str(TO), "--json", store=shop, check=True).stdout
+    rows = {r["type"]: r for r in json.loads(told)["rows"]}
+    assert rows["java-alloc"]["mostly"]["function"] == "new byte[]" and rows["java-lock"]["mostly"]["function"] == "monitor Till"
+    cause = rows["java-lock"]["causes"][0]
+    assert (cause["what"], cause["name"]) == ("holder", "holds") and cause["amount_after"] == 12_000_000_000
+    answer = sonde("sql", "--csv", cause["query_after"], store=shop, check=True).stdout
+    assert answer.split()[-1] == "12000000000"

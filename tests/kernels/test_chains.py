@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Family disk where devices lie on others (step `disks`): no byte twice, by the kernel's own counters and by what dd wrote."""
+import pytest
+
+PAGE = 4096
+
+
+@pytest.fixture
+def chains(report):
+    if "disks-make" not in report.sections:
+        pytest.skip("missing: SONDE_KERNEL_STEPS=disks, as it needs modules of the kernels")
+    assert report.sections["disks-make"].status == 0, report.sections["disks-make"]
+    return report
+
+
+def rows(report, name):
+    return report.sections[f"disks-{name}"].told()
+
+
+def counted(report):
+    """disk -> (reads, bytes read, writes, bytes written), by the kernel."""
+    told = {}
+    for text in report.sections["disks-use"].out.split("after\n"):
+        for line in text.splitlines():
+            words = line.split()
+            if len(words) >= 14 and words[0].isdigit():
+                told.setdefault(words[2], []).append([int(words[i]) * (512 if i in (5, 9) else 1) for i in (3, 5, 7, 9)])
+    return {disk: tuple(b - a for a, b in zip(*x)) for disk, x in told.items() if len(x) == 2}
+
+
+def test_each_disk_has_the_requests_that_the_kernel_counts_there(chains):
+    kernel, got = counted(chains), {}
+    for r in rows(chains, "blocks"):
+        x = got.setdefault(r["disk"], [0, 0, 0, 0])
+        if r["op"] in ("read", "write"):
+            at = 0 if r["op"] == "read" else 2
+            x[at] += r["requests"]
+            x[at + 1] += r["bytes"]
+    for disk in (f"loop{i}" for i in range(5)):
+        assert tuple(got[disk]) == kernel[disk], disk
+    assert not [d for d in got if d.startswith("dm-")]  # devices of bios make no requests
+
+
+def test_what_was_written_to_a_device_on_top_is_below_it_once(chains):
+    put = {(r["disk"], r["comm"]): (r["requests"], r["bytes"]) for r in rows(chains, "blocks") if r["op"] == "write"}
+    assert put["loop0", "dd"] == (64, 64 * PAGE)  # the thread that wrote to dm-linear asked
+    assert {sum(n for (disk, _), (_, n) in put.items() if disk == d) for d in ("loop2", "loop3")} == {32 * PAGE}
+    assert sum(n for (disk, _), (_, n) in put.items() if disk == "loop4") == 3 * PAGE
+    under = {r["disk"]: r["under"] for r in rows(chains, "under")}
+    assert (under["dm-0"], under["dm-1"], under["dm-2"], under["dm-3"]) == ("loop0", "loop1", "loop2, loop3", "loop4")
+    assert {under[f"loop{i}"] for i in range(5)} == {""}  # their files are in memory
+
+
+def test_a_file_on_a_ciphered_device_has_a_name_where_it_is_changed_and_waited_for(chains):
+    files = rows(chains, "files")
+    assert [r["dirty"] >= 16 * 65536 for r in files if r["file"] == "/mnt/big" and r["disk"] == ""] == [True]
+    assert not [r for r in files if r["file"] == "/mnt/big" and r["disk"] == "loop1"]  # below it are other pages
+    for op, key in (("read", "got"), ("write", "put")):
+        for disk in ("loop0", "loop1", "loop2", "loop3", "loop4"):
+            assert sum(r[key] for r in files if r["disk"] == disk) == sum(r["bytes"] for r in rows(chains, "blocks") if (r["disk"], r["op"]) == (disk, op)), (disk, op)
+    assert [(r["call"], r["comm"], r["calls"]) for r in rows(chains, "syncs") if r["file"] == "/mnt/big"] == [("fsync", "dd", 1)]

@@ -1,0 +1,6 @@
+// «€» 🐍
+module.exports = {  función: n => {
+    return (function größe(n) {
+      return module.exports.inside(
+        n); })(n);
+  } };
