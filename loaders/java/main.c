@@ -178,7 +178,7 @@ static void java_check(struct check *c, uint32_t freq)
 		check_add(
 			c, "java", CHECK_WARN,
 			geteuid() ? "run it as root" : "cap_add: [SETUID, SETGID, SYS_PTRACE]",
-			"no CAP_SETUID, CAP_SETGID or CAP_SYS_PTRACE: only Java programs of this user are recorded");
+			"no CAP_SETUID, CAP_SETGID or CAP_SYS_PTRACE: only Java programs of this user can be recorded");
 	else
 		check_add(c, "java", CHECK_OK, NULL,
 			  "Java programs of all users can be recorded, those that you choose");

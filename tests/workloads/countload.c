@@ -2,7 +2,7 @@
 /*
  * countload: takes the place of a loader, to count events: it makes numbered events through the
  * same writer, speaks the same progress protocol, takes the same options (and ignores those that it
- * does not need), and ends in order at SIGTERM. Called as sonde-X, its runs belong to the family X.
+ * does not need), and ends normally at SIGTERM. Called as sonde-X, its runs belong to the family X.
  * It makes $COUNTLOAD_EVENTS (40) every 10 ms. Their number is in a file, $COUNTLOAD_DIR/PID-TIME,
  * mapped, so that a kill cannot lose it: two 64-bit numbers, begun (raised before an event is given
  * to the writer) and done (raised after).

@@ -38,6 +38,8 @@ def well(begin=TO - 7200, end=TO):
     yield from gpus(begin, end)
     yield {"run": "disk", "from": begin, "to": end, "bucket_s": 10}
     yield from minutes(begin, end, BLOCK, SYNC)
+    yield {"run": "logs", "from": begin, "to": end, "bucket_s": 10}
+    yield from minutes(begin, end, LOGGED, SAID)
     yield {"run": "host", "from": begin, "to": end, "bucket_s": 10}
     yield from minutes(begin, end, HOST, WEB, ROOTFS, DISK, JVM)
 
@@ -83,6 +85,8 @@ JVM = {"fact": "jvm_row", "pid": 7, "comm": "app", "collector": "G1", "version":
 BLOCK = {"fact": "block_row", "pid": 7, "comm": "app", "disk": "sda", "op": "write", "requests": 100, "bytes": 100 << 12, "errors": 0, "queue_us": 100, "device_us": 9000}
 SYNC = {"fact": "sync_row", "pid": 7, "comm": "app", "file": "/data/a", "call": "fsync", "calls": 10, "errors": 0, "us": 20000}
 OPENS = {"fact": "open_row", "pid": 7, "comm": "app", "path": "/none", "error": "ENOENT", "opens": 1}
+LOGGED = {"fact": "log_row", "source": "web", "level": "error", "lines": 1, "messages": 1, "bytes": 40}
+SAID = {"fact": "log_pattern_row", "source": "web", "level": "error", "pattern": "cannot reach *", "sample": "ERROR cannot reach db", "messages": 1}
 HELD = {"fact": "held_row", "pid": 7, "comm": "app", "file": "/data/gone", "ino": 12, "mount": "/data", "bytes": 2 << 30, "holders": 1}
 
 
@@ -129,6 +133,8 @@ BAD = {
     "deleted-files": ("app", ({**HELD, "at": at} for at in range(HALF, TO, 60))),
     "fsync-slow": ("app", minutes(HALF, TO, SYNC, us=3000000)),
     "opens-failing": ("app", minutes(HALF, TO, OPENS, opens=5000)),
+    "log-errors": ("web", minutes(HALF, TO, LOGGED, SAID, messages=100)),
+    "log-new-error": ("web", [{**SAID, "at": TO - 300, "pattern": "no space left on *", "sample": "ERROR no space left on /data"}]),
     "sonde-losses": ("host", lost(9000)),
     "sonde-recording": ("cpu", [{"run": "cpu", "from": TO - 4000, "to": TO - 1000, "bucket_s": 10}]),
 }
@@ -210,6 +216,7 @@ RATES = {  # bucket by bucket
     "jvm-gc": (JVM, {"young_gc_us": 1000000, "full_gc_us": 3000000}),
     "fsync-slow": (SYNC, {"us": 3000000}),
     "opens-failing": (OPENS, {"opens": 5000}),
+    "log-errors": (LOGGED, {"messages": 100}),
     "gpu-throttled": (GPU, {"throttle_reasons": 64}),
     "gpu-hot": (GPU, {"temperature_m": 88000}),
     "gpu-memory": (GPU, {"mem_used": (1 << 34) - 1}),
@@ -222,7 +229,7 @@ READINGS = {  # what does not change is stored once a minute
     "file-system-hangs": (NAS, {"hangs": 1}),
     "descriptors": (FDS, {"fds": 1000}),
 }
-SLACK = {"jvm-gc": 60}  # a collection is seldom: its mean of a minute is all there is
+SLACK = {"jvm-gc": 60, "log-errors": 60}  # a collection is seldom, and so is an error: a mean of a minute is all there is
 
 
 def number_of(name, key):
@@ -243,7 +250,7 @@ def asked_from(begin, end, ms, failed):
 
 
 def runs(begin, end):
-    return [{"run": family, "from": begin, "to": end, "bucket_s": 10} for family in ("l7", "gpu", "disk", "host")]
+    return [{"run": family, "from": begin, "to": end, "bucket_s": 10} for family in ("l7", "logs", "gpu", "disk", "host")]
 
 
 def state_of(store, name, at):
@@ -335,20 +342,21 @@ def test_memory_that_is_full_soon_says_when_and_by_which_line(tmp_path):
     assert "full at about 2026-11-2" in row["text"] and "grew: leaky (app.c:12) of web by " in row["text"] and "cached" not in row["text"], row["text"]
 
 
-COUNTED = {"disk-errors": lambda at: [{"run": "disk", "from": T - 3600, "to": T + 7200, "bucket_s": 10}, {**BLOCK, "at": at, "errors": 2}], "oom": lambda at: [event(at, "oom kill", "container", "web", "met the limit")], "sonde-losses": lambda at: [{"loss": "ring", "at": at, "n": 9000}]}
+COUNTED = {"disk-errors": lambda at: [{"run": "disk", "from": T - 3600, "to": T + 7200, "bucket_s": 10}, {**BLOCK, "at": at, "errors": 2}], "oom": lambda at: [event(at, "oom kill", "container", "web", "met the limit")], "sonde-losses": lambda at: [{"loss": "ring", "at": at, "n": 9000}],
+           "log-new-error": lambda at: [{"run": "logs", "from": T - 3600, "to": T + 7200, "bucket_s": 10}, {**LOGGED, "at": T - 3600}, {**SAID, "at": at}]}
 
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_what_is_counted_fails_at_once_and_as_long_as_it_counts(name, tmp_path):
     store = str(tmp_path / "store")
-    put(store, [*runs(T - 3600, T + 7200)[3:], *minutes(T - 3600, T + 7200, HOST), *COUNTED[name](T)])
+    put(store, [*runs(T - 3600, T + 7200)[-1:], *minutes(T - 3600, T + 7200, HOST), *COUNTED[name](T)])
     holds_the_clock(store, name, T + 10, T + 60 * number_of(name, "for"))
 
 
 @pytest.mark.parametrize("name, kind, over", [("read-only", "read-only", "writable"), ("unhealthy", "unhealthy", "healthy")])
 def test_what_is_told_by_events_fails_at_once_and_until_the_other_one(name, kind, over, tmp_path):
     store = str(tmp_path / "store")
-    put(store, [*runs(T - 3600, T + 7200)[3:], event(T, kind, "container", "x"), event(T + 1200, over, "container", "x")])
+    put(store, [*runs(T - 3600, T + 7200)[-1:], event(T, kind, "container", "x"), event(T + 1200, over, "container", "x")])
     holds_the_clock(store, name, T + 10, T + 1200)
 
 
@@ -356,14 +364,14 @@ def test_what_is_told_by_events_fails_at_once_and_until_the_other_one(name, kind
 def test_a_loop_of_restarts_is_over_once_the_container_runs_for_twice_as_long(every, tmp_path):
     store = str(tmp_path / "store")
     ends = T + 4 * every
-    put(store, [*runs(T - 3600, T + 7200)[3:], *(e for at in range(T, ends + 1, every) for e in (event(at, "stopped", "container", "web", "exit 1"),
+    put(store, [*runs(T - 3600, T + 7200)[-1:], *(e for at in range(T, ends + 1, every) for e in (event(at, "stopped", "container", "web", "exit 1"),
                                                                                                 event(at, "restarted", "container", "web")))])
     holds_the_clock(store, "restart-loop", T + 2 * every + 10, ends + 10, after=max(120, 2 * every))
 
 
 def test_a_container_that_ended_badly_fails_until_it_starts_again(tmp_path):
     store = str(tmp_path / "store")
-    put(store, [*runs(T - 3600, T + 7200)[2:], event(T, "stopped", "container", "web", "exit 1"), event(T + 1200, "started", "container", "web")])
+    put(store, [*runs(T - 3600, T + 7200)[-2:], event(T, "stopped", "container", "web", "exit 1"), event(T + 1200, "started", "container", "web")])
     holds_the_clock(store, "stopped", T + 120, T + 1200)
 
 

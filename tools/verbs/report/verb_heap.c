@@ -31,7 +31,7 @@ static const struct option HEAP_OPTIONS[] = {
 	{"alloc", 0, OPTION_FLAG, NULL, "sort by allocated bytes",
 	 offsetof(struct heap_args, alloc)},
 	{"pages", 0, OPTION_FLAG, NULL,
-	 "all pages of the host: the kernel's, page cache, shared memory, too",
+	 "all pages of the host, also those of the kernel, the page cache and shared memory",
 	 offsetof(struct heap_args, pages)},
 	{0},
 };

@@ -21,8 +21,8 @@ struct logs_args {
 
 /* clang-format off */
 static const struct option LOGS_OPTIONS[] = {
-	{"new", 0, OPTION_FLAG, NULL, "only patterns that the store has not before the range", offsetof(struct logs_args, fresh)},
-	{"burst", 0, OPTION_FLAG, NULL, "only who wrote far more than usual, and what", offsetof(struct logs_args, burst)},
+	{"new", 0, OPTION_FLAG, NULL, "only patterns that are not in the store before the range", offsetof(struct logs_args, fresh)},
+	{"burst", 0, OPTION_FLAG, NULL, "only sources that wrote far more than usual, and their patterns", offsetof(struct logs_args, burst)},
 	{"level", 0, OPTION_STRING, "LEVEL", "only patterns of this level and worse: fatal, error, warning, info, debug", offsetof(struct logs_args, level)},
 	{"source", 0, OPTION_STRING, "TEXT", "only who has this in the name: a unit, a path", offsetof(struct logs_args, source)},
 	{"sample", 0, OPTION_FLAG, NULL, "show one message of each pattern, its secrets masked", offsetof(struct logs_args, sample)},
