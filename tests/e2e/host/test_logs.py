@@ -116,6 +116,23 @@ def test_every_line_counts_through_rotations_and_no_secret_is_stored(capture, st
                 assert SECRET.encode() not in f.read(), path
 
 
+def test_a_file_that_is_renamed_to_what_is_a_log_too_is_read_once(capture, store, scratch):
+    cap = capture("--files", f"{scratch}/*.log", program="sonde-logs")
+    reads(store, f"{scratch}/probe.log")
+    a = Writer(f"{scratch}/a.log")
+    a.write(300)
+    a.has_all(store)
+    os.rename(a.path, f"{scratch}/a-1.log")
+    reads(store, f"{scratch}/later.log")  # so the folder was looked at, and a-1.log is known
+    a.write(100)  # into a-1.log
+    os.close(a.file)
+    a.reopen()
+    a.write(50)
+    a.has_all(store)
+    cap.stop()
+    assert lines(store, a.path) == dict(a.wrote) and not lines(store, f"{scratch}/a-1.log"), lines(store)
+
+
 @pytest.mark.long
 def test_a_truncated_file_costs_what_was_not_read_and_that_is_told(capture, store, scratch):
     cap = capture("--files", f"{scratch}/*.log", "--text", "off", program="sonde-logs")

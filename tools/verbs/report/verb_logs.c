@@ -24,7 +24,7 @@ static const struct option LOGS_OPTIONS[] = {
 	{"new", 0, OPTION_FLAG, NULL, "only patterns that are not in the store before the range", offsetof(struct logs_args, fresh)},
 	{"burst", 0, OPTION_FLAG, NULL, "only sources that wrote far more than usual, and their patterns", offsetof(struct logs_args, burst)},
 	{"level", 0, OPTION_STRING, "LEVEL", "only patterns of this level and worse: fatal, error, warning, info, debug", offsetof(struct logs_args, level)},
-	{"source", 0, OPTION_STRING, "TEXT", "only who has this in the name: a unit, a path", offsetof(struct logs_args, source)},
+	{"source", 0, OPTION_STRING, "TEXT", "only sources with this in their name, such as a unit or a path", offsetof(struct logs_args, source)},
 	{"sample", 0, OPTION_FLAG, NULL, "show one message of each pattern, its secrets masked", offsetof(struct logs_args, sample)},
 	{"number", 'n', OPTION_MOST, "N", "how many patterns (default 30; 0: all)", offsetof(struct logs_args, rows)},
 	{0},
