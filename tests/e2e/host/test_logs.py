@@ -172,23 +172,25 @@ def test_the_journal_by_who_wrote_and_pods_by_their_names(capture, store, scratc
         send(30, 4, "warning")
         send(20, 6, "info")
         j.send(*({"MESSAGE": f"ERROR of a container {i}", "CONTAINER_ID_FULL": container_id, "PRIORITY": "6"} for i in range(25)))
+        j.send(*({"MESSAGE": "says that it is the container", "CONTAINER_ID_FULL": container_id, "SYSLOG_IDENTIFIER": "job", "PRIORITY": "6"} for _ in range(10)), uid=1234)
+        wrote["info"] += 10
         pod = f"{j.root}/var/log/pods/shop_web-1_{secrets.token_hex(4)}/app"
         os.makedirs(pod)
         with open(f"{pod}/0.log", "w", encoding="ascii") as f:
-            for i in range(100):
+            for i in range(101):
                 f.write(f"2026-11-29T18:00:00.5Z stderr P ERROR half {i} \n2026-11-29T18:00:00.5Z stderr F and half\n")
         try:
             # entries belong to the unit that their program runs in, where there is one, else to what they call themselves
-            want = sorted((25, 90, 100))
+            want = sorted((25, 100, 101))
             assert until(lambda: sorted(n for s, n in lines(store).items() if s[0] != "/" and s not in JOURNALD) == want, WAIT), lines(store)
         finally:
             box.kill()
             box.wait()
         cap.stop()
-    mine = next(s for s, n in lines(store).items() if n == 90)
+    mine = next(s for s, n in lines(store).items() if n == 100)
     assert lines(store, mine) == dict(wrote)
     assert [(p["level"], p["pattern"], p["n"]) for p in patterns(store, mine)] == [("error", "cannot open file *", 40), ("warning", "cannot open file *", 30)]
-    assert lines(store, container_id[:12]) == {"error": 25} and lines(store, "shop/web-1/app") == {"error": 100}
+    assert lines(store, container_id[:12]) == {"error": 25} and lines(store, "shop/web-1/app") == {"error": 101}
 
 
 @pytest.mark.long
