@@ -285,6 +285,22 @@ def test_requests_fail_a_check_by_the_same_clock(name, ms, failed, tmp_path):
     holds_the_clock(store, name, begins, end)
 
 
+@pytest.mark.parametrize("before, errors, found", [(0, 100, True), (30, 100, False), (100, 100, False), (1, 3, False), (1, 1, False)])
+def test_errors_of_half_an_hour_are_not_what_is_usual_and_those_of_each_hour_are(before, errors, found, tmp_path):
+    """Each ten seconds, from an hour before."""
+    store = str(tmp_path / "store")
+    put(store, [*runs(TO - 5400, TO)[1:2], *minutes(TO - 5400, TO - 1800, LOGGED, messages=before), *minutes(TO - 1800, TO, LOGGED, messages=errors)])
+    assert [check(store, "log-errors", at=TO - later)[1]["bad"] for later in (1500, 600, 0)] == [found] * 3
+
+
+def test_errors_are_not_many_before_it_is_known_how_many_are_usual(tmp_path):
+    """Two recordings, and half an hour between them."""
+    store = str(tmp_path / "store")
+    put(store, [x for begin, end in ((TO - 4000, TO - 3000), (TO - 1200, TO))
+                for x in ({"run": "logs", "from": begin, "to": end, "bucket_s": 10}, *minutes(max(begin, TO - 1000), end, LOGGED, messages=100))])
+    assert not check(store, "log-errors")[1]["bad"]
+
+
 def test_a_request_without_an_answer_fails_a_check_by_the_same_clock(tmp_path):
     store = str(tmp_path / "store")
     put(store, [runs(T - 3600, T + 1200)[0], *asked_from(T - 3600, T + 1200, 10, 0), *open_from(T, T + 600, T + 600)])
