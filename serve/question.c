@@ -36,7 +36,7 @@ static const struct {
 	{"check", WORDS_NONE, false},      {"diff", WORDS_NONE, false},
 	{"sql", WORDS_QUERY, false},       {"status", WORDS_NONE, false},
 	{"help", WORDS_NONE, false},       {"version", WORDS_NONE, false},
-	{"report", WORDS_WHAT, true},
+	{"logs", WORDS_WHAT, false},       {"report", WORDS_WHAT, true},
 };
 
 /* clang-format off */
@@ -45,6 +45,7 @@ static const char *const OPTIONS[] = {
 	"vs-last", "vs-from", "vs-to", "vs-at", "vs-rec", "vs-container", "vs-image", "vs-pid", "vs-tid", "vs-comm", "vs-exe", "vs-user",
 	"vs-unit", "vs-cgroup", "vs-lang", "vs-label", "vs-host", "baseline", "per", "type", "group", "number", "sort", "by", "lines", "no-inline", "interpreter", "callers",
 	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side", "drawing", "request", "slower-than", "id", "slow", "streams", "with", "running", "neighbours", "wakers", "fsync", "opens", "files", "full", "deleted",
+	"pages", "new", "burst", "level", "source", "sample",
 };
 /* clang-format on */
 

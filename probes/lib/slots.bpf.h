@@ -6,6 +6,8 @@
 
 #include "probes/lib/kern.h"
 
+#include <bpf/bpf_helpers.h>
+
 #define SLOTS 32
 
 static __always_inline __u32 slot_of(__u64 v)

@@ -458,7 +458,7 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct record_args, duration_ns)},
 	{.name = "finish", .type = OPTION_DURATION, .arg = "TIME", .help = "then wait up to this long for files that are still being read (default 10s)",
 	 .offset = offsetof(struct record_args, finish_ns)},
-	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "of cpu, offcpu, mem, goheap, host, disk, gpu, scrape, net, l7, probe, logs, java (default cpu)", .offset = offsetof(struct record_args, families)},
+	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "of cpu,offcpu,mem,goheap,host,disk,gpu,scrape,net,l7,probe,logs,java (default cpu)", .offset = offsetof(struct record_args, families)},
 	{.name = "probe", .type = OPTION_LIST, .arg = "SPEC", .help = "record a tracepoint, system call or function (see sonde probes; repeatable)",
 	 .offset = offsetof(struct record_args, probe)},
 	{.name = "freq", .letter = 'F', .type = OPTION_UINT, .arg = "HZ", .help = "samples per second on each CPU, 1 to 4999 (default 99)", .offset = offsetof(struct record_args, freq)},

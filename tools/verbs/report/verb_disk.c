@@ -20,8 +20,8 @@ struct disk_args {
 /* clang-format off */
 static const struct option DISK_OPTIONS[] = {
 	{"by", 0, OPTION_STRING, "WHAT", "command (default), process or container", offsetof(struct disk_args, by)},
-	{"slow", 0, OPTION_FLAG, NULL, "show single slow requests, and where threads waited for them: 50 ms and longer, the slowest of each minute", offsetof(struct disk_args, slow)},
-	{"fsync", 0, OPTION_FLAG, NULL, "show calls that wait until a file is on its disk, by file, also those that have not returned", offsetof(struct disk_args, fsync)},
+	{"slow", 0, OPTION_FLAG, NULL, "show slow single requests (50 ms and longer), and where threads waited for them", offsetof(struct disk_args, slow)},
+	{"fsync", 0, OPTION_FLAG, NULL, "show calls that wait until a file is on its disk, also while they wait", offsetof(struct disk_args, fsync)},
 	{"opens", 0, OPTION_FLAG, NULL, "show opens of files that failed, by path", offsetof(struct disk_args, opens)},
 	{"files", 0, OPTION_FLAG, NULL, "show which files disks read and wrote, and for whom", offsetof(struct disk_args, files)},
 	{"full", 0, OPTION_FLAG, NULL, "show which file systems fill, when they will be full, and what grew", offsetof(struct disk_args, full)},

@@ -114,7 +114,7 @@ static int status_run(struct verb_call *call, struct err *e)
 static const struct option OPTIONS[] = {
 	{.name = "number", .letter = 'n', .type = OPTION_MOST, .arg = "N", .help = "show the last N recordings (default 5; 0: all)",
 	 .offset = offsetof(struct status_args, n)},
-	{.name = "log", .type = OPTION_FLAG, .help = "show the last lines that sonded and its loaders logged instead; -n: how many (default 50, at most 500)",
+	{.name = "log", .type = OPTION_FLAG, .help = "show what sonded and its loaders logged last (-n: lines; default 50, at most 500)",
 	 .offset = offsetof(struct status_args, log)},
 	{.name = "check", .type = OPTION_FLAG, .help = "exit with 4 unless sonded is recording (for health checks)",
 	 .offset = offsetof(struct status_args, check)},
