@@ -35,7 +35,7 @@ static int series_of(struct store_segment *s, const char *sql, struct err *e)
 }
 
 #define SERIES   "SELECT " DICT_SERIES_COLUMNS " FROM series WHERE "
-#define STANDING "(5, 8, 9, 13, 19)" /* the kinds that are gauges (store/model/kinds.h) */
+#define STANDING "(5, 8, 9, 13, 19, 23)" /* the kinds that are gauges (store/model/kinds.h) */
 #define STANDING_TASKS                                \
 	"SELECT id FROM task WHERE kind IN " STANDING \
 	" AND run IN (SELECT run FROM run_count WHERE kind IN " STANDING ")"
