@@ -765,14 +765,16 @@ static __always_inline int begin(void *ctx, struct task_struct *task, struct hit
 		return 0;
 	begun_fill(ctx, task, &own->begun);
 	own->begun.begin_ns = bpf_ktime_get_boot_ns(); /* another CPU may end it at once */
-	if (bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_NOEXIST) &&
-	    !bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_ANY))
+	if (bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_NOEXIST)) {
+		if (bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_ANY)) {
+			c->unfollowed++;
+			return 0;
+		}
 		c->unpaired++; /* the one before never ended */
+	}
 	b = bpf_map_lookup_elem(&begins, &own->pair_key);
 	if (b)
 		b->begin_ns = bpf_ktime_get_boot_ns(); /* after all that this program does */
-	else
-		c->unfollowed++;
 	return 0;
 }
 
