@@ -764,15 +764,28 @@ static __always_inline int begin(void *ctx, struct task_struct *task, struct hit
 	if (!is_wanted(task))
 		return 0;
 	begun_fill(ctx, task, &own->begun);
-	if (bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_NOEXIST) &&
-	    !bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_ANY))
+	own->begun.begin_ns = bpf_ktime_get_boot_ns(); /* another CPU may end it at once */
+	if (bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_NOEXIST)) {
+		if (bpf_map_update_elem(&begins, &own->pair_key, &own->begun, BPF_ANY)) {
+			c->unfollowed++;
+			return 0;
+		}
 		c->unpaired++; /* the one before never ended */
+	}
 	b = bpf_map_lookup_elem(&begins, &own->pair_key);
 	if (b)
 		b->begin_ns = bpf_ktime_get_boot_ns(); /* after all that this program does */
-	else
-		c->unfollowed++;
 	return 0;
+}
+
+/* Takes what the first hook left into the scratch. Threads on two CPUs may have hit the second hook
+ * of one key: it belongs to the one that deletes it. */
+static __always_inline bool begun_take(struct hit_scratch *own, __u64 back)
+{
+	struct begun *b = bpf_map_lookup_elem(&begins, &own->pair_key);
+
+	return b && b->back == back && !bpf_probe_read_kernel(&own->begun, sizeof(own->begun), b) &&
+	       !bpf_map_delete_elem(&begins, &own->pair_key);
 }
 
 /* `others`: functions that others call, too, where no begin is no loss. */
@@ -780,9 +793,9 @@ static __always_inline int end(void *ctx, struct task_struct *task, struct hit_s
 			       struct probe_counts *c, __u64 now, __u64 back, __s64 ret,
 			       bool others, bool stack)
 {
-	struct begun *b = bpf_map_lookup_elem(&begins, &own->pair_key);
+	const struct begun *b = &own->begun;
 
-	if (!b || b->back != back) {
+	if (!begun_take(own, back)) {
 		c->unpaired += !others && is_wanted(task);
 		return 0;
 	}
@@ -790,7 +803,6 @@ static __always_inline int end(void *ctx, struct task_struct *task, struct hit_s
 	own->hit.ret = ret;
 	own->hit.ns = now > b->begin_ns ? now - b->begin_ns : 0;
 	hit_add(ctx, task, own, NULL, b, c, stack);
-	bpf_map_delete_elem(&begins, &own->pair_key);
 	return 0;
 }
 

@@ -181,14 +181,26 @@ static enum chain_sure sure_of(const struct chain_walk *w, double share, double 
 
 static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth);
 
-/* It restarts, and did not so often before: a container that fails again and again is no news. */
+/* A container that restarts again and again is no news: by its rate before, of three restarts or
+ * more, the window would have as many as it has (one more is chance). If they differ by less than
+ * three, a loop may have just begun: such a loop slows down. */
+static bool restarted_as_before(const struct chain_walk *w, const struct incident_container *before,
+				uint64_t n)
+{
+	const double before_s = w->m->seconds[DIFF_BEFORE][CHAIN_HOST],
+		     window_s = w->m->seconds[DIFF_AFTER][CHAIN_HOST],
+		     had = before ? (double)incident_restarts(before)->n : 0,
+		     by_rate = before_s > 0 && window_s > 0 ? had / before_s * window_s : had;
+
+	return had >= 3 && by_rate + 1 >= (double)n && most(had, by_rate) >= (double)n + 3;
+}
+
 static bool restarts_more(const struct chain_walk *w, const struct incident_container *c)
 {
-	const struct incident_container *before =
-		incidents_named(&w->x->incidents[DIFF_BEFORE], c->name);
 	const uint64_t n = incident_restarts(c)->n;
 
-	return n && !(before && incident_restarts(before)->n >= n + 3);
+	return n &&
+	       !restarted_as_before(w, incidents_named(&w->x->incidents[DIFF_BEFORE], c->name), n);
 }
 
 static const struct incident_container *incident_at(const struct chain_walk *w,
@@ -207,7 +219,7 @@ static const struct incident_container *incident_at(const struct chain_walk *w,
 		return before; /* and still is */
 	if (!c || (!incident_restarts(c)->n && !c->oom.n && !c->made_anew.n))
 		return NULL;
-	return before && incident_restarts(before)->n >= incident_restarts(c)->n + 3 ? NULL : c;
+	return restarted_as_before(w, before, incident_restarts(c)->n) ? NULL : c;
 }
 
 static bool link_incident(struct chain_walk *w, const struct chain_at *at)

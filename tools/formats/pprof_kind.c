@@ -207,13 +207,16 @@ static bool take_asked(const struct pprof_names *p, const struct store_kind_info
 
 static uint32_t decide(const struct pprof_names *p, uint32_t kinds)
 {
-	const uint32_t locks = 1u << STORE_KIND_MUTEX | 1u << STORE_KIND_BLOCK;
+	const uint32_t locks =
+		1u << STORE_KIND_MUTEX | 1u << STORE_KIND_BLOCK | 1u << STORE_KIND_JAVALOCK;
 
 	for (enum store_kind i = 1; i < STORE_KINDS; i++)
 		if (kinds & 1u << i && said_by_comment(p, store_kind_info(i)))
 			return 1u << i;
 	if (kinds == locks && by_leaves(p))
 		return 1u << by_leaves(p);
+	if (kinds & 1u << STORE_KIND_EXCEPTION) /* of any language; Java's say so */
+		kinds &= ~(1u << STORE_KIND_JAVAEXCEPTION);
 	return kinds;
 }
 
@@ -228,15 +231,19 @@ static void list_types(const struct pprof_names *p, struct strbuf *out)
 
 static int refuse_ambiguous(uint32_t kinds, const char *holds, const char *name, struct err *e)
 {
-	const struct store_kind_info *first =
-					     store_kind_info((enum store_kind)__builtin_ctz(kinds)),
-				     *last = store_kind_info(
-					     (enum store_kind)(31 - __builtin_clz(kinds)));
+	struct strbuf may cleanup_strbuf = STRBUF_INIT, fix cleanup_strbuf = STRBUF_INIT;
 
+	for (uint32_t left = kinds; left; left &= left - 1) {
+		const struct store_kind_info *k =
+			store_kind_info((enum store_kind)__builtin_ctz(left));
+
+		strbuf_addf(&may, "%s%s (%s)", left == kinds ? "" : " or ", k->name, k->what);
+		strbuf_addf(&fix, "%s--type %s", left == kinds ? "" : "    ", k->name);
+	}
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"%.300s holds %.200s, which may be %s (%s) or %s (%s), and it does not say which",
-		name, holds, first->name, first->what, last->name, last->what);
-	err_fix(e, "--type %s    --type %s", first->name, last->name);
+		"%.300s holds %.200s, which may be %s, and it does not say which", name, holds,
+		strbuf_str(&may));
+	err_fix(e, "%s", strbuf_str(&fix));
 	return -EINVAL;
 }
 

@@ -425,6 +425,21 @@ def test_a_wait_for_a_disk_names_the_file_and_whose_writing_it_was_behind(sonde,
     assert "; fsync of /data/wal took 240 ms each, before 3 ms; most more was read and written by transcode, of its file /backup/home.tar (" in text, text
 
 
+@pytest.mark.parametrize("before, now, news", [(0, 2, True), (10, 1, False), (10, 2, False), (10, 7, True), (3, 2, True), (50, 5, False), (50, 12, True)])
+def test_a_container_that_restarts_is_news_where_it_does_so_more_often_a_second(before, now, news, sonde, tmp_path):
+    """Ten minutes before the window, which is one minute."""
+    def loops(at, on, rows):
+        yield from rows
+        if at in (AT - 660, MIDDLE):
+            n, span = (now, AT - MIDDLE) if on else (before, MIDDLE - AT + 660)
+            for i in range(n):
+                when = at + span * i // n + 1
+                yield {"fact": "event_row", "at": when, "columns": {"kind": "restarted", "subject": "container", "name": "db", "detail": "", "which": "db", "n": 1,
+                                                                    "at_us": when * 1000000}}
+    links = explained(sonde, planted(tmp_path, [], other=loops))["links"]
+    assert [(link["what"], link["who"]) for link in links] == ([("restarted", "db")] if news else []), links
+
+
 def test_an_incident_that_is_over_is_not_felt(sonde, tmp_path):
     def over(at, on, rows):
         return slower(rows, "GET /cart", 200) if MIDDLE - 240 <= at < MIDDLE else rows

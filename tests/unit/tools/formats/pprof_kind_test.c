@@ -22,6 +22,7 @@ static const struct pprof_type GO_HEAP[] = {{"alloc_objects", "count"},
 			       OLD_HEAP[] = {{"objects", "count"}, {"space", "bytes"}},
 			       WALL[] = {{"sample", "count"}, {"wall", "microseconds"}},
 			       SAMPLES[] = {{"samples", "count"}},
+			       THROWN[] = {{"exceptions", "count"}},
 			       PERF[] = {{"cycles_sample", "count"}, {"cycles_event", "count"}},
 			       OWN[] = {{"example.com/handles", "count"}};
 
@@ -152,12 +153,14 @@ TEST(what_may_be_two_kinds_is_told_apart_or_asked)
 	assert_int_equal(taken(NAMES(GO_LOCKS, .leaves = waits, .n_leaves = 3), 0).kind->kind,
 			 STORE_KIND_BLOCK);
 	refused(NAMES(GO_LOCKS, .leaves = both, .n_leaves = 2), 0, "does not say which",
-		"--type mutex    --type block");
+		"--type mutex    --type block    --type java-lock");
 	refused(NAMES(JAVA_LOCKS, .leaves = java, .n_leaves = 1), 0, "does not say which",
 		"--type block");
 	refused(NAMES(GO_LOCKS), 0, "does not say which", "--type mutex");
 	k = taken(NAMES(JAVA_LOCKS), STORE_KIND_BLOCK);
 	assert_true(k.kind->kind == STORE_KIND_BLOCK && k.scale == 1e3);
+	k = taken(NAMES(THROWN), 0);
+	assert_int_equal(k.kind->kind, STORE_KIND_EXCEPTION);
 	refused(NAMES(OLD_HEAP), 0, "objects (count), space (bytes)",
 		"--type alloc    --type inuse");
 	assert_int_equal(taken(NAMES(OLD_HEAP), STORE_KIND_INUSE).value, 1);
@@ -165,6 +168,10 @@ TEST(what_may_be_two_kinds_is_told_apart_or_asked)
 
 TEST(what_sonde_wrote_says_which_it_is)
 {
+	assert_int_equal(
+		taken(NAMES(THROWN, .comment = "sonde java-exception profile of vm, kernel 6"), 0)
+			.kind->kind,
+		STORE_KIND_JAVAEXCEPTION);
 	assert_int_equal(taken(NAMES(WAITS, .comment = "sonde runqueue profile of vm, kernel 6"), 0)
 				 .kind->kind,
 			 STORE_KIND_RUNQUEUE);
