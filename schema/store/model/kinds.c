@@ -78,7 +78,7 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 	[STORE_KIND_JAVAALLOC] = {STORE_KIND_JAVAALLOC, "java-alloc", STORE_COUNTER, STORE_SAMPLES, STORE_BYTES, STORE_BYTES, "alloc_samples", "alloc_space",
 		0, false, "memory that Java allocated, estimated from samples", {"allocated", "began to allocate", "allocated before"},
 		.family = "java", .push = "javaalloc"},
-	[STORE_KIND_JAVALOCK] = {STORE_KIND_JAVALOCK, "java-lock", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "monitor_waits", "monitor_delay",
+	[STORE_KIND_JAVALOCK] = {STORE_KIND_JAVALOCK, "java-lock", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "contentions", "delay",
 		0, false, "time that Java monitors were waited for", {"waited for monitors", "began to wait for monitors:", "waited for monitors before:"},
 		.family = "java", .push = "javalock"},
 	[STORE_KIND_JAVAPARK] = {STORE_KIND_JAVAPARK, "java-park", STORE_DURATION, STORE_EVENTS, STORE_TIME, STORE_TIME, "parks", "park_delay",
