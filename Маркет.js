@@ -1,6 +1,0 @@
-// «€» 🐍
-module.exports = {  función: n => {
-    return (function größe(n) {
-      return module.exports.inside(
-        n); })(n);
-  } };
