@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/proc/ownfolder.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
@@ -249,46 +250,12 @@ void force_close(struct force *f)
 
 /* ---- the folder ---- */
 
-/* Is it owned by this user and writable by no other (4)? */
-static bool is_ours(int fd, mode_t type)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
-	       !(st.st_mode & (S_IWGRP | S_IWOTH)) && st.st_nlink;
-}
-
-static int dir_make(const char *path)
-{
-	char up[256];
-	char *slash;
-
-	if (!mkdir(path, 0700) || errno == EEXIST)
-		return 0;
-	if (errno != ENOENT || snprintf(up, sizeof(up), "%s", path) >= (int)sizeof(up))
-		return -errno;
-	slash = strrchr(up, '/');
-	if (!slash || slash == up)
-		return -ENOENT;
-	*slash = '\0'; /* one level: /run is there */
-	if (mkdir(up, 0755) && errno != EEXIST)
-		return -errno;
-	return mkdir(path, 0700) ? -errno : 0;
-}
-
 int force_dir_open(const char *path, int *out, struct err *e)
 {
-	cleanup_fd int fd = -1;
-	int err = dir_make(path);
+	int err = ownfolder_open(path, out);
 
-	if (!err) {
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		err = fd < 0 ? -errno : is_ours(fd, S_IFDIR) ? 0 : -EPERM;
-	}
-	if (!err) {
-		*out = take_fd(&fd);
+	if (!err)
 		return 0;
-	}
 	err_set(e, err, EXIT_PERMISSION, "cannot record in %s what --mode force changes: %s", path,
 		err == -EPERM ? "it belongs to another user, or other users may write to it" :
 				strerror(-err));
@@ -305,11 +272,11 @@ static int record_read(int dirfd, const char *name, struct force_record *out, in
 
 	if (fd < 0)
 		return -errno;
-	if (!is_ours(fd, S_IFREG))
+	if (!ownfolder_is_ours(fd, S_IFREG))
 		return -EPERM;
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return -EBUSY;
-	if (!is_ours(fd, S_IFREG)) /* its owner has removed it meanwhile */
+	if (!ownfolder_is_ours(fd, S_IFREG)) /* its owner has removed it meanwhile */
 		return -ENOENT;
 	n = read(fd, text, sizeof(text));
 	err = n < 0 ? -errno : force_record_parse(text, (size_t)n, out);
@@ -350,7 +317,7 @@ void force_put_back_left(const char *path)
 	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	const struct dirent *at;
 
-	if (fd < 0 || !is_ours(fd, S_IFDIR))
+	if (fd < 0 || !ownfolder_is_ours(fd, S_IFDIR))
 		return;
 	d = fdopendir(fd);
 	if (!d)

@@ -23,7 +23,6 @@
 
 #define YOUNG_NS   (20 * NSEC_PER_SEC)
 #define LOOK_NS    (60 * NSEC_PER_SEC)
-#define FILES_MAX  512
 #define PATH_BYTES 512
 
 struct jvms_known {
@@ -95,28 +94,13 @@ static struct jvms_known *known_of(struct jvms *j, const struct hostmaps_process
 
 /* ---- which file ---- */
 
-static bool has_libjvm(const struct hostmaps_process *p)
-{
-	const char *paths[FILES_MAX];
-	const struct hostmaps_image *exe;
-	size_t n = hostmaps_files(p, paths, FILES_MAX, &exe);
-
-	for (size_t i = 0; i < n && i < FILES_MAX; i++) {
-		const char *slash = strrchr(paths[i], '/');
-
-		if (slash && !strcmp(slash, "/libjvm.so"))
-			return true;
-	}
-	return false;
-}
-
 static void look(struct jvms *j, struct jvms_known *k, const struct hostmaps_process *p,
 		 int64_t now_ns)
 {
 	char file[64], path[PATH_BYTES];
 
 	k->look_ns = now_ns - (int64_t)p->start_ns < YOUNG_NS ? now_ns : now_ns + LOOK_NS;
-	if (!has_libjvm(p))
+	if (!hostmaps_has_file(p, "libjvm.so"))
 		return;
 	snprintf(file, sizeof(file), "/proc/%u/maps", p->tgid);
 	if (!textfile_read(AT_FDCWD, file, &j->text) &&

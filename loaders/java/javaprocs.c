@@ -28,8 +28,7 @@
 #define YOUNG_NS        (3 * NSEC_PER_SEC) /* it is left alone for that long */
 #define LOOK_LATER_NS   (60 * NSEC_PER_SEC)
 #define RETRY_NS        (5 * NSEC_PER_SEC)
-#define RETRIES         12 /* of what may pass: it has not begun, or is stopped */
-#define FILES_MAX       512
+#define RETRIES         12   /* of what may pass: it has not begun, or is stopped */
 #define EXCEPTIONS_MOST 2000 /* a second */
 #define TIDS_NS         (5 * NSEC_PER_SEC)
 
@@ -113,21 +112,6 @@ static struct hostmaps_process *process_of(const struct javaprocs *js, const str
 	return hostmaps_process(js->host->maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
 }
 
-static bool has_libjvm(const struct hostmaps_process *p)
-{
-	const char *paths[FILES_MAX];
-	const struct hostmaps_image *exe;
-	size_t n = hostmaps_files(p, paths, FILES_MAX, &exe);
-
-	for (size_t i = 0; i < n && i < FILES_MAX; i++) {
-		const char *slash = strrchr(paths[i], '/');
-
-		if (slash && !strcmp(slash, "/libjvm.so"))
-			return true;
-	}
-	return false;
-}
-
 static struct javaproc *add(struct javaprocs *js, const struct javaproc_key *key)
 {
 	struct javaproc *p = mem_alloc(sizeof(*p));
@@ -163,7 +147,7 @@ static void look_at(void *ctx, struct hostmaps_process *hp)
 	p->seen_ns = js->now_ns;
 	if (p->is_java || age < YOUNG_NS || js->now_ns < p->look_ns)
 		return;
-	p->is_java = has_libjvm(hp);
+	p->is_java = hostmaps_has_file(hp, "libjvm.so");
 	p->look_ns = js->now_ns + (age < LOOK_LATER_NS ? YOUNG_NS : LOOK_LATER_NS);
 }
 

@@ -12,50 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/proc/ownfolder.h"
 #include "schema/base/cleanup.h"
 
 #define NAME_LEN 48
 
-static bool is_ours(int fd, mode_t type)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
-	       !(st.st_mode & (S_IWGRP | S_IWOTH)) && st.st_nlink;
-}
-
-/* The folder, and the one it is in. */
-static int dir_make(const char *path)
-{
-	char up[256];
-	char *slash;
-
-	if (!mkdir(path, 0700) || errno == EEXIST)
-		return 0;
-	if (errno != ENOENT || snprintf(up, sizeof(up), "%s", path) >= (int)sizeof(up))
-		return -errno;
-	slash = strrchr(up, '/');
-	if (!slash || slash == up)
-		return -ENOENT;
-	*slash = '\0';
-	if (mkdir(up, 0755) && errno != EEXIST)
-		return -errno;
-	return mkdir(path, 0700) ? -errno : 0;
-}
-
 int onrecord_open(const char *path, int *out, struct err *e)
 {
-	cleanup_fd int fd = -1;
-	int rc = dir_make(path);
+	int rc = ownfolder_open(path, out);
 
-	if (!rc) {
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		rc = fd < 0 ? -errno : is_ours(fd, S_IFDIR) ? 0 : -EPERM;
-	}
-	if (!rc) {
-		*out = take_fd(&fd);
+	if (!rc)
 		return 0;
-	}
 	err_set(e, rc, EXIT_PERMISSION, "cannot note in %s which Java programs are recorded: %s",
 		path,
 		rc == -EPERM ? "it belongs to another user, or other users may write to it" :
@@ -82,9 +49,9 @@ int onrecord_keep(int dirfd, uint32_t pid, uint64_t start_ticks, bool *left)
 		fd = openat(dirfd, name, flags);
 	if (fd < 0)
 		return -errno;
-	if (!is_ours(fd, S_IFREG))
+	if (!ownfolder_is_ours(fd, S_IFREG))
 		return -EPERM;
-	if (flock(fd, LOCK_EX | LOCK_NB) || !is_ours(fd, S_IFREG))
+	if (flock(fd, LOCK_EX | LOCK_NB) || !ownfolder_is_ours(fd, S_IFREG))
 		return -EBUSY;
 	*left = *left && onrecord_begun(fd);
 	(void)fsync(dirfd);
@@ -132,7 +99,7 @@ static bool is_unlocked(int dirfd, const char *name)
 {
 	cleanup_fd int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	return fd >= 0 && is_ours(fd, S_IFREG) && !flock(fd, LOCK_EX | LOCK_NB);
+	return fd >= 0 && ownfolder_is_ours(fd, S_IFREG) && !flock(fd, LOCK_EX | LOCK_NB);
 }
 
 void onrecord_each_left(int dirfd, void (*each)(void *ctx, uint32_t pid, uint64_t start_ticks),

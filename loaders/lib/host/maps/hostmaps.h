@@ -201,6 +201,8 @@ struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_p
  * and its executable's image, NULL: unknown. Requests no index. */
 size_t hostmaps_files(const struct hostmaps_process *p, const char **paths, size_t max,
 		      const struct hostmaps_image **exe);
+/* Has it mapped a file of this name, in any folder, executable? */
+bool hostmaps_has_file(const struct hostmaps_process *p, const char *name);
 /* Images that left the state "pending" since the last call, or of which, still pending, the
  * build-id is known now; one per call; NULL: no more. */
 struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm);

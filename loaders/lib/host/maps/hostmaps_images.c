@@ -17,6 +17,8 @@
 #include "schema/base/mem.h"
 #include "schema/image/image.h"
 
+#define HAS_FILES_MAX 512 /* files that are looked at */
+
 #define UNUSED_NS (60 * NSEC_PER_SEC) /* after this an image that nothing maps is dropped */
 
 static struct image_entry *find(const struct hostmaps *hm, uint64_t generation, uint32_t id)
@@ -88,6 +90,21 @@ size_t hostmaps_files(const struct hostmaps_process *pub, const char **paths, si
 			*exe = &img->pub;
 	}
 	return n;
+}
+
+bool hostmaps_has_file(const struct hostmaps_process *p, const char *name)
+{
+	const char *paths[HAS_FILES_MAX];
+	const struct hostmaps_image *exe;
+	size_t n = hostmaps_files(p, paths, HAS_FILES_MAX, &exe);
+
+	for (size_t i = 0; i < n && i < HAS_FILES_MAX; i++) {
+		const char *slash = strrchr(paths[i], '/');
+
+		if (slash && !strcmp(slash + 1, name))
+			return true;
+	}
+	return false;
 }
 
 static void image_queue(struct hostmaps *hm, struct image_entry *img)
