@@ -142,8 +142,9 @@ def record(capture, jvm, store, folder, sonde, seconds, *args, share=0.03):
 
 
 def test_what_a_java_program_does_is_recorded_as_it_counts_it_and_the_recording_ends(capture, store, sonde, jvm, folder):
+    """Shares of what was allocated are an estimate, which six seconds of a busy host move: by how much in eight is asked of each JDK in test_other_jdks."""
     j = jvm()
-    cap, _, _ = record(capture, j, store, folder, sonde, 6)
+    cap, _, _ = record(capture, j, store, folder, sonde, 6, share=0.15)
     assert "keeps four threads" in cap.said()
     assert "No available recordings" in j.jcmd("JFR.check") and not os.listdir(folder)
     said = sql_all(store, "SELECT state, reason, version, pid FROM java_recorded")
@@ -269,7 +270,7 @@ def test_one_of_another_user_in_namespaces_of_its_own(capture, store, sonde, scr
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("version", ["8", "11", "21", "25"])
+@pytest.mark.parametrize("version", ["8", "11", "17", "21", "25"])
 def test_other_jdks(capture, store, sonde, jvm, folder, version):
     """8 and 11 by dumps, of which the shares are of what the machine reports (8 leaves out what compiled code allocates straight); 8 in a root of its own."""
     if version == "8":
@@ -277,6 +278,8 @@ def test_other_jdks(capture, store, sonde, jvm, folder, version):
         subprocess.run(["cp", "-r", compiled("JavaInside", 8), f"{root}/tmp/"], check=True)
         prefix = ["unshare", "--mount", "sh", "-c", f"mount --make-rprivate / && mount -t proc proc {root}/proc && exec chroot {root} \"$@\"", "sh"]
         j = jvm(java=("/usr/lib/jvm/java-8-openjdk-amd64/jre/bin/java",), prefix=prefix, classes="/tmp/JavaInside.8")
+    elif version == "17":
+        j = jvm()
     else:
         j = jvm(java=[TEMURIN] if version == "25" else other_jdk(version), classes=compiled("JavaInside", 8))
     record(capture, j, store, folder, sonde, 8, share=0.03 if int(version) >= 16 else 0.3)
