@@ -19,8 +19,8 @@ SIDE_BY_SIDE = $(if $(filter-out 0,$(WORKERS)),$(shell $(PYTHON) -c 'import xdis
 
 .PHONY: check check-unit check-layout check-e2e check-clang workloads score
 
-# the everyday tests: all kinds run, whatever fails before; those that use the CPU first, side by side (make -j2). The unit
-# tests run with ASan and UBSan
+# the everyday tests: all kinds run, whatever fails before, and a kind that leaves no result is one failed case. Those that use
+# the CPU come first, side by side (make -j2). The unit tests run with ASan and UBSan
 since = @echo "check: $(1)$(if $(CI_BEGAN), after $$(($$(date +%s) - $(CI_BEGAN))) s)"
 check: all workloads
 	$(call since,built)
@@ -30,6 +30,10 @@ check: all workloads
 	$(call since,unit tests and layout)
 	-@$(MAKE) --no-print-directory check-e2e RESULTS=$(RESULTS)/check
 	$(call since,end-to-end tests)
+	@for kind in unit layout rows e2e; do \
+		find $(RESULTS)/check/$$kind $(RESULTS)/check/$$kind.xml -name '*.xml' 2>/dev/null | grep -q . || \
+			$(PYTHON) tests/run.py --results $(RESULTS)/check --step $$kind-tests -- sh -c "echo 'no result: they were not built'; exit 1" || :; \
+	done
 	@$(PYTHON) tests/summary.py $(RESULTS)/check
 
 ifdef SAN
