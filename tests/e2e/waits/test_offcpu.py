@@ -92,8 +92,9 @@ def test_every_wait_is_counted_under_its_reason_and_is_as_long_as_it_was(waited,
         count, ns, longest = sums[tid, "blocked", REASON[kind]]
         if kind != "disk":  # a read may be there at once, or wait twice
             # one that was held up on its way to sleep, and woken meanwhile, has not slept: the kernel says so too
-            # (and of a guest's switches a few may be seen by no tracepoint)
-            assert 0.98 * min(thread["count"], thread["switches"]) <= count <= 1.02 * thread["count"], (count, thread)
+            # (and of a guest's switches a few may be seen by no tracepoint); a fault may sleep twice, and the kernel counts that
+            most = max(thread["count"], thread["switches"])
+            assert 0.98 * min(thread["count"], thread["switches"]) <= count <= 1.02 * most, (count, thread)
             assert longest <= thread["max_ns"]
         # what the thread measured holds its way in and out, on the CPU, and its wait for one
         assert ns <= thread["ns"] + EVENT_NS
