@@ -52,6 +52,16 @@ static void file_add(struct files *out, uint32_t pid, const char *path)
 	out->v[out->n++] = f;
 }
 
+/* A library is asked for by its soname, libstdc++.so.6, and lies in a file with more of the version
+ * behind it, libstdc++.so.6.0.30. */
+static bool is_called(const char *name, const char *glob)
+{
+	const size_t len = strlen(glob);
+
+	return !fnmatch(glob, name, 0) ||
+	       (strstr(glob, ".so") && !strncmp(name, glob, len) && name[len] == '.');
+}
+
 /* `glob` NULL: all that it has mapped. */
 static void process_add(struct files *out, uint32_t pid, const char *glob)
 {
@@ -69,7 +79,7 @@ static void process_add(struct files *out, uint32_t pid, const char *glob)
 			continue;
 		path[proc_unescape(m.path, m.path_len, path)] = 0;
 		name = strrchr(path, '/') + 1;
-		if (!glob || !fnmatch(glob, name, 0))
+		if (!glob || is_called(name, glob))
 			file_add(out, pid, path);
 	}
 }

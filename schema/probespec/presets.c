@@ -34,8 +34,8 @@ const struct probespec_preset PROBESPEC_PRESETS[] = {
 	{"connect", "syscall:connect(fd=int32 $1) by ret", "calls of connect, by result", NULL},
 	{"softirqtime", "latency from tracepoint:irq:softirq_entry to tracepoint:irq:softirq_exit by cpu,vec by vec rate 10", "how long soft interrupts run, by number", NULL},
 	{"hardirqtime", "latency from tracepoint:irq:irq_handler_entry(irq, name) to tracepoint:irq:irq_handler_exit(irq) by cpu,irq by name rate 10", "how long interrupts are handled, by device", NULL},
-	{"malloc", "func:{}:malloc(size=uint64 $1) hist size sum size rate 0", "calls of malloc, by size", "libc.so.6"},
-	{"getaddrinfo", "func:{}:getaddrinfo%return(host=str $1, ret=int32) by host", "lookups of hosts' names, with result and time", "libc.so.6"},
+	{"malloc", "func:{}:malloc(size=uint64 $1) hist size sum size rate 0", "calls of malloc, by size", "libc[.-]*so*"},
+	{"getaddrinfo", "func:{}:getaddrinfo%return(host=str $1, ret=int32) by host", "lookups of hosts' names, with result and time", "libc[.-]*so*"},
 	{"readline", "func:{}:readline%return(ret=str)", "lines that people type into a shell", "bash"},
 	{"throws", "usdt:{}:throw stack rate 100", "exceptions that C++ throws, with stacks", "libstdc++.so.6"},
 	{"pygc", "latency from usdt:{}:gc__start(generation=int32 $1) to usdt:{}:gc__done(found=int64 $1) by tid by generation", "collections of CPython, by generation: how long, how much", "*python3*"},
@@ -52,6 +52,7 @@ const struct probespec_preset PROBESPEC_PRESETS[] = {
 	{"pgquery", "latency from usdt:{}:query__start(query=str $1) to usdt:{}:query__done by pid", "queries of PostgreSQL", "postgres"},
 	{"pglock", "latency from usdt:{}:lock__wait__start(relation=uint32 $2, kind=uint32 $5, mode=uint32 $6) to usdt:{}:lock__wait__done by pid by relation", "waits for locks of PostgreSQL, by relation", "postgres"},
 	{"pgcheckpoint", "latency from usdt:{}:checkpoint__start(flags=int32 $1) to usdt:{}:checkpoint__done by pid", "checkpoints of PostgreSQL", "postgres"},
+	{"libvirt", "latency from usdt:{}:rpc_server_client_msg_rx(client=uint64 $1, program=uint32 $3, call=uint32 $5, serial=uint32 $8) to usdt:{}:rpc_server_client_msg_tx_queue(client=uint64 $1, serial=uint32 $8) by client,serial by call", "calls that a daemon of libvirt answers, by the call's number, and how long each took", "libvirt.so.0"},
 	{"cudalaunch", "func:{}:cuLaunchKernel(grid=uint32 $2, blocks=uint32 $5) by grid", "kernels that programs start on a GPU", "libcuda.so*"},
 	{NULL, NULL, NULL, NULL},
 };
