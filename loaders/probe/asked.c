@@ -164,21 +164,26 @@ static int too_many(struct err *e)
 {
 	return err_set(
 		e, -EINVAL, EXIT_USAGE,
-		"16 probes can be recorded at a time; one in several files counts as several");
+		"16 probes can be recorded at a time; one in several files, or with several layouts of its arguments, counts as several");
 }
 
 static int add_one(struct asked *a, const struct probespec *s, struct err *e)
 {
-	struct asked_probe *p = &a->v[a->n];
+	uint32_t layout = 0, layouts;
 	int rc;
 
-	if (a->n == ASKED_MOST)
-		return too_many(e);
-	*p = (struct asked_probe){.spec = *s};
-	rc = find_one(p, e);
-	p->plan.index = (__u8)a->n;
-	p->plan.self = (__u32)getpid();
-	a->n += !rc;
+	do {
+		struct asked_probe *p = &a->v[a->n];
+
+		if (a->n == ASKED_MOST)
+			return too_many(e);
+		*p = (struct asked_probe){.spec = *s, .layout = layout};
+		rc = find_one(p, e);
+		p->plan.index = (__u8)a->n;
+		p->plan.self = (__u32)getpid();
+		layouts = p->layouts;
+		a->n += !rc;
+	} while (!rc && ++layout < layouts);
 	return rc;
 }
 

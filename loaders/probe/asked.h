@@ -44,6 +44,9 @@ struct asked_probe {
 	struct asked_hook from;               /* of a system call and of latency */
 	struct probe_site sites[PROBE_SITES]; /* of a function: of each of at.offset */
 	size_t n_frames;                      /* how many of them; 0: it needs none */
+	/* A USDT probe may have its arguments elsewhere in each of its places: one program for all
+	 * places with one layout. Which one this is, and how many the file has (0: no USDT). */
+	uint32_t layout, layouts;
 	uint64_t price_ns; /* what a hit takes from who runs into it: an estimate by its kind */
 };
 

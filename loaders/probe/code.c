@@ -23,6 +23,7 @@
 #define SECONDS 20
 #define MEMORY  (1ull << 30)
 #define ANSWER  (8ull << 20)
+#define LAYOUTS 8 /* of one USDT probe in one file */
 
 struct place { /* a line of sonde-index; what it borrows is its text, which is changed */
 	char kind;
@@ -110,6 +111,11 @@ struct choice {
 	const struct probespec_where *w;
 	struct asked_hook *k;
 	const char *args; /* of a USDT probe */
+	struct { /* of a USDT probe, whose places may have their arguments elsewhere each */
+		const char *args;
+		uint64_t semaphore;
+	} layouts[LAYOUTS];
+	uint32_t n_layouts;
 	uint64_t price_ns;
 	uint64_t unseen; /* ways out of the function that no site sees */
 	bool calls;      /* sites are those of the function's calls */
@@ -144,9 +150,11 @@ static int several(const struct choice *c, const struct place *x, struct err *e)
 	const struct probespec_where *w = c->w;
 
 	if (w->kind == PROBESPEC_USDT) {
-		err_set(e, -EINVAL, EXIT_USAGE,
-			"probe %s: it is in several places of %s that have their arguments elsewhere each, or in more than %d",
-			s->name, w->group, ASKED_SITES);
+		err_set(e, -EINVAL, EXIT_USAGE, "probe %s: %s has it in more than %d places, or %s",
+			s->name, w->group, ASKED_SITES,
+			s->latency ?
+				"in several that have their arguments elsewhere each, and a pair needs one" :
+				"in too many that have their arguments elsewhere each");
 		err_fix(e, "probe the function that holds it instead: sonde probes %s", w->group);
 	} else {
 		err_set(e, -EINVAL, EXIT_USAGE, "probe %s: several functions of %s are called %s",
@@ -172,6 +180,73 @@ static void site_add(struct choice *c, const struct place *x)
 	price_raise(c, x->bytes + 2 * skipped);
 	if (x->kind == 'u')
 		c->k->semaphore = x->more;
+}
+
+/* ---- places of a USDT probe ---- */
+
+/* Word `n` of a note's arguments, from 1 on; "" past the end. */
+static size_t argument(const char *args, uint32_t n, const char **out)
+{
+	args += strspn(args, " ");
+	while (--n && *args) {
+		args += strcspn(args, " ");
+		args += strspn(args, " ");
+	}
+	*out = args;
+	return strcspn(args, " ");
+}
+
+static bool is_alike(const char *a, const char *b, const struct probespec_arg *arg)
+{
+	const char *x, *y;
+	size_t n;
+
+	if (!arg->number)
+		return true;
+	n = argument(a, arg->number, &x);
+	return n == argument(b, arg->number, &y) && !memcmp(x, y, n);
+}
+
+/* Are those that are read at the same places? */
+static bool args_alike(const struct choice *c, const char *a, const char *b)
+{
+	const struct probespec *s = &c->p->spec;
+	bool alike = true;
+
+	if (!s->at.chosen && !s->latency)
+		return !strcmp(a, b);
+	for (uint32_t i = 0; i < s->n_args; i++)
+		alike = alike && is_alike(a, b, &s->args[i]);
+	for (uint32_t i = 0; i < s->n_key; i++)
+		alike = alike && is_alike(a, b, &s->key[i].last);
+	return alike;
+}
+
+/* Which layout of arguments a place has; -1: another one, and there is no room for it. */
+static int layout_of(struct choice *c, const struct place *x)
+{
+	for (uint32_t i = 0; i < c->n_layouts; i++)
+		if (args_alike(c, c->layouts[i].args, x->args) &&
+		    c->layouts[i].semaphore == x->more)
+			return (int)i;
+	if (c->n_layouts == (c->p->spec.latency ? 1 : LAYOUTS))
+		return -1;
+	c->layouts[c->n_layouts].args = x->args;
+	c->layouts[c->n_layouts].semaphore = x->more;
+	return (int)c->n_layouts++;
+}
+
+static int usdt_add(struct choice *c, const struct place *x, struct err *e)
+{
+	const int layout = layout_of(c, x);
+
+	if (layout < 0 || c->k->n_sites == ASKED_SITES)
+		return several(c, x, e);
+	if ((uint32_t)layout != c->p->layout)
+		return 0;
+	c->args = x->args;
+	site_add(c, x);
+	return 0;
 }
 
 /* ---- calls of a function ---- */
@@ -255,11 +330,10 @@ static bool is_wanted(const struct choice *c, const struct place *x)
 
 static int choose(struct choice *c, char *text, struct err *e)
 {
-	const bool usdt = c->w->kind == PROBESPEC_USDT;
-	struct asked_hook *k = c->k;
 	uint64_t function = 0; /* which of two tables name it */
 	bool mine = false;
 	struct place x;
+	int rc;
 
 	while (place_next(&text, &x)) {
 		if (x.kind == 'c' || x.kind == 'x') {
@@ -271,12 +345,15 @@ static int choose(struct choice *c, char *text, struct err *e)
 		mine = is_wanted(c, &x) && (!function || x.offset != function);
 		if (!mine)
 			continue;
-		if (function && (!usdt || k->n_sites == ASKED_SITES || strcmp(c->args, x.args) ||
-				 x.more != k->semaphore))
+		if (x.kind == 'u') {
+			rc = usdt_add(c, &x, e);
+			if (rc)
+				return rc;
+		} else if (function) {
 			return several(c, &x, e);
+		}
 		function = x.offset;
-		c->args = x.args;
-		if (!c->calls)
+		if (x.kind != 'u' && !c->calls)
 			site_add(c, &x);
 	}
 	if (!function)
@@ -320,6 +397,7 @@ int code_find(struct asked_probe *p, const struct probespec_where *w, struct ask
 	if (rc)
 		return rc;
 	*price_ns = c.price_ns;
+	p->layouts = c.n_layouts > p->layouts ? c.n_layouts : p->layouts;
 	usdt_args(c.args, notes);
 	return 0;
 }

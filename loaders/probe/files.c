@@ -28,28 +28,48 @@ static bool is_its(uint32_t pid, const char *path, const struct stat *st)
 	return fd >= 0 && own.st_dev == st->st_dev && own.st_ino == st->st_ino;
 }
 
-/* As this process's own root has it, if that is the same file. */
-static void file_add(struct files *out, uint32_t pid, const char *path)
+static void file_put(struct files *out, const char *path, const struct stat *st)
 {
-	struct file f = {0};
+	struct file *f = &out->v[out->n];
+
+	for (size_t i = 0; i < out->n; i++)
+		if (out->v[i].dev == st->st_dev && out->v[i].ino == st->st_ino)
+			return;
+	if (out->n == FILES_MOST || strlen(path) >= sizeof(f->path) || strpbrk(path, ":\n"))
+		return;
+	memcpy(f->path, path, strlen(path) + 1);
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+	out->n++;
+}
+
+/* As this process's own root has it, if that is the same file. false: there is none under that
+ * path. */
+static bool file_add(struct files *out, uint32_t pid, const char *path)
+{
 	char there[PATH_MAX];
 	struct stat st, own;
 
 	snprintf(there, sizeof(there), "/proc/%u/root%s", pid, path);
-	if (stat(there, &st) || !S_ISREG(st.st_mode) || out->n == FILES_MOST ||
-	    !is_its(pid, path, &st))
-		return;
-	for (size_t i = 0; i < out->n; i++)
-		if (out->v[i].dev == st.st_dev && out->v[i].ino == st.st_ino)
-			return;
+	if (stat(there, &st) || !S_ISREG(st.st_mode) || !is_its(pid, path, &st))
+		return false;
 	if (!stat(path, &own) && own.st_dev == st.st_dev && own.st_ino == st.st_ino)
 		snprintf(there, sizeof(there), "%s", path);
-	if (strlen(there) >= sizeof(f.path) || strpbrk(there, ":\n"))
-		return;
-	memcpy(f.path, there, strlen(there) + 1);
-	f.dev = st.st_dev;
-	f.ino = st.st_ino;
-	out->v[out->n++] = f;
+	file_put(out, there, &st);
+	return true;
+}
+
+/* By one of its mappings: the kernel writes the path of a process in a root of its own as another
+ * root has it, and a file that was replaced since has none. */
+static void mapping_add(struct files *out, uint32_t pid, const struct proc_map *m)
+{
+	char there[64];
+	struct stat st;
+
+	snprintf(there, sizeof(there), "/proc/%u/map_files/%llx-%llx", pid,
+		 (unsigned long long)m->start, (unsigned long long)m->end);
+	if (!stat(there, &st) && S_ISREG(st.st_mode) && st.st_ino == m->inode)
+		file_put(out, there, &st);
 }
 
 /* A library is asked for by its soname, libstdc++.so.6, and lies in a file with more of the version
@@ -74,13 +94,12 @@ static void process_add(struct files *out, uint32_t pid, const char *glob)
 	while (proc_next_map(maps, len, &at, &m)) {
 		char path[PATH_MAX], *name;
 
-		if (!m.exec || m.deleted || !m.path_len || m.path_len >= sizeof(path) ||
-		    *m.path != '/')
+		if (!m.exec || !m.path_len || m.path_len >= sizeof(path) || *m.path != '/')
 			continue;
 		path[proc_unescape(m.path, m.path_len, path)] = 0;
 		name = strrchr(path, '/') + 1;
-		if (!glob || is_called(name, glob))
-			file_add(out, pid, path);
+		if ((!glob || is_called(name, glob)) && (m.deleted || !file_add(out, pid, path)))
+			mapping_add(out, pid, &m);
 	}
 }
 

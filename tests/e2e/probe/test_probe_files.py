@@ -27,6 +27,10 @@ __attribute__((noinline)) void two(int n) { NOTE("two"); }
 int main(void) { puts("ready"); fflush(stdout); getchar(); for (int i = 0; i < 33; i++) { one(i); two(-i); } puts("done"); fflush(stdout); getchar(); return 0; }
 """
 
+TEXTS = "#include <string.h>\nint sink; __attribute__((noinline)) int answer(char *s) { int n = strlen(s); memset(s, 'z', n); sink++; return n; }"
+SAYS = ("import ctypes, sys\nlib = ctypes.CDLL(sys.argv[1])\nprint('ready', flush=True)\ninput()\n"
+        "print(sum(lib.answer(ctypes.create_string_buffer(bytes(97 + i % 23 for i in range(n)))) for n in (0, 1, 254, 255, 256, 700)), flush=True)\ninput()")
+
 
 @contextlib.contextmanager
 def running(*command):
@@ -89,6 +93,31 @@ def test_a_file_that_is_replaced_while_a_probe_is_in_it_stays_the_one_that_was_a
                 assert p.returncode == 0
     rows = sql_all(store, "SELECT pid, count(*) AS n FROM probe_events WHERE probe = 'half' GROUP BY pid")
     assert {r["pid"]: r["n"] for r in rows} == {old.pid: 100}
+
+
+def test_a_library_that_was_replaced_and_is_still_in_use_is_found(capture, store):
+    path = f"{store}.gone/libgone-of-a-test.so.1"
+    os.makedirs(os.path.dirname(path))
+    build(VERSION % ("", 7), path, "-shared", "-fPIC")
+    with running(sys.executable, "-c", CALLS, path, "12") as p:
+        os.unlink(path)
+        cap = capture("--probe", "answer=func:libgone-of-a-test.so.1:answer%return(n=int32 $1, ret=int32)", program=PROGRAM)
+        assert int(line(p)) == 7 * sum(range(12))
+        cap.stop()
+    assert hits(store, "answer") == 12
+
+
+def test_a_text_that_a_function_was_given_is_kept_to_255_bytes(capture, store):
+    """As it was at the begin: the function overwrites it."""
+    path = store + ".texts.so"
+    build(TEXTS, path, "-shared", "-fPIC")
+    with running(sys.executable, "-c", SAYS, path) as p:
+        cap = capture("--probe", f"given=func:{path}:answer%return(s=str $1, ret=int32)", program=PROGRAM)
+        assert int(line(p)) == 1466
+        cap.stop()
+    given = [json.loads(r["args"]) for r in sql_all(store, "SELECT args FROM probe_events ORDER BY at_ns")]
+    whole = "".join(chr(97 + i % 23) for i in range(700))
+    assert [(e["s"], e["ret"]) for e in given] == [(whole[:min(n, 255)], n) for n in (0, 1, 254, 255, 256, 700)]
 
 
 def test_notes_that_lie_cost_their_own_probes_only(capture, store):

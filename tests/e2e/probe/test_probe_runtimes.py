@@ -12,19 +12,19 @@ import pytest
 
 import servers
 from conftest import WORKLOADS, need, need_root, sql_all
+from scripting import compiled
+from test_pstack_java import jdk_of_sid
 
 pytestmark = pytest.mark.long
 PROGRAM = "sonde-probe"
 PYTHON = "import gc, sys\ngc.disable()\nprint('ready', flush=True)\ninput()\nfor i in range(12): gc.collect(i % 3)\nimport colorsys\nprint('done', flush=True)\ninput()"
 RUBY = "$stdout.sync = true; GC.disable; puts 'ready'; gets; 7.times { GC.start }; puts 'done'; gets"
 NODE = "console.log('ready'); process.stdin.on('data', () => { for (let i = 0; i < 9; i++) gc(); console.log('done'); process.stdin.pause(); })"
-JAVA = """public class Collects {
-    public static void main(String[] a) throws Exception {
-        System.out.println("ready"); System.in.read();
-        for (int i = 0; i < 5; i++) System.gc();
-        System.out.println("done"); System.in.read();
-    }
-}"""
+PHP = """function asked($n) { return $n + 1; }
+fwrite(STDOUT, "ready\\n"); fgets(STDIN);
+for ($i = 0, $s = 0; $i < 40; $i++) $s = asked($s);
+for ($i = 0; $i < 9; $i++) { try { throw new LogicException("n$i"); } catch (LogicException $e) {} }
+fwrite(STDOUT, "done\\n"); fgets(STDIN);"""
 CUDA = "int cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned bx) { return f != 0 && x + y + z + bx == 0; }"
 LAUNCHES = ("import ctypes, sys\ncu = ctypes.CDLL(sys.argv[1])\nprint('ready', flush=True)\ninput()\n"
             "for i in range(24): cu.cuLaunchKernel(None, 1 + i % 2, 1, 1, 256)\nprint('done', flush=True)\ninput()")
@@ -72,19 +72,28 @@ def test_rubys_collections(capture, store):
     assert keys(store, "rubygc") == {"": 7} and keys(store, "rubysweep")[""] >= 7
 
 
+def test_phps_functions_and_exceptions(capture, store):
+    """Debian's PHP fires its probes when this is in its environment."""
+    need("php8.2")
+    recorded(capture, ["env", "USE_ZEND_DTRACE=1", "php8.2", "-d", "opcache.enable_cli=0", "-r", PHP],
+             "calls=usdt:/usr/bin/php8.2:function__entry(name=str $1, file=str $2, line=int32 $3) by name",
+             "thrown=usdt:/usr/bin/php8.2:exception__thrown(class=str $1) by class")
+    assert keys(store, "calls")["asked"] == 40 and keys(store, "thrown")["LogicException"] == 9
+
+
 def test_nodes_collections(capture, store):
     need("node")
     recorded(capture, [os.path.realpath(shutil.which("node")), "--expose-gc", "-e", NODE], "nodegc")
     assert keys(store, "nodegc")[""] >= 9  # those that it began itself, too
 
 
-def test_javas_collections(capture, store):
-    need("java"), need("javac")
-    folder = os.path.dirname(store)
-    with open(os.path.join(folder, "Collects.java"), "w", encoding="utf-8") as f:
-        f.write(JAVA)
-    subprocess.run(["javac", "-d", folder, os.path.join(folder, "Collects.java")], check=True, timeout=300)
-    recorded(capture, ["java", "-XX:+UseSerialGC", "-cp", folder, "Collects"], "javagc")
+@pytest.mark.parametrize("version", ["17", "21", "25"])
+def test_javas_collections(capture, store, version):
+    """Debian's own, and those of its newest release in their own root."""
+    need("java"), need("javac"), need_root()
+    command = ["java"] if version == "17" else jdk_of_sid(version, "JavaCollects")
+    classes = compiled("JavaCollects", 8) if version == "17" else "/classes"
+    recorded(capture, [*command, "-XX:+UseSerialGC", "-cp", classes, "JavaCollects"], "javagc")
     assert keys(store, "javagc").get("true", 0) + keys(store, "javagc").get("false", 0) == 5
 
 
