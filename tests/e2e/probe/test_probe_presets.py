@@ -74,6 +74,24 @@ DROPS = """
 there = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
 for i in range(17): there.sendto(bytes([0x45, 0, 0, 24]) + bytes(4) + bytes([64, 253, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1]) + b'none', ('127.0.0.1', 0))
 """
+SENDS_AGAIN = """
+import subprocess, threading
+def again():
+    with open('/proc/self/net/snmp') as f: names, values = (line.split() for line in f if line.startswith('Tcp:'))
+    return int(values[names.index('RetransSegs')])
+server = socket.socket(); server.bind(('127.0.0.1', 0)); server.listen(5)
+told['port'] = server.getsockname()[1]
+subprocess.run(['iptables', '-A', 'INPUT', '-p', 'tcp', '--dport', str(told['port']), '-m', 'statistic', '--mode', 'nth', '--every', '7', '--packet', '3', '-j', 'DROP'], check=True)
+before = again()
+client = socket.create_connection(server.getsockname())
+other, _ = server.accept()
+def reads():
+    n = 0
+    while n < 3000000: n += len(other.recv(65536))
+reader = threading.Thread(target=reads); reader.start()
+client.sendall(bytes(3000000)); reader.join()
+told['again'] = again() - before
+"""
 THROWS = """#include <cstdio>
 struct thrown { int n; };
 __attribute__((noinline)) static void refuses(int n) { throw thrown{n}; }
@@ -173,6 +191,13 @@ def test_packets_that_the_kernel_drops(capture, store):
     recorded(capture, python(DROPS), "drops", whole_host=True)
     did = of_an_unknown_protocol() - before
     assert did >= 17 and any(n >= 17 for n in keys(store, "drops").values()), keys(store, "drops")
+
+
+def test_segments_that_are_sent_again(capture, store):
+    need("iptables"), need("ip")
+    work = ["sh", "-c", 'ip link set lo up; exec "$@"', "sh", *python(SENDS_AGAIN)]
+    _, told = recorded(capture, work, "retransmits", prefix=("unshare", "-n"), whole_host=True)
+    assert told["again"] > 3 and abs(keys(store, "retransmits")[str(told["port"])] - told["again"]) <= 2, told
 
 
 def numbers(path):
