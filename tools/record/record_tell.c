@@ -184,17 +184,18 @@ static void say_sums(const struct record *r, const char *rec, const struct fold 
 	double frames = record_sum(r, 'd', "frames"), user = record_sum(r, 'd', "user_samples");
 	const struct loader *l = first_done(r);
 	struct strbuf counts cleanup_strbuf = STRBUF_INIT;
-	char own[UNITS_MAX], took[UNITS_MAX], edges[UNITS_MAX];
+	char own[UNITS_MAX], took[UNITS_MAX], edges[UNITS_MAX], lost[UNITS_MAX];
 
 	record_counts(r, 'd', &counts);
 	if (f && f->self_program_samples)
 		strbuf_addf(&counts, " (%s %s sonde's own)",
 			    units_count(f->self_program_samples, own, sizeof(own)),
 			    r->loaders.n > 1 ? "samples" : "of them");
-	fprintf(stderr, "%s%s done: %s of %.0f process%s in %s; %.0f lost; ",
+	fprintf(stderr, "%s%s done: %s of %.0f process%s in %s; %s lost; ",
 		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts),
 		record_most(r, "processes"), record_most(r, "processes") == 1 ? "" : "es",
-		units_seconds(record_num(l->done, "took_s"), took, sizeof(took)), lost_total(r));
+		units_seconds(record_num(l->done, "took_s"), took, sizeof(took)),
+		units_count((uint64_t)lost_total(r), lost, sizeof(lost)));
 	if (!only_reads(r) && !has_no_stacks(r))
 		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ",
 			frames > 0 ? 100 * record_sum(r, 'd', "frames_named") / frames : 100,
@@ -216,13 +217,14 @@ static void say_lost(const struct record *r)
 		json_object_foreach (json_object_get(l->done, "lost"), reason, lost) {
 			const char *words = shortfall_reason(reason);
 
+			const bool one = json_number_value(lost) == 1;
+
 			if (json_number_value(lost) > 0)
-				fprintf(stderr, "  %s: %s %ss were lost: %s%s%s%s\n",
-					l->family->name,
+				fprintf(stderr, "  %s: %s %s%s lost: %s%s%s%s\n", l->family->name,
 					units_count((uint64_t)json_number_value(lost), n,
 						    sizeof(n)),
-					l->family->event, reason, *words ? " (" : "", words,
-					*words ? ")" : "");
+					l->family->event, one ? " was" : "s were", reason,
+					*words ? " (" : "", words, *words ? ")" : "");
 		}
 	}
 }

@@ -192,13 +192,12 @@ static void print_losses(const struct status_facts *f)
 		const struct status_loss *l = &f->losses[k];
 		const char *words = shortfall_reason(l->reason);
 		struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;
-		char from[32], to[32];
+		char from[32], to[32], n[UNITS_MAX];
 
 		if (!l->n)
 			continue;
-		strbuf_addf(&text, "lost in rec %lld: %llu, reason %s%s%s",
-			    (long long)f->rec->number, (unsigned long long)l->n, l->reason,
-			    *words ? ": " : "", words);
+		strbuf_addf(&text, "lost in rec %lld: %s, reason %s%s%s", (long long)f->rec->number,
+			    units_count(l->n, n, sizeof(n)), l->reason, *words ? ": " : "", words);
 		if (l->from_ns)
 			strbuf_addf(&text, ", %s to %s",
 				    when_local(l->from_ns, now, from, sizeof(from)),

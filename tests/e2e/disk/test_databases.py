@@ -113,14 +113,16 @@ def test_commits_of_postgres_that_wait_behind_a_backup(slow_disk, tmp_path):
 
 
 @pytest.mark.long
-def test_a_call_that_has_not_returned_is_seen_while_it_waits(slow_disk, tmp_path, sonde):
-    store, path = str(tmp_path / "store"), f"{slow_disk}/large"
-    with recorded(store, "disk"), open(path, "wb") as f:
+def test_a_call_that_has_not_returned_is_seen_while_it_waits(slow_disk, store, capture, sonde):
+    path = f"{slow_disk}/large"
+    cap = capture(program="sonde-disk")
+    with open(path, "wb") as f:
         f.write(os.urandom(24 << 20))
         f.flush()
         begin = time.time()
         os.fsync(f.fileno())
         took = time.time() - begin
+    assert not any(cap.stop()["lost"].values())  # what says more of a call is no event that could be lost
     middle = begin + took / 2
     rows = json.loads(sonde("disk", "--fsync", "--json", "--from", f"{begin - 1:.3f}", "--to", f"{middle:.3f}", store=store, check=True).stdout)["rows"]
     (row,) = [r for r in rows if r["file"] == path]

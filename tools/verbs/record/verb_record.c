@@ -158,7 +158,7 @@ static void say_progress(struct record *r)
 	struct strbuf counts cleanup_strbuf = STRBUF_INIT;
 	double elapsed = elapsed_s(r);
 	int64_t now = clock_boot_ns();
-	char store[32], left[64] = "";
+	char store[32], lost[UNITS_MAX], left[64] = "";
 	int full = r->asked_s > 0 ? (int)(BAR * elapsed / r->asked_s) : 0;
 
 	if (!r->said_ns)
@@ -177,8 +177,9 @@ static void say_progress(struct record *r)
 		snprintf(left, sizeof(left), "%.1f/%.0f s", elapsed, r->asked_s);
 	else
 		snprintf(left, sizeof(left), "%.1f s (Ctrl-C stops)", elapsed);
-	fprintf(stderr, " %s   %s   %.0f lost   own CPU %.1f %% of one core   store %s", left,
-		strbuf_str(&counts), record_sum(r, 'p', "lost"),
+	fprintf(stderr, " %s   %s   %s lost   own CPU %.1f %% of one core   store %s", left,
+		strbuf_str(&counts),
+		units_count((uint64_t)record_sum(r, 'p', "lost"), lost, sizeof(lost)),
 		100 * record_sum(r, 'p', "self_cores"), store);
 	say_waiting(r);
 	fputs(r->tty ? "\033[K" : "\n", stderr);
