@@ -15,6 +15,7 @@
 #include "schema/base/mem.h"
 
 #define ENTRIES_SWEEP_NS (10 * NSEC_PER_SEC)
+#define CHURN_PART       16
 
 uint32_t publish_generation(const struct tablemaps *maps)
 {
@@ -130,10 +131,25 @@ static struct slice *slice_of(struct publish *pub, const struct proc *p)
 	pub->refused += !slice;
 	if (!slice && !pub->told_slices) {
 		log_warn(
-			"no room for the mappings of more processes: their stacks are found by frame pointers alone");
+			"no room for the mappings of more processes: until there is, their stacks are found by frame pointers alone");
 		pub->told_slices = true;
 	}
 	return slice;
+}
+
+/* What is given back is free after the grace. So a process may take one of CHURN_PART parts of the
+ * room in that time: one that has many mappings and changes them without end leaves room for all
+ * others. */
+static void wait_after(const struct publish *pub, struct proc *p, uint64_t now_ns)
+{
+	p->due_ns = now_ns + TABLES_GRACE_NS * CHURN_PART * slices_words(p->slice->count) /
+				     pub->maps->n_mappings;
+}
+
+static void try_again(struct publish *pub, struct proc *p, uint64_t now_ns)
+{
+	p->due_ns = now_ns + TABLES_GRACE_NS;
+	world_set_changed(pub->world, p);
 }
 
 static bool has_entry(const struct proc *p)
@@ -162,6 +178,10 @@ static void publish_proc(struct publish *pub, struct proc *p, uint64_t now_ns)
 		entries_remove(&pub->entries, p->tgid, p->start_ns);
 	p->slice = slice;
 	slices_put(&pub->slices, old, now_ns);
+	if (slice)
+		wait_after(pub, p, now_ns);
+	else if (has_entry(p))
+		try_again(pub, p, now_ns);
 }
 
 void publish_proc_gone(struct publish *pub, struct proc *p, uint64_t time_ns)
@@ -221,6 +241,8 @@ void publish_tick(struct publish *pub, uint64_t as_of_ns)
 	pub->as_of_ns = as_of_ns;
 	publish_images_tick(pub, now);
 	DL_FOREACH_SAFE (pub->world->changed, p, next) {
+		if (p->due_ns > now)
+			continue;
 		DL_DELETE(pub->world->changed, p);
 		p->changed = false;
 		publish_proc(pub, p, now);

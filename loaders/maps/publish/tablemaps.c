@@ -2,6 +2,7 @@
 #include "loaders/maps/publish/tablemaps.h"
 
 #include <bpf/bpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,10 +41,27 @@ static uint32_t key_size(const struct shape *sh)
 	return sh->type == BPF_MAP_TYPE_RINGBUF ? 0 : sizeof(uint32_t);
 }
 
+/* By how many processes there are now. */
+static uint32_t mappings_wanted(void)
+{
+	DIR *d = opendir("/proc");
+	uint32_t wanted = 0;
+	struct dirent *entry;
+
+	while (d && wanted < TABLEMAPS_MAPPINGS_MOST && (entry = readdir(d)))
+		if (*entry->d_name >= '1' && *entry->d_name <= '9')
+			wanted += TABLEMAPS_MAPPINGS_EACH;
+	if (d)
+		closedir(d);
+	return wanted < TABLEMAPS_MAPPINGS      ? TABLEMAPS_MAPPINGS :
+	       wanted > TABLEMAPS_MAPPINGS_MOST ? TABLEMAPS_MAPPINGS_MOST :
+						  wanted;
+}
+
 static int make(struct tablemaps *t, uint32_t rows_mb)
 {
 	uint32_t entries[MP_TABLES_N] = {
-		[MP_TABLES_ROWS] = rows_mb << 17, [MP_TABLES_MAPPINGS] = TABLEMAPS_MAPPINGS};
+		[MP_TABLES_ROWS] = rows_mb << 17, [MP_TABLES_MAPPINGS] = mappings_wanted()};
 
 	for (int i = 0; i < MP_TABLES_N; i++) {
 		const struct shape *sh = &shapes[i];

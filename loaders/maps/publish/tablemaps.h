@@ -20,7 +20,11 @@
 
 #define TABLEMAPS_ROWS_MB     21
 #define TABLEMAPS_ROWS_MB_MAX 4096
-#define TABLEMAPS_MAPPINGS    (256u << 10) /* elements: 2 MiB, some 52 000 mappings */
+/* Elements for mappings: 2 MiB, some 52 000 of them; on a host with many processes more, up to
+ * 16 MiB. */
+#define TABLEMAPS_MAPPINGS      (256u << 10)
+#define TABLEMAPS_MAPPINGS_MOST (2u << 20)
+#define TABLEMAPS_MAPPINGS_EACH 768 /* for one process: 50 that are code, three times over */
 
 struct tablemaps {
 	int fd[MP_TABLES_N];         /* by enum mp_tables_map */

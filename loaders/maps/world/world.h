@@ -119,6 +119,7 @@ struct proc {
 				world.changed */
 	struct proc *prev, *next;
 	struct slice *slice; /* publish's: its mappings in the tables */
+	uint64_t due_ns;     /* publish's: not before this */
 	struct mapset maps;  /* image: struct mimage *, NULL: anonymous */
 	UT_hash_handle hh;
 };

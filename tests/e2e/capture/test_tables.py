@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sonde-maps publishes for the probes: the slices are /proc/PID/maps, row distances are what readelf says, what ends
 gives its room back, and a killed sonde-maps costs nothing of it. Read through descriptors of the maps (--dump-tables)."""
+import contextlib
 import ctypes
 import json
 import mmap
@@ -9,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -243,6 +245,36 @@ def test_mapping_and_unmapping_in_a_loop_costs_no_room(tables):
     used = t.fresh_cost()
     assert used["mappings_used"] < 200000 and used["tables_refused"] == 0
     check_against_proc(t.process(os.getpid()), os.getpid())
+
+
+CHURNS = """
+import mmap, sys, time
+with open('/bin/cat', 'rb') as f:
+    def one(): return mmap.mmap(f.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+    held = [one() for _ in range(4000)]
+    print('ready', flush=True)
+    while True:
+        for i in range(0, 4000, 8): held[i].close(); held[i] = one()
+        time.sleep(0.02)
+"""
+
+
+def test_a_process_that_changes_thousands_of_mappings_without_end_takes_no_new_room_each_time(tables):
+    """Freed room is not used for a second: were each state of it published, there would be none for others."""
+    t = tables()
+    with subprocess.Popen([sys.executable, "-c", CHURNS], stdout=subprocess.PIPE, text=True) as churns:
+        try:
+            assert churns.stdout.readline() == "ready\n"
+            places, end = {}, time.monotonic() + 4
+            while time.monotonic() < end:
+                with contextlib.suppress(subprocess.CalledProcessError):  # it is busy
+                    p = t.process(churns.pid) or {}
+                    places[p.get("first"), p.get("as_of_ns")] = p.get("count")
+            taken = sum(5 * count for count in places.values() if count and count > 3000)
+            assert taken and taken <= 6 * 5 * 4096, places
+            assert t.fresh_cost()["tables_refused"] == 0
+        finally:
+            churns.kill()
 
 
 MAP_MANY = """
