@@ -181,10 +181,10 @@ static bool failed(uint8_t result)
 	return result == PROTO_ERROR || result == PROTO_NO_ANSWER;
 }
 
-/* It has an earlier bucket's request. */
+/* It has an earlier bucket's request, whose kin another place may own. */
 static struct single *place_free(struct single *x)
 {
-	x->key.operation = NULL;
+	*x = (struct single){0};
 	return x;
 }
 

@@ -165,3 +165,43 @@ TEST(an_operation_that_only_fails_and_one_without_answers_are_there_too)
 	assert_in_range(b.kept.by[SINGLE_FAILED], SUMS_FAILED + 1, SUMS_FAILED + OPS);
 	bench_release(&b);
 }
+
+TEST(requests_made_for_one_that_is_kept_are_written_once_in_each_of_many_buckets)
+{
+	struct bench b;
+
+	bench_init(&b);
+	for (unsigned bucket = 0; bucket < 20; bucket++) {
+		for (unsigned i = 0; i < 200; i++) {
+			unsigned op = i % (bucket % 7 + 1);
+			int64_t begin = BEGIN + bucket * 10 * NSEC_PER_SEC + (int64_t)i * MS;
+			const struct msg_process process = {.tgid = 1, .start_ns = 1};
+			struct sums_of of = {.process = process,
+					     .side = STORE_SIDE_CLIENT,
+					     .service = "y:2",
+					     .tag = TABLES_TAG_OF(begin),
+					     .how = LINK_BY_THREAD,
+					     .linked = true};
+			struct proto_request r = {.protocol = "redis",
+						  .operation = b.names[OPS],
+						  .status = "",
+						  .begin_ns = begin + 10,
+						  .end_ns = begin + 20 + i,
+						  .begin_pos = i};
+
+			sums_request(b.sums, &of, &r);
+			of.side = STORE_SIDE_SERVER;
+			of.alone = true;
+			r.operation = b.names[op];
+			r.begin_ns = begin;
+			r.end_ns = begin + 1000 + (i * 7919) % 1000;
+			sums_request(b.sums, &of, &r);
+		}
+	}
+	sums_write(b.sums, 0);
+	/* of each bucket: the slowest, the sample, and their kin that are not among them */
+	assert_in_range(b.kept.by[SINGLE_SLOW], 20 * SUMS_SLOW, 20 * (SUMS_SLOW + 8));
+	assert_int_equal(b.kept.by[SINGLE_SAMPLE], 20 * SUMS_SAMPLE);
+	assert_in_range(b.kept.by[SINGLE_LINKED], 20 * 5, 20 * (SUMS_SLOW + SUMS_SAMPLE + 8));
+	bench_release(&b);
+}
