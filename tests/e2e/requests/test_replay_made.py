@@ -216,6 +216,38 @@ def test_an_answer_that_ends_with_its_connection_is_whole_but_for_a_reset(tmp_pa
         assert made.told() == [result]
 
 
+def test_an_answer_that_ends_with_its_connection_was_there_with_its_last_byte(made):
+    x = made.connect(80)
+    x.ask(b"GET /a HTTP/1.0\r\nHost: x\r\n\r\n", 10_000)
+    x.answer(b"HTTP/1.0 200 OK\r\n\r\nabc", 10_500)
+    x.answer(b"def", 10_700)
+    made.at(5_000_000)
+    x.fin()
+    assert made.times() == [("GET x/a", 10_000, 700)]
+
+
+PROXIES = {
+    "1": b"PROXY TCP4 192.0.2.1 192.0.2.2 50000 80\r\n",
+    "1, unknown": b"PROXY UNKNOWN\r\n",
+    "2": b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(12),
+    "2, local": b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0",
+    "2, with more": b"\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x2a" + bytes(36) + b"\x20\0\3abc",
+}
+
+
+@pytest.mark.parametrize("apart", (False, True))
+@pytest.mark.parametrize("name", PROXIES)
+def test_what_a_balancer_says_first_hides_no_request(made, name, apart):
+    x = made.connect(80)
+    if apart:
+        x.ask(PROXIES[name], 5000)
+    x.ask(HTTP if apart else PROXIES[name] + HTTP, 10_000)
+    x.answer(FINE, 10_300)
+    x.fin()
+    (row,) = made.rows()
+    assert (row["operation"], row["result"], row["latency_ns"], row["request_bytes"], row["begin_ns"] // 1000 - START) == ("GET x/a", "ok", 300_000, len(HTTP), 10_000)
+
+
 def test_empty_lines_before_a_request_are_none_of_it(made):
     x = made.connect(80)
     for _ in range(2):
