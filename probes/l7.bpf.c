@@ -283,7 +283,9 @@ static __always_inline void turn_ends(struct l7_turn *t, const struct sys_enter 
 	if (nr == ARCH_CALL_ACCEPT || nr == ARCH_CALL_ACCEPT4)
 		turn_accepts(t);
 	else if (call_read(&c)) /* not from x: some of these calls have fewer arguments */
-		turn_waits(t, turn_wait(nr, c.dx, c.r10, c.r8));
+		turn_waits(t, turn_wait(nr, c.dx, c.r10, c.r8),
+			   nr == ARCH_CALL_EPOLL_WAIT || nr == ARCH_CALL_EPOLL_PWAIT ||
+				   nr == ARCH_CALL_EPOLL_PWAIT2);
 }
 
 /* Go's runtime waits on a thread that runs no goroutine: that does not make a goroutine idle. */

@@ -132,7 +132,8 @@ enum sock_flags_l7 {
 	S_UNTOLD = 256,  /* shed before its CONN record */
 	S_SHED = 512,    /* shed_until holds */
 	S_FRAMES = 1024, /* and the next bit, by enum l7_dir: frames[] holds */
-	S_NEXT = 4096,   /* with OPENED: L7_F_NEXT */
+	S_NEXT = 4096,   /* with OPENED: L7_F_NEXT; without: by us, and it is not known for which
+			    request, nor was anything written on it yet */
 	S_WAS_IN = 8192, /* what was moved last was read */
 	S_SPEAKS = 16384 /* a message in it began as those of a protocol that is parsed */
 };

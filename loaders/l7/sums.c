@@ -16,7 +16,8 @@
 #define SLOTS       (2 * SUMS_ROWS)
 #define SERVICE_MAX 128
 
-#define RECENT 64 /* a power of two */
+#define RECENT      64  /* a power of two */
+#define EACH_SLOTS  128 /* a power of two, more than SUMS_EACH */
 
 /* What the requests of one row have in common. */
 struct key {
@@ -67,8 +68,9 @@ struct sums {
 	struct idmap written; /* spans of this bucket's singles that are written */
 	uint32_t n_linked;
 	struct row *recent[RECENT]; /* a cache in front of `slots`; NULL: look there */
-	struct single failed[SUMS_FAILED], slow[SUMS_SLOW], sample[SUMS_SAMPLE];
-	uint32_t n_failed, n_slow, n_sample;
+	struct single failed[SUMS_FAILED], slow[SUMS_SLOW], sample[SUMS_SAMPLE], each[SUMS_EACH];
+	uint32_t n_failed, n_slow, n_sample, n_each;
+	uint8_t each_at[EACH_SLOTS]; /* hashed by operation and side: index in `each` + 1 */
 	uint64_t slow_ns; /* each of `slow` took at least this long; 0: unknown */
 	uint64_t others;  /* requests that the sample represents */
 	uint64_t random;
@@ -107,6 +109,8 @@ static void kin_drop_all(struct sums *s)
 		kin_drop(&s->slow[i]);
 	for (uint32_t i = 0; i < s->n_sample; i++)
 		kin_drop(&s->sample[i]);
+	for (uint32_t i = 0; i < s->n_each; i++)
+		kin_drop(&s->each[i]);
 }
 
 static void spread_release(struct row *r)
@@ -166,6 +170,112 @@ void sums_named(struct sums *s, const struct sums_of *of, const char *name, cons
 	idmap_ref(&s->named, key, &fresh);
 	if (fresh)
 		message_write(s->to, MSG_NAMED, &x, &tail);
+}
+
+/* ---- places of single requests ---- */
+
+enum place { PLACE_FAILED, PLACE_SLOW, PLACE_EACH, PLACE_SAMPLE, PLACE_NONE };
+
+static bool failed(uint8_t result)
+{
+	return result == PROTO_ERROR || result == PROTO_NO_ANSWER;
+}
+
+/* It has an earlier bucket's request, whose kin another place may own. */
+static struct single *place_free(struct single *x)
+{
+	*x = (struct single){0};
+	return x;
+}
+
+static struct single *slowest_place(struct sums *s, uint64_t ns)
+{
+	struct single *least = &s->slow[0];
+
+	if (s->n_slow < SUMS_SLOW)
+		return place_free(&s->slow[s->n_slow++]);
+	if (ns <= s->slow_ns)
+		return NULL;
+	for (uint32_t i = 1; i < s->n_slow; i++)
+		if (s->slow[i].numbers.total_ns < least->numbers.total_ns)
+			least = &s->slow[i];
+	s->slow_ns = least->numbers.total_ns;
+	return s->slow_ns < ns ? least : NULL;
+}
+
+/* Vitter's algorithm R: each of the other requests has the same chance to be kept. */
+static struct single *sample_place(struct sums *s)
+{
+	uint64_t at;
+
+	s->others++;
+	if (s->n_sample < SUMS_SAMPLE)
+		return place_free(&s->sample[s->n_sample++]);
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 7;
+	s->random ^= s->random << 17;
+	at = s->random % s->others;
+	return at < SUMS_SAMPLE ? &s->sample[at] : NULL;
+}
+
+static struct single *failed_place(struct sums *s, const char *operation)
+{
+	uint32_t same = 0;
+
+	for (uint32_t i = 0; i < s->n_failed; i++)
+		same += s->failed[i].key.operation == operation;
+	if (same == SUMS_FAILED_EACH || s->n_failed == SUMS_FAILED)
+		return NULL;
+	return place_free(&s->failed[s->n_failed++]);
+}
+
+/* The place of the slowest request of an operation, on one side. NULL: a slower one has it, or more
+ * operations were seen than there are places. */
+static struct single *each_place(struct sums *s, const char *protocol, const char *operation,
+				 uint8_t side, uint64_t ns)
+{
+	uint32_t at = (uint32_t)hash_u64(HASH_SEED, (uint64_t)(uintptr_t)operation ^ side);
+	struct single *x;
+
+	for (at &= EACH_SLOTS - 1; s->each_at[at]; at = (at + 1) & (EACH_SLOTS - 1)) {
+		x = &s->each[s->each_at[at] - 1];
+		if (x->key.operation == operation && x->key.protocol == protocol &&
+		    x->key.side == side)
+			return x->numbers.total_ns < ns ? x : NULL;
+	}
+	if (s->n_each == SUMS_EACH)
+		return NULL;
+	s->each_at[at] = (uint8_t)++s->n_each;
+	return place_free(&s->each[s->n_each - 1]);
+}
+
+static void single_put(struct single *to, const struct single *x)
+{
+	kin_drop(to);
+	*to = *x;
+}
+
+/* What the slowest of all stand for needs no other: those become candidates for the sample. */
+static void each_settle(struct sums *s)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < s->n_each; i++) {
+		struct single x = s->each[i], *place;
+		bool stands = false;
+
+		for (uint32_t k = 0; k < s->n_slow && !stands; k++)
+			stands = s->slow[k].key.operation == x.key.operation &&
+				 s->slow[k].key.protocol == x.key.protocol &&
+				 s->slow[k].key.side == x.key.side;
+		if (!stands)
+			s->each[kept++] = x;
+		else if ((place = sample_place(s)))
+			single_put(place, &x);
+		else
+			kin_drop(&x);
+	}
+	s->n_each = kept;
 }
 
 /* ---- writing ---- */
@@ -329,10 +439,14 @@ static void kin_write(struct sums *s, struct single *x)
 /* Kin come last: a request that was also kept for itself is written with that reason. */
 static void singles_write(struct sums *s)
 {
+	each_settle(s);
 	for (uint32_t i = 0; i < s->n_failed; i++)
 		kept_write(s, &s->failed[i], SINGLE_FAILED);
 	for (uint32_t i = 0; i < s->n_slow; i++)
 		kept_write(s, &s->slow[i], SINGLE_SLOW);
+	for (uint32_t i = 0; i < s->n_each; i++)
+		kept_write(s, &s->each[i],
+			   failed(s->each[i].key.result) ? SINGLE_FAILED : SINGLE_SLOW);
 	for (uint32_t i = 0; i < s->n_sample; i++) {
 		s->sample[i].numbers.weight = (s->others + s->n_sample - 1) / s->n_sample;
 		kept_write(s, &s->sample[i], SINGLE_SAMPLE);
@@ -341,11 +455,14 @@ static void singles_write(struct sums *s)
 		kin_write(s, &s->slow[i]);
 	for (uint32_t i = 0; i < s->n_failed; i++)
 		kin_write(s, &s->failed[i]);
+	for (uint32_t i = 0; i < s->n_each; i++)
+		kin_write(s, &s->each[i]);
 	for (uint32_t i = 0; i < s->n_sample; i++)
 		kin_write(s, &s->sample[i]);
 	kin_drop_all(s);
 	idmap_clear(&s->written);
-	s->n_failed = s->n_slow = s->n_sample = s->n_linked = 0;
+	memset(s->each_at, 0, sizeof(s->each_at));
+	s->n_failed = s->n_slow = s->n_sample = s->n_each = s->n_linked = 0;
 	s->slow_ns = 0;
 	s->others = 0;
 }
@@ -444,47 +561,7 @@ static struct row *row_of(struct sums *s, const struct sums_of *of, const struct
 	return *recent;
 }
 
-/* ---- single requests ---- */
-
-static struct single *slowest_place(struct sums *s, uint64_t ns)
-{
-	struct single *least = &s->slow[0];
-
-	if (s->n_slow < SUMS_SLOW)
-		return &s->slow[s->n_slow++];
-	if (ns <= s->slow_ns)
-		return NULL;
-	for (uint32_t i = 1; i < s->n_slow; i++)
-		if (s->slow[i].numbers.total_ns < least->numbers.total_ns)
-			least = &s->slow[i];
-	s->slow_ns = least->numbers.total_ns;
-	return s->slow_ns < ns ? least : NULL;
-}
-
-/* Vitter's algorithm R: each of the other requests has the same chance to be kept. */
-static struct single *sample_place(struct sums *s)
-{
-	uint64_t at;
-
-	s->others++;
-	if (s->n_sample < SUMS_SAMPLE)
-		return &s->sample[s->n_sample++];
-	s->random ^= s->random << 13;
-	s->random ^= s->random >> 7;
-	s->random ^= s->random << 17;
-	at = s->random % s->others;
-	return at < SUMS_SAMPLE ? &s->sample[at] : NULL;
-}
-
-static struct single *failed_place(struct sums *s, const char *operation)
-{
-	uint32_t same = 0;
-
-	for (uint32_t i = 0; i < s->n_failed; i++)
-		same += s->failed[i].key.operation == operation;
-	return same < SUMS_FAILED_EACH && s->n_failed < SUMS_FAILED ? &s->failed[s->n_failed++] :
-								      NULL;
-}
+/* ---- keeping single requests ---- */
 
 static struct msg_single single_numbers(const struct sums *s, const struct proto_request *r,
 					const struct link *l)
@@ -508,43 +585,52 @@ static void kin_take(const struct sums *s, struct single *x, const struct link *
 		x->numbers.partial = 1;
 }
 
-static void single_put(struct single *to, const struct single *x)
+/* The place of a request: among those that failed, the slowest, the slowest of its operation, or
+ * the sample, the first from `*kind` on that has room or holds a faster one. NULL: it is not kept. */
+static struct single *place_find(struct sums *s, const char *protocol, const char *operation,
+				 uint8_t side, uint8_t result, uint64_t ns, enum place *kind)
 {
-	kin_drop(to);
-	*to = *x;
+	bool answered = result == PROTO_OK || result == PROTO_ERROR;
+	struct single *place = NULL;
+
+	for (; !place && *kind < PLACE_NONE; ++*kind) {
+		if (*kind == PLACE_FAILED && failed(result))
+			place = failed_place(s, operation);
+		else if (*kind == PLACE_SLOW && answered)
+			place = slowest_place(s, ns);
+		else if (*kind == PLACE_EACH)
+			place = each_place(s, protocol, operation, side, ns);
+		else if (*kind == PLACE_SAMPLE)
+			place = sample_place(s);
+	}
+	return place;
 }
 
-/* A slow request that is displaced by a slower one becomes a candidate for the sample. */
+/* A request that a slower one displaces looks for a place of the kinds after that one's. */
 static void single_take(struct sums *s, const struct sums_of *of, const struct proto_request *r,
 			const struct link *l)
 {
-	bool failed = r->result == PROTO_ERROR || r->result == PROTO_NO_ANSWER,
-	     answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
-	struct single *place = failed ? failed_place(s, r->operation) : NULL, *slow = NULL, x = {0},
-		      out;
+	enum place kind = PLACE_FAILED;
+	struct single *place = place_find(s, r->protocol, r->operation, of->side,
+					  (uint8_t)r->result, since(r->begin_ns, r->end_ns), &kind);
+	struct single x = {0}, out;
 
-	if (!place && answered)
-		slow = slowest_place(s, since(r->begin_ns, r->end_ns));
-	if (!place && !slow)
-		place = sample_place(s);
-	if (!place && !slow)
+	if (!place)
 		return;
 	key_make(s, of, r, &x.key);
 	x.numbers = single_numbers(s, r, l);
 	text_put(x.trace, sizeof(x.trace), r->trace ? r->trace : "");
 	kin_take(s, &x, l);
-	if (slow) {
-		out = *slow;
-		*slow = x;
-		if (!out.key.operation)
-			return;
+	while (place) {
+		out = *place;
+		*place = x;
 		x = out;
-		place = sample_place(s);
+		place = x.key.operation
+				? place_find(s, x.key.protocol, x.key.operation, x.key.side,
+					     x.key.result, x.numbers.total_ns, &kind)
+				: NULL;
 	}
-	if (place)
-		single_put(place, &x);
-	else
-		kin_drop(&x);
+	kin_drop(&x);
 }
 
 /* ---- adding ---- */
@@ -626,7 +712,6 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 	duration_add(x, of, r);
 	if (x->key.bucket > s->singles_bucket) {
 		singles_write(s);
-		memset(s->slow, 0, sizeof(s->slow));
 		s->singles_bucket = x->key.bucket;
 	}
 	link_make(of, r, &l);
@@ -678,9 +763,7 @@ void sums_write(struct sums *s, int64_t now_ns)
 	rows_write(s, before);
 	rows_rehash(s);
 	bytes_write(s);
-	if (s->singles_bucket < before) {
+	if (s->singles_bucket < before)
 		singles_write(s);
-		memset(s->slow, 0, sizeof(s->slow));
-	}
 	message_flush(s->to);
 }

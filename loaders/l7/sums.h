@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sums: adds up the requests of the current bucket by what they have in common, keeps single ones
- * (those that failed, the slowest, and a random sample of the rest), and counts bytes. Memory is
- * bounded: when a table is full, it is written early; the store adds up rows with the same key.
+ * (those that failed, the slowest of all and of each operation, and a random sample of the rest),
+ * and counts bytes. Memory is bounded: when a table is full, it is written early; the store adds
+ * up rows with the same key.
  */
 #ifndef SONDE_L7_SUMS_H
 #define SONDE_L7_SUMS_H
@@ -17,6 +18,7 @@
 #define SUMS_FAILED      30
 #define SUMS_FAILED_EACH 5 /* of one operation */
 #define SUMS_SLOW        10
+#define SUMS_EACH        48 /* operations, a client's and a server's are two: the slowest of each */
 #define SUMS_SAMPLE      10
 #define SUMS_LINKED      256 /* made while those were served */
 #define SUMS_NAMED       2048

@@ -163,9 +163,13 @@ static int show(struct replay *m, struct err *e)
 		m->path, (unsigned long long)stat.packets, (unsigned long long)stat.connections);
 	err_fix(e,
 		stat.others ?
-			"%llu packets are neither TCP nor UDP, nor tunnels of them that are read (VXLAN, Geneve, GRE, IP in IP, MPLS, PPPoE)" :
-			"sonde replay reads what is not encrypted; tcpdump -s 0 keeps whole packets",
-		(unsigned long long)stat.others);
+			"%llu packets are neither TCP nor UDP, nor tunnels of them that are read (" PACKET_READ
+			")" :
+		stat.connections || !stat.packets ?
+			"sonde replay reads what is not encrypted; tcpdump -s 0 keeps whole packets" :
+			"all %llu packets are datagrams; tunnels in them are read (" PACKET_READ
+			") at their own ports",
+		(unsigned long long)(stat.others ? stat.others : stat.packets));
 	return -ENODATA;
 }
 

@@ -61,6 +61,11 @@
 #define PORT_VXLAN_GPE 4790
 #define PORT_GENEVE    6081
 #define PORT_MPLS      6635
+#define PORT_GTP       2152 /* user data of mobile networks (3GPP TS 29.281) */
+#define PORT_L2TP      1701
+
+#define GTP_DATA       0xff
+#define GTP_EXTENSIONS 8
 
 struct cursor {
 	const uint8_t *p;
@@ -235,6 +240,55 @@ static enum packet_what geneve(struct cursor c, struct packet *out)
 	return type == ETHER_TRANSPARENT ? ethernet(c, out) : ether(type, c, out);
 }
 
+/* FLAGS:8 TYPE:8 LEN:16 TUNNEL:32 [SEQUENCE:16 N:8 NEXT:8, and extensions: LEN:8, in words of 32
+ * bits, ... NEXT:8] */
+static enum packet_what gtp(struct cursor c, struct packet *out)
+{
+	uint8_t flags, next = 0;
+
+	if (c.len < 12 || c.p[0] >> 4 != 3 || c.p[1] != GTP_DATA)
+		return PACKET_OTHER;
+	flags = c.p[0];
+	trim(&c, 8u + be16(c.p + 2));
+	if (!into(&c, 8))
+		return PACKET_OTHER;
+	if (flags & 7) {
+		next = c.len >= 4 && flags & 4 ? c.p[3] : 0;
+		if (!skip(&c, 4))
+			return PACKET_OTHER;
+	}
+	for (int i = 0; next; i++) {
+		const size_t words = c.len ? c.p[0] : 0;
+
+		if (!words || i == GTP_EXTENSIONS || c.len < words * 4)
+			return PACKET_OTHER;
+		next = c.p[words * 4 - 1];
+		skip(&c, words * 4);
+	}
+	return network(c, out);
+}
+
+/* FLAGS:16 [LEN:16] TUNNEL:16 SESSION:16 [SENT:16 RECEIVED:16] [OFFSET:16 PAD], PPP; a first bit of
+ * 1: no data (RFC 2661) */
+static enum packet_what l2tp(struct cursor c, struct packet *out)
+{
+	unsigned flags;
+	size_t head;
+
+	if (c.len < 6)
+		return PACKET_OTHER;
+	flags = be16(c.p);
+	if (flags & 0x8000 || (flags & 15) != 2)
+		return PACKET_OTHER;
+	head = 6u + (flags & 0x4000 ? 2 : 0) + (flags & 0x0800 ? 4 : 0);
+	if (flags & 0x0200) {
+		if (c.len < head + 2)
+			return PACKET_OTHER;
+		head += 2u + be16(c.p + head);
+	}
+	return skip(&c, head) ? ppp(c, out) : PACKET_OTHER;
+}
+
 /* The packet inside a datagram to a tunnel's port; PACKET_OTHER: it is no tunnel. */
 static enum packet_what carried(uint16_t port, struct cursor c, struct packet *out)
 {
@@ -247,6 +301,10 @@ static enum packet_what carried(uint16_t port, struct cursor c, struct packet *o
 		return geneve(c, out);
 	case PORT_MPLS:
 		return mpls(c, out);
+	case PORT_GTP:
+		return gtp(c, out);
+	case PORT_L2TP:
+		return l2tp(c, out);
 	}
 	return PACKET_OTHER;
 }

@@ -9,7 +9,8 @@
  * 1. A direction is followed from its first byte on, where it begins as HTTP/2 must: the client's
  *    "PRI * HTTP/2.0 ...", the server's SETTINGS. Also inside TLS.
  * 2. Payloads of DATA from FRAMES_LEAST bytes on are left out; all else is copied. A record has
- *    bytes and then what is left out behind them.
+ *    bytes and then what is left out behind them. The last FRAMES_TAIL bytes of the server's
+ *    payloads are copied: the status of a call of gRPC-Web (loaders/lib/protocols/http2.c).
  * 3. Bytes that no call brings (sendfile) may lie within such a payload. If they do not, or a frame
  *    makes no sense, or its memory cannot be read, the direction is followed no longer, and copied
  *    as any other.
@@ -27,6 +28,7 @@
 #define FRAMES_HEAD    9
 #define FRAMES_PREFACE 24
 #define FRAMES_LEAST   512
+#define FRAMES_TAIL    256
 #define FRAMES_TYPES   0x20
 #define FRAMES_STEPS   512
 #define FRAMES_LOOK    4096 /* of a question, the parser looks at no more */
@@ -57,8 +59,10 @@ static __always_inline bool frames_begin(struct walk *w, __u64 n)
 		    b.words[1] != 0x0a0d302e322f5054ull || b.words[2] != 0x0a0d0a0d4d530a0dull)
 			return false;
 		w->frames.copy = FRAMES_PREFACE;
+		w->frames.type = 0;
 		return true;
 	}
+	w->frames.type = 1; /* the server's */
 	/* SETTINGS of less than 128 bytes, no flags, no stream */
 	return !b.bytes[0] && !b.bytes[1] && b.bytes[2] < 128 && b.bytes[2] % 6 == 0 &&
 	       b.bytes[3] == 4 && !b.bytes[4] && !b.bytes[5] && !b.bytes[6] && !b.bytes[7] &&
@@ -275,6 +279,18 @@ static __always_inline __u32 frames_chunk(struct walk *w, __u64 n)
 	return k;
 }
 
+/* How many bytes at the end of the body at hand are copied. */
+static __always_inline __u32 frames_kept(const struct l7_frames *f)
+{
+	return f->kind == L7_FRAMES_HTTP2 && f->type ? FRAMES_TAIL : 0;
+}
+
+/* Are they next? */
+static __always_inline bool frames_tail(const struct l7_frames *f)
+{
+	return f->body && f->body <= frames_kept(f);
+}
+
 static __always_inline __u64 frames_least(__u64 a, __u64 b)
 {
 	return a < b ? a : b;
@@ -372,8 +388,13 @@ __noinline int frames_step(__u32 slot)
 		if (!frames_copy(w, (__u32)n))
 			w->framed = 2;
 		w->frames.copy -= (__u32)n;
-	} else if (w->frames.body) {
+	} else if (frames_tail(&w->frames)) {
 		n = frames_least(n, w->frames.body);
+		if (!frames_copy(w, (__u32)n))
+			w->framed = 2;
+		w->frames.body -= (__u32)n;
+	} else if (w->frames.body) {
+		n = frames_least(n, w->frames.body - frames_kept(&w->frames));
 		w->gap += (__u32)n;
 		w->frames.body -= (__u32)n;
 	} else if (w->frames.kind == L7_FRAMES_ONE) {

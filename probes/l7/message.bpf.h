@@ -171,6 +171,7 @@ static __noinline int accepted_fd(__u32 fd)
 	__u64 ino = 0;
 
 	sk = fd_sock(fd, &ino);
+	turn_accepted(inflight_who());
 	if (!sk || sock_kind(sk) < 0)
 		return 0;
 	e = sock_enter(sk, ino, L7_SIDE_SERVER, bpf_ktime_get_boot_ns());
@@ -195,9 +196,11 @@ static __noinline int connected(struct sock *sk, __u64 ino)
 		return 0;
 	e->tag_who = inflight_who();
 	how = turn_opens(e->tag_who, &tag);
-	if (how)
-		e->flags |= how == TURN_OPENED_NEXT ? S_OPENED | S_NEXT : S_OPENED;
-	e->tag = how ? tag : inflight_get(e->tag_who);
+	if (how == TURN_OPENED || how == TURN_OPENED_NEXT)
+		e->flags |= S_OPENED;
+	if (how == TURN_OPENED_NEXT || how == TURN_OPENED_DOUBT)
+		e->flags |= S_NEXT;
+	e->tag = tag ? tag : inflight_get(e->tag_who);
 	return 0;
 }
 

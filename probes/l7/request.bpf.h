@@ -129,12 +129,13 @@ static __always_inline void request_drop(struct l7_sock *e)
 static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
 {
 	__u64 who, tag, opener;
-	bool serves = false, loop = false;
+	bool serves = false, loop = false, doubt;
 
 	if (!e)
 		return 0;
 	who = who_moves(e, at_ns);
 	opener = e->flags & S_OPENED && e->tag_who == who ? e->tag : 0;
+	doubt = (e->flags & (S_OPENED | S_NEXT)) == S_NEXT && e->tag_who == who;
 	if (opener)
 		opener |= ASKS_OPENER | (e->flags & S_NEXT ? ASKS_NEXT : 0);
 	turn_moves(who, opener ? opener & ASKS_TAG : turn_tag(who), at_ns);
@@ -146,6 +147,8 @@ static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
 		serves = serves && (opener & ASKS_TAG) == tag;
 		tag = opener;
 	}
+	if (doubt && loop)
+		return ASKS_LOOP;
 	return tag | (serves ? ASKS_SERVES : 0) | (loop ? ASKS_LOOP : 0);
 }
 

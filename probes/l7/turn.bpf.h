@@ -11,7 +11,7 @@
  *   L7_F_NEXT    with OPENER: opening the connection was the next that it did after the read
  *
  * and L7_F_LOOP: it may be a loop, since it has waited for whatever comes while a request was open,
- * or has not answered one yet without.
+ * or has not asked for one yet and answered it without.
  *
  * 1. A turn ends where the thread waits for whatever comes next. A wait of no time does not count:
  * a loop asks like that while it has work left to do. But what it does after that need not belong
@@ -25,9 +25,14 @@
  * 4. A thread that opens connections out of turn defers its work: for ASTRAY_NS nothing is NEXT.
  * 5. A thread that reads requests that the parser does not see (an unknown protocol, lost records)
  *    may have more open than is known: for UNSURE_NS nothing is SERVES.
- * 6. For samples, a thread that waits for whatever comes goes on with its request, if it never had
+ * 6. A thread that may be a loop, and has waited, SERVES only where NEXT holds, or where nothing
+ *    else can have been asked for: in this turn it has read no other request, nothing from a pipe,
+ *    an eventfd or another connection, accepted one connection at most, and no timer is due.
+ *    Waits of no time do not end this: what was ready before the turn began is done. The first
+ *    bytes on a connection that it opened when this did not hold have no request.
+ * 7. For samples, a thread that waits for whatever comes goes on with its request, if it never had
  *    two open at once in the last BOTH_NS: a backend of PostgreSQL waits for a lock by epoll.
- * 7. Of goroutines the parser knows only the thread. One that ever had two requests open at once is
+ * 8. Of goroutines the parser knows only the thread. One that ever had two requests open at once is
  *    a loop, and its questions have no request.
  */
 #ifndef SONDE_PROBES_L7_TURN_BPF_H
@@ -51,15 +56,20 @@ enum turn_flags {
 	TURN_NEXT = 1,    /* 2 */
 	TURN_ASKED = 2,   /* something was asked since `tag` was read */
 	TURN_MIXED = 4,   /* 3 */
-	TURN_SEVERAL = 8, /* 7 */
+	TURN_SEVERAL = 8, /* 8 */
 	TURN_LOOP = 16,   /* it waited for whatever comes with a request open */
-	TURN_SYNC = 32    /* it answered one without waiting */
+	TURN_SYNC = 32,   /* it asked for one, and answered it without waiting */
+	TURN_WAITED = 64, /* it has waited for whatever comes since its first request */
+	TURN_CAME = 128   /* it accepted a connection in this turn */
 };
+/* What stays when a turn ends. */
+#define TURN_LASTING (TURN_SEVERAL | TURN_LOOP | TURN_SYNC | TURN_WAITED)
 
 struct l7_turn { /* by TABLES_WHO_PLACE */
 	__u64 who;
 	__u64 tag;      /* of the request that was read last and is not answered; 0: none */
 	__u64 due_ns;   /* boot clock: when a timer is due */
+	__u64 pure_ns;  /* 6: until when nothing else can have been asked for */
 	__u64 began_ns; /* the first that was seen of this turn; 0: nothing yet */
 	__u64 unsure_ns, astray_ns, both_ns; /* until when */
 	__u64 sk, ino, last; /* the request that it read last, answered or not: where, its tag */
@@ -100,12 +110,13 @@ static __noinline int turn_reads(__u64 who, __u64 tag, __u64 now_ns)
 		t->who = who;
 		t->tag = t->began_ns = t->unsure_ns = t->astray_ns = 0;
 		t->both_ns = t->last = 0;
-		t->due_ns = 0; /* how long it waited for this is not known */
+		t->due_ns = t->pure_ns = 0; /* how long it waited for this is not known */
 		t->flags = 0;
 	}
 	if (!t->began_ns)
 		t->began_ns = now_ns;
 	if (t->tag && t->tag != tag) {
+		t->pure_ns = 0;
 		if (!(t->flags & TURN_ASKED))
 			t->flags |= TURN_MIXED;
 		if (who >> 63)
@@ -118,6 +129,12 @@ static __noinline int turn_reads(__u64 who, __u64 tag, __u64 now_ns)
 	return 0;
 }
 
+static __always_inline void turn_other(struct l7_turn *t)
+{
+	t->flags &= ~(__u32)TURN_NEXT;
+	t->pure_ns = 0;
+}
+
 /* The request `tag` is answered: by this one, or by another one. */
 static __always_inline void turn_answers(__u64 who, __u64 tag)
 {
@@ -125,11 +142,12 @@ static __always_inline void turn_answers(__u64 who, __u64 tag)
 
 	if (!t)
 		return;
-	t->flags &= ~(__u32)TURN_NEXT;
+	turn_other(t);
 	if (t->tag != tag)
 		return;
 	t->tag = 0;
-	t->flags |= TURN_SYNC;
+	if (t->flags & TURN_ASKED)
+		t->flags |= TURN_SYNC;
 }
 
 /* Something else than reading its request, or asking for it. */
@@ -138,7 +156,19 @@ static __always_inline void turn_strays(__u64 who)
 	struct l7_turn *t = turn_get(who);
 
 	if (t)
-		t->flags &= ~(__u32)TURN_NEXT;
+		turn_other(t);
+}
+
+/* It has accepted a connection. */
+static __always_inline void turn_accepted(__u64 who)
+{
+	struct l7_turn *t = turn_get(who);
+
+	if (!t)
+		return;
+	if (t->flags & TURN_CAME)
+		t->pure_ns = 0;
+	t->flags |= TURN_CAME;
 }
 
 /* It moved bytes on a connection that is of the request `tag` (0: of none, or unknown). */
@@ -151,7 +181,7 @@ static __always_inline void turn_moves(__u64 who, __u64 tag, __u64 now_ns)
 	if (!t->began_ns)
 		t->began_ns = now_ns;
 	if (t->tag != tag)
-		t->flags &= ~(__u32)TURN_NEXT;
+		turn_other(t);
 }
 
 static __always_inline void turn_unsure(__u64 who, __u64 now_ns)
@@ -162,24 +192,28 @@ static __always_inline void turn_unsure(__u64 who, __u64 now_ns)
 		t->unsure_ns = now_ns + UNSURE_NS;
 }
 
-/* It waits for whatever comes next, as long as `wait_ns`; TURN_ALWAYS: without a limit. */
-static __always_inline void turn_waits(struct l7_turn *t, __u64 wait_ns)
+/* It waits for whatever comes next, as long as `wait_ns`; TURN_ALWAYS: without a limit. `epoll`:
+ * a loop's call. Who looks without waiting at one connection by another one, as urllib3 does before
+ * it uses it again, is none. */
+static __always_inline void turn_waits(struct l7_turn *t, __u64 wait_ns, bool epoll)
 {
 	__u64 began = t->began_ns;
 
 	t->began_ns = 0;
+	t->flags |= TURN_WAITED;
+	if (t->tag && (wait_ns || epoll))
+		t->flags |= TURN_LOOP;
 	if (!wait_ns) {
 		t->flags &= ~(__u32)TURN_NEXT;
 		t->due_ns = 0;
 		return;
 	}
-	if (t->tag)
-		t->flags |= TURN_LOOP;
 	t->tag = 0;
-	t->flags &= TURN_SEVERAL | TURN_LOOP | TURN_SYNC;
+	t->flags &= TURN_LASTING;
 	t->due_ns = TURN_ALWAYS;
 	if (wait_ns != TURN_ALWAYS)
 		t->due_ns = (began ? began : bpf_ktime_get_boot_ns()) + wait_ns - DUE_EARLY_NS;
+	t->pure_ns = t->due_ns;
 }
 
 static __always_inline void turn_accepts(struct l7_turn *t)
@@ -229,10 +263,28 @@ static __always_inline __u64 turn_wait(__u32 nr, __u64 third, __u64 fourth, __u6
 
 /* ---- what it asks ---- */
 
-#define TURN_OPENED      1
-#define TURN_OPENED_NEXT 2
+static __always_inline bool turn_loop(const struct l7_turn *t)
+{
+	return (t->flags & (TURN_LOOP | TURN_SYNC)) != TURN_SYNC;
+}
 
-/* It opens a connection. *tag: for which request; 0, and 0 returned: for none that is known. */
+/* 6: can what it asks be asked for another request than the one that it read, or for none? */
+static __always_inline bool turn_doubt(const struct l7_turn *t, bool next, __u64 now_ns)
+{
+	return turn_loop(t) && t->flags & TURN_WAITED && !next && now_ns >= t->pure_ns;
+}
+
+static __always_inline bool turn_next(const struct l7_turn *t, __u64 now_ns)
+{
+	return t->flags & TURN_NEXT && now_ns < t->due_ns && now_ns >= t->astray_ns;
+}
+
+#define TURN_OPENED       1
+#define TURN_OPENED_NEXT  2
+#define TURN_OPENED_DOUBT 3
+
+/* It opens a connection. *tag: for which request; 0: for none that is known, and DOUBT returned: nor
+ * is the first that it asks on it. */
 static __noinline int turn_opens(__u64 who, __u64 *tag)
 {
 	struct l7_turn *t = turn_get(who);
@@ -244,10 +296,13 @@ static __noinline int turn_opens(__u64 who, __u64 *tag)
 	*tag = 0;
 	if (!t->tag) {
 		t->astray_ns = now + ASTRAY_NS;
-		return 0;
+		t->pure_ns = 0;
+		return turn_loop(t) ? TURN_OPENED_DOUBT : 0;
 	}
-	next = t->flags & TURN_NEXT && now < t->due_ns && now >= t->astray_ns;
+	next = turn_next(t, now);
 	t->flags |= TURN_ASKED;
+	if (turn_doubt(t, next, now))
+		return TURN_OPENED_DOUBT;
 	if (t->flags & (TURN_MIXED | TURN_SEVERAL) || (!next && now < t->unsure_ns))
 		return 0;
 	*tag = t->tag;
@@ -270,11 +325,14 @@ static __always_inline __u64 turn_asks(__u64 who, __u64 now_ns, bool *serves, bo
 	*serves = *loop = false;
 	if (!t)
 		return 0;
-	*loop = (t->flags & (TURN_LOOP | TURN_SYNC)) != TURN_SYNC;
-	if (!t->tag)
+	*loop = turn_loop(t);
+	if (!t->tag) {
+		t->pure_ns = 0;
 		return 0;
+	}
 	t->flags |= TURN_ASKED;
-	*serves = !(t->flags & (TURN_MIXED | TURN_SEVERAL)) && now_ns >= t->unsure_ns;
+	*serves = !(t->flags & (TURN_MIXED | TURN_SEVERAL)) && now_ns >= t->unsure_ns &&
+		  !turn_doubt(t, turn_next(t, now_ns), now_ns);
 	return t->tag;
 }
 

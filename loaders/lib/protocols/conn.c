@@ -11,6 +11,7 @@
 
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
+#include "loaders/lib/protocols/proxyhead.h"
 #include "schema/base/mem.h"
 
 #define BUFFER_MAX  65536
@@ -616,11 +617,12 @@ static void guess(struct proto_conn *c, bool last)
 		found = look_behind(c);
 	/* what one side said first may be the end of something: then what follows the turn begins
 	 */
-	for (first = c->seen->pieces[0].from; !found && last && !c->begun && !c->datagram &&
-					      c->seen->n > 1 && c->seen->pieces[0].from == first;) {
+	for (first = c->seen->pieces[0].from; !found && (last || !maybe) && !c->begun &&
+					      !c->datagram && c->seen->n > 1 &&
+					      c->seen->pieces[0].from == first;) {
 		drop_oldest(c);
 		if (c->seen->pieces[0].from != first)
-			found = look(c, 0, true, &maybe);
+			found = look(c, 0, last, &maybe);
 	}
 	if (found) {
 		c->role_known = true;
@@ -766,6 +768,24 @@ static bool place(struct proto_conn *c, struct proto_piece *piece, uint64_t *mis
 	return true;
 }
 
+/* A balancer's words before the client's first ones are no part of what is spoken. */
+static void proxyhead_skip(struct proto_conn *c, struct proto_piece *piece)
+{
+	struct proto_dir *d = &c->dir[PROTO_CLIENT];
+	size_t n = c->begun && !c->datagram && piece->from == PROTO_CLIENT && !d->met ?
+			   proxyhead_size(piece->bytes, piece->len) :
+			   0;
+
+	if (!n)
+		return;
+	d->met = true;
+	d->pos = piece->pos + n;
+	piece->pos += n;
+	piece->bytes += n;
+	piece->len -= n;
+	piece->size -= n;
+}
+
 void proto_conn_feed(struct proto_conn *c, const struct proto_piece *given)
 {
 	struct proto_piece piece = *given;
@@ -773,9 +793,10 @@ void proto_conn_feed(struct proto_conn *c, const struct proto_piece *given)
 
 	if (c->turned)
 		piece.from = !piece.from;
+	proxyhead_skip(c, &piece);
 	if (!piece.size || piece.size < piece.len || (!c->datagram && !place(c, &piece, &missing)))
 		return;
-	c->now_ns = piece.at_ns;
+	c->now_ns = c->dir[piece.from].last_ns = piece.at_ns;
 	c->came_ns = piece.bytes == given->bytes || piece.together ? piece.came_ns : 0;
 	c->together = piece.together;
 	if (c->given_up) {
@@ -815,13 +836,19 @@ static void time_is(struct proto_conn *c, int64_t at_ns)
 
 static void end_side(struct proto_conn *c, enum proto_side from, int64_t at_ns, bool reset)
 {
+	int64_t now_ns;
+
 	if (c->dir[from].ended)
 		return;
 	c->dir[from].ended = true;
 	if (!c->protocol)
 		return;
 	time_is(c, at_ns);
+	now_ns = c->now_ns;
+	if (c->dir[from].skipping_all) /* it was there with its last byte, whenever the end came */
+		c->now_ns = c->dir[from].last_ns;
 	side_over(c, from, PROTO_NO_ANSWER, reset);
+	c->now_ns = now_ns;
 }
 
 /* No more bytes will come: accept a protocol that fits what is there. */

@@ -64,6 +64,7 @@ struct http {
 	bool chunked;
 	bool clickhouse; /* the server is */
 	uint64_t waits;  /* the body of the last request, before which the client waits for 100 */
+	bool waits_chunk; /* likewise: for the first chunk of its body */
 };
 
 struct head {
@@ -468,6 +469,7 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 		proto_goes_on(c);
 	}
 	s->waits = h.expects && !h.chunked ? h.length : 0;
+	s->waits_chunk = h.expects && h.chunked;
 	c->looked = x.n ? x.looked : h.size;
 	return (int64_t)(h.size + (h.chunked ? 0 : h.length));
 }
@@ -679,6 +681,24 @@ static int64_t data(struct proto_conn *c, const uint8_t *p, size_t n)
 	return (int64_t)k + 2;
 }
 
+/* After an answer that came without 100 the body comes, or the next request instead. */
+static int64_t first_chunk(struct proto_conn *c, const uint8_t *p, size_t n, bool last)
+{
+	struct http *s = proto_state(c);
+	size_t m = method(p, n);
+
+	if (proto_newest(c)) /* not answered yet */
+		m = 0;
+	else if (m && !last && (m == SIZE_MAX || memchr(p, '\n', n) == NULL) && n < HEAD_MAX)
+		return PROTO_MORE;
+	s->waits_chunk = false;
+	if ((!m || m == SIZE_MAX || !is_request_line(p, n)) && p[0] != '\r' && p[0] != '\n')
+		return chunk(c, PROTO_CLIENT, p, n, last);
+	s->phase[PROTO_CLIENT] = AT_HEAD;
+	proto_begins_anew(c);
+	return request(c, p, n, last);
+}
+
 static int64_t trailers(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
 			bool last)
 {
@@ -700,6 +720,8 @@ static int64_t http_step(struct proto_conn *c, enum proto_side from, const uint8
 
 	if (s->phase[from] != AT_HEAD && from == PROTO_SERVER && s->unowned)
 		proto_unowned(c);
+	if (s->phase[from] == AT_CHUNK && from == PROTO_CLIENT && s->waits_chunk)
+		return first_chunk(c, p, n, last);
 	if (s->phase[from] == AT_CHUNK)
 		return chunk(c, from, p, n, last);
 	if (s->phase[from] == AT_TRAILERS)

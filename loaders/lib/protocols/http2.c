@@ -13,8 +13,9 @@
  *
  * A question is a stream: it begins with the client's HEADERS and is answered by the server's
  * END_STREAM or RST_STREAM, or refused by a GOAWAY. Matched by stream number. gRPC's own status
- * comes in the last HEADERS, gRPC-Web's also at the end of a DATA frame (grpcweb.h): if there is
- * none and a DATA frame was not seen whole, the stream is blind. A stream of events, or a tunnel
+ * comes in the last HEADERS, gRPC-Web's also at the end of a DATA frame (grpcweb.h), of which the
+ * last DATA_TAIL bytes are enough (probes/l7/frames.bpf.h copies as many): if there is none and the
+ * end of a DATA frame was not seen, the stream is blind. A stream of events, or a tunnel
  * (CONNECT, also with WebSocket in it), is opened. A GOAWAY whose code is not 0 and that ends no
  * stream is an error, once for each side. HEADERS with a status below 200
  * are no answer. After an upgrade from HTTP/1 stream 1 answers the request that asked for it, which
@@ -38,6 +39,7 @@
 #define FRAME_HEAD 9
 #define FRAME_MAX  (1u << 20)
 #define BLOCK_MAX  49152
+#define DATA_TAIL  256
 
 enum {
 	DATA,
@@ -59,7 +61,8 @@ enum {
 	TAG_WEB = 14,         /* bits from here on: enum grpcweb_form */
 	TAG_UNSEEN = 1 << 16, /* a part of its body is */
 	TAG_CODE = 17,        /* bits from here on: gRPC-Web's status and 1 */
-	TAG_CONNECT = 1 << 25 /* asks for a tunnel */
+	TAG_CONNECT = 1 << 25, /* asks for a tunnel */
+	TAG_BODY = 1 << 26     /* a part of gRPC-Web's body came */
 };
 enum { WEB_MASK = 3, CODE_MASK = 0xff };
 
@@ -75,6 +78,14 @@ struct http2 {
 		uint32_t stream; /* that they are of */
 		uint8_t type, flags;
 	} side[2];
+	uint32_t tail_len; /* of the server's DATA frame whose last DATA_TAIL bytes are next; 0:
+			      none */
+	uint32_t tail_of;  /* its stream */
+	uint8_t tail_flags, tail_pad;
+	uint8_t web[2 * DATA_TAIL]; /* the last bytes of gRPC-Web's body: its status may lie in two
+				       frames */
+	uint32_t web_of;            /* their stream */
+	size_t n_web;
 };
 
 struct fields {
@@ -372,38 +383,54 @@ static bool headers(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	return true;
 }
 
-/* A DATA frame of the server, n bytes of which are here, as part of gRPC-Web's body. */
-static void web_data(struct proto_pending *q, const uint8_t *p, size_t n, uint32_t len)
+/* The end of a DATA frame's payload, or all of it, without padding, as part of gRPC-Web's body. */
+static void web_data(struct http2 *h, struct proto_pending *q, const uint8_t *p, size_t n)
 {
 	const enum grpcweb_form form = (enum grpcweb_form)(q->tag >> TAG_WEB & WEB_MASK);
-	const uint32_t pad = p[4] & PADDED && n > FRAME_HEAD ? p[FRAME_HEAD] + 1u : 0;
+	const size_t kept = n < DATA_TAIL ? n : DATA_TAIL;
 	int code;
 
-	if (n < FRAME_HEAD + len || pad > len) {
-		q->tag |= TAG_UNSEEN;
-		return;
+	if (h->web_of != q->id && q->tag & TAG_BODY)
+		q->tag |= TAG_UNSEEN; /* what was before is not here any more */
+	if (h->web_of != q->id || n >= DATA_TAIL)
+		h->n_web = 0;
+	if (h->n_web + kept > sizeof(h->web)) {
+		memmove(h->web, h->web + h->n_web - DATA_TAIL, DATA_TAIL);
+		h->n_web = DATA_TAIL;
 	}
-	code = grpcweb_status(form, p + FRAME_HEAD + !!pad, len - pad);
+	memcpy(h->web + h->n_web, p + n - kept, kept);
+	h->n_web += kept;
+	h->web_of = (uint32_t)q->id;
+	q->tag |= TAG_BODY;
+	code = n >= DATA_TAIL ? grpcweb_status(form, p, n) :
+				grpcweb_status(form, h->web, h->n_web);
 	if (code != GRPCWEB_NONE)
 		web_code(q, code);
 }
 
-/* The stream's body has gRPC-Web's status in it: its bytes must be here. */
-static bool is_web(struct proto_conn *c, enum proto_side from, const uint8_t *p)
+/* The stream's body has gRPC-Web's status in it: the end of its frames must be here. */
+static bool is_web(struct proto_conn *c, enum proto_side from, uint32_t stream)
 {
 	const struct proto_pending *q =
-		from == PROTO_SERVER ? proto_find(c, be32(p + 5) & 0x7fffffff) : NULL;
+		from == PROTO_SERVER ? proto_find(c, stream & 0x7fffffff) : NULL;
 
 	return q && q->tag >> TAG_WEB & WEB_MASK;
 }
 
-static void data(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
-		 uint32_t len)
+/* Of a DATA frame's payload, without padding: all of it, its end, or (NULL) nothing. */
+struct payload {
+	const uint8_t *p;
+	size_t n;
+	bool whole;
+};
+
+static void data(struct proto_conn *c, enum proto_side from, uint32_t stream, uint8_t flags,
+		 uint32_t len, const struct payload *x)
 {
-	struct proto_pending *q = proto_find(c, be32(p + 5) & 0x7fffffff);
+	struct proto_pending *q = proto_find(c, stream & 0x7fffffff);
 
 	if (!q) {
-		not_ours(c, be32(p + 5));
+		not_ours(c, stream);
 		return;
 	}
 	if (from == PROTO_CLIENT) {
@@ -412,12 +439,57 @@ static void data(struct proto_conn *c, enum proto_side from, const uint8_t *p, s
 		return;
 	}
 	proto_first_byte(c, q);
-	if (q->tag >> TAG_WEB & WEB_MASK)
-		web_data(q, p, n, len);
-	if (p[4] & END_STREAM) /* the answer has its bytes when it is over */
+	if (q->tag >> TAG_WEB & WEB_MASK) {
+		if (x->p)
+			web_data(proto_state(c), q, x->p, x->n);
+		if (!x->whole)
+			q->tag |= TAG_UNSEEN;
+	}
+	if (flags & END_STREAM) /* the answer has its bytes when it is over */
 		finish(c, q, NULL);
 	else
 		q->response_bytes += FRAME_HEAD + len;
+}
+
+/* One of a stream whose body is gRPC-Web's. */
+static int64_t data_web(struct proto_conn *c, const uint8_t *p, size_t n, bool last)
+{
+	struct http2 *h = proto_state(c);
+	const uint32_t len = be24(p), stream = be32(p + 5);
+	const uint32_t pad = p[4] & PADDED && n > FRAME_HEAD ? p[FRAME_HEAD] + 1u : 0;
+
+	if (n >= FRAME_HEAD + len && pad <= len) {
+		data(c, PROTO_SERVER, stream, p[4], len,
+		     &(struct payload){p + FRAME_HEAD + !!pad, len - pad, true});
+		return FRAME_HEAD + len;
+	}
+	if (!last && n < FRAME_HEAD + len)
+		return PROTO_MORE;
+	if (n + DATA_TAIL > FRAME_HEAD + len || pad > DATA_TAIL) {
+		data(c, PROTO_SERVER, stream, p[4], len, &(struct payload){0});
+		return FRAME_HEAD + len;
+	}
+	h->tail_len = len;
+	h->tail_of = stream;
+	h->tail_flags = p[4];
+	h->tail_pad = (uint8_t)(pad ? pad - 1 : 0);
+	proto_first_byte(c, proto_find(c, stream & 0x7fffffff));
+	proto_goes_on(c);
+	return FRAME_HEAD + len - DATA_TAIL;
+}
+
+static int64_t data_tail(struct proto_conn *c, const uint8_t *p, size_t n, bool last)
+{
+	struct http2 *h = proto_state(c);
+	const uint32_t len = h->tail_len;
+	const bool all = n >= DATA_TAIL;
+
+	if (!all && !last)
+		return PROTO_MORE;
+	h->tail_len = 0;
+	data(c, PROTO_SERVER, h->tail_of, h->tail_flags, len,
+	     &(struct payload){all ? p : NULL, DATA_TAIL - h->tail_pad, false});
+	return DATA_TAIL;
 }
 
 static void reset(struct proto_conn *c, const uint8_t *p, size_t n)
@@ -543,6 +615,8 @@ static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint
 		h->preface = false;
 		return (int64_t)strlen(PREFACE);
 	}
+	if (from == PROTO_SERVER && h->tail_len)
+		return data_tail(c, p, n, last);
 	if (n < FRAME_HEAD)
 		return PROTO_MORE;
 	len = be24(p);
@@ -558,9 +632,9 @@ static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint
 			return PROTO_LOST;
 		break;
 	case DATA:
-		if (n < FRAME_HEAD + len && !last && is_web(c, from, p))
-			return PROTO_MORE;
-		data(c, from, p, n, len);
+		if (is_web(c, from, be32(p + 5)))
+			return data_web(c, p, n, last);
+		data(c, from, be32(p + 5), p[4], len, &(struct payload){0});
 		break;
 	case RST_STREAM:
 		if (n < FRAME_HEAD + 4 && !last)
@@ -627,6 +701,8 @@ static void http2_lost(struct proto_conn *c, enum proto_side from)
 	free(s->block);
 	s->block = NULL;
 	s->n_block = 0;
+	if (from == PROTO_SERVER)
+		h->tail_len = 0;
 }
 
 static void http2_ended(struct proto_conn *c, enum proto_side from)

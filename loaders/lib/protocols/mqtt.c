@@ -48,6 +48,7 @@ enum {
 struct mqtt {
 	uint8_t level;             /* 3, 4, 5; 0: not known */
 	struct idtable aliases[2]; /* numbers of topics, by who publishes */
+	uint32_t released;         /* PUBRELs for what was refused: a PUBCOMP for each will come */
 };
 
 /* The head's size and what follows it; 0: more is needed, SIZE_MAX: it is not a head. */
@@ -264,6 +265,8 @@ static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8
 		q = two_steps(c, p, n);
 		if (q)
 			q->request_bytes += (uint64_t)(p - head) + len;
+		else if (c->begun)
+			s->released++; /* of one that was refused */
 	} else if (type == AUTH) {
 		q = handshake(c);
 		if (q)
@@ -346,7 +349,9 @@ static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8
 		q = type == PUBREC ? two_steps(c, p, n) : NULL;
 		if (q)
 			q->response_bytes += (uint64_t)(p - head) + len;
-		if (!q && type != PUBREC && type != PUBREL)
+		if (!q && type == PUBCOMP && s->released)
+			s->released--;
+		else if (!q && type != PUBREC && type != PUBREL)
 			proto_unowned(c);
 		return;
 	} else if (type == CONNACK) {
@@ -428,6 +433,48 @@ static bool has_topic(unsigned type)
 	return type == PUBLISH || type == SUBSCRIBE;
 }
 
+#define PUBLISHED_LEAST 3 /* of one side alone */
+
+/* How many whole messages one side has published; SIZE_MAX: it says something else. */
+static size_t published(enum proto_side from, const uint8_t *p, size_t n)
+{
+	size_t count = 0, at = 0, head;
+	uint32_t len;
+
+	for (; at < n; at += head + len) {
+		head = head_of(p + at, n - at, &len);
+		if (!head)
+			break;
+		if (head == SIZE_MAX || !plausible(from, p + at, len))
+			return SIZE_MAX;
+		if (len + head > n - at)
+			break;
+		if (p[at] >> 4 != PUBLISH)
+			continue;
+		if (!is_chain(from, p + at, head + len))
+			return SIZE_MAX;
+		count++;
+	}
+	return count;
+}
+
+/* Of one side alone, in mid-stream: who only publishes, or only listens. */
+static enum proto_guess one_sided(const struct proto_first *f)
+{
+	const enum proto_side from = f->n_server < 2 ? PROTO_CLIENT : PROTO_SERVER;
+	const size_t n = from == PROTO_CLIENT ? f->n_client : f->n_server;
+	const uint8_t *p = from == PROTO_CLIENT ? f->client : f->server;
+	const size_t count = n > 1 ? published(from, p, n) : 0;
+
+	if (count == SIZE_MAX)
+		return PROTO_NO;
+	if (count >= PUBLISHED_LEAST)
+		return PROTO_YES;
+	if (f->last)
+		return n > 8 && has_topic(p[0] >> 4) && is_chain(from, p, n) ? PROTO_YES : PROTO_NO;
+	return count || n < 512 ? PROTO_MAYBE : PROTO_NO;
+}
+
 static enum proto_guess mqtt_recognise(const struct proto_first *f)
 {
 	if (f->begun || (f->n_client && f->client[0] == 0x10)) {
@@ -437,13 +484,8 @@ static enum proto_guess mqtt_recognise(const struct proto_first *f)
 			return PROTO_MAYBE;
 		return is_connect(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
 	}
-	if (f->last && !f->n_server)
-		return f->n_client > 8 && has_topic(f->client[0] >> 4) &&
-				       is_chain(PROTO_CLIENT, f->client, f->n_client) ?
-			       PROTO_YES :
-			       PROTO_NO;
 	if (f->n_client < 2 || f->n_server < 2)
-		return f->n_client + f->n_server < 512 ? PROTO_MAYBE : PROTO_NO;
+		return one_sided(f);
 	if (f->n_client == 2 && f->n_server == 2)
 		return f->client[0] == 0xc0 && !f->client[1] && f->server[0] == 0xd0 &&
 				       !f->server[1] ?

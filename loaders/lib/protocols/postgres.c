@@ -93,6 +93,25 @@ static size_t chain(enum proto_side from, const uint8_t *p, size_t n, bool *read
 	return count;
 }
 
+/* Nothing but whole NotificationResponses: who listens, in mid-stream. */
+static bool notifies(const uint8_t *p, size_t n)
+{
+	for (size_t at = 0, len; at < n; at += 1 + len) {
+		const uint8_t *end;
+
+		if (n - at < 12 || p[at] != 'A')
+			return false;
+		len = be32(p + at + 1);
+		if (len < 11 || len > n - at - 1 || p[at + len])
+			return false;
+		end = memchr(p + at + 9, 0, len - 8);
+		if (end == p + at + 9 || end == p + at + len ||
+		    memchr(end + 1, 0, (size_t)(p + at + len - end - 1)))
+			return false;
+	}
+	return n > 0;
+}
+
 static enum proto_guess postgres_recognise(const struct proto_first *f)
 {
 	bool ready = false;
@@ -113,6 +132,8 @@ static enum proto_guess postgres_recognise(const struct proto_first *f)
 		return f->n_client && f->n_client < 8 && !f->client[0] && !f->n_server ?
 			       PROTO_MAYBE :
 			       PROTO_NO;
+	if (!f->n_client && notifies(f->server, f->n_server))
+		return PROTO_YES;
 	q = f->n_client ? chain(PROTO_CLIENT, f->client, f->n_client, &ready) : 0;
 	r = f->n_server ? chain(PROTO_SERVER, f->server, f->n_server, &ready) : 0;
 	if (q == SIZE_MAX || r == SIZE_MAX || f->n_client + f->n_server > 8000)

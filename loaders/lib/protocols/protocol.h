@@ -98,6 +98,7 @@ struct proto_dir {
 	uint64_t skip_of; /* begin_pos of the request that has them already; UINT64_MAX: none */
 	int64_t begin_ns,
 		came_ns; /* the first byte of the message at hand: as a piece's at_ns and came_ns */
+	int64_t last_ns; /* the last piece */
 	uint64_t blind_bytes;
 	uint64_t left_out;       /* bytes that did not come, and are not needed */
 	uint64_t message_pos;    /* of the first byte of the message at hand */

@@ -35,6 +35,7 @@ struct redis {
 	bool push, message, confirm, error; /* what the reply at hand is */
 	char status[16];
 	bool stream, quiet, skip_one, subscribed, asked, monitors;
+	bool joined; /* in mid-stream: it may have subscribed before */
 	const char *told; /* `message`: as what */
 };
 
@@ -273,7 +274,7 @@ static void reply_begins(struct redis *s, const struct proto_pending *q, const u
 		return;
 	p += whole + at;
 	s->confirm = (s->push || (q && q->tag)) && subscribes(p, (size_t)l);
-	s->message = (s->push || s->subscribed) &&
+	s->message = (s->push || s->subscribed || (s->joined && !q)) &&
 		     (is(p, (size_t)l, "message") || is(p, (size_t)l, "pmessage") ||
 		      is(p, (size_t)l, "smessage"));
 	if (s->push && !s->message && !s->confirm) {
@@ -288,6 +289,7 @@ static void reply_over(struct proto_conn *c)
 	struct proto_pending *q = proto_oldest(c);
 
 	if (s->message) {
+		s->subscribed |= !q && s->joined;
 		proto_one_way(c, proto_name(c, s->told, strlen(s->told)));
 	} else if (s->confirm) {
 		s->subscribed = true;
@@ -499,6 +501,27 @@ static int reply_begins_here(const uint8_t *p, size_t n)
 	return line == SIZE_MAX ? (n < 512 ? -1 : 0) : p[line] == '\r';
 }
 
+/* Does a message begin here that a server pushes to who has subscribed? 1 yes, 0 no, -1 it may
+ * become one. */
+static int push_begins(const uint8_t *p, size_t n)
+{
+	static const char *const begins[] = {"*3\r\n$7\r\nmessage\r\n",
+					     "*4\r\n$8\r\npmessage\r\n",
+					     "*3\r\n$8\r\nsmessage\r\n", NULL};
+	int64_t items = 0;
+	size_t a;
+
+	for (const char *const *x = begins; n && *x; x++)
+		if (bytes_agree(p, n, *x))
+			return n >= strlen(*x) ? 1 : -1;
+	if (!n || p[0] != '>')
+		return n ? 0 : -1;
+	a = number_line(p, n, &items);
+	if (a == SIZE_MAX || (a && (items < 1 || items > 1 << 20)))
+		return 0;
+	return !a || a == n ? -1 : p[a] == '$';
+}
+
 /* What a server sends before the first command: "-ERR max number of clients reached", "-DENIED
  * Redis is running in protected mode ...". */
 static bool is_refusal(const struct proto_first *f)
@@ -513,16 +536,21 @@ static enum proto_guess redis_recognise(const struct proto_first *first)
 	static const char *const plain[] = {"PING",   "INFO",    "GET",    "SET",  "INCR",
 					    "DEL",    "AUTH",    "SELECT", "QUIT", "ECHO",
 					    "EXISTS", "MONITOR", NULL};
-	int q, r = reply_begins_here(f->server, f->n_server);
+	int q, push, r = reply_begins_here(f->server, f->n_server);
 	size_t whole, line, i = 0;
 	char word[12];
 
 	while (f->n_client >= 2 && f->client[0] == '\r' && f->client[1] == '\n')
 		f->client += 2, f->n_client -= 2;
 	q = command_begins(f->client, f->n_client);
+	push = f->begun ? 0 : push_begins(f->client, f->n_client);
 
-	if (f->n_server && !r)
+	if ((f->n_server && !r) || (f->n_client && push > 0))
 		return PROTO_NO;
+	if (f->n_client && push < 0 && !f->last)
+		return PROTO_MAYBE;
+	if (!f->n_client && !f->begun && push_begins(f->server, f->n_server) > 0)
+		return PROTO_YES;
 	if (f->n_client && q)
 		return q > 0 ? PROTO_YES : PROTO_MAYBE;
 	if (!f->n_client)
@@ -543,11 +571,17 @@ static bool redis_starts(struct proto_conn *c, enum proto_side from, const uint8
 	return p == c->piece && c->turn && reply_begins_here(p, n) > 0;
 }
 
+static void redis_begin(struct proto_conn *c, bool begun)
+{
+	((struct redis *)proto_state(c))->joined = !begun;
+}
+
 const struct protocol protocol_redis = {
 	.name = "redis",
 	.in_order = true,
 	.state_size = sizeof(struct redis),
 	.recognise = redis_recognise,
+	.begin = redis_begin,
 	.step = redis_step,
 	.starts = redis_starts,
 	.lost = redis_lost,

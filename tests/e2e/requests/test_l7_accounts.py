@@ -28,6 +28,7 @@ TALKS = {**{name: talk for name, talk in EACH.items() if name not in ("tls",)},
                         frame2(1, 4, 1, b"\x88\x5f\x10application/grpc") + frame2(0, 0, 1, bytes(5)) + frame2(1, 5, 1, b"\0\x0bgrpc-status\1" + b"0"), "GRPC h/s.S/C")}
 with open(os.path.join(CAPTURES, "expected.json"), encoding="ascii") as known:
     EXPECTED = {name: {op: n for op, (n, _) in ops.items()} for name, ops in json.load(known).items() if name != "dns"}
+PROTOCOLS = {"grpcweb": ("http", "http2"), "mqtt5": ("mqtt",), "websocket": ("http", "websocket")}  # of captures with other names
 
 
 class Play:
@@ -97,8 +98,9 @@ def accounts(store, port, side):
 
 def counted(store, port, side, name):
     got = collections.Counter()
-    for r in sql_all(store, "SELECT operation, requests FROM requests WHERE service LIKE ? AND side = ? AND protocol = ?", (f"%:{port}", side, name)):
-        got[r["operation"]] += r["requests"]
+    for r in sql_all(store, "SELECT protocol, operation, requests FROM requests WHERE service LIKE ? AND side = ?", (f"%:{port}", side)):
+        if r["protocol"] in PROTOCOLS.get(name, (name,)):
+            got[r["operation"]] += r["requests"]
     return dict(got)
 
 

@@ -110,7 +110,7 @@ def test_the_status_at_the_end_of_a_large_call_of_grpc_web_is_told(capture, stor
     want = {(f"POST h{path}", *words[code]): 1 for path, code in did.items()}
     for side in ("client", "server"):
         got = {(r["operation"], r["result"], r["status"]): r["n"] for r in sql_all(
-            store, "SELECT operation, result, status, sum(requests) AS n FROM requests WHERE service LIKE ? AND side = ? AND protocol = 'http' GROUP BY 1, 2, 3", (f"%:{server.port}", side))}
+            store, "SELECT operation, result, status, sum(requests) AS n FROM requests WHERE service LIKE ? AND side = ? AND protocol IN ('http', 'http2') GROUP BY 1, 2, 3", (f"%:{server.port}", side))}
         rows = sql_all(store, "SELECT seen, parsed, skipped, blind FROM request_bytes WHERE service LIKE ? AND side = ?", (f"%:{server.port}", side))
         assert got == want, (side, got, rows, done)
         assert all(r["seen"] == r["parsed"] + r["skipped"] and not r["blind"] for r in rows), rows

@@ -211,3 +211,13 @@ def test_in_the_middle_a_whole_exchange_is_told(one):
     x.answer(answer)
     (result, _), = of(made, operation)
     assert result in ("ok", "blind")
+
+
+def test_what_is_joined_within_an_answer_is_counted_from_its_first_question_on(one):
+    name, made, port, turns, ask, answer, operation = one
+    x = made.connect(port, opened=False)
+    x.answer(answer[len(answer) // 2:])
+    x.ask(ask)
+    x.answer(answer)
+    (result, _), = of(made, operation)
+    assert result in ("ok", "blind")

@@ -152,6 +152,31 @@ def test_what_is_pushed_has_its_own_time_and_bytes(made, name, pieces):
         ("one-way", (i + 1) * 10_000_000, len(message)) for i in range(5)]
 
 
+NOT_PLAIN = ("websocket", "cassandra", "zookeeper")  # nothing in what they push tells them from others
+
+
+@pytest.mark.parametrize("name", [n for n in PUSHED if n not in NOT_PLAIN])
+def test_who_only_listens_and_is_joined_late_is_told_all_the_same(made, name):
+    port, _, message, operation = PUSHED[name]
+    x = made.connect(port, opened=False)
+    for i in range(5):
+        x.answer(message, (i + 1) * 10_000_000)
+    rows = made.rows()
+    assert [(r["operation"], r["result"], r["begin_ns"] // 1000 - START, r["request_bytes"], r["response_bytes"]) for r in rows] == [
+        (operation, "one-way", (i + 1) * 10_000_000, 0, len(message)) for i in range(5)]
+
+
+def test_a_subscriber_of_redis_that_is_joined_late_may_ask_in_between(made):
+    message = PUSHED["redis"][2]
+    x = made.connect(6379, opened=False)
+    x.answer(message)
+    for _ in range(2):
+        x.ask(resp(b"PING"))
+        x.answer(b"*2\r\n$4\r\npong\r\n$0\r\n\r\n")
+        x.answer(message)
+    assert made.told() == [("message", "one-way", "")] + [("PING", "ok", ""), ("message", "one-way", "")] * 2
+
+
 @pytest.mark.parametrize("pieces", (1, 3))
 @pytest.mark.parametrize("name", UNANSWERED)
 def test_what_gets_no_answer_has_its_bytes(made, name, pieces):

@@ -216,6 +216,38 @@ def test_an_answer_that_ends_with_its_connection_is_whole_but_for_a_reset(tmp_pa
         assert made.told() == [result]
 
 
+def test_an_answer_that_ends_with_its_connection_was_there_with_its_last_byte(made):
+    x = made.connect(80)
+    x.ask(b"GET /a HTTP/1.0\r\nHost: x\r\n\r\n", 10_000)
+    x.answer(b"HTTP/1.0 200 OK\r\n\r\nabc", 10_500)
+    x.answer(b"def", 10_700)
+    made.at(5_000_000)
+    x.fin()
+    assert made.times() == [("GET x/a", 10_000, 700)]
+
+
+PROXIES = {
+    "1": b"PROXY TCP4 192.0.2.1 192.0.2.2 50000 80\r\n",
+    "1, unknown": b"PROXY UNKNOWN\r\n",
+    "2": b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes(12),
+    "2, local": b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0",
+    "2, with more": b"\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x2a" + bytes(36) + b"\x20\0\3abc",
+}
+
+
+@pytest.mark.parametrize("apart", (False, True))
+@pytest.mark.parametrize("name", PROXIES)
+def test_what_a_balancer_says_first_hides_no_request(made, name, apart):
+    x = made.connect(80)
+    if apart:
+        x.ask(PROXIES[name], 5000)
+    x.ask(HTTP if apart else PROXIES[name] + HTTP, 10_000)
+    x.answer(FINE, 10_300)
+    x.fin()
+    (row,) = made.rows()
+    assert (row["operation"], row["result"], row["latency_ns"], row["request_bytes"], row["begin_ns"] // 1000 - START) == ("GET x/a", "ok", 300_000, len(HTTP), 10_000)
+
+
 def test_empty_lines_before_a_request_are_none_of_it(made):
     x = made.connect(80)
     for _ in range(2):
@@ -313,6 +345,10 @@ TUNNELS = {
     "pptp": lambda ip: outer(47, gre(0x3081, 0x880b, bytes(12), b"\xff\3" + (b"\0\x57" if ip[0] >> 4 == 6 else b"\x21") + ip)),
     "ip in ip": lambda ip: outer(41 if ip[0] >> 4 == 6 else 4, ip),
     "ip in v6": lambda ip: outer(41 if ip[0] >> 4 == 6 else 4, ip, True),
+    "gtp": lambda ip: outer_udp(2152, struct.pack("!BBHI", 0x30, 255, len(ip), 7) + ip),
+    "gtp with an extension": lambda ip: outer_udp(2152, struct.pack("!BBHIHBB", 0x34, 255, len(ip) + 8, 7, 0, 0, 0x85) + b"\1\x10\x09\0" + ip),
+    "l2tp": lambda ip: outer_udp(1701, struct.pack("!HHH", 2, 1, 1) + b"\xff\3" + (b"\0\x57" if ip[0] >> 4 == 6 else b"\0\x21") + ip),
+    "l2tp with all": lambda ip: outer_udp(1701, struct.pack("!HHHHHHH", 0x4a02, len(ip) + 17, 1, 1, 0, 0, 1) + b"\0" + (b"\x57" if ip[0] >> 4 == 6 else b"\x21") + ip),
     "mpls": lambda ip: ether(0x8847, label(16, 0) + label(17, 1) + ip),
     "mpls of ethernet": lambda ip: ether(0x8847, label(16, 1) + bytes(4) + plain(ip)),
     "pppoe": lambda ip: ether(0x8864, struct.pack("!BBHHH", 0x11, 0, 1, len(ip) + 2, 0x57 if ip[0] >> 4 == 6 else 0x21) + ip),
@@ -335,6 +371,13 @@ def test_what_is_in_a_tunnel_is_told(tmp_path, tunnel, v6):
     rows = made.rows()
     assert [(r["operation"], r["result"], r["latency_ns"], r["service"]) for r in rows] == 2 * [
         ("GET x/a", "ok", 300_000, "[fd00::2]:80" if v6 else "10.1.0.2:80")]
+
+
+def test_datagrams_that_are_nothing_known_are_told_with_the_tunnels_that_are_read(tmp_path):
+    made = Made(tmp_path / "x.pcap", lambda ip: outer_udp(4791, VXLAN + plain(ip)))
+    x = made.connect(80)
+    x.ask(HTTP)
+    assert not made.rows() and "datagrams" in made.said and "VXLAN" in made.said
 
 
 def nested(ip, deep):

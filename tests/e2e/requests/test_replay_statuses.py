@@ -115,6 +115,9 @@ SAID = {
     "grpc-web in HTTP/2 fails": (80, OPEN2, CALL2, web2(MESSAGE, DENIED), OP, "error", "PERMISSION_DENIED"),
     "grpc-web in HTTP/2, one frame": (80, OPEN2, CALL2, web2(MESSAGE + DENIED), OP, "error", "PERMISSION_DENIED"),
     "grpc-web in HTTP/2, an empty end": (80, OPEN2, CALL2, web2(LARGE, DENIED, b""), OP, "error", "PERMISSION_DENIED"),
+    "grpc-web in HTTP/2, in two frames": (80, OPEN2, CALL2, web2(LARGE + DENIED[:7], DENIED[7:]), OP, "error", "PERMISSION_DENIED"),
+    "grpc-web in HTTP/2, in many frames": (80, OPEN2, CALL2, web2(LARGE, *(bytes([b]) for b in MESSAGE + DENIED)), OP, "error", "PERMISSION_DENIED"),
+    "grpc-web in HTTP/2, text in two frames": (80, OPEN2, CALL2, web2(text(LARGE + DENIED)[:-13], text(LARGE + DENIED)[-13:], kind=b"application/grpc-web-text"), OP, "error", "PERMISSION_DENIED"),
     "grpc-web in HTTP/2, text": (80, OPEN2, CALL2, web2(text(MESSAGE), text(DENIED), kind=b"application/grpc-web-text"), OP, "error", "PERMISSION_DENIED"),
     "grpc-web in HTTP/2, headers alone": (80, OPEN2, CALL2, web2(more=literal(b"grpc-status", b"5")), OP, "error", "NOT_FOUND"),
     "grpc-web in HTTP/2, in front": (80, OPEN2, CALL2, web2(b"", more=literal(b"grpc-status", b"16")), OP, "error", "UNAUTHENTICATED"),
@@ -435,3 +438,35 @@ def test_filters_have_their_names_where_the_login_was_not_seen(made):
         x.ask(mqtt(0x82, b"\0\2\0\0\5other\1"))
         x.answer(mqtt(0x90, b"\0\2\0\x87"))
     assert [t for t in made.told() if t[1] != "blind"][-2:] == [("SUBSCRIBE topic", "ok", ""), ("SUBSCRIBE other", "error", "135")]
+
+
+def between2(made, *turns):
+    """Two calls of gRPC-Web at once; turns: (stream, data). What was told of each."""
+    x = made.connect(80)
+    login(x, OPEN2)
+    for stream, path in ((1, b"/s.Shop/Buy"), (3, b"/s.Shop/Own")):
+        x.ask(frame2(1, 5, stream, b"\x83\x86" + b"\x04\x0b" + path + b"\x41\x01h"))
+        x.answer(frame2(1, 4, stream, b"\x88\x5f\x1aapplication/grpc-web+proto"))
+    for i, (stream, data) in enumerate(turns):
+        x.answer(frame2(0, int(stream not in [t[0] for t in turns[i + 1:]]), stream, data))
+    x.fin()
+    return sorted(made.told())
+
+
+def test_two_calls_of_grpc_web_at_once_have_each_its_own_status_or_none(made):
+    assert between2(made, (1, MESSAGE), (3, MESSAGE), (1, DENIED), (3, OK)) == [("POST h/s.Shop/Buy", "error", "PERMISSION_DENIED"), ("POST h/s.Shop/Own", "ok", "OK")]
+
+
+def test_a_status_in_two_frames_with_another_calls_between_them_is_not_known(made):
+    assert between2(made, (1, MESSAGE + DENIED[:9]), (3, MESSAGE + OK), (1, DENIED[9:])) == [("POST h/s.Shop/Buy", "blind", ""), ("POST h/s.Shop/Own", "ok", "OK")]
+
+
+def test_a_frame_of_grpc_web_that_is_larger_than_what_is_held_ends_with_its_status(made):
+    x = made.connect(80)
+    login(x, OPEN2)
+    x.ask(CALL2)
+    answer = web2(LARGE * 20 + DENIED)
+    for i in range(0, len(answer), 1460):
+        x.answer(answer[i:i + 1460])
+    x.fin()
+    assert made.told() == [(OP, "error", "PERMISSION_DENIED")]

@@ -106,7 +106,6 @@ def passed_on(which, folder, in_flight, seconds, own=()):
             cap = Capture(store, "--cgroup", f"/docker/{container}", program="sonde-l7")
             try:
                 cap.start()
-                time.sleep(0.5 if own else 0)  # such a loop is found out while it serves nobody (decision 0208)
                 for n in in_flight:
                     for some in [kinds] + [(k,) for k in kinds]:
                         client.p.stdin.write(f"{n} {seconds} {' '.join(some)}\n")

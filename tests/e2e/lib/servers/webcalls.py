@@ -14,7 +14,7 @@ import sys
 import threading
 
 SIZES = [1000, 100_000, 262_144, 262_200, 300_000, 1_000_000, 400_000, 300_000, 300_000, 300_000, 100, 2_000_000]
-HOW = ["length", "chunks", "pieces", "text"]
+HOW = ["length", "chunks", "pieces", "text", "frames", "frames in pieces", "frames of text"]  # frames: over HTTP/2, the status at the end of the last DATA
 CODES = (0, 5, 13)
 
 
@@ -39,11 +39,57 @@ def answer(sock, how, data):
     sock.sendall(whole[sent:])
 
 
+def frame(kind, flags, stream, data=b""):
+    return struct.pack("!I", len(data))[1:] + bytes([kind, flags]) + struct.pack("!I", stream) + data
+
+
+def field(name, value):
+    return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+def answer2(sock, how, stream, data):
+    if how.endswith("text"):
+        data = base64.b64encode(data)
+    frames = [frame(1, 4, stream, b"\x88" + field(b"content-type", b"application/grpc-web" + (b"-text" if how.endswith("text") else b"+proto")))]
+    frames += [frame(0, 0, stream, data[i:i + 16384]) for i in range(0, len(data), 16384)] + [frame(0, 1, stream)]
+    if how.endswith("pieces"):
+        for each in frames:
+            sock.sendall(each)
+    else:
+        sock.sendall(b"".join(frames))
+
+
+def talk2(sock, how):
+    """HTTP/2 without a look at windows."""
+    got = b""
+    sock.sendall(frame(4, 0, 0))
+    for i, size in enumerate(SIZES):
+        while not got.endswith(b"12345"):
+            more = sock.recv(4096)
+            if not more:
+                return
+            got += more
+        got = b""
+        answer2(sock, how, 2 * i + 1, body(size, CODES[i % len(CODES)]))
+
+
+def read2(sock, at_once):
+    """Up to the frame that ends the stream."""
+    got, at = b"", 0
+    while True:
+        while len(got) - at < 9 or len(got) - at < 9 + int.from_bytes(got[at:at + 3], "big"):
+            got = got[at:] + sock.recv(at_once)
+            at = 0
+        if got[at + 3] == 0 and got[at + 4] & 1:
+            return
+        at += 9 + int.from_bytes(got[at:at + 3], "big")
+
+
 def serve(listener, wrap):
     for how in HOW:
         sock, _ = listener.accept()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_000_000)
-        threading.Thread(target=talk, args=(wrap(sock), how), daemon=True).start()
+        threading.Thread(target=talk2 if how.startswith("frames") else talk, args=(wrap(sock), how), daemon=True).start()
 
 
 def talk(sock, how):
@@ -85,9 +131,15 @@ def main():
         sock.connect(("127.0.0.1", port))
         sock = outside(sock)
         for i, _ in enumerate(SIZES):
-            sock.sendall(b"POST /%s.Shop/Buy%s HTTP/1.1\r\nHost: h\r\nContent-Type: application/grpc-web+proto\r\nContent-Length: 5\r\n\r\n12345" % (how.encode(), chr(65 + i).encode()))
+            path = "/%s.Shop/Buy%s" % (how.replace(" ", "-"), chr(65 + i))
+            did[path] = CODES[i % len(CODES)]
+            if how.startswith("frames"):
+                head = field(b":method", b"POST") + field(b":scheme", b"http") + field(b":authority", b"h") + field(b":path", path.encode()) + field(b"content-type", b"application/grpc-web+proto")
+                sock.sendall((b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) if not i else b"") + frame(1, 4, 2 * i + 1, head) + frame(0, 1, 2 * i + 1, b"12345"))
+                read2(sock, 4_000_000)
+                continue
+            sock.sendall(b"POST %s HTTP/1.1\r\nHost: h\r\nContent-Type: application/grpc-web+proto\r\nContent-Length: 5\r\n\r\n12345" % path.encode())
             read(sock, 4_000_000)
-            did[f"/{how}.Shop/Buy{chr(65 + i)}"] = CODES[i % len(CODES)]
         sock.close()
     print(json.dumps(did), flush=True)
     sys.stdin.read()

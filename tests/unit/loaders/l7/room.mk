@@ -6,3 +6,4 @@ $(eval $(call unit_test,l7_unresolved_test,tests/unit/loaders/l7/unresolved_test
 $(eval $(call unit_test,l7_ring_test,tests/unit/loaders/l7/ring_test.c,l7parts base,))
 $(eval $(call unit_test,l7_outbox_test,tests/unit/loaders/l7/outbox_test.c,l7parts base,))
 $(eval $(call unit_test,l7_accounts_test,tests/unit/loaders/l7/accounts_test.c,l7parts protocols store image base,-lsqlite3 -lz -lpthread -lm))
+$(eval $(call unit_test,l7_sums_test,tests/unit/loaders/l7/sums_test.c,l7parts protocols store image base,-lsqlite3 -lz -lpthread -lm))

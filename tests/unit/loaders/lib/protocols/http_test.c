@@ -85,6 +85,35 @@ TEST(a_body_that_the_client_waits_to_send_may_never_come)
 
 #define CH_HEAD "X-ClickHouse-Query-Id: 1\r\nContent-Length: 2\r\n\r\n1\n"
 
+TEST(a_body_in_chunks_that_the_client_waits_to_send_may_never_come)
+{
+#define WAITS " HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n"
+	static const struct turn turns[] = {
+		C("POST /a" WAITS),
+		S("HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n"),
+		C("DELETE /next HTTP/1.1\r\nHost: h\r\n\r\n"), /* DE is a number, too */
+		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+		C("PUT /b" WAITS),
+		S("HTTP/1.1 413 Large\r\nContent-Length: 0\r\n\r\n"),
+		C("5\r\nhello\r\n0\r\n\r\nGET /c HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\n"),
+		C("POST /d" WAITS),
+		S("HTTP/1.1 100 Go\r\n\r\n"),
+		C("4\r\nGET \r\n0\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+		C("POST /e" WAITS),
+		S("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n"),
+		C("\r\nPOST /f" WAITS),
+		C("0\r\n\r\n"), /* it waits no longer */
+		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+		END};
+#undef WAITS
+
+	talk_expect(turns, "http",
+		    "POST h/a ok 401\nDELETE h/next ok 200\nPUT h/b ok 413\nGET h/c ok 204\nPOST h/d ok "
+		    "200\nPOST h/e ok 417\nPOST h/f ok 200\n");
+}
+
 TEST(a_statement_of_clickhouse_is_its_operation)
 {
 	static const struct turn turns[] = {
