@@ -84,10 +84,34 @@ static bool is_stream(struct reading *r, sqlite3_stmt *st)
 	return *asked || reqstream_answered(&s);
 }
 
+static uint64_t place_key(const char *who, bool container)
+{
+	return hash_u64(hash_str(HASH_SEED, who), container);
+}
+
+static uint32_t place_new(struct chain_requests *out, const char *who, bool container)
+{
+	bool fresh;
+	uint64_t *place = idmap_ref(&out->place_of, place_key(who, container), &fresh);
+
+	if (fresh)
+		*place = out->n_places++;
+	return (uint32_t)*place;
+}
+
+uint32_t chain_place_of(const struct chain_requests *r, const char *who, bool container)
+{
+	uint64_t place;
+
+	return idmap_get(&r->place_of, place_key(who, container), &place) ? (uint32_t)place :
+									    CHAIN_NOWHERE;
+}
+
 static struct chain_op *op_of(struct reading *r, const struct store_process_row *p,
 			      sqlite3_stmt *st)
 {
 	struct chain_requests *out = r->out;
+	const char *who = *p->container ? p->container : p->comm;
 	bool fresh;
 	uint64_t *at = idmap_ref(&r->op_of, op_key(p, st), &fresh);
 
@@ -95,8 +119,9 @@ static struct chain_op *op_of(struct reading *r, const struct store_process_row 
 		*at = out->n;
 		mem_grow(out->ops, out->n, out->cap);
 		out->ops[out->n++] =
-			(struct chain_op){.who = mem_strdup(*p->container ? p->container : p->comm),
+			(struct chain_op){.who = mem_strdup(who),
 					  .container = *p->container,
+					  .place = place_new(out, who, *p->container),
 					  .server = !strcmp(askrows_text(st, 1), "server"),
 					  .protocol = mem_strdup(askrows_text(st, 2)),
 					  .service = mem_strdup(askrows_text(st, 3)),
@@ -196,6 +221,7 @@ void chain_requests_release(struct chain_requests *r)
 		}
 	}
 	free(r->ops);
+	idmap_release(&r->place_of);
 	*r = (struct chain_requests){0};
 }
 

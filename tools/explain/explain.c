@@ -459,6 +459,7 @@ static int compare(struct explain *x, enum store_kind kind, double alpha, struct
 				       .reasons = true,
 				       .slices = DIFF_SLICES,
 				       .cells = true,
+				       .innermost = true, /* of callers nothing is said */
 				       .functions = true}; /* which is what a diff compares */
 	struct fold **f = &x->fold[2 * x->n_diffs];
 	int rc = 0;
