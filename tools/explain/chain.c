@@ -773,6 +773,8 @@ static int wide_select(const char *store, struct selection *const narrow[2],
 
 		explain_span_set(&args, &span, narrow[side]->from_ns, narrow[side]->to_ns);
 		rc = select_new(&args, store, NULL, 0, true, &wide[side], e);
+		if (!rc)
+			select_share(wide[side], narrow[side]);
 	}
 	return rc;
 }

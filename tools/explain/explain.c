@@ -61,11 +61,16 @@ struct windows {
 static int window_set(struct windows *w, int side, int64_t from_ns, int64_t to_ns, struct err *e)
 {
 	struct explain_span span;
+	struct selection *new = NULL, *old = w->out[side];
+	int rc;
 
-	select_free(w->out[side]);
-	w->out[side] = NULL;
 	explain_span_set(&w->args, &span, from_ns, to_ns);
-	return select_new(&w->args, w->store, w->words, w->n_words, true, &w->out[side], e);
+	rc = select_new(&w->args, w->store, w->words, w->n_words, true, &new, e);
+	if (!rc && (old || w->out[!side])) /* mostly of the same segment */
+		select_share(new, old ? old : w->out[!side]);
+	select_free(old);
+	w->out[side] = new;
+	return rc;
 }
 
 /* The time before the window. */
