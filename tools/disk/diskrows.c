@@ -33,7 +33,8 @@ static const struct {
 		 false, false},
 };
 
-/* Of calls that did not return in the range: one that returns is counted later with all its time. */
+/* Of calls that did not return in the range: one that returns is counted later with all its time.
+ */
 static const char LASTING[] =
 	"SELECT l.process_id, l.file, l.call, 0, max(l.us), 0, 0, '', 0, 0, '' FROM lasting_fsyncs l WHERE l.ts BETWEEN ?1 AND ?2"
 	" AND NOT EXISTS (SELECT 1 FROM fsyncs f WHERE f.ts BETWEEN l.ts AND ?2 AND f.us >= l.us"

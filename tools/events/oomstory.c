@@ -17,7 +17,7 @@
 #include "tools/select/filter.h"
 
 #define SAMPLES_LEAST 10 /* fewer say nothing about shares */
-#define GREW_MOST 5 /* kills with the lines that grew before: each reads ten minutes again */
+#define GREW_MOST     5  /* kills with the lines that grew before: each reads ten minutes again */
 
 struct reading {
 	const struct selection *sel;

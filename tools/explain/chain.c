@@ -14,6 +14,7 @@
 
 #define DEEPEST    3   /* services on the way down */
 #define ASKED_BACK 0.3 /* of the added time: then the one asked is not where it begins */
+#define STARVED    0.5 /* of the time that answers took longer */
 #define STOLEN     0.1 /* of all CPU time, by the hypervisor */
 #define HUNG_NS    (5 * (int64_t)NSEC_PER_SEC) /* so long without an answer, a request hangs */
 
@@ -128,6 +129,18 @@ static const char *port_of(const char *service)
 	return colon ? colon : service;
 }
 
+/* Docker's name server has this address in each container; what is sent there arrives at another
+ * port of it, which is dockerd's. */
+#define DOCKER_NAMES "127.0.0.11:"
+
+static bool is_docker_names(const struct chain_op *server, const struct chain_op *asked)
+{
+	const size_t n = sizeof(DOCKER_NAMES) - 1;
+
+	return !strncmp(server->service, DOCKER_NAMES, n) &&
+	       !strncmp(asked->service, DOCKER_NAMES, n);
+}
+
 /* The same operation as its server saw it: of the same service, else of the same port if only one
  * has that. NULL: not recorded. */
 static const struct chain_op *server_of(const struct chain_walk *w, const struct chain_op *asked)
@@ -141,7 +154,7 @@ static const struct chain_op *server_of(const struct chain_walk *w, const struct
 		if (!op->server || strcmp(op->operation, asked->operation) != 0 ||
 		    strcmp(op->protocol, asked->protocol) != 0)
 			continue;
-		if (!strcmp(op->service, asked->service))
+		if (!strcmp(op->service, asked->service) || is_docker_names(op, asked))
 			return op;
 		if (strcmp(port_of(op->service), port_of(asked->service)) != 0)
 			continue;
@@ -410,6 +423,17 @@ static void link_second(struct chain_walk *w, const struct chain_at *at,
 	}
 }
 
+/* It had no CPU: the answers that it did not come to read look late, though whom it asked was as
+ * fast as before. */
+static bool is_starved(const struct chain_walk *w, const struct chain_asked *asked,
+		       const struct chain_cause *cause)
+{
+	const struct chain_op *server = server_of(w, asked->op);
+
+	return (cause->what == CHAIN_READY || cause->what == CHAIN_QUOTA) &&
+	       cause->extra >= STARVED * asked->extra && server && is_between(w, asked, server);
+}
+
 static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth)
 {
 	const struct chain_asked asked = asked_most(w, at, NULL);
@@ -418,7 +442,8 @@ static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth
 	const size_t n = chain_causes(w, at, goes, causes);
 	const bool counts = n && causes[0].extra >= CHAIN_COUNTS * at->extra;
 
-	if (goes && (!counts || asked.extra >= causes[0].extra / 2)) {
+	if (goes && (!counts ||
+		     (asked.extra >= causes[0].extra / 2 && !is_starved(w, &asked, &causes[0])))) {
 		const enum chain_sure sure = w->sure;
 
 		go_on(w, at, &asked, counts ? causes[0].extra / at->extra : 0, depth);
@@ -482,7 +507,7 @@ static struct felt *felt_all(const struct chain_requests *r, bool server, size_t
 			continue;
 		if (!*at) {
 			all[*n] = (struct felt){.at = {op->who, op->container, 0}};
-			*at = (uint32_t)++*n;
+			*at = (uint32_t)++ * n;
 		}
 		felt_add(&all[*at - 1], r, op);
 	}

@@ -25,7 +25,7 @@
 #define BEFORE_NS  (600ll * NSEC_PER_SEC)
 #define NEW_SHARE  0.02 /* of the other side: as good as nothing */
 #define STANDS_FOR 0.8  /* of a function's change: it is said with its group */
-#define CAME       40  /* samples of a container or command that has none in the other window */
+#define CAME       40   /* samples of a container or command that has none in the other window */
 #define WAITING    0.25
 /* what bytes held, or allocated in a second, are a share of, at least: a few more are no cause,
  * however small all heaps are */
@@ -310,9 +310,8 @@ static bool came_or_went(const struct part *p, const struct diff_value *v)
 
 static bool group_counts(const struct part *p, const struct diff_value *v, double level)
 {
-	return counts(p, v) ||
-	       (((v->tested && v->p <= level) || came_or_went(p, v)) &&
-		fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole);
+	return counts(p, v) || (((v->tested && v->p <= level) || came_or_went(p, v)) &&
+				fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole);
 }
 
 static void add_groups(struct explain *x, const struct part *p)
@@ -475,7 +474,7 @@ static int compare(struct explain *x, enum store_kind kind, double alpha, struct
 				       .reasons = true,
 				       .slices = DIFF_SLICES,
 				       .cells = true,
-				       .innermost = true, /* of callers nothing is said */
+				       .innermost = true,  /* of callers nothing is said */
 				       .functions = true}; /* which is what a diff compares */
 	struct fold **f = &x->fold[2 * x->n_diffs];
 	int rc = 0;

@@ -99,10 +99,9 @@ static int print_json(const struct view *v)
 	size_t n = table_rows(v->a->rows, v->n);
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(
-			json_rows(o),
-			logprint_pattern_json(&v->l.patterns[v->which[i]],
-					      v->a->fresh && v->l.known_before));
+		json_array_append_new(json_rows(o),
+				      logprint_pattern_json(&v->l.patterns[v->which[i]],
+							    v->a->fresh && v->l.known_before));
 	for (size_t i = 0; i < sources_shown(v); i++)
 		json_array_append_new(sources, logprint_source_json(&v->l.sources[i]));
 	json_bound(o, v->n);
