@@ -293,7 +293,7 @@ static void print_cost(const struct status_facts *f, size_t n)
 		return;
 	qsort(all, k, sizeof(*all), by_cores);
 	strbuf_addf(&line, "cost       %.2f %% of one core", 100 * sum);
-	for (size_t i = 0; i < k; i++)
+	for (size_t i = 0; i < k && k > 1; i++)
 		strbuf_addf(&line, "%s%s %.2f", i ? ", " : ": ", all[i]->rec->family,
 			    100 * cores(all[i]));
 	wrap_print(stdout, strbuf_str(&line), 11);
