@@ -68,7 +68,7 @@ function wordsSentence({cpus, ps, chosen, who, from, to}) {
 	const named = users.length > 4 ? 3 : 4, parts = users.slice(0, named).map((u) => `${drawShorten(u.name, 60)} ${wordsShare(u.share)}`);
 	const rest = who ? users.slice(named).reduce((v, u) => v + u.share, 0) : 1 - users.slice(0, named).reduce((v, u) => v + u.share, 0);
 	if (users.length > named)
-		parts.push(`${ps.rest ? 'all' : users.length - named} others ${wordsShare(Math.max(rest, 0))}`);
+		parts.push(`${shares < 0.995 ? 'all' : users.length - named} others ${wordsShare(Math.max(rest, 0))}`);
 	const top = rows.reduce((a, b) => ((b.cpu_ns || 0) > (a.cpu_ns || 0) ? b : a)), part = users[0].n > 1 || users.length > 1;
 	const said = who && users.length === 1 ? `, ${wordsShare(users[0].share)} of all use` : `: ${parts.join(', ')}${who ? ' of all use' : ''}`;
 	return [`${name} used ${wordsCores(cores)}${of} cores`, ` from ${when}${said}.`,

@@ -400,3 +400,46 @@ bool chain_fails_more(const struct chain_op *op)
 	return !before->n || stats_counts((double)before->failed, (double)after->failed,
 					  (double)after->n / n) <= CHAIN_P;
 }
+
+/* ---- whom it asked ---- */
+
+static const char *port_of(const char *service)
+{
+	const char *colon = strrchr(service, ':');
+
+	return colon ? colon : service;
+}
+
+/* Docker's name server has this address in each container; what is sent there arrives at another
+ * port of it, which is dockerd's. */
+#define DOCKER_NAMES "127.0.0.11:"
+
+static bool is_docker_names(const struct chain_op *server, const struct chain_op *asked)
+{
+	const size_t n = sizeof(DOCKER_NAMES) - 1;
+
+	return !strncmp(server->service, DOCKER_NAMES, n) &&
+	       !strncmp(asked->service, DOCKER_NAMES, n);
+}
+
+const struct chain_op *chain_server_of(const struct chain_requests *r, const struct chain_op *asked)
+{
+	const struct chain_op *by_port = NULL;
+	bool several = false;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct chain_op *op = &r->ops[i];
+
+		if (!op->server || strcmp(op->operation, asked->operation) != 0 ||
+		    strcmp(op->protocol, asked->protocol) != 0)
+			continue;
+		if (!strcmp(op->service, asked->service) || is_docker_names(op, asked))
+			return op;
+		if (strcmp(port_of(op->service), port_of(asked->service)) != 0)
+			continue;
+		several = by_port && (by_port->container != op->container ||
+				      strcmp(by_port->who, op->who) != 0);
+		by_port = op;
+	}
+	return several ? NULL : by_port;
+}

@@ -97,6 +97,10 @@ double chain_mean(const struct chain_count *c);
 double chain_extra(const struct chain_requests *r, const struct chain_op *op, bool fresh);
 /* Rule 3's p, of part of a window: of `n` buckets, whose mean is `mean_ns`. 1: not to be tested. */
 double chain_p(const struct chain_series *before, const double *logs, size_t n, double mean_ns);
+/* The same operation as its server saw it: of the same service, else of the same port if only one
+ * has that. NULL: not recorded. */
+const struct chain_op *chain_server_of(const struct chain_requests *r,
+				       const struct chain_op *asked);
 /* Rules 3 and 4. */
 bool chain_is_slower(const struct chain_op *op);
 bool chain_fails_more(const struct chain_op *op);
