@@ -101,6 +101,22 @@ double chain_p(const struct chain_series *before, const double *logs, size_t n, 
  * has that. NULL: not recorded. */
 const struct chain_op *chain_server_of(const struct chain_requests *r,
 				       const struct chain_op *asked);
+
+/*
+ * For which statement a lock was held. Servers with a process for each connection (PostgreSQL) hold
+ * locks of a transaction in the process that serves it: of the process `pid` of `who`, the request
+ * that took longest in the window, but for those that only begin and end transactions; and who asks
+ * such requests, where only one does.
+ */
+struct chain_holder {
+	char *operation;   /* NULL: not known */
+	const char *asker; /* borrowed from the requests; NULL: not known, or several */
+};
+/* Release it. */
+void chain_holder_find(const struct selection *window, const struct chain_requests *r,
+		       const char *who, bool container, uint32_t pid, struct chain_holder *out);
+void chain_holder_release(struct chain_holder *h);
+
 /* Rules 3 and 4. */
 bool chain_is_slower(const struct chain_op *op);
 bool chain_fails_more(const struct chain_op *op);

@@ -9,7 +9,6 @@
 #include "schema/base/mem.h"
 #include "schema/base/typed.h"
 #include "schema/base/units.h"
-#include "tools/explain/chain_holder.h"
 #include "tools/explain/chain_walk.h"
 #include "tools/print/when.h"
 #include "tools/select/filter.h"
@@ -417,7 +416,8 @@ static void say_lock(const struct chain_walk *w, const struct chain_link *l, str
 	chain_waker(w->m, l->who, l->container, "lock", &by);
 	if (!by.name)
 		return;
-	chain_holder_find(w->m, w->r, l->who, l->container, &holder);
+	chain_holder_find(w->m->wide[DIFF_AFTER], w->r, l->who, l->container,
+			  chain_waker_pid(w->m, l->who, l->container, "lock"), &holder);
 	if (holder.operation) {
 		strbuf_addstr(out, "; held mostly by a process of it that served ");
 		add_operation(out, holder.operation);
