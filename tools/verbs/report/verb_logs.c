@@ -75,6 +75,7 @@ static int before_read(struct view *v, struct err *e)
 	rc = select_new(&args, v->call->store, NULL, 0, true, &before, e);
 	if (!rc)
 		rc = logread_before(before, &v->l, e);
+	v->l.known_before = v->l.known_before || v->l.from_ns < v->call->sel->from_ns;
 	select_free(before);
 	return rc;
 }
