@@ -341,10 +341,11 @@ function mainStart() {
 			const s = app.status.data;
 			facts.push([`The store ${s.store.path}: ${formatBytes(s.store.bytes)}, from ${wordsClock(s.from_ns)} to ${wordsClock(s.to_ns)}; ${s.sonded ? 'sonded is recording' : 'sonded is not running: only sonde record adds data'}.`]);
 			brief.push(formatBytes(s.store.bytes));
-			const seen = s.rows.filter((r) => r.to_ns > t.from_ns && r.from_ns < t.to_ns), last = Math.max(...seen.map((r) => r.rec)), mine = seen.filter((r) => r.rec === last), sum = (k) => mine.reduce((v, r) => v + (r[k] || 0), 0);
+			const seen = s.rows.filter((r) => r.to_ns > t.from_ns && r.from_ns < t.to_ns), last = seen.reduce((v, r) => (!v || r.rec > v.rec ? r : v), null);
+			const mine = seen.filter((r) => r.to_ns > last.from_ns && !seen.some((o) => o.family === r.family && o.rec > r.rec)), sum = (k) => mine.reduce((v, r) => v + (r[k] || 0), 0);
 			if (mine.length) {
 				const cost = `${(100 * sum('self_cores')).toFixed(2)} % of one core`;
-				facts.push([`What sonde cost: ${cost} and ${formatBytes(sum('self_private_bytes') + sum('self_map_bytes'))} of memory, in recording ${last} (${mine.map((r) => formatSeen(r.family)).join(', ')}).`]);
+				facts.push([`What sonde cost: ${cost} and ${formatBytes(sum('self_private_bytes') + sum('self_map_bytes'))} of memory: ${mine.sort((a, b) => b.self_cores - a.self_cores).map((r) => `${formatSeen(r.family)} ${(100 * r.self_cores).toFixed(2)} %`).join(', ')}.`]);
 				brief.push(`cost ${cost}`);
 			}
 		}

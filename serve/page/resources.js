@@ -24,7 +24,7 @@ const resourcesMemoryColumns = (on) => [
 	{key: 'spark', title: 'Over time', kind: 'over', spark: (r) => r.values},
 	{key: 'limit', title: 'Of its limit', kind: 'num', value: (r) => (r.limit ? r.now / r.limit : null), text: (r) => (r.limit ? `${wordsShare(r.now / r.limit)} of ${formatBytes(r.limit)}` : ''), bar: (r) => (r.limit ? r.now / r.limit : 0)},
 	{key: 'left', title: 'Full in', kind: 'num', value: (r) => (r.limit && r.rate > 0 ? (r.limit - r.now) / r.rate : null), text: (r) => (r.limit && r.rate > 1 << 20 ? formatTime(Math.max(0, (r.limit - r.now) / r.rate) * 36e11) : '')},
-	{key: 'oom', title: 'Killed', kind: 'num', value: (r) => r.oom},
+	{key: 'oom', title: 'Killed', kind: 'num', value: (r) => r.oom || null},
 	{key: 'top', title: 'Top command', value: (r) => r.top},
 	{key: 'why', title: '', draw: (r) => (r.host ? null : domButton('Why?', () => on.why(r.who), 'why', `Why: ${formatSeen(r.who)}`))},
 ];
@@ -60,7 +60,7 @@ function resourcesLines(heap) {
 
 function resourcesDisk(d, io) {
 	const of = new Map((io && io.ok ? io.data.rows : []).map((r) => [r.who, r.by_column])), seconds = Math.max((d.to_ns - d.from_ns) / 1e9, 1);
-	return d.rows.map((r) => ({...r, seconds, moved: r.read_bytes === null && r.write_bytes === null ? null : (r.read_bytes || 0) + (r.write_bytes || 0), values: of.get(r.container) || null}));
+	return d.rows.filter((r) => r.read_bytes || r.write_bytes).map((r) => ({...r, seconds, moved: r.read_bytes === null && r.write_bytes === null ? null : (r.read_bytes || 0) + (r.write_bytes || 0), values: of.get(r.container) || null}));
 }
 const resourcesDiskColumns = (on) => [
 	{key: 'name', title: 'Container', value: (r) => r.container, text: (r) => (r.container === HOST ? 'not in a container' : formatSeen(r.container)), pick: true},

@@ -89,6 +89,7 @@ function servicesInit(on) {
 			const d = data.drawing, svg = document.createElementNS(ns, 'svg');
 			for (const [k, v] of [['width', d.width + 8], ['height', d.height + 8], ['viewBox', `-4 -4 ${d.width + 8} ${d.height + 8}`], ['role', 'group'], ['aria-label', `Map of services: ${d.nodes.length} services, ${d.links.length} lines; the table holds the same`]])
 				svg.setAttribute(k, v);
+			Object.assign(svg.style, {width: '100%', height: 'auto', maxWidth: `${d.width + 8}px`, minWidth: `${Math.round((d.width + 8) / 1.3)}px`}); // a little smaller rather than cut
 			const seconds = Math.max((data.to_ns - data.from_ns) / 1e9, 1), links = d.links.map((l) => link(svg, l, data.rows.slice(l.first_row, l.first_row + l.rows), seconds));
 			d.nodes.forEach((n, i) => node(svg, n, links.filter((g, k) => d.links[k].from === i || d.links[k].to === i), is(n)));
 			box.replaceChildren(svg);

@@ -49,7 +49,7 @@ const TABLES = {
 			{key: 'user', title: 'User', value: (r) => r.user},
 			{key: 'unit', title: 'Unit', value: (r) => r.unit},
 			{key: 'lang', title: 'Language', value: (r) => r.lang},
-			{key: 'ended', title: 'Ended', value: (r) => r.ended_ns, text: (r) => (r.ended_ns ? `${wordsClock(r.ended_ns)} ${r.how || ''}` : '')},
+			{key: 'ended', title: 'Ended', value: (r) => r.ended_ns, text: (r) => (r.ended_ns ? `${wordsClock(r.ended_ns, Date.now() * 1e6)} ${r.how || ''}` : '')},
 			{key: 'args', title: 'Command line', kind: 'mod', value: (r) => r.args},
 		],
 		who: (r) => ({comm: r.comm, pid: String(r.pid)}),
@@ -64,12 +64,12 @@ const TABLES = {
 		],
 	},
 	waits: {
-		verb: 'waits', query: '@waiting', sort: '-total', narrow: true, params: {number: 500},
+		verb: 'waits', query: '@waiting', sort: '-total', narrow: true, params: {number: 500}, rows: (d) => d.rows.filter((r) => !r.background),
 		columns: () => [
 			{key: 'name', title: 'Who', value: (r) => r.comm || r.container, text: (r) => `${formatSeen(r.comm || r.container || '')}${r.pid ? ` (${r.pid})` : ''}`, pick: true},
 			{key: 'container', title: 'Container', value: (r) => r.container},
-			{key: 'reason', title: 'Waited for', value: (r) => (r.reason === 'run queue' ? 'a CPU' : r.reason), keep: true},
-			{key: 'total', title: 'Time', kind: 'num', value: (r) => r.total_ns, text: (r) => tablesTime(r.total_ns), keep: true},
+			{key: 'reason', title: 'Waited for', value: (r) => `${r.reason === 'run queue' ? 'a CPU' : r.reason}${r.partial ? ', not over' : ''}`, keep: true},
+			{key: 'total', title: 'Time', kind: 'num', value: (r) => (r.partial ? -1 / Math.max(r.total_ns, 1) : r.total_ns), text: (r) => tablesTime(r.total_ns), keep: true}, // those not over last: most are of threads without work
 			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count, text: (r) => formatCount(r.count)},
 			{key: 'p95', title: 'p95', kind: 'num', value: (r) => r.p95_ns, text: (r) => tablesTime(r.p95_ns)},
 			{key: 'max', title: 'Longest', kind: 'num', value: (r) => r.max_ns, text: (r) => tablesTime(r.max_ns)},
@@ -87,7 +87,7 @@ const TABLES = {
 			...(d.new_connections || []).map((x) => ({text: `New: ${x.text}`, since_ns: x.since_ns, about: x.from.kind, name: x.from.name}))],
 		columns: () => [
 			{key: 'text', title: 'What changed since the time before', value: (r) => r.text, pick: true, whole: true},
-			{key: 'since', title: 'Since', value: (r) => r.since_ns, text: (r) => (r.since_ns ? wordsClock(r.since_ns) : '')},
+			{key: 'since', title: 'Since', value: (r) => r.since_ns, text: (r) => (r.since_ns ? wordsClock(r.since_ns, Date.now() * 1e6) : '')},
 			{key: 'cause', title: 'Because', value: (r) => (r.causes || []).map((c) => TABLES_CAUSES[c.what](formatSeen(c.name || ''))).join('; ')},
 			{key: 'q', title: 'By chance', kind: 'num', value: (r) => r.q, text: (r) => (r.q === null || r.q === undefined ? '' : r.q < 1e-4 ? '< 0.01 %' : wordsShare(r.q))},
 		],

@@ -65,7 +65,7 @@ function traceDraw(box, answer, id, time, on) {
 		return null;
 	}
 	const root = t.rows[0];
-	const others = trees.slice(0, 20).map((x) => domMake('li', {}, domButton(`${drawShorten(x.rows[0].operation, 60)}, ${formatTime(x.long_us * 1000)}, at ${wordsClock(x.rows[0].time_ns)}`, () => on.pick(x.key), x === t ? 'quiet now' : 'quiet')));
+	const others = trees.slice(0, 20).map((x) => domMake('li', {}, domButton(`${drawShorten(x.rows[0].operation, 60)}, ${formatTime(x.long_us * 1000)}, at ${wordsClock(x.rows[0].time_ns, Date.now() * 1e6)}`, () => on.pick(x.key), x === t ? 'quiet now' : 'quiet')));
 	box.replaceChildren(
 		domMake('h3', {}, `${formatSeen(root.operation)} took ${formatTime(t.long_us * 1000)}, ${t.rows.length} request${t.rows.length === 1 ? '' : 's'}, at ${wordsClock(root.time_ns, Date.now() * 1e6)}${root.trace ? `, trace ${root.trace}` : ''}`),
 		domMake('ol', {className: 'waterfall', ariaLabel: 'Waterfall'}, ...t.rows.map((r) => traceRow(r, t, colours))),

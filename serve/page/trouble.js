@@ -83,14 +83,14 @@ function troubleEvent(e, on) {
 	return domMake('li', {className: e.bad ? 'warning' : ''}, domMake('p', {}, domSaid('b', e.name || e.comm || 'host', 'level'), ' ', domSaid('span', [e.kind, e.detail].filter(Boolean).join(': ')), ' ',
 		e.bad ? domButton('Why?', () => on.whyMoment(who, e.first_ns, e.last_ns), 'why', `Why: ${formatSeen(e.text)}`) : ''),
 	domSaid('p', [when, e.caused_by ? `by ${e.caused_by}` : '', e.comm && e.pid ? `${e.comm} (${e.pid})` : ''].filter(Boolean).join('; '), 'half'),
-	ended && e.bad ? troubleLog(e.log, 'Its last lines are not in the store: its log is not a file of Docker\u2019s or Podman\u2019s or the journal, or log-lines is off (sonde config show log-lines).') : troubleLog(e.log, ''));
+	ended && e.bad ? troubleLog(e.log, 'Its last lines are not in the store: it wrote none, its log is not a file of Docker\u2019s or Podman\u2019s or the journal, or log-lines is off (sonde config show log-lines).') : troubleLog(e.log, ''));
 }
 
 function troubleEvents(box, d, on) {
 	const bad = d.rows.filter((e) => e.bad).sort((a, b) => b.last_ns - a.last_ns), others = d.rows.filter((e) => !e.bad), loops = bad.filter((e) => /restart/.test(e.kind)).length;
 	box.replaceChildren(domSaid('h3', bad.length ? `${bad.length} ended badly or went wrong${loops ? `, ${loops} in a restart loop` : ''}` : 'Nothing restarted, failed or was killed in this range'),
 		domMake('ul', {className: 'stories'}, ...bad.map((e) => troubleEvent(e, on))),
-		others.length ? domMake('details', {open: !bad.length}, domMake('summary', {}, `What else happened: ${others.length}`), domMake('ul', {className: 'plain'}, ...others.map((e) => domMake('li', {}, domSaid('b', wordsClock(e.last_ns)), ' ', formatSeen(e.text))))) : '');
+		others.length ? domMake('details', {open: !bad.length}, domMake('summary', {}, `What else happened: ${others.length}`), domMake('ul', {className: 'plain'}, ...others.map((e) => domMake('li', {}, domSaid('b', wordsClock(e.last_ns, Date.now() * 1e6)), ' ', formatSeen(e.text))))) : '');
 }
 
 // --- kills for memory ---

@@ -23,7 +23,7 @@ function whyLink(l, first) {
 function whyOthers(d) {
 	const items = [...d.rows.map((r) => domMake('li', {}, linkCommand(r.command, r.text), ...(r.causes || []).map((c) => domSaid('small', ` because: ${c.what} ${c.name || ''}`)))),
 		...(d.incidents || []).map((x) => domMake('li', {}, linkTo(formatSeen(x.text), {container: x.container, comm: '', pid: '', tab: x.oom ? 'oom' : 'events'}))),
-		...(d.happened || []).map((x) => domMake('li', {}, linkTo(`${formatSeen(x.text)}, at ${wordsClock(x.time_ns)}`, {tab: 'events'}))),
+		...(d.happened || []).map((x) => domMake('li', {}, linkTo(`${formatSeen(x.text)}, at ${wordsClock(x.time_ns, Date.now() * 1e6)}`, {tab: 'events'}))),
 		...(d.hung || []).map((x) => domSaid('li', x.text)), ...(d.new_connections || []).map((x) => domMake('li', {}, linkTo(`New: ${formatSeen(x.text)}`, {tab: 'net'})))];
 	if (!items.length)
 		return domSaid('p', 'Nothing else changed by more than noise.', 'half');

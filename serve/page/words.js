@@ -59,17 +59,18 @@ function wordsUsers(rows) {
 
 // The sentence at the top: who uses what.
 function wordsSentence({cpus, ps, chosen, who, from, to}) {
-	const rows = ps.rows, cores = rows.reduce((v, r) => v + (r.cpu_cores || 0), 0), users = wordsUsers(rows), near = Date.now() * 1e6;
+	// Shares are of all use, and the rows may be a part of it: of the whole host all of it is said.
+	const rows = ps.rows, shares = rows.reduce((v, r) => v + (r.share || 0), 0) || 1, sum = rows.reduce((v, r) => v + (r.cpu_cores || 0), 0), cores = who ? sum : sum / Math.min(shares, 1), users = wordsUsers(rows), near = Date.now() * 1e6;
 	const when = `${wordsClock(from, near)} to ${wordsClock(to, to - from < 864e11 ? from : near)} (${formatTime(to - from)})`;
 	const name = who ? formatSeen(who) : 'This host', of = cpus ? ` of ${cpus}` : '';
 	if (!rows.length || !cores)
 		return [`${name} used no sampled CPU time`, ` ${chosen ? 'in the chosen part' : 'in this range'}, ${when}.`];
 	const named = users.length > 4 ? 3 : 4, parts = users.slice(0, named).map((u) => `${drawShorten(u.name, 60)} ${wordsShare(u.share)}`);
-	const rest = users.slice(named).reduce((v, u) => v + u.share, 0);
+	const rest = who ? users.slice(named).reduce((v, u) => v + u.share, 0) : 1 - users.slice(0, named).reduce((v, u) => v + u.share, 0);
 	if (users.length > named)
-		parts.push(`${users.length - named} others ${wordsShare(rest)}`);
+		parts.push(`${shares < 0.995 ? 'all' : users.length - named} others ${wordsShare(Math.max(rest, 0))}`);
 	const top = rows.reduce((a, b) => ((b.cpu_ns || 0) > (a.cpu_ns || 0) ? b : a)), part = users[0].n > 1 || users.length > 1;
 	const said = who && users.length === 1 ? `, ${wordsShare(users[0].share)} of all use` : `: ${parts.join(', ')}${who ? ' of all use' : ''}`;
 	return [`${name} used ${wordsCores(cores)}${of} cores`, ` from ${when}${said}.`,
-		top.top_function ? ` The busiest process is ${formatSeen(top.comm)} (${top.pid})${part ? ` with ${wordsShare((top.cpu_ns || 0) / Math.max(rows.reduce((v, r) => v + (r.cpu_ns || 0), 0), 1))} of this` : ''}: ${wordsShare(top.top_share || 0)} of its time in ${drawShorten(top.top_function, 80)}.` : ''];
+		top.top_function ? ` The busiest process is ${formatSeen(top.comm)} (${top.pid})${part ? ` with ${wordsShare((top.share || 0) / (who ? shares : 1))} of this` : ''}: ${wordsShare(top.top_share || 0)} of its time in ${drawShorten(top.top_function, 80)}.` : ''];
 }

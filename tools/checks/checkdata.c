@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #define SLACK_S     130 /* a reading is valid for 70 s; local checks end at a whole minute */
 #define ALONE       4   /* most views of an archive that are made one by one */
 #define STEPS       100000
+#define SERVERS     "side <> 'client'"
 #define PATIENCE_NS (20 * NSEC_PER_SEC) /* of CPU time: a host in trouble is asked about, too */
 
 /* A view's table, and which of its columns the checks read: the others stay NULL, since the text of
@@ -26,7 +28,9 @@ struct copied {
 	const char *view;
 	int minutes; /* of it to read; 0: none */
 	bool made, read[COLUMNS_MAX];
-	bool whole; /* a check that names it cannot be prepared: it may read any column */
+	bool servers; /* of requests: only rows that servers saw are read, which are half of them */
+	bool now;     /* the check that is being prepared reads it */
+	bool whole;   /* a check that names it cannot be prepared: it may read any column */
 	char *columns[COLUMNS_MAX];
 	size_t n;
 	sqlite3 *db; /* of the segment that is read, which has something of it; else NULL */
@@ -52,6 +56,28 @@ static bool names(const char *sql, const char *view)
 		    !isalnum((unsigned char)at[len]) && at[len] != '_')
 			return true;
 	return false;
+}
+
+/* How often `part` is in `sql`. */
+static size_t times(const char *sql, const char *part)
+{
+	size_t n = 0;
+
+	for (const char *at = strstr(sql, part); at; at = strstr(at + 1, part))
+		n++;
+	return n;
+}
+
+/* Does the check leave out what clients saw, wherever it reads the view? */
+static bool is_of_servers(const char *sql, const char *view)
+{
+	char space[64], line[64];
+	size_t n;
+
+	snprintf(space, sizeof(space), "FROM %s ", view);
+	snprintf(line, sizeof(line), "FROM %s\n", view);
+	n = times(sql, space) + times(sql, line);
+	return n && times(sql, SERVERS) >= n;
 }
 
 /* How many minutes of the view to read; 0: none. */
@@ -104,10 +130,16 @@ static int note_read(void *ctx, int action, const char *table, const char *colum
 
 	(void)db;
 	(void)trigger;
-	for (size_t v = 0; action == SQLITE_READ && v < f->n_views; v++)
-		for (size_t i = 0; !strcmp(f->views[v].view, table) && i < f->views[v].n; i++)
-			if (!strcmp(f->views[v].columns[i], column))
-				f->views[v].read[i] = true;
+	for (size_t v = 0; action == SQLITE_READ && v < f->n_views; v++) {
+		struct copied *c = &f->views[v];
+
+		if (strcmp(c->view, table) != 0)
+			continue;
+		c->now = true;
+		for (size_t i = 0; i < c->n; i++)
+			if (!strcmp(c->columns[i], column))
+				c->read[i] = true;
+	}
 	return may_read(action);
 }
 
@@ -119,6 +151,8 @@ static void columns_find(struct filling *f)
 		const char *sql = f->checks->rows[i].sql;
 		int rc = SQLITE_OK;
 
+		for (size_t v = 0; v < f->n_views; v++)
+			f->views[v].now = false;
 		for (int part = 0; part < 2 && rc == SQLITE_OK && *sql; part++) {
 			sqlite3_stmt *st = NULL;
 
@@ -128,6 +162,10 @@ static void columns_find(struct filling *f)
 		for (size_t v = 0; rc != SQLITE_OK && v < f->n_views; v++)
 			f->views[v].whole = f->views[v].whole ||
 					    names(f->checks->rows[i].sql, f->views[v].view);
+		for (size_t v = 0; v < f->n_views; v++)
+			if ((f->views[v].now || f->views[v].whole) &&
+			    !is_of_servers(f->checks->rows[i].sql, f->views[v].view))
+				f->views[v].servers = false;
 	}
 	sqlite3_set_authorizer(f->db, NULL, NULL);
 }
@@ -247,7 +285,7 @@ static int from_make(const struct copied *c, sqlite3_stmt **st)
 
 	strbuf_addstr(&sql, "SELECT ");
 	columns_add(c, &sql);
-	strbuf_addf(&sql, " FROM %s" WITHIN, c->view);
+	strbuf_addf(&sql, " FROM %s" WITHIN "%s", c->view, c->servers ? " AND " SERVERS : "");
 	rc = sqlite3_prepare_v2(c->db, strbuf_str(&sql), -1, st, NULL);
 	if (rc == SQLITE_ERROR) {
 		strbuf_reset(&sql);
@@ -413,7 +451,8 @@ static void views_init(struct filling *f)
 	f->views = mem_array(f->n_views, sizeof(*f->views));
 	for (size_t i = 0; i < f->n_views; i++)
 		f->views[i] = (struct copied){.view = names[i],
-					      .minutes = minutes_of(f->checks, names[i])};
+					      .minutes = minutes_of(f->checks, names[i]),
+					      .servers = !strcmp(names[i], "requests")};
 }
 
 static void views_release(struct filling *f)

@@ -33,9 +33,13 @@ static const struct {
 		 false, false},
 };
 
-/* Of calls that had not returned. */
+/* Of calls that did not return in the range: one that returns is counted later with all its time.
+ */
 static const char LASTING[] =
-	"SELECT process_id, file, call, 0, max(us), 0, 0, '', 0, 0, '' FROM lasting_fsyncs WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, call";
+	"SELECT l.process_id, l.file, l.call, 0, max(l.us), 0, 0, '', 0, 0, '' FROM lasting_fsyncs l WHERE l.ts BETWEEN ?1 AND ?2"
+	" AND NOT EXISTS (SELECT 1 FROM fsyncs f WHERE f.ts BETWEEN l.ts AND ?2 AND f.us >= l.us"
+	"   AND f.process_id = l.process_id AND f.file = l.file AND f.call = l.call)"
+	" GROUP BY l.process_id, l.file, l.call";
 
 struct reading {
 	const struct selection *sel;

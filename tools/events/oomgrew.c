@@ -14,6 +14,7 @@
 
 #define STEADY_NS (3600 * NSEC_PER_SEC)
 #define UNKNOWN   "[unknown]"
+#define UNSAMPLED "[without a sample]" /* as loaders/mem names it */
 #define LEAST     20 /* a line is named if it has a twentieth of what the first one has */
 
 /* `a`: whose. */
@@ -107,7 +108,14 @@ void oomgrew_say(const struct oomgrew *x, struct strbuf *out)
 		const struct oomgrew_line *l = &x->rows[i];
 		const char *base = strrchr(l->file, '/');
 
-		strbuf_addf(out, "%s%.80s", i ? ", " : "", l->function);
+		strbuf_addstr(out, i ? ", " : "");
+		if (!strcmp(l->function, UNSAMPLED)) {
+			strbuf_addf(out, "%.64s, in lines that are not known, by %s to %s", l->who,
+				    units_bytes(l->grown, grown, sizeof(grown)),
+				    units_bytes(l->held, held, sizeof(held)));
+			continue;
+		}
+		strbuf_addf(out, "%.80s", l->function);
 		if (*l->file)
 			strbuf_addf(out, " (%.60s", base ? base + 1 : l->file);
 		if (*l->file && l->line)

@@ -16,7 +16,8 @@
 #include "tools/select/askrows.h"
 #include "tools/select/filter.h"
 
-#define GREW_MOST 5 /* kills with the lines that grew before: each reads ten minutes again */
+#define SAMPLES_LEAST 10 /* fewer say nothing about shares */
+#define GREW_MOST     5  /* kills with the lines that grew before: each reads ten minutes again */
 
 struct reading {
 	const struct selection *sel;
@@ -279,7 +280,8 @@ static void stacks_read(struct oomstory *x, const struct selection *sel)
 	if (fold_make(sel, &o, &f, &none)) /* there was no CPU time, or it was not recorded */
 		return;
 	top_of_flat(&top, &tree, f);
-	for (size_t i = 0; i < top.n_rows && x->n_stacks < OOMSTORY_STACKS && f->nodes[0].total_ns;
+	for (size_t i = 0; i < top.n_rows && x->n_stacks < OOMSTORY_STACKS && top.rows[i].self_ns &&
+			   f->nodes[0].total_samples >= SAMPLES_LEAST;
 	     i++)
 		x->stacks[x->n_stacks++] = (struct oomstory_function){
 			mem_strdup(tree.frames[top.rows[i].frame].name),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "tools/explain/chain_silent.h"
@@ -13,6 +14,7 @@
 
 #define DEEPEST    3   /* services on the way down */
 #define ASKED_BACK 0.3 /* of the added time: then the one asked is not where it begins */
+#define STARVED    0.5 /* of the time that answers took longer */
 #define STOLEN     0.1 /* of all CPU time, by the hypervisor */
 #define HUNG_NS    (5 * (int64_t)NSEC_PER_SEC) /* so long without an answer, a request hangs */
 
@@ -84,6 +86,7 @@ static double failed_more(const struct chain_requests *r, const struct chain_op 
 static struct chain_asked asked_most(const struct chain_walk *w, const struct chain_at *at,
 				     const struct chain_asked *except)
 {
+	const uint32_t place = chain_place_of(w->r, at->who, at->container);
 	struct chain_asked best = {0};
 
 	for (size_t i = 0; i < w->r->n; i++) {
@@ -91,14 +94,14 @@ static struct chain_asked asked_most(const struct chain_walk *w, const struct ch
 		struct chain_asked sum = {0};
 		double top = 0;
 
-		if (first->server || !chain_is_at(first, at) ||
+		if (first->server || first->place != place ||
 		    (except && !strcmp(except->op->service, first->service)))
 			continue;
 		for (size_t k = 0; k < w->r->n; k++) {
 			const struct chain_op *op = &w->r->ops[k];
 			double extra;
 
-			if (op->server || !chain_is_at(op, at) ||
+			if (op->server || op->place != place ||
 			    strcmp(op->service, first->service) != 0)
 				continue;
 			extra = chain_extra(w->r, op, true);
@@ -119,35 +122,9 @@ static struct chain_asked asked_most(const struct chain_walk *w, const struct ch
 	return best;
 }
 
-static const char *port_of(const char *service)
-{
-	const char *colon = strrchr(service, ':');
-
-	return colon ? colon : service;
-}
-
-/* The same operation as its server saw it: of the same service, else of the same port if only one
- * has that. NULL: not recorded. */
 static const struct chain_op *server_of(const struct chain_walk *w, const struct chain_op *asked)
 {
-	const struct chain_op *by_port = NULL;
-	bool several = false;
-
-	for (size_t i = 0; i < w->r->n; i++) {
-		const struct chain_op *op = &w->r->ops[i];
-
-		if (!op->server || strcmp(op->operation, asked->operation) != 0 ||
-		    strcmp(op->protocol, asked->protocol) != 0)
-			continue;
-		if (!strcmp(op->service, asked->service))
-			return op;
-		if (strcmp(port_of(op->service), port_of(asked->service)) != 0)
-			continue;
-		several = by_port && (by_port->container != op->container ||
-				      strcmp(by_port->who, op->who) != 0);
-		by_port = op;
-	}
-	return several ? NULL : by_port;
+	return chain_server_of(w->r, asked);
 }
 
 /* Of all that it answered at that service, with failures. */
@@ -408,6 +385,17 @@ static void link_second(struct chain_walk *w, const struct chain_at *at,
 	}
 }
 
+/* It had no CPU: the answers that it did not come to read look late, though whom it asked was as
+ * fast as before. */
+static bool is_starved(const struct chain_walk *w, const struct chain_asked *asked,
+		       const struct chain_cause *cause)
+{
+	const struct chain_op *server = server_of(w, asked->op);
+
+	return (cause->what == CHAIN_READY || cause->what == CHAIN_QUOTA) &&
+	       cause->extra >= STARVED * asked->extra && server && is_between(w, asked, server);
+}
+
 static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth)
 {
 	const struct chain_asked asked = asked_most(w, at, NULL);
@@ -416,7 +404,8 @@ static void walk(struct chain_walk *w, const struct chain_at *at, unsigned depth
 	const size_t n = chain_causes(w, at, goes, causes);
 	const bool counts = n && causes[0].extra >= CHAIN_COUNTS * at->extra;
 
-	if (goes && (!counts || asked.extra >= causes[0].extra / 2)) {
+	if (goes && (!counts ||
+		     (asked.extra >= causes[0].extra / 2 && !is_starved(w, &asked, &causes[0])))) {
 		const enum chain_sure sure = w->sure;
 
 		go_on(w, at, &asked, counts ? causes[0].extra / at->extra : 0, depth);
@@ -438,7 +427,8 @@ struct felt {
 	double added, failed;      /* seconds each second; failures each second */
 	const struct chain_op *op; /* that was felt most */
 	double of_op;
-	bool slower, fails; /* any of its operations */
+	bool slower, fails, wanted;   /* any of its operations */
+	const struct chain_op *waits; /* what it waited for, if it waited for one above all */
 };
 
 static double felt_score(const struct felt *f)
@@ -467,57 +457,58 @@ static void felt_add(struct felt *f, const struct chain_requests *r, const struc
 /* Of each who that answers (else asks) requests what was felt. The caller's. */
 static struct felt *felt_all(const struct chain_requests *r, bool server, size_t *n)
 {
-	struct felt *all = NULL;
-	size_t cap = 0;
+	struct felt *all = mem_array(r->n_places + 1, sizeof(*all));
+	cleanup_free uint32_t *of = mem_array(r->n_places + 1, sizeof(*of)); /* by place, + 1 */
 
 	*n = 0;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct chain_op *op = &r->ops[i];
-		size_t k = 0;
+		uint32_t *at = &of[op->place];
 
 		if (op->server != server)
 			continue;
-		while (k < *n && !chain_is_at(op, &all[k].at))
-			k++;
-		if (k == *n) {
-			mem_grow(all, *n, cap);
-			all[(*n)++] = (struct felt){.at = {op->who, op->container, 0}};
+		if (!*at) {
+			all[*n] = (struct felt){.at = {op->who, op->container, 0}};
+			*at = (uint32_t)++ * n;
 		}
-		felt_add(&all[k], r, op);
+		felt_add(&all[*at - 1], r, op);
 	}
+	for (size_t i = 0; i < r->n; i++)
+		if (r->ops[i].wanted && of[r->ops[i].place])
+			all[of[r->ops[i].place] - 1].wanted = true;
 	return all;
 }
 
-/* Did `by` ask `f`, and wait for that? */
-static bool was_asked_by(const struct chain_walk *w, const struct felt *f, const struct felt *by)
+/* Whom it asked, and waited for. */
+static void waits_find(const struct chain_walk *w, struct felt *f)
 {
-	const struct chain_asked asked = asked_most(w, &by->at, NULL);
+	const struct chain_asked asked = asked_most(w, &f->at, NULL);
 	const struct chain_op *server = asked.op ? server_of(w, asked.op) : NULL;
 
-	return server && chain_is_at(server, &f->at) && asked.extra >= ASKED_BACK * felt_score(by);
+	if (server && asked.extra >= ASKED_BACK * felt_score(f))
+		f->waits = server;
 }
 
-static bool is_wanted(const struct chain_requests *r, const struct chain_at *at)
+static bool counts(const struct felt *f)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (chain_is_at(&r->ops[i], at) && r->ops[i].wanted)
-			return true;
-	return false;
+	return f->op && f->wanted;
 }
 
-static const struct felt *felt_first(const struct chain_walk *w, const struct felt *all, size_t n)
+static const struct felt *felt_first(const struct chain_walk *w, struct felt *all, size_t n)
 {
 	const struct felt *best = NULL, *any = NULL;
 
+	for (size_t i = 0; i < n; i++)
+		if (counts(&all[i]))
+			waits_find(w, &all[i]);
 	for (size_t i = 0; i < n; i++) {
 		bool asked = false;
 
-		if (!all[i].op || !is_wanted(w->r, &all[i].at))
+		if (!counts(&all[i]))
 			continue;
 		any = !any || felt_score(&all[i]) > felt_score(any) ? &all[i] : any;
 		for (size_t k = 0; k < n && !asked; k++)
-			asked = k != i && all[k].op && is_wanted(w->r, &all[k].at) &&
-				was_asked_by(w, &all[i], &all[k]);
+			asked = k != i && all[k].waits && chain_is_at(all[k].waits, &all[i].at);
 		if (!asked && (!best || felt_score(&all[i]) > felt_score(best)))
 			best = &all[i];
 	}
@@ -769,6 +760,8 @@ static int wide_select(const char *store, struct selection *const narrow[2],
 
 		explain_span_set(&args, &span, narrow[side]->from_ns, narrow[side]->to_ns);
 		rc = select_new(&args, store, NULL, 0, true, &wide[side], e);
+		if (!rc)
+			select_share(wide[side], narrow[side]);
 	}
 	return rc;
 }

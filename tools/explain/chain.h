@@ -10,7 +10,9 @@
  *     before, by cause (chain_measures.h); and what it asked of others took more, by service.
  *  3. What it asked counts first, since its threads wait meanwhile: from CHAIN_GOES_ON of the added
  *     time on the walk goes on at the service that answered, if that was recorded and saw the
- *     added time too; else the cause is between the two: the network, or the server's queue.
+ *     added time too; else the cause is between the two: the network, or the server's queue. But
+ *     where the server did not see it, and this one's threads had no CPU for half as long or more,
+ *     they came late to read the answers: that counts, as in 4.
  *  4. Else the cause with the most added time counts, from CHAIN_COUNTS on. Waits for the network,
  *     pipes and children count only where nothing that was asked explains them. Time that a quota
  *     took is also time without a CPU: the quota counts. One that ran longer waits longer for a CPU

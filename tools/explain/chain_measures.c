@@ -8,6 +8,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/store/read/waits.h"
 #include "tools/explain/explain_inner.h"
@@ -585,6 +586,37 @@ void chain_waker(struct chain_measures *m, const char *who, bool container, cons
 
 	add_pairs(m, pairs_of(m, WAITPAIRS_WAKERS), STORE_WAKE_THREAD, who, container, reason, &o);
 	others_take(&o, out);
+}
+
+uint32_t chain_waker_pid(struct chain_measures *m, const char *who, bool container,
+			 const char *reason)
+{
+	struct waitpairs *const p = pairs_of(m, WAITPAIRS_WAKERS)[DIFF_AFTER];
+	struct idmap by_pid = {0};
+	uint64_t all = 0, most = 0;
+	uint32_t best = 0;
+	bool fresh;
+
+	for (size_t i = 0; p && i < p->n; i++) {
+		const struct waitpairs_row *r = &p->rows[i];
+		uint64_t *ns;
+
+		if (r->kind != STORE_WAKE_THREAD || !waitrule_may(r->reason, reason) ||
+		    !is_who(r->who.container, r->who.comm, who, container))
+			continue;
+		all += r->total_ns;
+		if (!r->by.pid || r->by.pid == r->who.pid ||
+		    !is_who(r->by.container, r->by.comm, who, container))
+			continue;
+		ns = idmap_ref(&by_pid, r->by.pid, &fresh);
+		*ns += r->total_ns;
+		if (*ns > most) {
+			most = *ns;
+			best = r->by.pid;
+		}
+	}
+	idmap_release(&by_pid);
+	return 2 * most >= all ? best : 0;
 }
 
 void chain_reader(const struct chain_measures *m, const char *who, bool container,

@@ -125,6 +125,10 @@ void chain_neighbour(struct chain_measures *m, const char *who, bool container,
 /* Who ended its waits of that reason. */
 void chain_waker(struct chain_measures *m, const char *who, bool container, const char *reason,
 		 struct chain_other *out);
+/* The process of `who` that ended at least half of the time of its other processes' waits of that
+ * reason; 0: none did. */
+uint32_t chain_waker_pid(struct chain_measures *m, const char *who, bool container,
+			 const char *reason);
 /* Whose bytes read and written grew most, in bytes each second; not `who`. */
 void chain_reader(const struct chain_measures *m, const char *who, bool container,
 		  struct chain_other *out);

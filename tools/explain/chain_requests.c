@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
@@ -20,19 +21,37 @@
 static const char RECORDED[] =
 	"SELECT " ASKROWS_COUNTED_FROM ", " ASKROWS_COUNTED_TO " FROM run WHERE family = 'l7'"
 	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+/* View requests with the numbers of its words, of which each is looked up once (take_request): the
+ * joins took longer than all else. */
 static const char REQUESTS[] =
-	"SELECT process_id, side, protocol, coalesce(service, ''), operation, status, result, requests, errors, total_ns, ts,"
-	" coalesce(hist, '') FROM requests WHERE ts BETWEEN ?1 AND ?2 AND side <> 'capture'";
+	"SELECT x.process, x.side, x.protocol, x.service, x.operation, x.status, x.result, x.n, x.total_ns, x.ts + t0.value, coalesce(x.hist, '')"
+	" FROM request_row x JOIN meta t0 ON t0.key = 't0'"
+	" LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts"
+	" AND (h.by_scope = 0 OR EXISTS (SELECT 1 FROM request_row y WHERE y.run = h.by AND y.process = x.process))"
+	" WHERE h.run IS NULL AND x.side IN (1, 2)"
+	" AND x.ts >= ?1 - (SELECT value FROM meta WHERE key = 't0') AND x.ts <= ?2 - (SELECT value FROM meta WHERE key = 't0')";
+static const char ANY[] = "SELECT 1";
 static const char QUEUES[] =
 	"SELECT process_id, side, protocol, coalesce(service, ''), operation, total_ns FROM request_phases WHERE ts BETWEEN ?1 AND ?2 AND phase = 'queue'";
+
+enum result { OK = 0, ERROR = 1, OPENED = 3, NO_ANSWER = 4 }; /* of request_row */
 
 struct reading {
 	const struct selection *narrow;
 	const struct store_dict *dict; /* of the segment */
 	struct chain_requests *out;
 	int window;
-	struct idmap op_of, stream; /* stream: 1 or 0 by protocol, service and operation */
+	struct idmap op_of;
+	struct idmap known;  /* of one segment: an operation by the numbers of a row's words, or
+				NOT_WANTED */
+	sqlite3_stmt *texts; /* of one segment: a word by its number */
 	int64_t from_ns, to_ns;
+};
+
+#define NOT_WANTED UINT64_MAX
+
+struct words {
+	const char *side, *protocol, *service, *operation;
 };
 
 static void take_run(void *ctx, sqlite3_stmt *st)
@@ -52,58 +71,107 @@ static const struct store_process_row *process_of(const struct reading *r, int64
 	return p && !p->self ? p : NULL;
 }
 
-static uint64_t op_key(const struct store_process_row *p, sqlite3_stmt *st)
+static uint64_t op_key(const struct store_process_row *p, const struct words *w)
 {
+	const char *const words[] = {w->side, w->protocol, w->service, w->operation};
 	uint64_t h = hash_str(HASH_SEED, *p->container ? p->container : p->comm);
 
 	h = hash_u64(h, *p->container != '\0');
-	for (int column = 1; column <= 4; column++)
-		h = hash_str(hash_u64(h, 1), askrows_text(st, column));
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		h = hash_str(hash_u64(h, 1), words[i]);
 	return h;
 }
 
-static bool is_stream(struct reading *r, sqlite3_stmt *st)
+static uint64_t place_key(const char *who, bool container)
 {
-	const char *protocol = askrows_text(st, 2), *service = askrows_text(st, 3),
-		   *operation = askrows_text(st, 4);
-	bool fresh;
-	uint64_t *asked = idmap_ref(
-		&r->stream, hash_str(hash_str(hash_str(HASH_SEED, protocol), service), operation),
-		&fresh);
-	const int64_t answered = sqlite3_column_int64(st, 7);
-	/* borrowed as SQLite lends them: reqstream_answered only reads */
-	const struct reqsingle s = {
-		.protocol = (char *)(uintptr_t)protocol,
-		.status = (char *)(uintptr_t)askrows_text(st, 5),
-		.result = (char *)(uintptr_t)askrows_text(st, 6),
-		.first_us = -1,
-		.total_us = answered ? sqlite3_column_int64(st, 9) / 1000 / answered : -1};
-
-	if (fresh)
-		*asked = reqstream_asked(protocol, service, operation);
-	return *asked || reqstream_answered(&s);
+	return hash_u64(hash_str(HASH_SEED, who), container);
 }
 
-static struct chain_op *op_of(struct reading *r, const struct store_process_row *p,
-			      sqlite3_stmt *st)
+static uint32_t place_new(struct chain_requests *out, const char *who, bool container)
+{
+	bool fresh;
+	uint64_t *place = idmap_ref(&out->place_of, place_key(who, container), &fresh);
+
+	if (fresh)
+		*place = out->n_places++;
+	return (uint32_t)*place;
+}
+
+uint32_t chain_place_of(const struct chain_requests *r, const char *who, bool container)
+{
+	uint64_t place;
+
+	return idmap_get(&r->place_of, place_key(who, container), &place) ? (uint32_t)place :
+									    CHAIN_NOWHERE;
+}
+
+static uint64_t op_of(struct reading *r, const struct store_process_row *p, const struct words *w)
 {
 	struct chain_requests *out = r->out;
+	const char *who = *p->container ? p->container : p->comm;
 	bool fresh;
-	uint64_t *at = idmap_ref(&r->op_of, op_key(p, st), &fresh);
+	uint64_t *at = idmap_ref(&r->op_of, op_key(p, w), &fresh);
 
 	if (fresh) {
 		*at = out->n;
 		mem_grow(out->ops, out->n, out->cap);
-		out->ops[out->n++] =
-			(struct chain_op){.who = mem_strdup(*p->container ? p->container : p->comm),
-					  .container = *p->container,
-					  .server = !strcmp(askrows_text(st, 1), "server"),
-					  .protocol = mem_strdup(askrows_text(st, 2)),
-					  .service = mem_strdup(askrows_text(st, 3)),
-					  .operation = mem_strdup(askrows_text(st, 4))};
+		out->ops[out->n++] = (struct chain_op){.who = mem_strdup(who),
+						       .container = *p->container,
+						       .place = place_new(out, who, *p->container),
+						       .server = !strcmp(w->side, "server"),
+						       .protocol = mem_strdup(w->protocol),
+						       .service = mem_strdup(w->service),
+						       .operation = mem_strdup(w->operation)};
 	}
 	out->ops[*at].wanted = out->ops[*at].wanted || select_wants_process(r->narrow, p);
-	return &out->ops[*at];
+	return *at;
+}
+
+/* ---- words by their numbers ---- */
+
+/* Called before the rows of a segment and after them. */
+static void segment_turns(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	sqlite3_finalize(r->texts);
+	r->texts = NULL;
+	idmap_clear(&r->known);
+}
+
+static char *word_of(struct reading *r, sqlite3_stmt *st, int column)
+{
+	char *out = NULL;
+
+	if (!r->texts)
+		sqlite3_prepare_v2(sqlite3_db_handle(st), "SELECT value FROM text WHERE id = ?1",
+				   -1, &r->texts, NULL);
+	sqlite3_bind_int64(r->texts, 1, sqlite3_column_int64(st, column));
+	if (sqlite3_step(r->texts) == SQLITE_ROW)
+		out = mem_strdup(askrows_text(r->texts, 0));
+	sqlite3_reset(r->texts);
+	return out ? out : mem_strdup("");
+}
+
+/* The operation of a row with these words; NOT_WANTED: of sonde's own, or a stream. */
+static uint64_t op_new(struct reading *r, sqlite3_stmt *st)
+{
+	const struct store_process_row *p = process_of(r, sqlite3_column_int64(st, 0));
+	cleanup_free char *protocol = word_of(r, st, 2), *service = word_of(r, st, 3),
+			  *operation = word_of(r, st, 4), *status = word_of(r, st, 5);
+	const struct words w = {sqlite3_column_int64(st, 1) == 1 ? "client" : "server", protocol,
+				service, operation};
+	const struct reqsingle s = {
+		.protocol = protocol,
+		.status = status,
+		.result = sqlite3_column_int64(st, 6) == OPENED ? (char[]){"opened"} : (char[]){""},
+		.first_us = -1,
+		.total_us = -1};
+
+	if (!p || reqstream_answered(&s) || reqstream_asked(protocol, service, operation))
+		return NOT_WANTED;
+	return op_of(r, p, &w);
 }
 
 static void status_add(struct chain_op *op, const char *name, uint64_t failed)
@@ -119,43 +187,61 @@ static void status_add(struct chain_op *op, const char *name, uint64_t failed)
 	op->statuses[i].failed += failed;
 }
 
+static void failed_add(struct reading *r, struct chain_op *op, sqlite3_stmt *st, uint64_t n)
+{
+	cleanup_free char *status = word_of(r, st, 5);
+	const bool error = sqlite3_column_int64(st, 6) == ERROR;
+
+	status_add(op, *status ? status : error ? "error" : "no-answer", n);
+}
+
 static void take_request(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	const struct store_process_row *p = process_of(r, sqlite3_column_int64(st, 0));
-	const char *text = askrows_text(st, 11), *result = askrows_text(st, 6);
+	const int64_t result = sqlite3_column_int64(st, 6);
 	const uint64_t n = (uint64_t)sqlite3_column_int64(st, 7),
-		       failed = (uint64_t)sqlite3_column_int64(st, 8),
-		       total_ns = (uint64_t)sqlite3_column_int64(st, 9);
-	const bool answered = !strcmp(result, "ok") || !strcmp(result, "error");
+		       total_ns = (uint64_t)sqlite3_column_int64(st, 8);
+	const char *text;
+	uint64_t key = HASH_SEED, *at;
 	struct chain_count *c;
 	struct chain_op *op;
+	bool fresh;
 
-	if (!p || is_stream(r, st))
+	for (int i = 0; i <= 6; i++)
+		key = hash_u64(key, (uint64_t)sqlite3_column_int64(st, i));
+	at = idmap_ref(&r->known, key, &fresh);
+	if (fresh)
+		*at = op_new(r, st);
+	if (*at == NOT_WANTED)
 		return;
-	op = op_of(r, p, st);
+	op = &r->out->ops[*at];
 	c = &op->w[r->window];
 	c->n += n;
-	c->failed += failed;
-	if (failed && r->window == DIFF_AFTER)
-		status_add(op, *askrows_text(st, 5) ? askrows_text(st, 5) : result, failed);
-	if (!answered)
+	if (result == ERROR || result == NO_ANSWER) {
+		c->failed += n;
+		if (r->window == DIFF_AFTER)
+			failed_add(r, op, st, n);
+	}
+	if (result != OK && result != ERROR)
 		return;
 	c->answered += n;
 	c->total_ns += total_ns;
+	text = askrows_text(st, 10);
 	hist_read(&c->spread, text, strlen(text), HIST_FINE);
 	mem_grow(c->buckets, c->n_buckets, c->cap_buckets);
 	c->buckets[c->n_buckets++] =
-		(struct chain_bucket){sqlite3_column_int64(st, 10), n, total_ns};
+		(struct chain_bucket){sqlite3_column_int64(st, 9), n, total_ns};
 }
 
 static void take_queue(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	const struct store_process_row *p = process_of(r, sqlite3_column_int64(st, 0));
+	const struct words w = {askrows_text(st, 1), askrows_text(st, 2), askrows_text(st, 3),
+				askrows_text(st, 4)};
 	uint64_t at;
 
-	if (p && idmap_get(&r->op_of, op_key(p, st), &at))
+	if (p && idmap_get(&r->op_of, op_key(p, &w), &at))
 		r->out->ops[at].w[r->window].queue_ns += (uint64_t)sqlite3_column_int64(st, 5);
 }
 
@@ -163,8 +249,11 @@ int chain_requests_read(struct selection *const wide[2], const struct selection 
 			struct chain_requests *out, struct err *e)
 {
 	struct reading r = {.narrow = narrow, .out = out};
-	const struct askrows_part parts[] = {
-		{RECORDED, take_run, &r}, {REQUESTS, take_request, &r}, {QUEUES, take_queue, &r}};
+	const struct askrows_part parts[] = {{RECORDED, take_run, &r},
+					     {ANY, segment_turns, &r},
+					     {REQUESTS, take_request, &r},
+					     {ANY, segment_turns, &r},
+					     {QUEUES, take_queue, &r}};
 	int rc = 0;
 
 	*out = (struct chain_requests){0};
@@ -175,8 +264,9 @@ int chain_requests_read(struct selection *const wide[2], const struct selection 
 		out->from_ns[r.window] = r.from_ns;
 		out->to_ns[r.window] = r.to_ns;
 	}
+	segment_turns(&r, NULL);
 	idmap_release(&r.op_of);
-	idmap_release(&r.stream);
+	idmap_release(&r.known);
 	return rc;
 }
 
@@ -196,6 +286,7 @@ void chain_requests_release(struct chain_requests *r)
 		}
 	}
 	free(r->ops);
+	idmap_release(&r->place_of);
 	*r = (struct chain_requests){0};
 }
 
@@ -308,4 +399,128 @@ bool chain_fails_more(const struct chain_op *op)
 		return false;
 	return !before->n || stats_counts((double)before->failed, (double)after->failed,
 					  (double)after->n / n) <= CHAIN_P;
+}
+
+/* ---- whom it asked ---- */
+
+static const char *port_of(const char *service)
+{
+	const char *colon = strrchr(service, ':');
+
+	return colon ? colon : service;
+}
+
+/* Docker's name server has this address in each container; what is sent there arrives at another
+ * port of it, which is dockerd's. */
+#define DOCKER_NAMES "127.0.0.11:"
+
+static bool is_docker_names(const struct chain_op *server, const struct chain_op *asked)
+{
+	const size_t n = sizeof(DOCKER_NAMES) - 1;
+
+	return !strncmp(server->service, DOCKER_NAMES, n) &&
+	       !strncmp(asked->service, DOCKER_NAMES, n);
+}
+
+const struct chain_op *chain_server_of(const struct chain_requests *r, const struct chain_op *asked)
+{
+	const struct chain_op *by_port = NULL;
+	bool several = false;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct chain_op *op = &r->ops[i];
+
+		if (!op->server || strcmp(op->operation, asked->operation) != 0 ||
+		    strcmp(op->protocol, asked->protocol) != 0)
+			continue;
+		if (!strcmp(op->service, asked->service) || is_docker_names(op, asked))
+			return op;
+		if (strcmp(port_of(op->service), port_of(asked->service)) != 0)
+			continue;
+		several = by_port && (by_port->container != op->container ||
+				      strcmp(by_port->who, op->who) != 0);
+		by_port = op;
+	}
+	return several ? NULL : by_port;
+}
+
+/* ---- for which statement a lock was held ---- */
+
+static const char SERVED[] =
+	"SELECT process_id, operation, sum(total_ns) FROM requests WHERE ts BETWEEN ?1 AND ?2 AND side = 'server' GROUP BY 1, 2";
+
+struct serving {
+	const struct store_dict *dict; /* of the segment */
+	const char *who;
+	bool container;
+	uint32_t pid;
+	int64_t most_ns;
+	char *operation;
+};
+
+/* It begins or ends a transaction, or a connection. */
+static bool is_frame(const char *operation)
+{
+	static const char *const all[] = {
+		"BEGIN", "COMMIT", "END", "ROLLBACK", "ABORT", "START TRANSACTION", "CONNECT"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (!strcmp(all[i], operation))
+			return true;
+	return false;
+}
+
+static void take_served(void *ctx, sqlite3_stmt *st)
+{
+	struct serving *r = ctx;
+	const struct store_process_row *p =
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
+	const char *operation = askrows_text(st, 1);
+	const int64_t ns = sqlite3_column_int64(st, 2);
+
+	if (!p || p->pid != r->pid || ns <= r->most_ns || is_frame(operation) ||
+	    strcmp(r->container ? p->container : p->comm, r->who) != 0)
+		return;
+	r->most_ns = ns;
+	free(r->operation);
+	r->operation = mem_strdup(operation);
+}
+
+static const char *asker_of(const struct chain_requests *r, const char *operation)
+{
+	const struct chain_op *one = NULL;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct chain_op *op = &r->ops[i];
+
+		if (op->server || !op->w[DIFF_AFTER].n || strcmp(op->operation, operation) != 0)
+			continue;
+		if (one && one->place != op->place)
+			return NULL;
+		one = op;
+	}
+	return one ? one->who : NULL;
+}
+
+void chain_holder_find(const struct selection *window, const struct chain_requests *r,
+		       const char *who, bool container, uint32_t pid, struct chain_holder *out)
+{
+	struct serving x = {.who = who, .container = container, .pid = pid};
+	const struct askrows_part part = {.sql = SERVED, .row = take_served, .ctx = &x};
+	struct err ignored = {0};
+
+	*out = (struct chain_holder){0};
+	if (!pid || askrows_each(window, &x.dict, &part, 1, &ignored)) {
+		free(x.operation);
+		return;
+	}
+	out->operation = x.operation;
+	if (x.operation)
+		out->asker = asker_of(r, x.operation);
+}
+
+void chain_holder_release(struct chain_holder *h)
+{
+	free(h->operation);
+	*h = (struct chain_holder){0};
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "schema/base/idmap.h"
 #include "schema/store/model/hist.h"
 #include "tools/select/select.h"
 
@@ -53,6 +54,7 @@ struct chain_op {
 	char *who;
 	bool container;      /* who is one; else a command */
 	bool server, wanted; /* wanted: of the selection */
+	uint32_t place;      /* the same number for all operations of that who */
 	char *protocol, *service, *operation;
 	struct chain_count w[2];                      /* DIFF_BEFORE, DIFF_AFTER */
 	struct chain_status statuses[CHAIN_STATUSES]; /* of failures in the window */
@@ -62,6 +64,8 @@ struct chain_op {
 struct chain_requests {
 	struct chain_op *ops;
 	size_t n, cap;
+	uint32_t n_places;
+	struct idmap place_of;
 	bool known[2];                /* family l7 was recorded in that window */
 	double seconds[2];            /* of it with requests recorded */
 	int64_t from_ns[2], to_ns[2]; /* of that */
@@ -72,6 +76,9 @@ struct chain_requests {
 int chain_requests_read(struct selection *const wide[2], const struct selection *narrow,
 			struct chain_requests *out, struct err *e);
 void chain_requests_release(struct chain_requests *r);
+/* The place of its operations; CHAIN_NOWHERE: it has none. */
+#define CHAIN_NOWHERE UINT32_MAX
+uint32_t chain_place_of(const struct chain_requests *r, const char *who, bool container);
 
 /* The buckets of one window in order of time, each once, and the logarithm of the mean of each;
  * those in which nothing was answered are left out. Release it. */
@@ -90,6 +97,26 @@ double chain_mean(const struct chain_count *c);
 double chain_extra(const struct chain_requests *r, const struct chain_op *op, bool fresh);
 /* Rule 3's p, of part of a window: of `n` buckets, whose mean is `mean_ns`. 1: not to be tested. */
 double chain_p(const struct chain_series *before, const double *logs, size_t n, double mean_ns);
+/* The same operation as its server saw it: of the same service, else of the same port if only one
+ * has that. NULL: not recorded. */
+const struct chain_op *chain_server_of(const struct chain_requests *r,
+				       const struct chain_op *asked);
+
+/*
+ * For which statement a lock was held. Servers with a process for each connection (PostgreSQL) hold
+ * locks of a transaction in the process that serves it: of the process `pid` of `who`, the request
+ * that took longest in the window, but for those that only begin and end transactions; and who asks
+ * such requests, where only one does.
+ */
+struct chain_holder {
+	char *operation;   /* NULL: not known */
+	const char *asker; /* borrowed from the requests; NULL: not known, or several */
+};
+/* Release it. */
+void chain_holder_find(const struct selection *window, const struct chain_requests *r,
+		       const char *who, bool container, uint32_t pid, struct chain_holder *out);
+void chain_holder_release(struct chain_holder *h);
+
 /* Rules 3 and 4. */
 bool chain_is_slower(const struct chain_op *op);
 bool chain_fails_more(const struct chain_op *op);

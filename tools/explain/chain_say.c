@@ -406,6 +406,7 @@ static void add_place(struct strbuf *out, const struct chain_measure *m)
 static void say_lock(const struct chain_walk *w, const struct chain_link *l, struct strbuf *out,
 		     const struct chain_measure *m)
 {
+	struct chain_holder holder;
 	struct chain_other by;
 
 	add_who(out, l->who);
@@ -415,6 +416,15 @@ static void say_lock(const struct chain_walk *w, const struct chain_link *l, str
 	chain_waker(w->m, l->who, l->container, "lock", &by);
 	if (!by.name)
 		return;
+	chain_holder_find(w->m->wide[DIFF_AFTER], w->r, l->who, l->container,
+			  chain_waker_pid(w->m, l->who, l->container, "lock"), &holder);
+	if (holder.operation) {
+		strbuf_addstr(out, "; held mostly by a process of it that served ");
+		add_operation(out, holder.operation);
+		add_shown(out, ", asked by ", holder.asker);
+		chain_holder_release(&holder);
+		return;
+	}
 	strbuf_addstr(out, "; held mostly by ");
 	add_who(out, by.name);
 	if (m->by_tid)

@@ -25,6 +25,7 @@
 #define BEFORE_NS  (600ll * NSEC_PER_SEC)
 #define NEW_SHARE  0.02 /* of the other side: as good as nothing */
 #define STANDS_FOR 0.8  /* of a function's change: it is said with its group */
+#define CAME       40   /* samples of a container or command that has none in the other window */
 #define WAITING    0.25
 /* what bytes held, or allocated in a second, are a share of, at least: a few more are no cause,
  * however small all heaps are */
@@ -61,11 +62,16 @@ struct windows {
 static int window_set(struct windows *w, int side, int64_t from_ns, int64_t to_ns, struct err *e)
 {
 	struct explain_span span;
+	struct selection *new = NULL, *old = w->out[side];
+	int rc;
 
-	select_free(w->out[side]);
-	w->out[side] = NULL;
 	explain_span_set(&w->args, &span, from_ns, to_ns);
-	return select_new(&w->args, w->store, w->words, w->n_words, true, &w->out[side], e);
+	rc = select_new(&w->args, w->store, w->words, w->n_words, true, &new, e);
+	if (!rc && (old || w->out[!side])) /* mostly of the same segment */
+		select_share(new, old ? old : w->out[!side]);
+	select_free(old);
+	w->out[side] = new;
+	return rc;
 }
 
 /* The time before the window. */
@@ -293,10 +299,19 @@ static double group_level(const struct part *p)
 	return level;
 }
 
+/* It ran in one of the windows only. A window of a few slices cannot show that as more than noise:
+ * the test knows in how many slices it ran, and not how much. */
+static bool came_or_went(const struct part *p, const struct diff_value *v)
+{
+	return p->d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_CPU &&
+	       ((!v->samples[0] && v->samples[1] >= CAME) ||
+		(!v->samples[1] && v->samples[0] >= CAME));
+}
+
 static bool group_counts(const struct part *p, const struct diff_value *v, double level)
 {
-	return counts(p, v) ||
-	       (v->tested && v->p <= level && fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole);
+	return counts(p, v) || (((v->tested && v->p <= level) || came_or_went(p, v)) &&
+				fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole);
 }
 
 static void add_groups(struct explain *x, const struct part *p)
@@ -459,6 +474,7 @@ static int compare(struct explain *x, enum store_kind kind, double alpha, struct
 				       .reasons = true,
 				       .slices = DIFF_SLICES,
 				       .cells = true,
+				       .innermost = true,  /* of callers nothing is said */
 				       .functions = true}; /* which is what a diff compares */
 	struct fold **f = &x->fold[2 * x->n_diffs];
 	int rc = 0;

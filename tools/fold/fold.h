@@ -190,6 +190,7 @@ struct fold_opts {
 	bool leaf_frames; /* `spent` by innermost frame, each a node below the root, instead of a
 			     tree and leaves: the root alone has sums; without `group`, slices,
 			     `leaves` and `with` */
+	bool innermost;   /* a stack is its innermost frame alone, below its group and reason */
 	bool no_inline;   /* inlined functions count as the function they were inlined into */
 	bool interpreter; /* frames of an interpreter, between those of its scripts and beyond, too
 			   */

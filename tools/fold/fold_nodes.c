@@ -202,6 +202,13 @@ uint32_t fold_leaf_of_stack(struct folding *f, uint32_t stack)
 	return f->seg_plain[first] - 1;
 }
 
+uint32_t fold_innermost(struct folding *f, uint32_t group, uint32_t stack)
+{
+	while (stack && fold_leaves_out(f, stack))
+		stack = f->dict->stack_parent[stack];
+	return stack ? fold_child_of(f, group, stack) : group;
+}
+
 /* Walks up to the nearest ancestor that is known, then down again. */
 uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 {

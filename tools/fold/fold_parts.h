@@ -103,6 +103,8 @@ uint32_t fold_leaf_of_stack(struct folding *f, uint32_t stack);
 void fold_add_to_node(struct folding *f, uint32_t node, uint64_t n, uint64_t ns, double variance);
 /* The node of a stack below a group's node. */
 uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack);
+/* With innermost: the node of its innermost frame, as a callee of the group's node. */
+uint32_t fold_innermost(struct folding *f, uint32_t group, uint32_t stack);
 /* Where nodes are made late, when all rows are read: the stacks that have something become nodes.
  */
 void fold_place_stacks(struct folding *f);

@@ -162,7 +162,9 @@ static void meet_series(struct folding *f, struct seg_series *x, const struct st
 	if (f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU)
 		group = reason_node(f, group, t);
 	x->stack = t->stack;
-	x->node = f->sparse ? group : fold_node_of_stack(f, group, t->stack);
+	x->node = f->sparse         ? group :
+		  f->opts.innermost ? fold_innermost(f, group, t->stack) :
+				      fold_node_of_stack(f, group, t->stack);
 }
 
 static void add_cell(struct folding *f, uint32_t node, uint32_t process,

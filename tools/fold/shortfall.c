@@ -33,6 +33,7 @@ const char *shortfall_reason(const char *reason)
 		{"throttled", "the kernel held samples back"},
 		{"missed", "the kernel left out runs of a program, since one had not ended"},
 		{"maps", "mapping events were lost: mappings were read again"},
+		{"range", "a number was too large to be true"},
 		{"killed", "a program was killed before it had stored them"},
 	};
 

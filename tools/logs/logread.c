@@ -14,7 +14,7 @@ const char *const LOGREAD_NAMES[LOGREAD_LEVELS] = {"unknown", "debug", "info",
 						   "warning", "error", "fatal"};
 
 static const char RECORDED[] =
-	"SELECT 1 FROM run WHERE family = 'logs' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+	"SELECT min(from_ns) FROM run WHERE family = 'logs' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 HAVING count(*)";
 static const char SOURCES[] =
 	"SELECT source, container, kind, level, sum(lines), sum(messages), sum(bytes), sum(cuts), sum(iif(burst, lines, 0))"
 	" FROM logs WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2, 3, 4";
@@ -51,9 +51,19 @@ static bool wants(const struct reading *r, const char *source, const char *conta
 static void take_run(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
+	const int64_t from_ns = sqlite3_column_int64(st, 0);
+
+	if (!r->out->known || from_ns < r->out->from_ns)
+		r->out->from_ns = from_ns;
+	r->out->known = true;
+}
+
+static void take_run_before(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
 
 	(void)st;
-	r->out->known = true;
+	r->out->known_before = true;
 }
 
 /* ---- sources ---- */
@@ -247,7 +257,8 @@ static void take_before(void *ctx, sqlite3_stmt *st)
 int logread_before(const struct selection *sel, struct logread *l, struct err *e)
 {
 	struct reading r = {.sel = sel, .out = l};
-	const struct askrows_part parts[] = {{PATTERNS, take_before, &r, {{NULL}, NULL}}};
+	const struct askrows_part parts[] = {{RECORDED, take_run_before, &r, {{NULL}, NULL}},
+					     {PATTERNS, take_before, &r, {{NULL}, NULL}}};
 
 	return askrows_each(sel, NULL, parts, ARRAY_SIZE(parts), e);
 }

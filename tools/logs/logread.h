@@ -41,6 +41,8 @@ struct logread_pattern {
 
 struct logread {
 	bool known;                     /* family logs recorded in the range */
+	bool known_before;              /* and in the other one (logread_before) */
+	int64_t from_ns;                /* when that recording began; it may be before the range */
 	struct logread_source *sources; /* the most errors first, then the most lines */
 	size_t n_sources, cap_sources;
 	size_t n_bursts; /* with ask.burst: the first n_bursts sources wrote in a burst */

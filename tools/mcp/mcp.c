@@ -77,7 +77,7 @@ static json_t *run_step(struct call *c, const struct mcp_step *step, const json_
 	json_t *answer = NULL, *out;
 
 	mcp_words(step, args, o->sonde, o->store, &words);
-	shape.most = words.rows;
+	shape.most = words.rows * words.each;
 	ask(words.argv, o, c->cancel_fd, &a);
 	mcp_words_release(&words);
 	if (a.how == ASKED_ANSWER)

@@ -68,6 +68,7 @@ static const char *const NO_TESTS[] = {"amount",
 				       "life_us",
 				       "path",
 				       NULL};
+static const char *const NO_CURVE[] = {"memory", "cgroup", NULL};
 static const char *const NO_CURVES[] = {"by_column",
 					"columns",
 					"cpu_by_column_ns",
@@ -110,7 +111,7 @@ const struct mcp_tool MCP_TOOLS[] = {
 	{"events", "Events", "Containers that start, stop and restart, kills, limits that were reached, full disks, clock changes. view=oom: out-of-memory kills, with who held the memory.",
 	 "rawcnkv", "investigate with at=TIME of an event",
 	 {{"events", {{"events", "events", {0}, "rwnk", 20, {0}}}},
-	  {"oom", {{"kills", "oom", {0}, "rwn", 3, {0}}}}}},
+	  {"oom", {{"kills", "oom", {0}, "rwn", 3, {.drop = NO_CURVE}}}}}},
 	{"containers", "Containers", "Each container of the range: CPU, memory, disk and network use, restarts, hottest function. sort: cpu, mem, io, net, restarts, oom, throttled.",
 	 "rawcns", "processes or requests with container=NAME",
 	 {{NULL, {{"containers", "containers", {0}, "rwns", 15, {.drop = NO_ENDED}}}}}},
@@ -138,7 +139,7 @@ const struct mcp_tool MCP_TOOLS[] = {
 	  {"failed", {{"operations", "requests", {"--failed"}, "rwn", 12, {.drop = NO_UNREAD}}}}}},
 	{"trace", "One request and what it caused", "The slowest request and the requests that it caused, as a tree; or the one with id=ID.",
 	 "racni", "requests with what=NAME of the slow part",
-	 {{NULL, {{"traces", "trace", {0}, "rcni", 2, {0}}}}}},
+	 {{NULL, {{"traces", "trace", {0}, "rcni", 2, {0}, .each = 20}}}}},
 	{"network", "Who talks to whom", "Connections between containers, commands and addresses: bytes, round-trip times, retransmissions. view=failed: those that failed; listen: listening sockets; map: by service.",
 	 "rawcnv", "requests with what=NAME",
 	 {{"connections", {{"connections", "net", {0}, "rwn", 12, {.drop = NO_SOCKETS}}}},
@@ -149,7 +150,7 @@ const struct mcp_tool MCP_TOOLS[] = {
 	 "rawcnv", "events with view=oom; processes with sort=mem",
 	 {{"use", {{"containers", "containers", {"--sort", "mem"}, "rwn", 8, {.drop = NO_ENDED}},
 		   {"processes", "ps", {"--sort", "mem"}, "rwn", 8, {.drop = NO_ENDED}},
-		   {"kills", "oom", {0}, "rw", 2, {0}}}},
+		   {"kills", "oom", {0}, "rw", 2, {.drop = NO_CURVE}}}},
 	  {"heap", {{"functions", "heap", {0}, "rwn", 12, {0}}}},
 	  {"growth", {{"functions", "heap", {"--growth"}, "rwn", 12, {0}}}},
 	  {"pages", {{"functions", "heap", {"--pages"}, "rwn", 12, {0}}}}}},
@@ -392,6 +393,7 @@ static void number_of_rows(const struct mcp_step *step, const json_t *args, stru
 	const json_int_t asked = rows_asked(json_object_get(args, "limit"));
 	char text[24];
 
+	w->each = step->each ? step->each : 1;
 	w->rows = asked > ROWS_MOST ? ROWS_MOST : asked > 0 ? (size_t)asked : step->most;
 	if (!has(step->takes, 'n') && asked > (json_int_t)step->most)
 		w->rows = step->most;

@@ -26,6 +26,8 @@ struct mcp_step {
 			      i id, s sort, b before, B baseline, k kind */
 	size_t most;       /* rows if the client says nothing */
 	struct shape shape;
+	size_t each; /* rows of one, where what is counted has several: a tree of requests; 0: one
+		      */
 };
 
 struct mcp_view {
@@ -57,6 +59,7 @@ struct mcp_words {
 	char *made[MCP_WORDS];       /* those of them that mcp_words_release frees */
 	size_t n, n_made;
 	size_t rows; /* how many rows were asked for */
+	size_t each; /* mcp_step.each, or 1 */
 };
 /* The command line of a step; `store` NULL: the default. Release in any case. */
 void mcp_words(const struct mcp_step *step, const json_t *args, const char *sonde,

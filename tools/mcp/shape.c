@@ -31,6 +31,7 @@ static const char *const SAID_UNITS[] = {"ns",    "bytes",   "bytes/s",    "core
 					 NULL};
 
 static json_t *value_of(const json_t *v, const struct shape *s, int depth);
+static json_t *list_of(const json_t *v, const struct shape *s, size_t most, int depth);
 
 /* Within what the type can hold: numbers of an answer may be any. */
 static int64_t whole(double x)
@@ -259,6 +260,8 @@ static const char *pair_text(const char *key, double x, char *buf, size_t size)
 {
 	char unit = 0;
 
+	if (stem(key, "_us"))
+		return units_ns(whole(x * 1e3), buf, size);
 	for (size_t i = 0; i < sizeof(PAIRS) / sizeof(PAIRS[0]); i++)
 		unit = strcmp(PAIRS[i].key, key) ? unit : PAIRS[i].unit;
 	if (unit == 's')
@@ -277,7 +280,9 @@ static bool put_pair(json_t *out, const char *key, const json_t *v)
 {
 	const json_t *now = json_object_get(v, "now"), *before = json_object_get(v, "before");
 	const char *rate = stem(key, "_bytes_per_s") ? "/s" : "";
+	const size_t n = stem(key, "_us");
 	char a[64], b[64];
+	json_t *said;
 
 	if (json_object_size(v) != 2 || !now || !before || json_is_object(now) ||
 	    json_is_object(before))
@@ -286,18 +291,33 @@ static bool put_pair(json_t *out, const char *key, const json_t *v)
 		return true;
 	pair_text(key, json_number_value(now), a, sizeof(a));
 	if (json_is_number(before))
-		json_object_set_new(
-			out, key,
-			json_sprintf("%s%s (before: %s%s)", a, rate,
-				     pair_text(key, json_number_value(before), b, sizeof(b)),
-				     rate));
+		said = json_sprintf("%s%s (before: %s%s)", a, rate,
+				    pair_text(key, json_number_value(before), b, sizeof(b)), rate);
 	else
-		json_object_set_new(out, key, json_sprintf("%s%s", a, rate));
+		said = json_sprintf("%s%s", a, rate);
+	put(out, key, n ? n : strlen(key), said);
 	return true;
 }
 
-static size_t most_of(const json_t *list, int depth)
+/* Of lines of a log the last ones say most. */
+static const char *const TAILS[] = {"log", NULL};
+
+static json_t *tail_of(const json_t *list, const struct shape *s, int depth)
 {
+	const size_t n = json_array_size(list);
+	json_t *some = json_array(), *out;
+
+	for (size_t i = n > SIDE_MOST ? n - SIDE_MOST : 0; i < n; i++)
+		json_array_append(some, json_array_get(list, i));
+	out = list_of(some, s, SIDE_MOST, depth);
+	json_decref(some);
+	return out;
+}
+
+static size_t most_of(const char *key, const json_t *list, int depth)
+{
+	if (is_listed(key, TAILS))
+		return SIDE_MOST;
 	return json_is_string(json_array_get(list, 0)) ? WORDS_MOST : depth ? LIST_MOST : SIDE_MOST;
 }
 
@@ -338,8 +358,9 @@ static void put_member(json_t *out, const json_t *in, const char *key, const jso
 	}
 	if (json_is_object(v) && put_pair(out, key, v))
 		return;
-	made = value_of(v, s, depth);
-	if (json_is_array(v) && json_array_size(v) > most_of(v, depth)) {
+	made = is_listed(key, TAILS) && json_array_size(v) ? tail_of(v, s, depth) :
+							     value_of(v, s, depth);
+	if (json_is_array(v) && json_array_size(v) > most_of(key, v, depth)) {
 		char total[136];
 
 		snprintf(total, sizeof(total), "%.120s_total", key);
@@ -403,7 +424,7 @@ static json_t *value_of(const json_t *v, const struct shape *s, int depth)
 	if (json_is_object(v))
 		return json_object_size(v) ? object_of(v, s, depth) : NULL;
 	if (json_is_array(v))
-		return json_array_size(v) ? list_of(v, s, most_of(v, depth), depth) : NULL;
+		return json_array_size(v) ? list_of(v, s, most_of(NULL, v, depth), depth) : NULL;
 	if (json_is_string(v)) {
 		time = s->raw ? NULL : local_time(json_string_value(v));
 		return time ? time :

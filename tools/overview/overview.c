@@ -2,6 +2,7 @@
 #include "tools/overview/overview.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 
 #define RANGE_NS (900ll * NSEC_PER_SEC)
 #define SLOWEST  3
+#define BEFORE_S 30 /* so long, or half as long as now: less of the time before is no comparison \
+		     */
 
 const char *const OVERVIEW_FAMILY_NAMES[OVERVIEW_FAMILIES] = {"cpu", "offcpu", "host", "net", "l7"};
 
@@ -82,8 +85,10 @@ static void take_family(void *ctx, sqlite3_stmt *st)
 			continue;
 		r->from_ns[f] = !r->from_ns[f] || from < r->from_ns[f] ? from : r->from_ns[f];
 		r->to_ns[f] = to > r->to_ns[f] ? to : r->to_ns[f];
-		r->o->known[r->w][f] = true;
 		r->o->seconds[r->w][f] = (double)(r->to_ns[f] - r->from_ns[f]) / NSEC_PER_SEC;
+		r->o->known[r->w][f] = r->w == OVERVIEW_NOW ||
+				       r->o->seconds[r->w][f] >=
+					       fmin(BEFORE_S, r->o->seconds[OVERVIEW_NOW][f] / 2);
 	}
 }
 

@@ -258,8 +258,8 @@ static void print_rows(const struct screen *s, unsigned lines)
 		{"DISK/s", TABLE_RIGHT},  {"NET/s", TABLE_SPARE_RIGHT}, {"FAILED", TABLE_RIGHT},
 		{"RESTARTS", TABLE_RIGHT}};
 	const struct overview *o = s->o;
-	const bool before =
-		o->known[OVERVIEW_BEFORE][OVERVIEW_HOST] || o->known[OVERVIEW_BEFORE][OVERVIEW_CPU];
+	const bool host = o->known[OVERVIEW_BEFORE][OVERVIEW_HOST],
+		   before = host || o->known[OVERVIEW_BEFORE][OVERVIEW_CPU];
 	size_t n = lines > ROWS_MOST ? ROWS_MOST : lines < ROWS_LEAST ? ROWS_LEAST : lines;
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
 	struct strbuf head cleanup_strbuf = STRBUF_INIT;
@@ -278,9 +278,9 @@ static void print_rows(const struct screen *s, unsigned lines)
 		waitcell_addname(&name, r->name);
 		table_cellf(t, "  %s%s", strbuf_str(&name), marked && !r->container ? " *" : "");
 		cell_cores(t, r, before);
-		cell_bytes(t, r->mem, r->has_mem, 8 << 20, before);
-		cell_bytes(t, r->io, r->has_io, 1 << 20, before);
-		cell_bytes(t, r->net, r->has_net, 1 << 20, before);
+		cell_bytes(t, r->mem, r->has_mem, 8 << 20, host);
+		cell_bytes(t, r->io, r->has_io, 1 << 20, host);
+		cell_bytes(t, r->net, r->has_net, 1 << 20, host);
 		cell_count(t, (uint64_t)r->failed[OVERVIEW_NOW]);
 		if (r->oom[OVERVIEW_NOW] && !r->restarts[OVERVIEW_NOW])
 			table_cellf(t, "oom %llu", (unsigned long long)r->oom[OVERVIEW_NOW]);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* status_print: recordings and the store, for people and as JSON. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
 #include "tools/fold/shortfall.h"
@@ -256,6 +258,46 @@ static void print_recordings(const struct status_facts *f, size_t n)
 		print_losses(&f[i]);
 }
 
+/* The newest of its family, of those that recorded while the newest of all did. */
+static bool costs_now(const struct status_facts *f, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(f[k].rec->family, f[i].rec->family))
+			return false;
+	return f[i].rec->to_ns > f[0].rec->from_ns;
+}
+
+static int by_cores(const void *a, const void *b)
+{
+	const double x = cores(*(const struct status_facts *const *)a),
+		     y = cores(*(const struct status_facts *const *)b);
+
+	return (x < y) - (x > y);
+}
+
+/* "cost       6.85 % of one core: offcpu 2.92, l7 1.33" */
+static void print_cost(const struct status_facts *f, size_t n)
+{
+	cleanup_free const struct status_facts **all = mem_array(n + 1, sizeof(*all));
+	struct strbuf line cleanup_strbuf = STRBUF_INIT;
+	double sum = 0;
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (costs_now(f, i)) {
+			sum += cores(&f[i]);
+			all[k++] = &f[i];
+		}
+	if (!k)
+		return;
+	qsort(all, k, sizeof(*all), by_cores);
+	strbuf_addf(&line, "cost       %.2f %% of one core", 100 * sum);
+	for (size_t i = 0; i < k && k > 1; i++)
+		strbuf_addf(&line, "%s%s %.2f", i ? ", " : ": ", all[i]->rec->family,
+			    100 * cores(all[i]));
+	wrap_print(stdout, strbuf_str(&line), 11);
+}
+
 /* Of the newest: which programs' stacks end before their root. */
 static void print_cut_short(const struct status_facts *f)
 {
@@ -301,6 +343,7 @@ void status_print(const char *store, const struct status_store *s, const struct 
 	for (size_t i = 0; i < s->n_aside; i++)
 		printf("damaged    %s was set aside; sqlite3 %s/%s .recover may save a part\n",
 		       s->aside[i], store, s->aside[i]);
+	print_cost(f, n);
 	putchar('\n');
 	print_recordings(f, n);
 	say_shed(store, f, n, shed_print, NULL);

@@ -77,11 +77,15 @@ struct select_open {
 		char *path; /* NULL: free */
 		struct store_segment *segment;
 	} held[SELECT_HELD]; /* the one used last is first */
+	unsigned users;      /* selections */
 };
 
 static struct select_open *open_new(void)
 {
-	return mem_alloc(sizeof(struct select_open));
+	struct select_open *o = mem_alloc(sizeof(*o));
+
+	o->users = 1;
+	return o;
 }
 
 static void held_release(struct held *h)
@@ -99,8 +103,19 @@ static void release_all(struct select_open *o)
 
 static void open_free(struct select_open *o)
 {
+	if (!o || --o->users)
+		return;
 	release_all(o);
 	free(o);
+}
+
+void select_share(struct selection *s, const struct selection *of)
+{
+	if (s->open == of->open)
+		return;
+	open_free(s->open);
+	s->open = of->open;
+	s->open->users++;
 }
 
 void select_segments_close(const struct selection *s)

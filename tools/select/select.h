@@ -118,6 +118,9 @@ struct selection {
 int select_new(const struct select_args *a, const char *store, char *const *words, size_t n_words,
 	       bool quiet, struct selection **out, struct err *e);
 void select_free(struct selection *s);
+/* From here on it reads the segments that `of` holds open, with what was read of them. Then only
+ * one thread uses the two. */
+void select_share(struct selection *s, const struct selection *of);
 
 /* A segment of it, open for reading: the selection's own, good until two others were asked for.
  * What asks for one segment several times (each kind of value on a page) so opens it and loads its

@@ -128,7 +128,7 @@ static bool is_estimated(const struct summing *s, int64_t run)
 static int sum_segment(struct summing *s, const char *path, enum waitpairs_what what, struct err *e)
 {
 	int64_t run = select_run_in(s->sel, path, 0);
-	int rc = run < 0 ? 0 : store_segment_open(path, &s->seg, e);
+	int rc = run < 0 ? 0 : select_segment(s->sel, path, &s->seg, e);
 
 	if (run < 0 || rc)
 		return rc;
@@ -147,7 +147,6 @@ static int sum_segment(struct summing *s, const char *path, enum waitpairs_what 
 		s->out->estimated |= what == WAITPAIRS_NEIGHBOURS && is_estimated(s, run);
 		run = select_run_in(s->sel, path, i);
 	}
-	store_segment_close(s->seg);
 	return rc;
 }
 

@@ -45,6 +45,9 @@ def made(tmp_path_factory):
                    "us_1024": 49, "us_16384": 1}
         for us in (1500000, 3500000):
             yield {"fact": "sync_lasting_row", "at": AT - 20 + us // 200000, **TAR, "file": "/backup.tar", "call": "fsync", "calls": 1, "us": us}
+        # one that was not back either, and returned: it counts once, with its time
+        yield {"fact": "sync_lasting_row", "at": AT - 20, **TAR, "file": "/late", "call": "fsync", "calls": 1, "us": 2000000}
+        yield {"fact": "sync_row", "at": AT - 10, **TAR, "file": "/late", "call": "fsync", "calls": 1, "errors": 0, "us": 2300000, "us_2097152": 1}
         for who in (TAR, TAR2):
             yield {"fact": "open_row", "at": AT - 10, **who, "path": "/etc/none", "error": "ENOENT", "opens": 4}
         yield {"fact": "open_row", "at": AT - 10, **DB, "path": "/secret", "error": "EACCES", "opens": 1}
@@ -98,8 +101,9 @@ def test_the_slowest_request_comes_first_with_its_thread_and_failure(sonde, made
 
 
 def test_calls_that_wait_are_summed_by_file(sonde, made):
-    late, row = asked(sonde, made, "--fsync")["rows"]
+    late, back, row = asked(sonde, made, "--fsync")["rows"]
     assert (late["file"], late["comm"], late["calls"], late["us"], late["lasting_us"], late["p99_us"]) == ("/backup.tar", "tar", 0, 0, 3500000, None)  # it has not returned
+    assert (back["file"], back["calls"], back["us"], back["lasting_us"]) == ("/late", 1, 2300000, None)
     assert (row["lasting_us"], row["file"], row["call"], row["calls"], row["us"], row["pid"]) == (None, "/var/lib/postgresql/pg_wal/1", "fdatasync", 100, 200000, 21)
     assert 1024 <= row["p50_us"] < 2048 and 16384 <= row["p99_us"] * 2 < 65536
 
@@ -209,7 +213,7 @@ def test_processes_and_containers_have_the_time_of_their_requests_and_of_fsync_o
     """tar read from dm-0, whose requests come again at sda: those count."""
     answer = {r["pid"]: r for r in json.loads(sonde("ps", "--json", "--sort", "disk", "--from", AT - 100, "--to", AT, store=made, check=True).stdout)["rows"]}
     assert {pid: (r["comm"], r["disk_ns"], r["fsync_ns"]) for pid, r in answer.items()} == {
-        21: ("postgres", (90 * 100 * 10 + 700 + 20000) * 1000, 200 * 10**6), 30: ("tar", 10 * 10 * 100 * 1000, 0), 31: ("tar", 10 * 10 * 100 * 1000, 0)}
+        21: ("postgres", (90 * 100 * 10 + 700 + 20000) * 1000, 200 * 10**6), 30: ("tar", 10 * 10 * 100 * 1000, 2300 * 10**6), 31: ("tar", 10 * 10 * 100 * 1000, 0)}
     db, = [r for r in json.loads(sonde("containers", "--json", "--from", AT - 100, "--to", AT, store=made, check=True).stdout)["rows"] if r["container"] == "db"]
     assert (db["disk_ns"], db["fsync_ns"]) == ((90 * 100 * 10 + 700 + 20000) * 1000, 200 * 10**6)
     text = sonde("containers", "--sort", "disk", "--from", AT - 100, "--to", AT, store=made, check=True).stdout.splitlines()

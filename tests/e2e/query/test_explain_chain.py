@@ -383,6 +383,33 @@ def the_hypervisor_takes_half(at, on, rows):
         yield {**row, "steal_us": 10_000_000 if on else 20_000} if row.get("fact") == "host_row" else row
 
 
+def another_ones_transaction_holds_rows(at, on, rows):
+    """The process that serves it lets go; a third one does so seldom."""
+    report = {"pid": 61, "comm": "python3", "container": "report", "tid": 61, "thread": "python3"}
+    of = {**DB, "pid": 22, "tid": 22}
+    for row in slower(slower(rows, "GET /cart", 200), "SELECT stock", 200) if on else rows:
+        if on and row.get("wait") == LOCK and row["container"] == "db":
+            row["total_ns"] += 40 * 10**9
+        if on and row.get("kind") == "offcpu" and row["container"] == "db" and row["label"] == LOCK:
+            row["value"] += 40 * 10**9
+        yield row
+    for operation, ms in (("BEGIN", 1), ("UPDATE stock SET n = ?", 3 if on else 2), ("COMMIT", 9)):
+        yield from asked(at, report, 1, "10.0.0.5:5432", operation, ms, "postgres", 4)
+        yield from asked(at, of, 2, "10.0.0.5:5432", operation, ms, "postgres", 4)
+    for by, s in ((of, 35 if on else 0.01), ({**DB, "pid": 23, "tid": 23}, 5 if on else 0.01)):
+        yield {**DB, "wake": LOCK, "context": 0, "at": at, "n": 9, "total_ns": round(s * 1e9), "by": by}
+
+
+def it_had_no_cpu_to_read_answers(at, on, rows):
+    """Its database answers as before."""
+    for row in slower(rows, "GET /cart", 60) if on else rows:
+        if on and row.get("request") == "SELECT stock" and row["side"] == 1:
+            row["total_ns"] += 50 * MS * row["n"]
+        if on and row.get("container") == "web" and READY in (row.get("wait"), row.get("label")):
+            row["total_ns" if "wait" in row else "value"] += 11 * 10**9
+        yield row
+
+
 #: what happens -> (the links, the most that any after the first is sure, what its text has)
 OTHERS = [(three_times_the_visitors, ["slower", "load", "cpu wait", "cpu"], "likely", "web was asked 3.0 times as often: 60.0 requests a second, before 20.0"),
           (an_api_elsewhere_and_a_hog, ["slower", "asked", "unknown"], "certain", "what 203.0.113.9:443 did meanwhile is not known: it is not on this host, or was not recorded"),
@@ -399,6 +426,8 @@ OTHERS = [(three_times_the_visitors, ["slower", "load", "cpu wait", "cpu"], "lik
           (killed_for_memory, ["failing", "out of memory"], "likely", "web: out of memory (python3)"),
           (the_network_is_far, ["slower", "asked", "network"], "certain", "packets took longer between them: a round trip 40 ms, before 100 us"),
           (its_database_has_a_queue, ["slower", "asked", "queue"], "certain", "the requests lay in the queue of db until it read them: 60 ms each"),
+          (another_ones_transaction_holds_rows, ["slower", "asked", "lock"], "certain", "; held mostly by a process of it that served UPDATE stock SET n = ?, asked by report"),
+          (it_had_no_cpu_to_read_answers, ["slower", "cpu wait"], "likely", "web was ready and had no CPU: 1.1"),
           (the_hypervisor_takes_half, ["slower", "steal", "cpu wait"], "likely", "gave 50.0 % of its CPU time to others, before 0.1 %")]
 
 

@@ -12,6 +12,7 @@
 #include "tools/logs/logprint.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
+#include "tools/print/when.h"
 
 struct logs_args {
 	uint64_t rows;
@@ -74,6 +75,7 @@ static int before_read(struct view *v, struct err *e)
 	rc = select_new(&args, v->call->store, NULL, 0, true, &before, e);
 	if (!rc)
 		rc = logread_before(before, &v->l, e);
+	v->l.known_before = v->l.known_before || v->l.from_ns < v->call->sel->from_ns;
 	select_free(before);
 	return rc;
 }
@@ -98,9 +100,9 @@ static int print_json(const struct view *v)
 	size_t n = table_rows(v->a->rows, v->n);
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(
-			json_rows(o),
-			logprint_pattern_json(&v->l.patterns[v->which[i]], v->a->fresh));
+		json_array_append_new(json_rows(o),
+				      logprint_pattern_json(&v->l.patterns[v->which[i]],
+							    v->a->fresh && v->l.known_before));
 	for (size_t i = 0; i < sources_shown(v); i++)
 		json_array_append_new(sources, logprint_source_json(&v->l.sources[i]));
 	json_bound(o, v->n);
@@ -131,6 +133,17 @@ static void print_samples(const struct view *v, size_t n)
 	}
 }
 
+/* Then all of it is new, which says nothing. */
+static void say_began(const struct view *v)
+{
+	char at[32];
+
+	if (v->call->quiet)
+		return;
+	printf("logs are recorded since %s, and not before this range: whether a pattern is new is not known, all of them are shown\n\n",
+	       when_local(v->l.from_ns, clock_utc_ns(), at, sizeof(at)));
+}
+
 static void print_text(const struct view *v)
 {
 	size_t n = table_rows(v->a->rows, v->n), all = sources_shown(v),
@@ -150,6 +163,8 @@ static void print_text(const struct view *v)
 			printf("and %zu more\n", all - shown);
 		putchar('\n');
 	}
+	if (v->a->fresh && !v->l.known_before)
+		say_began(v);
 	if (!v->n) {
 		printf("no %spatterns: %s\n", known ? "new " : "",
 		       known ? "all of them are in the store from before the range, too" :

@@ -230,8 +230,11 @@ static void print_story(const struct oomstory *x, const struct verb_call *call,
 	print_line(&line);
 	print_why(x, &line);
 	if (x->n_tasks) {
-		strbuf_addf(&line,
-			    "  largest of %zu processes that could be killed: ", x->all_tasks);
+		if (x->all_tasks == 1)
+			strbuf_addstr(&line, "  the only process that could be killed: ");
+		else
+			strbuf_addf(&line, "  largest of %zu processes that could be killed: ",
+				    x->all_tasks);
 		add_holders(&line, x->tasks, x->n_tasks);
 		print_line(&line);
 	}

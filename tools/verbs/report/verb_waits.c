@@ -173,8 +173,12 @@ static void rows_make(struct view *v)
 	v->rows = mem_array(v->w->n, sizeof(*v->rows));
 	memcpy(v->rows, v->w->rows, v->w->n * sizeof(*v->rows));
 	v->n = v->w->n;
-	if (v->call->json || !v->n)
+	if (!v->n)
 		return;
+	if (v->call->json) { /* the first of them are what a bounded answer has */
+		qsort(v->rows, v->n, sizeof(*v->rows), by_matter);
+		return;
+	}
 	qsort(v->rows, v->n, sizeof(*v->rows), by_looks);
 	v->n = 1;
 	for (size_t i = 1; i < v->w->n; i++)

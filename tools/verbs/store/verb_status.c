@@ -12,7 +12,8 @@
 #include "tools/record/daemon.h"
 #include "tools/record/status.h"
 
-#define SHOWN 5
+#define SHOWN      5
+#define SHOWN_MOST 20
 
 struct status_args {
 	uint64_t n;
@@ -65,10 +66,21 @@ static int is_recording(const char *store, const json_t *daemon, struct err *e)
 	return -ENOENT;
 }
 
+/* All that recorded while the newest did, as the families of sonded do: what sonde costs is their
+ * sum. recs: the oldest first. */
+static size_t usual(const struct select_recording *recs, size_t n)
+{
+	size_t k = n > 0;
+
+	while (k < n && k < SHOWN_MOST && recs[n - 1 - k].to_ns > recs[n - 1].from_ns)
+		k++;
+	return k > SHOWN ? k : SHOWN;
+}
+
 static int status_run(struct verb_call *call, struct err *e)
 {
 	const struct status_args *a = call->args;
-	size_t want = a->n ? a->n : SHOWN, n = 0, n_recs = 0;
+	size_t want, n = 0, n_recs = 0;
 	struct select_recording *recs = NULL;
 	struct status_store about = {0};
 	json_t *daemon = NULL;
@@ -87,6 +99,7 @@ static int status_run(struct verb_call *call, struct err *e)
 	else if (!begun)
 		rc = 0;
 	if (rc == 0) {
+		want = a->n ? a->n : usual(recs, n_recs);
 		n = n_recs < want ? n_recs : want;
 		f = mem_array(n, sizeof(*f));
 		for (size_t i = 0; rc == 0 && i < n; i++)
@@ -112,7 +125,7 @@ static int status_run(struct verb_call *call, struct err *e)
 
 /* clang-format off */
 static const struct option OPTIONS[] = {
-	{.name = "number", .letter = 'n', .type = OPTION_MOST, .arg = "N", .help = "show the last N recordings (default 5; 0: all)",
+	{.name = "number", .letter = 'n', .type = OPTION_MOST, .arg = "N", .help = "show the last N recordings (default 5, or all that record now; 0: all)",
 	 .offset = offsetof(struct status_args, n)},
 	{.name = "log", .type = OPTION_FLAG, .help = "show what sonded and its loaders logged last (-n: lines; default 50, at most 500)",
 	 .offset = offsetof(struct status_args, log)},

@@ -45,6 +45,17 @@ TEST(numbers_become_words_and_epochs_go)
 		"\"share\":\"13.5 %\",\"samples\":506,\"x\":0.123,\"total\":\"1.5 ms\"}],\"returned\":1,\"total\":1}");
 }
 
+TEST(lengths_of_now_and_before_have_their_unit_and_a_log_its_last_lines)
+{
+	const struct shape s = {.most = 9};
+
+	assert_shape(
+		"{\"fsync_us\": {\"now\": 2500000, \"before\": null}, \"rows\": [{\"log\": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], \"other\": [1, 2, 3, 4, 5, 6]}]}",
+		&s,
+		"{\"fsync\":\"2.5 s\",\"rows\":[{\"log_total\":12,\"log\":[3,4,5,6,7,8,9,10,11,12],\"other_total\":6,\"other\":[1,2,3,4,5]}],"
+		"\"returned\":1,\"total\":1}");
+}
+
 TEST(times_have_this_hosts_offset)
 {
 	const struct shape s = {.most = 9};

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde logs --new` and `sonde status` on made stores: what is new needs a time before, and what sonde costs is the sum of what records."""
+import json
+
+import livedin
+import pytest
+
+AT = 1795144200
+SAID = {"fact": "log_pattern_row", "source": "web", "level": "error", "pattern": "cannot reach *", "sample": "ERROR cannot reach db", "messages": 1}
+
+
+def put(tmp_path, begin, also=()):
+    store = str(tmp_path / "store")
+    livedin.put(store, [{"run": "logs", "from": begin, "to": AT, "bucket_s": 10}, *also,
+                        {"fact": "log_row", "at": AT - 30, "source": "web", "level": "error", "lines": 1, "messages": 1, "bytes": 40}, {**SAID, "at": AT - 30}])
+    return store
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_what_is_new_is_known_where_there_is_a_time_before(before, sonde, tmp_path):
+    words = ("logs", "--new", "--from", str(AT - 100), "--to", str(AT))
+    store = put(tmp_path, AT - (900 if before else 60))
+    (row,) = json.loads(sonde(*words, "--json", store=store, check=True).stdout)["rows"]
+    said = sonde(*words, store=store, check=True).stdout
+    assert (row["new"], row["before"]) == ((True, 0) if before else (None, None))
+    assert ("whether a pattern is new is not known" in said) == (not before) and "cannot reach *" in said
+
+
+def test_what_sonde_costs_is_the_sum_of_the_families_that_record(sonde, tmp_path):
+    families = ("cpu", "offcpu", "host", "net", "l7", "mem", "disk")
+    store = str(tmp_path / "store")
+    rows = [{"run": "cpu", "from": AT - 1900, "to": AT - 1000, "bucket_s": 10, "recording": 1}]  # it is over
+    for n, family in enumerate(families, 2):
+        rows.append({"run": family, "from": AT - 900, "to": AT, "bucket_s": 10, "recording": n})
+    livedin.put(store, rows)
+    said = sonde("status", store=store, check=True).stdout
+    line = next(x for x in said.splitlines() if x.startswith("cost"))
+    assert all(f"{family} 0.00" in line for family in families) and line.count("cpu 0.00") == 2, said  # cpu and offcpu, each once
+    assert all(any(row.split()[:1] == [str(n)] for row in said.splitlines()) for n in range(2, 9)), said
