@@ -25,7 +25,9 @@
  * while it has the CPU, other than in 4. (a page that comes back from zram at once), is not seen.
  * 6. mem_victim says which process the kernel kills for memory, and what it holds.
  * 7. mem_fault_vma also asks what is mapped there. Where it is refused mem_fault goes without.
- * 8. mem_page_alloc and mem_page_free, if a person asks for them, are in mem_pages.bpf.h.
+ * 8. mem_major runs at faults that had to read the page, from a file or from swap: an event of their
+ * own, as they are rare beside the others.
+ * 9. mem_page_alloc and mem_page_free, if a person asks for them, are in mem_pages.bpf.h.
  */
 #include "probes/lib/kern.h"
 
@@ -133,8 +135,42 @@ static __always_inline void sampled_note(__u32 tgid)
 		bpf_map_update_elem(&sampled, &tgid, &yes, BPF_ANY);
 }
 
+struct short_stalls {
+	__u64 ns;
+	__u64 n;
+	struct mem_serves serves; /* made here, as mapped_limit.m */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct short_stalls);
+} short_stalls SEC(".maps");
+
+/* Says which request the current thread serves, of the record whose event this is. A separate
+ * function: older kernels give little stack. */
+static __noinline int stall_serves(__u64 now)
+{
+	__u64 tag = stack_tag(stack_serves(now), now);
+	struct short_stalls *sum;
+	struct stack_scratch *s;
+	__u32 zero = 0;
+
+	sum = bpf_map_lookup_elem(&short_stalls, &zero);
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!tag || !sum || !s)
+		return 0;
+	sum->serves.ev = s->ev;
+	sum->serves.ev.end = MEM_RECORD_SERVES;
+	sum->serves.tag = tag;
+	bpf_ringbuf_output(&events, &sum->serves, sizeof(sum->serves), BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* `is`: bits of the tag. */
 static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struct task_struct *task,
-					 __u32 memory)
+					 __u64 is)
 {
 	__u64 now = bpf_ktime_get_boot_ns(), period = ctx->sample_period, addr = ctx->addr;
 	struct stack_scratch *s;
@@ -144,15 +180,22 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 
 	t = bpf_map_lookup_elem(&tally, &zero);
 	s = bpf_map_lookup_elem(&scratch, &zero);
-	room = stack_free();
-	if (!t || !s || !room)
+	if (!t || !s)
 		return;
-	stack_fill_task(&s->ev, task, now);
 	if (period > MEM_PERIOD_MAX)
 		period = MEM_PERIOD_MAX;
-	s->ev.tag = addr >> MEM_PAGE_SHIFT << MEM_TAG_SHIFT | (__u64)memory << MEM_MEMORY_SHIFT |
-		    period;
-	sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
+	room = stack_free();
+	if (!room) { /* lost, as if there were no room in the ring */
+		t->seen += period;
+		t->ring_full += period;
+		return;
+	}
+	stack_fill_task(&s->ev, task, now);
+	if (is & MEM_MAJOR)
+		stall_serves(now);
+	else
+		sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
+	s->ev.tag = addr >> MEM_PAGE_SHIFT << MEM_TAG_SHIFT | is | period;
 	sample_take(s, t, task, ctx, period);
 	room->busy = 0;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
@@ -167,7 +210,7 @@ int mem_fault_vma(struct arch_perf_event_data *ctx)
 	if (is_outside(ctx, task))
 		return 0;
 	bpf_find_vma(task, ctx->addr, memory_of, &memory, 0);
-	fault_sample(ctx, task, memory);
+	fault_sample(ctx, task, (__u64)memory << MEM_MEMORY_SHIFT);
 	return 0;
 }
 
@@ -177,7 +220,21 @@ int mem_fault(struct arch_perf_event_data *ctx)
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
 	if (!is_outside(ctx, task))
-		fault_sample(ctx, task, MEM_UNKNOWN);
+		fault_sample(ctx, task, (__u64)MEM_UNKNOWN << MEM_MEMORY_SHIFT);
+	return 0;
+}
+
+__u64 majors = 0; /* faults that had to read, of those that the capture is about */
+
+SEC("?perf_event")
+int mem_major(struct arch_perf_event_data *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	if (!task_in_scope(task))
+		return 0;
+	__sync_fetch_and_add(&majors, ctx->sample_period);
+	fault_sample(ctx, task, MEM_MAJOR);
 	return 0;
 }
 
@@ -229,19 +286,6 @@ struct { /* by thread */
 	__type(value, struct stall);
 } stalls SEC(".maps");
 
-struct short_stalls {
-	__u64 ns;
-	__u64 n;
-	struct mem_serves serves; /* made here, as mapped_limit.m */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct short_stalls);
-} short_stalls SEC(".maps");
-
 static __always_inline int stall_begin(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -291,26 +335,6 @@ static __always_inline bool stall_adds_up(struct short_stalls *sum, __u64 ns)
 	sum->ns += ns;
 	sum->n++;
 	return sum->ns >= MEM_STALL_WHOLE_NS || sum->n >= MEM_STALL_N_MAX;
-}
-
-/* Says which request the current thread serves, of the record whose event this is. A separate
- * function: older kernels give little stack. */
-static __noinline int stall_serves(__u64 now)
-{
-	__u64 tag = stack_tag(stack_serves(now), now);
-	struct short_stalls *sum;
-	struct stack_scratch *s;
-	__u32 zero = 0;
-
-	sum = bpf_map_lookup_elem(&short_stalls, &zero);
-	s = bpf_map_lookup_elem(&scratch, &zero);
-	if (!tag || !sum || !s)
-		return 0;
-	sum->serves.ev = s->ev;
-	sum->serves.ev.end = MEM_RECORD_SERVES;
-	sum->serves.tag = tag;
-	bpf_ringbuf_output(&events, &sum->serves, sizeof(sum->serves), BPF_RB_NO_WAKEUP);
-	return 0;
 }
 
 /* The current thread has waited so long. */

@@ -5,7 +5,9 @@
  *
  *   bits 63..20  the address / 4096
  *   bits 19..18  enum mem_memory
- *   bits 17..0   the period: how many faults the sample represents, never 0
+ *   bit  17      1: of faults that had to read the page, from a file or from swap, which have
+ *                samples of their own
+ *   bits 16..0   the period: how many faults the sample represents, never 0
  *
  * A wait for memory (a thread that had to free memory before it got some) is the same with
  *
@@ -34,7 +36,8 @@
 
 #define MEM_PAGE_SHIFT   12
 #define MEM_PERIOD_BITS  18
-#define MEM_PERIOD_MAX   ((1u << MEM_PERIOD_BITS) - 1)
+#define MEM_MAJOR        (1u << (MEM_PERIOD_BITS - 1))
+#define MEM_PERIOD_MAX   (MEM_MAJOR - 1)
 #define MEM_MEMORY_SHIFT MEM_PERIOD_BITS
 #define MEM_TAG_SHIFT    (MEM_PERIOD_BITS + 2)
 
@@ -47,6 +50,7 @@ enum mem_memory {
 
 #define MEM_PAGE(tag)        ((tag) >> MEM_TAG_SHIFT)
 #define MEM_PERIOD(tag)      ((__u32)(tag)&MEM_PERIOD_MAX)
+#define MEM_IS_MAJOR(tag)    ((tag)&MEM_MAJOR && MEM_PERIOD(tag))
 #define MEM_STALL_WHOLE_NS   1000000
 #define MEM_STALL_N_SHIFT    54
 #define MEM_STALL_N_MAX      1023
@@ -89,8 +93,9 @@ struct mem_victim {
 _Static_assert(sizeof(struct mem_victim) == 96, "wire size");
 
 /*
- * The request that a thread served while it waited for memory. In the ring `events`, before the
- * record of that wait, which has the same tid and time; ev.end is MEM_RECORD_SERVES.
+ * The request that a thread served while it waited for memory, or for a page that was read. In the
+ * ring `events`, before the record of that, which has the same tid and time; ev.end is
+ * MEM_RECORD_SERVES.
  */
 #define MEM_RECORD_SERVES 0x102
 struct mem_serves {
