@@ -105,6 +105,24 @@ struct mem_serves {
 _Static_assert(sizeof(struct mem_serves) == 88, "wire size");
 
 /*
+ * What is mapped where a thread met a fault that had to read. In the ring `events`, before the
+ * record of that fault, which has the same tid and time; ev.end is MEM_RECORD_FILE. Only where the
+ * kernel can say it (bpf_find_vma, 5.17).
+ */
+#define MEM_RECORD_FILE 0x103
+#define MEM_FILE_NAMES  6
+#define MEM_FILE_NAME   48
+struct mem_file {
+	struct stack_event ev; /* no frames */
+	__u32 has_file;        /* 0: memory without one; names are "" */
+	__u32 unused;
+	/* the file's, its folder's, and so on up to the root of its file system ("/"); longer ones
+	 * are cut off */
+	char names[MEM_FILE_NAMES][MEM_FILE_NAME];
+};
+_Static_assert(sizeof(struct mem_file) == 376, "wire size");
+
+/*
  * Page frames are in groups of 2^shift neighbours, and one of each group is watched: this one. At
  * level 1 only every second group has one, at level 2 every fourth; what is watched at a level is
  * at all lower ones, too.

@@ -98,6 +98,8 @@ static const struct leftout_program OPTIONAL[] = {
 	 "what a process held that was killed for memory is that of the last look at it"},
 	{"mem_page_alloc", "pages of the kernel are not recorded"},
 	{"mem_page_free", "pages of the kernel are not recorded"},
+	{"mem_major_vma",
+	 "of page faults that read a file that is not mapped any more the file is not known (needs Linux 5.17)"},
 	{"mem_major", "page faults that read a file or swap are not recorded"},
 	{"mem_fork", "child processes of the command are not followed"},
 	{"mem_exit",
@@ -138,7 +140,9 @@ static int mem_load(const struct family_config *c, uint32_t kinds, void *out)
 	bpf_program__set_autoload(skel->progs.mem_exit, c->target->follow_children);
 	bpf_program__set_autoload(skel->progs.mem_fault_vma, !leftout_is("mem_fault_vma"));
 	bpf_program__set_autoload(skel->progs.mem_fault, leftout_is("mem_fault_vma"));
-	bpf_program__set_autoload(skel->progs.mem_major, !leftout_is("mem_major"));
+	bpf_program__set_autoload(skel->progs.mem_major_vma, !leftout_is("mem_major_vma"));
+	bpf_program__set_autoload(skel->progs.mem_major,
+				  leftout_is("mem_major_vma") && !leftout_is("mem_major"));
 	skel->rodata->syscall_mremap = SYS_mremap;
 	skel->rodata->at_end = tells_end() && !leftout_is("mem_sleep_end");
 	bpf_program__set_autoload(skel->progs.mem_sleep_switch, true);
@@ -285,7 +289,8 @@ static void pages_attach(struct mem *m)
 /* The rest is recorded without them. */
 static void majors_attach(struct mem *m)
 {
-	int fd = bpf_program__fd(m->skel->progs.mem_major);
+	int vma = bpf_program__fd(m->skel->progs.mem_major_vma),
+	    fd = vma >= 0 ? vma : bpf_program__fd(m->skel->progs.mem_major);
 	struct err e = {0};
 
 	if (fd >= 0 && sampler_start_faults(&m->majors,
@@ -371,6 +376,8 @@ static void mem_store_record(void *state, struct family_host *h, const struct st
 		held_mapped(held_of(state, h), (const struct mem_mapped *)record);
 	else if (record && record->end == MEM_RECORD_VICTIM)
 		held_victim(held_of(state, h), h, (const struct mem_victim *)record);
+	else if (record && record->end == MEM_RECORD_FILE)
+		major_note(m->major, (const struct mem_file *)record);
 	else if (record && record->end == MEM_RECORD_SERVES)
 		stall_note(&m->notes, (const struct mem_serves *)record);
 	else if (record && MEM_IS_STALL(record->tag))
@@ -408,9 +415,12 @@ static int mem_record_amount(void *state, const void *record, size_t size, uint6
 		*n = 0;
 		return size < sizeof(struct mem_mapped) ? -EBADMSG : 0;
 	}
-	if (ev->end == MEM_RECORD_SERVES) {
+	if (ev->end == MEM_RECORD_SERVES || ev->end == MEM_RECORD_FILE) {
 		*n = 0;
-		return size < sizeof(struct mem_serves) ? -EBADMSG : 0;
+		return size < (ev->end == MEM_RECORD_FILE ? sizeof(struct mem_file) :
+							    sizeof(struct mem_serves)) ?
+			       -EBADMSG :
+			       0;
 	}
 	if (ev->end == MEM_RECORD_VICTIM) {
 		const struct mem_victim *v = record;

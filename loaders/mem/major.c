@@ -17,6 +17,7 @@
 
 #define MAPS_MAX (4u << 20)
 #define RANGES   128
+#define NOTES    512 /* the last ones: a sample whose stack comes late finds its own */
 
 #define SWAP    "[swap]"
 #define UNKNOWN "[unknown file]"
@@ -30,7 +31,8 @@ struct range { /* of a process's addresses */
 
 struct major {
 	struct range ranges[RANGES];
-	size_t next;
+	struct mem_file notes[NOTES];
+	size_t next, n_notes;
 	struct idmap paths; /* hash of a path -> 1 */
 	size_t n_paths;
 };
@@ -128,6 +130,69 @@ static const char *name_at(struct major *x, const struct family_host *h,
 	return r->name;
 }
 
+void major_note(struct major *x, const struct mem_file *f)
+{
+	x->notes[x->n_notes++ % NOTES] = *f;
+}
+
+static const struct mem_file *note_of(const struct major *x, const struct stack_event *ev)
+{
+	for (size_t i = 0; i < NOTES; i++)
+		if (x->notes[i].ev.tid == ev->tid && x->notes[i].ev.time_ns == ev->time_ns)
+			return &x->notes[i];
+	return NULL;
+}
+
+static void path_add(char *name, const char *part, size_t max)
+{
+	size_t at = strlen(name), n = strnlen(part, max);
+
+	if (at + n > MAJOR_PATH_LEN)
+		n = MAJOR_PATH_LEN - at;
+	memcpy(name + at, part, n);
+	name[at + n] = '\0';
+}
+
+void major_path(const struct mem_file *f, char name[MAJOR_PATH_LEN + 1])
+{
+	int n = 0;
+	bool root;
+
+	while (n < MEM_FILE_NAMES && f->names[n][0])
+		n++;
+	root = n && !strncmp(f->names[n - 1], "/", MEM_FILE_NAME);
+	name[0] = '\0';
+	if (n == MEM_FILE_NAMES && !root)
+		path_add(name, "...", 3);
+	for (n -= 1 + root; n >= 0; n--) {
+		path_add(name, "/", 1);
+		path_add(name, f->names[n], MEM_FILE_NAME);
+	}
+}
+
+bool major_is(const struct mem_file *f, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+
+	return !strncmp(file, f->names[0], MEM_FILE_NAME - 1);
+}
+
+/* What was read, in `name` or elsewhere. */
+static const char *read_by(struct major *x, const struct family_host *h,
+			   const struct stack_event *ev, char name[MAJOR_PATH_LEN + 1])
+{
+	const struct mem_file *f = note_of(x, ev);
+	const char *mapped;
+
+	if (f && !f->has_file)
+		return SWAP;
+	mapped = name_at(x, h, ev, MEM_PAGE(ev->tag) << MEM_PAGE_SHIFT);
+	if (!f || major_is(f, mapped))
+		return mapped;
+	major_path(f, name);
+	return name[0] ? name : UNKNOWN;
+}
+
 /* A recording of a host that reads a million files has not a million names. */
 static const char *name_within(struct major *x, const char *name)
 {
@@ -145,7 +210,8 @@ static const char *name_within(struct major *x, const char *name)
 void major_store(struct major *x, const struct stall_notes *notes, struct family_host *h,
 		 const struct stack_event *ev, struct naming_result *named)
 {
-	const char *name = name_within(x, name_at(x, h, ev, MEM_PAGE(ev->tag) << MEM_PAGE_SHIFT));
+	char path[MAJOR_PATH_LEN + 1];
+	const char *name = name_within(x, read_by(x, h, ev, path));
 	const uint64_t n = MEM_PERIOD(ev->tag);
 	const struct store_amount a = {.n = n, .value = n};
 

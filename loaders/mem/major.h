@@ -5,8 +5,10 @@
  * "[swap]" of memory without one. Of a private mapping of a file, pages that the process has
  * written come from swap too: their leaf is the file.
  *
- * Which file it is /proc/PID/maps says when the record is stored. What is known of a range holds
- * for MAJOR_KNOWN_NS. A process that is gone by then, or whose file cannot be read, has
+ * Which file it is the kernel says at the fault (from 5.17 on), by the names of the file and its
+ * folders below the root of its file system, and /proc/PID/maps when the record is stored, by the
+ * process's own path: that is taken, unless it is another file by then, or the process is gone.
+ * What is known of a range holds for MAJOR_KNOWN_NS. Where neither says it, it is
  * "[unknown file]"; paths beyond the first MAJOR_PATHS of a recording are "[other files]".
  */
 #ifndef SONDE_MEM_MAJOR_H
@@ -28,11 +30,17 @@ struct major;
 
 struct major *major_new(void);
 void major_free(struct major *x); /* NULL is fine */
+/* What is mapped where the fault was whose record comes next. */
+void major_note(struct major *x, const struct mem_file *f);
 void major_store(struct major *x, const struct stall_notes *notes, struct family_host *h,
 		 const struct stack_event *ev, struct naming_result *named);
 /* What is mapped at this address, by the bytes of /proc/PID/maps: [*start, *end), and its name as
  * above. False: nothing is, or the bytes are no such file. Pure. */
 bool major_named(const char *maps, size_t len, uint64_t address, uint64_t *start, uint64_t *end,
 		 char name[MAJOR_PATH_LEN + 1]);
+/* The path that the kernel said, which begins with ".../" where it was cut off. Pure. */
+void major_path(const struct mem_file *f, char name[MAJOR_PATH_LEN + 1]);
+/* Is this path's file the one that the kernel said? Pure. */
+bool major_is(const struct mem_file *f, const char *path);
 
 #endif
