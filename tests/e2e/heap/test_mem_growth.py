@@ -89,7 +89,7 @@ def test_what_is_growth_and_what_is_not(sonde, store, capture, scratch):
             f.write(bytes(1 << 20))
     leak = ready("c", scratch)[0]
     jemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
-    c = capture("--period", 100, program="sonde-mem")
+    c = capture("--apart", "--period", 100, program="sonde-mem")
     with contextlib.ExitStack() as stack:
         copies, backup, workers = (stack.enter_context(started([script(scratch, name, text), big]))
                                    for name, text in (("copies", COPIES), ("backup", BACKUP), ("preforker", WORKERS)))
@@ -110,7 +110,7 @@ def test_what_is_growth_and_what_is_not(sonde, store, capture, scratch):
 def test_the_kinds_of_memory_are_drawn_compared_and_exported(sonde, store, capture, scratch):
     need_root()
     leak = ready("c", scratch)[0]
-    c = capture("--period", 100, program="sonde-mem")
+    c = capture("--apart", "--period", 100, program="sonde-mem")
     with started([leak, "256", "6"]) as child:
         kept = int(child.stdout.readline())
         time.sleep(3)
