@@ -14,7 +14,6 @@
 #ifndef SONDE_MEM_MAJOR_H
 #define SONDE_MEM_MAJOR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +22,6 @@
 #include "probes/mem.h"
 
 #define MAJOR_PATHS    1024
-#define MAJOR_PATH_LEN 200 /* of a longer one the end is kept */
 #define MAJOR_KNOWN_NS 10000000000
 
 struct major;
@@ -34,13 +32,5 @@ void major_free(struct major *x); /* NULL is fine */
 void major_note(struct major *x, const struct mem_file *f);
 void major_store(struct major *x, const struct stall_notes *notes, struct family_host *h,
 		 const struct stack_event *ev, struct naming_result *named);
-/* What is mapped at this address, by the bytes of /proc/PID/maps: [*start, *end), and its name as
- * above. False: nothing is, or the bytes are no such file. Pure. */
-bool major_named(const char *maps, size_t len, uint64_t address, uint64_t *start, uint64_t *end,
-		 char name[MAJOR_PATH_LEN + 1]);
-/* The path that the kernel said, which begins with ".../" where it was cut off. Pure. */
-void major_path(const struct mem_file *f, char name[MAJOR_PATH_LEN + 1]);
-/* Is this path's file the one that the kernel said? Pure. */
-bool major_is(const struct mem_file *f, const char *path);
 
 #endif
