@@ -25,8 +25,8 @@
  * while it has the CPU, other than in 4. (a page that comes back from zram at once), is not seen.
  * 6. mem_victim says which process the kernel kills for memory, and what it holds.
  * 7. mem_fault_vma also asks what is mapped there. Where it is refused mem_fault goes without.
- * 8. mem_major_vma, or mem_major where it is refused, runs at faults that had to read the page, from
- * a file or from swap: an event of their own, as they are rare beside the others.
+ * 8. mem_major_vma, or mem_major where it is refused, runs at faults that had to read the page,
+ * from a file or from swap. The kernel counts these apart: among all faults they are rare.
  * 9. mem_page_alloc and mem_page_free, if a person asks for them, are in mem_pages.bpf.h.
  */
 #include "probes/lib/kern.h"
@@ -138,9 +138,9 @@ struct {
 } counted SEC(".maps");
 
 /* How many faults this sample represents: all since the last one on this CPU, by the event's own
- * count. Not its period: the kernel begins to count anew when the loader sets another period, so
- * that the next fault is a sample at once, and reports the period before at a period of 1. On a
- * CPU with few faults a second that would be most samples. */
+ * count. Not its period: the kernel starts its count from zero when the loader sets another
+ * period, so that the next fault is a sample at once, and reports the period before at a period
+ * of 1. On a CPU with few faults a second that would be most samples. */
 static __always_inline __u64 faults_since(struct arch_perf_event_data *ctx, __u64 *counted_to)
 {
 	struct bpf_perf_event_value value = {0};

@@ -5,8 +5,8 @@
  *
  *   bits 63..20  the address / 4096
  *   bits 19..18  enum mem_memory
- *   bit  17      1: of faults that had to read the page, from a file or from swap, which have
- *                samples of their own
+ *   bit  17      1: of faults that had to read the page, from a file or from swap, which are
+ *                sampled apart
  *   bits 16..0   the period: how many faults the sample represents, never 0
  *
  * A wait for memory (a thread that had to free memory before it got some) is the same with

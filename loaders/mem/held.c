@@ -84,7 +84,7 @@ struct process {
 	struct idmap told; /* gauge -> bytes that the store has, in `segment` */
 	bool fresh;        /* samples since the last reading */
 	bool dying;
-	bool inherits; /* it began within the recording, by a fork without an exec */
+	bool inherits;    /* it began within the recording, by a fork without an exec */
 	uint64_t bytes;   /* its memory at the last full reading */
 	uint64_t segment; /* the store's, at the last reading */
 	int64_t next_ns;
@@ -514,11 +514,11 @@ static void series_make(const struct telling *t, struct site *s)
 		naming_stack(t->h->naming, s->stack, (const uint64_t *)(s->stack + 1), &named);
 	} else {
 		named.process = process_id(t);
-		named.stack = s == &t->p->rest   ? stack_of(w, UNSAMPLED) :
-			      s == &t->p->huge   ? stack_of(w, HUGE) :
+		named.stack = s == &t->p->rest ? stack_of(w, UNSAMPLED) :
+			      s == &t->p->huge ? stack_of(w, HUGE) :
 			      s == &t->p->before ?
-						   stack_of(w, t->p->inherits ? INHERITED : BEFORE) :
-						   store_stack(w, NULL, 0);
+						 stack_of(w, t->p->inherits ? INHERITED : BEFORE) :
+						 store_stack(w, NULL, 0);
 	}
 	s->gauge = store_series(w, t->h->run, named.process, "", 0, named.stack, STORE_KIND_MEM);
 	s->epoch = store_epoch(w);

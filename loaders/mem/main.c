@@ -34,12 +34,12 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define LINKS       12
-#define STALL_LINKS 4 /* the first of them */
-#define PAGE_LINKS  10
-#define SLEEP_LINKS 2
-#define RATE        500 /* samples a second, while a person waits */
-#define RATE_ALWAYS 40
+#define LINKS         12
+#define STALL_LINKS   4 /* the first of them */
+#define PAGE_LINKS    10
+#define SLEEP_LINKS   2
+#define RATE          500 /* samples a second, while a person waits */
+#define RATE_ALWAYS   40
 #define MAJORS        100 /* the same of faults that had to read */
 #define MAJORS_ALWAYS 10
 /* A fault of processes that are left out interrupts them for a tenth of a sample's time or less. */
@@ -293,9 +293,9 @@ static void majors_attach(struct mem *m)
 	    fd = vma >= 0 ? vma : bpf_program__fd(m->skel->progs.mem_major);
 	struct err e = {0};
 
-	if (fd >= 0 && sampler_start_faults(&m->majors,
-					    period_next(&m->major_period, 0, clock_boot_ns()), true,
-					    fd, &e))
+	if (fd >= 0 &&
+	    sampler_start_faults(&m->majors, period_next(&m->major_period, 0, clock_boot_ns()),
+				 true, fd, &e))
 		log_warn("%s: page faults that read a file or swap are not recorded", e.what);
 }
 

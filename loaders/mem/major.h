@@ -8,7 +8,7 @@
  * Which file it is the kernel says at the fault (from 5.17 on), by the names of the file and its
  * folders below the root of its file system, and /proc/PID/maps when the record is stored, by the
  * process's own path: that is taken, unless it is another file by then, or the process is gone.
- * What is known of a range holds for MAJOR_KNOWN_NS. Where neither says it, it is
+ * The name of a range is kept for MAJOR_KNOWN_NS. Where neither says it, it is
  * "[unknown file]"; paths beyond the first MAJOR_PATHS of a recording are "[other files]".
  */
 #ifndef SONDE_MEM_MAJOR_H

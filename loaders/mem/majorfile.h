@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * majorfile: the name of what a page fault read (major.h), by the kernel's two accounts of it. Pure.
+ * majorfile: the name of what a page fault read (major.h), by the kernel's two accounts of it.
+ * Pure.
  */
 #ifndef SONDE_MEM_MAJORFILE_H
 #define SONDE_MEM_MAJORFILE_H

@@ -30,6 +30,6 @@ void stall_store(const struct stall_notes *notes, struct family_host *h,
 	struct stack_event trimmed = *ev;
 
 	trimmed.n_kernel = (uint16_t)(ev->n_kernel - leading);
-	amount_store(h, &trimmed, frames + leading, NULL, STORE_KIND_MEMWAIT, &a, stall_tag_of(notes, ev), n,
-		     named);
+	amount_store(h, &trimmed, frames + leading, NULL, STORE_KIND_MEMWAIT, &a,
+		     stall_tag_of(notes, ev), n, named);
 }

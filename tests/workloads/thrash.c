@@ -41,7 +41,8 @@ int main(int argc, char **argv)
 	int rounds = argc > 2 ? atoi(argv[2]) : 1;
 	unsigned int sum = 0;
 	struct rusage u;
-	unsigned char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED) {
 		perror("mmap");
@@ -52,8 +53,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < rounds; i++)
 		sum += reads(p, size);
 	getrusage(RUSAGE_SELF, &u);
-	printf("{\"pid\": %d, \"pages\": %zu, \"major\": %ld, \"sum\": %u}\n", getpid(), size / PAGE,
-	       u.ru_majflt, sum);
+	printf("{\"pid\": %d, \"pages\": %zu, \"major\": %ld, \"sum\": %u}\n", getpid(),
+	       size / PAGE, u.ru_majflt, sum);
 	fflush(stdout);
 	sleep(argc > 3 ? (unsigned int)atoi(argv[3]) : 0);
 	return 0;

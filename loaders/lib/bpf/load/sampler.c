@@ -246,8 +246,7 @@ int sampler_start(struct sampler *s, uint32_t freq, int prog_fd, struct err *e)
 	return sampler_begin(s, &new, e);
 }
 
-int sampler_start_faults(struct sampler *s, uint64_t period, bool major, int prog_fd,
-			 struct err *e)
+int sampler_start_faults(struct sampler *s, uint64_t period, bool major, int prog_fd, struct err *e)
 {
 	struct sampler new = {.period = period, .major = major, .prog_fd = prog_fd};
 
