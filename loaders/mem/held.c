@@ -94,6 +94,7 @@ struct process {
 struct held {
 	struct process *all;
 	int64_t interval_ns;
+	size_t most_pages; /* of a process */
 	size_t stack_bytes;
 	uint64_t random;
 	int64_t begun_ns; /* boot clock */
@@ -102,11 +103,12 @@ struct held {
 
 /* ---- processes and stacks ---- */
 
-struct held *held_new(int64_t interval_ns)
+struct held *held_new(int64_t interval_ns, size_t most_pages)
 {
 	struct held *x = mem_alloc(sizeof(*x));
 
 	x->interval_ns = interval_ns;
+	x->most_pages = most_pages;
 	x->random = HASH_SEED;
 	x->begun_ns = clock_boot_ns();
 	return x;
@@ -233,7 +235,7 @@ static void page_keep(struct held *x, const struct stack_event *ev, size_t size,
 {
 	struct process *p = process_of(x, ev);
 
-	if (p->n_pages >= HELD_PAGES)
+	if (p->n_pages >= x->most_pages)
 		pages_thin(x, p);
 	mem_grow(p->pages, p->n_pages, p->cap_pages);
 	p->pages[p->n_pages] = *page;

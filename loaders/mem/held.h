@@ -19,9 +19,9 @@
  *      there are no samples has them too, from 8 MiB on.
  *      Where samples come to more than the kernel counts (a page that is first read, then written,
  *      faults twice) they are reduced in proportion.
- *   4. A process has HELD_PAGES at most: then every second page goes, and the others represent
- *      twice as many. All stacks together have HELD_BYTES at most; those beyond are one, without
- *      frames.
+ *   4. A process has HELD_PAGES at most, or HELD_PAGES_ALWAYS: then every second page goes, and the
+ * others represent twice as many. All stacks together have HELD_BYTES at most; those beyond are
+ * one, without frames.
  *   5. Memory that is freed and mapped again at the same place would seem to be there still: a new
  *      mapping (held_mapped) drops the older pages below it. Where memory comes back otherwise
  *      (MADV_DONTNEED, brk), neighbours that represent more than fits between them lose the oldest.
@@ -45,12 +45,13 @@
 #include "loaders/lib/bpf/family.h"
 #include "probes/mem.h"
 
-#define HELD_PAGES 4096
-#define HELD_BYTES (24u << 20)
+#define HELD_PAGES        4096
+#define HELD_PAGES_ALWAYS 512 /* while no person waits: an error of 4 % of a whole process */
+#define HELD_BYTES        (24u << 20)
 
 struct held;
 
-struct held *held_new(int64_t interval_ns);
+struct held *held_new(int64_t interval_ns, size_t most_pages);
 void held_free(struct held *x); /* NULL is fine */
 /* Stores a sample and keeps its page. *named: its stack's names. */
 void held_sample(struct held *x, struct family_host *h, const struct stack_event *ev, size_t size,

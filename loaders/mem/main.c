@@ -351,10 +351,13 @@ static void mem_tick(void *state)
 
 static struct held *held_of(struct mem *m, const struct family_host *h)
 {
+	const bool always = h->bucket_s >= FAMILY_ALWAYS_S;
+
 	if (!m->held)
-		m->held = held_new(opts.interval_ns               ? opts.interval_ns :
-				   h->bucket_s >= FAMILY_ALWAYS_S ? INTERVAL_ALWAYS :
-								    INTERVAL_NS);
+		m->held = held_new(opts.interval_ns ? opts.interval_ns :
+				   always           ? INTERVAL_ALWAYS :
+						      INTERVAL_NS,
+				   always ? HELD_PAGES_ALWAYS : HELD_PAGES);
 	return m->held;
 }
 

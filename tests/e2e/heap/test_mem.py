@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import time
 
 import pytest
@@ -80,6 +81,11 @@ def warmed(sonde, store, command, site, file):
                 return
             time.sleep(1)
     pytest.fail(f"{command}: its line is not known after {WARM_S} s")
+
+
+def warmed_python(sonde, store):
+    """The same for all scripts of this interpreter."""
+    warmed(sonde, store, [os.path.realpath(sys.executable), os.path.join(LEAKS, "leak.py")], "leaky", "leak.py")
 
 
 def leak(capture, command, *args, options=(), warm=None):
