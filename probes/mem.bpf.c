@@ -25,7 +25,9 @@
  * while it has the CPU, other than in 4. (a page that comes back from zram at once), is not seen.
  * 6. mem_victim says which process the kernel kills for memory, and what it holds.
  * 7. mem_fault_vma also asks what is mapped there. Where it is refused mem_fault goes without.
- * 8. mem_page_alloc and mem_page_free, if a person asks for them, are in mem_pages.bpf.h.
+ * 8. mem_major_vma, or mem_major where it is refused, runs at faults that had to read the page,
+ * from a file or from swap. The kernel counts these apart: among all faults they are rare.
+ * 9. mem_page_alloc and mem_page_free, if a person asks for them, are in mem_pages.bpf.h.
  */
 #include "probes/lib/kern.h"
 
@@ -45,6 +47,23 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct vm_area_struct {
 	unsigned long vm_flags;
 	struct file *vm_file;
+} __attribute__((preserve_access_index));
+
+struct qstr___mem {
+	const unsigned char *name;
+} __attribute__((preserve_access_index));
+
+struct dentry___mem {
+	struct dentry___mem *d_parent;
+	struct qstr___mem d_name;
+} __attribute__((preserve_access_index));
+
+struct path___mem {
+	struct dentry___mem *dentry;
+} __attribute__((preserve_access_index));
+
+struct file___mem {
+	struct path___mem f_path;
 } __attribute__((preserve_access_index));
 
 #define MEM_MAPPED_LEAST 65536
@@ -96,14 +115,49 @@ struct {
 	__type(value, struct mapped_limit);
 } mapped_limit SEC(".maps");
 
-struct { /* faults of processes that the capture is not about, by the periods of its samples */
+struct { /* faults of processes that the capture is not about */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
 } outside SEC(".maps");
 
-static __always_inline bool is_outside(struct arch_perf_event_data *ctx, struct task_struct *task)
+struct bpf_perf_event_value { /* include/uapi/linux/bpf.h */
+	__u64 counter, enabled, running;
+};
+
+struct counted { /* faults that samples of this CPU already represent */
+	__u64 faults, majors;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counted);
+} counted SEC(".maps");
+
+/* How many faults this sample represents: all since the last one on this CPU, by the event's own
+ * count. Not its period: the kernel starts its count from zero when the loader sets another
+ * period, so that the next fault is a sample at once, and reports the period before at a period
+ * of 1. On a CPU with few faults a second that would be most samples. */
+static __always_inline __u64 faults_since(struct arch_perf_event_data *ctx, __u64 *counted_to)
+{
+	struct bpf_perf_event_value value = {0};
+	__u64 n;
+
+	if (bpf_perf_prog_read_value((void *)ctx, &value, sizeof(value)))
+		return ctx->sample_period;
+	if (value.counter < *counted_to) /* another event: the CPU was offline */
+		*counted_to = 0;
+	n = value.counter - *counted_to;
+	if (n > MEM_PERIOD_MAX)
+		n = MEM_PERIOD_MAX; /* the next one represents the others */
+	*counted_to += n;
+	return n;
+}
+
+static __always_inline bool is_outside(struct task_struct *task, __u64 n)
 {
 	__u32 zero = 0;
 	__u64 *sum;
@@ -112,7 +166,7 @@ static __always_inline bool is_outside(struct arch_perf_event_data *ctx, struct 
 		return false;
 	sum = bpf_map_lookup_elem(&outside, &zero);
 	if (sum)
-		*sum += ctx->sample_period;
+		*sum += n;
 	return true;
 }
 
@@ -133,10 +187,92 @@ static __always_inline void sampled_note(__u32 tgid)
 		bpf_map_update_elem(&sampled, &tgid, &yes, BPF_ANY);
 }
 
-static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struct task_struct *task,
-					 __u32 memory)
+struct short_stalls {
+	__u64 ns;
+	__u64 n;
+	struct mem_serves serves; /* made here, as mapped_limit.m */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct short_stalls);
+} short_stalls SEC(".maps");
+
+/* Says which request the current thread serves, of the record whose event this is. A separate
+ * function: older kernels give little stack. */
+static __noinline int stall_serves(__u64 now)
 {
-	__u64 now = bpf_ktime_get_boot_ns(), period = ctx->sample_period, addr = ctx->addr;
+	__u64 tag = stack_tag(stack_serves(now), now);
+	struct short_stalls *sum;
+	struct stack_scratch *s;
+	__u32 zero = 0;
+
+	sum = bpf_map_lookup_elem(&short_stalls, &zero);
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!tag || !sum || !s)
+		return 0;
+	sum->serves.ev = s->ev;
+	sum->serves.ev.end = MEM_RECORD_SERVES;
+	sum->serves.tag = tag;
+	bpf_ringbuf_output(&events, &sum->serves, sizeof(sum->serves), BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mem_file);
+} fault_files SEC(".maps");
+
+static long file_of(struct task_struct *task, struct vm_area_struct *vma, void *unused)
+{
+	struct file___mem *file = (void *)vma->vm_file;
+	struct dentry___mem *at, *above;
+	struct mem_file *f;
+	__u32 zero = 0;
+
+	f = bpf_map_lookup_elem(&fault_files, &zero);
+	if (!f)
+		return 0;
+	f->has_file = file != NULL;
+	at = file ? BPF_CORE_READ(file, f_path.dentry) : NULL;
+	for (int i = 0; i < MEM_FILE_NAMES; i++) {
+		f->names[i][0] = 0;
+		if (!at)
+			continue;
+		bpf_probe_read_kernel_str(f->names[i], MEM_FILE_NAME,
+					  BPF_CORE_READ(at, d_name.name));
+		above = BPF_CORE_READ(at, d_parent);
+		at = above == at ? NULL : above;
+	}
+	return 0;
+}
+
+/* Says what is mapped there, of the record whose event this CPU has. */
+static __always_inline void file_send(struct task_struct *task, __u64 address)
+{
+	struct stack_scratch *s;
+	struct mem_file *f;
+	__u32 zero = 0;
+
+	f = bpf_map_lookup_elem(&fault_files, &zero);
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!f || !s || bpf_find_vma(task, address, file_of, NULL, 0))
+		return;
+	f->ev = s->ev;
+	f->ev.end = MEM_RECORD_FILE;
+	f->ev.n_kernel = f->ev.n_user = 0;
+	bpf_ringbuf_output(&events, f, sizeof(*f), BPF_RB_NO_WAKEUP);
+}
+
+/* `n`: faults that it represents. `is`: bits of the tag. `asks`: also what is mapped there. */
+static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struct task_struct *task,
+					 __u64 n, __u64 is, bool asks)
+{
+	__u64 now = bpf_ktime_get_boot_ns(), addr = ctx->addr;
 	struct stack_scratch *s;
 	struct sample_tally *t;
 	struct stack_room *room;
@@ -144,16 +280,23 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 
 	t = bpf_map_lookup_elem(&tally, &zero);
 	s = bpf_map_lookup_elem(&scratch, &zero);
-	room = stack_free();
-	if (!t || !s || !room)
+	if (!t || !s || !n)
 		return;
+	room = stack_free();
+	if (!room) { /* lost, as if there were no room in the ring */
+		t->seen += n;
+		t->ring_full += n;
+		return;
+	}
 	stack_fill_task(&s->ev, task, now);
-	if (period > MEM_PERIOD_MAX)
-		period = MEM_PERIOD_MAX;
-	s->ev.tag = addr >> MEM_PAGE_SHIFT << MEM_TAG_SHIFT | (__u64)memory << MEM_MEMORY_SHIFT |
-		    period;
-	sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
-	sample_take(s, t, task, ctx, period);
+	if (asks)
+		file_send(task, addr);
+	if (is & MEM_MAJOR)
+		stall_serves(now);
+	else
+		sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
+	s->ev.tag = addr >> MEM_PAGE_SHIFT << MEM_TAG_SHIFT | is | n;
+	sample_take(s, t, task, ctx, n);
 	room->busy = 0;
 	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
 }
@@ -162,12 +305,18 @@ SEC("?perf_event")
 int mem_fault_vma(struct arch_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 memory = MEM_UNKNOWN;
+	__u32 zero = 0, memory = MEM_UNKNOWN;
+	struct counted *c;
+	__u64 n;
 
-	if (is_outside(ctx, task))
+	c = bpf_map_lookup_elem(&counted, &zero);
+	if (!c)
+		return 0;
+	n = faults_since(ctx, &c->faults);
+	if (is_outside(task, n))
 		return 0;
 	bpf_find_vma(task, ctx->addr, memory_of, &memory, 0);
-	fault_sample(ctx, task, memory);
+	fault_sample(ctx, task, n, (__u64)memory << MEM_MEMORY_SHIFT, false);
 	return 0;
 }
 
@@ -175,10 +324,49 @@ SEC("?perf_event")
 int mem_fault(struct arch_perf_event_data *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct counted *c;
+	__u32 zero = 0;
+	__u64 n;
 
-	if (!is_outside(ctx, task))
-		fault_sample(ctx, task, MEM_UNKNOWN);
+	c = bpf_map_lookup_elem(&counted, &zero);
+	if (!c)
+		return 0;
+	n = faults_since(ctx, &c->faults);
+	if (!is_outside(task, n))
+		fault_sample(ctx, task, n, (__u64)MEM_UNKNOWN << MEM_MEMORY_SHIFT, false);
 	return 0;
+}
+
+__u64 majors = 0; /* faults that had to read, of those that the capture is about */
+
+static __always_inline int major_sample(struct arch_perf_event_data *ctx, struct task_struct *task,
+					bool asks)
+{
+	struct counted *c;
+	__u32 zero = 0;
+	__u64 n;
+
+	c = bpf_map_lookup_elem(&counted, &zero);
+	if (!c)
+		return 0;
+	n = faults_since(ctx, &c->majors);
+	if (!task_in_scope(task))
+		return 0;
+	__sync_fetch_and_add(&majors, n);
+	fault_sample(ctx, task, n, MEM_MAJOR, asks);
+	return 0;
+}
+
+SEC("?perf_event")
+int mem_major_vma(struct arch_perf_event_data *ctx)
+{
+	return major_sample(ctx, bpf_get_current_task_btf(), true);
+}
+
+SEC("?perf_event")
+int mem_major(struct arch_perf_event_data *ctx)
+{
+	return major_sample(ctx, (struct task_struct *)bpf_get_current_task(), false);
 }
 
 TRACEPOINT(vm_unmapped_area, mem_mapped, unsigned long addr, struct vm_unmapped_area_info *info)
@@ -229,19 +417,6 @@ struct { /* by thread */
 	__type(value, struct stall);
 } stalls SEC(".maps");
 
-struct short_stalls {
-	__u64 ns;
-	__u64 n;
-	struct mem_serves serves; /* made here, as mapped_limit.m */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct short_stalls);
-} short_stalls SEC(".maps");
-
 static __always_inline int stall_begin(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -291,26 +466,6 @@ static __always_inline bool stall_adds_up(struct short_stalls *sum, __u64 ns)
 	sum->ns += ns;
 	sum->n++;
 	return sum->ns >= MEM_STALL_WHOLE_NS || sum->n >= MEM_STALL_N_MAX;
-}
-
-/* Says which request the current thread serves, of the record whose event this is. A separate
- * function: older kernels give little stack. */
-static __noinline int stall_serves(__u64 now)
-{
-	__u64 tag = stack_tag(stack_serves(now), now);
-	struct short_stalls *sum;
-	struct stack_scratch *s;
-	__u32 zero = 0;
-
-	sum = bpf_map_lookup_elem(&short_stalls, &zero);
-	s = bpf_map_lookup_elem(&scratch, &zero);
-	if (!tag || !sum || !s)
-		return 0;
-	sum->serves.ev = s->ev;
-	sum->serves.ev.end = MEM_RECORD_SERVES;
-	sum->serves.tag = tag;
-	bpf_ringbuf_output(&events, &sum->serves, sizeof(sum->serves), BPF_RB_NO_WAKEUP);
-	return 0;
 }
 
 /* The current thread has waited so long. */

@@ -5,7 +5,9 @@
  *
  *   bits 63..20  the address / 4096
  *   bits 19..18  enum mem_memory
- *   bits 17..0   the period: how many faults the sample represents, never 0
+ *   bit  17      1: of faults that had to read the page, from a file or from swap, which are
+ *                sampled apart
+ *   bits 16..0   the period: how many faults the sample represents, never 0
  *
  * A wait for memory (a thread that had to free memory before it got some) is the same with
  *
@@ -34,7 +36,8 @@
 
 #define MEM_PAGE_SHIFT   12
 #define MEM_PERIOD_BITS  18
-#define MEM_PERIOD_MAX   ((1u << MEM_PERIOD_BITS) - 1)
+#define MEM_MAJOR        (1u << (MEM_PERIOD_BITS - 1))
+#define MEM_PERIOD_MAX   (MEM_MAJOR - 1)
 #define MEM_MEMORY_SHIFT MEM_PERIOD_BITS
 #define MEM_TAG_SHIFT    (MEM_PERIOD_BITS + 2)
 
@@ -47,6 +50,7 @@ enum mem_memory {
 
 #define MEM_PAGE(tag)        ((tag) >> MEM_TAG_SHIFT)
 #define MEM_PERIOD(tag)      ((__u32)(tag)&MEM_PERIOD_MAX)
+#define MEM_IS_MAJOR(tag)    ((tag)&MEM_MAJOR && MEM_PERIOD(tag))
 #define MEM_STALL_WHOLE_NS   1000000
 #define MEM_STALL_N_SHIFT    54
 #define MEM_STALL_N_MAX      1023
@@ -89,8 +93,9 @@ struct mem_victim {
 _Static_assert(sizeof(struct mem_victim) == 96, "wire size");
 
 /*
- * The request that a thread served while it waited for memory. In the ring `events`, before the
- * record of that wait, which has the same tid and time; ev.end is MEM_RECORD_SERVES.
+ * The request that a thread served while it waited for memory, or for a page that was read. In the
+ * ring `events`, before the record of that, which has the same tid and time; ev.end is
+ * MEM_RECORD_SERVES.
  */
 #define MEM_RECORD_SERVES 0x102
 struct mem_serves {
@@ -98,6 +103,24 @@ struct mem_serves {
 	__u64 tag;             /* inflight.bpf.h; never 0 */
 };
 _Static_assert(sizeof(struct mem_serves) == 88, "wire size");
+
+/*
+ * What is mapped where a thread met a fault that had to read. In the ring `events`, before the
+ * record of that fault, which has the same tid and time; ev.end is MEM_RECORD_FILE. Only where the
+ * kernel can say it (bpf_find_vma, 5.17).
+ */
+#define MEM_RECORD_FILE 0x103
+#define MEM_FILE_NAMES  6
+#define MEM_FILE_NAME   48
+struct mem_file {
+	struct stack_event ev; /* no frames */
+	__u32 has_file;        /* 0: memory without one; names are "" */
+	__u32 unused;
+	/* the file's, its folder's, and so on up to the root of its file system ("/"); longer ones
+	 * are cut off */
+	char names[MEM_FILE_NAMES][MEM_FILE_NAME];
+};
+_Static_assert(sizeof(struct mem_file) == 376, "wire size");
 
 /*
  * Page frames are in groups of 2^shift neighbours, and one of each group is watched: this one. At

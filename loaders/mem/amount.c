@@ -14,13 +14,16 @@
 #define TRIES       3 /* the store may ask for new ids once or twice */
 
 static int put(struct family_host *h, const struct stack_event *ev, const uint64_t *frames,
-	       enum store_kind kind, const struct store_amount *a, struct naming_result *named,
-	       uint32_t *series)
+	       const char *leaf, enum store_kind kind, const struct store_amount *a,
+	       struct naming_result *named, uint32_t *series)
 {
 	char thread[STACK_COMM_LEN + 1];
 	uint32_t tid = ev->tid;
 
-	naming_stack(h->naming, ev, frames, named);
+	if (leaf)
+		naming_stack_with(h->naming, ev, frames, amount_frame(h->store, leaf), named);
+	else
+		naming_stack(h->naming, ev, frames, named);
 	naming_thread(named, ev->thread, thread, &tid);
 	if (h->bucket_s >= FAMILY_ALWAYS_S && tid != ev->tgid)
 		tid = 0;
@@ -29,14 +32,14 @@ static int put(struct family_host *h, const struct stack_event *ev, const uint64
 }
 
 void amount_store(struct family_host *h, const struct stack_event *ev, const uint64_t *frames,
-		  enum store_kind kind, const struct store_amount *a, uint64_t tag, uint64_t events,
-		  struct naming_result *named)
+		  const char *leaf, enum store_kind kind, const struct store_amount *a,
+		  uint64_t tag, uint64_t events, struct naming_result *named)
 {
 	uint32_t series = 0;
 	int err = -ESTALE;
 
 	for (int i = 0; i < TRIES && err == -ESTALE; i++)
-		err = put(h, ev, frames, kind, a, named, &series);
+		err = put(h, ev, frames, leaf, kind, a, named, &series);
 	*(err ? &h->refused : &h->added) += events;
 	if (!err)
 		(void)inflight_store(h->store, h->run, family_utc(h, (int64_t)ev->time_ns), tag,
@@ -77,7 +80,7 @@ uint32_t amount_frame(struct store_writer *w, const char *name)
 	const struct store_function function = {
 		.name = name, .image = store_image(w, &image), .file = ""};
 	const struct store_frame frame = {.image = function.image,
-					  .offset = hash_str(HASH_SEED, name) & 0xffffff,
+					  .offset = hash_str(HASH_SEED, name) & 0xffffffffff,
 					  .function = store_function(w, &function)};
 
 	return store_frame(w, &frame);

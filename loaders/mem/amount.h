@@ -11,12 +11,13 @@
 #include "schema/store/model/kinds.h"
 #include "schema/store/write/writer.h"
 
-/* `frames`: ev's, n_kernel + n_user. `tag`: of the request that the thread served, 0: none.
+/* `frames`: ev's, n_kernel + n_user. `leaf`: the name of a frame more (amount_frame), NULL: none.
+ * `tag`: of the request that the thread served, 0: none.
  * `events`: what it counts as in h->added or h->refused. *named: the names of the record's stack,
  * for the caller. */
 void amount_store(struct family_host *h, const struct stack_event *ev, const uint64_t *frames,
-		  enum store_kind kind, const struct store_amount *a, uint64_t tag, uint64_t events,
-		  struct naming_result *named);
+		  const char *leaf, enum store_kind kind, const struct store_amount *a,
+		  uint64_t tag, uint64_t events, struct naming_result *named);
 
 /* How many of the kernel's frames at the leaf each stack of a program at a tracepoint has: the
  * program that took it, what called that, and the scheduler's own. */

@@ -28,6 +28,7 @@
 #define MOVER_NS   (5 * NSEC_PER_SEC)  /* for so long after a move the next one is expected */
 
 #define BEFORE    "[from before the recording]"
+#define INHERITED "[from its parent]"
 #define UNSAMPLED "[without a sample]"
 #define HUGE      "[huge pages without a sample]"
 
@@ -72,7 +73,7 @@ struct process {
 	struct site *sites;
 	size_t n_sites, cap_sites;
 	struct idmap by_key;  /* of a stack -> its number */
-	struct site before;   /* BEFORE: from before the recording, which only becomes less */
+	struct site before;   /* BEFORE, or INHERITED: what only becomes less */
 	struct site rest;     /* UNSAMPLED */
 	struct site huge;     /* HUGE */
 	uint64_t huge_pages;  /* small pages that samples of huge ones represent, at this reading */
@@ -83,6 +84,7 @@ struct process {
 	struct idmap told; /* gauge -> bytes that the store has, in `segment` */
 	bool fresh;        /* samples since the last reading */
 	bool dying;
+	bool inherits;    /* it began within the recording, by a fork without an exec */
 	uint64_t bytes;   /* its memory at the last full reading */
 	uint64_t segment; /* the store's, at the last reading */
 	int64_t next_ns;
@@ -92,6 +94,7 @@ struct process {
 struct held {
 	struct process *all;
 	int64_t interval_ns;
+	size_t most_pages; /* of a process */
 	size_t stack_bytes;
 	uint64_t random;
 	int64_t begun_ns; /* boot clock */
@@ -100,11 +103,12 @@ struct held {
 
 /* ---- processes and stacks ---- */
 
-struct held *held_new(int64_t interval_ns)
+struct held *held_new(int64_t interval_ns, size_t most_pages)
 {
 	struct held *x = mem_alloc(sizeof(*x));
 
 	x->interval_ns = interval_ns;
+	x->most_pages = most_pages;
 	x->random = HASH_SEED;
 	x->begun_ns = clock_boot_ns();
 	return x;
@@ -231,7 +235,7 @@ static void page_keep(struct held *x, const struct stack_event *ev, size_t size,
 {
 	struct process *p = process_of(x, ev);
 
-	if (p->n_pages >= HELD_PAGES)
+	if (p->n_pages >= x->most_pages)
 		pages_thin(x, p);
 	mem_grow(p->pages, p->n_pages, p->cap_pages);
 	p->pages[p->n_pages] = *page;
@@ -270,7 +274,8 @@ void held_sample(struct held *x, struct family_host *h, const struct stack_event
 	const struct store_amount a = {.n = MEM_PERIOD(ev->tag), .value = pages * PAGE};
 	const bool last = pages_state(said) == PAGES_GONE && is_last(p, ev);
 
-	amount_store(h, ev, (const uint64_t *)(ev + 1), STORE_KIND_PAGEFAULTS, &a, 0, a.n, named);
+	amount_store(h, ev, (const uint64_t *)(ev + 1), NULL, STORE_KIND_PAGEFAULTS, &a, 0, a.n,
+		     named);
 	if ((pages_state(said) == PAGES_OWN || last) && !named->excluded)
 		page_keep(x, ev, size,
 			  &(const struct page){
@@ -511,10 +516,11 @@ static void series_make(const struct telling *t, struct site *s)
 		naming_stack(t->h->naming, s->stack, (const uint64_t *)(s->stack + 1), &named);
 	} else {
 		named.process = process_id(t);
-		named.stack = s == &t->p->rest   ? stack_of(w, UNSAMPLED) :
-			      s == &t->p->huge   ? stack_of(w, HUGE) :
-			      s == &t->p->before ? stack_of(w, BEFORE) :
-						   store_stack(w, NULL, 0);
+		named.stack = s == &t->p->rest ? stack_of(w, UNSAMPLED) :
+			      s == &t->p->huge ? stack_of(w, HUGE) :
+			      s == &t->p->before ?
+						 stack_of(w, t->p->inherits ? INHERITED : BEFORE) :
+						 store_stack(w, NULL, 0);
 	}
 	s->gauge = store_series(w, t->h->run, named.process, "", 0, named.stack, STORE_KIND_MEM);
 	s->epoch = store_epoch(w);
@@ -651,6 +657,27 @@ static void process_tell_in(struct telling *t, const struct pages_usage *u, uint
 	process_tell(t, u);
 }
 
+/* What a child has of its parent's memory since fork(2), at most: what the parent has now. 0: its
+ * parent is gone, or it has called exec since, which would have raised exec_id. */
+static uint64_t inherited_most(const struct family_host *h, const struct hostmaps_process *child)
+{
+	const struct hostmaps_process *parent = hostmaps_running(h->maps, child->ppid);
+	struct pages_usage u;
+
+	if (!parent || parent->exec_id != child->exec_id || parent->start_ns >= child->start_ns)
+		return 0;
+	return pages_usage(parent->tgid, &u) ? 0 : u.own + u.swap;
+}
+
+static void inherited_ask(const struct family_host *h, const struct hostmaps_process *hp,
+			  struct process *p)
+{
+	if (p->read_ns || p->most_before)
+		return;
+	p->most_before = inherited_most(h, hp);
+	p->inherits = p->most_before;
+}
+
 /* false: it is gone. */
 static bool process_read(struct held *x, struct family_host *h, struct process *p, int64_t now_ns)
 {
@@ -674,6 +701,7 @@ static bool process_read(struct held *x, struct family_host *h, struct process *
 	fd = pages_open(p->key.tgid);
 	if (fd < 0)
 		return fd != -ENOENT && fd != -ESRCH;
+	inherited_ask(h, hp, p);
 	pages_ask_again(p, fd, (uint64_t)t.time_ns);
 	p->read_ns = (uint64_t)t.time_ns;
 	close(fd);

@@ -10,16 +10,18 @@
  * which are still there; those are the gauge `mem` of their stack. So `mem` says who made a process
  *      grow, not who holds the memory now: an allocator that reuses a page is not seen.
  *   3. The sum over a process's stacks and three rows that have none is what the kernel counts
- *      (RssAnon + VmSwap). The three are "[from before the recording]", "[huge pages without a
- *      sample]", as a fault brings 2 MiB of those and few faults are sampled, and "[without a
- *      sample]": pages that came without a fault, by MAP_POPULATE, mlock or O_DIRECT, and what
- *      chance has in the estimates. A process of which there are no samples has them too, from
- *      8 MiB on.
+ *      (RssAnon + VmSwap). The first is "[from before the recording]"; where the process began
+ *      within it, by a fork without an exec, that is "[from its parent]": pages which both have
+ *      until one of them writes there, and then the one that writes has it by its stack. The second
+ *      is "[huge pages without a sample]", as a fault brings 2 MiB of those and few faults are
+ *      sampled. The third is "[without a sample]": pages that came without a fault, by
+ *      MAP_POPULATE, mlock or O_DIRECT, and what chance has in the estimates. A process of which
+ *      there are no samples has them too, from 8 MiB on.
  *      Where samples come to more than the kernel counts (a page that is first read, then written,
  *      faults twice) they are reduced in proportion.
- *   4. A process has HELD_PAGES at most: then every second page goes, and the others represent
- *      twice as many. All stacks together have HELD_BYTES at most; those beyond are one, without
- *      frames.
+ *   4. A process has HELD_PAGES at most, or HELD_PAGES_ALWAYS: then every second page goes, and the
+ * others represent twice as many. All stacks together have HELD_BYTES at most; those beyond are
+ * one, without frames.
  *   5. Memory that is freed and mapped again at the same place would seem to be there still: a new
  *      mapping (held_mapped) drops the older pages below it. Where memory comes back otherwise
  *      (MADV_DONTNEED, brk), neighbours that represent more than fits between them lose the oldest.
@@ -43,12 +45,13 @@
 #include "loaders/lib/bpf/family.h"
 #include "probes/mem.h"
 
-#define HELD_PAGES 4096
-#define HELD_BYTES (24u << 20)
+#define HELD_PAGES        4096
+#define HELD_PAGES_ALWAYS 512 /* while no person waits: an error of 4 % of a whole process */
+#define HELD_BYTES        (24u << 20)
 
 struct held;
 
-struct held *held_new(int64_t interval_ns);
+struct held *held_new(int64_t interval_ns, size_t most_pages);
 void held_free(struct held *x); /* NULL is fine */
 /* Stores a sample and keeps its page. *named: its stack's names. */
 void held_sample(struct held *x, struct family_host *h, const struct stack_event *ev, size_t size,

@@ -22,6 +22,7 @@
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/mem/held.h"
 #include "loaders/mem/hostpages.h"
+#include "loaders/mem/major.h"
 #include "loaders/mem/pages.h"
 #include "loaders/mem/period.h"
 #include "loaders/mem/pressure.h"
@@ -33,12 +34,14 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define LINKS       12
-#define STALL_LINKS 4 /* the first of them */
-#define PAGE_LINKS  10
-#define SLEEP_LINKS 2
-#define RATE        500 /* samples a second, while a person waits */
-#define RATE_ALWAYS 40
+#define LINKS         12
+#define STALL_LINKS   4 /* the first of them */
+#define PAGE_LINKS    10
+#define SLEEP_LINKS   2
+#define RATE          500 /* samples a second, while a person waits */
+#define RATE_ALWAYS   40
+#define MAJORS        100 /* the same of faults that had to read */
+#define MAJORS_ALWAYS 10
 /* A fault of processes that are left out interrupts them for a tenth of a sample's time or less. */
 #define OUTSIDE         32
 #define INTERVAL_NS     (2 * NSEC_PER_SEC) /* between readings of a process */
@@ -53,8 +56,9 @@ static struct mem_opts {
 
 struct mem {
 	struct mem_bpf *skel;
-	struct sampler sampler;
-	struct period period;
+	struct sampler sampler, majors;
+	struct period period, major_period;
+	struct major *major;
 	struct bpf_link *links[LINKS];
 	struct bpf_link
 		*sleeps[SLEEP_LINKS]; /* attached while a thread of the host waits for memory */
@@ -94,6 +98,9 @@ static const struct leftout_program OPTIONAL[] = {
 	 "what a process held that was killed for memory is that of the last look at it"},
 	{"mem_page_alloc", "pages of the kernel are not recorded"},
 	{"mem_page_free", "pages of the kernel are not recorded"},
+	{"mem_major_vma",
+	 "of page faults that read a file that is not mapped any more the file is not known (needs Linux 5.17)"},
+	{"mem_major", "page faults that read a file or swap are not recorded"},
 	{"mem_fork", "child processes of the command are not followed"},
 	{"mem_exit",
 	 "processes that ended keep their places in the set of those that are followed"},
@@ -133,6 +140,9 @@ static int mem_load(const struct family_config *c, uint32_t kinds, void *out)
 	bpf_program__set_autoload(skel->progs.mem_exit, c->target->follow_children);
 	bpf_program__set_autoload(skel->progs.mem_fault_vma, !leftout_is("mem_fault_vma"));
 	bpf_program__set_autoload(skel->progs.mem_fault, leftout_is("mem_fault_vma"));
+	bpf_program__set_autoload(skel->progs.mem_major_vma, !leftout_is("mem_major_vma"));
+	bpf_program__set_autoload(skel->progs.mem_major,
+				  leftout_is("mem_major_vma") && !leftout_is("mem_major"));
 	skel->rodata->syscall_mremap = SYS_mremap;
 	skel->rodata->at_end = tells_end() && !leftout_is("mem_sleep_end");
 	bpf_program__set_autoload(skel->progs.mem_sleep_switch, true);
@@ -161,7 +171,9 @@ static int mem_open(const struct family_config *c, void **state, struct bpf_obje
 	m->skel = skel;
 	m->watches = c->bucket_s >= FAMILY_ALWAYS_S;
 	pressure_open(&m->pressure);
-	period_init(&m->period, opts.period, c->bucket_s >= FAMILY_ALWAYS_S ? RATE_ALWAYS : RATE);
+	m->major = major_new();
+	period_init(&m->period, opts.period, m->watches ? RATE_ALWAYS : RATE, PERIOD_MIN);
+	period_init(&m->major_period, 0, m->watches ? MAJORS_ALWAYS : MAJORS, 1);
 	*state = m;
 	*obj = skel->obj;
 	return 0;
@@ -274,6 +286,19 @@ static void pages_attach(struct mem *m)
 		log_warn("%s", e.what);
 }
 
+/* The rest is recorded without them. */
+static void majors_attach(struct mem *m)
+{
+	int vma = bpf_program__fd(m->skel->progs.mem_major_vma),
+	    fd = vma >= 0 ? vma : bpf_program__fd(m->skel->progs.mem_major);
+	struct err e = {0};
+
+	if (fd >= 0 &&
+	    sampler_start_faults(&m->majors, period_next(&m->major_period, 0, clock_boot_ns()),
+				 true, fd, &e))
+		log_warn("%s: page faults that read a file or swap are not recorded", e.what);
+}
+
 static int mem_attach(void *state, struct err *e)
 {
 	struct mem *m = state;
@@ -283,6 +308,7 @@ static int mem_attach(void *state, struct err *e)
 	stalls_attach(m);
 	sleeps_follow(m);
 	pages_attach(m);
+	majors_attach(m);
 	if (!err)
 		err = sampling_attach(programs_used(m->skel->obj, m->skel->progs.mem_victim),
 				      &m->links[3], e);
@@ -294,7 +320,7 @@ static int mem_attach(void *state, struct err *e)
 				      &m->links[2], e);
 	if (!err)
 		err = sampler_start_faults(
-			&m->sampler, period_next(&m->period, 0, clock_boot_ns()),
+			&m->sampler, period_next(&m->period, 0, clock_boot_ns()), false,
 			vma >= 0 ? vma : bpf_program__fd(m->skel->progs.mem_fault), e);
 	return err;
 }
@@ -314,14 +340,24 @@ static void mem_tick(void *state)
 	percpu_sum(bpf_map__fd(m->skel->maps.outside), &outside, sizeof(outside));
 	sampler_set_period(&m->sampler,
 			   period_next(&m->period, sum.seen + outside / OUTSIDE, clock_boot_ns()));
+	if (!m->majors.cpus)
+		return;
+	sampler_tick(&m->majors);
+	sampler_set_period(&m->majors,
+			   period_next(&m->major_period,
+				       __atomic_load_n(&m->skel->bss->majors, __ATOMIC_RELAXED),
+				       clock_boot_ns()));
 }
 
 static struct held *held_of(struct mem *m, const struct family_host *h)
 {
+	const bool always = h->bucket_s >= FAMILY_ALWAYS_S;
+
 	if (!m->held)
-		m->held = held_new(opts.interval_ns               ? opts.interval_ns :
-				   h->bucket_s >= FAMILY_ALWAYS_S ? INTERVAL_ALWAYS :
-								    INTERVAL_NS);
+		m->held = held_new(opts.interval_ns ? opts.interval_ns :
+				   always           ? INTERVAL_ALWAYS :
+						      INTERVAL_NS,
+				   always ? HELD_PAGES_ALWAYS : HELD_PAGES);
 	return m->held;
 }
 
@@ -343,6 +379,8 @@ static void mem_store_record(void *state, struct family_host *h, const struct st
 		held_mapped(held_of(state, h), (const struct mem_mapped *)record);
 	else if (record && record->end == MEM_RECORD_VICTIM)
 		held_victim(held_of(state, h), h, (const struct mem_victim *)record);
+	else if (record && record->end == MEM_RECORD_FILE)
+		major_note(m->major, (const struct mem_file *)record);
 	else if (record && record->end == MEM_RECORD_SERVES)
 		stall_note(&m->notes, (const struct mem_serves *)record);
 	else if (record && MEM_IS_STALL(record->tag))
@@ -351,6 +389,8 @@ static void mem_store_record(void *state, struct family_host *h, const struct st
 		hostpages_sample(m->pages, record, size);
 	else if (record && MEM_IS_FRAME(record->tag))
 		;
+	else if (record && MEM_IS_MAJOR(record->tag))
+		major_store(m->major, &m->notes, h, record, named);
 	else if (record)
 		held_sample(held_of(state, h), h, record, size, named);
 }
@@ -378,9 +418,12 @@ static int mem_record_amount(void *state, const void *record, size_t size, uint6
 		*n = 0;
 		return size < sizeof(struct mem_mapped) ? -EBADMSG : 0;
 	}
-	if (ev->end == MEM_RECORD_SERVES) {
+	if (ev->end == MEM_RECORD_SERVES || ev->end == MEM_RECORD_FILE) {
 		*n = 0;
-		return size < sizeof(struct mem_serves) ? -EBADMSG : 0;
+		return size < (ev->end == MEM_RECORD_FILE ? sizeof(struct mem_file) :
+							    sizeof(struct mem_serves)) ?
+			       -EBADMSG :
+			       0;
 	}
 	if (ev->end == MEM_RECORD_VICTIM) {
 		const struct mem_victim *v = record;
@@ -424,23 +467,36 @@ static uint64_t mem_seen(void *state)
 
 /* ---- end ---- */
 
-static void mem_detach(void *state)
+static void links_detach(struct mem *m, bool pages_too)
 {
-	struct mem *m = state;
-
-	sampler_stop(&m->sampler);
-	sleeps_detach(m);
-	for (int i = 0; i < LINKS; i++) {
+	for (int i = LINKS - 1; i >= 0; i--) {
+		if (i == PAGE_LINKS && !pages_too)
+			continue;
 		bpf_link__destroy(m->links[i]);
 		m->links[i] = NULL;
 	}
 }
 
+static void mem_detach(void *state)
+{
+	struct mem *m = state;
+
+	sampler_stop(&m->sampler);
+	sampler_stop(&m->majors);
+	sleeps_detach(m);
+	links_detach(m, true);
+}
+
+/* Pages that are freed are seen until the last reading: one that was not would look as if it were
+ * still in use. */
 static void mem_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
-	mem_detach(state);
-	if (((struct mem *)state)->pages)
-		hostpages_finish(((struct mem *)state)->pages, h);
+	struct mem *m = state;
+
+	links_detach(m, false);
+	if (m->pages)
+		hostpages_finish(m->pages, h);
+	mem_detach(m);
 	held_finish(held_of(state, h), h, clock_boot_ns() + patience_ns);
 }
 
@@ -450,6 +506,7 @@ static void mem_close(void *state)
 
 	mem_detach(m);
 	held_free(m->held);
+	major_free(m->major);
 	hostpages_free(m->pages);
 	pressure_close(&m->pressure);
 	mem_bpf__destroy(m->skel);

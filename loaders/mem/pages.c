@@ -23,9 +23,9 @@
 #define KPF_THP     (1ull << 22)
 #define STATUS_MAX  8192
 #define FRAMES_BITS 36
-/* a read of 512 entries costs as much as some five reads of one */
+/* a read of 512 entries costs as much as some thirty reads of one: 25 us and 0.85 us */
 #define TOGETHER 512
-#define WORTH    6
+#define WORTH    32
 
 int pages_open(uint32_t tgid)
 {

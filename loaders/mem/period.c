@@ -8,20 +8,23 @@
  * than not. */
 #define DOWN 0.5
 
-void period_init(struct period *p, uint32_t fixed, uint32_t rate)
+void period_init(struct period *p, uint32_t fixed, uint32_t rate, uint32_t least)
 {
-	*p = (struct period){.fixed = fixed, .rate = rate ? rate : 1, .random = HASH_SEED};
-	p->wanted = fixed ? fixed : 4 * PERIOD_MIN;
+	*p = (struct period){
+		.fixed = fixed, .rate = rate ? rate : 1, .least = least, .random = HASH_SEED};
+	p->wanted = fixed ? fixed : least < PERIOD_MIN ? least : 4 * least;
 }
 
-static double bounded(double x)
+static double bounded(const struct period *p, double x)
 {
-	return x < PERIOD_MIN ? PERIOD_MIN : x > PERIOD_MAX ? PERIOD_MAX : x;
+	return x < p->least ? p->least : x > PERIOD_MAX ? PERIOD_MAX : x;
 }
 
 /* [0.75, 1.25) of it */
 static uint32_t varied(struct period *p)
 {
+	if (p->wanted < 2)
+		return 1;
 	p->random = hash_u64(HASH_SEED, p->random);
 	return (uint32_t)(p->wanted * (0.75 + (double)(p->random % 1024) / 2048));
 }
@@ -31,11 +34,11 @@ uint32_t period_next(struct period *p, uint64_t faults, int64_t now_ns)
 	double seconds = (double)(now_ns - p->at_ns) / NSEC_PER_SEC;
 
 	if (!p->fixed && p->at_ns && seconds > 0 && faults >= p->faults) {
-		double to = bounded((double)(faults - p->faults) / seconds / p->rate);
+		double to = bounded(p, (double)(faults - p->faults) / seconds / p->rate);
 
-		p->wanted = to > p->wanted * DOWN ? to : bounded(p->wanted * DOWN);
+		p->wanted = to > p->wanted * DOWN ? to : bounded(p, p->wanted * DOWN);
 	}
 	p->faults = faults;
 	p->at_ns = now_ns;
-	return p->fixed == 1 ? 1 : varied(p);
+	return varied(p);
 }

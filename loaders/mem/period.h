@@ -17,13 +17,15 @@
 struct period {
 	uint32_t fixed; /* 0: by the number of faults */
 	uint32_t rate;  /* samples a second that are wanted */
+	uint32_t least; /* the shortest period */
 	double wanted;  /* before it is varied */
 	uint64_t faults;
 	int64_t at_ns; /* `faults` were counted until then; 0: not yet */
 	uint64_t random;
 };
 
-void period_init(struct period *p, uint32_t fixed, uint32_t rate);
+/* `least`: PERIOD_MIN, or 1 of faults that are rare. */
+void period_init(struct period *p, uint32_t fixed, uint32_t rate, uint32_t least);
 /* The period from now on; `faults`: all so far. */
 uint32_t period_next(struct period *p, uint64_t faults, int64_t now_ns);
 

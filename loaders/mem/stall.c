@@ -11,7 +11,7 @@ void stall_note(struct stall_notes *notes, const struct mem_serves *s)
 		(struct stall_note){.time_ns = s->ev.time_ns, .tag = s->tag, .tid = s->ev.tid};
 }
 
-static uint64_t tag_of(const struct stall_notes *notes, const struct stack_event *ev)
+uint64_t stall_tag_of(const struct stall_notes *notes, const struct stack_event *ev)
 {
 	for (size_t i = 0; i < STALL_NOTES; i++)
 		if (notes->v[i].time_ns == ev->time_ns && notes->v[i].tid == ev->tid)
@@ -30,6 +30,6 @@ void stall_store(const struct stall_notes *notes, struct family_host *h,
 	struct stack_event trimmed = *ev;
 
 	trimmed.n_kernel = (uint16_t)(ev->n_kernel - leading);
-	amount_store(h, &trimmed, frames + leading, STORE_KIND_MEMWAIT, &a, tag_of(notes, ev), n,
-		     named);
+	amount_store(h, &trimmed, frames + leading, NULL, STORE_KIND_MEMWAIT, &a,
+		     stall_tag_of(notes, ev), n, named);
 }

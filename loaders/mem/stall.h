@@ -20,6 +20,8 @@ struct stall_notes { /* zeroed: none. The last ones: a wait whose stack comes la
 };
 
 void stall_note(struct stall_notes *notes, const struct mem_serves *s);
+/* Of the request that the thread of this record served, 0: none. */
+uint64_t stall_tag_of(const struct stall_notes *notes, const struct stack_event *ev);
 /* *named: its stack's names. */
 void stall_store(const struct stall_notes *notes, struct family_host *h,
 		 const struct stack_event *ev, struct naming_result *named);

@@ -166,7 +166,11 @@ static __always_inline void pages_take(void *ctx, __u64 frame, __u32 order)
 		return;
 	interrupt = serves_interrupt(task, room, ctx);
 	now = bpf_ktime_get_boot_ns();
-	if (!pages_wanted(task, interrupt) || !pages_mark(frame, order, now))
+	if (!pages_wanted(task, interrupt)) {
+		pages_mark(frame, order, 0); /* that it was freed may have been missed */
+		return;
+	}
+	if (!pages_mark(frame, order, now))
 		return;
 	__sync_fetch_and_add(&pages_taken, 1);
 	room = stack_free();

@@ -28,25 +28,26 @@ BORROWED = ["/usr/bin/xz"]  # a program of Debian's own, built without frame poi
 PYTHON = "/usr/bin/python3.11"
 # an interpreter of Debian's, and what it cannot begin without
 PYTHON_FILES = [f"/usr/lib/python3.11/encodings/{name}.py" for name in ("__init__", "aliases", "utf_8")]
-LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn", "waits", "connstorm"]
+LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn", "waits", "connstorm", "thrash"]
 SECONDS = float(os.environ.get("SONDE_KERNEL_SECONDS", "8"))
 WANTED = os.environ.get("SONDE_KERNELS", "").split() or list(debian.KERNELS)
 STEPS = "steps=" + os.environ["SONDE_KERNEL_STEPS"] if os.environ.get("SONDE_KERNEL_STEPS") else ""
-MODULES = ["loop", "dm_mod", "dm_crypt", "dm_mirror", "dm_delay"]  # of the step `disks`
+MODULES = {"disks": ["loop", "dm_mod", "dm_crypt", "dm_mirror", "dm_delay"], "swap": ["lzo_rle", "zram", "loop", "dm_mod", "dm_delay"]}  # of these steps
 DISK_TOOLS = ["/usr/sbin/dmsetup", "/usr/sbin/mke2fs", "/usr/bin/dd"]
 AT_ONCE = 2
 LIMIT = 260 + 20 * SECONDS
 
 
-def wants_disks():
-    return "disks" in os.environ.get("SONDE_KERNEL_STEPS", "").split(",")
+def wants_modules():
+    """Of the steps that are asked for by name."""
+    return [name for step in os.environ.get("SONDE_KERNEL_STEPS", "").split(",") for name in MODULES.get(step, [])]
 
 
 def archive(folder):
     path = os.path.join(folder, "initrd")
     loads = [os.path.join(BUILD, "tests", "workloads", name) for name in LOADS] + [os.path.join(HERE, "scripts.py")]
     initrd.make(path, [os.path.join(BUILD, "bin", name) for name in PROGRAMS], [p for p in loads if os.path.exists(p)],
-                BORROWED + (DISK_TOOLS if wants_disks() else []) + ([PYTHON, *PYTHON_FILES] if os.path.exists(PYTHON) else []), os.path.join(HERE, "guest.sh"))
+                BORROWED + (DISK_TOOLS if wants_modules() else []) + ([PYTHON, *PYTHON_FILES] if os.path.exists(PYTHON) else []), os.path.join(HERE, "guest.sh"))
     return path
 
 
@@ -58,9 +59,9 @@ def run(name, image, folder, stop):
     too, is booted once more, and that is told at the end; its first log stays beside the second."""
     try:
         vmlinuz = debian.kernel(name, CACHE)
-        if wants_disks():
+        if wants_modules():
             whole = os.path.join(CACHE, f"initrd-{name}")
-            initrd.with_folder(image, debian.modules(name, CACHE, MODULES), "lib/modules", whole)
+            initrd.with_folder(image, debian.modules(name, CACHE, wants_modules()), "lib/modules", whole)
             image = whole
     except debian.Gone as e:
         return str(e)

@@ -99,7 +99,7 @@ capabilities() {
 
 # --- every program once, or until its tables were there
 
-programs=$(ls -d /load/* /usr/bin/xz | grep -Evc '/load/(waits|connstorm|scripts)') # the first has no time on a CPU to be seen by
+programs=$(ls -d /load/* /usr/bin/xz | grep -Evc '/load/(waits|connstorm|thrash|scripts)') # the first has no time on a CPU to be seen by
 
 warm_run() {
 	for i in 1 2 3 4 5; do
@@ -528,11 +528,71 @@ memory_all() {
 		sum(CASE WHEN function = '[no stack]' THEN value ELSE 0 END) AS bare FROM amounts WHERE type = 'memwait' GROUP BY comm"
 }
 
-# Devices on top of others: a stretch of one, ciphered, on two at once, and one that is slow. Nobody else uses them.
-disks_make() {
+# All pages that are in use, the kernel's too: what a program holds, and what of it is gone after its end.
+pages_run() {
+	program="sonde-mem --pages on --interval 2s" capture_begin pages || return 1
+	/load/thrash 48 1 12 &
+	sleep 6
+	ask pages "SELECT 1 AS one" >/dev/null
+	wait $!
+	sleep 4
+	capture_end
+}
+
+pages_all() {
+	section pages pages_run
+	section pages-most ask pages "SELECT comm, function, max(value) AS most FROM amounts WHERE type = 'pages' AND comm = 'thrash' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 4"
+	section pages-last ask pages "SELECT a.comm, a.function, a.value FROM amounts a JOIN (SELECT series_id, max(ts) AS ts FROM amounts WHERE type = 'pages'
+		GROUP BY 1) l USING (series_id, ts) WHERE a.type = 'pages' AND a.comm = 'thrash' AND a.value"
+}
+
+# Memory that comes back from swap, in a cgroup that has half of what its program wants: from a device that takes 2 ms a request, and
+# from one in memory, where nobody sleeps. Its first CPU alone, as above.
+modules_take() {
 	local i order
 	order=$(cat /lib/modules/order) || return 1
-	for i in $order; do insmod /lib/modules/$i || return 1; done
+	for i in $order; do [ -d /sys/module/$i ] || insmod /lib/modules/$i || return 1; done
+}
+
+swap_make() {
+	modules_take || return 1
+	[ -e /dev/loop6 ] || mknod /dev/loop6 b 7 6
+	dd if=/dev/zero of=/tmp/swap bs=1M count=64 && losetup /dev/loop6 /tmp/swap || return 1
+	dmsetup create slowswap --table "0 131072 delay /dev/loop6 0 2" && mkswap /dev/mapper/slowswap || return 1
+	[ -e /sys/block/zram0 ] || cat /sys/class/zram-control/hot_add
+	echo 64M >/sys/block/zram0/disksize && mkswap /dev/zram0
+}
+
+# DEVICE STORE
+swap_use() {
+	local group=/sys/fs/cgroup/$2
+	swapon $1 || return 1
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir $group
+	echo 16M >$group/memory.max
+	program=sonde-mem capture_begin $2 || return 1
+	busybox sh -c "echo 0 >$group/cgroup.procs; exec taskset 1 /load/thrash 32 3 3"
+	cat $group/memory.pressure
+	sleep 2
+	capture_end && swapoff $1
+}
+
+swap_all() {
+	export DM_DISABLE_UDEV=1 PATH=$PATH:/usr/sbin
+	section swap-make swap_make
+	for kind in mapper/slowswap zram0; do
+		section swap-${kind#*/} swap_use /dev/$kind ${kind#*/}
+		section swap-${kind#*/}-told ask ${kind#*/} "SELECT type, function, sum(n) AS n, sum(value) AS value FROM amounts
+			WHERE comm = 'thrash' AND type IN ('majorfaults', 'memwait') GROUP BY 1, 2"
+		section swap-${kind#*/}-stacks ask ${kind#*/} "SELECT s.folded, sum(a.n) AS n FROM amounts a JOIN stacks s ON s.id = a.stack_id
+			WHERE a.comm = 'thrash' AND a.type = 'majorfaults' GROUP BY 1"
+	done
+}
+
+# Devices on top of others: a stretch of one, ciphered, on two at once, and one that is slow. Nobody else uses them.
+disks_make() {
+	local i
+	modules_take || return 1
 	for i in 0 1 2 3 4; do
 		[ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i
 		truncate -s 24M /tmp/disk$i && losetup /dev/loop$i /tmp/disk$i || return 1
@@ -574,8 +634,9 @@ step capabilities && capabilities
 step families && families_all
 step probe && [ -x /usr/bin/python3.11 ] && probe_all
 asked family-mem && section check-mem sonde-mem --check --json
+asked pages && pages_all
 asked disks && disks_all
-case $steps in ,families, | ,probe, | ,families,*probe, | ,disks,) ;; *) warm_all ;; esac
+case $steps in ,families, | ,probe, | ,families,*probe, | ,disks, | ,swap,* | ,pages,*) ;; *) warm_all ;; esac
 step shares && shares_all
 step shares && section explain explain
 step narrow && narrow_all
@@ -588,6 +649,7 @@ step l7 && l7_all
 step scripts && [ -x /usr/bin/python3.11 ] && scripts_all
 step host && host_all
 asked memory && memory_all
+asked swap && swap_all
 section bye dmesg -r
 sync
 poweroff -f

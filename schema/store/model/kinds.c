@@ -87,6 +87,9 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 	[STORE_KIND_JAVAEXCEPTION] = {STORE_KIND_JAVAEXCEPTION, "java-exception", STORE_COUNTER, STORE_EVENTS, STORE_EVENTS, STORE_EVENTS, "exceptions", "exceptions",
 		0, false, "exceptions that Java code made", {"threw", "began to throw", "threw before"},
 		.family = "java"},
+	[STORE_KIND_MAJORFAULTS] = {STORE_KIND_MAJORFAULTS, "majorfaults", STORE_COUNTER, STORE_EVENTS, STORE_EVENTS, STORE_EVENTS, "major_faults", "major_faults",
+		0, false, "page faults that read a file or swap", {"met page faults that read:", "began to meet page faults that read:", "met page faults that read before:"},
+		.family = "mem"},
 };
 /* clang-format on */
 

@@ -49,6 +49,8 @@ enum store_kind { /* stored: never renumbered */
 	STORE_KIND_JAVALOCK = 25,     /* waits for monitors that another thread had: how many, ns */
 	STORE_KIND_JAVAPARK = 26,     /* threads that were parked, or waited for a notify: how many, ns */
 	STORE_KIND_JAVAEXCEPTION = 27, /* exceptions made; value = n */
+	/* family mem, again */
+	STORE_KIND_MAJORFAULTS = 28, /* page faults that had to read, from a file or from swap; value = n */
 	STORE_KINDS                   /* one past the last */
 };
 /* clang-format on */

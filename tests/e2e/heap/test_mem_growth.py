@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import need_root
-from test_mem import ready, rows_of, started
+from test_mem import ready, rows_of, started, warmed_python
 
 SECONDS = 10
 MIB = 64
@@ -89,7 +89,9 @@ def test_what_is_growth_and_what_is_not(sonde, store, capture, scratch):
             f.write(bytes(1 << 20))
     leak = ready("c", scratch)[0]
     jemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
-    c = capture("--period", 100, program="sonde-mem")
+    c = capture("--apart", "--period", 100, program="sonde-mem")
+    warmed_python(sonde, store)
+    since = ["--from", f"{time.time():.3f}"]
     with contextlib.ExitStack() as stack:
         copies, backup, workers = (stack.enter_context(started([script(scratch, name, text), big]))
                                    for name, text in (("copies", COPIES), ("backup", BACKUP), ("preforker", WORKERS)))
@@ -99,18 +101,18 @@ def test_what_is_growth_and_what_is_not(sonde, store, capture, scratch):
         child = int(copies.stdout.readline())
         time.sleep(3)
         c.stop(60)
-        first = rows_of(sonde, store, child, "--growth")[0]
+        first = rows_of(sonde, store, child, "--growth", *since)[0]
         assert first["function"] == "copying" and first["inuse_bytes"] == pytest.approx(MIB << 20, rel=0.15), first
         for who in (["-p", backup.pid], ["-p", reuse.pid], ["--comm", "preforker"]):
             assert json.loads(sonde("heap", *who, "--json", store=store, check=True).stdout)["rows"], who
-            assert grown(sonde, store, *who) == [], who
+            assert grown(sonde, store, *who, *since) == [], who
 
 
 @pytest.mark.long
 def test_the_kinds_of_memory_are_drawn_compared_and_exported(sonde, store, capture, scratch):
     need_root()
     leak = ready("c", scratch)[0]
-    c = capture("--period", 100, program="sonde-mem")
+    c = capture("--apart", "--period", 100, program="sonde-mem")
     with started([leak, "256", "6"]) as child:
         kept = int(child.stdout.readline())
         time.sleep(3)

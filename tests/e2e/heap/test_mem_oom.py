@@ -48,7 +48,7 @@ def test_a_kill_at_a_limit_names_the_line_that_grew_and_what_it_held(sonde, stor
     container_id = secrets.token_hex(32)
     with cgroups({root: f"docker/{container_id}" for root in cgroup_roots()}) as (made, prefix):
         limited(made)
-        host, mem = capture(program="sonde-host"), capture("--period", 100, program="sonde-mem")
+        host, mem = capture(program="sonde-host"), capture("--apart", "--period", 100, program="sonde-mem")
         assert until(lambda: sql_all(store, "SELECT 1 FROM host_stats LIMIT 1"), 30)
         done = subprocess.run([*prefix, *command, "256", "60"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
         assert done.returncode == -9, done
@@ -130,7 +130,7 @@ def test_waits_for_memory_are_as_long_as_the_kernel_counts(sonde, store, capture
     with cgroups({root: f"docker/{secrets.token_hex(32)}" for root in cgroup_roots()}) as (made, prefix):
         limited(made)
         accounts = [path for path in (os.path.join(folder, "memory.pressure") for folder in made) if os.path.exists(path)]
-        mem = capture(program="sonde-mem")
+        mem = capture("--apart", program="sonde-mem")
         before = stalled_ns(*accounts)
         cpu = str(min(os.sched_getaffinity(0)))
         done = subprocess.Popen([*prefix, "taskset", "-c", cpu, sys.executable, "-c", f"import sys\n{WAITS[how]}\nimport os; print(os.getpid())", big],

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import need_root, sql_all
-from test_mem import started
+from test_mem import started, warmed_python
 from test_mem_growth import script
 
 MIB = {"anonymous memory": 96, "page cache": 96, "shared memory": 96, "socket buffers": 64, "page tables": 64, "slab": 64, "pipes": 64}
@@ -97,7 +97,8 @@ def used():
 @pytest.mark.long
 def test_each_kind_of_page_is_told_by_its_line_while_it_is_in_use(sonde, store, capture, scratch):
     need_root()
-    c = capture("--pages", "on", program="sonde-mem")
+    c = capture("--apart", "--pages", "on", program="sonde-mem")
+    warmed_python(sonde, store)
     takes = script(scratch, "takes", f"AMOUNT = {MIB!r}\n{TAKES}")
     with contextlib.ExitStack() as stack:
         keeps = stack.enter_context(started([takes, os.path.join(scratch, "kept")]))
@@ -108,8 +109,9 @@ def test_each_kind_of_page_is_told_by_its_line_while_it_is_in_use(sonde, store, 
         gives.stdin.flush()
         gives.stdout.readline()
         time.sleep(4)
-        total = used()
+        total = [used()]
         c.stop(60)
+        total.append(used())  # other work on the host goes on meanwhile
         pids = [keeps.pid, gives.pid]
     of = [collections.Counter(), collections.Counter()]
     for one, pid in zip(of, pids):
@@ -121,6 +123,6 @@ def test_each_kind_of_page_is_told_by_its_line_while_it_is_in_use(sonde, store, 
         assert of[0][use, LINES[use]] == pytest.approx(mib << 20, rel=0.2), (use, mib, of[0])
         if use != "slab":  # names that do not exist stay known
             assert of[1][use, LINES[use]] <= 2 << 20, (use, of[1])
-    assert sum(r["inuse_bytes"] for r in everything) == pytest.approx(total, rel=0.03)
+    assert 0.97 * min(total) <= sum(r["inuse_bytes"] for r in everything) <= 1.03 * max(total), total
     assert all(n >= 0 for n in c.last("done")["lost"].values()), c.last("done")
     assert sql_all(store, "SELECT 1 FROM amounts WHERE type = 'pages' AND function = '[page cache]' LIMIT 1")

@@ -198,4 +198,4 @@ def test_sql_over_many_segments_joins_amounts(sonde, tmp_path):
         kinds = sonde("sql", "--csv", "SELECT name FROM kinds ORDER BY id", store=str(tmp_path / "s"), check=True).stdout
         assert kinds.split()[1:] == ["cpu", "offcpu", "runqueue", "alloc", "inuse", "mutex", "block", "standing", "goroutine", "threadcreate", "gocpu", "goalloc",
                                      "goinuse", "goblock", "gomutex", "wallclock", "exception", "pagefaults", "mem", "memwait", "probe", "probetime", "pages",
-                                     "java-alloc", "java-lock", "java-park", "java-exception"]
+                                     "java-alloc", "java-lock", "java-park", "java-exception", "majorfaults"]

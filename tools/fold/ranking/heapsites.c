@@ -378,13 +378,16 @@ static int by_growth(const void *a, const void *b)
 	return x->grown != y->grown ? x->grown < y->grown ? 1 : -1 : by_inuse(a, b);
 }
 
-/* What a process had when the recording began (loaders/mem/held.h) has not grown. */
-#define BEFORE "[from before the recording]"
+/* What a process had when the recording began, or when it did (loaders/mem/held.h), has not grown.
+ */
+#define BEFORE    "[from before the recording]"
+#define INHERITED "[from its parent]"
 
 /* Has it something of what it is ranked by? */
 static bool is_ranked(const struct heapsite *s, enum heapsites_order order)
 {
-	if (order >= HEAPSITES_BY_GROWTH && !strcmp(s->function, BEFORE))
+	if (order >= HEAPSITES_BY_GROWTH &&
+	    (!strcmp(s->function, BEFORE) || !strcmp(s->function, INHERITED)))
 		return false;
 	return order == HEAPSITES_BY_INUSE ? s->inuse_bytes :
 	       order == HEAPSITES_BY_ALLOC ? s->alloc_bytes :

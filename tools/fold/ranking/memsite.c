@@ -214,6 +214,25 @@ static uint32_t kernel_node(const struct fold *f, uint32_t node)
 	return node;
 }
 
+/* A function without a name that an allocator of the same file calls: a part of it, of a program
+ * that was stripped (PostgreSQL's AllocSetAlloc, which palloc calls). A template, which
+ * calls a program's own functions, is no allocator. */
+static bool is_allocators(const struct fold *f, uint32_t node)
+{
+	const struct fold_frame *fr = &f->frames[f->nodes[node].frame], *above;
+	uint32_t at = node;
+
+	while ((at = f->nodes[at].parent)) {
+		above = &f->frames[f->nodes[at].frame];
+		if (strcmp(above->module, fr->module))
+			return false;
+		if (above->named)
+			return !strstr(above->name, "::") &&
+			       memsite_library(above->name, above->module);
+	}
+	return false;
+}
+
 static uint32_t own_node(const struct fold *f, uint32_t node)
 {
 	uint32_t own = 0;
@@ -223,7 +242,8 @@ static uint32_t own_node(const struct fold *f, uint32_t node)
 
 		if (memsite_script(fr))
 			return at;
-		if (!own && fr->origin != FOLD_KERNEL && !memsite_library(fr->name, fr->module))
+		if (!own && fr->origin != FOLD_KERNEL && !memsite_library(fr->name, fr->module) &&
+		    (fr->named || !is_allocators(f, at)))
 			own = at;
 	}
 	return own;

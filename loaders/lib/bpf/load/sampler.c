@@ -42,13 +42,13 @@ static struct perf_event_attr clock_attr(bool cycles, uint32_t freq)
 	};
 }
 
-/* Each `period`-th page fault, with its address. */
-static struct perf_event_attr faults_attr(uint64_t period)
+/* Each `period`-th page fault, or each of those that had to read, with its address. */
+static struct perf_event_attr faults_attr(uint64_t period, bool major)
 {
 	return (struct perf_event_attr){
 		.size = sizeof(struct perf_event_attr),
 		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.config = major ? PERF_COUNT_SW_PAGE_FAULTS_MAJ : PERF_COUNT_SW_PAGE_FAULTS,
 		.sample_period = period,
 		.sample_type = PERF_SAMPLE_ADDR,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
@@ -75,7 +75,7 @@ static int clock_open(bool cycles, uint32_t freq, uint32_t cpu)
 static int sampler_open(const struct sampler *s, uint32_t cpu)
 {
 	struct perf_event_attr attr =
-		s->period ? faults_attr(s->period) : clock_attr(s->cycles, s->freq);
+		s->period ? faults_attr(s->period, s->major) : clock_attr(s->cycles, s->freq);
 
 	return event_open(&attr, cpu);
 }
@@ -246,16 +246,16 @@ int sampler_start(struct sampler *s, uint32_t freq, int prog_fd, struct err *e)
 	return sampler_begin(s, &new, e);
 }
 
-int sampler_start_faults(struct sampler *s, uint64_t period, int prog_fd, struct err *e)
+int sampler_start_faults(struct sampler *s, uint64_t period, bool major, int prog_fd, struct err *e)
 {
-	struct sampler new = {.period = period, .prog_fd = prog_fd};
+	struct sampler new = {.period = period, .major = major, .prog_fd = prog_fd};
 
 	return sampler_begin(s, &new, e);
 }
 
 int sampler_probe_faults(struct err *e)
 {
-	const struct perf_event_attr attr = faults_attr(1 << 20);
+	const struct perf_event_attr attr = faults_attr(1 << 20, false);
 	int fd = event_open(&attr, cpu_first());
 
 	if (fd < 0)
@@ -266,6 +266,8 @@ int sampler_probe_faults(struct err *e)
 
 void sampler_set_period(struct sampler *s, uint64_t period)
 {
+	if (s->period == period)
+		return;
 	s->period = period;
 	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
 		if (s->cpus[cpu].fd >= 0)

@@ -28,6 +28,7 @@ struct sampler {
 	uint32_t freq; /* in force: the kernel's limit may be lower than what was asked */
 	int prog_fd;
 	bool cycles;
+	bool major;      /* page faults that had to read, alone */
 	uint64_t period; /* of page faults; 0: it is a clock */
 	uint64_t throttled_ns;
 };
@@ -40,8 +41,10 @@ uint32_t sampler_allowed(uint32_t freq);
 
 int sampler_start(struct sampler *s, uint32_t freq, int prog_fd, struct err *e);
 /* Page faults of user code and of the kernel in user memory, every `period`-th on each CPU; the
- * program finds the address in its context (`addr`), and the period that held. */
-int sampler_start_faults(struct sampler *s, uint64_t period, int prog_fd, struct err *e);
+ * program finds the address in its context (`addr`), and the period that held. `major`: only those
+ * that had to read the page, from a file or from swap. */
+int sampler_start_faults(struct sampler *s, uint64_t period, bool major, int prog_fd,
+			 struct err *e);
 int sampler_probe_faults(struct err *e);
 /* Page faults alone: from now on. */
 void sampler_set_period(struct sampler *s, uint64_t period);

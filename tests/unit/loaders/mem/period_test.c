@@ -16,7 +16,7 @@ TEST(a_steady_load_comes_to_the_rate_that_is_wanted)
 		double samples = 0;
 		uint32_t now = 0;
 
-		period_init(&p, 0, 40);
+		period_init(&p, 0, 40, PERIOD_MIN);
 		for (int i = 0; i < 200; i++) {
 			now = period_next(&p, faults, (i + 1) * NSEC_PER_SEC);
 			faults += loads[k];
@@ -32,7 +32,7 @@ TEST(few_faults_have_the_smallest_period_and_many_the_largest)
 	struct period p;
 	uint32_t now = 0;
 
-	period_init(&p, 0, 40);
+	period_init(&p, 0, 40, PERIOD_MIN);
 	for (int i = 0; i < 20; i++)
 		now = period_next(&p, 0, (i + 1) * NSEC_PER_SEC);
 	assert_true(now >= PERIOD_MIN * 3 / 4 && now <= PERIOD_MIN * 5 / 4);
@@ -46,7 +46,7 @@ TEST(a_burst_is_met_at_once_and_forgotten_slowly)
 	struct period p;
 	uint32_t before, after;
 
-	period_init(&p, 0, 100);
+	period_init(&p, 0, 100, PERIOD_MIN);
 	period_next(&p, 0, NSEC_PER_SEC);
 	before = period_next(&p, 1000000, 2 * NSEC_PER_SEC);
 	assert_true(before >= 7500 && before <= 12500);
@@ -59,7 +59,7 @@ TEST(a_period_that_was_asked_for_varies_around_it_and_one_is_exact)
 	struct period p;
 	double sum = 0;
 
-	period_init(&p, 100, 40);
+	period_init(&p, 100, 40, PERIOD_MIN);
 	for (int i = 0; i < 1000; i++) {
 		uint32_t now = period_next(&p, (uint64_t)i * 100000, (i + 1) * NSEC_PER_SEC);
 
@@ -67,7 +67,23 @@ TEST(a_period_that_was_asked_for_varies_around_it_and_one_is_exact)
 		sum += now;
 	}
 	assert_true(sum / 1000 > 97 && sum / 1000 < 103);
-	period_init(&p, 1, 40);
+	period_init(&p, 1, 40, PERIOD_MIN);
 	assert_int_equal(period_next(&p, 0, NSEC_PER_SEC), 1);
 	assert_int_equal(period_next(&p, 1000000, 2 * NSEC_PER_SEC), 1);
+}
+
+TEST(of_rare_faults_each_is_a_sample_until_there_are_too_many)
+{
+	struct period p;
+	uint32_t now = 0;
+	uint64_t faults = 0;
+
+	period_init(&p, 0, 100, 1);
+	for (int i = 0; i < 20; i++, faults += 90) {
+		now = period_next(&p, faults, (i + 1) * NSEC_PER_SEC);
+		assert_int_equal(now, 1);
+	}
+	for (int i = 20; i < 40; i++, faults += 10000)
+		now = period_next(&p, faults, (i + 1) * NSEC_PER_SEC);
+	assert_true(now >= 75 && now <= 125);
 }

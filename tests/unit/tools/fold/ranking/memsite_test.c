@@ -60,6 +60,22 @@ TEST(allocators_that_programs_have_of_their_own_are_passed_over)
 	assert_false(memsite_library("leaky", "app"));
 }
 
+TEST(a_stripped_program_s_allocator_is_passed_over_with_its_nameless_parts)
+{
+	static const struct fold_frame frames[] = {
+		{.name = "exec_simple_query", .module = "postgres", .file = "", .named = true},
+		{.name = "postgres+0x266db8", .module = "postgres", .file = ""},
+		{.name = "palloc", .module = "postgres", .file = "", .named = true},
+		{.name = "postgres+0x5c7800", .module = "postgres", .file = ""},
+		{.name = "postgres+0x5c7860", .module = "postgres", .file = ""}};
+	static const struct fold_frame visited[] = {
+		{.name = "std::for_each", .module = "app", .file = "", .named = true},
+		{.name = "app+0x1000", .module = "app", .file = ""}};
+
+	assert_int_equal(site(frames, ARRAY_SIZE(frames)), 2);
+	assert_int_equal(site(visited, ARRAY_SIZE(visited)), 2);
+}
+
 TEST(what_fills_an_array_of_numpy_is_passed_over)
 {
 	static const struct fold_frame frames[] = {
