@@ -47,6 +47,8 @@ public final class Agent {
 			if (words[0].equals("on"))
 				end = begin(machine, words[2], words[3]);
 		} catch (Throwable e) {
+			while (e.getCause() != null)
+				e = e.getCause();
 			said = String.valueOf(e);
 		}
 		try (OutputStream report = new FileOutputStream(words[1])) {

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicLong;
 final class Engines {
 	private final ConcurrentHashMap<Object, Long> numbers = new ConcurrentHashMap<Object, Long>();
 	private final ReferenceQueue<Object> gone = new ReferenceQueue<Object>();
-	private final AtomicLong last = new AtomicLong();
+	private final AtomicLong last;
 
 	private static final class Key extends WeakReference<Object> {
 		private final int hash;
@@ -50,6 +50,11 @@ final class Engines {
 		public boolean equals(Object o) {
 			return o instanceof Key && ((Key) o).get() == of;
 		}
+	}
+
+	/** Those of another recording are other numbers. */
+	Engines(long secret) {
+		last = new AtomicLong(secret >>> 2);
 	}
 
 	long numberOf(Object of) {

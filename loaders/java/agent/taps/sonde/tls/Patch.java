@@ -5,6 +5,8 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 
 /**
  * A class file of the JDK's TLS with calls of {@link Door} in it. Code is only ever put in front of a method's own code,
@@ -41,6 +43,7 @@ final class Patch {
 	private final DataOutputStream more = new DataOutputStream(added);
 	private final ByteArrayOutputStream made = new ByteArrayOutputStream();
 	private final DataOutputStream out = new DataOutputStream(made);
+	private final HashMap<String, Integer> members = new HashMap<String, Integer>(); /* that were added */
 	private int count; /* of constants */
 	private String socketField, socketType;
 	private int patched;
@@ -126,7 +129,7 @@ final class Patch {
 		int at = constants[index];
 		int n = in.getShort(at + 1) & 0xffff;
 
-		return new String(in.array(), at + 3, n, java.nio.charset.StandardCharsets.UTF_8);
+		return new String(in.array(), at + 3, n, StandardCharsets.UTF_8);
 	}
 
 	/* ---- constants that are added ---- */
@@ -151,14 +154,21 @@ final class Patch {
 	}
 
 	private int member(int tag, String owner, String member, String type) throws IOException {
-		int owns = one(7, text(owner));
+		String key = tag + owner + member + type;
+		Integer there = members.get(key);
+		int made;
 
-		return two(tag, owns, two(12, text(member), text(type)));
+		if (there != null)
+			return there;
+		made = one(7, text(owner));
+		made = two(tag, made, two(12, text(member), text(type)));
+		members.put(key, made);
+		return made;
 	}
 
-	/* ---- code that is added ---- */
+	/* ---- code that is added; a byte of 0 is nop ---- */
 
-	private static final int NOP = 0, ILOAD = 0x15, ALOAD_0 = 0x2a, IRETURN = 0xac, ARETURN = 0xb0, GETFIELD = 0xb4, INVOKEVIRTUAL = 0xb6,
+	private static final int ILOAD = 0x15, ALOAD_0 = 0x2a, IRETURN = 0xac, ARETURN = 0xb0, GETFIELD = 0xb4, INVOKEVIRTUAL = 0xb6,
 			INVOKESTATIC = 0xb8, IFEQ = 0x99, STACK = 12;
 
 	private static final class Added {
@@ -235,16 +245,18 @@ final class Patch {
 			door(a, "wrapped", "(" + OBJECT + RESULT + OBJECT + BUFFERS + "II" + BUFFER + ")" + RESULT);
 			a.op(ARETURN);
 		}
-		while (a.code.size() % 4 != 0)
-			a.op(NOP);
 		bytes = a.bytes.toByteArray();
-		if (a.branch >= 0) {
+		if (a.branch >= 0) { /* to the method's own code */
 			int by = bytes.length - a.branch;
 
 			bytes[a.branch + 1] = (byte) (by >> 8);
 			bytes[a.branch + 2] = (byte) by;
 		}
-		return bytes;
+		/* in front: behind a return a frame would be needed */
+		byte[] padded = new byte[bytes.length + 3 & ~3];
+
+		System.arraycopy(bytes, 0, padded, padded.length - bytes.length, bytes.length);
+		return padded;
 	}
 
 	/* ---- the class ---- */

@@ -35,7 +35,7 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 	private final Instrumentation machine;
 	private final FileOutputStream nowhere;
 	private final long secret;
-	private final Engines engines = new Engines();
+	private final Engines engines;
 	private final AtomicReferenceArray<byte[]> buffers = new AtomicReferenceArray<byte[]>(BUFFERS);
 	private final Field self, socketImpl, number;
 	private final Method descriptor;
@@ -45,6 +45,7 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 	public Taps(Instrumentation machine, String secret) throws Exception {
 		this.machine = machine;
 		this.secret = Long.parseUnsignedLong(secret, 16);
+		engines = new Engines(this.secret);
 		nowhere = new FileOutputStream("/dev/null");
 		open();
 		self = reachable(field(Class.forName("sun.security.ssl.BaseSSLSocketImpl"), "self"));
