@@ -121,7 +121,8 @@ static __always_inline __u64 tls_java_mark(__u64 at, __u64 left, __u32 *len)
 }
 
 /* A record of this mark was written on a socket. true: text that waited for it can be told. */
-static __always_inline bool tls_java_written(struct sock *sk, __u64 ino, __u64 secret, __u64 mark)
+static __always_inline bool tls_java_written(struct sock *sk, struct l7_sock *e, __u64 secret,
+					     __u64 mark)
 {
 	struct tls_call_key key = {.who = mark, .g = TLS_JAVA_CONN};
 	struct tls_java_record *o = tls_java_out(mark);
@@ -132,15 +133,15 @@ static __always_inline bool tls_java_written(struct sock *sk, __u64 ino, __u64 s
 		return false;
 	conn = o->sk;
 	o->mark = 0;
-	tls_learn(conn, sk, ino, 0);
-	tls_java_learn(sk, ino, secret);
+	tls_learn(conn, sk, e->ino, 0);
+	e->plain = tls_java_known(secret);
 	if (!w || !tls_first_is(&key, conn))
 		return false;
 	w->java = mark;
 	return true;
 }
 
-/* As tls_socket_call, of a process with an agent. */
+/* As tls_socket_call, of a process that may have an agent. */
 static __noinline int tls_java_socket(struct sock *sk, __u64 ino, __u64 how, __u64 buf, __u64 n)
 {
 	__u32 tgid = tls_java_tgid(), dir = how & 1;
@@ -168,7 +169,7 @@ static __noinline int tls_java_socket(struct sock *sk, __u64 ino, __u64 how, __u
 			r->tgid = tgid;
 			r->mark = mark;
 		}
-		if (mark && dir == L7_OUT && tls_java_written(sk, ino, *secret, mark))
+		if (mark && dir == L7_OUT && tls_java_written(sk, e, *secret, mark))
 			return 1;
 		if (len >= n)
 			break;

@@ -123,8 +123,6 @@ __noinline int tls_socket_call(__u64 socket, __u64 ino, __u32 dir, __u64 buf, __
 
 	if (!flags)
 		return 0;
-	if (*flags & TLS_PROCESS_JAVA && tls_java_socket(sk, ino, dir, buf, n))
-		return 1;
 	if (!(*flags & (TLS_PROCESS_C | TLS_PROCESS_GO)))
 		return 0;
 	c = tls_call_now(*flags, &key);
@@ -157,7 +155,9 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64
 		w->first = tls_first(w->first_iov);
 	if (!w->first || tls_plain(sk, ino, w, w->first, n))
 		return 0;
-	if (tls_socket_call((__u64)sk, ino, how & 1, w->first, n))
+	if ((*(volatile __u32 *)&tls_javas_n &&
+	     tls_java_socket(sk, ino, how & 1, w->first, n)) ||
+	    tls_socket_call((__u64)sk, ino, how & 1, w->first, n))
 		tls_first_tell((__u64)sk, ino);
 	return 0;
 }
