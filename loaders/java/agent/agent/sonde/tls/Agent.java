@@ -11,8 +11,10 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.security.ProtectionDomain;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 
 /**
@@ -63,10 +65,12 @@ public final class Agent {
 			Class.forName("sonde.tls.Door", false, null);
 		} catch (ClassNotFoundException e) {
 			open(machine, "jdk.internal.misc", Agent.class);
-			define("sonde.tls.Door$Taps", bytes(jar, "boot/sonde/tls/Door$Taps.class"));
-			define("sonde.tls.Door", bytes(jar, "boot/sonde/tls/Door.class"));
+			Map<String, byte[]> boot = below(jar, "boot/");
+
+			define("sonde.tls.Door$Taps", boot.get("sonde.tls.Door$Taps"));
+			define("sonde.tls.Door", boot.get("sonde.tls.Door"));
 		}
-		return (Runnable) new Freed(jar).loadClass("sonde.tls.Taps").getConstructor(Instrumentation.class, String.class)
+		return (Runnable) new Freed(below(jar, "taps/")).loadClass("sonde.tls.Taps").getConstructor(Instrumentation.class, String.class)
 				.newInstance(machine, secret);
 	}
 
@@ -105,8 +109,8 @@ public final class Agent {
 				.invoke(the.get(null), name, bytes, 0, bytes.length, null, null);
 	}
 
-	private static byte[] bytes(String jar, String entry) throws IOException {
-		try (JarFile from = new JarFile(jar); InputStream in = from.getInputStream(from.getEntry(entry))) {
+	private static byte[] bytes(JarFile from, JarEntry entry) throws IOException {
+		try (InputStream in = from.getInputStream(entry)) {
 			ByteArrayOutputStream out = new ByteArrayOutputStream();
 			byte[] part = new byte[4096];
 
@@ -116,24 +120,36 @@ public final class Agent {
 		}
 	}
 
-	/** Loads the classes below taps/ of the jar. */
-	private static final class Freed extends ClassLoader {
-		private final String jar;
+	/** The classes below a folder of the jar, all read at once: its file is removed soon. */
+	private static Map<String, byte[]> below(String jar, String folder) throws IOException {
+		Map<String, byte[]> found = new HashMap<String, byte[]>();
 
-		Freed(String jar) {
+		try (JarFile from = new JarFile(jar)) {
+			for (JarEntry e : Collections.list(from.entries())) {
+				String name = e.getName();
+
+				if (name.startsWith(folder) && name.endsWith(".class"))
+					found.put(name.substring(folder.length(), name.length() - 6).replace('/', '.'), bytes(from, e));
+			}
+		}
+		return found;
+	}
+
+	private static final class Freed extends ClassLoader {
+		private final Map<String, byte[]> classes;
+
+		Freed(Map<String, byte[]> classes) {
 			super(null);
-			this.jar = jar;
+			this.classes = classes;
 		}
 
 		@Override
 		protected Class<?> findClass(String name) throws ClassNotFoundException {
-			try {
-				byte[] b = bytes(jar, "taps/" + name.replace('.', '/') + ".class");
+			byte[] b = classes.get(name);
 
-				return defineClass(name, b, 0, b.length);
-			} catch (IOException | NullPointerException e) {
-				throw new ClassNotFoundException(name, e);
-			}
+			if (b == null)
+				throw new ClassNotFoundException(name);
+			return defineClass(name, b, 0, b.length);
 		}
 	}
 }
