@@ -15,7 +15,7 @@ from conftest import BIN, need, need_root, sql_all
 from scripting import TEMURIN, compiled, java_8_root, other_jdk, unpacked
 from servers import free_port
 from sonded import until
-from tlsservers import certificate
+from tlsservers import asked, certificate
 
 THREAD_DUMP = "Full thread dump"
 WARNING = "A Java agent has been loaded dynamically"
@@ -96,14 +96,6 @@ def ended(java):
     assert java.wait(120) and java.rc in (0, 130), java.said()
 
 
-def requests(store, side, port, protocol="http"):
-    rows = sql_all(store, "SELECT q.operation, q.n, q.status FROM requests q WHERE q.side = ? AND q.protocol = ? AND q.service LIKE ?", (side, protocol, f"%:{port}"))
-    out = {}
-    for r in rows:
-        out[r["operation"], r["status"]] = out.get((r["operation"], r["status"]), 0) + r["n"]
-    return out
-
-
 def expected(counts):
     return {(f"GET {path}", "200"): n for path, n in counts.items()}
 
@@ -112,7 +104,7 @@ def check(store, server, port, counted_before, *sides):
     counts = server.ask()
     did = {p: n - counted_before.get(p, 0) for p, n in counts.items() if n > counted_before.get(p, 0)}
     for side in sides:
-        assert requests(store, side, port) == expected(did), side
+        assert asked(store, port, side) == expected(did), side
     return did
 
 
@@ -150,7 +142,7 @@ def test_what_another_program_writes_to_dev_null_is_no_request(capture, store, t
         t.ask(f"{url}real 1")
     ended(java)
     l7.stop()
-    assert requests(store, "client", server.port) == {("GET /real0", "200"): 2, ("GET /real1", "200"): 1, ("GET /real2", "200"): 1}
+    assert asked(store, server.port, "client") == {("GET /real0", "200"): 2, ("GET /real1", "200"): 1, ("GET /real2", "200"): 1}
 
 
 @pytest.mark.live
@@ -182,7 +174,7 @@ def test_http2_by_the_jdks_client_is_counted_as_nginx_logs_it(capture, store, ke
         client.close()
     with open(tmp_path / "access", encoding="ascii") as f:
         logged = [line.split('"')[1].split()[1] for line in f]
-    assert requests(store, "client", port, "http2") == expected({p: logged.count(p) for p in logged}) and len(logged) == 80
+    assert asked(store, port, "client", "http2") == expected({p: logged.count(p) for p in logged}) and len(logged) == 80
 
 
 @pytest.mark.live
@@ -207,7 +199,7 @@ def test_whatever_ends_the_loader_ends_the_agent(capture, store, talker, folders
         assert until(lambda: not nowhere(client.pid), 60)
         client.ask(f"{url}item 1")
         l7.stop()
-        assert requests(f"{store}{i}", "client", server.port) == expected({"/item0": 1, "/item1": 1})
+        assert asked(f"{store}{i}", server.port, "client") == expected({"/item0": 1, "/item1": 1})
 
 
 def nowhere(pid):
