@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/java/agentjar.h"
 #include "loaders/java/javaprocs.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/start/check.h"
@@ -195,6 +196,12 @@ static void java_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "java", CHECK_OK, NULL,
 			  "Java programs of all users can be recorded, those that you choose");
+	if (agentjar_size())
+		check_add(c, "java, TLS", CHECK_OK, NULL,
+			  "the requests inside Java's own TLS can be read, with --tls on");
+	else
+		check_add(c, "java, TLS", CHECK_WARN, "a JDK where sonde is built: javac and jar",
+			  "this build has no agent: the requests inside Java's own TLS are not read");
 	check_add(
 		c, "java, what stays", CHECK_OK, NULL,
 		"a Java program that was recorded keeps four threads, 17 to 49 MB of memory, a socket and an empty folder in its /tmp until it ends");

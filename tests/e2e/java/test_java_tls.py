@@ -108,6 +108,7 @@ def check(store, server, port, counted_before, *sides):
     return did
 
 
+@pytest.mark.live
 def test_requests_inside_the_jdks_tls_are_counted_as_the_server_counts_them(capture, store, talker, folders):
     """A server by SSLEngine and a client by SSLSocket; one connection is older than the agents, and goes on."""
     server, client = talker("server"), talker("client")
