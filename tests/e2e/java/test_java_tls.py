@@ -189,9 +189,8 @@ def test_whatever_ends_the_loader_ends_the_agent(capture, store, talker, folders
         assert nowhere(client.pid)
         if both:
             for p in glob.glob("/proc/[0-9]*"):
-                with open(f"{p}/stat", encoding="ascii", errors="replace") as f:
-                    if f.read().rsplit(")", 1)[1].split()[1] == str(java.pid):
-                        os.kill(int(p.split("/")[2]), signal.SIGKILL)
+                if parent(p) == java.pid:
+                    os.kill(int(p.split("/")[2]), signal.SIGKILL)
         java.child.kill()
         java.child.wait()
         if both:
