@@ -242,9 +242,11 @@ int many_end(struct sys_exit *x)
 }
 
 SEC("tracepoint")
-int call_writes(void *ctx)
+int call_writes(struct sys_enter *x)
 {
 	writes();
+	if (*(volatile __u32 *)&tls_javas_n && (__u32)x->nr == ARCH_CALL_WRITE)
+		tls_java_write(x);
 	return PASS_ON;
 }
 

@@ -48,7 +48,8 @@ _Static_assert(sizeof(struct tls_site) == 40, "wire size");
 enum tls_process_flags {
 	TLS_PROCESS_GO = 1,
 	TLS_PROCESS_C = 2,
-	TLS_PROCESS_SEEN = 4 /* TLS was seen, not only its library */
+	TLS_PROCESS_SEEN = 4, /* TLS was seen, not only its library */
+	TLS_PROCESS_JAVA = 8  /* an agent of sonde-java's is in it */
 };
 
 struct tls_conn_key {
@@ -97,6 +98,19 @@ struct tls_last {     /* of a thread: condition 3; of a goroutine, condition 4, 
 struct tls_cipher { /* whose socket it is, in one direction */
 	__u64 conn, ino;
 };
+
+/* What an agent in a Java program writes to /dev/null (loaders/java/agent), and behind it the clear
+ * text. */
+struct tls_java_head {
+	__u64 secret; /* that it was given */
+	__u64 conn;   /* the connection's number, where fd is -1 */
+	__u64 record; /* mark of the record with this text (l7/java.bpf.h); 0: none */
+	__s32 fd;
+	__u32 size; /* of the text; 0: of a handshake */
+	__u32 dir;  /* enum l7_dir */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct tls_java_head) == 40, "wire size");
 
 /* What a thread wrote into TLS on a connection whose socket is not known yet. */
 #define TLS_FIRST 4095

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -147,8 +148,8 @@ int jattach_listens(struct jattach *a)
 	return 0;
 }
 
-/* In the working folder if that can be written, else in /tmp. */
-static int file_make(struct jattach *a, const char *name, int *folder)
+/* In the working folder if that can be written, else in /tmp. *out: it, open. */
+static int file_make(struct jattach *a, const char *name, int *folder, int *out)
 {
 	const int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW,
 		  folders[] = {a->cwd, a->tmp};
@@ -170,7 +171,7 @@ static int file_make(struct jattach *a, const char *name, int *folder)
 			close(fd);
 			continue;
 		}
-		close(fd);
+		*out = fd;
 		*folder = folders[i];
 		return 0;
 	}
@@ -195,6 +196,7 @@ static int socket_await(struct jattach *a)
 
 int jattach_ready(struct jattach *a)
 {
+	cleanup_fd int file = -1;
 	char name[40];
 	int folder = -1, rc = jattach_listens(a);
 
@@ -203,9 +205,16 @@ int jattach_ready(struct jattach *a)
 	if (rc == -EPERM)
 		return refuse(a, rc, "another process listens on its attach socket");
 	snprintf(name, sizeof(name), ".attach_pid%u", a->nspid);
-	rc = file_make(a, name, &folder);
+	rc = file_make(a, name, &folder, &file);
 	if (rc)
 		return rc;
+	/* two helpers of ours: a second signal would print all threads */
+	if (flock(file, LOCK_EX | LOCK_NB))
+		return socket_await(a);
+	if (!jattach_listens(a)) {
+		(void)unlinkat(folder, name, 0);
+		return 0;
+	}
 	if (syscall(SYS_pidfd_send_signal, a->pidfd, SIGQUIT, NULL, 0)) {
 		rc = refuse(a, -errno, "it cannot be signalled: %s", strerror(errno));
 		(void)unlinkat(folder, name, 0);
@@ -245,10 +254,8 @@ static int answer_read(int fd, char *answer, int64_t until)
 	return len ? 0 : -ECONNRESET;
 }
 
-int jattach_ask(struct jattach *a, const char *line, char *answer)
+static int converse(struct jattach *a, const char *request, size_t len, char *answer)
 {
-	char request[JCMD_LINE_MAX + 16];
-	const size_t len = jcmd_request(line, request);
 	const int64_t until = clock_boot_ns() + ANSWER_NS;
 	cleanup_fd int fd = -1;
 	int rc;
@@ -265,4 +272,18 @@ int jattach_ask(struct jattach *a, const char *line, char *answer)
 	return rc == -ETIMEDOUT ? refuse(a, rc, "it did not answer within a minute") :
 	       rc               ? refuse(a, rc, "it closed its attach socket without an answer") :
 				  0;
+}
+
+int jattach_ask(struct jattach *a, const char *line, char *answer)
+{
+	char request[JCMD_REQUEST_MAX];
+
+	return converse(a, request, jcmd_request(line, request), answer);
+}
+
+int jattach_load(struct jattach *a, const char *line, char *answer)
+{
+	char request[JCMD_REQUEST_MAX];
+
+	return converse(a, request, jcmd_load_request(line, request), answer);
 }

@@ -40,5 +40,7 @@ int jattach_listens(struct jattach *a);
 int jattach_ready(struct jattach *a);
 /* `answer` has JCMD_ANSWER_MAX bytes; it ends with NUL. */
 int jattach_ask(struct jattach *a, const char *line, char *answer);
+/* Loads a Java agent: JAR=OPTIONS. */
+int jattach_load(struct jattach *a, const char *line, char *answer);
 
 #endif

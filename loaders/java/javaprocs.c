@@ -12,6 +12,7 @@
 
 #include "loaders/java/chunkfile.h"
 #include "loaders/java/javastore.h"
+#include "loaders/java/javatls.h"
 #include "loaders/java/jcmd.h"
 #include "loaders/lib/bpf/start/target.h"
 #include "loaders/lib/host/maps/hostmaps.h"
@@ -55,6 +56,8 @@ struct javaproc {
 	struct jfrread_job job;
 	struct java_samples samples;
 	struct idmap tids;
+	struct javatls tls;
+	enum javatls_state tls_told;
 	uint64_t told; /* store_gauge_epoch + 1 of the notes */
 	UT_hash_handle hh;
 };
@@ -165,6 +168,20 @@ static void look(struct javaprocs *js)
 
 /* ---- notes ---- */
 
+static void mode_write(const struct javaprocs *js, const struct javaproc *p, char *out, size_t size)
+{
+	const char *how = !p->major                    ? "" :
+			  p->major < JCMD_LIVE_SINCE ? "by dumps" :
+			  p->no_exceptions           ? "without exceptions" :
+						       "";
+	const bool tls = p->tls.state == JAVATLS_ON || p->tls.state >= JAVATLS_ENDING;
+
+	snprintf(out, size, "%s%s%s", how, tls && *how ? ", " : "",
+		 !tls              ? "" :
+		 js->o.tls_only ? "TLS alone" :
+				  "TLS");
+}
+
 static void tell_state(struct javaprocs *js, struct javaproc *p)
 {
 	static const char *const words[] = {
@@ -172,21 +189,25 @@ static void tell_state(struct javaprocs *js, struct javaproc *p)
 		[DUMPING] = "recorded",    [STOPPING] = "recorded", [ENDED] = "recorded",
 		[REFUSED] = "not recorded"};
 	const uint64_t segment = store_gauge_epoch(js->host->store) + 1;
+	const bool tls_on = js->o.tls_only && p->tls.state > JAVATLS_ASKED;
 	struct hostmaps_process *hp = process_of(js, p);
-	const struct java_state s = {.state = words[p->state],
-				     .reason = p->why,
+	char mode[48], why[2 * JHELPER_WHY + 8];
+	const struct java_state s = {.state = tls_on ? "recorded" : words[p->state],
+				     .reason = why,
 				     .version = p->version,
-				     .mode = !p->major                  ? "" :
-					     p->major < JCMD_LIVE_SINCE ? "by dumps" :
-					     p->no_exceptions           ? "without exceptions" :
-									  "",
+				     .mode = mode,
 				     .left_out = p->left_out};
 
-	if (!hp || p->told == segment || (p->state == NEW && !p->why[0]))
+	if (!hp || (p->told == segment && p->tls_told == p->tls.state) ||
+	    (p->state == NEW && !p->why[0] && !p->tls.why[0] && !tls_on))
 		return;
+	mode_write(js, p, mode, sizeof(mode));
+	snprintf(why, sizeof(why), "%s%s%s%s", p->why, p->why[0] && p->tls.why[0] ? "; " : "",
+		 p->tls.why[0] ? "TLS: " : "", p->tls.why);
 	javastore_state(js->host, hp, &s);
 	store_flush(js->host->store); /* where nothing else is stored */
 	p->told = segment;
+	p->tls_told = p->tls.state;
 }
 
 static void refuse(struct javaproc *p, const char *why)
@@ -285,11 +306,35 @@ static void told_one(struct javaprocs *js, struct javaproc *p, const struct jhel
 	}
 }
 
+static void tls_read(struct javaprocs *js)
+{
+	struct jhelper_told told;
+	struct javaproc *p;
+	int fd;
+
+	while (js->o.tls && jhelper_take(js->o.tls, &told, &fd) > 0) {
+		if (fd >= 0)
+			close(fd);
+		for (p = js->all; p; p = p->hh.next)
+			if (p->key.tgid == told.pid &&
+			    p->key.start_ns / proc_ticks_ns(1) == told.start_ticks)
+				break;
+		if (!p)
+			continue;
+		if (!told.status && !p->version[0])
+			snprintf(p->version, sizeof(p->version), "%s", told.version);
+		if (p->tls.state == JAVATLS_ASKED && !told.status && js->o.tls_only)
+			js->host->processes++;
+		javatls_told(&p->tls, &told, js->now_ns);
+	}
+}
+
 static void helper_read(struct javaprocs *js)
 {
 	struct jhelper_told told;
 	int fd, rc;
 
+	tls_read(js);
 	while ((rc = jhelper_take(js->o.helper, &told, &fd)) > 0) {
 		struct javaproc *p = find(js, &told);
 
@@ -446,7 +491,7 @@ static void begin_one(struct javaprocs *js, struct javaproc *p)
 {
 	struct hostmaps_process *hp = process_of(js, p);
 
-	if (!hp || !p->is_java || js->now_ns < p->next_ns)
+	if (!hp || !p->is_java || js->now_ns < p->next_ns || js->o.tls_only)
 		return;
 	if (!is_chosen(js, hp)) {
 		p->next_ns = js->now_ns + RETRY_NS; /* its container's name may come later */
@@ -469,8 +514,20 @@ static void record_one(struct javaprocs *js, struct javaproc *p)
 		(void)read_begin(js, p);
 }
 
+/* After the recording has begun: two conversations with a machine that has just begun take it longer. */
+static void tls_one(struct javaprocs *js, struct javaproc *p)
+{
+	struct hostmaps_process *hp = process_of(js, p);
+
+	if (js->o.tls && hp && p->is_java && p->tls.state == JAVATLS_NONE &&
+	    (js->o.tls_only || (p->state != NEW && p->state != ASKED)) && is_chosen(js, hp))
+		javatls_begin(&p->tls, js->o.tls, p->key.tgid,
+			      p->key.start_ns / proc_ticks_ns(1), js->now_ns);
+}
+
 static void one(struct javaprocs *js, struct javaproc *p)
 {
+	tls_one(js, p);
 	switch (p->state) {
 	case NEW:
 		begin_one(js, p);
@@ -495,6 +552,8 @@ static void one(struct javaprocs *js, struct javaproc *p)
 /* It has ended: what its last chunk has is still there, through our descriptor. */
 static void ended(struct javaprocs *js, struct javaproc *p)
 {
+	if (js->o.tls)
+		javatls_gone(&p->tls, js->o.tls, p->key.tgid, p->key.start_ns / proc_ticks_ns(1));
 	if (p->state == RECORDS || p->state == DUMPING) {
 		p->state = ENDED;
 		p->last = p->finished = true;
@@ -531,6 +590,9 @@ static void stop_all(struct javaprocs *js)
 {
 	for (struct javaproc *p = js->all; p; p = p->hh.next) {
 		p->last = true;
+		if (js->o.tls && !p->gone)
+			(void)javatls_end(&p->tls, js->o.tls, p->key.tgid,
+					  p->key.start_ns / proc_ticks_ns(1));
 		if ((p->state == RECORDS || p->state == DUMPING || p->state == ASKED) && !p->gone &&
 		    ask(js, p, JHELPER_STOP))
 			p->state = STOPPING;
@@ -540,7 +602,7 @@ static void stop_all(struct javaprocs *js)
 static bool stops(const struct javaprocs *js)
 {
 	for (const struct javaproc *p = js->all; p; p = p->hh.next)
-		if (p->state == STOPPING)
+		if ((p->state == STOPPING && !js->helper_gone) || p->tls.state == JAVATLS_ENDING)
 			return true;
 	return false;
 }
@@ -570,7 +632,7 @@ void javaprocs_finish(struct javaprocs *js, struct family_host *h, int64_t until
 		if (p->state == RECORDS && p->major >= JCMD_LIVE_SINCE)
 			chunk_follow(p);
 	stop_all(js);
-	while (stops(js) && !js->helper_gone && clock_boot_ns() < until_ns) {
+	while (stops(js) && clock_boot_ns() < until_ns) {
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 		helper_read(js);
 	}

@@ -11,6 +11,7 @@
 #ifndef SONDE_JAVA_JAVAPROCS_H
 #define SONDE_JAVA_JAVAPROCS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "loaders/java/jfrread.h"
@@ -22,6 +23,8 @@ struct javaprocs;
 struct javaprocs_opts {
 	const struct jhelper *helper; /* borrowed, as all here */
 	const struct jfrread *reader;
+	const struct jhelper *tls; /* leads agents (javatls.h); NULL: none */
+	bool tls_only;             /* and nothing is recorded */
 	const char *choose; /* rules (rules.h); NULL: the capture's target chooses */
 	int64_t interval_ns;
 };

@@ -31,20 +31,30 @@ static const struct wish {
 };
 /* clang-format on */
 
-size_t jcmd_request(const char *line, char *out)
+static size_t request(const void *begin, size_t len, const char *line, size_t ends, char *out)
 {
 	const size_t n = strlen(line);
-	char *at = out;
 
 	if (n > JCMD_LINE_MAX)
 		return 0;
-	memcpy(at, "1\0jcmd", 7);
-	at += 7;
-	memcpy(at, line, n + 1);
-	at += n + 1;
-	*at++ = '\0';
-	*at++ = '\0';
-	return (size_t)(at - out);
+	memcpy(out, begin, len);
+	memcpy(out + len, line, n);
+	memset(out + len + n, 0, ends);
+	return len + n + ends;
+}
+
+size_t jcmd_request(const char *line, char *out)
+{
+	static const char begin[] = "1\0jcmd";
+
+	return request(begin, sizeof(begin), line, 3, out);
+}
+
+size_t jcmd_load_request(const char *line, char *out)
+{
+	static const char begin[] = "1\0load\0instrument\0false";
+
+	return request(begin, sizeof(begin), line, 1, out);
 }
 
 const char *jcmd_text(const char *answer)

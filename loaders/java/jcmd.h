@@ -3,7 +3,8 @@
  * jcmd: commands for a Java virtual machine (HotSpot) over its attach socket, and its answers.
  * Pure.
  *
- *   request  "1" NUL "jcmd" NUL line NUL NUL NUL: always three arguments, each of at most 1024
+ *   request  "1" NUL "jcmd" NUL line NUL NUL NUL, or "1" NUL "load" NUL "instrument" NUL
+ *            "false" NUL line NUL, which loads a Java agent: always three arguments, each of at most 1024
  *            bytes; a machine closes the socket without a word where one is longer
  *   answer   a status in decimal, a newline, a text; ends with the connection. The status is 0 even
  *            where the command did nothing: the text tells
@@ -19,10 +20,13 @@
 
 #define JCMD_LINE_MAX   1024u
 #define JCMD_ANSWER_MAX (64u << 10)
+#define JCMD_REQUEST_MAX (JCMD_LINE_MAX + 32)
 #define JCMD_NAME       "sonde" /* of the recording */
 
-/* The bytes of a request; 0: the line is too long. `out` has JCMD_LINE_MAX + 16. */
+/* The bytes of a request; 0: the line is too long. `out` has JCMD_REQUEST_MAX. */
 size_t jcmd_request(const char *line, char *out);
+/* The same of the command that loads a Java agent: `line` is JAR=OPTIONS. */
+size_t jcmd_load_request(const char *line, char *out);
 /* What follows the status, which must be 0; NULL: another status, or no answer. */
 const char *jcmd_text(const char *answer);
 

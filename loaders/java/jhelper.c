@@ -92,7 +92,7 @@ struct machine {              /* that records, or that a child talks to */
 
 struct helper {
 	int sock, dirfd;
-	bool ending;
+	bool ending, tls;
 	struct machine *all;
 };
 
@@ -202,6 +202,7 @@ static bool child_start(struct helper *h, struct machine *m, const struct jhelpe
 	m->job.recording = m->recording;
 	m->job.major = m->major;
 	m->job.kept = m->kept;
+	m->job.tls = h->tls;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return false;
 	m->child = fork();
@@ -436,9 +437,9 @@ static void rights_keep(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-static _Noreturn void become(int sock, int dirfd)
+static _Noreturn void become(int sock, int dirfd, bool tls)
 {
-	struct helper h = {.sock = 3, .dirfd = 4};
+	struct helper h = {.sock = 3, .dirfd = 4, .tls = tls};
 	struct rlimit none = {0, 0};
 	sigset_t signals;
 	int null;
@@ -475,7 +476,7 @@ static _Noreturn void become(int sock, int dirfd)
 
 /* ---- the loader's side ---- */
 
-int jhelper_open(struct jhelper *h, const char *dir, struct err *e)
+int jhelper_open(struct jhelper *h, const char *dir, bool tls, struct err *e)
 {
 	cleanup_fd int dirfd = -1;
 	int pair[2], rc = onrecord_open(dir, &dirfd, e);
@@ -488,7 +489,7 @@ int jhelper_open(struct jhelper *h, const char *dir, struct err *e)
 			       strerror(errno));
 	h->pid = fork();
 	if (!h->pid)
-		become(pair[1], dirfd);
+		become(pair[1], dirfd, tls);
 	close(pair[1]);
 	if (h->pid < 0) {
 		close(pair[0]);

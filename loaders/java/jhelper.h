@@ -13,6 +13,9 @@
  *     its helper lives, removed once the recording has stopped. The next helper stops what an
  *     unlocked record is about.
  *  3. The end of the loader's socket stops all recordings; then the helper ends.
+ *  4. A second helper of this kind, with a folder of its own, leads agents instead of recordings
+ *     (loaders/java/agent): the same commands but DUMP begin and end one. Its records hold the secret
+ *     by which family l7 knows what an agent writes (probes/l7/java.bpf.h).
  */
 #ifndef SONDE_JAVA_JHELPER_H
 #define SONDE_JAVA_JHELPER_H
@@ -23,7 +26,8 @@
 
 #include "schema/base/err.h"
 
-#define JHELPER_DIR "/run/sonde/java"
+#define JHELPER_DIR     "/run/sonde/java"
+#define JHELPER_TLS_DIR "/run/sonde/java-tls"
 #define JHELPER_WHY 160
 
 enum jhelper_what {
@@ -56,8 +60,8 @@ struct jhelper {
 	pid_t pid;
 };
 
-/* Forks it. Errors: DIR cannot be made (EXIT_PERMISSION). */
-int jhelper_open(struct jhelper *h, const char *dir, struct err *e);
+/* Forks it; `tls`: one for agents. Errors: DIR cannot be made (EXIT_PERMISSION). */
+int jhelper_open(struct jhelper *h, const char *dir, bool tls, struct err *e);
 /* 0, or -errno: it is gone, or has too much to do. */
 int jhelper_send(const struct jhelper *h, const struct jhelper_ask *ask);
 /* 1: an answer; *fd: its file, or -1. 0: none now. -EPIPE: it is gone. */

@@ -8,16 +8,20 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "loaders/java/agentjar.h"
 #include "loaders/java/jattach.h"
 #include "loaders/java/jcmd.h"
 #include "loaders/java/jguard.h"
 #include "loaders/java/onrecord.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 
 #define LINE  1200
 #define TRIES 3
+#define TAKEN_NS (10 * NSEC_PER_SEC) /* family l7 looks each second at the latest */
 
 struct talk {
 	const struct jtalk_job *job;
@@ -154,7 +158,7 @@ static int start(struct talk *t)
 	snprintf(path, sizeof(path), "/tmp/%s", name);
 	w.settings = path;
 	rc = jcmd_start_line(&w, t->line, sizeof(t->line));
-	if (!rc && onrecord_begin(t->job->kept))
+	if (!rc && onrecord_begin(t->job->kept, "1"))
 		rc = refuse(t, -EIO, "cannot note that it is recorded");
 	else
 		rc = rc ? refuse(t, rc, "the command is too long") : ask(t, t->line);
@@ -210,6 +214,100 @@ static int end(struct talk *t, int *fd)
 	return stop(t, j->recording);
 }
 
+/* ---- the agent that shows the clear text of TLS ---- */
+
+/* A file in its /tmp that its user alone can read. */
+static int file_put(struct talk *t, const char *name, const void *data, size_t size)
+{
+	cleanup_fd int fd = openat(t->at.tmp, name,
+				   O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+	const char *from = data;
+	ssize_t n = 0;
+
+	while (fd >= 0 && size && (n = write(fd, from, size)) > 0) {
+		from += n;
+		size -= (size_t)n;
+	}
+	return fd < 0 || size ? -EACCES : 0;
+}
+
+/* What the agent wrote of how it went. */
+static int said_read(struct talk *t, const char *name)
+{
+	cleanup_fd int fd =
+		openat(t->at.tmp, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char text[200], line[90];
+	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return refuse_said(t, "its agent does not begin");
+	text[n] = '\0';
+	if (!strcmp(text, "ok"))
+		return 0;
+	jcmd_line(text, line, sizeof(line));
+	snprintf(t->told->why, sizeof(t->told->why), "its agent: %s", line);
+	return -EPROTO;
+}
+
+/* Java reads the jar while it loads it; the files go at once. */
+static int agent(struct talk *t, const char *word, const char *secret)
+{
+	char jar[64], said[64];
+	int rc;
+
+	file_name(jar, sizeof(jar), "jar");
+	file_name(said, sizeof(said), "said");
+	rc = file_put(t, jar, AGENTJAR, agentjar_size());
+	rc = rc ? rc : file_put(t, said, NULL, 0);
+	if (rc)
+		rc = refuse(t, rc, "its /tmp cannot be written by its user");
+	snprintf(t->line, sizeof(t->line), "/tmp/%s=%s /tmp/%s %s /tmp/%s", jar, word, said, secret,
+		 jar);
+	if (!rc) {
+		rc = jattach_load(&t->at, t->line, t->answer);
+		rc = rc ? refuse(t, rc, t->at.why) : said_read(t, said);
+	}
+	(void)unlinkat(t->at.tmp, jar, 0);
+	(void)unlinkat(t->at.tmp, said, 0);
+	return rc;
+}
+
+/* Family l7 has read the record, and believes the agent from its first word on. */
+static bool is_taken(int kept)
+{
+	const int64_t until = clock_boot_ns() + TAKEN_NS;
+	char mark = 0;
+
+	while (pread(kept, &mark, 1, ONRECORD_TAKEN_AT) != 1 && clock_boot_ns() < until)
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	return mark == ONRECORD_TAKEN;
+}
+
+static int tls_begin(struct talk *t)
+{
+	char text[ONRECORD_TAKEN_AT + 1], secret[17];
+	uint64_t x = 0;
+	int rc = agentjar_size() ? version(t) :
+				   refuse(t, -ENOTSUP,
+					  "sonde was built without a JDK, and has no agent");
+
+	if (rc)
+		return rc;
+	if (getrandom(&x, sizeof(x), 0) != sizeof(x) || !x)
+		return refuse(t, -EIO, "there is no random number");
+	snprintf(secret, sizeof(secret), "%016llx", (unsigned long long)x);
+	snprintf(text, sizeof(text), "1 %s ", secret);
+	if (onrecord_begin(t->job->kept, text))
+		return refuse(t, -EIO, "cannot note that it has an agent");
+	if (!is_taken(t->job->kept)) {
+		onrecord_unbegin(t->job->kept);
+		return refuse(t, -EAGAIN, "family l7, which would read it, does not record");
+	}
+	rc = agent(t, "on", secret);
+	t->told->recording = !rc;
+	return rc;
+}
+
 static int run(struct talk *t, int *fd)
 {
 	const struct jtalk_job *j = t->job;
@@ -225,6 +323,8 @@ static int run(struct talk *t, int *fd)
 		rc = refused ? refuse(t, -EPERM, refused) : jattach_ready(&t->at);
 	if (rc)
 		return *t->told->why ? rc : refuse(t, rc, t->at.why);
+	if (j->tls)
+		return j->ask.what == JHELPER_START ? tls_begin(t) : agent(t, "off", "-");
 	return j->ask.what == JHELPER_START ? begin(t) :
 	       j->ask.what == JHELPER_DUMP  ? dump(t, j->recording, fd) :
 					      end(t, fd);

@@ -13,6 +13,7 @@ struct jtalk_job {
 	uint32_t recording, major; /* STOP and DUMP: from START's answer; 0: by the name alone */
 	bool left;                 /* a recording named sonde is a killed helper's: stop it */
 	int kept;                  /* its file of onrecord.h */
+	bool tls;                  /* the agent, and not a recording */
 };
 
 /* *fd: the file of a dump, or -1. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/java/agentjar.h"
 #include "loaders/java/javaprocs.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/start/check.h"
@@ -24,13 +25,16 @@
 #define INTERVAL_MIN_NS    NSEC_PER_SEC
 #define LAST_NS            (3 * NSEC_PER_SEC)
 
+enum tls_mode { TLS_OFF, TLS_ON, TLS_ONLY };
+
 static struct java_opts {
-	const char *choose, *record_dir;
+	const char *choose, *record_dir, *tls_dir;
 	int64_t interval_ns; /* 0: by the store's time step */
-} opts = {.record_dir = JHELPER_DIR};
+	int tls;             /* enum tls_mode */
+} opts = {.record_dir = JHELPER_DIR, .tls_dir = JHELPER_TLS_DIR};
 
 struct java {
-	struct jhelper helper;
+	struct jhelper helper, tls;
 	struct jfrread reader;
 	struct javaprocs *programs; /* NULL: not begun */
 	struct err unchosen;        /* why no program is chosen; a check of the host needs none */
@@ -43,6 +47,12 @@ static const struct option java_options[] = {
 	{"interval", 0, OPTION_DURATION, "TIME",
 	 "time between readings of a program (default 5s, with --bucket 10s 10s)",
 	 OPTION_AT(struct java_opts, interval_ns), .min = INTERVAL_MIN_NS},
+	{"tls", 0, OPTION_ENUM, "off|on|only",
+	 "load an agent that shows the requests inside their TLS to family l7 (default off); only: and record nothing else",
+	 OPTION_AT(struct java_opts, tls)},
+	{"tls-dir", 0, OPTION_STRING, "DIR",
+	 "where programs with such an agent are noted (default " JHELPER_TLS_DIR ")",
+	 OPTION_AT(struct java_opts, tls_dir)},
 	{"record-dir", 0, OPTION_STRING, "DIR",
 	 "where programs that are recorded are noted (default " JHELPER_DIR ")",
 	 OPTION_AT(struct java_opts, record_dir)},
@@ -76,7 +86,7 @@ static int java_open(const struct family_config *c, void **state, struct bpf_obj
 
 	(void)e;
 	*obj = NULL;
-	*j = (struct java){.helper.fd = -1, .reader.sock = -1};
+	*j = (struct java){.helper.fd = -1, .tls.fd = -1, .reader.sock = -1};
 	(void)chosen(c->target, &j->unchosen);
 	*state = j;
 	return 0;
@@ -96,13 +106,16 @@ static int java_attach(void *state, struct err *e)
 	if (rc)
 		return err_set(e, rc, EXIT_RUNTIME, "cannot start a process that reads: %s",
 			       strerror(-rc));
-	return jhelper_open(&j->helper, opts.record_dir, e);
+	rc = jhelper_open(&j->helper, opts.record_dir, false, e);
+	return rc || !opts.tls ? rc : jhelper_open(&j->tls, opts.tls_dir, true, e);
 }
 
 static void begin(struct java *j, const struct family_host *h)
 {
 	const struct javaprocs_opts o = {.helper = &j->helper,
 					 .reader = &j->reader,
+					 .tls = opts.tls ? &j->tls : NULL,
+					 .tls_only = opts.tls == TLS_ONLY,
 					 .choose = opts.choose,
 					 .interval_ns = opts.interval_ns ? opts.interval_ns :
 							h->bucket_s > 1  ? INTERVAL_ALWAYS_NS :
@@ -148,7 +161,7 @@ static void java_tally(void *state, struct family_tally *out)
 
 	*out = (struct family_tally){.helper = (uint32_t)j->helper.pid,
 				     .helper_cpu_ns =
-					     jhelper_cpu_ns(&j->helper) +
+					     jhelper_cpu_ns(&j->helper) + jhelper_cpu_ns(&j->tls) +
 					     (j->programs ? javaprocs_read_ns(j->programs) : 0)};
 }
 
@@ -159,6 +172,7 @@ static void java_detach(void *state)
 	javaprocs_free(j->programs);
 	j->programs = NULL;
 	jhelper_close(&j->helper);
+	jhelper_close(&j->tls);
 }
 
 static void java_close(void *state)
@@ -182,6 +196,12 @@ static void java_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "java", CHECK_OK, NULL,
 			  "Java programs of all users can be recorded, those that you choose");
+	if (agentjar_size())
+		check_add(c, "java, TLS", CHECK_OK, NULL,
+			  "the requests inside Java's own TLS can be read, with --tls on");
+	else
+		check_add(c, "java, TLS", CHECK_WARN, "a JDK where sonde is built: javac and jar",
+			  "this build has no agent: the requests inside Java's own TLS are not read");
 	check_add(
 		c, "java, what stays", CHECK_OK, NULL,
 		"a Java program that was recorded keeps four threads, 17 to 49 MB of memory, a socket and an empty folder in its /tmp until it ends");

@@ -58,9 +58,17 @@ int onrecord_keep(int dirfd, uint32_t pid, uint64_t start_ticks, bool *left)
 	return take_fd(&fd);
 }
 
-int onrecord_begin(int fd)
+int onrecord_begin(int fd, const char *text)
 {
-	return pwrite(fd, "1", 1, 0) == 1 && !fsync(fd) ? 0 : -EIO;
+	const ssize_t n = (ssize_t)strlen(text);
+
+	return pwrite(fd, text, (size_t)n, 0) == n && !fsync(fd) ? 0 : -EIO;
+}
+
+void onrecord_unbegin(int fd)
+{
+	if (fd >= 0)
+		(void)!ftruncate(fd, 0);
 }
 
 bool onrecord_begun(int fd)

@@ -147,6 +147,11 @@ void hooks_parser(struct hooks *k, uint32_t tgid)
 	k->skel->bss->parser_tgid = tgid;
 }
 
+void hooks_agents(struct hooks *k, uint32_t n)
+{
+	k->skel->bss->tls_javas_n = n;
+}
+
 /* Which programs attach to which system calls: words of the tracepoints' names. `may`: absent on
  * some kernels, which is fine. */
 static const struct {

@@ -41,6 +41,8 @@ int hooks_wants(const struct hooks *k);
 int hooks_whos(const struct hooks *k); /* struct l7_who by struct l7_who_key */
 /* Whose traffic is sonde's own. */
 void hooks_parser(struct hooks *k, uint32_t tgid);
+/* How many Java programs have an agent (probes/l7/java.bpf.h). */
+void hooks_agents(struct hooks *k, uint32_t n);
 int hooks_attach(struct hooks *k, struct err *e);
 /* None of them runs when this returns; `with`: neither do these. */
 void hooks_detach(struct hooks *k, struct taps *with);

@@ -12,6 +12,7 @@
 #include "loaders/l7/store_rows.h"
 #include "loaders/l7/hooks.h"
 #include "loaders/l7/parser.h"
+#include "loaders/l7/tls/javaagents.h"
 #include "loaders/l7/tls/tls.h"
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
@@ -36,6 +37,7 @@ struct l7 {
 	struct hooks hooks;
 	struct parser parser;
 	struct tls *tls;
+	struct javaagents agents;
 	struct store_rows rows;
 	struct family_host *h; /* of the current call */
 	struct parser_ask gone;
@@ -45,7 +47,10 @@ struct l7 {
 	bool started, full, shed;
 };
 
-static bool tls_off; /* --tls */
+static struct l7_opts {
+	bool tls_off;
+	const char *java_dir;
+} opts = {.java_dir = JAVAAGENTS_DIR};
 
 static void message_take(void *ctx, const struct message *x)
 {
@@ -158,8 +163,11 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (!hostmaps_seeded(h->maps) && now_ns - l->asked_ns < 5 * NSEC_PER_SEC && l->started)
 		return;
 	sent = parser_keep(l, h->bucket_s);
-	if (!tls_off && !leftout_is("tls_site"))
+	if (!opts.tls_off && !leftout_is("tls_site"))
 		tls_poll(l->tls, h, now_ns);
+	if (!opts.tls_off)
+		hooks_agents(&l->hooks, javaagents_poll(&l->agents, opts.java_dir,
+							hooks_object(&l->hooks), now_ns));
 	if (now_ns - l->asked_ns < WRITE_NS) {
 		if (!sent) /* it sends when asked; before that only if it has much (wake_fd) */
 			h->next_ns = l->asked_ns + WRITE_NS;
@@ -285,6 +293,7 @@ static void l7_close(void *state)
 	l7_detach(l);
 	parser_release(&l->parser);
 	tls_free(l->tls);
+	javaagents_release(&l->agents);
 	hooks_close(&l->hooks);
 	store_rows_release(&l->rows);
 	free(l);
@@ -293,13 +302,16 @@ static void l7_close(void *state)
 static const struct option l7_options[] = {
 	{"tls", 0, OPTION_ENUM, "on|off",
 	 "probes in TLS libraries, to read requests inside TLS (default on)",
-	 .size = sizeof(tls_off)},
+	 OPTION_AT(struct l7_opts, tls_off)},
+	{"java-dir", 0, OPTION_STRING, "DIR",
+	 "where sonde-java notes the programs with its agent (default " JAVAAGENTS_DIR ")",
+	 OPTION_AT(struct l7_opts, java_dir)},
 	{0}};
 
 static const struct family l7_family = {
 	.name = "l7",
 	.keeps = CONFINE_EXECS | CONFINE_LOADS,
-	.options = {l7_options, &tls_off},
+	.options = {l7_options, &opts},
 	.summary = "record requests between programs: operations, latency and failures",
 	.needs = l7_needs,
 	.open = l7_open,

@@ -18,6 +18,7 @@
 #include "probes/l7/came.bpf.h"
 #include "probes/l7/data.bpf.h"
 #include "probes/lib/sock.bpf.h"
+#include "probes/l7/java.bpf.h"
 #include "probes/l7/record.bpf.h"
 
 /* ---- when a write began ---- */
@@ -110,6 +111,35 @@ static __always_inline void pieces_vector(struct walk *w, __u64 iov, __u64 n)
 	w->iov_n = n > IOV_MOST ? IOV_MOST : (__u32)n;
 }
 
+/* A system call moved n bytes on a socket, the first of them at `buf`. A global function, as moved.
+ * 1: see tls_outside. */
+__noinline int tls_socket_call(__u64 socket, __u64 ino, __u32 dir, __u64 buf, __u64 n)
+{
+	struct sock *sk = (struct sock *)socket;
+	__u32 *flags = tls_process_now();
+	struct tls_call_key key;
+	struct tls_call *c;
+	__u8 type = 0;
+
+	if (!flags)
+		return 0;
+	if (!(*flags & (TLS_PROCESS_C | TLS_PROCESS_GO)))
+		return 0;
+	c = tls_call_now(*flags, &key);
+	if (!c)
+		return tls_outside(sk, ino, &key, buf, dir == L7_OUT ? n | 1ull << 63 : n);
+	if (c->dir != dir || c->inside || tls_header_read(buf, &type) < 0)
+		return 0;
+	c->inside = 1;
+	if (c->sk == (__u64)sk && c->ino == ino && !c->memory)
+		return 0;
+	c->sk = (__u64)sk;
+	c->ino = ino;
+	c->memory = 0;
+	tls_learn(c->conn, sk, ino, 0);
+	return 0;
+}
+
 /* n bytes: the pieces of slot 0 say where they lie. `how`: the direction, and flags above it. */
 static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64 n)
 {
@@ -119,12 +149,15 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64
 		return 0;
 	w->first = w->ptr;
 	w->first_iov = w->iov;
+	w->java = 0;
 	moved((__u64)sk, ino, how, n, at_of(how & 1));
 	if (!w->first)
 		w->first = tls_first(w->first_iov);
 	if (!w->first || tls_plain(sk, ino, w, w->first, n))
 		return 0;
-	if (tls_socket_call((__u64)sk, ino, how & 1, w->first, n))
+	if ((*(volatile __u32 *)&tls_javas_n &&
+	     tls_java_socket(sk, ino, how & 1, w->first, n)) ||
+	    tls_socket_call((__u64)sk, ino, how & 1, w->first, n))
 		tls_first_tell((__u64)sk, ino);
 	return 0;
 }

@@ -94,7 +94,7 @@ struct {
 	__type(value, struct tls_last);
 } tls_lasts SEC(".maps");
 
-struct { /* by thread; taken out when its socket is known */
+struct { /* by thread, of Java by record; taken out when its socket is known */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
 	__type(key, struct tls_call_key);
@@ -269,8 +269,12 @@ static __always_inline int tls_first_is(struct tls_call_key *key, __u64 conn)
 static __noinline int tls_first_tell(__u64 sk, __u64 ino)
 {
 	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
-	struct tls_first *f = bpf_map_lookup_elem(&tls_firsts, &key);
+	struct walk *w = walk_get(0);
+	struct tls_first *f;
 
+	if (w && w->java)
+		key = (struct tls_call_key){.who = w->java, .g = 1ull << 63};
+	f = bpf_map_lookup_elem(&tls_firsts, &key);
 	if (!f)
 		return 0;
 	if (f->n) {
@@ -457,33 +461,6 @@ static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_cal
 	key->who &= ~0xffffffffull;
 	c = bpf_map_lookup_elem(&tls_calls, key);
 	return c && c->active == TLS_CALLED ? c : NULL;
-}
-
-/* A system call moved n bytes on a socket, the first of them at `buf`. A global function, as moved.
- * 1: see tls_outside. */
-__noinline int tls_socket_call(__u64 socket, __u64 ino, __u32 dir, __u64 buf, __u64 n)
-{
-	struct sock *sk = (struct sock *)socket;
-	__u32 *flags = tls_process_now();
-	struct tls_call_key key;
-	struct tls_call *c;
-	__u8 type = 0;
-
-	c = flags ? tls_call_now(*flags, &key) : NULL;
-	if (!flags)
-		return 0;
-	if (!c)
-		return tls_outside(sk, ino, &key, buf, dir == L7_OUT ? n | 1ull << 63 : n);
-	if (c->dir != dir || c->inside || tls_header_read(buf, &type) < 0)
-		return 0;
-	c->inside = 1;
-	if (c->sk == (__u64)sk && c->ino == ino && !c->memory)
-		return 0;
-	c->sk = (__u64)sk;
-	c->ino = ino;
-	c->memory = 0;
-	tls_learn(c->conn, sk, ino, 0);
-	return 0;
 }
 
 /* ---- sites ---- */

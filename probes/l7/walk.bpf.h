@@ -71,6 +71,7 @@ struct walk {
 		used; /* moved()'s own: what is not wanted ends there; its request; of the ring */
 	__u64 n, end; /* bytes of the call, and where they end */
 	__u64 first, first_iov; /* message_moved()'s own: `ptr` and `iov` as the call has them */
+	__u64 java; /* the mark of a record whose clear text waited for it (l7/java.bpf.h); 0 */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];
 };

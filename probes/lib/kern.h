@@ -99,6 +99,7 @@ struct mm_struct {
 
 struct inode {
 	unsigned short i_mode;
+	unsigned int i_rdev;
 	unsigned long i_ino;
 };
 

@@ -80,6 +80,9 @@ static const struct family_setting JAVA_SETTINGS[] = {
 	  .like = "off, or a list of container:, image:, command:, user: (of this host) or unit: with a pattern each",
 	  .help = "Java programs to record from inside (adds java to families): container:web-* user:tomcat; see sonde-java(8)"},
 	 .enables = true, .option = "--choose"},
+	{{"java-tls", .words = "off|on|only", .fallback = "off", .like = "off, on or only",
+	  .help = "on: load an agent into these programs, which shows the requests inside Java's TLS to family l7; only: and record nothing else"},
+	 .option = "--tls"},
 	{{0}},
 };
 
@@ -104,7 +107,7 @@ const struct probe_family FAMILIES[] = {
 	 .nothing = "no hits: nothing that was asked for came to these places"},
 	{.name = "logs", .rights = FAMILY_READS, .event = "row", .settings = LOGS_SETTINGS,
 	 .nothing = "no lines: nothing whose log is known wrote one"},
-	{.name = "java", .rights = FAMILY_ATTACHES, .event = "event", .settings = JAVA_SETTINGS,
+	{.name = "java", .has_tls = true, .rights = FAMILY_ATTACHES, .event = "event", .settings = JAVA_SETTINGS,
 	 .nothing = "nothing of Java: sonde sql \"SELECT comm, pid, state, reason FROM java_recorded\" says why"},
 	{0},
 };

@@ -47,6 +47,7 @@ struct probe_family {
 	bool by_switches; /* its cost grows with the rate of context switches */
 	bool has_mode;    /* its loader takes --mode and --rate */
 	bool has_pages;   /* its loader takes --pages */
+	bool has_tls;     /* its loader takes --tls, and family l7 reads what it shows */
 	enum family_rights rights;
 	const char *event; /* what its loader counts: "sample", "event" */
 	const char

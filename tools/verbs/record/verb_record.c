@@ -41,6 +41,7 @@ struct record_args {
 	bool debuginfod;
 	bool no_lines;
 	bool pages;
+	const char *java_tls;
 };
 
 /* --- the loaders' command lines --- */
@@ -81,6 +82,10 @@ static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, i
 	if (o->pages && f->has_pages) {
 		argv_add(a, "--pages");
 		argv_add(a, "on");
+	}
+	if (o->java_tls && f->has_tls) {
+		argv_add(a, "--tls");
+		argv_add(a, o->java_tls);
 	}
 	if (!strcmp(f->name, PROBE_FAMILY))
 		argv_add_list(a, "--probe", &o->probe);
@@ -253,6 +258,18 @@ static bool has_pages(const struct probe_family *const *families, size_t n)
 	return false;
 }
 
+/* The family that loads the agent, and the one that reads what it shows. */
+static bool has_tls(const struct probe_family *const *families, size_t n)
+{
+	bool loads = false, reads = false;
+
+	for (size_t i = 0; i < n; i++) {
+		loads |= families[i]->has_tls;
+		reads |= !strcmp(families[i]->name, "l7");
+	}
+	return loads && reads;
+}
+
 /* `record cpu offcpu`, as `up` takes them; *out: cpu,offcpu */
 static bool all_families(const struct verb_call *call, struct strbuf *out)
 {
@@ -304,6 +321,13 @@ static int check_args(const struct verb_call *call, const struct probe_family *c
 		err_set(e, -EINVAL, EXIT_USAGE,
 			"--pages needs family mem, which --families does not list");
 		err_fix(e, "sudo sonde record --families mem --pages -d 1m");
+		return -EINVAL;
+	}
+	if (o->java_tls && !has_tls(families, n_families)) {
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--java-tls needs families java and l7, which --families does not list both");
+		err_fix(e,
+			"sudo sonde record --families java,l7 --java-tls on --container NAME -d 1m");
 		return -EINVAL;
 	}
 	if (call->n_before_dashes) {
@@ -476,13 +500,14 @@ static const struct option OPTIONS[] = {
 	{.name = "no-lines", .type = OPTION_FLAG, .help = "store functions only: no source lines, no inlined functions",
 	 .offset = offsetof(struct record_args, no_lines)},
 	{.name = "mode", .type = OPTION_STRING, .arg = "MODE",
-	 .help = "goheap: disabled, enabled (default: only read), force (turn profiling on)",
+	 .help = "goheap: disabled, enabled (default: only read), force (--rate BYTES a sample)",
 	 .offset = offsetof(struct record_args, mode)},
-	{.name = "rate", .type = OPTION_UINT, .arg = "BYTES",
-	 .help = "goheap with --mode force: one sample per this many bytes (default 524288)",
+	{.name = "rate", .type = OPTION_UINT, .arg = "BYTES", /* the line of --mode names it */
 	 .offset = offsetof(struct record_args, rate)},
 	{.name = "pages", .type = OPTION_FLAG, .help = "mem: also all pages of the host that are in use, the kernel's too, by stack",
 	 .offset = offsetof(struct record_args, pages)},
+	{.name = "java-tls", .type = OPTION_WORD, .arg = "on|only", .help = "java with l7: load an agent that shows the requests inside Java's TLS",
+	 .offset = offsetof(struct record_args, java_tls)},
 	{.name = "debuginfod", .type = OPTION_FLAG,
 	 .help = "afterwards, ask the servers in $DEBUGINFOD_URLS for missing debug information", .offset = offsetof(struct record_args, debuginfod)},
 	{0},

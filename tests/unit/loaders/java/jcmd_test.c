@@ -9,7 +9,7 @@
 
 TEST(a_request_has_three_arguments_of_at_most_1024_bytes)
 {
-	char out[JCMD_LINE_MAX + 16], line[JCMD_LINE_MAX + 2];
+	char out[JCMD_REQUEST_MAX], line[JCMD_LINE_MAX + 2];
 
 	assert_int_equal(jcmd_request("JFR.check", out), 19);
 	assert_memory_equal(out, "1\0jcmd\0JFR.check\0\0\0", 19);

@@ -55,7 +55,7 @@ TEST(a_record_is_left_once_its_owner_is_gone_and_the_recording_had_begun)
 	assert_int_equal(l.start, 4711);
 	fd = onrecord_keep(dir, 812, 4711, &left);
 	assert_true(fd >= 0 && !left);
-	assert_int_equal(onrecord_begin(fd), 0);
+	assert_int_equal(onrecord_begin(fd, "1"), 0);
 	assert_true(onrecord_begun(fd));
 	close(fd);
 	again = onrecord_keep(dir, 812, 4711, &left);
