@@ -102,7 +102,7 @@ static const struct unwalked {
 	 "their layout in this V8 is unknown (another version, or without its v8dbg_ symbols)",
 	 "Node 16, 18, 20, 22, 24 or 26; or node --perf-basic-prof: its functions then have names"},
 	{"dotnet", "sonde does not read its tables",
-	 "start it with DOTNET_PerfMapEnabled=1: its functions then have names"},
+	 ".NET 8 or later: sonde record with SONDE_DOTNET=on, or dotnet = on in [runtimes] of sonde.conf (see sonde-maps(8)); any: start it with DOTNET_PerfMapEnabled=1"},
 	{"erlang", "sonde does not read its tables",
 	 "start it with ERL_FLAGS=\"+JPperf true\": its functions then have names"},
 	{"perl", "sonde does not read Perl's frames; the interpreter's own functions are shown",
