@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use utf8;
 binmode STDOUT, ':utf8';
+$| = 1;
 use Time::HiRes ();
 
 our $busy = 0;
