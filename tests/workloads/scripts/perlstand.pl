@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Waits in known code, of each kind that Perl has: `perlstand.pl SCENE [FILE to require]`. It first says its frames, as caller()
 # has them, as JSON: [["function", "file", line], ...], innermost first; `list` says the scenes.
-# `busy` is the same, but runs in place of waiting: `perlstand.pl busy SCENE SECONDS`.
+# `busy` is the same, but runs there in place of waiting: `perlstand.pl busy SCENE SECONDS`.
 package main;
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ $| = 1;
 use Time::HiRes ();
 
 our $busy = 0;
-our ($told, $once);
+our $once;
 
 sub quoted {
     my ($text) = @_;
@@ -35,12 +35,11 @@ sub frames {
 sub stand {
     my $n = 0;
     if ($busy) {
-        $told = frames(__FILE__, __LINE__ + 1) unless $told;
+        print frames(__FILE__, __LINE__ + 1), "\n";
         my $until = Time::HiRes::time() + $busy; while (Time::HiRes::time() < $until) { $n = ($n * 7 + 1) % 1000003 for 1 .. 2000 }
         return 1;
     }
-    print frames(__FILE__, __LINE__ + 1), "\n";
-    sysread(STDIN, my $byte, 1);
+    print frames(__FILE__, __LINE__), "\n"; sysread(STDIN, my $byte, 1);
     return 1;
 }
 
@@ -143,4 +142,3 @@ if (!$scenes{$ARGV[0]}) {
 } else {
     $scenes{$ARGV[0]}->();
 }
-print "$told\n" if $busy;
