@@ -14,9 +14,9 @@ static __always_inline void perl_look(struct perl_walk *p, __u64 addr)
 	script_look(SCRIPT_WALK_OF(p), addr, PERL_CX_SIZE, true, true);
 }
 
-static __always_inline void perl_look_body(struct perl_walk *p, __u64 addr)
+static __always_inline void perl_look_sub(struct perl_walk *p, __u64 addr, __u32 bytes)
 {
-	script_near(SCRIPT_WALK_OF(p), addr, PERL_CV_SIZE);
+	script_near(SCRIPT_WALK_OF(p), addr, bytes);
 }
 
 static __always_inline int perl_read(struct perl_walk *p, __u64 addr, __u64 *value)

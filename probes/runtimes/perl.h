@@ -27,7 +27,7 @@
  *   int perl_read(struct perl_walk *w, __u64 addr, __u64 *value)
  *       a word of memory; != 0: not readable
  * and may define PERL_LOOK(w, addr): the next words that are read are those of the context there,
- * and of those below it; PERL_LOOK_BODY(w, addr): those of a sub's body.
+ * and of those below it; PERL_LOOK_SUB(w, addr, bytes): so many bytes there, 64 at most.
  */
 #ifndef SONDE_PROBES_RUNTIMES_PERL_H
 #define SONDE_PROBES_RUNTIMES_PERL_H
@@ -41,8 +41,8 @@
 #ifndef PERL_LOOK
 #define PERL_LOOK(w, addr) ((void)(w), (void)(addr))
 #endif
-#ifndef PERL_LOOK_BODY
-#define PERL_LOOK_BODY(w, addr) ((void)(w), (void)(addr))
+#ifndef PERL_LOOK_SUB
+#define PERL_LOOK_SUB(w, addr, bytes) ((void)(w), (void)(addr))
 #endif
 
 #define PERL_AROUND 8 /* contexts that are looked at for a sub's caller */
@@ -57,7 +57,10 @@ struct perl_walk {
 	/* of the frame that was popped last */
 	__u64 at;   /* its statement; 0: it has no line */
 	__u64 cv, body;
-	__u64 root, name, seq; /* what tells the sub from others */
+	__u64 root, name, seq; /* what tells the sub from others; of `known` */
+	__u64 known;           /* the sub that was read last: a recursion reads it once */
+	__u64 line_of;         /* the statement whose line was read last */
+	__u32 line, pad;
 	__u32 kind; /* enum perl_kind */
 	__u32 over;
 };
@@ -104,6 +107,7 @@ static __always_inline int perl_take(struct perl_walk *w, __u64 cop_at, __u64 in
 	__u64 info = 0;
 
 	w->begun = w->over = 0;
+	w->known = w->line_of = 0;
 	w->kind = PERL_NO_FRAME;
 	return (cop_at & 7) || perl_read(w, cop_at, &w->cop) || perl_read(w, info_at, &info) ||
 	       perl_enter(w, info);
@@ -135,14 +139,23 @@ static __always_inline int perl_function(struct perl_walk *w)
 {
 	__u32 flags = 0;
 
-	if ((w->cv & 7) || perl_half(w, w->cv + PERL_SV_FLAGS, &flags) ||
+	if (w->cv && w->cv == w->known)
+		return 0;
+	w->known = 0;
+	if (!w->cv || (w->cv & 7))
+		return -1;
+	PERL_LOOK_SUB(w, w->cv, PERL_SV_U);
+	if (perl_half(w, w->cv + PERL_SV_FLAGS, &flags) ||
 	    (flags & PERL_SV_TYPE) != PERL_TYPE_CV || perl_read(w, w->cv + PERL_SV_BODY, &w->body) ||
 	    !w->body || (w->body & 7))
 		return -1;
-	PERL_LOOK_BODY(w, w->body);
-	return perl_read(w, w->body + PERL_CV_ROOT, &w->root) ||
-	       perl_read(w, w->body + PERL_CV_GV, &w->name) ||
-	       perl_read(w, w->body + PERL_CV_SEQ, &w->seq) || !w->root || !w->name;
+	PERL_LOOK_SUB(w, w->body + PERL_CV_ROOT, PERL_CV_SIZE - PERL_CV_ROOT);
+	if (perl_read(w, w->body + PERL_CV_ROOT, &w->root) ||
+	    perl_read(w, w->body + PERL_CV_GV, &w->name) ||
+	    perl_read(w, w->body + PERL_CV_SEQ, &w->seq) || !w->root || !w->name)
+		return -1;
+	w->known = w->cv;
+	return 0;
 }
 
 /* Is the innermost sub called by itself? 3. of the head. */
@@ -229,9 +242,15 @@ static __always_inline enum perl_step perl_next(struct perl_walk *w)
 /* The frame's line; 0: not known. */
 static __always_inline __u32 perl_line(struct perl_walk *w)
 {
-	__u32 line = 0;
-
-	return w->at && !(w->at & 7) && !perl_half(w, w->at + PERL_COP_LINE, &line) ? line : 0;
+	if (!w->at || (w->at & 7))
+		return 0;
+	if (w->at == w->line_of)
+		return w->line;
+	w->line_of = 0;
+	if (perl_half(w, w->at + PERL_COP_LINE, &w->line))
+		return 0;
+	w->line_of = w->at;
+	return w->line;
 }
 
 /* The text of its statement's file; 0: not known. */

@@ -23,9 +23,9 @@ static __always_inline void ruby_look(struct ruby_walk *p, __u64 addr);
 #include "probes/runtimes/ruby.h"
 struct perl_walk;
 static __always_inline void perl_look(struct perl_walk *p, __u64 addr);
-static __always_inline void perl_look_body(struct perl_walk *p, __u64 addr);
-#define PERL_LOOK(w, addr)      perl_look(w, addr)
-#define PERL_LOOK_BODY(w, addr) perl_look_body(w, addr)
+static __always_inline void perl_look_sub(struct perl_walk *p, __u64 addr, __u32 bytes);
+#define PERL_LOOK(w, addr)            perl_look(w, addr)
+#define PERL_LOOK_SUB(w, addr, bytes) perl_look_sub(w, addr, bytes)
 #include "probes/runtimes/perl.h"
 
 const volatile bool runtimes_on = true;
