@@ -210,6 +210,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 {
 	const struct probe_family *out[FAMILIES_MAX];
 	bool args = strcmp(c->value[CONF_ARGS].text, s->conf.value[CONF_ARGS].text) != 0;
+	bool dotnet = c->no_dotnet != s->conf.no_dotnet;
 	uint64_t budget_before = s->retain.limits.bytes;
 	bool rules = strcmp(c->value[CONF_INCLUDE].text, s->conf.value[CONF_INCLUDE].text) ||
 		     strcmp(c->value[CONF_EXCLUDE].text, s->conf.value[CONF_EXCLUDE].text);
@@ -246,7 +247,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 	}
 	if (service_is_failing(&s->maps.service))
 		service_try_anew(&s->maps.service);
-	if (args && s->maps.service.pid)
+	if ((args || dotnet) && s->maps.service.pid)
 		service_stop(&s->maps.service, SERVICE_STOP_NS);
 }
 
@@ -350,7 +351,9 @@ static void start_due(struct sup *s)
 	s->maps.service.memory_bytes = child_memory(s);
 	if (any && is_time(&s->maps.service))
 		mapsowner_start(&s->maps, s->store, s->maps_socket, s->conf.value[CONF_ARGS].text,
-				retain_images_mb(&s->retain), CAPS_MAPS);
+				retain_images_mb(&s->retain), !s->conf.no_dotnet,
+				s->conf.no_dotnet ? CAPS_MAPS :
+						    CAPS_MAPS | CAP(SETUID) | CAP(SETGID));
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
 		bool may = l->wanted && !shed_stopped(&s->shed, i, l->family);

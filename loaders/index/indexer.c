@@ -20,6 +20,7 @@
 #include "loaders/index/runtimes/hotspotpart.h"
 #include "loaders/index/elf/minidebug.h"
 #include "loaders/index/go/pclntab.h"
+#include "loaders/index/runtimes/perlpart.h"
 #include "loaders/index/runtimes/phppart.h"
 #include "loaders/index/runtimes/pypart.h"
 #include "loaders/index/runtimes/rubypart.h"
@@ -39,6 +40,7 @@ struct job {
 	struct image_go_record go;   /* where `ident.flags` has IMAGE_IDENT_GO, or with a version */
 	struct python_layout python; /* .format 0: no interpreter; so the others */
 	struct php_layout php;
+	struct perl_layout perl;
 	struct ruby_layout ruby;
 	struct hotspot_layout hotspot;
 	struct tls_part tls;
@@ -146,6 +148,8 @@ static int add_runtimes(struct job *j)
 		rc = phppart_make(&j->elf, &j->noted.run, rows, &j->php);
 	if (!rc || rc == -ENOENT)
 		rc = rubypart_make(&j->elf, &j->noted.run, rows, &j->ruby);
+	if (!rc || rc == -ENOENT)
+		rc = perlpart_make(&j->elf, &j->noted.run, &j->perl);
 	if (!rc || rc == -ENOENT)
 		rc = hotspotpart_make(&j->elf, &j->noted.run, &j->hotspot);
 	if (!rc || rc == -ENOENT)
@@ -310,6 +314,7 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 		{IMAGE_SECTION_RUBY, &j->ruby.format, sizeof(j->ruby)},
 		{IMAGE_SECTION_HOTSPOT, &j->hotspot.format, sizeof(j->hotspot)},
 		{IMAGE_SECTION_V8, &j->v8.format, sizeof(j->v8)},
+		{IMAGE_SECTION_PERL, &j->perl.format, sizeof(j->perl)},
 	};
 	int rc;
 

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,9 +18,7 @@
 #include <unistd.h>
 
 #include "loaders/java/jcmd.h"
-#include "loaders/lib/host/proc/openin.h"
-#include "loaders/lib/host/proc/proc.h"
-#include "loaders/lib/sandbox/sandbox.h"
+#include "loaders/lib/host/proc/asuser.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 
@@ -42,31 +38,6 @@ static int refuse(struct jattach *a, int rc, const char *form, ...)
 	return rc;
 }
 
-/* The effective ids, which the machine compares with those of its peer; they are the third number
- * of their line. */
-static bool ids_read(struct jattach *a)
-{
-	cleanup_free char *text = NULL;
-	const char *uid, *gid;
-	struct proc_status st;
-	size_t len;
-
-	if (proc_read(a->pid, "status", 65536, &text, &len) || proc_parse_status(text, len, &st))
-		return false;
-	uid = strstr(text, "\nUid:");
-	gid = strstr(text, "\nGid:");
-	a->nspid = st.nspid;
-	return uid && gid && sscanf(uid, "\nUid: %*u %u", &a->uid) == 1 &&
-	       sscanf(gid, "\nGid: %*u %u", &a->gid) == 1;
-}
-
-static bool is_gone(const struct jattach *a)
-{
-	struct pollfd p = {.fd = a->pidfd, .events = POLLIN};
-
-	return poll(&p, 1, 0) > 0;
-}
-
 static int cwd_open(uint32_t pid)
 {
 	char path[64];
@@ -75,47 +46,31 @@ static int cwd_open(uint32_t pid)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A /tmp that is a link leads to a place below its root, never to one of ours. */
-static int tmp_open(uint32_t pid)
-{
-	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	cleanup_fd int root = openin_root(pid);
-
-	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, "tmp", &how, sizeof(how));
-}
-
 int jattach_open(struct jattach *a, uint32_t pid, uint64_t start_ticks)
 {
-	struct proc_stat ps;
+	int rc;
 
-	*a = (struct jattach){.pid = pid, .pidfd = -1, .cwd = -1, .tmp = -1};
-	a->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (a->pidfd < 0)
-		return refuse(a, -errno, "it has ended");
-	if (proc_read_stat(pid, &ps) || ps.start_ticks != start_ticks || !ids_read(a))
-		return refuse(a, -ESRCH, "it has ended");
+	*a = (struct jattach){.cwd = -1, .tmp = -1};
+	rc = asuser_open(&a->of, pid, start_ticks);
+	if (rc)
+		return refuse(a, rc, "it has ended");
 	a->cwd = cwd_open(pid);
-	a->tmp = tmp_open(pid);
+	a->tmp = asuser_folder(&a->of, "tmp");
 	if (a->tmp < 0)
-		return refuse(a, -errno, "its /tmp cannot be opened: %s", strerror(errno));
-	if (is_gone(a)) /* what was read may be of another process that has its number now */
+		return refuse(a, a->tmp, "its /tmp cannot be opened: %s", strerror(-a->tmp));
+	if (asuser_is_gone(&a->of)) /* and what was opened may be of another */
 		return refuse(a, -ESRCH, "it has ended");
 	return 0;
 }
 
 int jattach_become(struct jattach *a)
 {
-	if (geteuid() == a->uid && getegid() == a->gid) {
-		(void)setgroups(0, NULL);
-		return sandbox_powers_drop();
-	}
-	if (setgroups(0, NULL) || setresgid(a->gid, a->gid, a->gid) ||
-	    setresuid(a->uid, a->uid, a->uid))
-		return refuse(a, -errno,
-			      "cannot become its user %u: that takes CAP_SETUID and CAP_SETGID",
-			      a->uid);
-	return sandbox_powers_drop();
+	const int rc = asuser_become(&a->of);
+
+	return rc ? refuse(a, rc,
+			   "cannot become its user %u: that takes CAP_SETUID and CAP_SETGID",
+			   a->of.uid) :
+		    0;
 }
 
 /* ---- the socket ---- */
@@ -127,13 +82,13 @@ static int socket_connect(struct jattach *a)
 	struct ucred peer = {0};
 	socklen_t len = sizeof(peer);
 
-	snprintf(at.sun_path, sizeof(at.sun_path), ".java_pid%u", a->nspid);
+	snprintf(at.sun_path, sizeof(at.sun_path), ".java_pid%u", a->of.nspid);
 	if (fd < 0 || fchdir(a->tmp) || connect(fd, (struct sockaddr *)&at, sizeof(at)))
 		return -errno;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
 		return -errno;
 	/* 0: it listens in a pid namespace that is not below ours */
-	if (peer.pid && (uint32_t)peer.pid != a->pid)
+	if (peer.pid && (uint32_t)peer.pid != a->of.pid)
 		return -EPERM;
 	return take_fd(&fd);
 }
@@ -167,7 +122,7 @@ static int file_make(struct jattach *a, const char *name, int *folder, int *out)
 			continue;
 		/* it must be the machine's user's: a file of another's makes it print its threads
 		 */
-		if (fstat(fd, &st) || st.st_uid != a->uid || !S_ISREG(st.st_mode)) {
+		if (fstat(fd, &st) || st.st_uid != a->of.uid || !S_ISREG(st.st_mode)) {
 			close(fd);
 			continue;
 		}
@@ -184,7 +139,7 @@ static int socket_await(struct jattach *a)
 	const int64_t until = clock_boot_ns() + SOCKET_NS;
 
 	while (jattach_listens(a)) {
-		if (is_gone(a))
+		if (asuser_is_gone(&a->of))
 			return refuse(a, -ESRCH, "it has ended");
 		if (clock_boot_ns() > until)
 			return refuse(a, -ETIMEDOUT,
@@ -204,7 +159,7 @@ int jattach_ready(struct jattach *a)
 		return 0;
 	if (rc == -EPERM)
 		return refuse(a, rc, "another process listens on its attach socket");
-	snprintf(name, sizeof(name), ".attach_pid%u", a->nspid);
+	snprintf(name, sizeof(name), ".attach_pid%u", a->of.nspid);
 	rc = file_make(a, name, &folder, &file);
 	if (rc)
 		return rc;
@@ -215,7 +170,7 @@ int jattach_ready(struct jattach *a)
 		(void)unlinkat(folder, name, 0);
 		return 0;
 	}
-	if (syscall(SYS_pidfd_send_signal, a->pidfd, SIGQUIT, NULL, 0)) {
+	if (syscall(SYS_pidfd_send_signal, a->of.pidfd, SIGQUIT, NULL, 0)) {
 		rc = refuse(a, -errno, "it cannot be signalled: %s", strerror(errno));
 		(void)unlinkat(folder, name, 0);
 		return rc;
@@ -265,7 +220,7 @@ static int converse(struct jattach *a, const char *request, size_t len, char *an
 		return refuse(a, -E2BIG, "the command is too long");
 	fd = socket_connect(a);
 	if (fd < 0)
-		return refuse(a, fd, is_gone(a) ? "it has ended" : "its attach socket is gone");
+		return refuse(a, fd, asuser_is_gone(&a->of) ? "it has ended" : "its attach socket is gone");
 	if (send(fd, request, len, MSG_NOSIGNAL) != (ssize_t)len)
 		return refuse(a, -EIO, "its attach socket takes no command");
 	rc = answer_read(fd, answer, until);

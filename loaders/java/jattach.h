@@ -21,15 +21,14 @@
 #define SONDE_JAVA_JATTACH_H
 
 #include <stdint.h>
-#include <sys/types.h>
+
+#include "loaders/lib/host/proc/asuser.h"
 
 #define JATTACH_WHY 160
 
 struct jattach {
-	uint32_t pid, nspid;
-	uid_t uid;
-	gid_t gid;
-	int pidfd, cwd, tmp;
+	struct asuser of;
+	int cwd, tmp;
 	char why[JATTACH_WHY];
 };
 

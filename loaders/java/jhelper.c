@@ -20,6 +20,7 @@
 #include "loaders/java/jtalk.h"
 #include "loaders/java/onrecord.h"
 #include "loaders/lib/host/proc/proc.h"
+#include "loaders/lib/sandbox/sandbox.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
@@ -417,26 +418,6 @@ static void turn(struct helper *h)
 		ending(h);
 }
 
-/* What becomes another user takes; the rest goes. */
-static void rights_keep(void)
-{
-	const uint64_t keep = 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_SYS_PTRACE |
-			      1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE |
-			      1ull << CAP_FOWNER | 1ull << CAP_SETPCAP;
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct caps[2];
-
-	if (syscall(SYS_capget, &head, caps))
-		return;
-	for (int i = 0; i < 2; i++) {
-		caps[i].permitted &= (uint32_t)(keep >> (32 * i));
-		caps[i].effective = caps[i].permitted;
-		caps[i].inheritable = 0;
-	}
-	(void)syscall(SYS_capset, &head, caps);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-}
-
 static _Noreturn void become(int sock, int dirfd, bool tls)
 {
 	struct helper h = {.sock = 3, .dirfd = 4, .tls = tls};
@@ -467,7 +448,9 @@ static _Noreturn void become(int sock, int dirfd, bool tls)
 	fcntl(3, F_SETFD, FD_CLOEXEC);
 	fcntl(4, F_SETFD, FD_CLOEXEC);
 	close_range(5, ~0u, 0);
-	rights_keep();
+	sandbox_powers_keep(1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_SYS_PTRACE |
+			    1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE |
+			    1ull << CAP_FOWNER | 1ull << CAP_SETPCAP);
 	onrecord_each_left(h.dirfd, left_stop, &h);
 	while (!h.ending || h.all)
 		turn(&h);

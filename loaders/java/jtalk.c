@@ -316,7 +316,7 @@ static int run(struct talk *t, int *fd)
 
 	/* what was read as root is judged before the rights are gone */
 	if (!rc)
-		refused = jguard_process(j->ask.pid, t->at.nspid);
+		refused = jguard_process(j->ask.pid, t->at.of.nspid);
 	if (!rc)
 		rc = jattach_become(&t->at);
 	if (!rc && jattach_listens(&t->at))

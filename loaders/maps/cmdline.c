@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "loaders/lib/host/maps/cache.h"
 #include "loaders/maps/publish/tablemaps.h"
@@ -30,6 +32,7 @@ static const struct option OPTIONS[] = {
 	{"images-mb", 0, OPTION_UINT, "N", "keep at most N MB of them (default 256)", OPTION_AT(struct cmdline, images_mb), .min = 1,
 	 .max = CACHE_MAX_BYTES >> 20},
 	{"no-lines", 0, OPTION_FLAG, NULL, "indexes without source lines and inlined functions", OPTION_AT(struct cmdline, no_lines)},
+	{"dotnet", 0, OPTION_FLAG, NULL, "ask programs of .NET to write the names of their functions while they are recorded (also: SONDE_DOTNET=on)", OPTION_AT(struct cmdline, dotnet)},
 	{"args", 0, OPTION_WORD, "full|masked|none", "arguments of processes (default masked)", OPTION_AT(struct cmdline, args)},
 	{"print", 0, OPTION_FLAG, NULL, "print the stream", OPTION_AT(struct cmdline, print)},
 	{"json", 0, OPTION_FLAG, NULL, "with --print: as JSON, one object a line; with --check: as JSON", OPTION_AT(struct cmdline, json)},
@@ -57,6 +60,7 @@ int cmdline_parse(int argc, char **argv, struct cmdline *o, struct err *e)
 	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, o}, 1, NULL, e);
 	if (rc)
 		return rc;
+	o->dotnet |= getenv("SONDE_DOTNET") && !strcmp(getenv("SONDE_DOTNET"), "on");
 	if (o->explain > INT32_MAX)
 		return err_set(e, -ESRCH, EXIT_USAGE, "no process %lld", (long long)o->explain);
 	if (o->dump >= 0 && !o->socket)

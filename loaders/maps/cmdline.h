@@ -14,7 +14,7 @@ struct cmdline {
 	int dump;
 	int64_t explain; /* of both -1: no */
 	unsigned int rows_mb, images_mb;
-	bool print, json, no_lines, check, verbose;
+	bool print, json, no_lines, dotnet, check, verbose;
 };
 
 /* 0; 1: help was asked for and printed; < 0: err_set with EXIT_USAGE. Strings are argv's. */

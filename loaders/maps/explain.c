@@ -103,7 +103,7 @@ static const struct runtime {
 	{"javascript", "node", "libnode.so", IMAGE_SECTION_V8},
 	{"dotnet", NULL, "libcoreclr.so", 0},
 	{"erlang", "beam.smp", NULL, 0},
-	{"perl", "perl", "libperl.so", 0},
+	{"perl", "perl", "libperl.so", IMAGE_SECTION_PERL},
 	{"lua", "lua", "liblua", 0},
 	{"luajit", "luajit", "libluajit", 0},
 	{"deno", "deno", NULL, 0},

@@ -26,9 +26,11 @@
 #include "loaders/lib/host/budget/pace.h"
 #include "loaders/lib/host/budget/selfmem.h"
 #include "loaders/lib/host/maps/cache.h"
+#include "loaders/lib/host/proc/proc.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "loaders/maps/cmdline.h"
 #include "loaders/maps/dump.h"
+#include "loaders/maps/dotnet/dotnetask.h"
 #include "loaders/maps/explain.h"
 #include "loaders/maps/hub/hub.h"
 #include "loaders/maps/indexing/indexer.h"
@@ -76,6 +78,7 @@ struct maps {
 	struct wanted *wanted;
 	struct tablemaps tables;
 	struct publish *publish;
+	struct dotnetask *dotnet; /* NULL: nothing is asked */
 	uint64_t good_ns; /* the last T at which nothing was lost */
 	uint64_t cpus_ns; /* the last T at which the events of all CPUs were known to work */
 	uint64_t rss, private, tables_bytes;
@@ -214,6 +217,7 @@ static void tick(struct maps *m)
 	if (is_due(&m->due.store_ns, STORE_NS))
 		cache_look(m->cache);
 	indexer_tick(m->indexer, (uint64_t)clock_boot_ns());
+	dotnetask_tick(m->dotnet);
 	if (indexer_busy(m->indexer))
 		pace_busy(&m->pace, clock_boot_ns());
 	hub_flush(m->hub);
@@ -338,6 +342,16 @@ static void want_args(void *ctx, const struct mp_want_args *want)
 	world_tell_args(&((struct maps *)ctx)->world, want);
 }
 
+/* The process must be the one that we know: by its number and start. */
+static void want_names(void *ctx, const struct mp_want_names *want)
+{
+	const struct maps *m = ctx;
+	const struct proc *p = m->dotnet ? world_proc(&((struct maps *)ctx)->world, want->tgid) : NULL;
+
+	if (p && p->start_ns == want->start_ns)
+		dotnetask_want(m->dotnet, p->tgid, p->start_ns / proc_ticks_ns(1));
+}
+
 static void print_one(void *ctx, const struct mapspack_msg *msg)
 {
 	const struct maps *m = ctx;
@@ -447,6 +461,7 @@ static void start_hub(struct maps *m)
 			      .dump = dump,
 			      .want = want,
 			      .want_args = want_args,
+			      .want_names = want_names,
 			      .hurry = maps_hurry,
 			      .print = m->o.print ? print_one : NULL};
 
@@ -477,6 +492,11 @@ static int open_all(struct maps *m, struct err *e)
 		err_set(e, -EINVAL, EXIT_USAGE, "--args is full, masked or none, not '%s'",
 			m->o.args);
 		return -EINVAL;
+	}
+	if (m->o.dotnet) {
+		m->dotnet = dotnetask_open();
+		if (!m->dotnet)
+			log_warn("no program of .NET is asked for names: cannot start a process");
 	}
 	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	catch_signals(m);
@@ -535,6 +555,7 @@ static void close_all(struct maps *m)
 	cache_close(m->cache);
 	cgroups_free(m->world.cgroups);
 	containers_free(m->world.containers);
+	dotnetask_close(m->dotnet);
 }
 
 #define CHECK_SIDE_BAND "processes are found in /proc, once a second"

@@ -15,6 +15,7 @@
 #ifndef SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
 #define SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
 
+#include "probes/runtimes/perl.bpf.h"
 #include "probes/runtimes/php.bpf.h"
 #include "probes/runtimes/python.bpf.h"
 #include "probes/runtimes/ruby.bpf.h"
@@ -25,6 +26,7 @@
 	((kind) == RUNTIME_PYTHON ? python_##what(i) : \
 	 (kind) == RUNTIME_PHP    ? php_##what(i) :    \
 	 (kind) == RUNTIME_RUBY   ? ruby_##what(i) :   \
+	 (kind) == RUNTIME_PERL   ? perl_##what(i) :   \
 				    0)
 
 /* The walk has come to an interpreter. */
@@ -74,6 +76,8 @@ static __always_inline bool script_in_loop(const struct script_walk *w, __u64 pc
 		return python_in_loop(&r->python, pc - w->bias);
 	if (r->kind == RUNTIME_PHP)
 		return php_in_loop(&r->php, pc - w->bias);
+	if (r->kind == RUNTIME_PERL)
+		return perl_in_loop(&r->perl, pc - w->bias);
 	return r->kind == RUNTIME_RUBY && ruby_in_loop(&r->ruby, pc - w->bias);
 }
 
@@ -90,14 +94,19 @@ static __always_inline enum script_place script_place_marked(const struct script
 }
 
 /* PHP's frames are of the process's only thread that runs scripts: the one that is in the loop; or
- * the first, where machine code of the JIT ends its native stack. */
+ * the first, where machine code of the JIT ends its native stack. Those of Perl without threads are
+ * of the one in the loop, too. */
 static __always_inline bool script_is_its_thread(const struct script_walk *w,
 						 const struct stack_scratch *s)
 {
 	struct tables_runtime *r;
 
-	if (w->kind != RUNTIME_PHP || w->loops)
+	if ((w->kind != RUNTIME_PHP && w->kind != RUNTIME_PERL) || w->loops)
 		return true;
+	if (w->kind == RUNTIME_PERL) {
+		r = script_layout(w, RUNTIME_PERL);
+		return r && r->perl.key;
+	}
 	r = script_layout(w, RUNTIME_PHP);
 	return r && r->php.program && s->ev.tid == s->ev.tgid && s->unwind.end != STACK_END_ROOT;
 }

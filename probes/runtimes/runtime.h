@@ -18,6 +18,7 @@
  *      python  0: not known; else bytes of code before the instruction + 3 (so that -2, "not
  *              begun", is 1)
  *      php     the line; 0: not known
+ *      perl    the line; 0: not known
  *      ruby    0: not known; else how many instructions there are before where it says it is, + 1
  *
  * 3. With the id goes what names it: pieces of the process's memory, as they were at that moment,
@@ -25,7 +26,8 @@
  *    (loaders/lib/runtimes/scriptobject.h). A name is there before the frame that has it.
  *
  * An object is what frames of one function have in common: python its code object, php its
- * instructions (of a function of C itself), ruby its iseq (of a function of C its method).
+ * instructions (of a function of C itself), ruby its iseq (of a function of C its method), perl a
+ * sub's code (of what is no sub its file).
  *
  * The BPF side includes probes/lib/kern.h before it, user space <linux/types.h>.
  */
@@ -36,6 +38,7 @@
 #include <linux/types.h>
 #endif
 
+#include "probes/runtimes/perl_layout.h"
 #include "probes/runtimes/php_layout.h"
 #include "probes/runtimes/python_layout.h"
 #include "probes/runtimes/ruby_layout.h"
@@ -48,6 +51,7 @@ enum runtime_kind { /* stored (schema/store/write/writer.h): never renumbered */
 		    RUNTIME_PHP = 3,
 		    RUNTIME_V8 = 4,
 		    RUNTIME_HOTSPOT = 5,
+		    RUNTIME_PERL = 6,
 		    RUNTIME_N
 };
 
@@ -71,6 +75,7 @@ struct tables_runtime {
 		struct python_layout python;
 		struct php_layout php;
 		struct ruby_layout ruby;
+		struct perl_layout perl;
 		__u64 words[62];
 	};
 };
@@ -104,8 +109,10 @@ struct script_names {
 	__u32 image; /* mp_image.id of the interpreter's file */
 	__u64 bias;
 	__u64 time_ns;
-	__u64 of;   /* php: the function; ruby: the method that it lies in, 0: not known */
-	__u32 what; /* php: enum php_function, and SCRIPT_OUTERMOST; ruby: SCRIPT_NATIVE or 0 */
+	__u64 of;   /* php: the function; ruby: the method that it lies in, 0: not known; perl: the
+		       CV, or the text of its file */
+	__u32 what; /* php: enum php_function, and SCRIPT_OUTERMOST; ruby: SCRIPT_NATIVE or 0; perl:
+		       enum perl_kind */
 	__u32 pad;
 	struct script_piece piece[SCRIPT_PIECES];
 	struct tables_runtime layout;

@@ -21,6 +21,12 @@ struct ruby_walk;
 static __always_inline void ruby_look(struct ruby_walk *p, __u64 addr);
 #define RUBY_LOOK(w, addr) ruby_look(w, addr)
 #include "probes/runtimes/ruby.h"
+struct perl_walk;
+static __always_inline void perl_look(struct perl_walk *p, __u64 addr);
+static __always_inline void perl_look_sub(struct perl_walk *p, __u64 addr, __u32 bytes);
+#define PERL_LOOK(w, addr)            perl_look(w, addr)
+#define PERL_LOOK_SUB(w, addr, bytes) perl_look_sub(w, addr, bytes)
+#include "probes/runtimes/perl.h"
 
 const volatile bool runtimes_on = true;
 const volatile __u32 runtime_kinds = ~0u; /* bits by enum runtime_kind: what of them is walked */
@@ -117,6 +123,7 @@ struct script_walk {
 		struct python_walk python;
 		struct php_walk php;
 		struct ruby_walk ruby;
+		struct perl_walk perl;
 	};
 	__u64 window_at, near_at;
 	__u64 window[SCRIPT_WINDOW];

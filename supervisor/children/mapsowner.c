@@ -47,7 +47,7 @@ void mapsowner_hang_up(struct mapsowner *m)
 }
 
 void mapsowner_start(struct mapsowner *m, const char *store, const char *socket, const char *args,
-		     unsigned int images_mb, uint64_t caps)
+		     unsigned int images_mb, bool dotnet, uint64_t caps)
 {
 	char megabytes[16];
 	char *argv[16] = {NULL,       "--fd",         "3",      "--store",    (char *)store,
@@ -66,6 +66,8 @@ void mapsowner_start(struct mapsowner *m, const char *store, const char *socket,
 	fds[n_fds++] = (struct child_fd){pair[1], SOCKET_FD};
 	for (int i = 0; i < MP_TABLES_N && m->tables[i] >= 0; i++)
 		fds[n_fds++] = (struct child_fd){m->tables[i], TABLES_FD + i};
+	if (dotnet)
+		argv[n++] = "--dotnet";
 	if (n_fds > 1) {
 		argv[n++] = "--tables-fd";
 		argv[n++] = "4";

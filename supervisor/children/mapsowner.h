@@ -26,9 +26,9 @@ struct mapsowner {
 void mapsowner_init(struct mapsowner *m);
 void mapsowner_release(struct mapsowner *m);
 /* Starts sonde-maps for a store. It listens at `socket` and keeps at most `images_mb` of image
- * indexes there. */
+ * indexes there; `dotnet`: it asks programs of .NET for names. */
 void mapsowner_start(struct mapsowner *m, const char *store, const char *socket, const char *args,
-		     unsigned int images_mb, uint64_t caps);
+		     unsigned int images_mb, bool dotnet, uint64_t caps);
 /* Reads its messages; the service is ready once it has said hello. */
 void mapsowner_read(struct mapsowner *m);
 /* Closes our end, upon which it ends. */

@@ -46,6 +46,7 @@ enum conf_key { /* keys of one section are adjacent */
 	CONF_ARGS,
 	CONF_INCLUDE,
 	CONF_EXCLUDE,
+	CONF_DOTNET,
 	CONF_CPU,
 	CONF_MEMORY,
 	CONF_FAMILY /* from here on: family_setting(key - CONF_FAMILY) */
@@ -66,6 +67,7 @@ struct conf {
 	bool seal;
 	int64_t fine_age_ns; /* 0: no limit */
 	uint32_t freq;
+	bool no_dotnet; /* programs of .NET are left alone */
 	double cpu;            /* limit of all of sonde, in percent of one core; 0: none */
 	uint64_t memory_bytes; /* the same of memory; 0: none */
 };

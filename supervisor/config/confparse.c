@@ -52,6 +52,8 @@ static const struct key KEYS[CONF_FAMILY] = {
 		.help = "record only these processes (default: all): container:web-* user:postgres"}},
 	[CONF_EXCLUDE] = {"targets", {"exclude", SETTING_RULES, .fallback = "", .like = RULES_LIKE,
 		.help = "never record these; they appear together as [excluded]: command:vault unit:secret.service"}},
+	[CONF_DOTNET] = {"runtimes", {"dotnet", SETTING_WORD, .words = "off|on", .fallback = "off", .like = "on or off",
+		.help = "on: ask programs of .NET 8 and later to write the names of their functions while they are recorded"}, AT(no_dotnet)},
 	[CONF_CPU] = {"limits", {"cpu", SETTING_FRACTION, .max = 100000, .fallback = "3", .like = "a number of percent, 0 for no limit",
 		.help = "CPU limit for all sonde processes, in percent of one core; after a minute above it, sampling slows down"}, AT(cpu)},
 	[CONF_MEMORY] = {"limits", {"memory", SETTING_BYTES, .zero = true, .fallback = "256M", .like = "256M, 0 for no limit",

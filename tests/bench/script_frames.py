@@ -47,6 +47,11 @@ end
 def deep(n, upto) = n > 0 ? deep(n - 1, upto) : spin(upto)
 $stdout.write("x"); $stdout.flush
 deep(ARGV[0].to_i, Process.clock_gettime(0) + ARGV[1].to_f)
+""", "perl": """
+sub spin { my $i; while (time() < $_[0]) { $i = 0; $i++ while $i < 20000 } }
+sub deep { my ($n, $until) = @_; return $n ? deep($n - 1, $until) : spin($until) }
+$| = 1; print "x";
+deep($ARGV[0], time() + $ARGV[1]);
 """, "java": """
 public class Deep {
     static volatile long kept;
@@ -66,7 +71,7 @@ sys.stdout.write("x"); sys.stdout.flush()
 """
 NATIVE = os.path.join(os.environ.get("B", os.path.join(ROOT, "build")), "tests", "workloads", "shares")
 SHORT = "import time\ndef fifty():\n  until = time.process_time() + 0.05\n  while time.process_time() < until: pass\nfifty()"
-FLAG = {"python": ["-c"], "php": ["-n", "-r"], "ruby": ["--disable-gems", "-e"], "java": []}
+FLAG = {"python": ["-c"], "php": ["-n", "-r"], "ruby": ["--disable-gems", "-e"], "perl": ["-e"], "java": []}
 
 
 def capture(pids, freq, seconds, store):
@@ -158,7 +163,7 @@ def measure(runtime, program, smoke):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--runtimes", default="python,php,ruby,java")
+    p.add_argument("--runtimes", default="python,php,ruby,perl,java")
     p.add_argument("--python", default="/usr/bin/python3")
     p.add_argument("--smoke", action="store_true")
     a = p.parse_args()

@@ -15,6 +15,12 @@ enum runsym {
 	RUNSYM_RUBY_VM,
 	RUNSYM_RUBY_THREAD, /* rb_thread_current */
 	RUNSYM_RUBY_ID,     /* rb_id2str */
+	RUNSYM_PERL_VERSION,
+	RUNSYM_PERL_LOOP, /* Perl_runops_standard */
+	RUNSYM_PERL_DEBUG_LOOP,
+	RUNSYM_PERL_KEY, /* PL_thr_key */
+	RUNSYM_PERL_COP, /* PL_curcop */
+	RUNSYM_PERL_STACKINFO,
 	RUNSYM_JVM_STRUCTS,
 	RUNSYM_JVM_TYPES,
 	RUNSYM_JVM_CONSTANTS,

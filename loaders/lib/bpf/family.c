@@ -70,11 +70,11 @@ static void check_scripts(struct check *c, const struct bpf_object *obj)
 	if (kinds == SCRIPTS_KINDS[0])
 		check_add(
 			c, "script frames", CHECK_OK, NULL,
-			"CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.4, Ruby 2.7, 3.1 and 3.3, " FOUND_LATER);
+			"CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.4, Ruby 2.7, 3.1 and 3.3, Perl 5.32 to 5.42, " FOUND_LATER);
 	else if (kinds)
 		check_add(c, "script frames", CHECK_WARN, "a newer kernel",
 			  "CPython 2.7 and 3.6 to 3.15, " FOUND_LATER "; this kernel refuses the "
-			  "program that walks those of PHP and Ruby, too");
+			  "program that walks those of PHP, Ruby and Perl, too");
 	else
 		check_add(c, "script frames", CHECK_WARN, "a newer kernel",
 			  FOUND_LATER "; this kernel refuses the program that walks others: "

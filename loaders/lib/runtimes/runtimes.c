@@ -2,6 +2,7 @@
 #include "loaders/lib/runtimes/runtimes.h"
 
 #include "loaders/lib/runtimes/hotspot.h"
+#include "loaders/lib/runtimes/perl.h"
 #include "loaders/lib/runtimes/php.h"
 #include "loaders/lib/runtimes/python.h"
 #include "loaders/lib/runtimes/ruby.h"
@@ -32,6 +33,7 @@
 RUNTIME(python)
 RUNTIME(php)
 RUNTIME(ruby)
+RUNTIME(perl)
 RUNTIME(v8)
 RUNTIME_OPENED(hotspot)
 
@@ -53,6 +55,7 @@ const struct runtime_walker RUNTIME_WALKERS[] = {
 	{"ruby", "[ruby]", IMAGE_SECTION_RUBY, ruby_of, ruby_end, ruby_frames, NULL, NULL},
 	{"java", "[java]", IMAGE_SECTION_HOTSPOT, hotspot_of, hotspot_end, NULL, hotspot_frames,
 	 NULL},
+	{"perl", "[perl]", IMAGE_SECTION_PERL, perl_of, perl_end, perl_frames, NULL, NULL},
 	{"javascript", "[javascript]", IMAGE_SECTION_V8, v8_of, v8_end, v8_frames, NULL, NULL},
 };
 const size_t RUNTIME_KIND_COUNT = ARRAY_SIZE(RUNTIME_WALKERS);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/runtimes/perlcode.h"
 #include "loaders/lib/runtimes/phpcode.h"
 #include "loaders/lib/runtimes/rubycode.h"
 
@@ -64,9 +65,18 @@ static void ruby_read(const struct runtime_memory *m, const struct script_names 
 	o->place.line = o->n_lines ? o->lines[0] : 0;
 }
 
+static void perl_read(const struct runtime_memory *m, const struct script_names *n,
+		      struct scriptobject *o)
+{
+	const struct perlcode c = {.m = m, .l = &n->layout.perl};
+
+	perlcode_read(&c, n->what, n->of, n->of, &o->place);
+}
+
 static void (*const readers[RUNTIME_N])(const struct runtime_memory *m,
 					const struct script_names *n, struct scriptobject *o) = {
-	[RUNTIME_PYTHON] = python_read, [RUNTIME_PHP] = php_read, [RUNTIME_RUBY] = ruby_read};
+	[RUNTIME_PYTHON] = python_read, [RUNTIME_PHP] = php_read, [RUNTIME_RUBY] = ruby_read,
+	[RUNTIME_PERL] = perl_read};
 
 int scriptobject_read(const void *record, size_t size, struct scriptobject *out)
 {
@@ -112,7 +122,8 @@ uint32_t scriptobject_line(const struct scriptobject *o, uint32_t position)
 		return 0;
 	if (o->kind == RUNTIME_PYTHON)
 		return pycode_object_line(&o->python, (int64_t)position - SCRIPT_PYTHON_NONE);
-	if (o->kind == RUNTIME_PHP || o->kind == RUNTIME_HOTSPOT || o->kind == RUNTIME_V8)
+	if (o->kind == RUNTIME_PHP || o->kind == RUNTIME_PERL || o->kind == RUNTIME_HOTSPOT ||
+	    o->kind == RUNTIME_V8)
 		return position;
 	return position <= o->n_lines ? o->lines[position - 1] : 0;
 }

@@ -43,6 +43,22 @@ int sandbox_powers_drop(void)
 	return syscall(SYS_capset, &head, none) ? -errno : 0;
 }
 
+void sandbox_powers_keep(uint64_t keep)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &head, caps))
+		return;
+	for (int i = 0; i < 2; i++) {
+		caps[i].permitted &= (uint32_t)(keep >> (32 * i));
+		caps[i].effective = caps[i].permitted;
+		caps[i].inheritable = 0;
+	}
+	(void)syscall(SYS_capset, &head, caps);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 static int limit(int what, rlim_t value)
 {
 	struct rlimit r, old;

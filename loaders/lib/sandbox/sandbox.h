@@ -12,6 +12,8 @@
 #ifndef SONDE_SANDBOX_H
 #define SONDE_SANDBOX_H
 
+#include <stdint.h>
+
 #include "schema/base/err.h"
 
 /* SANDBOX_LARGE: for debug information of hundreds of megabytes, read apart at low priority. */
@@ -38,5 +40,7 @@ int sandbox_enter(enum sandbox_size size, struct err *e);
 /* The first part of it alone, for a process that only starts others which enter the sandbox: it has
  * no capability afterwards, and cannot get one. 0, -errno. */
 int sandbox_powers_drop(void);
+/* All capabilities but those of `keep` (bits by number) go, and none can be got. */
+void sandbox_powers_keep(uint64_t keep);
 
 #endif

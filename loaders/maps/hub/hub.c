@@ -561,6 +561,8 @@ static void client_read(struct client *c)
 				c->hub->ops.want(c->hub->ops.ctx, &m.m.want);
 			else if (m.type == MP_WANT_ARGS)
 				c->hub->ops.want_args(c->hub->ops.ctx, &m.m.want_args);
+			else if (m.type == MP_WANT_NAMES)
+				c->hub->ops.want_names(c->hub->ops.ctx, &m.m.want_names);
 			else if (m.type == MP_HURRY)
 				c->hub->ops.hurry(c->hub->ops.ctx);
 			else if (m.type == MP_BOOKS)

@@ -25,6 +25,7 @@ struct hub_ops {
 	void (*want)(void *ctx, const struct mp_want *want);
 	/* A client asks for the arguments of a program. */
 	void (*want_args)(void *ctx, const struct mp_want_args *want);
+	void (*want_names)(void *ctx, const struct mp_want_names *want);
 	/* A client waits for a watermark of the present time. */
 	void (*hurry)(void *ctx);
 	/* Each message as it is sent to all, for --print; may be NULL. */

@@ -55,6 +55,14 @@ static bool ruby_read(const void *section, size_t size, struct tables_runtime *o
 	return out->ruby.format == RUBY_FORMAT;
 }
 
+static bool perl_read(const void *section, size_t size, struct tables_runtime *out)
+{
+	if (size != sizeof(out->perl))
+		return false;
+	memcpy(&out->perl, section, size);
+	return out->perl.format == PERL_FORMAT;
+}
+
 static const struct {
 	uint32_t kind, section;
 	bool (*read)(const void *section, size_t size, struct tables_runtime *out);
@@ -62,6 +70,7 @@ static const struct {
 	{RUNTIME_PYTHON, IMAGE_SECTION_PYTHON, python_read},
 	{RUNTIME_PHP, IMAGE_SECTION_PHP, php_read},
 	{RUNTIME_RUBY, IMAGE_SECTION_RUBY, ruby_read},
+	{RUNTIME_PERL, IMAGE_SECTION_PERL, perl_read},
 };
 
 static bool runtime_read(const struct image *index, struct tables_runtime *out)

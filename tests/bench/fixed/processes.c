@@ -139,6 +139,12 @@ static void no_want(void *ctx, const struct mp_want *want)
 	(void)want;
 }
 
+static void no_names(void *ctx, const struct mp_want_names *want)
+{
+	(void)ctx;
+	(void)want;
+}
+
 static void no_args(void *ctx, const struct mp_want_args *want)
 {
 	(void)ctx;
@@ -166,6 +172,7 @@ static int maps_begin(struct scene *s)
 			      .dump = no_dump,
 			      .want = no_want,
 			      .want_args = no_args,
+			      .want_names = no_names,
 			      .hurry = no_hurry};
 	int pair[2];
 

@@ -2,7 +2,7 @@
 /*
  * scriptobject_fuzz: any bytes as a record of the ring `names`; the last one chooses the runtime.
  * covers: loaders/lib/runtimes/scriptobject.c loaders/lib/runtimes/phpcode.c
- * loaders/lib/runtimes/rubycode.c
+ * loaders/lib/runtimes/perlcode.c loaders/lib/runtimes/rubycode.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct script_names record;
-	static const uint32_t kinds[] = {RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_RUBY};
+	static const uint32_t kinds[] = {RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_RUBY, RUNTIME_PERL};
 	const size_t least = offsetof(struct script_names, data);
 	struct scriptobject o;
 
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	memset(&record, 0, sizeof(record));
 	memcpy(&record, data, len);
 	record.id |= 1;
-	record.layout.kind = kinds[len ? data[len - 1] % 3 : 0];
+	record.layout.kind = kinds[len ? data[len - 1] % 4 : 0];
 	if (scriptobject_read(&record, len < least ? least : len, &o))
 		abort();
 	for (uint32_t i = 0; i < 64; i += 7)

@@ -3,7 +3,7 @@
 # seeds.sh OUTDIR: a small process for each shape of frames, as python_fuzz lays it out, and line tables of python3's own.
 set -eu
 out=$1
-mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/ruby_fuzz" "$out/hotspot_fuzz" "$out/v8_fuzz" "$out/v8tables_fuzz" "$out/v8flow_fuzz"
+mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/perl_fuzz" "$out/ruby_fuzz" "$out/hotspot_fuzz" "$out/v8_fuzz" "$out/v8tables_fuzz" "$out/v8flow_fuzz"
 python3 - "$out" <<'END'
 import re
 import struct
@@ -81,6 +81,85 @@ def php(choice):
 for choice in (0, 0x80, 0x40):
     with open(f"{out}/php_fuzz/process{choice}", "wb") as f:
         f.write(php(choice))
+
+
+def perl(choice):
+    mem = bytearray(0xc00)
+
+    def put(at, *words):
+        struct.pack_into(f"<{len(words)}Q", mem, at, *words)
+        return BASE + at
+
+    def sv(at, kind, body, u=0, flags=0):
+        return put(at, body, (kind | flags) << 32 | 1, u)
+
+    def hek(at, text, utf8=0):
+        struct.pack_into("<II", mem, at, 0, len(text))
+        mem[at + 8:at + 8 + len(text)] = text
+        mem[at + 9 + len(text)] = utf8
+        return BASE + at
+
+    def text(at, s):
+        mem[at:at + len(s)] = s
+        return BASE + at
+
+    def cop(at, line):
+        struct.pack_into("<IIQQ", mem, at + 32, 0, line, 0, BASE + (0x880 if choice & 0x40 else 0x800))
+        return BASE + at
+
+    def context(at, kind, caller, back=0, cv=0):
+        put(at, kind, 0, caller)
+        put(at + 48, back)
+        put(at + 72, cv)
+
+    def info(at, contexts, outer, last, kind):
+        put(at, 0, contexts, outer, 0, (10 << 32) | (last & 0xffffffff), kind << 32)
+        return BASE + at
+
+    text(0x800, b"/srv/a.pl")
+    sv(0x880, 9, BASE + 0x8a0)  # the glob of a file's name
+    put(0x8a0 + 32, hek(0x8e0, b"_</srv/a.pl"))
+    names = hek(0x900, b"P\xebrl")
+    # two stashes: with one name, with several
+    for at, many in ((0x400, 0), (0x500, 1)):
+        aux = at + 0x40 if not choice & 0x20 else at + 0x80 + 8 * 8
+        sv(at, 12, BASE + at + 0x20, BASE + at + 0x80, 0x02000000)
+        put(at + 0x20 + 24, 7)
+        put(aux, BASE + 0x930 if many else names)
+        struct.pack_into("<i", mem, aux + 28, many)
+    put(0x930, names)
+    # a sub by its glob, whose other glob it was defined for; one by its name alone
+    sv(0x600, 13, BASE + 0x620)
+    put(0x620 + 32, 0, 0, BASE + 0x111, BASE + 0x680, BASE + 0x800)
+    put(0x620 + 48, BASE + 0x111)
+    sv(0x680, 9, BASE + 0x6a0, BASE + 0x6e0)
+    sv(0x720, 9, BASE + 0x740)
+    put(0x6e0 + 56, BASE + 0x720)
+    put(0x740 + 32, hek(0x780, "ώ".encode(), 1), BASE + 0x400)
+    sv(0xa00, 13, BASE + 0xa20)
+    put(0xa20 + 32, BASE + 0x500, 0, BASE + 0x222, hek(0x7b0, b"named"), BASE + 0x800)
+    struct.pack_into("<II", mem, 0xa20 + 88, 7, 0x8000)
+    first, second = cop(0x100, 3), cop(0x160, 4)
+    context(0x1c0, 9, second, 0, BASE + 0x600)
+    context(0x228, 11, first)
+    context(0x290, 2, first)
+    context(0x2f8, 9, first, 1, BASE + 0xa00)
+    context(0x360, 9, first, 1, BASE + 0xa00)
+    outer = info(0x40, BASE + 0xb00, 0, 0, 1)
+    context(0xb00, 10, second)
+    inner = info(0x80, BASE + 0x1c0, outer, 4, 3)
+    if choice & 0x40:
+        put(0, first, inner)
+    else:
+        put(0, 0, put(0x20, inner, first))
+    return bytes([choice]) + bytes(mem)
+
+
+for choice in (0, 0x80, 0x40, 0x60, 0x20):
+    with open(f"{out}/perl_fuzz/process{choice}", "wb") as f:
+        f.write(perl(choice))
+
+
 def ruby(choice):
     mem = bytearray(0x1000)
 

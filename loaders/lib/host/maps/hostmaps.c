@@ -244,6 +244,17 @@ void hostmaps_want_args(struct hostmaps *hm, struct hostmaps_process *pub)
 	p->args_asked = send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
 }
 
+void hostmaps_want_names(struct hostmaps *hm, const struct hostmaps_process *p)
+{
+	const struct mp_want_names m = {.head = {.type = MP_WANT_NAMES, .size = sizeof(m)},
+					.start_ns = p->start_ns,
+					.tgid = p->tgid,
+					.exec_id = p->exec_id};
+
+	if (hm->fd >= 0)
+		(void)send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void on_used(struct hostmaps *hm, const struct mp_used *m)
 {
 	struct newest *n = hostmaps_newest(hm, m->tgid);

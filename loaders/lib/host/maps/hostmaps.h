@@ -114,6 +114,9 @@ void hostmaps_on_used(struct hostmaps *hm,
 /* Ask for its arguments, if they were not sent; what is learnt goes to hostmaps_on_args'
  * callback, from within hostmaps_read: `serial` has grown. */
 void hostmaps_want_args(struct hostmaps *hm, struct hostmaps_process *p);
+/* It has generated code, and no file that names it: sonde-maps may know a runtime there that writes
+ * one if it is asked. */
+void hostmaps_want_names(struct hostmaps *hm, const struct hostmaps_process *p);
 void hostmaps_on_args(struct hostmaps *hm, void (*learnt)(void *ctx, struct hostmaps_process *p),
 		      void *ctx);
 

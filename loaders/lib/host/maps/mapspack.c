@@ -30,6 +30,7 @@ static const struct shape {
 	[MP_CONTAINER] = {sizeof(struct mp_container), 7, offsetof(struct mp_container, len)},
 	[MP_ARGS] = {sizeof(struct mp_args), 1, offsetof(struct mp_args, len)},
 	[MP_WANT_ARGS] = {sizeof(struct mp_want_args), 0, 0},
+	[MP_WANT_NAMES] = {sizeof(struct mp_want_names), 0, 0},
 	[MP_WANT_INDEX] = {sizeof(struct mp_want), 0, 0},
 	[MP_HURRY] = {sizeof(struct mp_head), 0, 0},
 	[MP_BOOKS] = {sizeof(struct mp_head), 0, 0},

@@ -32,6 +32,7 @@ union mapspack_fixed {
 	struct mp_want want;
 	struct mp_args args;
 	struct mp_want_args want_args;
+	struct mp_want_names want_names;
 	struct mp_tables tables;
 };
 

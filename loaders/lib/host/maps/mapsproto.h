@@ -55,7 +55,9 @@ enum mp_type {
 			  ms, and MP_COST before it */
 	MP_BOOKS =
 		66, /* no body: this client stores sonde-maps' cost: give it a share from now on */
-	MP_WANT_ARGS = 67 /* struct mp_want_args: the client stores this program */
+	MP_WANT_ARGS = 67, /* struct mp_want_args: the client stores this program */
+	MP_WANT_NAMES = 68 /* struct mp_want_names: it has code of this process that nothing names
+			    */
 };
 
 struct mp_head {
@@ -251,6 +253,12 @@ struct mp_want {
 };
 
 struct mp_want_args {
+	struct mp_head head;
+	uint64_t start_ns;
+	uint32_t tgid, exec_id;
+};
+
+struct mp_want_names {
 	struct mp_head head;
 	uint64_t start_ns;
 	uint32_t tgid, exec_id;

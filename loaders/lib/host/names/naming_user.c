@@ -464,6 +464,8 @@ static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_
 
 	if (!rc)
 		rc = jit_take(n, j, JIT_WAIT_MS, &cpu_ns);
+	if (rc == -ENOENT)
+		hostmaps_want_names(n->hm, p);
 	if (jit_refused(rc))
 		jit_tell(n, j, jitnames_reason(rc), jitnames_fix(rc));
 	jit_pause(j, rc, before, cpu_ns);

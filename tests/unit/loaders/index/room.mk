@@ -1,5 +1,5 @@
 # Unit tests of loaders/index. oracle_test compares with nm, readelf, go and rustc and skips what is not installed.
-INDEX_TESTS := parsers rows cfi gorows golines gopart pypart pylayout phppart rubypart tlspart recordpart callsites v8part symset lineset dwline indexer child oracle
+INDEX_TESTS := parsers rows cfi gorows golines gopart pypart pylayout phppart perlpart rubypart tlspart recordpart callsites v8part symset lineset dwline indexer child oracle
 $(foreach t,$(INDEX_TESTS),$(eval $(call unit_test,index_$(t)_test,$(call tested,loaders/index,$(t)),index image base,$(INDEX_LIBS))))
 # loaders/lib/sandbox as sonde-index uses it
 $(eval $(call unit_test,index_sandbox_test,tests/unit/loaders/lib/sandbox/sandbox_test.c,index image base,$(INDEX_LIBS)))

@@ -359,7 +359,7 @@ struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, ui
 
 bool frames_stand;
 uint64_t generation = 1;
-int owners_asked, args_wanted;
+int owners_asked, args_wanted, names_wanted;
 void (*args_learnt)(void *ctx, struct hostmaps_process *p);
 void *args_learnt_ctx;
 
@@ -383,6 +383,12 @@ void hostmaps_want_args(struct hostmaps *hm, struct hostmaps_process *p)
 {
 	(void)hm;
 	args_wanted += p->args_later;
+}
+
+void hostmaps_want_names(struct hostmaps *hm, const struct hostmaps_process *p)
+{
+	(void)hm;
+	names_wanted += !!p;
 }
 
 void hostmaps_on_args(struct hostmaps *hm, void (*learnt)(void *ctx, struct hostmaps_process *p),
@@ -447,7 +453,7 @@ int fake_setup(void **state)
 	proc_a.args_later = false;
 	proc_a.serial = 0;
 	frames_stand = false;
-	owners_asked = args_wanted = 0;
+	owners_asked = args_wanted = names_wanted = 0;
 	ready = NULL;
 	ready_after = -1;
 	read_calls = 0;

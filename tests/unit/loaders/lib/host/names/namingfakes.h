@@ -63,6 +63,7 @@ extern bool frames_stand;   /* what hostmaps_frames_stand says */
 extern uint64_t generation; /* of hostmaps */
 extern int owners_asked;    /* calls of hostmaps_frame_owner */
 extern int args_wanted;     /* hostmaps_want_args, of processes that lack them */
+extern int names_wanted;    /* hostmaps_want_names */
 extern void (*args_learnt)(void *ctx, struct hostmaps_process *p); /* naming's */
 extern void *args_learnt_ctx;
 /* What sonde-maps says of any container; without a name: nothing. */
