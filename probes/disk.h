@@ -103,9 +103,10 @@ enum disk_io { DISK_READ, DISK_WRITE, DISK_RING_READ, DISK_RING_WRITE, DISK_IOS 
 
 struct disk_calls {	/* reads or writes of a file, by struct disk_sync_key */
 	__u64 calls, errors, bytes, ns;
+	__u64 named; /* its name was read */
 	__u32 hist[DISK_SLOTS];
 };
-_Static_assert(sizeof(struct disk_calls) == 32 + 4 * DISK_SLOTS, "wire size");
+_Static_assert(sizeof(struct disk_calls) == 40 + 4 * DISK_SLOTS, "wire size");
 
 struct disk_calling { /* a read or write of this thread; begin_ns 0: none */
 	__u64 begin_ns, ino, inode;

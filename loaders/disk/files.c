@@ -21,6 +21,7 @@
 #define ROUNDS_KEPT 600 /* epochs in which a file is not named: then it is forgotten */
 #define BLOCK       512
 #define MINOR_BITS  20
+#define MEMFD       "memfd:" /* a file of memory: its name begins so */
 
 struct files_known {
 	struct files_id id;
@@ -88,6 +89,13 @@ static void path_find(struct files *f, struct files_known *k, uint32_t pid, int 
 	free(k->path);
 	free(k->below);
 	k->whole = filename_join(s.names[0], DISK_DEEP, DISK_LONG, below);
+	if (!strncmp(s.names[0], MEMFD, sizeof(MEMFD) - 1)) { /* it is its own root */
+		snprintf(path, sizeof(path), "%.*s", DISK_LONG, s.names[0]);
+		k->whole = false;
+		k->path = mem_strdup(path);
+		k->below = mem_strdup("");
+		return;
+	}
 	k->below = mem_strdup(k->whole ? below : "");
 	if (k->whole && host_path(f, k->id.dev, below, pid, path, sizeof(path))) {
 		k->path = mem_strdup(path);

@@ -370,6 +370,7 @@ int hooks_held(struct hooks *k, hooks_held_fn fn, void *ctx)
 
 uint32_t hooks_epoch_end(struct hooks *k)
 {
+	k->skel->bss->calls_named = 0;
 	return __atomic_fetch_add(&k->skel->bss->disk_epoch, 1, __ATOMIC_SEQ_CST);
 }
 

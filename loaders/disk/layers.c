@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/disk/layers.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "loaders/disk/filename.h"
+#include "schema/base/array.h"
 
-#define HOST "/proc/1/root" /* sonde may run in a container */
+/* As the first process sees it, as sonde may run in a container, else as this one does. */
+static const char *const ROOTS[] = {"/proc/1/root", ""};
+
+#define ROOT_MOST 16 /* of their names */
 
 const struct mounts *layers_mounts(struct layers *l, uint32_t pid)
 {
@@ -70,10 +73,35 @@ bool layers_follow(const char *folder, const char *link, char *out, size_t size)
 	return n > 0 && (size_t)n < size;
 }
 
+static ssize_t link_read(const char *folder, char *link, size_t size)
+{
+	char path[FILENAME_PATH + ROOT_MOST];
+	ssize_t n = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ROOTS) && n < 0; i++) {
+		snprintf(path, sizeof(path), "%s%s", ROOTS[i], folder);
+		n = readlink(path, link, size);
+	}
+	return n;
+}
+
+static bool is_there(const char *host_path)
+{
+	char path[2 * FILENAME_PATH + ROOT_MOST];
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ROOTS); i++) {
+		snprintf(path, sizeof(path), "%s%s", ROOTS[i], host_path);
+		if (!lstat(path, &st))
+			return true;
+	}
+	return false;
+}
+
 /* The folder at `at` of a list, as it is called without links; `at` goes on. false: no more. */
 static bool folder_next(const char **at, char out[FILENAME_PATH])
 {
-	char path[FILENAME_PATH + sizeof(HOST)], folder[FILENAME_PATH], link[FILENAME_PATH];
+	char folder[FILENAME_PATH], link[FILENAME_PATH];
 	size_t len;
 	ssize_t n;
 
@@ -85,8 +113,7 @@ static bool folder_next(const char **at, char out[FILENAME_PATH])
 		snprintf(folder, sizeof(folder), "%.*s", (int)len, *at);
 		*at += len;
 	} while (len >= sizeof(folder));
-	snprintf(path, sizeof(path), HOST "%s", folder);
-	n = *folder == '/' ? readlink(path, link, sizeof(link) - 1) : -1;
+	n = *folder == '/' ? link_read(folder, link, sizeof(link) - 1) : -1;
 	if (n > 0) {
 		link[n] = 0;
 		return layers_follow(folder, link, out, FILENAME_PATH);
@@ -97,15 +124,15 @@ static bool folder_next(const char **at, char out[FILENAME_PATH])
 
 bool layers_host(const struct mounts_one *overlay, const char *below, char *out, size_t size)
 {
-	char folder[FILENAME_PATH], path[2 * FILENAME_PATH + sizeof(HOST)];
-	struct stat st;
+	char folder[FILENAME_PATH], path[2 * FILENAME_PATH];
 
 	for (const char *at = overlay->layers; at && folder_next(&at, folder);) {
-		int n = snprintf(path, sizeof(path), HOST "%s%s", folder, below);
+		int n;
 
-		if (n < 0 || (size_t)n >= sizeof(path) || lstat(path, &st))
+		snprintf(path, sizeof(path), "%s%s", folder, below);
+		if (!is_there(path))
 			continue;
-		n = snprintf(out, size, "%s", path + sizeof(HOST) - 1);
+		n = snprintf(out, size, "%s", path);
 		return n > 0 && (size_t)n < size;
 	}
 	return false;

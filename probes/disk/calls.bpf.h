@@ -14,6 +14,8 @@
  *    that it reads. Reads of mapped files are no calls: requests of disks have them (pages.bpf.h).
  * 5. A call that a signal interrupts before anything is moved, and that the kernel begins again, is
  *    no error.
+ * 6. A file's name is read at its first call of an epoch. There is room for so many: after
+ *    CALLS_NAMED of an epoch only files have one that much is moved of, or that are slow.
  */
 #ifndef SONDE_PROBES_DISK_CALLS_BPF_H
 #define SONDE_PROBES_DISK_CALLS_BPF_H
@@ -34,6 +36,9 @@
 #define SB_I_NODEV  0x4
 #define GET_CREATE  1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */
 #define ERESTARTSYS 512
+#define CALLS_NAMED 2048
+#define CALLS_BYTES (256 << 10)
+#define CALLS_NS    2000000
 
 enum ring_op { /* of linux/io_uring.h */
 	       RING_READV = 1,
@@ -60,6 +65,9 @@ DISK_HASH(disk_rest_calls, 4096, struct disk_sync_key, struct disk_calls);
 DISK_HASH(ringing, 16384, __u64, struct disk_ringing);
 
 static const struct disk_calls no_calls;
+
+/* Rule 6; the loader sets it to 0 at the end of an epoch. */
+volatile __u32 calls_named;
 
 #define GET(typed_, from_, field_) ((typed_) ? (from_)->field_ : BPF_CORE_READ(from_, field_))
 
@@ -137,14 +145,13 @@ int copy_begins(struct sys_enter *x)
 	return call_begin(x->args[2], DISK_WRITE);
 }
 
-static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key, __u64 inode)
+static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key)
 {
 	struct disk_calls *s = bpf_map_lookup_elem(&disk_calls, key);
 
 	if (s)
 		return s;
-	if (!bpf_map_update_elem(&disk_calls, key, &no_calls, BPF_NOEXIST))
-		inode_names(key->ino, key->dev, (struct inode___pages *)inode);
+	bpf_map_update_elem(&disk_calls, key, &no_calls, BPF_NOEXIST);
 	s = bpf_map_lookup_elem(&disk_calls, key);
 	if (s)
 		return s;
@@ -164,10 +171,16 @@ static __always_inline void call_add(struct disk_sync_key *key, __u64 inode, __s
 				     __u64 begin_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), ns = now > begin_ns && begin_ns ? now - begin_ns : 0;
-	struct disk_calls *s = calls_get(key, inode);
+	struct disk_calls *s = calls_get(key);
 
 	if (!s)
 		return;
+	if (!s->named && key->ino != DISK_OTHERS &&
+	    (calls_named < CALLS_NAMED || s->bytes >= CALLS_BYTES || ns >= CALLS_NS)) {
+		s->named = 1;
+		__sync_fetch_and_add(&calls_named, 1);
+		inode_names(key->ino, key->dev, (struct inode___pages *)inode);
+	}
 	__sync_fetch_and_add(&s->calls, 1);
 	if (ret > 0)
 		__sync_fetch_and_add(&s->bytes, ret);

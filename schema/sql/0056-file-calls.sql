@@ -77,7 +77,7 @@ CREATE TABLE place_row( -- where containers see the files of file_row and call_r
 
 CREATE VIEW file_calls AS -- reads and writes of files as programs ask for them, by bucket, file and process
   SELECT datetime(x.ts + t0.value, 'unixepoch') AS time, x.ts + t0.value AS ts, r.bucket_s AS seconds,
-         coalesce(c.name, '') AS container, coalesce(p.comm, '') AS comm, p.pid, coalesce(f.value, '') AS file, coalesce(k.value, '') AS call,
+         coalesce(c.name, '') AS container, coalesce(p.comm, '') AS comm, p.pid, coalesce(f.value, '') AS file, coalesce(s.value, '') AS seen, coalesce(k.value, '') AS call,
          x.calls, x.errors, x.bytes, x.us,
          x.below_8us, x.us_8, x.us_16, x.us_32, x.us_64, x.us_128, x.us_256, x.us_512, x.us_1024, x.us_2048, x.us_4096,
          x.us_8192, x.us_16384, x.us_32768, x.us_65536, x.us_131072, x.us_262144, x.us_524288, x.us_1048576, x.us_2097152, x.us_4194304, x.us_8388608,
@@ -85,18 +85,20 @@ CREATE VIEW file_calls AS -- reads and writes of files as programs ask for them,
   FROM call_row x JOIN meta t0 ON t0.key = 't0' JOIN run r ON r.id = x.run
   LEFT JOIN process p ON p.id = x.process LEFT JOIN containers c ON c.id = p.container
   LEFT JOIN text f ON f.id = x.file LEFT JOIN text k ON k.id = x.call
+  LEFT JOIN place_row w ON w.ts = x.ts AND w.run = x.run AND w.process = x.process AND w.file = x.file LEFT JOIN text s ON s.id = w.seen
   LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts
    AND (h.by_scope = 0 OR EXISTS (SELECT 1 FROM call_row y WHERE y.run = h.by AND y.process = x.process))
   WHERE h.run IS NULL;
 
 CREATE VIEW lock_waits AS -- waits for locks of files, and who had them, by bucket, file and process
   SELECT datetime(x.ts + t0.value, 'unixepoch') AS time, x.ts + t0.value AS ts, r.bucket_s AS seconds,
-         coalesce(c.name, '') AS container, coalesce(p.comm, '') AS comm, p.pid, coalesce(f.value, '') AS file, coalesce(k.value, '') AS lock,
+         coalesce(c.name, '') AS container, coalesce(p.comm, '') AS comm, p.pid, coalesce(f.value, '') AS file, coalesce(s.value, '') AS seen, coalesce(k.value, '') AS lock,
          coalesce(o.comm, '') AS holder, o.pid AS holder_pid, x.waits, x.errors, x.us, x.longest_us, x.lasting_us, nullif(x.holder, 0) AS holder_id,
          nullif(x.process, 0) AS process_id, x.run AS run_id, coalesce(p.self, 0) AS self
   FROM lock_row x JOIN meta t0 ON t0.key = 't0' JOIN run r ON r.id = x.run
   LEFT JOIN process p ON p.id = x.process LEFT JOIN containers c ON c.id = p.container
   LEFT JOIN text f ON f.id = x.file LEFT JOIN text k ON k.id = x.lock LEFT JOIN process o ON o.id = x.holder
+  LEFT JOIN place_row w ON w.ts = x.ts AND w.run = x.run AND w.process = x.process AND w.file = x.file LEFT JOIN text s ON s.id = w.seen
   LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts
    AND (h.by_scope = 0 OR EXISTS (SELECT 1 FROM lock_row y WHERE y.run = h.by AND y.process = x.process))
   WHERE h.run IS NULL;
@@ -112,13 +114,16 @@ CREATE VIEW block_order AS -- how many requests of disks were sequential, by buc
    AND (h.by_scope = 0 OR EXISTS (SELECT 1 FROM block_order_row y WHERE y.run = h.by AND y.process = x.process))
   WHERE h.run IS NULL;
 
-CREATE VIEW container_paths AS -- where containers see files of disk_files, file_calls and lock_waits, by bucket and process
+DROP VIEW disk_files;
+CREATE VIEW disk_files AS -- files that disks read and wrote, and who made their pages dirty, by bucket, process and disk
   SELECT datetime(x.ts + t0.value, 'unixepoch') AS time, x.ts + t0.value AS ts, r.bucket_s AS seconds,
-         coalesce(c.name, '') AS container, coalesce(p.comm, '') AS comm, p.pid, coalesce(f.value, '') AS file, coalesce(s.value, '') AS seen,
+         coalesce(c.name, '') AS container, coalesce(p.comm, '') AS comm, p.pid, coalesce(f.value, '') AS file, coalesce(s.value, '') AS seen, coalesce(d.value, '') AS disk,
+         x.reads, x.read_bytes, x.writes, x.write_bytes, x.dirty_bytes, x.grown_bytes, x.shrunk_bytes,
          nullif(x.process, 0) AS process_id, x.run AS run_id, coalesce(p.self, 0) AS self
-  FROM place_row x JOIN meta t0 ON t0.key = 't0' JOIN run r ON r.id = x.run
+  FROM file_row x JOIN meta t0 ON t0.key = 't0' JOIN run r ON r.id = x.run
   LEFT JOIN process p ON p.id = x.process LEFT JOIN containers c ON c.id = p.container
-  LEFT JOIN text f ON f.id = x.file LEFT JOIN text s ON s.id = x.seen
+  LEFT JOIN text f ON f.id = x.file LEFT JOIN text d ON d.id = x.disk
+  LEFT JOIN place_row w ON w.ts = x.ts AND w.run = x.run AND w.process = x.process AND w.file = x.file LEFT JOIN text s ON s.id = w.seen
   LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts
-   AND (h.by_scope = 0 OR EXISTS (SELECT 1 FROM place_row y WHERE y.run = h.by AND y.process = x.process))
+   AND (h.by_scope = 0 OR EXISTS (SELECT 1 FROM file_row y WHERE y.run = h.by AND y.process = x.process))
   WHERE h.run IS NULL;
