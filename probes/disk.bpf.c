@@ -24,6 +24,8 @@
  * 8. A request is sequential if it begins where the one of the same process, device and operation
  *    that ended before it does, or within NEAR sectors of that: several are at hand at a time, and
  *    end in another order. The first of each epoch is none.
+ * 9. Devices on top of others that make no requests (dm, md) fail by the bio: it is counted as an
+ *    error of that device, without a request. The kernel reports such an end of their bios only.
  */
 #include "probes/lib/kern.h"
 
@@ -365,6 +367,29 @@ static __always_inline int completed(struct request *rq, int error, __u32 bytes,
 	if (a && issued && is_slow(&key, queue + device))
 		slow_tell(&key, a, queue, device, failed, stacks);
 	bpf_map_delete_elem(&asked, &id);
+	return 0;
+}
+
+/* Rule 9. */
+TRACEPOINT(block_bio_complete, disk_bio_end, struct request_queue *q, struct bio *bio)
+{
+	struct disk_key key = {.epoch = disk_epoch};
+	struct bio___5_10 *old = (void *)bio;
+	struct gendisk *disk;
+	struct disk_sum *s;
+
+	if (!bio || !bio->bi_status)
+		return 0;
+	if (bpf_core_field_exists(old->bi_disk))
+		disk = BPF_CORE_READ(old, bi_disk);
+	else
+		disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
+	key.op = bio->bi_opf & REQ_OP_MASK;
+	key.major = (__u32)BPF_CORE_READ(disk, major);
+	key.minor = (__u32)BPF_CORE_READ(disk, first_minor);
+	s = sum_of(&key);
+	if (s)
+		__sync_fetch_and_add(&s->errors, 1);
 	return 0;
 }
 

@@ -23,6 +23,7 @@
 #include "schema/base/log.h"
 
 #define NO_WHO   "which process asked for a request is not recorded"
+#define NO_BIO   "errors of devices that lie on others (dm, md) are not recorded"
 #define NO_STACK "where threads wait for slow requests is not recorded"
 #define NO_SYNCS "calls that wait for a disk (fsync) are not recorded"
 #define NO_OPENS "opens that fail are not recorded"
@@ -37,6 +38,7 @@ static const struct leftout_program OPTIONAL[] = {
 	{"disk_insert", NO_WHO},
 	{"disk_merge", NULL}, /* entries of merged requests go when
 				 there is no room */
+	{"disk_bio_end", NO_BIO},
 	{"disk_complete_stack", NO_STACK},
 	{"disk_dirty", NO_DIRTY},
 	{"disk_dirty_page", NO_DIRTY},
@@ -155,6 +157,7 @@ static int load(struct hooks *k, const struct family_config *c)
 	bpf_program__set_autoload(k->skel->progs.disk_complete_stack, stack);
 	bpf_program__set_autoload(k->skel->progs.disk_complete, !stack);
 	bpf_program__set_autoload(k->skel->progs.disk_merge, tells("block_rq_merge"));
+	bpf_program__set_autoload(k->skel->progs.disk_bio_end, tells("block_bio_complete"));
 	bpf_program__set_autoload(k->skel->progs.disk_dirty, tells("writeback_dirty_folio"));
 	bpf_program__set_autoload(k->skel->progs.disk_dirty_page, tells("writeback_dirty_page"));
 	bpf_program__set_autoload(k->skel->progs.lock_flock,

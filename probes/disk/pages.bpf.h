@@ -101,7 +101,14 @@ struct bio {
 	struct bvec_iter bi_iter;
 	struct bio_vec *bi_io_vec;
 	void *bi_end_io, *bi_private;
+	struct block_device *bi_bdev;
+	unsigned int bi_opf;
+	__u8 bi_status;
 };
+
+struct bio___5_10 {
+	struct gendisk *bi_disk;
+} __attribute__((preserve_access_index));
 
 struct kiocb {
 	struct file___disk *ki_filp;

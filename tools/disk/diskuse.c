@@ -224,7 +224,8 @@ static void disks_keep(struct diskuse *u, bool narrow)
 	size_t n = 0;
 
 	for (size_t i = 0; i < u->n_disks; i++) {
-		if (diskuse_requests(&u->disks[i].sums) || (!narrow && u->disks[i].busy_us)) {
+		if (diskuse_requests(&u->disks[i].sums) || u->disks[i].sums.errors ||
+		    (!narrow && u->disks[i].busy_us)) {
 			struct diskuse_disk x = u->disks[n];
 
 			u->disks[n++] = u->disks[i];

@@ -261,6 +261,55 @@ def quantile_step(hist, q):
     raise AssertionError(hist)
 
 
+def mounted(path, where, kind):
+    need("mkfs." + kind)
+    subprocess.run([f"mkfs.{kind}", "-q", "-f", path] if kind != "ext4" else ["mkfs.ext4", "-q", "-F", path], check=True, capture_output=True)
+    os.mkdir(where)
+    if subprocess.run(["mount", "-t", kind, path, where], capture_output=True).returncode:
+        pytest.skip(f"this kernel has no {kind}, or nothing may be mounted here")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
+def test_each_file_system_has_its_files_once(capture, store, loop, kind):
+    """What was written, read through the cache, mapped and directly, by the file's path; all files of the disk together are its requests."""
+    path, back = loop
+    os.truncate(back, 512 << 20)  # xfs takes no less than 300 MB
+    with open(path, "rb") as device:
+        fcntl.ioctl(device, 0x4C07)  # LOOP_SET_CAPACITY
+    where = os.path.join(os.path.dirname(store), "mnt")
+    mounted(path, where, kind)
+    file = f"{where}/folder/data"
+    try:
+        os.mkdir(os.path.dirname(file))
+        cap = capture("--bucket", "1s", program="sonde-disk")
+        before = diskstats(path)
+        with open(file, "wb") as f:
+            f.write(os.urandom(8 << 20))
+            os.fsync(f.fileno())
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        with open(file, "rb") as f:
+            f.read(1 << 20)
+            mapped = mmap.mmap(f.fileno(), 8 << 20, prot=mmap.PROT_READ)
+            sum(mapped[i] for i in range(4 << 20, 6 << 20, PAGE))
+            mapped.close()
+        fd, page = os.open(file, os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 1 << 20)
+        os.preadv(fd, [page], 7 << 20)
+        os.close(fd)
+        os.sync()
+        time.sleep(1)
+        after = diskstats(path)
+        cap.stop()
+    finally:
+        subprocess.run(["umount", where], check=True)
+    disk = os.path.basename(path)
+    assert stored(store, path)[0] == tuple(b - a for a, b in zip(before, after))
+    rows = {r["file"]: r for r in sql_all(store, f"SELECT file, sum(read_bytes) AS got, sum(write_bytes) AS put FROM disk_files WHERE disk = '{disk}' GROUP BY file")}
+    assert rows[file]["put"] == 8 << 20 and (3 << 20) <= rows[file]["got"] + ((1 << 20) if kind == "btrfs" else 0) <= (10 << 20), rows
+    for op, key, at in (("read", "got", 1), ("write", "put", 3)):
+        assert sum(r[key] or 0 for r in rows.values()) == after[at] - before[at], (op, rows)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["randread", "randwrite"])
 def test_quantiles_are_those_of_fio(sonde, capture, store, loop, how):
