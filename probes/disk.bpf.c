@@ -23,7 +23,7 @@
  *    Before 6.5 a request that is queued again looks the same, and none is counted so.
  * 8. A request is sequential if it begins where the one of the same process, device and operation
  *    that ended before it does, or within NEAR sectors of that: several are at hand at a time, and
- *    end in another order. The first of each epoch is none.
+ *    end in another order. The first of each epoch does not count as that.
  * 9. Devices on top of others that make no requests (dm, md) fail by the bio: it is counted as an
  *    error of that device, without a request. The kernel reports such an end of their bios only.
  */

@@ -99,9 +99,15 @@ struct disk_syncing {   /* a call that has not returned */
 };
 _Static_assert(sizeof(struct disk_syncing) == 64, "wire size");
 
-enum disk_io { DISK_READ, DISK_WRITE, DISK_RING_READ, DISK_RING_WRITE, DISK_IOS }; /* call of a key */
+enum disk_io {
+	DISK_READ,
+	DISK_WRITE,
+	DISK_RING_READ,
+	DISK_RING_WRITE,
+	DISK_IOS
+}; /* call of a key */
 
-struct disk_calls {	/* reads or writes of a file, by struct disk_sync_key */
+struct disk_calls { /* reads or writes of a file, by struct disk_sync_key */
 	__u64 calls, errors, bytes, ns;
 	__u64 named; /* its name was read */
 	__u32 hist[DISK_SLOTS];
@@ -124,8 +130,8 @@ enum disk_lock { DISK_FLOCK, DISK_POSIX, DISK_OFD, DISK_LOCKS };
 struct disk_lock_key {
 	struct who_id who; /* who waited */
 	__u64 ino;
-	__u32 dev, lock;  /* enum disk_lock */
-	__s32 holder;	  /* process that had it when the wait began; 0 and less: not known */
+	__u32 dev, lock; /* enum disk_lock */
+	__s32 holder;    /* process that had it when the wait began; 0 and less: not known */
 	__u32 epoch;
 };
 _Static_assert(sizeof(struct disk_lock_key) == 40, "wire size");
@@ -135,8 +141,8 @@ struct disk_locks {
 };
 _Static_assert(sizeof(struct disk_locks) == 32, "wire size");
 
-struct disk_locking { /* a wait that is not over */
-	__u64 begin_ns;	 /* monotonic clock */
+struct disk_locking {   /* a wait that is not over */
+	__u64 begin_ns; /* monotonic clock */
 	struct disk_lock_key key;
 };
 _Static_assert(sizeof(struct disk_locking) == 48, "wire size");

@@ -26,7 +26,8 @@
 
 /* Of a limit for short buckets, what holds for this recording. */
 size_t drain_most(const struct family_host *h, size_t n);
-/* A histogram of the programs in the columns from `first` on (DISK_TIMES of schema/facts/disk.h). */
+/* A histogram of the programs in the columns from `first` on (DISK_TIMES of schema/facts/disk.h).
+ */
 void drain_times(struct fact_row *row, int first, const uint32_t hist[DISK_SLOTS]);
 /* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */
 void drain_epoch(struct hooks *k, struct devices *d, struct files *f, struct family_host *h,

@@ -90,7 +90,7 @@ struct others {
 	struct other {
 		struct disk_sync_key key;
 		struct disk_calls sum;
-	} *list;
+	} * list;
 	size_t n, cap;
 	struct idmap at;
 };

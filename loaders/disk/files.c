@@ -141,8 +141,7 @@ void files_place(struct files *f, struct family_host *h, const struct files_id *
 	struct fact_row row = {0};
 
 	HASH_FIND(hh, f->known, id, sizeof(*id), k);
-	if (!k || !*k->below || !who->p || who->excluded ||
-	    !naming_container(h->naming, who->p))
+	if (!k || !*k->below || !who->p || who->excluded || !naming_container(h->naming, who->p))
 		return;
 	own = layers_mounts(&f->layers, who->id.tgid);
 	if (!own || !layers_seen(own, k->id.dev, k->below, path, seen, sizeof(seen)) ||

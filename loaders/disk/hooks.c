@@ -160,10 +160,8 @@ static int load(struct hooks *k, const struct family_config *c)
 	bpf_program__set_autoload(k->skel->progs.disk_bio_end, tells("block_bio_complete"));
 	bpf_program__set_autoload(k->skel->progs.disk_dirty, tells("writeback_dirty_folio"));
 	bpf_program__set_autoload(k->skel->progs.disk_dirty_page, tells("writeback_dirty_page"));
-	bpf_program__set_autoload(k->skel->progs.lock_flock,
-				  k->files && tells("flock_lock_inode"));
-	bpf_program__set_autoload(k->skel->progs.lock_posix,
-				  k->files && tells("posix_lock_inode"));
+	bpf_program__set_autoload(k->skel->progs.lock_flock, k->files && tells("flock_lock_inode"));
+	bpf_program__set_autoload(k->skel->progs.lock_posix, k->files && tells("posix_lock_inode"));
 	for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++)
 		bpf_program__set_autoload(
 			bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program), k->files);

@@ -4,9 +4,9 @@
  *
  * 1. A container's root is mostly an overlay: a file that it has not changed lies in one of the
  *    lower folders, one that it has in the upper one; the disk has that file. The kernel's overlay
- *    has numbers of its own for both, so what programs call is joined with what disks do by path.
+ *    has other inode numbers for both, so what programs call is joined with what disks do by path.
  * 2. Folders that are links (docker has short names for lower ones) are followed one step.
- * 3. Volumes are mounts of the container's own: there the container's mounts say its path.
+ * 3. Volumes are mounts in the container's namespace: there the container's mounts say its path.
  * 4. The mounts of a container are read once a minute, of LAYERS_SPACES containers at a time.
  */
 #ifndef SONDE_DISK_LAYERS_H
@@ -32,7 +32,8 @@ struct layers { /* {0} */
 
 /* The mounts as this process sees them; NULL: it has ended. Borrowed until the next call. */
 const struct mounts *layers_mounts(struct layers *l, uint32_t pid);
-/* Pure: where a folder's link leads, in `out`: "/a/l/X" and "../Y/diff": "/a/Y/diff". false: no room. */
+/* Pure: where a folder's link leads, in `out`: "/a/l/X" and "../Y/diff": "/a/Y/diff". false: no
+ * room. */
 bool layers_follow(const char *folder, const char *link, char *out, size_t size);
 /* The host's path of a file of an overlay: of the first folder that has it. false: none has. */
 bool layers_host(const struct mounts_one *overlay, const char *below, char *out, size_t size);

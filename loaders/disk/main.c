@@ -162,10 +162,10 @@ static int disk_open(const struct family_config *c, void **state, struct bpf_obj
 
 	*d = (struct disk){0};
 	devices_init(&d->devices);
-	err = hooks_open(&d->hooks, c,
-			 (struct hooks_wanted){.files = !opts.file_calls,
-					       .calls = !opts.file_reads},
-			 slow_seen, &d->slow, e);
+	err = hooks_open(
+		&d->hooks, c,
+		(struct hooks_wanted){.files = !opts.file_calls, .calls = !opts.file_reads},
+		slow_seen, &d->slow, e);
 	if (err) {
 		free(d);
 		return err;
@@ -192,8 +192,8 @@ static void disk_tally(void *state, struct family_tally *out)
 	uint64_t n;
 
 	hooks_lost(&((struct disk *)state)->hooks, &lost);
-	n = lost.requests + lost.slow + lost.syncs + lost.opens + lost.files +
-	    lost.calls + lost.locks;
+	n = lost.requests + lost.slow + lost.syncs + lost.opens + lost.files + lost.calls +
+	    lost.locks;
 	*out = (struct family_tally){.seen = n, .lost = n};
 }
 

@@ -49,7 +49,7 @@ static bool waits(const char *line)
 }
 
 /* The value of an option, as long as its '=' and the next comma that no backslash escapes leave it.
- * NULL: there is none. */
+ * NULL: the line does not have it. */
 static char *option_of(const char *line, const char *key)
 {
 	const char *at = strstr(line, key);
@@ -95,7 +95,9 @@ bool mounts_parse(const char *line, struct mounts_one *out)
 	if (*root != '/' || *point != '/' || strlen(root) >= MOUNTS_PATH ||
 	    strlen(point) >= MOUNTS_PATH)
 		return false;
-	*out = (struct mounts_one){.dev = major << MINOR_BITS | minor, .waits = waits(line), .layers = layers_of(line)};
+	*out = (struct mounts_one){.dev = major << MINOR_BITS | minor,
+				   .waits = waits(line),
+				   .layers = layers_of(line)};
 	memcpy(out->root, root, strlen(root));
 	memcpy(out->point, point, strlen(point));
 	return true;

@@ -6,7 +6,7 @@
  * 1. System calls are seen at their own tracepoints, so calls that only sockets have (recvmsg,
  *    sendto) cost nothing. Where one begins, the descriptor's file is looked at: one that is no
  *    regular file, or lies on a file system without devices (proc, sysfs, cgroup), is left at that.
- * 2. What a call needs at its end stands in the thread's own storage (from 5.12 on for these
+ * 2. What a call needs at its end is kept in the thread's own storage (from 5.12 on for these
  *    programs), which costs less than a hash and needs no deletion.
  * 3. io_uring: a request begins where it is submitted, by whom, and has its result, its operation
  *    and its file when it completes (from 5.19 on).
@@ -14,8 +14,8 @@
  *    that it reads. Reads of mapped files are no calls: requests of disks have them (pages.bpf.h).
  * 5. A call that a signal interrupts before anything is moved, and that the kernel begins again, is
  *    no error.
- * 6. A file's name is read at its first call of an epoch. There is room for so many: after
- *    CALLS_NAMED of an epoch only files have one that much is moved of, or that are slow.
+ * 6. A file's name is read at its first call of an epoch. The map of names is bounded: after
+ *    CALLS_NAMED names of an epoch, only a file that much is moved of, or that is slow, gets one.
  */
 #ifndef SONDE_PROBES_DISK_CALLS_BPF_H
 #define SONDE_PROBES_DISK_CALLS_BPF_H
@@ -100,8 +100,7 @@ static __always_inline bool is_file_of(struct task_struct *task, __u32 fd, struc
 		return file && is_file((struct inode___pages *)file->f_inode, true, c);
 	}
 	bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
-	return file &&
-	       is_file((struct inode___pages *)BPF_CORE_READ(file, f_inode), false, c);
+	return file && is_file((struct inode___pages *)BPF_CORE_READ(file, f_inode), false, c);
 }
 
 static __always_inline int call_begin(__u64 fd, __u32 call)
@@ -270,8 +269,7 @@ static __always_inline int ring_end(struct io_kiocb *req)
 		return 0;
 	file = BPF_CORE_READ(req, file);
 	r = bpf_map_lookup_elem(&ringing, &id);
-	if (r && file &&
-	    is_file((struct inode___pages *)BPF_CORE_READ(file, f_inode), false, &c)) {
+	if (r && file && is_file((struct inode___pages *)BPF_CORE_READ(file, f_inode), false, &c)) {
 		begin_ns = r->begin_ns;
 		key.who = r->who;
 		key.ino = c.ino;

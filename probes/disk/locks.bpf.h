@@ -26,7 +26,7 @@
 #include "probes/lib/preempt.bpf.h"
 
 #define FILE_LOCK_DEFERRED 1
-#define FL_OFDLCK	   1024 /* include/linux/filelock.h; the same from 5.10 on */
+#define FL_OFDLCK          1024 /* include/linux/filelock.h; the same from 5.10 on */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -79,7 +79,8 @@ static __always_inline int lock_asked(struct inode *inode, struct file_lock *req
 	__u64 id = bpf_get_current_pid_tgid();
 	struct disk_locking l = {};
 
-	if (!inode || !request || ret != FILE_LOCK_DEFERRED || /* the verifier asks for the first two */
+	if (!inode || !request ||
+	    ret != FILE_LOCK_DEFERRED || /* the verifier asks for the first two */
 	    bpf_map_lookup_elem(&locking, &id))
 		return 0;
 	who_fill(&l.key.who);

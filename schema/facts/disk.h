@@ -139,33 +139,33 @@
 	  "what it takes on the disk, which is free once the last one closes it")           \
 	X(HELD_HOLDERS, "holders", NUMBER, GAUGE, "", "how many processes have it open")
 
-#define CALL_COLUMNS(X)                                                                            \
-	X(CALL_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                     \
-	X(CALL_FILE, "file", TEXT, KEY, "",                                                        \
+#define CALL_COLUMNS(X)                                                                                          \
+	X(CALL_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                                   \
+	X(CALL_FILE, "file", TEXT, KEY, "",                                                                      \
 	  "text.id: as in file_row, of a file in an overlay that of its layer; ~other: of those past the limit") \
-	X(CALL_CALL, "call", TEXT, KEY, "",                                                        \
-	  "text.id: read, write: system calls; ring_read, ring_write: by io_uring")                \
-	X(CALL_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")        \
-	X(CALL_CALLS, "calls", NUMBER, COUNTER, "", "calls that returned")                         \
-	X(CALL_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                \
-	X(CALL_BYTES, "bytes", NUMBER, COUNTER, "bytes", "what they moved")                        \
-	X(CALL_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                      \
+	X(CALL_CALL, "call", TEXT, KEY, "",                                                                      \
+	  "text.id: read, write: system calls; ring_read, ring_write: by io_uring")                              \
+	X(CALL_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                      \
+	X(CALL_CALLS, "calls", NUMBER, COUNTER, "", "calls that returned")                                       \
+	X(CALL_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                              \
+	X(CALL_BYTES, "bytes", NUMBER, COUNTER, "bytes", "what they moved")                                      \
+	X(CALL_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                                    \
 	DISK_TIMES(X, CALL)
 
-#define LOCK_COLUMNS(X)                                                                            \
-	X(LOCK_PROCESS, "process", PROCESS, KEY, "", "process.id: who waited")                     \
-	X(LOCK_FILE, "file", TEXT, KEY, "", "text.id: as in call_row")                             \
-	X(LOCK_LOCK, "lock", TEXT, KEY, "",                                                        \
-	  "text.id: flock; posix: by fcntl or lockf; ofd: of an open file, by fcntl")              \
-	X(LOCK_HOLDER, "holder", PROCESS, KEY, "",                                                 \
-	  "process.id: who had it when the wait began; 0: not known")                              \
-	X(LOCK_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")        \
-	X(LOCK_WAITS, "waits", NUMBER, COUNTER, "", "waits that are over")                         \
-	X(LOCK_ERRORS, "errors", NUMBER, COUNTER, "",                                              \
-	  "of them, those that ended without the lock: by a signal or a deadlock")                 \
-	X(LOCK_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                      \
-	X(LOCK_LONGEST, "longest_us", NUMBER, GAUGE, "us", "the longest of the last reading")      \
-	X(LOCK_LASTING, "lasting_us", NUMBER, GAUGE, "us",                                         \
+#define LOCK_COLUMNS(X)                                                                       \
+	X(LOCK_PROCESS, "process", PROCESS, KEY, "", "process.id: who waited")                \
+	X(LOCK_FILE, "file", TEXT, KEY, "", "text.id: as in call_row")                        \
+	X(LOCK_LOCK, "lock", TEXT, KEY, "",                                                   \
+	  "text.id: flock; posix: by fcntl or lockf; ofd: of an open file, by fcntl")         \
+	X(LOCK_HOLDER, "holder", PROCESS, KEY, "",                                            \
+	  "process.id: who had it when the wait began; 0: not known")                         \
+	X(LOCK_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")   \
+	X(LOCK_WAITS, "waits", NUMBER, COUNTER, "", "waits that are over")                    \
+	X(LOCK_ERRORS, "errors", NUMBER, COUNTER, "",                                         \
+	  "of them, those that ended without the lock: by a signal or a deadlock")            \
+	X(LOCK_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                 \
+	X(LOCK_LONGEST, "longest_us", NUMBER, GAUGE, "us", "the longest of the last reading") \
+	X(LOCK_LASTING, "lasting_us", NUMBER, GAUGE, "us",                                    \
 	  "how long the longest wait that is not over had lasted, of a second or more")
 
 #define ORDER_COLUMNS(X)                                                                     \

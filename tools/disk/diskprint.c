@@ -32,9 +32,9 @@ static void row_order(struct row *o, const struct diskuse *u, const struct disku
 	snprintf(text, sizeof(text), "%.2f", depth);
 	row_cell(o, "DEPTH", TABLE_SPARE_RIGHT, u->seconds > 0 ? text : NULL);
 	row_cell(o, "IN ORDER", TABLE_SPARE_RIGHT,
-		 u->ordered && n ? units_share((double)s->sequential, (double)n, text,
-					       sizeof(text)) :
-				   NULL);
+		 u->ordered && n ?
+			 units_share((double)s->sequential, (double)n, text, sizeof(text)) :
+			 NULL);
 	if (!o->json)
 		return;
 	row_json(o, "depth", u->seconds > 0 ? json_real(depth) : json_null());
@@ -291,10 +291,8 @@ static void lock_row(struct row *o, const struct diskrow *x)
 static void any_row(struct row *o, const struct diskrow *x, enum diskrows_what what)
 {
 	static void (*const rows[])(struct row *, const struct diskrow *) = {
-		[DISKROWS_SLOW] = slow_row,
-		[DISKROWS_SYNCS] = sync_row,
-		[DISKROWS_OPENS] = open_row,
-		[DISKROWS_CALLS] = call_row,
+		[DISKROWS_SLOW] = slow_row,  [DISKROWS_SYNCS] = sync_row,
+		[DISKROWS_OPENS] = open_row, [DISKROWS_CALLS] = call_row,
 		[DISKROWS_LOCKS] = lock_row,
 	};
 

@@ -33,8 +33,8 @@ static const struct {
 		 false, false},
 	[DISKROWS_CALLS] =
 		{"SELECT coalesce(process_id, 0), file, call, sum(calls), sum(us), sum(bytes), sum(errors), '', 0, 0, max(seen)",
-		 " FROM file_calls WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, call", true,
-		 false},
+		 " FROM file_calls WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, call",
+		 true, false},
 	[DISKROWS_LOCKS] =
 		{"SELECT coalesce(process_id, 0), file, lock, sum(coalesce(waits, 0)), sum(coalesce(us, 0)), max(coalesce(longest_us, 0)),"
 		 " sum(coalesce(errors, 0)), holder, coalesce(holder_pid, 0), max(coalesce(lasting_us, 0)), max(seen)",

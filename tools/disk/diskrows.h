@@ -20,14 +20,14 @@ struct diskrow {
 	char *container, *comm; /* "": none, or not known */
 	int64_t pid;            /* 0: several, or not known */
 	bool many;
-	char *text, *word;   /* slow: disk, op; fsyncs, calls: file, call; opens: path, error; locks:
-				file, lock */
-	char *thread;        /* slow: who asked; locks: who had it */
-	char *stack;         /* slow: kernel functions in which that waited, innermost first, with
-				blanks; "": not known; calls, locks: the file's path as its
-				container sees it, "": the same, or not known */
-	uint64_t n;          /* calls, opens, waits; slow: bytes */
-	uint64_t us;         /* fsyncs: summed; slow: queue and device together */
+	char *text, *word; /* slow: disk, op; fsyncs, calls: file, call; opens: path, error; locks:
+			      file, lock */
+	char *thread;      /* slow: who asked; locks: who had it */
+	char *stack;       /* slow: kernel functions in which that waited, innermost first, with
+			      blanks; "": not known; calls, locks: the file's path as its
+			      container sees it, "": the same, or not known */
+	uint64_t n;        /* calls, opens, waits; slow: bytes */
+	uint64_t us;       /* fsyncs: summed; slow: queue and device together */
 	uint64_t lasting_us; /* fsyncs, locks: the longest of those that were not over, 0: none */
 	uint64_t longest_us; /* locks */
 	uint64_t bytes, disk_bytes; /* calls: moved; of reads: those that disks read meanwhile */

@@ -39,9 +39,9 @@
 	"from{name kind} to{name kind} protocol port# own_port# quic path" SUMS \
 	" requests# errors# p95_ns#"
 #define DISK_HIST "[us# n#]"
-#define DISK_SUMS                                                                           \
-	" reads# read_bytes# read_p50_us# read_p99_us# writes# write_bytes# write_p50_us# " \
-	"write_p99_us# others# queue_us# device_us# depth% sequential# errors# read_hist" DISK_HIST            \
+#define DISK_SUMS                                                                                   \
+	" reads# read_bytes# read_p50_us# read_p99_us# writes# write_bytes# write_p50_us# "         \
+	"write_p99_us# others# queue_us# device_us# depth% sequential# errors# read_hist" DISK_HIST \
 	" write_hist" DISK_HIST
 #define NEW_EDGE "[" EDGE " text since since_ns#]"
 #define GREW     "[who function file line# grown_bytes# inuse_bytes#]"

@@ -248,8 +248,7 @@ const struct verb verb_disk = {
 	.name = "disk",
 	.summary =
 		"show disks: how much, how slow and how busy, who asked, which files, what fills and what failed",
-	.usage =
-		"[WHAT] [--by WHAT | --slow | --fsync | --opens | --files | ...] [-n N]",
+	.usage = "[WHAT] [--by WHAT | --slow | --fsync | --opens | --files | ...] [-n N]",
 	.examples = DISK_EXAMPLES,
 	.options = DISK_OPTIONS,
 	.args_size = sizeof(struct disk_args),
