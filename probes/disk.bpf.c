@@ -21,6 +21,11 @@
  * 7. Under load some completions are not reported to programs (docs/decisions/0282). Such a request
  *    still has its entry when the next one has its address: then it is counted, without its times.
  *    Before 6.5 a request that is queued again looks the same, and none is counted so.
+ * 8. A request is sequential if it begins where the one of the same process, device and operation
+ *    that ended before it does, or within NEAR sectors of that: several are at hand at a time, and
+ *    end in another order. The first of each epoch does not count as that.
+ * 9. Devices on top of others that make no requests (dm, md) fail by the bio: it is counted as an
+ *    error of that device, without a request. The kernel reports such an end of their bios only.
  */
 #include "probes/lib/kern.h"
 
@@ -29,7 +34,9 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/disk.h"
+#include "probes/disk/calls.bpf.h"
 #include "probes/disk/files.bpf.h"
+#include "probes/disk/locks.bpf.h"
 #include "probes/disk/pages.bpf.h"
 #include "probes/disk/sums.bpf.h"
 #include "probes/lib/preempt.bpf.h"
@@ -39,6 +46,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define REQ_OP_MASK  0xff
 #define REQ_OP_FLUSH 2
 #define DEVICES      512
+#define NEAR         256 /* sectors: 128 KiB */
 
 #define TASK_UNINTERRUPTIBLE 0x2
 
@@ -225,6 +233,14 @@ TRACEPOINT(block_rq_merge, disk_merge, struct request *rq)
 	return 0;
 }
 
+/* Rule 8. Two CPUs may take each other's `next`: then one of a sequence is not counted as that. */
+static __always_inline void order_add(struct disk_sum *s, const struct disk_asked *a)
+{
+	if (a->sector + NEAR - s->next < 2 * NEAR && s->next)
+		__sync_fetch_and_add(&s->sequential, 1);
+	s->next = a->sector + a->bytes / 512;
+}
+
 static __always_inline void times_add(struct disk_sum *s, __u64 queue, __u64 device)
 {
 	__sync_fetch_and_add(&s->queue_ns, queue);
@@ -340,6 +356,8 @@ static __always_inline int completed(struct request *rq, int error, __u32 bytes,
 	}
 	failed = failed || (a && a->failed);
 	__sync_fetch_and_add(&s->requests, 1);
+	if (a && issued)
+		order_add(s, a);
 	if (failed)
 		__sync_fetch_and_add(&s->errors, 1);
 	made = rq->start_time_ns;
@@ -349,6 +367,29 @@ static __always_inline int completed(struct request *rq, int error, __u32 bytes,
 	if (a && issued && is_slow(&key, queue + device))
 		slow_tell(&key, a, queue, device, failed, stacks);
 	bpf_map_delete_elem(&asked, &id);
+	return 0;
+}
+
+/* Rule 9. */
+TRACEPOINT(block_bio_complete, disk_bio_end, struct request_queue *q, struct bio *bio)
+{
+	struct disk_key key = {.epoch = disk_epoch};
+	struct bio___5_10 *old = (void *)bio;
+	struct gendisk *disk;
+	struct disk_sum *s;
+
+	if (!bio || !bio->bi_status)
+		return 0;
+	if (bpf_core_field_exists(old->bi_disk))
+		disk = BPF_CORE_READ(old, bi_disk);
+	else
+		disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
+	key.op = bio->bi_opf & REQ_OP_MASK;
+	key.major = (__u32)BPF_CORE_READ(disk, major);
+	key.minor = (__u32)BPF_CORE_READ(disk, first_minor);
+	s = sum_of(&key);
+	if (s)
+		__sync_fetch_and_add(&s->errors, 1);
 	return 0;
 }
 

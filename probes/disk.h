@@ -40,9 +40,10 @@ _Static_assert(sizeof(struct disk_key) == 32, "wire size");
 struct disk_sum {
 	__u64 requests, bytes, errors;
 	__u64 queue_ns, device_ns;
+	__u64 sequential, next; /* of requests; the sector behind the last one */
 	__u32 hist[DISK_SLOTS]; /* queue and device time together */
 };
-_Static_assert(sizeof(struct disk_sum) == 168, "wire size");
+_Static_assert(sizeof(struct disk_sum) == 184, "wire size");
 
 struct disk_asked { /* a request that is not known to have ended */
 	struct who_id who;
@@ -98,6 +99,54 @@ struct disk_syncing {   /* a call that has not returned */
 };
 _Static_assert(sizeof(struct disk_syncing) == 64, "wire size");
 
+enum disk_io {
+	DISK_READ,
+	DISK_WRITE,
+	DISK_RING_READ,
+	DISK_RING_WRITE,
+	DISK_IOS
+}; /* call of a key */
+
+struct disk_calls { /* reads or writes of a file, by struct disk_sync_key */
+	__u64 calls, errors, bytes, ns;
+	__u64 named; /* its name was read */
+	__u32 hist[DISK_SLOTS];
+};
+_Static_assert(sizeof(struct disk_calls) == 40 + 4 * DISK_SLOTS, "wire size");
+
+struct disk_calling { /* a read or write of this thread; begin_ns 0: none */
+	__u64 begin_ns, ino, inode;
+	__u32 dev, call;
+};
+_Static_assert(sizeof(struct disk_calling) == 32, "wire size");
+
+struct disk_ringing { /* the same by io_uring, of a request */
+	__u64 begin_ns;
+	struct who_id who;
+};
+
+enum disk_lock { DISK_FLOCK, DISK_POSIX, DISK_OFD, DISK_LOCKS };
+
+struct disk_lock_key {
+	struct who_id who; /* who waited */
+	__u64 ino;
+	__u32 dev, lock; /* enum disk_lock */
+	__s32 holder;    /* process that had it when the wait began; 0 and less: not known */
+	__u32 epoch;
+};
+_Static_assert(sizeof(struct disk_lock_key) == 40, "wire size");
+
+struct disk_locks {
+	__u64 waits, errors, ns, longest_ns;
+};
+_Static_assert(sizeof(struct disk_locks) == 32, "wire size");
+
+struct disk_locking {   /* a wait that is not over */
+	__u64 begin_ns; /* monotonic clock */
+	struct disk_lock_key key;
+};
+_Static_assert(sizeof(struct disk_locking) == 48, "wire size");
+
 struct disk_open_key { /* an open that failed */
 	struct who_id who;
 	__u32 error; /* as in errno.h */
@@ -143,6 +192,7 @@ struct disk_lost {
 	__u64 slow;     /* single requests: the ring was full */
 	__u64 syncs, opens;
 	__u64 files;
+	__u64 calls, locks;
 	__u64 unseen;  /* requests that are counted without their times: not lost */
 	__u64 crowded; /* requests that are counted for their device, without their process */
 };

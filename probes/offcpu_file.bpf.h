@@ -1,38 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * offcpu_file: the file behind a task's descriptor. A process that never had more than
- * NR_OPEN_DEFAULT open at a time has them in an array inside its files_struct: the verifier trusts
- * each of those, and they are loaded as from the program's own memory, if the index is a constant
- * (so the descriptor is found by comparisons, some six). All else is read by a helper, thrice 15
- * ns.
- */
+/* offcpu_file: the file behind a task's descriptor: from the array inside its files_struct where it
+ * has one (fdinside.bpf.h), else by a helper, thrice 15 ns. */
 #ifndef SONDE_PROBES_OFFCPU_FILE_BPF_H
 #define SONDE_PROBES_OFFCPU_FILE_BPF_H
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "probes/lib/fdinside.bpf.h"
 #include "probes/offcpu_load.bpf.h"
-
-#define AT(n_)                             \
-	case n_:                           \
-		file = open->fd_array[n_]; \
-		break;
-#define AT_4(n_)  AT(n_) AT(n_ + 1) AT(n_ + 2) AT(n_ + 3)
-#define AT_16(n_) AT_4(n_) AT_4(n_ + 4) AT_4(n_ + 8) AT_4(n_ + 12)
 
 /* From the array inside: its file's mode, 0: none. */
 static __always_inline __u32 inside_mode(struct files_struct *open, __u32 fd)
 {
-	struct file *file = NULL;
+	struct file *file = fd_inside(open, fd);
 	struct inode *inode;
 
-	switch (fd) {
-		AT_16(0)
-		AT_16(16)
-		AT_16(32)
-		AT_16(48)
-	}
 	inode = file ? file->f_inode : NULL;
 	return inode ? inode->i_mode : 0;
 }

@@ -44,7 +44,7 @@ static const char *const OPTIONS[] = {
 	"last", "from", "to", "at", "rec", "container", "image", "pid", "tid", "comm", "exe", "user", "unit", "cgroup", "lang", "label", "host", "self",
 	"vs-last", "vs-from", "vs-to", "vs-at", "vs-rec", "vs-container", "vs-image", "vs-pid", "vs-tid", "vs-comm", "vs-exe", "vs-user",
 	"vs-unit", "vs-cgroup", "vs-lang", "vs-label", "vs-host", "baseline", "per", "type", "group", "number", "sort", "by", "lines", "no-inline", "interpreter", "callers",
-	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side", "drawing", "request", "slower-than", "id", "slow", "streams", "with", "running", "neighbours", "wakers", "fsync", "opens", "files", "full", "deleted",
+	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side", "drawing", "request", "slower-than", "id", "slow", "streams", "with", "running", "neighbours", "wakers", "fsync", "opens", "files", "calls", "locks", "full", "deleted",
 	"pages", "new", "burst", "level", "source", "sample",
 };
 /* clang-format on */

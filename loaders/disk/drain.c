@@ -25,7 +25,7 @@
 
 /* ---- rows ---- */
 
-static void times_put(struct fact_row *row, int first, const uint32_t hist[DISK_SLOTS])
+void drain_times(struct fact_row *row, int first, const uint32_t hist[DISK_SLOTS])
 {
 	uint64_t sums[DISK_STEPS] = {0};
 
@@ -65,6 +65,18 @@ struct draining {
 _Static_assert(DISK_COMM == STACK_COMM_LEN, "the size that who_find reads");
 static const struct who_id NO_ONE;
 
+static void order_put(const struct draining *d, const struct disk_key *key,
+		      const struct disk_sum *s, const struct who *who)
+{
+	struct fact_row row = {0};
+	char disk[DEVICES_NAME];
+
+	fact_put_text(&row, ORDER_DISK, devices_name(d->devices, key->major, key->minor, disk));
+	fact_put_text(&row, ORDER_OP, op_word(key->op));
+	fact_put(&row, ORDER_SEQUENTIAL, s->sequential);
+	who_put(d->h, d->utc_ns, &ORDER_FACT, &row, who, ORDER_PROCESS, ORDER_CONTAINER);
+}
+
 static void block_put(const struct draining *d, const struct disk_key *key,
 		      const struct disk_sum *s, bool named)
 {
@@ -83,8 +95,10 @@ static void block_put(const struct draining *d, const struct disk_key *key,
 	fact_put(&row, BLOCK_ERRORS, s->errors);
 	fact_put(&row, BLOCK_QUEUE, s->queue_ns / 1000);
 	fact_put(&row, BLOCK_DEVICE, s->device_ns / 1000);
-	times_put(&row, BLOCK_T0, s->hist);
+	drain_times(&row, BLOCK_T0, s->hist);
 	who_put(d->h, d->utc_ns, &BLOCK_FACT, &row, &who, BLOCK_PROCESS, BLOCK_CONTAINER);
+	if (s->sequential)
+		order_put(d, key, s, &who);
 }
 
 static uint64_t block_weight(const void *value)
@@ -151,7 +165,7 @@ static void sync_put(const struct draining *d, const struct disk_sync_key *key,
 	fact_put(&row, SYNC_CALLS, s->calls);
 	fact_put(&row, SYNC_ERRORS, s->errors);
 	fact_put(&row, SYNC_US, s->ns / 1000);
-	times_put(&row, SYNC_T0, s->hist);
+	drain_times(&row, SYNC_T0, s->hist);
 	who_put(d->h, d->utc_ns, &SYNC_FACT, &row, &who, SYNC_PROCESS, SYNC_CONTAINER);
 }
 

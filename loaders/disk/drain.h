@@ -20,10 +20,15 @@
 #define DRAIN_BLOCKS_MOST 1024
 #define DRAIN_SYNCS_MOST  64
 #define DRAIN_OPENS_MOST  32
+#define DRAIN_CALLS_MOST  128
+#define DRAIN_LOCKS_MOST  64
 #define DRAIN_OTHER       "~other"
 
 /* Of a limit for short buckets, what holds for this recording. */
 size_t drain_most(const struct family_host *h, size_t n);
+/* A histogram of the programs in the columns from `first` on (DISK_TIMES of schema/facts/disk.h).
+ */
+void drain_times(struct fact_row *row, int first, const uint32_t hist[DISK_SLOTS]);
 /* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */
 void drain_epoch(struct hooks *k, struct devices *d, struct files *f, struct family_host *h,
 		 uint32_t epoch, int64_t utc_ns);

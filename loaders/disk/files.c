@@ -14,21 +14,19 @@
 #include "loaders/disk/filename.h"
 #include "loaders/lib/bpf/load/taken.h"
 #include "loaders/lib/bpf/run/who.h"
+#include "loaders/lib/host/names/naming.h"
 #include "schema/base/mem.h"
 #include "schema/facts/disk.h"
 
 #define ROUNDS_KEPT 600 /* epochs in which a file is not named: then it is forgotten */
 #define BLOCK       512
 #define MINOR_BITS  20
-
-struct files_id {
-	uint64_t ino;
-	uint32_t dev, pad;
-};
+#define MEMFD       "memfd:" /* a file of memory: its name begins so */
 
 struct files_known {
 	struct files_id id;
-	char *path; /* may be only the end of it: then it has no size */
+	char *path;  /* may be only the end of it: then it has no size */
+	char *below; /* the root of its file system; "": only the end of it is known */
 	bool whole;
 	bool sized;      /* blocks are known */
 	uint64_t blocks; /* at the last look */
@@ -40,6 +38,7 @@ static void known_del(struct files *f, struct files_known *k)
 {
 	HASH_DEL(f->known, k);
 	free(k->path);
+	free(k->below);
 	free(k);
 }
 
@@ -52,8 +51,28 @@ const struct mounts *files_mounts(struct files *f, uint32_t dev)
 	return &f->mounts;
 }
 
+/* Where the host has it. What lies in an overlay lies in one of its folders; a container's is not
+ * always mounted where the host sees it. */
+static bool host_path(struct files *f, uint32_t dev, const char *below, uint32_t pid, char *out,
+		      size_t size)
+{
+	const struct mounts *host = files_mounts(f, dev);
+	const struct mounts_one *x = mounts_find(host, dev, below);
+
+	if (!x && pid) {
+		const struct mounts *own = layers_mounts(&f->layers, pid);
+
+		x = own ? mounts_find(own, dev, below) : NULL;
+		if (x && !x->layers)
+			return false;
+	}
+	if (x && x->layers && layers_host(x, below, out, size))
+		return true;
+	return mounts_path(host, dev, below, out, size);
+}
+
 /* Its path, by the names that were read since the last look: it may have got another one. */
-static void path_find(struct files *f, struct files_known *k, int names_fd)
+static void path_find(struct files *f, struct files_known *k, uint32_t pid, int names_fd)
 {
 	const struct disk_inode id = {.ino = k->id.ino, .dev = k->id.dev};
 	char below[FILENAME_PATH], path[FILENAME_PATH];
@@ -61,15 +80,24 @@ static void path_find(struct files *f, struct files_known *k, int names_fd)
 
 	if (bpf_map_lookup_elem(names_fd, &id, &s)) {
 		k->path = k->path ? k->path : mem_strdup("");
+		k->below = k->below ? k->below : mem_strdup("");
 		return;
 	}
 	bpf_map_delete_elem(names_fd, &id);
 	if (k->path && !*s.names[0])
 		return;
 	free(k->path);
+	free(k->below);
 	k->whole = filename_join(s.names[0], DISK_DEEP, DISK_LONG, below);
-	if (k->whole &&
-	    mounts_path(files_mounts(f, k->id.dev), k->id.dev, below, path, sizeof(path))) {
+	if (!strncmp(s.names[0], MEMFD, sizeof(MEMFD) - 1)) { /* it is its own root */
+		snprintf(path, sizeof(path), "%.*s", DISK_LONG, s.names[0]);
+		k->whole = false;
+		k->path = mem_strdup(path);
+		k->below = mem_strdup("");
+		return;
+	}
+	k->below = mem_strdup(k->whole ? below : "");
+	if (k->whole && host_path(f, k->id.dev, below, pid, path, sizeof(path))) {
 		k->path = mem_strdup(path);
 		return;
 	}
@@ -78,9 +106,10 @@ static void path_find(struct files *f, struct files_known *k, int names_fd)
 	k->path = mem_strdup(path);
 }
 
-static struct files_known *known_of(struct files *f, const struct disk_file_key *key, int names_fd)
+static struct files_known *known_of(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid,
+				    int names_fd)
 {
-	struct files_id id = {.ino = key->ino, .dev = key->dev};
+	struct files_id id = {.ino = ino, .dev = dev};
 	struct files_known *k;
 
 	HASH_FIND(hh, f->known, &id, sizeof(id), k);
@@ -90,8 +119,37 @@ static struct files_known *known_of(struct files *f, const struct disk_file_key 
 		HASH_ADD(hh, f->known, id, sizeof(k->id), k);
 	}
 	k->round = f->round;
-	path_find(f, k, names_fd);
+	path_find(f, k, pid, names_fd);
 	return k;
+}
+
+bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int names_fd,
+		char out[FILENAME_PATH])
+{
+	const struct files_known *k = known_of(f, ino, dev, pid, names_fd);
+
+	snprintf(out, FILENAME_PATH, "%s", k->path);
+	return *out;
+}
+
+void files_place(struct files *f, struct family_host *h, const struct files_id *id,
+		 const struct who *who, const char *path, int64_t utc_ns)
+{
+	struct files_known *k = NULL;
+	const struct mounts *own;
+	char seen[FILENAME_PATH];
+	struct fact_row row = {0};
+
+	HASH_FIND(hh, f->known, id, sizeof(*id), k);
+	if (!k || !*k->below || !who->p || who->excluded || !naming_container(h->naming, who->p))
+		return;
+	own = layers_mounts(&f->layers, who->id.tgid);
+	if (!own || !layers_seen(own, k->id.dev, k->below, path, seen, sizeof(seen)) ||
+	    !strcmp(seen, path))
+		return;
+	fact_put_text(&row, PLACE_FILE, path);
+	fact_put_text(&row, PLACE_SEEN, seen);
+	who_put(h, utc_ns, &PLACE_FACT, &row, who, PLACE_PROCESS, PLACE_CONTAINER);
 }
 
 /* As the first process sees it: sonde may run in a container. */
@@ -147,7 +205,7 @@ static void file_name(const struct draining *d, const struct disk_file_key *key,
 					      key->dev & ((1u << MINOR_BITS) - 1), name));
 		return;
 	}
-	k = known_of(d->f, key, d->names_fd);
+	k = known_of(d->f, key->ino, key->dev, key->who.tgid, d->names_fd);
 	snprintf(out, FILENAME_PATH, "%s", *k->path ? k->path : DRAIN_OTHER);
 	if (s->dirty_bytes)
 		*grew = growth(d->f, k, s);
@@ -186,6 +244,9 @@ static bool file_put(const struct draining *d, const struct disk_file_key *key,
 	number_put(&row, FILE_GROWN, grew > 0 ? (uint64_t)grew : 0);
 	number_put(&row, FILE_SHRUNK, grew < 0 ? (uint64_t)-grew : 0);
 	who_put(d->h, d->utc_ns, &FILE_FACT, &row, &who, FILE_PROCESS, FILE_CONTAINER);
+	if (named && key->ino && key->ino != DISK_OTHERS)
+		files_place(d->f, d->h, &(struct files_id){.ino = key->ino, .dev = key->dev}, &who,
+			    path, d->utc_ns);
 	return true;
 }
 
@@ -251,6 +312,7 @@ void files_minute(struct files *f)
 	struct files_known *k, *next;
 
 	mounts_read(&f->mounts);
+	layers_forget(&f->layers);
 	HASH_ITER (hh, f->known, k, next)
 		if (crowded ? k->round != f->round : f->round - k->round > ROUNDS_KEPT)
 			known_del(f, k);
@@ -263,4 +325,5 @@ void files_release(struct files *f)
 	HASH_ITER (hh, f->known, k, next)
 		known_del(f, k);
 	mounts_release(&f->mounts);
+	layers_forget(&f->layers);
 }

@@ -18,18 +18,27 @@
 #include <stdint.h>
 
 #include "loaders/disk/devices.h"
+#include "loaders/disk/filename.h"
 #include "loaders/disk/hooks.h"
+#include "loaders/disk/layers.h"
 #include "loaders/disk/mounts.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/run/who.h"
 
 #define FILES_MOST  64   /* rows of an epoch with their file's name (drain_most) */
 #define FILES_KNOWN 4096 /* files whose path and size are kept */
 
 struct files_known;
 
+struct files_id {
+	uint64_t ino;
+	uint32_t dev, pad;
+};
+
 struct files { /* {0} */
 	struct files_known *known;
 	struct mounts mounts;
+	struct layers layers;
 	uint32_t round;
 	uint32_t mounts_round; /* in which mounts were read last */
 };
@@ -40,6 +49,14 @@ void files_drain(struct files *f, const struct hooks_files *maps, struct devices
 /* A request whose end the kernel did not report: a row of no file. */
 void files_unseen(struct files *f, struct devices *d, struct family_host *h,
 		  const struct disk_asked *a, int64_t utc_ns);
+/* The path of a file that process `pid` (0: of the host) used, as in rule 1, in an overlay that of
+ * its layer. false: it is not known. */
+bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int names_fd,
+		char out[FILENAME_PATH]);
+/* A row that says where the container of `who` sees that file, whose path files_path gave; none for
+ * a process that is in no container. */
+void files_place(struct files *f, struct family_host *h, const struct files_id *id,
+		 const struct who *who, const char *path, int64_t utc_ns);
 /* The next epoch's sums will be stored. */
 void files_epoch(struct files *f);
 /* The mounts, with that file system among them if it is mounted: they are read again where it was

@@ -2,6 +2,7 @@
 #include "loaders/disk/hooks.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/limits.h>
@@ -22,10 +23,14 @@
 #include "schema/base/log.h"
 
 #define NO_WHO   "which process asked for a request is not recorded"
+#define NO_BIO   "errors of devices that lie on others (dm, md) are not recorded"
 #define NO_STACK "where threads wait for slow requests is not recorded"
 #define NO_SYNCS "calls that wait for a disk (fsync) are not recorded"
 #define NO_OPENS "opens that fail are not recorded"
 #define NO_DIRTY "who changes files that are written later is not recorded"
+#define NO_CALLS "reads and writes of files are not recorded"
+#define NO_RING  "reads and writes of files by io_uring are not recorded"
+#define NO_LOCKS "waits for locks of files are not recorded"
 #define NO_HELD  "deleted files that are open are not recorded"
 
 static const struct leftout_program OPTIONAL[] = {
@@ -33,6 +38,7 @@ static const struct leftout_program OPTIONAL[] = {
 	{"disk_insert", NO_WHO},
 	{"disk_merge", NULL}, /* entries of merged requests go when
 				 there is no room */
+	{"disk_bio_end", NO_BIO},
 	{"disk_complete_stack", NO_STACK},
 	{"disk_dirty", NO_DIRTY},
 	{"disk_dirty_page", NO_DIRTY},
@@ -45,13 +51,33 @@ static const struct leftout_program OPTIONAL[] = {
 	{"open_begins", NO_OPENS},
 	{"openat_begins", NO_OPENS},
 	{"open_ends", NO_OPENS},
+	{"read_begins", NO_CALLS},
+	{"write_begins", NO_CALLS},
+	{"sendfile_begins", NO_CALLS},
+	{"copy_begins", NO_CALLS},
+	{"calls_end", NO_CALLS},
+	{"ring_submits", NO_RING},
+	{"ring_submits_sqe", NO_RING},
+	{"ring_completes", NO_RING},
+	{"lock_flock", NO_LOCKS},
+	{"lock_posix", NO_LOCKS},
+	{"lock_ends", NO_LOCKS},
 	{0}};
 
 /* Which programs attach to which system calls: words of the tracepoints' names, each absent on some
  * architecture. */
+#define READS  "read pread64 readv preadv preadv2"
+#define WRITES "write pwrite64 writev pwritev pwritev2"
+
 static const struct {
 	const char *program, *at, *calls;
 } CALLS[] = {
+	{"read_begins", "enter", READS},
+	{"write_begins", "enter", WRITES},
+	{"sendfile_begins", "enter", "sendfile64"},
+	{"copy_begins", "enter", "copy_file_range"},
+	{"calls_end", "exit", READS " " WRITES " sendfile64 copy_file_range"},
+	{"lock_ends", "exit", "flock fcntl"},
 	{"fsync_begins", "enter", "fsync"},
 	{"fdatasync_begins", "enter", "fdatasync"},
 	{"range_begins", "enter", "sync_file_range"},
@@ -78,7 +104,45 @@ bool hooks_tells_stack(void)
 	return libbpf_find_vmlinux_btf_id("bpf_task_from_pid", BPF_TRACE_FENTRY) > 0;
 }
 
+bool hooks_tells_calls(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_TRACEPOINT, BPF_FUNC_task_storage_get, NULL) >
+	       0;
+}
+
+/* A request of io_uring has its result since 5.19, and says of a submission which it is from 6.0
+ * on. */
+bool hooks_tells_ring(void)
+{
+	struct btf *kernel;
+	bool found;
+
+	if (tells("io_uring_submit_req")) /* from 6.4 on */
+		return true;
+	kernel = btf__load_vmlinux_btf();
+	found = kernel && btf__find_by_name_kind(kernel, "io_cqe", BTF_KIND_STRUCT) > 0;
+	btf__free(kernel);
+	return found;
+}
+
 SKELETON_OPEN(disk)
+
+/* Those of calls.bpf.h. */
+static void calls_autoload(struct hooks *k)
+{
+	static const char *const programs[] = {"read_begins", "write_begins", "sendfile_begins",
+					       "copy_begins", "calls_end"};
+	bool on = k->calls && hooks_tells_calls(), ring = k->calls && hooks_tells_ring(),
+	     req = tells("io_uring_submit_req");
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		bpf_program__set_autoload(
+			bpf_object__find_program_by_name(k->skel->obj, programs[i]), on);
+	bpf_map__set_autocreate(k->skel->maps.calling, on);
+	bpf_program__set_autoload(k->skel->progs.ring_submits, ring && req);
+	bpf_program__set_autoload(k->skel->progs.ring_submits_sqe, ring && !req);
+	bpf_program__set_autoload(k->skel->progs.ring_completes, ring);
+}
 
 static int load(struct hooks *k, const struct family_config *c)
 {
@@ -93,11 +157,15 @@ static int load(struct hooks *k, const struct family_config *c)
 	bpf_program__set_autoload(k->skel->progs.disk_complete_stack, stack);
 	bpf_program__set_autoload(k->skel->progs.disk_complete, !stack);
 	bpf_program__set_autoload(k->skel->progs.disk_merge, tells("block_rq_merge"));
+	bpf_program__set_autoload(k->skel->progs.disk_bio_end, tells("block_bio_complete"));
 	bpf_program__set_autoload(k->skel->progs.disk_dirty, tells("writeback_dirty_folio"));
 	bpf_program__set_autoload(k->skel->progs.disk_dirty_page, tells("writeback_dirty_page"));
+	bpf_program__set_autoload(k->skel->progs.lock_flock, k->files && tells("flock_lock_inode"));
+	bpf_program__set_autoload(k->skel->progs.lock_posix, k->files && tells("posix_lock_inode"));
 	for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++)
 		bpf_program__set_autoload(
 			bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program), k->files);
+	calls_autoload(k);
 	programs_keep_still(k->skel->obj);
 	leftout_disable(k->skel->obj);
 	return disk_bpf__load(k->skel);
@@ -112,12 +180,12 @@ static int slow_taken(void *ctx, void *record, size_t size)
 	return 0;
 }
 
-int hooks_open(struct hooks *k, const struct family_config *c, bool files, hooks_slow slow,
-	       void *ctx, struct err *e)
+int hooks_open(struct hooks *k, const struct family_config *c, struct hooks_wanted wanted,
+	       hooks_slow slow, void *ctx, struct err *e)
 {
 	int err;
 
-	*k = (struct hooks){.slow = slow, .ctx = ctx, .files = files};
+	*k = (struct hooks){.slow = slow, .ctx = ctx, .files = wanted.files, .calls = wanted.calls};
 	while ((err = load(k, c))) {
 		hooks_close(k);
 		if (!leftout_next(OPTIONAL, err))
@@ -172,7 +240,7 @@ static int call_attach(struct hooks *k, struct bpf_program *prog, uint64_t id)
 static int calls_attach(struct hooks *k, int events, size_t i)
 {
 	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
-	char words[64], name[64], *rest = NULL;
+	char words[128], name[64], *rest = NULL;
 	int n = 0;
 
 	snprintf(words, sizeof(words), "%s", CALLS[i].calls);
@@ -204,7 +272,7 @@ static void files_attach(struct hooks *k)
 		struct bpf_program *prog =
 			bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
 
-		if (bpf_program__fd(prog) < 0)
+		if (!bpf_program__autoload(prog) || bpf_program__fd(prog) < 0)
 			continue;
 		if (events < 0 || calls_attach(k, events, i) < 0)
 			leftout_add(OPTIONAL, CALLS[i].program);
@@ -224,7 +292,7 @@ int hooks_attach(struct hooks *k, struct err *e)
 		if (err)
 			return load_error(err, bpf_program__name(prog), e);
 	}
-	if (k->files)
+	if (k->files || k->calls)
 		files_attach(k);
 	if (bpf_program__autoload(k->skel->progs.disk_held))
 		k->held = bpf_program__attach_iter(k->skel->progs.disk_held, NULL);
@@ -265,6 +333,12 @@ int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx)
 			    sizeof(struct disk_syncing), fn, ctx);
 }
 
+int hooks_locking(struct hooks *k, mapread_fn fn, void *ctx)
+{
+	return mapread_each(bpf_map__fd(k->skel->maps.locking), sizeof(uint64_t),
+			    sizeof(struct disk_locking), fn, ctx);
+}
+
 struct hooks_files hooks_files(const struct hooks *k)
 {
 	return (struct hooks_files){.sums = k->skel->maps.disk_files,
@@ -297,6 +371,7 @@ int hooks_held(struct hooks *k, hooks_held_fn fn, void *ctx)
 
 uint32_t hooks_epoch_end(struct hooks *k)
 {
+	k->skel->bss->calls_named = 0;
 	return __atomic_fetch_add(&k->skel->bss->disk_epoch, 1, __ATOMIC_SEQ_CST);
 }
 

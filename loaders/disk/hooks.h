@@ -16,7 +16,7 @@ struct bpf_link;
 struct bpf_map;
 struct ring_buffer;
 
-#define HOOKS_LINKS 32
+#define HOOKS_LINKS 64
 
 typedef void (*hooks_held_fn)(void *ctx, const struct disk_held *h);
 typedef void (*hooks_slow)(void *ctx, const struct disk_slow *r);
@@ -29,13 +29,19 @@ struct hooks {
 	struct ring_buffer *ring;
 	hooks_slow slow;
 	void *ctx;
-	bool files; /* fsync and opens, too */
+	bool files; /* fsync, opens and locks, too */
+	bool calls; /* reads and writes, too */
+};
+
+struct hooks_wanted {
+	bool files; /* fsync, opens and locks */
+	bool calls; /* reads and writes of files */
 };
 
 /* `slow` is called by hooks_read. What this kernel refuses is left out, if the rest can do without.
  */
-int hooks_open(struct hooks *k, const struct family_config *c, bool files, hooks_slow slow,
-	       void *ctx, struct err *e);
+int hooks_open(struct hooks *k, const struct family_config *c, struct hooks_wanted wanted,
+	       hooks_slow slow, void *ctx, struct err *e);
 struct bpf_object *hooks_object(const struct hooks *k);
 int hooks_attach(struct hooks *k, struct err *e);
 /* No program runs any more; the sums can still be read. */
@@ -48,12 +54,18 @@ bool hooks_tells_start(void);
 /* Do single slow requests have the stack of who waits for them? (from 6.2 on) */
 bool hooks_tells_stack(void);
 
+/* Can reads and writes of files be seen? (from 5.12 on) And those by io_uring? (from 6.0 on) */
+bool hooks_tells_calls(void);
+bool hooks_tells_ring(void);
+
 /* Single requests that wait in the ring. */
 void hooks_read(struct hooks *k);
 /* Each request that is not known to have ended. 0 or -errno. */
 int hooks_asked(struct hooks *k, mapread_fn fn, void *ctx);
 /* Each call that waits for a disk and has not returned. 0 or -errno. */
 int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx);
+/* Each wait for a lock of a file that is not over. 0 or -errno. */
+int hooks_locking(struct hooks *k, mapread_fn fn, void *ctx);
 /* The sums of files, those that found no room there, and the names of files; borrowed. */
 struct hooks_files {
 	const struct bpf_map *sums, *rest, *names;

@@ -8,6 +8,7 @@
 
 #include "loaders/disk/devices.h"
 #include "loaders/disk/drain.h"
+#include "loaders/disk/filecalls.h"
 #include "loaders/disk/files.h"
 #include "loaders/disk/held.h"
 #include "loaders/disk/hooks.h"
@@ -24,6 +25,7 @@
 
 static struct disk_opts {
 	uint32_t file_calls; /* 0: on */
+	uint32_t file_reads; /* 0: on */
 } opts;
 
 struct disk {
@@ -38,8 +40,11 @@ struct disk {
 
 static const struct option disk_options[] = {
 	{"file-calls", 0, OPTION_ENUM, "on|off",
-	 "also record fsync by file, and opens that fail (default on)",
+	 "also record fsync by file, opens that fail and waits for locks (default on)",
 	 OPTION_AT(struct disk_opts, file_calls)},
+	{"file-reads", 0, OPTION_ENUM, "on|off",
+	 "also record reads and writes of files, as programs feel them (default on)",
+	 OPTION_AT(struct disk_opts, file_reads)},
 	{0}};
 
 static void slow_seen(void *ctx, const struct disk_slow *r)
@@ -95,6 +100,7 @@ static void epoch_store(struct disk *d, struct family_host *h)
 	files_epoch(&d->files);
 	drain_epoch(&d->hooks, &d->devices, &d->files, h, d->epochs.number, utc);
 	files_drain(&d->files, &files, &d->devices, h, d->epochs.number, utc);
+	filecalls_drain(&d->hooks, &d->files, h, d->epochs.number, utc);
 	slow_store(d, h);
 	epochs_stored(&d->epochs);
 	crowd_tell(d);
@@ -156,7 +162,10 @@ static int disk_open(const struct family_config *c, void **state, struct bpf_obj
 
 	*d = (struct disk){0};
 	devices_init(&d->devices);
-	err = hooks_open(&d->hooks, c, !opts.file_calls, slow_seen, &d->slow, e);
+	err = hooks_open(
+		&d->hooks, c,
+		(struct hooks_wanted){.files = !opts.file_calls, .calls = !opts.file_reads},
+		slow_seen, &d->slow, e);
 	if (err) {
 		free(d);
 		return err;
@@ -183,7 +192,8 @@ static void disk_tally(void *state, struct family_tally *out)
 	uint64_t n;
 
 	hooks_lost(&((struct disk *)state)->hooks, &lost);
-	n = lost.requests + lost.slow + lost.syncs + lost.opens + lost.files;
+	n = lost.requests + lost.slow + lost.syncs + lost.opens + lost.files + lost.calls +
+	    lost.locks;
 	*out = (struct family_tally){.seen = n, .lost = n};
 }
 
@@ -206,6 +216,15 @@ static void disk_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "who asks", CHECK_WARN, "kernel 6.5 or later (block_io_start)",
 			  "requests that no scheduler queues have no process");
+	if (!hooks_tells_calls())
+		check_add(c, "calls on files", CHECK_WARN, "kernel 5.12 or later (task storage)",
+			  "sonde disk --calls does not have reads and writes of files");
+	else if (!hooks_tells_ring())
+		check_add(c, "calls on files", CHECK_WARN, "kernel 6.0 or later (io_uring)",
+			  "sonde disk --calls does not have reads and writes by io_uring");
+	else
+		check_add(c, "calls on files", CHECK_OK, NULL,
+			  "reads and writes of files are recorded, by io_uring too");
 	if (hooks_tells_stack())
 		check_add(c, "who waits", CHECK_OK, NULL,
 			  "slow requests have the kernel stack of the thread that waits");

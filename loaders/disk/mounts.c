@@ -48,6 +48,40 @@ static bool waits(const char *line)
 	return false;
 }
 
+/* The value of an option, as long as its '=' and the next comma that no backslash escapes leave it.
+ * NULL: the line does not have it. */
+static char *option_of(const char *line, const char *key)
+{
+	const char *at = strstr(line, key);
+	size_t len = 0;
+	char *value;
+
+	if (!at)
+		return NULL;
+	at += strlen(key);
+	while (at[len] && at[len] != ',' && at[len] != '\n' && at[len] != ' ')
+		len++;
+	value = mem_alloc(len + 1);
+	memcpy(value, at, len);
+	value[len] = 0;
+	unescape(value);
+	return value;
+}
+
+/* Of an overlay's line. */
+static char *layers_of(const char *line)
+{
+	cleanup_free char *upper = option_of(line, ",upperdir="),
+			  *lower = option_of(line, ",lowerdir=");
+	char *all = NULL;
+
+	if (!strstr(line, " - overlay ") || !lower)
+		return NULL;
+	if (asprintf(&all, "%s%s%s", upper ? upper : "", upper ? ":" : "", lower) < 0)
+		return NULL;
+	return all;
+}
+
 bool mounts_parse(const char *line, struct mounts_one *out)
 {
 	char root[4 * MOUNTS_PATH], point[4 * MOUNTS_PATH];
@@ -61,23 +95,28 @@ bool mounts_parse(const char *line, struct mounts_one *out)
 	if (*root != '/' || *point != '/' || strlen(root) >= MOUNTS_PATH ||
 	    strlen(point) >= MOUNTS_PATH)
 		return false;
-	*out = (struct mounts_one){.dev = major << MINOR_BITS | minor, .waits = waits(line)};
+	*out = (struct mounts_one){.dev = major << MINOR_BITS | minor,
+				   .waits = waits(line),
+				   .layers = layers_of(line)};
 	memcpy(out->root, root, strlen(root));
 	memcpy(out->point, point, strlen(point));
 	return true;
 }
 
-void mounts_read(struct mounts *m)
+static void list_clear(struct mounts *m)
 {
-	cleanup_file FILE *f = fopen("/proc/1/mountinfo", "re");
+	for (size_t i = 0; i < m->n; i++)
+		free(m->list[i].layers);
+	m->n = 0;
+}
+
+static void list_read(struct mounts *m, FILE *f)
+{
 	cleanup_free char *line = NULL;
 	struct mounts_one one;
 	size_t cap = 0;
 
-	f = f ? f : fopen("/proc/self/mountinfo", "re");
-	if (!f)
-		return;
-	m->n = 0;
+	list_clear(m);
 	while (getline(&line, &cap, f) > 0)
 		if (mounts_parse(line, &one)) {
 			mem_grow(m->list, m->n, m->cap);
@@ -85,8 +124,29 @@ void mounts_read(struct mounts *m)
 		}
 }
 
+void mounts_read(struct mounts *m)
+{
+	cleanup_file FILE *f = fopen("/proc/1/mountinfo", "re");
+
+	f = f ? f : fopen("/proc/self/mountinfo", "re");
+	if (f)
+		list_read(m, f);
+}
+
+void mounts_read_of(struct mounts *m, uint32_t pid)
+{
+	cleanup_file FILE *f = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
+	f = fopen(path, "re");
+	if (f)
+		list_read(m, f);
+}
+
 void mounts_release(struct mounts *m)
 {
+	list_clear(m);
 	free(m->list);
 	*m = (struct mounts){0};
 }
@@ -99,7 +159,7 @@ static int below_of(const struct mounts_one *x, const char *path)
 	return strncmp(path, x->root, len) || (path[len] != '/' && path[len]) ? -1 : (int)len;
 }
 
-static const struct mounts_one *mount_of(const struct mounts *m, uint32_t dev, const char *path)
+const struct mounts_one *mounts_find(const struct mounts *m, uint32_t dev, const char *path)
 {
 	const struct mounts_one *first = NULL;
 
@@ -117,7 +177,7 @@ static const struct mounts_one *mount_of(const struct mounts *m, uint32_t dev, c
 
 bool mounts_path(const struct mounts *m, uint32_t dev, const char *below, char *out, size_t size)
 {
-	const struct mounts_one *x = mount_of(m, dev, below);
+	const struct mounts_one *x = mounts_find(m, dev, below);
 	int n;
 
 	*out = 0;
@@ -132,7 +192,7 @@ bool mounts_path(const struct mounts *m, uint32_t dev, const char *below, char *
 
 const char *mounts_point(const struct mounts *m, uint32_t dev)
 {
-	const struct mounts_one *x = mount_of(m, dev, "/");
+	const struct mounts_one *x = mounts_find(m, dev, "/");
 
 	for (size_t i = 0; !x && i < m->n; i++)
 		if (m->list[i].dev == dev)

@@ -6,13 +6,15 @@
  *    file system: also in writeback, and of a file that is deleted already. One that belongs to a
  *    device (its inode is S_IFBLK) is metadata of a file system, or was written by the device's own
  *    file.
- * 2. Other pages (O_DIRECT, swap, metadata of xfs and btrfs, what dm-crypt ciphered) name no file:
- *    they are summed as file 0, so that all files together are all requests.
+ * 2. Other pages (swap, metadata of xfs and btrfs, what dm-crypt ciphered) name no file: they are
+ *    summed as file 0, so that all files together are all requests.
  * 3. Of one request DISK_BIOS bios are looked at; what is beyond them counts for the last one's
  *    file, as requests are merged where files are contiguous on the disk.
  * 4. Dirty: the kernel tells when a page of a file that was as on the disk is changed, where the
  *    change is made, once until it is written. A folio of several pages counts as a whole.
  * 5. Names are read by one of the inode's dentries, up to DISK_DEEP parts, when a sum is made.
+ * 6. O_DIRECT, by system calls, libaio or io_uring: the pages are the program's. What ext4, xfs and
+ *    most others make of it has iomap's own function to end it, and with it the open file.
  */
 #ifndef SONDE_PROBES_DISK_PAGES_BPF_H
 #define SONDE_PROBES_DISK_PAGES_BPF_H
@@ -43,7 +45,7 @@ enum pageflags {
 
 struct super_block___pages {
 	__u32 s_dev;
-	unsigned long s_magic;
+	unsigned long s_magic, s_iflags;
 };
 
 struct inode___pages {
@@ -98,6 +100,22 @@ struct bio {
 	struct bio *bi_next;
 	struct bvec_iter bi_iter;
 	struct bio_vec *bi_io_vec;
+	void *bi_end_io, *bi_private;
+	struct block_device *bi_bdev;
+	unsigned int bi_opf;
+	__u8 bi_status;
+};
+
+struct bio___5_10 {
+	struct gendisk *bi_disk;
+} __attribute__((preserve_access_index));
+
+struct kiocb {
+	struct file___disk *ki_filp;
+};
+
+struct iomap_dio { /* of fs/iomap/direct-io.c */
+	struct kiocb *iocb;
 };
 
 #pragma clang attribute pop
@@ -122,10 +140,9 @@ struct { /* the loader deletes what it has read */
 static const struct disk_file no_file;
 static const struct disk_names no_names;
 
-static __always_inline void inode_names(const struct disk_file_key *key,
-					struct inode___pages *inode)
+static __always_inline void inode_names(__u64 ino, __u32 dev, struct inode___pages *inode)
 {
-	struct disk_inode id = {.ino = key->ino, .dev = key->dev};
+	struct disk_inode id = {.ino = ino, .dev = dev};
 	unsigned long first = (unsigned long)BPF_CORE_READ(inode, i_dentry.first), at = 0;
 	struct dentry___union *old = NULL;
 	struct dentry___7_1 *now = NULL;
@@ -197,7 +214,7 @@ static __always_inline struct disk_file *file_get(struct disk_file_key *key,
 	if (f)
 		return f;
 	if (!bpf_map_update_elem(&disk_files, key, &no_file, BPF_NOEXIST) && key->ino) {
-		inode_names(key, inode);
+		inode_names(key->ino, key->dev, inode);
 		f = bpf_map_lookup_elem(&disk_files, key);
 		if (f)
 			f->blocks = BPF_CORE_READ(inode, i_blocks);
@@ -248,11 +265,17 @@ static __always_inline void file_add(const struct disk_key *rq, struct inode___p
 	}
 }
 
+/* What the kernel calls when a direct read or write of a file is over (rule 6); 0: not known. */
+extern const void iomap_dio_bio_end_io __ksym __weak;
+
 static __always_inline struct inode___pages *bio_inode(struct bio *bio)
 {
-	unsigned long vec = (unsigned long)bio->bi_io_vec;
+	unsigned long vec = (unsigned long)bio->bi_io_vec, end = (unsigned long)bio->bi_end_io;
 	struct page *page = NULL;
 
+	if (end && end == (unsigned long)&iomap_dio_bio_end_io)
+		return (void *)BPF_CORE_READ((struct iomap_dio *)bio->bi_private, iocb, ki_filp,
+					     f_inode);
 	if (!vec)
 		return NULL;
 	vec += (bio->bi_iter.bi_idx & 0xffff) * sizeof(struct bio_vec);

@@ -46,6 +46,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29, /* since 5.11 */
 };
 
 /* Helpers that not every kernel has: bpf_core_enum_value_exists asks. 5.15. */

@@ -139,6 +139,49 @@
 	  "what it takes on the disk, which is free once the last one closes it")           \
 	X(HELD_HOLDERS, "holders", NUMBER, GAUGE, "", "how many processes have it open")
 
+#define CALL_COLUMNS(X)                                                                                          \
+	X(CALL_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                                   \
+	X(CALL_FILE, "file", TEXT, KEY, "",                                                                      \
+	  "text.id: as in file_row, of a file in an overlay that of its layer; ~other: of those past the limit") \
+	X(CALL_CALL, "call", TEXT, KEY, "",                                                                      \
+	  "text.id: read, write: system calls; ring_read, ring_write: by io_uring")                              \
+	X(CALL_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                      \
+	X(CALL_CALLS, "calls", NUMBER, COUNTER, "", "calls that returned")                                       \
+	X(CALL_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                              \
+	X(CALL_BYTES, "bytes", NUMBER, COUNTER, "bytes", "what they moved")                                      \
+	X(CALL_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                                    \
+	DISK_TIMES(X, CALL)
+
+#define LOCK_COLUMNS(X)                                                                       \
+	X(LOCK_PROCESS, "process", PROCESS, KEY, "", "process.id: who waited")                \
+	X(LOCK_FILE, "file", TEXT, KEY, "", "text.id: as in call_row")                        \
+	X(LOCK_LOCK, "lock", TEXT, KEY, "",                                                   \
+	  "text.id: flock; posix: by fcntl or lockf; ofd: of an open file, by fcntl")         \
+	X(LOCK_HOLDER, "holder", PROCESS, KEY, "",                                            \
+	  "process.id: who had it when the wait began; 0: not known")                         \
+	X(LOCK_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")   \
+	X(LOCK_WAITS, "waits", NUMBER, COUNTER, "", "waits that are over")                    \
+	X(LOCK_ERRORS, "errors", NUMBER, COUNTER, "",                                         \
+	  "of them, those that ended without the lock: by a signal or a deadlock")            \
+	X(LOCK_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                 \
+	X(LOCK_LONGEST, "longest_us", NUMBER, GAUGE, "us", "the longest of the last reading") \
+	X(LOCK_LASTING, "lasting_us", NUMBER, GAUGE, "us",                                    \
+	  "how long the longest wait that is not over had lasted, of a second or more")
+
+#define ORDER_COLUMNS(X)                                                                     \
+	X(ORDER_DISK, "disk", TEXT, KEY, "", "text.id: as in block_row")                     \
+	X(ORDER_OP, "op", TEXT, KEY, "", "text.id: as in block_row")                         \
+	X(ORDER_PROCESS, "process", PROCESS, KEY, "", "process.id: as in block_row")         \
+	X(ORDER_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process") \
+	X(ORDER_SEQUENTIAL, "sequential", NUMBER, COUNTER, "",                               \
+	  "requests that began where the one before of these keys ended, within 128 KiB")
+
+#define PLACE_COLUMNS(X)                                                                     \
+	X(PLACE_PROCESS, "process", PROCESS, KEY, "", "process.id: who used the file")       \
+	X(PLACE_FILE, "file", TEXT, KEY, "", "text.id: as in file_row and call_row")         \
+	X(PLACE_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process") \
+	X(PLACE_SEEN, "seen", TEXT, GAUGE, "", "text.id: the file's path as the container sees it")
+
 enum block_column { BLOCK_COLUMNS(FACT_ID) BLOCK_N };
 enum device_column { DEVICE_COLUMNS(FACT_ID) DEVICE_N };
 enum slow_column { SLOW_COLUMNS(FACT_ID) SLOW_N };
@@ -148,8 +191,12 @@ enum lasting_column { LASTING_COLUMNS(FACT_ID) LASTING_N };
 enum open_column { OPEN_COLUMNS(FACT_ID) OPENS_N };
 enum file_column { FILE_COLUMNS(FACT_ID) FILE_N };
 enum held_column { HELD_COLUMNS(FACT_ID) HELD_N };
+enum call_column { CALL_COLUMNS(FACT_ID) CALL_N };
+enum lock_column { LOCK_COLUMNS(FACT_ID) LOCK_N };
+enum order_column { ORDER_COLUMNS(FACT_ID) ORDER_N };
+enum place_column { PLACE_COLUMNS(FACT_ID) PLACE_N };
 
 extern const struct fact BLOCK_FACT, DEVICE_FACT, SLOW_FACT, SYNC_FACT, OPEN_FACT, FILE_FACT,
-	HELD_FACT, SLOWSTACK_FACT, LASTING_FACT;
+	HELD_FACT, SLOWSTACK_FACT, LASTING_FACT, CALL_FACT, LOCK_FACT, ORDER_FACT, PLACE_FACT;
 
 #endif

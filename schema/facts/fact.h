@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #define FACT_COLUMNS_MAX 64 /* a row says by one bit each what it has */
-#define FACT_TABLES_MAX  48
+#define FACT_TABLES_MAX  64
 
 enum fact_type {
 	FACT_NUMBER,

@@ -58,6 +58,10 @@ static const struct fact_column open_columns[] = {OPEN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column file_columns[] = {FILE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column held_columns[] = {HELD_COLUMNS(FACT_COLUMN)};
 static const struct fact_column java_wait_columns[] = {JAVA_WAIT_COLUMNS(FACT_COLUMN)};
+static const struct fact_column call_columns[] = {CALL_COLUMNS(FACT_COLUMN)};
+static const struct fact_column lock_columns[] = {LOCK_COLUMNS(FACT_COLUMN)};
+static const struct fact_column order_columns[] = {ORDER_COLUMNS(FACT_COLUMN)};
+static const struct fact_column place_columns[] = {PLACE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_columns[] = {PROBE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_sum_columns[] = {PROBE_SUM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column probe_event_columns[] = {PROBE_EVENT_COLUMNS(FACT_COLUMN)};
@@ -119,6 +123,12 @@ FACT(OPEN_FACT, open_columns, "open_row", "opens of files that failed");
 FACT(FILE_FACT, file_columns, "file_row",
      "files that disks read and wrote, and who made their pages dirty");
 FACT(HELD_FACT, held_columns, "held_row", "deleted files that programs have open, once a minute");
+FACT(CALL_FACT, call_columns, "call_row", "reads and writes of files as programs ask for them");
+FACT(LOCK_FACT, lock_columns, "lock_row", "waits for locks of files, and who had them");
+FACT_BESIDE(ORDER_FACT, order_columns, "block_order_row",
+	    "how many of the requests of block_row were sequential");
+FACT_BESIDE(PLACE_FACT, place_columns, "place_row",
+	    "where containers see the files of file_row and call_row");
 FACT(PROBE_FACT, probe_columns, "probe_row", "probes: what each is, and how much it saw");
 FACT(PROBE_SUM_FACT, probe_sum_columns, "probe_sum_row",
      "hits of probes, by process and by the arguments that they are summed by");
@@ -195,6 +205,10 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &HELD_FACT,
 				    &SLOWSTACK_FACT,
 				    &LASTING_FACT,
+				    &CALL_FACT,
+				    &LOCK_FACT,
+				    &ORDER_FACT,
+				    &PLACE_FACT,
 				    &PROBE_FACT,
 				    &PROBE_SUM_FACT,
 				    &PROBE_EVENT_FACT,

@@ -22,8 +22,11 @@ static const struct family_setting HOST_SETTINGS[] = {
 
 static const struct family_setting DISK_SETTINGS[] = {
 	{{"file-calls", .words = "on|off", .fallback = "on", .like = "on or off",
-	  .help = "on: family disk also records fsync by file, and opens that fail"},
+	  .help = "on: family disk also records fsync by file, opens that fail and waits for locks"},
 	 .option = "--file-calls"},
+	{{"file-reads", .words = "on|off", .fallback = "on", .like = "on or off",
+	  .help = "on: family disk also records reads and writes of files, as programs feel them"},
+	 .option = "--file-reads"},
 	{{0}},
 };
 

@@ -30,6 +30,15 @@ const DISKS_VIEWS = {
 		disksText('file', 'File', {kind: 'fn', keep: true}), disksWho, disksText('call', 'Call'), disksCount('calls', 'Calls', disksKept), disksTime('us', 'Took', disksKept),
 		disksTime('p50_us', 'Half within'), disksTime('p99_us', '99 % within', disksKept), disksTime('lasting_us', 'Not back for', disksKept), disksCount('errors', 'Failed'),
 	]},
+	calls: {text: 'Reads and writes', option: 'calls', columns: [
+		disksText('file', 'File', {kind: 'fn', keep: true}), disksWho, disksText('call', 'Call', disksKept), disksCount('calls', 'Calls', disksKept), disksBytes('bytes', 'Moved', disksKept),
+		disksTime('us', 'Took', disksKept), disksTime('p50_us', 'Half within'), disksTime('p99_us', '99 % within'), disksBytes('disk_bytes', 'Of that, read from a disk'), disksCount('errors', 'Failed'),
+		disksText('seen', 'In the container'),
+	]},
+	locks: {text: 'Locks of files', option: 'locks', columns: [
+		disksText('file', 'File', {kind: 'fn', keep: true}), disksWho, disksText('lock', 'Lock'), disksCount('waits', 'Waits', disksKept), disksTime('us', 'Took', disksKept),
+		disksTime('longest_us', 'Longest'), disksTime('lasting_us', 'Waits still', disksKept), disksText('holder', 'Held by', disksKept), {key: 'holder_pid', title: 'Its pid', kind: 'num', value: (r) => r.holder_pid, text: (r) => (r.holder_pid ? String(r.holder_pid) : '')},
+	]},
 	slow: {text: 'Slow requests', option: 'slow', columns: [
 		{key: 'when', title: 'When', value: (r) => r.time_ns, text: (r) => wordsClock(r.time_ns, Date.now() * 1e6), keep: true}, disksTime('us', 'Took', disksKept), disksTime('queue_us', 'Of that, before the disk got it'),
 		disksText('disk', 'Disk', disksKept), disksText('op', 'What'), disksBytes('bytes', 'Size'), disksWho, disksText('thread', 'Thread'),

@@ -600,7 +600,8 @@ disks_make() {
 	dmsetup create linear --table "0 40000 linear /dev/loop0 8" &&
 		dmsetup create ciphered --table "0 40000 crypt aes-cbc-plain64 00112233445566778899aabbccddeeff 0 /dev/loop1 0" &&
 		dmsetup create mirrored --table "0 40000 mirror core 2 1024 nosync 2 /dev/loop2 0 /dev/loop3 0" &&
-		dmsetup create slow --table "0 40000 delay /dev/loop4 0 100" && dmsetup ls
+		dmsetup create slow --table "0 40000 delay /dev/loop4 0 100" &&
+		dmsetup create broken --table "0 1000 error" && dmsetup ls
 }
 
 disks_use() {
@@ -611,6 +612,9 @@ disks_use() {
 	dd if=/dev/zero of=/dev/mapper/slow bs=4096 count=3 oflag=direct
 	/usr/sbin/mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/mapper/ciphered
 	mkdir -p /mnt && mount -t ext4 /dev/mapper/ciphered /mnt && dd if=/dev/zero of=/mnt/big bs=65536 count=16 conv=fsync
+	dd if=/dev/mapper/broken of=/dev/null bs=4096 count=1 iflag=direct
+	dd if=/mnt/big of=/dev/null bs=4096 count=16
+	dd if=/mnt/big of=/dev/null bs=65536 count=4 iflag=direct
 	sleep 1
 	cat /run/diskstats
 	echo after
@@ -627,6 +631,8 @@ disks_all() {
 	section disks-files ask disks "SELECT disk, file, sum(coalesce(read_bytes, 0)) AS got, sum(coalesce(write_bytes, 0)) AS put, sum(coalesce(dirty_bytes, 0)) AS dirty
 		FROM disk_files GROUP BY 1, 2"
 	section disks-syncs ask disks "SELECT file, call, comm, sum(calls) AS calls FROM fsyncs GROUP BY 1, 2, 3"
+	section disks-calls ask disks "SELECT file, call, comm, sum(calls) AS calls, sum(bytes) AS bytes FROM file_calls GROUP BY 1, 2, 3"
+	section disks-check sonde-disk --check --json
 	section disks-shown sonde disk --store /run/store-disks --json
 }
 

@@ -59,3 +59,19 @@ def test_a_file_on_a_ciphered_device_has_a_name_where_it_is_changed_and_waited_f
         for disk in ("loop0", "loop1", "loop2", "loop3", "loop4"):
             assert sum(r[key] for r in files if r["disk"] == disk) == sum(r["bytes"] for r in rows(chains, "blocks") if (r["disk"], r["op"]) == (disk, op)), (disk, op)
     assert [(r["call"], r["comm"], r["calls"]) for r in rows(chains, "syncs") if r["file"] == "/mnt/big"] == [("fsync", "dd", 1)]
+
+
+def test_a_device_of_bios_that_fails_has_errors(chains):
+    """dm-error answers no request of any disk."""
+    errors = {(r["disk"], r["op"]): r["errors"] for r in rows(chains, "blocks") if r["errors"]}
+    assert list(errors) == [("dm-4", "read")] and errors["dm-4", "read"] >= 1
+
+
+def test_reads_and_writes_of_files_are_counted_or_said_to_be_missing(chains):
+    calls = {(r["call"], r["calls"], r["bytes"]) for r in rows(chains, "calls") if r["file"] == "/mnt/big" and r["comm"] == "dd"}
+    check = {i["name"]: i for i in chains.sections["disks-check"].json()["items"]}["calls on files"]
+    if chains.name == "5.10":
+        assert check["state"] == "warn" and "5.12" in check["needs"] and not calls
+    else:
+        assert check["state"] == "ok" and calls == {("write", 16, 1 << 20), ("read", 20, 16 * PAGE + 4 * 65536)}
+

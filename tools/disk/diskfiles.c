@@ -17,7 +17,7 @@ static const char UNDER[] =
 	"SELECT disk, under FROM block_devices WHERE ts BETWEEN ?1 AND ?2 AND under <> '' GROUP BY disk, under";
 static const char FILES[] =
 	"SELECT coalesce(process_id, 0), file, disk, sum(coalesce(reads, 0)), sum(coalesce(read_bytes, 0)), sum(coalesce(writes, 0)),"
-	" sum(coalesce(write_bytes, 0)), sum(coalesce(dirty_bytes, 0)), sum(coalesce(grown_bytes, 0) - coalesce(shrunk_bytes, 0))"
+	" sum(coalesce(write_bytes, 0)), sum(coalesce(dirty_bytes, 0)), sum(coalesce(grown_bytes, 0) - coalesce(shrunk_bytes, 0)), max(seen)"
 	" FROM disk_files WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, disk";
 
 #define LINKS 1024 /* disks that lie on others: more are not followed */
@@ -95,6 +95,7 @@ static struct diskfile *row_of(struct reading *r, const struct store_process_row
 			       .disk = mem_strdup(disk),
 			       .comm = comm,
 			       .container = mem_strdup(container),
+			       .seen = mem_strdup(askrows_text(st, 9)),
 			       .pid = p ? (int64_t)p->pid : 0,
 			       .kernel = kernel,
 			       .wanted = wanted};
@@ -129,6 +130,7 @@ static void file_release(struct diskfile *x)
 	free(x->disk);
 	free(x->comm);
 	free(x->container);
+	free(x->seen);
 }
 
 /* Is `disk` one of a list with commas? */
@@ -277,6 +279,10 @@ static void join(struct diskfile *to, const struct diskfile *x)
 	to->later_bytes += x->later_bytes;
 	to->dirty_bytes += x->dirty_bytes;
 	to->grown_bytes += x->grown_bytes;
+	if (!*to->seen && *x->seen) {
+		free(to->seen);
+		to->seen = mem_strdup(x->seen);
+	}
 	to->wanted = to->wanted || x->wanted;
 	to->many = to->many || x->many || to->pid != x->pid;
 }

@@ -24,6 +24,7 @@ struct diskfile {
 	char *file;                /* a path, "/dev/NAME", "~other", or "": pages of no file */
 	char *disk;                /* that answered; "": none, it was made dirty only */
 	char *comm, *container;    /* "": not known; none */
+	char *seen;                /* the path as the container sees it; "": the same */
 	int64_t pid;               /* 0: several, or not known */
 	bool many, kernel, wanted; /* wanted: the selection has it */
 	uint64_t reads, read_bytes, writes, write_bytes; /* that it asked for itself */

@@ -22,7 +22,27 @@ static void row_quantiles(struct row *o, const char *p50, const char *p99, const
 	row_us(o, p99, TABLE_RIGHT, key99, (int64_t)disktimes_quantile(t, 0.99), n);
 }
 
-static void row_sums(struct row *o, const struct diskuse_sums *s)
+/* How many were at hand at a time, on average over the range; how many followed each other. */
+static void row_order(struct row *o, const struct diskuse *u, const struct diskuse_sums *s)
+{
+	double depth = u->seconds > 0 ? (double)(s->queue_us + s->device_us) / 1e6 / u->seconds : 0;
+	uint64_t n = s->reads + s->writes;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.2f", depth);
+	row_cell(o, "DEPTH", TABLE_SPARE_RIGHT, u->seconds > 0 ? text : NULL);
+	row_cell(o, "IN ORDER", TABLE_SPARE_RIGHT,
+		 u->ordered && n ?
+			 units_share((double)s->sequential, (double)n, text, sizeof(text)) :
+			 NULL);
+	if (!o->json)
+		return;
+	row_json(o, "depth", u->seconds > 0 ? json_real(depth) : json_null());
+	row_json(o, "sequential",
+		 u->ordered ? json_integer((json_int_t)s->sequential) : json_null());
+}
+
+static void row_sums(struct row *o, const struct diskuse *u, const struct diskuse_sums *s)
 {
 	uint64_t n = diskuse_requests(s);
 
@@ -37,6 +57,7 @@ static void row_sums(struct row *o, const struct diskuse_sums *s)
 	row_us(o, "DEVICE", TABLE_SPARE_RIGHT, NULL, n ? (int64_t)(s->device_us / n) : 0, n);
 	row_us(o, NULL, TABLE_RIGHT, "queue_us", (int64_t)s->queue_us, true);
 	row_us(o, NULL, TABLE_RIGHT, "device_us", (int64_t)s->device_us, true);
+	row_order(o, u, s);
 	row_count(o, "ERRORS", TABLE_RIGHT, "errors", s->errors, true);
 	if (o->json) {
 		row_json(o, "read_hist", disktimes_json(&s->read_times));
@@ -68,7 +89,7 @@ static void disk_row(struct row *o, const struct diskuse *u, const struct diskus
 	char busy[32];
 
 	row_word(o, "DISK", TABLE_LEFT, "disk", d->name);
-	row_sums(o, &d->sums);
+	row_sums(o, u, &d->sums);
 	row_cell(o, "BUSY", TABLE_RIGHT,
 		 d->at && u->seconds > 0 ?
 			 units_share((double)d->busy_us / 1e6, u->seconds, busy, sizeof(busy)) :
@@ -101,14 +122,14 @@ json_t *diskprint_disk_json(const struct diskuse *u, const struct diskuse_disk *
 
 /* ---- who ---- */
 
-static void who_row(struct row *o, const struct diskuse_who *w)
+static void who_row(struct row *o, const struct diskuse *u, const struct diskuse_who *w)
 {
 	row_number(o, "PID", TABLE_RIGHT, "pid", w->pid, w->pid);
 	row_text(o, "NAME", TABLE_MIDDLE, "comm", w->comm);
 	row_text(o, "CONTAINER", TABLE_MIDDLE, "container", w->container);
 	row_word(o, "DISK", TABLE_LEFT, "disk", w->disk);
 	row_us(o, "TIME", TABLE_RIGHT, "us", (int64_t)(w->sums.queue_us + w->sums.device_us), true);
-	row_sums(o, &w->sums);
+	row_sums(o, u, &w->sums);
 	row_end(o);
 }
 
@@ -117,16 +138,16 @@ struct table *diskprint_who(const struct diskuse *u, size_t n)
 	struct row o = row_of_table();
 
 	for (size_t i = 0; i < n; i++)
-		who_row(&o, &u->who[i]);
+		who_row(&o, u, &u->who[i]);
 	table_omit_empty(o.table);
 	return o.table;
 }
 
-json_t *diskprint_who_json(const struct diskuse_who *w)
+json_t *diskprint_who_json(const struct diskuse *u, const struct diskuse_who *w)
 {
 	struct row o = row_of_json();
 
-	who_row(&o, w);
+	who_row(&o, u, w);
 	return o.json;
 }
 
@@ -214,12 +235,65 @@ static void open_row(struct row *o, const struct diskrow *x)
 	row_end(o);
 }
 
+/* "97 %" of what was read by calls came from no disk. */
+static void row_cached(struct row *o, const struct diskrow *x)
+{
+	bool read = x->bytes && (!strcmp(x->word, "read") || !strcmp(x->word, "ring_read"));
+	uint64_t disk = x->disk_bytes < x->bytes ? x->disk_bytes : x->bytes;
+	char share[32];
+
+	row_cell(o, "CACHED", TABLE_RIGHT,
+		 read ? units_share((double)(x->bytes - disk), (double)x->bytes, share,
+				    sizeof(share)) :
+			NULL);
+	if (o->json)
+		row_json(o, "disk_bytes",
+			 read ? json_integer((json_int_t)x->disk_bytes) : json_null());
+}
+
+static void row_seen(struct row *o, const struct diskrow *x)
+{
+	row_text(o, "FILE", TABLE_MIDDLE, "file", x->text);
+	row_text(o, "IN CONTAINER", TABLE_MIDDLE, "seen", x->stack);
+}
+
+static void call_row(struct row *o, const struct diskrow *x)
+{
+	row_process(o, x);
+	row_word(o, "CALL", TABLE_LEFT, "call", x->word);
+	row_count(o, "CALLS", TABLE_RIGHT, "calls", x->n, true);
+	row_bytes(o, "BYTES", TABLE_RIGHT, "bytes", x->bytes, true);
+	row_us(o, "TIME", TABLE_RIGHT, "us", (int64_t)x->us, true);
+	row_quantiles(o, "P50", "P99", "p50_us", "p99_us", &x->times);
+	row_cached(o, x);
+	row_count(o, "ERRORS", TABLE_RIGHT, "errors", x->errors, true);
+	row_seen(o, x);
+	if (o->json)
+		row_json(o, "hist", disktimes_json(&x->times));
+	row_end(o);
+}
+
+static void lock_row(struct row *o, const struct diskrow *x)
+{
+	row_process(o, x);
+	row_word(o, "LOCK", TABLE_LEFT, "lock", x->word);
+	row_count(o, "WAITS", TABLE_RIGHT, "waits", x->n, true);
+	row_us(o, "TIME", TABLE_RIGHT, "us", (int64_t)x->us, true);
+	row_us(o, "LONGEST", TABLE_RIGHT, "longest_us", (int64_t)x->longest_us, true);
+	row_us(o, "STILL WAITS", TABLE_RIGHT, "lasting_us", (int64_t)x->lasting_us, x->lasting_us);
+	row_count(o, "WITHOUT", TABLE_SPARE_RIGHT, "errors", x->errors, true);
+	row_text(o, "HELD BY", TABLE_MIDDLE, "holder", x->thread);
+	row_number(o, "ITS PID", TABLE_RIGHT, "holder_pid", x->sector, x->sector);
+	row_seen(o, x);
+	row_end(o);
+}
+
 static void any_row(struct row *o, const struct diskrow *x, enum diskrows_what what)
 {
 	static void (*const rows[])(struct row *, const struct diskrow *) = {
-		[DISKROWS_SLOW] = slow_row,
-		[DISKROWS_SYNCS] = sync_row,
-		[DISKROWS_OPENS] = open_row,
+		[DISKROWS_SLOW] = slow_row,  [DISKROWS_SYNCS] = sync_row,
+		[DISKROWS_OPENS] = open_row, [DISKROWS_CALLS] = call_row,
+		[DISKROWS_LOCKS] = lock_row,
 	};
 
 	rows[what](o, x);

@@ -14,7 +14,7 @@
 struct table *diskprint_disks(const struct diskuse *u);
 struct table *diskprint_who(const struct diskuse *u, size_t n);
 json_t *diskprint_disk_json(const struct diskuse *u, const struct diskuse_disk *d);
-json_t *diskprint_who_json(const struct diskuse_who *w);
+json_t *diskprint_who_json(const struct diskuse *u, const struct diskuse_who *w);
 
 struct table *diskprint_rows(const struct diskrows *r, enum diskrows_what what, size_t n);
 json_t *diskprint_row_json(const struct diskrow *x, enum diskrows_what what);

@@ -44,6 +44,7 @@ static void file_row(struct row *o, const struct diskfile *x)
 	row_word(o, "DISK", TABLE_LEFT, "disk", x->disk);
 	row_cell(o, "FILE", TABLE_MIDDLE, *x->file ? x->file : NO_FILE);
 	row_text(o, NULL, TABLE_LEFT, "file", x->file);
+	row_text(o, "IN CONTAINER", TABLE_MIDDLE, "seen", x->seen);
 	row_end(o);
 }
 

@@ -31,7 +31,21 @@ static const struct {
 		{"SELECT coalesce(process_id, 0), path, error, sum(opens), 0, 0, 0, '', 0, 0, ''",
 		 " FROM failed_opens WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, path, error",
 		 false, false},
+	[DISKROWS_CALLS] =
+		{"SELECT coalesce(process_id, 0), file, call, sum(calls), sum(us), sum(bytes), sum(errors), '', 0, 0, max(seen)",
+		 " FROM file_calls WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, call",
+		 true, false},
+	[DISKROWS_LOCKS] =
+		{"SELECT coalesce(process_id, 0), file, lock, sum(coalesce(waits, 0)), sum(coalesce(us, 0)), max(coalesce(longest_us, 0)),"
+		 " sum(coalesce(errors, 0)), holder, coalesce(holder_pid, 0), max(coalesce(lasting_us, 0)), max(seen)",
+		 " FROM lock_waits WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, file, lock, holder, holder_pid",
+		 false, false},
 };
+
+/* Of files that were read by calls: what disks read of them for the same process. */
+static const char FROM_DISKS[] =
+	"SELECT process_id, file, 'read', sum(read_bytes), 0, 0, 0, '', 0, 0, '' FROM disk_files WHERE ts BETWEEN ?1 AND ?2 AND read_bytes > 0"
+	" AND process_id IS NOT NULL GROUP BY process_id, file";
 
 /* Of calls that did not return in the range: one that returns is counted later with all its time.
  */
@@ -54,6 +68,16 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 {
 	(void)st;
 	*(bool *)ctx = true;
+}
+
+static void row_release(struct diskrow *x)
+{
+	free(x->container);
+	free(x->comm);
+	free(x->text);
+	free(x->word);
+	free(x->thread);
+	free(x->stack);
 }
 
 static struct diskrow *row_new(struct reading *r, const struct store_process_row *p,
@@ -85,6 +109,7 @@ static struct diskrow *row_of(struct reading *r, const struct store_process_row 
 	if (QUERIES[r->what].single)
 		return row_new(r, p, st);
 	h = hash_str(hash_str(h, askrows_text(st, 1)), askrows_text(st, 2));
+	h = hash_str(h, askrows_text(st, 7)); /* of locks: who had it */
 	at = idmap_ref(&r->row_of, h, &fresh);
 	if (fresh) {
 		*at = r->out->n;
@@ -103,6 +128,17 @@ static const struct store_process_row *process_of(const struct reading *r, sqlit
 	return store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 }
 
+static void lock_take(struct diskrow *x, sqlite3_stmt *st)
+{
+	uint64_t longest = (uint64_t)sqlite3_column_int64(st, 5),
+		 lasting = (uint64_t)sqlite3_column_int64(st, 9);
+
+	x->longest_us = longest > x->longest_us ? longest : x->longest_us;
+	x->lasting_us = lasting > x->lasting_us ? lasting : x->lasting_us;
+	if (x->sector != sqlite3_column_int64(st, 8)) /* several processes of one name */
+		x->sector = 0;
+}
+
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -114,7 +150,12 @@ static void take(void *ctx, sqlite3_stmt *st)
 	x = row_of(r, p, st);
 	x->n += (uint64_t)sqlite3_column_int64(st, 3);
 	x->us += (uint64_t)sqlite3_column_int64(st, 4);
-	x->device_us += (uint64_t)sqlite3_column_int64(st, 5);
+	if (r->what == DISKROWS_LOCKS)
+		lock_take(x, st);
+	else if (r->what == DISKROWS_CALLS)
+		x->bytes += (uint64_t)sqlite3_column_int64(st, 5);
+	else
+		x->device_us += (uint64_t)sqlite3_column_int64(st, 5);
 	x->errors += (uint64_t)sqlite3_column_int64(st, 6);
 	if (QUERIES[r->what].times)
 		disktimes_take(&x->times, st, COLUMNS);
@@ -131,6 +172,43 @@ static void take_lasting(void *ctx, sqlite3_stmt *st)
 		return;
 	x = row_of(r, p, st);
 	x->lasting_us = us > x->lasting_us ? us : x->lasting_us;
+}
+
+/* Rows of files that no call has read are made and dropped. */
+static void take_disk(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const struct store_process_row *p = process_of(r, st);
+
+	if (p && select_wants_process(r->sel, p))
+		row_of(r, p, st)->disk_bytes += (uint64_t)sqlite3_column_int64(st, 3);
+}
+
+static void disk_pass(struct diskrows *o, const struct diskrow *from)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		struct diskrow *x = &o->rows[i];
+
+		if (!strcmp(x->word, "ring_read") && !strcmp(x->text, from->text) &&
+		    !strcmp(x->comm, from->comm) && !strcmp(x->container, from->container))
+			x->disk_bytes += from->disk_bytes;
+	}
+}
+
+/* What a disk read of a file that no system call read was for io_uring, or for mapped pages. */
+static void rows_keep_called(struct diskrows *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n; i++)
+		if (!o->rows[i].n)
+			disk_pass(o, &o->rows[i]);
+	for (size_t i = 0; i < o->n; i++)
+		if (o->rows[i].n)
+			o->rows[n++] = o->rows[i];
+		else
+			row_release(&o->rows[i]);
+	o->n = n;
 }
 
 /* What is most in the way comes first. */
@@ -166,12 +244,17 @@ int diskrows_read(const struct selection *sel, enum diskrows_what what, struct d
 		const struct askrows_part parts[] = {
 			{RECORDED, take_run, &out->known, {{NULL}, NULL}},
 			{strbuf_str(&sql), take, &r, {{NULL}, NULL}},
-			{LASTING, take_lasting, &r, {{NULL}, NULL}}, /* the last */
+			{what == DISKROWS_SYNCS ? LASTING : FROM_DISKS, /* the last */
+			 what == DISKROWS_SYNCS ? take_lasting : take_disk,
+			 &r,
+			 {{NULL}, NULL}},
 		};
+		bool all = what == DISKROWS_SYNCS || what == DISKROWS_CALLS;
 
-		rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts) - (what != DISKROWS_SYNCS),
-				  e);
+		rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts) - !all, e);
 	}
+	if (what == DISKROWS_CALLS)
+		rows_keep_called(out);
 	idmap_release(&r.row_of);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), order);
@@ -180,16 +263,8 @@ int diskrows_read(const struct selection *sel, enum diskrows_what what, struct d
 
 void diskrows_release(struct diskrows *r)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		struct diskrow *x = &r->rows[i];
-
-		free(x->container);
-		free(x->comm);
-		free(x->text);
-		free(x->word);
-		free(x->thread);
-		free(x->stack);
-	}
+	for (size_t i = 0; i < r->n; i++)
+		row_release(&r->rows[i]);
 	free(r->rows);
 	*r = (struct diskrows){0};
 }

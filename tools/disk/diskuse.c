@@ -25,6 +25,10 @@ static const char DEVICES[] =
 	" sum(device_us)"
 #define USED_TAIL " FROM block_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id, disk, op"
 
+static const char ORDER[] =
+	"SELECT coalesce(process_id, 0), disk, sum(sequential) FROM block_order WHERE ts BETWEEN ?1 AND ?2 AND op IN ('read', 'write')"
+	" GROUP BY process_id, disk";
+
 bool diskuse_by(const char *word, enum diskuse_by *by)
 {
 	static const char *const words[] = {"command", "process", "container"};
@@ -172,6 +176,22 @@ static void take_used(void *ctx, sqlite3_stmt *st)
 		sums_take(&who_of(r, p, disk)->sums, st);
 }
 
+static void take_order(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const struct store_process_row *p =
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
+	const char *disk = askrows_text(st, 1);
+	uint64_t n = (uint64_t)sqlite3_column_int64(st, 2);
+	bool narrow = select_is_narrow(r->sel), wanted = p && select_wants_process(r->sel, p);
+
+	r->out->ordered = true;
+	if (wanted || !narrow)
+		disk_of(r, disk)->sums.sequential += n;
+	if (wanted || (!p && !narrow))
+		who_of(r, p, disk)->sums.sequential += n;
+}
+
 /* ---- order ---- */
 
 static uint64_t sums_bytes(const struct diskuse_sums *s)
@@ -204,7 +224,8 @@ static void disks_keep(struct diskuse *u, bool narrow)
 	size_t n = 0;
 
 	for (size_t i = 0; i < u->n_disks; i++) {
-		if (diskuse_requests(&u->disks[i].sums) || (!narrow && u->disks[i].busy_us)) {
+		if (diskuse_requests(&u->disks[i].sums) || u->disks[i].sums.errors ||
+		    (!narrow && u->disks[i].busy_us)) {
 			struct diskuse_disk x = u->disks[n];
 
 			u->disks[n++] = u->disks[i];
@@ -234,6 +255,7 @@ int diskuse_read(const struct selection *sel, enum diskuse_by by, struct diskuse
 			{RECORDED, take_run, &r, {{NULL}, NULL}},
 			{DEVICES, take_device, &r, {{NULL}, NULL}},
 			{strbuf_str(&sql), take_used, &r, {{NULL}, NULL}},
+			{ORDER, take_order, &r, {{NULL}, NULL}},
 		};
 
 		rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts), e);

@@ -24,6 +24,7 @@ struct diskuse_sums {
 	uint64_t reads, read_bytes, writes, write_bytes;
 	uint64_t others; /* flushes, discards, ... */
 	uint64_t errors, queue_us, device_us;
+	uint64_t sequential; /* of reads and writes: those that began where the last one ended */
 	struct disktimes read_times, write_times;
 };
 
@@ -50,6 +51,7 @@ struct diskuse {
 	size_t n_who;
 	double seconds; /* of the range that family disk was recorded in */
 	bool known;     /* it was */
+	bool ordered;   /* `sequential` was recorded */
 };
 
 enum diskuse_by { DISKUSE_BY_COMMAND, DISKUSE_BY_PROCESS, DISKUSE_BY_CONTAINER };

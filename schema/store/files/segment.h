@@ -21,7 +21,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-#define SEGMENT_STMTS 99
+#define SEGMENT_STMTS 128
 
 struct segment {
 	struct sqlite3 *db;

@@ -261,6 +261,56 @@ def quantile_step(hist, q):
     raise AssertionError(hist)
 
 
+def mounted(path, where, kind):
+    need("mkfs." + kind)
+    subprocess.run([f"mkfs.{kind}", "-q", "-f", path] if kind != "ext4" else ["mkfs.ext4", "-q", "-F", path], check=True, capture_output=True)
+    os.mkdir(where)
+    if subprocess.run(["mount", "-t", kind, path, where], capture_output=True).returncode:
+        pytest.skip(f"this kernel has no {kind}, or nothing may be mounted here")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
+def test_each_file_system_has_its_files_once(capture, store, loop, kind):
+    """What was written, read through the cache, mapped and directly, by the file's path; all files of the disk together are its requests."""
+    path, back = loop
+    os.truncate(back, 512 << 20)  # xfs takes no less than 300 MB
+    with open(path, "rb") as device:
+        fcntl.ioctl(device, 0x4C07)  # LOOP_SET_CAPACITY
+    where = os.path.join(os.path.dirname(store), "mnt")
+    mounted(path, where, kind)
+    file = f"{where}/folder/data"
+    try:
+        os.mkdir(os.path.dirname(file))
+        cap = capture("--bucket", "1s", program="sonde-disk")
+        before = diskstats(path)
+        with open(file, "wb") as f:
+            f.write(os.urandom(8 << 20))
+            os.fsync(f.fileno())
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        with open(file, "rb") as f:
+            f.read(1 << 20)
+            mapped = mmap.mmap(f.fileno(), 8 << 20, prot=mmap.PROT_READ)
+            sum(mapped[i] for i in range(4 << 20, 6 << 20, PAGE))
+            mapped.close()
+        fd, page = os.open(file, os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 1 << 20)
+        os.preadv(fd, [page], 7 << 20)
+        os.close(fd)
+        os.sync()
+        time.sleep(1)
+        after = diskstats(path)
+        cap.stop()
+    finally:
+        subprocess.run(["umount", where], check=True)
+    disk = os.path.basename(path)
+    got = stored(store, path)[0]
+    (zero,) = sql_all(store, f"SELECT coalesce(sum(requests), 0) AS n, coalesce(sum(bytes), 0) AS bytes FROM block_stats WHERE disk = '{disk}' AND op = 'zero'")
+    assert (*got[:2], got[2] + zero["n"], got[3] + zero["bytes"]) == tuple(b - a for a, b in zip(before, after))  # the kernel counts both as writes
+    rows = {r["file"]: r for r in sql_all(store, f"SELECT file, sum(read_bytes) AS got, sum(write_bytes) AS put FROM disk_files WHERE disk = '{disk}' GROUP BY file")}
+    assert rows[file]["put"] == 8 << 20 and (3 << 20) <= rows[file]["got"] + ((1 << 20) if kind == "btrfs" else 0) <= (10 << 20), rows
+    assert [sum(r[key] or 0 for r in rows.values()) for key in ("got", "put")] == [got[1], got[3]]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["randread", "randwrite"])
 def test_quantiles_are_those_of_fio(sonde, capture, store, loop, how):
@@ -284,20 +334,29 @@ def test_quantiles_are_those_of_fio(sonde, capture, store, loop, how):
     assert disk["under"] and disk["busy_us"] > 0
 
 
+def waited_ms(path):
+    """How long requests were at hand so far, each for itself."""
+    with open("/proc/diskstats", encoding="ascii") as f:
+        return next(int(words[13]) for words in map(str.split, f) if words[2] == os.path.basename(path))
+
+
 @pytest.mark.long
-def test_hardly_a_request_is_lost_under_load(capture, store, loop):
+def test_hardly_a_request_is_lost_under_load(sonde, capture, store, loop):
     """Four processes, while sums are read and taken out each second."""
     need("fio", "/usr/bin/fio")
     path, _ = loop
     cap = capture(program="sonde-disk")
-    before = diskstats(path)
+    before, waited = diskstats(path), waited_ms(path)
     subprocess.run(["fio", "--name=t", f"--filename={path}", "--rw=randrw", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=8", f"--size={SIZE}", "--numjobs=4",
                     "--time_based", "--runtime=8", "--output-format=terse"], capture_output=True, check=True, timeout=100)
     time.sleep(0.2)
-    after = diskstats(path)
+    after, waited = diskstats(path), waited_ms(path) - waited
     cap.stop()
     want = tuple(b - a for a, b in zip(before, after))
     got = stored(store, path)[0]
+    answer = json.loads(sonde("disk", "--json", store=store, check=True).stdout)
+    disk, = [d for d in answer["rows"] if d["disk"] == os.path.basename(path)]
+    assert disk["depth"] * answer["seconds"] * 1000 == pytest.approx(waited, rel=0.03)
     # docs/decisions/0282: what the kernel did not report is counted by the next request of the same address; the last ones have none
     assert want[0] > 1000 and all(0 <= b - a <= b / 1000 for a, b in zip(got, want)), (got, want)
     assert sql_all(store, "SELECT sum(lost) AS n FROM loss")[0]["n"] in (None, 0)

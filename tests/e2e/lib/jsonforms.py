@@ -9,7 +9,7 @@ FORMS = {
     "heap": [[], ["--growth"], ["--alloc"]], "diff": [["--baseline", "5m"]],
     "waits": [[], ["--idle"], ["--by", "thread"], ["--by", "container"], ["--neighbours"], ["--wakers"], ["--wakers", "--stacks"]], "neighbours": [[]], "wakers": [[], ["--stacks"]],
     "net": [[], ["--by", "peer"], ["--by", "process"], ["--failed"], ["--listen"]], "map": [[], ["--drawing"]],
-    "disk": [[], ["--by", "process"], ["--slow"], ["--fsync"], ["--opens"], ["--files"], ["--full"], ["--deleted"]],
+    "disk": [[], ["--by", "process"], ["--slow"], ["--fsync"], ["--opens"], ["--files"], ["--calls"], ["--locks"], ["--full"], ["--deleted"]],
     "requests": [[], ["--failed"], ["--slowest"], ["--by", "service"], ["--by", "status"], ["--running"], ["--with", "running,unread_tls"]], "trace": [[], ["-n", "0"]],
     "flame": [[], ["--type", "wall"], ["--nodes", "5"], ["--group", "container"]], "sql": [["@hottest"], ["SELECT 1 AS a, NULL AS b, x'00' AS c, 1.5 AS d"]],
     "status": [[]], "help": [[], ["stacks"]], "version": [[]],

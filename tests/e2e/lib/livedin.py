@@ -77,6 +77,8 @@ def wrote(begin, end, recording):
         yield {"fact": "open_row", "at": at, **web, "path": "/srv/favicon.ico", "error": "ENOENT", "opens": 6}
         yield {"fact": "file_row", "at": at, **web, "file": "/var/log/nginx/access.log", "disk": "sda", "writes": 40, "write_bytes": 4 << 20}
         yield {"fact": "file_row", "at": at, **web, "file": "/var/log/nginx/access.log", "disk": "", "dirty_bytes": 4 << 20, "grown_bytes": 1 << 20}
+        yield {"fact": "call_row", "at": at, **web, "file": "/var/log/nginx/access.log", "call": "write", "calls": 40, "errors": 0, "bytes": 4 << 20, "us": 800, "us_16": 40}
+        yield {"fact": "lock_row", "at": at, **web, "columns": {"file": "/var/log/nginx/access.log", "lock": "flock", "waits": 1, "errors": 0, "us": 4000, "longest_us": 4000}}
         yield {"fact": "held_row", "at": at, **web, "file": "/var/log/nginx/access.log.1", "ino": 77, "mount": "/var", "bytes": 3 << 20, "holders": 1}
 
 

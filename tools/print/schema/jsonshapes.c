@@ -39,9 +39,9 @@
 	"from{name kind} to{name kind} protocol port# own_port# quic path" SUMS \
 	" requests# errors# p95_ns#"
 #define DISK_HIST "[us# n#]"
-#define DISK_SUMS                                                                           \
-	" reads# read_bytes# read_p50_us# read_p99_us# writes# write_bytes# write_p50_us# " \
-	"write_p99_us# others# queue_us# device_us# errors# read_hist" DISK_HIST            \
+#define DISK_SUMS                                                                                   \
+	" reads# read_bytes# read_p50_us# read_p99_us# writes# write_bytes# write_p50_us# "         \
+	"write_p99_us# others# queue_us# device_us# depth% sequential# errors# read_hist" DISK_HIST \
 	" write_hist" DISK_HIST
 #define NEW_EDGE "[" EDGE " text since since_ns#]"
 #define GREW     "[who function file line# grown_bytes# inuse_bytes#]"
@@ -167,7 +167,7 @@ static const struct {
 	 "rows[disk" DISK_SUMS
 	 " busy_us# in_flight# under[$] pid# comm container us# time time_ns# op "
 	 "bytes# sector# thread failed! stack[$] call calls# lasting_us# p50_us# p99_us# hist" DISK_HIST
-	 " file opens# error "
+	 " file seen opens# error disk_bytes# lock waits# longest_us# holder holder_pid# "
 	 "path later_bytes# dirty_bytes# grown_bytes# mount size# left# filled_bytes# full_s% inodes# inodes_left# holders# "
 	 "ino# by[file comm container pid# grown_bytes# written_bytes#]] bytes# who[pid# comm container disk us#" DISK_SUMS
 	 "] who_total# seconds%"},

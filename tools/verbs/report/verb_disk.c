@@ -14,7 +14,7 @@
 struct disk_args {
 	uint64_t rows;
 	const char *by;
-	bool slow, fsync, opens, files, full, deleted;
+	bool slow, fsync, opens, files, calls, locks, full, deleted;
 };
 
 /* clang-format off */
@@ -24,6 +24,8 @@ static const struct option DISK_OPTIONS[] = {
 	{"fsync", 0, OPTION_FLAG, NULL, "show calls that wait until a file is on its disk, also while they wait", offsetof(struct disk_args, fsync)},
 	{"opens", 0, OPTION_FLAG, NULL, "show opens of files that failed, by path", offsetof(struct disk_args, opens)},
 	{"files", 0, OPTION_FLAG, NULL, "show which files disks read and wrote, and for whom", offsetof(struct disk_args, files)},
+	{"calls", 0, OPTION_FLAG, NULL, "show reads and writes of files as programs felt them, by io_uring too", offsetof(struct disk_args, calls)},
+	{"locks", 0, OPTION_FLAG, NULL, "show waits for locks of files, and who had them", offsetof(struct disk_args, locks)},
 	{"full", 0, OPTION_FLAG, NULL, "show which file systems fill, when they will be full, and what grew", offsetof(struct disk_args, full)},
 	{"deleted", 0, OPTION_FLAG, NULL, "show deleted files that programs have open, and how much they take", offsetof(struct disk_args, deleted)},
 	{"number", 'n', OPTION_MOST, "N", "how many rows (default 30; 0: all)", offsetof(struct disk_args, rows)},
@@ -32,8 +34,10 @@ static const struct option DISK_OPTIONS[] = {
 /* clang-format on */
 
 static const char *const DISK_EXAMPLES[] = {
-	"sonde disk --last 15m",        "sonde disk --slow --last 24h", "sonde disk web --fsync",
-	"sonde disk --files --last 1h", "sonde disk --deleted",         NULL,
+	"sonde disk --slow --last 24h",
+	"sonde disk web --calls --last 1h",
+	"sonde disk --deleted",
+	NULL,
 };
 
 static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
@@ -52,7 +56,7 @@ static int use_json(const struct verb_call *call, const struct diskuse *u, size_
 	for (size_t i = 0; i < u->n_disks; i++)
 		json_array_append_new(json_rows(o), diskprint_disk_json(u, &u->disks[i]));
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(who, diskprint_who_json(&u->who[i]));
+		json_array_append_new(who, diskprint_who_json(u, &u->who[i]));
 	json_bound(o, u->n_disks);
 	json_bound_list(o, "who", who, u->n_who);
 	json_object_set_new(o, "seconds", json_real(u->seconds));
@@ -105,6 +109,8 @@ static int rows_run(struct verb_call *call, const struct disk_args *a, enum disk
 		[DISKROWS_SLOW] = "no requests of disks",
 		[DISKROWS_SYNCS] = "no calls that wait for a disk",
 		[DISKROWS_OPENS] = "no opens that failed",
+		[DISKROWS_CALLS] = "no reads and writes of files",
+		[DISKROWS_LOCKS] = "no waits for locks of files",
 	};
 	struct diskrows r;
 	int rc = diskrows_read(call->sel, what, &r, e);
@@ -192,12 +198,13 @@ static int deleted_run(struct verb_call *call, const struct disk_args *a, struct
 
 static int args_check(const struct disk_args *a, enum diskuse_by *by, struct err *e)
 {
-	int questions = a->slow + a->fsync + a->opens + a->files + a->full + a->deleted;
+	int questions = a->slow + a->fsync + a->opens + a->files + a->calls + a->locks + a->full +
+			a->deleted;
 
 	*by = DISKUSE_BY_COMMAND;
 	if (questions > 1 || (a->by && questions)) {
 		err_set(e, -EINVAL, EXIT_USAGE,
-			"--by, --slow, --fsync, --opens, --files, --full and --deleted ask different questions: give one");
+			"--by, --slow, --fsync, --opens, --files, --calls, --locks, --full and --deleted ask different questions: give one");
 		err_fix(e, "sonde disk --slow");
 		return -EINVAL;
 	}
@@ -222,6 +229,10 @@ static int disk_run(struct verb_call *call, struct err *e)
 		rc = rows_run(call, a, DISKROWS_SYNCS, e);
 	else if (a->opens)
 		rc = rows_run(call, a, DISKROWS_OPENS, e);
+	else if (a->calls)
+		rc = rows_run(call, a, DISKROWS_CALLS, e);
+	else if (a->locks)
+		rc = rows_run(call, a, DISKROWS_LOCKS, e);
 	else if (a->files)
 		rc = files_run(call, a, e);
 	else if (a->full)
@@ -237,8 +248,7 @@ const struct verb verb_disk = {
 	.name = "disk",
 	.summary =
 		"show disks: how much, how slow and how busy, who asked, which files, what fills and what failed",
-	.usage =
-		"[WHAT] [--by WHAT | --slow | --fsync | --opens | --files | --full | --deleted] [-n N]",
+	.usage = "[WHAT] [--by WHAT | --slow | --fsync | --opens | --files | ...] [-n N]",
 	.examples = DISK_EXAMPLES,
 	.options = DISK_OPTIONS,
 	.args_size = sizeof(struct disk_args),

@@ -27,7 +27,7 @@ struct who who_find(struct family_host *h, const struct who_id *id, const char *
 	return w;
 }
 
-static uint32_t row_of(struct family_host *h, const struct who *w)
+uint32_t who_row(struct family_host *h, const struct who *w)
 {
 	struct stack_event ev = {.start_ns = w->id.start_ns,
 				 .tgid = w->id.tgid,
@@ -49,7 +49,7 @@ void who_put(struct family_host *h, int64_t utc_ns, const struct fact *f, struct
 	int rc = -ESTALE;
 
 	for (int i = 0; i < 3 && rc == -ESTALE; i++) {
-		fact_put(row, process, row_of(h, who));
+		fact_put(row, process, who_row(h, who));
 		fact_put(row, container,
 			 who->p && !who->excluded ? naming_container(h->naming, who->p) : 0);
 		rc = store_fact(h->store, h->run, utc_ns, f, row);

@@ -25,6 +25,9 @@ struct who {
 
 /* `comm` (STACK_COMM_LEN bytes) may be NULL. */
 struct who who_find(struct family_host *h, const struct who_id *id, const char *comm);
+/* Its process.id, for another column of a row; 0: none is known. Of this segment: after -ESTALE it
+ * is another. */
+uint32_t who_row(struct family_host *h, const struct who *who);
 /* A row of any fact, with its process and container in these columns. */
 void who_put(struct family_host *h, int64_t utc_ns, const struct fact *f, struct fact_row *row,
 	     const struct who *who, int process, int container);

@@ -3,9 +3,11 @@
 #include "loaders/disk/mounts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "loaders/disk/filename.h"
+#include "loaders/disk/layers.h"
 #include "tests/unit/test.h"
 
 #define DEV (8 << 20 | 1)
@@ -68,6 +70,43 @@ TEST(a_path_below_the_file_system_s_root_is_one_below_its_mount)
 	assert_string_equal(mounts_point(&m, DEV), "/data");
 	assert_string_equal(mounts_point(&m, 30), "/");
 	assert_string_equal(mounts_point(&m, 31), "");
+}
+
+TEST(an_overlay_has_its_folders_the_upper_one_first)
+{
+	static const char *const lines[] = {
+		"1 0 0:50 / / rw - overlay overlay rw,lowerdir=/none/b:/none/c,upperdir=/none/a,workdir=/none/w",
+		"2 0 0:51 / /r rw - overlay overlay ro,lowerdir=/none/d\\040e",
+		"3 0 8:1 /vol/x /data rw - ext4 /dev/sda1 rw", NULL};
+	struct mounts m = mounts_of(lines);
+	char path[FILENAME_PATH];
+
+	assert_string_equal(m.list[0].layers, "/none/a:/none/b:/none/c");
+	assert_string_equal(m.list[1].layers, "/none/d e");
+	assert_null(m.list[2].layers);
+	assert_true(layers_seen(&m, DEV, "/none/b/etc/x", "/none/b/etc/x", path, sizeof(path)));
+	assert_string_equal(path, "/etc/x");
+	assert_true(layers_seen(&m, DEV, "/none/d e/x", "/none/d e/x", path, sizeof(path)));
+	assert_string_equal(path, "/r/x");
+	assert_true(layers_seen(&m, DEV, "/vol/x/y", "/mnt/vol/x/y", path, sizeof(path)));
+	assert_string_equal(path, "/data/y"); /* a volume */
+	assert_false(layers_seen(&m, DEV, "/none/bb/x", "/none/bb/x", path, sizeof(path)));
+	assert_false(layers_host(&m.list[0], "/etc/x", path, sizeof(path)));
+	free(m.list[0].layers);
+	free(m.list[1].layers);
+}
+
+TEST(a_layer_that_is_a_link_is_what_it_leads_to)
+{
+	char path[FILENAME_PATH];
+
+	assert_true(layers_follow("/var/l/AB", "../c0ffee/diff", path, sizeof(path)));
+	assert_string_equal(path, "/var/c0ffee/diff");
+	assert_true(layers_follow("/var/l/AB", "/other", path, sizeof(path)));
+	assert_string_equal(path, "/other");
+	assert_true(layers_follow("/a", "../../../b", path, sizeof(path)));
+	assert_string_equal(path, "/b");
+	assert_false(layers_follow("/var/l/AB", "../c0ffee/diff", path, 8));
 }
 
 TEST(parts_are_a_whole_path_only_up_to_a_root_and_if_none_was_cut)

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loaders/disk/filecalls.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/disk/drain.h"
+#include "loaders/lib/bpf/load/taken.h"
+#include "loaders/lib/bpf/run/who.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
+#include "probes/disk.skel.h"
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "schema/facts/disk.h"
+#include "schema/store/write/facts.h"
+
+struct draining {
+	struct hooks *k;
+	struct files *f;
+	struct family_host *h;
+	int64_t utc_ns;
+	uint32_t epoch;
+};
+
+/* Its host's path in `out`; "": the capture shows nothing of who used it. */
+static void name_find(const struct draining *d, uint64_t ino, uint32_t dev, const struct who *who,
+		      bool named, char out[FILENAME_PATH])
+{
+	int names = bpf_map__fd(hooks_files(d->k).names);
+
+	snprintf(out, FILENAME_PATH, "%s", who->excluded ? "" : DRAIN_OTHER);
+	if (!named || who->excluded || ino == DISK_OTHERS)
+		return;
+	if (!files_path(d->f, ino, dev, who->id.tgid, names, out))
+		snprintf(out, FILENAME_PATH, DRAIN_OTHER);
+}
+
+/* ---- reads and writes ---- */
+
+static const char *call_word(uint32_t call)
+{
+	static const char *const words[DISK_IOS] = {[DISK_READ] = "read",
+						    [DISK_WRITE] = "write",
+						    [DISK_RING_READ] = "ring_read",
+						    [DISK_RING_WRITE] = "ring_write"};
+
+	return words[call];
+}
+
+static bool call_put(const struct draining *d, const struct disk_sync_key *key,
+		     const struct disk_calls *s, bool named)
+{
+	struct who who = who_find(d->h, &key->who, NULL);
+	struct fact_row row = {0};
+	char path[FILENAME_PATH];
+
+	if (!who.wanted || key->call >= DISK_IOS)
+		return false;
+	name_find(d, key->ino, key->dev, &who, named, path);
+	fact_put_text(&row, CALL_FILE, path);
+	fact_put_text(&row, CALL_CALL, call_word(key->call));
+	fact_put(&row, CALL_CALLS, s->calls);
+	fact_put(&row, CALL_ERRORS, s->errors);
+	fact_put(&row, CALL_BYTES, s->bytes);
+	fact_put(&row, CALL_US, s->ns / 1000);
+	drain_times(&row, CALL_T0, s->hist);
+	who_put(d->h, d->utc_ns, &CALL_FACT, &row, &who, CALL_PROCESS, CALL_CONTAINER);
+	if (named && key->ino != DISK_OTHERS)
+		files_place(d->f, d->h, &(struct files_id){.ino = key->ino, .dev = key->dev}, &who,
+			    path, d->utc_ns);
+	return true;
+}
+
+/* What is slow comes first, then what is much: a call and a microsecond weigh as much as 4 KiB. */
+static uint64_t call_weight(const void *value)
+{
+	const struct disk_calls *s = value;
+
+	return s->bytes + 4096 * s->calls + s->ns / 1000 * 4096;
+}
+
+/* Files past the limit: a row by process and call. */
+struct others {
+	struct other {
+		struct disk_sync_key key;
+		struct disk_calls sum;
+	} * list;
+	size_t n, cap;
+	struct idmap at;
+};
+
+static void other_add(struct others *o, const struct disk_sync_key *key, const struct disk_calls *s)
+{
+	uint64_t h = hash_u64(hash_bytes(HASH_SEED, &key->who, sizeof(key->who)), key->call), *at;
+	struct disk_calls *sum;
+	bool fresh;
+
+	at = idmap_ref(&o->at, h, &fresh);
+	if (fresh) {
+		mem_grow(o->list, o->n, o->cap);
+		*at = o->n;
+		o->list[o->n++] = (struct other){.key = *key};
+	}
+	sum = &o->list[*at].sum;
+	sum->calls += s->calls;
+	sum->errors += s->errors;
+	sum->bytes += s->bytes;
+	sum->ns += s->ns;
+	for (int i = 0; i < DISK_SLOTS; i++)
+		sum->hist[i] += s->hist[i];
+}
+
+static void calls_drain(const struct draining *d, const struct bpf_map *map)
+{
+	struct taken t = {.key_size = sizeof(struct disk_sync_key),
+			  .value_size = sizeof(struct disk_calls),
+			  .epoch_at = offsetof(struct disk_sync_key, epoch),
+			  .epoch = d->epoch,
+			  .weight = call_weight};
+	size_t n = 0, most = drain_most(d->h, DRAIN_CALLS_MOST);
+	struct others o = {0};
+
+	taken_take(&t, bpf_map__fd(map));
+	for (size_t i = 0; i < t.n; i++) {
+		const struct disk_sync_key *key = taken_key(&t, i);
+
+		if (n < most && key->ino != DISK_OTHERS)
+			n += call_put(d, key, taken_value(&t, i), true);
+		else
+			other_add(&o, key, taken_value(&t, i));
+	}
+	for (size_t i = 0; i < o.n; i++)
+		call_put(d, &o.list[i].key, &o.list[i].sum, false);
+	idmap_release(&o.at);
+	free(o.list);
+	taken_release(&t);
+}
+
+/* ---- locks ---- */
+
+static const char *lock_word(uint32_t lock)
+{
+	static const char *const words[DISK_LOCKS] = {
+		[DISK_FLOCK] = "flock", [DISK_POSIX] = "posix", [DISK_OFD] = "ofd"};
+
+	return words[lock];
+}
+
+struct holder {
+	uint32_t tgid;
+	struct hostmaps_process *p; /* NULL: not known */
+};
+
+static void holder_take(void *ctx, struct hostmaps_process *p)
+{
+	struct holder *x = ctx;
+
+	if (p->tgid == x->tgid)
+		x->p = p;
+}
+
+/* It may have ended since. */
+static struct who holder_find(const struct draining *d, int32_t holder)
+{
+	struct holder x = {.tgid = holder > 0 ? (uint32_t)holder : 0};
+	struct who_id id = {.tgid = x.tgid};
+
+	if (x.tgid)
+		x.p = hostmaps_running(d->h->maps, x.tgid);
+	if (x.tgid && !x.p)
+		hostmaps_each_known(d->h->maps, holder_take, &x);
+	if (!x.p)
+		return who_find(d->h, &id, NULL);
+	return (struct who){.id = id, .p = x.p, .excluded = naming_excludes(d->h->naming, x.p)};
+}
+
+static void lock_put(const struct draining *d, const struct disk_lock_key *key,
+		     const struct disk_locks *s, uint64_t lasting_us)
+{
+	struct who who = who_find(d->h, &key->who, NULL), holder = holder_find(d, key->holder);
+	struct fact_row row = {0};
+	char path[FILENAME_PATH];
+	int rc = -ESTALE;
+
+	if (!who.wanted || key->lock >= DISK_LOCKS)
+		return;
+	name_find(d, key->ino, key->dev, &who, true, path);
+	fact_put_text(&row, LOCK_FILE, path);
+	fact_put_text(&row, LOCK_LOCK, lock_word(key->lock));
+	if (s) {
+		fact_put(&row, LOCK_WAITS, s->waits);
+		fact_put(&row, LOCK_ERRORS, s->errors);
+		fact_put(&row, LOCK_US, s->ns / 1000);
+		fact_put(&row, LOCK_LONGEST, s->longest_ns / 1000);
+	}
+	if (lasting_us)
+		fact_put(&row, LOCK_LASTING, lasting_us);
+	for (int i = 0; i < 3 && rc == -ESTALE; i++) {
+		fact_put(&row, LOCK_PROCESS, who_row(d->h, &who));
+		fact_put(&row, LOCK_HOLDER, who_row(d->h, &holder));
+		fact_put(&row, LOCK_CONTAINER,
+			 who.p && !who.excluded ? naming_container(d->h->naming, who.p) : 0);
+		rc = store_fact(d->h->store, d->h->run, d->utc_ns, &LOCK_FACT, &row);
+	}
+	d->h->added += rc == 0;
+	d->h->refused += rc == -ESTALE;
+	files_place(d->f, d->h, &(struct files_id){.ino = key->ino, .dev = key->dev}, &who, path,
+		    d->utc_ns);
+}
+
+static uint64_t lock_weight(const void *value)
+{
+	return ((const struct disk_locks *)value)->ns;
+}
+
+static void locks_drain(const struct draining *d)
+{
+	struct taken t = {.key_size = sizeof(struct disk_lock_key),
+			  .value_size = sizeof(struct disk_locks),
+			  .epoch_at = offsetof(struct disk_lock_key, epoch),
+			  .epoch = d->epoch,
+			  .weight = lock_weight};
+
+	taken_take(&t, bpf_map__fd(d->k->skel->maps.disk_locks));
+	for (size_t i = 0; i < t.n && i < drain_most(d->h, DRAIN_LOCKS_MOST); i++)
+		lock_put(d, taken_key(&t, i), taken_value(&t, i), 0);
+	taken_release(&t);
+}
+
+struct lasting_locks {
+	struct disk_locking list[DRAIN_LOCKS_MOST];
+	size_t n;
+	int64_t now_ns;
+};
+
+static bool is_same(const struct disk_lock_key *a, const struct disk_lock_key *b)
+{
+	return !memcmp(&a->who, &b->who, sizeof(a->who)) && a->ino == b->ino && a->dev == b->dev &&
+	       a->lock == b->lock && a->holder == b->holder;
+}
+
+/* Of several threads of a process that wait for the same, the one that has waited longest. */
+static void lasting_take(void *ctx, const void *thread, const void *value)
+{
+	struct lasting_locks *l = ctx;
+	struct disk_locking x;
+
+	(void)thread;
+	memcpy(&x, value, sizeof(x));
+	if (l->now_ns - (int64_t)x.begin_ns < FILECALLS_LASTING_NS)
+		return;
+	for (size_t i = 0; i < l->n; i++)
+		if (is_same(&l->list[i].key, &x.key)) {
+			if (x.begin_ns < l->list[i].begin_ns)
+				l->list[i].begin_ns = x.begin_ns;
+			return;
+		}
+	if (l->n < DRAIN_LOCKS_MOST)
+		l->list[l->n++] = x;
+}
+
+static void lasting_drain(const struct draining *d)
+{
+	struct lasting_locks l = {.now_ns = clock_mono_ns()};
+
+	hooks_locking(d->k, lasting_take, &l);
+	for (size_t i = 0; i < l.n; i++)
+		lock_put(d, &l.list[i].key, NULL,
+			 (uint64_t)(l.now_ns - (int64_t)l.list[i].begin_ns) / 1000);
+}
+
+void filecalls_drain(struct hooks *k, struct files *f, struct family_host *h, uint32_t epoch,
+		     int64_t utc_ns)
+{
+	const struct draining d = {.k = k, .f = f, .h = h, .utc_ns = utc_ns, .epoch = epoch};
+
+	if (k->calls) {
+		calls_drain(&d, k->skel->maps.disk_calls);
+		calls_drain(&d, k->skel->maps.disk_rest_calls);
+	}
+	if (k->files) {
+		locks_drain(&d);
+		lasting_drain(&d);
+	}
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * disk_calls: reads and writes of files as programs ask for them and feel them, whether a disk has
+ * to do anything or not: by file and process, with how long each call takes.
+ *
+ * 1. System calls are seen at their own tracepoints, so calls that only sockets have (recvmsg,
+ *    sendto) cost nothing. Where one begins, the descriptor's file is looked at: one that is no
+ *    regular file, or lies on a file system without devices (proc, sysfs, cgroup), is left at that.
+ * 2. What a call needs at its end is kept in the thread's own storage (from 5.12 on for these
+ *    programs), which costs less than a hash and needs no deletion.
+ * 3. io_uring: a request begins where it is submitted, by whom, and has its result, its operation
+ *    and its file when it completes (from 5.19 on).
+ * 4. copy_file_range counts as a write of the file that it writes, sendfile as a read of the one
+ *    that it reads. Reads of mapped files are no calls: requests of disks have them (pages.bpf.h).
+ * 5. A call that a signal interrupts before anything is moved, and that the kernel begins again, is
+ *    no error.
+ * 6. A file's name is read at its first call of an epoch. The map of names is bounded: after
+ *    CALLS_NAMED names of an epoch, only a file that much is moved of, or that is slow, gets one.
+ */
+#ifndef SONDE_PROBES_DISK_CALLS_BPF_H
+#define SONDE_PROBES_DISK_CALLS_BPF_H
+
+#include "probes/lib/kern.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "probes/disk/pages.bpf.h"
+#include "probes/disk/sums.bpf.h"
+#include "probes/lib/calls.bpf.h"
+#include "probes/lib/fdinside.bpf.h"
+#include "probes/lib/passon.bpf.h"
+#include "probes/lib/preempt.bpf.h"
+
+#define SB_I_NODEV  0x4
+#define GET_CREATE  1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */
+#define ERESTARTSYS 512
+#define CALLS_NAMED 2048
+#define CALLS_BYTES (256 << 10)
+#define CALLS_NS    2000000
+
+enum ring_op { /* of linux/io_uring.h */
+	       RING_READV = 1,
+	       RING_WRITEV = 2,
+	       RING_READ_FIXED = 4,
+	       RING_WRITE_FIXED = 5,
+	       RING_READ = 22,
+	       RING_WRITE = 23
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct disk_calling);
+} calling SEC(".maps");
+
+DISK_HASH(disk_calls, 16384, struct disk_sync_key, struct disk_calls);
+
+/* What found no room there, by process. */
+DISK_HASH(disk_rest_calls, 4096, struct disk_sync_key, struct disk_calls);
+
+/* By the request's address, which the kernel uses again. */
+DISK_HASH(ringing, 16384, __u64, struct disk_ringing);
+
+static const struct disk_calls no_calls;
+
+/* Rule 6; the loader sets it to 0 at the end of an epoch. */
+volatile __u32 calls_named;
+
+#define GET(typed_, from_, field_) ((typed_) ? (from_)->field_ : BPF_CORE_READ(from_, field_))
+
+/* Rule 1. `typed`: the verifier lets the program load from it. */
+static __always_inline bool is_file(struct inode___pages *inode, bool typed, struct disk_calling *c)
+{
+	struct super_block___pages *sb;
+
+	if (!inode || (GET(typed, inode, i_mode) & S_IFMT) != S_IFREG)
+		return false;
+	sb = GET(typed, inode, i_sb);
+	if (!sb || GET(typed, sb, s_iflags) & SB_I_NODEV)
+		return false;
+	c->dev = GET(typed, sb, s_dev);
+	c->ino = GET(typed, inode, i_ino);
+	c->inode = (__u64)inode;
+	return true;
+}
+
+static __always_inline bool is_file_of(struct task_struct *task, __u32 fd, struct disk_calling *c)
+{
+	struct files_struct *open = task->files;
+	struct fdtable *table = open ? open->fdt : NULL;
+	struct file *file = NULL;
+
+	if (!table || fd >= table->max_fds)
+		return false;
+	if (table->max_fds == NR_OPEN_DEFAULT) {
+		file = fd_inside(open, fd);
+		return file && is_file((struct inode___pages *)file->f_inode, true, c);
+	}
+	bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
+	return file && is_file((struct inode___pages *)BPF_CORE_READ(file, f_inode), false, c);
+}
+
+static __always_inline int call_begin(__u64 fd, __u32 call)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct disk_calling c = {.call = call}, *to;
+
+	if (!is_file_of(task, (__u32)fd, &c))
+		return PASS_ON;
+	to = bpf_task_storage_get(&calling, task, NULL, GET_CREATE);
+	if (!to) {
+		__sync_fetch_and_add(&disk_lost.calls, 1);
+		return PASS_ON;
+	}
+	c.begin_ns = bpf_ktime_get_ns();
+	*to = c;
+	return PASS_ON;
+}
+
+SEC("tracepoint")
+int read_begins(struct sys_enter *x)
+{
+	return call_begin(x->args[0], DISK_READ);
+}
+
+SEC("tracepoint")
+int write_begins(struct sys_enter *x)
+{
+	return call_begin(x->args[0], DISK_WRITE);
+}
+
+SEC("tracepoint")
+int sendfile_begins(struct sys_enter *x)
+{
+	return call_begin(x->args[1], DISK_READ);
+}
+
+SEC("tracepoint")
+int copy_begins(struct sys_enter *x)
+{
+	return call_begin(x->args[2], DISK_WRITE);
+}
+
+static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key)
+{
+	struct disk_calls *s = bpf_map_lookup_elem(&disk_calls, key);
+
+	if (s)
+		return s;
+	bpf_map_update_elem(&disk_calls, key, &no_calls, BPF_NOEXIST);
+	s = bpf_map_lookup_elem(&disk_calls, key);
+	if (s)
+		return s;
+	key->ino = DISK_OTHERS;
+	key->dev = 0;
+	s = bpf_map_lookup_elem(&disk_rest_calls, key);
+	if (s)
+		return s;
+	bpf_map_update_elem(&disk_rest_calls, key, &no_calls, BPF_NOEXIST);
+	s = bpf_map_lookup_elem(&disk_rest_calls, key);
+	if (!s)
+		__sync_fetch_and_add(&disk_lost.calls, 1);
+	return s;
+}
+
+static __always_inline void call_add(struct disk_sync_key *key, __u64 inode, __s64 ret,
+				     __u64 begin_ns)
+{
+	__u64 now = bpf_ktime_get_ns(), ns = now > begin_ns && begin_ns ? now - begin_ns : 0;
+	struct disk_calls *s = calls_get(key);
+
+	if (!s)
+		return;
+	if (!s->named && key->ino != DISK_OTHERS &&
+	    (calls_named < CALLS_NAMED || s->bytes >= CALLS_BYTES || ns >= CALLS_NS)) {
+		s->named = 1;
+		__sync_fetch_and_add(&calls_named, 1);
+		inode_names(key->ino, key->dev, (struct inode___pages *)inode);
+	}
+	__sync_fetch_and_add(&s->calls, 1);
+	if (ret > 0)
+		__sync_fetch_and_add(&s->bytes, ret);
+	else if (ret < 0)
+		__sync_fetch_and_add(&s->errors, 1);
+	if (!begin_ns)
+		return;
+	__sync_fetch_and_add(&s->ns, ns);
+	__sync_fetch_and_add(&s->hist[slot_of(ns / 1000) & (DISK_SLOTS - 1)], 1);
+}
+
+SEC("tracepoint")
+int calls_end(struct sys_exit *x)
+{
+	struct task_struct *task = bpf_get_current_task_btf(), *leader;
+	struct disk_calling *c = bpf_task_storage_get(&calling, task, NULL, 0);
+	struct disk_sync_key key = {.epoch = disk_epoch};
+	__u64 begin_ns;
+
+	if (!c || !c->begin_ns)
+		return PASS_ON;
+	begin_ns = c->begin_ns;
+	c->begin_ns = 0;
+	if (x->ret <= -ERESTARTSYS)
+		return PASS_ON;
+	leader = task->group_leader;
+	key.who.start_ns = leader->start_boottime;
+	key.who.exec_id = (__u32)leader->self_exec_id;
+	key.who.tgid = (__u32)task->tgid;
+	key.ino = c->ino;
+	key.dev = c->dev;
+	key.call = c->call;
+	call_add(&key, c->inode, x->ret, begin_ns);
+	return PASS_ON;
+}
+
+/* ---- io_uring ---- */
+
+static __always_inline bool ring_call(__u8 op, __u32 *call)
+{
+	switch (op) {
+	case RING_READV:
+	case RING_READ_FIXED:
+	case RING_READ:
+		*call = DISK_RING_READ;
+		return true;
+	case RING_WRITEV:
+	case RING_WRITE_FIXED:
+	case RING_WRITE:
+		*call = DISK_RING_WRITE;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static __always_inline int ring_begin(struct io_kiocb *req)
+{
+	struct disk_ringing r = {};
+	__u64 id = (__u64)req;
+	__u32 call;
+
+	if (!ring_call(BPF_CORE_READ(req, opcode), &call))
+		return 0;
+	who_fill(&r.who);
+	r.begin_ns = bpf_ktime_get_ns();
+	bpf_map_update_elem(&ringing, &id, &r, BPF_ANY);
+	return 0;
+}
+
+/* From 6.4 on. */
+PREEMPT_PAIR("raw_tp/io_uring_submit_req", ring_submits, ring_begin((struct io_kiocb *)ctx[0]))
+
+/* From 6.0 on. */
+PREEMPT_PAIR("raw_tp/io_uring_submit_sqe", ring_submits_sqe, ring_begin((struct io_kiocb *)ctx[0]))
+
+static __always_inline int ring_end(struct io_kiocb *req)
+{
+	struct disk_sync_key key = {.epoch = disk_epoch};
+	struct disk_calling c = {};
+	struct disk_ringing *r;
+	__u64 id = (__u64)req, begin_ns = 0;
+	struct file *file;
+
+	if (!req || !bpf_core_field_exists(struct io_kiocb, cqe) ||
+	    !ring_call(BPF_CORE_READ(req, opcode), &key.call))
+		return 0;
+	file = BPF_CORE_READ(req, file);
+	r = bpf_map_lookup_elem(&ringing, &id);
+	if (r && file && is_file((struct inode___pages *)BPF_CORE_READ(file, f_inode), false, &c)) {
+		begin_ns = r->begin_ns;
+		key.who = r->who;
+		key.ino = c.ino;
+		key.dev = c.dev;
+		call_add(&key, c.inode, BPF_CORE_READ(req, cqe.res), begin_ns);
+	}
+	bpf_map_delete_elem(&ringing, &id);
+	return 0;
+}
+
+PREEMPT_PAIR("raw_tp/io_uring_complete", ring_completes, ring_end((struct io_kiocb *)ctx[1]))
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * disk_locks: waits for locks of files: flock, fcntl and lockf (POSIX), and those of open files
+ * (OFD).
+ *
+ * 1. The kernel says at a tracepoint of each lock that is asked for whether it must be waited for,
+ *    in the thread that asks; the request then names the lock that is in its way, and that one the
+ *    process that took it. An OFD lock names none.
+ * 2. The wait is over when the call returns: with the lock, or with an error (a signal, a
+ *    deadlock). Between, the lock may be asked for again: the first time counts as the begin, and
+ *    the first holder as the holder.
+ */
+#ifndef SONDE_PROBES_DISK_LOCKS_BPF_H
+#define SONDE_PROBES_DISK_LOCKS_BPF_H
+
+#include "probes/lib/kern.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "probes/disk/pages.bpf.h"
+#include "probes/disk/sums.bpf.h"
+#include "probes/lib/calls.bpf.h"
+#include "probes/lib/passon.bpf.h"
+#include "probes/lib/preempt.bpf.h"
+
+#define FILE_LOCK_DEFERRED 1
+#define FL_OFDLCK          1024 /* include/linux/filelock.h; the same from 5.10 on */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct file_lock_core { /* since 6.9 */
+	struct file_lock_core *flc_blocker;
+	unsigned int flc_flags;
+	__s32 flc_pid;
+};
+
+struct file_lock {
+	struct file_lock_core c;
+};
+
+struct file_lock___6_8 {
+	struct file_lock___6_8 *fl_blocker;
+	unsigned int fl_flags;
+	unsigned int fl_pid;
+};
+
+#pragma clang attribute pop
+
+/* By pid_tgid. */
+DISK_HASH(locking, 4096, __u64, struct disk_locking);
+
+DISK_HASH(disk_locks, 4096, struct disk_lock_key, struct disk_locks);
+
+static const struct disk_locks no_locks;
+
+/* Of the lock that is in the way. */
+static __always_inline void blocker_read(struct file_lock *request, bool is_flock,
+					 struct disk_lock_key *key)
+{
+	struct file_lock___6_8 *old = (void *)request;
+	unsigned int flags;
+
+	if (bpf_core_field_exists(request->c)) {
+		flags = BPF_CORE_READ(request, c.flc_flags);
+		key->holder = BPF_CORE_READ(request, c.flc_blocker, flc_pid);
+	} else {
+		flags = BPF_CORE_READ(old, fl_flags);
+		key->holder = (__s32)BPF_CORE_READ(old, fl_blocker, fl_pid);
+	}
+	key->lock = is_flock ? DISK_FLOCK : flags & FL_OFDLCK ? DISK_OFD : DISK_POSIX;
+}
+
+static __always_inline int lock_asked(struct inode *inode, struct file_lock *request, int ret,
+				      bool is_flock)
+{
+	struct inode___pages *of = (struct inode___pages *)inode;
+	__u64 id = bpf_get_current_pid_tgid();
+	struct disk_locking l = {};
+
+	if (!inode || !request ||
+	    ret != FILE_LOCK_DEFERRED || /* the verifier asks for the first two */
+	    bpf_map_lookup_elem(&locking, &id))
+		return 0;
+	who_fill(&l.key.who);
+	l.key.ino = BPF_CORE_READ(of, i_ino);
+	l.key.dev = BPF_CORE_READ(of, i_sb, s_dev);
+	blocker_read(request, is_flock, &l.key);
+	inode_names(l.key.ino, l.key.dev, of);
+	l.begin_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&locking, &id, &l, BPF_ANY))
+		__sync_fetch_and_add(&disk_lost.locks, 1);
+	return 0;
+}
+
+TRACEPOINT(flock_lock_inode, lock_flock, struct inode *inode, struct file_lock *request, int ret)
+{
+	return lock_asked(inode, request, ret, true);
+}
+
+TRACEPOINT(posix_lock_inode, lock_posix, struct inode *inode, struct file_lock *request, int ret)
+{
+	return lock_asked(inode, request, ret, false);
+}
+
+static __always_inline struct disk_locks *locks_get(const struct disk_lock_key *key)
+{
+	struct disk_locks *s = bpf_map_lookup_elem(&disk_locks, key);
+
+	if (s)
+		return s;
+	bpf_map_update_elem(&disk_locks, key, &no_locks, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&disk_locks, key);
+}
+
+SEC("tracepoint")
+int lock_ends(struct sys_exit *x)
+{
+	__u64 id = bpf_get_current_pid_tgid(), now, ns;
+	struct disk_locking *l = bpf_map_lookup_elem(&locking, &id);
+	struct disk_lock_key key;
+	struct disk_locks *s;
+
+	if (!l)
+		return PASS_ON;
+	now = bpf_ktime_get_ns();
+	ns = now > l->begin_ns ? now - l->begin_ns : 0;
+	key = l->key;
+	key.epoch = disk_epoch;
+	bpf_map_delete_elem(&locking, &id);
+	s = locks_get(&key);
+	if (!s) {
+		__sync_fetch_and_add(&disk_lost.locks, 1);
+		return PASS_ON;
+	}
+	__sync_fetch_and_add(&s->waits, 1);
+	__sync_fetch_and_add(&s->ns, ns);
+	if (ns > s->longest_ns)
+		s->longest_ns = ns;
+	if (x->ret < 0)
+		__sync_fetch_and_add(&s->errors, 1);
+	return PASS_ON;
+}
+
+#endif

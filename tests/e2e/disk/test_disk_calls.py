@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Family disk: reads and writes of files as programs ask for them, files that an overlay has, direct and mapped reads, and locks that are waited for."""
+import ctypes
+import fcntl
+import json
+import mmap
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+from conftest import need, need_root, sql_all
+
+PAGE = 4096
+LIBC = ctypes.CDLL(None, use_errno=True)
+HOLDS = """
+import fcntl, sys, time
+f = open(sys.argv[1], "r+b")
+fcntl.flock(f, fcntl.LOCK_EX)
+fcntl.lockf(f, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(float(sys.argv[2]))
+fcntl.flock(f, fcntl.LOCK_UN)
+time.sleep(float(sys.argv[2]))
+fcntl.lockf(f, fcntl.LOCK_UN)
+time.sleep(5)
+"""
+
+
+@pytest.fixture
+def folder():
+    """On a file system of a disk."""
+    need_root()
+    device = os.stat("/var/tmp").st_dev
+    if not os.path.exists(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"):
+        pytest.skip("/var/tmp is not on a file system of a disk's own")
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="sonde-calls-") as at:
+        yield at
+
+
+def calls_needed():
+    items = json.loads(subprocess.run([os.path.join(os.environ.get("B", "build"), "bin", "sonde-disk"), "--check", "--json"], capture_output=True, text=True, check=True).stdout)["items"]
+    if [i["state"] for i in items if i["name"] == "calls on files"] != ["ok"]:
+        pytest.skip("reads and writes of files are not recorded: kernel 6.0")
+
+
+def calls(store, file, pid=None):
+    rows = sql_all(store, f"SELECT call, sum(calls) AS n, sum(bytes) AS bytes, sum(errors) AS errors FROM file_calls WHERE file = ? AND pid = {pid or os.getpid()} GROUP BY call", (file,))
+    return {r["call"]: (r["n"], r["bytes"], r["errors"]) for r in rows}
+
+
+def overlay(folder):
+    """(merged, lower, upper)"""
+    lower, upper, work, merged = (os.path.join(folder, n) for n in ("lower", "upper", "work", "merged"))
+    for path in (lower, upper, work, merged):
+        os.mkdir(path)
+    with open(f"{lower}/kept", "wb") as f:
+        f.write(b"k" * 3 * PAGE)
+    with open(f"{lower}/changed", "wb") as f:
+        f.write(b"c" * PAGE)
+    if LIBC.mount(b"none", merged.encode(), b"overlay", 0, f"lowerdir={lower},upperdir={upper},workdir={work}".encode()):
+        return None
+    return merged, lower, upper
+
+
+def test_reads_and_writes_have_their_calls_and_bytes(capture, store, folder):
+    calls_needed()
+    path, other, many = (os.path.join(folder, n) for n in ("data", "copy", "many"))
+    layers = overlay(folder)
+    try:
+        cap = capture("--pid", os.getpid(), "--bucket", "1s", program="sonde-disk")
+        fd, copy = os.open(path, os.O_RDWR | os.O_CREAT), os.open(other, os.O_RDWR | os.O_CREAT)
+        for i in range(300):
+            os.pwrite(fd, b"w" * 1000, i * PAGE)
+        os.writev(fd, [b"a" * 10, b"b" * 20])
+        for i in range(200):
+            os.pread(fd, 500, i * PAGE)
+        os.preadv(fd, [bytearray(100)], 0)
+        one, two = socket.socketpair()
+        one.send(b"s" * 77)  # no file: sockets and pipes are left out
+        os.read(two.fileno(), 77)
+        os.sendfile(one.fileno(), fd, 0, 4000)
+        os.copy_file_range(fd, copy, 8000, 0, 0)
+        reads, directory = os.open(path, os.O_RDONLY), os.open(folder, os.O_RDONLY)
+        for bad in (lambda: os.write(reads, b"x"), lambda: os.read(directory, 1)):
+            with pytest.raises(OSError):
+                bad()
+        spare = [os.dup(fd) for _ in range(80)]  # beyond the table of 64 that a process begins with
+        os.pwrite(spare[-1], b"z" * 5, 0)
+        with open("/proc/self/stat", "rb") as f:
+            f.read()
+        if layers:
+            merged, lower, upper = layers
+            with open(f"{merged}/kept", "rb", buffering=0) as f:
+                f.read(2 * PAGE)
+            with open(f"{merged}/changed", "r+b", buffering=0) as f:
+                f.write(b"C" * 9)
+        cap.stop()
+        for x in spare:
+            os.close(x)
+    finally:
+        if layers:
+            LIBC.umount2(layers[0].encode(), 2)
+    assert calls(store, path) == {"write": (300 + 1 + 1 + 1, 300 * 1000 + 30 + 5, 1), "read": (200 + 1 + 1, 200 * 500 + 100 + 4000, 0)}
+    assert calls(store, other) == {"write": (1, 8000, 0)}
+    assert not sql_all(store, f"SELECT * FROM file_calls WHERE file LIKE '%stat' OR file LIKE '%{many}%'")
+    if layers:  # the disk's file, not the overlay's
+        assert calls(store, f"{lower}/kept") == {"read": (1, 2 * PAGE, 0)} and calls(store, f"{upper}/changed") == {"write": (1, 9, 0)}
+
+
+def test_direct_and_mapped_reads_have_their_file(capture, store, folder):
+    path = os.path.join(folder, "read")
+    with open(path, "wb") as f:
+        f.write(os.urandom(4 << 20))
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    cap = capture("--pid", os.getpid(), "--bucket", "1s", program="sonde-disk")
+    with open(path, "rb") as f:
+        mapped = mmap.mmap(f.fileno(), 2 << 20, prot=mmap.PROT_READ)
+        sum(mapped[i] for i in range(0, 2 << 20, PAGE))
+        mapped.close()
+    page = mmap.mmap(-1, 1 << 20)
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    for at in (2 << 20, 3 << 20):
+        assert os.preadv(fd, [page], at) == 1 << 20
+    os.close(fd)
+    cap.stop()
+    with open("/proc/kallsyms", encoding="ascii") as f:
+        ends = bool(re.search(r"[1-9a-f]\w* [tT] iomap_dio_bio_end_io\n", f.read()))
+    (row,) = sql_all(store, f"SELECT sum(read_bytes) AS n FROM disk_files WHERE file = '{path}' AND pid = {os.getpid()}")
+    direct = 2 << 20 if ends else 0
+    assert direct + (1 << 20) < row["n"] <= direct + (4 << 20)  # with what the kernel reads ahead
+
+
+def test_waits_for_locks_name_who_has_them(sonde, capture, store, folder):
+    path = os.path.join(folder, "locked")
+    with open(path, "wb"):
+        pass
+    cap = capture("--bucket", "1s", program="sonde-disk")
+    holder = subprocess.Popen([sys.executable, "-c", HOLDS, path, "0.3"], stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    waits = []
+    with open(path, "r+b") as f:
+        for take in (fcntl.flock, fcntl.lockf):
+            begin = time.monotonic()
+            take(f, fcntl.LOCK_EX)
+            waits.append(1e6 * (time.monotonic() - begin))
+        with open(path, "r+b") as g, pytest.raises(BlockingIOError):
+            fcntl.flock(g, fcntl.LOCK_EX | fcntl.LOCK_NB)  # this one does not wait
+    cap.stop()
+    holder.kill()
+    holder.wait()
+    rows = sql_all(store, f"SELECT lock, holder_pid, sum(waits) AS n, sum(us) AS us FROM lock_waits WHERE file = '{path}' AND pid = {os.getpid()} GROUP BY lock, holder_pid ORDER BY lock")
+    assert [(r["lock"], r["holder_pid"], r["n"]) for r in rows] == [("flock", holder.pid, 1), ("posix", holder.pid, 1)]
+    assert all(0 < r["us"] <= us for r, us in zip(rows, waits))
+    said = [r for r in json.loads(sonde("disk", "--locks", "--json", store=store, check=True).stdout)["rows"] if r["file"] == path]
+    assert {(r["lock"], r["holder_pid"], r["pid"]) for r in said} == {("flock", holder.pid, os.getpid()), ("posix", holder.pid, os.getpid())}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("direct", [0, 1])
+@pytest.mark.parametrize("how", ["randread", "randwrite"])
+def test_io_uring_has_its_calls_and_its_file(capture, store, folder, how, direct):
+    need("fio", "/usr/bin/fio")
+    calls_needed()
+    path = os.path.join(folder, "ring")
+    with open(path, "wb") as f:
+        f.write(os.urandom(8 << 20))
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    cap = capture("--bucket", "1s", program="sonde-disk")
+    run = subprocess.run(["fio", "--name=t", f"--filename={path}", f"--rw={how}", "--bs=4k", f"--direct={direct}", "--ioengine=io_uring", "--iodepth=8", "--size=8M",
+                          "--output-format=json"], capture_output=True, text=True, check=True, timeout=100)
+    cap.stop()
+    kind = "read" if how == "randread" else "write"
+    fio = json.loads(re.search(r"\{.*\}", run.stdout, re.S)[0])["jobs"][0][kind]
+    (row,) = sql_all(store, f"SELECT sum(calls) AS n, sum(bytes) AS bytes, sum(us) AS us FROM file_calls WHERE file = '{path}' AND call = 'ring_{kind}'")
+    assert (row["n"], row["bytes"]) == (fio["total_ios"], fio["io_bytes"]) == (2048, 8 << 20)
+    assert row["us"] <= fio["lat_ns"]["mean"] * fio["total_ios"] / 1000 + 1
+    if direct:
+        (row,) = sql_all(store, f"SELECT sum({kind}_bytes) AS n FROM disk_files WHERE file = '{path}' AND pid <> {os.getpid()}")
+        assert row["n"] == 8 << 20
+
+
+@pytest.mark.long
+def test_requests_in_order_are_told_from_those_that_are_not(sonde, capture, store, folder):
+    need("fio", "/usr/bin/fio")
+    path = os.path.join(folder, "order")
+    with open(path, "wb") as f:
+        for _ in range(64):  # fallocate alone leaves nothing for a disk to read
+            f.write(b"o" * (4 << 20))
+        os.fsync(f.fileno())
+    share = {}
+    for how in ("read", "randread"):
+        cap = capture("--bucket", "1s", program="sonde-disk")
+        subprocess.run(["fio", "--name=t", f"--filename={path}", f"--rw={how}", "--bs=16k", "--direct=1", "--ioengine=libaio", "--iodepth=4", "--size=256M", "--time_based", "--runtime=3"],
+                       capture_output=True, check=True, timeout=100)
+        cap.stop()
+        answer = json.loads(sonde("disk", "--comm", "fio", "--json", "--rec", "last", store=store, check=True).stdout)
+        (who,) = [r for r in answer["who"] if r["read_bytes"] > 1 << 20]
+        share[how] = who["sequential"] / (who["reads"] + who["writes"])
+    assert share["read"] > 0.9 and share["randread"] < 0.1, share
