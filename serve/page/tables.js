@@ -184,7 +184,7 @@ const TABLES = {
 		verb: 'neighbours', title: 'who had the CPU', sort: '-total', narrow: true, needs: 'offcpu', more: true, params: () => ({number: 200}),
 		columns: () => [
 			{key: 'who', title: 'Waited for a CPU', value: (r) => tablesEnd(r), pick: true},
-			{key: 'by', title: 'Who had it meanwhile', value: (r) => tablesEnd({container: r.by_container, comm: r.by_comm, pid: r.by_pid}), keep: true},
+			{key: 'by', title: 'Who had it meanwhile', value: (r) => (r.by_comm || r.by_container ? tablesEnd({container: r.by_container, comm: r.by_comm, pid: r.by_pid}) : r.who === 'idle' ? 'no process: the CPU was idle' : r.who), keep: true},
 			{key: 'share', title: 'Share', kind: 'num', value: (r) => r.share, text: (r) => wordsShare(r.share || 0), bar: (r) => r.share || 0, keep: true},
 			{key: 'total', title: 'Time', kind: 'num', value: (r) => r.total_ns, text: (r) => tablesTime(r.total_ns), keep: true},
 			{key: 'count', title: 'Times', kind: 'num', value: (r) => r.count, text: (r) => formatCount(r.count)},

@@ -21,8 +21,9 @@
 
 #define RANGE_NS (900ll * NSEC_PER_SEC)
 #define SLOWEST  3
-#define BEFORE_S 30 /* so long, or half as long as now: less of the time before is no comparison \
-		     */
+#define BEFORE_S                                                                        \
+	30 /* so long, or half as long as now: less of the time before is no comparison \
+	    */
 
 const char *const OVERVIEW_FAMILY_NAMES[OVERVIEW_FAMILIES] = {"cpu", "offcpu", "host", "net", "l7"};
 
