@@ -30,6 +30,7 @@ struct store_segment {
 	int64_t t0;
 	int schema;                            /* the version of its tables and views */
 	bool archived;                         /* its tables are columns; see samples.h */
+	bool day;                              /* it is that of a day (days.h) */
 	bool checked;                          /* its views' statements are ours */
 	bool has_views;                        /* an archive's have been made: reading_views */
 	struct reading_sums {                  /* range_sums.c; asked once */
@@ -61,6 +62,12 @@ struct store_segment {
 	struct reading_rate *rates; /* by run, process and time */
 	size_t n_rates;
 	size_t n_series;
+	/* of a day: runs of its files; by task, in which files it has something */
+	struct reading_day_run {
+		uint32_t first, number; /* the run that tasks name, of which file */
+		uint32_t kinds;
+	} * day_runs; /* by run */
+	uint64_t *day_files;
 };
 
 /* Prepare; NULL with `e` filled. */
@@ -86,5 +93,9 @@ int reading_load_series(struct store_segment *s, struct err *e);
 /* Tasks, stacks and names; `series`: and those. */
 int reading_load_stacks(struct store_segment *s, bool series, struct err *e);
 void reading_unload(struct store_segment *s);
+/* What a day has besides. days.c */
+int reading_load_day(struct store_segment *s, struct err *e);
+/* Refuses what a day cannot tell: -EXDEV. */
+int reading_refuse_day(const struct store_segment *s, struct err *e);
 
 #endif
