@@ -184,7 +184,7 @@ int shortlived_read(const struct selection *sel, struct shortlived *out, struct 
 	int rc;
 
 	*out = (struct shortlived){0};
-	rc = askrows_each(sel, &r.dict, parts, select_is_narrow(sel) ? 4 : 5, e);
+	rc = askrows_each_day(sel, &r.dict, parts, select_is_narrow(sel) ? 4 : 5, e);
 	idmap_release(&r.row_of);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_cpu);

@@ -17,6 +17,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
+#include "schema/store/read/days.h"
 #include "schema/store/read/unreadable.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
@@ -77,6 +78,8 @@ struct select_open {
 		char *path; /* NULL: free */
 		struct store_segment *segment;
 	} held[SELECT_HELD]; /* the one used last is first */
+	struct store_part *parts; /* select_parts; NULL: not asked yet */
+	size_t n_parts;
 };
 
 static struct select_open *open_new(void)
@@ -100,6 +103,8 @@ static void release_all(struct select_open *o)
 static void open_free(struct select_open *o)
 {
 	release_all(o);
+	if (o)
+		free(o->parts);
 	free(o);
 }
 
@@ -146,6 +151,18 @@ int select_segment(const struct selection *s, const char *path, struct store_seg
 	open_take(o, path, new);
 	*out = new;
 	return 0;
+}
+
+size_t select_parts(const struct selection *s, const struct store_part **out)
+{
+	const bool may = !s->rec && !store_names_hosts() && !strchr(s->store, STORE_LIST);
+	struct select_open *o = s->open;
+
+	if (!o->parts)
+		store_days(s->segments, s->n_segments, may ? s->from_ns : INT64_MAX,
+			   may ? s->to_ns : 0, &o->parts, &o->n_parts);
+	*out = o->parts;
+	return o->n_parts;
 }
 
 /* --- the range --- */

@@ -20,16 +20,26 @@
 
 #define DAY_NAME 8 /* YYYYMMDD, as names of segments begin */
 
-static bool off;
+static bool off, used;
 
-void store_days_off(void)
+bool store_days_off(void)
 {
 	off = true;
+	return used;
 }
 
 bool store_segment_is_day(const struct store_segment *s)
 {
 	return s->day;
+}
+
+bool store_segment_carries(struct store_segment *s, const char *table)
+{
+	char *sql = sqlite3_mprintf("SELECT count(*) FROM main.sqlite_schema WHERE name = %Q", table);
+	const bool there = sql && sql_number(s->db, sql, 0) > 0;
+
+	sqlite3_free(sql);
+	return there;
 }
 
 int reading_refuse_day(const struct store_segment *s, struct err *e)
@@ -181,6 +191,7 @@ void store_days(const struct store_segment_info *info, size_t n, int64_t from_ns
 			for (size_t k = i; k < day.first; k++)
 				add(parts, &made, info, k);
 			parts[made++] = day;
+			used = true;
 			i = day.first + day.n;
 		}
 		for (; i < end; i++)

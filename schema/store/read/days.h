@@ -28,7 +28,7 @@ struct store_part {
  * is the caller's (free). */
 void store_days(const struct store_segment_info *info, size_t n, int64_t from_ns, int64_t to_ns,
 		struct store_part **out, size_t *n_out);
-/* From now on there are none, in this process. */
-void store_days_off(void);
+/* From now on there are none, in this process. Were there any? */
+bool store_days_off(void);
 
 #endif
