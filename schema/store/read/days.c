@@ -12,7 +12,6 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/store/files/folder.h"
-#include "schema/store/files/migrate.h"
 #include "schema/store/files/stamp.h"
 #include "schema/store/model/sql.h"
 #include "schema/store/read/dict/dict_rows.h"
@@ -157,7 +156,7 @@ static bool day_of(const struct group *g, int64_t from_ns, int64_t to_ns, struct
 
 	if (!path_of(g->info->path, part->path) || store_segment_open(part->path, &s, &unsaid))
 		return false;
-	fits = s->day && s->schema == migrate_known() && has_range(s->db, from_ns, to_ns) &&
+	fits = s->day && has_range(s->db, from_ns, to_ns) &&
 	       has_files(s->db, g, &part->first, &part->n);
 	store_segment_close(s);
 	return fits;
