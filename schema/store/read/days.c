@@ -3,6 +3,7 @@
 #include "schema/store/read/days.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,47 @@ static bool has_files(struct sqlite3 *db, const struct group *g, size_t *first, 
 	}
 	sqlite3_finalize(st);
 	return same && *n;
+}
+
+static void span_take(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n,
+		      const struct store_segment *s, sqlite3_stmt *st, struct reading_span *out)
+{
+	const char *name = (const char *)sqlite3_column_text(st, 0);
+	char path[PATH_MAX];
+
+	for (size_t i = 0; name && i < n; i++) {
+		if (strcmp(names[i], name) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, name);
+		if (stamp_of(path) == sqlite3_column_int64(st, 1))
+			out[i] = (struct reading_span){sqlite3_column_int64(st, 2),
+						       sqlite3_column_int64(st, 3), s->schema};
+		return;
+	}
+}
+
+void reading_day_spans(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n,
+		       struct reading_span *out)
+{
+	for (size_t i = 0, end; !off && i < n; i = end) {
+		struct store_segment *s = NULL;
+		struct err unsaid = {0};
+		sqlite3_stmt *st = NULL;
+		char first[PATH_MAX], path[512];
+
+		for (end = i + 1; end < n && !strncmp(names[i], names[end], DAY_NAME); end++)
+			;
+		snprintf(first, sizeof(first), "%s/%s", dir, names[i]);
+		if (end == i + 1 || !path_of(first, path) || store_segment_open(path, &s, &unsaid))
+			continue;
+		if (s->day && sqlite3_prepare_v2(s->db,
+						 "SELECT name, stamp, from_ns, to_ns FROM day_file", -1,
+						 &st, NULL) == SQLITE_OK)
+			while (sqlite3_step(st) == SQLITE_ROW)
+				span_take(dir, names + i, end - i, s, st, out + i);
+		sqlite3_finalize(st);
+		store_segment_close(s);
+	}
 }
 
 static bool has_range(struct sqlite3 *db, int64_t from_ns, int64_t to_ns)

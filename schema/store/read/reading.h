@@ -4,6 +4,7 @@
 #ifndef SONDE_STORE_READ_READING_H
 #define SONDE_STORE_READ_READING_H
 
+#include "schema/store/files/folder.h"
 #include "schema/store/model/choice.h"
 #include "schema/store/read/reader.h"
 #include "schema/store/read/stacktree.h"
@@ -93,6 +94,13 @@ int reading_load_series(struct store_segment *s, struct err *e);
 /* Tasks, stacks and names; `series`: and those. */
 int reading_load_stacks(struct store_segment *s, bool series, struct err *e);
 void reading_unload(struct store_segment *s);
+/* What days say of a folder's archives (names in order), which need not be opened for it. days.c */
+struct reading_span {
+	int64_t from_ns, to_ns; /* as store_segment_info has them; both 0: no day says it */
+	int schema;
+};
+void reading_day_spans(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n,
+		       struct reading_span *out);
 /* What a day has besides. days.c */
 int reading_load_day(struct store_segment *s, struct err *e);
 /* Refuses what a day cannot tell: -EXDEV. */
