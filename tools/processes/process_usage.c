@@ -462,17 +462,6 @@ static int read_processes(struct reading *r, struct store_segment *seg, const ch
 	return rc ? rc : askrows_summed(r->sel, seg, path, &FILES_SUMMED, FILES, take_files, r, e);
 }
 
-static int read_flows(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
-{
-	int rc = askrows(r->sel, seg, path, NET_RECORDED, take_net_run, r, e);
-
-	if (rc)
-		return rc;
-	return r->out->of_containers ?
-		       askrows(r->sel, seg, path, CONTAINER_FLOWS, take_flow, r, e) :
-		       askrows_summed(r->sel, seg, path, &FLOWS_SUMMED, FLOWS, take_flow, r, e);
-}
-
 /* Rows that have no sums: of a day its segments are asked. */
 struct row_question {
 	struct reading *r;
@@ -498,9 +487,20 @@ static int ask_rows(struct reading *r, struct store_segment *seg, const char *sq
 	if (!r->part->day)
 		return askrows(r->sel, seg, r->part->path, sql, take, r, e);
 	rc = askrows_segments(r->sel, r->part, ask_segment, &q, e);
-	if (!rc) /* others may have been opened meanwhile */
+	if (!rc)
 		rc = select_segment(r->sel, r->part->path, &seg, e);
 	return rc ? rc : store_segment_processes(seg, &r->dict, e);
+}
+
+static int read_flows(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
+{
+	int rc = askrows(r->sel, seg, path, NET_RECORDED, take_net_run, r, e);
+
+	if (rc)
+		return rc;
+	return r->out->of_containers ?
+		       ask_rows(r, seg, CONTAINER_FLOWS, take_flow, e) :
+		       askrows_summed(r->sel, seg, path, &FLOWS_SUMMED, FLOWS, take_flow, r, e);
 }
 
 static int read_gpus(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
@@ -546,6 +546,8 @@ static int read_part(struct reading *r, const struct store_part *part, struct er
 				     read_processes(r, seg, path, e);
 	if (!rc && !(r->out->of_containers && r->out->known))
 		rc = read_flows(r, seg, path, e);
+	if (!rc) /* others may have been opened meanwhile */
+		rc = select_segment(r->sel, path, &seg, e);
 	if (!rc)
 		rc = read_disks(r, seg, path, e);
 	if (!rc)

@@ -123,10 +123,13 @@ static int ask_segment(void *ctx, struct store_segment *seg, const char *path, s
 	return ask_part(a->sel, seg, path, a->part, a->dict, e);
 }
 
-/* Sums, and tables that it has, the day tells. */
-static bool day_tells(struct store_segment *day, const struct askrows_part *part)
+bool askrows_may(struct store_segment *seg, const char *sql)
 {
-	return part->sums.sql || (part->table && store_segment_carries(day, part->table));
+	sqlite3_stmt *st = NULL;
+	const bool may = store_segment_prepare(seg, sql, &st) == SQLITE_OK;
+
+	sqlite3_finalize(st);
+	return may;
 }
 
 static int ask_day(const struct asking *how, const struct store_part *day, size_t n, struct err *e)
@@ -138,7 +141,7 @@ static int ask_day(const struct asking *how, const struct store_part *day, size_
 	for (size_t k = 0; !rc && k < n; k++, a.part++) {
 		rc = select_segment(a.sel, day->path, &seg, e);
 		if (!rc)
-			rc = day_tells(seg, a.part) ?
+			rc = askrows_may(seg, a.part->sums.sql ? a.part->sums.sql : a.part->sql) ?
 				     ask_segment(&a, seg, day->path, e) :
 				     askrows_segments(a.sel, day, ask_segment, &a, e);
 	}

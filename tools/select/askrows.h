@@ -45,6 +45,8 @@ int askrows_each(const struct selection *sel, const struct store_dict **dict,
  * part after the other (schema/store/read/days.h). */
 int askrows_each_day(const struct selection *sel, const struct store_dict **dict,
 		     const struct askrows_part *parts, size_t n, struct err *e);
+/* Has the segment all tables of the statement? A day may not: then its segments are asked. */
+bool askrows_may(struct store_segment *seg, const char *sql);
 /* Calls `ask` for each segment that `part` is read in place of. */
 struct store_part;
 int askrows_segments(const struct selection *sel, const struct store_part *part,

@@ -248,8 +248,7 @@ static int read_part(struct reading *r, const struct store_part *part, struct er
 		rc = select_segment(r->sel, part->path, &seg, e);
 		if (rc || (questions[i].table && !store_segment_has(seg, questions[i].table)))
 			continue;
-		if (part->day && questions[i].table &&
-		    !store_segment_carries(seg, questions[i].table))
+		if (part->day && !askrows_may(seg, questions[i].sql))
 			rc = askrows_segments(r->sel, part, ask, &q, e);
 		else
 			rc = ask(&q, seg, part->path, e);

@@ -93,7 +93,6 @@ struct making {
 	size_t n_amounts, cap_amounts;
 	const char *summed[SUMMED_MOST]; /* tables of rows that have sums */
 	size_t n_summed;
-	bool no_samples, no_amounts; /* their sums are past their range */
 	bool at_once;                /* two runs of neighbours overlap */
 	int failed;                  /* -errno */
 };
@@ -264,7 +263,7 @@ static int samples_add(struct making *x)
 				    NULL);
 
 	if (rc == SQLITE_ERROR) {
-		x->no_samples |= has(x->m.from, "sample");
+		x->m.too_large |= has(x->m.from, "sample"); /* so are its own sums */
 		return SQLITE_OK;
 	}
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -274,7 +273,7 @@ static int samples_add(struct making *x)
 		uint64_t *n = idmap_ref(&x->samples, task << 32 | stack, &fresh);
 
 		rc = SQLITE_OK;
-		x->no_samples |= !add((int64_t *)n, sqlite3_column_int64(st, 2));
+		x->m.too_large |= !add((int64_t *)n, sqlite3_column_int64(st, 2));
 	}
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -287,7 +286,7 @@ static int amounts_add(struct making *x)
 				    NULL);
 
 	if (rc == SQLITE_ERROR) {
-		x->no_amounts |= has(x->m.from, "amount");
+		x->m.too_large |= has(x->m.from, "amount");
 		return SQLITE_OK;
 	}
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -303,7 +302,7 @@ static int amounts_add(struct making *x)
 			x->of_task[x->n_amounts++] = (struct amount){.task = task};
 		}
 		a = &x->of_task[*at];
-		x->no_amounts |= !add(&a->n, sqlite3_column_int64(st, 1)) ||
+		x->m.too_large |= !add(&a->n, sqlite3_column_int64(st, 1)) ||
 				 !add(&a->value, sqlite3_column_int64(st, 2));
 	}
 	sqlite3_finalize(st);
@@ -716,10 +715,6 @@ static int finish(struct making *x, const struct tables *t)
 		rc = samples_put(x);
 	if (rc == SQLITE_OK)
 		rc = amounts_put(x);
-	if (rc == SQLITE_OK && x->no_samples)
-		rc = sql_exec(db, "DROP TABLE " SAMPLE_SUM);
-	if (rc == SQLITE_OK && x->no_amounts)
-		rc = sql_exec(db, "DROP TABLE " AMOUNT_SUM);
 	if (rc == SQLITE_OK)
 		rc = sums_end(x);
 	if (rc == SQLITE_OK)
@@ -771,6 +766,8 @@ static int fill(void *ctx, sqlite3 *db)
 		rc = notes_put(x);
 	if (rc == SQLITE_OK && x->m.collided)
 		rc = SQLITE_MISMATCH;
+	if (rc == SQLITE_OK && x->m.too_large)
+		rc = SQLITE_TOOBIG;
 	for (int i = 0; i < DAY_DICTS; i++) {
 		sqlite3_finalize(x->m.joined[i].insert);
 		x->m.joined[i].insert = NULL;

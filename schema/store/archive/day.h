@@ -10,8 +10,9 @@
  *   2. It has their sums (packed/sums.h), summed by key once more, samples by thread and stack, and
  *      amounts by thread. The run of a sum is the first one of that family and of the same options;
  *      runs themselves are all there, and day_run says which of them the first one stands for.
- *   3. What is not summed is there where it is a few rows (CARRIED_MOST of a table). A table that is
- *      not there has more. One without rows is there, so whoever asks it hears of none.
+ *   3. What is not summed is there where it is a few rows (CARRIED_MOST of a table) of a declared fact,
+ *      or ends of processes. A table that is not there has other rows: a statement that names it
+ *      cannot be prepared. One without rows is there, so whoever asks it hears of none.
  *   4. Table day_file names the archives, with what tells a file from what it was (files/stamp.h).
  *      A day whose archives are not exactly these is not read, and the next sealing replaces it.
  *   5. Archives are left out of it that two captures of one family, an imported profile, a change of
@@ -35,7 +36,7 @@
 /* Which of these archives, neighbours of one day: first and how many. 0: there are too few. */
 size_t day_members(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n, size_t *first);
 /* Makes the file `to` of them. -EBADMSG, -ENOSPC and the like; -EAGAIN: one of them changed
- * meanwhile; -E2BIG: their stacks would take too much memory. */
+ * meanwhile; -E2BIG: their stacks would take too much memory, or a sum is past its range. */
 int day_make(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n, const char *to,
 	     struct err *e);
 

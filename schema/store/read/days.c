@@ -33,15 +33,6 @@ bool store_segment_is_day(const struct store_segment *s)
 	return s->day;
 }
 
-bool store_segment_carries(struct store_segment *s, const char *table)
-{
-	char *sql = sqlite3_mprintf("SELECT count(*) FROM main.sqlite_schema WHERE name = %Q", table);
-	const bool there = sql && sql_number(s->db, sql, 0) > 0;
-
-	sqlite3_free(sql);
-	return there;
-}
-
 int reading_refuse_day(const struct store_segment *s, struct err *e)
 {
 	return err_set(e, -EXDEV, EXIT_STORE, "%s has no answer to this: its archives have", s->path);
