@@ -71,13 +71,13 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 
 static void print_json(const struct seal_report *r)
 {
-	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:I, s:I, s:i, s:I, s:I, s:i, s:I}", "busy", r->busy,
-			      "segments", (int)r->segments, "put_off", (int)r->put_off, "set_aside",
-			      (int)r->set_aside, "bytes_before", (json_int_t)r->bytes_before,
-			      "bytes_after", (json_int_t)r->bytes_after, "thinned", (int)r->thinned,
-			      "fine_before", (json_int_t)r->fine_before, "fine_after",
-			      (json_int_t)r->fine_after, "days", (int)r->days, "days_bytes",
-			      (json_int_t)r->days_bytes);
+	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:I, s:I, s:i, s:I, s:I, s:i, s:I}", "busy",
+			      r->busy, "segments", (int)r->segments, "put_off", (int)r->put_off,
+			      "set_aside", (int)r->set_aside, "bytes_before",
+			      (json_int_t)r->bytes_before, "bytes_after",
+			      (json_int_t)r->bytes_after, "thinned", (int)r->thinned, "fine_before",
+			      (json_int_t)r->fine_before, "fine_after", (json_int_t)r->fine_after,
+			      "days", (int)r->days, "days_bytes", (json_int_t)r->days_bytes);
 
 	json_dumpf(o, stdout, 0);
 	putchar('\n');

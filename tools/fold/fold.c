@@ -232,8 +232,8 @@ static int fold_all(struct folding *f, struct err *e)
 	reading_begin(n);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		reading_file(i);
-		rc = fold_segment(f, parts ? parts[i].path : sel->segments[gauge ? n - 1 - i : i].path,
-				  e);
+		rc = fold_segment(
+			f, parts ? parts[i].path : sel->segments[gauge ? n - 1 - i : i].path, e);
 	}
 	reading_end();
 	return rc;

@@ -31,8 +31,8 @@ int askrows(const struct selection *sel, struct store_segment *seg, const char *
 	int rc = store_segment_prepare(seg, sql, &st);
 
 	if (rc == SQLITE_ERROR && store_segment_is_day(seg))
-		return err_set(e, -EXDEV, EXIT_STORE, "%.300s has no answer to this: its archives have",
-			       path);
+		return err_set(e, -EXDEV, EXIT_STORE,
+			       "%.300s has no answer to this: its archives have", path);
 	if (rc == SQLITE_ERROR) /* older than the view */
 		return 0;
 	if (rc == SQLITE_OK) {

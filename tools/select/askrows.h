@@ -41,8 +41,8 @@ struct askrows_part {
 int askrows_each(const struct selection *sel, const struct store_dict **dict,
 		 const struct askrows_part *parts, size_t n, struct err *e);
 
-/* The same where `row` only adds up, so that it may hear a day's sums in place of its segments', one
- * part after the other (schema/store/read/days.h). */
+/* The same where `row` only adds up, so that it may hear a day's sums in place of its segments',
+ * one part after the other (schema/store/read/days.h). */
 int askrows_each_day(const struct selection *sel, const struct store_dict **dict,
 		     const struct askrows_part *parts, size_t n, struct err *e);
 /* Has the segment all tables of the statement? A day may not: then its segments are asked. */

@@ -77,7 +77,7 @@ struct select_open {
 	struct held {
 		char *path; /* NULL: free */
 		struct store_segment *segment;
-	} held[SELECT_HELD]; /* the one used last is first */
+	} held[SELECT_HELD];      /* the one used last is first */
 	struct store_part *parts; /* select_parts; NULL: not asked yet */
 	size_t n_parts;
 };

@@ -41,9 +41,10 @@ static bool is_fit(sqlite3 *db)
 		       INT64_MIN &&
 	       !sql_number(db, SUMS_AT_ONCE, 1) &&
 	       !sql_number(db, "SELECT EXISTS (SELECT 1 FROM task_label)", 1) &&
-	       !sql_number(db,
-			   "SELECT EXISTS (SELECT 1 FROM run_period GROUP BY run HAVING count(*) > 1)",
-			   1);
+	       !sql_number(
+		       db,
+		       "SELECT EXISTS (SELECT 1 FROM run_period GROUP BY run HAVING count(*) > 1)",
+		       1);
 }
 
 static bool may_be_member(const char *dir, const char *name)
@@ -82,7 +83,7 @@ struct making {
 	char (*names)[SEGMENT_NAME_MAX];
 	size_t n;
 	struct day_merge m;
-	int64_t first, last;      /* seconds since 1970, both included: a range has all of it */
+	int64_t first, last;       /* seconds since 1970, both included: a range has all of it */
 	int64_t first_ts, last_ts; /* as an archive notes them */
 	int64_t stamp[DAY_MOST];
 	struct idmap samples; /* thread << 32 | number of the stack -> samples */
@@ -93,23 +94,23 @@ struct making {
 	size_t n_amounts, cap_amounts;
 	const char *summed[SUMMED_MOST]; /* tables of rows that have sums */
 	size_t n_summed;
-	bool at_once;                /* two runs of neighbours overlap */
-	int failed;                  /* -errno */
+	bool at_once; /* two runs of neighbours overlap */
+	int failed;   /* -errno */
 };
 
 /* Of a table what its column refers to; `sums`: it is a table of sums. */
 static enum day_dict refers(const struct fact *f, const char *column, bool sums)
 {
 	static const enum day_dict of_type[] = {
-		[FACT_NUMBER] = DAY_PLAIN,      [FACT_TEXT] = DAY_TEXT,
-		[FACT_PROCESS] = DAY_PROCESS,   [FACT_CONTAINER] = DAY_CONTAINER,
-		[FACT_SERIES] = DAY_PLAIN,      [FACT_TAG] = DAY_PLAIN};
+		[FACT_NUMBER] = DAY_PLAIN,    [FACT_TEXT] = DAY_TEXT,
+		[FACT_PROCESS] = DAY_PROCESS, [FACT_CONTAINER] = DAY_CONTAINER,
+		[FACT_SERIES] = DAY_PLAIN,    [FACT_TAG] = DAY_PLAIN};
 	static const struct {
 		const char *column;
 		enum day_dict what;
-	} others[] = {{"process", DAY_PROCESS},     {"task", DAY_TASK},      {"protocol", DAY_TEXT},
-		      {"service", DAY_TEXT},        {"operation", DAY_TEXT}, {"status", DAY_TEXT},
-		      {"comm", DAY_TEXT},           {"container", DAY_CONTAINER}};
+	} others[] = {{"process", DAY_PROCESS}, {"task", DAY_TASK},          {"protocol", DAY_TEXT},
+		      {"service", DAY_TEXT},    {"operation", DAY_TEXT},     {"status", DAY_TEXT},
+		      {"comm", DAY_TEXT},       {"container", DAY_CONTAINER}};
 
 	if (!strcmp(column, "ts"))
 		return DAY_TS;
@@ -148,9 +149,9 @@ static int put_row(struct making *x, sqlite3_stmt *from, sqlite3_stmt *to,
 		if (what[i] == DAY_PLAIN || sqlite3_column_type(from, i) != SQLITE_INTEGER)
 			sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
 		else
-			sqlite3_bind_int64(to, i + 1,
-					   day_merge_ref(&x->m, what[i],
-							 sqlite3_column_int64(from, i)));
+			sqlite3_bind_int64(
+				to, i + 1,
+				day_merge_ref(&x->m, what[i], sqlite3_column_int64(from, i)));
 	}
 	sqlite3_step(to);
 	return sqlite3_reset(to);
@@ -199,7 +200,8 @@ static int copy_rows(struct making *x, const char *from, const char *to, const c
 
 static void name_parts(const char *table, const char *ending, char out[SUMS_NAME_MAX])
 {
-	snprintf(out, SUMS_NAME_MAX, "%.*s%s", (int)(strlen(table) - strlen("_row")), table, ending);
+	snprintf(out, SUMS_NAME_MAX, "%.*s%s", (int)(strlen(table) - strlen("_row")), table,
+		 ending);
 }
 
 static int sums_prepare(struct making *x)
@@ -303,7 +305,7 @@ static int amounts_add(struct making *x)
 		}
 		a = &x->of_task[*at];
 		x->m.too_large |= !add(&a->n, sqlite3_column_int64(st, 1)) ||
-				 !add(&a->value, sqlite3_column_int64(st, 2));
+				  !add(&a->value, sqlite3_column_int64(st, 2));
 	}
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -343,9 +345,9 @@ static int samples_put(struct making *x)
 		const struct idmap_slot *s = &x->samples.slots[i];
 
 		if (s->used && s->key >> 32)
-			all[n++] = (struct sample){(uint32_t)(s->key >> 32),
-						   x->m.stack_id[(uint32_t)s->key],
-						   (int64_t)s->value};
+			all[n++] =
+				(struct sample){(uint32_t)(s->key >> 32),
+						x->m.stack_id[(uint32_t)s->key], (int64_t)s->value};
 	}
 	if (n)
 		qsort(all, n, sizeof(*all), by_task_and_stack);
@@ -375,12 +377,12 @@ static int amounts_put(struct making *x)
 
 /* Losses, costs and how stacks ended are rows by bucket: of a range that has the whole day their
  * sums by run. */
-#define DAY_TABLES                                                                                                                                                                         \
+#define DAY_TABLES                                                                                                                                                                                       \
 	"CREATE TABLE day_file(name TEXT PRIMARY KEY, number INTEGER NOT NULL, stamp INTEGER NOT NULL, from_ns INTEGER NOT NULL, to_ns INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;" \
-	"CREATE TABLE day_run(run INTEGER PRIMARY KEY, first INTEGER NOT NULL, number INTEGER NOT NULL, kinds INTEGER NOT NULL) STRICT;"                                                         \
-	"CREATE TABLE day_task(task INTEGER PRIMARY KEY, files INTEGER NOT NULL) STRICT;"                                                                                                        \
-	"CREATE TABLE day_loss(run INTEGER NOT NULL, reason TEXT NOT NULL, n INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY(run, reason)) STRICT, WITHOUT ROWID;"   \
-	"CREATE TABLE day_cost(run INTEGER NOT NULL, program TEXT NOT NULL, cpu_ns INTEGER NOT NULL, PRIMARY KEY(run, program)) STRICT, WITHOUT ROWID;"                                          \
+	"CREATE TABLE day_run(run INTEGER PRIMARY KEY, first INTEGER NOT NULL, number INTEGER NOT NULL, kinds INTEGER NOT NULL) STRICT;"                                                                 \
+	"CREATE TABLE day_task(task INTEGER PRIMARY KEY, files INTEGER NOT NULL) STRICT;"                                                                                                                \
+	"CREATE TABLE day_loss(run INTEGER NOT NULL, reason TEXT NOT NULL, n INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY(run, reason)) STRICT, WITHOUT ROWID;"          \
+	"CREATE TABLE day_cost(run INTEGER NOT NULL, program TEXT NOT NULL, cpu_ns INTEGER NOT NULL, PRIMARY KEY(run, program)) STRICT, WITHOUT ROWID;"                                                  \
 	"CREATE TABLE day_unwound(run INTEGER NOT NULL, exe INTEGER NOT NULL, image INTEGER NOT NULL, reason INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(run, exe, image, reason)) STRICT, WITHOUT ROWID"
 
 /* The rows that `select` has of the archive, of which column i refers to what[i]. */
@@ -409,7 +411,8 @@ static int condense(struct making *x)
 		"INSERT INTO day_loss VALUES(?, ?, ?, ?, ?)", loss);
 
 	if (rc == SQLITE_OK)
-		rc = copy_selected(x, "SELECT run, program, sum(cpu_ns) FROM cost_row GROUP BY 1, 2",
+		rc = copy_selected(x,
+				   "SELECT run, program, sum(cpu_ns) FROM cost_row GROUP BY 1, 2",
 				   "INSERT INTO day_cost VALUES(?, ?, ?)", cost);
 	return rc == SQLITE_OK ?
 		       copy_selected(
@@ -496,7 +499,8 @@ static int runs_note(struct making *x)
 			continue;
 		sqlite3_bind_int64(kinds, 1, (int64_t)i);
 		while (sqlite3_step(kinds) == SQLITE_ROW)
-			if (sqlite3_column_int64(kinds, 0) >= 0 && sqlite3_column_int64(kinds, 0) < 32)
+			if (sqlite3_column_int64(kinds, 0) >= 0 &&
+			    sqlite3_column_int64(kinds, 0) < 32)
 				mask |= 1ll << sqlite3_column_int64(kinds, 0);
 		sqlite3_reset(kinds);
 		rc = numbers_put(st, (int64_t[]){run, x->m.runs[run].first, x->m.hour, mask}, 4);
@@ -513,7 +517,8 @@ static int tasks_note(struct making *x)
 
 	for (size_t i = 1; rc == SQLITE_OK && i < x->m.cap_hours; i++)
 		if (x->m.task_hours[i])
-			rc = numbers_put(st, (int64_t[]){(int64_t)i, (int64_t)x->m.task_hours[i]}, 2);
+			rc = numbers_put(st, (int64_t[]){(int64_t)i, (int64_t)x->m.task_hours[i]},
+					 2);
 	sqlite3_finalize(st);
 	return rc;
 }
@@ -624,10 +629,11 @@ static int meta_copy(struct making *x)
 
 static bool runs_overlap(sqlite3 *db)
 {
-	return sql_number(db,
-			  "SELECT EXISTS (SELECT 1 FROM run a JOIN run b ON b.id > a.id AND b.family = a.family"
-			  " AND a.from_ns < b.to_ns AND b.from_ns < a.to_ns)",
-			  1) > 0;
+	return sql_number(
+		       db,
+		       "SELECT EXISTS (SELECT 1 FROM run a JOIN run b ON b.id > a.id AND b.family = a.family"
+		       " AND a.from_ns < b.to_ns AND b.from_ns < a.to_ns)",
+		       1) > 0;
 }
 
 typedef int each_archive(struct making *x, uint32_t number, void *ctx);
@@ -733,8 +739,8 @@ static int notes_put(struct making *x)
 	const struct {
 		const char *key;
 		int64_t value;
-	} notes[] = {{"t0", x->m.t0},       {"first_ts", x->first_ts}, {"last_ts", x->last_ts},
-		     {"sums", 1},           {"day", (int64_t)x->n},    {"day_first", x->first},
+	} notes[] = {{"t0", x->m.t0},      {"first_ts", x->first_ts}, {"last_ts", x->last_ts},
+		     {"sums", 1},          {"day", (int64_t)x->n},    {"day_first", x->first},
 		     {"day_last", x->last}};
 	int rc = SQLITE_OK;
 

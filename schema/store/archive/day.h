@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * day: the archives of one day once more, as one file with the sums of all of them: a question about
- * days reads it in place of them (read/days.h).
+ * day: one file with the sums of all archives of a day. A question about several days reads it
+ * instead of the archives (read/days.h).
  *
- *   1. It is an archive whose dictionary is that of all its archives: what is equal in two of them is
- *      there once. Rows of a dictionary that differ in anything stay apart, as the archives' do, and
- *      a process that ended is never joined with another archive's, so that what is told by process
- *      is what the archives tell, one after the other.
- *   2. It has their sums (packed/sums.h), summed by key once more, samples by thread and stack, and
- *      amounts by thread. The run of a sum is the first one of that family and of the same options;
- *      runs themselves are all there, and day_run says which of them the first one stands for.
- *   3. What is not summed is there where it is a few rows (CARRIED_MOST of a table) of a declared fact,
- *      or ends of processes. A table that is not there has other rows: a statement that names it
- *      cannot be prepared. One without rows is there, so whoever asks it hears of none.
- *   4. Table day_file names the archives, with what tells a file from what it was (files/stamp.h).
- *      A day whose archives are not exactly these is not read, and the next sealing replaces it.
- *   5. Archives are left out of it that two captures of one family, an imported profile, a change of
- *      the sampling period or another schema keep from being summed: a day is made of the longest
- *      list of neighbours without such a one, of at least DAY_LEAST.
+ *   1. The file is an archive, with one dictionary: rows that are equal in two archives are joined.
+ *      Rows that differ in any column stay separate, and a process that ended is never joined with
+ *      one of another archive. So what a reader gets by process adds up to what it gets from the
+ *      archives, one after the other.
+ *   2. It holds the archives' sums (packed/sums.h), added up by key, samples by thread and stack,
+ * and amounts by thread. A sum names the first run of its family with the same options. Table run
+ *      has all runs, and day_run the first run of each.
+ *   3. A table without sums is copied if it has few rows (CARRIED_MOST) and is a declared fact or
+ *      holds ends of processes. A table with more rows is missing, so that a statement which names
+ *      it cannot be prepared. A table that is empty in all archives is empty here.
+ *   4. Table day_file names the archives, each with its stamp (files/stamp.h). If an archive has
+ *      another stamp, no question reads the file, and the next sealing replaces it.
+ *   5. An archive is left out if it has no sums, an imported profile, several sampling periods or
+ *      another schema. A day takes the longest run of neighbours without such an archive, if these
+ *      are at least DAY_LEAST.
  *
  *   STORE/days/YYYYMMDD.db   by the date in the names of its archives
  */
@@ -33,10 +33,10 @@
 #define DAY_LEAST 3
 #define DAY_MOST  63 /* a bit each */
 
-/* Which of these archives, neighbours of one day: first and how many. 0: there are too few. */
+/* Which of these segments of one day the file takes: the first, and how many. 0: too few. */
 size_t day_members(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n, size_t *first);
-/* Makes the file `to` of them. -EBADMSG, -ENOSPC and the like; -EAGAIN: one of them changed
- * meanwhile; -E2BIG: their stacks would take too much memory, or a sum is past its range. */
+/* Writes the file `to`. 0 or -errno; -EAGAIN: an archive changed meanwhile; -E2BIG: the stacks
+ * would take too much memory, or a sum overflows. */
 int day_make(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n, const char *to,
 	     struct err *e);
 

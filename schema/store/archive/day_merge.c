@@ -24,19 +24,19 @@ static const struct {
 	const char *column;
 	enum day_dict what;
 } REFERS[] = {
-	{DAY_FUNCTION, "image", DAY_IMAGE},       {DAY_FUNCTION, "source", DAY_SOURCE},
-	{DAY_FRAME, "image", DAY_IMAGE},          {DAY_FRAME, "function", DAY_FUNCTION},
-	{DAY_FRAME, "outer", DAY_FRAME},          {DAY_PROCESS, "exe", DAY_TEXT},
-	{DAY_PROCESS, "cgroup", DAY_TEXT},        {DAY_PROCESS, "unit", DAY_TEXT},
-	{DAY_PROCESS, "lang", DAY_TEXT},          {DAY_PROCESS, "runtime", DAY_TEXT},
+	{DAY_FUNCTION, "image", DAY_IMAGE},        {DAY_FUNCTION, "source", DAY_SOURCE},
+	{DAY_FRAME, "image", DAY_IMAGE},           {DAY_FRAME, "function", DAY_FUNCTION},
+	{DAY_FRAME, "outer", DAY_FRAME},           {DAY_PROCESS, "exe", DAY_TEXT},
+	{DAY_PROCESS, "cgroup", DAY_TEXT},         {DAY_PROCESS, "unit", DAY_TEXT},
+	{DAY_PROCESS, "lang", DAY_TEXT},           {DAY_PROCESS, "runtime", DAY_TEXT},
 	{DAY_PROCESS, "container", DAY_CONTAINER}, {DAY_TASK, "run", DAY_FIRST},
 	{DAY_TASK, "process", DAY_PROCESS},
 };
 
 static const char *const TABLES[DAY_DICTS] = {
-	[DAY_TEXT] = "text",         [DAY_CONTAINER] = "container", [DAY_IMAGE] = "image",
-	[DAY_SOURCE] = "source",     [DAY_FUNCTION] = "function",   [DAY_FRAME] = "frame",
-	[DAY_PROCESS] = "process",   [DAY_TASK] = "task",           [DAY_STACK] = "stack",
+	[DAY_TEXT] = "text",       [DAY_CONTAINER] = "container", [DAY_IMAGE] = "image",
+	[DAY_SOURCE] = "source",   [DAY_FUNCTION] = "function",   [DAY_FRAME] = "frame",
+	[DAY_PROCESS] = "process", [DAY_TASK] = "task",           [DAY_STACK] = "stack",
 };
 
 /* Of a table: its columns but the id, in order. */
@@ -50,7 +50,8 @@ static int columns_of(struct day_merge *m, enum day_dict table, struct columns *
 {
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(
-		m->db, "SELECT name FROM pragma_table_info(?1, 'main') WHERE name <> 'id' ORDER BY cid",
+		m->db,
+		"SELECT name FROM pragma_table_info(?1, 'main') WHERE name <> 'id' ORDER BY cid",
 		-1, &st, NULL);
 
 	*out = (struct columns){0};
@@ -129,7 +130,8 @@ static int insert(struct day_merge *m, enum day_dict table, const struct value *
 	sqlite3_bind_int64(j->insert, 1, (int64_t)j->n);
 	for (int i = 0; i < n; i++)
 		if (v[i].text)
-			sqlite3_bind_text(j->insert, i + 2, v[i].text, (int)v[i].len, SQLITE_STATIC);
+			sqlite3_bind_text(j->insert, i + 2, v[i].text, (int)v[i].len,
+					  SQLITE_STATIC);
 		else
 			sqlite3_bind_int64(j->insert, i + 2, v[i].number);
 	sqlite3_step(j->insert);
@@ -141,8 +143,8 @@ static int join(struct day_merge *m, enum day_dict table, const struct value *v,
 		uint32_t *id)
 {
 	struct day_joined *j = &m->joined[table];
-	uint64_t key = hash_u64(HASH_SEED, apart ? m->hour + 1 : 0), check = hash_u64(~HASH_SEED, key),
-		 *at;
+	uint64_t key = hash_u64(HASH_SEED, apart ? m->hour + 1 : 0),
+		 check = hash_u64(~HASH_SEED, key), *at;
 	bool fresh;
 
 	for (int i = 0; i < n; i++) {
@@ -204,8 +206,9 @@ int64_t day_merge_ref(struct day_merge *m, enum day_dict what, int64_t id)
 	case DAY_STACK:
 		return day_stacks_join(m, id);
 	default:
-		return what < DAY_DICTS && id > 0 && (uint64_t)id < m->n_map[what] ? m->map[what][id] :
-										      0;
+		return what < DAY_DICTS && id > 0 && (uint64_t)id < m->n_map[what] ?
+			       m->map[what][id] :
+			       0;
 	}
 }
 
@@ -222,7 +225,8 @@ static void value_of(struct day_merge *m, sqlite3_stmt *st, int column, enum day
 			.number = day_merge_ref(m, what, sqlite3_column_int64(st, column))};
 }
 
-/* A process's command line as a whole: how it is shared with others is another matter in each file. */
+/* A process's command line as a whole: how it is shared with others is another matter in each file.
+ */
 static void args_whole(struct day_merge *m, const struct columns *c, sqlite3_stmt *st,
 		       struct value *v, struct strbuf *args)
 {
@@ -384,12 +388,11 @@ uint32_t day_merge_task(struct day_merge *m, int64_t id)
 		return 0;
 	t = &m->tasks[id];
 	if (!m->map[DAY_TASK][id]) {
-		const struct value v[] = {
-			{.number = day_merge_ref(m, DAY_FIRST, t->number[0])},
-			{.number = day_merge_ref(m, DAY_PROCESS, t->number[1])},
-			{.number = t->number[2]},
-			{.number = t->number[3]},
-			{.text = t->thread, .len = strlen(t->thread)}};
+		const struct value v[] = {{.number = day_merge_ref(m, DAY_FIRST, t->number[0])},
+					  {.number = day_merge_ref(m, DAY_PROCESS, t->number[1])},
+					  {.number = t->number[2]},
+					  {.number = t->number[3]},
+					  {.text = t->thread, .len = strlen(t->thread)}};
 
 		if (join(m, DAY_TASK, v, ARRAY_SIZE(v), false, &here) != SQLITE_OK)
 			m->collided = true;
@@ -514,7 +517,8 @@ static int room(struct day_merge *m)
 		m->n_map[i] = (size_t)most + 1;
 		m->map[i] = mem_array(m->n_map[i], sizeof(*m->map[i]));
 	}
-	m->n_map_run = (size_t)sql_number(m->from, "SELECT max(id) FROM run WHERE id < 65536", 0) + 1;
+	m->n_map_run =
+		(size_t)sql_number(m->from, "SELECT max(id) FROM run WHERE id < 65536", 0) + 1;
 	m->map_run = mem_array(m->n_map_run, sizeof(*m->map_run));
 	return SQLITE_OK;
 }

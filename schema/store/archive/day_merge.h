@@ -61,7 +61,7 @@ struct day_merge {
 	struct day_joined joined[DAY_DICTS];
 	struct day_stack *stacks; /* by number, from 1 */
 	size_t cap_stacks, n_frames;
-	uint32_t *stack_id; /* by number, when they are in order */
+	uint32_t *stack_id;   /* by number, when they are in order */
 	struct day_run *runs; /* by id, from 1 */
 	size_t n_runs, cap_runs;
 	uint64_t *task_hours; /* by task: in which archives it has something */
@@ -69,7 +69,7 @@ struct day_merge {
 	/* the archive at hand */
 	sqlite3 *from;
 	int64_t from_t0;
-	uint32_t hour; /* its number */
+	uint32_t hour;            /* its number */
 	uint32_t *map[DAY_DICTS]; /* by id there: the id here; 0: none yet */
 	size_t n_map[DAY_DICTS];
 	uint32_t *map_run;

@@ -67,9 +67,8 @@ static void take(struct day_merge *m, sqlite3_stmt *st)
 int day_stacks_read(struct day_merge *m)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(m->from,
-				    "SELECT id, base, keep, leaf, tail FROM stack ORDER BY id", -1,
-				    &st, NULL);
+	int rc = sqlite3_prepare_v2(
+		m->from, "SELECT id, base, keep, leaf, tail FROM stack ORDER BY id", -1, &st, NULL);
 
 	m->own = mem_array(m->n_map[DAY_STACK], sizeof(*m->own));
 	while (rc == SQLITE_OK && !m->too_large && (rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -170,8 +169,8 @@ static int put_all(struct day_merge *m, struct day_stack *sorted, size_t n, uint
 {
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(
-		m->db, "INSERT INTO stack(id, base, keep, leaf, tail) VALUES(?, ?, ?, ?, ?)", -1, &st,
-		NULL);
+		m->db, "INSERT INTO stack(id, base, keep, leaf, tail) VALUES(?, ?, ?, ?, ?)", -1,
+		&st, NULL);
 
 	for (size_t i = 0; rc == SQLITE_OK && i < n; i++) {
 		const size_t keep = i ? alike(&sorted[i - 1], &sorted[i]) : 0;

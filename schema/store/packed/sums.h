@@ -26,7 +26,7 @@ struct sqlite3;
 
 /* Do two runs of one family share a bucket, or could they? Then which rows count depends on the
  * range. */
-#define SUMS_AT_ONCE                                                                            \
+#define SUMS_AT_ONCE                                                                           \
 	"SELECT EXISTS (SELECT 1 FROM run a JOIN run b ON b.id > a.id AND b.family = a.family" \
 	" AND a.from_ns - max(a.bucket_s, b.bucket_s) * 1000000000 < b.to_ns"                  \
 	" AND b.from_ns - max(a.bucket_s, b.bucket_s) * 1000000000 < a.to_ns)"

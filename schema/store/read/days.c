@@ -35,7 +35,8 @@ bool store_segment_is_day(const struct store_segment *s)
 
 int reading_refuse_day(const struct store_segment *s, struct err *e)
 {
-	return err_set(e, -EXDEV, EXIT_STORE, "%s has no answer to this: its archives have", s->path);
+	return err_set(e, -EXDEV, EXIT_STORE, "%s has no answer to this: its archives have",
+		       s->path);
 }
 
 /* ---- what a day's tables say ---- */
@@ -59,8 +60,8 @@ int reading_load_day(struct store_segment *s, struct err *e)
 
 	s->day_runs = mem_array(s->dict.n_runs + 1, sizeof(*s->day_runs));
 	s->day_files = mem_array(s->n_tasks + 1, sizeof(*s->day_files));
-	rc = dict_rows_each(s, "run, first, number, kinds", "day_run", s->dict.n_runs, run_row, NULL,
-			    e);
+	rc = dict_rows_each(s, "run, first, number, kinds", "day_run", s->dict.n_runs, run_row,
+			    NULL, e);
 	return rc ? rc :
 		    dict_rows_each(s, "task, files", "day_task", s->n_tasks, task_row, NULL, e);
 }
@@ -162,9 +163,9 @@ void reading_day_spans(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t 
 		snprintf(first, sizeof(first), "%s/%s", dir, names[i]);
 		if (end == i + 1 || !path_of(first, path) || store_segment_open(path, &s, &unsaid))
 			continue;
-		if (s->day && sqlite3_prepare_v2(s->db,
-						 "SELECT name, stamp, from_ns, to_ns FROM day_file", -1,
-						 &st, NULL) == SQLITE_OK)
+		if (s->day &&
+		    sqlite3_prepare_v2(s->db, "SELECT name, stamp, from_ns, to_ns FROM day_file",
+				       -1, &st, NULL) == SQLITE_OK)
 			while (sqlite3_step(st) == SQLITE_ROW)
 				span_take(dir, names + i, end - i, s, st, out + i);
 		sqlite3_finalize(st);

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * days: which files a question about days reads: in place of the archives of a day the one file that
- * has the sums of all of them (archive/day.h), where the range has all of these.
+ * days: which files a question about several days reads: the file with a day's sums (archive/day.h)
+ * instead of the day's archives, if the range contains all of these.
  *
- *   1. A day's file is taken only if each archive that it names is among those of the range, with no
- *      other between them, and is what it was (files/stamp.h). One that is missing, damaged, older
- *      than its archives, or of another schema is not taken, and nothing is said: the archives
- *      themselves answer.
- *   2. It tells the same as its archives one after the other, or refuses: a question that it cannot
- *      answer fails with -EXDEV. Then store_days_off, and the question is asked again of archives.
+ *   1. A day's file is read only if each archive that it names is one of the segments of the range,
+ *      has the same stamp as before (files/stamp.h), and no other segment lies between them. If
+ * not, or if the file is missing or damaged, the question reads the archives, without a message.
+ *   2. A day gives the same answer as its archives one after the other, or fails with -EXDEV. After
+ *      that the caller calls store_days_off and asks again.
  */
 #ifndef SONDE_STORE_READ_DAYS_H
 #define SONDE_STORE_READ_DAYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "schema/store/read/reader.h"
 
-/* A file that is read. */
+/* A file to read. */
 struct store_part {
 	char path[512];
 	bool day;
-	size_t first, n; /* which segments it is read in place of; an archive: itself */
+	size_t first, n; /* the segments that it replaces; of a segment: itself */
 };
-/* In order of the segments, which are those of a range [from, to); each is in one part. The array
- * is the caller's (free). */
+/* `info`: the segments of [from, to), oldest first. Each belongs to one part; parts have the same
+ * order. The caller frees the array. */
 void store_days(const struct store_segment_info *info, size_t n, int64_t from_ns, int64_t to_ns,
 		struct store_part **out, size_t *n_out);
-/* From now on there are none, in this process. Were there any? */
+/* From now on this process reads archives only. True: it read a day before. */
 bool store_days_off(void);
 
 #endif

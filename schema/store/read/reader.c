@@ -79,8 +79,7 @@ int store_segment_open(const char *path, struct store_segment **out, struct err 
 	s->t0 = sql_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
 	s->schema = schema;
 	s->archived = readonly_archived_ns(db) != 0;
-	s->day = s->archived &&
-		 sql_number(db, "SELECT value FROM meta WHERE key = 'day'", 0) > 0;
+	s->day = s->archived && sql_number(db, "SELECT value FROM meta WHERE key = 'day'", 0) > 0;
 	s->host = hosts_of(db);
 	rc = s->host ? hosts_name(db, s->host) : SQLITE_OK;
 	if (rc != SQLITE_OK) {

@@ -248,9 +248,9 @@ int store_own_cost_of(struct store_segment *s, int64_t token, struct store_own_c
 }
 
 /* Of a range that has all of it. */
-#define DAY_LOSSES                                                                               \
-	"SELECT l.run, reason, n, first + t0.value, last + t0.value + coalesce(r.bucket_s, 1)"   \
-	" FROM day_loss l JOIN meta t0 ON t0.key = 't0' LEFT JOIN run r ON r.id = l.run"         \
+#define DAY_LOSSES                                                                             \
+	"SELECT l.run, reason, n, first + t0.value, last + t0.value + coalesce(r.bucket_s, 1)" \
+	" FROM day_loss l JOIN meta t0 ON t0.key = 't0' LEFT JOIN run r ON r.id = l.run"       \
 	" ORDER BY l.run, reason"
 
 int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
@@ -259,11 +259,12 @@ int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns};
 	sqlite3_stmt *st = reading_prepare(
 		s,
-		s->day ? DAY_LOSSES :
-		"SELECT l.run, reason, sum(n), min(ts) + t0.value, max(ts) + t0.value + coalesce(r.bucket_s, 1)"
-		" FROM loss_row l JOIN meta t0 ON t0.key = 't0' LEFT JOIN run r ON r.id = l.run"
-		" WHERE ts BETWEEN ?1 AND ?2"
-		" GROUP BY l.run, reason ORDER BY l.run, reason",
+		s->day ?
+			DAY_LOSSES :
+			"SELECT l.run, reason, sum(n), min(ts) + t0.value, max(ts) + t0.value + coalesce(r.bucket_s, 1)"
+			" FROM loss_row l JOIN meta t0 ON t0.key = 't0' LEFT JOIN run r ON r.id = l.run"
+			" WHERE ts BETWEEN ?1 AND ?2"
+			" GROUP BY l.run, reason ORDER BY l.run, reason",
 		e);
 	int64_t first, last;
 	int told = 0;

@@ -123,7 +123,7 @@ def test_days_tell_what_their_archives_tell_over_any_range(made, tmp_path):
 
 @pytest.mark.long
 def test_days_tell_what_their_archives_tell_over_many_ranges(made, tmp_path):
-    assert_same(made, without_days(made, tmp_path), VERBS + OF_SOME, ranges(60))
+    assert_same(made, without_days(made, tmp_path), VERBS + OF_SOME, ranges(25))
 
 
 def test_a_question_of_days_reads_the_days(made, tmp_path):
