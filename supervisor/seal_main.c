@@ -71,12 +71,13 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 
 static void print_json(const struct seal_report *r)
 {
-	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:I, s:I, s:i, s:I, s:I}", "busy", r->busy,
-			      "segments", (int)r->segments, "put_off", (int)r->put_off, "set_aside",
-			      (int)r->set_aside, "bytes_before", (json_int_t)r->bytes_before,
-			      "bytes_after", (json_int_t)r->bytes_after, "thinned", (int)r->thinned,
-			      "fine_before", (json_int_t)r->fine_before, "fine_after",
-			      (json_int_t)r->fine_after);
+	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:I, s:I, s:i, s:I, s:I, s:i, s:I}", "busy",
+			      r->busy, "segments", (int)r->segments, "put_off", (int)r->put_off,
+			      "set_aside", (int)r->set_aside, "bytes_before",
+			      (json_int_t)r->bytes_before, "bytes_after",
+			      (json_int_t)r->bytes_after, "thinned", (int)r->thinned, "fine_before",
+			      (json_int_t)r->fine_before, "fine_after", (json_int_t)r->fine_after,
+			      "days", (int)r->days, "days_bytes", (json_int_t)r->days_bytes);
 
 	json_dumpf(o, stdout, 0);
 	putchar('\n');
@@ -87,7 +88,7 @@ static void report(const struct seal_report *r)
 {
 	if (r->busy)
 		fprintf(stderr, "another process is already sealing\n");
-	else if (!r->segments && !r->thinned)
+	else if (!r->segments && !r->thinned && !r->days)
 		fprintf(stderr, "nothing to archive\n");
 	else if (r->segments)
 		fprintf(stderr, "archived %u segment%s: %.1f MB are %.1f MB\n", r->segments,
@@ -97,6 +98,9 @@ static void report(const struct seal_report *r)
 		fprintf(stderr, "of %u archive%s minutes are kept: %.1f MB are %.1f MB\n",
 			r->thinned, r->thinned == 1 ? "" : "s", (double)r->fine_before / 1e6,
 			(double)r->fine_after / 1e6);
+	if (r->days)
+		fprintf(stderr, "stored the sums of %u day%s: %.1f MB\n", r->days,
+			r->days == 1 ? "" : "s", (double)r->days_bytes / 1e6);
 	if (r->put_off)
 		fprintf(stderr, "%u segment%s left for later: in use, or without room\n",
 			r->put_off, r->put_off == 1 ? " is" : "s are");

@@ -144,7 +144,7 @@ long-serve: all workloads
 
 # one sum for each kind and range, of hundreds of mixtures of good, archived, damaged and foreign files in one store and in two
 long-sums: all workloads
-	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_sums.py --durations=5 --junitxml=$(RESULTS)/long-sums.xml
+	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_sums.py $(E2E)/store/test_days.py --durations=5 --junitxml=$(RESULTS)/long-sums.xml
 
 # sonde mcp, asked by the clients that others wrote: PyPI's, and both of npm
 long-mcp: all workloads

@@ -51,7 +51,7 @@ MAY |= {f"schema/store/{room}": ["schema/base/", "schema/facts/", "schema/sql/",
 # the rooms of the query tool: each includes itself and those before it, so that there is no circle between rooms
 TOOLS = ["print", "cli", "select", "requests", "net", "disk", "waits", "fold", "events", "logs", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "checks", "overview", "mcp", "verbs"]
 READS = [f"schema/{h}" for h in ("base/", "families/", "facts/", "image/", "probespec/", "jfr/jfr.h", "sql/", "extension/", "store/model/", "store/files/folder.h", "store/files/migrate.h",
-                                "store/read/reader.h", "store/read/unreadable.h", "store/read/waits.h")]
+                                "store/read/days.h", "store/read/reader.h", "store/read/unreadable.h", "store/read/waits.h")]
 MAY |= {f"tools/{room}": [*READS, *(f"tools/{r}/" for r in TOOLS[:n + 1])] for n, room in enumerate(TOOLS)}
 # system headers of libraries -> the rooms that may know them
 LIBRARIES = {

@@ -18,6 +18,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/store/read/days.h"
 #include "tools/fold/fold_build.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/fold_parts.h"
@@ -209,21 +210,44 @@ bool fold_finish(struct folding *f)
 	return f->pub->nodes[0].total_samples || f->pub->nodes[0].total_ns;
 }
 
+/* Has a day an answer to it (schema/store/read/days.h)? */
+static bool takes_days(const struct folding *f)
+{
+	const struct fold_opts *o = &f->opts;
+
+	return f->by_stack && !o->slices && !o->with && !o->tags && !o->cells && !o->leaves &&
+	       f->pub->kind->class != STORE_GAUGE && !f->pub->kind->sized &&
+	       (f->pub->kind->kind == STORE_KIND_CPU || o->no_stacks);
+}
+
+/* In order of time; of a gauge the newest holds: it comes first. */
+static int fold_all(struct folding *f, struct err *e)
+{
+	const struct selection *sel = f->sel;
+	const bool gauge = f->pub->kind->class == STORE_GAUGE;
+	const struct store_part *parts = NULL;
+	const size_t n = takes_days(f) ? select_parts(sel, &parts) : sel->n_segments;
+	int rc = 0;
+
+	reading_begin(n);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		reading_file(i);
+		rc = fold_segment(
+			f, parts ? parts[i].path : sel->segments[gauge ? n - 1 - i : i].path, e);
+	}
+	reading_end();
+	return rc;
+}
+
 /* 0, an error, or NOTHING, which is not said yet. */
 static int fold_of(const struct selection *sel, const struct fold_opts *o, struct fold **out,
 		   struct err *e)
 {
 	struct folding f;
 	int rc = fold_start(&f, sel, o, e);
-	bool gauge = f.pub->kind->class == STORE_GAUGE;
 
-	reading_begin(sel->n_segments);
-	/* of a gauge the newest holds: it comes first */
-	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++) {
-		reading_file(i);
-		rc = fold_segment(&f, sel->segments[gauge ? sel->n_segments - 1 - i : i].path, e);
-	}
-	reading_end();
+	if (rc == 0)
+		rc = fold_all(&f, e);
 	if (!fold_finish(&f) && rc == 0)
 		rc = NOTHING;
 	if (rc) {

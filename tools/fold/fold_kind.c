@@ -12,6 +12,7 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/units.h"
+#include "schema/store/read/days.h"
 #include "tools/fold/fold_wall.h"
 #include "tools/fold/shortfall.h"
 #include "tools/print/when.h"
@@ -106,11 +107,13 @@ static int kinds_in(const struct selection *sel, const char *path, uint32_t *kin
 
 int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e)
 {
+	const struct store_part *parts;
+	const size_t n = select_parts(sel, &parts);
 	int rc = 0;
 
 	*kinds = 0;
-	for (size_t i = 0; !rc && i < sel->n_segments; i++)
-		rc = kinds_in(sel, sel->segments[i].path, kinds, e);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = kinds_in(sel, parts[i].path, kinds, e);
 	return rc;
 }
 

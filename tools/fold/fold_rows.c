@@ -74,8 +74,10 @@ static void hear_run(struct folding *f, const struct store_run_row *run, int64_t
 	}
 }
 
-static void add_run(struct folding *f, const struct store_run_row *run)
+static void add_run(void *ctx, uint32_t number)
 {
+	struct folding *f = ctx;
+	const struct store_run_row *run = &f->dict->runs[number];
 	int64_t from = run_begin(f, run);
 	int64_t to = run->to_ns < f->sel->to_ns ? run->to_ns : f->sel->to_ns;
 
@@ -110,7 +112,7 @@ static void meet_task(struct folding *f, struct seg_task *task, const struct sto
 	if (f->is_with)
 		return;
 	if (t->run < f->dict->n_runs)
-		add_run(f, &f->dict->runs[t->run]);
+		store_task_runs(f->seg, t->task, t->run, add_run, f);
 	if (f->pub->kind->sized && !f->pub->period_ns)
 		f->pub->period_ns = store_rate_at(f->seg, t->run, t->process, f->sel->to_ns);
 }

@@ -521,6 +521,10 @@ static int read_both(const struct verb_call *call, enum process_rows_by by, stru
 	rc = by == PROCESS_ROWS_BY_CONTAINER ?
 		     process_usage_containers(call->sel, used, ret ? &none : e) :
 		     process_usage_processes(call->sel, used, ret ? &none : e);
+	if (ret && rc && rc != -ENODATA) { /* what is wrong with a file must be said */
+		*e = none;
+		return rc;
+	}
 	if (!ret || rc || !used->n)
 		return ret ? ret : rc;
 	*e = none;

@@ -11,6 +11,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/store/read/days.h"
 #include "tools/select/askrows.h"
 
 #define TEXT_OF(n) TEXT_(n)
@@ -130,6 +131,7 @@ struct reading {
 	struct left *left;
 	size_t n_left, cap_left;
 	bool gpu_here, disk_here, ended_here; /* in this segment */
+	const struct store_part *part;        /* the file that is read */
 };
 
 static uint64_t number(sqlite3_stmt *st, int column)
@@ -460,6 +462,36 @@ static int read_processes(struct reading *r, struct store_segment *seg, const ch
 	return rc ? rc : askrows_summed(r->sel, seg, path, &FILES_SUMMED, FILES, take_files, r, e);
 }
 
+/* Rows that have no sums: of a day its segments are asked. */
+struct row_question {
+	struct reading *r;
+	const char *sql;
+	void (*take)(void *ctx, sqlite3_stmt *st);
+};
+
+static int ask_segment(void *ctx, struct store_segment *seg, const char *path, struct err *e)
+{
+	const struct row_question *q = ctx;
+	int rc = store_segment_processes(seg, &q->r->dict, e);
+
+	q->r->segment++;
+	return rc ? rc : askrows(q->r->sel, seg, path, q->sql, q->take, q->r, e);
+}
+
+static int ask_rows(struct reading *r, struct store_segment *seg, const char *sql,
+		    void (*take)(void *ctx, sqlite3_stmt *st), struct err *e)
+{
+	struct row_question q = {r, sql, take};
+	int rc;
+
+	if (!r->part->day)
+		return askrows(r->sel, seg, r->part->path, sql, take, r, e);
+	rc = askrows_segments(r->sel, r->part, ask_segment, &q, e);
+	if (!rc)
+		rc = select_segment(r->sel, r->part->path, &seg, e);
+	return rc ? rc : store_segment_processes(seg, &r->dict, e);
+}
+
 static int read_flows(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
 {
 	int rc = askrows(r->sel, seg, path, NET_RECORDED, take_net_run, r, e);
@@ -467,7 +499,7 @@ static int read_flows(struct reading *r, struct store_segment *seg, const char *
 	if (rc)
 		return rc;
 	return r->out->of_containers ?
-		       askrows(r->sel, seg, path, CONTAINER_FLOWS, take_flow, r, e) :
+		       ask_rows(r, seg, CONTAINER_FLOWS, take_flow, e) :
 		       askrows_summed(r->sel, seg, path, &FLOWS_SUMMED, FLOWS, take_flow, r, e);
 }
 
@@ -477,10 +509,10 @@ static int read_gpus(struct reading *r, struct store_segment *seg, const char *p
 
 	r->gpu_here = false;
 	rc = askrows(r->sel, seg, path, GPU_RECORDED, take_gpu_run, r, e);
-	return rc || !r->gpu_here ? rc :
-				    askrows(r->sel, seg, path,
-					    r->out->of_containers ? GPU_CONTAINERS : GPU_PROCESSES,
-					    take_gpu, r, e);
+	return rc || !r->gpu_here ?
+		       rc :
+		       ask_rows(r, seg, r->out->of_containers ? GPU_CONTAINERS : GPU_PROCESSES,
+				take_gpu, e);
 }
 
 static int read_disks(struct reading *r, struct store_segment *seg, const char *path, struct err *e)
@@ -491,17 +523,18 @@ static int read_disks(struct reading *r, struct store_segment *seg, const char *
 	rc = askrows(r->sel, seg, path, DISK_RECORDED, take_disk_run, r, e);
 	return rc || !r->disk_here ?
 		       rc :
-		       askrows(r->sel, seg, path,
-			       r->out->of_containers ? DISK_CONTAINERS : DISK_PROCESSES, take_disk,
-			       r, e);
+		       ask_rows(r, seg, r->out->of_containers ? DISK_CONTAINERS : DISK_PROCESSES,
+				take_disk, e);
 }
 
-static int read_segment(struct reading *r, const char *path, struct err *e)
+static int read_part(struct reading *r, const struct store_part *part, struct err *e)
 {
+	const char *path = part->path;
 	struct store_segment *seg;
 	int rc = select_segment(r->sel, path, &seg, e);
 
 	r->segment++;
+	r->part = part;
 	if (!rc)
 		rc = store_segment_processes(seg, &r->dict, e);
 	if (!rc)
@@ -513,8 +546,12 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 				     read_processes(r, seg, path, e);
 	if (!rc && !(r->out->of_containers && r->out->known))
 		rc = read_flows(r, seg, path, e);
+	if (!rc) /* others may have been opened meanwhile */
+		rc = select_segment(r->sel, path, &seg, e);
 	if (!rc)
 		rc = read_disks(r, seg, path, e);
+	if (!rc)
+		rc = select_segment(r->sel, path, &seg, e);
 	return rc ? rc : read_gpus(r, seg, path, e);
 }
 
@@ -522,11 +559,13 @@ static int read_all(const struct selection *sel, struct process_usage *out, bool
 		    struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
+	const struct store_part *parts;
+	const size_t n = select_parts(sel, &parts);
 	int rc = 0;
 
 	*out = (struct process_usage){.of_containers = containers};
-	for (size_t i = 0; !rc && i < sel->n_segments; i++)
-		rc = read_segment(&r, sel->segments[i].path, e);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = read_part(&r, &parts[i], e);
 	if (!rc && !containers)
 		left_take_off(&r);
 	if (!containers)

@@ -38,6 +38,8 @@ static const char STOLEN[] = "SELECT " SUM("steal_us") ", " SUM(WHOLE_US) " FROM
 /* The same from sums (store_segment_sums), which have the tables' columns. */
 #define CONTAINER "coalesce(iif(c.name = '', substr(c.runtime_id, 1, 12), c.name), '')"
 #define TOTAL(x)  "CAST(round(sum(" x ")) AS INTEGER)"
+/* The table of ends came with this migration; a day has its sums alone. */
+#define HAS_ENDS "(SELECT value FROM meta WHERE key = 'schema_version') >= 32"
 static const struct askrows_sums
 	ENDED_SUMMED =
 		{{"ended_row"},
@@ -57,7 +59,7 @@ static const struct askrows_sums
 	CHARGED_SUMMED =
 		{{"host_row"},
 		 "SELECT " TOTAL(
-			 "user_us + nice_us + system_us + irq_us + softirq_us") ", (SELECT n FROM ended_row LIMIT 0) FROM host_sum"},
+			 "user_us + nice_us + system_us + irq_us + softirq_us") " FROM host_sum WHERE " HAS_ENDS},
 	STOLEN_SUMMED = {{"host_row"},
 			 "SELECT " TOTAL("steal_us") ", " TOTAL(WHOLE_US) " FROM host_sum"};
 
@@ -184,7 +186,7 @@ int shortlived_read(const struct selection *sel, struct shortlived *out, struct 
 	int rc;
 
 	*out = (struct shortlived){0};
-	rc = askrows_each(sel, &r.dict, parts, select_is_narrow(sel) ? 4 : 5, e);
+	rc = askrows_each_day(sel, &r.dict, parts, select_is_narrow(sel) ? 4 : 5, e);
 	idmap_release(&r.row_of);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_cpu);

@@ -392,7 +392,7 @@ static int read_rows(struct reading *r, struct err *e)
 					     {ONE, segment_turns, r, none},
 					     {BYTES, take_bytes, r, BYTES_SUMMED},
 					     {PHASES, take_phase, r, PHASES_SUMMED}};
-	int rc = askrows_each(r->sel, &r->dict, parts, ARRAY_SIZE(parts), e);
+	int rc = askrows_each_day(r->sel, &r->dict, parts, ARRAY_SIZE(parts), e);
 
 	segment_turns(r, NULL);
 	idmap_release(&r->row_of);

@@ -41,6 +41,19 @@ struct askrows_part {
 int askrows_each(const struct selection *sel, const struct store_dict **dict,
 		 const struct askrows_part *parts, size_t n, struct err *e);
 
+/* The same where `row` only adds up, so that it may hear a day's sums in place of its segments',
+ * one part after the other (schema/store/read/days.h). */
+int askrows_each_day(const struct selection *sel, const struct store_dict **dict,
+		     const struct askrows_part *parts, size_t n, struct err *e);
+/* Has the segment all tables of the statement? A day may not: then its segments are asked. */
+bool askrows_may(struct store_segment *seg, const char *sql);
+/* Calls `ask` for each segment that `part` is read in place of. */
+struct store_part;
+int askrows_segments(const struct selection *sel, const struct store_part *part,
+		     int (*ask)(void *ctx, struct store_segment *seg, const char *path,
+				struct err *e),
+		     void *ctx, struct err *e);
+
 /* Of a row of table run, in ns: the time that rows WHERE ts BETWEEN ?1 AND ?2 of it are of, which
  * is that of the buckets that begin in the range, each whole. What is divided by it is a rate. */
 #define ASKROWS_COUNTED_FROM "max(from_ns, (?1 + bucket_s - 1) / bucket_s * bucket_s * 1000000000)"

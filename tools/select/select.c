@@ -17,6 +17,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/units.h"
+#include "schema/store/read/days.h"
 #include "schema/store/read/unreadable.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
@@ -76,8 +77,10 @@ struct select_open {
 	struct held {
 		char *path; /* NULL: free */
 		struct store_segment *segment;
-	} held[SELECT_HELD]; /* the one used last is first */
-	unsigned users;      /* selections */
+	} held[SELECT_HELD];      /* the one used last is first */
+	unsigned users;           /* selections */
+	struct store_part *parts; /* select_parts; NULL: not asked yet */
+	size_t n_parts;
 };
 
 static struct select_open *open_new(void)
@@ -106,6 +109,7 @@ static void open_free(struct select_open *o)
 	if (!o || --o->users)
 		return;
 	release_all(o);
+	free(o->parts);
 	free(o);
 }
 
@@ -161,6 +165,18 @@ int select_segment(const struct selection *s, const char *path, struct store_seg
 	open_take(o, path, new);
 	*out = new;
 	return 0;
+}
+
+size_t select_parts(const struct selection *s, const struct store_part **out)
+{
+	const bool may = !s->rec && !store_names_hosts() && !strchr(s->store, STORE_LIST);
+	struct select_open *o = s->open;
+
+	if (!o->parts)
+		store_days(s->segments, s->n_segments, may ? s->from_ns : INT64_MAX,
+			   may ? s->to_ns : 0, &o->parts, &o->n_parts);
+	*out = o->parts;
+	return o->n_parts;
 }
 
 /* --- the range --- */

@@ -127,6 +127,11 @@ void select_share(struct selection *s, const struct selection *of);
  * dictionary once. */
 int select_segment(const struct selection *s, const char *path, struct store_segment **out,
 		   struct err *e);
+/* The files that a question about sums may read in place of the segments
+ * (schema/store/read/days.h): how many, and an array that is the selection's. A day is read like a
+ * segment, and its own segments in place of it where it has no answer. */
+struct store_part;
+size_t select_parts(const struct selection *s, const struct store_part **out);
 /* Frees memory: for a caller that keeps the selection but has read all of its data. */
 void select_segments_close(const struct selection *s);
 

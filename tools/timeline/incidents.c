@@ -10,6 +10,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/store/read/days.h"
 #include "tools/print/when.h"
 #include "tools/select/askrows.h"
 #include "tools/select/filter.h"
@@ -177,7 +178,31 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 	r->offcpu = true;
 }
 
-static int read_segment(struct reading *r, const char *path, struct err *e)
+static int read_held(void *ctx, struct store_segment *seg, const char *path, struct err *e)
+{
+	struct reading *r = ctx;
+	const struct store_query q = {.from_ns = r->sel->from_ns, .to_ns = r->sel->to_ns};
+	const struct store_dict *dict;
+	int rc = store_segment_processes(seg, &dict, e);
+
+	(void)path;
+	return rc ? rc : waitheld_read(&r->held, r->sel, seg, dict, &q, e);
+}
+
+struct question {
+	struct reading *r;
+	const char *sql;
+	void (*take)(void *ctx, sqlite3_stmt *st);
+};
+
+static int ask(void *ctx, struct store_segment *seg, const char *path, struct err *e)
+{
+	const struct question *q = ctx;
+
+	return askrows(q->r->sel, seg, path, q->sql, q->take, q->r, e);
+}
+
+static int read_part(struct reading *r, const struct store_part *part, struct err *e)
 {
 	static const struct {
 		const char *table; /* as askrows_part's; NULL: it asks tables, and a view that the
@@ -209,20 +234,24 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 		 "SELECT 1 FROM run WHERE family = 'offcpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1",
 		 take_run},
 	};
-	const struct store_query q = {.from_ns = r->sel->from_ns, .to_ns = r->sel->to_ns};
-	const struct store_dict *dict;
 	struct store_segment *seg;
-	int rc = select_segment(r->sel, path, &seg, e);
+	const struct store_dict *dict;
+	int rc = select_segment(r->sel, part->path, &seg, e);
 
 	if (!rc)
 		rc = store_segment_processes(seg, &dict, e);
-	if (!rc)
-		rc = waitheld_read(&r->held, r->sel, seg, dict, &q, e);
+	if (!rc && (!part->day || store_segment_has(seg, "throttle_row")))
+		rc = askrows_segments(r->sel, part, read_held, r, e);
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(questions); i++) {
-		if (!questions[i].table)
-			rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
-		else if (store_segment_has(seg, questions[i].table))
-			rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
+		struct question q = {r, questions[i].sql, questions[i].take};
+
+		rc = select_segment(r->sel, part->path, &seg, e);
+		if (rc || (questions[i].table && !store_segment_has(seg, questions[i].table)))
+			continue;
+		if (part->day && !askrows_may(seg, questions[i].sql))
+			rc = askrows_segments(r->sel, part, ask, &q, e);
+		else
+			rc = ask(&q, seg, part->path, e);
 	}
 	return rc;
 }
@@ -296,11 +325,13 @@ static void take_held(struct reading *r)
 int incidents_read(const struct selection *sel, struct incidents *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
+	const struct store_part *parts;
+	const size_t n = select_parts(sel, &parts);
 	int rc = 0;
 
 	*out = (struct incidents){0};
-	for (size_t i = 0; !rc && i < sel->n_segments; i++)
-		rc = read_segment(&r, sel->segments[i].path, e);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = read_part(&r, &parts[i], e);
 	if (!rc) {
 		count_starts(&r);
 		take_held(&r);

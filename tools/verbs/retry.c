@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "schema/base/log.h"
+#include "schema/store/read/days.h"
 #include "schema/store/read/reader.h"
 #include "schema/store/read/unreadable.h"
 
@@ -27,6 +28,10 @@ bool retry_worth(const char *store, int tries, struct err *e)
 
 	if (e->exit != EXIT_STORE || !has_others(store))
 		return false;
+	if (!tries && store_days_off()) {
+		*e = (struct err){0};
+		return true;
+	}
 	if (e->code == -ENOENT && tries < REMOVED_TRIES) {
 		*e = (struct err){0};
 		return true;

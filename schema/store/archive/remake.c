@@ -100,15 +100,20 @@ static int copy(const char *path, struct making *m, struct err *e)
 }
 
 /* Without a journal: the file means nothing until it has its name. */
-static int change(sqlite3 *db, const struct remake *how)
+static int begin(sqlite3 *db)
 {
 	int rc = sql_exec(
 		db,
 		"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA secure_delete=0; PRAGMA cache_size=-65536;"
 		"PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY");
 
-	if (rc == SQLITE_OK)
-		rc = packed_register(db);
+	return rc == SQLITE_OK ? packed_register(db) : rc;
+}
+
+static int change(sqlite3 *db, const struct remake *how)
+{
+	int rc = begin(db);
+
 	if (rc == SQLITE_OK)
 		rc = sql_exec(db, "BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)
@@ -198,6 +203,38 @@ int remake_file(const char *path, const char *to, const struct remake *how, stru
 		rc = change_file(path, &m, how, e);
 	if (!rc)
 		rc = compare(path, &m, how, e);
+	if (!rc && fsync(m.fd) < 0)
+		rc = say(&m, -errno, strerror(errno), e);
+	if (!rc)
+		rc = still_ours(&m, e);
+	making_release(&m);
+	return rc;
+}
+
+int remake_new(const char *to, int (*fill)(void *ctx, sqlite3 *db), void *ctx, struct err *e)
+{
+	const char *slash = strrchr(to, '/');
+	struct making m = {.to = to, .name = slash ? slash + 1 : to, .at = -1, .fd = -1};
+	struct err unsaid = {0};
+	sqlite3 *db = NULL;
+	int rc = make_empty(&m);
+
+	e = e ?: &unsaid;
+	if (rc) {
+		rc = say(&m, rc, strerror(-rc), e);
+		making_release(&m);
+		return rc;
+	}
+	rc = sqlite3_open_v2(m.real, &db,
+			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+			     NULL);
+	if (rc == SQLITE_OK)
+		rc = begin(db);
+	if (rc == SQLITE_OK)
+		rc = fill(ctx, db);
+	if (rc != SQLITE_OK)
+		rc = say(&m, segment_errno(db, rc), sqlite3_errmsg(db), e);
+	sqlite3_close(db);
 	if (!rc && fsync(m.fd) < 0)
 		rc = say(&m, -errno, strerror(errno), e);
 	if (!rc)

@@ -21,5 +21,8 @@ struct remake {
 
 /* -EBADMSG: the file is damaged. */
 int remake_file(const char *path, const char *to, const struct remake *how, struct err *e);
+/* The same of a file that begins empty: fill(ctx, db) does all of `change`, and nothing is
+ * compared. */
+int remake_new(const char *to, int (*fill)(void *ctx, sqlite3 *db), void *ctx, struct err *e);
 
 #endif

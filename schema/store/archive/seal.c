@@ -19,6 +19,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/archive/archive.h"
 #include "schema/store/archive/background.h"
+#include "schema/store/archive/day_files.h"
 #include "schema/store/archive/minutes.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
@@ -325,6 +326,52 @@ static int minutes_one(struct work *w, const char *name, struct err *e)
 	return 0;
 }
 
+/* --- rule 7 --- */
+
+struct days {
+	struct work *w;
+	bool *unfinished;
+};
+
+/* Of the names that are there now. */
+static int keep_days(void *p)
+{
+	const struct days *d = p;
+	struct day_files_report r;
+
+	day_files_keep(d->w->o->dir, d->w->at, SEALING_FILE, d->w->names, d->w->n, d->unfinished,
+		       d->w->o->fine_s != 0, &r);
+	d->w->r->days += r.made;
+	d->w->r->days_bytes += r.bytes;
+	return 0;
+}
+
+static void days(struct work *w)
+{
+	struct days d = {.w = w};
+	char path[PATH_MAX];
+	struct stat st;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++) { /* some were set aside */
+		path_of(w->o, w->names[i], path);
+		if (stat(path, &st) == 0)
+			memmove(w->names[n++], w->names[i], SEGMENT_NAME_MAX);
+	}
+	w->n = n;
+	d.unfinished = mem_array(n + 1, sizeof(*d.unfinished));
+	for (size_t i = 0; i < n; i++) {
+		path_of(w->o, w->names[i], path);
+		d.unfinished[i] = !folder_is_archived(path) && stat(path, &st) == 0 &&
+				  st.st_size >= SEAL_LEAST;
+	}
+	if (w->o->idle)
+		background_run(keep_days, &d);
+	else
+		keep_days(&d);
+	free(d.unfinished);
+}
+
 /* --- rule 1 --- */
 
 /* -EAGAIN: another process holds it. */
@@ -380,6 +427,8 @@ int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e)
 	for (size_t i = 0; !rc && i < w.n; i++)
 		if (w.fine[i] && (!o->gain || r.fine_before < r.fine_after + o->gain))
 			rc = minutes_one(&w, w.names[i], e);
+	if (!rc && !o->minutes_alone)
+		days(&w);
 	forget(&w);
 	(void)unlinkat(at, SEALING_FILE, 0); /* what got no name */
 	*out = r;

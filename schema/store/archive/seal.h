@@ -18,6 +18,7 @@
  *   5. A segment that turns out to be damaged is set aside (NAME.bad).
  *   6. An archive that was begun more than `fine_s` ago gets minutes (minutes.h), in the same way,
  *      oldest first, until `gain` bytes were gained.
+ *   7. Then days get their files of sums (day_files.h).
  */
 #ifndef SONDE_STORE_ARCHIVE_SEAL_H
 #define SONDE_STORE_ARCHIVE_SEAL_H
@@ -54,6 +55,8 @@ struct seal_report {
 	uint64_t bytes_before, bytes_after; /* of those that were archived */
 	uint32_t thinned;                   /* archives that got minutes */
 	uint64_t fine_before, fine_after;   /* bytes of those */
+	uint32_t days;                      /* that got a file of their sums */
+	uint64_t days_bytes;                /* of these */
 	bool busy;                          /* another process is sealing: nothing was done */
 };
 

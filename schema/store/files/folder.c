@@ -164,6 +164,7 @@ int folder_prepare(const char *dir, struct err *e)
 	if (!rc) {
 		folder_remove_link(dir, "writers");
 		folder_remove_link(dir, "images");
+		folder_remove_link(dir, "days");
 	}
 	if (!rc && (size_t)snprintf(writers, sizeof(writers), "%s/writers", dir) >= sizeof(writers))
 		rc = -ENAMETOOLONG;

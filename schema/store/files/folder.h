@@ -11,6 +11,7 @@
  *   NAME.db.bad                a damaged segment, set aside
  *   lock                       flock: the queue of those who write
  *   writers/                   one tally file a living writer (tally.h)
+ *   days/                      sums of whole days, for questions about several (archive/day.h)
  *   images/                    image indexes, and the kernel's symbols; not ours
  *   removed                    what retention took away, and since when the history is whole
  *                              (removed.h)

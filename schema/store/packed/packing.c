@@ -129,15 +129,20 @@ static size_t least_of(const char *table, size_t least)
 
 int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 {
-	struct names tables = {0};
 	int rc = sql_exec(db, NAME_ENDINGS);
 
 	if (rc == SQLITE_OK)
 		rc = named_share_make(db);
 	if (rc == SQLITE_OK)
 		rc = sums_make(db);
-	if (rc == SQLITE_OK)
-		rc = names_of(db, PACKABLE, &tables);
+	return rc == SQLITE_OK ? packing_pack_made(db, least, block_rows) : rc;
+}
+
+int packing_pack_made(sqlite3 *db, size_t least, size_t block_rows)
+{
+	struct names tables = {0};
+	int rc = names_of(db, PACKABLE, &tables);
+
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
 		rc = pack_any(db, tables.name[i], least_of(tables.name[i], least), block_rows);
 	free(tables.name);

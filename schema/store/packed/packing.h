@@ -22,6 +22,8 @@ bool packing_is_packed(struct sqlite3 *db);
  * each */
 #define PACKING_BLOCK_ROWS 16384
 int packing_pack(struct sqlite3 *db, size_t least, size_t block_rows);
+/* The same of tables that are complete as they are: no sums of theirs are made. */
+int packing_pack_made(struct sqlite3 *db, size_t least, size_t block_rows);
 /* Writes the order that its rows will have, by the places of its columns ("1, 2"); "": none. */
 #define PACKING_NAME_MAX 200
 int packing_order(struct sqlite3 *db, const char *table, char out[PACKING_NAME_MAX]);

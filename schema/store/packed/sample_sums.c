@@ -249,6 +249,15 @@ int sample_sums_make(sqlite3 *db)
 	return rc;
 }
 
+int sample_sums_empty(sqlite3 *db)
+{
+	int rc = sql_exec(db, MAKE_SAMPLES);
+
+	if (rc == SQLITE_OK)
+		rc = drop(db, SAMPLE_TIME_SUM);
+	return rc == SQLITE_OK ? sql_exec(db, MAKE_AMOUNTS) : rc;
+}
+
 int sample_sums_drop(sqlite3 *db)
 {
 	int rc = SQLITE_OK;

@@ -27,6 +27,8 @@ struct sqlite3;
 /* Of a file whose tables are rows. SQLite's code, as all here. */
 int sample_sums_make(struct sqlite3 *db);
 int sample_sums_drop(struct sqlite3 *db);
+/* Empty tables but for SAMPLE_TIME_SUM, for the sums of several files (archive/day.h). */
+int sample_sums_empty(struct sqlite3 *db);
 /* Is what amount_sum has of this kind what its rows come to? */
 bool sample_sums_adds_up(enum store_kind kind);
 /* Is this the name of one of them? */

@@ -211,7 +211,7 @@ static void fact_make(const struct fact *f, const char *name, const char *key, s
 
 /* A bare column next to max() is that of the row with the highest (SQLite's lang_select.html). */
 static void fact_fill(const struct sums_fact *of, const char *name, const char *key,
-		      struct strbuf *out)
+		      const char *from, struct strbuf *out)
 {
 	const struct fact *f = of->fact;
 	struct strbuf inner cleanup_strbuf = STRBUF_INIT;
@@ -234,19 +234,20 @@ static void fact_fill(const struct sums_fact *of, const char *name, const char *
 			    of->gauge);
 	else
 		strbuf_addstr(&inner, ",max(ts) AS at");
-	strbuf_addf(out, " FROM (SELECT %s%s FROM %s GROUP BY %s)", key, strbuf_str(&inner),
-		    f->table, key);
+	strbuf_addf(out, " FROM (SELECT %s%s FROM %s GROUP BY %s)", key, strbuf_str(&inner), from,
+		    key);
 }
 
 /* The same of one whose gauges are the highest: no row is the last. */
-static void peak_fill(const struct fact *f, const char *name, const char *key, struct strbuf *out)
+static void peak_fill(const struct fact *f, const char *name, const char *key, const char *from,
+		      struct strbuf *out)
 {
 	strbuf_addf(out, "INSERT INTO %s SELECT %s,max(ts)", name, key);
 	for (uint32_t i = 0; i < f->n; i++)
 		if (f->columns[i].role != FACT_KEY)
 			strbuf_addf(out, adds_up(&f->columns[i]) ? ",sums_number(%s)" : ",max(%s)",
 				    f->columns[i].name);
-	strbuf_addf(out, " FROM %s GROUP BY %s", f->table, key);
+	strbuf_addf(out, " FROM %s GROUP BY %s", from, key);
 }
 
 static void declare_sum(struct strbuf *out, const char *word)
@@ -263,7 +264,8 @@ static void sum_up(struct strbuf *out, const char *word)
 	strbuf_addf(out, ",%s(%s)", how, word);
 }
 
-static void rows_statements(const struct of_rows *of, const char *name, struct statements *s)
+static void rows_statements(const struct of_rows *of, const char *name, const char *from,
+			    struct statements *s)
 {
 	strbuf_addf(&s->make, "CREATE TABLE %s(", name);
 	each_word(of->key, declare_key, &s->make);
@@ -271,24 +273,25 @@ static void rows_statements(const struct of_rows *of, const char *name, struct s
 	strbuf_addf(&s->make, "PRIMARY KEY(%s)) STRICT, WITHOUT ROWID", of->key);
 	strbuf_addf(&s->fill, "INSERT INTO %s SELECT %s", name, of->key);
 	each_word(of->sums, sum_up, &s->fill);
-	strbuf_addf(&s->fill, " FROM %s GROUP BY %s", of->table, of->key);
+	strbuf_addf(&s->fill, " FROM %s GROUP BY %s", from, of->key);
 }
 
-static void statements_of(size_t i, const char *name, struct statements *s)
+/* `from`: the table whose rows are summed. */
+static void statements_of(size_t i, const char *name, const char *from, struct statements *s)
 {
 	struct strbuf key cleanup_strbuf = STRBUF_INIT;
 
 	*s = (struct statements){STRBUF_INIT, STRBUF_INIT};
 	if (i >= ARRAY_SIZE(OF_FACTS)) {
-		rows_statements(&OF_ROWS[i - ARRAY_SIZE(OF_FACTS)], name, s);
+		rows_statements(&OF_ROWS[i - ARRAY_SIZE(OF_FACTS)], name, from, s);
 		return;
 	}
 	fact_key(OF_FACTS[i].fact, &key);
 	fact_make(OF_FACTS[i].fact, name, strbuf_str(&key), &s->make);
 	if (OF_FACTS[i].peak)
-		peak_fill(OF_FACTS[i].fact, name, strbuf_str(&key), &s->fill);
+		peak_fill(OF_FACTS[i].fact, name, strbuf_str(&key), from, &s->fill);
 	else
-		fact_fill(&OF_FACTS[i], name, strbuf_str(&key), &s->fill);
+		fact_fill(&OF_FACTS[i], name, strbuf_str(&key), from, &s->fill);
 }
 
 /* ---- tables ---- */
@@ -321,7 +324,7 @@ static int make_one(sqlite3 *db, size_t i)
 	int rc = SQLITE_OK;
 
 	name_of(i, name);
-	statements_of(i, name, &s);
+	statements_of(i, name, table_of(i), &s);
 	if (has_rows(db, table_of(i))) {
 		rc = sql_exec(db, strbuf_str(&s.make));
 		if (rc == SQLITE_OK)
@@ -358,7 +361,7 @@ static int remake_one(sqlite3 *db, size_t i)
 	name_of(i, name);
 	if (!is_there(db, name))
 		return SQLITE_OK;
-	statements_of(i, name, &s);
+	statements_of(i, name, table_of(i), &s);
 	rc = packing_unpack_one(db, name);
 	if (rc == SQLITE_OK)
 		rc = pack_table_exec(db, sqlite3_mprintf("DELETE FROM \"%w\"", name));
@@ -377,6 +380,55 @@ int sums_remake(sqlite3 *db)
 	for (size_t i = 0; rc == SQLITE_OK && i < N_SUMS; i++)
 		rc = remake_one(db, i);
 	return rc;
+}
+
+/* ---- of several files ---- */
+
+static void parts_of(size_t i, char out[SUMS_NAME_MAX])
+{
+	const char *table = table_of(i);
+
+	snprintf(out, SUMS_NAME_MAX, "%.*s_parts", (int)(strlen(table) - strlen("_row")), table);
+}
+
+int sums_parts(sqlite3 *db, size_t i, const char **table)
+{
+	char name[SUMS_NAME_MAX], parts[SUMS_NAME_MAX];
+	struct statements s;
+	int rc;
+
+	if (i >= N_SUMS)
+		return SQLITE_DONE;
+	*table = table_of(i);
+	name_of(i, name);
+	parts_of(i, parts);
+	statements_of(i, name, parts, &s);
+	rc = functions(db);
+	if (rc == SQLITE_OK)
+		rc = sql_exec(db, strbuf_str(&s.make));
+	statements_release(&s);
+	return rc == SQLITE_OK ?
+		       pack_table_exec(db,
+				       sqlite3_mprintf("CREATE TEMP TABLE \"%w\" AS SELECT * FROM "
+						       "main.\"%w\" WHERE 0",
+						       parts, name)) :
+		       rc;
+}
+
+int sums_of_parts(sqlite3 *db, size_t i)
+{
+	char name[SUMS_NAME_MAX], parts[SUMS_NAME_MAX];
+	struct statements s;
+	int rc;
+
+	name_of(i, name);
+	parts_of(i, parts);
+	statements_of(i, name, parts, &s);
+	rc = sql_exec(db, strbuf_str(&s.fill));
+	statements_release(&s);
+	return rc == SQLITE_OK ?
+		       pack_table_exec(db, sqlite3_mprintf("DROP TABLE temp.\"%w\"", parts)) :
+		       rc;
 }
 
 int sums_drop(sqlite3 *db)

@@ -18,15 +18,28 @@
 #define SONDE_STORE_PACKED_SUMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct fact;
 struct sqlite3;
 
+/* Do two runs of one family share a bucket, or could they? Then which rows count depends on the
+ * range. */
+#define SUMS_AT_ONCE                                                                           \
+	"SELECT EXISTS (SELECT 1 FROM run a JOIN run b ON b.id > a.id AND b.family = a.family" \
+	" AND a.from_ns - max(a.bucket_s, b.bucket_s) * 1000000000 < b.to_ns"                  \
+	" AND b.from_ns - max(a.bucket_s, b.bucket_s) * 1000000000 < a.to_ns)"
+
 /* Of a file whose tables are rows. SQLite's code, as all here. */
 int sums_make(struct sqlite3 *db);
 /* Of an archive that has them, after its rows were summed by minute: their times change. */
 int sums_remake(struct sqlite3 *db);
+/* Of several files (archive/day.h): makes NAME_sum for table number i and a temporary table
+ * NAME_parts with the same columns, which the caller fills; the second sums those by key. Returns
+ * SQLite's code; SQLITE_DONE: there is no table of that number. */
+int sums_parts(struct sqlite3 *db, size_t i, const char **table);
+int sums_of_parts(struct sqlite3 *db, size_t i);
 /* Of a file whose tables are rows again. */
 int sums_drop(struct sqlite3 *db);
 /* Is this the name of a table of sums? */

@@ -215,6 +215,8 @@ uint32_t store_run_kinds(const struct store_segment *s, int64_t run)
 {
 	uint32_t kinds = 0;
 
+	if (run > 0 && s->day && s->day_runs)
+		return (uint64_t)run < s->dict.n_runs ? s->day_runs[run].kinds : 0;
 	for (size_t i = 1; i < s->n_tasks; i++)
 		if ((!run || s->tasks[i].run == run) &&
 		    store_kind_info((enum store_kind)s->tasks[i].kind))
@@ -339,6 +341,8 @@ int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int6
 		*kinds = found;
 		return 0;
 	}
+	if (s->day)
+		return reading_refuse_day(s, e);
 	rc = store_segment_series(s, &d, e);
 	if (rc)
 		return rc;

@@ -139,6 +139,11 @@ int kept_totals(struct store_segment *s, const struct store_query *q, totals_eac
 	int rc, told = 0;
 
 	*kept = false;
+	if (s->day && !store_segment_has(s, samples ? SAMPLE_SUM : AMOUNT_SUM) &&
+	    !store_segment_has(s, samples ? "sample" : "amount")) {
+		*kept = true;
+		return 0;
+	}
 	if (q->by == STORE_BY_SERIES || q->n_parts || !s->archived ||
 	    (!samples && (q->by != STORE_BY_THREAD || !sample_sums_adds_up(q->kind))) ||
 	    !reading_sums_whole(s, q))

@@ -23,24 +23,24 @@
 /* where it cannot be read */
 #define BUCKET_MAX_S 3600
 
-/* Do two runs of one family share a bucket, or could they? */
-#define AT_ONCE                                                                                \
-	"SELECT EXISTS (SELECT 1 FROM run a JOIN run b ON b.id > a.id AND b.family = a.family" \
-	" AND a.from_ns - max(a.bucket_s, b.bucket_s) * 1000000000 < b.to_ns"                  \
-	" AND b.from_ns - max(a.bucket_s, b.bucket_s) * 1000000000 < a.to_ns)"
-
 static void ask(struct store_segment *s)
 {
 	struct reading_sums *x = &s->sums;
 	int64_t first, last;
 
 	x->asked = true;
-	x->alone = !sql_number(s->db, AT_ONCE, 1);
+	x->alone = s->day || !sql_number(s->db, SUMS_AT_ONCE, 1);
 	x->kept = x->alone && s->archived &&
 		  sql_number(s->db, "SELECT value FROM meta WHERE key = 'sums'", 0) > 0 &&
 		  span_noted(s->db, &first, &last);
 	if (!x->kept)
 		return;
+	if (s->day) {
+		x->first = sql_number(s->db, "SELECT value FROM meta WHERE key = 'day_first'", 0);
+		x->last = sql_number(s->db, "SELECT value FROM meta WHERE key = 'day_last'",
+				     INT64_MAX);
+		return;
+	}
 	x->first = s->t0 + first;
 	x->last =
 		s->t0 + last - 1 + sql_number(s->db, "SELECT max(bucket_s) FROM run", BUCKET_MAX_S);

@@ -21,7 +21,9 @@ sqlite3_stmt *reading_prepare(struct store_segment *s, const char *sql, struct e
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL);
 
-	if (rc != SQLITE_OK)
+	if (rc == SQLITE_ERROR && s->day)
+		reading_refuse_day(s, e);
+	else if (rc != SQLITE_OK)
 		readonly_refused(s->path, s->db, rc, e);
 	return st;
 }
@@ -77,6 +79,7 @@ int store_segment_open(const char *path, struct store_segment **out, struct err 
 	s->t0 = sql_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
 	s->schema = schema;
 	s->archived = readonly_archived_ns(db) != 0;
+	s->day = s->archived && sql_number(db, "SELECT value FROM meta WHERE key = 'day'", 0) > 0;
 	s->host = hosts_of(db);
 	rc = s->host ? hosts_name(db, s->host) : SQLITE_OK;
 	if (rc != SQLITE_OK) {

@@ -4,6 +4,7 @@
 #ifndef SONDE_STORE_READ_READING_H
 #define SONDE_STORE_READ_READING_H
 
+#include "schema/store/files/folder.h"
 #include "schema/store/model/choice.h"
 #include "schema/store/read/reader.h"
 #include "schema/store/read/stacktree.h"
@@ -30,6 +31,7 @@ struct store_segment {
 	int64_t t0;
 	int schema;                            /* the version of its tables and views */
 	bool archived;                         /* its tables are columns; see samples.h */
+	bool day;                              /* it is that of a day (days.h) */
 	bool checked;                          /* its views' statements are ours */
 	bool has_views;                        /* an archive's have been made: reading_views */
 	struct reading_sums {                  /* range_sums.c; asked once */
@@ -61,6 +63,12 @@ struct store_segment {
 	struct reading_rate *rates; /* by run, process and time */
 	size_t n_rates;
 	size_t n_series;
+	/* of a day: runs of its files; by task, in which files it has something */
+	struct reading_day_run {
+		uint32_t first, number; /* the run that tasks name, of which file */
+		uint32_t kinds;
+	} * day_runs; /* by run */
+	uint64_t *day_files;
 };
 
 /* Prepare; NULL with `e` filled. */
@@ -86,5 +94,16 @@ int reading_load_series(struct store_segment *s, struct err *e);
 /* Tasks, stacks and names; `series`: and those. */
 int reading_load_stacks(struct store_segment *s, bool series, struct err *e);
 void reading_unload(struct store_segment *s);
+/* What days say of a folder's archives (names in order), which need not be opened for it. days.c */
+struct reading_span {
+	int64_t from_ns, to_ns; /* as store_segment_info has them; both 0: no day says it */
+	int schema;
+};
+void reading_day_spans(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n,
+		       struct reading_span *out);
+/* What a day has besides. days.c */
+int reading_load_day(struct store_segment *s, struct err *e);
+/* Refuses what a day cannot tell: -EXDEV. */
+int reading_refuse_day(const struct store_segment *s, struct err *e);
 
 #endif

@@ -29,6 +29,8 @@ int row_scan_begin_tasks(struct row_scan *p, struct store_segment *s, const stru
 	if (rc)
 		return rc;
 	choice_init(&p->choice, s->choice_runs, d->n_runs, d->n_processes);
+	for (size_t i = 0; s->day && i < d->n_runs; i++)
+		s->choice_runs[i].alone = true; /* of each of its files that is so */
 	for (size_t i = 1; i < s->n_tasks; i++)
 		choice_has(&p->choice, s->tasks[i].run, s->tasks[i].process);
 	if (q->whole_to_ns)

@@ -30,6 +30,9 @@ struct looking {
 	bool several; /* stores */
 };
 
+/* Where more files are to stay open than a question keeps, each is opened. */
+#define KEEP_FEW 8
+
 struct looked {
 	struct store_segment_info info;
 	int rc;     /* 1: it is of interest, 0: it is not, or negative */
@@ -42,7 +45,8 @@ struct part {
 	struct looking *l;
 	char (*names)[SEGMENT_NAME_MAX];
 	size_t first, n_names;
-	struct looked *x; /* by name */
+	struct looked *x;                 /* by name */
+	const struct reading_span *spans; /* by name: what days say; NULL */
 };
 
 #define TS_MOST (1ll << 40) /* seconds since t0: no file of ours has more */
@@ -126,6 +130,22 @@ static void identity_read(const struct store_segment *s, int64_t out[2])
 	out[1] = out[0] ? sql_number(s->db, "SELECT token FROM run ORDER BY id LIMIT 1", 0) : 0;
 }
 
+/* A day says all that is asked here. */
+static bool day_says(const struct looking *l, const char *path, const struct reading_span *span,
+		     struct looked *x)
+{
+	if (!span || !span->to_ns || strlen(path) >= sizeof(x->info.path))
+		return false;
+	*x = (struct looked){.rc = asks_all(l) ||
+				   (span->from_ns < l->to_ns && span->to_ns > l->from_ns)};
+	memcpy(x->info.path, path, strlen(path) + 1);
+	x->info.bytes = segment_bytes(path);
+	x->info.from_ns = span->from_ns;
+	x->info.to_ns = span->to_ns;
+	x->info.schema = span->schema;
+	return true;
+}
+
 static void look_at(struct looking *l, const char *path, struct looked *x)
 {
 	struct store_segment *s = NULL;
@@ -186,7 +206,8 @@ static void look_at_part(void *ctx)
 		snprintf(path, sizeof(path), "%s/%s", p->l->dir, p->names[i]);
 		if (unreadable_has(path))
 			continue;
-		look_at(p->l, path, &p->x[i]);
+		if (!day_says(p->l, path, p->spans ? &p->spans[i] : NULL, &p->x[i]))
+			look_at(p->l, path, &p->x[i]);
 	}
 }
 
@@ -225,13 +246,19 @@ static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_
 		       struct store_segment_info *info, size_t *n, struct err *e)
 {
 	cleanup_free struct looked *x = mem_array(n_names, sizeof(*x));
+	cleanup_free struct reading_span *spans =
+		l->keep < KEEP_FEW && !l->several && !store_names_hosts() ?
+			mem_array(n_names, sizeof(*spans)) :
+			NULL;
 	struct part p[2] = {
-		{.l = l, .names = names, .first = 0, .n_names = n_names, .x = x},
-		{.l = l, .names = names, .first = 1, .n_names = n_names, .x = x},
+		{.l = l, .names = names, .first = 0, .n_names = n_names, .x = x, .spans = spans},
+		{.l = l, .names = names, .first = 1, .n_names = n_names, .x = x, .spans = spans},
 	};
 	struct worker other;
 	int rc;
 
+	if (spans)
+		reading_day_spans(l->dir, names, n_names, spans);
 	if (n_names > 1)
 		worker_start(&other, look_at_part, &p[1]);
 	look_at_part(&p[0]);

@@ -42,8 +42,12 @@ static const char *const words[] = {[REASON_COMPLETE] = "complete",
 	" LEFT JOIN image i ON i.id = u.image WHERE " range             \
 	" AND (?3 = 0 OR u.run = ?3) GROUP BY u.run, t.value, i.name, u.reason"
 
-static const char *question(sqlite3 *db, bool all_times)
+static const char *question(const struct store_segment *s, bool all_times)
 {
+	sqlite3 *db = s->db;
+
+	if (s->day)
+		return ENDINGS("day_unwound", "?1 < ?2");
 	if (!all_times)
 		return ENDINGS("unwound_row", "u.ts BETWEEN ?1 - 59 AND ?2");
 	return sql_number(db, "SELECT EXISTS (SELECT 1 FROM run_ending)", 0) ?
@@ -82,7 +86,7 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 		  struct err *e)
 {
 	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns};
-	const char *sql = question(s->db, from_ns <= 0 && to_ns == INT64_MAX);
+	const char *sql = question(s, from_ns <= 0 && to_ns == INT64_MAX);
 	int64_t first, last;
 	sqlite3_stmt *st;
 	int told = 0, rc = SQLITE_DONE;

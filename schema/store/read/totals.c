@@ -172,11 +172,15 @@ int store_totals(struct store_segment *s, const struct store_query *q,
 	bool kept;
 	int rc;
 
+	if (q->tags && s->day)
+		return reading_refuse_day(s, e);
 	if (q->tags)
 		return request_totals(s, q, each, ctx, e);
 	rc = kept_totals(s, q, each, ctx, &kept, e);
 	if (rc || kept)
 		return rc;
+	if (s->day)
+		return reading_refuse_day(s, e);
 	if (q->kind == STORE_KIND_CPU)
 		return sample_totals(s, q, each, ctx, e);
 	return (q->n_parts ? amount_parts : amount_totals)(s, q, each, ctx, e);
@@ -188,6 +192,8 @@ int store_timeline(struct store_segment *s, const struct store_query *q, uint32_
 		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t value),
 		   void *ctx, struct err *e)
 {
+	if (s->day)
+		return reading_refuse_day(s, e);
 	return (q->kind == STORE_KIND_CPU ? sample_timeline : amount_timeline)(
 		s, q, step_s ? step_s : 1, each, ctx, e);
 }
@@ -214,7 +220,8 @@ int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 		   struct store_own_cost *sum, struct err *e)
 {
 	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns};
-	sqlite3_stmt *st = reading_prepare(s, OWN "cost_row WHERE ts BETWEEN ?1 AND ?2", e);
+	sqlite3_stmt *st = reading_prepare(
+		s, s->day ? OWN "day_cost" : OWN "cost_row WHERE ts BETWEEN ?1 AND ?2", e);
 	int64_t first, last;
 
 	if (!st)
@@ -240,16 +247,24 @@ int store_own_cost_of(struct store_segment *s, int64_t token, struct store_own_c
 	return own_cost_add(s, st, sum, e);
 }
 
+/* Of a range that has all of it. */
+#define DAY_LOSSES                                                                             \
+	"SELECT l.run, reason, n, first + t0.value, last + t0.value + coalesce(r.bucket_s, 1)" \
+	" FROM day_loss l JOIN meta t0 ON t0.key = 't0' LEFT JOIN run r ON r.id = l.run"       \
+	" ORDER BY l.run, reason"
+
 int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 		 int (*each)(void *ctx, const struct store_loss_row *l), void *ctx, struct err *e)
 {
 	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns};
 	sqlite3_stmt *st = reading_prepare(
 		s,
-		"SELECT l.run, reason, sum(n), min(ts) + t0.value, max(ts) + t0.value + coalesce(r.bucket_s, 1)"
-		" FROM loss_row l JOIN meta t0 ON t0.key = 't0' LEFT JOIN run r ON r.id = l.run"
-		" WHERE ts BETWEEN ?1 AND ?2"
-		" GROUP BY l.run, reason ORDER BY l.run, reason",
+		s->day ?
+			DAY_LOSSES :
+			"SELECT l.run, reason, sum(n), min(ts) + t0.value, max(ts) + t0.value + coalesce(r.bucket_s, 1)"
+			" FROM loss_row l JOIN meta t0 ON t0.key = 't0' LEFT JOIN run r ON r.id = l.run"
+			" WHERE ts BETWEEN ?1 AND ?2"
+			" GROUP BY l.run, reason ORDER BY l.run, reason",
 		e);
 	int64_t first, last;
 	int told = 0;

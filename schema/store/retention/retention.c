@@ -15,6 +15,7 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/file/subdir.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/files/ballast.h"
@@ -219,6 +220,17 @@ static bool count(const struct work *w, const char *name, struct removed_one *o,
 	return true;
 }
 
+/* The sums of its day are of a file that is no more (archive/day.h). */
+static void remove_day(const char *dir, const char *segment)
+{
+	cleanup_fd int days = subdir_open(dir, "days");
+	char name[DAY_NAME + 4];
+
+	snprintf(name, sizeof(name), "%.*s.db", DAY_NAME, segment);
+	if (days >= 0)
+		(void)unlinkat(days, name, 0);
+}
+
 /* 1: removed; 0: it is not to be removed after all; -errno. */
 static int remove_one(struct work *w, const struct removed_one *o, const struct segcount *c,
 		      struct err *e)
@@ -238,6 +250,8 @@ static int remove_one(struct work *w, const struct removed_one *o, const struct 
 	rc = removed_open(w->dir, &fd, &page, e);
 	if (!rc)
 		rc = removed_remove(w->dir, fd, &page, o, c, e);
+	if (!rc)
+		remove_day(w->dir, o->segment);
 	return rc ? rc : 1;
 }
 

@@ -213,7 +213,7 @@ static const struct {
 	 "rows[path build_id unnamed# without_line# names# lines# inlined# reason] fetched# total# rest#"},
 	{"seal",
 	 "=busy! segments# put_off# set_aside# bytes_before# bytes_after# thinned# fine_before# "
-	 "fine_after#"},
+	 "fine_after# days# days_bytes#"},
 	{"prune",
 	 "=verb dry_run! rows[segment why bytes# counted! from to rows# events# lost#] "
 	 "before{bytes# images_bytes# free_bytes# disk_bytes# segments#} after{bytes# "

@@ -339,6 +339,8 @@ static int load_to_tasks(struct store_segment *s, struct err *e)
 		rc = load_rates(s, e);
 	if (!rc)
 		rc = load_labels(s, e);
+	if (!rc && s->day)
+		rc = reading_load_day(s, e);
 	s->has_tasks = !rc;
 	return rc;
 }
@@ -431,6 +433,8 @@ static void dict_release(struct store_segment *s)
 	free(s->series_stack);
 	free(s->series_label);
 	free(s->rates);
+	free(s->day_runs);
+	free(s->day_files);
 	dict_rows_strings_free(&s->strings);
 }
 
@@ -451,6 +455,7 @@ void reading_unload(struct store_segment *s)
 				    .t0 = s->t0,
 				    .schema = s->schema,
 				    .archived = s->archived,
+				    .day = s->day,
 				    .checked = s->checked,
 				    .has_views = s->has_views,
 				    .sums = s->sums};
