@@ -77,10 +77,15 @@ struct select_open {
 	struct held {
 		char *path; /* NULL: free */
 		struct store_segment *segment;
-	} held[SELECT_HELD];      /* the one used last is first */
-	unsigned users;           /* selections */
-	struct store_part *parts; /* select_parts; NULL: not asked yet */
-	size_t n_parts;
+	} held[SELECT_HELD]; /* the one used last is first */
+	unsigned users;      /* selections */
+};
+
+/* What select_parts found, for the range that was asked for. */
+struct select_days {
+	struct store_part *v; /* NULL: not asked yet */
+	size_t n;
+	int64_t from_ns, to_ns;
 };
 
 static struct select_open *open_new(void)
@@ -109,7 +114,6 @@ static void open_free(struct select_open *o)
 	if (!o || --o->users)
 		return;
 	release_all(o);
-	free(o->parts);
 	free(o);
 }
 
@@ -170,13 +174,19 @@ int select_segment(const struct selection *s, const char *path, struct store_seg
 size_t select_parts(const struct selection *s, const struct store_part **out)
 {
 	const bool may = !s->rec && !store_names_hosts() && !strchr(s->store, STORE_LIST);
-	struct select_open *o = s->open;
+	struct select_days *d = s->days;
 
-	if (!o->parts)
+	if (d->v && (d->from_ns != s->from_ns || d->to_ns != s->to_ns)) {
+		free(d->v);
+		*d = (struct select_days){0};
+	}
+	if (!d->v)
 		store_days(s->segments, s->n_segments, may ? s->from_ns : INT64_MAX,
-			   may ? s->to_ns : 0, &o->parts, &o->n_parts);
-	*out = o->parts;
-	return o->n_parts;
+			   may ? s->to_ns : 0, &d->v, &d->n);
+	d->from_ns = s->from_ns;
+	d->to_ns = s->to_ns;
+	*out = d->v;
+	return d->n;
 }
 
 /* --- the range --- */
@@ -667,6 +677,7 @@ int select_new(const struct select_args *a, const char *store, char *const *word
 	s->self = a->self;
 	s->filters = filters_new();
 	s->open = open_new();
+	s->days = mem_alloc(sizeof(*s->days));
 	rc = resolve(s, a, words, n_words, quiet, e);
 	if (rc) {
 		select_free(s);
@@ -681,6 +692,9 @@ void select_free(struct selection *s)
 	if (!s)
 		return;
 	open_free(s->open);
+	if (s->days)
+		free(s->days->v);
+	free(s->days);
 	filters_free(s->filters);
 	free(s->runs);
 	free(s->segments);

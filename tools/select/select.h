@@ -110,6 +110,7 @@ struct selection {
 			      narrows */
 	char *filter_text; /* "--container 'immich-ml' --pid 812", "" */
 	struct select_open *open; /* of select_segment */
+	struct select_days *days; /* of select_parts */
 };
 
 /* Resolve against the store: recordings, default range, words. Prints the resolved range on stderr
