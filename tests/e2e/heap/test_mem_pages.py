@@ -4,6 +4,7 @@ is in use, and all together are what the kernel counts."""
 import collections
 import contextlib
 import json
+import math
 import os
 import time
 
@@ -119,10 +120,11 @@ def test_each_kind_of_page_is_told_by_its_line_while_it_is_in_use(sonde, store, 
             one[r["use"], r["function"]] += r["inuse_bytes"]
     everything = rows(sonde, store)
     print(of, total, everything[:5])
+    weight = math.gcd(*(n for one in of for n in one.values()))  # of a sample: on a busy host fewer pages are watched
     for use, mib in MIB.items():
-        assert of[0][use, LINES[use]] == pytest.approx(mib << 20, rel=0.2), (use, mib, of[0])
+        assert of[0][use, LINES[use]] == pytest.approx(mib << 20, rel=max(0.2, 4 / math.sqrt((mib << 20) / weight))), (use, mib, weight, of[0])
         if use != "slab":  # names that do not exist stay known
-            assert of[1][use, LINES[use]] <= 2 << 20, (use, of[1])
+            assert of[1][use, LINES[use]] <= max(2 << 20, 4 * weight), (use, weight, of[1])
     assert 0.97 * min(total) <= sum(r["inuse_bytes"] for r in everything) <= 1.03 * max(total), total
     assert all(n >= 0 for n in c.last("done")["lost"].values()), c.last("done")
     assert sql_all(store, "SELECT 1 FROM amounts WHERE type = 'pages' AND function = '[page cache]' LIMIT 1")
