@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_java: clear text of the JDK's own TLS, which is Java code and calls no library. sonde-java loads
- * an agent into chosen programs (loaders/java/agent); it writes each piece of clear text, behind a
- * struct tls_java_head, to /dev/null. Here that write is seen where it begins.
+ * l7_java: clear text of the JDK's own TLS, which is Java code and calls no library. sonde-java
+ * loads an agent into chosen programs (loaders/java/agent); it writes each piece of clear text,
+ * behind a struct tls_java_head, to /dev/null. Here that write is seen where it begins.
  *
  * 1. Only processes in tls_javas are believed, and only with the secret that their agent was given:
  *    another program that writes such bytes says nothing. What an agent says is of sockets of its
@@ -27,12 +27,12 @@
 #include "probes/l7_tls.h"
 #include "probes/lib/calls.bpf.h"
 
-#define TLS_JAVA_CONN (1ull << 63) /* no address of a library's object */
-#define TLS_JAVA_INS  4096u
-#define TLS_JAVA_OUTS 1024u
-#define TLS_JAVA_LEAST 21    /* bytes of a record that has a mark */
-#define TLS_JAVA_MARK 13     /* where it is */
-#define DEV_NULL      0x100003 /* 1:3 as the kernel has it */
+#define TLS_JAVA_CONN  (1ull << 63) /* no address of a library's object */
+#define TLS_JAVA_INS   4096u
+#define TLS_JAVA_OUTS  1024u
+#define TLS_JAVA_LEAST 21       /* bytes of a record that has a mark */
+#define TLS_JAVA_MARK  13       /* where it is */
+#define DEV_NULL       0x100003 /* 1:3 as the kernel has it */
 
 struct { /* process -> secret */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -186,7 +186,8 @@ static __always_inline __u64 tls_java_engine(const struct tls_java_head *h, __u6
 {
 	__u8 memory;
 	__u64 sk = tls_known(h->conn, ino, &memory);
-	struct tls_java_record *r = sk || h->dir != L7_IN || !h->record ? NULL : tls_java_in(h->record);
+	struct tls_java_record *r =
+		sk || h->dir != L7_IN || !h->record ? NULL : tls_java_in(h->record);
 
 	if (!r || r->mark != h->record || r->tgid != tls_java_tgid() || !tls_open(r->sk, r->ino))
 		return sk;
