@@ -62,7 +62,7 @@ def main():
         def measured():
             out = {}
             for name, line in RUNS.items():
-                for _ in range(4):  # the first ones warm
+                for _ in range(3):  # the first ones warm
                     jvm.stdin.write(line + "\n")
                     jvm.stdin.flush()
                     told = json.loads(jvm.stdout.readline())
