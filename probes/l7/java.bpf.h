@@ -14,7 +14,8 @@
  *    comes from the agent first: tls_java_outs has who waits for it, tls_firsts the text. Once the
  *    socket is known no record of it is looked at (l7_sock.plain), and the engine's number is
  *    enough. Records of handshakes tell it before there is any text.
- * 4. Both are tables with one place for each of some bits: what is not asked for is overwritten.
+ * 4. Both are tables with one place for each of some bits: what is not asked for is overwritten,
+ *    and its text with it: an engine that works for no socket fills nothing.
  */
 #ifndef SONDE_PROBES_L7_JAVA_BPF_H
 #define SONDE_PROBES_L7_JAVA_BPF_H
@@ -29,7 +30,7 @@
 
 #define TLS_JAVA_CONN  (1ull << 63) /* no address of a library's object */
 #define TLS_JAVA_INS   4096u
-#define TLS_JAVA_OUTS  1024u
+#define TLS_JAVA_OUTS  64u
 #define TLS_JAVA_LEAST 21       /* bytes of a record that has a mark */
 #define TLS_JAVA_MARK  13       /* where it is */
 #define DEV_NULL       0x100003 /* 1:3 as the kernel has it */
@@ -208,6 +209,11 @@ static __always_inline void tls_java_wait(const struct tls_java_head *h, __u64 b
 			COUNT(tls_unknown_bytes, h->size);
 		}
 		return;
+	}
+	if (o->mark) { /* its record never came, or not yet */
+		key.who = o->mark;
+		bpf_map_delete_elem(&tls_firsts, &key);
+		key.who = h->record;
 	}
 	o->mark = 0;
 	o->sk = h->conn;
