@@ -170,14 +170,14 @@ static void look(struct javaprocs *js)
 
 static void mode_write(const struct javaprocs *js, const struct javaproc *p, char *out, size_t size)
 {
-	const char *how = !p->major                    ? "" :
+	const char *how = !p->major                  ? "" :
 			  p->major < JCMD_LIVE_SINCE ? "by dumps" :
 			  p->no_exceptions           ? "without exceptions" :
 						       "";
 	const bool tls = p->tls.state == JAVATLS_ON || p->tls.state >= JAVATLS_ENDING;
 
 	snprintf(out, size, "%s%s%s", how, tls && *how ? ", " : "",
-		 !tls              ? "" :
+		 !tls           ? "" :
 		 js->o.tls_only ? "TLS alone" :
 				  "TLS");
 }
@@ -514,15 +514,16 @@ static void record_one(struct javaprocs *js, struct javaproc *p)
 		(void)read_begin(js, p);
 }
 
-/* After the recording has begun: two conversations with a machine that has just begun take it longer. */
+/* After the recording has begun: two conversations with a machine that has just begun take it
+ * longer. */
 static void tls_one(struct javaprocs *js, struct javaproc *p)
 {
 	struct hostmaps_process *hp = process_of(js, p);
 
 	if (js->o.tls && hp && p->is_java && p->tls.state == JAVATLS_NONE &&
 	    (js->o.tls_only || (p->state != NEW && p->state != ASKED)) && is_chosen(js, hp))
-		javatls_begin(&p->tls, js->o.tls, p->key.tgid,
-			      p->key.start_ns / proc_ticks_ns(1), js->now_ns);
+		javatls_begin(&p->tls, js->o.tls, p->key.tgid, p->key.start_ns / proc_ticks_ns(1),
+			      js->now_ns);
 }
 
 static void one(struct javaprocs *js, struct javaproc *p)

@@ -25,7 +25,7 @@ struct javaprocs_opts {
 	const struct jfrread *reader;
 	const struct jhelper *tls; /* leads agents (javatls.h); NULL: none */
 	bool tls_only;             /* and nothing is recorded */
-	const char *choose; /* rules (rules.h); NULL: the capture's target chooses */
+	const char *choose;        /* rules (rules.h); NULL: the capture's target chooses */
 	int64_t interval_ns;
 };
 

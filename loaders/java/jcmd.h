@@ -4,10 +4,10 @@
  * Pure.
  *
  *   request  "1" NUL "jcmd" NUL line NUL NUL NUL, or "1" NUL "load" NUL "instrument" NUL
- *            "false" NUL line NUL, which loads a Java agent: always three arguments, each of at most 1024
- *            bytes; a machine closes the socket without a word where one is longer
- *   answer   a status in decimal, a newline, a text; ends with the connection. The status is 0 even
- *            where the command did nothing: the text tells
+ *            "false" NUL line NUL, which loads a Java agent: always three arguments, each of at
+ * most 1024 bytes; a machine closes the socket without a word where one is longer answer   a status
+ * in decimal, a newline, a text; ends with the connection. The status is 0 even where the command
+ * did nothing: the text tells
  *
  * One command for each connection. Answers are bytes of a stranger.
  */
@@ -18,10 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JCMD_LINE_MAX   1024u
-#define JCMD_ANSWER_MAX (64u << 10)
+#define JCMD_LINE_MAX    1024u
+#define JCMD_ANSWER_MAX  (64u << 10)
 #define JCMD_REQUEST_MAX (JCMD_LINE_MAX + 32)
-#define JCMD_NAME       "sonde" /* of the recording */
+#define JCMD_NAME        "sonde" /* of the recording */
 
 /* The bytes of a request; 0: the line is too long. `out` has JCMD_REQUEST_MAX. */
 size_t jcmd_request(const char *line, char *out);

@@ -124,6 +124,13 @@ const char *jguard_refuses(const struct jguard_seen *s)
 
 /* ---- reading ---- */
 
+/* The kernel keeps 15 bytes of a name; from JDK 26 on the machine cuts a longer one in its midst.
+ */
+static bool is_dispatcher(const char *comm)
+{
+	return !strncmp(comm, "Signal Dispatch", 15) || !strncmp(comm, "Signal ..atcher", 15);
+}
+
 static bool has_dispatcher(uint32_t pid)
 {
 	char path[64], name[32];
@@ -138,7 +145,7 @@ static bool has_dispatcher(uint32_t pid)
 
 		snprintf(file, sizeof(file), "%s/%s/comm", path, at->d_name);
 		f = at->d_name[0] == '.' ? NULL : fopen(file, "re");
-		if (f && fgets(name, sizeof(name), f) && !strncmp(name, "Signal Dispatch", 15))
+		if (f && fgets(name, sizeof(name), f) && is_dispatcher(name))
 			return true;
 	}
 	return false;

@@ -192,7 +192,8 @@ static void tell_failed(struct helper *h, const struct jhelper_ask *ask, int rc,
 		.what = ask->what, .pid = ask->pid, .start_ticks = ask->start_ticks, .status = rc};
 
 	snprintf(told.why, sizeof(told.why), "%s", why);
-	(void)packet_send(h->sock, &told, sizeof(told), -1);
+	if (!h->ending)
+		(void)packet_send(h->sock, &told, sizeof(told), -1);
 }
 
 static bool child_start(struct helper *h, struct machine *m, const struct jhelper_ask *ask)
@@ -272,7 +273,7 @@ static void job_done(struct helper *h, struct machine *m, struct jhelper_told *t
 		/* nothing of ours: a recording named sonde that runs there is another one's */
 		tell_failed(h, &next, 0, "");
 		forget(h, m);
-	} else if (!m->recording) {
+	} else if (!m->recording || !runs(m)) {
 		forget(h, m);
 	} else if (h->ending) {
 		struct jhelper_ask stop = m->job.ask;
@@ -386,6 +387,25 @@ static void ending(struct helper *h)
 	}
 }
 
+/* Those for which no child could be started. */
+static void end_again(struct helper *h)
+{
+	struct machine *next;
+
+	for (struct machine *m = h->all; m; m = next) {
+		struct jhelper_ask stop = m->job.ask;
+
+		next = m->after;
+		stop.what = JHELPER_STOP;
+		if (m->from >= 0)
+			continue;
+		if (runs(m))
+			job_begin(h, m, &stop);
+		else
+			forget(h, m);
+	}
+}
+
 #define MACHINES_MAX 256
 
 static void turn(struct helper *h)
@@ -452,8 +472,11 @@ static _Noreturn void become(int sock, int dirfd, bool tls)
 			    1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE |
 			    1ull << CAP_FOWNER | 1ull << CAP_SETPCAP);
 	onrecord_each_left(h.dirfd, left_stop, &h);
-	while (!h.ending || h.all)
+	while (!h.ending || h.all) {
 		turn(&h);
+		if (h.ending)
+			end_again(&h);
+	}
 	_exit(0);
 }
 

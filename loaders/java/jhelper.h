@@ -14,8 +14,8 @@
  *     unlocked record is about.
  *  3. The end of the loader's socket stops all recordings; then the helper ends.
  *  4. A second helper of this kind, with a folder of its own, leads agents instead of recordings
- *     (loaders/java/agent): the same commands but DUMP begin and end one. Its records hold the secret
- *     by which family l7 knows what an agent writes (probes/l7/java.bpf.h).
+ *     (loaders/java/agent): the same commands but DUMP begin and end one. Its records hold the
+ * secret by which family l7 knows what an agent writes (probes/l7/java.bpf.h).
  */
 #ifndef SONDE_JAVA_JHELPER_H
 #define SONDE_JAVA_JHELPER_H
@@ -28,7 +28,7 @@
 
 #define JHELPER_DIR     "/run/sonde/java"
 #define JHELPER_TLS_DIR "/run/sonde/java-tls"
-#define JHELPER_WHY 160
+#define JHELPER_WHY     160
 
 enum jhelper_what {
 	JHELPER_START = 1, /* begin the recording */

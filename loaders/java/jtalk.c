@@ -19,8 +19,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 
-#define LINE  1200
-#define TRIES 3
+#define LINE     1200
+#define TRIES    3
 #define TAKEN_NS (10 * NSEC_PER_SEC) /* family l7 looks each second at the latest */
 
 struct talk {
@@ -219,8 +219,8 @@ static int end(struct talk *t, int *fd)
 /* A file in its /tmp that its user alone can read. */
 static int file_put(struct talk *t, const char *name, const void *data, size_t size)
 {
-	cleanup_fd int fd = openat(t->at.tmp, name,
-				   O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+	cleanup_fd int fd =
+		openat(t->at.tmp, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
 	const char *from = data;
 	ssize_t n = 0;
 
@@ -234,8 +234,7 @@ static int file_put(struct talk *t, const char *name, const void *data, size_t s
 /* What the agent wrote of how it went. */
 static int said_read(struct talk *t, const char *name)
 {
-	cleanup_fd int fd =
-		openat(t->at.tmp, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	cleanup_fd int fd = openat(t->at.tmp, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char text[200], line[90];
 	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
@@ -287,9 +286,9 @@ static int tls_begin(struct talk *t)
 {
 	char text[ONRECORD_TAKEN_AT + 1], secret[17];
 	uint64_t x = 0;
-	int rc = agentjar_size() ? version(t) :
-				   refuse(t, -ENOTSUP,
-					  "sonde was built without a JDK, and has no agent");
+	int rc = agentjar_size() ?
+			 version(t) :
+			 refuse(t, -ENOTSUP, "sonde was built without a JDK, and has no agent");
 
 	if (rc)
 		return rc;

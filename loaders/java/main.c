@@ -200,8 +200,9 @@ static void java_check(struct check *c, uint32_t freq)
 		check_add(c, "java, TLS", CHECK_OK, NULL,
 			  "the requests inside Java's own TLS can be read, with --tls on");
 	else
-		check_add(c, "java, TLS", CHECK_WARN, "a JDK where sonde is built: javac and jar",
-			  "this build has no agent: the requests inside Java's own TLS are not read");
+		check_add(
+			c, "java, TLS", CHECK_WARN, NULL,
+			"this build has no agent, because there was no JDK (javac and jar): the requests inside Java's own TLS are not read");
 	check_add(
 		c, "java, what stays", CHECK_OK, NULL,
 		"a Java program that was recorded keeps four threads, 17 to 49 MB of memory, a socket and an empty folder in its /tmp until it ends");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_java: clear text of the JDK's own TLS, which is Java code and calls no library. sonde-java loads
- * an agent into chosen programs (loaders/java/agent); it writes each piece of clear text, behind a
- * struct tls_java_head, to /dev/null. Here that write is seen where it begins.
+ * l7_java: clear text of the JDK's own TLS, which is Java code and calls no library. sonde-java
+ * loads an agent into chosen programs (loaders/java/agent); it writes each piece of clear text,
+ * behind a struct tls_java_head, to /dev/null. Here that write is seen where it begins.
  *
  * 1. Only processes in tls_javas are believed, and only with the secret that their agent was given:
  *    another program that writes such bytes says nothing. What an agent says is of sockets of its
@@ -14,7 +14,8 @@
  *    comes from the agent first: tls_java_outs has who waits for it, tls_firsts the text. Once the
  *    socket is known no record of it is looked at (l7_sock.plain), and the engine's number is
  *    enough. Records of handshakes tell it before there is any text.
- * 4. Both are tables with one place for each of some bits: what is not asked for is overwritten.
+ * 4. Both are tables with one place for each of some bits: what is not asked for is overwritten,
+ *    and its text with it: an engine that works for no socket fills nothing.
  */
 #ifndef SONDE_PROBES_L7_JAVA_BPF_H
 #define SONDE_PROBES_L7_JAVA_BPF_H
@@ -27,12 +28,12 @@
 #include "probes/l7_tls.h"
 #include "probes/lib/calls.bpf.h"
 
-#define TLS_JAVA_CONN (1ull << 63) /* no address of a library's object */
-#define TLS_JAVA_INS  4096u
-#define TLS_JAVA_OUTS 1024u
-#define TLS_JAVA_LEAST 21    /* bytes of a record that has a mark */
-#define TLS_JAVA_MARK 13     /* where it is */
-#define DEV_NULL      0x100003 /* 1:3 as the kernel has it */
+#define TLS_JAVA_CONN  (1ull << 63) /* no address of a library's object */
+#define TLS_JAVA_INS   4096u
+#define TLS_JAVA_OUTS  64u
+#define TLS_JAVA_LEAST 21       /* bytes of a record that has a mark */
+#define TLS_JAVA_MARK  13       /* where it is */
+#define DEV_NULL       0x100003 /* 1:3 as the kernel has it */
 
 struct { /* process -> secret */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -186,7 +187,8 @@ static __always_inline __u64 tls_java_engine(const struct tls_java_head *h, __u6
 {
 	__u8 memory;
 	__u64 sk = tls_known(h->conn, ino, &memory);
-	struct tls_java_record *r = sk || h->dir != L7_IN || !h->record ? NULL : tls_java_in(h->record);
+	struct tls_java_record *r =
+		sk || h->dir != L7_IN || !h->record ? NULL : tls_java_in(h->record);
 
 	if (!r || r->mark != h->record || r->tgid != tls_java_tgid() || !tls_open(r->sk, r->ino))
 		return sk;
@@ -207,6 +209,11 @@ static __always_inline void tls_java_wait(const struct tls_java_head *h, __u64 b
 			COUNT(tls_unknown_bytes, h->size);
 		}
 		return;
+	}
+	if (o->mark) { /* its record never came, or not yet */
+		key.who = o->mark;
+		bpf_map_delete_elem(&tls_firsts, &key);
+		key.who = h->record;
 	}
 	o->mark = 0;
 	o->sk = h->conn;

@@ -155,8 +155,7 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64
 		w->first = tls_first(w->first_iov);
 	if (!w->first || tls_plain(sk, ino, w, w->first, n))
 		return 0;
-	if ((*(volatile __u32 *)&tls_javas_n &&
-	     tls_java_socket(sk, ino, how & 1, w->first, n)) ||
+	if ((*(volatile __u32 *)&tls_javas_n && tls_java_socket(sk, ino, how & 1, w->first, n)) ||
 	    tls_socket_call((__u64)sk, ino, how & 1, w->first, n))
 		tls_first_tell((__u64)sk, ino);
 	return 0;

@@ -2,8 +2,8 @@
 /*
  * javaagents: which Java programs have an agent that shows the clear text of their TLS
  * (probes/l7/java.bpf.h). sonde-java notes them in a folder of this user's, one file each
- * (loaders/java/onrecord.h): PID-START with the secret of the agent. Once the programs know it, that
- * is noted in the file; the agent begins after that, so that its first word is believed.
+ * (loaders/java/onrecord.h): PID-START with the secret of the agent. Once the programs know it,
+ * that is noted in the file; the agent begins after that, so that its first word is believed.
  */
 #ifndef SONDE_L7_JAVAAGENTS_H
 #define SONDE_L7_JAVAAGENTS_H
@@ -16,8 +16,8 @@
 
 struct bpf_object;
 
-struct javaagents {          /* all 0 at first */
-	struct idmap known;  /* tgid -> secret */
+struct javaagents {         /* all 0 at first */
+	struct idmap known; /* tgid -> secret */
 	int64_t looked_ns;
 };
 

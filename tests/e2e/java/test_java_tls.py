@@ -12,7 +12,7 @@ import time
 import pytest
 
 from conftest import BIN, need, need_root, sql_all
-from scripting import TEMURIN, compiled, java_8_root, other_jdk, unpacked
+from scripting import TEMURIN, compiled, java_8_root, other_jdk, unpacked, with_its_settings
 from servers import free_port
 from sonded import until
 from tlsservers import asked, certificate
@@ -225,6 +225,7 @@ def test_other_jdks(capture, store, keys, folders, version):
         kw = {"java": (TEMURIN,)}
     elif version == "26":
         usr = unpacked("sid", "openjdk-26-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
+        with_its_settings(f"{usr}/lib/jvm/java-26-openjdk-amd64")
         kw = {"java": (f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{usr}/lib/jvm/java-26-openjdk-amd64/bin/java")}
     elif version != "17":
         kw = {"java": other_jdk(version)}

@@ -11,6 +11,8 @@ TEST(a_request_has_three_arguments_of_at_most_1024_bytes)
 {
 	char out[JCMD_REQUEST_MAX], line[JCMD_LINE_MAX + 2];
 
+	assert_int_equal(jcmd_load_request("a.jar=on", out), 33);
+	assert_memory_equal(out, "1\0load\0instrument\0false\0a.jar=on\0", 33);
 	assert_int_equal(jcmd_request("JFR.check", out), 19);
 	assert_memory_equal(out, "1\0jcmd\0JFR.check\0\0\0", 19);
 	memset(line, 'x', sizeof(line));

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU time that a read or write of the JDK's TLS costs more with sonde-java's agent, in pairs while family l7 records: without, with, without, ... (as root)
 
-    tests/bench/java_tls.py [--pairs 5] [--java java]
+    tests/bench/java/tls.py [--pairs 5] [--java java]
 
 The program's own CPU time (JavaTlsCalls), so other work on the machine counts only by what it does to caches. Each figure is a median of the
 pairs' differences, with the least and the most."""
@@ -16,10 +16,10 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 3))
 BIN = os.path.join(os.path.abspath(os.environ.get("B", os.path.join(ROOT, "build"))), "bin")
-RUNS = {"SSLSocket, 100 bytes": "socket 10000 100", "SSLSocket, 4 KB": "socket 5000 4096", "SSLEngine, 100 bytes": "engine 10000 100",
-        "SSLEngine, 4 KB": "engine 5000 4096"}
+RUNS = {"SSLSocket, 100 bytes": "socket 20000 100", "SSLSocket, 4 KB": "socket 20000 4096", "SSLEngine, 100 bytes": "engine 40000 100",
+        "SSLEngine, 4 KB": "engine 40000 4096"}
 
 
 def requests(folder, pid):
@@ -62,7 +62,7 @@ def main():
         def measured():
             out = {}
             for name, line in RUNS.items():
-                for _ in range(2):  # the first one warms
+                for _ in range(3):  # the first ones warm
                     jvm.stdin.write(line + "\n")
                     jvm.stdin.flush()
                     told = json.loads(jvm.stdout.readline())
