@@ -16,8 +16,8 @@
 #define SLOTS       (2 * SUMS_ROWS)
 #define SERVICE_MAX 128
 
-#define RECENT      64  /* a power of two */
-#define EACH_SLOTS  128 /* a power of two, more than SUMS_EACH */
+#define RECENT     64  /* a power of two */
+#define EACH_SLOTS 128 /* a power of two, more than SUMS_EACH */
 
 /* What the requests of one row have in common. */
 struct key {
@@ -71,8 +71,8 @@ struct sums {
 	struct single failed[SUMS_FAILED], slow[SUMS_SLOW], sample[SUMS_SAMPLE], each[SUMS_EACH];
 	uint32_t n_failed, n_slow, n_sample, n_each;
 	uint8_t each_at[EACH_SLOTS]; /* hashed by operation and side: index in `each` + 1 */
-	uint64_t slow_ns; /* each of `slow` took at least this long; 0: unknown */
-	uint64_t others;  /* requests that the sample represents */
+	uint64_t slow_ns;            /* each of `slow` took at least this long; 0: unknown */
+	uint64_t others;             /* requests that the sample represents */
 	uint64_t random;
 	struct idmap named; /* names of named_bucket that are written */
 	int64_t named_bucket;
@@ -255,7 +255,8 @@ static void single_put(struct single *to, const struct single *x)
 	*to = *x;
 }
 
-/* What the slowest of all stand for needs no other: those become candidates for the sample. */
+/* An operation that is among the slowest of all needs no place of its own: what has it becomes a
+ * candidate for the sample. */
 static void each_settle(struct sums *s)
 {
 	uint32_t kept = 0;
@@ -586,7 +587,8 @@ static void kin_take(const struct sums *s, struct single *x, const struct link *
 }
 
 /* The place of a request: among those that failed, the slowest, the slowest of its operation, or
- * the sample, the first from `*kind` on that has room or holds a faster one. NULL: it is not kept. */
+ * the sample, the first from `*kind` on that has room or holds a faster one. NULL: it is not kept.
+ */
 static struct single *place_find(struct sums *s, const char *protocol, const char *operation,
 				 uint8_t side, uint8_t result, uint64_t ns, enum place *kind)
 {
@@ -625,10 +627,9 @@ static void single_take(struct sums *s, const struct sums_of *of, const struct p
 		out = *place;
 		*place = x;
 		x = out;
-		place = x.key.operation
-				? place_find(s, x.key.protocol, x.key.operation, x.key.side,
-					     x.key.result, x.numbers.total_ns, &kind)
-				: NULL;
+		place = x.key.operation ? place_find(s, x.key.protocol, x.key.operation, x.key.side,
+						     x.key.result, x.numbers.total_ns, &kind) :
+					  NULL;
 	}
 	kin_drop(&x);
 }

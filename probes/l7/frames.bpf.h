@@ -127,15 +127,16 @@ static __always_inline void frames_flush(struct walk *w)
 /* `n` bytes into the record at hand; false: they cannot be read. */
 static __always_inline bool frames_copy(struct walk *w, __u32 n)
 {
+	__u64 size = n; /* 64 bits: what 5.10 compares is what the helper gets */
 	__u32 fill;
 
 	if (w->gap || w->fill + n > L7_CHUNK)
 		frames_flush(w);
 	fill = w->fill & (L7_CHUNK - 1);
-	FORGET_BOUNDS(n);
-	if (n > L7_CHUNK)
+	FORGET_BOUNDS(size);
+	if (size > L7_CHUNK)
 		return false;
-	if (walk_read(w, &w->bytes[fill], n, w->ptr))
+	if (walk_read(w, &w->bytes[fill], (__u32)size, w->ptr))
 		return false;
 	w->fill = fill + n;
 	return true;
@@ -383,16 +384,13 @@ __noinline int frames_step(__u32 slot)
 			return 0;
 	}
 	n = frames_least(w->left, w->total - w->fill - w->gap);
-	if (w->frames.copy) {
-		n = frames_least(frames_least(n, w->frames.copy), L7_CHUNK);
+	if (w->frames.copy || frames_tail(&w->frames)) {
+		__u32 *left = w->frames.copy ? &w->frames.copy : &w->frames.body;
+
+		n = frames_least(frames_least(n, *left), L7_CHUNK);
 		if (!frames_copy(w, (__u32)n))
 			w->framed = 2;
-		w->frames.copy -= (__u32)n;
-	} else if (frames_tail(&w->frames)) {
-		n = frames_least(n, w->frames.body);
-		if (!frames_copy(w, (__u32)n))
-			w->framed = 2;
-		w->frames.body -= (__u32)n;
+		*left -= (__u32)n;
 	} else if (w->frames.body) {
 		n = frames_least(n, w->frames.body - frames_kept(&w->frames));
 		w->gap += (__u32)n;

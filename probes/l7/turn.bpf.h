@@ -193,8 +193,8 @@ static __always_inline void turn_unsure(__u64 who, __u64 now_ns)
 }
 
 /* It waits for whatever comes next, as long as `wait_ns`; TURN_ALWAYS: without a limit. `epoll`:
- * a loop's call. Who looks without waiting at one connection by another one, as urllib3 does before
- * it uses it again, is none. */
+ * by epoll, as loops do. urllib3 looks by poll or select, without a wait, at a connection before it
+ * uses it again: that makes no loop. */
 static __always_inline void turn_waits(struct l7_turn *t, __u64 wait_ns, bool epoll)
 {
 	__u64 began = t->began_ns;
@@ -283,8 +283,8 @@ static __always_inline bool turn_next(const struct l7_turn *t, __u64 now_ns)
 #define TURN_OPENED_NEXT  2
 #define TURN_OPENED_DOUBT 3
 
-/* It opens a connection. *tag: for which request; 0: for none that is known, and DOUBT returned: nor
- * is the first that it asks on it. */
+/* It opens a connection. *tag: for which request; 0: for none that is known, and DOUBT returned:
+ * nor is the first that it asks on it. */
 static __noinline int turn_opens(__u64 who, __u64 *tag)
 {
 	struct l7_turn *t = turn_get(who);

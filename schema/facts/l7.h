@@ -6,33 +6,32 @@
 
 #include "schema/facts/fact.h"
 
-#define REQUEST_LOG_COLUMNS(X)                                                                                   \
-	X(REQUEST_LOG_PROCESS, "process", PROCESS, KEY, "", "process.id whose it is")                            \
-	X(REQUEST_LOG_SIDE, "side", TEXT, KEY, "", "text.id: client, server")                                    \
-	X(REQUEST_LOG_PROTOCOL, "protocol", TEXT, KEY, "", "text.id")                                            \
-	X(REQUEST_LOG_SERVICE, "service", TEXT, KEY, "",                                                         \
-	  "text.id: address and port of the server, or its path")                                                \
-	X(REQUEST_LOG_OPERATION, "operation", TEXT, KEY, "", "text.id")                                          \
-	X(REQUEST_LOG_NTH, "nth", TEXT, KEY, "", "text.id: which of the bucket")                                 \
-	X(REQUEST_LOG_AT, "at_us", NUMBER, GAUGE, "us",                                                          \
-	  "when its first byte was seen, since 1970")                                                            \
-	X(REQUEST_LOG_STATUS, "status", TEXT, GAUGE, "", "text.id; empty: the protocol has none")                \
-	X(REQUEST_LOG_RESULT, "result", TEXT, GAUGE, "",                                                         \
-	  "text.id: ok, error, one-way, opened, no-answer, blind")                                               \
-	X(REQUEST_LOG_WHY, "why", TEXT, GAUGE, "",                                                               \
-	  "text.id: why this one is kept: failed, slow (among the slowest of the bucket, or the slowest of its " \
-	  "operation), linked (made for a kept one), sample (drawn from all others)")                            \
-	X(REQUEST_LOG_WEIGHT, "weight", NUMBER, GAUGE, "",                                                       \
-	  "requests that it represents: 1, or for a sample the number of requests per sampled one")              \
-	X(REQUEST_LOG_TID, "tid", NUMBER, GAUGE, "",                                                             \
-	  "thread that moved the connection's last bytes before it was answered")                                \
-	X(REQUEST_LOG_FIRST, "first_us", NUMBER, GAUGE, "us",                                                    \
-	  "to the first byte of its answer; NULL: it had none")                                                  \
-	X(REQUEST_LOG_TOTAL, "total_us", NUMBER, GAUGE, "us",                                                    \
-	  "to the last byte of its answer; NULL: it had none")                                                   \
-	X(REQUEST_LOG_ASKED, "request_bytes", NUMBER, GAUGE, "bytes", "of the request")                          \
-	X(REQUEST_LOG_ANSWERED, "response_bytes", NUMBER, GAUGE, "bytes", "of its answer")                       \
-	X(REQUEST_LOG_TRACE, "trace", TEXT, GAUGE, "",                                                           \
+#define REQUEST_LOG_COLUMNS(X)                                                                                       \
+	X(REQUEST_LOG_PROCESS, "process", PROCESS, KEY, "", "process.id whose it is")                                \
+	X(REQUEST_LOG_SIDE, "side", TEXT, KEY, "", "text.id: client, server")                                        \
+	X(REQUEST_LOG_PROTOCOL, "protocol", TEXT, KEY, "", "text.id")                                                \
+	X(REQUEST_LOG_SERVICE, "service", TEXT, KEY, "",                                                             \
+	  "text.id: address and port of the server, or its path")                                                    \
+	X(REQUEST_LOG_OPERATION, "operation", TEXT, KEY, "", "text.id")                                              \
+	X(REQUEST_LOG_NTH, "nth", TEXT, KEY, "", "text.id: which of the bucket")                                     \
+	X(REQUEST_LOG_AT, "at_us", NUMBER, GAUGE, "us",                                                              \
+	  "when its first byte was seen, since 1970")                                                                \
+	X(REQUEST_LOG_STATUS, "status", TEXT, GAUGE, "", "text.id; empty: the protocol has none")                    \
+	X(REQUEST_LOG_RESULT, "result", TEXT, GAUGE, "",                                                             \
+	  "text.id: ok, error, one-way, opened, no-answer, blind")                                                   \
+	X(REQUEST_LOG_WHY, "why", TEXT, GAUGE, "",                                                                   \
+	  "text.id: why this one is kept: failed, slow (the slowest of the bucket), sample (drawn from all others)") \
+	X(REQUEST_LOG_WEIGHT, "weight", NUMBER, GAUGE, "",                                                           \
+	  "requests that it represents: 1, or for a sample the number of requests per sampled one")                  \
+	X(REQUEST_LOG_TID, "tid", NUMBER, GAUGE, "",                                                                 \
+	  "thread that moved the connection's last bytes before it was answered")                                    \
+	X(REQUEST_LOG_FIRST, "first_us", NUMBER, GAUGE, "us",                                                        \
+	  "to the first byte of its answer; NULL: it had none")                                                      \
+	X(REQUEST_LOG_TOTAL, "total_us", NUMBER, GAUGE, "us",                                                        \
+	  "to the last byte of its answer; NULL: it had none")                                                       \
+	X(REQUEST_LOG_ASKED, "request_bytes", NUMBER, GAUGE, "bytes", "of the request")                              \
+	X(REQUEST_LOG_ANSWERED, "response_bytes", NUMBER, GAUGE, "bytes", "of its answer")                           \
+	X(REQUEST_LOG_TRACE, "trace", TEXT, GAUGE, "",                                                               \
 	  "text.id: id of the trace that it carried; empty: none")
 
 #define REQUEST_BYTES_COLUMNS(X)                                                                  \

@@ -772,18 +772,17 @@ static bool place(struct proto_conn *c, struct proto_piece *piece, uint64_t *mis
 static void proxyhead_skip(struct proto_conn *c, struct proto_piece *piece)
 {
 	struct proto_dir *d = &c->dir[PROTO_CLIENT];
-	size_t n = c->begun && !c->datagram && piece->from == PROTO_CLIENT && !d->met ?
-			   proxyhead_size(piece->bytes, piece->len) :
-			   0;
+	size_t n;
 
-	if (!n)
+	if (!c->begun || c->datagram || piece->from != PROTO_CLIENT || d->met)
 		return;
-	d->met = true;
-	d->pos = piece->pos + n;
-	piece->pos += n;
+	n = proxyhead_size(piece->bytes, piece->len);
+	d->met = n > 0;
 	piece->bytes += n;
 	piece->len -= n;
 	piece->size -= n;
+	piece->pos += n;
+	d->pos = piece->pos;
 }
 
 void proto_conn_feed(struct proto_conn *c, const struct proto_piece *given)
@@ -844,9 +843,8 @@ static void end_side(struct proto_conn *c, enum proto_side from, int64_t at_ns, 
 	if (!c->protocol)
 		return;
 	time_is(c, at_ns);
-	now_ns = c->now_ns;
-	if (c->dir[from].skipping_all) /* it was there with its last byte, whenever the end came */
-		c->now_ns = c->dir[from].last_ns;
+	now_ns = c->now_ns; /* what ends so was there with its last byte, whenever the end came */
+	c->now_ns = c->dir[from].skipping_all ? c->dir[from].last_ns : now_ns;
 	side_over(c, from, PROTO_NO_ANSWER, reset);
 	c->now_ns = now_ns;
 }

@@ -62,8 +62,8 @@ struct http {
 	uint64_t left;
 	enum grpcweb_form form;
 	bool chunked;
-	bool clickhouse; /* the server is */
-	uint64_t waits;  /* the body of the last request, before which the client waits for 100 */
+	bool clickhouse;  /* the server is */
+	uint64_t waits;   /* the body of the last request, before which the client waits for 100 */
 	bool waits_chunk; /* likewise: for the first chunk of its body */
 };
 

@@ -58,9 +58,9 @@ enum {
 	TAG_STATUS = 0xfff,
 	TAG_GRPC = 0x1000,
 	TAG_OPENED = 0x2000,
-	TAG_WEB = 14,         /* bits from here on: enum grpcweb_form */
-	TAG_UNSEEN = 1 << 16, /* a part of its body is */
-	TAG_CODE = 17,        /* bits from here on: gRPC-Web's status and 1 */
+	TAG_WEB = 14,          /* bits from here on: enum grpcweb_form */
+	TAG_UNSEEN = 1 << 16,  /* a part of its body is */
+	TAG_CODE = 17,         /* bits from here on: gRPC-Web's status and 1 */
 	TAG_CONNECT = 1 << 25, /* asks for a tunnel */
 	TAG_BODY = 1 << 26     /* a part of gRPC-Web's body came */
 };
@@ -402,8 +402,7 @@ static void web_data(struct http2 *h, struct proto_pending *q, const uint8_t *p,
 	h->n_web += kept;
 	h->web_of = (uint32_t)q->id;
 	q->tag |= TAG_BODY;
-	code = n >= DATA_TAIL ? grpcweb_status(form, p, n) :
-				grpcweb_status(form, h->web, h->n_web);
+	code = n >= DATA_TAIL ? grpcweb_status(form, p, n) : grpcweb_status(form, h->web, h->n_web);
 	if (code != GRPCWEB_NONE)
 		web_code(q, code);
 }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How long the head at the begin of these bytes is; 0: there is none. */
+/* The length of the head at the begin of these bytes; 0: they begin with something else. */
 size_t proxyhead_size(const uint8_t *p, size_t n);
 
 #endif

@@ -35,7 +35,7 @@ struct redis {
 	bool push, message, confirm, error; /* what the reply at hand is */
 	char status[16];
 	bool stream, quiet, skip_one, subscribed, asked, monitors;
-	bool joined; /* in mid-stream: it may have subscribed before */
+	bool joined;      /* in mid-stream: it may have subscribed before */
 	const char *told; /* `message`: as what */
 };
 
@@ -505,8 +505,7 @@ static int reply_begins_here(const uint8_t *p, size_t n)
  * become one. */
 static int push_begins(const uint8_t *p, size_t n)
 {
-	static const char *const begins[] = {"*3\r\n$7\r\nmessage\r\n",
-					     "*4\r\n$8\r\npmessage\r\n",
+	static const char *const begins[] = {"*3\r\n$7\r\nmessage\r\n", "*4\r\n$8\r\npmessage\r\n",
 					     "*3\r\n$8\r\nsmessage\r\n", NULL};
 	int64_t items = 0;
 	size_t a;

@@ -109,9 +109,10 @@ TEST(a_body_in_chunks_that_the_client_waits_to_send_may_never_come)
 		END};
 #undef WAITS
 
-	talk_expect(turns, "http",
-		    "POST h/a ok 401\nDELETE h/next ok 200\nPUT h/b ok 413\nGET h/c ok 204\nPOST h/d ok "
-		    "200\nPOST h/e ok 417\nPOST h/f ok 200\n");
+	talk_expect(
+		turns, "http",
+		"POST h/a ok 401\nDELETE h/next ok 200\nPUT h/b ok 413\nGET h/c ok 204\nPOST h/d ok "
+		"200\nPOST h/e ok 417\nPOST h/f ok 200\n");
 }
 
 TEST(a_statement_of_clickhouse_is_its_operation)
