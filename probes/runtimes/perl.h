@@ -27,7 +27,7 @@
  *   int perl_read(struct perl_walk *w, __u64 addr, __u64 *value)
  *       a word of memory; != 0: not readable
  * and may define PERL_LOOK(w, addr): the next words that are read are those of the context there,
- * and of those below it; PERL_LOOK_SUB(w, addr, bytes): so many bytes there, 64 at most.
+ * and of those below it; PERL_LOOK_SUB(w, addr, bytes): as many bytes there, 64 at most.
  */
 #ifndef SONDE_PROBES_RUNTIMES_PERL_H
 #define SONDE_PROBES_RUNTIMES_PERL_H
@@ -87,7 +87,7 @@ static __always_inline int perl_half(struct perl_walk *w, __u64 addr, __u32 *val
 
 /* ---- the interpreter ---- */
 
-/* Takes a stackinfo. != 0: it is none. */
+/* Takes a stackinfo. != 0: not one. */
 static __always_inline int perl_enter(struct perl_walk *w, __u64 info)
 {
 	__u32 last = 0, room = 0;
