@@ -50,12 +50,12 @@
 struct perl_walk {
 	__u64 cop; /* of the next frame */
 	__u64 info, contexts;
-	void *ctx;  /* user space: the includer's */
-	__s32 last; /* context that is next; -1: none */
+	void *ctx;   /* user space: the includer's */
+	__s32 last;  /* context that is next; -1: none */
 	__u32 begun; /* a frame was popped */
 
 	/* of the frame that was popped last */
-	__u64 at;   /* its statement; 0: it has no line */
+	__u64 at; /* its statement; 0: it has no line */
 	__u64 cv, body;
 	__u64 root, name, seq; /* what tells the sub from others; of `known` */
 	__u64 known;           /* the sub that was read last: a recursion reads it once */
@@ -145,9 +145,8 @@ static __always_inline int perl_function(struct perl_walk *w)
 	if (!w->cv || (w->cv & 7))
 		return -1;
 	PERL_LOOK_SUB(w, w->cv, PERL_SV_U);
-	if (perl_half(w, w->cv + PERL_SV_FLAGS, &flags) ||
-	    (flags & PERL_SV_TYPE) != PERL_TYPE_CV || perl_read(w, w->cv + PERL_SV_BODY, &w->body) ||
-	    !w->body || (w->body & 7))
+	if (perl_half(w, w->cv + PERL_SV_FLAGS, &flags) || (flags & PERL_SV_TYPE) != PERL_TYPE_CV ||
+	    perl_read(w, w->cv + PERL_SV_BODY, &w->body) || !w->body || (w->body & 7))
 		return -1;
 	PERL_LOOK_SUB(w, w->body + PERL_CV_ROOT, PERL_CV_SIZE - PERL_CV_ROOT);
 	if (perl_read(w, w->body + PERL_CV_ROOT, &w->root) ||

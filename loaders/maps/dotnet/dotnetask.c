@@ -350,8 +350,9 @@ void dotnetask_tick(struct dotnetask *d)
 			log_warn("process %u: .NET's functions have no names: %s", heard.pid,
 				 heard.told.why);
 		else
-			log_info("process %u writes the names of .NET's functions while sonde records",
-				 heard.pid);
+			log_info(
+				"process %u writes the names of .NET's functions while sonde records",
+				heard.pid);
 }
 
 void dotnetask_close(struct dotnetask *d)
