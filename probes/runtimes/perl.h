@@ -45,7 +45,7 @@
 #define PERL_LOOK_SUB(w, addr, bytes) ((void)(w), (void)(addr))
 #endif
 
-#define PERL_AROUND 8 /* contexts that are looked at for a sub's caller */
+#define PERL_AROUND 3 /* contexts that are looked at for a sub's caller; beyond, it has no line */
 
 struct perl_walk {
 	__u64 cop; /* of the next frame */
