@@ -301,7 +301,7 @@ int main(int argc, char **argv)
 		return rc;
 	/* a kernel that cannot confine it is no reason not to record */
 	if (confine(CONFINE_EXECS | CONFINE_LOADS | CONFINE_HANDLES | CONFINE_OTHERS |
-			    (attaches(&c) ? CONFINE_USERS : 0),
+			    (attaches(&c) || !c.no_dotnet ? CONFINE_USERS : 0),
 		    &e))
 		log_warn("%s", e.what);
 	return run(&d, &c, &e) ? err_report(&e, "sonded") : EXIT_OK;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "loaders/java/jcmd.h"
-#include "loaders/lib/host/proc/asuser.h"
+#include "loaders/lib/host/talk/asuser.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 
@@ -67,8 +67,7 @@ int jattach_become(struct jattach *a)
 {
 	const int rc = asuser_become(&a->of);
 
-	return rc ? refuse(a, rc,
-			   "cannot become its user %u: that takes CAP_SETUID and CAP_SETGID",
+	return rc ? refuse(a, rc, "cannot become its user %u: that takes CAP_SETUID and CAP_SETGID",
 			   a->of.uid) :
 		    0;
 }
@@ -220,7 +219,9 @@ static int converse(struct jattach *a, const char *request, size_t len, char *an
 		return refuse(a, -E2BIG, "the command is too long");
 	fd = socket_connect(a);
 	if (fd < 0)
-		return refuse(a, fd, asuser_is_gone(&a->of) ? "it has ended" : "its attach socket is gone");
+		return refuse(a, fd,
+			      asuser_is_gone(&a->of) ? "it has ended" :
+						       "its attach socket is gone");
 	if (send(fd, request, len, MSG_NOSIGNAL) != (ssize_t)len)
 		return refuse(a, -EIO, "its attach socket takes no command");
 	rc = answer_read(fd, answer, until);

@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#include "loaders/lib/host/proc/asuser.h"
+#include "loaders/lib/host/talk/asuser.h"
 
 #define JATTACH_WHY 160
 

@@ -79,7 +79,7 @@ struct maps {
 	struct tablemaps tables;
 	struct publish *publish;
 	struct dotnetask *dotnet; /* NULL: nothing is asked */
-	uint64_t good_ns; /* the last T at which nothing was lost */
+	uint64_t good_ns;         /* the last T at which nothing was lost */
 	uint64_t cpus_ns; /* the last T at which the events of all CPUs were known to work */
 	uint64_t rss, private, tables_bytes;
 	bool stop;
@@ -346,7 +346,8 @@ static void want_args(void *ctx, const struct mp_want_args *want)
 static void want_names(void *ctx, const struct mp_want_names *want)
 {
 	const struct maps *m = ctx;
-	const struct proc *p = m->dotnet ? world_proc(&((struct maps *)ctx)->world, want->tgid) : NULL;
+	const struct proc *p =
+		m->dotnet ? world_proc(&((struct maps *)ctx)->world, want->tgid) : NULL;
 
 	if (p && p->start_ns == want->start_ns)
 		dotnetask_want(m->dotnet, p->tgid, p->start_ns / proc_ticks_ns(1));

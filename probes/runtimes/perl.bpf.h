@@ -6,7 +6,6 @@
 
 #include "probes/runtimes/script.bpf.h"
 
-#define PERL_POPS       4   /* contexts in a step: most are blocks */
 #define PERL_FILE_BYTES 128 /* of a file's name, that tell it from others */
 
 static __always_inline void perl_look(struct perl_walk *p, __u64 addr)
@@ -83,22 +82,22 @@ enum {
 };
 enum { PERL_PIECES_FIT = 1 / (PERL_PIECE_FILE < SCRIPT_PIECES) };
 
-#define PERL_SLOT           64u
-#define PERL_CV_FROM        0u
-#define PERL_BODY_FROM      (PERL_CV_FROM + PERL_SLOT)
-#define PERL_GV_FROM        (PERL_BODY_FROM + 2 * PERL_SLOT)
-#define PERL_GV_BODY_FROM   (PERL_GV_FROM + PERL_SLOT)
-#define PERL_GP_FROM        (PERL_GV_BODY_FROM + PERL_SLOT)
-#define PERL_EGV_FROM       (PERL_GP_FROM + PERL_SLOT)
-#define PERL_EGV_BODY_FROM  (PERL_EGV_FROM + PERL_SLOT)
-#define PERL_STASH_FROM     (PERL_EGV_BODY_FROM + PERL_SLOT)
-#define PERL_HV_FROM        (PERL_STASH_FROM + PERL_SLOT)
-#define PERL_AUX_FROM       (PERL_HV_FROM + PERL_SLOT)
-#define PERL_NAMES_FROM     (PERL_AUX_FROM + PERL_SLOT)
-#define PERL_NAME_FROM      (PERL_NAMES_FROM + PERL_SLOT)
-#define PERL_OWNER_FROM     (PERL_NAME_FROM + SCRIPT_TEXT_BYTES)
-#define PERL_FILE_FROM      (PERL_OWNER_FROM + SCRIPT_TEXT_BYTES)
-#define PERL_TAKEN          (PERL_FILE_FROM + SCRIPT_TEXT_BYTES)
+#define PERL_SLOT          64u
+#define PERL_CV_FROM       0u
+#define PERL_BODY_FROM     (PERL_CV_FROM + PERL_SLOT)
+#define PERL_GV_FROM       (PERL_BODY_FROM + 2 * PERL_SLOT)
+#define PERL_GV_BODY_FROM  (PERL_GV_FROM + PERL_SLOT)
+#define PERL_GP_FROM       (PERL_GV_BODY_FROM + PERL_SLOT)
+#define PERL_EGV_FROM      (PERL_GP_FROM + PERL_SLOT)
+#define PERL_EGV_BODY_FROM (PERL_EGV_FROM + PERL_SLOT)
+#define PERL_STASH_FROM    (PERL_EGV_BODY_FROM + PERL_SLOT)
+#define PERL_HV_FROM       (PERL_STASH_FROM + PERL_SLOT)
+#define PERL_AUX_FROM      (PERL_HV_FROM + PERL_SLOT)
+#define PERL_NAMES_FROM    (PERL_AUX_FROM + PERL_SLOT)
+#define PERL_NAME_FROM     (PERL_NAMES_FROM + PERL_SLOT)
+#define PERL_OWNER_FROM    (PERL_NAME_FROM + SCRIPT_TEXT_BYTES)
+#define PERL_FILE_FROM     (PERL_OWNER_FROM + SCRIPT_TEXT_BYTES)
+#define PERL_TAKEN         (PERL_FILE_FROM + SCRIPT_TEXT_BYTES)
 enum { PERL_DATA_FITS = 1 / (PERL_TAKEN <= SCRIPT_DATA_BYTES) };
 
 /* A text that ends with 0. */
@@ -173,7 +172,8 @@ static __always_inline void perl_glob_take(struct script_names *out, const struc
 	}
 	if (from == PERL_EGV_BODY_FROM) {
 		perl_hek_take(out, PERL_PIECE_NAME,
-			      script_copied(out, PERL_EGV_BODY_FROM + PERL_GV_NAME), PERL_NAME_FROM);
+			      script_copied(out, PERL_EGV_BODY_FROM + PERL_GV_NAME),
+			      PERL_NAME_FROM);
 		perl_stash_take(out, l, script_copied(out, PERL_EGV_BODY_FROM + PERL_GV_STASH));
 		return;
 	}
@@ -190,8 +190,8 @@ static __always_inline void perl_sub_take(struct script_names *out, const struct
 		return;
 	perl_file_take(out, script_copied(out, PERL_BODY_FROM + PERL_CV_FILE));
 	if (script_copied(out, PERL_BODY_FROM + PERL_CV_SEQ) >> 32 & PERL_CV_NAMED) {
-		perl_hek_take(out, PERL_PIECE_NAME,
-			      script_copied(out, PERL_BODY_FROM + PERL_CV_GV), PERL_NAME_FROM);
+		perl_hek_take(out, PERL_PIECE_NAME, script_copied(out, PERL_BODY_FROM + PERL_CV_GV),
+			      PERL_NAME_FROM);
 		perl_stash_take(out, l, script_copied(out, PERL_BODY_FROM + PERL_CV_STASH));
 		return;
 	}
@@ -237,31 +237,31 @@ __noinline int perl_start(__u32 unused)
 	return 0;
 }
 
-/* Looks at a context; false: something else is next. */
-static __always_inline bool perl_pop_one(struct script_walk *w, struct unwind *u,
+/* Looks at a context. */
+static __always_inline void perl_pop_one(struct script_walk *w, struct unwind *u,
 					 const struct perl_layout *l)
 {
 	__u32 step = perl_next(&w->perl), line;
 
 	if (step == PERL_SKIPPED)
-		return true;
+		return;
 	if (step == PERL_FAULT || (step == PERL_END && !w->n)) {
 		script_end(w, u, step == PERL_END ? SCRIPT_WHOLE : SCRIPT_FAULT);
-		return false;
+		return;
 	}
 	w->more = script_goes_on(w, step == PERL_FRAME);
-	if (step == PERL_END)
-		return script_skip(w, u);
 	w->what = w->perl.kind;
-	line = perl_line(&w->perl);
-	if (w->perl.kind == PERL_SUB)
+	if (w->what == PERL_SUB)
 		perl_sub_object(w);
-	else if (!perl_file_object(w, l))
-		return script_skip(w, u);
-	return script_found(w, u, RUNTIME_PERL, line <= SCRIPT_POSITION_MAX ? line : 0);
+	if (step == PERL_END || (w->what != PERL_SUB && !perl_file_object(w, l))) {
+		script_skip(w, u);
+		return;
+	}
+	line = perl_line(&w->perl);
+	script_found(w, u, RUNTIME_PERL, line <= SCRIPT_POSITION_MAX ? line : 0);
 }
 
-/* 0: something else is next. */
+/* One, so that what it needs of the stack is least. 0: something else is next. */
 __noinline int perl_pop(__u32 unused)
 {
 	struct script_walk *w = script_walk();
@@ -272,13 +272,10 @@ __noinline int perl_pop(__u32 unused)
 	if (!w || !s || !(runtime_kinds >> RUNTIME_PERL & 1))
 		return 0;
 	r = script_layout(w, RUNTIME_PERL);
-	if (!r) {
+	if (r)
+		perl_pop_one(w, &s->unwind, &r->perl);
+	else
 		script_end(w, &s->unwind, SCRIPT_FAULT);
-		return 0;
-	}
-	for (int i = 0; i < PERL_POPS; i++)
-		if (!perl_pop_one(w, &s->unwind, &r->perl))
-			break;
 	return 0;
 }
 

@@ -27,7 +27,7 @@
  *   int perl_read(struct perl_walk *w, __u64 addr, __u64 *value)
  *       a word of memory; != 0: not readable
  * and may define PERL_LOOK(w, addr): the next words that are read are those of the context there,
- * and of those below it; PERL_LOOK_SUB(w, addr, bytes): so many bytes there, 64 at most.
+ * and of those below it; PERL_LOOK_SUB(w, addr, bytes): as many bytes there, 64 at most.
  */
 #ifndef SONDE_PROBES_RUNTIMES_PERL_H
 #define SONDE_PROBES_RUNTIMES_PERL_H
@@ -45,17 +45,17 @@
 #define PERL_LOOK_SUB(w, addr, bytes) ((void)(w), (void)(addr))
 #endif
 
-#define PERL_AROUND 8 /* contexts that are looked at for a sub's caller */
+#define PERL_AROUND 3 /* contexts that are looked at for a sub's caller; beyond, it has no line */
 
 struct perl_walk {
 	__u64 cop; /* of the next frame */
 	__u64 info, contexts;
-	void *ctx;  /* user space: the includer's */
-	__s32 last; /* context that is next; -1: none */
+	void *ctx;   /* user space: the includer's */
+	__s32 last;  /* context that is next; -1: none */
 	__u32 begun; /* a frame was popped */
 
 	/* of the frame that was popped last */
-	__u64 at;   /* its statement; 0: it has no line */
+	__u64 at; /* its statement; 0: it has no line */
 	__u64 cv, body;
 	__u64 root, name, seq; /* what tells the sub from others; of `known` */
 	__u64 known;           /* the sub that was read last: a recursion reads it once */
@@ -87,7 +87,7 @@ static __always_inline int perl_half(struct perl_walk *w, __u64 addr, __u32 *val
 
 /* ---- the interpreter ---- */
 
-/* Takes a stackinfo. != 0: it is none. */
+/* Takes a stackinfo. != 0: not one. */
 static __always_inline int perl_enter(struct perl_walk *w, __u64 info)
 {
 	__u32 last = 0, room = 0;
@@ -145,9 +145,8 @@ static __always_inline int perl_function(struct perl_walk *w)
 	if (!w->cv || (w->cv & 7))
 		return -1;
 	PERL_LOOK_SUB(w, w->cv, PERL_SV_U);
-	if (perl_half(w, w->cv + PERL_SV_FLAGS, &flags) ||
-	    (flags & PERL_SV_TYPE) != PERL_TYPE_CV || perl_read(w, w->cv + PERL_SV_BODY, &w->body) ||
-	    !w->body || (w->body & 7))
+	if (perl_half(w, w->cv + PERL_SV_FLAGS, &flags) || (flags & PERL_SV_TYPE) != PERL_TYPE_CV ||
+	    perl_read(w, w->cv + PERL_SV_BODY, &w->body) || !w->body || (w->body & 7))
 		return -1;
 	PERL_LOOK_SUB(w, w->body + PERL_CV_ROOT, PERL_CV_SIZE - PERL_CV_ROOT);
 	if (perl_read(w, w->body + PERL_CV_ROOT, &w->root) ||

@@ -24,47 +24,49 @@
 #define PERL_SI_TYPES    32
 
 /* struct context (PERL_CONTEXT); its lowest four bits say what it is */
-#define PERL_CX_SIZE    104
-#define PERL_CX_CALLER  16 /* blku_oldcop */
-#define PERL_CX_RETURN  48 /* retop; 0: code of C called it */
-#define PERL_CX_CV      72 /* of a sub */
-#define PERL_CX_KIND    0xfu
-#define PERL_CX_SUB     9u
-#define PERL_CX_FORMAT  10u
-#define PERL_CX_EVAL    11u
-#define PERL_CX_BLOCK   0x40u /* of an eval: `eval {}`, which is part of the function around it */
-#define PERL_CX_FAKE    0x80u /* of a sub: none was called */
-#define PERL_CONTEXTS   (1u << 20)
+#define PERL_CX_SIZE   104
+#define PERL_CX_CALLER 16 /* blku_oldcop */
+#define PERL_CX_RETURN 48 /* retop; 0: code of C called it */
+#define PERL_CX_CV     72 /* of a sub */
+#define PERL_CX_KIND   0xfu
+#define PERL_CX_SUB    9u
+#define PERL_CX_FORMAT 10u
+#define PERL_CX_EVAL   11u
+#define PERL_CX_BLOCK  0x40u /* of an eval: `eval {}`, which is part of the function around it */
+#define PERL_CX_FAKE   0x80u /* of a sub: none was called */
+#define PERL_CONTEXTS  (1u << 20)
 
 /* struct cop: a statement */
 #define PERL_COP_LINE 36 /* u32 */
 #define PERL_COP_FILE 48 /* a text; a glob named "_<" and the text in a build without threads */
 
 /* an SV's head; the bodies of a CV, a GV and a stash */
-#define PERL_SV_BODY    0
-#define PERL_SV_FLAGS   12 /* u32 */
-#define PERL_SV_U       16 /* a glob's GP; a stash's table */
-#define PERL_SV_SIZE    24
-#define PERL_SV_TYPE    0xffu
-#define PERL_TYPE_GV    9u
-#define PERL_TYPE_HV    12u
-#define PERL_TYPE_CV    13u
-#define PERL_HV_AUX     0x02000000u /* flag: it has a name, or could */
-#define PERL_CV_STASH   32
-#define PERL_CV_ROOT    48 /* its code; closures have it in common */
-#define PERL_CV_GV      56 /* or, if it is NAMED, its name */
-#define PERL_CV_FILE    64
-#define PERL_CV_SEQ     88 /* u32: counts what is compiled; u32 flags behind it */
-#define PERL_CV_FLAGS   92
-#define PERL_CV_SIZE    96
-#define PERL_CV_NAMED   0x8000u
-#define PERL_GV_NAME    32
-#define PERL_GV_STASH   40
-#define PERL_GV_SIZE    48
-#define PERL_GP_EGV     56
-#define PERL_HV_MAX     24
-#define PERL_AUX_NAME   0
-#define PERL_AUX_NAMES  28 /* i32: how many there are, if more than one; NAME points to them then */
+#define PERL_SV_BODY  0
+#define PERL_SV_FLAGS 12 /* u32 */
+#define PERL_SV_U     16 /* a glob's GP; a stash's table */
+#define PERL_SV_SIZE  24
+#define PERL_SV_TYPE  0xffu
+#define PERL_TYPE_GV  9u
+#define PERL_TYPE_HV  12u
+#define PERL_TYPE_CV  13u
+#define PERL_HV_AUX   0x02000000u /* flag: it has a name, or could */
+#define PERL_CV_STASH 32
+#define PERL_CV_ROOT  48 /* its code; closures have it in common */
+#define PERL_CV_GV    56 /* or, if it is NAMED, its name */
+#define PERL_CV_FILE  64
+#define PERL_CV_SEQ   88 /* u32: counts what is compiled; u32 flags behind it */
+#define PERL_CV_FLAGS 92
+#define PERL_CV_SIZE  96
+#define PERL_CV_NAMED 0x8000u
+#define PERL_GV_NAME  32
+#define PERL_GV_STASH 40
+#define PERL_GV_SIZE  48
+#define PERL_GP_EGV   56
+#define PERL_HV_MAX   24
+#define PERL_AUX_NAME 0
+#define PERL_AUX_NAMES                                                            \
+	28 /* i32: how many there are, if more than one; NAME points to them then \
+	    */
 #define PERL_AUX_SIZE   32
 #define PERL_HEK_LENGTH 4 /* i32 */
 #define PERL_HEK_TEXT   8 /* behind it a 0, then flags */
@@ -81,10 +83,10 @@ struct perl_layout {
 	__u32 format;  /* PERL_FORMAT */
 	__u32 version; /* 0x0524: 5.36 */
 	__u64 key;     /* PL_thr_key: of the thread's interpreter; 0: a build without threads: */
-	__u64 cop, stackinfo; /* PL_curcop, PL_curstackinfo */
+	__u64 cop, stackinfo;                                 /* PL_curcop, PL_curstackinfo */
 	__u64 loop_start[PERL_RANGES], loop_end[PERL_RANGES]; /* runops; end 0: no more */
-	__u16 interp_cop, interp_stackinfo; /* in an interpreter */
-	__u16 aux; /* of a stash's body: its names; 0: behind its table */
+	__u16 interp_cop, interp_stackinfo;                   /* in an interpreter */
+	__u16 aux;     /* of a stash's body: its names; 0: behind its table */
 	__u16 program; /* 1: the file is a program, and no library that one loads */
 };
 

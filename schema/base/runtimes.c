@@ -3,7 +3,8 @@
  * same names. */
 #include "schema/base/runtimes.h"
 
-static const char *const names[RUNTIMES_MAX] = {"", "python", "ruby", "php", "javascript", "java", "perl"};
+static const char *const names[RUNTIMES_MAX] = {"",           "python", "ruby", "php",
+						"javascript", "java",   "perl"};
 
 const char *runtime_name(uint32_t runtime)
 {

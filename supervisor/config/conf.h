@@ -67,7 +67,7 @@ struct conf {
 	bool seal;
 	int64_t fine_age_ns; /* 0: no limit */
 	uint32_t freq;
-	bool no_dotnet; /* programs of .NET are left alone */
+	bool no_dotnet;        /* programs of .NET are left alone */
 	double cpu;            /* limit of all of sonde, in percent of one core; 0: none */
 	uint64_t memory_bytes; /* the same of memory; 0: none */
 };

@@ -2,7 +2,7 @@
 #include "loaders/lib/runtimes/runtimes.h"
 
 #include "loaders/lib/runtimes/hotspot.h"
-#include "loaders/lib/runtimes/perl.h"
+#include "loaders/lib/runtimes/perl/perl.h"
 #include "loaders/lib/runtimes/php.h"
 #include "loaders/lib/runtimes/python.h"
 #include "loaders/lib/runtimes/ruby.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/runtimes/perlcode.h"
+#include "loaders/lib/runtimes/perl/perlcode.h"
 #include "loaders/lib/runtimes/phpcode.h"
 #include "loaders/lib/runtimes/rubycode.h"
 
@@ -74,9 +74,11 @@ static void perl_read(const struct runtime_memory *m, const struct script_names 
 }
 
 static void (*const readers[RUNTIME_N])(const struct runtime_memory *m,
-					const struct script_names *n, struct scriptobject *o) = {
-	[RUNTIME_PYTHON] = python_read, [RUNTIME_PHP] = php_read, [RUNTIME_RUBY] = ruby_read,
-	[RUNTIME_PERL] = perl_read};
+					const struct script_names *n,
+					struct scriptobject *o) = {[RUNTIME_PYTHON] = python_read,
+								   [RUNTIME_PHP] = php_read,
+								   [RUNTIME_RUBY] = ruby_read,
+								   [RUNTIME_PERL] = perl_read};
 
 int scriptobject_read(const void *record, size_t size, struct scriptobject *out)
 {

@@ -57,7 +57,7 @@ enum state { ASKED, WRITES, STOPPED };
 struct program {
 	struct dotnet_job job;
 	enum state state;
-	bool waits;     /* its job is to be begun */
+	bool waits;     /* its job has not begun */
 	bool ours_root; /* what it leaves can be removed */
 	int from;       /* the child's report; -1: no child */
 	pid_t child;
@@ -119,7 +119,7 @@ static void ask_end(struct program *p, enum dotnet_op op)
 	p->waits = true;
 }
 
-/* The report of its child, or that there is none. */
+/* The report of its child, or that it made none. */
 static void job_take(struct helper *h, struct program *p)
 {
 	struct heard heard = {.pid = p->job.pid};
@@ -350,8 +350,9 @@ void dotnetask_tick(struct dotnetask *d)
 			log_warn("process %u: .NET's functions have no names: %s", heard.pid,
 				 heard.told.why);
 		else
-			log_info("process %u writes the names of .NET's functions while sonde records",
-				 heard.pid);
+			log_info(
+				"process %u writes the names of .NET's functions while sonde records",
+				heard.pid);
 }
 
 void dotnetask_close(struct dotnetask *d)

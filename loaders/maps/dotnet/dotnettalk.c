@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/proc/asuser.h"
+#include "loaders/lib/host/talk/asuser.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "loaders/maps/dotnet/dotnetipc.h"
 #include "schema/base/cleanup.h"
@@ -162,7 +162,8 @@ static int socket_find(const struct asuser *u, int folder)
 	if (fchdir(folder))
 		return -errno;
 	d = opendir(".");
-	for (int i = 0; d && i < NAMES_MAX && rc < 0 && tries < SOCKETS_MAX && (e = readdir(d)); i++) {
+	for (int i = 0; d && i < NAMES_MAX && rc < 0 && tries < SOCKETS_MAX && (e = readdir(d));
+	     i++) {
 		if (!dotnetipc_is_socket(e->d_name, u->nspid))
 			continue;
 		rc = socket_try(u, e->d_name);
@@ -194,14 +195,16 @@ static int answer_read(int fd, struct dotnet_told *t)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return refuse(t, -EPIPE, "it closed its diagnostic socket without an answer");
+			return refuse(t, -EPIPE,
+				      "it closed its diagnostic socket without an answer");
 		len += (size_t)n;
 		rc = dotnetipc_answer(bytes, len, &why);
 	}
 	if (rc == 1)
 		return 0;
 	if (rc == -EREMOTEIO && why == DOTNETIPC_UNKNOWN_COMMAND)
-		return refuse(t, rc, "its .NET does not know the command: that takes .NET 8 or later");
+		return refuse(t, rc,
+			      "its .NET does not know the command: that takes .NET 8 or later");
 	if (rc == -EREMOTEIO)
 		return refuse(t, rc, "its runtime refused, with %08x", why);
 	return refuse(t, -EPROTO, "what listens there does not speak .NET's diagnostic protocol");
@@ -267,8 +270,7 @@ static int become(const struct asuser *u, struct dotnet_told *t)
 {
 	const int rc = asuser_become(u);
 
-	return rc ? refuse(t, rc,
-			   "cannot become its user %u: that takes CAP_SETUID and CAP_SETGID",
+	return rc ? refuse(t, rc, "cannot become its user %u: that takes CAP_SETUID and CAP_SETGID",
 			   u->uid) :
 		    0;
 }

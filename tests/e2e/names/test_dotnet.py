@@ -2,6 +2,7 @@
 """Programs of .NET are asked to write the names of their functions while sonde records, and to stop at its end. No .NET that has the command can be had
 where these tests run: a program plays one (dotnetlike.py). A real one, of 2019, writes its names where it is told to by its environment."""
 import os
+import signal
 import subprocess
 import time
 
@@ -22,6 +23,24 @@ class Program:
         assert self.child.stdout.readline() == "ready\n"
         self.where = env.get("TMPDIR", "/tmp")
         self.dump = f"{self.where}/jit-{self.child.pid}.dump"
+
+    def writes(self):
+        """Does it begin its jitdump?"""
+        until = time.monotonic() + 60
+        while not os.path.exists(self.dump) and time.monotonic() < until:
+            time.sleep(0.05)
+        return os.path.exists(self.dump)
+
+    def ran(self):
+        with open(f"/proc/{self.child.pid}/stat", encoding="utf-8") as f:
+            return int(f.read().rsplit(")", 1)[1].split()[11]) / os.sysconf("SC_CLK_TCK")
+
+    def runs(self, seconds):
+        """So much CPU time from now on, and at least a second, after which a loader looks for names again."""
+        most, until = time.monotonic() + 60, self.ran() + seconds
+        time.sleep(1)
+        while self.ran() < until and time.monotonic() < most:
+            time.sleep(0.05)
 
     def end(self):
         """What it was asked."""
@@ -50,8 +69,13 @@ def test_a_program_is_asked_for_names_and_made_to_stop_and_others_are_left_alone
                                            Program(TMPDIR=scratch))
     programs = (others, refuses, names_itself)
     try:
-        done = sonde("record", "--freq", "199", "--duration", "2s", *[a for p in programs for a in ("--pid", p.child.pid)], store=store, check=True,
-                     env=dict(os.environ, SONDE_DOTNET="on"))
+        record = subprocess.Popen([os.path.join(BUILD, "bin", "sonde"), "record", "--store", store, "--freq", "499",
+                                   *[str(a) for p in programs for a in ("--pid", p.child.pid)]],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=dict(os.environ, SONDE_DOTNET="on"))
+        assert others.writes()
+        others.runs(0.3)
+        record.send_signal(signal.SIGINT)
+        told = record.communicate(timeout=120)[1]
         assert gone(others.dump)
         said = [p.end() for p in (*programs, idle)]
     finally:
@@ -60,7 +84,7 @@ def test_a_program_is_asked_for_names_and_made_to_stop_and_others_are_left_alone
     assert said[0] == [BEGIN, END]
     assert said[1] == [BEGIN]
     assert said[2] == said[3] == []  # one was started with names, one is not recorded
-    assert f"process {refuses.child.pid}: .NET's functions have no names: its .NET does not know the command: that takes .NET 8 or later" in done.stderr
+    assert f"process {refuses.child.pid}: .NET's functions have no names: its .NET does not know the command: that takes .NET 8 or later" in told
     spun = [n for frames, n in stacks(store, "cpu") if any(f[1] == NAME for f in frames)]
     assert sum(spun) > 0, stacks(store, "cpu")[:5]
 
@@ -73,10 +97,7 @@ def test_nothing_is_asked_unless_somebody_wants_it_and_a_killed_recorder_leaves_
         sonde("record", "--duration", "1s", "--pid", program.child.pid, store=store, check=True)
         record = subprocess.Popen([os.path.join(BUILD, "bin", "sonde-cpu"), "--store", store, "--pid", str(program.child.pid)], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL, env=dict(os.environ, SONDE_DOTNET="on"))
-        for _ in range(200):
-            if os.path.exists(program.dump):
-                break
-            time.sleep(0.1)
+        assert program.writes()
         maps = [int(pid) for pid in subprocess.run(["pgrep", "-P", str(record.pid), "sonde-maps"], capture_output=True, text=True, check=True).stdout.split()]
         os.kill(maps[0], 9)
         record.kill()

@@ -35,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	snprintf(name, sizeof(name), "dotnet-diagnostic-7-%.*s", (int)(len < 40 ? len : 40),
 		 (const char *)data);
-	if (dotnetipc_is_socket(name, 7) && strspn(name + 20, "0123456789") + 7 != strlen(name + 20))
+	if (dotnetipc_is_socket(name, 7) &&
+	    strspn(name + 20, "0123456789") + 7 != strlen(name + 20))
 		abort();
 	return 0;
 }

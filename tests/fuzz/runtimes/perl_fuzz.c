@@ -5,12 +5,13 @@
  * lie behind its table; the others lie from BASE on: the key of the interpreter, or PL_curcop and
  * PL_curstackinfo.
  *
- * covers: loaders/lib/runtimes/perl.c loaders/lib/runtimes/perlcode.c probes/runtimes/perl.h
+ * covers: loaders/lib/runtimes/perl/perl.c loaders/lib/runtimes/perl/perlcode.c
+ * probes/runtimes/perl.h
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/runtimes/perl.h"
+#include "loaders/lib/runtimes/perl/perl.h"
 #include "probes/runtimes/perl_layout.h"
 #include "tests/fuzz/runtimes/bytes.h"
 

@@ -2,7 +2,7 @@
 /*
  * scriptobject_fuzz: any bytes as a record of the ring `names`; the last one chooses the runtime.
  * covers: loaders/lib/runtimes/scriptobject.c loaders/lib/runtimes/phpcode.c
- * loaders/lib/runtimes/perlcode.c loaders/lib/runtimes/rubycode.c
+ * loaders/lib/runtimes/perl/perlcode.c loaders/lib/runtimes/rubycode.c
  */
 #include <stdlib.h>
 #include <string.h>

@@ -29,6 +29,7 @@
 #define ANON_BLOCK       0x1fffffull /* [anon] offsets are within 2 MiB */
 #define PAGE_MASK        0xfffull
 #define JIT_PAUSE_NS     NSEC_PER_SEC
+#define JIT_FIRST_NS     (NSEC_PER_SEC / 8) /* a runtime may have been asked just now */
 #define JIT_PAUSE_MAX_NS (30 * NSEC_PER_SEC)
 #define JIT_WAIT_MS      100 /* of this thread, for names that are needed now */
 
@@ -301,7 +302,7 @@ static struct jit_map *jit_entry(struct naming *n, const struct hostmaps_process
 				 .start_ns = p->start_ns,
 				 .job = JITJOB_NONE,
 				 .used_ns = now,
-				 .pause_ns = JIT_PAUSE_NS};
+				 .pause_ns = JIT_FIRST_NS};
 	return best;
 }
 

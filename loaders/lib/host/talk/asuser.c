@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loaders/lib/host/proc/asuser.h"
+#include "loaders/lib/host/talk/asuser.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loaders/lib/runtimes/perlcode.h"
+#include "loaders/lib/runtimes/perl/perlcode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-#define TEXT_MAX  (1u << 16)
-#define PIECE     64u
+#define TEXT_MAX (1u << 16)
+#define PIECE    64u
 
 static bool word(const struct perlcode *c, uint64_t addr, uint64_t *value)
 {
@@ -145,10 +145,9 @@ static bool sub_read(const struct perlcode *c, uint64_t cv, struct script_place 
 
 	if (!body_of(c, cv, PERL_TYPE_CV, &body) || !half(c, body + PERL_CV_FLAGS, &flags))
 		return false;
-	if (flags & PERL_CV_NAMED ? !word(c, body + PERL_CV_GV, &name) ||
-					    !word(c, body + PERL_CV_STASH, &stash) :
-				    !word(c, body + PERL_CV_GV, &name) ||
-					    !glob_read(c, name, &name, &stash))
+	if (flags & PERL_CV_NAMED ?
+		    !word(c, body + PERL_CV_GV, &name) || !word(c, body + PERL_CV_STASH, &stash) :
+		    !word(c, body + PERL_CV_GV, &name) || !glob_read(c, name, &name, &stash))
 		return false;
 	own = hek_read(c, name);
 	of = stash_read(c, stash);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loaders/lib/runtimes/perl.h"
+#include "loaders/lib/runtimes/perl/perl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/lib/runtimes/chunks.h"
-#include "loaders/lib/runtimes/perlcode.h"
+#include "loaders/lib/runtimes/perl/perlcode.h"
 #include "probes/runtimes/perl.h"
 #include "schema/base/mem.h"
 
@@ -72,9 +72,9 @@ static void walk(struct perl *p, uint64_t fs_base, struct raws *r)
 		if (step == PERL_END || step == PERL_FAULT || (w.kind && !chunks_add(&r->chunks)))
 			break;
 		if (w.kind)
-			r->frames[r->chunks.n - 1] =
-				(struct raw){w.cv, w.kind == PERL_SUB ? 0 : perl_file(&w, &p->layout),
-					     w.kind, perl_line(&w)};
+			r->frames[r->chunks.n - 1] = (struct raw){
+				w.cv, w.kind == PERL_SUB ? 0 : perl_file(&w, &p->layout), w.kind,
+				perl_line(&w)};
 		if (step == PERL_CLOSES)
 			chunks_close(&r->chunks);
 	}
