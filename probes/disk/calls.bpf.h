@@ -16,6 +16,8 @@
  *    no error.
  * 6. A file's name is read at its first call of an epoch. The map of names is bounded: after
  *    CALLS_NAMED names of an epoch, only a file that much is moved of, or that is slow, gets one.
+ * 7. fallocate and ftruncate are counted as calls that move nothing: by the blocks that a file had
+ *    before its first call, the loader sees growth that makes no page dirty (also O_DIRECT's).
  */
 #ifndef SONDE_PROBES_DISK_CALLS_BPF_H
 #define SONDE_PROBES_DISK_CALLS_BPF_H
@@ -83,6 +85,7 @@ static __always_inline bool is_file(struct inode___pages *inode, bool typed, str
 		return false;
 	c->dev = GET(typed, sb, s_dev);
 	c->ino = GET(typed, inode, i_ino);
+	c->blocks = GET(typed, inode, i_blocks);
 	c->inode = (__u64)inode;
 	return true;
 }
@@ -133,6 +136,12 @@ int write_begins(struct sys_enter *x)
 }
 
 SEC("tracepoint")
+int resize_begins(struct sys_enter *x)
+{
+	return call_begin(x->args[0], DISK_RESIZE);
+}
+
+SEC("tracepoint")
 int sendfile_begins(struct sys_enter *x)
 {
 	return call_begin(x->args[1], DISK_READ);
@@ -144,7 +153,7 @@ int copy_begins(struct sys_enter *x)
 	return call_begin(x->args[2], DISK_WRITE);
 }
 
-static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key)
+static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key, __u64 blocks)
 {
 	struct disk_calls *s = bpf_map_lookup_elem(&disk_calls, key);
 
@@ -152,8 +161,10 @@ static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key)
 		return s;
 	bpf_map_update_elem(&disk_calls, key, &no_calls, BPF_NOEXIST);
 	s = bpf_map_lookup_elem(&disk_calls, key);
-	if (s)
+	if (s) {
+		s->blocks = blocks;
 		return s;
+	}
 	key->ino = DISK_OTHERS;
 	key->dev = 0;
 	s = bpf_map_lookup_elem(&disk_rest_calls, key);
@@ -166,11 +177,11 @@ static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key)
 	return s;
 }
 
-static __always_inline void call_add(struct disk_sync_key *key, __u64 inode, __s64 ret,
-				     __u64 begin_ns)
+static __always_inline void call_add(struct disk_sync_key *key, const struct disk_calling *c,
+				     __s64 ret, __u64 begin_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), ns = now > begin_ns && begin_ns ? now - begin_ns : 0;
-	struct disk_calls *s = calls_get(key);
+	struct disk_calls *s = calls_get(key, c->blocks);
 
 	if (!s)
 		return;
@@ -178,9 +189,11 @@ static __always_inline void call_add(struct disk_sync_key *key, __u64 inode, __s
 	    (calls_named < CALLS_NAMED || s->bytes >= CALLS_BYTES || ns >= CALLS_NS)) {
 		s->named = 1;
 		__sync_fetch_and_add(&calls_named, 1);
-		inode_names(key->ino, key->dev, (struct inode___pages *)inode);
+		inode_names(key->ino, key->dev, (struct inode___pages *)c->inode);
 	}
 	__sync_fetch_and_add(&s->calls, 1);
+	if (key->call == DISK_RESIZE)
+		__sync_fetch_and_add(&s->resizes, 1);
 	if (ret > 0)
 		__sync_fetch_and_add(&s->bytes, ret);
 	else if (ret < 0)
@@ -212,7 +225,7 @@ int calls_end(struct sys_exit *x)
 	key.ino = c->ino;
 	key.dev = c->dev;
 	key.call = c->call;
-	call_add(&key, c->inode, x->ret, begin_ns);
+	call_add(&key, c, x->ret, begin_ns);
 	return PASS_ON;
 }
 
@@ -274,7 +287,7 @@ static __always_inline int ring_end(struct io_kiocb *req)
 		key.who = r->who;
 		key.ino = c.ino;
 		key.dev = c.dev;
-		call_add(&key, c.inode, BPF_CORE_READ(req, cqe.res), begin_ns);
+		call_add(&key, &c, BPF_CORE_READ(req, cqe.res), begin_ns);
 	}
 	bpf_map_delete_elem(&ringing, &id);
 	return 0;

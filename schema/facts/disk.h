@@ -144,7 +144,7 @@
 	X(CALL_FILE, "file", TEXT, KEY, "",                                                                      \
 	  "text.id: as in file_row, of a file in an overlay that of its layer; ~other: of those past the limit") \
 	X(CALL_CALL, "call", TEXT, KEY, "",                                                                      \
-	  "text.id: read, write: system calls; ring_read, ring_write: by io_uring")                              \
+	  "text.id: read, write: system calls; ring_read, ring_write: by io_uring; resize: fallocate, ftruncate")                              \
 	X(CALL_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                      \
 	X(CALL_CALLS, "calls", NUMBER, COUNTER, "", "calls that returned")                                       \
 	X(CALL_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                              \
