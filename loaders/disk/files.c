@@ -241,7 +241,8 @@ struct draining {
 
 /* The file's text; its growth, if this row is the first that made it dirty. */
 static void file_name(const struct draining *d, const struct disk_file_key *key,
-		      const struct disk_file *s, const struct who *who, char out[FILENAME_PATH], int64_t *grew)
+		      const struct disk_file *s, const struct who *who, char out[FILENAME_PATH],
+		      int64_t *grew)
 {
 	struct files_known *k;
 	char name[DEVICES_NAME];

@@ -56,8 +56,8 @@ uint32_t files_viewer(struct family_host *h, const struct who *who);
  * its layer. false: it is not known. */
 bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int names_fd,
 		char out[FILENAME_PATH]);
-/* By how many bytes a file that files_path named grew since the last look, or since it had `blocks`;
- * 0: not, or it cannot be seen. */
+/* By how many bytes a file that files_path named grew since the last look, or since it had
+ * `blocks`; 0: not, or it cannot be seen. */
 int64_t files_growth(struct files *f, const struct files_id *id, uint64_t blocks);
 /* A row of file_row: process `who` made it grow without a dirty page. */
 void files_grew(struct family_host *h, const struct who *who, const char *path, int64_t bytes,

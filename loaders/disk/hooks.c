@@ -67,9 +67,9 @@ static const struct leftout_program OPTIONAL[] = {
 
 /* Which programs attach to which system calls: words of the tracepoints' names, each absent on some
  * architecture. */
-#define READS  "read pread64 readv preadv preadv2"
+#define READS   "read pread64 readv preadv preadv2"
 #define RESIZES "fallocate ftruncate"
-#define WRITES "write pwrite64 writev pwritev pwritev2"
+#define WRITES  "write pwrite64 writev pwritev pwritev2"
 
 static const struct {
 	const char *program, *at, *calls;
@@ -133,8 +133,8 @@ SKELETON_OPEN(disk)
 /* Those of calls.bpf.h. */
 static void calls_autoload(struct hooks *k)
 {
-	static const char *const programs[] = {"read_begins", "write_begins", "resize_begins", "sendfile_begins",
-					       "copy_begins", "calls_end"};
+	static const char *const programs[] = {"read_begins",     "write_begins", "resize_begins",
+					       "sendfile_begins", "copy_begins",  "calls_end"};
 	bool on = k->calls && hooks_tells_calls(), ring = k->calls && hooks_tells_ring(),
 	     req = tells("io_uring_submit_req");
 
