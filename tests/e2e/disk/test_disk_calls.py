@@ -114,6 +114,7 @@ def test_reads_and_writes_have_their_calls_and_bytes(capture, store, folder):
         assert calls(store, f"{lower}/kept") == {"read": (1, 2 * PAGE, 0)} and calls(store, f"{upper}/changed") == {"write": (1, 9, 0)}
 
 
+@pytest.mark.long
 def test_direct_and_mapped_reads_have_their_file(capture, store, folder):
     path = os.path.join(folder, "read")
     with open(path, "wb") as f:
@@ -260,6 +261,7 @@ for i in range(6):
             assert most["pid"] == process.pid
 
 
+@pytest.mark.long
 def test_a_container_sees_a_file_elsewhere(sonde, capture, store, folder):
     """A process in the cgroup of a container, whose root is an overlay with a volume."""
     calls_needed()
