@@ -54,6 +54,6 @@ void who_put(struct family_host *h, int64_t utc_ns, const struct fact *f, struct
 			 who->p && !who->excluded ? naming_container(h->naming, who->p) : 0);
 		rc = store_fact(h->store, h->run, utc_ns, f, row);
 	}
-	h->added += rc == 0;
+	h->added += rc == 0 && !f->beside; /* such rows are no events of the run */
 	h->refused += rc == -ESTALE;
 }
