@@ -104,21 +104,24 @@ enum disk_io {
 	DISK_WRITE,
 	DISK_RING_READ,
 	DISK_RING_WRITE,
+	DISK_RESIZE,
 	DISK_IOS
 }; /* call of a key */
 
 struct disk_calls { /* reads or writes of a file, by struct disk_sync_key */
 	__u64 calls, errors, bytes, ns;
-	__u64 named; /* its name was read */
+	__u64 named;  /* its name was read */
+	__u64 blocks; /* of 512 bytes, before the first of these */
+	__u64 resizes;
 	__u32 hist[DISK_SLOTS];
 };
-_Static_assert(sizeof(struct disk_calls) == 40 + 4 * DISK_SLOTS, "wire size");
+_Static_assert(sizeof(struct disk_calls) == 56 + 4 * DISK_SLOTS, "wire size");
 
 struct disk_calling { /* a read or write of this thread; begin_ns 0: none */
-	__u64 begin_ns, ino, inode;
+	__u64 begin_ns, ino, inode, blocks;
 	__u32 dev, call;
 };
-_Static_assert(sizeof(struct disk_calling) == 32, "wire size");
+_Static_assert(sizeof(struct disk_calling) == 40, "wire size");
 
 struct disk_ringing { /* the same by io_uring, of a request */
 	__u64 begin_ns;

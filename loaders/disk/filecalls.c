@@ -37,7 +37,7 @@ static void name_find(const struct draining *d, uint64_t ino, uint32_t dev, cons
 	snprintf(out, FILENAME_PATH, "%s", who->excluded ? "" : DRAIN_OTHER);
 	if (!named || who->excluded || ino == DISK_OTHERS)
 		return;
-	if (!files_path(d->f, ino, dev, who->id.tgid, names, out))
+	if (!files_path(d->f, ino, dev, files_viewer(d->h, who), names, out))
 		snprintf(out, FILENAME_PATH, DRAIN_OTHER);
 }
 
@@ -48,15 +48,27 @@ static const char *call_word(uint32_t call)
 	static const char *const words[DISK_IOS] = {[DISK_READ] = "read",
 						    [DISK_WRITE] = "write",
 						    [DISK_RING_READ] = "ring_read",
-						    [DISK_RING_WRITE] = "ring_write"};
+						    [DISK_RING_WRITE] = "ring_write",
+						    [DISK_RESIZE] = "resize"};
 
 	return words[call];
+}
+
+/* What made no page dirty; what did was looked at before. */
+static void growth_put(const struct draining *d, const struct files_id *id,
+		       const struct disk_calls *s, const struct who *who, const char *path)
+{
+	int64_t grew = files_growth(d->f, id, s->blocks);
+
+	if (grew && !who->excluded)
+		files_grew(d->h, who, path, grew, d->utc_ns);
 }
 
 static bool call_put(const struct draining *d, const struct disk_sync_key *key,
 		     const struct disk_calls *s, bool named)
 {
 	struct who who = who_find(d->h, &key->who, NULL);
+	const struct files_id id = {.ino = key->ino, .dev = key->dev};
 	struct fact_row row = {0};
 	char path[FILENAME_PATH];
 
@@ -71,18 +83,21 @@ static bool call_put(const struct draining *d, const struct disk_sync_key *key,
 	fact_put(&row, CALL_US, s->ns / 1000);
 	drain_times(&row, CALL_T0, s->hist);
 	who_put(d->h, d->utc_ns, &CALL_FACT, &row, &who, CALL_PROCESS, CALL_CONTAINER);
-	if (named && key->ino != DISK_OTHERS)
-		files_place(d->f, d->h, &(struct files_id){.ino = key->ino, .dev = key->dev}, &who,
-			    path, d->utc_ns);
+	if (!named || key->ino == DISK_OTHERS)
+		return true;
+	files_place(d->f, d->h, &id, &who, path, d->utc_ns);
+	if (key->call == DISK_WRITE || key->call == DISK_RING_WRITE || key->call == DISK_RESIZE)
+		growth_put(d, &id, s, &who, path);
 	return true;
 }
 
-/* What is slow comes first, then what is much: a call and a microsecond weigh as much as 4 KiB. */
+/* What is slow comes first, then what is much: a call and a microsecond weigh as much as 4 KiB. Of
+ * one that was made larger it is not known by how much: as 64 MiB. */
 static uint64_t call_weight(const void *value)
 {
 	const struct disk_calls *s = value;
 
-	return s->bytes + 4096 * s->calls + s->ns / 1000 * 4096;
+	return s->bytes + 4096 * s->calls + s->ns / 1000 * 4096 + (s->resizes ? 64 << 20 : 0);
 }
 
 /* Files past the limit: a row by process and call. */

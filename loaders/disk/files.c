@@ -14,6 +14,7 @@
 #include "loaders/disk/filename.h"
 #include "loaders/lib/bpf/load/taken.h"
 #include "loaders/lib/bpf/run/who.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "schema/base/mem.h"
 #include "schema/facts/disk.h"
@@ -123,6 +124,31 @@ static struct files_known *known_of(struct files *f, uint64_t ino, uint32_t dev,
 	return k;
 }
 
+struct viewer {
+	const struct hostmaps_process *of;
+	uint32_t tgid;
+};
+
+static void viewer_take(void *ctx, struct hostmaps_process *p)
+{
+	struct viewer *v = ctx;
+
+	if (!v->tgid && !strcmp(p->cgroup, v->of->cgroup))
+		v->tgid = p->tgid;
+}
+
+uint32_t files_viewer(struct family_host *h, const struct who *who)
+{
+	struct viewer v = {.of = who->p};
+
+	if (!who->p || !naming_container(h->naming, who->p))
+		return 0;
+	if (who->p->to_ns == UINT64_MAX)
+		return who->id.tgid;
+	hostmaps_each(h->maps, viewer_take, &v);
+	return v.tgid;
+}
+
 bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int names_fd,
 		char out[FILENAME_PATH])
 {
@@ -135,15 +161,16 @@ bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int n
 void files_place(struct files *f, struct family_host *h, const struct files_id *id,
 		 const struct who *who, const char *path, int64_t utc_ns)
 {
+	uint32_t viewer = who->excluded ? 0 : files_viewer(h, who);
 	struct files_known *k = NULL;
 	const struct mounts *own;
 	char seen[FILENAME_PATH];
 	struct fact_row row = {0};
 
 	HASH_FIND(hh, f->known, id, sizeof(*id), k);
-	if (!k || !*k->below || !who->p || who->excluded || !naming_container(h->naming, who->p))
+	if (!k || !*k->below || !viewer)
 		return;
-	own = layers_mounts(&f->layers, who->id.tgid);
+	own = layers_mounts(&f->layers, viewer);
 	if (!own || !layers_seen(own, k->id.dev, k->below, path, seen, sizeof(seen)) ||
 	    !strcmp(seen, path))
 		return;
@@ -167,7 +194,7 @@ static bool blocks_read(const struct files *f, const struct files_known *k, stru
 }
 
 /* By how much it grew since the last look. 0: it cannot be seen. */
-static int64_t growth(const struct files *f, struct files_known *k, const struct disk_file *s)
+static int64_t growth(const struct files *f, struct files_known *k, uint64_t blocks)
 {
 	struct statx st;
 	uint64_t was;
@@ -176,10 +203,32 @@ static int64_t growth(const struct files *f, struct files_known *k, const struct
 		k->sized = false;
 		return 0;
 	}
-	was = k->sized ? k->blocks : s->blocks;
+	was = k->sized ? k->blocks : blocks;
 	k->blocks = st.stx_blocks;
 	k->sized = true;
 	return ((int64_t)k->blocks - (int64_t)was) * BLOCK;
+}
+
+int64_t files_growth(struct files *f, const struct files_id *id, uint64_t blocks)
+{
+	struct files_known *k = NULL;
+
+	HASH_FIND(hh, f->known, id, sizeof(*id), k);
+	return k ? growth(f, k, blocks) : 0;
+}
+
+void files_grew(struct family_host *h, const struct who *who, const char *path, int64_t bytes,
+		int64_t utc_ns)
+{
+	struct fact_row row = {0};
+
+	fact_put_text(&row, FILE_NAME, path);
+	fact_put_text(&row, FILE_DISK, "");
+	if (bytes > 0)
+		fact_put(&row, FILE_GROWN, (uint64_t)bytes);
+	else
+		fact_put(&row, FILE_SHRUNK, (uint64_t)-bytes);
+	who_put(h, utc_ns, &FILE_FACT, &row, who, FILE_PROCESS, FILE_CONTAINER);
 }
 
 struct draining {
@@ -192,7 +241,8 @@ struct draining {
 
 /* The file's text; its growth, if this row is the first that made it dirty. */
 static void file_name(const struct draining *d, const struct disk_file_key *key,
-		      const struct disk_file *s, char out[FILENAME_PATH], int64_t *grew)
+		      const struct disk_file *s, const struct who *who, char out[FILENAME_PATH],
+		      int64_t *grew)
 {
 	struct files_known *k;
 	char name[DEVICES_NAME];
@@ -205,10 +255,10 @@ static void file_name(const struct draining *d, const struct disk_file_key *key,
 					      key->dev & ((1u << MINOR_BITS) - 1), name));
 		return;
 	}
-	k = known_of(d->f, key->ino, key->dev, key->who.tgid, d->names_fd);
+	k = known_of(d->f, key->ino, key->dev, files_viewer(d->h, who), d->names_fd);
 	snprintf(out, FILENAME_PATH, "%s", *k->path ? k->path : DRAIN_OTHER);
 	if (s->dirty_bytes)
-		*grew = growth(d->f, k, s);
+		*grew = growth(d->f, k, s->blocks);
 }
 
 static void number_put(struct fact_row *row, int column, uint64_t n)
@@ -229,7 +279,7 @@ static bool file_put(const struct draining *d, const struct disk_file_key *key,
 	if (!who.wanted)
 		return false;
 	if (named && key->ino != DISK_OTHERS && !who.excluded)
-		file_name(d, key, s, path, &grew);
+		file_name(d, key, s, &who, path, &grew);
 	else if (who.excluded)
 		*path = 0;
 	if (key->major || key->minor)

@@ -8,9 +8,9 @@
  *    is a path below its root.
  * 2. Of what was made dirty the file is looked at (statx): how many blocks it takes now, against
  *    the last look, or what the kernel's inode said before the first change. Preallocated and
- *    sparse files count what they take. A file that is gone has no size; what was grown without a
- *    dirty page (O_DIRECT, fallocate) is not seen, nor what a server or a process keeps (NFS,
- *    FUSE): it may not answer.
+ *    sparse files count what they take. What was grown without
+ *    a dirty page (O_DIRECT, fallocate) is seen by calls (files_growth). A file that is gone has
+ *    no size, nor one that a server or a process keeps (NFS, FUSE): it may not answer.
  */
 #ifndef SONDE_DISK_FILES_H
 #define SONDE_DISK_FILES_H
@@ -49,10 +49,19 @@ void files_drain(struct files *f, const struct hooks_files *maps, struct devices
 /* A request whose end the kernel did not report: a row of no file. */
 void files_unseen(struct files *f, struct devices *d, struct family_host *h,
 		  const struct disk_asked *a, int64_t utc_ns);
+/* A process that sees the files of a container as `who` does, which may have ended; 0: it is in no
+ * container, or none runs there. */
+uint32_t files_viewer(struct family_host *h, const struct who *who);
 /* The path of a file that process `pid` (0: of the host) used, as in rule 1, in an overlay that of
  * its layer. false: it is not known. */
 bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int names_fd,
 		char out[FILENAME_PATH]);
+/* By how many bytes a file that files_path named grew since the last look, or since it had
+ * `blocks`; 0: not, or it cannot be seen. */
+int64_t files_growth(struct files *f, const struct files_id *id, uint64_t blocks);
+/* A row of file_row: process `who` made it grow without a dirty page. */
+void files_grew(struct family_host *h, const struct who *who, const char *path, int64_t bytes,
+		int64_t utc_ns);
 /* A row that says where the container of `who` sees that file, whose path files_path gave; none for
  * a process that is in no container. */
 void files_place(struct files *f, struct family_host *h, const struct files_id *id,

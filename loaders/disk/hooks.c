@@ -53,6 +53,7 @@ static const struct leftout_program OPTIONAL[] = {
 	{"open_ends", NO_OPENS},
 	{"read_begins", NO_CALLS},
 	{"write_begins", NO_CALLS},
+	{"resize_begins", NO_CALLS},
 	{"sendfile_begins", NO_CALLS},
 	{"copy_begins", NO_CALLS},
 	{"calls_end", NO_CALLS},
@@ -66,17 +67,19 @@ static const struct leftout_program OPTIONAL[] = {
 
 /* Which programs attach to which system calls: words of the tracepoints' names, each absent on some
  * architecture. */
-#define READS  "read pread64 readv preadv preadv2"
-#define WRITES "write pwrite64 writev pwritev pwritev2"
+#define READS   "read pread64 readv preadv preadv2"
+#define RESIZES "fallocate ftruncate"
+#define WRITES  "write pwrite64 writev pwritev pwritev2"
 
 static const struct {
 	const char *program, *at, *calls;
 } CALLS[] = {
 	{"read_begins", "enter", READS},
 	{"write_begins", "enter", WRITES},
+	{"resize_begins", "enter", RESIZES},
 	{"sendfile_begins", "enter", "sendfile64"},
 	{"copy_begins", "enter", "copy_file_range"},
-	{"calls_end", "exit", READS " " WRITES " sendfile64 copy_file_range"},
+	{"calls_end", "exit", READS " " WRITES " " RESIZES " sendfile64 copy_file_range"},
 	{"lock_ends", "exit", "flock fcntl"},
 	{"fsync_begins", "enter", "fsync"},
 	{"fdatasync_begins", "enter", "fdatasync"},
@@ -130,8 +133,8 @@ SKELETON_OPEN(disk)
 /* Those of calls.bpf.h. */
 static void calls_autoload(struct hooks *k)
 {
-	static const char *const programs[] = {"read_begins", "write_begins", "sendfile_begins",
-					       "copy_begins", "calls_end"};
+	static const char *const programs[] = {"read_begins",     "write_begins", "resize_begins",
+					       "sendfile_begins", "copy_begins",  "calls_end"};
 	bool on = k->calls && hooks_tells_calls(), ring = k->calls && hooks_tells_ring(),
 	     req = tells("io_uring_submit_req");
 

@@ -16,7 +16,7 @@ struct bpf_link;
 struct bpf_map;
 struct ring_buffer;
 
-#define HOOKS_LINKS 64
+#define HOOKS_LINKS 128
 
 typedef void (*hooks_held_fn)(void *ctx, const struct disk_held *h);
 typedef void (*hooks_slow)(void *ctx, const struct disk_slow *r);

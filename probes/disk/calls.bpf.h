@@ -16,6 +16,10 @@
  *    no error.
  * 6. A file's name is read at its first call of an epoch. The map of names is bounded: after
  *    CALLS_NAMED names of an epoch, only a file that much is moved of, or that is slow, gets one.
+ * 7. fallocate and ftruncate are counted as calls that move nothing: by the blocks that a file had
+ *    before its first call, the loader sees growth that makes no page dirty (also O_DIRECT's).
+ * 8. Where the kernel refuses a thread its storage (7.2 in an emulated machine did so each time),
+ * the call is kept in a hash.
  */
 #ifndef SONDE_PROBES_DISK_CALLS_BPF_H
 #define SONDE_PROBES_DISK_CALLS_BPF_H
@@ -56,6 +60,12 @@ struct {
 	__type(value, struct disk_calling);
 } calling SEC(".maps");
 
+/* By pid_tgid: for threads that the kernel gives no storage. */
+DISK_HASH(calling_bare, 4096, __u64, struct disk_calling);
+
+/* Calls that began there; 0: none ever did. */
+__u32 calls_bare;
+
 DISK_HASH(disk_calls, 16384, struct disk_sync_key, struct disk_calls);
 
 /* What found no room there, by process. */
@@ -83,6 +93,7 @@ static __always_inline bool is_file(struct inode___pages *inode, bool typed, str
 		return false;
 	c->dev = GET(typed, sb, s_dev);
 	c->ino = GET(typed, inode, i_ino);
+	c->blocks = GET(typed, inode, i_blocks);
 	c->inode = (__u64)inode;
 	return true;
 }
@@ -103,6 +114,16 @@ static __always_inline bool is_file_of(struct task_struct *task, __u32 fd, struc
 	return file && is_file((struct inode___pages *)BPF_CORE_READ(file, f_inode), false, c);
 }
 
+/* Rule 8. */
+static __always_inline void bare_begin(const struct disk_calling *c)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	calls_bare = 1;
+	if (bpf_map_update_elem(&calling_bare, &id, c, BPF_ANY))
+		__sync_fetch_and_add(&disk_lost.calls, 1);
+}
+
 static __always_inline int call_begin(__u64 fd, __u32 call)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -110,13 +131,12 @@ static __always_inline int call_begin(__u64 fd, __u32 call)
 
 	if (!is_file_of(task, (__u32)fd, &c))
 		return PASS_ON;
-	to = bpf_task_storage_get(&calling, task, NULL, GET_CREATE);
-	if (!to) {
-		__sync_fetch_and_add(&disk_lost.calls, 1);
-		return PASS_ON;
-	}
 	c.begin_ns = bpf_ktime_get_ns();
-	*to = c;
+	to = bpf_task_storage_get(&calling, task, NULL, GET_CREATE);
+	if (to)
+		*to = c;
+	else
+		bare_begin(&c);
 	return PASS_ON;
 }
 
@@ -133,6 +153,12 @@ int write_begins(struct sys_enter *x)
 }
 
 SEC("tracepoint")
+int resize_begins(struct sys_enter *x)
+{
+	return call_begin(x->args[0], DISK_RESIZE);
+}
+
+SEC("tracepoint")
 int sendfile_begins(struct sys_enter *x)
 {
 	return call_begin(x->args[1], DISK_READ);
@@ -144,7 +170,7 @@ int copy_begins(struct sys_enter *x)
 	return call_begin(x->args[2], DISK_WRITE);
 }
 
-static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key)
+static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key, __u64 blocks)
 {
 	struct disk_calls *s = bpf_map_lookup_elem(&disk_calls, key);
 
@@ -152,8 +178,10 @@ static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key)
 		return s;
 	bpf_map_update_elem(&disk_calls, key, &no_calls, BPF_NOEXIST);
 	s = bpf_map_lookup_elem(&disk_calls, key);
-	if (s)
+	if (s) {
+		s->blocks = blocks;
 		return s;
+	}
 	key->ino = DISK_OTHERS;
 	key->dev = 0;
 	s = bpf_map_lookup_elem(&disk_rest_calls, key);
@@ -166,11 +194,11 @@ static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key)
 	return s;
 }
 
-static __always_inline void call_add(struct disk_sync_key *key, __u64 inode, __s64 ret,
-				     __u64 begin_ns)
+static __always_inline void call_add(struct disk_sync_key *key, const struct disk_calling *c,
+				     __s64 ret, __u64 begin_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), ns = now > begin_ns && begin_ns ? now - begin_ns : 0;
-	struct disk_calls *s = calls_get(key);
+	struct disk_calls *s = calls_get(key, c->blocks);
 
 	if (!s)
 		return;
@@ -178,9 +206,11 @@ static __always_inline void call_add(struct disk_sync_key *key, __u64 inode, __s
 	    (calls_named < CALLS_NAMED || s->bytes >= CALLS_BYTES || ns >= CALLS_NS)) {
 		s->named = 1;
 		__sync_fetch_and_add(&calls_named, 1);
-		inode_names(key->ino, key->dev, (struct inode___pages *)inode);
+		inode_names(key->ino, key->dev, (struct inode___pages *)c->inode);
 	}
 	__sync_fetch_and_add(&s->calls, 1);
+	if (key->call == DISK_RESIZE)
+		__sync_fetch_and_add(&s->resizes, 1);
 	if (ret > 0)
 		__sync_fetch_and_add(&s->bytes, ret);
 	else if (ret < 0)
@@ -191,28 +221,46 @@ static __always_inline void call_add(struct disk_sync_key *key, __u64 inode, __s
 	__sync_fetch_and_add(&s->hist[slot_of(ns / 1000) & (DISK_SLOTS - 1)], 1);
 }
 
-SEC("tracepoint")
-int calls_end(struct sys_exit *x)
+static __always_inline void call_end(struct task_struct *task, const struct disk_calling *c,
+				     __s64 ret)
 {
-	struct task_struct *task = bpf_get_current_task_btf(), *leader;
-	struct disk_calling *c = bpf_task_storage_get(&calling, task, NULL, 0);
+	struct task_struct *leader = task->group_leader;
 	struct disk_sync_key key = {.epoch = disk_epoch};
-	__u64 begin_ns;
 
-	if (!c || !c->begin_ns)
-		return PASS_ON;
-	begin_ns = c->begin_ns;
-	c->begin_ns = 0;
-	if (x->ret <= -ERESTARTSYS)
-		return PASS_ON;
-	leader = task->group_leader;
+	if (ret <= -ERESTARTSYS)
+		return;
 	key.who.start_ns = leader->start_boottime;
 	key.who.exec_id = (__u32)leader->self_exec_id;
 	key.who.tgid = (__u32)task->tgid;
 	key.ino = c->ino;
 	key.dev = c->dev;
 	key.call = c->call;
-	call_add(&key, c->inode, x->ret, begin_ns);
+	call_add(&key, c, ret, c->begin_ns);
+}
+
+static __always_inline void bare_end(struct task_struct *task, __s64 ret)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct disk_calling *c = bpf_map_lookup_elem(&calling_bare, &id);
+
+	if (!c)
+		return;
+	call_end(task, c, ret);
+	bpf_map_delete_elem(&calling_bare, &id);
+}
+
+SEC("tracepoint")
+int calls_end(struct sys_exit *x)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct disk_calling *c = bpf_task_storage_get(&calling, task, NULL, 0);
+
+	if (c && c->begin_ns) {
+		call_end(task, c, x->ret);
+		c->begin_ns = 0;
+	} else if (calls_bare) {
+		bare_end(task, x->ret);
+	}
 	return PASS_ON;
 }
 
@@ -274,7 +322,7 @@ static __always_inline int ring_end(struct io_kiocb *req)
 		key.who = r->who;
 		key.ino = c.ino;
 		key.dev = c.dev;
-		call_add(&key, c.inode, BPF_CORE_READ(req, cqe.res), begin_ns);
+		call_add(&key, &c, BPF_CORE_READ(req, cqe.res), begin_ns);
 	}
 	bpf_map_delete_elem(&ringing, &id);
 	return 0;

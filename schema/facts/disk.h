@@ -139,17 +139,17 @@
 	  "what it takes on the disk, which is free once the last one closes it")           \
 	X(HELD_HOLDERS, "holders", NUMBER, GAUGE, "", "how many processes have it open")
 
-#define CALL_COLUMNS(X)                                                                                          \
-	X(CALL_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                                   \
-	X(CALL_FILE, "file", TEXT, KEY, "",                                                                      \
-	  "text.id: as in file_row, of a file in an overlay that of its layer; ~other: of those past the limit") \
-	X(CALL_CALL, "call", TEXT, KEY, "",                                                                      \
-	  "text.id: read, write: system calls; ring_read, ring_write: by io_uring")                              \
-	X(CALL_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                      \
-	X(CALL_CALLS, "calls", NUMBER, COUNTER, "", "calls that returned")                                       \
-	X(CALL_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                              \
-	X(CALL_BYTES, "bytes", NUMBER, COUNTER, "bytes", "what they moved")                                      \
-	X(CALL_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                                    \
+#define CALL_COLUMNS(X)                                                                                           \
+	X(CALL_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                                    \
+	X(CALL_FILE, "file", TEXT, KEY, "",                                                                       \
+	  "text.id: as in file_row, of a file in an overlay that of its layer; ~other: of those past the limit")  \
+	X(CALL_CALL, "call", TEXT, KEY, "",                                                                       \
+	  "text.id: read, write: system calls; ring_read, ring_write: by io_uring; resize: fallocate, ftruncate") \
+	X(CALL_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                       \
+	X(CALL_CALLS, "calls", NUMBER, COUNTER, "", "calls that returned")                                        \
+	X(CALL_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                               \
+	X(CALL_BYTES, "bytes", NUMBER, COUNTER, "bytes", "what they moved")                                       \
+	X(CALL_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                                     \
 	DISK_TIMES(X, CALL)
 
 #define LOCK_COLUMNS(X)                                                                       \

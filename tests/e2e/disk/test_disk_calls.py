@@ -15,6 +15,7 @@ import time
 import pytest
 
 from conftest import need, need_root, sql_all
+from containers import fake_container
 
 PAGE = 4096
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -113,6 +114,7 @@ def test_reads_and_writes_have_their_calls_and_bytes(capture, store, folder):
         assert calls(store, f"{lower}/kept") == {"read": (1, 2 * PAGE, 0)} and calls(store, f"{upper}/changed") == {"write": (1, 9, 0)}
 
 
+@pytest.mark.long
 def test_direct_and_mapped_reads_have_their_file(capture, store, folder):
     path = os.path.join(folder, "read")
     with open(path, "wb") as f:
@@ -205,3 +207,80 @@ def test_requests_in_order_are_told_from_those_that_are_not(sonde, capture, stor
         (who,) = [r for r in answer["who"] if r["read_bytes"] > 1 << 20]
         share[how] = who["sequential"] / (who["reads"] + who["writes"])
     assert share["read"] > 0.9 and share["randread"] < 0.1, share
+
+
+def took(path):
+    return 512 * os.stat(path).st_blocks
+
+
+@pytest.mark.long
+def test_growth_is_what_du_says(sonde, capture, store, folder):
+    """Five ways to fill a disk, beside a sparse file and one that was preallocated before: each by its own process."""
+    script = """
+import mmap, os, sys, time
+how, path = sys.argv[1:]
+fd = os.open(path, os.O_RDWR | os.O_CREAT | (os.O_DIRECT if how == "direct" else 0), 0o600)
+for i in range(6):
+    if how == "append":
+        for _ in range(1024): os.write(fd, b"a" * 1024)
+    elif how == "mapped":
+        os.ftruncate(fd, (i + 1) << 20)
+        with mmap.mmap(fd, (i + 1) << 20) as m:
+            for at in range(i << 20, (i + 1) << 20, 4096): m[at] = 1
+            m.flush()
+    elif how == "direct":
+        os.pwrite(fd, mmap.mmap(-1, 1 << 20), i << 20)
+    elif how == "fallocate":
+        os.posix_fallocate(fd, i << 20, 1 << 20)
+    elif how == "many":
+        for n in range(4): open(f"{path}.{i}.{n}", "wb").write(b"m" * (256 << 10))
+    elif how == "sparse":
+        os.pwrite(fd, b"s" * 4096, i << 30)
+    elif how == "inside":
+        os.pwrite(fd, b"p" * (1 << 20), i << 20)
+    time.sleep(0.5)
+"""
+    kinds = ("append", "mapped", "direct", "fallocate", "many", "sparse", "inside")
+    with open(f"{folder}/inside", "wb") as f:
+        os.posix_fallocate(f.fileno(), 0, 8 << 20)
+        os.fsync(f.fileno())
+    before = took(f"{folder}/inside")
+    cap = capture("--bucket", "1s", program="sonde-disk")
+    running = {how: subprocess.Popen([sys.executable, "-c", script, how, f"{folder}/{how}"]) for how in kinds}
+    assert all(p.wait(100) == 0 for p in running.values())
+    os.sync()
+    time.sleep(2.5)
+    cap.stop()
+    for how, process in running.items():
+        names = [n for n in os.listdir(folder) if n == how or n.startswith(how + ".")]
+        want = sum(took(f"{folder}/{n}") for n in names) - (before if how == "inside" else 0)
+        (row,) = sql_all(store, f"SELECT coalesce(sum(grown_bytes), 0) - coalesce(sum(shrunk_bytes), 0) AS n FROM disk_files WHERE file IN ({', '.join(repr(f'{folder}/{n}') for n in names)})")
+        assert row["n"] == pytest.approx(want, rel=0.01, abs=64 << 10), (how, row["n"], want)
+        if how not in ("sparse", "inside"):
+            (most,) = sql_all(store, f"SELECT pid FROM disk_files WHERE file LIKE '{folder}/{how}%' AND grown_bytes > 0 GROUP BY pid ORDER BY sum(grown_bytes) DESC LIMIT 1")
+            assert most["pid"] == process.pid
+
+
+@pytest.mark.long
+def test_a_container_sees_a_file_elsewhere(sonde, capture, store, folder):
+    """A process in the cgroup of a container, whose root is an overlay with a volume."""
+    calls_needed()
+    need("busybox")
+    for name in ("lower/bin", "lower/data", "lower/etc", "upper", "work", "root", "volume"):
+        os.makedirs(f"{folder}/{name}")
+    subprocess.run(["cp", "/usr/bin/busybox", f"{folder}/lower/bin/busybox"], check=True)
+    with open(f"{folder}/lower/etc/kept", "wb") as f:
+        f.write(b"k" * PAGE)
+    inside = "busybox dd if=/etc/kept of=/data/made bs=512; busybox dd if=/etc/kept of=/new bs=1024; busybox sleep 4"
+    script = (f"mount -t overlay none -o lowerdir={folder}/lower,upperdir={folder}/upper,workdir={folder}/work {folder}/root && "
+              f"mount --bind {folder}/volume {folder}/root/data && exec chroot {folder}/root /bin/busybox sh -c '{inside}'")
+    with fake_container() as (container_id, prefix):
+        cap = capture("--bucket", "1s", "--cgroup", f"/docker/{container_id}", program="sonde-disk")
+        done = subprocess.run([*prefix, "unshare", "-m", "sh", "-c", script], capture_output=True, text=True)
+        cap.stop()
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr}")
+    rows = {(r["file"], r["call"]): r for r in json.loads(sonde("disk", "--calls", "--json", "-n", "0", store=store, check=True).stdout)["rows"] if r["file"] and r["file"].startswith(folder)}
+    got = {key: (r["seen"], r["calls"], r["bytes"], bool(r["container"])) for key, r in rows.items() if not key[0].endswith("busybox")}
+    assert got == {(f"{folder}/lower/etc/kept", "read"): ("/etc/kept", 9 + 5, 2 * PAGE, True), (f"{folder}/volume/made", "write"): ("/data/made", 8, PAGE, True),
+                   (f"{folder}/upper/new", "write"): ("/new", 4, PAGE, True)}

@@ -18,7 +18,7 @@ from conftest import BIN, ROOT, need_root, sql_all
 from serving import Serve
 
 LABELS = {"container", "image", "project", "service", "unit", "reason", "protocol", "operation", "side", "state", "mode", "kind", "direction",
-          "resource", "minutes", "disk", "mount", "fstype", "interface", "sensor", "gpu", "model", "subject", "program", "family", "version", "le", "device"}
+          "resource", "minutes", "disk", "mount", "fstype", "interface", "sensor", "gpu", "model", "subject", "program", "family", "version", "le", "device", "mountpoint"}
 
 
 def export(store, state, *args, command="metrics", ok=True):
@@ -205,6 +205,11 @@ def test_metrics_say_what_the_views_say(recorded, tmp_path):
             ("sonde_self_cpu_seconds_total", {}, "SELECT sum(cpu_ns) / 1e9 AS v FROM cost"),
             ("sonde_lost_total", {}, "SELECT sum(lost) AS v FROM loss")):
         assert metrics.total(got, name, **labels) == pytest.approx(one(recorded, query), rel=1e-9), name
+    root = os.statvfs("/")  # as node_exporter reads it
+    (labels,) = [dict(key) for key in got["node_filesystem_size_bytes"] if dict(key)["mountpoint"] == "/"]
+    assert metrics.total(got, "node_filesystem_size_bytes", **labels) == root.f_blocks * root.f_frsize
+    assert metrics.total(got, "node_filesystem_files", **labels) == root.f_files
+    assert metrics.total(got, "node_filesystem_readonly", **labels) == 0
     spread = [part for r in sql_all(recorded, "SELECT hist FROM runqueue WHERE NOT self AND hist IS NOT NULL") for part in hist.parts(r["hist"])]
     assert metrics.total(got, "sonde_runqueue_wait_seconds_bucket", le="0.000008191") == sum(n for _, high, n in spread if high <= 8192)
     assert metrics.total(got, "sonde_profile_samples_total") > 0

@@ -199,7 +199,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|java_|block_devices|slow_blocks|fsyncs|lasting_fsyncs|failed_opens|disk_files|held_files|FROM probe|FROM log|amount|kinds|labelled|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
+    of_kinds = re.search("how|java_|block_devices|slow_blocks|fsyncs|lasting_fsyncs|failed_opens|disk_files|file_calls|lock_waits|held_files|FROM probe|FROM log|amount|kinds|labelled|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request|running)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

@@ -44,6 +44,11 @@ static struct disk_bpf *probe(void)
 			b->progs.disk_complete :
 			b->progs.disk_complete_stack,
 		false);
+	bpf_program__set_autoload(
+		libbpf_find_vmlinux_btf_id("io_uring_submit_req", BPF_TRACE_RAW_TP) > 0 ?
+			b->progs.ring_submits_sqe :
+			b->progs.ring_submits,
+		false);
 	programs_keep_still(b->obj);
 	assert_int_equal(disk_bpf__load(b), 0);
 	assert_int_equal(disk_bpf__attach(b), 0);
