@@ -317,6 +317,8 @@ static int range_of_recording(struct selection *s, const char *rec, int64_t now,
 	}
 	if (!rc)
 		rc = parse_rec(rec ? rec : "last", n, &index, e);
+	while (!rc && !rec && index && list[index].kept) /* nobody asked for it */
+		index--;
 	if (!rc && !rec && list[index].always)
 		range_always(s, list, n, now);
 	else if (!rc)

@@ -152,7 +152,7 @@ STORE_TEST(segments_end_one_after_the_other_and_the_old_are_removed)
 	}
 	fixture_close(w);
 	assert_int_equal(fixture_sql_all(f, SAMPLES), 42);
-	assert_int_equal(fixture_files(ring.dir, ".db"), 3);
+	assert_int_equal(fixture_files(ring.dir, ".db"), 2);
 	assert_true(sql_ring(&ring, SAMPLES) < 42);
 	for (size_t i = 0; i < fixture_files(ring.dir, ".db"); i++) {
 		const char *path = fixture_segment(&ring, i);
