@@ -186,14 +186,16 @@ static void start_loader(struct sup *s, struct service *l)
 			argv[n++] = rules[i + 1];
 		}
 	n += (int)conf_family_options(&s->conf, l->family, argv + n);
+	memcpy(argv + n, own, 2 * sizeof(*own));
+	n += 2;
 	if (fine) {
 		snprintf(share, sizeof(share), "%u", of);
 		snprintf(size, sizeof(size), "%llu", (unsigned long long)s->keeper.bytes);
 		memcpy(argv + n, flight, sizeof(flight));
 		n += (int)(sizeof(flight) / sizeof(*flight));
 	}
-	memcpy(argv + n, own,
-	       sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
+	memcpy(argv + n, own + 2,
+	       sizeof(own) - 2 * sizeof(*own)); /* from --store to --progress-fd: `sonde status` leaves these out */
 	l->memory_bytes = child_memory(s);
 	service_start(l, argv, &feed, 1, caps[l->family->rights]);
 	close(feed.from);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +26,52 @@ void keeper_init(struct keeper *k, const char *store)
 {
 	*k = (struct keeper){.store = store};
 	pass_init(&k->pass);
+	for (int i = 0; i < KEEPER_PRESSURES; i++)
+		k->pressure_fd[i] = -1;
 	if ((size_t)snprintf(k->ring, sizeof(k->ring), "%s/flight", store) >= sizeof(k->ring))
 		k->ring[0] = '\0';
 }
 
+/* The kernel tells by poll that threads waited so long in such a window (psi(7) in its
+ * Documentation/accounting); windows of 2 s need no capability. */
+static const struct {
+	const char *path, *when, *name, *why;
+} PRESSURES[KEEPER_PRESSURES] = {
+	{"/proc/pressure/memory", "full 400000 2000000", "memory pressure",
+	 "memory pressure: for 0.4 s of 2 s all who worked waited for memory"},
+	{"/proc/pressure/io", "full 1600000 2000000", "io pressure",
+	 "I/O pressure: for 1.6 s of 2 s all who worked waited for a disk"},
+};
+
+static void pressures_close(struct keeper *k)
+{
+	for (int i = 0; i < KEEPER_PRESSURES; i++) {
+		if (k->pressure_fd[i] >= 0)
+			close(k->pressure_fd[i]);
+		k->pressure_fd[i] = -1;
+	}
+}
+
+/* A kernel without PSI has no such file: then there is no such cause. */
+static void pressures_open(struct keeper *k)
+{
+	for (int i = 0; i < KEEPER_PRESSURES; i++) {
+		const char *when = PRESSURES[i].when;
+
+		if (k->pressure_fd[i] >= 0)
+			continue;
+		k->pressure_fd[i] = open(PRESSURES[i].path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		if (k->pressure_fd[i] < 0 ||
+		    write(k->pressure_fd[i], when, strlen(when) + 1) >= 0)
+			continue;
+		close(k->pressure_fd[i]);
+		k->pressure_fd[i] = -1;
+	}
+}
+
 void keeper_release(struct keeper *k)
 {
+	pressures_close(k);
 	pass_release(&k->pass);
 }
 
@@ -53,6 +94,10 @@ void keeper_follow(struct keeper *k, bool wanted, uint64_t bytes)
 {
 	k->wanted = wanted && *k->ring;
 	k->bytes = bytes;
+	if (k->wanted)
+		pressures_open(k);
+	else
+		pressures_close(k);
 	if (!k->wanted && !k->next.to_ns && !k->pass.pid)
 		remove_ring(k->ring);
 }
@@ -74,6 +119,7 @@ static void want(struct keeper *k, int64_t from_ns, int64_t to_ns, const char *w
 	struct keeper_window *w = &k->next;
 	int64_t now = clock_utc_ns();
 	size_t len;
+	bool fresh = !w->to_ns || !strstr(w->why, why);
 
 	if (!w->to_ns) {
 		*w = (struct keeper_window){.from_ns = from_ns, .at_ns = now};
@@ -86,6 +132,8 @@ static void want(struct keeper *k, int64_t from_ns, int64_t to_ns, const char *w
 	}
 	w->to_ns = to_ns > w->to_ns ? to_ns : w->to_ns;
 	w->due_ns = clock_mono_ns() + w->to_ns - now + KEEPER_LATE_NS;
+	if (!fresh)
+		return;
 	log_line(LOG_LEVEL_INFO, "sonded", "keeps the flight ring of the last %lld s: %s",
 		 (long long)((now - w->from_ns) / NSEC_PER_SEC), w->why);
 }
@@ -146,6 +194,17 @@ bool keeper_oom_kills(const char *vmstat, uint64_t *out)
 	return line;
 }
 
+static void look_at_pressures(struct keeper *k, uint64_t budget)
+{
+	for (int i = 0; i < KEEPER_PRESSURES; i++) {
+		struct pollfd p = {.fd = k->pressure_fd[i], .events = POLLPRI};
+
+		if (p.fd >= 0 && poll(&p, 1, 0) > 0 && p.revents & POLLPRI &&
+		    !(p.revents & POLLERR))
+			happened(k, budget, PRESSURES[i].name, PRESSURES[i].why);
+	}
+}
+
 static void look(struct keeper *k, uint64_t budget)
 {
 	cleanup_fd int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
@@ -193,6 +252,7 @@ void keeper_tick(struct keeper *k, uint64_t budget, bool busy)
 	if (k->wanted && now - k->looked_ns >= LOOK_NS) {
 		k->looked_ns = now;
 		look(k, budget);
+		look_at_pressures(k, budget);
 	}
 	if (k->next.to_ns && !k->pass.pid && !busy && now >= k->next.due_ns)
 		start(k);

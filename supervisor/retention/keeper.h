@@ -10,7 +10,8 @@
  *   3. Of one cause a window is kept once an hour, and all windows of a day may take an eighth of
  *      the store's budget. `sonde keep` is not limited.
  *   4. If archiving is at work, or the pass fails, it is tried again; five times.
- *   5. What happens: the kernel killed a process for memory (oom_kill in /proc/vmstat).
+ *   5. What happens: the kernel killed a process for memory (oom_kill in /proc/vmstat); all who
+ *      worked waited for memory, or for a disk, for a large part of two seconds (PSI).
  * While the family cpu is reduced because of a limit the ring is given up: its loader is started
  * without it.
  */
@@ -31,6 +32,7 @@
 #define KEEPER_LATE_NS   (13 * NSEC_PER_SEC)
 #define KEEPER_FREQ      99 /* about as many samples a second has the ring */
 #define KEEPER_CAUSES    4
+#define KEEPER_PRESSURES 2
 
 struct keeper_window {
 	int64_t from_ns, to_ns, at_ns; /* UTC; to_ns 0: none waits */
@@ -49,6 +51,7 @@ struct keeper {
 		const char *name;
 		int64_t last_ns; /* monotonic clock; 0: never */
 	} causes[KEEPER_CAUSES];
+	int pressure_fd[KEEPER_PRESSURES]; /* -1: none */
 	int64_t looked_ns;
 	uint64_t oom_kills; /* as of the last look */
 	bool oom_known;
