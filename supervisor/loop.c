@@ -154,7 +154,7 @@ static void start_loader(struct sup *s, struct service *l)
 		       "3",
 		       NULL};
 	char share[16], size[32];
-	char *flight[] = {"--flight", s->keeper.ring, "--flight-share",
+	char *flight[] = {"--flight", s->keeper.ring,   "--flight-share",
 			  share,      "--flight-bytes", size};
 	uint32_t fine = 0, of = 1;
 	struct child_fd feed = {targets_begin(s->targets, l), TARGETS_FD};
@@ -195,7 +195,8 @@ static void start_loader(struct sup *s, struct service *l)
 		n += (int)(sizeof(flight) / sizeof(*flight));
 	}
 	memcpy(argv + n, own + 2,
-	       sizeof(own) - 2 * sizeof(*own)); /* from --store to --progress-fd: `sonde status` leaves these out */
+	       sizeof(own) - 2 * sizeof(*own)); /* from --store to --progress-fd: `sonde status`
+						   leaves these out */
 	l->memory_bytes = child_memory(s);
 	service_start(l, argv, &feed, 1, caps[l->family->rights]);
 	close(feed.from);
@@ -616,8 +617,8 @@ static bool going_down(struct sup *s)
 		service_stop(&s->maps.service, NSEC_PER_SEC);
 		mapsowner_hang_up(&s->maps);
 	}
-	return loaders || s->maps.service.pid || s->retain.prune.pid ||
-	       s->sealer.pass.pid || s->keeper.pass.pid;
+	return loaders || s->maps.service.pid || s->retain.prune.pid || s->sealer.pass.pid ||
+	       s->keeper.pass.pid;
 }
 
 /* --- begin and end --- */

@@ -32,8 +32,8 @@ void keeper_init(struct keeper *k, const char *store)
 		k->ring[0] = '\0';
 }
 
-/* The kernel tells by poll that threads waited so long in such a window (psi(7) in its
- * Documentation/accounting); windows of 2 s need no capability. */
+/* The kernel reports by poll that all who worked waited so long in such a window (its
+ * Documentation/accounting/psi.rst); windows of 2 s need no capability. */
 static const struct {
 	const char *path, *when, *name, *why;
 } PRESSURES[KEEPER_PRESSURES] = {
@@ -61,8 +61,7 @@ static void pressures_open(struct keeper *k)
 		if (k->pressure_fd[i] >= 0)
 			continue;
 		k->pressure_fd[i] = open(PRESSURES[i].path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-		if (k->pressure_fd[i] < 0 ||
-		    write(k->pressure_fd[i], when, strlen(when) + 1) >= 0)
+		if (k->pressure_fd[i] < 0 || write(k->pressure_fd[i], when, strlen(when) + 1) >= 0)
 			continue;
 		close(k->pressure_fd[i]);
 		k->pressure_fd[i] = -1;
@@ -144,7 +143,8 @@ int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e
 
 	if (!k->wanted) {
 		err_set(e, -ENOENT, EXIT_NOTHING, "there is no flight ring to keep");
-		err_fix(e, "set flight = on in section [flight] of /etc/sonde/sonde.conf; then sudo sonde reload");
+		err_fix(e,
+			"set flight = on in section [flight] of /etc/sonde/sonde.conf, then: sudo systemctl reload sonded");
 		return -ENOENT;
 	}
 	want(k, now - (last_ns ? last_ns : KEEPER_BEFORE_NS), now + (last_ns ? 0 : KEEPER_AFTER_NS),
@@ -232,8 +232,8 @@ static void look(struct keeper *k, uint64_t budget)
 static void start(struct keeper *k)
 {
 	char from[24], to[24], at[24];
-	char *argv[] = {NULL,     "--store", (char *)k->store, "--ring", k->ring, "--from", from,
-			"--to",   to,        "--at",           at,       "--why", k->now.why, NULL};
+	char *argv[] = {NULL,   "--store", (char *)k->store, "--ring", k->ring, "--from",   from,
+			"--to", to,        "--at",           at,       "--why", k->now.why, NULL};
 	struct err e = {0};
 
 	k->now = k->next;
@@ -319,11 +319,11 @@ static uint64_t ring_bytes(const struct keeper *k)
 
 json_t *keeper_json(const struct keeper *k)
 {
-	return json_pack("{s:b, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:s}", "on", k->wanted, "bytes",
-			 (json_int_t)(k->wanted ? ring_bytes(k) : 0), "limit_bytes",
-			 (json_int_t)k->bytes, "windows", (json_int_t)k->windows, "kept_bytes",
-			 (json_int_t)k->kept_bytes, "pending", k->next.to_ns || k->pass.pid,
-			 "last_from_ns", k->last_from_ns ? json_integer(k->last_from_ns) : json_null(),
-			 "last_to_ns", k->last_to_ns ? json_integer(k->last_to_ns) : json_null(),
-			 "last_why", k->last_why);
+	return json_pack(
+		"{s:b, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:s}", "on", k->wanted, "bytes",
+		(json_int_t)(k->wanted ? ring_bytes(k) : 0), "limit_bytes", (json_int_t)k->bytes,
+		"windows", (json_int_t)k->windows, "kept_bytes", (json_int_t)k->kept_bytes,
+		"pending", k->next.to_ns || k->pass.pid, "last_from_ns",
+		k->last_from_ns ? json_integer(k->last_from_ns) : json_null(), "last_to_ns",
+		k->last_to_ns ? json_integer(k->last_to_ns) : json_null(), "last_why", k->last_why);
 }

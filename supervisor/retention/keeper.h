@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper: the flight ring while sonded runs. The loaders write it (schema/store/write/commit/fine.h);
- * when something happens, the keeper has sonde-seal put a window of it into the store
- * (schema/store/archive/keep.h).
+ * keeper: the flight ring while sonded runs. The loaders write it
+ * (schema/store/write/commit/fine.h); when something happens, the keeper has sonde-seal put a
+ * window of it into the store (schema/store/archive/keep.h).
  *
  *   1. A window is [t - 10 min, t + 30 s], or what `sonde keep` asks for. It is put into the store
  *      KEEPER_LATE_NS after its end, when the loaders have written it.
@@ -58,7 +58,7 @@ struct keeper {
 	unsigned int failures;
 	uint64_t windows, kept_bytes; /* since sonded started */
 	uint64_t day_bytes;
-	int64_t day_ns; /* since when day_bytes counts; monotonic clock */
+	int64_t day_ns;                   /* since when day_bytes counts; monotonic clock */
 	int64_t last_from_ns, last_to_ns; /* of the last one kept; UTC, 0: none */
 	char last_why[200];
 };

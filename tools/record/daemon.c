@@ -247,7 +247,8 @@ static void print_flight(const json_t *o)
 	if (last)
 		printf(" (%s), the last from %s: %s",
 		       units_bytes((uint64_t)number(o, "kept_bytes"), kept, sizeof(kept)),
-		       when_local(last, clock_utc_ns(), from, sizeof(from)), text_of(o, "last_why"));
+		       when_local(last, clock_utc_ns(), from, sizeof(from)),
+		       text_of(o, "last_why"));
 	putchar('\n');
 }
 

@@ -50,7 +50,7 @@ struct keeping {
 	size_t n_ring, n_store;
 	struct span {
 		int64_t from_ns, to_ns;
-	} * spans; /* of the ring's segments; 0, 0: it could not be read */
+	} * spans;               /* of the ring's segments; 0, 0: it could not be read */
 	char made[MADE_MAX][24]; /* files that have no name of the store yet */
 	size_t n_made;
 	bool told; /* one has the event */
@@ -145,9 +145,8 @@ static int64_t kept_until(const char *path)
 	int64_t at = 0;
 
 	if (!readonly_open(path, &db, &none))
-		at = sql_number(db,
-				"SELECT max(to_ns) FROM run WHERE options GLOB '" STORE_KEPT "*'",
-				0);
+		at = sql_number(
+			db, "SELECT max(to_ns) FROM run WHERE options GLOB '" STORE_KEPT "*'", 0);
 	sqlite3_close(db);
 	return at;
 }
@@ -172,7 +171,8 @@ static int spare_recordings(struct keeping *k, const char *path, struct err *e)
 	while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
 		for (size_t i = 0; i < k->n; i++) {
 			struct stretch *s = &k->stretches[i];
-			int64_t from = sqlite3_column_int64(st, 1), to = sqlite3_column_int64(st, 2);
+			int64_t from = sqlite3_column_int64(st, 1),
+				to = sqlite3_column_int64(st, 2);
 
 			if (strcmp(s->family, (const char *)sqlite3_column_text(st, 0) ?: "") ||
 			    from >= s->to_ns || to <= s->from_ns)
@@ -235,7 +235,8 @@ static void cut(struct keeping *k)
 /* The file's runs that are of a stretch, and their rows in it. */
 static int mark_runs(const struct keeping *k, sqlite3 *db)
 {
-	int rc = sql_exec(db, "CREATE TEMP TABLE chosen(run INTEGER PRIMARY KEY, token, from_ns, to_ns)");
+	int rc = sql_exec(
+		db, "CREATE TEMP TABLE chosen(run INTEGER PRIMARY KEY, token, from_ns, to_ns)");
 
 	for (size_t i = 0; rc == SQLITE_OK && i < k->n; i++) {
 		const struct stretch *s = &k->stretches[i];
@@ -250,9 +251,9 @@ static int mark_runs(const struct keeping *k, sqlite3 *db)
 	return rc;
 }
 
-#define INSIDE                                                                                 \
+#define INSIDE                                                                                        \
 	"SELECT 1 FROM series e JOIN task t ON t.id = e.task JOIN chosen o ON o.run = t.run, meta m " \
-	"WHERE e.id = sample.series AND m.key = 't0' AND (sample.ts + m.value) * 1000000000 >= "  \
+	"WHERE e.id = sample.series AND m.key = 't0' AND (sample.ts + m.value) * 1000000000 >= "      \
 	"o.from_ns AND (sample.ts + m.value) * 1000000000 < o.to_ns"
 
 static int cut_rows(const struct keeping *k, sqlite3 *db)
@@ -393,12 +394,13 @@ static int add_runs(struct keeping *k, sqlite3 *db)
 		const struct stretch *s = &k->stretches[i];
 		char *sql = sqlite3_mprintf(
 			"INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, "
-			"accounted, recording) SELECT %lld, %Q, " KEEP_SQL " || %Q, %d, 1, %d, %lld, %lld, %d, %d, 0, %lld "
+			"accounted, recording) SELECT %lld, %Q, " KEEP_SQL
+			" || %Q, %d, 1, %d, %lld, %lld, %d, %d, 0, %lld "
 			"WHERE EXISTS (SELECT 1 FROM run WHERE family = %Q AND to_ns > %lld AND from_ns < %lld);"
 			"INSERT OR IGNORE INTO run_period(run, from_ns, period_ns) SELECT id, 0, %lld FROM run WHERE token = %lld;",
 			s->token, s->family, k->o->why, s->scope, s->cpus, s->from_ns, s->to_ns,
-			STORE_RUN_ELSEWHERE, (int)getpid(), k->number, s->family, s->from_ns, s->to_ns, s->period_ns,
-			s->token);
+			STORE_RUN_ELSEWHERE, (int)getpid(), k->number, s->family, s->from_ns,
+			s->to_ns, s->period_ns, s->token);
 
 		rc = sql ? sql_exec(db, sql) : SQLITE_NOMEM;
 		sqlite3_free(sql);

@@ -10,10 +10,10 @@
  *      `options` says why they were kept (STORE_KEPT). Rows outside of the window are left out.
  *      One of them has an event "kept", with the reason.
  *   3. A segment of the store that has the same time gets a row of each run too, without rows of
- *      its own (state STORE_RUN_ELSEWHERE): where a finer run covered the host, its own rows are hidden (model/choice.h). So no
- *      figure counts twice, and nothing of the store is deleted.
- * Steps 2 and 3 take effect together, with the store's lock held. A crash before that changes
- * nothing; one between the two, a few milliseconds, leaves the window's samples counted twice.
+ *      its own (state STORE_RUN_ELSEWHERE): where a finer run covered the host, its own rows are
+ * hidden (model/choice.h). So no figure counts twice, and nothing of the store is deleted. Steps 2
+ * and 3 take effect together, with the store's lock held. A crash before that changes nothing; one
+ * between the two, a few milliseconds, leaves the window's samples counted twice.
  *
  * The ring is only read, also while it is written.
  */

@@ -13,7 +13,7 @@ enum store_scope {
 };
 
 /* run.state of a run whose rows are in another file: here it hides those of others
- * (archive/keep.h). States 0 to 3 are told where the table is made (schema/sql). */
+ * (archive/keep.h). The comment on the table (schema/sql) has states 0 to 3. */
 #define STORE_RUN_ELSEWHERE 4
 /* run.options of what was kept of the ring begins so; the reason follows. */
 #define STORE_KEPT "kept: "

@@ -46,12 +46,12 @@ void batch_free(struct batch *b)
 
 size_t batch_bytes(const struct batch *b)
 {
-	return sizeof(*b) + (b->fine ? batch_bytes(b->fine) : 0) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
-	       amounts_bytes(&b->amounts) + wait_rows_bytes(&b->waits) +
-	       request_rows_bytes(&b->requests) + factrows_bytes(&b->facts) +
-	       b->cap_rates * sizeof(*b->rates) + b->cap_notes * sizeof(*b->notes) +
-	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
-	       b->cap_unwound * sizeof(*b->unwound) +
+	return sizeof(*b) + (b->fine ? batch_bytes(b->fine) : 0) + b->cap_rows * sizeof(*b->rows) +
+	       b->n_slots * sizeof(*b->slots) + amounts_bytes(&b->amounts) +
+	       wait_rows_bytes(&b->waits) + request_rows_bytes(&b->requests) +
+	       factrows_bytes(&b->facts) + b->cap_rates * sizeof(*b->rates) +
+	       b->cap_notes * sizeof(*b->notes) + b->cap_losses * sizeof(*b->losses) +
+	       b->cap_costs * sizeof(*b->costs) + b->cap_unwound * sizeof(*b->unwound) +
 	       b->unwound_at.cap * sizeof(*b->unwound_at.slots) + b->cap_ends * sizeof(*b->ends) +
 	       b->ends_at.cap * sizeof(*b->ends_at.slots) + b->cap_ended * sizeof(*b->ended);
 }

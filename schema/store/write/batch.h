@@ -121,8 +121,8 @@ void batch_ended(struct batch *b, uint32_t process);
 int64_t batch_first_ts(const struct batch *b, uint32_t run);
 /* Rows of samples, amounts, waits, requests and facts. */
 uint32_t batch_count(const struct batch *b);
-/* Events of one run (0: of all) in it: samples, those that were spared too, amounts, waits, requests
- * and facts; and losses too.
+/* Events of one run (0: of all) in it: samples, those that were spared too, amounts, waits,
+ * requests and facts; and losses too.
  */
 uint64_t batch_samples(const struct batch *b, uint32_t run);
 uint64_t batch_events(const struct batch *b, uint32_t run);

@@ -7,11 +7,13 @@ import re
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 
 import pytest
 from conftest import BIN, need_root
 from sonded import Sonded, until
+from test_events import HOLDS, contained, memory
 
 SONDE = os.path.join(BIN, "sonde")
 SPIN = "import sys, time\nend = time.time() + float(sys.argv[1])\nwhile time.time() < end: pass"
@@ -66,26 +68,17 @@ def test_what_is_kept_has_seconds_counts_once_and_says_why(store, tmp_path):
     assert not glob.glob(os.path.join(store, "keeping*"))
 
 
-def test_a_kill_for_memory_keeps_the_window(store, tmp_path):
+def test_a_kill_for_memory_keeps_the_window(store):
     need_root()
-    group = "/sys/fs/cgroup/sonde-flight-test"
-    try:
-        os.mkdir(group)
-        with open(f"{group}/memory.max", "w", encoding="ascii") as f:
-            f.write("50M")
-    except OSError:
-        pytest.skip("no memory cgroup to be killed in")
-    try:
-        with Sonded(store, "--families", "cpu,host", "--flight", "on", "--cpu", "0") as d:
-            assert until(lambda: d.running("cpu"), 60), d.said()
-            time.sleep(15)
-            hog = subprocess.Popen(["/bin/sh", "-c", f"echo $$ > {group}/cgroup.procs; exec python3 -c 'x = b\"x\" * (200 << 20)'"])
-            assert hog.wait() == -signal.SIGKILL
-            assert until(lambda: kept(d)["pending"], 30), d.said()
-            assert until(lambda: kept(d)["windows"] == 1, 120), (kept(d), d.said())
-            assert "out of memory: " in kept(d)["last_why"]
-    finally:
-        os.rmdir(group)
+    with contained(**memory(32)) as (_, prefix, _), Sonded(store, "--families", "cpu,host", "--flight", "on", "--cpu", "0") as d:
+        assert until(lambda: d.running("cpu"), 60), d.said()
+        time.sleep(15)
+        done = subprocess.run([*prefix, "sh", "-c", f"{sys.executable} -c '{HOLDS.format(200)}'; exit 3"], capture_output=True,
+                              stdin=subprocess.DEVNULL, check=False)
+        assert done.returncode == 3
+        assert until(lambda: kept(d)["pending"], 30), d.said()
+        assert until(lambda: kept(d)["windows"] == 1, 120), (kept(d), d.said())
+        assert "out of memory: " in kept(d)["last_why"]
 
 
 def test_of_a_ring_whose_loader_is_killed_ten_seconds_are_missing_at_most(store, tmp_path):

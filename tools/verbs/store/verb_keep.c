@@ -43,9 +43,9 @@ static int keep_run(struct verb_call *call, struct err *e)
 	return verb_flush(0, e);
 }
 
-static const char *const KEEP_EXAMPLES[] = {"sudo sonde keep --why 'the shop was slow'",
-					    "sonde check -q || sudo sonde keep --why 'a check fired'",
-					    NULL};
+static const char *const KEEP_EXAMPLES[] = {
+	"sudo sonde keep --why 'the shop was slow'",
+	"sonde check -q || sudo sonde keep --why 'a check fired'", NULL};
 
 const struct verb verb_keep = {
 	.name = "keep",

@@ -291,8 +291,8 @@ static int open_parts(struct capture *c, struct err *e)
 				       .segment_s = o->segment_s,
 				       .budget_bytes = o->budget_bytes,
 				       .fine_dir = o->flight,
-				       .fine_bytes = o->flight_bytes ? o->flight_bytes :
-								       FLIGHT_BYTES};
+				       .fine_bytes =
+					       o->flight_bytes ? o->flight_bytes : FLIGHT_BYTES};
 	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(),
 				   .socket_path = o->maps_socket,
 				   .args_policy = o->args,

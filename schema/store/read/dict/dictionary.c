@@ -236,8 +236,8 @@ static int load_runs(struct store_segment *s, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		s->runs[i] = (struct store_run_row){.family = "", .options = "", .bucket_s = 1};
 	s->dict.n_runs = n;
-	rc = dict_rows_each(s, "id, family, options, scope, bucket_s, cpus, from_ns, to_ns, state", "run",
-			    n, run_row, NULL, e);
+	rc = dict_rows_each(s, "id, family, options, scope, bucket_s, cpus, from_ns, to_ns, state",
+			    "run", n, run_row, NULL, e);
 	if (!rc)
 		rc = dict_rows_each(s, "run, from_ns, period_ns",
 				    "run_period ORDER BY run, from_ns", n, period_row, &fill, e);

@@ -14,7 +14,7 @@
 #include "schema/store/files/folder.h"
 #include "schema/store/write/writer_state.h"
 
-#define STAYS      2                    /* newest segments that are never removed */
+#define STAYS      2                     /* newest segments that are never removed */
 #define TOKEN_FINE 0x2aaaaaaaaaaaaaaaull /* of the run in the ring, against that in the store */
 
 /* --- the ring's size --- */
@@ -177,7 +177,8 @@ static int try_commit(struct store_writer *w, const struct batch *b, struct err 
 	if (!rc)
 		rc = commit_in(w, b, 0);
 	if (rc && e && !e->code)
-		err_set(e, rc, EXIT_STORE, "cannot write to the ring %s: %s", f->dir, strerror(-rc));
+		err_set(e, rc, EXIT_STORE, "cannot write to the ring %s: %s", f->dir,
+			strerror(-rc));
 	if (rc == -EBADMSG && f->seg) {
 		segment_leave_damaged(f->seg);
 		f->seg = NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fine: the second output of a writer, a ring of short segments in a folder of its own (STORE/flight),
+ * fine: the second output of a writer, a ring of short segments in another folder (STORE/flight),
  * so that what happened a while ago can be kept in more detail than the store has
  * (schema/store/archive/keep.h).
  *
  *   1. Runs with a finer step (store_run.fine_s) put what they count into both outputs, at the
  *      store's step and at the finer one. Of samples the store gets one in store_run.share: its
  *      run's period is as many times as long. Names and stacks are interned once for both.
- *   2. Its runs have a token of their own, and begin in each segment where the segment before it
+ *   2. Its runs have another token, and begin in each segment where the segment before it
  *      ended: a segment says of itself what it holds, and no more.
  *   3. When a segment is begun, those that ended more than `keep_s` ago are removed, and the oldest
  *      while all of them take more than `bytes`; never the two newest.

@@ -57,7 +57,11 @@ TEST(what_is_asked_for_while_a_window_waits_extends_it)
 	assert_string_equal(k.next.why, "first; second");
 	assert_true(k.next.due_ns > clock_mono_ns());
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(keeper_ask(&k, 0, i % 2 ? "a reason that is not a short one" : "another, not short", &e), 0);
+		assert_int_equal(keeper_ask(&k, 0,
+					    i % 2 ? "a reason that is not a short one" :
+						    "another, not short",
+					    &e),
+				 0);
 	assert_true(strlen(k.next.why) < sizeof(k.next.why));
 	keeper_release(&k);
 }

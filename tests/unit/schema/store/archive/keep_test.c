@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep: a window of the ring is put into the store, and every sum over any time is as before, by the
- * readers in C and by the views, while the store is rows and after it was archived. */
+/* keep: a window of the ring is put into the store, and every sum over any time is as before, by
+ * the readers in C and by the views, while the store is rows and after it was archived. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +37,7 @@ static int64_t begun_s(const struct fixture *f)
 static void record(struct fixture *f, int64_t t, uint32_t share)
 {
 	struct fixture ring = ring_of(f);
-	struct store_writer_opts o = {
-		.dir = f->dir, .fine_dir = ring.dir, .fine_keep_s = 100000};
+	struct store_writer_opts o = {.dir = f->dir, .fine_dir = ring.dir, .fine_keep_s = 100000};
 	struct store_run r = {.family = "cpu",
 			      .options = "sonde-cpu --test",
 			      .scope = STORE_SCOPE_HOST,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fine: the ring gets all of what the store gets, in finer steps, under the same names; of samples the
- * store gets its share; segments end and are removed as they get old. */
+/* fine: the ring gets all of what the store gets, in finer steps, under the same names; of samples
+ * the store gets its share; segments end and are removed as they get old. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,8 +80,8 @@ STORE_TEST(all_samples_are_in_both_with_names_that_came_late)
 		for (uint32_t leaf = 1; leaf < 4; leaf++)
 			fixture_add(w, run, 100 + leaf, leaf, (T0_S + s) * NS + NS / 3, leaf);
 	frame = store_frame(w, &place);
-	series = store_series(w, run, store_process(w, &p), "late", 7,
-			      store_stack(w, &frame, 1), STORE_KIND_CPU);
+	series = store_series(w, run, store_process(w, &p), "late", 7, store_stack(w, &frame, 1),
+			      STORE_KIND_CPU);
 	assert_int_equal(store_add(w, series, T0_S * NS, 5), 0);
 	store_flush(w);
 	assert_true(fixture_wait_stored(w, 30 * 6 + 5));
@@ -97,7 +97,8 @@ STORE_TEST(all_samples_are_in_both_with_names_that_came_late)
 		const struct fixture *x = i ? &ring : f;
 
 		assert_int_equal(
-			fixture_sql_all(x, "SELECT sum(samples) FROM cpu_samples WHERE comm = 'prog-102'"),
+			fixture_sql_all(
+				x, "SELECT sum(samples) FROM cpu_samples WHERE comm = 'prog-102'"),
 			60);
 		assert_int_equal(
 			fixture_sql_all(x, "SELECT count(*) FROM frame e JOIN function u ON u.id = "
