@@ -287,10 +287,11 @@ static int put_event(struct keeping *k, sqlite3 *db, bool last)
 	if (k->told || (!last && (k->o->at_ns < from || k->o->at_ns >= to)))
 		return SQLITE_OK;
 	sql = sqlite3_mprintf(
-		"INSERT INTO text(value) SELECT 'kept' UNION ALL SELECT 'host' UNION ALL SELECT %Q;"
+		"INSERT INTO text(value) SELECT 'kept' UNION ALL SELECT 'host' UNION ALL SELECT 'flight ring' "
+		"UNION ALL SELECT %Q;"
 		"INSERT INTO event_row(ts, run, kind, subject, name, detail, which, process, caused_by, n, at_us) "
-		"SELECT %lld - m.value, (SELECT min(id) FROM run), x.id - 2, x.id - 1, 0, x.id, 0, 0, 0, 1, %lld "
-		"FROM (SELECT max(id) AS id FROM text) x, meta m WHERE m.key = 't0';",
+		"SELECT %lld - m.value, (SELECT min(id) FROM run), x.id - 3, x.id - 2, x.id - 1, x.id, 0, 0, 0, 1, "
+		"%lld FROM (SELECT max(id) AS id FROM text) x, meta m WHERE m.key = 't0';",
 		k->o->why, at / NSEC_PER_SEC, at / 1000);
 	rc = sql ? sql_exec(db, sql) : SQLITE_NOMEM;
 	sqlite3_free(sql);
@@ -525,6 +526,12 @@ int keep_run(const struct keep_opts *o, struct keep_report *out, struct err *e)
 			       mine == -EAGAIN ? "another process is archiving" :
 						 "cannot write to the store's folder %s: %s",
 			       o->dir, strerror(-mine));
+	for (int i = 0; i < MADE_MAX; i++) { /* of one that was killed */
+		char name[sizeof(k.made[0])];
+
+		snprintf(name, sizeof(name), "keeping-%d.db", i);
+		(void)unlinkat(at, name, 0);
+	}
 	rc = look(&k, e);
 	if (!rc && k.n)
 		rc = make_all(&k, e);
