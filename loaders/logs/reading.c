@@ -14,6 +14,7 @@
 #include "loaders/logs/counts.h"
 #include "loaders/logs/follow.h"
 #include "loaders/logs/reader.h"
+#include "loaders/logs/unitname.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
@@ -226,6 +227,7 @@ static struct source *own_source(struct reading *r, const struct journalfile_ent
 		snprintf(name, sizeof(name), "kernel");
 	else
 		snprintf(name, sizeof(name), "%s", *e->unit ? e->unit : e->identifier);
+	unitname_fold(name);
 	s = *name ? own_known(r, name) : NULL;
 	if (!s && (r->n_own >= OWN_MOST || !*name)) {
 		snprintf(name, sizeof(name), "journal");
