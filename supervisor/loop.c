@@ -534,6 +534,7 @@ void sup_stop(struct sup *s)
 	s->stopping = true;
 	notify_send("STOPPING=1");
 	sealer_stop(&s->sealer);
+	keeper_stop(&s->keeper);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		service_stop(&s->loader[i], SERVICE_STOP_NS);
 }

@@ -134,7 +134,8 @@ static int keep(const struct seal_args *a, struct err *e)
 				    .from_ns = (int64_t)a->from_ns,
 				    .to_ns = (int64_t)a->to_ns,
 				    .at_ns = (int64_t)a->at_ns,
-				    .why = a->why ? a->why : ""};
+				    .why = a->why ? a->why : "",
+				    .patience_s = 60};
 	struct keep_report r;
 	int rc = keep_run(&o, &r, e);
 	json_t *out;

@@ -17,8 +17,7 @@ static void fold(char *name, const char *begin, const char *end)
 	size_t len = strlen(name), first = strlen(begin), last = strlen(end);
 
 	if (len <= first + last || strncmp(name, begin, first) != 0 ||
-	    strcmp(name + len - last, end) != 0 ||
-	    !is_number(name + first, len - first - last))
+	    strcmp(name + len - last, end) != 0 || !is_number(name + first, len - first - last))
 		return;
 	memmove(name + first - 1, name + len - last, last + 1); /* over the dash */
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,14 +90,56 @@ static void remove_ring(const char *ring)
 			(void)unlink(path);
 }
 
+/* What waits outlives sonded: as one line in the ring's folder. */
+static bool pending_path(const struct keeper *k, char out[PATH_MAX])
+{
+	return (size_t)snprintf(out, PATH_MAX, "%s/pending", k->ring) < PATH_MAX;
+}
+
+static void pending_note(const struct keeper *k)
+{
+	const struct keeper_window *w = k->next.to_ns ? &k->next : &k->now;
+	char path[PATH_MAX];
+	cleanup_file FILE *f = NULL;
+
+	if (!pending_path(k, path))
+		return;
+	(void)unlink(path);
+	f = w->to_ns ? fopen(path, "wxe") : NULL;
+	if (f)
+		fprintf(f, "%lld %lld %lld %s\n", (long long)w->from_ns, (long long)w->to_ns,
+			(long long)w->at_ns, w->why);
+}
+
+static void pending_read(struct keeper *k)
+{
+	struct keeper_window w = {0};
+	long long from, to, at;
+	char path[PATH_MAX];
+	cleanup_file FILE *f = pending_path(k, path) ? fopen(path, "re") : NULL;
+	int64_t now = clock_utc_ns();
+
+	if (!f || fscanf(f, "%lld %lld %lld %199[^\n]", &from, &to, &at, w.why) != 4 || to < from ||
+	    to > now + HOUR_NS || from < now - HOUR_NS)
+		return;
+	w.from_ns = from;
+	w.to_ns = to;
+	w.at_ns = at;
+	w.due_ns = clock_mono_ns() + (to > now ? to - now : 0) + KEEPER_LATE_NS;
+	k->next = w;
+}
+
 void keeper_follow(struct keeper *k, bool wanted, uint64_t bytes)
 {
 	k->wanted = wanted && *k->ring;
 	k->bytes = bytes;
-	if (k->wanted)
+	if (k->wanted) {
 		pressures_open(k);
-	else
+		if (!k->next.to_ns && !k->pass.pid)
+			pending_read(k);
+	} else {
 		pressures_close(k);
+	}
 	if (!k->wanted && !k->next.to_ns && !k->pass.pid)
 		remove_ring(k->ring);
 }
@@ -131,6 +174,7 @@ static void want(struct keeper *k, int64_t from_ns, int64_t to_ns, const char *w
 	}
 	w->to_ns = to_ns > w->to_ns ? to_ns : w->to_ns;
 	w->due_ns = clock_mono_ns() + w->to_ns - now + KEEPER_LATE_NS;
+	pending_note(k);
 	if (!fresh)
 		return;
 	log_line(LOG_LEVEL_INFO, "sonded", "keeps the flight ring of the last %lld s: %s",
@@ -258,6 +302,13 @@ void keeper_tick(struct keeper *k, uint64_t budget, bool busy)
 		start(k);
 }
 
+void keeper_stop(struct keeper *k)
+{
+	if (k->pass.pid)
+		kill(k->pass.pid,
+		     SIGTERM); /* what it made has no name yet; the next sonded does it */
+}
+
 /* Rule 4. */
 static void failed(struct keeper *k, int code)
 {
@@ -266,6 +317,8 @@ static void failed(struct keeper *k, int code)
 		 k->failures < TRIES ? ", retrying in 10 s" : "");
 	if (k->failures >= TRIES || k->next.to_ns) {
 		k->failures = 0;
+		k->now.to_ns = 0;
+		pending_note(k);
 		return;
 	}
 	k->next = k->now;
@@ -284,6 +337,8 @@ void keeper_ended(struct keeper *k, int status)
 		return;
 	}
 	k->failures = 0;
+	k->now.to_ns = 0;
+	pending_note(k);
 	if (segments) {
 		k->windows++;
 		k->kept_bytes += (uint64_t)bytes;

@@ -10,6 +10,8 @@
  *   3. Of one cause a window is kept once an hour, and all windows of a day may take an eighth of
  *      the store's budget. `sonde keep` is not limited.
  *   4. If archiving is at work, or the pass fails, it is tried again; five times.
+ *      What waits is noted in the ring's folder, so that a sonded that is killed or stopped keeps
+ * it when it is back.
  *   5. What happens: the kernel killed a process for memory (oom_kill in /proc/vmstat); all who
  *      worked waited for memory, or for a disk, for a large part of two seconds (PSI).
  * While the family cpu is reduced because of a limit the ring is given up: its loader is started
@@ -74,6 +76,7 @@ uint32_t keeper_freq(const struct keeper *k, uint32_t coarse, uint32_t *share);
 int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e);
 /* `budget`: of the store; `busy`: an archive is being made. */
 void keeper_tick(struct keeper *k, uint64_t budget, bool busy);
+void keeper_stop(struct keeper *k);
 void keeper_ended(struct keeper *k, int status);
 json_t *keeper_json(const struct keeper *k);
 /* Pure: of a text as /proc/vmstat. false: it has no such line. */

@@ -473,6 +473,33 @@ static int take_places(struct keeping *k, struct err *e)
 
 /* --- all --- */
 
+/* Up to when the newest segment of the ring has been written. */
+static int64_t written_ns(const char *ring)
+{
+	cleanup_free char(*names)[SEGMENT_NAME_MAX] = NULL;
+	struct err none = {0};
+	char path[PATH_MAX];
+	sqlite3 *db = NULL;
+	int64_t at = INT64_MAX;
+	size_t n = 0;
+
+	if (folder_segments(ring, &names, &n) || !n)
+		return at;
+	snprintf(path, sizeof(path), "%s/%s", ring, names[n - 1]);
+	if (!readonly_open(path, &db, &none))
+		at = sql_number(db, "SELECT max(to_ns) FROM run", 0);
+	sqlite3_close(db);
+	return at;
+}
+
+/* Loaders hand over every ten seconds, and a disk under pressure takes its time. */
+static void await_ring(const struct keep_opts *o)
+{
+	for (int i = 0; i < o->patience_s && written_ns(o->ring) < o->to_ns / STEP_NS * STEP_NS;
+	     i++)
+		sleep(1);
+}
+
 static int look(struct keeping *k, struct err *e)
 {
 	char path[PATH_MAX];
@@ -516,11 +543,13 @@ static int lock_sealing(int at)
 
 int keep_run(const struct keep_opts *o, struct keep_report *out, struct err *e)
 {
-	cleanup_fd int at = folder_open(o->dir), mine = at < 0 ? at : lock_sealing(at);
+	cleanup_fd int at = folder_open(o->dir), mine = -1;
 	struct keeping k = {.o = o, .r = out, .at = at, .number = drawn()};
 	int rc;
 
 	*out = (struct keep_report){0};
+	await_ring(o);
+	mine = at < 0 ? at : lock_sealing(at);
 	if (mine < 0)
 		return err_set(e, mine, mine == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
 			       mine == -EAGAIN ? "another process is archiving" :

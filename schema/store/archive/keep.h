@@ -31,6 +31,7 @@ struct keep_opts {
 	int64_t from_ns, to_ns; /* UTC */
 	int64_t at_ns;          /* when it happened: of the event */
 	const char *why;
+	int patience_s; /* how long to wait until the ring has all of it */
 };
 
 struct keep_report {

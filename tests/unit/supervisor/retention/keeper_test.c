@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keeper: what it reads of /proc/vmstat, the rates that go with a ring, and how windows join. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "supervisor/retention/keeper.h"
 #include "tests/unit/test.h"
@@ -16,6 +19,31 @@ TEST(kills_for_memory_are_read_by_the_name_of_their_line)
 	assert_int_equal(n, 3);
 	assert_false(keeper_oom_kills("nr_oom_kill 4\nfoo 1\n", &n));
 	assert_false(keeper_oom_kills("", &n));
+}
+
+TEST(what_waits_outlives_sonded)
+{
+	char dir[] = "/tmp/keeper-XXXXXX", ring[64], path[80];
+	struct keeper k, next;
+	struct err e = {0};
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(ring, sizeof(ring), "%s/flight", dir);
+	assert_int_equal(mkdir(ring, 0700), 0);
+	keeper_init(&k, dir);
+	keeper_follow(&k, true, 1 << 20);
+	assert_int_equal(keeper_ask(&k, 60 * NSEC_PER_SEC, "the shop was slow", &e), 0);
+	keeper_init(&next, dir);
+	keeper_follow(&next, true, 1 << 20);
+	assert_int_equal(next.next.from_ns, k.next.from_ns);
+	assert_int_equal(next.next.to_ns, k.next.to_ns);
+	assert_string_equal(next.next.why, "the shop was slow");
+	keeper_release(&k);
+	keeper_release(&next);
+	snprintf(path, sizeof(path), "%s/pending", ring);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(ring), 0);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 TEST(the_store_has_the_rate_that_was_asked_for)
