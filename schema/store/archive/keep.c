@@ -275,16 +275,17 @@ static int cut_rows(const struct keeping *k, sqlite3 *db)
 	return rc;
 }
 
-/* Its time is that of what happened, its place the file that has that time, or the last. */
-static int put_event(struct keeping *k, sqlite3 *db, bool last)
+/* Its time is that of what happened, its place the last file that begins before that; they come
+ * last first. */
+static int put_event(struct keeping *k, sqlite3 *db)
 {
 	int64_t from = sql_number(db, "SELECT min(from_ns) FROM run", 0),
 		to = sql_number(db, "SELECT max(to_ns) FROM run", 0),
-		at = k->o->at_ns < from || k->o->at_ns >= to ? to - 1 : k->o->at_ns;
+		at = k->o->at_ns >= to ? to - 1 : k->o->at_ns;
 	char *sql;
 	int rc;
 
-	if (k->told || (!last && (k->o->at_ns < from || k->o->at_ns >= to)))
+	if (k->told || k->o->at_ns < from)
 		return SQLITE_OK;
 	sql = sqlite3_mprintf(
 		"INSERT INTO text(value) SELECT 'kept' UNION ALL SELECT 'host' UNION ALL SELECT 'flight ring' "
@@ -300,7 +301,7 @@ static int put_event(struct keeping *k, sqlite3 *db, bool last)
 }
 
 /* *any: something of it is kept. */
-static int shape(struct keeping *k, const char *path, bool last, bool *any, struct err *e)
+static int shape(struct keeping *k, const char *path, bool *any, struct err *e)
 {
 	sqlite3 *db = NULL;
 	int rc = sqlite3_open_v2(path, &db,
@@ -315,7 +316,7 @@ static int shape(struct keeping *k, const char *path, bool last, bool *any, stru
 		rc = cut_rows(k, db);
 	*any = rc == SQLITE_OK && sql_number(db, "SELECT count(*) FROM run", 0);
 	if (*any)
-		rc = put_event(k, db, last);
+		rc = put_event(k, db);
 	if (rc == SQLITE_OK)
 		rc = sql_exec(db, "COMMIT");
 	if (rc != SQLITE_OK)
@@ -342,7 +343,7 @@ static int copy(struct keeping *k, const char *path, const char *to, struct err 
 	return rc;
 }
 
-static int make_one(struct keeping *k, size_t i, bool last, struct err *e)
+static int make_one(struct keeping *k, size_t i, struct err *e)
 {
 	char path[PATH_MAX], to[PATH_MAX], sealed[PATH_MAX];
 	char *made = k->made[k->n_made];
@@ -356,7 +357,7 @@ static int make_one(struct keeping *k, size_t i, bool last, struct err *e)
 	if (rc == -ENOENT || rc == -ENODATA)
 		return 0;
 	if (!rc)
-		rc = shape(k, to, last, &any, e);
+		rc = shape(k, to, &any, e);
 	if (rc || !any)
 		return rc;
 	rc = archive_make(to, sealed, e);
@@ -372,15 +373,11 @@ static int make_one(struct keeping *k, size_t i, bool last, struct err *e)
 
 static int make_all(struct keeping *k, struct err *e)
 {
-	size_t last = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < k->n_ring; i++)
+	for (size_t i = k->n_ring; !rc && i-- > 0 && k->n_made < MADE_MAX;)
 		if (in_window(k, i))
-			last = i;
-	for (size_t i = 0; !rc && i < k->n_ring && k->n_made < MADE_MAX; i++)
-		if (in_window(k, i))
-			rc = make_one(k, i, i == last, e);
+			rc = make_one(k, i, e);
 	(void)unlinkat(k->at, COPY_FILE, 0);
 	return rc;
 }
