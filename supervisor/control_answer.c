@@ -42,6 +42,7 @@ static json_t *store_json(const struct sup *s)
 	json_t *o = retain_json(&s->retain);
 
 	json_object_set_new(o, "sealing", sealer_json(&s->sealer));
+	json_object_set_new(o, "flight", keeper_json(&s->keeper));
 	return o;
 }
 
@@ -150,6 +151,16 @@ static json_t *rotate(const struct sup *s)
 	return json_pack("{s:b, s:s}", "ok", 1, "segment", name);
 }
 
+static json_t *keep(struct sup *s, const json_t *request)
+{
+	struct err e = {0};
+
+	if (keeper_ask(&s->keeper, json_integer_value(json_object_get(request, "last_ns")),
+		       json_string_value(json_object_get(request, "why")), &e))
+		return refuse(&e);
+	return json_pack("{s:b, s:I}", "ok", 1, "to_ns", (json_int_t)s->keeper.next.to_ns);
+}
+
 json_t *sup_answer(void *ctx, const json_t *request, bool trusted)
 {
 	const char *what = json_string_value(json_object_get(request, "do")) ?: "";
@@ -172,6 +183,8 @@ json_t *sup_answer(void *ctx, const json_t *request, bool trusted)
 		return reload(s);
 	if (!strcmp(what, "rotate"))
 		return rotate(s);
+	if (!strcmp(what, "keep"))
+		return keep(s, request);
 	if (!strcmp(what, "prune")) {
 		s->prune_now = true;
 		return ok();

@@ -52,7 +52,7 @@ static void switches_look(struct sup *s, int64_t wall_ns)
 static void measure(struct sup *s, int64_t now)
 {
 	struct service *maps = &s->maps.service;
-	struct pass *seal = &s->sealer.pass, *prune = &s->retain.prune;
+	struct pass *seal = &s->sealer.pass, *prune = &s->retain.prune, *keep = &s->keeper.pass;
 	int64_t wall = now - s->cost.looked_ns;
 	double cores = rate((uint64_t)clock_cpu_ns(), &s->cost.own_ns, wall);
 	uint64_t bytes = process_private_bytes(getpid()) + look_at(maps, wall, &cores);
@@ -61,11 +61,13 @@ static void measure(struct sup *s, int64_t now)
 		bytes += look_at(&s->loader[i], wall, &cores);
 	switches_look(s, wall);
 	s->cost.looked_ns = now;
-	s->cost.store_cores = rate(pass_cpu_ns(seal) + pass_cpu_ns(prune), &s->cost.store_ns, wall);
+	s->cost.store_cores = rate(pass_cpu_ns(seal) + pass_cpu_ns(prune) + pass_cpu_ns(keep),
+				   &s->cost.store_ns, wall);
 	s->cost.index_cores =
 		rate(maps->ended_helpers_ns + maps->helpers_ns, &s->cost.index_ns, wall);
 	s->cost.cores = cores + s->cost.store_cores + s->cost.index_cores;
 	s->cost.burst_bytes = private_of(seal->pid) + private_of(prune->pid) +
+			      private_of(keep->pid) +
 			      (maps->pid ? process_children_bytes(maps->pid) : 0);
 	s->cost.bytes = bytes + s->cost.burst_bytes;
 }

@@ -95,7 +95,8 @@ static int64_t notify_watchdog_ns(void)
 
 static void note_children(struct sup *s)
 {
-	pid_t pids[SUP_CHILDREN] = {s->maps.service.pid, s->retain.prune.pid, s->sealer.pass.pid};
+	pid_t pids[SUP_CHILDREN] = {s->maps.service.pid, s->retain.prune.pid, s->sealer.pass.pid,
+				    s->keeper.pass.pid};
 
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		pids[SUP_CHILDREN - FAMILIES_MAX + i] = s->loader[i].pid;
@@ -152,10 +153,14 @@ static void start_loader(struct sup *s, struct service *l)
 		       "--progress-fd",
 		       "3",
 		       NULL};
+	char share[16], size[32];
+	char *flight[] = {"--flight", s->keeper.ring,   "--flight-share",
+			  share,      "--flight-bytes", size};
+	uint32_t fine = 0, of = 1;
 	struct child_fd feed = {targets_begin(s->targets, l), TARGETS_FD};
 	char *rules[] = {"--include", s->conf.value[CONF_INCLUDE].text, "--exclude",
 			 s->conf.value[CONF_EXCLUDE].text};
-	char *argv[32 + 2 * FAMILY_SETTINGS_MAX] = {NULL};
+	char *argv[40 + 2 * FAMILY_SETTINGS_MAX] = {NULL};
 	int n = 1;
 
 	snprintf(bytes, sizeof(bytes), "%llu",
@@ -167,8 +172,10 @@ static void start_loader(struct sup *s, struct service *l)
 					0;
 	l->step = 0;
 	tell_step(s, l);
+	if (l->freq == s->conf.freq) /* reduced, it does without */
+		fine = keeper_freq(&s->keeper, l->freq, &of);
 	if (l->freq) {
-		snprintf(freq, sizeof(freq), "%u", l->freq);
+		snprintf(freq, sizeof(freq), "%u", fine ? fine : l->freq);
 		argv[n++] = "--freq";
 		argv[n++] = freq;
 	}
@@ -179,8 +186,17 @@ static void start_loader(struct sup *s, struct service *l)
 			argv[n++] = rules[i + 1];
 		}
 	n += (int)conf_family_options(&s->conf, l->family, argv + n);
-	memcpy(argv + n, own,
-	       sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
+	memcpy(argv + n, own, 2 * sizeof(*own));
+	n += 2;
+	if (fine) {
+		snprintf(share, sizeof(share), "%u", of);
+		snprintf(size, sizeof(size), "%llu", (unsigned long long)s->keeper.bytes);
+		memcpy(argv + n, flight, sizeof(flight));
+		n += (int)(sizeof(flight) / sizeof(*flight));
+	}
+	memcpy(argv + n, own + 2,
+	       sizeof(own) - 2 * sizeof(*own)); /* from --store to --progress-fd: `sonde status`
+						   leaves these out */
 	l->memory_bytes = child_memory(s);
 	service_start(l, argv, &feed, 1, caps[l->family->rights]);
 	close(feed.from);
@@ -215,7 +231,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 	bool rules = strcmp(c->value[CONF_INCLUDE].text, s->conf.value[CONF_INCLUDE].text) ||
 		     strcmp(c->value[CONF_EXCLUDE].text, s->conf.value[CONF_EXCLUDE].text);
 	bool all = args || c->segment_age_ns != s->conf.segment_age_ns;
-	bool own[FAMILIES_MAX] = {false}, was[FAMILIES_MAX] = {false};
+	bool own[FAMILIES_MAX] = {false}, was[FAMILIES_MAX] = {false}, flight;
 	size_t n = 0;
 
 	for (unsigned int i = 0; i < s->n_loaders; i++)
@@ -223,6 +239,8 @@ void sup_follow(struct sup *s, const struct conf *c)
 	s->conf = *c;
 	retain_limits(&s->retain, c);
 	sealer_follow(&s->sealer, c->seal, c->segment_age_ns, c->fine_age_ns);
+	flight = s->keeper.wanted != c->flight || s->keeper.bytes != c->flight_bytes;
+	keeper_follow(&s->keeper, c->flight, c->flight_bytes);
 	all |= budget_before != s->retain.limits.bytes;
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		was[i] = s->loader[i].wanted;
@@ -239,7 +257,8 @@ void sup_follow(struct sup *s, const struct conf *c)
 			l->down = SERVICE_UP;
 			cost_note(s, l);
 		}
-		if (l->pid && (!l->wanted || all || other_freq || rules || own[i]))
+		if (l->pid && (!l->wanted || all || other_freq || rules || own[i] ||
+			       (flight && l->family->has_freq)))
 			service_stop(
 				l, SERVICE_STOP_NS); /* the next turn restarts one that is wanted */
 		else if (service_is_failing(l))
@@ -298,6 +317,9 @@ static void ended(struct sup *s, pid_t pid, int status, uint64_t used_ns)
 	} else if (pid == s->sealer.pass.pid) {
 		s->sealer.pass.ended_ns += used_ns;
 		sealer_ended(&s->sealer, status);
+	} else if (pid == s->keeper.pass.pid) {
+		s->keeper.pass.ended_ns += used_ns;
+		keeper_ended(&s->keeper, status);
 	} else if (pid == s->maps.service.pid) {
 		mapsowner_read(&s->maps);
 		mapsowner_hang_up(&s->maps);
@@ -494,7 +516,9 @@ static void turn(struct sup *s)
 		start_due(s);
 		retain_tick(&s->retain, s->prune_now);
 		s->prune_now = s->prune_now && !s->retain.prune.pid;
-		sealer_tick(&s->sealer, &s->retain);
+		if (!s->keeper.pass.pid)
+			sealer_tick(&s->sealer, &s->retain);
+		keeper_tick(&s->keeper, s->retain.limits.bytes, s->sealer.pass.pid);
 		targets_tick(s->targets, &s->conf, s->store, s->maps_socket, s->loader,
 			     s->n_loaders);
 		cost_look(s);
@@ -513,6 +537,7 @@ void sup_stop(struct sup *s)
 	s->stopping = true;
 	notify_send("STOPPING=1");
 	sealer_stop(&s->sealer);
+	keeper_stop(&s->keeper);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		service_stop(&s->loader[i], SERVICE_STOP_NS);
 }
@@ -554,12 +579,13 @@ static size_t service_fds(const struct service *v, int says_fd, struct pollfd *o
 
 static void wait_for_any(struct sup *s)
 {
-	struct pollfd pfd[3 + 2 * (1 + FAMILIES_MAX) + 1 + CONTROL_CLIENTS], *control;
+	struct pollfd pfd[4 + 2 * (1 + FAMILIES_MAX) + 1 + CONTROL_CLIENTS], *control;
 	size_t n = 0;
 
 	pfd[n++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
 	pfd[n++] = (struct pollfd){.fd = s->retain.prune.fd, .events = POLLIN};
 	pfd[n++] = (struct pollfd){.fd = s->sealer.pass.fd, .events = POLLIN};
+	pfd[n++] = (struct pollfd){.fd = s->keeper.pass.fd, .events = POLLIN};
 	n += service_fds(&s->maps.service, s->maps.sock, pfd + n);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		n += service_fds(&s->loader[i], s->loader[i].progress_fd, pfd + n);
@@ -576,6 +602,7 @@ static void wait_and_take(struct sup *s)
 	service_read_stderr(&s->maps.service);
 	pass_read(&s->retain.prune);
 	pass_read(&s->sealer.pass);
+	pass_read(&s->keeper.pass);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		service_read_progress(&s->loader[i]);
 		service_read_stderr(&s->loader[i]);
@@ -594,7 +621,8 @@ static bool going_down(struct sup *s)
 		service_stop(&s->maps.service, NSEC_PER_SEC);
 		mapsowner_hang_up(&s->maps);
 	}
-	return loaders || s->maps.service.pid || s->retain.prune.pid || s->sealer.pass.pid;
+	return loaders || s->maps.service.pid || s->retain.prune.pid || s->sealer.pass.pid ||
+	       s->keeper.pass.pid;
 }
 
 /* --- begin and end --- */
@@ -638,6 +666,7 @@ static void close_all(struct sup *s)
 	mapsowner_release(&s->maps);
 	retain_release(&s->retain);
 	sealer_release(&s->sealer);
+	keeper_release(&s->keeper);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		service_release(&s->loader[i]);
 	if (s->signal_fd >= 0)
@@ -683,6 +712,7 @@ int loop_run(const struct loop_opts *o, struct err *e)
 		shedlog_add(s.store, clock_utc_ns(), "*", SHEDLOG_FULL, 0, 0);
 		retain_init(&s.retain, s.store, &s.conf);
 		sealer_init(&s.sealer, s.store);
+		keeper_init(&s.keeper, s.store);
 		sup_follow(&s, &s.conf);
 		s.cost.looked_ns = clock_mono_ns();
 		while (!s.stopping || going_down(&s)) {

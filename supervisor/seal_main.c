@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde-seal: archives the finished segments of a store, now (schema/store/archive/seal.h). */
+/* sonde-seal: archives the finished segments of a store, now (schema/store/archive/seal.h), or a
+ * window of the ring (keep.h). */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -13,12 +14,15 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/log.h"
+#include "schema/store/archive/keep.h"
 #include "schema/store/archive/seal.h"
 #include "schema/store/write/writer.h"
 
 struct seal_args {
 	struct seal_opts opts;
 	int64_t keep_ns, fine_ns;
+	const char *ring, *why;
+	uint64_t from_ns, to_ns, at_ns;
 	bool json, quiet;
 };
 
@@ -44,6 +48,17 @@ static const struct option OPTIONS[] = {
 	{"room", 0, OPTION_BYTES, "SIZE",
 	 "size limit of a file being written (default: none); leave larger ones for later",
 	 OPTION_AT(struct seal_args, opts.room)},
+	{"ring", 0, OPTION_STRING, "DIR",
+	 "for sonded: instead, keep what this flight ring has of a window",
+	 OPTION_AT(struct seal_args, ring)},
+	{"from", 0, OPTION_UINT, "NS", "with --ring: the window's begin, UTC",
+	 OPTION_AT(struct seal_args, from_ns), .max = INT64_MAX},
+	{"to", 0, OPTION_UINT, "NS", "with --ring: its end", OPTION_AT(struct seal_args, to_ns),
+	 .max = INT64_MAX},
+	{"at", 0, OPTION_UINT, "NS", "with --ring: when it happened",
+	 OPTION_AT(struct seal_args, at_ns), .max = INT64_MAX},
+	{"why", 0, OPTION_STRING, "TEXT", "with --ring: the reason",
+	 OPTION_AT(struct seal_args, why)},
 	{"idle", 0, OPTION_FLAG, NULL, "archive only when the CPU and the disk are idle",
 	 OPTION_AT(struct seal_args, opts.idle)},
 	{"json", 0, OPTION_FLAG, NULL, "print JSON", OPTION_AT(struct seal_args, json)},
@@ -116,6 +131,30 @@ static void keep_to(uint64_t room)
 		setrlimit(RLIMIT_FSIZE, &most);
 }
 
+static int keep(const struct seal_args *a, struct err *e)
+{
+	const struct keep_opts o = {.dir = a->opts.dir,
+				    .ring = a->ring,
+				    .from_ns = (int64_t)a->from_ns,
+				    .to_ns = (int64_t)a->to_ns,
+				    .at_ns = (int64_t)a->at_ns,
+				    .why = a->why ? a->why : "",
+				    .patience_s = 60};
+	struct keep_report r;
+	int rc = keep_run(&o, &r, e);
+	json_t *out;
+
+	if (rc)
+		return rc;
+	out = json_pack("{s:i, s:I, s:I, s:I}", "segments", (int)r.segments, "from_ns",
+			(json_int_t)r.from_ns, "to_ns", (json_int_t)r.to_ns, "bytes",
+			(json_int_t)r.bytes);
+	json_dumpf(out, stdout, 0);
+	putchar('\n');
+	json_decref(out);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct seal_args a = {0};
@@ -126,6 +165,10 @@ int main(int argc, char **argv)
 	log_init("sonde-seal", LOG_LEVEL_WARN);
 	if (rc)
 		return program_end(PROGRAM.name, rc, &e);
+	if (a.ring) {
+		rc = keep(&a, &e);
+		return program_end(PROGRAM.name, rc, &e);
+	}
 	keep_to(a.opts.room);
 	rc = seal_run(&a.opts, &r, &e);
 	if (!rc && a.json)

@@ -9,12 +9,13 @@
 #include "supervisor/loop.h"
 #include "supervisor/children/mapsowner.h"
 #include "supervisor/limits/load_shed.h"
+#include "supervisor/retention/keeper.h"
 #include "supervisor/retention/retain.h"
 #include "supervisor/retention/sealer.h"
 #include "supervisor/children/service.h"
 #include "supervisor/config/targets.h"
 
-#define SUP_CHILDREN (3 + FAMILIES_MAX) /* sonde-maps, sonde-prune, sonde-seal, loaders */
+#define SUP_CHILDREN (4 + FAMILIES_MAX) /* sonde-maps, sonde-prune, sonde-seal twice, loaders */
 #define COST_STEPS   32                 /* remembered for `sonde status` */
 
 struct cost_step { /* a step taken because of a limit */
@@ -41,6 +42,7 @@ struct sup {
 	struct control control;
 	struct retain retain;
 	struct sealer sealer;
+	struct keeper keeper;
 	struct load_limit cpu_held, memory_held;
 	struct shed shed;
 	struct cost_step steps[COST_STEPS]; /* oldest first */

@@ -199,6 +199,7 @@ static const struct family cpu_family = {
 	.name = "cpu",
 	.summary = "sample the stacks of all processes on the CPUs",
 	.has_freq = true,
+	.fine_s = 1,
 	.open = cpu_open,
 	.attach = cpu_attach,
 	.tick = cpu_tick,

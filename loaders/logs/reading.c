@@ -14,6 +14,7 @@
 #include "loaders/logs/counts.h"
 #include "loaders/logs/follow.h"
 #include "loaders/logs/reader.h"
+#include "loaders/logs/unitname.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
@@ -51,7 +52,8 @@ struct reading {
 	int sock;
 	struct file *files;
 	struct source *sources, *names;
-	uint32_t n_own, *reads;
+	bool own[OWN_MOST]; /* numbers of sources of journals that are in use */
+	uint32_t *reads;
 	struct counts_rules rules;
 	struct forms forms;
 	struct wire_packet out;
@@ -213,12 +215,23 @@ static bool is_of_container(const struct journalfile_entry *e)
 	return *e->container && !e->uid;
 }
 
+/* A number that no source of a journal has; OWN_MOST: all are in use. */
+static uint32_t own_free(const struct reading *r)
+{
+	uint32_t i = 0;
+
+	while (i < OWN_MOST && r->own[i])
+		i++;
+	return i;
+}
+
 /* Whose entry it is: a container's, a unit's, the kernel's, else by the name that it says. */
 static struct source *own_source(struct reading *r, const struct journalfile_entry *e)
 {
 	char name[160];
 	const char *container = is_of_container(e) ? e->container : "";
 	struct source *s;
+	uint32_t free_one;
 
 	if (*container)
 		snprintf(name, sizeof(name), "\n%s", container);
@@ -226,15 +239,20 @@ static struct source *own_source(struct reading *r, const struct journalfile_ent
 		snprintf(name, sizeof(name), "kernel");
 	else
 		snprintf(name, sizeof(name), "%s", *e->unit ? e->unit : e->identifier);
+	unitname_fold(name);
 	s = *name ? own_known(r, name) : NULL;
-	if (!s && (r->n_own >= OWN_MOST || !*name)) {
+	free_one = s ? 0 : own_free(r);
+	/* the last number is that of all who find none */
+	if (!s && (free_one >= OWN_MOST - 1 || !*name)) {
 		snprintf(name, sizeof(name), "journal");
 		container = "";
 		s = own_known(r, name);
 	}
 	if (s)
 		return s;
-	s = source_of(r, WIRE_OWN + r->n_own++, name);
+	r->own[free_one] = true;
+	s = source_of(r, WIRE_OWN + free_one, name);
+	s->sum_ns = r->now_ns;
 	HASH_ADD_KEYPTR(by_name, r->names, s->name, strlen(s->name), s);
 	say(r, &(struct wire_said){.kind = WIRE_SOURCE, .source = s->id, .journal = 1},
 	    *container ? "" : s->name, container);
@@ -367,10 +385,17 @@ static void quiet_over(struct reading *r, bool all)
 	}
 }
 
+/* One of a journal that has been quiet for long makes room for others. */
+static bool own_is_over(const struct reading *r, const struct source *s)
+{
+	return s->id >= WIRE_OWN && !s->written && !s->counts.n_sums &&
+	       r->now_ns - s->sum_ns > QUIET_NS;
+}
+
 /* The last of a source without files, which then goes. Of one that is quiet the patterns go. */
 static void source_flush(struct reading *r, struct source *s)
 {
-	bool over = s->id < WIRE_OWN && !s->files;
+	bool over = s->id < WIRE_OWN ? !s->files : own_is_over(r, s);
 
 	if (over)
 		messages_over(r, s, true);
@@ -381,6 +406,10 @@ static void source_flush(struct reading *r, struct source *s)
 	sums_say(r, s);
 	if (!over)
 		return;
+	if (s->id >= WIRE_OWN) {
+		HASH_DELETE(by_name, r->names, s);
+		r->own[s->id - WIRE_OWN] = false;
+	}
 	HASH_DEL(r->sources, s);
 	counts_release(&s->counts, &r->rules);
 	for (int i = 0; i < 2; i++)

@@ -72,9 +72,13 @@ struct tracked_source *tracked_own(struct tracked *t, uint32_t id, const char *n
 {
 	struct tracked_source *s = tracked_source(t, id);
 
-	if (s)
+	if (*container)
+		name = "";
+	if (s && !strcmp(s->name, name) && !strncmp(s->container, container, 71))
 		return s;
-	return source_new(t, id, "journal", *container ? "" : name, container);
+	if (s) /* the reader has given its number to another one */
+		source_drop(t, s);
+	return source_new(t, id, "journal", name, container);
 }
 
 /* The same container writes into several files, one after the other, and into one of each start. */

@@ -49,6 +49,8 @@ enum conf_key { /* keys of one section are adjacent */
 	CONF_DOTNET,
 	CONF_CPU,
 	CONF_MEMORY,
+	CONF_FLIGHT,
+	CONF_FLIGHT_SIZE,
 	CONF_FAMILY /* from here on: family_setting(key - CONF_FAMILY) */
 };
 /* clang-format on */
@@ -70,6 +72,8 @@ struct conf {
 	bool no_dotnet;        /* programs of .NET are left alone */
 	double cpu;            /* limit of all of sonde, in percent of one core; 0: none */
 	uint64_t memory_bytes; /* the same of memory; 0: none */
+	bool flight;           /* with a flight ring (keeper.h) */
+	uint64_t flight_bytes; /* of this size */
 };
 
 /* Goes before the paths that "auto" looks for. For tests; "" otherwise. */

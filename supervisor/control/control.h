@@ -12,6 +12,9 @@
  *   {"do": "rotate"}                    all writers close the current segment; the answer has its
  *                                       name in "segment"
  *
+ *   {"do": "keep", "last_ns": N, "why": TEXT}  keep the flight ring's last N ns; 0: ten minutes
+ *                                       and the next half
+ *
  * The answer has "ok": true, or "error" and perhaps "fix", with the exit code in "exit".
  */
 #ifndef SONDE_SUPERVISOR_CONTROL_H

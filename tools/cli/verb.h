@@ -104,9 +104,9 @@ void verb_tables(const struct verb *v, const struct option *out[VERB_TABLES]);
 extern const struct verb verb_overview, verb_doctor, verb_record, verb_timeline, verb_explain,
 	verb_top, verb_ps, verb_containers, verb_completion, verb_flame, verb_stacks, verb_lines,
 	verb_heap, verb_report, verb_diff, verb_serve, verb_export, verb_import, verb_sql,
-	verb_symbolize, verb_prune, verb_seal, verb_rotate, verb_status, verb_up, verb_down,
-	verb_logs, verb_config, verb_pstack, verb_probes, verb_replay, verb_waits, verb_events,
-	verb_oom, verb_check, verb_neighbours, verb_wakers, verb_net, verb_disk, verb_map,
-	verb_requests, verb_trace, verb_mcp, verb_version, verb_help;
+	verb_symbolize, verb_prune, verb_seal, verb_rotate, verb_keep, verb_status, verb_up,
+	verb_down, verb_logs, verb_config, verb_pstack, verb_probes, verb_replay, verb_waits,
+	verb_events, verb_oom, verb_check, verb_neighbours, verb_wakers, verb_net, verb_disk,
+	verb_map, verb_requests, verb_trace, verb_mcp, verb_version, verb_help;
 
 #endif

@@ -233,6 +233,25 @@ static void print_sealing(const json_t *o)
 	putchar('\n');
 }
 
+static void print_flight(const json_t *o)
+{
+	char own[32], most[32], kept[32], from[32];
+	int64_t last = json_integer_value(json_object_get(o, "last_from_ns"));
+
+	if (!json_is_true(json_object_get(o, "on")))
+		return;
+	printf("  flight   ring of %s, at most %s; %.0f window%s kept",
+	       units_bytes((uint64_t)number(o, "bytes"), own, sizeof(own)),
+	       units_bytes((uint64_t)number(o, "limit_bytes"), most, sizeof(most)),
+	       number(o, "windows"), number(o, "windows") == 1 ? "" : "s");
+	if (last)
+		printf(" (%s), the last from %s: %s",
+		       units_bytes((uint64_t)number(o, "kept_bytes"), kept, sizeof(kept)),
+		       when_local(last, clock_utc_ns(), from, sizeof(from)),
+		       text_of(o, "last_why"));
+	putchar('\n');
+}
+
 static void print_store(const json_t *o)
 {
 	char own[32], budget[32], left[32], begins[32];
@@ -251,6 +270,7 @@ static void print_store(const json_t *o)
 		       number(o, "removed_segments"));
 	putchar('\n');
 	print_sealing(json_object_get(o, "sealing"));
+	print_flight(json_object_get(o, "flight"));
 }
 
 /* What is in the sums and takes no step. */

@@ -92,6 +92,7 @@ static struct select_recording *add_new(struct list *l, sqlite3_stmt *st)
 	r->bucket_s = (uint32_t)sqlite3_column_int(st, 5);
 	r->from_ns = sqlite3_column_int64(st, 6);
 	r->offset_ns = INT64_MIN / 2;
+	r->kept = !strncmp(r->options, STORE_KEPT, sizeof(STORE_KEPT) - 1);
 	r->always = !sqlite3_column_int(st, 11) && r->bucket_s >= ALWAYS_BUCKET_S;
 	return r;
 }
@@ -261,6 +262,8 @@ static void take_row(struct list *l, sqlite3_stmt *st, const struct place *x)
 	take_earlier(x, r, sqlite3_column_int64(st, 0), from_ns);
 	part = part_of(r, column_text(st, 2));
 	part->state = sqlite3_column_int(st, 8);
+	if (part->state == STORE_RUN_ELSEWHERE)
+		part->state = 1;
 	part->pid = sqlite3_column_int64(st, 9);
 	part->period_ns = (uint64_t)sqlite3_column_int64(st, 10);
 	if (from_ns < r->from_ns)

@@ -358,6 +358,8 @@ static int range_of_recording(struct selection *s, const char *rec, int64_t now,
 	}
 	if (!rc)
 		rc = parse_rec(rec ? rec : "last", n, &index, e);
+	while (!rc && !rec && index && list[index].kept) /* only where --rec names it */
+		index--;
 	if (!rc && !rec && list[index].always)
 		range_always(s, list, n, now);
 	else if (!rc)

@@ -178,6 +178,7 @@ struct select_recording {
 	int64_t gap_from_ns,
 		gap_to_ns; /* a time that no clock showed meanwhile, since one was set; or both 0 */
 	bool always;       /* not made by `sonde record`: one of the runs of what records always */
+	bool kept;         /* a window of the flight ring that was kept */
 	int state;         /* 0 while one part goes on, 2 where one was killed */
 	int64_t pid;       /* of the first part */
 	struct select_part *parts; /* by family, in the order they began */

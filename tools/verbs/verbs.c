@@ -13,7 +13,7 @@ const struct verb *const VERBS[] = {
 	&verb_explain, &verb_check, &verb_oom, &verb_waits, &verb_trace, &verb_diff, &verb_sql,
 	&verb_doctor, &verb_record, &verb_probes, &verb_up, &verb_down, &verb_status, &verb_config,
 	&verb_serve, &verb_mcp, &verb_report, &verb_export, &verb_import, &verb_replay,
-	&verb_symbolize, &verb_prune, &verb_seal, &verb_rotate, &verb_completion, &verb_version, &verb_help,
+	&verb_symbolize, &verb_prune, &verb_seal, &verb_rotate, &verb_keep, &verb_completion, &verb_version, &verb_help,
 	&verb_neighbours, &verb_wakers, NULL,
 };
 
@@ -23,7 +23,7 @@ static const struct verb *const LOOK[] = {
 static const struct verb *const ASK_WHY[] = {&verb_explain, &verb_check, &verb_oom, &verb_waits, &verb_trace, &verb_diff, &verb_sql, NULL};
 static const struct verb *const RECORD[] = {&verb_doctor, &verb_record, &verb_probes, &verb_up, &verb_down, &verb_status, &verb_config, NULL};
 static const struct verb *const EXPORT[] = {&verb_serve, &verb_mcp, &verb_report, &verb_export, &verb_import, &verb_replay, NULL};
-static const struct verb *const KEEP[] = {&verb_symbolize, &verb_prune, &verb_seal, &verb_rotate, &verb_completion, &verb_version, &verb_help, NULL};
+static const struct verb *const KEEP[] = {&verb_symbolize, &verb_prune, &verb_seal, &verb_rotate, &verb_keep, &verb_completion, &verb_version, &verb_help, NULL};
 
 const struct verb_group VERB_GROUPS[] = {
 	{"Look", LOOK}, {"Ask why", ASK_WHY}, {"Record", RECORD}, {"Export", EXPORT}, {"Keep", KEEP}, {0},

@@ -118,6 +118,7 @@ struct family {
 	const char *name;    /* "cpu": also the store's family and the program's name sonde-NAME */
 	const char *summary; /* one line for --help */
 	bool has_freq;       /* offers --freq */
+	uint32_t fine_s;     /* its step in the ring of --flight; 0: it has nothing for it */
 	bool no_mappings; /* it has no stacks and needs no file of a process, so its process rows do
 			     not say what they are programs of */
 	const char *wants;  /* the processes that sonded may select for it: "go", "libssl", "all"

@@ -6,6 +6,7 @@
  *                              one second. Names sort by age; a new one always sorts last, even if
  *                              the wall clock went back. An archive keeps the name of the segment
  *                              that it was made of (archive.h).
+ *   flight/                    the ring of seconds, a store in itself (write/commit/fine.h)
  *   sealing, sealing.db        the sealer holds the lock of the first, and writes the second, which
  *                              becomes an archive
  *   NAME.db.bad                a damaged segment, set aside

@@ -195,6 +195,10 @@ static void window_begin(struct choice *c, uint32_t family)
 	c->taken_family = family;
 	c->taken_from_ns = c->from_ns > first ? c->from_ns : first;
 	c->taken_to_ns = c->to_ns < last ? c->to_ns : last;
+	for (size_t i = 0; i < c->n_runs; i++)
+		if (c->runs[i].present && c->runs[i].elsewhere && c->runs[i].family == family &&
+		    overlap((struct span){c->taken_from_ns, c->taken_to_ns}, run_span(&c->runs[i])))
+			c->taken_to_ns = c->taken_from_ns;
 }
 
 static uint32_t window_run_kept(struct choice *c, uint32_t family, uint32_t process)

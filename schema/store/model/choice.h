@@ -8,7 +8,7 @@
  * bucket really holds: the bucket cut to its run's [from, to). A run covers a process if it covers
  * the whole host, or has it (narrow).
  *   0. If a finer run covered the process for the whole window asked for (cut to what its family
- *      has), that run is taken.
+ *      has), that run is taken; but not where a run whose rows are in another file touches it.
  *   1. A bucket is hidden where a finer run covered its process for the whole of E.
  *   2. A finer run's bucket is hidden where it touches the E of a coarser run's bucket that rule 1
  *      leaves visible.
@@ -39,6 +39,7 @@ struct choice_run {
 	int64_t from_ns, to_ns;
 	struct choice_period *periods; /* in order of time; borrowed */
 	uint32_t n_periods;
+	bool elsewhere; /* its rows are in another file (archive/keep.h) */
 	/* filled in by choice_init */
 	uint64_t period_min;
 	bool alone;   /* no other run of its family overlaps it */

@@ -12,6 +12,12 @@ enum store_scope {
 	STORE_SCOPE_PARTIAL = 2 /* covers no process wholly (--comm) */
 };
 
+/* run.state of a run whose rows are in another file: here it hides those of others
+ * (archive/keep.h). The comment on the table (schema/sql) has states 0 to 3. */
+#define STORE_RUN_ELSEWHERE 4
+/* run.options of what was kept of the ring begins so; the reason follows. */
+#define STORE_KEPT "kept: "
+
 /* How a process ended; stored, never renumbered (table end_kind). */
 enum store_end_how {
 	STORE_END_NONE = 0,

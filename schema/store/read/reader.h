@@ -140,6 +140,7 @@ struct store_run_row {
 	uint32_t bucket_s, cpus;
 	uint64_t period_ns; /* the latest */
 	int64_t from_ns, to_ns;
+	bool elsewhere; /* its rows are in another file */
 	bool present;
 };
 struct store_dict {

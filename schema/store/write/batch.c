@@ -38,17 +38,20 @@ void batch_free(struct batch *b)
 	free(b->ends);
 	idmap_release(&b->ends_at);
 	free(b->ended);
+	free(b->spared);
+	free(b->until);
+	batch_free(b->fine);
 	free(b);
 }
 
 size_t batch_bytes(const struct batch *b)
 {
-	return sizeof(*b) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
-	       amounts_bytes(&b->amounts) + wait_rows_bytes(&b->waits) +
-	       request_rows_bytes(&b->requests) + factrows_bytes(&b->facts) +
-	       b->cap_rates * sizeof(*b->rates) + b->cap_notes * sizeof(*b->notes) +
-	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
-	       b->cap_unwound * sizeof(*b->unwound) +
+	return sizeof(*b) + (b->fine ? batch_bytes(b->fine) : 0) + b->cap_rows * sizeof(*b->rows) +
+	       b->n_slots * sizeof(*b->slots) + amounts_bytes(&b->amounts) +
+	       wait_rows_bytes(&b->waits) + request_rows_bytes(&b->requests) +
+	       factrows_bytes(&b->facts) + b->cap_rates * sizeof(*b->rates) +
+	       b->cap_notes * sizeof(*b->notes) + b->cap_losses * sizeof(*b->losses) +
+	       b->cap_costs * sizeof(*b->costs) + b->cap_unwound * sizeof(*b->unwound) +
 	       b->unwound_at.cap * sizeof(*b->unwound_at.slots) + b->cap_ends * sizeof(*b->ends) +
 	       b->ends_at.cap * sizeof(*b->ends_at.slots) + b->cap_ended * sizeof(*b->ended);
 }
@@ -231,6 +234,19 @@ uint32_t batch_count(const struct batch *b)
 	return b->n_rows + b->amounts.n + b->waits.n + b->requests.n + b->facts.n;
 }
 
+void batch_spare(struct batch *b, uint32_t run, uint64_t n)
+{
+	uint32_t i = 0;
+
+	while (i < b->n_spared && b->spared[i].run != run)
+		i++;
+	if (i == b->n_spared) {
+		mem_grow(b->spared, b->n_spared, b->cap_spared);
+		b->spared[b->n_spared++] = (struct batch_spared){.run = run};
+	}
+	b->spared[i].n += n;
+}
+
 uint64_t batch_samples(const struct batch *b, uint32_t run)
 {
 	uint64_t n = amounts_events(&b->amounts, run) + wait_rows_events(&b->waits, run) +
@@ -238,6 +254,8 @@ uint64_t batch_samples(const struct batch *b, uint32_t run)
 
 	for (uint32_t i = 0; i < b->n_rows; i++)
 		n += !run || b->rows[i].run == run ? b->rows[i].n : 0;
+	for (uint32_t i = 0; i < b->n_spared; i++)
+		n += !run || b->spared[i].run == run ? b->spared[i].n : 0;
 	return n;
 }
 

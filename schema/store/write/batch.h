@@ -64,7 +64,8 @@ struct batch_note {
 
 struct batch {
 	struct batch *next;
-	struct dict *dict; /* a reference */
+	struct batch *fine; /* what goes into the ring, too (commit/fine.h); NULL: nothing */
+	struct dict *dict;  /* a reference; its `fine` borrows it */
 	struct batch_row *rows;
 	uint32_t n_rows, cap_rows;
 	uint32_t *slots; /* rows by (ts, series): index + 1 */
@@ -90,6 +91,13 @@ struct batch {
 	uint32_t *
 		ended; /* DICT_PROCESS: those that are written though nothing was counted of them */
 	uint32_t n_ended, cap_ended;
+	struct batch_spared { /* samples that only the ring gets: the others count for them */
+		uint32_t run;
+		uint64_t n;
+	} * spared;
+	uint32_t n_spared, cap_spared;
+	int64_t *until; /* of a `fine`: run i + 1 has been handed over up to then, UTC */
+	uint32_t n_until;
 	int64_t begun_ns; /* boot clock */
 };
 
@@ -101,6 +109,7 @@ struct batch *batch_new(struct dict *dict); /* takes over the reference */
 void batch_free(struct batch *b);           /* not the dictionary */
 size_t batch_bytes(const struct batch *b);
 void batch_add(struct batch *b, uint32_t run, int64_t ts, uint32_t series, uint64_t n);
+void batch_spare(struct batch *b, uint32_t run, uint64_t n);
 void batch_rate(struct batch *b, const struct batch_rate *r);
 void batch_note(struct batch *b, const struct batch_note *n);
 void batch_loss(struct batch *b, uint32_t run, int64_t ts, const char *reason, uint64_t n);
@@ -112,7 +121,8 @@ void batch_ended(struct batch *b, uint32_t process);
 int64_t batch_first_ts(const struct batch *b, uint32_t run);
 /* Rows of samples, amounts, waits, requests and facts. */
 uint32_t batch_count(const struct batch *b);
-/* Events of one run (0: of all) in it: samples, amounts, waits, requests and facts; and losses too.
+/* Events of one run (0: of all) in it: samples, those that were spared too, amounts, waits,
+ * requests and facts; and losses too.
  */
 uint64_t batch_samples(const struct batch *b, uint32_t run);
 uint64_t batch_events(const struct batch *b, uint32_t run);

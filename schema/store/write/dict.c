@@ -306,6 +306,8 @@ struct dict *dict_new(void)
 	pthread_mutex_init(&d->lock, NULL);
 	for (int k = 0; k < DICT_KINDS; k++)
 		pool_init(&d->pool[k], dict_ops[k].size);
+	for (int k = 0; k <= DICT_KINDS; k++)
+		pool_init(&d->fine_row[k], sizeof(uint32_t));
 	d->bytes = sizeof(*d);
 	return d;
 }
@@ -329,6 +331,7 @@ void dict_free(struct dict *d)
 	free(d->dirty_frames.items);
 	free(d->dirty_processes.items);
 	free(d->dirty_images.items);
+	dict_forget_fine(d, 0);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -494,4 +497,17 @@ void dict_forget_rows(struct dict *d, uint64_t segment)
 		dict_at(d, DICT_NODE, dict_node, i)->own = 0;
 	d->touched_own = 0;
 	d->segment = segment;
+}
+
+void dict_forget_fine(struct dict *d, uint64_t segment)
+{
+	struct dict_dirty *const lists[] = {&d->fine_frames, &d->fine_processes, &d->fine_images};
+
+	for (int k = 0; k <= DICT_KINDS; k++)
+		pool_release(&d->fine_row[k]);
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		free(lists[i]->items);
+		*lists[i] = (struct dict_dirty){0};
+	}
+	d->fine_segment = segment;
 }

@@ -125,6 +125,12 @@ struct dict {
 	uint32_t touched[DICT_KINDS];
 	uint32_t touched_own; /* the same for the nodes' `own` */
 	uint64_t segment;
+	/* ids in the ring's segment (commit/fine.h), by kind, and then the nodes' `own`; and what
+	 * was learnt since it was last written to */
+	struct pool fine_row[DICT_KINDS + 1];
+	uint64_t fine_segment;
+	bool fine; /* set by the producer when it is made */
+	struct dict_dirty fine_frames, fine_processes, fine_images;
 };
 
 struct dict *dict_new(void);
@@ -151,5 +157,6 @@ static inline bool dict_has(const struct dict *d, enum dict_kind kind, uint32_t 
 
 /* Writer thread: forget all rows (another segment). */
 void dict_forget_rows(struct dict *d, uint64_t segment);
+void dict_forget_fine(struct dict *d, uint64_t segment);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/store/write/writer_state.h"
 
@@ -73,6 +74,23 @@ static struct batch *writer_current(struct store_writer *w)
 	return w->cur;
 }
 
+/* The ring's part of it. */
+static struct batch *writer_fine(struct store_writer *w)
+{
+	struct batch *b = writer_current(w);
+
+	if (!b->fine)
+		b->fine = batch_new(b->dict);
+	return b->fine;
+}
+
+static int64_t fine_bucket_of(const struct writer_run *r, int64_t utc_ns)
+{
+	int64_t s = utc_ns / NSEC_PER_SEC;
+
+	return s - s % r->fine_s;
+}
+
 static int64_t bucket_of(const struct writer_run *r, int64_t utc_ns)
 {
 	int64_t s = utc_ns / NSEC_PER_SEC;
@@ -91,6 +109,7 @@ void events_new_epoch(struct store_writer *w)
 		w->cur->dict = NULL;
 	}
 	w->dict = dict_new();
+	w->dict->fine = w->fine;
 	if (w->cur) {
 		w->dict->refs++;
 		w->cur->dict = w->dict;
@@ -153,6 +172,10 @@ void events_request(struct store_writer *w, struct request_row *row, int64_t utc
 	writer_current(w);
 	__atomic_fetch_add(&r->tally->seen, row->value[0], __ATOMIC_RELEASE);
 	request_rows_add(&w->cur->requests, row);
+	if (!r->fine_s)
+		return;
+	row->ts = fine_bucket_of(r, utc_ns);
+	request_rows_add(&writer_fine(w)->requests, row);
 }
 
 struct factrows *events_facts(struct store_writer *w)
@@ -173,6 +196,34 @@ void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_n
 	writer_took(w, r, utc_ns);
 }
 
+/* How many of the next `n` samples the store gets: of each r->share one after the other it is one
+ * at random, since samples of the CPUs come in turn. */
+static uint64_t drawn(struct writer_run *r, uint64_t n)
+{
+	uint64_t hits = 0, whole = r->share == 1 ? n : n / r->share * r->share;
+
+	r->sampled += whole;
+	for (uint64_t i = whole; i < n; i++, r->sampled++)
+		hits += r->sampled % r->share ==
+			hash_u64(r->token, r->sampled / r->share) % r->share;
+	return hits + whole / r->share;
+}
+
+/* All of them into the ring, their share into the store. */
+static void take_samples(struct store_writer *w, uint32_t run, uint32_t series, int64_t utc_ns,
+			 uint64_t n)
+{
+	struct writer_run *r = &w->run[run - 1];
+	uint64_t coarse = drawn(r, n);
+
+	if (r->fine_s)
+		batch_add(writer_fine(w), run, fine_bucket_of(r, utc_ns), series, n);
+	if (coarse)
+		batch_add(w->cur, run, bucket_of(r, utc_ns), series, coarse);
+	if (n > coarse)
+		batch_spare(w->cur, run, n - coarse);
+}
+
 int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n)
 {
 	const struct dict_task *t = NULL;
@@ -184,7 +235,7 @@ int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t 
 	r = &w->run[t->run - 1];
 	writer_current(w);
 	__atomic_fetch_add(&r->tally->seen, n, __ATOMIC_RELEASE);
-	batch_add(w->cur, t->run, bucket_of(r, utc_ns), series, n);
+	take_samples(w, t->run, series, utc_ns, n);
 	writer_took(w, r, utc_ns);
 	return 0;
 }
@@ -340,6 +391,15 @@ static struct batch *writer_take_current(struct store_writer *w, bool whole)
 	return b;
 }
 
+/* Lock held. */
+static void note_until(const struct store_writer *w, struct batch *b)
+{
+	b->until = mem_array(w->n_runs, sizeof(*b->until));
+	b->n_until = w->n_runs;
+	for (uint32_t i = 0; i < w->n_runs; i++)
+		b->until[i] = w->run[i].until_ns;
+}
+
 void events_hand_over(struct store_writer *w, bool whole)
 {
 	struct batch *b;
@@ -350,6 +410,8 @@ void events_hand_over(struct store_writer *w, bool whole)
 	pthread_mutex_lock(&w->lock);
 	for (uint32_t i = 0; i < w->n_runs; i++)
 		w->run[i].to_ns = w->run[i].tally->to_ns = w->run[i].until_ns;
+	if (b->fine)
+		note_until(w, b->fine);
 	*w->tail = b;
 	w->tail = &b->next;
 	/* the newest stays: at a change of epoch the old dictionary hangs on it, though no disk

@@ -66,6 +66,8 @@ static uint32_t stretch_begin(struct store_writer *w, uint32_t run, int64_t utc_
 		.cpus = r->cpus,
 		.from_ns = utc_ns,
 		.recording = r->recording ? r->recording : r->token,
+		.fine_s = r->fine_s,
+		.share = r->share,
 	};
 	uint32_t id = writer_run_add(w, &o, run);
 

@@ -25,6 +25,8 @@
 #define MAX_BYTES       (16u << 20)
 #define SEGMENT_BYTES_  (64ull << 20)
 #define SEGMENT_AGE_S   3600
+#define FINE_SEGMENT_S  120
+#define FINE_KEEP_S     780
 #define CLOSE_GRACE_MS  1000
 #define STACK_DEPTH_MAX 4096
 #define STALE_ID        UINT32_MAX /* a stack made of ids that are no longer valid */
@@ -241,6 +243,8 @@ uint32_t writer_run_add(struct store_writer *w, const struct store_run *o, uint3
 		.scope = o->scope,
 		.bucket_s = o->bucket_s ? o->bucket_s : 1,
 		.cpus = o->cpus,
+		.fine_s = w->fine ? o->fine_s : 0,
+		.share = w->fine && o->fine_s && o->share ? o->share : 1,
 		.from_ns = o->from_ns,
 		.until_ns = o->from_ns,
 		.to_ns = o->from_ns,
@@ -262,7 +266,7 @@ uint32_t writer_run_add(struct store_writer *w, const struct store_run *o, uint3
 	*r.tally = (struct tally_run){
 		.from_ns = o->from_ns,
 		.to_ns = o->from_ns,
-		.period_ns = o->period_ns,
+		.period_ns = o->period_ns * r.share,
 		.scope = o->scope,
 		.bucket_s = r.bucket_s,
 		.cpus = o->cpus,
@@ -386,8 +390,23 @@ void writer_free(struct store_writer *w)
 	pthread_cond_destroy(&w->wake);
 	pthread_cond_destroy(&w->done);
 	place_close(&w->place);
+	if (w->fine)
+		free(w->fine->dir);
+	free(w->fine);
 	free(w->dir);
 	free(w);
+}
+
+static struct fine *fine_new(const struct store_writer_opts *o)
+{
+	struct fine *f = mem_alloc(sizeof(*f));
+
+	f->dir = mem_strdup(o->fine_dir);
+	f->limits.bytes = o->fine_bytes ? o->fine_bytes / 4 : SEGMENT_BYTES_;
+	f->limits.age_s = o->fine_segment_s ? o->fine_segment_s : FINE_SEGMENT_S;
+	f->keep_s = o->fine_keep_s ? o->fine_keep_s : FINE_KEEP_S;
+	f->bytes = o->fine_bytes;
+	return f;
 }
 
 static struct store_writer *writer_new(const struct store_writer_opts *o)
@@ -401,7 +420,9 @@ static struct store_writer *writer_new(const struct store_writer_opts *o)
 	w->limits.age_s = o->segment_s ? o->segment_s : SEGMENT_AGE_S;
 	w->budget.bytes = o->budget_bytes;
 	w->place.fd = -1;
+	w->fine = o->fine_dir && *o->fine_dir ? fine_new(o) : NULL;
 	w->dict = dict_new();
+	w->dict->fine = w->fine;
 	w->epoch = 1;
 	w->tail = &w->head;
 	pthread_mutex_init(&w->lock, NULL);

@@ -37,6 +37,11 @@ struct store_writer_opts {
 	uint32_t segment_s;     /* and past this age; 0: 3600 */
 	uint64_t budget_bytes;  /* what the whole store may take (budget.h); 0: the writer does not
 				   enforce it */
+	/* The ring (commit/fine.h), for runs with `fine_s`; NULL: none. */
+	const char *fine_dir;
+	uint32_t fine_segment_s; /* start a new segment of it past this age; 0: 120 */
+	uint32_t fine_keep_s;    /* remove what ended so long ago; 0: 780 */
+	uint64_t fine_bytes;     /* and the oldest above this size; 0: any */
 };
 
 /* Creates the folder (0750) if it is missing, opens or creates the current segment (0640), migrates
@@ -69,6 +74,8 @@ struct store_run {
 				 */
 	uint64_t recording; /* the same for runs that were begun together, 0: alone; 63 bits of it
 			       are stored */
+	uint32_t fine_s;    /* the ring's step, 0: nothing goes there */
+	uint32_t share;     /* with it: one sample in so many goes to the store; 0 is 1 */
 };
 uint32_t store_run_begin(struct store_writer *w, const struct store_run *r);
 void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uint64_t period_ns);

@@ -6,6 +6,7 @@
  *   stretch.c    the producer's side: runs during which the clock is set back
  *   events.c     the producer's side: what is counted, and handing it over
  *   committer.c  the writer thread: segments, commits, trying again, leaving
+ *   fine.c       the writer thread: the ring, its second output
  *
  * They share a queue under `lock`; the producer never waits for the disk.
  *
@@ -29,6 +30,7 @@
 #include "schema/store/retention/budget.h"
 #include "schema/store/write/batch.h"
 #include "schema/store/write/commit/commit.h"
+#include "schema/store/write/commit/fine.h"
 #include "schema/store/write/dict.h"
 #include "schema/store/write/writer.h"
 
@@ -37,9 +39,11 @@ struct writer_run {
 	uint64_t token, recording;
 	char *family, *options;
 	uint32_t scope, bucket_s, cpus;
+	uint32_t fine_s, share; /* as in store_run; share: at least 1 */
 	int64_t from_ns;
 	/* the producer's */
 	int64_t until_ns;
+	uint64_t sampled; /* how many the ring has got */
 	struct tally_run *tally;
 	/* under lock */
 	int64_t to_ns;
@@ -102,6 +106,7 @@ struct store_writer {
 	struct place place; /* the folder */
 	struct segment *seg;
 	struct commit commit;
+	struct fine *fine; /* set once; NULL: there is no ring */
 	struct budget budget;
 	int result;
 	struct err error;

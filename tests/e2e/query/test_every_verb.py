@@ -35,7 +35,7 @@ ASKED = {
     "report": ["-o", f"{WRITING}/x.html", *RANGE], "export": ["folded", *RANGE], "config": ["show"], "prune": ["--dry-run"], "completion": ["bash"], "version": [],
 }
 # what stands only on a live host, changes the store, starts something, or reads none; tests of their own tell what they print
-LIVE = {"doctor", "record", "probes", "pstack", "up", "down", "rotate", "logs", "symbolize", "import", "replay", "seal", "serve", "mcp"}
+LIVE = {"doctor", "record", "probes", "pstack", "up", "down", "rotate", "keep", "logs", "symbolize", "import", "replay", "seal", "serve", "mcp"}
 # what these print is another one on each host, or not for people; tests of their own look at it
 UNLIKE = {"version", "completion", "prune", "status", "report", "help", "config"}
 ESC = "\x1b"
@@ -213,7 +213,7 @@ def test_nothing_in_a_range_is_four_with_a_reason_and_a_command(verb, store):
 STANDS_IN = {"sudo": 'exec "$@"', "xdg-open": ":", "flamegraph.pl": "cat", "apt-get": ":",
              "perf": "printf 'app 7 [000] 1.000000: 10101010 cpu-clock: \\n\\t    55d0c0ffee work+0x1 (/bin/app)\\n\\n'", "go": ":"}
 # examples that touch the live host: tests/score runs them
-NOT_HERE = re.compile(r"sonde (record|pstack|doctor|up|down|rotate|logs|serve)\b|sonde status --log|--debuginfod|--check|--live|~/\.config|\bsource <")
+NOT_HERE = re.compile(r"sonde (record|pstack|doctor|up|down|rotate|keep|logs|serve)\b|sonde status --log|--debuginfod|--check|--live|~/\.config|\bsource <")
 
 
 @pytest.fixture(scope="module")

@@ -47,6 +47,7 @@
 #define LATE_FREQ        99          /* for families without a rate */
 #define LATE_LEAST       (4u << 20)
 #define LATE_MOST        (64u << 20)
+#define FLIGHT_BYTES     (128u << 20)
 #define RING_EVENTS      (4u << 20)
 #define RING_MOST        (16u << 20)
 
@@ -288,7 +289,10 @@ static int open_parts(struct capture *c, struct err *e)
 	struct store_writer_opts so = {.dir = o->store,
 				       .segment_bytes = o->segment_bytes,
 				       .segment_s = o->segment_s,
-				       .budget_bytes = o->budget_bytes};
+				       .budget_bytes = o->budget_bytes,
+				       .fine_dir = o->flight,
+				       .fine_bytes =
+					       o->flight_bytes ? o->flight_bytes : FLIGHT_BYTES};
 	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(),
 				   .socket_path = o->maps_socket,
 				   .args_policy = o->args,
@@ -373,6 +377,8 @@ static void run_begin(struct capture *c)
 		.from_ns = capture_utc(&c->clock, c->clock.attached_ns),
 		.boot_offset_ns = c->clock.offset_ns,
 		.recording = c->config.o->options->recording,
+		.fine_s = c->config.f->fine_s,
+		.share = c->config.o->options->flight_share,
 	};
 
 	c->books.r->from_ns = run.from_ns;

@@ -33,6 +33,9 @@ struct options {
 	uint64_t budget_bytes;         /* of the whole store, 0: no limit */
 	int64_t segment_ns;
 	uint32_t segment_s; /* the same; 0: the store's default */
+	const char *flight; /* the ring's folder (schema/store/write/commit/fine.h); NULL: none */
+	uint32_t flight_share; /* 0 is 1 */
+	uint64_t flight_bytes; /* 0: the default */
 	bool check, json, verbose;
 	struct option_words words;
 	char **command; /* NULL, or argv after `--`, ended by NULL */

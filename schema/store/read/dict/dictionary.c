@@ -191,6 +191,7 @@ static void run_row(struct store_segment *s, const struct dict_row *r, uint32_t 
 		.cpus = dict_rows_u32(r, 5),
 		.from_ns = dict_rows_int(r, 6),
 		.to_ns = dict_rows_int(r, 7),
+		.elsewhere = dict_rows_int(r, 8) == STORE_RUN_ELSEWHERE,
 		.present = true,
 	};
 }
@@ -235,8 +236,8 @@ static int load_runs(struct store_segment *s, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		s->runs[i] = (struct store_run_row){.family = "", .options = "", .bucket_s = 1};
 	s->dict.n_runs = n;
-	rc = dict_rows_each(s, "id, family, options, scope, bucket_s, cpus, from_ns, to_ns", "run",
-			    n, run_row, NULL, e);
+	rc = dict_rows_each(s, "id, family, options, scope, bucket_s, cpus, from_ns, to_ns, state",
+			    "run", n, run_row, NULL, e);
 	if (!rc)
 		rc = dict_rows_each(s, "run, from_ns, period_ns",
 				    "run_period ORDER BY run, from_ns", n, period_row, &fill, e);
@@ -244,6 +245,7 @@ static int load_runs(struct store_segment *s, struct err *e)
 		struct choice_run *c = &s->choice_runs[i];
 
 		c->present = s->runs[i].present;
+		c->elsewhere = s->runs[i].elsewhere;
 		c->scope = s->runs[i].scope;
 		c->bucket_s = s->runs[i].bucket_s;
 		c->from_ns = s->runs[i].from_ns;

@@ -95,6 +95,8 @@ static uint32_t commit_run_find(struct commit *c, const struct commit_run *r)
 
 static void commit_run_one(struct commit *c, struct commit_run *r)
 {
+	if (r->absent)
+		return;
 	if (!r->row)
 		r->row = commit_run_find(c, r);
 	if (r->row)
@@ -145,18 +147,57 @@ static int64_t commit_clock(struct commit *c)
 	return last;
 }
 
+/* --- what was learnt later, of all kinds --- */
+
+struct learnt {
+	struct dict_dirty frames, processes, images;
+};
+
+static struct learnt learnt_take(struct commit *c)
+{
+	struct dict *d = c->dict;
+	struct learnt l;
+
+	if (!c->fine)
+		return (struct learnt){dirty_take(d, &d->dirty_frames, DICT_FRAME),
+				       dirty_take(d, &d->dirty_processes, DICT_PROCESS),
+				       dirty_take(d, &d->dirty_images, DICT_IMAGE)};
+	l = (struct learnt){d->fine_frames, d->fine_processes, d->fine_images};
+	d->fine_frames = d->fine_processes = d->fine_images = (struct dict_dirty){0};
+	return l;
+}
+
+/* What was written is news to the ring's segment; what could not be written is so still. */
+static void learnt_done(struct commit *c, struct learnt *l)
+{
+	struct dict *d = c->dict;
+	bool done = c->rc == SQLITE_OK;
+
+	if (!c->fine && !done) {
+		dirty_put_back(d, &d->dirty_frames, &l->frames);
+		dirty_put_back(d, &d->dirty_processes, &l->processes);
+		dirty_put_back(d, &d->dirty_images, &l->images);
+	} else if (d->fine && c->fine != done) {
+		dirty_put_back(d, &d->fine_frames, &l->frames);
+		dirty_put_back(d, &d->fine_processes, &l->processes);
+		dirty_put_back(d, &d->fine_images, &l->images);
+	}
+	free(l->frames.items);
+	free(l->processes.items);
+	free(l->images.items);
+}
+
 /* --- the transaction --- */
 
 static void commit_contents(struct commit *c, const struct batch *b, const struct commit_run *runs,
-			    const struct dict_dirty *frames, const struct dict_dirty *processes,
-			    const struct dict_dirty *images)
+			    const struct learnt *l)
 {
-	for (uint32_t i = 0; i < images->n; i++)
-		commit_learnt_image(c, images->items[i]);
-	for (uint32_t i = 0; i < processes->n; i++)
-		commit_learnt_process(c, processes->items[i]);
-	for (uint32_t i = 0; i < frames->n; i++)
-		commit_learnt_frame(c, frames->items[i]);
+	for (uint32_t i = 0; i < l->images.n; i++)
+		commit_learnt_image(c, l->images.items[i]);
+	for (uint32_t i = 0; i < l->processes.n; i++)
+		commit_learnt_process(c, l->processes.items[i]);
+	for (uint32_t i = 0; i < l->frames.n; i++)
+		commit_learnt_frame(c, l->frames.items[i]);
 	commit_samples(c, b, runs);
 	commit_amounts(c, b, runs);
 	commit_facts(c, b, runs);
@@ -180,20 +221,11 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
  * fails. */
 static void commit_in_dict(struct commit *c, const struct batch *b, struct commit_run *runs)
 {
-	struct dict_dirty frames = dirty_take(c->dict, &c->dict->dirty_frames, DICT_FRAME);
-	struct dict_dirty processes = dirty_take(c->dict, &c->dict->dirty_processes, DICT_PROCESS);
-	struct dict_dirty images = dirty_take(c->dict, &c->dict->dirty_images, DICT_IMAGE);
+	struct learnt l = learnt_take(c);
 
-	commit_contents(c, b, runs, &frames, &processes, &images);
+	commit_contents(c, b, runs, &l);
 	commit_exec(c, ST_COMMIT);
-	if (c->rc != SQLITE_OK) {
-		dirty_put_back(c->dict, &c->dict->dirty_frames, &frames);
-		dirty_put_back(c->dict, &c->dict->dirty_processes, &processes);
-		dirty_put_back(c->dict, &c->dict->dirty_images, &images);
-	}
-	free(frames.items);
-	free(processes.items);
-	free(images.items);
+	learnt_done(c, &l);
 }
 
 int commit_batch(struct commit *c, struct segment *seg, const struct batch *b,
@@ -208,8 +240,10 @@ int commit_batch(struct commit *c, struct segment *seg, const struct batch *b,
 	c->rc = SQLITE_OK;
 	c->n_undo = 0;
 	c->n_sums = 0;
-	if (c->dict && c->dict->segment != seg->serial)
+	if (c->dict && !c->fine && c->dict->segment != seg->serial)
 		dict_forget_rows(c->dict, seg->serial);
+	if (c->dict && c->fine && c->dict->fine_segment != seg->serial)
+		dict_forget_fine(c->dict, seg->serial);
 	memcpy(work, runs, n_runs * sizeof(*work));
 	commit_exec(c, ST_BEGIN);
 	offset = commit_clock(c);

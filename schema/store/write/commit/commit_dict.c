@@ -11,8 +11,9 @@ uint32_t commit_text(struct commit *c, uint32_t index)
 	sqlite3_stmt *st;
 	uint32_t row;
 
-	if (!t || t->row)
-		return t ? t->row : 0;
+	row = commit_row(c, DICT_TEXT, index);
+	if (!t || row)
+		return row;
 	st = commit_stmt(c, ST_TEXT);
 	if (!st)
 		return 0;
@@ -67,8 +68,9 @@ uint32_t commit_container(struct commit *c, uint32_t index)
 	uint32_t row;
 	bool found;
 
-	if (!x || x->row)
-		return x ? x->row : 0;
+	row = commit_row(c, DICT_CONTAINER, index);
+	if (!x || row)
+		return row;
 	row = container_same(c, x, *x->name);
 	if (!row)
 		return commit_shared(c, DICT_CONTAINER, index, ST_CONTAINER_FIND, ST_CONTAINER,
@@ -109,10 +111,11 @@ static void bind_image(struct commit *c, sqlite3_stmt *st, const void *entry)
 uint32_t commit_image(struct commit *c, uint32_t index)
 {
 	struct dict_image *i = index ? dict_at(c->dict, DICT_IMAGE, dict_image, index) : NULL;
+	uint32_t row = commit_row(c, DICT_IMAGE, index);
 	bool found;
 
-	if (!i || i->row)
-		return i ? i->row : 0;
+	if (!i || row)
+		return row;
 	return commit_shared(c, DICT_IMAGE, index, ST_IMAGE_FIND, ST_IMAGE, bind_image, i, &found);
 }
 
@@ -128,10 +131,11 @@ static void bind_source(struct commit *c, sqlite3_stmt *st, const void *entry)
 static uint32_t commit_source(struct commit *c, uint32_t index)
 {
 	struct dict_source *s = index ? dict_at(c->dict, DICT_SOURCE, dict_source, index) : NULL;
+	uint32_t row = commit_row(c, DICT_SOURCE, index);
 	bool found;
 
-	if (!s || s->row)
-		return s ? s->row : 0;
+	if (!s || row)
+		return row;
 	return commit_shared(c, DICT_SOURCE, index, ST_SOURCE_FIND, ST_SOURCE, bind_source, s,
 			     &found);
 }
@@ -151,10 +155,11 @@ static uint32_t commit_function(struct commit *c, uint32_t index)
 {
 	struct dict_function *f =
 		index ? dict_at(c->dict, DICT_FUNCTION, dict_function, index) : NULL;
+	uint32_t row = commit_row(c, DICT_FUNCTION, index);
 	bool found;
 
-	if (!f || f->row)
-		return f ? f->row : 0;
+	if (!f || row)
+		return row;
 	return commit_shared(c, DICT_FUNCTION, index, ST_FUNCTION_FIND, ST_FUNCTION, bind_function,
 			     f, &found);
 }
@@ -188,8 +193,9 @@ uint32_t commit_frame(struct commit *c, uint32_t index)
 	uint32_t image, row;
 	sqlite3_stmt *st;
 
-	if (!f || f->row)
-		return f ? f->row : 0;
+	row = commit_row(c, DICT_FRAME, index);
+	if (!f || row)
+		return row;
 	p = commit_place(c, index);
 	image = commit_image(c, f->image);
 	st = commit_stmt(c, ST_FRAME);
@@ -285,8 +291,9 @@ uint32_t commit_process(struct commit *c, uint32_t index)
 	bool found = false;
 	uint32_t row;
 
-	if (!p || p->row)
-		return p ? p->row : 0;
+	row = commit_row(c, DICT_PROCESS, index);
+	if (!p || row)
+		return row;
 	now = commit_process_now(c, index);
 	row = commit_shared(c, DICT_PROCESS, index, ST_PROCESS_FIND, ST_PROCESS, bind_process, &now,
 			    &found);
@@ -313,7 +320,7 @@ static uint32_t chain_of(struct commit *c, uint32_t leaf, uint32_t *n)
 		mem_grow(c->chain, *n, c->cap_chain);
 		c->chain[(*n)++] = node;
 		node = node_at(c, node)->parent;
-	} while (node && !node_at(c, node)->row);
+	} while (node && !commit_row(c, DICT_NODE, node));
 	return node;
 }
 
@@ -345,14 +352,15 @@ uint32_t commit_stack(struct commit *c, uint32_t leaf)
 	uint32_t n, base, frame, row;
 	sqlite3_stmt *st;
 
-	if (!leaf || node_at(c, leaf)->own)
-		return leaf ? node_at(c, leaf)->own : 0;
+	row = leaf ? commit_own(c, leaf) : 0;
+	if (!leaf || row)
+		return row;
 	base = chain_of(c, leaf, &n);
 	frame = write_frames(c, n);
 	st = commit_stmt(c, ST_STACK);
 	if (!st)
 		return 0;
-	sqlite3_bind_int64(st, 1, base ? node_at(c, base)->row : 0);
+	sqlite3_bind_int64(st, 1, commit_row(c, DICT_NODE, base));
 	sqlite3_bind_int64(st, 2, depth_of(c, base));
 	sqlite3_bind_int64(st, 3, frame);
 	sqlite3_bind_text(st, 4, strbuf_str(&c->tail), -1, SQLITE_STATIC);
@@ -360,7 +368,7 @@ uint32_t commit_stack(struct commit *c, uint32_t leaf)
 	if (!row)
 		return 0;
 	while (n--)
-		if (!node_at(c, c->chain[n])->row)
+		if (!commit_row(c, DICT_NODE, c->chain[n]))
 			commit_mark(c, DICT_NODE, c->chain[n], row);
 	commit_mark_stack(c, leaf, row);
 	return row;
@@ -383,8 +391,9 @@ uint32_t commit_task(struct commit *c, uint32_t index, const struct commit_run *
 	uint32_t process, row;
 	sqlite3_stmt *st;
 
-	if (!t || t->row)
-		return t ? t->row : 0;
+	row = commit_row(c, DICT_TASK, index);
+	if (!t || row)
+		return row;
 	process = commit_process(c, t->process);
 	st = commit_stmt(c, ST_TASK);
 	if (!st)
@@ -405,11 +414,11 @@ uint32_t commit_task(struct commit *c, uint32_t index, const struct commit_run *
 uint32_t commit_series(struct commit *c, uint32_t index, const struct commit_run *runs)
 {
 	struct dict_series *s = dict_at(c->dict, DICT_SERIES, dict_series, index);
-	uint32_t task, stack, row;
+	uint32_t task, stack, row = commit_row(c, DICT_SERIES, index);
 	sqlite3_stmt *st;
 
-	if (s->row)
-		return s->row;
+	if (row)
+		return row;
 	task = commit_task(c, s->task, runs);
 	stack = commit_stack(c, s->stack);
 	st = commit_stmt(c, ST_SERIES);
@@ -429,11 +438,12 @@ uint32_t commit_series(struct commit *c, uint32_t index, const struct commit_run
 void commit_learnt_image(struct commit *c, uint32_t index)
 {
 	const struct dict_image *i = dict_at(c->dict, DICT_IMAGE, dict_image, index);
-	sqlite3_stmt *st = i->row ? commit_stmt(c, ST_IMAGE_LEARN) : NULL;
+	uint32_t row = commit_row(c, DICT_IMAGE, index);
+	sqlite3_stmt *st = row ? commit_stmt(c, ST_IMAGE_LEARN) : NULL;
 
 	if (!st)
 		return;
-	sqlite3_bind_int64(st, 1, i->row);
+	sqlite3_bind_int64(st, 1, row);
 	bind_str(st, 2, build_id_of(c, i));
 	sqlite3_bind_int64(
 		st, 3,
@@ -444,7 +454,7 @@ void commit_learnt_image(struct commit *c, uint32_t index)
 
 void commit_learnt_frame(struct commit *c, uint32_t index)
 {
-	uint32_t row = dict_at(c->dict, DICT_FRAME, dict_frame, index)->row;
+	uint32_t row = commit_row(c, DICT_FRAME, index);
 	struct commit_place p;
 	sqlite3_stmt *st;
 
@@ -464,7 +474,7 @@ void commit_learnt_frame(struct commit *c, uint32_t index)
 void commit_learnt_process(struct commit *c, uint32_t index)
 {
 	struct commit_process now;
-	uint32_t row = dict_at(c->dict, DICT_PROCESS, dict_process, index)->row;
+	uint32_t row = commit_row(c, DICT_PROCESS, index);
 
 	if (!row)
 		return; /* current values are written at first use */

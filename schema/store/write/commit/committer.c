@@ -48,6 +48,8 @@ static struct commit_run run_now(struct store_writer *w, uint32_t i, const struc
 	c.n_periods = r->n_periods - r->stored_periods;
 	c.periods = mem_array(c.n_periods, sizeof(*c.periods));
 	memcpy((void *)c.periods, r->periods + r->stored_periods, c.n_periods * sizeof(*c.periods));
+	for (uint32_t k = 0; k < c.n_periods; k++)
+		((struct commit_period *)c.periods)[k].period_ns *= r->share;
 	return c;
 }
 
@@ -370,10 +372,12 @@ void *committer_main(void *arg)
 
 	while (!w->result && (b = committer_next(w))) {
 		w->result = committer_commit_retry(w, b, 0);
+		fine_commit(w, b);
 		committer_done_with(w, b);
 	}
 	if (!w->result)
 		w->result = committer_commit_retry(w, NULL, 1);
+	fine_leave(w);
 	if (committer_finish(w))
 		writer_free(w);
 	return NULL;

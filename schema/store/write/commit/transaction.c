@@ -187,10 +187,56 @@ void commit_exec(struct commit *c, enum commit_stmt which)
 		commit_step(c, st, NULL);
 }
 
+/* In the ring's segment; `kind` DICT_KINDS: the stack that ends at the node. */
+static uint32_t fine_row(const struct dict *d, int kind, uint32_t index)
+{
+	const struct pool *p = &d->fine_row[kind];
+
+	return index && index <= p->n ? *(const uint32_t *)pool_at(p, index) : 0;
+}
+
+static void fine_mark(struct dict *d, int kind, uint32_t index, uint32_t row)
+{
+	struct pool *p = &d->fine_row[kind];
+
+	while (p->n < index)
+		pool_add(p);
+	*(uint32_t *)pool_at(p, index) = row;
+}
+
+uint32_t commit_row(const struct commit *c, enum dict_kind kind, uint32_t index)
+{
+	if (c->fine)
+		return fine_row(c->dict, kind, index);
+	return index ? *(const uint32_t *)pool_at(&c->dict->pool[kind], index) : 0;
+}
+
+uint32_t commit_own(const struct commit *c, uint32_t node)
+{
+	return c->fine ? fine_row(c->dict, DICT_KINDS, node) :
+			 dict_at(c->dict, DICT_NODE, dict_node, node)->own;
+}
+
+static void set_row(struct commit *c, enum dict_kind kind, uint32_t index, uint32_t row)
+{
+	if (c->fine)
+		fine_mark(c->dict, (int)kind, index, row);
+	else
+		*(uint32_t *)pool_at(&c->dict->pool[kind], index) = row;
+}
+
+static void set_own(struct commit *c, uint32_t node, uint32_t row)
+{
+	if (c->fine)
+		fine_mark(c->dict, DICT_KINDS, node, row);
+	else
+		dict_at(c->dict, DICT_NODE, dict_node, node)->own = row;
+}
+
 void commit_mark(struct commit *c, enum dict_kind kind, uint32_t index, uint32_t row)
 {
-	*(uint32_t *)pool_at(&c->dict->pool[kind], index) = row;
-	if (index > c->dict->touched[kind])
+	set_row(c, kind, index, row);
+	if (!c->fine && index > c->dict->touched[kind])
 		c->dict->touched[kind] = index;
 	mem_grow(c->undo, c->n_undo, c->cap_undo);
 	c->undo[c->n_undo++] = (struct commit_undo){.kind = (uint8_t)kind, .index = index};
@@ -198,8 +244,8 @@ void commit_mark(struct commit *c, enum dict_kind kind, uint32_t index, uint32_t
 
 void commit_mark_stack(struct commit *c, uint32_t node, uint32_t row)
 {
-	dict_at(c->dict, DICT_NODE, dict_node, node)->own = row;
-	if (node > c->dict->touched_own)
+	set_own(c, node, row);
+	if (!c->fine && node > c->dict->touched_own)
 		c->dict->touched_own = node;
 	mem_grow(c->undo, c->n_undo, c->cap_undo);
 	c->undo[c->n_undo++] = (struct commit_undo){.kind = DICT_KINDS, .index = node};
@@ -278,9 +324,9 @@ void commit_undo_all(struct commit *c)
 {
 	for (uint32_t i = 0; i < c->n_undo; i++) {
 		if (c->undo[i].kind == DICT_KINDS)
-			dict_at(c->dict, DICT_NODE, dict_node, c->undo[i].index)->own = 0;
+			set_own(c, c->undo[i].index, 0);
 		else
-			*(uint32_t *)pool_at(&c->dict->pool[c->undo[i].kind], c->undo[i].index) = 0;
+			set_row(c, (enum dict_kind)c->undo[i].kind, c->undo[i].index, 0);
 	}
 	commit_args_forget(c); /* their texts may be gone */
 	if (!sqlite3_get_autocommit(c->seg->db))

@@ -90,6 +90,7 @@ struct commit_run {
 	const struct commit_period *periods; /* not written yet; a run's first is from 0 */
 	uint32_t n_periods;
 	int64_t row; /* its id in the segment, 0: not there yet; set by commit_batch on success */
+	bool absent; /* nothing of it goes into this segment */
 	int state;   /* 0 going on, 1 ended, 3 goes on in the next segment */
 };
 
@@ -100,6 +101,7 @@ struct commit_clock {
 struct commit {
 	struct segment *seg;
 	struct dict *dict; /* of the batch being written */
+	bool fine;         /* into the ring's segment: the dictionary has other ids for it */
 	int rc;            /* SQLite code; sticky: once set, nothing more is written */
 	char why[160];     /* then: what SQLite says of it */
 	struct commit_undo {
@@ -160,6 +162,10 @@ static inline void bind_hash(sqlite3_stmt *st, uint64_t hash)
 	sqlite3_bind_int64(st, 1, (sqlite3_int64)(hash & 0x7fffffff));
 }
 
+/* The id of the entry (0: none) in the segment, 0: it is not there yet. */
+uint32_t commit_row(const struct commit *c, enum dict_kind kind, uint32_t index);
+/* Of the stack that ends at the node. */
+uint32_t commit_own(const struct commit *c, uint32_t node);
 /* Its id is `row`, until the segment ends or the transaction fails. */
 void commit_mark(struct commit *c, enum dict_kind kind, uint32_t index, uint32_t row);
 void commit_mark_stack(struct commit *c, uint32_t node, uint32_t row);

@@ -199,3 +199,20 @@ TEST_WITH(what_was_rotated_is_left_out_while_its_log_is_there, tried_begin, trie
 	seen = seen / 100 + seen / 10 % 10 + seen % 10;
 	assert_int_equal(seen, strlen("a.log") + strlen("a.log-1") + strlen("b.log.22"));
 }
+
+TEST_WITH(a_number_that_the_reader_gives_to_another_source_of_a_journal_is_that_ones, tried_begin,
+	  tried_end)
+{
+	struct tried *t = *state;
+	struct tracked_source *s = tracked_own(&t->tracked, WIRE_OWN + 3, "cron.service", "");
+
+	tracked_pattern(s, 0, "a pattern", "");
+	assert_ptr_equal(tracked_own(&t->tracked, WIRE_OWN + 3, "cron.service", ""), s);
+	assert_int_equal(s->n_patterns, 1);
+	s = tracked_own(&t->tracked, WIRE_OWN + 3, "nginx.service", "");
+	assert_string_equal(s->name, "nginx.service");
+	assert_int_equal(s->n_patterns, 0);
+	s = tracked_own(&t->tracked, WIRE_OWN + 3, "", "0123abcd");
+	assert_string_equal(s->container, "0123abcd");
+	assert_ptr_equal(tracked_own(&t->tracked, WIRE_OWN + 3, "", "0123abcd"), s);
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers in comments are the header's rules. */
+#include "supervisor/retention/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/store/files/folder.h"
+#include "schema/store/files/segment.h"
+#include "supervisor/control/log_lines.h"
+
+#define LOOK_NS      (2 * NSEC_PER_SEC)
+#define HOUR_NS      (3600 * NSEC_PER_SEC)
+#define AGAIN_NS     (10 * NSEC_PER_SEC)
+#define TRIES        5
+#define BUDGET_SHARE 8
+#define MIB          1048576.0
+
+void keeper_init(struct keeper *k, const char *store)
+{
+	*k = (struct keeper){.store = store};
+	pass_init(&k->pass);
+	for (int i = 0; i < KEEPER_PRESSURES; i++)
+		k->pressure_fd[i] = -1;
+	if ((size_t)snprintf(k->ring, sizeof(k->ring), "%s/flight", store) >= sizeof(k->ring))
+		k->ring[0] = '\0';
+}
+
+/* The kernel reports by poll that all who worked waited so long in such a window (its
+ * Documentation/accounting/psi.rst); windows of 2 s need no capability. */
+static const struct {
+	const char *path, *when, *name, *why;
+} PRESSURES[KEEPER_PRESSURES] = {
+	{"/proc/pressure/memory", "full 400000 2000000", "memory pressure",
+	 "memory pressure: for 0.4 s of 2 s all who worked waited for memory"},
+	{"/proc/pressure/io", "full 1600000 2000000", "io pressure",
+	 "I/O pressure: for 1.6 s of 2 s all who worked waited for a disk"},
+};
+
+static void pressures_close(struct keeper *k)
+{
+	for (int i = 0; i < KEEPER_PRESSURES; i++) {
+		if (k->pressure_fd[i] >= 0)
+			close(k->pressure_fd[i]);
+		k->pressure_fd[i] = -1;
+	}
+}
+
+/* A kernel without PSI has no such file: then there is no such cause. */
+static void pressures_open(struct keeper *k)
+{
+	for (int i = 0; i < KEEPER_PRESSURES; i++) {
+		const char *when = PRESSURES[i].when;
+
+		if (k->pressure_fd[i] >= 0)
+			continue;
+		k->pressure_fd[i] = open(PRESSURES[i].path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		if (k->pressure_fd[i] < 0 || write(k->pressure_fd[i], when, strlen(when) + 1) >= 0)
+			continue;
+		close(k->pressure_fd[i]);
+		k->pressure_fd[i] = -1;
+	}
+}
+
+void keeper_release(struct keeper *k)
+{
+	pressures_close(k);
+	pass_release(&k->pass);
+}
+
+static void remove_ring(const char *ring)
+{
+	static const char *const suffix[] = {"", "-wal", "-shm"};
+	cleanup_free char(*names)[SEGMENT_NAME_MAX] = NULL;
+	char path[PATH_MAX];
+	size_t n = 0;
+
+	if (folder_segments(ring, &names, &n))
+		return;
+	for (size_t i = 0; i < 3 * n; i++)
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s%s", ring, names[i / 3],
+				     suffix[i % 3]) < sizeof(path))
+			(void)unlink(path);
+}
+
+/* What waits outlives sonded: as one line in the ring's folder. */
+static bool pending_path(const struct keeper *k, char out[PATH_MAX])
+{
+	return (size_t)snprintf(out, PATH_MAX, "%s/pending", k->ring) < PATH_MAX;
+}
+
+static void pending_note(const struct keeper *k)
+{
+	const struct keeper_window *w = k->next.to_ns ? &k->next : &k->now;
+	char path[PATH_MAX];
+	cleanup_file FILE *f = NULL;
+
+	if (!pending_path(k, path))
+		return;
+	(void)unlink(path);
+	f = w->to_ns ? fopen(path, "wxe") : NULL;
+	if (f)
+		fprintf(f, "%lld %lld %lld %s\n", (long long)w->from_ns, (long long)w->to_ns,
+			(long long)w->at_ns, w->why);
+}
+
+static void pending_read(struct keeper *k)
+{
+	struct keeper_window w = {0};
+	long long from, to, at;
+	char path[PATH_MAX];
+	cleanup_file FILE *f = pending_path(k, path) ? fopen(path, "re") : NULL;
+	int64_t now = clock_utc_ns();
+
+	if (!f || fscanf(f, "%lld %lld %lld %199[^\n]", &from, &to, &at, w.why) != 4 || to < from ||
+	    to > now + HOUR_NS || from < now - HOUR_NS)
+		return;
+	w.from_ns = from;
+	w.to_ns = to;
+	w.at_ns = at;
+	w.due_ns = clock_mono_ns() + (to > now ? to - now : 0) + KEEPER_LATE_NS;
+	k->next = w;
+}
+
+void keeper_follow(struct keeper *k, bool wanted, uint64_t bytes)
+{
+	k->wanted = wanted && *k->ring;
+	k->bytes = bytes;
+	if (k->wanted) {
+		pressures_open(k);
+		if (!k->next.to_ns && !k->pass.pid)
+			pending_read(k);
+	} else {
+		pressures_close(k);
+	}
+	if (!k->wanted && !k->next.to_ns && !k->pass.pid)
+		remove_ring(k->ring);
+}
+
+uint32_t keeper_freq(const struct keeper *k, uint32_t coarse, uint32_t *share)
+{
+	if (!k->wanted || !coarse)
+		return 0;
+	*share = (KEEPER_FREQ + coarse / 2) / coarse;
+	*share = *share ? *share : 1;
+	return coarse * *share;
+}
+
+/* --- windows --- */
+
+/* Rule 2. */
+static void want(struct keeper *k, int64_t from_ns, int64_t to_ns, const char *why)
+{
+	struct keeper_window *w = &k->next;
+	int64_t now = clock_utc_ns();
+	size_t len;
+	bool fresh = !w->to_ns || !strstr(w->why, why);
+
+	if (!w->to_ns) {
+		*w = (struct keeper_window){.from_ns = from_ns, .at_ns = now};
+		snprintf(w->why, sizeof(w->why), "%s", why);
+	} else {
+		w->from_ns = from_ns < w->from_ns ? from_ns : w->from_ns;
+		len = strlen(w->why);
+		if (!strstr(w->why, why))
+			snprintf(w->why + len, sizeof(w->why) - len, "; %s", why);
+	}
+	w->to_ns = to_ns > w->to_ns ? to_ns : w->to_ns;
+	w->due_ns = clock_mono_ns() + w->to_ns - now + KEEPER_LATE_NS;
+	pending_note(k);
+	if (!fresh)
+		return;
+	log_line(LOG_LEVEL_INFO, "sonded", "keeps the flight ring of the last %lld s: %s",
+		 (long long)((now - w->from_ns) / NSEC_PER_SEC), w->why);
+}
+
+int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e)
+{
+	int64_t now = clock_utc_ns();
+
+	if (!k->wanted) {
+		err_set(e, -ENOENT, EXIT_NOTHING, "there is no flight ring to keep");
+		err_fix(e,
+			"set flight = on in section [flight] of /etc/sonde/sonde.conf, then: sudo systemctl reload sonded");
+		return -ENOENT;
+	}
+	want(k, now - (last_ns ? last_ns : KEEPER_BEFORE_NS), now + (last_ns ? 0 : KEEPER_AFTER_NS),
+	     why && *why ? why : "sonde keep");
+	return 0;
+}
+
+static struct keeper_cause *cause_of(struct keeper *k, const char *name)
+{
+	for (int i = 0; i < KEEPER_CAUSES; i++)
+		if (!k->causes[i].name || !strcmp(k->causes[i].name, name)) {
+			k->causes[i].name = name;
+			return &k->causes[i];
+		}
+	return &k->causes[KEEPER_CAUSES - 1];
+}
+
+/* Rule 3. */
+static void happened(struct keeper *k, uint64_t budget, const char *name, const char *why)
+{
+	struct keeper_cause *c = cause_of(k, name);
+	int64_t now = clock_mono_ns(), utc = clock_utc_ns();
+
+	if (!k->day_ns || now - k->day_ns > 24 * HOUR_NS) {
+		k->day_ns = now;
+		k->day_bytes = 0;
+	}
+	if ((c->last_ns && now - c->last_ns < HOUR_NS) || k->day_bytes > budget / BUDGET_SHARE)
+		return;
+	c->last_ns = now;
+	want(k, utc - KEEPER_BEFORE_NS, utc + KEEPER_AFTER_NS, why);
+}
+
+/* --- rule 5 --- */
+
+bool keeper_oom_kills(const char *vmstat, uint64_t *out)
+{
+	static const char key[] = "oom_kill ";
+	const char *line = vmstat;
+
+	while (line && strncmp(line, key, sizeof(key) - 1)) {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	if (line)
+		*out = strtoull(line + sizeof(key) - 1, NULL, 10);
+	return line;
+}
+
+static void look_at_pressures(struct keeper *k, uint64_t budget)
+{
+	for (int i = 0; i < KEEPER_PRESSURES; i++) {
+		struct pollfd p = {.fd = k->pressure_fd[i], .events = POLLPRI};
+
+		if (p.fd >= 0 && poll(&p, 1, 0) > 0 && p.revents & POLLPRI &&
+		    !(p.revents & POLLERR))
+			happened(k, budget, PRESSURES[i].name, PRESSURES[i].why);
+	}
+}
+
+static void look(struct keeper *k, uint64_t budget)
+{
+	cleanup_fd int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	char text[16384], why[64];
+	uint64_t kills = 0;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	if (!keeper_oom_kills(text, &kills))
+		return;
+	if (k->oom_known && kills > k->oom_kills) {
+		snprintf(why, sizeof(why), "out of memory: %llu process%s killed",
+			 (unsigned long long)(kills - k->oom_kills),
+			 kills - k->oom_kills == 1 ? "" : "es");
+		happened(k, budget, "oom", why);
+	}
+	k->oom_kills = kills;
+	k->oom_known = true;
+}
+
+/* --- the pass --- */
+
+static void start(struct keeper *k)
+{
+	char from[24], to[24], at[24];
+	char *argv[] = {NULL,   "--store", (char *)k->store, "--ring", k->ring, "--from",   from,
+			"--to", to,        "--at",           at,       "--why", k->now.why, NULL};
+	struct err e = {0};
+
+	k->now = k->next;
+	k->next = (struct keeper_window){0};
+	snprintf(from, sizeof(from), "%lld", (long long)k->now.from_ns);
+	snprintf(to, sizeof(to), "%lld", (long long)k->now.to_ns);
+	snprintf(at, sizeof(at), "%lld", (long long)k->now.at_ns);
+	if (pass_start(&k->pass, "sonde-seal", argv, &e))
+		log_line(LOG_LEVEL_ERROR, "sonded", "%s: the flight ring is not kept", e.what);
+}
+
+void keeper_tick(struct keeper *k, uint64_t budget, bool busy)
+{
+	int64_t now = clock_mono_ns();
+
+	if (k->wanted && now - k->looked_ns >= LOOK_NS) {
+		k->looked_ns = now;
+		look(k, budget);
+		look_at_pressures(k, budget);
+	}
+	if (k->next.to_ns && !k->pass.pid && !busy && now >= k->next.due_ns)
+		start(k);
+}
+
+void keeper_stop(struct keeper *k)
+{
+	if (k->pass.pid)
+		kill(k->pass.pid,
+		     SIGTERM); /* what it made has no name yet; the next sonded does it */
+}
+
+/* Rule 4. */
+static void failed(struct keeper *k, int code)
+{
+	k->failures++;
+	log_line(LOG_LEVEL_WARN, "sonded", "the flight ring could not be kept (code %d)%s", code,
+		 k->failures < TRIES ? ", retrying in 10 s" : "");
+	if (k->failures >= TRIES || k->next.to_ns) {
+		k->failures = 0;
+		k->now.to_ns = 0;
+		pending_note(k);
+		return;
+	}
+	k->next = k->now;
+	k->next.due_ns = clock_mono_ns() + AGAIN_NS;
+}
+
+void keeper_ended(struct keeper *k, int status)
+{
+	int code;
+	json_t *o = pass_ended(&k->pass, status, &code);
+	json_int_t segments = json_integer_value(json_object_get(o, "segments")),
+		   bytes = json_integer_value(json_object_get(o, "bytes"));
+
+	if (!o) {
+		failed(k, code);
+		return;
+	}
+	k->failures = 0;
+	k->now.to_ns = 0;
+	pending_note(k);
+	if (segments) {
+		k->windows++;
+		k->kept_bytes += (uint64_t)bytes;
+		k->day_bytes += (uint64_t)bytes;
+		k->last_from_ns = json_integer_value(json_object_get(o, "from_ns"));
+		k->last_to_ns = json_integer_value(json_object_get(o, "to_ns"));
+		memcpy(k->last_why, k->now.why, sizeof(k->last_why));
+		log_line(LOG_LEVEL_INFO, "sonded", "kept %lld s of the flight ring, %.1f MiB: %s",
+			 (long long)((k->last_to_ns - k->last_from_ns) / NSEC_PER_SEC),
+			 (double)bytes / MIB, k->now.why);
+	} else {
+		log_line(LOG_LEVEL_WARN, "sonded",
+			 "the flight ring has nothing of that time that is not kept yet: %s",
+			 k->now.why);
+	}
+	json_decref(o);
+}
+
+static uint64_t ring_bytes(const struct keeper *k)
+{
+	cleanup_free char(*names)[SEGMENT_NAME_MAX] = NULL;
+	char path[PATH_MAX];
+	uint64_t sum = 0;
+	size_t n = 0;
+
+	if (folder_segments(k->ring, &names, &n))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", k->ring, names[i]) < sizeof(path))
+			sum += segment_bytes(path);
+	return sum;
+}
+
+json_t *keeper_json(const struct keeper *k)
+{
+	return json_pack(
+		"{s:b, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:s}", "on", k->wanted, "bytes",
+		(json_int_t)(k->wanted ? ring_bytes(k) : 0), "limit_bytes", (json_int_t)k->bytes,
+		"windows", (json_int_t)k->windows, "kept_bytes", (json_int_t)k->kept_bytes,
+		"pending", k->next.to_ns || k->pass.pid, "last_from_ns",
+		k->last_from_ns ? json_integer(k->last_from_ns) : json_null(), "last_to_ns",
+		k->last_to_ns ? json_integer(k->last_to_ns) : json_null(), "last_why", k->last_why);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keep: a window of the ring is put into the store, and every sum over any time is as before, by
+ * the readers in C and by the views, while the store is rows and after it was archived. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "schema/store/archive/keep.h"
+#include "schema/store/archive/seal.h"
+#include "schema/store/files/folder.h"
+#include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
+
+#define PERIOD 10101010
+#define LONG_S 200 /* what the ring has, in seconds */
+#define TRIES  6
+
+static struct fixture ring_of(const struct fixture *f)
+{
+	struct fixture ring;
+
+	snprintf(ring.dir, sizeof(ring.dir), "%.56s/flight", f->dir);
+	return ring;
+}
+
+static int64_t begun_s(const struct fixture *f)
+{
+	const char *path = fixture_segment(f, 0);
+
+	return folder_begun_ns(strrchr(path, '/') + 1) / NS;
+}
+
+/* Samples of three processes from T on, in four segments of the ring. */
+static void record(struct fixture *f, int64_t t, uint32_t share)
+{
+	struct fixture ring = ring_of(f);
+	struct store_writer_opts o = {.dir = f->dir, .fine_dir = ring.dir, .fine_keep_s = 100000};
+	struct store_run r = {.family = "cpu",
+			      .options = "sonde-cpu --test",
+			      .scope = STORE_SCOPE_HOST,
+			      .bucket_s = 10,
+			      .period_ns = PERIOD,
+			      .cpus = 2,
+			      .from_ns = t * NS + NS / 3,
+			      .fine_s = 1,
+			      .share = share};
+	struct store_writer *w = NULL;
+	uint64_t total = 0;
+	uint32_t run;
+	char name[SEGMENT_NAME_MAX];
+	struct err e = {0};
+
+	if (store_writer_open(&o, &w, &e)) {
+		fprintf(stderr, "%s\n", e.what);
+		abort();
+	}
+	run = store_run_begin(w, &r);
+	for (int64_t s = 0; s < LONG_S; s++) {
+		for (uint32_t p = 0; p < 3; p++) {
+			fixture_add(w, run, 100 + p, 1 + (uint32_t)(s % 40) * p,
+				    (t + s) * NS + NS / 2, (uint64_t)(s % 7 + p));
+			total += (uint64_t)(s % 7 + p);
+		}
+		store_run_until(w, run, (t + s + 1) * NS - NS / 5);
+		if (s % 10 == 9) {
+			store_flush(w);
+			assert_true(fixture_wait_stored(w, total));
+			if (s % 50 == 49)
+				assert_int_equal(folder_turn(ring.dir, name, &e), 0);
+		}
+	}
+	fixture_close(w);
+}
+
+static struct keep_report keep(struct fixture *f, int64_t from_s, int64_t to_s, const char *why)
+{
+	struct fixture ring = ring_of(f);
+	const struct keep_opts o = {.dir = f->dir,
+				    .ring = ring.dir,
+				    .from_ns = from_s * NS,
+				    .to_ns = to_s * NS,
+				    .at_ns = (to_s - 30) * NS,
+				    .why = why};
+	struct keep_report r;
+	struct err e = {0};
+
+	if (keep_run(&o, &r, &e))
+		fprintf(stderr, "%s\n", e.what);
+	assert_int_equal(e.code, 0);
+	return r;
+}
+
+/* Sums of ranges of whole steps, and of all. */
+struct answers {
+	struct fixture_sums of[TRIES + 1], one[TRIES + 1];
+	int64_t views;
+};
+
+static void ask(const struct fixture *f, int64_t t, struct answers *a)
+{
+	struct err e = {0};
+
+	srand(7);
+	memset(a, 0, sizeof(*a));
+	t -= t % 10;
+	for (int i = 0; i <= TRIES; i++) {
+		int64_t from = t + 10 * (rand() % 20), to = from + 10 * (1 + rand() % 10);
+
+		a->one[i].pid = 101;
+		assert_int_equal(fixture_totals(f->dir, i < TRIES ? from * NS : 0,
+						i < TRIES ? to * NS : INT64_MAX, &a->of[i], &e),
+				 0);
+		assert_int_equal(fixture_totals(f->dir, i < TRIES ? from * NS : 0,
+						i < TRIES ? to * NS : INT64_MAX, &a->one[i], &e),
+				 0);
+	}
+	a->views = fixture_sql_all(f, "SELECT ifnull(sum(cpu_ns), 0) FROM cpu_samples");
+}
+
+static void assert_same(const struct answers *a, const struct answers *b)
+{
+	for (int i = 0; i <= TRIES; i++) {
+		assert_int_equal(a->of[i].cpu_ns, b->of[i].cpu_ns);
+		assert_int_equal(a->of[i].samples, b->of[i].samples);
+		assert_int_equal(a->one[i].cpu_ns, b->one[i].cpu_ns);
+	}
+	assert_int_equal(a->views, b->views);
+}
+
+/* The file's name says when it was begun: now; so the samples are of then. */
+static int64_t recorded(struct fixture *f, uint32_t share)
+{
+	int64_t t = time(NULL) + 20;
+
+	record(f, t, share);
+	assert_true(begun_s(f) <= t);
+	return t;
+}
+
+STORE_TEST(a_kept_window_changes_no_sum_and_has_seconds_also_when_the_hour_is_archived)
+{
+	struct fixture *f = *state;
+	int64_t t = recorded(f, 1);
+	struct answers before, after;
+	struct seal_opts o = {.dir = f->dir};
+	struct seal_report sealed;
+	struct keep_report r;
+	struct err e = {0};
+	char seconds[200], name[SEGMENT_NAME_MAX];
+
+	ask(f, t, &before);
+	r = keep(f, t + 35, t + 155, "a test");
+	assert_true(r.segments > 1);
+	assert_int_equal(r.to_ns - r.from_ns, 110 * NS + 10 * NS * ((t + 35) % 10 == 0));
+	ask(f, t, &after);
+	assert_same(&before, &after);
+	snprintf(seconds, sizeof(seconds),
+		 "SELECT count(DISTINCT ts) FROM cpu_samples WHERE ts >= %lld AND ts < %lld",
+		 (long long)(r.from_ns / NS), (long long)(r.to_ns / NS));
+	assert_true(fixture_sql_all(f, seconds) >= 110);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM events WHERE kind = 'kept' AND "
+					    "detail = 'a test' AND name = 'flight ring'"),
+			 1);
+	/* the segment in use is still the newest */
+	assert_false(folder_is_archived(fixture_segment(f, r.segments)));
+	assert_string_equal(fixture_segment(f, r.segments + 1), "");
+	sleep(1); /* the next one's name is of a later second */
+	assert_int_equal(folder_turn(f->dir, name, &e), 0);
+	fixture_close(fixture_writer(f, 0));
+	assert_int_equal(seal_run(&o, &sealed, &e), 0);
+	assert_int_equal(sealed.segments, 1);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+}
+
+STORE_TEST(windows_that_overlap_are_kept_once_and_one_that_is_kept_is_left_alone)
+{
+	struct fixture *f = *state;
+	int64_t t = recorded(f, 1);
+	struct answers before, after;
+	struct keep_report first, second;
+
+	ask(f, t, &before);
+	first = keep(f, t + 20, t + 100, "one");
+	second = keep(f, t + 50, t + 160, "two");
+	assert_true(second.segments > 0);
+	assert_int_equal(second.from_ns, first.to_ns);
+	assert_int_equal(keep(f, t + 20, t + 160, "three").segments, 0);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+}
+
+STORE_TEST(of_samples_the_sums_are_as_the_ring_has_them_within_the_window)
+{
+	struct fixture *f = *state, ring = ring_of(f);
+	int64_t t = recorded(f, 5);
+	struct fixture_sums store = {0}, fine = {0};
+	struct keep_report r = keep(f, t + 35, t + 155, "a test");
+	struct err e = {0};
+
+	assert_int_equal(fixture_totals(ring.dir, r.from_ns, r.to_ns, &fine, &e), 0);
+	assert_int_equal(fixture_totals(f->dir, r.from_ns, r.to_ns, &store, &e), 0);
+	assert_int_equal(store.samples, fine.samples);
+	assert_int_equal(store.cpu_ns, fine.cpu_ns);
+}
+
+STORE_TEST(a_recording_of_that_time_counts_instead)
+{
+	struct fixture *f = *state;
+	int64_t t = recorded(f, 1);
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD / 2, (t + 60) * NS);
+	struct answers before, after;
+
+	for (int64_t s = 60; s < 90; s++)
+		fixture_add(w, run, 101, 1, (t + s) * NS + NS / 2, 20);
+	store_run_until(w, run, (t + 90) * NS);
+	fixture_close(w);
+	ask(f, t, &before);
+	assert_true(keep(f, t + 20, t + 160, "a test").segments > 0);
+	ask(f, t, &after);
+	assert_int_equal(before.views, after.views);
+	/* readers in C took one run for the whole window (rule 0); now each step has its own */
+	assert_int_equal(after.of[TRIES].cpu_ns, after.views);
+}

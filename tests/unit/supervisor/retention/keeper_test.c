@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keeper: what it reads of /proc/vmstat, the rates that go with a ring, and how windows join. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/retention/keeper.h"
+#include "tests/unit/test.h"
+
+TEST(kills_for_memory_are_read_by_the_name_of_their_line)
+{
+	uint64_t n = 0;
+
+	assert_true(keeper_oom_kills("nr_free_pages 5\noom_kill 17\nfoo 1\n", &n));
+	assert_int_equal(n, 17);
+	assert_true(keeper_oom_kills("oom_kill 3\n", &n));
+	assert_int_equal(n, 3);
+	assert_false(keeper_oom_kills("nr_oom_kill 4\nfoo 1\n", &n));
+	assert_false(keeper_oom_kills("", &n));
+}
+
+TEST(what_waits_outlives_sonded)
+{
+	char dir[] = "/tmp/keeper-XXXXXX", ring[64], path[80];
+	struct keeper k, next;
+	struct err e = {0};
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(ring, sizeof(ring), "%s/flight", dir);
+	assert_int_equal(mkdir(ring, 0700), 0);
+	keeper_init(&k, dir);
+	keeper_follow(&k, true, 1 << 20);
+	assert_int_equal(keeper_ask(&k, 60 * NSEC_PER_SEC, "the shop was slow", &e), 0);
+	keeper_init(&next, dir);
+	keeper_follow(&next, true, 1 << 20);
+	assert_int_equal(next.next.from_ns, k.next.from_ns);
+	assert_int_equal(next.next.to_ns, k.next.to_ns);
+	assert_string_equal(next.next.why, "the shop was slow");
+	keeper_release(&k);
+	keeper_release(&next);
+	snprintf(path, sizeof(path), "%s/pending", ring);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(ring), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+TEST(the_store_has_the_rate_that_was_asked_for)
+{
+	struct keeper k;
+	uint32_t share = 0;
+
+	keeper_init(&k, "/nowhere");
+	assert_int_equal(keeper_freq(&k, 19, &share), 0);
+	keeper_follow(&k, true, 1 << 20);
+	for (uint32_t coarse = 1; coarse < 400; coarse++) {
+		uint32_t fine = keeper_freq(&k, coarse, &share);
+
+		assert_int_equal(fine, coarse * share);
+		assert_true(fine >= KEEPER_FREQ * 2 / 3);
+		assert_true(coarse > KEEPER_FREQ ? share == 1 : fine <= KEEPER_FREQ * 3 / 2);
+	}
+	assert_int_equal(keeper_freq(&k, 19, &share), 95);
+	keeper_release(&k);
+}
+
+TEST(what_is_asked_for_while_a_window_waits_extends_it)
+{
+	struct keeper k;
+	struct err e = {0};
+	int64_t end;
+
+	keeper_init(&k, "/nowhere");
+	assert_int_equal(keeper_ask(&k, 0, "x", &e), -2);
+	assert_int_equal(e.exit, EXIT_NOTHING);
+	keeper_follow(&k, true, 1 << 20);
+	assert_int_equal(keeper_ask(&k, 60 * NSEC_PER_SEC, "first", &e), 0);
+	end = k.next.to_ns;
+	assert_true(end - k.next.from_ns == 60 * NSEC_PER_SEC);
+	assert_int_equal(keeper_ask(&k, 0, "second", &e), 0);
+	assert_true(k.next.to_ns >= end + KEEPER_AFTER_NS);
+	assert_true(k.next.to_ns - k.next.from_ns >= KEEPER_BEFORE_NS);
+	assert_int_equal(keeper_ask(&k, 0, "first", &e), 0);
+	assert_string_equal(k.next.why, "first; second");
+	assert_true(k.next.due_ns > clock_mono_ns());
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(keeper_ask(&k, 0,
+					    i % 2 ? "a reason that is not a short one" :
+						    "another, not short",
+					    &e),
+				 0);
+	assert_true(strlen(k.next.why) < sizeof(k.next.why));
+	keeper_release(&k);
+}
