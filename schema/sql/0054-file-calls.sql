@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 56: reads and writes of files as programs ask for them, waits for locks of files, sequential requests, and files as containers see them.
+-- Migration 54: reads and writes of files as programs ask for them, waits for locks of files, sequential requests, and files as containers see them.
 -- The tables are declared in schema/facts/disk.h.
 
 CREATE TABLE call_row( -- reads and writes of files as programs ask for them
