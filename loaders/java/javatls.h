@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * javatls: of a Java program that was chosen, the agent that shows the clear text of its TLS
- * (loaders/java/agent): asked for, begun, ended, by a helper of its own (jhelper.h, 4).
+ * javatls: the agent that shows the clear text of a chosen Java program's TLS (loaders/java/agent).
+ * A second helper loads it and ends it (jhelper.h, 4).
  */
 #ifndef SONDE_JAVA_JAVATLS_H
 #define SONDE_JAVA_JAVATLS_H

@@ -13,7 +13,7 @@
  *     its helper lives, removed once the recording has stopped. The next helper stops what an
  *     unlocked record is about.
  *  3. The end of the loader's socket stops all recordings; then the helper ends.
- *  4. A second helper of this kind, with a folder of its own, leads agents instead of recordings
+ *  4. A second helper of this kind, with another folder, leads agents instead of recordings
  *     (loaders/java/agent): the same commands but DUMP begin and end one. Its records hold the
  * secret by which family l7 knows what an agent writes (probes/l7/java.bpf.h).
  */

@@ -255,7 +255,7 @@ static void single_put(struct single *to, const struct single *x)
 	*to = *x;
 }
 
-/* An operation that is among the slowest of all needs no place of its own: what has it becomes a
+/* An operation that is among the slowest of all needs no second place: the request in it becomes a
  * candidate for the sample. */
 static void each_settle(struct sums *s)
 {

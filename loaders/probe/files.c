@@ -43,8 +43,8 @@ static void file_put(struct files *out, const char *path, const struct stat *st)
 	out->n++;
 }
 
-/* As this process's own root has it, if that is the same file. false: there is none under that
- * path. */
+/* As this process's own root has it, if that is the same file. false: that path leads to no file.
+ */
 static bool file_add(struct files *out, uint32_t pid, const char *path)
 {
 	char there[PATH_MAX];
@@ -59,8 +59,8 @@ static bool file_add(struct files *out, uint32_t pid, const char *path)
 	return true;
 }
 
-/* By one of its mappings: the kernel writes the path of a process in a root of its own as another
- * root has it, and a file that was replaced since has none. */
+/* By one of its mappings: of a process with another root the kernel writes a path that leads
+ * nowhere from there, and a replaced file has no path. */
 static void mapping_add(struct files *out, uint32_t pid, const struct proc_map *m)
 {
 	char there[64];

@@ -121,7 +121,7 @@ static __always_inline __u64 tls_java_mark(__u64 at, __u64 left, __u32 *len)
 	return mark;
 }
 
-/* A record of this mark was written on a socket. true: text that waited for it can be told. */
+/* A record of this mark was written on a socket. true: text waited for it and is complete now. */
 static __always_inline bool tls_java_written(struct sock *sk, struct l7_sock *e, __u64 secret,
 					     __u64 mark)
 {

@@ -8,6 +8,8 @@
 #ifndef SONDE_PROBES_LIB_FDINSIDE_BPF_H
 #define SONDE_PROBES_LIB_FDINSIDE_BPF_H
 
+#include <bpf/bpf_helpers.h>
+
 #include "probes/lib/kern.h"
 
 #define FD_AT(n_)                          \

@@ -14,8 +14,8 @@
  * A question is a stream: it begins with the client's HEADERS and is answered by the server's
  * END_STREAM or RST_STREAM, or refused by a GOAWAY. Matched by stream number. gRPC's own status
  * comes in the last HEADERS, gRPC-Web's also at the end of a DATA frame (grpcweb.h), of which the
- * last DATA_TAIL bytes are enough (probes/l7/frames.bpf.h copies as many): if there is none and the
- * end of a DATA frame was not seen, the stream is blind. A stream of events, or a tunnel
+ * last DATA_TAIL bytes are enough (probes/l7/frames.bpf.h copies as many). Where the end of a DATA
+ * frame was not seen and no status came, the stream is blind. A stream of events, or a tunnel
  * (CONNECT, also with WebSocket in it), is opened. A GOAWAY whose code is not 0 and that ends no
  * stream is an error, once for each side. HEADERS with a status below 200
  * are no answer. After an upgrade from HTTP/1 stream 1 answers the request that asked for it, which

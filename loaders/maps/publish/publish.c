@@ -137,7 +137,7 @@ static struct slice *slice_of(struct publish *pub, const struct proc *p)
 	return slice;
 }
 
-/* What is given back is free after the grace. So a process may take one of CHURN_PART parts of the
+/* Freed room can be used after the grace. So a process may take one of CHURN_PART parts of the
  * room in that time: one that has many mappings and changes them without end leaves room for all
  * others. */
 static void wait_after(const struct publish *pub, struct proc *p, uint64_t now_ns)

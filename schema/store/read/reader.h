@@ -89,8 +89,8 @@ bool store_segment_sums(struct store_segment *s, const char *table, int64_t firs
 /* Is it the file of a day (days.h)? A statement that it cannot answer is an error there, not one
  * without rows: store_segment_prepare says SQLITE_ERROR, others -EXDEV. */
 bool store_segment_is_day(const struct store_segment *s);
-/* The runs in which a task, or a total of one, was counted: of a day all of those that `run` stands
- * for; else that one. After store_segment_tasks. Calls each at least once. */
+/* The runs in which a task, or a total of one, was counted: in a day all whose sums `run` has;
+ * else that one. After store_segment_tasks. Calls each at least once. */
 void store_task_runs(const struct store_segment *s, uint32_t task, uint32_t run,
 		     void (*each)(void *ctx, uint32_t run), void *ctx);
 

@@ -75,7 +75,7 @@ struct store_run {
 	uint64_t recording; /* the same for runs that were begun together, 0: alone; 63 bits of it
 			       are stored */
 	uint32_t fine_s;    /* the ring's step, 0: nothing goes there */
-	uint32_t share;     /* with it: one sample in so many goes to the store; 0 is 1 */
+	uint32_t share;     /* with it: one sample in `share` goes to the store; 0 is 1 */
 };
 uint32_t store_run_begin(struct store_writer *w, const struct store_run *r);
 void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uint64_t period_ns);
