@@ -266,6 +266,8 @@ TEST(the_process_that_reads_has_no_capability_and_no_descriptor_of_ours)
 	fclose(f);
 	assert_int_equal(caps, 4);
 	snprintf(path, sizeof(path), "/proc/%d/fd/4", reader_pid());
+	for (int i = 0; i < 500 && !access(path, F_OK); i++) /* it is closing the map */
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	assert_int_equal(access(path, F_OK), -1);
 }
 
