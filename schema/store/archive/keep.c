@@ -31,6 +31,7 @@
 #define STEP_NS     ((int64_t)KEEP_STEP_S * NSEC_PER_SEC)
 #define COPY_FILE   "keeping.db"
 #define SEALED_FILE "sealing.db"
+#define LOOKS       4
 
 /* A time of one family that the ring has without a hole. */
 struct stretch {
@@ -371,8 +372,8 @@ static int make_one(struct keeping *k, size_t i, struct err *e)
 	snprintf(to, sizeof(to), "%s/" COPY_FILE, k->o->dir);
 	snprintf(sealed, sizeof(sealed), "%s/" SEALED_FILE, k->o->dir);
 	rc = copy(k, path, to, e);
-	if (rc == -ENOENT || rc == -ENODATA)
-		return 0;
+	if (rc == -ENOENT || rc == -ENODATA) /* it was too old meanwhile */
+		return err_set(e, -ESTALE, EXIT_STORE, "the ring no longer has %s", path);
 	if (!rc)
 		rc = shape(k, to, &any, e);
 	if (rc || !any)
@@ -545,6 +546,35 @@ static int look(struct keeping *k, struct err *e)
 	return rc;
 }
 
+static void forget(struct keeping *k)
+{
+	free(k->stretches);
+	free(k->ring);
+	free(k->spans);
+	free(k->store);
+	*k = (struct keeping){.o = k->o, .r = k->r, .at = k->at, .number = k->number};
+	*k->r = (struct keep_report){0};
+}
+
+/* Steps 1 and 2. What is in the ring goes away at its end: then it is looked at anew. */
+static int look_and_make(struct keeping *k, struct err *e)
+{
+	int rc = -ESTALE;
+
+	for (int i = 0; rc == -ESTALE && i < LOOKS; i++) {
+		forget(k);
+		*e = (struct err){0};
+		rc = look(k, e);
+		if (!rc)
+			tell(k, KEEP_STEP_LOOKED);
+		if (!rc && k->n)
+			rc = make_all(k, e);
+		if (rc)
+			keep_made_remove(k->at);
+	}
+	return rc;
+}
+
 static int lock_sealing(int at)
 {
 	cleanup_fd int fd = openat(at, "sealing", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
@@ -559,6 +589,7 @@ int keep_run(const struct keep_opts *o, struct keep_report *out, struct err *e)
 {
 	cleanup_fd int at = folder_open(o->dir), mine = -1;
 	struct keeping k = {.o = o, .r = out, .at = at, .number = drawn()};
+	struct keep_report done;
 	int rc;
 
 	*out = (struct keep_report){0};
@@ -572,18 +603,13 @@ int keep_run(const struct keep_opts *o, struct keep_report *out, struct err *e)
 	rc = keep_mend(o->dir, at, e); /* of one that was killed */
 	if (rc)
 		return rc;
-	rc = look(&k, e);
-	if (!rc && k.n)
-		rc = make_all(&k, e);
-	if (rc)
-		keep_made_remove(at);
-	else
+	rc = look_and_make(&k, e);
+	if (!rc)
 		tell(&k, KEEP_STEP_MADE);
 	if (!rc && k.n_made)
 		rc = take_places(&k, e);
-	free(k.stretches);
-	free(k.ring);
-	free(k.spans);
-	free(k.store);
+	done = *out;
+	forget(&k);
+	*out = done;
 	return rc;
 }

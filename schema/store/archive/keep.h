@@ -27,7 +27,7 @@
 
 #define KEEP_STEP_S 10 /* of what sonded records */
 
-enum keep_step { KEEP_STEP_MADE, KEEP_STEP_COVERED, KEEP_STEP_NAMED };
+enum keep_step { KEEP_STEP_LOOKED, KEEP_STEP_MADE, KEEP_STEP_COVERED, KEEP_STEP_NAMED };
 
 struct keep_opts {
 	const char *dir, *ring; /* folders */
@@ -35,8 +35,8 @@ struct keep_opts {
 	int64_t at_ns;          /* when it happened: of the event */
 	const char *why;
 	int patience_s; /* how long to wait until the ring has all of it */
-	/* Hears of each step: all files are made, a segment was covered, a file has its name. May be
-	 * NULL. */
+	/* Hears of each step: the ring was looked at, all files are made, a segment was covered, a
+	 * file has its name. May be NULL. */
 	void (*each)(void *ctx, enum keep_step step);
 	void *ctx;
 };

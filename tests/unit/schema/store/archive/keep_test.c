@@ -354,3 +354,31 @@ STORE_TEST(what_an_archive_has_is_not_kept_though_an_older_segment_is_rows)
 	ask(f, t, &after);
 	assert_same(&before, &after);
 }
+
+/* As the loader does it while the window is kept. */
+static void trim_ring(void *ctx, enum keep_step step)
+{
+	const struct fixture *ring = ctx;
+
+	if (step == KEEP_STEP_LOOKED && fixture_files(ring->dir, ".db") == 4)
+		assert_int_equal(unlink(fixture_segment(ring, 0)), 0);
+}
+
+STORE_TEST(what_the_ring_removes_meanwhile_stays_as_the_store_has_it)
+{
+	struct fixture *f = *state, ring = ring_of(f);
+	int64_t t = recorded(f, 1);
+	struct keep_opts o = opts_of(f, &ring, t + 20, t + 120, "a test");
+	struct answers before, after;
+	struct keep_report r;
+	struct err e = {0};
+
+	ask(f, t, &before);
+	o.each = trim_ring;
+	o.ctx = &ring;
+	assert_int_equal(keep_run(&o, &r, &e), 0);
+	assert_true(r.segments > 0);
+	assert_true(r.from_ns >= (t + 40) * NS);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+}
