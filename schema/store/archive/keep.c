@@ -406,7 +406,7 @@ static int make_all(struct keeping *k, struct err *e)
 /* --- 3: names, and the runs in the store's own segments --- */
 
 /* Has the segment samples of that time? */
-#define HAS_SAMPLES                                                               \
+#define HAS_SAMPLES                                                                 \
 	"(SELECT 1 FROM meta m CROSS JOIN sample x WHERE m.key = 't0' AND x.ts >= " \
 	"%lld - m.value AND x.ts < %lld - m.value)"
 

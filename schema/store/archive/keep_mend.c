@@ -22,7 +22,7 @@
 #include "schema/store/model/sql.h"
 #include "schema/store/model/stored.h"
 
-#define NUMBER 5000 /* of a name's second: writers count from 1 */
+#define NUMBER     5000 /* of a name's second: writers count from 1 */
 #define TEXT_OF(n) TEXT_(n)
 #define TEXT_(n)   #n
 #define COVERS     "state = " TEXT_OF(STORE_RUN_ELSEWHERE) " AND recording = "
