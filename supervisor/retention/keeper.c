@@ -18,6 +18,7 @@
 
 #define LOOK_NS      (2 * NSEC_PER_SEC)
 #define HOUR_NS      (3600 * NSEC_PER_SEC)
+#define LAST_MOST_NS (24 * HOUR_NS) /* no ring has more */
 #define AGAIN_NS     (10 * NSEC_PER_SEC)
 #define TRIES        5
 #define BUDGET_SHARE 8
@@ -90,6 +91,24 @@ static void remove_ring(const char *ring)
 			(void)unlink(path);
 }
 
+/* A reason is one line, and of a character that did not fit nothing is left. */
+static void tidy(char *why)
+{
+	size_t n = strlen(why), last = n;
+
+	for (size_t i = 0; i < n; i++)
+		why[i] = (unsigned char)why[i] < ' ' ? ' ' : why[i];
+	while (last && ((unsigned char)why[last - 1] & 0xc0) == 0x80)
+		last--;
+	if (last) {
+		const unsigned char first = (unsigned char)why[last - 1];
+		const size_t whole = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+
+		if (n - (last - 1) < whole)
+			why[last - 1] = '\0';
+	}
+}
+
 /* Rule 2. */
 static void window_join(struct keeper_window *w, int64_t from_ns, int64_t to_ns, const char *why)
 {
@@ -99,6 +118,7 @@ static void window_join(struct keeper_window *w, int64_t from_ns, int64_t to_ns,
 	w->to_ns = to_ns > w->to_ns ? to_ns : w->to_ns;
 	if (!strstr(w->why, why))
 		snprintf(w->why + len, sizeof(w->why) - len, "; %s", why);
+	tidy(w->why);
 }
 
 /* What waits, and what a pass is at, outlives sonded: as one line in the ring's folder. What is in
@@ -182,6 +202,7 @@ static void want(struct keeper *k, int64_t from_ns, int64_t to_ns, const char *w
 					    .at_ns = now,
 					    .latest_ns = clock_mono_ns() + KEEPER_WAIT_NS};
 		snprintf(w->why, sizeof(w->why), "%s", why);
+		tidy(w->why);
 	} else {
 		window_join(w, from_ns, to_ns, why);
 	}
@@ -204,6 +225,7 @@ int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e
 			"set flight = on in section [flight] of /etc/sonde/sonde.conf, then: sudo systemctl reload sonded");
 		return -ENOENT;
 	}
+	last_ns = last_ns < 0 ? 0 : last_ns < LAST_MOST_NS ? last_ns : LAST_MOST_NS;
 	want(k, now - (last_ns ? last_ns : KEEPER_BEFORE_NS), now + (last_ns ? 0 : KEEPER_AFTER_NS),
 	     why && *why ? why : "sonde keep");
 	return 0;

@@ -293,18 +293,19 @@ static int cut_rows(const struct keeping *k, sqlite3 *db)
 	return rc;
 }
 
-/* Its time is that of what happened, its place the last file that begins before that; they come
- * last first. */
+/* Its time is that of what happened, within what is kept, and its place the last file that begins
+ * before that; they come last first. */
 static int put_event(struct keeping *k, sqlite3 *db)
 {
 	int64_t from = sql_number(db, "SELECT min(from_ns) FROM run", 0),
 		to = sql_number(db, "SELECT max(to_ns) FROM run", 0),
-		at = k->o->at_ns >= to ? to - 1 : k->o->at_ns;
+		at = k->o->at_ns > k->r->from_ns ? k->o->at_ns : k->r->from_ns;
 	char *sql;
 	int rc;
 
-	if (k->told || k->o->at_ns < from)
+	if (k->told || at < from)
 		return SQLITE_OK;
+	at = at < to ? at : to - 1;
 	sql = sqlite3_mprintf(
 		"INSERT INTO text(value) SELECT 'kept' UNION ALL SELECT 'host' UNION ALL SELECT 'flight ring' "
 		"UNION ALL SELECT %Q;"

@@ -122,3 +122,28 @@ TEST(a_window_that_could_not_be_kept_joins_the_one_that_waits)
 	assert_int_equal(k.next.to_ns, 0); /* five times */
 	keeper_release(&k);
 }
+
+TEST(a_reason_is_one_line_of_whole_characters)
+{
+	struct keeper k;
+	struct err e = {0};
+	char why[512] = "a\n";
+
+	for (int i = 0; i < 200; i++)
+		strcat(why, "\xc3\xa9");
+	keeper_init(&k, "/nowhere");
+	keeper_follow(&k, true, 1 << 20);
+	assert_int_equal(keeper_ask(&k, INT64_MAX, why, &e), 0);
+	assert_true(k.next.from_ns > 0);
+	assert_int_equal(k.next.why[1], ' ');
+	for (int i = 0; i < 2; i++) { /* the cut is before, or within, a character */
+		json_t *o;
+
+		k.next.to_ns = 0;
+		assert_int_equal(keeper_ask(&k, 0, why + i, &e), 0);
+		o = json_string(k.next.why);
+		assert_non_null(o);
+		json_decref(o);
+	}
+	keeper_release(&k);
+}

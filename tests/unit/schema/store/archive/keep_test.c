@@ -376,9 +376,11 @@ STORE_TEST(what_the_ring_removes_meanwhile_stays_as_the_store_has_it)
 	ask(f, t, &before);
 	o.each = trim_ring;
 	o.ctx = &ring;
+	o.at_ns = (t + 25) * NS; /* it happened in what is removed */
 	assert_int_equal(keep_run(&o, &r, &e), 0);
 	assert_true(r.segments > 0);
 	assert_true(r.from_ns >= (t + 40) * NS);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM events WHERE kind = 'kept'"), 1);
 	ask(f, t, &after);
 	assert_same(&before, &after);
 }
