@@ -18,6 +18,7 @@
 
 #define LOOK_NS      (2 * NSEC_PER_SEC)
 #define HOUR_NS      (3600 * NSEC_PER_SEC)
+#define LAST_MOST_NS (24 * HOUR_NS) /* no ring has more */
 #define AGAIN_NS     (10 * NSEC_PER_SEC)
 #define TRIES        5
 #define BUDGET_SHARE 8
@@ -90,7 +91,38 @@ static void remove_ring(const char *ring)
 			(void)unlink(path);
 }
 
-/* What waits outlives sonded: as one line in the ring's folder. */
+/* A reason is one line, and of a character that did not fit nothing is left. */
+static void tidy(char *why)
+{
+	size_t n = strlen(why), last = n;
+
+	for (size_t i = 0; i < n; i++)
+		why[i] = (unsigned char)why[i] < ' ' ? ' ' : why[i];
+	while (last && ((unsigned char)why[last - 1] & 0xc0) == 0x80)
+		last--;
+	if (last) {
+		const unsigned char first = (unsigned char)why[last - 1];
+		const size_t whole = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+
+		if (n - (last - 1) < whole)
+			why[last - 1] = '\0';
+	}
+}
+
+/* Rule 2. */
+static void window_join(struct keeper_window *w, int64_t from_ns, int64_t to_ns, const char *why)
+{
+	size_t len = strlen(w->why);
+
+	w->from_ns = from_ns < w->from_ns ? from_ns : w->from_ns;
+	w->to_ns = to_ns > w->to_ns ? to_ns : w->to_ns;
+	if (!strstr(w->why, why))
+		snprintf(w->why + len, sizeof(w->why) - len, "; %s", why);
+	tidy(w->why);
+}
+
+/* What waits, and what a pass is at, outlives sonded: as one line in the ring's folder. What is in
+ * the store by then is not kept again (keep.h). */
 static bool pending_path(const struct keeper *k, char out[PATH_MAX])
 {
 	return (size_t)snprintf(out, PATH_MAX, "%s/pending", k->ring) < PATH_MAX;
@@ -98,17 +130,19 @@ static bool pending_path(const struct keeper *k, char out[PATH_MAX])
 
 static void pending_note(const struct keeper *k)
 {
-	const struct keeper_window *w = k->next.to_ns ? &k->next : &k->now;
+	struct keeper_window w = k->next.to_ns ? k->next : k->now;
 	char path[PATH_MAX];
 	cleanup_file FILE *f = NULL;
 
 	if (!pending_path(k, path))
 		return;
+	if (k->next.to_ns && k->now.to_ns)
+		window_join(&w, k->now.from_ns, k->now.to_ns, k->now.why);
 	(void)unlink(path);
-	f = w->to_ns ? fopen(path, "wxe") : NULL;
+	f = w.to_ns ? fopen(path, "wxe") : NULL;
 	if (f)
-		fprintf(f, "%lld %lld %lld %s\n", (long long)w->from_ns, (long long)w->to_ns,
-			(long long)w->at_ns, w->why);
+		fprintf(f, "%lld %lld %lld %s\n", (long long)w.from_ns, (long long)w.to_ns,
+			(long long)w.at_ns, w.why);
 }
 
 static void pending_read(struct keeper *k)
@@ -126,6 +160,7 @@ static void pending_read(struct keeper *k)
 	w.to_ns = to;
 	w.at_ns = at;
 	w.due_ns = clock_mono_ns() + (to > now ? to - now : 0) + KEEPER_LATE_NS;
+	w.latest_ns = clock_mono_ns() + KEEPER_WAIT_NS;
 	k->next = w;
 }
 
@@ -155,25 +190,24 @@ uint32_t keeper_freq(const struct keeper *k, uint32_t coarse, uint32_t *share)
 
 /* --- windows --- */
 
-/* Rule 2. */
 static void want(struct keeper *k, int64_t from_ns, int64_t to_ns, const char *why)
 {
 	struct keeper_window *w = &k->next;
 	int64_t now = clock_utc_ns();
-	size_t len;
 	bool fresh = !w->to_ns || !strstr(w->why, why);
 
 	if (!w->to_ns) {
-		*w = (struct keeper_window){.from_ns = from_ns, .at_ns = now};
+		*w = (struct keeper_window){.from_ns = from_ns,
+					    .to_ns = to_ns,
+					    .at_ns = now,
+					    .latest_ns = clock_mono_ns() + KEEPER_WAIT_NS};
 		snprintf(w->why, sizeof(w->why), "%s", why);
+		tidy(w->why);
 	} else {
-		w->from_ns = from_ns < w->from_ns ? from_ns : w->from_ns;
-		len = strlen(w->why);
-		if (!strstr(w->why, why))
-			snprintf(w->why + len, sizeof(w->why) - len, "; %s", why);
+		window_join(w, from_ns, to_ns, why);
 	}
-	w->to_ns = to_ns > w->to_ns ? to_ns : w->to_ns;
 	w->due_ns = clock_mono_ns() + w->to_ns - now + KEEPER_LATE_NS;
+	w->due_ns = w->due_ns < w->latest_ns ? w->due_ns : w->latest_ns;
 	pending_note(k);
 	if (!fresh)
 		return;
@@ -191,6 +225,7 @@ int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e
 			"set flight = on in section [flight] of /etc/sonde/sonde.conf, then: sudo systemctl reload sonded");
 		return -ENOENT;
 	}
+	last_ns = last_ns < 0 ? 0 : last_ns < LAST_MOST_NS ? last_ns : LAST_MOST_NS;
 	want(k, now - (last_ns ? last_ns : KEEPER_BEFORE_NS), now + (last_ns ? 0 : KEEPER_AFTER_NS),
 	     why && *why ? why : "sonde keep");
 	return 0;
@@ -273,6 +308,25 @@ static void look(struct keeper *k, uint64_t budget)
 
 /* --- the pass --- */
 
+/* Rule 4. */
+static void failed(struct keeper *k, int code)
+{
+	bool again = ++k->failures < TRIES;
+
+	log_line(LOG_LEVEL_WARN, "sonded", "the flight ring could not be kept (code %d)%s", code,
+		 again ? ", retrying" : "");
+	if (!again) {
+		k->failures = 0;
+	} else if (k->next.to_ns) {
+		window_join(&k->next, k->now.from_ns, k->now.to_ns, k->now.why);
+	} else {
+		k->next = k->now;
+		k->next.due_ns = clock_mono_ns() + AGAIN_NS;
+	}
+	k->now.to_ns = 0;
+	pending_note(k);
+}
+
 static void start(struct keeper *k)
 {
 	char from[24], to[24], at[24];
@@ -285,8 +339,10 @@ static void start(struct keeper *k)
 	snprintf(from, sizeof(from), "%lld", (long long)k->now.from_ns);
 	snprintf(to, sizeof(to), "%lld", (long long)k->now.to_ns);
 	snprintf(at, sizeof(at), "%lld", (long long)k->now.at_ns);
-	if (pass_start(&k->pass, "sonde-seal", argv, &e))
-		log_line(LOG_LEVEL_ERROR, "sonded", "%s: the flight ring is not kept", e.what);
+	if (!pass_start(&k->pass, "sonde-seal", argv, &e))
+		return;
+	log_line(LOG_LEVEL_ERROR, "sonded", "%s", e.what);
+	failed(k, e.exit);
 }
 
 void keeper_tick(struct keeper *k, uint64_t budget, bool busy)
@@ -309,23 +365,7 @@ void keeper_stop(struct keeper *k)
 		     SIGTERM); /* what it made has no name yet; the next sonded does it */
 }
 
-/* Rule 4. */
-static void failed(struct keeper *k, int code)
-{
-	k->failures++;
-	log_line(LOG_LEVEL_WARN, "sonded", "the flight ring could not be kept (code %d)%s", code,
-		 k->failures < TRIES ? ", retrying in 10 s" : "");
-	if (k->failures >= TRIES || k->next.to_ns) {
-		k->failures = 0;
-		k->now.to_ns = 0;
-		pending_note(k);
-		return;
-	}
-	k->next = k->now;
-	k->next.due_ns = clock_mono_ns() + AGAIN_NS;
-}
-
-void keeper_ended(struct keeper *k, int status)
+static void take_end(struct keeper *k, int status)
 {
 	int code;
 	json_t *o = pass_ended(&k->pass, status, &code);
@@ -355,6 +395,13 @@ void keeper_ended(struct keeper *k, int status)
 			 k->now.why);
 	}
 	json_decref(o);
+}
+
+void keeper_ended(struct keeper *k, int status)
+{
+	take_end(k, status);
+	if (!k->wanted && !k->next.to_ns)
+		remove_ring(k->ring);
 }
 
 static uint64_t ring_bytes(const struct keeper *k)

@@ -6,7 +6,8 @@
  *
  *   1. A window is [t - 10 min, t + 30 s], or what `sonde keep` asks for. It is put into the store
  *      KEEPER_LATE_NS after its end, when the loaders have written it.
- *   2. What happens while a window waits extends it, and its reason is added.
+ *   2. What happens while a window waits extends it, and its reason is added. It waits no longer
+ *      than KEEPER_WAIT_NS for that: the ring goes on, and its begin would be gone.
  *   3. Of one cause a window is kept once an hour, and all windows of a day may take an eighth of
  *      the store's budget. `sonde keep` is not limited.
  *   4. If archiving is at work, or the pass fails, it is tried again; five times.
@@ -32,13 +33,14 @@
 #define KEEPER_BEFORE_NS (600 * NSEC_PER_SEC)
 #define KEEPER_AFTER_NS  (30 * NSEC_PER_SEC)
 #define KEEPER_LATE_NS   (13 * NSEC_PER_SEC)
+#define KEEPER_WAIT_NS   (120 * NSEC_PER_SEC)
 #define KEEPER_FREQ      99 /* about as many samples a second has the ring */
 #define KEEPER_CAUSES    4
 #define KEEPER_PRESSURES 2
 
 struct keeper_window {
 	int64_t from_ns, to_ns, at_ns; /* UTC; to_ns 0: none waits */
-	int64_t due_ns;                /* monotonic clock */
+	int64_t due_ns, latest_ns;     /* monotonic clock; due_ns is at most latest_ns */
 	char why[200];
 };
 

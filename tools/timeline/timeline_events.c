@@ -15,6 +15,7 @@
 #include "schema/families/families.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/model/stored.h"
 #include "tools/select/askrows.h"
 #include "tools/timeline/ended.h"
 #include "tools/timeline/timeline_parts.h"
@@ -203,7 +204,8 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 		void (*tell)(void *ctx, sqlite3_stmt *st);
 	} questions[] = {
 		{NULL,
-		 "SELECT family, from_ns, to_ns, state FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2",
+		 "SELECT family, from_ns, to_ns, state FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
+		 " AND options NOT GLOB '" STORE_KEPT "*'",
 		 tell_run},
 		{"loss_row",
 		 "SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2, ts / 3600",

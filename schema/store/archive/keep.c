@@ -17,8 +17,10 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/archive/archive.h"
+#include "schema/store/archive/keep_mend.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/readonly.h"
 #include "schema/store/files/segment.h"
@@ -29,8 +31,7 @@
 #define STEP_NS     ((int64_t)KEEP_STEP_S * NSEC_PER_SEC)
 #define COPY_FILE   "keeping.db"
 #define SEALED_FILE "sealing.db"
-#define NUMBER      5000 /* of a name's second: writers count from 1 */
-#define MADE_MAX    64
+#define LOOKS       4
 
 /* A time of one family that the ring has without a hole. */
 struct stretch {
@@ -50,10 +51,9 @@ struct keeping {
 	size_t n_ring, n_store;
 	struct span {
 		int64_t from_ns, to_ns;
-	} * spans;               /* of the ring's segments; 0, 0: it could not be read */
-	char made[MADE_MAX][24]; /* files that have no name of the store yet */
-	size_t n_made;
-	bool told; /* one has the event */
+	} * spans;     /* of the ring's segments; 0, 0: it could not be read */
+	size_t n_made; /* files that have no name of the store yet (keep_mend.h) */
+	bool told;     /* one has the event */
 };
 
 static int64_t drawn(void)
@@ -116,8 +116,14 @@ static int look_at(struct keeping *k, const char *path, struct span *span, struc
 	sqlite3 *db = NULL;
 	int rc = readonly_open(path, &db, e);
 
-	if (rc) /* removed meanwhile, as it was too old: then it is a hole */
-		return rc == -ENOENT || rc == -ENODATA ? 0 : rc;
+	if (rc == -EBADMSG)
+		log_warn("%s; the rest of the flight ring is kept", e->what);
+	if (rc == -ENOENT || rc == -ENODATA || rc == -EBADMSG) { /* removed meanwhile, or damaged */
+		*e = (struct err){0};
+		return 0; /* then it is a hole */
+	}
+	if (rc)
+		return rc;
 	rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
 	*span = (struct span){INT64_MAX, 0};
 	while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
@@ -133,12 +139,14 @@ static int look_at(struct keeping *k, const char *path, struct span *span, struc
 	return rc;
 }
 
-/* Of the store: since when it has rows, and up to when an earlier window was kept. */
+/* Of the store: since when its newest segments are rows, and up to when an earlier window was kept.
+ */
 struct limits {
 	int64_t rows_ns, kept_ns;
 };
 
-static int64_t kept_until(const char *path)
+/* The end of its runs that were kept of the ring, or of all others. */
+static int64_t last_of(const char *path, bool kept)
 {
 	struct err none = {0};
 	sqlite3 *db = NULL;
@@ -146,7 +154,11 @@ static int64_t kept_until(const char *path)
 
 	if (!readonly_open(path, &db, &none))
 		at = sql_number(
-			db, "SELECT max(to_ns) FROM run WHERE options GLOB '" STORE_KEPT "*'", 0);
+			db,
+			kept ? "SELECT max(to_ns) FROM run WHERE options GLOB '" STORE_KEPT "*'" :
+			       "SELECT max(to_ns) FROM run WHERE options NOT GLOB '" STORE_KEPT
+			       "*'",
+			0);
 	sqlite3_close(db);
 	return at;
 }
@@ -195,12 +207,18 @@ static struct limits limits_of(const struct keeping *k)
 
 	for (size_t i = k->n_store; i-- > 0;) {
 		snprintf(path, sizeof(path), "%s/%s", k->o->dir, k->store[i]);
-		if (folder_is_archived(path))
-			continue;
+		if (folder_is_archived(path)) {
+			const int64_t end = last_of(path, false);
+
+			if (!end) /* a window that was kept */
+				continue;
+			l.rows_ns = end > l.rows_ns || l.rows_ns == INT64_MAX ? end : l.rows_ns;
+			break;
+		}
 		if (folder_begun_ns(k->store[i]) < l.rows_ns)
 			l.rows_ns = folder_begun_ns(k->store[i]);
-		if (kept_until(path) > l.kept_ns)
-			l.kept_ns = kept_until(path);
+		if (last_of(path, true) > l.kept_ns)
+			l.kept_ns = last_of(path, true);
 	}
 	return l;
 }
@@ -275,18 +293,19 @@ static int cut_rows(const struct keeping *k, sqlite3 *db)
 	return rc;
 }
 
-/* Its time is that of what happened, its place the last file that begins before that; they come
- * last first. */
+/* Its time is that of what happened, within what is kept, and its place the last file that begins
+ * before that; they come last first. */
 static int put_event(struct keeping *k, sqlite3 *db)
 {
 	int64_t from = sql_number(db, "SELECT min(from_ns) FROM run", 0),
 		to = sql_number(db, "SELECT max(to_ns) FROM run", 0),
-		at = k->o->at_ns >= to ? to - 1 : k->o->at_ns;
+		at = k->o->at_ns > k->r->from_ns ? k->o->at_ns : k->r->from_ns;
 	char *sql;
 	int rc;
 
-	if (k->told || k->o->at_ns < from)
+	if (k->told || at < from)
 		return SQLITE_OK;
+	at = at < to ? at : to - 1;
 	sql = sqlite3_mprintf(
 		"INSERT INTO text(value) SELECT 'kept' UNION ALL SELECT 'host' UNION ALL SELECT 'flight ring' "
 		"UNION ALL SELECT %Q;"
@@ -346,7 +365,7 @@ static int copy(struct keeping *k, const char *path, const char *to, struct err 
 static int make_one(struct keeping *k, size_t i, struct err *e)
 {
 	char path[PATH_MAX], to[PATH_MAX], sealed[PATH_MAX];
-	char *made = k->made[k->n_made];
+	char made[24];
 	bool any = false;
 	int rc;
 
@@ -354,16 +373,19 @@ static int make_one(struct keeping *k, size_t i, struct err *e)
 	snprintf(to, sizeof(to), "%s/" COPY_FILE, k->o->dir);
 	snprintf(sealed, sizeof(sealed), "%s/" SEALED_FILE, k->o->dir);
 	rc = copy(k, path, to, e);
-	if (rc == -ENOENT || rc == -ENODATA)
-		return 0;
+	if (rc == -ENOENT || rc == -ENODATA) /* it was too old meanwhile */
+		return err_set(e, -ESTALE, EXIT_STORE, "the ring no longer has %s", path);
 	if (!rc)
 		rc = shape(k, to, &any, e);
 	if (rc || !any)
 		return rc;
+	if (k->n_made == KEEP_MADE_MAX)
+		return err_set(e, -E2BIG, EXIT_STORE, "the ring %s has more than %d segments of it",
+			       k->o->ring, KEEP_MADE_MAX);
 	rc = archive_make(to, sealed, e);
 	if (rc)
 		return rc;
-	snprintf(made, sizeof(k->made[0]), "keeping-%zu.db", k->n_made);
+	keep_made_name(k->n_made, made);
 	if (renameat(k->at, SEALED_FILE, k->at, made) < 0)
 		return err_set(e, -errno, EXIT_STORE, "cannot rename %s: %s", sealed,
 			       strerror(errno));
@@ -375,7 +397,7 @@ static int make_all(struct keeping *k, struct err *e)
 {
 	int rc = 0;
 
-	for (size_t i = k->n_ring; !rc && i-- > 0 && k->n_made < MADE_MAX;)
+	for (size_t i = k->n_ring; !rc && i-- > 0;)
 		if (in_window(k, i))
 			rc = make_one(k, i, e);
 	(void)unlinkat(k->at, COPY_FILE, 0);
@@ -384,7 +406,13 @@ static int make_all(struct keeping *k, struct err *e)
 
 /* --- 3: names, and the runs in the store's own segments --- */
 
-static int add_runs(struct keeping *k, sqlite3 *db)
+/* Has the segment samples of that time? */
+#define HAS_SAMPLES                                                                 \
+	"(SELECT 1 FROM meta m CROSS JOIN sample x WHERE m.key = 't0' AND x.ts >= " \
+	"%lld - m.value AND x.ts < %lld - m.value)"
+
+/* `late`: the segment was begun after the window; what was handed over late may be in it. */
+static int add_runs(struct keeping *k, sqlite3 *db, bool late)
 {
 	int rc = SQLITE_OK;
 
@@ -394,11 +422,13 @@ static int add_runs(struct keeping *k, sqlite3 *db)
 			"INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, "
 			"accounted, recording) SELECT %lld, %Q, " KEEP_SQL
 			" || %Q, %d, 1, %d, %lld, %lld, %d, %d, 0, %lld "
-			"WHERE EXISTS (SELECT 1 FROM run WHERE family = %Q AND to_ns > %lld AND from_ns < %lld);"
+			"WHERE EXISTS (SELECT 1 FROM run WHERE family = %Q AND to_ns > %lld AND from_ns < %lld)"
+			" AND (NOT %d OR EXISTS " HAS_SAMPLES ");"
 			"INSERT OR IGNORE INTO run_period(run, from_ns, period_ns) SELECT id, 0, %lld FROM run WHERE token = %lld;",
 			s->token, s->family, k->o->why, s->scope, s->cpus, s->from_ns, s->to_ns,
 			STORE_RUN_ELSEWHERE, (int)getpid(), k->number, s->family, s->from_ns,
-			s->to_ns, s->period_ns, s->token);
+			s->to_ns, late, s->from_ns / NSEC_PER_SEC, s->to_ns / NSEC_PER_SEC,
+			s->period_ns, s->token);
 
 		rc = sql ? sql_exec(db, sql) : SQLITE_NOMEM;
 		sqlite3_free(sql);
@@ -413,14 +443,14 @@ static int cover(struct keeping *k, const char *name, struct err *e)
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/%s", k->o->dir, name);
-	if (folder_is_archived(path) || folder_begun_ns(name) >= k->r->to_ns)
+	if (folder_is_archived(path))
 		return 0;
 	rc = segment_open(path, &s, e);
 	if (rc)
 		return rc;
-	rc = sql_exec(s->db, "BEGIN IMMEDIATE");
+	rc = sql_exec(s->db, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE");
 	if (rc == SQLITE_OK)
-		rc = add_runs(k, s->db);
+		rc = add_runs(k, s->db, folder_begun_ns(name) >= k->r->to_ns);
 	if (rc == SQLITE_OK)
 		rc = sql_exec(s->db, "COMMIT");
 	if (rc != SQLITE_OK)
@@ -429,42 +459,31 @@ static int cover(struct keeping *k, const char *name, struct err *e)
 	return rc == SQLITE_OK ? 0 : e->code;
 }
 
-/* A free name of the second before the segment in use was begun. */
-static void name_for(const struct keeping *k, char out[SEGMENT_NAME_MAX])
+static void tell(const struct keeping *k, enum keep_step step)
 {
-	time_t s = folder_begun_ns(k->store[k->n_store - 1]) / NSEC_PER_SEC - 1;
-	struct tm tm;
-	char stamp[20];
-
-	gmtime_r(&s, &tm);
-	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
-	for (int i = NUMBER; i < 10000; i++) {
-		snprintf(out, SEGMENT_NAME_MAX, "%s-%04d.db", stamp, i);
-		if (faccessat(k->at, out, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-			return;
-	}
+	if (k->o->each)
+		k->o->each(k->o->ctx, step);
 }
 
 static int take_places(struct keeping *k, struct err *e)
 {
 	cleanup_fd int lock = folder_lock(k->o->dir);
-	char name[SEGMENT_NAME_MAX];
-	struct stat st;
+	struct err unsaid = {0};
 	int rc = 0;
 
 	if (lock < 0)
 		return folder_lock_refuse(k->o->dir, lock, e);
-	for (size_t i = 0; !rc && i < k->n_store; i++)
+	rc = folder_sync(k->o->dir);
+	if (rc)
+		err_set(e, rc, EXIT_STORE, "cannot sync %s: %s", k->o->dir, strerror(-rc));
+	for (size_t i = 0; !rc && i < k->n_store; i++) {
 		rc = cover(k, k->store[i], e);
-	for (size_t i = 0; !rc && i < k->n_made; i++) {
-		name_for(k, name);
-		if (renameat(k->at, k->made[i], k->at, name) < 0)
-			return err_set(e, -errno, EXIT_STORE, "cannot rename %s/%s: %s", k->o->dir,
-				       k->made[i], strerror(errno));
-		k->r->segments++;
-		if (fstatat(k->at, name, &st, 0) == 0)
-			k->r->bytes += (uint64_t)st.st_size;
+		tell(k, KEEP_STEP_COVERED);
 	}
+	if (!rc)
+		rc = keep_made_place(k->o, k->at, k->r, e);
+	if (rc)
+		(void)keep_mend_locked(k->o->dir, k->at, &unsaid);
 	return rc;
 }
 
@@ -528,6 +547,35 @@ static int look(struct keeping *k, struct err *e)
 	return rc;
 }
 
+static void forget(struct keeping *k)
+{
+	free(k->stretches);
+	free(k->ring);
+	free(k->spans);
+	free(k->store);
+	*k = (struct keeping){.o = k->o, .r = k->r, .at = k->at, .number = k->number};
+	*k->r = (struct keep_report){0};
+}
+
+/* Steps 1 and 2. What is in the ring goes away at its end: then it is looked at anew. */
+static int look_and_make(struct keeping *k, struct err *e)
+{
+	int rc = -ESTALE;
+
+	for (int i = 0; rc == -ESTALE && i < LOOKS; i++) {
+		forget(k);
+		*e = (struct err){0};
+		rc = look(k, e);
+		if (!rc)
+			tell(k, KEEP_STEP_LOOKED);
+		if (!rc && k->n)
+			rc = make_all(k, e);
+		if (rc)
+			keep_made_remove(k->at);
+	}
+	return rc;
+}
+
 static int lock_sealing(int at)
 {
 	cleanup_fd int fd = openat(at, "sealing", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
@@ -542,6 +590,7 @@ int keep_run(const struct keep_opts *o, struct keep_report *out, struct err *e)
 {
 	cleanup_fd int at = folder_open(o->dir), mine = -1;
 	struct keeping k = {.o = o, .r = out, .at = at, .number = drawn()};
+	struct keep_report done;
 	int rc;
 
 	*out = (struct keep_report){0};
@@ -552,22 +601,16 @@ int keep_run(const struct keep_opts *o, struct keep_report *out, struct err *e)
 			       mine == -EAGAIN ? "another process is archiving" :
 						 "cannot write to the store's folder %s: %s",
 			       o->dir, strerror(-mine));
-	for (int i = 0; i < MADE_MAX; i++) { /* of one that was killed */
-		char name[sizeof(k.made[0])];
-
-		snprintf(name, sizeof(name), "keeping-%d.db", i);
-		(void)unlinkat(at, name, 0);
-	}
-	rc = look(&k, e);
-	if (!rc && k.n)
-		rc = make_all(&k, e);
+	rc = keep_mend(o->dir, at, e); /* of one that was killed */
+	if (rc)
+		return rc;
+	rc = look_and_make(&k, e);
+	if (!rc)
+		tell(&k, KEEP_STEP_MADE);
 	if (!rc && k.n_made)
 		rc = take_places(&k, e);
-	for (size_t i = 0; i < k.n_made; i++)
-		(void)unlinkat(at, k.made[i], 0); /* what got no name */
-	free(k.stretches);
-	free(k.ring);
-	free(k.spans);
-	free(k.store);
+	done = *out;
+	forget(&k);
+	*out = done;
 	return rc;
 }

@@ -11,9 +11,10 @@
  *      One of them has an event "kept", with the reason.
  *   3. A segment of the store that has the same time gets a row of each run too, without rows of
  *      its own (state STORE_RUN_ELSEWHERE): where a finer run covered the host, its own rows are
- * hidden (model/choice.h). So no figure counts twice, and nothing of the store is deleted. Steps 2
- * and 3 take effect together, with the store's lock held. A crash before that changes nothing; one
- * between the two, a few milliseconds, leaves the window's samples counted twice.
+ *      hidden (model/choice.h). So no figure counts twice, and nothing of the store is deleted.
+ *      Then the archives get their names, all of it with the store's lock held. A crash before this
+ *      step changes nothing. What one within it leaves is finished, or taken back, by the next
+ *      keep or sealing (keep_mend.h).
  *
  * The ring is only read, also while it is written.
  */
@@ -26,12 +27,18 @@
 
 #define KEEP_STEP_S 10 /* of what sonded records */
 
+enum keep_step { KEEP_STEP_LOOKED, KEEP_STEP_MADE, KEEP_STEP_COVERED, KEEP_STEP_NAMED };
+
 struct keep_opts {
 	const char *dir, *ring; /* folders */
 	int64_t from_ns, to_ns; /* UTC */
 	int64_t at_ns;          /* when it happened: of the event */
 	const char *why;
 	int patience_s; /* how long to wait until the ring has all of it */
+	/* Hears of each step: the ring was looked at, all files are made, a segment was covered, a
+	 * file has its name. May be NULL. */
+	void (*each)(void *ctx, enum keep_step step);
+	void *ctx;
 };
 
 struct keep_report {

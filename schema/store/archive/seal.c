@@ -20,6 +20,7 @@
 #include "schema/store/archive/archive.h"
 #include "schema/store/archive/background.h"
 #include "schema/store/archive/day_files.h"
+#include "schema/store/archive/keep_mend.h"
 #include "schema/store/archive/minutes.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
@@ -207,13 +208,6 @@ static void set_aside(struct work *w, const char *path)
 	w->r->put_off += rc != 0;
 }
 
-static int sync_folder(const char *dir)
-{
-	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
-}
-
 /* *may: it is at rest, and there is room. */
 static int begin_one(struct work *w, const char *path, struct source *s, bool *may, struct err *e)
 {
@@ -253,7 +247,7 @@ static int take_place(struct work *w, const struct source *s, const char *name, 
 	if (renameat(w->at, SEALING_FILE, w->at, name) < 0)
 		rc = -errno;
 	if (!rc)
-		rc = sync_folder(w->o->dir);
+		rc = folder_sync(w->o->dir);
 	if (rc)
 		return err_set(e, rc, EXIT_STORE, "cannot put an archive in place of %s: %s",
 			       s->path, strerror(-rc));
@@ -420,7 +414,9 @@ int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e)
 	if (mine < 0)
 		return mine;
 	count_no_memory();
-	rc = look(&w, e);
+	rc = keep_mend(o->dir, at, e);
+	if (!rc)
+		rc = look(&w, e);
 	for (size_t i = 0; !rc && i < w.n; i++)
 		if (w.due[i])
 			rc = archive_one(&w, w.names[i], false, e);

@@ -3,7 +3,8 @@
  * seal: archives the finished segments of a store, one by one (archive.h), the newest of them
  * later than the others.
  *
- *   1. The sealer holds the lock of STORE/sealing; a second sealer does nothing.
+ *   1. The sealer holds the lock of STORE/sealing; a second sealer does nothing. It begins with
+ *      what a killed keep left (keep_mend.h).
  *   2. Finished is what is not the newest segment and what no writer, living or killed, needs for
  *      its account (tally_segments.h).
  *   3. Of these the newest stay rows, which are quicker to ask and to write: as many as take

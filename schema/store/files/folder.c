@@ -86,6 +86,13 @@ int folder_open(const char *dir)
 	return take_fd(&target);
 }
 
+int folder_sync(const char *dir)
+{
+	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
 static int folder_refuse(const char *dir, int error, struct err *e)
 {
 	if (error == ENOSPC || error == EDQUOT)

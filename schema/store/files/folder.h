@@ -43,6 +43,8 @@ int folder_prepare(const char *dir, struct err *e);
  * stays in it, whatever becomes of its path meanwhile. The descriptor (O_PATH), or -errno. -EPERM:
  * root is led there by a link that belongs neither to root nor to the folder's owner. */
 int folder_open(const char *dir);
+/* Syncs its names to the disk. 0 or -errno. */
+int folder_sync(const char *dir);
 /* Gives an open file of ours, at `path` in the folder, its owner (owner.h), group and mode. */
 void folder_own(int fd, const char *path, mode_t mode);
 /* The same of `name` in an open folder. */

@@ -136,15 +136,16 @@ static void span_take(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n
 		      const struct store_segment *s, sqlite3_stmt *st, struct reading_span *out)
 {
 	const char *name = (const char *)sqlite3_column_text(st, 0);
+	const int64_t from = sqlite3_column_int64(st, 2), to = sqlite3_column_int64(st, 3);
 	char path[PATH_MAX];
 
 	for (size_t i = 0; name && i < n; i++) {
 		if (strcmp(names[i], name) != 0)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, name);
-		if (stamp_of(path) == sqlite3_column_int64(st, 1))
-			out[i] = (struct reading_span){sqlite3_column_int64(st, 2),
-						       sqlite3_column_int64(st, 3), s->schema};
+		if (from >= 0 && from < to && to < INT64_MAX / 2 &&
+		    stamp_of(path) == sqlite3_column_int64(st, 1))
+			out[i] = (struct reading_span){from, to, s->schema};
 		return;
 	}
 }

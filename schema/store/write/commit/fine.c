@@ -136,9 +136,10 @@ static void leave_segment(struct fine *f)
 	f->seg = NULL;
 }
 
-/* What was not written is in no segment. */
+/* What was not written is in no segment. The next one gets all names anew. */
 static void make_hole(struct fine *f, const struct batch *b)
 {
+	dict_forget_fine(b->dict, 0);
 	for (uint32_t i = 0; i < b->n_until; i++)
 		f->run[i] = (struct fine_run){.to_ns = b->until[i]};
 }

@@ -91,5 +91,59 @@ TEST(what_is_asked_for_while_a_window_waits_extends_it)
 					    &e),
 				 0);
 	assert_true(strlen(k.next.why) < sizeof(k.next.why));
+	assert_true(k.next.due_ns <= k.next.latest_ns);
+	k.next.latest_ns = 1; /* who asks again and again does not put it off */
+	assert_int_equal(keeper_ask(&k, 0, "first", &e), 0);
+	assert_int_equal(k.next.due_ns, 1);
+	keeper_release(&k);
+}
+
+TEST(a_window_that_could_not_be_kept_joins_the_one_that_waits)
+{
+	struct keeper k;
+	struct err e = {0};
+	const int exit_1 = 1 << 8;
+
+	keeper_init(&k, "/nowhere");
+	keeper_follow(&k, true, 1 << 20);
+	assert_int_equal(keeper_ask(&k, 300 * NSEC_PER_SEC, "first", &e), 0);
+	k.now = k.next;
+	k.next = (struct keeper_window){0};
+	assert_int_equal(keeper_ask(&k, 60 * NSEC_PER_SEC, "second", &e), 0);
+	keeper_ended(&k, exit_1);
+	assert_int_equal(k.next.from_ns, k.now.from_ns);
+	assert_string_equal(k.next.why, "second; first");
+	for (int i = 1; i < 5; i++) {
+		assert_true(k.next.to_ns != 0);
+		k.now = k.next;
+		k.next = (struct keeper_window){0};
+		keeper_ended(&k, exit_1);
+	}
+	assert_int_equal(k.next.to_ns, 0); /* five times */
+	keeper_release(&k);
+}
+
+TEST(a_reason_is_one_line_of_whole_characters)
+{
+	struct keeper k;
+	struct err e = {0};
+	char why[512] = "a\n";
+
+	for (int i = 0; i < 200; i++)
+		strcat(why, "\xc3\xa9");
+	keeper_init(&k, "/nowhere");
+	keeper_follow(&k, true, 1 << 20);
+	assert_int_equal(keeper_ask(&k, INT64_MAX, why, &e), 0);
+	assert_true(k.next.from_ns > 0);
+	assert_int_equal(k.next.why[1], ' ');
+	for (int i = 0; i < 2; i++) { /* the cut is before, or within, a character */
+		json_t *o;
+
+		k.next.to_ns = 0;
+		assert_int_equal(keeper_ask(&k, 0, why + i, &e), 0);
+		o = json_string(k.next.why);
+		assert_non_null(o);
+		json_decref(o);
+	}
 	keeper_release(&k);
 }

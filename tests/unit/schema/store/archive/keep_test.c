@@ -2,9 +2,11 @@
 /* keep: a window of the ring is put into the store, and every sum over any time is as before, by
  * the readers in C and by the views, while the store is rows and after it was archived. */
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,8 +35,9 @@ static int64_t begun_s(const struct fixture *f)
 	return folder_begun_ns(strrchr(path, '/') + 1) / NS;
 }
 
-/* Samples of three processes from T on, in four segments of the ring. */
-static void record(struct fixture *f, int64_t t, uint32_t share)
+/* Samples of three processes from T on, in four segments of the ring, and in another one of the
+ * store from second `turn` on (0: in one). */
+static void record(struct fixture *f, int64_t t, uint32_t share, int64_t turn)
 {
 	struct fixture ring = ring_of(f);
 	struct store_writer_opts o = {.dir = f->dir, .fine_dir = ring.dir, .fine_keep_s = 100000};
@@ -70,20 +73,28 @@ static void record(struct fixture *f, int64_t t, uint32_t share)
 			assert_true(fixture_wait_stored(w, total));
 			if (s % 50 == 49)
 				assert_int_equal(folder_turn(ring.dir, name, &e), 0);
+			if (s + 1 == turn)
+				assert_int_equal(folder_turn(f->dir, name, &e), 0);
 		}
 	}
 	fixture_close(w);
 }
 
+static struct keep_opts opts_of(const struct fixture *f, const struct fixture *ring, int64_t from_s,
+				int64_t to_s, const char *why)
+{
+	return (struct keep_opts){.dir = f->dir,
+				  .ring = ring->dir,
+				  .from_ns = from_s * NS,
+				  .to_ns = to_s * NS,
+				  .at_ns = (to_s - 30) * NS,
+				  .why = why};
+}
+
 static struct keep_report keep(struct fixture *f, int64_t from_s, int64_t to_s, const char *why)
 {
-	struct fixture ring = ring_of(f);
-	const struct keep_opts o = {.dir = f->dir,
-				    .ring = ring.dir,
-				    .from_ns = from_s * NS,
-				    .to_ns = to_s * NS,
-				    .at_ns = (to_s - 30) * NS,
-				    .why = why};
+	const struct fixture ring = ring_of(f);
+	const struct keep_opts o = opts_of(f, &ring, from_s, to_s, why);
 	struct keep_report r;
 	struct err e = {0};
 
@@ -135,7 +146,7 @@ static int64_t recorded(struct fixture *f, uint32_t share)
 {
 	int64_t t = time(NULL) + 20;
 
-	record(f, t, share);
+	record(f, t, share, 0);
 	assert_true(begun_s(f) <= t);
 	return t;
 }
@@ -225,4 +236,151 @@ STORE_TEST(a_recording_of_that_time_counts_instead)
 	assert_int_equal(before.views, after.views);
 	/* readers in C took one run for the whole window (rule 0); now each step has its own */
 	assert_int_equal(after.of[TRIES].cpu_ns, after.views);
+}
+
+/* ---- one that is killed ---- */
+
+static void die_at(void *ctx, enum keep_step step)
+{
+	if (step == *(const enum keep_step *)ctx)
+		kill(getpid(), SIGKILL);
+}
+
+static void keep_killed(struct fixture *f, int64_t from_s, int64_t to_s, enum keep_step step)
+{
+	const struct fixture ring = ring_of(f);
+	struct keep_opts o = opts_of(f, &ring, from_s, to_s, "killed");
+	struct keep_report r;
+	struct err e = {0};
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		o.each = die_at;
+		o.ctx = &step;
+		keep_run(&o, &r, &e);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_true(fixture_files(f->dir, ".db") > 2);
+}
+
+static void seal(const struct fixture *f)
+{
+	const struct seal_opts o = {.dir = f->dir};
+	struct seal_report r;
+	struct err e = {0};
+
+	assert_int_equal(seal_run(&o, &r, &e), 0);
+}
+
+#define COVERED "SELECT count(*) FROM run WHERE state = 4"
+
+STORE_TEST(what_a_keep_that_is_killed_leaves_is_taken_back_or_finished)
+{
+	struct fixture *f = *state;
+	int64_t t = recorded(f, 1);
+	struct answers before, after;
+
+	ask(f, t, &before);
+	keep_killed(f, t + 20, t + 100, KEEP_STEP_MADE);
+	seal(f);
+	assert_int_equal(fixture_files(f->dir, ".db"), 1);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+	keep_killed(f, t + 20, t + 100, KEEP_STEP_COVERED);
+	assert_int_equal(fixture_sql_all(f, COVERED), 1);
+	seal(f);
+	assert_int_equal(fixture_sql_all(f, COVERED), 0);
+	assert_int_equal(fixture_files(f->dir, ".db"), 1);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+	keep_killed(f, t + 20, t + 100, KEEP_STEP_NAMED);
+	seal(f);
+	assert_int_equal(fixture_sql_all(f, COVERED), 1);
+	assert_true(fixture_files(f->dir, ".db") > 2);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+	assert_int_equal(keep(f, t + 20, t + 100, "again").segments, 0);
+	keep_killed(f, t + 100, t + 160, KEEP_STEP_COVERED);
+	assert_true(keep(f, t + 100, t + 160, "again").segments > 0);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+}
+
+/* ---- more than one segment ---- */
+
+/* As if the segment had been begun at that time. */
+static void rename_to(const struct fixture *f, size_t n, const char *name)
+{
+	char to[128];
+
+	snprintf(to, sizeof(to), "%s/%s", f->dir, name);
+	assert_int_equal(rename(fixture_segment(f, n), to), 0);
+}
+
+STORE_TEST(what_was_handed_over_late_is_in_a_segment_that_was_begun_after_the_window)
+{
+	struct fixture *f = *state;
+	int64_t t = time(NULL) + 20;
+	struct answers before, after;
+
+	record(f, t, 1, 100);
+	rename_to(f, 1, "20991231T000000Z-0001.db");
+	ask(f, t, &before);
+	assert_true(keep(f, t + 35, t + 155, "a test").segments > 1);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+}
+
+STORE_TEST(what_an_archive_has_is_not_kept_though_an_older_segment_is_rows)
+{
+	struct fixture *f = *state;
+	int64_t t = recorded(f, 1);
+	struct answers before, after;
+	char name[SEGMENT_NAME_MAX];
+	struct err e = {0};
+
+	assert_int_equal(folder_turn(f->dir, name, &e), 0);
+	fixture_close(fixture_writer(f, 0));
+	seal(f);
+	assert_true(folder_is_archived(fixture_segment(f, 0)));
+	assert_int_equal(folder_turn(f->dir, name, &e), 0);
+	fixture_close(fixture_writer(f, 0));
+	rename_to(f, 1, "20200101T000000Z-0001.db");
+	ask(f, t, &before);
+	assert_int_equal(keep(f, t + 35, t + 155, "a test").segments, 0);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+}
+
+/* As the loader does it while the window is kept. */
+static void trim_ring(void *ctx, enum keep_step step)
+{
+	const struct fixture *ring = ctx;
+
+	if (step == KEEP_STEP_LOOKED && fixture_files(ring->dir, ".db") == 4)
+		assert_int_equal(unlink(fixture_segment(ring, 0)), 0);
+}
+
+STORE_TEST(what_the_ring_removes_meanwhile_stays_as_the_store_has_it)
+{
+	struct fixture *f = *state, ring = ring_of(f);
+	int64_t t = recorded(f, 1);
+	struct keep_opts o = opts_of(f, &ring, t + 20, t + 120, "a test");
+	struct answers before, after;
+	struct keep_report r;
+	struct err e = {0};
+
+	ask(f, t, &before);
+	o.each = trim_ring;
+	o.ctx = &ring;
+	o.at_ns = (t + 25) * NS; /* it happened in what is removed */
+	assert_int_equal(keep_run(&o, &r, &e), 0);
+	assert_true(r.segments > 0);
+	assert_true(r.from_ns >= (t + 40) * NS);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM events WHERE kind = 'kept'"), 1);
+	ask(f, t, &after);
+	assert_same(&before, &after);
 }
