@@ -7,7 +7,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.instrument.Instrumentation;
+import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.security.ProtectionDomain;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
@@ -59,17 +61,17 @@ public final class Agent {
 	}
 
 	private static Runnable begin(Instrumentation machine, String secret, String jar) throws Exception {
-		ClassLoader freed = new Freed(below(jar, "taps/"));
-
 		try {
 			Class.forName("sonde.tls.Door", false, null);
 		} catch (ClassNotFoundException e) {
-			Class<?> boot = freed.loadClass("sonde.tls.Boot");
+			open(machine, "jdk.internal.misc", Agent.class);
+			Map<String, byte[]> boot = below(jar, "boot/");
 
-			open(machine, "jdk.internal.misc", boot);
-			boot.getConstructor(Map.class).newInstance(below(jar, "boot/"));
+			define("sonde.tls.Door$Taps", boot.get("sonde.tls.Door$Taps"));
+			define("sonde.tls.Door", boot.get("sonde.tls.Door"));
 		}
-		return (Runnable) freed.loadClass("sonde.tls.Taps").getConstructor(Instrumentation.class, String.class).newInstance(machine, secret);
+		return (Runnable) new Freed(below(jar, "taps/")).loadClass("sonde.tls.Taps").getConstructor(Instrumentation.class, String.class)
+				.newInstance(machine, secret);
 	}
 
 	/** From Java 9 on; by reflection, because this is compiled for Java 8. */
@@ -86,6 +88,25 @@ public final class Agent {
 		Instrumentation.class.getMethod("redefineModule", module, Set.class, Map.class, Map.class, Set.class, Map.class).invoke(
 			machine, of.invoke(Object.class), Collections.emptySet(), Collections.emptyMap(),
 			Collections.singletonMap(name, Collections.singleton(of.invoke(to))), Collections.emptySet(), Collections.emptyMap());
+	}
+
+	/**
+	 * A class that the JDK's own classes find. Not by appendToBootstrapClassLoaderSearch: the machine would print a warning, and
+	 * load the program's classes from its archive no longer.
+	 */
+	private static void define(String name, byte[] bytes) throws Exception {
+		Class<?> unsafe;
+		Field the;
+
+		try {
+			unsafe = Class.forName("jdk.internal.misc.Unsafe");
+		} catch (ClassNotFoundException e) {
+			unsafe = Class.forName("sun.misc.Unsafe");
+		}
+		the = unsafe.getDeclaredField("theUnsafe");
+		the.setAccessible(true);
+		unsafe.getMethod("defineClass", String.class, byte[].class, int.class, int.class, ClassLoader.class, ProtectionDomain.class)
+				.invoke(the.get(null), name, bytes, 0, bytes.length, null, null);
 	}
 
 	private static byte[] bytes(JarFile from, JarEntry entry) throws IOException {
