@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "loaders/java/jtalk.h"
@@ -87,7 +86,6 @@ struct machine {              /* that records, or that a child talks to */
 	bool ours_root; /* its root is ours: what it leaves in /tmp can be removed */
 	int kept;       /* onrecord */
 	int from;       /* the child's report; -1: no child */
-	pid_t child;
 	struct machine *after;
 };
 
@@ -199,6 +197,7 @@ static void tell_failed(struct helper *h, const struct jhelper_ask *ask, int rc,
 static bool child_start(struct helper *h, struct machine *m, const struct jhelper_ask *ask)
 {
 	int pair[2];
+	pid_t pid;
 
 	m->job.ask = *ask;
 	m->job.recording = m->recording;
@@ -207,13 +206,13 @@ static bool child_start(struct helper *h, struct machine *m, const struct jhelpe
 	m->job.tls = h->tls;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return false;
-	m->child = fork();
-	if (!m->child) {
+	pid = fork();
+	if (!pid) {
 		close(h->sock);
 		child(m, pair[1]);
 	}
 	close(pair[1]);
-	if (m->child < 0) {
+	if (pid < 0) {
 		close(pair[0]);
 		return false;
 	}
@@ -299,8 +298,6 @@ static void child_take(struct helper *h, struct machine *m)
 	}
 	close(m->from);
 	m->from = -1;
-	while (waitpid(m->child, NULL, 0) < 0 && errno == EINTR)
-		;
 	job_done(h, m, &told, fd);
 	if (fd >= 0)
 		close(fd);
@@ -455,7 +452,8 @@ static _Noreturn void become(int sock, int dirfd, bool tls)
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
+	/* nobody waits for a child: its machine's user may stop it */
+	signal(SIGCHLD, SIG_IGN);
 	setrlimit(RLIMIT_CORE, &none);
 	/* who reads the loader's output is not kept waiting */
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);

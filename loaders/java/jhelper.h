@@ -15,7 +15,7 @@
  *  3. The end of the loader's socket stops all recordings; then the helper ends.
  *  4. A second helper of this kind, with another folder, leads agents instead of recordings
  *     (loaders/java/agent): the same commands but DUMP begin and end one. Its records hold the
- * secret by which family l7 knows what an agent writes (probes/l7/java.bpf.h).
+ *     secret by which family l7 knows what an agent writes (probes/l7/java.bpf.h).
  */
 #ifndef SONDE_JAVA_JHELPER_H
 #define SONDE_JAVA_JHELPER_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde-java: what Java programs (HotSpot) allocate, which monitors they wait for, and which
- * exceptions they make, by stack, from the flight recorder that each machine has. It loads no
- * program, and puts no code into another process. This file is the family's translation between
- * the common loop of loaders/lib/bpf and the programs that are recorded.
+ * exceptions they make, by stack, from the flight recorder that each machine has. It loads no BPF
+ * program; only with --tls on it puts code into another process, the agent of loaders/java/agent.
+ * This file is the family's translation between the common loop of loaders/lib/bpf and the programs
+ * that are recorded.
  */
 #include <errno.h>
 #include <linux/capability.h>

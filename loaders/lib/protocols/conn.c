@@ -777,7 +777,7 @@ static void proxyhead_skip(struct proto_conn *c, struct proto_piece *piece)
 	if (!c->begun || c->datagram || piece->from != PROTO_CLIENT || d->met)
 		return;
 	n = proxyhead_size(piece->bytes, piece->len);
-	d->met = n > 0;
+	d->met = d->synced = n > 0;
 	piece->bytes += n;
 	piece->len -= n;
 	piece->size -= n;

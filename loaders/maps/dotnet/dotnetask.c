@@ -31,6 +31,7 @@
 #define PROGRAMS_MAX 512
 #define CHILDREN_MAX 8
 #define CHILD_S      90 /* of one conversation */
+#define OVERDUE_NS   ((CHILD_S + 10) * NSEC_PER_SEC)
 #define WATCH_NS     (10 * NSEC_PER_SEC)
 #define ENDING_NS    (60 * NSEC_PER_SEC)
 #define CLOSE_NS     (5 * NSEC_PER_SEC) /* that sonde-maps waits for it */
@@ -60,7 +61,7 @@ struct program {
 	bool waits;     /* its job has not begun */
 	bool ours_root; /* what it leaves can be removed */
 	int from;       /* the child's report; -1: no child */
-	pid_t child;
+	int64_t begun_ns;
 };
 
 struct helper {
@@ -92,24 +93,25 @@ static void job_begin(struct helper *h, struct program *p)
 {
 	struct dotnet_told told;
 	int pair[2];
+	pid_t child;
 
 	p->waits = false;
 	if (pipe2(pair, O_CLOEXEC))
 		return;
-	p->child = fork();
-	if (!p->child) {
+	child = fork();
+	if (!child) {
 		alarm(CHILD_S);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dotnettalk_run(&p->job, &told);
 		_exit(write(pair[1], &told, sizeof(told)) == sizeof(told) ? 0 : 1);
 	}
 	close(pair[1]);
-	if (p->child < 0) {
+	if (child < 0) {
 		close(pair[0]);
-		p->child = 0;
 		return;
 	}
 	p->from = pair[0];
+	p->begun_ns = clock_boot_ns();
 	h->children++;
 }
 
@@ -119,20 +121,24 @@ static void ask_end(struct program *p, enum dotnet_op op)
 	p->waits = true;
 }
 
-/* The report of its child, or that it made none. */
-static void job_take(struct helper *h, struct program *p)
+/* Was it told to begin, without an answer? Then it may begin yet. */
+static bool may_begin(int rc)
+{
+	return rc == -ETIMEDOUT || rc == -EPIPE || rc == -ECHILD;
+}
+
+/* The report of its child, or that it made none. `overdue`: it is not waited for any longer. */
+static void job_take(struct helper *h, struct program *p, bool overdue)
 {
 	struct heard heard = {.pid = p->job.pid};
 
-	if (read(p->from, &heard.told, sizeof(heard.told)) != sizeof(heard.told)) {
+	if (overdue || read(p->from, &heard.told, sizeof(heard.told)) != sizeof(heard.told)) {
 		heard.told = (struct dotnet_told){.rc = -ECHILD};
 		snprintf(heard.told.why, sizeof(heard.told.why),
-			 "the process that asked it was ended, or broke");
+			 "the process that asked it was ended, or stopped, or broke");
 	}
 	close(p->from);
-	waitpid(p->child, NULL, 0);
 	p->from = -1;
-	p->child = 0;
 	h->children--;
 	if (p->job.op != DOTNET_BEGIN) {
 		p->state = STOPPED;
@@ -140,10 +146,11 @@ static void job_take(struct helper *h, struct program *p)
 	}
 	p->state = heard.told.rc ? STOPPED : WRITES;
 	p->job.its = heard.told.its;
+	p->job.its.folder[DOTNETTALK_FOLDER - 1] = '\0';
 	heard.told.why[DOTNETTALK_WHY - 1] = '\0';
 	if (heard.told.rc != -ENOENT && heard.told.rc != -EALREADY && !h->ending)
 		(void)send(h->sock, &heard, sizeof(heard), MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (h->ending && p->state == WRITES)
+	if ((h->ending && p->state == WRITES) || may_begin(heard.told.rc))
 		ask_end(p, DOTNET_END);
 }
 
@@ -192,13 +199,15 @@ static void asks_take(struct helper *h)
 		ending(h);
 }
 
-/* Programs that have ended, and files that grow too large. */
+/* Programs that have ended, files that grow too large, and children that do not end. */
 static void watch(struct helper *h)
 {
 	for (unsigned int i = 0; i < h->n; i++) {
 		struct program *p = &h->all[i];
 		struct heard heard = {.pid = p->job.pid};
 
+		if (p->from >= 0 && clock_boot_ns() > p->begun_ns + OVERDUE_NS)
+			job_take(h, p, true);
 		if (p->state != WRITES || p->from >= 0 || p->waits)
 			continue;
 		if (!runs(p)) {
@@ -255,7 +264,7 @@ static void turn(struct helper *h)
 		return;
 	for (nfds_t i = 0; i < n; i++)
 		if (fds[i].revents && of[i])
-			job_take(h, of[i]);
+			job_take(h, of[i], false);
 		else if (fds[i].revents)
 			asks_take(h);
 }
@@ -292,7 +301,8 @@ static _Noreturn void become(int sock)
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
+	/* nobody waits for a child: its program's user may stop it */
+	signal(SIGCHLD, SIG_IGN);
 	setrlimit(RLIMIT_CORE, &none);
 	/* who reads sonde-maps' output is not kept waiting */
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);

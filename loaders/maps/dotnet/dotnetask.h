@@ -5,7 +5,8 @@
  * A process is forked for it before sonde-maps gives up rights: it keeps those to become another
  * user. It ends by itself when sonde-maps is gone, however that ended: all programs that it asked
  * are made to stop then, and their files removed. A program whose file grows above
- * DOTNETASK_FILE_MAX is made to stop at once, and not asked again.
+ * DOTNETASK_FILE_MAX is made to stop at once, and not asked again; so is one that did not answer,
+ * since it may have begun.
  *
  * A program that has ended leaves its file: it is removed if the program's root was ours. In a
  * container it stays, and the next process with that number there overwrites it.

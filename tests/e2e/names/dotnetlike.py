@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that behaves like one of .NET 8, as far as sonde can tell: code of its own without a file, and a diagnostic socket, by the public
-description of the protocol (dotnet/diagnostics, ipc-protocol.md). `dotnetlike.py [refuse]`; each command that it was sent is a line of its output."""
+description of the protocol (dotnet/diagnostics, ipc-protocol.md). `dotnetlike.py [refuse|silent]`; each command that it was sent is a line of its output."""
 import ctypes
 import mmap
 import os
@@ -52,6 +52,9 @@ def serve(server):
             begin()
         else:
             end()
+        if sys.argv[1:] == ["silent"] and command == 5:
+            peer.close()
+            continue
         peer.sendall(MAGIC + answer)
         peer.close()
 

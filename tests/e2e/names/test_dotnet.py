@@ -65,14 +65,14 @@ def gone(path):
 def test_a_program_is_asked_for_names_and_made_to_stop_and_others_are_left_alone(sonde, store, scratch):
     need_root()
     os.chmod(scratch, 0o777)
-    others, refuses, names_itself, idle = (Program(user=65534, TMPDIR=scratch), Program("refuse"), Program(DOTNET_PerfMapEnabled="1"),
-                                           Program(TMPDIR=scratch))
-    programs = (others, refuses, names_itself)
+    others, refuses, names_itself, silent, idle = (Program(user=65534, TMPDIR=scratch), Program("refuse"), Program(DOTNET_PerfMapEnabled="1"),
+                                                   Program("silent", TMPDIR=scratch), Program(TMPDIR=scratch))
+    programs = (others, refuses, names_itself, silent)
     try:
         record = subprocess.Popen([os.path.join(BUILD, "bin", "sonde"), "record", "--store", store, "--freq", "499",
                                    *[str(a) for p in programs for a in ("--pid", p.child.pid)]],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=dict(os.environ, SONDE_DOTNET="on"))
-        assert others.writes()
+        assert others.writes() and silent.writes()
         others.runs(0.3)
         record.send_signal(signal.SIGINT)
         told = record.communicate(timeout=120)[1]
@@ -83,7 +83,8 @@ def test_a_program_is_asked_for_names_and_made_to_stop_and_others_are_left_alone
             p.child.kill()
     assert said[0] == [BEGIN, END]
     assert said[1] == [BEGIN]
-    assert said[2] == said[3] == []  # one was started with names, one is not recorded
+    assert said[2] == said[4] == []  # one was started with names, one is not recorded
+    assert said[3] == [BEGIN, END]  # it began, and did not say so
     assert f"process {refuses.child.pid}: .NET's functions have no names: its .NET does not know the command: that takes .NET 8 or later" in told
     spun = [n for frames, n in stacks(store, "cpu") if any(f[1] == NAME for f in frames)]
     assert sum(spun) > 0, stacks(store, "cpu")[:5]

@@ -37,6 +37,36 @@ TEST(a_pushed_message_has_the_time_and_bytes_of_its_own)
 	talk_end(&t, true);
 }
 
+#define PROXY_2                              \
+	"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" \
+	"123456789012"
+
+static const char *proxied(const char *head, size_t len, const char *rest)
+{
+	static struct talk t;
+
+	talk_begin(&t, true, false, 0, PROTO_MASKED);
+	talk_say(&t, 'c', head, len, SIZE_MAX);
+	say(&t, 'c', rest, 100);
+	say(&t, 's', OK, 200);
+	talk_end(&t, true);
+	return t.heard.text;
+}
+
+TEST(a_balancers_head_before_a_request_is_none_of_it)
+{
+	static const char one[] = "PROXY TCP4 1.2.3.4 5.6.7.8 50000 80\r\n";
+
+	assert_string_equal(proxied(one, strlen(one), GET), "GET x/a ok 200\n");
+	assert_string_equal(proxied(PROXY_2, sizeof(PROXY_2) - 1, GET), "GET x/a ok 200\n");
+	assert_string_equal(proxied("PROXY UNKNOWN\r\n" GET, strlen("PROXY UNKNOWN\r\n" GET), GET),
+			    "GET x/a ok 200\nGET x/a no-answer\n");
+	for (size_t n = 1; n < sizeof(PROXY_2) - 1; n++) /* no read beyond it */
+		(void)proxied(PROXY_2, n, GET);
+	for (size_t n = 1; n < strlen(one); n++)
+		(void)proxied(one, n, GET);
+}
+
 static const char *after_end(const char *answer, bool reset)
 {
 	static struct talk t;

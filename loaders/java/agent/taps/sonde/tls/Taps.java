@@ -18,6 +18,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
@@ -30,7 +31,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  */
 public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 	private static final int HEAD = 40, TEXT_MOST = 16384, BUFFERS = 32;
-	private static final int OUT = 0, IN = 1;
+	private static final int OUT = 0, IN = 1, CLOSE_TRIES = 100;
 
 	private final Instrumentation machine;
 	private final FileOutputStream nowhere;
@@ -41,6 +42,7 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 	private final Method descriptor;
 	private volatile Throwable failed;
 	private volatile boolean ends;
+	private final AtomicInteger writers = new AtomicInteger(); /* threads that are in write() */
 
 	public Taps(Instrumentation machine, String secret) throws Exception {
 		this.machine = machine;
@@ -136,10 +138,18 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 		}
 		machine.removeTransformer(this);
 		try {
-			nowhere.close();
-		} catch (IOException e) {
-			/* /dev/null */
+			close();
+		} catch (Exception e) {
+			/* the collector closes it */
 		}
+	}
+
+	/** A thread that still writes must not find another file behind the descriptor's number. */
+	private void close() throws Exception {
+		for (int i = 0; i < CLOSE_TRIES && writers.get() > 0; i++)
+			Thread.sleep(10);
+		if (writers.get() == 0)
+			nowhere.close();
 	}
 
 	/* ---- text ---- */
@@ -218,7 +228,13 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 		put(b, 16, record);
 		put(b, 24, fd & 0xffffffffL | (long) n << 32);
 		put(b, 32, out ? OUT : IN);
-		nowhere.write(b, 0, HEAD + n);
+		writers.incrementAndGet();
+		try {
+			if (!ends)
+				nowhere.write(b, 0, HEAD + n);
+		} finally {
+			writers.decrementAndGet();
+		}
 		buffers.set(slot(), b);
 	}
 
