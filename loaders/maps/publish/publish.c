@@ -142,12 +142,14 @@ static struct slice *slice_of(struct publish *pub, const struct proc *p)
  * others. */
 static void wait_after(const struct publish *pub, struct proc *p, uint64_t now_ns)
 {
+	p->due_exec = p->exec_id;
 	p->due_ns = now_ns + TABLES_GRACE_NS * CHURN_PART * slices_words(p->slice->count) /
 				     pub->maps->n_mappings;
 }
 
 static void try_again(struct publish *pub, struct proc *p, uint64_t now_ns)
 {
+	p->due_exec = p->exec_id;
 	p->due_ns = now_ns + TABLES_GRACE_NS;
 	world_set_changed(pub->world, p);
 }
@@ -241,7 +243,7 @@ void publish_tick(struct publish *pub, uint64_t as_of_ns)
 	pub->as_of_ns = as_of_ns;
 	publish_images_tick(pub, now);
 	DL_FOREACH_SAFE (pub->world->changed, p, next) {
-		if (p->due_ns > now)
+		if (p->due_ns > now && p->due_exec == p->exec_id)
 			continue;
 		DL_DELETE(pub->world->changed, p);
 		p->changed = false;

@@ -119,7 +119,8 @@ struct proc {
 				world.changed */
 	struct proc *prev, *next;
 	struct slice *slice; /* publish's: its mappings in the tables */
-	uint64_t due_ns;     /* publish's: not before this */
+	uint64_t due_ns;     /* publish's: not before this, */
+	uint32_t due_exec;   /* unless it is another program by then: its exec_id */
 	struct mapset maps;  /* image: struct mimage *, NULL: anonymous */
 	UT_hash_handle hh;
 };
