@@ -103,8 +103,8 @@ static __always_inline bool is_file(struct inode___pages *inode, bool typed, str
 
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 
-/* The kernel's numbers of these types, which the loader sets: libbpf's relocation would give those
- * of its own file of types. */
+/* The kernel's numbers of these types. The loader sets them: libbpf would take the numbers of the
+ * file of kernel types that it relocates by (kerneltypes.h). */
 const volatile __u32 type_hlist_head = 0, type_file = 0;
 
 #define CAST(at_, name_) ((struct name_ *)bpf_rdonly_cast(at_, type_##name_))
@@ -164,15 +164,15 @@ static __always_inline int call_begin(__u64 fd, __u32 call, bool casts)
 }
 
 /* Two programs, one of which is loaded (rule 9). `fd_`: the argument that is the descriptor. */
-#define CALL_BEGINS(name_, fd_, call_)                        \
-	SEC("tracepoint")                                     \
-	int name_(struct sys_enter *x)                        \
-	{                                                     \
+#define CALL_BEGINS(name_, fd_, call_)                         \
+	SEC("tracepoint")                                      \
+	int name_(struct sys_enter *x)                         \
+	{                                                      \
 		return call_begin(x->args[fd_], call_, false); \
-	}                                                     \
-	SEC("?tracepoint")                                    \
-	int name_##_cast(struct sys_enter *x)                 \
-	{                                                     \
+	}                                                      \
+	SEC("?tracepoint")                                     \
+	int name_##_cast(struct sys_enter *x)                  \
+	{                                                      \
 		return call_begin(x->args[fd_], call_, true);  \
 	}
 

@@ -155,11 +155,11 @@ static uint32_t line_of(const struct source *src, const struct fold *f, uint32_t
 }
 
 struct step {
-	size_t number;          /* 0: the beginning */
-	int64_t from_ns;        /* processes that ended before it do not count */
-	int64_t began_ns;       /* of the range */
-	struct idmap *at_first; /* processes that are there at the beginning */
-	bool outlives;          /* what a process has may be there after its end */
+	size_t number;             /* 0: the beginning */
+	int64_t from_ns;           /* processes that ended before it do not count */
+	int64_t began_ns;          /* of the range */
+	struct idmap *at_first;    /* processes that are there at the beginning */
+	bool outlives;             /* what a process has may be there after its end */
 	struct heaptotals *totals; /* of family mem; NULL: not asked */
 };
 
@@ -176,7 +176,8 @@ static void step_add(const struct source *src, struct entry *x, const struct fol
 	if (!step->outlives && p->end_ns && p->end_ns < step->from_ns)
 		return;
 	x->estimated &= src->inuse == STORE_KIND_MEM;
-	if (step->totals && src->inuse == STORE_KIND_MEM && strcmp(x->site.function, INHERITED) != 0)
+	if (step->totals && src->inuse == STORE_KIND_MEM &&
+	    strcmp(x->site.function, INHERITED) != 0)
 		heaptotals_add(step->totals, process_key(p), x->who, p->start_ns >= step->began_ns,
 			       step->number, l->ns);
 	x->site.at[step->number] += l->ns;
