@@ -306,7 +306,8 @@ static __always_inline int ring_begin(struct io_kiocb *req)
 		return 0;
 	who_fill(&r.who);
 	r.begin_ns = bpf_ktime_get_ns();
-	bpf_map_update_elem(&ringing, &id, &r, BPF_ANY);
+	if (bpf_map_update_elem(&ringing, &id, &r, BPF_ANY))
+		__sync_fetch_and_add(&disk_lost.calls, 1);
 	return 0;
 }
 
