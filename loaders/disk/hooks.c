@@ -52,10 +52,15 @@ static const struct leftout_program OPTIONAL[] = {
 	{"openat_begins", NO_OPENS},
 	{"open_ends", NO_OPENS},
 	{"read_begins", NO_CALLS},
+	{"read_begins_cast", NULL},
 	{"write_begins", NO_CALLS},
+	{"write_begins_cast", NULL},
 	{"resize_begins", NO_CALLS},
+	{"resize_begins_cast", NULL},
 	{"sendfile_begins", NO_CALLS},
+	{"sendfile_begins_cast", NULL},
 	{"copy_begins", NO_CALLS},
+	{"copy_begins_cast", NULL},
 	{"calls_end", NO_CALLS},
 	{"ring_submits", NO_RING},
 	{"ring_submits_sqe", NO_RING},
@@ -75,10 +80,15 @@ static const struct {
 	const char *program, *at, *calls;
 } CALLS[] = {
 	{"read_begins", "enter", READS},
+	{"read_begins_cast", "enter", READS},
 	{"write_begins", "enter", WRITES},
+	{"write_begins_cast", "enter", WRITES},
 	{"resize_begins", "enter", RESIZES},
+	{"resize_begins_cast", "enter", RESIZES},
 	{"sendfile_begins", "enter", "sendfile64"},
+	{"sendfile_begins_cast", "enter", "sendfile64"},
 	{"copy_begins", "enter", "copy_file_range"},
+	{"copy_begins_cast", "enter", "copy_file_range"},
 	{"calls_end", "exit", READS " " WRITES " " RESIZES " sendfile64 copy_file_range"},
 	{"lock_ends", "exit", "flock fcntl"},
 	{"fsync_begins", "enter", "fsync"},
@@ -130,17 +140,50 @@ bool hooks_tells_ring(void)
 
 SKELETON_OPEN(disk)
 
+static void autoload(struct hooks *k, const char *program, bool on)
+{
+	bpf_program__set_autoload(bpf_object__find_program_by_name(k->skel->obj, program), on);
+}
+
+/* What programs need for bpf_rdonly_cast, which is there since 6.2. */
+static bool casts_set(struct hooks *k)
+{
+	struct btf *kernel = btf__load_vmlinux_btf();
+	int head, file;
+	bool found;
+
+	if (!kernel)
+		return false;
+	head = btf__find_by_name_kind(kernel, "hlist_head", BTF_KIND_STRUCT);
+	file = btf__find_by_name_kind(kernel, "file", BTF_KIND_STRUCT);
+	found = head > 0 && file > 0 &&
+		btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+	if (found) {
+		k->skel->rodata->type_hlist_head = (__u32)head;
+		k->skel->rodata->type_file = (__u32)file;
+	}
+	btf__free(kernel);
+	return found;
+}
+
 /* Those of calls.bpf.h. */
 static void calls_autoload(struct hooks *k)
 {
-	static const char *const programs[] = {"read_begins",     "write_begins", "resize_begins",
-					       "sendfile_begins", "copy_begins",  "calls_end"};
+	static const char *const begins[][2] = {{"read_begins", "read_begins_cast"},
+						{"write_begins", "write_begins_cast"},
+						{"resize_begins", "resize_begins_cast"},
+						{"sendfile_begins", "sendfile_begins_cast"},
+						{"copy_begins", "copy_begins_cast"}};
 	bool on = k->calls && hooks_tells_calls(), ring = k->calls && hooks_tells_ring(),
-	     req = tells("io_uring_submit_req");
+	     req = tells("io_uring_submit_req"), casts = on && casts_set(k);
 
-	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
-		bpf_program__set_autoload(
-			bpf_object__find_program_by_name(k->skel->obj, programs[i]), on);
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+		bool cast = casts && !leftout_is(begins[i][1]);
+
+		autoload(k, begins[i][0], on && !cast);
+		autoload(k, begins[i][1], on && cast);
+	}
+	autoload(k, "calls_end", on);
 	bpf_map__set_autocreate(k->skel->maps.calling, on);
 	bpf_program__set_autoload(k->skel->progs.ring_submits, ring && req);
 	bpf_program__set_autoload(k->skel->progs.ring_submits_sqe, ring && !req);
@@ -166,8 +209,7 @@ static int load(struct hooks *k, const struct family_config *c)
 	bpf_program__set_autoload(k->skel->progs.lock_flock, k->files && tells("flock_lock_inode"));
 	bpf_program__set_autoload(k->skel->progs.lock_posix, k->files && tells("posix_lock_inode"));
 	for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++)
-		bpf_program__set_autoload(
-			bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program), k->files);
+		autoload(k, CALLS[i].program, k->files);
 	calls_autoload(k);
 	programs_keep_still(k->skel->obj);
 	leftout_disable(k->skel->obj);

@@ -9,6 +9,8 @@
  * 2. The wait is over when the call returns: with the lock, or with an error (a signal, a
  *    deadlock). Between, the lock may be asked for again: the first time counts as the begin, and
  *    the first holder as the holder.
+ * 3. Threads of the kernel (an NFS server's) make no calls: when such a wait is over is not seen,
+ *    and so it is left out.
  */
 #ifndef SONDE_PROBES_DISK_LOCKS_BPF_H
 #define SONDE_PROBES_DISK_LOCKS_BPF_H
@@ -75,13 +77,14 @@ static __always_inline void blocker_read(struct file_lock *request, bool is_floc
 static __always_inline int lock_asked(struct inode *inode, struct file_lock *request, int ret,
 				      bool is_flock)
 {
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct inode___pages *of = (struct inode___pages *)inode;
 	__u64 id = bpf_get_current_pid_tgid();
 	struct disk_locking l = {};
 
 	if (!inode || !request ||
 	    ret != FILE_LOCK_DEFERRED || /* the verifier asks for the first two */
-	    bpf_map_lookup_elem(&locking, &id))
+	    BPF_CORE_READ(task, flags) & PF_KTHREAD || bpf_map_lookup_elem(&locking, &id))
 		return 0;
 	who_fill(&l.key.who);
 	l.key.ino = BPF_CORE_READ(of, i_ino);

@@ -17,7 +17,7 @@ import pytest
 from conftest import BUILD, run
 
 STACK = 512
-KERNEL = ("bpf_preempt_disable", "bpf_preempt_enable", "bpf_task_from_pid", "bpf_task_release")  # functions of the kernel's own, which have another stack
+KERNEL = ("bpf_preempt_disable", "bpf_preempt_enable", "bpf_task_from_pid", "bpf_task_release", "bpf_rdonly_cast")  # functions of the kernel's own, which have another stack
 OBJECTS = sorted(glob.glob(os.path.join(BUILD, "obj", "probes", "*.bpf.o")))
 
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
@@ -71,12 +72,14 @@ static size_t times(const char *sql, const char *part)
 /* Does the check leave out what clients saw, wherever it reads the view? */
 static bool is_of_servers(const char *sql, const char *view)
 {
-	char space[64], line[64];
-	size_t n;
+	static const char *const before[] = {"FROM ", "JOIN ", ", "}, *const after[] = {" ", "\n"};
+	char read[64];
+	size_t n = 0;
 
-	snprintf(space, sizeof(space), "FROM %s ", view);
-	snprintf(line, sizeof(line), "FROM %s\n", view);
-	n = times(sql, space) + times(sql, line);
+	for (size_t i = 0; i < ARRAY_SIZE(before) * ARRAY_SIZE(after); i++) {
+		snprintf(read, sizeof(read), "%s%s%s", before[i / 2], view, after[i % 2]);
+		n += times(sql, read);
+	}
 	return n && times(sql, SERVERS) >= n;
 }
 

@@ -13,13 +13,29 @@
 
 /* ---- sums ---- */
 
+#define FIRST_US (1 << DISK_STEP_0_BITS) /* where in the first step a time lies is not known */
+
+/* In the table "< 8 us" of what lies in the first step. */
+static void row_quantile(struct row *o, const char *title, const char *key,
+			 const struct disktimes *t, double q)
+{
+	uint64_t n = disktimes_total(t);
+	double us = disktimes_quantile(t, q);
+	char text[24];
+
+	if (o->json || !n || us >= FIRST_US) {
+		row_us(o, title, TABLE_RIGHT, key, (int64_t)us, n);
+		return;
+	}
+	snprintf(text, sizeof(text), "< %d us", FIRST_US);
+	row_cell(o, title, TABLE_RIGHT, text);
+}
+
 static void row_quantiles(struct row *o, const char *p50, const char *p99, const char *key50,
 			  const char *key99, const struct disktimes *t)
 {
-	uint64_t n = disktimes_total(t);
-
-	row_us(o, p50, TABLE_RIGHT, key50, (int64_t)disktimes_quantile(t, 0.5), n);
-	row_us(o, p99, TABLE_RIGHT, key99, (int64_t)disktimes_quantile(t, 0.99), n);
+	row_quantile(o, p50, key50, t, 0.5);
+	row_quantile(o, p99, key99, t, 0.99);
 }
 
 /* How many were at hand at a time, on average over the range; how many followed each other. */

@@ -186,7 +186,8 @@ static unsigned print_checks(const struct screen *s)
 		strbuf_addf(&text, "%s%zu of %zu checks failed%s", term_on(s->out, TERM_RED),
 			    c->bad, c->n_checks, term_off(s->out));
 	else
-		strbuf_addf(&text, "nothing that %zu checks look for", c->n_checks - c->unmeasured);
+		strbuf_addf(&text, "nothing: %zu checks found no fault",
+			    c->n_checks - c->unmeasured);
 	line(s, "wrong", strbuf_str(&text), "sonde check");
 	for (int critical = 1; critical >= 0; critical--)
 		for (size_t i = 0; i < c->n && said < CHECKS; i++) {

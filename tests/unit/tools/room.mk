@@ -9,6 +9,7 @@ $(eval $(call unit_test,print_test,tests/unit/tools/print/print_test.c,tools sto
 $(eval $(call unit_test,lines_test,tests/unit/tools/fold/ranking/lines_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,stats_test,tests/unit/tools/diff/stats_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,heapsites_test,tests/unit/tools/fold/ranking/heapsites_test.c,tools store image base,$(TOOL_LIBS)))
+$(eval $(call unit_test,heaptotals_test,tests/unit/tools/fold/ranking/heaptotals_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,memsite_test,tests/unit/tools/fold/ranking/memsite_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,hotfunctions_test,tests/unit/tools/fold/ranking/hotfunctions_test.c,tools store image base,$(TOOL_LIBS)))
 $(eval $(call unit_test,wallparts_test,tests/unit/tools/fold/wallparts_test.c,tools store image base,$(TOOL_LIBS)))

@@ -11,6 +11,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "tools/fold/ranking/heaptotals.h"
 #include "tools/fold/ranking/memsite.h"
 #include "tools/select/select.h"
 
@@ -19,7 +20,9 @@
 struct entry {
 	uint64_t key;
 	struct heapsite site;
+	uint64_t who;
 	uint64_t unknown; /* bytes at the first end, of processes whose beginning is not known */
+	bool estimated;   /* all of its bytes are estimates of family mem */
 	UT_hash_handle hh;
 };
 
@@ -104,6 +107,8 @@ static struct entry *site_of(struct entry **all, const char *who, const char *us
 		return x;
 	x = mem_alloc(sizeof(*x));
 	x->key = key;
+	x->who = hash_str(HASH_SEED, who);
+	x->estimated = true;
 	x->site = (struct heapsite){.who = mem_strdup(who),
 				    .use = use_text(use),
 				    .function = mem_strdup(fr->name),
@@ -150,20 +155,31 @@ static uint32_t line_of(const struct source *src, const struct fold *f, uint32_t
 }
 
 struct step {
-	size_t number;          /* 0: the beginning */
-	int64_t from_ns;        /* processes that ended before it do not count */
-	int64_t began_ns;       /* of the range */
-	struct idmap *at_first; /* processes that are there at the beginning */
-	bool outlives;          /* what a process has may be there after its end */
+	size_t number;             /* 0: the beginning */
+	int64_t from_ns;           /* processes that ended before it do not count */
+	int64_t began_ns;          /* of the range */
+	struct idmap *at_first;    /* processes that are there at the beginning */
+	bool outlives;             /* what a process has may be there after its end */
+	struct heaptotals *totals; /* of family mem; NULL: not asked */
 };
 
-static void step_add(struct entry *x, const struct fold_leaf *l, const struct fold_process *p,
-		     const struct step *step)
+/* What a process had when the recording began, or when it did (loaders/mem/held.h), has not grown.
+ */
+#define BEFORE    "[from before the recording]"
+#define INHERITED "[from its parent]"
+
+static void step_add(const struct source *src, struct entry *x, const struct fold_leaf *l,
+		     const struct fold_process *p, const struct step *step)
 {
 	uint64_t known;
 
 	if (!step->outlives && p->end_ns && p->end_ns < step->from_ns)
 		return;
+	x->estimated &= src->inuse == STORE_KIND_MEM;
+	if (step->totals && src->inuse == STORE_KIND_MEM &&
+	    strcmp(x->site.function, INHERITED) != 0)
+		heaptotals_add(step->totals, process_key(p), x->who, p->start_ns >= step->began_ns,
+			       step->number, l->ns);
 	x->site.at[step->number] += l->ns;
 	if (step->number == 1 && p->start_ns < step->began_ns &&
 	    !idmap_get(step->at_first, process_key(p), &known))
@@ -194,7 +210,7 @@ static void leaves_add(const struct source *src, const struct fold *f, struct en
 		x = site_of(all, p->container[0] ? p->container : p->comm, use,
 			    &f->frames[f->nodes[node].frame]);
 		if (into == INTO_STEP)
-			step_add(x, l, p, step);
+			step_add(src, x, l, p, step);
 		else
 			site_add(&x->site, l, into);
 	}
@@ -272,8 +288,8 @@ static int too_short(const struct selection *sel, unsigned changes, struct err *
 }
 
 static int add_steps(const struct selection *sel, const struct source *sources,
-		     const struct fold *f, int64_t width, bool between, struct entry **all,
-		     struct err *e)
+		     const struct fold *f, int64_t width, bool between, struct heaptotals *totals,
+		     struct entry **all, struct err *e)
 {
 	struct idmap at_first = {0};
 	int ret = 0;
@@ -286,7 +302,8 @@ static int add_steps(const struct selection *sel, const struct source *sources,
 				    .from_ns = k ? to - width : to,
 				    .began_ns = f->from_ns,
 				    .at_first = &at_first,
-				    .outlives = sources->inuse == STORE_KIND_PAGES};
+				    .outlives = sources->inuse == STORE_KIND_PAGES,
+				    .totals = totals};
 
 		ret = add_step(sel, sources, k == HEAPSITES_STEPS ? sel->to_ns : to, &step, all, e);
 	}
@@ -318,17 +335,21 @@ static int add_growth(const struct selection *sel, const struct source *sources,
 		      const struct fold *f, struct entry **all, struct err *e)
 {
 	int64_t width = (f->to_ns - f->from_ns) / HEAPSITES_STEPS;
-	int ret = width > 0 ? add_steps(sel, sources, f, width, true, all, e) : 0;
+	struct heaptotals totals = {0};
+	int ret = width > 0 ? add_steps(sel, sources, f, width, true, &totals, all, e) : 0;
 
 	if (!ret && changes_of(*all) < HEAPSITES_CHANGES && !is_steady(f, *all))
-		return too_short(sel, changes_of(*all), e);
+		ret = too_short(sel, changes_of(*all), e);
 	for (struct entry *x = *all; x; x = x->hh.next) {
 		struct heapsite *s = &x->site;
 
 		s->growth = heapsites_slope(s->at + 1, HEAPSITES_STEPS, (double)width / 1e9);
 		first_guess(x, s->growth * (double)width / 1e9);
 		s->grown = heapsites_grows(s->at) ? s->at[HEAPSITES_STEPS] - s->at[0] : 0;
+		if (x->estimated && !heaptotals_explain(&totals, x->who, s->grown))
+			s->grown = 0;
 	}
+	heaptotals_release(&totals);
 	return ret;
 }
 
@@ -336,7 +357,7 @@ static int add_difference(const struct selection *sel, const struct source *sour
 			  const struct fold *f, struct entry **all, struct err *e)
 {
 	int64_t width = (f->to_ns - f->from_ns) / HEAPSITES_STEPS;
-	int ret = add_steps(sel, sources, f, width, false, all, e);
+	int ret = add_steps(sel, sources, f, width, false, NULL, all, e);
 
 	for (struct entry *x = *all; x; x = x->hh.next) {
 		struct heapsite *s = &x->site;
@@ -377,11 +398,6 @@ static int by_growth(const void *a, const void *b)
 
 	return x->grown != y->grown ? x->grown < y->grown ? 1 : -1 : by_inuse(a, b);
 }
-
-/* What a process had when the recording began, or when it did (loaders/mem/held.h), has not grown.
- */
-#define BEFORE    "[from before the recording]"
-#define INHERITED "[from its parent]"
 
 /* Has it something of what it is ranked by? */
 static bool is_ranked(const struct heapsite *s, enum heapsites_order order)

@@ -11,6 +11,9 @@
  *   4. falls by a third of what it rises at most, and
  *   5. goes on: a seventh of it came in the second half.
  *
+ * What family mem knows of a line is an estimate: such a line grows only if its processes do, too,
+ * as the kernel counts them (heaptotals.h).
+ *
  * Its rate is the median of the slopes between each two ends (Theil and Sen's estimate). A process
  * that ended counts in the step in which it did and not later: what processes that come and go hold
  * does not add up.
