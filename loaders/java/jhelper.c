@@ -452,7 +452,7 @@ static _Noreturn void become(int sock, int dirfd, bool tls)
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	/* nobody waits for a child: its machine's user may stop it */
+	/* no child is waited for: its machine's user may stop it */
 	signal(SIGCHLD, SIG_IGN);
 	setrlimit(RLIMIT_CORE, &none);
 	/* who reads the loader's output is not kept waiting */

@@ -121,7 +121,10 @@ static const char *const STABLE_VIEWS[] = {"runs",
 					   "request_log",
 					   "request_bytes",
 					   "request_spans",
-					   "labelled_samples"};
+					   "labelled_samples",
+					   "file_calls",
+					   "lock_waits",
+					   "block_order"};
 
 /* Each file has its own sums: these are summed again, the same columns in the same order. */
 static const struct summed {

@@ -301,7 +301,7 @@ static _Noreturn void become(int sock)
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	/* nobody waits for a child: its program's user may stop it */
+	/* no child is waited for: its program's user may stop it */
 	signal(SIGCHLD, SIG_IGN);
 	setrlimit(RLIMIT_CORE, &none);
 	/* who reads sonde-maps' output is not kept waiting */

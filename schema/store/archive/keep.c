@@ -557,7 +557,7 @@ static void forget(struct keeping *k)
 	*k->r = (struct keep_report){0};
 }
 
-/* Steps 1 and 2. What is in the ring goes away at its end: then it is looked at anew. */
+/* Steps 1 and 2. What is in the ring goes away at its end: then it is read again. */
 static int look_and_make(struct keeping *k, struct err *e)
 {
 	int rc = -ESTALE;

@@ -48,7 +48,7 @@ def samples(done):
 
 #: words that were verbs, and what is typed now
 REPLACED = {"neighbours": "waits --neighbours", "wakers": "waits --wakers"}
-IMPERATIVE = set("see show list print draw say run explain compare query check record stop write import export add delete archive close convert answer".split())
+IMPERATIVE = set("see show list print draw say run explain compare query check record stop write import export add delete archive close convert answer keep".split())
 
 
 # --- help ---

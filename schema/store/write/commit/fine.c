@@ -136,7 +136,7 @@ static void leave_segment(struct fine *f)
 	f->seg = NULL;
 }
 
-/* What was not written is in no segment. The next one gets all names anew. */
+/* What was not written is in no segment. The next one gets all names again. */
 static void make_hole(struct fine *f, const struct batch *b)
 {
 	dict_forget_fine(b->dict, 0);
