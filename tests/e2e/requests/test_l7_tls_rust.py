@@ -167,7 +167,7 @@ def test_connections_side_by_side_keep_their_own_requests(capture, store, files)
     want = {(f"{method} /item-of-{x}", "200"): n for x in "abcdefgh" for method, n in (("GET", 15), ("POST", 5))}
     for side in ("client", "server"):
         assert asked(store, server.port, side) == want, c.said()
-    rows = sql_all(store, "SELECT c.comm, r.operation, sum(r.requests) AS n FROM requests r JOIN processes c USING (process_id) WHERE service LIKE ? AND side = "
+    rows = sql_all(store, "SELECT c.comm, r.operation, sum(r.requests) AS n FROM requests r JOIN processes c ON c.id = r.process_id WHERE service LIKE ? AND side = "
                    "'client' AND protocol = 'http' GROUP BY r.process_id, r.operation", (f"%:{server.port}",))
     assert sorted(r["n"] for r in rows) == sorted([15, 5] * 8)
 
