@@ -19,7 +19,7 @@ void event_row_put(struct family_host *h, int64_t utc_ns, const struct fact *f,
 			fact_put(row, column, process ? naming_row(h->naming, process) : 0);
 		rc = store_fact(h->store, h->run, utc_ns, f, row);
 	}
-	if (f->beside) /* these rows are no events of the run (schema/facts/fact.h) */
+	if (f->beside) /* such rows do not count as events (schema/facts/fact.h) */
 		return;
 	h->added += rc == 0;
 	h->refused += rc == -ESTALE;

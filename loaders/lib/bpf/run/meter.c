@@ -93,7 +93,7 @@ bool meter_put(const struct fact *f, const struct meter_round *r, struct fact_ro
 	for (int i = 0; i < 3 && rc == -ESTALE; i++)
 		rc = names(ctx, row) ? store_fact(r->h->store, r->h->run, r->utc_ns, f, row) :
 				       -ENOENT;
-	if (f->beside) /* these rows are no events of the run (schema/facts/fact.h) */
+	if (f->beside) /* such rows do not count as events (schema/facts/fact.h) */
 		return !rc;
 	r->h->added += rc == 0;
 	r->h->refused += rc == -ESTALE;

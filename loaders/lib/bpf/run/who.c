@@ -54,7 +54,7 @@ void who_put(struct family_host *h, int64_t utc_ns, const struct fact *f, struct
 			 who->p && !who->excluded ? naming_container(h->naming, who->p) : 0);
 		rc = store_fact(h->store, h->run, utc_ns, f, row);
 	}
-	if (f->beside) /* these rows are no events of the run (schema/facts/fact.h) */
+	if (f->beside) /* such rows do not count as events (schema/facts/fact.h) */
 		return;
 	h->added += rc == 0;
 	h->refused += rc == -ESTALE;
