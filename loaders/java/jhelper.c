@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +18,7 @@
 #include "loaders/java/jtalk.h"
 #include "loaders/java/onrecord.h"
 #include "loaders/lib/host/proc/proc.h"
+#include "loaders/lib/host/talk/outlive.h"
 #include "loaders/lib/sandbox/sandbox.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
@@ -438,27 +438,8 @@ static void turn(struct helper *h)
 static _Noreturn void become(int sock, int dirfd, bool tls)
 {
 	struct helper h = {.sock = 3, .dirfd = 4, .tls = tls};
-	struct rlimit none = {0, 0};
-	sigset_t signals;
-	int null;
 
-	/* not by the terminal's Ctrl-C: it has to stop recordings when its loader is gone */
-	setsid();
-	prctl(PR_SET_NAME, "sonde-jvm");
-	prctl(PR_SET_PDEATHSIG, 0);
-	sigemptyset(&signals);
-	sigprocmask(SIG_SETMASK, &signals, NULL);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	/* no child is waited for: its machine's user may stop it */
-	signal(SIGCHLD, SIG_IGN);
-	setrlimit(RLIMIT_CORE, &none);
-	/* who reads the loader's output is not kept waiting */
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; null >= 0 && fd < 3; fd++)
-		(void)dup2(null, fd);
+	outlive_begin("sonde-jvm");
 	sock = fcntl(sock, F_DUPFD, 32);
 	dirfd = fcntl(dirfd, F_DUPFD, 32);
 	if (dup2(sock, 3) != 3 || dup2(dirfd, 4) != 4)

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/proc/proc.h"
+#include "loaders/lib/host/talk/outlive.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "loaders/lib/sandbox/sandbox.h"
 #include "loaders/maps/dotnet/dotnettalk.h"
@@ -287,27 +287,8 @@ static _Noreturn void serve(struct helper *h)
 static _Noreturn void become(int sock)
 {
 	static struct helper h;
-	struct rlimit none = {0, 0};
-	sigset_t signals;
-	int null;
 
-	/* not by the terminal's Ctrl-C: it has to stop the programs when sonde-maps is gone */
-	setsid();
-	prctl(PR_SET_NAME, "sonde-dotnet");
-	prctl(PR_SET_PDEATHSIG, 0);
-	sigemptyset(&signals);
-	sigprocmask(SIG_SETMASK, &signals, NULL);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	/* no child is waited for: its program's user may stop it */
-	signal(SIGCHLD, SIG_IGN);
-	setrlimit(RLIMIT_CORE, &none);
-	/* who reads sonde-maps' output is not kept waiting */
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; null >= 0 && fd < 3; fd++)
-		(void)dup2(null, fd);
+	outlive_begin("sonde-dotnet");
 	if (sock != 3 && dup2(sock, 3) != 3)
 		_exit(1);
 	fcntl(3, F_SETFD, FD_CLOEXEC);
