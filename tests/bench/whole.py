@@ -25,9 +25,9 @@ sys.path[:0] = [os.path.join(bench.ROOT, "tests", "e2e", d) for d in ("", "lib",
 from sonded import Sonded  # noqa: E402
 
 DEFAULT = "cpu,host"  # as sonde config show has it
-CASES = [("idle", DEFAULT), ("idle", DEFAULT + ",offcpu"), ("idle", DEFAULT + ",offcpu,net,l7,goheap"), ("busy", "cpu"), ("busy", DEFAULT),
-         ("busy", DEFAULT + ",offcpu"), ("busy", DEFAULT + ",offcpu,net"), ("busy", DEFAULT + ",offcpu,net,l7"),
-         ("busy", DEFAULT + ",offcpu,net,l7,goheap")]
+ALL = DEFAULT + ",offcpu,net,l7,goheap,mem,disk"
+CASES = [("idle", DEFAULT), ("idle", DEFAULT + ",offcpu"), ("idle", ALL), ("busy", "cpu"), ("busy", DEFAULT),
+         ("busy", DEFAULT + ",offcpu"), ("busy", DEFAULT + ",offcpu,net"), ("busy", DEFAULT + ",offcpu,net,l7"), ("busy", ALL)]
 
 
 def memory(pid):
