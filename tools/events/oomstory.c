@@ -267,6 +267,17 @@ static void take_point(void *ctx, sqlite3_stmt *st)
 	x->most = bytes > x->most ? bytes : x->most;
 }
 
+/* Readings are seconds apart, memory can grow in less: at the kill it was what the kernel said. */
+static void add_kill(struct oomstory *x)
+{
+	const int64_t held = x->usage >= 0 ? x->usage : x->limit;
+
+	if (!x->own_limit || x->most < 0 || (double)held <= x->most)
+		return;
+	x->most = (double)held;
+	x->curve[OOMSTORY_POINTS - 1] = x->most;
+}
+
 /* --- what ran before --- */
 
 static void stacks_read(struct oomstory *x, const struct selection *sel)
@@ -333,6 +344,7 @@ static int around_read(struct reading *r, struct oomstory *x, struct err *e)
 			"SELECT ts, container, coalesce(working, mem) FROM container_stats WHERE ts BETWEEN ?1 - 70 AND ?2"
 			" AND coalesce(working, mem) IS NOT NULL ORDER BY ts",
 			take_point, r, e);
+	add_kill(x);
 	if (!rc)
 		rc = each_segment(
 			sel,

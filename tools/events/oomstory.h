@@ -46,7 +46,8 @@ struct oomstory {
 	struct oomstory_holder tasks[OOMSTORY_TASKS];
 	size_t n_tasks;
 	size_t all_tasks;              /* that the kernel listed */
-	double curve[OOMSTORY_POINTS]; /* bytes; -1: not measured */
+	double curve[OOMSTORY_POINTS]; /* bytes; -1: not measured; the last one has the kill in it
+					*/
 	double most;                   /* of the curve; -1: none */
 	struct oomstory_holder others[OOMSTORY_OTHERS];
 	size_t n_others; /* containers, most memory first, but the victim's own */

@@ -18,8 +18,8 @@ import unicodedata
 import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from conftest import E2E, BIN, UNSEEN, need, on_terminal  # noqa: E402, first: it says where helpers are
 import livedin  # noqa: E402
-from conftest import E2E, BIN, UNSEEN, need, on_terminal  # noqa: E402
 
 AT = 1795144200  # 2026-11-20T03:10:00Z
 GOLDEN = os.path.join(E2E, "golden")
