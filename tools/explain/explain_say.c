@@ -109,6 +109,7 @@ static void say_change(const struct explain_statement *s, struct strbuf *out)
 			    diff_percent(&s->v));
 }
 
+/* Amounts that round to the same say nothing. */
 static void say_inner(const struct explain_statement *s, struct strbuf *out)
 {
 	const bool group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
@@ -116,8 +117,10 @@ static void say_inner(const struct explain_statement *s, struct strbuf *out)
 
 	strbuf_addstr(out, group ? "; mostly in the function " : "; mostly in ");
 	strbuf_addshown(out, s->in, strlen(s->in));
-	strbuf_addf(out, " (%s, before %s)", explain_amount(s->d, s->in_v[1], after, sizeof(after)),
-		    explain_amount(s->d, s->in_v[0], before, sizeof(before)));
+	explain_amount(s->d, s->in_v[1], after, sizeof(after));
+	explain_amount(s->d, s->in_v[0], before, sizeof(before));
+	if (strcmp(after, before) != 0)
+		strbuf_addf(out, " (%s, before %s)", after, before);
 }
 
 static void say_cause(const struct explain_statement *s, const struct explain_cause *c,
