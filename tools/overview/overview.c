@@ -227,9 +227,16 @@ static int used_read(struct overview *o, int w, struct err *e)
 	if (rc)
 		return rc;
 	rc = process_usage_processes(o->sel[w], &used, e);
-	for (size_t i = 0; !rc && i < used.n; i++)
-		if (!*used.rows[i].who.container && !used.rows[i].who.self)
-			use_add(o, w, used.rows[i].who.comm, false, &used.rows[i]);
+	for (size_t i = 0; !rc && i < used.n; i++) {
+		struct process_usage_row *u = &used.rows[i];
+
+		if (*u->who.container || u->who.self)
+			continue;
+		/* Of a name's processes what they hold together: those that ended hold nothing. */
+		if (u->who.end_ns && u->who.end_ns <= o->sel[w]->to_ns)
+			u->held = 0;
+		use_add(o, w, u->who.comm, false, u);
+	}
 	process_usage_release(&used);
 	return rc;
 }
