@@ -16,7 +16,7 @@ TO = 1795144200 // 60 * 60
 FILES = {os.path.basename(f)[:-4]: f for f in glob.glob(f"{ROOT}/tools/checks/queries/**/*.sql", recursive=True)}
 SHIPPED = sorted(FILES)
 HOST = {"fact": "host_row", "cpus": 2, "mem_total": 8 << 30, "mem_available": 4 << 30, "user_us": 1000000, "nice_us": 0, "system_us": 0, "irq_us": 0,
-        "softirq_us": 0, "steal_us": 0, "swap_in": 0, "swap_out": 0, "psi_mem_us": 0, "psi_cpu_us": 0}
+        "softirq_us": 0, "steal_us": 0, "swap_in": 0, "swap_out": 0, "psi_mem_us": 0, "psi_cpu_us": 0, "running": 1}
 WEB = {"fact": "cgroup_row", "cgroup": "/docker/web", "container": "web", "container_id": "web", "user_us": 1000000, "system_us": 0, "working": 100 << 20,
        "mem": 120 << 20, "mem_limit": 512 << 20, "periods": 100, "throttled": 0, "throttled_us": 0, "cpu_limit_m": 1000, "psi_cpu_us": 0, "psi_mem_us": 0}
 ROOTFS = {"fact": "fs_row", "mount": "/", "source": "/dev/sda1", "fstype": "ext4", "size": 100 << 30, "free": 50 << 30, "available": 50 << 30,
@@ -109,6 +109,7 @@ BAD = {
     "cpu-delay": ("web", minutes(HALF, TO, WEB, psi_cpu_us=6000000)),
     "cpu-limit": ("web", minutes(HALF, TO, WEB, user_us=9500000)),
     "host-cpu": ("host", minutes(HALF, TO, HOST, user_us=18500000)),
+    "cpu-queue": ("host", minutes(HALF, TO, HOST, running=60)),
     "jvm-gc": ("app 7", minutes(HALF, TO, JVM, young_gc_us=1000000, full_gc_us=3000000)),
     "gpu-throttled": ("GPU 0", gpus(HALF, TO, throttle_reasons=64)),
     "gpu-hot": ("GPU 0", gpus(HALF, TO, temperature_m=88000)),
@@ -209,6 +210,7 @@ RATES = {  # bucket by bucket
     "cpu-delay": (WEB, {"psi_cpu_us": 6000000}),
     "cpu-limit": (WEB, {"user_us": 9500000}),
     "host-cpu": (HOST, {"user_us": 18500000}),
+    "cpu-queue": (HOST, {"running": 11}),
     "steal": (HOST, {"steal_us": 3000000}),
     "memory-pressure": (HOST, {"psi_mem_us": 1000000}),
     "swap-thrash": (HOST, {"swap_in": 5000, "swap_out": 6000}),
