@@ -21,7 +21,8 @@
 #include "schema/base/mem.h"
 #include "schema/facts/jvm.h"
 
-#define YOUNG_NS   (20 * NSEC_PER_SEC)
+#define YOUNG_NS   (60 * NSEC_PER_SEC)
+#define LASTS_NS   (9 * NSEC_PER_SEC) /* less than between two readings */
 #define LOOK_NS    (60 * NSEC_PER_SEC)
 #define PATH_BYTES 512
 
@@ -29,6 +30,7 @@ struct jvms_known {
 	uint32_t tgid, exec_id;
 	uint64_t start_ns, round, ino;
 	int64_t look_ns;        /* when it is looked at again */
+	int64_t bad_ns;         /* since when it cannot be read; 0: it can */
 	bool told, missed, had; /* missed: it was looked at and had none; had: it was read */
 	char *path;             /* NULL: it has none, as far as is known */
 	UT_hash_handle hh;
@@ -85,6 +87,7 @@ static struct jvms_known *known_of(struct jvms *j, const struct hostmaps_process
 		k->look_ns = 0;
 		path_set(k, NULL);
 		k->told = k->missed = k->had = false;
+		k->bad_ns = 0;
 		k->start_ns = p->start_ns;
 		k->exec_id = p->exec_id;
 	}
@@ -160,6 +163,15 @@ static void tell(struct jvms_known *k, const char *why)
 	k->told = true;
 }
 
+/* A JVM removes its file as it ends, and is there for some moments more: what is told is what
+ * is so at the next reading, too. */
+static bool lasts(struct jvms_known *k, int64_t now_ns)
+{
+	if (!k->bad_ns)
+		k->bad_ns = now_ns;
+	return now_ns - k->bad_ns >= LASTS_NS;
+}
+
 static bool file_parse(struct jvms_known *k, int64_t now_ns, struct jvmfile *out)
 {
 	struct stat st;
@@ -168,6 +180,8 @@ static bool file_parse(struct jvms_known *k, int64_t now_ns, struct jvmfile *out
 	size_t len;
 
 	if (fd < 0 || openin_read(fd, (size_t)st.st_size, &data, &len)) {
+		if (!lasts(k, now_ns))
+			return false;
 		tell(k, fd < 0 ? openin_reason(fd) : "cannot read");
 		path_set(k, NULL);
 		k->look_ns = now_ns + LOOK_NS;
@@ -175,11 +189,12 @@ static bool file_parse(struct jvms_known *k, int64_t now_ns, struct jvmfile *out
 	}
 	if (!jvmfile_parse(data, len, out)) {
 		/* else it is not written yet */
-		if (k->had || now_ns - (int64_t)k->start_ns > YOUNG_NS)
+		if (lasts(k, now_ns) && (k->had || now_ns - (int64_t)k->start_ns > YOUNG_NS))
 			tell(k, "it is damaged");
 		return false;
 	}
 	k->told = false;
+	k->bad_ns = 0;
 	return true;
 }
 
