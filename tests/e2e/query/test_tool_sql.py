@@ -286,3 +286,10 @@ def test_help_and_tables_are_listed(sonde, hostile):
     said = sonde("sql", ".help", store=hostile[0], check=True).stdout
     assert all(word in said for word in (".views", ".tables", ".schema", "win_NAME", ":from"))
     assert ".tables" in sonde("sql", ".tabels", store=hostile[0]).stderr
+
+
+@pytest.mark.parametrize("query, near", [("select * from losses", "'loss'"), ("select 1; select * from cpu_sample", "'cpu_samples'"), ("select p.ppdi from processes p", "'ppid'"),
+                                         ("select nothing_like_it from processes", None), ("select * from nothing_like_it", None)])
+def test_a_name_that_is_not_there_is_answered_with_the_nearest(segmented, query, near):
+    done = subprocess.run([f"{BIN}/sonde", "sql", "--store", segmented[0], query], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and ("did you mean" in done.stderr) == bool(near) and (near or "no such") in done.stderr, done.stderr

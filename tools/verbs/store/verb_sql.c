@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
@@ -15,6 +17,7 @@
 #include "tools/select/select.h"
 #include "tools/sql/namedquery.h"
 #include "tools/sql/probeview.h"
+#include "tools/sql/sqlnear.h"
 #include "tools/sql/sqlprint.h"
 #include "tools/sql/sqlview.h"
 #include "tools/sql/sqlwindow.h"
@@ -45,6 +48,7 @@ struct session {
 		*named; /* the named query whose parameters are bound, from `words`; NULL: none */
 	char *const *words;
 	size_t n_words;
+	const char *statement; /* that is run, and those after it; NULL: none of the user's */
 };
 
 static int over_time(void *ctx)
@@ -89,7 +93,12 @@ static int refused(struct session *s, int rc, struct err *e)
 		return -ENODATA;
 	}
 	if ((rc & 0xff) == SQLITE_ERROR) {
-		err_set(e, -EINVAL, EXIT_USAGE, "SQL: %s", sqlite3_errmsg(s->db));
+		cleanup_free char *message = mem_strdup(sqlite3_errmsg(s->db));
+		struct strbuf near cleanup_strbuf = STRBUF_INIT;
+
+		if (s->statement)
+			sqlnear(s->db, message, s->statement, &near);
+		err_set(e, -EINVAL, EXIT_USAGE, "SQL: %s%s", message, strbuf_str(&near));
 		err_fix(e,
 			"views: echo .views | sonde sql    columns: echo '.schema cpu_samples' | sonde sql");
 		return -EINVAL;
@@ -181,6 +190,7 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 		sqlite3_stmt *st = NULL;
 		int rc;
 
+		s->statement = sql;
 		s->timed_out = false;
 		s->deadline_ns = clock_boot_ns() + s->timeout_ns;
 		sqlview_asks(s->view, s->named ? NULL : sql);
