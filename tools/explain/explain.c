@@ -412,12 +412,18 @@ static void state(struct explain *x, const struct diff *d)
 	explain_unread_drop(x, first, d);
 }
 
+/* What became less is seldom why something was slow: it counts half. */
+static double rank_of(const struct explain_statement *s)
+{
+	return s->v.v[1] < s->v.v[0] ? s->score / 2 : s->score;
+}
+
 static int by_score(const void *a, const void *b)
 {
 	const struct explain_statement *s = a, *t = b;
 
-	if (s->score != t->score)
-		return s->score > t->score ? -1 : 1;
+	if (rank_of(s) != rank_of(t))
+		return rank_of(s) > rank_of(t) ? -1 : 1;
 	return s->about != t->about ? (s->about > t->about) - (s->about < t->about) :
 				      strcmp(s->name, t->name);
 }
