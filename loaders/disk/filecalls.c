@@ -65,11 +65,54 @@ static const char *call_word(uint32_t call)
 	return words[call];
 }
 
-/* What made no page dirty; what did was looked at before. */
-static void growth_put(const struct draining *d, const struct files_id *id,
-		       const struct disk_calls *s, const struct who *who, const char *path)
+/* ---- how many blocks a file had before the first call of the epoch that may make it larger ----
+ */
+
+struct firsts {
+	struct first {
+		uint64_t ns, blocks;
+	} * list;
+	size_t n, cap;
+	struct idmap at; /* by file */
+};
+
+static bool makes_larger(uint32_t call)
 {
-	int64_t grew = files_growth(d->f, id, s->blocks);
+	return call == DISK_WRITE || call == DISK_RING_WRITE || call == DISK_RESIZE;
+}
+
+static uint64_t file_hash(const struct disk_sync_key *key)
+{
+	return hash_u64(hash_u64(HASH_SEED, key->ino), key->dev);
+}
+
+static void first_add(struct firsts *f, const struct disk_sync_key *key, const struct disk_calls *s)
+{
+	bool fresh;
+	uint64_t *at;
+
+	if (!makes_larger(key->call) || key->ino == DISK_OTHERS)
+		return;
+	at = idmap_ref(&f->at, file_hash(key), &fresh);
+	if (fresh) {
+		*at = f->n;
+		mem_grow(f->list, f->n, f->cap);
+		f->list[f->n++] = (struct first){s->first_ns, s->blocks};
+	} else if (s->first_ns < f->list[*at].ns) {
+		f->list[*at] = (struct first){s->first_ns, s->blocks};
+	}
+}
+
+static void growth_put(const struct draining *d, const struct disk_sync_key *key,
+		       const struct firsts *firsts, const struct who *who, const char *path)
+{
+	const struct files_id id = {.ino = key->ino, .dev = key->dev};
+	uint64_t at = 0;
+	int64_t grew;
+
+	if (!idmap_get(&firsts->at, file_hash(key), &at))
+		return;
+	grew = files_growth(d->f, &id, firsts->list[at].blocks);
 
 	if (grew && !who->excluded)
 		files_grew(d->h, who, path, grew, d->utc_ns);
@@ -77,7 +120,7 @@ static void growth_put(const struct draining *d, const struct files_id *id,
 
 /* `other`: the name of files past the limit; NULL: it is a file. */
 static bool call_put(const struct draining *d, const struct disk_sync_key *key,
-		     const struct disk_calls *s, const char *other)
+		     const struct disk_calls *s, const struct firsts *firsts, const char *other)
 {
 	struct who who = who_find(d->h, &key->who, NULL);
 	const struct files_id id = {.ino = key->ino, .dev = key->dev};
@@ -98,8 +141,8 @@ static bool call_put(const struct draining *d, const struct disk_sync_key *key,
 	if (other || key->ino == DISK_OTHERS)
 		return true;
 	files_place(d->f, d->h, &id, &who, path, d->utc_ns);
-	if (key->call == DISK_WRITE || key->call == DISK_RING_WRITE || key->call == DISK_RESIZE)
-		growth_put(d, &id, s, &who, path);
+	if (makes_larger(key->call))
+		growth_put(d, key, firsts, &who, path);
 	return true;
 }
 
@@ -167,23 +210,28 @@ static void calls_drain(const struct draining *d, const struct bpf_map *map)
 	size_t n = 0, most = drain_most(d->h, DRAIN_CALLS_MOST);
 	struct others o = {0};
 	struct files_folders folders = {0};
+	struct firsts firsts = {0};
 	char name[FILENAME_PATH];
 
 	taken_take(&t, bpf_map__fd(map));
+	for (size_t i = 0; i < t.n; i++)
+		first_add(&firsts, taken_key(&t, i), taken_value(&t, i));
 	for (size_t i = 0; i < t.n; i++) {
 		const struct disk_sync_key *key = taken_key(&t, i);
 
 		if (n < most && key->ino != DISK_OTHERS) {
-			n += call_put(d, key, taken_value(&t, i), NULL);
+			n += call_put(d, key, taken_value(&t, i), &firsts, NULL);
 		} else {
 			other_name(d, &folders, key, name);
 			other_add(&o, key, taken_value(&t, i), name);
 		}
 	}
 	for (size_t i = 0; i < o.n; i++) {
-		call_put(d, &o.list[i].key, &o.list[i].sum, o.list[i].name);
+		call_put(d, &o.list[i].key, &o.list[i].sum, &firsts, o.list[i].name);
 		free(o.list[i].name);
 	}
+	idmap_release(&firsts.at);
+	free(firsts.list);
 	idmap_release(&folders.rows);
 	idmap_release(&o.at);
 	free(o.list);

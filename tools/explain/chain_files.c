@@ -42,7 +42,7 @@ static size_t place_of(struct chain_files *f, const char *file)
 	return *at;
 }
 
-/* NULL: one that nobody waits behind, a thread of the kernel or sonde itself. */
+/* NULL: a thread of the kernel or sonde itself: no one waits behind these. */
 static struct chain_file *take(struct reading *r, sqlite3_stmt *st, const struct list *l)
 {
 	const struct store_process_row *p =

@@ -5,7 +5,7 @@
  * record is not there.
  *
  * 1. What is written later counts for who changed the pages. Who only has them brought to the disk
- *    (sync, the kernel's threads) does not count, unless nobody was seen to change them.
+ *    (sync, the kernel's threads) counts only where no one was seen to change them.
  * 2. A wait is behind what is moved on the same disk. Which one that is, the requests of the file
  *    say that was waited for, else those of all files of who waited.
  */
@@ -33,7 +33,7 @@ struct chain_file { /* of one process or container */
 struct chain_place {         /* a file, for all who use it */
 	struct strbuf disks; /* of its requests: "\nsda\nsdb\n"; empty: not known */
 	double dirty[2];     /* bytes */
-	double moved[2];     /* bytes of requests, whoever made them */
+	double moved[2];     /* bytes of requests of any process */
 };
 
 struct chain_files { /* {0}: nothing is known */

@@ -324,7 +324,7 @@ def took(path):
 
 @pytest.mark.long
 def test_growth_is_what_du_says(sonde, capture, store, folder):
-    """Five ways to fill a disk, beside a sparse file and one that was preallocated before: each by its own process."""
+    """Six ways to fill a disk, beside a sparse file and one that was preallocated before: each by its own process."""
     script = """
 import mmap, os, sys, time
 how, path = sys.argv[1:]
@@ -341,6 +341,9 @@ for i in range(6):
         os.pwrite(fd, mmap.mmap(-1, 1 << 20), i << 20)
     elif how == "fallocate":
         os.posix_fallocate(fd, i << 20, 1 << 20)
+    elif how == "laid-out":  # as databases do: its place, then at once its pages
+        if not i: os.posix_fallocate(fd, 0, 6 << 20)
+        os.pwrite(fd, b"l" * (1 << 20), i << 20)
     elif how == "many":
         for n in range(4): open(f"{path}.{i}.{n}", "wb").write(b"m" * (256 << 10))
     elif how == "sparse":
@@ -349,7 +352,7 @@ for i in range(6):
         os.pwrite(fd, b"p" * (1 << 20), i << 20)
     time.sleep(0.5)
 """
-    kinds = ("append", "mapped", "direct", "fallocate", "many", "sparse", "inside")
+    kinds = ("append", "mapped", "direct", "fallocate", "laid-out", "many", "sparse", "inside")
     with open(f"{folder}/inside", "wb") as f:
         os.posix_fallocate(f.fileno(), 0, 8 << 20)
         os.fsync(f.fileno())
