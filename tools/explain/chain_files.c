@@ -122,7 +122,7 @@ static void moved_settle(struct chain_files *f, int w)
 		struct chain_file *x = &f->moved[i];
 		double more = x->dirty[w] > x->written[w] ? x->dirty[w] : x->written[w];
 
-		if (!x->dirty[w] && f->places[x->place].dirty[w] > 0)
+		if (x->dirty[w] <= 0 && f->places[x->place].dirty[w] > 0)
 			more = 0;
 		x->v[w] = x->read[w] + more;
 	}
