@@ -110,12 +110,13 @@ enum disk_io {
 
 struct disk_calls { /* reads or writes of a file, by struct disk_sync_key */
 	__u64 calls, errors, bytes, ns;
-	__u64 named;  /* its name was read */
-	__u64 blocks; /* of 512 bytes, before the first of these */
+	__u64 named;    /* its name was read */
+	__u64 blocks;   /* of 512 bytes, before the first of these */
+	__u64 first_ns; /* when that began: monotonic clock */
 	__u64 resizes;
 	__u32 hist[DISK_SLOTS];
 };
-_Static_assert(sizeof(struct disk_calls) == 56 + 4 * DISK_SLOTS, "wire size");
+_Static_assert(sizeof(struct disk_calls) == 64 + 4 * DISK_SLOTS, "wire size");
 
 struct disk_calling { /* a read or write of this thread; begin_ns 0: none */
 	__u64 begin_ns, ino, inode, blocks;

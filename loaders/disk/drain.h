@@ -2,10 +2,9 @@
 /*
  * drain: the sums of an epoch that is over, taken out of the programs' maps and stored as rows. Of
  * each kind the largest have a row; what is beyond the limits is summed: requests and opens in rows
- * without a process, calls on files by process as file `~other`. Opens of one command and container
- * have one row, with the process that was seen first. With long buckets
- * the limits are a quarter, so that the store holds as long: with buckets of FAMILY_ALWAYS_S and
- * more.
+ * without a process, calls on files by process as file `FOLDER/~other`. Opens of one command and
+ * container have one row, with the process that was seen first. With long buckets the limits are a
+ * quarter, so that the store holds as long: with buckets of FAMILY_ALWAYS_S and more.
  */
 #ifndef SONDE_DISK_DRAIN_H
 #define SONDE_DISK_DRAIN_H
@@ -22,7 +21,7 @@
 #define DRAIN_OPENS_MOST  32
 #define DRAIN_CALLS_MOST  128
 #define DRAIN_LOCKS_MOST  64
-#define DRAIN_OTHER       "~other"
+#define DRAIN_OTHER       FILES_OTHER
 
 /* Of a limit for short buckets, what holds for this recording. */
 size_t drain_most(const struct family_host *h, size_t n);

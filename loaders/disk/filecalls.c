@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/disk/filecalls.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "loaders/disk/drain.h"
 #include "loaders/lib/bpf/load/taken.h"
@@ -13,12 +17,19 @@
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "probes/disk.skel.h"
+#include "schema/base/array.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/facts/disk.h"
 #include "schema/store/write/facts.h"
+
+/* Of 32-bit programs on x86. */
+#define LOCKS_FCNTL_32   55
+#define LOCKS_FLOCK_32   143
+#define LOCKS_FCNTL64_32 221
 
 struct draining {
 	struct hooks *k;
@@ -28,14 +39,14 @@ struct draining {
 	uint32_t epoch;
 };
 
-/* Its host's path in `out`; "": the capture shows nothing of who used it. */
+/* Its host's path in `out`, or `other`; "": the capture shows nothing of who used it. */
 static void name_find(const struct draining *d, uint64_t ino, uint32_t dev, const struct who *who,
-		      bool named, char out[FILENAME_PATH])
+		      const char *other, char out[FILENAME_PATH])
 {
 	int names = bpf_map__fd(hooks_files(d->k).names);
 
-	snprintf(out, FILENAME_PATH, "%s", who->excluded ? "" : DRAIN_OTHER);
-	if (!named || who->excluded || ino == DISK_OTHERS)
+	snprintf(out, FILENAME_PATH, "%s", who->excluded ? "" : other ? other : DRAIN_OTHER);
+	if (other || who->excluded || ino == DISK_OTHERS)
 		return;
 	if (!files_path(d->f, ino, dev, files_viewer(d->h, who), names, out))
 		snprintf(out, FILENAME_PATH, DRAIN_OTHER);
@@ -54,18 +65,62 @@ static const char *call_word(uint32_t call)
 	return words[call];
 }
 
-/* What made no page dirty; what did was looked at before. */
-static void growth_put(const struct draining *d, const struct files_id *id,
-		       const struct disk_calls *s, const struct who *who, const char *path)
+/* ---- how many blocks a file had before the first call of the epoch that may make it larger ----
+ */
+
+struct firsts {
+	struct first {
+		uint64_t ns, blocks;
+	} * list;
+	size_t n, cap;
+	struct idmap at; /* by file */
+};
+
+static bool makes_larger(uint32_t call)
 {
-	int64_t grew = files_growth(d->f, id, s->blocks);
+	return call == DISK_WRITE || call == DISK_RING_WRITE || call == DISK_RESIZE;
+}
+
+static uint64_t file_hash(const struct disk_sync_key *key)
+{
+	return hash_u64(hash_u64(HASH_SEED, key->ino), key->dev);
+}
+
+static void first_add(struct firsts *f, const struct disk_sync_key *key, const struct disk_calls *s)
+{
+	bool fresh;
+	uint64_t *at;
+
+	if (!makes_larger(key->call) || key->ino == DISK_OTHERS)
+		return;
+	at = idmap_ref(&f->at, file_hash(key), &fresh);
+	if (fresh) {
+		*at = f->n;
+		mem_grow(f->list, f->n, f->cap);
+		f->list[f->n++] = (struct first){s->first_ns, s->blocks};
+	} else if (s->first_ns < f->list[*at].ns) {
+		f->list[*at] = (struct first){s->first_ns, s->blocks};
+	}
+}
+
+static void growth_put(const struct draining *d, const struct disk_sync_key *key,
+		       const struct firsts *firsts, const struct who *who, const char *path)
+{
+	const struct files_id id = {.ino = key->ino, .dev = key->dev};
+	uint64_t at = 0;
+	int64_t grew;
+
+	if (!idmap_get(&firsts->at, file_hash(key), &at))
+		return;
+	grew = files_growth(d->f, &id, firsts->list[at].blocks);
 
 	if (grew && !who->excluded)
 		files_grew(d->h, who, path, grew, d->utc_ns);
 }
 
+/* `other`: the name of files past the limit; NULL: it is a file. */
 static bool call_put(const struct draining *d, const struct disk_sync_key *key,
-		     const struct disk_calls *s, bool named)
+		     const struct disk_calls *s, const struct firsts *firsts, const char *other)
 {
 	struct who who = who_find(d->h, &key->who, NULL);
 	const struct files_id id = {.ino = key->ino, .dev = key->dev};
@@ -74,7 +129,7 @@ static bool call_put(const struct draining *d, const struct disk_sync_key *key,
 
 	if (!who.wanted || key->call >= DISK_IOS)
 		return false;
-	name_find(d, key->ino, key->dev, &who, named, path);
+	name_find(d, key->ino, key->dev, &who, other, path);
 	fact_put_text(&row, CALL_FILE, path);
 	fact_put_text(&row, CALL_CALL, call_word(key->call));
 	fact_put(&row, CALL_CALLS, s->calls);
@@ -83,11 +138,11 @@ static bool call_put(const struct draining *d, const struct disk_sync_key *key,
 	fact_put(&row, CALL_US, s->ns / 1000);
 	drain_times(&row, CALL_T0, s->hist);
 	who_put(d->h, d->utc_ns, &CALL_FACT, &row, &who, CALL_PROCESS, CALL_CONTAINER);
-	if (!named || key->ino == DISK_OTHERS)
+	if (other || key->ino == DISK_OTHERS)
 		return true;
 	files_place(d->f, d->h, &id, &who, path, d->utc_ns);
-	if (key->call == DISK_WRITE || key->call == DISK_RING_WRITE || key->call == DISK_RESIZE)
-		growth_put(d, &id, s, &who, path);
+	if (makes_larger(key->call))
+		growth_put(d, key, firsts, &who, path);
 	return true;
 }
 
@@ -100,27 +155,29 @@ static uint64_t call_weight(const void *value)
 	return s->bytes + 4096 * s->calls + s->ns / 1000 * 4096 + (s->resizes ? 64 << 20 : 0);
 }
 
-/* Files past the limit: a row by process and call. */
+/* Files past the limit: a row by process, call and folder. */
 struct others {
 	struct other {
 		struct disk_sync_key key;
 		struct disk_calls sum;
+		char *name;
 	} * list;
 	size_t n, cap;
 	struct idmap at;
 };
 
-static void other_add(struct others *o, const struct disk_sync_key *key, const struct disk_calls *s)
+static void other_add(struct others *o, const struct disk_sync_key *key, const struct disk_calls *s,
+		      const char *name)
 {
 	uint64_t h = hash_u64(hash_bytes(HASH_SEED, &key->who, sizeof(key->who)), key->call), *at;
 	struct disk_calls *sum;
 	bool fresh;
 
-	at = idmap_ref(&o->at, h, &fresh);
+	at = idmap_ref(&o->at, hash_str(h, name), &fresh);
 	if (fresh) {
 		mem_grow(o->list, o->n, o->cap);
 		*at = o->n;
-		o->list[o->n++] = (struct other){.key = *key};
+		o->list[o->n++] = (struct other){.key = *key, .name = mem_strdup(name)};
 	}
 	sum = &o->list[*at].sum;
 	sum->calls += s->calls;
@@ -129,6 +186,18 @@ static void other_add(struct others *o, const struct disk_sync_key *key, const s
 	sum->ns += s->ns;
 	for (int i = 0; i < DISK_SLOTS; i++)
 		sum->hist[i] += s->hist[i];
+}
+
+static void other_name(const struct draining *d, struct files_folders *folders,
+		       const struct disk_sync_key *key, char out[FILENAME_PATH])
+{
+	const struct files_id id = {.ino = key->ino, .dev = key->dev};
+	struct who who = who_find(d->h, &key->who, NULL);
+
+	snprintf(out, FILENAME_PATH, "%s", FILES_OTHER);
+	if (key->ino != DISK_OTHERS && who.wanted && !who.excluded)
+		files_other(d->f, folders, d->h, &id, files_viewer(d->h, &who),
+			    bpf_map__fd(hooks_files(d->k).names), out);
 }
 
 static void calls_drain(const struct draining *d, const struct bpf_map *map)
@@ -140,18 +209,30 @@ static void calls_drain(const struct draining *d, const struct bpf_map *map)
 			  .weight = call_weight};
 	size_t n = 0, most = drain_most(d->h, DRAIN_CALLS_MOST);
 	struct others o = {0};
+	struct files_folders folders = {0};
+	struct firsts firsts = {0};
+	char name[FILENAME_PATH];
 
 	taken_take(&t, bpf_map__fd(map));
+	for (size_t i = 0; i < t.n; i++)
+		first_add(&firsts, taken_key(&t, i), taken_value(&t, i));
 	for (size_t i = 0; i < t.n; i++) {
 		const struct disk_sync_key *key = taken_key(&t, i);
 
-		if (n < most && key->ino != DISK_OTHERS)
-			n += call_put(d, key, taken_value(&t, i), true);
-		else
-			other_add(&o, key, taken_value(&t, i));
+		if (n < most && key->ino != DISK_OTHERS) {
+			n += call_put(d, key, taken_value(&t, i), &firsts, NULL);
+		} else {
+			other_name(d, &folders, key, name);
+			other_add(&o, key, taken_value(&t, i), name);
+		}
 	}
-	for (size_t i = 0; i < o.n; i++)
-		call_put(d, &o.list[i].key, &o.list[i].sum, false);
+	for (size_t i = 0; i < o.n; i++) {
+		call_put(d, &o.list[i].key, &o.list[i].sum, &firsts, o.list[i].name);
+		free(o.list[i].name);
+	}
+	idmap_release(&firsts.at);
+	free(firsts.list);
+	idmap_release(&folders.rows);
 	idmap_release(&o.at);
 	free(o.list);
 	taken_release(&t);
@@ -205,7 +286,7 @@ static void lock_put(const struct draining *d, const struct disk_lock_key *key,
 
 	if (!who.wanted || key->lock >= DISK_LOCKS)
 		return;
-	name_find(d, key->ino, key->dev, &who, true, path);
+	name_find(d, key->ino, key->dev, &who, NULL, path);
 	fact_put_text(&row, LOCK_FILE, path);
 	fact_put_text(&row, LOCK_LOCK, lock_word(key->lock));
 	if (s) {
@@ -248,7 +329,35 @@ static void locks_drain(const struct draining *d)
 	taken_release(&t);
 }
 
+/* Does that thread still wait in a call for a lock? The end of a 32-bit program's call is not seen.
+ * What cannot be read is taken for one that does. */
+static bool lock_lasts(uint64_t thread)
+{
+	static const long calls[] = {SYS_flock, SYS_fcntl, LOCKS_FLOCK_32, LOCKS_FCNTL_32,
+				     LOCKS_FCNTL64_32};
+	char path[64], text[64] = "";
+	cleanup_fd int fd = -1;
+	char *end;
+	long nr;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/syscall", (unsigned)(thread >> 32),
+		 (unsigned)thread);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT;
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		return errno != ESRCH;
+	nr = strtol(text, &end, 10);
+	if (end == text) /* it runs, or is about to: it may have been given the lock just now */
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (nr == calls[i])
+			return true;
+	return false;
+}
+
 struct lasting_locks {
+	int fd; /* of the map */
 	struct disk_locking list[DRAIN_LOCKS_MOST];
 	size_t n;
 	int64_t now_ns;
@@ -265,11 +374,16 @@ static void lasting_take(void *ctx, const void *thread, const void *value)
 {
 	struct lasting_locks *l = ctx;
 	struct disk_locking x;
+	uint64_t id;
 
-	(void)thread;
+	memcpy(&id, thread, sizeof(id));
 	memcpy(&x, value, sizeof(x));
 	if (l->now_ns - (int64_t)x.begin_ns < FILECALLS_LASTING_NS)
 		return;
+	if (!lock_lasts(id)) {
+		bpf_map_delete_elem(l->fd, &id);
+		return;
+	}
 	for (size_t i = 0; i < l->n; i++)
 		if (is_same(&l->list[i].key, &x.key)) {
 			if (x.begin_ns < l->list[i].begin_ns)
@@ -282,7 +396,8 @@ static void lasting_take(void *ctx, const void *thread, const void *value)
 
 static void lasting_drain(const struct draining *d)
 {
-	struct lasting_locks l = {.now_ns = clock_mono_ns()};
+	struct lasting_locks l = {.fd = bpf_map__fd(d->k->skel->maps.locking),
+				  .now_ns = clock_mono_ns()};
 
 	hooks_locking(d->k, lasting_take, &l);
 	for (size_t i = 0; i < l.n; i++)

@@ -16,6 +16,7 @@
 #include "loaders/lib/bpf/run/who.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
+#include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/facts/disk.h"
 
@@ -158,6 +159,39 @@ bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int n
 	return *out;
 }
 
+/* "/a/b" -> "/a/~other" */
+static void folder_other(const char *path, char out[FILENAME_PATH])
+{
+	const char *last = strrchr(path, '/');
+
+	if (last && last - path + sizeof(FILES_OTHER) < FILENAME_PATH)
+		snprintf(out, FILENAME_PATH, "%.*s/" FILES_OTHER, (int)(last - path), path);
+}
+
+void files_other(struct files *f, struct files_folders *o, const struct family_host *h,
+		 const struct files_id *id, uint32_t pid, int names_fd, char out[FILENAME_PATH])
+{
+	char folder[FILENAME_PATH] = "";
+	struct files_known *k;
+	bool fresh;
+
+	snprintf(out, FILENAME_PATH, FILES_OTHER);
+	HASH_FIND(hh, f->known, id, sizeof(*id), k);
+	if (o->looked++ >= drain_most(h, FILES_LOOKED) ||
+	    (!k && HASH_COUNT(f->known) >= 2 * FILES_KNOWN))
+		return;
+	k = known_of(f, id->ino, id->dev, pid, names_fd);
+	if (k->whole)
+		folder_other(k->path, folder);
+	if (!*folder)
+		return;
+	if (o->rows.n >= drain_most(h, FILES_FOLDERS) &&
+	    !idmap_get(&o->rows, hash_str(HASH_SEED, folder), NULL))
+		return;
+	idmap_ref(&o->rows, hash_str(HASH_SEED, folder), &fresh);
+	snprintf(out, FILENAME_PATH, "%s", folder);
+}
+
 void files_place(struct files *f, struct family_host *h, const struct files_id *id,
 		 const struct who *who, const char *path, int64_t utc_ns)
 {
@@ -237,6 +271,7 @@ struct draining {
 	struct family_host *h;
 	int64_t utc_ns;
 	int names_fd;
+	struct files_folders *others;
 };
 
 /* The file's text; its growth, if this row is the first that made it dirty. */
@@ -261,6 +296,17 @@ static void file_name(const struct draining *d, const struct disk_file_key *key,
 		*grew = growth(d->f, k, s->blocks);
 }
 
+/* "": the capture shows nothing of who used it. */
+static void other_name(const struct draining *d, const struct disk_file_key *key,
+		       const struct who *who, char out[FILENAME_PATH])
+{
+	const struct files_id id = {.ino = key->ino, .dev = key->dev};
+
+	snprintf(out, FILENAME_PATH, "%s", who->excluded ? "" : FILES_OTHER);
+	if (!who->excluded && key->ino != DISK_OTHERS)
+		files_other(d->f, d->others, d->h, &id, files_viewer(d->h, who), d->names_fd, out);
+}
+
 static void number_put(struct fact_row *row, int column, uint64_t n)
 {
 	if (n)
@@ -272,16 +318,16 @@ static bool file_put(const struct draining *d, const struct disk_file_key *key,
 		     const struct disk_file *s, bool named)
 {
 	struct who who = who_find(d->h, &key->who, NULL);
-	char path[FILENAME_PATH] = DRAIN_OTHER, disk[DEVICES_NAME] = "";
+	char path[FILENAME_PATH] = "", disk[DEVICES_NAME] = "";
 	struct fact_row row = {0};
 	int64_t grew = 0;
 
 	if (!who.wanted)
 		return false;
-	if (named && key->ino != DISK_OTHERS && !who.excluded)
+	if ((named || !key->ino) && key->ino != DISK_OTHERS && !who.excluded)
 		file_name(d, key, s, &who, path, &grew);
-	else if (who.excluded)
-		*path = 0;
+	else
+		other_name(d, key, &who, path);
 	if (key->major || key->minor)
 		devices_name(d->devices, key->major, key->minor, disk);
 	fact_put_text(&row, FILE_NAME, path);
@@ -326,14 +372,17 @@ static void map_drain(struct draining *d, const struct bpf_map *map, uint32_t ep
 void files_drain(struct files *f, const struct hooks_files *maps, struct devices *devices,
 		 struct family_host *h, uint32_t epoch, int64_t utc_ns)
 {
+	struct files_folders others = {0};
 	struct draining d = {.f = f,
 			     .devices = devices,
 			     .h = h,
 			     .utc_ns = utc_ns,
-			     .names_fd = bpf_map__fd(maps->names)};
+			     .names_fd = bpf_map__fd(maps->names),
+			     .others = &others};
 
 	map_drain(&d, maps->sums, epoch);
 	map_drain(&d, maps->rest, epoch);
+	idmap_release(&others.rows);
 }
 
 void files_epoch(struct files *f)

@@ -24,9 +24,16 @@
 #include "loaders/disk/mounts.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/run/who.h"
+#include "schema/base/idmap.h"
 
 #define FILES_MOST  64   /* rows of an epoch with their file's name (drain_most) */
 #define FILES_KNOWN 4096 /* files whose path and size are kept */
+#define FILES_OTHER "~other"
+
+/* Of an epoch's files past its limit: how many are asked for their folder, and how many folders
+ * have rows (both by drain_most). */
+#define FILES_LOOKED  1024
+#define FILES_FOLDERS 32
 
 struct files_known;
 
@@ -56,6 +63,15 @@ uint32_t files_viewer(struct family_host *h, const struct who *who);
  * its layer. false: it is not known. */
 bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int names_fd,
 		char out[FILENAME_PATH]);
+struct files_folders { /* {0}; of one epoch. Release it. */
+	struct idmap rows;
+	size_t looked;
+};
+
+/* What a file past the limit counts as: "FOLDER/~other"; where that is not known, or there are too
+ * many, "~other". `pid` as in files_path. */
+void files_other(struct files *f, struct files_folders *o, const struct family_host *h,
+		 const struct files_id *id, uint32_t pid, int names_fd, char out[FILENAME_PATH]);
 /* By how many bytes a file that files_path named grew since the last look, or since it had
  * `blocks`; 0: not, or it cannot be seen. */
 int64_t files_growth(struct files *f, const struct files_id *id, uint64_t blocks);

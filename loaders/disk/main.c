@@ -99,8 +99,10 @@ static void epoch_store(struct disk *d, struct family_host *h)
 	devices_read(&d->devices, h, d->epochs.ended_ns, utc);
 	files_epoch(&d->files);
 	drain_epoch(&d->hooks, &d->devices, &d->files, h, d->epochs.number, utc);
-	files_drain(&d->files, &files, &d->devices, h, d->epochs.number, utc);
+	/* Calls first: a file that was preallocated before its first page was written grew there.
+	 */
 	filecalls_drain(&d->hooks, &d->files, h, d->epochs.number, utc);
+	files_drain(&d->files, &files, &d->devices, h, d->epochs.number, utc);
 	slow_store(d, h);
 	epochs_stored(&d->epochs);
 	crowd_tell(d);

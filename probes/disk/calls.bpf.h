@@ -182,7 +182,8 @@ CALL_BEGINS(resize_begins, 0, DISK_RESIZE)
 CALL_BEGINS(sendfile_begins, 1, DISK_READ)
 CALL_BEGINS(copy_begins, 2, DISK_WRITE)
 
-static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key, __u64 blocks)
+static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key, __u64 blocks,
+						    __u64 begin_ns)
 {
 	struct disk_calls *s = bpf_map_lookup_elem(&disk_calls, key);
 
@@ -192,6 +193,7 @@ static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key, _
 	s = bpf_map_lookup_elem(&disk_calls, key);
 	if (s) {
 		s->blocks = blocks;
+		s->first_ns = begin_ns;
 		return s;
 	}
 	key->ino = DISK_OTHERS;
@@ -210,7 +212,7 @@ static __always_inline void call_add(struct disk_sync_key *key, const struct dis
 				     __s64 ret, __u64 begin_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), ns = now > begin_ns && begin_ns ? now - begin_ns : 0;
-	struct disk_calls *s = calls_get(key, c->blocks);
+	struct disk_calls *s = calls_get(key, c->blocks, begin_ns);
 
 	if (!s)
 		return;

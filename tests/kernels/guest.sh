@@ -604,12 +604,28 @@ disks_make() {
 		dmsetup create broken --table "0 1000 error" && dmsetup ls
 }
 
+# A mirror and a logical volume, made with the real tools where the host has them.
+disks_tools() {
+	local i
+	for i in 5 6 7; do
+		[ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i
+		truncate -s 24M /tmp/disk$i && losetup /dev/loop$i /tmp/disk$i || return 1
+	done
+	mdadm --create /dev/md0 --run --assume-clean --metadata=1.2 --level=1 --raid-devices=2 /dev/loop5 /dev/loop6 || return 1
+	export LVM_SUPPRESS_FD_WARNINGS=1
+	mkdir -p /run/lvm /run/lock/lvm /etc/lvm
+	echo 'activation { udev_sync=0 udev_rules=0 } devices { use_devicesfile=0 obtain_device_list_from_udev=0 }' >/etc/lvm/lvm.conf
+	lvm pvcreate -f /dev/loop7 && lvm vgcreate house /dev/loop7 && lvm lvcreate -y -Wn -Zn -L 12M -n data house && dmsetup ls
+}
+
 disks_use() {
 	program=sonde-disk capture_begin disks || return 1
 	cat /proc/diskstats >/run/diskstats
 	dd if=/dev/zero of=/dev/mapper/linear bs=4096 count=64 oflag=direct
 	dd if=/dev/zero of=/dev/mapper/mirrored bs=4096 count=32 oflag=direct
 	dd if=/dev/zero of=/dev/mapper/slow bs=4096 count=3 oflag=direct
+	[ ! -e /dev/md0 ] || dd if=/dev/zero of=/dev/md0 bs=4096 count=32 oflag=direct
+	[ ! -e /dev/mapper/house-data ] || dd if=/dev/zero of=/dev/mapper/house-data bs=4096 count=16 oflag=direct
 	/usr/sbin/mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/mapper/ciphered
 	mkdir -p /mnt && mount -t ext4 -o noatime /dev/mapper/ciphered /mnt && dd if=/dev/zero of=/mnt/big bs=65536 count=16 conv=fsync
 	dd if=/dev/mapper/broken of=/dev/null bs=4096 count=1 iflag=direct
@@ -625,6 +641,7 @@ disks_use() {
 disks_all() {
 	export DM_DISABLE_UDEV=1 PATH=$PATH:/usr/sbin
 	section disks-make disks_make
+	[ ! -x /usr/sbin/mdadm ] || [ ! -x /usr/sbin/lvm ] || section disks-tools disks_tools
 	section disks-use disks_use
 	section disks-blocks ask disks "SELECT disk, op, comm, sum(requests) AS requests, sum(bytes) AS bytes, sum(errors) AS errors FROM block_stats GROUP BY 1, 2, 3"
 	section disks-under ask disks "SELECT DISTINCT disk, under FROM block_devices"

@@ -53,6 +53,24 @@ def test_what_was_written_to_a_device_on_top_is_below_it_once(chains):
     assert {under[f"loop{i}"] for i in range(5)} == {""}  # their files are in memory
 
 
+def test_mdadm_and_lvm_write_below_once(chains):
+    if "disks-tools" not in chains.sections:
+        pytest.skip("missing: mdadm and lvm2 on this host")
+    assert chains.sections["disks-tools"].status == 0, chains.sections["disks-tools"]
+    kernel, put = counted(chains), {}
+    for r in rows(chains, "blocks"):
+        if r["op"] == "write":
+            n, size = put.get(r["disk"], (0, 0))
+            put[r["disk"]] = (n + r["requests"], size + r["bytes"])
+    by = {(r["disk"], r["comm"]): r["bytes"] for r in rows(chains, "blocks") if r["op"] == "write"}
+    under = {r["disk"]: r["under"] for r in rows(chains, "under")}
+    assert sorted(under["md0"].split(", ")) == ["loop5", "loop6"] and "md0" not in put
+    for disk in ("loop5", "loop6"):  # its data, and the mirror's own records of its state
+        assert put[disk] == kernel[disk][2:] and put[disk][1] >= 32 * PAGE, disk
+    (volume,) = [d for d, u in under.items() if u == "loop7"]
+    assert volume.startswith("dm-") and put["loop7"] == kernel["loop7"][2:] == (16, 16 * PAGE) and by["loop7", "dd"] == 16 * PAGE
+
+
 def test_a_file_on_a_ciphered_device_has_a_name_where_it_is_changed_and_waited_for(chains):
     files = rows(chains, "files")
     assert [r["dirty"] >= 16 * 65536 for r in files if r["file"] == "/mnt/big" and r["disk"] == ""] == [True]

@@ -161,36 +161,6 @@ static int mount_order(const void *a, const void *b)
 	return p < q ? -1 : p > q ? 1 : strcmp(x->mount, y->mount);
 }
 
-int diskfull_read(const struct selection *sel, struct diskfull *out, struct err *e)
-{
-	struct diskfiles files;
-	int rc;
-
-	*out = (struct diskfull){0};
-	rc = diskfiles_read(sel, &files, e);
-	if (!rc) {
-		const struct askrows_part parts[] = {
-			{RECORDED("host"), take_run, &out->known, {{NULL}, NULL}},
-			{MOUNTS, take_mount, out, {{NULL}, NULL}},
-		};
-
-		rc = askrows_each(sel, NULL, parts, ARRAY_SIZE(parts), e);
-	}
-	if (!rc && grew_any(&files)) {
-		grown_put(out, &files);
-	} else if (!rc && !select_is_narrow(sel)) {
-		const struct askrows_part written = {WRITTEN, take_written, out, {{NULL}, NULL}};
-
-		rc = askrows_each(sel, NULL, &written, 1, e);
-	}
-	diskfiles_release(&files);
-	for (size_t i = 0; i < out->n; i++)
-		rate_find(&out->mounts[i]);
-	if (out->n)
-		qsort(out->mounts, out->n, sizeof(*out->mounts), mount_order);
-	return rc;
-}
-
 void diskfull_release(struct diskfull *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -303,4 +273,50 @@ void diskhelds_release(struct diskhelds *h)
 		held_release(&h->rows[i]);
 	free(h->rows);
 	*h = (struct diskhelds){0};
+}
+
+/* ---- file systems with what they hold ---- */
+
+static int deleted_read(const struct selection *sel, struct diskfull *f, struct err *e)
+{
+	struct diskhelds h;
+	int rc = diskhelds_read(sel, &h, e);
+
+	for (size_t i = 0; i < h.n; i++)
+		for (size_t k = 0; k < f->n; k++)
+			if (!strcmp(f->mounts[k].mount, h.rows[i].mount))
+				f->mounts[k].deleted += h.rows[i].bytes;
+	diskhelds_release(&h);
+	return rc;
+}
+
+int diskfull_read(const struct selection *sel, struct diskfull *out, struct err *e)
+{
+	struct diskfiles files;
+	int rc;
+
+	*out = (struct diskfull){0};
+	rc = diskfiles_read(sel, &files, e);
+	if (!rc) {
+		const struct askrows_part parts[] = {
+			{RECORDED("host"), take_run, &out->known, {{NULL}, NULL}},
+			{MOUNTS, take_mount, out, {{NULL}, NULL}},
+		};
+
+		rc = askrows_each(sel, NULL, parts, ARRAY_SIZE(parts), e);
+	}
+	if (!rc && grew_any(&files)) {
+		grown_put(out, &files);
+	} else if (!rc && !select_is_narrow(sel)) {
+		const struct askrows_part written = {WRITTEN, take_written, out, {{NULL}, NULL}};
+
+		rc = askrows_each(sel, NULL, &written, 1, e);
+	}
+	diskfiles_release(&files);
+	rc = rc ? rc : deleted_read(sel, out, e);
+	for (size_t i = 0; i < out->n; i++)
+		rate_find(&out->mounts[i]);
+	if (out->n)
+		qsort(out->mounts, out->n, sizeof(*out->mounts), mount_order);
+	return rc;
 }

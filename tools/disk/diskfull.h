@@ -37,7 +37,8 @@ struct diskfull_mount {
 	char *mount;
 	int64_t first_ts, last_ts; /* of the readings, s since 1970 */
 	int64_t size, first_left, left, inodes, inodes_left;
-	double full_s; /* so long until it is full; < 0: not known */
+	uint64_t deleted; /* bytes that deleted files take which programs have open (rule 3) */
+	double full_s;    /* so long until it is full; < 0: not known */
 	struct diskfull_by by[DISKFULL_BY];
 	size_t n_by;
 };

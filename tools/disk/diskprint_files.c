@@ -102,6 +102,7 @@ static void full_row(struct row *o, const struct diskfull_mount *m)
 		 m->full_s < 0 ? NULL : units_seconds(m->full_s, text, sizeof(text)));
 	if (o->json)
 		row_json(o, "full_s", m->full_s < 0 ? json_null() : json_real(m->full_s));
+	row_bytes(o, "DELETED", TABLE_RIGHT, "deleted_bytes", m->deleted, m->deleted);
 	row_number(o, NULL, TABLE_RIGHT, "inodes", m->inodes, m->inodes);
 	row_number(o, NULL, TABLE_RIGHT, "inodes_left", m->inodes_left, m->inodes);
 	row_change(o, "GREW", NULL, by->bytes);

@@ -211,16 +211,24 @@ static void rows_keep_called(struct diskrows *o)
 	o->n = n;
 }
 
-/* What is most in the way comes first. */
+/* Past the limits of what is recorded: of no process, path or file. */
+static bool is_rest(const struct diskrow *x)
+{
+	return !strcmp(x->text, "~other");
+}
+
 static uint64_t weight(const struct diskrow *x)
 {
 	return x->us > x->lasting_us ? x->us : x->lasting_us;
 }
 
+/* What is most in the way comes first, the rest last. */
 static int order(const void *a, const void *b)
 {
 	const struct diskrow *x = a, *y = b;
 
+	if (is_rest(x) != is_rest(y))
+		return is_rest(x) ? 1 : -1;
 	if (weight(x) != weight(y))
 		return weight(x) < weight(y) ? 1 : -1;
 	if (x->n != y->n)

@@ -5,16 +5,17 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "tools/select/askrows.h"
 
 static const char SYNCS[] =
 	"SELECT process_id, file, sum(calls), sum(us) FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 AND file NOT IN ('', '~other') GROUP BY 1, 2";
-/* What was made dirty is written later: once. */
 static const char MOVED[] =
-	"SELECT process_id, file, 0, max(sum(coalesce(dirty_bytes, 0)), sum(coalesce(write_bytes, 0))) + sum(coalesce(read_bytes, 0))"
-	" FROM disk_files WHERE ts BETWEEN ?1 AND ?2 AND file NOT IN ('', '~other') GROUP BY 1, 2";
+	"SELECT coalesce(process_id, 0), file, sum(coalesce(read_bytes, 0)), sum(coalesce(dirty_bytes, 0)), sum(coalesce(write_bytes, 0)), disk"
+	" FROM disk_files WHERE ts BETWEEN ?1 AND ?2 AND file <> '' AND file NOT LIKE '%~other' GROUP BY 1, 2, disk";
 
 struct reading {
 	struct chain_files *f;
@@ -22,44 +23,109 @@ struct reading {
 	int window;
 };
 
-static void take(struct reading *r, sqlite3_stmt *st, struct chain_file **list, size_t *n,
-		 size_t *cap)
+struct list {
+	struct chain_file **v;
+	size_t *n, *cap;
+	struct idmap *at;
+};
+
+static size_t place_of(struct chain_files *f, const char *file)
+{
+	bool fresh;
+	uint64_t *at = idmap_ref(&f->place_at, hash_str(HASH_SEED, file), &fresh);
+
+	if (fresh) {
+		*at = f->n_places;
+		mem_grow(f->places, f->n_places, f->cap_places);
+		f->places[f->n_places++] = (struct chain_place){.disks = STRBUF_INIT};
+	}
+	return *at;
+}
+
+/* NULL: a thread of the kernel or sonde itself: no one waits behind these. */
+static struct chain_file *take(struct reading *r, sqlite3_stmt *st, const struct list *l)
 {
 	const struct store_process_row *p =
 		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
 	const char *file = askrows_text(st, 1), *who;
-	struct chain_file *x = NULL;
+	uint64_t h = hash_str(HASH_SEED, file), *at;
+	bool fresh;
 
 	if (!p || p->self || select_is_kernel(p))
-		return;
+		return NULL;
 	who = *p->container ? p->container : p->comm;
-	for (size_t i = 0; !x && i < *n; i++)
-		if (!strcmp((*list)[i].file, file) && !strcmp((*list)[i].who, who) &&
-		    (*list)[i].container == !!*p->container)
-			x = &(*list)[i];
-	if (!x) {
-		mem_grow(*list, *n, *cap);
-		x = &(*list)[(*n)++];
-		*x = (struct chain_file){.who = mem_strdup(who),
-					 .container = *p->container,
-					 .file = mem_strdup(file)};
-	}
-	x->n[r->window] += sqlite3_column_double(st, 2);
-	x->v[r->window] += sqlite3_column_double(st, 3);
+	h = hash_u64(hash_str(h, who), *p->container);
+	at = idmap_ref(l->at, h, &fresh);
+	if (!fresh)
+		return &(*l->v)[*at];
+	*at = *l->n;
+	mem_grow(*l->v, *l->n, *l->cap);
+	(*l->v)[*l->n] = (struct chain_file){.who = mem_strdup(who),
+					     .comm = mem_strdup(p->comm),
+					     .container = *p->container,
+					     .file = mem_strdup(file),
+					     .place = place_of(r->f, file)};
+	return &(*l->v)[(*l->n)++];
 }
 
 static void take_sync(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
+	struct chain_files *f = r->f;
+	const struct list l = {&f->syncs, &f->n_syncs, &f->cap_syncs, &f->sync_at};
+	struct chain_file *x = take(r, st, &l);
 
-	take(r, st, &r->f->syncs, &r->f->n_syncs, &r->f->cap_syncs);
+	if (!x)
+		return;
+	x->n[r->window] += sqlite3_column_double(st, 2);
+	x->v[r->window] += sqlite3_column_double(st, 3);
+}
+
+static bool has_disk(const struct strbuf *disks, const char *disk, size_t len)
+{
+	for (const char *at = strbuf_str(disks); (at = strstr(at, disk)); at += len)
+		if (at > strbuf_str(disks) && at[-1] == '\n' && at[len] == '\n')
+			return true;
+	return false;
+}
+
+static void disk_add(struct strbuf *disks, const char *disk)
+{
+	if (!*disk || has_disk(disks, disk, strlen(disk)))
+		return;
+	strbuf_addf(disks, "%s%s\n", disks->len ? "" : "\n", disk);
 }
 
 static void take_moved(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
+	struct chain_files *f = r->f;
+	const struct list l = {&f->moved, &f->n_moved, &f->cap_moved, &f->moved_at};
+	size_t place = place_of(f, askrows_text(st, 1));
+	struct chain_file *x = take(r, st, &l);
 
-	take(r, st, &r->f->moved, &r->f->n_moved, &r->f->cap_moved);
+	disk_add(&f->places[place].disks, askrows_text(st, 5));
+	f->places[place].moved[r->window] +=
+		sqlite3_column_double(st, 2) + sqlite3_column_double(st, 4);
+	if (!x)
+		return;
+	x->read[r->window] += sqlite3_column_double(st, 2);
+	x->dirty[r->window] += sqlite3_column_double(st, 3);
+	x->written[r->window] += sqlite3_column_double(st, 4);
+	f->places[place].dirty[r->window] += sqlite3_column_double(st, 3);
+}
+
+/* Rule 1. */
+static void moved_settle(struct chain_files *f, int w)
+{
+	for (size_t i = 0; i < f->n_moved; i++) {
+		struct chain_file *x = &f->moved[i];
+		double more = x->dirty[w] > x->written[w] ? x->dirty[w] : x->written[w];
+
+		if (x->dirty[w] <= 0 && f->places[x->place].dirty[w] > 0)
+			more = 0;
+		x->v[w] = x->read[w] + more;
+	}
 }
 
 int chain_files_read(struct selection *const wide[2], struct chain_files *out, struct err *e)
@@ -73,6 +139,7 @@ int chain_files_read(struct selection *const wide[2], struct chain_files *out, s
 		out->seconds[r.window] =
 			(double)(wide[r.window]->to_ns - wide[r.window]->from_ns) / NSEC_PER_SEC;
 		rc = askrows_each(wide[r.window], &r.dict, parts, ARRAY_SIZE(parts), e);
+		moved_settle(out, r.window);
 	}
 	return rc;
 }
@@ -81,6 +148,7 @@ static void list_release(struct chain_file *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(list[i].who);
+		free(list[i].comm);
 		free(list[i].file);
 	}
 	free(list);
@@ -90,39 +158,126 @@ void chain_files_release(struct chain_files *f)
 {
 	list_release(f->syncs, f->n_syncs);
 	list_release(f->moved, f->n_moved);
+	for (size_t i = 0; i < f->n_places; i++)
+		strbuf_release(&f->places[i].disks);
+	free(f->places);
+	idmap_release(&f->sync_at);
+	idmap_release(&f->moved_at);
+	idmap_release(&f->place_at);
 	*f = (struct chain_files){0};
 }
 
-/* Of those of one, or of all others. */
-static const struct chain_file *most(const struct chain_files *f, const struct chain_file *list,
-				     size_t n, const char *who, bool container, bool others)
+static bool is_of(const struct chain_file *x, const char *who, bool container)
 {
-	const struct chain_file *best = NULL;
-	double more = 0;
+	return x->container == container && !strcmp(x->who, who);
+}
 
-	if (f->seconds[0] <= 0 || f->seconds[1] <= 0)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		const struct chain_file *x = &list[i];
-		bool same = x->container == container && !strcmp(x->who, who);
-		double by = x->v[1] / f->seconds[1] - x->v[0] / f->seconds[0];
-
-		if (same == others || by <= more)
-			continue;
-		more = by;
-		best = x;
-	}
-	return best;
+static double by_second(const struct chain_files *f, const struct chain_file *x)
+{
+	return x->v[1] / f->seconds[1] - x->v[0] / f->seconds[0];
 }
 
 const struct chain_file *chain_files_sync(const struct chain_files *f, const char *who,
 					  bool container)
 {
-	return most(f, f->syncs, f->n_syncs, who, container, false);
+	const struct chain_file *best = NULL;
+	double more = 0;
+
+	for (size_t i = 0; i < f->n_syncs && f->seconds[0] > 0 && f->seconds[1] > 0; i++) {
+		const struct chain_file *x = &f->syncs[i];
+
+		if (!is_of(x, who, container) || by_second(f, x) <= more)
+			continue;
+		more = by_second(f, x);
+		best = x;
+	}
+	return best;
 }
 
-const struct chain_file *chain_files_other(const struct chain_files *f, const char *who,
-					   bool container)
+static void disks_join(struct strbuf *to, const struct strbuf *from)
 {
-	return most(f, f->moved, f->n_moved, who, container, true);
+	const char *at = strbuf_str(from);
+
+	for (at += *at == '\n'; *at; at += strcspn(at, "\n") + 1) {
+		struct strbuf disk cleanup_strbuf = STRBUF_INIT;
+
+		strbuf_add(&disk, at, strcspn(at, "\n"));
+		disk_add(to, strbuf_str(&disk));
+	}
+}
+
+/* Rule 2. */
+static void disks_of(const struct chain_files *f, const char *who, bool container,
+		     const struct chain_file *sync, struct strbuf *out)
+{
+	if (sync)
+		disks_join(out, &f->places[sync->place].disks);
+	for (size_t i = 0; i < f->n_moved && (!sync || !out->len); i++)
+		if (is_of(&f->moved[i], who, container))
+			disks_join(out, &f->places[f->moved[i].place].disks);
+}
+
+static bool shares(const struct strbuf *disks, const struct strbuf *others)
+{
+	const char *at = strbuf_str(others);
+	size_t len;
+
+	for (at += *at == '\n'; *at; at += len + 1) {
+		struct strbuf disk cleanup_strbuf = STRBUF_INIT;
+
+		len = strcspn(at, "\n");
+		strbuf_add(&disk, at, len);
+		if (has_disk(disks, strbuf_str(&disk), len))
+			return true;
+	}
+	return false;
+}
+
+/* Its parts of what was moved on these disks. */
+static void parts_find(const struct chain_files *f, const char *who, bool container,
+		       const struct strbuf *disks, struct chain_behind *b)
+{
+	double all = 0, others = 0, own = f->places[b->x->place].moved[1];
+	cleanup_free bool *used = mem_array(f->n_places, sizeof(*used));
+
+	memset(used, 0, f->n_places * sizeof(*used));
+	for (size_t i = 0; i < f->n_moved; i++)
+		if (is_of(&f->moved[i], who, container))
+			used[f->moved[i].place] = true;
+	for (size_t i = 0; i < f->n_places; i++) {
+		const struct chain_place *p = &f->places[i];
+
+		if (p->moved[1] <= 0 || !shares(disks, &p->disks))
+			continue;
+		all += p->moved[1];
+		others += used[i] ? 0 : p->moved[1];
+	}
+	b->of_disk = all > 0 ? own / all : 0;
+	b->of_others = others > 0 ? own / others : 0;
+}
+
+struct chain_behind chain_files_other(const struct chain_files *f, const char *who, bool container,
+				      const struct chain_file *sync)
+{
+	struct strbuf disks cleanup_strbuf = STRBUF_INIT;
+	struct chain_behind b = {0};
+	double more = 0;
+
+	if (f->seconds[0] <= 0 || f->seconds[1] <= 0)
+		return b;
+	disks_of(f, who, container, sync, &disks);
+	for (size_t i = 0; i < f->n_moved; i++) {
+		const struct chain_file *x = &f->moved[i];
+		bool same = disks.len && shares(&disks, &f->places[x->place].disks);
+
+		if (is_of(x, who, container) || by_second(f, x) <= 0 || same < b.same_disk ||
+		    (same == b.same_disk && by_second(f, x) <= more))
+			continue;
+		more = by_second(f, x);
+		b.x = x;
+		b.same_disk = same;
+	}
+	if (b.same_disk)
+		parts_find(f, who, container, &disks, &b);
+	return b;
 }

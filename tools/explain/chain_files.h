@@ -3,6 +3,11 @@
  * chain_files: which file one waited for until it was on its disk, and who wrote or read most more
  * meanwhile, in two windows (views fsyncs and disk_files of family disk). What that family did not
  * record is not there.
+ *
+ * 1. What is written later counts for who changed the pages. Who only has them brought to the disk
+ *    (sync, the kernel's threads) counts only where no one was seen to change them.
+ * 2. A wait is behind what is moved on the same disk. Which one that is, the requests of the file
+ *    say that was waited for, else those of all files of who waited.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_CHAIN_FILES_H
 #define SONDE_TOOLS_EXPLAIN_CHAIN_FILES_H
@@ -11,20 +16,40 @@
 #include <stddef.h>
 
 #include "schema/base/err.h"
+#include "schema/base/idmap.h"
+#include "schema/base/strbuf.h"
 #include "tools/select/select.h"
 
-struct chain_file {
-	char *who;
+struct chain_file { /* of one process or container */
+	char *who, *comm;
 	bool container;
 	char *file;
-	double n[2]; /* calls that waited; of what was read and written: unused */
-	double v[2]; /* us that they took; bytes */
+	size_t place; /* of the file */
+	double n[2];  /* calls that waited; of what was read and written: unused */
+	double v[2];  /* us that they took; bytes */
+	double read[2], dirty[2], written[2]; /* bytes */
+};
+
+struct chain_place {         /* a file, for all who use it */
+	struct strbuf disks; /* of its requests: "\nsda\nsdb\n"; empty: not known */
+	double dirty[2];     /* bytes */
+	double moved[2];     /* bytes of requests of any process */
 };
 
 struct chain_files { /* {0}: nothing is known */
 	struct chain_file *syncs, *moved;
 	size_t n_syncs, cap_syncs, n_moved, cap_moved;
+	struct chain_place *places;
+	size_t n_places, cap_places;
+	struct idmap sync_at, moved_at, place_at;
 	double seconds[2]; /* of the windows */
+};
+
+struct chain_behind {
+	const struct chain_file *x; /* NULL: none. Borrowed */
+	bool same_disk;             /* as what was waited for */
+	double of_disk, of_others;  /* its part of what was moved there in the window, and of
+				       what was no file of who waited */
 };
 
 /* Release in any case. */
@@ -33,8 +58,9 @@ void chain_files_release(struct chain_files *f);
 /* The file for which one waited most longer, each second; NULL: none. Borrowed. */
 const struct chain_file *chain_files_sync(const struct chain_files *f, const char *who,
 					  bool container);
-/* Of all others, the file of which most more was read and written each second; NULL: none. */
-const struct chain_file *chain_files_other(const struct chain_files *f, const char *who,
-					   bool container);
+/* Of all others, the file of which most more was read and written each second, if there is one on
+ * the disk of `sync`, there; `sync` may be NULL. */
+struct chain_behind chain_files_other(const struct chain_files *f, const char *who, bool container,
+				      const struct chain_file *sync);
 
 #endif

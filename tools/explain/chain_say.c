@@ -498,20 +498,58 @@ static void add_sync(struct strbuf *out, const struct chain_file *x, const char 
 			    units_ns((int64_t)(1000 * x->v[0] / x->n[0]), before, sizeof(before)));
 }
 
-/* false: no other one read or wrote much more. */
-static bool add_other_file(struct strbuf *out, const struct chain_files *f,
-			   const struct chain_file *x)
+static void add_rates(struct strbuf *out, double now, double was)
 {
 	char before[UNITS_MAX], after[UNITS_MAX];
 
-	if (!x || x->v[1] / f->seconds[1] - x->v[0] / f->seconds[0] < 1 << 20)
+	strbuf_addf(out, " (%s/s, before %s/s)", units_bytes((uint64_t)now, after, sizeof(after)),
+		    units_bytes((uint64_t)was, before, sizeof(before)));
+}
+
+/* ", behind writeback of /backup.tar, written by tar of backup (...)"; without a call that waited
+ * `lead` is "; behind". */
+static void add_behind(struct strbuf *out, const char *lead, const struct chain_file *x)
+{
+	bool reads = x->read[1] > x->v[1] / 2;
+
+	strbuf_addstr(out, lead);
+	add_shown(out, reads ? " reads of " : " writeback of ", x->file);
+	strbuf_addstr(out, reads ? ", read by " : ", written by ");
+	add_who(out, x->comm);
+	if (x->container && strcmp(x->comm, x->who)) {
+		strbuf_addstr(out, " of ");
+		add_who(out, x->who);
+	}
+}
+
+/* Of a slow disk a quarter of what others moved is much. */
+static bool is_much(const struct chain_behind *b, double now, double was)
+{
+	return now - was >= 1 << 20 ||
+	       (b->of_others >= 0.25 && b->of_disk >= 0.05 && now >= 2 * was);
+}
+
+/* false: no other one read or wrote much more. */
+static bool add_other_file(struct strbuf *out, const struct chain_files *f,
+			   const struct chain_file *sync, const struct chain_behind *b)
+{
+	const struct chain_file *x = b->x;
+	double now, was;
+
+	if (!x)
 		return false;
-	strbuf_addstr(out, "; most more was read and written by ");
-	add_who(out, x->who);
-	add_shown(out, ", of its file ", x->file);
-	strbuf_addf(out, " (%s/s, before %s/s)",
-		    units_bytes((uint64_t)(x->v[1] / f->seconds[1]), after, sizeof(after)),
-		    units_bytes((uint64_t)(x->v[0] / f->seconds[0]), before, sizeof(before)));
+	now = x->v[1] / f->seconds[1];
+	was = x->v[0] / f->seconds[0];
+	if (!is_much(b, now, was))
+		return false;
+	if (b->same_disk) {
+		add_behind(out, sync ? ", behind" : "; behind", x);
+	} else {
+		strbuf_addstr(out, "; most more was read and written by ");
+		add_who(out, x->who);
+		add_shown(out, ", of its file ", x->file);
+	}
+	add_rates(out, now, was);
 	return true;
 }
 
@@ -519,24 +557,23 @@ static void say_disk(const struct chain_walk *w, const struct chain_link *l, str
 		     const struct chain_measure *m)
 {
 	const struct chain_files *f = &w->m->files;
+	const struct chain_file *sync = chain_files_sync(f, l->who, l->container);
+	struct chain_behind behind = chain_files_other(f, l->who, l->container, sync);
 	struct chain_other by;
-	char before[UNITS_MAX], after[UNITS_MAX];
 
 	add_who(out, l->who);
 	strbuf_addstr(out, " waited for the disk: ");
 	add_seconds(out, m->s);
 	add_place(out, m);
-	add_sync(out, chain_files_sync(f, l->who, l->container), m->object);
-	if (add_other_file(out, f, chain_files_other(f, l->who, l->container)))
+	add_sync(out, sync, m->object);
+	if (add_other_file(out, f, sync, &behind))
 		return;
 	chain_reader(w->m, l->who, l->container, &by);
 	if (!by.name || by.v[1] - by.v[0] < 1 << 20)
 		return;
 	strbuf_addstr(out, "; most more was read and written by ");
 	add_who(out, by.name);
-	strbuf_addf(out, " (%s/s, before %s/s)",
-		    units_bytes((uint64_t)by.v[1], after, sizeof(after)),
-		    units_bytes((uint64_t)by.v[0], before, sizeof(before)));
+	add_rates(out, by.v[1], by.v[0]);
 }
 
 static void say_memory(const struct chain_walk *w, const struct chain_link *l, struct strbuf *out,

@@ -105,11 +105,15 @@ def test_commits_of_postgres_that_wait_behind_a_backup(slow_disk, tmp_path):
     calls, us = syncs(store, "postgres", f"{slow_disk}/pg/data/pg_wal/%")
     print(f"fsyncs of the log: {calls}, {us / 1000:.0f} ms; PostgreSQL: {after[0] - before[0]:.0f}, {after[1] - before[1]:.0f} ms")
     assert 0 <= calls - (after[0] - before[0]) <= 3 and us == pytest.approx(1000 * (after[1] - before[1]), rel=0.02)
+    means = [r["us"] / r["n"] for r in sql_all(store, "SELECT ts >= ? AS late, sum(us) AS us, sum(calls) AS n FROM fsyncs WHERE comm = 'postgres' AND file LIKE '%/pg_wal/%' GROUP BY 1 ORDER BY 1",
+                                               (int(middle),))]
+    if means[1] < 2 * means[0]:
+        pytest.skip(f"others kept this host's disk busy before the backup: fsync took {means[0] / 1000:.0f} ms, then {means[1] / 1000:.0f} ms")
     done = subprocess.run([os.path.join(BIN, "sonde"), "explain", "postgres", "--from", f"{middle:.3f}", "--to", f"{end:.3f}", "--before", f"{PART_S}s", "--json", "--store", store],
                           capture_output=True, text=True, check=True)
     (said,) = [link["text"] for link in json.loads(done.stdout)["chain"]["links"] if link["what"] == "disk" and "postgres" in link["text"]]
     print(said)
-    assert "pg_wal" in said and "fsync of" in said and re.search(r"written by tar, of its file \S*/backup\.tar", said), said
+    assert "pg_wal" in said and "fsync of" in said and re.search(r"took \S+ ms each(, before \S+ \S+)?, behind writeback of \S*/backup\.tar, written by tar \(", said), said
 
 
 @pytest.mark.long

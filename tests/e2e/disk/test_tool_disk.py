@@ -51,6 +51,7 @@ def made(tmp_path_factory):
         for who in (TAR, TAR2):
             yield {"fact": "open_row", "at": AT - 10, **who, "path": "/etc/none", "error": "ENOENT", "opens": 4}
         yield {"fact": "open_row", "at": AT - 10, **DB, "path": "/secret", "error": "EACCES", "opens": 1}
+        yield {"fact": "open_row", "at": AT - 10, "columns": {"path": "~other", "error": "ENOENT", "opens": 90}}
     livedin.put(store, lines())
     return store
 
@@ -111,7 +112,7 @@ def test_calls_that_wait_are_summed_by_file(sonde, made):
 def test_opens_that_fail_are_summed_by_path_and_command(sonde, made):
     rows = asked(sonde, made, "--opens")["rows"]
     assert [(r["comm"], r["path"], r["error"], r["opens"], r["pid"]) for r in rows] == [
-        ("tar", "/etc/none", "ENOENT", 8, None), ("postgres", "/secret", "EACCES", 1, 21)]
+        ("tar", "/etc/none", "ENOENT", 8, None), ("postgres", "/secret", "EACCES", 1, 21), (None, "~other", "ENOENT", 90, None)]
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +187,7 @@ def test_a_file_system_that_fills_says_when_it_is_full_and_what_grew_most(sonde,
     assert data["full_s"] == pytest.approx(36 / 18 * 90)
     assert [(b["file"], b["comm"], b["container"], b["grown_bytes"]) for b in data["by"]] == [("/data/wal", "postgres", "db", 6 * MIB)]
     assert (root["mount"], root["full_s"], root["filled_bytes"]) == ("/", None, 0)
+    assert (data["deleted_bytes"], root["deleted_bytes"]) == (600 * MIB, None)  # deleted files that are open
     assert [b["file"] for b in root["by"]] == ["/backup"]
 
 

@@ -441,17 +441,31 @@ def test_what_else_makes_requests_slow_is_named_and_no_more_sure_than_it_is(othe
     assert all(link["sure"] != "certain" for link in links if link["what"] in ("unknown", "disk full", "load"))
 
 
-def a_backup(at, on, rows):
-    yield from rows
-    yield {"fact": "sync_row", "at": at, **{k: DB[k] for k in ("pid", "comm", "container")}, "file": "/data/wal", "call": "fdatasync", "calls": 10, "errors": 0,
-           "us": 2_400_000 if on else 30_000}
-    yield {"fact": "file_row", "at": at, **{k: HOG[k] for k in ("pid", "comm", "container")}, "file": "/backup/home.tar", "disk": "", "dirty_bytes": (900 << 20) if on else 0}
+def a_backup(disks, size):
+    """A backup, which `sync` brings to the disk; `cc` writes more, to another disk. `disks`: whether requests have theirs."""
+    def rows_of(at, on, rows):
+        def file(who, file, disk, **more):
+            return {"fact": "file_row", "at": at, **{k: who[k] for k in ("pid", "comm", "container")}, "file": file, "disk": disk, **more}
+        yield from rows
+        yield {"fact": "sync_row", "at": at, **{k: DB[k] for k in ("pid", "comm", "container")}, "file": "/data/wal", "call": "fdatasync", "calls": 10, "errors": 0,
+               "us": 2_400_000 if on else 30_000}
+        yield file(HOG, "/backup/home.tar", "", dirty_bytes=size if on else 0)
+        if disks:
+            yield file(DB, "/data/wal", "", dirty_bytes=50 << 20)  # one page, again and again
+            yield file(DB, "/data/wal", "sda", write_bytes=1 << 20)
+            yield file({**HOG, "pid": 77, "comm": "sync", "container": ""}, "/backup/home.tar", "sda", write_bytes=size if on else 0)
+            yield file({**HOG, "pid": 78, "comm": "cc", "container": ""}, "/src/large.o", "", dirty_bytes=(1800 << 20) if on else 0)
+            yield file({**HOG, "pid": 79, "comm": "cc", "container": ""}, "/src/large.o", "sdb", write_bytes=(1800 << 20) if on else 0)
+    return rows_of
 
 
-def test_a_wait_for_a_disk_names_the_file_and_whose_writing_it_was_behind(sonde, tmp_path):
-    links = explained(sonde, planted(tmp_path, ["disk"], other=a_backup), "web")["links"]
+@pytest.mark.parametrize("disks, size, behind", [(False, 900 << 20, "; most more was read and written by transcode, of its file /backup/home.tar ("),
+                                                 (True, 900 << 20, ", behind writeback of /backup/home.tar, written by ffmpeg of transcode ("),
+                                                 (True, 2 << 20, ", behind writeback of /backup/home.tar, written by ffmpeg of transcode (")])
+def test_a_wait_for_a_disk_names_the_file_and_whose_writing_it_was_behind(disks, size, behind, sonde, tmp_path):
+    links = explained(sonde, planted(tmp_path, ["disk"], other=a_backup(disks, size)), "web")["links"]
     (text,) = [link["text"] for link in links if link["what"] == "disk"]
-    assert "; fsync of /data/wal took 240 ms each, before 3 ms; most more was read and written by transcode, of its file /backup/home.tar (" in text, text
+    assert "; fsync of /data/wal took 240 ms each, before 3 ms" + behind in text, text
 
 
 @pytest.mark.parametrize("before, now, news", [(0, 2, True), (10, 1, False), (10, 2, False), (10, 7, True), (3, 2, True), (50, 5, False), (50, 12, True)])
