@@ -122,10 +122,20 @@ static const struct name {
 	WHOLE("ssl_write_internal", NAMES_OF_ONE + NAME_INTERNAL),
 };
 
-/* The whole text between two NULs. */
+static bool segment_begins(const struct elf_file *f, uint64_t vaddr)
+{
+	for (size_t i = 0; i < f->segment_count; i++)
+		if (f->segments[i].p_type == PT_LOAD && f->segments[i].p_vaddr == vaddr)
+			return true;
+	return false;
+}
+
+/* The whole text between two NULs, or from the segment's first byte on. */
 static void text_whole(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr,
 		       const struct name *t)
 {
+	if (n >= t->len - 1 && !memcmp(p, t->text + 1, t->len - 1) && segment_begins(w->f, vaddr))
+		target_add(w, vaddr, t->what, 0);
 	for (const uint8_t *at = p; (at = text_in(at, n - (size_t)(at - p), t->text, t->len)); at++)
 		target_add(w, vaddr + (uint64_t)(at - p) + 1, t->what, 0);
 }
