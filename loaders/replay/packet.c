@@ -2,7 +2,8 @@
 /* packet: see the header. Link types as in tcpdump.org/linktypes.html; RFC 791, 8200, 9293, 768;
  * IEEE 802.1Q. Tunnels: RFC 7348 (VXLAN), draft-ietf-nvo3-vxlan-gpe, RFC 8926 (Geneve), RFC 2784,
  * 2890, 2637, 7637 (GRE), draft-foschiano-erspan, RFC 2003, 2473, 4213 (IP in IP), RFC 3032, 4385
- * (MPLS), RFC 2516, 1661 (PPPoE). */
+ * (MPLS), RFC 2516, 1661 (PPPoE), RFC 2661, 3931, 4719 (L2TP), RFC 8300 (NSH), IEEE 802.1ah,
+ * draft-ietf-intarea-gue. */
 #include "loaders/replay/packet.h"
 #include "schema/base/array.h"
 
@@ -33,6 +34,8 @@
 #define ETHER_PPPOE       0x8864
 #define ETHER_TRANSPARENT 0x6558 /* Ethernet in GRE and Geneve */
 #define ETHER_PPP         0x880b
+#define ETHER_PROVIDER    0x88e7 /* Ethernet in Ethernet (802.1ah) */
+#define ETHER_NSH         0x894f
 #define ETHER_ERSPAN      0x88be
 #define ETHER_ERSPAN3     0x22eb
 #define HEAD_ETHERNET     14
@@ -52,6 +55,7 @@
 #define IP_IPV6        41
 #define IP_GRE         47
 #define IP_AH          51
+#define IP_L2TP        115
 #define IP_MPLS        137
 #define EXTENSIONS_MAX 8
 #define LABELS_MAX     16
@@ -63,6 +67,7 @@
 #define PORT_MPLS      6635
 #define PORT_GTP       2152 /* user data of mobile networks (3GPP TS 29.281) */
 #define PORT_L2TP      1701
+#define PORT_GUE       6080
 
 #define GTP_DATA       0xff
 #define GTP_EXTENSIONS 8
@@ -77,6 +82,7 @@ static enum packet_what ether(uint16_t type, struct cursor c, struct packet *out
 static enum packet_what ethernet(struct cursor c, struct packet *out);
 static enum packet_what snap(struct cursor c, struct packet *out);
 static enum packet_what network(struct cursor c, struct packet *out);
+static enum packet_what transport(uint8_t protocol, struct cursor c, struct packet *out);
 
 static uint16_t be16(const uint8_t *p)
 {
@@ -214,6 +220,22 @@ static enum packet_what gre(struct cursor c, struct packet *out)
 	return type == ETHER_PPP ? ppp(c, out) : ether((uint16_t)type, c, out);
 }
 
+/* VERSION:2 FLAGS:2 TTL:6 WORDS:6 (of 4 bytes) 0:4 KIND:4 PROTOCOL:8 PATH:32 ... */
+static enum packet_what nsh(struct cursor c, struct packet *out)
+{
+	uint8_t next;
+
+	if (c.len < 8 || c.p[0] >> 6 || (c.p[1] & 0x3f) < 2)
+		return PACKET_OTHER;
+	next = c.p[3];
+	if (!into(&c, (c.p[1] & 0x3fu) * 4))
+		return PACKET_OTHER;
+	return next == 3              ? ethernet(c, out) :
+	       next == 1 || next == 2 ? network(c, out) :
+	       next == 5              ? mpls(c, out) :
+					PACKET_OTHER;
+}
+
 /* FLAGS:8 0:24 NETWORK:24 0:8; GPE: FLAGS:8 0:16 PROTOCOL:8 ... */
 static enum packet_what vxlan(struct cursor c, bool gpe, struct packet *out)
 {
@@ -223,6 +245,7 @@ static enum packet_what vxlan(struct cursor c, bool gpe, struct packet *out)
 		return PACKET_OTHER;
 	return next == 3              ? ethernet(c, out) :
 	       next == 1 || next == 2 ? network(c, out) :
+	       next == 4              ? nsh(c, out) :
 	       next == 5              ? mpls(c, out) :
 					PACKET_OTHER;
 }
@@ -268,6 +291,36 @@ static enum packet_what gtp(struct cursor c, struct packet *out)
 	return network(c, out);
 }
 
+/* Ethernet with an IP packet that fits into what is there. */
+static bool is_ethernet(const struct cursor *c, size_t at)
+{
+	const uint8_t *ip = c->p + at + HEAD_ETHERNET;
+	size_t room;
+
+	if (c->len < at + HEAD_ETHERNET + 20)
+		return false;
+	room = c->size - at - HEAD_ETHERNET;
+	switch (be16(ip - 2)) {
+	case ETHER_IPV4:
+		return ip[0] >> 4 == 4 && be16(ip + 2) >= 20 && be16(ip + 2) <= room;
+	case ETHER_IPV6:
+		return ip[0] >> 4 == 6 && be16(ip + 4) + 40u <= room;
+	}
+	return false;
+}
+
+/* Version 3: SESSION:32 (0: no data) [COOKIE:32 or 64] [FLAGS:32] ETHERNET. Which of the optional
+ * fields are there was said when the session began: the frame is where one fits. */
+static enum packet_what l2tp3(struct cursor c, struct packet *out)
+{
+	if (c.len < 4 || !be32(c.p) || !into(&c, 4))
+		return PACKET_OTHER;
+	for (size_t at = 0; at <= 12; at += 4)
+		if (is_ethernet(&c, at))
+			return skip(&c, at) ? ethernet(c, out) : PACKET_OTHER;
+	return PACKET_OTHER;
+}
+
 /* FLAGS:16 [LEN:16] TUNNEL:16 SESSION:16 [SENT:16 RECEIVED:16] [OFFSET:16 PAD], PPP; a first bit of
  * 1: no data (RFC 2661) */
 static enum packet_what l2tp(struct cursor c, struct packet *out)
@@ -278,6 +331,8 @@ static enum packet_what l2tp(struct cursor c, struct packet *out)
 	if (c.len < 6)
 		return PACKET_OTHER;
 	flags = be16(c.p);
+	if (flags == 3) /* FLAGS:16 0:16, as without UDP */
+		return skip(&c, 4) ? l2tp3(c, out) : PACKET_OTHER;
 	if (flags & 0x8000 || (flags & 15) != 2)
 		return PACKET_OTHER;
 	head = 6u + (flags & 0x4000 ? 2 : 0) + (flags & 0x0800 ? 4 : 0);
@@ -287,6 +342,22 @@ static enum packet_what l2tp(struct cursor c, struct packet *out)
 		head += 2u + be16(c.p + head);
 	}
 	return skip(&c, head) ? ppp(c, out) : PACKET_OTHER;
+}
+
+/* VERSION:2 (0) CONTROL:1 WORDS:5 (of 4 bytes) PROTOCOL:8 FLAGS:16 ...; version 1: an IP packet,
+ * whose first bits these are */
+static enum packet_what gue(struct cursor c, struct packet *out)
+{
+	uint8_t protocol;
+
+	if (c.len < 4)
+		return PACKET_OTHER;
+	if (c.p[0] >> 6 == 1)
+		return into(&c, 0) ? network(c, out) : PACKET_OTHER;
+	if (c.p[0] >> 5)
+		return PACKET_OTHER;
+	protocol = c.p[1];
+	return into(&c, 4 + (c.p[0] & 0x1fu) * 4) ? transport(protocol, c, out) : PACKET_OTHER;
 }
 
 /* The packet inside a datagram to a tunnel's port; PACKET_OTHER: it is no tunnel. */
@@ -305,6 +376,8 @@ static enum packet_what carried(uint16_t port, struct cursor c, struct packet *o
 		return gtp(c, out);
 	case PORT_L2TP:
 		return l2tp(c, out);
+	case PORT_GUE:
+		return gue(c, out);
 	}
 	return PACKET_OTHER;
 }
@@ -352,6 +425,8 @@ static enum packet_what transport(uint8_t protocol, struct cursor c, struct pack
 		return gre(c, out);
 	case IP_MPLS:
 		return mpls(c, out);
+	case IP_L2TP:
+		return l2tp3(c, out);
 	case IP_AH:
 		if (c.len < 8)
 			return PACKET_OTHER;
@@ -474,6 +549,10 @@ static enum packet_what ether(uint16_t type, struct cursor c, struct packet *out
 		return mpls(c, out);
 	case ETHER_PPPOE:
 		return pppoe(c, out);
+	case ETHER_PROVIDER:
+		return into(&c, 4) ? ethernet(c, out) : PACKET_OTHER;
+	case ETHER_NSH:
+		return nsh(c, out);
 	}
 	return PACKET_OTHER;
 }

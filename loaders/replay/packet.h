@@ -5,9 +5,9 @@
  * Links: Ethernet (SNAP, too), Linux cooked 1 and 2 ("any"), raw IP, BSD loopback, PPP, Cisco
  * HDLC, NFLOG; up to 8 VLAN tags; IPv4, IPv6 with its extension headers; TCP and UDP. Of a tunnel,
  * the inner packet counts: VXLAN, Geneve, GRE (NVGRE, PPTP, ERSPAN), IP in IP, MPLS, PPPoE, L2TP,
- * GTP, nested up to PACKET_TUNNELS deep. A datagram to a tunnel's port without such content is a
- * plain datagram. PACKET_FRAGMENT: a part of an IP packet, without ports (fragments.h). Checksums
- * are not looked at (captures of the sender have none yet).
+ * GTP, GUE, NSH, 802.1ah, nested up to PACKET_TUNNELS deep. A datagram to a tunnel's port without
+ * such content is a plain datagram. PACKET_FRAGMENT: a part of an IP packet, without ports
+ * (fragments.h). Checksums are not looked at (captures of the sender have none yet).
  */
 #ifndef SONDE_REPLAY_PACKET_H
 #define SONDE_REPLAY_PACKET_H
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define PACKET_TUNNELS 8
-#define PACKET_READ    "VXLAN, Geneve, GRE, IP in IP, MPLS, PPPoE, L2TP, GTP"
+#define PACKET_READ    "VXLAN, Geneve, GRE, IP in IP, MPLS, PPPoE, L2TP, GTP, GUE, NSH, 802.1ah"
 #define PACKET_LINKS   "Ethernet, Linux cooked, raw IP, loopback, PPP, Cisco HDLC and NFLOG"
 
 enum packet_what { PACKET_OTHER, PACKET_TCP, PACKET_UDP, PACKET_FRAGMENT };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/index/code/codeflow.h"
 #include "loaders/index/elf/region.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
@@ -30,6 +31,9 @@ enum what {
 };
 #define NAMES_OF_ONE 3u
 #define CALLERS      16u
+#define WRAPPER_MOST 256u /* bytes of a function that passes all on */
+
+enum { R8 = 8 };
 
 /* An address that code loads: of a text, or of a record of one. */
 struct target {
@@ -118,10 +122,20 @@ static const struct name {
 	WHOLE("ssl_write_internal", NAMES_OF_ONE + NAME_INTERNAL),
 };
 
-/* The whole text between two NULs. */
+static bool segment_begins(const struct elf_file *f, uint64_t vaddr)
+{
+	for (size_t i = 0; i < f->segment_count; i++)
+		if (f->segments[i].p_type == PT_LOAD && f->segments[i].p_vaddr == vaddr)
+			return true;
+	return false;
+}
+
+/* The whole text between two NULs, or from the segment's first byte on. */
 static void text_whole(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr,
 		       const struct name *t)
 {
+	if (n >= t->len - 1 && !memcmp(p, t->text + 1, t->len - 1) && segment_begins(w->f, vaddr))
+		target_add(w, vaddr, t->what, 0);
 	for (const uint8_t *at = p; (at = text_in(at, n - (size_t)(at - p), t->text, t->len)); at++)
 		target_add(w, vaddr + (uint64_t)(at - p) + 1, t->what, 0);
 }
@@ -488,45 +502,103 @@ static void calls_in(struct work *w, const uint8_t *p, size_t n, uint64_t vaddr)
 	}
 }
 
+static bool has_text(const struct work *w, unsigned what)
+{
+	for (size_t i = 0; i < w->target_count; i++)
+		if (w->targets[i].what == what)
+			return true;
+	return false;
+}
+
+static size_t insn_read(void *ctx, uint64_t vaddr, uint8_t *out)
+{
+	struct elf_file *f = ctx;
+	uint64_t n = elf_bytes_at(f, vaddr);
+	cleanup_free void *bytes = NULL;
+
+	n = n < X86INSN_MAX ? n : X86INSN_MAX;
+	if (!n || elf_read_at(f, vaddr, n, &bytes))
+		return 0;
+	memcpy(out, bytes, (size_t)n);
+	return (size_t)n;
+}
+
+static bool holds_arg(const struct codeflow_insn *i, unsigned reg, unsigned arg)
+{
+	return i->regs[reg].holds == CODEFLOW_ARG && i->regs[reg].arg == arg;
+}
+
+/* What a function is that calls the inner one, by what it gives to it: its own connection, buffer
+ * and length, and which of its arguments as the place for the result. -1: none of those. */
+static int kind_by_call(const struct work *w, unsigned operation, const struct elf_range *fn)
+{
+	const struct codeflow_reader reader = {.ctx = w->f, .read = insn_read};
+	const bool flags = operation && w->minor >= 3; /* they come before the place */
+	const unsigned place = flags ? R8 : X86_RCX;
+	cleanup_codeflow struct codeflow flow = {0};
+
+	if (fn->end - fn->start > WRAPPER_MOST ||
+	    !codeflow_make(&flow, &reader, fn->start, fn->end))
+		return -1;
+	for (size_t i = 0; i < flow.insn_count; i++) {
+		const struct codeflow_insn *x = &flow.insns[i];
+
+		if (x->target != w->calls[operation].inner ||
+		    (x->effect.flow != X86_CALL && x->effect.flow != X86_JMP))
+			continue;
+		if (!holds_arg(x, X86_RDI, X86_RDI) || !holds_arg(x, X86_RSI, X86_RSI) ||
+		    !holds_arg(x, X86_RDX, X86_RDX))
+			return -1;
+		if (holds_arg(x, place, X86_RCX))
+			return operation ? NAMELESS_WRITE_EX : NAMELESS_READ_EX;
+		return flags && holds_arg(x, place, R8) ? NAMELESS_WRITE_EX2 : -1;
+	}
+	return -1;
+}
+
+struct caller {
+	enum nameless_kind kind;
+	struct elf_range at;
+};
+
 /* How many functions, into `out`, at most two; 0: it is not clear. */
-static size_t callers_clear(const struct work *w, unsigned operation, struct elf_range *out)
+static size_t callers_clear(const struct work *w, unsigned operation, struct caller *out)
 {
 	const unsigned base = operation * NAMES_OF_ONE;
 	const struct elf_range *main = only_ref(w, base + NAME),
 			       *early = only_ref(w, base + NAME_EARLY);
-	bool calls = false;
-	size_t n = 1;
+	bool calls = !main;
+	size_t n = 0;
 
-	if (!main)
+	if (!main && has_text(w, base + NAME))
 		return 0;
-	out[0] = *main;
+	if (main)
+		out[n++] = (struct caller){operation ? NAMELESS_WRITE : NAMELESS_READ, *main};
 	for (size_t i = 0; i < w->calls[operation].n; i++) {
 		const struct elf_range *at = &w->calls[operation].at[i];
+		int kind;
 
-		calls |= at->start == main->start;
-		if (at->start == main->start || (early && at->start == early->start))
+		calls |= main && at->start == main->start;
+		if ((main && at->start == main->start) || (early && at->start == early->start))
 			continue;
-		if (n == 2)
+		kind = kind_by_call(w, operation, at);
+		if (kind < 0 || n == (main ? 2 : 1))
 			return 0;
-		out[n++] = *at;
+		out[n++] = (struct caller){(enum nameless_kind)kind, *at};
 	}
 	return calls ? n : 0;
 }
 
 static void openssl_take(struct work *w)
 {
-	struct elf_range reads[2], writes[2];
-	const size_t read_count = callers_clear(w, 0, reads),
-		     write_count = callers_clear(w, 1, writes);
+	struct caller callers[2][2];
+	const size_t reads = callers_clear(w, 0, callers[0]),
+		     writes = callers_clear(w, 1, callers[1]);
 
-	if (!read_count || !write_count)
-		return;
-	found_add(w, NAMELESS_READ, &reads[0]);
-	found_add(w, NAMELESS_WRITE, &writes[0]);
-	if (read_count == 2)
-		found_add(w, NAMELESS_READ_EX, &reads[1]);
-	if (write_count == 2)
-		found_add(w, w->minor < 3 ? NAMELESS_WRITE_EX : NAMELESS_WRITE_EX2, &writes[1]);
+	for (size_t i = 0; i < reads && writes; i++)
+		found_add(w, callers[0][i].kind, &callers[0][i].at);
+	for (size_t i = 0; i < writes && reads; i++)
+		found_add(w, callers[1][i].kind, &callers[1][i].at);
 }
 
 static int openssl_find(struct work *w)

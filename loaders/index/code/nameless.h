@@ -17,8 +17,11 @@
  *    vector of one buffer, seal_scatter of two. open_gather is not used by TLS there.
  * 3. OpenSSL 3: errors have the function's own name: SSL_read, SSL_write, and what they call,
  *    ssl_read_internal and ssl_write_internal. Whatever else calls these, but for early data, is
- *    SSL_read_ex, and SSL_write_ex, from 3.3 on SSL_write_ex2 (the version's text tells which); if
- *    there are several, nothing is taken.
+ *    SSL_read_ex, and SSL_write_ex or (from 3.3 on) SSL_write_ex2: it gives its own first three
+ *    arguments to the inner one, and which of its others is the place for the result tells which
+ *    one it is. A linker leaves out what the program does not call (--gc-sections, as cargo does):
+ *    then there is no text SSL_read or SSL_write, and the other one is all. If there are several,
+ *    or another function calls the inner one, nothing is taken.
  *
  * Also, for sonde doctor, whether the file holds such a library at all.
  */

@@ -633,7 +633,12 @@ static void nameless_note(struct tls_symbols *t, enum nameless_kind kind,
 
 static bool is_program(const struct elf_file *f)
 {
+	uint64_t flags;
+
 	if (f->type == ET_EXEC)
+		return true;
+	/* a static one that may be anywhere has no interpreter */
+	if (elf_dynamic_value(f, DT_FLAGS_1, &flags) && flags & DF_1_PIE)
 		return true;
 	for (size_t i = 0; i < f->segment_count; i++)
 		if (f->segments[i].p_type == PT_INTERP)

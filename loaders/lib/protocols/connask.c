@@ -55,7 +55,7 @@ static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_resul
 
 	if (result == PROTO_BLIND)
 		r.first_ns = 0;
-	r.end_ns = end_ns;
+	r.end_ns = end_ns && p->over_ns ? p->over_ns : end_ns;
 	protocols_emit(c->of, &r);
 	free(p->trace);
 	p->trace = NULL;

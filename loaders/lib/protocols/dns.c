@@ -12,8 +12,8 @@
  * An answer has the question's ID, name and type. Only messages with one question (mDNS: one and
  * more) are taken. Multicast is one way: the answers come from other addresses.
  * Operation: TYPE DOMAIN, the registered one as far as it can be found without a list: two labels,
- * three under a country's co, com, net, org, gov, ac, edu. Errors: all codes but NOERROR and
- * NXDOMAIN.
+ * three under a country's co, com, net, org, gov, ac, edu, and of a service without a domain
+ * (_http._tcp.local). Errors: all codes but NOERROR and NXDOMAIN.
  */
 #include <stdio.h>
 #include <strings.h>
@@ -131,6 +131,9 @@ static const char *domain(const struct question *q)
 	if (n < 2)
 		return q->name;
 	if (end - dot[0] == 3 && country_has_second(dot[1] + 1, (size_t)(dot[0] - dot[1] - 1)))
+		return n > 2 ? dot[2] + 1 : q->name;
+	/* _http._tcp.local is a service: all of them end alike (RFC 6763) */
+	if (!strncmp(dot[1] + 1, "_tcp.", 5) || !strncmp(dot[1] + 1, "_udp.", 5))
 		return n > 2 ? dot[2] + 1 : q->name;
 	return dot[1] + 1;
 }

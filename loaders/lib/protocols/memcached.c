@@ -278,6 +278,8 @@ static int64_t binary(struct proto_conn *c, enum proto_side from, const uint8_t 
 				       code == 5 ? "NOTSTO" :
 						   "ERROR");
 		proto_answer(c, q, code > 5 ? PROTO_ERROR : PROTO_OK, status);
+	} else if (!q && is_quiet(p[1]) && be16(p + 6) > 5) { /* that went one way */
+		proto_refused(c, proto_name(c, OPCODES[p[1]], strlen(OPCODES[p[1]])), "ERROR");
 	}
 	return HEADER + (int64_t)be32(p + 8);
 }

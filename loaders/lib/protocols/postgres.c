@@ -195,12 +195,39 @@ static void bind(struct proto_conn *c, struct postgres *s, const uint8_t *p, siz
 	s->prepared = op;
 }
 
+static void settle(struct proto_conn *c, struct postgres *s, struct proto_pending *q)
+{
+	bool failed = q->tag == TAG_ERROR || (q->tag == TAG_OPEN && s->failed);
+
+	q->over_ns = failed ? 0 : q->over_ns;
+	proto_answer(c, q, failed ? PROTO_ERROR : PROTO_OK,
+		     q->tag == TAG_ERROR ? s->status :
+		     failed              ? "skipped" :
+					   "");
+}
+
+/* The client says more in the batch: what was answered had all of its answer before, for which it
+ * may have asked by a Flush. */
+static struct proto_pending *answered(struct proto_conn *c, const struct postgres *s)
+{
+	struct proto_pending *q = proto_oldest(c);
+
+	if (!q || q->id != s->batch || q->tag != TAG_OK)
+		return NULL;
+	if (!q->over_ns)
+		q->over_ns = c->dir[PROTO_SERVER].last_ns;
+	return q;
+}
+
 static void execute(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
 {
 	size_t portal = text_size(p, n);
 	uint32_t op =
 		portal ? idtable_get(&s->portals, idtable_text(p, portal)) : s->unnamed_portal;
+	struct proto_pending *before = answered(c, s);
 
+	if (before)
+		settle(c, s, before);
 	proto_ask(c, op ? op : unknown_statement(c, p, portal), s->batch);
 	s->n_executes++;
 }
@@ -219,6 +246,7 @@ static void sync_batch(struct proto_conn *c, struct postgres *s)
 			op = proto_namef(c, "%s%s", names[i].name, proto_name_text(c, s->prepared));
 	if (!s->n_executes)
 		proto_ask(c, op, s->batch);
+	answered(c, s);
 	s->batch++;
 	s->n_executes = 0;
 	s->first_type = 0;
@@ -336,33 +364,17 @@ static void sqlstate(struct postgres *s, const uint8_t *p, size_t n)
 	}
 }
 
-static void settle(struct proto_conn *c, struct postgres *s, struct proto_pending *q)
-{
-	bool failed = q->tag == TAG_ERROR || (q->tag == TAG_OPEN && s->failed);
-
-	proto_answer(c, q, failed ? PROTO_ERROR : PROTO_OK,
-		     q->tag == TAG_ERROR ? s->status :
-		     failed              ? "skipped" :
-					   "");
-}
-
-/* One statement is done; of a Q with several only the whole counts. */
+/* One statement is done; of a Q with several only the whole counts. Of several executes each is
+ * answered by itself, but for the last one: what follows it may still fail. */
 static void complete(struct proto_conn *c, struct postgres *s, uint32_t tag)
 {
-	struct proto_pending *q = proto_oldest(c);
-	uint64_t batch = q ? q->id : 0;
+	struct proto_pending *q = proto_oldest(c), *next = proto_second(c);
 
-	/* an execute before this one in the batch, if there is one */
-	if (q && q->tag == TAG_OK && q->live) {
-		struct proto_pending *next = proto_second(c);
-
-		if (next && next->id == batch) {
-			settle(c, s, q);
-			q = proto_oldest(c);
-		}
-	}
-	if (q && q->tag != TAG_ERROR)
-		q->tag = tag;
+	if (!q || q->tag == TAG_ERROR)
+		return;
+	q->tag = tag;
+	if (tag == TAG_OK && next && next->id == q->id)
+		settle(c, s, q);
 }
 
 static void ready(struct proto_conn *c, struct postgres *s)

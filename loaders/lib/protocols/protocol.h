@@ -49,6 +49,7 @@ struct proto_pending {
 	int64_t begin_ns, sent_ns; /* its first byte, its last so far */
 	int64_t came_ns;           /* proto_request.came_ns */
 	int64_t first_ns;          /* the answer's first byte; 0: none yet */
+	int64_t over_ns; /* its last one, where that is not when it is reported; 0: it is */
 	uint64_t request_bytes, response_bytes;
 	const char *as;  /* of another protocol, inside the connection's, whose name this is; NULL:
 			    it is not */

@@ -265,14 +265,20 @@ static void reply_begins(struct redis *s, const struct proto_pending *q, const u
 	s->told = s->message ? "monitor" : "message";
 	s->status[0] = '\0';
 	line = bytes_line(p, n, &whole);
-	if (line == SIZE_MAX)
+	if (line == SIZE_MAX || (p[0] != '*' && p[0] != '>') || whole >= n)
 		return;
-	if ((p[0] != '*' && p[0] != '>') || whole >= n || p[whole] != '$')
-		return;
-	at = number_line(p + whole, n - whole, &l);
-	if (!at || at == SIZE_MAX || l < 7 || (size_t)l > n - whole - at)
-		return;
-	p += whole + at;
+	p += whole;
+	n -= whole;
+	if (*p == '+') {
+		line = bytes_line(p++, n, &whole);
+		l = line == SIZE_MAX ? 0 : (int64_t)line - 1;
+	} else if (*p == '$') {
+		at = number_line(p, n, &l);
+		if (!at || at == SIZE_MAX || l < 0)
+			return;
+		l = (size_t)l < n - at ? l : (int64_t)(n - at);
+		p += at;
+	}
 	s->confirm = (s->push || (q && q->tag)) && subscribes(p, (size_t)l);
 	s->message = (s->push || s->subscribed || (s->joined && !q)) &&
 		     (is(p, (size_t)l, "message") || is(p, (size_t)l, "pmessage") ||
@@ -393,6 +399,8 @@ static bool first_word_is_here(const uint8_t *p, size_t n)
 	line = number_line(p, n, &items);
 	if (!line || line == SIZE_MAX || items <= 0)
 		return line;
+	if (n > line && p[line] == '+')
+		return memchr(p + line, '\n', n - line) || n - line >= PROTO_LOOK;
 	return n > line && (p[line] != '$' || string_is_here(p + line, n - line));
 }
 

@@ -219,14 +219,15 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("how", ["plain", "ex"])
-@pytest.mark.parametrize("symbols", ["symbols", "stripped"])
+@pytest.mark.parametrize("symbols", ["symbols", "stripped", "stripped, static and anywhere"])
 def test_openssl_inside_of_a_program_is_read(capture, store, files, tmp_path, symbols, how):
     lib = "/usr/lib/x86_64-linux-gnu/libssl.a"
     need("libssl.a (libssl-dev)", lib)
     source, path = tmp_path / "static.c", str(tmp_path / "staticssl")
     source.write_text(STATIC)
-    subprocess.run(["gcc", "-O2", "-o", path, str(source), lib, lib.replace("ssl.a", "crypto.a"), "-ldl", "-lpthread"], check=True)
-    if symbols == "stripped":
+    how_linked = ["-static-pie"] if "static" in symbols else []
+    subprocess.run(["gcc", "-O2", *how_linked, "-o", path, str(source), lib, lib.replace("ssl.a", "crypto.a"), "-ldl", "-lpthread"], check=True)
+    if "stripped" in symbols:
         subprocess.run(["strip", path], check=True)
     with fake_container() as (container, prefix), Server(*prefix, PYTHON, TALK, "sync", files.cert, files.key) as server:
         first = subprocess.Popen([*prefix, path, files.ca, str(server.port), str(N), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

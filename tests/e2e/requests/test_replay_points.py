@@ -304,3 +304,71 @@ def test_what_is_pushed_between_a_question_and_its_answer_is_no_part_of_it(made,
     (pushed,), (row,) = [r for r in rows if r["operation"] == operation], [r for r in rows if r["operation"] == asked]
     assert (pushed["result"], pushed["response_bytes"]) == ("one-way", len(message)), pushed
     assert (row["result"], row["response_bytes"], row["latency_ns"]) == ("ok", len(answer), 700_000), row
+
+
+def extended(text, flush=False):
+    return pg(b"P", b"\0" + text + b"\0\0\0") + pg(b"B", bytes(8)) + pg(b"E", bytes(5)) + (pg(b"H") if flush else b"")
+
+
+ROWS = pg(b"1") + pg(b"2") + pg(b"D", b"\0\1\0\0\0\1x")
+DONE = pg(b"C", b"SELECT 1\0")
+
+
+def test_each_of_several_executes_has_its_own_end_and_bytes(made):
+    x = made.connect(5432)
+    login(x, PG_OPEN)
+    x.ask(extended(b"select a from t") + extended(b"select b from t") + extended(b"select c from t") + pg(b"S"), 10_000)
+    x.answer(ROWS + DONE, 11_000)
+    x.answer(ROWS, 12_000)
+    x.answer(DONE, 13_000)
+    x.answer(ROWS + DONE + pg(b"Z", b"I"), 14_000)
+    got = [(r["operation"], r["latency_ns"] // 1000, r["response_bytes"]) for r in made.rows()[1:]]
+    n = len(ROWS + DONE)
+    assert got == [("select a from t", 1000, n), ("select b from t", 3000, n), ("select c from t", 4000, n + 6)]
+
+
+@pytest.mark.parametrize("end", (b"C", b"s"), ids=("whole", "a part"))
+def test_an_execute_that_is_flushed_is_over_before_its_client_goes_on(made, end):
+    """A second of thinking is not the first one's time, nor the second's."""
+    x = made.connect(5432)
+    login(x, PG_OPEN)
+    over = DONE if end == b"C" else pg(b"s")
+    x.ask(extended(b"select a from t", True), 10_000)
+    x.answer(ROWS + over, 11_000)
+    x.ask(extended(b"select b from t", True), 1_011_000)
+    x.answer(ROWS + over, 1_013_000)
+    x.ask(pg(b"S"), 2_013_000)
+    x.answer(pg(b"Z", b"I"), 2_014_000)
+    n = len(ROWS + over)
+    assert [(r["operation"], r["latency_ns"] // 1000, r["response_bytes"]) for r in made.rows()[1:]] == [("select a from t", 1000, n), ("select b from t", 2000, n + 6)]
+
+
+def test_an_execute_whose_transaction_fails_at_its_end_has_failed(made):
+    x = made.connect(5432)
+    login(x, PG_OPEN)
+    x.ask(extended(b"insert into t select 1", True), 10_000)
+    x.answer(ROWS + DONE, 11_000)
+    x.ask(pg(b"S"), 12_000)
+    x.answer(pg(b"E", b"SERROR\0C23503\0Mx\0\0") + pg(b"Z", b"I"), 13_000)
+    assert [(r["result"], r["status"], r["latency_ns"] // 1000) for r in made.rows()[1:]] == [("error", "23503", 3000)]
+
+
+@pytest.mark.parametrize("push, told", ((b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n", "invalidate"), (b">2\r\n+invalidate\r\n*1\r\n+k\r\n", "invalidate"),
+                                        (b">3\r\n+message\r\n+a\r\n+hi\r\n", "message"), (b">1\r\n$21\r\ntracking-redir-broken\r\n", "push"), (b">2\r\n$3\r\nfoo\r\n:1\r\n", "push"),
+                                        (b">1\r\n:1\r\n", "push")))
+def test_whatever_redis_pushes_is_told(made, push, told):
+    x = made.connect(6379)
+    x.ask(resp(b"GET", b"k"), 1000)
+    x.answer(b"$2\r\nhi\r\n", 2000)
+    for i, byte in enumerate(push):
+        x.answer(bytes([byte]), 10_000 + i)
+    x.ask(resp(b"GET", b"k"), 20_000)
+    x.answer(b"$2\r\nhi\r\n", 21_000)
+    assert made.told() == [("GET k", "ok", ""), (told, "one-way", ""), ("GET k", "ok", "")]
+
+
+def test_a_quiet_request_that_fails_is_told(made):
+    x = made.connect(11211)
+    x.ask(struct.pack("!BBHBBHIIQ", 0x80, 17, 1, 8, 0, 0, 11, 1, 0) + bytes(8) + b"khi" + struct.pack("!BBHBBHIIQ", 0x80, 10, 0, 0, 0, 0, 0, 2, 0))
+    x.answer(struct.pack("!BBHBBHIIQ", 0x81, 17, 0, 0, 0, 0x82, 13, 1, 0) + b"Out of memory" + struct.pack("!BBHBBHIIQ", 0x81, 10, 0, 0, 0, 0, 0, 2, 0))
+    assert sorted(made.told()) == [("noop", "ok", ""), ("setq", "error", "ERROR"), ("setq k", "one-way", "")]

@@ -96,8 +96,11 @@ def planted(store, *secrets):
     found = set()
     for at, _, names in os.walk(store):
         for name in names:
-            with open(os.path.join(at, name), "rb") as f:
-                data = f.read()
+            try:
+                with open(os.path.join(at, name), "rb") as f:
+                    data = f.read()
+            except FileNotFoundError:  # a program may still be tidying up
+                continue
             found |= {s for s in secrets if s.encode() in data}
     return found
 

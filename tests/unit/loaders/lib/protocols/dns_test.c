@@ -36,13 +36,22 @@ TEST(over_tcp_each_message_has_its_length)
 		    "A example.com error REFUSED\n");
 }
 
-TEST(multicast_questions_are_one_way)
+static void expect_multicast(const char *message, size_t n, const char *told)
 {
-	static const struct turn turns[] = {
-		C("\x00\x00\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x05_http\x04_tcp\x05local\x00\x00\x0c\x00\x01"),
-		END};
+	const struct turn turns[] = {{'c', message, n}, END};
 
-	talk_expect_of(turns, "dns", "PTR _tcp.local one-way\n", true, true, 5353, PROTO_MASKED);
+	talk_expect_of(turns, "dns", told, true, true, 5353, PROTO_MASKED);
+}
+
+TEST(multicast_questions_are_one_way_and_a_service_keeps_its_name)
+{
+#define ASKED(name_, told_)                                                                                   \
+	expect_multicast("\0\0\0\0\0\1\0\0\0\0\0\0" name_ "\0\0\x0c\0\1",                                    \
+			 sizeof("\0\0\0\0\0\1\0\0\0\0\0\0" name_ "\0\0\x0c\0\1") - 1, "PTR " told_ " one-way\n")
+	ASKED("\5_http\4_tcp\5local", "_http._tcp.local");
+	ASKED("\3Tom\4_ipp\4_udp\5local", "_ipp._udp.local");
+	ASKED("\5_ldap\4_tcp\7example\3com", "example.com");
+	ASKED("\4_tcp\5local", "_tcp.local");
 }
 
 static void name_take(void *ctx, const struct proto_named *x)
