@@ -130,24 +130,26 @@ static __always_inline struct gendisk *disk_of(struct request *rq)
 	return rq->part->bd_disk;
 }
 
-static __always_inline struct disk_sum *sum_get(void *map, const struct disk_key *key)
+static __always_inline struct disk_sum *sum_get(void *map, enum disk_made which,
+						const struct disk_key *key)
 {
 	struct disk_sum *s = bpf_map_lookup_elem(map, key);
 
 	if (s)
 		return s;
 	bpf_map_update_elem(map, key, &nothing, BPF_NOEXIST);
+	made(which);
 	return bpf_map_lookup_elem(map, key);
 }
 
 static __always_inline struct disk_sum *sum_of(struct disk_key *key)
 {
-	struct disk_sum *s = sum_get(&disk_sums, key);
+	struct disk_sum *s = sum_get(&disk_sums, DISK_MADE_SUMS, key);
 
 	if (s)
 		return s;
 	key->who = (struct who_id){};
-	s = sum_get(&disk_rest, key);
+	s = sum_get(&disk_rest, DISK_MADE_REST, key);
 	__sync_fetch_and_add(s ? &disk_lost.crowded : &disk_lost.requests, 1);
 	return s;
 }

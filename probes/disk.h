@@ -191,6 +191,24 @@ struct disk_held { /* an open file that has no name any more */
 };
 _Static_assert(sizeof(struct disk_held) == 32, "wire size");
 
+/* Hashes that the loader reads with each epoch: which of them a program has added an entry to since
+ * the loader began to read it last, in `disk_made`. */
+enum disk_made {
+	DISK_MADE_SUMS,
+	DISK_MADE_REST,
+	DISK_MADE_SYNCING,
+	DISK_MADE_SYNCS,
+	DISK_MADE_OPENS,
+	DISK_MADE_REST_OPENS,
+	DISK_MADE_LOCKING,
+	DISK_MADE_LOCKS,
+	DISK_MADE_FILES,
+	DISK_MADE_REST_FILES,
+	DISK_MADE_CALLS,
+	DISK_MADE_REST_CALLS,
+	DISK_MADE_N
+};
+
 struct disk_lost {
 	__u64 requests; /* found no room at all */
 	__u64 slow;     /* single requests: the ring was full */

@@ -44,10 +44,10 @@ struct {
 	__type(value, struct net_conn);
 } conns SEC(".maps");
 
-#define ENDS_BYTES (4 * 1024 * 1024)
+const volatile __u32 ends_bytes = 4 * 1024 * 1024;
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, ENDS_BYTES);
+	__uint(max_entries, 4 * 1024 * 1024);
 } ends SEC(".maps");
 
 struct scratch {
@@ -71,7 +71,7 @@ __u32 sweep = 0; /* the loader counts its readings of descriptors */
 /* The loader sleeps a second where little happens: it is called when half of the ring is full. */
 static __always_inline __u64 ends_flags(void)
 {
-	return bpf_ringbuf_query(&ends, BPF_RB_AVAIL_DATA) > ENDS_BYTES / 2 ? BPF_RB_FORCE_WAKEUP :
+	return bpf_ringbuf_query(&ends, BPF_RB_AVAIL_DATA) > ends_bytes / 2 ? BPF_RB_FORCE_WAKEUP :
 									      BPF_RB_NO_WAKEUP;
 }
 

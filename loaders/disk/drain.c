@@ -10,7 +10,7 @@
 #include "loaders/disk/lasting.h"
 #include "loaders/disk/syncfile.h"
 #include "loaders/disk/waitstack.h"
-#include "loaders/lib/bpf/load/taken.h"
+#include "loaders/lib/bpf/load/mapread.h"
 #include "loaders/lib/bpf/run/who.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
@@ -123,13 +123,14 @@ static void processes_count(struct family_host *h, const struct taken *t)
 	idmap_release(&seen);
 }
 
-static void blocks_drain(const struct draining *d, const struct bpf_map *map)
+static void blocks_drain(const struct draining *d, const struct bpf_map *map, enum disk_made made)
 {
 	struct taken t = {.key_size = sizeof(struct disk_key),
 			  .value_size = sizeof(struct disk_sum),
 			  .epoch_at = offsetof(struct disk_key, epoch),
 			  .epoch = d->epoch,
-			  .weight = block_weight};
+			  .weight = block_weight,
+			  .made = hooks_made(d->k, made)};
 
 	taken_take(&t, bpf_map__fd(map));
 	processes_count(d->h, &t);
@@ -180,7 +181,8 @@ static void syncs_drain(const struct draining *d)
 			  .value_size = sizeof(struct disk_sync),
 			  .epoch_at = offsetof(struct disk_sync_key, epoch),
 			  .epoch = d->epoch,
-			  .weight = sync_weight};
+			  .weight = sync_weight,
+			  .made = hooks_made(d->k, DISK_MADE_SYNCS)};
 
 	taken_take(&t, bpf_map__fd(d->k->skel->maps.disk_syncs));
 	for (size_t i = 0; i < t.n; i++)
@@ -303,13 +305,15 @@ static int more_opens(const void *a, const void *b)
 }
 
 /* sonde's own are left out: it asks /proc for processes that have ended. */
-static void opens_drain(const struct draining *d, const struct bpf_map *map, size_t named)
+static void opens_drain(const struct draining *d, const struct bpf_map *map, enum disk_made made,
+			size_t named)
 {
 	struct taken t = {.key_size = sizeof(struct disk_open_key),
 			  .value_size = sizeof(uint64_t),
 			  .epoch_at = offsetof(struct disk_open_key, epoch),
 			  .epoch = d->epoch,
-			  .weight = open_weight};
+			  .weight = open_weight,
+			  .made = hooks_made(d->k, made)};
 	struct opens_list l = {0};
 
 	taken_take(&t, bpf_map__fd(map));
@@ -340,14 +344,14 @@ void drain_epoch(struct hooks *k, struct devices *devices, struct files *files,
 				   .utc_ns = utc_ns,
 				   .epoch = epoch};
 
-	blocks_drain(&d, k->skel->maps.disk_sums);
-	blocks_drain(&d, k->skel->maps.disk_rest);
+	blocks_drain(&d, k->skel->maps.disk_sums, DISK_MADE_SUMS);
+	blocks_drain(&d, k->skel->maps.disk_rest, DISK_MADE_REST);
 	if (!k->files)
 		return;
 	syncs_drain(&d);
 	lasting_drain(&d);
-	opens_drain(&d, k->skel->maps.disk_opens, DRAIN_OPENS_MOST);
-	opens_drain(&d, k->skel->maps.disk_rest_opens, 0);
+	opens_drain(&d, k->skel->maps.disk_opens, DISK_MADE_OPENS, DRAIN_OPENS_MOST);
+	opens_drain(&d, k->skel->maps.disk_rest_opens, DISK_MADE_REST_OPENS, 0);
 }
 
 struct unseen {

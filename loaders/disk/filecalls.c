@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "loaders/disk/drain.h"
-#include "loaders/lib/bpf/load/taken.h"
+#include "loaders/lib/bpf/load/mapread.h"
 #include "loaders/lib/bpf/run/who.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
@@ -200,13 +200,14 @@ static void other_name(const struct draining *d, struct files_folders *folders,
 			    bpf_map__fd(hooks_files(d->k).names), out);
 }
 
-static void calls_drain(const struct draining *d, const struct bpf_map *map)
+static void calls_drain(const struct draining *d, const struct bpf_map *map, enum disk_made made)
 {
 	struct taken t = {.key_size = sizeof(struct disk_sync_key),
 			  .value_size = sizeof(struct disk_calls),
 			  .epoch_at = offsetof(struct disk_sync_key, epoch),
 			  .epoch = d->epoch,
-			  .weight = call_weight};
+			  .weight = call_weight,
+			  .made = hooks_made(d->k, made)};
 	size_t n = 0, most = drain_most(d->h, DRAIN_CALLS_MOST);
 	struct others o = {0};
 	struct files_folders folders = {0};
@@ -321,7 +322,8 @@ static void locks_drain(const struct draining *d)
 			  .value_size = sizeof(struct disk_locks),
 			  .epoch_at = offsetof(struct disk_lock_key, epoch),
 			  .epoch = d->epoch,
-			  .weight = lock_weight};
+			  .weight = lock_weight,
+			  .made = hooks_made(d->k, DISK_MADE_LOCKS)};
 
 	taken_take(&t, bpf_map__fd(d->k->skel->maps.disk_locks));
 	for (size_t i = 0; i < t.n && i < drain_most(d->h, DRAIN_LOCKS_MOST); i++)
@@ -411,8 +413,8 @@ void filecalls_drain(struct hooks *k, struct files *f, struct family_host *h, ui
 	const struct draining d = {.k = k, .f = f, .h = h, .utc_ns = utc_ns, .epoch = epoch};
 
 	if (k->calls) {
-		calls_drain(&d, k->skel->maps.disk_calls);
-		calls_drain(&d, k->skel->maps.disk_rest_calls);
+		calls_drain(&d, k->skel->maps.disk_calls, DISK_MADE_CALLS);
+		calls_drain(&d, k->skel->maps.disk_rest_calls, DISK_MADE_REST_CALLS);
 	}
 	if (k->files) {
 		locks_drain(&d);

@@ -12,7 +12,7 @@
 
 #include "loaders/disk/drain.h"
 #include "loaders/disk/filename.h"
-#include "loaders/lib/bpf/load/taken.h"
+#include "loaders/lib/bpf/load/mapread.h"
 #include "loaders/lib/bpf/run/who.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
@@ -353,13 +353,14 @@ static uint64_t file_weight(const void *value)
 	return s->read_bytes + s->write_bytes + s->dirty_bytes;
 }
 
-static void map_drain(struct draining *d, const struct bpf_map *map, uint32_t epoch)
+static void map_drain(struct draining *d, const struct bpf_map *map, uint32_t *made, uint32_t epoch)
 {
 	struct taken t = {.key_size = sizeof(struct disk_file_key),
 			  .value_size = sizeof(struct disk_file),
 			  .epoch_at = offsetof(struct disk_file_key, epoch),
 			  .epoch = epoch,
-			  .weight = file_weight};
+			  .weight = file_weight,
+			  .made = made};
 	size_t n = 0;
 
 	taken_take(&t, bpf_map__fd(map));
@@ -380,8 +381,8 @@ void files_drain(struct files *f, const struct hooks_files *maps, struct devices
 			     .names_fd = bpf_map__fd(maps->names),
 			     .others = &others};
 
-	map_drain(&d, maps->sums, epoch);
-	map_drain(&d, maps->rest, epoch);
+	map_drain(&d, maps->sums, maps->sums_made, epoch);
+	map_drain(&d, maps->rest, maps->rest_made, epoch);
 	idmap_release(&others.rows);
 }
 

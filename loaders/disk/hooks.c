@@ -361,6 +361,19 @@ void hooks_close(struct hooks *k)
 	k->skel = NULL;
 }
 
+uint32_t *hooks_made(const struct hooks *k, enum disk_made which)
+{
+	return &k->skel->bss->disk_made[which];
+}
+
+bool hooks_quiet(const struct hooks *k)
+{
+	for (int i = 0; i < DISK_MADE_N; i++)
+		if (__atomic_load_n(&k->skel->bss->disk_made[i], __ATOMIC_SEQ_CST))
+			return false;
+	return true;
+}
+
 void hooks_read(struct hooks *k)
 {
 	ring_buffer__consume(k->ring);
@@ -374,20 +387,22 @@ int hooks_asked(struct hooks *k, mapread_fn fn, void *ctx)
 
 int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx)
 {
-	return mapread_each(bpf_map__fd(k->skel->maps.syncing), sizeof(uint64_t),
-			    sizeof(struct disk_syncing), fn, ctx);
+	return mapread_any(hooks_made(k, DISK_MADE_SYNCING), bpf_map__fd(k->skel->maps.syncing),
+			   sizeof(uint64_t), sizeof(struct disk_syncing), fn, ctx);
 }
 
 int hooks_locking(struct hooks *k, mapread_fn fn, void *ctx)
 {
-	return mapread_each(bpf_map__fd(k->skel->maps.locking), sizeof(uint64_t),
-			    sizeof(struct disk_locking), fn, ctx);
+	return mapread_any(hooks_made(k, DISK_MADE_LOCKING), bpf_map__fd(k->skel->maps.locking),
+			   sizeof(uint64_t), sizeof(struct disk_locking), fn, ctx);
 }
 
 struct hooks_files hooks_files(const struct hooks *k)
 {
 	return (struct hooks_files){.sums = k->skel->maps.disk_files,
 				    .rest = k->skel->maps.disk_rest_files,
+				    .sums_made = hooks_made(k, DISK_MADE_FILES),
+				    .rest_made = hooks_made(k, DISK_MADE_REST_FILES),
 				    .names = k->skel->maps.disk_names};
 }
 

@@ -58,6 +58,12 @@ bool hooks_tells_stack(void);
 bool hooks_tells_calls(void);
 bool hooks_tells_ring(void);
 
+/* For mapread_made; borrowed. */
+uint32_t *hooks_made(const struct hooks *k, enum disk_made which);
+
+/* There is nothing to read in any map of sums, and no call waits. */
+bool hooks_quiet(const struct hooks *k);
+
 /* Single requests that wait in the ring. */
 void hooks_read(struct hooks *k);
 /* Each request that is not known to have ended. 0 or -errno. */
@@ -69,6 +75,7 @@ int hooks_locking(struct hooks *k, mapread_fn fn, void *ctx);
 /* The sums of files, those that found no room there, and the names of files; borrowed. */
 struct hooks_files {
 	const struct bpf_map *sums, *rest, *names;
+	uint32_t *sums_made, *rest_made; /* see mapread_made */
 };
 struct hooks_files hooks_files(const struct hooks *k);
 /* Each descriptor of each process that is of a deleted file on a disk. 0 or -errno. */

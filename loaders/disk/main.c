@@ -108,6 +108,14 @@ static void epoch_store(struct disk *d, struct family_host *h)
 	crowd_tell(d);
 }
 
+/* Nothing was done in this epoch: it goes on as the next one, and sonde-maps is left alone. A
+ * request that hangs makes its device busy all the same. */
+static void quiet_store(struct disk *d, struct family_host *h, int64_t now_ns)
+{
+	devices_read(&d->devices, h, now_ns, family_utc(h, d->epochs.begun_ns / 2 + now_ns / 2));
+	d->epochs.begun_ns = now_ns;
+}
+
 static void disk_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct disk *d = state;
@@ -118,6 +126,10 @@ static void disk_poll(void *state, struct family_host *h, int64_t now_ns)
 	}
 	switch (epochs_step(&d->epochs, h, now_ns)) {
 	case EPOCHS_END:
+		if (hooks_quiet(&d->hooks) && now_ns - d->minute_ns < MINUTE_NS) {
+			quiet_store(d, h, now_ns);
+			break;
+		}
 		epochs_over(&d->epochs, h, now_ns, hooks_epoch_end(&d->hooks));
 		break;
 	case EPOCHS_STORE:

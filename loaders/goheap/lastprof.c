@@ -13,6 +13,7 @@
 #include "loaders/goheap/goproc.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/maproom.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "probes/goheap.h"
 #include "probes/goheap.skel.h"
@@ -75,6 +76,7 @@ static int load(struct lastprof *l)
 	l->skel = goheap_bpf__open();
 	if (!l->skel)
 		return -errno;
+	maproom_on_demand(l->skel->obj);
 	programs_keep_still(l->skel->obj);
 	leftout_disable(l->skel->obj);
 	err = goheap_bpf__load(l->skel);

@@ -13,11 +13,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/maproom.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/programs.h"
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/scope.h"
 #include "loaders/lib/bpf/load/tables.h"
 #include "loaders/lib/bpf/load/tracefs.h"
@@ -30,6 +31,10 @@
 #include "schema/base/mem.h"
 
 #define BATCH 2048
+
+#define RING_EACH  (2u << 20) /* for each CPU */
+#define RING_LEAST (4u << 20)
+#define RING_MOST  (8u << 20)
 
 #define NO_LINKS "which request a thread serves when it makes another one is known less often"
 #define NO_BEGIN "connections are seen from their first bytes on, not from their begin"
@@ -86,6 +91,7 @@ void hooks_alive(struct hooks *k, uint64_t now_ns)
 
 static int load(struct hooks *k, const struct family_config *c)
 {
+	uint32_t ring = maproom_ring(c->cpus, RING_EACH, RING_LEAST, RING_MOST);
 	bool came = hooks_tells_came() && !leftout_is("l7_ready");
 	int err;
 
@@ -98,9 +104,10 @@ static int load(struct hooks *k, const struct family_config *c)
 	bpf_program__set_autoload(k->skel->progs.l7_ready, came);
 	bpf_program__set_autoload(k->skel->progs.l7_uring, tells_uring());
 	bpf_program__set_autoload(k->skel->progs.l7_sent, tells_sent());
-	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
-		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
+	bpf_map__set_max_entries(k->skel->maps.records,
+				 c->ring_bytes > ring ? (uint32_t)c->ring_bytes : ring);
 	k->skel->rodata->ring_part = bpf_map__max_entries(k->skel->maps.records) / 16;
+	maproom_on_demand(k->skel->obj);
 	err = tables_reuse(k->skel->obj, c->tables);
 	programs_keep_still(k->skel->obj);
 	leftout_disable(k->skel->obj);

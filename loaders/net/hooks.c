@@ -11,11 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/maproom.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/programs.h"
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/net/record.h"
 #include "probes/net.skel.h"
 #include "schema/base/array.h"
@@ -23,7 +24,10 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-/* 5 MB; 10 000 connections with both ends here are 20 000 sockets. A reading walks all of its
+#define ENDS_EACH (1u << 20) /* for each CPU */
+#define ENDS_MOST (4u << 20)
+
+/* 10 000 connections with both ends here are 20 000 sockets. A reading walks all of its
  * buckets */
 #define CONNS_LEAST 32768
 #define CONNS_MOST  262144
@@ -116,6 +120,8 @@ static int load(struct hooks *k, const struct family_config *c)
 	if (!k->skel)
 		return -errno;
 	bpf_map__set_max_entries(k->skel->maps.conns, conns_room());
+	k->skel->rodata->ends_bytes = maproom_ring(c->cpus, ENDS_EACH, ENDS_EACH, ENDS_MOST);
+	bpf_map__set_max_entries(k->skel->maps.ends, k->skel->rodata->ends_bytes);
 	k->talks = hooks_tells_talks() && !leftout_is("net_sent");
 	bpf_program__set_autoload(k->skel->progs.net_sent, k->talks);
 	bpf_program__set_autoload(k->skel->progs.net_received, k->talks);
@@ -124,6 +130,7 @@ static int load(struct hooks *k, const struct family_config *c)
 	k->looks = leftout_is("net_read");
 	k->skel->rodata->tells_destroyed = !leftout_is("net_destroy");
 	bpf_program__set_autoload(k->skel->progs.net_look, k->looks);
+	maproom_on_demand(k->skel->obj);
 	programs_keep_still(k->skel->obj);
 	leftout_disable(k->skel->obj);
 	err = net_bpf__load(k->skel);

@@ -18,14 +18,15 @@
 
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
-#include "loaders/lib/bpf/start/preflight.h"
+#include "loaders/lib/bpf/load/maproom.h"
 #include "loaders/lib/bpf/load/programs.h"
-#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/scope.h"
-#include "loaders/lib/bpf/run/scripts.h"
 #include "loaders/lib/bpf/load/tables.h"
+#include "loaders/lib/bpf/start/preflight.h"
+#include "loaders/lib/bpf/run/scripts.h"
 #include "loaders/lib/host/proc/syscalls.h"
 #include "loaders/offcpu/drain.h"
 #include "loaders/offcpu/hooks.h"
@@ -54,7 +55,7 @@
 #define WAKES_PART        4          /* of the rate: stacks of wakers */
 #define WINDOW_NS         (1u << 27) /* of the program's limits */
 #define READ_S            10 /* seconds between two readings, where buckets are not shorter */
-#define THREADS_LEAST     8192
+#define THREADS_LEAST     4096
 #define THREADS_MOST      262144
 #define SUMS_EACH         4 /* kinds of stretch of a thread, in the mean */
 /* powers of two that a sum has steps of, in the mean of all that there is room for */
@@ -158,7 +159,7 @@ static uint32_t map_room(void)
 
 static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 {
-	uint32_t room = map_room();
+	uint32_t room = map_room(), ring = maproom_ring(c->cpus, 1u << 20, 1u << 20, 4u << 20);
 
 	bpf_map__set_max_entries(skel->maps.threads, room);
 	bpf_map__set_max_entries(skel->maps.who, room * 2);
@@ -171,7 +172,7 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 	bpf_map__set_max_entries(skel->maps.wake_sums, room * 4);
 	bpf_map__set_max_entries(skel->maps.free_wakes, room * 4);
 	bpf_map__set_max_entries(skel->maps.culprits, room * 4);
-	skel->rodata->ring_bytes = c->ring_bytes < 4u << 20 ? 4u << 20 : (uint32_t)c->ring_bytes;
+	skel->rodata->ring_bytes = c->ring_bytes < ring ? ring : (uint32_t)c->ring_bytes;
 	bpf_map__set_max_entries(skel->maps.events, skel->rodata->ring_bytes);
 	bpf_map__set_max_entries(skel->maps.late, (uint32_t)c->late_bytes);
 }

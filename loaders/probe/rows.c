@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loaders/lib/bpf/load/taken.h"
+#include "loaders/lib/bpf/load/mapread.h"
 #include "loaders/lib/bpf/run/who.h"
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/probe/text.h"

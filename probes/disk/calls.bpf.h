@@ -190,6 +190,7 @@ static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key, _
 	if (s)
 		return s;
 	bpf_map_update_elem(&disk_calls, key, &no_calls, BPF_NOEXIST);
+	made(DISK_MADE_CALLS);
 	s = bpf_map_lookup_elem(&disk_calls, key);
 	if (s) {
 		s->blocks = blocks;
@@ -202,6 +203,7 @@ static __always_inline struct disk_calls *calls_get(struct disk_sync_key *key, _
 	if (s)
 		return s;
 	bpf_map_update_elem(&disk_rest_calls, key, &no_calls, BPF_NOEXIST);
+	made(DISK_MADE_REST_CALLS);
 	s = bpf_map_lookup_elem(&disk_rest_calls, key);
 	if (!s)
 		__sync_fetch_and_add(&disk_lost.calls, 1);

@@ -102,6 +102,7 @@ static __always_inline int sync_begin(const struct sys_enter *x, __u32 call)
 	s.begin_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&syncing, &id, &s, BPF_ANY))
 		__sync_fetch_and_add(&disk_lost.syncs, 1);
+	made(DISK_MADE_SYNCING);
 	return PASS_ON;
 }
 
@@ -147,6 +148,7 @@ static __always_inline struct disk_sync *sync_get(const struct disk_syncing *s,
 	if (d)
 		return d;
 	bpf_map_update_elem(&disk_syncs, key, &no_syncs, BPF_NOEXIST);
+	made(DISK_MADE_SYNCS);
 	d = bpf_map_lookup_elem(&disk_syncs, key);
 	if (d) {
 		d->fd = s->fd;
@@ -202,11 +204,15 @@ int openat_begins(struct sys_enter *x)
 	return open_begin(x->args[1]);
 }
 
-static __always_inline bool open_add(void *map, const struct disk_open_key *key)
+static __always_inline bool open_add(void *map, enum disk_made which,
+				     const struct disk_open_key *key)
 {
 	__u64 one = 1, *n = bpf_map_lookup_elem(map, key);
+	bool added = !n && !bpf_map_update_elem(map, key, &one, BPF_NOEXIST);
 
-	if (!n && !bpf_map_update_elem(map, key, &one, BPF_NOEXIST))
+	if (!n)
+		made(which);
+	if (added)
 		return true;
 	if (!n) /* another CPU made it meanwhile, or there is no room */
 		n = bpf_map_lookup_elem(map, key);
@@ -221,12 +227,12 @@ static __always_inline void open_failed(__u32 error, __u64 path)
 
 	who_fill(&key.who);
 	bpf_probe_read_user_str(key.path, sizeof(key.path), (const void *)path);
-	if (open_add(&disk_opens, &key))
+	if (open_add(&disk_opens, DISK_MADE_OPENS, &key))
 		return;
 	__builtin_memset(&key, 0, sizeof(key));
 	key.error = error;
 	key.epoch = disk_epoch;
-	if (!open_add(&disk_rest_opens, &key))
+	if (!open_add(&disk_rest_opens, DISK_MADE_REST_OPENS, &key))
 		__sync_fetch_and_add(&disk_lost.opens, 1);
 }
 

@@ -134,6 +134,7 @@ static __always_inline struct disk_locks *locks_get(const struct disk_lock_key *
 	if (s)
 		return s;
 	bpf_map_update_elem(&disk_locks, key, &no_locks, BPF_NOEXIST);
+	made(DISK_MADE_LOCKS);
 	return bpf_map_lookup_elem(&disk_locks, key);
 }
 
@@ -191,6 +192,7 @@ static __always_inline int lock_asked(struct inode *inode, struct file_lock *req
 	l.begin_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&locking, &id, &l, BPF_ANY))
 		__sync_fetch_and_add(&disk_lost.locks, 1);
+	made(DISK_MADE_LOCKING);
 	return 0;
 }
 

@@ -210,10 +210,13 @@ static __always_inline struct disk_file *file_get(struct disk_file_key *key,
 						  struct inode___pages *inode)
 {
 	struct disk_file *f = bpf_map_lookup_elem(&disk_files, key);
+	bool added;
 
 	if (f)
 		return f;
-	if (!bpf_map_update_elem(&disk_files, key, &no_file, BPF_NOEXIST) && key->ino) {
+	added = !bpf_map_update_elem(&disk_files, key, &no_file, BPF_NOEXIST);
+	made(DISK_MADE_FILES);
+	if (added && key->ino) {
 		inode_names(key->ino, key->dev, inode);
 		f = bpf_map_lookup_elem(&disk_files, key);
 		if (f)
@@ -238,6 +241,7 @@ static __always_inline struct disk_file *file_of_sum(struct disk_file_key *key,
 	if (f)
 		return f;
 	bpf_map_update_elem(&disk_rest_files, key, &no_file, BPF_NOEXIST);
+	made(DISK_MADE_REST_FILES);
 	f = bpf_map_lookup_elem(&disk_rest_files, key);
 	if (!f)
 		__sync_fetch_and_add(&disk_lost.files, 1);

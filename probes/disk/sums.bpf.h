@@ -16,6 +16,7 @@
 
 volatile __u32 disk_epoch; /* the loader's */
 struct disk_lost disk_lost;
+__u32 disk_made[DISK_MADE_N]; /* by enum disk_made; the loader sets it to 0 */
 
 _Static_assert(DISK_SLOTS == SLOTS, "the histograms of slots.bpf.h");
 
@@ -28,5 +29,12 @@ _Static_assert(DISK_SLOTS == SLOTS, "the histograms of slots.bpf.h");
 		__type(key, key_);                    \
 		__type(value, value_);                \
 	} name_ SEC(".maps")
+
+/* After an entry was added, or was about to be. It is written even where it is set: a look at it
+ * could come before the entry is there for the loader, which has just cleared it. */
+static __always_inline void made(enum disk_made which)
+{
+	*(volatile __u32 *)&disk_made[which] = 1;
+}
 
 #endif

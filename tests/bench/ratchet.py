@@ -12,7 +12,8 @@ The work is fixed, and each figure is counted in the way that a busy machine cha
     *-bpf          the kernel's run time of the BPF programs (BPF_ENABLE_STATS), for each event, in windows of a tenth of a second: the
                    least of all windows, so that what others do in most of them does not count
     *-user         CPU time of the loader's processes for each event, in windows of a second, the same way
-    idle-*         sonded with all families where nothing happens: only where this host is idle
+    idle-maps      BPF maps of sonded with all families where little happens, in kB: what the kernel says of them
+    idle-*         CPU time of the same where nothing happens, and how often a second its threads wake up: only where this host is idle
 
 Each figure but the instructions is divided by what a loop of known work (calibrate) took in the same round as against the recorded
 one: a slower clock makes both dearer. One that is more than 15 % above the recorded one gets up to --more further rounds; one that
@@ -25,11 +26,14 @@ is still above it fails (exit 1). --write records what was found; --repeat N say
     switch             sonde-offcpu's programs at a switch of two processes that hand a byte back and forth; the loader
     http, redis        sonde-l7's programs at a request, both ends on this host; loader and parser
 
-Instructions are instructions; everything else is CPU time, in ns an event; idle is microseconds a second.
+Instructions are instructions; everything else is CPU time, in ns an event; idle is microseconds a second. idle-maps and idle-wakes are
+not held against the calibration.
 """
 import argparse
+import collections
 import contextlib
 import ctypes
+import glob
 import json
 import os
 import platform
@@ -49,6 +53,7 @@ RECORDED = os.path.join(HERE, "ratchet.tsv")
 MIX = os.path.join(bench.ROOT, "build", "tests", "bench")  # whatever build is measured
 ABOVE = 1.15
 WINDOW, WINDOWS_USER = 0.1, 10  # seconds; windows in one of user-space time
+PLAIN = ("fixed-", "idle-maps", "idle-wakes")  # whatever the machine's speed
 RUNS_LEAST = 20                 # of an event in a window that counts
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 PROCESSES, PROCESS_RATE = 1600, 400
@@ -321,26 +326,41 @@ def host_load():
     return int(next(w for w in words if w[0] == "processes")[1]), sum(int(cpu[i]) for i in (1, 2, 3, 6, 7)) / bench.TICK
 
 
-def idle(folder, settle=20, seconds=20):
-    """{}: the host was not idle."""
+def wakes(pids):
+    """How often threads of these processes have gone to sleep."""
+    n = 0
+    for path in [p for pid in pids for p in glob.glob(f"/proc/{pid}/task/*/status")]:
+        with contextlib.suppress(OSError), open(path, encoding="ascii", errors="replace") as f:
+            n += next(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches"))
+    return n
+
+
+def idle(folder, settle=40, seconds=20):
+    """Where the host was not idle: idle-maps alone."""
     sys.path[:0] = [os.path.join(bench.ROOT, "tests", "e2e", d) for d in ("", "lib")]
     from sonded import Sonded  # pylint: disable=import-outside-toplevel
-    with Sonded(f"{folder}/idle", "--families", "cpu,offcpu,host,l7,net,goheap", "--seal", "no", limit="0") as d:
+    with Sonded(f"{folder}/idle", "--families", "cpu,offcpu,host,l7,net,goheap,mem,disk", "--seal", "no", limit="0") as d:
         time.sleep(settle)
         pids = bench.tree(d.child.pid)
         forks, busy = host_load()
         before = {p: bench.cpu_ns(p) for p in pids}
-        programs = bench.bpf_state(pids)[0]
+        programs, slept = bench.bpf_state(pids)[0], wakes(pids)
         time.sleep(seconds)
-        own = {comm(p): bench.cpu_ns(p) - before[p] for p in pids if bench.cpu_ns(p)}
-        bpf = sum(ns - programs.get(i, (0, 0))[0] for i, (ns, _) in bench.bpf_state(pids)[0].items())
+        own = collections.Counter()  # some have a child of the same name
+        for p in pids:
+            own[comm(p)] += max(0, bench.cpu_ns(p) - before[p])
+        state, maps = bench.bpf_state(pids)
+        bpf = sum(ns - programs.get(i, (0, 0))[0] for i, (ns, _) in state.items())
+        slept = (wakes(pids) - slept) / seconds
         forks_after, busy_after = host_load()
-    print("idle:", {n: f"{ns / seconds / 1e7:.3f} %" for n, ns in own.items()}, f"bpf {bpf / seconds / 1e7:.3f} %", file=sys.stderr)
+    print("idle:", {n: f"{ns / seconds / 1e7:.3f} %" for n, ns in own.items()}, f"bpf {bpf / seconds / 1e7:.3f} %", f"{slept:.0f} wakes/s",
+          f"maps {maps / 1e6:.1f} MB", file=sys.stderr)
+    found = {"idle-maps": maps / 1000}
     if forks_after - forks > 3 * seconds or busy_after - busy > 0.05 * seconds:
         print(f"idle: not counted: {(forks_after - forks) / seconds:.0f} processes and threads began a second, {(busy_after - busy) / seconds:.2f} CPUs were "
               "busy", file=sys.stderr)
-        return {}
-    return {"idle-user": sum(own.values()) / seconds / 1000, "idle-bpf": bpf / seconds / 1000}
+        return found
+    return {**found, "idle-user": sum(own.values()) / seconds / 1000, "idle-bpf": bpf / seconds / 1000, "idle-wakes": slept}
 
 
 FIXED_ROWS = {"fixed-process": fixed_process, "fixed-native": fixed_native, "fixed-scripts": fixed_scripts}
@@ -364,7 +384,7 @@ def one(row, folder):
 
 
 def scaled(name, value, speed, to):
-    return value if name.startswith("fixed-") else value * to / speed
+    return value if name.startswith(PLAIN) else value * to / speed
 
 
 def least(a, b):
@@ -389,7 +409,7 @@ def write(found):
     kept = recorded() if os.path.exists(RECORDED) else {}
     kept.update(found)
     with open(RECORDED, "w", encoding="ascii") as f:
-        f.write("# What an event costs, in ns (idle: microseconds a second), and what calibrate() took in the same round. Written by ratchet.py --write.\n"
+        f.write("# What an event costs, in ns (idle: microseconds a second, idle-maps kB, idle-wakes a second), and what calibrate() took in the same round. Written by ratchet.py --write.\n"
                 f"# Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}.\n")
         for name, (value, speed) in kept.items():
             f.write(f"{name}\t{value:.0f}\t{speed:.0f}\n")

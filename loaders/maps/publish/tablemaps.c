@@ -11,9 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "loaders/lib/bpf/load/maproom.h"
 #include "schema/base/cleanup.h"
 
-#define BPF_F_MMAPABLE_ (1u << 10) /* linux/bpf.h; since 5.5 */
+#define BPF_F_NO_PREALLOC_ (1u << 0)  /* linux/bpf.h */
+#define BPF_F_MMAPABLE_    (1u << 10) /* the same, since 5.5 */
 
 static const struct shape {
 	const char *name;
@@ -41,6 +43,13 @@ static uint32_t key_size(const struct shape *sh)
 	return sh->type == BPF_MAP_TYPE_RINGBUF ? 0 : sizeof(uint32_t);
 }
 
+static uint32_t flags_of(const struct shape *sh)
+{
+	if (sh->type == BPF_MAP_TYPE_ARRAY)
+		return BPF_F_MMAPABLE_;
+	return sh->type == BPF_MAP_TYPE_HASH && maproom_grows() ? BPF_F_NO_PREALLOC_ : 0;
+}
+
 /* By how many processes there are now. */
 static uint32_t mappings_wanted(void)
 {
@@ -65,8 +74,7 @@ static int make(struct tablemaps *t, uint32_t rows_mb)
 
 	for (int i = 0; i < MP_TABLES_N; i++) {
 		const struct shape *sh = &shapes[i];
-		LIBBPF_OPTS(bpf_map_create_opts, opts,
-			    .map_flags = sh->type == BPF_MAP_TYPE_ARRAY ? BPF_F_MMAPABLE_ : 0);
+		LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = flags_of(sh));
 
 		t->fd[i] = bpf_map_create(sh->type, sh->name, key_size(sh), sh->value_size,
 					  sh->max_entries ? sh->max_entries : entries[i], &opts);

@@ -5,6 +5,7 @@
 
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/maproom.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/scope.h"
 #include "loaders/lib/bpf/load/tables.h"
@@ -33,6 +34,7 @@ void sampling_configure(struct bpf_object *obj, const struct family_config *c, u
 	*s->runtimes_on = kinds != 0;
 	*s->runtime_kinds = kinds;
 	scripts_configure(obj, kinds);
+	maproom_on_demand(obj);
 	leftout_disable(obj);
 }
 

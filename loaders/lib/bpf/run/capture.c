@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/run/private.h"
 #include "loaders/lib/bpf/load/cpulist.h"
 #include "loaders/lib/bpf/load/leftout.h"
+#include "loaders/lib/bpf/load/maproom.h"
 #include "loaders/lib/bpf/load/progsyms.h"
 #include "loaders/lib/bpf/start/targetfeed.h"
 #include "loaders/lib/host/maps/hostmaps.h"
@@ -46,9 +47,11 @@
 #define LATE_BYTES       (20u << 10) /* of one stack that comes late, a full one */
 #define LATE_FREQ        99          /* for families without a rate */
 #define LATE_LEAST       (4u << 20)
+#define LATE_EACH        (1u << 20) /* the least for each CPU, of a capture that goes on by itself */
 #define LATE_MOST        (64u << 20)
 #define FLIGHT_BYTES     (128u << 20)
 #define RING_EVENTS      (4u << 20)
+#define RING_EACH        (1u << 20) /* for each CPU, up to that */
 #define RING_MOST        (16u << 20)
 
 const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring",  "hold",      "malformed",
@@ -126,6 +129,16 @@ static void first_await(struct capture *c, int64_t now)
 	}
 }
 
+/* Is there something to wait for? A person waits for the first sample however long it takes. A
+ * capture that goes on by itself may have none for weeks, such as of Go programs where none runs.
+ */
+static bool begins(const struct capture *c, int64_t now)
+{
+	bool awaited = c->config.o->options->apart || now - c->clock.attached_ns < CAPTURE_BEGIN_NS;
+
+	return (awaited && !c->books.first_flushed) || !hostmaps_seeded(c->config.maps);
+}
+
 static void tick(struct capture *c)
 {
 	int64_t now = clock_boot_ns();
@@ -147,7 +160,7 @@ static void tick(struct capture *c)
 	capture_tell(c);
 	if (now >= c->clock.end_ns || c->config.o->progress->gone)
 		c->clock.stop = true;
-	if (!c->books.first_flushed || !hostmaps_seeded(c->config.maps))
+	if (begins(c, now))
 		pace_busy(&c->clock.pace, now);
 	first_await(c, now);
 	pace_ticked(&c->clock.pace, clock_boot_ns());
@@ -240,8 +253,9 @@ static uint64_t ring_size(const struct options *o, uint32_t cpus)
 {
 	/* of events without a number: on a busy host more come before the loader has its
 	 * turn */
-	uint64_t most = o->apart ? RING_MOST : RING_EVENTS, size = 256u << 10,
-		 want = o->freq ? (uint64_t)o->freq * cpus * 600 : most;
+	uint64_t most = o->apart ? RING_MOST :
+				   maproom_ring(cpus, RING_EACH, RING_EACH, RING_EVENTS),
+		 size = 256u << 10, want = o->freq ? (uint64_t)o->freq * cpus * 600 : most;
 
 	while (size < want && size < RING_MOST)
 		size *= 2;
@@ -255,7 +269,8 @@ static uint64_t ring_size(const struct options *o, uint32_t cpus)
 static uint64_t late_size(const struct options *o, uint32_t cpus)
 {
 	uint64_t want = (uint64_t)(o->freq ? o->freq : LATE_FREQ) * cpus * LATE_BYTES / 4,
-		 size = LATE_LEAST;
+		 size = o->apart ? LATE_LEAST :
+				   maproom_ring(cpus, LATE_EACH, LATE_EACH, LATE_LEAST);
 
 	while (size < want && size < LATE_MOST)
 		size *= 2;

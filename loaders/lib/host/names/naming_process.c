@@ -35,7 +35,8 @@ int naming_process_init(struct naming *n)
 			 exe);
 	}
 	proc_read_cgroup((uint32_t)getpid(), n->self_cgroup, sizeof(n->self_cgroup));
-	idmap_set(&n->selves, (uint64_t)getpid(), 1);
+	n->self_tgid = (uint32_t)getpid();
+	idmap_set(&n->selves, n->self_tgid, 1);
 	return 0;
 }
 
@@ -86,7 +87,7 @@ static bool is_self(struct naming *n, const struct hostmaps_process *p, const ch
 								      p->comm;
 	bool ours;
 
-	if (p->tgid == (uint32_t)getpid())
+	if (p->tgid == n->self_tgid)
 		return true;
 	if (!is_sonde_name(name) || (contained && strcmp(cgroup, n->self_cgroup)))
 		return false;

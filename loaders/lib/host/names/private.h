@@ -177,6 +177,7 @@ struct naming {
 	uint32_t turned;                           /* see naming_turned */
 	struct idmap unknown;                      /* processes that hostmaps does not know */
 	struct idmap selves;                       /* pids of sonde's own processes */
+	uint32_t self_tgid;
 	char self_dir[512], self_cgroup[512];
 
 	uint32_t *buf; /* frames of the stack being made, root first */
