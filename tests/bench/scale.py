@@ -4,14 +4,17 @@
 
     tests/bench/scale.py [--hours 24] [--keep DIR] [--store DIR] [--ranges 1,24] [--verbs WORD...] [--write docs/BENCHMARKS.md]
     tests/bench/scale.py --deep          one file with 200 000 stacks that are 200 deep
+    tests/bench/scale.py --hours 336 --differ 4 --ranges 1,24,336        a fortnight of four hours again and again, whose stacks repeat
 
 --keep: leave the store there. --store: ask one that is there. Options of makescale go after --.
 """
 import argparse
+import contextlib
 import datetime
 import glob
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -43,21 +46,37 @@ QUESTIONS = {
 NO_RANGE = {"status", "check", "explain"}
 
 
-def make(folder, hours, extra):
-    """So many hours, archived, and a newest one of a minute, which stays as it is."""
+def name_at(second):
+    return datetime.datetime.fromtimestamp(second, datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ-0001.db")
+
+
+def copy_at(path, seconds, to):
+    """The archive, so many seconds later. Times since 1970 are only in tables of an archive that are rows; processes stay those that they are."""
+    shutil.copyfile(path, to)
+    with contextlib.closing(sqlite3.connect(to)) as db:
+        db.execute("UPDATE meta SET value = value + ?1 WHERE key = 't0'", (seconds,))
+        db.execute("UPDATE run SET from_ns = from_ns + ?1, to_ns = to_ns + ?1", (seconds * 10**9,))
+        db.commit()
+
+
+def make_one(folder, began, seconds, extra):
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as one:
+        subprocess.run([os.path.join(bench.BUILD, "tests", "makescale"), one, str(began + seconds), "--seconds", str(seconds), *extra], check=True)
+        (path,) = glob.glob(f"{one}/*.db")
+        os.rename(path, f"{folder}/{name_at(began)}")
+
+
+def make(folder, hours, differ, extra):
+    """So many hours, archived, of which those after the first `differ` are copies of these, and a newest one of a minute, which stays as it is."""
+    first, differ = END - hours * HOUR, differ or hours
     os.makedirs(folder, exist_ok=True)
-    maker = os.path.join(bench.BUILD, "tests", "makescale")
-    for n in range(hours + 1):
-        newest = n == hours
-        with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as one:
-            at = END - (hours - 1 - n) * HOUR if not newest else END + 60
-            subprocess.run([maker, one, str(at), *(["--seconds", "60"] if newest else []), *extra], check=True)
-            (path,) = glob.glob(f"{one}/*.db")
-            began = at - (60 if newest else HOUR)
-            name = datetime.datetime.fromtimestamp(began, datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ-0001.db")
-            os.rename(path, f"{folder}/{name}")
-        if n and not newest:
-            seal(folder)
+    make_one(folder, END, 60, extra)
+    for n in range(differ):
+        make_one(folder, first + n * HOUR, HOUR, extra)
+        seal(folder)
+    for n in range(differ, hours):
+        back = n // differ * differ * HOUR
+        copy_at(f"{folder}/{name_at(first + n * HOUR - back)}", back, f"{folder}/{name_at(first + n * HOUR)}")
     return seal(folder)
 
 
@@ -79,6 +98,7 @@ def asked(argv):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--hours", type=int, default=24)
+    p.add_argument("--differ", type=int, default=0, help="hours that differ; 0: all")
     p.add_argument("--deep", action="store_true")
     p.add_argument("--keep")
     p.add_argument("--store")
@@ -95,7 +115,7 @@ def main():
     else:
         base = tempfile.mkdtemp(prefix="sonde-scale-")
         folder = os.path.abspath(a.keep) if a.keep else f"{base}/store"
-        make(folder, a.hours, a.extra)
+        make(folder, a.hours, a.differ, a.extra)
     try:
         rows = table(folder, [int(r) for r in a.ranges.split(",")], a.verbs)
     finally:

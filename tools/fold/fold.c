@@ -28,6 +28,7 @@
 #include "tools/print/reading.h"
 #include "tools/print/when.h"
 #include "tools/select/select.h"
+#include "tools/waits/waitstack.h"
 
 #define NOTHING 1
 
@@ -108,6 +109,9 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 	f->seg_script = f->opts.leaf_frames ? fold_script_stacks(f->dict) : NULL;
 	f->seg_hidden =
 		f->opts.interpreter || f->opts.no_stacks ? NULL : fold_hide_interpreters(f->dict);
+	f->seg_named = f->opts.reasons && f->pub->kind->kind == STORE_KIND_OFFCPU ?
+			       waitstack_named(f->dict) :
+			       NULL;
 	f->n_told = f->pub->n_processes;
 	f->first_leaf = f->pub->n_leaves;
 	f->first_cell = f->pub->n_cells;
@@ -132,8 +136,10 @@ void fold_segment_end(struct folding *f)
 	free(f->seg_group);
 	free(f->seg_script);
 	free(f->seg_hidden);
+	free(f->seg_named);
 	f->seg_script = NULL;
 	f->seg_hidden = NULL;
+	f->seg_named = NULL;
 	f->seg_frame = f->seg_process = f->seg_plain = f->seg_group = NULL;
 	f->seg_image = NULL;
 	f->seg_function = NULL;

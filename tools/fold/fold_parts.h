@@ -76,6 +76,7 @@ struct folding {
 				   one */
 	uint8_t *seg_hidden; /* by stack: its last frame is an interpreter's own (fold_scripts.c);
 				NULL: none is */
+	uint32_t *seg_named; /* with reasons, of waits: waitstack_named; else NULL */
 	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
 	struct seg_function {              /* a function's frames are many */
 		const char *name, *file;   /* NULL: not met yet */

@@ -34,7 +34,7 @@ static uint32_t process_of(struct folding *f, uint32_t id)
 static uint32_t reason_node(struct folding *f, uint32_t group, const struct store_total *t)
 {
 	const char *class = store_wait_reason(t->label);
-	const struct waitrule *rule = waitstack_rule(f->dict, NULL, t->stack, class);
+	const struct waitrule *rule = waitstack_rule(f->dict, f->seg_named, t->stack, class);
 	bool idle = rule ? rule->idle : waitrule_idle_by_class(class);
 	struct fold_frame frame = f->pub->frames[0];
 
@@ -343,21 +343,55 @@ static int add_loss(void *ctx, const struct store_loss_row *l)
 
 /* --- all rows of a run --- */
 
+struct in_slice {
+	struct folding *f;
+	uint32_t slice;
+};
+
+static int add_in_slice(void *ctx, const struct store_total *t)
+{
+	const struct in_slice *x = ctx;
+	struct store_total total = *t;
+
+	total.part = x->slice;
+	return add_total(x->f, &total);
+}
+
+/* Do all buckets that an archive has in the range begin in one slice? *out is which. */
+static bool is_in_slice(const struct folding *f, uint32_t *out)
+{
+	const struct selection *sel = f->sel;
+	int64_t first, last;
+
+	if (!store_segment_buckets(f->seg, &first, &last))
+		return false;
+	first = first > sel->from_ns ? first : sel->from_ns;
+	last = last < sel->to_ns ? last : sel->to_ns - 1;
+	for (uint32_t i = 0; i < f->pub->n_slices; i++)
+		if (first >= f->pub->slices[i].from_ns && last < f->pub->slices[i].to_ns) {
+			*out = i;
+			return true;
+		}
+	return false;
+}
+
 /* The same rows, slice after slice: each is read once. */
-static int sum_slices(struct folding *f, struct store_segment *s, const struct store_query *whole,
-		      struct err *e)
+static int sum_slices(struct folding *f, const struct store_query *whole, struct err *e)
 {
 	cleanup_free int64_t *ends = mem_array(f->pub->n_slices, sizeof(*ends));
+	struct in_slice in = {.f = f};
 	struct store_query q = *whole;
 
 	for (size_t i = 1; i < f->dict->n_runs; i++)
 		if (run_is_asked(f, (int64_t)i))
 			fold_spans_note(&f->spans, f->sel, f->dict, (int64_t)i);
+	if (is_in_slice(f, &in.slice))
+		return store_totals(f->seg, &q, add_in_slice, &in, e);
 	for (size_t i = 0; i < f->pub->n_slices; i++)
 		ends[i] = f->pub->slices[i].to_ns;
 	q.part_to_ns = ends;
 	q.n_parts = f->pub->n_slices;
-	return store_totals(s, &q, add_total, f, e);
+	return store_totals(f->seg, &q, add_total, f, e);
 }
 
 static int sum_run(struct folding *f, int64_t run, struct err *e)
@@ -378,8 +412,7 @@ static int sum_run(struct folding *f, int64_t run, struct err *e)
 
 	f->seg_run = run;
 	f->is_with = false;
-	rc = f->pub->n_slices ? sum_slices(f, f->seg, &q, e) :
-				store_totals(f->seg, &q, add_total, f, e);
+	rc = f->pub->n_slices ? sum_slices(f, &q, e) : store_totals(f->seg, &q, add_total, f, e);
 	if (rc == 0 && f->opts.with && f->pub->kind->with) {
 		f->is_with = true;
 		q.kind = f->pub->kind->with;

@@ -108,7 +108,7 @@ int javawaits_read(const struct selection *sel, struct javawaits *out, struct er
 	int rc;
 
 	*out = (struct javawaits){0};
-	rc = askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts), e);
+	rc = askrows_each_day(sel, &r.dict, parts, ARRAY_SIZE(parts), e);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_matter);
 	return rc;

@@ -10,6 +10,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/store/model/stored.h"
+#include "schema/store/read/days.h"
 #include "schema/store/read/waits.h"
 #include "tools/select/select.h"
 #include "tools/waits/waitstack.h"
@@ -132,7 +133,7 @@ static int sum_segment(struct summing *s, const char *path, enum waitpairs_what 
 
 	if (run < 0 || rc)
 		return rc;
-	rc = store_segment_dict(s->seg, &s->dict, e);
+	rc = store_segment_stacks(s->seg, &s->dict, e);
 	for (size_t i = 1; !rc && run >= 0; i++) {
 		struct store_query q = {.from_ns = s->sel->from_ns,
 					.to_ns = s->sel->to_ns,
@@ -147,6 +148,37 @@ static int sum_segment(struct summing *s, const char *path, enum waitpairs_what 
 		s->out->estimated |= what == WAITPAIRS_NEIGHBOURS && is_estimated(s, run);
 		run = select_run_in(s->sel, path, i);
 	}
+	return rc;
+}
+
+/* A day's file, if it has sums of waits, else its archives. */
+static int sum_part(struct summing *s, const struct store_part *part, enum waitpairs_what what,
+		    struct err *e)
+{
+	struct store_segment *seg;
+	int rc = part->day ? select_segment(s->sel, part->path, &seg, e) : 0;
+
+	if (rc)
+		return rc;
+	if (!part->day || store_waits_summed(seg))
+		return sum_segment(s, part->path, what, e);
+	for (size_t i = part->first; !rc && i < part->first + part->n; i++)
+		rc = sum_segment(s, s->sel->segments[i].path, what, e);
+	return rc;
+}
+
+static int sum_all(struct summing *s, enum waitpairs_what what, struct err *e)
+{
+	const struct store_part *parts;
+	const size_t n = select_parts(s->sel, &parts);
+	int rc = 0;
+
+	reading_begin(n);
+	for (size_t i = 0; i < n && !rc; i++) {
+		reading_file(i);
+		rc = sum_part(s, &parts[i], what, e);
+	}
+	reading_end();
 	return rc;
 }
 
@@ -231,14 +263,8 @@ int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct
 {
 	struct waitpairs *w = mem_alloc(sizeof(*w));
 	struct summing s = {.sel = sel, .out = w};
-	int rc = 0;
+	int rc = sum_all(&s, what, e);
 
-	reading_begin(sel->n_segments);
-	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
-		reading_file(i);
-		rc = sum_segment(&s, sel->segments[i].path, what, e);
-	}
-	reading_end();
 	idmap_release(&s.found);
 	idmap_release(&s.stacks);
 	order(w, false);

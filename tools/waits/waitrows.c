@@ -196,10 +196,15 @@ static void rows_shared(const struct waitgroups *g, struct waitsum *w, struct wa
 static int most_time(const void *a, const void *b)
 {
 	const struct waitsum_row *x = a, *y = b;
+	int c;
 
 	if (x->total_ns != y->total_ns)
 		return x->total_ns > y->total_ns ? -1 : 1;
-	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : strcmp(x->reason, y->reason);
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	c = strcmp(x->reason, y->reason);
+	c = c ? c : strcmp(x->comm, y->comm);
+	return c ? c : strcmp(x->container, y->container);
 }
 
 /* A wait that has not ended has no stack, unless a recording stored the stacks at its end: it is

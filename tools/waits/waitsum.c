@@ -9,6 +9,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/store/model/stored.h"
+#include "schema/store/read/days.h"
 #include "schema/store/read/waits.h"
 #include "tools/net/netpeers.h"
 #include "tools/print/reading.h"
@@ -145,6 +146,14 @@ static void memos_clear(struct summing *s)
 	s->n_says = 0;
 }
 
+/* Of two with equal waits, so that the answer does not depend on the order of rows. */
+static bool is_before(const struct waitpart *a, const struct waitpart *b)
+{
+	const int c = strcmp(a->reason, b->reason);
+
+	return c ? c < 0 : a->idle < b->idle;
+}
+
 /* From the stacks of waits that ended, or of those that were open at the end: the latter say what
  * the waits are that are not over. */
 static int add_stack_to(struct summing *s, const struct store_total *t, bool partial)
@@ -157,7 +166,7 @@ static int add_stack_to(struct summing *s, const struct store_total *t, bool par
 	struct waitgroup_thread *w = &c->threads[memo.thread];
 
 	w->stacks += t->value;
-	if (t->max > w->longest) {
+	if (t->max > w->longest || (t->max == w->longest && is_before(part, &c->parts[w->part]))) {
 		w->longest = t->max;
 		w->part = (size_t)(part - c->parts);
 	}
@@ -170,7 +179,8 @@ static int add_stack_to(struct summing *s, const struct store_total *t, bool par
 	if (says->function)
 		waitgroups_add_function(&s->groups, part, says->function - 1, t->value);
 	if (says->purpose) {
-		part->purpose = says->purpose;
+		if (!part->purpose || strcmp(says->purpose, part->purpose) < 0)
+			part->purpose = says->purpose;
 		part->purpose_ns += t->value;
 	}
 	return 0;
@@ -313,14 +323,15 @@ static int sum_run(struct summing *s, const struct store_query *whole, struct er
 	return rc ? rc : waitheld_read(&s->held, s->sel, s->seg, s->dict, &q, e);
 }
 
-static int sum_segment(struct summing *s, const char *path, struct err *e)
+/* `day`: it is the file of a day, which has sums of its waits. */
+static int sum_segment(struct summing *s, const char *path, bool day, struct err *e)
 {
 	int64_t run = select_run_in(s->sel, path, 0);
 	int rc = run < 0 ? 0 : select_segment(s->sel, path, &s->seg, e);
 
 	if (run < 0 || rc)
 		return rc;
-	rc = store_segment_dict(s->seg, &s->dict, e);
+	rc = (day ? store_segment_stacks : store_segment_dict)(s->seg, &s->dict, e);
 	if (!rc)
 		s->named = waitstack_named(s->dict);
 	for (size_t i = 1; !rc && run >= 0; i++) {
@@ -329,6 +340,7 @@ static int sum_segment(struct summing *s, const char *path, struct err *e)
 					.run = run,
 					.want = wanted,
 					.ctx = s,
+					.by = STORE_BY_LABEL,
 					.kind = STORE_KIND_OFFCPU};
 
 		rc = s->tags ? sum_tagged(s, &q, e) : sum_run(s, &q, e);
@@ -358,15 +370,49 @@ static int nothing(const struct selection *sel, bool tagged, struct err *e)
 /* What was waited on may be an address: who has its other end. */
 static int read_peers(struct summing *s, struct err *e)
 {
+	const struct store_part *parts;
+	const size_t n = select_parts(s->sel, &parts);
 	struct store_segment *seg;
 	bool any = false;
 	int rc = 0;
 
-	for (size_t i = 0; i < s->sel->n_segments && !any && !rc; i++) {
-		rc = select_segment(s->sel, s->sel->segments[i].path, &seg, e);
+	for (size_t i = 0; i < n && !any && !rc; i++) {
+		rc = select_segment(s->sel, parts[i].path, &seg, e);
 		any = !rc && store_segment_has(seg, "wait_on_row");
 	}
 	return rc || !any ? rc : netpeers_read(s->sel, &s->peers, e);
+}
+
+/* A day's file, if it has sums of waits, else its archives. */
+static int sum_part(struct summing *s, const struct store_part *part, struct err *e)
+{
+	struct store_segment *seg;
+	int rc = part->day ? select_segment(s->sel, part->path, &seg, e) : 0;
+
+	if (rc)
+		return rc;
+	if (!part->day || store_waits_summed(seg))
+		return sum_segment(s, part->path, part->day, e);
+	for (size_t i = part->first; !rc && i < part->first + part->n; i++)
+		rc = sum_segment(s, s->sel->segments[i].path, false, e);
+	return rc;
+}
+
+/* Waits of some requests are in no sums. */
+static int sum_all(struct summing *s, struct err *e)
+{
+	const struct store_part *parts = NULL;
+	const size_t n = s->tags ? s->sel->n_segments : select_parts(s->sel, &parts);
+	int rc = 0;
+
+	reading_begin(n);
+	for (size_t i = 0; i < n && !rc; i++) {
+		reading_file(i);
+		rc = parts ? sum_part(s, &parts[i], e) :
+			     sum_segment(s, s->sel->segments[i].path, false, e);
+	}
+	reading_end();
+	return rc;
 }
 
 int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum **out,
@@ -382,12 +428,8 @@ int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const s
 	struct waitsum *w;
 	int rc = read_peers(&s, e);
 
-	reading_begin(sel->n_segments);
-	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
-		reading_file(i);
-		rc = sum_segment(&s, sel->segments[i].path, e);
-	}
-	reading_end();
+	if (!rc)
+		rc = sum_all(&s, e);
 	w = waitrows_make(&s.groups);
 	waitheld_sort(&s.held);
 	w->held = s.held;

@@ -14,6 +14,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/facts/fact.h"
 #include "schema/store/archive/day_merge.h"
+#include "schema/store/archive/day_waits.h"
 #include "schema/store/archive/remake.h"
 #include "schema/store/files/migrate.h"
 #include "schema/store/files/readonly.h"
@@ -92,6 +93,7 @@ struct making {
 		int64_t task, n, value;
 	} * of_task;
 	size_t n_amounts, cap_amounts;
+	struct day_waits waits;
 	const char *summed[SUMMED_MOST]; /* tables of rows that have sums */
 	size_t n_summed;
 	bool at_once; /* two runs of neighbours overlap */
@@ -685,6 +687,8 @@ static int add_one(struct making *x, uint32_t number, void *ctx)
 	if (rc == SQLITE_OK)
 		rc = amounts_add(x);
 	if (rc == SQLITE_OK)
+		rc = day_waits_add(&x->waits, &x->m);
+	if (rc == SQLITE_OK)
 		rc = sums_add(x);
 	if (rc == SQLITE_OK)
 		rc = tables_carry(x, ctx);
@@ -721,6 +725,8 @@ static int finish(struct making *x, const struct tables *t)
 		rc = samples_put(x);
 	if (rc == SQLITE_OK)
 		rc = amounts_put(x);
+	if (rc == SQLITE_OK)
+		rc = day_waits_put(&x->waits, &x->m);
 	if (rc == SQLITE_OK)
 		rc = sums_end(x);
 	if (rc == SQLITE_OK)
@@ -803,6 +809,7 @@ int day_make(const char *dir, char (*names)[SEGMENT_NAME_MAX], size_t n, const c
 	day_merge_release(&x.m);
 	idmap_release(&x.samples);
 	idmap_release(&x.amounts);
+	day_waits_release(&x.waits);
 	free(x.of_task);
 	return rc;
 }

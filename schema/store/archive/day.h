@@ -8,8 +8,9 @@
  *      one of another archive. So what a reader gets by process adds up to what it gets from the
  *      archives, one after the other.
  *   2. It holds the archives' sums (packed/sums.h), added up by key, samples by thread and stack,
- * and amounts by thread. A sum names the first run of its family with the same options. Table run
- *      has all runs, and day_run the first run of each.
+ *      amounts by thread, and waits by thread, stack and class (day_waits.h). A sum names the first
+ *      run of its family with the same options. Table run has all runs, and day_run the first run
+ *      of each.
  *   3. A table without sums is copied if it has few rows (CARRIED_MOST) and is a declared fact or
  *      holds ends of processes. A table with more rows is missing, so that a statement which names
  *      it cannot be prepared. A table that is empty in all archives is empty here.

@@ -171,6 +171,8 @@ static int join(struct day_merge *m, enum day_dict table, const struct value *v,
 
 /* ---- references ---- */
 
+static uint32_t task_here(struct day_merge *m, int64_t id);
+
 static uint32_t text_here(struct day_merge *m, int64_t id)
 {
 	struct value v;
@@ -203,6 +205,8 @@ int64_t day_merge_ref(struct day_merge *m, enum day_dict what, int64_t id)
 		return text_here(m, id);
 	case DAY_TASK:
 		return day_merge_task(m, id);
+	case DAY_OTHER_TASK:
+		return task_here(m, id);
 	case DAY_STACK:
 		return day_stacks_join(m, id);
 	default:
@@ -379,7 +383,7 @@ static int read_tasks(struct day_merge *m)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-uint32_t day_merge_task(struct day_merge *m, int64_t id)
+static uint32_t task_here(struct day_merge *m, int64_t id)
 {
 	const struct day_task *t;
 	uint32_t here = 0;
@@ -398,8 +402,16 @@ uint32_t day_merge_task(struct day_merge *m, int64_t id)
 			m->collided = true;
 		m->map[DAY_TASK][id] = here;
 	}
-	hours_put(m, m->map[DAY_TASK][id]);
 	return m->map[DAY_TASK][id];
+}
+
+uint32_t day_merge_task(struct day_merge *m, int64_t id)
+{
+	const uint32_t here = task_here(m, id);
+
+	if (here)
+		hours_put(m, here);
+	return here;
 }
 
 /* ---- runs ---- */

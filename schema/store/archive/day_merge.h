@@ -13,6 +13,8 @@
 
 #include "schema/base/idmap.h"
 
+#define DAY_FRAMES_MOST (48u << 20) /* of all stacks together: 192 MB */
+
 /* Tables whose rows are joined. */
 enum day_dict {
 	DAY_TEXT,
@@ -25,9 +27,10 @@ enum day_dict {
 	DAY_TASK,
 	DAY_STACK, /* by their number until they are in order: day_stacks_end */
 	DAY_DICTS,
-	DAY_RUN,   /* not joined: each is there */
-	DAY_FIRST, /* the first run that is like it */
-	DAY_TS,    /* no reference: seconds since t0 */
+	DAY_RUN,        /* not joined: each is there */
+	DAY_FIRST,      /* the first run that is like it */
+	DAY_TS,         /* no reference: seconds since t0 */
+	DAY_OTHER_TASK, /* a thread that a row names, though the row is of another one */
 	DAY_PLAIN
 };
 

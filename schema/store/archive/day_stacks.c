@@ -11,8 +11,6 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/archive/day_merge.h"
 
-#define FRAMES_MOST (48u << 20) /* of all stacks together: 192 MB */
-
 /* "12,7,9" behind what is there. */
 static size_t numbers_of(const char *text, uint32_t *out)
 {
@@ -53,7 +51,7 @@ static void take(struct day_merge *m, sqlite3_stmt *st)
 	if (base > 0 && base < id && kept > 0)
 		keep = (uint64_t)kept < m->own[base].n ? (size_t)kept : m->own[base].n;
 	m->n_frames += keep + more + 1;
-	m->too_large |= m->n_frames > FRAMES_MOST;
+	m->too_large |= m->n_frames > DAY_FRAMES_MOST;
 	if (m->too_large)
 		return;
 	s->frames = mem_array(keep + more + 1, sizeof(*s->frames));
@@ -120,7 +118,7 @@ uint32_t day_stacks_join(struct day_merge *m, int64_t id)
 		j->check[j->n] = check;
 		m->stacks[j->n] = (struct day_stack){(uint32_t)j->n, s->n, frames};
 		m->n_frames += s->n;
-		m->too_large |= m->n_frames > FRAMES_MOST;
+		m->too_large |= m->n_frames > DAY_FRAMES_MOST;
 	} else {
 		free(frames);
 		m->collided |= j->check[*at] != check;

@@ -13,7 +13,7 @@
 #include "schema/store/model/sql.h"
 #include "schema/store/packed/series_list.h"
 
-static const char *const TABLES[] = {SAMPLE_SUM, SAMPLE_TIME_SUM, AMOUNT_SUM};
+static const char *const TABLES[] = {SAMPLE_SUM, SAMPLE_TIME_SUM, AMOUNT_SUM, WAIT_STACK_SUM};
 
 static const char MAKE_SAMPLES[] =
 	"CREATE TABLE " SAMPLE_SUM

@@ -8,6 +8,8 @@
  *   amount_sum(task, n, value)       of the whole file: what counters and durations come to by
  *                                    thread, whatever the stack; not of kinds that are sampled by
  *                                    size, each row of which counts for more (reader.h)
+ *   wait_stack_sum(task, stack, label, ...)  of a day alone (archive/day_waits.h): waits by thread,
+ *                                    stack and class
  *
  * A number past 2^63 - 1 is in none: then the table is not there. Not for other rooms.
  */
@@ -23,6 +25,7 @@ struct sqlite3;
 #define SAMPLE_SUM      "sample_sum"
 #define SAMPLE_TIME_SUM "sample_time_sum"
 #define AMOUNT_SUM      "amount_sum"
+#define WAIT_STACK_SUM  "wait_stack_sum"
 
 /* Of a file whose tables are rows. SQLite's code, as all here. */
 int sample_sums_make(struct sqlite3 *db);

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
+#include <string.h>
 
 #include "schema/base/clock.h"
 #include "schema/store/files/readonly.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/packed/sample_sums.h"
 #include "schema/store/read/timeline.h"
 
@@ -82,6 +84,7 @@ static struct store_total total_of(const struct row_scan *p, uint32_t task)
 }
 
 typedef int totals_each(void *ctx, const struct store_total *t);
+typedef int totals_tell(struct row_scan *p, totals_each *each, void *ctx);
 
 /* Rows of a task are one behind the other. */
 static int tell_samples(struct row_scan *p, totals_each *each, void *ctx)
@@ -131,14 +134,90 @@ static int tell_amounts(struct row_scan *p, totals_each *each, void *ctx)
 	return told;
 }
 
+#define US2_NS2 1e6 /* square nanoseconds of a square microsecond */
+
+static int tell_waits(struct row_scan *p, totals_each *each, void *ctx)
+{
+	int told = 0;
+
+	for (size_t i = 0; i < p->columns.c[0]->n && !told; i++) {
+		const uint32_t task = task_at(p, 0, i);
+		const uint64_t stack = number_at(p, 1, i);
+		const char *text = p->q->no_hist || !task ? "" : packedread_text(&p->columns, 8, i);
+		struct hist hist = {0};
+		struct store_total total;
+
+		if (!task)
+			continue;
+		total = total_of(p, task);
+		total.stack = p->s->has_stacks ?
+				      p->s->tree.node[stack < p->s->tree.n_stacks ? stack : 0] :
+				      0;
+		total.label = (uint32_t)number_at(p, 2, i);
+		total.n = total.whole_n = number_at(p, 3, i);
+		total.value = total.whole_value = number_at(p, 4, i);
+		total.max = number_at(p, 5, i);
+		total.n_variance = (double)number_at(p, 6, i);
+		total.value_variance = (double)number_at(p, 7, i) * US2_NS2;
+		if (*text)
+			(void)hist_read(&hist, text, strlen(text), 0);
+		total.hist = hist.n ? &hist : NULL;
+		if (total.n || total.value)
+			told = each(ctx, &total);
+		hist_release(&hist);
+	}
+	return told;
+}
+
+/* All rows of the table that is open, which is closed. */
+static int tell_all(struct row_scan *p, totals_tell *tell, totals_each *each, void *ctx,
+		    struct err *e)
+{
+	int rc = 0, told = 0;
+
+	for (size_t k = 0; !rc && !told && k < p->columns.t.n_blocks; k++) {
+		rc = packedread_block(&p->columns, k);
+		if (!rc)
+			told = tell(p, each, ctx);
+		packedtable_release(&p->columns.t, k);
+	}
+	rc = close_sums(p, rc, e);
+	return rc ? rc : told;
+}
+
+/* Waits by stack, of a day. */
+static int day_waits(struct store_segment *s, const struct store_query *q, totals_each *each,
+		     void *ctx, struct err *e)
+{
+	const struct store_dict *d;
+	struct row_scan p;
+	int rc = store_segment_tasks(s, &d, e);
+
+	if (rc || !(store_run_kinds(s, q->run) & 1u << q->kind))
+		return rc;
+	if ((q->kind != STORE_KIND_OFFCPU && q->kind != STORE_KIND_RUNQUEUE) || q->n_parts ||
+	    !reading_sums_whole(s, q))
+		return reading_refuse_day(s, e);
+	rc = open_sums(&p, s, q, WAIT_STACK_SUM,
+		       "task, stack, label, n, value, max, n_variance, value_variance, hist", false,
+		       e);
+	if (rc <= 0)
+		return rc ? rc : reading_refuse_day(s, e);
+	return tell_all(&p, tell_waits, each, ctx, e);
+}
+
 int kept_totals(struct store_segment *s, const struct store_query *q, totals_each *each, void *ctx,
 		bool *kept, struct err *e)
 {
 	const bool samples = q->kind == STORE_KIND_CPU;
 	struct row_scan p;
-	int rc, told = 0;
+	int rc;
 
 	*kept = false;
+	if (s->day && q->by == STORE_BY_LABEL) {
+		*kept = true;
+		return day_waits(s, q, each, ctx, e);
+	}
 	if (s->day && !store_segment_has(s, samples ? SAMPLE_SUM : AMOUNT_SUM) &&
 	    !store_segment_has(s, samples ? "sample" : "amount")) {
 		*kept = true;
@@ -153,15 +232,7 @@ int kept_totals(struct store_segment *s, const struct store_query *q, totals_eac
 	if (rc <= 0)
 		return rc;
 	*kept = true;
-	rc = 0;
-	for (size_t k = 0; !rc && !told && k < p.columns.t.n_blocks; k++) {
-		rc = packedread_block(&p.columns, k);
-		if (!rc)
-			told = (samples ? tell_samples : tell_amounts)(&p, each, ctx);
-		packedtable_release(&p.columns.t, k);
-	}
-	rc = close_sums(&p, rc, e);
-	return rc ? rc : told;
+	return tell_all(&p, samples ? tell_samples : tell_amounts, each, ctx, e);
 }
 
 /* ---- by time ---- */

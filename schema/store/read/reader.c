@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/store/files/migrate.h"
 #include "schema/store/files/readonly.h"
+#include "schema/store/files/span.h"
 #include "schema/store/files/tally.h"
 #include "schema/store/model/sql.h"
 #include "schema/store/packed/module.h"
@@ -221,6 +223,18 @@ bool store_segment_has(struct store_segment *s, const char *table)
 	if (any < 0)
 		any = any_row(s->db, "SELECT EXISTS (SELECT 1 FROM main.\"%w\")", table);
 	return any != 0;
+}
+
+bool store_segment_buckets(struct store_segment *s, int64_t *first_ns, int64_t *last_ns)
+{
+	int64_t first, last;
+
+	if (!s->archived || !span_noted(s->db, &first, &last))
+		return false;
+	return !__builtin_add_overflow(s->t0, first, &first) &&
+	       !__builtin_add_overflow(s->t0, last, &last) &&
+	       !__builtin_mul_overflow(first, (int64_t)NSEC_PER_SEC, first_ns) &&
+	       !__builtin_mul_overflow(last, (int64_t)NSEC_PER_SEC, last_ns);
 }
 
 int store_segment_schema(const struct store_segment *s)

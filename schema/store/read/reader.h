@@ -94,6 +94,10 @@ bool store_segment_is_day(const struct store_segment *s);
 void store_task_runs(const struct store_segment *s, uint32_t task, uint32_t run,
 		     void (*each)(void *ctx, uint32_t run), void *ctx);
 
+/* When the first and the last bucket begin that an archive has something in, UTC. false: not known.
+ */
+bool store_segment_buckets(struct store_segment *s, int64_t *first_ns, int64_t *last_ns);
+
 /* Has this table of the file any rows? What asks one that has none need not be asked: to make an
  * archive's views takes longer. */
 bool store_segment_has(struct store_segment *s, const char *table);
@@ -184,8 +188,9 @@ int store_segment_share(struct store_segment *s, const struct store_segment *of)
 
 /* The level of detail of store_totals: by thread and stack, or by thread alone, there may be
  * several calls for one of them, and the series is not known. Then it need not read all rows of an
- * archive that has the sums (packed/sample_sums.h). */
-enum store_by { STORE_BY_SERIES = 0, STORE_BY_STACK, STORE_BY_THREAD };
+ * archive that has the sums (packed/sample_sums.h). By thread, stack and label: of waits, the
+ * series is not known either; a day has sums of these. */
+enum store_by { STORE_BY_SERIES = 0, STORE_BY_STACK, STORE_BY_THREAD, STORE_BY_LABEL };
 
 struct idmap;
 struct store_query {
@@ -193,10 +198,11 @@ struct store_query {
 	enum store_kind kind;
 	int64_t whole_from_ns, whole_to_ns; /* the range that this one is a part of, as the choice
 					       sees it; both 0: this one */
-	int64_t run;      /* only this run, 0: choose per process and bucket as below */
-	bool count;       /* store_timeline: tell n, not value */
-	bool no_hist;     /* store_totals: without histograms, which take time and memory */
-	enum store_by by; /* store_totals: in an archive; other than BY_SERIES with no_hist only */
+	int64_t run;  /* only this run, 0: choose per process and bucket as below */
+	bool count;   /* store_timeline: tell n, not value */
+	bool no_hist; /* store_totals: without histograms, which take time and memory */
+	enum store_by
+		by; /* store_totals: in an archive; by stack and by thread with no_hist only */
 	/* NULL: all. Called once a thread and run. */
 	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread,
 		     uint32_t tid);

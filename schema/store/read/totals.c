@@ -11,6 +11,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/store/files/span.h"
 #include "schema/store/read/row_scan.h"
 #include "schema/store/read/timeline.h"
 
@@ -147,6 +148,17 @@ static int tell_parted(void *ctx, const struct store_total *t)
 	return x->each(x->ctx, &total);
 }
 
+/* May it have rows in the part's range? */
+static bool may_have(struct store_segment *s, const struct store_query *part)
+{
+	int64_t first, last, from, to;
+
+	if (!s->archived || !span_noted(s->db, &first, &last))
+		return true;
+	row_scan_range(s, part, &from, &to);
+	return from <= last && to >= first;
+}
+
 static int amount_parts(struct store_segment *s, const struct store_query *q, totals_each *each,
 			void *ctx, struct err *e)
 {
@@ -160,7 +172,7 @@ static int amount_parts(struct store_segment *s, const struct store_query *q, to
 	}
 	for (; x.part < q->n_parts && !rc; x.part++) {
 		part.to_ns = x.part + 1 < q->n_parts ? q->part_to_ns[x.part] : q->to_ns;
-		rc = amount_totals(s, &part, tell_parted, &x, e);
+		rc = may_have(s, &part) ? amount_totals(s, &part, tell_parted, &x, e) : 0;
 		part.from_ns = part.to_ns;
 	}
 	return rc;

@@ -10,6 +10,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/model/stored.h"
+#include "schema/store/packed/sample_sums.h"
 #include "schema/store/read/reading.h"
 
 #define CLASSES 64
@@ -93,12 +94,25 @@ static int begin(struct waitread *r, struct store_segment *s, const struct store
 		 struct err *e)
 {
 	const struct store_dict *dict;
-	int rc = store_segment_series(s, &dict, e);
+	int rc = store_segment_tasks(s, &dict, e);
 
 	*r = (struct waitread){.s = s, .q = q};
 	if (!rc)
 		classes_load(r);
 	return rc;
+}
+
+/* The columns of a table x of sums, of all of a file. 1; or -errno. */
+static int begin_sums(struct waitread *r, struct store_segment *s, const struct store_query *q,
+		      const char *columns, const char *from, struct err *e)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	int rc = begin(r, s, q, e);
+
+	strbuf_addf(&sql,
+		    "SELECT %s FROM %s JOIN task t ON t.id = x.task WHERE ?3 = 0 OR t.run = ?3",
+		    columns, from);
+	return rc ? rc : ask(r, strbuf_str(&sql), e);
 }
 
 /* The columns of a table x in the window, of the rows that count. 1; or -errno. */
@@ -119,18 +133,14 @@ static int begin_rows(struct waitread *r, struct store_segment *s, const struct 
 static int begin_summed(struct waitread *r, struct store_segment *s, const struct store_query *q,
 			const char *columns, const char *rows, const char *sums, struct err *e)
 {
-	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
-	int rc;
-
 	if (!store_segment_sums(s, "wait_row", ceil_s(q->from_ns), ceil_s(q->to_ns) - 1))
 		return begin_rows(r, s, q, columns, rows, e);
-	rc = has_table(s, sums) ? begin(r, s, q, e) : -ENOENT;
-	if (rc)
-		return rc == -ENOENT ? 0 : rc;
-	strbuf_addf(&sql,
-		    "SELECT %s FROM %s x JOIN task t ON t.id = x.task WHERE ?3 = 0 OR t.run = ?3",
-		    columns, sums);
-	return ask(r, strbuf_str(&sql), e);
+	return has_table(s, "wait_sum") ? begin_sums(r, s, q, columns, sums, e) : 0;
+}
+
+bool store_waits_summed(struct store_segment *s)
+{
+	return store_segment_is_day(s) && has_table(s, WAIT_STACK_SUM);
 }
 
 static struct store_thread thread_of(const struct waitread *r, int column)
@@ -174,7 +184,7 @@ int store_wait_totals(struct store_segment *s, const struct store_query *q,
 	int step, told = 0,
 		  rc = begin_summed(&r, s, q,
 				    "x.task, x.class, x.flags, x.n, x.total_ns, x.max_ns, x.hist",
-				    "wait_row x", "wait_sum", e);
+				    "wait_row x", "wait_sum x", e);
 
 	if (rc <= 0)
 		return rc;
@@ -197,23 +207,32 @@ int store_wait_totals(struct store_segment *s, const struct store_query *q,
 	return rc ? rc : told;
 }
 
-/* The same with what stack_of needs. */
+/* The same with what stack_of needs, of the rows, or of a day's sums of them. */
 static int begin_stacks(struct waitread *r, struct store_segment *s, const struct store_query *q,
-			const char *columns, const char *from, struct err *e)
+			const char *columns, const char *rows, const char *sums, struct err *e)
 {
 	const struct store_dict *dict;
-	int rc = store_segment_dict(s, &dict, e);
+	int rc = store_segment_stacks(s, &dict, e);
 
-	return rc ? rc : begin_rows(r, s, q, columns, from, e);
+	if (rc)
+		return rc;
+	return s->day ? begin_sums(r, s, q, columns, sums, e) :
+			begin_rows(r, s, q, columns, rows, e);
+}
+
+/* Has it rows of table NAME_row, or of a day NAME_sum? */
+static bool has_rows(struct store_segment *s, const char *rows, const char *sums)
+{
+	return store_segment_has(s, s->day ? sums : rows);
 }
 
 /* Columns: who, by, kind, class (NULL: none), n, total, stack. */
 static int pairs(struct store_segment *s, const struct store_query *q, const char *columns,
-		 const char *from, int (*each)(void *ctx, const struct store_wait_by *b), void *ctx,
-		 struct err *e)
+		 const char *rows, const char *sums,
+		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
 	struct waitread r;
-	int step, told = 0, rc = begin_stacks(&r, s, q, columns, from, e);
+	int step, told = 0, rc = begin_stacks(&r, s, q, columns, rows, sums, e);
 
 	if (rc <= 0)
 		return rc;
@@ -237,19 +256,19 @@ static int pairs(struct store_segment *s, const struct store_query *q, const cha
 int store_wakers(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
-	if (!store_segment_has(s, "wake_row"))
+	if (!has_rows(s, "wake_row", "wake_sum"))
 		return 0;
 	return pairs(s, q, "x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack",
-		     "wake_row x", each, ctx, e);
+		     "wake_row x", "wake_sum x", each, ctx, e);
 }
 
 int store_culprits(struct store_segment *s, const struct store_query *q,
 		   int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
-	if (!store_segment_has(s, "culprit_row"))
+	if (!has_rows(s, "culprit_row", "culprit_sum"))
 		return 0;
 	return pairs(s, q, "x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0", "culprit_row x",
-		     each, ctx, e);
+		     "culprit_sum x", each, ctx, e);
 }
 
 int store_wait_objects(struct store_segment *s, const struct store_query *q,
@@ -259,10 +278,11 @@ int store_wait_objects(struct store_segment *s, const struct store_query *q,
 	struct waitread r;
 	int step, told = 0, rc;
 
-	if (!store_segment_has(s, "wait_on_row"))
+	if (!has_rows(s, "wait_on_row", "wait_on_sum"))
 		return 0;
 	rc = begin_stacks(&r, s, q, "x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns",
-			  "wait_on_row x JOIN text o ON o.id = x.object", e);
+			  "wait_on_row x JOIN text o ON o.id = x.object",
+			  "wait_on_sum x JOIN text o ON o.id = x.object", e);
 	if (rc <= 0)
 		return rc;
 	while (!told && (step = sqlite3_step(r.st)) == SQLITE_ROW) {
@@ -287,6 +307,13 @@ int store_wait_objects(struct store_segment *s, const struct store_query *q,
 	"  AND b.from_ns < a.to_ns AND b.to_ns > a.from_ns WHERE b.to_ns - b.from_ns > a.to_ns - a.from_ns"                  \
 	"  OR (b.to_ns - b.from_ns = a.to_ns - a.from_ns AND b.id < a.id))))"
 
+#define HELD(throttle, steal, counted)                                                               \
+	"SELECT g.value, sum(x.periods), sum(x.throttled), sum(x.throttled_ns), 0, 0 FROM " throttle \
+	" x LEFT JOIN text g ON g.id = x.cgroup WHERE " counted " GROUP BY x.cgroup"                 \
+	" HAVING sum(x.throttled) > 0"                                                               \
+	" UNION ALL SELECT '', 0, 0, 0, sum(steal_ns), sum(cpu_ns) FROM " steal " x"                 \
+	" WHERE " counted " HAVING sum(cpu_ns) > 0"
+
 int store_held_back(struct store_segment *s, const struct store_query *q,
 		    int (*each)(void *ctx, const struct store_held *h), void *ctx, struct err *e)
 {
@@ -295,12 +322,9 @@ int store_held_back(struct store_segment *s, const struct store_query *q,
 
 	r = (struct waitread){.s = s, .q = q};
 	rc = ask(&r,
-		 "SELECT g.value, sum(x.periods), sum(x.throttled), sum(x.throttled_ns), 0, 0"
-		 " FROM throttle_row x LEFT JOIN text g ON g.id = x.cgroup"
-		 " WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " GROUP BY x.cgroup"
-		 " HAVING sum(x.throttled) > 0"
-		 " UNION ALL SELECT '', 0, 0, 0, sum(steal_ns), sum(cpu_ns) FROM steal_row x"
-		 " WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " HAVING sum(cpu_ns) > 0",
+		 s->day ? HELD("throttle_sum", "steal_sum", "(?3 = 0 OR x.run = ?3)") :
+			  HELD("throttle_row", "steal_row",
+			       "x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE),
 		 e);
 
 	if (rc <= 0)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * waits: reading what threads waited for (store/write/waits.h), after the same choice of runs as
- * store_totals. Each function reports bucket by bucket, in no order; the caller sums up. Ids are of
- * this segment, strings borrowed from it. A segment of a schema that has none of this tells
- * nothing.
+ * store_totals. Each function reports bucket by bucket, or sums of some, in no order; the caller
+ * sums up. Ids are of this segment, strings borrowed from it. A segment of a schema that has none
+ * of this tells nothing.
  */
 #ifndef SONDE_STORE_READ_WAITS_H
 #define SONDE_STORE_READ_WAITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schema/store/read/reader.h"
@@ -55,6 +56,10 @@ struct store_wait_object { /* what was waited on, weighted as amounts by stack *
 int store_wait_objects(struct store_segment *s, const struct store_query *q,
 		       int (*each)(void *ctx, const struct store_wait_object *o), void *ctx,
 		       struct err *e);
+
+/* Has this file of a day sums of all that is read here, and of waits by stack (STORE_BY_LABEL)? If
+ * not, its archives are asked. */
+bool store_waits_summed(struct store_segment *s);
 
 struct store_held {         /* summed over the range */
 	const char *cgroup; /* of throttled ones; "" for the host's steal time */

@@ -15,9 +15,11 @@ from conftest import BIN, need
 from test_range_sums import AT, BUILD, END, FILE, PIDS, put, rows, run, who
 
 FILES = 4  # of each of two days
-VERBS = [["ps", "-n", "1000"], ["containers"], ["requests"], ["stacks", "-n", "1000"], ["map"], ["waits"], ["timeline"], ["net"], ["flame"]]
-OF_DAYS = [["ps", "-n", "1000"], ["containers"], ["requests"], ["stacks", "-n", "1000"]]  # what days answer
-OF_SOME = [["stacks", "--container", "web"], ["ps", "--comm", "db-1"], ["requests", "--container", "queue"], ["stacks", "--comm", "late"]]
+VERBS = [["ps", "-n", "1000"], ["containers"], ["requests"], ["stacks", "-n", "1000"], ["map"], ["waits"], ["timeline"], ["net"], ["flame"],
+         ["waits", "--by", "thread", "--idle"], ["wakers"], ["neighbours"]]
+OF_DAYS = [["ps", "-n", "1000"], ["containers"], ["requests"], ["stacks", "-n", "1000"], ["waits", "--by", "process", "--idle"], ["wakers"],
+           ["neighbours"]]  # what days answer
+OF_SOME = [["stacks", "--container", "web"], ["ps", "--comm", "db-1"], ["requests", "--container", "queue"], ["stacks", "--comm", "late"], ["waits", "--container", "db"]]
 
 
 def at_of(day, i):
@@ -98,11 +100,14 @@ def assert_same(store, hours, asked, spans=(ALL,)):
 PIECE = 4096  # of a file's begin, middle and end, which schema/store/files/stamp.h reads
 
 
-def damage(path):
+OF_STACKS = ("sample_sum", "frame", "function", "stack", "process")
+
+
+def damage(path, tables=OF_STACKS):
     """A byte of what `stacks` reads of the file, where the file's stamp does not see it."""
     with sqlite3.connect(path) as db:
-        blocks = db.execute("SELECT data FROM packed_block b JOIN packed_column c ON c.id = b.id >> 20 WHERE c.\"table\" IN ('sample_sum', 'frame', 'function',"
-                            " 'stack', 'process') AND length(data) > 40 ORDER BY c.\"table\" = 'sample_sum' DESC, length(data) DESC").fetchall()
+        blocks = db.execute("SELECT data FROM packed_block b JOIN packed_column c ON c.id = b.id >> 20 WHERE c.\"table\" IN (SELECT value FROM json_each(?1))"
+                            " AND length(data) > 40 ORDER BY c.\"table\" = ?2 DESC, length(data) DESC", (json.dumps(tables), tables[0])).fetchall()
     db.close()
     with open(path, "r+b") as f:
         whole = f.read()
@@ -127,16 +132,40 @@ def test_days_tell_what_their_archives_tell_over_many_ranges(made, tmp_path):
 
 
 def test_a_question_of_days_reads_the_days(made, tmp_path):
-    """Every archive is damaged where its samples are: who reads one says so."""
+    """Every archive is damaged where its samples and its waits are: who reads one says so."""
     store = str(tmp_path / "store")
     shutil.copytree(made, store)
     for path in glob.glob(f"{store}/*.db"):
         if "20200103" not in path:
             damage(path)
+            damage(path, ("amount",))
     assert_same(store, made, OF_DAYS)
-    done = subprocess.run([os.path.join(BIN, "sonde"), "stacks", "--store", store, "--from", str(ALL[0] + 7), "--to", str(ALL[1])],
-                          capture_output=True, text=True, timeout=60, check=False)
-    assert "left out" in done.stderr
+    for verb in ("stacks", "waits"):
+        done = subprocess.run([os.path.join(BIN, "sonde"), verb, "--store", store, "--from", str(ALL[0] + 7), "--to", str(ALL[1])],
+                              capture_output=True, text=True, timeout=60, check=False)
+        assert "left out" in done.stderr, verb
+
+
+@pytest.mark.parametrize("how", ["standing", "no sums"])
+def test_waits_of_a_day_without_sums_of_them_are_those_of_its_archives(made, tmp_path, how):
+    """A wait that was not over has no sum, and a file of a day that an older sonde made has none of any."""
+    store = str(tmp_path / "store")
+    shutil.copytree(made, store)
+    if how == "standing":
+        path = f"{store}/20200101T010000Z-0001.db"
+        parts = lines(random.Random(5), at_of(0, 1), 1)
+        parts.insert(next(i for i, x in enumerate(parts) if x.get("run") == "host"),
+                     {"kind": "standing", "at": at_of(0, 1) + 590, "n": 1, "value": 10**9, "label": 1, "stack": ["main", "w1"], **who(101)})
+        shutil.move(put(str(tmp_path / "part"), parts), path)
+        assert seal(store)["days"] == 1
+    else:
+        for path in glob.glob(f"{store}/days/*.db"):
+            with sqlite3.connect(path) as db:
+                db.execute("PRAGMA writable_schema = 1")
+                db.execute("DELETE FROM sqlite_schema WHERE name = 'wait_stack_sum'")
+                db.execute("DELETE FROM packed_table WHERE name = 'wait_stack_sum'")
+            db.close()
+    assert_same(store, without_days(store, tmp_path), [["waits", "--by", "process"], ["wakers"], ["neighbours"], ["ps"]])
 
 
 @pytest.mark.parametrize("what", ["missing", "short", "garbage", "empty", "damaged", "another's"])

@@ -37,6 +37,18 @@ def run(family, start):
     return {"run": family, "from": start, "to": start + FILE, "bucket_s": 10, "period_ns": 10_000_000}
 
 
+def of_others(r, t):
+    """Who ended waits, had the CPU meanwhile, or what was waited on; and time that a quota or the hypervisor took."""
+    pids = r.sample(PIDS, 4)
+    mate = {"pid": pids[3], **{k: v for k, v in who(pids[3]).items() if k != "pid"}, "thread": "mate", "stack": ["main", f"k{r.randrange(3)}"]}
+    yield {"wake": r.choice([1, 3]), "context": r.choice([0, 1]), "at": t, "n": 1, "total_ns": r.randrange(10**8), **who(pids[0]), "by": mate}
+    yield {"culprit": 0, "at": t, "n": 1, "total_ns": r.randrange(10**7), **who(pids[1]), "by": mate}
+    yield {"on": r.choice(["/a/file", "10.0.0.5:5432"]), "class": 3, "at": t, "n": 1, "total_ns": r.randrange(10**8), **who(pids[2]),
+           "stack": ["main", "w1"], "by": mate}
+    yield {"throttle": f"/docker/{r.choice(NAMES)}", "at": t, "periods": 10, "throttled": r.randrange(9), "throttled_ns": r.randrange(10**7)}
+    yield {"steal": r.randrange(10**6), "idle_ns": r.randrange(10**9), "cpu_ns": 2 * 10**10, "at": t}
+
+
 def rows(r, start):
     yield run("cpu", start)
     for t in range(start, start + FILE, 10):
@@ -48,7 +60,10 @@ def rows(r, start):
             wait = r.choice([1, 2, 3, 4, 5])
             yield {"wait": wait, "flags": 0, "at": t, "n": 3, "total_ns": r.randrange(10**9), "max_ns": r.randrange(10**8),
                    "lengths": [r.randrange(1, 10**8) for _ in range(3)], **who(pid)}
-            yield {"kind": "offcpu", "at": t, "n": 3, "value": r.randrange(10**9), "label": wait, "stack": ["main", f"w{r.randrange(3)}"], **who(pid)}
+            yield {"kind": "offcpu", "at": t, "n": 3, "value": r.randrange(10**9), "label": wait, "stack": ["main", f"w{r.randrange(3)}"], **who(pid),
+                   **some(r, max=10**8, n_variance=50, value_variance=10**6), "lengths": [r.randrange(1, 10**8)]}
+            yield {"kind": "runqueue", "at": t, "n": 2, "value": r.randrange(10**8), "label": 16, "stack": ["main", f"w{r.randrange(3)}"], **who(pid)}
+        yield from of_others(r, t)
     yield run("host", start)
     for t in range(start, start + FILE, 10):
         yield {"fact": "host_row", "at": t, "user_us": r.randrange(10**6), "nice_us": 0, "system_us": 9, "irq_us": 0, "softirq_us": 0}
