@@ -5,15 +5,10 @@ import os
 import re
 import subprocess
 
-import pytest
-
 from conftest import ROOT, need, need_root
-from scripting import of_sid, stacks, unpacked
+from scripting import stacks
 
 SCRIPTS = os.path.join(ROOT, "tests", "workloads", "scripts")
-# version of OTP -> suite, its packages
-LIBRARIES = "libc6 libstdc++6 libgcc-s1 libtinfo6 zlib1g libzstd1"
-SUITES = {"27": ("trixie", ["erlang-base", *LIBRARIES.split()]), "29": ("sid", ["erlang-base", *LIBRARIES.split()])}
 
 
 def compiled(scratch):
@@ -85,21 +80,6 @@ def test_functions_of_elixir_are_written_as_elixir_does(sonde, store, scratch):
     assert {"Shop.Cart.total/1", "Shop.Cart.price/2", "Shop.Cart.spin/2", "Shop.Cart.run/1"} <= met <= functions | {"Shop.Cart.spin/2"}, (met, functions)
     leaves = sum(n for frames, n in found if (frames[-1][1] or "") == "Shop.Cart.spin/2")
     assert leaves >= 0.5 * sum(n for _, n in found)
-
-
-@pytest.mark.live
-@pytest.mark.parametrize("version", SUITES)
-def test_erlang_of_debian_s_other_suites_is_read_right(sonde, store, scratch, version):
-    need_root()
-    suite, packages = SUITES[version]
-    usr = unpacked(suite, packages)
-    root = os.path.join(usr, "lib", "erlang")
-    [erts] = [d for d in os.listdir(root) if d.startswith("erts-")]
-    arguments = compiled(scratch)
-    command = [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{root}/{erts}/bin/beam.smp", "--", "-root", root,
-               "-bindir", f"{root}/{erts}/bin", "-progname", "erl", "--", "-home", scratch, "--", "-boot", f"{root}/bin/no_dot_erlang", *arguments]
-    said, found = recorded(sonde, store, command, env={"BINDIR": f"{root}/{erts}/bin", "ROOTDIR": root, "EMU": "beam", "PROGNAME": "erl"})
-    check_erlang(found, said)
 
 
 def test_with_jperf_functions_have_the_same_names(sonde, store, scratch):
