@@ -20,6 +20,7 @@
 #include "loaders/index/runtimes/hotspotpart.h"
 #include "loaders/index/elf/minidebug.h"
 #include "loaders/index/go/pclntab.h"
+#include "loaders/index/runtimes/beampart.h"
 #include "loaders/index/runtimes/perlpart.h"
 #include "loaders/index/runtimes/phppart.h"
 #include "loaders/index/runtimes/pypart.h"
@@ -41,6 +42,7 @@ struct job {
 	struct python_layout python; /* .format 0: no interpreter; so the others */
 	struct php_layout php;
 	struct perl_layout perl;
+	struct beam_layout beam;
 	struct ruby_layout ruby;
 	struct hotspot_layout hotspot;
 	struct tls_part tls;
@@ -150,6 +152,8 @@ static int add_runtimes(struct job *j)
 		rc = rubypart_make(&j->elf, &j->noted.run, rows, &j->ruby);
 	if (!rc || rc == -ENOENT)
 		rc = perlpart_make(&j->elf, &j->noted.run, &j->perl);
+	if (!rc || rc == -ENOENT)
+		rc = beampart_make(&j->elf, &j->noted.run, &j->beam);
 	if (!rc || rc == -ENOENT)
 		rc = hotspotpart_make(&j->elf, &j->noted.run, &j->hotspot);
 	if (!rc || rc == -ENOENT)
@@ -315,6 +319,7 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 		{IMAGE_SECTION_HOTSPOT, &j->hotspot.format, sizeof(j->hotspot)},
 		{IMAGE_SECTION_V8, &j->v8.format, sizeof(j->v8)},
 		{IMAGE_SECTION_PERL, &j->perl.format, sizeof(j->perl)},
+		{IMAGE_SECTION_BEAM, &j->beam.format, sizeof(j->beam)},
 	};
 	int rc;
 

@@ -102,10 +102,13 @@ static const struct runtime {
 	{"java", NULL, "libjvm.so", IMAGE_SECTION_HOTSPOT},
 	{"javascript", "node", "libnode.so", IMAGE_SECTION_V8},
 	{"dotnet", NULL, "libcoreclr.so", 0},
-	{"erlang", "beam.smp", NULL, 0},
+	{"erlang", "beam.smp", NULL, IMAGE_SECTION_BEAM},
 	{"perl", "perl", "libperl.so", IMAGE_SECTION_PERL},
 	{"lua", "lua", "liblua", 0},
 	{"luajit", "luajit", "libluajit", 0},
+	{"r", "R", "libR.so", 0},
+	{"julia", "julia", "libjulia", 0},
+	{"wasmtime", "wasmtime", NULL, 0},
 	{"deno", "deno", NULL, 0},
 	{"bun", "bun", NULL, 0},
 };
@@ -155,7 +158,9 @@ static void version_write(const struct runtime *r, const void *section, size_t s
 	uint32_t v = number_at(section, size, 1);
 
 	*out = 0;
-	if (v && r->section == IMAGE_SECTION_V8)
+	if (v && r->section == IMAGE_SECTION_BEAM)
+		snprintf(out, room, "of OTP %u", v);
+	else if (v && r->section == IMAGE_SECTION_V8)
 		v8_version_write(section, size, out, room);
 	else if (v && r->section == IMAGE_SECTION_PYTHON)
 		snprintf(out, room, "%u.%u.%u", v >> 24, v >> 16 & 0xff, v >> 8 & 0xff);

@@ -8,6 +8,7 @@
 #include "loaders/lib/host/names/jitreader.h"
 #include "loaders/lib/host/names/perfmap.h"
 #include "loaders/lib/host/names/source_location.h"
+#include "loaders/lib/runtimes/beam/beamname.h"
 #include "loaders/lib/runtimes/runtimes.h"
 #include "probes/lib/stack.h"
 #include "schema/base/mem.h"
@@ -114,7 +115,8 @@ static void anonymous(struct names *n, const struct hostmaps_process *p,
 	struct perfmap_entry entry;
 
 	if (jit && perfmap_find(jit, look, &entry)) {
-		f->function = copy(entry.name);
+		f->function = beamname_of_perf(entry.name);
+		f->function = f->function ? f->function : copy(entry.name);
 		f->module = mem_strdup("[jit]");
 		f->file = copy(entry.file);
 		f->line = n->no_lines ? 0 : entry.line;

@@ -271,7 +271,7 @@ static __always_inline void ruby_class_take(struct script_names *out, const stru
 	if (script_piece(out, RUBY_PIECE_CLASS, class, RUBY_CLASS_FROM, RUBY_CLASS_BYTES))
 		return;
 	if ((script_copied(out, RUBY_CLASS_FROM) & RUBY_TYPE_MASK) == RUBY_TYPE_CLASS &&
-	    script_copied(out, RUBY_CLASS_FROM) & RUBY_SINGLETON) {
+	    script_copied(out, RUBY_CLASS_FROM) & RUBY_USER(l->singleton & 1)) {
 		class = script_copied(out, RUBY_CLASS_FROM + RUBY_ATTACHED);
 		if (script_piece(out, RUBY_PIECE_ATTACHED, class, RUBY_ATTACHED_FROM,
 				 RUBY_CLASS_BYTES))

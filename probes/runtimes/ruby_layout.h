@@ -33,7 +33,6 @@
 #define RUBY_TYPE_SYMBOL  0x14u
 #define RUBY_TYPE_MEMO    0x1au
 #define RUBY_USER(n)      (1u << (12 + (n)))
-#define RUBY_SINGLETON    RUBY_USER(0)
 #define RUBY_TEXT_LONG    RUBY_USER(1)
 #define RUBY_ARRAY_SHORT  RUBY_USER(1)
 #define RUBY_MEMO_KIND(f) ((f) >> 12 & 0xf)
@@ -47,11 +46,13 @@
 #define RUBY_BODY_CODE    8
 #define RUBY_BODY_PATH    64
 #define RUBY_BODY_LABEL   80
+#define RUBY_BODY_FIRST   96  /* u32: the first line of its source, where lines_checked */
+#define RUBY_BODY_LAST    104 /* u32: the last one */
 #define RUBY_METHOD_DEF   16
 #define RUBY_METHOD_OWNER 32
 #define RUBY_DEF_NAME     32
 #define RUBY_SVAR_METHOD  8
-#define RUBY_ATTACHED     128 /* of a singleton class, where class_path is known: 3.3 */
+#define RUBY_ATTACHED     128 /* of a singleton class, where class_path is known: 3.3, 3.4 */
 #define RUBY_TEXT_LENGTH  16  /* of a long text, and of a short one where text_length says so */
 #define RUBY_TEXT_AT      24
 #define RUBY_ARRAY_DATA   16 /* of a short one */
@@ -86,11 +87,14 @@ struct ruby_layout {
 	__u16 lines, lines_count, lines_index; /* in an iseq's body: insns_info */
 	__u16 line_size;                       /* of one of them; the line is its first word */
 	__u16 text_length;                     /* of a short string; 0: in its flags */
-	__u16 text_short; /* a short string's bytes; the address of a long one's is in its fourth
-			     word */
-	__u16 last_op;    /* tLAST_OP_ID: ids up to it are their own serial numbers */
-	__u16 class_path; /* of a class: its name; 0: elsewhere */
-	__u16 pad[2];
+	__u16 text_short;    /* a short string's bytes; the address of a long one's is in its fourth
+				word */
+	__u16 last_op;       /* tLAST_OP_ID: ids up to it are their own serial numbers */
+	__u16 class_path;    /* of a class: its name; 0: elsewhere */
+	__u16 lines_checked; /* 1: where lines are is not certain, so that a line counts only if it
+				is one of those that its code says it has */
+	__u16 singleton; /* which of a class's user flags says that it is of one object; from 3.4
+			    on 1 */
 };
 
 #endif

@@ -52,6 +52,7 @@ enum runtime_kind { /* stored (schema/store/write/writer.h): never renumbered */
 		    RUNTIME_V8 = 4,
 		    RUNTIME_HOTSPOT = 5,
 		    RUNTIME_PERL = 6,
+		    RUNTIME_BEAM = 7, /* found by user space, in late stacks */
 		    RUNTIME_N
 };
 

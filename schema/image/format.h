@@ -62,7 +62,7 @@
  *     all but the version, the modules and what symbols name, where its table of functions could
  *     not be read (IMAGE_IDENT_GO is not set then).
  *
- * 15. PYTHON, PHP, RUBY, HOTSPOT, V8, PERL, where the file holds such a runtime that is known,
+ * 15. PYTHON, PHP, RUBY, HOTSPOT, V8, PERL, BEAM, where the file holds such a runtime that is known,
  * stride 1: how to walk its frames and read what they say. As with UNWIND, its writer and the
  * walker agree on its meaning elsewhere (probes/runtimes).
  *
@@ -81,7 +81,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 14u
+#define IMAGE_VERSION 15u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64
@@ -107,10 +107,11 @@ enum image_section_kind {
 	IMAGE_SECTION_RUBY = 26,
 	IMAGE_SECTION_HOTSPOT = 27,
 	IMAGE_SECTION_V8 = 28,
-	IMAGE_SECTION_PERL = 29
+	IMAGE_SECTION_PERL = 29,
+	IMAGE_SECTION_BEAM = 30
 };
 #define IMAGE_PART_FIRST IMAGE_SECTION_PYTHON
-#define IMAGE_PARTS      (IMAGE_SECTION_PERL - IMAGE_PART_FIRST + 1)
+#define IMAGE_PARTS      (IMAGE_SECTION_BEAM - IMAGE_PART_FIRST + 1)
 
 struct image_header {
 	char magic[8];

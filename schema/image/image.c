@@ -259,7 +259,7 @@ static const uint32_t rows_kinds =
 	1u << IMAGE_SECTION_IDENT | 1u << IMAGE_SECTION_SEGMENTS | 1u << IMAGE_SECTION_UNWIND |
 	1u << IMAGE_SECTION_PYTHON | 1u << IMAGE_SECTION_PHP | 1u << IMAGE_SECTION_RUBY |
 	1u << IMAGE_SECTION_HOTSPOT | 1u << IMAGE_SECTION_V8 | 1u << IMAGE_SECTION_PERL |
-	1u << IMAGE_SECTION_TLS | 1u << IMAGE_SECTION_GO;
+	1u << IMAGE_SECTION_BEAM | 1u << IMAGE_SECTION_TLS | 1u << IMAGE_SECTION_GO;
 
 static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h,
 			 enum scope scope, struct err *e)

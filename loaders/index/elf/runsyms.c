@@ -25,6 +25,12 @@ static const struct {
 	{"gHotSpotVMStructs", RUNSYM_JVM_STRUCTS, false},
 	{"gHotSpotVMTypes", RUNSYM_JVM_TYPES, false},
 	{"gHotSpotVMIntConstants", RUNSYM_JVM_CONSTANTS, false},
+	{"etp_otp_release", RUNSYM_BEAM_RELEASE, false},
+	{"etp_beamasm", RUNSYM_BEAM_JIT, false},
+	{"the_active_code_index", RUNSYM_BEAM_ACTIVE, false},
+	{"erts_atom_table", RUNSYM_BEAM_ATOMS, false},
+	{"beam_normal_exit", RUNSYM_BEAM_EXIT, false},
+	{"erts_frame_layout", RUNSYM_BEAM_FRAMES, false},
 };
 
 static void part_note(struct runsyms *r, uint64_t addr, uint64_t size)

@@ -52,6 +52,22 @@ static const struct row {
 	  .file = 168,
 	  .generator_parent = 152,
 	  .generator_frame = 56}},
+	{20250925,
+	 {.version = 0x0805,
+	  .current = 512,
+	  .code = 104,
+	  .code_count = 96,
+	  .file = 168,
+	  .generator_parent = 152,
+	  .generator_frame = 56}},
+	{20260924,
+	 {.version = 0x0806,
+	  .current = 512,
+	  .code = 104,
+	  .code_count = 96,
+	  .file = 168,
+	  .generator_parent = 152,
+	  .generator_frame = 56}},
 };
 
 bool phppart_layout(uint32_t interface, struct php_layout *out)

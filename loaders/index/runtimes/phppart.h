@@ -9,8 +9,8 @@
  * among the constants: "API", ZEND_MODULE_API_NO, ",NTS"; it also says that this is not a debug
  * build, whose structures differ.
  *
- * Offsets of members: 7.4 to 8.4, by the headers of each (Zend/zend_compile.h, zend_globals.h,
- * zend_generators.h); those of 7.4, 8.2 and 8.4 are compiled by
+ * Offsets of members: 7.4 to 8.6, by the headers of each (Zend/zend_compile.h, zend_globals.h,
+ * zend_generators.h); those of 7.4, 8.2, 8.4, 8.5 and 8.6 are compiled by
  * tests/unit/loaders/index/runtimes/phppart_test.c where they are installed.
  */
 #ifndef SONDE_INDEX_PHPPART_H

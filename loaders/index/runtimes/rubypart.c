@@ -17,6 +17,8 @@
 #define VERSION_MAX   16u
 #define HELPER_BYTES  512u /* of a function without a symbol, which has no known end */
 #define RDI           7
+#define LAST_OP_MIN   150 /* of tLAST_OP_ID, in any version */
+#define LAST_OP_MAX   250
 
 static const struct row {
 	const char *begins;
@@ -59,6 +61,33 @@ static const struct row {
 	  .text_length = 16,
 	  .text_short = 24,
 	  .last_op = 169}},
+	{"3.4.",
+	 {.version = 0x0304,
+	  .thread_ec = 48,
+	  .ec_thread = 48,
+	  .frame_size = 56,
+	  .class_path = 152,
+	  .singleton = 1,
+	  .lines = 112,
+	  .lines_count = 128,
+	  .lines_index = 136,
+	  .line_size = 12,
+	  .text_length = 16,
+	  .text_short = 24,
+	  .last_op = 170}},
+	{"4.0.",
+	 {.version = 0x0400,
+	  .thread_ec = 48,
+	  .ec_thread = 48,
+	  .frame_size = 56,
+	  .lines = 112,
+	  .lines_count = 128,
+	  .lines_index = 136,
+	  .line_size = 12,
+	  .text_length = 16,
+	  .text_short = 24,
+	  .last_op = 170,
+	  .lines_checked = 1}},
 };
 
 bool rubypart_layout(const char *version, struct ruby_layout *out)
@@ -117,6 +146,22 @@ bool rubypart_local(const uint8_t *code, size_t len, uint64_t vaddr, struct ruby
 			return false;
 	}
 	return false;
+}
+
+uint16_t rubypart_last_op(const uint8_t *code, size_t len)
+{
+	struct x86insn i;
+
+	for (size_t at = 0; step(code, len, &at, &i);) {
+		bool compares = !i.map && (i.opcode == 0x3d || (i.opcode == 0x81 && i.has_modrm &&
+								i.mod == 3 && (i.reg & 7) == 7));
+
+		if (compares && i.imm >= LAST_OP_MIN && i.imm <= LAST_OP_MAX)
+			return (uint16_t)i.imm;
+		if (!i.map && (i.opcode == 0xc3 || i.opcode == 0xe9 || i.opcode == 0xe8))
+			return 0;
+	}
+	return 0;
 }
 
 size_t rubypart_addresses(const uint8_t *code, size_t len, uint64_t vaddr,
@@ -329,11 +374,15 @@ static int symbols_find(struct elf_file *f, const struct runsyms *syms, const st
 	cleanup_spans struct spans spans = {0};
 	const struct elf_range *span;
 	uint64_t used[RUBYPART_ADDRESSES], tail, size;
+	uint16_t last_op;
 	size_t n;
 	int rc = function_read(f, &syms->at[RUNSYM_RUBY_ID], &r);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
+	last_op = rubypart_last_op(r.bytes, (size_t)r.len);
+	if (last_op)
+		l->last_op = last_op;
 	n = rubypart_addresses(r.bytes, (size_t)r.len, r.vaddr, used, 0);
 	tail = tail_of(r.bytes, (size_t)r.len, r.vaddr);
 	spans = spans_make(rows);

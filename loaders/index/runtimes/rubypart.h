@@ -13,8 +13,11 @@
  * constants: the longest run of at least RUBYPART_LABELS words that all lie in one span of
  * .eh_frame. Its cold parts are found as pypart finds those of Python's loop.
  *
- * Offsets of members: 2.7, 3.1, 3.3, by their headers (vm_core.h, iseq.h, method.h) as Debian
- * configures them.
+ * Offsets of members: 2.7, 3.1, 3.3, 3.4, by their headers (vm_core.h, iseq.h, method.h) as Debian
+ * configures them. 4.0 is not run: its members are those of 3.4 except in classes, whose names are
+ * left out. What is elsewhere in a later patch release fails the walker's types (no frames), and a
+ * line that is outside its code's own lines is left out. tLAST_OP_ID is taken from the code of
+ * rb_id2str, which compares with it.
  */
 #ifndef SONDE_INDEX_RUBYPART_H
 #define SONDE_INDEX_RUBYPART_H
@@ -30,6 +33,8 @@
 bool rubypart_layout(const char *version, struct ruby_layout *out);
 /* How rb_thread_current takes the variable; false: by another way. Pure over its code. */
 bool rubypart_local(const uint8_t *code, size_t len, uint64_t vaddr, struct ruby_layout *out);
+/* tLAST_OP_ID, as rb_id2str compares with it; 0: it is not seen. Pure over its code. */
+uint16_t rubypart_last_op(const uint8_t *code, size_t len);
 #define RUBYPART_ADDRESSES 64u
 /* The addresses that code uses relative to its place, behind the `n` that are there; returns how
  * many there are then. Pure. */

@@ -59,7 +59,8 @@ static void command_line_make(struct session *s, int argc, char **argv)
 }
 
 /* by the loader, in a copy of the stack */
-#define FOUND_LATER "HotSpot 8 and later, V8 as in Node 16, 18, 20, 22, 24 and 26"
+#define FOUND_LATER \
+	"HotSpot 8 and later, V8 as in Node 16, 18, 20, 22, 24 and 26, Erlang and Elixir of OTP 24 and later"
 
 static void check_scripts(struct check *c, const struct bpf_object *obj)
 {
@@ -70,7 +71,7 @@ static void check_scripts(struct check *c, const struct bpf_object *obj)
 	if (kinds == SCRIPTS_KINDS[0])
 		check_add(
 			c, "script frames", CHECK_OK, NULL,
-			"CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.4, Ruby 2.7, 3.1 and 3.3, Perl 5.32 to 5.42, " FOUND_LATER);
+			"CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.6, Ruby 2.7, 3.1, 3.3, 3.4 and 4.0, Perl 5.32 to 5.42, " FOUND_LATER);
 	else if (kinds)
 		check_add(c, "script frames", CHECK_WARN, "a newer kernel",
 			  "CPython 2.7 and 3.6 to 3.15, " FOUND_LATER "; this kernel refuses the "

@@ -97,7 +97,7 @@ static char *class_read(const struct rubycode *c, uint64_t method)
 	if (!c->l->class_path || !word(c, method + RUBY_METHOD_OWNER, &class) || !class ||
 	    class & 7 || !word(c, class, &flags))
 		return NULL;
-	if ((flags & RUBY_TYPE_MASK) == RUBY_TYPE_CLASS && flags & RUBY_SINGLETON) {
+	if ((flags & RUBY_TYPE_MASK) == RUBY_TYPE_CLASS && flags & RUBY_USER(c->l->singleton)) {
 		own = true;
 		if (!word(c, class + RUBY_ATTACHED, &class) || !class || class & 7 ||
 		    !word(c, class, &flags))
@@ -162,12 +162,16 @@ uint32_t rubycode_row(const struct runtime_memory *m, uint64_t index, uint32_t i
 struct linetable {
 	uint64_t code, rows, index;
 	uint32_t size, count;
+	uint32_t first, last; /* lines that it can have */
 };
 
 static bool linetable_read(const struct rubycode *c, uint64_t body, struct linetable *out)
 {
-	struct linetable t = {0};
+	struct linetable t = {.last = INT32_MAX};
 
+	if (c->l->lines_checked && (!half(c, body + RUBY_BODY_FIRST, &t.first) ||
+				    !half(c, body + RUBY_BODY_LAST, &t.last)))
+		return false;
 	if (!word(c, body + RUBY_BODY_CODE, &t.code) || !half(c, body + RUBY_BODY_SIZE, &t.size) ||
 	    !word(c, body + c->l->lines, &t.rows) || !half(c, body + c->l->lines_count, &t.count) ||
 	    !t.count || (t.count > 1 && !word(c, body + c->l->lines_index, &t.index)))
@@ -185,7 +189,7 @@ static uint32_t line_of(const struct rubycode *c, const struct linetable *t, uin
 		row = t->index ? rubycode_row(c->m, t->index, instruction) : 0;
 	return row && row <= t->count &&
 			       half(c, t->rows + (uint64_t)(row - 1) * c->l->line_size, &line) &&
-			       line <= INT32_MAX ?
+			       line >= t->first && line <= t->last ?
 		       line :
 		       0;
 }
@@ -222,8 +226,8 @@ static char *label_read(const struct rubycode *c, uint64_t label, uint64_t metho
 		return take_ptr(text);
 	name = strrchr(text, ' ');
 	name = name ? name + 1 : text;
-	class = *name == '<' ? NULL :
-			       class_read(c, method); /* "block in <class:A>", of define_method */
+	/* "block in <class:A>", of define_method; an operator is a method */
+	class = *name == '<' && name[1] >= 'a' && name[1] <= 'z' ? NULL : class_read(c, method);
 	if (!class)
 		return take_ptr(text);
 	strbuf_addf(&s, "%.*s%s%s", (int)(name - text), text, class, name);

@@ -125,7 +125,7 @@ uint32_t scriptobject_line(const struct scriptobject *o, uint32_t position)
 	if (o->kind == RUNTIME_PYTHON)
 		return pycode_object_line(&o->python, (int64_t)position - SCRIPT_PYTHON_NONE);
 	if (o->kind == RUNTIME_PHP || o->kind == RUNTIME_PERL || o->kind == RUNTIME_HOTSPOT ||
-	    o->kind == RUNTIME_V8)
+	    o->kind == RUNTIME_V8 || o->kind == RUNTIME_BEAM)
 		return position;
 	return position <= o->n_lines ? o->lines[position - 1] : 0;
 }

@@ -10,6 +10,7 @@
 #include "loaders/maps/publish/tablemaps.h"
 #include "loaders/maps/world/world.h"
 #include "probes/runtimes/runtime.h"
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -63,6 +64,34 @@ void publish_free(struct publish *pub)
 
 /* ---- processes ---- */
 
+static const char *path_of(const struct mapping *m)
+{
+	const struct mimage *img = m->image;
+
+	return img && img->path ? img->path : "";
+}
+
+/* A file of that name is HotSpot or BEAM, which generate code; the walker of its frames checks what
+ * it really is. */
+static bool is_own_code(const struct mapping *m)
+{
+	static const char *const names[] = {"/libjvm.so", "/beam.smp"};
+	const char *path = path_of(m);
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (n >= strlen(names[i]) && !strcmp(path + n - strlen(names[i]), names[i]))
+			return true;
+	return false;
+}
+
+/* asmjit, which BEAM uses, maps memory for code by a file without a name: it is no file to look up.
+ */
+static bool is_memory(const struct mapping *m)
+{
+	return !strcmp(path_of(m), "/memfd:vmem");
+}
+
 static void put_mapping(uint64_t *words, uint32_t n, uint32_t i, const struct mapping *m)
 {
 	const struct mimage *img = m->image;
@@ -73,21 +102,9 @@ static void put_mapping(uint64_t *words, uint32_t n, uint32_t i, const struct ma
 	w[0] = m->end;
 	w[1] = m->offset - m->start;
 	w[2] = 0;
-	w[3] = pi ? pi->slot : 0;
+	w[3] = pi && !is_memory(m) ? pi->slot : 0;
 	if (pi && pi->n_segments && !publish_row_distance(pi, m, &w[2]))
 		w[3] = 0; /* not an executable part of the file: no rows */
-}
-
-/* A library of that name is HotSpot, which generates code; the walker of its frames checks what it
- * really is. */
-static bool is_own_code(const struct mapping *m)
-{
-	static const char name[] = "/libjvm.so";
-	const struct mimage *img = m->image;
-	const char *path = img && img->path ? img->path : "";
-	size_t n = strlen(path);
-
-	return n >= sizeof(name) - 1 && !strcmp(path + n - (sizeof(name) - 1), name);
 }
 
 /* Does its mapping show an interpreter that may make machine code? */

@@ -98,21 +98,23 @@ def script_share(store, runtime, below):
 
 
 def unpacked(suite, packages):
-    """usr/ of these packages of a suite, under build/; skips where they cannot be had."""
+    """usr/ of these packages of a suite, under build/; of "sid:libc6" that of another suite. Skips where they cannot be had."""
     root = os.path.join(CACHE, suite)
     os.makedirs(root, exist_ok=True)
     try:
         with open(os.path.join(CACHE, "lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            apt = None
+            apts = {}
             for package in packages:
                 done = os.path.join(root, f".{package}")
                 if os.path.exists(done):
                     continue
-                if not apt:
-                    apt = debian.Suite(suite, False, CACHE)
-                    apt.update()
-                deb = apt.download(package)
+                of, _, name = package.rpartition(":")
+                of = of or suite
+                if of not in apts:
+                    apts[of] = debian.Suite(of, False, CACHE)
+                    apts[of].update()
+                deb = apts[of].download(name)
                 subprocess.run(["dpkg", "-x", deb, root], check=True)
                 os.unlink(deb)
                 with open(done, "w", encoding="utf-8"):
@@ -120,6 +122,11 @@ def unpacked(suite, packages):
     except (debian.Gone, subprocess.SubprocessError) as e:
         pytest.skip(f"missing: {packages[0]} of {suite}: {e}")
     return os.path.join(root, "usr")
+
+
+def of_sid(packages):
+    """The libraries of a package of Debian's experimental, which has only what is newer than in sid."""
+    return [f"sid:{p}" for p in packages.split()]
 
 
 # Node's versions: of its binary as npm has it, the SHA-256

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from conftest import BUILD, ROOT, need, need_root
-from scripting import Standing, between, rows, script, unpacked, with_its_libraries, with_its_loader
+from scripting import Standing, between, of_sid, rows, script, unpacked, with_its_libraries, with_its_loader
 
 STAND = os.path.join(ROOT, "tests", "workloads", "scripts", "phpstand.php")
 PHP = (sorted(glob.glob("/usr/bin/php[78].[0-9]")) or [None])[-1]
@@ -22,7 +22,10 @@ JIT = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=64M", "-d"]
 SUITES = {"7.4": ("bullseye", ["php7.4-cli", "php7.4-dev", "libssl1.1"], with_its_libraries),
           "8.4": ("trixie", """php8.4-cli php8.4-dev libc6 libssl3t64 libsodium23 libpcre2-8-0 libxml2 zlib1g libargon2-1 libedit2 libtinfo6 libbsd0
                   libmd0 liblzma5 libicu76 libstdc++6 libgcc-s1 libcap-ng0 libselinux1 libsystemd0 libcap2 libapparmor1 libaudit1 libzstd1
-                  libonig5 libcrypt1""".split(), with_its_loader)}
+                  libonig5 libcrypt1""".split(), with_its_loader),
+          **{v: ("experimental", [f"php{v}-cli", f"php{v}-dev", *of_sid("""libc6 libssl3t64 libsodium26 libpcre2-8-0 libxml2-16 zlib1g libargon2-1
+                  libedit2 libtinfo6 libbsd0 libmd0 liblzma5 libicu78 libstdc++6 libgcc-s1 libzstd1 libonig5 libcrypt1""")], with_its_loader)
+             for v in ("8.5", "8.6")}}
 
 
 def need_php():
@@ -78,8 +81,11 @@ def test_php_of_debian_s_other_suites_is_read_right(sonde, store, scratch, versi
     seen = check_all(sonde, store, scratch, [*runs(usr, f"php{version}"), "-n"])
     assert "zend_call_function" in between(seen["map"], "php", script(seen["map"], "php")[2][0], "array_map")
     done = subprocess.run([os.path.join(BUILD, "tests", "unit", "index_phppart_test")], capture_output=True, text=True,
-                          env=dict(os.environ, SONDE_PHP_HEADERS=glob.glob(f"{usr}/include/php/20*")[0]))
+                          env=dict(os.environ, SONDE_PHP_HEADERS=":".join(glob.glob(f"{usr}/include/php/20*"))))
     assert done.returncode == 0, done.stdout + done.stderr
+    if version >= "8.5":  # opcache is part of PHP
+        check_all(sonde, store, scratch, [*runs(usr, f"php{version}"), "-n", *JIT, "opcache.jit=tracing", "-d", "opcache.jit_hot_func=1", "-d",
+                                          "opcache.jit_hot_loop=1"])
 
 
 BUSY = """<?php

@@ -9,6 +9,7 @@
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/lib/host/unwind/unwind.h"
+#include "loaders/lib/runtimes/beam/beam.h"
 #include "loaders/lib/runtimes/hotspot.h"
 #include "loaders/lib/runtimes/v8/v8.h"
 #include "probes/runtimes/runtime.h"
@@ -31,6 +32,7 @@ struct process {
 	bool lacks;       /* the index of one of its files was missing at the last look */
 	uint64_t again_ns;
 	struct hotspot *hotspot; /* own; NULL: cannot be read (yet) */
+	struct beam *beam;       /* the same */
 	struct v8 *v8;           /* the same */
 	uint64_t v8_time_ns;     /* time of the stack being walked, and its thread */
 	uint32_t v8_tid;
@@ -57,6 +59,7 @@ struct late_jit *late_jit_new(struct naming *n)
 static void process_close(struct process *j)
 {
 	hotspot_close(j->hotspot);
+	beam_close(j->beam);
 	v8_close(j->v8);
 }
 
@@ -74,6 +77,8 @@ static bool is_stack(const struct process *j, uint64_t addr, size_t len)
 {
 	uint64_t sp = j->l->regs[ROW_REG_RSP], top = j->l->fs_base;
 
+	if (j->beam) /* an Erlang process's is in its heap, next to anything */
+		return addr + len > sp && addr < sp + j->l->size;
 	if (top <= sp || top - sp > STACK_BYTES)
 		top = sp + STACK_BYTES;
 	return addr + len > sp - 4096 && addr < top;
@@ -168,12 +173,14 @@ static void look(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image 
 	uint64_t pending = 0;
 	const void *section;
 	size_t size;
+	bool java;
 
 	(void)end;
-	if (s->j->hotspot || !image)
+	if (s->j->hotspot || s->j->beam || !image)
 		return;
 	s->j->lacks |= !image->index && !image->state;
-	if (strcmp(image->name, "libjvm.so")) {
+	java = !strcmp(image->name, "libjvm.so");
+	if (!java && strcmp(image->name, "beam.smp") != 0) {
 		v8_look(s, start, image);
 		return;
 	}
@@ -181,12 +188,16 @@ static void look(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image 
 		hostmaps_where(s->hm, s->p, start, s->time_ns, &where, &s->j->pending);
 		return;
 	}
-	if (!image_part(image->index, IMAGE_SECTION_HOTSPOT, &section, &size) ||
+	if (!image_part(image->index, java ? IMAGE_SECTION_HOTSPOT : IMAGE_SECTION_BEAM, &section,
+			&size) ||
 	    !hostmaps_where(s->hm, s->p, start, s->time_ns, &where, &pending) ||
 	    !where.rows.elements)
 		return;
 	s->j->image = image->id;
-	s->j->hotspot = hotspot_open(&s->j->memory, section, size, 0 - where.to_vaddr);
+	if (java)
+		s->j->hotspot = hotspot_open(&s->j->memory, section, size, 0 - where.to_vaddr);
+	else
+		s->j->beam = beam_open(&s->j->memory, section, size, 0 - where.to_vaddr);
 }
 
 static struct process *process_slot(struct late_jit *c, const struct stack_event *ev)
@@ -216,7 +227,7 @@ static struct process *process_of(struct late_jit *c, struct hostmaps *hm,
 	bool came = j->pending && !hostmaps_awaits(hm, j->pending);
 	uint64_t now = (uint64_t)clock_boot_ns();
 
-	if (j->hotspot || j->v8 || (now < j->again_ns && !came && !j->lacks))
+	if (j->hotspot || j->beam || j->v8 || (now < j->again_ns && !came && !j->lacks))
 		return j;
 	j->lacks = false;
 	for (size_t i = 0; i < STACK_OBJECTS; i++)
@@ -286,6 +297,34 @@ static int hotspot_step(struct late_jit *lc, struct process *j, const struct sta
 	return to.goes_on ? UNWIND_CODE_GOES_ON : UNWIND_CODE_ENDS;
 }
 
+static int beam_step(struct late_jit *lc, struct process *j, const struct stack_late *l,
+		     struct unwind_code *c)
+{
+	const struct beam_at at = {.pc = c->pc,
+				   .sp = c->sp,
+				   .fs_base = l->fs_base,
+				   .copied = c->interrupted ? l->size : 0,
+				   .interrupted = c->interrupted};
+	struct script_stack found = {0};
+	struct runtime_follow to = {0};
+	enum beam_end end;
+	bool is = beam_sampled(j->beam, &at, &to, &end, &found), deep = found.n >= SCRIPT_STACK_MAX;
+
+	if (is && to.unnamed)
+		say_native(c);
+	if (is)
+		say(lc, j, RUNTIME_BEAM, &found, c);
+	script_stack_release(&found);
+	if (!is)
+		return UNWIND_CODE_UNKNOWN;
+	c->end = end == BEAM_WHOLE ? STACK_END_ROOT :
+		 end == BEAM_SHORT ? STACK_END_SHORT_COPY :
+		 deep              ? STACK_END_DEPTH :
+		 j->gone           ? STACK_END_GONE :
+				     STACK_END_UNSUPPORTED;
+	return UNWIND_CODE_ENDS;
+}
+
 /* pc in V8's file, as in runtime_native. */
 static uint64_t v8_vaddr(struct process *j, struct hostmaps *hm, const struct stack_late *l,
 			 const struct unwind_code *c)
@@ -345,7 +384,7 @@ int late_jit_step(void *ctx, struct hostmaps *hm, const struct stack_late *l, st
 	struct process *j = process_of(lc, hm, l);
 	int step;
 
-	if (!j->hotspot && !j->v8) {
+	if (!j->hotspot && !j->beam && !j->v8) {
 		c->end = STACK_END_PENDING;
 		c->pending = j->pending;
 		if (!j->pending || !hostmaps_awaits(hm, j->pending))
@@ -355,7 +394,9 @@ int late_jit_step(void *ctx, struct hostmaps *hm, const struct stack_late *l, st
 	}
 	j->l = l;
 	j->short_copy = false;
-	step = j->hotspot ? hotspot_step(lc, j, l, c) : v8_step(lc, j, hm, l, c);
+	step = j->hotspot ? hotspot_step(lc, j, l, c) :
+	       j->beam    ? beam_step(lc, j, l, c) :
+			    v8_step(lc, j, hm, l, c);
 	j->l = NULL;
 	return step;
 }

@@ -21,6 +21,8 @@
 #include "loaders/lib/host/maps/mapsproto.h"
 #include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
+#include "loaders/lib/runtimes/beam/beamname.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -526,8 +528,10 @@ static struct frame_name frame_jit(struct naming *n, const struct perfmap_entry 
 				   enum look look)
 {
 	uint32_t image = named_image(n, &n->image_jit, "[jit]", STORE_IMAGE_JIT);
-	struct store_function fn = {
-		.name = e->name, .image = image, .file = e->file ? e->file : ""};
+	cleanup_free char *erlang = beamname_of_perf(e->name);
+	struct store_function fn = {.name = erlang ? erlang : e->name,
+				    .image = image,
+				    .file = e->file ? e->file : ""};
 	struct store_frame f = {.image = image,
 				.leaf = look_is_leaf(look),
 				.function = store_function(n->w, &fn),

@@ -22,7 +22,9 @@ TEST(a_version_is_a_known_one_or_none)
 	assert_false(rubypart_layout("3.1", &l));
 	assert_false(rubypart_layout("3.1.", &l));
 	assert_false(rubypart_layout("3.10.1", &l));
-	assert_false(rubypart_layout("4.0.0", &l));
+	assert_true(rubypart_layout("3.4.11", &l) && !l.lines_checked && l.class_path);
+	assert_true(rubypart_layout("4.0.6", &l) && l.lines_checked && !l.class_path);
+	assert_false(rubypart_layout("4.1.0", &l));
 	assert_false(rubypart_layout("", &l));
 }
 
@@ -46,6 +48,21 @@ TEST(the_thread_s_variable_is_taken_in_two_ways)
 	assert_false(rubypart_local(other, sizeof(other), 0x1000, &l));
 	for (size_t cut = 0; cut < 17; cut++)
 		assert_false(rubypart_local(by_call, cut, 0x1000, &l));
+}
+
+TEST(the_last_operator_s_id_is_what_its_code_compares_with)
+{
+	/* shr $4, %rdi; cmp $0xaa, %rax; cmovbe %rax, %rdi; jmp */
+	static const uint8_t code[] = {0x48, 0xc1, 0xef, 0x04, 0x48, 0x3d, 0xaa, 0x00, 0x00, 0x00,
+				       0x48, 0x0f, 0x46, 0xf8, 0xe9, 0xd4, 0xde, 0xff, 0xff};
+	static const uint8_t by_rdi[] = {0x48, 0x81, 0xff, 0xa9, 0x00, 0x00, 0x00, 0xc3};
+	static const uint8_t other[] = {0x48, 0x3d, 0xff, 0x0f, 0x00, 0x00, 0xc3};
+
+	assert_int_equal(rubypart_last_op(code, sizeof(code)), 0xaa);
+	assert_int_equal(rubypart_last_op(by_rdi, sizeof(by_rdi)), 0xa9);
+	assert_int_equal(rubypart_last_op(other, sizeof(other)), 0);
+	for (size_t cut = 0; cut < 10; cut++)
+		assert_int_equal(rubypart_last_op(code, cut), 0);
 }
 
 TEST(two_variables_of_one_structure_are_a_pair)
