@@ -12,53 +12,20 @@
 #include "loaders/index/indexer.h"
 #include "loaders/lib/sandbox/sandbox.h"
 #include "loaders/lib/host/maps/indexproto.h"
+#include "schema/base/fdpass.h"
 
 static int message_send(const struct index_msg *m)
 {
-	struct iovec v = {.iov_base = (void *)m, .iov_len = sizeof(*m)};
-	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
-	ssize_t n;
-
-	do {
-		n = sendmsg(INDEX_FD_SOCKET, &h, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(*m) ? 0 : -EPIPE;
+	return fdpass_send(INDEX_FD_SOCKET, m, sizeof(*m), NULL, 0, 0);
 }
 
 /* The descriptor that came with the answer, or -1. */
-static int descriptor_of(struct msghdr *h)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(h);
-	int fd;
-
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
-}
-
 static int answer_receive(void)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
 	struct index_msg m = {0};
-	struct iovec v = {.iov_base = &m, .iov_len = sizeof(m)};
-	struct msghdr h = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = control.buf,
-			   .msg_controllen = sizeof(control.buf)};
-	ssize_t n;
 	int fd;
+	const ssize_t n = fdpass_take(INDEX_FD_SOCKET, &m, sizeof(m), &fd, 1, 0);
 
-	do {
-		n = recvmsg(INDEX_FD_SOCKET, &h, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -1;
-	fd = descriptor_of(&h);
 	if (fd >= 0 && (n < (ssize_t)offsetof(struct index_msg, n) || m.type != INDEX_MSG_FILE ||
 			m.status != 1)) {
 		close(fd);

@@ -36,6 +36,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/err.h"
+#include "schema/base/fdpass.h"
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
@@ -174,23 +175,9 @@ static int find_altlink(const struct index_msg *m, const char *dir)
 
 static int answer(int sock, int fd)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct index_msg m = {.type = INDEX_MSG_FILE, .status = fd >= 0};
-	struct iovec v = {.iov_base = &m, .iov_len = sizeof(m)};
-	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
+	const struct index_msg m = {.type = INDEX_MSG_FILE, .status = fd >= 0};
 
-	if (fd >= 0) {
-		h.msg_control = control.buf;
-		h.msg_controllen = sizeof(control.buf);
-		CMSG_FIRSTHDR(&h)->cmsg_level = SOL_SOCKET;
-		CMSG_FIRSTHDR(&h)->cmsg_type = SCM_RIGHTS;
-		CMSG_FIRSTHDR(&h)->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&h)), &fd, sizeof(fd));
-	}
-	return sendmsg(sock, &h, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return fdpass_send(sock, &m, sizeof(m), &fd, fd >= 0, 0);
 }
 
 /* Answers until the child says that it is done, dies, or takes too long. */

@@ -53,7 +53,7 @@ struct javaproc {
 	bool finished;                 /* `chunk` gets no more */
 	int dump;                      /* the file of a dump; -1: none */
 	int64_t dumped_chunk_ns;       /* chunks that began until then have been read */
-	struct jfrread_job job;
+	struct subreader_job job;
 	struct java_samples samples;
 	struct idmap tids;
 	struct javatls tls;
@@ -82,7 +82,7 @@ struct javaprocs *javaprocs_new(const struct javaprocs_opts *o)
 static void drop(struct javaprocs *js, struct javaproc *p)
 {
 	HASH_DEL(js->all, p);
-	jfrread_drop(&p->job);
+	subreader_drop(&p->job);
 	chunkfile_close(&p->chunk);
 	chunkfile_close(&p->newer);
 	if (p->dump >= 0)
@@ -196,7 +196,8 @@ static void tell_state(struct javaprocs *js, struct javaproc *p)
 				     .reason = why,
 				     .version = p->version,
 				     .mode = mode,
-				     .left_out = p->left_out};
+				     .left_out = p->left_out,
+				     .waits_left_out = p->samples.log_left_out};
 
 	if (!hp || (p->told == segment && p->tls_told == p->tls.state) ||
 	    (p->state == NEW && !p->why[0] && !p->tls.why[0] && !tls_on))

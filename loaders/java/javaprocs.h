@@ -22,7 +22,7 @@ struct javaprocs;
 
 struct javaprocs_opts {
 	const struct jhelper *helper; /* borrowed, as all here */
-	const struct jfrread *reader;
+	const struct subreader *reader;
 	const struct jhelper *tls; /* leads agents (javatls.h); NULL: none */
 	bool tls_only;             /* and nothing is recorded */
 	const char *choose;        /* rules (rules.h); NULL: the capture's target chooses */

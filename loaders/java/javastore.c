@@ -12,12 +12,14 @@
 #include "probes/lib/stack.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
+#include "schema/base/hash.h"
 #include "schema/base/runtimes.h"
 #include "schema/facts/java.h"
 #include "schema/store/model/hist.h"
 #include "schema/store/write/writer.h"
 
 #define TRIES        3
+#define LOG_MOST     200      /* single waits a second of a program */
 #define PAUSE_MIN_NS 10000000 /* of a collection that is an event */
 #define VIRTUAL_NS   NSEC_PER_SEC
 
@@ -54,6 +56,14 @@ static uint32_t tid_of(const struct java_target *t, uint32_t theirs)
 	if (!theirs || t->process->nspid == t->process->tgid)
 		return theirs;
 	return idmap_get(t->tids, theirs, &here) ? (uint32_t)here : 0;
+}
+
+/* A monitor, or one of java.util.concurrent's locks, whose classes end in Sync. */
+static bool waits_for_lock(const char *kind, const char *class_name)
+{
+	return kind &&
+	       (!strcmp(kind, "monitor") || (!strcmp(kind, "park") && strstr(class_name, "Sync") &&
+					     !strstr(class_name, "SynchronousQueue")));
 }
 
 static uint32_t runtime_java(void)
@@ -203,6 +213,36 @@ static void wait_store(struct storing *s)
 	event_row_put(s->t->h, s->end_ns, &JAVA_WAIT_FACT, &row, JAVA_WAIT_PROCESS, s->t->process);
 }
 
+/* One by one; ids of 60 bits. */
+static void wait_log(struct storing *s)
+{
+	struct java_samples *past = s->t->samples;
+	const int64_t key[2] = {s->e->start_ns, s->e->tid};
+	struct fact_row row = {0};
+	char place[1100];
+
+	if (s->end_ns / (int64_t)NSEC_PER_SEC != past->log_s) {
+		past->log_s = s->end_ns / (int64_t)NSEC_PER_SEC;
+		past->log_n = 0;
+	}
+	if (past->log_n >= LOG_MOST) {
+		past->log_left_out++;
+		return;
+	}
+	past->log_n++;
+	place_of(s, place, sizeof(place));
+	fact_put(&row, JAVA_WAIT_LOG_ID, hash_bytes(HASH_SEED, key, sizeof(key)) >> 4);
+	fact_put(&row, JAVA_WAIT_LOG_TID, tid_of(s->t, s->e->tid));
+	fact_put(&row, JAVA_WAIT_LOG_AT, (uint64_t)(s->end_ns - (int64_t)s->value) / 1000);
+	fact_put(&row, JAVA_WAIT_LOG_NS, s->value);
+	fact_put_text(&row, JAVA_WAIT_LOG_KIND, KINDS[s->e->what].wait);
+	fact_put_text(&row, JAVA_WAIT_LOG_CLASS, s->b->texts + s->e->name);
+	fact_put_text(&row, JAVA_WAIT_LOG_OWNER, s->b->texts + s->e->other);
+	fact_put_text(&row, JAVA_WAIT_LOG_PLACE, place);
+	event_row_put(s->t->h, s->end_ns, &JAVA_WAIT_LOG_FACT, &row, JAVA_WAIT_LOG_PROCESS,
+		      s->t->process);
+}
+
 /* ---- collections ---- */
 
 static void pause_store(const struct storing *s)
@@ -283,6 +323,8 @@ void javastore_block(struct java_target *t, const struct jfrblock *b)
 		stack_store(&s);
 		if (KINDS[s.e->what].wait)
 			wait_store(&s);
+		if (s.e->tid && waits_for_lock(KINDS[s.e->what].wait, b->texts + s.e->name))
+			wait_log(&s);
 	}
 }
 
@@ -291,10 +333,13 @@ void javastore_block(struct java_target *t, const struct jfrblock *b)
 void javastore_state(struct family_host *h, struct hostmaps_process *p, const struct java_state *s)
 {
 	const uint32_t row = naming_row(h->naming, p);
-	char left[32] = "";
+	char left[32] = "", waits[32] = "";
 
 	if (s->left_out)
 		snprintf(left, sizeof(left), "%llu", (unsigned long long)s->left_out);
+	if (s->waits_left_out)
+		snprintf(waits, sizeof(waits), "%llu", (unsigned long long)s->waits_left_out);
+	store_process_note(h->store, h->run, row, "waits_left_out", waits);
 	store_process_note(h->store, h->run, row, "state", s->state);
 	store_process_note(h->store, h->run, row, "reason", s->reason);
 	store_process_note(h->store, h->run, row, "version", s->version);

@@ -20,6 +20,9 @@ struct java_samples {
 	struct idmap threads; /* number of the system -> 1: it has had one, or began meanwhile */
 	int64_t begun_ns;     /* when the recording began, UTC */
 	uint64_t dropped;
+	int64_t log_s; /* the second of the single waits at hand, and how many it has */
+	uint32_t log_n;
+	uint64_t log_left_out; /* single waits that were too many */
 };
 
 struct java_target {
@@ -36,7 +39,7 @@ void javastore_block(struct java_target *t, const struct jfrblock *b);
 
 struct java_state {
 	const char *state, *reason, *version, *mode; /* never NULL */
-	uint64_t left_out;
+	uint64_t left_out, waits_left_out;           /* events; single waits */
 };
 /* Notes about a process, with a row of it. */
 void javastore_state(struct family_host *h, struct hostmaps_process *p, const struct java_state *s);

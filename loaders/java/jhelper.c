@@ -23,57 +23,24 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/fdpass.h"
 #include "schema/base/mem.h"
 
 #define CHILD_S  200 /* of one command: it waits a minute for each answer */
 #define WAIT_MS  500
 #define PATH_LEN 64
 
-/* ---- packets, with at most one descriptor ---- */
-
-static int packet_send(int sock, const void *data, size_t size, int fd)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec v = {.iov_base = (void *)(uintptr_t)data, .iov_len = size};
-	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		h.msg_control = control.buf;
-		h.msg_controllen = sizeof(control.buf);
-		CMSG_FIRSTHDR(&h)->cmsg_level = SOL_SOCKET;
-		CMSG_FIRSTHDR(&h)->cmsg_type = SCM_RIGHTS;
-		CMSG_FIRSTHDR(&h)->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&h)), &fd, sizeof(fd));
-	}
-	return sendmsg(sock, &h, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size ? 0 : -errno;
-}
-
 /* 1; 0: none now; -EPIPE: no more will come. */
 static int packet_take(int sock, void *data, size_t size, int *fd)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec v = {.iov_base = data, .iov_len = size};
-	struct msghdr h = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = control.buf,
-			   .msg_controllen = sizeof(control.buf)};
-	const ssize_t n = recvmsg(sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *c;
+	const ssize_t n = fdpass_take(sock, data, size, fd, 1, MSG_DONTWAIT);
 
-	*fd = -1;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	c = n < 0 ? NULL : CMSG_FIRSTHDR(&h);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	return n == (ssize_t)size ? 1 : -EPIPE;
+	return n == -EAGAIN ? 0 : n == (ssize_t)size ? 1 : -EPIPE;
+}
+
+static int packet_send(int sock, const void *data, size_t size, int fd)
+{
+	return fdpass_send(sock, data, size, &fd, fd >= 0, MSG_DONTWAIT);
 }
 
 /* ---- the helper ---- */

@@ -36,7 +36,7 @@ static struct java_opts {
 
 struct java {
 	struct jhelper helper, tls;
-	struct jfrread reader;
+	struct subreader reader;
 	struct javaprocs *programs; /* NULL: not begun */
 	struct err unchosen;        /* why no program is chosen; a check of the host needs none */
 };
@@ -181,7 +181,7 @@ static void java_close(void *state)
 	struct java *j = state;
 
 	java_detach(j);
-	jfrread_close(&j->reader);
+	subreader_close(&j->reader);
 	free(j);
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/fdpass.h"
 
 #define ANSWER_NS (20 * NSEC_PER_SEC)
 
@@ -84,24 +85,7 @@ uint64_t reader_cpu_ns(const struct reader *r)
 
 bool reader_ask(const struct reader *r, const struct wire_ask *q, int fd)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec v = {.iov_base = (void *)q, .iov_len = sizeof(*q)};
-	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
-
-	if (r->fd < 0)
-		return false;
-	if (fd >= 0) {
-		h.msg_control = control.buf;
-		h.msg_controllen = sizeof(control.buf);
-		CMSG_FIRSTHDR(&h)->cmsg_level = SOL_SOCKET;
-		CMSG_FIRSTHDR(&h)->cmsg_type = SCM_RIGHTS;
-		CMSG_FIRSTHDR(&h)->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&h)), &fd, sizeof(int));
-	}
-	return sendmsg(r->fd, &h, MSG_NOSIGNAL) == (ssize_t)sizeof(*q);
+	return r->fd >= 0 && !fdpass_send(r->fd, q, sizeof(*q), &fd, fd >= 0, 0);
 }
 
 bool reader_read(struct reader *r, const struct wire_ask *q,

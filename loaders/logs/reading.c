@@ -16,6 +16,7 @@
 #include "loaders/logs/reader.h"
 #include "loaders/logs/unitname.h"
 #include "schema/base/clock.h"
+#include "schema/base/fdpass.h"
 #include "schema/base/mem.h"
 
 #define READ_MOST    (64u << 20)        /* bytes in answer to one READ */
@@ -452,26 +453,7 @@ static void answer(struct reading *r, const struct wire_ask *q)
 
 static bool ask_receive(int sock, struct wire_ask *q, int *fd)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec v = {.iov_base = q, .iov_len = sizeof(*q)};
-	struct msghdr h = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = control.buf,
-			   .msg_controllen = sizeof(control.buf)};
-	struct cmsghdr *c;
-	ssize_t n;
-
-	do
-		n = recvmsg(sock, &h, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	*fd = -1;
-	c = n == (ssize_t)sizeof(*q) ? CMSG_FIRSTHDR(&h) : NULL;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	return n == (ssize_t)sizeof(*q);
+	return fdpass_take(sock, q, sizeof(*q), fd, 1, 0) == (ssize_t)sizeof(*q);
 }
 
 _Noreturn void reading_main(int sock, uint32_t bucket_s, bool text, uint32_t *reads)

@@ -23,6 +23,7 @@
 #include "loaders/lib/sandbox/sandbox.h"
 #include "loaders/scrape/http_head.h"
 #include "loaders/scrape/profile.h"
+#include "schema/base/fdpass.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
@@ -92,23 +93,9 @@ static void failed(struct message *m, enum wire_why why, uint32_t detail)
 
 static void connected(const struct message *m, int connection)
 {
-	struct wire_head h = {.what = WIRE_CONNECTED};
-	struct iovec v = {&h, sizeof(h)};
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr msg = {.msg_iov = &v,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	const struct wire_head h = {.what = WIRE_CONNECTED};
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &connection, sizeof(int));
-	if (sendmsg(m->to, &msg, MSG_NOSIGNAL) != sizeof(h))
+	if (fdpass_send(m->to, &h, sizeof(h), &connection, 1, 0))
 		_exit(0);
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/fdpass.h"
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
 
@@ -125,22 +126,7 @@ uint64_t asker_cpu_ns(const struct asker *a)
 static bool question_send(const struct asker *a, const struct wire_question *q, const int *fds,
 			  size_t n)
 {
-	struct iovec v = {(void *)(uintptr_t)q, sizeof(*q)};
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-	} control = {0};
-	struct msghdr msg = {.msg_iov = &v,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = CMSG_SPACE(n * sizeof(int))};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-	return a->fd >= 0 && sendmsg(a->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*q);
+	return a->fd >= 0 && !fdpass_send(a->fd, q, sizeof(*q), fds, n, MSG_DONTWAIT);
 }
 
 int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid,
@@ -287,15 +273,10 @@ static void broken(struct fetch *f, enum wire_why why)
 	f->failed = (struct wire_failed){why, 0};
 }
 
-static void connection_take(struct fetch *f, struct msghdr *msg)
+static void connection_take(struct fetch *f, int fd)
 {
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	int fd;
-
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(fd)))
+	if (fd < 0)
 		return;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	if (f->connection >= 0)
 		close(f->connection);
 	f->connection = fd;
@@ -305,23 +286,15 @@ static void connection_take(struct fetch *f, struct msghdr *msg)
 static int receive(struct fetch *f)
 {
 	static uint64_t buf[WIRE_MESSAGE / 8];
-	struct iovec v = {buf, sizeof(buf)};
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr msg = {.msg_iov = &v,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(f->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fd;
+	const ssize_t n = fdpass_take(f->fd, buf, sizeof(buf), &fd, 1, MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	connection_take(f, fd);
+	if (n == -EAGAIN)
 		return 0;
-	if (n <= 0)
+	if (n <= 0 && n != -EMSGSIZE)
 		return -1;
-	connection_take(f, &msg);
-	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !fetch_take(f, buf, (size_t)n))
+	if (n < 0 || !fetch_take(f, buf, (size_t)n))
 		broken(f, WIRE_BROKEN);
 	return 1;
 }

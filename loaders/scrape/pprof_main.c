@@ -16,6 +16,7 @@
 
 #include "loaders/scrape/ask.h"
 #include "schema/base/cli/options.h"
+#include "schema/base/fdpass.h"
 #include "schema/base/log.h"
 
 #define CHILDREN_MAX  64 /* at a time */
@@ -41,34 +42,13 @@ static void fds_close(struct questions *s)
 	}
 }
 
-static void fds_take(struct questions *s, struct msghdr *msg)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			memcpy(s->fds, CMSG_DATA(c),
-			       c->cmsg_len >= CMSG_LEN(2 * sizeof(int)) ? 2 * sizeof(int) :
-									  sizeof(int));
-}
-
 /* 1: a request; 0: an invalid one; -1: the end. */
 static int receive(struct questions *s, struct wire_question *q)
 {
-	struct iovec v = {q, sizeof(*q)};
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-	} control = {0};
-	struct msghdr msg = {.msg_iov = &v,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(STDIN_FILENO, &msg, MSG_CMSG_CLOEXEC);
+	const ssize_t n = fdpass_take(STDIN_FILENO, q, sizeof(*q), s->fds, 2, 0);
 
-	if (n < 0 && errno == EINTR)
-		return 0;
-	if (n <= 0)
+	if (n <= 0 && n != -EMSGSIZE)
 		return -1;
-	fds_take(s, &msg);
 	return n == sizeof(*q) && s->fds[0] >= 0 && q->ask < WIRE_ASKS &&
 	       q->timeout_s - 1 < TIMEOUT_MAX_S;
 }

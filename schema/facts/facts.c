@@ -58,6 +58,7 @@ static const struct fact_column open_columns[] = {OPEN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column file_columns[] = {FILE_COLUMNS(FACT_COLUMN)};
 static const struct fact_column held_columns[] = {HELD_COLUMNS(FACT_COLUMN)};
 static const struct fact_column java_wait_columns[] = {JAVA_WAIT_COLUMNS(FACT_COLUMN)};
+static const struct fact_column java_wait_log_columns[] = {JAVA_WAIT_LOG_COLUMNS(FACT_COLUMN)};
 static const struct fact_column call_columns[] = {CALL_COLUMNS(FACT_COLUMN)};
 static const struct fact_column lock_columns[] = {LOCK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column order_columns[] = {ORDER_COLUMNS(FACT_COLUMN)};
@@ -164,6 +165,8 @@ FACT_BESIDE(REQUEST_RUNNING_FACT, request_running_columns, "request_running_row"
 
 FACT_BESIDE(JAVA_WAIT_FACT, java_wait_columns, "java_wait_row",
 	    "what threads of Java programs waited for, and who had it");
+FACT_BESIDE(JAVA_WAIT_LOG_FACT, java_wait_log_columns, "java_wait_log_row",
+	    "single waits of java_wait_row for monitors and locks; bounded");
 
 const struct fact *const FACTS[] = {&HOST_FACT,
 				    &DISK_FACT,
@@ -215,6 +218,7 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &LOG_FACT,
 				    &LOG_PATTERN_FACT,
 				    &JAVA_WAIT_FACT,
+				    &JAVA_WAIT_LOG_FACT,
 				    NULL};
 
 _Static_assert(ARRAY_SIZE(FACTS) - 1 <= FACT_TABLES_MAX, "room for their statements");

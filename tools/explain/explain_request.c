@@ -9,6 +9,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/units.h"
 #include "schema/store/model/kinds.h"
+#include "tools/explain/explain_java.h"
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/ranking/top.h"
@@ -262,15 +263,41 @@ static void add_asked(struct reqexplain *x)
 	}
 }
 
+/* ---- what Java says that it waited for ---- */
+
+static int add_java(struct reqexplain *x, const struct selection *sel, struct err *e)
+{
+	struct explain_java java;
+	int rc = explain_java(sel, &x->chosen, &java, e);
+
+	for (size_t i = 0; !rc && i < java.n; i++) {
+		const struct explain_java_lock *l = &java.locks[i];
+		struct reqpart *p = part_add(x, REQPART_JAVA, l->ns, l->n);
+
+		p->who = mem_strdup(l->comm);
+		p->reason = mem_strdup(l->monitor ? "monitor" : "lock");
+		p->object = text(l->class_name);
+		p->by = text(l->owner);
+		p->function = text(l->place);
+	}
+	explain_java_release(&java);
+	return rc;
+}
+
 /* ---- whole ---- */
+
+int explain_request_within(enum reqpart_what what)
+{
+	return what == REQPART_JAVA ? 1 : what == REQPART_ASKED ? 2 : 0;
+}
 
 static int most_first(const void *a, const void *b)
 {
 	const struct reqpart *x = a, *y = b;
-	bool xa = x->what == REQPART_ASKED, ya = y->what == REQPART_ASKED;
+	const int xa = explain_request_within(x->what), ya = explain_request_within(y->what);
 
 	if (xa != ya)
-		return xa ? 1 : -1;
+		return xa - ya;
 	return x->ns != y->ns ? x->ns < y->ns ? 1 : -1 : (int)x->what - (int)y->what;
 }
 
@@ -299,6 +326,7 @@ int explain_request(const struct selection *sel, const char *request, const char
 		add_shared(out);
 		add_untagged(out);
 		add_asked(out);
+		rc = add_java(out, sel, e);
 	}
 	idmap_release(&g.us);
 	idmap_release(&g.pid);
@@ -327,8 +355,9 @@ void explain_request_release(struct reqexplain *x)
 
 const char *explain_request_what(enum reqpart_what what)
 {
-	static const char *const words[] = {"cpu",       "wait",      READY,    "untagged", "asked",
-					    "answering", "unsampled", "shared", "elsewhere"};
+	static const char *const words[] = {"cpu",   "wait",      READY,       "untagged",
+					    "asked", "answering", "unsampled", "shared",
+					    "java",  "elsewhere"};
 
 	return words[what];
 }
@@ -366,6 +395,17 @@ static void say_wait(const struct reqpart *p, struct strbuf *out)
 	add_shown(out, ", ended mostly by ", p->by);
 	if (p->by_tid)
 		strbuf_addf(out, " %u", p->by_tid);
+}
+
+static void say_java(const struct reqpart *p, struct strbuf *out)
+{
+	strbuf_addf(out, "%s waited %llu time%s for ", p->who, (unsigned long long)p->n,
+		    p->n == 1 ? "" : "s");
+	add_shown(out, strcmp(p->reason, "monitor") ? "" : "monitor ", p->object);
+	add_shown(out, ", which thread ", p->by);
+	if (p->by)
+		strbuf_addstr(out, " had");
+	add_shown(out, ", in ", p->function);
 }
 
 static void say_asked(const struct reqpart *p, struct strbuf *out)
@@ -446,6 +486,9 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 		break;
 	case REQPART_WAIT:
 		say_wait(p, out);
+		break;
+	case REQPART_JAVA:
+		say_java(p, out);
 		break;
 	case REQPART_READY:
 		strbuf_addf(out, "%s was ready to run but had no CPU", p->who);

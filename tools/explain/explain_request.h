@@ -13,7 +13,8 @@
  * which only the client was seen; and the rest as untagged: waits without a stack.
  *  4. Requests to others come from the requests' trees (tools/requests/traces.h). Their time is
  * part of the waits, since a thread usually waits for the answer.
- *  5. What had the CPU meanwhile is known for all CPU waits of the same command, not for single
+ *  5. So does the time in monitors and locks of Java (explain_java.h), by what and who had it.
+ *  6. What had the CPU meanwhile is known for all CPU waits of the same command, not for single
  * ones.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_REQUEST_H
@@ -37,6 +38,7 @@ enum reqpart_what {
 	REQPART_ANSWERING, /* between the first and the last byte of the answer */
 	REQPART_UNSAMPLED, /* n requests without any sample */
 	REQPART_SHARED,    /* n requests that were not alone on their connection */
+	REQPART_JAVA,      /* n waits for a monitor or lock of Java: parts of the waits */
 	REQPART_ELSEWHERE  /* n requests whose server is not in the selection */
 };
 
@@ -44,11 +46,12 @@ struct reqpart {
 	enum reqpart_what what;
 	uint64_t ns, n; /* n: waits, samples, requests asked; 0: not known */
 	char *who; /* command of the threads; of ASKED that of the server, else the service; NULL */
-	char *reason;   /* of WAIT: "lock", ... */
+	char *reason;   /* of WAIT: "lock", ...; of JAVA: "monitor" or "lock" */
 	char *function; /* where it was mostly; NULL */
 	char *object, *peer,
 		*by; /* of WAIT: what it was mostly on, who has the other end of that (netpeers.h),
-			who ended most of that; of READY: by, who had the CPU; NULL */
+			who ended most of that; of READY: by, who had the CPU; of JAVA: object, the
+			class, by, the thread that had it, function, "Shop.pay:42"; NULL */
 	uint32_t by_tid;
 	char *operation, *service, *protocol; /* of ASKED */
 };
@@ -58,7 +61,7 @@ struct reqexplain {
 	struct explain_chosen chosen;
 	bool cpu, offcpu; /* these families were recorded */
 	struct reqpart *parts;
-	size_t n, cap;    /* most time first; what was asked behind the others */
+	size_t n, cap;    /* most time first; behind the others what waits were for: JAVA, ASKED */
 	uint64_t took_ns; /* of all requests together */
 };
 
@@ -70,7 +73,10 @@ void explain_request_release(struct reqexplain *x);
 void explain_request_say(const struct reqexplain *x, const struct reqpart *p, struct strbuf *out);
 const char *explain_request_what(
 	enum reqpart_what what); /* "cpu", "wait", "run queue", "untagged", "asked", "answering",
-				    "unsampled", "shared", "elsewhere" */
+				    "unsampled", "shared", "java", "elsewhere" */
+/* 0: a part of the requests' time of its own; else one that is within others: in groups, in this
+ * order. */
+int explain_request_within(enum reqpart_what what);
 /* How many requests of whom, and how long they took: the headline. */
 void explain_request_head(const struct reqexplain *x, const char *request, struct strbuf *out);
 /* What is not summed, and why; nothing where there is nothing to say. */

@@ -16,6 +16,7 @@
 #include "probes/lib/tables.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/fdpass.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
@@ -390,26 +391,6 @@ static void client_drop(struct client *c)
 	c->dead = true; /* hub_sweep frees it: an epoll batch may still contain its pointer */
 }
 
-static int send_one(int sock, const void *data, size_t len, const int *fds, size_t n_fds)
-{
-	char control[CMSG_SPACE(MP_FDS_MAX * sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)data, .iov_len = len};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (n_fds) {
-		struct cmsghdr *cm;
-
-		mh.msg_control = control;
-		mh.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-		cm = CMSG_FIRSTHDR(&mh);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-		memcpy(CMSG_DATA(cm), fds, n_fds * sizeof(int));
-	}
-	return sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 static bool would_block(int code)
 {
 	return code == -EAGAIN || code == -ENOBUFS || code == -ETOOMANYREFS;
@@ -449,7 +430,7 @@ static void client_send(struct client *c, const void *data, size_t len, const in
 
 	if (c->dead || (c->lost && !seed))
 		return;
-	rc = c->head ? -EAGAIN : send_one(c->fd, data, len, fds, n_fds);
+	rc = c->head ? -EAGAIN : fdpass_send(c->fd, data, len, fds, n_fds, MSG_DONTWAIT);
 	if (!rc)
 		return;
 	if (!would_block(rc)) {
@@ -526,7 +507,7 @@ static void client_write(struct client *c)
 {
 	while (c->head) {
 		struct packet *p = c->head;
-		int rc = send_one(c->fd, p->data, p->len, p->fds, p->n_fds);
+		int rc = fdpass_send(c->fd, p->data, p->len, p->fds, p->n_fds, MSG_DONTWAIT);
 
 		if (would_block(rc))
 			return;

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, need
+from test_traces import AT, request, store_of
 
 FROM, TO, HOT = 1800000000, 1800001200, 1800000900
 
@@ -46,6 +47,30 @@ def test_waits_name_the_monitor_and_who_had_it(shop, sonde):
 def test_heap_ranks_the_lines_that_allocate(shop, sonde):
     rows = ask(sonde, shop, "heap")["rows"]
     assert [(r["function"], r["line"], r["alloc_bytes"], r["inuse_bytes"]) for r in rows] == [("Shop.crate", 12, 129_000_000_000, 0)]
+
+
+def wait(nth, pid, tid, start_us, took_us, **more):
+    return {"fact": "java_wait_log_row", "at": AT, "pid": pid, "comm": "shop", "columns": {"id": nth, "tid": tid, "at_us": AT * 1000000 + start_us, "ns": took_us * 1000,
+            "kind": "monitor", "class": "Till", "owner": "holds", "place": "Shop.pay:42", **more}}
+
+
+def test_a_request_s_waits_for_a_monitor_are_those_of_its_thread_and_its_time(tmp_path, sonde):
+    """Not those of another thread, before it, of a thread with two requests open, or of a connection that has several."""
+    mine, other = request(1, 7, "shop", "server", 70, took_us=9000), request(2, 7, "shop", "server", 71, start_us=20_000, took_us=5000)
+    both = request(3, 8, "twice", "server", 72, took_us=9000) + request(4, 8, "twice", "server", 73, start_us=1000, took_us=9000)
+    many = [{**r, **({"protocol": "http2"} if "protocol" in r else {})} for r in request(5, 9, "many", "server", 74, took_us=9000)]
+    store = store_of(tmp_path, mine, other, both, many,
+                     [wait(1, 7, 7, 1000, 3000), wait(2, 7, 7, 5000, 3000), wait(3, 7, 70, 1000, 3000), wait(4, 7, 7, 21_000, 3000, owner="late"), wait(5, 7, 7, 12_000, 3000),
+                      wait(6, 8, 8, 2000, 3000), wait(7, 9, 9, 2000, 3000)])
+
+    def told(n):
+        rows = json.loads(sonde("explain", "--json", "--request", f"GET /{n}", store=store, check=True).stdout)["rows"]
+        return [(r["total_ns"], r["n"], r["reason"], r["object"], r["by"], r["function"]) for r in rows if r["what"] == "java"]
+    assert told(1) == [(6_000_000, 2, "monitor", "Till", "holds", "Shop.pay:42")]
+    assert told(2) == [(3_000_000, 1, "monitor", "Till", "late", "Shop.pay:42")]
+    assert told(3) == told(5) == []
+    text = " ".join(sonde("explain", "--request", "GET /1", store=store, check=True).stdout.split())
+    assert "of these waits, as Java recorded them:" in text and "6 ms: shop waited 2 times for monitor Till, which thread holds had, in Shop.pay:42" in text
 
 
 def test_explain_names_the_monitor_and_its_holder(shop, sonde):

@@ -210,7 +210,7 @@ def nowhere(pid):
 @pytest.mark.live
 @pytest.mark.parametrize("version", ["8", "11", "17", "21", "25", "26"])
 def test_other_jdks(capture, store, keys, folders, version):
-    """Both kinds of servers; what was open before the agents goes on. JDK 21 and newer warn of the agent, no other does."""
+    """Both kinds of servers; what was open before the agents goes on, that by sockets in a read that waits. JDK 21 and newer warn of the agent, no other does."""
     need_root()
     kw = {"java": ("java",)}
     if version == "8":

@@ -15,6 +15,7 @@ import com.sun.net.httpserver.HttpsServer;
 import java.io.BufferedReader;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
@@ -90,8 +91,20 @@ public final class JavaTls {
 		return s.getAddress().getPort();
 	}
 
+	/** Takes a request in parts, so that a read of it leaves something. */
+	private static final class Parts extends FilterInputStream {
+		Parts(InputStream in) {
+			super(in);
+		}
+
+		@Override
+		public int read(byte[] to, int at, int n) throws IOException {
+			return super.read(to, at, Math.min(n, 50));
+		}
+	}
+
 	private static void serve(SSLSocket s) {
-		try (BufferedReader in = new BufferedReader(new InputStreamReader(s.getInputStream(), "ISO-8859-1")); OutputStream out = s.getOutputStream()) {
+		try (BufferedReader in = new BufferedReader(new InputStreamReader(new Parts(s.getInputStream()), "ISO-8859-1")); OutputStream out = s.getOutputStream()) {
 			for (String line, path = null; (line = in.readLine()) != null;) {
 				if (line.startsWith("GET "))
 					path = line.split(" ")[1];
@@ -100,7 +113,7 @@ public final class JavaTls {
 				byte[] body = new byte[path.length() * 1000];
 
 				count(path);
-				out.write(("HTTP/1.1 200 OK\r\nContent-Length: " + body.length + "\r\n\r\n").getBytes("ISO-8859-1"));
+				out.write(("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=600\r\nContent-Length: " + body.length + "\r\n\r\n").getBytes("ISO-8859-1"));
 				out.write(body);
 				out.flush();
 				path = null;

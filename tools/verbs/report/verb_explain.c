@@ -623,6 +623,9 @@ static void request_text(const struct explain_args *a, const struct reqexplain *
 		if (x->parts[i].what == REQPART_ASKED &&
 		    (!i || x->parts[i - 1].what != REQPART_ASKED))
 			puts("at the same time, mostly while it waited:");
+		if (x->parts[i].what == REQPART_JAVA &&
+		    (!i || x->parts[i - 1].what != REQPART_JAVA))
+			puts("of these waits, as Java recorded them:");
 		strbuf_addstr(&line, "  ");
 		explain_request_say(x, &x->parts[i], &line);
 		wrap_print(stdout, strbuf_str(&line), 5);

@@ -21,6 +21,7 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/fdpass.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
@@ -215,25 +216,10 @@ static int find(struct indexchild *c, const struct index_msg *m)
 
 static void answer(struct indexchild *c, const struct index_msg *m)
 {
-	struct index_msg reply = {.type = INDEX_MSG_FILE};
-	char control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = &reply, .iov_len = sizeof(reply)};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 	cleanup_fd int fd = find(c, m);
+	const struct index_msg reply = {.type = INDEX_MSG_FILE, .status = fd >= 0};
 
-	if (fd >= 0) {
-		struct cmsghdr *cm;
-
-		reply.status = 1;
-		mh.msg_control = control;
-		mh.msg_controllen = sizeof(control);
-		cm = CMSG_FIRSTHDR(&mh);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cm), &fd, sizeof(int));
-	}
-	(void)!sendmsg(c->sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)fdpass_send(c->sock, &reply, sizeof(reply), &fd, fd >= 0, MSG_DONTWAIT);
 }
 
 /* ---- hearing, and the end ---- */

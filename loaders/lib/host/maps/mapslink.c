@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/fdpass.h"
 #include "schema/base/mem.h"
 
 extern char **environ;
@@ -125,47 +126,16 @@ int maps_link_connect(const char *path, int *out, struct err *e)
 	return 0;
 }
 
-/* The descriptors of a message; closes those beyond MP_FDS_MAX. */
-static void take_fds(struct msghdr *mh, int fds[MP_FDS_MAX])
-{
-	size_t n = 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
-		size_t got = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < got; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (n < MP_FDS_MAX)
-				fds[n++] = fd;
-			else
-				close(fd);
-		}
-	}
-}
-
 int maps_link_receive(int sock, void *packet, size_t cap, size_t *len, int fds[MP_FDS_MAX])
 {
-	char control[CMSG_SPACE(MP_FDS_MAX * sizeof(int))];
-	struct iovec iov = {.iov_base = packet, .iov_len = cap};
-	struct msghdr mh = {.msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = control,
-			    .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const ssize_t n = fdpass_take(sock, packet, cap, fds, MP_FDS_MAX, MSG_DONTWAIT);
 
-	for (size_t i = 0; i < MP_FDS_MAX; i++)
-		fds[i] = -1;
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -EPIPE;
-	if (n == 0)
-		return -EPIPE;
-	take_fds(&mh, fds);
+	if (n == -EAGAIN)
+		return 0;
+	if (n <= 0)
+		return n == -EMSGSIZE ? -EPROTO : -EPIPE;
 	*len = (size_t)n;
-	return mh.msg_flags & MSG_TRUNC ? -EPROTO : 1;
+	return 1;
 }
 
 void maps_link_end(pid_t child)

@@ -2,22 +2,13 @@
 #include "loaders/lib/host/names/jitreader.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "loaders/lib/host/names/jitdump.h"
 #include "loaders/lib/host/names/perfmap.h"
-#include "loaders/lib/sandbox/confine.h"
 #include "loaders/lib/sandbox/sandbox.h"
+#include "loaders/lib/sandbox/subreader.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -25,20 +16,17 @@
 #define JOB_NS (10 * NSEC_PER_SEC)
 
 struct jitreader {
-	int sock;
-	pid_t pid;
+	struct subreader process;
 	unsigned int running; /* jobs */
 };
 
-/* A job: these words, and the descriptors said, out, and those of the files, dump first. */
+/* A job: these words, and the files, dump first. */
 struct job_message {
 	uint32_t nspid;
 	int32_t why;
 	uint32_t has_dump, has_map;
 	uint64_t dump_size, map_size;
 };
-#define FDS_MAX 4
-
 /* ---- the child: reads ---- */
 
 static int dump_parse(const struct jitnames_files *f, struct perfmap **out)
@@ -67,245 +55,101 @@ int jitreader_parse(const struct jitnames_files *f, struct perfmap **out,
 
 static int write_out(int fd, const struct perfmap *m)
 {
-	size_t len = perfmap_packed_size(m), at = 0;
+	const size_t len = perfmap_packed_size(m);
 	char *bytes = mem_alloc(len);
 
 	perfmap_pack(m, bytes);
-	while (at < len) {
-		ssize_t n = pwrite(fd, bytes + at, len - at, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EIO;
-		at += (size_t)n;
-	}
-	return 0;
+	return subreader_put(fd, bytes, len);
 }
 
-static void work(const struct jitnames_files *f, int said, int out)
+static int work(const void *job, size_t size, const struct subreader_files *files)
 {
+	const struct job_message *j = job;
 	struct jitnames_told told = {0};
 	struct perfmap *m = NULL;
 
-	if (sandbox_enter(SANDBOX_NAMES, NULL))
-		_exit(1);
-	if (!jitreader_parse(f, &m, &told))
-		told.status = write_out(out, m);
+	if (size != sizeof(*j) || files->n != j->has_dump + j->has_map ||
+	    sandbox_enter(SANDBOX_NAMES, NULL))
+		return 1;
+	const struct jitnames_files f = {
+		.dump = j->has_dump ? files->files[0] : -1,
+		.map = j->has_map ? files->files[j->has_dump] : -1,
+		.why = j->why,
+		.nspid = j->nspid,
+		.stamp = {.dump.size = j->dump_size, .map.size = j->map_size},
+	};
+	if (!jitreader_parse(&f, &m, &told))
+		told.status = write_out(files->out, m);
 	told.cpu_ns = (uint64_t)clock_cpu_ns();
-	_exit(write(said, &told, sizeof(told)) == sizeof(told) ? 0 : 1);
-}
-
-/* ---- the process that starts children ---- */
-
-/* The descriptors of a packet, at most FDS_MAX. */
-static size_t descriptors_of(struct msghdr *h, int fds[FDS_MAX])
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(h);
-	size_t n;
-
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-		return 0;
-	n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	n = n < FDS_MAX ? n : FDS_MAX;
-	memcpy(fds, CMSG_DATA(c), n * sizeof(int));
-	return n;
-}
-
-/* false: the loader is gone. */
-static bool job_receive(int sock, struct job_message *j, int fds[FDS_MAX], size_t *n_fds)
-{
-	union {
-		char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec v = {.iov_base = j, .iov_len = sizeof(*j)};
-	struct msghdr h = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = control.buf,
-			   .msg_controllen = sizeof(control.buf)};
-	ssize_t n;
-
-	do
-		n = recvmsg(sock, &h, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	*n_fds = n == sizeof(*j) ? descriptors_of(&h, fds) : 0;
-	return n == sizeof(*j);
-}
-
-static void child(const struct job_message *j, const int fds[FDS_MAX])
-{
-	int next = 2;
-	struct jitnames_files f = {.why = j->why, .nspid = j->nspid};
-
-	f.dump = j->has_dump ? fds[next++] : -1;
-	f.map = j->has_map ? fds[next] : -1;
-	f.stamp.dump.size = j->dump_size;
-	f.stamp.map.size = j->map_size;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	work(&f, fds[0], fds[1]);
-}
-
-static _Noreturn void serve(int sock)
-{
-	struct job_message j;
-	int fds[FDS_MAX];
-	size_t n;
-
-	while (job_receive(sock, &j, fds, &n)) {
-		if (n == 2u + j.has_dump + j.has_map && !fork()) {
-			close(sock);
-			child(&j, fds);
-		}
-		for (size_t i = 0; i < n; i++)
-			close(fds[i]);
-	}
-	_exit(0);
-}
-
-/* It keeps nothing of the loader's but its end of the socket, and standard error. */
-static _Noreturn void become(int sock)
-{
-	sigset_t none;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NAME, "sonde-names");
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGCHLD, SIG_IGN); /* no child is waited for */
-	signal(SIGINT, SIG_IGN);  /* it ends with its loader, who may read until its own end */
-	signal(SIGTERM, SIG_IGN);
-	if (dup2(sock, 3) != 3)
-		_exit(1);
-	close_range(4, ~0u, 0);
-	if (sandbox_powers_drop() || confine(0, NULL))
-		_exit(1);
-	serve(3);
+	return write(files->said, &told, sizeof(told)) == sizeof(told) ? 0 : 1;
 }
 
 /* ---- the loader's side ---- */
 
 struct jitreader *jitreader_open(void)
 {
-	struct jitreader *r;
-	int pair[2];
-	pid_t pid;
+	struct jitreader *r = mem_alloc(sizeof(*r));
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return NULL;
-	pid = fork();
-	if (!pid)
-		become(pair[1]);
-	close(pair[1]);
-	if (pid < 0) {
-		close(pair[0]);
-		return NULL;
-	}
-	r = mem_alloc(sizeof(*r));
-	*r = (struct jitreader){.sock = pair[0], .pid = pid};
-	return r;
+	*r = (struct jitreader){0};
+	if (!subreader_open(&r->process, "sonde-names", work))
+		return r;
+	free(r);
+	return NULL;
 }
 
 void jitreader_close(struct jitreader *r)
 {
 	if (!r)
 		return;
-	close(r->sock);
-	kill(r->pid, SIGKILL);
-	while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	subreader_close(&r->process);
 	free(r);
-}
-
-static int job_send(const struct jitreader *r, const struct jitnames_files *f, int said, int out)
-{
-	struct job_message j = {.nspid = f->nspid,
-				.why = f->why,
-				.has_dump = f->dump >= 0,
-				.has_map = f->map >= 0,
-				.dump_size = f->stamp.dump.size,
-				.map_size = f->stamp.map.size};
-	union {
-		char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec v = {.iov_base = &j, .iov_len = sizeof(j)};
-	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control.buf};
-	int fds[FDS_MAX] = {said, out};
-	size_t n = 2;
-
-	if (f->dump >= 0)
-		fds[n++] = f->dump;
-	if (f->map >= 0)
-		fds[n++] = f->map;
-	h.msg_controllen = CMSG_SPACE(n * sizeof(int));
-	CMSG_FIRSTHDR(&h)->cmsg_level = SOL_SOCKET;
-	CMSG_FIRSTHDR(&h)->cmsg_type = SCM_RIGHTS;
-	CMSG_FIRSTHDR(&h)->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&h)), fds, n * sizeof(int));
-	return sendmsg(r->sock, &h, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ?
-		       errno == EAGAIN ? -EBUSY : -ENOSYS :
-		       0;
 }
 
 int jitreader_ask(struct jitreader *r, const struct jitnames_files *f, struct jitjob *job)
 {
-	cleanup_fd int out = -1, mine = -1, theirs = -1;
-	int pair[2], rc;
+	const struct job_message j = {.nspid = f->nspid,
+				      .why = f->why,
+				      .has_dump = f->dump >= 0,
+				      .has_map = f->map >= 0,
+				      .dump_size = f->stamp.dump.size,
+				      .map_size = f->stamp.map.size};
+	int files[2], rc;
+	size_t n = 0;
 
 	if (!r)
 		return -ENOSYS;
 	if (r->running >= JITREADER_JOBS_MAX)
 		return -EBUSY;
-	out = memfd_create("names", MFD_CLOEXEC);
-	if (out < 0 || pipe2(pair, O_CLOEXEC | O_NONBLOCK))
-		return -errno;
-	mine = pair[0];
-	theirs = pair[1];
-	rc = job_send(r, f, theirs, out);
+	if (f->dump >= 0)
+		files[n++] = f->dump;
+	if (f->map >= 0)
+		files[n++] = f->map;
+	rc = subreader_ask(&r->process, &j, sizeof(j), files, n, JOB_NS, &job->read);
 	if (rc)
 		return rc;
 	r->running++;
-	*job = (struct jitjob){.said = take_fd(&mine),
-			       .out = take_fd(&out),
-			       .until_ns = clock_boot_ns() + JOB_NS,
-			       .of = r};
+	job->of = r;
 	return 0;
 }
 
 void jitjob_drop(struct jitjob *job)
 {
-	if (job->said < 0)
+	if (job->read.said < 0)
 		return;
-	close(job->said);
-	close(job->out);
+	subreader_drop(&job->read);
 	job->of->running--;
 	*job = JITJOB_NONE;
 }
 
-static int map_take(int fd, struct perfmap **out)
+static int map_take(const struct jitjob *job, struct perfmap **out)
 {
-	struct stat st;
-	char *block;
-	size_t at = 0, len;
-	int rc;
+	void *block;
+	size_t len;
+	int rc = subreader_result(&job->read, 2 * PERFMAP_BYTES, &block, &len);
 
-	if (fstat(fd, &st))
-		return -errno;
-	len = (size_t)st.st_size;
-	if (len > 2 * PERFMAP_BYTES)
+	if (rc)
 		return -ECHILD;
-	block = mem_alloc(len + 1);
-	while (at < len) {
-		ssize_t n = pread(fd, block + at, len - at, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		at += (size_t)n;
-	}
-	rc = at == len ? perfmap_unpack(block, len, out) : -ECHILD;
+	rc = perfmap_unpack(block, len, out);
 	if (rc)
 		free(block);
 	return rc ? -ECHILD : 0;
@@ -313,20 +157,16 @@ static int map_take(int fd, struct perfmap **out)
 
 int jitjob_take(struct jitjob *job, int wait_ms, struct perfmap **out, struct jitnames_told *told)
 {
-	struct pollfd p = {.fd = job->said, .events = POLLIN};
-	int rc, ready = poll(&p, 1, wait_ms);
+	int rc;
 
 	*told = (struct jitnames_told){0};
-	if (ready <= 0 && clock_boot_ns() < job->until_ns)
-		return told->status = -EINPROGRESS;
-	if (ready <= 0)
-		rc = -ETIME;
-	else if (read(job->said, told, sizeof(*told)) != sizeof(*told))
-		rc = -ECHILD;
-	else
+	rc = subreader_take(&job->read, wait_ms, told, sizeof(*told));
+	if (rc == -EINPROGRESS)
+		return told->status = rc;
+	if (!rc)
 		rc = told->status > 0 ? -ECHILD : told->status;
 	if (!rc)
-		rc = map_take(job->out, out);
+		rc = map_take(job, out);
 	if (!rc)
 		told->names = perfmap_count(*out);
 	jitjob_drop(job);

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * jitreader: the processes without rights that read perf maps and jitdumps, which are strangers'
- * files (docs/decisions/0233).
- *
- * A small process is forked from the loader before the loader has much memory, and before it gives
- * up starting processes. It has no capability and reads no file: for each job it forks a child,
- * which enters the sandbox (SANDBOX_NAMES), reads the open files of the job, and writes what it
- * found into a memfd. The loader takes that as what a stranger said (perfmap_unpack). A child that
- * breaks, or meets a limit, costs the names of one process.
- *
- * The loader never waits longer than it wants: jitjob_take can be called again.
- */
+/* jitreader: perf maps and jitdumps, which are strangers' files, read by a process without rights
+ * (subreader.h): what the loader takes is what a stranger said (perfmap_unpack). */
 #ifndef SONDE_HOST_JITREADER_H
 #define SONDE_HOST_JITREADER_H
 
-#include <stdint.h>
-
 #include "loaders/lib/host/names/jitnames.h"
+#include "loaders/lib/sandbox/subreader.h"
 
 struct perfmap;
 struct jitreader;
@@ -30,12 +19,11 @@ void jitreader_close(struct jitreader *r);
 #define JITREADER_JOBS_MAX 8
 
 struct jitjob {
-	int said, out;    /* descriptors; -1: no job */
-	int64_t until_ns; /* boot clock */
+	struct subreader_job read;
 	struct jitreader *of;
 };
 /* clang-format off */
-#define JITJOB_NONE (struct jitjob){.said = -1, .out = -1}
+#define JITJOB_NONE (struct jitjob){.read = {.said = -1, .out = -1}}
 /* clang-format on */
 
 /* Starts reading; the caller keeps the files, and may close them. -EBUSY: JITREADER_JOBS_MAX run

@@ -463,7 +463,7 @@ static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_
 {
 	int64_t before = clock_boot_ns();
 	uint64_t cpu_ns = 0;
-	int rc = j->job.said < 0 ? jit_begin(n, j, p) : 0;
+	int rc = j->job.read.said < 0 ? jit_begin(n, j, p) : 0;
 
 	if (!rc)
 		rc = jit_take(n, j, JIT_WAIT_MS, &cpu_ns);
@@ -517,7 +517,7 @@ void naming_user_tick(struct naming *n)
 			jit_drop(j);
 			continue;
 		}
-		if (j->job.said >= 0)
+		if (j->job.read.said >= 0)
 			jit_late(n, j);
 		if (*j->why)
 			jit_note(n, j);

@@ -18,9 +18,14 @@ public final class Door {
 		void moved(boolean out, Object socket, byte[] bytes, int at, int n);
 
 		void moved(boolean out, Object engine, long record, ByteBuffer[] after, Object before, int at, int len, int n);
+
+		void decoded(boolean unseen, Object record, Object[] texts);
 	}
 
 	public static volatile Taps taps;
+	/** Of each recording another object, which is not the taps': threads remember it. */
+	public static volatile Object turn;
+	private static final ThreadLocal<Object> SEEN = new ThreadLocal<Object>();
 	private static final ThreadLocal<Boolean> SECOND = new ThreadLocal<Boolean>();
 
 	private Door() {
@@ -40,6 +45,26 @@ public final class Door {
 	}
 
 	/* ---- SSLSocket ---- */
+
+	/** From here on no call of this thread goes on that began before its method was patched. */
+	public static boolean firstRead() {
+		Object now = turn;
+
+		if (SEEN.get() != now)
+			SEEN.set(now);
+		return first();
+	}
+
+	/**
+	 * A record was deciphered. Where the thread has called no patched method it does so in a read that began, and waited for
+	 * the peer, before the method was patched: its result is seen nowhere else.
+	 */
+	public static void decoded(Object[] texts, Object record) {
+		Taps t = taps;
+
+		if (t != null && texts != null)
+			t.decoded(SEEN.get() != turn, record, texts);
+	}
 
 	public static void write(Object socket, byte[] bytes, int at, int n) {
 		Taps t = taps;

@@ -21,16 +21,21 @@ import java.util.HashMap;
  * Format: The Java Virtual Machine Specification, chapter 4. No class is read but those whose names are in METHODS.
  */
 final class Patch {
-	private static final String DOOR = "sonde/tls/Door", BUFFER = "Ljava/nio/ByteBuffer;", BUFFERS = "[" + BUFFER,
+	private static final String RECORD = "sun/security/ssl/SSLSocketInputRecord", DOOR = "sonde/tls/Door", BUFFER = "Ljava/nio/ByteBuffer;", BUFFERS = "[" + BUFFER,
 			RESULT = "Ljavax/net/ssl/SSLEngineResult;", OBJECT = "Ljava/lang/Object;", BYTES = "([BII)";
 	static final String WRITE = "write" + BYTES + "V", READ = "read" + BYTES + "I",
+			DECODE = "decodeInputRecord()[Lsun/security/ssl/Plaintext;", DECODE_HEADER = "decodeInputRecord([B)[Lsun/security/ssl/Plaintext;",
 			WRAP = "wrap(" + BUFFERS + "II" + BUFFER + ")" + RESULT, UNWRAP = "unwrap(" + BUFFER + BUFFERS + "II)" + RESULT;
 
-	/** Classes, and which of their methods. The last two of streams: of JDK 8 before update 251. */
+	/**
+	 * Classes, and which of their methods. The last two of streams: of JDK 8 before update 251. The record's: JDKs have one of the
+	 * two, or, when old, none; it is for reads that wait when the recording begins.
+	 */
 	static final String[][] METHODS = {
 		{"sun/security/ssl/SSLEngineImpl", WRAP, UNWRAP},
 		{"sun/security/ssl/SSLSocketImpl$AppOutputStream", WRITE},
 		{"sun/security/ssl/SSLSocketImpl$AppInputStream", READ},
+		{RECORD, DECODE, DECODE_HEADER},
 		{"sun/security/ssl/AppOutputStream", WRITE},
 		{"sun/security/ssl/AppInputStream", READ},
 	};
@@ -61,6 +66,11 @@ final class Patch {
 			if (m[0].equals(name))
 				return m;
 		return null;
+	}
+
+	/** A class without its methods is a reason not to begin. */
+	static boolean isNeeded(String name) {
+		return !name.equals(RECORD);
 	}
 
 	/** null: it is none of these classes, or has none of the methods. */
@@ -168,8 +178,8 @@ final class Patch {
 
 	/* ---- code that is added; a byte of 0 is nop ---- */
 
-	private static final int ILOAD = 0x15, ALOAD_0 = 0x2a, IRETURN = 0xac, ARETURN = 0xb0, GETFIELD = 0xb4, INVOKEVIRTUAL = 0xb6,
-			INVOKESTATIC = 0xb8, IFEQ = 0x99, STACK = 12;
+	private static final int ILOAD = 0x15, ALOAD_0 = 0x2a, DUP = 0x59, IRETURN = 0xac, ARETURN = 0xb0, GETFIELD = 0xb4, INVOKEVIRTUAL = 0xb6,
+			INVOKESPECIAL = 0xb7, INVOKESTATIC = 0xb8, IFEQ = 0x99, STACK = 12;
 
 	private static final class Added {
 		final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -191,14 +201,14 @@ final class Patch {
 		a.ref(INVOKESTATIC, member(10, DOOR, method, type));
 	}
 
-	private void itself(Added a, String method) throws IOException {
+	private void itself(Added a, int how, String method) throws IOException {
 		int at = method.indexOf('(');
 
-		a.ref(INVOKEVIRTUAL, member(10, name, method.substring(0, at), method.substring(at)));
+		a.ref(how, member(10, name, method.substring(0, at), method.substring(at)));
 	}
 
-	private void first(Added a) throws IOException {
-		door(a, "first", "()Z");
+	private void first(Added a, String which) throws IOException {
+		door(a, which, "()Z");
 		a.branch = a.code.size();
 		a.ref(IFEQ, 0);
 	}
@@ -218,29 +228,38 @@ final class Patch {
 			a.op(ALOAD_0 + 1, ILOAD, 2, ILOAD, 3);
 			door(a, "write", "(" + OBJECT + "[BII)V");
 		} else if (method.equals(READ)) {
-			first(a);
+			first(a, "firstRead");
 			socket(a);
 			a.op(ALOAD_0 + 1, ILOAD, 2, ALOAD_0, ALOAD_0 + 1, ILOAD, 2, ILOAD, 3);
-			itself(a, method);
+			itself(a, INVOKEVIRTUAL, method);
 			door(a, "read", "(" + OBJECT + "[BII)I");
 			a.op(IRETURN);
+		} else if (method.equals(DECODE) || method.equals(DECODE_HEADER)) { /* private */
+			first(a, "first");
+			a.op(ALOAD_0);
+			if (method.equals(DECODE_HEADER))
+				a.op(ALOAD_0 + 1);
+			itself(a, INVOKESPECIAL, method);
+			a.op(DUP, ALOAD_0);
+			door(a, "decoded", "([" + OBJECT + OBJECT + ")V");
+			a.op(ARETURN);
 		} else if (method.equals(UNWRAP)) {
-			first(a);
+			first(a, "first");
 			a.op(ALOAD_0 + 1);
 			door(a, "record", "(" + BUFFER + ")J");
 			a.op(ALOAD_0 + 2, ILOAD, 3, ILOAD, 4);
 			door(a, "before", "(" + BUFFERS + "II)" + OBJECT);
 			a.op(ALOAD_0, ALOAD_0 + 1, ALOAD_0 + 2, ILOAD, 3, ILOAD, 4);
-			itself(a, method);
+			itself(a, INVOKEVIRTUAL, method);
 			a.op(ALOAD_0, ALOAD_0 + 2, ILOAD, 3, ILOAD, 4);
 			door(a, "unwrapped", "(J" + OBJECT + RESULT + OBJECT + BUFFERS + "II)" + RESULT);
 			a.op(ARETURN);
 		} else {
-			first(a);
+			first(a, "first");
 			a.op(ALOAD_0 + 1, ILOAD, 2, ILOAD, 3);
 			door(a, "before", "(" + BUFFERS + "II)" + OBJECT);
 			a.op(ALOAD_0, ALOAD_0 + 1, ILOAD, 2, ILOAD, 3, 0x19, 4);
-			itself(a, method);
+			itself(a, INVOKEVIRTUAL, method);
 			a.op(ALOAD_0, ALOAD_0 + 1, ILOAD, 2, ILOAD, 3, 0x19, 4);
 			door(a, "wrapped", "(" + OBJECT + RESULT + OBJECT + BUFFERS + "II" + BUFFER + ")" + RESULT);
 			a.op(ARETURN);
@@ -283,7 +302,7 @@ final class Patch {
 			method(methods);
 		from = in.position();
 		copy(from, in.limit());
-		if (patched != methods.length - 1)
+		if (isNeeded(name) ? patched != methods.length - 1 : patched == 0)
 			return null;
 		head.write(in.array(), 0, 8);
 		head.writeShort(count);

@@ -39,6 +39,7 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 	private final Engines engines;
 	private final AtomicReferenceArray<byte[]> buffers = new AtomicReferenceArray<byte[]>(BUFFERS);
 	private final Field self, socketImpl, number;
+	private final Waiting waiting;
 	private final Method descriptor;
 	private volatile Throwable failed;
 	private volatile boolean ends;
@@ -54,14 +55,17 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 		socketImpl = reachable(field(Socket.class, "impl"));
 		number = reachable(field(FileDescriptor.class, "fd"));
 		descriptor = reachable(SocketImpl.class.getDeclaredMethod("getFileDescriptor"));
+		/* of a Door that an older agent left: an exception now, not later in the program */
+		Door.class.getMethod("decoded", Object[].class, Object.class);
+		waiting = Waiting.of();
 		begin();
 	}
 
-	private static Field field(Class<?> of, String name) throws NoSuchFieldException {
+	static Field field(Class<?> of, String name) throws NoSuchFieldException {
 		return of.getDeclaredField(name);
 	}
 
-	private static <T extends AccessibleObject> T reachable(T of) {
+	static <T extends AccessibleObject> T reachable(T of) {
 		of.setAccessible(true);
 		return of;
 	}
@@ -95,7 +99,7 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 		try {
 			byte[] patched = Patch.apply(name, bytes);
 
-			if (patched == null)
+			if (patched == null && Patch.isNeeded(name))
 				failed = new IOException(name + " does not have the expected methods");
 			return patched;
 		} catch (Throwable e) {
@@ -117,6 +121,7 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 	private void begin() throws Exception {
 		machine.addTransformer(this, true);
 		try {
+			Door.turn = new Object();
 			Door.taps = this;
 			retransform();
 			if (failed != null)
@@ -157,17 +162,40 @@ public final class Taps implements Door.Taps, ClassFileTransformer, Runnable {
 	@Override
 	public void moved(boolean out, Object socket, byte[] bytes, int at, int n) {
 		try {
-			int fd = fdOf(socket);
-
-			for (int part; n > 0; at += part, n -= part) {
-				byte[] b = take();
-
-				part = Math.min(n, TEXT_MOST);
-				System.arraycopy(bytes, at, b, HEAD, part);
-				write(b, out, fd < 0 ? engines.numberOf(socket) : 0, 0, fd, part);
-			}
+			if (!out && waiting != null && waiting.hasTold(socket))
+				return;
+			socketMoved(out, socket, bytes, at, n);
 		} catch (Throwable e) {
 			/* never into the program */
+		}
+	}
+
+	@Override
+	public void decoded(boolean unseen, Object record, Object[] texts) {
+		try {
+			if (waiting == null || !unseen && waiting.isEmpty())
+				return;
+			Object socket = waiting.socketOf(record);
+			byte[] text = unseen ? waiting.textOf(socket, texts) : null;
+
+			if (text != null)
+				socketMoved(false, socket, text, 0, text.length);
+			else if (!unseen)
+				waiting.done(socket);
+		} catch (Throwable e) {
+			/* never into the program */
+		}
+	}
+
+	private void socketMoved(boolean out, Object socket, byte[] bytes, int at, int n) throws Exception {
+		int fd = fdOf(socket);
+
+		for (int part; n > 0; at += part, n -= part) {
+			byte[] b = take();
+
+			part = Math.min(n, TEXT_MOST);
+			System.arraycopy(bytes, at, b, HEAD, part);
+			write(b, out, fd < 0 ? engines.numberOf(socket) : 0, 0, fd, part);
 		}
 	}
 

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Java's servers as Maven has them, inside TLS: each request as often as the server's own log has it; what is planted in them is found by name and line, before
+and after a storm of collections."""
+import collections
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from conftest import need, need_root, sql_all
+from mavenjars import line_of, program
+from scripting import TEMURIN
+from servers import free_port
+from sonded import until
+from test_java_tls import Talker, asked, begun, certificate, ended, folders, keys  # noqa: F401
+
+pytestmark = [pytest.mark.live, pytest.mark.long]
+POSTGRES = "/usr/lib/postgresql/15/bin"
+
+
+def told(talker, line=""):
+    """The answer to one line, which is no JSON here."""
+    talker.child.stdin.write(f"{line}\n".encode())
+    talker.child.stdin.flush()
+    return talker.child.stdout.readline().decode().strip()
+
+
+def curl(port, how, paths, at_once=1):
+    need("curl")
+    done = subprocess.run(["curl", "-skf", f"--{how}", "--parallel", "--parallel-max", str(at_once), *[f"https://127.0.0.1:{port}{p}" for p in paths]],
+                          capture_output=True, timeout=300)
+    assert done.returncode == 0 and done.stdout == b"hello" * len(paths), done
+
+
+def logged(folder):
+    """{(protocol, operation, status): requests} of the server's own log."""
+    with open(f"{folder}/access", encoding="ascii") as f:
+        rows = [line.split() for line in f]
+    return collections.Counter(("http2" if r[0].startswith("HTTP/2") else "http", f"{r[1]} {r[2]}", r[3]) for r in rows)
+
+
+def stored(store, port):
+    return collections.Counter({(p, *k): n for p in ("http", "http2") for k, n in asked(store, port, "server", p).items()})
+
+
+@pytest.fixture
+def postgres(scratch):
+    """One that speaks TLS: its port, and the file of its log."""
+    need_root()
+    need("postgres", f"{POSTGRES}/postgres")
+    port, at = free_port(), pathlib.Path(scratch) / "pg"
+    at.mkdir()
+    os.chmod(scratch, 0o755)
+    cert, key = certificate(str(at))
+    os.chmod(key, 0o600)
+    for path in (at, cert, key):
+        subprocess.run(["chown", "postgres", path], check=True)
+    user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    made = subprocess.run([*user, f"{POSTGRES}/initdb", "-D", f"{at}/data", "-A", "trust", "-N"], capture_output=True, cwd="/")
+    assert made.returncode == 0, made
+    with open(at / "log", "wb") as log:
+        server = subprocess.Popen([*user, f"{POSTGRES}/postgres", "-D", f"{at}/data", "-p", str(port), "-h", "127.0.0.1", "-k", "", "-c", "ssl=on", "-c", f"ssl_cert_file={cert}",
+                                   "-c", f"ssl_key_file={key}", "-c", "log_statement=all"], stderr=log, stdout=log, cwd="/")
+
+    def answers():
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", port)) == 0
+    try:
+        assert until(answers, 60) and until(lambda: b"ready to accept" in open(at / "log", "rb").read(), 60)
+        yield port, at / "log"
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(60)
+
+
+def statements(log):
+    with open(log, encoding="utf-8") as f:
+        text = f.read()
+    return {name: text.count(f"AS {name}\n") for name in ("slow", "quick")}
+
+
+def asked_of_shop(port, n):
+    """Each path over HTTP/1.1 and over HTTP/2."""
+    for how in ("http1.1", "http2"):
+        curl(port, how, [f"/item{i}" for i in range(n)])
+        curl(port, how, ["/crate"] * 3 * n)
+        curl(port, how, ["/pay"] * 3 * n, at_once=6)
+        curl(port, how, ["/list"] * 3)
+
+
+def check_planted(store, sonde, before, after):
+    """The three that are planted: the first line of `heap`, the first monitor of `waits`, the statement that takes the most time."""
+    heap = json.loads(sonde("heap", "--json", store=store, check=True).stdout)["rows"][0]
+    assert (heap["function"], heap["line"]) == ("JavaTomcat.crate", line_of("JavaTomcat", "allocates")), heap
+    waits = json.loads(sonde("waits", "--json", store=store, check=True).stdout)["java"][0]
+    line = line_of("JavaTomcat", "convoy")  # the machine says of a compiled method the line that follows
+    assert waits["class"] == "JavaTomcat$Till" and waits["place"] in (f"JavaTomcat.pay:{line}", f"JavaTomcat.pay:{line + 1}") and waits["owner"], waits
+    rows = sql_all(store, "SELECT operation, sum(requests) AS n, sum(total_ns) AS ms FROM requests WHERE side = 'client' AND protocol LIKE 'postgres%' GROUP BY 1 ORDER BY ms DESC")
+    got = {name: sum(r["n"] for r in rows if f"AS {name}" in r["operation"]) for name in before}
+    assert got == {name: after[name] - before[name] for name in before} and "pg_sleep" in rows[0]["operation"], (rows, before, after)
+
+
+@pytest.mark.parametrize("version", ["17", "25"])
+def test_tomcat_with_postgresql(capture, store, sonde, keys, folders, postgres, tmp_path, version):
+    db, log = postgres
+    shop = Talker(keys, str(tmp_path), f"jdbc:postgresql://127.0.0.1:{db}/postgres?user=postgres&sslmode=require", java=(TEMURIN if version == "25" else "java",),
+                  classes=program("JavaTomcat", "tomcat"), main="JavaTomcat", options=("-Dtomcat.util.scan.StandardJarScanFilter.jarsToSkip=*",))
+    try:
+        asked_of_shop(shop.port, 1)
+        for i, line in enumerate(("calm", "storm")):
+            at, before, queries = f"{store}{i}", logged(tmp_path), statements(log)
+            l7, java = begun(capture, folders, shop.pid, only=False, store=at)
+            assert told(shop, line) == "done"
+            asked_of_shop(shop.port, 8)
+            time.sleep(2)
+            ended(java)
+            l7.stop()
+            did = logged(tmp_path) - before
+            assert sum(did.values()) == 2 * 59 and stored(at, shop.port) == did, (stored(at, shop.port), did)
+            check_planted(at, sonde, queries, statements(log))
+    finally:
+        said = shop.close()
+    assert "Full thread dump" not in said, said
+
+
+def test_jetty(capture, store, keys, folders, tmp_path):
+    need_root()
+    server = Talker(keys, str(tmp_path), classes=program("JavaJetty", "jetty"), main="JavaJetty")
+    try:
+        curl(server.port, "http2", ["/before"])
+        assert until(lambda: sum(logged(tmp_path).values()) == 1, 30)  # it logs what it has answered
+        before = logged(tmp_path)
+        l7, java = begun(capture, folders, server.pid)
+        for how in ("http1.1", "http2"):
+            curl(server.port, how, [f"/item{i % 9}" for i in range(40)], at_once=5)
+        assert until(lambda: sum(logged(tmp_path).values()) == 81, 30)
+        ended(java)
+        l7.stop()
+    finally:
+        said = server.close()
+    did = logged(tmp_path) - before
+    assert sum(did.values()) == 80 and stored(store, server.port) == did and "Full thread dump" not in said, (stored(store, server.port), did)
+
+
+def broker(folder, keys, classes):
+    """A Kafka broker by itself: (its process, its port)."""
+    port, control = free_port(), free_port()
+    with open(f"{folder}/conf", "w", encoding="ascii") as f:
+        f.write("\n".join(["process.roles=broker,controller", "node.id=1", f"controller.quorum.voters=1@127.0.0.1:{control}",
+                           f"listeners=SSL://127.0.0.1:{port},CONTROLLER://127.0.0.1:{control}", "controller.listener.names=CONTROLLER", "inter.broker.listener.name=SSL",
+                           "listener.security.protocol.map=CONTROLLER:PLAINTEXT,SSL:SSL", f"log.dirs={folder}/logs", f"ssl.keystore.location={keys}", "ssl.keystore.type=PKCS12",
+                           "ssl.keystore.password=changeit", "ssl.key.password=changeit", f"ssl.truststore.location={keys}", "ssl.truststore.type=PKCS12",
+                           "ssl.truststore.password=changeit", "ssl.endpoint.identification.algorithm=", "offsets.topic.replication.factor=1", "num.partitions=1", ""]))
+    run = ["java", "-Xmx256m", "-cp", classes]
+    subprocess.run([*run, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", f"{folder}/conf"], check=True, capture_output=True, timeout=120)
+    with open(f"{folder}/said", "wb") as said:
+        return subprocess.Popen([*run, "kafka.Kafka", f"{folder}/conf"], stdout=said, stderr=said), port
+
+
+def test_a_kafka_broker_and_its_client(capture, store, keys, folders, tmp_path):
+    """Requests to store records, of one record each, as many as the broker has records."""
+    need_root()
+    classes = program("JavaKafka", "kafka")
+    server, port = broker(str(tmp_path), keys, classes)
+    try:
+        def answers():
+            with socket.socket() as s:
+                return s.connect_ex(("127.0.0.1", port)) == 0
+        assert until(answers, 120), open(tmp_path / "said", encoding="utf-8").read()[-3000:]
+        client = Talker(f"127.0.0.1:{port}", keys, classes=classes, main="JavaKafka")
+        before = int(told(client, "shop 3"))
+        l7, java = begun(capture, folders, server.pid, client.pid)
+        after = int(told(client, "shop 40"))
+        ended(java)
+        l7.stop()
+        rows = sql_all(store, "SELECT side, operation, sum(requests) AS n FROM requests WHERE protocol = 'kafka' AND operation LIKE 'Produce%' GROUP BY 1, 2")
+        assert [r["n"] for r in rows if "shop" in r["operation"] and r["side"] == "server"] == [after - before] == [40], rows
+        said = client.close()
+        assert "Full thread dump" not in said + open(tmp_path / "said", encoding="utf-8").read()
+    finally:
+        server.terminate()
+        server.wait(60)
