@@ -163,7 +163,7 @@ static void tell(struct jvms_known *k, const char *why)
 	k->told = true;
 }
 
-/* A JVM removes its file as it ends, and is there for some moments more: what is told is what
+/* A JVM removes its file as it ends, and goes on for some moments: a fault is said if it
  * is so at the next reading, too. */
 static bool lasts(struct jvms_known *k, int64_t now_ns)
 {

@@ -12,7 +12,7 @@
 #include "loaders/index/indexer.h"
 #include "loaders/lib/sandbox/sandbox.h"
 #include "loaders/lib/host/maps/indexproto.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 
 static int message_send(const struct index_msg *m)
 {

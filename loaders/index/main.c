@@ -36,7 +36,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/err.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/log.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"

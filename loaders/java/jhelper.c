@@ -23,7 +23,7 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/mem.h"
 
 #define CHILD_S  200 /* of one command: it waits a minute for each answer */

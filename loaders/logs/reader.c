@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 
 #define ANSWER_NS (20 * NSEC_PER_SEC)
 

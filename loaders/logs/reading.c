@@ -16,7 +16,7 @@
 #include "loaders/logs/reader.h"
 #include "loaders/logs/unitname.h"
 #include "schema/base/clock.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/mem.h"
 
 #define READ_MOST    (64u << 20)        /* bytes in answer to one READ */

@@ -23,7 +23,7 @@
 #include "loaders/lib/sandbox/sandbox.h"
 #include "loaders/scrape/http_head.h"
 #include "loaders/scrape/profile.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "schema/base/clock.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
 

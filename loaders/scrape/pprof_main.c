@@ -16,7 +16,7 @@
 
 #include "loaders/scrape/ask.h"
 #include "schema/base/cli/options.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/log.h"
 
 #define CHILDREN_MAX  64 /* at a time */

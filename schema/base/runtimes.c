@@ -4,7 +4,7 @@
 #include "schema/base/runtimes.h"
 
 static const char *const names[RUNTIMES_MAX] = {"",           "python", "ruby", "php",
-						"javascript", "java",   "perl",   "erlang"};
+						"javascript", "java",   "perl", "erlang"};
 
 const char *runtime_name(uint32_t runtime)
 {

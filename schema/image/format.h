@@ -62,9 +62,9 @@
  *     all but the version, the modules and what symbols name, where its table of functions could
  *     not be read (IMAGE_IDENT_GO is not set then).
  *
- * 15. PYTHON, PHP, RUBY, HOTSPOT, V8, PERL, BEAM, where the file holds such a runtime that is known,
- * stride 1: how to walk its frames and read what they say. As with UNWIND, its writer and the
- * walker agree on its meaning elsewhere (probes/runtimes).
+ * 15. PYTHON, PHP, RUBY, HOTSPOT, V8, PERL, BEAM, where the file holds such a runtime that is
+ * known, stride 1: how to walk its frames and read what they say. As with UNWIND, its writer and
+ * the walker agree on its meaning elsewhere (probes/runtimes).
  *
  * 16. TLS, where the file holds functions that read or write clear text inside TLS: struct
  *     image_tls_site, in no order, at most IMAGE_TLS_SITES. A probe at an entry site finds the

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "tools/explain/chain_requests.h"
+#include "tools/explain/chain/chain_requests.h"
 #include "tools/select/select.h"
 
 #define FELT_SPAN_PART 0.7

@@ -17,7 +17,7 @@
 #include "loaders/lib/sandbox/sandbox.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/mem.h"
 
 enum { SAID, OUT, FILES, FDS_MAX = FILES + SUBREADER_FILES_MAX };

@@ -16,7 +16,7 @@
 #include "probes/lib/tables.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde explain: why it was slow (tools/explain/chain.h), and what else changed since the time
- * before (tools/explain/explain.h), in words and numbers. */
+/* sonde explain: why it was slow (tools/explain/chain/chain.h), and what else changed since the
+ * time before (tools/explain/explain.h), in words and numbers. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "schema/base/clock.h"
 #include "tools/cli/verb.h"
-#include "tools/explain/chain_print.h"
+#include "tools/explain/chain/chain_print.h"
 #include "tools/explain/explain.h"
 #include "tools/explain/explain_request.h"
 #include "tools/events/oomgrew.h"

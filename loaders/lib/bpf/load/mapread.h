@@ -23,7 +23,7 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 bool mapread_made(uint32_t *made);
 /* There is more to read next time. */
 void mapread_more(uint32_t *made);
-/* mapread_each, if anything was added since there were none. 0 or -errno. */
+/* mapread_each, if anything was added since it was empty. 0 or -errno. */
 int mapread_any(uint32_t *made, int fd, size_t key_size, size_t value_size, mapread_fn fn,
 		void *ctx);
 

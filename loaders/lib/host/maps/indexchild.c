@@ -21,7 +21,7 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"

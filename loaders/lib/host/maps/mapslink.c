@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 #include "schema/base/mem.h"
 
 extern char **environ;

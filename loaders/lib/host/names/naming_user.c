@@ -529,9 +529,8 @@ static struct frame_name frame_jit(struct naming *n, const struct perfmap_entry 
 {
 	uint32_t image = named_image(n, &n->image_jit, "[jit]", STORE_IMAGE_JIT);
 	cleanup_free char *erlang = beamname_of_perf(e->name);
-	struct store_function fn = {.name = erlang ? erlang : e->name,
-				    .image = image,
-				    .file = e->file ? e->file : ""};
+	struct store_function fn = {
+		.name = erlang ? erlang : e->name, .image = image, .file = e->file ? e->file : ""};
 	struct store_frame f = {.image = image,
 				.leaf = look_is_leaf(look),
 				.function = store_function(n->w, &fn),

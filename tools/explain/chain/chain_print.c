@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/explain/chain_print.h"
+#include "tools/explain/chain/chain_print.h"
 
 #include <math.h>
 

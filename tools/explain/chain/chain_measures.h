@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "tools/explain/chain_files.h"
+#include "tools/explain/chain/chain_files.h"
 #include "tools/explain/explain.h"
 #include "tools/waits/waitpairs.h"
 #include "tools/waits/waitsum.h"

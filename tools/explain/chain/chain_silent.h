@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/explain/chain_requests.h"
+#include "tools/explain/chain/chain_requests.h"
 
 #define CHAIN_SILENT_PARTS 10
 #define CHAIN_SILENT_S     25

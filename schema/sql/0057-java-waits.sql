@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 61: single waits of threads of Java programs, so that they can be found by thread and time. The table is declared in schema/facts/java.h.
+-- Migration 57: single waits of threads of Java programs, so that they can be found by thread and time. The table is declared in schema/facts/java.h.
 
 CREATE TABLE java_wait_log_row( -- single waits of java_wait_row for monitors and locks; bounded
   ts INTEGER NOT NULL, -- start of the bucket in which they ended, seconds since t0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/explain/chain_silent.h"
+#include "tools/explain/chain/chain_silent.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "schema/base/array.h"
-#include "tools/explain/chain_walk.h"
+#include "tools/explain/chain/chain_walk.h"
 
 #define LEAST_MORE 0.01 /* added time below this is no cause, seconds each second */
 #define DEMAND     2    /* times as much CPU time for a request */

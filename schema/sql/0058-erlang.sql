@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 62: frames of Erlang and Elixir have their runtime's name.
+-- Migration 58: frames of Erlang and Elixir have their runtime's name.
 
 DROP VIEW frames;
 CREATE VIEW frames AS

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "tools/explain/chain.h"
+#include "tools/explain/chain/chain.h"
 
 /* Its sentences with their commands; where nothing was felt one line that says so. */
 void chain_print(const struct chain *c, FILE *out);

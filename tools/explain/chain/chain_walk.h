@@ -3,8 +3,8 @@
 #ifndef SONDE_TOOLS_EXPLAIN_CHAIN_WALK_H
 #define SONDE_TOOLS_EXPLAIN_CHAIN_WALK_H
 
-#include "tools/explain/chain.h"
-#include "tools/explain/chain_silent.h"
+#include "tools/explain/chain/chain.h"
+#include "tools/explain/chain/chain_silent.h"
 #include "tools/requests/reqrunning.h"
 
 struct chain_walk {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chain: the walk (chain.h). Its sentences: chain_say.c. */
-#include "tools/explain/chain.h"
+#include "tools/explain/chain/chain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
-#include "tools/explain/chain_silent.h"
-#include "tools/explain/chain_walk.h"
+#include "tools/explain/chain/chain_silent.h"
+#include "tools/explain/chain/chain_walk.h"
 
 #define DEEPEST    3   /* services on the way down */
 #define ASKED_BACK 0.3 /* of the added time: then the one asked is not where it begins */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema/base/fdpass.h"
+#include "schema/base/file/fdpass.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/explain/chain_measures.h"
+#include "tools/explain/chain/chain_measures.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/typed.h"
 #include "schema/base/units.h"
-#include "tools/explain/chain_walk.h"
+#include "tools/explain/chain/chain_walk.h"
 #include "tools/print/when.h"
 #include "tools/select/filter.h"
 #include "tools/waits/waitcells.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/explain/chain_requests.h"
+#include "tools/explain/chain/chain_requests.h"
 
 #include <math.h>
 #include <stdlib.h>

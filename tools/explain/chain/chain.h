@@ -43,8 +43,8 @@
 
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
-#include "tools/explain/chain_measures.h"
-#include "tools/explain/chain_requests.h"
+#include "tools/explain/chain/chain_measures.h"
+#include "tools/explain/chain/chain_requests.h"
 #include "tools/explain/explain.h"
 
 #define CHAIN_LINKS    5

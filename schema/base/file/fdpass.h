@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fdpass: packets of a unix socket, with descriptors beside their bytes. */
+/* fdpass: packets of a unix socket, which carry descriptors. */
 #ifndef SONDE_BASE_FDPASS_H
 #define SONDE_BASE_FDPASS_H
 
