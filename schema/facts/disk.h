@@ -108,22 +108,22 @@
 	X(OPEN_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                          \
 	X(OPEN_N, "opens", NUMBER, COUNTER, "", "opens that failed so")
 
-#define FILE_COLUMNS(X)                                                                                                                                                                                                                                                                                           \
-	X(FILE_PROCESS, "process", PROCESS, KEY, "",                                                                                                                                                                                                                                                              \
-	  "process.id: who asked, of what is written later the kernel's thread; of what was made dirty who did that; 0: none was seen")                                                                                                                                                                           \
-	X(FILE_NAME, "file", TEXT, KEY, "",                                                                                                                                                                                                                                                                       \
-	  "text.id: its path as the host sees it, of a file in sixteen folders or more the end of it; /dev/NAME: the device itself, such as a file system's metadata; empty: pages of no file (O_DIRECT, swap, metadata of xfs and btrfs, what was ciphered); FOLDER/~other and ~other: of those past the limit") \
-	X(FILE_DISK, "disk", TEXT, KEY, "",                                                                                                                                                                                                                                                                       \
-	  "text.id: of requests the disk, as in block_row; empty: of what was made dirty")                                                                                                                                                                                                                        \
-	X(FILE_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                                                                                                                                                                                                                       \
-	X(FILE_READS, "reads", NUMBER, COUNTER, "", "read requests that the disk has answered")                                                                                                                                                                                                                   \
-	X(FILE_READ, "read_bytes", NUMBER, COUNTER, "bytes", "their size")                                                                                                                                                                                                                                        \
-	X(FILE_WRITES, "writes", NUMBER, COUNTER, "", "write requests that the disk has answered")                                                                                                                                                                                                                \
-	X(FILE_WRITTEN, "write_bytes", NUMBER, COUNTER, "bytes", "their size")                                                                                                                                                                                                                                    \
-	X(FILE_DIRTY, "dirty_bytes", NUMBER, COUNTER, "bytes",                                                                                                                                                                                                                                                    \
-	  "pages of it that were as on the disk and were changed")                                                                                                                                                                                                                                                \
-	X(FILE_GROWN, "grown_bytes", NUMBER, COUNTER, "bytes",                                                                                                                                                                                                                                                    \
-	  "by how much more it takes on the disk; with the process that changed most of it")                                                                                                                                                                                                                      \
+#define FILE_COLUMNS(X)                                                                                                                                                                                                                                                                         \
+	X(FILE_PROCESS, "process", PROCESS, KEY, "",                                                                                                                                                                                                                                            \
+	  "process.id: who asked, of what is written later the kernel's thread; of what was made dirty who did that; 0: none was seen")                                                                                                                                                         \
+	X(FILE_NAME, "file", TEXT, KEY, "",                                                                                                                                                                                                                                                     \
+	  "text.id: its path as the host sees it, of a file in sixteen folders or more the end of it; /dev/NAME: the device itself, such as a file system's metadata; empty: pages of no file (O_DIRECT, swap, metadata of xfs and btrfs, what was ciphered); ~other: of those past the limit") \
+	X(FILE_DISK, "disk", TEXT, KEY, "",                                                                                                                                                                                                                                                     \
+	  "text.id: of requests the disk, as in block_row; empty: of what was made dirty")                                                                                                                                                                                                      \
+	X(FILE_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                                                                                                                                                                                                     \
+	X(FILE_READS, "reads", NUMBER, COUNTER, "", "read requests that the disk has answered")                                                                                                                                                                                                 \
+	X(FILE_READ, "read_bytes", NUMBER, COUNTER, "bytes", "their size")                                                                                                                                                                                                                      \
+	X(FILE_WRITES, "writes", NUMBER, COUNTER, "", "write requests that the disk has answered")                                                                                                                                                                                              \
+	X(FILE_WRITTEN, "write_bytes", NUMBER, COUNTER, "bytes", "their size")                                                                                                                                                                                                                  \
+	X(FILE_DIRTY, "dirty_bytes", NUMBER, COUNTER, "bytes",                                                                                                                                                                                                                                  \
+	  "pages of it that were as on the disk and were changed")                                                                                                                                                                                                                              \
+	X(FILE_GROWN, "grown_bytes", NUMBER, COUNTER, "bytes",                                                                                                                                                                                                                                  \
+	  "by how much more it takes on the disk; with the process that changed most of it")                                                                                                                                                                                                    \
 	X(FILE_SHRUNK, "shrunk_bytes", NUMBER, COUNTER, "bytes", "by how much less")
 
 #define HELD_COLUMNS(X)                                                                     \
@@ -139,17 +139,17 @@
 	  "what it takes on the disk, which is free once the last one closes it")           \
 	X(HELD_HOLDERS, "holders", NUMBER, GAUGE, "", "how many processes have it open")
 
-#define CALL_COLUMNS(X)                                                                                                            \
-	X(CALL_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                                                     \
-	X(CALL_FILE, "file", TEXT, KEY, "",                                                                                        \
-	  "text.id: as in file_row, of a file in an overlay that of its layer; FOLDER/~other and ~other: of those past the limit") \
-	X(CALL_CALL, "call", TEXT, KEY, "",                                                                                        \
-	  "text.id: read, write: system calls; ring_read, ring_write: by io_uring; resize: fallocate, ftruncate")                  \
-	X(CALL_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                                        \
-	X(CALL_CALLS, "calls", NUMBER, COUNTER, "", "calls that returned")                                                         \
-	X(CALL_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                                                \
-	X(CALL_BYTES, "bytes", NUMBER, COUNTER, "bytes", "what they moved")                                                        \
-	X(CALL_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                                                      \
+#define CALL_COLUMNS(X)                                                                                           \
+	X(CALL_PROCESS, "process", PROCESS, KEY, "", "process.id: who called")                                    \
+	X(CALL_FILE, "file", TEXT, KEY, "",                                                                       \
+	  "text.id: as in file_row, of a file in an overlay that of its layer; ~other: of those past the limit")  \
+	X(CALL_CALL, "call", TEXT, KEY, "",                                                                       \
+	  "text.id: read, write: system calls; ring_read, ring_write: by io_uring; resize: fallocate, ftruncate") \
+	X(CALL_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id of the process")                       \
+	X(CALL_CALLS, "calls", NUMBER, COUNTER, "", "calls that returned")                                        \
+	X(CALL_ERRORS, "errors", NUMBER, COUNTER, "", "of them, those that failed")                               \
+	X(CALL_BYTES, "bytes", NUMBER, COUNTER, "bytes", "what they moved")                                       \
+	X(CALL_US, "us", NUMBER, COUNTER, "us", "how long they took, summed")                                     \
 	DISK_TIMES(X, CALL)
 
 #define LOCK_COLUMNS(X)                                                                       \
