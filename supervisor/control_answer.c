@@ -161,8 +161,8 @@ static json_t *keep(struct sup *s, const json_t *request)
 		keeper_happened(&s->keeper, s->retain.limits.bytes, cause, why ?: cause);
 		return ok();
 	}
-	if (keeper_ask(&s->keeper, json_integer_value(json_object_get(request, "last_ns")),
-		       why, &e))
+	if (keeper_ask(&s->keeper, json_integer_value(json_object_get(request, "last_ns")), why,
+		       &e))
 		return refuse(&e);
 	return json_pack("{s:b, s:I}", "ok", 1, "to_ns", (json_int_t)s->keeper.next.to_ns);
 }

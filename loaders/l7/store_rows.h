@@ -4,9 +4,9 @@
 #ifndef SONDE_L7_STORE_ROWS_H
 #define SONDE_L7_STORE_ROWS_H
 
-#include "loaders/l7/health.h"
+#include "loaders/l7/reports/health.h"
 #include "loaders/l7/parser_message.h"
-#include "loaders/l7/unresolved.h"
+#include "loaders/l7/reports/unresolved.h"
 #include "loaders/lib/bpf/family.h"
 
 struct store_rows_who;

@@ -60,9 +60,8 @@ static int logs_open(const struct family_config *c, void **state, struct bpf_obj
 	int rc;
 
 	*obj = NULL;
-	s->reader = (struct reader){.fd = -1,
-				    .bucket_s = c->fine_s ? c->fine_s : c->bucket_s,
-				    .text = !opts.text};
+	s->reader = (struct reader){
+		.fd = -1, .bucket_s = c->fine_s ? c->fine_s : c->bucket_s, .text = !opts.text};
 	rc = reader_start(&s->reader);
 	if (rc) {
 		free(s);

@@ -151,8 +151,8 @@ static void second_put(struct rows *r, const struct tracked_source *s, const str
 	for (int i = 0; i < 3 && rc == -ESTALE; i++) {
 		fact_put(&row, LOG_SECOND_CONTAINER,
 			 s->cgroup ? naming_container_at(r->h->naming, s->cgroup) : 0);
-		rc = store_fact_fine(r->h->store, r->h->run, time_of(r, x->bucket), &LOG_SECOND_FACT,
-				     &row);
+		rc = store_fact_fine(r->h->store, r->h->run, time_of(r, x->bucket),
+				     &LOG_SECOND_FACT, &row);
 	}
 }
 

@@ -494,8 +494,8 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 	o->filled = filling_now(o);
 }
 
-/* With long buckets, and no ring that has seconds, readings are usually as rare, as long as the maps have room for threads that
- * end, and pairs that meet, in between: what is read is removed. */
+/* With long buckets, and no ring that has seconds, readings are usually as rare, as long as the
+ * maps have room for threads that end, and pairs that meet, in between: what is read is removed. */
 static bool reading_due(const struct offcpu *o, const struct family_host *h, int64_t second)
 {
 	const struct filling now = filling_now(o);

@@ -82,8 +82,8 @@ struct service {
 	uint64_t memory_bytes; /* memory limit of the next process (child.h); 0: none */
 	struct {
 		char cause[24], why[200];
-	} happened;    /* the first that it reported since this was cleared; cause "": nothing */
-	uint32_t freq; /* the rate it was started with */
+	} happened;     /* the first that it reported since this was cleared; cause "": nothing */
+	uint32_t freq;  /* the rate it was started with */
 	char wants[16]; /* the processes that it wants from sonded (targets.h); "": it finds them
 			   itself */
 };

@@ -15,8 +15,8 @@
  * it when it is back.
  *   5. What happens: the kernel killed a process for memory (oom_kill in /proc/vmstat); all who
  *      worked waited for memory, or for a disk, for a large part of two seconds (PSI). Loaders
- *      report the bad end of a container, a burst of lines or of errors in a log, and a service that
- *      is far slower, or fails far more often, than in its last hour; `sonde check --keep` a check
+ *      report the bad end of a container, a burst of lines or of errors in a log, and a service
+ * that is far slower, or fails far more often, than in its last hour; `sonde check --keep` a check
  *      that fails.
  * While the family cpu is reduced because of a limit the ring is given up: its loader is started
  * without it.
@@ -78,7 +78,8 @@ void keeper_follow(struct keeper *k, bool wanted, uint64_t bytes);
  * 0: no ring. */
 uint32_t keeper_freq(const struct keeper *k, uint32_t coarse, uint32_t *share);
 /* Something happened that a window is kept for, unless one of this cause was kept within the hour.
- * A cause is cut after 71 bytes; past KEEPER_CAUSES of them, others are one. `budget`: of the store. */
+ * A cause is cut after 71 bytes; past KEEPER_CAUSES of them, others are one. `budget`: of the
+ * store. */
 void keeper_happened(struct keeper *k, uint64_t budget, const char *cause, const char *why);
 /* A person asks for the last `last_ns`. -ENOENT with EXIT_NOTHING: there is no ring. */
 int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e);

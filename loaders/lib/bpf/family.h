@@ -93,7 +93,7 @@ struct family_host {
 	struct progress *progress; /* what was started reports to (run/progress.h); NULL: nothing */
 	uint32_t run;              /* of the store */
 	uint32_t bucket_s;
-	uint32_t fine_s;   /* the step of the ring that it also writes; 0: there is none */
+	uint32_t fine_s;   /* the step of the ring that it also writes; 0: no ring */
 	int64_t offset_ns; /* utc = boot clock + offset; may change from one call to the next */
 	int64_t set_ns, before_offset_ns; /* up to set_ns it was that */
 	/* the family's counts, for the loop: events (as store_amount counts them) that the store

@@ -175,6 +175,28 @@ def test_of_a_ring_whose_loader_is_killed_ten_seconds_are_missing_at_most(store,
     assert len(spin_by_second(store, "spinner")) >= 10
 
 
+def test_a_sonded_that_is_killed_while_a_window_waits_keeps_it_when_it_is_back(store, tmp_path):
+    """All of sonde is killed after something happened and before its window was kept: as an out-of-memory kill of its cgroup does it."""
+    need_root()
+    with Sonded(store, "--families", "cpu", "--flight", "on", "--cpu", "0") as d:
+        assert until(lambda: d.running("cpu"), 60), d.said()
+        child = spun(tmp_path, 60)
+        time.sleep(35)
+        assert ask(store, "keep", "--why", "before it was killed").returncode == 0
+        time.sleep(5)
+        pids, killed = d.pids(), time.time()
+        for pid in [d.child.pid, *pids]:
+            os.kill(pid, signal.SIGKILL)
+        child.kill()
+        child.wait()
+    with Sonded(store, "--families", "cpu", "--flight", "on", "--cpu", "0") as d:
+        assert until(lambda: kept(d)["windows"] == 1, 90), (kept(d), d.said())
+        assert "before it was killed" in kept(d)["last_why"]
+    seconds = spin_by_second(store, "spinner")
+    # ten seconds were not handed over, and windows have whole steps of ten
+    assert len(seconds) >= 10 and killed - max(seconds) < 34, (killed, seconds)
+
+
 def test_without_a_ring_it_says_how_to_have_one_and_removes_what_was_there(store):
     need_root()
     os.makedirs(os.path.join(store, "flight"))

@@ -342,10 +342,9 @@ static int check_run(struct verb_call *call, struct err *e)
 		return rc;
 	rc = keep_named(&checks, call->words, call->n_words, e);
 	if (!rc && (a->notify || a->keep) && a->at)
-		rc = err_set(
-			e, -EINVAL, EXIT_USAGE,
-			"%s is about what happens now; it cannot be combined with --at",
-			a->notify ? "--notify" : "--keep");
+		rc = err_set(e, -EINVAL, EXIT_USAGE,
+			     "%s is about what happens now; it cannot be combined with --at",
+			     a->notify ? "--notify" : "--keep");
 	if (!rc && a->list) {
 		rc = list(call, &checks);
 		checkfiles_release(&checks);

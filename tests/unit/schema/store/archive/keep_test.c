@@ -358,7 +358,7 @@ STORE_TEST(what_an_archive_has_is_not_kept_though_an_older_segment_is_rows)
 
 /* ---- waits ---- */
 
-#define WAITED                                                                               \
+#define WAITED                                                                                \
 	"SELECT ifnull(sum(total_ns), 0) + 7 * ifnull(sum(count), 0) FROM wait_totals WHERE " \
 	"ts >= %lld AND ts < %lld"
 #define BY_STACK                                                                           \
@@ -388,9 +388,11 @@ static void record_waits(struct fixture *f, int64_t t)
 		const int64_t at = (t + s) * NS + NS / 2;
 
 		for (uint32_t i = 0; i < 3; i++) {
-			const struct store_process p = {.pid = 100 + i, .comm = "waits", .start_ticks = 9};
+			const struct store_process p = {
+				.pid = 100 + i, .comm = "waits", .start_ticks = 9};
 			const struct store_image image = {.name = "libx.so", .path = "/libx.so"};
-			const struct store_frame frame = {.image = store_image(w, &image), .offset = i};
+			const struct store_frame frame = {.image = store_image(w, &image),
+							  .offset = i};
 			uint32_t process = store_process(w, &p), place = store_frame(w, &frame),
 				 task = store_task(w, run, process, "waits", 100 + i),
 				 series = store_series_labelled(w, run, process, "waits", 100 + i,
@@ -400,8 +402,10 @@ static void record_waits(struct fixture *f, int64_t t)
 						     .n = (uint64_t)s % 5 + i,
 						     .total_ns = (uint64_t)(s % 7 + i) * 1000000};
 			const struct store_amount a = {.n = x.n, .value = x.total_ns};
-			const struct store_wake by = {
-				.class = STORE_WAIT_LOCK, .waker = task, .n = x.n, .total_ns = x.total_ns};
+			const struct store_wake by = {.class = STORE_WAIT_LOCK,
+						      .waker = task,
+						      .n = x.n,
+						      .total_ns = x.total_ns};
 
 			assert_int_equal(store_wait(w, task, at, &x), 0);
 			assert_int_equal(store_amount(w, series, at, &a), 0);

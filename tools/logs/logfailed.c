@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/explain/logfailed.h"
+#include "tools/logs/logfailed.h"
 
 #include <stdio.h>
 
@@ -7,7 +7,9 @@
 #include "tools/print/json.h"
 #include "tools/select/askrows.h"
 
-#define WIDEST_S 10 /* of a bucket: one that begins so long before the first message may have it */
+#define WIDEST_S                                                                        \
+	10 /* of a bucket: one that begins so long before the first message may have it \
+	    */
 
 static void take(void *ctx, sqlite3_stmt *st)
 {
@@ -33,11 +35,12 @@ int logfailed_read(const struct selection *sel, const struct logread_pattern *p,
 	*out = (struct logfailed){0};
 	if (!p->last_us)
 		return 0;
-	snprintf(sql, sizeof(sql),
-		 "SELECT service, operation, status, sum(errors), sum(requests) FROM requests WHERE ts "
-		 "BETWEEN ?1 AND ?2 AND ts > %lld AND ts <= %lld AND side = 'server' GROUP BY 1, 2, 3 "
-		 "ORDER BY 4 DESC",
-		 (long long)(p->first_us / 1000000 - WIDEST_S), (long long)(p->last_us / 1000000));
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT service, operation, status, sum(errors), sum(requests) FROM requests WHERE ts "
+		"BETWEEN ?1 AND ?2 AND ts > %lld AND ts <= %lld AND side = 'server' GROUP BY 1, 2, 3 "
+		"ORDER BY 4 DESC",
+		(long long)(p->first_us / 1000000 - WIDEST_S), (long long)(p->last_us / 1000000));
 	return askrows_each(sel, NULL, parts, ARRAY_SIZE(parts), e);
 }
 
@@ -47,8 +50,8 @@ void logfailed_say(const struct logfailed *f, struct strbuf *out)
 		    (unsigned long long)f->requests);
 	if (f->of_errors < f->errors)
 		strbuf_addf(out, "%llu of them ", (unsigned long long)f->of_errors);
-	strbuf_addf(out, "%.120s of %.80s%s%.40s%s", f->operation, f->service, *f->status ? " (" : "",
-		    f->status, *f->status ? ")" : "");
+	strbuf_addf(out, "%.120s of %.80s%s%.40s%s", f->operation, f->service,
+		    *f->status ? " (" : "", f->status, *f->status ? ")" : "");
 }
 
 json_t *logfailed_json(const struct logfailed *f)

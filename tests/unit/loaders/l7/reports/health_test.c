@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loaders/l7/health.h"
+#include "loaders/l7/reports/health.h"
 #include "schema/base/clock.h"
 #include "tests/unit/test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loaders/l7/health.h"
+#include "loaders/l7/reports/health.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void compare(struct health_service *s, int64_t now_ns,
 		    void (*tell)(void *ctx, const char *cause, const char *why), void *ctx)
 {
 	double now[HIST_STEPS], slow, usual, share = (double)s->failed / (double)s->n,
-						 before = s->usual_failed / s->usual_n;
+					     before = s->usual_failed / s->usual_n;
 	char why[256];
 
 	for (unsigned i = 0; i < HIST_STEPS; i++)
