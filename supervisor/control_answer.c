@@ -153,10 +153,16 @@ static json_t *rotate(const struct sup *s)
 
 static json_t *keep(struct sup *s, const json_t *request)
 {
+	const char *cause = json_string_value(json_object_get(request, "cause")),
+		   *why = json_string_value(json_object_get(request, "why"));
 	struct err e = {0};
 
-	if (keeper_ask(&s->keeper, json_integer_value(json_object_get(request, "last_ns")),
-		       json_string_value(json_object_get(request, "why")), &e))
+	if (cause && *cause) {
+		keeper_happened(&s->keeper, s->retain.limits.bytes, cause, why ?: cause);
+		return ok();
+	}
+	if (keeper_ask(&s->keeper, json_integer_value(json_object_get(request, "last_ns")), why,
+		       &e))
 		return refuse(&e);
 	return json_pack("{s:b, s:I}", "ok", 1, "to_ns", (json_int_t)s->keeper.next.to_ns);
 }

@@ -157,6 +157,7 @@ static void start_loader(struct sup *s, struct service *l)
 	char *flight[] = {"--flight", s->keeper.ring,   "--flight-share",
 			  share,      "--flight-bytes", size};
 	uint32_t fine = 0, of = 1;
+	bool ring = l->family->has_ring && s->keeper.wanted;
 	struct child_fd feed = {targets_begin(s->targets, l), TARGETS_FD};
 	char *rules[] = {"--include", s->conf.value[CONF_INCLUDE].text, "--exclude",
 			 s->conf.value[CONF_EXCLUDE].text};
@@ -172,9 +173,9 @@ static void start_loader(struct sup *s, struct service *l)
 					0;
 	l->step = 0;
 	tell_step(s, l);
-	if (l->freq == s->conf.freq) /* reduced, it does without */
-		fine = keeper_freq(&s->keeper, l->freq, &of);
 	if (l->freq) {
+		ring = ring && l->freq == s->conf.freq; /* reduced, it does without */
+		fine = ring ? keeper_freq(&s->keeper, l->freq, &of) : 0;
 		snprintf(freq, sizeof(freq), "%u", fine ? fine : l->freq);
 		argv[n++] = "--freq";
 		argv[n++] = freq;
@@ -188,7 +189,7 @@ static void start_loader(struct sup *s, struct service *l)
 	n += (int)conf_family_options(&s->conf, l->family, argv + n);
 	memcpy(argv + n, own, 2 * sizeof(*own));
 	n += 2;
-	if (fine) {
+	if (ring) {
 		snprintf(share, sizeof(share), "%u", of);
 		snprintf(size, sizeof(size), "%llu", (unsigned long long)s->keeper.bytes);
 		memcpy(argv + n, flight, sizeof(flight));
@@ -258,7 +259,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 			cost_note(s, l);
 		}
 		if (l->pid && (!l->wanted || all || other_freq || rules || own[i] ||
-			       (flight && l->family->has_freq)))
+			       (flight && l->family->has_ring)))
 			service_stop(
 				l, SERVICE_STOP_NS); /* the next turn restarts one that is wanted */
 		else if (service_is_failing(l))
@@ -606,6 +607,10 @@ static void wait_and_take(struct sup *s)
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		service_read_progress(&s->loader[i]);
 		service_read_stderr(&s->loader[i]);
+		if (*s->loader[i].happened.cause)
+			keeper_happened(&s->keeper, s->retain.limits.bytes,
+					s->loader[i].happened.cause, s->loader[i].happened.why);
+		s->loader[i].happened.cause[0] = '\0';
 	}
 	take_signals(s);
 }

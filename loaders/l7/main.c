@@ -176,6 +176,7 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	h->next_ns = now_ns + ANSWER_NS;
 	store_rows_fresh(&l->rows);
 	store_rows_unresolved(&l->rows, h, now_ns);
+	store_rows_health(&l->rows, h, now_ns);
 	parser_ask(&l->parser, &(struct parser_ask){.what = PARSER_WRITE,
 						    .now_ns = now_ns,
 						    .offset_ns = h->offset_ns});

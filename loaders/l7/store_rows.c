@@ -119,6 +119,7 @@ void store_rows_fresh(struct store_rows *b)
 
 void store_rows_release(struct store_rows *b)
 {
+	health_release(&b->health);
 	store_rows_fresh(b);
 }
 
@@ -201,6 +202,30 @@ void store_rows_unresolved(struct store_rows *b, struct family_host *h, int64_t 
 {
 	b->h = h;
 	unresolved_due(&b->unresolved, now_ns, unresolved_put, b);
+}
+
+static void ill_tell(void *ctx, const char *cause, const char *why)
+{
+	event_tell(((struct store_rows *)ctx)->h, cause, why);
+}
+
+void store_rows_health(struct store_rows *b, struct family_host *h, int64_t now_ns)
+{
+	b->h = h;
+	health_due(&b->health, now_ns, ill_tell, b);
+}
+
+/* As the service itself answered. */
+static void health_note(struct store_rows *b, const struct message *x,
+			const struct store_rows_who *w)
+{
+	bool failed = x->about->result == STORE_RESULT_ERROR ||
+		      x->about->result == STORE_RESULT_NO_ANSWER;
+
+	if (!w->excluded && x->about->side == STORE_SIDE_SERVER &&
+	    (failed || x->about->result == STORE_RESULT_OK))
+		health_add(&b->health, x->text[MSG_SERVICE], x->sum->n, failed ? x->sum->n : 0,
+			   x->steps, x->first_step, x->n_steps, clock_boot_ns());
 }
 
 /* Client side only: a name server that passes a query on would be counted twice. */
@@ -389,6 +414,7 @@ void store_rows_put(struct store_rows *b, struct family_host *h, const struct me
 	if (!err && x->kind == MSG_SUM) {
 		b->unknown += w->unknown ? x->sum->n : 0;
 		unresolved_note(b, x, w);
+		health_note(b, x, w);
 	}
 	h->processes = HASH_COUNT(b->all) > h->processes ? HASH_COUNT(b->all) : h->processes;
 	if (err)

@@ -60,7 +60,8 @@ static int logs_open(const struct family_config *c, void **state, struct bpf_obj
 	int rc;
 
 	*obj = NULL;
-	s->reader = (struct reader){.fd = -1, .bucket_s = c->bucket_s, .text = !opts.text};
+	s->reader = (struct reader){
+		.fd = -1, .bucket_s = c->fine_s ? c->fine_s : c->bucket_s, .text = !opts.text};
 	rc = reader_start(&s->reader);
 	if (rc) {
 		free(s);
@@ -256,6 +257,7 @@ static void logs_check(struct check *c, uint32_t freq)
 static const struct family logs_family = {
 	.name = "logs",
 	.no_mappings = true,
+	.fine_s = 1,
 	.summary = "count lines of logs by container or unit and level, and errors by their words",
 	.options = {logs_options, &opts},
 	.rights = logs_rights,

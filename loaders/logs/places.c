@@ -16,6 +16,7 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/log.h"
 
 #define ENGINES_NS (30 * NSEC_PER_SEC)
 #define WATCH_NS   (10 * NSEC_PER_SEC)
@@ -355,4 +356,7 @@ void places_look(struct places *p, int64_t now_ns, void (*found)(void *ctx, cons
 	pods_look(&l);
 	journals_look(&l);
 	files_look(&l);
+	if (p->n > PLACES_MOST && !p->told_many)
+		log_warn("this host has %u logs: the first %d are read", p->n, PLACES_MOST);
+	p->told_many = p->told_many || p->n > PLACES_MOST;
 }

@@ -20,7 +20,7 @@
 
 #include "loaders/logs/forms.h"
 
-#define PLACES_MOST 4096 /* of a round */
+#define PLACES_MOST 4096 /* of a round; that more are left out is said once */
 
 struct place {
 	const char *kind; /* static: "docker", "podman", "cri", "journal", "file" */
@@ -34,7 +34,8 @@ struct places {
 	const char *files; /* patterns, separated by blanks or commas; NULL: none */
 	int inotify;       /* readable when a container came; -1: none */
 	int64_t engines_ns, watched_ns;
-	uint32_t n; /* of this round */
+	uint32_t n;     /* of this round, with those past PLACES_MOST */
+	bool told_many; /* that there are more */
 };
 
 void places_init(struct places *p, const char *files);

@@ -135,6 +135,42 @@ static bool put(struct rows *r, const struct tracked_source *s, int64_t utc_ns,
 	return rc == 0;
 }
 
+/* What the ring has: how many messages in this second. `pattern` NULL: of this level. */
+static void second_put(struct rows *r, const struct tracked_source *s, const struct wire_said *x,
+		       const char *pattern)
+{
+	struct fact_row row = {0};
+	int rc = -ESTALE;
+
+	if (!r->h->fine_s)
+		return;
+	fact_put_text(&row, LOG_SECOND_SOURCE, s->name);
+	fact_put_text(&row, LOG_SECOND_LEVEL, LEVEL_NAMES[x->level]);
+	fact_put_text(&row, LOG_SECOND_PATTERN, pattern ? pattern : "");
+	fact_put(&row, LOG_SECOND_MESSAGES, x->messages);
+	for (int i = 0; i < 3 && rc == -ESTALE; i++) {
+		fact_put(&row, LOG_SECOND_CONTAINER,
+			 s->cgroup ? naming_container_at(r->h->naming, s->cgroup) : 0);
+		rc = store_fact_fine(r->h->store, r->h->run, time_of(r, x->bucket),
+				     &LOG_SECOND_FACT, &row);
+	}
+}
+
+/* Rows of seconds become one of the store's bucket, in which a gauge is the last one's. */
+static void span_join(const struct rows *r, struct tracked_pattern *p, const struct wire_said *x)
+{
+	const int64_t bucket = x->bucket - x->bucket % r->h->bucket_s;
+
+	if (p->bucket != bucket || p->level != x->level) {
+		p->bucket = bucket;
+		p->level = x->level;
+		p->first_ns = x->first_ns;
+		p->last_ns = x->last_ns;
+	}
+	p->first_ns = x->first_ns < p->first_ns ? x->first_ns : p->first_ns;
+	p->last_ns = x->last_ns > p->last_ns ? x->last_ns : p->last_ns;
+}
+
 static void sum_put(struct rows *r, struct tracked_source *s, const struct wire_said *x)
 {
 	struct fact_row row = {0};
@@ -150,6 +186,7 @@ static void sum_put(struct rows *r, struct tracked_source *s, const struct wire_
 		fact_put(&row, LOG_BURST, 1);
 	if (put(r, s, time_of(r, x->bucket), &LOG_FACT, &row, LOG_CONTAINER, -1, NULL))
 		r->lines += x->lines;
+	second_put(r, s, x, NULL);
 	pulse_lines(&s->pulse, x->lines, x->level >= LEVEL_ERROR ? x->messages : 0, x->burst);
 }
 
@@ -169,22 +206,26 @@ static void hit_put(struct rows *r, struct tracked_source *s, const struct wire_
 {
 	struct hostmaps_process *p = x->pid ? hostmaps_running(r->h->maps, x->pid) : NULL;
 	struct fact_row row = {0};
+	struct tracked_pattern *t;
 
 	if (x->pattern >= s->n_patterns || !s->patterns[x->pattern].text)
 		return;
+	t = &s->patterns[x->pattern];
+	span_join(r, t, x);
 	if (p && naming_excludes(r->h->naming, p))
 		p = NULL;
 	if (x->level >= LEVEL_ERROR)
 		pulse_hit(&s->pulse, x->pattern, x->messages);
 	fact_put_text(&row, LOG_PATTERN_SOURCE, s->name);
 	fact_put_text(&row, LOG_PATTERN_LEVEL, LEVEL_NAMES[x->level]);
-	fact_put_text(&row, LOG_PATTERN_TEXT, s->patterns[x->pattern].text);
-	fact_put_text(&row, LOG_PATTERN_SAMPLE, s->patterns[x->pattern].sample);
+	fact_put_text(&row, LOG_PATTERN_TEXT, t->text);
+	fact_put_text(&row, LOG_PATTERN_SAMPLE, t->sample);
 	fact_put(&row, LOG_PATTERN_MESSAGES, x->messages);
-	fact_put(&row, LOG_PATTERN_FIRST, x->first_ns > 0 ? (uint64_t)x->first_ns / 1000 : 0);
-	fact_put(&row, LOG_PATTERN_LAST, x->last_ns > 0 ? (uint64_t)x->last_ns / 1000 : 0);
+	fact_put(&row, LOG_PATTERN_FIRST, t->first_ns > 0 ? (uint64_t)t->first_ns / 1000 : 0);
+	fact_put(&row, LOG_PATTERN_LAST, t->last_ns > 0 ? (uint64_t)t->last_ns / 1000 : 0);
 	put(r, s, time_of(r, x->bucket), &LOG_PATTERN_FACT, &row, LOG_PATTERN_CONTAINER,
 	    LOG_PATTERN_PROCESS, p);
+	second_put(r, s, x, t->text);
 }
 
 void rows_take(struct rows *r, const struct wire_said *x, const char *const text[2])
@@ -231,6 +272,7 @@ static void tell(struct rows *r, const struct tracked_source *s, const char *kin
 				.name = s->name,
 				.detail = detail,
 				.which = s->container,
+				.cause = kind,
 				.utc_ns = clock_utc_ns()};
 
 	event_put(r->h, &e);

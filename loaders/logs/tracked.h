@@ -31,6 +31,10 @@
 
 struct tracked_pattern {
 	char *text, *sample;
+	/* of the store's bucket that it was last seen in, with a ring, where there are several rows
+	 * of it (rows.c) */
+	int64_t bucket, first_ns, last_ns;
+	uint32_t level;
 };
 
 struct tracked_source {

@@ -495,13 +495,13 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 	o->filled = filling_now(o);
 }
 
-/* With long buckets, readings are usually as rare, as long as the maps have room for threads that
- * end, and pairs that meet, in between: what is read is removed. */
+/* With long buckets, and no ring that has seconds, readings are usually as rare, as long as the
+ * maps have room for threads that end, and pairs that meet, in between: what is read is removed. */
 static bool reading_due(const struct offcpu *o, const struct family_host *h, int64_t second)
 {
 	const struct filling now = filling_now(o);
 
-	return h->bucket_s < READ_S || !(second % READ_S) ||
+	return h->bucket_s < READ_S || h->fine_s || !(second % READ_S) ||
 	       now.threads - o->filled.threads > bpf_map__max_entries(o->skel->maps.threads) / 4 ||
 	       now.pairs - o->filled.pairs > bpf_map__max_entries(o->skel->maps.culprits) / 4;
 }
@@ -639,6 +639,7 @@ static const struct family offcpu_family = {
 	.late_fd = offcpu_late_fd,
 	.record_amount = offcpu_record_amount,
 	.store_record = offcpu_store_record,
+	.fine_s = 1,
 	.period_ns = offcpu_period_ns,
 	.clock = offcpu_clock,
 	.tally = offcpu_tally,

@@ -68,6 +68,7 @@ static const struct fact_column probe_sum_columns[] = {PROBE_SUM_COLUMNS(FACT_CO
 static const struct fact_column probe_event_columns[] = {PROBE_EVENT_COLUMNS(FACT_COLUMN)};
 static const struct fact_column log_columns[] = {LOG_COLUMNS(FACT_COLUMN)};
 static const struct fact_column log_pattern_columns[] = {LOG_PATTERN_COLUMNS(FACT_COLUMN)};
+static const struct fact_column log_second_columns[] = {LOG_SECOND_COLUMNS(FACT_COLUMN)};
 static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
@@ -137,6 +138,8 @@ FACT(PROBE_EVENT_FACT, probe_event_columns, "probe_event_row", "single hits of p
 FACT_MINUTES(LOG_FACT, log_columns, "log_row", "lines of logs, by who wrote them and level");
 FACT(LOG_PATTERN_FACT, log_pattern_columns, "log_pattern_row",
      "messages of logs by their words: warnings and worse, others in a burst; bounded");
+FACT_BESIDE(LOG_SECOND_FACT, log_second_columns, "log_second_row",
+	    "messages of logs by the second, of kept windows of the flight ring");
 FACT(FLOW_FACT, flow_columns, "flow_row",
      "connections by process, side, peer and port, in buckets with changes");
 FACT(LISTENER_FACT, listener_columns, "listener_row",
@@ -217,6 +220,7 @@ const struct fact *const FACTS[] = {&HOST_FACT,
 				    &PROBE_EVENT_FACT,
 				    &LOG_FACT,
 				    &LOG_PATTERN_FACT,
+				    &LOG_SECOND_FACT,
 				    &JAVA_WAIT_FACT,
 				    &JAVA_WAIT_LOG_FACT,
 				    NULL};

@@ -38,9 +38,18 @@
 	X(LOG_PATTERN_PROCESS, "process", PROCESS, GAUGE, "",                                     \
 	  "process.id: who wrote the last one, where the journal says it; else 0")
 
+#define LOG_SECOND_COLUMNS(X)                                                                   \
+	X(LOG_SECOND_SOURCE, "source", TEXT, KEY, "", "text.id: as in log_row")                 \
+	X(LOG_SECOND_CONTAINER, "container", CONTAINER, KEY, "", "container.id: as in log_row") \
+	X(LOG_SECOND_LEVEL, "level", TEXT, KEY, "", "text.id: as in log_row")                   \
+	X(LOG_SECOND_PATTERN, "pattern", TEXT, KEY, "",                                         \
+	  "text.id: as in log_pattern_row; 0: all messages of this level")                      \
+	X(LOG_SECOND_MESSAGES, "messages", NUMBER, COUNTER, "", "messages")
+
 enum { LOG_COLUMNS(FACT_ID) LOG_N };
 enum { LOG_PATTERN_COLUMNS(FACT_ID) LOG_PATTERN_N };
+enum { LOG_SECOND_COLUMNS(FACT_ID) LOG_SECOND_N };
 
-extern const struct fact LOG_FACT, LOG_PATTERN_FACT;
+extern const struct fact LOG_FACT, LOG_PATTERN_FACT, LOG_SECOND_FACT;
 
 #endif

@@ -91,9 +91,9 @@ static const struct family_setting JAVA_SETTINGS[] = {
 
 /* The Makefile reads names from here: each entry begins with .name. */
 const struct probe_family FAMILIES[] = {
-	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample",
+	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .has_ring = true, .steps = 3, .event = "sample",
 	 .nothing = "no samples: nothing that was asked for ran on a CPU"},
-	{.name = "offcpu", .event = "event", .steps = 3, .by_switches = true, .standing = true},
+	{.name = "offcpu", .has_ring = true, .event = "event", .steps = 3, .by_switches = true, .standing = true},
 	{.name = "mem", .has_pages = true, .event = "page fault", .settings = MEM_SETTINGS,
 	 .nothing = "no page faults: no process that was asked for touched new memory"},
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event",
@@ -108,7 +108,7 @@ const struct probe_family FAMILIES[] = {
 	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS, .shown_by = "requests"},
 	{.name = "probe", .rights = FAMILY_PROBES, .event = "event", .settings = PROBE_SETTINGS,
 	 .nothing = "no hits: nothing that was asked for came to these places"},
-	{.name = "logs", .rights = FAMILY_READS, .event = "row", .settings = LOGS_SETTINGS,
+	{.name = "logs", .has_ring = true, .rights = FAMILY_READS, .event = "row", .settings = LOGS_SETTINGS,
 	 .nothing = "no lines: nothing whose log is known wrote one"},
 	{.name = "java", .has_tls = true, .rights = FAMILY_ATTACHES, .event = "event", .settings = JAVA_SETTINGS,
 	 .nothing = "nothing of Java: sonde sql \"SELECT comm, pid, state, reason FROM java_recorded\" says why"},

@@ -41,6 +41,7 @@ struct probe_family {
 	bool by_default;  /* `sonde record` records it where --families is not given */
 	bool always;      /* sonded does where `families` is not set */
 	bool has_freq;    /* its loader takes --freq */
+	bool has_ring;    /* its loader also writes the flight ring */
 	unsigned int
 		steps; /* how many steps its loader can be reduced by while it runs, before sonded
 			  stops it; a loader with a rate is restarted at half of it instead */

@@ -224,6 +224,12 @@ static void take_event(struct service *s, const json_t *ev)
 	if (!strcmp(name, "wants"))
 		snprintf(s->wants, sizeof(s->wants), "%.15s",
 			 json_string_value(json_object_get(ev, "targets")) ?: "");
+	if (!strcmp(name, "happened") && !*s->happened.cause) {
+		snprintf(s->happened.cause, sizeof(s->happened.cause), "%s",
+			 json_string_value(json_object_get(ev, "cause")) ?: "");
+		snprintf(s->happened.why, sizeof(s->happened.why), "%s",
+			 json_string_value(json_object_get(ev, "why")) ?: "");
+	}
 	if (!strcmp(name, "error")) {
 		snprintf(s->why, sizeof(s->why), "%.255s", what ?: "it failed");
 		snprintf(s->fix, sizeof(s->fix), "%.159s", fix ?: "");

@@ -80,7 +80,10 @@ struct service {
 	char store_error[64]; /* why it cannot write to the store at the moment; "": it can */
 	double samples_before, lost_before; /* of its earlier processes */
 	uint64_t memory_bytes; /* memory limit of the next process (child.h); 0: none */
-	uint32_t freq;         /* the rate it was started with */
+	struct {
+		char cause[24], why[200];
+	} happened;     /* the first that it reported since this was cleared; cause "": nothing */
+	uint32_t freq;  /* the rate it was started with */
 	char wants[16]; /* the processes that it wants from sonded (targets.h); "": it finds them
 			   itself */
 };

@@ -13,7 +13,8 @@
  *                                       name in "segment"
  *
  *   {"do": "keep", "last_ns": N, "why": TEXT}  keep the flight ring's last N ns; 0: ten minutes
- *                                       and the next half
+ *                                       and the next half. With "cause": something happened, and
+ *                                       a window is kept once an hour and cause
  *
  * The answer has "ok": true, or "error" and perhaps "fix", with the exit code in "exit".
  */

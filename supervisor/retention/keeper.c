@@ -233,20 +233,25 @@ int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e
 
 static struct keeper_cause *cause_of(struct keeper *k, const char *name)
 {
-	for (int i = 0; i < KEEPER_CAUSES; i++)
-		if (!k->causes[i].name || !strcmp(k->causes[i].name, name)) {
-			k->causes[i].name = name;
-			return &k->causes[i];
-		}
+	for (int i = 0; i < KEEPER_CAUSES; i++) {
+		struct keeper_cause *c = &k->causes[i];
+
+		if (!*c->name)
+			snprintf(c->name, sizeof(c->name), "%s", name);
+		if (!strncmp(c->name, name, sizeof(c->name) - 1))
+			return c;
+	}
 	return &k->causes[KEEPER_CAUSES - 1];
 }
 
 /* Rule 3. */
-static void happened(struct keeper *k, uint64_t budget, const char *name, const char *why)
+void keeper_happened(struct keeper *k, uint64_t budget, const char *cause, const char *why)
 {
-	struct keeper_cause *c = cause_of(k, name);
+	struct keeper_cause *c = cause_of(k, cause);
 	int64_t now = clock_mono_ns(), utc = clock_utc_ns();
 
+	if (!k->wanted)
+		return;
 	if (!k->day_ns || now - k->day_ns > 24 * HOUR_NS) {
 		k->day_ns = now;
 		k->day_bytes = 0;
@@ -280,7 +285,7 @@ static void look_at_pressures(struct keeper *k, uint64_t budget)
 
 		if (p.fd >= 0 && poll(&p, 1, 0) > 0 && p.revents & POLLPRI &&
 		    !(p.revents & POLLERR))
-			happened(k, budget, PRESSURES[i].name, PRESSURES[i].why);
+			keeper_happened(k, budget, PRESSURES[i].name, PRESSURES[i].why);
 	}
 }
 
@@ -300,7 +305,7 @@ static void look(struct keeper *k, uint64_t budget)
 		snprintf(why, sizeof(why), "out of memory: %llu process%s killed",
 			 (unsigned long long)(kills - k->oom_kills),
 			 kills - k->oom_kills == 1 ? "" : "es");
-		happened(k, budget, "oom", why);
+		keeper_happened(k, budget, "oom", why);
 	}
 	k->oom_kills = kills;
 	k->oom_known = true;

@@ -14,7 +14,10 @@
  *      What waits is noted in the ring's folder, so that a sonded that is killed or stopped keeps
  * it when it is back.
  *   5. What happens: the kernel killed a process for memory (oom_kill in /proc/vmstat); all who
- *      worked waited for memory, or for a disk, for a large part of two seconds (PSI).
+ *      worked waited for memory, or for a disk, for a large part of two seconds (PSI). Loaders
+ *      report the bad end of a container, a burst of lines or of errors in a log, and a service
+ * that is far slower, or fails far more often, than in its last hour; `sonde check --keep` a check
+ *      that fails.
  * While the family cpu is reduced because of a limit the ring is given up: its loader is started
  * without it.
  */
@@ -35,7 +38,7 @@
 #define KEEPER_LATE_NS   (13 * NSEC_PER_SEC)
 #define KEEPER_WAIT_NS   (120 * NSEC_PER_SEC)
 #define KEEPER_FREQ      99 /* about as many samples a second has the ring */
-#define KEEPER_CAUSES    4
+#define KEEPER_CAUSES    32
 #define KEEPER_PRESSURES 2
 
 struct keeper_window {
@@ -52,7 +55,7 @@ struct keeper {
 	struct pass pass;
 	struct keeper_window next, now; /* now: of the pass */
 	struct keeper_cause {
-		const char *name;
+		char name[72];
 		int64_t last_ns; /* monotonic clock; 0: never */
 	} causes[KEEPER_CAUSES];
 	int pressure_fd[KEEPER_PRESSURES]; /* -1: none */
@@ -74,6 +77,10 @@ void keeper_follow(struct keeper *k, bool wanted, uint64_t bytes);
 /* The sampling rate of the CPU family with the ring, and of how many samples the store gets one;
  * 0: no ring. */
 uint32_t keeper_freq(const struct keeper *k, uint32_t coarse, uint32_t *share);
+/* Something happened that a window is kept for, unless one of this cause was kept within the hour.
+ * A cause is cut after 71 bytes; past KEEPER_CAUSES of them, others are one. `budget`: of the
+ * store. */
+void keeper_happened(struct keeper *k, uint64_t budget, const char *cause, const char *why);
 /* A person asks for the last `last_ns`. -ENOENT with EXIT_NOTHING: there is no ring. */
 int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e);
 /* `budget`: of the store; `busy`: an archive is being made. */

@@ -593,6 +593,20 @@ int explain_open(const char *store, const struct select_args *select, char *cons
 	return rc;
 }
 
+static int logs_compare(struct explain *x, struct err *e)
+{
+	int rc = 0;
+
+	for (int side = 0; side < 2 && !rc; side++)
+		rc = logread(x->sel[side], &(struct logread_ask){.least = LOGREAD_WARNING},
+			     &x->logs[side], e);
+	if (!rc)
+		x->n_rises = logrise_find(&x->logs[DIFF_BEFORE], &x->logs[DIFF_AFTER], x->rises);
+	for (size_t i = 0; i < x->n_rises && !rc; i++)
+		rc = logfailed_read(x->sel[DIFF_AFTER], x->rises[i].pattern, &x->failed[i], e);
+	return rc;
+}
+
 int explain_compare(struct explain *out, struct err *e)
 {
 	int rc = compare_kinds(out, e);
@@ -603,9 +617,8 @@ int explain_compare(struct explain *out, struct err *e)
 		rc = incidents_read(out->sel[side], &out->incidents[side], e);
 	if (!rc)
 		rc = event_list_read(out->sel[DIFF_AFTER], false, &out->happenings, e);
-	for (int side = 0; side < 2 && !rc; side++)
-		rc = logread(out->sel[side], &(struct logread_ask){.least = LOGREAD_WARNING},
-			     &out->logs[side], e);
+	if (!rc)
+		rc = logs_compare(out, e);
 	if (!rc)
 		rc = netnew_read(out->sel[DIFF_BEFORE], out->sel[DIFF_AFTER], &out->talk, e);
 	for (int side = 0; side < 2 && !rc; side++)

@@ -34,8 +34,10 @@
 #include "schema/base/strbuf.h"
 #include "tools/diff/diff.h"
 #include "tools/events/event_list.h"
-#include "tools/logs/logread.h"
 #include "tools/explain/felt_span.h"
+#include "tools/logs/logfailed.h"
+#include "tools/logs/logread.h"
+#include "tools/logs/logrise.h"
 #include "tools/net/netnew.h"
 #include "tools/requests/reqrunning.h"
 #include "tools/select/select.h"
@@ -107,11 +109,14 @@ struct explain {
 	struct explain_statement *rows;
 	size_t n;
 	struct strbuf uncompared; /* "cpu, alloc (7 s before, 60 s in the window), ...": rule 6 */
-	struct incidents incidents[2]; /* of containers, in both windows */
-	struct event_list happenings;  /* in the window */
-	struct logread logs[2];        /* what was logged, in both windows */
-	struct netnew talk;            /* who talks to whom that did not before */
-	struct reqrunning hung[2];     /* requests that lasted EXPLAIN_HUNG_NS or more */
+	struct incidents incidents[2];         /* of containers, in both windows */
+	struct event_list happenings;          /* in the window */
+	struct logread logs[2];                /* what was logged, in both windows */
+	struct logrise rises[LOGRISE_MOST];    /* of them, what came more often than before */
+	struct logfailed failed[LOGRISE_MOST]; /* meanwhile, for each */
+	size_t n_rises;
+	struct netnew talk;        /* who talks to whom that did not before */
+	struct reqrunning hung[2]; /* requests that lasted EXPLAIN_HUNG_NS or more */
 };
 
 struct explain_span {

@@ -287,6 +287,7 @@ static void life_tell(struct container_events *x, const struct container_events_
 	if (n->e.stopped) {
 		ending_say(&n->e, &s, detail, sizeof(detail));
 		sender_say(x, &n->e, by, sizeof(by));
+		v.cause = is_bad_end(&n->e, &s) ? "container end" : NULL;
 	}
 	event_put(x->h, &v);
 	if (n->e.stopped && is_bad_end(&n->e, &s))

@@ -17,6 +17,7 @@
 struct bpf_object;
 struct check;
 struct hostmaps;
+struct progress;
 struct hostmaps_process;
 struct kallsyms;
 struct mp_used;
@@ -58,6 +59,7 @@ struct family_config {
 	uint32_t freq;         /* 0 where the family has none */
 	uint32_t cpus;         /* online now */
 	uint32_t bucket_s;     /* see FAMILY_ALWAYS_S */
+	uint32_t fine_s;       /* as in family_host */
 	uint64_t ring_bytes;   /* a power of two */
 	uint64_t late_bytes;   /* of the ring `late`, the same */
 	const int *tables;     /* the maps to unwind with, for tables_reuse; NULL: none */
@@ -88,8 +90,10 @@ struct family_host {
 	struct hostmaps *maps;
 	struct naming *naming;
 	struct store_writer *store;
-	uint32_t run; /* of the store */
+	struct progress *progress; /* what was started reports to (run/progress.h); NULL: nothing */
+	uint32_t run;              /* of the store */
 	uint32_t bucket_s;
+	uint32_t fine_s;   /* the step of the ring that it also writes; 0: no ring */
 	int64_t offset_ns; /* utc = boot clock + offset; may change from one call to the next */
 	int64_t set_ns, before_offset_ns; /* up to set_ns it was that */
 	/* the family's counts, for the loop: events (as store_amount counts them) that the store

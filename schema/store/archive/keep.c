@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -269,23 +270,50 @@ static int mark_runs(const struct keeping *k, sqlite3 *db)
 	return rc;
 }
 
-#define INSIDE                                                                                        \
-	"SELECT 1 FROM series e JOIN task t ON t.id = e.task JOIN chosen o ON o.run = t.run, meta m " \
-	"WHERE e.id = sample.series AND m.key = 't0' AND (sample.ts + m.value) * 1000000000 >= "      \
-	"o.from_ns AND (sample.ts + m.value) * 1000000000 < o.to_ns"
+/* The tables of what the ring has, and by what their rows are of a run. */
+static const struct {
+	const char *table, *by;
+} KEPT[] = {
+	{"sample", "series"},    {"amount", "series"},      {"amount_error_row", "series"},
+	{"wait_row", "task"},    {"wake_row", "task"},      {"culprit_row", "task"},
+	{"wait_on_row", "task"}, {"log_second_row", "run"},
+};
+
+static int cut_times(sqlite3 *db)
+{
+	int rc = sql_exec(
+		db,
+		"CREATE TEMP TABLE of_run(id INTEGER PRIMARY KEY, first, last);"
+		"INSERT INTO of_run SELECT run, from_ns / 1000000000 - m.value, to_ns / 1000000000 - m.value "
+		"FROM chosen, meta m WHERE m.key = 't0';"
+		"CREATE TEMP TABLE of_task(id INTEGER PRIMARY KEY, first, last);"
+		"INSERT INTO of_task SELECT t.id, o.first, o.last FROM task t JOIN of_run o ON o.id = t.run;"
+		"CREATE TEMP TABLE of_series(id INTEGER PRIMARY KEY, first, last);"
+		"INSERT INTO of_series SELECT e.id, k.first, k.last FROM series e JOIN of_task k ON k.id = e.task;");
+
+	for (size_t i = 0; rc == SQLITE_OK && i < ARRAY_SIZE(KEPT); i++) {
+		const char *by = KEPT[i].by;
+		char *sql = sqlite3_mprintf(
+			"DELETE FROM %s WHERE NOT EXISTS (SELECT 1 FROM of_%s o WHERE o.id = %s AND ts >= o.first "
+			"AND ts < o.last)",
+			KEPT[i].table, by, by);
+
+		rc = sql ? sql_exec(db, sql) : SQLITE_NOMEM;
+		sqlite3_free(sql);
+	}
+	return rc;
+}
 
 static int cut_rows(const struct keeping *k, sqlite3 *db)
 {
 	char *sql = sqlite3_mprintf(
-		"DELETE FROM sample WHERE NOT EXISTS (" INSIDE ");"
 		"DELETE FROM run WHERE id NOT IN (SELECT run FROM chosen);"
 		"UPDATE run SET from_ns = max(run.from_ns, o.from_ns), to_ns = min(run.to_ns, o.to_ns), "
 		"token = o.token, state = 1, recording = %lld, options = " KEEP_SQL " || %Q "
 		"FROM chosen o WHERE o.run = run.id;"
 		"DELETE FROM run_period WHERE run NOT IN (SELECT run FROM chosen);"
 		"DELETE FROM run_count;"
-		"INSERT INTO run_count SELECT t.run, t.kind, sum(x.n) FROM sample x JOIN series e ON "
-		"e.id = x.series JOIN task t ON t.id = e.task GROUP BY 1, 2;",
+		"INSERT INTO run_count SELECT run, kind, n FROM run_counted;",
 		k->number, k->o->why);
 	int rc = sql ? sql_exec(db, sql) : SQLITE_NOMEM;
 
@@ -331,6 +359,8 @@ static int shape(struct keeping *k, const char *path, bool *any, struct err *e)
 		rc = sql_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
 	if (rc == SQLITE_OK)
 		rc = mark_runs(k, db);
+	if (rc == SQLITE_OK)
+		rc = cut_times(db);
 	if (rc == SQLITE_OK)
 		rc = cut_rows(k, db);
 	*any = rc == SQLITE_OK && sql_number(db, "SELECT count(*) FROM run", 0);
@@ -406,10 +436,11 @@ static int make_all(struct keeping *k, struct err *e)
 
 /* --- 3: names, and the runs in the store's own segments --- */
 
-/* Has the segment samples of that time? */
-#define HAS_SAMPLES                                                                 \
-	"(SELECT 1 FROM meta m CROSS JOIN sample x WHERE m.key = 't0' AND x.ts >= " \
-	"%lld - m.value AND x.ts < %lld - m.value)"
+/* Has the segment rows of that time? */
+#define ROWS_OF(table)                                                                     \
+	"EXISTS (SELECT 1 FROM meta m CROSS JOIN " table " x WHERE m.key = 't0' AND x.ts " \
+	">= %lld - m.value AND x.ts < %lld - m.value)"
+#define HAS_ROWS "(" ROWS_OF("sample") " OR " ROWS_OF("amount") " OR " ROWS_OF("wait_row") ")"
 
 /* `late`: the segment was begun after the window; what was handed over late may be in it. */
 static int add_runs(struct keeping *k, sqlite3 *db, bool late)
@@ -418,17 +449,21 @@ static int add_runs(struct keeping *k, sqlite3 *db, bool late)
 
 	for (size_t i = 0; rc == SQLITE_OK && i < k->n; i++) {
 		const struct stretch *s = &k->stretches[i];
+
+		if (!strcmp(s->family, "logs")) /* its seconds are in no sum: they hide nothing */
+			continue;
+		const int64_t from_s = s->from_ns / NSEC_PER_SEC, to_s = s->to_ns / NSEC_PER_SEC;
 		char *sql = sqlite3_mprintf(
 			"INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, "
 			"accounted, recording) SELECT %lld, %Q, " KEEP_SQL
 			" || %Q, %d, 1, %d, %lld, %lld, %d, %d, 0, %lld "
 			"WHERE EXISTS (SELECT 1 FROM run WHERE family = %Q AND to_ns > %lld AND from_ns < %lld)"
-			" AND (NOT %d OR EXISTS " HAS_SAMPLES ");"
+			" AND (NOT %d OR " HAS_ROWS ");"
 			"INSERT OR IGNORE INTO run_period(run, from_ns, period_ns) SELECT id, 0, %lld FROM run WHERE token = %lld;",
 			s->token, s->family, k->o->why, s->scope, s->cpus, s->from_ns, s->to_ns,
 			STORE_RUN_ELSEWHERE, (int)getpid(), k->number, s->family, s->from_ns,
-			s->to_ns, late, s->from_ns / NSEC_PER_SEC, s->to_ns / NSEC_PER_SEC,
-			s->period_ns, s->token);
+			s->to_ns, late, from_s, to_s, from_s, to_s, from_s, to_s, s->period_ns,
+			s->token);
 
 		rc = sql ? sql_exec(db, sql) : SQLITE_NOMEM;
 		sqlite3_free(sql);

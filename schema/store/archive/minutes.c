@@ -17,6 +17,7 @@
 #include "schema/store/model/hist.h"
 #include "schema/store/model/merge_sql.h"
 #include "schema/store/model/sql.h"
+#include "schema/store/model/stored.h"
 #include "schema/store/packed/packing.h"
 #include "schema/store/packed/sums.h"
 
@@ -24,10 +25,16 @@
 #define TEXT_(n)        #n
 #define AT_USER_VERSION 60 /* of the file's header: sqlite.org/fileformat2.html, 1.3 */
 
-/* What goes on by itself, in buckets of less than a minute. */
-#define FINE_RUNS                                                         \
-	"SELECT id FROM run WHERE recording = 0 AND bucket_s < " TEXT_OF( \
-		MINUTES_S) " AND " TEXT_OF(MINUTES_S) " % bucket_s = 0"
+/* What goes on by itself, in buckets of less than a minute. Not where a window of it was kept
+ * (keep.h): it hides whole buckets, and would hide a minute that it has in part. */
+#define FINE_RUNS                                                                                    \
+	"SELECT id FROM run WHERE recording = 0 AND bucket_s < " TEXT_OF(MINUTES_S) " AND " TEXT_OF( \
+		MINUTES_S) " % bucket_s = 0"                                                         \
+			   " AND NOT EXISTS (SELECT 1 FROM run k "                                   \
+			   "WHERE k.state = " TEXT_OF(                                               \
+				   STORE_RUN_ELSEWHERE) " AND "                                      \
+							"k.family = run.family AND k.from_ns < "     \
+							"run.to_ns AND k.to_ns > run.from_ns)"
 
 /*
  * Time that threads waited and ran is no table of one thing a row (fact.h), but by task or series.

@@ -2,7 +2,7 @@
 /*
  * minutes: an archive whose rows of some seconds become rows of a minute: the facts that may
  * (fact.minutes), and the waits, of captures by sonded; recordings stay as they are, and so do
- * samples, requests and events.
+ * samples, requests and events, and families of which a window was kept in that time (keep.h).
  *
  *   1. STORE/sealing.db becomes a copy of the archive. Of each such table the rows are made,
  *      summed and packed again: counters of a minute add up, of gauges the last one holds, as in a

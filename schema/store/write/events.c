@@ -161,6 +161,10 @@ void events_take(struct store_writer *w, struct wait_row *row, int64_t utc_ns)
 	if (row->table == WAIT_ROW_WAIT)
 		__atomic_fetch_add(&r->tally->seen, row->value[0], __ATOMIC_RELEASE);
 	wait_rows_add(&w->cur->waits, row);
+	if (r->fine_s && wait_row_of_task(row)) {
+		row->ts = fine_bucket_of(r, utc_ns);
+		wait_rows_add(&writer_fine(w)->waits, row);
+	}
 	writer_took(w, r, utc_ns);
 }
 
@@ -178,17 +182,17 @@ void events_request(struct store_writer *w, struct request_row *row, int64_t utc
 	request_rows_add(&writer_fine(w)->requests, row);
 }
 
-struct factrows *events_facts(struct store_writer *w)
+struct factrows *events_facts(struct store_writer *w, bool fine)
 {
-	return &writer_current(w)->facts;
+	return fine ? &writer_fine(w)->facts : &writer_current(w)->facts;
 }
 
-void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_ns)
+void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_ns, bool fine)
 {
 	struct writer_run *r = &w->run[row->run - 1];
-	struct factrows *f = events_facts(w);
+	struct factrows *f = events_facts(w, fine);
 
-	row->ts = bucket_of(r, utc_ns);
+	row->ts = fine ? fine_bucket_of(r, utc_ns) : bucket_of(r, utc_ns);
 	if (!row->fact->beside)
 		__atomic_fetch_add(&r->tally->seen, 1, __ATOMIC_RELEASE);
 	mem_grow(f->rows, f->n, f->cap);
@@ -259,6 +263,10 @@ int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns,
 	writer_current(w);
 	__atomic_fetch_add(&r->tally->seen, key.gauge ? 1 : a->n, __ATOMIC_RELEASE);
 	amounts_add(&w->cur->amounts, &key, a);
+	if (r->fine_s && !key.gauge) {
+		key.ts = fine_bucket_of(r, utc_ns);
+		amounts_add(&writer_fine(w)->amounts, &key, a);
+	}
 	writer_took(w, r, utc_ns);
 	return 0;
 }

@@ -72,8 +72,8 @@ static bool has_keys(const struct fact *f, const struct fact_row *row)
 	return true;
 }
 
-int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f,
-	       const struct fact_row *row)
+static int fact_add(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f,
+		    const struct fact_row *row, bool fine)
 {
 	struct factrow r = {.fact = f, .run = writer_stretch(w, run)};
 	struct factrows *rows;
@@ -83,7 +83,7 @@ int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struc
 		return -EINVAL;
 	if (events_room(w))
 		return -ESTALE;
-	rows = events_facts(w);
+	rows = events_facts(w, fine);
 	r.first = rows->n_values;
 	for (uint32_t i = 0; i < f->n; i++) {
 		if (!fact_has(row, (int)i))
@@ -95,8 +95,22 @@ int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struc
 		r.set |= 1ull << i;
 		value_add(rows, value);
 	}
-	events_take_fact(w, &r, utc_ns);
+	events_take_fact(w, &r, utc_ns, fine);
 	return 0;
+}
+
+int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f,
+	       const struct fact_row *row)
+{
+	return fact_add(w, run, utc_ns, f, row, false);
+}
+
+int store_fact_fine(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f,
+		    const struct fact_row *row)
+{
+	struct writer_run *r = writer_run(w, run);
+
+	return r && r->fine_s && f->beside ? fact_add(w, run, utc_ns, f, row, true) : -EINVAL;
 }
 
 uint32_t facts_index(const struct fact *f)

@@ -55,6 +55,9 @@ void wait_rows_release(struct wait_rows *w);
 size_t wait_rows_bytes(const struct wait_rows *w);
 /* Copies the row and its histogram, or adds them to the one of its key. */
 void wait_rows_add(struct wait_rows *w, const struct wait_row *row);
+/* Is it of a task, as what the ring has is; such rows are sums. Rows of the host and of cgroups are
+ * not. */
+bool wait_row_of_task(const struct wait_row *row);
 /* All its numbers are at most WAIT_ROW_MOST. */
 bool wait_row_believable(const struct wait_row *row);
 /* Events of one run; 0: of all. */

@@ -44,9 +44,8 @@ static bool row_same(const struct wait_row *a, const struct wait_row *b)
 	       a->stack == b->stack;
 }
 
-/* The tables whose rows are sums, as the segment adds them up: the third number of a wait is the
- * longest. */
-static bool row_sums(const struct wait_row *r)
+/* As the segment adds them up: the third number of a wait is the longest. */
+bool wait_row_of_task(const struct wait_row *r)
 {
 	return r->table == WAIT_ROW_WAIT || r->table == WAIT_ROW_WAKE ||
 	       r->table == WAIT_ROW_CULPRIT || r->table == WAIT_ROW_ON;
@@ -60,7 +59,7 @@ static struct wait_row *row_find(const struct wait_rows *w, uint64_t hash,
 	struct wait_row *r;
 	uint64_t at;
 
-	if (!row_sums(row) || !idmap_get(&w->at, hash, &at))
+	if (!wait_row_of_task(row) || !idmap_get(&w->at, hash, &at))
 		return NULL;
 	r = &w->rows[at];
 	if (!row_same(r, row) || r->value[0] + row->value[0] > WAIT_ROW_MOST ||

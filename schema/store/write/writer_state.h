@@ -131,9 +131,9 @@ void events_new_epoch(struct store_writer *w);
 void events_take(struct store_writer *w, struct wait_row *row, int64_t utc_ns);
 /* The same for a request. */
 void events_request(struct store_writer *w, struct request_row *row, int64_t utc_ns);
-/* For facts.c: where the row's values go, then the row itself. */
-struct factrows *events_facts(struct store_writer *w);
-void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_ns);
+/* For facts.c: where the row's values go, then the row itself. `fine`: into the ring. */
+struct factrows *events_facts(struct store_writer *w, bool fine);
+void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_ns, bool fine);
 /* Moves what was taken in to the queue; unless `whole`, without the stack endings of the minute
  * that is not over. */
 void events_hand_over(struct store_writer *w, bool whole);

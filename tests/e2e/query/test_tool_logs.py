@@ -37,3 +37,21 @@ def test_what_sonde_costs_is_the_sum_of_the_families_that_record(sonde, tmp_path
     line = next(x for x in said.splitlines() if x.startswith("cost"))
     assert all(f"{family} 0.00" in line for family in families) and line.count("cpu 0.00") == 2, said  # cpu and offcpu, each once
     assert all(any(row.split()[:1] == [str(n)] for row in said.splitlines()) for n in range(2, 9)), said
+
+
+def test_explain_says_what_failed_while_an_error_was_logged(sonde, tmp_path):
+    """40 errors in the last 20 s, none before; meanwhile 3 of 7 requests failed, and one before that is not counted."""
+    store = str(tmp_path / "store")
+    who = {"pid": 7, "comm": "app"}
+    pay = {"request": "POST /pay", "protocol": "http", "service": "shop:80", "side": 2, **who, "total_ns": 9000000, "max_ns": 9000000}
+    said = [{**SAID, "at": AT - s, "messages": 20, "first_us": (AT - s) * 1000000, "last_us": (AT - s + 5) * 1000000} for s in (20, 10)]
+    asked = [{**pay, "at": AT - 100, "status": "500", "result": 1, "n": 1}, {**pay, "at": AT - 10, "status": "500", "result": 1, "n": 3},
+             {**pay, "at": AT - 20, "status": "200", "result": 0, "n": 4}]
+    spun = [{"kind": "cpu", "n": 100, "stack": ["main"], **who, "at": AT - s} for s in range(10, 300, 10)]
+    run = [{"run": family, "from": AT - 300, "to": AT, "bucket_s": 10, "period_ns": 10000000, "recording": n} for n, family in enumerate(("cpu", "logs", "l7"), 1)]
+    livedin.put(store, [run[0], *spun, run[1], *said, run[2], *asked])
+    words = ("explain", "--from", str(AT - 60), "--to", str(AT), "--before", "200s")
+    (row,) = json.loads(sonde(*words, "--json", store=store, check=True).stdout)["logged"]
+    assert (row["before"], row["after"]) == (0, 40)
+    assert row["failed"] == {"errors": 3, "requests": 7, "service": "shop:80", "operation": "POST /pay", "status": "500"}
+    assert "meanwhile 3 of 7 requests failed, POST /pay of shop:80 (500)" in " ".join(sonde(*words, store=store, check=True).stdout.split())

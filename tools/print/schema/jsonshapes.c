@@ -105,7 +105,7 @@ static const struct {
 	 "sure command] others not_recorded} changed! detectable% unit incidents[container text "
 	 "restarts# oom# restarts_before# oom_before# grew?" GREW
 	 "] incidents_total# happened[time time_ns# kind name text] "
-	 "happened_total# logged[source level pattern before# after# text] hung[" RUNNING
+	 "happened_total# logged[source level pattern before# after# text failed{errors# requests# service operation status}] hung[" RUNNING
 	 " text] hung_total# new_connections" NEW_EDGE
 	 " new_connections_total# requests# side services[container comm requests# took_ns#] took_ns# slower_us#"},
 	{"events",

@@ -17,6 +17,7 @@
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 #include "tools/print/wrap.h"
+#include "tools/record/daemon.h"
 
 #define INDENT 14
 #define STEP_S 10 /* the width of a bucket */
@@ -27,7 +28,7 @@
 struct check_args {
 	uint64_t rows;
 	const char *at, *notify, *state, *dir;
-	bool all, list;
+	bool all, list, keep;
 };
 
 /* clang-format off */
@@ -37,6 +38,7 @@ static const struct option CHECK_OPTIONS[] = {
 	{"number", 'n', OPTION_MOST, "N", "how many rows in JSON (default 100; 0: all)", offsetof(struct check_args, rows)},
 	{"list", 0, OPTION_FLAG, NULL, "list the checks and their thresholds", offsetof(struct check_args, list)},
 	{"notify", 0, OPTION_STRING, "CMD", "run CMD once for each change of state", offsetof(struct check_args, notify)},
+	{"keep", 0, OPTION_FLAG, NULL, "have sonded keep its flight ring for each check that fails, once an hour and check", offsetof(struct check_args, keep)},
 	{"state", 0, OPTION_STRING, "FILE", "file that remembers what --notify has sent (default: one per user)", offsetof(struct check_args, state)},
 	{"checks", 0, OPTION_STRING, "DIR", "folder of local checks (default: /etc/sonde/checks.d)", offsetof(struct check_args, dir)},
 	{0},
@@ -47,6 +49,7 @@ static const char *const CHECK_EXAMPLES[] = {
 	"sonde check",
 	"sonde check disk-space inodes --at 03:10",
 	"sonde check --list --json",
+	"sudo sonde check --keep -q",
 	NULL,
 };
 
@@ -304,6 +307,29 @@ static int notify(const struct verb_call *call, const struct check_results *r,
 	return rc;
 }
 
+/* Without sonded, or a ring, there is nothing to keep. */
+static int keep(const struct verb_call *call, const struct check_results *r, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < r->n; i++) {
+		struct strbuf why cleanup_strbuf = STRBUF_INIT;
+		char cause[72];
+		json_t *answer = NULL;
+
+		if (r->rows[i].state != CHECK_BAD)
+			continue;
+		check_say(&r->rows[i], &why);
+		snprintf(cause, sizeof(cause), "check %s", r->rows[i].check->name);
+		rc = daemon_ask(call->store,
+				json_pack("{s:s, s:s, s:s}", "do", "keep", "cause", cause, "why",
+					  strbuf_str(&why)),
+				&answer, e);
+		json_decref(answer);
+	}
+	return rc;
+}
+
 static int check_run(struct verb_call *call, struct err *e)
 {
 	const struct check_args *a = call->args;
@@ -315,10 +341,10 @@ static int check_run(struct verb_call *call, struct err *e)
 	if (rc)
 		return rc;
 	rc = keep_named(&checks, call->words, call->n_words, e);
-	if (!rc && a->notify && a->at)
-		rc = err_set(
-			e, -EINVAL, EXIT_USAGE,
-			"--notify reports changes as they happen; it cannot be combined with --at");
+	if (!rc && (a->notify || a->keep) && a->at)
+		rc = err_set(e, -EINVAL, EXIT_USAGE,
+			     "%s is about what happens now; it cannot be combined with --at",
+			     a->notify ? "--notify" : "--keep");
 	if (!rc && a->list) {
 		rc = list(call, &checks);
 		checkfiles_release(&checks);
@@ -334,6 +360,8 @@ static int check_run(struct verb_call *call, struct err *e)
 	call->status = results.bad ? EXIT_RUNTIME : EXIT_OK;
 	if (!rc && a->notify)
 		rc = notify(call, &results, &checks, e);
+	if (!rc && a->keep)
+		rc = keep(call, &results, e);
 	check_results_release(&results);
 	checkfiles_release(&checks);
 	return rc;
@@ -342,7 +370,7 @@ static int check_run(struct verb_call *call, struct err *e)
 const struct verb verb_check = {
 	.name = "check",
 	.summary = "run health checks: memory, disks, limits, restarts (exit code 1 if one fails)",
-	.usage = "[CHECK...] [--at TIME] [--notify CMD]",
+	.usage = "[CHECK...] [--at TIME] [--notify CMD] [--keep]",
 	.examples = CHECK_EXAMPLES,
 	.options = CHECK_OPTIONS,
 	.args_size = sizeof(struct check_args),

@@ -213,21 +213,21 @@ static json_t *incidents_json(const struct explain *x)
 
 static json_t *logged_json(const struct explain *x)
 {
-	struct logrise rises[LOGRISE_MOST];
-	size_t n = logrise_find(&x->logs[DIFF_BEFORE], &x->logs[DIFF_AFTER], rises);
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < x->n_rises; i++) {
+		const struct logrise *r = &x->rises[i];
 		struct strbuf text cleanup_strbuf = STRBUF_INIT;
 		json_t *o = json_object();
 
-		logrise_say(&rises[i], &text);
-		json_object_set_new(o, "source", json_text(rises[i].pattern->source));
-		json_object_set_new(o, "level", json_text(LOGREAD_NAMES[rises[i].pattern->level]));
-		json_object_set_new(o, "pattern", json_text(rises[i].pattern->pattern));
-		json_object_set_new(o, "before", json_integer((json_int_t)rises[i].before));
-		json_object_set_new(o, "after", json_integer((json_int_t)rises[i].after));
+		logrise_say(r, &text);
+		json_object_set_new(o, "source", json_text(r->pattern->source));
+		json_object_set_new(o, "level", json_text(LOGREAD_NAMES[r->pattern->level]));
+		json_object_set_new(o, "pattern", json_text(r->pattern->pattern));
+		json_object_set_new(o, "before", json_integer((json_int_t)r->before));
+		json_object_set_new(o, "after", json_integer((json_int_t)r->after));
 		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+		json_object_set_new(o, "failed", logfailed_json(&x->failed[i]));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -419,19 +419,20 @@ static bool print_happened(const struct explain *x, bool begun)
 /* Errors and warnings that were logged more often than before. */
 static bool print_logged(const struct explain *x)
 {
-	struct logrise rises[LOGRISE_MOST];
-	size_t n = logrise_find(&x->logs[DIFF_BEFORE], &x->logs[DIFF_AFTER], rises);
-
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < x->n_rises; i++) {
 		struct strbuf text cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
 
 		if (!i)
 			printf("logged in this range:\n");
-		logrise_say(&rises[i], &text);
+		logrise_say(&x->rises[i], &text);
+		if (x->failed[i].errors) {
+			strbuf_addstr(&text, "; ");
+			logfailed_say(&x->failed[i], &text);
+		}
 		strbuf_addshown(&shown, text.buf, text.len);
 		wrap_print(stdout, strbuf_str(&shown), 3);
 	}
-	return n > 0;
+	return x->n_rises > 0;
 }
 
 /* Events of containers in the range, and whether they also occurred before. */

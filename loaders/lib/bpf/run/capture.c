@@ -363,6 +363,7 @@ static int open_probe(struct capture *c, struct err *e)
 				   .freq = c->config.o->options->freq,
 				   .cpus = cpus,
 				   .bucket_s = c->config.o->options->bucket_s,
+				   .fine_s = c->config.o->options->flight ? c->config.f->fine_s : 0,
 				   .ring_bytes = ring_size(c->config.o->options, cpus),
 				   .late_bytes = late_size(c->config.o->options, cpus),
 				   .store_dir = c->config.o->options->store ?

@@ -314,6 +314,8 @@ static void host_renew(struct capture_intake *in)
 	in->host.store = in->config->store;
 	in->host.run = in->config->run;
 	in->host.bucket_s = in->config->o->options->bucket_s;
+	in->host.progress = in->config->o->progress;
+	in->host.fine_s = in->config->o->options->flight ? in->config->f->fine_s : 0;
 	in->host.offset_ns = in->clock->offset_ns;
 	in->host.set_ns = in->clock->set_ns;
 	in->host.before_offset_ns = in->clock->before_offset_ns;

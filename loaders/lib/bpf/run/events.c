@@ -2,10 +2,15 @@
 #include "loaders/lib/bpf/run/events.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/run/progress.h"
 #include "loaders/lib/host/names/naming.h"
+#include "schema/base/strbuf.h"
 #include "schema/facts/host.h"
 #include "schema/store/write/facts.h"
 
@@ -25,9 +30,34 @@ void event_row_put(struct family_host *h, int64_t utc_ns, const struct fact *f,
 	h->refused += rc == -ESTALE;
 }
 
+void event_tell(struct family_host *h, const char *cause, const char *why)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	if (!h->progress)
+		return;
+	strbuf_addshown(&text, why, strlen(why));
+	progress_send(h->progress,
+		      json_pack("{s:s, s:s, s:s}", "event", "happened", "cause", cause, "why",
+				strbuf_str(&text)),
+		      true);
+}
+
+static void cause_tell(struct family_host *h, const struct event *e)
+{
+	char why[200];
+
+	snprintf(why, sizeof(why), "%s %s %s%s%s", e->subject, e->name, e->kind,
+		 e->detail && *e->detail ? ": " : "", e->detail ? e->detail : "");
+	event_tell(h, e->cause, why);
+}
+
 void event_put(struct family_host *h, const struct event *e)
 {
 	struct fact_row row = {0};
+
+	if (e->cause)
+		cause_tell(h, e);
 
 	fact_put_text(&row, EVENT_KIND, e->kind);
 	fact_put_text(&row, EVENT_SUBJECT, e->subject);

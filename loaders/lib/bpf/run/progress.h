@@ -12,6 +12,8 @@
  *                                                    charge for its own maps
  *   {"event":"finish","files","left_s"}               it has stopped, and waits for files that are
  * still read
+ *   {"event":"happened","cause","why"}               something that sonded keeps its flight ring
+ * for
  *   {"event":"exit","status"}                        the command after `--` has ended
  *   {"event":"done", ...}                            see family.c
  *   {"event":"error","what","fix","exit"}

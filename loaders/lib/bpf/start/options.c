@@ -44,7 +44,7 @@ static const struct option LOADER_OPTIONS[] = {
 	{"segment-bytes", 0, OPTION_BYTES, "N", "start a new segment of the store after this size (default 64 MiB)", AT(segment_bytes)},
 	{"segment-age", 0, OPTION_DURATION, "TIME", "and after this time (default 1h)", AT(segment_ns), .min = NSEC_PER_SEC, .max = DURATION_MAX_NS},
 	{"store-budget", 0, OPTION_BYTES, "N", "limit the whole store to this size (default: left to sonde prune)", AT(budget_bytes)},
-	{"flight", 0, OPTION_STRING, "DIR", "for sonded: put samples by the second also into a ring in this folder; --flight-share N, --flight-bytes N", AT(flight)},
+	{"flight", 0, OPTION_STRING, "DIR", "for sonded: put what is by the second also into a ring in this folder; --flight-share N, --flight-bytes N", AT(flight)},
 	{"flight-share", 0, OPTION_UINT, "N", NULL, /* one sample in N goes to the store */ AT(flight_share), .min = 1, .max = FREQ_MAX},
 	{"flight-bytes", 0, OPTION_BYTES, "N", NULL, /* the ring's size */ AT(flight_bytes)},
 	{"check", 0, OPTION_FLAG, NULL, "report what this host supports, and exit", AT(check)},

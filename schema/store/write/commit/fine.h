@@ -4,8 +4,9 @@
  * so that what happened a while ago can be kept in more detail than the store has
  * (schema/store/archive/keep.h).
  *
- *   1. Runs with a finer step (store_run.fine_s) put what they count into both outputs, at the
- *      store's step and at the finer one. Of samples the store gets one in store_run.share: its
+ *   1. Runs with a finer step (store_run.fine_s) put what they count of tasks (samples, amounts,
+ *      waits) into both outputs, at the store's step and at the finer one; some facts go into the
+ *      ring alone (store_fact_fine). Of samples the store gets one in store_run.share: its
  *      run's period is as many times as long. Names and stacks are interned once for both.
  *   2. Its runs have another token, and begin in each segment where the segment before it
  *      ended: a segment says of itself what it holds, and no more.

@@ -13,6 +13,7 @@
 #include "schema/store/archive/keep.h"
 #include "schema/store/archive/seal.h"
 #include "schema/store/files/folder.h"
+#include "schema/store/write/waits.h"
 #include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/test.h"
 
@@ -353,6 +354,120 @@ STORE_TEST(what_an_archive_has_is_not_kept_though_an_older_segment_is_rows)
 	assert_int_equal(keep(f, t + 35, t + 155, "a test").segments, 0);
 	ask(f, t, &after);
 	assert_same(&before, &after);
+}
+
+/* ---- waits ---- */
+
+#define WAITED                                                                                \
+	"SELECT ifnull(sum(total_ns), 0) + 7 * ifnull(sum(count), 0) FROM wait_totals WHERE " \
+	"ts >= %lld AND ts < %lld"
+#define BY_STACK                                                                           \
+	"SELECT ifnull(sum(total_ns), 0) + 7 * ifnull(sum(count), 0) FROM waits WHERE ts " \
+	">= %lld AND ts < %lld"
+
+/* Waits of three threads, each with its stack, and what throttles the host: that has no seconds. */
+static void record_waits(struct fixture *f, int64_t t)
+{
+	struct fixture ring = ring_of(f);
+	struct store_writer_opts o = {.dir = f->dir, .fine_dir = ring.dir, .fine_keep_s = 100000};
+	struct store_run r = {.family = "offcpu",
+			      .options = "sonde-offcpu --test",
+			      .scope = STORE_SCOPE_HOST,
+			      .bucket_s = 10,
+			      .cpus = 2,
+			      .from_ns = t * NS + NS / 3,
+			      .fine_s = 1};
+	struct store_throttle held = {.periods = 10, .throttled = 3, .throttled_ns = 1000};
+	struct store_writer *w = NULL;
+	struct err e = {0};
+	uint32_t run;
+
+	assert_int_equal(store_writer_open(&o, &w, &e), 0);
+	run = store_run_begin(w, &r);
+	for (int64_t s = 0; s < LONG_S; s++) {
+		const int64_t at = (t + s) * NS + NS / 2;
+
+		for (uint32_t i = 0; i < 3; i++) {
+			const struct store_process p = {
+				.pid = 100 + i, .comm = "waits", .start_ticks = 9};
+			const struct store_image image = {.name = "libx.so", .path = "/libx.so"};
+			const struct store_frame frame = {.image = store_image(w, &image),
+							  .offset = i};
+			uint32_t process = store_process(w, &p), place = store_frame(w, &frame),
+				 task = store_task(w, run, process, "waits", 100 + i),
+				 series = store_series_labelled(w, run, process, "waits", 100 + i,
+								store_stack(w, &place, 1),
+								STORE_KIND_OFFCPU, STORE_WAIT_LOCK);
+			const struct store_wait x = {.class = STORE_WAIT_LOCK,
+						     .n = (uint64_t)s % 5 + i,
+						     .total_ns = (uint64_t)(s % 7 + i) * 1000000};
+			const struct store_amount a = {.n = x.n, .value = x.total_ns};
+			const struct store_wake by = {.class = STORE_WAIT_LOCK,
+						      .waker = task,
+						      .n = x.n,
+						      .total_ns = x.total_ns};
+
+			assert_int_equal(store_wait(w, task, at, &x), 0);
+			assert_int_equal(store_amount(w, series, at, &a), 0);
+			assert_int_equal(store_wake(w, task, at, &by), 0);
+		}
+		store_throttle(w, run, at, "/a", &held);
+		store_run_until(w, run, (t + s + 1) * NS - NS / 5);
+		if (s % 10 == 9)
+			store_flush(w);
+	}
+	fixture_close(w);
+}
+
+static void ask_waits(const struct fixture *f, int64_t t, int64_t out[2 * TRIES + 1])
+{
+	char sql[200];
+
+	srand(7);
+	t -= t % 10;
+	for (int i = 0; i < TRIES; i++) {
+		long long from = t + 10 * (rand() % 20), to = from + 10 * (1 + rand() % 10);
+
+		snprintf(sql, sizeof(sql), WAITED, from, to);
+		out[2 * i] = fixture_sql_all(f, sql);
+		snprintf(sql, sizeof(sql), BY_STACK, from, to);
+		out[2 * i + 1] = fixture_sql_all(f, sql);
+	}
+	out[2 * TRIES] = fixture_sql_all(f, "SELECT sum(throttled_ns) FROM throttle_row");
+}
+
+STORE_TEST(waits_of_a_kept_window_have_seconds_and_count_once_also_when_minutes_are_due)
+{
+	struct fixture *f = *state;
+	int64_t t = time(NULL) + 20, before[2 * TRIES + 1], after[2 * TRIES + 1];
+	struct seal_opts o = {.dir = f->dir};
+	struct seal_report sealed;
+	struct keep_report r;
+	char seconds[200], name[SEGMENT_NAME_MAX];
+	struct err e = {0};
+
+	record_waits(f, t);
+	ask_waits(f, t, before);
+	assert_true(before[0] > 0 && before[1] > 0);
+	r = keep(f, t + 35, t + 155, "a test");
+	assert_true(r.segments > 0);
+	ask_waits(f, t, after);
+	assert_memory_equal(before, after, sizeof(before));
+	snprintf(seconds, sizeof(seconds),
+		 "SELECT count(DISTINCT ts) FROM wait_totals WHERE ts >= %lld AND ts < %lld",
+		 (long long)(r.from_ns / NS), (long long)(r.to_ns / NS));
+	assert_true(fixture_sql_all(f, seconds) >= 110);
+	sleep(1); /* the next one's name is of a later second */
+	assert_int_equal(folder_turn(f->dir, name, &e), 0);
+	fixture_close(fixture_writer(f, 0));
+	assert_int_equal(seal_run(&o, &sealed, &e), 0);
+	ask_waits(f, t, after);
+	assert_memory_equal(before, after, sizeof(before));
+	rename_to(f, 0, "20200101T000000Z-0001.db");
+	o.fine_s = 1;
+	assert_int_equal(seal_run(&o, &sealed, &e), 0);
+	ask_waits(f, t, after);
+	assert_memory_equal(before, after, sizeof(before));
 }
 
 /* As the loader does it while the window is kept. */

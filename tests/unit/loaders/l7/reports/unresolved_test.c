@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loaders/l7/unresolved.h"
+#include "loaders/l7/reports/unresolved.h"
 #include "tests/unit/test.h"
 
 #define S 1000000000ll

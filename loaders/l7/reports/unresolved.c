@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loaders/l7/unresolved.h"
+#include "loaders/l7/reports/unresolved.h"
 
 #include <stdbool.h>
 #include <stdio.h>
