@@ -324,7 +324,7 @@ function mainStart() {
 			facts.push([`${formatTime(gap)} of this range were not recorded (hatched in the strip).`, much]), brief.push(`not recorded: ${formatTime(gap)}`);
 		if (flame && flame.ok) {
 			const d = flame.data, all = d.cpu_ns === undefined ? d.value : d.cpu_ns, unnamed = d.unnamed_ns === undefined ? d.unnamed_value : d.unnamed_ns;
-			facts.push([lost ? `${formatCount(lost)} ${d.count_unit} shown here were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Nothing shown here was lost.', lost > 0]);
+			facts.push([lost ? `${formatCount(lost)} ${d.counted} shown here were lost (${d.losses.map((l) => `${l.reason} ${formatCount(l.n)}`).join(', ')}).` : 'Nothing shown here was lost.', lost > 0]);
 			facts.push(...d.shed.map((text) => [formatSeen(`${text[0].toUpperCase()}${text.slice(1)}.`), true]));
 			if (d.shed.length)
 				brief.push('sonded recorded less');
@@ -333,7 +333,7 @@ function mainStart() {
 			facts.push([all && unnamed ? `${wordsShare(unnamed / all)} is in functions without a name.` : 'Every function has a name.']);
 			if (d.elided)
 				facts.push([`The ${formatCount(d.elided)} smallest frames are drawn as \u201c(smaller frames)\u201d: a click on one shows what is in it.`]);
-			facts.push([`${formatCount(d.samples === undefined ? d.n : d.samples)} ${d.count_unit}${d.period_ns ? ` at ${Number((1e9 / d.period_ns).toPrecision(3))} Hz` : ''}; kernel ${d.kernel || 'unknown'}; ${d.cpus} CPUs.`]);
+			facts.push([`${formatCount(d.samples === undefined ? d.n : d.samples)} ${d.counted}${d.period_ns ? ` at ${Number((1e9 / d.period_ns).toPrecision(3))} Hz` : ''}; kernel ${d.kernel || 'unknown'}; ${d.cpus} CPUs.`]);
 			$('host').textContent = formatSeen(d.host || '');
 			document.title = `sonde${d.host ? ' \u00b7 ' + formatSeen(d.host) : ''}`;
 		}

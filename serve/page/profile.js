@@ -55,7 +55,7 @@ function profileMake(answers, ps) {
 		sides.push(rows);
 	}
 	frames.n = tree.n;
-	return {type: last.type, value_unit: last.unit, count_unit: last.count_unit, cumulative: last.cumulative, period: 0, slots: 1,
+	return {type: last.type, value_unit: last.unit, counted: last.counted, cumulative: last.cumulative, period: 0, slots: 1,
 		recorded_ns: last.recorded_ns || (last.to_ns - last.from_ns), frames, tree, owners, sides};
 }
 

@@ -30,7 +30,7 @@ static void head_side(const struct diff_view *v, int side, FILE *out)
 	}
 	if (s->f->kind->class != STORE_GAUGE)
 		fprintf(out, "%s %s", units_count(s->samples, samples, sizeof(samples)),
-			store_unit_name(s->f->kind->unit_n));
+			store_kind_counted(s->f->kind));
 	else
 		fprintf(out, "%s", s->f->kind->what);
 	if (s->seconds > 0)

@@ -37,7 +37,8 @@ void diff_add_amount(struct strbuf *s, const struct diff *d, double v)
 		strbuf_addf(s, "%s%s", units_bytes((uint64_t)v, text, sizeof(text)),
 			    diff_per_second(d));
 	else
-		strbuf_addf(s, "%.1f %s%s", v, store_unit_name(unit_of(d)), diff_per_second(d));
+		strbuf_addf(s, "%.1f %s%s", v, store_kind_counted(d->side[DIFF_AFTER].f->kind),
+			    diff_per_second(d));
 }
 
 /* "+0.412" cores, "-3.20" points; of a host that is all but idle a digit more */

@@ -53,7 +53,7 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 		snprintf(buf, size, "%s%s", units_bytes((uint64_t)v, bytes, sizeof(bytes)),
 			 f->kind->class == STORE_GAUGE ? "" : "/s");
 	else if (f->unit != STORE_TIME)
-		snprintf(buf, size, "%.1f %s%s", v, store_unit_name(f->unit),
+		snprintf(buf, size, "%.1f %s%s", v, store_kind_counted(f->kind),
 			 f->kind->class == STORE_GAUGE ? "" : "/s");
 	else
 		snprintf(buf, size, "%.2f s each second", v);

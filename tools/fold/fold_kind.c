@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/fold/fold_kind.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,23 +28,21 @@ static const char *const UNITS[] = {[STORE_SAMPLES] = "samples",
 				    [STORE_TIME] = "time",
 				    [STORE_BYTES] = "bytes"};
 
-static void names_of(uint32_t kinds, char *out, size_t size)
+static void names_of(uint32_t kinds, struct strbuf *out)
 {
-	size_t n = 0;
-
-	out[0] = '\0';
-	for (int i = 1; i < STORE_KINDS && n < size; i++)
+	for (int i = 1; i < STORE_KINDS; i++)
 		if (kinds & 1u << i)
-			n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "",
-					      store_kind_info((enum store_kind)i)->name);
+			strbuf_addf(out, "%s%s", out->len ? ", " : "",
+				    store_kind_info((enum store_kind)i)->name);
 }
 
 static int unknown_type(const char *type, struct err *e)
 {
-	char names[128];
+	struct strbuf names cleanup_strbuf = STRBUF_INIT;
 
-	names_of(~0u, names, sizeof(names));
-	err_set(e, -EINVAL, EXIT_USAGE, "unknown type '%.40s': known are %s", type, names);
+	names_of(~0u, &names);
+	err_set(e, -EINVAL, EXIT_USAGE, "unknown type '%.40s': known are %s", type,
+		strbuf_str(&names));
 	err_fix(e, "sonde stacks --type cpu");
 	return -EINVAL;
 }
@@ -124,8 +123,8 @@ static const enum store_kind TELLING[] = {STORE_KIND_CPU,      STORE_KIND_OFFCPU
 
 int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e)
 {
+	struct strbuf names cleanup_strbuf = STRBUF_INIT;
 	uint32_t kinds;
-	char names[128];
 	int rc = fold_kinds_there(sel, &kinds, e);
 
 	if (rc)
@@ -140,9 +139,9 @@ int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct e
 			break;
 		}
 	if (kinds & (kinds - 1)) {
-		names_of(kinds & ~(1u << *kind), names, sizeof(names));
+		names_of(kinds & ~(1u << *kind), &names);
 		log_warn("no CPU samples in %s: this is --type %s; there is also %s", sel->range,
-			 store_kind_info(*kind)->name, names);
+			 store_kind_info(*kind)->name, strbuf_str(&names));
 	}
 	return 0;
 }
@@ -232,12 +231,12 @@ static int nothing_else(const struct selection *sel, const struct store_kind_inf
 	const uint32_t kinds = kinds_readable(sel);
 	const bool narrow = select_is_narrow(sel), has = kinds & 1u << k->kind,
 		   recorded = !has && k->family && !k->option && family_recorded(sel, k->family);
-	char names[128];
+	struct strbuf names cleanup_strbuf = STRBUF_INIT;
 
-	names_of(kinds & ~(has ? 1u << k->kind : 0), names, sizeof(names));
+	names_of(kinds & ~(has ? 1u << k->kind : 0), &names);
 	err_set(e, -ENODATA, EXIT_NOTHING, "no %s (%s)%s%s in %s: %s%s%s%s", k->what, k->name,
 		*sel->what ? " of " : "", sel->what, sel->range, why_nothing(sel, has, recorded),
-		*names ? "; there is " : "", names, there);
+		names.len ? "; there is " : "", strbuf_str(&names), there);
 	if (has)
 		err_fix(e, "sonde stacks --type %s%s    sonde status (what is there)", k->name,
 			narrow ? " (without the filter)" : " --self (sonde's own)");
@@ -300,16 +299,18 @@ static void fix_only_self(const struct selection *sel, struct err *e)
 /* Other kinds of value were recorded then: no "nothing". */
 static bool others_there(const struct selection *sel, struct err *e)
 {
-	char names[128], from[40], to[40];
+	struct strbuf names cleanup_strbuf = STRBUF_INIT;
+	char from[40], to[40];
 	const uint32_t kinds = kinds_readable(sel);
 
 	if (!kinds)
 		return false;
-	names_of(kinds, names, sizeof(names));
+	names_of(kinds, &names);
 	when_zoned(sel->from_ns, from, sizeof(from));
 	when_zoned(sel->to_ns, to, sizeof(to));
 	err_set(e, -ENODATA, EXIT_NOTHING,
-		"no CPU samples in %s: cpu was not recorded then; there is %s", sel->range, names);
+		"no CPU samples in %s: cpu was not recorded then; there is %s", sel->range,
+		strbuf_str(&names));
 	if (kinds & 1u << STORE_KIND_OFFCPU)
 		err_fix(e, "sonde waits --from %s --to %s    sonde status (what was recorded when)",
 			from, to);
@@ -414,15 +415,24 @@ bool fold_is_cores(const struct fold *f)
 	return f->kind->kind == STORE_KIND_CPU && f->unit == STORE_TIME;
 }
 
-const char *fold_amount_title(const struct fold *f)
+bool fold_is_count(const struct fold *f)
 {
-	static const char *const titles[] = {[STORE_SAMPLES] = "SAMPLES",
-					     [STORE_EVENTS] = "EVENTS",
-					     [STORE_OBJECTS] = "OBJECTS",
-					     [STORE_TIME] = "TIME",
-					     [STORE_BYTES] = "BYTES"};
+	return f->unit == f->kind->unit_n;
+}
 
-	return fold_is_cores(f) ? "CORES" : titles[f->unit];
+const char *fold_count_title(const struct fold *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s", store_kind_counted(f->kind));
+	for (char *c = buf; *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+	return buf;
+}
+
+const char *fold_amount_title(const struct fold *f, char *buf, size_t size)
+{
+	if (fold_is_count(f))
+		return fold_count_title(f, buf, size);
+	return fold_is_cores(f) ? "CORES" : f->unit == STORE_TIME ? "TIME" : "BYTES";
 }
 
 const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t size)
@@ -435,4 +445,14 @@ const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t
 		return units_ns((int64_t)amount, buf, size);
 	return f->unit == STORE_BYTES ? units_bytes(amount, buf, size) :
 					units_count(amount, buf, size);
+}
+
+void fold_say(struct strbuf *s, const struct fold *f, uint64_t amount, uint64_t n)
+{
+	char text[32];
+
+	if (!fold_is_count(f))
+		strbuf_addf(s, "%s%s, ", fold_amount(f, amount, text, sizeof(text)),
+			    fold_is_cores(f) ? " cores" : "");
+	strbuf_addf(s, "%s %s", units_count(n, text, sizeof(text)), store_kind_counted(f->kind));
 }

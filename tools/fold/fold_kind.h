@@ -13,8 +13,11 @@
 
 #include "schema/base/cli/options.h"
 #include "schema/base/err.h"
+#include "schema/base/strbuf.h"
 #include "tools/fold/fold.h"
 #include "tools/select/select.h"
+
+#define FOLD_TITLE_LEN 32
 
 #define FOLD_KIND_OPTION(type, field)                                          \
 	{                                                                      \
@@ -46,8 +49,16 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 
 /* An amount in the fold's unit, for people: "1.37 s", "412 KiB", "7 921". A buffer of 32 bytes. */
 const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t size);
-/* The head of a column of such: CORES (CPU time by wall time), TIME, BYTES, EVENTS, ... */
-const char *fold_amount_title(const struct fold *f);
+/* The head of a column of such: CORES (CPU time by wall time), TIME, BYTES, MAJOR FAULTS, ... A
+ * buffer of FOLD_TITLE_LEN. */
+const char *fold_amount_title(const struct fold *f, char *buf, size_t size);
+/* The same, of a column that says how many. */
+const char *fold_count_title(const struct fold *f, char *buf, size_t size);
+/* Is the amount itself how many? Then it is not shown a second time. */
+bool fold_is_count(const struct fold *f);
+/* An amount, and how many it is the sum of: "1.37 cores, 814 samples", "12.3 MiB, 5 page faults",
+ * "9 major faults". */
+void fold_say(struct strbuf *s, const struct fold *f, uint64_t amount, uint64_t n);
 /* For how long it was recorded: a gap is no idle time. 0: an import that does not say. */
 uint64_t fold_recorded_ns(const struct fold *f);
 /* ns each ns of that; 0 where it is not known. */

@@ -33,7 +33,8 @@ static const struct store_kind_info WALL = {.name = FOLD_WALL_NAME,
 					    .unit = STORE_TIME,
 					    .pprof_n = "events",
 					    .pprof_value = "wall",
-					    .what = "time on and off CPU"};
+					    .what = "time on and off CPU",
+					    .counted = "samples and waits"};
 
 struct shape {
 	struct fold *f; /* NULL: nothing of this kind */

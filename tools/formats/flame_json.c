@@ -113,6 +113,7 @@ int flame_json_write(const struct fold *f, size_t max_nodes, FILE *out)
 	json_object_set_new(j, "type", json_string(f->kind->name));
 	json_object_set_new(j, "unit", json_string(store_unit_name(f->unit)));
 	json_object_set_new(j, "count_unit", json_string(store_unit_name(f->kind->unit_n)));
+	json_object_set_new(j, "counted", json_string(store_kind_counted(f->kind)));
 	json_object_set_new(j, "cumulative", json_boolean(f->kind->class != STORE_GAUGE));
 	set_number(j, "recorded_ns", fold_recorded_ns(f));
 	set_number(j, cpu ? "samples" : "n", f->nodes[0].total_samples);

@@ -136,6 +136,7 @@ static void lines_print(const struct text *x)
 void flame_text_write(const struct fold *f, FILE *out, unsigned width, bool unicode)
 {
 	struct text x = {.f = f, .out = out, .width = width, .unicode = unicode};
+	char title[FOLD_TITLE_LEN];
 	cleanup_free uint32_t *end = NULL, *indent = NULL;
 	cleanup_free bool *forked = NULL;
 
@@ -147,8 +148,8 @@ void flame_text_write(const struct fold *f, FILE *out, unsigned width, bool unic
 	ends_make(&x);
 	indents_make(&x);
 	fprintf(out, "%s SHARE %9s %s%*s   FUNCTION%s\n", term_on(out, TERM_DIM),
-		fold_amount_title(f), x.t.nodes[0].total_variance > 0 ? "  ERROR " : "", BAR, "",
-		term_off(out));
+		fold_amount_title(f, title, sizeof(title)),
+		x.t.nodes[0].total_variance > 0 ? "  ERROR " : "", BAR, "", term_off(out));
 	lines_print(&x);
 	flame_tree_release(&x.t);
 }

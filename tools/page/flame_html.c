@@ -68,11 +68,11 @@ static void brief_make(const struct flame_page *p, struct strbuf *s)
 				     units_ns(f->to_ns - f->from_ns, length, sizeof(length)));
 	strbuf_addstr(s, "</b> · ");
 	if (fold_is_cores(f))
-		strbuf_addf(s, "%.2f of %u cores", fold_cores(f, all->total_ns), f->cpus);
-	else
-		strbuf_addstr(s, fold_amount(f, all->total_ns, n, sizeof(n)));
-	strbuf_addf(s, " · %s %s", units_count(all->total_samples, n, sizeof(n)),
-		    store_unit_name(f->kind->unit_n));
+		strbuf_addf(s, "%.2f of %u cores · ", fold_cores(f, all->total_ns), f->cpus);
+	else if (!fold_is_count(f))
+		strbuf_addf(s, "%s · ", fold_amount(f, all->total_ns, n, sizeof(n)));
+	strbuf_addf(s, "%s %s", units_count(all->total_samples, n, sizeof(n)),
+		    store_kind_counted(f->kind));
 	if (lost_of(f))
 		strbuf_addf(s, " · <b>%s lost</b>", units_count(lost_of(f), n, sizeof(n)));
 	if (f->n_shed)
@@ -102,9 +102,9 @@ static void fact_load(const struct flame_page *p, struct strbuf *s)
 	char n[32];
 
 	if (!fold_is_cores(f)) {
-		strbuf_addf(s, "<li><b>%s</b>, ", fold_amount(f, all->total_ns, n, sizeof(n)));
-		strbuf_addf(s, "%s %s</li>\n", units_count(all->total_samples, n, sizeof(n)),
-			    store_unit_name(f->kind->unit_n));
+		strbuf_addstr(s, "<li><b>");
+		fold_say(s, f, all->total_ns, all->total_samples);
+		strbuf_addstr(s, "</b></li>\n");
 		return;
 	}
 	strbuf_addf(s, "<li><b>%.2f cores</b> of %u busy", fold_cores(f, all->total_ns), f->cpus);

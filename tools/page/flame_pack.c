@@ -224,7 +224,7 @@ static json_t *profile_pack(struct packer *p, const struct flame_pack_profile *p
 	nodes_pack(p);
 	json_object_set_new(j, "type", json_text(kind->name));
 	json_object_set_new(j, "title", json_text(kind->what));
-	json_object_set_new(j, "count_unit", json_text(store_unit_name(kind->unit_n)));
+	json_object_set_new(j, "counted", json_text(store_kind_counted(kind)));
 	json_object_set_new(j, "value_unit", json_text(store_unit_name(profile->f->unit)));
 	json_object_set_new(j, "cumulative", json_boolean(kind->class != STORE_GAUGE));
 	set_number(j, "period", period_of(profile->f));

@@ -13,8 +13,8 @@
  *       "process" or "thread",
  *     source_url (a template, "": none),
  *     profiles: one object per kind of value:
- *       type (as in --type), title, count_unit,
- *       value_unit ("ns", "bytes"; otherwise the same as count_unit),
+ *       type (as in --type), title, counted (what the counts are of: "samples"),
+ *       value_unit ("ns", "bytes"; otherwise it is a count),
  *       cumulative (false: a gauge, with its value at the end: no slots, no rate),
  *       period (value = n x period unless stored otherwise; 0: none),
  *       cpus, from_ns, to_ns, frames, nodes (how many),

@@ -75,18 +75,15 @@ static void frame_add(struct svg *s, size_t i)
 	const struct fold_frame *fr = &s->t.frames[n->frame];
 	const double whole = (double)s->t.nodes[0].total_ns;
 	cleanup_strbuf struct strbuf title = STRBUF_INIT;
-	char colour[8], amount[32], count[32];
+	char colour[8];
 
 	colour_of(fr, colour);
 	page_add_text(&title, fr->name);
 	strbuf_addstr(&title, *fr->module ? ", " : "");
 	page_add_text(&title, fr->module);
-	strbuf_addf(&title, ": %.2f %%, %s%s, ", 100 * (double)n->total_ns / whole,
-		    fold_amount(s->f, n->total_ns, amount, sizeof(amount)),
-		    fold_is_cores(s->f) ? " cores" : "");
-	strbuf_addf(&title, "%s %s; self %.2f %%",
-		    units_count(n->total_samples, count, sizeof(count)),
-		    store_unit_name(s->f->kind->unit_n), 100 * (double)n->self_ns / whole);
+	strbuf_addf(&title, ": %.2f %%, ", 100 * (double)n->total_ns / whole);
+	fold_say(&title, s->f, n->total_ns, n->total_samples);
+	strbuf_addf(&title, "; self %.2f %%", 100 * (double)n->self_ns / whole);
 	svg_frame(&s->body, s->x[i], TOP + n->depth * SVG_ROW, (double)n->total_ns * s->scale,
 		  colour, strbuf_str(&title), fr->name);
 }
@@ -108,7 +105,7 @@ static unsigned frames_add(struct svg *s)
 
 static void head_add(const struct flame_page *p, const struct svg *s, struct strbuf *out)
 {
-	char a[32], b[32], amount[32], count[32];
+	char a[32], b[32];
 	const struct fold *f = s->f;
 
 	strbuf_addstr(out, "<text x=\"3\" y=\"16\" font-size=\"14\">");
@@ -117,11 +114,7 @@ static void head_add(const struct flame_page *p, const struct svg *s, struct str
 	page_add_text(out, p->range);
 	strbuf_addf(out, "; %s to %s; ", when_utc(f->from_ns, a, sizeof(a)),
 		    when_utc(f->to_ns, b, sizeof(b)));
-	strbuf_addf(out, "%s%s, %s %s",
-		    fold_amount(f, f->nodes[0].total_ns, amount, sizeof(amount)),
-		    fold_is_cores(f) ? " cores" : "",
-		    units_count(f->nodes[0].total_samples, count, sizeof(count)),
-		    store_unit_name(f->kind->unit_n));
+	fold_say(out, f, f->nodes[0].total_ns, f->nodes[0].total_samples);
 	if (*p->filters) {
 		strbuf_addstr(out, "; only ");
 		page_add_text(out, p->filters);

@@ -82,8 +82,10 @@ struct store_kind_info {
 	const char *what; /* in words: "time on CPU" */
 	struct store_kind_words words;
 	/* what follows may be left out */
-	const char *family; /* the family that records it; NULL: cpu does, or `sonde import` brings
-			       it */
+	const char *counted; /* what the first number counts, in the plural: "page faults"; NULL:
+				the name of unit_n says it */
+	const char *family;  /* the family that records it; NULL: cpu does, or `sonde import` brings
+				it */
 	const char
 		*option; /* the option of `sonde record` that the family needs for it; NULL: none */
 	bool own;        /* from the program's own profile; an imported profile gets the kind of the
@@ -97,7 +99,9 @@ struct store_kind_info {
 /* NULL: there is no such kind. Static. */
 const struct store_kind_info *store_kind_info(enum store_kind kind);
 const struct store_kind_info *store_kind_named(const char *name);
-/* "samples", "events", "objects", "ns", "bytes". Never NULL. */
+/* What `n` counts, in the plural, as people read it: "waits", "page faults". Never NULL. */
+const char *store_kind_counted(const struct store_kind_info *kind);
+/* "samples", "events", "objects", "ns", "bytes", as machines read it. Never NULL. */
 const char *store_unit_name(enum store_unit u);
 
 #endif

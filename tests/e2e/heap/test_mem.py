@@ -52,7 +52,8 @@ def ready(language, folder):
 
 @contextlib.contextmanager
 def started(command):
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    """A session of its own, as services and terminals have: with autogroup that is a scheduling group."""
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         yield child
     finally:

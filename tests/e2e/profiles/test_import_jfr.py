@@ -33,7 +33,7 @@ def test_each_kind_of_event_is_a_kind_of_value(sonde, tmp_path):
     (tmp_path / "x.jfr").write_bytes(filled().bytes())
     store = str(tmp_path / "store")
     said = sonde("import", tmp_path / "x.jfr", store=store, check=True).stderr
-    assert "imported 30 samples (time on CPU)" in said and "and 4 events (exceptions thrown): --type exception" in said
+    assert "imported 30 samples (time on CPU)" in said and "and 4 exceptions (exceptions thrown): --type exception" in said
     assert folded(sonde, store) == {"com.shop.W.main;com.shop.W.hot": 20, "com.shop.W.main;com.shop.W.cold": 10}
     assert sql_all(store, "SELECT sum(cpu_ns) AS ns, min(pid) AS pid, min(comm) AS comm, min(line) AS line, max(line) AS last FROM cpu_samples") == [
         {"ns": 300_000_000, "pid": 4321, "comm": "java", "line": 7, "last": 9}]

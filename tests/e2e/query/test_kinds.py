@@ -83,7 +83,7 @@ def test_waits_are_ranked_by_time_or_by_number(mixed, sonde):
     out, rows = top(sonde, mixed, *RANGE, "--type", "offcpu", "--unit", "events")
     assert out["unit"] == "events" and out["rows"][0]["function"] == "futex" and rows["futex"]["self_value"] == 10
     text = sonde("stacks", *RANGE, "--type", "offcpu", store=mixed, check=True).stdout
-    assert re.split(r"\s{2,}", text.splitlines()[0].strip()) == ["SELF", "TIME", "TOTAL", "TIME", "EVENTS", "FUNCTION", "MODULE"]
+    assert re.split(r"\s{2,}", text.splitlines()[0].strip()) == ["SELF", "TIME", "TOTAL", "TIME", "WAITS", "FUNCTION", "MODULE"]
     assert re.split(r"\s{2,}", text.splitlines()[1].strip()) == ["75.0 %", "4.5 s", "75.0 %", "4.5 s", "6", "read", "app"]
 
 

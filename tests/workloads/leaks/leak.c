@@ -2,8 +2,9 @@
 /*
  * leak: keeps KIB more each 20 ms in leaky(), SECONDS long, beside churn() that takes and gives
  * back 16 MiB. Says at its end how many bytes it has kept. leak KIB SECONDS
- * [malloc|mmap|huge|populate|moves|locked|none|reuse]. moves: one block that realloc makes larger,
- * below a page that is in its way; reuse: blocks of an allocator that others take again.
+ * [malloc|mmap|huge|populate|moves|locked|none|reuse [NTH]]. NTH: only each Nth time. moves: one
+ * block that realloc makes larger, below a page that is in its way; reuse: blocks of an allocator
+ * that others take again.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -74,9 +75,12 @@ int main(int argc, char **argv)
 	size_t bytes = (size_t)atol(argv[1]) << 10;
 	int turns = atoi(argv[2]) * 50;
 	const char *how = argc > 3 ? argv[3] : "malloc";
+	int nth = argc > 4 ? atoi(argv[4]) : 1;
 
 	for (int i = 0; i < turns; i++) {
-		if (!strcmp(how, "reuse"))
+		if (i % nth)
+			;
+		else if (!strcmp(how, "reuse"))
 			reused(bytes);
 		else if (!strcmp(how, "moves"))
 			moves(bytes);

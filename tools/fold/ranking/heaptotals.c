@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
 void heaptotals_release(struct heaptotals *t)
@@ -16,7 +17,7 @@ void heaptotals_add(struct heaptotals *t, uint64_t process, uint64_t who, bool b
 		    uint64_t bytes)
 {
 	bool fresh;
-	uint64_t *at = idmap_ref(&t->by_process, process, &fresh);
+	uint64_t *at = idmap_ref(&t->by_process, hash_u64(process, who), &fresh);
 
 	if (fresh) {
 		mem_grow(t->list, t->n, t->cap);

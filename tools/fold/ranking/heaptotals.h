@@ -30,7 +30,8 @@ struct heaptotals {
 
 /* Zeroed, it is empty. */
 void heaptotals_release(struct heaptotals *t);
-/* Adds `bytes` that `process` has at the end of `step`. `who`: its container or command. */
+/* Adds `bytes` that `process` has at the end of `step`. `who`: its container or command; by an exec
+ * a process becomes another who, whose memory is its own. */
 void heaptotals_add(struct heaptotals *t, uint64_t process, uint64_t who, bool began, size_t step,
 		    uint64_t bytes);
 /* By how much the processes of `who` have grown, those that became smaller left out. A beginning

@@ -209,7 +209,7 @@ static void fact_side(const struct diff_view *v, int side, struct strbuf *s)
 	}
 	if (x->f->kind->class != STORE_GAUGE)
 		strbuf_addf(s, "%s %s", units_count(x->samples, n, sizeof(n)),
-			    store_unit_name(x->f->kind->unit_n));
+			    store_kind_counted(x->f->kind));
 	else
 		strbuf_addstr(s, x->f->kind->what);
 	if (x->seconds > 0)

@@ -97,7 +97,7 @@ function diffLegend(dark, scheme) {
 function diffFormat(format, p, all, whole) {
 	const d = p.diff, bytes = p.value_unit === 'bytes', digits = Math.max(all[DIFF_A], all[DIFF_B]) / whole < 1 ? 4 : 3;
 	const word = d.unit === 'cores' ? ' cores' : d.unit.endsWith('per second') ? bytes ? '/s' : d.unit === 'seconds per second' ? ' s per second'
-		: ` ${p.count_unit}/s` : bytes || d.unit === 'share' ? '' : ` ${p.count_unit}`;
+		: ` ${p.counted}/s` : bytes || d.unit === 'share' ? '' : ` ${p.counted}`;
 	const level = (v) => (d.unit === 'share' ? `${(100 * v / whole).toFixed(2)} %` : bytes ? formatBytes(v / whole)
 		: (v / whole).toFixed(p.value_unit === 'ns' ? digits : 1));
 	const change = (v) => (v < 0 ? '-' : '+') + (d.unit === 'share' ? (100 * Math.abs(v) / whole).toFixed(2) : level(Math.abs(v)));

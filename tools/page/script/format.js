@@ -54,7 +54,7 @@ function formatInit(profile, seconds, whole) {
 			return (p >= 10 ? p.toFixed(1) : p.toFixed(2)) + ' %';
 		},
 		value: profile.value_unit === 'bytes' ? formatBytes : profile.value_unit === 'ns' ? formatTime : formatCount,
-		count: (v) => `${formatCount(v)} ${profile.count_unit}`,
+		count: (v) => `${formatCount(v)} ${profile.counted}`,
 		// its name if there is room for one word
 		rateUnit: profile.value_unit === 'ns' ? (profile.type === 'cpu' ? 'cores' : 'at once') : 'per s',
 		rate(v) {

@@ -131,7 +131,7 @@ static const struct {
 	{"stacks",
 	 "rows[function module file inlined! self_ns# self_samples# self_cores% total_ns# "
 	 "total_samples# total_cores% self_value# self_n# total_value# total_n# path[$] cpu_ns# "
-	 "samples# cores% value# n# share%] type unit cpu_ns# samples# cores% value# n#"},
+	 "samples# cores% value# n# share%] type unit counted cpu_ns# samples# cores% value# n#"},
 	{"lines", "rows[function module file line# inlined! self_ns# total_ns# self_samples# "
 		  "total_samples# self_share% total_share% text] functions#"},
 	{"heap", "rows[who use function module file line# inuse_bytes# inuse_objects# alloc_bytes# "
@@ -139,7 +139,7 @@ static const struct {
 	{"flame",
 	 "rows[id# parent# name module file line# origin runtime named! inlined! self_ns# "
 	 "total_ns# self_samples# total_samples# self_value# total_value# self_n# total_n#" WRITTEN
-	 "] host kernel cpus# period_ns# type unit count_unit cumulative! recorded_ns# samples# "
+	 "] host kernel cpus# period_ns# type unit count_unit counted cumulative! recorded_ns# samples# "
 	 "cpu_ns# unnamed_ns# n# value# unnamed_value# elided# losses[reason n# from from_ns# to "
 	 "to_ns#] shed[$]"},
 	{"diff",

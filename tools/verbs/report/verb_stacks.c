@@ -69,6 +69,7 @@ struct view { /* what all print functions need */
 	const struct fold *f;
 	struct flame_tree tree;
 	size_t rows;
+	char amounts[FOLD_TITLE_LEN], counts[FOLD_TITLE_LEN];
 };
 
 static double percent(uint64_t part, uint64_t whole)
@@ -115,6 +116,7 @@ static json_t *envelope(const struct view *v)
 
 	json_object_set_new(j, "type", json_string(v->f->kind->name));
 	json_object_set_new(j, "unit", json_string(store_unit_name(v->f->unit)));
+	json_object_set_new(j, "counted", json_string(store_kind_counted(v->f->kind)));
 	set_amount(v, j, "", v->f->nodes[0].total_samples, v->f->nodes[0].total_ns);
 	shortfall_each(v->f, warn, j);
 	return j;
@@ -151,14 +153,6 @@ static void function_cell(struct table *t, const char *name, bool inlined)
 		table_cell(t, name);
 }
 
-/* The title of the count column: SAMPLES, EVENTS, OBJECTS. */
-static const char *count_title(const struct view *v)
-{
-	struct fold counted = {.kind = v->f->kind, .unit = v->f->kind->unit_n};
-
-	return fold_amount_title(&counted);
-}
-
 /* Prints the command that shows the lines of the hottest function, if its lines are known. */
 static void say_lines(const struct view *v, const struct top *top)
 {
@@ -181,14 +175,27 @@ static void say_lines(const struct view *v, const struct top *top)
 	fprintf(stderr, "next:  %s\n", strbuf_str(&command));
 }
 
+/* The titles in `v` live as long as the table. How many is a column of its own where the amounts do
+ * not say it. */
+static struct table *top_table(struct view *v)
+{
+	const char *amounts = fold_amount_title(v->f, v->amounts, sizeof(v->amounts)),
+		   *counts = fold_count_title(v->f, v->counts, sizeof(v->counts));
+	const struct table_column all[] = {{"SELF", TABLE_RIGHT},  {amounts, TABLE_RIGHT},
+					   {"TOTAL", TABLE_RIGHT}, {amounts, TABLE_RIGHT},
+					   {counts, TABLE_RIGHT},  {"FUNCTION", TABLE_MIDDLE},
+					   {"MODULE", TABLE_LEFT}};
+	struct table_column columns[ARRAY_SIZE(all)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].title != counts || !fold_is_count(v->f))
+			columns[n++] = all[i];
+	return table_new(columns, n);
+}
+
 static int top_print(struct view *v)
 {
-	const char *amounts = fold_amount_title(v->f);
-	const struct table_column columns[] = {
-		{"SELF", TABLE_RIGHT},  {amounts, TABLE_RIGHT},        {"TOTAL", TABLE_RIGHT},
-		{amounts, TABLE_RIGHT}, {count_title(v), TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE},
-		{"MODULE", TABLE_LEFT},
-	};
 	char buf[32];
 	uint64_t whole = v->f->nodes[0].total_ns;
 	struct table *t;
@@ -201,7 +208,7 @@ static int top_print(struct view *v)
 		top_release(&top);
 		return ret;
 	}
-	t = table_new(columns, ARRAY_SIZE(columns));
+	t = top_table(v);
 	for (size_t i = 0; i < top.n_rows && i < v->rows; i++) {
 		const struct top_row *r = &top.rows[i];
 
@@ -209,7 +216,8 @@ static int top_print(struct view *v)
 		table_cell(t, fold_amount(v->f, r->self_ns, buf, sizeof(buf)));
 		table_cellf(t, "%.1f %%", percent(r->total_ns, whole));
 		table_cell(t, fold_amount(v->f, r->total_ns, buf, sizeof(buf)));
-		table_cellf(t, "%llu", (unsigned long long)r->self_samples);
+		if (!fold_is_count(v->f))
+			table_cellf(t, "%llu", (unsigned long long)r->self_samples);
 		function_cell(t, v->tree.frames[r->frame].name, r->inlined);
 		table_cell(t, v->tree.frames[r->frame].module);
 	}
@@ -264,16 +272,25 @@ static void functions_say(const struct view *v, const struct related *r)
 		fprintf(stderr, "  (%zu more)\n", r->n_functions - DEFAULT_ROWS);
 }
 
-static void paths_print(const struct view *v, const struct related *r)
+/* SHARE, TIME, WAITS, PATH; what is counted has its number once. */
+static struct table *paths_table(struct view *v)
 {
 	const struct table_column columns[] = {
 		{"SHARE", TABLE_RIGHT},
-		{fold_amount_title(v->f), TABLE_RIGHT},
-		{count_title(v), TABLE_RIGHT},
+		{fold_amount_title(v->f, v->amounts, sizeof(v->amounts)), TABLE_RIGHT},
+		{fold_is_count(v->f) ? "PATH" :
+				       fold_count_title(v->f, v->counts, sizeof(v->counts)),
+		 fold_is_count(v->f) ? TABLE_MIDDLE : TABLE_RIGHT},
 		{"PATH", TABLE_MIDDLE},
 	};
+
+	return table_new(columns, ARRAY_SIZE(columns) - fold_is_count(v->f));
+}
+
+static void paths_print(struct view *v, const struct related *r)
+{
 	char buf[32];
-	struct table *t = table_new(columns, ARRAY_SIZE(columns));
+	struct table *t = paths_table(v);
 	uint64_t rest = 0;
 
 	for (size_t i = 0; i < r->n_paths; i++) {
@@ -293,7 +310,8 @@ static void paths_print(const struct view *v, const struct related *r)
 		}
 		table_cellf(t, "%.1f %%", percent(p->ns, r->ns));
 		table_cell(t, fold_amount(v->f, p->ns, buf, sizeof(buf)));
-		table_cellf(t, "%llu", (unsigned long long)p->samples);
+		if (!fold_is_count(v->f))
+			table_cellf(t, "%llu", (unsigned long long)p->samples);
 		table_cell(t, strbuf_str(&path));
 	}
 	table_print(t, stdout, width(v));
@@ -302,8 +320,7 @@ static void paths_print(const struct view *v, const struct related *r)
 		printf("%.1f %% in %zu more\n", percent(rest, r->ns), r->n_paths - v->rows);
 }
 
-static int related_print(const struct view *v, const char *text, enum related_side side,
-			 struct err *e)
+static int related_print(struct view *v, const char *text, enum related_side side, struct err *e)
 {
 	struct related r;
 	int ret = related_init(&r, &v->tree, text, side, e);

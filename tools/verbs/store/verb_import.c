@@ -158,7 +158,7 @@ static void say_more(const struct importing *m, const struct fold *f)
 			f->parts);
 	if (f->no_count)
 		fprintf(stderr, "  the file has no number of %s: each of its rows counts as one\n",
-			store_unit_name(f->kind->unit_n));
+			store_kind_counted(f->kind));
 	if (import_cut(f))
 		fprintf(stderr, "  cut off: the outermost frames of %s stacks, beyond 2048\n",
 			units_count(import_cut(f), n, sizeof(n)));
@@ -188,7 +188,7 @@ static void say(const struct importing *m)
 	}
 	fprintf(stderr, "imported %s %s (%s) of %s, %s\n",
 		units_count(import_samples(m->folds[0], &m->when), n, sizeof(n)),
-		store_unit_name(m->folds[0]->kind->unit_n), m->folds[0]->kind->what, m->path,
+		store_kind_counted(m->folds[0]->kind), m->folds[0]->kind->what, m->path,
 		units_ns(m->when.to_ns - m->when.from_ns, length, sizeof(length)));
 	say_more(m, m->folds[0]);
 	for (int i = 1; i < m->n_folds; i++) {
@@ -196,7 +196,7 @@ static void say(const struct importing *m)
 
 		fprintf(stderr, "  and %s %s (%s): --type %s\n",
 			units_count(import_samples(f, &m->when), n, sizeof(n)),
-			store_unit_name(f->kind->unit_n), f->kind->what, f->kind->name);
+			store_kind_counted(f->kind), f->kind->what, f->kind->name);
 		say_more(m, f);
 	}
 	fprintf(stderr, "next:  %s stacks %s\n", typed_sonde(false), strbuf_str(&next));

@@ -53,3 +53,14 @@ TEST(a_process_that_began_within_the_range_had_nothing_and_of_another_its_first_
 	assert_true(heaptotals_grown(&t, OTHER) == 0);
 	heaptotals_release(&t);
 }
+
+TEST(a_shell_that_becomes_a_program_by_an_exec_hides_none_of_its_memory)
+{
+	struct heaptotals t = {0};
+
+	heaptotals_add(&t, 7, OTHER, true, 1, 1 * MIB);
+	process_add(&t, 7, JAVA, true, 0, 90 * MIB, true);
+	assert_true(heaptotals_grown(&t, JAVA) == 90 * MIB);
+	assert_true(heaptotals_grown(&t, OTHER) == 0);
+	heaptotals_release(&t);
+}
