@@ -9,8 +9,8 @@
  *      hour, and HEALTH_SLOWER_NS longer.
  *   3. Failing: at least HEALTH_FAILED failed, HEALTH_TIMES the share of the hour, and one in
  *      HEALTH_ONE_IN of all.
- *   4. Of each it is told at most once in HEALTH_AGAIN_NS. HEALTH_MOST services; of further ones
- *      nothing is known.
+ *   4. Of each at most one line is written in HEALTH_AGAIN_NS. HEALTH_MOST services; of further
+ * ones nothing is known.
  */
 #ifndef SONDE_L7_HEALTH_H
 #define SONDE_L7_HEALTH_H
