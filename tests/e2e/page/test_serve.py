@@ -269,7 +269,7 @@ def test_the_verbs_that_are_answered_are_listed(serve):
 SERVED = {"overview", "timeline", "explain", "events", "oom", "ps", "containers", "flame", "stacks", "heap", "diff", "waits", "neighbours", "wakers", "net", "disk", "map", "requests", "trace", "check", "sql", "status", "logs", "help", "version"}
 # of each verb's own options; a new one is looked at here, and in serve/question.c, before it is asked from a browser
 REFUSED = {"flame": {"output", "text", "source-url", "width", "open"}, "diff": {"before", "after", "output", "source-url", "width"},
-           "sql": {"box", "csv", "timeout"}, "status": {"check", "log"}, "map": {"dot", "output", "open", "live"}, "net": {"live"}, "requests": {"live"}, "check": {"notify", "state", "checks", "list"}}
+           "sql": {"box", "csv", "timeout"}, "status": {"check", "log"}, "map": {"dot", "output", "open", "live"}, "net": {"live"}, "requests": {"live"}, "check": {"notify", "state", "checks", "list", "keep"}}
 COMMON = {"store", "json", "help", "quiet", "color", "wide", "no-pager"}
 
 

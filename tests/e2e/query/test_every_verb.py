@@ -213,7 +213,7 @@ def test_nothing_in_a_range_is_four_with_a_reason_and_a_command(verb, store):
 STANDS_IN = {"sudo": 'exec "$@"', "xdg-open": ":", "flamegraph.pl": "cat", "apt-get": ":",
              "perf": "printf 'app 7 [000] 1.000000: 10101010 cpu-clock: \\n\\t    55d0c0ffee work+0x1 (/bin/app)\\n\\n'", "go": ":"}
 # examples that touch the live host: tests/score runs them
-NOT_HERE = re.compile(r"sonde (record|pstack|doctor|up|down|rotate|keep|logs|serve)\b|sonde status --log|--debuginfod|--check|--live|~/\.config|\bsource <")
+NOT_HERE = re.compile(r"sonde (record|pstack|doctor|up|down|rotate|keep|logs|serve)\b|sonde status --log|--debuginfod|--check|--live|--keep|~/\.config|\bsource <")
 
 
 @pytest.fixture(scope="module")

@@ -120,7 +120,7 @@ def test_long_waits_in_a_storm_of_short_ones_are_exact_by_stack(mixed):
     error = math.sqrt(sum(w[2] for w in ways.values())) * 1000
     # a host with many long waits draws some of them, too, and says so
     assert abs(sum(w[1] for w in ways.values()) - ns) <= 0.01 * ns + 4 * error, (ways, ns)
-    assert error <= 0.25 * ns, (ways, ns)
+    assert error <= 0.4 * ns, (ways, ns)
 
 
 def test_short_waits_are_estimates_with_the_error_that_they_have(mixed):

@@ -168,7 +168,7 @@ static const struct {
 	 " busy_us# in_flight# under[$] pid# comm container us# time time_ns# op "
 	 "bytes# sector# thread failed! stack[$] call calls# lasting_us# p50_us# p99_us# hist" DISK_HIST
 	 " file seen opens# error disk_bytes# lock waits# longest_us# holder holder_pid# "
-	 "path later_bytes# dirty_bytes# grown_bytes# mount size# left# filled_bytes# full_s% inodes# inodes_left# holders# "
+	 "path later_bytes# deleted_bytes# dirty_bytes# grown_bytes# mount size# left# filled_bytes# full_s% inodes# inodes_left# holders# "
 	 "ino# by[file comm container pid# grown_bytes# written_bytes#]] bytes# who[pid# comm container disk us#" DISK_SUMS
 	 "] who_total# seconds%"},
 	{"net",

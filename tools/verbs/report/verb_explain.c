@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/units.h"
 #include "tools/cli/verb.h"
 #include "tools/explain/chain/chain_print.h"
 #include "tools/explain/explain.h"
 #include "tools/explain/explain_request.h"
+#include "tools/fold/fold_kind.h"
 #include "tools/events/oomgrew.h"
 #include "tools/logs/logrise.h"
 #include "tools/print/json.h"
@@ -20,12 +22,13 @@
 #include "tools/print/wrap.h"
 #include "tools/requests/runprint.h"
 
-#define DEFAULT_ROWS  5
-#define DEFAULT_LIST  20 /* rows of each list but the statements */
-#define HAPPENED_MOST 8
-#define HUNG_MOST     5
-#define KILLS_MOST    3
-#define GREW_MOST     3 /* kills with the lines that grew before: each reads ten minutes again */
+#define RECORDED_WHOLE 0.9 /* of a window: as good as all of it */
+#define DEFAULT_ROWS   5
+#define DEFAULT_LIST   20 /* rows of each list but the statements */
+#define HAPPENED_MOST  8
+#define HUNG_MOST      5
+#define KILLS_MOST     3
+#define GREW_MOST      3 /* kills with the lines that grew before: each reads ten minutes again */
 
 struct explain_args {
 	uint64_t rows;
@@ -523,8 +526,27 @@ static void print_text(const struct explain *x, const struct chain *c, size_t sh
 		print_unchanged(x, told);
 }
 
-static void print_windows(struct selection *const sel[2], const struct explain_asked *asked)
+/* For how long the time before was recorded, of what is compared. -1: all of it. */
+static double recorded_before(const struct explain *x)
 {
+	const struct selection *sel = x->sel[DIFF_BEFORE];
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < x->n_diffs; i++) {
+		uint64_t ns = fold_recorded_ns(x->fold[2 * i + DIFF_BEFORE]);
+
+		most = ns > most ? ns : most;
+	}
+	return !most || (double)most > RECORDED_WHOLE * (double)(sel->to_ns - sel->from_ns) ?
+		       -1 :
+		       (double)most / NSEC_PER_SEC;
+}
+
+/* `recorded`: seconds of the time before; -1: all of it, or it does not matter. */
+static void print_windows(struct selection *const sel[2], const struct explain_asked *asked,
+			  double recorded)
+{
+	char seconds[32];
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
 	strbuf_addstr(&text, sel[DIFF_AFTER]->range);
@@ -533,8 +555,12 @@ static void print_windows(struct selection *const sel[2], const struct explain_a
 		strbuf_addshown(&text, asked->felt.what, strlen(asked->felt.what));
 		strbuf_addstr(&text, " was slower");
 	}
-	strbuf_addf(&text, ", against %s%s%s", sel[DIFF_BEFORE]->range,
-		    sel[DIFF_AFTER]->filter_text[0] ? "   " : "", sel[DIFF_AFTER]->filter_text);
+	strbuf_addf(&text, ", against %s", sel[DIFF_BEFORE]->range);
+	if (recorded >= 0)
+		strbuf_addf(&text, ", of which %s were recorded",
+			    units_seconds(recorded, seconds, sizeof(seconds)));
+	strbuf_addf(&text, "%s%s", sel[DIFF_AFTER]->filter_text[0] ? "   " : "",
+		    sel[DIFF_AFTER]->filter_text);
 	wrap_print(stderr, strbuf_str(&text), 2);
 }
 
@@ -542,7 +568,7 @@ static void print_range(const struct explain *x)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
-	print_windows(x->sel, &x->asked);
+	print_windows(x->sel, &x->asked, recorded_before(x));
 	if (!x->uncompared.len)
 		return;
 	strbuf_addf(&text, "not compared because too little was recorded: %s",
@@ -681,7 +707,7 @@ static int chain_alone(struct verb_call *call, struct explain *x, int why, struc
 		ret = json_print(j, stdout, 1);
 	} else {
 		if (!call->quiet)
-			print_windows(x->sel, &x->asked);
+			print_windows(x->sel, &x->asked, -1);
 		chain_print(&chain, stdout);
 		printf("what else differed is not known: %s\n", e->what);
 	}
