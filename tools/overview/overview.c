@@ -233,8 +233,10 @@ static int used_read(struct overview *o, int w, struct err *e)
 		if (*u->who.container || u->who.self)
 			continue;
 		/* Of a name's processes what they hold together: those that ended hold nothing. */
-		if (u->who.end_ns && u->who.end_ns <= o->sel[w]->to_ns)
+		if (u->who.end_ns && u->who.end_ns <= o->sel[w]->to_ns) {
+			u->has_mem = false;
 			u->held = 0;
+		}
 		use_add(o, w, u->who.comm, false, u);
 	}
 	process_usage_release(&used);
