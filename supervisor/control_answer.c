@@ -158,6 +158,8 @@ static json_t *keep(struct sup *s, const json_t *request)
 	struct err e = {0};
 
 	if (cause && *cause) {
+		if (keeper_refuses(&s->keeper, &e))
+			return refuse(&e);
 		keeper_happened(&s->keeper, s->retain.limits.bytes, cause, why ?: cause);
 		return ok();
 	}

@@ -215,23 +215,31 @@ static void want(struct keeper *k, int64_t from_ns, int64_t to_ns, const char *w
 		 (long long)((now - w->from_ns) / NSEC_PER_SEC), w->why);
 }
 
+int keeper_refuses(const struct keeper *k, struct err *e)
+{
+	if (k->wanted)
+		return 0;
+	err_set(e, -ENOENT, EXIT_NOTHING, "there is no flight ring to keep");
+	err_fix(e,
+		"set flight = on in section [flight] of /etc/sonde/sonde.conf, then: sudo systemctl reload sonded");
+	return -ENOENT;
+}
+
 int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e)
 {
 	int64_t now = clock_utc_ns();
+	int rc = keeper_refuses(k, e);
 
-	if (!k->wanted) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "there is no flight ring to keep");
-		err_fix(e,
-			"set flight = on in section [flight] of /etc/sonde/sonde.conf, then: sudo systemctl reload sonded");
-		return -ENOENT;
-	}
+	if (rc)
+		return rc;
 	last_ns = last_ns < 0 ? 0 : last_ns < LAST_MOST_NS ? last_ns : LAST_MOST_NS;
 	want(k, now - (last_ns ? last_ns : KEEPER_BEFORE_NS), now + (last_ns ? 0 : KEEPER_AFTER_NS),
 	     why && *why ? why : "sonde keep");
 	return 0;
 }
 
-static struct keeper_cause *cause_of(struct keeper *k, const char *name)
+/* Where all are taken, one that has not happened for an hour makes room. */
+static struct keeper_cause *cause_of(struct keeper *k, const char *name, int64_t now)
 {
 	for (int i = 0; i < KEEPER_CAUSES; i++) {
 		struct keeper_cause *c = &k->causes[i];
@@ -241,17 +249,27 @@ static struct keeper_cause *cause_of(struct keeper *k, const char *name)
 		if (!strncmp(c->name, name, sizeof(c->name) - 1))
 			return c;
 	}
+	for (int i = 0; i < KEEPER_CAUSES; i++) {
+		struct keeper_cause *c = &k->causes[i];
+
+		if (c->last_ns && now - c->last_ns < HOUR_NS)
+			continue;
+		*c = (struct keeper_cause){0};
+		snprintf(c->name, sizeof(c->name), "%s", name);
+		return c;
+	}
 	return &k->causes[KEEPER_CAUSES - 1];
 }
 
 /* Rule 3. */
 void keeper_happened(struct keeper *k, uint64_t budget, const char *cause, const char *why)
 {
-	struct keeper_cause *c = cause_of(k, cause);
 	int64_t now = clock_mono_ns(), utc = clock_utc_ns();
+	struct keeper_cause *c;
 
 	if (!k->wanted)
 		return;
+	c = cause_of(k, cause, now);
 	if (!k->day_ns || now - k->day_ns > 24 * HOUR_NS) {
 		k->day_ns = now;
 		k->day_bytes = 0;

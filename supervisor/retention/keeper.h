@@ -78,9 +78,11 @@ void keeper_follow(struct keeper *k, bool wanted, uint64_t bytes);
  * 0: no ring. */
 uint32_t keeper_freq(const struct keeper *k, uint32_t coarse, uint32_t *share);
 /* Something happened that a window is kept for, unless one of this cause was kept within the hour.
- * A cause is cut after 71 bytes; past KEEPER_CAUSES of them, others are one. `budget`: of the
- * store. */
+ * A cause is cut after 71 bytes; past KEEPER_CAUSES of them in an hour, others are one. `budget`:
+ * of the store. */
 void keeper_happened(struct keeper *k, uint64_t budget, const char *cause, const char *why);
+/* -ENOENT with EXIT_NOTHING: there is no ring. */
+int keeper_refuses(const struct keeper *k, struct err *e);
 /* A person asks for the last `last_ns`. -ENOENT with EXIT_NOTHING: there is no ring. */
 int keeper_ask(struct keeper *k, int64_t last_ns, const char *why, struct err *e);
 /* `budget`: of the store; `busy`: an archive is being made. */
