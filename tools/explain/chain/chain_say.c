@@ -522,9 +522,12 @@ static void add_behind(struct strbuf *out, const char *lead, const struct chain_
 	}
 }
 
-/* Of a slow disk a quarter of what others moved is much. */
+/* Of a slow disk a quarter of what others moved is much; less than a twentieth of all
+ * that was moved there is no cause. */
 static bool is_much(const struct chain_behind *b, double now, double was)
 {
+	if (b->same_disk && b->of_disk < 0.05)
+		return false;
 	return now - was >= 1 << 20 ||
 	       (b->of_others >= 0.25 && b->of_disk >= 0.05 && now >= 2 * was);
 }
