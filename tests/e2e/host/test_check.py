@@ -6,6 +6,7 @@ import os
 import re
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -613,3 +614,13 @@ def test_a_promise_that_makes_no_sense_is_refused_with_its_line(sonde, tmp_path,
     store, folder = promised(tmp_path, text)
     out = sonde("check", "--store", store, "--at", TO, "--checks", folder)
     assert out.returncode == 2 and says in out.stderr, out.stderr
+
+
+def test_what_cannot_be_kept_changes_no_answer(tmp_path):
+    """No sonded runs for the store."""
+    store, now = str(tmp_path / "store"), int(time.time()) // 10 * 10
+    put(store, [{"run": "host", "from": now - 3600, "to": now, "bucket_s": 10}, *minutes(now - 3600, now, HOST, running=60)])
+    done = subprocess.run([f"{BIN}/sonde", "check", "cpu-queue", "--keep"], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "SONDE_STORE": store, "SONDE_CONFIG": "/nonexistent"})
+    assert done.returncode == 1 and "cpu-queue: host, 60 threads (for 2 CPUs)" in done.stdout, done
+    assert "nothing is kept: no sonded is running" in done.stderr, done

@@ -8,6 +8,7 @@
 #include "schema/base/array.h"
 #include "schema/base/cli/suggest.h"
 #include "schema/base/clock.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "tools/checks/checks.h"
 #include "tools/checks/checkstate.h"
@@ -307,12 +308,12 @@ static int notify(const struct verb_call *call, const struct check_results *r,
 	return rc;
 }
 
-/* Without sonded, or a ring, there is nothing to keep. */
-static int keep(const struct verb_call *call, const struct check_results *r, struct err *e)
+/* Without sonded, or a ring, nothing can be kept; the answer is that of the checks all the same. */
+static void keep(const struct verb_call *call, const struct check_results *r)
 {
-	int rc = 0;
+	struct err e = {0};
 
-	for (size_t i = 0; !rc && i < r->n; i++) {
+	for (size_t i = 0; i < r->n; i++) {
 		struct strbuf why cleanup_strbuf = STRBUF_INIT;
 		char cause[72];
 		json_t *answer = NULL;
@@ -321,13 +322,15 @@ static int keep(const struct verb_call *call, const struct check_results *r, str
 			continue;
 		check_say(&r->rows[i], &why);
 		snprintf(cause, sizeof(cause), "check %s", r->rows[i].check->name);
-		rc = daemon_ask(call->store,
-				json_pack("{s:s, s:s, s:s}", "do", "keep", "cause", cause, "why",
-					  strbuf_str(&why)),
-				&answer, e);
+		if (daemon_ask(call->store,
+			       json_pack("{s:s, s:s, s:s}", "do", "keep", "cause", cause, "why",
+					 strbuf_str(&why)),
+			       &answer, &e)) {
+			log_warn("nothing is kept: %s", e.what);
+			return;
+		}
 		json_decref(answer);
 	}
-	return rc;
 }
 
 static int check_run(struct verb_call *call, struct err *e)
@@ -361,7 +364,7 @@ static int check_run(struct verb_call *call, struct err *e)
 	if (!rc && a->notify)
 		rc = notify(call, &results, &checks, e);
 	if (!rc && a->keep)
-		rc = keep(call, &results, e);
+		keep(call, &results);
 	check_results_release(&results);
 	checkfiles_release(&checks);
 	return rc;
