@@ -76,6 +76,7 @@ int main(int argc, char **argv)
 	int turns = atoi(argv[2]) * 50;
 	const char *how = argc > 3 ? argv[3] : "malloc";
 	int nth = argc > 4 ? atoi(argv[4]) : 1;
+	int pause = turns > 400 ? turns / 80 : 5; /* 1.25 GiB in all, of a long run */
 
 	for (int i = 0; i < turns; i++) {
 		if (i % nth)
@@ -86,7 +87,7 @@ int main(int argc, char **argv)
 			moves(bytes);
 		else if (strcmp(how, "none"))
 			leaky(how, bytes);
-		if (i % 5 == 0)
+		if (i % pause == 0)
 			churn();
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	}
