@@ -175,8 +175,8 @@ static void say_lines(const struct view *v, const struct top *top)
 	fprintf(stderr, "next:  %s\n", strbuf_str(&command));
 }
 
-/* The titles in `v` live as long as the table. How many is a column of its own where the amounts do
- * not say it. */
+/* The titles in `v` live as long as the table. Counts have a separate column, unless the
+ * amounts are counts. */
 static struct table *top_table(struct view *v)
 {
 	const char *amounts = fold_amount_title(v->f, v->amounts, sizeof(v->amounts)),

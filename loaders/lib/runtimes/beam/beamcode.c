@@ -197,27 +197,35 @@ bool beamcode_is_near(const struct beamcode *c, uint64_t pc, uint64_t span)
 	       (pc >= first || first - pc < span);
 }
 
-bool beamcode_module(const struct beamcode *c, uint64_t pc, struct beam_module *out)
+/* Of `n` ranges in order, one each `step` bytes and each two words, the one that pc lies in. */
+static bool range_find(const struct beamcode *c, uint64_t table, uint64_t step, uint64_t n,
+		       uint64_t pc, uint64_t *index, uint64_t at[2])
 {
-	uint64_t w[TABLE_WORDS], lo = 0, hi, at[2];
-
-	if (!table_read(c, w))
-		return false;
-	for (hi = w[1]; lo < hi;) {
+	for (uint64_t lo = 0, hi = n; lo < hi;) {
 		uint64_t mid = lo + (hi - lo) / 2;
 
-		if (!c->m->read(c->m->ctx, w[0] + 16 * mid, at, sizeof(at)))
+		if (!c->m->read(c->m->ctx, table + step * mid, at, 2 * sizeof(*at)))
 			return false;
 		if (pc < at[0]) {
 			hi = mid;
 		} else if (pc >= at[1]) {
 			lo = mid + 1;
 		} else {
-			*out = (struct beam_module){at[0], at[1]};
+			*index = mid;
 			return true;
 		}
 	}
 	return false;
+}
+
+bool beamcode_module(const struct beamcode *c, uint64_t pc, struct beam_module *out)
+{
+	uint64_t w[TABLE_WORDS], at[2], index;
+
+	if (!table_read(c, w) || !range_find(c, w[0], 16, w[1], pc, &index, at))
+		return false;
+	*out = (struct beam_module){at[0], at[1]};
+	return true;
 }
 
 /* ---- functions ---- */
@@ -243,22 +251,10 @@ static bool function_find(const struct beamcode *c, uint64_t functions, uint64_t
 {
 	uint64_t at[2];
 
-	for (uint64_t lo = 0, hi = n; lo < hi;) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (!c->m->read(c->m->ctx, functions + 8 * mid, at, sizeof(at)))
-			return false;
-		if (pc < at[0]) {
-			hi = mid;
-		} else if (pc >= at[1]) {
-			lo = mid + 1;
-		} else {
-			*index = mid;
-			*record = at[0];
-			return true;
-		}
-	}
-	return false;
+	if (!range_find(c, functions, 8, n, pc, index, at))
+		return false;
+	*record = at[0];
+	return true;
 }
 
 /* ---- lines ---- */

@@ -174,7 +174,7 @@ TEST(tables_that_do_not_prove_themselves_are_not_read)
 		uint64_t at, value;
 	} wrong[] = {
 		{RANGES + 8, 0},                    /* an empty table */
-		{RANGES + 56, FAKE_BASE + 0x10000}, /* the last one is none of its */
+		{RANGES + 56, FAKE_BASE + 0x10000}, /* the last range is not in it */
 		{ATOMS + 120, FAKE_BASE + 0x10000},
 	};
 
