@@ -253,15 +253,14 @@ for name in "abc":
 
 
 def test_files_past_the_limit_are_summed_by_folder(capture, store, folder):
-    """Two large files in each of three folders, and 150 small ones: more than have rows of their own."""
+    """Two large files in each of three folders, and 150 small ones: more than have rows of their own. Only their writer is recorded:
+    the limits are those of the host, and other programs may use more files and folders."""
     calls_needed()
     sizes = {f"{folder}/{name}/{i}": PAGE * (256 if i < 2 else 1 + i % 2) for name in "abc" for i in range(152)}
-    cap = capture("--bucket", "1s", program="sonde-disk")
-    writer = subprocess.Popen([sys.executable, "-c", WRITES, folder])
-    assert not writer.wait()
-    assert not any(cap.stop()["lost"].values())
+    cap = capture("--bucket", "1s", program="sonde-disk", command=[sys.executable, "-c", WRITES, folder])
+    assert not any(cap.wait()["lost"].values())
     for view, what, more in (("file_calls", "bytes", "call = 'write'"), ("disk_files", "dirty_bytes", "dirty_bytes > 0")):
-        rows = sql_all(store, f"SELECT file, sum({what}) AS bytes FROM {view} WHERE pid = {writer.pid} AND {more} AND file NOT LIKE '/dev/%' GROUP BY 1")
+        rows = sql_all(store, f"SELECT file, sum({what}) AS bytes FROM {view} WHERE {more} AND file NOT LIKE '/dev/%' GROUP BY 1")
         named = {r["file"]: r["bytes"] for r in rows if not r["file"].endswith("~other")}
         others = {os.path.dirname(r["file"]): r["bytes"] for r in rows if r["file"].endswith("~other")}
         assert all(sizes[p] == size for p, size in named.items()), rows
@@ -270,7 +269,7 @@ def test_files_past_the_limit_are_summed_by_folder(capture, store, folder):
         for name in ("a", "b", "c"):
             left = sum(size for p, size in sizes.items() if p.startswith(f"{folder}/{name}/") and p not in named)
             assert others.get(f"{folder}/{name}", 0) <= left, (name, left, rows)
-        assert set(others) - {""}, rows  # where other programs use many files too, most may be in none of the folders
+        assert set(others) & {f"{folder}/{name}" for name in "abc"}, rows
 
 
 @pytest.mark.long

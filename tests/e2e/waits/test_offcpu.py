@@ -339,7 +339,7 @@ def mean_length(rows):
     return ns / n
 
 
-def above_the_limit(tmp_path, seeds):
+def above_the_limit(tmp_path, seeds, rate=400):
     """How far estimates lie from what happened, of each thread of so many recordings that lost no stack: [counts, times, mean
     lengths of those that are not long], and each time with the error that is stored beside it."""
     need_root()
@@ -348,7 +348,7 @@ def above_the_limit(tmp_path, seeds):
         if seed - lost == seeds:
             break
         store = str(tmp_path / f"store{seed}")
-        c = Capture(store, "--stack-rate", 400, program="sonde-offcpu",
+        c = Capture(store, "--stack-rate", rate, program="sonde-offcpu",
                     command=[f"{WORKLOADS}/waits", "run", "pipe:2:1500:0.1", "futex:2:1500:0.1"])
         try:
             done = c.wait()
@@ -383,12 +383,16 @@ def unbiased(off):
 
 
 def test_above_the_limit_stacks_stand_for_those_that_were_not_taken(tmp_path):
-    """Each thread's time lies within five of the errors that are stored with it. (A count's error says less: it is mostly of the
-    shortest waits, of which few or none are drawn.)"""
-    *_, stated = above_the_limit(tmp_path, scale(1, 20))
+    """The time of a recording's four threads together lies within five of the errors that are stored with it. (A count's error says
+    less: it is mostly of the shortest waits, of which few or none are drawn. So does the error of one thread on a busy host, where
+    one draw stands for as long as the thread waited in all.)"""
+    *_, stated = above_the_limit(tmp_path, scale(1, 20), rate=2000)
     assert any(error for *_, error in stated)
-    # two in a hundred for waits whose beginning or end the kernel did not trace
-    assert all(abs(ns - true) <= 5 * error + 0.02 * true for ns, true, error in stated), stated
+    for four in (stated[i:i + 4] for i in range(0, len(stated), 4)):
+        ns, true = (sum(row[i] for row in four) for i in (0, 1))
+        error = math.sqrt(sum(e * e for *_, e in four))
+        # two in a hundred for waits whose beginning or end the kernel did not trace
+        assert abs(ns - true) <= 5 * error + 0.02 * true, four
 
 
 @pytest.mark.live
