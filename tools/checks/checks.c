@@ -35,17 +35,25 @@ struct running {
 
 /* --- a query --- */
 
-static void bind(sqlite3_stmt *st, const struct checkfile *c, int64_t to_s, const char *subject)
+/* How a check is asked. */
+struct asked {
+	int64_t to_s;
+	int window_min, for_min;
+	enum check_state as; /* what its rows are */
+};
+
+static void bind(sqlite3_stmt *st, const struct checkfile *c, const struct asked *how,
+		 const char *subject)
 {
 	/* a local check may group by ts / 60 */
-	const int64_t end_s = c->own ? to_s / 60 * 60 : to_s;
+	const int64_t end_s = c->own ? how->to_s / 60 * 60 : how->to_s;
 	const struct {
 		const char *name;
 		double value;
-	} numbers[] = {{":from", (double)(end_s - 60 * c->window_min)},
+	} numbers[] = {{":from", (double)(end_s - 60 * how->window_min)},
 		       {":to", (double)end_s},
 		       {":threshold", c->threshold},
-		       {":for", c->for_min}};
+		       {":for", how->for_min}};
 	int at;
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -114,7 +122,9 @@ static json_t *evidence_of(struct running *r, const struct checkfile *c, const c
 		json_decref(rows);
 		return NULL;
 	}
-	bind(st, c, to_s, subject);
+	bind(st, c,
+	     &(struct asked){.to_s = to_s, .window_min = c->window_min, .for_min = c->for_min},
+	     subject);
 	for (int n = 0; n < CHECKS_EVIDENCE && sqlite3_step(st) == SQLITE_ROW; n++) {
 		json_t *o = json_object();
 
@@ -139,19 +149,24 @@ static void put(struct running *r, const struct checkfile *c, enum check_state s
 						    .subject = mem_strdup(subject ? subject : ""),
 						    .value = value,
 						    .to_s = out->to_s,
+						    .lasted_min = state == CHECK_PENDING,
 						    .text = mem_strdup(text ? text : "")};
 	out->bad += state == CHECK_BAD;
 	out->critical += state == CHECK_BAD && c->critical;
+	out->pending += state == CHECK_PENDING;
 	out->recovered += state == CHECK_RECOVERED;
 	out->unmeasured += state == CHECK_UNMEASURED;
 }
 
-static bool is_bad(const struct check_results *out, size_t first, const char *subject)
+/* Of the check whose rows begin at `first`: the one that fails, or will. */
+static struct check_result *failing(const struct check_results *out, size_t first,
+				    const char *subject)
 {
 	for (size_t i = first; i < out->n; i++)
-		if (out->rows[i].state == CHECK_BAD && !strcmp(out->rows[i].subject, subject))
-			return true;
-	return false;
+		if ((out->rows[i].state == CHECK_BAD || out->rows[i].state == CHECK_PENDING) &&
+		    !strcmp(out->rows[i].subject, subject))
+			return &out->rows[i];
+	return NULL;
 }
 
 static const char *text_at(sqlite3_stmt *st, int i)
@@ -159,31 +174,65 @@ static const char *text_at(sqlite3_stmt *st, int i)
 	return i < 0 ? NULL : (const char *)sqlite3_column_text(st, i);
 }
 
-/* The rows at an earlier time, without subjects that still fail. */
-static int ask(struct running *r, const struct checkfile *c, int64_t to_s, size_t first,
-	       enum check_state as, const char **rest)
+/* A subject that fails already is not put again; what is pending has lasted as long as is asked. */
+static void take(struct running *r, const struct checkfile *c, size_t first,
+		 const struct asked *how, sqlite3_stmt *st, const int columns[3])
+{
+	const char *subject = text_at(st, columns[0]);
+	struct check_result *known = failing(r->out, first, subject ? subject : "");
+
+	if (!known)
+		put(r, c, how->as, subject, sqlite3_column_double(st, columns[1]),
+		    text_at(st, columns[2]));
+	else if (known->state == CHECK_PENDING && how->as == CHECK_PENDING)
+		known->lasted_min = how->for_min;
+}
+
+static int ask(struct running *r, const struct checkfile *c, size_t first, const struct asked *how,
+	       const char **rest)
 {
 	sqlite3_stmt *st = NULL;
-	int subject, value, text, rc;
+	int columns[3], rc;
 
 	if (sqlite3_prepare_v2(r->db, c->sql, -1, &st, rest) != SQLITE_OK)
 		return is_missing(r->db) ? -ENODATA : refused(r, c, r->e);
-	subject = column(st, "subject");
-	value = column(st, "value");
-	text = column(st, "text");
-	if (subject < 0 || value < 0) {
+	columns[0] = column(st, "subject");
+	columns[1] = column(st, "value");
+	columns[2] = column(st, "text");
+	if (columns[0] < 0 || columns[1] < 0) {
 		sqlite3_finalize(st);
 		return err_set(r->e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME,
 			       "check %s: its query must return the columns subject and value",
 			       c->name);
 	}
-	bind(st, c, to_s, NULL);
+	bind(st, c, how, NULL);
 	for (int n = 0; (rc = sqlite3_step(st)) == SQLITE_ROW && n < SUBJECTS_MAX; n++)
-		if (!is_bad(r->out, first, text_at(st, subject) ? text_at(st, subject) : ""))
-			put(r, c, as, text_at(st, subject), sqlite3_column_double(st, value),
-			    text_at(st, text));
+		take(r, c, first, how, st, columns);
 	rc = rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : refused(r, c, r->e);
 	sqlite3_finalize(st);
+	return rc;
+}
+
+/* What has not failed for as long as it must: it is asked over the last minute, the last two, ...
+ * Only of checks whose window is what must last: in a longer one a minute says nothing. */
+static int ask_pending(struct running *r, const struct checkfile *c, size_t first)
+{
+	const size_t before = r->out->pending;
+	const char *rest;
+	int rc = 0;
+
+	if (c->for_min != c->window_min || c->for_min > CHECKS_PENDING_MIN)
+		return 0;
+	for (int min = 1; min < c->for_min && !rc; min++) {
+		rc = ask(r, c, first,
+			 &(struct asked){.to_s = r->out->to_s,
+					 .window_min = min,
+					 .for_min = min,
+					 .as = CHECK_PENDING},
+			 &rest);
+		if (r->out->pending == before)
+			break;
+	}
 	return rc;
 }
 
@@ -212,8 +261,12 @@ static bool is_measured(const struct running *r, const struct checkfile *c)
 static int run_one(struct running *r, const struct checkfile *c)
 {
 	const size_t first = r->out->n;
+	struct asked how = {.to_s = r->out->to_s,
+			    .window_min = c->window_min,
+			    .for_min = c->for_min,
+			    .as = CHECK_BAD};
 	const char *rest = "";
-	int rc = is_measured(r, c) ? ask(r, c, r->out->to_s, first, CHECK_BAD, &rest) : -ENODATA;
+	int rc = is_measured(r, c) ? ask(r, c, first, &how, &rest) : -ENODATA;
 	size_t bad;
 
 	if (rc == -ENODATA) {
@@ -227,8 +280,12 @@ static int run_one(struct running *r, const struct checkfile *c)
 		if (c->lines && i - first < LINES_MOST)
 			lines_add(r, &r->out->rows[i]);
 	}
+	if (!rc)
+		rc = ask_pending(r, c, first);
+	how.to_s -= r->earlier_s;
+	how.as = CHECK_RECOVERED;
 	if (!rc && r->earlier_s)
-		rc = ask(r, c, r->out->to_s - r->earlier_s, first, CHECK_RECOVERED, &rest);
+		rc = ask(r, c, first, &how, &rest);
 	if (!rc && r->out->n == first)
 		put(r, c, CHECK_FINE, NULL, 0, NULL);
 	return rc;
@@ -288,7 +345,7 @@ void check_results_release(struct check_results *r)
 
 const char *check_state_name(enum check_state s)
 {
-	static const char *const names[] = {"fine", "bad", "recovered", "not measured"};
+	static const char *const names[] = {"fine", "bad", "pending", "recovered", "not measured"};
 
 	return names[s];
 }
@@ -336,6 +393,8 @@ void check_say(const struct check_result *r, struct strbuf *out)
 	value_say(r, out);
 	if (*r->text)
 		strbuf_addf(out, " (%.500s)", r->text);
+	if (r->state == CHECK_PENDING)
+		strbuf_addf(out, "; for %d of %d min", r->lasted_min, r->check->for_min);
 }
 
 /* A command of now, as of then: its --last, else an hour, ends at `to_s`. */

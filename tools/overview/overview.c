@@ -13,6 +13,7 @@
 #include "schema/base/mem.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/processes/hostload.h"
 #include "tools/processes/process_usage.h"
 #include "tools/record/recorder.h"
 #include "tools/requests/reqstream.h"
@@ -30,12 +31,6 @@ const char *const OVERVIEW_FAMILY_NAMES[OVERVIEW_FAMILIES] = {"cpu", "offcpu", "
 static const char FAMILIES_SQL[] =
 	"SELECT family, max(?1 * 1000000000, min(from_ns)), min((?2 + 1) * 1000000000, max(to_ns)) FROM run"
 	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 GROUP BY 1";
-static const char HOST[] =
-	"SELECT sum(user_us + system_us + coalesce(nice_us, 0) + coalesce(irq_us, 0) + coalesce(softirq_us, 0)) / 1e6 / sum(seconds), max(cpus), max(ts), load1_m / 1000.0,"
-	" sum(psi_cpu_us) / 1e6 / sum(seconds), sum(psi_mem_us) / 1e6 / sum(seconds), sum(psi_io_us) / 1e6 / sum(seconds),"
-	" mem_total, mem_total - mem_available, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)) / sum(seconds) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
-static const char DISKS[] =
-	"SELECT disk, sum(busy_us) / 1e6 / max(1, ?2 - ?1 + 1) FROM disk_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
 static const char SYNCS[] =
 	"SELECT sum(us), sum(calls) FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 AND self = 0";
 static const char ERRORS[] = "SELECT sum(errors) FROM block_stats WHERE ts BETWEEN ?1 AND ?2";
@@ -72,7 +67,7 @@ static int windows(const char *store, const struct select_args *select, struct s
 struct reading {
 	struct overview *o;
 	int w;
-	int64_t from_ns[OVERVIEW_FAMILIES], to_ns[OVERVIEW_FAMILIES], at;
+	int64_t from_ns[OVERVIEW_FAMILIES], to_ns[OVERVIEW_FAMILIES];
 };
 
 static void take_family(void *ctx, sqlite3_stmt *st)
@@ -91,33 +86,6 @@ static void take_family(void *ctx, sqlite3_stmt *st)
 				       r->o->seconds[r->w][f] >=
 					       fmin(BEFORE_S, r->o->seconds[OVERVIEW_NOW][f] / 2);
 	}
-}
-
-static double number(sqlite3_stmt *st, int column)
-{
-	return sqlite3_column_type(st, column) == SQLITE_NULL ? -1 :
-								sqlite3_column_double(st, column);
-}
-
-/* Of several segments the newest one that has rows. */
-static void take_host(void *ctx, sqlite3_stmt *st)
-{
-	struct reading *r = ctx;
-	struct overview_host *h = &r->o->host;
-	const int64_t at = sqlite3_column_int64(st, 2);
-
-	if (sqlite3_column_type(st, 0) == SQLITE_NULL || at < r->at)
-		return;
-	r->at = at;
-	h->cores[r->w] = number(st, 0);
-	h->cpus = number(st, 1);
-	h->load[r->w] = number(st, 3);
-	h->waited_cpu[r->w] = number(st, 4);
-	h->waited_mem[r->w] = number(st, 5);
-	h->waited_io[r->w] = number(st, 6);
-	h->mem_total = number(st, 7);
-	h->mem_used[r->w] = number(st, 8);
-	h->swapped[r->w] = number(st, 9);
 }
 
 static void add_to(double *sum, sqlite3_stmt *st, int column)
@@ -141,42 +109,46 @@ static void take_errors(void *ctx, sqlite3_stmt *st)
 	add_to(&r->o->host.disk_errors[r->w], st, 0);
 }
 
-static void take_disk(void *ctx, sqlite3_stmt *st)
+static void host_take(struct overview_host *h, int w, const struct hostload *x)
 {
-	struct reading *r = ctx;
-	struct overview_host *h = &r->o->host;
-	const char *name = askrows_text(st, 0);
-	const double busy = number(st, 1);
-
-	if (r->w == OVERVIEW_NOW && busy > h->disk_busy[OVERVIEW_NOW]) {
-		h->disk_busy[OVERVIEW_NOW] = busy;
-		snprintf(h->disk, sizeof(h->disk), "%s", name);
-	} else if (r->w == OVERVIEW_BEFORE && !strcmp(h->disk, name)) {
-		h->disk_busy[OVERVIEW_BEFORE] = busy;
-	}
+	h->cores[w] = x->cores;
+	h->load[w] = x->load;
+	h->waited_cpu[w] = x->waited_cpu;
+	h->waited_mem[w] = x->waited_mem;
+	h->waited_io[w] = x->waited_io;
+	h->mem_used[w] = x->mem_used;
+	h->swapped[w] = x->swapped;
+	h->disk_busy[w] = x->disk_busy;
+	if (h->cpus < 0)
+		h->cpus = x->cpus;
+	if (h->mem_total < 0)
+		h->mem_total = x->mem_total;
+	if (w == OVERVIEW_NOW)
+		snprintf(h->disk, sizeof(h->disk), "%s", x->disk);
 }
 
 static int host_read(struct overview *o, struct err *e)
 {
 	struct reading r = {.o = o};
 	const struct askrows_part parts[] = {{FAMILIES_SQL, take_family, &r},
-					     {HOST, take_host, &r},
-					     {DISKS, take_disk, &r},
 					     {SYNCS, take_syncs, &r},
 					     {ERRORS, take_errors, &r}};
 	struct overview_host *h = &o->host;
+	struct hostload x;
 	int rc = 0;
 
 	*h = (struct overview_host){.mem_total = -1, .cpus = -1};
 	for (int w = 0; w < 2; w++)
-		h->cores[w] = h->load[w] = h->waited_cpu[w] = h->waited_mem[w] = h->waited_io[w] =
-			h->mem_used[w] = h->swapped[w] = h->disk_busy[w] = h->fsync_us[w] =
-				h->fsyncs[w] = h->disk_errors[w] = -1;
+		h->fsync_us[w] = h->fsyncs[w] = h->disk_errors[w] = -1;
 	for (r.w = OVERVIEW_NOW; r.w >= OVERVIEW_BEFORE && !rc; r.w--) {
 		memset(r.from_ns, 0, sizeof(r.from_ns));
 		memset(r.to_ns, 0, sizeof(r.to_ns));
-		r.at = 0;
 		rc = askrows_each(o->sel[r.w], NULL, parts, ARRAY_SIZE(parts), e);
+		if (!rc)
+			rc = hostload_read(o->sel[r.w], r.w == OVERVIEW_NOW ? NULL : h->disk, &x,
+					   e);
+		if (!rc)
+			host_take(h, r.w, &x);
 	}
 	return rc;
 }
@@ -252,6 +224,8 @@ static int sampled_read(struct overview *o, int w, struct err *e)
 
 	if (rc)
 		return rc == -ENODATA ? 0 : rc;
+	o->host.cores[w] = fold_cores(f, f->nodes[0].total_ns);
+	o->host.cpus = f->cpus ? (double)f->cpus : -1;
 	for (size_t i = 1; i < f->n_nodes; i++) {
 		const struct fold_frame *frame = &f->frames[f->nodes[i].frame];
 		struct overview_row *r;

@@ -67,13 +67,14 @@ static json_t *row_json(const struct overview *all, const struct overview_row *r
 	return o;
 }
 
-static void checks_add(const struct check_results *c, bool critical, json_t *list)
+static void checks_add(const struct check_results *c, enum check_state state, bool critical,
+		       json_t *list)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct strbuf text cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT;
 		const struct check_result *r = &c->rows[i];
 
-		if (r->state != CHECK_BAD || r->check->critical != critical)
+		if (r->state != state || r->check->critical != critical)
 			continue;
 		check_say(r, &text);
 		check_next(r, &next);
@@ -87,12 +88,12 @@ static void checks_add(const struct check_results *c, bool critical, json_t *lis
 }
 
 /* Critical ones first. */
-static json_t *checks_json(const struct check_results *c)
+static json_t *checks_json(const struct check_results *c, enum check_state state)
 {
 	json_t *list = json_array();
 
-	checks_add(c, true, list);
-	checks_add(c, false, list);
+	checks_add(c, state, true, list);
+	checks_add(c, state, false, list);
 	return list;
 }
 
@@ -130,7 +131,8 @@ int overview_json(const struct overview *o, size_t rows)
 		json_array_append_new(json_rows(j), row_json(o, &o->rows[i]));
 	json_bound(j, o->n);
 	json_object_set_new(j, "checks", json_integer((json_int_t)o->checks.n_checks));
-	json_cut_list(j, "wrong", checks_json(&o->checks), rows);
+	json_cut_list(j, "wrong", checks_json(&o->checks, CHECK_BAD), rows);
+	json_cut_list(j, "pending", checks_json(&o->checks, CHECK_PENDING), rows);
 	json_object_set_new(j, "slowest", ops_json(o, overview_slowest));
 	json_object_set_new(j, "failing", ops_json(o, overview_failing));
 	for (size_t i = 0; i < o->running.n && i < OPS; i++)

@@ -95,16 +95,20 @@ static void print_load(const struct screen *s)
 	const double waited = h->waited_cpu[OVERVIEW_NOW];
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
-	if (!s->o->known[OVERVIEW_NOW][OVERVIEW_HOST])
-		not_recorded(s, "load", "", "host");
-	if (h->cores[OVERVIEW_NOW] < 0)
+	if (h->cores[OVERVIEW_NOW] < 0) {
+		if (!s->o->known[OVERVIEW_NOW][OVERVIEW_HOST])
+			not_recorded(s, "load", "", "host");
 		return;
-	strbuf_addf(&text, "%s: %.1f of %.0f CPUs used",
+	}
+	strbuf_addf(&text, "%s: %.1f ",
 		    load_word(h->cores[OVERVIEW_NOW] / (h->cpus > 0 ? h->cpus : 1), waited),
-		    h->cores[OVERVIEW_NOW], h->cpus);
+		    h->cores[OVERVIEW_NOW]);
+	strbuf_addf(&text, h->cpus > 0 ? "of %.0f CPUs used" : "CPUs used", h->cpus);
 	add_before(&text, h->cores, 0.1, "");
 	if (waited >= 0.01)
 		strbuf_addf(&text, "; threads waited for one %.0f %% of the time", 100 * waited);
+	else if (waited < 0)
+		strbuf_addstr(&text, ", by samples");
 	line(s, "load", strbuf_str(&text), "sonde timeline");
 }
 
@@ -176,6 +180,31 @@ static void print_disks(const struct screen *s)
 
 /* ---- what is wrong ---- */
 
+/* Returns how many, `most` at most. */
+static unsigned print_failed_checks(const struct screen *s, enum check_state state, bool critical,
+				    unsigned most)
+{
+	const struct check_results *c = &s->o->checks;
+	const char *word = state == CHECK_PENDING ? "pending  " :
+			   critical               ? "CRITICAL " :
+						    "WARNING  ";
+	unsigned said = 0;
+
+	for (size_t i = 0; i < c->n && said < most; i++) {
+		const struct check_result *r = &c->rows[i];
+		struct strbuf one cleanup_strbuf = STRBUF_INIT, cut cleanup_strbuf = STRBUF_INIT;
+
+		if (r->state != state || r->check->critical != critical)
+			continue;
+		strbuf_addf(&one, "%*s%s", LABEL, "", word);
+		check_say(r, &one);
+		term_add_middle(&cut, strbuf_str(&one), CHECK_LINES * (s->width - LABEL));
+		wrap_print(s->out, strbuf_str(&cut), LABEL + (unsigned)strlen(word));
+		said++;
+	}
+	return said;
+}
+
 static unsigned print_checks(const struct screen *s)
 {
 	const struct check_results *c = &s->o->checks;
@@ -185,26 +214,21 @@ static unsigned print_checks(const struct screen *s)
 	if (c->bad)
 		strbuf_addf(&text, "%s%zu of %zu checks failed%s", term_on(s->out, TERM_RED),
 			    c->bad, c->n_checks, term_off(s->out));
+	else if (c->pending)
+		strbuf_addf(&text, "nothing yet: of %zu checks %zu fail%s, but not for long",
+			    c->n_checks - c->unmeasured, c->pending, c->pending == 1 ? "s" : "");
 	else
 		strbuf_addf(&text, "nothing: %zu checks found no fault",
 			    c->n_checks - c->unmeasured);
+	if (2 * c->unmeasured > c->n_checks)
+		strbuf_addf(&text, "; %zu are not measured", c->unmeasured);
 	line(s, "wrong", strbuf_str(&text), "sonde check");
-	for (int critical = 1; critical >= 0; critical--)
-		for (size_t i = 0; i < c->n && said < CHECKS; i++) {
-			const struct check_result *r = &c->rows[i];
-			struct strbuf one cleanup_strbuf = STRBUF_INIT,
-					  cut cleanup_strbuf = STRBUF_INIT;
-
-			if (r->state != CHECK_BAD || r->check->critical != critical)
-				continue;
-			strbuf_addf(&one, "%*s%s", LABEL, "", critical ? "CRITICAL " : "WARNING  ");
-			check_say(r, &one);
-			term_add_middle(&cut, strbuf_str(&one), CHECK_LINES * (s->width - LABEL));
-			wrap_print(s->out, strbuf_str(&cut), LABEL + (unsigned)strlen("CRITICAL "));
-			said++;
-		}
-	if (c->bad > said)
-		fprintf(s->out, "%*s%zu more\n", LABEL, "", c->bad - said);
+	said += print_failed_checks(s, CHECK_BAD, true, CHECKS);
+	said += print_failed_checks(s, CHECK_BAD, false, CHECKS - said);
+	said += print_failed_checks(s, CHECK_PENDING, true, CHECKS - said);
+	said += print_failed_checks(s, CHECK_PENDING, false, CHECKS - said);
+	if (c->bad + c->pending > said)
+		fprintf(s->out, "%*s%zu more\n", LABEL, "", c->bad + c->pending - said);
 	return said;
 }
 

@@ -180,6 +180,22 @@ def test_where_all_is_well_nothing_is_bad_and_the_exit_code_is_0(fine):
     assert {r["state"] for r in answer["rows"]} == {"fine"}
 
 
+@pytest.mark.parametrize("name, rows", [("cpu-queue", minutes(TO - 120, TO, HOST, running=60)), ("disk-busy", minutes(TO - 120, TO, DISK, busy_us=9900000, write_us=2000000)),
+                                        ("requests-failing", None)])
+def test_what_fails_for_less_time_than_it_must_is_pending_and_says_for_how_long(name, rows, tmp_path):
+    store = str(tmp_path / "store")
+    put(store, merged(list(well()), rows or [r for r in asked(10, 3) if r["at"] >= TO - 120]))
+    code, answer = check(store)
+    found = [r for r in answer["rows"] if r["state"] == "pending"]
+    assert code == 0 and not bad(answer) and answer["pending"] == 1 == len(found), answer
+    assert (found[0]["check"], found[0]["lasted_minutes"]) == (name, 2) and f"; for 2 of {found[0]['for_minutes']} min" in found[0]["text"], found
+    screen = subprocess.run([f"{BIN}/sonde", "--store", store, "--from", str(TO - 900), "--to", str(TO)], capture_output=True, text=True, timeout=60,
+                            env={**os.environ, "SONDE_CONFIG": "/nonexistent"}).stdout
+    assert re.search(r"wrong   nothing yet: of \d+ checks 1 fails, but not for long", screen) and f"pending  {name}: " in screen, screen
+    code, answer = check(store, at=TO - 120)  # before it began
+    assert not answer["pending"] and not bad(answer), answer
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_check_finds_what_it_is_for_with_its_evidence_and_the_next_command(name, tmp_path):
     subject, rows = BAD[name]

@@ -349,3 +349,55 @@ def test_what_the_filters_name_is_said_to_be_new_where_there_was_none_of_it_befo
     assert "hot_planted" in paste(command, tmp_path, env=dict(os.environ, SONDE_STORE=store))
     gone = sonde("explain", "--comm", "backup", "--from", SECONDS[0], "--to", SECONDS[0] + 60, store=store)
     assert gone.returncode == 4 and "no CPU samples" in gone.stderr
+
+
+def limits(answer):
+    return {r["what"]: r["text"] for r in answer["limits"]}
+
+
+def test_a_host_that_is_at_its_limit_all_along_is_said_to_be_slow_for_that(sonde, tmp_path):
+    """Nothing changes, and no request is recorded: threads wait for a CPU nearly all the time, and half of it for the disk."""
+    store = str(tmp_path / "store")
+
+    def facts(user_us, **more):
+        yield {"run": "host", "from": SECONDS[0], "to": AT, "bucket_s": 10}
+        for at in range(SECONDS[0], AT, 10):
+            yield {"fact": "host_row", "at": at, "cpus": 2, "user_us": user_us, "system_us": 500_000, "mem_total": 8 << 30, "mem_available": 4 << 30, **more}
+            yield {"fact": "disk_row", "disk": "sda", "at": at, "reads": 10, "busy_us": 9_500_000}
+
+    put(store, [*host(3), *facts(19_000_000, psi_cpu_us=9_700_000, psi_io_us=5_000_000, psi_mem_us=300_000)])
+    out = sonde("explain", *RANGE, "--store", store).stdout
+    assert out.startswith("the host was at its limit:\n   1.9 of 2 CPUs were used (before 1.9), and threads waited for one 97 % of the time (before 97 %)"), out
+    answer = json.loads(sonde("explain", *RANGE, "--json", "--store", store).stdout)
+    assert set(limits(answer)) == {"cpu", "disk"} and not answer["changed"], answer
+    assert limits(answer)["disk"] == "disk sda was busy 95 % of the time (before 95 %), and threads waited for disks 50 % of the time (before 50 %)"
+    assert "most was used by " in limits(answer)["cpu"] and "nginx" not in limits(answer)["cpu"]  # it is in a container: web
+    for row in answer["limits"]:
+        words = row["command"].split()
+        assert sonde(*words[1:]).stdout, row
+
+
+def test_a_host_with_room_is_not_at_its_limit(sonde, tmp_path):
+    """All CPUs are used and nobody waits for one; threads wait for memory now and then, and for a disk that is seldom busy."""
+    store = str(tmp_path / "store")
+    rows = [{"run": "host", "from": SECONDS[0], "to": AT, "bucket_s": 10}]
+    for at in range(SECONDS[0], AT, 10):
+        rows += [{"fact": "host_row", "at": at, "cpus": 2, "user_us": 19_900_000, "system_us": 0, "psi_cpu_us": 1_000_000, "psi_mem_us": 900_000, "psi_io_us": 9_000_000,
+                  "mem_total": 8 << 30, "mem_available": 4 << 30},
+                 {"fact": "disk_row", "disk": "sda", "at": at, "reads": 10, "busy_us": 2_000_000}]
+    put(store, [*host(4), *rows])
+    assert limits(json.loads(sonde("explain", *RANGE, "--json", "--store", store).stdout)) == {}
+
+
+def test_by_samples_alone_full_cpus_are_seen_and_waits_are_said_to_be_unknown(sonde, tmp_path):
+    """Of one short recording, with nothing before it."""
+    store = str(tmp_path / "store")
+    put(store, [{"run": "cpu", "from": AT - 10, "to": AT, "bucket_s": 1, "period_ns": 10101010},
+                *({"kind": "cpu", "at": s, "n": n, "pid": pid, "comm": comm, "stack": ["main"]} for s in range(AT - 10, AT) for pid, comm, n in ((7, "cc1", 150), (8, "ld", 47)))])
+    with_cpus = sonde("explain", "--from", str(AT - 10), "--to", str(AT), "--store", store, check=False)
+    cpus = sql_all(store, "SELECT max(cpus) AS n FROM runs")[0]["n"]
+    assert cpus, "a made store says how many CPUs its host has"
+    if cpus == 2:
+        assert "2.0 of 2 CPUs were used; whether threads waited for one was not recorded (sudo sonde up host); most was used by cc1 (1.52 cores), ld (0.47 cores)" in " ".join(
+            with_cpus.stdout.split()), with_cpus
+        assert "there is nothing to compare" in " ".join(with_cpus.stdout.split())

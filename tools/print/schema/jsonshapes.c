@@ -82,7 +82,8 @@ static const struct {
 	 " cpus% load1" PAIR " waited_cpu" PAIR " waited_memory" PAIR " waited_io" PAIR
 	 " memory_used" PAIR " memory_total% swapped_pages" PAIR " busiest_disk disk_busy" PAIR
 	 " fsync_us" PAIR " fsyncs" PAIR " disk_errors" PAIR
-	 "} checks# wrong[check level subject text command] wrong_total# slowest[now{" OPERATION
+	 "} checks# wrong[check level subject text command] wrong_total# "
+	 "pending[check level subject text command] pending_total# slowest[now{" OPERATION
 	 "} before{" OPERATION "} slower!] failing[now{" OPERATION "} before{" OPERATION
 	 "} slower!] running[" RUNNING "] running_total# not_recorded[$]"},
 	{"timeline",
@@ -100,7 +101,7 @@ static const struct {
 	 "pid# amount_before# amount_after# query_before query_after] since since_ns# p% q% "
 	 "command what total_ns# share% n# who reason function object peer by by_tid# operation "
 	 "service protocol] before_from before_from_ns# before_to before_to_ns# asked_from "
-	 "asked_from_ns# asked_to asked_to_ns# slower compared[$] chain{felt! "
+	 "asked_from_ns# asked_to asked_to_ns# slower compared[$] limits[what text command] chain{felt! "
 	 "requests_known! requests# links[what who container! text before% after% unit share% "
 	 "sure command] others not_recorded} changed! detectable% unit incidents[container text "
 	 "restarts# oom# restarts_before# oom_before# grew?" GREW
@@ -117,8 +118,8 @@ static const struct {
 	 "containers[name pid# bytes#] memory[from from_ns# bytes#] hottest[function share%] "
 	 "log" LOG " grew" GREW "]"},
 	{"check",
-	 "rows[check state level subject value% unit threshold% for_minutes# text evidence?[] "
-	 "command summary threshold_is window_minutes# needs own! query] checks# bad# recovered# "
+	 "rows[check state level subject value% unit threshold% for_minutes# lasted_minutes# text evidence?[] "
+	 "command summary threshold_is window_minutes# needs own! query] checks# bad# pending# recovered# "
 	 "not_measured#"},
 	{"ps", PROCESSES, "ended"},
 	{"top", PROCESSES, "ended,running"},

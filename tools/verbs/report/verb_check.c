@@ -166,10 +166,15 @@ static int list(const struct verb_call *call, const struct checkfiles *all)
 
 /* --- results --- */
 
+static bool has_subject(const struct check_result *r)
+{
+	return r->state != CHECK_FINE && r->state != CHECK_UNMEASURED;
+}
+
 static json_t *result_json(const struct check_result *r)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT;
-	const bool one = r->state == CHECK_BAD || r->state == CHECK_RECOVERED;
+	const bool one = has_subject(r);
 	json_t *o = json_object();
 
 	check_say(r, &text);
@@ -182,6 +187,8 @@ static json_t *result_json(const struct check_result *r)
 	json_object_set_new(o, "unit", json_text(r->check->unit));
 	json_object_set_new(o, "threshold", json_real(r->check->threshold));
 	json_object_set_new(o, "for_minutes", json_integer(r->check->for_min));
+	json_object_set_new(o, "lasted_minutes",
+			    json_number_or_null(r->lasted_min, r->state == CHECK_PENDING));
 	json_object_set_new(o, "text",
 			    one ? json_text(strbuf_str(&text)) : json_text(r->check->summary));
 	json_object_set(o, "evidence", r->evidence ? r->evidence : json_null());
@@ -205,6 +212,7 @@ static int print_json(const struct check_results *all, size_t most)
 
 	json_object_set_new(j, "checks", json_integer((json_int_t)all->n_checks));
 	json_object_set_new(j, "bad", json_integer((json_int_t)all->bad));
+	json_object_set_new(j, "pending", json_integer((json_int_t)all->pending));
 	json_object_set_new(j, "recovered", json_integer((json_int_t)all->recovered));
 	json_object_set_new(j, "not_measured", json_integer((json_int_t)all->unmeasured));
 	rows_json(all, true, most, json_rows(j));
@@ -238,7 +246,7 @@ static void print_evidence(const json_t *rows)
 
 static void print_result(const struct check_result *r, const struct verb_call *call)
 {
-	const bool one = r->state == CHECK_BAD || r->state == CHECK_RECOVERED;
+	const bool one = has_subject(r);
 	struct strbuf text cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT,
 			   shown cleanup_strbuf = STRBUF_INIT;
 
@@ -250,7 +258,8 @@ static void print_result(const struct check_result *r, const struct verb_call *c
 		check_say(r, &text);
 	else
 		strbuf_addf(&text, "%s: %s", r->check->name, r->check->summary);
-	fputs(one ? term_on(stdout, r->state == CHECK_BAD ? TERM_RED : TERM_GREEN) : "", stdout);
+	fputs(one ? term_on(stdout, r->state == CHECK_RECOVERED ? TERM_GREEN : TERM_RED) : "",
+	      stdout);
 	strbuf_addshown(&shown, text.buf, text.len);
 	wrap_print(stdout, strbuf_str(&shown), INDENT);
 	fputs(one ? term_off(stdout) : "", stdout);
@@ -276,7 +285,7 @@ static void print_text(const struct check_results *all, const struct verb_call *
 	for (size_t i = 0; i < all->n; i++)
 		if (all->rows[i].state == CHECK_BAD && !all->rows[i].check->critical)
 			print_result(&all->rows[i], call);
-	for (int state = CHECK_RECOVERED; state <= CHECK_UNMEASURED; state++)
+	for (int state = CHECK_PENDING; state <= CHECK_UNMEASURED; state++)
 		for (size_t i = 0; i < all->n; i++)
 			if ((int)all->rows[i].state == state &&
 			    (a->all || state != CHECK_UNMEASURED))
@@ -286,10 +295,10 @@ static void print_text(const struct check_results *all, const struct verb_call *
 			print_result(&all->rows[i], call);
 	strbuf_addf(
 		&line,
-		"%zu check%s at %s: %zu failed, %zu recovered within the last hour, %zu not measured",
+		"%zu check%s at %s: %zu failed, %zu pending, %zu recovered within the last hour, %zu not measured",
 		all->n_checks, all->n_checks == 1 ? "" : "s",
 		when_local(all->to_s * NSEC_PER_SEC, clock_utc_ns(), at, sizeof(at)), all->bad,
-		all->recovered, all->unmeasured);
+		all->pending, all->recovered, all->unmeasured);
 	wrap_print(stdout, strbuf_str(&line), 4);
 }
 

@@ -12,6 +12,7 @@
 #include "tools/cli/verb.h"
 #include "tools/explain/chain/chain_print.h"
 #include "tools/explain/explain.h"
+#include "tools/explain/explain_limits.h"
 #include "tools/explain/explain_request.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/events/oomgrew.h"
@@ -289,7 +290,8 @@ static json_t *windows_json(struct selection *const sel[2], const struct explain
 }
 
 /* list: the most rows of each list but "rows". */
-static int print_json(const struct explain *x, const struct chain *c, size_t shown, size_t list,
+static int print_json(const struct explain *x, const struct chain *c,
+		      const struct explain_limits *limits, size_t shown, size_t list,
 		      const char *store)
 {
 	json_t *j = windows_json(x->sel, &x->asked), *compared = json_array();
@@ -297,6 +299,7 @@ static int print_json(const struct explain *x, const struct chain *c, size_t sho
 	for (size_t i = 0; i < x->n_diffs; i++)
 		json_array_append_new(compared, json_string(x->fold[2 * i]->kind->what));
 	json_object_set_new(j, "compared", compared);
+	json_object_set_new(j, "limits", explain_limits_json(limits, store));
 	json_object_set_new(j, "chain", chain_json(c));
 	json_object_set_new(j, "changed", json_boolean(x->n > 0));
 	json_object_set_new(j, "detectable", json_real(detectable(x)));
@@ -506,11 +509,13 @@ static void print_unchanged(const struct explain *x, bool told)
 	       explain_amount(x->diff[0], detectable(x), amount, sizeof(amount)));
 }
 
-static void print_text(const struct explain *x, const struct chain *c, size_t shown, bool sql,
+static void print_text(const struct explain *x, const struct chain *c,
+		       const struct explain_limits *limits, size_t shown, bool sql,
 		       const char *store)
 {
 	bool told = c->n || x->talk.n;
 
+	explain_limits_print(limits, store, stdout);
 	chain_print(c, stdout);
 	if (c->n && x->n)
 		printf("what else differed:\n");
@@ -693,14 +698,18 @@ static int request_run(struct verb_call *call, struct err *e)
 static int chain_alone(struct verb_call *call, struct explain *x, int why, struct err *e)
 {
 	struct err ignored = {0};
+	struct explain_limits limits = {0};
 	struct chain chain = {0};
 	json_t *j;
 	int ret = chain_make(call->store, x, NULL, call->hint_store, &chain, &ignored);
 
-	if (ret || !chain.n) {
+	if (!ret)
+		ret = explain_limits_read(x->sel, &limits, &ignored);
+	if (ret || (!chain.n && !limits.n)) {
 		ret = why;
 	} else if (call->json) {
 		j = windows_json(x->sel, &x->asked);
+		json_object_set_new(j, "limits", explain_limits_json(&limits, call->hint_store));
 		json_object_set_new(j, "chain", chain_json(&chain));
 		json_warn(j, "%s", e->what);
 		json_bound(j, 0);
@@ -708,9 +717,11 @@ static int chain_alone(struct verb_call *call, struct explain *x, int why, struc
 	} else {
 		if (!call->quiet)
 			print_windows(x->sel, &x->asked, -1);
+		explain_limits_print(&limits, call->hint_store, stdout);
 		chain_print(&chain, stdout);
 		printf("what else differed is not known: %s\n", e->what);
 	}
+	explain_limits_release(&limits);
 	chain_release(&chain);
 	return ret == why ? ret : verb_flush(ret, e);
 }
@@ -720,16 +731,21 @@ static int answer(struct verb_call *call, struct explain *x, struct err *e)
 	const struct explain_args *a = call->args;
 	const char *store = call->hint_store;
 	size_t shown = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
+	struct explain_limits limits = {0};
 	struct chain chain;
 	int ret = chain_make(call->store, x, x, store, &chain, e);
 
+	if (!ret)
+		ret = explain_limits_read(x->sel, &limits, e);
 	shown = shown < x->n ? shown : x->n;
 	if (!ret && !call->quiet)
 		print_range(x);
 	if (!ret && call->json)
-		ret = print_json(x, &chain, shown, a->rows ? (size_t)a->rows : DEFAULT_LIST, store);
+		ret = print_json(x, &chain, &limits, shown,
+				 a->rows ? (size_t)a->rows : DEFAULT_LIST, store);
 	else if (!ret)
-		print_text(x, &chain, shown, a->sql, store);
+		print_text(x, &chain, &limits, shown, a->sql, store);
+	explain_limits_release(&limits);
 	chain_release(&chain);
 	return verb_flush(ret, e);
 }
