@@ -20,7 +20,10 @@ function troubleLines(box, d, on) {
 		out.push(line(w.level === 'critical' ? 'Critical' : 'Warning', w.level, linkTo(formatSeen(w.text), {tab: 'check'}), domButton('Why?', () => on.whyCheck(w), 'why', `Why: ${formatSeen(w.text)}`)));
 	if (d.wrong_total > most)
 		out.push(line('', '', linkTo(`${d.wrong_total - most} more of ${d.checks} checks failed`, {tab: 'check'})));
-	if (!d.wrong.length)
+	const pending = d.wrong.length ? [] : (d.pending || []).slice(0, most);
+	for (const w of pending)
+		out.push(line('Pending', 'warning', linkTo(formatSeen(w.text), {tab: 'check'}), domButton('Why?', () => on.whyCheck(w), 'why', `Why: ${formatSeen(w.text)}`)));
+	if (!d.wrong.length && !pending.length)
 		out.push(line('Wrong', 'fine', linkTo(`nothing that ${d.checks} checks look for`, {tab: 'check'})));
 	const slow = d.slowest[0] && d.slowest[0].now.latency ? troubleSlow(d.slowest[0]) : null, failing = d.failing[0] ? troubleFailing(d.failing[0]) : null;
 	for (const [label, x] of [[d.slowest[0] && d.slowest[0].slower ? 'Slower' : 'Slowest', slow], ['Failing', failing]])
@@ -34,10 +37,10 @@ const TROUBLE_FAMILIES = {cpu: 'CPU time', offcpu: 'what threads waited for', ho
 
 // --- checks ---
 
-const TROUBLE_LEVEL = (r) => (r.state === 'bad' ? r.level : r.state === 'recovered' ? 'recovered' : r.state === 'fine' ? 'fine' : 'unknown');
+const TROUBLE_LEVEL = (r) => (r.state === 'bad' ? r.level : ['pending', 'recovered', 'fine'].includes(r.state) ? r.state : 'unknown');
 const TROUBLE_TIMES = {days: 864e11, h: 36e11, min: 6e10, ms: 1e6};
 const troubleUnit = (v, unit) => (TROUBLE_TIMES[unit] ? formatTime(v * TROUBLE_TIMES[unit]) : `${Number(v.toPrecision(3))} ${v === 1 ? (unit || '').replace(/s$/, '') : unit || ''}`.trim());
-const troubleValue = (r) => (r.value === null ? '' : `${troubleUnit(r.value, r.unit)}${r.for_minutes ? `, by the last ${r.for_minutes} min` : ''}; fails at ${troubleUnit(r.threshold, r.unit)}`);
+const troubleValue = (r) => (r.value === null ? '' : `${troubleUnit(r.value, r.unit)}${r.for_minutes && !r.lasted_minutes ? `, by the last ${r.for_minutes} min` : ''}; fails at ${troubleUnit(r.threshold, r.unit)}`);
 
 function troubleEvidence(rows) {
 	if (!Array.isArray(rows) || !rows.length || typeof rows[0] !== 'object')
@@ -49,7 +52,7 @@ function troubleEvidence(rows) {
 }
 
 function troubleCheck(r, on) {
-	const li = domMake('li', {className: TROUBLE_LEVEL(r)}, domMake('p', {}, domSaid('b', TROUBLE_LEVEL(r), 'level'), ' ', domSaid('span', r.text), ' ', r.state === 'bad' ? domButton('Why?', () => on.whyCheck(r), 'why', `Why: ${formatSeen(r.text)}`) : ''));
+	const li = domMake('li', {className: TROUBLE_LEVEL(r)}, domMake('p', {}, domSaid('b', TROUBLE_LEVEL(r), 'level'), ' ', domSaid('span', r.text), ' ', ['bad', 'pending'].includes(r.state) ? domButton('Why?', () => on.whyCheck(r), 'why', `Why: ${formatSeen(r.text)}`) : ''));
 	if (r.value !== null)
 		li.append(domSaid('p', troubleValue(r), 'half'));
 	if (r.command)
@@ -62,7 +65,7 @@ function troubleChecks(box, d, on) {
 	const of = (...states) => d.rows.filter((r) => states.includes(TROUBLE_LEVEL(r))), bad = [...of('critical'), ...of('warning')], list = (rows) => domMake('ul', {className: 'stories'}, ...rows.map((r) => troubleCheck(r, on)));
 	const fold = (rows, title) => (rows.length ? domMake('details', {}, domMake('summary', {}, title(rows.length)), domMake('ul', {className: 'plain'}, ...rows.map((r) => domSaid('li', r.text)))) : '');
 	box.replaceChildren(domSaid('h3', bad.length ? `${bad.length} of ${d.checks} checks failed at ${wordsClock(d.to_ns, Date.now() * 1e6)}` : `None of ${d.checks} checks failed at ${wordsClock(d.to_ns, Date.now() * 1e6)}`),
-		bad.length ? list(bad) : '', of('recovered').length ? list(of('recovered')) : '',
+		bad.length ? list(bad) : '', of('pending').length ? list(of('pending')) : '', of('recovered').length ? list(of('recovered')) : '',
 		fold(of('fine'), (n) => `${n} ${n === 1 ? 'check is' : 'checks are'} fine`),
 		fold(of('unknown'), (n) => `${n} ${n === 1 ? 'was' : 'were'} not measured: what they need was not recorded`));
 }

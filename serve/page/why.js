@@ -31,6 +31,13 @@ function whyOthers(d) {
 	return box;
 }
 
+// What of the host was at its limit, whether or not it was so before.
+function whyLimits(limits) {
+	if (!limits || !limits.length)
+		return [];
+	return [domSaid('p', 'The host was at its limit:'), domMake('ul', {className: 'plain limits'}, ...limits.map((l) => domMake('li', {}, linkCommand(l.command, l.text))))];
+}
+
 function whyChain(c) {
 	if (!c)
 		return [];
@@ -75,7 +82,7 @@ function whyInit(on) {
 			else if (d.took_ns !== undefined && !d.chain)
 				$('why-said').replaceChildren(whyParts(d));
 			else
-				$('why-said').replaceChildren(...whyChain(d.chain), whyOthers(d), ...whyAsked(d), domSaid('p', d.before_from_ns ? `Compared with ${wordsClock(d.before_from_ns, d.from_ns)} to ${wordsClock(d.before_to_ns, d.from_ns)}.` : '', 'half'));
+				$('why-said').replaceChildren(...whyLimits(d.limits), ...whyChain(d.chain), whyOthers(d), ...whyAsked(d), domSaid('p', d.before_from_ns ? `Compared with ${wordsClock(d.before_from_ns, d.from_ns)} to ${wordsClock(d.before_to_ns, d.from_ns)}.` : '', 'half'));
 		},
 		none() { box.hidden = true; },
 	};

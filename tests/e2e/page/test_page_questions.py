@@ -14,6 +14,7 @@ from browser import Page, page  # noqa: F401
 from serving import Serve
 from test_explain_chain import host as incident
 from test_explain_chain import AT as INCIDENT_END
+from test_explain import host as quiet_host
 from test_page_serve import address, quiet, ready, rows, show
 
 pytestmark = pytest.mark.page
@@ -202,6 +203,22 @@ def test_why_is_a_chain_of_sentences_each_a_link(page, locked, sonde):
     page.press("#why-close")
     page.until("return document.getElementById('why').hidden")
     quiet(page, s)
+
+
+def test_a_host_at_its_limit_is_said_to_be_so_and_what_fails_since_two_minutes_is_pending(page, tmp_path, sonde):
+    store, end = str(tmp_path / "full"), INCIDENT_END
+    livedin.put(store, [*quiet_host(5), {"run": "host", "from": end - 660, "to": end, "bucket_s": 10},
+                        *({"fact": "host_row", "at": at, "cpus": 2, "user_us": 19_900_000, "system_us": 0, "psi_cpu_us": 9_800_000, "running": 60 if at >= end - 120 else 1,
+                           "mem_total": 8 << 30, "mem_available": 4 << 30} for at in range(end - 660, end, 10))])
+    s = Serve(store)
+    try:
+        show(page, s, of_locked("&why=1"))
+        want = said(sonde, store, *page.text("#why-command").split()[1:])["limits"]
+        assert [x["what"] for x in want] == ["cpu"] and want[0]["text"] in page.text("#why-said") and "The host was at its limit" in page.text("#why-said"), page.text("#why-said")
+        assert re.search(r"Pending\s*cpu-queue: host, 60 threads .*; for 2 of 3 min", page.text("#state")), page.text("#state")
+        quiet(page, s)
+    finally:
+        s.close()
 
 
 def test_why_of_more_than_the_incident_says_which_part_it_is_about(page, locked):
