@@ -328,6 +328,7 @@ static void probe_close(void *state)
 
 static const struct family probe_family = {
 	.name = "probe",
+	.no_scripts = true,
 	.summary = "record any tracepoint, system call, function or USDT probe, with its arguments",
 	.options = {probe_options, &opts},
 	.keeps = CONFINE_LOADS,

@@ -62,13 +62,17 @@ static void command_line_make(struct session *s, int argc, char **argv)
 #define FOUND_LATER \
 	"HotSpot 8 and later, V8 as in Node 16, 18, 20, 22, 24 and 26, Erlang and Elixir of OTP 24 and later"
 
-static void check_scripts(struct check *c, const struct bpf_object *obj)
+static void check_scripts(struct check *c, const struct family *f, const struct bpf_object *obj)
 {
 	uint32_t kinds;
 
 	if (!scripts_configured(obj, &kinds))
 		return;
-	if (kinds == SCRIPTS_KINDS[0])
+	if (f->no_scripts)
+		check_add(c, "script frames", CHECK_OFF, NULL,
+			  FOUND_LATER "; CPython, PHP, Ruby and Perl show as their interpreter's "
+				      "own functions in the stacks of this family");
+	else if (kinds == SCRIPTS_KINDS[0])
 		check_add(
 			c, "script frames", CHECK_OK, NULL,
 			"CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.6, Ruby 2.7, 3.1, 3.3, 3.4 and 4.0, Perl 5.32 to 5.42, " FOUND_LATER);
@@ -96,7 +100,7 @@ static void check_programs(struct check *c, const struct family *f, const struct
 		check_add_err(c, "programs", &e);
 		return;
 	}
-	check_scripts(c, obj);
+	check_scripts(c, f, obj);
 	err = attaches ? f->attach(state, &e) : 0;
 	if (attaches && !err && f->detach)
 		f->detach(state);

@@ -125,6 +125,7 @@ struct family {
 	uint32_t fine_s;     /* its step in the ring of --flight; 0: it has nothing for it */
 	bool no_mappings; /* it has no stacks and needs no file of a process, so its process rows do
 			     not say what they are programs of */
+	bool no_scripts;  /* its programs walk no stacks of interpreters, on no kernel */
 	const char *wants;  /* the processes that sonded may select for it: "go", "libssl", "all"
 			       (targetfeed.h); NULL: it watches the host */
 	unsigned int keeps; /* CONFINE_*: rights that it needs while it records

@@ -216,18 +216,36 @@ static bool same(const json_t *a, const json_t *b, const char *key)
 	return json_equal(json_object_get(a, key), json_object_get(b, key));
 }
 
-/* Already reported by another family: each family checks the host itself. */
-static bool said_before(const json_t *rows, size_t at)
+/* Up to its first comma: what is free of a disk changes meanwhile. */
+static bool same_said(const json_t *a, const json_t *b)
+{
+	const char *x = json_string_value(json_object_get(a, "text")) ?: "",
+		   *y = json_string_value(json_object_get(b, "text")) ?: "";
+	const size_t n = strcspn(x, ",");
+
+	return !strcmp(x, y) ||
+	       (same(a, b, "state") && n == strcspn(y, ",") && !strncmp(x, y, n) && x[n] &&
+		!strcmp(json_string_value(json_object_get(a, "name")) ?: "", "store"));
+}
+
+/* Reported by another family, too, of the rows from `from` to `to`: each family checks the host
+ * itself. */
+static bool said(const json_t *rows, size_t at, size_t from, size_t to)
 {
 	const json_t *row = json_array_get(rows, at);
 
-	for (size_t i = 0; i < at; i++) {
+	for (size_t i = from; i < to; i++) {
 		const json_t *x = json_array_get(rows, i);
 
-		if (same(x, row, "name") && same(x, row, "text"))
+		if (i != at && same(x, row, "name") && same_said(x, row))
 			return true;
 	}
 	return false;
+}
+
+static bool said_before(const json_t *rows, size_t at)
+{
+	return said(rows, at, 0, at);
 }
 
 static void count(const json_t *rows, struct counts *c)
@@ -265,17 +283,37 @@ void doctor_print(json_t *row)
 		printf("       fix: %s\n", fix);
 }
 
-static void print_text(json_t *rows, const struct counts *c)
+/* The rows of one family; NULL: those of the host, which no family has alone. */
+static void print_family(json_t *rows, const char *family)
 {
-	struct strbuf host cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT;
+	bool any = false;
 	json_t *row;
 	size_t i;
 
+	json_array_foreach (rows, i, row) {
+		const char *of = json_string_value(json_object_get(row, "family"));
+		const bool alone = of && !said(rows, i, 0, json_array_size(rows));
+
+		if (said_before(rows, i) || alone != (family != NULL) ||
+		    (family && strcmp(of, family) != 0))
+			continue;
+		if (!any)
+			printf("%s%s%s\n", term_on(stdout, TERM_BOLD),
+			       family ? family : "this host", term_off(stdout));
+		any = true;
+		doctor_print(row);
+	}
+}
+
+static void print_text(json_t *rows, const struct counts *c)
+{
+	struct strbuf host cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT;
+
 	host_line(&host);
 	puts(strbuf_str(&host));
-	json_array_foreach (rows, i, row)
-		if (!said_before(rows, i))
-			doctor_print(row);
+	print_family(rows, NULL);
+	for (const struct probe_family *f = FAMILIES; f->name; f++)
+		print_family(rows, f->name);
 	typed_add(&next, c->fail ? "fix what is marked fail, then: sudo sonde doctor" :
 				   "sudo sonde record -d 10s");
 	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready,
