@@ -215,6 +215,17 @@ def test_doctor_agrees_with_the_loader(store, sonde):
     assert [i["name"] for i in items] == names[:len(items)] and "recordings" in names
 
 
+def test_a_family_that_never_walks_scripts_does_not_blame_the_kernel(store):
+    """Where family cpu walks them, the kernel can: no other family says that it is too old."""
+    def script_frames(family):
+        done = subprocess.run([f"{BIN}/sonde-{family}", "--check", "--json", "--store", store], capture_output=True, text=True, check=False)
+        return [i for i in json.loads(done.stdout)["items"] if i["name"] == "script frames"]
+    if script_frames("cpu")[0]["state"] != "ok":
+        pytest.skip("missing: a kernel that takes the program that walks scripts")
+    for family in ("mem", "offcpu", "probe"):
+        assert all(i["state"] in ("ok", "off") and not i["fix"] for i in script_frames(family)), family
+
+
 def test_doctor_and_reading_work_without_root(store, work):
     work("burn", 6000)
     assert record(store, "-d", "1s").returncode == 0
