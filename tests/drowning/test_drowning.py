@@ -7,6 +7,7 @@ The figures are those of docs/decisions/0230. DROWNING_SECONDS: how long the las
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -118,6 +119,26 @@ def test_the_first_seconds_in_a_new_store_are_whole_named_and_true(load, new_sto
     assert found["all"]["named"] >= 95 and found["all"]["named of all"] >= 90, found
     assert found["last"]["script frames"] >= 90, found
     assert all(abs(ours - theirs) <= 3 for _, ours, theirs in apart), apart
+
+
+def pressure():
+    with open("/proc/pressure/cpu", encoding="ascii") as f:
+        return time.monotonic(), int(f.readline().split("total=")[1]) / 1e6
+
+
+def test_the_first_answers_say_that_the_host_is_full(load, new_store):
+    """By the kernel's own account, and by samples alone where family host does not record."""
+    sonde(new_store, "record", "-d", f"{SECONDS}s")
+    assert "whether threads waited for one was not recorded" in " ".join(sonde(new_store, "explain").stdout.split())
+    begin = pressure()
+    sonde(new_store + "2", "record", "-d", f"{SECONDS}s", "--families", "cpu,host")
+    end = pressure()
+    share = 100 * (end[1] - begin[1]) / (end[0] - begin[0])
+    explained = sonde(new_store + "2", "explain").stdout
+    told = re.search(r"of \d+ CPUs were used.* threads waited for one (\d+) % of the time", " ".join(explained.split()))
+    assert explained.startswith("the host was at its limit:") and told and abs(int(told[1]) - share) <= 10, (share, explained)
+    screen = sonde(new_store + "2").stdout
+    assert re.search(r"^load +full: ", screen, re.M) and not re.search(r"^wrong +nothing:", screen, re.M), screen
 
 
 def named_of(store, load, view):

@@ -7,18 +7,33 @@
 #include "schema/base/array.h"
 #include "tools/select/askrows.h"
 
+/* Columns that are not summed are those of the newest row: there is one max(). */
 static const char HOST[] =
-	"SELECT sum(user_us + system_us + coalesce(nice_us, 0) + coalesce(irq_us, 0) + coalesce(softirq_us, 0)) / 1e6 / sum(seconds), max(cpus), max(ts), load1_m / 1000.0,"
-	" sum(psi_cpu_us) / 1e6 / sum(seconds), sum(psi_mem_us) / 1e6 / sum(seconds), sum(psi_io_us) / 1e6 / sum(seconds),"
-	" mem_total, mem_total - mem_available, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)) / sum(seconds) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
+	"SELECT sum(seconds), sum(user_us + system_us + coalesce(nice_us, 0) + coalesce(irq_us, 0) + coalesce(softirq_us, 0)) / 1e6,"
+	" sum(psi_cpu_us) / 1e6, sum(psi_mem_us) / 1e6, sum(psi_io_us) / 1e6, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)),"
+	" max(ts), cpus, load1_m / 1000.0, mem_total, mem_total - mem_available FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
 static const char DISKS[] =
-	"SELECT disk, sum(busy_us) / 1e6 / max(1, ?2 - ?1 + 1) FROM disk_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
+	"SELECT disk, sum(busy_us) / 1e6 FROM disk_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
+
+#define DISKS_MOST 64
 
 struct reading {
 	struct hostload *out;
-	const char *disk;
-	int64_t at;
+	double seconds; /* that were recorded, of all segments */
+	int64_t newest; /* second */
+	struct {
+		char name[sizeof(((struct hostload *)NULL)->disk)];
+		double busy_s;
+	} disks[DISKS_MOST];
+	size_t n_disks;
 };
+
+/* NULL adds nothing, and a sum of nothing stays -1. */
+static void add(double *sum, sqlite3_stmt *st, int column)
+{
+	if (sqlite3_column_type(st, column) != SQLITE_NULL)
+		*sum = (*sum < 0 ? 0 : *sum) + sqlite3_column_double(st, column);
+}
 
 static double number(sqlite3_stmt *st, int column)
 {
@@ -26,44 +41,62 @@ static double number(sqlite3_stmt *st, int column)
 								sqlite3_column_double(st, column);
 }
 
-/* Of several segments the newest one that has rows. */
 static void take_host(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	struct hostload *h = r->out;
-	const int64_t at = sqlite3_column_int64(st, 2);
 
-	if (sqlite3_column_type(st, 0) == SQLITE_NULL || at < r->at)
+	if (sqlite3_column_type(st, 0) == SQLITE_NULL)
 		return;
-	r->at = at;
-	h->cores = number(st, 0);
-	h->cpus = number(st, 1);
-	h->load = number(st, 3);
-	h->waited_cpu = number(st, 4);
-	h->waited_mem = number(st, 5);
-	h->waited_io = number(st, 6);
-	h->mem_total = number(st, 7);
-	h->mem_used = number(st, 8);
-	h->swapped = number(st, 9);
+	r->seconds += sqlite3_column_double(st, 0);
+	add(&h->cores, st, 1);
+	add(&h->waited_cpu, st, 2);
+	add(&h->waited_mem, st, 3);
+	add(&h->waited_io, st, 4);
+	add(&h->swapped, st, 5);
+	if (sqlite3_column_int64(st, 6) < r->newest)
+		return;
+	r->newest = sqlite3_column_int64(st, 6);
+	h->cpus = number(st, 7);
+	h->load = number(st, 8);
+	h->mem_total = number(st, 9);
+	h->mem_used = number(st, 10);
 }
 
 static void take_disk(void *ctx, sqlite3_stmt *st)
 {
-	const struct reading *r = ctx;
+	struct reading *r = ctx;
 	const char *name = askrows_text(st, 0);
-	const double busy = number(st, 1);
+	size_t i = 0;
 
-	if (r->disk ? strcmp(r->disk, name) != 0 : busy <= r->out->disk_busy)
+	while (i < r->n_disks && strcmp(r->disks[i].name, name) != 0)
+		i++;
+	if (i == DISKS_MOST)
 		return;
-	r->out->disk_busy = busy;
-	snprintf(r->out->disk, sizeof(r->out->disk), "%s", name);
+	if (i == r->n_disks)
+		snprintf(r->disks[r->n_disks++].name, sizeof(r->disks[i].name), "%s", name);
+	r->disks[i].busy_s += sqlite3_column_double(st, 1);
+}
+
+static void disk_choose(const struct reading *r, const char *disk, struct hostload *out)
+{
+	for (size_t i = 0; i < r->n_disks; i++) {
+		if (disk ? strcmp(disk, r->disks[i].name) != 0 :
+			   r->disks[i].busy_s <= out->disk_busy)
+			continue;
+		out->disk_busy = r->disks[i].busy_s;
+		snprintf(out->disk, sizeof(out->disk), "%s", r->disks[i].name);
+	}
 }
 
 int hostload_read(const struct selection *sel, const char *disk, struct hostload *out,
 		  struct err *e)
 {
-	struct reading r = {.out = out, .disk = disk};
+	struct reading r = {.out = out};
 	const struct askrows_part parts[] = {{HOST, take_host, &r}, {DISKS, take_disk, &r}};
+	double *const shares[] = {&out->cores,     &out->waited_cpu, &out->waited_mem,
+				  &out->waited_io, &out->swapped,    &out->disk_busy};
+	int rc;
 
 	*out = (struct hostload){.cores = -1,
 				 .cpus = -1,
@@ -75,5 +108,12 @@ int hostload_read(const struct selection *sel, const char *disk, struct hostload
 				 .mem_total = -1,
 				 .swapped = -1,
 				 .disk_busy = -1};
-	return askrows_each(sel, NULL, parts, ARRAY_SIZE(parts), e);
+	rc = askrows_each(sel, NULL, parts, ARRAY_SIZE(parts), e);
+	if (rc || r.seconds <= 0)
+		return rc;
+	disk_choose(&r, disk, out);
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++)
+		if (*shares[i] > 0)
+			*shares[i] /= r.seconds;
+	return 0;
 }

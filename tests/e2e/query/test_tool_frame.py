@@ -10,6 +10,7 @@ import time
 
 import pytest
 from conftest import BIN, BUILD, need, on_terminal
+from livedin import put
 
 VERBS = ["overview", "doctor", "record", "timeline", "explain", "events", "oom", "check", "wakers", "neighbours", "waits", "net", "disk", "map", "requests", "trace", "pstack", "ps", "containers", "flame", "stacks", "heap", "diff", "export", "import", "sql", "status", "completion", "version", "help"]
 SELECTING = ["timeline", "explain", "events", "oom", "wakers", "neighbours", "waits", "net", "map", "requests", "trace", "ps", "containers", "stacks", "flame", "diff", "export"]
@@ -86,6 +87,24 @@ def test_the_examples_of_the_help_parse(sonde, made, tmp_path):
             done = sonde(*words, "--store", "/nonexistent/store") if words[0] in SELECTING else sonde(
                 *words, store="/nonexistent/store", cwd=tmp_path)
             assert done.returncode != 2 or "cannot read" in done.stderr, f"{line}: {done.stderr}"
+
+
+def test_the_overview_is_of_the_whole_range_where_two_segments_have_it(sonde, tmp_path):
+    """Five minutes of a quiet host whose disk is busy, and five of a busy one whose disk is not, in a segment each; and only the part of a range counts that was recorded."""
+    store, hour = str(tmp_path / "two"), 1795140000
+    for begin, user_us, waited_us, busy_us in ((hour - 300, 2_000_000, 0, 5_000_000), (hour, 18_000_000, 8_000_000, 0)):
+        rows = [{"run": "host", "from": begin, "to": begin + 300, "bucket_s": 10}]
+        for at in range(begin, begin + 300, 10):
+            rows += [{"fact": "host_row", "at": at, "cpus": 2, "user_us": user_us, "system_us": 0, "psi_cpu_us": waited_us, "mem_total": 8 << 30, "mem_available": 4 << 30},
+                     {"fact": "disk_row", "disk": "sda", "at": at, "reads": 1, "busy_us": busy_us}]
+        put(f"{store}{begin}", rows)
+        os.makedirs(store, exist_ok=True)
+        for name in (f for f in os.listdir(f"{store}{begin}") if f.endswith(".db")):
+            os.rename(f"{store}{begin}/{name}", f"{store}/{name.replace('0001', '0002' if begin == hour else '0001')}")
+    assert len(os.listdir(store)) == 2
+    for begin, end in ((hour - 300, hour + 300), (hour - 3600, hour + 900)):
+        found = json.loads(sonde("--from", begin, "--to", end, "--json", store=store, check=True).stdout)["host"]
+        assert [round(found[k]["now"], 3) for k in ("cores", "waited_cpu", "disk_busy")] == [1.0, 0.4, 0.25], found
 
 
 def test_sonde_alone_is_an_overview_and_without_a_store_a_welcome(sonde, made):
