@@ -31,11 +31,11 @@ static const char FAMILIES_SQL[] =
 	"SELECT family, max(?1 * 1000000000, min(from_ns)), min((?2 + 1) * 1000000000, max(to_ns)) FROM run"
 	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 GROUP BY 1";
 static const char HOST[] =
-	"SELECT sum(user_us + system_us + coalesce(nice_us, 0) + coalesce(irq_us, 0) + coalesce(softirq_us, 0)) / 1e6 / sum(seconds), max(cpus), max(ts), load1_m / 1000.0,"
-	" sum(psi_cpu_us) / 1e6 / sum(seconds), sum(psi_mem_us) / 1e6 / sum(seconds), sum(psi_io_us) / 1e6 / sum(seconds),"
-	" mem_total, mem_total - mem_available, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)) / sum(seconds) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
+	"SELECT sum(user_us + system_us + coalesce(nice_us, 0) + coalesce(irq_us, 0) + coalesce(softirq_us, 0)) / 1e6, max(cpus), max(ts), load1_m / 1000.0,"
+	" sum(psi_cpu_us) / 1e6, sum(psi_mem_us) / 1e6, sum(psi_io_us) / 1e6,"
+	" mem_total, mem_total - mem_available, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)), sum(seconds) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
 static const char DISKS[] =
-	"SELECT disk, sum(busy_us) / 1e6 / max(1, ?2 - ?1 + 1) FROM disk_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
+	"SELECT disk, sum(busy_us) / 1e6 FROM disk_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
 static const char SYNCS[] =
 	"SELECT sum(us), sum(calls) FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 AND self = 0";
 static const char ERRORS[] = "SELECT sum(errors) FROM block_stats WHERE ts BETWEEN ?1 AND ?2";
@@ -69,10 +69,18 @@ static int windows(const char *store, const struct select_args *select, struct s
 
 /* ---- the host ---- */
 
+struct disk {
+	char name[64];
+	double busy_s[2]; /* in each window; -1: not read */
+};
+
 struct reading {
 	struct overview *o;
 	int w;
 	int64_t from_ns[OVERVIEW_FAMILIES], to_ns[OVERVIEW_FAMILIES], at;
+	double seconds[2]; /* of rows of the host */
+	struct disk *disks;
+	size_t n_disks, cap_disks;
 };
 
 static void take_family(void *ctx, sqlite3_stmt *st)
@@ -99,31 +107,45 @@ static double number(sqlite3_stmt *st, int column)
 								sqlite3_column_double(st, column);
 }
 
-/* Of several segments the newest one that has rows. */
+static void add_to(double *sum, sqlite3_stmt *st, int column)
+{
+	if (sqlite3_column_type(st, column) != SQLITE_NULL)
+		*sum = (*sum < 0 ? 0 : *sum) + sqlite3_column_double(st, column);
+}
+
+/* Sums are of all segments, what was read is that of the newest one that has rows. */
 static void take_host(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	struct overview_host *h = &r->o->host;
 	const int64_t at = sqlite3_column_int64(st, 2);
 
-	if (sqlite3_column_type(st, 0) == SQLITE_NULL || at < r->at)
+	if (sqlite3_column_type(st, 0) == SQLITE_NULL)
+		return;
+	add_to(&h->cores[r->w], st, 0);
+	add_to(&h->waited_cpu[r->w], st, 4);
+	add_to(&h->waited_mem[r->w], st, 5);
+	add_to(&h->waited_io[r->w], st, 6);
+	add_to(&h->swapped[r->w], st, 9);
+	add_to(&r->seconds[r->w], st, 10);
+	if (at < r->at)
 		return;
 	r->at = at;
-	h->cores[r->w] = number(st, 0);
 	h->cpus = number(st, 1);
 	h->load[r->w] = number(st, 3);
-	h->waited_cpu[r->w] = number(st, 4);
-	h->waited_mem[r->w] = number(st, 5);
-	h->waited_io[r->w] = number(st, 6);
 	h->mem_total = number(st, 7);
 	h->mem_used[r->w] = number(st, 8);
-	h->swapped[r->w] = number(st, 9);
 }
 
-static void add_to(double *sum, sqlite3_stmt *st, int column)
+/* The sums are made shares and rates. */
+static void host_divide(struct overview_host *h, const double seconds[2])
 {
-	if (sqlite3_column_type(st, column) != SQLITE_NULL)
-		*sum = (*sum < 0 ? 0 : *sum) + sqlite3_column_double(st, column);
+	double *const sums[] = {h->cores, h->waited_cpu, h->waited_mem, h->waited_io, h->swapped};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
+		for (int w = 0; w < 2; w++)
+			if (sums[i][w] > 0)
+				sums[i][w] = seconds[w] > 0 ? sums[i][w] / seconds[w] : -1;
 }
 
 static void take_syncs(void *ctx, sqlite3_stmt *st)
@@ -144,16 +166,35 @@ static void take_errors(void *ctx, sqlite3_stmt *st)
 static void take_disk(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	struct overview_host *h = &r->o->host;
 	const char *name = askrows_text(st, 0);
-	const double busy = number(st, 1);
+	size_t i = 0;
 
-	if (r->w == OVERVIEW_NOW && busy > h->disk_busy[OVERVIEW_NOW]) {
-		h->disk_busy[OVERVIEW_NOW] = busy;
-		snprintf(h->disk, sizeof(h->disk), "%s", name);
-	} else if (r->w == OVERVIEW_BEFORE && !strcmp(h->disk, name)) {
-		h->disk_busy[OVERVIEW_BEFORE] = busy;
+	while (i < r->n_disks && strcmp(r->disks[i].name, name) != 0)
+		i++;
+	if (i == r->n_disks) {
+		mem_grow(r->disks, r->n_disks, r->cap_disks);
+		r->disks[r->n_disks++] = (struct disk){.busy_s = {-1, -1}};
+		snprintf(r->disks[i].name, sizeof(r->disks[i].name), "%s", name);
 	}
+	add_to(&r->disks[i].busy_s[r->w], st, 1);
+}
+
+/* The one that was busy longest. */
+static void disk_choose(const struct reading *r, struct overview_host *h)
+{
+	const double now = r->o->seconds[OVERVIEW_NOW][OVERVIEW_HOST],
+		     before = r->o->seconds[OVERVIEW_BEFORE][OVERVIEW_HOST];
+	const struct disk *best = NULL;
+
+	for (size_t i = 0; i < r->n_disks; i++)
+		if (r->disks[i].busy_s[OVERVIEW_NOW] > (best ? best->busy_s[OVERVIEW_NOW] : -1))
+			best = &r->disks[i];
+	if (!best || now <= 0)
+		return;
+	snprintf(h->disk, sizeof(h->disk), "%s", best->name);
+	h->disk_busy[OVERVIEW_NOW] = best->busy_s[OVERVIEW_NOW] / now;
+	if (best->busy_s[OVERVIEW_BEFORE] >= 0 && before > 0)
+		h->disk_busy[OVERVIEW_BEFORE] = best->busy_s[OVERVIEW_BEFORE] / before;
 }
 
 static int host_read(struct overview *o, struct err *e)
@@ -178,6 +219,9 @@ static int host_read(struct overview *o, struct err *e)
 		r.at = 0;
 		rc = askrows_each(o->sel[r.w], NULL, parts, ARRAY_SIZE(parts), e);
 	}
+	disk_choose(&r, h);
+	host_divide(h, r.seconds);
+	free(r.disks);
 	return rc;
 }
 
@@ -199,17 +243,18 @@ static struct overview_row *row_named(struct overview *o, const char *name, bool
 }
 
 static void use_add(struct overview *o, int w, const char *name, bool container,
-		    const struct process_usage_row *u)
+		    const struct process_usage_row *u, bool ended)
 {
 	const double seconds = o->seconds[w][OVERVIEW_HOST];
 	struct overview_row *r = row_named(o, name, container);
 
 	if (seconds <= 0)
 		return;
-	r->has_cpu = true;
-	r->has_mem = r->has_mem || u->has_mem;
-	r->has_io = r->has_io || u->has_io;
-	r->has_net = r->has_net || u->has_net;
+	r->has_cpu = r->there[w] = true;
+	r->alive[w] = r->alive[w] || !ended;
+	r->has_mem[w] = r->has_mem[w] || u->has_mem;
+	r->has_io[w] = r->has_io[w] || u->has_io;
+	r->has_net[w] = r->has_net[w] || u->has_net;
 	r->cpu[w] += (double)u->cpu_us / 1e6 / seconds;
 	r->mem[w] += (double)u->held;
 	r->io[w] += (double)(u->read_bytes + u->write_bytes) / seconds;
@@ -222,22 +267,23 @@ static int used_read(struct overview *o, int w, struct err *e)
 	int rc = process_usage_containers(o->sel[w], &used, e);
 
 	for (size_t i = 0; !rc && i < used.n; i++)
-		use_add(o, w, used.rows[i].name, true, &used.rows[i]);
+		use_add(o, w, used.rows[i].name, true, &used.rows[i], !used.rows[i].has_mem);
 	process_usage_release(&used);
 	if (rc)
 		return rc;
 	rc = process_usage_processes(o->sel[w], &used, e);
 	for (size_t i = 0; !rc && i < used.n; i++) {
 		struct process_usage_row *u = &used.rows[i];
+		const bool ended = u->who.end_ns && u->who.end_ns <= o->sel[w]->to_ns;
 
 		if (*u->who.container || u->who.self)
 			continue;
 		/* Of a name's processes what they hold together: those that ended hold nothing. */
-		if (u->who.end_ns && u->who.end_ns <= o->sel[w]->to_ns) {
+		if (ended) {
 			u->has_mem = false;
 			u->held = 0;
 		}
-		use_add(o, w, u->who.comm, false, u);
+		use_add(o, w, u->who.comm, false, u, ended);
 	}
 	process_usage_release(&used);
 	return rc;

@@ -11,6 +11,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/files/migrate.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
 #include "tools/print/pager.h"
@@ -18,6 +19,7 @@
 #include "tools/sql/namedquery.h"
 #include "tools/sql/probeview.h"
 #include "tools/sql/sqlnear.h"
+#include "tools/sql/sqlolder.h"
 #include "tools/sql/sqlprint.h"
 #include "tools/sql/sqlview.h"
 #include "tools/sql/sqlwindow.h"
@@ -86,16 +88,21 @@ static int refused(struct session *s, int rc, struct err *e)
 		err_fix(e, "to change a copy: sonde export db -o copy.db, then sqlite3 copy.db");
 		return -EPERM;
 	}
-	if ((rc & 0xff) == SQLITE_ERROR && s->named) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "@%s: the store does not have this data: %s",
-			s->named->name, sqlite3_errmsg(s->db));
-		err_fix(e, "the store is of an older version: query a newer recording");
-		return -ENODATA;
-	}
 	if ((rc & 0xff) == SQLITE_ERROR) {
 		cleanup_free char *message = mem_strdup(sqlite3_errmsg(s->db));
 		struct strbuf near cleanup_strbuf = STRBUF_INIT;
+		int version;
 
+		if (s->statement && strstr(message, "no such ") &&
+		    sqlolder(s->db, s->statement, &version)) {
+			err_set(e, -ENODATA, EXIT_NOTHING,
+				"%s%s: %s: an older sonde wrote this store (schema %d, this sonde has %d), which did not record this yet: there are no rows of it",
+				s->named ? "@" : "SQL", s->named ? s->named->name : "", message,
+				version, migrate_known());
+			err_fix(e,
+				"sudo sonde record -d 20s --store new (what is recorded from now on has it; recordings that are there stay as they are)");
+			return -ENODATA;
+		}
 		if (s->statement)
 			sqlnear(s->db, message, s->statement, &near);
 		err_set(e, -EINVAL, EXIT_USAGE, "SQL: %s%s", message, strbuf_str(&near));
