@@ -28,12 +28,12 @@
 const char *const OVERVIEW_FAMILY_NAMES[OVERVIEW_FAMILIES] = {"cpu", "offcpu", "host", "net", "l7"};
 
 static const char FAMILIES_SQL[] =
-	"SELECT family, max(?1 * 1000000000, min(from_ns)), min((?2 + 1) * 1000000000, max(to_ns)) FROM run"
-	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 GROUP BY 1";
+	"SELECT family, " ASKROWS_COUNTED_FROM ", " ASKROWS_COUNTED_TO " FROM run"
+	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 static const char HOST[] =
 	"SELECT sum(user_us + system_us + coalesce(nice_us, 0) + coalesce(irq_us, 0) + coalesce(softirq_us, 0)) / 1e6, max(cpus), max(ts), load1_m / 1000.0,"
 	" sum(psi_cpu_us) / 1e6, sum(psi_mem_us) / 1e6, sum(psi_io_us) / 1e6,"
-	" mem_total, mem_total - mem_available, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)), sum(seconds) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
+	" mem_total, mem_total - mem_available, sum(coalesce(swap_in, 0) + coalesce(swap_out, 0)) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
 static const char DISKS[] =
 	"SELECT disk, sum(busy_us) / 1e6 FROM disk_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
 static const char SYNCS[] =
@@ -74,11 +74,17 @@ struct disk {
 	double busy_s[2]; /* in each window; -1: not read */
 };
 
+struct span { /* that a run recorded */
+	int family;
+	int64_t from_ns, to_ns;
+};
+
 struct reading {
 	struct overview *o;
 	int w;
-	int64_t from_ns[OVERVIEW_FAMILIES], to_ns[OVERVIEW_FAMILIES], at;
-	double seconds[2]; /* of rows of the host */
+	int64_t at;
+	struct span *spans; /* of the window */
+	size_t n_spans, cap_spans;
 	struct disk *disks;
 	size_t n_disks, cap_disks;
 };
@@ -92,13 +98,42 @@ static void take_family(void *ctx, sqlite3_stmt *st)
 	for (int f = 0; f < OVERVIEW_FAMILIES; f++) {
 		if (strcmp(OVERVIEW_FAMILY_NAMES[f], askrows_text(st, 0)) != 0)
 			continue;
-		r->from_ns[f] = !r->from_ns[f] || from < r->from_ns[f] ? from : r->from_ns[f];
-		r->to_ns[f] = to > r->to_ns[f] ? to : r->to_ns[f];
-		r->o->seconds[r->w][f] = (double)(r->to_ns[f] - r->from_ns[f]) / NSEC_PER_SEC;
-		r->o->known[r->w][f] = r->w == OVERVIEW_NOW ||
-				       r->o->seconds[r->w][f] >=
-					       fmin(BEFORE_S, r->o->seconds[OVERVIEW_NOW][f] / 2);
+		r->o->known[r->w][f] = true;
+		mem_grow(r->spans, r->n_spans, r->cap_spans);
+		r->spans[r->n_spans++] = (struct span){f, from, to};
 	}
+}
+
+static int by_family(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->family != y->family ? x->family - y->family :
+					(x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+/* For how long each family recorded: without the gaps between runs, and each moment once. Too
+ * little of the time before is not known. */
+static void seconds_find(struct reading *r)
+{
+	double *const seconds = r->o->seconds[r->w], *const now = r->o->seconds[OVERVIEW_NOW];
+	int64_t last = 0;
+
+	if (r->n_spans)
+		qsort(r->spans, r->n_spans, sizeof(*r->spans), by_family);
+	for (size_t i = 0; i < r->n_spans; i++) {
+		const struct span *s = &r->spans[i];
+		const bool first = !i || r->spans[i - 1].family != s->family;
+		const int64_t from = first || s->from_ns > last ? s->from_ns : last;
+
+		if (s->to_ns > from)
+			seconds[s->family] += (double)(s->to_ns - from) / NSEC_PER_SEC;
+		last = first || s->to_ns > last ? s->to_ns : last;
+	}
+	for (int f = 0; f < OVERVIEW_FAMILIES && r->w == OVERVIEW_BEFORE; f++)
+		r->o->known[r->w][f] =
+			r->o->known[r->w][f] && seconds[f] >= fmin(BEFORE_S, now[f] / 2);
+	r->n_spans = 0;
 }
 
 static double number(sqlite3_stmt *st, int column)
@@ -127,7 +162,6 @@ static void take_host(void *ctx, sqlite3_stmt *st)
 	add_to(&h->waited_mem[r->w], st, 5);
 	add_to(&h->waited_io[r->w], st, 6);
 	add_to(&h->swapped[r->w], st, 9);
-	add_to(&r->seconds[r->w], st, 10);
 	if (at < r->at)
 		return;
 	r->at = at;
@@ -138,14 +172,16 @@ static void take_host(void *ctx, sqlite3_stmt *st)
 }
 
 /* The sums are made shares and rates. */
-static void host_divide(struct overview_host *h, const double seconds[2])
+static void host_divide(const struct overview *o, struct overview_host *h)
 {
 	double *const sums[] = {h->cores, h->waited_cpu, h->waited_mem, h->waited_io, h->swapped};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
 		for (int w = 0; w < 2; w++)
 			if (sums[i][w] > 0)
-				sums[i][w] = seconds[w] > 0 ? sums[i][w] / seconds[w] : -1;
+				sums[i][w] = o->seconds[w][OVERVIEW_HOST] > 0 ?
+						     sums[i][w] / o->seconds[w][OVERVIEW_HOST] :
+						     -1;
 }
 
 static void take_syncs(void *ctx, sqlite3_stmt *st)
@@ -214,13 +250,13 @@ static int host_read(struct overview *o, struct err *e)
 			h->mem_used[w] = h->swapped[w] = h->disk_busy[w] = h->fsync_us[w] =
 				h->fsyncs[w] = h->disk_errors[w] = -1;
 	for (r.w = OVERVIEW_NOW; r.w >= OVERVIEW_BEFORE && !rc; r.w--) {
-		memset(r.from_ns, 0, sizeof(r.from_ns));
-		memset(r.to_ns, 0, sizeof(r.to_ns));
 		r.at = 0;
 		rc = askrows_each(o->sel[r.w], NULL, parts, ARRAY_SIZE(parts), e);
+		seconds_find(&r);
 	}
 	disk_choose(&r, h);
-	host_divide(h, r.seconds);
+	host_divide(o, h);
+	free(r.spans);
 	free(r.disks);
 	return rc;
 }

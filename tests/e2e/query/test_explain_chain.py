@@ -260,9 +260,40 @@ def test_what_was_not_asked_before_is_not_compared_with_nothing(sonde, tmp_path)
     assert first["before"] is None and first["after"] == 1 and first["unit"] == "share", first
     for link in (first, *rest):
         assert "before 0" not in link["text"], link
-    for link in rest:
-        if link["what"] == "asked":
-            assert link["text"].endswith("20.0 times a second; it was not asked before") and link["before"] is None, link
+    assert all(link["what"] != "asked" for link in rest), "what was asked failed no more, and took no longer: it is no cause"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_was_asked_first_in_the_window_is_said_to_be_new(known, sonde, tmp_path):
+    """Half of the added time is a new database's; of the other one the requests before had no answer, so that nothing says how long they took."""
+    def new(at, on, rows):
+        for row in slower(rows, "GET /cart", 60) if on else rows:
+            if not known and not on and row.get("request") == "SELECT stock":
+                yield {**row, "status": "", "result": 4, "total_ns": 0, "max_ns": 0}
+                continue
+            yield row
+        if on and known:
+            yield from asked(at, WEB, 1, "10.0.0.7:6379", "GET order", 50, "redis")
+    links = explained(sonde, planted(tmp_path, [] if known else ["row lock"], other=new), "web")["links"]
+    (link,) = [x for x in links if x["what"] == "asked"]
+    assert link["before"] is None and "before 0" not in link["text"], link
+    assert link["text"].endswith("20.0 times a second; it was not asked before" if known else ", before 20.0; before, it was asked and not answered"), link
+
+
+def test_a_service_that_asks_itself_does_not_wait_for_itself(sonde, tmp_path):
+    """Client and server are in one container: what is slow is its own."""
+    def loop(at, on, rows):
+        for row in slower(rows, "GET /cart", 120) if on else rows:
+            if on and row.get("wait") == LOCK and row["container"] == "web":
+                row["total_ns"] += 24 * 10**9
+            if on and row.get("kind") == "offcpu" and row["container"] == "web" and row["label"] == LOCK:
+                row["value"] += 24 * 10**9
+            yield row
+            if row.get("request") == "GET /cart" and row["side"] == 2:
+                yield {**row, "side": 1, "pid": 99}
+    links = explained(sonde, planted(tmp_path, [], other=loop), "web")["links"]
+    assert [(link["what"], link["who"]) for link in links][:2] == [("slower", "web"), ("lock", "web")] and links[1]["sure"] == "certain", links
+    assert not [link for link in links if link["text"].startswith("it waited for web")], links
 
 
 def slower(rows, name, ms):

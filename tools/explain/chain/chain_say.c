@@ -397,7 +397,8 @@ const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
 		what = say_refused(w, &out, l, &f);
 	} else if (flows && is_farther(&f, op)) {
 		what = say_far(&out, l, &f);
-	} else if (server && queue_more(w, server) >= asked->extra / 3) {
+	} else if (server && w->r->known[DIFF_BEFORE] &&
+		   queue_more(w, server) >= asked->extra / 3) {
 		what = say_queue(&out, l, server);
 	} else if (server) {
 		add_who(&out, server->who);

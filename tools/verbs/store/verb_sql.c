@@ -107,7 +107,7 @@ static int refused(struct session *s, int rc, struct err *e)
 			sqlnear(s->db, message, s->statement, &near);
 		err_set(e, -EINVAL, EXIT_USAGE, "SQL: %s%s", message, strbuf_str(&near));
 		err_fix(e,
-			"views: echo .views | sonde sql    columns: echo '.schema cpu_samples' | sonde sql");
+			"sonde sql .views (which there are)    sonde sql '.schema cpu_samples' (their columns)");
 		return -EINVAL;
 	}
 	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
@@ -147,7 +147,7 @@ static int of_all(struct session *s, struct err *e)
 	err_set(e, -EINVAL, EXIT_USAGE,
 		"SQL: table %s belongs to one file, and this store has several", name);
 	err_fix(e,
-		"query a view (echo .views | sonde sql), or one file: sonde sql --store FILE.db, or a merged copy: sonde export db -o x.db");
+		"query a view (sonde sql .views), or one file: sonde sql --store FILE.db, or a merged copy: sonde export db -o x.db");
 	return -EINVAL;
 }
 
