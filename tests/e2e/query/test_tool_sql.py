@@ -309,3 +309,8 @@ def test_a_view_that_is_newer_than_the_store_is_said_to_be_and_what_has_it(query
     assert done.returncode == 4 and "an older sonde wrote this store (schema 58, this sonde has " in said and "did not record this yet" in said and "did you mean" not in said, done.stderr
     done = subprocess.run([*ask, "select * from log_secondss"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "did not record" not in done.stderr, done.stderr
+
+
+def test_a_schema_of_what_is_not_there_is_refused_with_the_nearest(hostile):
+    done = subprocess.run([f"{BIN}/sonde", "sql", "--store", hostile[0], ".schema cpu_sampels"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "there is no view or table 'cpu_sampels'; did you mean 'cpu_samples'" in done.stderr and not done.stdout, done

@@ -230,6 +230,18 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 	return 0;
 }
 
+static int no_such_schema(struct session *s, const char *name, struct err *e)
+{
+	struct strbuf message cleanup_strbuf = STRBUF_INIT, near cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&message, "no such table: %s", name);
+	sqlnear(s->db, strbuf_str(&message), "", &near);
+	err_set(e, -EINVAL, EXIT_USAGE, "there is no view or table '%s'%s", name,
+		strbuf_str(&near));
+	err_fix(e, "sonde sql .views");
+	return -EINVAL;
+}
+
 /* Prints the statements line by line, as they were written: a table format would break them. For an
  * archive they are in packed_view. */
 static int print_schema(struct session *s, const char *name, struct err *e)
@@ -240,16 +252,19 @@ static int print_schema(struct session *s, const char *name, struct err *e)
 		"SELECT sql FROM (SELECT name, sql FROM main.sqlite_master WHERE sql NOT LIKE 'CREATE VIRTUAL TABLE%' UNION ALL "
 		"SELECT name, sql FROM main.packed_view) WHERE ?1 = '' OR name = ?1",
 		-1, &st, NULL);
+	bool any = false;
 
 	if (rc != SQLITE_OK)
 		return refused(s, rc, e);
 	s->timed_out = false;
 	s->deadline_ns = clock_boot_ns() + s->timeout_ns;
 	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
-	for (; (rc = sqlite3_step(st)) == SQLITE_ROW; s->n++)
+	for (; (rc = sqlite3_step(st)) == SQLITE_ROW; any = true, s->n++)
 		printf("%s;\n", (const char *)sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? 0 : refused(s, rc, e);
+	if (rc != SQLITE_DONE)
+		return refused(s, rc, e);
+	return any || !*name ? 0 : no_such_schema(s, name, e);
 }
 
 /* hides internal views */
