@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/cli/suggest.h"
 #include "schema/base/err.h"
@@ -159,7 +160,11 @@ static int check_words(const struct verb *v, const struct option_words *w, struc
 	if (w->n <= allowed)
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s takes no '%.100s'", v->name, w->items[allowed]);
-	err_fix(e, "sonde %s --help", v->name);
+	if (!strcmp(v->name, "pstack") &&
+	    strspn(w->items[allowed], "0123456789") == strlen(w->items[allowed]))
+		err_fix(e, "sonde pstack -p %s", w->items[allowed]);
+	else
+		err_fix(e, "sonde %s --help", v->name);
 	return -EINVAL;
 }
 
@@ -386,6 +391,31 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 	return rc;
 }
 
+/* What people call something that a verb does. */
+static const struct {
+	const char *word, *typed;
+} MEANT[] = {
+	{"cpu", "top"},          {"memory", "heap"},       {"mem", "heap"},
+	{"io", "disk"},          {"disks", "disk"},        {"files", "disk --files"},
+	{"processes", "ps"},     {"network", "net"},       {"connections", "net"},
+	{"services", "map"},     {"docker", "containers"}, {"locks", "waits"},
+	{"offcpu", "waits"},     {"latency", "requests"},  {"http", "requests"},
+	{"slow", "explain"},     {"why", "explain"},       {"profile", "flame"},
+	{"flamegraph", "flame"}, {"query", "sql"},         {"recordings", "status"},
+	{"list", "status"},      {"start", "up"},          {"stop", "down"},
+	{"web", "serve"},
+};
+
+static bool meant_say(const char *name, struct strbuf *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(MEANT); i++)
+		if (!strcmp(name, MEANT[i].word)) {
+			strbuf_addf(out, "; did you mean '%s'?", MEANT[i].typed);
+			return true;
+		}
+	return false;
+}
+
 static int no_such_verb(const char *name, struct err *e)
 {
 	struct strbuf hint cleanup_strbuf = STRBUF_INIT;
@@ -394,7 +424,8 @@ static int no_such_verb(const char *name, struct err *e)
 	suggest_init(&near, name);
 	for (const struct verb *const *v = VERBS; *v; v++)
 		suggest_add(&near, (*v)->name);
-	suggest_say(&near, &hint, "");
+	if (!meant_say(name, &hint))
+		suggest_say(&near, &hint, "");
 	err_set(e, -EINVAL, EXIT_USAGE, "there is no verb '%.100s'%s", name, strbuf_str(&hint));
 	err_fix(e, "sonde help");
 	return -EINVAL;

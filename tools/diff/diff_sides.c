@@ -265,6 +265,8 @@ static int side_find(struct making *m, int side, struct err *e)
 	if (side == DIFF_BEFORE) {
 		select_filters_replace(&args, &m->a->vs);
 		rc = before_range(m, &args, e);
+		if (rc) /* it says which */
+			return rc;
 	} else if (m->source[side] && !select_has_range(&args)) {
 		args.rec = "last";
 	}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -213,6 +214,67 @@ static void part_init(struct part *p, const struct diff *d)
 			p->work += most_of(d->functions[i].total.v);
 }
 
+/* Waits that last until there is something to do, as a rule. */
+static bool is_idle_by_nature(const char *reason)
+{
+	static const uint32_t reasons[] = {STORE_WAIT_PIPE, STORE_WAIT_SLEEP, STORE_WAIT_CHILD,
+					   STORE_WAIT_STOP};
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (!strcmp(reason, store_wait_reason(reasons[i])))
+			return true;
+	return false;
+}
+
+static bool is_work(const struct fold_frame *f)
+{
+	return is_reason(f) && !is_idle_by_nature(f->name);
+}
+
+/* Of blocked time of a group, of a function or of all: the part that shows work, as amounts per
+ * second. Each wait is below a reason, which is below a group. */
+static void work_of(const struct part *p, const struct explain_statement *s,
+		    const struct diff_function *f, double v[2])
+{
+	const struct diff *d = p->d;
+	const uint32_t self = (uint32_t)(f - d->functions);
+	cleanup_free uint32_t *reason = mem_array(d->n_nodes + 1, sizeof(*reason));
+	uint64_t sums[2] = {0, 0};
+
+	for (uint32_t i = 1; i < d->n_nodes; i++) {
+		const struct diff_node *n = &d->nodes[i];
+		const struct fold_frame *frame = d->functions[n->function].frame;
+		const bool begins = n->parent && frame->origin == FOLD_OFF;
+		bool whole = s->about != EXPLAIN_FUNCTION;
+
+		reason[i] = begins ? n->function : n->parent ? reason[n->parent] : 0;
+		if (!reason[i] || !is_work(d->functions[reason[i]].frame))
+			continue;
+		if (whole ? !begins || (self && d->nodes[n->parent].function != self) :
+			    n->function != self)
+			continue;
+		for (int side = 0; side < 2; side++)
+			sums[side] += whole ? n->total_ns[side] : n->self_ns[side];
+	}
+	for (int side = 0; side < 2; side++)
+		v[side] = (double)sums[side] / d->side[side].whole;
+}
+
+/* Rule 7. */
+static bool is_idle(const struct part *p, const struct explain_statement *s,
+		    const struct diff_function *f)
+{
+	double work[2], way;
+
+	if (s->about == EXPLAIN_REASON)
+		return is_idle_by_nature(s->name);
+	if (p->d->side[DIFF_AFTER].f->kind->kind != STORE_KIND_OFFCPU)
+		return false;
+	work_of(p, s, f, work);
+	way = change_of(s->v.v) > 0 ? change_of(work) : -change_of(work);
+	return way < fabs(change_of(s->v.v)) / 2;
+}
+
 static struct explain_statement *add(struct explain *x, const struct part *p,
 				     enum explain_about about, const struct diff_function *f,
 				     const struct diff_value *v)
@@ -235,6 +297,7 @@ static struct explain_statement *add(struct explain *x, const struct part *p,
 		s->change = EXPLAIN_GONE;
 	s->score = about == EXPLAIN_REASON ? fabs(change_of(v->v)) / p->work :
 					     p->weight * fabs(change_of(v->v)) / p->scale;
+	s->idle = is_idle(p, s, f);
 	return s;
 }
 
@@ -268,6 +331,9 @@ static void find_inner(const struct part *p, struct explain_statement *s,
 		memcpy(s->in_v, v, sizeof(v));
 		memcpy(s->in_ns, &sums[2 * i], sizeof(s->in_ns));
 	}
+	s->mostly = best >= EXPLAIN_MOSTLY * fabs(change_of(s->v.v));
+	if (best < EXPLAIN_PART * fabs(change_of(s->v.v)))
+		s->in = s->in_module = NULL;
 }
 
 static int by_p(const void *a, const void *b)
@@ -422,6 +488,8 @@ static int by_score(const void *a, const void *b)
 {
 	const struct explain_statement *s = a, *t = b;
 
+	if (s->idle != t->idle)
+		return s->idle - t->idle;
 	if (rank_of(s) != rank_of(t))
 		return rank_of(s) > rank_of(t) ? -1 : 1;
 	return s->about != t->about ? (s->about > t->about) - (s->about < t->about) :

@@ -21,7 +21,12 @@
  * named.
  * Of heaps the same by process (explain_unread.h).
  *  7. Statements are ranked by their share of their kind's total, the larger of both
- * windows; blocked time that includes idle waits counts a quarter.
+ * windows; blocked time that includes idle waits counts a quarter. Waits that are idle by nature (a
+ * shell that waits for a child or a pipe, a sleep) come last: they are seldom why something was
+ * slow.
+ *  8. "Mostly" is said of EXPLAIN_MOSTLY of a change or more; the largest part below that is called
+ * so, and one below EXPLAIN_PART is not named. Who ended waits, or held a lock, is not said where
+ * that is more than all that waited (EXPLAIN_BEYOND times): then most of it is of other waits.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_H
 #define SONDE_TOOLS_EXPLAIN_H
@@ -49,6 +54,9 @@
 #define EXPLAIN_KINDS   8
 #define EXPLAIN_CAUSES  2
 #define EXPLAIN_HUNG_NS (10 * 1000000000ll)
+#define EXPLAIN_MOSTLY  0.5
+#define EXPLAIN_PART    0.1
+#define EXPLAIN_BEYOND  1.5
 
 enum explain_about {
 	EXPLAIN_ALL,
@@ -69,6 +77,7 @@ struct explain_cause {
 	uint64_t ns[2];
 	double v[2];                       /* seconds each second */
 	uint64_t periods[2], throttled[2]; /* of a quota */
+	bool mostly;                       /* rule 8 */
 };
 
 struct explain_statement {
@@ -84,6 +93,8 @@ struct explain_statement {
 				       group; NULL: none */
 	double in_v[2];
 	uint64_t in_ns[2];
+	bool mostly; /* rule 8, of `in` */
+	bool idle;   /* most of its change is of waits that are idle by nature */
 	double score;
 	struct explain_cause causes[EXPLAIN_CAUSES];
 	size_t n_causes;

@@ -55,14 +55,14 @@ static bool is_of(const struct waitpairs_end *w, enum explain_about about, const
 	return about == EXPLAIN_ALL || (!*w->container && !strcmp(w->comm, name));
 }
 
-/* Who waited in this statement: of a reason or a function its `in`. */
+/* Who waited in this statement: of a reason or a function its `in`, if that has most of it. */
 static void whose(const struct explain_statement *s, enum explain_about *about, const char **name)
 {
 	*about = s->about;
 	*name = s->name;
 	if (s->about != EXPLAIN_REASON && s->about != EXPLAIN_FUNCTION)
 		return;
-	*about = !s->in                               ? EXPLAIN_ALL :
+	*about = !s->in || !s->mostly                 ? EXPLAIN_ALL :
 		 strcmp(s->in_module, FOLD_CONTAINER) ? EXPLAIN_COMMAND :
 							EXPLAIN_CONTAINER;
 	*name = s->in;
@@ -186,21 +186,32 @@ static double change_of(const struct explain_statement *s, struct explain_cause 
 	return s->v.v[1] > s->v.v[0] ? x->v[1] - x->v[0] : x->v[0] - x->v[1];
 }
 
+/* Rule 8: more than all that waited. */
+static bool is_beyond(const struct explain_statement *s, const struct explain_cause *x)
+{
+	const int side = s->v.v[1] > s->v.v[0] ? DIFF_AFTER : DIFF_BEFORE;
+
+	return (x->what == EXPLAIN_WAKER || x->what == EXPLAIN_HOLDER) &&
+	       x->v[side] > EXPLAIN_BEYOND * s->v.v[side];
+}
+
 /* The largest change of them, or 0; the list is emptied. */
 static double take_largest(struct explain_statement *s, struct candidates *l, double least)
 {
+	const double whole = fabs(s->v.v[1] - s->v.v[0]);
 	struct explain_cause *best = NULL;
 	double most = 0;
 
 	for (size_t i = 0; i < l->n; i++) {
 		double change = change_of(s, &l->all[i]);
 
-		if (change > most && change >= least) {
+		if (change > most && change >= least && !is_beyond(s, &l->all[i])) {
 			most = change;
 			best = &l->all[i];
 		}
 	}
 	if (best) {
+		best->mostly = most >= EXPLAIN_MOSTLY * whole;
 		s->causes[s->n_causes++] = *best;
 		best->name = best->of = NULL;
 	}

@@ -154,8 +154,8 @@ bool explain_query(const struct explain *x, const struct explain_statement *s, i
 static void add_waiting(struct strbuf *out, const struct explain_statement *s)
 {
 	const bool inner = s->about == EXPLAIN_REASON || s->about == EXPLAIN_FUNCTION;
-	const char *who = inner ? s->in : s->name;
-	const bool container = inner ? s->in && !strcmp(s->in_module, FOLD_CONTAINER) :
+	const char *who = !inner ? s->name : s->mostly ? s->in : NULL;
+	const bool container = inner ? who && !strcmp(s->in_module, FOLD_CONTAINER) :
 				       s->about == EXPLAIN_CONTAINER;
 
 	if (s->about == EXPLAIN_ALL || !who)

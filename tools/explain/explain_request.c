@@ -389,10 +389,12 @@ static void say_wait(const struct reqpart *p, struct strbuf *out)
 	strbuf_addf(out, "%s %s", p->who, said ? said : "waited: ");
 	if (!said)
 		strbuf_addshown(out, p->reason, strlen(p->reason));
-	add_shown(out, ", mostly in ", p->function);
-	add_shown(out, ", on ", p->object);
+	if (p->function || p->object || p->by)
+		strbuf_addstr(out, "; the largest part");
+	add_shown(out, " in ", p->function);
+	add_shown(out, " on ", p->object);
 	add_shown(out, " of ", p->peer);
-	add_shown(out, ", ended mostly by ", p->by);
+	add_shown(out, ", ended by ", p->by);
 	if (p->by_tid)
 		strbuf_addf(out, " %u", p->by_tid);
 }
@@ -482,7 +484,7 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 	switch (p->what) {
 	case REQPART_CPU:
 		strbuf_addstr(out, "ran");
-		add_shown(out, ", mostly in ", p->function);
+		add_shown(out, "; the largest part in ", p->function);
 		break;
 	case REQPART_WAIT:
 		say_wait(p, out);
@@ -492,7 +494,7 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 		break;
 	case REQPART_READY:
 		strbuf_addf(out, "%s was ready to run but had no CPU", p->who);
-		add_shown(out, "; most of its waits of this kind were for ", p->by);
+		add_shown(out, "; the largest part of its waits of this kind was for ", p->by);
 		break;
 	case REQPART_UNTAGGED:
 		say_untagged(x, out);

@@ -47,10 +47,10 @@ struct reqpart {
 	uint64_t ns, n; /* n: waits, samples, requests asked; 0: not known */
 	char *who; /* command of the threads; of ASKED that of the server, else the service; NULL */
 	char *reason;   /* of WAIT: "lock", ...; of JAVA: "monitor" or "lock" */
-	char *function; /* where it was mostly; NULL */
+	char *function; /* of its largest part; NULL */
 	char *object, *peer,
-		*by; /* of WAIT: what it was mostly on, who has the other end of that (netpeers.h),
-			who ended most of that; of READY: by, who had the CPU; of JAVA: object, the
+		*by; /* of WAIT: what that was on, who has the other end of that (netpeers.h), who
+			ended most of that; of READY: by, who had the CPU; of JAVA: object, the
 			class, by, the thread that had it, function, "Shop.pay:42"; NULL */
 	uint32_t by_tid;
 	char *operation, *service, *protocol; /* of ASKED */
@@ -69,7 +69,7 @@ struct reqexplain {
 int explain_request(const struct selection *sel, const char *request, const char *slower,
 		    struct reqexplain *out, struct err *e);
 void explain_request_release(struct reqexplain *x);
-/* "52.1 %, 400 ms: waited for a lock, in serve_locked, ended mostly by hold 812" */
+/* "52.1 %, 400 ms: web waited for a lock; the largest part in serve_locked, ended by hold 812" */
 void explain_request_say(const struct reqexplain *x, const struct reqpart *p, struct strbuf *out);
 const char *explain_request_what(
 	enum reqpart_what what); /* "cpu", "wait", "run queue", "untagged", "asked", "answering",

@@ -115,7 +115,8 @@ static void say_inner(const struct explain_statement *s, struct strbuf *out)
 	const bool group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
 	char before[48], after[48];
 
-	strbuf_addstr(out, group ? "; mostly in the function " : "; mostly in ");
+	strbuf_addf(out, "; %s in %s", s->mostly ? "mostly" : "the largest part",
+		    group ? "the function " : "");
 	strbuf_addshown(out, s->in, strlen(s->in));
 	explain_amount(s->d, s->in_v[1], after, sizeof(after));
 	explain_amount(s->d, s->in_v[0], before, sizeof(before));
@@ -126,21 +127,28 @@ static void say_inner(const struct explain_statement *s, struct strbuf *out)
 static void say_cause(const struct explain_statement *s, const struct explain_cause *c,
 		      struct strbuf *out)
 {
-	static const char *const cause[] = {
-		[EXPLAIN_NEIGHBOUR] = "; while the CPU was taken by ",
-		[EXPLAIN_QUOTA] = "; held back by its CPU quota: ",
-		[EXPLAIN_WAKER] = "; ended mostly by ",
-		[EXPLAIN_HOLDER] = "; held mostly by thread ",
+	static const char *const cause[][2] = {
+		[EXPLAIN_NEIGHBOUR] = {"; while the CPU was taken by ",
+				       "; while the CPU was taken by "},
+		[EXPLAIN_QUOTA] = {"; held back by its CPU quota: ",
+				   "; held back by its CPU quota: "},
+		[EXPLAIN_WAKER] = {"; the largest part ended by ", "; ended mostly by "},
+		[EXPLAIN_HOLDER] = {"; the largest part held by thread ",
+				    "; held mostly by thread "},
 	};
+	const bool within = c->what == EXPLAIN_NEIGHBOUR || c->what == EXPLAIN_QUOTA ||
+			    c->v[s->v.v[1] > s->v.v[0]] <= s->v.v[s->v.v[1] > s->v.v[0]];
 	const int side = s->v.v[1] > s->v.v[0] ? DIFF_AFTER : DIFF_BEFORE;
 	struct strbuf name cleanup_strbuf = STRBUF_INIT;
 	char before[48], after[48];
 
-	strbuf_addstr(out, cause[c->what]);
+	strbuf_addstr(out, cause[c->what][c->mostly]);
 	waitcell_addname(&name, c->of ? c->of : c->name);
 	strbuf_addshown(out, strbuf_str(&name), strlen(strbuf_str(&name)));
 	if (c->pid)
 		strbuf_addf(out, " %u", c->pid);
+	if (!within) /* an estimate that is too large by chance */
+		return;
 	strbuf_addf(out, " (%s, before %s", explain_amount(s->d, c->v[1], after, sizeof(after)),
 		    explain_amount(s->d, c->v[0], before, sizeof(before)));
 	if (c->what == EXPLAIN_QUOTA)
@@ -189,7 +197,7 @@ static void waits_command(const struct selection *sel, const struct explain_stat
 	strbuf_addf(out, "%s waits", typed_sonde(false));
 	if (sel->filter_text[0])
 		strbuf_addf(out, " %s", sel->filter_text);
-	else if (s->in && filter_can_say(s->in))
+	else if (s->in && s->mostly && filter_can_say(s->in))
 		filter_option(filter, s->in, out);
 	add_range(out, "", sel);
 	add_store(store, out);

@@ -2,8 +2,13 @@
 #include "tools/logs/logfailed.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
 #include "tools/print/json.h"
 #include "tools/select/askrows.h"
 
@@ -11,26 +16,80 @@
 	10 /* of a bucket: one that begins so long before the first message may have it \
 	    */
 
+struct failing { /* of all segments */
+	char *service, *operation, *status;
+	uint64_t errors;
+};
+
+struct reading {
+	struct logfailed *out;
+	struct failing *rows;
+	size_t n, cap;
+	struct idmap at;
+};
+
+static struct failing *failing_of(struct reading *r, sqlite3_stmt *st)
+{
+	uint64_t key = HASH_SEED, *at;
+	bool fresh;
+
+	for (int i = 0; i < 3; i++)
+		key = hash_str(hash_u64(key, (uint64_t)i), askrows_text(st, i));
+	at = idmap_ref(&r->at, key, &fresh);
+	if (!fresh)
+		return &r->rows[*at];
+	*at = r->n;
+	mem_grow(r->rows, r->n, r->cap);
+	r->rows[r->n] = (struct failing){.service = mem_strdup(askrows_text(st, 0)),
+					 .operation = mem_strdup(askrows_text(st, 1)),
+					 .status = mem_strdup(askrows_text(st, 2))};
+	return &r->rows[r->n++];
+}
+
 static void take(void *ctx, sqlite3_stmt *st)
 {
-	struct logfailed *f = ctx;
-	uint64_t errors = (uint64_t)sqlite3_column_int64(st, 3);
+	struct reading *r = ctx;
+	const uint64_t errors = (uint64_t)sqlite3_column_int64(st, 3);
 
-	f->requests += (uint64_t)sqlite3_column_int64(st, 4);
-	f->errors += errors;
-	if (errors <= f->of_errors)
-		return;
-	f->of_errors = errors;
-	snprintf(f->service, sizeof(f->service), "%s", askrows_text(st, 0));
-	snprintf(f->operation, sizeof(f->operation), "%s", askrows_text(st, 1));
-	snprintf(f->status, sizeof(f->status), "%s", askrows_text(st, 2));
+	r->out->requests += (uint64_t)sqlite3_column_int64(st, 4);
+	r->out->errors += errors;
+	if (errors)
+		failing_of(r, st)->errors += errors;
+}
+
+/* The one that failed most, of the whole window. */
+static void most_find(const struct reading *r, struct logfailed *out)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct failing *f = &r->rows[i];
+
+		if (f->errors <= out->of_errors)
+			continue;
+		out->of_errors = f->errors;
+		snprintf(out->service, sizeof(out->service), "%s", f->service);
+		snprintf(out->operation, sizeof(out->operation), "%s", f->operation);
+		snprintf(out->status, sizeof(out->status), "%s", f->status);
+	}
+}
+
+static void reading_release(struct reading *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		free(r->rows[i].service);
+		free(r->rows[i].operation);
+		free(r->rows[i].status);
+	}
+	free(r->rows);
+	idmap_release(&r->at);
 }
 
 int logfailed_read(const struct selection *sel, const struct logread_pattern *p,
 		   struct logfailed *out, struct err *e)
 {
 	char sql[400];
-	const struct askrows_part parts[] = {{sql, take, out, {{NULL}, NULL}}};
+	struct reading r = {.out = out};
+	const struct askrows_part parts[] = {{.sql = sql, .row = take, .ctx = &r}};
+	int rc;
 
 	*out = (struct logfailed){0};
 	if (!p->last_us)
@@ -38,10 +97,12 @@ int logfailed_read(const struct selection *sel, const struct logread_pattern *p,
 	snprintf(
 		sql, sizeof(sql),
 		"SELECT service, operation, status, sum(errors), sum(requests) FROM requests WHERE ts "
-		"BETWEEN ?1 AND ?2 AND ts > %lld AND ts <= %lld AND side = 'server' GROUP BY 1, 2, 3 "
-		"ORDER BY 4 DESC",
+		"BETWEEN ?1 AND ?2 AND ts > %lld AND ts <= %lld AND side = 'server' GROUP BY 1, 2, 3",
 		(long long)(p->first_us / 1000000 - WIDEST_S), (long long)(p->last_us / 1000000));
-	return askrows_each(sel, NULL, parts, ARRAY_SIZE(parts), e);
+	rc = askrows_each(sel, NULL, parts, ARRAY_SIZE(parts), e);
+	most_find(&r, out);
+	reading_release(&r);
+	return rc;
 }
 
 void logfailed_say(const struct logfailed *f, struct strbuf *out)

@@ -29,8 +29,8 @@
 const char *const OVERVIEW_FAMILY_NAMES[OVERVIEW_FAMILIES] = {"cpu", "offcpu", "host", "net", "l7"};
 
 static const char FAMILIES_SQL[] =
-	"SELECT family, max(?1 * 1000000000, min(from_ns)), min((?2 + 1) * 1000000000, max(to_ns)) FROM run"
-	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 GROUP BY 1";
+	"SELECT family, " ASKROWS_COUNTED_FROM ", " ASKROWS_COUNTED_TO " FROM run"
+	" WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 static const char SYNCS[] =
 	"SELECT sum(us), sum(calls) FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 AND self = 0";
 static const char ERRORS[] = "SELECT sum(errors) FROM block_stats WHERE ts BETWEEN ?1 AND ?2";
@@ -64,10 +64,16 @@ static int windows(const char *store, const struct select_args *select, struct s
 
 /* ---- the host ---- */
 
+struct span { /* that a run recorded */
+	int family;
+	int64_t from_ns, to_ns;
+};
+
 struct reading {
 	struct overview *o;
 	int w;
-	int64_t from_ns[OVERVIEW_FAMILIES], to_ns[OVERVIEW_FAMILIES];
+	struct span *spans; /* of the window */
+	size_t n_spans, cap_spans;
 };
 
 static void take_family(void *ctx, sqlite3_stmt *st)
@@ -79,13 +85,42 @@ static void take_family(void *ctx, sqlite3_stmt *st)
 	for (int f = 0; f < OVERVIEW_FAMILIES; f++) {
 		if (strcmp(OVERVIEW_FAMILY_NAMES[f], askrows_text(st, 0)) != 0)
 			continue;
-		r->from_ns[f] = !r->from_ns[f] || from < r->from_ns[f] ? from : r->from_ns[f];
-		r->to_ns[f] = to > r->to_ns[f] ? to : r->to_ns[f];
-		r->o->seconds[r->w][f] = (double)(r->to_ns[f] - r->from_ns[f]) / NSEC_PER_SEC;
-		r->o->known[r->w][f] = r->w == OVERVIEW_NOW ||
-				       r->o->seconds[r->w][f] >=
-					       fmin(BEFORE_S, r->o->seconds[OVERVIEW_NOW][f] / 2);
+		r->o->known[r->w][f] = true;
+		mem_grow(r->spans, r->n_spans, r->cap_spans);
+		r->spans[r->n_spans++] = (struct span){f, from, to};
 	}
+}
+
+static int by_family(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->family != y->family ? x->family - y->family :
+					(x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+/* For how long each family recorded: without the gaps between runs, and each moment once. Too
+ * little of the time before is not known. */
+static void seconds_find(struct reading *r)
+{
+	double *const seconds = r->o->seconds[r->w], *const now = r->o->seconds[OVERVIEW_NOW];
+	int64_t last = 0;
+
+	if (r->n_spans)
+		qsort(r->spans, r->n_spans, sizeof(*r->spans), by_family);
+	for (size_t i = 0; i < r->n_spans; i++) {
+		const struct span *s = &r->spans[i];
+		const bool first = !i || r->spans[i - 1].family != s->family;
+		const int64_t from = first || s->from_ns > last ? s->from_ns : last;
+
+		if (s->to_ns > from)
+			seconds[s->family] += (double)(s->to_ns - from) / NSEC_PER_SEC;
+		last = first || s->to_ns > last ? s->to_ns : last;
+	}
+	for (int f = 0; f < OVERVIEW_FAMILIES && r->w == OVERVIEW_BEFORE; f++)
+		r->o->known[r->w][f] =
+			r->o->known[r->w][f] && seconds[f] >= fmin(BEFORE_S, now[f] / 2);
+	r->n_spans = 0;
 }
 
 static void add_to(double *sum, sqlite3_stmt *st, int column)
@@ -141,15 +176,15 @@ static int host_read(struct overview *o, struct err *e)
 	for (int w = 0; w < 2; w++)
 		h->fsync_us[w] = h->fsyncs[w] = h->disk_errors[w] = -1;
 	for (r.w = OVERVIEW_NOW; r.w >= OVERVIEW_BEFORE && !rc; r.w--) {
-		memset(r.from_ns, 0, sizeof(r.from_ns));
-		memset(r.to_ns, 0, sizeof(r.to_ns));
 		rc = askrows_each(o->sel[r.w], NULL, parts, ARRAY_SIZE(parts), e);
+		seconds_find(&r);
 		if (!rc)
 			rc = hostload_read(o->sel[r.w], r.w == OVERVIEW_NOW ? NULL : h->disk, &x,
 					   e);
 		if (!rc)
 			host_take(h, r.w, &x);
 	}
+	free(r.spans);
 	return rc;
 }
 
@@ -171,17 +206,18 @@ static struct overview_row *row_named(struct overview *o, const char *name, bool
 }
 
 static void use_add(struct overview *o, int w, const char *name, bool container,
-		    const struct process_usage_row *u)
+		    const struct process_usage_row *u, bool ended)
 {
 	const double seconds = o->seconds[w][OVERVIEW_HOST];
 	struct overview_row *r = row_named(o, name, container);
 
 	if (seconds <= 0)
 		return;
-	r->has_cpu = true;
-	r->has_mem = r->has_mem || u->has_mem;
-	r->has_io = r->has_io || u->has_io;
-	r->has_net = r->has_net || u->has_net;
+	r->has_cpu = r->there[w] = true;
+	r->alive[w] = r->alive[w] || !ended;
+	r->has_mem[w] = r->has_mem[w] || u->has_mem;
+	r->has_io[w] = r->has_io[w] || u->has_io;
+	r->has_net[w] = r->has_net[w] || u->has_net;
 	r->cpu[w] += (double)u->cpu_us / 1e6 / seconds;
 	r->mem[w] += (double)u->held;
 	r->io[w] += (double)(u->read_bytes + u->write_bytes) / seconds;
@@ -194,22 +230,23 @@ static int used_read(struct overview *o, int w, struct err *e)
 	int rc = process_usage_containers(o->sel[w], &used, e);
 
 	for (size_t i = 0; !rc && i < used.n; i++)
-		use_add(o, w, used.rows[i].name, true, &used.rows[i]);
+		use_add(o, w, used.rows[i].name, true, &used.rows[i], !used.rows[i].has_mem);
 	process_usage_release(&used);
 	if (rc)
 		return rc;
 	rc = process_usage_processes(o->sel[w], &used, e);
 	for (size_t i = 0; !rc && i < used.n; i++) {
 		struct process_usage_row *u = &used.rows[i];
+		const bool ended = u->who.end_ns && u->who.end_ns <= o->sel[w]->to_ns;
 
 		if (*u->who.container || u->who.self)
 			continue;
 		/* Of a name's processes what they hold together: those that ended hold nothing. */
-		if (u->who.end_ns && u->who.end_ns <= o->sel[w]->to_ns) {
+		if (ended) {
 			u->has_mem = false;
 			u->held = 0;
 		}
-		use_add(o, w, u->who.comm, false, u);
+		use_add(o, w, u->who.comm, false, u, ended);
 	}
 	process_usage_release(&used);
 	return rc;

@@ -49,11 +49,13 @@ struct overview_host { /* -1: not known */
 struct overview_row {
 	char *name;
 	bool container;
-	bool has_cpu, has_mem, has_io, has_net;
-	double cpu[2];                 /* cores */
-	double mem[2];                 /* bytes */
-	double io[2], net[2];          /* bytes a second */
-	double requests[2], failed[2]; /* that it answered; 0 where none was seen */
+	bool has_cpu;                           /* in one of both */
+	bool there[2], alive[2];                /* in that window; at its end */
+	bool has_mem[2], has_io[2], has_net[2]; /* it was read then */
+	double cpu[2];                          /* cores */
+	double mem[2];                          /* bytes */
+	double io[2], net[2];                   /* bytes a second */
+	double requests[2], failed[2];          /* that it answered; 0 where none was seen */
 	uint64_t restarts[2], oom[2];
 	double score;
 };

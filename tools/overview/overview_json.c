@@ -25,6 +25,20 @@ static void set_pair(json_t *o, const char *key, const double v[2], bool known)
 	set_was(o, key, v, known, true);
 }
 
+/* `has`: that it was read, in each window; `there`: that there was something to read; `was`: that
+ * it was recorded before. */
+static void set_read(json_t *o, const char *key, const double v[2], const bool has[2],
+		     const bool there[2], bool was)
+{
+	const bool now = has[OVERVIEW_NOW],
+		   before = was && (has[OVERVIEW_BEFORE] || (now && !there[OVERVIEW_BEFORE]));
+
+	json_object_set_new(o, key,
+			    json_pack("{s:o, s:o}", "now",
+				      now ? json_real(v[OVERVIEW_NOW]) : json_null(), "before",
+				      before ? json_real(v[OVERVIEW_BEFORE]) : json_null()));
+}
+
 static json_t *host_json(const struct overview_host *h)
 {
 	json_t *o = json_object();
@@ -57,13 +71,13 @@ static json_t *row_json(const struct overview *all, const struct overview_row *r
 	json_object_set_new(o, "name", json_text(r->name));
 	json_object_set_new(o, "container", json_boolean(r->container));
 	set_was(o, "cores", r->cpu, r->has_cpu, host || was[OVERVIEW_CPU]);
-	set_was(o, "memory", r->mem, r->has_mem, host);
-	set_was(o, "disk_bytes_per_s", r->io, r->has_io, host);
-	set_was(o, "net_bytes_per_s", r->net, r->has_net, host || was[OVERVIEW_NET]);
+	set_read(o, "memory", r->mem, r->has_mem, r->alive, host);
+	set_read(o, "disk_bytes_per_s", r->io, r->has_io, r->there, host);
+	set_read(o, "net_bytes_per_s", r->net, r->has_net, r->there, host || was[OVERVIEW_NET]);
 	set_was(o, "requests", r->requests, true, was[OVERVIEW_L7]);
 	set_was(o, "failed", r->failed, true, was[OVERVIEW_L7]);
-	set_pair(o, "restarts", restarts, true);
-	set_pair(o, "oom", oom, true);
+	set_was(o, "restarts", restarts, true, host || was[OVERVIEW_CPU]);
+	set_was(o, "oom", oom, true, host || was[OVERVIEW_CPU]);
 	return o;
 }
 

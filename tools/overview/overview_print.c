@@ -242,12 +242,15 @@ static bool changed(const double v[2], double least)
 	       (change < 0 ? -change : change) >= 0.2 * v[OVERVIEW_BEFORE];
 }
 
-static void cell_bytes(struct table *t, const double v[2], bool known, double least, bool before)
+/* `has`: that it was read, in each window; `there`: that there was something to read. */
+static void cell_bytes(struct table *t, const double v[2], const bool has[2], const bool there[2],
+		       double least, bool before)
 {
 	const double change = v[OVERVIEW_NOW] - v[OVERVIEW_BEFORE];
 	char now[UNITS_MAX], more[UNITS_MAX];
 
-	if (!known)
+	before = before && (has[OVERVIEW_BEFORE] || !there[OVERVIEW_BEFORE]);
+	if (!has[OVERVIEW_NOW])
 		table_cell(t, "-");
 	else if (before && changed(v, least))
 		table_cellf(
@@ -303,9 +306,9 @@ static void print_rows(const struct screen *s, unsigned lines)
 		waitcell_addname(&name, r->name);
 		table_cellf(t, "  %s%s", strbuf_str(&name), marked && !r->container ? " *" : "");
 		cell_cores(t, r, before);
-		cell_bytes(t, r->mem, r->has_mem, 8 << 20, host);
-		cell_bytes(t, r->io, r->has_io, 1 << 20, host);
-		cell_bytes(t, r->net, r->has_net, 1 << 20, host);
+		cell_bytes(t, r->mem, r->has_mem, r->alive, 8 << 20, host);
+		cell_bytes(t, r->io, r->has_io, r->there, 1 << 20, host);
+		cell_bytes(t, r->net, r->has_net, r->there, 1 << 20, host);
 		cell_count(t, (uint64_t)r->failed[OVERVIEW_NOW]);
 		if (r->oom[OVERVIEW_NOW] && !r->restarts[OVERVIEW_NOW])
 			table_cellf(t, "oom %llu", (unsigned long long)r->oom[OVERVIEW_NOW]);

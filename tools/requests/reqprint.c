@@ -142,8 +142,8 @@ void reqprint_bytes(const struct reqrows *r, FILE *out)
 		units_bytes(r->skipped, skipped, sizeof(skipped)),
 		units_bytes(r->blind, blind, sizeof(blind)));
 	if (r->blind_requests)
-		fprintf(out, "; the outcome of %llu requests is unknown",
-			(unsigned long long)r->blind_requests);
+		fprintf(out, "; the outcome of %llu request%s is unknown",
+			(unsigned long long)r->blind_requests, r->blind_requests == 1 ? "" : "s");
 	fprintf(out, "\n");
 }
 

@@ -556,14 +556,19 @@ static void say_unknown(const struct selection *s)
 		{FILTER_LANG, "SELECT 1 FROM processes WHERE lang <> '' LIMIT 1"},
 	};
 
+	/* a verb may ask about several ranges: it is said of the first */
+	static bool told[ARRAY_SIZE(checks)];
+
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
-		bool known = !s->n_segments || !filters_have(s->filters, checks[i].kind);
+		bool known = told[i] || !s->n_segments || !filters_have(s->filters, checks[i].kind);
 
 		for (size_t k = 0; k < s->n_segments && !known; k++)
 			known = segment_knows(s->segments[k].path, checks[i].sql);
-		if (!known)
-			log_warn("--%s matches nothing: no process in this range has this recorded",
-				 filter_kind_name(checks[i].kind));
+		if (known)
+			continue;
+		told[i] = true;
+		log_warn("--%s matches nothing: no process in this range has this recorded",
+			 filter_kind_name(checks[i].kind));
 	}
 }
 

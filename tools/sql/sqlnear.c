@@ -14,12 +14,17 @@
 static bool missing_name(const char *message, const char *before, char name[NAME_BYTES])
 {
 	const char *at = strstr(message, before), *dot;
+	size_t len;
 
 	if (!at)
 		return false;
 	at += strlen(before);
-	dot = strrchr(at, '.');
-	snprintf(name, NAME_BYTES, "%s", dot ? dot + 1 : at);
+	/* "no such column: "x" - should this be a string literal in single-quotes?" */
+	len = *at == '"' ? strcspn(++at, "\"") : strcspn(at, " ");
+	snprintf(name, NAME_BYTES, "%.*s", (int)len, at);
+	dot = strrchr(name, '.');
+	if (dot)
+		memmove(name, dot + 1, strlen(dot));
 	return *name;
 }
 

@@ -12,6 +12,7 @@
 
 #define FACTS       3        /* told at most, and as many quotas */
 #define LEAST_NS    10000000 /* a fact of less is not told: 10 ms */
+#define TIMER_PART  10       /* what a timer ended is told if it is this part of the others */
 #define LEAST_SHARE 20       /* nor one of less than this part of the largest */
 
 static const struct {
@@ -23,8 +24,8 @@ static const struct {
 
 struct fact {
 	const char *who, *what;
-	bool own; /* "its WAL" */
-	uint64_t ns;
+	bool own;              /* "its WAL" */
+	uint64_t ns, timer_ns; /* timer_ns: more of it, which a timer ended */
 };
 
 struct facts {
@@ -33,17 +34,19 @@ struct facts {
 };
 
 static void fact_add(struct facts *f, const struct waitsum_row *r, const char *what, bool own,
-		     uint64_t ns)
+		     uint64_t ns, uint64_t timer_ns)
 {
 	const char *who = *r->container ? r->container : r->comm;
 
 	for (size_t i = 0; i < f->n; i++)
 		if (!strcmp(f->v[i].who, who) && !strcmp(f->v[i].what, what)) {
 			f->v[i].ns += ns;
+			f->v[i].timer_ns += timer_ns;
 			return;
 		}
 	mem_grow(f->v, f->n, f->cap);
-	f->v[f->n++] = (struct fact){.who = who, .what = what, .own = own, .ns = ns};
+	f->v[f->n++] =
+		(struct fact){.who = who, .what = what, .own = own, .ns = ns, .timer_ns = timer_ns};
 }
 
 static void fact_of(struct facts *f, const struct waitsum_row *r)
@@ -53,21 +56,23 @@ static void fact_of(struct facts *f, const struct waitsum_row *r)
 
 	if (r->idle || r->partial)
 		return;
-	ns -= r->timer_ns < ns ? r->timer_ns : ns;
+	const uint64_t timer_ns = r->timer_ns < ns ? r->timer_ns : ns;
+
+	ns -= timer_ns;
 	for (size_t i = 0; i < ARRAY_SIZE(IN_THE_WAY); i++)
 		if (!strcmp(IN_THE_WAY[i].reason, r->reason))
 			what = IN_THE_WAY[i].what;
 	if (r->purpose && what) {
-		fact_add(f, r, r->purpose, true, r->purpose_ns < ns ? r->purpose_ns : ns);
+		fact_add(f, r, r->purpose, true, r->purpose_ns < ns ? r->purpose_ns : ns, 0);
 		ns -= r->purpose_ns < ns ? r->purpose_ns : ns;
 	}
 	if (what && !strcmp(r->reason, "lock")) {
 		uint64_t ruled_ns = r->ruled_ns < ns ? r->ruled_ns : ns;
 
-		fact_add(f, r, what, false, ruled_ns);
-		fact_add(f, r, "futexes", false, ns - ruled_ns);
+		fact_add(f, r, what, false, ruled_ns, ruled_ns ? timer_ns : 0);
+		fact_add(f, r, "futexes", false, ns - ruled_ns, ruled_ns ? 0 : timer_ns);
 	} else if (what) {
-		fact_add(f, r, what, false, ns);
+		fact_add(f, r, what, false, ns, timer_ns);
 	}
 }
 
@@ -100,6 +105,9 @@ static void say_facts(struct strbuf *out, struct facts *f)
 			    strcmp(x->what, "page faults") && strcmp(x->what, "futexes") ? "for" :
 											   "in",
 			    x->own ? "its " : "", x->what);
+		if (x->timer_ns && x->timer_ns >= x->ns / TIMER_PART)
+			strbuf_addf(out, " (and %s that a timer ended)",
+				    units_ns(x->timer_ns, time, sizeof(time)));
 	}
 }
 

@@ -5,8 +5,9 @@
  *
  * A wait at a futex is called a lock if a named function says so, else a futex.
  * Only waits that have ended and were for something that held up work: CPU, locks, disk, page
- * faults, the network. Idle waits, sleeps, waits that a timer ended, a parent that waits for its
- * child, and pipes, whose other end may be slow or have no data, are only in the table.
+ * faults, the network; how long waits lasted that a timer ended is added. Idle waits, sleeps, a
+ * parent that waits for its child, and pipes, whose other end may be slow or have no data, are only
+ * in the table.
  */
 #ifndef SONDE_TOOLS_WAITBRIEF_H
 #define SONDE_TOOLS_WAITBRIEF_H

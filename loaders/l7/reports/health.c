@@ -53,13 +53,21 @@ static double step_value(unsigned k)
 	return k < 16 ? k : ldexp(8.5 + k % 8, (int)(k / 8) - 1);
 }
 
-static double p99(const double steps[HIST_STEPS])
+static double answered(const double steps[HIST_STEPS])
 {
-	double sum = 0, seen = 0;
-	unsigned k = 0;
+	double sum = 0;
 
 	for (unsigned i = 0; i < HIST_STEPS; i++)
 		sum += steps[i];
+	return sum;
+}
+
+static double p99(const double steps[HIST_STEPS])
+{
+	const double sum = answered(steps);
+	double seen = 0;
+	unsigned k = 0;
+
 	while (k < HIST_STEPS - 1 && (seen += steps[k]) < sum * 0.99)
 		k++;
 	return step_value(k);
@@ -85,8 +93,9 @@ static void compare(struct health_service *s, int64_t now_ns,
 		now[i] = s->steps[i];
 	slow = p99(now);
 	usual = p99(s->usual);
-	if (s->n >= HEALTH_LEAST && slow >= HEALTH_TIMES * usual &&
-	    slow - usual >= HEALTH_SLOWER_NS && may_tell(&s->slow_ns, now_ns)) {
+	if (answered(now) >= HEALTH_LEAST && answered(s->usual) >= HEALTH_KNOWN &&
+	    slow >= HEALTH_TIMES * usual && slow - usual >= HEALTH_SLOWER_NS &&
+	    may_tell(&s->slow_ns, now_ns)) {
 		snprintf(why, sizeof(why), "%s is slow: p99 %.4g ms, in its last hour %.4g ms",
 			 s->name, slow / MS, usual / MS);
 		tell(ctx, "slow service", why);

@@ -5,8 +5,8 @@
  *   1. A service is what HEALTH_WINDOW_NS of requests that were answered here are compared for. Its
  *      hour is a sum of such windows that halves in half an hour, each window added after it was
  *      compared; it is known after HEALTH_KNOWN_NS and HEALTH_KNOWN requests.
- *   2. Slower: of at least HEALTH_LEAST requests the 99th percentile is HEALTH_TIMES that of the
- *      hour, and HEALTH_SLOWER_NS longer.
+ *   2. Slower: of at least HEALTH_LEAST answers the 99th percentile is HEALTH_TIMES that of the
+ *      hour's HEALTH_KNOWN or more, and HEALTH_SLOWER_NS longer.
  *   3. Failing: at least HEALTH_FAILED failed, HEALTH_TIMES the share of the hour, and one in
  *      HEALTH_ONE_IN of all.
  *   4. Of each at most one line is written in HEALTH_AGAIN_NS. HEALTH_MOST services; of further

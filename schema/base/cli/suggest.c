@@ -60,7 +60,7 @@ void suggest_init(struct suggest *n, const char *typed)
 
 	memset(n, 0, sizeof(*n));
 	n->typed = typed;
-	n->limit = len <= 2 ? 1 : len <= 6 ? 2 : 3;
+	n->limit = len <= 4 ? 1 : len <= 8 ? 2 : 3;
 }
 
 /* What begins with, or holds, what was typed is near too, whatever its length. */

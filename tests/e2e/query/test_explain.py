@@ -209,6 +209,55 @@ def test_idle_waits_that_change_are_no_reason(sonde, tmp_path):
     assert not [r for r in explain(sonde, store, *RANGE)["rows"] if r["about"] == "reason"]
 
 
+SHELL = {"pid": 55, "comm": "bash", "tid": 55, "thread": "bash"}
+
+
+def test_waits_that_are_idle_by_nature_come_last(sonde, tmp_path):
+    """A pipeline began: its shell waits for children, its last program for the pipe, far longer than anything else changed."""
+    def later(who, s):
+        yield {"kind": "offcpu", "at": s, "n": 5, **SHELL, "label": 9, "value": 990 * MS, "stack": ["main", "waitchld", "wait4"]}
+        for pid in range(60, 68):
+            yield {"kind": "offcpu", "at": s, "n": 5, **SHELL, "pid": pid, "tid": pid, "comm": "tee", "thread": "tee", "label": 4, "value": 990 * MS, "stack": ["main", "read"]}
+        yield {"kind": "offcpu", "at": s, "n": 5, **who, "label": 1, "value": 300 * MS, "stack": ["main", "work", "pthread_mutex_lock"]}
+
+    store = str(tmp_path / "store")
+    put(store, list(waits(later, 10)(7)))
+    rows = explain(sonde, store, *RANGE, "-n", 50)["rows"]
+    idle = [(r["about"], r["name"]) in (("reason", "pipe"), ("reason", "child"), ("command", "tee"), ("command", "bash")) for r in rows]
+    assert idle == sorted(idle) and any(idle) and not idle[0], [r["text"] for r in rows]
+    assert (rows[0]["about"], rows[0]["name"]) == ("reason", "lock"), rows[0]
+
+
+def test_a_small_part_is_not_mostly_and_who_ended_other_waits_is_not_named(sonde, tmp_path):
+    """Thirty programs wait for locks, none much longer than another; one thread ends waits of the same class for as long as ten of them wait: idle ones."""
+    def later(who, s):
+        for i in range(30):
+            of = {"pid": 300 + i, "tid": 300 + i, "comm": f"w{i}", "thread": f"w{i}"}
+            yield {"kind": "offcpu", "at": s, "n": 5, **of, "label": 1, "value": (30 + 8 * (i == 3)) * MS, "stack": ["main", "pthread_mutex_lock"]}
+        yield {**who, "wake": 1, "context": 0, "at": s, "n": 5, "total_ns": 9000 * MS, "by": {**who, "pid": 4242, "tid": 4242}}
+
+    store = str(tmp_path / "store")
+    put(store, list(waits(later, 10)(7)))
+    (row,) = [r for r in explain(sonde, store, *RANGE, "-n", 50)["rows"] if (r["about"], r["name"]) == ("reason", "lock")]
+    assert row["mostly"] is None and not row["causes"] and "mostly" not in row["text"] and "largest" not in row["text"], row
+    assert "sonde waits --from" in row["command"], row["command"]
+
+
+@pytest.mark.parametrize("part, said", [(0.7, "; mostly in the function parse ("), (0.3, "; the largest part in the function parse (")])
+def test_a_function_is_called_the_largest_part_where_it_is_less_than_half(part, said, sonde, tmp_path):
+    def lines(seed):
+        yield from host(seed, lambda comm, function, later: 1.0)
+        for s in SECONDS:
+            for i, share in enumerate((part, *[(1 - part) / 4] * 4)):
+                if s >= MIDDLE:
+                    yield {"kind": "cpu", "at": s, "n": round(100 * share), "pid": 10, "comm": "db", "stack": ["main", f"f{i}" if i else "parse"]}
+
+    store = str(tmp_path / "store")
+    put(store, sorted(lines(3), key=lambda x: x.get("at", 0)))
+    row = explain(sonde, store, *RANGE)["rows"][0]
+    assert row["name"] == "db" and said in row["text"], row["text"]
+
+
 def explain(sonde, store, *args):
     return json.loads(sonde("explain", *args, "--json", store=store, check=True).stdout)
 

@@ -16,7 +16,7 @@ WEB = {"pid": 11, "comm": "python3", "container": "web", "tid": 11, "thread": "p
 DB = {"pid": 21, "comm": "postgres", "container": "db", "tid": 21, "thread": "postgres"}
 DNS = {"pid": 31, "comm": "dnsmasq", "container": "names"}
 HOG = {"pid": 41, "comm": "ffmpeg", "container": "transcode", "thread": "ffmpeg", "tid": 41}
-FAMILIES = ("cpu", "offcpu", "host", "net", "l7")
+FAMILIES = ("cpu", "offcpu", "host", "net", "l7", "disk")
 N = 200  # requests in ten seconds
 
 
@@ -107,7 +107,8 @@ def host(seed, whats=(), families=FAMILIES, begin=AT - 660, middle=MIDDLE, other
 
 
 def family_of(row):
-    return "l7" if "request" in row else "net" if row.get("fact") == "flow_row" else "host" if "fact" in row else \
+    return "l7" if "request" in row else "net" if row.get("fact") == "flow_row" else "disk" if row.get("fact") in ("sync_row", "file_row") else \
+        "host" if "fact" in row else \
         "offcpu" if {"wait", "culprit", "wake", "throttle"} & set(row) or row.get("kind") in ("offcpu", "runqueue") else "cpu"
 
 
@@ -245,6 +246,54 @@ def test_a_time_before_that_was_not_recorded_is_not_one_without_requests(sonde, 
         assert "before 0" not in link["text"] and "not asked before" not in link["text"], link
     assert "the time before was not recorded" in first["text"] and "the time before was not recorded" in second["text"]
     assert "in the time before: cpu, offcpu, host, net, l7" in chain["not_recorded"], chain
+
+
+def test_what_was_not_asked_before_is_not_compared_with_nothing(sonde, tmp_path):
+    """A new service, whose requests all fail, and a database that was asked before without an answer."""
+    def new(at, on, rows):
+        yield from rows
+        if on:
+            yield from asked(at, WEB, 2, "10.0.0.2:80", "POST /order", 30, failed=N, status="500")
+            yield from asked(at, WEB, 1, "10.0.0.7:6379", "GET order", 20, "redis")
+    (first, *rest) = explained(sonde, planted(tmp_path, [], other=new), "web")["links"]
+    assert first["text"].startswith("web answered POST /order: 1200 of 1200 failed with 500 (100.0 %); it was not asked before"), first
+    assert first["before"] is None and first["after"] == 1 and first["unit"] == "share", first
+    for link in (first, *rest):
+        assert "before 0" not in link["text"], link
+    assert all(link["what"] != "asked" for link in rest), "what was asked failed no more, and took no longer: it is no cause"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_was_asked_first_in_the_window_is_said_to_be_new(known, sonde, tmp_path):
+    """Half of the added time is a new database's; of the other one the requests before had no answer, so that nothing says how long they took."""
+    def new(at, on, rows):
+        for row in slower(rows, "GET /cart", 60) if on else rows:
+            if not known and not on and row.get("request") == "SELECT stock":
+                yield {**row, "status": "", "result": 4, "total_ns": 0, "max_ns": 0}
+                continue
+            yield row
+        if on and known:
+            yield from asked(at, WEB, 1, "10.0.0.7:6379", "GET order", 50, "redis")
+    links = explained(sonde, planted(tmp_path, [] if known else ["row lock"], other=new), "web")["links"]
+    (link,) = [x for x in links if x["what"] == "asked"]
+    assert link["before"] is None and "before 0" not in link["text"], link
+    assert link["text"].endswith("20.0 times a second; it was not asked before" if known else ", before 20.0; before, it was asked and not answered"), link
+
+
+def test_a_service_that_asks_itself_does_not_wait_for_itself(sonde, tmp_path):
+    """Client and server are in one container: what is slow is its own."""
+    def loop(at, on, rows):
+        for row in slower(rows, "GET /cart", 120) if on else rows:
+            if on and row.get("wait") == LOCK and row["container"] == "web":
+                row["total_ns"] += 24 * 10**9
+            if on and row.get("kind") == "offcpu" and row["container"] == "web" and row["label"] == LOCK:
+                row["value"] += 24 * 10**9
+            yield row
+            if row.get("request") == "GET /cart" and row["side"] == 2:
+                yield {**row, "side": 1, "pid": 99}
+    links = explained(sonde, planted(tmp_path, [], other=loop), "web")["links"]
+    assert [(link["what"], link["who"]) for link in links][:2] == [("slower", "web"), ("lock", "web")] and links[1]["sure"] == "certain", links
+    assert not [link for link in links if link["text"].startswith("it waited for web")], links
 
 
 def slower(rows, name, ms):
@@ -426,7 +475,7 @@ OTHERS = [(three_times_the_visitors, ["slower", "load", "cpu wait", "cpu"], "lik
           (killed_for_memory, ["failing", "out of memory"], "likely", "web: out of memory (python3)"),
           (the_network_is_far, ["slower", "asked", "network"], "certain", "packets took longer between them: a round trip 40 ms, before 100 us"),
           (its_database_has_a_queue, ["slower", "asked", "queue"], "certain", "the requests lay in the queue of db until it read them: 60 ms each"),
-          (another_ones_transaction_holds_rows, ["slower", "asked", "lock"], "certain", "; held mostly by a process of it that served UPDATE stock SET n = ?, asked by report"),
+          (another_ones_transaction_holds_rows, ["slower", "asked", "lock"], "certain", "; mostly held by a process of it that served UPDATE stock SET n = ?, asked by report"),
           (it_had_no_cpu_to_read_answers, ["slower", "cpu wait"], "likely", "web was ready and had no CPU: 1.1"),
           (the_hypervisor_takes_half, ["slower", "steal", "cpu wait"], "likely", "gave 50.0 % of its CPU time to others, before 0.1 %")]
 

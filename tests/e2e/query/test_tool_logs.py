@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sonde logs --new` and `sonde status` on made stores: what is new needs a time before, and what sonde costs is the sum of what records."""
 import json
+import os
 
 import livedin
 import pytest
+from conftest import segments
 
 AT = 1795144200
 SAID = {"fact": "log_pattern_row", "source": "web", "level": "error", "pattern": "cannot reach *", "sample": "ERROR cannot reach db", "messages": 1}
@@ -55,3 +57,21 @@ def test_explain_says_what_failed_while_an_error_was_logged(sonde, tmp_path):
     assert (row["before"], row["after"]) == (0, 40)
     assert row["failed"] == {"errors": 3, "requests": 7, "service": "shop:80", "operation": "POST /pay", "status": "500"}
     assert "meanwhile 3 of 7 requests failed, POST /pay of shop:80 (500)" in " ".join(sonde(*words, store=store, check=True).stdout.split())
+
+
+def test_what_failed_meanwhile_is_counted_over_all_files_of_the_store(sonde, tmp_path):
+    """POST /pay failed twice in each of two files, GET /cart three times in one: most failed at POST /pay."""
+    store, who = str(tmp_path / "store"), {"pid": 7, "comm": "app"}
+    of = {"protocol": "http", "service": "shop:80", "side": 2, **who, "total_ns": 9000000, "max_ns": 9000000, "status": "500", "result": 1}
+    said = [{**SAID, "at": AT - s, "messages": 20, "first_us": (AT - s) * 1000000, "last_us": (AT - s + 5) * 1000000} for s in (20, 10)]
+    spun = [{"kind": "cpu", "n": 100, "stack": ["main"], **who, "at": AT - s} for s in range(10, 300, 10)]
+    run = [{"run": family, "from": AT - 300, "to": AT, "bucket_s": 10, "period_ns": 10000000, "recording": n} for n, family in enumerate(("cpu", "logs", "l7"), 1)]
+    livedin.put(store, [run[0], *spun, run[1], *said, run[2], {**of, "request": "POST /pay", "at": AT - 20, "n": 2}])
+    livedin.put(str(tmp_path / "second"), [{**run[2], "from": AT - 10}, {**of, "request": "POST /pay", "at": AT - 10, "n": 2}, {**of, "request": "GET /cart", "at": AT - 10, "n": 3}])
+    (file,) = segments(str(tmp_path / "second"))
+    os.rename(file, os.path.join(store, os.path.basename(file).replace("-0001.db", "-0002.db")))
+    assert len(segments(store)) == 2
+    words = ("explain", "--from", str(AT - 60), "--to", str(AT), "--before", "200s")
+    (row,) = json.loads(sonde(*words, "--json", store=store, check=True).stdout)["logged"]
+    assert row["failed"] == {"errors": 7, "requests": 7, "service": "shop:80", "operation": "POST /pay", "status": "500"}
+    assert "meanwhile 7 of 7 requests failed, 4 of them POST /pay of shop:80 (500)" in " ".join(sonde(*words, store=store, check=True).stdout.split())

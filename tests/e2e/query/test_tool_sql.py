@@ -289,7 +289,28 @@ def test_help_and_tables_are_listed(sonde, hostile):
 
 
 @pytest.mark.parametrize("query, near", [("select * from losses", "'loss'"), ("select 1; select * from cpu_sample", "'cpu_samples'"), ("select p.ppdi from processes p", "'ppid'"),
-                                         ("select nothing_like_it from processes", None), ("select * from nothing_like_it", None)])
+                                         ("select nothing_like_it from processes", None), ("select * from nothing_like_it", None),
+                                         ("select * from segments", None), ("select * from win_wait", "'win_waits'"), ('select "ppdi" from processes p where "p"."commm" = 1', "'comm'")])
 def test_a_name_that_is_not_there_is_answered_with_the_nearest(segmented, query, near):
     done = subprocess.run([f"{BIN}/sonde", "sql", "--store", segmented[0], query], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and ("did you mean" in done.stderr) == bool(near) and (near or "no such") in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("query", ["select * from log_seconds", "SELECT count(*) FROM win_log_seconds", "select l.messages from logs x join log_seconds l on 1"])
+def test_a_view_that_is_newer_than_the_store_is_said_to_be_and_what_has_it(query, hostile, tmp_path):
+    store = str(tmp_path / "store")
+    shutil.copytree(hostile[0], store)
+    with sqlite3.connect(segments(store)[0]) as db:
+        db.executescript("DROP VIEW log_seconds; DROP TABLE log_second_row; UPDATE meta SET value = 58 WHERE key = 'schema_version'")
+    db.close()
+    ask = [f"{BIN}/sonde", "sql", "--store", store]
+    done = subprocess.run([*ask, query], capture_output=True, text=True, timeout=60, check=False)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 4 and "an older sonde wrote this store (schema 58, this sonde has " in said and "did not record this yet" in said and "did you mean" not in said, done.stderr
+    done = subprocess.run([*ask, "select * from log_secondss"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "did not record" not in done.stderr, done.stderr
+
+
+def test_a_schema_of_what_is_not_there_is_refused_with_the_nearest(hostile):
+    done = subprocess.run([f"{BIN}/sonde", "sql", "--store", hostile[0], ".schema cpu_sampels"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "there is no view or table 'cpu_sampels'; did you mean 'cpu_samples'" in done.stderr and not done.stdout, done

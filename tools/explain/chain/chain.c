@@ -81,6 +81,15 @@ static double failed_more(const struct chain_requests *r, const struct chain_op 
 	       (b > 0 ? (double)op->w[DIFF_BEFORE].failed / b : 0);
 }
 
+/* Does it ask itself? These are the requests that it answers, seen from their other end. */
+static bool asks_itself(const struct chain_walk *w, const struct chain_at *at,
+			const struct chain_op *asked)
+{
+	const struct chain_op *server = chain_server_of(w->r, asked);
+
+	return server && chain_is_at(server, at) && !strcmp(server->service, asked->service);
+}
+
 /* The service of which it waited longest more than before, but for `except` (NULL: none); op NULL:
  * of none. */
 static struct chain_asked asked_most(const struct chain_walk *w, const struct chain_at *at,
@@ -95,7 +104,8 @@ static struct chain_asked asked_most(const struct chain_walk *w, const struct ch
 		double top = 0;
 
 		if (first->server || first->place != place ||
-		    (except && !strcmp(except->op->service, first->service)))
+		    (except && !strcmp(except->op->service, first->service)) ||
+		    asks_itself(w, at, first))
 			continue;
 		for (size_t k = 0; k < w->r->n; k++) {
 			const struct chain_op *op = &w->r->ops[k];
@@ -104,7 +114,8 @@ static struct chain_asked asked_most(const struct chain_walk *w, const struct ch
 			if (op->server || op->place != place ||
 			    strcmp(op->service, first->service) != 0)
 				continue;
-			extra = chain_extra(w->r, op, true);
+			extra = w->failing && !chain_is_slower(op) ? 0 :
+								     chain_extra(w->r, op, true);
 			if (chain_fails_more(op)) {
 				sum.failed += most(0, failed_more(w->r, op));
 				extra += CHAIN_FAILED_S * most(0, failed_more(w->r, op));
@@ -626,6 +637,7 @@ static void begin(struct chain_walk *w, const struct felt *f)
 	if (!l)
 		return;
 	chain_say_felt(w, l, f->op, f->slower, f->fails);
+	w->failing = !f->slower;
 	if (f->op->server && link_incident(w, &at))
 		return;
 	if (f->op->server && !f->fails)

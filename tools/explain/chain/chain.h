@@ -32,6 +32,8 @@
  *  9. Where nothing took longer or failed more, who answered all the time before and then no
  *     request (chain_silent.h) is felt: the next link is that it ended, or that requests have had
  *     no answer for long (and what its threads lost time to meanwhile); else why is not known.
+ *     Where requests fail and take no longer, only what was asked and failed, or took longer, is a
+ *     cause.
  * 10. Where requests are slower and the hypervisor took a tenth of the host's CPU time, and twice
  *     as much as before, that is a link, and what follows from it is `likely` at most.
  */

@@ -11,6 +11,9 @@
 #include "schema/base/mem.h"
 #include "tools/select/askrows.h"
 
+static const char RECORDED[] =
+	"SELECT " ASKROWS_COUNTED_FROM ", " ASKROWS_COUNTED_TO " FROM run WHERE family = 'disk'"
+	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 static const char SYNCS[] =
 	"SELECT process_id, file, sum(calls), sum(us) FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 AND file NOT IN ('', '~other') GROUP BY 1, 2";
 static const char MOVED[] =
@@ -21,6 +24,7 @@ struct reading {
 	struct chain_files *f;
 	const struct store_dict *dict; /* of the segment */
 	int window;
+	int64_t from_ns, to_ns; /* what family disk recorded of it */
 };
 
 struct list {
@@ -66,6 +70,15 @@ static struct chain_file *take(struct reading *r, sqlite3_stmt *st, const struct
 					     .file = mem_strdup(file),
 					     .place = place_of(r->f, file)};
 	return &(*l->v)[(*l->n)++];
+}
+
+static void take_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const int64_t from = sqlite3_column_int64(st, 0), to = sqlite3_column_int64(st, 1);
+
+	r->from_ns = !r->from_ns || from < r->from_ns ? from : r->from_ns;
+	r->to_ns = to > r->to_ns ? to : r->to_ns;
 }
 
 static void take_sync(void *ctx, sqlite3_stmt *st)
@@ -131,14 +144,16 @@ static void moved_settle(struct chain_files *f, int w)
 int chain_files_read(struct selection *const wide[2], struct chain_files *out, struct err *e)
 {
 	struct reading r = {.f = out};
-	const struct askrows_part parts[] = {{SYNCS, take_sync, &r}, {MOVED, take_moved, &r}};
+	const struct askrows_part parts[] = {
+		{RECORDED, take_run, &r}, {SYNCS, take_sync, &r}, {MOVED, take_moved, &r}};
 	int rc = 0;
 
 	*out = (struct chain_files){0};
 	for (r.window = 0; r.window < 2 && !rc; r.window++) {
-		out->seconds[r.window] =
-			(double)(wide[r.window]->to_ns - wide[r.window]->from_ns) / NSEC_PER_SEC;
+		r.from_ns = r.to_ns = 0;
 		rc = askrows_each(wide[r.window], &r.dict, parts, ARRAY_SIZE(parts), e);
+		if (r.to_ns > r.from_ns)
+			out->seconds[r.window] = (double)(r.to_ns - r.from_ns) / NSEC_PER_SEC;
 		moved_settle(out, r.window);
 	}
 	return rc;
@@ -174,7 +189,7 @@ static bool is_of(const struct chain_file *x, const char *who, bool container)
 
 static double by_second(const struct chain_files *f, const struct chain_file *x)
 {
-	return x->v[1] / f->seconds[1] - x->v[0] / f->seconds[0];
+	return x->v[1] / f->seconds[1] - (f->seconds[0] > 0 ? x->v[0] / f->seconds[0] : 0);
 }
 
 const struct chain_file *chain_files_sync(const struct chain_files *f, const char *who,
@@ -183,7 +198,7 @@ const struct chain_file *chain_files_sync(const struct chain_files *f, const cha
 	const struct chain_file *best = NULL;
 	double more = 0;
 
-	for (size_t i = 0; i < f->n_syncs && f->seconds[0] > 0 && f->seconds[1] > 0; i++) {
+	for (size_t i = 0; i < f->n_syncs && f->seconds[1] > 0; i++) {
 		const struct chain_file *x = &f->syncs[i];
 
 		if (!is_of(x, who, container) || by_second(f, x) <= more)

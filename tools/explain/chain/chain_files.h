@@ -42,7 +42,7 @@ struct chain_files { /* {0}: nothing is known */
 	struct chain_place *places;
 	size_t n_places, cap_places;
 	struct idmap sync_at, moved_at, place_at;
-	double seconds[2]; /* of the windows */
+	double seconds[2]; /* of the windows, that family disk recorded; 0: it did not */
 };
 
 struct chain_behind {
@@ -55,11 +55,12 @@ struct chain_behind {
 /* Release in any case. */
 int chain_files_read(struct selection *const wide[2], struct chain_files *out, struct err *e);
 void chain_files_release(struct chain_files *f);
-/* The file for which one waited most longer, each second; NULL: none. Borrowed. */
+/* The file for which one waited most longer, each second; where the time before was not recorded,
+ * longest. NULL: none. Borrowed. */
 const struct chain_file *chain_files_sync(const struct chain_files *f, const char *who,
 					  bool container);
 /* Of all others, the file of which most more was read and written each second, if there is one on
- * the disk of `sync`, there; `sync` may be NULL. */
+ * the disk of `sync`, there; `sync` may be NULL. None where the time before was not recorded. */
 struct chain_behind chain_files_other(const struct chain_files *f, const char *who, bool container,
 				      const struct chain_file *sync);
 

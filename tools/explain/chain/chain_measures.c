@@ -413,8 +413,9 @@ static void measure_cpu(const struct chain_measures *m, const char *who, bool co
 		out->s[1] = group->total.v[1];
 		measure_functions(d, group, out, collected);
 	} else if (u) {
-		out->known = true;
-		for (int w = 0; w < 2; w++)
+		out->known =
+			m->families[DIFF_BEFORE][CHAIN_HOST] && m->families[DIFF_AFTER][CHAIN_HOST];
+		for (int w = 0; w < 2 && out->known; w++)
 			out->s[w] = a_second(m, w, CHAIN_HOST, u->cpu_us[w] * 1000);
 	}
 }
@@ -624,6 +625,9 @@ void chain_reader(const struct chain_measures *m, const char *who, bool containe
 {
 	struct others o = {0};
 
+	*out = (struct chain_other){0};
+	if (!m->families[DIFF_BEFORE][CHAIN_HOST])
+		return;
 	for (size_t i = 0; i < m->n_uses; i++) {
 		const struct chain_use *u = &m->uses[i];
 

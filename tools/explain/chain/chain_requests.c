@@ -435,7 +435,8 @@ const struct chain_op *chain_server_of(const struct chain_requests *r, const str
 			continue;
 		if (!strcmp(op->service, asked->service) || is_docker_names(op, asked))
 			return op;
-		if (strcmp(port_of(op->service), port_of(asked->service)) != 0)
+		if (strcmp(port_of(op->service), port_of(asked->service)) != 0 ||
+		    op->place == asked->place) /* a proxy asks what it is asked */
 			continue;
 		several = by_port && (by_port->container != op->container ||
 				      strcmp(by_port->who, op->who) != 0);

@@ -68,10 +68,16 @@ static void set_values(struct chain_link *l, double before, double after, const 
 	l->unit = unit;
 }
 
-/* NAN: the time before was not recorded. */
-static double known(const struct chain_walk *w, double before)
+/* Of `n` things of the time before; NAN: there were none, or it was not recorded. */
+static double known(const struct chain_walk *w, double before, double n)
 {
-	return w->r->known[DIFF_BEFORE] ? before : NAN;
+	return w->r->known[DIFF_BEFORE] && n > 0 ? before : NAN;
+}
+
+/* NAN: that family did not record the time before. */
+static double recorded(const struct chain_walk *w, enum chain_family family, double before)
+{
+	return w->m->families[DIFF_BEFORE][family] ? before : NAN;
 }
 
 /* ": 2.4 s each second, before 0.1 s" */
@@ -150,20 +156,28 @@ static void add_unrecorded(const struct chain_walk *w, struct strbuf *out)
 		strbuf_addstr(out, "; the time before was not recorded");
 }
 
-/* "2.55 s (p95 3.1 s), before 320 ms (p95 400 ms)": medians. */
+/* "2.55 s (p95 3.1 s), before 320 ms (p95 400 ms)": medians. Nothing is said of a time before
+ * without answers (add_new). */
 static void add_latencies(const struct chain_walk *w, struct strbuf *out, const struct chain_op *op)
 {
 	const double quantile = telling(op);
 
 	add_latency(out, &op->w[DIFF_AFTER], quantile);
-	if (!w->r->known[DIFF_BEFORE])
+	if (!w->r->known[DIFF_BEFORE] || !op->w[DIFF_BEFORE].answered)
 		return;
-	if (!op->w[DIFF_BEFORE].answered) {
-		strbuf_addstr(out, "; it was not asked before");
-		return;
-	}
 	strbuf_addstr(out, ", before ");
 	add_latency(out, &op->w[DIFF_BEFORE], quantile);
+}
+
+/* Nothing before to compare with. */
+static void add_new(const struct chain_walk *w, struct strbuf *out, const struct chain_op *op)
+{
+	if (!w->r->known[DIFF_BEFORE])
+		return;
+	if (!op->w[DIFF_BEFORE].n)
+		strbuf_addstr(out, "; it was not asked before");
+	else if (!op->w[DIFF_BEFORE].answered && op->w[DIFF_AFTER].answered)
+		strbuf_addstr(out, "; before, it was asked and not answered");
 }
 
 static void add_failures(const struct chain_walk *w, struct strbuf *out, const struct chain_op *op)
@@ -179,9 +193,9 @@ static void add_failures(const struct chain_walk *w, struct strbuf *out, const s
 	add_shown(out, " with ", top ? top->name : NULL);
 	strbuf_addstr(out, " (");
 	add_share(out, (double)after->failed, (double)after->n);
-	if (w->r->known[DIFF_BEFORE]) {
+	if (w->r->known[DIFF_BEFORE] && before->n) {
 		strbuf_addstr(out, ", before ");
-		add_share(out, (double)before->failed, before->n ? (double)before->n : 1);
+		add_share(out, (double)before->failed, (double)before->n);
 	}
 	strbuf_addstr(out, ")");
 }
@@ -207,12 +221,14 @@ void chain_say_felt(const struct chain_walk *w, struct chain_link *l, const stru
 		strbuf_addstr(&out, slower ? "; " : ": ");
 		add_failures(w, &out, op);
 	}
+	add_new(w, &out, op);
 	add_unrecorded(w, &out);
 	if (slower)
-		set_values(l, known(w, chain_mean(before) / 1e9), chain_mean(after) / 1e9,
-			   "seconds");
+		set_values(l, known(w, chain_mean(before) / 1e9, (double)before->answered),
+			   chain_mean(after) / 1e9, "seconds");
 	else
-		set_values(l, known(w, before->n ? (double)before->failed / (double)before->n : 0),
+		set_values(l,
+			   known(w, (double)before->failed / (double)before->n, (double)before->n),
 			   after->n ? (double)after->failed / (double)after->n : 0, "share");
 	l->text = strbuf_take(&out);
 	set_command(w, l, "requests", op->who, op->container, slower ? "--slowest" : "--failed",
@@ -249,11 +265,13 @@ void chain_say_asked(const struct chain_walk *w, struct chain_link *l,
 	else if (!after->failed)
 		strbuf_addstr(&out, "without an answer");
 	strbuf_addf(&out, ", %.1f times a second", per_second(w->r, DIFF_AFTER, (double)after->n));
-	if (w->r->known[DIFF_BEFORE])
+	if (w->r->known[DIFF_BEFORE] && before->n)
 		strbuf_addf(&out, ", before %.1f",
 			    per_second(w->r, DIFF_BEFORE, (double)before->n));
+	add_new(w, &out, op);
 	add_unrecorded(w, &out);
-	set_values(l, known(w, chain_mean(before) / 1e9), chain_mean(after) / 1e9, "seconds");
+	set_values(l, known(w, chain_mean(before) / 1e9, (double)before->answered),
+		   chain_mean(after) / 1e9, "seconds");
 	l->text = strbuf_take(&out);
 	set_command(w, l, "requests", op->who, op->container, "--side client", false);
 }
@@ -267,22 +285,29 @@ static const char *say_network(struct strbuf *out, struct chain_link *l, const s
 	strbuf_addstr(out, "packets were lost between them: ");
 	add_share(out, f->retrans[DIFF_AFTER], n > 0 ? n : 1);
 	strbuf_addstr(out, " of the segments were sent again (");
-	strbuf_addf(out, "%.0f), before ", f->retrans[DIFF_AFTER]);
-	add_share(out, f->retrans[DIFF_BEFORE], n_before > 0 ? n_before : 1);
-	set_values(l, n_before > 0 ? f->retrans[DIFF_BEFORE] / n_before : 0,
+	strbuf_addf(out, "%.0f)", f->retrans[DIFF_AFTER]);
+	if (n_before > 0) {
+		strbuf_addstr(out, ", before ");
+		add_share(out, f->retrans[DIFF_BEFORE], n_before);
+	}
+	set_values(l, n_before > 0 ? f->retrans[DIFF_BEFORE] / n_before : NAN,
 		   n > 0 ? f->retrans[DIFF_AFTER] / n : 0, "share");
 	return "network";
 }
 
-static const char *say_refused(struct strbuf *out, struct chain_link *l, const struct chain_flow *f)
+/* "of the connections to db ": what it says follows that. */
+static const char *say_refused(const struct chain_walk *w, struct strbuf *out, struct chain_link *l,
+			       const struct chain_flow *f)
 {
 	const double failed = f->refused[1] + f->failed[1], before = f->refused[0] + f->failed[0];
 
-	strbuf_addf(
-		out,
-		"%.0f of %.0f connections were not opened (%.0f refused, %.0f without an answer), before %.0f",
-		failed, f->attempts[1], f->refused[1], f->failed[1], before);
-	set_values(l, before, failed, "events");
+	strbuf_addf(out, "%.0f of %.0f were not opened (%.0f refused, %.0f without an answer)",
+		    failed, f->attempts[1], f->refused[1], f->failed[1]);
+	if (w->m->families[DIFF_BEFORE][CHAIN_NET] && f->attempts[0] > 0)
+		strbuf_addf(out, ", before %.0f of %.0f", before, f->attempts[0]);
+	else if (w->m->families[DIFF_BEFORE][CHAIN_NET])
+		strbuf_addstr(out, "; none was tried before");
+	set_values(l, recorded(w, CHAIN_NET, before), failed, "events");
 	return "refused";
 }
 
@@ -294,7 +319,7 @@ void chain_say_refused(const struct chain_walk *w, struct chain_link *l,
 	strbuf_addstr(&out, "of the connections to ");
 	add_who(&out, strcmp(l->who, from->who) ? l->who : f->service);
 	strbuf_addstr(&out, " ");
-	say_refused(&out, l, f);
+	say_refused(w, &out, l, f);
 	l->text = strbuf_take(&out);
 	set_command(w, l, "net", from->who, from->container, "--failed", false);
 }
@@ -321,9 +346,12 @@ static const char *say_queue(struct strbuf *out, struct chain_link *l, const str
 	add_who(out, s->who);
 	strbuf_addstr(out, " until it read them: ");
 	add_time(out, queue[1]);
-	strbuf_addstr(out, " each, before ");
-	add_time(out, queue[0]);
-	set_values(l, queue[0] / 1e9, queue[1] / 1e9, "seconds");
+	strbuf_addstr(out, " each");
+	if (s->w[0].n) {
+		strbuf_addstr(out, ", before ");
+		add_time(out, queue[0]);
+	}
+	set_values(l, s->w[0].n ? queue[0] / 1e9 : NAN, queue[1] / 1e9, "seconds");
 	return "queue";
 }
 
@@ -366,10 +394,11 @@ const char *chain_say_between(const struct chain_walk *w, struct chain_link *l,
 	} else if (flows && f.refused[1] + f.failed[1] >= 3 &&
 		   f.refused[1] + f.failed[1] > 2 * (f.refused[0] + f.failed[0])) {
 		strbuf_addstr(&out, "of the connections between them ");
-		what = say_refused(&out, l, &f);
+		what = say_refused(w, &out, l, &f);
 	} else if (flows && is_farther(&f, op)) {
 		what = say_far(&out, l, &f);
-	} else if (server && queue_more(w, server) >= asked->extra / 3) {
+	} else if (server && w->r->known[DIFF_BEFORE] &&
+		   queue_more(w, server) >= asked->extra / 3) {
 		what = say_queue(&out, l, server);
 	} else if (server) {
 		add_who(&out, server->who);
@@ -403,6 +432,13 @@ static void add_place(struct strbuf *out, const struct chain_measure *m)
 	add_shown(out, " of ", m->peer);
 }
 
+/* "mostly" of half of what was added or more (explain.h, rule 8). */
+static const char *part_name(const double part[2], const double whole[2])
+{
+	return part[1] - part[0] >= EXPLAIN_MOSTLY * (whole[1] - whole[0]) ? "mostly" :
+									     "the largest part";
+}
+
 static void say_lock(const struct chain_walk *w, const struct chain_link *l, struct strbuf *out,
 		     const struct chain_measure *m)
 {
@@ -414,20 +450,20 @@ static void say_lock(const struct chain_walk *w, const struct chain_link *l, str
 	add_seconds(out, m->s);
 	add_place(out, m);
 	chain_waker(w->m, l->who, l->container, "lock", &by);
-	if (!by.name)
+	if (!by.name || by.v[1] > EXPLAIN_BEYOND * m->s[1])
 		return;
 	chain_holder_find(w->m->wide[DIFF_AFTER], w->r, l->who, l->container,
 			  chain_waker_pid(w->m, l->who, l->container, "lock"), &holder);
 	if (holder.operation) {
-		strbuf_addstr(out, "; held mostly by a process of it that served ");
+		strbuf_addstr(out, "; mostly held by a process of it that served ");
 		add_operation(out, holder.operation);
 		add_shown(out, ", asked by ", holder.asker);
 		chain_holder_release(&holder);
 		return;
 	}
-	strbuf_addstr(out, "; held mostly by ");
+	strbuf_addf(out, "; %s held by ", part_name(by.v, m->s));
 	add_who(out, by.name);
-	if (m->by_tid)
+	if (m->by_tid && by.container == l->container && !strcmp(by.name, l->who))
 		strbuf_addf(out, " %u", m->by_tid);
 	add_shown(out, ", which let go in ", by.function);
 }
@@ -478,7 +514,8 @@ static void say_cpu(const struct chain_link *l, struct strbuf *out, const struct
 		    collector ? " collected garbage:" : " ran longer:", m->s[1], m->s[0]);
 	if (!m->function)
 		return;
-	add_shown(out, "; mostly in the function ", m->function);
+	strbuf_addf(out, "; %s", part_name(m->of_function, m->s));
+	add_shown(out, " in the function ", m->function);
 	add_shown(out, " of ", m->module);
 	strbuf_addf(out, " (%.2f, before %.2f)", m->of_function[1], m->of_function[0]);
 }
@@ -689,7 +726,7 @@ static void say_stopped(const struct chain_walk *w, struct chain_link *l,
 		strbuf_addstr(&out, ")");
 	}
 	strbuf_addstr(&out, " and has not started again");
-	set_values(l, 0, 1, "events");
+	set_values(l, recorded(w, CHAIN_HOST, 0), 1, "events");
 	l->text = strbuf_take(&out);
 	set_command(w, l, "events", c->name, true, "", false);
 }
@@ -729,7 +766,7 @@ void chain_say_hanging(const struct chain_walk *w, struct chain_link *l,
 	strbuf_addf(&out, " got no answer for %s%s: ", n == 1 ? "" : "up to ",
 		    units_ns(longest->lasts_ns, time, sizeof(time)));
 	add_operation(&out, longest->operation);
-	set_values(l, 0, (double)n, "requests");
+	set_values(l, NAN, (double)n, "requests");
 	l->text = strbuf_take(&out);
 	set_command(w, l, "requests --running", l->who, l->container, "", false);
 }
@@ -769,12 +806,17 @@ void chain_say_incident(const struct chain_walk *w, struct chain_link *l,
 		return;
 	}
 	incidents_say(c, &out);
-	strbuf_addf(&out, ", first at %s; before %llu times",
-		    when_local(n->first_ns, w->m->wide[DIFF_AFTER]->to_ns, at, sizeof(at)),
-		    (unsigned long long)n_before);
+	strbuf_addf(&out, ", first at %s",
+		    when_local(n->first_ns, w->m->wide[DIFF_AFTER]->to_ns, at, sizeof(at)));
+	if (n_before)
+		strbuf_addf(&out, "; before %llu time%s", (unsigned long long)n_before,
+			    n_before == 1 ? "" : "s");
+	else if (w->m->families[DIFF_BEFORE][CHAIN_HOST])
+		strbuf_addstr(&out, "; not before");
 	if (c->down_ns && !incident_restarts(c)->n)
 		strbuf_addstr(&out, "; it has not started again");
-	set_values(l, (double)n_before, (double)n->n, "events");
+	set_values(l, n_before ? (double)n_before : recorded(w, CHAIN_HOST, 0), (double)n->n,
+		   "events");
 	l->text = strbuf_take(&out);
 	set_command(w, l, c->oom.n ? "oom" : "events", c->name, true, "", false);
 }
@@ -797,9 +839,13 @@ void chain_say_stolen(const struct chain_walk *w, struct chain_link *l)
 
 	strbuf_addstr(&out, "the hypervisor of this virtual machine gave ");
 	add_share(&out, w->m->stolen[DIFF_AFTER], 1);
-	strbuf_addstr(&out, " of its CPU time to others, before ");
-	add_share(&out, w->m->stolen[DIFF_BEFORE], 1);
-	set_values(l, w->m->stolen[DIFF_BEFORE], w->m->stolen[DIFF_AFTER], "share");
+	strbuf_addstr(&out, " of its CPU time to others");
+	if (w->m->families[DIFF_BEFORE][CHAIN_HOST]) {
+		strbuf_addstr(&out, ", before ");
+		add_share(&out, w->m->stolen[DIFF_BEFORE], 1);
+	}
+	set_values(l, recorded(w, CHAIN_HOST, w->m->stolen[DIFF_BEFORE]), w->m->stolen[DIFF_AFTER],
+		   "share");
 	l->text = strbuf_take(&out);
 	set_command(w, l, "sql 'SELECT time, steal_us, cpus FROM win_host_stats'", NULL, false, "",
 		    false);

@@ -13,6 +13,7 @@ struct chain_walk {
 	struct chain_measures *m;
 	const struct explain *x; /* of the whole host; NULL */
 	const char *hint_store;
+	bool failing;         /* requests fail, and take no longer */
 	enum chain_sure sure; /* of the links so far */
 };
 

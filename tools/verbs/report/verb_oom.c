@@ -19,6 +19,7 @@
 #include "tools/select/select.h"
 
 #define DEFAULT_ROWS 3
+#define WEEK_NS      (7 * 24 * 3600 * NSEC_PER_SEC)
 #define COMMAND_NS   (60 * NSEC_PER_SEC)
 /* a container ends within this time after one of its processes was killed, if it does */
 #define ENDED_NS (10 * NSEC_PER_SEC)
@@ -269,7 +270,10 @@ static int oom_run(struct verb_call *call, struct err *e)
 	if (!rc && !all.n) {
 		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no out-of-memory kills%s%s in %s",
 			     *call->sel->what ? " of " : "", call->sel->what, call->sel->range);
-		err_fix(e, "sonde oom --last 7d");
+		if (call->sel->to_ns - call->sel->from_ns < WEEK_NS)
+			err_fix(e, "sonde oom --last 7d");
+		else
+			err_fix(e, "sonde events (what else happened)");
 	} else if (!rc && call->json) {
 		rc = print_json(call, &all, &logs);
 	}

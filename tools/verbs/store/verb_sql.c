@@ -11,6 +11,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/files/migrate.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
 #include "tools/print/pager.h"
@@ -18,6 +19,7 @@
 #include "tools/sql/namedquery.h"
 #include "tools/sql/probeview.h"
 #include "tools/sql/sqlnear.h"
+#include "tools/sql/sqlolder.h"
 #include "tools/sql/sqlprint.h"
 #include "tools/sql/sqlview.h"
 #include "tools/sql/sqlwindow.h"
@@ -86,21 +88,26 @@ static int refused(struct session *s, int rc, struct err *e)
 		err_fix(e, "to change a copy: sonde export db -o copy.db, then sqlite3 copy.db");
 		return -EPERM;
 	}
-	if ((rc & 0xff) == SQLITE_ERROR && s->named) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "@%s: the store does not have this data: %s",
-			s->named->name, sqlite3_errmsg(s->db));
-		err_fix(e, "the store is of an older version: query a newer recording");
-		return -ENODATA;
-	}
 	if ((rc & 0xff) == SQLITE_ERROR) {
 		cleanup_free char *message = mem_strdup(sqlite3_errmsg(s->db));
 		struct strbuf near cleanup_strbuf = STRBUF_INIT;
+		int version;
 
+		if (s->statement && strstr(message, "no such ") &&
+		    sqlolder(s->db, s->statement, &version)) {
+			err_set(e, -ENODATA, EXIT_NOTHING,
+				"%s%s: %s: an older sonde wrote this store (schema %d, this sonde has %d), which did not record this yet: there are no rows of it",
+				s->named ? "@" : "SQL", s->named ? s->named->name : "", message,
+				version, migrate_known());
+			err_fix(e,
+				"sudo sonde record -d 20s --store new (what is recorded from now on has it; recordings that are there stay as they are)");
+			return -ENODATA;
+		}
 		if (s->statement)
 			sqlnear(s->db, message, s->statement, &near);
 		err_set(e, -EINVAL, EXIT_USAGE, "SQL: %s%s", message, strbuf_str(&near));
 		err_fix(e,
-			"views: echo .views | sonde sql    columns: echo '.schema cpu_samples' | sonde sql");
+			"sonde sql .views (which there are)    sonde sql '.schema cpu_samples' (their columns)");
 		return -EINVAL;
 	}
 	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
@@ -140,7 +147,7 @@ static int of_all(struct session *s, struct err *e)
 	err_set(e, -EINVAL, EXIT_USAGE,
 		"SQL: table %s belongs to one file, and this store has several", name);
 	err_fix(e,
-		"query a view (echo .views | sonde sql), or one file: sonde sql --store FILE.db, or a merged copy: sonde export db -o x.db");
+		"query a view (sonde sql .views), or one file: sonde sql --store FILE.db, or a merged copy: sonde export db -o x.db");
 	return -EINVAL;
 }
 
@@ -223,6 +230,18 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 	return 0;
 }
 
+static int no_such_schema(struct session *s, const char *name, struct err *e)
+{
+	struct strbuf message cleanup_strbuf = STRBUF_INIT, near cleanup_strbuf = STRBUF_INIT;
+
+	strbuf_addf(&message, "no such table: %s", name);
+	sqlnear(s->db, strbuf_str(&message), "", &near);
+	err_set(e, -EINVAL, EXIT_USAGE, "there is no view or table '%s'%s", name,
+		strbuf_str(&near));
+	err_fix(e, "sonde sql .views");
+	return -EINVAL;
+}
+
 /* Prints the statements line by line, as they were written: a table format would break them. For an
  * archive they are in packed_view. */
 static int print_schema(struct session *s, const char *name, struct err *e)
@@ -233,16 +252,19 @@ static int print_schema(struct session *s, const char *name, struct err *e)
 		"SELECT sql FROM (SELECT name, sql FROM main.sqlite_master WHERE sql NOT LIKE 'CREATE VIRTUAL TABLE%' UNION ALL "
 		"SELECT name, sql FROM main.packed_view) WHERE ?1 = '' OR name = ?1",
 		-1, &st, NULL);
+	bool any = false;
 
 	if (rc != SQLITE_OK)
 		return refused(s, rc, e);
 	s->timed_out = false;
 	s->deadline_ns = clock_boot_ns() + s->timeout_ns;
 	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
-	for (; (rc = sqlite3_step(st)) == SQLITE_ROW; s->n++)
+	for (; (rc = sqlite3_step(st)) == SQLITE_ROW; any = true, s->n++)
 		printf("%s;\n", (const char *)sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? 0 : refused(s, rc, e);
+	if (rc != SQLITE_DONE)
+		return refused(s, rc, e);
+	return any || !*name ? 0 : no_such_schema(s, name, e);
 }
 
 /* hides internal views */
