@@ -43,8 +43,8 @@ bool chain_is_at(const struct chain_op *op, const struct chain_at *at);
  * others. Returns how many. */
 size_t chain_causes(const struct chain_walk *w, const struct chain_at *at, bool asked,
 		    struct chain_cause list[CHAIN_WHATS]);
-/* Waits that are idle by nature, and so much more than the added time that most of them are not of
- * these requests (rule 5). */
+/* Waits that are idle by nature, of which most are not of these requests: they are far more than
+ * the added time (rule 5). */
 bool chain_is_apart(const struct chain_at *at, const struct chain_cause *c);
 /* The link with `what` is added; NULL: there is no room. Its text and command are then made by one
  * of the functions below. */
