@@ -127,7 +127,7 @@ static int set_recording_before(struct making *m, struct select_args *a,
 			     "there is no recording before rec %lld to compare it with",
 			     (long long)after->rec);
 		err_fix(e,
-			"sonde diff --last 10m (with the ten minutes before)    sudo sonde record -d 10s    sonde status");
+			"sudo sonde record -d 10s (then there are two)    sonde diff --last 10m (with the ten minutes before)    sonde status");
 	}
 	select_recordings_free(list, n);
 	return rc;

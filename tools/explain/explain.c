@@ -675,6 +675,24 @@ static int logs_compare(struct explain *x, struct err *e)
 	return rc;
 }
 
+static void take_recorded(void *ctx, sqlite3_stmt *st)
+{
+	struct explain *x = ctx;
+
+	x->host_before = x->host_before || !strcmp(askrows_text(st, 0), "host");
+	x->l7_before = x->l7_before || !strcmp(askrows_text(st, 0), "l7");
+}
+
+static int before_read(struct explain *x, struct err *e)
+{
+	const struct askrows_part part = {
+		.sql = "SELECT DISTINCT family FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2",
+		.row = take_recorded,
+		.ctx = x};
+
+	return askrows_each(x->sel[DIFF_BEFORE], NULL, &part, 1, e);
+}
+
 int explain_compare(struct explain *out, struct err *e)
 {
 	int rc = compare_kinds(out, e);
@@ -691,6 +709,8 @@ int explain_compare(struct explain *out, struct err *e)
 		rc = netnew_read(out->sel[DIFF_BEFORE], out->sel[DIFF_AFTER], &out->talk, e);
 	for (int side = 0; side < 2 && !rc; side++)
 		rc = reqrunning_hung(out->sel[side], EXPLAIN_HUNG_NS, &out->hung[side], e);
+	if (!rc)
+		rc = before_read(out, e);
 	if (!rc)
 		rc = explain_causes(out, e);
 	if (!rc && out->n)

@@ -126,8 +126,10 @@ struct explain {
 	struct logrise rises[LOGRISE_MOST];    /* of them, what came more often than before */
 	struct logfailed failed[LOGRISE_MOST]; /* meanwhile, for each */
 	size_t n_rises;
-	struct netnew talk;        /* who talks to whom that did not before */
-	struct reqrunning hung[2]; /* requests that lasted EXPLAIN_HUNG_NS or more */
+	struct netnew talk;          /* who talks to whom that did not before */
+	struct reqrunning hung[2];   /* requests that lasted EXPLAIN_HUNG_NS or more */
+	bool host_before, l7_before; /* that family recorded some of the time before: "not before"
+					can be said */
 };
 
 struct explain_span {

@@ -278,6 +278,7 @@ bool explain_say_hung(const struct explain *x, size_t i, struct strbuf *out)
 	add_who(out, &r->server, r->service);
 	if (open)
 		strbuf_addf(out, "; %zu still ran at the end", open);
-	strbuf_addstr(out, was ? "; also before" : "; not before");
+	if (was || x->l7_before)
+		strbuf_addstr(out, was ? "; also before" : "; not before");
 	return true;
 }

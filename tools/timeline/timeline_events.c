@@ -125,7 +125,8 @@ static void tell_loss(void *ctx, sqlite3_stmt *st)
 	v->text = strbuf_take(&text);
 }
 
-/* Kills for memory in a container are counted for it as a whole. */
+/* Kills for memory in a container are counted for it as a whole. Of others that have the same words
+ * there may be more: those that nothing else was recorded of have no row. */
 static void tell_ended(struct timelining *l, const char *container, const char *who,
 		       const char *comm, uint32_t pid, int64_t at_ns, const char *how)
 {
@@ -137,7 +138,7 @@ static void tell_ended(struct timelining *l, const char *container, const char *
 		return;
 	many_set(event_add(l, "process ended", at_ns, at_ns, who, "%.64s%s%.64s (%u) ended: %.80s",
 			   container, colon, comm, pid, how),
-		 "%.64s%s%.64s ended%c: %.80s", container, colon, comm, CUT, how);
+		 "%.64s%s%.64s ended at least%c: %.80s", container, colon, comm, CUT, how);
 }
 
 static const char *container_of(const struct store_process_row *row)

@@ -12,7 +12,7 @@
 
 #define FACTS       3        /* told at most, and as many quotas */
 #define LEAST_NS    10000000 /* a fact of less is not told: 10 ms */
-#define TIMER_PART  10       /* what a timer ended is told if it is this part of the others */
+#define TIMER_PART  10       /* what a timer ended is added from this part of the others on */
 #define LEAST_SHARE 20       /* nor one of less than this part of the largest */
 
 static const struct {

@@ -280,6 +280,18 @@ def test_what_was_asked_first_in_the_window_is_said_to_be_new(known, sonde, tmp_
     assert link["text"].endswith("20.0 times a second; it was not asked before" if known else ", before 20.0; before, it was asked and not answered"), link
 
 
+def test_waits_that_are_idle_by_nature_and_far_longer_than_what_was_added_are_only_possible(sonde, tmp_path):
+    """A logger of the same container waits for its pipe all the time, and began in the window; requests sleep longer, as much as was added."""
+    def later(at, on, rows):
+        yield from slower(rows, "GET /cart", 120) if on else rows
+        if on:
+            yield from wait(at, {**WEB, "pid": 15, "tid": 15, "comm": "tee", "thread": "tee"}, 4, 95.0, ["main", "copy", "read"])
+        yield from wait(at, WEB, SLEEP, 24.0 if on else 0.1, ["main", "retry", "nanosleep"])
+    links = explained(sonde, planted(tmp_path, [], other=later), "web")["links"]
+    assert [link["what"] for link in links] == ["slower", "sleep", "pipe"], links
+    assert links[2]["sure"] == "possible" and links[2]["share"] is None and links[1]["sure"] != "possible" and links[1]["share"] > 0.9, links
+
+
 def test_a_service_that_asks_itself_does_not_wait_for_itself(sonde, tmp_path):
     """Client and server are in one container: what is slow is its own."""
     def loop(at, on, rows):

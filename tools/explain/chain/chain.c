@@ -59,9 +59,9 @@ struct chain_link *chain_link_add(struct chain_walk *w, const char *what, const 
 	*l = (struct chain_link){.what = what,
 				 .who = mem_strdup(at->who),
 				 .container = at->container,
-				 .share = !w->r->known[DIFF_BEFORE] ? -1 :
-					  share > 1                 ? 1 :
-								      share,
+				 .share = !w->r->known[DIFF_BEFORE] || share > CHAIN_TOO_MUCH ? -1 :
+					  share > 1                                           ? 1 :
+												share,
 				 .sure = sure};
 	return l;
 }
@@ -360,7 +360,8 @@ static void link_causes(struct chain_walk *w, const struct chain_at *at,
 	const bool lock = causes[0].what == CHAIN_LOCK;
 	struct chain_link *l;
 
-	w->sure = sure_of(w, share, lock ? 0 : second);
+	w->sure = chain_is_apart(at, &causes[0]) ? CHAIN_IS_POSSIBLE :
+						   sure_of(w, share, lock ? 0 : second);
 	l = chain_link_add(w, WHATS[causes[0].what], at, share, w->sure);
 	if (!l)
 		return;
@@ -369,7 +370,9 @@ static void link_causes(struct chain_walk *w, const struct chain_at *at,
 		link_holder(w, at, causes, n, asked, depth);
 	} else if (n > 1 && causes[1].extra >= CHAIN_COUNTS * at->extra) {
 		l = chain_link_add(w, WHATS[causes[1].what], at, causes[1].extra / at->extra,
-				   less_sure(CHAIN_IS_LIKELY, w->sure));
+				   chain_is_apart(at, &causes[1]) ?
+					   CHAIN_IS_POSSIBLE :
+					   less_sure(CHAIN_IS_LIKELY, w->sure));
 		if (l)
 			chain_say_cause(w, l, &causes[1]);
 	}
@@ -390,7 +393,8 @@ static void link_second(struct chain_walk *w, const struct chain_at *at,
 	if (of_other > of_cause && of_other >= CHAIN_COUNTS) {
 		go_on(w, at, &other, 1, DEEPEST);
 	} else if (of_cause >= CHAIN_COUNTS) {
-		l = chain_link_add(w, WHATS[cause->what], at, of_cause, w->sure);
+		l = chain_link_add(w, WHATS[cause->what], at, of_cause,
+				   chain_is_apart(at, cause) ? CHAIN_IS_POSSIBLE : w->sure);
 		if (l)
 			chain_say_cause(w, l, cause);
 	}

@@ -21,7 +21,10 @@
  *  5. How sure: `certain` where the link has CHAIN_CERTAIN of the added time, but not more than
  *     CHAIN_TOO_MUCH times as much (then most of it is not of these requests), no other cause has
  *     half as much, and all links before are certain; `likely` from CHAIN_LIKELY on; else
- *     `possible`. A cause that is guessed from what ran at the same time is `likely` at most.
+ *     `possible`. A cause that is guessed from what ran at the same time is `likely` at most. Of
+ *     what is more than CHAIN_TOO_MUCH times the added time no share is said; waits that are idle
+ * by nature (pipes, children, sleep) are then `possible`, and come after all other causes, the
+ *     nearest to the added time first.
  *  6. A second cause with CHAIN_COUNTS of the added time or more is a link, too, and `likely` at
  *     most.
  *  7. Who was asked CHAIN_LOAD times as often as before, and does not fail (failures are asked

@@ -29,6 +29,27 @@ static int most_first(const void *a, const void *b)
 	return (x->extra < y->extra) - (x->extra > y->extra);
 }
 
+bool chain_is_apart(const struct chain_at *at, const struct chain_cause *c)
+{
+	return (c->what == CHAIN_PIPE || c->what == CHAIN_CHILD || c->what == CHAIN_SLEEP) &&
+	       c->extra > CHAIN_TOO_MUCH * at->extra;
+}
+
+/* Rule 5: of `n`, most first, those apart come last, the least of them first. */
+static void apart_last(const struct chain_at *at, struct chain_cause *list, size_t n)
+{
+	struct chain_cause sorted[CHAIN_WHATS];
+	size_t put = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!chain_is_apart(at, &list[i]))
+			sorted[put++] = list[i];
+	for (size_t i = n; i > 0; i--)
+		if (chain_is_apart(at, &list[i - 1]))
+			sorted[put++] = list[i - 1];
+	memcpy(list, sorted, n * sizeof(*list));
+}
+
 static struct chain_cause *cause_of(struct chain_cause *list, size_t n, enum chain_what what)
 {
 	for (size_t i = 0; i < n; i++)
@@ -131,5 +152,6 @@ size_t chain_causes(const struct chain_walk *w, const struct chain_at *at, bool 
 	}
 	implied_drop(list, &n, asked);
 	qsort(list, n, sizeof(*list), most_first);
+	apart_last(at, list, n);
 	return n;
 }

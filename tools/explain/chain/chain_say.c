@@ -68,7 +68,7 @@ static void set_values(struct chain_link *l, double before, double after, const 
 	l->unit = unit;
 }
 
-/* Of `n` things of the time before; NAN: there were none, or it was not recorded. */
+/* Of `n` things of the time before; NAN: nothing was there, or it was not recorded. */
 static double known(const struct chain_walk *w, double before, double n)
 {
 	return w->r->known[DIFF_BEFORE] && n > 0 ? before : NAN;

@@ -43,6 +43,9 @@ bool chain_is_at(const struct chain_op *op, const struct chain_at *at);
  * others. Returns how many. */
 size_t chain_causes(const struct chain_walk *w, const struct chain_at *at, bool asked,
 		    struct chain_cause list[CHAIN_WHATS]);
+/* Waits that are idle by nature, of which most are not of these requests: they are far more than
+ * the added time (rule 5). */
+bool chain_is_apart(const struct chain_at *at, const struct chain_cause *c);
 /* The link with `what` is added; NULL: there is no room. Its text and command are then made by one
  * of the functions below. */
 struct chain_link *chain_link_add(struct chain_walk *w, const char *what, const struct chain_at *at,

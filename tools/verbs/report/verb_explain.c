@@ -203,9 +203,11 @@ static json_t *incidents_json(const struct explain *x)
 		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
 		json_object_set_new(o, "restarts", json_integer((json_int_t)c->restarts.n));
 		json_object_set_new(o, "oom", json_integer((json_int_t)c->oom.n));
-		json_object_set_new(o, "restarts_before",
-				    json_integer(b ? (json_int_t)b->restarts.n : 0));
-		json_object_set_new(o, "oom_before", json_integer(b ? (json_int_t)b->oom.n : 0));
+		json_object_set_new(
+			o, "restarts_before",
+			json_number_or_null(b ? b->restarts.n : 0, b || x->host_before));
+		json_object_set_new(o, "oom_before",
+				    json_number_or_null(b ? b->oom.n : 0, b || x->host_before));
 		if (c->oom.n && n_grew++ < GREW_MOST)
 			json_object_set_new(
 				o, "grew",
@@ -462,7 +464,8 @@ static bool print_incidents(const struct explain *x)
 		any = true;
 		if (b)
 			incidents_say(b, &before);
-		strbuf_addf(&text, before.len ? "; also before" : "; not before");
+		if (before.len || x->host_before)
+			strbuf_addstr(&text, before.len ? "; also before" : "; not before");
 		wrap_print(stdout, strbuf_str(&text), 3);
 		if (c->oom.n && n_grew++ < GREW_MOST)
 			print_grew(x, OOMGREW_CONTAINER, c->name, c->oom.first_ns);
