@@ -183,7 +183,8 @@ static __always_inline int request_asked(struct request *rq)
 	who_fill(&a.who);
 	a.tid = (__u32)bpf_get_current_pid_tgid();
 	bpf_get_current_comm(a.comm, sizeof(a.comm));
-	bpf_map_update_elem(&asked, &id, &a, BPF_ANY);
+	if (bpf_map_update_elem(&asked, &id, &a, BPF_ANY))
+		__sync_fetch_and_add(&disk_lost.crowded, 1);
 	return 0;
 }
 

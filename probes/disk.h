@@ -210,9 +210,9 @@ enum disk_made {
 };
 
 struct disk_lost {
-	__u64 requests; /* found no room at all */
-	__u64 slow;     /* single requests: the ring was full */
-	__u64 syncs, opens;
+	__u64 requests;     /* found no room at all */
+	__u64 slow;         /* single requests: the ring was full */
+	__u64 syncs, opens; /* these and the next found no room, as requests; of opens, of all */
 	__u64 files;
 	__u64 calls, locks;
 	__u64 unseen;  /* requests that are counted without their times: not lost */

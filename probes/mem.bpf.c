@@ -216,7 +216,7 @@ static __noinline int stall_serves(__u64 now)
 	sum->serves.ev = s->ev;
 	sum->serves.ev.end = MEM_RECORD_SERVES;
 	sum->serves.tag = tag;
-	bpf_ringbuf_output(&events, &sum->serves, sizeof(sum->serves), BPF_RB_NO_WAKEUP);
+	sample_note(&sum->serves, sizeof(sum->serves), BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -265,7 +265,7 @@ static __always_inline void file_send(struct task_struct *task, __u64 address)
 	f->ev = s->ev;
 	f->ev.end = MEM_RECORD_FILE;
 	f->ev.n_kernel = f->ev.n_user = 0;
-	bpf_ringbuf_output(&events, f, sizeof(*f), BPF_RB_NO_WAKEUP);
+	sample_note(f, sizeof(*f), BPF_RB_NO_WAKEUP);
 }
 
 /* `n`: faults that it represents. `is`: bits of the tag. `asks`: also what is mapped there. */
@@ -398,7 +398,7 @@ TRACEPOINT(vm_unmapped_area, mem_mapped, unsigned long addr, struct vm_unmapped_
 		l->m.from = call.first;
 		l->m.from_end = call.first + call.second;
 	}
-	bpf_ringbuf_output(&events, &l->m, sizeof(l->m), BPF_RB_NO_WAKEUP);
+	sample_note(&l->m, sizeof(l->m), BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -428,8 +428,8 @@ static __always_inline int stall_begin(void)
 	s = bpf_map_lookup_elem(&stalls, &tid);
 	if (s)
 		s->depth++;
-	else
-		bpf_map_update_elem(&stalls, &tid, &begun, BPF_ANY);
+	else if (bpf_map_update_elem(&stalls, &tid, &begun, BPF_ANY))
+		sample_no_room();
 	return 0;
 }
 
@@ -569,6 +569,8 @@ static __always_inline void sleep_begins(struct task_struct *task, __u64 now)
 		*s = begun;
 	else if (!bpf_map_update_elem(&sleeps, &tid, &begun, BPF_NOEXIST))
 		__sync_fetch_and_add(&sleepers, 1);
+	else
+		sample_no_room();
 }
 
 /* Without a stack: `task` is not the current thread yet. */
@@ -681,7 +683,7 @@ static __always_inline int victim_send(unsigned long long *ctx)
 	} else {
 		v.ev.tgid = v.ev.tid = (__u32)ctx[0];
 	}
-	bpf_ringbuf_output(&events, &v, sizeof(v), BPF_RB_FORCE_WAKEUP);
+	sample_note(&v, sizeof(v), BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 

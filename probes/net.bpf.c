@@ -504,7 +504,8 @@ static __always_inline void sweep_tcp(struct sock *sk, struct task_struct *task)
 			new.flags |= NET_F_FIN_SENT;
 		new.lport = BPF_CORE_READ(sk, __sk_common.skc_num);
 		new.dport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
-		if (bpf_map_update_elem(&conns, &key, &new, BPF_NOEXIST))
+		/* once: later sweeps come by those again that found no room */
+		if (bpf_map_update_elem(&conns, &key, &new, BPF_NOEXIST) && sweep == 1)
 			COUNT(no_room);
 		c = conn_get(key);
 	}

@@ -107,7 +107,7 @@ static __noinline void thread_identify(struct offcpu_thread *t, struct task_stru
 	__builtin_memset(t->sums, 0, sizeof(t->sums));
 	t->woken_by.what = 0;
 	if (tl)
-		tl->named++;
+		fill_tell(++tl->named);
 	if (bpf_map_update_elem(&who, &t->id, w, BPF_ANY))
 		tally_lost();
 }

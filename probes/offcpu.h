@@ -92,7 +92,8 @@ enum offcpu_sum_of {
 	OFFCPU_SUM_READY,
 	OFFCPU_SUM_LAST
 };
-#define OFFCPU_SUM_KNOWN (1u << 31)
+#define OFFCPU_SUM_KNOWN  (1u << 31)
+#define OFFCPU_WAKE_TURNS (1u << 14) /* of wake_turn; a power of two */
 struct offcpu_sum_at {
 	__u32 what; /* OFFCPU_SUM_KNOWN | flags << 16 | class; 0: none yet */
 	__u32 slot; /* in `sums` */
@@ -100,7 +101,7 @@ struct offcpu_sum_at {
 
 struct offcpu_wake_at {
 	__u64 waker;
-	__u32 what; /* OFFCPU_SUM_KNOWN | context << 16 | class; 0: none yet */
+	__u32 what; /* OFFCPU_SUM_KNOWN | wake_turn << 17 | context << 16 | class; 0: none yet */
 	__u32 slot; /* in `wake_sums` */
 };
 
@@ -280,6 +281,8 @@ struct offcpu_tally {
 			     ready) */
 	__u64 stack_lost; /* of those, lost: the ring was full */
 	__u64 lost;       /* stretches lost for lack of room in a map */
+	__u64 pairs_lost; /* wake-ups, and times that others ran meanwhile, that `wakes` and
+			     `culprits` had no room for */
 	__u64 unfollowed; /* child processes that the set of --'s had no room for */
 	__u64 named;      /* threads that got a number */
 	__u64 pairs;      /* new ones of waker and woken, and of who ran and who waited */

@@ -28,6 +28,11 @@ const volatile bool spread_running = true;
  * it reads. */
 __u64 begin_ns;
 __u32 reading;
+/* The loader counts it up when it has taken pairs out of `wakes` whose threads go on: then a
+ * thread looks up again which slot its waker has. */
+__u32 wake_turn;
+/* Threads, and pairs, that a CPU has added between two calls to the loader; a power of two. */
+const volatile __u32 fill_wake = 1024;
 
 /* Waits that are drawn whatever the level is, times the limit of draws: the first long ones, and
  * those by credit. */
@@ -140,14 +145,34 @@ static __always_inline void tally_lost(void)
 		t->lost++;
 }
 
-/* A pair of threads that was not met since the last reading: the loader reads before their maps are
- * full. */
+static __always_inline void tally_pair_lost(void)
+{
+	struct offcpu_tally *t = tally_get();
+
+	if (t)
+		t->pairs_lost++;
+}
+
+/* `n` came to a map on this CPU: now and then the loader is called, which reads maps before they
+ * are full. Nothing goes through the ring. */
+static __always_inline void fill_tell(__u64 n)
+{
+	void *nothing;
+
+	if (n & (fill_wake - 1))
+		return;
+	nothing = bpf_ringbuf_reserve(&events, 8, 0);
+	if (nothing)
+		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
+}
+
+/* A pair of threads that was not met since the last reading. */
 static __always_inline void tally_pair(void)
 {
 	struct offcpu_tally *t = tally_get();
 
 	if (t)
-		t->pairs++;
+		fill_tell(++t->pairs);
 }
 
 /* This and other steps are global functions of numbers alone: they are verified once, not at each
@@ -321,7 +346,8 @@ static __noinline void wake_add(struct offcpu_thread *t, const struct offcpu_wak
 				__u64 ns)
 {
 	struct offcpu_wake_at *at = &t->woken_by;
-	__u32 what = OFFCPU_SUM_KNOWN | key->context << 16 | key->class, slot;
+	__u32 turn = wake_turn & (OFFCPU_WAKE_TURNS - 1), slot;
+	__u32 what = OFFCPU_SUM_KNOWN | turn << 17 | key->context << 16 | key->class;
 	struct offcpu_count *c;
 
 	if (at->what != what || at->waker != key->waker) {
@@ -332,7 +358,7 @@ static __noinline void wake_add(struct offcpu_thread *t, const struct offcpu_wak
 	slot = at->slot;
 	c = bpf_map_lookup_elem(&wake_sums, &slot);
 	if (!c) {
-		tally_lost();
+		tally_pair_lost();
 		return;
 	}
 	c->n++;
@@ -350,7 +376,7 @@ __noinline int culprit_add(__u64 id, __u64 by, __u64 ns)
 		c = bpf_map_lookup_elem(&culprits, &key);
 	}
 	if (!c) {
-		tally_lost();
+		tally_pair_lost();
 		return 0;
 	}
 	c->n++;

@@ -142,9 +142,24 @@ static void remember(struct sup *s, const struct cost_step *step)
 	s->steps[s->n_steps++] = *step;
 }
 
-static void tell(struct sup *s, const struct cost_step *step)
+/* ", since offcpu takes most (2.31 %)": why this family, under the limit of CPU. */
+static void reason_add(const struct sup *s, const struct shed_step *why, char *out, size_t size)
 {
-	char detail[64] = "", takes[48], most[48];
+	const char *dearest;
+
+	if (!why || why->limit != SHED_CPU || why->dearest_cores <= 0)
+		return;
+	dearest = s->loader[why->dearest].name;
+	if (why->dearest == why->family)
+		snprintf(out, size, ", since it takes most (%.2f %%)", 100 * why->dearest_cores);
+	else
+		snprintf(out, size, ", since %s takes most (%.2f %%) and can do no less", dearest,
+			 100 * why->dearest_cores);
+}
+
+static void tell(struct sup *s, const struct cost_step *step, const struct shed_step *why)
+{
+	char detail[64] = "", takes[48], most[48], reason[96] = "";
 	bool cpu = step->limit == SHED_CPU;
 	const struct probe_family *f = family_named(step->family);
 
@@ -161,9 +176,10 @@ static void tell(struct sup *s, const struct cost_step *step)
 		snprintf(takes, sizeof(takes), "%.1f MiB of memory", (double)held_bytes(s) / MIB);
 		snprintf(most, sizeof(most), "%.1f MiB", (double)s->conf.memory_bytes / MIB);
 	}
-	log_line(LOG_LEVEL_WARN, "sonded", "sonde takes %s, its limit is %s: %s %s%s", takes,
+	reason_add(s, why, reason, sizeof(reason));
+	log_line(LOG_LEVEL_WARN, "sonded", "sonde takes %s, its limit is %s: %s %s%s%s", takes,
 		 (cpu ? s->conf.cpu > 0 : s->conf.memory_bytes > 0) ? most : "none", step->family,
-		 step->what, detail);
+		 step->what, detail, reason);
 }
 
 void cost_note(const struct sup *s, const struct service *l)
@@ -202,7 +218,7 @@ static void take_step(struct sup *s, const struct shed_step *step, bool more)
 				    0;
 		told.step = shed_step(&s->shed, step->family, l->family);
 	}
-	tell(s, &told);
+	tell(s, &told, more ? step : NULL);
 	cost_note(s, l);
 	if (!step->stop && l->pid && l->family->has_freq)
 		service_stop(l, SERVICE_STOP_NS);
@@ -212,10 +228,12 @@ static void take_step(struct sup *s, const struct shed_step *step, bool more)
  * grown is small again then. */
 static void begin_anew(struct sup *s)
 {
-	tell(s, &(struct cost_step){.utc_ns = clock_utc_ns(),
-				    .limit = SHED_MEMORY,
-				    .family = "all",
-				    .what = "is restarted"});
+	tell(s,
+	     &(struct cost_step){.utc_ns = clock_utc_ns(),
+				 .limit = SHED_MEMORY,
+				 .family = "all",
+				 .what = "is restarted"},
+	     NULL);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		if (s->loader[i].pid)
 			service_stop(&s->loader[i], SERVICE_STOP_NS);

@@ -14,6 +14,7 @@
 
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/maproom.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/tracefs.h"
@@ -213,6 +214,7 @@ static int load(struct hooks *k, const struct family_config *c)
 	calls_autoload(k);
 	programs_keep_still(k->skel->obj);
 	leftout_disable(k->skel->obj);
+	maproom_fixed(k->skel->obj);
 	return disk_bpf__load(k->skel);
 }
 

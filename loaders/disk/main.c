@@ -206,9 +206,8 @@ static void disk_tally(void *state, struct family_tally *out)
 	uint64_t n;
 
 	hooks_lost(&((struct disk *)state)->hooks, &lost);
-	n = lost.requests + lost.slow + lost.syncs + lost.opens + lost.files + lost.calls +
-	    lost.locks;
-	*out = (struct family_tally){.seen = n, .lost = n};
+	n = lost.requests + lost.syncs + lost.opens + lost.files + lost.calls + lost.locks;
+	*out = (struct family_tally){.seen = n + lost.slow, .lost = lost.slow, .no_room = n};
 }
 
 static void disk_close(void *state)

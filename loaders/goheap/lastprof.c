@@ -14,6 +14,7 @@
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/maproom.h"
+#include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "probes/goheap.h"
 #include "probes/goheap.skel.h"
@@ -109,6 +110,15 @@ void lastprof_close(struct lastprof *l)
 	goheap_bpf__destroy(l->skel);
 	free(l->slices);
 	free(l);
+}
+
+uint64_t lastprof_lost(const struct lastprof *l)
+{
+	struct goheap_tally t = {0};
+
+	if (l && l->addresses) /* before that its program is not attached */
+		percpu_sum(bpf_map__fd(l->skel->maps.tally), &t, sizeof(t));
+	return t.ring_full;
 }
 
 /* ---- room for addresses ---- */

@@ -31,6 +31,8 @@ struct lastprof_ops {
 	void *ctx;
 };
 void lastprof_read(struct lastprof *l, const struct lastprof_ops *ops);
+/* Pieces of profiles that found the ring full. */
+uint64_t lastprof_lost(const struct lastprof *l);
 
 /* "signal 9", "out of memory", "exit 2". */
 void lastprof_cause(uint32_t cause, uint32_t code, char *out, size_t size);

@@ -156,8 +156,10 @@ static const char *goheap_clock(void *state)
 
 static void goheap_tally(void *state, struct family_tally *out)
 {
-	(void)state;
-	*out = (struct family_tally){0};
+	const struct goheap *g = state;
+	uint64_t lost = lastprof_lost(g->lastprof);
+
+	*out = (struct family_tally){.seen = lost, .lost = lost};
 }
 
 static void goheap_detach(void *state)

@@ -257,8 +257,9 @@ static void l7_tally(void *state, struct family_tally *out)
 	struct l7_tally t;
 
 	hooks_tally(&l->hooks, &t);
-	*out = (struct family_tally){.seen = t.lost + t.shed,
+	*out = (struct family_tally){.seen = t.lost + t.shed + t.no_room + t.tls_no_room,
 				     .lost = t.lost + t.shed,
+				     .no_room = t.no_room + t.tls_no_room,
 				     .helper_cpu_ns = parser_cpu_ns(&l->parser),
 				     .helper = (uint32_t)l->parser.pid};
 }

@@ -386,7 +386,9 @@ static void net_tally(void *state, struct family_tally *out)
 	struct net_tally t;
 
 	hooks_tally(&n->hooks, &t);
-	*out = (struct family_tally){.seen = t.lost, .lost = t.lost};
+	*out = (struct family_tally){.seen = t.lost + t.no_room + t.talks_lost,
+				     .lost = t.lost,
+				     .no_room = t.no_room + t.talks_lost};
 }
 
 static int net_attach(void *state, struct err *e)

@@ -42,9 +42,10 @@ struct drain_sum {
 };
 
 struct drain_count {
-	struct offcpu_wake_key key; /* of a culprit: id and by */
+	struct offcpu_wake_key key;
 	struct drain_who *who, *by; /* as in drain_sum; by NULL: no thread */
-	uint32_t slot;              /* of a wake-up */
+	uint32_t slot;
+	uint32_t met; /* the last turn in which something was added */
 	struct offcpu_count count;
 };
 
@@ -62,7 +63,9 @@ struct reading {
 			    thread is asked for */
 	struct idmap threads, processes; /* that are there: address of the task -> tid, tgid -> 1;
 					    where short-lived ones are one */
-	struct removal totals, wakes, culprits, slots, steps, wake_slots; /* at its end */
+	struct removal totals, wakes, slots, steps, wake_slots; /* at its end */
+	size_t n_wakes;                                         /* pairs in that map */
+	bool evicts;                                            /* of threads that go on */
 	struct removal smalls; /* struct drain_who *: those with small counts */
 };
 
@@ -100,6 +103,17 @@ static void who_read(void *ctx, const void *key, const void *value)
 		idmap_set(&r->d->who, id, (uintptr_t)w);
 	}
 	memcpy(&w->who, value, sizeof(w->who));
+}
+
+/* Also one that came after `who` was read: it is judged by the next reading. */
+static struct drain_who *who_met(struct drain *d, struct family_host *h, uint64_t id)
+{
+	struct reading r = {.d = d, .h = h};
+	struct offcpu_who who;
+
+	if (!who_find(d, id) && !bpf_map_lookup_elem(d->maps.who, &id, &who))
+		who_read(&r, &id, &who);
+	return who_find(d, id);
 }
 
 static void thread_read(void *ctx, const void *key, const void *value)
@@ -190,11 +204,8 @@ static uint32_t who_task(struct reading *r, struct drain_who *w)
 uint32_t drain_thread(struct drain *d, struct family_host *h, uint64_t id)
 {
 	struct reading r = {.d = d, .h = h};
-	struct offcpu_who who;
 
-	if (!who_find(d, id) && !bpf_map_lookup_elem(d->maps.who, &id, &who))
-		who_read(&r, &id, &who);
-	return who_task(&r, who_find(d, id));
+	return who_task(&r, who_met(d, h, id));
 }
 
 /* Its thread is already forgotten, and something was added later (by a thread that had been a CPU's
@@ -398,8 +409,10 @@ static void sum_read(void *ctx, const void *key_, const void *value)
 		return;
 	before = sum_before(r->d, &key, slot);
 	if (!before) { /* created since `who` was read: next time */
-		if (who_forgotten(r->d, key.id))
+		if (who_forgotten(r->d, key.id)) {
+			r->d->lost += r->d->maps.sums[slot].n;
 			sum_remove(r, &key, slot);
+		}
 		return;
 	}
 	now = r->d->maps.sums[slot];
@@ -476,46 +489,98 @@ static void wake_remove(struct reading *r, const struct offcpu_wake_key *key, ui
 		removal_add(&r->wake_slots, &slot, sizeof(slot));
 }
 
+/* What was added to it since. */
+static void wake_put(struct reading *r, struct drain_count *c)
+{
+	struct offcpu_count now = r->d->maps.wake_sums[c->slot];
+	struct store_wake x;
+	int err = -ESTALE;
+
+	now = count_take(c, &now);
+	if (!now.n)
+		return;
+	c->met = r->d->turn;
+	for (int i = 0; i < 3 && err == -ESTALE; i++) {
+		x = (struct store_wake){.class = (enum store_wait_class)c->key.class,
+					.n = now.n,
+					.total_ns = now.total_ns,
+					.context = (enum store_wake_context)c->key.context};
+		x.waker = c->by ? who_task(r, c->by) : 0;
+		err = store_wake(r->h->store, who_task(r, c->who), r->utc_ns, &x);
+	}
+}
+
 static void wake_read(void *ctx, const void *key_, const void *value)
 {
 	struct reading *r = ctx;
 	struct offcpu_wake_key key;
 	struct drain_count *before;
-	struct offcpu_count now;
-	struct store_wake x;
 	uint32_t slot;
-	int err = -ESTALE;
 
 	memcpy(&key, key_, sizeof(key));
 	memcpy(&slot, value, sizeof(slot));
+	r->n_wakes++;
 	if (slot >= r->d->maps.n_wake_sums)
 		return;
-	now = r->d->maps.wake_sums[slot];
 	before = count_before(r->d, &key, key.waker);
 	if (!before) {
-		if (who_forgotten(r->d, key.id) && (!key.waker || who_forgotten(r->d, key.waker)))
+		if (who_forgotten(r->d, key.id) && (!key.waker || who_forgotten(r->d, key.waker))) {
+			r->d->pairs_lost += r->d->maps.wake_sums[slot].n;
 			wake_remove(r, &key, slot);
+		}
 		return;
 	}
 	before->slot = slot;
-	now = count_take(before, &now);
-	if (!now.n)
+	wake_put(r, before);
+}
+
+/* Those that the last reading took out: a thread may have added to one since. */
+static void evicted_read(struct reading *r)
+{
+	struct drain *d = r->d;
+
+	for (size_t i = 0; i < d->n_evicted; i++) {
+		struct drain_count *c = d->evicted[i];
+
+		wake_put(r, c);
+		removal_add(&r->wake_slots, &c->slot, sizeof(c->slot));
+		free(c);
+	}
+	d->n_evicted = 0;
+}
+
+/* Both threads go on, and have not met since the last reading. */
+static bool wake_rests(const struct drain *d, const struct drain_count *c)
+{
+	return c->met != d->turn && c->who->alive == d->turn && (!c->by || c->by->alive == d->turn);
+}
+
+static void wakes_evict(struct reading *r)
+{
+	struct drain *d = r->d;
+
+	if (r->n_wakes <= d->maps.n_wake_sums / 2)
 		return;
-	for (int i = 0; i < 3 && err == -ESTALE; i++) {
-		x = (struct store_wake){.class = (enum store_wait_class)key.class,
-					.n = now.n,
-					.total_ns = now.total_ns,
-					.context = (enum store_wake_context)key.context};
-		x.waker = before->by ? who_task(r, before->by) : 0;
-		err = store_wake(r->h->store, who_task(r, before->who), r->utc_ns, &x);
+	for (size_t i = 0; i < d->counts.cap;) {
+		struct idmap_slot *s = &d->counts.slots[i];
+		struct drain_count *c = s->used ? (struct drain_count *)(uintptr_t)s->value : NULL;
+
+		if (!c || !wake_rests(d, c)) {
+			i++;
+			continue;
+		}
+		removal_add(&r->wakes, &c->key, sizeof(c->key));
+		mem_grow(d->evicted, d->n_evicted, d->cap_evicted);
+		d->evicted[d->n_evicted++] = c;
+		idmap_del(&d->counts, s->key);
+		r->evicts = true;
 	}
 }
 
 /* Least time that one thread took from another in a reading to be stored with its name (less makes
  * 30 to 60 % of the rows, and 0.5 % of the time). */
 #define SMALL_NS       100000
-#define SMALL_BRIEF_NS 300000     /* where buckets are long, and readings rare */
-#define COUNT_CULPRIT  UINT32_MAX /* in place of a class: the two share a table */
+#define SMALL_BRIEF_NS 300000 /* where buckets are long, and readings rare */
 
 static void culprit_put(struct reading *r, struct drain_who *who, struct drain_who *by,
 			enum store_culprit_kind kind, const struct offcpu_count *now)
@@ -537,32 +602,31 @@ static void small_add(struct reading *r, struct drain_who *who, const struct off
 	who->small.total_ns += now->total_ns;
 }
 
+/* One that was added later by a thread that had been a CPU's neighbour long ago may be of threads
+ * that are forgotten. */
 static void culprit_read(void *ctx, const void *key_, const void *value)
 {
 	struct reading *r = ctx;
 	struct offcpu_culprit_key key;
-	struct drain_count *before;
-	struct offcpu_wake_key as;
+	struct drain_who *who, *by = NULL;
 	struct offcpu_count now;
 	bool thread;
 
 	memcpy(&key, key_, sizeof(key));
 	memcpy(&now, value, sizeof(now));
 	thread = key.by > OFFCPU_BY_UNKNOWN;
-	as = (struct offcpu_wake_key){.id = key.id, .waker = key.by, .class = COUNT_CULPRIT};
-	before = count_before(r->d, &as, thread);
-	if (!before) {
-		if (who_forgotten(r->d, key.id) && (!thread || who_forgotten(r->d, key.by)))
-			removal_add(&r->culprits, &key, sizeof(key));
+	who = who_met(r->d, r->h, key.id);
+	if (!who) {
+		r->d->pairs_lost += now.n;
 		return;
 	}
-	now = count_take(before, &now);
-	if (!now.n)
-		return;
-	if (thread && now.total_ns < (r->h->bucket_s < FAMILY_ALWAYS_S ? SMALL_NS : SMALL_BRIEF_NS))
-		small_add(r, before->who, &now);
-	else
-		culprit_put(r, before->who, before->by,
+	if (thread)
+		by = who_met(r->d, r->h, key.by);
+	if (thread &&
+	    (!by || now.total_ns < (r->h->bucket_s < FAMILY_ALWAYS_S ? SMALL_NS : SMALL_BRIEF_NS)))
+		small_add(r, who, &now);
+	else if (now.n)
+		culprit_put(r, who, by,
 			    thread ? STORE_CULPRIT_THREAD : (enum store_culprit_kind)key.by, &now);
 }
 
@@ -585,17 +649,12 @@ static void counts_forget(struct reading *r)
 	for (size_t i = 0; i < d->counts.cap;) {
 		struct idmap_slot *s = &d->counts.slots[i];
 		struct drain_count *x = s->used ? (struct drain_count *)(uintptr_t)s->value : NULL;
-		struct offcpu_culprit_key culprit;
 
 		if (!x || (!who_gone(d, x->who) && !who_gone(d, x->by))) {
 			i++;
 			continue;
 		}
-		culprit = (struct offcpu_culprit_key){x->key.id, x->key.waker};
-		if (x->key.class == COUNT_CULPRIT)
-			removal_add(&r->culprits, &culprit, sizeof(culprit));
-		else
-			wake_remove(r, &x->key, x->slot);
+		wake_remove(r, &x->key, x->slot);
 		idmap_del(&d->counts, s->key);
 		free(x);
 	}
@@ -623,6 +682,9 @@ void drain_release(struct drain *d)
 	free(d->seen);
 	table_release(&d->who);
 	table_release(&d->counts);
+	for (size_t i = 0; i < d->n_evicted; i++)
+		free(d->evicted[i]);
+	free(d->evicted);
 }
 
 /* ---- removals ---- */
@@ -672,7 +734,8 @@ static void remove_all(struct reading *r)
 {
 	removal_do(&r->totals, r->d->maps.totals);
 	removal_do(&r->wakes, r->d->maps.wakes);
-	removal_do(&r->culprits, r->d->maps.culprits);
+	if (r->evicts) /* after the keys: who looks one up finds none */
+		__atomic_fetch_add(r->d->maps.wake_turn, 1, __ATOMIC_RELEASE);
 	steps_unseen(r->d, &r->steps);
 	slots_free(&r->slots, r->d->maps.sums, sizeof(*r->d->maps.sums), r->d->maps.free_slots);
 	slots_free(&r->wake_slots, r->d->maps.wake_sums, sizeof(*r->d->maps.wake_sums),
@@ -698,13 +761,15 @@ void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_
 	if (h->bucket_s >= FAMILY_ALWAYS_S)
 		briefs_judge(&r);
 	mapread_each(d->maps.totals, sizeof(struct offcpu_key), sizeof(uint32_t), sum_read, &r);
+	evicted_read(&r);
 	mapread_each(d->maps.wakes, sizeof(struct offcpu_wake_key), sizeof(uint32_t), wake_read,
 		     &r);
-	mapread_each(d->maps.culprits, sizeof(struct offcpu_culprit_key),
+	mapread_take(d->maps.culprits, sizeof(struct offcpu_culprit_key),
 		     sizeof(struct offcpu_count), culprit_read, &r);
 	smalls_put(&r);
 	sums_forget(&r);
 	counts_forget(&r);
+	wakes_evict(&r);
 	who_forget(d);
 	remove_all(&r);
 }

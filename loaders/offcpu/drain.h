@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * drain: stores the program's sums, which it reads from time to time (every second or every few).
- * Sums only grow, so the difference to the previous reading is stored. Entries of ended threads are
- * removed after one more reading: nothing is added to them any more; drain_thread knows their
- * identity for DRAIN_KEPT_NS more. At the end, current states are counted up to the end, and marked
- * as unfinished.
+ * Sums only grow, so the difference to the previous reading is stored; those of who ran while
+ * another waited are taken out. Of who woke whom, pairs that did not meet since the last reading
+ * are taken out where the map is half full: their slots are free after one more reading, for a
+ * thread may still have one at hand. Entries of ended threads are removed after one more reading:
+ * nothing is added to them any more; drain_thread knows their identity for DRAIN_KEPT_NS more. At
+ * the end, current states are counted up to the end, and marked as unfinished.
  */
 #ifndef SONDE_OFFCPU_DRAIN_H
 #define SONDE_OFFCPU_DRAIN_H
@@ -29,6 +31,7 @@ struct drain_maps {
 	uint32_t n_steps;
 	struct offcpu_count *wake_sums; /* the same */
 	uint32_t n_wake_sums;
+	uint32_t *wake_turn; /* the program's */
 };
 
 struct drain {
@@ -38,8 +41,12 @@ struct drain {
 				      read last */
 	struct offcpu_steps *seen; /* as read last, of the first n_seen */
 	uint32_t n_seen;
-	uint32_t turn;   /* readings so far */
-	int64_t read_ns; /* boot clock: when the last one was */
+	struct drain_count **evicted; /* taken out by the last reading, of threads that go on */
+	size_t n_evicted, cap_evicted;
+	uint64_t lost;       /* stretches of a thread that is not known: `who` had no room for it */
+	uint64_t pairs_lost; /* that were read, of a thread that is not known any more */
+	uint32_t turn;       /* readings so far */
+	int64_t read_ns;     /* boot clock: when the last one was */
 };
 
 void drain_init(struct drain *d, const struct drain_maps *maps, int64_t begin_ns);

@@ -59,8 +59,9 @@
 #define THREADS_MOST      262144
 #define SUMS_EACH         4 /* kinds of stretch of a thread, in the mean */
 /* powers of two that a sum has steps of, in the mean of all that there is room for */
-#define POWERS_EACH   4
-#define SLOTS_AT_ONCE 64 /* that a CPU takes from the queue */
+#define POWERS_EACH     4
+#define SLOTS_AT_ONCE   64 /* that a CPU takes from the queue */
+#define FILL_WAKE_LEAST 64 /* a power of two */
 
 _Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
 
@@ -157,6 +158,16 @@ static uint32_t map_room(void)
 	return room;
 }
 
+/* All CPUs together call before the smallest map is an eighth full. */
+static uint32_t wake_each(uint32_t room, uint32_t cpus)
+{
+	uint32_t each = room / 8;
+
+	while (each > FILL_WAKE_LEAST && each > room / 8 / cpus)
+		each /= 2;
+	return each;
+}
+
 static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 {
 	uint32_t room = map_room(), ring = maproom_ring(c->cpus, 1u << 20, 1u << 20, 4u << 20);
@@ -175,6 +186,8 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 	skel->rodata->ring_bytes = c->ring_bytes < ring ? ring : (uint32_t)c->ring_bytes;
 	bpf_map__set_max_entries(skel->maps.events, skel->rodata->ring_bytes);
 	bpf_map__set_max_entries(skel->maps.late, (uint32_t)c->late_bytes);
+	skel->rodata->fill_wake = wake_each(room, c->cpus);
+	maproom_fixed(skel->obj);
 }
 
 /* What a thread waits for in each system call, as the program's classes. */
@@ -432,6 +445,7 @@ static int offcpu_attach(void *state, struct err *e)
 		.free_wakes = bpf_map__fd(o->skel->maps.free_wakes),
 		.wake_sums = o->wake_sums,
 		.n_wake_sums = bpf_map__max_entries(o->skel->maps.wake_sums),
+		.wake_turn = &o->skel->bss->wake_turn,
 	};
 	int64_t begin_ns;
 	int err;
@@ -495,26 +509,33 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 	o->filled = filling_now(o);
 }
 
-/* With long buckets, and no ring that has seconds, readings are usually as rare, as long as the
- * maps have room for threads that end, and pairs that meet, in between: what is read is removed. */
-static bool reading_due(const struct offcpu *o, const struct family_host *h, int64_t second)
+/* The maps must have room for threads that end, and pairs that meet, until the next reading: what
+ * is read is removed. The programs call while they fill (fill_tell). */
+static bool is_filling(const struct offcpu *o)
 {
 	const struct filling now = filling_now(o);
 
-	return h->bucket_s < READ_S || h->fine_s || !(second % READ_S) ||
-	       now.threads - o->filled.threads > bpf_map__max_entries(o->skel->maps.threads) / 4 ||
+	return now.threads - o->filled.threads > bpf_map__max_entries(o->skel->maps.threads) / 4 ||
 	       now.pairs - o->filled.pairs > bpf_map__max_entries(o->skel->maps.culprits) / 4;
 }
 
-/* As soon as a second of UTC is over: so that a reading lies in one bucket. */
+/* With long buckets, and no ring that has seconds, readings are usually as rare. */
+static bool is_time(const struct family_host *h, int64_t second)
+{
+	return h->bucket_s < READ_S || h->fine_s || !(second % READ_S);
+}
+
+/* As soon as a second of UTC is over, so that a reading lies in one bucket; one more within it if
+ * the maps fill. */
 static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct offcpu *o = state;
 	int64_t second = (now_ns + h->offset_ns) / NSEC_PER_SEC;
+	bool over = o->second && second != o->second;
 
-	if (o->second && second != o->second) {
-		if (reading_due(o, h, second))
-			sums_read(o, h, now_ns);
+	if (o->second && ((over && is_time(h, second)) || is_filling(o)))
+		sums_read(o, h, now_ns);
+	if (over) {
 		if (o->step)
 			store_slowed(h->store, h->run, now_ns + h->offset_ns - NSEC_PER_SEC / 2,
 				     o->step, rate_at(o->step));
@@ -587,8 +608,10 @@ static void tally_add(struct family_tally *out, const struct offcpu_tally *t)
 	/* of switches without a stack, one in some is timed: their mean represents all */
 	uint64_t plain = t->switches > t->stack_runs ? t->switches - t->stack_runs : 0;
 
-	out->seen += t->stack_seen + t->lost;
-	out->lost += t->stack_lost + t->lost;
+	out->seen += t->stack_seen + t->lost + t->pairs_lost;
+	out->lost += t->stack_lost;
+	out->no_room += t->lost;
+	out->pairs += t->pairs_lost;
 	out->unfollowed += t->unfollowed;
 	out->run_ns += t->wake_ns + t->stack_ns +
 		       (t->plain_runs ? t->plain_ns / t->plain_runs * plain : 0);
@@ -598,10 +621,13 @@ static void tally_add(struct family_tally *out, const struct offcpu_tally *t)
 
 static void offcpu_tally(void *state, struct family_tally *out)
 {
+	const struct offcpu *o = state;
 	int n;
-	cleanup_free struct offcpu_tally *per_cpu = tally_read(state, &n);
+	cleanup_free struct offcpu_tally *per_cpu = tally_read(o, &n);
 
-	*out = (struct family_tally){0};
+	*out = (struct family_tally){.seen = o->drain.lost + o->drain.pairs_lost,
+				     .no_room = o->drain.lost,
+				     .pairs = o->drain.pairs_lost};
 	for (int i = 0; per_cpu && i < n; i++)
 		tally_add(out, &per_cpu[i]);
 }

@@ -12,6 +12,7 @@
 
 #include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/maproom.h"
 #include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/bpf/load/scope.h"
@@ -188,6 +189,7 @@ static void configure(const struct hooks *k, struct hook *h, const struct family
 	if (h == k->v)
 		configure_first(k, h, c);
 	programs_keep_still(skel->obj);
+	maproom_fixed(skel->obj);
 }
 
 static int hook_open(struct hooks *k, struct hook *h, const struct family_config *c)
@@ -444,6 +446,7 @@ void hooks_tally(const struct hooks *k, struct sample_tally *out)
 		percpu_sum(bpf_map__fd(k->v[i].skel->maps.tally), &one, sizeof(one));
 		out->seen += one.seen;
 		out->ring_full += one.ring_full;
+		out->no_room += one.no_room;
 		out->unfollowed += one.unfollowed;
 	}
 }

@@ -302,8 +302,10 @@ static void probe_tally(void *state, struct family_tally *out)
 	struct sample_tally stacks;
 
 	hooks_tally(&p->hooks, &stacks);
-	*out = (struct family_tally){
-		.seen = stacks.seen, .lost = stacks.ring_full, .unfollowed = stacks.unfollowed};
+	*out = (struct family_tally){.seen = stacks.seen,
+				     .lost = stacks.ring_full,
+				     .no_room = stacks.no_room,
+				     .unfollowed = stacks.unfollowed};
 	for (size_t i = 0; i < p->hooks.n; i++) {
 		struct probe_counts c;
 		uint64_t lost;
@@ -312,7 +314,8 @@ static void probe_tally(void *state, struct family_tally *out)
 		lost = c.ring_full + c.busy + p->rows.lost[i];
 		lost += i ? hook_missed(&p->hooks.v[i]) : 0; /* the first one's the loop counts */
 		out->lost += lost;
-		out->seen += lost;
+		out->no_room += c.unfollowed;
+		out->seen += lost + c.unfollowed;
 	}
 }
 

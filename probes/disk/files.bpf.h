@@ -188,7 +188,8 @@ static __always_inline int open_begin(__u64 path)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 
-	bpf_map_update_elem(&opening, &id, &path, BPF_ANY);
+	if (bpf_map_update_elem(&opening, &id, &path, BPF_ANY))
+		__sync_fetch_and_add(&disk_lost.opens, 1);
 	return PASS_ON;
 }
 

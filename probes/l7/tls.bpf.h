@@ -247,8 +247,10 @@ static __noinline int tls_first_keep(struct tls_call_key *key, __u64 conn, __u64
 		bpf_map_update_elem(&tls_firsts, key, (const void *)&tls_no_first, BPF_ANY);
 		f = bpf_map_lookup_elem(&tls_firsts, key);
 	}
-	if (!f)
+	if (!f) {
+		COUNT(tls_no_room, 1);
 		return 0;
+	}
 	FORGET_BOUNDS(len);
 	len &= TLS_FIRST;
 	f->conn = bpf_probe_read_user(f->bytes, (__u32)len, (const void *)buf) ? 0 : conn;
@@ -295,8 +297,9 @@ static __noinline int tls_cipher_is(__u64 conn, __u64 sk, __u64 ino, __u32 dir)
 
 	if (o && o->ino == ino && o->conn != conn)
 		return 0;
-	if (!o || o->conn != conn || o->ino != ino)
-		bpf_map_update_elem(&tls_ciphers, &key, &c, BPF_ANY);
+	if ((!o || o->conn != conn || o->ino != ino) &&
+	    bpf_map_update_elem(&tls_ciphers, &key, &c, BPF_ANY))
+		COUNT(tls_no_room, 1);
 	return 1;
 }
 
@@ -356,9 +359,10 @@ static __always_inline int tls_outside(struct sock *sk, __u64 ino, struct tls_ca
 		return key->g ? 0 : tls_outside_out(l, sk, ino, buf, n);
 	len = tls_header_read(buf, &type);
 	if (!l) {
-		if (out || len < 0 ||
-		    bpf_map_update_elem(&tls_lasts, key, (const void *)&tls_no_last, BPF_ANY))
+		if (out || len < 0)
 			return 0;
+		if (bpf_map_update_elem(&tls_lasts, key, (const void *)&tls_no_last, BPF_ANY))
+			COUNT(tls_no_room, 1);
 		l = bpf_map_lookup_elem(&tls_lasts, key);
 		if (!l)
 			return 0;
@@ -530,9 +534,12 @@ static __always_inline bool tls_process(bool go)
 	      flag = TLS_PROCESS_SEEN | (go ? TLS_PROCESS_GO : TLS_PROCESS_C);
 	__u32 *flags = bpf_map_lookup_elem(&tls_processes, &tgid);
 
-	if (!flags &&
-	    (!task_wanted() || bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY)))
+	if (!flags && !task_wanted())
 		return false;
+	if (!flags && bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY)) {
+		COUNT(tls_no_room, 1);
+		return false;
+	}
 	if (!flags || (*flags & flag) != flag)
 		__sync_fetch_and_add(&tls_uses, 1);
 	if (flags)
@@ -545,7 +552,10 @@ static __always_inline void tls_watch(void)
 {
 	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
 
-	bpf_map_update_elem(&tls_lasts, &key, (const void *)&tls_no_last, BPF_NOEXIST);
+	if (bpf_map_lookup_elem(&tls_lasts, &key))
+		return;
+	if (bpf_map_update_elem(&tls_lasts, &key, (const void *)&tls_no_last, BPF_ANY))
+		COUNT(tls_no_room, 1);
 }
 
 /* The place of this thread's or goroutine's call; what was there is overwritten, for to make and

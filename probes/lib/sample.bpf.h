@@ -51,6 +51,33 @@ static __always_inline void sample_tally_run(struct sample_tally *t, __u64 ns)
 	t->slot[slot & (SAMPLE_TALLY_SLOTS - 1)]++;
 }
 
+/* An event found no room in a table. */
+static __always_inline void sample_no_room(void)
+{
+	__u32 zero = 0;
+	struct sample_tally *t = bpf_map_lookup_elem(&tally, &zero);
+
+	if (!t)
+		return;
+	t->seen++;
+	t->no_room++;
+}
+
+/* Sends a record that says more about samples. One that finds no room is lost, too. */
+static __always_inline void sample_note(void *record, __u64 size, __u64 flags)
+{
+	struct sample_tally *t;
+	__u32 zero = 0;
+
+	if (!bpf_ringbuf_output(&events, record, size, flags))
+		return;
+	t = bpf_map_lookup_elem(&tally, &zero);
+	if (!t)
+		return;
+	t->seen++;
+	t->ring_full++;
+}
+
 static __always_inline long sample_send(struct stack_scratch *s)
 {
 	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > ring_bytes / 2 ?

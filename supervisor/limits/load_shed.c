@@ -37,11 +37,30 @@ static bool runs(const struct shed *r, const struct shed_family *f, unsigned int
 	return f[i].wanted && !shed_stopped(r, i, f[i].family);
 }
 
+static void sums_begin(struct shed *r)
+{
+	for (unsigned int i = 0; i < FAMILIES_MAX; i++) {
+		r->of[i].sum = 0;
+		r->of[i].looks = 0;
+	}
+}
+
+static double mean_cores(const struct shed *r, const struct shed_look *l, unsigned int i)
+{
+	return r->of[i].looks ? r->of[i].sum / r->of[i].looks : l->f[i].cores;
+}
+
 void shed_note(struct shed *r, const struct shed_look *l)
 {
+	if (l->used <= l->limit)
+		sums_begin(r);
 	for (unsigned int i = 0; i < l->n; i++) {
 		struct shed_state *s = &r->of[i];
 
+		if (l->used > l->limit && l->f[i].cores > 0) {
+			s->sum += l->f[i].cores;
+			s->looks++;
+		}
 		if (!runs(r, l->f, i) || !l->f[i].settled || l->f[i].cores <= 0)
 			continue;
 		s->cores[s->step] = l->f[i].cores;
@@ -56,19 +75,22 @@ static bool more_valued(const struct shed_family *f, unsigned int a, unsigned in
 	return f[a].family < f[b].family;
 }
 
-/* Of two that take as much the less valued. `slower`: one that can do less; not `but`. -1: there is
- * none. */
-static int dearest(const struct shed *r, const struct shed_look *l, bool slower, int but)
+/* Of two that take as much the less valued. `whole`: of those that do all and can do less; not
+ * `but`. -1: no family. */
+static int dearest(const struct shed *r, const struct shed_look *l, bool whole, int but)
 {
 	const struct shed_family *f = l->f;
 	int found = -1;
 
 	for (unsigned int i = 0; i < l->n; i++) {
+		double cores = mean_cores(r, l, i),
+		       most = found < 0 ? 0 : mean_cores(r, l, (unsigned int)found);
+
 		if ((int)i == but || !runs(r, f, i) ||
-		    (slower && r->of[i].step >= f[i].family->steps))
+		    (whole && (r->of[i].step || !f[i].family->steps)))
 			continue;
-		if (found < 0 || f[i].cores > f[found].cores ||
-		    (f[i].cores >= f[found].cores && more_valued(f, (unsigned int)found, i)))
+		if (found < 0 || cores > most ||
+		    (cores >= most && more_valued(f, (unsigned int)found, i)))
 			found = (int)i;
 	}
 	return found;
@@ -85,15 +107,14 @@ static int most_valued(const struct shed *r, const struct shed_look *l)
 	return found;
 }
 
-/* That all who can do less would take less, at half for each step. */
+/* That all who still do all would take less a step below. */
 static double could_spare(const struct shed *r, const struct shed_look *l)
 {
 	double sum = 0;
 
 	for (unsigned int i = 0; i < l->n; i++)
-		if (runs(r, l->f, i) && r->of[i].step < l->f[i].family->steps)
-			sum += l->f[i].cores *
-			       (1 - 1.0 / (1u << (l->f[i].family->steps - r->of[i].step)));
+		if (runs(r, l->f, i) && !r->of[i].step && l->f[i].family->steps)
+			sum += mean_cores(r, l, i) / 2;
 	return sum;
 }
 
@@ -109,26 +130,32 @@ static void go_down(struct shed *r, const struct shed_look *l, unsigned int i, u
 							    s->patience;
 	s->step = to;
 	s->room_ns = s->back_ns = 0;
-	*out = (struct shed_step){
-		.family = i, .stop = to > l->f[i].family->steps, .limit = SHED_CPU};
+	out->family = i;
+	out->stop = to > l->f[i].family->steps;
+	out->limit = SHED_CPU;
+	sums_begin(r);
 }
 
 bool shed_more(struct shed *r, const struct shed_look *l, struct shed_step *out)
 {
 	int i = dearest(r, l, false, -1), other;
+	bool for_other = false; /* which takes more, and can do no less */
 	unsigned int steps, to;
 
 	if (i < 0)
 		return false;
+	out->dearest = (unsigned int)i;
+	out->dearest_cores = mean_cores(r, l, (unsigned int)i);
 	if (r->of[i].step >= l->f[i].family->steps) {
 		other = dearest(r, l, true, -1);
-		if (other >= 0 && could_spare(r, l) >= l->used - l->limit)
+		for_other = other >= 0 && could_spare(r, l) >= l->used - l->limit;
+		if (for_other)
 			i = other;
 		else if (i == most_valued(r, l) && dearest(r, l, false, i) >= 0)
 			i = dearest(r, l, false, i);
 	}
 	steps = l->f[i].family->steps;
-	to = r->of[i].step + (l->used > 2 * l->limit ? 2 : 1);
+	to = r->of[i].step + (l->used > 2 * l->limit && !for_other ? 2 : 1);
 	if (r->of[i].step < steps && to > steps)
 		to = steps;
 	if (to > steps && steps && l->used <= SHED_STOP * l->limit)

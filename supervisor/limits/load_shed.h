@@ -5,9 +5,12 @@
  *
  * CPU:
  *   1. The most expensive running family is reduced, by at most as many steps as it has
- *      (schema/families/families.h); by two at once where sonde takes twice the limit.
- *   2. If that family is at its last step: the most expensive of those that can still be reduced,
- *      if reducing would be enough.
+ *      (schema/families/families.h); by two at once where sonde takes twice the limit. What one
+ *      takes is its mean over all looks since the limit was exceeded, or the last step taken: one
+ *      that was busy at a single look is not the most expensive.
+ *   2. If that family is at its last step: the most expensive of those that still do all, by one
+ *      step, if one step of each would be enough. Never by more: one that takes little would be
+ *      slowed to next to nothing, and sonde still take as much.
  *   3. If it would not: the most expensive family is stopped; the most valued of those that run
  *      only at the very end. A family at its last step runs on up to SHED_STOP limits: sums without
  *      stacks are better than nothing.
@@ -57,6 +60,9 @@ struct shed_step {
 	unsigned int family; /* its place in the list */
 	bool stop;           /* it is stopped, or no longer */
 	enum shed_limit limit;
+	unsigned int dearest; /* where load is shed under SHED_CPU: which takes most, and how much
+				 that is */
+	double dearest_cores;
 };
 
 struct shed {
@@ -69,10 +75,13 @@ struct shed {
 		int64_t room_ns, back_ns; /* since when it would fit; when it came back; 0: it would
 					     not, did not */
 		unsigned int patience;    /* doublings */
+		double sum;               /* of cores at the looks of rule 1; how many they were */
+		unsigned int looks;
 	} of[FAMILIES_MAX];
 };
 
-/* At each look, before anything else: notes what each family uses at its present step. */
+/* At each look, before anything else: notes what each family uses, at its present step and since
+ * the limit was exceeded. */
 void shed_note(struct shed *r, const struct shed_look *l);
 /* Sheds load: reduces or stops a family. false: there is no step left. */
 bool shed_more(struct shed *r, const struct shed_look *l, struct shed_step *out);

@@ -27,6 +27,9 @@ const char *shortfall_reason(const char *reason)
 		const char *reason, *words;
 	} all[] = {
 		{"ring", "more came at once than the loader could read"},
+		{"room", "a table of the programs in the kernel was full"},
+		{"pairs",
+		 "more pairs of threads met than there is room for: who woke some, or ran while they waited, is not recorded; how long each waited is"},
 		{"hold", "more samples waited for their mappings than there is room for"},
 		{"malformed", "records that the loader does not know"},
 		{"store", "the disk was full or too slow"},
@@ -41,6 +44,11 @@ const char *shortfall_reason(const char *reason)
 		if (!strcmp(all[i].reason, reason))
 			return all[i].words;
 	return "";
+}
+
+const char *shortfall_unit(const char *reason, const char *unit)
+{
+	return strcmp(reason, "pairs") ? unit : "pairs of threads";
 }
 
 /* ", 14:10:03 to 14:10:04"; nothing where the times are not known. */
@@ -64,7 +72,7 @@ void shortfall_losses(const struct fold *f, shortfall_take *take, void *ctx)
 		if (!l->n)
 			continue;
 		strbuf_addf(&s, "%" PRIu64 " %s were lost: %s", l->n,
-			    store_unit_name(f->kind->unit_n), l->reason);
+			    shortfall_unit(l->reason, store_unit_name(f->kind->unit_n)), l->reason);
 		if (*words)
 			strbuf_addf(&s, " (%s)", words);
 		add_times(&s, l->from_ns, l->to_ns);

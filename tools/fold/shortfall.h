@@ -20,6 +20,8 @@ typedef void shortfall_take(void *ctx, const char *sentence);
 
 /* Why something was lost, in words; "" where the reason is the word. Static. */
 const char *shortfall_reason(const char *reason);
+/* What was lost: `unit`, or of a reason that is about something else, that. */
+const char *shortfall_unit(const char *reason, const char *unit);
 /* "12 samples were lost: ring (more came at once than the loader could read), 14:10:03 to
  * 14:10:04". */
 void shortfall_losses(const struct fold *f, shortfall_take *take, void *ctx);

@@ -217,14 +217,18 @@ static void say_lost(const struct record *r)
 		json_object_foreach (json_object_get(l->done, "lost"), reason, lost) {
 			const char *words = shortfall_reason(reason);
 
-			const bool one = json_number_value(lost) == 1;
+			const bool one = json_number_value(lost) == 1,
+				   pairs = !strcmp(reason, "pairs");
 
 			if (json_number_value(lost) > 0)
 				fprintf(stderr, "  %s: %s %s%s lost: %s%s%s%s\n", l->family->name,
 					units_count((uint64_t)json_number_value(lost), n,
 						    sizeof(n)),
-					l->family->event, one ? " was" : "s were", reason,
-					*words ? " (" : "", words, *words ? ")" : "");
+					shortfall_unit(reason, l->family->event),
+					pairs ? " were" :
+					one   ? " was" :
+						"s were",
+					reason, *words ? " (" : "", words, *words ? ")" : "");
 		}
 	}
 }

@@ -67,9 +67,12 @@ struct family_config {
 };
 
 #define FAMILY_TALLY_SLOTS 32
-struct family_tally {        /* since attach; at rest seen = lost + what came through the ring */
+struct family_tally {        /* since attach; at rest seen = lost + no_room + pairs + what
+				came through the ring */
 	uint64_t seen;       /* events in the capture's scope */
 	uint64_t lost;       /* of those, lost because the ring was full */
+	uint64_t no_room;    /* of those, lost because a table of the programs was full */
+	uint64_t pairs;      /* of those, pairs of threads for which there was no room */
 	uint64_t throttled;  /* events that the kernel held back (an estimate); not in `seen` */
 	uint64_t unfollowed; /* child processes that are missing because the set of pids was full */
 	uint64_t missed_apart;  /* runs that the kernel skipped of programs that count no events */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -310,8 +311,13 @@ void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, 
 
 static bool was_offered(const char *reason)
 {
-	return !strcmp(reason, "ring") || !strcmp(reason, "hold") || !strcmp(reason, "malformed") ||
-	       !strcmp(reason, "store");
+	static const char *const offered[] = {"ring", "room",      "pairs",
+					      "hold", "malformed", "store"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(offered); i++)
+		if (!strcmp(reason, offered[i]))
+			return true;
+	return false;
 }
 
 void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason,

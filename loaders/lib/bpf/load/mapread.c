@@ -12,7 +12,11 @@
 
 #define AT_ONCE 1024
 
-int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx)
+typedef int batch_fn(int fd, void *in_batch, void *out_batch, void *keys, void *values,
+		     __u32 *count, const struct bpf_map_batch_opts *opts);
+
+static int batches(int fd, batch_fn *batch, size_t key_size, size_t value_size, mapread_fn fn,
+		   void *ctx)
 {
 	cleanup_free uint8_t *keys = mem_array(AT_ONCE, key_size),
 			     *values = mem_array(AT_ONCE, value_size);
@@ -24,10 +28,8 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 	while (!err) {
 		uint32_t n = AT_ONCE;
 
-		err = bpf_map_lookup_batch(fd, first ? NULL : &cursor, &next, keys, values, &n,
-					   &opts) ?
-			      -errno :
-			      0;
+		err = batch(fd, first ? NULL : &cursor, &next, keys, values, &n, &opts) ? -errno :
+											  0;
 		if (err && err != -ENOENT)
 			return err;
 		for (uint32_t i = 0; i < n; i++)
@@ -36,6 +38,16 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 		first = false;
 	}
 	return 0;
+}
+
+int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx)
+{
+	return batches(fd, bpf_map_lookup_batch, key_size, value_size, fn, ctx);
+}
+
+int mapread_take(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx)
+{
+	return batches(fd, bpf_map_lookup_and_delete_batch, key_size, value_size, fn, ctx);
 }
 
 /* The kernel stops at a key that is not there: past it goes on. */

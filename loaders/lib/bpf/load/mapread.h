@@ -13,6 +13,10 @@ typedef void (*mapread_fn)(void *ctx, const void *key, const void *value);
 void mapread_remove(int fd, size_t key_size, const void *keys, size_t n);
 /* 0 or -errno. `fn` may delete entries: each is a copy. */
 int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx);
+/* The same, and takes them out: what a program has added to an entry by then is in `value`. One
+ * that has looked it up and adds to it only afterwards adds to nothing, or to the entry that has
+ * its place by then: for sums that may miss one in millions. */
+int mapread_take(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx);
 
 /*
  * Maps that are empty most often: a walk through all buckets finds nothing. The programs set

@@ -5,6 +5,7 @@
 #include <linux/bpf.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -19,10 +20,11 @@ bool maproom_grows(void)
 	       (major > 6 || (major == 6 && minor >= 1));
 }
 
-/* Rule 2: probes/runtimes/script.bpf.h, and probes/mem.bpf.c at a switch. */
+/* Rule 2: probes/runtimes/script.bpf.h, and probes/mem.bpf.c at a switch; waits for memory (stalls)
+ * begin where an entry may get no memory. */
 static bool is_kept(const char *name)
 {
-	static const char *const kept[] = {"objects", "script_threads", "sleeps"};
+	static const char *const kept[] = {"objects", "script_threads", "sleeps", "stalls"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		if (!strcmp(name, kept[i]))
@@ -34,11 +36,27 @@ void maproom_on_demand(struct bpf_object *obj)
 {
 	struct bpf_map *map;
 
+	maproom_fixed(obj);
 	if (!maproom_grows())
 		return;
 	bpf_object__for_each_map (map, obj)
 		if (bpf_map__type(map) == BPF_MAP_TYPE_HASH && !is_kept(bpf_map__name(map)))
 			bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
+}
+
+void maproom_fixed(struct bpf_object *obj)
+{
+	const char *at = getenv("SONDE_MAP_ENTRIES");
+	struct bpf_map *map;
+	char name[32];
+	uint32_t n;
+
+	for (; at && sscanf(at, "%31[a-z_]=%u", name, &n) == 2; at = at ? at + 1 : NULL) {
+		map = bpf_object__find_map_by_name(obj, name);
+		if (map)
+			bpf_map__set_max_entries(map, n);
+		at = strchr(at, ',');
+	}
 }
 
 uint32_t maproom_ring(uint32_t cpus, uint32_t each, uint32_t least, uint32_t most)

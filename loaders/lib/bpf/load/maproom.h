@@ -21,9 +21,12 @@ struct bpf_object;
 
 /* Does this kernel do what rule 1 says? */
 bool maproom_grows(void);
-/* Rule 1, for each hash of this object; between open and load. Maps of other programs
- * (tables_reuse) stay as they are. */
+/* Rule 1, for each hash of this object, and maproom_fixed; between open and load. Maps of other
+ * programs (tables_reuse) stay as they are. */
 void maproom_on_demand(struct bpf_object *obj);
+/* For tests of what happens where a table is full: SONDE_MAP_ENTRIES=NAME=N,NAME=N says how many
+ * entries maps have. Between open and load, after all else that sets that. */
+void maproom_fixed(struct bpf_object *obj);
 /* Rule 3: `each` bytes for each CPU, within [least, most]; all three powers of two, and so is the
  * result. */
 uint32_t maproom_ring(uint32_t cpus, uint32_t each, uint32_t least, uint32_t most);

@@ -89,6 +89,7 @@ void sampling_tally(const struct bpf_map *tally, struct family_tally *out)
 
 	*out = (struct family_tally){.seen = sum.seen,
 				     .lost = sum.ring_full,
+				     .no_room = sum.no_room,
 				     .unfollowed = sum.unfollowed,
 				     .run_ns = sum.run_ns};
 	for (int k = 0; k < SAMPLE_TALLY_SLOTS; k++)

@@ -54,8 +54,8 @@
 #define RING_EACH        (1u << 20) /* for each CPU, up to that */
 #define RING_MOST        (16u << 20)
 
-const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring",  "hold",      "malformed",
-							"store", "throttled", "missed"};
+const char *const capture_loss_names[CAPTURE_LOST_N] = {
+	"ring", "room", "pairs", "hold", "malformed", "store", "throttled", "missed"};
 
 uint64_t capture_lost(const struct capture_report *r)
 {

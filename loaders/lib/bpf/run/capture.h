@@ -11,6 +11,9 @@
  * wakes it. The store has a thread for writing. Every event that the family's program saw is stored
  * or counted under one reason; at the end seen = stored + all losses, exactly:
  *   ring       the program found the ring full
+ *   room       the program found a table full, or no memory for an entry of it
+ *   pairs      the same of a table of pairs of threads: who woke whom, who ran while another
+ *              waited. What each thread did is counted all the same
  *   hold       too many records were waiting for sonde-maps
  *   malformed  a record that is not the family's
  *   store      what the store's writer could not commit (it books these itself)
@@ -44,6 +47,8 @@ struct capture_opts {
 
 enum capture_loss {
 	CAPTURE_LOST_RING,
+	CAPTURE_LOST_ROOM,
+	CAPTURE_LOST_PAIRS,
 	CAPTURE_LOST_HOLD,
 	CAPTURE_LOST_MALFORMED,
 	CAPTURE_LOST_STORE,

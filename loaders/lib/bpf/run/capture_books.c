@@ -50,6 +50,8 @@ void capture_books_tally(struct capture_books *b, struct family_tally *t)
 	for (int i = 0; i < FAMILY_TALLY_SLOTS; i++)
 		runs += t->slot[i];
 	b->r->lost[CAPTURE_LOST_RING] = t->lost;
+	b->r->lost[CAPTURE_LOST_ROOM] = t->no_room;
+	b->r->lost[CAPTURE_LOST_PAIRS] = t->pairs;
 	b->r->lost[CAPTURE_LOST_THROTTLED] = t->throttled;
 	b->r->lost[CAPTURE_LOST_MISSED] = missed;
 	b->r->seen = t->seen + t->throttled + missed + b->host->added + b->host->refused;

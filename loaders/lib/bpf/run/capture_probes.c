@@ -76,7 +76,7 @@ void capture_probes_called(struct capture_probes *p, struct capture_intake *in)
 
 	epoll_wait(p->wake_fd, ev, 3, 0); /* acknowledge the calls */
 	capture_probes_read(p, in);
-	if (in->config->f->wake_fd)
+	if (in->config->f->poll)
 		in->host.next_ns = in->read_ns; /* tick now */
 }
 

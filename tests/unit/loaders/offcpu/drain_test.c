@@ -18,7 +18,7 @@ static int begin(void **state)
 	const struct drain_maps maps = {FAKE_THREADS,   FAKE_WHO,  FAKE_TOTALS,     FAKE_WAKES,
 					FAKE_CULPRITS,  FAKE_FREE, FAKE_FREE_STEPS, FAKE_FREE_WAKES,
 					fake.sums,      FAKES,     fake.steps,      FAKES,
-					fake.wake_sums, FAKES};
+					fake.wake_sums, FAKES,     &fake.wake_turn};
 
 	(void)state;
 	fakes_reset(&host);
@@ -272,6 +272,67 @@ TEST_WITH(whom_nobody_knows_any_more_is_removed_in_the_end, begin, end)
 	assert_int_equal(fake.n_map[FAKE_TOTALS], 0);
 	assert_int_equal(fake.n_waits, 0);
 	assert_int_equal(fake.n_freed, 1);
+	assert_int_equal(d.lost, 1);
+}
+
+static void wake_put(uint32_t tid, uint32_t by, uint32_t slot, uint64_t n)
+{
+	struct offcpu_wake_key key = {.id = ID(tid), .waker = ID(by), .class = OFFCPU_PIPE};
+
+	fake.wake_sums[slot] = (struct offcpu_count){.n = n, .total_ns = 10 * n};
+	fake_map_put(FAKE_WAKES, &key, sizeof(key), &slot, sizeof(slot));
+}
+
+TEST_WITH(pairs_that_do_not_meet_any_more_make_room_where_half_of_it_is_taken, begin, end)
+{
+	thread_put(7);
+	for (uint32_t by = 10; by < 10 + FAKES / 2; by++) {
+		thread_put(by);
+		wake_put(7, by, by - 10, 2);
+	}
+	read_now();
+	read_now();
+	assert_int_equal(fake.n_map[FAKE_WAKES], FAKES / 2); /* no more than half */
+	assert_int_equal(fake.wake_turn, 0);
+	thread_put(9);
+	wake_put(7, 9, 40, 2);
+	wake_put(7, 10, 0, 3); /* one of the others goes on */
+	read_now();
+	assert_int_equal(fake.n_map[FAKE_WAKES], 2);
+	assert_int_equal(fake.wake_turn, 1);
+	assert_int_equal(fake.n_freed_wakes, 0); /* a thread may still add to them */
+	fake.wake_sums[11].n += 5;
+	wake_put(7, 11, 41, 1); /* and the pair meets again */
+	read_now();
+	assert_int_equal(fake.n_freed_wakes, 1);
+	assert_true(fake.freed_wakes[0].first == 1 && fake.freed_wakes[0].n == FAKES / 2 - 1);
+	assert_int_equal(fake.wake_sums[11].n, 0);
+	uint64_t n = 0;
+	for (size_t i = 0; i < fake.n_wakes; i++)
+		n += fake.wakes[i].x.n;
+	assert_int_equal(n, 2 * FAKES / 2 + 2 + 1 + 5 + 1);
+	assert_int_equal(d.pairs_lost, 0);
+}
+
+TEST_WITH(who_ran_meanwhile_is_taken_out_and_lost_where_nobody_knows_who_waited, begin, end)
+{
+	struct offcpu_culprit_key known = {.id = ID(7), .by = ID(9)},
+				  unknown = {.id = ID(8), .by = ID(7)};
+	struct offcpu_count count = {.n = 3, .total_ns = 500000};
+
+	thread_put(7);
+	fake_map_put(FAKE_CULPRITS, &known, sizeof(known), &count, sizeof(count));
+	fake_map_put(FAKE_CULPRITS, &unknown, sizeof(unknown), &count, sizeof(count));
+	read_now();
+	assert_int_equal(fake.n_map[FAKE_CULPRITS], 0);
+	assert_int_equal(d.pairs_lost, 3);
+	assert_int_equal(fake.n_culprits, 1); /* of whom nobody knows: somebody */
+	assert_int_equal(fake.culprits[0].x.kind, STORE_CULPRIT_UNKNOWN);
+	assert_int_equal(fake.culprits[0].x.total_ns, 500000);
+	fake_map_put(FAKE_CULPRITS, &known, sizeof(known), &count, sizeof(count));
+	read_now(); /* each entry is what came since */
+	assert_int_equal(fake.n_culprits, 2);
+	assert_int_equal(fake.culprits[1].x.n, 3);
 }
 
 TEST_WITH(a_slot_beyond_the_array_is_no_sum, begin, end)

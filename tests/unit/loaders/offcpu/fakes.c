@@ -67,6 +67,14 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 	return 0;
 }
 
+int mapread_take(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx)
+{
+	int err = mapread_each(fd, key_size, value_size, fn, ctx);
+
+	fake.n_map[fd] = 0;
+	return err;
+}
+
 int bpf_map_lookup_elem(int fd, const void *key, void *value)
 {
 	size_t i = fake.n_map[fd] ? map_at((enum fake_map)fd, key, fake.map[fd][0].key_size) : 0;

@@ -83,6 +83,7 @@ struct fakes {
 	size_t n_freed_steps;
 	struct offcpu_slots freed_wakes[FAKES];
 	size_t n_freed_wakes;
+	uint32_t wake_turn;
 	uint32_t epoch;
 	int stale;      /* this many further calls are refused with -ESTALE, each in a new epoch */
 	unsigned named; /* calls of naming_stack */

@@ -216,6 +216,51 @@ TEST(before_the_dear_one_is_stopped_others_do_less_where_that_is_enough)
 	assert_string_equal(p.said, "70 offcpu 1, 100 offcpu 2, 130 offcpu 3, 160 cpu 1");
 }
 
+/* As it was found at load 100: off-CPU, at its last step, took most, and cpu went to 2 Hz for a
+ * third of a percent. */
+TEST(what_takes_little_is_not_slowed_to_next_to_nothing_for_one_that_takes_most)
+{
+	static const double load[][SHED_STEPS + 1] = {{0.012, 0.0085, 0.0075, 0.007},
+						      {0.060, 0.035, 0.025, 0.0235}};
+	struct play p;
+
+	play_begin(&p, both, 2, 0.03);
+	play_for(&p, 3600, load);
+	assert_string_equal(p.said, "70 offcpu 2, 100 offcpu 3, 130 cpu 1");
+}
+
+/* When the step is due, cpu has just read the names of a large file. */
+TEST(which_one_takes_most_is_seen_over_the_minute_and_not_at_its_last_look)
+{
+	static const double steady[][SHED_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
+							{0.030, 0.020, 0.015, 0.010}};
+	static const double burst[][SHED_STEPS + 1] = {{0.050, 0.025, 0.0125, 0.006},
+						       {0.030, 0.020, 0.015, 0.010}};
+	struct play p;
+
+	play_begin(&p, both, 2, 0.035);
+	for (int i = 0; i < 12; i++)
+		play_look(&p, i == 6 ? burst : steady);
+	assert_string_equal(p.said, "70 offcpu 2");
+}
+
+TEST(a_step_says_which_family_takes_most)
+{
+	struct shed_family f[] = {{family_named("cpu"), true, true, 0.010},
+				  {family_named("offcpu"), true, true, 0.024}};
+	struct shed_look l = {.f = f, .n = 2, .used = 0.034, .limit = 0.03, .while_ns = S};
+	struct shed_step step;
+	struct shed r = {0};
+
+	shed_note(&r, &l);
+	assert_true(shed_more(&r, &l, &step) && step.family == OFFCPU && step.dearest == OFFCPU);
+	r.of[OFFCPU].step = f[OFFCPU].family->steps;
+	shed_note(&r, &l);
+	assert_true(shed_more(&r, &l, &step) && step.family == CPU && step.dearest == OFFCPU);
+	assert_true(step.dearest_cores > 0.0239 && step.dearest_cores < 0.0241);
+	assert_int_equal(r.of[CPU].step, 1);
+}
+
 TEST(under_a_limit_that_nothing_can_keep_the_most_valued_is_stopped_last)
 {
 	static const double any[][SHED_STEPS + 1] = {
