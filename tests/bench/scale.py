@@ -25,25 +25,68 @@ SONDE = os.path.join(bench.BIN, "sonde")
 HOUR = 3600
 END = 1795140000  # 2026-11-20 02:00 UTC
 
+# {}: a folder for what is written; FROM, TO: the range, of which some compare it with the time before
 QUESTIONS = {
+    "overview": ["overview"],
     "status": ["status"],
     "timeline": ["timeline"],
+    "timeline --of mem": ["timeline", "--of", "mem"],
+    "timeline --of latency": ["timeline", "--of", "latency"],
     "stacks": ["stacks"],
+    "stacks --type offcpu": ["stacks", "--type", "offcpu"],
+    "top": ["top", "--once"],
     "flame html": ["flame", "-o", "{}/x.html"],
+    "flame html, cpu": ["flame", "--type", "cpu", "-o", "{}/x.html"],
     "flame json": ["flame", "--json"],
+    "flame svg": ["flame", "-o", "{}/x.svg"],
     "pprof": ["flame", "-o", "{}/x.pb.gz"],
+    "export folded": ["export", "folded", "-o", "{}/x.folded"],
     "ps": ["ps"],
     "containers": ["containers"],
     "requests": ["requests"],
+    "requests --slowest": ["requests", "--slowest"],
     "waits": ["waits"],
+    "wakers": ["wakers"],
+    "neighbours": ["neighbours"],
     "map": ["map"],
-    "top": ["top", "--once"],
+    "net": ["net"],
     "events": ["events"],
+    "logs": ["logs"],
+    "disk": ["disk"],
+    "heap": ["heap"],
+    "oom": ["oom"],
     "check": ["check"],
-    "explain": ["explain"],
-    "report": ["report", "-o", "/dev/null"],
+    "diff": ["diff", "--vs-from", "BEFORE", "--vs-to", "FROM"],
+    "explain": ["explain", "--before", "SPAN"],
+    "report": ["report", "-o", "{}/x.html"],
+    "sql @hottest": ["sql", "@hottest"],
+    "sql @who": ["sql", "@who"],
+    "sql @containers": ["sql", "@containers"],
+    "sql @waiting": ["sql", "@waiting"],
+    "sql @minutes": ["sql", "@minutes"],
+    "sql win_requests": ["sql", "SELECT operation, sum(requests) FROM win_requests GROUP BY 1 ORDER BY 2 DESC LIMIT 20"],
+    "sql win_process_stats": ["sql", "SELECT comm, sum(user_us) FROM win_process_stats GROUP BY 1 ORDER BY 2 DESC LIMIT 20"],
+    "sql win_flows": ["sql", "SELECT container, sum(tx_bytes) FROM win_flows GROUP BY 1 ORDER BY 2 DESC LIMIT 20"],
+    "page: timeline": ["timeline", "--json", "--events"],
+    "page: processes": ["ps", "--json", "-n", "2000"],
+    "page: containers": ["containers", "--json", "-n", "1000"],
+    "page: picture": ["flame", "--json", "--group", "process", "--nodes", "5000"],
+    "page: functions": ["stacks", "--json", "-n", "500"],
+    "page: waits": ["waits", "--json", "-n", "500"],
+    "page: changes": ["explain", "--json", "-n", "20", "--before", "SPAN"],
+    "page: requests": ["requests", "--json", "-n", "500"],
+    "page: running": ["requests", "--json", "--running", "-n", "100"],
+    "page: one operation": ["sql", "--json", "select ts as time, sum(requests) requests, sum(errors) errors, sum(total_ns) total_ns, max(seconds) seconds from win_requests"
+                            " where side = 'server' and operation = 'GET /api/v1/resource-4/*/items' group by 1 order by 1"],
+    "page: memory": ["timeline", "--json", "--of", "mem", "-n", "200"],
+    "page: disk": ["timeline", "--json", "--of", "io", "-n", "200"],
+    "page: connections": ["net", "--json", "-n", "500"],
+    "page: map": ["map", "--json", "-n", "500"],
+    "page: wrong": ["overview", "--json"],
+    "page: checks": ["check", "--json", "--all"],
 }
-NO_RANGE = {"status", "check", "explain"}
+NO_RANGE = {"status", "check", "page: checks"}
+MOST = {1: (0.3, 150), 24: (1, 150), 336: (3, 150)}  # asked, by hours: CPU s, MB
 
 
 def name_at(second):
@@ -95,6 +138,25 @@ def asked(argv):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, child.returncode, said.strip().splitlines()
 
 
+def words_of(argv, made, hours):
+    """What compares has the time before at its side: of all that there is a half each."""
+    words = {"BEFORE": END - 2 * hours * HOUR, "FROM": END - hours * HOUR, "SPAN": f"{hours}h"}
+    return [str(words.get(word, word.format(made) if word.startswith("{}") else word)) for word in argv]
+
+
+def range_of(argv, hours, last):
+    """The hours that are asked, and its options."""
+    compares = "BEFORE" in argv or "SPAN" in argv
+    hours = min(hours, last // 2) if compares else hours
+    return hours, ["--from", str(END - hours * HOUR), "--to", str(END)]
+
+
+def marked(value, most, form):
+    """More than is asked is bold."""
+    text = form.format(value)
+    return f"**{text}**" if most and value > most else text
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--hours", type=int, default=24)
@@ -117,7 +179,7 @@ def main():
         folder = os.path.abspath(a.keep) if a.keep else f"{base}/store"
         make(folder, a.hours, a.differ, a.extra)
     try:
-        rows = table(folder, [int(r) for r in a.ranges.split(",")], a.verbs)
+        rows = table(folder, [int(r) for r in a.ranges.split(",")], a.verbs, a.deep)
     finally:
         if base:
             shutil.rmtree(base, ignore_errors=True)
@@ -126,20 +188,24 @@ def main():
     return 0
 
 
-def table(folder, ranges, verbs):
+def table(folder, ranges, verbs, deep=False):
     size = sum(os.path.getsize(f) for f in glob.glob(f"{folder}/*.db"))
+    last = len(glob.glob(f"{folder}/*.db")) - 1
+    head = [f"{r} h: CPU s, MB" + (f" (asked {MOST[r][0]}, {MOST[r][1]})" if r in MOST and not deep else " (asked 5, 300)" if deep else "") for r in ranges]
     out = [f"Machine: {bench.machine()}. Date: {datetime.date.today()}. Command: `{bench.command()}` ({size / 1e6:.0f} MB).", "",
-           "| verb | " + " | ".join(f"{r} h: CPU s, MB" for r in ranges) + " |", "|---" * (1 + len(ranges)) + "|"]
+           "| question | " + " | ".join(head) + " |", "|---" * (1 + len(ranges)) + "|"]
     print(out[0])
     for name, argv in QUESTIONS.items():
         if verbs and name not in verbs:
             continue
         cells = []
         for hours in ranges:
-            span = [] if name in NO_RANGE else ["--from", str(END - hours * HOUR), "--to", str(END)]
+            most = (5, 300) if deep else MOST.get(hours, (0, 0))
+            span, options = range_of(argv, hours, max(last, 2))
             with tempfile.TemporaryDirectory() as made:
-                cpu, peak, rc, said = asked([*(word.format(made) for word in argv), "--store", folder, *span])
-            cells.append(f"{cpu:.2f}, {peak:.0f}" + (f" (exit {rc}: {said[-1][:80] if said else ''})" if rc else ""))
+                cpu, peak, rc, said = asked([*words_of(argv, made, span), "--store", folder, *([] if name in NO_RANGE else options)])
+            cells.append(f"{marked(cpu, most[0], '{:.2f}')}, {marked(peak, most[1], '{:.0f}')}"
+                         + (f" (exit {rc}: {said[-1][:80] if said else ''})" if rc not in (0, 1, 4) else " (nothing there)" if rc == 4 else ""))
         out.append(f"| {name} | " + " | ".join(cells) + " |")
         print(out[-1], flush=True)
     return "\n".join(out)

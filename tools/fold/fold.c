@@ -87,21 +87,22 @@ static size_t functions_in(const struct store_dict *d)
 int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 {
 	int rc = select_segment(f->sel, path, &f->seg, e);
+	const bool by_series = !rc && !f->by_stack && !store_segment_is_day(f->seg);
 
 	if (rc == 0)
 		rc = (f->opts.no_stacks ? store_segment_tasks :
-		      f->by_stack       ? store_segment_stacks :
-					  store_segment_dict)(f->seg, &f->dict, e);
+		      by_series         ? store_segment_dict :
+					  store_segment_stacks)(f->seg, &f->dict, e);
 	if (rc)
 		return rc;
 	f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
 	f->seg_image = mem_array(f->dict->n_images + 1, sizeof(*f->seg_image));
 	f->seg_function = mem_array(functions_in(f->dict) + 1, sizeof(*f->seg_function));
 	f->seg_process = mem_array(f->dict->n_processes + 1, sizeof(*f->seg_process));
-	if (!f->by_stack)
+	if (by_series)
 		f->seg_series = mem_array(f->dict->n_series + 1, sizeof(*f->seg_series));
 	f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
-	f->sparse = fold_is_large(f);
+	f->sparse = fold_is_large(f) && (f->by_stack || by_series);
 	f->seg_plain = mem_array(f->sparse ? 1 : f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 	if (!f->by_stack)
 		f->seg_group =
@@ -148,6 +149,7 @@ void fold_segment_end(struct folding *f)
 	f->n_seg_stacks = 0;
 	memset(f->seg_path, 0, sizeof(f->seg_path));
 	idmap_release(&f->seg_node);
+	idmap_release(&f->seg_leaf);
 	idmap_release(&f->seg_place);
 	f->heard_run = NULL; /* it is of this segment */
 	f->seg = NULL;
@@ -177,9 +179,10 @@ int fold_start(struct folding *f, const struct selection *sel, const struct fold
 	const struct store_kind_info *kind = store_kind_info(o->kind);
 
 	*f = (struct folding){.b = fold_begin(), .sel = sel, .opts = *o};
+	f->opts.with = o->with && kind->with;
 	f->pub = &f->b->pub;
 	f->pub->functions = o->functions || o->flat;
-	f->late = o->group == FOLD_BY_NONE && !o->with && !o->no_stacks && !o->leaf_frames &&
+	f->late = o->group == FOLD_BY_NONE && !f->opts.with && !o->no_stacks && !o->leaf_frames &&
 		  !(o->reasons && kind->kind == STORE_KIND_OFFCPU);
 	f->by_stack = f->late || o->no_stacks || o->leaf_frames;
 	f->pub->kind = kind;
@@ -209,6 +212,7 @@ bool fold_finish(struct folding *f)
 	free(f->seen);
 	f->seg_stacks = NULL;
 	f->seen = NULL;
+	fold_join_last(f);
 	fold_end(f->b);
 	fold_spans_cover(&f->spans, f->pub->slices, f->pub->n_slices);
 	f->pub->covered_ns = fold_spans_length(&f->heard);
@@ -216,14 +220,29 @@ bool fold_finish(struct folding *f)
 	return f->pub->nodes[0].total_samples || f->pub->nodes[0].total_ns;
 }
 
-/* Has a day an answer to it (schema/store/read/days.h)? */
+/* May a day have an answer to it (schema/store/read/days.h)? */
 static bool takes_days(const struct folding *f)
 {
-	const struct fold_opts *o = &f->opts;
+	const enum store_kind kind = f->pub->kind->kind;
 
-	return f->by_stack && !o->slices && !o->with && !o->tags && !o->cells && !o->leaves &&
-	       f->pub->kind->class != STORE_GAUGE && !f->pub->kind->sized &&
-	       (f->pub->kind->kind == STORE_KIND_CPU || o->no_stacks);
+	return !f->opts.with && !f->opts.tags && f->pub->kind->class != STORE_GAUGE &&
+	       !f->pub->kind->sized &&
+	       (kind == STORE_KIND_CPU || kind == STORE_KIND_OFFCPU ||
+		kind == STORE_KIND_RUNQUEUE || f->opts.no_stacks);
+}
+
+static int fold_part(struct folding *f, const struct store_part *part, struct err *e)
+{
+	struct store_segment *seg;
+	int rc = part->day ? select_segment(f->sel, part->path, &seg, e) : 0;
+
+	if (rc)
+		return rc;
+	if (!part->day || fold_takes_day(f, seg))
+		return fold_segment(f, part->path, e);
+	for (size_t i = part->first; !rc && i < part->first + part->n; i++)
+		rc = fold_segment(f, f->sel->segments[i].path, e);
+	return rc;
 }
 
 /* In order of time; of a gauge the newest holds: it comes first. */
@@ -238,8 +257,8 @@ static int fold_all(struct folding *f, struct err *e)
 	reading_begin(n);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		reading_file(i);
-		rc = fold_segment(
-			f, parts ? parts[i].path : sel->segments[gauge ? n - 1 - i : i].path, e);
+		rc = parts ? fold_part(f, &parts[i], e) :
+			     fold_segment(f, sel->segments[gauge ? n - 1 - i : i].path, e);
 	}
 	reading_end();
 	return rc;

@@ -207,7 +207,8 @@ struct fold_opts {
 	bool flat; /* functions, told apart by name and module, with their sums instead of a tree:
 		      the root alone has all of it; without what needs a tree */
 	size_t most_leaves; /* 0: all. Of more than that, slices are joined in pairs, until there
-			       is one; without `cells` and `with` */
+			       is one; then leaves of several segments that are alike. Without
+			       `cells` and `with` */
 	size_t most_nodes;  /* 0: all. Of a file with millions of nodes only this many, the largest;
 			       the rest is below the nearest of these, in frames called "(smaller
 			       frames)" */
@@ -219,6 +220,8 @@ struct fold_opts {
 int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out,
 	      struct err *e);
 void fold_free(struct fold *f);
+/* Without its leaves; `nodes`: and without its nodes, but for the root. */
+void fold_shed(struct fold *f, bool nodes);
 /* Is node for node the same path in both? (tools/fold/fold_pair.h) */
 bool fold_same_tree(const struct fold *a, const struct fold *b);
 /* Both in one tree, with their leaves; those of `base` are marked and its values are times `scale`.

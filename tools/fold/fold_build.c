@@ -448,6 +448,21 @@ bool fold_same_tree(const struct fold *a, const struct fold *b)
 	return a->frames == b->frames && a->n_nodes == b->n_nodes;
 }
 
+void fold_shed(struct fold *pub, bool nodes)
+{
+	struct fold_build *b = (struct fold_build *)pub;
+
+	free(pub->leaves);
+	free(pub->with);
+	pub->leaves = NULL;
+	pub->with = NULL;
+	pub->n_leaves = b->cap_leaves = b->cap_with = 0;
+	if (!nodes)
+		return;
+	pub->nodes = mem_realloc(pub->nodes, sizeof(*pub->nodes));
+	pub->n_nodes = b->cap_nodes = 1;
+}
+
 void fold_free(struct fold *pub)
 {
 	struct fold_build *b = (struct fold_build *)pub; /* its first member */

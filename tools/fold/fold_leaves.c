@@ -14,47 +14,67 @@
 #define NONE UINT32_MAX
 
 /* Names of threads are one copy each: equal ones are the same pointer. */
-static bool same_place(const struct fold_leaf *x, const struct fold_leaf *y)
+static bool same_place(const struct fold_leaf *x, const struct fold_leaf *y, bool slices)
 {
-	return x->node == y->node && x->process == y->process && x->slice == y->slice &&
-	       x->tid == y->tid && x->thread == y->thread && x->label == y->label &&
+	return x->node == y->node && x->process == y->process &&
+	       (!slices || x->slice == y->slice) && x->tid == y->tid && x->thread == y->thread && x->label == y->label &&
 	       x->labels == y->labels;
 }
 
-static uint64_t place_hash(const struct fold_leaf *x)
+static uint64_t place_hash(const struct fold_leaf *x, bool slices)
 {
 	const uint64_t h = hash_u64(HASH_SEED, (uint64_t)x->node << 32 | x->process);
 
-	return hash_u64(hash_u64(h, (uint64_t)x->tid << 32 | x->slice),
+	return hash_u64(hash_u64(h, (uint64_t)x->tid << 32 | (slices ? x->slice : 0)),
 			(uintptr_t)x->thread ^ (uintptr_t)x->labels << 1 ^ x->label);
+}
+
+/* A table with room for all leaves: the first of those that are alike is there. */
+struct places {
+	uint32_t *at;
+	size_t cap;
+	bool slices; /* a place in each */
+};
+
+static void places_init(struct places *p, const struct fold *f, bool slices)
+{
+	p->slices = slices;
+	for (p->cap = 1024; p->cap < 2 * f->n_leaves;)
+		p->cap *= 2;
+	p->at = mem_array(p->cap, sizeof(*p->at));
+	memset(p->at, 0xff, p->cap * sizeof(*p->at)); /* NONE */
+}
+
+static uint32_t *place_of(struct places *p, const struct fold *f, const struct fold_leaf *x)
+{
+	size_t k = place_hash(x, p->slices) & (p->cap - 1);
+
+	while (p->at[k] != NONE && !same_place(&f->leaves[p->at[k]], x, p->slices))
+		k = (k + 1) & (p->cap - 1);
+	return &p->at[k];
 }
 
 /* The first of those that are alike has them all. */
 static void leaves_join(struct fold *f)
 {
-	size_t cap = 1024, n = 0;
-	uint32_t *at;
+	struct places p;
+	size_t n = 0;
 
-	while (cap < 2 * f->n_leaves)
-		cap *= 2;
-	at = mem_array(cap, sizeof(*at));
-	memset(at, 0xff, cap * sizeof(*at)); /* NONE */
+	places_init(&p, f, true);
 	for (size_t i = 0; i < f->n_leaves; i++) {
 		const struct fold_leaf *x = &f->leaves[i];
-		size_t k = place_hash(x) & (cap - 1);
+		uint32_t *at = place_of(&p, f, x);
 
-		while (at[k] != NONE && !same_place(&f->leaves[at[k]], x))
-			k = (k + 1) & (cap - 1);
-		if (at[k] != NONE) {
-			f->leaves[at[k]].samples += x->samples;
-			f->leaves[at[k]].ns += x->ns;
+		if (*at != NONE) {
+			f->leaves[*at].samples += x->samples;
+			f->leaves[*at].ns += x->ns;
 			continue;
 		}
-		at[k] = (uint32_t)n;
+		*at = (uint32_t)n;
 		f->leaves[n++] = *x;
 	}
 	f->n_leaves = n;
-	free(at);
+	free(p.at);
 }
 
 static void slices_join(struct fold *f)
@@ -69,12 +89,49 @@ static void slices_join(struct fold *f)
 		f->leaves[i].slice /= 2;
 }
 
+/* Are there more stacks of threads than that? Then each slice has some of most of them, and to join
+ * a few slices gains nothing. */
+static bool has_more_places(const struct fold *f, size_t most)
+{
+	struct places p;
+	size_t n = 0;
+
+	places_init(&p, f, false);
+	for (size_t i = 0; i < f->n_leaves && n <= most; i++) {
+		uint32_t *at = place_of(&p, f, &f->leaves[i]);
+
+		n += *at == NONE;
+		*at = (uint32_t)i;
+	}
+	free(p.at);
+	return n > most;
+}
+
+/* Of one slice those of several segments are joined, when they are twice as many as the last time. */
 void fold_join_leaves(struct folding *f)
 {
-	if (!f->opts.most_leaves || f->opts.cells || f->opts.with)
+	struct fold *pub = f->pub;
+	bool to_one;
+
+	if (!f->opts.most_leaves || f->opts.cells || f->opts.with ||
+	    pub->n_leaves <= f->opts.most_leaves)
 		return;
-	while (f->pub->n_leaves > f->opts.most_leaves && f->pub->n_slices > 1) {
-		slices_join(f->pub);
-		leaves_join(f->pub);
+	to_one = pub->n_slices > 1 && has_more_places(pub, f->opts.most_leaves / 2);
+	while (pub->n_leaves > f->opts.most_leaves && pub->n_slices > 1) {
+		slices_join(pub);
+		if (!to_one || pub->n_slices == 1)
+			leaves_join(pub);
+		f->n_joined = pub->n_leaves;
 	}
+	if (pub->n_leaves > 2 * f->n_joined) {
+		leaves_join(pub);
+		f->n_joined = pub->n_leaves;
+	}
+}
+
+void fold_join_last(struct folding *f)
+{
+	if (f->opts.most_leaves && !f->opts.cells && !f->opts.with &&
+	    f->pub->n_leaves > f->opts.most_leaves && f->pub->n_leaves > f->n_joined)
+		leaves_join(f->pub);
 }

@@ -210,7 +210,7 @@ uint32_t fold_innermost(struct folding *f, uint32_t group, uint32_t stack)
 }
 
 /* Walks up to the nearest ancestor that is known, then down again. */
-uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
+static uint32_t node_of_path(struct folding *f, uint32_t group, uint32_t stack)
 {
 	cleanup_free uint32_t *path = NULL;
 	size_t n = 0, cap = 0;
@@ -230,4 +230,17 @@ uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
 		f->seg_group[path[n]] = group;
 	}
 	return (uint32_t)node;
+}
+
+uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack)
+{
+	bool fresh;
+	uint64_t *node;
+
+	if (!group)
+		return node_of_path(f, group, stack);
+	node = idmap_ref(&f->seg_leaf, (uint64_t)group << 32 | stack, &fresh);
+	if (fresh)
+		*node = node_of_path(f, group, stack);
+	return (uint32_t)*node;
 }

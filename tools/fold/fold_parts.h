@@ -32,6 +32,7 @@ struct folding {
 	struct store_segment *seg;
 	const struct store_dict *dict;
 	size_t first_leaf, first_cell;         /* its own among those of the fold */
+	size_t n_joined;                       /* leaves, when those alike were joined last */
 	int64_t seg_run;                       /* the run at hand, or 0: all */
 	bool is_with;                          /* the second kind is being told */
 	size_t n_told;                         /* processes that later segments have */
@@ -52,7 +53,7 @@ struct folding {
 		uint32_t stack;
 		uint64_t n, ns;
 		double variance; /* of ns */
-	} * seg_series;          /* not `by_stack` */
+	} * seg_series;          /* not `by_stack`, nor of a day */
 	bool by_stack; /* no group, nor what a wait was for: sums are by stack, or by less */
 	struct seg_stack {
 		uint32_t stack;
@@ -85,6 +86,7 @@ struct folding {
 		const char *raw, *text;
 	} seg_path[FOLD_PATHS];
 	struct idmap seg_node; /* (group's node, stack) -> node of some, where there are groups */
+	struct idmap seg_leaf; /* the same of the stacks of series, which come in each thread */
 };
 
 /* The frame of the fold that one of the segment's is. */
@@ -117,6 +119,8 @@ void fold_place_largest(struct folding *f);
 void fold_place_series(struct folding *f);
 /* Fewer leaves, where there are more than opts.most_leaves. fold_leaves.c */
 void fold_join_leaves(struct folding *f);
+/* Then those that came since. */
+void fold_join_last(struct folding *f);
 /* Is the segment sparse? */
 bool fold_is_large(const struct folding *f);
 /* What stacks, leaves and cells of the segment say becomes what nodes have. */
@@ -131,6 +135,8 @@ int fold_start(struct folding *f, const struct selection *sel, const struct fold
 /* The segment's dictionary is there; an end for each that began. */
 int fold_segment_begin(struct folding *f, const char *path, struct err *e);
 int fold_rows_read(struct folding *f, const char *path, struct err *e);
+/* Has the file of a day what its archives say to this fold? */
+bool fold_takes_day(const struct folding *f, struct store_segment *day);
 void fold_segment_end(struct folding *f);
 /* false: there is nothing in it. */
 bool fold_finish(struct folding *f);

@@ -252,6 +252,27 @@ static int add_by_stack(struct folding *f, const struct store_total *t)
 	return 0;
 }
 
+/* Of a day, whose sums are by thread, stack and label: each comes once. */
+static int add_summed(struct folding *f, const struct store_total *t)
+{
+	const uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
+	struct seg_series x;
+
+	meet_series(f, &x, t);
+	if (x.self)
+		f->found_self_n += n;
+	if (x.out)
+		return 0;
+	fold_add_to_node(f, x.node, n, ns, f->opts.count ? t->n_variance : t->value_variance);
+	f->pub->processes[x.process].ns += ns;
+	f->pub->processes[x.process].samples += n;
+	if (f->opts.cells)
+		add_cell(f, x.node, x.process, t, ns);
+	if (f->opts.leaves)
+		add_leaf(f, x.node, x.process, t);
+	return 0;
+}
+
 static int add_total(void *ctx, const struct store_total *t)
 {
 	struct folding *f = ctx;
@@ -261,6 +282,8 @@ static int add_total(void *ctx, const struct store_total *t)
 
 	if (f->by_stack)
 		return add_by_stack(f, t);
+	if (!f->seg_series)
+		return add_summed(f, t);
 	x = &f->seg_series[t->series];
 	if (!x->known)
 		meet_series(f, x, t);
@@ -358,12 +381,12 @@ static int add_in_slice(void *ctx, const struct store_total *t)
 }
 
 /* Do all buckets that an archive has in the range begin in one slice? *out is which. */
-static bool is_in_slice(const struct folding *f, uint32_t *out)
+static bool is_in_slice(const struct folding *f, struct store_segment *seg, uint32_t *out)
 {
 	const struct selection *sel = f->sel;
 	int64_t first, last;
 
-	if (!store_segment_buckets(f->seg, &first, &last))
+	if (!store_segment_buckets(seg, &first, &last))
 		return false;
 	first = first > sel->from_ns ? first : sel->from_ns;
 	last = last < sel->to_ns ? last : sel->to_ns - 1;
@@ -385,13 +408,34 @@ static int sum_slices(struct folding *f, const struct store_query *whole, struct
 	for (size_t i = 1; i < f->dict->n_runs; i++)
 		if (run_is_asked(f, (int64_t)i))
 			fold_spans_note(&f->spans, f->sel, f->dict, (int64_t)i);
-	if (is_in_slice(f, &in.slice))
+	if (is_in_slice(f, f->seg, &in.slice))
 		return store_totals(f->seg, &q, add_in_slice, &in, e);
 	for (size_t i = 0; i < f->pub->n_slices; i++)
 		ends[i] = f->pub->slices[i].to_ns;
 	q.part_to_ns = ends;
 	q.n_parts = f->pub->n_slices;
 	return store_totals(f->seg, &q, add_total, f, e);
+}
+
+bool fold_takes_day(const struct folding *f, struct store_segment *day)
+{
+	uint32_t slice;
+
+	if (f->pub->n_slices && !is_in_slice(f, day, &slice))
+		return false;
+	return f->pub->kind->kind == STORE_KIND_CPU || f->opts.no_stacks || store_waits_summed(day);
+}
+
+/* By what the sums may be that are read. */
+static enum store_by sums_by(const struct folding *f)
+{
+	const bool day = store_segment_is_day(f->seg);
+
+	if (f->opts.no_stacks)
+		return STORE_BY_THREAD;
+	if (day && f->pub->kind->kind != STORE_KIND_CPU)
+		return STORE_BY_LABEL;
+	return f->by_stack || day ? STORE_BY_STACK : STORE_BY_SERIES;
 }
 
 static int sum_run(struct folding *f, int64_t run, struct err *e)
@@ -405,9 +449,7 @@ static int sum_run(struct folding *f, int64_t run, struct err *e)
 				.ctx = f,
 				.tags = f->opts.tags,
 				.no_hist = true,
-				.by = f->opts.no_stacks ? STORE_BY_THREAD :
-				      f->by_stack       ? STORE_BY_STACK :
-							  STORE_BY_SERIES};
+				.by = sums_by(f)};
 	int rc;
 
 	f->seg_run = run;

@@ -322,12 +322,6 @@ static void rows_make(const struct fold *f, struct flame_tree *t, struct strbuf 
 	top_release(&top);
 }
 
-struct trees {
-	struct flame_tree *tree;
-	struct flame_rows *rows;
-	size_t n;
-};
-
 struct beginning {
 	struct flame_rows *rows;
 	const struct fold *f;
@@ -341,32 +335,25 @@ static void rows_begin(void *ctx)
 }
 
 /* This thread packs the tree, because it has just touched all nodes. */
-static void trees_init(struct trees *x, const struct flame_page *p)
+void flame_view_init(struct flame_view *v, const struct fold *f)
 {
-	*x = (struct trees){mem_array(p->n_folds, sizeof(*x->tree)),
-			    mem_array(p->n_folds, sizeof(*x->rows)), p->n_folds};
-	for (size_t i = 0; i < x->n; i++) {
-		struct beginning b = {&x->rows[i], p->folds[i]};
-		struct worker other;
+	struct beginning b = {&v->rows, f};
+	struct worker other;
 
-		worker_start(&other, rows_begin, &b);
-		flame_tree_init(&x->tree[i], p->folds[i], FLAME_HTML_MAX_NODES, true);
-		worker_join(&other);
-		flame_rows_end(&x->rows[i], &x->tree[i], FLAME_HTML_MAX_ROWS);
-	}
+	worker_start(&other, rows_begin, &b);
+	flame_tree_init(&v->tree, f, FLAME_HTML_MAX_NODES, true);
+	worker_join(&other);
+	flame_rows_end(&v->rows, &v->tree, FLAME_HTML_MAX_ROWS);
 }
 
-static void trees_release(struct trees *x)
+void flame_view_release(struct flame_view *v)
 {
-	for (size_t i = 0; i < x->n; i++) {
-		flame_tree_release(&x->tree[i]);
-		flame_rows_release(&x->rows[i]);
-	}
-	free(x->tree);
-	free(x->rows);
+	flame_tree_release(&v->tree);
+	flame_rows_release(&v->rows);
 }
 
-static int data_make(const struct flame_page *p, const struct trees *x, struct strbuf *data)
+static int data_make(const struct flame_page *p, const struct flame_view *views,
+		     struct strbuf *data)
 {
 	static const char *const label[] = {""};
 	struct flame_pack_head head = {*p->group ? p->group : "nested",
@@ -376,8 +363,8 @@ static int data_make(const struct flame_page *p, const struct trees *x, struct s
 	for (size_t i = 0; i < p->n_folds; i++)
 		profiles[i] = (struct flame_pack_profile){
 			.f = p->folds[i],
-			.t = &x->tree[i],
-			.sides = &x->rows[i],
+			.t = &views[i].tree,
+			.sides = &views[i].rows,
 			.labels = label,
 			.n_sides = 1,
 		};
@@ -386,7 +373,7 @@ static int data_make(const struct flame_page *p, const struct trees *x, struct s
 
 struct packing {
 	const struct flame_page *p;
-	const struct trees *x;
+	const struct flame_view *views;
 	struct strbuf data;
 	int ret;
 };
@@ -395,23 +382,24 @@ static void pack(void *ctx)
 {
 	struct packing *k = ctx;
 
-	k->ret = data_make(k->p, k->x, &k->data);
+	k->ret = data_make(k->p, k->views, &k->data);
 }
 
 /* The readable parts are made while the data is packed. */
-static int page_write(const struct flame_page *p, const struct trees *x, FILE *out, struct err *e)
+static int page_write(const struct flame_page *p, struct flame_view *views, FILE *out,
+		      struct err *e)
 {
 	cleanup_strbuf struct strbuf title = STRBUF_INIT, brief = STRBUF_INIT, facts = STRBUF_INIT,
 				     columns = STRBUF_INIT, rows = STRBUF_INIT;
-	struct packing packing = {.p = p, .x = x, .data = STRBUF_INIT};
+	struct packing packing = {.p = p, .views = views, .data = STRBUF_INIT};
 	struct worker other;
 
 	worker_start(&other, pack, &packing);
 	flame_html_title(p, &title);
 	brief_make(p, &brief);
-	facts_make(p, &x->tree[0], &facts);
+	facts_make(p, &views[0].tree, &facts);
 	columns_make(p->folds[0], &columns);
-	rows_make(p->folds[0], &x->tree[0], &rows);
+	rows_make(p->folds[0], &views[0].tree, &rows);
 	worker_join(&other);
 	if (!packing.ret)
 		page_fill(&(struct page_parts){.title = &title,
@@ -431,11 +419,17 @@ static int page_write(const struct flame_page *p, const struct trees *x, FILE *o
 
 int flame_html_write(const struct flame_page *p, FILE *out, struct err *e)
 {
-	struct trees x;
+	struct flame_view *own;
 	int ret;
 
-	trees_init(&x, p);
-	ret = page_write(p, &x, out, e);
-	trees_release(&x);
+	if (p->views)
+		return page_write(p, p->views, out, e);
+	own = mem_array(p->n_folds, sizeof(*own));
+	for (size_t i = 0; i < p->n_folds; i++)
+		flame_view_init(&own[i], p->folds[i]);
+	ret = page_write(p, own, out, e);
+	for (size_t i = 0; i < p->n_folds; i++)
+		flame_view_release(&own[i]);
+	free(own);
 	return ret;
 }

@@ -12,17 +12,29 @@
 
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
+#include "tools/fold/flame/flame_rows.h"
+#include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold.h"
 
 #define FLAME_HTML_MAX_NODES 100000
 #define FLAME_HTML_MAX_SLOTS 60
 #define FLAME_HTML_MAX_ROWS  400000
 
+/* A fold as the page shows it. */
+struct flame_view {
+	struct flame_tree tree;
+	struct flame_rows rows;
+};
+/* The fold must outlive it, but for its leaves and nodes. */
+void flame_view_init(struct flame_view *v, const struct fold *f);
+void flame_view_release(struct flame_view *v);
+
 struct flame_page {
 	/* One per kind of value, not grouped (the page groups), with leaves and, for what adds up
 	 * over time, slices. The head and the plain table show the first. */
 	const struct fold *const *folds;
 	size_t n_folds;
+	struct flame_view *views; /* of each; NULL: they are made while it is written */
 	const char *what;       /* "immich-ml"; "" for everything */
 	const char *range;      /* for people */
 	const char *filters;    /* "" if none */

@@ -105,10 +105,11 @@ static int html_write(const struct selection *sel, const struct fold_opts *asked
 				  .group = look->group ? look->group : "",
 				  .source_url = look->source_url};
 	struct page_folds folds;
-	int ret = page_folds_make(&folds, sel, asked, e);
+	int ret = page_folds_make(&folds, sel, asked, false, e);
 
 	page.folds = (const struct fold *const *)folds.fold;
 	page.n_folds = folds.n;
+	page.views = folds.views;
 	if (!ret && look->lacks)
 		shortfall_add(folds.fold[0], look->lacks);
 	if (!ret)
@@ -163,6 +164,7 @@ int output_write(enum output_form form, const struct selection *sel, const struc
 	if (form == OUTPUT_HTML)
 		return html_write(sel, asked, look, out, e);
 	opts.leaves = opts.with = form == OUTPUT_PPROF;
+	opts.most_leaves = form == OUTPUT_PPROF ? 1 : 0; /* those of several segments are one */
 	if (form == OUTPUT_SVG || (form == OUTPUT_JSON && look->nodes))
 		opts.most_nodes = FOLD_NODES;
 	if (form == OUTPUT_PERFSCRIPT)

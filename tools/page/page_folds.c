@@ -4,10 +4,20 @@
 #include <errno.h>
 
 #include "tools/fold/fold_kind.h"
-#include "tools/page/flame_html.h"
+
+/* The page's facts are of the first fold's nodes. */
+static void view_make(struct page_folds *p, bool leaves)
+{
+	struct fold *f = p->fold[p->n];
+
+	flame_view_init(&p->views[p->n], f);
+	if (p->n || !leaves)
+		fold_shed(f, p->n);
+	p->n++;
+}
 
 int page_folds_make(struct page_folds *p, const struct selection *sel,
-		    const struct fold_opts *asked, struct err *e)
+		    const struct fold_opts *asked, bool leaves, struct err *e)
 {
 	uint32_t kinds = 1u << asked->kind;
 	int ret;
@@ -32,7 +42,8 @@ int page_folds_make(struct page_folds *p, const struct selection *sel,
 		opts.reasons = true; /* idle waits are hidden at first */
 		opts.slices = gauge ? 0 : FLAME_HTML_MAX_SLOTS;
 		ret = fold_make(sel, &opts, &p->fold[p->n], e);
-		p->n += !ret;
+		if (!ret)
+			view_make(p, leaves);
 		if (ret == -ENODATA && !needed) { /* the filters may leave nothing of one kind */
 			*e = (struct err){0};
 			ret = 0;
@@ -43,7 +54,9 @@ int page_folds_make(struct page_folds *p, const struct selection *sel,
 
 void page_folds_release(struct page_folds *p)
 {
-	for (size_t i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n; i++) {
+		flame_view_release(&p->views[i]);
 		fold_free(p->fold[i]);
+	}
 	p->n = 0;
 }

@@ -14,6 +14,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/facts/fact.h"
 #include "schema/store/archive/day_merge.h"
+#include "schema/store/archive/day_rows.h"
 #include "schema/store/archive/day_waits.h"
 #include "schema/store/archive/remake.h"
 #include "schema/store/files/migrate.h"
@@ -260,57 +261,59 @@ static bool add(int64_t *sum, int64_t n)
 	return n >= 0 && !__builtin_add_overflow(*sum, n, sum);
 }
 
+/* SQLITE_DONE: the archive has no such sums. */
+static int open_sums(struct making *x, struct day_rows *r, const char *sums, const char *columns,
+		     const char *rows)
+{
+	const int rc = day_rows_open(r, x->m.from, sums, columns);
+
+	if (rc != SQLITE_ERROR)
+		return rc;
+	x->m.too_large |= has(x->m.from, rows); /* so are its own sums */
+	return SQLITE_DONE;
+}
+
 static int samples_add(struct making *x)
 {
-	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(x->m.from, "SELECT task, stack, n FROM " SAMPLE_SUM, -1, &st,
-				    NULL);
+	struct day_rows r;
+	int rc = open_sums(x, &r, SAMPLE_SUM, "task, stack, n", "sample");
 
-	if (rc == SQLITE_ERROR) {
-		x->m.too_large |= has(x->m.from, "sample"); /* so are its own sums */
-		return SQLITE_OK;
-	}
-	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		const uint64_t task = day_merge_task(&x->m, sqlite3_column_int64(st, 0)),
-			       stack = day_stacks_join(&x->m, sqlite3_column_int64(st, 1));
+	if (rc != SQLITE_OK)
+		return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	while ((rc = day_rows_next(&r)) == SQLITE_ROW) {
+		const uint64_t task = day_merge_task(&x->m, day_rows_number(&r, 0)),
+			       stack = day_stacks_join(&x->m, day_rows_number(&r, 1));
 		bool fresh;
 		uint64_t *n = idmap_ref(&x->samples, task << 32 | stack, &fresh);
 
-		rc = SQLITE_OK;
-		x->m.too_large |= !add((int64_t *)n, sqlite3_column_int64(st, 2));
+		x->m.too_large |= !add((int64_t *)n, day_rows_number(&r, 2));
 	}
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	return day_rows_close(&r, rc);
 }
 
 static int amounts_add(struct making *x)
 {
-	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(x->m.from, "SELECT task, n, value FROM " AMOUNT_SUM, -1, &st,
-				    NULL);
+	struct day_rows r;
+	int rc = open_sums(x, &r, AMOUNT_SUM, "task, n, value", "amount");
 
-	if (rc == SQLITE_ERROR) {
-		x->m.too_large |= has(x->m.from, "amount");
-		return SQLITE_OK;
-	}
-	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		const uint32_t task = day_merge_task(&x->m, sqlite3_column_int64(st, 0));
+	if (rc != SQLITE_OK)
+		return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	while ((rc = day_rows_next(&r)) == SQLITE_ROW) {
+		const uint32_t task = day_merge_task(&x->m, day_rows_number(&r, 0));
 		bool fresh;
 		uint64_t *at = idmap_ref(&x->amounts, task, &fresh);
 		struct amount *a;
 
-		rc = SQLITE_OK;
 		if (fresh) {
 			*at = x->n_amounts;
 			mem_grow(x->of_task, x->n_amounts, x->cap_amounts);
 			x->of_task[x->n_amounts++] = (struct amount){.task = task};
 		}
 		a = &x->of_task[*at];
-		x->m.too_large |= !add(&a->n, sqlite3_column_int64(st, 1)) ||
-				  !add(&a->value, sqlite3_column_int64(st, 2));
+		x->m.too_large |= !add(&a->n, day_rows_number(&r, 1)) ||
+				  !add(&a->value, day_rows_number(&r, 2));
 	}
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	return day_rows_close(&r, rc);
 }
 
 struct sample {

@@ -10,6 +10,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/archive/day_rows.h"
 #include "schema/store/model/kinds.h"
 #include "schema/store/model/sql.h"
 #include "schema/store/packed/sample_sums.h"
@@ -107,20 +108,19 @@ struct series {
 
 static int series_read(struct day_merge *m, struct day_waits *w, struct series **out, size_t *n)
 {
-	sqlite3_stmt *st = NULL;
+	struct day_rows r;
 	int rc;
 
 	*n = series_list_slots(m->from, "SELECT max(id) FROM series",
 			       "SELECT count(*) FROM series");
 	*out = mem_array(*n + 1, sizeof(**out));
-	rc = *n ? sqlite3_prepare_v2(m->from, "SELECT id, task, stack, label FROM series", -1, &st,
-				     NULL) :
-		  SQLITE_TOOBIG;
-	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		const int64_t id = sqlite3_column_int64(st, 0), task = sqlite3_column_int64(st, 1),
-			      label = sqlite3_column_int64(st, 3);
+	rc = *n ? day_rows_open(&r, m->from, "series", "id, task, stack, label") : SQLITE_TOOBIG;
+	if (rc != SQLITE_OK)
+		return rc;
+	while ((rc = day_rows_next(&r)) == SQLITE_ROW) {
+		const int64_t id = day_rows_number(&r, 0), task = day_rows_number(&r, 1),
+			      label = day_rows_number(&r, 3);
 
-		rc = SQLITE_OK;
 		if (id <= 0 || (uint64_t)id >= *n || task <= 0 ||
 		    (uint64_t)task >= m->n_map[DAY_TASK] || !m->tasks[task].thread)
 			continue;
@@ -130,11 +130,10 @@ static int series_read(struct day_merge *m, struct day_waits *w, struct series *
 			continue;
 		w->unfit |= label < 0 || label > UINT32_MAX;
 		(*out)[id] = (struct series){(uint32_t)task,
-					     day_stacks_join(m, sqlite3_column_int64(st, 2)),
+					     day_stacks_join(m, day_rows_number(&r, 2)),
 					     (uint32_t)label};
 	}
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	return day_rows_close(&r, rc);
 }
 
 static struct day_wait *sum_of_series(struct day_waits *w, struct day_merge *m,
@@ -145,44 +144,45 @@ static struct day_wait *sum_of_series(struct day_waits *w, struct day_merge *m,
 	return sum_of(w, m, BY_STACK, key);
 }
 
-typedef void take_amount(struct day_waits *w, struct day_wait *x, sqlite3_stmt *st);
+typedef void take_amount(struct day_waits *w, struct day_wait *x, const struct day_rows *r);
 
-static void take_value(struct day_waits *w, struct day_wait *x, sqlite3_stmt *st)
+static void take_value(struct day_waits *w, struct day_wait *x, const struct day_rows *r)
 {
-	const char *hist = (const char *)sqlite3_column_text(st, 4);
-	const int64_t max = sqlite3_column_int64(st, 3);
+	const char *hist = day_rows_text(r, 4);
+	const int64_t max = day_rows_number(r, 3);
 
-	add(w, &x->sum[N], sqlite3_column_int64(st, 1));
-	add(w, &x->sum[VALUE], sqlite3_column_int64(st, 2));
+	add(w, &x->sum[N], day_rows_number(r, 1));
+	add(w, &x->sum[VALUE], day_rows_number(r, 2));
 	x->sum[MAX] = max > x->sum[MAX] ? max : x->sum[MAX];
-	if (hist && *hist)
-		(void)hist_read(&x->hist, hist, (size_t)sqlite3_column_bytes(st, 4), 0);
+	if (*hist)
+		(void)hist_read(&x->hist, hist, strlen(hist), 0);
 }
 
-static void take_error(struct day_waits *w, struct day_wait *x, sqlite3_stmt *st)
+static void take_error(struct day_waits *w, struct day_wait *x, const struct day_rows *r)
 {
-	add(w, &x->sum[N_VARIANCE], sqlite3_column_int64(st, 1));
-	add(w, &x->sum[VALUE_VARIANCE], sqlite3_column_int64(st, 2));
+	add(w, &x->sum[N_VARIANCE], day_rows_number(r, 1));
+	add(w, &x->sum[VALUE_VARIANCE], day_rows_number(r, 2));
 }
 
+/* The first of the columns is the series. */
 static int amounts_read(struct day_waits *w, struct day_merge *m, const struct series *series,
-			size_t n, const char *sql, take_amount *take)
+			size_t n, const char *table, const char *columns, take_amount *take)
 {
-	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(m->from, sql, -1, &st, NULL);
+	struct day_rows r;
+	int rc = day_rows_open(&r, m->from, table, columns);
 
-	while (rc == SQLITE_OK && !w->unfit && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		const int64_t id = sqlite3_column_int64(st, 0);
+	if (rc != SQLITE_OK)
+		return rc;
+	while (!w->unfit && (rc = day_rows_next(&r)) == SQLITE_ROW) {
+		const int64_t id = day_rows_number(&r, 0);
 		struct day_wait *x = NULL;
 
 		if (id > 0 && (uint64_t)id < n && series[id].task)
 			x = sum_of_series(w, m, &series[id]);
 		if (x)
-			take(w, x, st);
-		rc = SQLITE_OK;
+			take(w, x, &r);
 	}
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	return day_rows_close(&r, w->unfit ? SQLITE_DONE : rc);
 }
 
 static int add_amounts(struct day_waits *w, struct day_merge *m)
@@ -195,12 +195,11 @@ static int add_amounts(struct day_waits *w, struct day_merge *m)
 		return SQLITE_OK;
 	rc = series_read(m, w, &series, &n);
 	if (rc == SQLITE_OK)
-		rc = amounts_read(w, m, series, n, "SELECT series, n, value, max, hist FROM amount",
+		rc = amounts_read(w, m, series, n, "amount", "series, n, value, max, hist",
 				  take_value);
 	if (rc == SQLITE_OK)
-		rc = amounts_read(w, m, series, n,
-				  "SELECT series, n_variance, value_variance FROM amount_error_row",
-				  take_error);
+		rc = amounts_read(w, m, series, n, "amount_error_row",
+				  "series, n_variance, value_variance", take_error);
 	free(series);
 	return rc;
 }
@@ -220,28 +219,26 @@ static int add_rows(struct day_waits *w, struct day_merge *m, uint32_t table)
 {
 	const struct of_table *t = &TABLES[table];
 	const size_t n_keys = count(t->keys, WAIT_KEYS), n_sums = count(t->sums, WAIT_SUMS);
-	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
-	sqlite3_stmt *st = NULL;
+	struct strbuf columns cleanup_strbuf = STRBUF_INIT;
+	struct day_rows r;
 	int rc;
 
-	strbuf_addstr(&sql, "SELECT ");
-	columns_of(t, "", &sql);
-	strbuf_addf(&sql, " FROM %s", t->rows);
-	rc = sqlite3_prepare_v2(m->from, strbuf_str(&sql), -1, &st, NULL);
-	while (rc == SQLITE_OK && !w->unfit && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+	columns_of(t, "", &columns);
+	rc = day_rows_open(&r, m->from, t->rows, strbuf_str(&columns));
+	if (rc != SQLITE_OK)
+		return rc;
+	while (!w->unfit && (rc = day_rows_next(&r)) == SQLITE_ROW) {
 		uint32_t key[WAIT_KEYS] = {0};
 		struct day_wait *x;
 
 		for (size_t i = 0; i < n_keys; i++)
 			key[i] = (uint32_t)day_merge_ref(m, t->what[i],
-							 sqlite3_column_int64(st, (int)i));
+							 day_rows_number(&r, (int)i));
 		x = sum_of(w, m, table, key);
 		for (size_t i = 0; x && i < n_sums; i++)
-			add(w, &x->sum[i], sqlite3_column_int64(st, (int)(n_keys + i)));
-		rc = SQLITE_OK;
+			add(w, &x->sum[i], day_rows_number(&r, (int)(n_keys + i)));
 	}
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	return day_rows_close(&r, w->unfit ? SQLITE_DONE : rc);
 }
 
 int day_waits_add(struct day_waits *w, struct day_merge *m)

@@ -19,6 +19,18 @@ void row_scan_range(const struct store_segment *s, const struct store_query *q, 
 			(q->to_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0 - 1;
 }
 
+int64_t row_scan_part_end(const struct row_scan *p, size_t part)
+{
+	struct store_query to = {.to_ns = INT64_MAX};
+	int64_t first, last;
+
+	if (part + 1 >= p->q->n_parts)
+		return INT64_MAX;
+	to.to_ns = p->q->part_to_ns[part];
+	row_scan_range(p->s, &to, &first, &last);
+	return last + 1;
+}
+
 int row_scan_begin_tasks(struct row_scan *p, struct store_segment *s, const struct store_query *q,
 			 struct err *e)
 {

@@ -29,6 +29,9 @@ struct row_scan {
 /* Rows whose bucket begins inside [from, to): ts relative to t0. */
 void row_scan_range(const struct store_segment *s, const struct store_query *q, int64_t *first,
 		    int64_t *last);
+/* Where part `part` of the query ends: the ts of the first row that is not its own, relative to t0.
+ * INT64_MAX: of the last one. */
+int64_t row_scan_part_end(const struct row_scan *p, size_t part);
 /* `sql` gives (series, n, ts, ...) for ?1 <= ts <= ?2. */
 int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
 		  const char *sql, struct err *e);

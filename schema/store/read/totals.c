@@ -30,20 +30,6 @@ struct totals {
 	int told;
 };
 
-/* Its first row that is not the part's: relative to t0. */
-static int64_t part_end(const struct totals *x)
-{
-	const struct store_query *q = x->scan.q;
-	struct store_query part = {.to_ns = INT64_MAX};
-	int64_t first, last;
-
-	if (x->part + 1 >= q->n_parts)
-		return INT64_MAX;
-	part.to_ns = q->part_to_ns[x->part];
-	row_scan_range(x->scan.s, &part, &first, &last);
-	return last + 1;
-}
-
 static void tell_sum(struct totals *x, size_t series)
 {
 	struct row_scan *p = &x->scan;
@@ -91,9 +77,10 @@ static void sum_rows(struct totals *x, const struct samples *c)
 		const struct sample_row *r = &c->rows[i];
 		uint8_t state = p->state[r->series];
 
-		if (r->ts >= x->part_ends)
+		if (r->ts >= x->part_ends && x->part_ends != INT64_MAX)
 			tell_sums(x);
-		for (; r->ts >= x->part_ends; x->part_ends = part_end(x))
+		for (; r->ts >= x->part_ends && x->part_ends != INT64_MAX;
+		     x->part_ends = row_scan_part_end(p, x->part))
 			x->part++;
 		if (state != SERIES_PLAIN) {
 			if (!row_scan_takes(p, r->series, r->ts))
@@ -117,7 +104,7 @@ static int sample_totals(struct store_segment *s, const struct store_query *q, t
 
 	if (rc)
 		return rc;
-	x.part_ends = part_end(&x);
+	x.part_ends = row_scan_part_end(&x.scan, 0);
 	x.sums = mem_array(s->n_series, sizeof(*x.sums));
 	x.touched = mem_array(s->n_series / 64 + 1, sizeof(*x.touched));
 	while (!x.told && (rc = samples_next(&c)) == SQLITE_ROW)
@@ -129,53 +116,6 @@ static int sample_totals(struct store_segment *s, const struct store_query *q, t
 	row_scan_release(&x.scan);
 	rc = samples_close(&c, rc, e);
 	return rc ? rc : x.told;
-}
-
-/* --- parts of amounts: each is a separate query --- */
-
-struct parted {
-	totals_each *each;
-	void *ctx;
-	uint32_t part;
-};
-
-static int tell_parted(void *ctx, const struct store_total *t)
-{
-	const struct parted *x = ctx;
-	struct store_total total = *t;
-
-	total.part = x->part;
-	return x->each(x->ctx, &total);
-}
-
-/* May it have rows in the part's range? */
-static bool may_have(struct store_segment *s, const struct store_query *part)
-{
-	int64_t first, last, from, to;
-
-	if (!s->archived || !span_noted(s->db, &first, &last))
-		return true;
-	row_scan_range(s, part, &from, &to);
-	return from <= last && to >= first;
-}
-
-static int amount_parts(struct store_segment *s, const struct store_query *q, totals_each *each,
-			void *ctx, struct err *e)
-{
-	struct parted x = {.each = each, .ctx = ctx};
-	struct store_query part = *q;
-	int rc = 0;
-
-	if (!q->whole_to_ns) {
-		part.whole_from_ns = q->from_ns;
-		part.whole_to_ns = q->to_ns;
-	}
-	for (; x.part < q->n_parts && !rc; x.part++) {
-		part.to_ns = x.part + 1 < q->n_parts ? q->part_to_ns[x.part] : q->to_ns;
-		rc = may_have(s, &part) ? amount_totals(s, &part, tell_parted, &x, e) : 0;
-		part.from_ns = part.to_ns;
-	}
-	return rc;
 }
 
 int store_totals(struct store_segment *s, const struct store_query *q,
@@ -193,9 +133,7 @@ int store_totals(struct store_segment *s, const struct store_query *q,
 		return rc;
 	if (s->day)
 		return reading_refuse_day(s, e);
-	if (q->kind == STORE_KIND_CPU)
-		return sample_totals(s, q, each, ctx, e);
-	return (q->n_parts ? amount_parts : amount_totals)(s, q, each, ctx, e);
+	return (q->kind == STORE_KIND_CPU ? sample_totals : amount_totals)(s, q, each, ctx, e);
 }
 
 /* --- by time --- */

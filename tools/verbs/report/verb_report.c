@@ -51,7 +51,7 @@ static int check_name(const char *path, struct err *e)
 }
 
 /* The parts of the report about CPU time; a range without CPU time has none. */
-static int parts_make(struct report *r, const struct selection *sel, const struct page_folds *folds,
+static int parts_make(struct report *r, const struct selection *sel, struct page_folds *folds,
 		      struct process_rows *procs, struct timeline **t, struct err *e)
 {
 	int ret;
@@ -61,6 +61,7 @@ static int parts_make(struct report *r, const struct selection *sel, const struc
 	r->cpu = folds->fold[0];
 	process_rows_init(procs, r->cpu, PROCESS_ROWS_BY_PROCESS);
 	r->procs = procs;
+	fold_shed(folds->fold[0], false);
 	ret = timeline_make(sel, TIMELINE_BY_BOTH, t, e);
 	if (ret)
 		return ret;
@@ -69,7 +70,7 @@ static int parts_make(struct report *r, const struct selection *sel, const struc
 	return 0;
 }
 
-static int write_page(const struct verb_call *call, const struct page_folds *folds,
+static int write_page(const struct verb_call *call, struct page_folds *folds,
 		      const struct report *r, const struct netmap *m, FILE *out, struct err *e)
 {
 	const struct report_args *a = call->args;
@@ -77,6 +78,7 @@ static int write_page(const struct verb_call *call, const struct page_folds *fol
 	struct strbuf above cleanup_strbuf = STRBUF_INIT, below cleanup_strbuf = STRBUF_INIT;
 	const struct flame_page page = {.folds = (const struct fold *const *)folds->fold,
 					.n_folds = folds->n,
+					.views = folds->views,
 					.what = sel->what,
 					.range = sel->range,
 					.filters = sel->filter_text,
@@ -102,7 +104,7 @@ static int make_and_write(const struct verb_call *call, const char *path, struct
 	struct report r = {0};
 	struct netmap m = {0};
 	uint64_t bytes = 0;
-	int ret = page_folds_make(&folds, call->sel, &(struct fold_opts){0}, e);
+	int ret = page_folds_make(&folds, call->sel, &(struct fold_opts){0}, true, e);
 
 	if (!ret)
 		ret = parts_make(&r, call->sel, &folds, &procs, &t, e);
