@@ -28,6 +28,7 @@
  * 8. mem_major_vma, or mem_major where it is refused, runs at faults that had to read the page,
  * from a file or from swap. The kernel counts these apart: among all faults they are rare.
  * 9. mem_page_alloc and mem_page_free, if a person asks for them, are in mem_pages.bpf.h.
+ * 10. mem_huge_alloc, for faults that bring huge pages, is in mem_huge.bpf.h.
  */
 #include "probes/lib/kern.h"
 
@@ -36,13 +37,13 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/mem.h"
+#include "probes/mem/mem_huge.bpf.h"
 #include "probes/mem/mem_pages.bpf.h"
+#include "probes/mem/mem_sampled.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-#define VM_SHARED 0x8
 
 struct vm_area_struct {
 	unsigned long vm_flags;
@@ -91,13 +92,6 @@ struct percpu_counter {
 struct mm_struct___percpu { /* from 6.2 on: up to 32 pages a CPU are not in `count` yet */
 	struct percpu_counter rss_stat[4];
 } __attribute__((preserve_access_index));
-
-struct { /* processes with samples */
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, __u32);
-	__type(value, __u8);
-} sampled SEC(".maps");
 
 const volatile __u32 syscall_mremap = 25;
 
@@ -172,19 +166,11 @@ static __always_inline bool is_outside(struct task_struct *task, __u64 n)
 
 static long memory_of(struct task_struct *task, struct vm_area_struct *vma, __u32 *memory)
 {
-	if (vma->vm_flags & VM_SHARED)
+	if (vma->vm_flags & MEM_VM_SHARED)
 		*memory = MEM_SHARED;
 	else
 		*memory = vma->vm_file ? MEM_PRIVATE : MEM_ANON;
 	return 0;
-}
-
-static __always_inline void sampled_note(__u32 tgid)
-{
-	__u8 yes = 1;
-
-	if (!bpf_map_lookup_elem(&sampled, &tgid))
-		bpf_map_update_elem(&sampled, &tgid, &yes, BPF_ANY);
 }
 
 struct short_stalls {
@@ -294,7 +280,7 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 	if (is & MEM_MAJOR)
 		stall_serves(now);
 	else
-		sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
+		mem_sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
 	s->ev.tag = addr >> MEM_PAGE_SHIFT << MEM_TAG_SHIFT | is | n;
 	sample_take(s, t, task, ctx, n);
 	room->busy = 0;

@@ -6,7 +6,8 @@
  *   bits 63..20  the address / 4096
  *   bits 19..18  enum mem_memory
  *   bit  17      1: of faults that had to read the page, from a file or from swap, which are
- *                sampled apart
+ *                sampled apart; with MEM_ANON of those that brought a huge page, which are, too,
+ *                and count for what they brought alone (mem_huge.bpf.h)
  *   bits 16..0   the period: how many faults the sample represents, never 0
  *
  * A wait for memory (a thread that had to free memory before it got some) is the same with
@@ -50,7 +51,9 @@ enum mem_memory {
 
 #define MEM_PAGE(tag)        ((tag) >> MEM_TAG_SHIFT)
 #define MEM_PERIOD(tag)      ((__u32)(tag)&MEM_PERIOD_MAX)
-#define MEM_IS_MAJOR(tag)    ((tag)&MEM_MAJOR && MEM_PERIOD(tag))
+#define MEM_HUGE             ((__u64)MEM_ANON << MEM_MEMORY_SHIFT | MEM_MAJOR)
+#define MEM_IS_MAJOR(tag)    ((tag)&MEM_MAJOR && MEM_PERIOD(tag) && !MEM_MEMORY(tag))
+#define MEM_IS_HUGE(tag)     (MEM_PERIOD(tag) && ((tag)&MEM_HUGE) == MEM_HUGE)
 #define MEM_STALL_WHOLE_NS   1000000
 #define MEM_STALL_N_SHIFT    54
 #define MEM_STALL_N_MAX      1023

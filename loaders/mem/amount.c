@@ -70,6 +70,20 @@ uint16_t amount_leading(struct family_host *h, const struct stack_event *ev, con
 	return n;
 }
 
+uint16_t amount_fault(struct family_host *h, const struct stack_event *ev, const uint64_t *frames)
+{
+	static const char handles[] = "handle_mm_fault";
+	struct kallsyms *k;
+	struct kallsyms_symbol sym;
+
+	naming_kernel_begin(h->naming);
+	k = naming_kallsyms(h->naming);
+	for (uint16_t n = 0; k && n < ev->n_kernel; n++)
+		if (kallsyms_find(k, frames[n] - 1, &sym) && !strcmp(sym.name, handles))
+			return n + 1;
+	return amount_leading(h, ev, frames);
+}
+
 uint32_t amount_frame(struct store_writer *w, const char *name)
 {
 	const struct store_image image = {.kind = STORE_IMAGE_UNKNOWN,

@@ -35,6 +35,7 @@
 #define LEAST_UNSEEN (8ull << 20)        /* of a process that has no samples */
 #define SWEEP_NS     (10 * NSEC_PER_SEC) /* between looks for such ones, at least */
 #define LEAST_ASKED  (16ull << 20)       /* without a sample: then what it is is asked */
+#define HUGE_MORE    4.0                 /* times what samples of huge pages represent, at most */
 #define MOST_ASKED   (4ull << 30)        /* of a process, as the kernel walks through it all */
 
 struct key {
@@ -46,6 +47,7 @@ struct page {
 	uint64_t page;
 	uint32_t site;
 	uint32_t pages; /* that it represents */
+	bool exact;     /* and no others: its own */
 	uint64_t time_ns;
 	uint64_t moved_ns; /* mremap(2) gave it this address; 0: it never did */
 	bool changed;      /* another frame is there than at the last reading */
@@ -64,6 +66,8 @@ struct site { /* a stack of one process; number 0 has no frames: all that found 
 	size_t size;
 	uint32_t gauge, epoch; /* the store's series, and of which ids */
 	uint64_t now;          /* small pages, at this reading */
+	uint64_t huge;         /* of them, those of huge pages */
+	uint64_t most;         /* of them, what the largest sample represents; 0: all are exact */
 };
 
 struct process {
@@ -77,6 +81,7 @@ struct process {
 	struct site rest;     /* UNSAMPLED */
 	struct site huge;     /* HUGE */
 	uint64_t huge_pages;  /* small pages that samples of huge ones represent, at this reading */
+	bool huge_drawn;      /* samples that are drawn are among these */
 	uint64_t most_before; /* bytes; UINT64_MAX: not read yet */
 	struct move moves[MOVES]; /* number i at i % MOVES */
 	uint32_t n_moves;
@@ -204,6 +209,7 @@ static void pages_thin(struct held *x, struct process *p)
 		if (x->random & 1 || p->pages[i].pages > UINT32_MAX / 2)
 			continue;
 		p->pages[n] = p->pages[i];
+		p->pages[n].exact = false;
 		p->pages[n++].pages *= 2;
 	}
 	p->n_pages = n;
@@ -264,27 +270,75 @@ static bool is_last(const struct process *p, const struct stack_event *ev)
 		     (is_mover(p, ev->time_ns) && (of == MEM_ANON || of == MEM_UNKNOWN)));
 }
 
-void held_sample(struct held *x, struct family_host *h, const struct stack_event *ev, size_t size,
-		 struct naming_result *named)
+/* How many pages its faults brought, each. Of huge pages that are sampled apart it is known, unless
+ * the kernel had to do with a small one after all. */
+static uint32_t size_of(const struct stack_event *ev, uint64_t said)
 {
-	const struct process *p = process_find(x, ev);
-	const uint64_t at = page_followed(p, MEM_PAGE(ev->tag), ev->time_ns),
-		       said = page_look(ev, at),
-		       pages = (uint64_t)MEM_PERIOD(ev->tag) * pages_size(said);
-	const struct store_amount a = {.n = MEM_PERIOD(ev->tag), .value = pages * PAGE};
-	const bool last = pages_state(said) == PAGES_GONE && is_last(p, ev);
+	if (MEM_IS_HUGE(ev->tag) && !(pages_state(said) == PAGES_OWN && pages_frame(said)))
+		return PAGES_HUGE;
+	return pages_size(said);
+}
+
+static void sample_store(struct family_host *h, const struct stack_event *ev, uint64_t pages,
+			 uint32_t size, bool apart, struct naming_result *named)
+{
+	const bool huge = MEM_IS_HUGE(ev->tag), twice = apart && !huge && size == PAGES_HUGE;
+	const struct store_amount a = {.n = huge ? 0 : MEM_PERIOD(ev->tag),
+				       .value = twice ? 0 : pages * PAGE};
 
 	amount_store(h, ev, (const uint64_t *)(ev + 1), NULL, STORE_KIND_PAGEFAULTS, &a, 0, a.n,
 		     named);
+}
+
+static void sample_take(struct held *x, struct family_host *h, const struct stack_event *ev,
+			size_t bytes, bool apart, struct naming_result *named)
+{
+	const struct process *p = process_find(x, ev);
+	const uint64_t at = page_followed(p, MEM_PAGE(ev->tag), ev->time_ns),
+		       said = page_look(ev, at);
+	const uint32_t size = size_of(ev, said);
+	const uint64_t pages = (uint64_t)MEM_PERIOD(ev->tag) * size;
+	const bool last = pages_state(said) == PAGES_GONE && is_last(p, ev);
+
+	sample_store(h, ev, pages, size, apart, named);
+	if (apart && !MEM_IS_HUGE(ev->tag) && size == PAGES_HUGE)
+		return;
 	if ((pages_state(said) == PAGES_OWN || last) && !named->excluded)
-		page_keep(x, ev, size,
+		page_keep(x, ev, bytes,
 			  &(const struct page){
 				  .page = at,
 				  .pages = (uint32_t)(pages < UINT32_MAX ? pages : UINT32_MAX),
+				  .exact = MEM_PERIOD(ev->tag) == 1,
 				  .time_ns = ev->time_ns,
-				  .unsized = last,
-				  .huge = pages_size(said) == PAGES_HUGE,
+				  .unsized = last && !MEM_IS_HUGE(ev->tag),
+				  .huge = size == PAGES_HUGE,
 				  .frame = pages_frame(said)});
+}
+
+/* As a stack of the perf event's has it: without what handles the fault. */
+static void huge_take(struct held *x, struct family_host *h, const struct stack_event *ev,
+		      struct naming_result *named)
+{
+	const uint64_t *frames = (const uint64_t *)(ev + 1);
+	const uint16_t leading = amount_fault(h, ev, frames);
+	const size_t n = (size_t)ev->n_kernel + ev->n_user - leading,
+		     bytes = sizeof(*ev) + n * sizeof(*frames);
+	struct stack_event *trimmed = mem_alloc(bytes);
+
+	*trimmed = *ev;
+	trimmed->n_kernel = (uint16_t)(ev->n_kernel - leading);
+	memcpy(trimmed + 1, frames + leading, n * sizeof(*frames));
+	sample_take(x, h, trimmed, bytes, true, named);
+	free(trimmed);
+}
+
+void held_sample(struct held *x, struct family_host *h, const struct stack_event *ev, size_t size,
+		 bool apart, struct naming_result *named)
+{
+	if (MEM_IS_HUGE(ev->tag))
+		huge_take(x, h, ev, named);
+	else
+		sample_take(x, h, ev, size, apart, named);
 }
 
 /* Before the move; what came later by this address is another one. */
@@ -362,19 +416,42 @@ static size_t youngest(struct page *pages, size_t n, uint64_t span)
 	return left;
 }
 
+/* The exact ones of n sorted pages, in front: each represents what lies there itself, so of several
+ * samples of one place the youngest is right. Returns how many; *others: how many follow them. */
+static size_t exact_first(struct page *pages, size_t n, size_t *others)
+{
+	struct page *rest = mem_array(n + 1, sizeof(*rest));
+	size_t exact = 0, left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct page *at = &pages[i];
+
+		if (!at->exact)
+			rest[left++] = *at;
+		else if (!exact || pages[exact - 1].page + pages[exact - 1].pages <= at->page)
+			pages[exact++] = *at;
+		else if (pages[exact - 1].time_ns < at->time_ns)
+			pages[exact - 1] = *at;
+	}
+	memcpy(pages + exact, rest, left * sizeof(*rest));
+	free(rest);
+	*others = left;
+	return exact;
+}
+
 /* Memory that was freed and mapped again at the same place has pages of both times, and the kernel
  * only says that something is there. A page that lies in another frame than before was touched
  * again, or the kernel moved it: then its neighbours are not younger. The pages are sorted. */
 static void pages_replaced(struct process *p)
 {
-	size_t n = 0;
+	size_t others, n = exact_first(p->pages, p->n_pages, &others);
+	const size_t end = n + others;
 
-	for (size_t i = 0; i < p->n_pages;) {
-		size_t k = p->n_pages - i < 2 * NEIGHBOURS ? p->n_pages - i : NEIGHBOURS;
+	for (size_t i = n; i < end;) {
+		size_t k = end - i < 2 * NEIGHBOURS ? end - i : NEIGHBOURS;
 		struct page *at = &p->pages[i];
 		uint64_t span =
-			(i + k < p->n_pages ? at[k].page : at[k - 1].page + at[k - 1].pages) -
-			at->page;
+			(i + k < end ? at[k].page : at[k - 1].page + at[k - 1].pages) - at->page;
 
 		i += k;
 		k = youngest(at, k, span);
@@ -434,11 +511,19 @@ static void pages_sum(struct process *p)
 	qsort(p->pages, p->n_pages, sizeof(*p->pages), by_page);
 	pages_replaced(p);
 	for (size_t i = 0; i < p->n_sites; i++)
-		p->sites[i].now = 0;
+		p->sites[i].now = p->sites[i].most = p->sites[i].huge = 0;
 	p->huge_pages = 0;
+	p->huge_drawn = false;
 	for (size_t i = 0; i < p->n_pages; i++) {
-		p->sites[p->pages[i].site].now += p->pages[i].pages;
-		p->huge_pages += p->pages[i].huge ? p->pages[i].pages : 0;
+		const struct page *at = &p->pages[i];
+		struct site *s = &p->sites[at->site];
+
+		s->now += at->pages;
+		s->huge += at->huge ? at->pages : 0;
+		if (!at->exact && at->pages > s->most)
+			s->most = at->pages;
+		p->huge_pages += at->huge ? at->pages : 0;
+		p->huge_drawn |= at->huge && !at->exact;
 	}
 }
 
@@ -526,9 +611,9 @@ static void series_make(const struct telling *t, struct site *s)
 	s->epoch = store_epoch(w);
 }
 
-static int gauge_put(struct telling *t, uint32_t gauge, uint64_t bytes)
+static int gauge_put(struct telling *t, uint32_t gauge, uint64_t bytes, uint64_t most)
 {
-	const struct store_amount a = {.n = bytes / PAGE, .value = bytes};
+	const struct store_amount a = {.n = bytes / PAGE, .value = bytes, .max = most};
 	uint64_t told;
 	int err;
 
@@ -542,34 +627,56 @@ static int gauge_put(struct telling *t, uint32_t gauge, uint64_t bytes)
 	return 0;
 }
 
-static void sum_add(struct telling *t, struct idmap *sums, struct site *s, double pages)
+/* What one series has: bytes, and those that the largest sample of them represents. */
+struct gauge_sums {
+	struct idmap bytes, most;
+};
+
+static void sum_add(struct telling *t, struct gauge_sums *sums, struct site *s, double scale)
 {
+	uint64_t *most;
 	bool fresh;
 
-	if (pages <= 0)
+	if (!s->now || scale <= 0)
 		return;
 	if (s->epoch != store_epoch(t->h->store))
 		series_make(t, s);
-	*idmap_ref(sums, s->gauge, &fresh) += (uint64_t)(pages * PAGE);
+	*idmap_ref(&sums->bytes, s->gauge, &fresh) += (uint64_t)((double)s->now * scale * PAGE);
+	most = idmap_ref(&sums->most, s->gauge, &fresh);
+	if (*most < (uint64_t)((double)s->most * scale * PAGE))
+		*most = (uint64_t)((double)s->most * scale * PAGE);
+}
+
+/* A row without a stack, which is the kernel's count. */
+static void row_add(struct telling *t, struct gauge_sums *sums, struct site *s, uint64_t bytes)
+{
+	s->now = bytes / PAGE;
+	sum_add(t, sums, s, 1);
 }
 
 /* Stacks whose frames have the same names are one series, and a gauge's amount replaces the one
  * before: their sum is stored. What the store has and is not there any more is stored as nothing.
  */
-static void sums_put(struct telling *t, const struct idmap *sums)
+static void sums_put(struct telling *t, const struct gauge_sums *sums)
 {
 	const struct idmap *told = &t->p->told;
+	const struct idmap *now = &sums->bytes;
 	int err = 0;
 
 	for (size_t i = 0; i < told->cap && !err; i++) {
-		uint64_t now;
+		uint64_t bytes;
 
-		if (told->slots[i].used && !idmap_get(sums, told->slots[i].key, &now))
-			err = gauge_put(t, (uint32_t)told->slots[i].key, 0);
+		if (told->slots[i].used && !idmap_get(now, told->slots[i].key, &bytes))
+			err = gauge_put(t, (uint32_t)told->slots[i].key, 0, 0);
 	}
-	for (size_t i = 0; i < sums->cap && !err; i++)
-		if (sums->slots[i].used)
-			err = gauge_put(t, (uint32_t)sums->slots[i].key, sums->slots[i].value);
+	for (size_t i = 0; i < now->cap && !err; i++) {
+		uint64_t most = 0;
+
+		if (!now->slots[i].used)
+			continue;
+		idmap_get(&sums->most, now->slots[i].key, &most);
+		err = gauge_put(t, (uint32_t)now->slots[i].key, now->slots[i].value, most);
+	}
 	t->stale |= err != 0;
 }
 
@@ -613,29 +720,68 @@ static uint64_t huge_of(const struct process *p, uint64_t rest, uint64_t all)
 	return huge < rest ? huge : rest;
 }
 
+/* Where samples of huge pages are drawn, there are few of them as a rule, and the kernel
+ * knows how much they are together: that is shared out. Of a process from before the recording only
+ * too much is known. */
+static void huge_share(struct process *p, uint64_t all)
+{
+	double scale, huge;
+
+	if (!p->huge_drawn || p->dying || all > MOST_ASKED || !p->huge_pages)
+		return;
+	huge = (double)pages_huge(p->key.tgid) / PAGE;
+	scale = huge / (double)p->huge_pages;
+	if (huge <= 0 || (scale > 1 && p->most_before))
+		return;
+	scale = scale > HUGE_MORE ? HUGE_MORE : scale;
+	p->huge_pages = 0;
+	for (size_t i = 0; i < p->n_sites; i++) {
+		struct site *s = &p->sites[i];
+		uint64_t now = (uint64_t)((double)s->huge * scale);
+
+		s->now += now - s->huge;
+		s->huge = now;
+		p->huge_pages += now;
+	}
+}
+
+/* Small pages that its largest sample represents. */
+static uint64_t most_of(const struct process *p)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < p->n_sites; i++)
+		most = p->sites[i].most > most ? p->sites[i].most : most;
+	return most;
+}
+
 static void process_tell(struct telling *t, const struct pages_usage *u)
 {
-	uint64_t all = u->own + u->swap, sampled = pages_all(t->p) * PAGE,
-		 rest = sampled < all ? all - sampled : 0;
-	double scale = sampled > all ? (double)all / (double)sampled : 1;
+	uint64_t all = u->own + u->swap, sampled, rest, huge;
 	struct process *p = t->p;
-	struct idmap sums = {0};
-	uint64_t huge;
+	struct gauge_sums sums = {0};
+	double scale;
 
+	huge_share(p, all);
+	sampled = pages_all(p) * PAGE;
+	rest = sampled < all ? all - sampled : 0;
+	scale = sampled > all ? (double)all / (double)sampled : 1;
 	if (rest < p->most_before)
 		p->most_before = rest;
 	for (size_t i = 0; i < p->n_sites; i++)
-		sum_add(t, &sums, &p->sites[i], (double)p->sites[i].now * scale);
-	sum_add(t, &sums, &p->before, (double)p->most_before / PAGE);
+		sum_add(t, &sums, &p->sites[i], scale);
+	row_add(t, &sums, &p->before, p->most_before);
 	rest -= p->most_before;
 	huge = huge_of(p, rest, all);
-	sum_add(t, &sums, &p->huge, (double)huge / PAGE);
-	sum_add(t, &sums, &p->rest, (double)(rest - huge) / PAGE);
+	row_add(t, &sums, &p->huge, huge);
+	p->rest.most = most_of(p); /* what the others are off by */
+	row_add(t, &sums, &p->rest, rest - huge);
 	sums_put(t, &sums);
 	if (!t->stale) /* else it would void what could not be stored again */
 		alive_tell(t);
 	p->bytes = all;
-	idmap_release(&sums);
+	idmap_release(&sums.bytes);
+	idmap_release(&sums.most);
 }
 
 static bool changed(const struct process *p, const struct pages_usage *u)

@@ -4,11 +4,15 @@
  * there of them.
  *
  *   1. A sample is `period` page faults, stored at once as kind `pagefaults`: faults, and the bytes
- *      that they brought (a huge page is 2 MiB).
+ *      that they brought (a huge page is 2 MiB). Where faults that bring huge pages are sampled by
+ * a program of their own (hugefaults.h), its samples are bytes without faults, and the others of
+ *      such faults are faults without bytes.
  *   2. Pages that are the process's own, private and without a file behind them, are kept, each
  * with the number that its sample represents. At each reading of the process the kernel is asked
  * which are still there; those are the gauge `mem` of their stack. So `mem` says who made a process
  *      grow, not who holds the memory now: an allocator that reuses a page is not seen.
+ *      What the largest sample of a stack represents is stored with it, as its `max`: 0 where each
+ *      page is counted. So the root of that times the bytes is about their standard error.
  *   3. The sum over a process's stacks and three rows that have none is what the kernel counts
  *      (RssAnon + VmSwap). The first is "[from before the recording]"; where the process began
  *      within it, by a fork without an exec, that is "[from its parent]": pages which both have
@@ -39,6 +43,7 @@
 #define SONDE_MEM_HELD_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,9 +58,10 @@ struct held;
 
 struct held *held_new(int64_t interval_ns, size_t most_pages);
 void held_free(struct held *x); /* NULL is fine */
-/* Stores a sample and keeps its page. *named: its stack's names. */
+/* Stores a sample and keeps its page. `apart`: another program samples huge pages.
+ * *named: its stack's names. */
 void held_sample(struct held *x, struct family_host *h, const struct stack_event *ev, size_t size,
-		 struct naming_result *named);
+		 bool apart, struct naming_result *named);
 /* A process has a new mapping here: what it had here before is gone. */
 void held_mapped(struct held *x, const struct mem_mapped *m);
 /* The kernel kills it for memory: it is not read any more. */

@@ -22,6 +22,7 @@
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/mem/held.h"
 #include "loaders/mem/hostpages.h"
+#include "loaders/mem/hugefaults.h"
 #include "loaders/mem/major.h"
 #include "loaders/mem/pages.h"
 #include "loaders/mem/period.h"
@@ -64,6 +65,10 @@ struct mem {
 		*sleeps[SLEEP_LINKS]; /* attached while a thread of the host waits for memory */
 	bool watches;                 /* no person waits: only then */
 	bool sleepless;               /* they could not be attached */
+	struct hugefaults hugefaults;
+	struct bpf_link *huge; /* attached while they are sampled */
+	bool huge_apart;       /* they are, by that program alone */
+	bool hugeless;         /* it could not be attached */
 	struct pressure pressure;
 	struct stall_notes notes;
 	struct held *held;       /* NULL: not begun */
@@ -94,6 +99,7 @@ static const struct leftout_program OPTIONAL[] = {
 	{"mem_sleep_switch",
 	 "waits for memory that comes back from swap, and those above memory.high, are not seen"},
 	{"mem_sleep_end", "waits for memory that comes back from swap have no stack"},
+	{"mem_huge_alloc", "few of the faults that bring huge pages are seen"},
 	{"mem_victim",
 	 "what a process held that was killed for memory is that of the last look at it"},
 	{"mem_page_alloc", "pages of the kernel are not recorded"},
@@ -148,6 +154,9 @@ static int mem_load(const struct family_config *c, uint32_t kinds, void *out)
 	bpf_program__set_autoload(skel->progs.mem_sleep_switch, true);
 	bpf_program__set_autoload(skel->progs.mem_sleep_end, skel->rodata->at_end);
 	pages_load(skel);
+	skel->rodata->huge_order =
+		leftout_is("mem_huge_alloc") || !pages_tell_frames() ? 0 : hugefaults_order();
+	bpf_program__set_autoload(skel->progs.mem_huge_alloc, skel->rodata->huge_order);
 	programs_keep_still(skel->obj);
 	sampling_configure(skel->obj, c, kinds, SAMPLING_SETTINGS(skel));
 	err = sampling_load(skel->skeleton, c);
@@ -172,6 +181,7 @@ static int mem_open(const struct family_config *c, void **state, struct bpf_obje
 	m->watches = c->bucket_s >= FAMILY_ALWAYS_S;
 	pressure_open(&m->pressure);
 	m->major = major_new();
+	hugefaults_open(&m->hugefaults, !m->watches, m->watches ? RATE_ALWAYS : RATE);
 	period_init(&m->period, opts.period, m->watches ? RATE_ALWAYS : RATE, PERIOD_MIN);
 	period_init(&m->major_period, 0, m->watches ? MAJORS_ALWAYS : MAJORS, 1);
 	*state = m;
@@ -299,6 +309,30 @@ static void majors_attach(struct mem *m)
 		log_warn("%s: page faults that read a file or swap are not recorded", e.what);
 }
 
+static void huge_follow(struct mem *m)
+{
+	struct bpf_program *prog = programs_used(m->skel->obj, m->skel->progs.mem_huge_alloc);
+	struct hugefaults *x = &m->hugefaults;
+	struct err e = {0};
+
+	m->huge_apart = bpf_program__fd(prog) >= 0 && !m->hugeless;
+	if (!m->huge_apart)
+		return;
+	hugefaults_tick(x, __atomic_load_n(&m->skel->bss->huge_seen, __ATOMIC_RELAXED),
+			clock_boot_ns());
+	m->skel->data->huge_every = x->every;
+	m->skel->data->huge_turns = x->turns;
+	if (x->on == (m->huge != NULL))
+		return;
+	if (!x->on) {
+		bpf_link__destroy(m->huge);
+		m->huge = NULL;
+	} else if (sampling_attach(prog, &m->huge, &e)) {
+		log_warn("%s: few of the faults that bring huge pages are seen", e.what);
+		m->hugeless = true;
+	}
+}
+
 static int mem_attach(void *state, struct err *e)
 {
 	struct mem *m = state;
@@ -307,6 +341,7 @@ static int mem_attach(void *state, struct err *e)
 
 	stalls_attach(m);
 	sleeps_follow(m);
+	huge_follow(m);
 	pages_attach(m);
 	majors_attach(m);
 	if (!err)
@@ -335,6 +370,7 @@ static void mem_tick(void *state)
 
 	sampler_tick(&m->sampler);
 	sleeps_follow(m);
+	huge_follow(m);
 	if (m->pages)
 		hostpages_tick(m->pages, clock_boot_ns());
 	percpu_sum(bpf_map__fd(m->skel->maps.outside), &outside, sizeof(outside));
@@ -392,7 +428,7 @@ static void mem_store_record(void *state, struct family_host *h, const struct st
 	else if (record && MEM_IS_MAJOR(record->tag))
 		major_store(m->major, &m->notes, h, record, named);
 	else if (record)
-		held_sample(held_of(state, h), h, record, size, named);
+		held_sample(held_of(state, h), h, record, size, m->huge_apart, named);
 }
 
 static int mem_ring_fd(void *state)
@@ -435,7 +471,9 @@ static int mem_record_amount(void *state, const void *record, size_t size, uint6
 			held_dying(m->held, v);
 		return 0;
 	}
-	*n = MEM_IS_STALL(ev->tag) ? MEM_STALL_N(ev->tag) : MEM_PERIOD(ev->tag);
+	*n = MEM_IS_STALL(ev->tag) ? MEM_STALL_N(ev->tag) :
+	     MEM_IS_HUGE(ev->tag)  ? 0 :
+				     MEM_PERIOD(ev->tag);
 	return 0;
 }
 
@@ -484,6 +522,8 @@ static void mem_detach(void *state)
 	sampler_stop(&m->sampler);
 	sampler_stop(&m->majors);
 	sleeps_detach(m);
+	bpf_link__destroy(m->huge);
+	m->huge = NULL;
 	links_detach(m, true);
 }
 
@@ -509,6 +549,7 @@ static void mem_close(void *state)
 	major_free(m->major);
 	hostpages_free(m->pages);
 	pressure_close(&m->pressure);
+	hugefaults_close(&m->hugefaults);
 	mem_bpf__destroy(m->skel);
 	free(m);
 }

@@ -84,6 +84,7 @@ struct fold_leaf { /* one (stack, process, thread), in each slice if there are s
 	uint32_t process; /* index into processes */
 	const char *thread;
 	uint64_t samples, ns; /* n and value, whatever the unit */
+	uint64_t max;         /* of the series; 0: not known */
 	uint32_t tid;
 	uint32_t slice;     /* if there are slices */
 	uint32_t label;     /* of its series: bytes of one object, ... */

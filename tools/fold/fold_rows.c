@@ -145,6 +145,7 @@ static void add_leaf(struct folding *f, uint32_t node, uint32_t process,
 	leaf.slice = t->part;
 	leaf.samples = t->whole_n;
 	leaf.ns = t->whole_value;
+	leaf.max = t->max;
 	if (f->opts.with)
 		fold_merge_leaf(f->b, &leaf, &none);
 	else

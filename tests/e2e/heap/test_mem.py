@@ -135,6 +135,43 @@ def test_the_line_that_leaks_is_first_and_its_bytes_are_right(sonde, store, capt
     assert rows_of(sonde, store, other)
 
 
+def huge_bytes(pid):
+    """What the kernel counts."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        return sum(int(line.split()[1]) << 10 for line in f if line.startswith("AnonHugePages:"))
+
+
+# Of every 65536th page fault none is one of these.
+HUGE = {"person": (3, ["--apart"]), "sonded": (20, ["--bucket", "10s", "--interval", "5s"])}
+
+
+@pytest.mark.parametrize("who", ["person", pytest.param("sonded", marks=pytest.mark.long)])
+def test_huge_pages_are_counted_each_however_seldom_page_faults_are_sampled(sonde, store, capture, scratch, who):
+    """As sonded records, where nobody waits, they are counted from a few seconds after the first one on, and where much else is
+    allocated in a part of the time: the sum is the kernel's, and the line is right."""
+    need_root()
+    command, (seconds, options) = ready("c", scratch), HUGE[who]
+    c = capture("--period", 65536, "--comm", "leak", *options, program="sonde-mem")
+    with started([*command, "2048", str(seconds), "huge", "10"]) as child:
+        kept = int(child.stdout.readline())
+        time.sleep(1)
+        huge, pid = huge_bytes(child.pid), child.pid
+        c.stop(60)
+    if huge < kept / 2:
+        pytest.skip(f"missing: huge pages ({huge >> 20} MiB of {kept >> 20}): /sys/kernel/mm/transparent_hugepage/enabled, or memory is in small pieces")
+    rows = rows_of(sonde, store, pid, "-n", "1000")
+    held, touched = collections.Counter(), collections.Counter()
+    for r in rows:
+        held[r["function"]] += r["inuse_bytes"]
+        touched[r["function"]] += r["alloc_bytes"]
+    print(who, kept, huge, held, touched)
+    if who == "person":
+        assert held["leaky"] == touched["leaky"] == huge, (huge, rows)
+    else:
+        assert held["leaky"] + held["[huge pages without a sample]"] == pytest.approx(huge, rel=0.15), (huge, rows)
+        assert held["leaky"] >= huge / 2, (huge, rows)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["mmap", "huge", "moves", "populate", "locked", "none"])
 def test_each_way_to_get_memory(sonde, store, capture, scratch, how):

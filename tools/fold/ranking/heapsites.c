@@ -181,6 +181,8 @@ static void step_add(const struct source *src, struct entry *x, const struct fol
 		heaptotals_add(step->totals, process_key(p), x->who, p->start_ns >= step->began_ns,
 			       step->number, l->ns);
 	x->site.at[step->number] += l->ns;
+	if (l->max > x->site.weight)
+		x->site.weight = l->max;
 	if (step->number == 1 && p->start_ns < step->began_ns &&
 	    !idmap_get(step->at_first, process_key(p), &known))
 		x->unknown += l->ns;
@@ -346,7 +348,8 @@ static int add_growth(const struct selection *sel, const struct source *sources,
 		s->growth = heapsites_slope(s->at + 1, HEAPSITES_STEPS, (double)width / 1e9);
 		first_guess(x, s->growth * (double)width / 1e9);
 		s->grown = heapsites_grows(s->at) ? s->at[HEAPSITES_STEPS] - s->at[0] : 0;
-		if (x->estimated && !heaptotals_explain(&totals, x->who, s->grown))
+		if (x->estimated && (s->grown < HEAPSITES_SAMPLES * s->weight ||
+				     !heaptotals_explain(&totals, x->who, s->grown)))
 			s->grown = 0;
 	}
 	heaptotals_release(&totals);
@@ -363,7 +366,8 @@ static int add_difference(const struct selection *sel, const struct source *sour
 		struct heapsite *s = &x->site;
 
 		first_guess(x, 0);
-		if (s->at[HEAPSITES_STEPS] >= s->at[0] + HEAPSITES_LEAST)
+		if (s->at[HEAPSITES_STEPS] >= s->at[0] + HEAPSITES_LEAST &&
+		    s->at[HEAPSITES_STEPS] - s->at[0] >= HEAPSITES_DIFFER * s->weight)
 			s->grown = s->at[HEAPSITES_STEPS] - s->at[0];
 	}
 	return ret;

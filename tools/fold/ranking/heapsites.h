@@ -12,7 +12,9 @@
  *   5. goes on: a seventh of it came in the second half.
  *
  * What family mem knows of a line is an estimate: such a line grows only if its processes do, too,
- * as the kernel counts them (heaptotals.h).
+ * as the kernel counts them (heaptotals.h), and by what HEAPSITES_SAMPLES of its samples represent
+ * at least. n samples are off by the root of n, so that is three times the error of what grew.
+ * Where only the difference of two times is asked it is twice the error.
  *
  * Its rate is the median of the slopes between each two ends (Theil and Sen's estimate). A process
  * that ended counts in the step in which it did and not later: what processes that come and go hold
@@ -42,6 +44,8 @@
 #define HEAPSITES_CHANGES 3
 #define HEAPSITES_LEAST   (1u << 20) /* bytes */
 #define HEAPSITES_TREND   16
+#define HEAPSITES_SAMPLES 9
+#define HEAPSITES_DIFFER  4 /* samples, of a difference */
 
 struct heapsite {
 	char *who; /* its container, or else its command; never NULL, nor are these: */
@@ -51,6 +55,8 @@ struct heapsite {
 	uint64_t inuse_bytes, inuse_objects, alloc_bytes, alloc_objects;
 	uint64_t at[HEAPSITES_STEPS + 1]; /* bytes in use: at the beginning, at the end of each step
 					   */
+	uint64_t
+		weight; /* bytes that the largest sample of it represents; 0: none is an estimate */
 	uint64_t grown; /* bytes, from the beginning to the end; 0: it does not grow */
 	double growth;  /* bytes a second */
 };
