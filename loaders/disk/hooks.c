@@ -68,6 +68,8 @@ static const struct leftout_program OPTIONAL[] = {
 	{"lock_flock", NO_LOCKS},
 	{"lock_posix", NO_LOCKS},
 	{"lock_ends", NO_LOCKS},
+	{"lock_fcntl", NO_LOCKS},
+	{"lock_signal", NULL}, /* then the loader finds that a wait is over */
 	{0}};
 
 /* Which programs attach to which system calls: words of the tracepoints' names, each absent on some
@@ -90,7 +92,7 @@ static const struct {
 	{"copy_begins", "enter", "copy_file_range"},
 	{"copy_begins_cast", "enter", "copy_file_range"},
 	{"calls_end", "exit", READS " " WRITES " " RESIZES " sendfile64 copy_file_range"},
-	{"lock_ends", "exit", "flock fcntl"},
+	{"lock_ends", "exit", "flock"},
 	{"fsync_begins", "enter", "fsync"},
 	{"fdatasync_begins", "enter", "fdatasync"},
 	{"range_begins", "enter", "sync_file_range"},
@@ -208,6 +210,8 @@ static int load(struct hooks *k, const struct family_config *c)
 	bpf_program__set_autoload(k->skel->progs.disk_dirty_page, tells("writeback_dirty_page"));
 	bpf_program__set_autoload(k->skel->progs.lock_flock, k->files && tells("flock_lock_inode"));
 	bpf_program__set_autoload(k->skel->progs.lock_posix, k->files && tells("posix_lock_inode"));
+	bpf_program__set_autoload(k->skel->progs.lock_fcntl, k->files && tells("fcntl_setlk"));
+	bpf_program__set_autoload(k->skel->progs.lock_signal, k->files && tells("signal_deliver"));
 	for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++)
 		autoload(k, CALLS[i].program, k->files);
 	calls_autoload(k);
@@ -389,6 +393,28 @@ int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx)
 {
 	return mapread_any(hooks_made(k, DISK_MADE_SYNCING), bpf_map__fd(k->skel->maps.syncing),
 			   sizeof(uint64_t), sizeof(struct disk_syncing), fn, ctx);
+}
+
+/* The kernel takes an entry out and gives it at once since 5.14. */
+static bool locking_take(int fd, uint64_t thread, struct disk_locking *out)
+{
+	if (!bpf_map_lookup_and_delete_elem(fd, &thread, out))
+		return true;
+	return errno != ENOENT && !bpf_map_lookup_elem(fd, &thread, out) &&
+	       !bpf_map_delete_elem(fd, &thread);
+}
+
+void hooks_locking_over(struct hooks *k, uint64_t thread, uint64_t begin_ns)
+{
+	int fd = bpf_map__fd(k->skel->maps.locking);
+	struct disk_locking l;
+
+	if (!locking_take(fd, thread, &l))
+		return;
+	if (l.begin_ns == begin_ns)
+		__atomic_fetch_add(&k->skel->bss->disk_lost.locks, 1, __ATOMIC_RELAXED);
+	else /* it waits again */
+		bpf_map_update_elem(fd, &thread, &l, BPF_NOEXIST);
 }
 
 int hooks_locking(struct hooks *k, mapread_fn fn, void *ctx)

@@ -219,7 +219,8 @@ static __always_inline void call_add(struct disk_sync_key *key, const struct dis
 	if (!s)
 		return;
 	if (!s->named && key->ino != DISK_OTHERS &&
-	    (calls_named < CALLS_NAMED || s->bytes >= CALLS_BYTES || ns >= CALLS_NS)) {
+	    (calls_named < CALLS_NAMED || s->bytes + (ret > 0 ? ret : 0) >= CALLS_BYTES ||
+	     ns >= CALLS_NS)) {
 		s->named = 1;
 		__sync_fetch_and_add(&calls_named, 1);
 		inode_names(key->ino, key->dev, (struct inode___pages *)c->inode);

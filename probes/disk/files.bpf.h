@@ -70,7 +70,15 @@ DISK_HASH(disk_opens, 4096, struct disk_open_key, __u64);
 /* What found no room there: by error alone. */
 DISK_HASH(disk_rest_opens, 1024, struct disk_open_key, __u64);
 
+struct { /* the loader deletes what it has read */
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct disk_inode);
+	__type(value, struct disk_names);
+} disk_names SEC(".maps");
+
 static const struct disk_sync no_syncs;
+static const struct disk_names no_names;
 
 static __always_inline struct file___disk *file_of(__u32 fd)
 {
@@ -140,6 +148,20 @@ static __always_inline void names_read(char *names, int n, int size, struct dent
 	}
 }
 
+/* `dentry` NULL: it has none. */
+static __always_inline void file_names(__u64 ino, __u32 dev, struct dentry___disk *dentry)
+{
+	struct disk_inode id = {.ino = ino, .dev = dev};
+	struct disk_names *n;
+
+	if (bpf_map_lookup_elem(&disk_names, &id) ||
+	    bpf_map_update_elem(&disk_names, &id, &no_names, BPF_NOEXIST))
+		return;
+	n = bpf_map_lookup_elem(&disk_names, &id);
+	if (n && dentry)
+		names_read(n->names[0], DISK_DEEP, DISK_LONG, dentry);
+}
+
 static __always_inline struct disk_sync *sync_get(const struct disk_syncing *s,
 						  const struct disk_sync_key *key)
 {
@@ -153,6 +175,7 @@ static __always_inline struct disk_sync *sync_get(const struct disk_syncing *s,
 	if (d) {
 		d->fd = s->fd;
 		names_read(d->names[0], DISK_NAMES, DISK_NAME, (struct dentry___disk *)s->name);
+		file_names(key->ino, key->dev, (struct dentry___disk *)s->name);
 	}
 	return d;
 }

@@ -130,34 +130,19 @@ DISK_HASH(disk_files, 16384, struct disk_file_key, struct disk_file);
 /* What found no room there. */
 DISK_HASH(disk_rest_files, 4096, struct disk_file_key, struct disk_file);
 
-struct { /* the loader deletes what it has read */
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct disk_inode);
-	__type(value, struct disk_names);
-} disk_names SEC(".maps");
-
 static const struct disk_file no_file;
-static const struct disk_names no_names;
 
 static __always_inline void inode_names(__u64 ino, __u32 dev, struct inode___pages *inode)
 {
-	struct disk_inode id = {.ino = ino, .dev = dev};
 	unsigned long first = (unsigned long)BPF_CORE_READ(inode, i_dentry.first), at = 0;
 	struct dentry___union *old = NULL;
 	struct dentry___7_1 *now = NULL;
-	struct disk_names *n;
 
-	if (bpf_map_lookup_elem(&disk_names, &id) ||
-	    bpf_map_update_elem(&disk_names, &id, &no_names, BPF_NOEXIST))
-		return;
-	n = bpf_map_lookup_elem(&disk_names, &id);
 	if (bpf_core_field_exists(old->d_u))
 		at = bpf_core_field_offset(old->d_u.d_alias);
 	else
 		at = bpf_core_field_offset(now->d_alias);
-	if (n && first > at)
-		names_read(n->names[0], DISK_DEEP, DISK_LONG, (struct dentry___disk *)(first - at));
+	file_names(ino, dev, first > at ? (struct dentry___disk *)(first - at) : NULL);
 }
 
 /* The first page of its folio. Bit 0 says that it is not the first; the rest is the first one's
