@@ -13,8 +13,11 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probes/disk/sums.bpf.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/lib/calls.bpf.h"
 #include "probes/lib/passon.bpf.h"
+
+#define ERESTARTSYS 512 /* this and above: a signal came, and the call may begin again */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -60,9 +63,6 @@ struct files_struct___disk {
 DISK_HASH(syncing, 4096, __u64, struct disk_syncing);
 
 DISK_HASH(disk_syncs, 4096, struct disk_sync_key, struct disk_sync);
-
-/* By pid_tgid: where the path is in the program's memory. */
-DISK_HASH(opening, 8192, __u64, __u64);
 
 /* How many. */
 DISK_HASH(disk_opens, 4096, struct disk_open_key, __u64);
@@ -207,26 +207,6 @@ int sync_ends(struct sys_exit *x)
 	return PASS_ON;
 }
 
-static __always_inline int open_begin(__u64 path)
-{
-	__u64 id = bpf_get_current_pid_tgid();
-
-	bpf_map_update_elem(&opening, &id, &path, BPF_ANY);
-	return PASS_ON;
-}
-
-SEC("tracepoint")
-int open_begins(struct sys_enter *x)
-{
-	return open_begin(x->args[0]);
-}
-
-SEC("tracepoint")
-int openat_begins(struct sys_enter *x)
-{
-	return open_begin(x->args[1]);
-}
-
 static __always_inline bool open_add(void *map, enum disk_made which,
 				     const struct disk_open_key *key)
 {
@@ -259,17 +239,29 @@ static __always_inline void open_failed(__u32 error, __u64 path)
 		__sync_fetch_and_add(&disk_lost.opens, 1);
 }
 
+/* What the call was asked for is still in the registers by which its thread entered the kernel. */
+static __always_inline int open_end(const struct sys_exit *x, bool at)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct arch_call call;
+
+	if (x->ret >= 0 || x->ret <= -ERESTARTSYS ||
+	    !arch_call_read(arch_current_entry(task), &call))
+		return PASS_ON;
+	open_failed((__u32)-x->ret, at ? call.second : call.first);
+	return PASS_ON;
+}
+
 SEC("tracepoint")
 int open_ends(struct sys_exit *x)
 {
-	__u64 id = bpf_get_current_pid_tgid(), *path = bpf_map_lookup_elem(&opening, &id);
+	return open_end(x, false);
+}
 
-	if (!path)
-		return PASS_ON;
-	if (x->ret < 0)
-		open_failed((__u32)-x->ret, *path);
-	bpf_map_delete_elem(&opening, &id);
-	return PASS_ON;
+SEC("tracepoint")
+int openat_ends(struct sys_exit *x)
+{
+	return open_end(x, true);
 }
 
 #endif

@@ -123,6 +123,14 @@ static __always_inline void said_read(struct file_lock *lock, struct lock_said *
 	}
 }
 
+/* Of what a typed tracepoint gives: without a helper. */
+static __always_inline unsigned int flags_of(struct file_lock *request)
+{
+	struct file_lock___6_8 *old = (void *)request;
+
+	return bpf_core_field_exists(request->c) ? request->c.flc_flags : old->fl_flags;
+}
+
 /* What it waits for; NULL: nothing, it is a lock that is held. */
 static __always_inline struct file_lock *blocker_of(struct file_lock *lock)
 {
@@ -188,9 +196,11 @@ static __always_inline void ofd_changed(struct file_lock *request)
 	struct ofd_range range;
 	struct lock_said s;
 
+	if (!(flags_of(request) & (FL_OFDLCK | FL_CLOSE)))
+		return;
 	said_read(request, &s);
 	if (!(s.flags & FL_OFDLCK)) {
-		if (s.type == LOCK_UNLOCK && s.flags & FL_CLOSE && s.owner == s.file)
+		if (s.type == LOCK_UNLOCK && s.owner == s.file)
 			ofd_give_up(s.file); /* the last descriptor of that open file is closed */
 		return;
 	}
@@ -251,12 +261,9 @@ static __always_inline void wait_over(bool failed)
 
 static __always_inline __u32 kind_of(struct file_lock *request, bool is_flock)
 {
-	struct lock_said s;
-
 	if (is_flock)
 		return DISK_FLOCK;
-	said_read(request, &s);
-	return s.flags & FL_OFDLCK ? DISK_OFD : DISK_POSIX;
+	return flags_of(request) & FL_OFDLCK ? DISK_OFD : DISK_POSIX;
 }
 
 /* Rule 2. */

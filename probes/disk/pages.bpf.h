@@ -299,16 +299,34 @@ static __always_inline void request_files(struct bio *bio, const struct disk_key
 	file_add(rq, inode, sum + left, counts);
 }
 
-static __always_inline int dirtied(struct address_space *mapping, __u32 order)
+/* inode_key of one that a typed tracepoint leads to. */
+static __always_inline void inode_key_typed(struct inode___pages *inode, struct disk_file_key *key)
+{
+	if ((inode->i_mode & S_IFMT) == S_IFBLK) {
+		key->dev = inode->i_rdev;
+		key->ino = 0;
+		return;
+	}
+	key->ino = inode->i_ino;
+	key->dev = inode->i_sb->s_dev;
+}
+
+/* `typed`: the kernel is one with folios. */
+static __always_inline int dirtied(struct address_space *mapping, __u32 order, bool typed)
 {
 	struct disk_file_key key = {.epoch = disk_epoch};
-	struct inode___pages *inode = mapping ? BPF_CORE_READ(mapping, host) : NULL;
+	struct inode___pages *inode = mapping ? mapping->host : NULL;
 	struct disk_file *f;
 
 	if (!inode)
 		return 0;
-	who_fill(&key.who);
-	inode_key(inode, &key);
+	if (typed) {
+		who_fill_typed(&key.who);
+		inode_key_typed(inode, &key);
+	} else {
+		who_fill(&key.who);
+		inode_key(inode, &key);
+	}
 	f = file_of_sum(&key, inode);
 	if (f)
 		__sync_fetch_and_add(&f->dirty_bytes, DISK_PAGE << (order & 31));
@@ -330,13 +348,13 @@ static __always_inline __u32 folio_order(struct folio *folio)
 
 TRACEPOINT(writeback_dirty_folio, disk_dirty, struct folio *folio, struct address_space *mapping)
 {
-	return dirtied(mapping, folio_order(folio));
+	return dirtied(mapping, folio_order(folio), true);
 }
 
 TRACEPOINT(writeback_dirty_page, disk_dirty_page, struct page *page, /* before 5.18 */
 	   struct address_space *mapping)
 {
-	return dirtied(mapping, 0);
+	return dirtied(mapping, 0, false);
 }
 
 /* Each open file that has no name any more, and lies on a disk: struct disk_held. */

@@ -10,7 +10,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define AT_ONCE 1024
+#define AT_ONCE  1024
+#define ENOTSUPP 524 /* the kernel's own */
 
 int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx)
 {
@@ -55,6 +56,18 @@ void mapread_remove(int fd, size_t key_size, const void *keys, size_t n)
 		at += some * key_size;
 		n -= some;
 	}
+}
+
+bool mapread_take(int fd, const void *key, void *value)
+{
+	static bool in_two;
+
+	if (!in_two && !bpf_map_lookup_and_delete_elem(fd, key, value))
+		return true;
+	if (!in_two && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOTSUPP)
+		return false;
+	in_two = true;
+	return !bpf_map_lookup_elem(fd, key, value) && !bpf_map_delete_elem(fd, key);
 }
 
 bool mapread_made(uint32_t *made)
