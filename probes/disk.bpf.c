@@ -8,7 +8,7 @@
  *    whose data must be on the disk when it is over (FUA, where the device cannot do that by
  * itself) is completed once with its data, and again, without, after the flush that follows: as
  *    /proc/diskstats has it, the second time counts.
- * 3. A request that is merged into another one never completes: its entry is dropped.
+ * 3. A request that is merged into another one never completes: its entry is cleared.
  * 4. A request to a partition is counted for the whole disk only. Devices on top of others (dm,
  *    loop) have requests too: to add devices up one must know the chain.
  * 5. A request that took longer than a bound, or longer than all others of its device since the
@@ -71,11 +71,6 @@ struct request {
 	struct block_device *part;
 } __attribute__((preserve_access_index));
 
-enum rqf_flags { /* since 6.11; before, the bit had the number 4 */
-		 __RQF_FLUSH_SEQ = 1,
-};
-#define FLUSH_SEQ_BEFORE 4
-
 struct request___5_10 { /* its part is a struct hd_struct */
 	struct gendisk *rq_disk;
 } __attribute__((preserve_access_index));
@@ -116,6 +111,7 @@ struct { /* the helper takes no memory of the ring together with a task */
 } stack_scratch SEC(".maps");
 
 const volatile __u64 slow_ns = 50000000; /* a request that takes so long has a record */
+const volatile __u32 flush_seq_bit = 4;  /* of request.rq_flags; the loader sets it (hooks.c) */
 
 static const struct disk_sum nothing;
 
@@ -175,14 +171,39 @@ static __always_inline void unseen_count(const struct disk_asked *a)
 		file_add(&key, NULL, left, true);
 }
 
-static __always_inline int request_asked(struct request *rq)
+/* `typed`: the kernel is one with block_io_start. */
+static __always_inline void asked_fill(struct disk_asked *a, bool typed)
+{
+	if (typed)
+		who_fill_typed(&a->who);
+	else
+		who_fill(&a->who);
+	a->tid = (__u32)bpf_get_current_pid_tgid();
+	bpf_get_current_comm(a->comm, sizeof(a->comm));
+	a->issue_ns = 0;
+	a->failed = 0;
+}
+
+/* A device has the same requests again and again, so the entry stays for the next one. */
+static __always_inline void asked_clear(struct disk_asked *a)
+{
+	__builtin_memset(&a->who, 0, sizeof(a->who));
+	a->tid = 0;
+	a->comm[0] = 0;
+	a->issue_ns = 0;
+	a->failed = 0;
+}
+
+static __always_inline int request_asked(struct request *rq, struct disk_asked *before, bool typed)
 {
 	struct disk_asked a = {};
 	__u64 id = (__u64)rq;
 
-	who_fill(&a.who);
-	a.tid = (__u32)bpf_get_current_pid_tgid();
-	bpf_get_current_comm(a.comm, sizeof(a.comm));
+	if (before) {
+		asked_fill(before, typed);
+		return 0;
+	}
+	asked_fill(&a, typed);
 	if (bpf_map_update_elem(&asked, &id, &a, BPF_ANY))
 		__sync_fetch_and_add(&disk_lost.crowded, 1);
 	return 0;
@@ -195,14 +216,16 @@ TRACEPOINT(block_io_start, disk_start, struct request *rq)
 
 	if (before && before->issue_ns)
 		unseen_count(before);
-	return request_asked(rq);
+	return request_asked(rq, before, true);
 }
 
 /* Where there is block_io_start, this one is not loaded: a requeue inserts again, from elsewhere.
  */
 TRACEPOINT(block_rq_insert, disk_insert, struct request *rq)
 {
-	return request_asked(rq);
+	__u64 id = (__u64)rq;
+
+	return request_asked(rq, bpf_map_lookup_elem(&asked, &id), false);
 }
 
 TRACEPOINT(block_rq_issue, disk_issue, struct request *rq)
@@ -231,8 +254,10 @@ TRACEPOINT(block_rq_issue, disk_issue, struct request *rq)
 TRACEPOINT(block_rq_merge, disk_merge, struct request *rq)
 {
 	__u64 id = (__u64)rq;
+	struct disk_asked *a = bpf_map_lookup_elem(&asked, &id);
 
-	bpf_map_delete_elem(&asked, &id);
+	if (a)
+		asked_clear(a);
 	return 0;
 }
 
@@ -320,11 +345,7 @@ static __always_inline void slow_tell(const struct disk_key *key, const struct d
 /* Is it a step of a sequence with flushes? Each flush is a request itself. */
 static __always_inline bool is_step(const struct request *rq, __u32 op)
 {
-	__u32 bit = FLUSH_SEQ_BEFORE;
-
-	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_FLUSH_SEQ))
-		bit = bpf_core_enum_value(enum rqf_flags, __RQF_FLUSH_SEQ);
-	return op != REQ_OP_FLUSH && rq->rq_flags >> bit & 1;
+	return op != REQ_OP_FLUSH && rq->rq_flags >> (flush_seq_bit & 31) & 1;
 }
 
 static __always_inline int completed(struct request *rq, int error, __u32 bytes, bool stacks)
@@ -369,7 +390,8 @@ static __always_inline int completed(struct request *rq, int error, __u32 bytes,
 	times_add(s, queue, device);
 	if (a && issued && is_slow(&key, queue + device))
 		slow_tell(&key, a, queue, device, failed, stacks);
-	bpf_map_delete_elem(&asked, &id);
+	if (a)
+		asked_clear(a);
 	return 0;
 }
 

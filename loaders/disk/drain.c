@@ -77,7 +77,8 @@ static void order_put(const struct draining *d, const struct disk_key *key,
 	who_put(d->h, d->utc_ns, &ORDER_FACT, &row, who, ORDER_PROCESS, ORDER_CONTAINER);
 }
 
-static void block_put(const struct draining *d, const struct disk_key *key,
+/* false: the capture does not cover who asked. */
+static bool block_put(const struct draining *d, const struct disk_key *key,
 		      const struct disk_sum *s, bool named)
 {
 	struct who who = who_find(d->h, &key->who, NULL);
@@ -85,7 +86,7 @@ static void block_put(const struct draining *d, const struct disk_key *key,
 	char disk[DEVICES_NAME];
 
 	if (!who.wanted)
-		return;
+		return false;
 	if (!named)
 		who = who_find(d->h, &NO_ONE, NULL);
 	fact_put_text(&row, BLOCK_DISK, devices_name(d->devices, key->major, key->minor, disk));
@@ -99,6 +100,7 @@ static void block_put(const struct draining *d, const struct disk_key *key,
 	who_put(d->h, d->utc_ns, &BLOCK_FACT, &row, &who, BLOCK_PROCESS, BLOCK_CONTAINER);
 	if (s->sequential)
 		order_put(d, key, s, &who);
+	return true;
 }
 
 static uint64_t block_weight(const void *value)
@@ -131,24 +133,47 @@ static void blocks_drain(const struct draining *d, const struct bpf_map *map, en
 			  .epoch = d->epoch,
 			  .weight = block_weight,
 			  .made = hooks_made(d->k, made)};
+	size_t n = 0;
 
 	taken_take(&t, bpf_map__fd(map));
 	processes_count(d->h, &t);
 	for (size_t i = 0; i < t.n; i++)
-		block_put(d, taken_key(&t, i), taken_value(&t, i),
-			  i < drain_most(d->h, DRAIN_BLOCKS_MOST));
+		n += block_put(d, taken_key(&t, i), taken_value(&t, i),
+			       n < drain_most(d->h, DRAIN_BLOCKS_MOST));
 	taken_release(&t);
 }
 
-/* A container's file has the path that the container sees. */
-static const struct mounts *mounts_of(const struct draining *d, const struct who *who, uint32_t dev)
+static bool is_contained(const struct draining *d, const struct who *who)
 {
-	if (who->p && naming_container(d->h->naming, who->p))
-		return NULL;
-	return files_mounts(d->files, dev);
+	return who->p && naming_container(d->h->naming, who->p);
 }
 
-static void sync_put(const struct draining *d, const struct disk_sync_key *key,
+/* A container's file has the path that the container sees, and a row that says which one of the
+ * host that is; others have the host's. */
+static void sync_path(const struct draining *d, const struct disk_sync_key *key, uint32_t fd,
+		      const struct disk_sync *s, const struct who *who, char out[SYNCFILE_PATH])
+{
+	const struct files_id id = {.ino = key->ino, .dev = key->dev};
+	bool contained = is_contained(d, who);
+	char host[FILENAME_PATH], seen[FILENAME_PATH];
+
+	if (files_whole(d->files, &id, files_viewer(d->h, who),
+			bpf_map__fd(hooks_files(d->k).names), host)) {
+		if (!contained) {
+			snprintf(out, SYNCFILE_PATH, "%s", host);
+			return;
+		}
+		if (files_seen(d->files, d->h, &id, who, host, seen)) {
+			snprintf(out, SYNCFILE_PATH, "%s", seen);
+			files_place(d->files, d->h, &id, who, host, d->utc_ns);
+			return;
+		}
+	}
+	syncfile_path(key, contained || layers_is_hosts(key->who.tgid) ? fd : SYNCFILE_NONE, s,
+		      contained ? NULL : files_mounts(d->files, key->dev), out);
+}
+
+static bool sync_put(const struct draining *d, const struct disk_sync_key *key,
 		     const struct disk_sync *s, bool named)
 {
 	struct who who = who_find(d->h, &key->who, NULL);
@@ -156,11 +181,11 @@ static void sync_put(const struct draining *d, const struct disk_sync_key *key,
 	char path[SYNCFILE_PATH] = DRAIN_OTHER;
 
 	if (!who.wanted || key->call >= DISK_CALLS)
-		return;
+		return false;
 	if (who.excluded)
 		*path = 0;
 	else if (named)
-		syncfile_path(key, s->fd, s, mounts_of(d, &who, key->dev), path);
+		sync_path(d, key, s->fd, s, &who, path);
 	fact_put_text(&row, SYNC_FILE, path);
 	fact_put_text(&row, SYNC_CALL, lasting_call_word(key->call));
 	fact_put(&row, SYNC_CALLS, s->calls);
@@ -168,6 +193,7 @@ static void sync_put(const struct draining *d, const struct disk_sync_key *key,
 	fact_put(&row, SYNC_US, s->ns / 1000);
 	drain_times(&row, SYNC_T0, s->hist);
 	who_put(d->h, d->utc_ns, &SYNC_FACT, &row, &who, SYNC_PROCESS, SYNC_CONTAINER);
+	return true;
 }
 
 static uint64_t sync_weight(const void *value)
@@ -183,11 +209,12 @@ static void syncs_drain(const struct draining *d)
 			  .epoch = d->epoch,
 			  .weight = sync_weight,
 			  .made = hooks_made(d->k, DISK_MADE_SYNCS)};
+	size_t n = 0;
 
 	taken_take(&t, bpf_map__fd(d->k->skel->maps.disk_syncs));
 	for (size_t i = 0; i < t.n; i++)
-		sync_put(d, taken_key(&t, i), taken_value(&t, i),
-			 i < drain_most(d->h, DRAIN_SYNCS_MOST));
+		n += sync_put(d, taken_key(&t, i), taken_value(&t, i),
+			      n < drain_most(d->h, DRAIN_SYNCS_MOST));
 	taken_release(&t);
 }
 
@@ -201,7 +228,7 @@ static void lasting_put(const struct draining *d, const struct lasting *x, int64
 	if (!who.wanted || key->call >= DISK_CALLS)
 		return;
 	if (!who.excluded)
-		syncfile_path(key, x->longest.fd, NULL, NULL, path);
+		sync_path(d, key, x->longest.fd, NULL, &who, path);
 	fact_put_text(&row, LASTING_FILE, path);
 	fact_put_text(&row, LASTING_CALL, lasting_call_word(key->call));
 	fact_put(&row, LASTING_CALLS, x->calls);

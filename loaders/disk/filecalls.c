@@ -31,6 +31,8 @@
 #define LOCKS_FLOCK_32   143
 #define LOCKS_FCNTL64_32 221
 
+static const struct who_id NO_ONE;
+
 struct draining {
 	struct hooks *k;
 	struct files *f;
@@ -277,17 +279,21 @@ static struct who holder_find(const struct draining *d, int32_t holder)
 	return (struct who){.id = id, .p = x.p, .excluded = naming_excludes(d->h->naming, x.p)};
 }
 
-static void lock_put(const struct draining *d, const struct disk_lock_key *key,
-		     const struct disk_locks *s, uint64_t lasting_us)
+/* Not `named`: past the limit, of no process. false: the capture does not cover who waited. */
+static bool lock_put(const struct draining *d, const struct disk_lock_key *key,
+		     const struct disk_locks *s, uint64_t lasting_us, bool named)
 {
-	struct who who = who_find(d->h, &key->who, NULL), holder = holder_find(d, key->holder);
+	struct who who = who_find(d->h, &key->who, NULL),
+		   holder = holder_find(d, named ? key->holder : 0);
 	struct fact_row row = {0};
 	char path[FILENAME_PATH];
 	int rc = -ESTALE;
 
 	if (!who.wanted || key->lock >= DISK_LOCKS)
-		return;
-	name_find(d, key->ino, key->dev, &who, NULL, path);
+		return false;
+	if (!named)
+		who = who_find(d->h, &NO_ONE, NULL);
+	name_find(d, key->ino, key->dev, &who, named ? NULL : DRAIN_OTHER, path);
 	fact_put_text(&row, LOCK_FILE, path);
 	fact_put_text(&row, LOCK_LOCK, lock_word(key->lock));
 	if (s) {
@@ -307,8 +313,10 @@ static void lock_put(const struct draining *d, const struct disk_lock_key *key,
 	}
 	d->h->added += rc == 0;
 	d->h->refused += rc == -ESTALE;
-	files_place(d->f, d->h, &(struct files_id){.ino = key->ino, .dev = key->dev}, &who, path,
-		    d->utc_ns);
+	if (named)
+		files_place(d->f, d->h, &(struct files_id){.ino = key->ino, .dev = key->dev}, &who,
+			    path, d->utc_ns);
+	return true;
 }
 
 static uint64_t lock_weight(const void *value)
@@ -324,15 +332,17 @@ static void locks_drain(const struct draining *d)
 			  .epoch = d->epoch,
 			  .weight = lock_weight,
 			  .made = hooks_made(d->k, DISK_MADE_LOCKS)};
+	size_t n = 0;
 
 	taken_take(&t, bpf_map__fd(d->k->skel->maps.disk_locks));
-	for (size_t i = 0; i < t.n && i < drain_most(d->h, DRAIN_LOCKS_MOST); i++)
-		lock_put(d, taken_key(&t, i), taken_value(&t, i), 0);
+	for (size_t i = 0; i < t.n; i++)
+		n += lock_put(d, taken_key(&t, i), taken_value(&t, i), 0,
+			      n < drain_most(d->h, DRAIN_LOCKS_MOST));
 	taken_release(&t);
 }
 
-/* Does that thread still wait in a call for a lock? The end of a 32-bit program's call is not seen.
- * What cannot be read is taken for one that does. */
+/* Does that thread still wait in a call for a lock? The kernel may have run no program when the
+ * wait ended (docs/decisions/0282). What cannot be read is taken for one that does. */
 static bool lock_lasts(uint64_t thread)
 {
 	static const long calls[] = {SYS_flock, SYS_fcntl, LOCKS_FLOCK_32, LOCKS_FCNTL_32,
@@ -359,7 +369,7 @@ static bool lock_lasts(uint64_t thread)
 }
 
 struct lasting_locks {
-	int fd; /* of the map */
+	struct hooks *k;
 	struct disk_locking list[DRAIN_LOCKS_MOST];
 	size_t n;
 	int64_t now_ns;
@@ -383,7 +393,7 @@ static void lasting_take(void *ctx, const void *thread, const void *value)
 	if (l->now_ns - (int64_t)x.begin_ns < FILECALLS_LASTING_NS)
 		return;
 	if (!lock_lasts(id)) {
-		bpf_map_delete_elem(l->fd, &id);
+		hooks_locking_over(l->k, id, x.begin_ns);
 		return;
 	}
 	for (size_t i = 0; i < l->n; i++)
@@ -398,13 +408,12 @@ static void lasting_take(void *ctx, const void *thread, const void *value)
 
 static void lasting_drain(const struct draining *d)
 {
-	struct lasting_locks l = {.fd = bpf_map__fd(d->k->skel->maps.locking),
-				  .now_ns = clock_mono_ns()};
+	struct lasting_locks l = {.k = d->k, .now_ns = clock_mono_ns()};
 
 	hooks_locking(d->k, lasting_take, &l);
 	for (size_t i = 0; i < l.n; i++)
 		lock_put(d, &l.list[i].key, NULL,
-			 (uint64_t)(l.now_ns - (int64_t)l.list[i].begin_ns) / 1000);
+			 (uint64_t)(l.now_ns - (int64_t)l.list[i].begin_ns) / 1000, true);
 }
 
 void filecalls_drain(struct hooks *k, struct files *f, struct family_host *h, uint32_t epoch,

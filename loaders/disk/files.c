@@ -80,12 +80,11 @@ static void path_find(struct files *f, struct files_known *k, uint32_t pid, int 
 	char below[FILENAME_PATH], path[FILENAME_PATH];
 	struct disk_names s;
 
-	if (bpf_map_lookup_elem(names_fd, &id, &s)) {
+	if (!mapread_take(names_fd, &id, &s)) {
 		k->path = k->path ? k->path : mem_strdup("");
 		k->below = k->below ? k->below : mem_strdup("");
 		return;
 	}
-	bpf_map_delete_elem(names_fd, &id);
 	if (k->path && !*s.names[0])
 		return;
 	free(k->path);
@@ -159,6 +158,16 @@ bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int n
 	return *out;
 }
 
+bool files_whole(struct files *f, const struct files_id *id, uint32_t pid, int names_fd,
+		 char out[FILENAME_PATH])
+{
+	const struct files_known *k = known_of(f, id->ino, id->dev, pid, names_fd);
+
+	if (k->whole)
+		snprintf(out, FILENAME_PATH, "%s", k->path);
+	return k->whole;
+}
+
 /* "/a/b" -> "/a/~other" */
 static void folder_other(const char *path, char out[FILENAME_PATH])
 {
@@ -192,21 +201,27 @@ void files_other(struct files *f, struct files_folders *o, const struct family_h
 	snprintf(out, FILENAME_PATH, "%s", folder);
 }
 
-void files_place(struct files *f, struct family_host *h, const struct files_id *id,
-		 const struct who *who, const char *path, int64_t utc_ns)
+bool files_seen(struct files *f, struct family_host *h, const struct files_id *id,
+		const struct who *who, const char *path, char out[FILENAME_PATH])
 {
 	uint32_t viewer = who->excluded ? 0 : files_viewer(h, who);
 	struct files_known *k = NULL;
 	const struct mounts *own;
-	char seen[FILENAME_PATH];
-	struct fact_row row = {0};
 
 	HASH_FIND(hh, f->known, id, sizeof(*id), k);
 	if (!k || !*k->below || !viewer)
-		return;
+		return false;
 	own = layers_mounts(&f->layers, viewer);
-	if (!own || !layers_seen(own, k->id.dev, k->below, path, seen, sizeof(seen)) ||
-	    !strcmp(seen, path))
+	return own && layers_seen(own, k->id.dev, k->below, path, out, FILENAME_PATH);
+}
+
+void files_place(struct files *f, struct family_host *h, const struct files_id *id,
+		 const struct who *who, const char *path, int64_t utc_ns)
+{
+	char seen[FILENAME_PATH];
+	struct fact_row row = {0};
+
+	if (!files_seen(f, h, id, who, path, seen) || !strcmp(seen, path))
 		return;
 	fact_put_text(&row, PLACE_FILE, path);
 	fact_put_text(&row, PLACE_SEEN, seen);

@@ -63,6 +63,9 @@ uint32_t files_viewer(struct family_host *h, const struct who *who);
  * its layer. false: it is not known. */
 bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int names_fd,
 		char out[FILENAME_PATH]);
+/* The same if the path begins at the host's root. false: it does not, or is not known. */
+bool files_whole(struct files *f, const struct files_id *id, uint32_t pid, int names_fd,
+		 char out[FILENAME_PATH]);
 struct files_folders { /* {0}; of one epoch. Release it. */
 	struct idmap rows;
 	size_t looked;
@@ -78,6 +81,10 @@ int64_t files_growth(struct files *f, const struct files_id *id, uint64_t blocks
 /* A row of file_row: process `who` made it grow without a dirty page. */
 void files_grew(struct family_host *h, const struct who *who, const char *path, int64_t bytes,
 		int64_t utc_ns);
+/* Where the container of `who` sees that file, whose path files_path gave. false: nowhere, it is
+ * not known, or `who` is in no container. */
+bool files_seen(struct files *f, struct family_host *h, const struct files_id *id,
+		const struct who *who, const char *path, char out[FILENAME_PATH]);
 /* A row that says where the container of `who` sees that file, whose path files_path gave; none for
  * a process that is in no container. */
 void files_place(struct files *f, struct family_host *h, const struct files_id *id,

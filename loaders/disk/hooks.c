@@ -49,9 +49,8 @@ static const struct leftout_program OPTIONAL[] = {
 	{"range_begins", NO_SYNCS},
 	{"syncfs_begins", NO_SYNCS},
 	{"sync_ends", NO_SYNCS},
-	{"open_begins", NO_OPENS},
-	{"openat_begins", NO_OPENS},
 	{"open_ends", NO_OPENS},
+	{"openat_ends", NO_OPENS},
 	{"read_begins", NO_CALLS},
 	{"read_begins_cast", NULL},
 	{"write_begins", NO_CALLS},
@@ -69,6 +68,8 @@ static const struct leftout_program OPTIONAL[] = {
 	{"lock_flock", NO_LOCKS},
 	{"lock_posix", NO_LOCKS},
 	{"lock_ends", NO_LOCKS},
+	{"lock_fcntl", NO_LOCKS},
+	{"lock_signal", NULL}, /* then the loader finds that a wait is over */
 	{0}};
 
 /* Which programs attach to which system calls: words of the tracepoints' names, each absent on some
@@ -91,15 +92,14 @@ static const struct {
 	{"copy_begins", "enter", "copy_file_range"},
 	{"copy_begins_cast", "enter", "copy_file_range"},
 	{"calls_end", "exit", READS " " WRITES " " RESIZES " sendfile64 copy_file_range"},
-	{"lock_ends", "exit", "flock fcntl"},
+	{"lock_ends", "exit", "flock"},
 	{"fsync_begins", "enter", "fsync"},
 	{"fdatasync_begins", "enter", "fdatasync"},
 	{"range_begins", "enter", "sync_file_range"},
 	{"syncfs_begins", "enter", "syncfs"},
 	{"sync_ends", "exit", "fsync fdatasync sync_file_range syncfs"},
-	{"open_begins", "enter", "open creat"},
-	{"openat_begins", "enter", "openat openat2"},
-	{"open_ends", "exit", "open creat openat openat2"},
+	{"open_ends", "exit", "open creat"},
+	{"openat_ends", "exit", "openat openat2"},
 };
 
 static bool tells(const char *tracepoint)
@@ -146,15 +146,33 @@ static void autoload(struct hooks *k, const char *program, bool on)
 	bpf_program__set_autoload(bpf_object__find_program_by_name(k->skel->obj, program), on);
 }
 
-/* What programs need for bpf_rdonly_cast, which is there since 6.2. */
-static bool casts_set(struct hooks *k)
+static void flush_bit_of(struct hooks *k, const struct btf *kernel, const struct btf_type *t)
 {
-	struct btf *kernel = btf__load_vmlinux_btf();
+	const struct btf_enum *e = btf_enum(t);
+
+	for (uint32_t i = 0; i < btf_vlen(t); i++)
+		if (!strcmp(btf__name_by_offset(kernel, e[i].name_off), "__RQF_FLUSH_SEQ"))
+			k->skel->rodata->flush_seq_bit = (uint32_t)e[i].val;
+}
+
+/* Since 6.11 the bit is an enumerator, of an enum that has a name in some versions only, so that a
+ * program cannot ask for it. Before, it was no type of the kernel, and had the number 4. */
+static void flush_bit_set(struct hooks *k, const struct btf *kernel)
+{
+	for (uint32_t i = 1; i < btf__type_cnt(kernel); i++) {
+		const struct btf_type *t = btf__type_by_id(kernel, i);
+
+		if (btf_is_enum(t))
+			flush_bit_of(k, kernel, t);
+	}
+}
+
+/* What programs need for bpf_rdonly_cast, which is there since 6.2. */
+static bool casts_set(struct hooks *k, const struct btf *kernel)
+{
 	int head, file;
 	bool found;
 
-	if (!kernel)
-		return false;
 	head = btf__find_by_name_kind(kernel, "hlist_head", BTF_KIND_STRUCT);
 	file = btf__find_by_name_kind(kernel, "file", BTF_KIND_STRUCT);
 	found = head > 0 && file > 0 &&
@@ -163,12 +181,11 @@ static bool casts_set(struct hooks *k)
 		k->skel->rodata->type_hlist_head = (__u32)head;
 		k->skel->rodata->type_file = (__u32)file;
 	}
-	btf__free(kernel);
 	return found;
 }
 
 /* Those of calls.bpf.h. */
-static void calls_autoload(struct hooks *k)
+static void calls_autoload(struct hooks *k, const struct btf *kernel)
 {
 	static const char *const begins[][2] = {{"read_begins", "read_begins_cast"},
 						{"write_begins", "write_begins_cast"},
@@ -176,7 +193,7 @@ static void calls_autoload(struct hooks *k)
 						{"sendfile_begins", "sendfile_begins_cast"},
 						{"copy_begins", "copy_begins_cast"}};
 	bool on = k->calls && hooks_tells_calls(), ring = k->calls && hooks_tells_ring(),
-	     req = tells("io_uring_submit_req"), casts = on && casts_set(k);
+	     req = tells("io_uring_submit_req"), casts = on && kernel && casts_set(k, kernel);
 
 	for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
 		bool cast = casts && !leftout_is(begins[i][1]);
@@ -195,10 +212,14 @@ static int load(struct hooks *k, const struct family_config *c)
 {
 	bool start = hooks_tells_start() && !leftout_is("disk_start");
 	bool stack = hooks_tells_stack() && !leftout_is("disk_complete_stack");
+	struct btf *kernel;
 
 	k->skel = skel_open(c->store_dir);
 	if (!k->skel)
 		return -errno;
+	kernel = btf__load_vmlinux_btf();
+	if (kernel)
+		flush_bit_set(k, kernel);
 	bpf_program__set_autoload(k->skel->progs.disk_start, start);
 	bpf_program__set_autoload(k->skel->progs.disk_insert, !start);
 	bpf_program__set_autoload(k->skel->progs.disk_complete_stack, stack);
@@ -209,9 +230,12 @@ static int load(struct hooks *k, const struct family_config *c)
 	bpf_program__set_autoload(k->skel->progs.disk_dirty_page, tells("writeback_dirty_page"));
 	bpf_program__set_autoload(k->skel->progs.lock_flock, k->files && tells("flock_lock_inode"));
 	bpf_program__set_autoload(k->skel->progs.lock_posix, k->files && tells("posix_lock_inode"));
+	bpf_program__set_autoload(k->skel->progs.lock_fcntl, k->files && tells("fcntl_setlk"));
+	bpf_program__set_autoload(k->skel->progs.lock_signal, k->files && tells("signal_deliver"));
 	for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++)
 		autoload(k, CALLS[i].program, k->files);
-	calls_autoload(k);
+	calls_autoload(k, kernel);
+	btf__free(kernel);
 	programs_keep_still(k->skel->obj);
 	leftout_disable(k->skel->obj);
 	maproom_fixed(k->skel->obj);
@@ -391,6 +415,19 @@ int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx)
 {
 	return mapread_any(hooks_made(k, DISK_MADE_SYNCING), bpf_map__fd(k->skel->maps.syncing),
 			   sizeof(uint64_t), sizeof(struct disk_syncing), fn, ctx);
+}
+
+void hooks_locking_over(struct hooks *k, uint64_t thread, uint64_t begin_ns)
+{
+	int fd = bpf_map__fd(k->skel->maps.locking);
+	struct disk_locking l;
+
+	if (!mapread_take(fd, &thread, &l))
+		return;
+	if (l.begin_ns == begin_ns)
+		__atomic_fetch_add(&k->skel->bss->disk_lost.locks, 1, __ATOMIC_RELAXED);
+	else /* it waits again */
+		bpf_map_update_elem(fd, &thread, &l, BPF_NOEXIST);
 }
 
 int hooks_locking(struct hooks *k, mapread_fn fn, void *ctx)

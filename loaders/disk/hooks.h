@@ -72,6 +72,9 @@ int hooks_asked(struct hooks *k, mapread_fn fn, void *ctx);
 int hooks_syncing(struct hooks *k, mapread_fn fn, void *ctx);
 /* Each wait for a lock of a file that is not over. 0 or -errno. */
 int hooks_locking(struct hooks *k, mapread_fn fn, void *ctx);
+/* That thread does not wait for a lock any more, as it did since `begin_ns`, and no program saw the
+ * end: the wait is lost. One that began since is left. */
+void hooks_locking_over(struct hooks *k, uint64_t thread, uint64_t begin_ns);
 /* The sums of files, those that found no room there, and the names of files; borrowed. */
 struct hooks_files {
 	const struct bpf_map *sums, *rest, *names;

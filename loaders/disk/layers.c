@@ -42,6 +42,15 @@ const struct mounts *layers_mounts(struct layers *l, uint32_t pid)
 	return &x->mounts;
 }
 
+bool layers_is_hosts(uint32_t pid)
+{
+	struct stat first, st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
+	return !stat(path, &st) && (stat("/proc/1/ns/mnt", &first) || first.st_ino == st.st_ino);
+}
+
 void layers_forget(struct layers *l)
 {
 	for (size_t i = 0; i < l->n; i++)

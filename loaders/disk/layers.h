@@ -32,6 +32,8 @@ struct layers { /* {0} */
 
 /* The mounts as this process sees them; NULL: it has ended. Borrowed until the next call. */
 const struct mounts *layers_mounts(struct layers *l, uint32_t pid);
+/* Does it see the same mounts as the first process? false, too: it has ended. */
+bool layers_is_hosts(uint32_t pid);
 /* Pure: where a folder's link leads, in `out`: "/a/l/X" and "../Y/diff": "/a/Y/diff". false: no
  * room. */
 bool layers_follow(const char *folder, const char *link, char *out, size_t size);

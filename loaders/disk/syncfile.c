@@ -30,7 +30,7 @@ void syncfile_path(const struct disk_sync_key *key, __u32 fd, const struct disk_
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/%u/fd/%u", key->who.tgid, fd);
-	n = readlink(link, path, sizeof(path) - 1);
+	n = fd == SYNCFILE_NONE ? 0 : readlink(link, path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = 0;
 	*out = 0;
 	if (n > 0 && *path == '/' && !statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_INO, &st) &&

@@ -12,6 +12,7 @@
 #include "probes/disk.h"
 
 #define SYNCFILE_PATH FILENAME_PATH
+#define SYNCFILE_NONE (~0u) /* a descriptor that shows nothing: it is of other mounts */
 
 /* `s` may be NULL: then by the descriptor alone, `fd`; "" where it shows another file. `mounts`
  * may be NULL, as for a container's file: then such a path begins at its file system's root. */

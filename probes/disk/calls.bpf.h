@@ -42,7 +42,6 @@
 
 #define SB_I_NODEV  0x4
 #define GET_CREATE  1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */
-#define ERESTARTSYS 512
 #define CALLS_NAMED 2048
 #define CALLS_BYTES (256 << 10)
 #define CALLS_NS    2000000
@@ -219,7 +218,8 @@ static __always_inline void call_add(struct disk_sync_key *key, const struct dis
 	if (!s)
 		return;
 	if (!s->named && key->ino != DISK_OTHERS &&
-	    (calls_named < CALLS_NAMED || s->bytes >= CALLS_BYTES || ns >= CALLS_NS)) {
+	    (calls_named < CALLS_NAMED || s->bytes + (ret > 0 ? ret : 0) >= CALLS_BYTES ||
+	     ns >= CALLS_NS)) {
 		s->named = 1;
 		__sync_fetch_and_add(&calls_named, 1);
 		inode_names(key->ino, key->dev, (struct inode___pages *)c->inode);
@@ -237,31 +237,27 @@ static __always_inline void call_add(struct disk_sync_key *key, const struct dis
 	__sync_fetch_and_add(&s->hist[slot_of(ns / 1000) & (DISK_SLOTS - 1)], 1);
 }
 
-static __always_inline void call_end(struct task_struct *task, const struct disk_calling *c,
-				     __s64 ret)
+static __always_inline void call_end(const struct disk_calling *c, __s64 ret)
 {
-	struct task_struct *leader = task->group_leader;
 	struct disk_sync_key key = {.epoch = disk_epoch};
 
 	if (ret <= -ERESTARTSYS)
 		return;
-	key.who.start_ns = leader->start_boottime;
-	key.who.exec_id = (__u32)leader->self_exec_id;
-	key.who.tgid = (__u32)task->tgid;
+	who_fill_typed(&key.who);
 	key.ino = c->ino;
 	key.dev = c->dev;
 	key.call = c->call;
 	call_add(&key, c, ret, c->begin_ns);
 }
 
-static __always_inline void bare_end(struct task_struct *task, __s64 ret)
+static __always_inline void bare_end(__s64 ret)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	struct disk_calling *c = bpf_map_lookup_elem(&calling_bare, &id);
 
 	if (!c)
 		return;
-	call_end(task, c, ret);
+	call_end(c, ret);
 	bpf_map_delete_elem(&calling_bare, &id);
 }
 
@@ -272,10 +268,10 @@ int calls_end(struct sys_exit *x)
 	struct disk_calling *c = bpf_task_storage_get(&calling, task, NULL, 0);
 
 	if (c && c->begin_ns) {
-		call_end(task, c, x->ret);
+		call_end(c, x->ret);
 		c->begin_ns = 0;
 	} else if (calls_bare) {
-		bare_end(task, x->ret);
+		bare_end(x->ret);
 	}
 	return PASS_ON;
 }

@@ -13,8 +13,11 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probes/disk/sums.bpf.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/lib/calls.bpf.h"
 #include "probes/lib/passon.bpf.h"
+
+#define ERESTARTSYS 512 /* this and above: a signal came, and the call may begin again */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -61,16 +64,21 @@ DISK_HASH(syncing, 4096, __u64, struct disk_syncing);
 
 DISK_HASH(disk_syncs, 4096, struct disk_sync_key, struct disk_sync);
 
-/* By pid_tgid: where the path is in the program's memory. */
-DISK_HASH(opening, 8192, __u64, __u64);
-
 /* How many. */
 DISK_HASH(disk_opens, 4096, struct disk_open_key, __u64);
 
 /* What found no room there: by error alone. */
 DISK_HASH(disk_rest_opens, 1024, struct disk_open_key, __u64);
 
+struct { /* the loader deletes what it has read */
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct disk_inode);
+	__type(value, struct disk_names);
+} disk_names SEC(".maps");
+
 static const struct disk_sync no_syncs;
+static const struct disk_names no_names;
 
 static __always_inline struct file___disk *file_of(__u32 fd)
 {
@@ -140,6 +148,20 @@ static __always_inline void names_read(char *names, int n, int size, struct dent
 	}
 }
 
+/* `dentry` NULL: it has none. */
+static __always_inline void file_names(__u64 ino, __u32 dev, struct dentry___disk *dentry)
+{
+	struct disk_inode id = {.ino = ino, .dev = dev};
+	struct disk_names *n;
+
+	if (bpf_map_lookup_elem(&disk_names, &id) ||
+	    bpf_map_update_elem(&disk_names, &id, &no_names, BPF_NOEXIST))
+		return;
+	n = bpf_map_lookup_elem(&disk_names, &id);
+	if (n && dentry)
+		names_read(n->names[0], DISK_DEEP, DISK_LONG, dentry);
+}
+
 static __always_inline struct disk_sync *sync_get(const struct disk_syncing *s,
 						  const struct disk_sync_key *key)
 {
@@ -153,6 +175,7 @@ static __always_inline struct disk_sync *sync_get(const struct disk_syncing *s,
 	if (d) {
 		d->fd = s->fd;
 		names_read(d->names[0], DISK_NAMES, DISK_NAME, (struct dentry___disk *)s->name);
+		file_names(key->ino, key->dev, (struct dentry___disk *)s->name);
 	}
 	return d;
 }
@@ -182,27 +205,6 @@ int sync_ends(struct sys_exit *x)
 	}
 	bpf_map_delete_elem(&syncing, &id);
 	return PASS_ON;
-}
-
-static __always_inline int open_begin(__u64 path)
-{
-	__u64 id = bpf_get_current_pid_tgid();
-
-	if (bpf_map_update_elem(&opening, &id, &path, BPF_ANY))
-		__sync_fetch_and_add(&disk_lost.opens, 1);
-	return PASS_ON;
-}
-
-SEC("tracepoint")
-int open_begins(struct sys_enter *x)
-{
-	return open_begin(x->args[0]);
-}
-
-SEC("tracepoint")
-int openat_begins(struct sys_enter *x)
-{
-	return open_begin(x->args[1]);
 }
 
 static __always_inline bool open_add(void *map, enum disk_made which,
@@ -237,17 +239,29 @@ static __always_inline void open_failed(__u32 error, __u64 path)
 		__sync_fetch_and_add(&disk_lost.opens, 1);
 }
 
+/* What the call was asked for is still in the registers by which its thread entered the kernel. */
+static __always_inline int open_end(const struct sys_exit *x, bool at)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct arch_call call;
+
+	if (x->ret >= 0 || x->ret <= -ERESTARTSYS ||
+	    !arch_call_read(arch_current_entry(task), &call))
+		return PASS_ON;
+	open_failed((__u32)-x->ret, at ? call.second : call.first);
+	return PASS_ON;
+}
+
 SEC("tracepoint")
 int open_ends(struct sys_exit *x)
 {
-	__u64 id = bpf_get_current_pid_tgid(), *path = bpf_map_lookup_elem(&opening, &id);
+	return open_end(x, false);
+}
 
-	if (!path)
-		return PASS_ON;
-	if (x->ret < 0)
-		open_failed((__u32)-x->ret, *path);
-	bpf_map_delete_elem(&opening, &id);
-	return PASS_ON;
+SEC("tracepoint")
+int openat_ends(struct sys_exit *x)
+{
+	return open_end(x, true);
 }
 
 #endif

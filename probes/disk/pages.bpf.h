@@ -130,34 +130,19 @@ DISK_HASH(disk_files, 16384, struct disk_file_key, struct disk_file);
 /* What found no room there. */
 DISK_HASH(disk_rest_files, 4096, struct disk_file_key, struct disk_file);
 
-struct { /* the loader deletes what it has read */
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct disk_inode);
-	__type(value, struct disk_names);
-} disk_names SEC(".maps");
-
 static const struct disk_file no_file;
-static const struct disk_names no_names;
 
 static __always_inline void inode_names(__u64 ino, __u32 dev, struct inode___pages *inode)
 {
-	struct disk_inode id = {.ino = ino, .dev = dev};
 	unsigned long first = (unsigned long)BPF_CORE_READ(inode, i_dentry.first), at = 0;
 	struct dentry___union *old = NULL;
 	struct dentry___7_1 *now = NULL;
-	struct disk_names *n;
 
-	if (bpf_map_lookup_elem(&disk_names, &id) ||
-	    bpf_map_update_elem(&disk_names, &id, &no_names, BPF_NOEXIST))
-		return;
-	n = bpf_map_lookup_elem(&disk_names, &id);
 	if (bpf_core_field_exists(old->d_u))
 		at = bpf_core_field_offset(old->d_u.d_alias);
 	else
 		at = bpf_core_field_offset(now->d_alias);
-	if (n && first > at)
-		names_read(n->names[0], DISK_DEEP, DISK_LONG, (struct dentry___disk *)(first - at));
+	file_names(ino, dev, first > at ? (struct dentry___disk *)(first - at) : NULL);
 }
 
 /* The first page of its folio. Bit 0 says that it is not the first; the rest is the first one's
@@ -314,16 +299,34 @@ static __always_inline void request_files(struct bio *bio, const struct disk_key
 	file_add(rq, inode, sum + left, counts);
 }
 
-static __always_inline int dirtied(struct address_space *mapping, __u32 order)
+/* inode_key of one that a typed tracepoint leads to. */
+static __always_inline void inode_key_typed(struct inode___pages *inode, struct disk_file_key *key)
+{
+	if ((inode->i_mode & S_IFMT) == S_IFBLK) {
+		key->dev = inode->i_rdev;
+		key->ino = 0;
+		return;
+	}
+	key->ino = inode->i_ino;
+	key->dev = inode->i_sb->s_dev;
+}
+
+/* `typed`: the kernel is one with folios. */
+static __always_inline int dirtied(struct address_space *mapping, __u32 order, bool typed)
 {
 	struct disk_file_key key = {.epoch = disk_epoch};
-	struct inode___pages *inode = mapping ? BPF_CORE_READ(mapping, host) : NULL;
+	struct inode___pages *inode = mapping ? mapping->host : NULL;
 	struct disk_file *f;
 
 	if (!inode)
 		return 0;
-	who_fill(&key.who);
-	inode_key(inode, &key);
+	if (typed) {
+		who_fill_typed(&key.who);
+		inode_key_typed(inode, &key);
+	} else {
+		who_fill(&key.who);
+		inode_key(inode, &key);
+	}
 	f = file_of_sum(&key, inode);
 	if (f)
 		__sync_fetch_and_add(&f->dirty_bytes, DISK_PAGE << (order & 31));
@@ -345,13 +348,13 @@ static __always_inline __u32 folio_order(struct folio *folio)
 
 TRACEPOINT(writeback_dirty_folio, disk_dirty, struct folio *folio, struct address_space *mapping)
 {
-	return dirtied(mapping, folio_order(folio));
+	return dirtied(mapping, folio_order(folio), true);
 }
 
 TRACEPOINT(writeback_dirty_page, disk_dirty_page, struct page *page, /* before 5.18 */
 	   struct address_space *mapping)
 {
-	return dirtied(mapping, 0);
+	return dirtied(mapping, 0, false);
 }
 
 /* Each open file that has no name any more, and lies on a disk: struct disk_held. */

@@ -31,6 +31,16 @@ static __always_inline void who_fill(struct who_id *who)
 	who_id_fill(who, (struct task_struct *)bpf_get_current_task());
 }
 
+/* The current one, by plain loads, in programs that only kernels since 5.11 load. */
+static __always_inline void who_fill_typed(struct who_id *who)
+{
+	struct task_struct *task = bpf_get_current_task_btf(), *leader = task->group_leader;
+
+	who->start_ns = leader->start_boottime;
+	who->exec_id = (__u32)leader->self_exec_id;
+	who->tgid = (__u32)task->tgid;
+}
+
 /* Any. */
 static __always_inline void who_id_of(struct who_id *who, struct task_struct *task)
 {

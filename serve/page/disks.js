@@ -10,6 +10,9 @@ const disksTime = (key, title, more) => disksNumber(key, title, (v) => disksUs(v
 const disksCount = (key, title, more) => disksNumber(key, title, formatCount, more);
 const disksText = (key, title, more) => ({key, title, value: (r) => r[key], ...more});
 const disksKept = {keep: true};
+// What is past the limits of what is recorded one by one.
+const disksShown = (path, what) => path.replace(/^(.*\/)?~other$/, (all, folder) => `other ${what}${folder ? ` of ${folder.length > 1 ? folder.slice(0, -1) : folder}` : ''}`);
+const disksFile = {key: 'file', title: 'File', kind: 'fn', value: (r) => r.file, text: (r) => (r.file ? formatSeen(disksShown(r.file, 'files')) : ''), keep: true};
 const DISKS_SUMS = [disksCount('reads', 'Reads'), disksBytes('read_bytes', 'Read', disksKept), disksTime('read_p50_us', 'Half of the reads within'), disksTime('read_p99_us', '99 % within'),
 	disksCount('writes', 'Writes'), disksBytes('write_bytes', 'Written', disksKept), disksTime('write_p50_us', 'Half of the writes within'), disksTime('write_p99_us', '99 % within'),
 	disksCount('errors', 'Failed')];
@@ -22,21 +25,21 @@ const DISKS_VIEWS = {
 	]},
 	who: {text: 'Who asked', option: '', columns: [disksWho, disksText('disk', 'Disk', disksKept), disksTime('us', 'Its requests took', disksKept), ...DISKS_SUMS]},
 	files: {text: 'Files', option: 'files', columns: [
-		disksText('file', 'File', {kind: 'fn', text: (r) => (r.file ? formatSeen(r.file) : 'of no file (direct, swap, metadata)'), keep: true}), disksWho,
+		disksText('file', 'File', {kind: 'fn', text: (r) => (r.file ? disksFile.text(r) : 'of no file (direct, swap, metadata)'), keep: true}), disksWho,
 		disksBytes('read_bytes', 'Read', disksKept), disksBytes('write_bytes', 'Written', disksKept), disksBytes('later_bytes', 'Written later by the kernel', disksKept),
 		{key: 'grown_bytes', title: 'Grew', kind: 'num', value: (r) => r.grown_bytes, text: (r) => (r.grown_bytes ? resourcesSigned(r.grown_bytes) : '')}, disksText('disk', 'Disk'),
 	]},
 	fsync: {text: 'Waits for a disk', option: 'fsync', columns: [
-		disksText('file', 'File', {kind: 'fn', keep: true}), disksWho, disksText('call', 'Call'), disksCount('calls', 'Calls', disksKept), disksTime('us', 'Took', disksKept),
+		disksFile, disksWho, disksText('call', 'Call'), disksCount('calls', 'Calls', disksKept), disksTime('us', 'Took', disksKept),
 		disksTime('p50_us', 'Half within'), disksTime('p99_us', '99 % within', disksKept), disksTime('lasting_us', 'Not back for', disksKept), disksCount('errors', 'Failed'),
 	]},
 	calls: {text: 'Reads and writes', option: 'calls', columns: [
-		disksText('file', 'File', {kind: 'fn', keep: true}), disksWho, disksText('call', 'Call', disksKept), disksCount('calls', 'Calls', disksKept), disksBytes('bytes', 'Moved', disksKept),
+		disksFile, disksWho, disksText('call', 'Call', disksKept), disksCount('calls', 'Calls', disksKept), disksBytes('bytes', 'Moved', disksKept),
 		disksTime('us', 'Took', disksKept), disksTime('p50_us', 'Half within'), disksTime('p99_us', '99 % within'), disksBytes('disk_bytes', 'Of that, read from a disk'), disksCount('errors', 'Failed'),
 		disksText('seen', 'In the container'),
 	]},
 	locks: {text: 'Locks of files', option: 'locks', columns: [
-		disksText('file', 'File', {kind: 'fn', keep: true}), disksWho, disksText('lock', 'Lock'), disksCount('waits', 'Waits', disksKept), disksTime('us', 'Took', disksKept),
+		disksFile, disksWho, disksText('lock', 'Lock'), disksCount('waits', 'Waits', disksKept), disksTime('us', 'Took', disksKept),
 		disksTime('longest_us', 'Longest'), disksTime('lasting_us', 'Waits still', disksKept), disksText('holder', 'Held by', disksKept), {key: 'holder_pid', title: 'Its pid', kind: 'num', value: (r) => r.holder_pid, text: (r) => (r.holder_pid ? String(r.holder_pid) : '')},
 	]},
 	slow: {text: 'Slow requests', option: 'slow', columns: [
@@ -44,7 +47,7 @@ const DISKS_VIEWS = {
 		disksText('disk', 'Disk', disksKept), disksText('op', 'What'), disksBytes('bytes', 'Size'), disksWho, disksText('thread', 'Thread'),
 		{key: 'stack', title: 'Waited in', kind: 'fn', value: (r) => (r.stack || []).join(' < '), keep: true}, {key: 'failed', title: 'Trouble', value: (r) => (r.failed ? 'failed' : '')},
 	]},
-	opens: {text: 'Failed opens', option: 'opens', columns: [disksText('path', 'Path', {kind: 'fn', keep: true}), disksWho, disksText('error', 'Error', disksKept), disksCount('opens', 'Opens', disksKept)]},
+	opens: {text: 'Failed opens', option: 'opens', columns: [disksText('path', 'Path', {kind: 'fn', text: (r) => formatSeen(disksShown(r.path || '', 'paths')), keep: true}), disksWho, disksText('error', 'Error', disksKept), disksCount('opens', 'Opens', disksKept)]},
 	full: {text: 'What fills', option: 'full', columns: [
 		disksText('mount', 'File system', disksKept), disksBytes('size', 'Size'), disksBytes('left', 'Left', disksKept),
 		{key: 'filled_bytes', title: 'Less is left', kind: 'num', value: (r) => r.filled_bytes, text: (r) => (r.filled_bytes ? resourcesSigned(r.filled_bytes) : ''), keep: true},

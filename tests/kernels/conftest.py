@@ -32,8 +32,8 @@ LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn", "waits", "conns
 SECONDS = float(os.environ.get("SONDE_KERNEL_SECONDS", "8"))
 WANTED = os.environ.get("SONDE_KERNELS", "").split() or list(debian.KERNELS)
 STEPS = "steps=" + os.environ["SONDE_KERNEL_STEPS"] if os.environ.get("SONDE_KERNEL_STEPS") else ""
-MODULES = {"disks": ["loop", "dm_mod", "dm_crypt", "dm_mirror", "dm_delay", "md_mod", "raid1"], "swap": ["lzo_rle", "zram", "loop", "dm_mod", "dm_delay"]}  # of these steps
-DISK_TOOLS = ["/usr/sbin/dmsetup", "/usr/sbin/mke2fs", "/usr/bin/dd"] + [tool for tool in ("/usr/sbin/mdadm", "/usr/sbin/lvm") if os.path.exists(tool)]
+MODULES = {"disks": ["loop", "dm_mod", "dm_crypt", "dm_mirror", "dm_delay", "md_mod", "raid1", "xfs", "btrfs"], "swap": ["lzo_rle", "zram", "loop", "dm_mod", "dm_delay"]}  # of these steps
+DISK_TOOLS = ["/usr/sbin/dmsetup", "/usr/sbin/mke2fs", "/usr/bin/dd"] + [tool for tool in ("/usr/sbin/mdadm", "/usr/sbin/lvm", "/usr/sbin/mkfs.xfs", "/usr/sbin/mkfs.btrfs") if os.path.exists(tool)]
 AT_ONCE = 2
 LIMIT = 260 + 20 * SECONDS
 

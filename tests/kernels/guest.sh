@@ -628,6 +628,8 @@ disks_use() {
 	[ ! -e /dev/mapper/house-data ] || dd if=/dev/zero of=/dev/mapper/house-data bs=4096 count=16 oflag=direct
 	/usr/sbin/mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/mapper/ciphered
 	mkdir -p /mnt && mount -t ext4 -o noatime /dev/mapper/ciphered /mnt && dd if=/dev/zero of=/mnt/big bs=65536 count=16 conv=fsync
+	local i
+	for i in 1 2 3 4; do dd if=/dev/zero of=/mnt/small$i bs=4096 count=1 conv=fsync; done # each with a commit of the journal
 	dd if=/dev/mapper/broken of=/dev/null bs=4096 count=1 iflag=direct
 	dd if=/mnt/big of=/dev/null bs=4096 count=16
 	dd if=/mnt/big of=/dev/null bs=65536 count=4 iflag=direct
@@ -636,6 +638,27 @@ disks_use() {
 	echo after
 	cat /proc/diskstats
 	capture_end && umount /mnt
+}
+
+# KIND NUMBER: a file system that is a module, on loop device NUMBER.
+disks_filesystem() {
+	local make device=/dev/loop$2
+	[ -e $device ] || mknod $device b 7 $2
+	truncate -s 160M /tmp/disk$2 && losetup $device /tmp/disk$2 || return 1
+	case $1 in xfs) make="mkfs.xfs -q --unsupported" ;; btrfs) make="mkfs.btrfs -q" ;; esac
+	/usr/sbin/$make $device && mkdir -p /mnt/$1 && mount -t $1 -o noatime $device /mnt/$1 || return 1
+	program=sonde-disk capture_begin $1 || return 1
+	cat /proc/diskstats >/run/diskstats
+	dd if=/dev/zero of=/mnt/$1/big bs=65536 count=16 conv=fsync
+	echo 1 >/proc/sys/vm/drop_caches
+	dd if=/mnt/$1/big of=/dev/null bs=4096 count=16
+	dd if=/mnt/$1/big of=/dev/null bs=65536 count=4 skip=12 iflag=direct
+	sync
+	sleep 1
+	cat /run/diskstats
+	echo after
+	cat /proc/diskstats
+	capture_end && umount /mnt/$1
 }
 
 disks_all() {
@@ -649,6 +672,13 @@ disks_all() {
 		FROM disk_files GROUP BY 1, 2"
 	section disks-syncs ask disks "SELECT file, call, comm, sum(calls) AS calls FROM fsyncs GROUP BY 1, 2, 3"
 	section disks-calls ask disks "SELECT file, call, comm, sum(calls) AS calls, sum(bytes) AS bytes FROM file_calls GROUP BY 1, 2, 3"
+	local kind
+	for kind in xfs/8 btrfs/9; do
+		[ -x /usr/sbin/mkfs.${kind%/*} ] || continue
+		section disks-${kind%/*} disks_filesystem ${kind%/*} ${kind#*/}
+		section disks-${kind%/*}-blocks ask ${kind%/*} "SELECT disk, op, sum(requests) AS requests, sum(bytes) AS bytes FROM block_stats GROUP BY 1, 2"
+		section disks-${kind%/*}-files ask ${kind%/*} "SELECT disk, file, sum(coalesce(read_bytes, 0)) AS got, sum(coalesce(write_bytes, 0)) AS put FROM disk_files GROUP BY 1, 2"
+	done
 	section disks-check sonde-disk --check --json
 	section disks-shown sonde disk --store /run/store-disks --json
 }

@@ -19,10 +19,10 @@ def rows(report, name):
     return report.sections[f"disks-{name}"].told()
 
 
-def counted(report):
+def counted(report, name="use"):
     """disk -> (reads, bytes read, writes, bytes written), by the kernel."""
     told = {}
-    for text in report.sections["disks-use"].out.split("after\n"):
+    for text in report.sections[f"disks-{name}"].out.split("after\n"):
         for line in text.splitlines():
             words = line.split()
             if len(words) >= 14 and words[0].isdigit():
@@ -79,6 +79,21 @@ def test_a_file_on_a_ciphered_device_has_a_name_where_it_is_changed_and_waited_f
         for disk in ("loop0", "loop1", "loop2", "loop3", "loop4"):
             assert sum(r[key] for r in files if r["disk"] == disk) == sum(r["bytes"] for r in rows(chains, "blocks") if (r["disk"], r["op"]) == (disk, op)), (disk, op)
     assert [(r["call"], r["comm"], r["calls"]) for r in rows(chains, "syncs") if r["file"] == "/mnt/big"] == [("fsync", "dd", 1)]
+
+
+@pytest.mark.parametrize("kind, disk", [("xfs", "loop8"), ("btrfs", "loop9")])
+def test_a_file_system_that_is_a_module_has_its_files_once(chains, kind, disk):
+    if f"disks-{kind}" not in chains.sections:
+        pytest.skip(f"missing: mkfs.{kind} on this host")
+    assert chains.sections[f"disks-{kind}"].status == 0, chains.sections[f"disks-{kind}"]
+    got = {r["op"]: (r["requests"], r["bytes"]) for r in rows(chains, f"{kind}-blocks") if r["disk"] == disk}
+    zero = got.get("zero", (0, 0))  # the kernel counts these as writes
+    assert (*got["read"], got["write"][0] + zero[0], got["write"][1] + zero[1]) == counted(chains, kind)[disk]
+    files = {r["file"]: r for r in rows(chains, f"{kind}-files") if r["disk"] == disk}
+    big = files[f"/mnt/{kind}/big"]
+    direct = 0 if kind == "btrfs" else 4 * 65536  # whose direct reads have no file
+    assert big["put"] == 1 << 20 and direct + 16 * PAGE <= big["got"] <= 1 << 20, files
+    assert [sum(r[key] for r in files.values()) for key in ("got", "put")] == [got["read"][1], got["write"][1]]
 
 
 def test_a_device_of_bios_that_fails_has_errors(chains):

@@ -8,6 +8,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "tools/disk/diskother.h"
 #include "tools/net/netflows.h"
 #include "tools/select/askrows.h"
 
@@ -291,6 +292,8 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct diskfile *x = a, *y = b;
 
+	if (diskother_is(x->file) != diskother_is(y->file))
+		return diskother_is(x->file) ? 1 : -1;
 	if (weight(x) != weight(y))
 		return weight(x) < weight(y) ? 1 : -1;
 	if (x->dirty_bytes != y->dirty_bytes)

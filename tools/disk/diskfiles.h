@@ -21,8 +21,8 @@
 #include "tools/select/select.h"
 
 struct diskfile {
-	char *file;                /* a path, "/dev/NAME", "~other", or "": pages of no file */
-	char *disk;                /* that answered; "": none, it was made dirty only */
+	char *file; /* a path, "/dev/NAME", as in diskother.h, or "": pages of no file */
+	char *disk; /* that answered; "": none, it was made dirty only */
 	char *comm, *container;    /* "": not known; none */
 	char *seen;                /* the path as the container sees it; "": the same */
 	int64_t pid;               /* 0: several, or not known */
@@ -34,7 +34,7 @@ struct diskfile {
 };
 
 struct diskfiles {
-	struct diskfile *rows; /* by what was read and written */
+	struct diskfile *rows; /* by what was read and written; those past the limit last */
 	size_t n;
 	bool known; /* family disk was recorded in the range */
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/disk/diskother.h"
 #include "tools/disk/diskprint.h"
 
 #include <stdio.h>
@@ -234,7 +235,7 @@ static void sync_row(struct row *o, const struct diskrow *x)
 	}
 	row_us(o, "NOT BACK FOR", TABLE_RIGHT, "lasting_us", (int64_t)x->lasting_us, x->lasting_us);
 	row_count(o, "ERRORS", TABLE_RIGHT, "errors", x->errors, true);
-	row_text(o, "FILE", TABLE_MIDDLE, "file", x->text);
+	diskother_row(o, "FILE", "file", x->text, "files");
 	if (o->json)
 		row_json(o, "hist", disktimes_json(&x->times));
 	if (x->errors)
@@ -247,7 +248,7 @@ static void open_row(struct row *o, const struct diskrow *x)
 	row_process(o, x);
 	row_count(o, "OPENS", TABLE_RIGHT, "opens", x->n, true);
 	row_word(o, "ERROR", TABLE_LEFT, "error", x->word);
-	row_text(o, "PATH", TABLE_MIDDLE, "path", x->text);
+	diskother_row(o, "PATH", "path", x->text, "paths");
 	row_end(o);
 }
 
@@ -269,7 +270,7 @@ static void row_cached(struct row *o, const struct diskrow *x)
 
 static void row_seen(struct row *o, const struct diskrow *x)
 {
-	row_text(o, "FILE", TABLE_MIDDLE, "file", x->text);
+	diskother_row(o, "FILE", "file", x->text, "files");
 	row_text(o, "IN CONTAINER", TABLE_MIDDLE, "seen", x->stack);
 }
 

@@ -6,6 +6,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/units.h"
+#include "tools/disk/diskother.h"
 #include "tools/disk/diskprint.h"
 #include "tools/print/json.h"
 #include "tools/print/row.h"
@@ -31,6 +32,12 @@ static void row_change(struct row *o, const char *title, const char *key, int64_
 		row_json(o, key, json_integer(n));
 }
 
+static void no_file(struct row *o)
+{
+	row_cell(o, "FILE", TABLE_MIDDLE, NO_FILE);
+	row_text(o, NULL, TABLE_LEFT, "file", "");
+}
+
 static void file_row(struct row *o, const struct diskfile *x)
 {
 	row_who(o, x->pid, x->comm, x->container);
@@ -42,8 +49,10 @@ static void file_row(struct row *o, const struct diskfile *x)
 	row_count(o, "READS", TABLE_SPARE_RIGHT, "reads", x->reads, true);
 	row_count(o, "WRITES", TABLE_SPARE_RIGHT, "writes", x->writes, true);
 	row_word(o, "DISK", TABLE_LEFT, "disk", x->disk);
-	row_cell(o, "FILE", TABLE_MIDDLE, *x->file ? x->file : NO_FILE);
-	row_text(o, NULL, TABLE_LEFT, "file", x->file);
+	if (*x->file)
+		diskother_row(o, "FILE", "file", x->file, "files");
+	else
+		no_file(o);
 	row_text(o, "IN CONTAINER", TABLE_MIDDLE, "seen", x->seen);
 	row_end(o);
 }

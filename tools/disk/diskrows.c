@@ -9,6 +9,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tools/disk/diskother.h"
 #include "tools/net/netflows.h"
 #include "tools/select/askrows.h"
 
@@ -214,7 +215,7 @@ static void rows_keep_called(struct diskrows *o)
 /* Past the limits of what is recorded: of no process, path or file. */
 static bool is_rest(const struct diskrow *x)
 {
-	return !strcmp(x->text, "~other");
+	return diskother_is(x->text);
 }
 
 static uint64_t weight(const struct diskrow *x)

@@ -159,6 +159,25 @@ def test_what_the_kernel_writes_later_counts_for_who_changed_the_file(sonde, fil
     assert (rows["/data/big", "tar"]["disk"], rows["/data/wal", "tar"]["disk"], rows["/data/wal", "tar"]["pid"]) == ("dm-0", "sda", 30)
 
 
+def test_files_past_the_limit_come_last_as_those_of_their_folder(sonde, tmp_path):
+    """However much is read and written of them, and whatever is asked."""
+    store, others = str(tmp_path / "store"), ("/data/~other", "/~other", "~other")
+
+    def lines():
+        yield livedin.run("disk", AT - 100, AT, 10, 0)
+        for n, file in enumerate((*others, "/data/file", "/data/x~other")):
+            size = (9 - n) * MIB
+            yield {"fact": "file_row", "at": AT - 80, **TAR, "file": file, "disk": "sda", "reads": 5, "read_bytes": size}
+            yield {"fact": "call_row", "at": AT - 80, **TAR, "file": file, "call": "read", "calls": 5, "errors": 0, "bytes": size, "us": size}
+            yield {"fact": "sync_row", "at": AT - 80, **TAR, "file": file, "call": "fsync", "calls": 1, "errors": 0, "us": size}
+    livedin.put(store, lines())
+    for how in ("--files", "--calls", "--fsync"):
+        assert [r["file"] for r in asked(sonde, store, how)["rows"]] == ["/data/file", "/data/x~other", *others]
+        text = sonde("disk", how, "--from", AT - 100, "--to", AT, store=store, check=True).stdout.splitlines()[1:6]
+        for line, shown in zip(text, ("/data/file", "/data/x~other", "other files of /data", "other files of /", "other files"), strict=True):
+            assert line.rstrip().endswith(f" {shown}"), line
+
+
 def test_disks_that_lie_on_each_other_in_circles_have_an_answer(sonde, tmp_path):
     """As a damaged store may say; one of them has no name."""
     disks = [f"dm-{i}" for i in range(30)]

@@ -529,6 +529,49 @@ def test_a_wait_for_a_disk_names_the_file_and_whose_writing_it_was_behind(disks,
     assert "; fsync of /data/wal took 240 ms each, before 3 ms" + behind in text, text
 
 
+def two_datas(placed):
+    """db sees /data/wal, which is the host's /vol/db/wal on sda; the host's own /data/wal, which others write most of, lies on sdb. `placed`: whether rows of places say so."""
+    def rows_of(at, on, rows):
+        def file(who, file, disk, **more):
+            return {"fact": "file_row", "at": at, **{k: who[k] for k in ("pid", "comm", "container")}, "file": file, "disk": disk, **more}
+        yield from rows
+        db = {k: DB[k] for k in ("pid", "comm", "container")}
+        yield {"fact": "sync_row", "at": at, **db, "file": "/data/wal", "call": "fdatasync", "calls": 10, "errors": 0, "us": 2_400_000 if on else 30_000}
+        yield file(DB, "/vol/db/wal", "sda", write_bytes=1 << 20)
+        yield file(DB, "/vol/db/tmp", "sdc", write_bytes=1 << 20)
+        if placed:
+            yield {"fact": "place_row", "at": at, **db, "columns": {"file": "/vol/db/wal", "seen": "/data/wal"}}
+        yield file({**HOG, "container": ""}, "/data/wal", "sdb", write_bytes=(1800 << 20) if on else 0)
+        yield file({**HOG, "pid": 78, "comm": "cc", "container": ""}, "/src/large.o", "sdc", write_bytes=(1200 << 20) if on else 0)
+        yield file({**HOG, "pid": 79, "comm": "tar", "container": ""}, "/backup.tar", "sda", write_bytes=(900 << 20) if on else 0)
+    return rows_of
+
+
+@pytest.mark.parametrize("placed, behind", [(True, ", behind writeback of /backup.tar, written by tar ("), (False, ", behind writeback of /src/large.o, written by cc (")])
+def test_the_same_path_in_a_container_is_not_the_hosts_file(placed, behind, sonde, tmp_path):
+    """Without rows of places a disk of the container's files is as near as it comes."""
+    links = explained(sonde, planted(tmp_path, ["disk"], other=two_datas(placed)), "web")["links"]
+    (text,) = [link["text"] for link in links if link["what"] == "disk"]
+    assert "; fsync of /data/wal took 240 ms each, before 3 ms" + behind in text, text
+
+
+@pytest.mark.parametrize("share, named", [(3, False), (5, True)])
+def test_a_file_that_both_use_has_its_part_of_what_others_moved(share, named, sonde, tmp_path):
+    """A quarter of what others moved on that disk is much: of 3 and 10 MiB the 3 are less."""
+    def shared(at, on, rows):
+        def file(who, file, **more):
+            return {"fact": "file_row", "at": at, **{k: who[k] for k in ("pid", "comm", "container")}, "file": file, "disk": "sda", **more}
+        yield from rows
+        yield {"fact": "sync_row", "at": at, **{k: DB[k] for k in ("pid", "comm", "container")}, "file": "/data/wal", "call": "fdatasync", "calls": 10, "errors": 0,
+               "us": 2_400_000 if on else 30_000}
+        yield from (file(DB, "/data/wal", write_bytes=1 << 20), file(DB, "/shared", read_bytes=4096))
+        yield file({**HOG, "container": ""}, "/shared", write_bytes=(share << 20) if on else 0)
+        yield file({**HOG, "pid": 79, "comm": "tar", "container": ""}, "/backup.tar", write_bytes=10 << 20)
+    links = explained(sonde, planted(tmp_path, ["disk"], other=shared), "web")["links"]
+    (text,) = [link["text"] for link in links if link["what"] == "disk"]
+    assert ("behind writeback of /shared, written by ffmpeg of transcode (" in text) == named, text
+
+
 @pytest.mark.parametrize("before, now, news", [(0, 2, True), (10, 1, False), (10, 2, False), (10, 7, True), (3, 2, True), (50, 5, False), (50, 12, True)])
 def test_a_container_that_restarts_is_news_where_it_does_so_more_often_a_second(before, now, news, sonde, tmp_path):
     """Ten minutes before the window, which is one minute."""

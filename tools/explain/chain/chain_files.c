@@ -16,15 +16,27 @@ static const char RECORDED[] =
 	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 static const char SYNCS[] =
 	"SELECT process_id, file, sum(calls), sum(us) FROM fsyncs WHERE ts BETWEEN ?1 AND ?2 AND file NOT IN ('', '~other') GROUP BY 1, 2";
+static const char PLACES[] =
+	"SELECT DISTINCT w.process, f.value, s.value FROM place_row w JOIN meta t0 ON t0.key = 't0' JOIN text f ON f.id = w.file JOIN text s ON s.id = w.seen"
+	" WHERE w.ts + t0.value BETWEEN ?1 AND ?2";
 static const char MOVED[] =
 	"SELECT coalesce(process_id, 0), file, sum(coalesce(read_bytes, 0)), sum(coalesce(dirty_bytes, 0)), sum(coalesce(write_bytes, 0)), disk"
 	" FROM disk_files WHERE ts BETWEEN ?1 AND ?2 AND file <> '' AND file NOT LIKE '%~other' GROUP BY 1, 2, disk";
+
+/* A file that a container sees elsewhere (rule 3). */
+struct seen {
+	uint64_t who, path; /* hashes: of the container, and of the path there */
+	size_t place;       /* the host's path */
+};
 
 struct reading {
 	struct chain_files *f;
 	const struct store_dict *dict; /* of the segment */
 	int window;
 	int64_t from_ns, to_ns; /* what family disk recorded of it */
+	struct seen *seen;
+	size_t n_seen, cap_seen;
+	struct idmap seen_at;
 };
 
 struct list {
@@ -46,20 +58,32 @@ static size_t place_of(struct chain_files *f, const char *file)
 	return *at;
 }
 
-/* NULL: a thread of the kernel or sonde itself: no one waits behind these. */
+/* The container, else the command. NULL: no one waits behind it, as it is a thread of the kernel or
+ * sonde itself. */
+static const char *who_of(const struct store_process_row *p)
+{
+	if (!p || p->self || select_is_kernel(p))
+		return NULL;
+	return *p->container ? p->container : p->comm;
+}
+
+static uint64_t who_hash(const char *who, bool container)
+{
+	return hash_u64(hash_str(HASH_SEED, who), container);
+}
+
+/* NULL: of no one who counts. `place` as in struct chain_file. */
 static struct chain_file *take(struct reading *r, sqlite3_stmt *st, const struct list *l)
 {
 	const struct store_process_row *p =
 		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
-	const char *file = askrows_text(st, 1), *who;
-	uint64_t h = hash_str(HASH_SEED, file), *at;
+	const char *file = askrows_text(st, 1), *who = who_of(p);
+	uint64_t *at;
 	bool fresh;
 
-	if (!p || p->self || select_is_kernel(p))
+	if (!who)
 		return NULL;
-	who = *p->container ? p->container : p->comm;
-	h = hash_u64(hash_str(h, who), *p->container);
-	at = idmap_ref(l->at, h, &fresh);
+	at = idmap_ref(l->at, hash_str(who_hash(who, *p->container), file), &fresh);
 	if (!fresh)
 		return &(*l->v)[*at];
 	*at = *l->n;
@@ -68,6 +92,7 @@ static struct chain_file *take(struct reading *r, sqlite3_stmt *st, const struct
 					     .comm = mem_strdup(p->comm),
 					     .container = *p->container,
 					     .file = mem_strdup(file),
+					     .disks = STRBUF_INIT,
 					     .place = place_of(r->f, file)};
 	return &(*l->v)[(*l->n)++];
 }
@@ -79,6 +104,27 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 
 	r->from_ns = !r->from_ns || from < r->from_ns ? from : r->from_ns;
 	r->to_ns = to > r->to_ns ? to : r->to_ns;
+}
+
+static void take_seen(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const struct store_process_row *p =
+		store_dict_process(r->dict, sqlite3_column_int64(st, 0));
+	const char *who = who_of(p);
+	struct seen x;
+	bool fresh;
+
+	if (!who || !*p->container)
+		return;
+	x = (struct seen){.who = who_hash(who, true),
+			  .path = hash_str(HASH_SEED, askrows_text(st, 2)),
+			  .place = place_of(r->f, askrows_text(st, 1))};
+	idmap_ref(&r->seen_at, hash_u64(hash_u64(x.who, x.path), x.place), &fresh);
+	if (!fresh)
+		return;
+	mem_grow(r->seen, r->n_seen, r->cap_seen);
+	r->seen[r->n_seen++] = x;
 }
 
 static void take_sync(void *ctx, sqlite3_stmt *st)
@@ -107,6 +153,18 @@ static void disk_add(struct strbuf *disks, const char *disk)
 	if (!*disk || has_disk(disks, disk, strlen(disk)))
 		return;
 	strbuf_addf(disks, "%s%s\n", disks->len ? "" : "\n", disk);
+}
+
+static void disks_join(struct strbuf *to, const struct strbuf *from)
+{
+	const char *at = strbuf_str(from);
+
+	for (at += *at == '\n'; *at; at += strcspn(at, "\n") + 1) {
+		struct strbuf disk cleanup_strbuf = STRBUF_INIT;
+
+		strbuf_add(&disk, at, strcspn(at, "\n"));
+		disk_add(to, strbuf_str(&disk));
+	}
 }
 
 static void take_moved(void *ctx, sqlite3_stmt *st)
@@ -141,11 +199,42 @@ static void moved_settle(struct chain_files *f, int w)
 	}
 }
 
+/* Is it a path of the host, too, that this container sees at the same place? */
+static bool is_seen_there(const struct reading *r, const struct chain_file *sync)
+{
+	uint64_t who = who_hash(sync->who, true);
+
+	for (size_t i = 0; i < r->n_seen; i++)
+		if (r->seen[i].who == who && r->seen[i].place == sync->place)
+			return false;
+	return idmap_get(&r->f->moved_at, hash_str(who, sync->file), NULL);
+}
+
+/* Rule 3. */
+static void sync_settle(const struct reading *r, struct chain_file *sync)
+{
+	uint64_t who = who_hash(sync->who, true), path = hash_str(HASH_SEED, sync->file);
+	bool known = false;
+
+	if (!sync->container)
+		disks_join(&sync->disks, &r->f->places[sync->place].disks);
+	for (size_t i = 0; i < r->n_seen && sync->container; i++) {
+		if (r->seen[i].who != who || r->seen[i].path != path)
+			continue;
+		disks_join(&sync->disks, &r->f->places[r->seen[i].place].disks);
+		known = true;
+	}
+	if (sync->container && !known && is_seen_there(r, sync))
+		disks_join(&sync->disks, &r->f->places[sync->place].disks);
+}
+
 int chain_files_read(struct selection *const wide[2], struct chain_files *out, struct err *e)
 {
 	struct reading r = {.f = out};
-	const struct askrows_part parts[] = {
-		{RECORDED, take_run, &r}, {SYNCS, take_sync, &r}, {MOVED, take_moved, &r}};
+	const struct askrows_part parts[] = {{RECORDED, take_run, &r},
+					     {SYNCS, take_sync, &r},
+					     {PLACES, take_seen, &r},
+					     {MOVED, take_moved, &r}};
 	int rc = 0;
 
 	*out = (struct chain_files){0};
@@ -156,6 +245,10 @@ int chain_files_read(struct selection *const wide[2], struct chain_files *out, s
 			out->seconds[r.window] = (double)(r.to_ns - r.from_ns) / NSEC_PER_SEC;
 		moved_settle(out, r.window);
 	}
+	for (size_t i = 0; i < out->n_syncs; i++)
+		sync_settle(&r, &out->syncs[i]);
+	idmap_release(&r.seen_at);
+	free(r.seen);
 	return rc;
 }
 
@@ -165,6 +258,7 @@ static void list_release(struct chain_file *list, size_t n)
 		free(list[i].who);
 		free(list[i].comm);
 		free(list[i].file);
+		strbuf_release(&list[i].disks);
 	}
 	free(list);
 }
@@ -209,24 +303,12 @@ const struct chain_file *chain_files_sync(const struct chain_files *f, const cha
 	return best;
 }
 
-static void disks_join(struct strbuf *to, const struct strbuf *from)
-{
-	const char *at = strbuf_str(from);
-
-	for (at += *at == '\n'; *at; at += strcspn(at, "\n") + 1) {
-		struct strbuf disk cleanup_strbuf = STRBUF_INIT;
-
-		strbuf_add(&disk, at, strcspn(at, "\n"));
-		disk_add(to, strbuf_str(&disk));
-	}
-}
-
 /* Rule 2. */
 static void disks_of(const struct chain_files *f, const char *who, bool container,
 		     const struct chain_file *sync, struct strbuf *out)
 {
 	if (sync)
-		disks_join(out, &f->places[sync->place].disks);
+		disks_join(out, &sync->disks);
 	for (size_t i = 0; i < f->n_moved && (!sync || !out->len); i++)
 		if (is_of(&f->moved[i], who, container))
 			disks_join(out, &f->places[f->moved[i].place].disks);
@@ -259,6 +341,7 @@ static void parts_find(const struct chain_files *f, const char *who, bool contai
 	for (size_t i = 0; i < f->n_moved; i++)
 		if (is_of(&f->moved[i], who, container))
 			used[f->moved[i].place] = true;
+	used[b->x->place] = false; /* both use it */
 	for (size_t i = 0; i < f->n_places; i++) {
 		const struct chain_place *p = &f->places[i];
 

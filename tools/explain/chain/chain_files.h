@@ -8,6 +8,9 @@
  *    (sync, the kernel's threads) counts only where no one was seen to change them.
  * 2. A wait is behind what is moved on the same disk. Which one that is, the requests of the file
  *    say that was waited for, else those of all files of who waited.
+ * 3. Files of requests have the host's path, a file that a container waited for has the
+ * container's. Which is which, rows of places say (place_row); the same path is the same file only
+ * where they do not say otherwise, and the container had the host's file of that path moved, too.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_CHAIN_FILES_H
 #define SONDE_TOOLS_EXPLAIN_CHAIN_FILES_H
@@ -24,9 +27,10 @@ struct chain_file { /* of one process or container */
 	char *who, *comm;
 	bool container;
 	char *file;
-	size_t place; /* of the file */
-	double n[2];  /* calls that waited; of what was read and written: unused */
-	double v[2];  /* us that they took; bytes */
+	size_t place; /* of that path of the host; of a wait in a container: not of its file */
+	struct strbuf disks; /* of what was waited for, as in struct chain_place */
+	double n[2];         /* calls that waited; of what was read and written: unused */
+	double v[2];         /* us that they took; bytes */
 	double read[2], dirty[2], written[2]; /* bytes */
 };
 
@@ -48,8 +52,8 @@ struct chain_files { /* {0}: nothing is known */
 struct chain_behind {
 	const struct chain_file *x; /* NULL: none. Borrowed */
 	bool same_disk;             /* as what was waited for */
-	double of_disk, of_others;  /* its part of what was moved there in the window, and of
-				       what was no file of who waited */
+	double of_disk, of_others;  /* its part of what was moved there in the window; of_others:
+				       without the files that only who waited used */
 };
 
 /* Release in any case. */

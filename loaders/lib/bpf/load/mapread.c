@@ -10,7 +10,8 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define AT_ONCE 1024
+#define AT_ONCE  1024
+#define ENOTSUPP 524 /* the kernel's own */
 
 typedef int batch_fn(int fd, void *in_batch, void *out_batch, void *keys, void *values,
 		     __u32 *count, const struct bpf_map_batch_opts *opts);
@@ -67,6 +68,18 @@ void mapread_remove(int fd, size_t key_size, const void *keys, size_t n)
 		at += some * key_size;
 		n -= some;
 	}
+}
+
+bool mapread_take(int fd, const void *key, void *value)
+{
+	static bool in_two;
+
+	if (!in_two && !bpf_map_lookup_and_delete_elem(fd, key, value))
+		return true;
+	if (!in_two && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOTSUPP)
+		return false;
+	in_two = true;
+	return !bpf_map_lookup_elem(fd, key, value) && !bpf_map_delete_elem(fd, key);
 }
 
 bool mapread_made(uint32_t *made)

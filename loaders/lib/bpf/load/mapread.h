@@ -18,6 +18,10 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
  * its place by then: for sums that may miss one in millions. */
 int mapread_take(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx);
 
+/* Takes one entry out, `value` is its. false: there is none. Another thread or program may change
+ * it in between before 5.14, since when the kernel does both at once. */
+bool mapread_take(int fd, const void *key, void *value);
+
 /*
  * Maps that are empty most often: a walk through all buckets finds nothing. The programs set
  * `*made` to 1 after they have added an entry; it is cleared before the map is read.
