@@ -544,7 +544,8 @@ static bool client_begins(const struct clickhouse *s, const uint8_t *p, size_t n
 	    (s->in_use || query_read(s, p, n, false, &q) <= 0))
 		return false;
 	return p[0] == C_QUERY &&
-	       (!q.revision || (q.revision >= REVISION_MIN && q.revision <= REVISION_MAX)) &&
+	       ((!q.revision && s->in_use) ||
+		(q.revision >= REVISION_MIN && q.revision <= REVISION_MAX)) &&
 	       q.len && is_text(q.text, q.len);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/protocols/midway.h"
 #include "loaders/lib/protocols/names.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/proxyhead.h"
@@ -17,27 +18,10 @@
 #define BUFFER_MAX  65536
 #define BUFFER_KEPT 512 /* an empty buffer of more is freed */
 #define APPEND      4096
-#define SEEN_BYTES  16384 /* kept until the protocol is known */
-#define SEEN_PIECES 48
 #define SEEN_APART  24 /* from here on, adjacent pieces of one side are merged */
 #define TRIES       8
 /* after this many bytes a later protocol's yes counts, though an earlier one still asks for more */
 #define MAYBE_BYTES 1024
-
-struct proto_seen {
-	struct seen_piece {
-		enum proto_side from;
-		uint64_t pos;
-		int64_t at_ns, came_ns,
-			last_ns; /* last_ns: time of the bytes from offset `last` on */
-		bool together;
-		uint32_t at, len, last; /* last: 0: all bytes came at at_ns */
-		size_t size;
-		uint64_t missing; /* before it */
-	} pieces[SEEN_PIECES];
-	uint32_t n, n_bytes;
-	uint8_t bytes[SEEN_BYTES];
-};
 
 static void feed_known(struct proto_conn *c, const struct proto_piece *piece);
 
@@ -264,6 +248,7 @@ static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p
 		if (!k)
 			break;
 		if (k < 0) {
+			c->strayed |= !last;
 			lose(c, from, 1);
 			off++; /* never the same place twice */
 			continue;
@@ -406,7 +391,7 @@ static void dir_reset(struct proto_dir *d)
 	d->synced = true;
 }
 
-static void become(struct proto_conn *c, const struct protocol *to, bool begun)
+void proto_become(struct proto_conn *c, const struct protocol *to, bool begun)
 {
 	if (c->protocol && c->protocol->release)
 		c->protocol->release(c);
@@ -428,7 +413,7 @@ static void become(struct proto_conn *c, const struct protocol *to, bool begun)
 
 void proto_switch(struct proto_conn *c, const struct protocol *to)
 {
-	become(c, to, true);
+	proto_become(c, to, true);
 	for (int i = 0; i < 2; i++) {
 		c->dir[i].skip = 0;
 		c->dir[i].skipping_all = c->dir[i].in_message = c->dir[i].going = false;
@@ -467,22 +452,35 @@ static struct proto_first first_of(const struct proto_conn *c, uint32_t skip,
 	return f;
 }
 
-/* Sets *maybe if a protocol that is asked earlier needs more bytes to decide. */
-static const struct protocol *recognise(const struct proto_first *f, bool *maybe)
+/* Sets *maybe if a protocol that is asked earlier needs more bytes to decide, or, in the midst of a
+ * connection, if several fit. */
+static const struct protocol *recognise(const struct proto_conn *c, const struct proto_first *f,
+					uint32_t skip, bool swapped, bool *maybe)
 {
+	const struct protocol *found = NULL;
+
 	for (const struct protocol *const *p = PROTOCOLS; *p; p++) {
 		enum proto_guess g;
 
 		if (f->datagram ? !(*p)->datagram : (*p)->datagram && !(*p)->stream_too)
 			continue;
 		g = (*p)->recognise(f);
-		if (g == PROTO_MAYBE)
+		if (g == PROTO_MAYBE && !found)
 			*maybe = true;
-		if (g == PROTO_YES &&
-		    (!*maybe || f->last || f->n_client + f->n_server >= MAYBE_BYTES))
+		if (g != PROTO_YES ||
+		    (*maybe && !f->last && f->n_client + f->n_server < MAYBE_BYTES))
+			continue;
+		if (f->begun || f->datagram)
 			return *p;
+		if (!midway_reads(c, skip, swapped, *p))
+			continue;
+		if (found) {
+			*maybe = true;
+			return NULL;
+		}
+		found = *p;
 	}
-	return NULL;
+	return found;
 }
 
 static void feed_seen(struct proto_conn *c, const struct proto_seen *seen,
@@ -543,7 +541,7 @@ static const struct protocol *look(struct proto_conn *c, uint32_t skip, bool las
 
 	*maybe = false;
 	f.last = last;
-	found = recognise(&f, maybe);
+	found = recognise(c, &f, skip, false, maybe);
 	if (!found && !c->role_known) {
 		struct proto_first other = {.client = f.server,
 					    .n_client = f.n_server,
@@ -553,7 +551,7 @@ static const struct protocol *look(struct proto_conn *c, uint32_t skip, bool las
 					    .datagram = f.datagram,
 					    .last = f.last};
 
-		found = recognise(&other, maybe);
+		found = recognise(c, &other, skip, true, maybe);
 		if (found)
 			swap_seen(c);
 	}
@@ -626,7 +624,7 @@ static void guess(struct proto_conn *c, bool last)
 	}
 	if (found) {
 		c->role_known = true;
-		become(c, found, c->begun);
+		proto_become(c, found, c->begun);
 		replay_seen(c);
 		return;
 	}

@@ -143,6 +143,9 @@ static enum proto_guess http_recognise(const struct proto_first *first)
 		f->client++, f->n_client--;
 	if (first->n_client && !f->n_client)
 		return first->n_client <= BLANK_MAX ? PROTO_MAYBE : PROTO_NO;
+	if (!f->begun && is_request_line(f->client, f->n_client) &&
+	    !method_known(f->client, f->n_client))
+		return PROTO_NO; /* the end of a word is one, too */
 	if (is_status_line(f->server, f->n_server))
 		return f->n_client && !is_request_line(f->client, f->n_client) && f->begun &&
 				       f->n_client < HEAD_MAX / 4 &&

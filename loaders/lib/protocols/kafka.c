@@ -640,9 +640,10 @@ static enum proto_guess kafka_recognise(const struct proto_first *f)
 		return f->n_server ? PROTO_NO : PROTO_MAYBE;
 	if (f->n_client < 14)
 		return f->client[0] ? PROTO_NO : PROTO_MAYBE;
-	/* zeros are everywhere */
+	/* zeros are everywhere; and in the midst of a connection a client without a name may be one
+	 * of ZooKeeper's */
 	if (!is_request(f->client, f->n_client) ||
-	    (!be32(f->client + 8) && (int16_t)be16(f->client + 12) <= 0))
+	    ((!be32(f->client + 8) || !f->begun) && (int16_t)be16(f->client + 12) <= 0))
 		return PROTO_NO;
 	if (f->last && !f->n_server) {
 		while (at + 14 <= f->n_client && is_request(f->client + at, f->n_client - at) &&

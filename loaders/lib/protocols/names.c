@@ -24,6 +24,7 @@ struct protocols {
 	struct routes *routes;
 	struct idtable shared;
 	struct unpack_budget unpacks;
+	struct protocols *trial; /* NULL: not needed yet */
 	char **names;
 	uint64_t *hashes;
 	uint32_t n, cap_names, cap_hashes;
@@ -81,6 +82,7 @@ void protocols_free(struct protocols *s)
 	free(s->names);
 	free(s->hashes);
 	routes_free(s->routes);
+	protocols_free(s->trial);
 	idtable_release(&s->shared);
 	free(s);
 }
@@ -123,6 +125,15 @@ size_t proto_route(struct proto_conn *c, const void *host, size_t n_host, const 
 struct idtable *protocols_shared(struct protocols *s)
 {
 	return &s->shared;
+}
+
+struct protocols *protocols_trial(struct protocols *s)
+{
+	static const struct proto_opts silent = {.payload = PROTO_NONE};
+
+	if (!s->trial)
+		s->trial = protocols_new(&silent);
+	return s->trial;
 }
 
 struct unpack_budget *proto_unpacks(struct proto_conn *c)

@@ -15,5 +15,7 @@ void protocols_emit(const struct protocols *s, const struct proto_request *r);
 void protocols_named(const struct protocols *s, const struct proto_named *x);
 /* What one connection learns for others: topics by their ids, statements by theirs. */
 struct idtable *protocols_shared(struct protocols *s);
+/* Another one, without texts, for connections that are read as a trial: it reports nothing. */
+struct protocols *protocols_trial(struct protocols *s);
 
 #endif

@@ -151,7 +151,8 @@ struct proto_conn {
 	bool apart;                 /* likewise: proto_apart */
 	bool ends_matter;           /* what is skipped is needed all the same: its end will be */
 	bool cutting;
-	bool turn; /* the piece at hand is the first of its side after the other's */
+	bool strayed; /* a step found that no message began where one had to */
+	bool turn;    /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;
 };
 
@@ -237,6 +238,8 @@ void proto_all_blind(struct proto_conn *c, enum proto_result result);
 void proto_mark_hole(struct proto_conn *c);
 void proto_tell(struct proto_conn *c, enum proto_side from);
 void proto_tell_all(struct proto_conn *c);
+/* conn.c: from here on both sides speak `to`. */
+void proto_become(struct proto_conn *c, const struct protocol *to, bool begun);
 /* inside.c: frees what was to go on inside TLS. */
 void proto_inner_free(struct proto_conn *c);
 

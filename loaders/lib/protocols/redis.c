@@ -568,7 +568,13 @@ static enum proto_guess redis_recognise(const struct proto_first *first)
 	line = bytes_line(f->client, f->n_client, &whole);
 	if (!word_in(plain, word) || (line != SIZE_MAX && line > i && f->client[i] != ' '))
 		return PROTO_NO;
-	return line == SIZE_MAX || (r < 0 && !f->last) ? PROTO_MAYBE : PROTO_YES;
+	if (line == SIZE_MAX || (r < 0 && !f->last))
+		return PROTO_MAYBE;
+	/* SMTP and NATS have such words, too, and NATS says +OK */
+	return f->begun || (r > 0 &&
+			    (strcmp(word, "PING") || !bytes_begin(f->server, f->n_server, "+OK"))) ?
+		       PROTO_YES :
+		       PROTO_NO;
 }
 
 static bool redis_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)

@@ -139,6 +139,39 @@ static bool is_request(const uint8_t *p, size_t n)
 	return !path || (n >= 17 && be32(p + 12) && be32(p + 12) + 12 <= be32(p) && p[16] == '/');
 }
 
+/* What a request without a path must have besides its operation: a length, a number of its own, or
+ * an operation that it begins with. */
+static bool op_fits(int32_t op, int32_t xid, const uint8_t *p, size_t n)
+{
+	const uint32_t len = be32(p);
+	bool path;
+
+	switch (op) {
+	case 11: /* ping */
+		return xid == -2 && len == 8;
+	case OP_MULTI:
+	case OP_MULTI_READ: /* OP:32 DONE:8 (0) ERROR:32 (-1) */
+		return xid >= 0 && n >= 21 && op_name((int32_t)be32(p + 12), &path) && !p[16] &&
+		       be32(p + 17) == UINT32_MAX;
+	case 100: /* auth */
+		return xid == -4 && len >= 20;
+	case 101: /* setWatches, setWatches2 */
+	case 105:
+		return xid == -8 && len >= 28;
+	case 107: /* whoAmI, closeSession */
+	case -11:
+		return xid >= 0 && len == 8;
+	default:
+		return xid >= 0 && len > 8;
+	}
+}
+
+/* A request, where another protocol's message may be. */
+static bool is_plain_request(const uint8_t *p, size_t n)
+{
+	return is_request(p, n) && op_fits((int32_t)be32(p + 8), (int32_t)be32(p + 4), p, n);
+}
+
 static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	char route[ROUTE_MAX];
@@ -333,7 +366,7 @@ static bool is_chain(const uint8_t *p, size_t n)
 	bool path = false, one = false;
 
 	for (size_t at = 0; at < n; at += be32(p + at) + 4u) {
-		if (!is_request(p + at, n - at))
+		if (!is_plain_request(p + at, n - at))
 			return false;
 		op_name((int32_t)be32(p + at + 8), &one);
 		path |= one;
@@ -374,7 +407,7 @@ static enum proto_guess zookeeper_recognise(const struct proto_first *f)
 		return is_chain(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
 	if (f->n_client < 12 || f->n_server < 20)
 		return f->n_client + f->n_server < 1024 ? PROTO_MAYBE : PROTO_NO;
-	return is_request(f->client, f->n_client) && be32(f->client) + 4u == f->n_client &&
+	return is_plain_request(f->client, f->n_client) && be32(f->client) + 4u == f->n_client &&
 			       be32(f->client + 4) == be32(f->server + 4) &&
 			       be32(f->server) >= 16 && (int32_t)be32(f->server + 16) <= 0 &&
 			       (int32_t)be32(f->server + 16) > -200 ?
@@ -385,8 +418,8 @@ static enum proto_guess zookeeper_recognise(const struct proto_first *f)
 static bool zookeeper_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
 	if (p != c->piece || n < 20 || be32(p) > LENGTH_MAX)
-		return from == PROTO_CLIENT && p == c->piece && is_request(p, n);
-	return from == PROTO_CLIENT ? is_request(p, n) :
+		return from == PROTO_CLIENT && p == c->piece && is_plain_request(p, n);
+	return from == PROTO_CLIENT ? is_plain_request(p, n) :
 				      be32(p) >= 16 && ((int32_t)be32(p + 16) <= 0 &&
 							(int32_t)be32(p + 16) > -200);
 }

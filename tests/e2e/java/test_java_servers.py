@@ -107,8 +107,9 @@ def check_planted(store, sonde, before, after):
 
 @pytest.mark.parametrize("version", ["17", "25"])
 def test_tomcat_with_postgresql(capture, store, sonde, keys, folders, postgres, tmp_path, version):
+    """What the driver prepared before the recording is known by its number alone: here it sends each statement with its text."""
     db, log = postgres
-    shop = Talker(keys, str(tmp_path), f"jdbc:postgresql://127.0.0.1:{db}/postgres?user=postgres&sslmode=require", java=(TEMURIN if version == "25" else "java",),
+    shop = Talker(keys, str(tmp_path), f"jdbc:postgresql://127.0.0.1:{db}/postgres?user=postgres&sslmode=require&prepareThreshold=0", java=(TEMURIN if version == "25" else "java",),
                   classes=program("JavaTomcat", "tomcat"), main="JavaTomcat", options=("-Dtomcat.util.scan.StandardJarScanFilter.jarsToSkip=*",))
     try:
         asked_of_shop(shop.port, 1)
@@ -148,40 +149,88 @@ def test_jetty(capture, store, keys, folders, tmp_path):
 
 
 def broker(folder, keys, classes):
-    """A Kafka broker by itself: (its process, its port)."""
-    port, control = free_port(), free_port()
+    """A Kafka broker by itself, plain without keys: (its process, its port, the port of its counters)."""
+    port, control, jmx = free_port(), free_port(), free_port()
+    how = "SSL" if keys else "PLAINTEXT"
+    inside = [f"ssl.keystore.location={keys}", "ssl.keystore.type=PKCS12", "ssl.keystore.password=changeit", "ssl.key.password=changeit", f"ssl.truststore.location={keys}",
+              "ssl.truststore.type=PKCS12", "ssl.truststore.password=changeit", "ssl.endpoint.identification.algorithm="]
     with open(f"{folder}/conf", "w", encoding="ascii") as f:
         f.write("\n".join(["process.roles=broker,controller", "node.id=1", f"controller.quorum.voters=1@127.0.0.1:{control}",
-                           f"listeners=SSL://127.0.0.1:{port},CONTROLLER://127.0.0.1:{control}", "controller.listener.names=CONTROLLER", "inter.broker.listener.name=SSL",
-                           "listener.security.protocol.map=CONTROLLER:PLAINTEXT,SSL:SSL", f"log.dirs={folder}/logs", f"ssl.keystore.location={keys}", "ssl.keystore.type=PKCS12",
-                           "ssl.keystore.password=changeit", "ssl.key.password=changeit", f"ssl.truststore.location={keys}", "ssl.truststore.type=PKCS12",
-                           "ssl.truststore.password=changeit", "ssl.endpoint.identification.algorithm=", "offsets.topic.replication.factor=1", "num.partitions=1", ""]))
+                           f"listeners=CLIENTS://127.0.0.1:{port},CONTROLLER://127.0.0.1:{control}", "controller.listener.names=CONTROLLER",
+                           "inter.broker.listener.name=CLIENTS", f"listener.security.protocol.map=CONTROLLER:PLAINTEXT,CLIENTS:{how}", f"log.dirs={folder}/logs",
+                           *(inside if keys else []), "offsets.topic.replication.factor=1", "num.partitions=1", ""]))
     run = ["java", "-Xmx256m", "-cp", classes]
     subprocess.run([*run, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", f"{folder}/conf"], check=True, capture_output=True, timeout=120)
+    told = [f"-Dcom.sun.management.jmxremote.{k}" for k in (f"port={jmx}", f"rmi.port={jmx}", "authenticate=false", "ssl=false", "host=127.0.0.1")]
     with open(f"{folder}/said", "wb") as said:
-        return subprocess.Popen([*run, "kafka.Kafka", f"{folder}/conf"], stdout=said, stderr=said), port
+        return subprocess.Popen([*run[:2], *told, "-Djava.rmi.server.hostname=127.0.0.1", *run[2:], "kafka.Kafka", f"{folder}/conf"], stdout=said, stderr=said), port, jmx
 
 
-def test_a_kafka_broker_and_its_client(capture, store, keys, folders, tmp_path):
-    """Requests to store records, of one record each, as many as the broker has records."""
+KAFKA_APIS = {"Produce": "PRODUCE", "Fetch": "FETCH", "ListOffsets": "LIST OFFSETS", "Metadata": "METADATA"}
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["inside", "plain"])
+def test_a_kafka_broker_and_its_client(capture, store, keys, folders, tmp_path, inside):
+    """Each API as often as the broker counts it, on connections that are older than the recording and on the client's new ones."""
     need_root()
     classes = program("JavaKafka", "kafka")
-    server, port = broker(str(tmp_path), keys, classes)
+    server, port, jmx = broker(str(tmp_path), keys if inside else None, classes)
     try:
         def answers():
-            with socket.socket() as s:
-                return s.connect_ex(("127.0.0.1", port)) == 0
+            with socket.socket() as s, socket.socket() as t:
+                return not s.connect_ex(("127.0.0.1", port)) and not t.connect_ex(("127.0.0.1", jmx))
         assert until(answers, 120), open(tmp_path / "said", encoding="utf-8").read()[-3000:]
-        client = Talker(f"127.0.0.1:{port}", keys, classes=classes, main="JavaKafka")
-        before = int(told(client, "shop 3"))
-        l7, java = begun(capture, folders, server.pid, client.pid)
-        after = int(told(client, "shop 40"))
-        ended(java)
+        client = Talker(f"127.0.0.1:{port}", keys if inside else "-", str(jmx), classes=classes, main="JavaKafka")
+        client.ask("store shop 3")
+        client.ask("fetch shop 3")
+        time.sleep(1)  # a fetch that waits for more is answered
+        if inside:
+            l7, java = begun(capture, folders, server.pid, client.pid)
+        else:
+            l7 = capture("--pid", server.pid, "--pid", client.pid, program="sonde-l7")
+        before = client.ask("counts")
+        end = client.ask("store shop 40")["end"]
+        assert client.ask("fetch shop 43")["fetched"] >= 43 and end == 43
+        time.sleep(1)
+        did = {api: n - before.get(api, 0) for api, n in client.ask("counts").items()}
+        if inside:
+            ended(java)
         l7.stop()
-        rows = sql_all(store, "SELECT side, operation, sum(requests) AS n FROM requests WHERE protocol = 'kafka' AND operation LIKE 'Produce%' GROUP BY 1, 2")
-        assert [r["n"] for r in rows if "shop" in r["operation"] and r["side"] == "server"] == [after - before] == [40], rows
+        rows = sql_all(store, "SELECT side, protocol, operation, sum(requests) AS n FROM requests WHERE service LIKE ? GROUP BY 1, 2, 3", (f"%:{port}",))
+        assert {r["protocol"] for r in rows} - {"tls"} == {"kafka"}, rows
+        for side in ("server", "client"):
+            got = {api: sum(r["n"] for r in rows if r["side"] == side and r["operation"].split(" shop")[0] == name) for api, name in KAFKA_APIS.items()}
+            assert got == {api: did.get(api, 0) for api in KAFKA_APIS} and got["Produce"] == 40 and got["Fetch"] >= 4, (side, got, did, rows)
         said = client.close()
         assert "Full thread dump" not in said + open(tmp_path / "said", encoding="utf-8").read()
     finally:
         server.terminate()
         server.wait(60)
+
+
+@pytest.mark.parametrize("provider", ["openssl", "jdk"])
+def test_netty(capture, store, folders, tmp_path, provider):
+    """Its own library has BoringSSL in it and no file any more; its connections have no descriptor but those of Java."""
+    need_root()
+    server = Talker(*certificate(str(tmp_path)), str(tmp_path), provider, classes=program("JavaNetty", "netty"), main="JavaNetty")
+    try:
+        curl(server.port, "http2", ["/before"])
+        assert until(lambda: sum(logged(tmp_path).values()) == 1, 30)
+        before = logged(tmp_path)
+        if provider == "jdk":
+            l7, java = begun(capture, folders, server.pid)
+        else:
+            with open(f"/proc/{server.pid}/maps", encoding="ascii") as f:
+                assert any("tcnative" in line and "(deleted)" in line for line in f)
+            l7 = capture("--pid", server.pid, program="sonde-l7")
+            assert until(lambda: "tcnative" in l7.said(), 60), l7.said()
+        for how in ("http1.1", "http2"):
+            curl(server.port, how, [f"/item{i % 9}" for i in range(40)], at_once=5)
+        assert until(lambda: sum(logged(tmp_path).values()) == 81, 30)
+        if provider == "jdk":
+            ended(java)
+        l7.stop()
+    finally:
+        said = server.close()
+    did = logged(tmp_path) - before
+    assert sum(did.values()) == 80 and stored(store, server.port) == did and "Full thread dump" not in said, (stored(store, server.port), did, said)

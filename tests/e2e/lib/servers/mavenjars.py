@@ -9,7 +9,7 @@ import pytest
 
 from conftest import BUILD, ROOT, need
 
-NETTY = ["io.netty:netty-codec-http:4.1.118.Final", "io.netty:netty-tcnative-boringssl-static:2.0.77.Final:linux-x86_64", "io.netty:netty-tcnative-classes:2.0.77.Final"]
+NETTY = ["io.netty:netty-codec-http:4.1.118.Final", "io.netty:netty-codec-http2:4.1.118.Final", "io.netty:netty-tcnative-boringssl-static:2.0.77.Final:linux-x86_64", "io.netty:netty-tcnative-classes:2.0.77.Final"]
 SETS = {
     "tomcat": ["org.apache.tomcat.embed:tomcat-embed-core:10.1.34", "org.postgresql:postgresql:42.7.5"],
     "jetty": ["org.eclipse.jetty:jetty-server:12.0.16", "org.eclipse.jetty.http2:jetty-http2-server:12.0.16", "org.eclipse.jetty:jetty-alpn-java-server:12.0.16"],
