@@ -14,6 +14,7 @@
 
 #include "loaders/lib/bpf/load/leftout.h"
 #include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/maproom.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/tracefs.h"
@@ -211,6 +212,7 @@ static int load(struct hooks *k, const struct family_config *c)
 	for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++)
 		autoload(k, CALLS[i].program, k->files);
 	calls_autoload(k);
+	maproom_on_demand(k->skel->obj);
 	programs_keep_still(k->skel->obj);
 	leftout_disable(k->skel->obj);
 	return disk_bpf__load(k->skel);
