@@ -238,7 +238,7 @@ static int load(struct hooks *k, const struct family_config *c)
 	btf__free(kernel);
 	programs_keep_still(k->skel->obj);
 	leftout_disable(k->skel->obj);
-	maproom_fixed(k->skel->obj);
+	maproom_on_demand(k->skel->obj);
 	return disk_bpf__load(k->skel);
 }
 

@@ -16,6 +16,7 @@
 #include "loaders/lib/host/names/perfmap.h"
 #include "loaders/lib/host/unwind/unwind.h"
 #include "loaders/lib/runtimes/hotspot.h"
+#include "loaders/maps/nativemark.h"
 #include "probes/lib/tables.h"
 #include "probes/runtimes/runtime.h"
 #include "schema/base/array.h"
@@ -193,6 +194,19 @@ static json_t *runtime_json(const struct hostmaps_image *img)
 	return NULL;
 }
 
+/* The program's own, where none of its files holds a runtime that is known. */
+static json_t *native_json(const struct hostmaps_process *p, const struct hostmaps_image *img,
+			   bool another)
+{
+	const char *slash = strrchr(p->exe, '/');
+	const char *name =
+		!another && slash && !strcmp(slash + 1, img->name) ? nativemark_of(p->tgid) : NULL;
+
+	return name ? json_pack("{s:s, s:b, s:s, s:s}", "name", name, "walked", 0, "version", "",
+				"without", "") :
+		      NULL;
+}
+
 /* ---- TLS: which library the file holds, and whether family l7 reads clear text there ---- */
 
 static const char *const LIBRARIES[] = {"tls", "openssl", "gnutls", "go", "rustls", "boringssl"};
@@ -276,10 +290,9 @@ static json_t *explain_tls(const struct hostmaps_image *img)
 			 "probes", blind ? 0 : (int)n, "why", blind ? why_blind(blind) : "");
 }
 
-static json_t *file_json(const struct file *f)
+static json_t *file_json(const struct file *f, json_t *runtime)
 {
 	struct unwind_head head = {0};
-	json_t *runtime = runtime_json(f->image);
 	const void *data;
 	size_t size;
 
@@ -320,10 +333,20 @@ static json_t *process_json(struct hostmaps *hm, const struct hostmaps_process *
 			    const struct findings *f)
 {
 	json_t *files = json_array();
+	bool known = false;
 
 	(void)hm;
 	for (size_t i = 0; i < f->n; i++) {
-		json_t *one = file_json(&f->files[i]);
+		json_t *r = runtime_json(f->files[i].image);
+
+		known |= r ||
+			 (f->files[i].image->index && image_ident(f->files[i].image->index)->go);
+		json_decref(r);
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		json_t *r = runtime_json(f->files[i].image);
+		json_t *one =
+			file_json(&f->files[i], r ? r : native_json(p, f->files[i].image, known));
 
 		if (one) /* a path that is no UTF-8 cannot be said in JSON */
 			json_array_append_new(files, one);

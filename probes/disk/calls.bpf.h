@@ -42,6 +42,7 @@
 
 #define SB_I_NODEV  0x4
 #define GET_CREATE  1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */
+#define NO_PREALLOC 1 /* BPF_F_NO_PREALLOC */
 #define CALLS_NAMED 2048
 #define CALLS_BYTES (256 << 10)
 #define CALLS_NS    2000000
@@ -57,7 +58,7 @@ enum ring_op { /* of linux/io_uring.h */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct disk_calling);
 } calling SEC(".maps");

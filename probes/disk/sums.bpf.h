@@ -12,22 +12,20 @@
 #include "probes/lib/slots.bpf.h"
 #include "probes/lib/who.bpf.h"
 
-#define BPF_F_NO_PREALLOC 1
-
 volatile __u32 disk_epoch; /* the loader's */
 struct disk_lost disk_lost;
 __u32 disk_made[DISK_MADE_N]; /* by enum disk_made; the loader sets it to 0 */
 
 _Static_assert(DISK_SLOTS == SLOTS, "the histograms of slots.bpf.h");
 
-/* Memory for an entry is taken when it is made. */
-#define DISK_HASH(name_, most_, key_, value_)         \
-	struct {                                      \
-		__uint(type, BPF_MAP_TYPE_HASH);      \
-		__uint(max_entries, most_);           \
-		__uint(map_flags, BPF_F_NO_PREALLOC); \
-		__type(key, key_);                    \
-		__type(value, value_);                \
+/* From 6.1 on, memory for an entry is taken when it is made (loaders/lib/bpf/load/maproom.h). Not
+ * before: the kernel warns in its log of a tracing program that has such a table. */
+#define DISK_HASH(name_, most_, key_, value_)    \
+	struct {                                 \
+		__uint(type, BPF_MAP_TYPE_HASH); \
+		__uint(max_entries, most_);      \
+		__type(key, key_);               \
+		__type(value, value_);           \
 	} name_ SEC(".maps")
 
 /* After an entry was added, or was about to be. It is written even where it is set: a look at it

@@ -32,6 +32,78 @@ static __always_inline bool perl_in_loop(const struct perl_layout *l, __u64 at)
 	return in;
 }
 
+/* ---- subs that are known by their statement ---- */
+
+/*
+ * Reading a sub takes two reads of other places; its statement is read anyhow, for the line. A sub
+ * that is no closure has its code alone. So the process, the statement's address and the number
+ * that Perl counts up at each block that it compiles tell which sub it was, even if another was
+ * compiled in the same place since. Closures share their code: they are read each time. What is
+ * kept counts for PERL_KNOWN_S, as a sub can get another name.
+ */
+#define PERL_KNOWN_S 1
+
+static __always_inline struct script_perl *perl_kept(struct script_walk *w)
+{
+	__u64 i = script_mix(w->perl.at, w->key.start_ns) >> 40;
+
+	asm volatile("" : "+r"(i)); /* as in script_word */
+	return &w->perls[i & (SCRIPT_PERLS - 1)];
+}
+
+static __always_inline __u64 perl_process(const struct script_walk *w)
+{
+	return script_mix(w->key.start_ns, (__u64)w->key.tgid << 32 | w->key.exec_id);
+}
+
+static __always_inline __u32 perl_now_s(const struct script_walk *w)
+{
+	return (__u32)(w->now_ns >> 30);
+}
+
+/* Also takes the statement's line. */
+static __always_inline int perl_knows(struct perl_walk *p)
+{
+	struct script_walk *w = SCRIPT_WALK_OF(p);
+	const struct script_perl *k;
+
+	p->kept = 0;
+	if (!p->at || (p->at & 7) ||
+	    script_near(w, p->at + PERL_COP_FROM, PERL_COP_SIZE - PERL_COP_FROM))
+		return 0;
+	p->line = w->near[(PERL_COP_LINE - PERL_COP_FROM) / 8] >> 32;
+	p->line_of = p->at;
+	p->cop_seq = w->near[(PERL_COP_SEQ - PERL_COP_FROM) / 8] >> 32;
+	p->kept = 1;
+	k = perl_kept(w);
+	if (k->cop != p->at || k->cv != p->cv || k->cop_seq != p->cop_seq ||
+	    k->process != perl_process(w) || perl_now_s(w) - k->read_s > PERL_KNOWN_S)
+		return 0;
+	p->root = k->root;
+	p->name = k->name;
+	p->seq = k->seq;
+	p->known = p->cv;
+	return 1;
+}
+
+static __always_inline void perl_keep(struct perl_walk *p)
+{
+	struct script_walk *w = SCRIPT_WALK_OF(p);
+	struct script_perl *k;
+
+	if (!p->kept || p->seq >> 32 & PERL_CV_APART)
+		return;
+	k = perl_kept(w);
+	k->cop = p->at;
+	k->cv = p->cv;
+	k->root = p->root;
+	k->name = p->name;
+	k->seq = p->seq;
+	k->process = perl_process(w);
+	k->cop_seq = p->cop_seq;
+	k->read_s = perl_now_s(w);
+}
+
 /* ---- what tells objects apart ---- */
 
 /* A sub: its code, which closures share, when it was compiled, and where its name is. */

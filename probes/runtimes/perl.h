@@ -27,7 +27,9 @@
  *   int perl_read(struct perl_walk *w, __u64 addr, __u64 *value)
  *       a word of memory; != 0: not readable
  * and may define PERL_LOOK(w, addr): the next words that are read are those of the context there,
- * and of those below it; PERL_LOOK_SUB(w, addr, bytes): as many bytes there, 64 at most.
+ * and of those below it; PERL_LOOK_SUB(w, addr, bytes): as many bytes there, 64 at most;
+ * PERL_KNOWS(w): it has set what perl_function reads, from an earlier walk; PERL_KEEP(w): now it
+ * may.
  */
 #ifndef SONDE_PROBES_RUNTIMES_PERL_H
 #define SONDE_PROBES_RUNTIMES_PERL_H
@@ -45,6 +47,13 @@
 #define PERL_LOOK_SUB(w, addr, bytes) ((void)(w), (void)(addr))
 #endif
 
+#ifndef PERL_KNOWS
+#define PERL_KNOWS(w) ((void)(w), 0)
+#endif
+#ifndef PERL_KEEP
+#define PERL_KEEP(w) ((void)(w))
+#endif
+
 #define PERL_AROUND 3 /* contexts that are looked at for a sub's caller; beyond, it has no line */
 
 struct perl_walk {
@@ -60,9 +69,10 @@ struct perl_walk {
 	__u64 root, name, seq; /* what tells the sub from others; of `known` */
 	__u64 known;           /* the sub that was read last: a recursion reads it once */
 	__u64 line_of;         /* the statement whose line was read last */
-	__u32 line, pad;
+	__u32 line, cop_seq;
 	__u32 kind; /* enum perl_kind */
 	__u32 over;
+	__u32 kept, pad; /* the includer's, of PERL_KNOWS and PERL_KEEP */
 };
 
 enum perl_step {
@@ -139,7 +149,7 @@ static __always_inline int perl_function(struct perl_walk *w)
 {
 	__u32 flags = 0;
 
-	if (w->cv && w->cv == w->known)
+	if ((w->cv && w->cv == w->known) || PERL_KNOWS(w))
 		return 0;
 	w->known = 0;
 	if (!w->cv || (w->cv & 7))
@@ -154,6 +164,7 @@ static __always_inline int perl_function(struct perl_walk *w)
 	    perl_read(w, w->body + PERL_CV_SEQ, &w->seq) || !w->root || !w->name)
 		return -1;
 	w->known = w->cv;
+	PERL_KEEP(w);
 	return 0;
 }
 

@@ -37,8 +37,11 @@
 #define PERL_CONTEXTS  (1u << 20)
 
 /* struct cop: a statement */
+#define PERL_COP_FROM 32 /* where the members below begin */
 #define PERL_COP_LINE 36 /* u32 */
 #define PERL_COP_FILE 48 /* a text; a glob named "_<" and the text in a build without threads */
+#define PERL_COP_SEQ  60 /* u32: counts blocks that were compiled: no later sub has the same */
+#define PERL_COP_SIZE 64
 
 /* an SV's head; the bodies of a CV, a GV and a stash */
 #define PERL_SV_BODY  0
@@ -58,6 +61,7 @@
 #define PERL_CV_FLAGS 92
 #define PERL_CV_SIZE  96
 #define PERL_CV_NAMED 0x8000u
+#define PERL_CV_APART 0xe0u /* CLONE, CLONED, ANON: another sub may have the same code */
 #define PERL_GV_NAME  32
 #define PERL_GV_STASH 40
 #define PERL_GV_SIZE  48

@@ -17,6 +17,8 @@
  * 3. One call of the interpreter's loop, vm_exec_core, runs frames that call each other. The
  *    outermost of them has RUBY_FLAG_FINISH: the chunk closes there, and native frames go on with
  *    the loop's caller.
+ *    The lowest frame runs nothing and is left out (that of the main thread has the name "<main>",
+ *    like the program's).
  * 4. A frame's environment leads to its method; that of a block by way of those around it.
  *
  * All of it is untrusted memory: any word may have any value. A walk over garbage ends by
@@ -175,6 +177,8 @@ static __always_inline enum ruby_step ruby_next(struct ruby_walk *w, const struc
 	    ruby_read(w, w->frame + RUBY_FRAME_ENV, &w->env) || (w->env & 7) ||
 	    ruby_read(w, w->env, &w->flags))
 		return RUBY_FAULT;
+	if ((w->flags & RUBY_MAGIC_MASK) == RUBY_MAGIC_DUMMY && w->next + l->frame_size >= w->end)
+		return RUBY_END;
 	w->next += l->frame_size;
 	return w->flags & RUBY_FLAG_FINISH && !(w->flags & RUBY_FLAG_C) ? RUBY_CLOSES : RUBY_FRAME;
 }

@@ -68,6 +68,7 @@
 #define RUBY_FLAG_C      0x80u /* no instructions */
 #define RUBY_MAGIC_MASK  0x7fff0001u
 #define RUBY_MAGIC_C     0x55550001u
+#define RUBY_MAGIC_DUMMY 0x79990001u
 #define RUBY_DTV         8 /* of fs_base: the table of thread-local blocks */
 
 /* In bytes; addresses are the file's own. */

@@ -24,8 +24,12 @@ static __always_inline void ruby_look(struct ruby_walk *p, __u64 addr);
 struct perl_walk;
 static __always_inline void perl_look(struct perl_walk *p, __u64 addr);
 static __always_inline void perl_look_sub(struct perl_walk *p, __u64 addr, __u32 bytes);
+static __always_inline int perl_knows(struct perl_walk *p);
+static __always_inline void perl_keep(struct perl_walk *p);
 #define PERL_LOOK(w, addr)            perl_look(w, addr)
 #define PERL_LOOK_SUB(w, addr, bytes) perl_look_sub(w, addr, bytes)
+#define PERL_KNOWS(w)                 perl_knows(w)
+#define PERL_KEEP(w)                  perl_keep(w)
 #include "probes/runtimes/perl.h"
 
 const volatile bool runtimes_on = true;
@@ -118,6 +122,13 @@ struct script_known {
 #define SCRIPT_KNOWN    256 /* a power of two */
 #define SCRIPT_KNOWN_NS 10000000000ull
 
+/* What tells a sub of Perl from others, by a statement that it runs (perl.bpf.h). */
+struct script_perl {
+	__u64 process, cop, cv, root, name, seq;
+	__u32 cop_seq, read_s;
+};
+#define SCRIPT_PERLS 128 /* a power of two */
+
 struct script_walk {
 	union {
 		struct python_walk python;
@@ -149,6 +160,7 @@ struct script_walk {
 	struct script_key key;
 	__u64 now_ns;
 	struct script_known known[SCRIPT_KNOWN];
+	struct script_perl perls[SCRIPT_PERLS];
 	__u64 words[SCRIPT_FRAMES];
 	struct script_tally tally; /* last: the loader reads it */
 };
@@ -159,6 +171,8 @@ struct {
 	__type(key, __u32);
 	__type(value, struct script_walk);
 } scripts SEC(".maps");
+
+enum { SCRIPT_WALK_FITS = 1 / (sizeof(struct script_walk) <= 32768) }; /* in a per-CPU map */
 
 #define SCRIPT_WALK_OF(p) ((struct script_walk *)(p)) /* they begin in the same place */
 

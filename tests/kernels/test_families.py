@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of each family on each kernel: what it cannot do without loads and attaches."""
+import re
+
 import pytest
 
 
@@ -7,6 +9,12 @@ import pytest
 def test_its_programs_load(report, family):
     section = report.sections[f"check-{family}"]
     assert section.status == 0 and section.json()["ok"], section
+
+
+def test_the_kernel_warns_of_nothing_that_was_loaded(report):
+    """Once in a boot for each place, and to everyone who reads its log."""
+    warned = re.findall(r"WARNING: .* at kernel/(?:bpf|trace|events)/.*", report.sections["bye"].out)
+    assert not warned, report.sections["bye"].out.partition("cut here")[2][:3000]
 
 
 def test_sleeps_above_memory_high_are_waits_for_memory(report):

@@ -14,6 +14,7 @@
 #include "schema/base/units.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/fold/unread.h"
 #include "tools/print/estimate.h"
 #include "tools/print/when.h"
 #include "tools/print/wrap.h"
@@ -223,6 +224,7 @@ void shortfall_each(const struct fold *f, shortfall_take *take, void *ctx)
 	estimate_say(f, take, ctx);
 	shortfall_losses(f, take, ctx);
 	shortfall_shed(f, take, ctx);
+	unread_each(f, take, ctx);
 }
 
 static void line_add(void *ctx, const char *sentence)

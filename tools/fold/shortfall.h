@@ -32,7 +32,8 @@ void shortfall_sheds(const struct shedlog_span *v, size_t n, int64_t from_ns, in
 		     shortfall_take *take, void *ctx);
 /* The same of what is folded. */
 void shortfall_shed(const struct fold *f, shortfall_take *take, void *ctx);
-/* Both, and before them whether the numbers are estimates. */
+/* Both; before them whether the numbers are estimates, behind them runtimes whose functions are not
+ * shown (unread.h). */
 void shortfall_each(const struct fold *f, shortfall_take *take, void *ctx);
 /* The same, a line each: "note: ..." */
 void shortfall_add(const struct fold *f, struct strbuf *out);

@@ -18,6 +18,7 @@
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/endings.h"
+#include "tools/fold/unread.h"
 #include "tools/print/json.h"
 #include "tools/record/doctor.h"
 #include "tools/select/select.h"
@@ -86,53 +87,6 @@ static void add_file(json_t *rows, const json_t *f)
 	json_array_append_new(rows, doctor_item(NULL, name, "warn", strbuf_str(&text), NULL));
 }
 
-/* Why no frames of a runtime's scripts are shown, and what would help. */
-static const struct unwalked {
-	const char *name, *why, *fix;
-} UNWALKED[] = {
-	{"python",
-	 "their layout in this build is unknown (a pre-release, a build without a GIL of 3.14 or later, or one without its symbols)",
-	 "a released build of 2.7 or 3.6 to 3.15, with its dynamic symbols"},
-	{"php",
-	 "their layout in this build is unknown (one with thread safety, or of another version)",
-	 "a PHP 7.4 to 8.6 without thread safety"},
-	{"ruby", "their layout in this version is unknown", "a Ruby 2.7, 3.1, 3.3, 3.4 or 4.0"},
-	{"java", "this libjvm has no tables that say where they are", "a JDK 8 to 26 of HotSpot"},
-	{"javascript",
-	 "their layout in this V8 is unknown (another version, or without its v8dbg_ symbols)",
-	 "Node 16, 18, 20, 22, 24 or 26; or node --perf-basic-prof: its functions then have names"},
-	{"dotnet", "sonde does not read its tables",
-	 ".NET 8 or later: sonde record with SONDE_DOTNET=on, or dotnet = on in [runtimes] of sonde.conf (see sonde-maps(8)); any: start it with DOTNET_PerfMapEnabled=1"},
-	{"erlang", "this runtime has no JIT, or not its dynamic symbols",
-	 "an OTP 24 or later with its JIT"},
-	{"perl", "their layout in this version is unknown", "a Perl 5.32 to 5.42"},
-	{"lua",
-	 "nothing outside of Lua's own variables leads to the state of the script that runs; the interpreter's own functions are shown",
-	 "Lua has no option for it; a hook in the script itself (debug.sethook) can count its functions"},
-	{"luajit",
-	 "nothing outside of LuaJIT's own variables leads to the state of the script that runs; the interpreter's own code is shown",
-	 "its own profiler: luajit -jp SCRIPT, or require('jit.p').start() in the script"},
-	{"r", "sonde does not read R's contexts; the interpreter's own functions are shown",
-	 "its own profiler: Rprof()"},
-	{"julia", "sonde does not read its tables",
-	 "a Julia that was built with USE_PERF_JITEVENTS=1, with ENABLE_JITPROFILING=1: its functions then have names"},
-	{"wasmtime", "sonde does not read its tables",
-	 "start it with --profile=perfmap: functions of WebAssembly then have names"},
-	{"deno", "it does not say where its frames are",
-	 "start it with --v8-flags=--perf-basic-prof: its functions then have names"},
-	{"bun", "sonde does not read JavaScriptCore's tables",
-	 "start it with BUN_JSC_useJITDump=1 BUN_JSC_jitDumpDirectory=/tmp: its compiled functions then have names"},
-};
-
-/* NULL: none is known. */
-static const struct unwalked *unwalked_of(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(UNWALKED); i++)
-		if (!strcmp(UNWALKED[i].name, name))
-			return &UNWALKED[i];
-	return NULL;
-}
-
 /* How frames of scripts get their names, where the file is an interpreter. `another`: another file
  * is one that is known. `mapped`: the process names its compiled code itself. */
 static void add_runtime(json_t *rows, const json_t *f, bool another, bool mapped)
@@ -141,7 +95,7 @@ static void add_runtime(json_t *rows, const json_t *f, bool another, bool mapped
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	bool walked = json_is_true(json_object_get(r, "walked"));
 	const char *version = text_of(r, "version"), *without = text_of(r, "without");
-	const struct unwalked *u = walked ? NULL : unwalked_of(text_of(r, "name"));
+	const struct unread *u = walked ? NULL : unread_of(text_of(r, "name"));
 	bool named = u && u->fix && mapped;
 
 	if (!r || (!walked && another))
@@ -157,10 +111,11 @@ static void add_runtime(json_t *rows, const json_t *f, bool another, bool mapped
 	if (named)
 		strbuf_addstr(&text, "functions have the names that the process writes for perf");
 	else if (u)
-		strbuf_addf(&text, "no script frames: %s", u->why);
-	json_array_append_new(rows, doctor_item(NULL, text_of(r, "name"),
-						named || (walked && !*without) ? "ok" : "warn",
-						strbuf_str(&text), u && !named ? u->fix : NULL));
+		strbuf_addf(&text, "%s%s", u->native ? "" : "no script frames: ", u->why);
+	json_array_append_new(
+		rows, doctor_item(NULL, text_of(r, "name"),
+				  named || (walked && !*without) || (u && !u->fix) ? "ok" : "warn",
+				  strbuf_str(&text), u && !named ? u->fix : NULL));
 }
 
 static bool is_mapped(const json_t *process)

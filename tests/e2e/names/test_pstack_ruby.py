@@ -73,6 +73,18 @@ def test_ruby_frames_are_what_the_program_says_and_at_their_places(sonde, store,
     check_places(check_all(sonde, store, scratch, [RUBY]))
 
 
+def test_the_program_itself_is_one_frame(sonde, store, scratch):
+    """Ruby has another one below it, of the same name, which its own backtraces leave out."""
+    need_root()
+    need("ruby", RUBY)
+    path = os.path.join(scratch, "stand.rb")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("def f\n  $stdin.read\nend\nputs '{}'\n$stdout.flush\nf\n")
+    with Standing([RUBY, "--disable-gems", path]) as s:
+        (row,) = [r for r in rows(sonde, store, "-p", s.pid) if r["tid"] == s.pid]
+        assert script(row, "ruby")[1:] == [["f", path, 2], ["<main>", path, 6]], row
+
+
 @pytest.mark.live
 @pytest.mark.parametrize("version", SUITES)
 def test_ruby_of_debian_s_other_suites_is_read_right(sonde, store, scratch, version):

@@ -72,6 +72,7 @@ def judge(run):
         mine = mine[1:] if mine and mine[0][0] == "new" else mine  # it is not in it when the chain is told
         assert set(names[(names.index(begins[0]) + 1 if begins else 0):]) <= others | {outermost, "<main>"}, seen
         assert not begins or fits(mine, chains[begins[0]]), f"{mine} is no part of {chains}"
+        assert names.count("<main>") <= 1, seen
         if outermost in names or names[-1] == "<main>":
             whole += n
         else:

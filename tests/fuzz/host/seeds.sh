@@ -39,6 +39,9 @@ for name, body in {"lines": lines + load(0x1000, 0x20, 1, b"first"), "overlap": 
                    "moved": lines + load(0x1000, 0x20, 1, b"first") + move}.items():
     with open(f"{sys.argv[1]}/{name}", "wb") as f:
         f.write(head + body + record(3, b""))
+for i, name in enumerate((b"/tmp/jit-7.dump", b"/tmp/.debug/jit-9-7.dump", b"/tmp/jit-7x.dump")):
+    with open(f"{sys.argv[1]}/path{i}", "wb") as f:
+        f.write(name)
 PY
 # one function with a place, as a map that is handed over: head, line, piece, place, pool
 python3 - "$out/jitpack_fuzz/one" <<'PY'

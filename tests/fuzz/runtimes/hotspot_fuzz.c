@@ -55,19 +55,25 @@ static void tables(const uint8_t *data, size_t len)
 	free(own);
 }
 
-/* The same by registers, interrupted and from a return address. */
+/* The same by registers, interrupted and from a return address: outside of code that is known, in
+ * the interpreter, in compiled code. */
 static void sampled(struct hotspot *h, const uint8_t *data, size_t len, struct script_stack *s)
 {
-	static const uint64_t reg[16] = {[13] = BASE + 0x300};
+	static const uint64_t reg[16] = {[3] = BASE + 0xd00, [13] = BASE + 0x300};
+	static const struct {
+		uint64_t pc, sp, fp;
+	} places[] = {{BASE + 0x900, BASE + 0x500, BASE + 0x540},
+		      {BASE + 0x978, BASE + 0x5b0, BASE + 0x5c0},
+		      {BASE + 0xa80, BASE + 0x5b0, BASE + 0x5c0}};
 	uint8_t code[HOTSPOT_CODE] = {0};
 	size_t at = s->n ? s->frames[s->n - 1].at : 0;
 
 	memcpy(code, data, len < sizeof(code) ? len : sizeof(code));
-	for (int i = 0; i < 2 && s->n < SCRIPT_STACK_MAX; i++) {
-		const struct hotspot_at from = {.pc = BASE + 0x900,
-						.sp = BASE + 0x500,
-						.fp = BASE + 0x540,
-						.reg = i ? NULL : reg,
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(places) && s->n < SCRIPT_STACK_MAX; i++) {
+		const struct hotspot_at from = {.pc = places[i / 2].pc,
+						.sp = places[i / 2].sp,
+						.fp = places[i / 2].fp,
+						.reg = i & 1 ? NULL : reg,
 						.code = code};
 		struct runtime_follow to = {.at = at};
 
@@ -91,6 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	tables(data, len);
 	l = layout(data[0]);
+	if (!hotspot_without(&l, sizeof(l)))
+		abort();
 	h = hotspot_open(&m, &l, sizeof(l), 0);
 	for (int i = 0; h && i < 4 && hotspot_follow(h, &native, &f, &s); i++) {
 		if (f.at >= native.n || f.at < f.from)
@@ -104,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	for (size_t i = 0; i < s.n; i++)
 		if (!s.frames[i].place.function || (i && s.frames[i].at < s.frames[i - 1].at))
 			abort();
-	if (s.n > SCRIPT_STACK_MAX + 3 * HOTSPOT_INLINE_MAX)
+	if (s.n > SCRIPT_STACK_MAX + 7 * HOTSPOT_INLINE_MAX)
 		abort();
 	script_stack_release(&s);
 	hotspot_close(h);

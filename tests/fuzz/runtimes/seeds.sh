@@ -3,7 +3,7 @@
 # seeds.sh OUTDIR: a small process for each shape of frames, as python_fuzz lays it out, and line tables of python3's own.
 set -eu
 out=$1
-mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/perl_fuzz" "$out/ruby_fuzz" "$out/hotspot_fuzz" "$out/v8_fuzz" "$out/v8tables_fuzz" "$out/v8flow_fuzz"
+mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/perl_fuzz" "$out/ruby_fuzz" "$out/beam_fuzz" "$out/hotspot_fuzz" "$out/v8_fuzz" "$out/v8tables_fuzz" "$out/v8flow_fuzz"
 python3 - "$out" <<'END'
 import re
 import struct
@@ -207,6 +207,59 @@ def ruby(choice):
 for choice in range(8):
     with open(f"{out}/ruby_fuzz/process{choice}", "wb") as f:
         f.write(ruby(choice))
+def beam(choice, binary, gap, wide):
+    """Atoms, two modules, a stack of one caller. `binary`: texts of atoms are binaries (28); `gap`: the interrupted place lies between modules; `wide`: of places."""
+    mem = bytearray(0x1200)
+    atoms = ("false", "true", "lists", "map", "Elixir.Shop", "-total/1-fun-0-", "wrap", "Upper", "error")
+
+    def put(at, *words):
+        struct.pack_into(f"<{len(words)}Q", mem, at, *words)
+
+    def atom(text):
+        return atoms.index(text) << 6 | 0xb
+
+    def chars(at, s):
+        for i, c in enumerate(s):
+            put(at + 16 * i, ord(c) << 4 | 15, BASE + at + 16 * (i + 1) | 1 if i + 1 < len(s) else 0x3b)
+        return BASE + at | 1
+
+    table = (BASE + 0x280, 2, 8, BASE + 0x280)
+    put(0, *table, *table, *table)
+    put(0xc8, BASE + 0x2a0)
+    put(0x148, BASE + 0x3f0, 0)
+    put(0x160, 0x3b, BASE + 0x613, BASE + 0x610, BASE + 0x9d8, BASE + 0x3f0)
+    put(0x280, BASE + 0x400, BASE + (0x8c0 if gap else 0x9c0), BASE + 0x9c0, BASE + 0xc00)
+    put(0x2a0, BASE + 0x2b0)
+    for i, text in enumerate(atoms):
+        at, name = 0xc00 + 40 * i, 0xd80 + 32 * i
+        put(0x2b0 + 8 * i, BASE + at)
+        struct.pack_into("<IHHIIQ", mem, at + 16, i, len(text), len(text), 0, 0, BASE + name + 2 * binary)
+        mem[name + 16 * binary:name + 16 * binary + len(text)] = text.encode()
+    for start, lines, functions in ((0x400, 0x840, (0x4c0, 0x600, 0x7c0, 0x838)), (0x9c0, 0xb40, (0xa68, 0xab0, 0xb38))):
+        n = len(functions) - 1
+        put(start, n)
+        put(start + 72, BASE + lines)
+        put(start + 8 * (17 if start == 0x400 else 11), *(BASE + f for f in functions))
+        for i, f in enumerate(functions[:-1]):
+            module = "lists" if start == 0x400 else "Elixir.Shop"
+            put(f + 16, atom(module), atom(("map", "wrap", "-total/1-fun-0-", "Upper")[i + (start != 0x400)]), i)
+        places = 0xf00
+        at = lines + 24 + 8 * (n + 1)
+        put(lines, BASE + 0xf20, 4 if wide else 2, BASE + places, *(BASE + at + 8 * i for i in range(n)), BASE + at + 24)
+        put(at, BASE + functions[0] + 8, BASE + functions[1] + 8, BASE + functions[n - 1] + 8, BASE + functions[n])
+    struct.pack_into("<4I" if wide else "<4H", mem, 0xf00, 7, 8 | (1 << 24 if wide else 0), 9, 10)
+    put(0xf20, chars(0xf40, "lists.erl"), atom("error"))
+    return bytes([choice]) + bytes(mem)
+
+
+for choice in range(4):
+    for shape in range(8):
+        with open(f"{out}/beam_fuzz/process{choice}{shape}", "wb") as f:
+            f.write(beam(choice, shape & 1, shape & 2, shape & 4))
+for i, name in enumerate(("$lists:map/2", "$'Elixir.Enum':map/2-CodeInfoPrologue", "$'Elixir.Shop':'-total/1-fun-0-'/2", "$shares:'-wrap/1-fun-0-'/1",
+                          "$'Elixir.Shop':'-map/2-lists^map/1-0-'/2", "$global::shared", "$'Up':'a b'/255", "$a:b/256")):
+    with open(f"{out}/beam_fuzz/name{i}", "wb") as f:
+        f.write(b"\0" + name.encode())
 NUMBERS = re.findall(r"HOTSPOT_(\w+)", re.sub(r"/\*.*?\*/", "", open("probes/runtimes/hotspot_layout.h").read(), flags=re.S)
                      .split("enum hotspot_number {")[1].split("HOTSPOT_N\n")[0])
 
@@ -268,6 +321,10 @@ def hotspot(choice):
 for choice in range(8):
     with open(f"{out}/hotspot_fuzz/process{choice}", "wb") as f:
         f.write(hotspot(choice))
+    # the same, interrupted where compiled code ends: what it does there is the first bytes
+    for i, code in enumerate((b"\x5d\xc3", b"\x5d\x49\x3b\xa7\0\0\0\0\x0f\x87\0\0\0\0\xc3", b"\x85\x05\0\0\0\0\xc5\xf8\x77\xc3")):
+        with open(f"{out}/hotspot_fuzz/end{choice}{i}", "wb") as f:
+            f.write(code + hotspot(choice)[len(code):] if code[0] & 7 == choice else bytes([choice]) + code + hotspot(choice)[len(code) + 1:])
 def v8(shape):
     """A builtin that interprets, baseline code and optimised code with one function inlined, each of the same function."""
     mem = bytearray(0x2000)

@@ -20,11 +20,12 @@ bool maproom_grows(void)
 	       (major > 6 || (major == 6 && minor >= 1));
 }
 
-/* Rule 2: probes/runtimes/script.bpf.h, and probes/mem.bpf.c at a switch; waits for memory (stalls)
- * begin where an entry may get no memory. */
+/* Rule 2: probes/runtimes/script.bpf.h, probes/mem.bpf.c at a switch, and probes/disk.bpf.c; waits
+ * for memory (stalls) begin where an entry may get no memory. */
 static bool is_kept(const char *name)
 {
-	static const char *const kept[] = {"objects", "script_threads", "sleeps", "stalls"};
+	static const char *const kept[] = {"objects", "script_threads", "sleeps", "slowest",
+					   "stalls"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		if (!strcmp(name, kept[i]))

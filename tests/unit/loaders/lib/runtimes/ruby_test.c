@@ -177,6 +177,29 @@ TEST(chunks_stand_for_the_calls_of_the_loop_that_run_them)
 	check("-L", false, "sleep:1 block in f@a.rb:10:1 each:2 f@a.rb:10:2 <main>@a.rb:10:2");
 }
 
+/* A script's frame with these flags. */
+static void script_of(const char *label, uint64_t flags)
+{
+	uint64_t env;
+
+	script(label, false);
+	memcpy(&env, f.bytes + (frame_at + RUBY_FRAME_ENV - FAKE_BASE), 8);
+	fake_word(&f, env, flags);
+}
+
+TEST(the_frame_below_the_program_s_is_none_even_with_its_name)
+{
+	begin();
+	script_of("<main>", 0x79990001u | RUBY_FLAG_FINISH);
+	script("<main>", true);
+	script("f", false);
+	check("-L-", true, "f@a.rb:10:1 <main>@a.rb:10:1");
+	begin();
+	script("<main>", true); /* one that is not the lowest counts */
+	script_of("f", 0x79990001u);
+	check("-L-", true, "f@a.rb:10:1 <main>@a.rb:10:1");
+}
+
 TEST(a_thread_s_context_is_found_by_each_libc_s_table)
 {
 	uint64_t table, block;
