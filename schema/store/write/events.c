@@ -193,7 +193,7 @@ void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_n
 	struct factrows *f = events_facts(w, fine);
 
 	row->ts = fine ? fine_bucket_of(r, utc_ns) : bucket_of(r, utc_ns);
-	if (!row->fact->beside)
+	if (!row->fact->beside && !fine)
 		__atomic_fetch_add(&r->tally->seen, 1, __ATOMIC_RELEASE);
 	mem_grow(f->rows, f->n, f->cap);
 	f->rows[f->n++] = *row;
