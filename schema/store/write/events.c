@@ -176,10 +176,6 @@ void events_request(struct store_writer *w, struct request_row *row, int64_t utc
 	writer_current(w);
 	__atomic_fetch_add(&r->tally->seen, row->value[0], __ATOMIC_RELEASE);
 	request_rows_add(&w->cur->requests, row);
-	if (!r->fine_s)
-		return;
-	row->ts = fine_bucket_of(r, utc_ns);
-	request_rows_add(&writer_fine(w)->requests, row);
 }
 
 struct factrows *events_facts(struct store_writer *w, bool fine)

@@ -17,6 +17,7 @@
 #include "schema/store/files/usage.h"
 #include "schema/store/retention/retention.h"
 #include "schema/store/write/facts.h"
+#include "schema/store/write/requests.h"
 #include "schema/store/write/waits.h"
 #include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/test.h"
@@ -536,6 +537,23 @@ static void request_put(struct store_writer *w, uint32_t run, uint32_t process, 
 	}
 }
 
+static void request_sum(struct store_writer *w, uint32_t run, uint32_t process, int64_t at_ns,
+			uint64_t n)
+{
+	const struct store_request r = {.part = STORE_PART_WHOLE,
+					.process = process,
+					.side = STORE_SIDE_SERVER,
+					.result = STORE_RESULT_OK,
+					.protocol = "http",
+					.service = "x:80",
+					.operation = "GET /",
+					.status = "200",
+					.n = n,
+					.total_ns = n * 1000};
+
+	assert_int_equal(store_request(w, run, at_ns, &r), 0);
+}
+
 #define EACH_S 5 /* requests of a second */
 
 /* Of each ten seconds the store has the first request, the ring all others: they come when the ten
@@ -576,6 +594,7 @@ static void record_requests(struct fixture *f, int64_t t)
 		}
 		if (s % 10 != 9)
 			continue;
+		request_sum(w, run, store_process(w, &p), (t + s - 9) * NS, 10 * EACH_S);
 		for (int64_t i = 0; i < 10 * EACH_S; i++)
 			request_put(w, run, store_process(w, &p),
 				    (t + s - 9) * NS + i * (NS / EACH_S) + 1000, ++nth, i > 0);
@@ -599,6 +618,7 @@ STORE_TEST(each_request_of_a_kept_window_has_a_row_and_what_the_store_has_is_not
 	assert_true(r.segments > 1);
 	assert_int_equal(r.to_ns - r.from_ns, 110 * NS);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(weight) FROM request_log"), weights);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(requests) FROM requests"), LONG_S * EACH_S);
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM request_log"),
 			 rows + 110 * EACH_S - 11);
 	snprintf(sql, sizeof(sql),
