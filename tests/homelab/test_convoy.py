@@ -13,7 +13,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, *(os.path.join(os.path.dirname(HERE), "e2e", d) for d in ("", "lib", "lib/servers", "host", "sonded"))]
 
-from conftest import need  # noqa: E402
+from conftest import need, segments  # noqa: E402
 from containers import engine  # noqa: E402
 from images import Images  # noqa: E402
 from services import POSTGRES  # noqa: E402
@@ -67,9 +67,12 @@ class Shop:
 
 def at_seconds(store, ended):
     """What is there of each second of the convoy: (waits with stacks, statements, lines)."""
-    a, b = min(ended), max(ended) + 2
-    stacks = {r["ts"]: r["functions"] for r in rows(store, "SELECT ts, group_concat(DISTINCT function) AS functions FROM waits WHERE comm = 'postgres'"
-                                                    f" AND container = 'db' AND reason = 'lock' AND ts BETWEEN {a} AND {b} GROUP BY ts")}
+    a, b = min(ended) - 2, max(ended) + 2  # a statement is of when it was asked
+    stacks = {}
+    for path in segments(store):  # stacks have numbers of their own in each file; PostgreSQL waits for a row at its latch
+        for r in rows(path, "SELECT w.ts AS ts, group_concat(DISTINCT f.function) AS functions FROM waits w JOIN stack_frames f ON f.stack_id = w.stack_id"
+                            f" WHERE w.comm = 'postgres' AND w.container = 'db' AND f.function = 'ProcSleep' AND w.ts BETWEEN {a - 8} AND {b} GROUP BY w.ts"):
+            stacks[r["ts"]] = r["functions"]
     statements = {r["ts"]: r["n"] for r in rows(store, "SELECT ts, count(*) AS n FROM request_log WHERE side = 'server' AND protocol = 'postgres'"
                                                 f" AND operation LIKE 'UPDATE till%' AND ts BETWEEN {a} AND {b} GROUP BY ts")}
     lines = {r["ts"]: r["n"] for r in rows(store, f"SELECT ts, sum(messages) AS n FROM log_seconds WHERE source = 'db' AND pattern LIKE '%till was locked%'"
@@ -103,6 +106,6 @@ def test_a_lock_convoy_with_coarse_recording_alone_and_with_the_ring(tmp_path):
     inside = range(min(ended) + 2, max(ended) - 1)
     assert len(inside) >= SECONDS - 5
     for s in inside:
-        assert s in stacks and "ProcSleep" in stacks[s], (s, stacks)
+        assert s in stacks, (s, stacks)
         assert statements.get(s) and lines.get(s), (s, statements, lines)
     assert sum(statements.values()) == sum(lines.values()) == sum(ended.values()), (statements, lines, ended)
