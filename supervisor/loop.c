@@ -211,6 +211,13 @@ struct service *sup_service(struct sup *s, const char *family)
 	return NULL;
 }
 
+static void happened(void *ctx, const char *cause, const char *why)
+{
+	struct sup *s = ctx;
+
+	keeper_happened(&s->keeper, s->retain.limits.bytes, cause, why);
+}
+
 static void want(struct sup *s, const struct probe_family *f)
 {
 	struct service *l = sup_service(s, f->name);
@@ -218,6 +225,8 @@ static void want(struct sup *s, const struct probe_family *f)
 	if (!l && s->n_loaders < FAMILIES_MAX) {
 		l = &s->loader[s->n_loaders++];
 		service_init(l, f->name, f);
+		l->happened = happened;
+		l->happened_ctx = s;
 	}
 	if (l)
 		l->wanted = true;
@@ -607,10 +616,6 @@ static void wait_and_take(struct sup *s)
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		service_read_progress(&s->loader[i]);
 		service_read_stderr(&s->loader[i]);
-		if (*s->loader[i].happened.cause)
-			keeper_happened(&s->keeper, s->retain.limits.bytes,
-					s->loader[i].happened.cause, s->loader[i].happened.why);
-		s->loader[i].happened.cause[0] = '\0';
 	}
 	take_signals(s);
 }

@@ -233,6 +233,7 @@ static int l7_open(const struct family_config *c, void **state, struct bpf_objec
 		return err;
 	}
 	parser_init(&l->parser);
+	l->parser.has_ring = c->fine_s;
 	l->tls = tls_new(hooks_object(&l->hooks));
 	l->rows.whos_fd = hooks_whos(&l->hooks);
 	*state = l;
@@ -313,6 +314,7 @@ static const struct option l7_options[] = {
 static const struct family l7_family = {
 	.name = "l7",
 	.keeps = CONFINE_EXECS | CONFINE_LOADS,
+	.fine_s = 1,
 	.options = {l7_options, &opts},
 	.summary = "record requests between programs: operations, latency and failures",
 	.needs = l7_needs,

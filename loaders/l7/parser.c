@@ -19,9 +19,11 @@
 #include "schema/base/clock.h"
 
 /* A descriptor may have a number that another one needs: all are moved out of the way first. */
-static void child_become(const int fds[4], const char *bucket)
+static void child_become(const int fds[4], const char *bucket, bool ring)
 {
-	char *argv[] = {"sonde-l7", (char *)PARSER_OPTION, (char *)bucket, NULL}, *envp[] = {NULL};
+	char *argv[] = {"sonde-l7", (char *)PARSER_OPTION, (char *)bucket,
+			ring ? (char *)PARSER_RING : NULL, NULL},
+	     *envp[] = {NULL};
 	int from[4];
 	sigset_t none;
 
@@ -49,7 +51,8 @@ static int start(struct parser *p, struct err *e)
 	snprintf(bucket, sizeof(bucket), "%u", p->bucket_s);
 	p->pid = fork();
 	if (!p->pid)
-		child_become((const int[4]){pair[1], p->ring_fd, p->wants_fd, p->more_fd}, bucket);
+		child_become((const int[4]){pair[1], p->ring_fd, p->wants_fd, p->more_fd}, bucket,
+			     p->has_ring);
 	close(pair[1]);
 	if (p->pid < 0) {
 		int err = -errno;

@@ -19,7 +19,8 @@
 #include "loaders/l7/parser_message.h"
 #include "schema/base/err.h"
 
-#define PARSER_OPTION "--parse" /* of argv[1]; then the bucket in seconds */
+#define PARSER_OPTION "--parse" /* of argv[1]; then the bucket in seconds, and PARSER_RING */
+#define PARSER_RING   "ring"    /* all requests are wanted, for the flight ring */
 
 enum parser_asks { PARSER_WRITE = 1, PARSER_END = 2, PARSER_GONE = 3 };
 #define PARSER_GONE_MOST 256
@@ -33,6 +34,7 @@ struct parser {
 	pid_t pid;
 	int fd, ring_fd, wants_fd, more_fd;
 	uint32_t bucket_s, starts;
+	bool has_ring;   /* set before parser_start: PARSER_RING */
 	uint64_t cpu_ns; /* of those that have ended */
 	uint64_t buf[MSG_PACKET_MAX / 8];
 };

@@ -171,6 +171,8 @@ int parser_main(int argc, char **argv)
 	c->writer = (struct message_writer){.send = packet_send, .ctx = c};
 	fcntl(FD_SOCKET, F_SETFL, O_NONBLOCK);
 	c->streams = streams_new(wants, &c->writer, (uint32_t)bucket, clock_boot_offset_ns());
+	if (argc > 3 && !strcmp(argv[3], PARSER_RING))
+		streams_ring(c->streams);
 	if (sandbox_enter(SANDBOX_STAYS, &e))
 		return err_report(&e, "sonde-l7");
 	run(c);

@@ -126,7 +126,7 @@ static bool body_valid(const struct message *m)
 	case MSG_PART:
 		return m->part->part && m->part->part <= REQUEST_PARTS;
 	case MSG_SINGLE:
-		return m->single->why && m->single->why <= SINGLE_LINKED &&
+		return m->single->why && m->single->why <= SINGLE_RING &&
 		       m->single->how < LINK_HOWS && m->single->partial <= 1;
 	default:
 		return true;

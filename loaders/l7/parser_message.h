@@ -61,7 +61,7 @@ struct msg_process { /* as in stack_event */
 /* Whose, and of which bucket. `side` and `result` are enum store_side and store_result. */
 struct msg_about {
 	struct msg_process process;
-	int64_t utc_ns; /* start of the bucket */
+	int64_t utc_ns; /* start of the bucket; of SINGLE_RING of the second */
 	uint8_t side;
 	uint8_t result; /* of SUM, PART and SINGLE */
 	uint8_t unused[6];
@@ -94,6 +94,7 @@ enum single_why {
 	SINGLE_SLOW = 2,
 	SINGLE_SAMPLE = 3,
 	SINGLE_LINKED = 4, /* made while another single request was served */
+	SINGLE_RING = 5,   /* none of these: for the flight ring alone, by the second */
 };
 /* What links a request to its parent. */
 enum link_how {

@@ -22,9 +22,10 @@
 #include "schema/store/write/requests.h"
 #include "schema/store/write/writer.h"
 
-/* More than the single requests of one bucket. Bounded, because each number is a text of the
- * dictionary. */
-#define NTH_MOST 4096
+/* More than the single requests of one bucket; in the ring, more than a bucket has of which all
+ * began in one second. Bounded, because each number is a text of the dictionary. */
+#define NTH_MOST  4096
+#define RING_MOST 16384
 
 struct store_rows_who {
 	struct msg_process process;
@@ -131,7 +132,7 @@ static const char *side_word(uint8_t side)
 }
 
 static const char *const RESULTS[] = {"ok", "error", "one-way", "opened", "no-answer", "blind"};
-static const char *const WHY[] = {"", "failed", "slow", "sample", "linked"};
+static const char *const WHY[] = {"", "failed", "slow", "sample", "linked", "ring"};
 static const char *const HOW[LINK_HOWS] = {"", "thread", "opener", "bytes", "goroutine", "several"};
 
 _Static_assert(REQUEST_TAG_GOROUTINE == TABLES_TAG_GOROUTINE, "same bit");
@@ -250,12 +251,21 @@ static void unresolved_note(struct store_rows *b, const struct message *x,
 	unresolved_add(&b->unresolved, &one, clock_boot_ns(), unresolved_put, b);
 }
 
+/* A row of a single request, in the store or in the flight ring alone. */
+static int of_single_put(struct store_rows *b, const struct message *x, const struct fact *f,
+			 const struct fact_row *row)
+{
+	return x->single->why == SINGLE_RING ?
+		       store_fact_fine(b->h->store, b->h->run, x->about->utc_ns, f, row) :
+		       store_fact(b->h->store, b->h->run, x->about->utc_ns, f, row);
+}
+
 /* Links samples with this tag to the request. */
 static int tag_put(struct store_rows *b, const struct message *x, const struct store_rows_who *w)
 {
 	struct fact_row row = {0};
 
-	if (!x->single->tag ||
+	if (!x->single->tag || x->single->why == SINGLE_RING ||
 	    (x->about->result != STORE_RESULT_OK && x->about->result != STORE_RESULT_ERROR))
 		return 0;
 	fact_put(&row, REQUEST_TAG_PROCESS, w->row);
@@ -286,7 +296,7 @@ static int span_put(struct store_rows *b, const struct message *x, const struct 
 	fact_put_text(&row, REQUEST_SPAN_HOW, HOW[s->how]);
 	if (s->partial)
 		fact_put(&row, REQUEST_SPAN_PARTIAL, 1);
-	return store_fact(b->h->store, b->h->run, x->about->utc_ns, &REQUEST_SPAN_FACT, &row);
+	return of_single_put(b, x, &REQUEST_SPAN_FACT, &row);
 }
 
 static int single_put(struct store_rows *b, const struct message *x, const struct store_rows_who *w)
@@ -294,10 +304,14 @@ static int single_put(struct store_rows *b, const struct message *x, const struc
 	const struct msg_single *s = x->single;
 	struct fact_row row = {0};
 	char nth[16];
+	uint32_t n;
 	int err;
 
-	b->singles = (b->singles + 1) % NTH_MOST;
-	snprintf(nth, sizeof(nth), "%u", b->singles);
+	if (s->why == SINGLE_RING)
+		n = b->ringed = (b->ringed + 1) % RING_MOST;
+	else
+		n = b->singles = (b->singles + 1) % NTH_MOST;
+	snprintf(nth, sizeof(nth), "%u", n);
 	fact_put_text(&row, REQUEST_LOG_NTH, nth);
 	fact_put(&row, REQUEST_LOG_PROCESS, w->row);
 	fact_put_text(&row, REQUEST_LOG_SIDE, side_word(x->about->side));
@@ -317,7 +331,7 @@ static int single_put(struct store_rows *b, const struct message *x, const struc
 	fact_put(&row, REQUEST_LOG_ASKED, s->request_bytes);
 	fact_put(&row, REQUEST_LOG_ANSWERED, s->response_bytes);
 	fact_put_text(&row, REQUEST_LOG_TRACE, x->text[MSG_TRACE]);
-	err = store_fact(b->h->store, b->h->run, x->about->utc_ns, &REQUEST_LOG_FACT, &row);
+	err = of_single_put(b, x, &REQUEST_LOG_FACT, &row);
 	err = err ? err : tag_put(b, x, w);
 	return err ? err : span_put(b, x, w, nth);
 }
@@ -398,8 +412,10 @@ void store_rows_put(struct store_rows *b, struct family_host *h, const struct me
 		[MSG_SUM] = sum_put,     [MSG_PART] = part_put,   [MSG_SINGLE] = single_put,
 		[MSG_BYTES] = bytes_put, [MSG_NAMED] = named_put, [MSG_RUNNING] = running_put,
 	};
-	uint64_t events =
-		x->kind == MSG_SUM ? x->sum->n : x->kind != MSG_PART && x->kind != MSG_RUNNING;
+	bool ring = x->kind == MSG_SINGLE && x->single->why == SINGLE_RING;
+	uint64_t events = x->kind == MSG_SUM ?
+				  x->sum->n :
+				  x->kind != MSG_PART && x->kind != MSG_RUNNING && !ring;
 	struct store_rows_who *w;
 	int err = -ESTALE;
 

@@ -19,6 +19,7 @@ struct store_rows {
 	int whos_fd;      /* hooks_whos */
 	uint64_t unknown; /* requests of processes of which nothing is known but their pid */
 	uint32_t singles; /* number of the last single request, modulo NTH_MOST */
+	uint32_t ringed;  /* of the last one in the ring, modulo RING_MOST */
 };
 
 void store_rows_release(struct store_rows *b);

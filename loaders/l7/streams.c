@@ -740,6 +740,11 @@ struct streams *streams_new(struct l7_want *wants, struct message_writer *to, ui
 	return s;
 }
 
+void streams_ring(struct streams *s)
+{
+	sums_ring(s->sums, true);
+}
+
 void streams_free(struct streams *s)
 {
 	struct stream *next;

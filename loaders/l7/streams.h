@@ -38,6 +38,8 @@ struct streams_stat {
 struct streams *streams_new(struct l7_want *wants, struct message_writer *to, uint32_t bucket_s,
 			    int64_t offset_ns);
 void streams_free(struct streams *s);
+/* All requests are reported, for the flight ring (sums.h). */
+void streams_ring(struct streams *s);
 void streams_clock(struct streams *s, int64_t offset_ns);
 /* One record, copied. */
 void streams_record(struct streams *s, const void *record, size_t size);

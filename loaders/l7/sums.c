@@ -76,6 +76,10 @@ struct sums {
 	uint64_t random;
 	struct idmap named; /* names of named_bucket that are written */
 	int64_t named_bucket;
+	bool has_ring;
+	struct single *ring; /* for the flight ring; n_ring; without kin */
+	uint32_t n_ring, cap_ring, ring_second_n;
+	int64_t ring_second; /* of it are ring_second_n */
 };
 
 struct sums *sums_new(struct protocols *p, struct message_writer *to, uint32_t bucket_s,
@@ -130,7 +134,13 @@ void sums_free(struct sums *s)
 	for (uint32_t i = 0; i < s->n; i++)
 		spread_release(&s->rows[i]);
 	idmap_release(&s->named);
+	free(s->ring);
 	free(s);
+}
+
+void sums_ring(struct sums *s, bool on)
+{
+	s->has_ring = on;
 }
 
 void sums_clock(struct sums *s, int64_t offset_ns)
@@ -380,6 +390,8 @@ static void single_write(struct sums *s, const struct key *k, const struct msg_s
 	struct msg_single x = *numbers;
 
 	x.about = about_key(k);
+	if (why == SINGLE_RING)
+		x.about.utc_ns = x.at_ns;
 	x.why = (uint8_t)why;
 	tail.text[MSG_TRACE] = trace;
 	message_write(s->to, MSG_SINGLE, &x, &tail);
@@ -437,6 +449,20 @@ static void kin_write(struct sums *s, struct single *x)
 	}
 }
 
+/* Those that are not written for another reason. */
+static void ring_write(struct sums *s)
+{
+	uint64_t any;
+
+	for (uint32_t i = 0; i < s->n_ring; i++) {
+		const struct single *x = &s->ring[i];
+
+		if (!idmap_get(&s->written, x->numbers.span, &any))
+			single_write(s, &x->key, &x->numbers, x->trace, SINGLE_RING);
+	}
+	s->n_ring = 0;
+}
+
 /* Kin come last: a request that was also kept for itself is written with that reason. */
 static void singles_write(struct sums *s)
 {
@@ -460,6 +486,7 @@ static void singles_write(struct sums *s)
 		kin_write(s, &s->each[i]);
 	for (uint32_t i = 0; i < s->n_sample; i++)
 		kin_write(s, &s->sample[i]);
+	ring_write(s);
 	kin_drop_all(s);
 	idmap_clear(&s->written);
 	memset(s->each_at, 0, sizeof(s->each_at));
@@ -634,6 +661,27 @@ static void single_take(struct sums *s, const struct sums_of *of, const struct p
 	kin_drop(&x);
 }
 
+/* Of a second that has too many, the first ones. */
+static void ring_take(struct sums *s, const struct sums_of *of, const struct proto_request *r,
+		      const struct link *l)
+{
+	int64_t second = r->end_ns / NSEC_PER_SEC;
+	struct single *x;
+
+	if (second != s->ring_second)
+		s->ring_second_n = 0;
+	s->ring_second = second;
+	if (s->ring_second_n == SUMS_RING || s->n_ring >= SUMS_RING * (uint64_t)s->bucket_s)
+		return;
+	s->ring_second_n++;
+	mem_grow(s->ring, s->n_ring, s->cap_ring);
+	x = &s->ring[s->n_ring++];
+	*x = (struct single){.numbers = single_numbers(s, r, l)};
+	x->numbers.weight = 0;
+	key_make(s, of, r, &x->key);
+	text_put(x->trace, sizeof(x->trace), r->trace ? r->trace : "");
+}
+
 /* ---- adding ---- */
 
 static void link_make(const struct sums_of *of, const struct proto_request *r, struct link *l)
@@ -717,6 +765,8 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 	}
 	link_make(of, r, &l);
 	single_take(s, of, r, &l);
+	if (s->has_ring)
+		ring_take(s, of, r, &l);
 	if (of->linked && l.parent)
 		links_put(s->links, &l);
 }

@@ -4,6 +4,9 @@
  * (those that failed, the slowest of all and of each operation, and a random sample of the rest),
  * and counts bytes. Memory is bounded: when a table is full, it is written early; the store adds
  * up rows with the same key.
+ *
+ * With a ring (sums_ring) all others are written too, once their bucket is over: SUMS_RING of each
+ * second, the first that end in it. They represent none: what is not among them is in the sums.
  */
 #ifndef SONDE_L7_SUMS_H
 #define SONDE_L7_SUMS_H
@@ -22,6 +25,7 @@
 #define SUMS_SAMPLE      10
 #define SUMS_LINKED      256 /* made while those were served */
 #define SUMS_NAMED       2048
+#define SUMS_RING        1024 /* of a second, for the flight ring */
 
 /* Whose requests, and with whom. */
 struct sums_of {
@@ -44,6 +48,8 @@ struct sums;
 struct sums *sums_new(struct protocols *s, struct message_writer *to, uint32_t bucket_s,
 		      int64_t offset_ns);
 void sums_free(struct sums *s);
+/* The flight ring is written, too. */
+void sums_ring(struct sums *s, bool on);
 void sums_clock(struct sums *s, int64_t offset_ns);
 void sums_request(struct sums *s, const struct sums_of *of, const struct proto_request *r);
 /* A lookup of `name` returned `address`. Written once a bucket, SUMS_NAMED names at most. */

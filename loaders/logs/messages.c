@@ -135,6 +135,29 @@ static bool goes_on(struct messages *m, const char *s, size_t len)
 	}
 }
 
+/* Is this a line of the private key that has begun? */
+static bool key_goes_on(struct messages *m, const char *s, size_t len)
+{
+	size_t n = 0;
+
+	if (!m->in_key)
+		return false;
+	m->in_key = !begins(s, len, "-----END ");
+	while (n < len && (isalnum((unsigned char)s[n]) || strchr("+/=", s[n])))
+		n++;
+	if (n < len && m->in_key && !begins(s, len, "Proc-Type: ") && !begins(s, len, "DEK-Info: "))
+		return m->in_key = false;
+	return true;
+}
+
+static bool key_begins(const char *s, size_t len)
+{
+	const char *at = memmem(s, len, "-----BEGIN ", 11);
+	size_t left = at ? len - (size_t)(at - s) : 0;
+
+	return at && memmem(at, left, "PRIVATE KEY", 11) && !memmem(at, left, "-----END ", 9);
+}
+
 static enum messages_trace trace_of(const char *s, size_t len)
 {
 	size_t look = len < 400 ? len : 400;
@@ -201,10 +224,14 @@ static void line_add(struct messages *m, const struct line *l)
 static void line_take(struct messages *m, const struct line *l, messages_take take, void *ctx)
 {
 	size_t len = l->len;
+	bool key;
 
 	while (len && l->s[len - 1] == '\r')
 		len--;
-	if (m->pid == l->pid && goes_on(m, l->s, len)) {
+	key = key_goes_on(m, l->s, len);
+	m->in_key = m->in_key || key_begins(l->s, len);
+	if (m->pid == l->pid &&
+	    ((key && m->has && m->lines < MESSAGES_LINES) || goes_on(m, l->s, len))) {
 		line_add(m, &(struct line){l->s, len, l->bytes, l->utc_ns, l->pid, l->level});
 		return;
 	}
@@ -216,9 +243,9 @@ static void line_take(struct messages *m, const struct line *l, messages_take ta
 	m->pid = l->pid;
 	m->level = l->level;
 	m->last = 0;
-	m->head = kept(m, len);
+	m->head = key ? 0 : kept(m, len);
 	strbuf_add(&m->text, l->s, m->head);
-	m->in = trace_of(l->s, m->head);
+	m->in = trace_of(strbuf_str(&m->text), m->head);
 }
 
 static void piece_add(struct messages *m, const struct log_record *r)

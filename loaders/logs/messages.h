@@ -8,7 +8,8 @@
  *      bracket; begins with "Caused by:", "Suppressed:", "..."; is the detail of an error of
  *      PostgreSQL (DETAIL, HINT, STATEMENT, CONTEXT, QUERY); or belongs to a trace: of Python, up
  *      to the line that says what was raised; of Go, its goroutines; of Java, after an error, the
- *      exception; of Rust, what follows "panicked at".
+ *      exception; of Rust, what follows "panicked at"; or to a private key in PEM (RFC 7468), which
+ *      can be masked only as a whole. Of a key that is longer than a message the rest has no text.
  *   3. A message ends with the next one, after MESSAGES_LINES lines, or when the reader says so
  *      (a second without lines). MESSAGES_BYTES of it are kept, all is counted.
  */
@@ -44,6 +45,7 @@ struct messages {
 	enum messages_trace in;
 	bool raised; /* the last line is that of Python's trace that says what */
 	bool has_piece, has;
+	bool in_key; /* of a private key, its end has not come */
 	uint64_t lines, bytes, piece_bytes;
 	int64_t utc_ns, piece_ns;
 	uint32_t pid;

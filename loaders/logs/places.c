@@ -26,7 +26,8 @@ struct look {
 	struct places *p;
 	void (*found)(void *ctx, const struct place *x);
 	void *ctx;
-	bool watches; /* this round adds folders to the watch */
+	bool watches;          /* this round adds folders to the watch */
+	uint32_t uid, of_user; /* of the engine that is looked at; how many logs it had */
 };
 
 void places_init(struct places *p, const char *files)
@@ -54,8 +55,11 @@ bool places_changed(struct places *p)
 	return any;
 }
 
-static void tell(struct look *l, const struct place *x)
+static void tell(struct look *l, struct place *x)
 {
+	x->uid = l->uid;
+	if (x->uid && l->of_user++ >= PLACES_USER)
+		return;
 	if (l->p->n++ < PLACES_MOST)
 		l->found(l->ctx, x);
 }
@@ -128,8 +132,8 @@ static void engines_look(struct look *l, int64_t now_ns)
 	}
 	n = engines_known(all);
 	for (size_t i = 0; i < n; i++) {
-		if (all[i].uid) /* other users choose what is at that path */
-			continue;
+		l->uid = all[i].uid;
+		l->of_user = 0;
 		snprintf(folder, sizeof(folder), "/proc/%u/root%.512s", all[i].pid,
 			 *all[i].folder ? all[i].folder : "/var/lib/docker");
 		if (all[i].kind == ENGINE_DOCKER)
@@ -137,6 +141,7 @@ static void engines_look(struct look *l, int64_t now_ns)
 		else if (all[i].kind == ENGINE_STORAGE)
 			storage_look(l, folder);
 	}
+	l->uid = 0;
 }
 
 /* ---- pods ---- */

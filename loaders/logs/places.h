@@ -4,8 +4,9 @@
  * the journal's, and those that a person names. It opens nothing.
  *
  *   Docker       ROOT/containers/ID/ID-json.log, ROOT/containers/ID/local-logs/container.log; ROOT
- *                as dockerfiles has it: the usual one, the snap's, those of root's engines
+ *                as dockerfiles has it: the usual one, the snap's, those of running engines
  *   Podman       STORAGE/DRIVER-containers/ID/userdata/ctr.log
+ *                Engines of other users (rootless): PLACES_USER logs each
  *   Kubernetes   /var/log/pods/NAMESPACE_POD_UID/CONTAINER/N.log
  *   journal      (/var/log|/run/log)/journal/MACHINE/system.journal, user-N.journal; the host's, as
  *                seen from a container, where this root has none
@@ -21,6 +22,7 @@
 #include "loaders/logs/forms.h"
 
 #define PLACES_MOST 4096 /* of a round; that more are left out is said once */
+#define PLACES_USER 64
 
 struct place {
 	const char *kind; /* static: "docker", "podman", "cri", "journal", "file" */
@@ -28,6 +30,8 @@ struct place {
 	enum log_form form;
 	char id[72];    /* the container's, "": none, or not known */
 	char name[256]; /* of a pod's container: NAMESPACE/POD/CONTAINER; of a file its path */
+	uint32_t uid;   /* whose engine it is, who chose this path: only files of that user are
+			   read; 0: root's */
 };
 
 struct places {

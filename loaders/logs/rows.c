@@ -43,6 +43,7 @@ static void name_find(struct tracked_source *s, int64_t now_ns)
 		return;
 	s->tries++;
 	snprintf(ref.id, sizeof(ref.id), "%s", s->container);
+	ref.owner = s->uid;
 	if (!containernames_find(containernames_docker_root(), "", &ref, &names) && names.name) {
 		name_set(s, names.name);
 		s->named = true;

@@ -88,11 +88,14 @@ static struct tracked_source *source_of(struct tracked *t, const struct place *x
 	char id[72];
 
 	HASH_ITER (hh, t->sources, s, next)
-		if (s->kind == x->kind && s->id < WIRE_OWN &&
+		if (s->kind == x->kind && s->uid == x->uid && s->id < WIRE_OWN &&
 		    (*x->id ? !strcmp(s->container, x->id) : !strcmp(s->name, x->name)))
 			return s;
-	if (strcmp(x->kind, "cri") != 0)
-		return source_new(t, ++t->last_source, x->kind, x->name, x->id);
+	if (strcmp(x->kind, "cri") != 0) {
+		s = source_new(t, ++t->last_source, x->kind, x->name, x->id);
+		s->uid = x->uid;
+		return s;
+	}
 	places_pod_container(x->path, id);
 	return source_new(t, ++t->last_source, x->kind, x->name, id);
 }
@@ -148,14 +151,15 @@ static bool is_honest(const char *path, const struct stat *st)
 	return !at.st_uid || at.st_uid == geteuid() || at.st_uid == st->st_uid;
 }
 
-static int log_open(const char *path, bool follows_links)
+/* `uid`: 0, or of the only user whose files may be there. */
+static int log_open(const char *path, bool follows_links, uint32_t uid)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
 				    (follows_links ? 0 : O_NOFOLLOW));
 	struct stat st;
 
-	if (fd >= 0 &&
-	    (fstat(fd, &st) || !S_ISREG(st.st_mode) || (follows_links && !is_honest(path, &st)))) {
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || (uid && st.st_uid != uid) ||
+			(follows_links && !is_honest(path, &st)))) {
 		close(fd);
 		return -1;
 	}
@@ -178,6 +182,7 @@ static bool file_ask(const struct tracked *t, const struct tracked_file *f)
 static struct tracked_file *file_add(struct tracked *t, const char *path, uint32_t source,
 				     enum log_form form, bool follows_links, bool to_end)
 {
+	const struct tracked_source *s;
 	cleanup_fd int fd = -1;
 	struct tracked_file *f;
 	struct stat st;
@@ -188,7 +193,8 @@ static struct tracked_file *file_add(struct tracked *t, const char *path, uint32
 		t->told_full = true;
 		return NULL;
 	}
-	fd = log_open(path, follows_links);
+	s = tracked_source(t, source);
+	fd = log_open(path, follows_links, s ? s->uid : 0);
 	if (fd < 0 || fstat(fd, &st))
 		return NULL;
 	f = mem_alloc(sizeof(*f));
@@ -335,6 +341,17 @@ static bool is_read(struct tracked *t, const struct place *x, const struct stat 
 	return false;
 }
 
+/* Rule 5. */
+static bool is_of_another(const struct tracked *t, const struct place *x)
+{
+	struct tracked_source *s, *next;
+
+	HASH_ITER (hh, t->sources, s, next)
+		if (x->uid && s->uid != x->uid && !strcmp(s->container, x->id))
+			return true;
+	return false;
+}
+
 void tracked_found(struct tracked *t, const struct place *x, int64_t now_ns,
 		   bool (*wanted)(void *ctx, struct tracked_source *s), void *ctx)
 {
@@ -344,7 +361,7 @@ void tracked_found(struct tracked *t, const struct place *x, int64_t now_ns,
 	struct stat st;
 
 	if ((links ? stat(x->path, &st) : lstat(x->path, &st)) || !S_ISREG(st.st_mode) ||
-	    is_read(t, x, &st, now_ns))
+	    (x->uid && (st.st_uid != x->uid || is_of_another(t, x))) || is_read(t, x, &st, now_ns))
 		return;
 	if (x->form != LOG_JOURNAL) {
 		s = source_of(t, x);

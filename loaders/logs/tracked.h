@@ -12,7 +12,9 @@
  *      If the file that was read is not there any more, some may be missing: that is a cut, as a
  *      truncation is.
  *   4. TRACKED_FILES at most; what is left out is said.
- *   5. A file at which the reader ended twice is not read any more.
+ *   5. Where an engine of a user other than root keeps logs, only files of that user are read, and
+ *      a container that root's engine has is never that user's.
+ *   6. A file at which the reader ended twice is not read any more.
  */
 #ifndef SONDE_LOGS_TRACKED_H
 #define SONDE_LOGS_TRACKED_H
@@ -42,6 +44,7 @@ struct tracked_source {
 	const char *kind; /* static, as struct place has it */
 	char *name;       /* for people */
 	char container[72];
+	uint32_t uid;  /* as in struct place */
 	char *cgroup;  /* of its container; NULL: not met yet */
 	bool covered;  /* by the capture's target */
 	bool excluded; /* by the rules */

@@ -105,7 +105,7 @@ const struct probe_family FAMILIES[] = {
 	{.name = "scrape", .rights = FAMILY_READS, .event = "event", .settings = SCRAPE_SETTINGS,
 	 .nothing = "no profiles: no Go program offered one; sonde sql \"SELECT comm, pid, reason FROM scraped\" says why"},
 	{.name = "net", .rights = FAMILY_LOADS, .event = "row", .shown_by = "net"},
-	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS, .shown_by = "requests"},
+	{.name = "l7", .word = "requests", .has_ring = true, .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS, .shown_by = "requests"},
 	{.name = "probe", .rights = FAMILY_PROBES, .event = "event", .settings = PROBE_SETTINGS,
 	 .nothing = "no hits: nothing that was asked for came to these places"},
 	{.name = "logs", .has_ring = true, .rights = FAMILY_READS, .event = "row", .settings = LOGS_SETTINGS,

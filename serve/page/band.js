@@ -89,7 +89,7 @@ function bandInit(on) {
 	}
 	// Marks, those near each other as one: [{x, n}]
 	function clusters() {
-		const xs = s.t.events.filter((x) => x.event !== 'began').map((e) => at(e.from_ns) * canvas.clientWidth).sort((a, b) => a - b), out = [];
+		const xs = s.t.events.filter((x) => x.event !== 'began' && x.event !== 'kept').map((e) => at(e.from_ns) * canvas.clientWidth).sort((a, b) => a - b), out = [];
 		for (const x of xs) {
 			const last = out[out.length - 1];
 			if (last && x - last.from < BAND_NEAR)
@@ -120,6 +120,17 @@ function bandInit(on) {
 		}
 		canvas.dataset.marks = clusters().map((c) => c.n).join(' ');
 	}
+	// Where there are seconds: windows that were kept of the flight ring, as a bar along the bottom.
+	function windows(w, h) {
+		const kept = s.t.events.filter((e) => e.event === 'kept').map((e) => [Math.max(at(e.from_ns) * w, 0), Math.min(at(e.to_ns) * w, w)]);
+		ctx.fillStyle = s.ink;
+		for (const [a, b] of kept) {
+			ctx.fillRect(a, h - 4, Math.max(b - a, 2), 4);
+			ctx.fillRect(a, h - 9, 1.5, 9);
+			ctx.fillRect(Math.max(b, a + 2) - 1.5, h - 9, 1.5, 9);
+		}
+		canvas.dataset.kept = kept.map((x) => x.map(Math.round).join('-')).join(' ');
+	}
 	function draw() {
 		const ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
 		if (!s.sums || !w)
@@ -131,6 +142,7 @@ function bandInit(on) {
 		bars(w, h);
 		lines(w, h);
 		marks(h);
+		windows(w, h);
 		if (s.a < 0)
 			return;
 		const left = s.a / s.sums.n * w, right = (s.b + 1) / s.sums.n * w;
@@ -186,7 +198,7 @@ function bandInit(on) {
 					list.append(add('dt', (j === k ? '\u25b8 ' : '') + drawShorten(name, 40)), add('dd', s.say(s.sums.sums[j][i])));
 			});
 		}
-		const told = s.t.events.filter((x) => x.event !== 'began' && Math.abs(at(x.from_ns) * canvas.clientWidth - e.offsetX) < BAND_NEAR / 2 || x.from_ns >= edge(i) && x.from_ns < edge(i + 1));
+		const told = s.t.events.filter((x) => x.event !== 'began' && Math.abs(at(x.from_ns) * canvas.clientWidth - e.offsetX) < BAND_NEAR / 2 || x.from_ns >= edge(i) && x.from_ns < edge(i + 1) || x.event === 'kept' && x.from_ns < edge(i + 1) && x.to_ns > edge(i));
 		for (const x of told.slice(0, BAND_TOLD))
 			list.append(add('dt', x.event), add('dd', formatSeen(x.text)));
 		if (told.length > BAND_TOLD)
@@ -258,7 +270,10 @@ function bandInit(on) {
 		$('happened-list').replaceChildren(...told.map((e) => {
 			const li = document.createElement('li'), b = document.createElement('b');
 			b.textContent = wordsClock(e.from_ns) + ' ';
-			li.append(b, formatSeen(e.text));
+			if (e.event === 'kept')
+				li.append(b, domButton(formatSeen(e.text), () => on.choose(e.from_ns, e.to_ns, null), 'why'));
+			else
+				li.append(b, formatSeen(e.text));
 			return li;
 		}));
 	}

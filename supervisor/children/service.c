@@ -200,6 +200,15 @@ static void take_cost(struct service *s, const json_t *ev)
 		s->map_bytes = (uint64_t)bytes;
 }
 
+static void take_happened(struct service *s, const json_t *ev)
+{
+	const char *cause = json_string_value(json_object_get(ev, "cause")),
+		   *why = json_string_value(json_object_get(ev, "why"));
+
+	if (s->happened && cause && *cause)
+		s->happened(s->happened_ctx, cause, why ?: cause);
+}
+
 static void take_event(struct service *s, const json_t *ev)
 {
 	const char *name = json_string_value(json_object_get(ev, "event")) ?: "";
@@ -224,12 +233,8 @@ static void take_event(struct service *s, const json_t *ev)
 	if (!strcmp(name, "wants"))
 		snprintf(s->wants, sizeof(s->wants), "%.15s",
 			 json_string_value(json_object_get(ev, "targets")) ?: "");
-	if (!strcmp(name, "happened") && !*s->happened.cause) {
-		snprintf(s->happened.cause, sizeof(s->happened.cause), "%s",
-			 json_string_value(json_object_get(ev, "cause")) ?: "");
-		snprintf(s->happened.why, sizeof(s->happened.why), "%s",
-			 json_string_value(json_object_get(ev, "why")) ?: "");
-	}
+	if (!strcmp(name, "happened"))
+		take_happened(s, ev);
 	if (!strcmp(name, "error")) {
 		snprintf(s->why, sizeof(s->why), "%.255s", what ?: "it failed");
 		snprintf(s->fix, sizeof(s->fix), "%.159s", fix ?: "");

@@ -80,9 +80,9 @@ struct service {
 	char store_error[64]; /* why it cannot write to the store at the moment; "": it can */
 	double samples_before, lost_before; /* of its earlier processes */
 	uint64_t memory_bytes; /* memory limit of the next process (child.h); 0: none */
-	struct {
-		char cause[24], why[200];
-	} happened;     /* the first that it reported since this was cleared; cause "": nothing */
+	/* Hears of each thing that it reports as having happened; NULL: nobody does. */
+	void (*happened)(void *ctx, const char *cause, const char *why);
+	void *happened_ctx;
 	uint32_t freq;  /* the rate it was started with */
 	char wants[16]; /* the processes that it wants from sonded (targets.h); "": it finds them
 			   itself */

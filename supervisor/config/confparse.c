@@ -59,7 +59,7 @@ static const struct key KEYS[CONF_FAMILY] = {
 	[CONF_MEMORY] = {"limits", {"memory", SETTING_BYTES, .zero = true, .fallback = "256M", .like = "256M, 0 for no limit",
 		.help = "memory limit for all sonde processes; after a minute above it, families are stopped"}, AT(memory_bytes)},
 	[CONF_FLIGHT] = {"flight", {"flight", SETTING_WORD, .words = "on|off", .fallback = "off", .like = "on or off",
-		.help = "on: keep the last 10 minutes in seconds in a ring (samples of the CPUs, waits, messages of logs), which moves into the store when something happens (sonde keep)"}, AT(flight)},
+		.help = "on: keep the last 10 minutes in seconds in a ring (samples of the CPUs, waits, each request, messages of logs), which moves into the store when something happens (sonde keep)"}, AT(flight)},
 	[CONF_FLIGHT_SIZE] = {"flight", {"flight-size", SETTING_BYTES, .fallback = "128M", .like = "128M",
 		.help = "maximum size of the ring, besides the store's budget"}, AT(flight_bytes)},
 };

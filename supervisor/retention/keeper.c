@@ -261,6 +261,24 @@ static struct keeper_cause *cause_of(struct keeper *k, const char *name, int64_t
 	return &k->causes[KEEPER_CAUSES - 1];
 }
 
+/* What windows take in the store whose hour was begun since then. */
+static uint64_t kept_since(const struct keeper *k, int64_t utc_ns)
+{
+	cleanup_free char(*names)[SEGMENT_NAME_MAX] = NULL;
+	char path[PATH_MAX];
+	uint64_t sum = 0;
+	size_t n = 0;
+
+	if (folder_segments(k->store, &names, &n))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (folder_is_kept_name(names[i]) && folder_begun_ns(names[i]) >= utc_ns &&
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", k->store, names[i]) <
+			    sizeof(path))
+			sum += segment_bytes(path);
+	return sum;
+}
+
 /* Rule 3. */
 void keeper_happened(struct keeper *k, uint64_t budget, const char *cause, const char *why)
 {
@@ -270,11 +288,8 @@ void keeper_happened(struct keeper *k, uint64_t budget, const char *cause, const
 	if (!k->wanted)
 		return;
 	c = cause_of(k, cause, now);
-	if (!k->day_ns || now - k->day_ns > 24 * HOUR_NS) {
-		k->day_ns = now;
-		k->day_bytes = 0;
-	}
-	if ((c->last_ns && now - c->last_ns < HOUR_NS) || k->day_bytes > budget / BUDGET_SHARE)
+	if ((c->last_ns && now - c->last_ns < HOUR_NS) ||
+	    kept_since(k, utc - 24 * HOUR_NS) > budget / BUDGET_SHARE)
 		return;
 	c->last_ns = now;
 	want(k, utc - KEEPER_BEFORE_NS, utc + KEEPER_AFTER_NS, why);
@@ -405,7 +420,6 @@ static void take_end(struct keeper *k, int status)
 	if (segments) {
 		k->windows++;
 		k->kept_bytes += (uint64_t)bytes;
-		k->day_bytes += (uint64_t)bytes;
 		k->last_from_ns = json_integer_value(json_object_get(o, "from_ns"));
 		k->last_to_ns = json_integer_value(json_object_get(o, "to_ns"));
 		memcpy(k->last_why, k->now.why, sizeof(k->last_why));

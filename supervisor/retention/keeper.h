@@ -8,8 +8,9 @@
  *      KEEPER_LATE_NS after its end, when the loaders have written it.
  *   2. What happens while a window waits extends it, and its reason is added. It waits no longer
  *      than KEEPER_WAIT_NS for that: the ring goes on, and its begin would be gone.
- *   3. Of one cause a window is kept once an hour, and all windows of a day may take an eighth of
- *      the store's budget. `sonde keep` is not limited.
+ *   3. Of one cause a window is kept once an hour, and the windows of the last 24 hours may take
+ *      an eighth of the store's budget, those of an earlier sonded too. `sonde keep` is not
+ * limited. A cause is what happened and to whom: two services that are slow are two.
  *   4. If archiving is at work, or the pass fails, it is tried again; five times.
  *      What waits is noted in the ring's folder, so that a sonded that is killed or stopped keeps
  * it when it is back.
@@ -38,7 +39,7 @@
 #define KEEPER_LATE_NS   (13 * NSEC_PER_SEC)
 #define KEEPER_WAIT_NS   (120 * NSEC_PER_SEC)
 #define KEEPER_FREQ      99 /* about as many samples a second has the ring */
-#define KEEPER_CAUSES    32
+#define KEEPER_CAUSES    256
 #define KEEPER_PRESSURES 2
 
 struct keeper_window {
@@ -55,7 +56,7 @@ struct keeper {
 	struct pass pass;
 	struct keeper_window next, now; /* now: of the pass */
 	struct keeper_cause {
-		char name[72];
+		char name[160];
 		int64_t last_ns; /* monotonic clock; 0: never */
 	} causes[KEEPER_CAUSES];
 	int pressure_fd[KEEPER_PRESSURES]; /* -1: none */
@@ -63,9 +64,7 @@ struct keeper {
 	uint64_t oom_kills; /* as of the last look */
 	bool oom_known;
 	unsigned int failures;
-	uint64_t windows, kept_bytes; /* since sonded started */
-	uint64_t day_bytes;
-	int64_t day_ns;                   /* since when day_bytes counts; monotonic clock */
+	uint64_t windows, kept_bytes;     /* since sonded started */
 	int64_t last_from_ns, last_to_ns; /* of the last one kept; UTC, 0: none */
 	char last_why[200];
 };
@@ -78,7 +77,7 @@ void keeper_follow(struct keeper *k, bool wanted, uint64_t bytes);
  * 0: no ring. */
 uint32_t keeper_freq(const struct keeper *k, uint32_t coarse, uint32_t *share);
 /* Something happened that a window is kept for, unless one of this cause was kept within the hour.
- * A cause is cut after 71 bytes; past KEEPER_CAUSES of them in an hour, others are one. `budget`:
+ * A cause is cut after 159 bytes; past KEEPER_CAUSES of them in an hour, others are one. `budget`:
  * of the store. */
 void keeper_happened(struct keeper *k, uint64_t budget, const char *cause, const char *why);
 /* -ENOENT with EXIT_NOTHING: there is no ring. */

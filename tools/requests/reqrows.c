@@ -79,6 +79,7 @@ struct reading {
 	struct reqsingles *singles;
 	size_t cap;
 	struct idmap row_of;
+	struct idmap twice;  /* single requests of the ring, and linked ones */
 	struct idmap known;  /* of one segment: a row by the numbers of its words, or NOT_WANTED */
 	sqlite3_stmt *texts; /* of one segment: a word by its number */
 	int64_t from_ns, to_ns;
@@ -349,6 +350,48 @@ static void take_bytes(void *ctx, sqlite3_stmt *st)
 	r->out->blind_requests += (uint64_t)sqlite3_column_int64(st, 5);
 }
 
+static bool is_failed(sqlite3_stmt *st)
+{
+	const char *result = askrows_text(st, 6);
+
+	return !strcmp("failed", askrows_text(st, 7)) ||
+	       (!strcmp("ring", askrows_text(st, 7)) &&
+		(!strcmp("error", result) || !strcmp("no-answer", result)));
+}
+
+/* A request that was kept for one of a later bucket ("linked") may be in the ring, too: it is there
+ * once. */
+static bool is_first(struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+{
+	const char *why = askrows_text(st, 7);
+	uint64_t key, *at;
+	bool ring = !strcmp(why, "ring"), fresh;
+
+	if (!ring && strcmp(why, "linked") != 0)
+		return true;
+	key = hash_u64(hash_u64(HASH_SEED, p ? (uint64_t)p->pid : 0),
+		       (uint64_t)sqlite3_column_int64(st, 9));
+	key = hash_u64(hash_u64(key, (uint64_t)sqlite3_column_int64(st, 10)),
+		       (uint64_t)sqlite3_column_int64(st, 12));
+	key = hash_str(hash_str(key, askrows_text(st, 1)), askrows_text(st, 4));
+	at = idmap_ref(&r->twice, key, &fresh);
+	if (fresh)
+		*at = ring;
+	return fresh || *at == ring;
+}
+
+static bool has_room(struct reqsingles *s, sqlite3_stmt *st)
+{
+	if (strcmp("ring", askrows_text(st, 7)) != 0)
+		return true;
+	if (s->ring == REQSINGLES_RING) {
+		s->left++;
+		return false;
+	}
+	s->ring++;
+	return true;
+}
+
 static void take_single(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -358,7 +401,7 @@ static void take_single(void *ctx, sqlite3_stmt *st)
 
 	p = process_of(r, sqlite3_column_int64(st, 0), &in);
 	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))) ||
-	    (r->failed && strcmp("failed", askrows_text(st, 7))))
+	    (r->failed && !is_failed(st)) || !is_first(r, p, st) || !has_room(s, st))
 		return;
 	mem_grow(s->rows, s->n, r->cap);
 	s->rows[s->n++] =
@@ -491,6 +534,7 @@ int reqsingles_read(const struct selection *sel, const char *side, bool failed, 
 
 	*out = (struct reqsingles){0};
 	rc = read_singles(&r, e);
+	idmap_release(&r.twice);
 	streams_mark(out, streams);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), failed ? newer : slower);

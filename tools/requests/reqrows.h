@@ -82,10 +82,13 @@ struct reqsingle {
 	uint64_t weight, request_bytes, response_bytes;
 	bool stream; /* or a long poll (reqstream.h) */
 };
+#define REQSINGLES_RING 200000
 struct reqsingles {
 	struct reqsingle *rows;
 	size_t n, shown;
 	size_t streams; /* left out */
+	size_t ring;    /* of kept windows of the flight ring */
+	size_t left;    /* more of these than REQSINGLES_RING: left out */
 	bool known;
 };
 /* Slowest first; with `failed` only those, newest first. Streams and long polls only with

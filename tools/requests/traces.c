@@ -50,6 +50,18 @@ static void row_texts(struct trace_row *r, const struct store_process_row *p, sq
 		*texts[i] = mem_strdup(askrows_text(st, 2 + (int)i));
 }
 
+static bool has_room(struct traces *t, sqlite3_stmt *st)
+{
+	if (strcmp("ring", askrows_text(st, 7)) != 0)
+		return true;
+	if (t->ring == TRACES_RING) {
+		t->left++;
+		return false;
+	}
+	t->ring++;
+	return true;
+}
+
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -61,7 +73,7 @@ static void take(void *ctx, sqlite3_stmt *st)
 	uint64_t span = (uint64_t)sqlite3_column_int64(st, 14);
 
 	idmap_ref(&r->seen, hash_u64(hash_u64(HASH_SEED, span), server), &fresh);
-	if (!fresh || !span || (p && p->self && !r->sel->self))
+	if (!fresh || !span || (p && p->self && !r->sel->self) || !has_room(t, st))
 		return;
 	mem_grow(t->rows, t->n_rows, r->cap);
 	x = &t->rows[t->n_rows++];

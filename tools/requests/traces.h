@@ -52,6 +52,7 @@ struct trace_node {
 	uint32_t size;    /* nodes from here down */
 };
 
+#define TRACES_RING 100000
 struct traces {
 	struct trace_row *rows;
 	size_t n_rows;
@@ -61,6 +62,8 @@ struct traces {
 	size_t n_roots;         /* the slowest first */
 	size_t asked, unlinked; /* kept requests; those whose parent is unknown */
 	bool known;             /* family l7 was recorded in the range */
+	size_t ring;            /* rows of kept windows of the flight ring */
+	size_t left;            /* more of these than TRACES_RING: left out */
 };
 
 /* Trees in which a process of the selection takes part. Release in any case. */

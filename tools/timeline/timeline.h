@@ -57,9 +57,9 @@ struct timeline_cell {
 /* Something that happened: time, and words. */
 struct timeline_event {
 	int64_t from_ns, to_ns; /* equal: a moment */
-	const char
-		*kind; /* "gap", "began", "ended", "killed", "lost", "process ended", "oom",
-			  "restart", "new container", or one of tools/events (listed_event_kind) */
+	const char *kind; /* "gap", "began", "ended", "killed", "lost", "process ended", "oom",
+			     "restart", "new container", "kept", or one of tools/events
+			     (listed_event_kind) */
 	char *text;
 	char *many; /* what events of a kind that say the same are folded by: text before and after
 		       "N times"; NULL: none */

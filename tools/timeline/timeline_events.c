@@ -20,9 +20,12 @@
 #include "tools/timeline/ended.h"
 #include "tools/timeline/timeline_parts.h"
 
-#define HOUR_NS (3600 * NSEC_PER_SEC)
-#define MANY    3      /* recordings that began or ended so often are one line */
-#define CUT     '\x1f' /* in `many`: where "N times" goes */
+#define HOUR_NS      (3600 * NSEC_PER_SEC)
+#define MANY         3      /* recordings that began or ended so often are one line */
+#define CUT          '\x1f' /* in `many`: where "N times" goes */
+#define KEPT_TEXT    "kept by the second: "
+#define KEPT_SAYS    (sizeof(KEPT_TEXT) - 1)
+#define KEPT_NEAR_NS (30 * NSEC_PER_SEC)
 
 static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns,
 					int64_t to_ns, const char *who, const char *fmt, ...)
@@ -88,6 +91,40 @@ static void tell_run(void *ctx, sqlite3_stmt *st)
 			 state == 1 ? "recording of %.40s ended%c" :
 				      "recording of %.40s was killed%c",
 			 family, CUT);
+}
+
+/* A window of the flight ring: some files of two minutes, with the same reason. */
+static void tell_kept(void *ctx, sqlite3_stmt *st)
+{
+	struct timelining *l = ctx;
+	const char *why = askrows_text(st, 2);
+	int64_t from = sqlite3_column_int64(st, 0), to = sqlite3_column_int64(st, 1);
+	struct timeline_event *v;
+
+	from = from > l->pub.sel->from_ns ? from : l->pub.sel->from_ns;
+	to = to < l->pub.sel->to_ns ? to : l->pub.sel->to_ns;
+	if (strlen(why) < sizeof(STORE_KEPT) - 1 || from >= to)
+		return;
+	why += sizeof(STORE_KEPT) - 1;
+	for (size_t i = 0; i < l->pub.n_events; i++) {
+		v = &l->pub.events[i];
+		if (strcmp(v->kind, "kept") != 0 || strcmp(v->text + KEPT_SAYS, why) != 0 ||
+		    from > v->to_ns + KEPT_NEAR_NS || to < v->from_ns - KEPT_NEAR_NS)
+			continue;
+		v->from_ns = from < v->from_ns ? from : v->from_ns;
+		v->to_ns = to > v->to_ns ? to : v->to_ns;
+		return;
+	}
+	event_add(l, "kept", from, to, NULL, KEPT_TEXT "%s", why);
+}
+
+static bool is_kept(const struct timelining *l, const struct listed_event *x)
+{
+	for (size_t i = 0; i < l->pub.n_events && !strcmp(x->kind, "kept"); i++)
+		if (!strcmp(l->pub.events[i].kind, "kept") &&
+		    !strcmp(l->pub.events[i].text + KEPT_SAYS, x->detail))
+			return true;
+	return false;
 }
 
 /* The losses of the same hour, family and reason in another segment: an hour may be split between
@@ -208,6 +245,10 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 		 "SELECT family, from_ns, to_ns, state FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
 		 " AND options NOT GLOB '" STORE_KEPT "*'",
 		 tell_run},
+		{NULL,
+		 "SELECT min(from_ns), max(to_ns), options FROM run WHERE to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
+		 " AND options GLOB '" STORE_KEPT "*' AND state <> 4 GROUP BY options",
+		 tell_kept},
 		{"loss_row",
 		 "SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2, ts / 3600",
 		 tell_loss},
@@ -295,7 +336,7 @@ static void add_happenings(struct timelining *l)
 		const struct listed_event *x = &l->happenings.rows[i];
 		struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
-		if (listed_event_is_incident(x) && !is_unknown_restart(l, x))
+		if ((listed_event_is_incident(x) && !is_unknown_restart(l, x)) || is_kept(l, x))
 			continue;
 		listed_event_say(x, &text);
 		event_add(l, listed_event_kind(x), x->first_ns, x->last_ns,

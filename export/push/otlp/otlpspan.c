@@ -236,9 +236,10 @@ static void traces_make(struct spans *s)
 
 /* --- when --- */
 
+/* Sent only with another one. */
 static bool is_linked(const struct trace_row *r)
 {
-	return !strcmp(r->why, "linked");
+	return !strcmp(r->why, "linked") || !strcmp(r->why, "ring");
 }
 
 /* When one that was kept for itself is sent by: 0, if neither side was. */

@@ -87,7 +87,7 @@ static void compare(struct health_service *s, int64_t now_ns,
 {
 	double now[HIST_STEPS], slow, usual, share = (double)s->failed / (double)s->n,
 					     before = s->usual_failed / s->usual_n;
-	char why[256];
+	char why[256], cause[160];
 
 	for (unsigned i = 0; i < HIST_STEPS; i++)
 		now[i] = s->steps[i];
@@ -98,14 +98,16 @@ static void compare(struct health_service *s, int64_t now_ns,
 	    may_tell(&s->slow_ns, now_ns)) {
 		snprintf(why, sizeof(why), "%s is slow: p99 %.4g ms, in its last hour %.4g ms",
 			 s->name, slow / MS, usual / MS);
-		tell(ctx, "slow service", why);
+		snprintf(cause, sizeof(cause), "slow service %s", s->name);
+		tell(ctx, cause, why);
 	}
 	if (s->failed >= HEALTH_FAILED && share >= HEALTH_TIMES * before &&
 	    share * HEALTH_ONE_IN >= 1 && may_tell(&s->failing_ns, now_ns)) {
 		snprintf(why, sizeof(why),
 			 "%s fails: %llu of %llu requests, in its last hour %.2g %%", s->name,
 			 (unsigned long long)s->failed, (unsigned long long)s->n, 100 * before);
-		tell(ctx, "failing service", why);
+		snprintf(cause, sizeof(cause), "failing service %s", s->name);
+		tell(ctx, cause, why);
 	}
 }
 

@@ -50,7 +50,7 @@ void health_release(struct health *h);
 /* `steps`: latencies of those that were answered, n_steps of them from first_step on. */
 void health_add(struct health *h, const char *service, uint64_t n, uint64_t failed,
 		const uint32_t *steps, size_t first_step, size_t n_steps, int64_t now_ns);
-/* now_ns: any monotonic clock. `why` is a line for people. */
+/* now_ns: any monotonic clock. `cause` says which service it is, `why` is a line for people. */
 void health_due(struct health *h, int64_t now_ns,
 		void (*tell)(void *ctx, const char *cause, const char *why), void *ctx);
 

@@ -274,10 +274,17 @@ static int mark_runs(const struct keeping *k, sqlite3 *db)
 static const struct {
 	const char *table, *by;
 } KEPT[] = {
-	{"sample", "series"},    {"amount", "series"},      {"amount_error_row", "series"},
-	{"wait_row", "task"},    {"wake_row", "task"},      {"culprit_row", "task"},
-	{"wait_on_row", "task"}, {"log_second_row", "run"},
+	{"sample", "series"},        {"amount", "series"},      {"amount_error_row", "series"},
+	{"wait_row", "task"},        {"wake_row", "task"},      {"culprit_row", "task"},
+	{"wait_on_row", "task"},     {"log_second_row", "run"}, {"request_log_row", "run"},
+	{"request_span_row", "run"},
 };
+
+/* Families whose rows are in no sum: they hide nothing of the store's. */
+static bool hides(const char *family)
+{
+	return strcmp(family, "logs") != 0 && strcmp(family, "l7") != 0;
+}
 
 static int cut_times(sqlite3 *db)
 {
@@ -311,6 +318,9 @@ static int cut_rows(const struct keeping *k, sqlite3 *db)
 		"UPDATE run SET from_ns = max(run.from_ns, o.from_ns), to_ns = min(run.to_ns, o.to_ns), "
 		"token = o.token, state = 1, recording = %lld, options = " KEEP_SQL " || %Q "
 		"FROM chosen o WHERE o.run = run.id;"
+		"UPDATE run SET from_ns = min(from_ns, (SELECT (x.ts + m.value) * 1000000000 FROM request_log_row x, meta m "
+		"WHERE m.key = 't0' AND x.run = run.id ORDER BY x.ts LIMIT 1)) WHERE family = 'l7' AND EXISTS "
+		"(SELECT 1 FROM request_log_row x WHERE x.run = run.id);"
 		"DELETE FROM run_period WHERE run NOT IN (SELECT run FROM chosen);"
 		"DELETE FROM run_count;"
 		"INSERT INTO run_count SELECT run, kind, n FROM run_counted;",
@@ -450,7 +460,7 @@ static int add_runs(struct keeping *k, sqlite3 *db, bool late)
 	for (size_t i = 0; rc == SQLITE_OK && i < k->n; i++) {
 		const struct stretch *s = &k->stretches[i];
 
-		if (!strcmp(s->family, "logs")) /* its seconds are in no sum: they hide nothing */
+		if (!hides(s->family))
 			continue;
 		const int64_t from_s = s->from_ns / NSEC_PER_SEC, to_s = s->to_ns / NSEC_PER_SEC;
 		char *sql = sqlite3_mprintf(

@@ -12,7 +12,7 @@
  *   3. A segment of the store that has the same time gets a row of each run too, without rows of
  *      its own (state STORE_RUN_ELSEWHERE): where a finer run covered the host, its own rows are
  *      hidden (model/choice.h). So no figure counts twice, and nothing of the store is deleted.
- *      Seconds of logs are separate rows, which no sum has: they hide nothing.
+ *      Seconds of logs and single requests are separate rows, which no sum has: they hide nothing.
  *      Then the archives get their names, all of it with the store's lock held. A crash before this
  *      step changes nothing. What one within it leaves is finished, or taken back, by the next
  *      keep or sealing (keep_mend.h).

@@ -22,7 +22,6 @@
 #include "schema/store/model/sql.h"
 #include "schema/store/model/stored.h"
 
-#define NUMBER     5000 /* of a name's second: writers count from 1 */
 #define TEXT_OF(n) TEXT_(n)
 #define TEXT_(n)   #n
 #define COVERS     "state = " TEXT_OF(STORE_RUN_ELSEWHERE) " AND recording = "
@@ -59,7 +58,7 @@ static bool name_for(int at, const char *newest, char out[SEGMENT_NAME_MAX])
 
 	gmtime_r(&s, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
-	for (int i = NUMBER; i < 10000; i++) {
+	for (int i = FOLDER_KEPT; i < 10000; i++) {
 		snprintf(out, SEGMENT_NAME_MAX, "%s-%04d.db", stamp, i);
 		if (faccessat(at, out, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 			return true;

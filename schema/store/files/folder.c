@@ -231,6 +231,11 @@ static bool has_shape(const char *name, const char *shape)
 	return true;
 }
 
+bool folder_is_kept_name(const char *name)
+{
+	return folder_is_segment_name(name) && atoi(name + 17) >= FOLDER_KEPT;
+}
+
 int64_t folder_begun_ns(const char *name)
 {
 	struct tm tm = {0};

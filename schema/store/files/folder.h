@@ -5,7 +5,9 @@
  *   YYYYMMDDTHHMMSSZ-NNNN.db   a segment: the UTC instant it was begun, and a number for those of
  *                              one second. Names sort by age; a new one always sorts last, even if
  *                              the wall clock went back. An archive keeps the name of the segment
- *                              that it was made of (archive.h).
+ *                              that it was made of (archive.h). Numbers from FOLDER_KEPT on are of
+ *                              kept windows of the flight ring: their hour begins a second later
+ *                              (archive/keep_mend.h).
  *   flight/                    the ring of seconds, a store in itself (write/commit/fine.h)
  *   sealing, sealing.db        the sealer holds the lock of the first, and writes the second, which
  *                              becomes an archive
@@ -54,6 +56,8 @@ int folder_lock(const char *dir);
 /* Says that folder_lock failed with `rc`, and how to mend that. Returns rc. */
 int folder_lock_refuse(const char *dir, int rc, struct err *e);
 bool folder_is_segment_name(const char *name);
+#define FOLDER_KEPT 5000
+bool folder_is_kept_name(const char *name);
 /* Its start in UTC, from its name; INT64_MAX: the name does not say. */
 int64_t folder_begun_ns(const char *name);
 /* Is this segment an archive (archive.h)? By the application id in the header of SQLite's file

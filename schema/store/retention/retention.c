@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,11 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/files/ballast.h"
+#include "schema/store/files/readonly.h"
 #include "schema/store/files/segment.h"
 #include "schema/store/files/tally_segments.h"
+#include "schema/store/model/sql.h"
+#include "schema/store/model/stored.h"
 
 #define DAY_NS         (86400 * NSEC_PER_SEC)
 #define IMAGES_SHARE   8 /* of the budget */
@@ -35,6 +39,10 @@ struct work {
 	struct usage use;                /* as it is, or would be, by now */
 	char (*names)[SEGMENT_NAME_MAX]; /* quarantined ones, then segments, oldest first */
 	size_t n;
+	char newest[SEGMENT_NAME_MAX]; /* of the segments */
+	char last_removed[SEGMENT_NAME_MAX];
+	int64_t uncovered; /* a window whose files all have to go; 0: none */
+	enum removed_why uncovered_why;
 	struct tally_segments needed; /* by tallies */
 	char kept[DAY_NAME + 1];      /* this day and what follows stays whatever its age */
 };
@@ -77,6 +85,23 @@ static bool may_age(const char *name, const char *kept)
 	return strncmp(name, kept, DAY_NAME) < 0;
 }
 
+/* Windows that were kept have names before their hour's: they change places. */
+static void kept_behind(char (*names)[SEGMENT_NAME_MAX], size_t n)
+{
+	char hour[SEGMENT_NAME_MAX];
+
+	for (size_t i = 0, kept = 0; i < n; i++) {
+		if (folder_is_kept_name(names[i])) {
+			kept++;
+			continue;
+		}
+		memcpy(hour, names[i], sizeof(hour));
+		memmove(names[i - kept + 1], names[i - kept], kept * sizeof(*names));
+		memcpy(names[i - kept], hour, sizeof(hour));
+		kept = 0;
+	}
+}
+
 /* Quarantined files first: they answer nothing. */
 static int list_names(struct work *w)
 {
@@ -92,6 +117,9 @@ static int list_names(struct work *w)
 	}
 	w->names = mem_realloc(w->names, (w->n + n + 1) * sizeof(*w->names));
 	first_kept(segments, n, w->l->keep_days, w->kept);
+	if (n)
+		memcpy(w->newest, segments[n - 1], sizeof(*segments));
+	kept_behind(segments, n);
 	for (size_t i = 0; i < n; i++)
 		memcpy(w->names[w->n++], segments[i], sizeof(*segments));
 	free(segments);
@@ -108,8 +136,7 @@ static bool is_there(const struct work *w, const char *name)
 
 static bool is_needed(const struct work *w, const char *name)
 {
-	return tally_segments_has(&w->needed, name) ||
-	       (w->n && !strcmp(name, w->names[w->n - 1]) && folder_is_segment_name(name));
+	return tally_segments_has(&w->needed, name) || !strcmp(name, w->newest);
 }
 
 /* --- why --- */
@@ -264,24 +291,110 @@ static enum removed_why why_of(const struct work *w, const char *name, const str
 	return o && o->to_ns > clock_utc_ns() - w->l->age_ns ? REMOVED_NONE : REMOVED_AGE;
 }
 
+/* ---- kept windows ---- */
+
+/* The segment whose rows it hides, begun a second later than its name says; NULL: it is not there
+ * any more. */
+static const char *hour_of(const struct work *w, const char *kept)
+{
+	const int64_t begun = folder_begun_ns(kept) + NSEC_PER_SEC;
+	const char *hour = NULL;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (folder_begun_ns(w->names[i]) == begun && !folder_is_kept_name(w->names[i]) &&
+		    folder_is_segment_name(w->names[i]) && (!hour || strcmp(w->names[i], hour) > 0))
+			hour = w->names[i];
+	return hour && strcmp(hour, w->last_removed) != 0 && is_there(w, hour) ? hour : NULL;
+}
+
+/* All files of a window have its number. 0: it cannot be read. */
+static int64_t window_of(const struct work *w, const char *kept)
+{
+	struct err unsaid = {0};
+	char path[PATH_MAX];
+	sqlite3 *db = NULL;
+	int64_t number = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", w->dir, kept);
+	if (!readonly_open(path, &db, &unsaid))
+		number = sql_number(db, "SELECT max(recording) FROM run", 0);
+	sqlite3_close(db);
+	return number;
+}
+
+/* What the window hid counts again: its rows in the hour's file are deleted. */
+static int uncover(const struct work *w, int64_t number, const char *hour, struct err *e)
+{
+	cleanup_fd int lock = folder_lock(w->dir);
+	char path[PATH_MAX], sql[300];
+	struct segment *s;
+	int rc;
+
+	if (lock < 0)
+		return folder_lock_refuse(w->dir, lock, e);
+	snprintf(path, sizeof(path), "%s/%s", w->dir, hour);
+	rc = segment_open(path, &s, e);
+	if (rc)
+		return rc;
+	snprintf(
+		sql, sizeof(sql),
+		"BEGIN IMMEDIATE; DELETE FROM run_period WHERE run IN (SELECT id FROM run WHERE state = %d "
+		"AND recording = %lld); DELETE FROM run WHERE state = %d AND recording = %lld; COMMIT",
+		STORE_RUN_ELSEWHERE, (long long)number, STORE_RUN_ELSEWHERE, (long long)number);
+	rc = sql_exec(s->db, sql);
+	if (rc != SQLITE_OK)
+		rc = err_set(e, segment_errno(s->db, rc), EXIT_STORE, "cannot write %s: %s", path,
+			     sqlite3_errmsg(s->db));
+	segment_leave(s);
+	return rc;
+}
+
+/* Of an hour that is not there any more, or that stays although there is no room. */
+static bool may_go_alone(struct work *w, const char *kept)
+{
+	const char *hour = hour_of(w, kept);
+	struct err e = {0};
+
+	if (!hour)
+		return true;
+	if (!is_needed(w, hour) || !breach(w->l, &w->use))
+		return false;
+	w->uncovered = window_of(w, kept);
+	w->uncovered_why = breach(w->l, &w->use);
+	if (!w->dry_run && uncover(w, w->uncovered, hour, &e))
+		log_warn("retention: %s; the time of %s is not counted", e.what, kept);
+	return true;
+}
+
+/* Another file of a window that goes alone: all of it or nothing. */
+static bool has_to_go(const struct work *w, const char *name)
+{
+	return w->uncovered && folder_is_kept_name(name) && window_of(w, name) == w->uncovered;
+}
+
 static int consider(struct work *w, const char *name,
 		    void (*each)(void *ctx, const struct removed_one *o), void *ctx,
 		    struct retention_report *r, struct err *e)
 {
 	struct segcount c = {0};
 	struct removed_one o;
-	bool counted;
+	bool counted, rest;
 	int rc;
 
-	if (is_needed(w, name) || !why_of(w, name, NULL) || !is_there(w, name))
+	if (is_needed(w, name) || !is_there(w, name))
+		return 0;
+	rest = has_to_go(w, name);
+	if (!rest &&
+	    (!why_of(w, name, NULL) || (folder_is_kept_name(name) && !may_go_alone(w, name))))
 		return 0;
 	counted = count(w, name, &o, &c);
-	o.why = why_of(w, name, &o);
+	o.why = rest ? w->uncovered_why : why_of(w, name, &o);
 	if (!o.why)
 		return 0;
 	rc = remove_one(w, &o, counted ? &c : NULL, e);
 	if (rc <= 0)
 		return rc;
+	memcpy(w->last_removed, name, SEGMENT_NAME_MAX);
 	w->use.bytes -= o.bytes < w->use.bytes ? o.bytes : w->use.bytes;
 	w->use.free_bytes += o.bytes;
 	w->use.segments -= w->use.segments > 0 && !folder_is_aside_name(name);
@@ -301,9 +414,9 @@ static void settle_killed(struct work *w)
 	char path[PATH_MAX];
 
 	tally_segments_read(w->dir, &w->needed);
-	if (w->dry_run || !w->needed.killed || !w->n || !folder_is_segment_name(w->names[w->n - 1]))
+	if (w->dry_run || !w->needed.killed || !*w->newest)
 		return;
-	snprintf(path, sizeof(path), "%s/%s", w->dir, w->names[w->n - 1]);
+	snprintf(path, sizeof(path), "%s/%s", w->dir, w->newest);
 	tally_segments_settle(w->dir, path, &w->needed);
 }
 

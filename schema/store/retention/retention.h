@@ -9,9 +9,11 @@
  *            that there is anything of stay however old they are: a host that was off for a month
  *            still shows how it was before
  * The newest segment stays, and so does each that a writer, living or killed, still needs for its
- * own account (tally.h): nothing is counted both as removed and as lost. Each removal is recorded
- * (removed.h). Removing needs no free space. What is quarantined (NAME.bad) goes before anything
- * else.
+ * own account (tally.h): nothing is counted both as removed and as lost. A kept window of the
+ * flight ring hides a part of its hour (archive/keep.h): it goes right after it, and of an hour
+ * that stays only for the budget or the disk; what it hid counts again then. Each removal is
+ * recorded (removed.h). Removing needs no free space. What is quarantined (NAME.bad) goes before
+ * anything else.
  */
 #ifndef SONDE_STORE_RETENTION_RETENTION_H
 #define SONDE_STORE_RETENTION_RETENTION_H

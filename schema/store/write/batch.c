@@ -268,6 +268,15 @@ uint64_t batch_events(const struct batch *b, uint32_t run)
 	return n;
 }
 
+bool batch_has(const struct batch *b, uint32_t run)
+{
+	bool has = batch_events(b, run);
+
+	for (uint32_t i = 0; !has && i < b->facts.n; i++)
+		has = b->facts.rows[i].run == run;
+	return has;
+}
+
 static void batch_carry_loss(struct batch *to, const struct batch_loss *l)
 {
 	for (uint32_t i = 0; i < to->n_losses; i++) {

@@ -126,6 +126,8 @@ uint32_t batch_count(const struct batch *b);
  */
 uint64_t batch_samples(const struct batch *b, uint32_t run);
 uint64_t batch_events(const struct batch *b, uint32_t run);
+/* Has it anything of this run, also what is no event? */
+bool batch_has(const struct batch *b, uint32_t run);
 /* `from` is about to be dropped: its losses and costs, summed by name, go into `to`; how stacks
  * ended goes with its samples. */
 void batch_carry(struct batch *to, const struct batch *from);

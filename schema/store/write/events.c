@@ -177,10 +177,6 @@ void events_request(struct store_writer *w, struct request_row *row, int64_t utc
 	writer_current(w);
 	__atomic_fetch_add(&r->tally->seen, row->value[0], __ATOMIC_RELEASE);
 	request_rows_add(&w->cur->requests, row);
-	if (!r->fine_s)
-		return;
-	row->ts = fine_bucket_of(r, utc_ns);
-	request_rows_add(&writer_fine(w)->requests, row);
 }
 
 struct factrows *events_facts(struct store_writer *w, bool fine)
@@ -194,7 +190,7 @@ void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_n
 	struct factrows *f = events_facts(w, fine);
 
 	row->ts = fine ? fine_bucket_of(r, utc_ns) : bucket_of(r, utc_ns);
-	if (!row->fact->beside)
+	if (!row->fact->beside && !fine)
 		__atomic_fetch_add(&r->tally->seen, 1, __ATOMIC_RELEASE);
 	mem_grow(f->rows, f->n, f->cap);
 	f->rows[f->n++] = *row;

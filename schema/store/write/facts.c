@@ -110,7 +110,7 @@ int store_fact_fine(struct store_writer *w, uint32_t run, int64_t utc_ns, const 
 {
 	struct writer_run *r = writer_run(w, run);
 
-	return r && r->fine_s && f->beside ? fact_add(w, run, utc_ns, f, row, true) : -EINVAL;
+	return r && r->fine_s ? fact_add(w, run, utc_ns, f, row, true) : -EINVAL;
 }
 
 uint32_t facts_index(const struct fact *f)

@@ -18,7 +18,7 @@ struct store_writer;
  * copied. A number past FACTS_MOST is left out, and counted as lost, reason "range". */
 int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f,
 	       const struct fact_row *row);
-/* The same into the ring alone (commit/fine.h), at its step; of a supplementary fact. -EINVAL:
+/* The same into the ring alone (commit/fine.h), at its step. It is no event of the store. -EINVAL:
  * the run has no ring. */
 int store_fact_fine(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f,
 		    const struct fact_row *row);

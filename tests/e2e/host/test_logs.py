@@ -6,6 +6,8 @@ import json
 import os
 import secrets
 import subprocess
+import sys
+import tempfile
 import time
 
 import pytest
@@ -191,6 +193,48 @@ def test_the_journal_by_who_wrote_and_pods_by_their_names(capture, store, scratc
     assert lines(store, mine) == dict(wrote)
     assert [(p["level"], p["pattern"], p["n"]) for p in patterns(store, mine)] == [("error", "cannot open file *", 40), ("warning", "cannot open file *", 30)]
     assert lines(store, container_id[:12]) == {"error": 25} and lines(store, "shop/web-1/app") == {"error": 101}
+
+
+USER = 1234
+
+
+@pytest.mark.long
+def test_of_a_users_own_engine_the_logs_are_read_that_are_that_users(capture, store, scratch):
+    """Podman's monitor as a user runs it. Who may choose a path may not choose a file of another user."""
+    need_root()
+    with tempfile.TemporaryDirectory() as base:
+        os.chmod(base, 0o755)
+        ids = {name: secrets.token_hex(32) for name in ("own", "linked", "roots", "later")}
+
+        def log_of(name):
+            folder = f"{base}/storage/overlay-containers/{ids[name]}/userdata"
+            os.makedirs(folder, exist_ok=True)
+            return f"{folder}/ctr.log"
+
+        def say(path, count, owner=USER):
+            with open(path, "a", encoding="ascii") as f:
+                f.write("".join(f"2026-11-29T18:00:00.5Z stderr F ERROR job {i}\n" for i in range(count)))
+            os.chown(path, owner, owner)
+        say(log_of("own"), 3)
+        say(f"{base}/of-root", 3, 0)
+        os.symlink(f"{base}/of-root", log_of("linked"))
+        say(log_of("roots"), 3, 0)
+        os.symlink(sys.executable, f"{base}/conmon")
+        monitor = subprocess.Popen([f"{base}/conmon", "-c", "import time; time.sleep(600)", "-b", os.path.dirname(log_of("own"))], user=USER, group=USER,
+                                   stdin=subprocess.DEVNULL)
+        try:
+            cap = capture("--files", f"{scratch}/*.log", program="sonde-logs")
+            reads(store, f"{scratch}/probe.log")
+            say(log_of("own"), 40)
+            say(f"{base}/of-root", 50, 0)
+            say(log_of("roots"), 60, 0)
+            say(log_of("later"), 70)
+            assert until(lambda: lines(store, ids["own"][:12]) == {"error": 40} and lines(store, ids["later"][:12]) == {"error": 70}, WAIT), lines(store)
+            cap.stop()
+        finally:
+            monitor.kill()
+            monitor.wait()
+    assert not lines(store, ids["linked"][:12]) and not lines(store, ids["roots"][:12]), lines(store)
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import sqlite3
 import threading
 import time
 import urllib.parse
@@ -11,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import livedin
 import pytest
 from browser import Page, page  # noqa: F401
+from conftest import segments
 from serving import Serve
 from test_explain_chain import host as incident
 from test_explain_chain import AT as INCIDENT_END
@@ -305,6 +307,32 @@ def test_marks_near_each_other_are_one_with_their_number(page, tmp_path):
         counts = list(map(int, page.js("return document.getElementById('band').dataset.marks").split()))
         told = page.js("return document.querySelectorAll('#happened-list li').length")
         assert sum(counts) == told >= 2 and len(counts) < told, (counts, told)
+        quiet(page, s)
+    finally:
+        s.close()
+
+
+def test_a_kept_window_of_the_flight_ring_is_a_bar_and_its_reason_chooses_it(page, tmp_path):
+    end = int(time.time()) // 10 * 10
+    livedin.put(str(tmp_path / "store"), [{"run": "cpu", "from": end - 3600, "to": end, "bucket_s": 10, "period_ns": 10101010},
+                                          *({"kind": "cpu", "at": at, "n": 5, "pid": 7, "comm": "x", "stack": ["main"]} for at in range(end - 3600, end, 10))])
+    (segment,) = segments(str(tmp_path / "store"))
+    for i, (a, b) in enumerate(((end - 1800, end - 1500), (end - 1500, end - 1200))):  # two files, one window
+        with sqlite3.connect(segment) as db:
+            db.execute("INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, accounted, recording)"
+                       " VALUES(?, 'logs', 'kept: the shop was slow', 0, 1, 2, ?, ?, 1, 1, 0, 5)", (1000 + i, a * 10**9, b * 10**9))
+    s = Serve(tmp_path / "store")
+    try:
+        show(page, s, f"?from={end - 3600}&to={end}")
+        page.until("return document.getElementById('band').dataset.kept")
+        width = page.box("#band")["width"]
+        (kept,) = page.js("return document.getElementById('band').dataset.kept").split()
+        for x, share in zip(map(int, kept.split("-")), (0.5, 2 / 3)):
+            assert abs(x - share * width) < 3, (kept, width)
+        page.js("document.getElementById('happened').open = true")
+        assert "kept by the second: the shop was slow" in page.text("#happened-list")
+        page.js("[...document.querySelectorAll('#happened-list button')].find((b) => b.textContent.includes('the shop was slow')).click()")
+        page.until("return location.search.includes('until')")
         quiet(page, s)
     finally:
         s.close()

@@ -57,6 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	to->send = take;
 	s = streams_new(wants, to, 10, 0);
+	if (len % 2)
+		streams_ring(s);
 	while (len > 2) {
 		size_t n = data[0] | (size_t)data[1] << 8;
 		uint64_t record[1024];

@@ -129,6 +129,10 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 	return rc;
 }
 
+#define LEFT_OUT                                                                           \
+	"%zu requests of kept windows of the flight ring are left out: ask for a shorter " \
+	"time (--at TIME, --last 1m)"
+
 static int singles_json(const struct verb_call *call, const struct reqsingles *r, size_t n)
 {
 	json_t *o = json_envelope("requests", call->sel->from_ns, call->sel->to_ns);
@@ -136,6 +140,8 @@ static int singles_json(const struct verb_call *call, const struct reqsingles *r
 	if (r->streams)
 		json_warn(o, "without %zu streams and long polls: --streams shows them",
 			  r->streams);
+	if (r->left)
+		json_warn(o, LEFT_OUT, r->left);
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(json_rows(o), reqprint_single_json(&r->rows[i]));
 	json_bound(o, r->n);
@@ -165,6 +171,8 @@ static int singles_run(struct verb_call *call, const struct requests_args *a, st
 		fprintf(stderr, "without %zu %s: --streams shows %s\n", r.streams,
 			r.streams == 1 ? "stream or long poll" : "streams and long polls",
 			r.streams == 1 ? "it" : "them");
+	if (!rc && r.left && !call->json && !call->quiet)
+		fprintf(stderr, LEFT_OUT "\n", r.left);
 	reqsingles_release(&r);
 	return rc;
 }

@@ -79,6 +79,10 @@ static size_t choose(const struct traces *t, const char *id, uint64_t most, uint
 	return n;
 }
 
+#define LEFT_OUT                                                                           \
+	"%zu requests of kept windows of the flight ring are left out: ask for a shorter " \
+	"time (--at TIME, --last 1m)"
+
 static int print_json(const struct verb_call *call, const struct traces *t, const uint32_t *trees,
 		      size_t n)
 {
@@ -90,6 +94,8 @@ static int print_json(const struct verb_call *call, const struct traces *t, cons
 	json_object_set_new(o, "trees", json_integer((json_int_t)n));
 	json_object_set_new(o, "asked", json_integer((json_int_t)t->asked));
 	json_object_set_new(o, "unlinked", json_integer((json_int_t)t->unlinked));
+	if (t->left)
+		json_warn(o, LEFT_OUT, t->left);
 	for (size_t i = 0; i < n; i++) {
 		traceprint_json(t, trees[i], most, json_rows(o));
 		total += t->nodes[trees[i]].size;
@@ -111,6 +117,8 @@ static void print_text(const struct verb_call *call, const struct traces *t, con
 		table_free(table);
 		traceprint_notes(t, trees[i], stdout);
 	}
+	if (!call->quiet && t->left)
+		fprintf(stderr, LEFT_OUT "\n", t->left);
 	if (!call->quiet && t->unlinked)
 		fprintf(stderr, "%zu of %zu stored client requests have no known parent request\n",
 			t->unlinked, t->asked);

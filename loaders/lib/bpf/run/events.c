@@ -32,24 +32,26 @@ void event_row_put(struct family_host *h, int64_t utc_ns, const struct fact *f,
 
 void event_tell(struct family_host *h, const char *cause, const char *why)
 {
-	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT, what cleanup_strbuf = STRBUF_INIT;
 
 	if (!h->progress)
 		return;
 	strbuf_addshown(&text, why, strlen(why));
+	strbuf_addshown(&what, cause, strlen(cause));
 	progress_send(h->progress,
-		      json_pack("{s:s, s:s, s:s}", "event", "happened", "cause", cause, "why",
-				strbuf_str(&text)),
+		      json_pack("{s:s, s:s, s:s}", "event", "happened", "cause", strbuf_str(&what),
+				"why", strbuf_str(&text)),
 		      true);
 }
 
 static void cause_tell(struct family_host *h, const struct event *e)
 {
-	char why[200];
+	char why[200], cause[160];
 
+	snprintf(cause, sizeof(cause), "%s %s", e->cause, e->name);
 	snprintf(why, sizeof(why), "%s %s %s%s%s", e->subject, e->name, e->kind,
 		 e->detail && *e->detail ? ": " : "", e->detail ? e->detail : "");
-	event_tell(h, e->cause, why);
+	event_tell(h, cause, why);
 }
 
 void event_put(struct family_host *h, const struct event *e)

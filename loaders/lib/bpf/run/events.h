@@ -18,11 +18,12 @@ struct event {
 	struct hostmaps_process *process;  /* NULL: none, or it has been forgotten */
 	int64_t utc_ns;
 	uint64_t n;        /* 0 counts as 1 */
-	const char *cause; /* what sonded may keep its flight ring for, in two words; NULL: nothing
-			    */
+	const char *cause; /* what sonded may keep its flight ring for, in two words, to which
+			      `name` is added; NULL: nothing */
 };
 void event_put(struct family_host *h, const struct event *e);
-/* Tells sonded that something happened: it may keep its flight ring, once an hour and cause. */
+/* Tells sonded that something happened: it may keep its flight ring, once an hour and cause. A
+ * cause says what happened, and to whom. */
 void event_tell(struct family_host *h, const char *cause, const char *why);
 
 /* A row of any fact. `process` goes into this column, -1: into none. Tries again if the store asks

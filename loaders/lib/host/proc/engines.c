@@ -17,6 +17,7 @@
 #include "schema/base/clock.h"
 
 #define ARGS_MAX   65536u
+#define ENV_MAX    131072u
 #define CONFIG_MAX (1u << 20)
 #define TASKS      "/io.containerd.runtime.v2.task"
 
@@ -133,15 +134,36 @@ static bool configured_root(uint32_t pid, const char *file, char *out, size_t si
 	return found;
 }
 
+/* Of an engine that is not root's: in a folder below the home of its environment. */
+static bool below_home(uint32_t pid, const char *folder, char *out, size_t size)
+{
+	static const char home[] = "HOME=";
+	cleanup_free char *env = NULL;
+	char path[512];
+	size_t len = 0;
+
+	if (proc_read(pid, "environ", ENV_MAX, &env, &len))
+		return false;
+	for (size_t at = 0; at < len; at += strnlen(env + at, len - at) + 1)
+		if (len - at > sizeof(home) && !memcmp(env + at, home, sizeof(home) - 1)) {
+			snprintf(path, sizeof(path), "%.*s/%s",
+				 (int)strnlen(env + at + 5, len - at - 5), env + at + 5, folder);
+			return take_path(path, strlen(path), out, size);
+		}
+	return false;
+}
+
 static bool look_at_docker(struct engine *e, const char *args, size_t len)
 {
 	char file[512];
 
 	if (engines_data_root(args, len, e->folder, sizeof(e->folder)))
 		return true;
-	if (!engines_config_file(args, len, file, sizeof(file)))
+	if (!engines_config_file(args, len, file, sizeof(file)) &&
+	    (!e->uid || !below_home(e->pid, ".config/docker/daemon.json", file, sizeof(file))))
 		snprintf(file, sizeof(file), "/etc/docker/daemon.json");
-	if (!configured_root(e->pid, file, e->folder, sizeof(e->folder)))
+	if (!configured_root(e->pid, file, e->folder, sizeof(e->folder)) &&
+	    (!e->uid || !below_home(e->pid, ".local/share/docker", e->folder, sizeof(e->folder))))
 		e->folder[0] = 0;
 	return true;
 }

@@ -5,10 +5,11 @@
  *
  *   dockerd                --data-root (-g, --graph) of its command line, else "data-root" of its
  *                          --config-file, or of /etc/docker/daemon.json if it names none; read
- *                          below its root. (Its --exec-root has no names.)
- *   conmon                 of Podman and CRI-O: -b BUNDLE is STORAGE/DRIVER-containers/ID/userdata,
- *                          or a folder of CRI-O's in /run
- *   containerd-shim*       its working folder is STATE/io.containerd.runtime.v2.task/NAMESPACE/ID
+ *                          below its root. (Its --exec-root has no names.) Of a user other than
+ * root: .config/docker/daemon.json and .local/share/docker, below HOME conmon                 of
+ * Podman and CRI-O: -b BUNDLE is STORAGE/DRIVER-containers/ID/userdata, or a folder of CRI-O's in
+ * /run containerd-shim*       its working folder is
+ * STATE/io.containerd.runtime.v2.task/NAMESPACE/ID
  *
  * An engine inside a container is not one of this host's engines. An engine of a user other than
  * root only has that user's containers.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/secrets/names.h"
+#include "loaders/lib/host/secrets/shapes.h"
 
 enum sql { SQL_NONE, SQL_STATEMENT, SQL_IDENTIFIED, SQL_VALUE, SQL_INSERT, SQL_VALUES };
 
@@ -743,6 +744,8 @@ void text_scan(struct hidden *h, struct view v, enum text_kind kind)
 		bool fresh = !i || !name_char(v.p[i - 1]);
 		size_t next = fresh ? token_at(v.p + i, v.n - i) : 0;
 
+		if (fresh && !next && kind == TEXT_LINE && name_char(v.p[i]))
+			next = shape_at(v.p + i, v.n - i);
 		if (next) {
 			view_hide(h, v, i, i + next);
 			i += next;

@@ -8,7 +8,8 @@
  *      (https://X@host); parameters of the query; the paths of webhooks, of Telegram's bots and of
  *      streams, and parts of a path that only a generator writes. DSNs: user:X@tcp(host).
  *   4. SQL: PASSWORD 'X', IDENTIFIED BY X, the values of an INSERT with a column of passwords.
- *   5. Tokens by their shape; private keys in PEM.
+ *   5. Tokens by their shape; private keys in PEM. In a line of a log, also numbers of cards and
+ * what is written in base64 (shapes.h).
  */
 #ifndef SONDE_HOST_SECRETS_TEXT_H
 #define SONDE_HOST_SECRETS_TEXT_H

@@ -83,7 +83,7 @@ static struct commit_run run_in_ring(struct store_writer *w, uint32_t i, const s
 		*x = (struct fine_run){.from_ns = x->to_ns > r->from_ns ? x->to_ns : r->from_ns,
 				       .to_ns = x->to_ns,
 				       .segment = w->fine->seg->serial};
-		if (!b || !batch_events(b, i + 1))
+		if (!b || !batch_has(b, i + 1))
 			c.absent = !x->row;
 	}
 	c.row = x->row;

@@ -108,7 +108,7 @@ static void other_part(void *in)
 
 static void other_why(void *in)
 {
-	((struct msg_single *)in)->why = SINGLE_LINKED + 1;
+	((struct msg_single *)in)->why = SINGLE_RING + 1;
 }
 
 static void other_how(void *in)

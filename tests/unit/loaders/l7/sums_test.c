@@ -18,8 +18,18 @@
 /* What was written: the slowest one kept of each operation, and how many requests all stand for. */
 struct kept {
 	uint64_t slowest_ns[OPS + 1], weight;
-	uint32_t n[OPS + 1], all, by[SINGLE_LINKED + 1];
+	uint32_t n[OPS + 1], all, by[SINGLE_RING + 1];
+	uint64_t spans[4096]; /* of all, once each */
 };
+
+static void span_once(struct kept *k, uint64_t span)
+{
+	if (k->all > 4096)
+		return;
+	for (uint32_t i = 0; i + 1 < k->all; i++)
+		assert_true(k->spans[i] != span);
+	k->spans[k->all - 1] = span;
+}
 
 static void keep(void *ctx, const void *packet, size_t size)
 {
@@ -39,6 +49,7 @@ static void keep(void *ctx, const void *packet, size_t size)
 		k->n[op]++;
 		k->all++;
 		k->by[x.single->why]++;
+		span_once(k, x.single->span);
 		k->weight += x.single->weight;
 	}
 }
@@ -203,5 +214,35 @@ TEST(requests_made_for_one_that_is_kept_are_written_once_in_each_of_many_buckets
 	assert_in_range(b.kept.by[SINGLE_SLOW], 20 * SUMS_SLOW, 20 * (SUMS_SLOW + 8));
 	assert_int_equal(b.kept.by[SINGLE_SAMPLE], 20 * SUMS_SAMPLE);
 	assert_in_range(b.kept.by[SINGLE_LINKED], 20 * 5, 20 * (SUMS_SLOW + SUMS_SAMPLE + 8));
+	bench_release(&b);
+}
+
+TEST(with_a_ring_each_request_is_written_once_and_the_others_weigh_nothing)
+{
+	struct bench b;
+
+	bench_init(&b);
+	sums_ring(b.sums, true);
+	for (unsigned i = 0; i < 900; i++)
+		took(&b, i % OPS, STORE_SIDE_SERVER, i % 9 ? PROTO_OK : PROTO_ERROR,
+		     (1 + i % 7) * MS);
+	sums_write(b.sums, 0);
+	assert_int_equal(b.kept.all, 900);
+	assert_in_range(b.kept.by[SINGLE_RING], 900 - 30 - 10 - 48 - 10, 900 - 30);
+	assert_in_range(b.kept.weight, 900 - 100, 900 + SUMS_SAMPLE); /* failed ones have a limit */
+	bench_release(&b);
+}
+
+TEST(of_a_second_the_ring_has_as_many_as_it_may)
+{
+	struct bench b;
+
+	bench_init(&b);
+	sums_ring(b.sums, true);
+	for (unsigned i = 0; i < 20 * SUMS_RING; i++)
+		took(&b, 0, STORE_SIDE_SERVER, PROTO_OK, 500);
+	sums_write(b.sums, 0);
+	assert_in_range(b.kept.by[SINGLE_RING], SUMS_RING - SUMS_SLOW - SUMS_SAMPLE - 1, SUMS_RING);
+	assert_in_range(b.kept.weight, b.n, b.n + SUMS_SAMPLE);
 	bench_release(&b);
 }

@@ -139,3 +139,78 @@ TEST(in_a_burst_other_levels_have_patterns_too)
 	assert_true(c.sums[c.n_sums - 1].burst);
 	counts_release(&c, &r);
 }
+
+/* What people log by mistake: of none of these lines the mark may be stored, in a pattern or in a
+ * sample, as an error or in a burst, as text or inside of JSON. */
+static const char *const PLANTED[] = {
+	"ERROR token eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJxUjdNYXJrIn0.qR7MarkSflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV",
+	"ERROR Authorization: Bearer qR7MarkAbCdEf0123456789",
+	"ERROR request failed, headers: {Authorization=[Basic dXNlcjpxUjdNYXJrcQqR7Mark==], Accept=[*/*]}",
+	"ERROR headers={'authorization': 'Token qR7Mark0123456789abcdef'}",
+	"ERROR aws key AKIAqR7MARK7EXAMPLE1 secret qR7Mark/K7MDENG/bPxRfiCYEXAMPLEKEY0000000",
+	"ERROR AWS_SECRET_ACCESS_KEY=qR7Mark/K7MDENG+bPxRfiCYEXAMPLEKEY",
+	"ERROR cannot connect to postgres://shop:qR7Mark@db:5432/shop",
+	"ERROR GET https://shop:qR7Mark@example.com/x?y=1 failed",
+	"ERROR redis://:qR7Mark@cache:6379/0 refused",
+	"ERROR callback https://example.com/cb?code=1&access_token=qR7Mark123&x=2",
+	"ERROR {\"user\":\"a\",\"password\":\"qR7Mark\",\"n\":1}",
+	"{\"level\":\"error\",\"msg\":\"login failed\",\"password\":\"qR7Mark\"}",
+	"{\"level\":\"error\",\"msg\":\"login failed: {\\\"password\\\":\\\"qR7Mark\\\"}\"}",
+	"{\"level\":\"error\",\"msg\":\"Authorization: Bearer qR7Mark0123456789\",\"err\":\"x\"}",
+	"{\"level\":\"error\",\"err\":\"dial postgres://u:qR7Mark@h/d: refused\"}",
+	"{\"level\":\"error\",\"msg\":\"x\",\"api_key\":\"qR7Mark\",\"client_secret\":\"qR7Mark\"}",
+	"level=error msg=\"login\" password=qR7Mark user=a",
+	"ERROR passwd: qR7Mark, retry",
+	"ERROR Cookie: session=qR7Mark0123456789; theme=dark",
+	"ERROR Set-Cookie: sid=qR7Mark0123456789; Path=/; HttpOnly",
+	"ERROR X-Api-Key: qR7Mark0123456789",
+	"ERROR key -----BEGIN PRIVATE KEY-----\\nMIIqR7MarkIBADANBgkqhkiG9w0BAQEFAASC\\n-----END PRIVATE KEY-----",
+	"ERROR bad key:\n-----BEGIN RSA PRIVATE KEY-----\nMIIqR7MarkIBADANBgkqhkiG9w0BAQEFAASC\nqR7MarkBAADANBgkqhkiG9w0BAQE=\n-----END RSA PRIVATE KEY-----\nafter",
+	"ERROR token ghp_qR7MarkAbCdEfGhIjKlMnOpQrStUvWxYz01 is refused",
+	"ERROR slack https://hooks.slack.com/services/T00000000/B00000000/qR7MarkXXXXXXXXXXXXXXXXX",
+	"ERROR bot https://api.telegram.org/bot123456:qR7MarkAAHdqTcvCH1vGWJxfSeofSAs0K5/send",
+	"ERROR stripe sk_live_qR7Mark51H8xyzABCDEFGHIJ declined",
+	"ERROR ALTER USER shop PASSWORD 'qR7Mark'",
+	"ERROR SMTP AUTH PLAIN failed for smtp://u:qR7Mark@mail:587",
+	"ERROR cmd: mysql -uroot -pqR7Mark shop",
+	"ERROR client_secret => \"qR7Mark\"",
+	"ERROR MONGO_URL is mongodb+srv://u:qR7Mark@c.example.net/d",
+	"MIIqR7MarkIBADANBgkqhkiG9w0BAQEFAASCqR7MarkBAADANBgkqhkiG9w0BAQE", /* of a key, alone */
+	"-----BEGIN PRIVATE KEY-----",
+	"ERROR pin card 4111 1111 1111 1111 declined",
+	"ERROR card 4111111111111111 declined",
+	"ERROR card=4111-1111-1111-1111 declined",
+	"{\"level\":\"error\",\"msg\":\"declined\",\"card\":\"4111111111111111\"}",
+};
+static const char *const MARKS[] = {"qR7Mark", "qR7MARK", "4111 1111", "411111111", "4111-1111"};
+
+static int bad;
+static void assert_unmarked(const char *text, const char *line)
+{
+	for (size_t i = 0; text && i < sizeof(MARKS) / sizeof(*MARKS); i++)
+		if (strstr(text, MARKS[i])) {
+			fprintf(stderr, "of: %s\nstored: %s\n", line, text);
+			bad++;
+		}
+}
+
+TEST(no_secret_that_is_logged_is_in_a_pattern_or_in_a_sample)
+{
+	for (size_t i = 0; i < sizeof(PLANTED) / sizeof(*PLANTED); i++)
+		for (int burst = 0; burst < 2; burst++) {
+			struct counts_rules r = rules();
+			struct counts c = {.bursts = burst, .second = T0 / NSEC_PER_SEC};
+			const char *line = PLANTED[i];
+
+			if (burst && !strncmp(line, "ERROR ", 6))
+				line += 6;
+			say(&c, &r, line, T0);
+			assert_true(c.n_patterns == 2 || burst || strncmp(line, "ERROR ", 6) != 0);
+			for (uint32_t k = 0; k < c.n_patterns; k++) {
+				assert_unmarked(c.patterns[k].text, line);
+				assert_unmarked(c.patterns[k].sample, line);
+			}
+			counts_release(&c, &r);
+		}
+	assert_int_equal(bad, 0);
+}

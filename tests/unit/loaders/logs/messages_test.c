@@ -109,3 +109,37 @@ TEST(lines_that_only_continue_end_in_messages_all_the_same)
 	assert_int_equal(s.n, (1000 + MESSAGES_LINES - 1) / MESSAGES_LINES);
 	messages_release(&m);
 }
+
+/* Its lines say nothing of what they are: alone they could not be masked. */
+TEST(a_private_key_is_one_message_and_what_is_left_of_a_long_one_has_no_text)
+{
+	struct messages m = {0};
+	struct seen s = {0};
+	char text[64];
+
+	feed(&m,
+	     "ERROR bad key\n-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEvQIBADAN\nqhki=\n"
+	     "-----END RSA PRIVATE KEY-----\nMIIEafter\nERROR with -----BEGIN PRIVATE KEY-----\nMIIE\nINFO next\nMIIE\n",
+	     &s);
+	assert_int_equal(s.n, 6);
+	assert_int_equal(s.of[1], 6);
+	assert_string_equal(s.head[2], "MIIEafter");
+	assert_int_equal(s.of[3], 2);
+	assert_string_equal(s.head[4], "INFO next");
+	assert_string_equal(s.head[5], "MIIE");
+	s = (struct seen){0};
+	messages_record(&m, &(struct log_record){.text = "-----BEGIN PRIVATE KEY-----", .len = 27},
+			0, -1, take, &s);
+	for (int i = 0; i < MESSAGES_LINES; i++) {
+		snprintf(text, sizeof(text), "MIIE%d", i);
+		messages_record(&m, &(struct log_record){.text = text, .len = strlen(text)}, 0, -1,
+				take, &s);
+		if (i == 9)
+			messages_end(&m, false, take, &s); /* nothing came for a second */
+	}
+	messages_end(&m, true, take, &s);
+	assert_int_equal(s.lines, MESSAGES_LINES + 1);
+	assert_int_equal(s.n, 2);
+	assert_string_equal(s.head[1], "");
+	messages_release(&m);
+}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* service: the state of a child that does not exist. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "supervisor/children/service.h"
 #include "tests/unit/test.h"
@@ -61,5 +64,46 @@ TEST(what_one_took_that_has_ended_stays_in_the_sum)
 	assert_int_equal(service_cpu_ns(&s), 305);
 	service_ended(&s, 0, 150);
 	assert_int_equal(service_cpu_ns(&s), 305);
+	service_release(&s);
+}
+
+struct heard {
+	int n;
+	char all[512];
+};
+
+static void hear(void *ctx, const char *cause, const char *why)
+{
+	struct heard *h = ctx;
+	size_t at = strlen(h->all);
+
+	h->n++;
+	snprintf(h->all + at, sizeof(h->all) - at, "%s: %s\n", cause, why);
+}
+
+TEST(of_one_read_all_that_happened_is_heard)
+{
+	static const char lines[] =
+		"{\"event\":\"happened\",\"cause\":\"slow service a:1\",\"why\":\"a:1 is slow\"}\n"
+		"{\"event\":\"progress\",\"samples\":5}\n"
+		"{\"event\":\"happened\",\"cause\":\"\",\"why\":\"of nothing\"}\n"
+		"{\"event\":\"happened\",\"cause\":\"slow service b:2\"}\n"
+		"{\"event\":\"happened\",\"cause\":\"log burst shop\",\"why\":\"shop\"}\n";
+	struct heard h = {0};
+	struct service s;
+	int fds[2];
+
+	service_init(&s, "l7", NULL);
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+	assert_int_equal(write(fds[1], lines, sizeof(lines) - 1), sizeof(lines) - 1);
+	s.progress_fd = fds[0];
+	s.happened = hear;
+	s.happened_ctx = &h;
+	service_read_progress(&s);
+	assert_int_equal(h.n, 3);
+	assert_string_equal(h.all, "slow service a:1: a:1 is slow\n"
+				   "slow service b:2: slow service b:2\n"
+				   "log burst shop: shop\n");
+	close(fds[1]);
 	service_release(&s);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "supervisor/retention/keeper.h"
@@ -146,4 +147,71 @@ TEST(a_reason_is_one_line_of_whole_characters)
 		json_decref(o);
 	}
 	keeper_release(&k);
+}
+
+TEST(of_each_cause_a_window_is_kept_once_an_hour_and_two_services_are_two_causes)
+{
+	struct keeper k;
+	const int64_t hour = 3600 * NSEC_PER_SEC;
+
+	keeper_init(&k, "/nowhere");
+	keeper_follow(&k, true, 1 << 20);
+	keeper_happened(&k, 1 << 30, "slow service a:1", "a:1 is slow");
+	keeper_happened(&k, 1 << 30, "slow service b:2", "b:2 is slow");
+	assert_string_equal(k.next.why, "a:1 is slow; b:2 is slow");
+	k.next = (struct keeper_window){0};
+	keeper_happened(&k, 1 << 30, "slow service a:1", "a:1 is slow again");
+	assert_int_equal(k.next.to_ns, 0);
+	for (int i = 0; i < 2; i++)
+		k.causes[i].last_ns -= hour + 1;
+	keeper_happened(&k, 1 << 30, "slow service b:2", "b:2 is slow again");
+	assert_string_equal(k.next.why, "b:2 is slow again");
+	keeper_release(&k);
+}
+
+static void file_of(const char *dir, int64_t utc_s, int number, off_t bytes, char path[128])
+{
+	struct tm tm;
+	time_t t = (time_t)utc_s;
+	char stamp[20];
+	FILE *f;
+
+	gmtime_r(&t, &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
+	snprintf(path, 128, "%s/%s-%04d.db", dir, stamp, number);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(ftruncate(fileno(f), bytes), 0);
+	fclose(f);
+}
+
+TEST(what_windows_of_a_day_may_take_is_told_by_the_store_not_by_this_process)
+{
+	char dir[] = "/tmp/keeper-XXXXXX", ring[64], path[3][128], pending[80];
+	const uint64_t budget = 8 << 20;
+	int64_t now = clock_utc_ns() / NSEC_PER_SEC;
+	struct keeper k;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(ring, sizeof(ring), "%s/flight", dir);
+	assert_int_equal(mkdir(ring, 0700), 0);
+	keeper_init(&k, dir);
+	keeper_follow(&k, true, 1 << 20);
+	file_of(dir, now - 100000, 5000, 2 << 20, path[0]); /* of yesterday */
+	file_of(dir, now - 1000, 17, 2 << 20, path[1]);     /* no window */
+	keeper_happened(&k, budget, "oom", "one");
+	assert_string_equal(k.next.why, "one");
+	k.next = (struct keeper_window){0};
+	file_of(dir, now - 900, 5003, (1 << 20) + 1, path[2]);
+	keeper_happened(&k, budget, "io pressure", "two");
+	assert_int_equal(k.next.to_ns, 0);
+	keeper_happened(&k, 2 * budget, "io pressure", "two");
+	assert_string_equal(k.next.why, "two");
+	keeper_release(&k);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(unlink(path[i]), 0);
+	snprintf(pending, sizeof(pending), "%s/pending", ring);
+	(void)unlink(pending);
+	assert_int_equal(rmdir(ring), 0);
+	assert_int_equal(rmdir(dir), 0);
 }

@@ -10,15 +10,18 @@
 
 struct told {
 	int slow, failing;
-	char why[256];
+	char why[256], causes[512];
 };
 
 static void tell(void *ctx, const char *cause, const char *why)
 {
 	struct told *t = ctx;
 
-	t->slow += !strcmp(cause, "slow service");
-	t->failing += !strcmp(cause, "failing service");
+	size_t at = strlen(t->causes);
+
+	t->slow += !strncmp(cause, "slow service ", 13);
+	t->failing += !strncmp(cause, "failing service ", 16);
+	snprintf(t->causes + at, sizeof(t->causes) - at, "%s;", cause);
 	snprintf(t->why, sizeof(t->why), "%s", why);
 }
 
@@ -82,5 +85,25 @@ TEST(few_requests_short_times_and_a_service_that_is_new_tell_nothing)
 	now = window(&h, now, 19, 900000000, 9, &t);
 	now = window(&h, now, 50, 4000000, 0, &t); /* 3 ms more */
 	assert_int_equal(t.slow + t.failing, 0);
+	health_release(&h);
+}
+
+TEST(two_services_that_become_slow_are_two_causes)
+{
+	static const char *const names[] = {"shop", "till"};
+	struct health h = {0};
+	struct told t = {0};
+	int64_t now = NSEC_PER_SEC;
+
+	for (int i = 0; i <= 90; i++) {
+		const uint32_t n = 50;
+
+		for (int k = 0; k < 2; k++)
+			health_add(&h, names[k], n, 0, &n, hist_step(i < 90 ? 10000000 : 400000000),
+				   1, now);
+		now += HEALTH_WINDOW_NS;
+		health_due(&h, now, tell, &t);
+	}
+	assert_string_equal(t.causes, "slow service shop;slow service till;");
 	health_release(&h);
 }

@@ -10,9 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "schema/facts/l7.h"
 #include "schema/store/archive/keep.h"
 #include "schema/store/archive/seal.h"
 #include "schema/store/files/folder.h"
+#include "schema/store/files/usage.h"
+#include "schema/store/retention/retention.h"
+#include "schema/store/write/facts.h"
+#include "schema/store/write/requests.h"
 #include "schema/store/write/waits.h"
 #include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/test.h"
@@ -496,6 +501,219 @@ STORE_TEST(what_the_ring_removes_meanwhile_stays_as_the_store_has_it)
 	assert_true(r.segments > 0);
 	assert_true(r.from_ns >= (t + 40) * NS);
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM events WHERE kind = 'kept'"), 1);
+	ask(f, t, &after);
+	assert_same(&before, &after);
+}
+
+/* ---- requests ---- */
+
+static void request_put(struct store_writer *w, uint32_t run, uint32_t process, int64_t at_ns,
+			uint32_t nth, bool ring)
+{
+	struct fact_row row = {0}, span = {0};
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", nth);
+	fact_put(&row, REQUEST_LOG_PROCESS, process);
+	fact_put_text(&row, REQUEST_LOG_SIDE, "server");
+	fact_put_text(&row, REQUEST_LOG_PROTOCOL, "http");
+	fact_put_text(&row, REQUEST_LOG_SERVICE, "x:80");
+	fact_put_text(&row, REQUEST_LOG_OPERATION, "GET /");
+	fact_put_text(&row, REQUEST_LOG_NTH, number);
+	fact_put(&row, REQUEST_LOG_AT, (uint64_t)at_ns / 1000);
+	fact_put_text(&row, REQUEST_LOG_WHY, ring ? "ring" : "slow");
+	fact_put(&row, REQUEST_LOG_WEIGHT, !ring);
+	fact_put(&span, REQUEST_SPAN_PROCESS, process);
+	fact_put_text(&span, REQUEST_SPAN_SIDE, "server");
+	fact_put(&span, REQUEST_SPAN_SPAN, (uint64_t)at_ns / 1000);
+	fact_put_text(&span, REQUEST_SPAN_NTH, number);
+	fact_put_text(&span, REQUEST_SPAN_HOW, "");
+	if (ring) {
+		assert_int_equal(store_fact_fine(w, run, at_ns, &REQUEST_LOG_FACT, &row), 0);
+		assert_int_equal(store_fact_fine(w, run, at_ns, &REQUEST_SPAN_FACT, &span), 0);
+	} else {
+		assert_int_equal(store_fact(w, run, at_ns, &REQUEST_LOG_FACT, &row), 0);
+		assert_int_equal(store_fact(w, run, at_ns, &REQUEST_SPAN_FACT, &span), 0);
+	}
+}
+
+static void request_sum(struct store_writer *w, uint32_t run, uint32_t process, int64_t at_ns,
+			uint64_t n)
+{
+	const struct store_request r = {.part = STORE_PART_WHOLE,
+					.process = process,
+					.side = STORE_SIDE_SERVER,
+					.result = STORE_RESULT_OK,
+					.protocol = "http",
+					.service = "x:80",
+					.operation = "GET /",
+					.status = "200",
+					.n = n,
+					.total_ns = n * 1000};
+
+	assert_int_equal(store_request(w, run, at_ns, &r), 0);
+}
+
+#define EACH_S 5 /* requests of a second */
+
+/* Of each ten seconds the store has the first request, the ring all others: they come when the ten
+ * seconds are over, and the ring may have begun another segment by then. */
+static void record_requests(struct fixture *f, int64_t t)
+{
+	struct fixture ring = ring_of(f);
+	struct store_writer_opts o = {.dir = f->dir, .fine_dir = ring.dir, .fine_keep_s = 100000};
+	const struct store_process p = {.pid = 100, .comm = "shop", .start_ticks = 9};
+	struct store_run r = {.family = "l7",
+			      .options = "sonde-l7 --test",
+			      .scope = STORE_SCOPE_HOST,
+			      .bucket_s = 10,
+			      .cpus = 2,
+			      .from_ns = t * NS,
+			      .fine_s = 1};
+	struct store_writer *w = NULL;
+	char name[SEGMENT_NAME_MAX];
+	struct err e = {0};
+	uint32_t run, nth = 0;
+
+	assert_int_equal(store_writer_open(&o, &w, &e), 0);
+	run = store_run_begin(w, &r);
+	for (int64_t s = 0; s < LONG_S; s++) {
+		store_run_until(w, run, (t + s + 1) * NS);
+		if (s % 10 == 4) { /* in the middle of ten seconds */
+			store_flush(w);
+			for (int i = 0; i < 500 && s % 50 == 44; i++) {
+				struct store_writer_stat stat;
+
+				store_writer_stat(w, &stat);
+				if (!stat.queued_bytes)
+					break;
+				usleep(10000);
+			}
+			if (s % 50 == 44)
+				assert_int_equal(folder_turn(ring.dir, name, &e), 0);
+		}
+		if (s % 10 != 9)
+			continue;
+		request_sum(w, run, store_process(w, &p), (t + s - 9) * NS, 10 * EACH_S);
+		for (int64_t i = 0; i < 10 * EACH_S; i++)
+			request_put(w, run, store_process(w, &p),
+				    (t + s - 9) * NS + i * (NS / EACH_S) + 1000, ++nth, i > 0);
+	}
+	store_flush(w);
+	fixture_close(w);
+}
+
+STORE_TEST(each_request_of_a_kept_window_has_a_row_and_what_the_store_has_is_not_hidden)
+{
+	struct fixture *f = *state;
+	int64_t t = (time(NULL) + 20) / 10 * 10, weights, rows;
+	struct keep_report r;
+	char sql[200];
+
+	record_requests(f, t);
+	weights = fixture_sql_all(f, "SELECT sum(weight) FROM request_log");
+	rows = fixture_sql_all(f, "SELECT count(*) FROM request_log");
+	assert_int_equal(rows, LONG_S / 10);
+	r = keep(f, t + 35, t + 155, "a test");
+	assert_true(r.segments > 1);
+	assert_int_equal(r.to_ns - r.from_ns, 110 * NS);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(weight) FROM request_log"), weights);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(requests) FROM requests"), LONG_S * EACH_S);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM request_log"),
+			 rows + 110 * EACH_S - 11);
+	snprintf(sql, sizeof(sql),
+		 "SELECT count(DISTINCT at_ns) FROM request_log WHERE ts >= %lld AND ts < %lld",
+		 (long long)(t + 40), (long long)(t + 150));
+	assert_int_equal(fixture_sql_all(f, sql), 110 * EACH_S);
+	snprintf(sql, sizeof(sql),
+		 "SELECT count(*) FROM request_spans WHERE ts >= %lld AND ts < %lld",
+		 (long long)(t + 40), (long long)(t + 150));
+	assert_int_equal(fixture_sql_all(f, sql), 110 * EACH_S);
+	/* a row lies within what its run says of itself: files are found by that */
+	assert_int_equal(
+		fixture_sql_all(
+			f, "SELECT count(*) FROM request_log_row x JOIN run r ON r.id = x.run JOIN "
+			   "meta m ON m.key = 't0' WHERE (x.ts + m.value) * 1000000000 < r.from_ns "
+			   "AND r.bucket_s = 1"),
+		0);
+}
+
+/* ---- what goes first ---- */
+
+static struct removed_one gone[16];
+static int n_gone;
+
+static void note_gone(void *ctx, const struct removed_one *o)
+{
+	(void)ctx;
+	if (n_gone < 16)
+		gone[n_gone++] = *o;
+}
+
+static void prune(const struct fixture *f, uint64_t bytes, int64_t age_ns)
+{
+	const struct retention_limits l = {
+		.bytes = bytes, .reserve_bytes = 1, .age_ns = age_ns, .keep_days = 0};
+	struct retention_report r;
+	struct err e = {0};
+
+	n_gone = 0;
+	assert_int_equal(retention_run(f->dir, &l, false, note_gone, NULL, &r, &e), 0);
+}
+
+static uint64_t bytes_of(const struct fixture *f)
+{
+	struct usage u = {0};
+
+	assert_int_equal(usage_measure(f->dir, &u), 0);
+	return u.bytes;
+}
+
+STORE_TEST(a_kept_window_goes_right_after_its_hour_and_never_leaves_a_hole)
+{
+	struct fixture *f = *state;
+	int64_t t = recorded(f, 1), inside;
+	struct keep_report r;
+	char hour[SEGMENT_NAME_MAX], name[SEGMENT_NAME_MAX], sql[300];
+	struct err e = {0};
+
+	r = keep(f, t + 35, t + 155, "a test");
+	assert_true(r.segments > 1);
+	snprintf(hour, sizeof(hour), "%s", strrchr(fixture_segment(f, r.segments), '/') + 1);
+	snprintf(sql, sizeof(sql),
+		 "SELECT sum(cpu_ns) FROM cpu_samples WHERE ts >= %lld AND ts < %lld",
+		 (long long)(r.from_ns / NS), (long long)(r.to_ns / NS));
+	inside = fixture_sql_all(f, sql);
+	sleep(1); /* the next one's name is of a later second */
+	assert_int_equal(folder_turn(f->dir, name, &e), 0);
+	fixture_close(fixture_writer(f, 0));
+	assert_string_equal(name, hour);
+	prune(f, bytes_of(f) - 1, INT64_MAX / 4);
+	assert_int_equal(n_gone, 1);
+	assert_string_equal(gone[0].segment, hour);
+	assert_int_equal(fixture_sql_all(f, sql), inside);
+	prune(f, bytes_of(f) - 1, INT64_MAX / 4);
+	assert_int_equal(n_gone, 1);
+	assert_true(folder_is_kept_name(gone[0].segment));
+	prune(f, 1, INT64_MAX / 4); /* all but the newest */
+	assert_int_equal(n_gone, (int)r.segments - 1);
+}
+
+STORE_TEST(a_kept_window_of_the_hour_in_use_goes_whole_and_what_it_hid_counts_again)
+{
+	struct fixture *f = *state;
+	int64_t t = recorded(f, 1);
+	struct answers before, after;
+	struct keep_report r;
+
+	ask(f, t, &before);
+	r = keep(f, t + 35, t + 155, "a test");
+	assert_true(r.segments > 1);
+	prune(f, 1ull << 40, 1); /* by age alone nothing of this hour goes */
+	assert_int_equal(n_gone, 0);
+	prune(f, bytes_of(f) - 1, INT64_MAX / 4);
+	assert_int_equal(n_gone, (int)r.segments);
+	assert_int_equal(fixture_sql_all(f, COVERED), 0);
 	ask(f, t, &after);
 	assert_same(&before, &after);
 }

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/facts/logs.h"
 #include "schema/store/files/folder.h"
+#include "schema/store/write/facts.h"
 #include "tests/unit/schema/store/fixture.h"
 #include "tests/unit/test.h"
 
@@ -184,4 +186,43 @@ STORE_TEST(a_ring_that_cannot_be_written_does_not_harm_the_store)
 	}
 	fixture_close(w);
 	assert_int_equal(fixture_sql_all(f, SAMPLES), 15);
+}
+
+/* They are no events: of a segment that has nothing else of their run they are the first. */
+STORE_TEST(rows_that_are_no_events_have_their_run_in_each_segment)
+{
+	struct fixture *f = *state, ring = ring_of(f);
+	struct store_writer *w = writer(f, 1000, 100000, 0);
+	uint32_t run = run_of(w, 1);
+	char name[SEGMENT_NAME_MAX];
+	struct err e = {0};
+
+	for (int64_t i = 0; i < 40; i++) {
+		struct fact_row row = {0};
+		struct store_writer_stat stat;
+
+		fact_put_text(&row, LOG_SECOND_SOURCE, "shop");
+		fact_put_text(&row, LOG_SECOND_LEVEL, "error");
+		fact_put_text(&row, LOG_SECOND_PATTERN, "");
+		fact_put(&row, LOG_SECOND_CONTAINER, 0);
+		fact_put(&row, LOG_SECOND_MESSAGES, 1);
+		assert_int_equal(store_fact_fine(w, run, (T0_S + i) * NS, &LOG_SECOND_FACT, &row),
+				 0);
+		if (i % 5 != 4)
+			continue;
+		store_flush(w);
+		do {
+			usleep(1000);
+			store_writer_stat(w, &stat);
+		} while (stat.queued_bytes);
+		if (i % 10 == 9)
+			assert_int_equal(folder_turn(ring.dir, name, &e), 0);
+	}
+	fixture_close(w);
+	assert_true(fixture_files(ring.dir, ".db") >= 4);
+	assert_int_equal(fixture_sql_all(&ring, "SELECT sum(messages) FROM log_second_row"), 40);
+	assert_int_equal(fixture_sql_all(&ring,
+					 "SELECT count(*) FROM log_second_row WHERE run NOT IN "
+					 "(SELECT id FROM run)"),
+			 0);
 }
