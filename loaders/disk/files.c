@@ -80,7 +80,7 @@ static void path_find(struct files *f, struct files_known *k, uint32_t pid, int 
 	char below[FILENAME_PATH], path[FILENAME_PATH];
 	struct disk_names s;
 
-	if (!mapread_take(names_fd, &id, &s)) {
+	if (!mapread_take_one(names_fd, &id, &s)) {
 		k->path = k->path ? k->path : mem_strdup("");
 		k->below = k->below ? k->below : mem_strdup("");
 		return;

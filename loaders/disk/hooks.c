@@ -422,7 +422,7 @@ void hooks_locking_over(struct hooks *k, uint64_t thread, uint64_t begin_ns)
 	int fd = bpf_map__fd(k->skel->maps.locking);
 	struct disk_locking l;
 
-	if (!mapread_take(fd, &thread, &l))
+	if (!mapread_take_one(fd, &thread, &l))
 		return;
 	if (l.begin_ns == begin_ns)
 		__atomic_fetch_add(&k->skel->bss->disk_lost.locks, 1, __ATOMIC_RELAXED);

@@ -70,7 +70,7 @@ void mapread_remove(int fd, size_t key_size, const void *keys, size_t n)
 	}
 }
 
-bool mapread_take(int fd, const void *key, void *value)
+bool mapread_take_one(int fd, const void *key, void *value)
 {
 	static bool in_two;
 

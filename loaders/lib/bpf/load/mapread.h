@@ -20,7 +20,7 @@ int mapread_take(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 
 /* Takes one entry out, `value` is its. false: there is none. Another thread or program may change
  * it in between before 5.14, since when the kernel does both at once. */
-bool mapread_take(int fd, const void *key, void *value);
+bool mapread_take_one(int fd, const void *key, void *value);
 
 /*
  * Maps that are empty most often: a walk through all buckets finds nothing. The programs set
