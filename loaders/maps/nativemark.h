@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nativemark: whether a program is the native code of a language that brings a runtime of its own,
+ * nativemark: whether a program is the native code of a language that brings its own runtime,
  * by a text that each such runtime has, stripped or not. Sources: programs of Debian 12 (GHC 9.0,
  * OCaml 4.14), a native image of GraalVM 25.
  */

@@ -80,7 +80,7 @@ struct service {
 	char store_error[64]; /* why it cannot write to the store at the moment; "": it can */
 	double samples_before, lost_before; /* of its earlier processes */
 	uint64_t memory_bytes; /* memory limit of the next process (child.h); 0: none */
-	/* Hears of each thing that it reports as having happened; NULL: nobody does. */
+	/* Hears of each thing that it reports as having happened; NULL: no one listens. */
 	void (*happened)(void *ctx, const char *cause, const char *why);
 	void *happened_ctx;
 	uint32_t freq;  /* the rate it was started with */

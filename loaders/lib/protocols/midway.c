@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* midway: see the header. What a trial finds is reported to nobody, and its names are apart from
+/* midway: see the header. What a trial finds is not reported, and its names are apart from
  * those of connections. */
 #include "loaders/lib/protocols/midway.h"
 

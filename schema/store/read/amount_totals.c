@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* amount_totals: amounts of a range, summed by series; for gauges, their values at its end. Of a
- * range in parts one walk, in order of time: when a part ends, its sums are told. */
+ * range in parts one walk, in order of time: when a part ends, its sums are reported. */
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
  * its place by then: for sums that may miss one in millions. */
 int mapread_take(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx);
 
-/* Takes one entry out, `value` is its. false: there is none. Another thread or program may change
+/* Takes one entry out, `value` is its. false: it is not there. Another thread or program may change
  * it in between before 5.14, since when the kernel does both at once. */
 bool mapread_take_one(int fd, const void *key, void *value);
 
