@@ -42,13 +42,19 @@ static const struct store_kind_words *words_of(const struct explain_statement *s
 	return &s->d->side[DIFF_AFTER].f->kind->words;
 }
 
+/* Digits behind the point: of a host that is all but idle more. */
+static int digits(double v)
+{
+	return v >= 0.095 || v <= 0 ? 2 : v >= 0.0095 ? 3 : 4;
+}
+
 const char *explain_amount(const struct diff *d, double v, char *buf, size_t size)
 {
 	const struct fold *f = d->side[DIFF_AFTER].f;
 	char bytes[32];
 
 	if (fold_is_cores(f))
-		snprintf(buf, size, "%.2f cores", v);
+		snprintf(buf, size, "%.*f cores", digits(v), v);
 	else if (f->unit == STORE_BYTES)
 		snprintf(buf, size, "%s%s", units_bytes((uint64_t)v, bytes, sizeof(bytes)),
 			 f->kind->class == STORE_GAUGE ? "" : "/s");
@@ -56,7 +62,7 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 		snprintf(buf, size, "%.1f %s%s", v, store_kind_counted(f->kind),
 			 f->kind->class == STORE_GAUGE ? "" : "/s");
 	else
-		snprintf(buf, size, "%.2f s each second", v);
+		snprintf(buf, size, "%.*f s each second", digits(v), v);
 	return buf;
 }
 

@@ -147,7 +147,7 @@ static void put_function(struct row *r, const struct view *v, const struct proce
 {
 	const char *name = x->frame_ns ? v->f->frames[x->frame].name : NULL;
 
-	row_cell(r, "MOSTLY IN", TABLE_MIDDLE, name ? name : if_so(x->ns, "[no stack]"));
+	row_cell(r, "MOST IN", TABLE_MIDDLE, name ? name : if_so(x->ns, "[no stack]"));
 	row_json(r, "top_function", json_text(name));
 	row_json(r, "top_share", json_real(share(x->frame_ns, x->ns)));
 }

@@ -154,7 +154,7 @@ static void row_object(struct row *o, const struct waitsum_row *r)
 		strbuf_addf(&text, "%s (%s)", r->object, r->peer);
 	else if (r->object)
 		strbuf_addstr(&text, r->object);
-	row_text(o, "MOSTLY ON", TABLE_SPARE, NULL, strbuf_str(&text));
+	row_text(o, "MOST ON", TABLE_SPARE, NULL, strbuf_str(&text));
 	row_text(o, NULL, TABLE_LEFT, "object", r->object);
 	row_text(o, NULL, TABLE_LEFT, "peer", r->peer);
 	row_text(o, NULL, TABLE_LEFT, "by_thread", r->by);
@@ -197,7 +197,7 @@ void waitcell_row(struct row *o, const struct waitsum_row *r)
 	row_json(o, "exact", json_boolean(r->exact));
 	row_sums(o, r);
 	row_ns(o, "LONGEST", TABLE_RIGHT, "max_ns", (int64_t)r->max_ns, r->max_ns != 0);
-	row_text(o, "MOSTLY IN", TABLE_SPARE, "function", r->function);
+	row_text(o, "MOST IN", TABLE_SPARE, "function", r->function);
 	row_object(o, r);
 	row_quantile(o, "P50", "p50_ns", r, 0.5);
 	row_quantile(o, "P95", "p95_ns", r, 0.95);

@@ -104,8 +104,11 @@ int readonly_refused(const char *path, sqlite3 *db, int rc, struct err *e)
 	}
 	err_set(e, code, EXIT_STORE, "cannot read the store's segment %s: %s", path,
 		db ? sqlite3_errmsg(db) : "out of memory");
-	err_fix(e, code == -EBADMSG ? "it is damaged: sqlite3 FILE .recover may save a part" :
-				      "copy the file to a folder of your own and read it there");
+	err_fix(e,
+		(rc & 0xff) == SQLITE_NOTADB ?
+			"name a store's folder, or one of its .db files: sonde --store DIR (a file of a store whose beginning is damaged cannot be read)" :
+		code == -EBADMSG ? "it is damaged: sqlite3 FILE .recover may save a part" :
+				   "copy the file to a folder of your own and read it there");
 	return code;
 }
 

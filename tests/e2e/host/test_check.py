@@ -4,8 +4,10 @@ import glob
 import json
 import os
 import re
+import socket
 import sqlite3
 import subprocess
+import threading
 import time
 
 import pytest
@@ -640,3 +642,29 @@ def test_what_cannot_be_kept_changes_no_answer(tmp_path):
                           env={**os.environ, "SONDE_STORE": store, "SONDE_CONFIG": "/nonexistent"})
     assert done.returncode == 1 and "cpu-queue: host, 60 threads (for 2 CPUs)" in done.stdout, done
     assert "nothing is kept: no sonded is running" in done.stderr, done
+
+
+def test_a_check_whose_text_ends_within_a_character_is_kept_and_so_are_those_after_it(sonde, tmp_path):
+    """What sonded is asked is heard at its socket."""
+    store, own, asked = str(tmp_path / "s"), tmp_path / "checks", []
+    own.mkdir()
+    now = int(time.time()) // 10 * 10
+    put(store, [{"run": "host", "from": now - 300, "to": now, "bucket_s": 10}, *minutes(now - 300, now, HOST)])
+    for name, subject in (("long", "a" + "ü" * 150), ("short", "b")):
+        (own / f"{name}.sql").write_text(f"-- {name}: it is there\n-- level = warning\n-- threshold = 1: of it\n-- needs = host\n-- next = sonde status\n"
+                                         f"SELECT '{subject}' AS subject, 9 AS value, '' AS text;\n")
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(os.path.join(store, "control.sock"))
+        s.listen(8)
+
+        def answer():
+            while len(asked) < 2:
+                with s.accept()[0] as c:
+                    asked.append(json.loads(c.recv(65536)))
+                    c.sendall(b'{"to_ns":1}\n')
+        told = threading.Thread(target=answer, daemon=True)
+        told.start()
+        done = subprocess.run([f"{BIN}/sonde", "check", "long", "short", "--checks", str(own), "--store", store, "--keep"], capture_output=True, text=True, timeout=60, check=False)
+        told.join(10)
+    assert done.returncode == 1 and "nothing is kept" not in done.stderr, done
+    assert [(q["do"], q["cause"]) for q in asked] == [("keep", "check long"), ("keep", "check short")] and asked[0]["why"].startswith("long: a" + "ü" * 99), asked

@@ -186,7 +186,7 @@ def test_what_people_see(sonde, made):
     text = done.stdout.splitlines()
     assert text[0] == ("app waited 1 s for a CPU, db 600 ms for locks, app 240 ms for locks;"
                        " /docker/abc lost 1.5 s to its CPU quota, in 40 of 50 periods")
-    assert text[1].split() == ["PID", "NAME", "CONTAINER", "WAITED", "FOR", "TIMES", "TOTAL", "LONGEST", "MOSTLY", "IN", "MOSTLY",
+    assert text[1].split() == ["PID", "NAME", "CONTAINER", "WAITED", "FOR", "TIMES", "TOTAL", "LONGEST", "MOST", "IN", "MOST",
                                "ON", "P50", "P95", "P99"]
     assert [x.split()[0:2] for x in text[2:]] == [["7", "app"], ["41", "postgres"], ["7", "app"], ["7", "app"]]
     assert "lock" in text[3] and "~20" in text[3] and "~600 ms" in text[3] and "  epoll_wait  -  " in text[3]

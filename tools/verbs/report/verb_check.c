@@ -332,8 +332,8 @@ static void keep(const struct verb_call *call, const struct check_results *r)
 		check_say(&r->rows[i], &why);
 		snprintf(cause, sizeof(cause), "check %s", r->rows[i].check->name);
 		if (daemon_ask(call->store,
-			       json_pack("{s:s, s:s, s:s}", "do", "keep", "cause", cause, "why",
-					 strbuf_str(&why)),
+			       json_pack("{s:s, s:o, s:o}", "do", "keep", "cause", json_text(cause),
+					 "why", json_text(strbuf_str(&why))),
 			       &answer, &e)) {
 			log_warn("nothing is kept: %s", e.what);
 			return;

@@ -345,7 +345,7 @@ static void print_text(const struct view *v)
 						 {"PID", TABLE_SPARE_RIGHT},
 						 {"WOKEN BY", TABLE_MIDDLE},
 						 {"CONTAINER", TABLE_SPARE},
-						 {"MOSTLY IN", TABLE_SPARE},
+						 {"MOST IN", TABLE_SPARE},
 					 };
 	bool woken = v->what == WAITPAIRS_WAKERS;
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;

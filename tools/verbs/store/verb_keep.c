@@ -7,6 +7,7 @@
 
 #include "schema/base/clock.h"
 #include "tools/cli/verb.h"
+#include "tools/print/json.h"
 #include "tools/record/daemon.h"
 
 struct keep_args {
@@ -28,8 +29,9 @@ static int keep_run(struct verb_call *call, struct err *e)
 	json_t *answer = NULL;
 	int64_t left_ns;
 	int rc = daemon_ask(call->store,
-			    json_pack("{s:s, s:I, s:s}", "do", "keep", "last_ns",
-				      (json_int_t)a->last_ns, "why", a->why ? a->why : ""),
+			    json_pack("{s:s, s:I, s:o}", "do", "keep", "last_ns",
+				      (json_int_t)a->last_ns, "why",
+				      json_text(a->why ? a->why : "")),
 			    &answer, e);
 
 	if (rc == -ENOENT && !e->fix[0])
