@@ -245,3 +245,41 @@ TEST(slices_are_joined_until_leaves_are_few)
 	assert_int_equal(f.pub->leaves[0].samples, 31 * 32 / 2);
 	fold_free(f.pub);
 }
+
+static void add_leaves(struct folding *f, uint32_t n, uint32_t slice)
+{
+	for (uint32_t k = 0; k < n; k++)
+		fold_add_leaf(f->b, &(struct fold_leaf){
+					    .node = k, .slice = slice, .samples = 1, .ns = 2});
+}
+
+TEST(where_leaves_differ_there_is_one_slice_and_later_leaves_are_joined_to_them)
+{
+	struct folding f = {.b = fold_begin(), .opts = {.most_leaves = 10}};
+
+	f.pub = &f.b->pub;
+	f.pub->slices = mem_array(8, sizeof(*f.pub->slices));
+	f.pub->n_slices = 8;
+	f.pub->slice_ns = 10;
+	for (uint32_t i = 0; i < 8; i++)
+		f.pub->slices[i] = (struct fold_slice){.from_ns = i * 10, .to_ns = i * 10 + 10};
+	add_leaves(&f, 9, 3);
+	add_leaves(&f, 9, 5);
+	fold_join_leaves(&f);
+	assert_int_equal(f.pub->n_slices, 1);
+	assert_int_equal(f.pub->n_leaves, 9);
+	assert_int_equal(f.pub->slice_ns, 80);
+	assert_int_equal(f.pub->slices[0].to_ns, 80);
+	for (int segment = 0; segment < 40; segment++) {
+		add_leaves(&f, 9, 0);
+		fold_join_leaves(&f);
+		assert_in_range(f.pub->n_leaves, 9, 18);
+	}
+	fold_join_last(&f);
+	assert_int_equal(f.pub->n_leaves, 9);
+	for (size_t i = 0; i < 9; i++) {
+		assert_int_equal(f.pub->leaves[i].samples, 42);
+		assert_int_equal(f.pub->leaves[i].ns, 84);
+	}
+	fold_free(f.pub);
+}
