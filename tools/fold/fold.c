@@ -84,15 +84,26 @@ static size_t functions_in(const struct store_dict *d)
 	return most;
 }
 
+/* Sums by thread and stack say all of samples: an archive has them. Of waits they lack what each
+ * was for, but in a day. */
+static bool needs_series(const struct folding *f)
+{
+	return !f->by_stack && !store_segment_is_day(f->seg) &&
+	       (f->pub->kind->kind != STORE_KIND_CPU || f->opts.with || fold_is_large(f));
+}
+
 int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 {
 	int rc = select_segment(f->sel, path, &f->seg, e);
-	const bool by_series = !rc && !f->by_stack && !store_segment_is_day(f->seg);
+	bool by_series = false;
 
 	if (rc == 0)
-		rc = (f->opts.no_stacks ? store_segment_tasks :
-		      by_series         ? store_segment_dict :
-					  store_segment_stacks)(f->seg, &f->dict, e);
+		rc = (f->opts.no_stacks ? store_segment_tasks : store_segment_stacks)(f->seg,
+										      &f->dict, e);
+	if (rc == 0)
+		by_series = needs_series(f);
+	if (by_series)
+		rc = store_segment_dict(f->seg, &f->dict, e);
 	if (rc)
 		return rc;
 	f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));

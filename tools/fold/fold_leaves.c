@@ -17,8 +17,8 @@
 static bool same_place(const struct fold_leaf *x, const struct fold_leaf *y, bool slices)
 {
 	return x->node == y->node && x->process == y->process &&
-	       (!slices || x->slice == y->slice) && x->tid == y->tid && x->thread == y->thread && x->label == y->label &&
-	       x->labels == y->labels;
+	       (!slices || x->slice == y->slice) && x->tid == y->tid && x->thread == y->thread &&
+	       x->label == y->label && x->labels == y->labels;
 }
 
 static uint64_t place_hash(const struct fold_leaf *x, bool slices)
@@ -107,7 +107,8 @@ static bool has_more_places(const struct fold *f, size_t most)
 	return n > most;
 }
 
-/* Of one slice those of several segments are joined, when they are twice as many as the last time. */
+/* Of one slice those of several segments are joined, when they are twice as many as the last time.
+ */
 void fold_join_leaves(struct folding *f)
 {
 	struct fold *pub = f->pub;

@@ -53,7 +53,7 @@ struct folding {
 		uint32_t stack;
 		uint64_t n, ns;
 		double variance; /* of ns */
-	} * seg_series;          /* not `by_stack`, nor of a day */
+	} * seg_series;          /* NULL: sums are by thread and stack */
 	bool by_stack; /* no group, nor what a wait was for: sums are by stack, or by less */
 	struct seg_stack {
 		uint32_t stack;

@@ -35,13 +35,13 @@ struct flame_page {
 	const struct fold *const *folds;
 	size_t n_folds;
 	struct flame_view *views; /* of each; NULL: they are made while it is written */
-	const char *what;       /* "immich-ml"; "" for everything */
-	const char *range;      /* for people */
-	const char *filters;    /* "" if none */
-	const char *group;      /* initial grouping: "container", "process", "thread", "none"; "":
-				   container, then process */
-	const char *source_url; /* a template with {file} and {line}, NULL: none */
-	const char *title;      /* the text before "of WHAT on HOST", NULL: the kind of value */
+	const char *what;         /* "immich-ml"; "" for everything */
+	const char *range;        /* for people */
+	const char *filters;      /* "" if none */
+	const char *group;        /* initial grouping: "container", "process", "thread", "none"; "":
+				     container, then process */
+	const char *source_url;   /* a template with {file} and {line}, NULL: none */
+	const char *title;        /* the text before "of WHAT on HOST", NULL: the kind of value */
 	const struct strbuf *report, *report_below; /* HTML above and below the graphs
 						       (tools/page/report.h), NULL: none */
 	bool self;                                  /* sonde's own processes are in the fold */

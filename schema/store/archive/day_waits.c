@@ -129,9 +129,9 @@ static int series_read(struct day_merge *m, struct day_waits *w, struct series *
 		    m->tasks[task].number[3] != STORE_KIND_RUNQUEUE)
 			continue;
 		w->unfit |= label < 0 || label > UINT32_MAX;
-		(*out)[id] = (struct series){(uint32_t)task,
-					     day_stacks_join(m, day_rows_number(&r, 2)),
-					     (uint32_t)label};
+		(*out)[id] =
+			(struct series){(uint32_t)task, day_stacks_join(m, day_rows_number(&r, 2)),
+					(uint32_t)label};
 	}
 	return day_rows_close(&r, rc);
 }
@@ -232,8 +232,8 @@ static int add_rows(struct day_waits *w, struct day_merge *m, uint32_t table)
 		struct day_wait *x;
 
 		for (size_t i = 0; i < n_keys; i++)
-			key[i] = (uint32_t)day_merge_ref(m, t->what[i],
-							 day_rows_number(&r, (int)i));
+			key[i] =
+				(uint32_t)day_merge_ref(m, t->what[i], day_rows_number(&r, (int)i));
 		x = sum_of(w, m, table, key);
 		for (size_t i = 0; x && i < n_sums; i++)
 			add(w, &x->sum[i], day_rows_number(&r, (int)(n_keys + i)));
