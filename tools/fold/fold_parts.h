@@ -121,8 +121,10 @@ void fold_place_series(struct folding *f);
 void fold_join_leaves(struct folding *f);
 /* Then those that came since. */
 void fold_join_last(struct folding *f);
-/* Is the segment sparse? */
+/* Is the segment sparse: has its dictionary millions of nodes, or would the fold, each group its
+ * own? */
 bool fold_is_large(const struct folding *f);
+bool fold_is_grouped(const struct folding *f, const struct store_dict *d);
 /* What stacks, leaves and cells of the segment say becomes what nodes have. */
 void fold_point_at_nodes(struct folding *f);
 
