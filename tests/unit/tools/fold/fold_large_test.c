@@ -185,6 +185,84 @@ TEST(the_largest_nodes_have_all_that_the_stacks_have)
 		check_largest(most);
 }
 
+/* --- of groups --- */
+
+#define GROUPS 3
+#define SERIES 300
+#define BUSY   100 /* how much more the first group has */
+
+static void series_make(struct made *m, uint64_t sums[GROUPS])
+{
+	struct folding *f = &m->f;
+	struct fold_frame frame = f->pub->frames[0];
+	uint32_t group[GROUPS];
+	char name[16];
+
+	for (uint32_t i = 0; i < GROUPS; i++) {
+		snprintf(name, sizeof(name), "group %u", i);
+		frame.name = fold_text(f->b, name);
+		group[i] = fold_child(f->b, 0, fold_add_frame(f->b, &frame));
+	}
+	f->by_stack = f->late = false;
+	f->n_seg_stacks = 0;
+	f->seg_series = mem_array(SERIES, sizeof(*f->seg_series));
+	m->d.n_series = SERIES;
+	for (uint32_t i = 1; i < SERIES; i++) {
+		const uint32_t g = below(GROUPS);
+		const uint64_t n = (1 + below(1000)) * (g ? 1 : BUSY);
+
+		f->seg_series[i] = (struct seg_series){.known = true,
+						       .node = group[g],
+						       .stack = below(NODES),
+						       .n = n,
+						       .ns = n * 10};
+		sums[g] += n * 10;
+	}
+}
+
+static uint32_t group_of(const struct fold *f, uint32_t node)
+{
+	while (f->nodes[node].parent)
+		node = f->nodes[node].parent;
+	return (uint32_t)atoi(f->frames[f->nodes[node].frame].name + 6);
+}
+
+static void check_groups(size_t most, size_t kept[GROUPS])
+{
+	struct made *m = malloc(sizeof(*m));
+	uint64_t sums[GROUPS] = {0};
+	struct fold *f;
+
+	made_init(m, false, most);
+	series_make(m, sums);
+	fold_place_series(&m->f);
+	for (uint32_t i = 1; i < SERIES; i++)
+		fold_add_to_node(&m->f, m->f.seg_series[i].node, m->f.seg_series[i].n,
+				 m->f.seg_series[i].ns, 0);
+	f = fold_end(m->f.b);
+	for (uint32_t i = 1; i < f->n_nodes; i++) {
+		if (!f->nodes[i].parent)
+			assert_int_equal(f->nodes[i].total_ns, sums[group_of(f, i)]);
+		else if (!is_smaller(f, i))
+			kept[group_of(f, i)]++;
+	}
+	free(m->f.seg_series);
+	made_release(m);
+	free(m);
+}
+
+TEST(groups_share_the_largest_nodes_by_what_they_have)
+{
+	for (size_t most = 1; most < 3 * NODES; most += 40) {
+		size_t kept[GROUPS] = {0};
+
+		check_groups(most, kept);
+		assert_true(kept[0] + kept[1] + kept[2] <= most);
+		if (most > 40 && most < 100) /* more than a third of them */
+			assert_true(kept[0] > most / 2 && kept[0] > kept[1] + kept[2]);
+	}
+}
+
 /* --- sums of functions --- */
 
 TEST(functions_count_each_stack_once)
