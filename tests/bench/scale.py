@@ -34,7 +34,7 @@ QUESTIONS = {
     "timeline --of latency": ["timeline", "--of", "latency"],
     "stacks": ["stacks"],
     "stacks --type offcpu": ["stacks", "--type", "offcpu"],
-    "top": ["top", "--once"],
+    "top": ["top"],
     "flame html": ["flame", "-o", "{}/x.html"],
     "flame html, cpu": ["flame", "--type", "cpu", "-o", "{}/x.html"],
     "flame json": ["flame", "--json"],
@@ -59,14 +59,14 @@ QUESTIONS = {
     "diff": ["diff", "--vs-from", "BEFORE", "--vs-to", "FROM"],
     "explain": ["explain", "--before", "SPAN"],
     "report": ["report", "-o", "{}/x.html"],
-    "sql @hottest": ["sql", "@hottest"],
-    "sql @who": ["sql", "@who"],
-    "sql @containers": ["sql", "@containers"],
-    "sql @waiting": ["sql", "@waiting"],
-    "sql @minutes": ["sql", "@minutes"],
-    "sql win_requests": ["sql", "SELECT operation, sum(requests) FROM win_requests GROUP BY 1 ORDER BY 2 DESC LIMIT 20"],
-    "sql win_process_stats": ["sql", "SELECT comm, sum(user_us) FROM win_process_stats GROUP BY 1 ORDER BY 2 DESC LIMIT 20"],
-    "sql win_flows": ["sql", "SELECT container, sum(tx_bytes) FROM win_flows GROUP BY 1 ORDER BY 2 DESC LIMIT 20"],
+    "sql @hottest": ["sql", "--timeout", "5m", "@hottest"],
+    "sql @who": ["sql", "--timeout", "5m", "@who"],
+    "sql @containers": ["sql", "--timeout", "5m", "@containers"],
+    "sql @waiting": ["sql", "--timeout", "5m", "@waiting"],
+    "sql @minutes": ["sql", "--timeout", "5m", "@minutes"],
+    "sql win_requests": ["sql", "--timeout", "5m", "SELECT operation, sum(requests) FROM win_requests GROUP BY 1 ORDER BY 2 DESC LIMIT 20"],
+    "sql win_process_stats": ["sql", "--timeout", "5m", "SELECT comm, sum(user_us) FROM win_process_stats GROUP BY 1 ORDER BY 2 DESC LIMIT 20"],
+    "sql win_flows": ["sql", "--timeout", "5m", "SELECT container, sum(tx_bytes) FROM win_flows GROUP BY 1 ORDER BY 2 DESC LIMIT 20"],
     "page: timeline": ["timeline", "--json", "--events"],
     "page: processes": ["ps", "--json", "-n", "2000"],
     "page: containers": ["containers", "--json", "-n", "1000"],
@@ -76,7 +76,7 @@ QUESTIONS = {
     "page: changes": ["explain", "--json", "-n", "20", "--before", "SPAN"],
     "page: requests": ["requests", "--json", "-n", "500"],
     "page: running": ["requests", "--json", "--running", "-n", "100"],
-    "page: one operation": ["sql", "--json", "select ts as time, sum(requests) requests, sum(errors) errors, sum(total_ns) total_ns, max(seconds) seconds from win_requests"
+    "page: one operation": ["sql", "--timeout", "5m", "--json", "select ts as time, sum(requests) requests, sum(errors) errors, sum(total_ns) total_ns, max(seconds) seconds from win_requests"
                             " where side = 'server' and operation = 'GET /api/v1/resource-4/*/items' group by 1 order by 1"],
     "page: memory": ["timeline", "--json", "--of", "mem", "-n", "200"],
     "page: disk": ["timeline", "--json", "--of", "io", "-n", "200"],
@@ -205,7 +205,7 @@ def table(folder, ranges, verbs, deep=False):
             with tempfile.TemporaryDirectory() as made:
                 cpu, peak, rc, said = asked([*words_of(argv, made, span), "--store", folder, *([] if name in NO_RANGE else options)])
             cells.append(f"{marked(cpu, most[0], '{:.2f}')}, {marked(peak, most[1], '{:.0f}')}"
-                         + (f" (exit {rc}: {said[-1][:80] if said else ''})" if rc not in (0, 1, 4) else " (nothing there)" if rc == 4 else ""))
+                         + (f" (exit {rc}: {said[-1][:80] if said else ''})" if rc not in (0, 4) and "check" not in argv else " (nothing there)" if rc == 4 else ""))
         out.append(f"| {name} | " + " | ".join(cells) + " |")
         print(out[-1], flush=True)
     return "\n".join(out)

@@ -84,15 +84,27 @@ static size_t functions_in(const struct store_dict *d)
 	return most;
 }
 
+/* Sums by thread and stack say all of samples: an archive has them. Of waits they lack what each
+ * was for, but in a day. */
+static bool needs_series(const struct folding *f)
+{
+	return !f->by_stack && !store_segment_is_day(f->seg) &&
+	       (f->pub->kind->kind != STORE_KIND_CPU || f->opts.with || fold_is_large(f) ||
+		fold_is_grouped(f, f->dict));
+}
+
 int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 {
 	int rc = select_segment(f->sel, path, &f->seg, e);
-	const bool by_series = !rc && !f->by_stack && !store_segment_is_day(f->seg);
+	bool by_series = false;
 
 	if (rc == 0)
-		rc = (f->opts.no_stacks ? store_segment_tasks :
-		      by_series         ? store_segment_dict :
-					  store_segment_stacks)(f->seg, &f->dict, e);
+		rc = (f->opts.no_stacks ? store_segment_tasks : store_segment_stacks)(f->seg,
+										      &f->dict, e);
+	if (rc == 0)
+		by_series = needs_series(f);
+	if (by_series)
+		rc = store_segment_dict(f->seg, &f->dict, e);
 	if (rc)
 		return rc;
 	f->seg_frame = mem_array(f->dict->n_frames + 1, sizeof(*f->seg_frame));
@@ -102,7 +114,8 @@ int fold_segment_begin(struct folding *f, const char *path, struct err *e)
 	if (by_series)
 		f->seg_series = mem_array(f->dict->n_series + 1, sizeof(*f->seg_series));
 	f->seg_task = mem_array(f->dict->n_tasks + 1, sizeof(*f->seg_task));
-	f->sparse = fold_is_large(f) && (f->by_stack || by_series);
+	f->sparse = (fold_is_large(f) && (f->by_stack || by_series)) ||
+		    (by_series && fold_is_grouped(f, f->dict));
 	f->seg_plain = mem_array(f->sparse ? 1 : f->dict->n_stacks + 1, sizeof(*f->seg_plain));
 	if (!f->by_stack)
 		f->seg_group =
@@ -233,12 +246,15 @@ static bool takes_days(const struct folding *f)
 
 static int fold_part(struct folding *f, const struct store_part *part, struct err *e)
 {
+	const struct store_dict *d = NULL;
 	struct store_segment *seg;
 	int rc = part->day ? select_segment(f->sel, part->path, &seg, e) : 0;
 
+	if (!rc && part->day && f->opts.group != FOLD_BY_NONE)
+		rc = store_segment_stacks(seg, &d, e);
 	if (rc)
 		return rc;
-	if (!part->day || fold_takes_day(f, seg))
+	if (!part->day || (fold_takes_day(f, seg) && !(d && fold_is_grouped(f, d))))
 		return fold_segment(f, part->path, e);
 	for (size_t i = part->first; !rc && i < part->first + part->n; i++)
 		rc = fold_segment(f, f->sel->segments[i].path, e);

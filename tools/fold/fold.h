@@ -144,7 +144,7 @@ struct fold {
 	struct fold_flat *flat; /* by frame; only if asked for. [0]: of stacks without a frame */
 	uint32_t smaller; /* the frame that has what was left out (fold_opts.most_nodes); 0: nothing
 			     was */
-	size_t left_out;  /* nodes that were */
+	size_t left_out;  /* nodes that were: of several files in each */
 	struct fold_slice *slices;
 	size_t n_slices;  /* only if asked for */
 	int64_t slice_ns; /* the first one begins with the range, up to a bucket earlier; the last
@@ -210,9 +210,9 @@ struct fold_opts {
 	size_t most_leaves; /* 0: all. Of more than that, slices are joined in pairs, until there
 			       is one; then leaves of several segments that are alike. Without
 			       `cells` and `with` */
-	size_t most_nodes;  /* 0: all. Of a file with millions of nodes only this many, the largest;
-			       the rest is below the nearest of these, in frames called "(smaller
-			       frames)" */
+	size_t most_nodes;  /* 0: all. Of a file with millions of nodes, or with many in each of
+			       many groups, only this many, the largest; the rest is below the
+			       nearest of these, in frames called "(smaller frames)" */
 	bool lines; /* names are "name (file.c:12)" where the line is known: told apart by line */
 };
 

@@ -20,6 +20,16 @@
 /* nodes of a dictionary: an array of them takes 16 MB */
 #define LARGE (4u << 20)
 
+/* stacks and threads of a file that have many nodes in each of many groups */
+#define GROUPED_STACKS 20000
+#define GROUPED_TASKS  50
+
+bool fold_is_grouped(const struct folding *f, const struct store_dict *d)
+{
+	return f->opts.group != FOLD_BY_NONE && f->opts.most_nodes && !f->opts.with &&
+	       !f->opts.innermost && d->n_stacks > GROUPED_STACKS && d->n_tasks > GROUPED_TASKS;
+}
+
 bool fold_is_large(const struct folding *f)
 {
 	return f->dict->n_stacks > LARGE && (f->opts.flat || f->opts.most_nodes) && !f->opts.with &&
@@ -247,28 +257,40 @@ static uint32_t step_begin(const struct largest *x, const struct run *r, const s
 	return s->next ? x->steps[s->next - 1].end + 1 : r->begin;
 }
 
-/* Nodes above it are kept. */
-static uint64_t limit_find(const struct largest *x, size_t most)
-{
-	cleanup_free struct length *v = mem_array(x->n_steps + 1, sizeof(*v));
-	size_t n = 0, kept = 0;
+struct lengths {
+	struct length *v;
+	size_t n, cap;
+};
 
+static void lengths_add(struct lengths *l, const struct largest *x)
+{
 	for (size_t i = 0; i < x->n_runs; i++)
 		for (uint32_t at = x->runs[i].steps; at; at = x->steps[at - 1].next) {
 			const struct step *s = &x->steps[at - 1];
 			const uint32_t begin = step_begin(x, &x->runs[i], s);
 
-			if (s->end >= begin)
-				v[n++] = (struct length){s->ns, s->end - begin + 1};
+			if (s->end < begin)
+				continue;
+			mem_grow(l->v, l->n, l->cap);
+			l->v[l->n++] = (struct length){s->ns, s->end - begin + 1};
 		}
-	if (n)
-		qsort(v, n, sizeof(*v), most_first);
-	for (size_t i = 0; i < n; i++) {
-		if (kept + v[i].nodes > most)
-			return v[i].total;
-		kept += v[i].nodes;
+}
+
+/* Nodes above it are kept. It is not to be used again. */
+static uint64_t limit_find(struct lengths *l, size_t most)
+{
+	uint64_t limit = 0;
+	size_t kept = 0;
+
+	if (l->n)
+		qsort(l->v, l->n, sizeof(*l->v), most_first);
+	for (size_t i = 0; i < l->n && !limit; i++) {
+		limit = kept + l->v[i].nodes > most ? l->v[i].total : 0;
+		kept += l->v[i].nodes;
 	}
-	return 0;
+	free(l->v);
+	*l = (struct lengths){0};
+	return limit;
 }
 
 /* The first of its nodes that is left out. */
@@ -341,28 +363,42 @@ static uint32_t smaller_frame(struct fold_build *b)
 						      .origin = FOLD_UNKNOWN});
 }
 
-/* The stacks at hand, below a node of the fold. */
-static void place_below(struct folding *f, uint32_t root, size_t most)
+/* The totals of the stacks at hand, below a node of the fold. */
+static struct largest largest_of(struct folding *f, uint32_t root)
 {
 	struct largest x = {.f = f, .root = root, .parent = f->dict->stack_parent};
-	uint64_t limit;
 
 	runs_find(&x);
 	totals_find(&x);
-	limit = limit_find(&x, most);
+	return x;
+}
+
+static void largest_release(struct largest *x)
+{
+	free(x->runs);
+	free(x->steps);
+	free(x->nodes);
+}
+
+static void place_above(struct largest *x, uint64_t limit)
+{
+	struct folding *f = x->f;
+
 	if (limit)
 		f->pub->smaller = smaller_frame(f->b);
-	nodes_make(&x, limit);
+	nodes_make(x, limit);
 	for (size_t i = 0; i < f->n_seg_stacks; i++)
-		f->seg_stacks[i].node = node_at(&x, f->seg_stacks[i].stack);
-	free(x.runs);
-	free(x.steps);
-	free(x.nodes);
+		f->seg_stacks[i].node = node_at(x, f->seg_stacks[i].stack);
+	largest_release(x);
 }
 
 void fold_place_largest(struct folding *f)
 {
-	place_below(f, 0, f->opts.most_nodes);
+	struct largest x = largest_of(f, 0);
+	struct lengths l = {0};
+
+	lengths_add(&l, &x);
+	place_above(&x, limit_find(&l, f->opts.most_nodes));
 }
 
 /* --- group by group --- */
@@ -377,12 +413,9 @@ static int by_group(const void *a, const void *b, void *series)
 	return (x->stack > y->stack) - (x->stack < y->stack);
 }
 
-/* Series of one group, in order of their stacks. */
-static void group_place(struct folding *f, const uint32_t *of, size_t n, size_t most)
+/* The stacks of one group, whose series are in order of their stacks. */
+static void group_stacks(struct folding *f, const uint32_t *of, size_t n)
 {
-	const uint32_t group = f->seg_series[of[0]].node;
-	size_t at = 0;
-
 	f->n_seg_stacks = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct seg_series *x = &f->seg_series[of[i]];
@@ -396,7 +429,16 @@ static void group_place(struct folding *f, const uint32_t *of, size_t n, size_t 
 		s->n += x->n;
 		s->ns += x->ns;
 	}
-	place_below(f, group, most);
+}
+
+static void group_place(struct folding *f, const uint32_t *of, size_t n, uint64_t limit)
+{
+	struct largest l;
+	size_t at = 0;
+
+	group_stacks(f, of, n);
+	l = largest_of(f, f->seg_series[of[0]].node);
+	place_above(&l, limit);
 	for (size_t i = 0; i < n; i++) {
 		struct seg_series *x = &f->seg_series[of[i]];
 
@@ -406,23 +448,41 @@ static void group_place(struct folding *f, const uint32_t *of, size_t n, size_t 
 	f->n_seg_stacks = 0;
 }
 
+/* How many of these series are of the first one's group. */
+static size_t group_size(const struct folding *f, const uint32_t *of, size_t n)
+{
+	size_t end = 1;
+
+	while (end < n && f->seg_series[of[end]].node == f->seg_series[of[0]].node)
+		end++;
+	return end;
+}
+
+/* Of all groups the largest nodes: first their totals alone. */
 void fold_place_series(struct folding *f)
 {
 	cleanup_free uint32_t *order = mem_array(f->dict->n_series + 1, sizeof(*order));
-	size_t n = 0, n_groups = 0, end;
+	struct lengths lengths = {0};
+	uint64_t limit;
+	size_t n = 0, size;
 
 	for (size_t i = 0; i < f->dict->n_series; i++)
 		if (f->seg_series[i].known && !f->seg_series[i].out)
 			order[n++] = (uint32_t)i;
 	if (n)
 		qsort_r(order, n, sizeof(*order), by_group, f->seg_series);
-	for (size_t i = 0; i < n; i++)
-		n_groups += !i || f->seg_series[order[i]].node != f->seg_series[order[i - 1]].node;
-	for (size_t i = 0; i < n; i = end) {
-		const uint32_t group = f->seg_series[order[i]].node;
+	for (size_t i = 0; i < n; i += size) {
+		struct largest x;
 
-		for (end = i + 1; end < n && f->seg_series[order[end]].node == group; end++)
-			;
-		group_place(f, order + i, end - i, f->opts.most_nodes / n_groups + 1);
+		size = group_size(f, order + i, n - i);
+		group_stacks(f, order + i, size);
+		x = largest_of(f, 0);
+		lengths_add(&lengths, &x);
+		largest_release(&x);
+	}
+	limit = limit_find(&lengths, f->opts.most_nodes);
+	for (size_t i = 0; i < n; i += size) {
+		size = group_size(f, order + i, n - i);
+		group_place(f, order + i, size, limit);
 	}
 }

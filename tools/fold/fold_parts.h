@@ -53,7 +53,7 @@ struct folding {
 		uint32_t stack;
 		uint64_t n, ns;
 		double variance; /* of ns */
-	} * seg_series;          /* not `by_stack`, nor of a day */
+	} * seg_series;          /* NULL: sums are by thread and stack */
 	bool by_stack; /* no group, nor what a wait was for: sums are by stack, or by less */
 	struct seg_stack {
 		uint32_t stack;
@@ -121,8 +121,10 @@ void fold_place_series(struct folding *f);
 void fold_join_leaves(struct folding *f);
 /* Then those that came since. */
 void fold_join_last(struct folding *f);
-/* Is the segment sparse? */
+/* Is the segment sparse: has its dictionary millions of nodes, or would the fold, each group its
+ * own? */
 bool fold_is_large(const struct folding *f);
+bool fold_is_grouped(const struct folding *f, const struct store_dict *d);
 /* What stacks, leaves and cells of the segment say becomes what nodes have. */
 void fold_point_at_nodes(struct folding *f);
 

@@ -253,7 +253,7 @@ static int add_by_stack(struct folding *f, const struct store_total *t)
 	return 0;
 }
 
-/* Of a day, whose sums are by thread, stack and label: each comes once. */
+/* Of sums by thread and stack, and label: they are not kept, since most come once. */
 static int add_summed(struct folding *f, const struct store_total *t)
 {
 	const uint64_t n = t->whole_n, ns = f->opts.count ? n : t->whole_value;
@@ -436,7 +436,7 @@ static enum store_by sums_by(const struct folding *f)
 		return STORE_BY_THREAD;
 	if (day && f->pub->kind->kind != STORE_KIND_CPU)
 		return STORE_BY_LABEL;
-	return f->by_stack || day ? STORE_BY_STACK : STORE_BY_SERIES;
+	return f->seg_series ? STORE_BY_SERIES : STORE_BY_STACK;
 }
 
 static int sum_run(struct folding *f, int64_t run, struct err *e)

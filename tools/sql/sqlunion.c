@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/read/reader.h"
@@ -20,8 +21,12 @@
 /* in a cursor's statement: where what is behind FROM goes, which differs by segment */
 #define SOURCE '\n'
 
+/* A file's span is looked at this much wider: its last bucket may be longer than its others. */
+#define SPAN_SLACK_S 3600
+
 struct member {
 	char *path;
+	struct sqlunion_span span;
 	struct store_segment *open; /* NULL: closed */
 	unsigned int users;
 	uint64_t used;
@@ -45,6 +50,7 @@ struct table {
 	char **columns;
 	size_t n;
 	bool is_function; /* table-valued, of each connection */
+	bool timed;       /* its ts are those of buckets, which a file's span has */
 	bool hosts;       /* the last column is SQLUNION_HOST */
 };
 
@@ -63,8 +69,9 @@ struct cursor {
 	int64_t locals[ARGS_MAX]; /* of an id: what it is in its segment */
 	bool is_local[ARGS_MAX];
 	int n_args;
-	size_t at, end;   /* segments still to ask: [at, end) */
-	sqlite3_stmt *st; /* of segment `at`; borrowed from a slot; NULL: at the end */
+	int64_t from_s, to_s; /* rows with another ts are not wanted */
+	size_t at, end;       /* segments still to ask: [at, end) */
+	sqlite3_stmt *st;     /* of segment `at`; borrowed from a slot; NULL: at the end */
 	int64_t row;
 };
 
@@ -292,6 +299,20 @@ static int table_close(sqlite3_vtab *base)
 	return SQLITE_OK;
 }
 
+/* Views whose rows are those of a table by bucket (schema/store/files/span.h). */
+static bool is_timed(const char *view)
+{
+	static const char *const names[] = {"cpu_samples",     "amounts",    "waits",
+					    "wait_totals",     "requests",   "process_stats",
+					    "container_stats", "host_stats", "net_stats",
+					    "disk_stats",      "flows",      "block_stats"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(view, names[i]))
+			return true;
+	return false;
+}
+
 /* argv[3]: the view */
 static int table_open(sqlite3 *db, void *u, int argc, const char *const *argv, sqlite3_vtab **out,
 		      char **why)
@@ -302,6 +323,7 @@ static int table_open(sqlite3 *db, void *u, int argc, const char *const *argv, s
 
 	t->u = u;
 	t->view = mem_strdup(argc > 3 ? argv[3] : "");
+	t->timed = is_timed(t->view);
 	rc = read_columns(t, &declared);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_declare_vtab(db, strbuf_str(&declared));
@@ -355,7 +377,15 @@ static double share_of(const char *column, bool equal, bool id)
 	return !strcmp(column, "id") ? 1 / ROWS_GUESS : id ? 1e-4 : 0.05;
 }
 
-/* idxStr: for each argument "i" (an id) or "v", then "|" and the statement. */
+/* What an argument says: "i": an id; "f", "t": the first and the last ts that are wanted. */
+static char kind_of(const struct table *t, const char *column, const char *op, bool id)
+{
+	if (!t->timed || strcmp(column, "ts") != 0)
+		return id ? 'i' : 'v';
+	return *op == '>' ? 'f' : *op == '<' ? 't' : 'v';
+}
+
+/* idxStr: for each argument kind_of, then "|" and the statement. */
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
 	struct table *t = (struct table *)base;
@@ -371,7 +401,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 		if (!info->aConstraint[i].usable || column < 0 || is_host(t, (size_t)column) ||
 		    !op || (id && *op != '=') || strcmp(sqlite3_vtab_collation(info, i), "BINARY"))
 			continue;
-		strbuf_addch(&kinds, id ? 'i' : 'v');
+		strbuf_addch(&kinds, kind_of(t, t->columns[column], op, id));
 		strbuf_addf(&sql, "%s\"%s\" %s ?%zu", kinds.len > 1 ? " AND " : " WHERE ",
 			    t->columns[column], op, kinds.len);
 		info->aConstraintUsage[i].argvIndex = (int)kinds.len;
@@ -440,6 +470,29 @@ static void bind(const struct cursor *c, sqlite3_stmt *st)
 			sqlite3_bind_value(st, i + 1, c->args[i]);
 }
 
+/* Only rows from that ts on, or up to it, are wanted. */
+static void narrow_ts(struct cursor *c, char kind, sqlite3_value *v)
+{
+	const int type = sqlite3_value_type(v);
+	const double ts = sqlite3_value_double(v);
+
+	if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !(ts > -1e15 && ts < 1e15))
+		return;
+	if (kind == 'f' && (int64_t)ts > c->from_s)
+		c->from_s = (int64_t)ts;
+	else if (kind == 't' && (int64_t)ts < c->to_s)
+		c->to_s = (int64_t)ts;
+}
+
+static bool is_elsewhere(const struct cursor *c)
+{
+	const struct sqlunion_span *span =
+		&((const struct table *)c->base.pVtab)->u->members[c->at].span;
+
+	return span->to_s &&
+	       (span->to_s + SPAN_SLACK_S < c->from_s || span->from_s - SPAN_SLACK_S > c->to_s);
+}
+
 /* To the next row: of this segment, else of the next one that has any. */
 static int advance(struct cursor *c)
 {
@@ -447,6 +500,8 @@ static int advance(struct cursor *c)
 		int rc;
 
 		if (!c->st) {
+			while (c->at < c->end && is_elsewhere(c))
+				c->at++;
 			if (c->at >= c->end)
 				return SQLITE_OK;
 			c->st = statement(c, c->at);
@@ -480,6 +535,8 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
 	args_clear(c);
 	c->at = 0;
 	c->end = ((struct table *)base->pVtab)->u->n;
+	c->from_s = INT64_MIN;
+	c->to_s = INT64_MAX;
 	for (int i = 0; i < argc && i < ARGS_MAX; i++) {
 		c->args[i] = sqlite3_value_dup(argv[i]);
 		c->n_args = i + 1;
@@ -490,6 +547,8 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
 			 sqlite3_value_double(argv[i]) < 9e18 &&
 			 sqlite3_value_double(argv[i]) > -9e18)
 			narrow(c, i, (int64_t)sqlite3_value_double(argv[i]));
+		else if (plan[i] == 'f' || plan[i] == 't')
+			narrow_ts(c, plan[i], argv[i]);
 	}
 	plan = strchr(plan, '|') + 1;
 	if (!c->sql || strcmp(c->sql, plan)) {
@@ -548,8 +607,8 @@ static const sqlite3_module MODULE = {
 
 /* ---- all of them ---- */
 
-int sqlunion_new(sqlite3 *db, const char *const *paths, size_t n, size_t model,
-		 int (*prepare)(sqlite3 *db, void *ctx, struct err *e), void *ctx,
+int sqlunion_new(sqlite3 *db, const char *const *paths, const struct sqlunion_span *spans, size_t n,
+		 size_t model, int (*prepare)(sqlite3 *db, void *ctx, struct err *e), void *ctx,
 		 struct sqlunion **out, struct err *e)
 {
 	struct sqlunion *u = mem_alloc(sizeof(*u));
@@ -560,7 +619,9 @@ int sqlunion_new(sqlite3 *db, const char *const *paths, size_t n, size_t model,
 	u->ctx = ctx;
 	u->members = mem_array(n, sizeof(*u->members));
 	for (; u->n < n; u->n++)
-		u->members[u->n] = (struct member){.path = mem_strdup(paths[u->n])};
+		u->members[u->n] =
+			(struct member){.path = mem_strdup(paths[u->n]),
+					.span = spans ? spans[u->n] : (struct sqlunion_span){0, 0}};
 	if (sqlite3_create_module_v2(db, "sonde_union", &MODULE, u, NULL) != SQLITE_OK) {
 		err_set(e, -EIO, EXIT_RUNTIME, "cannot join the segments: %s", sqlite3_errmsg(db));
 		sqlunion_free(u);

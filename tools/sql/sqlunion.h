@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "schema/base/err.h"
 
@@ -29,10 +30,17 @@
 struct sqlite3;
 struct sqlunion;
 
-/* Of segments 0..n-1 (borrowed paths), `model` one of the newest schema among them; tables are made
- * in `db`, which must be closed before sqlunion_free. `prepare` (may be NULL) is called with each
+/* When a segment's buckets begin and end, seconds since 1970; both 0: not known. */
+struct sqlunion_span {
+	int64_t from_s, to_s;
+};
+
+/* Of segments 0..n-1 (borrowed paths), `model` one of the newest schema among them; `spans` (may be
+ * NULL) of each: a comparison with ts then leaves out those that lie elsewhere. Tables are made in
+ * `db`, which must be closed before sqlunion_free. `prepare` (may be NULL) is called with each
  * connection that is opened, once; what it returns but 0 is an error. */
-int sqlunion_new(struct sqlite3 *db, const char *const *paths, size_t n, size_t model,
+int sqlunion_new(struct sqlite3 *db, const char *const *paths, const struct sqlunion_span *spans,
+		 size_t n, size_t model,
 		 int (*prepare)(struct sqlite3 *db, void *ctx, struct err *e), void *ctx,
 		 struct sqlunion **out, struct err *e);
 void sqlunion_free(struct sqlunion *u); /* NULL is fine */

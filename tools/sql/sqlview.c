@@ -12,6 +12,7 @@
 
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
@@ -472,10 +473,10 @@ static int join_view(struct sqlview *v, const char *view, struct err *e)
 /* `paths`: newest first, as ids are raised. Which views there are the model says, whose own are
  * made by prepare_member: those of an archive that is the newest are not, and may not be, until all
  * are joined (sample_views): of two that have a name the first stays. */
-static int join_all(struct sqlview *v, const char *const *paths, size_t n, size_t model,
-		    struct err *e)
+static int join_all(struct sqlview *v, const char *const *paths, const struct sqlunion_span *spans,
+		    size_t n, size_t model, struct err *e)
 {
-	int rc = sqlunion_new(v->db, paths, n, model, prepare_member, v, &v->joined, e);
+	int rc = sqlunion_new(v->db, paths, spans, n, model, prepare_member, v, &v->joined, e);
 
 	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(STABLE_VIEWS); i++)
 		rc = join_view(v, STABLE_VIEWS[i], e);
@@ -494,7 +495,7 @@ static int attach_all(struct sqlview *v, const char **paths, size_t n, struct er
 	}
 	rc = unite_all(v, e);
 	if (rc == 0)
-		rc = sqlunion_new(v->db, paths, v->n, 0, prepare_member, v, &v->joined, e);
+		rc = sqlunion_new(v->db, paths, NULL, v->n, 0, prepare_member, v, &v->joined, e);
 	return rc ? rc : join_functions(v, e);
 }
 
@@ -525,6 +526,7 @@ static int join(struct sqlview *v, const struct store_segment_info *segments, si
 		struct err *e)
 {
 	cleanup_free const char **paths = mem_array(n, sizeof(*paths));
+	cleanup_free struct sqlunion_span *spans = mem_array(n, sizeof(*spans));
 	int rc;
 
 	if (n == 1 && !store_names_hosts())
@@ -532,9 +534,15 @@ static int join(struct sqlview *v, const struct store_segment_info *segments, si
 	rc = run_sql(v->db, "PRAGMA query_only=0", e);
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < n; i++)
-		paths[i] = segments[n - 1 - i].path;
-	rc = one_by_one(segments, n) ? join_all(v, paths, n, model_of(segments, n), e) :
+	for (size_t i = 0; i < n; i++) {
+		const struct store_segment_info *x = &segments[n - 1 - i];
+
+		paths[i] = x->path;
+		if (folder_is_archived(x->path)) /* others grow meanwhile */
+			spans[i] = (struct sqlunion_span){x->from_ns / NSEC_PER_SEC,
+							  x->to_ns / NSEC_PER_SEC};
+	}
+	rc = one_by_one(segments, n) ? join_all(v, paths, spans, n, model_of(segments, n), e) :
 				       attach_all(v, paths, n, e);
 	return rc ? rc : run_sql(v->db, "PRAGMA query_only=1", e);
 }

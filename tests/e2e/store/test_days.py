@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """A day's archives have their sums as one file: what is asked of it is what the archives tell one after the other, over any range, and whatever becomes of
 that file or of one of them."""
+import base64
+import collections
 import glob
+import gzip
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
+import zlib
 
 import pytest
 
 from conftest import BIN, need
 from test_range_sums import AT, BUILD, END, FILE, PIDS, put, rows, run, who
+from wire import fields, packed, varint
 
 FILES = 4  # of each of two days
 VERBS = [["ps", "-n", "1000"], ["containers"], ["requests"], ["stacks", "-n", "1000"], ["map"], ["waits"], ["timeline"], ["net"], ["flame"],
          ["waits", "--by", "thread", "--idle"], ["wakers"], ["neighbours"]]
 OF_DAYS = [["ps", "-n", "1000"], ["containers"], ["requests"], ["stacks", "-n", "1000"], ["waits", "--by", "process", "--idle"], ["wakers"],
-           ["neighbours"]]  # what days answer
-OF_SOME = [["stacks", "--container", "web"], ["ps", "--comm", "db-1"], ["requests", "--container", "queue"], ["stacks", "--comm", "late"], ["waits", "--container", "db"]]
+           ["neighbours"], ["stacks", "-n", "1000", "--type", "offcpu"], ["stacks", "-n", "1000", "--type", "runqueue"]]  # what days answer
+OF_SOME = [["stacks", "--container", "web"], ["ps", "--comm", "db-1"], ["requests", "--container", "queue"], ["stacks", "--comm", "late"], ["waits", "--container", "db"],
+           ["flame", "--type", "offcpu", "--group", "container"]]
 
 
 def at_of(day, i):
@@ -144,6 +151,84 @@ def test_a_question_of_days_reads_the_days(made, tmp_path):
         done = subprocess.run([os.path.join(BIN, "sonde"), verb, "--store", store, "--from", str(ALL[0] + 7), "--to", str(ALL[1])],
                               capture_output=True, text=True, timeout=60, check=False)
         assert "left out" in done.stderr, verb
+
+
+def numbers(data, at, n):
+    out = []
+    for _ in range(n):
+        value, at = varint(data, at)
+        out.append(value)
+    return out, at
+
+
+def signed(v):
+    return v >> 1 ^ -(v & 1)
+
+
+def rows_of_page(path):
+    """What a page has, as tools/page/flame_pack.h specifies it: {(kind, thread, slot, functions): [times, amount]}."""
+    with open(path, encoding="utf-8") as f:
+        data = zlib.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', f.read())[1]))
+    size = int.from_bytes(data[:4], "little")
+    head, at, out = json.loads(data[4:4 + size]), 4 + size, collections.Counter()
+    for p in head["profiles"]:
+        columns = []
+        for _ in range(5):
+            column, at = numbers(data, at, p["frames"])
+            columns.append(column)
+        steps, at = numbers(data, at, p["nodes"])
+        backs, at = numbers(data, at, p["nodes"])
+        newest, path_of, stack = 0, [], []
+        for step, back in zip(steps, backs):
+            newest += back == 0
+            frame = newest if back == 0 else newest - back + 1
+            depth = (len(stack) - 1 if stack else 0) + signed(step)
+            stack = [*stack[:depth], tuple(head["strings"][c[frame - 1]] for c in columns[:2])]
+            path_of.append(tuple(stack))
+        n = p["sides"][0]["rows"]
+        places, at = numbers(data, at, n)
+        owners, at = numbers(data, at, n)
+        slots, at = numbers(data, at, n)
+        times, at = numbers(data, at, n)
+        amounts, at = numbers(data, at, n)
+        node = slot = 0
+        for i in range(n):
+            node, slot = node + places[i], slot + signed(slots[i])
+            pid, tid, *names = p["owners"][owners[i]]
+            key = p["type"], pid, tid, *(head["strings"][x] for x in names), slot, path_of[node]
+            out[key, "times"] += times[i]
+            out[key, "amount"] += signed(amounts[i]) + times[i] * p["period"]
+    return out
+
+
+def samples_of_pprof(path):
+    with open(path, "rb") as f:
+        profile = fields(gzip.decompress(f.read()))
+    strings = [x.decode() for x in profile[6]]
+    names = {fields(x)[1][0]: strings[fields(x)[2][0]] for x in map(bytes, profile[5])}
+    lines = {fields(x)[1][0]: tuple(names[fields(y)[1][0]] for y in fields(x)[4]) for x in map(bytes, profile[4])}
+    out = collections.Counter()
+    for sample in profile[2]:
+        of = fields(sample)
+        labels = tuple(sorted((strings[y[1][0]], strings[y[2][0]] if 2 in y else y[3][0]) for y in map(fields, of.get(3, []))))
+        for i, value in enumerate(packed(of[2])):
+            out[tuple(lines[x] for x in packed(of[1])), labels, i] += value
+    return out
+
+
+@pytest.mark.parametrize("last", ["x.html", "x.pb.gz"])
+def test_pages_and_profiles_of_days_are_those_of_their_archives(made, tmp_path, last):
+    """Of a range that is so long that a slot of a page has all of a day."""
+    hours, look = without_days(made, tmp_path), rows_of_page if last == "x.html" else samples_of_pprof
+    for span in ((ALL[0] - 40 * 86400, ALL[1] + 100), (ALL[0] + 777, ALL[1] + 100)):
+        said = []
+        for store in (made, hours):
+            path = str(tmp_path / last)
+            done = subprocess.run([os.path.join(BIN, "sonde"), "flame", "-o", path, "--store", store, "--from", str(span[0]), "--to", str(span[1])],
+                                  capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode == 0, done.stderr
+            said.append(look(path))
+        assert said[0] == said[1] and len(said[0]) > 100
 
 
 @pytest.mark.parametrize("how", ["standing", "no sums"])

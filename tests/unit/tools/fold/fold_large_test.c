@@ -185,6 +185,84 @@ TEST(the_largest_nodes_have_all_that_the_stacks_have)
 		check_largest(most);
 }
 
+/* --- of groups --- */
+
+#define GROUPS 3
+#define SERIES 300
+#define BUSY   100 /* how much more the first group has */
+
+static void series_make(struct made *m, uint64_t sums[GROUPS])
+{
+	struct folding *f = &m->f;
+	struct fold_frame frame = f->pub->frames[0];
+	uint32_t group[GROUPS];
+	char name[16];
+
+	for (uint32_t i = 0; i < GROUPS; i++) {
+		snprintf(name, sizeof(name), "group %u", i);
+		frame.name = fold_text(f->b, name);
+		group[i] = fold_child(f->b, 0, fold_add_frame(f->b, &frame));
+	}
+	f->by_stack = f->late = false;
+	f->n_seg_stacks = 0;
+	f->seg_series = mem_array(SERIES, sizeof(*f->seg_series));
+	m->d.n_series = SERIES;
+	for (uint32_t i = 1; i < SERIES; i++) {
+		const uint32_t g = below(GROUPS);
+		const uint64_t n = (1 + below(1000)) * (g ? 1 : BUSY);
+
+		f->seg_series[i] = (struct seg_series){.known = true,
+						       .node = group[g],
+						       .stack = below(NODES),
+						       .n = n,
+						       .ns = n * 10};
+		sums[g] += n * 10;
+	}
+}
+
+static uint32_t group_of(const struct fold *f, uint32_t node)
+{
+	while (f->nodes[node].parent)
+		node = f->nodes[node].parent;
+	return (uint32_t)atoi(f->frames[f->nodes[node].frame].name + 6);
+}
+
+static void check_groups(size_t most, size_t kept[GROUPS])
+{
+	struct made *m = malloc(sizeof(*m));
+	uint64_t sums[GROUPS] = {0};
+	struct fold *f;
+
+	made_init(m, false, most);
+	series_make(m, sums);
+	fold_place_series(&m->f);
+	for (uint32_t i = 1; i < SERIES; i++)
+		fold_add_to_node(&m->f, m->f.seg_series[i].node, m->f.seg_series[i].n,
+				 m->f.seg_series[i].ns, 0);
+	f = fold_end(m->f.b);
+	for (uint32_t i = 1; i < f->n_nodes; i++) {
+		if (!f->nodes[i].parent)
+			assert_int_equal(f->nodes[i].total_ns, sums[group_of(f, i)]);
+		else if (!is_smaller(f, i))
+			kept[group_of(f, i)]++;
+	}
+	free(m->f.seg_series);
+	made_release(m);
+	free(m);
+}
+
+TEST(groups_share_the_largest_nodes_by_what_they_have)
+{
+	for (size_t most = 1; most < 3 * NODES; most += 40) {
+		size_t kept[GROUPS] = {0};
+
+		check_groups(most, kept);
+		assert_true(kept[0] + kept[1] + kept[2] <= most);
+		if (most > 40 && most < 100) /* more than a third of them */
+			assert_true(kept[0] > most / 2 && kept[0] > kept[1] + kept[2]);
+	}
+}
+
 /* --- sums of functions --- */
 
 TEST(functions_count_each_stack_once)
@@ -243,5 +321,43 @@ TEST(slices_are_joined_until_leaves_are_few)
 		sum += f.pub->leaves[i].ns;
 	assert_int_equal(sum, 63 * 3 * 2);
 	assert_int_equal(f.pub->leaves[0].samples, 31 * 32 / 2);
+	fold_free(f.pub);
+}
+
+static void add_leaves(struct folding *f, uint32_t n, uint32_t slice)
+{
+	for (uint32_t k = 0; k < n; k++)
+		fold_add_leaf(f->b, &(struct fold_leaf){
+					    .node = k, .slice = slice, .samples = 1, .ns = 2});
+}
+
+TEST(where_leaves_differ_there_is_one_slice_and_later_leaves_are_joined_to_them)
+{
+	struct folding f = {.b = fold_begin(), .opts = {.most_leaves = 10}};
+
+	f.pub = &f.b->pub;
+	f.pub->slices = mem_array(8, sizeof(*f.pub->slices));
+	f.pub->n_slices = 8;
+	f.pub->slice_ns = 10;
+	for (uint32_t i = 0; i < 8; i++)
+		f.pub->slices[i] = (struct fold_slice){.from_ns = i * 10, .to_ns = i * 10 + 10};
+	add_leaves(&f, 9, 3);
+	add_leaves(&f, 9, 5);
+	fold_join_leaves(&f);
+	assert_int_equal(f.pub->n_slices, 1);
+	assert_int_equal(f.pub->n_leaves, 9);
+	assert_int_equal(f.pub->slice_ns, 80);
+	assert_int_equal(f.pub->slices[0].to_ns, 80);
+	for (int segment = 0; segment < 40; segment++) {
+		add_leaves(&f, 9, 0);
+		fold_join_leaves(&f);
+		assert_in_range(f.pub->n_leaves, 9, 18);
+	}
+	fold_join_last(&f);
+	assert_int_equal(f.pub->n_leaves, 9);
+	for (size_t i = 0; i < 9; i++) {
+		assert_int_equal(f.pub->leaves[i].samples, 42);
+		assert_int_equal(f.pub->leaves[i].ns, 84);
+	}
 	fold_free(f.pub);
 }

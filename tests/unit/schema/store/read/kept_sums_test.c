@@ -27,7 +27,9 @@ static void add_wait(struct store_writer *w, uint32_t run, uint32_t pid, int64_t
 					.cgroup = "/",
 					.unit = ""};
 	const struct store_amount a = {.n = 1 + (uint64_t)(rand() % 5),
-				       .value = (uint64_t)rand() % 100000};
+				       .value = (uint64_t)rand() % 100000,
+				       .n_variance = (uint64_t)(rand() % 3),
+				       .value_variance = 1000 * (uint64_t)(rand() % 3)};
 	struct store_frame frame = {.offset = 16 * (uint64_t)(rand() % 4)};
 	uint32_t id = store_frame(w, &frame), process = store_process(w, &p),
 		 stack = store_stack(w, &id, 1);
@@ -153,6 +155,71 @@ static void steps(const char *path, const struct store_query *q, struct sums *ou
 	store_segment_close(s);
 }
 
+/* ---- a range in parts ---- */
+
+#define PARTS_MOST 9
+struct told {
+	uint32_t first_part; /* of the question */
+	size_t n;
+	struct store_total of[KEYS];
+};
+
+static int tell(void *ctx, const struct store_total *t)
+{
+	struct told *x = ctx;
+
+	assert_true(x->n < KEYS);
+	/* only what outlives the call */
+	x->of[x->n++] = (struct store_total){.part = x->first_part + t->part,
+					     .series = t->series,
+					     .n = t->n,
+					     .value = t->value,
+					     .whole_n = t->whole_n,
+					     .whole_value = t->whole_value,
+					     .max = t->max,
+					     .n_variance = t->n_variance,
+					     .value_variance = t->value_variance};
+	return 0;
+}
+
+static void ask_series(const char *path, const struct store_query *q, struct told *out)
+{
+	const struct store_dict *d;
+	struct store_segment *s;
+	struct err e = {0};
+
+	assert_int_equal(store_segment_open(path, &s, &e), 0);
+	assert_int_equal(store_segment_dict(s, &d, &e), 0);
+	assert_int_equal(store_totals(s, q, tell, out, &e), 0);
+	store_segment_close(s);
+}
+
+/* One walk over all parts tells what a question for each of them does. */
+static void assert_parts(const char *path, const struct store_query *whole)
+{
+	static struct told at_once, each;
+	struct store_query q = *whole, part = *whole;
+	int64_t ends[PARTS_MOST];
+	size_t n = 1 + (size_t)(rand() % PARTS_MOST);
+
+	at_once = each = (struct told){0};
+	for (size_t i = 0; i < n; i++)
+		ends[i] = q.from_ns + (q.to_ns - q.from_ns) / (int64_t)n * (int64_t)(i + 1);
+	ends[n - 1] = q.to_ns;
+	q.part_to_ns = ends;
+	q.n_parts = n;
+	ask_series(path, &q, &at_once);
+	part.whole_from_ns = q.from_ns;
+	part.whole_to_ns = q.to_ns;
+	for (; each.first_part < n; each.first_part++) {
+		part.to_ns = ends[each.first_part];
+		ask_series(path, &part, &each);
+		part.from_ns = part.to_ns;
+	}
+	assert_int_equal(at_once.n, each.n);
+	assert_memory_equal(at_once.of, each.of, each.n * sizeof(*each.of));
+}
+
 static const enum store_kind KINDS[] = {STORE_KIND_CPU, STORE_KIND_OFFCPU, STORE_KIND_ALLOC,
 					STORE_KIND_INUSE};
 
@@ -194,6 +261,10 @@ static void assert_all_ranges(const struct fixture *f)
 			.want = k % 8 < 4 ? NULL : odd};
 
 		assert_range(fixture_segment(f, 0), plain, &q);
+		if (q.to_ns > q.from_ns) {
+			assert_parts(fixture_segment(f, 0), &q);
+			assert_parts(plain, &q);
+		}
 	}
 	unlink(plain);
 }
