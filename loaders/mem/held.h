@@ -4,8 +4,8 @@
  * there of them.
  *
  *   1. A sample is `period` page faults, stored at once as kind `pagefaults`: faults, and the bytes
- *      that they brought (a huge page is 2 MiB). Where faults that bring huge pages are sampled by
- * a program of their own (hugefaults.h), its samples are bytes without faults, and the others of
+ *      that they brought (a huge page is 2 MiB). Where another program samples the faults that
+ *      bring huge pages (hugefaults.h), its samples are bytes without faults, and the others of
  *      such faults are faults without bytes.
  *   2. Pages that are the process's own, private and without a file behind them, are kept, each
  * with the number that its sample represents. At each reading of the process the kernel is asked
