@@ -58,6 +58,9 @@ struct held;
 
 struct held *held_new(int64_t interval_ns, size_t most_pages);
 void held_free(struct held *x); /* NULL is fine */
+/* Whether the kernel has made huge pages since the recording began: only then a process is asked
+ * for them, for which the kernel walks through all of its memory. At first: yes. */
+void held_huge(struct held *x, bool may_be);
 /* Stores a sample and keeps its page. `apart`: another program samples huge pages.
  * *named: its stack's names. */
 void held_sample(struct held *x, struct family_host *h, const struct stack_event *ev, size_t size,

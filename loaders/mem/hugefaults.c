@@ -147,3 +147,8 @@ void hugefaults_tick(struct hugefaults *x, uint64_t seen, int64_t now_ns)
 	if (x->on)
 		x->every = period_next(&x->period, seen, now_ns);
 }
+
+bool hugefaults_met(const struct hugefaults *x, uint64_t seen)
+{
+	return x->met_ns || seen;
+}

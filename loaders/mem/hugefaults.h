@@ -53,5 +53,7 @@ void hugefaults_close(struct hugefaults *x);
 void hugefaults_tick(struct hugefaults *x, uint64_t seen, int64_t now_ns);
 /* Pure: the same, of what the kernel has counted. */
 void hugefaults_decide(struct hugefaults *x, uint64_t faults, uint64_t allocs, int64_t now_ns);
+/* Have there been any since it was opened? `seen` as above. */
+bool hugefaults_met(const struct hugefaults *x, uint64_t seen);
 
 #endif

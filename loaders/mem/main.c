@@ -401,6 +401,10 @@ static void mem_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct mem *m = state;
 
+	held_huge(held_of(m, h),
+		  !m->huge_apart ||
+			  hugefaults_met(&m->hugefaults, __atomic_load_n(&m->skel->bss->huge_seen,
+									 __ATOMIC_RELAXED)));
 	held_poll(held_of(m, h), h, now_ns);
 	if (m->pages)
 		hostpages_poll(m->pages, h, now_ns);
