@@ -20,7 +20,7 @@
 
 #define HUGEFAULTS_ASK_NS  4000000000ll /* between looks while no fault brings any */
 #define HUGEFAULTS_OVER_NS 60000000000ll
-#define HUGEFAULTS_ALLOCS  10000 /* a second: 0.05 % of a core at 50 ns */
+#define HUGEFAULTS_ALLOCS  4000 /* a second: 0.02 % of a core at 50 ns */
 #define HUGEFAULTS_TURNS   64
 
 struct hugefaults {

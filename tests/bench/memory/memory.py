@@ -31,15 +31,15 @@ def build():
     subprocess.run(["gcc", "-O2", "-o", FAULTS, f"{bench.ROOT}/tests/bench/mix/faults.c"], check=True)
 
 
-def at_switches():
-    """Programs, by id, that run at switches of threads, or where memory is freed, while any thread of the host waits for memory."""
+def only_at_times():
+    """Programs, by id, that run only while any thread of the host waits for memory, or gets huge pages."""
     done = subprocess.run(["bpftool", "prog", "show", "--json"], capture_output=True, text=True, check=False)
-    return {p["id"] for p in json.loads(done.stdout or "[]") if p.get("name", "").startswith(("mem_sleep_", "mem_stall_"))}
+    return {p["id"] for p in json.loads(done.stdout or "[]") if p.get("name", "").startswith(("mem_sleep_", "mem_stall_", "mem_huge_"))}
 
 
 def spent(pid):
     progs, _ = bench.bpf_state([pid])
-    apart = at_switches() & set(progs)
+    apart = only_at_times() & set(progs)
     own = [p for i, p in progs.items() if i not in apart]
     return bench.cpu_ns(pid), sum(ns for ns, _ in own), sum(runs for _, runs in own), sum(progs[i][0] for i in apart)
 
@@ -76,7 +76,7 @@ def loading(opts, folder, *args):
 def measure_all(opts, folder):
     with loading(opts, os.path.join(folder, "faults"), "--comm", "faults") as loader:
         figures = [measure(loader, [(0, 1)], opts.seconds, 1), measure(loader, [(20000, 1)], opts.seconds, 2),
-                   measure(loader, [(20000, 1, 2)], opts.seconds, 8),
+                   measure(loader, [(20000, 1, 2)], opts.seconds, 15),
                    measure(loader, [(20000 // opts.processes, opts.mib)] * opts.processes, 2 * opts.seconds, 20)]
     with loading(opts, os.path.join(folder, "pages"), "--pages", "on") as loader:
         return [*figures, measure(loader, [(100000, 1)], opts.seconds, 2)]
@@ -85,7 +85,7 @@ def measure_all(opts, folder):
 def table(opts, rest, busy, huge, many, pages):
     yield (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.seconds} s each; load average "
            f"{os.getloadavg()[0]:.0f}, of other work).\n")
-    yield "| family mem, % of one core | its BPF programs | runs a second, ns each | loader | to reach, both | programs while others wait for memory |\n|---|---|---|---|---|---|"
+    yield "| family mem, % of one core | its BPF programs | runs a second, ns each | loader | to reach, both | programs while any other waits for memory or gets huge pages |\n|---|---|---|---|---|---|"
     for what, m, reach in (("nothing happens", rest, "0.05"), ("20 000 page faults a second", busy, "0.1"),
                            ("the same, and two huge pages a second", huge, ""),
                            (f"{opts.processes} processes of {opts.mib} MiB, each read twice a minute, {20000 // opts.processes} faults a second each", many, ""),
