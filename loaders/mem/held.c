@@ -104,6 +104,7 @@ struct held {
 	uint64_t random;
 	int64_t begun_ns; /* boot clock */
 	int64_t sweep_ns; /* when processes without samples are looked for */
+	bool no_huge;     /* the kernel has made none since the recording began */
 };
 
 /* ---- processes and stacks ---- */
@@ -117,6 +118,11 @@ struct held *held_new(int64_t interval_ns, size_t most_pages)
 	x->random = HASH_SEED;
 	x->begun_ns = clock_boot_ns();
 	return x;
+}
+
+void held_huge(struct held *x, bool may_be)
+{
+	x->no_huge = !may_be;
 }
 
 static void site_release(struct held *x, struct site *s)
@@ -555,6 +561,7 @@ static void sites_tidy(struct held *x, struct process *p)
 
 struct telling {
 	struct family_host *h;
+	bool no_huge; /* as held's */
 	struct process *p;
 	const char *comm;
 	int64_t time_ns; /* boot clock */
@@ -762,7 +769,8 @@ static void process_tell(struct telling *t, const struct pages_usage *u)
 	struct gauge_sums sums = {0};
 	double scale;
 
-	huge_share(p, all);
+	if (!t->no_huge)
+		huge_share(p, all);
 	sampled = pages_all(p) * PAGE;
 	rest = sampled < all ? all - sampled : 0;
 	scale = sampled > all ? (double)all / (double)sampled : 1;
@@ -772,7 +780,7 @@ static void process_tell(struct telling *t, const struct pages_usage *u)
 		sum_add(t, &sums, &p->sites[i], scale);
 	row_add(t, &sums, &p->before, p->most_before);
 	rest -= p->most_before;
-	huge = huge_of(p, rest, all);
+	huge = t->no_huge ? 0 : huge_of(p, rest, all);
 	row_add(t, &sums, &p->huge, huge);
 	p->rest.most = most_of(p); /* what the others are off by */
 	row_add(t, &sums, &p->rest, rest - huge);
@@ -828,7 +836,10 @@ static void inherited_ask(const struct family_host *h, const struct hostmaps_pro
 static bool process_read(struct held *x, struct family_host *h, struct process *p, int64_t now_ns)
 {
 	const struct hostmaps_process *hp = hostmaps_running(h->maps, p->key.tgid);
-	struct telling t = {.h = h, .p = p, .time_ns = (int64_t)hostmaps_watermark(h->maps)};
+	struct telling t = {.h = h,
+			    .no_huge = x->no_huge,
+			    .p = p,
+			    .time_ns = (int64_t)hostmaps_watermark(h->maps)};
 	uint64_t segment = segment_of(h);
 	struct pages_usage u;
 	int fd;

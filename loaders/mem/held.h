@@ -4,8 +4,8 @@
  * there of them.
  *
  *   1. A sample is `period` page faults, stored at once as kind `pagefaults`: faults, and the bytes
- *      that they brought (a huge page is 2 MiB). Where faults that bring huge pages are sampled by
- * a separate program (hugefaults.h), its samples are bytes without faults, and the others of
+ *      that they brought (a huge page is 2 MiB). Where another program samples the faults that
+ *      bring huge pages (hugefaults.h), its samples are bytes without faults, and the others of
  *      such faults are faults without bytes.
  *   2. Pages that are the process's own, private and without a file behind them, are kept, each
  * with the number that its sample represents. At each reading of the process the kernel is asked
@@ -58,6 +58,9 @@ struct held;
 
 struct held *held_new(int64_t interval_ns, size_t most_pages);
 void held_free(struct held *x); /* NULL is fine */
+/* Whether the kernel has made huge pages since the recording began: only then a process is asked
+ * for them, for which the kernel walks through all of its memory. At first: yes. */
+void held_huge(struct held *x, bool may_be);
 /* Stores a sample and keeps its page. `apart`: another program samples huge pages.
  * *named: its stack's names. */
 void held_sample(struct held *x, struct family_host *h, const struct stack_event *ev, size_t size,

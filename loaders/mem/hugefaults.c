@@ -94,7 +94,7 @@ void hugefaults_close(struct hugefaults *x)
 	*x = (struct hugefaults){.fd = -1, .every = 1, .turns = 1};
 }
 
-/* One of this many spans of time, for what the program costs. */
+/* In which part of the seconds it may run, for what it costs: one in this many. */
 static uint32_t turns_of(const struct hugefaults *x, uint64_t allocs, int64_t now_ns)
 {
 	const double seconds = (double)(now_ns - x->asked_ns) / NSEC_PER_SEC;
@@ -146,4 +146,9 @@ void hugefaults_tick(struct hugefaults *x, uint64_t seen, int64_t now_ns)
 		ask(x, now_ns);
 	if (x->on)
 		x->every = period_next(&x->period, seen, now_ns);
+}
+
+bool hugefaults_met(const struct hugefaults *x, uint64_t seen)
+{
+	return x->met_ns || seen;
 }

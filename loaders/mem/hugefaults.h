@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hugefaults: when faults that bring huge pages are sampled by a separate program
- * (probes/mem/mem_huge.bpf.h), and how many each sample represents.
+ * hugefaults: when another program (probes/mem/mem_huge.bpf.h) samples the faults that bring huge
+ * pages, and how many each sample represents.
  *
  * The program runs at each allocation of a page on the host, at some 50 ns. While a person waits it
  * is attached all the time, if the kernel makes huge pages at all. Otherwise it is attached while
@@ -18,9 +18,9 @@
 
 #include "loaders/mem/period.h"
 
-#define HUGEFAULTS_ASK_NS  4000000000ll /* between looks while nothing is found */
+#define HUGEFAULTS_ASK_NS  4000000000ll /* between looks while no fault brings any */
 #define HUGEFAULTS_OVER_NS 60000000000ll
-#define HUGEFAULTS_ALLOCS  10000 /* a second: 0.05 % of a core at 50 ns */
+#define HUGEFAULTS_ALLOCS  4000 /* a second: 0.02 % of a core at 50 ns */
 #define HUGEFAULTS_TURNS   64
 
 struct hugefaults {
@@ -48,10 +48,12 @@ int hugefaults_parse(const char *text, size_t len, uint64_t *faults, uint64_t *a
 void hugefaults_open(struct hugefaults *x, bool attends, uint32_t rate);
 /* From then on it is never on. */
 void hugefaults_close(struct hugefaults *x);
-/* Each second: decides `on`, `every` and `turns` again. `seen`: faults that samples represented
+/* Each second: decides `on`, `every` and `turns`. `seen`: faults that samples represented
  * while it was attached. */
 void hugefaults_tick(struct hugefaults *x, uint64_t seen, int64_t now_ns);
 /* Pure: the same, of what the kernel has counted. */
 void hugefaults_decide(struct hugefaults *x, uint64_t faults, uint64_t allocs, int64_t now_ns);
+/* Have there been any since it was opened? `seen` as above. */
+bool hugefaults_met(const struct hugefaults *x, uint64_t seen);
 
 #endif

@@ -39,7 +39,7 @@
 #define STALL_LINKS   4 /* the first of them */
 #define PAGE_LINKS    10
 #define SLEEP_LINKS   2
-#define RATE          500 /* samples a second, while a person waits */
+#define RATE          1000 /* samples a second, while a person waits */
 #define RATE_ALWAYS   40
 #define MAJORS        100 /* the same of faults that had to read */
 #define MAJORS_ALWAYS 10
@@ -77,7 +77,7 @@ struct mem {
 
 static const struct option mem_options[] = {
 	{"period", 0, OPTION_UINT, "N",
-	 "sample each Nth page fault of a CPU (default: by their number, 500 samples a second; with --bucket 10s 40)",
+	 "sample each Nth page fault of a CPU (default: by their number, 1000 samples a second; with --bucket 10s 40)",
 	 OPTION_AT(struct mem_opts, period), .min = 1, .max = PERIOD_MAX},
 	{"interval", 0, OPTION_DURATION, "TIME",
 	 "time between two looks at what a process still holds (default 2s, with --bucket 10s 1m)",
@@ -401,6 +401,10 @@ static void mem_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct mem *m = state;
 
+	held_huge(held_of(m, h),
+		  !m->huge_apart ||
+			  hugefaults_met(&m->hugefaults, __atomic_load_n(&m->skel->bss->huge_seen,
+									 __ATOMIC_RELAXED)));
 	held_poll(held_of(m, h), h, now_ns);
 	if (m->pages)
 		hostpages_poll(m->pages, h, now_ns);

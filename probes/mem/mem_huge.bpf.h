@@ -2,14 +2,14 @@
 /*
  * mem_huge: faults that bring a huge page, which are sampled apart. One brings as much as
  * 512 others, so that 100 MB are 50 faults: of every 500th fault none is among them as a rule, and
- * one that is counts for 1 GB.
+ * one that is would count as 1 GB.
  *
  *   1. mem_huge_alloc runs where the kernel gives out pages, and goes on only where it gives a
  *      block of the order of a huge page (huge_order).
  *   2. Which address it is for no argument says. handle_mm_fault() keeps it in a struct vm_fault on
  *      the kernel's stack, below which the allocation runs: huge_page() looks for it there. What it
- *      takes for one points to a mapping of this process that has this address, at the page offset
- *      that is next to it. So pages that MAP_POPULATE, mlock and O_DIRECT bring have an address,
+ *      takes for one points to a mapping of this process that has its address, at its page offset.
+ *      So pages that MAP_POPULATE, mlock and O_DIRECT bring have an address,
  *      too; blocks for anything else (the page cache, slab, khugepaged) have none.
  *   3. One of huge_every faults is a sample, drawn by chance; and where the loader has the program
  *      attached for one of `huge_turns` periods of time, it represents that many more.

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """memory: what family mem costs, always on (buckets of 10 s): of its BPF programs by the kernel's run times, of the loader by its CPU clock.
 
-    tests/bench/memory/memory.py [--seconds 15] [--processes 50] [--mib 100] [--smoke] [--write docs/BENCHMARKS.md]
+    tests/bench/memory/memory.py [--seconds 15] [--processes 8] [--mib 1024] [--smoke] [--write docs/BENCHMARKS.md]
 
 1. A program that rests, and one that touches 20 000 fresh pages a second. The recording covers that program alone.
-2. Processes that hold memory and go on touching some: each is read twice a minute, for half a minute.
+   The same with two huge pages a second beside them: then a program runs at allocations, too, in a part of the seconds.
+2. Processes that hold memory and go on touching some: each is read twice a minute, for half a minute. They touch as many
+   pages as the one of 1. What reading 100 of them once a minute would take is reckoned from the difference.
 3. All pages of the host (--pages), while that program touches 100 000 a second and gives them back.
 """
 import argparse
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -28,9 +31,17 @@ def build():
     subprocess.run(["gcc", "-O2", "-o", FAULTS, f"{bench.ROOT}/tests/bench/mix/faults.c"], check=True)
 
 
+def only_at_times():
+    """Programs, by id, that run only while any thread of the host waits for memory, or gets huge pages."""
+    done = subprocess.run(["bpftool", "prog", "show", "--json"], capture_output=True, text=True, check=False)
+    return {p["id"] for p in json.loads(done.stdout or "[]") if p.get("name", "").startswith(("mem_sleep_", "mem_stall_", "mem_huge_"))}
+
+
 def spent(pid):
     progs, _ = bench.bpf_state([pid])
-    return bench.cpu_ns(pid), sum(ns for ns, _ in progs.values()), sum(runs for _, runs in progs.values())
+    apart = only_at_times() & set(progs)
+    own = [p for i, p in progs.items() if i not in apart]
+    return bench.cpu_ns(pid), sum(ns for ns, _ in own), sum(runs for _, runs in own), sum(progs[i][0] for i in apart)
 
 
 def measure(loader, programs, seconds, settle):
@@ -45,8 +56,8 @@ def measure(loader, programs, seconds, settle):
         for child in children:
             child.kill()
             child.wait()
-    cpu, ns, runs = (b - a for a, b in zip(before, after))
-    return {"loader": 100 * cpu / wall, "programs": 100 * ns / wall, "runs": runs / (wall / 1e9), "ns": ns / max(1, runs),
+    cpu, ns, runs, apart = (b - a for a, b in zip(before, after))
+    return {"loader": 100 * cpu / wall, "programs": 100 * ns / wall, "apart": 100 * apart / wall, "runs": runs / (wall / 1e9), "ns": ns / max(1, runs),
             "memory": bench.private_bytes(loader.pid) / 1e6}
 
 
@@ -65,19 +76,23 @@ def loading(opts, folder, *args):
 def measure_all(opts, folder):
     with loading(opts, os.path.join(folder, "faults"), "--comm", "faults") as loader:
         figures = [measure(loader, [(0, 1)], opts.seconds, 1), measure(loader, [(20000, 1)], opts.seconds, 2),
-                   measure(loader, [(100, opts.mib)] * opts.processes, 2 * opts.seconds, 6)]
+                   measure(loader, [(20000, 1, 2)], opts.seconds, 15),
+                   measure(loader, [(20000 // opts.processes, opts.mib)] * opts.processes, 2 * opts.seconds, 20)]
     with loading(opts, os.path.join(folder, "pages"), "--pages", "on") as loader:
         return [*figures, measure(loader, [(100000, 1)], opts.seconds, 2)]
 
 
-def table(opts, rest, busy, many, pages):
+def table(opts, rest, busy, huge, many, pages):
     yield (f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.seconds} s each; load average "
            f"{os.getloadavg()[0]:.0f}, of other work).\n")
-    yield "| family mem, % of one core | its BPF programs | runs a second, ns each | loader | to reach, both |\n|---|---|---|---|---|"
+    yield "| family mem, % of one core | its BPF programs | runs a second, ns each | loader | to reach, both | programs while any other waits for memory or gets huge pages |\n|---|---|---|---|---|---|"
     for what, m, reach in (("nothing happens", rest, "0.05"), ("20 000 page faults a second", busy, "0.1"),
-                           (f"{opts.processes} processes of {opts.mib} MiB, each read twice a minute, 100 faults a second each", many, ""),
+                           ("the same, and two huge pages a second", huge, ""),
+                           (f"{opts.processes} processes of {opts.mib} MiB, each read twice a minute, {20000 // opts.processes} faults a second each", many, ""),
                            ("`--pages`: 100 000 pages a second, and those of the host's other work", pages, "3")):
-        yield f"| {what} | {m['programs']:.3f} | {m['runs']:.0f}, {m['ns']:.0f} | {m['loader']:.3f} | {reach} |"
+        yield f"| {what} | {m['programs']:.3f} | {m['runs']:.0f}, {m['ns']:.0f} | {m['loader']:.3f} | {reach} | {m['apart']:.3f} |"
+    read = max(0, many["loader"] - busy["loader"]) * 100 / opts.processes / 2
+    yield f"| of 100 such processes, each read once a minute: what reading the {opts.processes} took, in proportion |  |  | {read:.3f} | 0.1 |  |"
     yield "\nThe recordings, but for the last one, cover these programs alone: what other work on the host made the programs run for, to leave it out, is in the figures."
     yield f"Private memory of the loader: {rest['memory']:.1f} MB, with those processes {many['memory']:.1f} MB."
 
@@ -85,8 +100,8 @@ def table(opts, rest, busy, many, pages):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=15)
-    parser.add_argument("--processes", type=int, default=50)
-    parser.add_argument("--mib", type=int, default=100)
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--mib", type=int, default=1024)
     parser.add_argument("--smoke", action="store_true", help="short: only proves that everything runs")
     parser.add_argument("--write", help="put the table between the markers of this file")
     opts = parser.parse_args()
@@ -95,9 +110,9 @@ def main():
     build()
     stats = ratchet.enable_stats()
     with tempfile.TemporaryDirectory(prefix="sonde-bench-") as folder:
-        rest, busy, many, pages = measure_all(opts, folder)
+        rest, busy, huge, many, pages = measure_all(opts, folder)
     os.close(stats)
-    text = "\n".join(table(opts, rest, busy, many, pages))
+    text = "\n".join(table(opts, rest, busy, huge, many, pages))
     print(text)
     if opts.write:
         bench.put_between(opts.write, "memory", text)

@@ -96,3 +96,43 @@ def test_its_json(sonde, planted):
 def test_what_it_refuses(sonde, planted, args, code, says):
     done = sonde("heap", *args, store=planted)
     assert done.returncode == code and says in done.stderr and done.stdout == "", done.stderr
+
+
+MIB = 1 << 20
+JAVA = {"pid": 50, "comm": "java", "tid": 50, "thread": "java", "lang": "java", "start": AT - 100}
+
+
+def first_touches(grows, represents):
+    """Of a Java program: what one line has each 10 s, MiB; bytes that its largest sample represents."""
+    yield {"run": "mem", "from": AT, "to": AT + 80, "bucket_s": 10}
+    for i in range(8):
+        yield {**JAVA, "kind": "mem", "at": AT + 10 * i, "n": 256 * grows * i, "value": grows * MIB * i, "max": represents, "stack": ["main", ["held", "", 21]]}
+
+
+def put(tmp_path, lines):
+    need("build/tests/putstore", os.path.join(BUILD, "tests", "putstore"))
+    path = str(tmp_path / "store")
+    subprocess.run([os.path.join(BUILD, "tests", "putstore"), path], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    return path
+
+
+@pytest.mark.parametrize("grows,represents,named", [(1, 0, True), (1, MIB // 2, True), (1, MIB, False), (10, 7 * MIB, True), (10, 8 * MIB, False)])
+def test_a_line_grows_by_more_than_chance(sonde, tmp_path, grows, represents, named):
+    """Nine samples are three times their error: it grew by seven times `grows`."""
+    store = put(tmp_path, first_touches(grows, represents))
+    done = sonde("heap", "--growth", *RANGE, "--json", store=store, check=True)
+    assert [(r["function"], r["grown_bytes"]) for r in json.loads(done.stdout)["rows"]] == ([("held", 7 * grows * MIB)] if named else [])
+
+
+def test_of_a_java_program_it_says_where_the_lines_that_allocate_are(sonde, tmp_path):
+    store = put(tmp_path, first_touches(10, 0))
+    for args in ([], ["--growth"]):
+        said = sonde("heap", *RANGE, *args, store=store, check=True).stderr
+        assert "java (pid 50) is a Java program" in said and "record --families java -p 50 -d 1m" in said and "heap -p 50 --alloc" in said, said
+    assert json.loads(sonde("heap", *RANGE, "--json", store=store, check=True).stdout)["java"] == [50]
+    assert sonde("heap", *RANGE, "-q", store=store, check=True).stderr == ""
+    os.mkdir(tmp_path / "known")
+    both = put(tmp_path / "known", [*first_touches(10, 0), {"run": "java", "from": AT, "to": AT + 80, "bucket_s": 10},
+                                    {**JAVA, "kind": "java-alloc", "at": AT + 20, "n": 3, "value": 30 * MIB, "stack": ["main", ["held", "", 21], "new byte[]"]}])
+    known = sonde("heap", *RANGE, store=both, check=True)
+    assert "Java program" not in known.stderr and json.loads(sonde("heap", *RANGE, "--json", store=both, check=True).stdout)["java"] == []

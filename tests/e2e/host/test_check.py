@@ -379,6 +379,23 @@ def test_memory_that_is_full_soon_says_when_and_by_which_line(tmp_path):
     assert "full at about 2026-11-2" in row["text"] and "grew: leaky (app.c:12) of web by " in row["text"] and "cached" not in row["text"], row["text"]
 
 
+def faster(begin, end, mib, a_minute, levels=0):
+    """web's memory; `levels`: it stops to grow so many seconds before the end."""
+    return [{**WEB, "at": at, "working": int((mib + a_minute * (min(at, end - levels) - begin) / 60) * (1 << 20))} for at in range(begin, end, 10)]
+
+
+@pytest.mark.parametrize("since,a_minute,levels,bad_is", [(310, 40, 0, True), (250, 40, 0, False), (900, 5, 0, False), (900, 40, 110, False), (900, 20, 0, True)])
+def test_memory_that_is_full_within_minutes_is_told_after_five(tmp_path, since, a_minute, levels, bad_is):
+    """Of a limit of 512 MiB: full at once is no case for an hour's rate; a start that is over, or growth that takes an hour, is none."""
+    store = str(tmp_path / "store")
+    put(store, [*runs(TO - since, TO), *faster(TO - since, TO, 100, a_minute, levels)])
+    rows = [r for r in check(store, "memory-full-soon")[1]["rows"] if r["state"] == "bad"]
+    assert [r["subject"] for r in rows] == (["web"] if bad_is else []), rows
+    if bad_is:
+        left = (512 - (100 + a_minute * (since - 10) / 60)) / a_minute / 60
+        assert rows[0]["value"] == pytest.approx(left, rel=0.1) and f"{a_minute} MiB more each minute in the last five" in rows[0]["text"], rows
+
+
 COUNTED = {"disk-errors": lambda at: [{"run": "disk", "from": T - 3600, "to": T + 7200, "bucket_s": 10}, {**BLOCK, "at": at, "errors": 2}], "oom": lambda at: [event(at, "oom kill", "container", "web", "met the limit")], "sonde-losses": lambda at: [{"loss": "ring", "at": at, "n": 9000}],
            "log-new-error": lambda at: [{"run": "logs", "from": T - 3600, "to": T + 7200, "bucket_s": 10}, {**LOGGED, "at": T - 3600}, {**SAID, "at": at}]}
 

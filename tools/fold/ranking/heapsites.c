@@ -127,19 +127,14 @@ struct source { /* what is in use (0: it does not know), and what was allocated 
 	const struct idmap *allocs; /* the same, of what was allocated alone */
 };
 
-static uint64_t process_key(const struct fold_process *p)
-{
-	return hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns);
-}
-
 enum into { INTO_INUSE, INTO_ALLOC, INTO_STEP };
 
 static bool is_covered(const struct source *src, const struct fold_process *p, enum into into)
 {
 	uint64_t at;
 
-	return (src->exact && idmap_get(src->exact, process_key(p), &at)) ||
-	       (into == INTO_ALLOC && src->allocs && idmap_get(src->allocs, process_key(p), &at));
+	return (src->exact && idmap_get(src->exact, heapjava_key(p), &at)) ||
+	       (into == INTO_ALLOC && src->allocs && idmap_get(src->allocs, heapjava_key(p), &at));
 }
 
 /* The node of the line that a stack is counted by. Of a Java program the innermost frame is what
@@ -178,13 +173,13 @@ static void step_add(const struct source *src, struct entry *x, const struct fol
 	x->estimated &= src->inuse == STORE_KIND_MEM;
 	if (step->totals && src->inuse == STORE_KIND_MEM &&
 	    strcmp(x->site.function, INHERITED) != 0)
-		heaptotals_add(step->totals, process_key(p), x->who, p->start_ns >= step->began_ns,
+		heaptotals_add(step->totals, heapjava_key(p), x->who, p->start_ns >= step->began_ns,
 			       step->number, l->ns);
 	x->site.at[step->number] += l->ns;
 	if (l->max > x->site.weight)
 		x->site.weight = l->max;
 	if (step->number == 1 && p->start_ns < step->began_ns &&
-	    !idmap_get(step->at_first, process_key(p), &known))
+	    !idmap_get(step->at_first, heapjava_key(p), &known))
 		x->unknown += l->ns;
 }
 
@@ -241,7 +236,7 @@ static int add_kind(const struct selection *sel, const struct source *src, enum 
 	int ret = fold_some(sel, into == INTO_ALLOC ? src->alloc : src->inuse, &f, e);
 
 	for (size_t i = 0; !ret && f && step && !step->number && i < f->n_processes; i++)
-		idmap_set(step->at_first, process_key(&f->processes[i]), 1);
+		idmap_set(step->at_first, heapjava_key(&f->processes[i]), 1);
 
 	if (!ret && f)
 		leaves_add(src, f, all, into, step);
@@ -454,7 +449,7 @@ static int inuse_make(const struct selection *sel, struct source *sources, struc
 	if (ret)
 		return ret;
 	for (size_t i = 0; go && i < go->n_processes; i++)
-		idmap_set(exact, process_key(&go->processes[i]), 1);
+		idmap_set(exact, heapjava_key(&go->processes[i]), 1);
 	if (go)
 		leaves_add(&sources[0], go, all, INTO_INUSE, NULL);
 	ret = fold_make(sel, &o, &any, e);
@@ -466,6 +461,8 @@ static int inuse_make(const struct selection *sel, struct source *sources, struc
 		*e = (struct err){0};
 	else
 		leaves_add(&sources[1], any, all, INTO_INUSE, NULL);
+	if (any)
+		heapjava_find(any, exact, &out->java);
 	out->touched = any;
 	out->inuse = go ? go : any;
 	if (go)
@@ -497,8 +494,10 @@ static int java_make(const struct selection *sel, int found, enum heapsites_orde
 	if (found && (e->exit != EXIT_NOTHING || *order > HEAPSITES_BY_ALLOC))
 		return found;
 	ret = fold_some(sel, STORE_KIND_JAVAALLOC, &f, &why);
-	for (size_t i = 0; f && i < f->n_processes; i++)
-		idmap_set(allocs, process_key(&f->processes[i]), 1);
+	for (size_t i = 0; f && i < f->n_processes; i++) {
+		idmap_set(allocs, heapjava_key(&f->processes[i]), 1);
+		heapjava_forget(&out->java, &f->processes[i]);
+	}
 	if (ret || !found || !f) {
 		fold_free(f);
 		if (ret)
@@ -549,6 +548,7 @@ void heapsites_release(struct heapsites *h)
 	for (size_t i = 0; i < h->n; i++)
 		site_release(&h->rows[i]);
 	free(h->rows);
+	heapjava_release(&h->java);
 	fold_free(h->inuse);
 	*h = (struct heapsites){0};
 }

@@ -38,6 +38,7 @@
 
 #include "schema/base/err.h"
 #include "tools/fold/fold.h"
+#include "tools/fold/ranking/heapjava.h"
 
 #define HEAPSITES_STEPS 8
 /* between steps, at least: two readings would make a leak of anything */
@@ -74,8 +75,9 @@ enum heapsites_of { HEAPSITES_PROCESSES, HEAPSITES_PAGES };
 struct heapsites {
 	struct heapsite *rows;
 	size_t n;
-	struct fold *inuse; /* for times and units */
-	bool touched;       /* some rows are of first touches: what they allocated they touched */
+	struct fold *inuse;   /* for times and units */
+	bool touched;         /* some rows are of first touches: what they allocated they touched */
+	struct heapjava java; /* programs whose lines that allocate are not known */
 };
 
 /* The most first, without what has nothing of it. EXIT_NOTHING where no memory was recorded, or too

@@ -148,8 +148,23 @@ bool memsite_library(const char *function, const char *module)
 	return false;
 }
 
+/* Python's and Ruby's own libraries, which are not those that a program installed: lib/python3.11/,
+ * lib/ruby/3.1.0/, but lib/python3.11/site-packages/, lib/ruby/gems/. */
+static bool is_standard(const char *file)
+{
+	const char *python = strstr(file, "/lib/python"), *ruby = strstr(file, "/lib/ruby/");
+	const char *version = python ? python + strlen("/lib/python") : NULL;
+
+	if (begins(file, "<frozen "))
+		return true;
+	if (version && *version >= '0' && *version <= '9' && strchr(version, '/'))
+		return !strstr(version, "/site-packages/") && !strstr(version, "/dist-packages/");
+	return ruby && ruby[strlen("/lib/ruby/")] >= '0' && ruby[strlen("/lib/ruby/")] <= '9';
+}
+
 /* What a runtime has of a script's language: a function without a file (PHP, Ruby), a module of
- * Node, a class of the JDK; and the libraries of Python whose arrays are a program's data. */
+ * Node, a class of the JDK, the standard library of Python and Ruby; and the libraries of Python
+ * whose arrays are a program's data. */
 static bool is_runtimes(const struct fold_frame *fr)
 {
 	static const char *const jdk[] = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
@@ -163,6 +178,8 @@ static bool is_runtimes(const struct fold_frame *fr)
 	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++)
 		if (strstr(fr->file, arrays[i]))
 			return true;
+	if (is_standard(fr->file))
+		return true;
 	if (begins(fr->file, "<__array_function__"))
 		return true;
 	return begins(fr->module, "node:") || (fr->module[0] == '[' && !fr->file[0]);
@@ -233,6 +250,8 @@ static bool is_allocators(const struct fold *f, uint32_t node)
 	return false;
 }
 
+/* A script's own frame wherever it is; else the innermost one of a file that is the program's, or
+ * of the language's standard library, where the interpreter has nothing else. */
 static uint32_t own_node(const struct fold *f, uint32_t node)
 {
 	uint32_t own = 0;
@@ -242,8 +261,12 @@ static uint32_t own_node(const struct fold *f, uint32_t node)
 
 		if (memsite_script(fr))
 			return at;
-		if (!own && fr->origin != FOLD_KERNEL && !memsite_library(fr->name, fr->module) &&
-		    (fr->named || !is_allocators(f, at)))
+		if (own)
+			continue;
+		if (fr->origin == FOLD_SCRIPT && is_standard(fr->file))
+			own = at;
+		else if (fr->origin != FOLD_KERNEL && !memsite_library(fr->name, fr->module) &&
+			 (fr->named || !is_allocators(f, at)))
 			own = at;
 	}
 	return own;

@@ -136,7 +136,7 @@ static const struct {
 	{"lines", "rows[function module file line# inlined! self_ns# total_ns# self_samples# "
 		  "total_samples# self_share% total_share% text] functions#"},
 	{"heap", "rows[who use function module file line# inuse_bytes# inuse_objects# alloc_bytes# "
-		 "alloc_objects# growth_bytes_per_s% grown_bytes#] touched!"},
+		 "alloc_objects# growth_bytes_per_s% grown_bytes#] touched! java[#]"},
 	{"flame",
 	 "rows[id# parent# name module file line# origin runtime named! inlined! self_ns# "
 	 "total_ns# self_samples# total_samples# self_value# total_value# self_n# total_n#" WRITTEN

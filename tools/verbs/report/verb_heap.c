@@ -7,16 +7,19 @@
 
 #include "schema/base/array.h"
 #include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/ranking/heapsites.h"
 #include "tools/print/json.h"
 #include "tools/print/table.h"
 #include "tools/print/term.h"
+#include "tools/select/filter.h"
 #include "tools/select/select.h"
 
 #define DEFAULT_ROWS 10
 #define HOUR         3600.0
+#define JAVA_NAMED   16
 
 struct heap_args {
 	uint64_t rows;
@@ -55,6 +58,53 @@ static const char *place_of(const struct heapsite *s, struct strbuf *out)
 	return strbuf_str(out);
 }
 
+/* Programs, by pid, whose lines that allocate family java would know. */
+static json_t *java_json(const struct heapjava *java)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < java->n && i < JAVA_NAMED; i++)
+		json_array_append_new(list, json_integer((json_int_t)java->list[i].pid));
+	return list;
+}
+
+static void say_command(const struct verb_call *call, const char *when, const char *command)
+{
+	struct strbuf line cleanup_strbuf = STRBUF_INIT;
+
+	typed_add(&line, command);
+	stores_options(call->hint_store, &line);
+	fprintf(stderr, "%s%s\n", when, strbuf_str(&line));
+}
+
+/* The largest one that has a row. NULL: none has. */
+static const struct heapjava_program *java_shown(const struct heapsites *h, size_t rows)
+{
+	for (size_t k = 0; k < h->java.n; k++)
+		for (size_t i = 0; i < h->n && i < rows; i++)
+			if (!strcmp(h->rows[i].who, h->java.list[k].who))
+				return &h->java.list[k];
+	return NULL;
+}
+
+/* What rows of a Java program can say, and how to see more. */
+static void say_java(const struct verb_call *call, const struct heapsites *h, size_t rows)
+{
+	const struct heapjava_program *p = java_shown(h, rows);
+	char record[96], heap[64];
+
+	if (call->quiet || !p)
+		return;
+	fflush(stdout); /* below its rows */
+	snprintf(record, sizeof(record), "sudo sonde record --families java -p %u -d 1m", p->pid);
+	snprintf(heap, sizeof(heap), "sonde heap -p %u --alloc", p->pid);
+	fprintf(stderr,
+		"%s (pid %u) is a Java program: its rows have the code that touched memory first, in its heap often the collector's. Its flight recorder has the lines that allocate there:\n",
+		p->who, p->pid);
+	say_command(call, "next:  ", record);
+	say_command(call, "then:  ", heap);
+}
+
 static int heap_json(const struct heapsites *h, size_t rows, bool growth)
 {
 	json_t *j = json_envelope("heap", h->inuse->from_ns, h->inuse->to_ns);
@@ -78,6 +128,7 @@ static int heap_json(const struct heapsites *h, size_t rows, bool growth)
 		json_array_append_new(json_rows(j), o);
 	}
 	json_bound(j, h->n);
+	json_object_set_new(j, "java", java_json(&h->java));
 	return json_print(j, stdout, 1);
 }
 
@@ -180,6 +231,8 @@ static int heap_run(struct verb_call *call, struct err *e)
 		ret = heap_json(&h, rows, a->growth);
 	else if (h.n || !a->growth)
 		heap_table(call, &h, rows);
+	if (!call->json && !a->pages && h.n)
+		say_java(call, &h, rows);
 	heapsites_release(&h);
 	return verb_flush(ret, e);
 }

@@ -93,6 +93,37 @@ TEST(what_fills_an_array_of_numpy_is_passed_over)
 	assert_int_equal(site(frames, ARRAY_SIZE(frames)), 1);
 }
 
+TEST(the_standard_library_of_a_script_is_passed_over_unless_there_is_nothing_else)
+{
+#define PYTHON(name_, file_)                                                              \
+	{                                                                                 \
+		.name = name_, .module = "[python]", .file = file_, .origin = FOLD_SCRIPT \
+	}
+	static const struct fold_frame own[] = {
+		PYTHON("load_order", "/srv/orders.py"),
+		PYTHON("dumps", "/usr/lib/python3.11/json/__init__.py"),
+		PYTHON("JSONEncoder.iterencode", "/usr/lib/python3.11/json/encoder.py")};
+	static const struct fold_frame installed[] = {
+		PYTHON("main", "/srv/orders.py"),
+		PYTHON("parse", "/usr/lib/python3.11/site-packages/yaml/reader.py")};
+	static const struct fold_frame nothing_else[] = {
+		{.name = "main", .module = "python3.11", .file = ""},
+		PYTHON("_run_module_as_main", "<frozen runpy>"),
+		PYTHON("serve_forever", "/usr/lib/python3.11/socketserver.py")};
+	static const struct fold_frame ruby[] = {
+		PYTHON("remember", "/srv/app.rb"),
+		PYTHON("JSON.generate", "/usr/lib/ruby/3.1.0/json/common.rb")};
+	static const struct fold_frame gem[] = {
+		PYTHON("remember", "/srv/app.rb"),
+		PYTHON("Rack.call", "/var/lib/gems/3.1.0/gems/rack-2/lib/rack.rb")};
+
+	assert_int_equal(site(own, ARRAY_SIZE(own)), 1);
+	assert_int_equal(site(installed, ARRAY_SIZE(installed)), 2);
+	assert_int_equal(site(nothing_else, ARRAY_SIZE(nothing_else)), 3);
+	assert_int_equal(site(ruby, ARRAY_SIZE(ruby)), 1);
+	assert_int_equal(site(gem, ARRAY_SIZE(gem)), 2);
+}
+
 TEST(of_a_page_of_the_host_the_line_is_above_what_it_is_used_for)
 {
 #define KERNEL(name_)                                                                  \
