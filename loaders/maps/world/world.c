@@ -26,6 +26,7 @@
 #include "loaders/maps/world/cgroups.h"
 #include "loaders/maps/world/containers.h"
 #include "loaders/maps/world/procevents.h"
+#include "loaders/maps/world/textmove.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -399,6 +400,25 @@ void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
 	proc_free(w, p, time_ns);
 }
 
+/* The image whose text was there, and is there still, as a copy (textmove.h). NULL: none. */
+static struct mimage *copied_text(const struct proc *p, uint64_t start, uint64_t end,
+				  uint64_t *offset)
+{
+	const struct mapping *was = mapset_find(&p->maps, start, MAPSET_NEVER - 1);
+	cleanup_free char *text = NULL;
+	struct proc_map file;
+	size_t len = 0;
+
+	if (!was || !was->image || was->end < end ||
+	    proc_read(p->tgid, "maps", PROC_FILE_MAX, &text, &len) ||
+	    !textmove_find(text, len, start, &file) ||
+	    file.offset != was->offset + (start - was->start) ||
+	    file.inode != ((struct mimage *)was->image)->file.ino)
+		return NULL;
+	*offset = file.offset;
+	return was->image;
+}
+
 /* [start, start + len) maps that file, which has the process's root. */
 static struct mimage *map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len,
 			      uint64_t pgoff, struct file_id f, const char *name, uint64_t time_ns,
@@ -415,6 +435,8 @@ static struct mimage *map_put(struct world *w, struct proc *p, uint64_t start, u
 	img = image_intern(w, &f, name, len, &is_new);
 	if (img && img->kind == MP_IMAGE_VDSO)
 		m.offset = 0;
+	if (!img && tell && is_anonymous(name))
+		img = copied_text(p, m.start, m.end, &m.offset);
 	if (is_new)
 		img->since_ns = time_ns;
 	if (is_new && w->image_new)
@@ -774,19 +796,27 @@ char *world_exe_link(uint32_t tgid)
 static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
 {
 	cleanup_free char *text = NULL;
-	size_t len = 0, pos = 0;
-	struct proc_map m;
+	size_t len = 0, pos = 0, looks = 0;
+	struct proc_map m, file;
+	uint64_t end = 0;
 	char root[4096];
 
 	if (p->kthread || proc_read(p->tgid, "maps", PROC_FILE_MAX, &text, &len))
 		return;
 	read_root(p->tgid, root, sizeof(root));
-	while (proc_next_map(text, len, &pos, &m)) {
-		struct file_id f = {.ino = m.inode, .major = m.major, .minor = m.minor};
+	for (; proc_next_map(text, len, &pos, &m); end = m.end) {
+		struct file_id f;
 		cleanup_free char *path = NULL;
 
 		if (!m.exec)
 			continue;
+		if (!m.path_len && m.start == end && looks++ < TEXTMOVE_LOOKS &&
+		    textmove_find(text, len, m.start, &file)) {
+			file.start = m.start;
+			file.end = m.end;
+			m = file;
+		}
+		f = (struct file_id){.ino = m.inode, .major = m.major, .minor = m.minor};
 		path = mem_alloc(m.path_len + 1);
 		proc_unescape(m.path, m.path_len, path);
 		map_put(w, p, m.start, m.end - m.start, m.offset, f, as_it_sees(path, root),

@@ -5,6 +5,7 @@ Each function (folder, file) starts a server, captures what its clients do, writ
 with "port" and whatever the server, or the client, counts. Raises servers.Missing where the machine lacks a program.
 """
 import concurrent.futures
+import contextlib
 import ctypes
 import glob
 import importlib
@@ -294,8 +295,10 @@ def library(name):
         raise servers.Missing(f"python3-{name}") from None
 
 
-def rabbitmq(folder, path, n=300):
-    pika = library("pika")
+@contextlib.contextmanager
+def rabbit(folder):
+    """(its port, what runs it) of a RabbitMQ, until the end of the block."""
+    library("pika")
     server, epmd = "/usr/lib/rabbitmq/bin/rabbitmq-server", find("epmd")  # the one in the path becomes another user
     if not os.path.exists(server):
         raise servers.Missing("rabbitmq-server")
@@ -307,6 +310,14 @@ def rabbitmq(folder, path, n=300):
     try:
         wait_port(names, r.start([epmd, "-port", str(names), "-address", "127.0.0.1"], env=env))
         wait_port(port, r.start([server], env=env), 90)
+        yield port, r
+    finally:
+        r.stop()
+
+
+def rabbitmq(folder, path, n=300):
+    pika = library("pika")
+    with rabbit(folder) as (port, _):
         with Capture(path, port):
             c = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port))
             ch = c.channel()
@@ -330,8 +341,6 @@ def rabbitmq(folder, path, n=300):
             except pika.exceptions.ChannelClosedByBroker:
                 pass
             c.close()
-    finally:
-        r.stop()
     return {"port": port, "n": n, "delivered": got}
 
 

@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of Erlang and Elixir in samples of programs that were started without any option, against the stack traces of the runtime itself
 (tests/workloads/scripts/erlshares.erl, shares.exs)."""
+import glob
 import os
 import re
 import subprocess
+import sys
+import threading
 
+import pytest
+
+import servers
+import talks
 from conftest import ROOT, need, need_root
-from scripting import stacks
+from procfs import children
+from scripting import stacks, unpacked
 
+# of Debian's suites; that of sid (29) has none of the symbols that lead to its tables
+SUITES = {"27": "trixie"}
+OTP = "erlang-base libc6 libtinfo6 zlib1g libstdc++6 libgcc-s1 libzstd1 libsctp1".split()
 SCRIPTS = os.path.join(ROOT, "tests", "workloads", "scripts")
 
 
@@ -89,3 +100,77 @@ def test_with_jperf_functions_have_the_same_names(sonde, store, scratch):
     chains = [[f[1] for f in frames] for frames, n in found for _ in range(n)]
     whole = [c for c in chains if {"erlshares:spin/2", "erlshares:leaf/2", "erlshares:outer/1", "erlshares:main/1"} <= set(c)]
     assert len(whole) >= 0.8 * len(chains), chains[:3]
+
+
+def in_suite(version, scratch, arguments):
+    """(the command, its environment) of an Erlang with its own C library: everything in a root of its own, in the same process."""
+    root = os.path.dirname(unpacked(SUITES[version], OTP))
+    for folder in ("dev", "proc", "tmp", "scratch"):
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+    for name in ("lib", "lib64", "bin"):
+        if not os.path.lexists(os.path.join(root, name)):
+            os.symlink(f"usr/{name}", os.path.join(root, name))
+    (erts,) = glob.glob(f"{root}/usr/lib/erlang/erts-*/bin")
+    erts = erts[len(root):]
+    inside = f"mount --bind /dev {root}/dev; mount --bind /proc {root}/proc; mount --bind {scratch} {root}/scratch; exec chroot {root} {erts}/erlexec"
+    return ["unshare", "-m", "sh", "-c", f'{inside} "$@"', "sh", *arguments], {"ROOTDIR": "/usr/lib/erlang", "BINDIR": erts, "EMU": "beam",
+                                                                              "PROGNAME": "erl", "HOME": "/tmp"}
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("version", SUITES)
+def test_frames_of_another_otp_are_those_of_its_stack_traces(sonde, store, scratch, version):
+    need_root()
+    compiled(scratch)
+    command, env = in_suite(version, scratch, ["-noshell", "-noinput", "-pa", "/scratch", "-s", "erlshares", "main"])
+    said, found = recorded(sonde, store, command, env=env)
+    check_erlang(found, said)
+
+
+def functions_of(modules):
+    """What compiled files say that they define: {"rabbit_channel:handle_method/3", ...}."""
+    ask = ("lists:foreach(fun(F) -> case beam_lib:chunks(F, [locals, exports]) of {ok, {M, L}} -> [[io:format(\"~tp:~tp/~p~n\", [M, N, A]) || {N, A} <- V] || {_, V} <- L];"
+           " _ -> ok end end, init:get_plain_arguments()), halt().")
+    done = subprocess.run(["erl", "-noshell", "-eval", ask, "-extra", *modules], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines())
+
+
+@pytest.mark.live
+def test_a_rabbitmq_under_load_shows_its_own_functions(sonde, store, scratch):
+    """Each name of RabbitMQ's is one that its compiled files define."""
+    need_root()
+    need("erl")
+    try:
+        with talks.rabbit(scratch) as (port, r):
+            pika = talks.library("pika")
+            stop = threading.Event()
+
+            def load():
+                channel = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port)).channel()
+                channel.queue_declare("jobs")
+                while not stop.is_set():
+                    channel.basic_publish("", "jobs", b"x" * 100)
+                    channel.basic_get("jobs", auto_ack=True)
+            threads = [threading.Thread(target=load) for _ in range(2)]
+            for t in threads:
+                t.start()
+            pid = r.started[-1][0].pid
+            while os.path.basename(os.readlink(f"/proc/{pid}/exe")) != "beam.smp":
+                pid = children(pid)[-1]  # of its shells
+            sonde("record", "--families", "cpu", "-d", "2s", "--pid", pid, store=store, check=True)
+            sonde("record", "--families", "cpu", "--freq", "499", "-d", "8s", "--pid", pid, store=store, check=True)
+            stop.set()
+            for t in threads:
+                t.join(60)
+    except servers.Missing as e:
+        pytest.skip(f"missing: {e}")
+    found = stacks(store, "cpu")
+    erlang = sum(n for frames, n in found if any(f[0] == "erlang" for f in frames))
+    nameless = sum(n for frames, n in found if not any(f[0] == "erlang" for f in frames) and any((f[1] or "").startswith("memfd") for f in frames))
+    met = {f[1] for frames, _ in found for f in frames if f[0] == "erlang" and f[1].startswith("rabbit_")}
+    known = functions_of(glob.glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*/plugins/rabbit*/ebin/rabbit_*.beam"))
+    # in C functions that code calls which modules share: the Erlang stack is not in what a sample brings
+    print(f"{erlang} samples with Erlang's functions, {nameless} below C functions without; {len(met)} functions of RabbitMQ", file=sys.stderr)
+    assert erlang > 50
+    assert len(met) > 20 and {m for m in met if "-" not in m} <= known, sorted(met - known)
+    assert any(m.startswith("rabbit_reader:") for m in met) and any(m.startswith("rabbit_channel:") for m in met), sorted(met)

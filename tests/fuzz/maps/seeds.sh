@@ -8,7 +8,7 @@ import struct
 import sys
 
 out = sys.argv[1]
-for name in ("sideband_fuzz", "mapspack_fuzz", "rowsets_fuzz"):
+for name in ("sideband_fuzz", "mapspack_fuzz", "rowsets_fuzz", "textmove_fuzz"):
     os.makedirs(f"{out}/{name}", exist_ok=True)
 
 
@@ -64,6 +64,12 @@ for i, m in enumerate(talk):
 seed("talk", "mapspack_fuzz", b"".join(talk))
 seed("sets", "mapspack_fuzz", bytes([10, 90, 0, 1, 1, 50, 20, 10, 3, 0, 1, 25, 0, 200, 9, 1, 1, 3, 255, 1, 0, 0, 0, 5, 254,
                                      20, 0, 0, 0, 1, 5, 5, 5, 1, 1, 6]))
+
+before, behind = ("{} r-xp {} fe:00 247580     /usr/bin/node\n".format(*x) for x in (("00b72000-00c00000", "00772000"), ("02400000-025fe000", "02000000")))
+seed("hole", "textmove_fuzz", f"{before}00c00000-02400000 r-xp 00000000 00:00 0 \n{behind}".encode())
+seed("parts", "textmove_fuzz", f"{before}00c00000-00e00000 r-xp 00000000 00:00 0 \n00e00000-02400000 rw-p 00000000 00:00 0 \n{behind}".encode())
+with open("/proc/self/maps", "rb") as f:
+    seed("own", "textmove_fuzz", f.read())
 
 # struct unwind_head, two pages, three rules, one extension, two rows (probes/lib/tables.h)
 parts = [1 << 32, 2 << 48 | 1 << 32 | 1, 0, 3, 2 << 16 | 2 << 4 | 6, 1, 2, (9 << 16 | 2) << 32 | 1 << 16 | 1]

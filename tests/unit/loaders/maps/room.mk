@@ -12,3 +12,4 @@ $(eval $(call unit_test,rowparts_test,tests/unit/loaders/maps/publish/rowparts_t
   base,))
 $(eval $(call unit_test,goroutine_offsets_test,tests/unit/loaders/maps/publish/goroutine_offsets_test.c loaders/maps/publish/goroutine_offsets.c,image base,))
 $(eval $(call unit_test,lateargs_test,tests/unit/loaders/maps/world/lateargs_test.c loaders/maps/world/lateargs.c,base,))
+$(eval $(call unit_test,textmove_test,tests/unit/loaders/maps/world/textmove_test.c loaders/maps/world/textmove.c,host base,))
