@@ -175,7 +175,7 @@ long-soak: all workloads
 # months in minutes: sonded, its children and its disk treated badly (SOAK_SECONDS=180 for a short one)
 SOAK_SECONDS ?= 600
 long-sonded: all workloads
-	@SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/sonded/test_soak.py $(E2E)/sonded/test_flight.py -s --junitxml=$(RESULTS)/long-sonded.xml
+	@SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/sonded/test_soak.py $(E2E)/sonded/test_flight.py $(E2E)/sonded/test_flight_triggers.py -s --junitxml=$(RESULTS)/long-sonded.xml
 
 # a host at a load of sixty: what the first recording of it says, beside what the load knows and perf counts
 DROWNING_SECONDS ?= 600

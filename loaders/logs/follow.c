@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/logs/follow.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "loaders/logs/packed.h"
+#include "schema/base/mem.h"
 
 #define REST_MOST 256 /* buffers: it may grow as fast as it is read */
 
@@ -114,12 +118,88 @@ static size_t records(struct follow *f, const char *s, size_t len, follow_take t
 	return at;
 }
 
+/* ---- compressed ---- */
+
+struct follow_packed {
+	struct packed *packed;
+	uint64_t at; /* of what it gave, without what is kept */
+	size_t n_kept;
+	char kept[FOLLOW_BUFFER]; /* an incomplete line */
+};
+
+void follow_pack(struct follow *f)
+{
+	f->packed = mem_alloc(sizeof(*f->packed));
+	f->packed->packed = packed_new(f->fd);
+}
+
+void follow_release(struct follow *f)
+{
+	if (f->packed)
+		packed_free(f->packed->packed);
+	free(f->packed);
+	f->packed = NULL;
+}
+
+/* The buffer from what is kept on; how much there is. */
+static size_t unpack(struct follow *f, char *buffer)
+{
+	struct follow_packed *p = f->packed;
+	size_t n;
+
+	while (p->at < f->offset) { /* another reader had read so far */
+		uint64_t left = f->offset - p->at;
+
+		n = packed_read(p->packed, buffer, left < FOLLOW_BUFFER ? left : FOLLOW_BUFFER);
+		if (!n)
+			return 0;
+		p->at += n;
+	}
+	memcpy(buffer, p->kept, p->n_kept);
+	return p->n_kept + packed_read(p->packed, buffer + p->n_kept, FOLLOW_BUFFER - p->n_kept);
+}
+
+static bool packed_step(struct follow *f, struct forms *forms, char *buffer, follow_take take,
+			void *ctx)
+{
+	struct follow_packed *p = f->packed;
+	size_t n = f->damaged ? 0 : unpack(f, buffer), taken;
+
+	taken = f->form == LOG_LOCAL ? records(f, buffer, n, take, ctx) :
+				       lines(f, forms, buffer, n, take, ctx);
+	p->n_kept = n - taken;
+	memcpy(p->kept, buffer + taken, p->n_kept);
+	f->offset += taken;
+	p->at = f->offset;
+	if (!taken && packed_is_damaged(p->packed) && !f->damaged) {
+		f->damaged = true;
+		f->cuts++;
+	}
+	return taken;
+}
+
+static void packed_rest(struct follow *f, struct forms *forms, char *buffer, follow_take take,
+			void *ctx)
+{
+	struct follow_packed *p = f->packed;
+
+	while (packed_step(f, forms, buffer, take, ctx))
+		;
+	if (p->n_kept && f->form != LOG_LOCAL && !f->damaged)
+		line(f, forms, p->kept, p->n_kept, take, ctx);
+	f->offset += p->n_kept;
+	p->n_kept = 0;
+}
+
 bool follow_read(struct follow *f, struct forms *forms, char *buffer, follow_take take, void *ctx)
 {
-	ssize_t n = fetch(f, buffer);
+	ssize_t n;
 	const char *s;
 	size_t taken;
 
+	if (f->packed)
+		return packed_step(f, forms, buffer, take, ctx);
+	n = fetch(f, buffer);
 	if (n < 0) {
 		begin_again(f);
 		n = fetch(f, buffer);
@@ -139,6 +219,10 @@ void follow_rest(struct follow *f, struct forms *forms, char *buffer, follow_tak
 	bool more = true;
 	ssize_t n;
 
+	if (f->packed) {
+		packed_rest(f, forms, buffer, take, ctx);
+		return;
+	}
 	for (int i = 0; more && i < REST_MOST; i++)
 		more = follow_read(f, forms, buffer, take, ctx);
 	n = more ? 0 : fetch(f, buffer);

@@ -8,6 +8,7 @@
  *      gone; how much that was, is not known.
  *   2. Only complete lines are taken. A line longer than the buffer is taken in pieces.
  *   3. The rest without a line end counts as a line when the file is final (`follow_rest`).
+ *   4. A compressed file (packed.h) is read to its end as what is in it; places are those in that.
  */
 #ifndef SONDE_LOGS_FOLLOW_H
 #define SONDE_LOGS_FOLLOW_H
@@ -22,7 +23,8 @@
 #define FOLLOW_KEPT   32 /* bytes before the place, to see whether they are the same */
 
 struct follow {
-	int fd; /* borrowed */
+	int fd;                       /* borrowed */
+	struct follow_packed *packed; /* NULL: it is not compressed (follow_pack) */
 	enum log_form form;
 	uint64_t offset;
 	char kept[FOLLOW_KEPT];
@@ -34,6 +36,9 @@ struct follow {
 
 typedef void (*follow_take)(void *ctx, const struct log_record *r);
 
+/* It is compressed: what comes is read from the place on. Released by follow_release. */
+void follow_pack(struct follow *f);
+void follow_release(struct follow *f);
 /* The place is its present end. */
 void follow_to_end(struct follow *f);
 /* Reads at most one buffer (FOLLOW_BUFFER + FOLLOW_KEPT bytes). True: there may be more. */

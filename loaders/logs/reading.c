@@ -348,7 +348,9 @@ static void file_open(struct reading *r, const struct wire_ask *q, int fd)
 	} else {
 		f->source = source_of(r, q->source, "");
 		f->source->files++;
-		if (q->to_end)
+		if (q->packed)
+			follow_pack(&f->follow);
+		else if (q->to_end)
 			follow_to_end(&f->follow);
 	}
 	HASH_ADD_INT(r->files, id, f);
@@ -368,6 +370,7 @@ static void file_close(struct reading *r, uint32_t id)
 	}
 	HASH_DEL(r->files, f);
 	journalfile_release(&f->journal);
+	follow_release(&f->follow);
 	close(f->fd);
 	free(f);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "loaders/logs/counts.h"
+#include "loaders/logs/packed.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -174,13 +175,15 @@ static bool file_ask(const struct tracked *t, const struct tracked_file *f)
 				   .form = f->form,
 				   .offset = f->offset,
 				   .index = f->index,
-				   .to_end = f->from_end};
+				   .to_end = f->from_end,
+				   .packed = f->packed};
 
 	return f->ended >= ENDED_MOST || reader_ask(t->reader, &q, f->fd);
 }
 
 static struct tracked_file *file_add(struct tracked *t, const char *path, uint32_t source,
-				     enum log_form form, bool follows_links, bool to_end)
+				     enum log_form form, bool follows_links, bool packed,
+				     bool to_end)
 {
 	const struct tracked_source *s;
 	cleanup_fd int fd = -1;
@@ -206,6 +209,7 @@ static struct tracked_file *file_add(struct tracked *t, const char *path, uint32
 				   .ino = st.st_ino,
 				   .listed = true,
 				   .follows_links = follows_links,
+				   .packed = packed,
 				   .from_end = to_end,
 				   .size = to_end ? st.st_size : 0};
 	HASH_ADD_INT(t->files, id, f);
@@ -251,33 +255,88 @@ static int64_t made_ns(const char *path, const struct stat *st)
 	return st->st_mtim.tv_sec * NSEC_PER_SEC + st->st_mtim.tv_nsec;
 }
 
-/* Files that were made since the look before and renamed since: of the source that has `path` now;
- * how many. The kernel's clock of files is a tick behind. */
-static int between_add(struct tracked *t, uint32_t source, enum log_form form, bool links,
-		       const char *path)
+/* Of a file that was renamed n times: PATH.n, or that compressed. */
+static void renamed_path(const char *path, int n, bool packed, char out[PATH_MAX])
+{
+	snprintf(out, PATH_MAX, "%.4000s.%d%s", path, n, packed ? ".gz" : "");
+}
+
+/* The clock of headers has seconds. *size: of what is in it. */
+static bool is_packed_since(const char *path, bool links, int64_t since_ns, uint32_t *size)
+{
+	cleanup_fd int fd = log_open(path, links, 0);
+	int64_t written_s;
+
+	return fd >= 0 && packed_look(fd, &written_s, size) && written_s >= since_ns / NSEC_PER_SEC;
+}
+
+/* A file of this source that is read was as large, and has no name any more. */
+static bool was_read(const struct tracked *t, uint32_t source, uint32_t size)
+{
+	struct tracked_file *f, *next;
+	struct stat st;
+
+	HASH_ITER (hh, t->files, f, next)
+		if (f->source == source && !f->packed && !fstat(f->fd, &st) && !st.st_nlink &&
+		    (uint32_t)st.st_size == size)
+			return true;
+	return false;
+}
+
+struct between {
+	int n;                /* so many files; they are PATH.1 to PATH.n */
+	bool packed[ROTATED]; /* PATH.n.gz */
+	bool has_read;        /* the one that was read is behind them, compressed */
+};
+
+/* Files that were made since the look before and renamed since. The kernel's clock of files is a
+ * tick behind. */
+static struct between between_find(const struct tracked *t, uint32_t source, const char *path,
+				   bool links)
 {
 	const int64_t since_ns = t->before_ns - NSEC_PER_SEC / 50;
-	char rotated[PATH_MAX];
+	struct between b = {0};
+	char renamed[PATH_MAX];
 	struct stat st;
-	int n = 0, found;
+	uint32_t size = 0;
 
-	while (n < ROTATED) {
-		snprintf(rotated, sizeof(rotated), "%.4000s.%d", path, n + 1);
-		if (lstat(rotated, &st) || !S_ISREG(st.st_mode) || file_by_inode(t, &st) ||
-		    made_ns(rotated, &st) < since_ns)
+	for (; b.n < ROTATED; b.n++) {
+		renamed_path(path, b.n + 1, false, renamed);
+		if (!lstat(renamed, &st)) {
+			if (!S_ISREG(st.st_mode) || file_by_inode(t, &st) ||
+			    made_ns(renamed, &st) < since_ns)
+				break;
+			continue;
+		}
+		renamed_path(path, b.n + 1, true, renamed);
+		if (lstat(renamed, &st) || !S_ISREG(st.st_mode) || file_by_inode(t, &st) ||
+		    !is_packed_since(renamed, links, since_ns, &size))
 			break;
-		n++;
+		b.packed[b.n] = true;
 	}
-	found = n;
-	for (; n; n--) {
+	if (b.n && b.packed[b.n - 1] && was_read(t, source, size)) {
+		b.has_read = true;
+		b.n--;
+	}
+	return b;
+}
+
+/* They are of the source that has `path` now. */
+static struct between between_add(struct tracked *t, uint32_t source, enum log_form form,
+				  bool links, const char *path)
+{
+	const struct between b = between_find(t, source, path, links);
+	char renamed[PATH_MAX];
+
+	for (int n = b.n; n; n--) {
 		struct tracked_file *f;
 
-		snprintf(rotated, sizeof(rotated), "%.4000s.%d", path, n);
-		f = file_add(t, rotated, source, form, links, false);
+		renamed_path(path, n, b.packed[n - 1], renamed);
+		f = file_add(t, renamed, source, form, links, b.packed[n - 1], false);
 		if (f)
 			become_old(f, clock_boot_ns());
 	}
-	return found;
+	return b;
 }
 
 void tracked_begin(struct tracked *t)
@@ -329,11 +388,13 @@ static bool is_read(struct tracked *t, const struct place *x, const struct stat 
 		struct tracked_file *now;
 		struct stat was;
 
+		struct between b;
+
 		become_old(f, now_ns);
-		if (between_add(t, f->source, x->form, f->follows_links, x->path) &&
-		    !fstat(f->fd, &was) && !was.st_nlink)
+		b = between_add(t, f->source, x->form, f->follows_links, x->path);
+		if (b.n && !b.has_read && !fstat(f->fd, &was) && !was.st_nlink)
 			cut_note(t, f->source);
-		now = file_add(t, x->path, f->source, x->form, f->follows_links, false);
+		now = file_add(t, x->path, f->source, x->form, f->follows_links, false, false);
 		if (now)
 			now->path = mem_strdup(x->path);
 		return true;
@@ -370,7 +431,7 @@ void tracked_found(struct tracked *t, const struct place *x, int64_t now_ns,
 	}
 	if (t->begun)
 		between_add(t, s ? s->id : 0, x->form, links, x->path);
-	f = file_add(t, x->path, s ? s->id : 0, x->form, links, !t->begun);
+	f = file_add(t, x->path, s ? s->id : 0, x->form, links, false, !t->begun);
 	if (f)
 		f->path = mem_strdup(x->path);
 }

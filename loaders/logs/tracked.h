@@ -10,7 +10,9 @@
  *   3. If several files were made between two looks, those that were renamed (PATH.1, PATH.2, ...)
  *      and are not known are read, too, the oldest first; also if the path was not there before.
  *      If the file that was read is not there any more, some may be missing: that is a cut, as a
- *      truncation is.
+ *      truncation is. Of such a file that was compressed meanwhile (PATH.1.gz) what is in it is
+ *      read, if it was written last since the look before (packed.h): what is older was read. The
+ *      oldest one is the file that was read if that is gone and was as large.
  *   4. TRACKED_FILES at most; what is left out is said.
  *   5. Where an engine of a user other than root keeps logs, only files of that user are read, and
  *      a container that root's engine has is never that user's.
@@ -67,7 +69,7 @@ struct tracked_file {
 	ino_t ino;
 	char *path;  /* where it was found; NULL: it is old */
 	bool listed; /* in this round */
-	bool follows_links;
+	bool follows_links, packed;
 	bool from_end;  /* it was to be read from its end on, and no place of it was said yet */
 	int64_t old_ns; /* since when; 0: it is not */
 	int64_t size, grew_ns;

@@ -195,6 +195,52 @@ def test_the_journal_by_who_wrote_and_pods_by_their_names(capture, store, scratc
     assert lines(store, container_id[:12]) == {"error": 25} and lines(store, "shop/web-1/app") == {"error": 101}
 
 
+def gzipped(path, number=1):
+    subprocess.run(["gzip", "-f", f"{path}.{number}"], check=True)
+
+
+def moved_on(path):
+    """As renamed() does it, with those that are compressed."""
+    for i in range(8, 0, -1):
+        for end in ("", ".gz"):
+            if os.path.exists(f"{path}.{i}{end}"):
+                os.rename(f"{path}.{i}{end}", f"{path}.{i + 1}{end}")
+    os.rename(path, f"{path}.1")
+
+
+@pytest.mark.long
+def test_rotated_files_that_were_compressed_before_they_were_seen_count_and_no_other_one_counts_twice(capture, store, scratch):
+    cap = capture("--files", f"{scratch}/*.log", program="sonde-logs")
+    reads(store, f"{scratch}/probe.log")
+    a = Writer(f"{scratch}/a.log")
+    a.write(300)
+    a.has_all(store)
+
+    def rotate():
+        moved_on(a.path)
+        os.close(a.file)
+        a.reopen()
+    for compressed in (1, 1, 3, 2):  # rotations at once; all that was rotated is compressed
+        for _ in range(compressed):
+            a.write(70)
+            rotate()
+            gzipped(a.path)
+        a.write(10)
+        time.sleep(1.5)
+    rotate()  # and compressed when it is rotated again, as with delaycompress
+    a.write(30)
+    a.has_all(store)
+    time.sleep(8)
+    rotate()
+    gzipped(a.path, 2)
+    a.write(30)
+    a.has_all(store)
+    time.sleep(3)
+    cap.stop()
+    assert lines(store, a.path) == dict(a.wrote), (lines(store, a.path), a.wrote)
+    assert not [r for r in sql_all(store, "SELECT sum(cuts) AS n FROM logs WHERE source = ?", (a.path,)) if r["n"]]
+
+
 USER = 1234
 
 
@@ -272,13 +318,16 @@ def test_dockers_logs_through_its_own_rotation_and_of_a_container_that_is_remove
         cap = capture("--files", f"{scratch}/*.log", program="sonde-logs", prefix=e.prefix)
         reads(store, f"{scratch}/probe.log")
         script = "i=0; while [ $i -lt 6000 ]; do echo INFO line $i of many; i=$((i+1)); done; echo ERROR no such table >&2; sleep 3"
-        for name, options in (("rotates", ["--log-opt", "max-size=200k", "--log-opt", "max-file=9"]), ("local", ["--log-driver", "local"])):
+        rotates = ["--log-opt", "max-size=200k", "--log-opt", "max-file=9"]
+        kinds = (("rotates", rotates), ("local", ["--log-driver", "local"]), ("packs", [*rotates, "--log-opt", "compress=true"]),
+                 ("local-packs", ["--log-driver", "local", "--log-opt", "max-size=40k", "--log-opt", "max-file=9"]))
+        for name, options in kinds:
             done = e.docker("run", "--name", name, "--network", "none", *options, image, "/bin/sh", "-c", script)
             assert done.returncode == 0, done.stderr
         done = e.docker("run", "--rm", "--name", "brief", "--network", "none", image, "/bin/sh", "-c", "echo ERROR brief; echo bye")
         assert done.returncode == 0, done.stderr
-        assert until(lambda: len([s for s in lines(store) if s in ("rotates", "local", "brief")]) == 3, WAIT), lines(store)
-        for name in ("rotates", "local"):
+        assert until(lambda: lines(store, "brief") and all(lines(store, name) for name, _ in kinds), WAIT), lines(store)
+        for name, _ in kinds:
             assert until(lambda n=name: lines(store, n) == {"info": 6000, "error": 1}, WAIT), lines(store, name)
         assert lines(store, "brief") == {"error": 1, "unknown": 1}
         cap.stop()

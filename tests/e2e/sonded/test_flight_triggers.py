@@ -14,7 +14,7 @@ import pytest
 from conftest import need_root
 from sonded import Sonded, until
 from test_events import contained, memory
-from test_flight import ask, kept, rows
+from test_flight import ask, kept, rows, spin_by_second, spun
 
 pytestmark = pytest.mark.long
 
@@ -190,3 +190,29 @@ def test_each_request_of_a_kept_window_is_there(store):
     assert len([r for r in told["rows"] if r["service"].endswith(f":{s.server_port}")]) == n
     trees = json.loads(ask(store, "trace", "-n", "all", "--json").stdout)
     assert len([r for r in trees["rows"] if r["joined_by"] == "bytes"]) >= n
+
+
+def on_tmpfs(store, size):
+    os.makedirs(os.path.join(store, "flight"), exist_ok=True)
+    return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size={size} tmpfs {store}/flight && exec "$@"', "sh"]
+
+
+def test_a_ring_on_a_tmpfs_is_kept_from_and_one_that_is_full_does_not_harm_the_store(store, tmp_path):
+    """An administrator may mount one at STORE/flight; nothing else is set."""
+    need_root()
+    with Sonded(store, "--families", "cpu", "--flight", "on", "--cpu", "0", prefix=on_tmpfs(store, "64m")) as d:
+        waits(d, "cpu")
+        child = spun(tmp_path, 30, "first")
+        child.wait()
+        assert ask(store, "keep", "--last", "60s", "--why", "of a tmpfs").returncode == 0
+        assert until(lambda: "of a tmpfs" in kept(d)["last_why"], 150), (kept(d), d.said())
+        assert "hole" not in d.said()
+    assert len(spin_by_second(store, "first")) >= 10
+    assert not os.listdir(os.path.join(store, "flight")), "all of it was on the tmpfs"
+    with Sonded(store, "--families", "cpu", "--flight", "on", "--cpu", "0", prefix=on_tmpfs(store, "256k")) as d:
+        waits(d, "cpu")
+        child = spun(tmp_path, 30, "second")
+        child.wait()
+        assert until(lambda: "the ring has a hole, the recording goes on" in d.said(), 30), d.said()
+        assert until(lambda: sum(spin_by_second(store, "second").values()) > 100, 30), d.said()
+        assert d.running("cpu") and not d.service("cpu")["failures"]

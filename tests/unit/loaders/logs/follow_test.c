@@ -134,3 +134,57 @@ TEST(from_the_end_on_only_what_comes_is_read)
 	assert_int_equal(f.cuts, 0);
 	close(fd);
 }
+
+static const char PACKED[] = "/tmp/follow-packed-XXXXXX";
+
+/* By gzip itself; two members, as `cat a.gz b.gz` makes them. */
+TEST(a_compressed_file_is_read_as_what_is_in_it_also_from_a_place_on)
+{
+	char path[sizeof(PACKED)], command[300];
+	struct follow f = {0}, again = {0};
+	struct got g, rest = {0};
+	int fd;
+
+	memcpy(path, PACKED, sizeof(PACKED));
+	fd = mkstemp(path);
+	snprintf(command, sizeof(command),
+		 "{ seq 1 200000 | gzip -c; printf 'more\nthe end' | gzip -c; } > %s", path);
+	if (system(command))
+		skip();
+	f.fd = again.fd = fd;
+	follow_pack(&f);
+	g = read_all(&f);
+	assert_int_equal(g.lines, 200001);
+	follow_rest(&f, &forms, buffer, take, &rest);
+	assert_int_equal(rest.lines, 1);
+	assert_int_equal(f.cuts, 0);
+	again.offset = 2 * 9 + 90 * 3; /* 1 to 99 */
+	follow_pack(&again);
+	assert_int_equal(read_all(&again).lines, 200001 - 99);
+	assert_int_equal(again.offset, f.offset - strlen("the end"));
+	follow_release(&f);
+	follow_release(&again);
+	close(fd);
+	unlink(path);
+}
+
+TEST(a_compressed_file_that_is_cut_is_read_so_far_and_that_is_told)
+{
+	char path[sizeof(PACKED)], command[300];
+	struct follow f = {0};
+	struct got g, rest = {0};
+
+	memcpy(path, PACKED, sizeof(PACKED));
+	f.fd = mkstemp(path);
+	snprintf(command, sizeof(command), "seq 1 200000 | gzip -c | head -c 200000 > %s", path);
+	if (system(command))
+		skip();
+	follow_pack(&f);
+	g = read_all(&f);
+	follow_rest(&f, &forms, buffer, take, &rest);
+	assert_in_range(g.lines + rest.lines, 10000, 199999);
+	assert_int_equal(f.cuts, 1);
+	follow_release(&f);
+	close(f.fd);
+	unlink(path);
+}
