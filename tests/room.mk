@@ -112,7 +112,7 @@ long-explained: all workloads
 
 # links of sonde trace below nginx, haproxy, Node, asyncio and Go, with up to 64 requests in flight: each is true
 long-parents: all workloads
-	@$(PYTEST) $(E2E)/requests/test_trace_parents.py -rs -s --junitxml=$(RESULTS)/long-parents.xml
+	@$(PYTEST) $(E2E)/traces/test_trace_parents.py -rs -s --junitxml=$(RESULTS)/long-parents.xml
 
 # requests as sonde-l7 counts them, compared with what the servers themselves count: nginx, PostgreSQL, MariaDB, Redis, RabbitMQ, php-fpm, gRPC, ...
 long-requests: all workloads
