@@ -84,13 +84,13 @@ static size_t functions_in(const struct store_dict *d)
 	return most;
 }
 
-/* Sums by thread and stack say all of samples: an archive has them. Of waits they lack what each
- * was for, but in a day. */
+/* Sums by thread and stack say all of samples: an archive has them, but not by slice. Of waits they
+ * lack what each was for, but in a day. */
 static bool needs_series(const struct folding *f)
 {
 	return !f->by_stack && !store_segment_is_day(f->seg) &&
-	       (f->pub->kind->kind != STORE_KIND_CPU || f->opts.with || fold_is_large(f) ||
-		fold_is_grouped(f, f->dict));
+	       (f->pub->kind->kind != STORE_KIND_CPU || f->opts.with || f->pub->n_slices ||
+		fold_is_large(f) || fold_is_grouped(f, f->dict));
 }
 
 int fold_segment_begin(struct folding *f, const char *path, struct err *e)
