@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nativemark: whether a program is the native code of a language that brings its own runtime,
- * by a text that each such runtime has, stripped or not. Sources: programs of Debian 12 (GHC 9.0,
+ * nativemark: whether a program was compiled by GHC, OCaml or GraalVM, by a text that the runtime
+ * of each has in all its programs, stripped or not. Sources: programs of Debian 12 (GHC 9.0,
  * OCaml 4.14), a native image of GraalVM 25.
  */
 #ifndef SONDE_MAPS_NATIVEMARK_H

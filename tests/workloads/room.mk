@@ -5,7 +5,7 @@
 W        := $(B)/tests/workloads
 W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -fno-optimize-sibling-calls \
             -fno-ipa-icf -fno-shrink-wrap -fcf-protection=none
-W_C      := thrash movetext onecall connstorm twoacks uringtalk burn crowd namer jit shares shares-static burn-static jit-static hotlines storm serves
+W_C      := thrash text/movetext onecall connstorm twoacks uringtalk burn crowd namer jit shares shares-static burn-static jit-static hotlines storm serves
 W_ALL    := $(addprefix $(W)/,$(W_C) burn-nofp waits waits-nofp flip-red flip-blue flip-dl libred.so libblue.so clockshim.so typedshim.so itershim.so twins/libred.so twins/libblue.so)
 W_ALL    += $(W)/probed $(if $(shell command -v rustc),$(W)/probed-rust) $(if $(shell command -v go),$(W)/probed-go)
 W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static $(W)/hotlines-cpp)

@@ -69,7 +69,7 @@ const struct unread *unread_of(const char *name)
 	return NULL;
 }
 
-/* "lua5.4" is lua's, "luajit-2.1.0-beta3" luajit's, "R" r's; "luac" belongs to no runtime. */
+/* "lua5.4" is lua's, "luajit-2.1.0-beta3" luajit's, "R" r's; "luac" belongs to none of them. */
 static bool is_its(const struct unread *u, const struct fold_process *p)
 {
 	const char *slash = strrchr(p->exe, '/'), *name = slash ? slash + 1 : p->exe;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * textmove: memory without a file that stands where a file's text was. Programs copy their text
+ * textmove: memory without a file that replaces a file's text. Programs copy their text
  * onto huge pages (node --use-largepages, libraries that do it for any program): the copy has the
  * old place, so the file's names and unwind rows hold for it.
  *

@@ -11,6 +11,7 @@ from conftest import WORKLOADS, need, need_root
 from scripting import stacks
 from test_pstack_php import JIT, PHP
 
+MOVETEXT = os.path.join(WORKLOADS, "text", "movetext")
 PYTHON = os.path.expanduser("~/.pyenv/versions/3.12.1/bin/python3.12")
 
 
@@ -166,3 +167,36 @@ def test_compiled_functions_of_bun_have_the_names_of_its_jitdump(sonde, store, s
     ours = tuple(f"{name}#" for name in ("inner", "outer", path))  # the optimiser puts what is called into what calls it
     named = sum(n for frames, n in found if (frames[-1][1] or "").startswith("JSC-") and any(o in frames[-1][1] for o in ours))
     assert named >= 0.9 * total > 0, (named, total)
+
+
+# --- text that a program copied to its old place (tests/workloads/text/movetext.c)
+
+
+def share(store):
+    found = stacks(store, "cpu")
+    named = sum(n for frames, n in found if any(f[1] == "spin_in_moved_text" for f in frames) and any(f[1] == "main" for f in frames))
+    return named, sum(n for _, n in found)
+
+
+@pytest.mark.parametrize("how", ["remap", "map"])
+def test_text_that_was_copied_before_the_recording_has_its_names(sonde, store, how):
+    need_root()
+    child = subprocess.Popen([MOVETEXT, how, "60"], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout.readline() == b"moved\n"
+        sonde("record", "-q", "--families", "cpu", "--freq", "499", "-d", "2s", "--pid", child.pid, store=store, check=True)
+    finally:
+        child.kill()
+        child.wait(20)
+        child.stdout.close()
+    named, all_ = share(store)
+    assert all_ > 20 and named >= 0.9 * all_, (named, all_)
+
+
+@pytest.mark.parametrize("how", ["remap", "map"])
+def test_text_that_is_copied_during_the_recording_has_its_names(sonde, store, how):
+    need_root()
+    sonde("record", "-q", "--families", "cpu", "--freq", "499", "--", MOVETEXT, how, "2", store=store, check=True)
+    found = stacks(store, "cpu")
+    inside = sum(n for frames, n in found if any(f[1] == "spin_in_moved_text" for f in frames))
+    assert inside > 20 and inside >= 0.8 * sum(n for frames, n in found if any(f[1] == "main" for f in frames) or any((f[1] or "").startswith("[anon]") for f in frames))
