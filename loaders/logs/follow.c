@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loaders/logs/packed.h"
+#include "loaders/logs/packed/packed.h"
 #include "schema/base/mem.h"
 
 #define REST_MOST 256 /* buffers: it may grow as fast as it is read */

@@ -8,7 +8,8 @@
  *      gone; how much that was, is not known.
  *   2. Only complete lines are taken. A line longer than the buffer is taken in pieces.
  *   3. The rest without a line end counts as a line when the file is final (`follow_rest`).
- *   4. A compressed file (packed.h) is read to its end as what is in it; places are those in that.
+ *   4. A compressed file (packed/packed.h) is read to its end as what is in it; places are those in
+ * that.
  */
 #ifndef SONDE_LOGS_FOLLOW_H
 #define SONDE_LOGS_FOLLOW_H

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "loaders/logs/counts.h"
-#include "loaders/logs/packed.h"
+#include "loaders/logs/packed/packed.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -261,30 +261,54 @@ static void renamed_path(const char *path, int n, bool packed, char out[PATH_MAX
 	snprintf(out, PATH_MAX, "%.4000s.%d%s", path, n, packed ? ".gz" : "");
 }
 
-/* The clock of headers has seconds. *size: of what is in it. */
-static bool is_packed_since(const char *path, bool links, int64_t since_ns, uint32_t *size)
+/* What a compressed file says of the one that it was made of. */
+struct gone {
+	uint32_t size;
+	int64_t written_s;
+};
+
+/* The clock of headers has seconds. */
+static bool is_packed_since(const char *path, bool links, int64_t since_ns, struct gone *g)
 {
 	cleanup_fd int fd = log_open(path, links, 0);
-	int64_t written_s;
 
-	return fd >= 0 && packed_look(fd, &written_s, size) && written_s >= since_ns / NSEC_PER_SEC;
+	return fd >= 0 && packed_look(fd, &g->written_s, &g->size) &&
+	       g->written_s >= since_ns / NSEC_PER_SEC;
 }
 
-/* A file of this source that is read was as large, and has no name any more. */
-static bool was_read(const struct tracked *t, uint32_t source, uint32_t size)
+static bool is_made_of(const struct gone *g, const struct stat *st)
+{
+	return (uint32_t)st->st_size == g->size && st->st_mtim.tv_sec == g->written_s;
+}
+
+/* A file of this source that is read is what this one was made of: it has no name any more, and is
+ * as large; and was written last at the same time, unless Docker compressed it, which notes the
+ * time of the last record. Each counts once. */
+static bool was_read(const struct tracked *t, uint32_t source, enum log_form form,
+		     const struct gone *g, uint32_t used[ROTATED], int *n_used)
 {
 	struct tracked_file *f, *next;
 	struct stat st;
+	bool is_used;
 
-	HASH_ITER (hh, t->files, f, next)
-		if (f->source == source && !f->packed && !fstat(f->fd, &st) && !st.st_nlink &&
-		    (uint32_t)st.st_size == size)
-			return true;
+	HASH_ITER (hh, t->files, f, next) {
+		if (f->source != source || f->packed || fstat(f->fd, &st) || st.st_nlink)
+			continue;
+		if (form == LOG_PLAIN ? !is_made_of(g, &st) : (uint32_t)st.st_size != g->size)
+			continue;
+		is_used = false;
+		for (int i = 0; i < *n_used; i++)
+			is_used = is_used || used[i] == f->id;
+		if (is_used)
+			continue;
+		used[(*n_used)++] = f->id;
+		return true;
+	}
 	return false;
 }
 
 struct between {
-	int n;                /* so many files; they are PATH.1 to PATH.n */
+	int n;                /* the files are PATH.1 to PATH.n */
 	bool packed[ROTATED]; /* PATH.n.gz */
 	bool has_read;        /* the one that was read is behind them, compressed */
 };
@@ -292,13 +316,15 @@ struct between {
 /* Files that were made since the look before and renamed since. The kernel's clock of files is a
  * tick behind. */
 static struct between between_find(const struct tracked *t, uint32_t source, const char *path,
-				   bool links)
+				   enum log_form form, bool links)
 {
 	const int64_t since_ns = t->before_ns - NSEC_PER_SEC / 50;
 	struct between b = {0};
 	char renamed[PATH_MAX];
+	struct gone gone[ROTATED] = {0};
+	uint32_t used[ROTATED];
 	struct stat st;
-	uint32_t size = 0;
+	int n_used = 0;
 
 	for (; b.n < ROTATED; b.n++) {
 		renamed_path(path, b.n + 1, false, renamed);
@@ -310,11 +336,13 @@ static struct between between_find(const struct tracked *t, uint32_t source, con
 		}
 		renamed_path(path, b.n + 1, true, renamed);
 		if (lstat(renamed, &st) || !S_ISREG(st.st_mode) || file_by_inode(t, &st) ||
-		    !is_packed_since(renamed, links, since_ns, &size))
+		    !is_packed_since(renamed, links, since_ns, &gone[b.n]))
 			break;
 		b.packed[b.n] = true;
 	}
-	if (b.n && b.packed[b.n - 1] && was_read(t, source, size)) {
+	/* the oldest were read, the newer ones not */
+	while (b.n && b.packed[b.n - 1] &&
+	       was_read(t, source, form, &gone[b.n - 1], used, &n_used)) {
 		b.has_read = true;
 		b.n--;
 	}
@@ -325,7 +353,7 @@ static struct between between_find(const struct tracked *t, uint32_t source, con
 static struct between between_add(struct tracked *t, uint32_t source, enum log_form form,
 				  bool links, const char *path)
 {
-	const struct between b = between_find(t, source, path, links);
+	const struct between b = between_find(t, source, path, form, links);
 	char renamed[PATH_MAX];
 
 	for (int n = b.n; n; n--) {

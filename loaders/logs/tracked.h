@@ -11,8 +11,8 @@
  *      and are not known are read, too, the oldest first; also if the path was not there before.
  *      If the file that was read is not there any more, some may be missing: that is a cut, as a
  *      truncation is. Of such a file that was compressed meanwhile (PATH.1.gz) what is in it is
- *      read, if it was written last since the look before (packed.h): what is older was read. The
- *      oldest one is the file that was read if that is gone and was as large.
+ *      read, if it was written last since the look before (packed/packed.h): what is older was
+ * read. The oldest one is the file that was read if that is gone and was as large.
  *   4. TRACKED_FILES at most; what is left out is said.
  *   5. Where an engine of a user other than root keeps logs, only files of that user are read, and
  *      a container that root's engine has is never that user's.

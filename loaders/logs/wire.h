@@ -32,7 +32,7 @@ struct wire_ask {
 	int64_t now_ns;        /* READ: UTC */
 	uint32_t flush, last;  /* READ: send the sums; there will be no more (1, WIRE_ENOUGH) */
 	uint32_t to_end;       /* OPEN: from the present end on */
-	uint32_t packed;       /* OPEN: it is compressed (packed.h) */
+	uint32_t packed;       /* OPEN: it is compressed (packed/packed.h) */
 };
 
 #define WIRE_ENOUGH 2 /* the sums now, though there may be more to read */

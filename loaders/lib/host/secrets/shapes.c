@@ -6,7 +6,7 @@
 
 #define CARD_LEAST 13
 #define CARD_MOST  19
-#define SLASH_IN   16 /* a word of this many bytes may have one */
+#define SLASH_IN   16 /* bytes of a word for each slash that it may have */
 
 static bool digit(char c)
 {

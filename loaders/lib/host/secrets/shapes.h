@@ -7,8 +7,8 @@
  *      separate, or in one; it begins as cards do (2221 to 2720, 3 to 6), and its last digit is
  *      that of Luhn's formula (ISO/IEC 7812-1).
  *   2. What is written in base64: a word of SHAPES_BASE64 bytes or more of its alphabet (RFC 4648,
- *      sections 4 and 5) with small letters, large ones and digits. A path is not one: it begins
- * with a slash, or has many.
+ *      sections 4 and 5) with small letters, large ones and digits. A path does not count: it
+ * begins with a slash, or has many.
  */
 #ifndef SONDE_HOST_SECRETS_SHAPES_H
 #define SONDE_HOST_SECRETS_SHAPES_H

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "loaders/logs/follow.h"
+#include "tests/unit/missing.h"
 #include "tests/unit/test.h"
 
 static char buffer[FOLLOW_BUFFER + FOLLOW_KEPT];
@@ -150,7 +151,7 @@ TEST(a_compressed_file_is_read_as_what_is_in_it_also_from_a_place_on)
 	snprintf(command, sizeof(command),
 		 "{ seq 1 200000 | gzip -c; printf 'more\nthe end' | gzip -c; } > %s", path);
 	if (system(command))
-		skip();
+		skip_missing("gzip");
 	f.fd = again.fd = fd;
 	follow_pack(&f);
 	g = read_all(&f);
@@ -178,7 +179,7 @@ TEST(a_compressed_file_that_is_cut_is_read_so_far_and_that_is_told)
 	f.fd = mkstemp(path);
 	snprintf(command, sizeof(command), "seq 1 200000 | gzip -c | head -c 200000 > %s", path);
 	if (system(command))
-		skip();
+		skip_missing("gzip");
 	follow_pack(&f);
 	g = read_all(&f);
 	follow_rest(&f, &forms, buffer, take, &rest);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loaders/logs/packed.h"
+#include "loaders/logs/packed/packed.h"
 
 #include <stdlib.h>
 #include <string.h>
