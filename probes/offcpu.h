@@ -285,7 +285,8 @@ struct offcpu_tally {
 			     `culprits` had no room for */
 	__u64 unfollowed; /* child processes that the set of --'s had no room for */
 	__u64 named;      /* threads that got a number */
-	__u64 pairs;      /* new ones of waker and woken, and of who ran and who waited */
+	__u64 pairs;      /* new ones in `wakes` */
+	__u64 neighbours; /* the same in `culprits` */
 	__u64 late;       /* stacks sent to be unwound later */
 	__u64 plain_ns, plain_runs; /* switches without a stack */
 	__u64 stack_ns, stack_runs; /* those with one */

@@ -166,13 +166,22 @@ static __always_inline void fill_tell(__u64 n)
 		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
 }
 
-/* A pair of threads that was not met since the last reading. */
+/* A waker and who it woke, that were not met since the last reading. */
 static __always_inline void tally_pair(void)
 {
 	struct offcpu_tally *t = tally_get();
 
 	if (t)
 		fill_tell(++t->pairs);
+}
+
+/* The same of who ran, and who waited. */
+static __always_inline void tally_neighbour(void)
+{
+	struct offcpu_tally *t = tally_get();
+
+	if (t)
+		fill_tell(++t->neighbours);
 }
 
 /* This and other steps are global functions of numbers alone: they are verified once, not at each
@@ -371,7 +380,7 @@ __noinline int culprit_add(__u64 id, __u64 by, __u64 ns)
 	struct offcpu_count *c = bpf_map_lookup_elem(&culprits, &key);
 
 	if (!c) {
-		tally_pair();
+		tally_neighbour();
 		bpf_map_update_elem(&culprits, &key, &no_count, BPF_NOEXIST);
 		c = bpf_map_lookup_elem(&culprits, &key);
 	}

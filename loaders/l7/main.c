@@ -28,6 +28,7 @@
 #define POLL_NS       (NSEC_PER_SEC / 4)
 #define ANSWER_NS     (NSEC_PER_SEC / 10) /* the parser has answered by then */
 #define WRITE_NS      (1 * NSEC_PER_SEC)
+#define REST_NS       (10 * NSEC_PER_SEC) /* between questions to a parser that has nothing */
 #define SWEEP_NS      (2 * NSEC_PER_SEC)
 #define SWEEP_MOST_NS (30 * NSEC_PER_SEC)
 #define SWEEP_PART    1000 /* reading descriptors takes at most 1/1000 of the time */
@@ -44,6 +45,8 @@ struct l7 {
 	int64_t asked_ns, swept_ns, sweep_took_ns;
 	int64_t sweep_rest_ns; /* least time between sweeps while no records come */
 	uint64_t unseen_bytes, records, swept_records; /* records: so far; at the last sweep */
+	uint64_t asked_records;                        /* when the parser was asked last */
+	int64_t heard_ns; /* records came, or it had something to say */
 	bool started, full, shed;
 };
 
@@ -152,6 +155,20 @@ static void unseen(struct l7 *l, int64_t now_ns)
 	l->shed = l->shed || t.lost + t.shed;
 }
 
+/* Nothing has come for longer than a bucket lasts, and the parser had nothing to say: it is not
+ * woken each second. What it says of connections that go on without a byte is late by REST_NS. */
+static bool is_resting(struct l7 *l, const struct family_host *h, bool sent, int64_t now_ns)
+{
+	struct l7_tally t;
+
+	hooks_tally(&l->hooks, &t);
+	if (sent || t.records != l->asked_records || !l->heard_ns)
+		l->heard_ns = now_ns;
+	l->asked_records = t.records;
+	return now_ns - l->heard_ns > (h->bucket_s + 2) * NSEC_PER_SEC &&
+	       now_ns - l->asked_ns < REST_NS && !l->rows.unresolved.n;
+}
+
 static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct l7 *l = state;
@@ -171,8 +188,12 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (now_ns - l->asked_ns < WRITE_NS) {
 		if (!sent) /* it sends when asked; before that only if it has much (wake_fd) */
 			h->next_ns = l->asked_ns + WRITE_NS;
+		l->heard_ns = sent ? now_ns : l->heard_ns;
 		return;
 	}
+	h->next_ns = now_ns + WRITE_NS;
+	if (is_resting(l, h, sent, now_ns))
+		return;
 	h->next_ns = now_ns + ANSWER_NS;
 	store_rows_fresh(&l->rows);
 	store_rows_unresolved(&l->rows, h, now_ns);

@@ -95,9 +95,10 @@ struct maps {
 #define RECONCILE_NS (5 * NSEC_PER_SEC)
 #define ACT_NS       (3 * NSEC_PER_SEC / 10)
 #define SWEEP_NS     (15 * NSEC_PER_SEC)
-#define CPUS_NS      (SLOW_NS)
+#define CPUS_NS      NSEC_PER_SEC
 #define CPUS_ASK_NS  (5 * NSEC_PER_SEC) /* costs each CPU an interrupt */
 #define COST_NS      NSEC_PER_SEC
+#define COST_REST_NS (5 * NSEC_PER_SEC) /* where nothing happens */
 #define MEMORY_NS    (10 * NSEC_PER_SEC)
 #define STORE_NS     (2 * NSEC_PER_SEC)
 
@@ -201,19 +202,32 @@ static void reconcile(struct maps *m)
 	}
 }
 
+/* Loaders look once a second, right after our tick. */
+static bool is_heard(int64_t now)
+{
+	return now / SLOW_NS % (NSEC_PER_SEC / SLOW_NS) == 0;
+}
+
 static void tick(struct maps *m)
 {
-	if (pace_is_slow(&m->pace, clock_boot_ns()))
+	bool slow = pace_is_slow(&m->pace, clock_boot_ns());
+
+	if (slow)
 		side_band_feed_sleep(m->feed); /* before the read: later execs wake us */
 	if (is_due(&m->due.cpus_ns, CPUS_NS))
 		follow_cpus(m);
-	read_and_tell(m);
+	if (slow && !is_heard(clock_boot_ns()))
+		read_and_publish(m);
+	else
+		read_and_tell(m);
 	reconcile(m);
 	if (is_due(&m->due.sweep_ns, SWEEP_NS))
 		world_sweep(&m->world, (uint64_t)clock_boot_ns());
 	lateargs_tick(&m->world.lateargs, (uint64_t)clock_boot_ns());
-	if (is_due(&m->due.cost_ns, COST_NS))
+	if (clock_boot_ns() - m->due.cost_ns >= (slow ? COST_REST_NS : COST_NS)) {
+		m->due.cost_ns = clock_boot_ns();
 		tell_cost(m);
+	}
 	if (is_due(&m->due.store_ns, STORE_NS))
 		cache_look(m->cache);
 	indexer_tick(m->indexer, (uint64_t)clock_boot_ns());
@@ -288,7 +302,7 @@ static void maps_loop(struct maps *m)
 	m->due = (struct due){.reconcile_ns = now + RECONCILE_NS,
 			      .act_ns = INT64_MAX,
 			      .sweep_ns = now + SWEEP_NS,
-			      .cost_ns = now + COST_NS,
+			      .cost_ns = now,
 			      .memory_ns = now + COST_NS};
 	while (!m->stop && !hub_orphaned(m->hub)) {
 		struct epoll_event ev[16];

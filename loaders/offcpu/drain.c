@@ -774,6 +774,15 @@ void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_
 	remove_all(&r);
 }
 
+void drain_culprits(struct drain *d, struct family_host *h, int64_t now_ns)
+{
+	struct reading r = {.d = d, .h = h, .utc_ns = (d->read_ns + now_ns) / 2 + h->offset_ns};
+
+	mapread_take(d->maps.culprits, sizeof(struct offcpu_culprit_key),
+		     sizeof(struct offcpu_count), culprit_read, &r);
+	smalls_put(&r);
+}
+
 static void last_put(struct reading *r, const struct offcpu_thread *t, uint32_t class,
 		     uint32_t flags, uint64_t from, uint64_t to)
 {

@@ -53,6 +53,8 @@ void drain_init(struct drain *d, const struct drain_maps *maps, int64_t begin_ns
 void drain_release(struct drain *d);
 /* `reading` is the number of the slot with the longest stretches since the last reading. */
 void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_t now_ns);
+/* Only who ran while another waited, between two of these: their map fills. */
+void drain_culprits(struct drain *d, struct family_host *h, int64_t now_ns);
 /* After detach, behind the last drain_read: what still lasts. */
 void drain_unfinished(struct drain *d, struct family_host *h, int64_t now_ns);
 

@@ -76,7 +76,7 @@ static uint64_t thread_count(void)
 
 /* What maps hold until it is read: threads that got a number, and pairs of threads. */
 struct filling {
-	uint64_t threads, pairs;
+	uint64_t threads, pairs, neighbours;
 };
 
 struct offcpu {
@@ -495,6 +495,7 @@ static struct filling filling_now(const struct offcpu *o)
 	for (int i = 0; per_cpu && i < n; i++) {
 		f.threads += per_cpu[i].named;
 		f.pairs += per_cpu[i].pairs;
+		f.neighbours += per_cpu[i].neighbours;
 	}
 	return f;
 }
@@ -511,12 +512,21 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 
 /* The maps must have room for threads that end, and pairs that meet, until the next reading: what
  * is read is removed. The programs call while they fill (fill_tell). */
-static bool is_filling(const struct offcpu *o)
+static bool is_filling(const struct offcpu *o, const struct filling *now)
 {
-	const struct filling now = filling_now(o);
+	return now->threads - o->filled.threads > bpf_map__max_entries(o->skel->maps.threads) / 4 ||
+	       now->pairs - o->filled.pairs > bpf_map__max_entries(o->skel->maps.wakes) / 4;
+}
 
-	return now.threads - o->filled.threads > bpf_map__max_entries(o->skel->maps.threads) / 4 ||
-	       now.pairs - o->filled.pairs > bpf_map__max_entries(o->skel->maps.culprits) / 4;
+/* Of these alone much comes on a busy host, and all of it can be taken out. */
+static void neighbours_read(struct offcpu *o, struct family_host *h, const struct filling *now,
+			    int64_t now_ns)
+{
+	if (now->neighbours - o->filled.neighbours <=
+	    bpf_map__max_entries(o->skel->maps.culprits) / 4)
+		return;
+	drain_culprits(&o->drain, h, now_ns);
+	o->filled.neighbours = filling_now(o).neighbours;
 }
 
 /* With long buckets, and no ring that has seconds, readings are usually as rare. */
@@ -532,9 +542,12 @@ static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
 	struct offcpu *o = state;
 	int64_t second = (now_ns + h->offset_ns) / NSEC_PER_SEC;
 	bool over = o->second && second != o->second;
+	const struct filling now = filling_now(o);
 
-	if (o->second && ((over && is_time(h, second)) || is_filling(o)))
+	if (o->second && ((over && is_time(h, second)) || is_filling(o, &now)))
 		sums_read(o, h, now_ns);
+	else if (o->second)
+		neighbours_read(o, h, &now, now_ns);
 	if (over) {
 		if (o->step)
 			store_slowed(h->store, h->run, now_ns + h->offset_ns - NSEC_PER_SEC / 2,
@@ -542,7 +555,10 @@ static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
 		join_settle(&o->join, h, now_ns);
 	}
 	o->second = second;
-	h->next_ns = (second + 1) * NSEC_PER_SEC - h->offset_ns;
+	second++;
+	while (!o->step && !is_time(h, second))
+		second++;
+	h->next_ns = second * NSEC_PER_SEC - h->offset_ns;
 }
 
 static void offcpu_last_read(void *state, struct family_host *h, int64_t patience_ns)

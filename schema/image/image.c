@@ -338,6 +338,8 @@ static int open_fd(int fd, enum scope scope, struct image **out, struct err *e)
 		madvise(map, (size_t)st.st_size, MADV_DONTNEED);
 	(*out)->map = map;
 	(*out)->map_size = (size_t)st.st_size;
+	(*out)->dev = st.st_dev;
+	(*out)->ino = st.st_ino;
 	return 0;
 }
 
@@ -354,6 +356,13 @@ int image_open_sound_fd(int fd, struct image **out, struct err *e)
 int image_open_rows_fd(int fd, struct image **out, struct err *e)
 {
 	return open_fd(fd, ROWS, out, e);
+}
+
+bool image_is_of(const struct image *img, int fd)
+{
+	struct stat st;
+
+	return img->map && !fstat(fd, &st) && st.st_dev == img->dev && st.st_ino == img->ino;
 }
 
 void image_close(struct image *img)

@@ -48,8 +48,10 @@ int image_open_fd(int fd, struct image **out, struct err *e);
  * right (sonde-maps, of each index that it hands out). What keeps look-ups within the mapping is
  * checked all the same. */
 int image_open_sound_fd(int fd, struct image **out, struct err *e);
-/* The same with only identity, segments, unwind rows and interpreter data; nothing else is read or
- * checked, so it has no names and no lines. */
+/* Is this descriptor of the file that was opened by one? A file that is mapped keeps its number. */
+bool image_is_of(const struct image *img, int fd);
+/* image_open_fd with only identity, segments, unwind rows and interpreter data; nothing else is
+ * read or checked, so it has no names and no lines. */
 int image_open_rows_fd(int fd, struct image **out, struct err *e);
 /* The same over bytes that the caller keeps alive. Pure: for tests and fuzzing. */
 int image_open_bytes(const void *data, size_t len, struct image **out, struct err *e);

@@ -44,6 +44,7 @@ struct image {
 	size_t part_sizes[IMAGE_PARTS];
 	void *map; /* NULL: the bytes are the caller's */
 	size_t map_size;
+	uint64_t dev, ino; /* of the file that is mapped; 0: none is */
 };
 
 /* A run's bytes into its parts. false: they do not fit together (its rows are checked when they are

@@ -148,7 +148,8 @@ struct family {
 	int (*open)(const struct family_config *c, void **state, struct bpf_object **obj,
 		    struct err *e);
 	int (*attach)(void *state, struct err *e); /* NULL: there is nothing to attach */
-	/* Called twice a second or more often (family_host.next_ns), from attach to detach, when
+	/* Called once a second or more often (family_host.next_ns; of a family without a ring, with
+	 * long buckets, every two seconds), from attach to detach, when
 	 * mappings are up to date. A family that reads by itself does so here, in small pieces:
 	 * rings and signals have to wait meanwhile. May be NULL. */
 	void (*poll)(void *state, struct family_host *h, int64_t now_ns);

@@ -30,9 +30,10 @@
 
 #define QUICK_NS (100 * MSEC)
 #define SLOW_NS  (1000 * MSEC)
-#define PHASE_NS (40 * MSEC) /* after sonde-maps' tick */
-#define FIRST_NS (10 * MSEC) /* until the first sample is stored with its names and reported */
-#define HURRY    (-10)       /* nice */
+#define REST_NS  (2000 * MSEC) /* the same without stacks, where no person waits */
+#define PHASE_NS (40 * MSEC)   /* after sonde-maps' tick */
+#define FIRST_NS (10 * MSEC)   /* until the first sample is stored with its names and reported */
+#define HURRY    (-10)         /* nice */
 /* how long the last batch may take, also after Ctrl-C: a disk that stalls for a second loses
  * nothing; sonded waits for five */
 #define CLOSE_MS 3000
@@ -447,6 +448,15 @@ static void confine_self(const struct capture *c)
 		log_warn("%s", e.what);
 }
 
+/* A family that has stacks looks once a second: what names them may be gone soon. Others say when
+ * they must be called (family_host.next_ns). */
+static int64_t slow_ns(const struct capture *c)
+{
+	return !c->config.f->ring_fd && c->config.o->options->bucket_s >= FAMILY_ALWAYS_S ?
+		       REST_NS :
+		       SLOW_NS;
+}
+
 /* Sampling begins with the attach; a command is released right after it. */
 static int begin(struct capture *c, struct err *e)
 {
@@ -467,7 +477,7 @@ static int begin(struct capture *c, struct err *e)
 	c->clock.attached_ns = c->clock.second_ns = c->books.booked_ns = c->intake.read_ns =
 		c->books.until_ns = clock_boot_ns();
 	c->clock.pace = (struct pace){.quick_ns = FIRST_NS,
-				      .slow_ns = SLOW_NS,
+				      .slow_ns = slow_ns(c),
 				      .phase_ns = PHASE_NS,
 				      .next_ns = c->clock.attached_ns,
 				      .busy_until_ns = c->clock.attached_ns + CAPTURE_BEGIN_NS};

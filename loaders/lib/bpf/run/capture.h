@@ -7,7 +7,8 @@
  *   ring `late`  -> late (until the rows that its stack needs are there) -> unwinding -> naming ->
  *                   store, by bucket
  *
- * One thread does all this every 100 ms at the start, then every second; a ring that fills fast
+ * One thread does all this every 100 ms at the start, then every second (every two
+ * where no person waits and the family has no stacks); a ring that fills fast
  * wakes it. The store has a thread for writing. Every event that the family's program saw is stored
  * or counted under one reason; at the end seen = stored + all losses, exactly:
  *   ring       the program found the ring full

@@ -6,9 +6,13 @@
 #include "loaders/lib/bpf/run/private.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 
-/* one progress line a second: each reads the accounts of every program of the capture */
+/* a progress line reads the accounts of every program of the capture: one a second for a person */
 #define PROGRESS_NS (950 * MSEC)
-#define FINISH_NS   (500 * MSEC)
+/* for sonded, which looks each ten seconds: all loaders in the same seconds, so that it is woken
+ * for all of them at once */
+#define PROGRESS_REST_NS  (4000 * MSEC)
+#define PROGRESS_YOUNG_NS (60 * NSEC_PER_SEC) /* so long somebody may be watching it begin */
+#define FINISH_NS         (500 * MSEC)
 
 static double seconds(int64_t ns)
 {
@@ -91,6 +95,14 @@ void capture_tell_finish(struct capture *c)
 		      false);
 }
 
+static bool progress_due(const struct capture *c, int64_t now)
+{
+	if (c->config.o->options->bucket_s < FAMILY_ALWAYS_S ||
+	    now - c->clock.attached_ns < PROGRESS_YOUNG_NS)
+		return now - c->tell.told_ns >= PROGRESS_NS;
+	return now / PROGRESS_REST_NS != c->tell.told_ns / PROGRESS_REST_NS;
+}
+
 void capture_tell(struct capture *c)
 {
 	struct store_writer_stat s;
@@ -98,7 +110,7 @@ void capture_tell(struct capture *c)
 	store_writer_stat(c->config.store, &s);
 	send_ready(c, &s);
 	capture_send_first(c, &s);
-	if (c->config.o->progress->fd < 0 || clock_boot_ns() - c->tell.told_ns < PROGRESS_NS)
+	if (c->config.o->progress->fd < 0 || !progress_due(c, clock_boot_ns()))
 		return;
 	c->tell.told_ns = clock_boot_ns();
 	send_progress(c, &s);

@@ -14,7 +14,7 @@
 #include "loaders/lib/bpf/run/private.h"
 #include "schema/base/log.h"
 
-#define VIGIL_NS (4000 * MSEC) /* well below the watchdog's time (supervisor/children/policy.h) */
+#define VIGIL_NS (8000 * MSEC) /* well below the watchdog's time (supervisor/children/policy.h) */
 
 static void nap(struct capture_vigil *v, int64_t ns)
 {

@@ -186,12 +186,14 @@ static void rows_open(struct image_entry *img)
 }
 
 /* A second index of the file, with lines, which take long to read. The first key stays: it names
- * the same file. */
+ * the same file. What another client asked for comes to all: most often it is known. */
 static void image_again(struct hostmaps *hm, struct image_entry *img, int fd)
 {
 	struct image *index = NULL;
 
-	if (fd < 0 || image_open_sound_fd(fd, &index, NULL))
+	if (fd < 0 || (img->index && image_is_of(img->index, fd)))
+		return;
+	if (image_open_sound_fd(fd, &index, NULL))
 		return;
 	image_close(img->index);
 	img->index = index;

@@ -395,6 +395,26 @@ TEST(a_descriptor_may_be_closed_after_opening)
 	assert_int_equal(image_open_fd(-1, &img, NULL), -EBADF);
 }
 
+TEST(one_that_is_mapped_is_known_by_its_file)
+{
+	struct small s = small();
+	struct image *img = NULL;
+	int fd = memfd_create("index", MFD_CLOEXEC), again, other;
+
+	assert_int_equal(write(fd, &s, sizeof(s)), sizeof(s));
+	assert_int_equal(image_open_fd(fd, &img, NULL), 0);
+	again = dup(fd); /* as it comes over a socket */
+	close(fd);
+	other = memfd_create("index", MFD_CLOEXEC);
+	assert_int_equal(write(other, &s, sizeof(s)), sizeof(s));
+	assert_true(image_is_of(img, again));
+	assert_false(image_is_of(img, other));
+	assert_false(image_is_of(img, -1));
+	close(again);
+	close(other);
+	image_close(img);
+}
+
 /* Publishing rows reads no names; looking up a name finds them damaged. */
 TEST(rows_are_opened_without_the_rest_and_checked_alone)
 {
