@@ -14,7 +14,7 @@ void mapread_remove(int fd, size_t key_size, const void *keys, size_t n);
 /* 0 or -errno. `fn` may delete entries: each is a copy. */
 int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx);
 
-/* Takes one entry out, `value` is its. false: there is none. Another thread or program may change
+/* Takes one entry out, `value` is its. false: it is not there. Another thread or program may change
  * it in between before 5.14, since when the kernel does both at once. */
 bool mapread_take(int fd, const void *key, void *value);
 
