@@ -105,19 +105,16 @@ static void first_add(struct firsts *f, const struct disk_sync_key *key, const s
 	}
 }
 
-static void growth_put(const struct draining *d, const struct disk_sync_key *key,
-		       const struct firsts *firsts, const struct who *who, const char *path)
+/* By how much the file grew; 0: by nothing, or its first call of the epoch was counted already. */
+static int64_t growth_of(const struct draining *d, const struct disk_sync_key *key,
+			 const struct firsts *firsts)
 {
 	const struct files_id id = {.ino = key->ino, .dev = key->dev};
 	uint64_t at = 0;
-	int64_t grew;
 
 	if (!idmap_get(&firsts->at, file_hash(key), &at))
-		return;
-	grew = files_growth(d->f, &id, firsts->list[at].blocks);
-
-	if (grew && !who->excluded)
-		files_grew(d->h, who, path, grew, d->utc_ns);
+		return 0;
+	return files_growth(d->f, &id, firsts->list[at].blocks);
 }
 
 /* `other`: the name of files past the limit; NULL: it is a file. */
@@ -126,12 +123,20 @@ static bool call_put(const struct draining *d, const struct disk_sync_key *key,
 {
 	struct who who = who_find(d->h, &key->who, NULL);
 	const struct files_id id = {.ino = key->ino, .dev = key->dev};
+	bool one = !other && key->ino != DISK_OTHERS;
 	struct fact_row row = {0};
 	char path[FILENAME_PATH];
+	int64_t grew;
 
 	if (!who.wanted || key->call >= DISK_IOS)
 		return false;
 	name_find(d, key->ino, key->dev, &who, other, path);
+	if (one && makes_larger(key->call)) {
+		grew = growth_of(d, key, firsts); /* it may have got another name */
+		name_find(d, key->ino, key->dev, &who, other, path);
+		if (grew && !who.excluded)
+			files_grew(d->h, &who, path, grew, d->utc_ns);
+	}
 	fact_put_text(&row, CALL_FILE, path);
 	fact_put_text(&row, CALL_CALL, call_word(key->call));
 	fact_put(&row, CALL_CALLS, s->calls);
@@ -140,11 +145,8 @@ static bool call_put(const struct draining *d, const struct disk_sync_key *key,
 	fact_put(&row, CALL_US, s->ns / 1000);
 	drain_times(&row, CALL_T0, s->hist);
 	who_put(d->h, d->utc_ns, &CALL_FACT, &row, &who, CALL_PROCESS, CALL_CONTAINER);
-	if (other || key->ino == DISK_OTHERS)
-		return true;
-	files_place(d->f, d->h, &id, &who, path, d->utc_ns);
-	if (makes_larger(key->call))
-		growth_put(d, key, firsts, &who, path);
+	if (one)
+		files_place(d->f, d->h, &id, &who, path, d->utc_ns);
 	return true;
 }
 

@@ -3,7 +3,9 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include "loaders/lib/bpf/run/who.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/facts/disk.h"
@@ -80,12 +83,7 @@ static void path_find(struct files *f, struct files_known *k, uint32_t pid, int 
 	char below[FILENAME_PATH], path[FILENAME_PATH];
 	struct disk_names s;
 
-	if (!mapread_take_one(names_fd, &id, &s)) {
-		k->path = k->path ? k->path : mem_strdup("");
-		k->below = k->below ? k->below : mem_strdup("");
-		return;
-	}
-	if (k->path && !*s.names[0])
+	if (!mapread_take_one(names_fd, &id, &s) || !*s.names[0])
 		return;
 	free(k->path);
 	free(k->below);
@@ -107,6 +105,15 @@ static void path_find(struct files *f, struct files_known *k, uint32_t pid, int 
 	k->path = mem_strdup(path);
 }
 
+static struct files_known *known_new(struct files *f, const struct files_id *id)
+{
+	struct files_known *k = mem_alloc(sizeof(*k));
+
+	*k = (struct files_known){.id = *id, .path = mem_strdup(""), .below = mem_strdup("")};
+	HASH_ADD(hh, f->known, id, sizeof(k->id), k);
+	return k;
+}
+
 static struct files_known *known_of(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid,
 				    int names_fd)
 {
@@ -114,11 +121,7 @@ static struct files_known *known_of(struct files *f, uint64_t ino, uint32_t dev,
 	struct files_known *k;
 
 	HASH_FIND(hh, f->known, &id, sizeof(id), k);
-	if (!k) {
-		k = mem_alloc(sizeof(*k));
-		*k = (struct files_known){.id = id};
-		HASH_ADD(hh, f->known, id, sizeof(k->id), k);
-	}
+	k = k ? k : known_new(f, &id);
 	k->round = f->round;
 	path_find(f, k, pid, names_fd);
 	return k;
@@ -229,21 +232,99 @@ void files_place(struct files *f, struct family_host *h, const struct files_id *
 }
 
 /* As the first process sees it: sonde may run in a container. */
-static bool blocks_read(const struct files *f, const struct files_known *k, struct statx *st)
-{
-	char path[FILENAME_PATH + 16];
-	int flags = AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+static const char *const ROOTS[] = {"/proc/1/root", ""};
 
+static bool stat_read(const char *path, uint64_t ino, struct statx *st)
+{
+	int flags = AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+	char at[FILENAME_PATH + 16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(ROOTS); i++) {
+		snprintf(at, sizeof(at), "%s%s", ROOTS[i], path);
+		if (!statx(AT_FDCWD, at, flags, STATX_INO | STATX_BLOCKS, st))
+			return st->stx_ino == ino;
+	}
+	return false;
+}
+
+/* The entry of a folder that has this number, in `name`; FILES_ENTRIES are looked at. */
+static bool entry_find(DIR *dir, uint64_t ino, char name[NAME_MAX + 1])
+{
+	const struct dirent *e;
+
+	for (int i = 0; i < FILES_ENTRIES && (e = readdir(dir)); i++)
+		if (e->d_ino == ino) {
+			snprintf(name, NAME_MAX + 1, "%s", e->d_name);
+			return true;
+		}
+	return false;
+}
+
+static void below_rename(struct files_known *k, const char *name)
+{
+	const char *last = strrchr(k->below, '/');
+	char below[FILENAME_PATH + NAME_MAX + 1];
+
+	if (!last)
+		return;
+	snprintf(below, sizeof(below), "%.*s/%s", (int)(last - k->below), k->below, name);
+	free(k->below);
+	k->below = mem_strdup(below);
+}
+
+/* Rule 3: the file has another name in its folder by now. */
+static bool renamed_find(struct files *f, struct files_known *k, struct statx *st)
+{
+	size_t folder = (size_t)(strrchr(k->path, '/') - k->path);
+	char name[NAME_MAX + 1], path[FILENAME_PATH + NAME_MAX + 1];
+	bool found = false;
+
+	if (f->folders++ >= FILES_RENAMED)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(ROOTS) && !found; i++) {
+		DIR *dir;
+
+		snprintf(path, sizeof(path), "%s%.*s/", ROOTS[i], (int)folder, k->path);
+		dir = opendir(path);
+		found = dir && entry_find(dir, k->id.ino, name);
+		if (dir)
+			closedir(dir);
+	}
+	if (!found)
+		return false;
+	snprintf(path, sizeof(path), "%.*s/%s", (int)folder, k->path, name);
+	if (strlen(path) >= FILENAME_PATH || !stat_read(path, k->id.ino, st))
+		return false;
+	free(k->path);
+	k->path = mem_strdup(path);
+	below_rename(k, name);
+	return true;
+}
+
+static bool blocks_read(struct files *f, struct files_known *k, struct statx *st)
+{
 	if (!k->whole || mounts_waits(&f->mounts, k->id.dev))
 		return false;
-	snprintf(path, sizeof(path), "/proc/1/root%s", k->path);
-	return (!statx(AT_FDCWD, path, flags, STATX_INO | STATX_BLOCKS, st) ||
-		!statx(AT_FDCWD, k->path, flags, STATX_INO | STATX_BLOCKS, st)) &&
-	       st->stx_ino == k->id.ino;
+	return stat_read(k->path, k->id.ino, st) || renamed_find(f, k, st);
+}
+
+/* The file that has the blocks: an overlay's is one of its layer, which is known by itself, too. */
+static struct files_known *sized_of(struct files *f, struct files_known *k, const struct statx *st)
+{
+	struct files_id id = {.ino = st->stx_ino,
+			      .dev = st->stx_dev_major << MINOR_BITS | st->stx_dev_minor};
+	struct files_known *x;
+
+	if (id.ino == k->id.ino && id.dev == k->id.dev)
+		return k;
+	HASH_FIND(hh, f->known, &id, sizeof(id), x);
+	x = x ? x : known_new(f, &id);
+	x->round = f->round;
+	return x;
 }
 
 /* By how much it grew since the last look. 0: it cannot be seen. */
-static int64_t growth(const struct files *f, struct files_known *k, uint64_t blocks)
+static int64_t growth(struct files *f, struct files_known *k, uint64_t blocks)
 {
 	struct statx st;
 	uint64_t was;
@@ -252,6 +333,7 @@ static int64_t growth(const struct files *f, struct files_known *k, uint64_t blo
 		k->sized = false;
 		return 0;
 	}
+	k = sized_of(f, k, &st);
 	was = k->sized ? k->blocks : blocks;
 	k->blocks = st.stx_blocks;
 	k->sized = true;
@@ -306,9 +388,9 @@ static void file_name(const struct draining *d, const struct disk_file_key *key,
 		return;
 	}
 	k = known_of(d->f, key->ino, key->dev, files_viewer(d->h, who), d->names_fd);
-	snprintf(out, FILENAME_PATH, "%s", *k->path ? k->path : DRAIN_OTHER);
 	if (s->dirty_bytes)
 		*grew = growth(d->f, k, s->blocks);
+	snprintf(out, FILENAME_PATH, "%s", *k->path ? k->path : DRAIN_OTHER);
 }
 
 /* "": the capture shows nothing of who used it. */
@@ -404,6 +486,7 @@ void files_drain(struct files *f, const struct hooks_files *maps, struct devices
 void files_epoch(struct files *f)
 {
 	f->round++;
+	f->folders = 0;
 }
 
 void files_unseen(struct files *f, struct devices *devices, struct family_host *h,

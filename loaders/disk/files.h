@@ -11,6 +11,8 @@
  *    sparse files count what they take. What was grown without
  *    a dirty page (O_DIRECT, fallocate) is seen by calls (files_growth). A file that is gone has
  *    no size, nor one that a server or a process keeps (NFS, FUSE): it may not answer.
+ * 3. Much is written under one name and then gets another one (rsync, package managers, databases).
+ *    A file that grew and has its name no more is looked for in its folder, by its number.
  */
 #ifndef SONDE_DISK_FILES_H
 #define SONDE_DISK_FILES_H
@@ -30,6 +32,10 @@
 #define FILES_KNOWN 4096 /* files whose path and size are kept */
 #define FILES_OTHER "~other"
 
+/* Rule 3: folders of an epoch that are read, and entries of each. */
+#define FILES_RENAMED 8
+#define FILES_ENTRIES 4096
+
 /* Of an epoch's files past its limit: how many are asked for their folder, and how many folders
  * have rows (both by drain_most). */
 #define FILES_LOOKED  1024
@@ -48,6 +54,7 @@ struct files { /* {0} */
 	struct layers layers;
 	uint32_t round;
 	uint32_t mounts_round; /* in which mounts were read last */
+	uint32_t folders;      /* looked at in this one */
 };
 
 /* `epoch` and earlier ones; `utc_ns`: into which bucket their rows go. */

@@ -634,10 +634,11 @@ disks_use() {
 	dd if=/mnt/big of=/dev/null bs=4096 count=16
 	dd if=/mnt/big of=/dev/null bs=65536 count=4 iflag=direct
 	sleep 1
+	umount /mnt # nothing is written behind the last reading
 	cat /run/diskstats
 	echo after
 	cat /proc/diskstats
-	capture_end && umount /mnt
+	capture_end
 }
 
 # KIND NUMBER: a file system that is a module, on loop device NUMBER.
@@ -653,12 +654,12 @@ disks_filesystem() {
 	echo 1 >/proc/sys/vm/drop_caches
 	dd if=/mnt/$1/big of=/dev/null bs=4096 count=16
 	dd if=/mnt/$1/big of=/dev/null bs=65536 count=4 skip=12 iflag=direct
-	sync
 	sleep 1
+	umount /mnt/$1
 	cat /run/diskstats
 	echo after
 	cat /proc/diskstats
-	capture_end && umount /mnt/$1
+	capture_end
 }
 
 disks_all() {

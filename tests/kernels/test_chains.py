@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Family disk where devices lie on others (step `disks`): no byte twice, by the kernel's own counters and by what dd wrote."""
 import json
+import re
 
 import pytest
 
@@ -100,6 +101,14 @@ def test_a_device_of_bios_that_fails_has_errors(chains):
     """dm-error answers no request of any disk."""
     errors = {(r["disk"], r["op"]): r["errors"] for r in rows(chains, "blocks") if r["errors"]}
     assert list(errors) == [("dm-4", "read")] and errors["dm-4", "read"] >= 1
+
+
+def test_what_a_kernel_does_not_tell_is_said_with_the_version_that_does(chains):
+    items = {i["name"]: i for i in chains.sections["disks-check"].json()["items"]}
+    version = (99,) if chains.name == "newest" else tuple(map(int, chains.name.split(".")))
+    for name, since in (("who asks", (6, 5)), ("calls on files", (6, 0)), ("who waits", (6, 2))):
+        assert items[name]["state"] == ("ok" if version >= since else "warn"), items[name]
+        assert version >= since or re.search(r"kernel \d+\.\d+ or later", json.dumps(items[name])), items[name]
 
 
 def test_reads_and_writes_of_files_are_counted_or_said_to_be_missing(chains):

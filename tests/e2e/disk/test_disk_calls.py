@@ -357,10 +357,11 @@ for name in "abc":
 
 def test_files_past_the_limit_are_summed_by_folder(capture, store, folder):
     """Two large files in each of three folders, and 150 small ones: more than have rows of their own. Only their writer is recorded:
-    the limits are those of the host, and other programs may use more files and folders."""
+    the limits are those of the host, and other programs may use more files and folders. They are those of each ten seconds, and fewer than of
+    each two: on a busy host the writer takes long, and the files of each two may be few."""
     calls_needed()
     sizes = {f"{folder}/{name}/{i}": PAGE * (256 if i < 2 else 1 + i % 2) for name in "abc" for i in range(152)}
-    cap = capture("--bucket", "1s", program="sonde-disk", command=[sys.executable, "-c", WRITES, folder])
+    cap = capture("--bucket", "10s", program="sonde-disk", command=[sys.executable, "-c", WRITES, folder])
     assert not any(cap.wait()["lost"].values())
     for view, what, more in (("file_calls", "bytes", "call = 'write'"), ("disk_files", "dirty_bytes", "dirty_bytes > 0")):
         rows = sql_all(store, f"SELECT file, sum({what}) AS bytes FROM {view} WHERE {more} AND file NOT LIKE '/dev/%' GROUP BY 1")
@@ -490,6 +491,38 @@ def test_a_file_that_is_waited_for_has_the_hosts_path_whatever_the_mounts(captur
         pytest.skip(f"nothing can be mounted here: {inside.stderr}")
     rows = sql_all(store, f"SELECT file, sum(calls) AS n FROM fsyncs WHERE file LIKE '{folder}/%' GROUP BY 1 ORDER BY 1")
     assert [(r["file"], r["n"]) for r in rows] == [(f"{folder}/private/file", 1), (f"{folder}/shown/other", 1)]
+
+
+def test_a_file_that_got_its_name_after_it_was_written_has_its_growth(capture, store, folder):
+    """As rsync, package managers and browsers write: one name meanwhile, another one when all is there; beside files that are gone by then."""
+    cap = capture("--pid", os.getpid(), program="sonde-disk")
+    for name in ("gone", "kept"):
+        with open(f"{folder}/.{name}.part", "wb") as f:
+            f.write(os.urandom(4 << 20))
+            f.flush()
+            os.fsync(f.fileno())
+    os.unlink(f"{folder}/.gone.part")
+    os.rename(f"{folder}/.kept.part", f"{folder}/kept")
+    cap.stop()
+    rows = sql_all(store, f"SELECT file, sum(dirty_bytes) AS dirty, sum(grown_bytes) AS grown FROM disk_files WHERE file LIKE '{folder}/%kept%' GROUP BY 1")
+    assert [(r["file"], r["grown"]) for r in rows] == [(f"{folder}/kept", took(f"{folder}/kept"))] and rows[0]["dirty"] >= 4 << 20
+
+
+@pytest.mark.long
+def test_rsync_is_who_fills_the_disk(capture, store, folder):
+    need("rsync")
+    os.makedirs(f"{folder}/from/deep")
+    os.mkdir(f"{folder}/to")
+    for name, size in (("large", 8 << 20), ("deep/other", 3 << 20)):
+        with open(f"{folder}/from/{name}", "wb") as f:
+            f.write(os.urandom(size))
+    cap = capture("--bucket", "1s", program="sonde-disk")
+    subprocess.run(["rsync", "-a", f"{folder}/from/", f"{folder}/to/"], check=True)
+    time.sleep(2.5)
+    cap.stop()
+    for name in ("large", "deep/other"):
+        (row,) = sql_all(store, f"SELECT sum(grown_bytes) AS n, max(comm) AS comm FROM disk_files WHERE file = '{folder}/to/{name}' AND grown_bytes > 0")
+        assert (row["n"], row["comm"]) == (took(f"{folder}/to/{name}"), "rsync"), name
 
 
 @pytest.mark.long
