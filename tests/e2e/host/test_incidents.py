@@ -135,7 +135,7 @@ def test_unequal_coverage_is_not_compared(sonde, tmp_path):
     """Four seconds beside ten minutes: no statement, and the seconds of both."""
     store = str(tmp_path / "store")
     put(store, [{**run("cpu", AT - 600, AT), "bucket_s": 1}, *(sampled("a", 1, t) for t in range(AT - 600, AT)),
-                {**run("cpu", AT + 10, AT + 14), "bucket_s": 1}, *(sampled("a", 1, t, 60) for t in range(AT + 10, AT + 14))])
+                {**run("cpu", AT + 10, AT + 14), "bucket_s": 1}, *(sampled("a", 1, t, 20) for t in range(AT + 10, AT + 14))])
     done = sonde("explain", "--from", AT + 5, "--to", AT + 60, store=store)
     assert done.returncode == 4 and "too little was recorded: cpu (" in done.stderr and " s in the window)" in done.stderr
     assert "%" not in done.stdout

@@ -250,7 +250,7 @@ static bool is_allocators(const struct fold *f, uint32_t node)
 	return false;
 }
 
-/* A script's own frame wherever it is; else the innermost one of a file that is the program's, or
+/* A script's own frame in any place; else the innermost one of a file that is the program's, or
  * of the language's standard library, where the interpreter has nothing else. */
 static uint32_t own_node(const struct fold *f, uint32_t node)
 {

@@ -11,7 +11,7 @@
 /* for sonded, which looks each ten seconds: all loaders in the same seconds, so that it is woken
  * for all of them at once */
 #define PROGRESS_REST_NS  (4000 * MSEC)
-#define PROGRESS_YOUNG_NS (60 * NSEC_PER_SEC) /* so long somebody may be watching it begin */
+#define PROGRESS_YOUNG_NS (60 * NSEC_PER_SEC) /* so long a person may be watching it begin */
 #define FINISH_NS         (500 * MSEC)
 
 static double seconds(int64_t ns)

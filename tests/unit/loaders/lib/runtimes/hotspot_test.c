@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HotSpot's tables of lines and scopes, sound and damaged. The whole walk is tested on real JDKs
- * (tests/e2e/names/test_pstack_java.py). */
+ * (tests/e2e/pstack/test_pstack_java.py). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 
