@@ -2,6 +2,7 @@
 #include "loaders/mem/amount.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "loaders/lib/host/maps/inflight.h"
@@ -70,18 +71,28 @@ uint16_t amount_leading(struct family_host *h, const struct stack_event *ev, con
 	return n;
 }
 
+/* A function that leads from the exception to handle_mm_fault. */
+static bool is_entry(const char *name)
+{
+	return !strcmp(name, "do_user_addr_fault") || !strcmp(name, "exc_page_fault") ||
+	       !strcmp(name, "asm_exc_page_fault");
+}
+
 uint16_t amount_fault(struct family_host *h, const struct stack_event *ev, const uint64_t *frames)
 {
-	static const char handles[] = "handle_mm_fault";
+	uint16_t leading = 0;
 	struct kallsyms *k;
 	struct kallsyms_symbol sym;
 
 	naming_kernel_begin(h->naming);
 	k = naming_kallsyms(h->naming);
-	for (uint16_t n = 0; k && n < ev->n_kernel; n++)
-		if (kallsyms_find(k, frames[n] - 1, &sym) && !strcmp(sym.name, handles))
-			return n + 1;
-	return amount_leading(h, ev, frames);
+	for (uint16_t n = 0; k && n < ev->n_kernel; n++) {
+		const char *name = kallsyms_find(k, frames[n] - 1, &sym) ? sym.name : "";
+
+		if (leading ? leading == n && is_entry(name) : !strcmp(name, "handle_mm_fault"))
+			leading = n + 1;
+	}
+	return leading ? leading : amount_leading(h, ev, frames);
 }
 
 uint32_t amount_frame(struct store_writer *w, const char *name)

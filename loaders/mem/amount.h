@@ -23,8 +23,8 @@ void amount_store(struct family_host *h, const struct stack_event *ev, const uin
  * program that took it, what called that, and the scheduler's own. */
 uint16_t amount_leading(struct family_host *h, const struct stack_event *ev,
 			const uint64_t *frames);
-/* How many of them lead to the page fault that it was in: what allocated, up to the function that
- * handles faults. */
+/* How many of them lead to the page fault that it was in: what allocated, and the path from the
+ * exception to it. */
 uint16_t amount_fault(struct family_host *h, const struct stack_event *ev, const uint64_t *frames);
 /* A frame that no program has, of this name: for memory that no code took. The
  * store's id. */

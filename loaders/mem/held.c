@@ -13,19 +13,20 @@
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/mem/amount.h"
 #include "loaders/mem/pages.h"
+#include "loaders/mem/replaced.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/store/write/writer.h"
 
-#define PAGE       4096ull
-#define TURN_NS    (NSEC_PER_SEC / 50) /* that reading takes of the loop at once */
-#define FIRST_NS   (NSEC_PER_SEC / 2)  /* from a process's first sample to its first reading */
-#define CHANGED    16                  /* of its memory, one part in this many */
-#define NEIGHBOURS 32                  /* that are compared, to find memory that was mapped twice */
-#define MOVES      32                  /* that are remembered, of one process */
-#define MOVER_NS   (5 * NSEC_PER_SEC)  /* for so long after a move the next one is expected */
+#define PAGE      4096ull
+#define TURN_NS   (NSEC_PER_SEC / 50) /* that reading takes of the loop at once */
+#define FIRST_NS  (NSEC_PER_SEC / 2)  /* from a process's first sample to its first reading */
+#define CHANGED   16                  /* of its memory, one part in this many */
+#define MOVES     32                  /* that are remembered, of one process */
+#define PLACED_NS (2 * NSEC_PER_SEC)  /* from a huge page's allocation until it is in place */
+#define MOVER_NS  (5 * NSEC_PER_SEC)  /* for so long after a move the next one is expected */
 
 #define BEFORE    "[from before the recording]"
 #define INHERITED "[from its parent]"
@@ -41,19 +42,6 @@
 struct key {
 	uint64_t start_ns;
 	uint32_t tgid, exec_id;
-};
-
-struct page {
-	uint64_t page;
-	uint32_t site;
-	uint32_t pages; /* that it represents */
-	bool exact;     /* and no others: its own */
-	uint64_t time_ns;
-	uint64_t moved_ns; /* mremap(2) gave it this address; 0: it never did */
-	bool changed;      /* another frame is there than at the last reading */
-	bool unsized;      /* it was not there when it was asked for its size */
-	bool huge;
-	uint64_t frame; /* 0: not known */
 };
 
 struct move {                           /* of a piece of memory to another address */
@@ -72,7 +60,7 @@ struct site { /* a stack of one process; number 0 has no frames: all that found 
 
 struct process {
 	struct key key;
-	struct page *pages;
+	struct held_page *pages;
 	size_t n_pages, cap_pages;
 	struct site *sites;
 	size_t n_sites, cap_sites;
@@ -243,7 +231,7 @@ static uint64_t page_followed(const struct process *p, uint64_t page, uint64_t t
 }
 
 static void page_keep(struct held *x, const struct stack_event *ev, size_t size,
-		      const struct page *page)
+		      const struct held_page *page)
 {
 	struct process *p = process_of(x, ev);
 
@@ -303,20 +291,22 @@ static void sample_take(struct held *x, struct family_host *h, const struct stac
 	const uint64_t at = page_followed(p, MEM_PAGE(ev->tag), ev->time_ns),
 		       said = page_look(ev, at);
 	const uint32_t size = size_of(ev, said);
-	const uint64_t pages = (uint64_t)MEM_PERIOD(ev->tag) * size;
-	const bool last = pages_state(said) == PAGES_GONE && is_last(p, ev);
+	const bool huge = MEM_IS_HUGE(ev->tag), gone = pages_state(said) == PAGES_GONE,
+		   last = gone && (huge || is_last(p, ev));
+	/* a huge page is reported when it is allocated, and may not be in place yet */
+	const uint64_t pages = (uint64_t)MEM_PERIOD(ev->tag) * (gone && huge ? 1 : size);
 
-	sample_store(h, ev, pages, size, apart, named);
-	if (apart && !MEM_IS_HUGE(ev->tag) && size == PAGES_HUGE)
+	sample_store(h, ev, (uint64_t)MEM_PERIOD(ev->tag) * size, size, apart, named);
+	if (apart && !huge && size == PAGES_HUGE)
 		return;
 	if ((pages_state(said) == PAGES_OWN || last) && !named->excluded)
 		page_keep(x, ev, bytes,
-			  &(const struct page){
+			  &(const struct held_page){
 				  .page = at,
 				  .pages = (uint32_t)(pages < UINT32_MAX ? pages : UINT32_MAX),
 				  .exact = MEM_PERIOD(ev->tag) == 1,
 				  .time_ns = ev->time_ns,
-				  .unsized = last && !MEM_IS_HUGE(ev->tag),
+				  .unsized = last,
 				  .huge = size == PAGES_HUGE,
 				  .frame = pages_frame(said)});
 }
@@ -356,7 +346,7 @@ static void pages_move(struct process *p, const struct mem_mapped *m)
 				  .by = m->start / PAGE - m->from / PAGE};
 
 	for (size_t i = 0; i < p->n_pages; i++) {
-		struct page *at = &p->pages[i];
+		struct held_page *at = &p->pages[i];
 
 		if (at->page < move.from || at->page >= move.to || at->time_ns >= move.time_ns)
 			continue;
@@ -375,7 +365,7 @@ void held_mapped(struct held *x, const struct mem_mapped *m)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->n_pages; i++) {
-		const struct page *at = &p->pages[i];
+		const struct held_page *at = &p->pages[i];
 
 		if (at->page < from || at->page >= to || at->time_ns >= m->ev.time_ns)
 			p->pages[n++] = *at;
@@ -388,98 +378,23 @@ void held_mapped(struct held *x, const struct mem_mapped *m)
 
 /* ---- reading ---- */
 
-static int by_page(const void *a, const void *b)
-{
-	const struct page *x = a, *y = b;
-
-	return x->page < y->page ? -1 : x->page > y->page;
-}
-
-static int by_age(const void *a, const void *b)
-{
-	const struct page *x = a, *y = b;
-
-	return x->time_ns < y->time_ns ? 1 : x->time_ns > y->time_ns ? -1 : 0;
-}
-
-/* Of some neighbours, youngest first, those for which there is room: together they represent `span`
- * pages at most, and a quarter more by chance. One that moved needs a place of which younger ones
- * have not taken half. Returns how many, in front. */
-static size_t youngest(struct page *pages, size_t n, uint64_t span)
-{
-	uint64_t sum = 0;
-	size_t left = 0;
-
-	qsort(pages, n, sizeof(*pages), by_age);
-	for (size_t i = 0; i < n; i++) {
-		struct page *at = &pages[i];
-
-		if (sum > (at->changed ? span / 2 : span + span / 4))
-			continue;
-		sum += at->pages;
-		pages[left++] = *at;
-	}
-	return left;
-}
-
-/* The exact ones of n sorted pages, in front: each represents what lies there itself, so of several
- * samples of one place the youngest is right. Returns how many; *others: how many follow them. */
-static size_t exact_first(struct page *pages, size_t n, size_t *others)
-{
-	struct page *rest = mem_array(n + 1, sizeof(*rest));
-	size_t exact = 0, left = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct page *at = &pages[i];
-
-		if (!at->exact)
-			rest[left++] = *at;
-		else if (!exact || pages[exact - 1].page + pages[exact - 1].pages <= at->page)
-			pages[exact++] = *at;
-		else if (pages[exact - 1].time_ns < at->time_ns)
-			pages[exact - 1] = *at;
-	}
-	memcpy(pages + exact, rest, left * sizeof(*rest));
-	free(rest);
-	*others = left;
-	return exact;
-}
-
-/* Memory that was freed and mapped again at the same place has pages of both times, and the kernel
- * only says that something is there. A page that lies in another frame than before was touched
- * again, or the kernel moved it: then its neighbours are not younger. The pages are sorted. */
-static void pages_replaced(struct process *p)
-{
-	size_t others, n = exact_first(p->pages, p->n_pages, &others);
-	const size_t end = n + others;
-
-	for (size_t i = n; i < end;) {
-		size_t k = end - i < 2 * NEIGHBOURS ? end - i : NEIGHBOURS;
-		struct page *at = &p->pages[i];
-		uint64_t span =
-			(i + k < end ? at[k].page : at[k - 1].page + at[k - 1].pages) - at->page;
-
-		i += k;
-		k = youngest(at, k, span);
-		memmove(&p->pages[n], at, k * sizeof(*at));
-		n += k;
-	}
-	p->n_pages = n;
-}
-
 /* It was touched, or moved, since the last reading: so it may be where the next move says that is
  * not known yet. */
-static bool is_moving(const struct process *p, const struct page *page, uint64_t now_ns)
+static bool is_moving(const struct process *p, const struct held_page *page, uint64_t now_ns)
 {
 	return (page->moved_ns > p->read_ns || (page->unsized && page->time_ns > p->read_ns)) &&
 	       is_mover(p, now_ns);
 }
 
 /* false: it is gone. */
-static bool page_stays(const struct process *p, struct page *page, uint64_t said, uint64_t now_ns)
+static bool page_stays(const struct process *p, struct held_page *page, uint64_t said,
+		       uint64_t now_ns)
 {
 	uint64_t frame = pages_frame(said), size;
 
+	if (pages_state(said) == PAGES_GONE && page->unsized && page->huge &&
+	    now_ns < page->time_ns + PLACED_NS)
+		return true;
 	if (pages_state(said) != PAGES_OWN)
 		return pages_state(said) == PAGES_GONE && is_moving(p, page, now_ns);
 	size = pages_size(said);
@@ -499,7 +414,7 @@ static void pages_ask_again(struct process *p, int fd, uint64_t now_ns)
 	uint64_t *said = mem_array(p->n_pages + 1, sizeof(*said));
 	size_t n = 0;
 
-	qsort(p->pages, p->n_pages, sizeof(*p->pages), by_page);
+	replaced_sort(p->pages, p->n_pages);
 	for (size_t i = 0; i < p->n_pages; i++)
 		asked[i] = p->pages[i].page;
 	pages_ask_all(fd, asked, p->n_pages, said);
@@ -514,14 +429,13 @@ static void pages_ask_again(struct process *p, int fd, uint64_t now_ns)
 /* Added up by their stacks. */
 static void pages_sum(struct process *p)
 {
-	qsort(p->pages, p->n_pages, sizeof(*p->pages), by_page);
-	pages_replaced(p);
+	p->n_pages = replaced_drop(p->pages, p->n_pages);
 	for (size_t i = 0; i < p->n_sites; i++)
 		p->sites[i].now = p->sites[i].most = p->sites[i].huge = 0;
 	p->huge_pages = 0;
 	p->huge_drawn = false;
 	for (size_t i = 0; i < p->n_pages; i++) {
-		const struct page *at = &p->pages[i];
+		const struct held_page *at = &p->pages[i];
 		struct site *s = &p->sites[at->site];
 
 		s->now += at->pages;
