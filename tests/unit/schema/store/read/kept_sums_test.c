@@ -261,7 +261,7 @@ static void assert_all_ranges(const struct fixture *f)
 			.want = k % 8 < 4 ? NULL : odd};
 
 		assert_range(fixture_segment(f, 0), plain, &q);
-		if (q.to_ns > q.from_ns) {
+		if (k % 5 == 0 && q.to_ns > q.from_ns) {
 			assert_parts(fixture_segment(f, 0), &q);
 			assert_parts(plain, &q);
 		}
