@@ -37,6 +37,8 @@
 #define SWEEP_NS     (10 * NSEC_PER_SEC) /* between looks for such ones, at least */
 #define LEAST_ASKED  (16ull << 20)       /* without a sample: then what it is is asked */
 #define HUGE_MORE    4.0                 /* times what samples of huge pages represent, at most */
+#define ASKS         4                   /* questions of a process without samples of huge pages */
+#define ASKED_NTH    16                  /* and then at each so-many-th reading */
 #define MOST_ASKED   (4ull << 30)        /* of a process, as the kernel walks through it all */
 
 struct key {
@@ -69,6 +71,8 @@ struct process {
 	struct site rest;     /* UNSAMPLED */
 	struct site huge;     /* HUGE */
 	uint64_t huge_pages;  /* small pages that samples of huge ones represent, at this reading */
+	uint64_t huge_known;  /* bytes of huge pages that the kernel said at the last question */
+	uint32_t huge_asks;   /* readings at which that was of interest */
 	bool huge_drawn;      /* samples that are drawn are among these */
 	uint64_t most_before; /* bytes; UINT64_MAX: not read yet */
 	struct move moves[MOVES]; /* number i at i % MOVES */
@@ -629,15 +633,17 @@ static void alive_tell(struct telling *t)
  * that there are few faults. (Of a process from before the recording it is not known which are
  * new.)
  */
-static uint64_t huge_of(const struct process *p, uint64_t rest, uint64_t all)
+static uint64_t huge_of(struct process *p, uint64_t rest, uint64_t all)
 {
 	uint64_t huge, sampled = p->huge_pages * PAGE;
 
 	if (p->dying || p->most_before || rest < LEAST_ASKED || rest < all / CHANGED ||
 	    all > MOST_ASKED)
 		return 0;
-	huge = pages_huge(p->key.tgid);
-	huge = huge > sampled ? huge - sampled : 0;
+	if (p->huge_pages || p->huge_asks < ASKS || p->huge_asks % ASKED_NTH == 0)
+		p->huge_known = pages_huge(p->key.tgid);
+	p->huge_asks++;
+	huge = p->huge_known > sampled ? p->huge_known - sampled : 0;
 	return huge < rest ? huge : rest;
 }
 
