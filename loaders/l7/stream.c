@@ -240,5 +240,6 @@ void stream_free(struct stream *x)
 	proto_conn_free(x->conn);
 	free(x->service);
 	free(x->asks);
+	free(x->early);
 	free(x);
 }

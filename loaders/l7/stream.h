@@ -29,7 +29,8 @@ struct stream {
 	uint32_t tid;
 	struct proto_conn *conn; /* NULL: not made yet, or its protocol is unknown */
 	char *service;
-	struct asks *asks; /* NULL: none of its pieces had a tag */
+	struct asks *asks;     /* NULL: none of its pieces had a tag */
+	struct l7_data *early; /* clear text of before the connection's record; NULL: none */
 	struct serving_end serving;
 	uint64_t opened_for; /* the only request of the thread that opened it; 0: unknown */
 	uint64_t ends;       /* hash of its two ends, the same on both; 0: unknown */

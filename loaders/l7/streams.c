@@ -17,8 +17,9 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 
-#define SILENT_CALLS 64   /* datagrams of an unknown protocol after which a socket is not copied */
-#define BULK_LEAST   1024 /* bytes of a large call */
+#define EARLY_MOST   16384 /* bytes of a piece that waits for its connection's record */
+#define SILENT_CALLS 64    /* datagrams of an unknown protocol after which a socket is not copied */
+#define BULK_LEAST   1024  /* bytes of a large call */
 #define BULK_CALLS   8
 #define BULK_LIMIT   512
 #define LINKED_NS    (60ll * 1000000000) /* links are kept this long after the last tagged request */
@@ -107,6 +108,7 @@ static void port_set(const struct streams *s, uint16_t port, bool speaks)
 }
 
 static void drop(struct streams *s, struct stream *x, bool ended);
+static void early_lose(struct streams *s, struct stream *x);
 
 /* The connected peer's flow ends with the socket; others end by silence. */
 static void datagram_end(struct streams *s, const struct stream *sock)
@@ -123,6 +125,7 @@ static void drop(struct streams *s, struct stream *x, bool ended)
 {
 	struct l7_want *w = want_of(s, x);
 
+	early_lose(s, x);
 	if (x->described && !x->datagram)
 		datagram_end(s, x);
 	serving_counts(s->serving, &x->serving, false, s->now_ns);
@@ -453,6 +456,33 @@ static void describe(struct streams *s, struct stream *x, const struct l7_data *
 	want_set(s, x, L7_WANT_CONN, 0, 0);
 }
 
+/* Clear text has the time at which it was written, and its socket is known, and the connection
+ * described, when its record is written after that: the first one of a connection that is older
+ * than the recording waits here for the description. */
+static bool early_keep(struct streams *s, struct stream *x, const struct l7_data *d)
+{
+	const size_t size = sizeof(*d) + d->len;
+
+	if (x->early || x->asked || !(d->h.flags & L7_F_TLS) || d->pos || d->len > EARLY_MOST)
+		return false;
+	x->early = mem_alloc(size);
+	memcpy(x->early, d, size);
+	x->asked = true;
+	want_set(s, x, L7_WANT_CONN, 0, 0);
+	return true;
+}
+
+/* No description came before its next bytes, or its end. */
+static void early_lose(struct streams *s, struct stream *x)
+{
+	struct l7_data *d = x->early;
+
+	x->early = NULL;
+	if (d)
+		describe(s, x, d);
+	free(d);
+}
+
 static void take_data(struct streams *s, const struct l7_data *d)
 {
 	struct stream *x = stream_of(s, &d->h);
@@ -460,6 +490,9 @@ static void take_data(struct streams *s, const struct l7_data *d)
 
 	x->tid = d->h.tid;
 	if (!x->described) {
+		if (early_keep(s, x, d))
+			return;
+		early_lose(s, x);
 		describe(s, x, d);
 		return;
 	}
@@ -480,6 +513,18 @@ static void take_data(struct streams *s, const struct l7_data *d)
 	feed(s, x, d, tls ? &x->tls_pos[d->h.dir] : &x->pos[d->h.dir]);
 	if (d->h.flags & L7_F_FAULT && !(x->conn && *proto_conn_protocol(x->conn)))
 		x->lost += d->size - d->len;
+}
+
+static void early_take(struct streams *s, const struct l7_head *h)
+{
+	struct stream *x = find(s, h->sk);
+	struct l7_data *d = x && x->described ? x->early : NULL;
+
+	if (!d)
+		return;
+	x->early = NULL;
+	take_data(s, d);
+	free(d);
 }
 
 /* ---- ends ---- */
@@ -565,12 +610,14 @@ static void take(void *ctx, const void *record, size_t size)
 
 	(void)size;
 	s->now_ns = (int64_t)h->at_ns > s->now_ns ? (int64_t)h->at_ns : s->now_ns;
-	if (h->what == L7_CONN)
+	if (h->what == L7_CONN) {
 		take_conn(s, record);
-	else if (h->what == L7_DATA)
+		early_take(s, h);
+	} else if (h->what == L7_DATA) {
 		take_data(s, record);
-	else
+	} else {
 		take_end(s, record);
+	}
 }
 
 void streams_take(struct streams *s, int64_t now_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* midway: see the header. What a trial finds is not reported, and its names are apart from
- * those of connections. */
+/* midway: see the header. A trial reports nothing, and its names are apart from those of
+ * connections. */
 #include "loaders/lib/protocols/midway.h"
 
 #include "loaders/lib/protocols/names.h"

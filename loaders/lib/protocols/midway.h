@@ -2,13 +2,13 @@
 /*
  * midway: what a connection speaks whose begin was not seen. Private to this room.
  *
- * Where a connection begins, a protocol has its own sign. In its midst many have nothing but
- * a length and small numbers, and those of one are as well those of another. There a protocol is
+ * Where a connection begins, each protocol has its sign. In its midst many have nothing but a
+ * length and small numbers, and those of one are as well those of another. There a protocol is
  * taken only if
  *
  *   1. its `recognise` says yes of the first bytes;
- *   2. it reads all pieces that are kept, as a separate connection, and finds no message whose
- *      begin is not its own;
+ *   2. it reads all pieces that are kept, as a trial connection, and each message begins where one
+ *      can;
  *   3. no other protocol satisfies 1 and 2.
  *
  * Else more pieces are waited for; when no more are kept, the connection stays unknown.

@@ -139,8 +139,8 @@ static bool is_request(const uint8_t *p, size_t n)
 	return !path || (n >= 17 && be32(p + 12) && be32(p + 12) + 12 <= be32(p) && p[16] == '/');
 }
 
-/* What a request without a path must have besides its operation: a length, its own number, or
- * an operation that it begins with. */
+/* What a request without a path must have besides its operation: its length, its number, or the
+ * operation that it begins with. */
 static bool op_fits(int32_t op, int32_t xid, const uint8_t *p, size_t n)
 {
 	const uint32_t len = be32(p);

@@ -5,8 +5,9 @@
     tests/bench/java/cost.py [--pairs 5] [--java java] [--seconds 2]
 
 One program is recorded and left by turns, and measured in both states, one pair after the other. A second one, which is never recorded, is measured by turns with
-it once the last recording has ended: what remains. Each figure is the median of the pairs' quotients of CPU time for the same work, with the least and the most;
-the time that passed is told beside it, and says more of other work on the machine."""
+it once the last recording has ended: what remains. Each figure is the median of the pairs' quotients for the same work, with the least and the most: of the CPU
+time of the threads that do it, of that of the whole program, with its collector, compiler and recorder, and of the time that passed, which says more of other work
+on the machine."""
 import argparse
 import json
 import os
@@ -57,7 +58,7 @@ def recorded(folder, pid):
 
 
 def told(what, pairs):
-    for clock, name in (("cpu_ns", "CPU time"), ("ns", "time")):
+    for clock, name in (("threads_ns", "CPU time of its threads"), ("cpu_ns", "CPU time"), ("ns", "time")):
         more = [100 * (b[clock] / a[clock] - 1) for a, b in pairs]
         print(f"{what}, {name}: {statistics.median(more):+.2f} % ({min(more):+.2f} to {max(more):+.2f})", flush=True)
 

@@ -57,7 +57,7 @@ public final class JavaTomcat extends HttpServlet {
 			byte[][] kept = new byte[40][];
 
 			for (int k = 0; k < 4000; k++)
-				kept[k % 40] = new byte[50000];
+				kept[k % 40] = new byte[50000]; // planted: storm
 			sink = kept;
 			System.gc();
 		}

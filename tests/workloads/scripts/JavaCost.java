@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program does in a given amount of work: for each line of input "HOW N" it does that, and prints {"cpu_ns": of the program, "ns": that passed}. For Java 8
-// and newer.
+// What a program does in a given amount of work: for each line of input "HOW N" it does that, and prints CPU time, of the threads that work and of the whole program
+// (in steps of 10 ms), and the time that passed. For Java 8 and newer.
 //   small: N times 1000 objects of 24 bytes by each of two threads; arrays: N times 10 arrays of 64 KB; locks: N turns by each of four threads at one monitor,
 //   each holds it for some microseconds
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
+import java.util.concurrent.atomic.AtomicLong;
 
 public final class JavaCost {
 	static final class Small {
@@ -67,6 +68,7 @@ public final class JavaCost {
 			final String how = line.split(" ")[0];
 			final int n = Integer.parseInt(line.split(" ")[1]);
 			Thread[] all = new Thread[how.equals("locks") ? 4 : how.equals("small") ? 2 : 1];
+			final AtomicLong threads = new AtomicLong();
 			long cpu = host.getProcessCpuTime(), t = System.nanoTime();
 
 			for (int i = 0; i < all.length; i++) {
@@ -74,6 +76,7 @@ public final class JavaCost {
 					@Override
 					public void run() {
 						work(how, n);
+						threads.addAndGet(ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime());
 					}
 				}, how);
 				all[i].start();
@@ -81,7 +84,7 @@ public final class JavaCost {
 			for (Thread one : all)
 				one.join();
 			t = System.nanoTime() - t;
-			System.out.println("{\"cpu_ns\": " + (host.getProcessCpuTime() - cpu) + ", \"ns\": " + t + "}");
+			System.out.println("{\"threads_ns\": " + threads + ", \"cpu_ns\": " + (host.getProcessCpuTime() - cpu) + ", \"ns\": " + t + "}");
 		}
 		System.exit(0);
 	}

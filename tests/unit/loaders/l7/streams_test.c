@@ -379,6 +379,35 @@ TEST_WITH(clear_text_of_tls_is_read_and_its_records_are_not, setup, teardown)
 	assert_int_equal(bytes(f).seen, bytes(f).parsed + bytes(f).skipped + bytes(f).blind);
 }
 
+TEST_WITH(clear_text_that_was_written_before_its_connection_was_told_is_read_with_it, setup,
+	  teardown)
+{
+	struct fixture *f = *state;
+
+	data(f, 100, L7_OUT, 0, Q, 0, L7_F_TLS, 1 * S);
+	streams_take(f->s, 1 * S + 30 * MS);
+	conn(f, 100, L7_SIDE_CLIENT, 0, 1 * S + 31 * MS);
+	data(f, 100, L7_OUT, 0, "\x17\x03\x03\x04\x04\x01\x02", 0, 0, 1 * S + 31 * MS);
+	data(f, 100, L7_IN, 0, A, 0, L7_F_TLS, 1 * S + 40 * MS);
+	end(f, 100, 7, 0, 1 * S + 50 * MS);
+	streams_end(f->s, 3 * S);
+	assert_int_equal(sums(f).n, 1);
+	assert_int_equal(bytes(f).seen, bytes(f).parsed + bytes(f).skipped + bytes(f).blind);
+}
+
+TEST_WITH(clear_text_whose_connection_is_never_told_is_counted_as_blind, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	data(f, 100, L7_OUT, 0, Q, 0, L7_F_TLS, 1 * S);
+	data(f, 100, L7_OUT, sizeof(Q) - 1, Q, 0, L7_F_TLS, 1 * S + MS);
+	data(f, 200, L7_OUT, 0, Q, 0, L7_F_TLS, 1 * S + MS);
+	end(f, 200, 0, 0, 1 * S + 2 * MS);
+	streams_end(f->s, 3 * S);
+	assert_int_equal(sums(f).n, 0);
+	assert_int_equal(bytes(f).blind, 3 * (sizeof(Q) - 1));
+}
+
 TEST_WITH(an_address_that_has_another_socket_is_another_connection, setup, teardown)
 {
 	struct fixture *f = *state;
