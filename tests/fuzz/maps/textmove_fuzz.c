@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	for (int i = 0; i < 64 && proc_next_map(text, len, &pos, &m); i++)
 		if (textmove_find(text, len, m.start, &file) &&
-		    (m.inode || !file.inode || !file.path_len || file.path < text ||
+		    (!file.inode || !file.path_len || file.path < text ||
 		     file.path + file.path_len > text + len))
 			abort();
 	return 0;
