@@ -85,7 +85,7 @@ static bool block_put(const struct draining *d, const struct disk_key *key,
 	struct fact_row row = {0};
 	char disk[DEVICES_NAME];
 
-	if (!who.wanted)
+	if (!who_covered(d->h, &who))
 		return false;
 	if (!named)
 		who = who_find(d->h, &NO_ONE, NULL);
@@ -180,7 +180,7 @@ static bool sync_put(const struct draining *d, const struct disk_sync_key *key,
 	struct fact_row row = {0};
 	char path[SYNCFILE_PATH] = DRAIN_OTHER;
 
-	if (!who.wanted || key->call >= DISK_CALLS)
+	if (!who_covered(d->h, &who) || key->call >= DISK_CALLS)
 		return false;
 	if (who.excluded)
 		*path = 0;
@@ -225,7 +225,7 @@ static void lasting_put(const struct draining *d, const struct lasting *x, int64
 	char path[SYNCFILE_PATH] = "";
 	struct fact_row row = {0};
 
-	if (!who.wanted || key->call >= DISK_CALLS)
+	if (!who_covered(d->h, &who) || key->call >= DISK_CALLS)
 		return;
 	if (!who.excluded)
 		sync_path(d, key, x->longest.fd, NULL, &who, path);
@@ -436,7 +436,7 @@ void drain_slow(struct devices *devices, struct family_host *h, const struct dis
 	char disk[DEVICES_NAME], thread[DISK_COMM + 1];
 	struct fact_row row = {0};
 
-	if (!who.wanted)
+	if (!who_covered(h, &who))
 		return;
 	snprintf(thread, sizeof(thread), "%.*s", DISK_COMM, who.excluded ? "" : r->comm);
 	fact_put_text(&row, SLOW_DISK, devices_name(devices, r->major, r->minor, disk));

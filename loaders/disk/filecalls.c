@@ -128,7 +128,7 @@ static bool call_put(const struct draining *d, const struct disk_sync_key *key,
 	char path[FILENAME_PATH];
 	int64_t grew;
 
-	if (!who.wanted || key->call >= DISK_IOS)
+	if (!who_covered(d->h, &who) || key->call >= DISK_IOS)
 		return false;
 	name_find(d, key->ino, key->dev, &who, other, path);
 	if (one && makes_larger(key->call)) {
@@ -291,7 +291,7 @@ static bool lock_put(const struct draining *d, const struct disk_lock_key *key,
 	char path[FILENAME_PATH];
 	int rc = -ESTALE;
 
-	if (!who.wanted || key->lock >= DISK_LOCKS)
+	if (!who_covered(d->h, &who) || key->lock >= DISK_LOCKS)
 		return false;
 	if (!named)
 		who = who_find(d->h, &NO_ONE, NULL);

@@ -419,7 +419,7 @@ static bool file_put(const struct draining *d, const struct disk_file_key *key,
 	struct fact_row row = {0};
 	int64_t grew = 0;
 
-	if (!who.wanted)
+	if (!who_covered(d->h, &who))
 		return false;
 	if ((named || !key->ino) && key->ino != DISK_OTHERS && !who.excluded)
 		file_name(d, key, s, &who, path, &grew);

@@ -53,7 +53,7 @@ static void sum_put(struct family_host *h, int64_t utc_ns, const struct probespe
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	struct fact_row row = {0};
 
-	if (named && key->who.tgid && !who.wanted)
+	if (named && key->who.tgid && !who_covered(h, &who))
 		return;
 	if (!named || !key->who.tgid)
 		strbuf_addstr(&text, ROWS_OTHER);
@@ -119,7 +119,7 @@ static void event_put(struct rows *r, const struct hooks *k, struct family_host 
 	char thread[PROBE_COMM + 1];
 	struct fact_row row = {0};
 
-	if (!who.wanted)
+	if (!who_covered(h, &who))
 		return;
 	snprintf(thread, sizeof(thread), "%.*s", PROBE_COMM, who.excluded ? "" : ev->comm);
 	if (who.excluded)

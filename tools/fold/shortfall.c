@@ -32,6 +32,8 @@ const char *shortfall_reason(const char *reason)
 		{"pairs",
 		 "more pairs of threads met than there is room for: who woke some, or ran while they waited, is not recorded; how long each waited is"},
 		{"hold", "more samples waited for their mappings than there is room for"},
+		{"unknown",
+		 "their process was not known in time: whether it is one of those that are recorded is not known"},
 		{"malformed", "records that the loader does not know"},
 		{"store", "the disk was full or too slow"},
 		{"throttled", "the kernel held samples back"},

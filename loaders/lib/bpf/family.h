@@ -100,8 +100,9 @@ struct family_host {
 	int64_t offset_ns; /* utc = boot clock + offset; may change from one call to the next */
 	int64_t set_ns, before_offset_ns; /* up to set_ns it was that */
 	/* the family's counts, for the loop: events (as store_amount counts them) that the store
-	 * accepted and rejected; processes that it read */
-	uint64_t added, refused, processes;
+	 * accepted and rejected; processes that it read; rows left out, since their process was not
+	 * known and the capture is of some processes (who.h) */
+	uint64_t added, refused, processes, unknown;
 	/* `poll` sets it at each call: when to call it again at the latest (boot clock). 0:
 	 * whenever it suits the loop */
 	int64_t next_ns;

@@ -307,8 +307,8 @@ void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, 
 
 static bool was_offered(const char *reason)
 {
-	static const char *const offered[] = {"ring", "room",      "pairs",
-					      "hold", "malformed", "store"};
+	static const char *const offered[] = {"ring",    "room",      "pairs", "hold",
+					      "unknown", "malformed", "store"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(offered); i++)
 		if (!strcmp(reason, offered[i]))

@@ -92,7 +92,7 @@ void store_runs_at(struct store_writer *w, int64_t utc_ns);
 void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns);
 /* All events that the run's programs have seen by now, those that they lost too: if this process is
  * killed, those on record nowhere count as lost. store_loss with "ring", "room", "pairs", "hold",
- * "malformed" and "store" is about such events, with other reasons about others. */
+ * "unknown", "malformed" and "store" is about such events, with other reasons about others. */
 void store_run_offered(struct store_writer *w, uint32_t run, uint64_t events);
 /* The run's id in the current segment, for people (`rec 17`); 0 before the first commit. */
 int64_t store_run_rowid(struct store_writer *w, uint32_t run);

@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -374,6 +375,28 @@ def test_files_past_the_limit_are_summed_by_folder(capture, store, folder):
             left = sum(size for p, size in sizes.items() if p.startswith(f"{folder}/{name}/") and p not in named)
             assert others.get(f"{folder}/{name}", 0) <= left, (name, left, rows)
         assert set(others) & {f"{folder}/{name}" for name in "abc"}, rows
+
+
+@pytest.mark.long
+def test_of_some_processes_none_is_left_out_without_being_counted(capture, store, folder):
+    """sonde-maps stands still while a program of that name begins, writes and ends: its writes are stored later, or are among the lost."""
+    calls_needed()
+    cap = capture("--bucket", "1s", "--comm", "dd", program="sonde-disk")
+    maps = [int(pid) for pid in subprocess.run(["pgrep", "-P", str(cap.pid), "sonde-maps"], capture_output=True, text=True, check=False).stdout.split()]
+    if not maps:
+        pytest.skip("missing: a sonde-maps of this capture's own")
+    for pid in maps:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        subprocess.run(["dd", "if=/dev/zero", f"of={folder}/late", "bs=4096", "count=64"], check=True, stderr=subprocess.DEVNULL)
+        time.sleep(9)
+    finally:
+        for pid in maps:
+            os.kill(pid, signal.SIGCONT)
+    done = cap.stop()
+    rows = sql_all(store, f"SELECT sum(calls) AS n FROM file_calls WHERE file = '{folder}/late' AND call = 'write'")
+    assert rows[0]["n"] == 64 or done["lost"]["unknown"] > 0, (rows, done)
+    assert done["seen"] == done["samples"] + done["lost_total"], done
 
 
 @pytest.mark.long

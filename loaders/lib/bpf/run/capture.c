@@ -56,7 +56,7 @@
 #define RING_MOST        (16u << 20)
 
 const char *const capture_loss_names[CAPTURE_LOST_N] = {
-	"ring", "room", "pairs", "hold", "malformed", "store", "throttled", "missed"};
+	"ring", "room", "pairs", "hold", "unknown", "malformed", "store", "throttled", "missed"};
 
 uint64_t capture_lost(const struct capture_report *r)
 {

@@ -16,6 +16,7 @@
  *   pairs      the same of a table of pairs of threads: who woke whom, who ran while another
  *              waited. What each thread did is counted all the same
  *   hold       too many records were waiting for sonde-maps
+ *   unknown    the capture is of some processes, and sonde-maps had not told of this one in time
  *   malformed  a record that is not the family's
  *   store      what the store's writer could not commit (it books these itself)
  *   throttled  the kernel held back sampling: an estimate by time, added to `seen` too
@@ -51,6 +52,7 @@ enum capture_loss {
 	CAPTURE_LOST_ROOM,
 	CAPTURE_LOST_PAIRS,
 	CAPTURE_LOST_HOLD,
+	CAPTURE_LOST_UNKNOWN,
 	CAPTURE_LOST_MALFORMED,
 	CAPTURE_LOST_STORE,
 	CAPTURE_LOST_THROTTLED,

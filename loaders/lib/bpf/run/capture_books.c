@@ -52,12 +52,14 @@ void capture_books_tally(struct capture_books *b, struct family_tally *t)
 	b->r->lost[CAPTURE_LOST_RING] = t->lost;
 	b->r->lost[CAPTURE_LOST_ROOM] = t->no_room;
 	b->r->lost[CAPTURE_LOST_PAIRS] = t->pairs;
+	b->r->lost[CAPTURE_LOST_UNKNOWN] = b->host->unknown;
 	b->r->lost[CAPTURE_LOST_THROTTLED] = t->throttled;
 	b->r->lost[CAPTURE_LOST_MISSED] = missed;
-	b->r->seen = t->seen + t->throttled + missed + b->host->added + b->host->refused;
+	b->r->seen = t->seen + t->throttled + missed + b->host->added + b->host->refused +
+		     b->host->unknown;
 	if (t->seen)
 		store_run_offered(b->config->store, b->config->run,
-				  t->seen + b->host->added + b->host->refused);
+				  t->seen + b->host->added + b->host->refused + b->host->unknown);
 	b->r->unfollowed = t->unfollowed;
 	b->r->run_ns = runs ? t->run_ns / runs : 0;
 	b->r->run_p99_ns = slots_p99(t->slot);

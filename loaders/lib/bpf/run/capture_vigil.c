@@ -33,7 +33,7 @@ static void count(const struct capture_vigil *v)
 
 	if (seen)
 		store_run_offered(config->store, config->run,
-				  seen + v->host->added + v->host->refused);
+				  seen + v->host->added + v->host->refused + v->host->unknown);
 }
 
 static void *vigil_run(void *ctx)

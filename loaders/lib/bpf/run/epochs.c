@@ -6,7 +6,9 @@
 #include "schema/base/clock.h"
 
 #define SETTLE_NS (NSEC_PER_SEC / 50) /* a program that was running has ended by then */
-#define WAIT_NS   (2 * NSEC_PER_SEC)  /* so long sonde-maps is waited for */
+#define WAIT_NS                                                                             \
+	(6 * NSEC_PER_SEC) /* so long sonde-maps is waited for: a process that ended in the \
+			     epoch is not forgotten by then */
 
 static int64_t due(const struct epochs *p, const struct family_host *h)
 {

@@ -27,6 +27,12 @@ struct who who_find(struct family_host *h, const struct who_id *id, const char *
 	return w;
 }
 
+bool who_covered(struct family_host *h, const struct who *w)
+{
+	h->unknown += !w->wanted && w->id.tgid && !w->p;
+	return w->wanted;
+}
+
 uint32_t who_row(struct family_host *h, const struct who *w)
 {
 	struct stack_event ev = {.start_ns = w->id.start_ns,

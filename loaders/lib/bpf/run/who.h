@@ -25,6 +25,9 @@ struct who {
 
 /* `comm` (STACK_COMM_LEN bytes) may be NULL. */
 struct who who_find(struct family_host *h, const struct who_id *id, const char *comm);
+/* who->wanted, of a row that is stored only then: one whose process is not known may be of a
+ * process that the capture covers, and counts as lost. */
+bool who_covered(struct family_host *h, const struct who *who);
 /* Its process.id, for another column of a row; 0: none is known. Of this segment: after -ESTALE it
  * is another. */
 uint32_t who_row(struct family_host *h, const struct who *who);
