@@ -27,7 +27,8 @@
 
 #define DISK_STACK 32 /* kernel frames of who waits */
 
-#define DISK_OTHERS (~0ull) /* files of a process that there was no room for */
+#define DISK_FLUSH_SEQ_BEFORE 4       /* RQF_FLUSH_SEQ before 6.11 */
+#define DISK_OTHERS           (~0ull) /* files of a process that there was no room for */
 
 struct disk_key {
 	struct who_id who;  /* {0} also: none was seen to ask (a flush of the block layer) */

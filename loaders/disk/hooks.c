@@ -146,27 +146,6 @@ static void autoload(struct hooks *k, const char *program, bool on)
 	bpf_program__set_autoload(bpf_object__find_program_by_name(k->skel->obj, program), on);
 }
 
-static void flush_bit_of(struct hooks *k, const struct btf *kernel, const struct btf_type *t)
-{
-	const struct btf_enum *e = btf_enum(t);
-
-	for (uint32_t i = 0; i < btf_vlen(t); i++)
-		if (!strcmp(btf__name_by_offset(kernel, e[i].name_off), "__RQF_FLUSH_SEQ"))
-			k->skel->rodata->flush_seq_bit = (uint32_t)e[i].val;
-}
-
-/* Since 6.11 the bit is an enumerator, of an enum that has a name in some versions only, so that a
- * program cannot ask for it. Before, it was no type of the kernel, and had the number 4. */
-static void flush_bit_set(struct hooks *k, const struct btf *kernel)
-{
-	for (uint32_t i = 1; i < btf__type_cnt(kernel); i++) {
-		const struct btf_type *t = btf__type_by_id(kernel, i);
-
-		if (btf_is_enum(t))
-			flush_bit_of(k, kernel, t);
-	}
-}
-
 /* What programs need for bpf_rdonly_cast, which is there since 6.2. */
 static bool casts_set(struct hooks *k, const struct btf *kernel)
 {
@@ -212,14 +191,18 @@ static int load(struct hooks *k, const struct family_config *c)
 {
 	bool start = hooks_tells_start() && !leftout_is("disk_start");
 	bool stack = hooks_tells_stack() && !leftout_is("disk_complete_stack");
+	uint32_t flush_bit = DISK_FLUSH_SEQ_BEFORE;
 	struct btf *kernel;
 
 	k->skel = skel_open(c->store_dir);
 	if (!k->skel)
 		return -errno;
 	kernel = btf__load_vmlinux_btf();
+	/* Since 6.11 the bit is an enumerator, of an enum that has a name in some versions only,
+	 * so that a program cannot ask for it. Before, it was no type of the kernel. */
 	if (kernel)
-		flush_bit_set(k, kernel);
+		kerneltypes_enumerator(kernel, "__RQF_FLUSH_SEQ", &flush_bit);
+	k->skel->rodata->flush_seq_bit = flush_bit;
 	bpf_program__set_autoload(k->skel->progs.disk_start, start);
 	bpf_program__set_autoload(k->skel->progs.disk_insert, !start);
 	bpf_program__set_autoload(k->skel->progs.disk_complete_stack, stack);

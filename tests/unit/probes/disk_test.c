@@ -4,6 +4,7 @@
  * loop device of its own against /proc/diskstats, with errors where its file ends.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -16,6 +17,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "loaders/lib/bpf/load/kerneltypes.h"
 #include "loaders/lib/bpf/load/programs.h"
 #include "probes/disk.h"
 #include "tests/unit/missing.h"
@@ -29,9 +31,15 @@
 static struct disk_bpf *probe(void)
 {
 	struct disk_bpf *b = disk_bpf__open();
+	struct btf *kernel = btf__load_vmlinux_btf();
+	uint32_t bit;
 	bool start;
 
 	assert_non_null(b);
+	assert_non_null(kernel);
+	if (kerneltypes_enumerator(kernel, "__RQF_FLUSH_SEQ", &bit))
+		b->rodata->flush_seq_bit = bit;
+	btf__free(kernel);
 	start = !access("/sys/kernel/tracing/events/block/block_io_start", F_OK);
 	bpf_program__set_autoload(start ? b->progs.disk_insert : b->progs.disk_start, false);
 	bpf_program__set_autoload(

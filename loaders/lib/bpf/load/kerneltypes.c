@@ -236,3 +236,18 @@ const char *kerneltypes_path(const char *store_dir, const void *elf, size_t size
 		log_debug("the kernel's types are not kept: %s", strerror(-rc));
 	return rc ? NULL : path;
 }
+
+bool kerneltypes_enumerator(const struct btf *kernel, const char *name, uint32_t *value)
+{
+	for (uint32_t i = 1; i < btf__type_cnt(kernel); i++) {
+		const struct btf_type *t = btf__type_by_id(kernel, i);
+		const struct btf_enum *e = btf_enum(t);
+
+		for (uint32_t k = 0; btf_is_enum(t) && k < btf_vlen(t); k++)
+			if (!strcmp(btf__name_by_offset(kernel, e[k].name_off), name)) {
+				*value = (uint32_t)e[k].val;
+				return true;
+			}
+	}
+	return false;
+}

@@ -18,7 +18,9 @@
 
 #include <bpf/libbpf.h>
 #include <linux/limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct btf;
 
@@ -40,6 +42,9 @@ const char *kerneltypes_path(const char *store_dir, const void *elf, size_t size
                                                                                               \
 		return name_##_bpf__open_opts(&o);                                            \
 	}
+
+/* The value of an enumerator of the kernel, whose enum may have no name. false: there is none. */
+bool kerneltypes_enumerator(const struct btf *kernel, const char *name, uint32_t *value);
 
 /* Rule 3, on the types themselves. NULL: out of memory. The caller frees it (btf__free). */
 struct btf *kerneltypes_pick(const struct btf *kernel, const struct btf *programs);
