@@ -203,7 +203,11 @@ def rows_of_page(path):
 
 def samples_of_pprof(path):
     with open(path, "rb") as f:
-        profile = fields(gzip.decompress(f.read()))
+        return samples_in_pprof(f.read())
+
+
+def samples_in_pprof(data):
+    profile = fields(gzip.decompress(data))
     strings = [x.decode() for x in profile[6]]
     names = {fields(x)[1][0]: strings[fields(x)[2][0]] for x in map(bytes, profile[5])}
     lines = {fields(x)[1][0]: tuple(names[fields(y)[1][0]] for y in fields(x)[4]) for x in map(bytes, profile[4])}
