@@ -111,7 +111,8 @@ struct { /* the helper takes no memory of the ring together with a task */
 } stack_scratch SEC(".maps");
 
 const volatile __u64 slow_ns = 50000000; /* a request that takes so long has a record */
-const volatile __u32 flush_seq_bit = DISK_FLUSH_SEQ_BEFORE;  /* of request.rq_flags; the loader sets it (hooks.c) */
+const volatile __u32 flush_seq_bit =
+	DISK_FLUSH_SEQ_BEFORE; /* of request.rq_flags; the loader sets it (hooks.c) */
 
 static const struct disk_sum nothing;
 

@@ -43,7 +43,8 @@ const char *kerneltypes_path(const char *store_dir, const void *elf, size_t size
 		return name_##_bpf__open_opts(&o);                                            \
 	}
 
-/* The value of an enumerator of the kernel, whose enum may have no name. false: there is none. */
+/* The value of an enumerator of the kernel, whose enum may have no name. false: it has no such one.
+ */
 bool kerneltypes_enumerator(const struct btf *kernel, const char *name, uint32_t *value);
 
 /* Rule 3, on the types themselves. NULL: out of memory. The caller frees it (btf__free). */

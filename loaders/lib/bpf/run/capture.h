@@ -16,7 +16,7 @@
  *   pairs      the same of a table of pairs of threads: who woke whom, who ran while another
  *              waited. What each thread did is counted all the same
  *   hold       too many records were waiting for sonde-maps
- *   unknown    the capture is of some processes, and sonde-maps had not told of this one in time
+ *   unknown    the capture is of some processes, and this one was not known in time
  *   malformed  a record that is not the family's
  *   store      what the store's writer could not commit (it books these itself)
  *   throttled  the kernel held back sampling: an estimate by time, added to `seen` too
