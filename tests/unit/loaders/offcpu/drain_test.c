@@ -326,7 +326,7 @@ TEST_WITH(who_ran_meanwhile_is_taken_out_and_lost_where_nobody_knows_who_waited,
 	read_now();
 	assert_int_equal(fake.n_map[FAKE_CULPRITS], 0);
 	assert_int_equal(d.pairs_lost, 3);
-	assert_int_equal(fake.n_culprits, 1); /* of whom nobody knows: somebody */
+	assert_int_equal(fake.n_culprits, 1); /* its process is not known */
 	assert_int_equal(fake.culprits[0].x.kind, STORE_CULPRIT_UNKNOWN);
 	assert_int_equal(fake.culprits[0].x.total_ns, 500000);
 	fake_map_put(FAKE_CULPRITS, &known, sizeof(known), &count, sizeof(count));
