@@ -21,6 +21,8 @@ function whyLink(l, first) {
 
 // What differed, too.
 function whyOthers(d) {
+	if (d.changed === undefined) // nothing could be compared
+		return domSaid('p', `What else differed is not known: ${(d.warnings || []).join('; ')}.`, 'half');
 	const items = [...d.rows.map((r) => domMake('li', {}, linkCommand(r.command, r.text), ...(r.causes || []).map((c) => domSaid('small', ` because: ${c.what} ${c.name || ''}`)))),
 		...(d.incidents || []).map((x) => domMake('li', {}, linkTo(formatSeen(x.text), {container: x.container, comm: '', pid: '', tab: x.oom ? 'oom' : 'events'}))),
 		...(d.happened || []).map((x) => domMake('li', {}, linkTo(`${formatSeen(x.text)}, at ${wordsClock(x.time_ns, Date.now() * 1e6)}`, {tab: 'events'}))),

@@ -218,6 +218,9 @@ def test_a_host_at_its_limit_is_said_to_be_so_and_what_fails_since_two_minutes_i
         want = said(sonde, store, *page.text("#why-command").split()[1:])["limits"]
         assert [x["what"] for x in want] == ["cpu"] and want[0]["text"] in page.text("#why-said") and "The host was at its limit" in page.text("#why-said"), page.text("#why-said")
         assert re.search(r"Pending\s*cpu-queue: host, 60 threads .*; for 2 of 3 min", page.text("#state")), page.text("#state")
+        stamp = lambda at: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+        show(page, s, f"?from={stamp(end - 660)}&to={stamp(end)}&why=1")  # with nothing before it
+        assert "What else differed is not known: there is nothing to compare" in page.text("#why-said") and "Nothing else changed" not in page.text("#why-said"), page.text("#why-said")
         quiet(page, s)
     finally:
         s.close()
