@@ -46,6 +46,13 @@
 
 enum head_marks { HEAD_LENGTH = 1, HEAD_CHUNKED = 2, HEAD_ODD = 4 };
 
+/* *at, of which the verifier then knows nothing: what follows a loop is looked at once, and not
+ * again for each way out of it, in which its bounds differ. */
+static __always_inline __u32 anywhere(__u32 *at)
+{
+	return *(volatile __u32 *)at;
+}
+
 static __always_inline __u8 head_byte(const struct walk *w, __u32 at)
 {
 	return w->bytes[at & (2 * L7_CHUNK - 1)];
@@ -126,6 +133,7 @@ __noinline int head_step(__u32 slot)
 	w->head.at = at;
 	if (!line)
 		return 0;
+	at = anywhere(&w->head.at);
 	return at + 2 > w->head.n || head_line(w, at);
 }
 
@@ -391,13 +399,14 @@ static __always_inline int rows_read(struct walk *w, __u32 slot, __u32 told)
 __noinline int value_step(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
+	bool word = false;
 	__u32 at, end;
 	__u8 c;
 
 	if (!w)
 		return 1;
 	at = w->head.at;
-	for (__u32 i = 0; i < HEAD_PART; i++) {
+	for (__u32 i = 0; i < HEAD_PART && !word; i++) {
 		if (at >= w->head.n)
 			return 1;
 		c = head_byte(w, at++);
@@ -405,16 +414,13 @@ __noinline int value_step(__u32 slot)
 			w->head.size = at;
 			return 1;
 		}
-		if (c != ' ')
-			continue;
-		w->head.at = at;
-		if (!w->head.frames || --w->head.frames)
-			return 0;
-		w->head.length = head_number(w, at, &end) + 2;
-		w->head.marks = w->head.length >> 31 ? HEAD_ODD : HEAD_LENGTH;
-		return 0;
+		word = c == ' ';
 	}
 	w->head.at = at;
+	if (!word || !w->head.frames || --w->head.frames)
+		return 0;
+	w->head.length = head_number(w, anywhere(&w->head.at), &end) + 2;
+	w->head.marks = w->head.length >> 31 ? HEAD_ODD : HEAD_LENGTH;
 	return 0;
 }
 

@@ -140,9 +140,11 @@ __noinline int tls_socket_call(__u64 socket, __u64 ino, __u32 dir, __u64 buf, __
 	return 0;
 }
 
-/* n bytes: the pieces of slot 0 say where they lie. `how`: the direction, and flags above it. */
-static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64 n)
+/* n bytes: the pieces of slot 0 say where they lie. `how`: the direction, and flags above it. A
+ * global function, as moved: of 16 messages of one call it is looked at once. */
+__noinline int message_moved_on(__u64 socket, __u64 ino, __u32 how, __u64 n)
 {
+	struct sock *sk = (struct sock *)socket;
 	struct walk *w = walk_get(0);
 
 	if (!w)
@@ -150,15 +152,20 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64
 	w->first = w->ptr;
 	w->first_iov = w->iov;
 	w->java = 0;
-	moved((__u64)sk, ino, how, n, at_of(how & 1));
+	moved(socket, ino, how, n, at_of(how & 1));
 	if (!w->first)
 		w->first = tls_first(w->first_iov);
 	if (!w->first || tls_plain(sk, ino, w, w->first, n))
 		return 0;
 	if ((*(volatile __u32 *)&tls_javas_n && tls_java_socket(sk, ino, how & 1, w->first, n)) ||
-	    tls_socket_call((__u64)sk, ino, how & 1, w->first, n))
-		tls_first_tell((__u64)sk, ino);
+	    tls_socket_call(socket, ino, how & 1, w->first, n))
+		tls_first_tell(socket, ino);
 	return 0;
+}
+
+static __always_inline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64 n)
+{
+	return message_moved_on((__u64)sk, ino, how, n);
 }
 
 /* The other end will send no more. */

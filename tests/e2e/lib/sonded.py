@@ -92,7 +92,7 @@ class Sonded:
 
     def ask(self, **request):
         with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(20)
+            s.settimeout(120)
             s.connect(os.path.join(self.store, "control.sock"))
             s.sendall(json.dumps(request).encode() + b"\n")
             data = b""
@@ -123,5 +123,5 @@ class Sonded:
         """Seconds that it took."""
         began = time.monotonic()
         self.child.send_signal(sig)
-        self.child.wait(20)
+        self.child.wait(120)
         return time.monotonic() - began

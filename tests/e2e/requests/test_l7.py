@@ -215,14 +215,23 @@ def test_live_draws_the_last_moments_anew_until_nobody_reads(capture, store, son
 OF_PROCESS = 32  # of its tgid in struct l7_sock
 
 
+def dump(number):
+    """The entries of a map; none of one that is gone, as another loader's that has ended. A map that changes meanwhile is read again."""
+    for _ in range(100):
+        said = subprocess.run(["/usr/sbin/bpftool", "-j", "map", "dump", "id", str(number)], check=False, capture_output=True, text=True)
+        if not said.returncode:
+            return json.loads(said.stdout)
+        if subprocess.run(["/usr/sbin/bpftool", "-j", "map", "show", "id", str(number)], check=False, capture_output=True).returncode:
+            return []
+    raise AssertionError(said.stdout + said.stderr)
+
+
 def entries(*pids):
     """How many connections of these processes the programs' maps hold."""
     need("bpftool", "/usr/sbin/bpftool")
     maps = json.loads(subprocess.run(["/usr/sbin/bpftool", "-j", "map", "show"], check=True, capture_output=True, text=True).stdout)
-    dumps = [subprocess.run(["/usr/sbin/bpftool", "-j", "map", "dump", "id", str(m["id"])], check=False, capture_output=True, text=True)
-             for m in maps if m.get("name") == "socks"]
-    # a map that cannot be read was another loader's, which has ended; of an entry that went meanwhile bpftool says so
-    values = [bytes(int(b, 16) for b in x["value"]) for d in dumps if not d.returncode for x in json.loads(d.stdout) if isinstance(x["value"], list)]
+    # of an entry that went meanwhile bpftool says so
+    values = [bytes(int(b, 16) for b in x["value"]) for m in maps if m.get("name") == "socks" for x in dump(m["id"]) if isinstance(x["value"], list)]
     return sum(struct.unpack_from("I", v, OF_PROCESS)[0] in pids for v in values)
 
 
