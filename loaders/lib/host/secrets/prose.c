@@ -166,6 +166,26 @@ static size_t key(struct hidden *h, struct view v, size_t end)
 	return end;
 }
 
+/* MariaDB has it the other way round: "Duplicate entry 'X' for key 'token'". */
+static size_t duplicate(struct hidden *h, struct view v, size_t end)
+{
+	static const char entry[] = " entry '", for_key[] = "' for key '";
+	size_t begin = end + sizeof(entry) - 1, last = line_end(v, end), name, stop;
+	const char *found;
+
+	if (last < begin || memcmp(v.p + end, entry, sizeof(entry) - 1) != 0)
+		return 0;
+	found = memmem(v.p + begin, last - begin, for_key, sizeof(for_key) - 1);
+	if (!found)
+		return 0;
+	stop = (size_t)(found - v.p);
+	name = stop + sizeof(for_key) - 1;
+	if (!name_is_secret(span(v, name, skip_name(v, name))))
+		return 0;
+	view_hide(h, v, begin, stop);
+	return stop;
+}
+
 /* ---- 4: words in quotes ---- */
 
 static size_t listed(struct hidden *h, struct view v, size_t begin, size_t end)
@@ -289,6 +309,8 @@ static size_t name(struct hidden *h, struct view v, size_t begin)
 		next = protocol(h, v, begin, end);
 	if (!next && s.n == 3 && !memcmp(s.p, "Key", 3))
 		next = key(h, v, end);
+	if (!next && s.n == 9 && !memcmp(s.p, "Duplicate", 9))
+		next = duplicate(h, v, end);
 	if (!next && name_is_secret(s)) {
 		next = term(h, v, begin, end);
 		if (!next)

@@ -4,7 +4,8 @@
  * linear: each rule looks a bounded way ahead, or to the end of its line once.
  *   1. Terms of Erlang and Clojure: {password,<<"X">>}, {<<"password">>,"X"}, :password "X".
  *   2. NAME%3DX inside of what is percent-encoded, up to %26 or the end of the word.
- *   3. PostgreSQL: Key (id, token)=(1, X): all values, if one column is of secrets.
+ *   3. PostgreSQL: Key (id, token)=(1, X): all values, if one column is of secrets. MariaDB:
+ *      Duplicate entry 'X' for key 'token'.
  *   4. Words in quotes, as Redis writes commands: "AUTH" "X" and "SETUSER" "X" to the end of the
  *      line, "requirepass" "X" and other names of secrets the next word.
  *   5. Protocols in clear text: PASS X, AUTH PLAIN X, LOGIN user X.

@@ -64,6 +64,8 @@
 	"2026-11-29 18:00:00 UTC [12] STATEMENT:  CREATE USER u WITH ENCRYPTED PASSWORD '{S}'", \
 	"2026-11-29 18:00:00 UTC [12] DETAIL:  Key (api_token)=({S}) already exists.", \
 	"2026-11-29 18:00:00 UTC [12] DETAIL:  Key (id, session_token)=(1, {S}) already exists.", \
+	"2026-11-29 18:00:00 12 [ERROR] Duplicate entry '{S}' for key 'users.api_token'", \
+	"ERROR 1062 (23000): Duplicate entry '{S}-1' for key 'session_token'", \
 	"2026-11-29 18:00:00 12 [ERROR] near 'CREATE USER u IDENTIFIED BY '{S}'' at line 1", \
 	"ERROR INSERT INTO users (name, password) VALUES ('bob', '{S}')", \
 	"ERROR UPDATE users SET token = '{S}' WHERE id = 1", \
@@ -135,6 +137,7 @@
 	"ERROR the secret was not found", \
 	"ERROR syntax error at or near \"SELEKT\" at character 1", \
 	"ERROR relation \"tokens\" does not exist at character 15", \
+	"ERROR 1062 (23000): Duplicate entry 'bob' for key 'users.name'", \
 	"DETAIL:  Key (id)=(1) already exists.", \
 	"ERROR cannot read /run/secrets/db: permission denied", \
 	"ERROR GET /password/reset 500", \
